@@ -1,0 +1,250 @@
+package firq
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+	"time"
+)
+
+// Defaults and limits of Config.
+const (
+	DefaultMaxGlobal  = 65_536
+	DefaultTenantIdle = time.Minute
+	DefaultTopTenants = 16
+	DefaultLowWater   = 40
+	DefaultHighWater  = 80
+
+	MaxShards = 1 << 10 // upper limit of Config.Shards
+	MaxTasks  = 1 << 30 // upper limit of Config.MaxGlobal and MaxPerTenant
+)
+
+// Config says how a scheduler behaves. The zero value is a working scheduler:
+// plain fairness, 65,536 tasks, reject when full.
+type Config[K comparable, T any] struct {
+	// Shards is the number of independently served parts, at most MaxShards;
+	// rounded up to a power of two. 0: chosen from GOMAXPROCS. With 1 the order
+	// of service is exactly deficit round robin.
+	Shards int
+	// MaxGlobal is how many tasks may be queued, at most MaxTasks. Strict: Len
+	// never exceeds it, at any instant, under any interleaving. 0: 65,536.
+	MaxGlobal int
+	// MaxPerTenant is how many tasks one tenant may have queued. Strict too.
+	// 0: MaxGlobal.
+	MaxPerTenant int
+	// MaxTenants is how many tenants may be known at a time; beyond it a new one
+	// gets ErrTooManyTenants. 0: no limit.
+	MaxTenants int
+	// MaxInFlightPerTenant is how many items of one tenant may be delivered and
+	// not yet Done. With 1 a tenant's tasks run strictly one after another, in
+	// order. 0: no limit, and Done need not be called.
+	MaxInFlightPerTenant int
+	// DynamicThreshold is alpha: a tenant is admitted only while it holds less
+	// than alpha x the free global capacity (Choudhury and Hahne 1998), so that
+	// there is always room for the quiet ones. Typical: 0.5 to 4. 0: off.
+	DynamicThreshold float64
+	// Quantum is the cost that a tenant may spend per round. For O(1) work per
+	// task choose it about as large as the dearest common task. 0: 1.
+	Quantum int64
+	// QuantumFor gives each tenant a weight. It is asked each time a tenant
+	// becomes active, never with a lock held; below 1 counts as 1. nil: Quantum.
+	QuantumFor func(K) int64
+	// Backpressure says what happens at a limit. Zero: Reject.
+	Backpressure Backpressure
+	// BackpressureFor overrides Backpressure per tenant; it is asked at a limit,
+	// never with a lock held. nil: Backpressure.
+	BackpressureFor func(K) Backpressure
+	// MaxQueueAge gives tasks without a Deadline one: enqueue + MaxQueueAge.
+	// 0: none.
+	MaxQueueAge time.Duration
+	// Order within one tenant and priority. Zero: FIFO.
+	Order Order
+	// LowWater and HighWater are AdaptiveLIFO's hysteresis on the tenant's
+	// number of queued tasks: LIFO from above HighWater until below LowWater.
+	// 0: 40 and 80.
+	LowWater, HighWater int
+	// PriorityScope says whether priorities matter within a tenant (zero) or
+	// strictly across everybody.
+	PriorityScope PriorityScope
+	// PriorityAging lets a task count one level higher for each such time that
+	// it has waited, so that low priorities do not starve. 0: strict.
+	PriorityAging time.Duration
+	// NewTenantsFirst serves a tenant that becomes active one quantum ahead of
+	// the backlogged ones (DRR++, RFC 8290).
+	NewTenantsFirst bool
+	// FairnessSlack is by how many rounds backlogged shards may run apart. 0: 1.
+	FairnessSlack int
+	// TopTenants bounds Stats.TopTenants. 0: 16; below 0: off.
+	TopTenants int
+	// TenantIdle is how long a tenant with nothing queued or in flight is
+	// remembered. 0: 1 minute.
+	TenantIdle time.Duration
+	// OnDrop is told about each accepted task that is not delivered. It is
+	// called without any lock held, by the goroutine whose call found out, and
+	// may call the scheduler. nil: nobody is told.
+	OnDrop func(tenant K, payload T, why DropReason)
+}
+
+// Backpressure is a policy and, for the policy Wait, how long to wait.
+type Backpressure struct {
+	Policy Policy
+	// Wait must be positive with the policy Wait; the others ignore it.
+	Wait time.Duration
+}
+
+// Policy says what Enqueue does at a limit.
+type Policy uint8
+
+const (
+	// Reject answers with the limit's error.
+	Reject Policy = iota
+	// DropOldest evicts the tenant's oldest task of a priority at most the new
+	// one's, lowest priority first, and admits the new one; with nothing to
+	// evict it rejects.
+	DropOldest
+	// DropNewest is DropOldest with the newest such task.
+	DropNewest
+	// Wait waits for capacity, at most Backpressure.Wait; then ErrTimeout.
+	Wait
+)
+
+// Order of one tenant's tasks of the same priority.
+type Order uint8
+
+const (
+	// FIFO: oldest first.
+	FIFO Order = iota
+	// LIFO: newest first.
+	LIFO
+	// AdaptiveLIFO: oldest first, newest first while the tenant is overloaded
+	// ("Fail at Scale", ACM Queue 2015).
+	AdaptiveLIFO
+)
+
+// PriorityScope says among whom priorities are compared.
+type PriorityScope uint8
+
+const (
+	// PriorityWithinTenant: a tenant's share is fixed by its quantum; inside it
+	// the highest priority goes first. Nobody gains by marking everything
+	// critical.
+	PriorityWithinTenant PriorityScope = iota
+	// PriorityAcrossTenants: one round robin per level, highest level first.
+	PriorityAcrossTenants
+)
+
+// DropReason says why an accepted task was not delivered.
+type DropReason uint8
+
+const (
+	// DropExpired: its deadline had passed.
+	DropExpired DropReason = 1 + iota
+	// DropEvicted: DropOldest or DropNewest made room for another one.
+	DropEvicted
+	// DropCancelled: its Ticket was cancelled.
+	DropCancelled
+	// DropClosed: it was queued when Close came.
+	DropClosed
+)
+
+// String returns the reason in one word, for logs and labels.
+func (r DropReason) String() string {
+	switch r {
+	case DropExpired:
+		return "expired"
+	case DropEvicted:
+		return "evicted"
+	case DropCancelled:
+		return "cancelled"
+	case DropClosed:
+		return "closed"
+	}
+	return fmt.Sprintf("DropReason(%d)", uint8(r))
+}
+
+// Validate returns an error that matches ErrInvalidConfig and names the field,
+// or nil.
+func (b Backpressure) Validate() error {
+	switch {
+	case b.Policy > Wait:
+		return fmt.Errorf("%w: Backpressure.Policy: unknown policy %d", ErrInvalidConfig, b.Policy)
+	case b.Wait < 0:
+		return fmt.Errorf("%w: Backpressure.Wait: %v, must not be negative", ErrInvalidConfig, b.Wait)
+	case b.Policy == Wait && b.Wait == 0:
+		return fmt.Errorf("%w: Backpressure.Wait: must be positive with the policy Wait", ErrInvalidConfig)
+	}
+	return nil
+}
+
+// Resolve returns the config with every default filled in, or an error that
+// matches ErrInvalidConfig and names the field. Every scheduler calls it.
+func (c Config[K, T]) Resolve() (Config[K, T], error) {
+	if err := c.check(); err != nil {
+		return c, err
+	}
+	if c.Shards == 0 {
+		c.Shards = min(runtime.GOMAXPROCS(0), MaxShards)
+	}
+	c.Shards = 1 << bits.Len(uint(c.Shards-1))
+	setDefault(&c.MaxGlobal, DefaultMaxGlobal)
+	setDefault(&c.MaxPerTenant, c.MaxGlobal)
+	c.MaxPerTenant = min(c.MaxPerTenant, c.MaxGlobal)
+	setDefault(&c.Quantum, 1)
+	setDefault(&c.LowWater, DefaultLowWater)
+	setDefault(&c.HighWater, DefaultHighWater)
+	setDefault(&c.FairnessSlack, 1)
+	setDefault(&c.TopTenants, DefaultTopTenants)
+	setDefault(&c.TenantIdle, DefaultTenantIdle)
+	c.TopTenants = max(c.TopTenants, 0)
+	if c.LowWater > c.HighWater {
+		return c, fmt.Errorf("%w: LowWater: %d is above HighWater %d (defaults %d and %d)",
+			ErrInvalidConfig, c.LowWater, c.HighWater, DefaultLowWater, DefaultHighWater)
+	}
+	return c, nil
+}
+
+func setDefault[N int | int64 | time.Duration](field *N, value N) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+func (c *Config[K, T]) check() error {
+	for _, f := range []struct {
+		name  string
+		value int64
+		most  int64
+	}{
+		{"Shards", int64(c.Shards), MaxShards},
+		{"MaxGlobal", int64(c.MaxGlobal), MaxTasks},
+		{"MaxPerTenant", int64(c.MaxPerTenant), MaxTasks},
+		{"MaxTenants", int64(c.MaxTenants), math.MaxInt64},
+		{"MaxInFlightPerTenant", int64(c.MaxInFlightPerTenant), MaxTasks},
+		{"Quantum", c.Quantum, math.MaxInt64},
+		{"MaxQueueAge", int64(c.MaxQueueAge), math.MaxInt64},
+		{"LowWater", int64(c.LowWater), math.MaxInt64},
+		{"HighWater", int64(c.HighWater), math.MaxInt64},
+		{"PriorityAging", int64(c.PriorityAging), math.MaxInt64},
+		{"FairnessSlack", int64(c.FairnessSlack), math.MaxInt32},
+		{"TopTenants", max(int64(c.TopTenants), 0), 1 << 20},
+		{"TenantIdle", int64(c.TenantIdle), math.MaxInt64},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("%w: %s: %d, must not be negative", ErrInvalidConfig, f.name, f.value)
+		}
+		if f.value > f.most {
+			return fmt.Errorf("%w: %s: %d, must be at most %d", ErrInvalidConfig, f.name, f.value, f.most)
+		}
+	}
+	if a := c.DynamicThreshold; math.IsNaN(a) || math.IsInf(a, 0) || a < 0 {
+		return fmt.Errorf("%w: DynamicThreshold: %v, must be a finite number, not negative", ErrInvalidConfig, a)
+	}
+	if c.Order > AdaptiveLIFO {
+		return fmt.Errorf("%w: Order: unknown order %d", ErrInvalidConfig, c.Order)
+	}
+	if c.PriorityScope > PriorityAcrossTenants {
+		return fmt.Errorf("%w: PriorityScope: unknown scope %d", ErrInvalidConfig, c.PriorityScope)
+	}
+	return c.Backpressure.Validate()
+}

@@ -1,0 +1,31 @@
+// Package firq is the contract of an in-process multi-tenant scheduler.
+//
+// Services that serve many tenants (API keys, merchants, customers, routes)
+// share one set of workers; one noisy tenant, and everybody's tail latency is
+// gone. A firq scheduler sits in between: each tenant has a queue, deficit
+// round robin by cost decides who is next, limits bound memory and push back
+// explicitly, and deadlines drop work that nobody waits for any more.
+//
+// # Usage
+//
+// Build a core with lockfree.New (or baseline.New, the mutex one, to compare),
+// enqueue from anywhere, dequeue from workers:
+//
+//	s, err := lockfree.New(firq.Config[string, Job]{MaxPerTenant: 100})
+//	err = s.Enqueue("tenant-a", firq.Task[Job]{Payload: job})
+//	for it := range firq.All(ctx, s) {
+//		handle(it.Payload)
+//	}
+//
+// # Concurrency properties
+//
+// This package starts no goroutine and holds no lock. Every method of a
+// Scheduler is safe for concurrent use; which of them may block on what is said
+// by the core. An accepted task ends in exactly one of: delivered, expired,
+// cancelled, evicted, closed, still queued.
+//
+// # Implementing a Scheduler
+//
+// Settler, Item.Bind, TicketOwner and the methods of Ticket other than Cancel
+// are for implementations; package schedtest tests one.
+package firq

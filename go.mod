@@ -1,0 +1,3 @@
+module github.com/firq-go/firq
+
+go 1.25.0

@@ -1,0 +1,82 @@
+package firq
+
+import (
+	"context"
+	"iter"
+)
+
+// Producer is the end of a Scheduler that tasks go in at. Safe for concurrent
+// use.
+type Producer[K comparable, T any] interface {
+	// Enqueue admits the task or says at once why not: ErrInvalidTask,
+	// ErrClosed or an error that matches ErrRejected. What happens at a limit
+	// is Config.Backpressure; with the policy Wait, Enqueue blocks for at most
+	// Backpressure.Wait.
+	Enqueue(tenant K, t Task[T]) error
+	// EnqueueWait is Enqueue that waits for capacity until ctx is done, whatever
+	// the policy. Its error then matches ErrTimeout and ctx.Err().
+	EnqueueWait(ctx context.Context, tenant K, t Task[T]) error
+	// EnqueueBatch admits a prefix of ts, in order, and returns its length; err
+	// says why the rest was not admitted.
+	EnqueueBatch(tenant K, ts []Task[T]) (accepted int, err error)
+}
+
+// Consumer is the end of a Scheduler that items come out of. Safe for
+// concurrent use.
+type Consumer[K comparable, T any] interface {
+	// TryDequeue returns the next item. It reports false only when nothing
+	// deliverable is queued.
+	TryDequeue() (Item[K, T], bool)
+	// Dequeue waits for the next item, without polling. It returns ErrClosed
+	// after Close, or after Shutdown once the backlog is gone, and ctx.Err()
+	// when ctx is done first.
+	Dequeue(ctx context.Context) (Item[K, T], error)
+	// DequeueBatch waits for at least one item and fills dst with what is
+	// deliverable, at most len(dst), in service order. An error comes with 0.
+	DequeueBatch(ctx context.Context, dst []Item[K, T]) (int, error)
+}
+
+// Scheduler is the contract that both cores keep: package lockfree, the
+// low-contention core, and package baseline, the mutex one. Package schedtest
+// is the same contract as a test suite. Safe for concurrent use.
+type Scheduler[K comparable, T any] interface {
+	Producer[K, T]
+	Consumer[K, T]
+	// Len returns the number of queued tasks, never above Config.MaxGlobal.
+	Len() int
+	// Stats returns a snapshot.
+	Stats() Stats[K]
+	// SetQuantum overrides the tenant's quantum from its next turn on, known
+	// tenant or not, until ResetQuantum. Below 1 counts as 1.
+	SetQuantum(tenant K, quantum int64)
+	// ResetQuantum gives the tenant back the quantum that Config says.
+	ResetQuantum(tenant K)
+	// Shutdown stops admitting and returns nil once every accepted task was
+	// delivered (or expired, or was cancelled); then Dequeue gives ErrClosed.
+	// Somebody has to go on dequeuing meanwhile. When ctx is done first it
+	// returns ctx.Err(), and the scheduler goes on draining; when Close comes
+	// first, ErrClosed.
+	Shutdown(ctx context.Context) error
+	// Close stops at once: it wakes everybody, nothing more is delivered, and
+	// what was queued is handed to Config.OnDrop with DropClosed. A second
+	// call does nothing. It returns nil.
+	Close() error
+}
+
+// All returns an iterator over the items that c delivers. It ends when ctx is
+// done or c is closed; an item is dequeued only when the loop asks for it.
+//
+//	for it := range firq.All(ctx, s) {
+//		handle(it.Payload)
+//		it.Done()
+//	}
+func All[K comparable, T any](ctx context.Context, c Consumer[K, T]) iter.Seq[Item[K, T]] {
+	return func(yield func(Item[K, T]) bool) {
+		for {
+			it, err := c.Dequeue(ctx)
+			if err != nil || !yield(it) {
+				return
+			}
+		}
+	}
+}

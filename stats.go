@@ -1,0 +1,52 @@
+package firq
+
+import "time"
+
+// Stats is a snapshot. The counters only grow. At rest (no call in progress)
+//
+//	Enqueued = Dequeued + Expired + Cancelled + DroppedPolicy + Closed + QueueLen
+//
+// holds exactly; while calls are in progress the fields need not be from the
+// same instant.
+type Stats[K comparable] struct {
+	Enqueued  uint64 // tasks accepted
+	Dequeued  uint64 // tasks delivered to a consumer
+	Expired   uint64 // tasks dropped because their deadline had passed
+	Cancelled uint64 // tasks taken out through their Ticket
+	Closed    uint64 // tasks handed to OnDrop by Close
+
+	Dropped         uint64 // RejectedGlobal + RejectedTenant + TimeoutRejected + DroppedPolicy
+	RejectedGlobal  uint64 // answered with ErrGlobalFull
+	RejectedTenant  uint64 // ErrTenantFull, ErrTenantThreshold, ErrTooManyTenants
+	TimeoutRejected uint64 // ErrTimeout
+	DroppedPolicy   uint64 // accepted, then evicted by DropOldest or DropNewest
+
+	QueueLen        int     // tasks queued, places reserved by calls in progress included
+	MaxGlobal       int     // Config.MaxGlobal, defaults filled in
+	InFlight        int     // delivered and not yet Done; only counted with MaxInFlightPerTenant
+	Tenants         int     // tenants known: queued, in flight, or idle for less than TenantIdle
+	QueueSaturation float64 // QueueLen / MaxGlobal
+
+	QueueTime  QueueTime
+	TopTenants []TenantCount[K] // by delivered tasks, most first; an approximate ranking
+}
+
+// QueueTime says how long delivered tasks had waited, from enqueue to dequeue.
+type QueueTime struct {
+	Sum, P50, P95, P99, P999, Max time.Duration
+	Samples                       uint64
+	Buckets                       []Bucket // ascending; together they hold all samples
+}
+
+// Bucket counts the samples above the previous bucket's UpperBound and up to
+// its own. It is not cumulative.
+type Bucket struct {
+	UpperBound time.Duration
+	Count      uint64
+}
+
+// TenantCount is one row of Stats.TopTenants.
+type TenantCount[K comparable] struct {
+	Tenant   K
+	Dequeued uint64
+}

@@ -1,0 +1,116 @@
+package firq
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Priority of a task, 1 (very low) to 6 (critical). The zero value counts as
+// PriorityNormal. Whether priorities matter within a tenant only or across all
+// tenants is Config.PriorityScope.
+type Priority uint8
+
+// The six priorities, lowest first.
+const (
+	PriorityVeryLow Priority = 1 + iota
+	PriorityLow
+	PriorityNormal
+	PriorityHigh
+	PriorityVeryHigh
+	PriorityCritical
+)
+
+var priorityNames = [...]string{"default", "very-low", "low", "normal", "high", "very-high", "critical"}
+
+// String returns the priority's name, for example "very-low".
+func (p Priority) String() string {
+	if int(p) < len(priorityNames) {
+		return priorityNames[p]
+	}
+	return fmt.Sprintf("Priority(%d)", uint8(p))
+}
+
+// Task is what a producer hands in. Only Payload is needed; every other field's
+// zero value means the default.
+type Task[T any] struct {
+	Payload T
+	// Cost in work units, charged to the tenant's deficit. 0 means 1; negative
+	// is ErrInvalidTask.
+	Cost int64
+	// Priority, 0 means PriorityNormal; above PriorityCritical is ErrInvalidTask.
+	Priority Priority
+	// Deadline after which the task is never delivered; zero: none, or
+	// Config.MaxQueueAge from now. A task whose Deadline has passed when it is
+	// enqueued is accepted and expires.
+	Deadline time.Time
+	// Ticket to cancel the task with; nil: it cannot be cancelled.
+	Ticket *Ticket
+}
+
+// Validate returns an error that matches ErrInvalidTask and names the field, or
+// nil. Every scheduler calls it before it admits a task.
+func (t *Task[T]) Validate() error {
+	if t.Cost < 0 || t.Priority > PriorityCritical {
+		return t.invalid()
+	}
+	return nil
+}
+
+func (t *Task[T]) invalid() error {
+	if t.Cost < 0 {
+		return fmt.Errorf("%w: Cost is %d, must not be negative", ErrInvalidTask, t.Cost)
+	}
+	return fmt.Errorf("%w: Priority is %d, must be 0 (normal) to %d", ErrInvalidTask, t.Priority, PriorityCritical)
+}
+
+// Item is what a consumer gets: a task together with its tenant and the time
+// that it waited. An Item is a plain value; copies stand for the same delivery.
+type Item[K comparable, T any] struct {
+	Tenant   K
+	Payload  T
+	Cost     int64         // as charged, at least 1 unless Charge says otherwise later
+	Priority Priority      // as enqueued, 0 replaced by PriorityNormal
+	Deadline time.Time     // as enqueued; zero where the task had none of its own
+	Wait     time.Duration // from enqueue to dequeue
+
+	settler Settler
+	token   uint64
+}
+
+// Done says that the work is finished. It is needed only with
+// Config.MaxInFlightPerTenant, where it makes room for the tenant's next task;
+// without it, it does nothing. A second call, on the item or on a copy, does
+// nothing. Safe for concurrent use on copies, as is Charge.
+func (it *Item[K, T]) Done() {
+	if s := it.settler; s != nil {
+		s.SettleDone(it.token)
+	}
+}
+
+// Charge says that the actual cost was Cost + delta: the tenant's deficit moves
+// by -delta and may become negative, so that over time each tenant gets its
+// share of actual cost. A debt outlives an idle spell of the tenant (until the
+// tenant is forgotten, Config.TenantIdle); a credit does not.
+func (it *Item[K, T]) Charge(delta int64) {
+	if s := it.settler; s != nil && delta != 0 {
+		if delta == math.MinInt64 {
+			delta++ // so that -delta exists
+		}
+		s.SettleCharge(delta)
+	}
+}
+
+// Settler is what a scheduler puts into the items that it delivers, so that
+// Item.Done and Item.Charge find their way back. Only who implements a
+// Scheduler needs it. The methods are called by any goroutine.
+type Settler interface {
+	// SettleDone ends the delivery that token names. Each token counts once.
+	SettleDone(token uint64)
+	// SettleCharge moves the tenant's deficit by -delta.
+	SettleCharge(delta int64)
+}
+
+// Bind makes s the receiver of the item's Done and Charge. Only who implements
+// a Scheduler needs it.
+func (it *Item[K, T]) Bind(s Settler, token uint64) { it.settler, it.token = s, token }

@@ -1,0 +1,66 @@
+package firq
+
+import "sync/atomic"
+
+// Ticket cancels a task that is still queued:
+//
+//	var tk firq.Ticket
+//	err := s.Enqueue(tenant, firq.Task[Job]{Payload: job, Ticket: &tk})
+//	...
+//	tk.Cancel()
+//
+// The zero value is ready. A Ticket stands for one task at a time and serves
+// again once that task has ended (delivered, expired, cancelled, evicted or
+// closed); handing it in while its task is still queued is ErrInvalidTask. A
+// Ticket must not be copied while its task is queued.
+type Ticket struct {
+	// owner is nil while the ticket is free. Enqueue sets it (CAS nil -> owner);
+	// whoever ends the task sets it back under the owner's lock.
+	owner atomic.Pointer[TicketOwner]
+	// place is the scheduler's note where the task is; plain, because it is
+	// only touched under the owner's lock.
+	place any
+}
+
+// Cancel takes the task out of the queue. It reports true exactly when this
+// call did so before the task was delivered, expired, evicted or closed; the
+// capacity that the task held is free when it returns, and Config.OnDrop has
+// been called with DropCancelled. It may wait for a lock of the scheduler.
+// Safe for concurrent use.
+func (tk *Ticket) Cancel() bool {
+	if o := tk.owner.Load(); o != nil {
+		return o.Canceler.CancelTicket(tk)
+	}
+	return false
+}
+
+// TicketOwner is the scheduler's end of a Ticket, one per tenant or scheduler.
+// It and the methods below are needed only by who implements a Scheduler.
+type TicketOwner struct {
+	Canceler interface {
+		// CancelTicket removes the task of tk if it is still queued.
+		CancelTicket(tk *Ticket) bool
+	}
+}
+
+// Acquire binds a free ticket to its new owner and reports whether it was free.
+// It comes before the task is published.
+func (tk *Ticket) Acquire(o *TicketOwner) bool { return tk.owner.CompareAndSwap(nil, o) }
+
+// OwnedBy reports whether the ticket is bound to o. While the caller holds o's
+// lock and the task is placed, the answer cannot change.
+func (tk *Ticket) OwnedBy(o *TicketOwner) bool { return tk.owner.Load() == o }
+
+// SetPlace notes where the task is queued. Only under the owner's lock.
+func (tk *Ticket) SetPlace(place any) { tk.place = place }
+
+// Place returns what SetPlace noted, nil if the task is not placed yet. Only
+// under the owner's lock.
+func (tk *Ticket) Place() any { return tk.place }
+
+// Release ends the ticket's task: the ticket is free again. Only under the
+// owner's lock, or, where the task was never published, by who acquired it.
+func (tk *Ticket) Release() {
+	tk.place = nil
+	tk.owner.Store(nil) // hands place over to the next Acquire
+}
