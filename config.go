@@ -65,7 +65,8 @@ type Config[K comparable, T any] struct {
 	// 0: 40 and 80.
 	LowWater, HighWater int
 	// PriorityScope says whether priorities matter within a tenant (zero) or
-	// strictly across everybody.
+	// strictly across everybody. The latter is one order for all, so Shards
+	// then counts as 1.
 	PriorityScope PriorityScope
 	// PriorityAging lets a task count one level higher for each such time that
 	// it has waited, so that low priorities do not starve. 0: strict.
@@ -185,6 +186,9 @@ func (c Config[K, T]) Resolve() (Config[K, T], error) {
 	}
 	if c.Shards == 0 {
 		c.Shards = min(runtime.GOMAXPROCS(0), MaxShards)
+	}
+	if c.PriorityScope == PriorityAcrossTenants {
+		c.Shards = 1
 	}
 	c.Shards = 1 << bits.Len(uint(c.Shards-1))
 	setDefault(&c.MaxGlobal, DefaultMaxGlobal)

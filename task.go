@@ -71,7 +71,7 @@ type Item[K comparable, T any] struct {
 	Payload  T
 	Cost     int64         // as charged, at least 1 unless Charge says otherwise later
 	Priority Priority      // as enqueued, 0 replaced by PriorityNormal
-	Deadline time.Time     // as enqueued; zero where the task had none of its own
+	Deadline time.Time     // as enqueued, or from Config.MaxQueueAge; zero: none
 	Wait     time.Duration // from enqueue to dequeue
 
 	settler Settler
@@ -97,7 +97,7 @@ func (it *Item[K, T]) Charge(delta int64) {
 		if delta == math.MinInt64 {
 			delta++ // so that -delta exists
 		}
-		s.SettleCharge(delta)
+		s.SettleCharge(it.token, delta)
 	}
 }
 
@@ -107,8 +107,8 @@ func (it *Item[K, T]) Charge(delta int64) {
 type Settler interface {
 	// SettleDone ends the delivery that token names. Each token counts once.
 	SettleDone(token uint64)
-	// SettleCharge moves the tenant's deficit by -delta.
-	SettleCharge(delta int64)
+	// SettleCharge moves the deficit that the delivery was paid from by -delta.
+	SettleCharge(token uint64, delta int64)
 }
 
 // Bind makes s the receiver of the item's Done and Charge. Only who implements

@@ -1,0 +1,206 @@
+package drr
+
+import (
+	"math/bits"
+
+	"github.com/firq-go/firq"
+)
+
+const levels = int(firq.PriorityCritical) // priority p is level p-1
+
+// place says in which list of the queue a flow is.
+type place uint8
+
+const (
+	nowhere place = iota // idle: nothing queued, or its tenant is blocked
+	fresh                // newly active (NewFirst)
+	active
+)
+
+// flow is what takes turns: a tenant, or with Config.Across a tenant at one
+// level.
+type flow[K comparable, T any] struct {
+	tenant     *Tenant[K, T]
+	next, prev *flow[K, T]
+	deficit    int64
+	due        uint64 // the round that has to visit it, while active
+	level      int8   // the list of the queue that it takes turns in
+	place      place
+	inTurn     bool // got its quantum, and the turn is not over
+}
+
+// flows is a doubly linked list of flows. The zero value is empty.
+type flows[K comparable, T any] struct {
+	head, tail *flow[K, T]
+	n          int
+}
+
+func (l *flows[K, T]) push(f *flow[K, T]) {
+	f.prev, f.next = l.tail, nil
+	if l.tail == nil {
+		l.head = f
+	} else {
+		l.tail.next = f
+	}
+	l.tail = f
+	l.n++
+}
+
+func (l *flows[K, T]) remove(f *flow[K, T]) {
+	if f.prev == nil {
+		l.head = f.next
+	} else {
+		f.prev.next = f.next
+	}
+	if f.next == nil {
+		l.tail = f.prev
+	} else {
+		f.next.prev = f.prev
+	}
+	f.next, f.prev = nil, nil
+	l.n--
+}
+
+// Tenant is one tenant's part of a Queue. Make it with Init; it belongs to one
+// Queue and must not be copied.
+type Tenant[K comparable, T any] struct {
+	Key K
+	// Owner is for who embeds the Tenant; the Queue does not look at it.
+	Owner any
+
+	quantum int64
+	queued  int
+	tasks   [levels]entries[K, T]
+	mask    uint8 // levels that have tasks
+	lifo    bool  // AdaptiveLIFO is serving newest first
+	blocked bool  // at its in-flight limit
+	// The tenant's flow; with Across its flow at each level is in byLevel,
+	// allocated when first needed.
+	flow    flow[K, T]
+	byLevel *[levels]flow[K, T]
+	// Links of the queue's list of blocked tenants.
+	nextBlocked, prevBlocked *Tenant[K, T]
+}
+
+// Init makes t a tenant with the given key and quantum (below 1 counts as 1).
+func (t *Tenant[K, T]) Init(key K, quantum int64) {
+	t.Key = key
+	t.flow.tenant = t
+	t.SetQuantum(quantum)
+}
+
+// maxQuantum keeps sums of a deficit and a few quanta inside an int64.
+const maxQuantum = 1 << 62
+
+// SetQuantum sets what the tenant may spend per turn, from its next turn on.
+// Below 1 counts as 1.
+func (t *Tenant[K, T]) SetQuantum(q int64) { t.quantum = min(max(q, 1), maxQuantum) }
+
+// Quantum returns the quantum in force.
+func (t *Tenant[K, T]) Quantum() int64 { return t.quantum }
+
+// Len returns the number of its queued tasks.
+func (t *Tenant[K, T]) Len() int { return t.queued }
+
+// Active reports whether the tenant is in a list, or blocked.
+func (t *Tenant[K, T]) Active() bool {
+	if t.blocked || t.flow.place != nowhere {
+		return true
+	}
+	if t.byLevel != nil {
+		for i := range t.byLevel {
+			if t.byLevel[i].place != nowhere {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// maxDebt bounds what Charge can pile up in either direction.
+const maxDebt = 1 << 61
+
+// Charge moves the deficit that tasks of priority p are paid from by -delta.
+// An idle tenant can get into debt this way, but gathers no credit.
+func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
+	f := q.flowOf(t, int(p)-1)
+	delta = min(max(delta, -maxDebt), maxDebt)
+	f.deficit = min(max(f.deficit-delta, -maxDebt), maxDebt)
+	if f.place == nowhere && !t.blocked {
+		f.deficit = min(f.deficit, 0)
+	}
+}
+
+// flowOf returns the flow that tasks of a level are served through.
+func (q *Queue[K, T]) flowOf(t *Tenant[K, T], level int) *flow[K, T] {
+	if !q.cfg.Across {
+		return &t.flow
+	}
+	if t.byLevel == nil {
+		t.byLevel = new([levels]flow[K, T])
+		for i := range t.byLevel {
+			t.byLevel[i].tenant, t.byLevel[i].level = t, int8(i)
+		}
+	}
+	return &t.byLevel[level]
+}
+
+// empty reports whether the flow has no task.
+func (q *Queue[K, T]) empty(f *flow[K, T]) bool {
+	if q.cfg.Across {
+		return f.tenant.tasks[f.level].head == nil
+	}
+	return f.tenant.mask == 0
+}
+
+// front returns the task that the flow would deliver next, nil if it has none.
+func (q *Queue[K, T]) front(f *flow[K, T], now int64) *entry[K, T] {
+	t := f.tenant
+	if q.cfg.Across {
+		return q.end(t, int(f.level))
+	}
+	if t.mask == 0 {
+		return nil
+	}
+	top := bits.Len8(t.mask) - 1
+	best := q.end(t, top)
+	if q.cfg.Aging == 0 || t.mask&(t.mask-1) == 0 {
+		return best
+	}
+	for m := t.mask &^ (1 << top); m != 0; {
+		l := bits.Len8(m) - 1
+		m &^= 1 << l
+		if e := q.end(t, l); q.outranks(e, best, now) {
+			best = e
+		}
+	}
+	return best
+}
+
+// end returns the end of a level's list that the order takes from.
+func (q *Queue[K, T]) end(t *Tenant[K, T], level int) *entry[K, T] {
+	if q.cfg.Order == firq.FIFO || q.cfg.Order == firq.AdaptiveLIFO && !t.lifo {
+		return t.tasks[level].head
+	}
+	return t.tasks[level].tail
+}
+
+// outranks compares two tasks by aged priority; the one that waited longer wins
+// a tie.
+func (q *Queue[K, T]) outranks(a, b *entry[K, T], now int64) bool {
+	x, y := q.aged(a, now), q.aged(b, now)
+	return x > y || x == y && a.Enqueued < b.Enqueued
+}
+
+func (q *Queue[K, T]) aged(e *entry[K, T], now int64) int64 {
+	return int64(e.Priority) + max(now-e.Enqueued, 0)/q.cfg.Aging
+}
+
+// water moves AdaptiveLIFO between its two orders.
+func (q *Queue[K, T]) water(t *Tenant[K, T]) {
+	if t.queued > q.cfg.HighWater {
+		t.lifo = true
+	} else if t.queued < q.cfg.LowWater {
+		t.lifo = false
+	}
+}

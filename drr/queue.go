@@ -1,0 +1,268 @@
+package drr
+
+import (
+	"math/bits"
+
+	"github.com/firq-go/firq"
+)
+
+// Config of a Queue. The zero value is plain FIFO within each tenant and
+// priority, strict priorities within a tenant.
+type Config struct {
+	Order               firq.Order
+	LowWater, HighWater int   // AdaptiveLIFO
+	Aging               int64 // 0: strict priorities; else see firq.Config.PriorityAging
+	Across              bool  // firq.PriorityAcrossTenants
+	NewFirst            bool  // firq.Config.NewTenantsFirst
+}
+
+// Host is the surroundings of a Queue. Its methods are called from within the
+// Queue's and must not call the Queue, except that Fill may Push to its tenant.
+type Host[K comparable, T any] interface {
+	// Fill is called before the Queue looks at a tenant's tasks, so that tasks
+	// which wait elsewhere can be pushed first.
+	Fill(t *Tenant[K, T])
+	// Expired is told about each task that is dropped because now is after Due.
+	Expired(t *Tenant[K, T], task *Task[T])
+}
+
+// Queue is the scheduler. Make it with New; not safe for concurrent use.
+type Queue[K comparable, T any] struct {
+	cfg     Config
+	host    Host[K, T]
+	lists   [levels]list[K, T] // only lists[0] is used unless Across
+	queued  int                // tasks held
+	ready   int                // tasks of tenants that are not blocked
+	hollow  int                // flows that are in a list without a task
+	blocked *Tenant[K, T]      // head of the list of blocked tenants
+	pool    pool[K, T]
+	dues    dues[K, T]
+}
+
+// list is one round robin: the active list, the newly active that go first, and
+// the count of rounds.
+type list[K comparable, T any] struct {
+	fresh, active flows[K, T]
+	round         uint64
+	left          int // active flows that this round has still to visit
+	barren        int // visits since somebody could pay
+}
+
+// New returns an empty Queue.
+func New[K comparable, T any](cfg Config, host Host[K, T]) *Queue[K, T] {
+	return &Queue[K, T]{cfg: cfg, host: host}
+}
+
+// Len returns the number of tasks held.
+func (q *Queue[K, T]) Len() int { return q.queued }
+
+// Ready returns the number of tasks held for tenants that are not blocked.
+func (q *Queue[K, T]) Ready() int { return q.ready }
+
+// Push queues a task. A tenant that gets its first task joins the list.
+func (q *Queue[K, T]) Push(t *Tenant[K, T], task Task[T]) {
+	e := q.pool.get()
+	e.Task, e.tenant = task, t
+	level := int(task.Priority) - 1
+	f := q.flowOf(t, level)
+	wasEmpty := q.empty(f)
+	t.tasks[level].push(e)
+	t.mask |= 1 << level
+	t.queued++
+	q.queued++
+	if q.cfg.Order == firq.AdaptiveLIFO {
+		q.water(t)
+	}
+	if task.Due != NoDeadline {
+		q.dues.insert(e)
+	}
+	if task.Ticket != nil {
+		task.Ticket.SetPlace(e)
+	}
+	switch {
+	case t.blocked:
+		return
+	case f.place == nowhere:
+		q.join(f, q.cfg.NewFirst)
+	case wasEmpty:
+		q.hollow--
+	}
+	q.ready++
+}
+
+// Verdict is what Next says.
+type Verdict uint8
+
+const (
+	Empty     Verdict = iota // nothing deliverable is held
+	Delivered                // here is a task
+	Again                    // the call has done its share of work; call again
+)
+
+// stepBudget is how many visits and drops one call of Next makes at most.
+const stepBudget = 256
+
+// Next takes out the task that is served next. Tasks that expired before now
+// are dropped on the way and reported to the host.
+func (q *Queue[K, T]) Next(now int64) (*Tenant[K, T], Task[T], Verdict) {
+	for steps := 0; steps < stepBudget; steps++ {
+		f := q.head(now)
+		if f == nil {
+			return nil, Task[T]{}, Empty
+		}
+		q.host.Fill(f.tenant)
+		if q.cfg.Across && q.head(now) != f {
+			continue // what came in has a higher priority
+		}
+		e := q.front(f, now)
+		if e == nil {
+			q.emptied(f)
+			continue
+		}
+		if e.Due < now {
+			q.expire(e)
+			continue
+		}
+		if !f.inTurn {
+			f.inTurn = true
+			f.deficit = addSaturated(f.deficit, f.tenant.quantum)
+		}
+		if f.deficit < e.Cost {
+			q.turnOver(f, now)
+			continue
+		}
+		f.deficit -= e.Cost
+		q.lists[f.level].barren = 0
+		return f.tenant, q.take(e), Delivered
+	}
+	return nil, Task[T]{}, Again
+}
+
+// head returns the flow whose turn it is, nil if the lists are empty.
+func (q *Queue[K, T]) head(now int64) *flow[K, T] {
+	if !q.cfg.Across {
+		return q.lists[0].head()
+	}
+	var best *flow[K, T]
+	var bestTask *entry[K, T]
+	for l := levels - 1; l >= 0; l-- {
+		f := q.lists[l].head()
+		if f == nil {
+			continue
+		}
+		e := q.front(f, now)
+		if e == nil || q.cfg.Aging == 0 && best == nil {
+			return f // nobody below can be before it
+		}
+		if best == nil || q.outranks(e, bestTask, now) {
+			best, bestTask = f, e
+		}
+	}
+	return best
+}
+
+func (l *list[K, T]) head() *flow[K, T] {
+	if l.fresh.head != nil {
+		return l.fresh.head
+	}
+	return l.active.head
+}
+
+// take removes a queued task from everything that knows it and ends its ticket.
+func (q *Queue[K, T]) take(e *entry[K, T]) Task[T] {
+	t, level := e.tenant, int(e.Priority)-1
+	l := &t.tasks[level]
+	l.remove(e)
+	if l.head == nil {
+		t.mask &^= 1 << level
+	}
+	t.queued--
+	q.queued--
+	if !t.blocked {
+		q.ready--
+	}
+	if q.cfg.Order == firq.AdaptiveLIFO {
+		q.water(t)
+	}
+	if e.bucket != noBucket {
+		q.dues.remove(e)
+	}
+	if f := q.flowOf(t, level); f.place != nowhere && q.empty(f) {
+		q.hollow++
+	}
+	task := e.Task
+	q.pool.put(e)
+	if task.Ticket != nil {
+		task.Ticket.Release()
+	}
+	return task
+}
+
+func (q *Queue[K, T]) expire(e *entry[K, T]) {
+	t := e.tenant
+	task := q.take(e)
+	q.host.Expired(t, &task)
+}
+
+// Place is where a queued task is; Ticket.Place holds one. It is valid until the
+// task leaves the Queue.
+type Place any
+
+// Remove takes out the task at a place that Push gave to its ticket.
+func (q *Queue[K, T]) Remove(p Place) (*Tenant[K, T], Task[T]) {
+	e := p.(*entry[K, T])
+	t := e.tenant
+	task := q.take(e)
+	q.purge()
+	return t, task
+}
+
+// Evict takes out the tenant's oldest or newest task among those of a priority
+// at most p, lowest priority first.
+func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (Task[T], bool) {
+	m := t.mask & (1<<p - 1)
+	if m == 0 {
+		return Task[T]{}, false
+	}
+	l := &t.tasks[bits.TrailingZeros8(m)]
+	if newest {
+		return q.take(l.tail), true
+	}
+	return q.take(l.head), true
+}
+
+// Reclaim drops up to most tasks that expired before now, wherever they are, and
+// reports whether there may be more.
+func (q *Queue[K, T]) Reclaim(now int64, most int) (more bool) {
+	for range most {
+		e := q.dues.expired(now)
+		if e == nil {
+			q.purge()
+			return false
+		}
+		q.expire(e)
+	}
+	q.purge()
+	return true
+}
+
+// NextDue returns a time before which no held task expires.
+func (q *Queue[K, T]) NextDue() int64 { return q.dues.bound() }
+
+// Drain takes out one task, in no particular order, blocked tenants' included.
+func (q *Queue[K, T]) Drain() (*Tenant[K, T], Task[T], bool) {
+	for i := range q.lists {
+		for f := q.lists[i].head(); f != nil; f = q.lists[i].head() {
+			if e := q.front(f, 0); e != nil {
+				return f.tenant, q.take(e), true
+			}
+			q.leave(f)
+		}
+	}
+	for t := q.blocked; t != nil; t = t.nextBlocked {
+		if t.mask != 0 {
+			return t, q.take(t.tasks[bits.TrailingZeros8(t.mask)].head), true
+		}
+	}
+	return nil, Task[T]{}, false
+}

@@ -1,0 +1,100 @@
+package drr
+
+import (
+	"math"
+
+	"github.com/firq-go/firq"
+)
+
+// NoDeadline is the Due of a task that never expires.
+const NoDeadline = math.MaxInt64
+
+// Task is what a Queue holds. Times are nanoseconds on any clock that does not
+// go back; the Queue only compares them.
+type Task[T any] struct {
+	Payload  T
+	Cost     int64         // at least 1
+	Enqueued int64         // for ageing and for who waited longest
+	Due      int64         // expired once now is after it; NoDeadline: never
+	Ticket   *firq.Ticket  // nil: cannot be cancelled
+	Priority firq.Priority // 1 to 6
+}
+
+// entry is a queued task: a node of its flow's list (next, prev) and, if it can
+// expire, of one bucket of the deadline index (dueNext, duePrev).
+type entry[K comparable, T any] struct {
+	Task[T]
+	tenant           *Tenant[K, T]
+	next, prev       *entry[K, T]
+	dueNext, duePrev *entry[K, T]
+	bucket           int8 // of the deadline index; noBucket: not in it
+}
+
+// entries is a doubly linked list, oldest first. The zero value is empty.
+type entries[K comparable, T any] struct{ head, tail *entry[K, T] }
+
+func (l *entries[K, T]) push(e *entry[K, T]) {
+	e.prev, e.next = l.tail, nil
+	if l.tail == nil {
+		l.head = e
+	} else {
+		l.tail.next = e
+	}
+	l.tail = e
+}
+
+func (l *entries[K, T]) remove(e *entry[K, T]) {
+	if e.prev == nil {
+		l.head = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		l.tail = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+}
+
+// keepFree is how many free entries a Queue always keeps.
+const keepFree = 256
+
+// pool recycles entries. It keeps about as many as were in use at the peak of
+// the last window of returns, so that a steady state allocates nothing and the
+// memory of a burst goes back to the collector.
+type pool[K comparable, T any] struct {
+	free       *entry[K, T] // linked by next
+	n          int          // in the free list
+	used, peak int          // in use now; at most, in this window
+	keep       int          // the peak of the last window
+	returns    int          // in this window
+}
+
+const poolWindow = 4096
+
+func (p *pool[K, T]) get() *entry[K, T] {
+	p.used++
+	p.peak = max(p.peak, p.used)
+	e := p.free
+	if e == nil {
+		return &entry[K, T]{bucket: noBucket}
+	}
+	p.free, e.next = e.next, nil
+	p.n--
+	return e
+}
+
+// put takes back an entry that is in no list. It zeroes it, so that the payload
+// is not kept alive.
+func (p *pool[K, T]) put(e *entry[K, T]) {
+	*e = entry[K, T]{bucket: noBucket, next: p.free}
+	p.free = e
+	p.n++
+	p.used--
+	if p.returns++; p.returns == poolWindow {
+		p.keep, p.peak, p.returns = max(p.peak, keepFree), p.used, 0
+	}
+	for drop := 0; drop < 2 && p.n > p.keep && p.n > keepFree; drop++ {
+		p.free, p.n = p.free.next, p.n-1
+	}
+}

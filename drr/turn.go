@@ -1,0 +1,224 @@
+package drr
+
+import "math"
+
+// join puts an idle flow into a list. Its deficit is 0, or a debt.
+func (q *Queue[K, T]) join(f *flow[K, T], first bool) {
+	l := &q.lists[f.level]
+	if first {
+		f.place = fresh
+		l.fresh.push(f)
+		return
+	}
+	l.activate(f)
+}
+
+// activate puts a flow at the tail of the active list, to be visited from the
+// next round on.
+func (l *list[K, T]) activate(f *flow[K, T]) {
+	f.place, f.due = active, l.round+1
+	if l.active.n == 0 {
+		f.due, l.left = l.round, 1
+	}
+	l.active.push(f)
+}
+
+// visited closes the round if f was the last flow that it had to visit; f is
+// out of the list already, or at its tail again.
+func (l *list[K, T]) visited(f *flow[K, T], due uint64) {
+	if due > l.round {
+		return
+	}
+	if l.left--; l.left <= 0 {
+		l.round++
+		l.left = l.active.n
+	}
+}
+
+// turnOver sends the flow at the head, which cannot pay, to the tail.
+func (q *Queue[K, T]) turnOver(f *flow[K, T], now int64) {
+	l := &q.lists[f.level]
+	f.inTurn = false
+	if f.place == fresh {
+		l.fresh.remove(f)
+		l.activate(f)
+		return
+	}
+	due := f.due
+	f.due = l.round + 1
+	l.active.remove(f)
+	l.active.push(f)
+	l.visited(f, due)
+	if l.barren++; l.barren >= l.active.n {
+		q.skip(l, now)
+	}
+}
+
+// emptied ends the turn of a flow that was found without a task. A fresh flow
+// goes through the active list before it leaves, so that it cannot go idle and
+// be first again at once.
+func (q *Queue[K, T]) emptied(f *flow[K, T]) {
+	if f.place != fresh {
+		q.leave(f)
+		return
+	}
+	l := &q.lists[f.level]
+	f.inTurn, f.deficit = false, min(f.deficit, 0)
+	l.fresh.remove(f)
+	l.activate(f)
+}
+
+// leave takes a flow without a task out of its list. Credit is forfeited, debt
+// is not.
+func (q *Queue[K, T]) leave(f *flow[K, T]) {
+	q.hollow--
+	q.detach(f)
+	f.deficit = min(f.deficit, 0)
+}
+
+// detach takes a flow out of its list.
+func (q *Queue[K, T]) detach(f *flow[K, T]) {
+	l := &q.lists[f.level]
+	was := f.place
+	f.place, f.inTurn = nowhere, false
+	if was == fresh {
+		l.fresh.remove(f)
+		return
+	}
+	l.active.remove(f)
+	l.visited(f, f.due)
+}
+
+// skip gives everybody as many refills at once as it takes until somebody can
+// pay, less the one that each gets at the start of its turn. Called between
+// turns; does nothing if some flow needs a visit first (it is empty, or its
+// front task expired).
+func (q *Queue[K, T]) skip(l *list[K, T], now int64) {
+	l.barren = 0
+	fewest := uint64(math.MaxUint64)
+	for f := l.active.head; f != nil; f = f.next {
+		q.host.Fill(f.tenant)
+		e := q.front(f, now)
+		if e == nil || e.Due < now || e.Cost <= f.deficit {
+			return
+		}
+		// Cost is at most 1<<63-1 and a debt at most 1<<61: no overflow.
+		need := uint64(e.Cost) - uint64(f.deficit)
+		quantum := uint64(f.tenant.quantum)
+		fewest = min(fewest, (need-1)/quantum+1)
+	}
+	if fewest == math.MaxUint64 || fewest < 2 {
+		return
+	}
+	turns := fewest - 1 // nobody can pay after these: turns x quantum < need
+	for f := l.active.head; f != nil; f = f.next {
+		f.deficit += int64(turns * uint64(f.tenant.quantum))
+		f.due += turns
+	}
+	l.round += turns
+}
+
+// Block takes a tenant out of the lists until Unblock; its tasks stay. It keeps
+// its deficit, though at most what a turn and its dearest front task need, so
+// that turns cut short do not add up to a burst.
+func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
+	t.blocked = true
+	q.ready -= t.queued
+	q.eachFlow(t, func(f *flow[K, T]) {
+		if f.place == nowhere {
+			return
+		}
+		most := t.quantum
+		if e := q.front(f, 0); e != nil {
+			most = max(most, e.Cost)
+		} else {
+			q.hollow--
+		}
+		f.deficit = min(f.deficit, most)
+		q.detach(f)
+	})
+	t.prevBlocked, t.nextBlocked = nil, q.blocked
+	if q.blocked != nil {
+		q.blocked.prevBlocked = t
+	}
+	q.blocked = t
+}
+
+// Unblock lets a blocked tenant back in, at the tail. Without a task it is idle.
+func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
+	t.blocked = false
+	q.ready += t.queued
+	if t.prevBlocked == nil {
+		q.blocked = t.nextBlocked
+	} else {
+		t.prevBlocked.nextBlocked = t.nextBlocked
+	}
+	if t.nextBlocked != nil {
+		t.nextBlocked.prevBlocked = t.prevBlocked
+	}
+	t.nextBlocked, t.prevBlocked = nil, nil
+	q.eachFlow(t, func(f *flow[K, T]) {
+		if q.empty(f) {
+			f.deficit = min(f.deficit, 0)
+		} else {
+			q.join(f, false)
+		}
+	})
+}
+
+// Blocked reports whether the tenant is blocked.
+func (t *Tenant[K, T]) Blocked() bool { return t.blocked }
+
+func (q *Queue[K, T]) eachFlow(t *Tenant[K, T], do func(*flow[K, T])) {
+	if !q.cfg.Across {
+		do(&t.flow)
+	} else if t.byLevel != nil {
+		for i := range t.byLevel {
+			do(&t.byLevel[i])
+		}
+	}
+}
+
+// Round returns the number of rounds served so far. Not for Across, where each
+// level has rounds of its own.
+func (q *Queue[K, T]) Round() uint64 { return q.lists[0].round }
+
+// AdvanceRound moves Round up to at least r.
+func (q *Queue[K, T]) AdvanceRound(r uint64) {
+	l := &q.lists[0]
+	if r <= l.round {
+		return
+	}
+	l.round, l.left = r, l.active.n
+}
+
+// purge makes the flows that cancelling and expiry have emptied leave, once
+// they outnumber the others. A flow in mid-turn stays: its next task may come
+// before the next call.
+func (q *Queue[K, T]) purge() {
+	listed := 0
+	for i := range q.lists {
+		listed += q.lists[i].active.n + q.lists[i].fresh.n
+	}
+	if q.hollow < 64 || q.hollow < listed/2 {
+		return
+	}
+	for i := range q.lists {
+		for _, l := range []*flows[K, T]{&q.lists[i].fresh, &q.lists[i].active} {
+			for f := l.head; f != nil; {
+				next := f.next
+				if !f.inTurn && q.empty(f) {
+					q.leave(f)
+				}
+				f = next
+			}
+		}
+	}
+}
+
+func addSaturated(a, b int64) int64 {
+	if s := a + b; s >= a { // b is positive
+		return s
+	}
+	return math.MaxInt64
+}
