@@ -1,0 +1,39 @@
+// Package clock is the time that the cores use: nanoseconds on the monotonic
+// clock since shortly before the clock was made, and the way from and to
+// deadlines.
+package clock
+
+import (
+	"math"
+	"time"
+)
+
+// Never is the due time of a task without a deadline.
+const Never = math.MaxInt64
+
+// Clock counts from a fixed instant. Immutable, safe for concurrent use.
+type Clock struct{ base time.Time }
+
+// New returns a clock that reads about one second, so that 0 is in the past.
+func New() Clock { return Clock{time.Now().Add(-time.Second)} }
+
+// Now returns the nanoseconds since the clock's base. It never goes back.
+func (c Clock) Now() int64 { return int64(time.Since(c.base)) }
+
+// Due converts a deadline; Never for the zero time and for what is more than 292
+// years ahead. A deadline without a monotonic reading is compared by wall clock,
+// as it was when the clock was made.
+func (c Clock) Due(deadline time.Time) int64 {
+	if deadline.IsZero() {
+		return Never
+	}
+	return int64(deadline.Sub(c.base))
+}
+
+// Time is the inverse of Due: the zero time for Never.
+func (c Clock) Time(due int64) time.Time {
+	if due == Never {
+		return time.Time{}
+	}
+	return c.base.Add(time.Duration(due))
+}

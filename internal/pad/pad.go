@@ -1,0 +1,10 @@
+// Package pad keeps data that different processors write on different cache
+// lines.
+package pad
+
+// Line is what the few global and per-shard structures are kept apart by: two
+// lines of 64 bytes, because processors fetch them in pairs.
+const Line = 128
+
+// Pad is one Line of nothing.
+type Pad [Line]byte

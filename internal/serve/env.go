@@ -1,0 +1,153 @@
+package serve
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/room"
+	"github.com/puzpuzpuz/xsync/v3"
+)
+
+// Env is what all shards of a scheduler share. Safe for concurrent use.
+type Env[K comparable, T any] struct {
+	Config firq.Config[K, T] // resolved, immutable
+	Clock  clock.Clock
+	Room   room.Room[K] // producers that wait for capacity
+
+	quanta  *xsync.MapOf[K, int64] // SetQuantum
+	rejects struct{ global, tenant, timeout *xsync.Counter }
+
+	dropPool sync.Pool // *Drops
+}
+
+// NewEnv resolves the config.
+func NewEnv[K comparable, T any](cfg firq.Config[K, T]) (*Env[K, T], error) {
+	cfg, err := cfg.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	e := &Env[K, T]{Config: cfg, Clock: clock.New(), quanta: xsync.NewMapOf[K, int64]()}
+	e.rejects.global = xsync.NewCounter()
+	e.rejects.tenant = xsync.NewCounter()
+	e.rejects.timeout = xsync.NewCounter()
+	return e, nil
+}
+
+// Task checks a task and turns it into what a queue holds, with its ticket not
+// yet acquired.
+func (e *Env[K, T]) Task(t *firq.Task[T], now int64) (drr.Task[T], error) {
+	if t.Cost < 0 || t.Priority > firq.PriorityCritical {
+		return drr.Task[T]{}, t.Validate()
+	}
+	d := drr.Task[T]{
+		Payload:  t.Payload,
+		Cost:     max(t.Cost, 1),
+		Enqueued: now,
+		Due:      e.Due(t, now),
+		Ticket:   t.Ticket,
+		Priority: t.Priority,
+	}
+	if d.Priority == 0 {
+		d.Priority = firq.PriorityNormal
+	}
+	return d, nil
+}
+
+// Due is when a task that is enqueued now expires.
+func (e *Env[K, T]) Due(t *firq.Task[T], now int64) int64 {
+	if !t.Deadline.IsZero() {
+		return e.Clock.Due(t.Deadline)
+	}
+	if age := int64(e.Config.MaxQueueAge); age > 0 && now <= clock.Never-age {
+		return now + age
+	}
+	return clock.Never
+}
+
+// ErrTicketInUse is what a task with a ticket that is not free gets.
+var ErrTicketInUse = fmt.Errorf("%w: Ticket is in use: its task is still queued", firq.ErrInvalidTask)
+
+// Quantum asks what the tenant's quantum is. It may call user code: no lock may
+// be held.
+func (e *Env[K, T]) Quantum(tenant K) int64 {
+	if q, ok := e.quanta.Load(tenant); ok {
+		return q
+	}
+	if e.Config.QuantumFor != nil {
+		return e.Config.QuantumFor(tenant)
+	}
+	return e.Config.Quantum
+}
+
+// FixedQuantum reports whether every tenant has Config.Quantum, now and until
+// the first SetQuantum.
+func (e *Env[K, T]) FixedQuantum() bool {
+	return e.Config.QuantumFor == nil && e.quanta.Size() == 0
+}
+
+// SetQuantum notes an override.
+func (e *Env[K, T]) SetQuantum(tenant K, q int64) { e.quanta.Store(tenant, q) }
+
+// ResetQuantum forgets the override and returns the quantum that now holds.
+func (e *Env[K, T]) ResetQuantum(tenant K) int64 {
+	e.quanta.Delete(tenant)
+	return e.Quantum(tenant)
+}
+
+// Backpressure asks what to do at a limit. It may call user code: no lock may be
+// held.
+func (e *Env[K, T]) Backpressure(tenant K) (firq.Backpressure, error) {
+	if e.Config.BackpressureFor == nil {
+		return e.Config.Backpressure, nil
+	}
+	b := e.Config.BackpressureFor(tenant)
+	if err := b.Validate(); err != nil {
+		return b, fmt.Errorf("BackpressureFor: %w", err)
+	}
+	return b, nil
+}
+
+// OverThreshold reports whether a tenant that holds held tasks has used up its
+// share of what is free (Config.DynamicThreshold).
+func (e *Env[K, T]) OverThreshold(held, free int) bool {
+	a := e.Config.DynamicThreshold
+	return a > 0 && float64(held) >= a*float64(free)
+}
+
+// Rejected counts a rejection and returns it.
+func (e *Env[K, T]) Rejected(err error) error {
+	switch err {
+	case firq.ErrGlobalFull:
+		e.rejects.global.Inc()
+	case firq.ErrTenantFull, firq.ErrTenantThreshold, firq.ErrTooManyTenants:
+		e.rejects.tenant.Inc()
+	}
+	return err
+}
+
+// Drops are accepted tasks that will not be delivered, of which OnDrop has still
+// to be told.
+type Drops[K comparable, T any] struct{ list []drop[K, T] }
+
+type drop[K comparable, T any] struct {
+	tenant  K
+	payload T
+	why     firq.DropReason
+}
+
+// TellDrops calls OnDrop for each of them; nil is none. No lock may be held.
+func (e *Env[K, T]) TellDrops(d *Drops[K, T]) {
+	if d == nil {
+		return
+	}
+	for i := range d.list {
+		x := d.list[i]
+		d.list[i] = drop[K, T]{} // keep no payload alive
+		e.Config.OnDrop(x.tenant, x.payload, x.why)
+	}
+	d.list = d.list[:0]
+	e.dropPool.Put(d)
+}

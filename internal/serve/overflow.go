@@ -1,0 +1,110 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/room"
+)
+
+// Admitter is what a core does with one task. It acquires the task's ticket; when
+// it returns an error, the ticket is free again.
+type Admitter[K comparable, T any] interface {
+	// Admit takes the task in, or returns ErrTicketInUse, ErrClosed, or one of
+	// the errors of a full scheduler, uncounted. Expired tasks have made room by
+	// then.
+	Admit(tenant K, task *drr.Task[T]) error
+	// Replace evicts one task of the tenant and takes the new one in, in one
+	// step. It reports false if there is nothing to evict, with the limit that
+	// stands in the way.
+	Replace(tenant K, task *drr.Task[T], newest bool) (bool, error)
+}
+
+// Overflow does what the tenant's policy says with a task that Admit answered
+// with full.
+func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task *drr.Task[T], full error) error {
+	if !isLimit(full) {
+		return full
+	}
+	bp, err := e.Backpressure(tenant)
+	if err != nil {
+		return err
+	}
+	switch bp.Policy {
+	case firq.DropOldest, firq.DropNewest:
+		if full == firq.ErrTooManyTenants {
+			break // it has nothing to evict
+		}
+		ok, err := a.Replace(tenant, task, bp.Policy == firq.DropNewest)
+		if ok {
+			return nil
+		}
+		return e.Rejected(err)
+	case firq.Wait:
+		timer := time.NewTimer(bp.Wait)
+		defer timer.Stop()
+		return e.await(context.Background(), timer.C, a, tenant, task, full)
+	}
+	return e.Rejected(full)
+}
+
+// Await is Admit that waits for capacity until ctx is done. full is what Admit
+// answered the first time.
+func (e *Env[K, T]) Await(ctx context.Context, a Admitter[K, T], tenant K, task *drr.Task[T], full error) error {
+	return e.await(ctx, nil, a, tenant, task, full)
+}
+
+// await waits in the Room: see there for why no wake-up is lost. A new tenant
+// over MaxTenants is not a matter of capacity: it does not wait.
+func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitter[K, T], tenant K, task *drr.Task[T], full error) error {
+	var w room.Waiter[K]
+	for {
+		switch full {
+		case firq.ErrGlobalFull:
+			e.Room.Enter(&w, tenant, room.Global)
+		case firq.ErrTenantFull:
+			e.Room.Enter(&w, tenant, room.Tenant)
+		case firq.ErrTenantThreshold:
+			e.Room.Enter(&w, tenant, room.Threshold)
+		default: // admitted, ErrClosed, ErrTooManyTenants
+			return e.Rejected(full)
+		}
+		task.Enqueued = e.Clock.Now() // waiting for admission is not queue time
+		if full = a.Admit(tenant, task); !isLimit(full) {
+			e.Room.Leave(&w)
+			return full
+		}
+		if !e.Room.Wait(ctx, &w, timer) {
+			e.rejects.timeout.Inc()
+			return TimeoutError(ctx)
+		}
+		task.Enqueued = e.Clock.Now()
+		full = a.Admit(tenant, task)
+	}
+}
+
+// isLimit reports whether err is an answer that waiting or evicting may change.
+func isLimit(err error) bool {
+	switch err {
+	case firq.ErrGlobalFull, firq.ErrTenantFull, firq.ErrTenantThreshold, firq.ErrTooManyTenants:
+		return true
+	}
+	return false
+}
+
+// TimeoutError is ErrTimeout, with the context's reason if it has one.
+func TimeoutError(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", firq.ErrTimeout, err)
+	}
+	return firq.ErrTimeout
+}
+
+// TimedOut counts and returns a timeout that came before anything was tried.
+func (e *Env[K, T]) TimedOut(ctx context.Context) error {
+	e.rejects.timeout.Inc()
+	return TimeoutError(ctx)
+}

@@ -1,0 +1,198 @@
+package serve
+
+import (
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/hist"
+)
+
+// Shard is one shard's queue and books. Not safe for concurrent use: it belongs
+// to who holds the shard's lock or lease.
+type Shard[K comparable, T any] struct {
+	Queue *drr.Queue[K, T]
+	env   *Env[K, T]
+	waits *hist.Local
+
+	dequeued, expired, cancelled, evicted, closed uint64
+	inFlight                                      int
+	tenants                                       int
+	top                                           top[K, T]
+	drops                                         *Drops[K, T] // to be told once the lock is free
+
+	hand      *Tenant[K, T] // the ring of tenants, where Sweep goes on
+	sweepLeft int           // tenants that this sweep has still to look at
+	nextSweep int64
+}
+
+// NewShard returns an empty shard; host is what its queue calls.
+func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K, T] {
+	cfg := &env.Config
+	s := &Shard[K, T]{env: env, waits: hist.NewLocal()}
+	s.top.size = cfg.TopTenants
+	s.nextSweep = env.Clock.Now() + s.sweepEvery()
+	s.Queue = drr.New(drr.Config{
+		Order:     cfg.Order,
+		LowWater:  cfg.LowWater,
+		HighWater: cfg.HighWater,
+		Aging:     int64(cfg.PriorityAging),
+		Across:    cfg.PriorityScope == firq.PriorityAcrossTenants,
+		NewFirst:  cfg.NewTenantsFirst,
+	}, host)
+	return s
+}
+
+// Add makes a new tenant known.
+func (s *Shard[K, T]) Add(t *Tenant[K, T], settler firq.Settler, now int64) {
+	t.settler, t.lastUsed = settler, now
+	if s.hand == nil {
+		t.next, t.prev = t, t
+		s.hand = t
+	} else {
+		t.next, t.prev = s.hand, s.hand.prev
+		t.prev.next, t.next.prev = t, t
+	}
+	s.tenants++
+}
+
+// Tenants returns how many tenants are known.
+func (s *Shard[K, T]) Tenants() int { return s.tenants }
+
+// Push queues a task.
+func (s *Shard[K, T]) Push(t *Tenant[K, T], task drr.Task[T]) {
+	t.lastUsed = task.Enqueued
+	s.Queue.Push(&t.Tenant, task)
+}
+
+// Deliver turns a task that the queue has given out into the item that the
+// consumer gets, and blocks its tenant if it has reached its in-flight limit.
+func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Task[T], now int64) {
+	wait := time.Duration(max(now-task.Enqueued, 0))
+	s.waits.Record(wait)
+	s.dequeued++
+	t.lastUsed = now
+	if s.top.size > 0 {
+		s.top.delivered(t)
+	}
+	token := uint64(task.Priority) << tokenPriority
+	if limit := s.env.Config.MaxInFlightPerTenant; limit > 0 {
+		token |= t.flights.start()
+		s.inFlight++
+		if t.flights.n >= limit {
+			s.Queue.Block(&t.Tenant)
+		}
+	}
+	it.Tenant = t.Key
+	it.Payload = task.Payload
+	it.Cost = task.Cost
+	it.Priority = task.Priority
+	it.Deadline = s.env.Clock.Time(task.Due)
+	it.Wait = wait
+	it.Bind(t.settler, token)
+}
+
+// Done ends a delivery and reports whether it was in flight. The tenant may
+// serve again then.
+func (s *Shard[K, T]) Done(t *Tenant[K, T], token uint64, now int64) bool {
+	if s.env.Config.MaxInFlightPerTenant == 0 || !t.flights.end(token) {
+		return false
+	}
+	s.inFlight--
+	t.lastUsed = now
+	if t.Blocked() {
+		s.Queue.Unblock(&t.Tenant)
+	}
+	return true
+}
+
+// Charge corrects what a delivery has cost.
+func (s *Shard[K, T]) Charge(t *Tenant[K, T], token uint64, delta int64) {
+	s.Queue.Charge(&t.Tenant, firq.Priority(token>>tokenPriority), delta)
+}
+
+// Dropped books a task that left without being delivered. OnDrop is told when
+// the lock is free (TakeDrops).
+func (s *Shard[K, T]) Dropped(t *Tenant[K, T], task *drr.Task[T], why firq.DropReason) {
+	switch why {
+	case firq.DropExpired:
+		s.expired++
+	case firq.DropEvicted:
+		s.evicted++
+	case firq.DropCancelled:
+		s.cancelled++
+	case firq.DropClosed:
+		s.closed++
+	}
+	if s.env.Config.OnDrop == nil {
+		return
+	}
+	if s.drops == nil {
+		if s.drops, _ = s.env.dropPool.Get().(*Drops[K, T]); s.drops == nil {
+			s.drops = new(Drops[K, T])
+		}
+	}
+	s.drops.list = append(s.drops.list, drop[K, T]{t.Key, task.Payload, why})
+}
+
+// TakeDrops returns what was dropped since the last call, nil for nothing. Who
+// takes them tells OnDrop after releasing the lock.
+func (s *Shard[K, T]) TakeDrops() *Drops[K, T] {
+	d := s.drops
+	s.drops = nil
+	return d
+}
+
+// Cancel takes out the task of a ticket that t owns; false: it is not queued
+// here (any more, or yet).
+func (s *Shard[K, T]) Cancel(t *Tenant[K, T], tk *firq.Ticket) bool {
+	if !tk.OwnedBy(&t.Ticket) || tk.Place() == nil {
+		return false
+	}
+	_, task := s.Queue.Remove(tk.Place())
+	s.Dropped(t, &task, firq.DropCancelled)
+	return true
+}
+
+// Evict makes room by the policies DropOldest and DropNewest.
+func (s *Shard[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) bool {
+	task, ok := s.Queue.Evict(&t.Tenant, p, newest)
+	if ok {
+		s.Dropped(t, &task, firq.DropEvicted)
+	}
+	return ok
+}
+
+// sweepStep is how many tenants one call of Sweep looks at.
+const sweepStep = 32
+
+func (s *Shard[K, T]) sweepEvery() int64 { return max(int64(s.env.Config.TenantIdle)/2, 1) }
+
+// Sweep forgets idle tenants, a few at each call; one round every half
+// TenantIdle, or at once if all is set, which looks at everybody. forget is
+// asked for each and may refuse.
+func (s *Shard[K, T]) Sweep(now int64, all bool, forget func(*Tenant[K, T]) bool) {
+	if s.hand == nil || !all && s.sweepLeft == 0 && now < s.nextSweep {
+		return
+	}
+	if all || s.sweepLeft == 0 {
+		s.sweepLeft = s.tenants
+		s.nextSweep = now + s.sweepEvery()
+	}
+	for steps := 0; s.sweepLeft > 0 && (all || steps < sweepStep); steps++ {
+		s.sweepLeft--
+		t := s.hand
+		s.hand = t.next
+		if t.Len() > 0 || t.flights.n > 0 || t.Active() ||
+			now-t.lastUsed < int64(s.env.Config.TenantIdle) || !forget(t) {
+			continue
+		}
+		if t.next == t {
+			s.hand = nil
+		} else {
+			t.prev.next, t.next.prev = t.next, t.prev
+		}
+		t.next, t.prev = nil, nil
+		s.tenants--
+	}
+}

@@ -1,0 +1,46 @@
+package serve
+
+import (
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/hist"
+)
+
+// Books are the counters of several shards added up.
+type Books[K comparable] struct {
+	stats firq.Stats[K]
+	waits *hist.Snapshot
+}
+
+// NewBooks returns empty books.
+func NewBooks[K comparable]() *Books[K] { return &Books[K]{waits: hist.NewSnapshot()} }
+
+// AddTo adds the shard's counters. The caller holds its lock.
+func (s *Shard[K, T]) AddTo(b *Books[K]) {
+	b.stats.Dequeued += s.dequeued
+	b.stats.Expired += s.expired
+	b.stats.Cancelled += s.cancelled
+	b.stats.DroppedPolicy += s.evicted
+	b.stats.Closed += s.closed
+	b.stats.InFlight += s.inFlight
+	b.stats.Tenants += s.tenants
+	for _, t := range s.top.tenants {
+		b.stats.TopTenants = append(b.stats.TopTenants, firq.TenantCount[K]{Tenant: t.Key, Dequeued: t.delivered})
+	}
+	s.waits.AddTo(b.waits)
+}
+
+// Stats completes the books with what is counted elsewhere: the tasks accepted,
+// and those queued now.
+func (e *Env[K, T]) Stats(b *Books[K], enqueued uint64, queued int) firq.Stats[K] {
+	s := b.stats
+	s.Enqueued = enqueued
+	s.RejectedGlobal = uint64(e.rejects.global.Value())
+	s.RejectedTenant = uint64(e.rejects.tenant.Value())
+	s.TimeoutRejected = uint64(e.rejects.timeout.Value())
+	s.Dropped = s.RejectedGlobal + s.RejectedTenant + s.TimeoutRejected + s.DroppedPolicy
+	s.QueueLen, s.MaxGlobal = queued, e.Config.MaxGlobal
+	s.QueueSaturation = float64(queued) / float64(s.MaxGlobal)
+	s.QueueTime = b.waits.QueueTime()
+	s.TopTenants = rankTop(s.TopTenants, e.Config.TopTenants)
+	return s
+}

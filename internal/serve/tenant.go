@@ -1,0 +1,62 @@
+package serve
+
+import (
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+)
+
+// Tenant is one tenant's part of a Shard; the cores embed it. Everything in it
+// belongs to who holds the shard's lock.
+type Tenant[K comparable, T any] struct {
+	drr.Tenant[K, T]
+	Ticket  firq.TicketOwner // immutable after Add
+	settler firq.Settler     // immutable after Add
+
+	delivered uint64
+	lastUsed  int64
+	topRank   bool // among the shard's top tenants
+	flights   flights
+	// The ring of all tenants of the shard, for Sweep.
+	next, prev *Tenant[K, T]
+}
+
+// flights are the deliveries that are not yet Done. Each has a slot and a
+// generation, so that Done on a copy of an item that is Done already is told
+// from Done on the slot's next delivery.
+type flights struct {
+	slots []uint32 // generations; odd: in flight
+	free  []uint32
+	n     int
+}
+
+// Tokens name a delivery: 5 bits of priority, 27 of generation, 32 of slot.
+const (
+	tokenGenerations = 1<<27 - 1
+	tokenPriority    = 59
+)
+
+func (f *flights) start() uint64 {
+	var slot uint32
+	if n := len(f.free); n > 0 {
+		slot = f.free[n-1]
+		f.free = f.free[:n-1]
+	} else {
+		slot = uint32(len(f.slots))
+		f.slots = append(f.slots, 0)
+	}
+	f.slots[slot]++
+	f.n++
+	return uint64(f.slots[slot]&tokenGenerations)<<32 | uint64(slot)
+}
+
+// end ends the delivery that token names; false: it has ended before.
+func (f *flights) end(token uint64) bool {
+	slot, generation := uint32(token), uint32(token>>32)&tokenGenerations
+	if int(slot) >= len(f.slots) || f.slots[slot]&tokenGenerations != generation {
+		return false
+	}
+	f.slots[slot]++
+	f.free = append(f.free, slot)
+	f.n--
+	return true
+}
