@@ -151,3 +151,9 @@ func (e *Env[K, T]) TellDrops(d *Drops[K, T]) {
 	d.list = d.list[:0]
 	e.dropPool.Put(d)
 }
+
+// Errors for arguments that make no sense.
+var (
+	ErrNilContext = fmt.Errorf("%w: ctx is nil", firq.ErrInvalidArgument)
+	ErrEmptyDst   = fmt.Errorf("%w: dst is empty", firq.ErrInvalidArgument)
+)

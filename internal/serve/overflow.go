@@ -73,8 +73,12 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 			return e.Rejected(full)
 		}
 		task.Enqueued = e.Clock.Now() // waiting for admission is not queue time
-		if full = a.Admit(tenant, task); !isLimit(full) {
-			e.Room.Leave(&w)
+		again := a.Admit(tenant, task)
+		if again != full {
+			e.Room.Leave(&w) // admitted, or to wait in another line
+			if full = again; isLimit(full) {
+				continue
+			}
 			return full
 		}
 		if !e.Room.Wait(ctx, &w, timer) {

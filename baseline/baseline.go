@@ -1,0 +1,278 @@
+// Package baseline is the mutex core: the contract of package firq over package
+// drr with one lock (Shards: 1), or one per shard. It is what the low-contention
+// core is measured against, and a fair opponent: the same order of service,
+// checks, histograms, clock, parking and batch calls. It is also the simplest
+// correct scheduler there is here, and a good choice where contention is low.
+//
+// # Concurrency properties
+//
+// Every method takes a mutex and may wait for it; none does anything unbounded
+// under it. User code is never called with a lock held.
+package baseline
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/park"
+	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/shardsel"
+)
+
+// The states of a Scheduler. It only moves forward.
+const (
+	open     = iota
+	draining // Shutdown: nothing is admitted any more
+	drained  // and everything was delivered
+	closed   // Close
+)
+
+// Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.
+type Scheduler[K comparable, T any] struct {
+	env     *serve.Env[K, T]
+	placer  shardsel.Placer[K]
+	cursors *shardsel.Cursors
+	rounds  *shardsel.Rounds
+	parker  *park.Parker
+	shards  []*shard[K, T]
+
+	state   atomic.Uint32
+	over    chan struct{} // closed with state drained or closed
+	overOne sync.Once
+
+	_       pad.Pad
+	held    atomic.Int64 // tasks queued, over all shards; CAS keeps it within MaxGlobal
+	_       pad.Pad
+	tenants atomic.Int64 // tenants known; CAS keeps it within MaxTenants
+}
+
+// shard is one lock and what it guards.
+type shard[K comparable, T any] struct {
+	_  pad.Pad
+	mu sync.Mutex
+	// All guarded by mu.
+	*serve.Shard[K, T]
+	s        *Scheduler[K, T] // immutable
+	index    int              // immutable
+	tenants  map[K]*tenant[K, T]
+	enqueued uint64
+	state    uint32 // the scheduler's, as far as this shard has been told
+	wasReady bool   // as last published
+	_        pad.Pad
+}
+
+// tenant is guarded by its shard's mu.
+type tenant[K comparable, T any] struct {
+	serve.Tenant[K, T]
+	shard *shard[K, T] // immutable
+}
+
+// New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
+// Without Shards it has one, and one lock.
+func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
+	if cfg.Shards == 0 {
+		cfg.Shards = 1
+	}
+	env, err := serve.NewEnv(cfg)
+	if err != nil {
+		return nil, err
+	}
+	n := env.Config.Shards
+	s := &Scheduler[K, T]{
+		env:     env,
+		placer:  shardsel.NewPlacer[K](n),
+		cursors: shardsel.NewCursors(runtime.GOMAXPROCS(0), n),
+		rounds:  shardsel.NewRounds(n, env.Config.FairnessSlack),
+		shards:  make([]*shard[K, T], n),
+		over:    make(chan struct{}),
+	}
+	s.parker = park.New(s.work)
+	for i := range s.shards {
+		sh := &shard[K, T]{s: s, index: i, tenants: make(map[K]*tenant[K, T])}
+		sh.Shard = serve.NewShard(env, sh)
+		s.shards[i] = sh
+	}
+	return s, nil
+}
+
+// work reports whether a consumer has to stay awake.
+func (s *Scheduler[K, T]) work() bool { return s.rounds.AnyReady() || s.state.Load() >= drained }
+
+func (s *Scheduler[K, T]) shardOf(tenant K) *shard[K, T] { return s.shards[s.placer.Shard(tenant)] }
+
+// Fill and Expired make the shard a drr.Host.
+
+// Fill does nothing: tasks are pushed under the lock.
+func (sh *shard[K, T]) Fill(*drr.Tenant[K, T]) {}
+
+// Expired books a task that the queue has dropped.
+func (sh *shard[K, T]) Expired(t *drr.Tenant[K, T], task *drr.Task[T]) {
+	sh.left(t.Owner.(*tenant[K, T]), task, firq.DropExpired)
+}
+
+// left books a task that left without being delivered, and frees its place.
+func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropReason) {
+	sh.Dropped(&t.Tenant, task, why)
+	sh.s.held.Add(-1)
+	sh.s.env.Room.Released(t.Key, 1)
+}
+
+// unlock publishes what consumers have to know, releases the lock, wakes one of
+// them if there is work, and tells OnDrop.
+func (sh *shard[K, T]) unlock() {
+	s := sh.s
+	ready := sh.Queue.Ready() > 0
+	if len(s.shards) == 1 {
+		s.rounds.Publish(0, 0, ready)
+	} else {
+		if ready && !sh.wasReady {
+			sh.Queue.AdvanceRound(s.rounds.Join(sh.index))
+		}
+		sh.wasReady = ready
+		s.rounds.Publish(sh.index, sh.Queue.Round(), ready)
+	}
+	drops := sh.TakeDrops()
+	sh.mu.Unlock()
+	if ready {
+		s.parker.Notify()
+	}
+	if s.state.Load() == draining {
+		s.drainCheck()
+	}
+	s.env.TellDrops(drops)
+}
+
+// Len returns the number of queued tasks.
+func (s *Scheduler[K, T]) Len() int { return int(s.held.Load()) }
+
+// Stats returns a snapshot; it takes each lock in turn and forgets idle tenants.
+func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
+	books := serve.NewBooks[K]()
+	var enqueued uint64
+	queued := 0
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		sh.Sweep(s.env.Clock.Now(), true, sh.forget)
+		sh.AddTo(books)
+		enqueued += sh.enqueued
+		queued += sh.Queue.Len()
+		sh.mu.Unlock()
+	}
+	return s.env.Stats(books, enqueued, queued)
+}
+
+// SetQuantum overrides the tenant's quantum from its next turn on.
+func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
+	quantum = max(quantum, 1)
+	sh := s.shardOf(k)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	s.env.SetQuantum(k, quantum)
+	if t := sh.tenants[k]; t != nil {
+		t.SetQuantum(quantum)
+	}
+}
+
+// ResetQuantum gives the tenant back the quantum that the config says.
+func (s *Scheduler[K, T]) ResetQuantum(k K) {
+	quantum := s.env.ResetQuantum(k)
+	sh := s.shardOf(k)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if t := sh.tenants[k]; t != nil {
+		t.SetQuantum(quantum)
+	}
+}
+
+// Shutdown stops admitting and returns once the backlog is gone.
+func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
+	if ctx == nil {
+		return serve.ErrNilContext
+	}
+	if s.state.Load() == open {
+		s.stopAdmitting(draining)
+		s.state.CompareAndSwap(open, draining)
+		s.env.Room.WakeAll()
+		s.drainCheck()
+	}
+	select {
+	case <-s.over:
+	case <-ctx.Done():
+		select {
+		case <-s.over:
+		default:
+			return ctx.Err()
+		}
+	}
+	if s.state.Load() == closed {
+		return firq.ErrClosed
+	}
+	return nil
+}
+
+// stopAdmitting tells every shard. After it, nothing is admitted any more.
+func (s *Scheduler[K, T]) stopAdmitting(state uint32) {
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		sh.state = max(sh.state, state)
+		sh.mu.Unlock()
+	}
+}
+
+// drainCheck ends a Shutdown when nothing is left. Whoever takes the last task
+// out calls it, after the task has given back its place.
+func (s *Scheduler[K, T]) drainCheck() {
+	if s.held.Load() == 0 && s.state.CompareAndSwap(draining, drained) {
+		s.finish()
+	}
+}
+
+// finish wakes everybody who waits for the end. A scheduler that was drained and
+// then closed comes here twice.
+func (s *Scheduler[K, T]) finish() {
+	s.overOne.Do(func() { close(s.over) })
+	s.parker.WakeAll()
+	s.env.Room.WakeAll()
+}
+
+// Close stops at once and hands what was queued to OnDrop.
+func (s *Scheduler[K, T]) Close() error {
+	for {
+		was := s.state.Load()
+		if was >= drained {
+			return nil // nothing is queued, or another Close sees to it
+		}
+		if s.state.CompareAndSwap(was, closed) {
+			break
+		}
+	}
+	for _, sh := range s.shards {
+		for more := true; more; {
+			sh.mu.Lock()
+			sh.state = closed
+			more = sh.discard(256)
+			sh.unlock()
+		}
+	}
+	s.finish()
+	return nil
+}
+
+// discard drops up to n tasks, and reports whether there are more. Under mu.
+func (sh *shard[K, T]) discard(n int) bool {
+	for range n {
+		t, task, ok := sh.Queue.Drain()
+		if !ok {
+			return false
+		}
+		sh.left(t.Owner.(*tenant[K, T]), &task, firq.DropClosed)
+	}
+	return true
+}
+
+var _ firq.Scheduler[int, int] = (*Scheduler[int, int])(nil)

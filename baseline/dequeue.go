@@ -1,0 +1,170 @@
+package baseline
+
+import (
+	"context"
+	"math"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/park"
+	"github.com/firq-go/firq/internal/serve"
+)
+
+// TryDequeue returns the next item; false only when nothing deliverable is
+// queued.
+func (s *Scheduler[K, T]) TryDequeue() (firq.Item[K, T], bool) {
+	var it [1]firq.Item[K, T]
+	n := s.take(it[:])
+	return it[0], n == 1
+}
+
+// Dequeue waits for the next item.
+func (s *Scheduler[K, T]) Dequeue(ctx context.Context) (firq.Item[K, T], error) {
+	var it [1]firq.Item[K, T]
+	_, err := s.DequeueBatch(ctx, it[:])
+	return it[0], err
+}
+
+// DequeueBatch waits for at least one item.
+func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T]) (int, error) {
+	if ctx == nil {
+		return 0, serve.ErrNilContext
+	}
+	if len(dst) == 0 {
+		return 0, serve.ErrEmptyDst
+	}
+	var w park.Waiter
+	for {
+		if n := s.take(dst); n > 0 {
+			s.parker.Found(&w)
+			return n, nil
+		}
+		if s.state.Load() >= drained {
+			s.parker.Found(&w)
+			return 0, firq.ErrClosed
+		}
+		if err := s.parker.Sleep(ctx, &w); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// take fills dst with what is deliverable now. It goes on from shard to shard
+// until dst is full or nothing is ready.
+func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
+	n := 0
+	for n < len(dst) {
+		m, more := s.takeSome(dst[n:])
+		n += m
+		if !more {
+			break
+		}
+	}
+	return n
+}
+
+// takeSome serves one shard that may be served now. It reports false when no
+// shard is ready.
+func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
+	if len(s.shards) == 1 {
+		if !s.rounds.Ready(0) {
+			return 0, false
+		}
+		sh := s.shards[0]
+		sh.mu.Lock()
+		return sh.serve(dst, math.MaxUint64), true
+	}
+	cursor := s.cursors.Here()
+	start, mask := int(cursor.Load()), len(s.shards)-1
+	limit := s.rounds.Limit()
+	var busy *shard[K, T]
+	for i := range s.shards {
+		j := (start + i) & mask
+		if !s.rounds.Ready(j) {
+			continue
+		}
+		more = true
+		if s.rounds.Round(j) > limit {
+			continue
+		}
+		sh := s.shards[j]
+		if !sh.mu.TryLock() {
+			busy = sh
+			continue
+		}
+		if n = sh.serve(dst, limit); n > 0 {
+			if i > 0 {
+				cursor.Store(uint32(j))
+			}
+			return n, true
+		}
+	}
+	// Everybody who may be served is being served by others: wait for one rather
+	// than take from a shard that is ahead.
+	if busy != nil {
+		busy.mu.Lock()
+		n = busy.serve(dst, limit)
+	}
+	return n, more
+}
+
+// serve delivers into dst until it is full, the shard is empty, or it has come to
+// a round after limit. It is called with mu held and unlocks it.
+func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
+	s, n := sh.s, 0
+	if sh.state < closed {
+		now := s.env.Clock.Now()
+		for n < len(dst) {
+			dt, task, verdict := sh.Queue.Next(now)
+			if dt == nil {
+				_ = verdict // Empty, or Again: the caller comes back while the shard is ready
+				break
+			}
+			t := dt.Owner.(*tenant[K, T])
+			sh.Deliver(&dst[n], &t.Tenant, &task, now)
+			n++
+			if sh.Queue.Round() > limit {
+				break
+			}
+		}
+		sh.Sweep(now, false, sh.forget)
+		s.held.Add(-int64(n))
+		if s.env.Room.Waiting() {
+			for i := range dst[:n] {
+				s.env.Room.Released(dst[i].Tenant, 1)
+			}
+		}
+	}
+	sh.unlock()
+	return n
+}
+
+// SettleDone implements firq.Settler.
+func (t *tenant[K, T]) SettleDone(token uint64) {
+	sh := t.shard
+	if sh.s.env.Config.MaxInFlightPerTenant == 0 {
+		return
+	}
+	sh.mu.Lock()
+	sh.Done(&t.Tenant, token, sh.s.env.Clock.Now())
+	sh.unlock()
+}
+
+// SettleCharge implements firq.Settler.
+func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) {
+	t.shard.mu.Lock()
+	t.shard.Charge(&t.Tenant, token, delta)
+	t.shard.mu.Unlock()
+}
+
+// CancelTicket takes a task of this tenant out of the queue.
+func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
+	sh := t.shard
+	sh.mu.Lock()
+	ok := sh.Cancel(&t.Tenant, tk)
+	if ok {
+		sh.s.held.Add(-1)
+		sh.s.env.Room.Released(t.Key, 1)
+	}
+	sh.unlock()
+	return ok
+}

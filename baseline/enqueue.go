@@ -1,0 +1,281 @@
+package baseline
+
+import (
+	"context"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/serve"
+)
+
+// Enqueue admits the task or says why not.
+func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
+	task, err := s.env.Task(&t, s.env.Clock.Now())
+	if err != nil {
+		return err
+	}
+	if err = s.Admit(k, &task); err != nil {
+		err = s.env.Overflow(s, k, &task, err)
+	}
+	return err
+}
+
+// EnqueueWait waits for capacity until ctx is done.
+func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) error {
+	if ctx == nil {
+		return serve.ErrNilContext
+	}
+	task, err := s.env.Task(&t, s.env.Clock.Now())
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return s.env.TimedOut(ctx)
+	}
+	if err = s.Admit(k, &task); err != nil {
+		err = s.env.Await(ctx, s, k, &task, err)
+	}
+	return err
+}
+
+// EnqueueBatch admits a prefix of ts: as many as fit under one lock, then one at
+// a time as the policy says.
+func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, err error) {
+	if len(ts) == 0 {
+		return 0, nil
+	}
+	now := s.env.Clock.Now()
+	for accepted < len(ts) {
+		var n int
+		if n, err = s.admit(k, ts[accepted:], now); err == nil && n > 0 {
+			accepted += n
+			continue
+		}
+		accepted += n
+		if accepted == len(ts) {
+			return accepted, nil
+		}
+		task, invalid := s.env.Task(&ts[accepted], now)
+		if invalid != nil {
+			return accepted, invalid
+		}
+		if err = s.env.Overflow(s, k, &task, err); err != nil {
+			return accepted, err
+		}
+		accepted++
+	}
+	return accepted, nil
+}
+
+// admit takes in as many of ts as it can under one lock, at most 256.
+func (s *Scheduler[K, T]) admit(k K, ts []firq.Task[T], now int64) (int, error) {
+	sh, quantum := s.lockActive(k)
+	defer sh.unlock()
+	for i := range ts[:min(len(ts), 256)] {
+		task, err := s.env.Task(&ts[i], now)
+		if err != nil {
+			return i, err
+		}
+		if err := sh.admit(k, &task, quantum); err != nil {
+			return i, err
+		}
+	}
+	return min(len(ts), 256), nil
+}
+
+// Admit implements serve.Admitter.
+func (s *Scheduler[K, T]) Admit(k K, task *drr.Task[T]) error {
+	sh, quantum := s.lockActive(k)
+	err := sh.admit(k, task, quantum)
+	sh.unlock()
+	if err == firq.ErrGlobalFull && s.reclaimElsewhere(sh) {
+		sh, quantum = s.lockActive(k)
+		err = sh.admit(k, task, quantum)
+		sh.unlock()
+	}
+	if err == firq.ErrTooManyTenants && s.sweepAll() {
+		sh, quantum = s.lockActive(k)
+		err = sh.admit(k, task, quantum)
+		sh.unlock()
+	}
+	return err
+}
+
+// Replace implements serve.Admitter.
+func (s *Scheduler[K, T]) Replace(k K, task *drr.Task[T], newest bool) (bool, error) {
+	sh, quantum := s.lockActive(k)
+	defer sh.unlock()
+	err := sh.admit(k, task, quantum) // there may be room by now
+	if err == nil {
+		return true, nil
+	}
+	t := sh.tenants[k]
+	if t == nil || err == firq.ErrClosed || err == serve.ErrTicketInUse {
+		return false, err
+	}
+	if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
+		return false, serve.ErrTicketInUse
+	}
+	if !sh.Evict(&t.Tenant, task.Priority, newest) {
+		if task.Ticket != nil {
+			task.Ticket.Release()
+		}
+		return false, err
+	}
+	sh.push(t, task, quantum) // in the place of the evicted one
+	return true, nil
+}
+
+// lockActive locks the tenant's shard. If the tenant is about to become active
+// it asks for its quantum first, without the lock.
+func (s *Scheduler[K, T]) lockActive(k K) (*shard[K, T], int64) {
+	sh := s.shardOf(k)
+	if s.env.FixedQuantum() {
+		sh.mu.Lock()
+		return sh, s.env.Config.Quantum
+	}
+	sh.mu.Lock()
+	if t := sh.tenants[k]; t != nil && t.Active() {
+		return sh, t.Quantum()
+	}
+	sh.mu.Unlock()
+	quantum := s.env.Quantum(k)
+	sh.mu.Lock()
+	return sh, quantum
+}
+
+// admit takes the task in or says why not. Under mu.
+func (sh *shard[K, T]) admit(k K, task *drr.Task[T], quantum int64) error {
+	if sh.state != open {
+		return firq.ErrClosed
+	}
+	t, err := sh.reserve(k)
+	for err != nil && err != firq.ErrTooManyTenants && sh.reclaim(task.Enqueued) {
+		t, err = sh.reserve(k)
+	}
+	if err != nil {
+		return err
+	}
+	if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
+		sh.s.held.Add(-1)
+		return serve.ErrTicketInUse
+	}
+	sh.push(t, task, quantum)
+	return nil
+}
+
+// push queues a task whose place is reserved. Under mu.
+func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], quantum int64) {
+	if !t.Active() {
+		t.SetQuantum(quantum)
+	}
+	sh.enqueued++
+	sh.Push(&t.Tenant, *task)
+}
+
+// reserve takes a place for one task of the tenant, which it adds if it is new.
+// The scheduler's limit is looked at first, then the tenant's. Under mu.
+func (sh *shard[K, T]) reserve(k K) (*tenant[K, T], error) {
+	s, cfg := sh.s, &sh.s.env.Config
+	held := s.held.Load()
+	if held >= int64(cfg.MaxGlobal) {
+		return nil, firq.ErrGlobalFull
+	}
+	t := sh.tenants[k]
+	if t != nil {
+		if t.Len() >= cfg.MaxPerTenant {
+			return nil, firq.ErrTenantFull
+		}
+		if s.env.OverThreshold(t.Len(), cfg.MaxGlobal-int(held)) {
+			return nil, firq.ErrTenantThreshold
+		}
+	} else if cfg.MaxTenants > 0 && !addBelow(&s.tenants, int64(cfg.MaxTenants)) {
+		return nil, firq.ErrTooManyTenants
+	}
+	if !addBelow(&s.held, int64(cfg.MaxGlobal)) {
+		if t == nil && cfg.MaxTenants > 0 {
+			s.tenants.Add(-1)
+		}
+		return nil, firq.ErrGlobalFull
+	}
+	if t == nil {
+		t = sh.add(k)
+	}
+	return t, nil
+}
+
+// addBelow adds one to n unless that would exceed limit.
+func addBelow(n interface {
+	Load() int64
+	CompareAndSwap(int64, int64) bool
+}, limit int64) bool {
+	for {
+		v := n.Load()
+		if v >= limit {
+			return false
+		}
+		if n.CompareAndSwap(v, v+1) {
+			return true
+		}
+	}
+}
+
+func (sh *shard[K, T]) add(k K) *tenant[K, T] {
+	t := &tenant[K, T]{shard: sh}
+	t.Init(k, 1)
+	t.Owner = t
+	t.Ticket.Canceler = t
+	sh.tenants[k] = t
+	now := sh.s.env.Clock.Now()
+	sh.Add(&t.Tenant, t, now)
+	sh.Sweep(now, false, sh.forget)
+	return t
+}
+
+// forget is what Sweep asks about idle tenants. Under mu.
+func (sh *shard[K, T]) forget(t *serve.Tenant[K, T]) bool {
+	delete(sh.tenants, t.Key)
+	if sh.s.env.Config.MaxTenants > 0 {
+		sh.s.tenants.Add(-1)
+	}
+	return true
+}
+
+// reclaim drops some expired tasks, if any can have expired, and reports whether
+// it did. Under mu.
+func (sh *shard[K, T]) reclaim(now int64) bool {
+	if sh.Queue.NextDue() >= now {
+		return false
+	}
+	before := sh.Queue.Len()
+	sh.Queue.Reclaim(now, 256)
+	return sh.Queue.Len() < before
+}
+
+// reclaimElsewhere drops expired tasks of the other shards and reports whether
+// it found any.
+func (s *Scheduler[K, T]) reclaimElsewhere(own *shard[K, T]) bool {
+	found := false
+	for _, sh := range s.shards {
+		if sh == own {
+			continue
+		}
+		sh.mu.Lock()
+		if sh.reclaim(s.env.Clock.Now()) {
+			found = true
+		}
+		sh.unlock()
+	}
+	return found
+}
+
+// sweepAll forgets idle tenants everywhere and reports whether it found any.
+func (s *Scheduler[K, T]) sweepAll() bool {
+	before := s.tenants.Load()
+	for _, sh := range s.shards {
+		sh.mu.Lock()
+		sh.Sweep(s.env.Clock.Now(), true, sh.forget)
+		sh.mu.Unlock()
+	}
+	return s.tenants.Load() < before
+}

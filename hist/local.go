@@ -1,0 +1,24 @@
+package hist
+
+import "time"
+
+// Local is a histogram for one writer at a time: it has no lock of its own, the
+// caller's protects it. Recording takes about 5 ns and allocates only when a
+// duration is the first of its power of two (8 kB, at most 33 times). The zero
+// value is empty and ready.
+type Local struct{ c counts }
+
+// NewLocal returns an empty Local.
+func NewLocal() *Local { return new(Local) }
+
+// Record counts d, clamped to [Lowest, Highest]. Under the caller's lock.
+func (l *Local) Record(d time.Duration) { l.c.record(d) }
+
+// RecordN counts d n times; n below 1 does nothing. The total number of samples
+// stops at 2^63-1. Under the caller's lock.
+func (l *Local) RecordN(d time.Duration, n int64) { l.c.recordN(d, n) }
+
+// AddTo adds everything recorded so far to s, and keeps it. Under the caller's
+// lock, and as a write to s: below 1 us for each power of two in use, more when
+// s has to grow for it.
+func (l *Local) AddTo(s *Snapshot) { s.c.add(&l.c) }
