@@ -16,8 +16,8 @@ const (
 	DefaultLowWater   = 40
 	DefaultHighWater  = 80
 
-	MaxShards = 1 << 10 // upper limit of Config.Shards
-	MaxTasks  = 1 << 30 // upper limit of Config.MaxGlobal and MaxPerTenant
+	MaxShards = 1 << 10   // upper limit of Config.Shards
+	MaxTasks  = 1<<30 - 1 // upper limit of Config.MaxGlobal and MaxPerTenant
 )
 
 // Config says how a scheduler behaves. The zero value is a working scheduler:
@@ -31,7 +31,7 @@ type Config[K comparable, T any] struct {
 	// never exceeds it, at any instant, under any interleaving. 0: 65,536.
 	MaxGlobal int
 	// MaxPerTenant is how many tasks one tenant may have queued. Strict too.
-	// 0: MaxGlobal.
+	// 0, or more than MaxGlobal: MaxGlobal.
 	MaxPerTenant int
 	// MaxTenants is how many tenants may be known at a time; beyond it a new one
 	// gets ErrTooManyTenants. 0: no limit.
@@ -200,7 +200,6 @@ func (c Config[K, T]) Resolve() (Config[K, T], error) {
 	setDefault(&c.FairnessSlack, 1)
 	setDefault(&c.TopTenants, DefaultTopTenants)
 	setDefault(&c.TenantIdle, DefaultTenantIdle)
-	c.TopTenants = max(c.TopTenants, 0)
 	if c.LowWater > c.HighWater {
 		return c, fmt.Errorf("%w: LowWater: %d is above HighWater %d (defaults %d and %d)",
 			ErrInvalidConfig, c.LowWater, c.HighWater, DefaultLowWater, DefaultHighWater)

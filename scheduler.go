@@ -64,7 +64,8 @@ type Scheduler[K comparable, T any] interface {
 }
 
 // All returns an iterator over the items that c delivers. It ends when ctx is
-// done or c is closed; an item is dequeued only when the loop asks for it.
+// done or c is closed (or ctx is nil); an item is dequeued only when the loop
+// asks for it.
 //
 //	for it := range firq.All(ctx, s) {
 //		handle(it.Payload)

@@ -15,11 +15,13 @@ import "sync/atomic"
 // Ticket must not be copied while its task is queued.
 type Ticket struct {
 	// owner is nil while the ticket is free. Enqueue sets it (CAS nil -> owner);
-	// whoever ends the task sets it back under the owner's lock.
+	// whoever ends the task sets it back.
 	owner atomic.Pointer[TicketOwner]
-	// place is the scheduler's note where the task is; plain, because it is
-	// only touched under the owner's lock.
-	place any
+	// placed is the owner again, from when the task is queued until it ends; set
+	// and cleared under the owner's lock. So who holds the lock of an owner and
+	// finds it here knows that nobody else touches place.
+	placed atomic.Pointer[TicketOwner]
+	place  any // the scheduler's note where the task is
 }
 
 // Cancel takes the task out of the queue. It reports true exactly when this
@@ -47,20 +49,31 @@ type TicketOwner struct {
 // It comes before the task is published.
 func (tk *Ticket) Acquire(o *TicketOwner) bool { return tk.owner.CompareAndSwap(nil, o) }
 
-// OwnedBy reports whether the ticket is bound to o. While the caller holds o's
-// lock and the task is placed, the answer cannot change.
-func (tk *Ticket) OwnedBy(o *TicketOwner) bool { return tk.owner.Load() == o }
+// SetPlace notes where the task is queued. Only under the lock of the owner that
+// acquired the ticket.
+func (tk *Ticket) SetPlace(place any) {
+	tk.place = place
+	tk.placed.Store(tk.owner.Load())
+}
 
-// SetPlace notes where the task is queued. Only under the owner's lock.
-func (tk *Ticket) SetPlace(place any) { tk.place = place }
-
-// Place returns what SetPlace noted, nil if the task is not placed yet. Only
-// under the owner's lock.
-func (tk *Ticket) Place() any { return tk.place }
+// Place returns what SetPlace noted, nil if no task of o is queued with the
+// ticket: it has ended, is not queued yet, or belongs to somebody else. Only
+// under o's lock.
+func (tk *Ticket) Place(o *TicketOwner) any {
+	if tk.placed.Load() != o {
+		return nil
+	}
+	return tk.place
+}
 
 // Release ends the ticket's task: the ticket is free again. Only under the
-// owner's lock, or, where the task was never published, by who acquired it.
+// owner's lock.
 func (tk *Ticket) Release() {
 	tk.place = nil
+	tk.placed.Store(nil)
 	tk.owner.Store(nil) // hands place over to the next Acquire
 }
+
+// Abandon is Release for a ticket that was acquired for a task which then was
+// not queued. It needs no lock.
+func (tk *Ticket) Abandon() { tk.owner.Store(nil) }

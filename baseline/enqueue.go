@@ -118,7 +118,7 @@ func (s *Scheduler[K, T]) Replace(k K, task *drr.Task[T], newest bool) (bool, er
 	}
 	if !sh.Evict(&t.Tenant, task.Priority, newest) {
 		if task.Ticket != nil {
-			task.Ticket.Release()
+			task.Ticket.Abandon()
 		}
 		return false, err
 	}
@@ -271,6 +271,9 @@ func (s *Scheduler[K, T]) reclaimElsewhere(own *shard[K, T]) bool {
 
 // sweepAll forgets idle tenants everywhere and reports whether it found any.
 func (s *Scheduler[K, T]) sweepAll() bool {
+	if !s.env.SweepAllDue() {
+		return false
+	}
 	before := s.tenants.Load()
 	for _, sh := range s.shards {
 		sh.mu.Lock()

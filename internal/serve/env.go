@@ -3,6 +3,8 @@ package serve
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
@@ -17,10 +19,13 @@ type Env[K comparable, T any] struct {
 	Clock  clock.Clock
 	Room   room.Room[K] // producers that wait for capacity
 
-	quanta  *xsync.MapOf[K, int64] // SetQuantum
-	rejects struct{ global, tenant, timeout *xsync.Counter }
+	quanta     *xsync.MapOf[K, int64] // SetQuantum
+	overridden atomic.Bool            // quanta was ever used; a look at it costs more
+	rejects    struct{ global, tenant, timeout *xsync.Counter }
 
 	dropPool sync.Pool // *Drops
+
+	lastSweep atomic.Int64
 }
 
 // NewEnv resolves the config.
@@ -73,8 +78,10 @@ var ErrTicketInUse = fmt.Errorf("%w: Ticket is in use: its task is still queued"
 // Quantum asks what the tenant's quantum is. It may call user code: no lock may
 // be held.
 func (e *Env[K, T]) Quantum(tenant K) int64 {
-	if q, ok := e.quanta.Load(tenant); ok {
-		return q
+	if e.overridden.Load() {
+		if q, ok := e.quanta.Load(tenant); ok {
+			return q
+		}
 	}
 	if e.Config.QuantumFor != nil {
 		return e.Config.QuantumFor(tenant)
@@ -85,11 +92,14 @@ func (e *Env[K, T]) Quantum(tenant K) int64 {
 // FixedQuantum reports whether every tenant has Config.Quantum, now and until
 // the first SetQuantum.
 func (e *Env[K, T]) FixedQuantum() bool {
-	return e.Config.QuantumFor == nil && e.quanta.Size() == 0
+	return e.Config.QuantumFor == nil && !e.overridden.Load()
 }
 
 // SetQuantum notes an override.
-func (e *Env[K, T]) SetQuantum(tenant K, q int64) { e.quanta.Store(tenant, q) }
+func (e *Env[K, T]) SetQuantum(tenant K, q int64) {
+	e.quanta.Store(tenant, q)
+	e.overridden.Store(true)
+}
 
 // ResetQuantum forgets the override and returns the quantum that now holds.
 func (e *Env[K, T]) ResetQuantum(tenant K) int64 {
@@ -126,6 +136,15 @@ func (e *Env[K, T]) Rejected(err error) error {
 		e.rejects.tenant.Inc()
 	}
 	return err
+}
+
+// SweepAllDue reports whether looking for idle tenants everywhere is due again,
+// when there are too many: eight times per TenantIdle, at most every millisecond.
+// Who is told so does it.
+func (e *Env[K, T]) SweepAllDue() bool {
+	now, last := e.Clock.Now(), e.lastSweep.Load()
+	every := max(int64(e.Config.TenantIdle)/8, int64(time.Millisecond))
+	return now-last >= every && e.lastSweep.CompareAndSwap(last, now)
 }
 
 // Drops are accepted tasks that will not be delivered, of which OnDrop has still

@@ -30,7 +30,7 @@ type Shard[K comparable, T any] struct {
 func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K, T] {
 	cfg := &env.Config
 	s := &Shard[K, T]{env: env, waits: hist.NewLocal()}
-	s.top.size = cfg.TopTenants
+	s.top.size = max(cfg.TopTenants, 0)
 	s.nextSweep = env.Clock.Now() + s.sweepEvery()
 	s.Queue = drr.New(drr.Config{
 		Order:     cfg.Order,
@@ -146,10 +146,11 @@ func (s *Shard[K, T]) TakeDrops() *Drops[K, T] {
 // Cancel takes out the task of a ticket that t owns; false: it is not queued
 // here (any more, or yet).
 func (s *Shard[K, T]) Cancel(t *Tenant[K, T], tk *firq.Ticket) bool {
-	if !tk.OwnedBy(&t.Ticket) || tk.Place() == nil {
+	place := tk.Place(&t.Ticket)
+	if place == nil {
 		return false
 	}
-	_, task := s.Queue.Remove(tk.Place())
+	_, task := s.Queue.Remove(place)
 	s.Dropped(t, &task, firq.DropCancelled)
 	return true
 }

@@ -57,5 +57,5 @@ func rankTop[K comparable](rows []firq.TenantCount[K], n int) []firq.TenantCount
 		merged = append(merged, row)
 	}
 	slices.SortStableFunc(merged, func(a, b firq.TenantCount[K]) int { return cmp.Compare(b.Dequeued, a.Dequeued) })
-	return merged[:min(n, len(merged))]
+	return merged[:min(max(n, 0), len(merged))]
 }

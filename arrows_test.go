@@ -1,0 +1,287 @@
+package firq_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/firq-go/firq"
+
+// The modules that the root module may need; anything else belongs into a
+// nested module under contrib/. commandLine is for cmd/firqbench and
+// internal/bench alone.
+var (
+	libraries = []string{
+		"github.com/HdrHistogram/hdrhistogram-go",
+		"github.com/loov/hrtime",
+		"github.com/puzpuzpuz/xsync/v3",
+		"golang.org/x/sys",
+	}
+	commandLine = []string{
+		"github.com/cheggaaa/pb/v3",
+		"github.com/jedib0t/go-pretty/v6",
+		"github.com/urfave/cli/v3",
+		"golang.org/x/term",
+	}
+)
+
+// packages are the ones that docs/design.md names and that must exist; each name
+// here and below also stands for what is in folders under it.
+var packages = []string{
+	".", "baseline", "cmd/firqbench", "drr", "hist", "internal/bench", "lockfree", "schedtest", "shardsel",
+}
+
+// atMost says what else of this module a package may import.
+var atMost = map[string][]string{
+	".":             nil,
+	"drr":           {"."},
+	"hist":          {"."},
+	"cmd/firqbench": {"internal/bench"},
+}
+
+// never says what a package must not import, directly or through others.
+var never = map[string][]string{
+	"lockfree":  {"baseline"},
+	"baseline":  {"lockfree"},
+	"schedtest": {"lockfree", "baseline"},
+	"shardsel":  {"lockfree", "baseline"},
+}
+
+// source is what the files of one folder import, whatever their build tags.
+type source struct {
+	dir         string // "." is the root
+	files       []*ast.File
+	imports     []string // of this module: its folder; else: the import path
+	testImports []string // the same of the _test.go files
+}
+
+// sources parses every .go file of the root module.
+func sources(t *testing.T) map[string]*source {
+	t.Helper()
+	all := map[string]*source{}
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			skip := name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata")
+			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil && name != "." {
+				skip = true // a nested module
+			}
+			if skip {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		dir := path.Dir(filepath.ToSlash(name))
+		if all[dir] == nil {
+			all[dir] = &source{dir: dir}
+		}
+		all[dir].add(file, strings.HasSuffix(name, "_test.go"))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func (s *source) add(file *ast.File, test bool) {
+	list := &s.testImports
+	if !test {
+		list = &s.imports
+		s.files = append(s.files, file)
+	}
+	for _, spec := range file.Imports {
+		name, _ := strconv.Unquote(spec.Path.Value)
+		if name == module {
+			name = "."
+		}
+		name = strings.TrimPrefix(name, module+"/")
+		if !slices.Contains(*list, name) {
+			*list = append(*list, name)
+		}
+	}
+}
+
+func (s *source) inModule(all map[string]*source) []string {
+	return slices.DeleteFunc(slices.Clone(s.imports), func(name string) bool { return all[name] == nil })
+}
+
+// under reports whether name is dir or in a folder below it.
+func under(name, dir string) bool {
+	return name == dir || strings.HasPrefix(name, dir+"/")
+}
+
+// reach returns the way from a package to one under to along imports, nil if
+// there is none.
+func reach(all map[string]*source, from, to string, seen map[string]bool) []string {
+	if under(from, to) {
+		return []string{from}
+	}
+	if seen[from] || all[from] == nil {
+		return nil
+	}
+	seen[from] = true
+	for _, next := range all[from].imports {
+		if way := reach(all, next, to, seen); way != nil {
+			return append([]string{from}, way...)
+		}
+	}
+	return nil
+}
+
+func TestArrowsPackagesExist(t *testing.T) {
+	all := sources(t)
+	for _, dir := range packages {
+		exists := func(s *source) bool { return under(s.dir, dir) && len(s.files) > 0 }
+		if !slices.ContainsFunc(slices.Collect(maps.Values(all)), exists) {
+			t.Errorf("package %s is missing", dir)
+		}
+	}
+}
+
+func TestArrowsWithinModule(t *testing.T) {
+	all := sources(t)
+	for dir, s := range all {
+		for pkg, allowed := range atMost {
+			if !under(dir, pkg) {
+				continue
+			}
+			for _, name := range s.inModule(all) {
+				if !slices.ContainsFunc(append(allowed, pkg), func(a string) bool { return under(name, a) }) {
+					t.Errorf("%s imports %s; of this module it may import %v", dir, name, allowed)
+				}
+			}
+		}
+		for pkg, forbidden := range never {
+			for _, to := range forbidden {
+				if !under(dir, pkg) {
+					continue
+				}
+				if way := reach(all, dir, to, map[string]bool{}); way != nil {
+					t.Errorf("%s must not import %s: %s", pkg, to, strings.Join(way, " -> "))
+				}
+			}
+		}
+		for _, name := range slices.Concat(s.imports, s.testImports) {
+			if under(name, "contrib") {
+				t.Errorf("%s imports %s: the root module must not need a nested one", dir, name)
+			}
+			if under(name, "internal/bench") && !under(dir, "internal/bench") && !under(dir, "cmd/firqbench") {
+				t.Errorf("%s imports %s, which is for cmd/firqbench alone", dir, name)
+			}
+		}
+	}
+	if way := reach(all, "cmd/firqbench", "internal/bench", map[string]bool{}); all["cmd/firqbench"] != nil && way == nil {
+		t.Error("cmd/firqbench does not import internal/bench: it is flags to its configs")
+	}
+}
+
+// TestArrowsPure: drr has no goroutine, clock, atomics or lock; firq, the
+// contract, has no goroutine, clock or lock.
+func TestArrowsPure(t *testing.T) {
+	all := sources(t)
+	for dir, forbidden := range map[string][]string{
+		".":   {"sync"},
+		"drr": {"sync", "sync/atomic", "context", "runtime"},
+	} {
+		s := all[dir]
+		if s == nil {
+			continue // TestArrowsPackagesExist fails
+		}
+		for _, name := range forbidden {
+			if slices.Contains(s.imports, name) {
+				t.Errorf("%s imports %s", dir, name)
+			}
+		}
+		for _, file := range s.files {
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.GoStmt:
+					t.Errorf("%s starts a goroutine", dir)
+				case *ast.ChanType:
+					t.Errorf("%s has a channel", dir)
+				case *ast.SelectorExpr:
+					if x, ok := n.X.(*ast.Ident); ok && x.Name == "time" && slices.Contains(clock, n.Sel.Name) {
+						t.Errorf("%s uses time.%s", dir, n.Sel.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+var clock = []string{
+	"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until",
+}
+
+// TestArrowsOutside asserts which foreign modules are imported, tests included.
+func TestArrowsOutside(t *testing.T) {
+	all := sources(t)
+	for dir, s := range all {
+		allowed := slices.Clone(libraries)
+		switch {
+		case under(dir, "hist"):
+			allowed = []string{"github.com/HdrHistogram/hdrhistogram-go"}
+		case dir == "." || under(dir, "drr"):
+			allowed = nil
+		case under(dir, "cmd/firqbench") || under(dir, "internal/bench"):
+			allowed = append(allowed, commandLine...)
+		}
+		for _, name := range slices.Concat(s.imports, s.testImports) {
+			first, _, _ := strings.Cut(name, "/")
+			if !strings.Contains(first, ".") || name == "." {
+				continue // the standard library, or this module
+			}
+			if !slices.ContainsFunc(allowed, func(mod string) bool { return under(name, mod) }) {
+				t.Errorf("%s imports %s; outside this module it may import %v", dir, name, allowed)
+			}
+		}
+	}
+}
+
+// TestGoMod asserts what go.mod requires directly. That it lists as direct what
+// is imported, and nothing else, is for go mod tidy -diff in scripts/test.
+func TestGoMod(t *testing.T) {
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "require "))
+		word := strings.Fields(line)
+		switch {
+		case line == "module "+module:
+			found = true
+		case strings.HasPrefix(line, "replace ") || strings.HasPrefix(line, "exclude "):
+			t.Errorf("go.mod: %q changes nothing for those who import us", line)
+		case len(word) < 2 || !strings.HasPrefix(word[1], "v") || strings.Contains(line, "// indirect"):
+			// not a direct requirement
+		case !slices.Contains(libraries, word[0]) && !slices.Contains(commandLine, word[0]):
+			t.Errorf("go.mod requires %s; allowed are %v and, for the command line, %v", word[0], libraries, commandLine)
+		}
+	}
+	if !found {
+		t.Errorf("go.mod is not that of %s", module)
+	}
+}

@@ -1,0 +1,113 @@
+// Package contest puts everything that firqbench compares behind one small
+// interface, so that the same driver, clock and recording serve each of them.
+//
+// A contestant is driven through Queue, the part of firq.Scheduler that moves
+// tasks. The cores of this module are Schedulers already; what is not (a Go
+// channel) has an adapter here that does what a scheduler must do as well: it
+// stamps each task when it comes in, checks its deadline when it goes out, and
+// records its queue time.
+package contest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/firq-go/firq"
+)
+
+// Every contestant is driven with the same types: tenants are strings, as they
+// are in a service, and the payload is a word that the driver can check.
+type (
+	Task   = firq.Task[uint64]
+	Item   = firq.Item[string, uint64]
+	Config = firq.Config[string, uint64]
+)
+
+// Queue is what the driver needs of a contestant.
+type Queue interface {
+	firq.Producer[string, uint64]
+	firq.Consumer[string, uint64]
+	// Shutdown stops admitting and returns once the backlog was delivered. No
+	// Enqueue call may be in progress or follow.
+	Shutdown(ctx context.Context) error
+	// Close stops at once and wakes everybody.
+	Close() error
+}
+
+// Contestant is one line of a comparison.
+type Contestant struct {
+	Name  string
+	About string // one line for people
+	New   func(Config) (Queue, error)
+	// WakeOnly contestants take part only where the wake-up of a parked
+	// consumer is measured.
+	WakeOnly bool
+}
+
+// Names of the contestants.
+const (
+	Lockfree   = "lockfree"
+	OneLock    = "baseline-1"
+	Sharded    = "baseline-sharded"
+	Channel    = "channel"
+	Unbuffered = "channel-0"
+	FIFO       = "fifo"
+)
+
+// Reference is the contestant that the others are compared with.
+const Reference = OneLock
+
+// ForRun returns the contestants of "firqbench run", in the order of the
+// tables.
+func ForRun() []Contestant {
+	return append(cores(),
+		Contestant{Name: Channel, About: "a buffered Go channel: unfair, no limits per tenant; for scale", New: newChannel},
+		Contestant{Name: Unbuffered, About: "an unbuffered Go channel, ping_pong only", New: newUnbuffered, WakeOnly: true},
+	)
+}
+
+// ForReplay returns the contestants of "firqbench replay", least fair first.
+func ForReplay() []Contestant {
+	all := []Contestant{{Name: FIFO, About: "one queue in order of arrival", New: newChannel}}
+	byName := make(map[string]Contestant)
+	for _, c := range cores() {
+		byName[c.Name] = c
+	}
+	for _, name := range []string{OneLock, Sharded, Lockfree} {
+		if c, ok := byName[name]; ok {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// Select returns those of all that names lists, in the order of all; no names
+// means all of them. "baseline" stands for the baseline with one lock.
+func Select(all []Contestant, names []string) ([]Contestant, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		if name == "baseline" {
+			name = OneLock
+		}
+		wanted[name] = true
+	}
+	var chosen []Contestant
+	var valid []string
+	for _, c := range all {
+		valid = append(valid, c.Name)
+		if wanted[c.Name] {
+			chosen = append(chosen, c)
+			delete(wanted, c.Name)
+		}
+	}
+	for _, name := range names {
+		if wanted[name] {
+			return nil, fmt.Errorf("unknown contestant %q; there are %s", name, strings.Join(valid, ", "))
+		}
+	}
+	return chosen, nil
+}

@@ -1,0 +1,88 @@
+package load
+
+import (
+	"errors"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/internal/bench/contest"
+)
+
+// consumer is one goroutine that dequeues. All fields are its own until it has
+// ended.
+type consumer struct {
+	r          *run
+	seed       uint64
+	unreported [2]int64 // per window
+
+	waits, focus *hist.Local // in the measured window
+	delivered    uint64      // in the measured window
+	total        uint64      // in the whole run
+	sum          uint64      // of their payloads
+
+	_ [64]byte // the next allocation is somebody else's
+}
+
+func newConsumer(r *run, id int) *consumer {
+	return &consumer{r: r, seed: uint64(id), waits: hist.NewLocal(), focus: hist.NewLocal()}
+}
+
+func (c *consumer) loop() {
+	if c.r.s.Batch > 1 {
+		c.loopBatch()
+		return
+	}
+	for {
+		it, err := c.r.q.Dequeue(c.r.ctx)
+		if err != nil {
+			c.ended(err)
+			return
+		}
+		c.take(&it)
+	}
+}
+
+func (c *consumer) loopBatch() {
+	items := make([]contest.Item, c.r.s.Batch)
+	for {
+		n, err := c.r.q.DequeueBatch(c.r.ctx, items)
+		if err != nil {
+			c.ended(err)
+			return
+		}
+		for i := range items[:n] {
+			c.take(&items[i])
+		}
+	}
+}
+
+func (c *consumer) ended(err error) {
+	if !errors.Is(err, firq.ErrClosed) && c.r.ctx.Err() == nil {
+		c.r.fail(err)
+	}
+}
+
+// take is what is done with each task. The phase is read after the delivery: a
+// task counts when it arrives.
+func (c *consumer) take(it *contest.Item) {
+	c.total++
+	c.sum += it.Payload
+	phase := c.r.phase.Load()
+	if phase == measuring {
+		c.delivered++
+		c.waits.Record(it.Wait)
+		if it.Payload&focusBit != 0 {
+			c.focus.Record(it.Wait)
+		}
+	}
+	if i := windowOf(it.Payload); c.r.windows[i] != nil {
+		c.unreported[i]++
+		if w := c.r.windows[i]; c.unreported[i] >= w.chunk {
+			w.finished(c.unreported[i])
+			c.unreported[i] = 0
+		}
+	}
+	if phase != stopping { // draining is not measured: be quick
+		c.seed = c.r.work.Do(c.seed)
+	}
+}

@@ -1,0 +1,238 @@
+// Package load drives one contestant through one scenario once and says what
+// came out.
+//
+// What could make the numbers lie, and what is done about it:
+//
+//   - Throughput counts tasks that consumers received inside the measured
+//     window, not tasks that producers got rid of.
+//   - All loops are closed: latencies are those of a system that pushes back.
+//     They do not say what clients see that come at a rate of their own
+//     (coordinated omission); replay measures that.
+//   - Producers wait by a window of unfinished tasks outside the contestant
+//     (see window), so the queue does not fill and nobody burns the CPU with
+//     attempts that are rejected. Only capacity_pressure is about rejects.
+//   - A goroutine's counters are its own and plain; they are read after it has
+//     ended. Tenants' names and random numbers cost no call.
+//   - Each enqueue would need two clock reads to be timed, as much as the call
+//     itself: one in SampleEvery is.
+//   - The run starts after a garbage collection, with every tenant known, and
+//     with a warm-up that is not counted.
+//   - In the end the backlog is drained and every accepted task must have been
+//     delivered or dropped, once. If not, the run has no result, but an error.
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/scenario"
+	"github.com/firq-go/firq/internal/bench/spin"
+)
+
+// SampleEvery says that one enqueue call in so many is timed. In ping_pong all
+// are.
+const SampleEvery = 16
+
+// drainLimit is how long the backlog may take when the producers have ended. It
+// is far more than any backlog needs: it turns a lost task into an error.
+const drainLimit = 30 * time.Second
+
+// Spec is what to run.
+type Spec struct {
+	Scenario   scenario.Scenario
+	Contestant contest.Contestant
+	Work       time.Duration // CPU time per task, on each side
+	Idle       time.Duration // ping-pong: the sleep between two rounds
+	Warmup     time.Duration
+	Measure    time.Duration
+}
+
+// Phases of a run. The driver's goroutines look at the phase once per task.
+const (
+	warming int32 = iota
+	measuring
+	stopping
+)
+
+// run is a run in progress. Everything but the phase, the windows, the drops
+// and the failure is immutable once the goroutines have started.
+type run struct {
+	Spec
+	s     scenario.Scenario
+	work  spin.Work
+	keys  []string
+	q     contest.Queue
+	ctx   context.Context
+	every uint64 // one enqueue in so many is timed
+
+	_     [64]byte
+	phase atomic.Int32 // written three times by measure, or by fail
+	_     [64]byte
+
+	windows [2]*window // producers of the hot tenant have one of their own
+	drops   drops
+
+	failure  error // the first one; guarded by failOnce
+	failOnce sync.Once
+}
+
+// Run measures. It returns ctx.Err() if ctx ends first; there is no result then.
+func Run(ctx context.Context, spec Spec) (Result, error) {
+	r := &run{Spec: spec, s: spec.Scenario, work: spin.Of(spec.Work), every: SampleEvery}
+	r.keys = tenantKeys(r.s.Tenants)
+	var cancel context.CancelFunc
+	r.ctx, cancel = context.WithCancel(ctx)
+	defer cancel()
+
+	result, err := r.do(cancel)
+	if ctx.Err() != nil {
+		return Result{}, ctx.Err()
+	}
+	if err == nil {
+		result.Jain, result.JainTenants, err = fairness(ctx, spec)
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("%s, %s: %w", r.s.Name, spec.Contestant.Name, err)
+	}
+	return result, nil
+}
+
+func (r *run) do(cancel context.CancelFunc) (Result, error) {
+	var err error
+	if r.q, err = r.Contestant.New(r.config()); err != nil {
+		return Result{}, err
+	}
+	defer r.q.Close()
+	switch r.s.Shape {
+	case scenario.Pair:
+		return r.pair()
+	case scenario.PingPong:
+		r.every = 1
+		return r.pingPong(cancel)
+	}
+	return r.flow(cancel)
+}
+
+// config is the contestant's. A capacity that is not the subject is above all
+// that the windows let through.
+func (r *run) config() contest.Config {
+	capacity := r.s.Capacity
+	if capacity == 0 {
+		capacity = max(1<<16, 2*(r.s.Window+r.s.QuietWindow))
+	}
+	return contest.Config{
+		Shards: r.s.Shards, MaxGlobal: capacity, MaxPerTenant: r.s.PerTenant,
+		OnDrop: r.dropped,
+	}
+}
+
+// flow is the shape of most scenarios: producers here, consumers there.
+func (r *run) flow(cancel context.CancelFunc) (Result, error) {
+	if err := r.prime(); err != nil {
+		return Result{}, err
+	}
+	r.windows[0] = newWindow(r.s.Window, r.s.Burst, r.s.Consumers)
+	r.windows[1] = newWindow(max(1, r.s.QuietWindow), false, r.s.Consumers)
+	producers := make([]*producer, r.s.Producers)
+	consumers := make([]*consumer, r.s.Consumers)
+	var sending, receiving sync.WaitGroup
+	for i := range consumers {
+		consumers[i] = newConsumer(r, i)
+		receiving.Go(consumers[i].loop)
+	}
+	for i := range producers {
+		producers[i] = newProducer(r, i)
+		sending.Go(producers[i].loop)
+	}
+	m := r.measure()
+	for _, w := range r.windows {
+		w.stop()
+	}
+	err := r.finish(cancel, &sending, &receiving, r.q)
+	return r.result(m, producers, consumers), errors.Join(err, r.verify(producers, consumers))
+}
+
+// measure waits out the warm-up and the measured window.
+func (r *run) measure() (m meter) {
+	sleep(r.ctx, r.Warmup)
+	m.start(r)
+	sleep(r.ctx, r.Measure)
+	m.stop(r)
+	return m
+}
+
+// finish waits for the producers, then has the backlog drained.
+func (r *run) finish(cancel context.CancelFunc, sending, receiving *sync.WaitGroup, queues ...contest.Queue) error {
+	limit := time.AfterFunc(drainLimit, cancel)
+	defer limit.Stop()
+	sending.Wait()
+	for _, q := range queues {
+		if err := q.Shutdown(r.ctx); err != nil && r.ctx.Err() == nil {
+			r.fail(fmt.Errorf("shutdown: %w", err))
+		}
+	}
+	receiving.Wait()
+	if r.failure == nil && r.ctx.Err() != nil {
+		return fmt.Errorf("the backlog was not drained within %v", drainLimit)
+	}
+	return r.failure
+}
+
+// fail ends the run early, because of err.
+func (r *run) fail(err error) {
+	r.failOnce.Do(func() { r.failure = err })
+	r.phase.Store(stopping)
+}
+
+// prime makes every tenant known, so that a run does not measure the first
+// sight of its tenants.
+func (r *run) prime() error {
+	const chunk = 512 // below every capacity
+	for rest := r.keys; len(rest) > 0; {
+		n := min(chunk, len(rest), r.config().MaxGlobal)
+		for _, key := range rest[:n] {
+			if err := r.q.EnqueueWait(r.ctx, key, contest.Task{}); err != nil {
+				return fmt.Errorf("first task of a tenant: %w", err)
+			}
+		}
+		for i := range n {
+			if _, ok := r.q.TryDequeue(); !ok {
+				return fmt.Errorf("TryDequeue found nothing, though %d tasks were queued", n-i)
+			}
+		}
+		rest = rest[n:]
+	}
+	runtime.GC()
+	return nil
+}
+
+// sleep waits for d or for the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+var keys struct {
+	sync.Mutex
+	names []string
+}
+
+// tenantKeys returns the names of n tenants, made once.
+func tenantKeys(n int) []string {
+	keys.Lock()
+	defer keys.Unlock()
+	for i := len(keys.names); i < n; i++ {
+		keys.names = append(keys.names, fmt.Sprintf("tenant-%06d", i))
+	}
+	return keys.names[:n:n]
+}

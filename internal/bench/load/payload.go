@@ -1,0 +1,36 @@
+package load
+
+// A payload tells the consumer what it needs to know of a task without asking
+// its tenant's name:
+//
+//	bits 0-19   index of the tenant
+//	bit  20     1: the task is one of those that the scenario looks at by itself
+//	bit  21     window that the task counts in, 0 or 1
+//	bits 22-    a number of its own, so that a sum over payloads proves that
+//	            none was lost and another one delivered twice
+const (
+	tenantMask  = 1<<20 - 1
+	focusBit    = 1 << 20
+	windowShift = 21
+	numberShift = 22
+)
+
+func windowOf(payload uint64) int { return int(payload >> windowShift & 1) }
+
+// random is a small generator per goroutine (xorshift64*): the shared one of
+// math/rand would be a lock or a call per task.
+type random uint64
+
+func newRandom(seed int) random { return random(uint64(seed)*0x9E3779B97F4A7C15 | 1) }
+
+func (r *random) next() uint64 {
+	x := uint64(*r)
+	x ^= x >> 12
+	x ^= x << 25
+	x ^= x >> 27
+	*r = random(x)
+	return x * 0x2545F4914F6CDD1D
+}
+
+// below returns a number in [0, n), n up to 1<<32.
+func (r *random) below(n int) int { return int(r.next() >> 32 * uint64(n) >> 32) }

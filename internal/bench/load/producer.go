@@ -1,0 +1,205 @@
+package load
+
+import (
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/internal/bench/contest"
+)
+
+// producer is one goroutine that enqueues. All fields are its own until it has
+// ended.
+type producer struct {
+	r      *run
+	rnd    random
+	pick   func(*producer) int // index of the next task's tenant
+	window int                 // index in run.windows, and in the payload
+	number uint64              // numbers the payloads; distinct between producers
+	seed   uint64              // of the simulated work
+	soon   time.Time           // scenario.ShortLife: a deadline soon
+	later  time.Time           // and one far away
+	batch  []contest.Task
+
+	calls    uint64
+	latency  *hist.Local
+	offered  uint64 // tasks in the measured window
+	rejected uint64
+	accepted uint64 // tasks in the whole run
+	sum      uint64 // of their payloads
+
+	_ [64]byte // the next allocation is somebody else's
+}
+
+func newProducer(r *run, id int) *producer {
+	p := &producer{
+		r: r, rnd: newRandom(id + 1), pick: pickAny, latency: hist.NewLocal(),
+		number: uint64(id) << 32, seed: uint64(id),
+		batch: make([]contest.Task, r.s.Batch),
+	}
+	switch {
+	case r.s.HotProducers > 0 && id < r.s.HotProducers:
+		p.pick = func(*producer) int { return 0 }
+	case r.s.HotProducers > 0:
+		p.pick, p.window = pickQuiet, 1
+	case r.s.HotShare > 0:
+		p.pick = pickSkewed
+	}
+	return p
+}
+
+func pickAny(p *producer) int   { return p.rnd.below(p.r.s.Tenants) }
+func pickQuiet(p *producer) int { return 1 + p.rnd.below(p.r.s.Tenants-1) }
+
+func pickSkewed(p *producer) int {
+	if p.rnd.below(1000) < int(p.r.s.HotShare*1000) {
+		return 0
+	}
+	return pickQuiet(p)
+}
+
+func (p *producer) loop() {
+	w := p.r.windows[p.window]
+	for unreported := int64(0); ; {
+		phase := p.r.phase.Load()
+		if phase == stopping {
+			return
+		}
+		if unreported >= w.chunk {
+			w.sent(unreported) // may wait: look at the phase again
+			unreported = 0
+			p.deadlines()
+			continue
+		}
+		if p.r.s.Batch > 1 {
+			unreported += p.sendBatch(phase)
+			continue
+		}
+		p.seed = p.r.work.Do(p.seed)
+		tenant := p.pick(p)
+		task := p.task(tenant)
+		if p.send(p.r.q, p.r.keys[tenant], &task, phase) {
+			unreported++
+		}
+	}
+}
+
+// deadlines reads the clock for the next chunk's deadlines.
+func (p *producer) deadlines() {
+	if life := p.r.s.ShortLife; life > 0 {
+		now := time.Now()
+		p.soon, p.later = now.Add(life), now.Add(time.Hour)
+	}
+}
+
+// task makes the next task for a tenant.
+func (p *producer) task(tenant int) (t contest.Task) {
+	p.number++
+	t.Payload = p.number<<numberShift | uint64(p.window)<<windowShift | uint64(tenant)
+	focus := p.r.s.Focus != "" && tenant != 0
+	if p.r.s.Priorities {
+		t.Priority = firq.PriorityVeryLow + firq.Priority(p.rnd.below(6))
+		focus = t.Priority == firq.PriorityCritical
+	}
+	if focus {
+		t.Payload |= focusBit
+	}
+	if p.r.s.ShortLife > 0 {
+		t.Deadline = p.later
+		if p.number%4 == 0 {
+			t.Deadline = p.soon
+		}
+	}
+	return t
+}
+
+// send enqueues t and reports whether it was accepted.
+func (p *producer) send(q contest.Queue, tenant string, t *contest.Task, phase int32) bool {
+	var start time.Duration
+	timed := p.calls%p.r.every == 0
+	p.calls++
+	if timed {
+		start = contest.Now()
+	}
+	err := q.Enqueue(tenant, *t)
+	if err != nil && !p.r.s.Reject {
+		err = p.insist(q, tenant, t, err)
+	}
+	if timed && phase == measuring {
+		p.latency.Record(contest.Now() - start)
+	}
+	if phase == measuring {
+		p.offered++
+	}
+	if err != nil {
+		p.refused(err, 1, phase)
+		return false
+	}
+	p.accepted++
+	p.sum += t.Payload
+	return true
+}
+
+// sendBatch sends the next tasks of one tenant with one call, and returns how
+// many were accepted.
+func (p *producer) sendBatch(phase int32) int64 {
+	tenant := p.pick(p)
+	for i := range p.batch {
+		p.seed = p.r.work.Do(p.seed)
+		p.batch[i] = p.task(tenant)
+	}
+	var start time.Duration
+	timed := p.calls%p.r.every == 0
+	p.calls++
+	if timed {
+		start = contest.Now()
+	}
+	n, err := p.r.q.EnqueueBatch(p.r.keys[tenant], p.batch)
+	for err != nil && n < len(p.batch) && !p.r.s.Reject {
+		if err = p.insist(p.r.q, p.r.keys[tenant], &p.batch[n], err); err != nil {
+			break
+		}
+		n++
+		err = firq.ErrRejected // and the next one, while there is one
+	}
+	if timed && phase == measuring {
+		p.latency.Record(contest.Now() - start)
+	}
+	if phase == measuring {
+		p.offered += uint64(len(p.batch))
+	}
+	for _, t := range p.batch[:n] {
+		p.sum += t.Payload
+	}
+	p.accepted += uint64(n)
+	if n < len(p.batch) {
+		p.refused(err, len(p.batch)-n, phase)
+	}
+	return int64(n)
+}
+
+// insist waits with a task that was rejected.
+func (p *producer) insist(q contest.Queue, tenant string, t *contest.Task, err error) error {
+	if !errors.Is(err, firq.ErrRejected) {
+		return err
+	}
+	return q.EnqueueWait(p.r.ctx, tenant, *t)
+}
+
+// refused counts n tasks that were not accepted. The producer gives its
+// processor away, as one does that has just told a client to come back later:
+// going on at once would only measure who gets more of the CPU.
+func (p *producer) refused(err error, n int, phase int32) {
+	switch {
+	case p.r.ctx.Err() != nil:
+		p.r.phase.Store(stopping)
+	case !errors.Is(err, firq.ErrRejected):
+		p.r.fail(err)
+	}
+	if phase == measuring {
+		p.rejected += uint64(n)
+	}
+	runtime.Gosched()
+}

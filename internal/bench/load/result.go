@@ -1,0 +1,84 @@
+package load
+
+import (
+	"time"
+
+	"github.com/firq-go/firq/hist"
+)
+
+// Result is what one run measured. All counts are those of the measured window.
+type Result struct {
+	Elapsed     time.Duration `json:"elapsed_ns"` // length of the window as it was
+	Delivered   uint64        `json:"delivered"`  // by consumers
+	TasksPerSec float64       `json:"tasks_per_sec"`
+	Offered     uint64        `json:"offered"`
+	Rejected    uint64        `json:"rejected"`
+	Expired     uint64        `json:"expired"`
+
+	Enqueue Latency  `json:"enqueue"`         // the call; one in SampleEvery
+	Queue   Latency  `json:"queue"`           // from enqueue to delivery, all tasks
+	Focus   *Latency `json:"focus,omitempty"` // the same, the tasks of Scenario.Focus
+
+	AllocsPerTask float64 `json:"allocs_per_task"`
+	BytesPerTask  float64 `json:"bytes_per_task"`
+	Collections   uint32  `json:"gc_cycles"`
+	// MeanBacklog is the mean number of queued tasks by Little's law.
+	MeanBacklog float64 `json:"mean_backlog"`
+
+	// Jain is Jain's index by delivered cost over JainTenants tenants; 0 tenants
+	// where it means nothing. See fairness.
+	Jain        float64 `json:"jain,omitempty"`
+	JainTenants int     `json:"jain_tenants,omitempty"`
+}
+
+// Latency summarises a histogram.
+type Latency struct {
+	Samples uint64        `json:"samples"`
+	Mean    time.Duration `json:"mean_ns"`
+	P50     time.Duration `json:"p50_ns"`
+	P95     time.Duration `json:"p95_ns"`
+	P99     time.Duration `json:"p99_ns"`
+	P999    time.Duration `json:"p999_ns"`
+	Max     time.Duration `json:"max_ns"`
+}
+
+// Summary returns the latencies in s; zero if it is empty.
+func Summary(s *hist.Snapshot) Latency {
+	n := s.Count()
+	if n == 0 {
+		return Latency{}
+	}
+	return Latency{
+		Samples: n, Mean: s.Sum() / time.Duration(n), P50: s.Quantile(0.5), P95: s.Quantile(0.95),
+		P99: s.Quantile(0.99), P999: s.Quantile(0.999), Max: s.Max(),
+	}
+}
+
+func (r *run) result(m meter, producers []*producer, consumers []*consumer) Result {
+	res := Result{Elapsed: m.elapsed, Expired: m.expired, Collections: m.collections}
+	calls, waits, focus := hist.NewSnapshot(), hist.NewSnapshot(), hist.NewSnapshot()
+	for _, p := range producers {
+		p.latency.AddTo(calls)
+		res.Offered += p.offered
+		res.Rejected += p.rejected
+	}
+	for _, c := range consumers {
+		c.waits.AddTo(waits)
+		c.focus.AddTo(focus)
+		res.Delivered += c.delivered
+	}
+	res.Enqueue, res.Queue = Summary(calls), Summary(waits)
+	if r.s.Focus != "" {
+		l := Summary(focus)
+		res.Focus = &l
+	}
+	if s := m.elapsed.Seconds(); s > 0 {
+		res.TasksPerSec = float64(res.Delivered) / s
+	}
+	if res.Delivered > 0 {
+		res.AllocsPerTask = float64(m.mallocs) / float64(res.Delivered)
+		res.BytesPerTask = float64(m.bytes) / float64(res.Delivered)
+	}
+	res.MeanBacklog = res.TasksPerSec * res.Queue.Mean.Seconds()
+	return res
+}

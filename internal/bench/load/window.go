@@ -1,0 +1,65 @@
+package load
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// window keeps producers from running away: they stop at high unfinished tasks
+// and go on at low. The gap makes the waiting rare, thousands of tasks apart, so
+// that it costs nothing per task and the queue never fills.
+//
+// Producers and consumers report in chunks, not per task, to keep the shared
+// word out of the measurement. low is at least what all consumers together may
+// hold back, hence the crossing of low is always reported.
+type window struct {
+	low, high, chunk int64 // immutable
+
+	_           [64]byte
+	outstanding atomic.Int64
+	_           [64]byte
+
+	mu      sync.Mutex
+	reopen  sync.Cond
+	stopped bool // guarded by mu
+}
+
+func newWindow(size int, burst bool, consumers int) *window {
+	w := &window{high: int64(size), low: int64(size) / 2, chunk: 32}
+	if burst {
+		w.low = min(w.low, w.chunk*int64(consumers))
+	}
+	w.chunk = max(1, min(w.chunk, w.low/int64(consumers)))
+	w.reopen.L = &w.mu
+	return w
+}
+
+// sent reports n more tasks on their way, and waits while there are too many.
+func (w *window) sent(n int64) {
+	if w.outstanding.Add(n) < w.high {
+		return
+	}
+	w.mu.Lock()
+	for w.outstanding.Load() > w.low && !w.stopped {
+		w.reopen.Wait() // finished takes mu after the word went down: no lost wake-up
+	}
+	w.mu.Unlock()
+}
+
+// finished reports n tasks delivered or dropped.
+func (w *window) finished(n int64) {
+	left := w.outstanding.Add(-n)
+	if left <= w.low && left+n > w.low {
+		w.mu.Lock()
+		w.reopen.Broadcast()
+		w.mu.Unlock()
+	}
+}
+
+// stop lets everybody go on, to find out that the run is over.
+func (w *window) stop() {
+	w.mu.Lock()
+	w.stopped = true
+	w.reopen.Broadcast()
+	w.mu.Unlock()
+}

@@ -1,0 +1,104 @@
+package scenario
+
+import "time"
+
+// All returns the scenarios in the order of the report.
+func All() []Scenario {
+	return []Scenario{
+		with(Scenario{
+			Name:  "contended",
+			About: "8 producers, 8 consumers, 64 tenants that all send alike",
+			More: "The everyday case under full load: more goroutines than cores, every tenant busy. " +
+				"What it measures is the cost of a task in a crowd.",
+		}),
+		with(Scenario{
+			Name:  "hot_tenant_sustained",
+			About: "one tenant floods, 63 others send a little all the time",
+			More: "Half of the producers send to one tenant only and keep thousands of its tasks queued; " +
+				"the other half keeps a few queued for each of the others. Look at the queue time of the " +
+				"quiet tenants: first in, first out makes them wait behind the flood.",
+			HotProducers: 4, QuietWindow: 256, Focus: FocusQuiet,
+		}),
+		with(Scenario{
+			Name:  "zipf",
+			About: "90 % of the tasks go to one of 64 tenants",
+			More: "Skew as real traffic has it: every producer sends nine tasks in ten to the same tenant. " +
+				"One tenant's queue is the hot spot; the others' tasks are few and should overtake.",
+			HotShare: 0.9, Focus: FocusQuiet,
+		}),
+		with(Scenario{
+			Name:    "single_hot_tenant",
+			About:   "8 producers, 8 consumers, one tenant",
+			More:    "Nothing to be fair about, and no way to spread the load over shards: the worst case of a sharded design.",
+			Tenants: 1,
+		}),
+		with(Scenario{
+			Name:  "many_tenants",
+			About: "100,000 tenants, each with a task now and then",
+			More: "Nearly every task finds its tenant idle and has to make it active: the cost of a tenant's " +
+				"coming and going, and of a working set larger than the caches.",
+			Tenants: 100_000,
+		}),
+		with(Scenario{
+			Name:  "burst_massive",
+			About: "bursts of 16,384 tasks, each drained before the next one",
+			More: "Consumers run dry and park between bursts, then find 16,384 tasks. The queue time is that " +
+				"of a task somewhere in a burst.",
+			Window: 16_384, Burst: true,
+		}),
+		with(Scenario{
+			Name:       "mixed_priorities",
+			About:      "tasks of six priorities, mixed at random, from 64 tenants",
+			More:       "Priorities count within a tenant. Look at the queue time of the critical tasks beside that of all.",
+			Priorities: true, Focus: FocusCritical,
+		}),
+		with(Scenario{
+			Name:  "deadline_expiration",
+			About: "every task has a deadline, one in four is too late when its turn comes",
+			More: "One task in four has 50 microseconds to live, which is less than the queue takes, the others " +
+				"an hour. Only delivered tasks count as tasks/s; \"expired\" is the part of the accepted ones that was dropped.",
+			ShortLife: 50 * time.Microsecond,
+		}),
+		with(Scenario{
+			Name:  "capacity_pressure",
+			About: "a queue of 1,024 tasks, 8 producers that do not wait, 2 consumers",
+			More: "Overload: a task that finds the queue full (1,024, or 64 of its tenant) is rejected, and the " +
+				"producer goes on with the next one. Rejecting is the hot path; the latency of the enqueue call " +
+				"includes it. \"rejected\" is the part of the offered tasks.",
+			Consumers: 2, Capacity: 1024, PerTenant: 64, Reject: true,
+		}),
+		with(Scenario{
+			Name:  "uncontended",
+			About: "one goroutine enqueues a task and dequeues it, 64 tenants in turn",
+			More:  "The plain cost of the two calls: no other goroutine, no waiting, caches warm, each tenant idle before.",
+			Shape: Pair, Producers: 1, Consumers: 1,
+		}),
+		with(Scenario{
+			Name:  "ping_pong",
+			About: "one task goes back and forth between two goroutines that wait for it",
+			More: "The queue time is the time from an enqueue to the consumer that was parked running with the task. " +
+				"\"Back to back\" measures a consumer that has just gone to sleep, \"after 1 ms idle\" one whose " +
+				"processor is asleep too. tasks/s counts round trips.",
+			Shape: PingPong, Producers: 1, Consumers: 1, Tenants: 1,
+		}),
+	}
+}
+
+// with fills in what most scenarios have in common.
+func with(s Scenario) Scenario {
+	if s.Shape == "" {
+		s.Shape = Flow
+	}
+	setDefault(&s.Producers, 8)
+	setDefault(&s.Consumers, 8)
+	setDefault(&s.Tenants, 64)
+	setDefault(&s.Batch, 1)
+	setDefault(&s.Window, 8192)
+	return s
+}
+
+func setDefault(field *int, value int) {
+	if *field == 0 {
+		*field = value
+	}
+}

@@ -1,0 +1,160 @@
+// Package scenario describes the synthetic workloads of firqbench: who sends
+// what to whom. How they are driven is package load's business.
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Shape says how producers and consumers are arranged.
+type Shape string
+
+const (
+	// Flow: producers and consumers in goroutines of their own.
+	Flow Shape = "flow"
+	// Pair: one goroutine that enqueues a task and dequeues it again.
+	Pair Shape = "pair"
+	// PingPong: two goroutines, two queues, one task that goes round.
+	PingPong Shape = "ping-pong"
+)
+
+// Scenario is a workload. All of them are closed loops: a producer sends its
+// next task when the last call has returned, so that the latencies are those of
+// a system that pushes back, and do not say what clients see that do not wait.
+type Scenario struct {
+	Name  string `json:"name"`
+	About string `json:"about"` // one line
+	More  string `json:"more"`  // what it is for and how to read it
+	Shape Shape  `json:"shape"`
+
+	Producers int `json:"producers"`
+	Consumers int `json:"consumers"`
+	Tenants   int `json:"tenants"`
+	Batch     int `json:"batch"`    // tasks per EnqueueBatch and DequeueBatch call; 1: single calls
+	Shards    int `json:"shards"`   // 0: the scheduler's default
+	Capacity  int `json:"capacity"` // Config.MaxGlobal; 0: more than the window, never full
+	PerTenant int `json:"per_tenant"`
+
+	// Producers stop at Window unfinished tasks and go on at half of it; with
+	// Burst they go on when (nearly) nothing is left.
+	Window int  `json:"window"`
+	Burst  bool `json:"burst"`
+	// Reject: a task that finds the queue full is dropped by its producer,
+	// which lets others run and goes on with the next one. Else it waits.
+	Reject bool `json:"reject"`
+
+	// HotShare is the part of the tasks that goes to the hot tenant, tenant 0;
+	// 0: all tenants are equal.
+	HotShare float64 `json:"hot_share"`
+	// HotProducers do nothing but send to the hot tenant; the others then send
+	// to the rest, and keep at most QuietWindow tasks unfinished.
+	HotProducers int `json:"hot_producers"`
+	QuietWindow  int `json:"quiet_window"`
+
+	// Priorities: each task has one of the six, at random.
+	Priorities bool `json:"priorities"`
+	// ShortLife: one task in four has this long to live, the others an hour;
+	// 0: no deadlines.
+	ShortLife time.Duration `json:"short_life_ns"`
+
+	// Focus names the tasks whose queue time is shown by itself, "" for none:
+	// those of tenants other than the hot one, or those of critical priority.
+	Focus string `json:"focus"`
+}
+
+// Values of Scenario.Focus.
+const (
+	FocusQuiet    = "quiet tenants"
+	FocusCritical = "priority critical"
+)
+
+// Overrides replaces parts of each scenario; nil fields change nothing.
+type Overrides struct {
+	Producers, Consumers, Tenants, Batch, Shards, Capacity, Window *int
+}
+
+// Apply returns s with the overrides, or an error that says which of them makes
+// no sense in s.
+func (o Overrides) Apply(s Scenario) (Scenario, error) {
+	for _, f := range []struct {
+		name  string
+		value *int
+		to    *int
+		least int
+	}{
+		{"producers", o.Producers, &s.Producers, 1},
+		{"consumers", o.Consumers, &s.Consumers, 1},
+		{"tenants", o.Tenants, &s.Tenants, 1},
+		{"batch", o.Batch, &s.Batch, 1},
+		{"shards", o.Shards, &s.Shards, 0},
+		{"capacity", o.Capacity, &s.Capacity, 1},
+		{"window", o.Window, &s.Window, 1},
+	} {
+		if f.value == nil {
+			continue
+		}
+		if *f.value < f.least || *f.value > MaxCount {
+			return s, fmt.Errorf("--%s: %d, must be %d to %d", f.name, *f.value, f.least, MaxCount)
+		}
+		*f.to = *f.value
+	}
+	if s.Shape != Flow {
+		s.Producers, s.Consumers, s.Batch = 1, 1, 1 // that is what they are about
+	}
+	if s.HotProducers > 0 {
+		if s.Producers < 2 {
+			return s, fmt.Errorf("--producers: %d, %s needs 2", s.Producers, s.Name)
+		}
+		s.HotProducers = max(1, s.Producers/2)
+	}
+	if (s.HotShare > 0 || s.HotProducers > 0) && s.Tenants < 2 {
+		return s, fmt.Errorf("--tenants: %d, %s needs 2", s.Tenants, s.Name)
+	}
+	return s, nil
+}
+
+// MaxCount bounds every count that a flag can set. A payload has 20 bits for
+// the tenant.
+const MaxCount = 1 << 20
+
+// Choose returns the scenarios that only names, in that order (all of them if
+// it is empty), without those that skip names.
+func Choose(only, skip []string) ([]Scenario, error) {
+	byName := make(map[string]Scenario)
+	for _, s := range All() {
+		byName[s.Name] = s
+	}
+	for _, name := range append(append([]string(nil), only...), skip...) {
+		if _, ok := byName[name]; !ok {
+			return nil, fmt.Errorf("unknown scenario %q; there are %s", name, strings.Join(Names(), ", "))
+		}
+	}
+	if len(only) == 0 {
+		only = Names()
+	}
+	for _, name := range skip {
+		delete(byName, name)
+	}
+	var chosen []Scenario
+	for _, name := range only {
+		if s, ok := byName[name]; ok {
+			chosen = append(chosen, s)
+			delete(byName, name) // named twice, run once
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no scenario is left; there are %s", strings.Join(Names(), ", "))
+	}
+	return chosen, nil
+}
+
+// Names returns the names of All.
+func Names() []string {
+	var names []string
+	for _, s := range All() {
+		names = append(names, s.Name)
+	}
+	return names
+}

@@ -1,0 +1,109 @@
+package lockfree
+
+import (
+	"context"
+	"math"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/park"
+	"github.com/firq-go/firq/internal/serve"
+)
+
+// TryDequeue returns the next item; false only when nothing deliverable is
+// queued. Where others hold the only leases that matter, it waits for one.
+func (s *Scheduler[K, T]) TryDequeue() (firq.Item[K, T], bool) {
+	var it [1]firq.Item[K, T]
+	n := s.take(it[:])
+	return it[0], n == 1
+}
+
+// Dequeue waits for the next item.
+func (s *Scheduler[K, T]) Dequeue(ctx context.Context) (firq.Item[K, T], error) {
+	var it [1]firq.Item[K, T]
+	_, err := s.DequeueBatch(ctx, it[:])
+	return it[0], err
+}
+
+// DequeueBatch waits for at least one item.
+func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T]) (int, error) {
+	if ctx == nil {
+		return 0, serve.ErrNilContext
+	}
+	if len(dst) == 0 {
+		return 0, serve.ErrEmptyDst
+	}
+	var w park.Waiter
+	for {
+		if n := s.take(dst); n > 0 {
+			s.parker.Found(&w)
+			return n, nil
+		}
+		if s.state.Load() >= drained {
+			s.parker.Found(&w)
+			return 0, firq.ErrClosed
+		}
+		if err := s.parker.Sleep(ctx, &w); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// take fills dst with what is deliverable now. It goes on from shard to shard
+// until dst is full or there is no work.
+func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
+	n := 0
+	for n < len(dst) {
+		m, more := s.takeSome(dst[n:])
+		n += m
+		if !more {
+			break
+		}
+	}
+	return n
+}
+
+// takeSome serves one shard that may be served now. It reports false when no
+// shard has work.
+func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
+	if len(s.shards) == 1 {
+		sh := s.shards[0]
+		if !sh.work() {
+			return 0, false
+		}
+		sh.lease.Lock()
+		return sh.serve(dst, math.MaxUint64), true
+	}
+	cursor := s.cursors.Here()
+	start, mask := int(cursor.Load()), len(s.shards)-1
+	limit := s.rounds.Limit()
+	var busy *shard[K, T]
+	for i := range s.shards {
+		j := (start + i) & mask
+		sh := s.shards[j]
+		ready := s.rounds.Ready(j)
+		if !ready && !sh.activations.Ready() {
+			continue
+		}
+		more = true
+		if ready && s.rounds.Round(j) > limit {
+			continue
+		}
+		if !sh.lease.TryLock() {
+			busy = sh
+			continue
+		}
+		if n = sh.serve(dst, limit); n > 0 {
+			if i > 0 {
+				cursor.Store(uint32(j))
+			}
+			return n, true
+		}
+	}
+	// Everybody who may be served is being served by others: wait for one rather
+	// than take from a shard that is ahead.
+	if busy != nil {
+		busy.lease.Lock()
+		n = busy.serve(dst, limit)
+	}
+	return n, more
+}

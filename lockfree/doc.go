@@ -1,0 +1,40 @@
+// Package lockfree is the low-contention core: the contract of package firq
+// without a lock that producers and consumers share.
+//
+// # How it works
+//
+// Each tenant has an inbox, a small ring that its producers publish tasks in;
+// the ticket for a slot is at the same time the reservation of the tenant's
+// capacity, one CAS on a line that only this tenant's producers and its server
+// write. The first task of a tenant that is not being served also puts the
+// tenant into its shard's activation ring, as an actor's mailbox is scheduled.
+// A consumer takes a shard's lease, moves what came in into the shard's deficit
+// round robin (package drr), serves, and releases the lease. The scheduler's
+// capacity is a pool of credits in stripes, one per processor. docs/design.md
+// has the whole of it.
+//
+// # Concurrency properties
+//
+//	Enqueue         lock-free while there is room; takes the lease when the
+//	                inbox or the activation ring is full, to evict, and to drop
+//	                expired tasks where a limit is reached
+//	EnqueueBatch    as Enqueue, for each task
+//	EnqueueWait     as Enqueue; sleeps until there is capacity
+//	TryDequeue      takes a lease: the first free one, else it waits for one
+//	Dequeue(Batch)  as TryDequeue; sleeps until there is work
+//	Len             lock-free
+//	Item.Done       takes the lease, with MaxInFlightPerTenant; else nothing
+//	Item.Charge, Ticket.Cancel, SetQuantum, ResetQuantum, Stats
+//	                take the lease
+//	Shutdown        sleeps until the backlog is gone
+//	Close           takes each lease
+//
+// A lease is held for a bounded number of tasks and never while user code runs.
+// A producer that is stopped in the middle of Enqueue hides its own task only.
+//
+// # Sources
+//
+// Actor mailboxes for inbox and activation; D. Vyukov's bounded queue for the
+// slots; P. O'Neil, "The Escrow Transactional Method" (TODS 1986) for the
+// credits; the Go scheduler (runtime/proc.go) for parking.
+package lockfree

@@ -1,0 +1,123 @@
+// Package ring holds the bounded multi-producer single-consumer rings of the
+// low-contention core: Slots, whose tickets come from elsewhere, and MPSC, which
+// has a tail of its own.
+package ring
+
+import "sync/atomic"
+
+// Slots is the storage of a bounded MPSC ring. A ticket, which the producer got
+// elsewhere and nobody else has, is the right to one slot. After Vyukov's
+// bounded queue, with one difference: the consumer takes what is published even
+// behind a slot whose producer is still at work (a hole), so that a producer
+// that was stopped in between hides only its own value.
+//
+// The states of the slot of ticket t, in a ring of n slots:
+//
+//	seq = t-n+1 or t   free, or being written by the owner of ticket t
+//	seq = t+1          published, until the consumer takes it
+//	seq = t, taken     taken out of turn; head has not come by yet
+//
+// and after head has passed t, the slot is free for ticket t+n.
+//
+// Order: a value whose Put returned before another value's ticket was drawn is
+// taken before it. The consumer looks at the tail first, and at the slots below
+// it afterwards; a slot that it finds unpublished belongs to a Put that had not
+// returned when the tail was read, so that everything below that tail overlaps
+// with it.
+//
+// Progress: Put is wait-free. Pop belongs to one goroutine at a time.
+type Slots[V any] struct {
+	slots []slot[V]
+	mask  uint32
+	head  uint32        // consumer's: all tickets before it were taken
+	freed atomic.Uint32 // head as last published; written by the consumer, read by producers
+}
+
+type slot[V any] struct {
+	seq   atomic.Uint32
+	taken bool // consumer's
+	// value belongs to the owner of the ticket until seq is published, then to
+	// the consumer until freed passes it.
+	value V
+}
+
+// Init makes room for size values, a power of two, with tickets starting at
+// first.
+func (s *Slots[V]) Init(size int, first uint32) {
+	s.slots = make([]slot[V], size)
+	s.mask = uint32(size - 1)
+	s.head = first
+	s.freed.Store(first)
+	for i := range uint32(size) {
+		s.slots[(first+i)&s.mask].seq.Store(first + i)
+	}
+}
+
+// HasRoom reports whether the slot of a ticket is free. Once it is, it stays so
+// for the owner of the ticket.
+func (s *Slots[V]) HasRoom(ticket uint32) bool { return s.Room(ticket) > 0 }
+
+// Room returns how many tickets, starting with this one, have a free slot.
+func (s *Slots[V]) Room(ticket uint32) int {
+	return len(s.slots) - int(int32(ticket-s.freed.Load()))
+}
+
+// Put publishes a value in the slot of a ticket that has room.
+func (s *Slots[V]) Put(ticket uint32, v V) {
+	sl := &s.slots[ticket&s.mask]
+	sl.value = v
+	sl.seq.Store(ticket + 1) // publishes value; pairs with the Load in Pop
+}
+
+// Head returns where Pop starts.
+func (s *Slots[V]) Head() uint32 { return s.head }
+
+// Pop takes the next published value of the tickets from *at up to tail, which
+// was read before the first Pop of the pass, and moves *at past it. It reports
+// false at the end of the pass; then call Free.
+func (s *Slots[V]) Pop(at *uint32, tail uint32) (v V, ok bool) {
+	for t := *at; t != tail; t++ {
+		sl := &s.slots[t&s.mask]
+		if sl.taken {
+			if t == s.head {
+				sl.taken = false
+				s.head++
+			}
+			continue
+		}
+		if sl.seq.Load() != t+1 {
+			continue // a hole: its producer is still at work
+		}
+		v = sl.value
+		var zero V
+		sl.value = zero // keep no payload alive
+		if t == s.head {
+			s.head++
+		} else {
+			sl.taken = true
+			sl.seq.Store(t)
+		}
+		*at = t + 1
+		return v, true
+	}
+	*at = tail
+	return v, false
+}
+
+// Free hands the slots that were taken back to the producers.
+func (s *Slots[V]) Free() {
+	if s.freed.Load() != s.head {
+		s.freed.Store(s.head) // pairs with the Load in Room
+	}
+}
+
+// Published reports whether there is a published value among the tickets up to
+// tail. Anybody may ask.
+func (s *Slots[V]) Published(tail uint32) bool {
+	for t := s.freed.Load(); int32(tail-t) > 0; t++ {
+		if s.slots[t&s.mask].seq.Load() == t+1 {
+			return true
+		}
+	}
+	return false
+}

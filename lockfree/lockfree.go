@@ -1,0 +1,270 @@
+package lockfree
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/park"
+	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/lockfree/internal/credit"
+	"github.com/firq-go/firq/shardsel"
+	"github.com/puzpuzpuz/xsync/v3"
+)
+
+// The states of a Scheduler. It only moves forward.
+const (
+	open     = iota
+	draining // Shutdown: nothing is admitted any more
+	drained  // and everything was delivered
+	closed   // Close
+)
+
+// Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.
+type Scheduler[K comparable, T any] struct {
+	// Immutable after New.
+	env         *serve.Env[K, T]
+	placer      shardsel.Placer[K]
+	cursors     *shardsel.Cursors
+	rounds      *shardsel.Rounds
+	parker      *park.Parker
+	credit      *credit.Pool
+	shards      []*shard[K, T]
+	tenants     *xsync.MapOf[K, *tenant[K, T]]
+	firstTicket uint32
+	over        chan struct{} // closed with state drained or closed
+
+	// Read by every call, written hardly ever.
+	_         pad.Pad
+	state     atomic.Uint32
+	deadlines atomic.Bool // some task had a deadline: expired ones may hold places
+	overOnce  sync.Once
+
+	_     pad.Pad
+	known atomic.Int64 // tenants in the map; CAS keeps it within MaxTenants
+	_     pad.Pad
+}
+
+// New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
+func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
+	return newAt(cfg, 0)
+}
+
+// newAt is New with the first ticket of every ring given, so that tests can start
+// just below the wrap.
+func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32) (*Scheduler[K, T], error) {
+	env, err := serve.NewEnv(cfg)
+	if err != nil {
+		return nil, err
+	}
+	n := env.Config.Shards
+	s := &Scheduler[K, T]{
+		env:         env,
+		placer:      shardsel.NewPlacer[K](n),
+		cursors:     shardsel.NewCursors(runtime.GOMAXPROCS(0), n),
+		rounds:      shardsel.NewRounds(n, env.Config.FairnessSlack),
+		credit:      credit.New(env.Config.MaxGlobal),
+		shards:      make([]*shard[K, T], n),
+		tenants:     xsync.NewMapOf[K, *tenant[K, T]](),
+		firstTicket: firstTicket,
+		over:        make(chan struct{}),
+	}
+	s.parker = park.New(s.work)
+	for i := range s.shards {
+		s.shards[i] = newShard(s, i)
+	}
+	return s, nil
+}
+
+// work reports whether a consumer has to stay awake.
+func (s *Scheduler[K, T]) work() bool {
+	for _, sh := range s.shards {
+		if sh.work() {
+			return true
+		}
+	}
+	return s.state.Load() >= drained
+}
+
+// lookUp returns the live tenant of a key, a new one if need be.
+func (s *Scheduler[K, T]) lookUp(k K) (*tenant[K, T], error) {
+	if t, ok := s.tenants.Load(k); ok && t.word.Load()&deadBit == 0 {
+		return t, nil
+	}
+	limit := int64(s.env.Config.MaxTenants)
+	for limit > 0 {
+		n := s.known.Load()
+		if n >= limit {
+			return nil, firq.ErrTooManyTenants
+		}
+		if s.known.CompareAndSwap(n, n+1) {
+			break
+		}
+	}
+	fresh := newTenant(s.shards[s.placer.Shard(k)], k)
+	t, _ := s.tenants.Compute(k, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
+		if loaded && old.word.Load()&deadBit == 0 {
+			return old, false
+		}
+		return fresh, false // in the place of a dead one, which remove will not find
+	})
+	if t != fresh && limit > 0 {
+		s.known.Add(-1)
+	}
+	return t, nil
+}
+
+// remove takes a dead tenant out of the map.
+func (s *Scheduler[K, T]) remove(t *tenant[K, T]) {
+	s.tenants.Compute(t.Key, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
+		return old, !loaded || old == t
+	})
+	if s.env.Config.MaxTenants > 0 {
+		s.known.Add(-1)
+	}
+}
+
+// sweepAll forgets idle tenants everywhere, if that is due, and reports whether
+// it found any.
+func (s *Scheduler[K, T]) sweepAll() bool {
+	if !s.env.SweepAllDue() {
+		return false
+	}
+	before := s.known.Load()
+	for _, sh := range s.shards {
+		sh.lock()
+		sh.Sweep(s.env.Clock.Now(), true, sh.forget)
+		sh.unlock()
+	}
+	return s.known.Load() < before
+}
+
+// Len returns the number of queued tasks, and of places that calls in progress
+// have reserved. Lock-free.
+func (s *Scheduler[K, T]) Len() int { return s.credit.Out() }
+
+// Stats returns a snapshot; it takes each lease in turn and forgets idle
+// tenants.
+func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
+	books := serve.NewBooks[K]()
+	for _, sh := range s.shards {
+		sh.lock()
+		sh.Sweep(s.env.Clock.Now(), true, sh.forget)
+		sh.AddTo(books)
+		sh.unlock()
+	}
+	queued := s.credit.Out()
+	return s.env.Stats(books, s.credit.Accepted(), queued)
+}
+
+// SetQuantum overrides the tenant's quantum from its next turn on. It takes the
+// lease of the tenant's shard.
+func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
+	quantum = max(quantum, 1)
+	sh := s.shards[s.placer.Shard(k)]
+	sh.lock()
+	s.env.SetQuantum(k, quantum)
+	s.applyQuantum(k, quantum)
+	sh.unlock()
+}
+
+// ResetQuantum gives the tenant back the quantum that the config says. It takes
+// the lease of the tenant's shard.
+func (s *Scheduler[K, T]) ResetQuantum(k K) {
+	quantum := s.env.ResetQuantum(k)
+	sh := s.shards[s.placer.Shard(k)]
+	sh.lock()
+	s.applyQuantum(k, quantum)
+	sh.unlock()
+}
+
+func (s *Scheduler[K, T]) applyQuantum(k K, quantum int64) {
+	if t, ok := s.tenants.Load(k); ok {
+		t.quantum.Store(quantum)
+		t.SetQuantum(quantum)
+	}
+}
+
+// Shutdown stops admitting and returns once the backlog is gone.
+func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
+	if ctx == nil {
+		return serve.ErrNilContext
+	}
+	if s.state.CompareAndSwap(open, draining) {
+		s.env.Room.WakeAll()
+		s.drainCheck()
+	}
+	select {
+	case <-s.over:
+	case <-ctx.Done():
+		select {
+		case <-s.over:
+		default:
+			return ctx.Err()
+		}
+	}
+	if s.state.Load() == closed {
+		return firq.ErrClosed
+	}
+	return nil
+}
+
+// drainCheck ends a Shutdown when every credit is home. Whoever gives one back
+// while draining calls it afterwards. If it cannot be sure, somebody else has
+// just changed the credits, and will call it.
+func (s *Scheduler[K, T]) drainCheck() {
+	if free, sure := s.credit.Free(); sure && free == s.env.Config.MaxGlobal &&
+		s.state.CompareAndSwap(draining, drained) {
+		s.finish()
+	}
+}
+
+// finish wakes everybody who waits for the end.
+func (s *Scheduler[K, T]) finish() {
+	s.overOnce.Do(func() { close(s.over) })
+	s.parker.WakeAll()
+	s.env.Room.WakeAll()
+}
+
+// Close stops at once and hands what was queued to OnDrop.
+func (s *Scheduler[K, T]) Close() error {
+	for {
+		was := s.state.Load()
+		if was >= drained {
+			return nil // nothing is queued, or another Close sees to it
+		}
+		if s.state.CompareAndSwap(was, closed) {
+			break
+		}
+	}
+	for _, sh := range s.shards {
+		sh.discardAll()
+	}
+	s.finish()
+	return nil
+}
+
+// discardAll drops everything that the shard holds, a few hundred tasks in each
+// hold of the lease.
+func (sh *shard[K, T]) discardAll() {
+	for more := true; more; {
+		sh.lock()
+		for i := 0; i < 256; i++ {
+			dt, task, ok := sh.Queue.Drain()
+			if !ok {
+				break
+			}
+			t := dt.Owner.(*tenant[K, T])
+			sh.Dropped(&t.Tenant, &task, firq.DropClosed)
+			sh.left(t)
+		}
+		sh.loudAgain() // may find tasks in inboxes
+		more = sh.Queue.Len() > 0
+		sh.unlock()
+	}
+}
+
+var _ firq.Scheduler[int, int] = (*Scheduler[int, int])(nil)

@@ -1,0 +1,297 @@
+package lockfree
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/lockfree/internal/ring"
+)
+
+// announceSize is the number of slots of a shard's activation ring. A producer
+// that finds it full takes the lease and drains it.
+const announceSize = 256
+
+// shard is one lease and what it guards.
+//
+// How a task gets from a producer to the queue, and why none is forgotten:
+//
+//	[P1] put the task into the tenant's inbox
+//	[P2] tenant quiet? then done: somebody will come by
+//	[P3] else push the tenant into the activation ring, and notify the parker
+//
+//	[L1] take the lease; take the tenants out of the ring; drain their inboxes
+//	[L2] serve; each visit to a tenant drains its inbox first
+//	[L3] before releasing the lease: each quiet tenant without a queued task
+//	     becomes loud (the bit is cleared), and then its inbox is looked at again
+//	[L4] say whether the shard is ready; release; if it is, notify
+//
+// When nobody holds the lease, a quiet tenant therefore has a task in the queue
+// and either the shard says that it is ready, or the tenant is at its in-flight
+// limit and Item.Done will come. Between P1 and P2 against L3 it is Dekker's
+// pattern: either P2 sees the cleared bit, or L3 sees the task. A tenant may be
+// in the ring several times, and when it has nothing: an activation only says
+// "look here".
+//
+// Whoever asks whether there is work, asks for the ring and for ready. L1 says
+// ready before it takes the last tenant out of the ring, and before it makes a
+// tenant quiet, so that a task whose Enqueue has returned is always seen.
+type shard[K comparable, T any] struct {
+	activations ring.MPSC[*tenant[K, T]]
+	_           pad.Pad
+
+	lease sync.Mutex
+
+	// due is a time before which nothing in the queue expires; written under the
+	// lease, read by producers that find no capacity.
+	due atomic.Int64
+
+	// All guarded by the lease.
+	*serve.Shard[K, T]
+	s       *Scheduler[K, T] // immutable
+	index   int              // immutable
+	holds   uint64           // counts lease holds
+	emptied []*tenant[K, T]  // quiet tenants whose last queued task left in this hold
+	freed   []*tenant[K, T]  // one entry per place that came free in this hold
+	ready   bool             // as published
+	_       pad.Pad
+}
+
+func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
+	sh := &shard[K, T]{s: s, index: index}
+	sh.activations.InitAt(announceSize, s.firstTicket)
+	sh.due.Store(clock.Never)
+	sh.Shard = serve.NewShard(s.env, sh)
+	return sh
+}
+
+// work reports whether there is something to serve, or to look at.
+func (sh *shard[K, T]) work() bool { return sh.s.rounds.Ready(sh.index) || sh.activations.Ready() }
+
+// lock takes the lease, waiting for it, and does L1.
+func (sh *shard[K, T]) lock() {
+	sh.lease.Lock()
+	sh.begin()
+}
+
+// begin does L1 for who has just taken the lease.
+func (sh *shard[K, T]) begin() {
+	sh.holds++
+	tail := sh.activations.Tail()
+	at := sh.activations.Head()
+	if at == tail {
+		return
+	}
+	for {
+		t, ok := sh.activations.Pop(&at, tail)
+		if !ok {
+			break
+		}
+		if !t.known {
+			t.known = true
+			sh.Add(&t.Tenant, t, sh.s.env.Clock.Now())
+		}
+		sh.drain(t)
+	}
+	if sh.Queue.Ready() > 0 {
+		sh.sayReady()
+	}
+	sh.activations.Free()
+}
+
+// drain moves a tenant's inbox into the queue.
+func (sh *shard[K, T]) drain(t *tenant[K, T]) {
+	tail := uint32(t.word.Load() / tailUnit)
+	at := t.inbox.Head()
+	if at == tail {
+		return
+	}
+	if t.boxDue.Load() != clock.Never {
+		t.boxDue.Store(clock.Never) // before draining; see tenant.deadline
+	}
+	for {
+		task, ok := t.inbox.Pop(&at, tail)
+		if !ok {
+			break
+		}
+		if !t.Active() {
+			t.SetQuantum(t.quantum.Load())
+		}
+		sh.Push(&t.Tenant, task)
+	}
+	t.inbox.Free()
+	// With one task it would most likely be loud again soon.
+	if t.Len() > 1 && !t.quiet {
+		sh.sayReady()
+		t.quiet = true
+		t.word.Or(quietBit)
+	}
+}
+
+// Fill drains a tenant's inbox before the queue looks at its tasks: once in a
+// lease hold, and again when there would be nothing to look at. It makes the
+// shard a drr.Host.
+func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
+	t := dt.Owner.(*tenant[K, T])
+	if t.hold == sh.holds && t.Len() > 0 {
+		return
+	}
+	t.hold = sh.holds
+	sh.drain(t)
+}
+
+// Expired books a task that the queue has dropped.
+func (sh *shard[K, T]) Expired(dt *drr.Tenant[K, T], task *drr.Task[T]) {
+	t := dt.Owner.(*tenant[K, T])
+	sh.Dropped(&t.Tenant, task, firq.DropExpired)
+	sh.left(t)
+}
+
+// left notes that a task has left the queue other than by delivery, and gives
+// the tenant its place back. The scheduler's comes back in unlock.
+func (sh *shard[K, T]) left(t *tenant[K, T]) {
+	t.word.Add(roomUnit)
+	sh.freed = append(sh.freed, t)
+	sh.checkEmptied(t)
+}
+
+// checkEmptied remembers a quiet tenant that has no queued task, for L3.
+func (sh *shard[K, T]) checkEmptied(t *tenant[K, T]) {
+	if t.quiet && !t.emptied && t.Len() == 0 {
+		t.emptied = true
+		sh.emptied = append(sh.emptied, t)
+	}
+}
+
+// loudAgain does L3.
+func (sh *shard[K, T]) loudAgain() {
+	for n := len(sh.emptied); n > 0; n = len(sh.emptied) {
+		t := sh.emptied[n-1]
+		sh.emptied[n-1] = nil
+		sh.emptied = sh.emptied[:n-1]
+		t.emptied = false
+		if t.Len() == 0 {
+			t.quiet = false
+			t.word.And(^uint64(quietBit))
+			sh.drain(t) // look again
+		}
+	}
+}
+
+// sayReady lets consumers know that there is something to serve. A shard that
+// was idle joins the others at their round.
+func (sh *shard[K, T]) sayReady() {
+	if !sh.ready {
+		sh.ready = true
+		if len(sh.s.shards) > 1 {
+			sh.Queue.AdvanceRound(sh.s.rounds.Join(sh.index))
+		}
+		sh.publish()
+	}
+}
+
+// publish writes round and readiness where consumers look.
+func (sh *shard[K, T]) publish() {
+	round := uint64(0)
+	if len(sh.s.shards) > 1 {
+		round = sh.Queue.Round()
+	}
+	sh.s.rounds.Publish(sh.index, round, sh.ready)
+}
+
+// unlock gives back what came free, does L3 and L4, and tells OnDrop.
+func (sh *shard[K, T]) unlock() {
+	s := sh.s
+	sh.loudAgain()
+	if n := len(sh.freed); n > 0 {
+		s.credit.Give(n)
+		if s.env.Room.Waiting() {
+			for _, t := range sh.freed {
+				s.env.Room.Released(t.Key, 1)
+			}
+		}
+		clear(sh.freed)
+		sh.freed = sh.freed[:0]
+	}
+	if sh.Queue.Ready() > 0 {
+		sh.sayReady()
+	} else {
+		sh.ready = false
+	}
+	sh.publish()
+	if due := sh.Queue.NextDue(); due != sh.due.Load() {
+		sh.due.Store(due)
+	}
+	ready, drops := sh.ready, sh.TakeDrops()
+	sh.lease.Unlock()
+	if ready {
+		s.parker.Notify()
+	}
+	if s.state.Load() == draining {
+		s.drainCheck()
+	}
+	s.env.TellDrops(drops)
+}
+
+// serve delivers into dst until it is full, the shard is empty, or it has come to
+// a round after limit. It is called with the lease held and releases it.
+func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
+	s, n := sh.s, 0
+	sh.begin()
+	if s.state.Load() == closed {
+		sh.unlock()
+		return 0
+	}
+	now := s.env.Clock.Now()
+	var visited *tenant[K, T]
+	var places uint64 // of visited, to give back
+	for n < len(dst) {
+		dt, task, _ := sh.Queue.Next(now)
+		if dt == nil {
+			break // empty, or enough for one hold: the caller comes back
+		}
+		t := dt.Owner.(*tenant[K, T])
+		if t != visited {
+			if visited != nil {
+				visited.word.Add(places * roomUnit)
+			}
+			visited, places = t, 0
+		}
+		places++
+		sh.Deliver(&dst[n], &t.Tenant, &task, now)
+		sh.checkEmptied(t)
+		n++
+		if sh.Queue.Round() > limit {
+			break
+		}
+	}
+	if visited != nil {
+		visited.word.Add(places * roomUnit)
+		s.credit.Give(n)
+		if s.env.Room.Waiting() {
+			for i := range dst[:n] {
+				s.env.Room.Released(dst[i].Tenant, 1)
+			}
+		}
+	}
+	sh.Sweep(now, false, sh.forget)
+	sh.unlock()
+	return n
+}
+
+// forget is what Sweep asks about idle tenants: the tenant dies if no producer is
+// at work on it. A producer that holds a dead tenant looks it up again.
+func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
+	t := st.Owner.(*tenant[K, T])
+	w := t.word.Load()
+	if uint32(w/tailUnit) != t.inbox.Head() || t.held(w) != 0 || w&quietBit != 0 ||
+		!t.word.CompareAndSwap(w, w|deadBit) {
+		return false
+	}
+	sh.s.remove(t)
+	return true
+}

@@ -1,0 +1,102 @@
+package lockfree
+
+import (
+	"sync/atomic"
+
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/lockfree/internal/ring"
+)
+
+// A tenant's word: everything that a producer has to agree on, in one CAS.
+//
+//	tail (32) | room (30) | dead (1) | quiet (1)
+//
+// tail is the next ticket of the inbox. room is how many tasks the tenant may
+// still hold: the ticket's CAS takes one, so that ticket and capacity are one
+// step; who takes a task out gives it back. dead: the tenant was forgotten, look
+// it up again; never cleared. quiet: a producer need not announce its task,
+// because somebody will come by (see shard); set and cleared under the lease.
+const (
+	quietBit = 1 << 0
+	deadBit  = 1 << 1
+	roomUnit = 1 << 2
+	roomMask = 1<<32 - roomUnit
+	tailUnit = 1 << 32
+)
+
+// inboxSize is the number of slots of a tenant's inbox. A producer that finds it
+// full takes the lease and drains it, so the lease is taken at most once per so
+// many tasks.
+const inboxSize = 8
+
+// tenant is one tenant. Producers write the first line and the inbox's slots;
+// everything in serve.Tenant and below belongs to the lease of its shard.
+type tenant[K comparable, T any] struct {
+	word atomic.Uint64
+	// quantum is what the tenant will have when it becomes active; the producer
+	// that may make it so stores it before it announces.
+	quantum atomic.Int64
+	// boxDue is before every deadline in the inbox; see deadline.
+	boxDue atomic.Int64
+	shard  *shard[K, T] // immutable
+	_      [32]byte
+
+	inbox ring.Slots[drr.Task[T]]
+
+	serve.Tenant[K, T]
+	hold    uint64 // the lease hold in which the inbox was last drained
+	quiet   bool   // the bit in word
+	emptied bool   // in shard.emptied
+	known   bool   // in the shard's ring of tenants
+}
+
+func newTenant[K comparable, T any](sh *shard[K, T], k K) *tenant[K, T] {
+	cfg := &sh.s.env.Config
+	t := &tenant[K, T]{shard: sh}
+	t.word.Store(uint64(cfg.MaxPerTenant)*roomUnit + uint64(sh.s.firstTicket)*tailUnit)
+	t.boxDue.Store(clock.Never)
+	t.inbox.Init(inboxSize, sh.s.firstTicket)
+	t.quantum.Store(cfg.Quantum)
+	t.Init(k, cfg.Quantum)
+	t.Owner = t
+	t.Ticket.Canceler = t
+	return t
+}
+
+// held returns how many tasks the tenant holds by its word.
+func (t *tenant[K, T]) held(word uint64) int {
+	return t.shard.s.env.Config.MaxPerTenant - int(word&roomMask/roomUnit)
+}
+
+// deadline makes boxDue at most due. The producer calls it before it publishes
+// the task, and again after: the lease holder resets boxDue and then drains, so
+// if it drained without seeing the task, the second call finds the reset.
+func (t *tenant[K, T]) deadline(due int64) {
+	for {
+		b := t.boxDue.Load()
+		if b <= due || t.boxDue.CompareAndSwap(b, due) {
+			return
+		}
+	}
+}
+
+// SettleDone implements firq.Settler. It takes the lease.
+func (t *tenant[K, T]) SettleDone(token uint64) {
+	sh := t.shard
+	if sh.s.env.Config.MaxInFlightPerTenant == 0 {
+		return
+	}
+	sh.lock()
+	sh.Done(&t.Tenant, token, sh.s.env.Clock.Now())
+	sh.unlock()
+}
+
+// SettleCharge implements firq.Settler. It takes the lease.
+func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) {
+	sh := t.shard
+	sh.lock()
+	sh.Charge(&t.Tenant, token, delta)
+	sh.unlock()
+}
