@@ -42,7 +42,7 @@ type Task[T any] struct {
 	Priority Priority
 	// Deadline after which the task is never delivered; zero: none, or
 	// Config.MaxQueueAge from now. A task whose Deadline has passed when it is
-	// enqueued is accepted and expires.
+	// enqueued is accepted and expires. More than 292 years ahead is none.
 	Deadline time.Time
 	// Ticket to cancel the task with; nil: it cannot be cancelled.
 	Ticket *Ticket

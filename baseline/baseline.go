@@ -63,7 +63,10 @@ type shard[K comparable, T any] struct {
 	enqueued uint64
 	state    uint32 // the scheduler's, as far as this shard has been told
 	wasReady bool   // as last published
-	_        pad.Pad
+	// lingering: Next has to be asked, though there is nothing to deliver;
+	// written under mu, read without.
+	lingering atomic.Bool
+	_         pad.Pad
 }
 
 // tenant is guarded by its shard's mu.
@@ -135,6 +138,9 @@ func (sh *shard[K, T]) unlock() {
 		}
 		sh.wasReady = ready
 		s.rounds.Publish(sh.index, sh.Queue.Round(), ready)
+	}
+	if l := sh.Queue.Lingering(); l != sh.lingering.Load() {
+		sh.lingering.Store(l)
 	}
 	drops := sh.TakeDrops()
 	sh.mu.Unlock()

@@ -52,10 +52,11 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 // until dst is full or nothing is ready.
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 	n := 0
-	for n < len(dst) {
+	for n < len(dst) && s.state.Load() != closed {
+		before := s.rounds.Version()
 		m, more := s.takeSome(dst[n:])
 		n += m
-		if !more {
+		if !more && (n > 0 || s.rounds.Version() == before) {
 			break
 		}
 	}
@@ -66,10 +67,10 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 // shard is ready.
 func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	if len(s.shards) == 1 {
-		if !s.rounds.Ready(0) {
+		sh := s.shards[0]
+		if !s.rounds.Ready(0) && !sh.lingering.Load() {
 			return 0, false
 		}
-		sh := s.shards[0]
 		sh.mu.Lock()
 		return sh.serve(dst, math.MaxUint64), true
 	}
@@ -79,14 +80,15 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	var busy *shard[K, T]
 	for i := range s.shards {
 		j := (start + i) & mask
-		if !s.rounds.Ready(j) {
+		sh := s.shards[j]
+		ready := s.rounds.Ready(j)
+		if !ready && !sh.lingering.Load() {
 			continue
 		}
 		more = true
-		if s.rounds.Round(j) > limit {
+		if ready && s.rounds.Round(j) > limit {
 			continue
 		}
-		sh := s.shards[j]
 		if !sh.mu.TryLock() {
 			busy = sh
 			continue

@@ -14,8 +14,8 @@ func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 	if err != nil {
 		return err
 	}
-	if err = s.Admit(k, &task); err != nil {
-		err = s.env.Overflow(s, k, &task, err)
+	if err = s.Admit(k, task); err != nil {
+		err = s.env.Overflow(s, k, task, err)
 	}
 	return err
 }
@@ -32,8 +32,8 @@ func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) 
 	if ctx.Err() != nil {
 		return s.env.TimedOut(ctx)
 	}
-	if err = s.Admit(k, &task); err != nil {
-		err = s.env.Await(ctx, s, k, &task, err)
+	if err = s.Admit(k, task); err != nil {
+		err = s.env.Await(ctx, s, k, task, err)
 	}
 	return err
 }
@@ -59,7 +59,7 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 		if invalid != nil {
 			return accepted, invalid
 		}
-		if err = s.env.Overflow(s, k, &task, err); err != nil {
+		if err = s.env.Overflow(s, k, task, err); err != nil {
 			return accepted, err
 		}
 		accepted++
@@ -84,28 +84,28 @@ func (s *Scheduler[K, T]) admit(k K, ts []firq.Task[T], now int64) (int, error) 
 }
 
 // Admit implements serve.Admitter.
-func (s *Scheduler[K, T]) Admit(k K, task *drr.Task[T]) error {
+func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
 	sh, quantum := s.lockActive(k)
-	err := sh.admit(k, task, quantum)
+	err := sh.admit(k, &task, quantum)
 	sh.unlock()
 	if err == firq.ErrGlobalFull && s.reclaimElsewhere(sh) {
 		sh, quantum = s.lockActive(k)
-		err = sh.admit(k, task, quantum)
+		err = sh.admit(k, &task, quantum)
 		sh.unlock()
 	}
 	if err == firq.ErrTooManyTenants && s.sweepAll() {
 		sh, quantum = s.lockActive(k)
-		err = sh.admit(k, task, quantum)
+		err = sh.admit(k, &task, quantum)
 		sh.unlock()
 	}
 	return err
 }
 
 // Replace implements serve.Admitter.
-func (s *Scheduler[K, T]) Replace(k K, task *drr.Task[T], newest bool) (bool, error) {
+func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, error) {
 	sh, quantum := s.lockActive(k)
 	defer sh.unlock()
-	err := sh.admit(k, task, quantum) // there may be room by now
+	err := sh.admit(k, &task, quantum) // there may be room by now
 	if err == nil {
 		return true, nil
 	}
@@ -122,7 +122,7 @@ func (s *Scheduler[K, T]) Replace(k K, task *drr.Task[T], newest bool) (bool, er
 		}
 		return false, err
 	}
-	sh.push(t, task, quantum) // in the place of the evicted one
+	sh.push(t, &task, quantum) // in the place of the evicted one
 	return true, nil
 }
 

@@ -1,6 +1,9 @@
 package drr
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // dues is the index of the tasks that can expire: a radix heap (Ahuja, Mehlhorn,
 // Orlin and Tarjan, "Faster Algorithms for the Shortest Path Problem", JACM
@@ -53,7 +56,7 @@ func (d *dues[K, T]) remove(e *entry[K, T]) {
 func (d *dues[K, T]) bound() int64 {
 	switch {
 	case d.buckets[0] != nil:
-		return 0
+		return math.MinInt64
 	case d.mask == 0:
 		return NoDeadline
 	}

@@ -27,6 +27,7 @@ type flow[K comparable, T any] struct {
 	level      int8   // the list of the queue that it takes turns in
 	place      place
 	inTurn     bool // got its quantum, and the turn is not over
+	barred     bool // was in a list when its tenant was blocked
 }
 
 // flows is a doubly linked list of flows. The zero value is empty.
@@ -78,7 +79,7 @@ type Tenant[K comparable, T any] struct {
 	// allocated when first needed.
 	flow    flow[K, T]
 	byLevel *[levels]flow[K, T]
-	// Links of the queue's list of blocked tenants.
+	// Links of the queue's list of blocked tenants that have tasks.
 	nextBlocked, prevBlocked *Tenant[K, T]
 }
 
@@ -125,7 +126,11 @@ const maxDebt = 1 << 61
 func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	f := q.flowOf(t, int(p)-1)
 	delta = min(max(delta, -maxDebt), maxDebt)
-	f.deficit = min(max(f.deficit-delta, -maxDebt), maxDebt)
+	if delta > 0 {
+		f.deficit = max(f.deficit-delta, -maxDebt)
+	} else if f.deficit < maxDebt { // a skip may have saved up more than that
+		f.deficit = min(f.deficit-delta, maxDebt)
+	}
 	if f.place == nowhere && !t.blocked {
 		f.deficit = min(f.deficit, 0)
 	}

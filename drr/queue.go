@@ -34,7 +34,7 @@ type Queue[K comparable, T any] struct {
 	queued  int                // tasks held
 	ready   int                // tasks of tenants that are not blocked
 	hollow  int                // flows that are in a list without a task
-	blocked *Tenant[K, T]      // head of the list of blocked tenants
+	blocked *Tenant[K, T]      // head of the list of blocked tenants that have tasks
 	pool    pool[K, T]
 	dues    dues[K, T]
 }
@@ -59,6 +59,11 @@ func (q *Queue[K, T]) Len() int { return q.queued }
 // Ready returns the number of tasks held for tenants that are not blocked.
 func (q *Queue[K, T]) Ready() int { return q.ready }
 
+// Lingering reports whether Next would find nothing, but has tenants to see off
+// that were served their last task: whether their turn goes on is decided when
+// the next task is asked for.
+func (q *Queue[K, T]) Lingering() bool { return q.ready == 0 && q.hollow > 0 }
+
 // Push queues a task. A tenant that gets its first task joins the list.
 func (q *Queue[K, T]) Push(t *Tenant[K, T], task Task[T]) {
 	e := q.pool.get()
@@ -81,6 +86,9 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task Task[T]) {
 	}
 	switch {
 	case t.blocked:
+		if t.queued == 1 {
+			q.linkBlocked(t)
+		}
 		return
 	case f.place == nowhere:
 		q.join(f, q.cfg.NewFirst)
@@ -180,6 +188,8 @@ func (q *Queue[K, T]) take(e *entry[K, T]) Task[T] {
 	q.queued--
 	if !t.blocked {
 		q.ready--
+	} else if t.queued == 0 {
+		q.unlinkBlocked(t)
 	}
 	if q.cfg.Order == firq.AdaptiveLIFO {
 		q.water(t)
@@ -246,7 +256,8 @@ func (q *Queue[K, T]) Reclaim(now int64, most int) (more bool) {
 	return true
 }
 
-// NextDue returns a time before which no held task expires.
+// NextDue returns a time before which no held task expires: math.MinInt64 if one
+// may have expired already, NoDeadline if none can.
 func (q *Queue[K, T]) NextDue() int64 { return q.dues.bound() }
 
 // Drain takes out one task, in no particular order, blocked tenants' included.
@@ -259,10 +270,8 @@ func (q *Queue[K, T]) Drain() (*Tenant[K, T], Task[T], bool) {
 			q.leave(f)
 		}
 	}
-	for t := q.blocked; t != nil; t = t.nextBlocked {
-		if t.mask != 0 {
-			return t, q.take(t.tasks[bits.TrailingZeros8(t.mask)].head), true
-		}
+	if t := q.blocked; t != nil {
+		return t, q.take(t.tasks[bits.TrailingZeros8(t.mask)].head), true
 	}
 	return nil, Task[T]{}, false
 }

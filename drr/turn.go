@@ -23,9 +23,9 @@ func (l *list[K, T]) activate(f *flow[K, T]) {
 	l.active.push(f)
 }
 
-// visited closes the round if f was the last flow that it had to visit; f is
-// out of the list already, or at its tail again.
-func (l *list[K, T]) visited(f *flow[K, T], due uint64) {
+// visited closes the round if the flow, due in the given round, was the last one
+// that it had to visit; it is out of the list already, or at its tail again.
+func (l *list[K, T]) visited(due uint64) {
 	if due > l.round {
 		return
 	}
@@ -48,7 +48,7 @@ func (q *Queue[K, T]) turnOver(f *flow[K, T], now int64) {
 	f.due = l.round + 1
 	l.active.remove(f)
 	l.active.push(f)
-	l.visited(f, due)
+	l.visited(due)
 	if l.barren++; l.barren >= l.active.n {
 		q.skip(l, now)
 	}
@@ -86,7 +86,20 @@ func (q *Queue[K, T]) detach(f *flow[K, T]) {
 		return
 	}
 	l.active.remove(f)
-	l.visited(f, f.due)
+	l.visited(f.due)
+}
+
+// maxRound is where skipping stops to count, so that no cost makes Round wrap.
+const maxRound = 1 << 63
+
+// Retire makes a tenant without tasks leave, if it is still in a list: it was
+// served its last task, and nobody has asked for the next since.
+func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
+	q.eachFlow(t, func(f *flow[K, T]) {
+		if f.place != nowhere && q.empty(f) {
+			q.leave(f)
+		}
+	})
 }
 
 // skip gives everybody as many refills at once as it takes until somebody can
@@ -111,11 +124,12 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64) {
 		return
 	}
 	turns := fewest - 1 // nobody can pay after these: turns x quantum < need
+	rounds := min(turns, maxRound-min(l.round, maxRound))
 	for f := l.active.head; f != nil; f = f.next {
 		f.deficit += int64(turns * uint64(f.tenant.quantum))
-		f.due += turns
+		f.due += rounds
 	}
-	l.round += turns
+	l.round += rounds
 }
 
 // Block takes a tenant out of the lists until Unblock; its tasks stay. It keeps
@@ -135,8 +149,39 @@ func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 			q.hollow--
 		}
 		f.deficit = min(f.deficit, most)
+		f.barred = true
 		q.detach(f)
 	})
+	if t.queued > 0 {
+		q.linkBlocked(t)
+	}
+}
+
+// Unblock lets a blocked tenant back in, at the tail. Without a task it is idle;
+// with NewFirst, if somebody is backlogged, it goes through the active list
+// before, as emptied has it do.
+func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
+	t.blocked = false
+	q.ready += t.queued
+	if t.queued > 0 {
+		q.unlinkBlocked(t)
+	}
+	q.eachFlow(t, func(f *flow[K, T]) {
+		barred := f.barred
+		f.barred = false
+		if !q.empty(f) {
+			q.join(f, false)
+			return
+		}
+		f.deficit = min(f.deficit, 0)
+		if barred && q.cfg.NewFirst && q.ready > 0 {
+			q.join(f, false)
+			q.hollow++
+		}
+	})
+}
+
+func (q *Queue[K, T]) linkBlocked(t *Tenant[K, T]) {
 	t.prevBlocked, t.nextBlocked = nil, q.blocked
 	if q.blocked != nil {
 		q.blocked.prevBlocked = t
@@ -144,10 +189,7 @@ func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 	q.blocked = t
 }
 
-// Unblock lets a blocked tenant back in, at the tail. Without a task it is idle.
-func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
-	t.blocked = false
-	q.ready += t.queued
+func (q *Queue[K, T]) unlinkBlocked(t *Tenant[K, T]) {
 	if t.prevBlocked == nil {
 		q.blocked = t.nextBlocked
 	} else {
@@ -157,13 +199,6 @@ func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 		t.nextBlocked.prevBlocked = t.prevBlocked
 	}
 	t.nextBlocked, t.prevBlocked = nil, nil
-	q.eachFlow(t, func(f *flow[K, T]) {
-		if q.empty(f) {
-			f.deficit = min(f.deficit, 0)
-		} else {
-			q.join(f, false)
-		}
-	})
 }
 
 // Blocked reports whether the tenant is blocked.

@@ -52,14 +52,27 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 // until dst is full or there is no work.
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 	n := 0
-	for n < len(dst) {
+	for n < len(dst) && s.state.Load() != closed {
+		before := s.version()
 		m, more := s.takeSome(dst[n:])
 		n += m
-		if !more {
+		if !more && (n > 0 || s.version() == before) {
 			break
 		}
 	}
 	return n
+}
+
+// version changes whenever work turns up. The shards are not looked at in one
+// instant: work may come to one that was looked at while others take what is on
+// the next. With the same version before and after, nothing came, so that at
+// the end of the look there was nothing anywhere.
+func (s *Scheduler[K, T]) version() uint64 {
+	v := s.rounds.Version()
+	for _, sh := range s.shards {
+		v += uint64(sh.activations.Tail())
+	}
+	return v
 }
 
 // takeSome serves one shard that may be served now. It reports false when no
@@ -67,7 +80,7 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	if len(s.shards) == 1 {
 		sh := s.shards[0]
-		if !sh.work() {
+		if !sh.work() && !sh.lingering.Load() {
 			return 0, false
 		}
 		sh.lease.Lock()
@@ -80,8 +93,9 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	for i := range s.shards {
 		j := (start + i) & mask
 		sh := s.shards[j]
+		active := sh.activations.Ready() // before ready; see shard.work
 		ready := s.rounds.Ready(j)
-		if !ready && !sh.activations.Ready() {
+		if !ready && !active && !sh.lingering.Load() {
 			continue
 		}
 		more = true

@@ -16,8 +16,8 @@ func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 	if err != nil {
 		return err
 	}
-	if err = s.Admit(k, &task); err != nil {
-		err = s.env.Overflow(s, k, &task, err)
+	if err = s.Admit(k, task); err != nil {
+		err = s.env.Overflow(s, k, task, err)
 	}
 	return err
 }
@@ -34,8 +34,8 @@ func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) 
 	if ctx.Err() != nil {
 		return s.env.TimedOut(ctx)
 	}
-	if err = s.Admit(k, &task); err != nil {
-		err = s.env.Await(ctx, s, k, &task, err)
+	if err = s.Admit(k, task); err != nil {
+		err = s.env.Await(ctx, s, k, task, err)
 	}
 	return err
 }
@@ -48,8 +48,8 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 		if err != nil {
 			return i, err
 		}
-		if err = s.Admit(k, &task); err != nil {
-			if err = s.env.Overflow(s, k, &task, err); err != nil {
+		if err = s.Admit(k, task); err != nil {
+			if err = s.env.Overflow(s, k, task, err); err != nil {
 				return i, err
 			}
 		}
@@ -59,10 +59,10 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 
 // Admit implements serve.Admitter. Where there is no room it makes some by
 // dropping what has expired, and tries again.
-func (s *Scheduler[K, T]) Admit(k K, task *drr.Task[T]) error {
-	err := s.admit(k, task)
+func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
+	err := s.admit(k, &task)
 	for err != nil && s.makeRoom(k, err) {
-		err = s.admit(k, task)
+		err = s.admit(k, &task)
 	}
 	return err
 }
@@ -133,7 +133,9 @@ func (s *Scheduler[K, T]) admitWithCredit(t *tenant[K, T], k K, task *drr.Task[T
 			}
 		}
 		if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
-			t.shard.announce(t) // if it is new, it has to become known
+			t.shard.lock()
+			t.shard.know(t) // if it is new, it must not be forgotten to forget it
+			t.shard.unlock()
 			return serve.ErrTicketInUse
 		}
 		ticket, took := t.take()
@@ -165,7 +167,7 @@ func (s *Scheduler[K, T]) admitWithCredit(t *tenant[K, T], k K, task *drr.Task[T
 func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], quantum int64) (err error, done bool) {
 	sh.lock()
 	defer sh.unlock()
-	sh.drain(t)
+	sh.drain(t, inboxSize)
 	if sh.s.state.Load() != open {
 		return firq.ErrClosed, true
 	}
@@ -258,9 +260,9 @@ func (sh *shard[K, T]) announce(t *tenant[K, T]) {
 }
 
 // Replace implements serve.Admitter. It takes the lease.
-func (s *Scheduler[K, T]) Replace(k K, task *drr.Task[T], newest bool) (bool, error) {
+func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, error) {
 	for {
-		err := s.admit(k, task) // there may be room by now
+		err := s.admit(k, &task) // there may be room by now
 		if err == nil {
 			return true, nil
 		}
@@ -270,8 +272,8 @@ func (s *Scheduler[K, T]) Replace(k K, task *drr.Task[T], newest bool) (bool, er
 		}
 		sh := t.shard
 		sh.lock()
-		sh.drain(t)
-		done, ok, ticketErr := sh.replace(t, task, newest)
+		sh.drain(t, inboxSize)
+		done, ok, ticketErr := sh.replace(t, &task, newest)
 		sh.unlock()
 		if ticketErr != nil {
 			return false, ticketErr
@@ -342,7 +344,7 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) bool {
 	sh.lock()
 	if t != nil {
-		sh.drain(t)
+		sh.drain(t, inboxSize)
 	}
 	before := len(sh.freed)
 	sh.Queue.Reclaim(now, 256)
@@ -355,7 +357,7 @@ func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) bool {
 func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 	sh := t.shard
 	sh.lock()
-	sh.drain(t)
+	sh.drain(t, inboxSize)
 	ok := sh.Cancel(&t.Tenant, tk)
 	if ok {
 		sh.left(t)

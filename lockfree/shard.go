@@ -49,28 +49,43 @@ type shard[K comparable, T any] struct {
 	// due is a time before which nothing in the queue expires; written under the
 	// lease, read by producers that find no capacity.
 	due atomic.Int64
+	// lingering: the queue has to be asked for a task, though it has none (see
+	// drr.Queue.Lingering); written under the lease, read by consumers.
+	lingering atomic.Bool
 
 	// All guarded by the lease.
 	*serve.Shard[K, T]
-	s       *Scheduler[K, T] // immutable
-	index   int              // immutable
-	holds   uint64           // counts lease holds
-	emptied []*tenant[K, T]  // quiet tenants whose last queued task left in this hold
-	freed   []*tenant[K, T]  // one entry per place that came free in this hold
-	ready   bool             // as published
-	_       pad.Pad
+	s     *Scheduler[K, T] // immutable
+	index int              // immutable
+	// across is PriorityAcrossTenants, immutable. Each task may then be the one
+	// to serve first, and a tenant takes turns at each level: nobody is quiet,
+	// and each activation brings in one task, so that they arrive in order.
+	across        bool
+	perActivation int             // how much of an inbox an activation brings in; immutable
+	holds         uint64          // counts lease holds
+	emptied       []*tenant[K, T] // quiet tenants whose last queued task left in this hold
+	freed         []*tenant[K, T] // one entry per place that came free in this hold
+	ready         bool            // as published
+	_             pad.Pad
 }
 
 func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh := &shard[K, T]{s: s, index: index}
+	sh.across = s.env.Config.PriorityScope == firq.PriorityAcrossTenants
+	sh.perActivation = inboxSize
+	if sh.across {
+		sh.perActivation = 1
+	}
 	sh.activations.InitAt(announceSize, s.firstTicket)
 	sh.due.Store(clock.Never)
 	sh.Shard = serve.NewShard(s.env, sh)
 	return sh
 }
 
-// work reports whether there is something to serve, or to look at.
-func (sh *shard[K, T]) work() bool { return sh.s.rounds.Ready(sh.index) || sh.activations.Ready() }
+// work reports whether there is something to serve, or to look at. The order
+// matters: who moves work from the ring to the queue says ready before it frees
+// the ring.
+func (sh *shard[K, T]) work() bool { return sh.activations.Ready() || sh.s.rounds.Ready(sh.index) }
 
 // lock takes the lease, waiting for it, and does L1.
 func (sh *shard[K, T]) lock() {
@@ -91,11 +106,8 @@ func (sh *shard[K, T]) begin() {
 		if !ok {
 			break
 		}
-		if !t.known {
-			t.known = true
-			sh.Add(&t.Tenant, t, sh.s.env.Clock.Now())
-		}
-		sh.drain(t)
+		sh.know(t)
+		sh.drain(t, sh.perActivation)
 	}
 	if sh.Queue.Ready() > 0 {
 		sh.sayReady()
@@ -103,8 +115,16 @@ func (sh *shard[K, T]) begin() {
 	sh.activations.Free()
 }
 
-// drain moves a tenant's inbox into the queue.
-func (sh *shard[K, T]) drain(t *tenant[K, T]) {
+// know adds a new tenant to those that Sweep looks at.
+func (sh *shard[K, T]) know(t *tenant[K, T]) {
+	if !t.known {
+		t.known = true
+		sh.Add(&t.Tenant, t, sh.s.env.Clock.Now())
+	}
+}
+
+// drain moves up to most tasks of a tenant's inbox into the queue.
+func (sh *shard[K, T]) drain(t *tenant[K, T], most int) {
 	tail := uint32(t.word.Load() / tailUnit)
 	at := t.inbox.Head()
 	if at == tail {
@@ -113,7 +133,7 @@ func (sh *shard[K, T]) drain(t *tenant[K, T]) {
 	if t.boxDue.Load() != clock.Never {
 		t.boxDue.Store(clock.Never) // before draining; see tenant.deadline
 	}
-	for {
+	for ; most > 0; most-- {
 		task, ok := t.inbox.Pop(&at, tail)
 		if !ok {
 			break
@@ -125,7 +145,7 @@ func (sh *shard[K, T]) drain(t *tenant[K, T]) {
 	}
 	t.inbox.Free()
 	// With one task it would most likely be loud again soon.
-	if t.Len() > 1 && !t.quiet {
+	if t.Len() > 1 && !t.quiet && !sh.across {
 		sh.sayReady()
 		t.quiet = true
 		t.word.Or(quietBit)
@@ -137,11 +157,11 @@ func (sh *shard[K, T]) drain(t *tenant[K, T]) {
 // shard a drr.Host.
 func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 	t := dt.Owner.(*tenant[K, T])
-	if t.hold == sh.holds && t.Len() > 0 {
+	if sh.across || t.hold == sh.holds && t.Len() > 0 {
 		return
 	}
 	t.hold = sh.holds
-	sh.drain(t)
+	sh.drain(t, inboxSize)
 }
 
 // Expired books a task that the queue has dropped.
@@ -177,7 +197,7 @@ func (sh *shard[K, T]) loudAgain() {
 		if t.Len() == 0 {
 			t.quiet = false
 			t.word.And(^uint64(quietBit))
-			sh.drain(t) // look again
+			sh.drain(t, inboxSize) // look again
 		}
 	}
 }
@@ -225,6 +245,9 @@ func (sh *shard[K, T]) unlock() {
 	sh.publish()
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {
 		sh.due.Store(due)
+	}
+	if l := sh.Queue.Lingering(); l != sh.lingering.Load() {
+		sh.lingering.Store(l)
 	}
 	ready, drops := sh.ready, sh.TakeDrops()
 	sh.lease.Unlock()

@@ -11,21 +11,22 @@ import (
 )
 
 // Admitter is what a core does with one task. It acquires the task's ticket; when
-// it returns an error, the ticket is free again.
+// it returns an error, the ticket is free again. The task comes by value: a
+// pointer through an interface would put every task on the heap.
 type Admitter[K comparable, T any] interface {
 	// Admit takes the task in, or returns ErrTicketInUse, ErrClosed, or one of
 	// the errors of a full scheduler, uncounted. Expired tasks have made room by
 	// then.
-	Admit(tenant K, task *drr.Task[T]) error
+	Admit(tenant K, task drr.Task[T]) error
 	// Replace evicts one task of the tenant and takes the new one in, in one
 	// step. It reports false if there is nothing to evict, with the limit that
 	// stands in the way.
-	Replace(tenant K, task *drr.Task[T], newest bool) (bool, error)
+	Replace(tenant K, task drr.Task[T], newest bool) (bool, error)
 }
 
 // Overflow does what the tenant's policy says with a task that Admit answered
 // with full.
-func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task *drr.Task[T], full error) error {
+func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
 	if !isLimit(full) {
 		return full
 	}
@@ -53,13 +54,13 @@ func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task *drr.Task[T], full
 
 // Await is Admit that waits for capacity until ctx is done. full is what Admit
 // answered the first time.
-func (e *Env[K, T]) Await(ctx context.Context, a Admitter[K, T], tenant K, task *drr.Task[T], full error) error {
+func (e *Env[K, T]) Await(ctx context.Context, a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
 	return e.await(ctx, nil, a, tenant, task, full)
 }
 
 // await waits in the Room: see there for why no wake-up is lost. A new tenant
 // over MaxTenants is not a matter of capacity: it does not wait.
-func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitter[K, T], tenant K, task *drr.Task[T], full error) error {
+func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
 	var w room.Waiter[K]
 	for {
 		switch full {

@@ -184,10 +184,10 @@ func (s *Shard[K, T]) Sweep(now int64, all bool, forget func(*Tenant[K, T]) bool
 		s.sweepLeft--
 		t := s.hand
 		s.hand = t.next
-		if t.Len() > 0 || t.flights.n > 0 || t.Active() ||
-			now-t.lastUsed < int64(s.env.Config.TenantIdle) || !forget(t) {
+		if t.Len() > 0 || t.flights.n > 0 || now-t.lastUsed < int64(s.env.Config.TenantIdle) || !forget(t) {
 			continue
 		}
+		s.Queue.Retire(&t.Tenant)
 		if t.next == t {
 			s.hand = nil
 		} else {

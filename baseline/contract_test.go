@@ -1,0 +1,10 @@
+package baseline_test
+
+import (
+	"testing"
+
+	"github.com/firq-go/firq/baseline"
+	"github.com/firq-go/firq/schedtest"
+)
+
+func TestContract(t *testing.T) { schedtest.Run(t, baseline.New[string, int]) }

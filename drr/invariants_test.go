@@ -1,0 +1,170 @@
+package drr
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// invariants counts everything in q anew and returns what does not agree with
+// the counts, links and masks that q keeps; nil if all does. tenants must be all
+// that q has seen.
+func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) error {
+	var c census[K, T]
+	c.held = map[*entry[K, T]]bool{}
+	c.listed = map[*flow[K, T]]place{}
+	for i := range q.lists {
+		if err := c.list(q, i); err != nil {
+			return err
+		}
+	}
+	for _, t := range tenants {
+		if err := c.tenant(q, t); err != nil {
+			return fmt.Errorf("tenant %v: %w", t.Key, err)
+		}
+	}
+	blocked := 0
+	var prev *Tenant[K, T]
+	for t := q.blocked; t != nil; t = t.nextBlocked {
+		if !t.blocked || t.queued == 0 || t.prevBlocked != prev {
+			return fmt.Errorf("tenant %v: must not be here in the blocked list", t.Key)
+		}
+		if prev, blocked = t, blocked+1; blocked > c.blocked {
+			break
+		}
+	}
+	got := [...]int{q.queued, q.ready, q.hollow, blocked, q.pool.used}
+	want := [...]int{len(c.held), c.ready, c.hollow, c.blocked, len(c.held)}
+	if got != want {
+		return fmt.Errorf("queued, ready, hollow, blocked, used: %v, counted %v", got, want)
+	}
+	free := 0
+	for e := q.pool.free; e != nil && free <= q.pool.n; e = e.next {
+		free++
+	}
+	if free != q.pool.n {
+		return fmt.Errorf("%d free entries, counted %d", q.pool.n, free)
+	}
+	return dueInvariants(&q.dues, func(e *entry[K, T]) bool { return c.held[e] }, c.canExpire)
+}
+
+// census is what invariants counts.
+type census[K comparable, T any] struct {
+	held                              map[*entry[K, T]]bool
+	listed                            map[*flow[K, T]]place
+	ready, hollow, blocked, canExpire int
+}
+
+func (c *census[K, T]) list(q *Queue[K, T], level int) error {
+	l := &q.lists[level]
+	left := 0
+	for _, in := range []struct {
+		l     *flows[K, T]
+		place place
+	}{{&l.fresh, fresh}, {&l.active, active}} {
+		n := 0
+		var prev *flow[K, T]
+		for f := in.l.head; f != nil; f = f.next {
+			switch {
+			case f.prev != prev:
+				return fmt.Errorf("list %d: broken link before tenant %v", level, f.tenant.Key)
+			case f.place != in.place || int(f.level) != level:
+				return fmt.Errorf("tenant %v: in list %d %d, says %d %d", f.tenant.Key, level, in.place, f.level, f.place)
+			case f.inTurn && f != in.l.head:
+				return fmt.Errorf("tenant %v: in turn, but not at the head", f.tenant.Key)
+			case f.place == active && f.due > l.round+1:
+				return fmt.Errorf("tenant %v: due in round %d, this is %d", f.tenant.Key, f.due, l.round)
+			}
+			if q.empty(f) {
+				c.hollow++
+			}
+			if f.place == active && f.due <= l.round {
+				left++
+			}
+			c.listed[f] = in.place
+			prev, n = f, n+1
+		}
+		if in.l.tail != prev || in.l.n != n {
+			return fmt.Errorf("list %d: length %d, counted %d, or a wrong tail", level, in.l.n, n)
+		}
+	}
+	if l.left != left || (left == 0) != (l.active.n == 0) {
+		return fmt.Errorf("list %d: %d of %d left in round %d, counted %d", level, l.left, l.active.n, l.round, left)
+	}
+	return nil
+}
+
+func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
+	queued, mask := 0, uint8(0)
+	for level := range t.tasks {
+		var prev *entry[K, T]
+		for e := t.tasks[level].head; e != nil; e = e.next {
+			if e.prev != prev || e.tenant != t || int(e.Priority)-1 != level || c.held[e] {
+				return fmt.Errorf("level %d: task %v does not belong here", level, e.Payload)
+			}
+			if (e.bucket != noBucket) != (e.Due != NoDeadline) {
+				return fmt.Errorf("task %v: due %d, in bucket %d", e.Payload, e.Due, e.bucket)
+			}
+			if e.Due != NoDeadline {
+				c.canExpire++
+			}
+			if e.Ticket != nil && e.Ticket.Place(&testOwner) != any(e) {
+				return fmt.Errorf("task %v: its ticket does not know where it is", e.Payload)
+			}
+			c.held[e] = true
+			mask |= 1 << level
+			prev, queued = e, queued+1
+		}
+		if t.tasks[level].tail != prev {
+			return fmt.Errorf("level %d: wrong tail", level)
+		}
+	}
+	if t.queued != queued || t.mask != mask {
+		return fmt.Errorf("queued %d, counted %d; mask %b, counted %b", t.queued, queued, t.mask, mask)
+	}
+	if !t.blocked {
+		c.ready += queued
+	} else if queued > 0 {
+		c.blocked++
+	}
+	var err error
+	q.eachFlow(t, func(f *flow[K, T]) {
+		switch {
+		case f.tenant != t || c.listed[f] != f.place:
+			err = fmt.Errorf("flow %d: says %d, is %d", f.level, f.place, c.listed[f])
+		case t.blocked && f.place != nowhere:
+			err = fmt.Errorf("flow %d: blocked and in a list", f.level)
+		case !t.blocked && f.place == nowhere && !q.empty(f):
+			err = fmt.Errorf("flow %d: has tasks and is in no list", f.level)
+		case !t.blocked && f.place == nowhere && (f.inTurn || f.deficit > 0):
+			err = fmt.Errorf("flow %d: idle with deficit %d, in turn %v", f.level, f.deficit, f.inTurn)
+		case f.barred && !t.blocked:
+			err = fmt.Errorf("flow %d: barred, but its tenant is not blocked", f.level)
+		}
+	})
+	return err
+}
+
+// dueInvariants is invariants for the deadline index, which must hold n entries,
+// all of them known.
+func dueInvariants[K comparable, T any](d *dues[K, T], known func(*entry[K, T]) bool, n int) error {
+	for b := range d.buckets {
+		var prev *entry[K, T]
+		for e := d.buckets[b]; e != nil; e = e.dueNext {
+			key, belongs := dueKey(e.Due), 0
+			if key > d.last {
+				belongs = bits.Len64(key ^ d.last)
+			}
+			if e.duePrev != prev || int(e.bucket) != b || belongs != b || !known(e) {
+				return fmt.Errorf("due %d: in bucket %d, says %d, belongs in %d", e.Due, b, e.bucket, belongs)
+			}
+			prev, n = e, n-1
+		}
+		if b > 0 && (d.mask>>(b-1)&1 == 1) != (d.buckets[b] != nil) {
+			return fmt.Errorf("mask %b is wrong about bucket %d", d.mask, b)
+		}
+	}
+	if n != 0 {
+		return fmt.Errorf("%d entries are missing in the deadline index", n)
+	}
+	return nil
+}

@@ -1,0 +1,10 @@
+package lockfree_test
+
+import (
+	"testing"
+
+	"github.com/firq-go/firq/lockfree"
+	"github.com/firq-go/firq/schedtest"
+)
+
+func TestContract(t *testing.T) { schedtest.Run(t, lockfree.New[string, int]) }

@@ -1,0 +1,137 @@
+package ring
+
+import "testing"
+
+// A ticket that was drawn and not yet published hides only itself.
+func TestHoleHidesOnlyItself(t *testing.T) {
+	eachStart(t, func(t *testing.T, first uint32) {
+		r := newRing[int](8, first)
+		mustPush(t, r, 0)
+		hole := draw(r)
+		mustPush(t, r, 2, 3)
+		mustTake(t, r, 0, 2, 3)
+		mustPush(t, r, 4)
+		mustTake(t, r, 4)
+		r.Put(hole, 1)
+		mustPush(t, r, 5)
+		mustTake(t, r, 1, 5) // what was taken out of turn does not come again
+		mustTake(t, r)
+	})
+}
+
+// The slots behind a hole, though taken, and the hole's own, are not used again
+// before the hole is filled and taken.
+func TestHoleHoldsSlots(t *testing.T) {
+	eachStart(t, func(t *testing.T, first uint32) {
+		r := newRing[int](4, first)
+		hole := draw(r)
+		mustPush(t, r, 1, 2, 3)
+		mustTake(t, r, 1, 2, 3)
+		if room := r.Room(r.Tail()); room != 0 || r.Push(4) {
+			t.Fatalf("room for %d behind an open hole", room)
+		}
+		r.Put(hole, 0)
+		if r.Push(4) {
+			t.Fatal("a value went in before the hole's was taken")
+		}
+		mustTake(t, r, 0)
+		if room := r.Room(r.Tail()); room != 4 {
+			t.Fatalf("room for %d, want 4: head passes what was taken before", room)
+		}
+		mustPush(t, r, 4, 5, 6, 7)
+		mustTake(t, r, 4, 5, 6, 7)
+	})
+}
+
+// Two holes, the later one published first.
+func TestHolesInAnyOrder(t *testing.T) {
+	eachStart(t, func(t *testing.T, first uint32) {
+		r := newRing[int](8, first)
+		a := draw(r)
+		mustPush(t, r, 1)
+		b := draw(r)
+		mustPush(t, r, 3)
+		mustTake(t, r, 1, 3)
+		r.Put(b, 2)
+		mustTake(t, r, 2)
+		if room := r.Room(r.Tail()); room != 4 {
+			t.Fatalf("room for %d behind the first hole, want 4", room)
+		}
+		r.Put(a, 0)
+		mustTake(t, r, 0)
+		if room := r.Room(r.Tail()); room != 8 {
+			t.Fatalf("room for %d in an empty ring, want 8", room)
+		}
+	})
+}
+
+// A pass may be left halfway and taken up again from Head: what it took out of
+// turn is not taken twice, and head catches up.
+func TestPassLeftHalfway(t *testing.T) {
+	eachStart(t, func(t *testing.T, first uint32) {
+		r := newRing[int](8, first)
+		hole := draw(r)
+		mustPush(t, r, 1, 2)
+		at := r.Head()
+		if v, ok := r.Pop(&at, r.Tail()); v != 1 || !ok {
+			t.Fatalf("Pop = %d, %t; want 1", v, ok)
+		}
+		r.Put(hole, 0)
+		mustTake(t, r, 0, 2)
+		if r.Head() != r.Tail() {
+			t.Fatalf("head is %d, want the tail, %d", r.Head(), r.Tail())
+		}
+	})
+}
+
+// Ready is for who looks from outside: published and not taken, be it behind a
+// hole.
+func TestReady(t *testing.T) {
+	eachStart(t, func(t *testing.T, first uint32) {
+		r := newRing[int](4, first)
+		want := func(ready bool, when string) {
+			t.Helper()
+			if got := r.Ready(); got != ready {
+				t.Fatalf("Ready = %t: %s", got, when)
+			}
+		}
+		want(false, "empty")
+		hole := draw(r)
+		want(false, "drawn, not published")
+		mustPush(t, r, 1)
+		want(true, "published behind a hole")
+		at := r.Head()
+		r.Pop(&at, r.Tail())
+		want(false, "only the hole is left, its neighbour was taken out of turn")
+		r.Free()
+		want(false, "the same after Free, which has nothing to free")
+		mustPush(t, r, 2)
+		want(true, "published behind a hole and a taken slot")
+		mustTake(t, r, 2)
+		r.Put(hole, 0)
+		want(true, "the hole was filled")
+		mustTake(t, r, 0)
+		want(false, "all taken")
+		mustPush(t, r, 3, 4, 5, 6)
+		want(true, "full")
+		mustTake(t, r, 3, 4, 5, 6)
+		want(false, "all taken")
+	})
+}
+
+// Published looks below the tail that it is given, not at it.
+func TestPublishedLooksBelowTail(t *testing.T) {
+	eachStart(t, func(t *testing.T, first uint32) {
+		r := newRing[int](4, first)
+		draw(r)
+		mustPush(t, r, 1)
+		for i, want := range []bool{false, false, true} {
+			if got := r.Published(first + uint32(i)); got != want {
+				t.Errorf("Published(first+%d) = %t", i, got)
+			}
+		}
+		if r.Published(first - 1) {
+			t.Error("Published of a tail that is behind what was freed")
+		}
+	})
+}
