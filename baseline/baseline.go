@@ -60,7 +60,6 @@ type shard[K comparable, T any] struct {
 	s        *Scheduler[K, T] // immutable
 	index    int              // immutable
 	tenants  map[K]*tenant[K, T]
-	enqueued uint64
 	state    uint32 // the scheduler's, as far as this shard has been told
 	wasReady bool   // as last published
 	// lingering: Next has to be asked, though there is nothing to deliver;
@@ -159,17 +158,15 @@ func (s *Scheduler[K, T]) Len() int { return int(s.held.Load()) }
 // Stats returns a snapshot; it takes each lock in turn and forgets idle tenants.
 func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 	books := serve.NewBooks[K]()
-	var enqueued uint64
 	queued := 0
 	for _, sh := range s.shards {
 		sh.mu.Lock()
 		sh.Sweep(s.env.Clock.Now(), true, sh.forget)
 		sh.AddTo(books)
-		enqueued += sh.enqueued
 		queued += sh.Queue.Len()
 		sh.mu.Unlock()
 	}
-	return s.env.Stats(books, enqueued, queued)
+	return s.env.Stats(books, queued)
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on.
@@ -257,10 +254,10 @@ func (s *Scheduler[K, T]) Close() error {
 			break
 		}
 	}
+	s.stopAdmitting(closed) // everywhere, before OnDrop can try to enqueue
 	for _, sh := range s.shards {
 		for more := true; more; {
 			sh.mu.Lock()
-			sh.state = closed
 			more = sh.discard(256)
 			sh.unlock()
 		}

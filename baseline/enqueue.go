@@ -169,7 +169,6 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], quantum int64) {
 	if !t.Active() {
 		t.SetQuantum(quantum)
 	}
-	sh.enqueued++
 	sh.Push(&t.Tenant, *task)
 }
 

@@ -193,7 +193,6 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], quantum int64) (e
 	if task.Due != clock.Never {
 		sh.s.deadlines.Store(true)
 	}
-	sh.s.credit.Accept(1)
 	sh.Push(&t.Tenant, *task)
 	return nil, true
 }
@@ -231,7 +230,6 @@ func (t *tenant[K, T]) take() (ticket uint32, took int) {
 // publish puts the task where the lease holder finds it, and sees to it that
 // somebody looks: [E4] to [E6].
 func (s *Scheduler[K, T]) publish(t *tenant[K, T], ticket uint32, task *drr.Task[T]) {
-	s.credit.Accept(1) // before anybody can count the task as delivered
 	if task.Due != clock.Never {
 		t.deadline(task.Due)
 	}
@@ -303,7 +301,6 @@ func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) 
 		}
 		return true, false, nil
 	}
-	sh.s.credit.Accept(1)
 	sh.Push(&t.Tenant, *task)
 	return true, true, nil
 }

@@ -152,12 +152,12 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 	books := serve.NewBooks[K]()
 	for _, sh := range s.shards {
 		sh.lock()
+		sh.drainQuiet() // tasks are counted when they are drained
 		sh.Sweep(s.env.Clock.Now(), true, sh.forget)
 		sh.AddTo(books)
 		sh.unlock()
 	}
-	queued := s.credit.Out()
-	return s.env.Stats(books, s.credit.Accepted(), queued)
+	return s.env.Stats(books, s.credit.Out())
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on. It takes the

@@ -37,9 +37,10 @@ const announceSize = 256
 // in the ring several times, and when it has nothing: an activation only says
 // "look here".
 //
-// Whoever asks whether there is work, asks for the ring and for ready. L1 says
-// ready before it takes the last tenant out of the ring, and before it makes a
-// tenant quiet, so that a task whose Enqueue has returned is always seen.
+// Whoever asks whether there is work, asks for the ring and then for ready. The
+// slots of the ring are freed at L4, after the shard has said whether it is ready,
+// and it says so before it makes a tenant quiet; so a task whose Enqueue has
+// returned is always seen.
 type shard[K comparable, T any] struct {
 	activations ring.MPSC[*tenant[K, T]]
 	_           pad.Pad
@@ -61,8 +62,9 @@ type shard[K comparable, T any] struct {
 	// to serve first, and a tenant takes turns at each level: nobody is quiet,
 	// and each activation brings in one task, so that they arrive in order.
 	across        bool
-	perActivation int             // how much of an inbox an activation brings in; immutable
-	holds         uint64          // counts lease holds
+	perActivation int    // how much of an inbox an activation brings in; immutable
+	holds         uint64 // counts lease holds
+	quiet         []*tenant[K, T]
 	emptied       []*tenant[K, T] // quiet tenants whose last queued task left in this hold
 	freed         []*tenant[K, T] // one entry per place that came free in this hold
 	ready         bool            // as published
@@ -109,10 +111,6 @@ func (sh *shard[K, T]) begin() {
 		sh.know(t)
 		sh.drain(t, sh.perActivation)
 	}
-	if sh.Queue.Ready() > 0 {
-		sh.sayReady()
-	}
-	sh.activations.Free()
 }
 
 // know adds a new tenant to those that Sweep looks at.
@@ -146,9 +144,29 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], most int) {
 	t.inbox.Free()
 	// With one task it would most likely be loud again soon.
 	if t.Len() > 1 && !t.quiet && !sh.across {
-		sh.sayReady()
-		t.quiet = true
+		sh.sayReady() // first: from now on nobody announces
+		t.quiet, t.quietAt = true, len(sh.quiet)
+		sh.quiet = append(sh.quiet, t)
 		t.word.Or(quietBit)
+	}
+}
+
+// loud takes back that the tenant is quiet. Its inbox has to be looked at after.
+func (sh *shard[K, T]) loud(t *tenant[K, T]) {
+	last := len(sh.quiet) - 1
+	moved := sh.quiet[last]
+	sh.quiet[t.quietAt], moved.quietAt = moved, t.quietAt
+	sh.quiet[last] = nil
+	sh.quiet = sh.quiet[:last]
+	t.quiet = false
+	t.word.And(^uint64(quietBit))
+}
+
+// drainQuiet drains every inbox that is not announced. With lock, which drains
+// the others, it brings in every task whose Enqueue has returned.
+func (sh *shard[K, T]) drainQuiet() {
+	for _, t := range sh.quiet {
+		sh.drain(t, inboxSize)
 	}
 }
 
@@ -195,8 +213,7 @@ func (sh *shard[K, T]) loudAgain() {
 		sh.emptied = sh.emptied[:n-1]
 		t.emptied = false
 		if t.Len() == 0 {
-			t.quiet = false
-			t.word.And(^uint64(quietBit))
+			sh.loud(t)
 			sh.drain(t, inboxSize) // look again
 		}
 	}
@@ -243,6 +260,7 @@ func (sh *shard[K, T]) unlock() {
 		sh.ready = false
 	}
 	sh.publish()
+	sh.activations.Free() // not before the shard has said whether it is ready
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {
 		sh.due.Store(due)
 	}

@@ -47,9 +47,10 @@ type tenant[K comparable, T any] struct {
 
 	serve.Tenant[K, T]
 	hold    uint64 // the lease hold in which the inbox was last drained
-	quiet   bool   // the bit in word
-	emptied bool   // in shard.emptied
-	known   bool   // in the shard's ring of tenants
+	quiet   bool   // the bit in word; then it is in shard.quiet, at quietAt
+	quietAt int
+	emptied bool // in shard.emptied
+	known   bool // in the shard's ring of tenants
 }
 
 func newTenant[K comparable, T any](sh *shard[K, T], k K) *tenant[K, T] {

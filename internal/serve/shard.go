@@ -15,11 +15,12 @@ type Shard[K comparable, T any] struct {
 	env   *Env[K, T]
 	waits *hist.Local
 
-	dequeued, expired, cancelled, evicted, closed uint64
-	inFlight                                      int
-	tenants                                       int
-	top                                           top[K, T]
-	drops                                         *Drops[K, T] // to be told once the lock is free
+	enqueued, dequeued, expired, cancelled, evicted, closed uint64
+
+	inFlight int
+	tenants  int
+	top      top[K, T]
+	drops    *Drops[K, T] // to be told once the lock is free
 
 	hand      *Tenant[K, T] // the ring of tenants, where Sweep goes on
 	sweepLeft int           // tenants that this sweep has still to look at
@@ -61,6 +62,7 @@ func (s *Shard[K, T]) Tenants() int { return s.tenants }
 
 // Push queues a task.
 func (s *Shard[K, T]) Push(t *Tenant[K, T], task drr.Task[T]) {
+	s.enqueued++
 	t.lastUsed = task.Enqueued
 	s.Queue.Push(&t.Tenant, task)
 }

@@ -16,6 +16,7 @@ func NewBooks[K comparable]() *Books[K] { return &Books[K]{waits: hist.NewSnapsh
 
 // AddTo adds the shard's counters. The caller holds its lock.
 func (s *Shard[K, T]) AddTo(b *Books[K]) {
+	b.stats.Enqueued += s.enqueued
 	b.stats.Dequeued += s.dequeued
 	b.stats.Expired += s.expired
 	b.stats.Cancelled += s.cancelled
@@ -29,11 +30,10 @@ func (s *Shard[K, T]) AddTo(b *Books[K]) {
 	s.waits.AddTo(b.waits)
 }
 
-// Stats completes the books with what is counted elsewhere: the tasks accepted,
-// and those queued now.
-func (e *Env[K, T]) Stats(b *Books[K], enqueued uint64, queued int) firq.Stats[K] {
+// Stats completes the books with what is counted elsewhere, such as the tasks
+// queued now.
+func (e *Env[K, T]) Stats(b *Books[K], queued int) firq.Stats[K] {
 	s := b.stats
-	s.Enqueued = enqueued
 	s.RejectedGlobal = uint64(e.rejects.global.Value())
 	s.RejectedTenant = uint64(e.rejects.tenant.Value())
 	s.TimeoutRejected = uint64(e.rejects.timeout.Value())

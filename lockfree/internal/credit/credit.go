@@ -37,9 +37,8 @@ type Pool struct {
 // stripe is one processor's part. word is version<<32 | credits; every change
 // counts the version up, so that equal words mean that nothing happened.
 type stripe struct {
-	word     atomic.Uint64
-	accepted atomic.Uint64
-	_        [pad.Line - 16]byte
+	word atomic.Uint64
+	_    [pad.Line - 8]byte
 }
 
 const (
@@ -178,17 +177,4 @@ func (p *Pool) Empty() bool {
 		}
 	}
 	return true
-}
-
-// Accept counts n credits that became tasks, on the caller's stripe. The sum is
-// Accepted.
-func (p *Pool) Accept(n int) { p.stripes[cpu.Hint()&p.mask].accepted.Add(uint64(n)) }
-
-// Accepted returns the sum of all Accept. It never goes back.
-func (p *Pool) Accepted() uint64 {
-	var sum uint64
-	for i := range p.stripes {
-		sum += p.stripes[i].accepted.Load()
-	}
-	return sum
 }

@@ -5,7 +5,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 )
+
+// patience is after what time a test gives up on values that do not come.
+const patience = 5 * time.Second
 
 // stamped is a value of the concurrent test: who put it in, which of his it is,
 // and the time on a common clock at which he set out.
@@ -15,9 +19,9 @@ type stamped struct {
 }
 
 // slowPush is Push by a producer that is stopped between ticket and publishing
-// now and then, and waits for room.
-func slowPush(r *MPSC[stamped], v stamped) {
-	for {
+// now and then, and waits for room until the test is over.
+func slowPush(r *MPSC[stamped], v stamped, over *atomic.Bool) {
+	for !over.Load() {
 		t := r.tail.Load()
 		if !r.HasRoom(t) {
 			runtime.Gosched()
@@ -41,6 +45,7 @@ func TestConcurrent(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		r := newRing[stamped](8, first)
 		var clock atomic.Int64
+		var over atomic.Bool
 		var ended [producers][per]int64 // each written by its producer
 		var wg sync.WaitGroup
 		for p := range producers {
@@ -48,9 +53,9 @@ func TestConcurrent(t *testing.T) {
 				for n := range per {
 					v := stamped{p, n, clock.Load()}
 					if p%2 == 0 {
-						slowPush(r, v)
+						slowPush(r, v, &over)
 					} else {
-						for !r.Push(v) {
+						for !r.Push(v) && !over.Load() {
 							runtime.Gosched()
 						}
 					}
@@ -59,13 +64,18 @@ func TestConcurrent(t *testing.T) {
 			})
 		}
 		var order []stamped
-		for len(order) < producers*per {
+		start := time.Now()
+		for len(order) < producers*per && time.Since(start) < patience {
 			got := pass(r)
 			if order = append(order, got...); len(got) == 0 {
 				runtime.Gosched()
 			}
 		}
+		over.Store(true)
 		wg.Wait()
+		if len(order) != producers*per {
+			t.Fatalf("%d values came, want %d", len(order), producers*per)
+		}
 		if extra := pass(r); len(extra) != 0 || r.Ready() {
 			t.Errorf("%d values too many, Ready = %t", len(extra), r.Ready())
 		}

@@ -1,0 +1,236 @@
+package credit
+
+import (
+	"fmt"
+	"testing"
+)
+
+// The shapes of pools that the tests go through. 3 processors make 4 stripes.
+var shapes = []struct{ capacity, processors int }{
+	{0, 1}, {1, 1}, {7, 1}, {1, 8}, {3, 3}, {7, 4}, {100, 16}, {64, 1000},
+}
+
+func eachShape(t *testing.T, f func(t *testing.T, p *Pool)) {
+	for _, s := range shapes {
+		t.Run(fmt.Sprintf("capacity=%d/processors=%d", s.capacity, s.processors), func(t *testing.T) {
+			f(t, newWrapping(s.capacity, s.processors))
+		})
+	}
+}
+
+// newWrapping returns a pool whose versions are about to wrap.
+func newWrapping(capacity, processors int) *Pool {
+	p := newStriped(capacity, processors)
+	for i := range p.stripes {
+		p.stripes[i].word.Add((1<<32 - 2) * version)
+	}
+	return p
+}
+
+// takeAt is Take for a caller on the processor of stripe i.
+func (p *Pool) takeAt(i int) bool {
+	own := &p.stripes[i]
+	for {
+		if own.take(1) > 0 {
+			return true
+		}
+		if got, ok := p.refill(own, 1); ok {
+			return got > 0
+		}
+	}
+}
+
+// giveAt is Give(1) on stripe i.
+func (p *Pool) giveAt(i int) { p.stripes[i].word.Add(version + 1) }
+
+// put moves all credits to stripe i.
+func (p *Pool) put(i int) {
+	for j := range p.stripes {
+		w := p.stripes[j].word.Load()
+		p.stripes[j].word.Store(w &^ credits)
+	}
+	p.stripes[i].word.Add(uint64(p.cap))
+}
+
+func (p *Pool) wantFree(t *testing.T, want int) {
+	t.Helper()
+	if free, sure := p.Free(); free != want || !sure {
+		t.Errorf("Free = %d, %t; want %d and sure", free, sure, want)
+	}
+	if got := p.Out(); got != p.cap-want {
+		t.Errorf("Out = %d, want %d", got, p.cap-want)
+	}
+	if got := p.Empty(); got != (want == 0) {
+		t.Errorf("Empty = %t with %d free", got, want)
+	}
+}
+
+// Exactly the capacity can be taken, and with nobody else around Free is exact
+// and sure at each step.
+func TestTakeGive(t *testing.T) {
+	eachShape(t, func(t *testing.T, p *Pool) {
+		for range 3 {
+			for i := range p.cap {
+				p.wantFree(t, p.cap-i)
+				if !p.Take() {
+					t.Fatalf("Take %d of %d failed", i+1, p.cap)
+				}
+			}
+			p.wantFree(t, 0)
+			if p.Take() {
+				t.Fatal("one credit too many")
+			}
+			for i := range p.cap {
+				p.Give(1)
+				p.wantFree(t, i+1)
+			}
+		}
+	})
+}
+
+// TakeN gives what is asked for as long as it is in one place, never more, never
+// nothing while there is something.
+func TestTakeN(t *testing.T) {
+	eachShape(t, func(t *testing.T, p *Pool) {
+		for n := 1; n <= p.cap+1; n += 3 {
+			out := 0
+			for out < p.cap {
+				got := p.TakeN(n)
+				if got < 1 || got > n {
+					t.Fatalf("TakeN(%d) = %d with %d free", n, got, p.cap-out)
+				}
+				out += got
+				p.wantFree(t, p.cap-out)
+			}
+			if got := p.TakeN(n); got != 0 {
+				t.Fatalf("TakeN(%d) = %d of an empty pool", n, got)
+			}
+			p.Give(0)
+			p.Give(-1)
+			p.Give(out)
+			p.wantFree(t, p.cap)
+		}
+	})
+}
+
+// A credit is found in whatever stripe it is, from whatever stripe, and filling
+// a stripe from another loses none.
+func TestFoundInAnyStripe(t *testing.T) {
+	eachShape(t, func(t *testing.T, p *Pool) {
+		for from := range p.stripes {
+			for own := range p.stripes {
+				p.put(from)
+				for i := range p.cap {
+					if !p.takeAt(own) {
+						t.Fatalf("credits in %d, caller on %d: Take %d of %d failed", from, own, i+1, p.cap)
+					}
+					p.wantFree(t, p.cap-i-1)
+				}
+				if p.takeAt(own) {
+					t.Fatalf("credits in %d, caller on %d: one too many", from, own)
+				}
+				p.put(own)
+			}
+		}
+	})
+}
+
+// An empty stripe is filled by half of what is left where it finds some, so that
+// the next ones need not look elsewhere.
+func TestRefillTakesHalf(t *testing.T) {
+	p := newWrapping(21, 4)
+	p.put(2)
+	if !p.takeAt(0) {
+		t.Fatal("Take failed")
+	}
+	for i, want := range []uint64{10, 0, 10, 0} {
+		if got := p.stripes[i].word.Load() & credits; got != want {
+			t.Errorf("stripe %d has %d credits, want %d", i, got, want)
+		}
+	}
+	if m := p.moving.Load(); m != 0 {
+		t.Errorf("moving is %d at rest", m)
+	}
+}
+
+// Every change leaves another word behind, so that look can tell that something
+// was taken and given back between its two looks.
+func TestVersions(t *testing.T) {
+	changes := map[string]func(p *Pool){
+		"take and give":           func(p *Pool) { p.Take(); p.Give(1) },
+		"give and take":           func(p *Pool) { p.Give(1); p.Take() },
+		"take and give two":       func(p *Pool) { p.Give(p.TakeN(2)) },
+		"moved there and back":    func(p *Pool) { p.takeAt(1); p.giveAt(0); p.takeAt(0); p.giveAt(0) },
+		"refilled, all put back":  func(p *Pool) { p.takeAt(1); p.put(0) },
+		"two takes, give at once": func(p *Pool) { p.Take(); p.Take(); p.Give(2) },
+	}
+	for name, change := range changes {
+		for _, processors := range []int{1, 2} {
+			p := newWrapping(4, processors)
+			if p.put(0); p.mask == 0 && name[0] != 't' && name[0] != 'g' {
+				continue // needs two stripes
+			}
+			before := words(p)
+			change(p)
+			if words(p) == before {
+				t.Errorf("%d stripes, %s: the words are as before", len(p.stripes), name)
+			}
+		}
+	}
+}
+
+func words(p *Pool) (w [maxStripes]uint64) {
+	for i := range p.stripes {
+		w[i] = p.stripes[i].word.Load()
+	}
+	return w
+}
+
+// The fill of a stripe itself is a change: who looks while credits leave one
+// stripe for another sees either word change.
+func TestRefillChangesBothVersions(t *testing.T) {
+	p := newWrapping(4, 2)
+	p.put(1)
+	before := words(p)
+	p.takeAt(0)
+	after := words(p)
+	for i := range p.stripes {
+		if before[i]&^credits == after[i]&^credits {
+			t.Errorf("the version of stripe %d is as before", i)
+		}
+	}
+}
+
+// look is not sure while credits are on their way between stripes.
+func TestLookUnsureWhileMoving(t *testing.T) {
+	p := newWrapping(4, 2)
+	p.moving.Add(1)
+	if free, sure := p.Free(); sure || free != 4 {
+		t.Errorf("Free = %d, %t while somebody moves credits", free, sure)
+	}
+	p.moving.Add(-1)
+	p.wantFree(t, 4)
+}
+
+func TestStripes(t *testing.T) {
+	for _, x := range []struct{ processors, want int }{{0, 1}, {1, 1}, {2, 2}, {3, 4}, {64, 64}, {65, 64}, {1000, 64}} {
+		p := newStriped(1, x.processors)
+		if len(p.stripes) != x.want || p.mask != x.want-1 {
+			t.Errorf("%d processors: %d stripes, mask %d; want %d", x.processors, len(p.stripes), p.mask, x.want)
+		}
+	}
+}
+
+func TestAllocatesNothing(t *testing.T) {
+	p := newWrapping(2, 4)
+	if n := testing.AllocsPerRun(200, func() {
+		p.TakeN(2)
+		p.Take()
+		p.Accept(1)
+		p.Give(1)
+		p.Give(1)
+		p.Free()
+	}); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
