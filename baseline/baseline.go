@@ -158,15 +158,13 @@ func (s *Scheduler[K, T]) Len() int { return int(s.held.Load()) }
 // Stats returns a snapshot; it takes each lock in turn and forgets idle tenants.
 func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 	books := serve.NewBooks[K]()
-	queued := 0
 	for _, sh := range s.shards {
 		sh.mu.Lock()
 		sh.Sweep(s.env.Clock.Now(), true, sh.forget)
 		sh.AddTo(books)
-		queued += sh.Queue.Len()
 		sh.mu.Unlock()
 	}
-	return s.env.Stats(books, queued)
+	return s.env.Stats(books, s.Len())
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on.

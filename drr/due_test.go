@@ -30,6 +30,12 @@ func (w *dueTwin) remove(i int) {
 	delete(w.moves, e)
 }
 
+func (w *dueTwin) tick(d int64) {
+	if w.now < math.MaxInt64/2 {
+		w.now += d
+	}
+}
+
 // earliest returns the earliest due.
 func (w *dueTwin) earliest() int64 {
 	earliest := int64(NoDeadline)
@@ -105,7 +111,7 @@ func (w *dueTwin) run(ops []byte) error {
 		case 0, 1, 2, 3: // clustered, many of them equal
 			w.insert(w.now + x%8)
 		case 4, 5: // anywhere ahead
-			w.insert(min(w.now, math.MaxInt64/2) + 1<<(x%62) + x)
+			w.insert(w.now + 1<<(x%61) + x)
 		case 6: // passed already, or negative
 			w.insert(w.now - x*x)
 		case 7: // from a fixed grid
@@ -115,9 +121,9 @@ func (w *dueTwin) run(ops []byte) error {
 				w.remove(int(x) % len(w.held))
 			}
 		case 10, 11:
-			w.now = min(w.now, math.MaxInt64/2) + x%10
+			w.tick(x % 10)
 		case 12:
-			w.now = min(w.now, math.MaxInt64/2) + 1<<(x%40)
+			w.tick(1 << (x % 40))
 		default:
 			err = w.expire(int(x))
 		}

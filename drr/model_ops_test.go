@@ -108,6 +108,15 @@ func (m *model) unblock(t *modelTenant) {
 	}
 }
 
+// retire makes the tenant's empty flows leave.
+func (m *model) retire(t *modelTenant) {
+	for _, f := range t.flows {
+		if f.place != nowhere && f.empty() {
+			m.leave(f)
+		}
+	}
+}
+
 // ready reports whether a tenant that is not blocked has a task.
 func (m *model) ready() bool {
 	return slices.ContainsFunc(m.tenants, func(t *modelTenant) bool { return !t.blocked && t.queued() > 0 })

@@ -21,6 +21,9 @@ func (w *twin) compare() error {
 	if err := invariants(w.q, w.tenants); err != nil {
 		return err
 	}
+	if !w.fill && w.q.Lingering() != (!w.m.ready() && slices.ContainsFunc(w.m.lists[:], modelList.any)) {
+		return fmt.Errorf("lingering: %v", w.q.Lingering())
+	}
 	for key, t := range w.tenants {
 		if err := w.compareTenant(t, w.m.tenants[key]); err != nil {
 			return fmt.Errorf("tenant %d: %w", key, err)
@@ -59,6 +62,9 @@ func (w *twin) compareTenant(t *Tenant[int, int], mt *modelTenant) error {
 	})
 	return err
 }
+
+// any reports whether a flow is in the list.
+func (l modelList) any() bool { return len(l.fresh)+len(l.active) > 0 }
 
 func keys(l *flows[int, int]) (keys []int) {
 	for f := l.head; f != nil; f = f.next {

@@ -140,6 +140,9 @@ func (w *twin) step(op int) error {
 		return w.reclaim()
 	case w.next(16) == 0:
 		return w.drain()
+	default:
+		w.q.Retire(t)
+		w.m.retire(mt)
 	}
 	return nil
 }
