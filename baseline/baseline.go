@@ -24,14 +24,6 @@ import (
 	"github.com/firq-go/firq/shardsel"
 )
 
-// The states of a Scheduler. It only moves forward.
-const (
-	open     = iota
-	draining // Shutdown: nothing is admitted any more
-	drained  // and everything was delivered
-	closed   // Close
-)
-
 // Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.
 type Scheduler[K comparable, T any] struct {
 	env     *serve.Env[K, T]
@@ -41,9 +33,8 @@ type Scheduler[K comparable, T any] struct {
 	parker  *park.Parker
 	shards  []*shard[K, T]
 
-	state   atomic.Uint32
-	over    chan struct{} // closed with state drained or closed
-	overOne sync.Once
+	life   serve.Life
+	drains atomic.Bool // Shutdown, and every shard was told: the last one out ends it
 
 	_       pad.Pad
 	held    atomic.Int64 // tasks queued, over all shards; CAS keeps it within MaxGlobal
@@ -91,9 +82,12 @@ func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 		cursors: shardsel.NewCursors(runtime.GOMAXPROCS(0), n),
 		rounds:  shardsel.NewRounds(n, env.Config.FairnessSlack),
 		shards:  make([]*shard[K, T], n),
-		over:    make(chan struct{}),
 	}
 	s.parker = park.New(s.work)
+	s.life.Init(func() {
+		s.parker.WakeAll()
+		s.env.Room.WakeAll()
+	})
 	for i := range s.shards {
 		sh := &shard[K, T]{s: s, index: i, tenants: make(map[K]*tenant[K, T])}
 		sh.Shard = serve.NewShard(env, sh)
@@ -103,7 +97,7 @@ func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 }
 
 // work reports whether a consumer has to stay awake.
-func (s *Scheduler[K, T]) work() bool { return s.rounds.AnyReady() || s.state.Load() >= drained }
+func (s *Scheduler[K, T]) work() bool { return s.rounds.AnyReady() || s.life.Over() }
 
 func (s *Scheduler[K, T]) shardOf(tenant K) *shard[K, T] { return s.shards[s.placer.Shard(tenant)] }
 
@@ -146,7 +140,7 @@ func (sh *shard[K, T]) unlock() {
 	if ready {
 		s.parker.Notify()
 	}
-	if s.state.Load() == draining {
+	if s.drains.Load() {
 		s.drainCheck()
 	}
 	s.env.TellDrops(drops)
@@ -192,28 +186,12 @@ func (s *Scheduler[K, T]) ResetQuantum(k K) {
 
 // Shutdown stops admitting and returns once the backlog is gone.
 func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
-	if ctx == nil {
-		return serve.ErrNilContext
-	}
-	if s.state.Load() == open {
-		s.stopAdmitting(draining)
-		s.state.CompareAndSwap(open, draining)
-		s.env.Room.WakeAll()
+	return s.life.Shutdown(ctx, func() {
+		s.stopAdmitting(serve.Draining)
+		s.drains.Store(true)
+		s.env.Room.WakeAll() // nobody will be admitted
 		s.drainCheck()
-	}
-	select {
-	case <-s.over:
-	case <-ctx.Done():
-		select {
-		case <-s.over:
-		default:
-			return ctx.Err()
-		}
-	}
-	if s.state.Load() == closed {
-		return firq.ErrClosed
-	}
-	return nil
+	})
 }
 
 // stopAdmitting tells every shard. After it, nothing is admitted any more.
@@ -228,31 +206,17 @@ func (s *Scheduler[K, T]) stopAdmitting(state uint32) {
 // drainCheck ends a Shutdown when nothing is left. Whoever takes the last task
 // out calls it, after the task has given back its place.
 func (s *Scheduler[K, T]) drainCheck() {
-	if s.held.Load() == 0 && s.state.CompareAndSwap(draining, drained) {
-		s.finish()
+	if s.held.Load() == 0 {
+		s.life.TryFinish()
 	}
-}
-
-// finish wakes everybody who waits for the end. A scheduler that was drained and
-// then closed comes here twice.
-func (s *Scheduler[K, T]) finish() {
-	s.overOne.Do(func() { close(s.over) })
-	s.parker.WakeAll()
-	s.env.Room.WakeAll()
 }
 
 // Close stops at once and hands what was queued to OnDrop.
 func (s *Scheduler[K, T]) Close() error {
-	for {
-		was := s.state.Load()
-		if was >= drained {
-			return nil // nothing is queued, or another Close sees to it
-		}
-		if s.state.CompareAndSwap(was, closed) {
-			break
-		}
+	if !s.life.Close() {
+		return nil
 	}
-	s.stopAdmitting(closed) // everywhere, before OnDrop can try to enqueue
+	s.stopAdmitting(serve.Closed) // everywhere, before OnDrop can try to enqueue
 	for _, sh := range s.shards {
 		for more := true; more; {
 			sh.mu.Lock()
@@ -260,7 +224,7 @@ func (s *Scheduler[K, T]) Close() error {
 			sh.unlock()
 		}
 	}
-	s.finish()
+	s.life.Finish()
 	return nil
 }
 

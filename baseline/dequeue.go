@@ -38,7 +38,7 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 			s.parker.Found(&w)
 			return n, nil
 		}
-		if s.state.Load() >= drained {
+		if s.life.Over() {
 			s.parker.Found(&w)
 			return 0, firq.ErrClosed
 		}
@@ -52,7 +52,7 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 // until dst is full or nothing is ready.
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 	n := 0
-	for n < len(dst) && s.state.Load() != closed {
+	for n < len(dst) && s.life.State() != serve.Closed {
 		before := s.rounds.Version()
 		m, more := s.takeSome(dst[n:])
 		n += m
@@ -113,7 +113,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 // a round after limit. It is called with mu held and unlocks it.
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 	s, n := sh.s, 0
-	if sh.state < closed {
+	if sh.state < serve.Closed {
 		now := s.env.Clock.Now()
 		for n < len(dst) {
 			dt, task, verdict := sh.Queue.Next(now)

@@ -22,20 +22,7 @@ func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 
 // EnqueueWait waits for capacity until ctx is done.
 func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) error {
-	if ctx == nil {
-		return serve.ErrNilContext
-	}
-	task, err := s.env.Task(&t, s.env.Clock.Now())
-	if err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return s.env.TimedOut(ctx)
-	}
-	if err = s.Admit(k, task); err != nil {
-		err = s.env.Await(ctx, s, k, task, err)
-	}
-	return err
+	return s.env.EnqueueWait(ctx, s, k, t)
 }
 
 // EnqueueBatch admits a prefix of ts: as many as fit under one lock, then one at
@@ -146,7 +133,7 @@ func (s *Scheduler[K, T]) lockActive(k K) (*shard[K, T], int64) {
 
 // admit takes the task in or says why not. Under mu.
 func (sh *shard[K, T]) admit(k K, task *drr.Task[T], quantum int64) error {
-	if sh.state != open {
+	if sh.state != serve.Open {
 		return firq.ErrClosed
 	}
 	t, err := sh.reserve(k)

@@ -38,7 +38,7 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 			s.parker.Found(&w)
 			return n, nil
 		}
-		if s.state.Load() >= drained {
+		if s.life.Over() {
 			s.parker.Found(&w)
 			return 0, firq.ErrClosed
 		}
@@ -52,7 +52,7 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 // until dst is full or there is no work.
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 	n := 0
-	for n < len(dst) && s.state.Load() != closed {
+	for n < len(dst) && s.life.State() != serve.Closed {
 		before := s.version()
 		m, more := s.takeSome(dst[n:])
 		n += m

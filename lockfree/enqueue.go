@@ -24,20 +24,7 @@ func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 
 // EnqueueWait waits for capacity until ctx is done.
 func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) error {
-	if ctx == nil {
-		return serve.ErrNilContext
-	}
-	task, err := s.env.Task(&t, s.env.Clock.Now())
-	if err != nil {
-		return err
-	}
-	if ctx.Err() != nil {
-		return s.env.TimedOut(ctx)
-	}
-	if err = s.Admit(k, task); err != nil {
-		err = s.env.Await(ctx, s, k, task, err)
-	}
-	return err
+	return s.env.EnqueueWait(ctx, s, k, t)
 }
 
 // EnqueueBatch admits a prefix of ts, one after the other.
@@ -78,7 +65,7 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
 //	[E5] announce the tenant, unless it is quiet
 //	[E6] look at the state again: after a Close nobody else may come by
 func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
-	if s.state.Load() != open {
+	if s.life.State() != serve.Open {
 		return firq.ErrClosed
 	}
 	t, _ := s.tenants.Load(k)
@@ -116,14 +103,14 @@ func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
 func (s *Scheduler[K, T]) giveBack() {
 	s.credit.Give(1)
 	s.env.Room.ReleasedGlobal(1)
-	if s.state.Load() == draining {
+	if s.life.State() == serve.Draining {
 		s.drainCheck()
 	}
 }
 
 func (s *Scheduler[K, T]) admitWithCredit(t *tenant[K, T], k K, task *drr.Task[T], quantum int64, asked bool) error {
 	for {
-		if s.state.Load() != open { // [E2]
+		if s.life.State() != serve.Open { // [E2]
 			return firq.ErrClosed
 		}
 		if t == nil || t.word.Load()&deadBit != 0 {
@@ -168,7 +155,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], quantum int64) (e
 	sh.lock()
 	defer sh.unlock()
 	sh.drain(t, inboxSize)
-	if sh.s.state.Load() != open {
+	if sh.s.life.State() != serve.Open {
 		return firq.ErrClosed, true
 	}
 	for {
@@ -243,7 +230,7 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], ticket uint32, task *drr.Task
 	if t.word.Load()&quietBit == 0 { // [E5]
 		t.shard.announce(t)
 	}
-	if s.state.Load() == closed { // [E6]
+	if s.life.State() == serve.Closed { // [E6]
 		t.shard.discardAll()
 	}
 }
@@ -289,7 +276,7 @@ func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) 
 	if t.word.Load()&deadBit != 0 {
 		return false, false, nil
 	}
-	if sh.s.state.Load() != open {
+	if sh.s.life.State() != serve.Open {
 		return true, false, firq.ErrClosed
 	}
 	if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {

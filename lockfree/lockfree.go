@@ -3,7 +3,6 @@ package lockfree
 import (
 	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/firq-go/firq"
@@ -13,14 +12,6 @@ import (
 	"github.com/firq-go/firq/lockfree/internal/credit"
 	"github.com/firq-go/firq/shardsel"
 	"github.com/puzpuzpuz/xsync/v3"
-)
-
-// The states of a Scheduler. It only moves forward.
-const (
-	open     = iota
-	draining // Shutdown: nothing is admitted any more
-	drained  // and everything was delivered
-	closed   // Close
 )
 
 // Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.
@@ -35,13 +26,11 @@ type Scheduler[K comparable, T any] struct {
 	shards      []*shard[K, T]
 	tenants     *xsync.MapOf[K, *tenant[K, T]]
 	firstTicket uint32
-	over        chan struct{} // closed with state drained or closed
 
 	// Read by every call, written hardly ever.
 	_         pad.Pad
-	state     atomic.Uint32
+	life      serve.Life
 	deadlines atomic.Bool // some task had a deadline: expired ones may hold places
-	overOnce  sync.Once
 
 	_     pad.Pad
 	known atomic.Int64 // tenants in the map; CAS keeps it within MaxTenants
@@ -70,9 +59,12 @@ func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32) (*Sch
 		shards:      make([]*shard[K, T], n),
 		tenants:     xsync.NewMapOf[K, *tenant[K, T]](),
 		firstTicket: firstTicket,
-		over:        make(chan struct{}),
 	}
 	s.parker = park.New(s.work)
+	s.life.Init(func() {
+		s.parker.WakeAll()
+		s.env.Room.WakeAll()
+	})
 	for i := range s.shards {
 		s.shards[i] = newShard(s, i)
 	}
@@ -86,7 +78,7 @@ func (s *Scheduler[K, T]) work() bool {
 			return true
 		}
 	}
-	return s.state.Load() >= drained
+	return s.life.Over()
 }
 
 // lookUp returns the live tenant of a key, a new one if need be.
@@ -190,60 +182,29 @@ func (s *Scheduler[K, T]) applyQuantum(k K, quantum int64) {
 
 // Shutdown stops admitting and returns once the backlog is gone.
 func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
-	if ctx == nil {
-		return serve.ErrNilContext
-	}
-	if s.state.CompareAndSwap(open, draining) {
-		s.env.Room.WakeAll()
+	return s.life.Shutdown(ctx, func() {
+		s.env.Room.WakeAll() // nobody will be admitted
 		s.drainCheck()
-	}
-	select {
-	case <-s.over:
-	case <-ctx.Done():
-		select {
-		case <-s.over:
-		default:
-			return ctx.Err()
-		}
-	}
-	if s.state.Load() == closed {
-		return firq.ErrClosed
-	}
-	return nil
+	})
 }
 
 // drainCheck ends a Shutdown when every credit is home. Whoever gives one back
 // while draining calls it afterwards. If it cannot be sure, somebody else has
 // just changed the credits, and will call it.
 func (s *Scheduler[K, T]) drainCheck() {
-	if free, sure := s.credit.Free(); sure && free == s.env.Config.MaxGlobal &&
-		s.state.CompareAndSwap(draining, drained) {
-		s.finish()
+	if free, sure := s.credit.Free(); sure && free == s.env.Config.MaxGlobal {
+		s.life.TryFinish()
 	}
-}
-
-// finish wakes everybody who waits for the end.
-func (s *Scheduler[K, T]) finish() {
-	s.overOnce.Do(func() { close(s.over) })
-	s.parker.WakeAll()
-	s.env.Room.WakeAll()
 }
 
 // Close stops at once and hands what was queued to OnDrop.
 func (s *Scheduler[K, T]) Close() error {
-	for {
-		was := s.state.Load()
-		if was >= drained {
-			return nil // nothing is queued, or another Close sees to it
+	if s.life.Close() {
+		for _, sh := range s.shards {
+			sh.discardAll()
 		}
-		if s.state.CompareAndSwap(was, closed) {
-			break
-		}
+		s.life.Finish()
 	}
-	for _, sh := range s.shards {
-		sh.discardAll()
-	}
-	s.finish()
 	return nil
 }
 

@@ -272,7 +272,7 @@ func (sh *shard[K, T]) unlock() {
 	if ready {
 		s.parker.Notify()
 	}
-	if s.state.Load() == draining {
+	if s.life.State() == serve.Draining {
 		s.drainCheck()
 	}
 	s.env.TellDrops(drops)
@@ -283,7 +283,7 @@ func (sh *shard[K, T]) unlock() {
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 	s, n := sh.s, 0
 	sh.begin()
-	if s.state.Load() == closed {
+	if s.life.State() == serve.Closed {
 		sh.unlock()
 		return 0
 	}

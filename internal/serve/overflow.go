@@ -52,10 +52,23 @@ func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task drr.Task[T], full 
 	return e.Rejected(full)
 }
 
-// Await is Admit that waits for capacity until ctx is done. full is what Admit
-// answered the first time.
-func (e *Env[K, T]) Await(ctx context.Context, a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
-	return e.await(ctx, nil, a, tenant, task, full)
+// EnqueueWait is firq.Producer's.
+func (e *Env[K, T]) EnqueueWait(ctx context.Context, a Admitter[K, T], tenant K, t firq.Task[T]) error {
+	if ctx == nil {
+		return ErrNilContext
+	}
+	task, err := e.Task(&t, e.Clock.Now())
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		e.rejects.timeout.Inc()
+		return timeoutError(ctx)
+	}
+	if err = a.Admit(tenant, task); err != nil {
+		err = e.await(ctx, nil, a, tenant, task, err)
+	}
+	return err
 }
 
 // await waits in the Room: see there for why no wake-up is lost. A new tenant
@@ -84,7 +97,7 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 		}
 		if !e.Room.Wait(ctx, &w, timer) {
 			e.rejects.timeout.Inc()
-			return TimeoutError(ctx)
+			return timeoutError(ctx)
 		}
 		task.Enqueued = e.Clock.Now()
 		full = a.Admit(tenant, task)
@@ -100,16 +113,10 @@ func isLimit(err error) bool {
 	return false
 }
 
-// TimeoutError is ErrTimeout, with the context's reason if it has one.
-func TimeoutError(ctx context.Context) error {
+// timeoutError is ErrTimeout, with the context's reason if it has one.
+func timeoutError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", firq.ErrTimeout, err)
 	}
 	return firq.ErrTimeout
-}
-
-// TimedOut counts and returns a timeout that came before anything was tried.
-func (e *Env[K, T]) TimedOut(ctx context.Context) error {
-	e.rejects.timeout.Inc()
-	return TimeoutError(ctx)
 }
