@@ -141,7 +141,7 @@ func (sh *shard[K, T]) unlock() {
 		s.parker.Notify()
 	}
 	if s.drains.Load() {
-		s.drainCheck()
+		defer s.drainCheck() // after OnDrop was told, even if it panics
 	}
 	s.env.TellDrops(drops)
 }
@@ -153,8 +153,8 @@ func (s *Scheduler[K, T]) Len() int { return int(s.held.Load()) }
 func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 	books := serve.NewBooks[K]()
 	for _, sh := range s.shards {
+		sh.sweepAll()
 		sh.mu.Lock()
-		sh.Sweep(s.env.Clock.Now(), true, sh.forget)
 		sh.AddTo(books)
 		sh.mu.Unlock()
 	}
@@ -180,7 +180,7 @@ func (s *Scheduler[K, T]) ResetQuantum(k K) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	if t := sh.tenants[k]; t != nil {
-		t.SetQuantum(quantum)
+		t.SetQuantum(s.env.Override(k, quantum)) // SetQuantum may have come first
 	}
 }
 
@@ -216,6 +216,7 @@ func (s *Scheduler[K, T]) Close() error {
 	if !s.life.Close() {
 		return nil
 	}
+	defer s.life.Finish()         // even if OnDrop panics
 	s.stopAdmitting(serve.Closed) // everywhere, before OnDrop can try to enqueue
 	for _, sh := range s.shards {
 		for more := true; more; {
@@ -224,7 +225,6 @@ func (s *Scheduler[K, T]) Close() error {
 			sh.unlock()
 		}
 	}
-	s.life.Finish()
 	return nil
 }
 

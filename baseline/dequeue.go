@@ -33,13 +33,12 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 		return 0, serve.ErrEmptyDst
 	}
 	var w park.Waiter
+	defer s.parker.Found(&w) // even if OnDrop panics
 	for {
 		if n := s.take(dst); n > 0 {
-			s.parker.Found(&w)
 			return n, nil
 		}
 		if s.life.Over() {
-			s.parker.Found(&w)
 			return 0, firq.ErrClosed
 		}
 		if err := s.parker.Sleep(ctx, &w); err != nil {
@@ -54,7 +53,7 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 	n := 0
 	for n < len(dst) && s.life.State() != serve.Closed {
 		before := s.rounds.Version()
-		m, more := s.takeSome(dst[n:])
+		m, more := s.takeSome(dst[n:min(len(dst), n+serve.MaxHold)])
 		n += m
 		if !more && (n > 0 || s.rounds.Version() == before) {
 			break
@@ -128,7 +127,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 				break
 			}
 		}
-		sh.Sweep(now, false, sh.forget)
+		sh.Sweep(now, sh.forget)
 		s.held.Add(-int64(n))
 		if s.env.Room.Waiting() {
 			for i := range dst[:n] {

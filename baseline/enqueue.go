@@ -5,6 +5,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/clock"
 	"github.com/firq-go/firq/internal/serve"
 )
 
@@ -214,7 +215,7 @@ func (sh *shard[K, T]) add(k K) *tenant[K, T] {
 	sh.tenants[k] = t
 	now := sh.s.env.Clock.Now()
 	sh.Add(&t.Tenant, t, now)
-	sh.Sweep(now, false, sh.forget)
+	sh.Sweep(now, sh.forget)
 	return t
 }
 
@@ -262,9 +263,32 @@ func (s *Scheduler[K, T]) sweepAll() bool {
 	}
 	before := s.tenants.Load()
 	for _, sh := range s.shards {
-		sh.mu.Lock()
-		sh.Sweep(s.env.Clock.Now(), true, sh.forget)
-		sh.mu.Unlock()
+		sh.sweepAll()
 	}
 	return s.tenants.Load() < before
+}
+
+// sweepAll forgets the shard's idle tenants, a thousand at each hold of the lock.
+func (sh *shard[K, T]) sweepAll() {
+	now := sh.s.env.Clock.Now()
+	for start, more := true, true; more; start = false {
+		sh.mu.Lock()
+		more = sh.SweepSome(now, start, 1024, sh.forget)
+		sh.mu.Unlock()
+	}
+}
+
+// NextDue implements serve.Admitter.
+func (s *Scheduler[K, T]) NextDue(k K, anybody bool) int64 {
+	due := int64(clock.Never)
+	own := s.shardOf(k)
+	for _, sh := range s.shards {
+		if sh != own && !anybody {
+			continue
+		}
+		sh.mu.Lock()
+		due = min(due, sh.Queue.NextDue())
+		sh.mu.Unlock()
+	}
+	return due
 }

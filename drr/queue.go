@@ -127,7 +127,7 @@ func (q *Queue[K, T]) Next(now int64) (*Tenant[K, T], Task[T], Verdict) {
 			q.emptied(f)
 			continue
 		}
-		if e.Due < now {
+		if e.Due < max(now, e.Enqueued) { // it may have come after now was read
 			q.expire(e)
 			continue
 		}

@@ -86,37 +86,49 @@ func (s *Scheduler[K, T]) lookUp(k K) (*tenant[K, T], error) {
 	if t, ok := s.tenants.Load(k); ok && t.word.Load()&deadBit == 0 {
 		return t, nil
 	}
+	// MaxTenants is about what is in the map: a new tenant takes over the place
+	// of a dead one of the same key.
+	t, _ := s.tenants.Compute(k, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
+		if loaded && old.word.Load()&deadBit == 0 {
+			return old, false
+		}
+		if !loaded && !s.addKnown() {
+			return nil, true
+		}
+		return newTenant(s.shards[s.placer.Shard(k)], k), false
+	})
+	if t == nil {
+		return nil, firq.ErrTooManyTenants
+	}
+	return t, nil
+}
+
+// addKnown counts one more tenant, unless there are MaxTenants.
+func (s *Scheduler[K, T]) addKnown() bool {
 	limit := int64(s.env.Config.MaxTenants)
 	for limit > 0 {
 		n := s.known.Load()
 		if n >= limit {
-			return nil, firq.ErrTooManyTenants
+			return false
 		}
 		if s.known.CompareAndSwap(n, n+1) {
 			break
 		}
 	}
-	fresh := newTenant(s.shards[s.placer.Shard(k)], k)
-	t, _ := s.tenants.Compute(k, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
-		if loaded && old.word.Load()&deadBit == 0 {
-			return old, false
-		}
-		return fresh, false // in the place of a dead one, which remove will not find
-	})
-	if t != fresh && limit > 0 {
-		s.known.Add(-1)
-	}
-	return t, nil
+	return true
 }
 
-// remove takes a dead tenant out of the map.
+// remove takes a dead tenant out of the map, unless another has taken its place.
 func (s *Scheduler[K, T]) remove(t *tenant[K, T]) {
 	s.tenants.Compute(t.Key, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
-		return old, !loaded || old == t
+		if !loaded || old != t {
+			return old, !loaded
+		}
+		if s.env.Config.MaxTenants > 0 {
+			s.known.Add(-1)
+		}
+		return nil, true
 	})
-	if s.env.Config.MaxTenants > 0 {
-		s.known.Add(-1)
-	}
 }
 
 // sweepAll forgets idle tenants everywhere, if that is due, and reports whether
@@ -127,11 +139,20 @@ func (s *Scheduler[K, T]) sweepAll() bool {
 	}
 	before := s.known.Load()
 	for _, sh := range s.shards {
-		sh.lock()
-		sh.Sweep(s.env.Clock.Now(), true, sh.forget)
-		sh.unlock()
+		sh.sweepAll()
 	}
 	return s.known.Load() < before
+}
+
+// sweepAll forgets the shard's idle tenants, a thousand at each hold of the
+// lease.
+func (sh *shard[K, T]) sweepAll() {
+	now := sh.s.env.Clock.Now()
+	for start, more := true, true; more; start = false {
+		sh.lock()
+		more = sh.SweepSome(now, start, 1024, sh.forget)
+		sh.unlock()
+	}
 }
 
 // Len returns the number of queued tasks, and of places that calls in progress
@@ -143,9 +164,9 @@ func (s *Scheduler[K, T]) Len() int { return s.credit.Out() }
 func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 	books := serve.NewBooks[K]()
 	for _, sh := range s.shards {
+		sh.sweepAll()
 		sh.lock()
 		sh.drainQuiet() // tasks are counted when they are drained
-		sh.Sweep(s.env.Clock.Now(), true, sh.forget)
 		sh.AddTo(books)
 		sh.unlock()
 	}
@@ -169,7 +190,7 @@ func (s *Scheduler[K, T]) ResetQuantum(k K) {
 	quantum := s.env.ResetQuantum(k)
 	sh := s.shards[s.placer.Shard(k)]
 	sh.lock()
-	s.applyQuantum(k, quantum)
+	s.applyQuantum(k, s.env.Override(k, quantum)) // SetQuantum may have come first
 	sh.unlock()
 }
 
@@ -200,10 +221,10 @@ func (s *Scheduler[K, T]) drainCheck() {
 // Close stops at once and hands what was queued to OnDrop.
 func (s *Scheduler[K, T]) Close() error {
 	if s.life.Close() {
+		defer s.life.Finish() // even if OnDrop panics
 		for _, sh := range s.shards {
 			sh.discardAll()
 		}
-		s.life.Finish()
 	}
 	return nil
 }
@@ -213,7 +234,7 @@ func (s *Scheduler[K, T]) Close() error {
 func (sh *shard[K, T]) discardAll() {
 	for more := true; more; {
 		sh.lock()
-		for i := 0; i < 256; i++ {
+		for range serve.MaxHold {
 			dt, task, ok := sh.Queue.Drain()
 			if !ok {
 				break

@@ -108,7 +108,6 @@ func (sh *shard[K, T]) begin() {
 		if !ok {
 			break
 		}
-		sh.know(t)
 		sh.drain(t, sh.perActivation)
 	}
 }
@@ -123,25 +122,35 @@ func (sh *shard[K, T]) know(t *tenant[K, T]) {
 
 // drain moves up to most tasks of a tenant's inbox into the queue.
 func (sh *shard[K, T]) drain(t *tenant[K, T], most int) {
+	sh.know(t)
+	boxDue := t.boxDue.Load()
+	if boxDue != clock.Never {
+		// First lower due, for a producer at a limit looks at either; then reset,
+		// then drain: see tenant.deadline.
+		if boxDue < sh.due.Load() {
+			sh.due.Store(boxDue)
+		}
+		t.boxDue.Store(clock.Never)
+	}
 	tail := uint32(t.word.Load() / tailUnit)
 	at := t.inbox.Head()
 	if at == tail {
 		return
-	}
-	if t.boxDue.Load() != clock.Never {
-		t.boxDue.Store(clock.Never) // before draining; see tenant.deadline
 	}
 	for ; most > 0; most-- {
 		task, ok := t.inbox.Pop(&at, tail)
 		if !ok {
 			break
 		}
-		if !t.Active() {
-			t.SetQuantum(t.quantum.Load())
+		if task.Priority == void {
+			continue
 		}
-		sh.Push(&t.Tenant, task)
+		sh.push(t, &task)
 	}
 	t.inbox.Free()
+	if boxDue != clock.Never && t.inbox.Head() != tail {
+		t.deadline(boxDue) // it may be of a task that is still there
+	}
 	// With one task it would most likely be loud again soon.
 	if t.Len() > 1 && !t.quiet && !sh.across {
 		sh.sayReady() // first: from now on nobody announces
@@ -149,6 +158,15 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], most int) {
 		sh.quiet = append(sh.quiet, t)
 		t.word.Or(quietBit)
 	}
+}
+
+// push queues a task of the tenant. If that makes it active, its quantum is what
+// the producer has asked for, unless SetQuantum has been called since.
+func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
+	if !t.Active() {
+		t.SetQuantum(sh.s.env.Override(t.Key, t.quantum.Load()))
+	}
+	sh.Push(&t.Tenant, *task)
 }
 
 // loud takes back that the tenant is quiet. Its inbox has to be looked at after.
@@ -273,7 +291,7 @@ func (sh *shard[K, T]) unlock() {
 		s.parker.Notify()
 	}
 	if s.life.State() == serve.Draining {
-		s.drainCheck()
+		defer s.drainCheck() // after OnDrop was told, even if it panics
 	}
 	s.env.TellDrops(drops)
 }
@@ -319,7 +337,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 			}
 		}
 	}
-	sh.Sweep(now, false, sh.forget)
+	sh.Sweep(now, sh.forget)
 	sh.unlock()
 	return n
 }

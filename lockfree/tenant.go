@@ -41,7 +41,9 @@ type tenant[K comparable, T any] struct {
 	// boxDue is before every deadline in the inbox; see deadline.
 	boxDue atomic.Int64
 	shard  *shard[K, T] // immutable
-	_      [32]byte
+	// direct: somebody takes a place without a ticket; see shard.put.
+	direct atomic.Bool
+	_      [24]byte
 
 	inbox ring.Slots[drr.Task[T]]
 

@@ -89,15 +89,20 @@ func (p *Parker) arrive(w *Waiter) {
 func (p *Parker) Sleep(ctx context.Context, w *Waiter) error {
 	s := sleeperPool.Get().(*sleeper)
 	p.enlist(s) // [C1]
-	if w.onTheWay {
+	owed := w.onTheWay
+	if owed {
 		w.onTheWay = false
-		p.waking.Store(0) // [W1]; [W2] is the look below, this consumer being the next
+		p.waking.Store(0) // [W1]
 	}
 	var err error
-	if p.work() { // [C2]
-		w.onTheWay = !p.delist(s)
-		if w.onTheWay {
+	if p.work() { // [C2], and [W2]
+		if !p.delist(s) {
 			<-s.wake
+			w.onTheWay = true
+		} else if owed {
+			// There may be more than this consumer takes, announced while it was
+			// on its way: it stays on its way, unless somebody else is already.
+			w.onTheWay = p.waking.CompareAndSwap(0, 1)
 		}
 	} else {
 		select { // [C3]

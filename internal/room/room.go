@@ -94,17 +94,30 @@ func (r *Room[K]) Leave(w *Waiter[K]) {
 	r.wakeLine(r.lineOf(w.tenant, w.cause), 1)
 }
 
-// Wait sleeps ([P3]) until it is woken, ctx is done, or the timer fires; a nil
-// timer never does. It reports whether it was woken; otherwise it has left.
-func (r *Room[K]) Wait(ctx context.Context, w *Waiter[K], timer <-chan time.Time) bool {
+// Verdict is what Wait says.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Woken   Verdict = iota // a place came free; the producer is no longer in line
+	Retry                  // the retry timer fired; it has left the line
+	GivenUp                // ctx is done or the timer fired; it has left the line
+)
+
+// Wait sleeps ([P3]) until the producer is woken, ctx is done, or a timer fires;
+// a nil timer never does.
+func (r *Room[K]) Wait(ctx context.Context, w *Waiter[K], timer, retry <-chan time.Time) Verdict {
+	verdict := GivenUp
 	select {
 	case <-w.wake:
-		return true
+		return Woken
+	case <-retry:
+		verdict = Retry
 	case <-ctx.Done():
 	case <-timer:
 	}
 	r.Leave(w)
-	return false
+	return verdict
 }
 
 // Released is called after n places of the tenant, and with them n of the
@@ -129,6 +142,15 @@ func (r *Room[K]) ReleasedGlobal(n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wakeLine(&r.global, n)
+	r.wakeLine(&r.threshold, int(r.waiting.Load()))
+}
+
+// Pass is for a producer that was woken and gives up: the next one in its line
+// gets the wake-up.
+func (r *Room[K]) Pass(w *Waiter[K]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wakeLine(r.lineOf(w.tenant, w.cause), 1)
 }
 
 // WakeAll wakes everybody, for bad news.

@@ -78,15 +78,24 @@ var ErrTicketInUse = fmt.Errorf("%w: Ticket is in use: its task is still queued"
 // Quantum asks what the tenant's quantum is. It may call user code: no lock may
 // be held.
 func (e *Env[K, T]) Quantum(tenant K) int64 {
-	if e.overridden.Load() {
-		if q, ok := e.quanta.Load(tenant); ok {
-			return q
-		}
+	if q := e.Override(tenant, 0); q > 0 {
+		return q
 	}
 	if e.Config.QuantumFor != nil {
 		return e.Config.QuantumFor(tenant)
 	}
 	return e.Config.Quantum
+}
+
+// Override returns the quantum that SetQuantum gave the tenant, otherwise q. It
+// calls no user code.
+func (e *Env[K, T]) Override(tenant K, q int64) int64 {
+	if e.overridden.Load() {
+		if set, ok := e.quanta.Load(tenant); ok {
+			return set
+		}
+	}
+	return q
 }
 
 // FixedQuantum reports whether every tenant has Config.Quantum, now and until

@@ -7,6 +7,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/clock"
 	"github.com/firq-go/firq/internal/room"
 )
 
@@ -22,6 +23,9 @@ type Admitter[K comparable, T any] interface {
 	// step. It reports false if there is nothing to evict, with the limit that
 	// stands in the way.
 	Replace(tenant K, task drr.Task[T], newest bool) (bool, error)
+	// NextDue returns a time before which no task of the tenant, or of anybody,
+	// expires; clock.Never: none will.
+	NextDue(tenant K, anybody bool) int64
 }
 
 // Overflow does what the tenant's policy says with a task that Admit answered
@@ -95,13 +99,28 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 			}
 			return full
 		}
-		if !e.Room.Wait(ctx, &w, timer) {
+		verdict := e.sleep(ctx, &w, timer, a.NextDue(tenant, full != firq.ErrTenantFull))
+		if verdict == room.GivenUp {
 			e.rejects.timeout.Inc()
 			return timeoutError(ctx)
 		}
 		task.Enqueued = e.Clock.Now()
 		full = a.Admit(tenant, task)
+		if verdict == room.Woken && full != nil && !isLimit(full) {
+			e.Room.Pass(&w) // it does not take the place that it was woken for
+		}
 	}
+}
+
+// sleep waits in the Room, but not beyond the time at which an expired task may
+// make room: nobody would tell.
+func (e *Env[K, T]) sleep(ctx context.Context, w *room.Waiter[K], timer <-chan time.Time, due int64) room.Verdict {
+	if due == clock.Never {
+		return e.Room.Wait(ctx, w, timer, nil)
+	}
+	retry := time.NewTimer(max(time.Duration(due-e.Clock.Now()), 0) + time.Millisecond)
+	defer retry.Stop()
+	return e.Room.Wait(ctx, w, timer, retry.C)
 }
 
 // isLimit reports whether err is an answer that waiting or evicting may change.

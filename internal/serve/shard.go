@@ -27,6 +27,9 @@ type Shard[K comparable, T any] struct {
 	nextSweep int64
 }
 
+// MaxHold is how many tasks are delivered, or dropped, under one hold of a lock.
+const MaxHold = 256
+
 // NewShard returns an empty shard; host is what its queue calls.
 func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K, T] {
 	cfg := &env.Config
@@ -172,30 +175,40 @@ const sweepStep = 32
 func (s *Shard[K, T]) sweepEvery() int64 { return max(int64(s.env.Config.TenantIdle)/2, 1) }
 
 // Sweep forgets idle tenants, a few at each call; one round every half
-// TenantIdle, or at once if all is set, which looks at everybody. forget is
-// asked for each and may refuse.
-func (s *Shard[K, T]) Sweep(now int64, all bool, forget func(*Tenant[K, T]) bool) {
-	if s.hand == nil || !all && s.sweepLeft == 0 && now < s.nextSweep {
-		return
+// TenantIdle. forget is asked for each and may refuse.
+func (s *Shard[K, T]) Sweep(now int64, forget func(*Tenant[K, T]) bool) {
+	if s.sweepLeft > 0 || now >= s.nextSweep {
+		s.SweepSome(now, s.sweepLeft == 0, sweepStep, forget)
 	}
-	if all || s.sweepLeft == 0 {
+}
+
+// SweepSome goes on with a round, or starts one, and looks at up to most
+// tenants. It reports whether the round goes on.
+func (s *Shard[K, T]) SweepSome(now int64, start bool, most int, forget func(*Tenant[K, T]) bool) bool {
+	if start {
 		s.sweepLeft = s.tenants
 		s.nextSweep = now + s.sweepEvery()
 	}
-	for steps := 0; s.sweepLeft > 0 && (all || steps < sweepStep); steps++ {
+	for ; s.sweepLeft > 0 && s.hand != nil && most > 0; most-- {
 		s.sweepLeft--
 		t := s.hand
 		s.hand = t.next
-		if t.Len() > 0 || t.flights.n > 0 || now-t.lastUsed < int64(s.env.Config.TenantIdle) || !forget(t) {
-			continue
+		idle := t.Len() == 0 && t.flights.n == 0 && now-t.lastUsed >= int64(s.env.Config.TenantIdle)
+		if idle && forget(t) {
+			s.Queue.Retire(&t.Tenant)
+			s.remove(t)
 		}
-		s.Queue.Retire(&t.Tenant)
-		if t.next == t {
-			s.hand = nil
-		} else {
-			t.prev.next, t.next.prev = t.next, t.prev
-		}
-		t.next, t.prev = nil, nil
-		s.tenants--
 	}
+	return s.sweepLeft > 0 && s.hand != nil
+}
+
+// remove takes a tenant out of the ring. hand is past it already.
+func (s *Shard[K, T]) remove(t *Tenant[K, T]) {
+	if t.next == t {
+		s.hand = nil
+	} else {
+		t.prev.next, t.next.prev = t.next, t.prev
+	}
+	t.next, t.prev = nil, nil
+	s.tenants--
 }

@@ -27,18 +27,16 @@ type limit interface {
 	Give(n int)
 }
 
-// impls builds both for a capacity.
-func impls(capacity int) map[string]limit {
+func benchmark(b *testing.B, capacity int, f func(l limit, pb *testing.PB)) {
 	c := new(counter)
 	c.left.Store(int64(capacity))
-	return map[string]limit{"pool": New(capacity), "counter": c}
-}
-
-func benchmark(b *testing.B, capacity int, f func(l limit, pb *testing.PB)) {
-	for name, l := range impls(capacity) {
-		b.Run("impl="+name, func(b *testing.B) {
+	for _, impl := range []struct {
+		name string
+		limit
+	}{{"pool", New(capacity)}, {"counter", c}} {
+		b.Run("impl="+impl.name, func(b *testing.B) {
 			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) { f(l, pb) })
+			b.RunParallel(func(pb *testing.PB) { f(impl.limit, pb) })
 		})
 	}
 }

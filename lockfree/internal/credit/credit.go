@@ -127,22 +127,38 @@ func (p *Pool) refill(own *stripe, n int) (got int, ok bool) {
 // at one instant.
 func (p *Pool) look() (free int, sure bool) {
 	var words [maxStripes]uint64
-	if p.moving.Load() != 0 {
-		for i := range p.stripes {
-			free += int(p.stripes[i].word.Load() & credits)
-		}
-		return free, false
-	}
 	for i := range p.stripes {
 		words[i] = p.stripes[i].word.Load()
 		free += int(words[i] & credits)
+	}
+	// Between the two looks, which are of the same words: whoever holds credits
+	// in its hands at this instant is counted in moving.
+	if p.moving.Load() != 0 {
+		return free, false
 	}
 	for i := range p.stripes {
 		if p.stripes[i].word.Load() != words[i] {
 			return free, false
 		}
 	}
-	return free, p.moving.Load() == 0
+	return free, true
+}
+
+// None reports whether there was an instant during the call at which no credit
+// was left. It takes nothing, and costs one load while the caller's stripe has
+// credit.
+func (p *Pool) None() bool {
+	for p.stripes[cpu.Hint()&p.mask].word.Load()&credits == 0 {
+		free, sure := p.look()
+		if free > 0 {
+			return false
+		}
+		if sure {
+			return true
+		}
+		runtime.Gosched()
+	}
+	return false
 }
 
 // Give returns n credits.
@@ -167,14 +183,4 @@ func (p *Pool) Free() (free int, sure bool) {
 func (p *Pool) Out() int {
 	free, _ := p.Free()
 	return p.cap - free
-}
-
-// Empty reports, cheaply and without being sure, whether nothing is left.
-func (p *Pool) Empty() bool {
-	for i := range p.stripes {
-		if p.stripes[i].word.Load()&credits != 0 {
-			return false
-		}
-	}
-	return true
 }

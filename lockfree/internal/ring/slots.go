@@ -14,10 +14,11 @@ import "sync/atomic"
 // The states of the slot of ticket t, in a ring of n slots:
 //
 //	seq = t-n+1 or t   free, or being written by the owner of ticket t
-//	seq = t+1          published, until the consumer takes it
-//	seq = t, taken     taken out of turn; head has not come by yet
+//	seq = t+1          published; the consumer takes it, in turn or (taken is
+//	                   set) behind a hole; until Free, everybody still sees it
+//	seq = t, taken     taken behind a hole, and Free was called
 //
-// and after head has passed t, the slot is free for ticket t+n.
+// and after freed has passed t, the slot is free for ticket t+n.
 //
 // Order: a value whose Put returned before another value's ticket was drawn is
 // taken before it. The consumer looks at the tail first, and at the slots below
@@ -30,6 +31,7 @@ type Slots[V any] struct {
 	slots []slot[V]
 	mask  uint32
 	head  uint32        // consumer's: all tickets before it were taken
+	ahead uint32        // consumer's: slots taken behind a hole since Free end before it
 	freed atomic.Uint32 // head as last published; written by the consumer, read by producers
 }
 
@@ -46,7 +48,7 @@ type slot[V any] struct {
 func (s *Slots[V]) Init(size int, first uint32) {
 	s.slots = make([]slot[V], size)
 	s.mask = uint32(size - 1)
-	s.head = first
+	s.head, s.ahead = first, first
 	s.freed.Store(first)
 	for i := range uint32(size) {
 		s.slots[(first+i)&s.mask].seq.Store(first + i)
@@ -95,7 +97,7 @@ func (s *Slots[V]) Pop(at *uint32, tail uint32) (v V, ok bool) {
 			s.head++
 		} else {
 			sl.taken = true
-			sl.seq.Store(t)
+			s.ahead = t + 1
 		}
 		*at = t + 1
 		return v, true
@@ -104,11 +106,29 @@ func (s *Slots[V]) Pop(at *uint32, tail uint32) (v V, ok bool) {
 	return v, false
 }
 
-// Free hands the slots that were taken back to the producers.
+// Free hands the slots that were taken back to the producers, and makes those
+// that were taken behind a hole look unpublished.
 func (s *Slots[V]) Free() {
+	for t := s.head; int32(s.ahead-t) > 0; t++ {
+		if sl := &s.slots[t&s.mask]; sl.taken {
+			sl.seq.Store(t)
+		}
+	}
+	s.ahead = s.head
 	if s.freed.Load() != s.head {
 		s.freed.Store(s.head) // pairs with the Load in Room
 	}
+}
+
+// Holes reports whether a ticket before tail may be without its value yet.
+// Anybody may ask; tail is the next ticket now.
+func (s *Slots[V]) Holes(tail uint32) bool {
+	for t := s.freed.Load(); int32(tail-t) > 0; t++ {
+		if s.slots[t&s.mask].seq.Load() != t+1 {
+			return true
+		}
+	}
+	return false
 }
 
 // Published reports whether there is a published value among the tickets up to

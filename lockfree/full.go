@@ -1,0 +1,162 @@
+package lockfree
+
+import (
+	"runtime"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/serve"
+)
+
+// overThreshold looks at DynamicThreshold.
+func (s *Scheduler[K, T]) overThreshold(held int) bool {
+	if s.env.Config.DynamicThreshold == 0 {
+		return false
+	}
+	free, sure := s.credit.Free()
+	for i := 0; i < 64 && !sure; i++ { // an unsure sum may be too small
+		runtime.Gosched()
+		free, sure = s.credit.Free()
+	}
+	return s.env.OverThreshold(held, free)
+}
+
+// full reports whether there was an instant during the call at which tasks, and
+// not calls that may yet be refused, took all places of the tenant. It yields to
+// such calls.
+func (t *tenant[K, T]) full() bool {
+	for {
+		w := t.word.Load()
+		if w&roomMask != 0 || w&deadBit != 0 {
+			return false
+		}
+		if !t.inbox.Holes(uint32(w/tailUnit)) && !t.direct.Load() && t.word.Load() == w {
+			return true
+		}
+		runtime.Gosched()
+	}
+}
+
+// Replace implements serve.Admitter. It takes the lease.
+func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, error) {
+	for {
+		err := s.admit(k, &task) // there may be room by now
+		if err == nil {
+			return true, nil
+		}
+		t, _ := s.tenants.Load(k)
+		if t == nil || err == firq.ErrClosed || err == serve.ErrTicketInUse {
+			return false, err
+		}
+		sh := t.shard
+		sh.lock()
+		sh.drain(t, inboxSize)
+		done, ok, ticketErr := sh.replace(t, &task, newest)
+		sh.unlock()
+		if ticketErr != nil {
+			return false, ticketErr
+		}
+		if done {
+			return ok, err
+		}
+	}
+}
+
+// replace evicts a task of the tenant and queues the new one in its place, with
+// its credit. It reports done false if the tenant was forgotten meanwhile, and
+// ok false if there was nothing to evict. Under the lease.
+func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) (done, ok bool, err error) {
+	if t.word.Load()&deadBit != 0 {
+		return false, false, nil
+	}
+	if sh.s.life.State() != serve.Open {
+		return true, false, firq.ErrClosed
+	}
+	if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
+		return true, false, serve.ErrTicketInUse
+	}
+	if !sh.Evict(&t.Tenant, task.Priority, newest) {
+		if task.Ticket != nil {
+			task.Ticket.Abandon()
+		}
+		return true, false, nil
+	}
+	if task.Due != clock.Never {
+		sh.s.sawDeadline()
+	}
+	sh.push(t, task)
+	return true, true, nil
+}
+
+// makeRoom drops expired tasks after an admission failed for want of room, and
+// forgets idle tenants if there were too many. It reports whether it is worth
+// trying again.
+func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
+	switch full {
+	case firq.ErrTooManyTenants:
+		return s.sweepAll()
+	case firq.ErrGlobalFull, firq.ErrTenantFull, firq.ErrTenantThreshold:
+	default:
+		return false
+	}
+	if !s.deadlines.Load() {
+		return false // nothing can have expired
+	}
+	now := s.env.Clock.Now()
+	t, _ := s.tenants.Load(k)
+	if t != nil && (t.boxDue.Load() < now || t.shard.due.Load() < now) && t.shard.reclaim(t, now) {
+		return true
+	}
+	if full == firq.ErrTenantFull {
+		return false
+	}
+	found := false
+	for _, sh := range s.shards {
+		if (sh.due.Load() < now || sh.activations.Ready()) && sh.reclaim(nil, now) {
+			found = true
+		}
+	}
+	return found
+}
+
+// reclaim drops a number of expired tasks of the shard, and reports whether there
+// were any. t's inbox is looked through as well.
+func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) bool {
+	sh.lock()
+	if t != nil {
+		sh.drain(t, inboxSize)
+	}
+	before := len(sh.freed)
+	sh.Queue.Reclaim(now, 256)
+	found := len(sh.freed) > before
+	sh.unlock()
+	return found
+}
+
+// NextDue implements serve.Admitter.
+func (s *Scheduler[K, T]) NextDue(k K, anybody bool) int64 {
+	due := int64(clock.Never)
+	if t, _ := s.tenants.Load(k); t != nil {
+		due = min(t.boxDue.Load(), t.shard.due.Load())
+	}
+	if anybody {
+		for _, sh := range s.shards {
+			due = min(due, sh.due.Load())
+		}
+	}
+	return due
+}
+
+// CancelTicket takes a task of this tenant out of the queue. It takes the lease.
+func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
+	sh := t.shard
+	sh.lock()
+	sh.drain(t, inboxSize)
+	ok := sh.Cancel(&t.Tenant, tk)
+	if ok {
+		sh.left(t)
+	}
+	sh.unlock()
+	return ok
+}
