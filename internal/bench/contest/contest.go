@@ -16,11 +16,14 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Every contestant is driven with the same types: tenants are strings, as they
-// are in a service, and the payload is a word that the driver can check.
+// Every contestant is driven with these types: tenants are strings, as they are
+// in a service, and the payload is a word that the driver can check.
 type (
-	Task   = firq.Task[uint64]
-	Item   = firq.Item[string, uint64]
+	// Task goes in.
+	Task = firq.Task[uint64]
+	// Item comes out.
+	Item = firq.Item[string, uint64]
+	// Config builds a contestant.
 	Config = firq.Config[string, uint64]
 )
 

@@ -6,13 +6,14 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/hist"
 	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/spin"
 )
 
 // consumer is one goroutine that dequeues. All fields are its own until it has
 // ended.
 type consumer struct {
 	r          *run
-	seed       uint64
+	line       spin.Line
 	unreported [2]int64 // per window
 
 	waits, focus *hist.Local // in the measured window
@@ -23,8 +24,8 @@ type consumer struct {
 	_ [64]byte // the next allocation is somebody else's
 }
 
-func newConsumer(r *run, id int) *consumer {
-	return &consumer{r: r, seed: uint64(id), waits: hist.NewLocal(), focus: hist.NewLocal()}
+func newConsumer(r *run) *consumer {
+	return &consumer{r: r, waits: hist.NewLocal(), focus: hist.NewLocal()}
 }
 
 func (c *consumer) loop() {
@@ -83,6 +84,6 @@ func (c *consumer) take(it *contest.Item) {
 		}
 	}
 	if phase != stopping { // draining is not measured: be quick
-		c.seed = c.r.work.Do(c.seed)
+		c.r.work.Do(&c.line)
 	}
 }

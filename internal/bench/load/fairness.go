@@ -31,7 +31,10 @@ func fairness(ctx context.Context, spec Spec) (jain float64, tenants int, err er
 		return 0, 0, nil
 	}
 	const dearest = 4
-	each := min(128, 1<<16/n)
+	each := spec.Probe
+	if each == 0 {
+		each = min(128, 1<<16/n)
+	}
 	backlog := mix(s, n, each)
 	q, err := spec.Contestant.New(contest.Config{
 		Shards: s.Shards, MaxGlobal: len(backlog), Quantum: dearest,
@@ -39,7 +42,7 @@ func fairness(ctx context.Context, spec Spec) (jain float64, tenants int, err er
 	if err != nil {
 		return 0, 0, err
 	}
-	defer q.Close()
+	defer q.Close() //nolint:errcheck // always nil
 	names := tenantKeys(n)
 	for _, t := range backlog {
 		task := contest.Task{Payload: uint64(t), Cost: int64(1 + t%dearest)}

@@ -51,6 +51,7 @@ type Spec struct {
 	Idle       time.Duration // ping-pong: the sleep between two rounds
 	Warmup     time.Duration
 	Measure    time.Duration
+	Probe      int // tasks per tenant in the fairness probe; 0: 128; below 0: no probe
 }
 
 // Phases of a run. The driver's goroutines look at the phase once per task.
@@ -94,7 +95,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
-	if err == nil {
+	if err == nil && spec.Probe >= 0 {
 		result.Jain, result.JainTenants, err = fairness(ctx, spec)
 	}
 	if err != nil {
@@ -104,11 +105,12 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 }
 
 func (r *run) do(cancel context.CancelFunc) (Result, error) {
+	runtime.GC() // what the previous contestant left behind is not this one's
 	var err error
 	if r.q, err = r.Contestant.New(r.config()); err != nil {
 		return Result{}, err
 	}
-	defer r.q.Close()
+	defer r.q.Close() //nolint:errcheck // always nil
 	switch r.s.Shape {
 	case scenario.Pair:
 		return r.pair()
@@ -143,7 +145,7 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	consumers := make([]*consumer, r.s.Consumers)
 	var sending, receiving sync.WaitGroup
 	for i := range consumers {
-		consumers[i] = newConsumer(r, i)
+		consumers[i] = newConsumer(r)
 		receiving.Go(consumers[i].loop)
 	}
 	for i := range producers {

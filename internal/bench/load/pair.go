@@ -11,7 +11,7 @@ func (r *run) pair() (Result, error) {
 	if err := r.prime(); err != nil {
 		return Result{}, err
 	}
-	p, c := newProducer(r, 0), newConsumer(r, 0)
+	p, c := newProducer(r, 0), newConsumer(r)
 	turn := -1
 	p.pick = func(*producer) int {
 		if turn++; turn == r.s.Tenants {
@@ -22,7 +22,7 @@ func (r *run) pair() (Result, error) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for phase := r.phase.Load(); phase != stopping; phase = r.phase.Load() {
-			p.seed = r.work.Do(p.seed)
+			r.work.Do(&p.line)
 			tenant := p.pick(p)
 			task := p.task(tenant)
 			if !p.send(r.q, r.keys[tenant], &task, phase) {

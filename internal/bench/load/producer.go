@@ -8,6 +8,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/hist"
 	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/spin"
 )
 
 // producer is one goroutine that enqueues. All fields are its own until it has
@@ -18,7 +19,7 @@ type producer struct {
 	pick   func(*producer) int // index of the next task's tenant
 	window int                 // index in run.windows, and in the payload
 	number uint64              // numbers the payloads; distinct between producers
-	seed   uint64              // of the simulated work
+	line   spin.Line           // what the simulated work works on
 	soon   time.Time           // scenario.ShortLife: a deadline soon
 	later  time.Time           // and one far away
 	batch  []contest.Task
@@ -27,6 +28,7 @@ type producer struct {
 	latency  *hist.Local
 	offered  uint64 // tasks in the measured window
 	rejected uint64
+	refusals int    // since it has let others run
 	accepted uint64 // tasks in the whole run
 	sum      uint64 // of their payloads
 
@@ -36,8 +38,8 @@ type producer struct {
 func newProducer(r *run, id int) *producer {
 	p := &producer{
 		r: r, rnd: newRandom(id + 1), pick: pickAny, latency: hist.NewLocal(),
-		number: uint64(id) << 32, seed: uint64(id),
-		batch: make([]contest.Task, r.s.Batch),
+		number: uint64(id) << 32,
+		batch:  make([]contest.Task, r.s.Batch),
 	}
 	switch {
 	case r.s.HotProducers > 0 && id < r.s.HotProducers:
@@ -77,7 +79,7 @@ func (p *producer) loop() {
 			unreported += p.sendBatch(phase)
 			continue
 		}
-		p.seed = p.r.work.Do(p.seed)
+		p.r.work.Do(&p.line)
 		tenant := p.pick(p)
 		task := p.task(tenant)
 		if p.send(p.r.q, p.r.keys[tenant], &task, phase) {
@@ -147,7 +149,7 @@ func (p *producer) send(q contest.Queue, tenant string, t *contest.Task, phase i
 func (p *producer) sendBatch(phase int32) int64 {
 	tenant := p.pick(p)
 	for i := range p.batch {
-		p.seed = p.r.work.Do(p.seed)
+		p.r.work.Do(&p.line)
 		p.batch[i] = p.task(tenant)
 	}
 	var start time.Duration
@@ -188,9 +190,13 @@ func (p *producer) insist(q contest.Queue, tenant string, t *contest.Task, err e
 	return q.EnqueueWait(p.r.ctx, tenant, *t)
 }
 
-// refused counts n tasks that were not accepted. The producer gives its
-// processor away, as one does that has just told a client to come back later:
-// going on at once would only measure who gets more of the CPU.
+// patience is how many rejects a producer takes before it lets others run. To go
+// on for ever would only measure who gets more of the CPU. To give way at the
+// first one would, where producers share processors with consumers, leave a
+// queue that is hardly ever full.
+const patience = 32
+
+// refused counts n tasks that were not accepted.
 func (p *producer) refused(err error, n int, phase int32) {
 	switch {
 	case p.r.ctx.Err() != nil:
@@ -201,5 +207,8 @@ func (p *producer) refused(err error, n int, phase int32) {
 	if phase == measuring {
 		p.rejected += uint64(n)
 	}
-	runtime.Gosched()
+	if p.refusals += n; p.refusals >= patience {
+		p.refusals = 0
+		runtime.Gosched()
+	}
 }

@@ -1,13 +1,15 @@
 package load
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 )
 
 // window keeps producers from running away: they stop at high unfinished tasks
-// and go on at low. The gap makes the waiting rare, thousands of tasks apart, so
-// that it costs nothing per task and the queue never fills.
+// and go on at low. The gap makes the waiting rare, hundreds of tasks apart, so
+// that it costs next to nothing per task, and it is small beside high, so that
+// the backlog stays about the same instead of swinging between full and empty.
 //
 // Producers and consumers report in chunks, not per task, to keep the shared
 // word out of the measurement. low is at least what all consumers together may
@@ -25,9 +27,10 @@ type window struct {
 }
 
 func newWindow(size int, burst bool, consumers int) *window {
-	w := &window{high: int64(size), low: int64(size) / 2, chunk: 32}
-	if burst {
-		w.low = min(w.low, w.chunk*int64(consumers))
+	const gap = 512
+	w := &window{high: int64(size), low: max(int64(size)/2, int64(size)-gap), chunk: 32}
+	if burst { // down to nearly nothing
+		w.low = min(int64(size)/2, w.chunk*int64(consumers))
 	}
 	w.chunk = max(1, min(w.chunk, w.low/int64(consumers)))
 	w.reopen.L = &w.mu
@@ -46,13 +49,17 @@ func (w *window) sent(n int64) {
 	w.mu.Unlock()
 }
 
-// finished reports n tasks delivered or dropped.
+// finished reports n tasks delivered or dropped. Who reopens the window gives
+// way: with more goroutines than processors the consumers would otherwise run
+// until the queue is empty, for the 10 ms that Go lets them, before a producer
+// gets its turn, and every queue time would be that of Go's scheduler.
 func (w *window) finished(n int64) {
 	left := w.outstanding.Add(-n)
 	if left <= w.low && left+n > w.low {
 		w.mu.Lock()
 		w.reopen.Broadcast()
 		w.mu.Unlock()
+		runtime.Gosched()
 	}
 }
 

@@ -17,7 +17,7 @@ func All() []Scenario {
 			More: "Half of the producers send to one tenant only and keep thousands of its tasks queued; " +
 				"the other half keeps a few queued for each of the others. Look at the queue time of the " +
 				"quiet tenants: first in, first out makes them wait behind the flood.",
-			HotProducers: 4, QuietWindow: 256, Focus: FocusQuiet,
+			HotProducers: 4, QuietWindow: 128, Focus: FocusQuiet,
 		}),
 		with(Scenario{
 			Name:  "zipf",
@@ -61,10 +61,10 @@ func All() []Scenario {
 		}),
 		with(Scenario{
 			Name:  "capacity_pressure",
-			About: "a queue of 1,024 tasks, 8 producers that do not wait, 2 consumers",
-			More: "Overload: a task that finds the queue full (1,024, or 64 of its tenant) is rejected, and the " +
-				"producer goes on with the next one. Rejecting is the hot path; the latency of the enqueue call " +
-				"includes it. \"rejected\" is the part of the offered tasks.",
+			About: "overload: a queue of 1,024 tasks, 8 producers that do not wait, 2 consumers",
+			More: "A task that finds the queue full (1,024, or 64 of its tenant) is rejected, and the producer goes " +
+				"on with the next one; after 32 rejects it lets others run. Rejecting is the hot path; the latency of " +
+				"the enqueue call includes it.",
 			Consumers: 2, Capacity: 1024, PerTenant: 64, Reject: true,
 		}),
 		with(Scenario{
@@ -75,10 +75,11 @@ func All() []Scenario {
 		}),
 		with(Scenario{
 			Name:  "ping_pong",
-			About: "one task goes back and forth between two goroutines that wait for it",
-			More: "The queue time is the time from an enqueue to the consumer that was parked running with the task. " +
-				"\"Back to back\" measures a consumer that has just gone to sleep, \"after 1 ms idle\" one whose " +
-				"processor is asleep too. tasks/s counts round trips.",
+			About: "one task at a time, to a consumer that is parked",
+			More: "The queue time is that from an enqueue to the parked consumer running with the task. " +
+				"\"Back to back\": the task returns at once, the goroutines take turns on a processor that is awake; " +
+				"tasks/s counts round trips. \"1ms idle before\": everybody slept, and the producer keeps running, so that " +
+				"the consumer needs a processor that is asleep too; tasks/s says nothing there.",
 			Shape: PingPong, Producers: 1, Consumers: 1, Tenants: 1,
 		}),
 	}
@@ -93,7 +94,7 @@ func with(s Scenario) Scenario {
 	setDefault(&s.Consumers, 8)
 	setDefault(&s.Tenants, 64)
 	setDefault(&s.Batch, 1)
-	setDefault(&s.Window, 8192)
+	setDefault(&s.Window, 4096)
 	return s
 }
 

@@ -37,12 +37,12 @@ type Scenario struct {
 	Capacity  int `json:"capacity"` // Config.MaxGlobal; 0: more than the window, never full
 	PerTenant int `json:"per_tenant"`
 
-	// Producers stop at Window unfinished tasks and go on at half of it; with
-	// Burst they go on when (nearly) nothing is left.
+	// Producers stop at Window unfinished tasks and go on somewhat below it;
+	// with Burst they go on when (nearly) nothing is left.
 	Window int  `json:"window"`
 	Burst  bool `json:"burst"`
-	// Reject: a task that finds the queue full is dropped by its producer,
-	// which lets others run and goes on with the next one. Else it waits.
+	// Reject: a task that finds the queue full is dropped by its producer, which
+	// goes on with the next one. Else it waits.
 	Reject bool `json:"reject"`
 
 	// HotShare is the part of the tasks that goes to the hot tenant, tenant 0;

@@ -60,8 +60,8 @@ func (p *Pool) wantFree(t *testing.T, want int) {
 	if got := p.Out(); got != p.cap-want {
 		t.Errorf("Out = %d, want %d", got, p.cap-want)
 	}
-	if got := p.Empty(); got != (want == 0) {
-		t.Errorf("Empty = %t with %d free", got, want)
+	if got := p.None(); got != (want == 0) {
+		t.Errorf("None = %t with %d free", got, want)
 	}
 }
 
@@ -226,6 +226,7 @@ func TestAllocatesNothing(t *testing.T) {
 		p.Give(1)
 		p.Give(1)
 		p.Free()
+		p.None()
 	}); n > 0 {
 		t.Errorf("%v allocations", n)
 	}

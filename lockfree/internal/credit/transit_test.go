@@ -10,7 +10,7 @@ import (
 
 // mustSee asks look for a second while move changes the pool and leaves at least
 // one credit in it at any instant: a sure answer below that would be a refusal
-// with a credit there.
+// with a credit there. None says the same by itself.
 func mustSee(t *testing.T, p *Pool, move func(i int)) {
 	start := time.Now()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // so that the kernel may stop the mover anywhere
@@ -25,6 +25,10 @@ func mustSee(t *testing.T, p *Pool, move func(i int)) {
 	for !over.Load() {
 		if free, sure := p.look(); sure && free < 1 {
 			t.Errorf("look is sure of %d credits; there is always at least 1", free)
+			break
+		}
+		if p.None() {
+			t.Error("None; there is always at least 1")
 			break
 		}
 	}

@@ -102,9 +102,8 @@ func TestReady(t *testing.T) {
 		want(true, "published behind a hole")
 		at := r.Head()
 		r.Pop(&at, r.Tail())
-		want(false, "only the hole is left, its neighbour was taken out of turn")
 		r.Free()
-		want(false, "the same after Free, which has nothing to free")
+		want(false, "only the hole is left, its neighbour was taken out of turn")
 		mustPush(t, r, 2)
 		want(true, "published behind a hole and a taken slot")
 		mustTake(t, r, 2)
@@ -116,6 +115,60 @@ func TestReady(t *testing.T) {
 		want(true, "full")
 		mustTake(t, r, 3, 4, 5, 6)
 		want(false, "all taken")
+	})
+}
+
+// What was taken can be seen until Free: a shard says that it is ready in between,
+// and who looks for work, at the ring first, then has to find either.
+func TestReadyUntilFree(t *testing.T) {
+	for _, behind := range []string{"nothing", "a hole"} {
+		t.Run("behind="+behind, func(t *testing.T) {
+			eachStart(t, func(t *testing.T, first uint32) {
+				r := newRing[int](4, first)
+				if behind == "a hole" {
+					draw(r)
+				}
+				mustPush(t, r, 1)
+				at := r.Head()
+				if v, ok := r.Pop(&at, r.Tail()); v != 1 || !ok {
+					t.Fatalf("Pop = %d, %t", v, ok)
+				}
+				if !r.Ready() {
+					t.Error("not Ready between Pop and Free")
+				}
+				r.Free()
+				if r.Ready() {
+					t.Error("Ready after Free")
+				}
+			})
+		})
+	}
+}
+
+// Holes says whether somebody is still at work, also behind what was published.
+func TestHoles(t *testing.T) {
+	eachStart(t, func(t *testing.T, first uint32) {
+		r := newRing[int](4, first)
+		want := func(holes bool, when string) {
+			t.Helper()
+			if got := r.Holes(r.Tail()); got != holes {
+				t.Fatalf("Holes = %t: %s", got, when)
+			}
+		}
+		want(false, "empty")
+		mustPush(t, r, 0)
+		want(false, "published")
+		hole := draw(r)
+		want(true, "drawn, not published")
+		mustPush(t, r, 2)
+		mustTake(t, r, 0, 2)
+		want(true, "the others were taken")
+		r.Put(hole, 1)
+		mustTake(t, r, 1)
+		want(false, "all taken")
+		if mustPush(t, r, 3, 4, 5, 6); r.Holes(r.Tail()) {
+			t.Fatal("Holes in a full ring")
+		}
 	})
 }
 

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/internal/bench/profile"
+)
+
+// Categories of flags in the help.
+const (
+	whatToRun   = "What to run"
+	howToRun    = "How to measure"
+	changeLoad  = "Change the load of each scenario"
+	changePace  = "Change the pace"
+	whereTo     = "Output"
+	profileFlag = "Profiles (see go tool pprof, go tool trace)"
+)
+
+func outputFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: whereTo,
+			Usage: "write every single run as JSON to `FILE`; a directory gets a file named after the time"},
+	}
+}
+
+func profileFlags() []cli.Flag {
+	file := func(name, usage string) cli.Flag {
+		return &cli.StringFlag{Name: name, Category: profileFlag, Usage: usage + " to `FILE`"}
+	}
+	return []cli.Flag{
+		file("cpuprofile", "write a CPU profile"),
+		file("memprofile", "write a profile of allocations"),
+		file("mutexprofile", "write a profile of lock contention"),
+		file("blockprofile", "write a profile of blocking"),
+		file("trace", "write an execution trace"),
+	}
+}
+
+func profiles(cmd *cli.Command) profile.Files {
+	return profile.Files{
+		CPU: cmd.String("cpuprofile"), Memory: cmd.String("memprofile"), Mutex: cmd.String("mutexprofile"),
+		Block: cmd.String("blockprofile"), Trace: cmd.String("trace"),
+	}
+}
+
+func gomaxprocsFlag() cli.Flag {
+	return &cli.IntFlag{Name: "gomaxprocs", Category: howToRun, DefaultText: "as the Go runtime has it",
+		Usage: "Go may use `N` processors"}
+}
+
+// setGOMAXPROCS applies --gomaxprocs.
+func setGOMAXPROCS(cmd *cli.Command) error {
+	if !cmd.IsSet("gomaxprocs") {
+		return nil
+	}
+	n := cmd.Int("gomaxprocs")
+	if n < 1 || n > 1024 {
+		return misuse(cmd, fmt.Errorf("--gomaxprocs: %d, must be 1 to 1024", n))
+	}
+	runtime.GOMAXPROCS(n)
+	return nil
+}
+
+// override returns a pointer to an int flag's value, nil if it is not set.
+func override(cmd *cli.Command, name string) *int {
+	if !cmd.IsSet(name) {
+		return nil
+	}
+	v := cmd.Int(name)
+	return &v
+}
+
+// list returns the parts between commas.
+func list(value string) (parts []string) {
+	for _, p := range strings.Split(value, ",") {
+		if p = strings.TrimSpace(p); p != "" {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// parseSpeed parses --speed: a factor, or "max" (also 0) for as fast as possible.
+func parseSpeed(s string) (float64, error) {
+	if s == "" {
+		return 0, nil
+	}
+	if strings.EqualFold(s, "max") {
+		return math.Inf(1), nil
+	}
+	f, err := strconv.ParseFloat(strings.TrimSuffix(s, "x"), 64)
+	if err != nil || f < 0 || math.IsNaN(f) {
+		return 0, fmt.Errorf("--speed: %q, must be a positive factor, or max", s)
+	}
+	if f == 0 {
+		return math.Inf(1), nil
+	}
+	return f, nil
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/machine"
+	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/scenario"
+)
+
+func listCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "list",
+		Usage: "describe the scenarios and the contestants",
+		Description: "Examples:\n" +
+			"   firqbench list",
+		OnUsageError: onUsageError,
+		Action: func(_ context.Context, cmd *cli.Command) error {
+			return report.List(cmd.Root().Writer, scenario.All(), contest.ForRun(), contest.ForReplay())
+		},
+	}
+}
+
+func envCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "env",
+		Usage: "print what results of this machine are labelled with",
+		Description: "Examples:\n" +
+			"   firqbench env\n" +
+			"   firqbench env --json",
+		Flags:        []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "as JSON"}},
+		OnUsageError: onUsageError,
+		Action: func(_ context.Context, cmd *cli.Command) error {
+			if cmd.Bool("json") {
+				return report.EnvJSON(cmd.Root().Writer, machine.Read())
+			}
+			report.Env(cmd.Root().Writer, machine.Read())
+			return nil
+		},
+	}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/firq-go/firq/internal/bench/machine"
+	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/scenario"
+)
+
+// call runs the command line and returns the exit code and both outputs.
+func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return callWith(t.Context(), args...)
+}
+
+func callWith(ctx context.Context, args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = execute(ctx, append([]string{"firqbench"}, args...), &out, &err)
+	return code, out.String(), err.String()
+}
+
+// tiny makes a run short.
+var tiny = []string{"--rounds", "1", "--duration", "5ms", "--warmup", "1ms", "--work", "0s"}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const smallTrace = "at_ms,tenant,cost\n0,a,3\n1,b,1\n2,a,5\n9,c,2\n"
+
+func TestHelp(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "firqbench run zipf"}, {[]string{"--help"}, "130 interrupted"}, {[]string{"run", "--help"}, "firqbench run --skip"},
+		{[]string{"replay", "-h"}, "firqbench replay trace.csv"}, {[]string{"list", "--help"}, "firqbench list"},
+		{[]string{"env", "--help"}, "firqbench env --json"}, {[]string{"--version"}, "firqbench version "},
+		{[]string{"run", "--help"}, "--mutexprofile FILE"}, {[]string{"replay", "--help"}, "--trace FILE"},
+	} {
+		if code, out, errOut := call(t, c.args...); code != exitOK || !strings.Contains(out, c.want) || errOut != "" {
+			t.Errorf("%v: exit code %d, %q is missing in\n%s\n%s", c.args, code, c.want, out, errOut)
+		}
+	}
+}
+
+func TestUsageErrors(t *testing.T) {
+	good := write(t, "t.csv", smallTrace)
+	for _, c := range []struct{ args, want string }{
+		{"rum", `unknown command "rum"; there are run, replay, list, env`},
+		{"--nope", "-nope"},
+		{"run --nope", "-nope"},
+		{"run --rounds x", "rounds"},
+		{"run --rounds 0", "--rounds: 0"},
+		{"run --duration 0s", "--duration: 0s"},
+		{"run --producers 0", "--producers: 0, must be 1 to"},
+		{"run --work fast", `--work: "fast"`},
+		{"run --work -1ns", `--work: "-1ns"`},
+		{"run --work ,", "--work: is empty"},
+		{"run --gomaxprocs 0", "--gomaxprocs: 0"},
+		{"run zip", `unknown scenario "zip"; there are ` + strings.Join(scenario.Names(), ", ")},
+		{"run --only zip", `unknown scenario "zip"`},
+		{"run zipf --skip zipf", "no scenario is left"},
+		{"run --contestants channel,nobody", `unknown contestant "nobody"; there are lockfree, baseline-1`},
+		{"replay", "replay needs one FILE, there are 0"},
+		{"replay a b", "replay needs one FILE, there are 2"},
+		{"replay --speed fast " + good, `--speed: "fast"`},
+		{"replay --speed -1 " + good, `--speed: "-1"`},
+		{"replay --workers 0 " + good, "--workers: must be positive"},
+		{"replay --load 0 " + good, "--load: must be positive"},
+		{"replay --speed 1 --duration 1s " + good, "--speed and --duration"},
+		{"replay --contestants channel " + good, `unknown contestant "channel"; there are fifo`},
+		{"replay --service 500h " + good, "choose a higher --speed"},
+	} {
+		code, out, errOut := call(t, strings.Fields(c.args)...)
+		if code != exitUsage || !strings.Contains(errOut, c.want) || out != "" {
+			t.Errorf("%s: exit code %d, want %d and %q\n%s\n%s", c.args, code, exitUsage, c.want, out, errOut)
+		}
+		if strings.Contains(errOut, "See") != strings.Contains(errOut, "--help") {
+			t.Errorf("%s: no way to the help in %s", c.args, errOut)
+		}
+	}
+}
+
+func TestFailures(t *testing.T) {
+	bad := write(t, "bad.csv", smallTrace+"10,a,much\n")
+	missing := filepath.Join(t.TempDir(), "no", "such")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"replay", missing}, missing},
+		{[]string{"replay", bad}, bad + `:6: cost: "much" is not a whole number`},
+		{append([]string{"run", "uncontended", "--cpuprofile", missing}, tiny...), missing},
+		{append([]string{"run", "uncontended", "-o", bad + "/x.json"}, tiny...), bad},
+	} {
+		if code, _, errOut := call(t, c.args...); code != exitFailed || !strings.Contains(errOut, c.want) {
+			t.Errorf("%v: exit code %d, want %d and %q\n%s", c.args, code, exitFailed, c.want, errOut)
+		}
+	}
+}
+
+func TestListAndEnv(t *testing.T) {
+	code, out, _ := call(t, "list")
+	for _, name := range scenario.Names() {
+		if code != exitOK || !strings.Contains(out, name) {
+			t.Errorf("list: exit code %d, %s is missing in\n%s", code, name, out)
+		}
+	}
+	if code, out, _ := call(t, "env"); code != exitOK || !strings.Contains(out, "GOMAXPROCS") || !strings.Contains(out, "kernel") {
+		t.Errorf("env: exit code %d\n%s", code, out)
+	}
+	var env machine.Env
+	if code, out, _ := call(t, "env", "--json"); code != exitOK || json.Unmarshal([]byte(out), &env) != nil || env.Cores < 1 || env.CPU == "" {
+		t.Errorf("env --json: exit code %d\n%s", code, out)
+	}
+}
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	args := append([]string{
+		"run", "uncontended", "ping_pong", "--contestants", "baseline,channel", "-o", dir + "/results/",
+		"--memprofile", dir + "/mem", "--mutexprofile", dir + "/mutex", "--blockprofile", dir + "/block",
+		"--cpuprofile", dir + "/cpu", "--trace", dir + "/trace",
+	}, tiny...)
+	code, out, errOut := call(t, args...)
+	if code != exitOK {
+		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
+	}
+	for _, want := range []string{"uncontended: ", "ping_pong: ", "baseline-1", "channel", "How to read"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in\n%s", want, out)
+		}
+	}
+	for _, name := range []string{"mem", "mutex", "block", "cpu", "trace"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	files, _ := filepath.Glob(dir + "/results/run-*.json")
+	if len(files) != 1 || !strings.Contains(errOut, "wrote "+files[0]) {
+		t.Fatalf("results %v\n%s", files, errOut)
+	}
+	f, err := report.ReadFile(files[0])
+	if err != nil || f.Interrupted || len(f.Run.Cells) != 3 || len(f.Run.Cells[0].Runs) != 2 || f.Env.GoVersion == "" ||
+		f.Run.Cells[0].Runs[0].Delivered == 0 {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+func TestReplay(t *testing.T) {
+	path := write(t, "t.csv", smallTrace)
+	for _, extra := range [][]string{
+		{"--duration", "20ms"}, {"--speed", "max", "--service", "1us"}, {"--speed", "1x", "--workers", "2", "--busiest", "0", "--in-flight", "1"},
+	} {
+		result := filepath.Join(t.TempDir(), "r.json")
+		code, out, errOut := call(t, append([]string{"replay", path, "-o", result}, extra...)...)
+		if code != exitOK || !strings.Contains(out, "quiet tenants") || !strings.Contains(out, "lockfree") {
+			t.Fatalf("%v: exit code %d\n%s\n%s", extra, code, out, errOut)
+		}
+		f, err := report.ReadFile(result)
+		if err != nil || len(f.Replay.Results) != 3 || f.Replay.Results[0].Delivered != 4 {
+			t.Errorf("%v: %+v, %v", extra, f, err)
+		}
+	}
+}
+
+// interrupted cancels its context when the marker has been written.
+type interrupted struct {
+	mu     sync.Mutex
+	buf    bytes.Buffer
+	marker string
+	cancel context.CancelFunc
+}
+
+func (w *interrupted) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buf.Write(p)
+	if strings.Contains(w.buf.String(), w.marker) {
+		w.cancel()
+	}
+	return len(p), nil
+}
+
+func TestInterrupt(t *testing.T) {
+	path := write(t, "t.csv", smallTrace)
+	for _, c := range []struct {
+		args         []string
+		marker, want string
+	}{
+		{append([]string{"run", "uncontended", "contended"}, tiny...), "] contended, no work", "uncontended: "},
+		{[]string{"replay", path, "--duration", "1h"}, "replaying with", "requests of"},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		result := filepath.Join(t.TempDir(), "r.json")
+		var out bytes.Buffer
+		errOut := interrupted{marker: c.marker, cancel: cancel}
+		code := execute(ctx, append([]string{"firqbench"}, append(c.args, "-o", result)...), &out, &errOut)
+		if code != exitInterrupted || !strings.Contains(out.String(), c.want) || !strings.Contains(errOut.buf.String(), "interrupted") {
+			t.Errorf("%v: exit code %d\n%s\n%s", c.args, code, &out, &errOut.buf)
+		}
+		if f, err := report.ReadFile(result); err != nil || !f.Interrupted {
+			t.Errorf("%v: %+v, %v", c.args, f, err)
+		}
+		cancel()
+	}
+}
+
+func TestParseSpeed(t *testing.T) {
+	for text, want := range map[string]float64{"": 0, "max": math.Inf(1), "MAX": math.Inf(1), "0": math.Inf(1), "2.5": 2.5, "10x": 10} {
+		if got, err := parseSpeed(text); err != nil || got != want {
+			t.Errorf("parseSpeed(%q) = %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, bad := range []string{"x", "-1", "NaN", "1y"} {
+		if got, err := parseSpeed(bad); err == nil {
+			t.Errorf("parseSpeed(%q) = %v", bad, got)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/machine"
+	"github.com/firq-go/firq/internal/bench/profile"
+	"github.com/firq-go/firq/internal/bench/replay"
+	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/trace"
+)
+
+func replayCommand() *cli.Command {
+	flags := []cli.Flag{
+		&cli.StringFlag{Name: "contestants", Category: whatToRun, Value: "fifo,baseline,lockfree", Usage: "compare this `LIST` (see firqbench list)"},
+		&cli.IntFlag{Name: "busiest", Category: whatToRun, Value: 5, Usage: "how many (`N`) of the busiest tenants are shown by themselves; 0: none"},
+		&cli.StringFlag{Name: "speed", Category: changePace, Usage: "how many times as `FAST` as it happened; max: everything arrives at once"},
+		&cli.DurationFlag{Name: "duration", Category: changePace, Usage: "choose the speed so that requests arrive for so long (default: 10s)", HideDefault: true},
+		&cli.DurationFlag{Name: "service", Category: changePace, Usage: "how long a worker is busy per unit of cost (default: follows from --load)", HideDefault: true},
+		&cli.FloatFlag{Name: "load", Category: changePace, Value: 0.95, Usage: "work that arrives / work that the workers can do meanwhile"},
+		&cli.IntFlag{Name: "workers", Category: changePace, Value: 32, Usage: "`N` goroutines that serve requests, one at a time"},
+		&cli.Int64Flag{Name: "quantum", Category: changePace, DefaultText: "the cost that 90 % of the requests do not exceed", Usage: "a tenant may spend `COST` per round"},
+		&cli.IntFlag{Name: "shards", Category: changePace, DefaultText: "the scheduler's", Usage: "`N` shards in the sharded schedulers"},
+		&cli.IntFlag{Name: "in-flight", Category: changePace, DefaultText: "no limit", Usage: "at most `N` requests of a tenant are served at a time"},
+		gomaxprocsFlag(),
+	}
+	flags = append(append(flags, outputFlags()...), profileFlags()...)
+	return &cli.Command{
+		Name:      "replay",
+		Usage:     "replay recorded traffic and see what fairness buys",
+		ArgsUsage: "FILE",
+		Description: "FILE is CSV with the header at_ms,tenant,cost[,priority,deadline_ms], or an access log in\n" +
+			"Common Log Format or the combined format (tenant: the client; cost: KiB sent, at least 1);\n" +
+			"plain or compressed with gzip.\n\n" +
+			"Requests arrive when they arrived, only faster, and whatever became of those before. Workers\n" +
+			"are busy for cost x service time. What you leave open of speed, service and load follows from\n" +
+			"the rest; by default the trace takes about 10 s for each contestant, at a load of 0.95.\n\n" +
+			"Examples:\n" +
+			"   firqbench replay trace.csv\n" +
+			"   firqbench replay access.log.gz --duration 30s --load 1.1\n" +
+			"   firqbench replay trace.csv --speed 100 --service 2ms --workers 32\n" +
+			"   firqbench replay trace.csv --contestants fifo,lockfree -o results/",
+		Flags:        flags,
+		OnUsageError: onUsageError,
+		Action:       runReplay,
+	}
+}
+
+func runReplay(ctx context.Context, cmd *cli.Command) error {
+	if n := cmd.Args().Len(); n != 1 {
+		return misuse(cmd, fmt.Errorf("replay needs one FILE, there are %d", n))
+	}
+	if err := setGOMAXPROCS(cmd); err != nil {
+		return err
+	}
+	contestants, err := contest.Select(contest.ForReplay(), list(cmd.String("contestants")))
+	if err != nil {
+		return misuse(cmd, err)
+	}
+	options, err := replayOptions(cmd)
+	if err != nil {
+		return misuse(cmd, err)
+	}
+	t, err := trace.ReadFile(cmd.Args().First())
+	if err != nil {
+		return err
+	}
+	plan, err := replay.NewPlan(t, options)
+	if err != nil {
+		return misuse(cmd, err)
+	}
+	env := machine.Read()
+	destination := cmd.String("output")
+	if destination != "" {
+		if destination, err = report.Destination(destination, "replay", env.Start); err != nil {
+			return err
+		}
+	}
+	stop, err := profile.Start(profiles(cmd))
+	if err != nil {
+		return err
+	}
+	out := cmd.Root().Writer
+	result := replay.Report{Trace: replay.Facts(t), Plan: plan}
+	report.Env(out, env)
+	report.Printf(out, "\n")
+	report.ReplayPlan(out, result.Trace, plan)
+	bar := report.NewReplayBar(cmd.Root().ErrWriter, len(t.Requests))
+	var runErr error
+	for _, c := range contestants {
+		var res replay.Result
+		res, runErr = replay.Run(ctx, t, plan, c, bar.Show)
+		result.Results = append(result.Results, res)
+		if runErr != nil {
+			break
+		}
+	}
+	bar.Clear()
+	profileErr := stop()
+	report.Replay(out, &result)
+	file := report.File{Schema: report.Schema, Env: env, Interrupted: runErr != nil, Replay: &result}
+	return errors.Join(runErr, profileErr, save(cmd, &file, destination))
+}
+
+func replayOptions(cmd *cli.Command) (o replay.Options, err error) {
+	o = replay.Options{
+		Service: cmd.Duration("service"), Span: cmd.Duration("duration"), Workers: cmd.Int("workers"),
+		Quantum: cmd.Int64("quantum"), Busiest: cmd.Int("busiest"), Shards: cmd.Int("shards"), InFlight: cmd.Int("in-flight"),
+	}
+	if cmd.IsSet("load") { // else it may follow from the others
+		o.Load = cmd.Float("load")
+	}
+	if o.Busiest == 0 {
+		o.Busiest = -1
+	}
+	for _, name := range []string{"workers", "quantum", "service", "duration", "load"} {
+		if cmd.IsSet(name) && isZero(cmd, name) {
+			return o, fmt.Errorf("--%s: must be positive", name)
+		}
+	}
+	o.Speed, err = parseSpeed(cmd.String("speed"))
+	return o, err
+}
+
+func isZero(cmd *cli.Command, name string) bool {
+	switch v := cmd.Value(name).(type) {
+	case int:
+		return v == 0
+	case int64:
+		return v == 0
+	case float64:
+		return v == 0
+	}
+	return cmd.Duration(name) == 0
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/machine"
+	"github.com/firq-go/firq/internal/bench/profile"
+	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/scenario"
+	"github.com/firq-go/firq/internal/bench/suite"
+)
+
+func runCommand() *cli.Command {
+	count := func(name, usage string) cli.Flag {
+		return &cli.IntFlag{Name: name, Category: changeLoad, Usage: usage, DefaultText: "the scenario's"}
+	}
+	flags := []cli.Flag{
+		&cli.StringFlag{Name: "only", Category: whatToRun, Usage: "run this `LIST` of scenarios (the same as naming them as arguments)"},
+		&cli.StringFlag{Name: "skip", Category: whatToRun, Usage: "leave out this `LIST` of scenarios"},
+		&cli.StringFlag{Name: "contestants", Category: whatToRun, DefaultText: "all", Usage: "compare this `LIST` (see firqbench list)"},
+		&cli.IntFlag{Name: "rounds", Aliases: []string{"count"}, Category: howToRun, Value: 5, Usage: "`N` runs of each contestant; tables show medians"},
+		&cli.DurationFlag{Name: "duration", Category: howToRun, Value: 125 * time.Millisecond, Usage: "measured time of a run"},
+		&cli.DurationFlag{Name: "warmup", Category: howToRun, Value: 30 * time.Millisecond, Usage: "time before it that is not counted"},
+		gomaxprocsFlag(),
+		&cli.StringFlag{Name: "work", Category: changeLoad, Value: "0s,100ns",
+			Usage: "CPU time per task, for the producer and for the consumer each; a `LIST` gives one part of the table for each"},
+		count("producers", "`N` goroutines enqueue"),
+		count("consumers", "`N` goroutines dequeue"),
+		count("tenants", "tasks come from `N` tenants"),
+		count("batch", "`N` tasks per call, on both sides; 1: single calls"),
+		count("window", "producers pause while `N` tasks are unfinished"),
+		count("capacity", "the queue holds `N` tasks"),
+		count("shards", "`N` shards in the sharded schedulers"),
+	}
+	flags = append(append(flags, outputFlags()...), profileFlags()...)
+	return &cli.Command{
+		Name:      "run",
+		Usage:     "run synthetic scenarios and compare",
+		ArgsUsage: "[SCENARIO...]",
+		Description: "Runs every scenario (or the named ones) against every contestant, in alternating rounds,\n" +
+			"and prints a table per scenario as soon as it is complete. The default takes less than\n" +
+			"two minutes. Keep the machine quiet meanwhile. Ctrl-C ends early and shows what is there.\n\n" +
+			"Examples:\n" +
+			"   firqbench run\n" +
+			"   firqbench run contended zipf --rounds 11 --duration 500ms -o results/\n" +
+			"   firqbench run --skip many_tenants --work 0s,50ns,1us\n" +
+			"   firqbench run contended --producers 2 --consumers 2 --batch 8\n" +
+			"   firqbench run hot_tenant_sustained --contestants lockfree,baseline --cpuprofile cpu.out",
+		Flags:        flags,
+		OnUsageError: onUsageError,
+		Action:       run,
+	}
+}
+
+func run(ctx context.Context, cmd *cli.Command) error {
+	if err := setGOMAXPROCS(cmd); err != nil {
+		return err
+	}
+	plan, err := runPlan(cmd)
+	if err != nil {
+		return misuse(cmd, err)
+	}
+	env := machine.Read()
+	out, errOut := cmd.Root().Writer, cmd.Root().ErrWriter
+	destination := cmd.String("output")
+	if destination != "" {
+		if destination, err = report.Destination(destination, "run", env.Start); err != nil {
+			return err
+		}
+	}
+	stop, err := profile.Start(profiles(cmd))
+	if err != nil {
+		return err
+	}
+	var order []string
+	for _, c := range plan.Contestants {
+		order = append(order, c.Name)
+	}
+	report.Env(out, env)
+	report.Printf(out, "%-12s%d runs of %v, about %v\n\n", "plan", plan.Runs(), plan.Measure, plan.Estimate())
+	progress := report.NewProgress(out, errOut, order)
+	cells, runErr := plan.Run(ctx, progress)
+	progress.Clear()
+	profileErr := stop()
+	if len(cells) > 0 {
+		report.Legend(out, plan)
+	}
+	file := report.File{Schema: report.Schema, Env: env, Interrupted: runErr != nil, Run: &report.RunSection{
+		Rounds: plan.Rounds, Warmup: plan.Warmup, Measure: plan.Measure, Contestants: order, Cells: cells,
+	}}
+	return errors.Join(runErr, profileErr, save(cmd, &file, destination), failures(cells))
+}
+
+// save writes the result file, if one is wanted.
+func save(cmd *cli.Command, file *report.File, path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := file.Write(path); err != nil {
+		return err
+	}
+	report.Printf(cmd.Root().ErrWriter, "wrote %s\n", path)
+	return nil
+}
+
+func failures(cells []suite.Cell) error {
+	n := 0
+	for _, c := range cells {
+		n += len(c.Errors)
+	}
+	if n == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d runs failed, see FAILED above", n)
+}
+
+// runPlan makes a plan of the flags. All its errors are the user's.
+func runPlan(cmd *cli.Command) (*suite.Plan, error) {
+	chosen, err := scenario.Choose(append(list(cmd.String("only")), cmd.Args().Slice()...), list(cmd.String("skip")))
+	if err != nil {
+		return nil, err
+	}
+	overrides := scenario.Overrides{
+		Producers: override(cmd, "producers"), Consumers: override(cmd, "consumers"), Tenants: override(cmd, "tenants"),
+		Batch: override(cmd, "batch"), Shards: override(cmd, "shards"), Capacity: override(cmd, "capacity"),
+		Window: override(cmd, "window"),
+	}
+	for i := range chosen {
+		if chosen[i], err = overrides.Apply(chosen[i]); err != nil {
+			return nil, err
+		}
+	}
+	plan := &suite.Plan{
+		Scenarios: chosen, Rounds: cmd.Int("rounds"), Warmup: cmd.Duration("warmup"), Measure: cmd.Duration("duration"),
+	}
+	if plan.Contestants, err = contest.Select(contest.ForRun(), list(cmd.String("contestants"))); err != nil {
+		return nil, err
+	}
+	works := list(cmd.String("work"))
+	if len(works) == 0 {
+		return nil, errors.New("--work: is empty; 0s is no work")
+	}
+	for _, w := range works {
+		d, err := time.ParseDuration(w)
+		if err != nil || d < 0 || d > time.Second {
+			return nil, fmt.Errorf("--work: %q, must be a duration such as 100ns, at most 1s", w)
+		}
+		plan.Works = append(plan.Works, d)
+	}
+	return plan, plan.Check()
+}

@@ -1,0 +1,41 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/firq-go/firq/internal/bench/machine"
+)
+
+// Env writes the machine in a few lines.
+func Env(w io.Writer, e machine.Env) {
+	commit := e.Commit
+	if len(commit) > 12 {
+		commit = commit[:12]
+	}
+	if e.Modified {
+		commit += " (modified)"
+	}
+	line := func(name, value string) {
+		if value != "" {
+			Printf(w, "%-12s%s\n", name, value)
+		}
+	}
+	line("commit", commit)
+	line("go", fmt.Sprintf("%s %s/%s", e.GoVersion, e.OS, e.Arch))
+	line("cpu", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d", e.CPU, e.Cores, e.GOMAXPROCS))
+	line("kernel", e.Kernel)
+	line("clock", e.Clock)
+	line("governor", e.Governor)
+	line("GOGC", e.GOGC)
+	line("load", e.Load)
+	line("command", e.Command)
+}
+
+// EnvJSON writes the machine as result files have it.
+func EnvJSON(w io.Writer, e machine.Env) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(e)
+}

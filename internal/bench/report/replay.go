@@ -1,0 +1,85 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/firq-go/firq/internal/bench/replay"
+)
+
+// ReplayPlan writes what will be replayed, and how.
+func ReplayPlan(w io.Writer, t replay.TraceFacts, p replay.Plan) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d requests of %d tenants over %v, cost %d\n",
+		t.Name, t.Requests, t.Tenants, t.Span.Round(time.Second), t.Cost)
+	service := Duration(time.Duration(math.Round(p.ServiceNs)))
+	if p.Speed > 0 {
+		fmt.Fprintf(&b, "replayed %s times as fast, in %s; %d workers, each busy for %s per unit of cost:\n",
+			factor(p.Speed), Duration(p.Span), p.Workers, service)
+		fmt.Fprintf(&b, "load %.2f of what the workers can do, %.2f in the busiest tenth of the time\n", p.Load, p.BusyLoad)
+	} else {
+		fmt.Fprintf(&b, "all of them arrive at once; %d workers, each busy for %s per unit of cost\n", p.Workers, service)
+	}
+	fmt.Fprintf(&b, "a task takes %s (median) to %s (the longest); quantum %d, the same for every tenant\n",
+		Duration(p.MedianTask), Duration(p.LongestTask), p.Quantum)
+	if p.InFlight > 0 {
+		fmt.Fprintf(&b, "at most %d requests of a tenant with workers at a time (not with fifo)\n", p.InFlight)
+	}
+	b.WriteByte('\n')
+	Printf(w, "%s", &b)
+}
+
+// Replay writes the queue times by group of tenants.
+func Replay(w io.Writer, r *replay.Report) {
+	if len(r.Results) == 0 {
+		return
+	}
+	t := newTable()
+	var configs []table.ColumnConfig
+	for i := range 8 {
+		align := text.AlignRight
+		if i == 0 {
+			align = text.AlignLeft
+		}
+		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
+	}
+	t.SetColumnConfigs(configs)
+	t.AppendHeader(table.Row{"queue time", "p50", "p95", "p99", "max", "mean", "requests"})
+	for g, group := range r.Results[0].Groups {
+		if g > 0 {
+			t.AppendSeparator()
+		}
+		t.AppendRow(table.Row{groupLabel(group.Group, r.Trace)})
+		for _, res := range r.Results {
+			q := res.Groups[g].Queue
+			t.AppendRow(table.Row{"  " + res.Contestant, Duration(q.P50), Duration(q.P95), Duration(q.P99), Duration(q.Max), Duration(q.Mean), q.Samples})
+		}
+	}
+	var b strings.Builder
+	fmt.Fprintln(&b, t.Render())
+	b.WriteByte('\n')
+	for _, res := range r.Results {
+		fmt.Fprintf(&b, "%-17s%d delivered, %d expired, %d rejected in %s; arrivals late by %s (p99), %s (max)\n",
+			res.Contestant, res.Delivered, res.Expired, res.Rejected, Duration(res.Elapsed), Duration(res.Lag.P99), Duration(res.Lag.Max))
+	}
+	b.WriteString(`
+Queue time is from the intended arrival to the delivery to a worker (open loop). Workers sleep for
+the service time; single queue times are exact to about 1 ms. "Quiet tenants" is the half of the
+tenants that asks for least, by cost over the whole trace.
+`)
+	Printf(w, "%s", &b)
+}
+
+func groupLabel(g replay.Group, t replay.TraceFacts) string {
+	share := Percent(float64(g.Cost) / float64(t.Cost))
+	if g.Tenants == 1 && t.Tenants > 1 {
+		return fmt.Sprintf("tenant %s: %d requests, %s of the work", g.Name, g.Requests, share)
+	}
+	return fmt.Sprintf("%s: %d tenants, %d requests, %s of the work", g.Name, g.Tenants, g.Requests, share)
+}

@@ -1,0 +1,194 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/load"
+	"github.com/firq-go/firq/internal/bench/scenario"
+	"github.com/firq-go/firq/internal/bench/suite"
+)
+
+// Scenario writes a scenario's table: a part per variant, a line per contestant.
+// order is the order of the lines.
+func Scenario(w io.Writer, cells []suite.Cell, order []string) {
+	s := cells[0].Scenario
+	Printf(w, "%s: %s\n(%s)\n", s.Name, s.About, facts(s))
+	t := newTable()
+	columns := columnsOf(s)
+	var groups, heads table.Row
+	configs := make([]table.ColumnConfig, len(columns))
+	for i, c := range columns {
+		groups, heads = append(groups, c.group), append(heads, c.head)
+		configs[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight}
+	}
+	configs[0].Align = text.AlignLeft
+	t.SetColumnConfigs(configs)
+	t.AppendHeader(groups, table.RowConfig{AutoMerge: true, AutoMergeAlign: text.AlignRight})
+	t.AppendHeader(heads)
+	for i, cell := range cells {
+		if i > 0 {
+			t.AppendSeparator()
+		}
+		appendCell(t, cell, columns, order)
+	}
+	Printf(w, "%s\n", t.Render())
+	for _, cell := range cells {
+		for _, e := range cell.Errors {
+			Printf(w, "FAILED, %s: %s\n", cell.Variant.Label(s.Shape), e)
+		}
+	}
+	Printf(w, "\n")
+}
+
+// appendCell adds a variant's label and its lines.
+func appendCell(t table.Writer, cell suite.Cell, columns []column, order []string) {
+	t.AppendRow(table.Row{cell.Variant.Label(cell.Scenario.Shape)})
+	lines := cell.Summarize(contest.Reference)
+	slices.SortStableFunc(lines, func(a, b suite.Summary) int {
+		return cmp.Compare(slices.Index(order, a.Contestant), slices.Index(order, b.Contestant))
+	})
+	for i := range lines {
+		var r table.Row
+		for _, c := range columns {
+			r = append(r, c.value(&lines[i]))
+		}
+		t.AppendRow(r)
+	}
+}
+
+// facts says what was run, overrides included.
+func facts(s scenario.Scenario) string {
+	parts := []string{"closed loop"}
+	if s.Shape == scenario.Flow {
+		parts = append(parts, fmt.Sprintf("%d producers, %d consumers", s.Producers, s.Consumers))
+	}
+	if s.Tenants > 1 {
+		parts = append(parts, fmt.Sprintf("%d tenants", s.Tenants))
+	}
+	if s.Batch > 1 {
+		parts = append(parts, fmt.Sprintf("batches of %d", s.Batch))
+	}
+	switch {
+	case s.Shards == 1:
+		parts = append(parts, "1 shard")
+	case s.Shards > 1:
+		parts = append(parts, fmt.Sprintf("%d shards", s.Shards))
+	}
+	if s.Capacity > 0 {
+		parts = append(parts, fmt.Sprintf("capacity %d", s.Capacity))
+	}
+	if s.Shape == scenario.Flow && !s.Reject {
+		parts = append(parts, fmt.Sprintf("about %d tasks under way", s.Window+s.QuietWindow))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// column is one column of a scenario's table.
+type column struct {
+	group, head string // two lines of header
+	value       func(*suite.Summary) string
+}
+
+func columnsOf(s scenario.Scenario) []column {
+	latency := func(of func(*suite.Summary) *load.Latency, d func(*load.Latency) time.Duration) func(*suite.Summary) string {
+		return func(s *suite.Summary) string {
+			l := of(s)
+			if l == nil || l.Samples == 0 {
+				return "-"
+			}
+			return Duration(d(l))
+		}
+	}
+	call := func(s *suite.Summary) *load.Latency { return &s.Enqueue }
+	queue := func(s *suite.Summary) *load.Latency { return &s.Queue }
+	p50 := func(l *load.Latency) time.Duration { return l.P50 }
+	p95 := func(l *load.Latency) time.Duration { return l.P95 }
+	p99 := func(l *load.Latency) time.Duration { return l.P99 }
+	p999 := func(l *load.Latency) time.Duration { return l.P999 }
+	rate := func(l *suite.Summary) string {
+		if l.Paced {
+			return "-"
+		}
+		return Count(l.Rate)
+	}
+	spread := func(l *suite.Summary) string {
+		if l.Paced {
+			return "-"
+		}
+		return fmt.Sprintf("%.0f%%", 100*l.Spread)
+	}
+	perTask := func(value func(*suite.Summary) float64) func(*suite.Summary) string {
+		return func(l *suite.Summary) string {
+			if l.Paced { // too few to divide what the driver allocates
+				return "-"
+			}
+			return PerTask(value(l))
+		}
+	}
+	columns := []column{
+		{"", "", func(s *suite.Summary) string { return " " + s.Contestant }},
+		{"", "tasks/s", rate},
+		{"", "±", spread},
+		{"vs", "1 lock", func(s *suite.Summary) string { return number(s.Ratio, "%.2fx") }},
+		{"enqueue call", "p50", latency(call, p50)},
+		{"enqueue call", "p99", latency(call, p99)},
+		{"enqueue call", "p99.9", latency(call, p999)},
+		{"queue time", "p50", latency(queue, p50)},
+		{"queue time", "p95", latency(queue, p95)},
+		{"queue time", "p99", latency(queue, p99)},
+		{"queue time", "p99.9", latency(queue, p999)},
+	}
+	if s.Focus != "" {
+		short := map[string]string{scenario.FocusQuiet: "quiet", scenario.FocusCritical: "crit."}[s.Focus]
+		columns = append(columns, column{short, "p99", latency(func(s *suite.Summary) *load.Latency { return s.Focus }, p99)})
+	}
+	return append(columns,
+		column{"re-", "ject", func(s *suite.Summary) string { return Percent(s.Rejected) }},
+		column{"ex-", "pire", func(s *suite.Summary) string { return Percent(s.Expired) }},
+		column{"allocs", "/task", perTask(func(s *suite.Summary) float64 { return s.Allocs })},
+		column{"bytes", "/task", perTask(func(s *suite.Summary) float64 { return s.Bytes })},
+		column{"", "Jain", func(s *suite.Summary) string { return number(s.Jain, "%.3f") }},
+	)
+}
+
+func newTable() table.Writer {
+	t := table.NewWriter()
+	style := table.StyleLight
+	style.Format.Header = text.FormatDefault
+	style.Options.SeparateColumns = false
+	style.Options.DrawBorder = false
+	style.Box.PaddingLeft, style.Box.PaddingRight = "", " "
+	t.SetStyle(style)
+	t.SuppressTrailingSpaces()
+	return t
+}
+
+// Legend explains the tables.
+func Legend(w io.Writer, p *suite.Plan) {
+	Printf(w, `How to read the tables
+  Each figure is the median of %d rounds of %v after %v of warm-up; the contestants alternate.
+  tasks/s   delivered to consumers in the measured window; ± is half the range of the rounds.
+  vs 1 lock tasks/s over those of %s, median of the ratios round by round.
+  enqueue   how long an enqueue call takes; 1 call in %d is timed (all in ping_pong),
+            and what is timed includes one read of the clock, here %v.
+  queue time from enqueue to delivery, every task. All loops are closed: producers wait while many
+            tasks are under way, so this says what a full pipe looks like, not what clients see
+            that come at a rate of their own ("firqbench replay" does).
+  quiet     queue time of all tenants but the hot one; crit.: of the tasks of critical priority.
+  reject    part of the offered tasks; expire: part of the accepted ones.
+  Jain      fairness index by delivered cost, 1 is best: over up to 1,000 tenants, all with work queued
+            throughout, offered in the scenario's proportions with costs of 1 to 4; a probe of its own
+            after the measured window.
+  CPU per task is a calibrated loop. A consumer that does nothing between two calls mostly measures
+  how cache lines move between cores: look at both variants.
+`, p.Rounds, p.Measure, p.Warmup, contest.Reference, load.SampleEvery, contest.ClockCost())
+}

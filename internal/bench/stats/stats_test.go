@@ -1,0 +1,74 @@
+package stats
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func near(a, b float64) bool {
+	return math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) < 1e-12
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		xs   []float64
+		want float64
+	}{
+		{nil, math.NaN()}, {[]float64{3}, 3}, {[]float64{5, 1}, 3}, {[]float64{9, 1, 5}, 5},
+		{[]float64{4, 1, 3, 2}, 2.5}, {[]float64{7, 7, 7, 1e9}, 7},
+	} {
+		before := slices.Clone(c.xs)
+		if got := Median(c.xs); !near(got, c.want) {
+			t.Errorf("Median(%v) = %v, want %v", c.xs, got, c.want)
+		}
+		if !slices.Equal(before, c.xs) {
+			t.Errorf("Median changed %v to %v", before, c.xs)
+		}
+	}
+}
+
+func TestSpread(t *testing.T) {
+	for _, c := range []struct {
+		xs   []float64
+		want float64
+	}{
+		{nil, 0}, {[]float64{5}, 0}, {[]float64{9, 10, 11}, 0.1}, {[]float64{0, 0}, 0}, {[]float64{4, 4, 4}, 0},
+	} {
+		if got := Spread(c.xs); !near(got, c.want) {
+			t.Errorf("Spread(%v) = %v, want %v", c.xs, got, c.want)
+		}
+	}
+}
+
+func TestRatio(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		a, b []float64
+		want float64
+	}{
+		{nil, nil, nan},
+		{[]float64{2, 30, 4}, []float64{1, 10, 1}, 3},   // of 2, 3, 4: not 4/1, which the medians would give
+		{[]float64{2, 30, 4}, []float64{1, 10}, 2.5},    // the rounds that both have
+		{[]float64{2, 30, 4}, []float64{0, 10, nan}, 3}, // and that have a ratio
+		{[]float64{1}, []float64{0}, nan},
+	} {
+		if got := Ratio(c.a, c.b); !near(got, c.want) {
+			t.Errorf("Ratio(%v, %v) = %v, want %v", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func TestJain(t *testing.T) {
+	for _, c := range []struct {
+		xs   []float64
+		want float64
+	}{
+		{nil, math.NaN()}, {[]float64{0, 0}, math.NaN()}, {[]float64{3}, 1}, {[]float64{2, 2, 2, 2}, 1},
+		{[]float64{1, 0, 0, 0}, 0.25}, {[]float64{1, 1, 0, 0}, 0.5}, {[]float64{4, 2}, 36.0 / 40},
+	} {
+		if got := Jain(c.xs); !near(got, c.want) {
+			t.Errorf("Jain(%v) = %v, want %v", c.xs, got, c.want)
+		}
+	}
+}

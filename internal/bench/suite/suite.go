@@ -1,0 +1,192 @@
+// Package suite runs scenarios against contestants, in rounds.
+package suite
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/load"
+	"github.com/firq-go/firq/internal/bench/scenario"
+)
+
+// Plan is what to run.
+type Plan struct {
+	Scenarios   []scenario.Scenario
+	Contestants []contest.Contestant
+	Works       []time.Duration // CPU time per task, on each side; one table part each
+	Rounds      int
+	Warmup      time.Duration
+	Measure     time.Duration
+}
+
+// Cell is one scenario in one variant, with all its runs.
+type Cell struct {
+	Scenario scenario.Scenario `json:"scenario"`
+	Variant  Variant           `json:"variant"`
+	Runs     []Run             `json:"runs"`
+	Errors   []string          `json:"errors,omitempty"` // of runs that have no result
+}
+
+// Variant is in what a scenario is run in more than one way.
+type Variant struct {
+	Work time.Duration `json:"work_ns"`
+	Idle time.Duration `json:"idle_ns"` // ping-pong
+}
+
+// Label says it in words.
+func (v Variant) Label(shape scenario.Shape) string {
+	switch {
+	case shape == scenario.PingPong && v.Idle == 0:
+		return "back to back"
+	case shape == scenario.PingPong:
+		return fmt.Sprintf("%v idle before", v.Idle)
+	case v.Work == 0:
+		return "no work"
+	}
+	return fmt.Sprintf("work %v/task", v.Work)
+}
+
+// Run is one result.
+type Run struct {
+	Contestant string `json:"contestant"`
+	Round      int    `json:"round"` // from 0
+	load.Result
+}
+
+// Observer is told what happens. Its methods are called between runs, never
+// during one.
+type Observer interface {
+	// Before is told before each run.
+	Before(done, total int, cell *Cell, contestant string, round int)
+	// Scenario is told when the cells of a scenario are complete.
+	Scenario(cells []Cell)
+}
+
+// PingPongIdle is the pause of ping-pong's second variant: long enough for the
+// processor to fall asleep.
+const PingPongIdle = time.Millisecond
+
+// cells returns the plan's cells, empty, by scenario.
+func (p *Plan) cells() (groups [][]Cell) {
+	for _, s := range p.Scenarios {
+		var group []Cell
+		if s.Shape == scenario.PingPong {
+			group = append(group, Cell{Scenario: s}, Cell{Scenario: s, Variant: Variant{Idle: PingPongIdle}})
+		} else {
+			for _, w := range p.Works {
+				group = append(group, Cell{Scenario: s, Variant: Variant{Work: w}})
+			}
+		}
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// contestants returns those that take part in s.
+func (p *Plan) contestants(s scenario.Scenario) (cs []contest.Contestant) {
+	for _, c := range p.Contestants {
+		if !c.WakeOnly || s.Shape == scenario.PingPong {
+			cs = append(cs, c)
+		}
+	}
+	return cs
+}
+
+// Runs returns the number of runs.
+func (p *Plan) Runs() (n int) {
+	for _, group := range p.cells() {
+		for _, cell := range group {
+			n += p.Rounds * len(p.contestants(cell.Scenario))
+		}
+	}
+	return n
+}
+
+// Check returns an error that names the flag whose value makes no sense.
+func (p *Plan) Check() error {
+	switch {
+	case p.Rounds < 1 || p.Rounds > 10_000:
+		return fmt.Errorf("--rounds: %d, must be 1 to 10000", p.Rounds)
+	case p.Measure <= 0 || p.Measure > time.Hour:
+		return fmt.Errorf("--duration: %v, must be positive and at most 1h", p.Measure)
+	case p.Warmup < 0 || p.Warmup > time.Hour:
+		return fmt.Errorf("--warmup: %v, must be 0 to 1h", p.Warmup)
+	}
+	return nil
+}
+
+// Estimate returns about how long the plan takes: to build, to drain and to
+// clean up comes on top of what is measured.
+func (p *Plan) Estimate() time.Duration {
+	const around = 30 * time.Millisecond
+	return max(time.Second, (time.Duration(p.Runs()) * (p.Warmup + p.Measure + around)).Round(time.Second))
+}
+
+// Run runs everything and returns the cells that have runs. When ctx ends it
+// returns what there is, and ctx.Err().
+func (p *Plan) Run(ctx context.Context, o Observer) ([]Cell, error) {
+	var all []Cell
+	done, total := 0, p.Runs()
+	for _, group := range p.cells() {
+		var started []Cell
+		var err error
+		for i := range group {
+			cell := &group[i]
+			err = p.runCell(ctx, cell, func(contestant string, round int) {
+				o.Before(done, total, cell, contestant, round)
+				done++
+			})
+			if len(cell.Runs)+len(cell.Errors) > 0 {
+				started = append(started, *cell)
+			}
+			if err != nil {
+				break
+			}
+		}
+		if len(started) > 0 {
+			o.Scenario(started)
+		}
+		all = append(all, started...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// runCell runs the rounds of a cell. The contestants alternate, so that a
+// machine that becomes slower meanwhile does not punish one of them, and each
+// round starts with another one, so that none is always first.
+func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)) error {
+	contestants := p.contestants(cell.Scenario)
+	failed := make(map[string]bool)
+	for round := range p.Rounds {
+		for i := range contestants {
+			c := contestants[(round+i)%len(contestants)]
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			before(c.Name, round)
+			if failed[c.Name] {
+				continue
+			}
+			result, err := load.Run(ctx, load.Spec{
+				Scenario: cell.Scenario, Contestant: c,
+				Work: cell.Variant.Work, Idle: cell.Variant.Idle,
+				Warmup: p.Warmup, Measure: p.Measure,
+			})
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err != nil {
+				failed[c.Name] = true
+				cell.Errors = append(cell.Errors, fmt.Sprintf("round %d: %v", round+1, err))
+				continue
+			}
+			cell.Runs = append(cell.Runs, Run{Contestant: c.Name, Round: round, Result: result})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,140 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/load"
+	"github.com/firq-go/firq/internal/bench/scenario"
+)
+
+// observer notes what it is told, and may cancel after some runs.
+type observer struct {
+	runs   []string
+	tables []string
+	after  int
+	cancel context.CancelFunc
+}
+
+func (o *observer) Before(done, total int, cell *Cell, contestant string, round int) {
+	o.runs = append(o.runs, fmt.Sprintf("%s %d", contestant, round))
+	if len(o.runs) == o.after {
+		o.cancel()
+	}
+}
+
+func (o *observer) Scenario(cells []Cell) {
+	for _, c := range cells {
+		o.tables = append(o.tables, fmt.Sprintf("%s %s: %d", c.Scenario.Name, c.Variant.Label(c.Scenario.Shape), len(c.Runs)))
+	}
+}
+
+func plan(t *testing.T, scenarios ...string) *Plan {
+	t.Helper()
+	chosen, err := scenario.Choose(scenarios, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, err := contest.Select(contest.ForRun(), []string{contest.OneLock, contest.Channel, contest.Unbuffered})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Plan{
+		Scenarios: chosen, Contestants: cs, Works: []time.Duration{0, 100},
+		Rounds: 2, Warmup: time.Millisecond, Measure: 3 * time.Millisecond,
+	}
+}
+
+func TestRun(t *testing.T) {
+	p, o := plan(t, "uncontended", "ping_pong"), &observer{}
+	cells, err := p.Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"uncontended no work: 4", "uncontended work 100ns/task: 4", "ping_pong back to back: 6", "ping_pong 1ms idle before: 6",
+	}
+	if !slices.Equal(o.tables, want) || len(cells) != 4 {
+		t.Errorf("tables %q, want %q; %d cells", o.tables, want, len(cells))
+	}
+	if len(o.runs) != p.Runs() || p.Runs() != 20 {
+		t.Errorf("%d runs, %d planned, want 20", len(o.runs), p.Runs())
+	}
+	// Alternating, and each round begins with another one.
+	if want := []string{"baseline-1 0", "channel 0", "channel 1", "baseline-1 1"}; !slices.Equal(o.runs[:4], want) {
+		t.Errorf("order %q, want %q", o.runs[:4], want)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	o := &observer{after: 4, cancel: cancel}
+	cells, err := plan(t, "uncontended", "contended").Run(ctx, o)
+	if !errors.Is(err, context.Canceled) || len(cells) != 1 || len(cells[0].Runs) != 3 || len(o.tables) != 1 {
+		t.Errorf("%v, %d cells, tables %q", err, len(cells), o.tables)
+	}
+}
+
+func TestFailure(t *testing.T) {
+	p := plan(t, "uncontended")
+	p.Contestants[0].New = func(contest.Config) (contest.Queue, error) { return nil, errors.New("no") }
+	cells, err := p.Run(t.Context(), &observer{})
+	if err != nil || len(cells) != 2 || len(cells[0].Errors) != 1 || !strings.Contains(cells[0].Errors[0], "baseline-1: no") || len(cells[0].Runs) != 2 {
+		t.Errorf("%v, %+v", err, cells)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := Plan{Rounds: 1, Measure: time.Millisecond}
+	if err := good.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, c := range []struct {
+		change func(*Plan)
+		want   string
+	}{
+		{func(p *Plan) { p.Rounds = 0 }, "--rounds: 0"},
+		{func(p *Plan) { p.Measure = 0 }, "--duration: 0s"},
+		{func(p *Plan) { p.Measure = 2 * time.Hour }, "--duration: 2h"},
+		{func(p *Plan) { p.Warmup = -1 }, "--warmup: -1ns"},
+	} {
+		p := good
+		c.change(&p)
+		if err := p.Check(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want %q", err, c.want)
+		}
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	run := func(name string, round int, rate float64) Run {
+		return Run{Contestant: name, Round: round, Result: load.Result{
+			TasksPerSec: rate, Delivered: 90, Expired: 10, Offered: 200, Rejected: 100,
+			Queue: load.Latency{Samples: 90, P50: time.Duration(rate)}, Jain: 0.5, JainTenants: 4,
+			Focus: &load.Latency{Samples: 1, P99: 7},
+		}}
+	}
+	cell := Cell{Runs: []Run{
+		run("a", 0, 20), run("b", 0, 10), run("b", 1, 5), run("a", 1, 40), run("a", 2, 30), run("b", 2, 10), run("a", 3, 1),
+	}}
+	lines := cell.Summarize("b")
+	if len(lines) != 2 || lines[0].Contestant != "a" || lines[0].Rounds != 4 {
+		t.Fatalf("%+v", lines)
+	}
+	a, b := lines[0], lines[1]
+	if a.Rate != 25 || a.Ratio != 3 || b.Ratio != 1 || a.Queue.P50 != 25 || a.Rejected != 0.5 || a.Expired != 0.1 ||
+		a.Jain != 0.5 || a.Focus.P99 != 7 || b.Spread != 0.25 {
+		t.Errorf("%+v\n%+v", a, b)
+	}
+	if lines := cell.Summarize("c"); !math.IsNaN(lines[0].Ratio) {
+		t.Errorf("a ratio without the reference: %v", lines[0].Ratio)
+	}
+}

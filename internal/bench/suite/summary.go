@@ -1,0 +1,118 @@
+package suite
+
+import (
+	"math"
+	"time"
+
+	"github.com/firq-go/firq/internal/bench/load"
+	"github.com/firq-go/firq/internal/bench/stats"
+)
+
+// Summary is a contestant's line of a cell: medians over the rounds.
+type Summary struct {
+	Contestant string
+	Rounds     int
+	Paced      bool    // by the driver's pauses: a rate means nothing
+	Rate       float64 // tasks/s
+	Spread     float64 // half the range of the rates / their median
+	Ratio      float64 // to the reference, median of the ratios per round; NaN without it
+
+	Enqueue, Queue load.Latency
+	Focus          *load.Latency
+	Rejected       float64 // part of the offered
+	Expired        float64 // part of the accepted
+	Allocs, Bytes  float64 // per task
+	Jain           float64 // NaN where there is none
+	JainTenants    int
+}
+
+// Summarize returns a line per contestant that has runs, in order of first
+// appearance in the first round.
+func (c *Cell) Summarize(reference string) []Summary {
+	paced := c.Variant.Idle > 0
+	byName := make(map[string][]Run)
+	var names []string
+	for _, r := range c.Runs {
+		if byName[r.Contestant] == nil {
+			names = append(names, r.Contestant)
+		}
+		byName[r.Contestant] = append(byName[r.Contestant], r)
+	}
+	var lines []Summary
+	for _, name := range names {
+		line := summarize(name, byName[name], byName[reference])
+		if line.Paced = paced; paced {
+			line.Ratio = math.NaN()
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func summarize(name string, runs, reference []Run) Summary {
+	median := func(value func(*Run) float64) float64 { return stats.Median(column(runs, value)) }
+	rate := func(r *Run) float64 { return r.TasksPerSec }
+	latency := func(of func(*Run) *load.Latency) load.Latency {
+		d := func(value func(*load.Latency) time.Duration) time.Duration {
+			return time.Duration(median(func(r *Run) float64 { return float64(value(of(r))) }))
+		}
+		return load.Latency{
+			Samples: uint64(median(func(r *Run) float64 { return float64(of(r).Samples) })),
+			Mean:    d(func(l *load.Latency) time.Duration { return l.Mean }),
+			P50:     d(func(l *load.Latency) time.Duration { return l.P50 }),
+			P95:     d(func(l *load.Latency) time.Duration { return l.P95 }),
+			P99:     d(func(l *load.Latency) time.Duration { return l.P99 }),
+			P999:    d(func(l *load.Latency) time.Duration { return l.P999 }),
+			Max:     d(func(l *load.Latency) time.Duration { return l.Max }),
+		}
+	}
+	s := Summary{
+		Contestant: name, Rounds: len(runs),
+		Rate: median(rate), Spread: stats.Spread(column(runs, rate)), Ratio: ratio(runs, reference),
+		Enqueue:  latency(func(r *Run) *load.Latency { return &r.Enqueue }),
+		Queue:    latency(func(r *Run) *load.Latency { return &r.Queue }),
+		Rejected: median(func(r *Run) float64 { return part(r.Rejected, r.Offered) }),
+		Expired:  median(func(r *Run) float64 { return part(r.Expired, r.Expired+r.Delivered) }),
+		Allocs:   median(func(r *Run) float64 { return r.AllocsPerTask }),
+		Bytes:    median(func(r *Run) float64 { return r.BytesPerTask }),
+		Jain:     math.NaN(),
+	}
+	if runs[0].Focus != nil {
+		l := latency(func(r *Run) *load.Latency { return r.Focus })
+		s.Focus = &l
+	}
+	if runs[0].JainTenants > 0 {
+		s.Jain, s.JainTenants = median(func(r *Run) float64 { return r.Jain }), runs[0].JainTenants
+	}
+	return s
+}
+
+// ratio pairs the rounds that both have.
+func ratio(runs, reference []Run) float64 {
+	rates := make(map[int]float64)
+	for _, r := range reference {
+		rates[r.Round] = r.TasksPerSec
+	}
+	var ours, theirs []float64
+	for _, r := range runs {
+		if rate, ok := rates[r.Round]; ok {
+			ours, theirs = append(ours, r.TasksPerSec), append(theirs, rate)
+		}
+	}
+	return stats.Ratio(ours, theirs)
+}
+
+func column(runs []Run, value func(*Run) float64) []float64 {
+	xs := make([]float64, len(runs))
+	for i := range runs {
+		xs[i] = value(&runs[i])
+	}
+	return xs
+}
+
+func part(n, of uint64) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}

@@ -1,0 +1,5 @@
+//go:build !firq_nolinkname
+
+package cpu
+
+const exact = true // Hint is the processor's index

@@ -1,0 +1,168 @@
+package schedtest
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/firq-go/firq"
+)
+
+// Per tenant and priority, tasks whose Enqueue calls did not overlap keep their
+// order. So each producer's tasks come out in its order.
+var fifoChecks = []check{
+	{name: "many producers, one tenant", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 1, false) }},
+	{name: "many producers, many tenants", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 13, false) }},
+	{name: "many producers in batches", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 3, true) }},
+	{name: "many consumers, one in flight", run: fifoInFlight},
+	{name: "handed from one producer to the next", run: fifoRelay},
+}
+
+// payloads of a producer: which of them, and its how-manieth task.
+func fifoID(producer, n int) int { return producer<<24 | n }
+
+// fifoCheck returns a function that is told each payload of one tenant in order
+// of delivery.
+func fifoCheck(t *testing.T, producers int) func(tenant string, payload int) {
+	last := map[string][]int{}
+	return func(tenant string, payload int) {
+		if last[tenant] == nil {
+			last[tenant] = make([]int, producers)
+		}
+		p, n := payload>>24, payload&(1<<24-1)
+		if n <= last[tenant][p] {
+			t.Errorf("%s: task %d of producer %d came after task %d", tenant, n, p, last[tenant][p])
+		}
+		last[tenant][p] = n
+	}
+}
+
+// fifo has one consumer, so that the order of delivery is what it sees.
+func fifo(t *testing.T, newSched maker, producers, nTenants int, batches bool) {
+	names := tenants(nTenants)
+	n := reps(3000)
+	for _, shards := range []int{1, 4, 8} {
+		s := open(t, newSched, config{Shards: shards, MaxGlobal: 256})
+		var all sync.WaitGroup
+		for p := range producers {
+			all.Go(func() {
+				for i := 1; i <= n; {
+					tenant := names[i/7%nTenants]
+					batch := []task{{Payload: fifoID(p, i)}, {Payload: fifoID(p, i+1)}, {Payload: fifoID(p, i+2)}}
+					done := 1
+					var err error
+					if batches {
+						done, err = s.EnqueueBatch(tenant, batch)
+					} else if err = s.Enqueue(tenant, batch[0]); err != nil {
+						done = 0
+					}
+					i += done
+					if err != nil {
+						runtime.Gosched()
+					}
+				}
+			})
+		}
+		go func() {
+			all.Wait()
+			_ = s.Shutdown(context.Background())
+		}()
+		see := fifoCheck(t, producers)
+		got, dst := 0, make([]item, 16)
+		for ctx := patient(t); ; {
+			k, err := s.DequeueBatch(ctx, dst[:1+got%16])
+			if err == firq.ErrClosed {
+				break
+			} else if err != nil {
+				t.Fatalf("after %d tasks: %v", got, err)
+			}
+			for _, it := range dst[:k] {
+				see(it.Tenant, it.Payload)
+			}
+			got += k
+		}
+		if got < producers*n {
+			t.Fatalf("%d tasks delivered, at least %d enqueued", got, producers*n)
+		}
+	}
+}
+
+// fifoInFlight: with one in flight, a tenant's deliveries are one after another
+// even with many consumers. What they write is not guarded by anything else, so
+// the race detector checks it too.
+func fifoInFlight(t *testing.T, newSched maker) {
+	const producers, consumers = 3, 4
+	n := reps(2000)
+	for _, shards := range []int{1, 8} {
+		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 1})
+		see := fifoCheck(t, producers)
+		left := producers * n
+		ctx, finished := context.WithCancel(patient(t))
+		together(producers+consumers, func(i int) {
+			if i < producers {
+				for k := range n {
+					if err := s.Enqueue("a", task{Payload: fifoID(i, k+1)}); err != nil {
+						t.Errorf("Enqueue: %v", err)
+					}
+				}
+				return
+			}
+			for {
+				it, err := s.Dequeue(ctx)
+				if err != nil {
+					return
+				}
+				see(it.Tenant, it.Payload)
+				if left--; left == 0 {
+					finished()
+				}
+				it.Done()
+			}
+		})
+		finished()
+		if left != 0 {
+			t.Fatalf("%d tasks were not delivered", left)
+		}
+	}
+}
+
+// fifoRelay passes the baton between goroutines, so that no two Enqueue calls
+// overlap although each comes from another goroutine.
+func fifoRelay(t *testing.T, newSched maker) {
+	const goroutines = 4
+	n := reps(4000)
+	for _, shards := range []int{1, 8} {
+		s := open(t, newSched, config{Shards: shards})
+		var batons [goroutines]chan int
+		for i := range batons {
+			batons[i] = make(chan int, 1)
+		}
+		var all sync.WaitGroup
+		for i := range goroutines {
+			all.Go(func() {
+				for id := range batons[i] {
+					if err := s.Enqueue("a", task{Payload: id}); err != nil {
+						t.Errorf("Enqueue: %v", err)
+					}
+					if id == n {
+						for _, c := range batons {
+							close(c)
+						}
+						return
+					}
+					batons[(i+1)%goroutines] <- id + 1
+				}
+			})
+		}
+		batons[0] <- 1
+		ctx := patient(t)
+		for want := 1; want <= n; want++ {
+			it, err := s.Dequeue(ctx)
+			if err != nil || it.Payload != want {
+				t.Fatalf("shards %d: delivered %s, %v, want %d", shards, show(it), err, want)
+			}
+		}
+		all.Wait()
+	}
+}

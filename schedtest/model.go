@@ -1,0 +1,248 @@
+package schedtest
+
+import (
+	"slices"
+
+	"github.com/firq-go/firq"
+)
+
+// model is the contract for one shard and one caller, as plain as it can be
+// written: slices and loops, deficit round robin turn by turn.
+//
+// Where the contract leaves room, a flow is vague: in the list, although what
+// it had left it other than by delivery. Whether it leaves the list at once or
+// at its next visit is an implementation's choice, and shows only if something
+// is enqueued to it in between; so the comparison does not.
+type model struct {
+	cfg     config
+	plan    func(string) int64 // Config.QuantumFor
+	tenants map[string]*modelTenant
+	active  [7][]*modelFlow // lists by priority; all in 0 within tenants
+	fresh   [7][]*modelFlow // NewTenantsFirst
+	tickets map[int]*modelTask
+	queued  int
+	count   stats
+	drops   map[firq.DropReason]int
+}
+
+type modelTask struct {
+	id       int
+	cost     int64
+	priority firq.Priority
+	dead     bool // its deadline has passed
+	ticket   int  // -1: none
+}
+
+type modelTenant struct {
+	name     string
+	queue    []*modelTask // in order of enqueue
+	override int64        // SetQuantum; 0: none
+	planned  int64        // the plan's answer at the last activation
+	newest   bool         // AdaptiveLIFO serves newest first
+	inFlight int
+	flows    [7]*modelFlow
+}
+
+// modelFlow takes turns: a tenant, or a tenant at one priority.
+type modelFlow struct {
+	tenant  *modelTenant
+	level   int
+	listed  bool
+	inTurn  bool
+	vague   bool
+	deficit int64
+}
+
+func newModel(cfg config, plan func(string) int64) *model {
+	return &model{
+		cfg: cfg, plan: plan, tenants: map[string]*modelTenant{},
+		tickets: map[int]*modelTask{}, drops: map[firq.DropReason]int{},
+	}
+}
+
+// tenant returns the tenant, known or not.
+func (m *model) tenant(name string) *modelTenant {
+	t := m.tenants[name]
+	if t == nil {
+		t = &modelTenant{name: name}
+		for level := range t.flows {
+			t.flows[level] = &modelFlow{tenant: t, level: level}
+		}
+		m.tenants[name] = t
+	}
+	return t
+}
+
+func (m *model) flow(t *modelTenant, p firq.Priority) *modelFlow {
+	if m.cfg.PriorityScope == firq.PriorityAcrossTenants {
+		return t.flows[p]
+	}
+	return t.flows[0]
+}
+
+// tasks returns what the flow has queued, in order of enqueue.
+func (m *model) tasks(f *modelFlow) []*modelTask {
+	var own []*modelTask
+	for _, tk := range f.tenant.queue {
+		if m.flow(f.tenant, tk.priority) == f {
+			own = append(own, tk)
+		}
+	}
+	return own
+}
+
+// front returns the task that the flow would deliver next, or nil.
+func (m *model) front(f *modelFlow) *modelTask {
+	var best *modelTask
+	newest := m.cfg.Order == firq.LIFO || m.cfg.Order == firq.AdaptiveLIFO && f.tenant.newest
+	for _, tk := range m.tasks(f) {
+		if best == nil || tk.priority > best.priority || newest && tk.priority == best.priority {
+			best = tk
+		}
+	}
+	return best
+}
+
+func (m *model) blocked(t *modelTenant) bool {
+	return m.cfg.MaxInFlightPerTenant > 0 && t.inFlight >= m.cfg.MaxInFlightPerTenant
+}
+
+// join puts a flow that is in no list at the tail.
+func (m *model) join(f *modelFlow, fresh bool) {
+	f.listed, f.inTurn, f.vague = true, false, false
+	f.deficit = min(f.deficit, 0)
+	if fresh {
+		m.fresh[f.level] = append(m.fresh[f.level], f)
+	} else {
+		m.active[f.level] = append(m.active[f.level], f)
+	}
+}
+
+// leave takes a flow out of its list.
+func (m *model) leave(f *modelFlow) {
+	is := func(other *modelFlow) bool { return other == f }
+	m.fresh[f.level] = slices.DeleteFunc(m.fresh[f.level], is)
+	m.active[f.level] = slices.DeleteFunc(m.active[f.level], is)
+	f.listed, f.inTurn, f.vague = false, false, false
+}
+
+// toTail ends a turn: to the tail of the ordinary list.
+func (m *model) toTail(f *modelFlow) {
+	vague := f.vague
+	m.leave(f)
+	f.listed, f.vague = true, vague
+	m.active[f.level] = append(m.active[f.level], f)
+}
+
+func (m *model) quantum(t *modelTenant) int64 {
+	if t.override != 0 {
+		return t.override
+	}
+	return t.planned
+}
+
+// dequeue returns the next task and its tenant, nil if nothing is deliverable.
+func (m *model) dequeue() (*modelTask, *modelTenant) {
+	for level := 6; level >= 0; level-- {
+		for {
+			fresh := len(m.fresh[level]) > 0
+			var f *modelFlow
+			switch {
+			case fresh:
+				f = m.fresh[level][0]
+			case len(m.active[level]) > 0:
+				f = m.active[level][0]
+			}
+			if f == nil {
+				break // on to the next level
+			}
+			if tk := m.visit(f, fresh); tk != nil {
+				return tk, f.tenant
+			}
+		}
+	}
+	return nil, nil
+}
+
+// visit gives the flow at the head its turn, or a part of it.
+func (m *model) visit(f *modelFlow, fresh bool) *modelTask {
+	for tk := m.front(f); tk != nil && tk.dead; tk = m.front(f) {
+		m.remove(f.tenant, tk)
+		m.expired()
+	}
+	tk := m.front(f)
+	if tk == nil {
+		f.deficit = min(f.deficit, 0)
+		if fresh {
+			f.inTurn = false
+			m.toTail(f)
+		} else {
+			m.leave(f)
+		}
+		return nil
+	}
+	if !f.inTurn {
+		f.inTurn = true
+		f.deficit += m.quantum(f.tenant)
+	}
+	if f.deficit < tk.cost {
+		f.inTurn = false
+		m.toTail(f)
+		return nil
+	}
+	f.deficit -= tk.cost
+	m.remove(f.tenant, tk)
+	// What is left may all be dead; an implementation may know it already.
+	f.vague = len(m.tasks(f)) > 0 && len(alive(m.tasks(f))) == 0
+	m.count.Dequeued++
+	if m.cfg.MaxInFlightPerTenant > 0 {
+		f.tenant.inFlight++
+		if m.blocked(f.tenant) {
+			m.leave(f)
+		}
+	}
+	return tk
+}
+
+// remove takes a task out of its tenant's queue and frees its ticket.
+func (m *model) remove(t *modelTenant, tk *modelTask) {
+	t.queue = slices.DeleteFunc(t.queue, func(other *modelTask) bool { return other == tk })
+	m.queued--
+	delete(m.tickets, tk.ticket)
+	m.water(t)
+}
+
+// takeOut removes a task other than by delivery.
+func (m *model) takeOut(t *modelTenant, tk *modelTask) {
+	m.remove(t, tk)
+	f := m.flow(t, tk.priority)
+	f.vague = f.listed && len(alive(m.tasks(f))) == 0
+}
+
+func (m *model) water(t *modelTenant) {
+	if len(t.queue) > m.cfg.HighWater {
+		t.newest = true
+	} else if len(t.queue) < m.cfg.LowWater {
+		t.newest = false
+	}
+}
+
+func (m *model) expired() {
+	m.count.Expired++
+	m.drops[firq.DropExpired]++
+}
+
+// done ends a delivery.
+func (m *model) done(t *modelTenant) {
+	was := m.blocked(t)
+	t.inFlight--
+	if !was || m.blocked(t) {
+		return
+	}
+	for _, f := range t.flows {
+		f.deficit = min(f.deficit, 0)
+		if len(m.tasks(f)) > 0 {
+			m.join(f, false)
+		}
+	}
+}

@@ -1,0 +1,6 @@
+//go:build race
+
+package schedtest
+
+// raceDetector: everything takes several times as long.
+const raceDetector = true

@@ -1,0 +1,256 @@
+package schedtest_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// This is the reference's admission.
+
+func (r *reference[K, T]) Enqueue(tenant K, t firq.Task[T]) error {
+	return r.enqueue(nil, tenant, t)
+}
+
+func (r *reference[K, T]) EnqueueWait(ctx context.Context, tenant K, t firq.Task[T]) error {
+	if ctx == nil {
+		return fmt.Errorf("%w: ctx is nil", firq.ErrInvalidArgument)
+	}
+	return r.enqueue(ctx, tenant, t)
+}
+
+func (r *reference[K, T]) EnqueueBatch(tenant K, ts []firq.Task[T]) (int, error) {
+	for i, t := range ts {
+		if err := r.Enqueue(tenant, t); err != nil {
+			return i, err
+		}
+	}
+	return len(ts), nil
+}
+
+// enqueue admits, rejects, evicts or waits; with ctx it waits whatever the policy.
+func (r *reference[K, T]) enqueue(ctx context.Context, tenant K, task firq.Task[T]) error {
+	if err := task.Validate(); err != nil {
+		return err
+	}
+	if tk := task.Ticket; tk != nil && !tk.Acquire(&r.owner) {
+		return fmt.Errorf("%w: Ticket is in use", firq.ErrInvalidTask)
+	}
+	err := r.admit(ctx, tenant, task)
+	if err != nil && task.Ticket != nil {
+		task.Ticket.Abandon()
+	}
+	return err
+}
+
+func (r *reference[K, T]) admit(ctx context.Context, tenant K, task firq.Task[T]) error {
+	task.Cost = max(task.Cost, 1)
+	if task.Priority == 0 {
+		task.Priority = firq.PriorityNormal
+	}
+	planned := r.cfg.Quantum
+	if r.cfg.QuantumFor != nil && r.idle(tenant) {
+		planned = r.cfg.QuantumFor(tenant)
+	}
+	bp, known := r.cfg.Backpressure, r.cfg.BackpressureFor == nil
+	var drops []refDrop[K, T]
+	var timeout <-chan time.Time
+	for {
+		r.mu.Lock()
+		now := time.Now()
+		err := r.limit(tenant, now, &drops)
+		if err == nil || err == firq.ErrClosed || ctx == nil && known {
+			if err != nil && err != firq.ErrClosed {
+				err = r.press(tenant, &task, bp, err, &drops)
+			}
+			if err == nil {
+				r.push(tenant, task, now, planned)
+			}
+			if err != errWait {
+				r.wake()
+				r.mu.Unlock()
+				r.report(drops)
+				return err
+			}
+		}
+		changed, expiry := r.change(), r.nextDue(tenant, now)
+		r.mu.Unlock()
+		r.report(drops)
+		drops = drops[:0]
+		switch {
+		case ctx == nil && !known:
+			bp, known = r.cfg.BackpressureFor(tenant), true
+			if bp.Validate() != nil {
+				bp = firq.Backpressure{}
+			}
+			continue
+		case ctx == nil && timeout == nil:
+			timeout = time.After(bp.Wait)
+		}
+		var done <-chan struct{}
+		if ctx != nil {
+			done = ctx.Done()
+		}
+		select {
+		case <-changed:
+		case <-expiry:
+		case <-timeout:
+			return r.timedOut(firq.ErrTimeout)
+		case <-done:
+			return r.timedOut(fmt.Errorf("%w: %w", firq.ErrTimeout, ctx.Err()))
+		}
+	}
+}
+
+// nextDue returns a timer for the tenant's next deadline, which makes room.
+func (r *reference[K, T]) nextDue(tenant K, now time.Time) <-chan time.Time {
+	var next time.Time
+	if t := r.tenants[tenant]; t != nil {
+		for p := range t.tasks {
+			for _, tk := range t.tasks[p] {
+				if !tk.due.IsZero() && (next.IsZero() || tk.due.Before(next)) {
+					next = tk.due
+				}
+			}
+		}
+	}
+	if next.IsZero() {
+		return nil
+	}
+	return time.After(next.Sub(now) + time.Millisecond)
+}
+
+// errWait: the policy is to wait.
+var errWait = fmt.Errorf("wait")
+
+func (r *reference[K, T]) timedOut(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stats.TimeoutRejected++
+	return err
+}
+
+// idle reports whether the tenant would become active.
+func (r *reference[K, T]) idle(tenant K) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.tenants[tenant]
+	return t == nil || t.n == 0
+}
+
+// limit reclaims what has expired, then returns the limit reached, or nil.
+func (r *reference[K, T]) limit(tenant K, now time.Time, drops *[]refDrop[K, T]) error {
+	if r.closed || r.draining {
+		return firq.ErrClosed
+	}
+	r.sweep(now)
+	t := r.tenants[tenant]
+	err := r.reached(t)
+	if err != nil && t != nil {
+		r.reclaim(t, now, drops)
+		err = r.reached(t)
+	}
+	if err == firq.ErrGlobalFull {
+		for _, other := range r.tenants {
+			r.reclaim(other, now, drops)
+		}
+		err = r.reached(t)
+	}
+	return err
+}
+
+// reclaim drops what of the tenant has expired.
+func (r *reference[K, T]) reclaim(t *refTenant[K, T], now time.Time, drops *[]refDrop[K, T]) {
+	for p := range t.tasks {
+		for i := len(t.tasks[p]) - 1; i >= 0; i-- {
+			r.expire(t, p, i, now, drops)
+		}
+	}
+}
+
+func (r *reference[K, T]) reached(t *refTenant[K, T]) error {
+	held := 0
+	if t != nil {
+		held = t.n
+	}
+	free := r.cfg.MaxGlobal - r.queued
+	switch alpha := r.cfg.DynamicThreshold; {
+	case free <= 0:
+		return firq.ErrGlobalFull
+	case held >= r.cfg.MaxPerTenant:
+		return firq.ErrTenantFull
+	case alpha > 0 && float64(held) >= alpha*float64(free):
+		return firq.ErrTenantThreshold
+	case t == nil && r.cfg.MaxTenants > 0 && len(r.tenants) >= r.cfg.MaxTenants:
+		return firq.ErrTooManyTenants
+	}
+	return nil
+}
+
+// press applies the policy to a limit that was reached.
+func (r *reference[K, T]) press(tenant K, task *firq.Task[T], bp firq.Backpressure, err error, drops *[]refDrop[K, T]) error {
+	if bp.Policy == firq.Wait {
+		return errWait
+	}
+	if t := r.tenants[tenant]; t != nil && bp.Policy != firq.Reject {
+		for p := range task.Priority + 1 {
+			if len(t.tasks[p]) == 0 {
+				continue
+			}
+			i := 0
+			if bp.Policy == firq.DropNewest {
+				i = len(t.tasks[p]) - 1
+			}
+			if r.cfg.OnDrop != nil {
+				*drops = append(*drops, refDrop[K, T]{tenant, t.tasks[p][i].Payload, firq.DropEvicted})
+			}
+			r.remove(t, int(p), i)
+			r.stats.DroppedPolicy++
+			return nil
+		}
+	}
+	if err == firq.ErrGlobalFull {
+		r.stats.RejectedGlobal++
+	} else {
+		r.stats.RejectedTenant++
+	}
+	return err
+}
+
+// push queues the task.
+func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, planned int64) {
+	t := r.tenant(tenant)
+	due := task.Deadline
+	if due.IsZero() && r.cfg.MaxQueueAge > 0 {
+		due = now.Add(r.cfg.MaxQueueAge)
+		if due.Before(now) {
+			due = time.Time{} // beyond the calendar
+		}
+	}
+	if task.Ticket != nil {
+		task.Ticket.SetPlace(t)
+	}
+	p := task.Priority
+	q := t.tasks[p]
+	if room := t.room[p]; len(q) == cap(q) && cap(room) >= 2*len(q) {
+		q = append(room, q...) // down to the start again
+		clear(q[len(q):cap(q)])
+	}
+	grows := len(q) == cap(q)
+	q = append(q, refTask[K, T]{Task: task, due: due, at: now})
+	if t.tasks[p] = q; grows {
+		t.room[p] = q[:0]
+	}
+	t.n++
+	t.lastUsed = now
+	r.queued++
+	r.stats.Enqueued++
+	r.water(t)
+	f := r.flow(t, task.Priority)
+	if !f.listed && !r.blocked(t) {
+		t.planned = planned
+		r.join(f, r.cfg.NewTenantsFirst)
+	}
+}

@@ -1,0 +1,214 @@
+package schedtest_test
+
+import (
+	"sync"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// reference is a Scheduler as simple as it can be: one mutex, slices, and every
+// change wakes everybody. It proves that the suite can be satisfied.
+type reference[K comparable, T any] struct {
+	cfg   firq.Config[K, T]
+	mu    sync.Mutex
+	owner firq.TicketOwner
+
+	tenants   map[K]*refTenant[K, T]
+	overrides map[K]int64
+	lists     [7]refList[K, T] // by priority; only lists[0] within tenants
+	queued    int
+	draining  bool
+	closed    bool
+	changed   chan struct{} // closed at each change that somebody waits for
+	waiting   bool          // somebody has taken changed
+	swept     time.Time
+	token     uint64
+	inFlight  map[uint64]*refTenant[K, T]
+	stats     firq.Stats[K]
+	served    map[K]uint64
+	buckets   [64]uint64
+	waits     []time.Duration
+}
+
+type refTask[K comparable, T any] struct {
+	firq.Task[T]
+	due, at time.Time
+}
+
+type refTenant[K comparable, T any] struct {
+	r        *reference[K, T]
+	key      K
+	tasks    [7][]refTask[K, T] // by priority, in order of enqueue
+	n        int
+	room     [7][]refTask[K, T] // what tasks is the end of, emptied
+	planned  int64
+	newest   bool
+	flights  int
+	flows    [7]refFlow[K, T]
+	lastUsed time.Time
+}
+
+// refFlow takes turns. It is what items are bound to.
+type refFlow[K comparable, T any] struct {
+	t              *refTenant[K, T]
+	level          int
+	listed, inTurn bool
+	fresh          bool
+	deficit        int64
+}
+
+type refList[K comparable, T any] struct{ fresh, active []*refFlow[K, T] }
+
+type refDrop[K comparable, T any] struct {
+	tenant  K
+	payload T
+	why     firq.DropReason
+}
+
+func newReference[K comparable, T any](cfg firq.Config[K, T]) (*reference[K, T], error) {
+	cfg, err := cfg.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	r := &reference[K, T]{
+		cfg: cfg, tenants: map[K]*refTenant[K, T]{}, overrides: map[K]int64{},
+		inFlight: map[uint64]*refTenant[K, T]{}, served: map[K]uint64{}, changed: make(chan struct{}),
+	}
+	r.stats.MaxGlobal = cfg.MaxGlobal
+	r.owner.Canceler = r
+	return r, nil
+}
+
+// wake wakes whoever waits for anything.
+func (r *reference[K, T]) wake() {
+	if r.waiting {
+		close(r.changed)
+		r.changed, r.waiting = make(chan struct{}), false
+	}
+}
+
+func (r *reference[K, T]) change() <-chan struct{} {
+	r.waiting = true
+	return r.changed
+}
+
+// report calls OnDrop, without the lock.
+func (r *reference[K, T]) report(drops []refDrop[K, T]) {
+	for _, d := range drops {
+		if r.cfg.OnDrop != nil {
+			r.cfg.OnDrop(d.tenant, d.payload, d.why)
+		}
+	}
+}
+
+func (r *reference[K, T]) flow(t *refTenant[K, T], p firq.Priority) *refFlow[K, T] {
+	if r.cfg.PriorityScope == firq.PriorityAcrossTenants {
+		return &t.flows[p]
+	}
+	return &t.flows[0]
+}
+
+func (r *reference[K, T]) tenant(k K) *refTenant[K, T] {
+	t := r.tenants[k]
+	if t == nil {
+		t = &refTenant[K, T]{r: r, key: k}
+		for i := range t.flows {
+			t.flows[i].t, t.flows[i].level = t, i
+		}
+		r.tenants[k] = t
+	}
+	return t
+}
+
+// sweep forgets idle tenants.
+func (r *reference[K, T]) sweep(now time.Time) {
+	if now.Sub(r.swept) < r.cfg.TenantIdle/2 {
+		return
+	}
+	r.swept = now
+	for k, t := range r.tenants {
+		if t.n == 0 && t.flights == 0 && now.Sub(t.lastUsed) >= r.cfg.TenantIdle {
+			for i := range t.flows {
+				r.leave(&t.flows[i])
+			}
+			delete(r.tenants, k)
+		}
+	}
+}
+
+func (r *reference[K, T]) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.queued
+}
+
+func (r *reference[K, T]) SetQuantum(tenant K, quantum int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.overrides[tenant] = max(quantum, 1)
+}
+
+func (r *reference[K, T]) ResetQuantum(tenant K) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.overrides, tenant)
+}
+
+// SettleDone and SettleCharge make a flow a firq.Settler.
+func (f *refFlow[K, T]) SettleDone(token uint64) {
+	r := f.t.r
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := r.inFlight[token]
+	if t == nil {
+		return
+	}
+	delete(r.inFlight, token)
+	wasBlocked := r.blocked(t)
+	t.flights--
+	r.stats.InFlight--
+	t.lastUsed = time.Now()
+	if wasBlocked && !r.blocked(t) {
+		for i := range t.flows {
+			f := &t.flows[i]
+			f.deficit = min(f.deficit, r.quantum(t))
+			// With NewTenantsFirst it must not be new again at once.
+			if (r.front(f, t.lastUsed) != nil || r.cfg.NewTenantsFirst) && !r.closed {
+				r.join(f, false)
+			}
+		}
+	}
+	r.wake()
+}
+
+func (f *refFlow[K, T]) SettleCharge(_ uint64, delta int64) {
+	f.t.r.mu.Lock()
+	defer f.t.r.mu.Unlock()
+	const most = 1 << 60
+	f.deficit = max(min(f.deficit-min(max(delta, -most), most), most), -most)
+}
+
+func (r *reference[K, T]) CancelTicket(tk *firq.Ticket) bool {
+	r.mu.Lock()
+	t, _ := tk.Place(&r.owner).(*refTenant[K, T])
+	if t == nil {
+		r.mu.Unlock()
+		return false
+	}
+	var payload T
+	for p := range t.tasks {
+		for i := range t.tasks[p] {
+			if t.tasks[p][i].Ticket == tk {
+				payload = t.tasks[p][i].Payload
+				r.remove(t, p, i)
+				break
+			}
+		}
+	}
+	r.stats.Cancelled++
+	r.wake()
+	r.mu.Unlock()
+	r.report([]refDrop[K, T]{{t.key, payload, firq.DropCancelled}})
+	return true
+}

@@ -1,0 +1,114 @@
+package schedtest
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// The instantiation that the suite works with. A payload is the task's id.
+type (
+	sched  = firq.Scheduler[string, int]
+	config = firq.Config[string, int]
+	item   = firq.Item[string, int]
+	task   = firq.Task[int]
+	stats  = firq.Stats[string]
+)
+
+// maker builds a scheduler under test.
+type maker func(config) (sched, error)
+
+// check is one subtest.
+type check struct {
+	name string
+	run  func(*testing.T, maker)
+	// alone: it counts allocations or watches the heap, so that nothing may
+	// run beside it.
+	alone bool
+}
+
+// Run tests that what newScheduler builds keeps the contract of package firq.
+func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Config[string, int]) (S, error)) {
+	newSched := func(cfg config) (sched, error) {
+		s, err := newScheduler(cfg)
+		if err != nil {
+			return nil, err // not s: a nil *T in an interface is not nil
+		}
+		return s, nil
+	}
+	for _, g := range []struct {
+		name   string
+		checks []check
+	}{
+		{"input", inputChecks},
+		{"order", orderChecks},
+		{"share", shareChecks},
+		{"quantum", quantumChecks},
+		{"charge", chargeChecks},
+		{"priority", priorityChecks},
+		{"newest", newestChecks},
+		{"new-tenants", newTenantChecks},
+		{"model", modelChecks},
+		{"fifo", fifoChecks},
+		{"limits", limitChecks},
+		{"limits-race", limitRaceChecks},
+		{"threshold", thresholdChecks},
+		{"conserve", conserveChecks},
+		{"deadline", deadlineChecks},
+		{"reclaim", reclaimChecks},
+		{"cancel", cancelChecks},
+		{"cancel-memory", cancelMemoryChecks},
+		{"cancel-race", cancelRaceChecks},
+		{"policy", policyChecks},
+		{"wait", waitChecks},
+		{"wait-race", waitRaceChecks},
+		{"in-flight", inFlightChecks},
+		{"close", closeChecks},
+		{"shutdown", shutdownChecks},
+		{"shutdown-left", shutdownLeftChecks},
+		{"wake", wakeChecks},
+		{"wake-spent", wakeSpentChecks},
+		{"never-empty", neverEmptyChecks},
+		{"re-entry", reentryChecks},
+		{"shards", shardChecks},
+		{"stats", statsChecks},
+		{"tenants", tenantChecks},
+		{"memory", memoryChecks},
+		{"all", iteratorChecks},
+	} {
+		t.Run(g.name, func(t *testing.T) {
+			for _, c := range g.checks {
+				t.Run(c.name, func(t *testing.T) {
+					if !c.alone {
+						t.Parallel()
+					}
+					guard(t, func() { c.run(t, newSched) })
+				})
+			}
+		})
+	}
+}
+
+// patience is how long a call that must return may take. It is far above what
+// any machine needs, so that only a lost wake-up exceeds it.
+const patience = 10 * time.Second
+
+// guard runs a check and fails it if it hangs in a call without a context.
+func guard(t *testing.T, run func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done) // also after t.FailNow, which ends this goroutine
+		run()
+	}()
+	timer := time.NewTimer(4 * patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		t.Fatalf("a call hangs; all goroutines:\n%s", stacks)
+	}
+}

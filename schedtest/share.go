@@ -1,0 +1,131 @@
+package schedtest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// Who is backlogged gets work in proportion to its quantum, whatever its costs.
+var shareChecks = []check{
+	{name: "quanta 100 to 1 give 100 to 1", run: shareQuanta},
+	{name: "quanta 10 to 1 give 10 to 1", run: shareQuanta10},
+	{name: "costs 1 and 100 get equal work", run: shareCosts},
+	{name: "the bound holds over every interval", run: shareBound},
+	{name: "a tenant that asks for more gets no more", run: shareGreedy},
+}
+
+// serve dequeues n items and keeps every tenant at its backlog: each delivered
+// task is enqueued again. It returns the cost delivered to each.
+func serve(t *testing.T, s sched, n int) map[string]int64 {
+	t.Helper()
+	work := map[string]int64{}
+	for range n {
+		it := take(t, s)
+		work[it.Tenant] += it.Cost
+		admit(t, s, it.Tenant, task{Payload: it.Payload, Cost: it.Cost, Priority: it.Priority})
+	}
+	return work
+}
+
+// within fails unless a : b is ratio, give or take the fraction.
+func within(t *testing.T, a, b int64, ratio, fraction float64) {
+	t.Helper()
+	if got := float64(a) / float64(b); math.Abs(got-ratio) > fraction*ratio {
+		t.Fatalf("the work is %d to %d, a ratio of %.3f; want %.0f give or take %.0f %%", a, b, got, ratio, 100*fraction)
+	}
+}
+
+func shareQuanta(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1})
+	s.SetQuantum("gold", 100)
+	load(t, s, "gold", 500)
+	load(t, s, "free", 500)
+	work := serve(t, s, 101*50)
+	within(t, work["gold"], work["free"], 100, 0.05)
+}
+
+func shareQuanta10(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1, QuantumFor: func(tenant string) int64 {
+		return map[string]int64{"gold": 1000, "free": 100}[tenant]
+	}})
+	for i := range 100 {
+		admit(t, s, "gold", task{Payload: i, Cost: 70})
+		admit(t, s, "free", task{Payload: i, Cost: 30})
+	}
+	work := serve(t, s, 10_000)
+	within(t, work["gold"], work["free"], 10, 0.05)
+}
+
+func shareCosts(t *testing.T, newSched maker) {
+	for _, quantum := range []int64{1, 10, 100} {
+		s := open(t, newSched, config{Shards: 1, Quantum: quantum})
+		for i := range 200 {
+			admit(t, s, "cheap", task{Payload: i, Cost: 1})
+			admit(t, s, "dear", task{Payload: i, Cost: 100})
+		}
+		work := serve(t, s, 101*50)
+		within(t, work["dear"], work["cheap"], 1, 0.03)
+	}
+}
+
+// shareBound checks |S_i/q_i - S_j/q_j| <= 1 + maxCost/q_i + maxCost/q_j over
+// every interval, that is between any two points of the service.
+func shareBound(t *testing.T, newSched maker) {
+	const n, maxCost = 8, 50
+	for seed := range uint64(reps(10)) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		s := open(t, newSched, config{Shards: 1})
+		names, quanta := tenants(n), make([]float64, n)
+		index := map[string]int{}
+		for i, name := range names {
+			q := 1 + random.Int64N(2*maxCost)
+			s.SetQuantum(name, q)
+			quanta[i], index[name] = float64(q), i
+			for range 20 {
+				admit(t, s, name, task{Payload: i, Cost: 1 + random.Int64N(maxCost)})
+			}
+		}
+		var rounds [n]float64       // S_i/q_i so far
+		var low, high [n][n]float64 // extremes of the differences so far
+		for range reps(3000) {
+			it := take(t, s)
+			admit(t, s, it.Tenant, task{Payload: it.Payload, Cost: 1 + random.Int64N(maxCost)})
+			i := index[it.Tenant]
+			rounds[i] += float64(it.Cost) / quanta[i]
+			for j := range n {
+				low[i][j] = min(low[i][j], rounds[i]-rounds[j])
+				high[i][j] = max(high[i][j], rounds[i]-rounds[j])
+				low[j][i], high[j][i] = -high[i][j], -low[i][j]
+				bound := 1 + maxCost/quanta[i] + maxCost/quanta[j]
+				if gap := high[i][j] - low[i][j]; gap > bound+1e-6 {
+					t.Fatalf("seed %d: two tenants with quanta %v and %v were %.3f rounds apart over an interval, the bound is %.3f",
+						seed, quanta[i], quanta[j], gap, bound)
+				}
+			}
+		}
+	}
+}
+
+// shareGreedy: more tasks, dearer tasks, batches, cancelled tasks do not help.
+func shareGreedy(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1, Quantum: 10})
+	names := tenants(5)
+	for i, name := range names {
+		for range 100 {
+			admit(t, s, name, task{Payload: i, Cost: int64(1 + 3*i)})
+		}
+	}
+	greedy := make([]task, 20_000)
+	for i := range greedy {
+		greedy[i] = task{Payload: i, Cost: 19}
+	}
+	if n, err := s.EnqueueBatch("greedy", greedy); n != len(greedy) || err != nil {
+		t.Fatalf("EnqueueBatch: %d, %v", n, err)
+	}
+	work := serve(t, s, 20_000)
+	for _, name := range names {
+		t.Run(fmt.Sprint(name), func(t *testing.T) { within(t, work["greedy"], work[name], 1, 0.03) })
+	}
+}

@@ -1,0 +1,78 @@
+package schedtest
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// Shutdown with a backlog that is not simply delivered.
+var shutdownLeftChecks = []check{
+	{name: "what is left expires", run: shutdownExpires},
+	{name: "what is left is cancelled", run: shutdownCancelled},
+	{name: "waits for a blocked tenant's backlog", run: shutdownBlocked},
+}
+
+func shutdownExpires(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{})
+	soon := time.Now().Add(5 * time.Millisecond)
+	for i := range 10 {
+		admit(t, s, "a", task{Payload: i, Deadline: soon})
+	}
+	elapse(6 * time.Millisecond)
+	ctx := patient(t)
+	var consuming sync.WaitGroup
+	consuming.Go(func() {
+		if it, err := s.Dequeue(ctx); err != firq.ErrClosed {
+			t.Errorf("Dequeue: %s, %v, want ErrClosed", show(it), err)
+		}
+	})
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	consuming.Wait()
+}
+
+func shutdownCancelled(t *testing.T, newSched maker) {
+	for range reps(200) {
+		s := open(t, newSched, config{Shards: 2})
+		var tks [3]firq.Ticket
+		for i := range tks {
+			admit(t, s, "a", task{Payload: i, Ticket: &tks[i]})
+		}
+		stopped := shutting(t, s, patient(t))
+		for i := range tks {
+			if !tks[i].Cancel() {
+				t.Fatal("Cancel is false")
+			}
+		}
+		if err := answer(t, stopped, "the backlog was cancelled"); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		ended(t, s)
+	}
+}
+
+func shutdownBlocked(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{MaxInFlightPerTenant: 1})
+	load(t, s, "a", 3)
+	it := take(t, s)
+	ctx := patient(t)
+	stopped := shutting(t, s, ctx)
+	refusing(t, s)
+	for range 2 {
+		idle(t, s)
+		it.Done()
+		var err error
+		if it, err = s.Dequeue(ctx); err != nil {
+			t.Fatalf("Dequeue: %v", err)
+		}
+	}
+	if err := answer(t, stopped, "the backlog is gone"); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	ended(t, s) // although the last one is not Done
+	it.Done()
+}

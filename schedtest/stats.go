@@ -1,0 +1,222 @@
+package schedtest
+
+import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// What Stats says beyond the sums that every check looks at in the end.
+var statsChecks = []check{
+	{name: "of a fresh scheduler", run: statsFresh},
+	{name: "queue time", run: statsQueueTime},
+	{name: "queue time of long waits", run: statsLongWait},
+	{name: "top tenants", run: statsTop},
+	{name: "top tenants are bounded, or off", run: statsTopBounded},
+	{name: "counters only grow", run: statsMonotonic},
+	{name: "a batch counts each task", run: statsBatch},
+	{name: "a snapshot is the caller's", run: statsOwn},
+}
+
+func statsFresh(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{MaxGlobal: 10})
+	st := s.Stats()
+	if st.MaxGlobal != 10 || st.QueueSaturation != 0 || st.Tenants != 0 || st.Enqueued != 0 ||
+		st.QueueTime.Samples != 0 || st.QueueTime.P999 != 0 || len(st.TopTenants) != 0 {
+		t.Errorf("Stats of a fresh scheduler: %+v", st)
+	}
+	load(t, s, "a", 3)
+	load(t, s, "b", 2)
+	if st = s.Stats(); st.QueueLen != 5 || st.QueueSaturation != 0.5 || st.Tenants != 2 || st.Enqueued != 5 {
+		t.Errorf("Stats with 5 of 10 queued: %+v", st)
+	}
+}
+
+func statsQueueTime(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 2})
+	var sum, most time.Duration
+	for i := range 1000 {
+		load(t, s, fmt.Sprint("t", i%5), 1)
+		if i%10 != 0 {
+			continue
+		}
+		for range 10 {
+			if it, ok := s.TryDequeue(); ok {
+				sum, most = sum+it.Wait, max(most, it.Wait)
+			}
+		}
+	}
+	for {
+		it, ok := s.TryDequeue()
+		if !ok {
+			break
+		}
+		sum, most = sum+it.Wait, max(most, it.Wait)
+	}
+	q := s.Stats().QueueTime
+	if q.Samples != 1000 {
+		t.Fatalf("%d samples of 1000 deliveries", q.Samples)
+	}
+	near := func(a, b time.Duration) bool { return (a - b).Abs() <= b/10+time.Microsecond }
+	if !near(q.Sum, sum) || !near(q.Max, most) {
+		t.Errorf("Sum %v, Max %v, the items say %v, %v", q.Sum, q.Max, sum, most)
+	}
+	if q.P50 > q.P95 || q.P95 > q.P99 || q.P99 > q.P999 || q.P999 > q.Max+q.Max/10 || q.P50 < 0 {
+		t.Errorf("percentiles %v %v %v %v, Max %v", q.P50, q.P95, q.P99, q.P999, q.Max)
+	}
+	n, last := uint64(0), time.Duration(-1)
+	for _, b := range q.Buckets {
+		if n += b.Count; b.UpperBound <= last {
+			t.Errorf("bucket bounds are not ascending: %v after %v", b.UpperBound, last)
+		}
+		last = b.UpperBound
+	}
+	if n != q.Samples {
+		t.Errorf("the buckets hold %d of %d samples", n, q.Samples)
+	}
+}
+
+// statsLongWait: twelve buckets would report 20 ms as 50.
+func statsLongWait(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{})
+	load(t, s, "a", 10)
+	elapse(20 * time.Millisecond)
+	var least, most time.Duration
+	for range 10 {
+		w := take(t, s).Wait
+		most = max(most, w)
+		if least == 0 || w < least {
+			least = w
+		}
+	}
+	q := s.Stats().QueueTime
+	for _, p := range []time.Duration{q.P50, q.P95, q.P99, q.P999, q.Max} {
+		if p < least-least/20 || p > most+most/20 {
+			t.Errorf("P50 %v, P95 %v, P99 %v, P999 %v, Max %v after waits of %v to %v", q.P50, q.P95, q.P99, q.P999, q.Max, least, most)
+			break
+		}
+	}
+}
+
+func statsTop(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 4, TopTenants: 3})
+	for i := range 3000 {
+		tenant := fmt.Sprint("cold", i%50)
+		if i%2 == 0 {
+			tenant = "hot"
+		}
+		admit(t, s, tenant, task{})
+		take(t, s)
+	}
+	top := s.Stats().TopTenants
+	if len(top) < 1 || len(top) > 3 || top[0].Tenant != "hot" {
+		t.Fatalf("TopTenants is %v, want hot first", top)
+	}
+	for i := 1; i < len(top); i++ {
+		if top[i].Dequeued > top[i-1].Dequeued {
+			t.Errorf("TopTenants is not sorted: %v", top)
+		}
+	}
+	if n := top[0].Dequeued; n < 1350 || n > 1650 {
+		t.Errorf("hot was delivered 1500 times, TopTenants says %d", n)
+	}
+}
+
+func statsTopBounded(t *testing.T, newSched maker) {
+	for set, most := range map[int]int{-1: 0, 0: firq.DefaultTopTenants, 1: 1, 5: 5} {
+		s := open(t, newSched, config{TopTenants: set})
+		for _, name := range tenants(100) {
+			load(t, s, name, 2)
+		}
+		drain(t, s)
+		if n := len(s.Stats().TopTenants); n > most || (n == 0) != (most == 0) {
+			t.Errorf("TopTenants %d gives %d rows, want at most %d", set, n, most)
+		}
+	}
+}
+
+func statsMonotonic(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 4, MaxGlobal: 20, MaxPerTenant: 6, Backpressure: policy(firq.DropOldest)})
+	var stop atomic.Bool
+	together(3, func(i int) {
+		switch i {
+		case 0:
+			defer stop.Store(true)
+			for k := range reps(5000) {
+				tk := task{Payload: k, Priority: firq.Priority(1 + k%6)}
+				if k%5 == 0 {
+					tk.Deadline = longPast
+				}
+				_ = s.Enqueue(fmt.Sprint("t", k%7), tk)
+			}
+		case 1:
+			for !stop.Load() {
+				s.TryDequeue()
+				runtime.Gosched()
+			}
+		default:
+			var last [9]uint64
+			for !stop.Load() {
+				st := s.Stats()
+				now := [9]uint64{st.Enqueued, st.Dequeued, st.Expired, st.Cancelled, st.RejectedGlobal,
+					st.RejectedTenant, st.DroppedPolicy, st.Dropped, st.QueueTime.Samples}
+				for j := range now {
+					if now[j] < last[j] {
+						t.Errorf("counter %d fell from %d to %d", j, last[j], now[j])
+					}
+				}
+				last = now
+				if st.QueueLen < 0 || st.QueueLen > 20 {
+					t.Errorf("QueueLen is %d", st.QueueLen)
+				}
+				runtime.Gosched()
+			}
+		}
+	})
+	balanced(t, s.Stats())
+}
+
+func statsBatch(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{})
+	if n, err := s.EnqueueBatch("a", make([]task, 20)); n != 20 || err != nil {
+		t.Fatalf("EnqueueBatch: %d, %v", n, err)
+	}
+	if n, err := s.DequeueBatch(patient(t), make([]item, 15)); n != 15 || err != nil {
+		t.Fatalf("DequeueBatch: %d, %v", n, err)
+	}
+	st := s.Stats()
+	if st.Enqueued != 20 || st.Dequeued != 15 || st.QueueLen != 5 || st.QueueTime.Samples != 15 {
+		t.Errorf("Enqueued %d, Dequeued %d, QueueLen %d, Samples %d, want 20, 15, 5, 15", st.Enqueued, st.Dequeued, st.QueueLen, st.QueueTime.Samples)
+	}
+}
+
+func statsOwn(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{})
+	load(t, s, "a", 2)
+	take(t, s)
+	st := s.Stats()
+	for i := range st.TopTenants {
+		st.TopTenants[i].Dequeued = 1 << 40
+	}
+	for i := range st.QueueTime.Buckets {
+		st.QueueTime.Buckets[i].Count = 1 << 40
+	}
+	take(t, s)
+	now := s.Stats()
+	for _, row := range now.TopTenants {
+		if row.Dequeued != 2 {
+			t.Errorf("TopTenants says %d, want 2", row.Dequeued)
+		}
+	}
+	n := uint64(0)
+	for _, b := range now.QueueTime.Buckets {
+		n += b.Count
+	}
+	if n != 2 {
+		t.Errorf("the buckets hold %d samples, want 2", n)
+	}
+}

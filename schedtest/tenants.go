@@ -1,0 +1,180 @@
+package schedtest
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// Tenants come and go.
+var tenantChecks = []check{
+	{name: "forgotten after TenantIdle", run: tenantForgotten},
+	{name: "remembered until then", run: tenantRemembered},
+	{name: "forgotten and created again and again", run: tenantAgain},
+	{name: "not forgotten while in flight", run: tenantInFlight},
+	{name: "not forgotten while queued", run: tenantQueued},
+	{name: "forgotten when rejected, expired or cancelled", run: tenantNothingDelivered},
+	{name: "limits hold across forgetting", run: tenantLimits},
+	{name: "a flood of one-shot tenants", run: tenantFlood, alone: true},
+	{name: "a flood of one-shot tenants beside a backlog", run: tenantFloodQueued, alone: true},
+}
+
+func tenantForgotten(t *testing.T, newSched maker) {
+	for _, shards := range []int{1, 8} {
+		s := open(t, newSched, config{Shards: shards, TenantIdle: time.Millisecond})
+		for _, name := range tenants(50) {
+			load(t, s, name, 2)
+		}
+		if n := s.Stats().Tenants; n != 50 {
+			t.Errorf("Stats().Tenants is %d, want 50", n)
+		}
+		drain(t, s)
+		forgotten(t, s)
+	}
+}
+
+func tenantRemembered(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{TenantIdle: time.Hour})
+	for _, name := range tenants(50) {
+		load(t, s, name, 2)
+	}
+	drain(t, s)
+	if n := s.Stats().Tenants; n != 50 {
+		t.Errorf("Stats().Tenants is %d, want 50", n)
+	}
+}
+
+func tenantAgain(t *testing.T, newSched maker) {
+	for _, shards := range []int{1, 8} {
+		s := open(t, newSched, config{Shards: shards, TenantIdle: 1, MaxPerTenant: 2})
+		names := tenants(7)
+		for i := range reps(3000) {
+			name := names[i%7]
+			load(t, s, name, 2)
+			refuse(t, s, name, task{}, firq.ErrTenantFull)
+			for k := range 2 {
+				if it := take(t, s); it.Tenant != name || it.Payload != k+1 {
+					t.Fatalf("delivered %s, want %s%d", show(it), name, k+1)
+				}
+			}
+			idle(t, s)
+		}
+	}
+}
+
+func tenantInFlight(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{TenantIdle: time.Millisecond, MaxInFlightPerTenant: 1})
+	load(t, s, "a", 1)
+	it := take(t, s)
+	elapse(5 * time.Millisecond)
+	load(t, s, "other", 1) // something for the scheduler to do
+	other := take(t, s)
+	other.Done()
+	elapse(5 * time.Millisecond)
+	if n := s.Stats().Tenants; n < 1 {
+		t.Errorf("Stats().Tenants is %d with a task in flight", n)
+	}
+	load(t, s, "a", 1)
+	idle(t, s)
+	inFlight(t, s, 1)
+	it.Done()
+	it = take(t, s)
+	it.Done()
+	forgotten(t, s)
+}
+
+func tenantQueued(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1, TenantIdle: time.Millisecond, MaxPerTenant: 2})
+	load(t, s, "a", 2)
+	elapse(5 * time.Millisecond)
+	load(t, s, "other", 1)
+	refuse(t, s, "a", task{}, firq.ErrTenantFull)
+	same(t, "nothing was lost", drain(t, s), "a1 other1 a2")
+	forgotten(t, s)
+}
+
+func tenantNothingDelivered(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{TenantIdle: time.Millisecond, MaxGlobal: 10})
+	for i := range 10 {
+		admit(t, s, "expired"+strconv.Itoa(i), expired(i))
+	}
+	for i := range 100 {
+		_ = s.Enqueue("rejected"+strconv.Itoa(i), task{Deadline: longPast})
+	}
+	idle(t, s)
+	await(t, "the expired tasks to be worked off", func() bool { idle(t, s); return s.Len() == 0 })
+	for i := range 100 {
+		var tk firq.Ticket
+		admit(t, s, "cancelled"+strconv.Itoa(i), task{Ticket: &tk})
+		tk.Cancel()
+	}
+	forgotten(t, s)
+}
+
+// tenantLimits: a tenant that is forgotten while producers race to use it must
+// not come to have two states, each with a limit of its own.
+func tenantLimits(t *testing.T, newSched maker) {
+	for _, shards := range []int{1, 8} {
+		book := newLedger(4 * reps(3000))
+		s := open(t, newSched, config{Shards: shards, TenantIdle: 1, MaxPerTenant: 1, MaxInFlightPerTenant: 1, OnDrop: book.onDrop})
+		held := 0 // guarded by the in-flight limit of 1
+		together(4, func(g int) {
+			for i := range reps(3000) {
+				id := g*reps(3000) + i
+				if s.Enqueue("a", task{Payload: id}) == nil {
+					book.note(id, accepted)
+				}
+				if it, ok := s.TryDequeue(); ok {
+					if held++; held != 1 {
+						t.Errorf("%d of the tenant in flight, the limit is 1", held)
+					}
+					book.note(it.Payload, delivered)
+					held--
+					it.Done()
+				}
+			}
+		})
+		for s.Len() > 0 {
+			it := take(t, s)
+			book.note(it.Payload, delivered)
+			it.Done()
+		}
+		book.settle(t, s.Stats())
+	}
+}
+
+func tenantFlood(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{TenantIdle: time.Millisecond})
+	bounded(t, 8<<20, func() {
+		for i := range reps(100_000) {
+			admit(t, s, "one-shot-"+strconv.Itoa(i), task{Payload: i})
+			if it := take(t, s); it.Payload != i {
+				t.Fatalf("delivered %s, want %d", show(it), i)
+			}
+		}
+		forgotten(t, s)
+	})
+}
+
+// tenantFloodQueued: a tenant that is always backlogged must not keep the idle
+// ones from being forgotten.
+func tenantFloodQueued(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1, TenantIdle: time.Millisecond})
+	load(t, s, "backlogged", 10)
+	bounded(t, 8<<20, func() {
+		for i := range reps(100_000) {
+			admit(t, s, "one-shot-"+strconv.Itoa(i), task{Payload: i})
+			if it := take(t, s); it.Tenant == "backlogged" {
+				admit(t, s, it.Tenant, task{Payload: it.Payload})
+				take(t, s)
+			}
+		}
+	})
+	await(t, "all but the backlogged tenant to be forgotten", func() bool {
+		it := take(t, s)
+		admit(t, s, it.Tenant, task{Payload: it.Payload})
+		return s.Stats().Tenants <= 1
+	})
+}

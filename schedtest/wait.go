@@ -1,0 +1,257 @@
+package schedtest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// Waiting for capacity: the policy Wait, and EnqueueWait.
+var waitChecks = []check{
+	{name: "the policy times out with ErrTimeout", run: waitPolicy},
+	{name: "the policy is woken by capacity", run: waitPolicyWoken},
+	{name: "EnqueueWait does not wait while there is capacity", run: waitNone},
+	{name: "EnqueueWait ends with ctx", run: waitContext},
+	{name: "EnqueueWait waits whatever the policy", run: waitAnyPolicy},
+	{name: "woken by a dequeue", run: func(t *testing.T, m maker) { wokenBy(t, m, func(s sched, _ *firq.Ticket) { s.TryDequeue() }) }},
+	{name: "woken by a batch", run: func(t *testing.T, m maker) {
+		wokenBy(t, m, func(s sched, _ *firq.Ticket) { _, _ = s.DequeueBatch(context.Background(), make([]item, 8)) })
+	}},
+	{name: "woken by Cancel", run: func(t *testing.T, m maker) { wokenBy(t, m, func(_ sched, tk *firq.Ticket) { tk.Cancel() }) }},
+	{name: "woken by expiry found at a dequeue", run: waitExpiry},
+	{name: "woken by expiry that nobody looks for", run: waitExpiryAlone},
+	{name: "woken by Close", run: waitClose},
+	{name: "woken by Shutdown", run: waitShutdown},
+	{name: "a threshold is waited for too", run: waitThreshold},
+}
+
+// waiters starts n calls of EnqueueWait that find the scheduler full, and
+// returns when they have got going; each sends its answer.
+func waiters(t *testing.T, s sched, ctx context.Context, tenant string, n int) <-chan error {
+	answers := make(chan error, n)
+	started := make(chan bool, n)
+	for i := range n {
+		go func() {
+			started <- true
+			answers <- s.EnqueueWait(ctx, tenant, task{Payload: 1000 + i})
+		}()
+	}
+	for range n {
+		<-started
+	}
+	return answers
+}
+
+// answer returns the next answer, or fails.
+func answer(t *testing.T, answers <-chan error, what string) error {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case err := <-answers:
+		return err
+	case <-timer.C:
+		t.Fatalf("%s: nobody was woken within %v", what, patience)
+		return nil
+	}
+}
+
+func waitPolicy(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{MaxPerTenant: 1, Backpressure: firq.Backpressure{Policy: firq.Wait, Wait: 5 * time.Millisecond}})
+	load(t, s, "a", 1)
+	before := time.Now()
+	err := s.Enqueue("a", task{})
+	if err != firq.ErrTimeout {
+		t.Errorf("Enqueue: %v, want ErrTimeout", err)
+	}
+	if d := time.Since(before); d < 5*time.Millisecond {
+		t.Errorf("Enqueue gave up after %v, want 5ms", d)
+	}
+	if n, err := s.EnqueueBatch("a", make([]task, 2)); n != 0 || err != firq.ErrTimeout {
+		t.Errorf("EnqueueBatch: %d, %v, want 0, ErrTimeout", n, err)
+	}
+	if st := s.Stats(); st.TimeoutRejected < 2 || st.RejectedTenant != 0 || st.QueueLen != 1 {
+		t.Errorf("TimeoutRejected %d, RejectedTenant %d, QueueLen %d", st.TimeoutRejected, st.RejectedTenant, st.QueueLen)
+	}
+	load(t, s, "b", 1) // others do not wait
+
+	s = open(t, newSched, config{MaxPerTenant: 3, Backpressure: firq.Backpressure{Policy: firq.Wait, Wait: time.Millisecond}})
+	load(t, s, "a", 1)
+	if n, err := s.EnqueueBatch("a", make([]task, 4)); n != 2 || err != firq.ErrTimeout {
+		t.Errorf("EnqueueBatch with 2 places free: %d, %v, want 2, ErrTimeout", n, err)
+	}
+}
+
+func waitPolicyWoken(t *testing.T, newSched maker) {
+	for _, cfg := range []config{{MaxGlobal: 1}, {MaxPerTenant: 1}} {
+		cfg.Backpressure = firq.Backpressure{Policy: firq.Wait, Wait: time.Hour}
+		s := open(t, newSched, cfg)
+		load(t, s, "a", 1)
+		answers := make(chan error, 1)
+		go func() { answers <- s.Enqueue("a", task{Payload: 2}) }()
+		take(t, s)
+		if err := answer(t, answers, "capacity came free"); err != nil {
+			t.Errorf("Enqueue: %v", err)
+		}
+		same(t, "what waited", drain(t, s), "a2")
+	}
+}
+
+func waitNone(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1})
+	for i := range 10 {
+		if err := s.EnqueueWait(patient(t), "a", task{Payload: i + 1}); err != nil {
+			t.Fatalf("EnqueueWait: %v", err)
+		}
+	}
+	same(t, "in order", drain(t, s), "a1 a2 a3 a4 a5 a6 a7 a8 a9 a10")
+}
+
+func waitContext(t *testing.T, newSched maker) {
+	cause := context.DeadlineExceeded
+	for _, cfg := range []config{{MaxGlobal: 1}, {MaxPerTenant: 1}} {
+		s := open(t, newSched, cfg)
+		load(t, s, "a", 1)
+		ctx, stop := context.WithTimeout(context.Background(), 2*time.Millisecond)
+		defer stop()
+		err := s.EnqueueWait(ctx, "a", task{})
+		if !errors.Is(err, firq.ErrTimeout) || !errors.Is(err, firq.ErrRejected) || !errors.Is(err, cause) {
+			t.Errorf("EnqueueWait: %v, want ErrTimeout and %v", err, cause)
+		}
+		err = s.EnqueueWait(canceled(), "a", task{})
+		if !errors.Is(err, firq.ErrTimeout) || !errors.Is(err, context.Canceled) {
+			t.Errorf("EnqueueWait: %v, want ErrTimeout and %v", err, context.Canceled)
+		}
+		later, cancel := context.WithCancel(context.Background())
+		answers := waiters(t, s, later, "a", 3)
+		cancel()
+		for range 3 {
+			if err := answer(t, answers, "ctx was cancelled"); !errors.Is(err, context.Canceled) {
+				t.Errorf("EnqueueWait: %v, want %v", err, context.Canceled)
+			}
+		}
+		rejections(t, s, 0, 0, 5)
+		length(t, s, 1)
+	}
+}
+
+func waitAnyPolicy(t *testing.T, newSched maker) {
+	for _, p := range []firq.Backpressure{
+		policy(firq.Reject), policy(firq.DropOldest), policy(firq.DropNewest), {Policy: firq.Wait, Wait: 1},
+	} {
+		var log dropLog
+		s := open(t, newSched, config{Shards: 1, MaxPerTenant: 1, Backpressure: p, OnDrop: log.onDrop})
+		load(t, s, "a", 1)
+		answers := waiters(t, s, patient(t), "a", 1)
+		for range 10 {
+			time.Sleep(100 * time.Microsecond) // a chance to go wrong
+			length(t, s, 1)
+		}
+		same(t, "the first", show(take(t, s)), "a1")
+		if err := answer(t, answers, "capacity came free"); err != nil {
+			t.Errorf("policy %d: EnqueueWait: %v", p.Policy, err)
+		}
+		same(t, "the second", drain(t, s), "a1000")
+		same(t, "drops", log.all(), "")
+	}
+}
+
+// wokenBy checks that what frees one place wakes somebody who waits for it.
+func wokenBy(t *testing.T, newSched maker, free func(sched, *firq.Ticket)) {
+	for _, cfg := range []config{{MaxGlobal: 1}, {MaxPerTenant: 1}, {MaxGlobal: 1, Shards: 8}} {
+		s := open(t, newSched, cfg)
+		for range reps(200) {
+			var tk firq.Ticket
+			admit(t, s, "a", task{Ticket: &tk})
+			answers := waiters(t, s, patient(t), "a", 1)
+			free(s, &tk)
+			if err := answer(t, answers, "capacity came free"); err != nil {
+				t.Fatalf("EnqueueWait: %v", err)
+			}
+			drain(t, s) // a batch may have taken it already
+			length(t, s, 0)
+		}
+	}
+}
+
+func waitExpiry(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{MaxGlobal: 2})
+	soon := time.Now().Add(2 * time.Millisecond)
+	admit(t, s, "a", task{Payload: 1, Deadline: soon})
+	admit(t, s, "a", task{Payload: 2, Deadline: soon})
+	answers := waiters(t, s, patient(t), "b", 2)
+	elapse(3 * time.Millisecond)
+	if it, ok := s.TryDequeue(); ok && it.Tenant == "a" {
+		t.Errorf("delivered %s after its deadline", show(it))
+	}
+	for range 2 {
+		if err := answer(t, answers, "the queue was found expired"); err != nil {
+			t.Errorf("EnqueueWait: %v", err)
+		}
+	}
+}
+
+// waitExpiryAlone: no other call comes; the tenant's own tasks just expire.
+func waitExpiryAlone(t *testing.T, newSched maker) {
+	for _, cfg := range []config{{MaxGlobal: 3}, {MaxPerTenant: 3}} {
+		s := open(t, newSched, cfg)
+		admit(t, s, "a", task{Payload: 1})
+		for i := range 2 {
+			admit(t, s, "a", task{Payload: i, Deadline: time.Now().Add(5 * time.Millisecond)})
+		}
+		answers := waiters(t, s, patient(t), "a", 2)
+		for range 2 {
+			if err := answer(t, answers, "the tenant's tasks expired"); err != nil {
+				t.Errorf("EnqueueWait: %v", err)
+			}
+		}
+	}
+}
+
+func waitClose(t *testing.T, newSched maker) {
+	for _, cfg := range []config{{MaxGlobal: 2}, {MaxPerTenant: 2}} {
+		s := open(t, newSched, cfg)
+		load(t, s, "a", 2)
+		answers := waiters(t, s, patient(t), "a", 4)
+		s.Close()
+		for range 4 {
+			if err := answer(t, answers, "Close"); err != firq.ErrClosed {
+				t.Errorf("EnqueueWait: %v, want ErrClosed", err)
+			}
+		}
+	}
+}
+
+func waitShutdown(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{MaxGlobal: 2})
+	load(t, s, "a", 2)
+	answers := waiters(t, s, patient(t), "a", 4)
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Shutdown(patient(t)) }()
+	for range 4 {
+		if err := answer(t, answers, "Shutdown"); err != firq.ErrClosed {
+			t.Errorf("EnqueueWait: %v, want ErrClosed", err)
+		}
+	}
+	same(t, "what was queued", drain(t, s), "a1 a2")
+	if err := answer(t, stopped, "the backlog is gone"); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+func waitThreshold(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1, MaxGlobal: 8, DynamicThreshold: 1})
+	load(t, s, "a", 4)
+	load(t, s, "b", 2)
+	answers := waiters(t, s, patient(t), "a", 1)
+	for range 3 { // a holds 3 of 6, or fewer: another tenant's place counts too
+		take(t, s)
+	}
+	take(t, s)
+	if err := answer(t, answers, "a is below its threshold"); err != nil {
+		t.Errorf("EnqueueWait: %v", err)
+	}
+}

@@ -1,0 +1,233 @@
+package schedtest
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+// No wake-up for a parked consumer is lost.
+var wakeChecks = []check{
+	{name: "ping-pong with one consumer", run: func(t *testing.T, m maker) { pingPong(t, m, 1) }},
+	{name: "ping-pong with several consumers", run: func(t *testing.T, m maker) { pingPong(t, m, 4) }},
+	{name: "ping-pong over batches", run: pingPongBatch},
+	{name: "as many tasks as parked consumers", run: wakeAll},
+	{name: "a batch for parked consumers", run: wakeBatch},
+	{name: "who gives up passes the wake on", run: wakePassOn},
+	{name: "a busy consumer does not hold up the next task", run: wakeBusy},
+	{name: "a consumer that leaves work behind wakes the next", run: wakeNext},
+}
+
+func pingPong(t *testing.T, newSched maker, consumers int) {
+	for _, shards := range []int{1, 8} {
+		s := open(t, newSched, config{Shards: shards})
+		ctx, stop := context.WithCancel(patient(t))
+		got := make(chan int)
+		var consuming sync.WaitGroup
+		for range consumers {
+			consuming.Go(func() {
+				for {
+					it, err := s.Dequeue(ctx)
+					if err != nil {
+						return
+					}
+					got <- it.Payload
+				}
+			})
+		}
+		for i := range reps(2000) {
+			admit(t, s, "t"+strconv.Itoa(i%11), task{Payload: i})
+			select {
+			case p := <-got:
+				if p != i {
+					t.Fatalf("shards %d: delivered %d, want %d", shards, p, i)
+				}
+			case <-ctx.Done():
+				t.Fatalf("shards %d, round %d: no parked consumer got the task; %d queued", shards, i, s.Len())
+			}
+		}
+		stop()
+		consuming.Wait()
+	}
+}
+
+func pingPongBatch(t *testing.T, newSched maker) {
+	const most = 5
+	for _, shards := range []int{1, 8} {
+		s := open(t, newSched, config{Shards: shards})
+		ctx, stop := context.WithCancel(patient(t))
+		got := make(chan int, most)
+		var consuming sync.WaitGroup
+		for c := range 3 {
+			consuming.Go(func() {
+				dst := make([]item, 1+c)
+				for {
+					n, err := s.DequeueBatch(ctx, dst)
+					if err != nil {
+						return
+					}
+					for range n {
+						got <- 1
+					}
+				}
+			})
+		}
+		batch := make([]task, most)
+		for i := range reps(1000) {
+			n := 1 + i%most
+			if k, err := s.EnqueueBatch("t"+strconv.Itoa(i%11), batch[:n]); k != n || err != nil {
+				t.Fatalf("EnqueueBatch: %d, %v", k, err)
+			}
+			for range n {
+				select {
+				case <-got:
+				case <-ctx.Done():
+					t.Fatalf("shards %d, round %d: tasks stay queued (%d) beside parked consumers", shards, i, s.Len())
+				}
+			}
+		}
+		stop()
+		consuming.Wait()
+	}
+}
+
+// crowd starts n consumers that take one item each and never come back.
+func crowd(s sched, ctx context.Context, n int) <-chan error {
+	answers := make(chan error, n)
+	for range n {
+		go func() {
+			_, err := s.Dequeue(ctx)
+			answers <- err
+		}()
+	}
+	return answers
+}
+
+func crowdServed(t *testing.T, s sched, answers <-chan error, n int) {
+	t.Helper()
+	for i := range n {
+		if err := answer(t, answers, "as many tasks as consumers"); err != nil {
+			t.Fatalf("consumer %d of %d, with %d queued: %v", i, n, s.Len(), err)
+		}
+	}
+}
+
+func wakeAll(t *testing.T, newSched maker) {
+	const n = 12
+	for _, nTenants := range []int{1, 12} {
+		for _, shards := range []int{1, 8} {
+			s := open(t, newSched, config{Shards: shards})
+			for round := range reps(50) {
+				answers := crowd(s, patient(t), n)
+				linger(round)
+				together(3, func(p int) {
+					for i := range n / 3 {
+						if err := s.Enqueue("t"+strconv.Itoa((p*4+i)%nTenants), task{}); err != nil {
+							t.Errorf("Enqueue: %v", err)
+						}
+					}
+				})
+				crowdServed(t, s, answers, n)
+			}
+		}
+	}
+}
+
+func wakeBatch(t *testing.T, newSched maker) {
+	const n = 12
+	for _, shards := range []int{1, 8} {
+		s := open(t, newSched, config{Shards: shards})
+		for round := range reps(100) {
+			answers := crowd(s, patient(t), n)
+			linger(round)
+			if k, err := s.EnqueueBatch("a", make([]task, n)); k != n || err != nil {
+				t.Fatalf("EnqueueBatch: %d, %v", k, err)
+			}
+			crowdServed(t, s, answers, n)
+		}
+	}
+}
+
+// wakePassOn: a consumer's ctx is cancelled just when a task arrives. If the
+// wake went to it, a second consumer must get the task all the same.
+func wakePassOn(t *testing.T, newSched maker) {
+	for _, shards := range []int{1, 8} {
+		s := open(t, newSched, config{Shards: shards})
+		for i := range reps(1500) {
+			ctx, stop := context.WithCancel(context.Background())
+			var quitter, stayer <-chan error
+			if i%2 == 0 { // whoever is woken first, the first to park or the last
+				quitter = crowd(s, ctx, 1)
+				linger(i / 2)
+				stayer = crowd(s, patient(t), 1)
+			} else {
+				stayer = crowd(s, patient(t), 1)
+				linger(i / 2)
+				quitter = crowd(s, ctx, 1)
+			}
+			linger(i / 2)
+			together(2, func(side int) {
+				if side == 0 {
+					stop()
+				} else if err := s.Enqueue("t"+strconv.Itoa(i%5), task{}); err != nil {
+					t.Errorf("Enqueue: %v", err)
+				}
+			})
+			switch err := answer(t, quitter, "ctx was cancelled"); {
+			case err == nil:
+				admit(t, s, "a", task{}) // one for the other
+			case !errors.Is(err, context.Canceled):
+				t.Fatalf("Dequeue: %v, want context.Canceled", err)
+			}
+			if err := answer(t, stayer, "the other consumer gave up"); err != nil {
+				t.Fatalf("shards %d, round %d: Dequeue with %d queued: %v", shards, i, s.Len(), err)
+			}
+		}
+	}
+}
+
+// wakeBusy: work conservation. One consumer works on a tenant's item; the
+// tenant's next task goes to another one.
+func wakeBusy(t *testing.T, newSched maker) {
+	for _, shards := range []int{1, 8} {
+		s := open(t, newSched, config{Shards: shards})
+		ctx := patient(t)
+		for i := range reps(200) {
+			answers := crowd(s, ctx, 2)
+			admit(t, s, "a", task{Payload: i})
+			if err := answer(t, answers, "a task is queued"); err != nil {
+				t.Fatalf("round %d: %v", i, err)
+			}
+			// That consumer does not call again before the other was served.
+			admit(t, s, "a", task{Payload: i})
+			if err := answer(t, answers, "a second task is queued"); err != nil {
+				t.Fatalf("round %d: the tenant's next task was not delivered: %v", i, err)
+			}
+		}
+	}
+}
+
+// wakeNext: all tasks of a blocked tenant become deliverable, one by one, and
+// each consumer takes one and does not come back.
+func wakeNext(t *testing.T, newSched maker) {
+	const n = 6
+	for _, shards := range []int{1, 8} {
+		for i := range reps(100) {
+			s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: n})
+			load(t, s, "a", 2*n)
+			var first []item
+			for range n {
+				first = append(first, take(t, s))
+			}
+			idle(t, s)
+			answers := crowd(s, patient(t), n)
+			linger(i)
+			for k := range first {
+				first[k].Done()
+			}
+			crowdServed(t, s, answers, n)
+		}
+	}
+}
