@@ -53,14 +53,14 @@ func TestBucketBounds(t *testing.T) {
 
 func TestBucketsHoldAllSamples(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	l, s := NewLocal(), NewSnapshot()
+	l := NewLocal()
 	for name, shape := range shapes {
 		for range 1000 {
 			l.Record(time.Duration(shape(rng)))
 		}
 		l.Record(-1)
 		l.Record(2 * time.Hour)
-		s = NewSnapshot()
+		s := NewSnapshot()
 		l.AddTo(s)
 		var sum uint64
 		for _, b := range s.Buckets() {

@@ -43,7 +43,7 @@ type tenant[K comparable, T any] struct {
 	shard  *shard[K, T] // immutable
 	// direct: somebody takes a place without a ticket; see shard.put.
 	direct atomic.Bool
-	_      [24]byte
+	_      [32]byte
 
 	inbox ring.Slots[drr.Task[T]]
 

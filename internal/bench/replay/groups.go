@@ -2,7 +2,6 @@ package replay
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -89,7 +88,7 @@ func Groups(t *trace.Trace, n int) []Group {
 	}
 	n = min(n, len(byCost))
 	if n > 1 {
-		groups = append(groups, group(fmt.Sprintf("busiest %d", n), byCost[:n]))
+		groups = append(groups, group("busiest tenants", byCost[:n]))
 	}
 	for _, i := range byCost[:n] {
 		groups = append(groups, group(t.Tenants[i], []int{i}))

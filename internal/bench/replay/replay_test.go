@@ -125,7 +125,7 @@ func TestGroups(t *testing.T) {
 	want := []string{
 		"all tenants: abcde, 5 tenants, 6 requests, cost 24",
 		"quiet tenants: be, 2 tenants, 2 requests, cost 3",
-		"busiest 2: ac, 2 tenants, 3 requests, cost 19",
+		"busiest tenants: ac, 2 tenants, 3 requests, cost 19",
 		"a: a, 1 tenants, 2 requests, cost 10",
 		"c: c, 1 tenants, 1 requests, cost 9",
 	}

@@ -36,6 +36,7 @@ const bar = `{{percent . "%3.0f%%"}} {{bar . "[" "=" ">" " " "]"}} {{string . "w
 func newBar(w io.Writer, total int) *pb.ProgressBar {
 	b := pb.ProgressBarTemplate(bar).New(total)
 	b.SetWriter(w).Set(pb.Static, true).Set(pb.Terminal, true)
+	b.SetMaxWidth(max(20, b.Width()-3)) // room for the ^C that a terminal echoes
 	return b.Start()
 }
 

@@ -65,8 +65,12 @@ func Replay(w io.Writer, r *replay.Report) {
 	fmt.Fprintln(&b, t.Render())
 	b.WriteByte('\n')
 	for _, res := range r.Results {
-		fmt.Fprintf(&b, "%-17s%d delivered, %d expired, %d rejected in %s; arrivals late by %s (p99), %s (max)\n",
-			res.Contestant, res.Delivered, res.Expired, res.Rejected, Duration(res.Elapsed), Duration(res.Lag.P99), Duration(res.Lag.Max))
+		end := ""
+		if res.Delivered+res.Expired+res.Rejected < r.Trace.Requests {
+			end = "; not finished"
+		}
+		fmt.Fprintf(&b, "%-17s%d delivered, %d expired, %d rejected in %s; arrivals late by %s (p99), %s (max)%s\n",
+			res.Contestant, res.Delivered, res.Expired, res.Rejected, Duration(res.Elapsed), Duration(res.Lag.P99), Duration(res.Lag.Max), end)
 	}
 	b.WriteString(`
 Queue time is from the intended arrival to the delivery to a worker (open loop). Workers sleep for
@@ -81,5 +85,5 @@ func groupLabel(g replay.Group, t replay.TraceFacts) string {
 	if g.Tenants == 1 && t.Tenants > 1 {
 		return fmt.Sprintf("tenant %s: %d requests, %s of the work", g.Name, g.Requests, share)
 	}
-	return fmt.Sprintf("%s: %d tenants, %d requests, %s of the work", g.Name, g.Tenants, g.Requests, share)
+	return fmt.Sprintf("%s (%d): %d requests, %s of the work", g.Name, g.Tenants, g.Requests, share)
 }

@@ -117,7 +117,7 @@ func TestReplayTable(t *testing.T) {
 	Replay(&b, r)
 	for _, want := range []string{
 		"x.csv: 10 requests of 4 tenants over 1m0s, cost 100", "replayed 60 times as fast, in 1.00s; 8 workers, each busy for 1.50µs",
-		"load 0.95", "at most 2 requests of a tenant", "quiet tenants: 2 tenants, 10 requests, 50% of the work", "tenant t1: 10 requests", "  lockfree", "2.00ms",
+		"load 0.95", "at most 2 requests of a tenant", "quiet tenants (2): 10 requests, 50% of the work", "tenant t1: 10 requests", "  lockfree", "2.00ms",
 		"10 delivered, 0 expired, 0 rejected in 1.00s",
 	} {
 		if !strings.Contains(b.String(), want) {

@@ -74,7 +74,7 @@ func TestTakeFindsWhatHops(t *testing.T) {
 	var hopper sync.WaitGroup
 	hopper.Go(func() {
 		for i := 0; !over.Load(); i++ {
-			if from := i & 1; p.stripes[from].take(1) == 1 {
+			if from := i / 2 & 1; p.stripes[from].take(1) == 1 {
 				p.giveAt(1 - from)
 			}
 		}

@@ -18,7 +18,7 @@ type MPSC[V any] struct {
 
 // InitAt makes room for size values, a power of two, counting from first.
 func (r *MPSC[V]) InitAt(size int, first uint32) {
-	r.Slots.Init(size, first)
+	r.Init(size, first)
 	r.tail.Store(first)
 }
 

@@ -1,0 +1,79 @@
+package lockfree
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/firq-go/firq/internal/pad"
+)
+
+// tenantLine is what a tenant's two sides are kept apart by: there are too many
+// tenants for a pad.Line.
+const tenantLine = 64
+
+// at is a field, or a group of fields that one side writes.
+type at struct {
+	name string
+	off  uintptr
+}
+
+// apart checks that a is far enough from everything in others. Fields are at most
+// 8 bytes, and at multiples of their size: the distance from start to start
+// decides.
+func apart(t *testing.T, line uintptr, a at, others ...at) {
+	t.Helper()
+	for _, b := range others {
+		d := max(a.off, b.off) - min(a.off, b.off)
+		if d < line {
+			t.Errorf("%s (at %d) and %s (at %d) are %d bytes apart, want %d", a.name, a.off, b.name, b.off, d, line)
+		}
+	}
+}
+
+// What every call reads, and what each new tenant writes, share a line neither
+// with each other nor with anything else.
+func TestSchedulerLayout(t *testing.T) {
+	var s Scheduler[string, any]
+	life := at{"life", unsafe.Offsetof(s.life)}
+	deadlines := at{"deadlines", unsafe.Offsetof(s.deadlines)}
+	known := at{"known", unsafe.Offsetof(s.known)}
+	end := at{"the end", unsafe.Sizeof(s)}
+	apart(t, pad.Line, life, at{"firstTicket", unsafe.Offsetof(s.firstTicket)}, at{"tenants", unsafe.Offsetof(s.tenants)})
+	apart(t, pad.Line, known, life, deadlines, end)
+	apart(t, pad.Line, deadlines, end)
+}
+
+// Producers write the activation ring's tail, consumers the lease and what it
+// guards.
+func TestShardLayout(t *testing.T) {
+	var sh shard[string, any]
+	lease := at{"lease", unsafe.Offsetof(sh.lease)}
+	ringEnd := at{"the activations' end", unsafe.Offsetof(sh.activations) + unsafe.Sizeof(sh.activations)}
+	end := at{"the end", unsafe.Sizeof(sh)}
+	apart(t, pad.Line, lease, at{"the activations", unsafe.Offsetof(sh.activations)}, ringEnd)
+	apart(t, pad.Line, end, lease, at{"due", unsafe.Offsetof(sh.due)}, at{"ready", unsafe.Offsetof(sh.ready)})
+}
+
+// Producers write a tenant's word at each task; who holds the lease writes all
+// the rest, the ring's head first.
+func TestTenantLayout(t *testing.T) {
+	var x tenant[string, any]
+	others := []at{
+		{"the inbox", unsafe.Offsetof(x.inbox)},
+		{"serve.Tenant", unsafe.Offsetof(x.Tenant)},
+		{"hold", unsafe.Offsetof(x.hold)},
+		{"quiet", unsafe.Offsetof(x.quiet)},
+		{"emptied", unsafe.Offsetof(x.emptied)},
+		{"known", unsafe.Offsetof(x.known)},
+	}
+	word := at{"word", unsafe.Offsetof(x.word)}
+	apart(t, tenantLine, word, others...)
+	// The rest of the producers' line may be nearer to the inbox's header, which
+	// nobody writes, but not to what comes behind it.
+	for _, f := range []at{{"quantum", unsafe.Offsetof(x.quantum)}, {"boxDue", unsafe.Offsetof(x.boxDue)}, {"direct", unsafe.Offsetof(x.direct)}} {
+		apart(t, tenantLine, f, others[1:]...)
+	}
+	if word.off != 0 {
+		t.Errorf("word is at %d, want it first", word.off)
+	}
+}
