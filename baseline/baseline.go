@@ -123,15 +123,11 @@ func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropRea
 func (sh *shard[K, T]) unlock() {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
-	if len(s.shards) == 1 {
-		s.rounds.Publish(0, 0, ready)
-	} else {
-		if ready && !sh.wasReady {
-			sh.Queue.AdvanceRound(s.rounds.Join(sh.index))
-		}
-		sh.wasReady = ready
-		s.rounds.Publish(sh.index, sh.Queue.Round(), ready)
+	if ready && !sh.wasReady && sh.Shared() {
+		sh.Queue.AdvanceRound(s.rounds.Join(sh.index))
 	}
+	sh.wasReady = ready
+	s.rounds.Publish(sh.index, sh.Tag(s.rounds, ready), ready)
 	if l := sh.Queue.Lingering(); l != sh.lingering.Load() {
 		sh.lingering.Store(l)
 	}
@@ -170,6 +166,7 @@ func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 	s.env.SetQuantum(k, quantum)
 	if t := sh.tenants[k]; t != nil {
 		t.SetQuantum(quantum)
+		sh.Queue.Recheck()
 	}
 }
 
@@ -181,6 +178,7 @@ func (s *Scheduler[K, T]) ResetQuantum(k K) {
 	defer sh.mu.Unlock()
 	if t := sh.tenants[k]; t != nil {
 		t.SetQuantum(s.env.Override(k, quantum)) // SetQuantum may have come first
+		sh.Queue.Recheck()
 	}
 }
 

@@ -75,7 +75,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	}
 	cursor := s.cursors.Here()
 	start, mask := int(cursor.Load()), len(s.shards)-1
-	limit := s.rounds.Limit()
+	view := s.rounds.Look()
 	var busy *shard[K, T]
 	for i := range s.shards {
 		j := (start + i) & mask
@@ -85,14 +85,14 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 			continue
 		}
 		more = true
-		if ready && s.rounds.Round(j) > limit {
+		if ready && s.rounds.Tag(j) > view.Limit(j) {
 			continue
 		}
 		if !sh.mu.TryLock() {
 			busy = sh
 			continue
 		}
-		if n = sh.serve(dst, limit); n > 0 {
+		if n = sh.serve(dst, view.Limit(j)); n > 0 {
 			if i > 0 {
 				cursor.Store(uint32(j))
 			}
@@ -103,29 +103,25 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	// than take from a shard that is ahead.
 	if busy != nil {
 		busy.mu.Lock()
-		n = busy.serve(dst, limit)
+		n = busy.serve(dst, view.Limit(busy.index))
 	}
 	return n, more
 }
 
-// serve delivers into dst until it is full, the shard is empty, or it has come to
-// a round after limit. It is called with mu held and unlocks it.
+// serve delivers into dst until it is full, the shard is empty, or the next
+// delivery is in a round after limit. It is called with mu held and unlocks it.
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 	s, n := sh.s, 0
 	if sh.state < serve.Closed {
 		now := s.env.Clock.Now()
 		for n < len(dst) {
-			dt, task, verdict := sh.Queue.Next(now)
+			dt, task, _ := sh.Queue.NextWithin(now, limit)
 			if dt == nil {
-				_ = verdict // Empty, or Again: the caller comes back while the shard is ready
-				break
+				break // empty, ahead, or enough for one hold: the caller comes back
 			}
 			t := dt.Owner.(*tenant[K, T])
 			sh.Deliver(&dst[n], &t.Tenant, &task, now)
 			n++
-			if sh.Queue.Round() > limit {
-				break
-			}
 		}
 		sh.Sweep(now, sh.forget)
 		s.held.Add(-int64(n))
@@ -146,6 +142,7 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 		return
 	}
 	sh.mu.Lock()
+	sh.CatchUp(sh.s.rounds)
 	sh.Done(&t.Tenant, token, sh.s.env.Clock.Now())
 	sh.unlock()
 }

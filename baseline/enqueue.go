@@ -120,15 +120,18 @@ func (s *Scheduler[K, T]) lockActive(k K) (*shard[K, T], int64) {
 	sh := s.shardOf(k)
 	if s.env.FixedQuantum() {
 		sh.mu.Lock()
+		sh.CatchUp(s.rounds)
 		return sh, s.env.Config.Quantum
 	}
 	sh.mu.Lock()
+	sh.CatchUp(s.rounds)
 	if t := sh.tenants[k]; t != nil && t.Active() {
 		return sh, t.Quantum()
 	}
 	sh.mu.Unlock()
 	quantum := s.env.Quantum(k)
 	sh.mu.Lock()
+	sh.CatchUp(s.rounds)
 	return sh, quantum
 }
 

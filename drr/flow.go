@@ -128,8 +128,11 @@ func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	delta = min(max(delta, -maxDebt), maxDebt)
 	if delta > 0 {
 		f.deficit = max(f.deficit-delta, -maxDebt)
-	} else if f.deficit < maxDebt { // a skip may have saved up more than that
-		f.deficit = min(f.deficit-delta, maxDebt)
+	} else {
+		q.lists[f.level].target = 0 // it may be able to pay now
+		if f.deficit < maxDebt {    // a skip may have saved up more than that
+			f.deficit = min(f.deficit-delta, maxDebt)
+		}
 	}
 	if f.place == nowhere && !t.blocked {
 		f.deficit = min(f.deficit, 0)

@@ -1,6 +1,7 @@
 package drr
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/firq-go/firq"
@@ -46,6 +47,9 @@ type list[K comparable, T any] struct {
 	round         uint64
 	left          int // active flows that this round has still to visit
 	barren        int // visits since somebody could pay
+	// target, if it is after round: nobody can pay before that round, so that
+	// there is nothing to visit until then.
+	target uint64
 }
 
 // New returns an empty Queue.
@@ -96,6 +100,9 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task Task[T]) {
 		q.hollow--
 	}
 	q.ready++
+	if q.cfg.Order != firq.FIFO || t.tasks[level].head == e {
+		q.lists[f.level].target = 0 // it may be the front now, and cheaper
+	}
 }
 
 // Verdict is what Next says.
@@ -105,6 +112,7 @@ const (
 	Empty     Verdict = iota // nothing deliverable is held
 	Delivered                // here is a task
 	Again                    // the call has done its share of work; call again
+	Ahead                    // the next delivery is in a round after the limit
 )
 
 // stepBudget is how many visits and drops one call of Next makes at most.
@@ -113,6 +121,13 @@ const stepBudget = 256
 // Next takes out the task that is served next. Tasks that expired before now
 // are dropped on the way and reported to the host.
 func (q *Queue[K, T]) Next(now int64) (*Tenant[K, T], Task[T], Verdict) {
+	return q.NextWithin(now, math.MaxUint64)
+}
+
+// NextWithin is Next that begins no turn in a round after limit (except of the
+// newly active, with NewFirst). Not for Across.
+func (q *Queue[K, T]) NextWithin(now int64, limit uint64) (*Tenant[K, T], Task[T], Verdict) {
+	q.CatchUp(limit)
 	for steps := 0; steps < stepBudget; steps++ {
 		f := q.head(now)
 		if f == nil {
@@ -131,16 +146,19 @@ func (q *Queue[K, T]) Next(now int64) (*Tenant[K, T], Task[T], Verdict) {
 			q.expire(e)
 			continue
 		}
+		l := &q.lists[f.level]
 		if !f.inTurn {
+			if f.place == active && max(l.round, l.target) > limit {
+				return nil, Task[T]{}, Ahead
+			}
 			f.inTurn = true
 			f.deficit = addSaturated(f.deficit, f.tenant.quantum)
 		}
 		if f.deficit < e.Cost {
-			q.turnOver(f, now)
+			q.turnOver(f, now, limit)
 			continue
 		}
 		f.deficit -= e.Cost
-		q.lists[f.level].barren = 0
 		return f.tenant, q.take(e), Delivered
 	}
 	return nil, Task[T]{}, Again
@@ -180,6 +198,8 @@ func (l *list[K, T]) head() *flow[K, T] {
 func (q *Queue[K, T]) take(e *entry[K, T]) Task[T] {
 	t, level := e.tenant, int(e.Priority)-1
 	l := &t.tasks[level]
+	f := q.flowOf(t, level)
+	q.lists[f.level].barren, q.lists[f.level].target = 0, 0 // what is behind it may be cheaper
 	l.remove(e)
 	if l.head == nil {
 		t.mask &^= 1 << level
@@ -197,7 +217,7 @@ func (q *Queue[K, T]) take(e *entry[K, T]) Task[T] {
 	if e.bucket != noBucket {
 		q.dues.remove(e)
 	}
-	if f := q.flowOf(t, level); f.place != nowhere && q.empty(f) {
+	if f.place != nowhere && q.empty(f) {
 		q.hollow++
 	}
 	task := e.Task

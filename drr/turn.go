@@ -16,6 +16,7 @@ func (q *Queue[K, T]) join(f *flow[K, T], first bool) {
 // activate puts a flow at the tail of the active list, to be visited from the
 // next round on.
 func (l *list[K, T]) activate(f *flow[K, T]) {
+	l.target = 0 // nobody has asked whether f can pay
 	f.place, f.due = active, l.round+1
 	if l.active.n == 0 {
 		f.due, l.left = l.round, 1
@@ -36,7 +37,7 @@ func (l *list[K, T]) visited(due uint64) {
 }
 
 // turnOver sends the flow at the head, which cannot pay, to the tail.
-func (q *Queue[K, T]) turnOver(f *flow[K, T], now int64) {
+func (q *Queue[K, T]) turnOver(f *flow[K, T], now int64, limit uint64) {
 	l := &q.lists[f.level]
 	f.inTurn = false
 	if f.place == fresh {
@@ -50,7 +51,7 @@ func (q *Queue[K, T]) turnOver(f *flow[K, T], now int64) {
 	l.active.push(f)
 	l.visited(due)
 	if l.barren++; l.barren >= l.active.n {
-		q.skip(l, now)
+		q.skip(l, now, limit)
 	}
 }
 
@@ -105,8 +106,9 @@ func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 // skip gives everybody as many refills at once as it takes until somebody can
 // pay, less the one that each gets at the start of its turn. Called between
 // turns; does nothing if some flow needs a visit first (it is empty, or its
-// front task expired).
-func (q *Queue[K, T]) skip(l *list[K, T], now int64) {
+// front task expired). It goes up to the round limit; what is left is taken by
+// and by (CatchUp).
+func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 	l.barren = 0
 	fewest := uint64(math.MaxUint64)
 	for f := l.active.head; f != nil; f = f.next {
@@ -124,12 +126,51 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64) {
 		return
 	}
 	turns := fewest - 1 // nobody can pay after these: turns x quantum < need
+	if limit == math.MaxUint64 || l.round >= maxRound-min(turns, maxRound) {
+		l.refill(turns)
+		return
+	}
+	l.target = l.round + turns
+	q.CatchUp(limit)
+}
+
+// refill gives everybody so many quanta, none of which enables anybody to pay.
+func (l *list[K, T]) refill(turns uint64) {
 	rounds := min(turns, maxRound-min(l.round, maxRound))
 	for f := l.active.head; f != nil; f = f.next {
 		f.deficit += int64(turns * uint64(f.tenant.quantum))
 		f.due += rounds
 	}
 	l.round += rounds
+}
+
+// CatchUp takes the empty turns up to round r, as far as it is known that they
+// are empty: who shares time with other queues calls it before it adds a task,
+// so that the newcomer joins at the current round and the others have what is
+// due to them.
+func (q *Queue[K, T]) CatchUp(r uint64) {
+	l := &q.lists[0]
+	if to := min(l.target, r); to > l.round {
+		l.refill(to - l.round)
+	}
+}
+
+// Waiting reports whether it is known that nobody can pay before a later round.
+func (q *Queue[K, T]) Waiting() bool { return q.lists[0].target > q.lists[0].round }
+
+// Tag returns the round in which the next delivery can be, as far as is known,
+// of a flow that does not go first.
+func (q *Queue[K, T]) Tag() uint64 { return max(q.lists[0].round, q.lists[0].target) }
+
+// Fresh reports whether there are newly active flows that go first (NewFirst):
+// they can be served in any round.
+func (q *Queue[K, T]) Fresh() bool { return q.lists[0].fresh.head != nil }
+
+// Recheck is called when a quantum of an active tenant has changed.
+func (q *Queue[K, T]) Recheck() {
+	for i := range q.lists {
+		q.lists[i].target = 0
+	}
 }
 
 // Block takes a tenant out of the lists until Unblock; its tasks stay. It keeps
@@ -224,7 +265,7 @@ func (q *Queue[K, T]) AdvanceRound(r uint64) {
 	if r <= l.round {
 		return
 	}
-	l.round, l.left = r, l.active.n
+	l.round, l.left, l.target = r, l.active.n, 0
 }
 
 // purge makes the flows that cancelling and expiry have emptied leave, once

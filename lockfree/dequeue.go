@@ -87,36 +87,42 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	}
 	cursor := s.cursors.Here()
 	start, mask := int(cursor.Load()), len(s.shards)-1
-	limit := s.rounds.Limit()
+	view := s.rounds.Look()
+	// First the shards that are idle but for announcements: until they are looked
+	// at, nobody knows that they have work, and the others' limits do not heed
+	// them.
 	var busy *shard[K, T]
-	for i := range s.shards {
-		j := (start + i) & mask
-		sh := s.shards[j]
-		active := sh.activations.Ready() // before ready; see shard.work
-		ready := s.rounds.Ready(j)
-		if !ready && !active && !sh.lingering.Load() {
-			continue
-		}
-		more = true
-		if ready && s.rounds.Round(j) > limit {
-			continue
-		}
-		if !sh.lease.TryLock() {
-			busy = sh
-			continue
-		}
-		if n = sh.serve(dst, limit); n > 0 {
-			if i > 0 {
-				cursor.Store(uint32(j))
+	for _, announced := range [2]bool{true, false} {
+		for i := range s.shards {
+			j := (start + i) & mask
+			sh := s.shards[j]
+			active := sh.activations.Ready() // before ready; see shard.work
+			ready := s.rounds.Ready(j)
+			if announced != (active && !ready) || !ready && !active && !sh.lingering.Load() {
+				continue
 			}
-			return n, true
+			more = true
+			limit := view.Limit(j)
+			if s.rounds.Tag(j) > limit {
+				continue
+			}
+			if !sh.lease.TryLock() {
+				busy = sh
+				continue
+			}
+			if n = sh.serve(dst, limit); n > 0 {
+				if !announced && i > 0 {
+					cursor.Store(uint32(j))
+				}
+				return n, true
+			}
 		}
 	}
 	// Everybody who may be served is being served by others: wait for one rather
 	// than take from a shard that is ahead.
 	if busy != nil {
 		busy.lease.Lock()
-		n = busy.serve(dst, limit)
+		n = busy.serve(dst, view.Limit(busy.index))
 	}
 	return n, more
 }

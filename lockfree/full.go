@@ -113,7 +113,7 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 	}
 	found := false
 	for _, sh := range s.shards {
-		if (sh.due.Load() < now || sh.activations.Ready()) && sh.reclaim(nil, now) {
+		if (sh.due.Load() < now || sh.boxDue.Load() < now || sh.activations.Ready()) && sh.reclaim(nil, now) {
 			found = true
 		}
 	}
@@ -121,11 +121,14 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 }
 
 // reclaim drops a number of expired tasks of the shard, and reports whether there
-// were any. t's inbox is looked through as well.
+// were any. Inboxes are looked through as well: t's, or, if t is nil, all that
+// may have one.
 func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) bool {
 	sh.lock()
 	if t != nil {
 		sh.drain(t, inboxSize)
+	} else if sh.boxDue.Load() < now {
+		sh.drainQuiet()
 	}
 	before := len(sh.freed)
 	sh.Queue.Reclaim(now, 256)
@@ -142,7 +145,7 @@ func (s *Scheduler[K, T]) NextDue(k K, anybody bool) int64 {
 	}
 	if anybody {
 		for _, sh := range s.shards {
-			due = min(due, sh.due.Load())
+			due = min(due, sh.due.Load(), sh.boxDue.Load())
 		}
 	}
 	return due

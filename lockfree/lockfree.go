@@ -198,6 +198,7 @@ func (s *Scheduler[K, T]) applyQuantum(k K, quantum int64) {
 	if t, ok := s.tenants.Load(k); ok {
 		t.quantum.Store(quantum)
 		t.SetQuantum(quantum)
+		t.shard.Queue.Recheck()
 	}
 }
 

@@ -50,6 +50,9 @@ type shard[K comparable, T any] struct {
 	// due is a time before which nothing in the queue expires; written under the
 	// lease, read by producers that find no capacity.
 	due atomic.Int64
+	// boxDue is before every deadline in an inbox of a quiet tenant; see
+	// tenant.deadline.
+	boxDue atomic.Int64
 	// lingering: the queue has to be asked for a task, though it has none (see
 	// drr.Queue.Lingering); written under the lease, read by consumers.
 	lingering atomic.Bool
@@ -80,6 +83,7 @@ func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	}
 	sh.activations.InitAt(announceSize, s.firstTicket)
 	sh.due.Store(clock.Never)
+	sh.boxDue.Store(clock.Never)
 	sh.Shard = serve.NewShard(s.env, sh)
 	return sh
 }
@@ -100,8 +104,13 @@ func (sh *shard[K, T]) begin() {
 	sh.holds++
 	tail := sh.activations.Tail()
 	at := sh.activations.Head()
+	sh.CatchUp(sh.s.rounds)
 	if at == tail {
 		return
+	}
+	if !sh.ready && sh.Shared() {
+		// Idle until now: join the other shards at their round.
+		sh.Queue.AdvanceRound(sh.s.rounds.Join(sh.index))
 	}
 	for {
 		t, ok := sh.activations.Pop(&at, tail)
@@ -127,9 +136,7 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], most int) {
 	if boxDue != clock.Never {
 		// First lower due, for a producer at a limit looks at either; then reset,
 		// then drain: see tenant.deadline.
-		if boxDue < sh.due.Load() {
-			sh.due.Store(boxDue)
-		}
+		lower(&sh.due, boxDue)
 		t.boxDue.Store(clock.Never)
 	}
 	tail := uint32(t.word.Load() / tailUnit)
@@ -149,7 +156,7 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], most int) {
 	}
 	t.inbox.Free()
 	if boxDue != clock.Never && t.inbox.Head() != tail {
-		t.deadline(boxDue) // it may be of a task that is still there
+		lower(&t.boxDue, boxDue) // it may be of a task that is still there
 	}
 	// With one task it would most likely be loud again soon.
 	if t.Len() > 1 && !t.quiet && !sh.across {
@@ -183,6 +190,9 @@ func (sh *shard[K, T]) loud(t *tenant[K, T]) {
 // drainQuiet drains every inbox that is not announced. With lock, which drains
 // the others, it brings in every task whose Enqueue has returned.
 func (sh *shard[K, T]) drainQuiet() {
+	if sh.boxDue.Load() != clock.Never {
+		sh.boxDue.Store(clock.Never) // before draining; see tenant.deadline
+	}
 	for _, t := range sh.quiet {
 		sh.drain(t, inboxSize)
 	}
@@ -237,25 +247,17 @@ func (sh *shard[K, T]) loudAgain() {
 	}
 }
 
-// sayReady lets consumers know that there is something to serve. A shard that
-// was idle joins the others at their round.
+// sayReady lets consumers know that there is something to serve.
 func (sh *shard[K, T]) sayReady() {
 	if !sh.ready {
-		sh.ready = true
-		if len(sh.s.shards) > 1 {
-			sh.Queue.AdvanceRound(sh.s.rounds.Join(sh.index))
-		}
-		sh.publish()
+		sh.publish(true)
 	}
 }
 
-// publish writes round and readiness where consumers look.
-func (sh *shard[K, T]) publish() {
-	round := uint64(0)
-	if len(sh.s.shards) > 1 {
-		round = sh.Queue.Round()
-	}
-	sh.s.rounds.Publish(sh.index, round, sh.ready)
+// publish writes tag and readiness where consumers look.
+func (sh *shard[K, T]) publish(ready bool) {
+	sh.ready = ready
+	sh.s.rounds.Publish(sh.index, sh.Tag(sh.s.rounds, ready), ready)
 }
 
 // unlock gives back what came free, does L3 and L4, and tells OnDrop.
@@ -272,12 +274,7 @@ func (sh *shard[K, T]) unlock() {
 		clear(sh.freed)
 		sh.freed = sh.freed[:0]
 	}
-	if sh.Queue.Ready() > 0 {
-		sh.sayReady()
-	} else {
-		sh.ready = false
-	}
-	sh.publish()
+	sh.publish(sh.Queue.Ready() > 0)
 	sh.activations.Free() // not before the shard has said whether it is ready
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {
 		sh.due.Store(due)
@@ -296,8 +293,8 @@ func (sh *shard[K, T]) unlock() {
 	s.env.TellDrops(drops)
 }
 
-// serve delivers into dst until it is full, the shard is empty, or it has come to
-// a round after limit. It is called with the lease held and releases it.
+// serve delivers into dst until it is full, the shard is empty, or the next
+// delivery is in a round after limit. It is called with the lease held and releases it.
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 	s, n := sh.s, 0
 	sh.begin()
@@ -309,9 +306,9 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 	var visited *tenant[K, T]
 	var places uint64 // of visited, to give back
 	for n < len(dst) {
-		dt, task, _ := sh.Queue.Next(now)
+		dt, task, _ := sh.Queue.NextWithin(now, limit)
 		if dt == nil {
-			break // empty, or enough for one hold: the caller comes back
+			break // empty, ahead, or enough for one hold: the caller comes back
 		}
 		t := dt.Owner.(*tenant[K, T])
 		if t != visited {
@@ -324,9 +321,6 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 		sh.Deliver(&dst[n], &t.Tenant, &task, now)
 		sh.checkEmptied(t)
 		n++
-		if sh.Queue.Round() > limit {
-			break
-		}
 	}
 	if visited != nil {
 		visited.word.Add(places * roomUnit)

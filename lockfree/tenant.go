@@ -73,13 +73,20 @@ func (t *tenant[K, T]) held(word uint64) int {
 	return t.shard.s.env.Config.MaxPerTenant - int(word&roomMask/roomUnit)
 }
 
-// deadline makes boxDue at most due. The producer calls it before it publishes
-// the task, and again after: the lease holder resets boxDue and then drains, so
-// if it drained without seeing the task, the second call finds the reset.
+// deadline makes boxDue, the tenant's and the shard's, at most due. The producer
+// calls it before it publishes the task, and again after: the lease holder resets
+// boxDue and then drains, so if it drained without seeing the task, the second
+// call finds the reset.
 func (t *tenant[K, T]) deadline(due int64) {
+	lower(&t.boxDue, due)
+	lower(&t.shard.boxDue, due)
+}
+
+// lower makes v at most due.
+func lower(v *atomic.Int64, due int64) {
 	for {
-		b := t.boxDue.Load()
-		if b <= due || t.boxDue.CompareAndSwap(b, due) {
+		old := v.Load()
+		if old <= due || v.CompareAndSwap(old, due) {
 			return
 		}
 	}

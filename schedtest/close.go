@@ -172,6 +172,9 @@ func closeRace(t *testing.T, newSched maker) {
 				}
 			}
 		})
+		if t.Failed() {
+			return
+		}
 		book.settle(t, s.Stats())
 		idle(t, s)
 	}

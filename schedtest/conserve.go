@@ -84,9 +84,12 @@ func conserve(t *testing.T, newSched maker, cfg config, shards int, done, closeE
 	producing.Wait()
 	poked.Wait()
 	if err := s.Shutdown(ctx); err != nil && !(closeEarly && errors.Is(err, firq.ErrClosed)) {
-		t.Fatalf("Shutdown: %v", err)
+		t.Errorf("Shutdown: %v", err)
 	}
 	consuming.Wait()
+	if t.Failed() {
+		t.FailNow() // what is missing below only follows
+	}
 	book.settle(t, s.Stats())
 }
 

@@ -1,7 +1,6 @@
 package schedtest
 
 import (
-	"context"
 	"strconv"
 	"sync"
 	"testing"
@@ -110,11 +109,12 @@ func deadlineNeverLate(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 8} {
 		n := reps(2000)
 		s := open(t, newSched, config{Shards: shards})
+		ctx := patient(t)
 		var consuming sync.WaitGroup
 		for range 2 {
 			consuming.Go(func() {
 				dst := make([]item, 4)
-				for ctx := context.Background(); ; {
+				for {
 					if d := s.Stats().Dequeued; d%3 == 0 {
 						time.Sleep(50 * time.Microsecond) // let some expire
 					}
@@ -136,10 +136,13 @@ func deadlineNeverLate(t *testing.T, newSched maker) {
 		for i := range n {
 			admit(t, s, "t"+strconv.Itoa(i%7), task{Payload: i, Deadline: time.Now().Add(time.Duration(i%20) * 20 * time.Microsecond)})
 		}
-		if err := s.Shutdown(patient(t)); err != nil {
-			t.Fatalf("Shutdown: %v", err)
+		if err := s.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown: %v", err)
 		}
 		consuming.Wait()
+		if t.Failed() {
+			return
+		}
 		if st := s.Stats(); st.Expired == 0 || st.Dequeued+st.Expired != uint64(n) {
 			t.Errorf("Expired %d, Dequeued %d of %d", st.Expired, st.Dequeued, n)
 		}

@@ -121,6 +121,9 @@ func fifoInFlight(t *testing.T, newSched maker) {
 			}
 		})
 		finished()
+		if t.Failed() {
+			return
+		}
 		if left != 0 {
 			t.Fatalf("%d tasks were not delivered", left)
 		}

@@ -184,6 +184,9 @@ func limitChurn(t *testing.T, newSched maker) {
 					}
 				}
 			})
+			if t.Failed() {
+				return
+			}
 		}
 	}
 }

@@ -134,6 +134,9 @@ func shutdownWakes(t *testing.T, newSched maker) {
 				got.Add(1)
 			}
 		})
+		if t.Failed() {
+			return
+		}
 		if got.Load() != 1 {
 			t.Fatalf("%d delivered, want 1", got.Load())
 		}
@@ -184,6 +187,9 @@ func shutdownRace(t *testing.T, newSched maker) {
 				}
 			}
 		})
+		if t.Failed() {
+			return
+		}
 		if in.Load() != out.Load() || s.Len() != 0 {
 			t.Fatalf("round %d: %d accepted, %d delivered, Len is %d", round, in.Load(), out.Load(), s.Len())
 		}

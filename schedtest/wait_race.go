@@ -77,7 +77,10 @@ func waitAll(t *testing.T, newSched maker, nTenants int) {
 				}
 			}
 		})
-		if n := s.Stats().Dequeued; n != uint64(producers*each) && !t.Failed() {
+		if t.Failed() {
+			return
+		}
+		if n := s.Stats().Dequeued; n != uint64(producers*each) {
 			t.Errorf("%d delivered of %d", n, producers*each)
 		}
 	}
@@ -112,7 +115,7 @@ func waitUseful(t *testing.T, newSched maker) {
 func waitPassOn(t *testing.T, newSched maker) {
 	for _, cfg := range []config{{MaxGlobal: 1, Shards: 1}, {MaxPerTenant: 1, Shards: 1}, {MaxGlobal: 1, Shards: 8}} {
 		s := open(t, newSched, cfg)
-		for i := range reps(1000) {
+		for i := range reps(500) {
 			load(t, s, "a", 1)
 			ctx, stop := context.WithCancel(context.Background())
 			quitter := waiters(t, s, ctx, "a", 1)
@@ -169,7 +172,7 @@ func waitCancelRace(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 8} {
 		s := open(t, newSched, config{Shards: shards, MaxGlobal: 1})
 		ctx := patient(t)
-		for i := range reps(2000) {
+		for i := range reps(900) {
 			var tk firq.Ticket
 			admit(t, s, "t"+strconv.Itoa(i%3), task{Ticket: &tk})
 			together(2, func(side int) {

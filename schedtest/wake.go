@@ -75,7 +75,7 @@ func pingPongBatch(t *testing.T, newSched maker) {
 			})
 		}
 		batch := make([]task, most)
-		for i := range reps(1000) {
+		for i := range reps(500) {
 			n := 1 + i%most
 			if k, err := s.EnqueueBatch("t"+strconv.Itoa(i%11), batch[:n]); k != n || err != nil {
 				t.Fatalf("EnqueueBatch: %d, %v", k, err)
@@ -155,7 +155,7 @@ func wakeBatch(t *testing.T, newSched maker) {
 func wakePassOn(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 8} {
 		s := open(t, newSched, config{Shards: shards})
-		for i := range reps(1500) {
+		for i := range reps(800) {
 			ctx, stop := context.WithCancel(context.Background())
 			var quitter, stayer <-chan error
 			if i%2 == 0 { // whoever is woken first, the first to park or the last

@@ -26,7 +26,7 @@ var wakeSpentChecks = []check{
 func wakeCancelled(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 8} {
 		s := open(t, newSched, config{Shards: shards})
-		for i := range reps(1000) {
+		for i := range reps(500) {
 			answers := crowd(s, patient(t), 2)
 			linger(i)
 			var tk firq.Ticket
@@ -47,7 +47,7 @@ func wakeCancelled(t *testing.T, newSched maker) {
 func wakeExpired(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 8} {
 		s := open(t, newSched, config{Shards: shards})
-		for i := range reps(1000) {
+		for i := range reps(500) {
 			answers := crowd(s, patient(t), 1)
 			linger(i)
 			admit(t, s, "a", expired(0))
@@ -119,9 +119,12 @@ func wakeStress(t *testing.T, newSched maker) {
 			}
 		})
 		if err := s.Shutdown(ctx); err != nil {
-			t.Fatalf("Shutdown: %v", err)
+			t.Errorf("Shutdown: %v", err)
 		}
 		consuming.Wait()
+		if t.Failed() {
+			return
+		}
 		if n := got.Load(); n != int64(producers*each) {
 			t.Fatalf("%d delivered of %d", n, producers*each)
 		}

@@ -8,25 +8,29 @@ import (
 )
 
 // Rounds keeps shards fair to each other. Each shard serves its tenants in
-// rounds; a consumer takes from shards that are at most so many rounds ahead of
-// the slowest one that has work, and an idle shard that wakes up joins at the
-// current round. That is multi-queue fair queueing with the round as virtual
-// time (MQFQ, Hedayati et al., USENIX ATC 2019).
+// rounds, and says in which round its next delivery can be: its tag. A consumer
+// takes from shards whose tag is at most so much after the smallest one of those
+// that have work, and an idle shard that wakes up joins at the current round.
+// That is multi-queue fair queueing with the round as virtual time (MQFQ,
+// Hedayati et al., USENIX ATC 2019).
+//
+// It has to be the round of the next delivery and not the round that the shard
+// is in: a shard whose tenants all save up for dear tasks must neither deliver
+// them before the others have come to that round, nor be taken for slow.
 //
 // Over an interval in which a shard goes from being the last to being the first,
 // it gains its lead twice. So that no interval shows more than slack+1 rounds of
-// difference, a shard may be started on while it is at most (slack-1)/2 ahead:
-// serving takes it one round further at most before that is looked at again.
+// difference, the lead is (slack+1)/2.
 //
 // Only who holds a shard's lock publishes for it; everybody reads. Reads of
-// several shards are not one instant: a consumer may act on a state that has
-// just passed, which costs at most what the consumers do in one turn each.
+// several shards are not one instant, but tags only move forward while a shard
+// has work: a consumer may act on limits that are too low, not too high.
 type Rounds struct {
 	cells []roundCell
 	lead  uint64
 }
 
-// roundCell is one shard's line: round<<1 | ready, and how often it became ready.
+// roundCell is one shard's line: tag<<1 | ready, and how often it became ready.
 type roundCell struct {
 	word    atomic.Uint64
 	version atomic.Uint64
@@ -36,13 +40,14 @@ type roundCell struct {
 // NewRounds returns the state of the given number of idle shards. slack is at
 // least 1.
 func NewRounds(shards, slack int) *Rounds {
-	return &Rounds{make([]roundCell, shards), uint64(slack-1) / 2}
+	return &Rounds{make([]roundCell, shards), uint64(slack+1) / 2}
 }
 
-// Publish says in which round a shard is and whether it has something to serve.
-// It writes only what has changed. The caller holds the shard's lock.
-func (r *Rounds) Publish(shard int, round uint64, ready bool) {
-	w := round << 1
+// Publish says what a shard's tag is, at most 1<<63-1, and whether it has
+// something to serve. It writes only what has changed. The caller holds the
+// shard's lock.
+func (r *Rounds) Publish(shard int, tag uint64, ready bool) {
+	w := min(tag, math.MaxInt64) << 1
 	if ready {
 		w |= 1
 	}
@@ -71,8 +76,8 @@ func (r *Rounds) Version() uint64 {
 // Ready reports whether the shard has something to serve.
 func (r *Rounds) Ready(shard int) bool { return r.cells[shard].word.Load()&1 != 0 }
 
-// Round returns the round that the shard was last in.
-func (r *Rounds) Round(shard int) uint64 { return r.cells[shard].word.Load() >> 1 }
+// Tag returns the shard's tag as last published.
+func (r *Rounds) Tag(shard int) uint64 { return r.cells[shard].word.Load() >> 1 }
 
 // AnyReady reports whether some shard has something to serve.
 func (r *Rounds) AnyReady() bool {
@@ -84,36 +89,68 @@ func (r *Rounds) AnyReady() bool {
 	return false
 }
 
-// Limit returns the last round that may be served now: the lead that is allowed
-// after the slowest ready shard's, or the largest number there is if none is
-// ready.
-func (r *Rounds) Limit() uint64 {
-	slowest := uint64(math.MaxUint64)
-	for i := range r.cells {
-		if w := r.cells[i].word.Load(); w&1 != 0 {
-			slowest = min(slowest, w>>1)
-		}
-	}
-	if slowest > math.MaxUint64-r.lead {
-		return math.MaxUint64
-	}
-	return slowest + r.lead
+// View is what a consumer has seen of the shards that have work.
+type View struct {
+	smallest, second uint64 // tags
+	at               int    // the shard with the smallest
+	lead             uint64
 }
 
-// Join returns the round at which an idle shard takes part again: the slowest
-// ready shard's, or, when all are idle, the furthest that any has come to, but
-// never before its own.
+// Look looks at all shards.
+func (r *Rounds) Look() View {
+	v := View{smallest: math.MaxUint64, second: math.MaxUint64, at: -1, lead: r.lead}
+	for i := range r.cells {
+		w := r.cells[i].word.Load()
+		if w&1 == 0 {
+			continue
+		}
+		switch tag := w >> 1; {
+		case tag < v.smallest:
+			v.smallest, v.second, v.at = tag, v.smallest, i
+		case tag < v.second:
+			v.second = tag
+		}
+	}
+	return v
+}
+
+// Limit returns the last round that the shard may be served in: the lead after
+// the smallest tag of the others, or the largest number there is if no other
+// has work.
+func (v View) Limit(shard int) uint64 {
+	others := v.smallest
+	if v.at == shard {
+		others = v.second
+	}
+	if others > math.MaxUint64-v.lead {
+		return math.MaxUint64
+	}
+	return others + v.lead
+}
+
+// Current returns the current round: the smallest tag of those shards that have
+// work, 0 if none has.
+func (r *Rounds) Current() uint64 {
+	if v := r.Look(); v.at >= 0 {
+		return v.smallest
+	}
+	return 0
+}
+
+// Join returns the round at which an idle shard takes part again: the smallest
+// tag of those that have work, or, when all are idle, the furthest that any has
+// come to, but never before its own.
 func (r *Rounds) Join(shard int) uint64 {
-	slowest, furthest := uint64(math.MaxUint64), uint64(0)
+	smallest, furthest := uint64(math.MaxUint64), uint64(0)
 	for i := range r.cells {
 		w := r.cells[i].word.Load()
 		furthest = max(furthest, w>>1)
 		if i != shard && w&1 != 0 {
-			slowest = min(slowest, w>>1)
+			smallest = min(smallest, w>>1)
 		}
 	}
-	if slowest == math.MaxUint64 {
+	if smallest == math.MaxUint64 {
 		return furthest
 	}
-	return max(slowest, r.Round(shard))
+	return max(smallest, r.Tag(shard))
 }

@@ -23,9 +23,13 @@ func inCrowd(t *testing.T, f func(c *crowd)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := &crowd{t: t}
+		end := func() {
+			c.WakeAll()
+			c.wg.Wait()
+		}
+		defer end() // also if f gave up
 		f(c)
-		c.WakeAll()
-		c.wg.Wait()
+		end()
 		if c.Waiting() || c.waiting.Load() != 0 || len(c.tenants) != 0 || c.global.head != nil || c.threshold.head != nil {
 			t.Errorf("in the end %d are waiting, in %d tenants' lines", c.waiting.Load(), len(c.tenants))
 		}

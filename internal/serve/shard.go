@@ -6,6 +6,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/shardsel"
 )
 
 // Shard is one shard's queue and books. Not safe for concurrent use: it belongs
@@ -45,6 +46,30 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 		NewFirst:  cfg.NewTenantsFirst,
 	}, host)
 	return s
+}
+
+// Shared reports whether there are other shards to be fair to.
+func (s *Shard[K, T]) Shared() bool { return s.env.Config.Shards > 1 }
+
+// CatchUp takes the empty turns that have passed meanwhile. It comes before a
+// tenant joins.
+func (s *Shard[K, T]) CatchUp(r *shardsel.Rounds) {
+	if s.Queue.Waiting() {
+		s.Queue.CatchUp(r.Current())
+	}
+}
+
+// Tag returns what the shard has to publish.
+func (s *Shard[K, T]) Tag(r *shardsel.Rounds, ready bool) uint64 {
+	switch {
+	case !s.Shared():
+		return 0
+	case !ready:
+		return s.Queue.Round()
+	case s.Queue.Fresh(): // they may be served now, whatever the round
+		return min(s.Queue.Round(), r.Current())
+	}
+	return s.Queue.Tag()
 }
 
 // Add makes a new tenant known.

@@ -16,9 +16,9 @@ func TestLayout(t *testing.T) {
 		t.Errorf("tail is %d bytes behind what comes before the ring, want %d", tail, pad.Line)
 	}
 	for name, at := range map[string]uintptr{
-		"slots": unsafe.Offsetof(r.Slots) + unsafe.Offsetof(r.slots),
-		"head":  unsafe.Offsetof(r.Slots) + unsafe.Offsetof(r.head),
-		"freed": unsafe.Offsetof(r.Slots) + unsafe.Offsetof(r.freed),
+		"slots": unsafe.Offsetof(r.slots),
+		"head":  unsafe.Offsetof(r.head),
+		"freed": unsafe.Offsetof(r.freed),
 	} {
 		if at-tail < pad.Line {
 			t.Errorf("%s is %d bytes behind tail, want %d", name, at-tail, pad.Line)

@@ -1,0 +1,67 @@
+package serve
+
+import (
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+)
+
+// The tests' tenants are strings, their payloads numbers.
+type (
+	env    = Env[string, int]
+	shard  = Shard[string, int]
+	tenant = Tenant[string, int]
+	config = firq.Config[string, int]
+)
+
+func newEnv(t *testing.T, cfg config) *env {
+	t.Helper()
+	e, err := NewEnv(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// host is what a queue calls when nothing waits elsewhere.
+type host struct{}
+
+func (host) Fill(*drr.Tenant[string, int])                    {}
+func (host) Expired(*drr.Tenant[string, int], *drr.Task[int]) {}
+
+func newShard(t *testing.T, cfg config) *shard { return NewShard(newEnv(t, cfg), host{}) }
+
+// add makes a tenant known, last used at now.
+func add(s *shard, key string, now int64) *tenant {
+	x := new(tenant)
+	x.Init(key, 1)
+	x.Owner = x
+	s.Add(x, nil, now)
+	return x
+}
+
+// serveOne pushes a task of the tenant and delivers what comes next.
+func serveOne(t *testing.T, s *shard, x *tenant, now int64) firq.Item[string, int] {
+	t.Helper()
+	s.Push(x, drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Enqueued: now, Due: drr.NoDeadline})
+	return deliver(t, s, now)
+}
+
+func deliver(t *testing.T, s *shard, now int64) (it firq.Item[string, int]) {
+	t.Helper()
+	for {
+		dt, task, verdict := s.Queue.Next(now)
+		if verdict == drr.Delivered {
+			s.Deliver(&it, dt.Owner.(*tenant), &task, now)
+			return it
+		}
+		if verdict == drr.Empty {
+			t.Fatal("nothing to deliver")
+		}
+	}
+}
+
+// A minute on the clock of a shard, which tests give by hand.
+const minute = int64(time.Minute)

@@ -1,0 +1,174 @@
+package serve
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+)
+
+// sweeping is a shard with the default TenantIdle of a minute, and what it has
+// forgotten and was asked about.
+type sweeping struct {
+	*shard
+	asked, gone map[string]int
+	refuse      bool
+}
+
+func newSweeping(t *testing.T, cfg config) *sweeping {
+	s := &sweeping{newShard(t, cfg), map[string]int{}, map[string]int{}, false}
+	s.nextSweep = 0
+	return s
+}
+
+func (s *sweeping) forget(x *tenant) bool {
+	s.asked[x.Key]++
+	if s.refuse {
+		return false
+	}
+	s.gone[x.Key]++
+	return true
+}
+
+// all sweeps until the round is over.
+func (s *sweeping) all(now int64) {
+	for more := s.SweepSome(now, true, 3, s.forget); more; {
+		more = s.SweepSome(now, false, 3, s.forget)
+	}
+}
+
+func (s *sweeping) check(t *testing.T, names ...string) {
+	t.Helper()
+	if len(s.gone) != len(names) {
+		t.Errorf("forgotten: %v, want %v", s.gone, names)
+	}
+	for _, name := range names {
+		if s.gone[name] != 1 {
+			t.Errorf("%s was forgotten %d times", name, s.gone[name])
+		}
+	}
+	n := 0
+	if s.hand != nil {
+		for x := s.hand; n == 0 || x != s.hand; x = x.next {
+			if x.next.prev != x || s.gone[x.Key] > 0 {
+				t.Fatalf("%s: broken link, or forgotten", x.Key)
+			}
+			n++
+		}
+	}
+	if n != s.Tenants() {
+		t.Errorf("%d tenants in the ring, %d counted", n, s.Tenants())
+	}
+}
+
+// Only who has nothing queued, nothing in flight, and was not used for so long.
+func TestSweepForgetsTheIdle(t *testing.T) {
+	s := newSweeping(t, config{MaxInFlightPerTenant: 2})
+	queued, flying, used := add(s.shard, "queued", 0), add(s.shard, "flying", 0), add(s.shard, "used", 0)
+	add(s.shard, "idle", 0)
+	add(s.shard, "idle too", 0)
+	add(s.shard, "fresh", 1)
+	serveOne(t, s.shard, flying, 0)
+	it := serveOne(t, s.shard, used, 1) // at minute it was used a minute less 1 ns ago
+	_ = it
+	if !s.Done(used, used.token(0), 1) {
+		t.Fatal("Done failed")
+	}
+	s.Push(queued, drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
+	s.all(minute)
+	s.check(t, "idle", "idle too")
+	if len(s.asked) != 2 {
+		t.Errorf("asked about %v: the others are in use", s.asked)
+	}
+	s.all(minute + 1)
+	s.check(t, "idle", "idle too", "fresh", "used")
+	deliver(t, s.shard, minute)
+	s.Done(queued, queued.token(0), 0)
+	s.Done(flying, flying.token(0), 0)
+	queued.lastUsed = 0
+	s.all(minute + 2)
+	s.check(t, "idle", "idle too", "fresh", "used", "queued", "flying")
+	s.all(9 * minute) // nobody left
+}
+
+// token is the one of the delivery in a slot.
+func (x *Tenant[K, T]) token(slot int) uint64 {
+	return uint64(x.flights.slots[slot])<<32 | uint64(slot)
+}
+
+// forget may refuse; then the tenant stays and is asked again in the next round.
+func TestSweepRefused(t *testing.T) {
+	s := newSweeping(t, config{})
+	add(s.shard, "a", 0)
+	add(s.shard, "b", 0)
+	s.refuse = true
+	s.all(minute)
+	s.check(t)
+	s.refuse = false
+	s.all(minute)
+	s.check(t, "a", "b")
+	if s.asked["a"] != 2 || s.asked["b"] != 2 {
+		t.Errorf("asked: %v, want twice each", s.asked)
+	}
+}
+
+// A call looks at a few tenants, so that no hold of a lock is long; a round takes
+// as many calls as needed and comes every half TenantIdle.
+func TestSweepAFewAtATime(t *testing.T) {
+	const tenants = 3*sweepStep + 5
+	s := newSweeping(t, config{})
+	for i := range tenants {
+		add(s.shard, fmt.Sprint(i), 0)
+	}
+	for calls, want := range []int{sweepStep, 2 * sweepStep, 3 * sweepStep, tenants} {
+		if s.Sweep(minute, s.forget); len(s.asked) != want {
+			t.Fatalf("after %d calls %d tenants were looked at, want %d", calls+1, len(s.asked), want)
+		}
+	}
+	if s.Tenants() != 0 || s.hand != nil {
+		t.Errorf("%d tenants left", s.Tenants())
+	}
+	add(s.shard, "late", 0)
+	s.Sweep(minute+minute/2-1, s.forget)
+	if s.asked["late"] != 0 {
+		t.Error("a new round before half of TenantIdle is over")
+	}
+	s.Sweep(minute+minute/2, s.forget)
+	if s.asked["late"] != 1 {
+		t.Error("no new round after half of TenantIdle")
+	}
+}
+
+// Who is added during a round does not prolong it, and is looked at in the next.
+func TestSweepEnds(t *testing.T) {
+	s := newSweeping(t, config{})
+	for i := range 10 {
+		add(s.shard, fmt.Sprint("old", i), 0)
+	}
+	more := s.SweepSome(minute, true, 4, s.forget)
+	for i := 0; more && i < 100; i++ {
+		add(s.shard, fmt.Sprint("new", i), 0)
+		more = s.SweepSome(minute, false, 1, s.forget)
+	}
+	if more || len(s.gone) != 10 {
+		t.Errorf("goes on = %t, forgotten: %v", more, s.gone)
+	}
+	if s.gone["new0"] != 0 {
+		t.Error("a tenant that came during the round was looked at")
+	}
+}
+
+// Looking everywhere is due at most once per eighth of TenantIdle, for one caller.
+func TestSweepAllDue(t *testing.T) {
+	e := newEnv(t, config{TenantIdle: time.Hour})
+	e.lastSweep.Store(e.Clock.Now() - int64(time.Hour)/8)
+	if !e.SweepAllDue() || e.SweepAllDue() {
+		t.Error("due once after an eighth of TenantIdle, then not at once again")
+	}
+	e.lastSweep.Store(e.Clock.Now() - int64(time.Hour)/8 + minute)
+	if e.SweepAllDue() {
+		t.Error("due too early")
+	}
+}

@@ -1,0 +1,118 @@
+package serve
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/firq-go/firq"
+)
+
+// ranking returns what Stats says of the shards.
+func ranking(e *env, shards ...*shard) []firq.TenantCount[string] {
+	b := NewBooks[string]()
+	for _, s := range shards {
+		s.AddTo(b)
+	}
+	return e.Stats(b, 0).TopTenants
+}
+
+// With no more tenants than places it is exact, at any moment.
+func TestTopIsExactForFew(t *testing.T) {
+	const size = 8
+	s := newShard(t, config{TopTenants: size})
+	rng := rand.New(rand.NewPCG(3, 4))
+	want := map[string]uint64{}
+	var all []*tenant
+	for i := range size {
+		all = append(all, add(s, fmt.Sprint("t", i), 0))
+	}
+	for range 2_000 {
+		x := all[min(rng.IntN(size), rng.IntN(size))]
+		serveOne(t, s, x, minute)
+		want[x.Key]++
+	}
+	got := ranking(s.env, s)
+	if len(got) != size {
+		t.Fatalf("%d rows, want %d", len(got), size)
+	}
+	for i, row := range got {
+		if row.Dequeued != want[row.Tenant] {
+			t.Errorf("%s: %d, want %d", row.Tenant, row.Dequeued, want[row.Tenant])
+		}
+		if i > 0 && got[i-1].Dequeued < row.Dequeued {
+			t.Errorf("row %d has less than row %d", i-1, i)
+		}
+	}
+}
+
+// With many tenants it is bounded, and who is served much is in it, however late
+// he comes.
+func TestTopOfMany(t *testing.T) {
+	const size, many = 4, 500
+	s := newShard(t, config{TopTenants: size})
+	for i := range many {
+		serveOne(t, s, add(s, fmt.Sprint("small", i), 0), minute)
+		if len(s.top.tenants) > size {
+			t.Fatalf("%d tenants are kept, want %d at most", len(s.top.tenants), size)
+		}
+	}
+	var big []string
+	for i := range size {
+		x := add(s, fmt.Sprint("big", i), 0)
+		for range 130 + 70*i { // 64 apart and more: where the ranking is sure
+			serveOne(t, s, x, minute)
+		}
+		big = append(big, x.Key)
+	}
+	slices.Reverse(big)
+	var got []string
+	for _, row := range ranking(s.env, s) {
+		got = append(got, row.Tenant)
+	}
+	if !slices.Equal(got, big) {
+		t.Errorf("ranking %v, want %v", got, big)
+	}
+	ranked := 0
+	for x := s.hand.next; ; x = x.next {
+		if x.topRank {
+			ranked++
+		}
+		if x == s.hand {
+			break
+		}
+	}
+	if ranked != size {
+		t.Errorf("%d tenants think that they are ranked, want %d", ranked, size)
+	}
+}
+
+func TestTopOff(t *testing.T) {
+	s := newShard(t, config{TopTenants: -1})
+	serveOne(t, s, add(s, "a", 0), minute)
+	if got := ranking(s.env, s); len(got) != 0 {
+		t.Errorf("%v with the ranking off", got)
+	}
+}
+
+// Over several shards the rows are merged, a tenant that was forgotten and came
+// back has one, and the number holds for all together.
+func TestTopOfAllShards(t *testing.T) {
+	e := newEnv(t, config{TopTenants: 2})
+	one, two := NewShard(e, host{}), NewShard(e, host{})
+	deliverTo := func(s *shard, key string, n int) {
+		x := add(s, key, 0)
+		for range n {
+			serveOne(t, s, x, minute)
+		}
+	}
+	deliverTo(one, "a", 3)
+	deliverTo(one, "a", 4) // again: the first was forgotten
+	deliverTo(two, "b", 5)
+	deliverTo(two, "c", 6)
+	want := []firq.TenantCount[string]{{Tenant: "a", Dequeued: 7}, {Tenant: "c", Dequeued: 6}}
+	if got := ranking(e, one, two); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
