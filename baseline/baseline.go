@@ -124,10 +124,10 @@ func (sh *shard[K, T]) unlock() {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
 	if ready && !sh.wasReady && sh.Shared() {
-		sh.Queue.AdvanceRound(s.rounds.Join(sh.index))
+		sh.Queue.AdvanceRound(s.rounds.Current())
 	}
 	sh.wasReady = ready
-	s.rounds.Publish(sh.index, sh.Tag(s.rounds, ready), ready)
+	sh.Publish(s.rounds, sh.index, ready)
 	if l := sh.Queue.Lingering(); l != sh.lingering.Load() {
 		sh.lingering.Store(l)
 	}

@@ -88,22 +88,22 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	cursor := s.cursors.Here()
 	start, mask := int(cursor.Load()), len(s.shards)-1
 	view := s.rounds.Look()
-	// First the shards that are idle but for announcements: until they are looked
-	// at, nobody knows that they have work, and the others' limits do not heed
-	// them.
+	// First the shards that would not be served, being idle or ahead, but have
+	// announcements: nobody knows yet when those can be served.
 	var busy *shard[K, T]
-	for _, announced := range [2]bool{true, false} {
+	for _, news := range [2]bool{true, false} {
 		for i := range s.shards {
 			j := (start + i) & mask
 			sh := s.shards[j]
 			active := sh.activations.Ready() // before ready; see shard.work
 			ready := s.rounds.Ready(j)
-			if announced != (active && !ready) || !ready && !active && !sh.lingering.Load() {
+			if !active && !ready && !sh.lingering.Load() {
 				continue
 			}
 			more = true
 			limit := view.Limit(j)
-			if s.rounds.Tag(j) > limit {
+			current := ready && s.rounds.Tag(j) <= limit
+			if news != (active && !current) || !active && ready && !current {
 				continue
 			}
 			if !sh.lease.TryLock() {
@@ -111,7 +111,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 				continue
 			}
 			if n = sh.serve(dst, limit); n > 0 {
-				if !announced && i > 0 {
+				if !news && i > 0 {
 					cursor.Store(uint32(j))
 				}
 				return n, true

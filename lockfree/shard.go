@@ -110,7 +110,7 @@ func (sh *shard[K, T]) begin() {
 	}
 	if !sh.ready && sh.Shared() {
 		// Idle until now: join the other shards at their round.
-		sh.Queue.AdvanceRound(sh.s.rounds.Join(sh.index))
+		sh.Queue.AdvanceRound(sh.s.rounds.Current())
 	}
 	for {
 		t, ok := sh.activations.Pop(&at, tail)
@@ -257,7 +257,7 @@ func (sh *shard[K, T]) sayReady() {
 // publish writes tag and readiness where consumers look.
 func (sh *shard[K, T]) publish(ready bool) {
 	sh.ready = ready
-	sh.s.rounds.Publish(sh.index, sh.Tag(sh.s.rounds, ready), ready)
+	sh.Publish(sh.s.rounds, sh.index, ready)
 }
 
 // unlock gives back what came free, does L3 and L4, and tells OnDrop.

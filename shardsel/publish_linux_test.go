@@ -30,14 +30,14 @@ func TestPublishWritesOnlyChanges(t *testing.T) {
 		if err := syscall.Mprotect(page, syscall.PROT_READ|syscall.PROT_WRITE); err != nil {
 			t.Fatal(err)
 		}
-		r.Publish(0, c.round, c.ready)
+		r.Publish(0, c.tag, c.ready)
 		if err := syscall.Mprotect(page, syscall.PROT_READ); err != nil {
 			t.Fatal(err)
 		}
-		if writes(c.round, c.ready) {
+		if writes(c.tag, c.ready) {
 			t.Errorf("%v was written again", c)
 		}
-		if !writes(c.round+1, c.ready) {
+		if !writes(c.tag+1, c.ready) {
 			t.Errorf("%v: the next round was not written", c)
 		}
 	}

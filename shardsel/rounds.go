@@ -16,7 +16,11 @@ import (
 //
 // It has to be the round of the next delivery and not the round that the shard
 // is in: a shard whose tenants all save up for dear tasks must neither deliver
-// them before the others have come to that round, nor be taken for slow.
+// them before the others have come to that round, nor be taken for slow. And the
+// current round is the last one that somebody was served in, as in start-time
+// fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), not the smallest tag: time
+// does not pass to a far round only because nobody could be served before it, as
+// long as nobody was asked.
 //
 // Over an interval in which a shard goes from being the last to being the first,
 // it gains its lead twice. So that no interval shows more than slack+1 rounds of
@@ -30,11 +34,12 @@ type Rounds struct {
 	lead  uint64
 }
 
-// roundCell is one shard's line: tag<<1 | ready, and how often it became ready.
+// roundCell is one shard's line.
 type roundCell struct {
-	word    atomic.Uint64
-	version atomic.Uint64
-	_       [pad.Line - 16]byte
+	word    atomic.Uint64 // tag<<1 | ready
+	served  atomic.Uint64 // the round of its last delivery
+	version atomic.Uint64 // how often it became ready
+	_       [pad.Line - 24]byte
 }
 
 // NewRounds returns the state of the given number of idle shards. slack is at
@@ -128,29 +133,20 @@ func (v View) Limit(shard int) uint64 {
 	return others + v.lead
 }
 
-// Current returns the current round: the smallest tag of those shards that have
-// work, 0 if none has.
-func (r *Rounds) Current() uint64 {
-	if v := r.Look(); v.at >= 0 {
-		return v.smallest
+// Served notes the round of a delivery. It writes only what has changed. The
+// caller holds the shard's lock.
+func (r *Rounds) Served(shard int, round uint64) {
+	if c := &r.cells[shard].served; c.Load() < round {
+		c.Store(round)
 	}
-	return 0
 }
 
-// Join returns the round at which an idle shard takes part again: the smallest
-// tag of those that have work, or, when all are idle, the furthest that any has
-// come to, but never before its own.
-func (r *Rounds) Join(shard int) uint64 {
-	smallest, furthest := uint64(math.MaxUint64), uint64(0)
+// Current returns the current round: the furthest that anybody was served in. An
+// idle shard that wakes up joins there.
+func (r *Rounds) Current() uint64 {
+	var furthest uint64
 	for i := range r.cells {
-		w := r.cells[i].word.Load()
-		furthest = max(furthest, w>>1)
-		if i != shard && w&1 != 0 {
-			smallest = min(smallest, w>>1)
-		}
+		furthest = max(furthest, r.cells[i].served.Load())
 	}
-	if smallest == math.MaxUint64 {
-		return furthest
-	}
-	return max(smallest, r.Tag(shard))
+	return furthest
 }

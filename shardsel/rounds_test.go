@@ -11,14 +11,14 @@ import (
 
 // cell is what a shard says of itself.
 type cell struct {
-	round uint64
+	tag   uint64
 	ready bool
 }
 
 func roundsOf(slack int, cells ...cell) *Rounds {
 	r := NewRounds(len(cells), slack)
 	for i, c := range cells {
-		r.Publish(i, c.round, c.ready)
+		r.Publish(i, c.tag, c.ready)
 	}
 	return r
 }
@@ -28,17 +28,20 @@ func TestPublish(t *testing.T) {
 	if r.AnyReady() {
 		t.Error("a new shard is ready")
 	}
-	for _, c := range []cell{{0, true}, {7, true}, {7, false}, {1 << 39, true}, {0, false}} {
-		r.Publish(1, c.round, c.ready)
-		if r.Round(1) != c.round || r.Ready(1) != c.ready {
-			t.Errorf("published %v, there is %d, %t", c, r.Round(1), r.Ready(1))
+	for _, c := range []cell{{0, true}, {7, true}, {7, false}, {math.MaxInt64, true}, {0, false}} {
+		r.Publish(1, c.tag, c.ready)
+		if r.Tag(1) != c.tag || r.Ready(1) != c.ready {
+			t.Errorf("published %v, there is %d, %t", c, r.Tag(1), r.Ready(1))
 		}
 		if r.AnyReady() != c.ready {
 			t.Errorf("AnyReady = %t", r.AnyReady())
 		}
-		if r.Round(0) != 0 || r.Ready(0) || r.Round(2) != 0 || r.Ready(2) {
+		if r.Tag(0) != 0 || r.Ready(0) || r.Tag(2) != 0 || r.Ready(2) {
 			t.Error("the neighbours have changed")
 		}
+	}
+	if r.Publish(1, math.MaxUint64, true); r.Tag(1) != math.MaxInt64 || !r.Ready(1) {
+		t.Errorf("a tag that does not fit became %d, %t", r.Tag(1), r.Ready(1))
 	}
 }
 
@@ -60,76 +63,78 @@ func TestVersion(t *testing.T) {
 		{0, cell{2, true}, true},
 	} {
 		before := r.Version()
-		r.Publish(x.shard, x.c.round, x.c.ready)
+		r.Publish(x.shard, x.c.tag, x.c.ready)
 		if got := r.Version() != before; got != x.counts {
 			t.Errorf("shard %d to %v: another version: %t", x.shard, x.c, got)
 		}
 	}
 }
 
+const none = uint64(math.MaxUint64)
+
+// A shard may be served up to the lead after the smallest tag of the others that
+// have work, and without limit if there are none.
 func TestLimit(t *testing.T) {
-	const none = uint64(math.MaxUint64)
 	for _, x := range []struct {
+		what  string
 		slack int
 		cells []cell
-		want  uint64
+		want  []uint64
 	}{
-		{3, []cell{{3, false}, {9, false}}, none},           // nobody to be fair to
-		{1, []cell{{3, true}, {9, true}}, 3},                // lead 0
-		{2, []cell{{3, true}, {9, true}}, 3},                // still 0
-		{3, []cell{{3, true}, {9, true}}, 4},                // lead 1
-		{9, []cell{{3, true}, {9, true}}, 7},                // lead 4
-		{9, []cell{{3, false}, {9, true}}, 13},              // an idle shard holds nobody back
-		{3, []cell{{0, true}}, 1},                           // the first round
-		{math.MaxInt32, []cell{{5, true}}, 5 + (1<<31-2)/2}, // the largest slack
+		{"all idle", 3, []cell{{3, false}, {9, false}}, []uint64{none, none}},
+		{"alone", 3, []cell{{3, true}, {9, false}}, []uint64{none, 5}},
+		{"slack 1: lead 1", 1, []cell{{3, true}, {9, true}}, []uint64{10, 4}},
+		{"slack 2: lead 1", 2, []cell{{3, true}, {9, true}}, []uint64{10, 4}},
+		{"slack 3: lead 2", 3, []cell{{3, true}, {9, true}}, []uint64{11, 5}},
+		{"equal tags", 1, []cell{{6, true}, {6, true}, {6, true}}, []uint64{7, 7, 7}},
+		{"the smallest last", 1, []cell{{9, true}, {6, true}, {3, true}}, []uint64{4, 4, 7}},
+		{"the smallest first", 1, []cell{{3, true}, {9, true}, {6, true}}, []uint64{7, 4, 4}},
+		{"an idle shard holds nobody back", 1, []cell{{0, false}, {9, true}, {12, true}}, []uint64{10, 13, 10}},
+		{"the largest slack", math.MaxInt32, []cell{{5, true}, {5, true}}, []uint64{5 + 1<<30, 5 + 1<<30}},
+		{"the last round there is", 3, []cell{{math.MaxInt64, true}, {8, true}}, []uint64{10, math.MaxInt64 + 2}},
 	} {
-		if got := roundsOf(x.slack, x.cells...).Limit(); got != x.want {
-			t.Errorf("slack %d, %v: Limit = %d, want %d", x.slack, x.cells, got, x.want)
-		}
-	}
-}
-
-// The slowest ready shard may always be served, or nobody could go on.
-func TestLimitLetsTheSlowestGo(t *testing.T) {
-	for slack := 1; slack < 5; slack++ {
-		for round := range uint64(20) {
-			r := roundsOf(slack, cell{round, true}, cell{round + 7, true})
-			if r.Limit() < round {
-				t.Errorf("slack %d: the slowest is in round %d, the limit is %d", slack, round, r.Limit())
+		v := roundsOf(x.slack, x.cells...).Look()
+		for i, want := range x.want {
+			if got := v.Limit(i); got != want {
+				t.Errorf("%s: Limit(%d) = %d, want %d", x.what, i, got, want)
 			}
 		}
 	}
 }
 
-func TestJoin(t *testing.T) {
-	for _, x := range []struct {
-		what  string
-		cells []cell // shard 0 joins
-		want  uint64
-	}{
-		{"alone", []cell{{4, false}}, 4},
-		{"at the slowest ready shard's round", []cell{{4, false}, {9, true}, {12, true}}, 9},
-		{"never before its own", []cell{{10, false}, {9, true}, {12, true}}, 10},
-		{"idle shards do not count while one is ready", []cell{{0, false}, {90, false}, {12, true}}, 12},
-		{"all idle: the furthest", []cell{{4, false}, {9, false}, {7, false}}, 9},
-		{"all idle, itself the furthest", []cell{{11, false}, {9, false}}, 11},
-		{"its own readiness does not count", []cell{{4, true}, {9, true}}, 9},
-		{"new shards", []cell{{0, false}, {0, true}}, 0},
-	} {
-		if got := roundsOf(1, x.cells...).Join(0); got != x.want {
-			t.Errorf("%s: %v: Join = %d, want %d", x.what, x.cells, got, x.want)
+// Whatever the tags, some shard that has work may be served, or nobody could go
+// on.
+func TestLimitLetsSomebodyGo(t *testing.T) {
+	for slack := 1; slack < 5; slack++ {
+		for a := range uint64(12) {
+			for b := range uint64(12) {
+				r := roundsOf(slack, cell{a, true}, cell{b, true}, cell{5, true})
+				v, some := r.Look(), false
+				for i := range 3 {
+					some = some || r.Tag(i) <= v.Limit(i)
+				}
+				if !some {
+					t.Errorf("slack %d, tags %d, %d, 5: nobody may be served", slack, a, b)
+				}
+			}
 		}
 	}
 }
 
-// A shard that slept while the others went on for long is not owed the rounds
-// that it missed: once it has joined, the limit does not fall behind.
-func TestSleeperIsOwedNothing(t *testing.T) {
-	r := roundsOf(3, cell{0, false}, cell{1_000, true})
-	before := r.Limit()
-	r.Publish(0, r.Join(0), true)
-	if got := r.Limit(); got != before {
-		t.Errorf("the limit went from %d to %d", before, got)
+// The current round is the furthest that anybody was served in, wherever he is
+// and whatever the tags; it does not go back.
+func TestCurrent(t *testing.T) {
+	r := roundsOf(1, cell{90, true}, cell{95, false}, cell{0, false})
+	for _, x := range []struct {
+		shard       int
+		round, want uint64
+	}{{0, 0, 0}, {0, 4, 4}, {1, 9, 9}, {0, 7, 9}, {1, 3, 9}, {2, 9, 9}, {2, 10, 10}} {
+		if r.Served(x.shard, x.round); r.Current() != x.want {
+			t.Errorf("shard %d served in round %d: Current = %d, want %d", x.shard, x.round, r.Current(), x.want)
+		}
+	}
+	if r.Tag(0) != 90 || r.Tag(1) != 95 || r.Tag(2) != 0 || !r.Ready(0) {
+		t.Error("Served has changed what was published")
 	}
 }
 

@@ -19,6 +19,7 @@ type Shard[K comparable, T any] struct {
 	enqueued, dequeued, expired, cancelled, evicted, closed uint64
 
 	inFlight int
+	served   uint64 // the round of the last delivery
 	tenants  int
 	top      top[K, T]
 	drops    *Drops[K, T] // to be told once the lock is free
@@ -59,8 +60,7 @@ func (s *Shard[K, T]) CatchUp(r *shardsel.Rounds) {
 	}
 }
 
-// Tag returns what the shard has to publish.
-func (s *Shard[K, T]) Tag(r *shardsel.Rounds, ready bool) uint64 {
+func (s *Shard[K, T]) tag(r *shardsel.Rounds, ready bool) uint64 {
 	switch {
 	case !s.Shared():
 		return 0
@@ -70,6 +70,13 @@ func (s *Shard[K, T]) Tag(r *shardsel.Rounds, ready bool) uint64 {
 		return min(s.Queue.Round(), r.Current())
 	}
 	return s.Queue.Tag()
+}
+
+// Publish lets consumers know the shard's tag, the round of its last delivery,
+// and whether it has something to serve.
+func (s *Shard[K, T]) Publish(r *shardsel.Rounds, index int, ready bool) {
+	r.Served(index, s.served)
+	r.Publish(index, s.tag(r, ready), ready)
 }
 
 // Add makes a new tenant known.
@@ -101,6 +108,7 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 	wait := time.Duration(max(now-task.Enqueued, 0))
 	s.waits.Record(wait)
 	s.dequeued++
+	s.served = s.Queue.Round()
 	t.lastUsed = now
 	if s.top.size > 0 {
 		s.top.delivered(t)
