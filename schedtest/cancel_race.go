@@ -159,12 +159,18 @@ func cancelEnqueue(t *testing.T, newSched maker) {
 		var tk firq.Ticket
 		for i := range reps(3000) {
 			var cancelled bool
+			var in atomic.Bool
 			together(2, func(side int) {
 				if side == 0 {
-					cancelled = tk.Cancel()
-				} else if err := s.Enqueue("a", task{Payload: i, Ticket: &tk}); err != nil {
+					for !cancelled && !in.Load() {
+						cancelled = tk.Cancel()
+					}
+					return
+				}
+				if err := s.Enqueue("t"+strconv.Itoa(i%5), task{Payload: i, Ticket: &tk}); err != nil {
 					t.Errorf("Enqueue: %v", err)
 				}
+				in.Store(true)
 			})
 			if it, ok := s.TryDequeue(); ok == cancelled {
 				t.Fatalf("round %d: Cancel is %v, then TryDequeue gives %s, %v", i, cancelled, show(it), ok)

@@ -40,7 +40,7 @@ func TestPublish(t *testing.T) {
 			t.Error("the neighbours have changed")
 		}
 	}
-	if r.Publish(1, math.MaxUint64, true); r.Tag(1) != math.MaxInt64 || !r.Ready(1) {
+	if r.Publish(1, 1<<63, true); r.Tag(1) != math.MaxInt64 || !r.Ready(1) {
 		t.Errorf("a tag that does not fit became %d, %t", r.Tag(1), r.Ready(1))
 	}
 }

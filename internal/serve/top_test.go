@@ -33,6 +33,11 @@ func TestTopIsExactForFew(t *testing.T) {
 		serveOne(t, s, x, minute)
 		want[x.Key]++
 	}
+	s2 := newShard(t, config{TopTenants: size})
+	serveOne(t, s2, add(s2, "once", 0), minute)
+	if got := ranking(s2.env, s2); len(got) != 1 || got[0].Dequeued != 1 {
+		t.Errorf("after one delivery: %v", got)
+	}
 	got := ranking(s.env, s)
 	if len(got) != size {
 		t.Fatalf("%d rows, want %d", len(got), size)
@@ -85,6 +90,25 @@ func TestTopOfMany(t *testing.T) {
 	}
 	if ranked != size {
 		t.Errorf("%d tenants think that they are ranked, want %d", ranked, size)
+	}
+}
+
+// However much the ranked have, who overtakes them gets in, at a multiple of 64.
+func TestTopOvertakes(t *testing.T) {
+	s := newShard(t, config{TopTenants: 1})
+	first, second := add(s, "first", 0), add(s, "second", 0)
+	for range 200 {
+		serveOne(t, s, first, minute)
+	}
+	for n := uint64(1); n <= 256; n++ {
+		serveOne(t, s, second, minute)
+		want := firq.TenantCount[string]{Tenant: "first", Dequeued: 200}
+		if n == 256 {
+			want = firq.TenantCount[string]{Tenant: "second", Dequeued: 256}
+		}
+		if got := ranking(s.env, s); !slices.Equal(got, []firq.TenantCount[string]{want}) {
+			t.Fatalf("200 against %d: %v", n, got)
+		}
 	}
 }
 
