@@ -3,6 +3,7 @@ package baseline
 import (
 	"context"
 	"math"
+	"runtime"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/park"
@@ -52,12 +53,16 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 	n := 0
 	for n < len(dst) && s.life.State() != serve.Closed {
-		before := s.rounds.Version()
+		before, sure := s.rounds.Version()
 		m, more := s.takeSome(dst[n:min(len(dst), n+serve.MaxHold)])
 		n += m
-		if !more && (n > 0 || s.rounds.Version() == before) {
+		if more {
+			continue
+		}
+		if after, _ := s.rounds.Version(); n > 0 || sure && after == before {
 			break
 		}
+		runtime.Gosched() // a shard is just becoming ready
 	}
 	return n
 }

@@ -3,6 +3,7 @@ package lockfree
 import (
 	"context"
 	"math"
+	"runtime"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/park"
@@ -52,26 +53,45 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 	n := 0
 	for n < len(dst) && s.life.State() != serve.Closed {
-		before := s.version()
+		before, sure := s.version()
 		m, more := s.takeSome(dst[n:min(len(dst), n+serve.MaxHold)])
 		n += m
-		if !more && (n > 0 || s.version() == before) {
+		if more {
+			continue
+		}
+		if n > 0 || sure && s.nothing(before) {
 			break
 		}
+		runtime.Gosched() // something is just turning up
 	}
 	return n
 }
 
-// version changes whenever work turns up. The shards are not looked at in one
-// instant: work may come to one that was looked at while others take what is on
-// the next. With the same version before and after, nothing came, so that at
-// the end of the look there was nothing anywhere.
-func (s *Scheduler[K, T]) version() uint64 {
-	v := s.rounds.Version()
+// version changes whenever work turns up, or leaves a ring.
+func (s *Scheduler[K, T]) version() (v uint64, sure bool) {
+	v, sure = s.rounds.Version()
 	for _, sh := range s.shards {
-		v += uint64(sh.activations.Tail())
+		v += sh.activations.Version()
 	}
-	return v
+	return v, sure
+}
+
+// nothing reports whether there was an instant at which nothing deliverable was
+// queued. The caller has found no shard with work, and before is the version
+// from before that look. The shards are not looked at in one instant: work may
+// come to one that was passed while others take what is on the next. So all are
+// looked at once more. If the version is the same after that, then no shard
+// became ready and no activation was taken out meanwhile, and one that had been
+// put in before the second look would have been seen by it: there was nothing
+// between the two looks.
+func (s *Scheduler[K, T]) nothing(before uint64) bool {
+	for _, sh := range s.shards {
+		if sh.work() {
+			return false
+		}
+	}
+	after, _ := s.version()
+	return after == before
 }
 
 // takeSome serves one shard that may be served now. It reports false when no

@@ -38,14 +38,14 @@ type Rounds struct {
 type roundCell struct {
 	word    atomic.Uint64 // tag<<1 | ready
 	served  atomic.Uint64 // the round of its last delivery
-	version atomic.Uint64 // how often it became ready
+	version atomic.Uint64 // twice how often it became ready; odd: it is about to
 	_       [pad.Line - 24]byte
 }
 
 // NewRounds returns the state of the given number of idle shards. slack is at
 // least 1.
 func NewRounds(shards, slack int) *Rounds {
-	return &Rounds{make([]roundCell, shards), uint64(slack+1) / 2}
+	return &Rounds{make([]roundCell, shards), (uint64(slack) + 1) / 2}
 }
 
 // Publish says what a shard's tag is, at most 1<<63-1, and whether it has
@@ -61,21 +61,28 @@ func (r *Rounds) Publish(shard int, tag uint64, ready bool) {
 	if old == w {
 		return
 	}
-	if old&1 == 0 && ready {
-		c.version.Store(c.version.Load() + 1) // before it can be seen
+	if old&1 != 0 || !ready {
+		c.word.Store(w)
+		return
 	}
+	v := c.version.Load()
+	c.version.Store(v + 1)
 	c.word.Store(w)
+	c.version.Store(v + 2)
 }
 
-// Version changes whenever a shard becomes ready. Who finds no shard ready, and
-// the same version before and after looking, knows that there was an instant at
-// which none was.
-func (r *Rounds) Version() uint64 {
-	var sum uint64
+// Version counts how often a shard became ready; it is not sure while one is
+// just about to. Who finds no shard ready, and the same version before and after
+// looking, sure both times, knows that none became ready meanwhile, so that at
+// the end of the look none was.
+func (r *Rounds) Version() (v uint64, sure bool) {
+	sure = true
 	for i := range r.cells {
-		sum += r.cells[i].version.Load()
+		c := r.cells[i].version.Load()
+		v += c
+		sure = sure && c&1 == 0
 	}
-	return sum
+	return v, sure
 }
 
 // Ready reports whether the shard has something to serve.

@@ -21,6 +21,10 @@ func TestLeavePassesOn(t *testing.T) {
 			c.wantWoken()
 			c.Leave(&first)
 			c.wantWoken("2")
+			c.waitAs(&first, "1", "a", cause) // nothing of that wake-up is left over
+			c.wantWoken()
+			c.Released("a", 1)
+			c.wantWoken("1") // its place is before that of 3
 		})
 	}
 }

@@ -106,7 +106,7 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 		}
 		task.Enqueued = e.Clock.Now()
 		full = a.Admit(tenant, task)
-		if verdict == room.Woken && full != nil && !isLimit(full) {
+		if verdict == room.Woken && full != nil && (full == firq.ErrTooManyTenants || !isLimit(full)) {
 			e.Room.Pass(&w) // it does not take the place that it was woken for
 		}
 	}

@@ -42,6 +42,12 @@ func (r *MPSC[V]) Push(v V) bool {
 // Tail returns the next ticket.
 func (r *MPSC[V]) Tail() uint32 { return r.tail.Load() }
 
+// Version changes whenever a ticket is drawn, and whenever values that were taken
+// are freed.
+func (r *MPSC[V]) Version() uint64 {
+	return uint64(r.tail.Load()) + uint64(r.freed.Load()) + uint64(r.early.Load())
+}
+
 // Ready reports whether there is something to pop. Anybody may ask.
 func (r *MPSC[V]) Ready() bool {
 	t := r.tail.Load()

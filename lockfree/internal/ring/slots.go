@@ -33,6 +33,7 @@ type Slots[V any] struct {
 	head  uint32        // consumer's: all tickets before it were taken
 	ahead uint32        // consumer's: slots taken behind a hole since Free end before it
 	freed atomic.Uint32 // head as last published; written by the consumer, read by producers
+	early atomic.Uint32 // how often Free found slots taken behind a hole; as freed
 }
 
 type slot[V any] struct {
@@ -113,6 +114,9 @@ func (s *Slots[V]) Free() {
 		if sl := &s.slots[t&s.mask]; sl.taken {
 			sl.seq.Store(t)
 		}
+	}
+	if int32(s.ahead-s.head) > 0 {
+		s.early.Add(1)
 	}
 	s.ahead = s.head
 	if s.freed.Load() != s.head {
