@@ -1,0 +1,143 @@
+package lockfree
+
+import (
+	"fmt"
+
+	"github.com/firq-go/firq/internal/serve"
+)
+
+// atRest checks everything that has to hold while no call is in progress, first
+// as the last calls have left it, then with all inboxes drained.
+func atRest[K comparable, T any](s *Scheduler[K, T]) error { return withStopped(s, 0, 0) }
+
+// withStopped is atRest with calls that were stopped before the lease holder can
+// know of them: tickets is how many of them have one, credits how many have a
+// credit.
+func withStopped[K comparable, T any](s *Scheduler[K, T], tickets, credits int) error {
+	for _, sh := range s.shards {
+		sh.lease.Lock()
+		err := sh.check()
+		sh.lease.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	queued, held, err := s.tally()
+	if err != nil {
+		return err
+	}
+	if held != queued+tickets {
+		return fmt.Errorf("%d places are taken; %d queued, %d stopped", held, queued, tickets)
+	}
+	free, sure := s.credit.Free()
+	if out := s.env.Config.MaxGlobal - free; !sure || out != queued+credits {
+		return fmt.Errorf("%d credits are out (sure: %t); %d queued, %d stopped", out, sure, queued, credits)
+	}
+	if n := s.known.Load(); s.env.Config.MaxTenants > 0 && int(n) != s.tenants.Size() {
+		return fmt.Errorf("known is %d, %d tenants are in the map", n, s.tenants.Size())
+	}
+	if s.env.Room.Waiting() {
+		return fmt.Errorf("somebody waits for room")
+	}
+	return s.parkerAtRest()
+}
+
+// tally drains everything and returns the tasks queued and the places taken by
+// the tenants' words.
+func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
+	for _, sh := range s.shards {
+		sh.lock()
+		defer sh.unlock()
+		sh.drainQuiet()
+	}
+	s.tenants.Range(func(_ K, t *tenant[K, T]) bool {
+		w := t.word.Load()
+		held += t.held(w)
+		if t.held(w) < t.Len() {
+			err = fmt.Errorf("%v: %d places taken, %d queued", t.Key, t.held(w), t.Len())
+		}
+		if s.life.State() == serve.Open && !t.known && w&deadBit == 0 && t.held(w) == 0 {
+			err = fmt.Errorf("%v: nobody will forget it", t.Key)
+		}
+		return err == nil
+	})
+	for _, sh := range s.shards {
+		queued += sh.Queue.Len()
+	}
+	return queued, held, err
+}
+
+// parkerAtRest checks that nobody sleeps beside work.
+func (s *Scheduler[K, T]) parkerAtRest() error {
+	if n := s.parker.Parked(); n != 0 && s.work() {
+		return fmt.Errorf("%d consumers sleep beside work", n)
+	}
+	return nil
+}
+
+// check is for who has just taken the lease, and has not begun: it looks at what
+// the last holder has left. Producers may be at work.
+func (sh *shard[K, T]) check() error {
+	if n := len(sh.emptied) + len(sh.freed); n != 0 {
+		return fmt.Errorf("shard %d: %d tenants left over in emptied and freed", sh.index, n)
+	}
+	for i, t := range sh.quiet {
+		switch {
+		case !t.quiet || t.quietAt != i || t.shard != sh:
+			return fmt.Errorf("%v: in the list of quiet tenants at %d; says %t, %d", t.Key, i, t.quiet, t.quietAt)
+		case t.Len() == 0: // I4
+			return fmt.Errorf("%v: quiet without a task", t.Key)
+		case !t.Blocked() && !sh.s.rounds.Ready(sh.index): // I4
+			return fmt.Errorf("%v: quiet on a shard that is not ready", t.Key)
+		}
+	}
+	queued, ready, quiet := 0, 0, 0
+	var err error
+	sh.s.tenants.Range(func(_ K, t *tenant[K, T]) bool {
+		if t.shard == sh {
+			queued += t.Len()
+			if !t.Blocked() {
+				ready += t.Len()
+			}
+			if t.quiet {
+				quiet++
+			}
+			err = t.check()
+		}
+		return err == nil
+	})
+	if err != nil {
+		return err
+	}
+	q := sh.Queue
+	switch {
+	case q.Len() != queued || q.Ready() != ready:
+		return fmt.Errorf("shard %d: %d queued, %d ready; its tenants have %d and %d", sh.index, q.Len(), q.Ready(), queued, ready)
+	case quiet != len(sh.quiet):
+		return fmt.Errorf("shard %d: %d quiet tenants, %d in the list", sh.index, quiet, len(sh.quiet))
+	case sh.ready != (ready > 0) || sh.s.rounds.Ready(sh.index) != sh.ready:
+		return fmt.Errorf("shard %d: %d ready, says %t, published %t", sh.index, ready, sh.ready, sh.s.rounds.Ready(sh.index))
+	case sh.lingering.Load() != q.Lingering():
+		return fmt.Errorf("shard %d: lingering %t, published %t", sh.index, q.Lingering(), sh.lingering.Load())
+	case sh.due.Load() > q.NextDue():
+		return fmt.Errorf("shard %d: a task is due at %d, published %d", sh.index, q.NextDue(), sh.due.Load())
+	}
+	return nil
+}
+
+// check is for who holds the lease of the tenant's shard.
+func (t *tenant[K, T]) check() error {
+	w := t.word.Load()
+	held, limit := t.held(w), t.shard.s.env.Config.MaxPerTenant
+	switch {
+	case (w&quietBit != 0) != t.quiet:
+		return fmt.Errorf("%v: quiet is %t, its word says %t", t.Key, t.quiet, w&quietBit != 0)
+	case held < t.Len() || held > limit: // I2
+		return fmt.Errorf("%v: %d queued, %d of %d places taken", t.Key, t.Len(), held, limit)
+	case w&deadBit != 0 && (held != 0 || t.quiet): // I8
+		return fmt.Errorf("%v: dead with %d places taken, quiet %t", t.Key, held, t.quiet)
+	case t.Len() > 0 && !t.known:
+		return fmt.Errorf("%v: has tasks, and Sweep does not know it", t.Key)
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package lockfree
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"github.com/firq-go/firq"
+)
+
+// E3 against Shutdown: a producer that took its credit before the state changed
+// is refused, and gives the credit back; Shutdown waits for that.
+func TestShutdownBetweenE2AndE3(t *testing.T) {
+	s := build(t, config{})
+	p := stopped(t, s, "a", task{Payload: 1})
+	if !s.credit.Take() { // E2
+		t.Fatal("no credit")
+	}
+	ctx := patient(t)
+	shutdown := start(func() error { return s.Shutdown(ctx) })
+	waits(t, "Shutdown", shutdown)
+	s.credit.Give(1) // E3: takeCredit starts over
+	if err := p.charge(); !errors.Is(err, firq.ErrClosed) {
+		t.Errorf("E3 while draining: %v", err)
+	}
+	p.void()
+	if err := result(t, "Shutdown", shutdown); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	nothing(t, s)
+}
+
+// A producer that passed E3 before Shutdown gets in, and its task is waited for.
+func TestShutdownAfterE3(t *testing.T) {
+	s := build(t, config{})
+	p := stopped(t, s, "a", task{Payload: 1})
+	if err := p.charge(); err != nil {
+		t.Fatal(err)
+	}
+	ctx := patient(t)
+	shutdown := start(func() error { return s.Shutdown(ctx) })
+	waits(t, "Shutdown", shutdown)
+	nothing(t, s)
+	p.publish()
+	waits(t, "Shutdown", shutdown)
+	take(t, s, 1)
+	if err := result(t, "Shutdown", shutdown); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	refuse(t, s, "a", firq.ErrClosed)
+}
+
+// While the scheduler drains, whoever takes a task out without delivering it ends
+// a Shutdown as well.
+func TestShutdownEndsWithADrop(t *testing.T) {
+	for _, how := range []string{"expired", "cancelled"} {
+		t.Run(how, func(t *testing.T) {
+			var tk firq.Ticket
+			s := build(t, config{})
+			x := task{Ticket: &tk}
+			if how == "expired" {
+				x.Deadline = past()
+			}
+			admit(t, s, "a", x)
+			ctx := patient(t)
+			shutdown := start(func() error { return s.Shutdown(ctx) })
+			waits(t, "Shutdown", shutdown)
+			if how == "cancelled" && !tk.Cancel() {
+				t.Error("not cancelled")
+			}
+			nothing(t, s)
+			if err := result(t, "Shutdown", shutdown); err != nil {
+				t.Errorf("Shutdown: %v", err)
+			}
+		})
+	}
+}
+
+// E6: a task that is published after Close has swept the shard, by a producer
+// that passed E3 before, is swept too, once, and by nobody delivered.
+func TestPublishedAfterClose(t *testing.T) {
+	for _, wasQuiet := range []bool{false, true} {
+		eachStart(t, func(t *testing.T, first uint32) {
+			var dropped []int
+			s := buildAt(t, config{OnDrop: func(_ string, p int, why firq.DropReason) {
+				if why != firq.DropClosed {
+					t.Errorf("%d: %v", p, why)
+				}
+				dropped = append(dropped, p)
+			}}, first)
+			want := []int{3, 4}
+			if wasQuiet {
+				quiet(t, s, "a", 1, 2)
+				want = []int{1, 2, 3, 4}
+			}
+			calls := []*producer{stopped(t, s, "a", task{Payload: 3}), stopped(t, s, "a", task{Payload: 4})}
+			for _, p := range calls {
+				if err := p.charge(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.Close()
+			for _, p := range calls {
+				p.publish()
+			}
+			if slices.Sort(dropped); !slices.Equal(dropped, want) {
+				t.Errorf("OnDrop was told %v, want %v", dropped, want)
+			}
+			nothing(t, s)
+			if st := s.Stats(); st.Closed != uint64(len(want)) || st.Enqueued != st.Closed || st.QueueLen != 0 {
+				t.Errorf("Enqueued %d, Closed %d, QueueLen %d; want %d, all closed", st.Enqueued, st.Closed, st.QueueLen, len(want))
+			}
+		})
+	}
+}
+
+// Between its publishing and its sweep such a task is in sight. Consumers do not
+// take it, nor spin.
+func TestConsumerAfterClose(t *testing.T) {
+	s := build(t, config{})
+	p := stopped(t, s, "a", task{})
+	if err := p.charge(); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	p.put()
+	p.announce()
+	ctx := patient(t)
+	got := start(func() error {
+		if _, ok := s.TryDequeue(); ok {
+			t.Error("delivered after Close")
+		}
+		_, err := s.Dequeue(ctx)
+		return err
+	})
+	if err := result(t, "Dequeue", got); !errors.Is(err, firq.ErrClosed) {
+		t.Errorf("Dequeue: %v", err)
+	}
+	p.t.shard.discardAll()
+}
+
+// A consumer that holds a lease when Close comes delivers nothing that it has not
+// yet taken, and who gets the lease after looks at the state.
+func TestCloseAgainstLease(t *testing.T) {
+	s := build(t, config{})
+	sh := s.shards[0]
+	admit(t, s, "a", task{})
+	sh.lease.Lock() // takeSome, before serve
+	closed := start(s.Close)
+	until(t, "the state", s.life.Over)
+	var dst [1]item
+	if n := sh.serve(dst[:], 1<<63); n != 0 {
+		t.Error("delivered after Close")
+	}
+	if err := result(t, "Close", closed); err != nil {
+		t.Error(err)
+	}
+}
+
+// OnDrop panics in a consumer that was woken: the consumer is no longer on its
+// way, and the next task wakes another one.
+func TestPanicOfWokenConsumer(t *testing.T) {
+	var armed atomic.Bool
+	s := build(t, config{OnDrop: func(string, int, firq.DropReason) {
+		if armed.CompareAndSwap(true, false) {
+			panic("OnDrop")
+		}
+	}})
+	ctx := patient(t)
+	first := start(func() any { return quietly(func() { _, _ = s.Dequeue(ctx) }) })
+	until(t, "a consumer asleep", func() bool { return s.parker.Parked() == 1 })
+	armed.Store(true)
+	admit(t, s, "a", task{Deadline: past()})
+	if recovered := result(t, "Dequeue", first); recovered != "OnDrop" {
+		t.Fatalf("recovered %v", recovered)
+	}
+	second := start(func() error { _, err := s.Dequeue(ctx); return err })
+	until(t, "another consumer asleep", func() bool { return s.parker.Parked() == 1 })
+	admit(t, s, "a", task{})
+	if err := result(t, "Dequeue", second); err != nil {
+		t.Errorf("asleep beside a task: %v", err)
+	}
+}
+
+// OnDrop panics in Close: everybody who sleeps is woken nevertheless.
+func TestPanicInClose(t *testing.T) {
+	s := build(t, config{MaxGlobal: 2, MaxInFlightPerTenant: 1, OnDrop: func(string, int, firq.DropReason) { panic("OnDrop") }})
+	admit(t, s, "a", task{}, task{})
+	take(t, s, 0)
+	admit(t, s, "a", task{})
+	ctx := patient(t)
+	consumer := start(func() error { _, err := s.Dequeue(ctx); return err })
+	producer := start(func() error { return s.EnqueueWait(ctx, "b", task{}) })
+	until(t, "both asleep", func() bool { return s.parker.Parked() == 1 && s.env.Room.Waiting() })
+	if recovered := quietly(func() { s.Close() }); recovered != "OnDrop" {
+		t.Errorf("recovered %v", recovered)
+	}
+	for what, done := range map[string]<-chan error{"Dequeue": consumer, "EnqueueWait": producer} {
+		if err := result(t, what, done); !errors.Is(err, firq.ErrClosed) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if err := s.Shutdown(context.Background()); !errors.Is(err, firq.ErrClosed) {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+// OnDrop panics in the call that takes the last task out while Shutdown waits.
+func TestPanicWhileDraining(t *testing.T) {
+	s := build(t, config{OnDrop: func(string, int, firq.DropReason) { panic("OnDrop") }})
+	admit(t, s, "a", task{Deadline: past()})
+	ctx := patient(t)
+	shutdown := start(func() error { return s.Shutdown(ctx) })
+	waits(t, "Shutdown", shutdown)
+	if recovered := quietly(func() { s.TryDequeue() }); recovered != "OnDrop" {
+		t.Errorf("recovered %v", recovered)
+	}
+	if err := result(t, "Shutdown", shutdown); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
