@@ -83,7 +83,9 @@ type Config[K comparable, T any] struct {
 	TenantIdle time.Duration
 	// OnDrop is told about each accepted task that is not delivered. It is
 	// called without any lock held, by the goroutine whose call found out, and
-	// may call the scheduler. nil: nobody is told.
+	// may call the scheduler. It should not panic: the panic goes to the caller
+	// of that method, and what else it had to tell is not told. nil: nobody is
+	// told.
 	OnDrop func(tenant K, payload T, why DropReason)
 }
 

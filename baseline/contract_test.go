@@ -8,3 +8,5 @@ import (
 )
 
 func TestContract(t *testing.T) { schedtest.Run(t, baseline.New[string, int]) }
+
+func TestPayload(t *testing.T) { schedtest.RunPayload(t, baseline.New[string, *[1 << 16]byte]) }

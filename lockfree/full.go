@@ -63,9 +63,16 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 	}
 }
 
+// noRoom reports whether some limit stands in the way of one more task.
+func (s *Scheduler[K, T]) noRoom(t *tenant[K, T]) bool {
+	w := t.word.Load()
+	return w&roomMask == 0 || s.credit.None() || s.overThreshold(t.held(w))
+}
+
 // replace evicts a task of the tenant and queues the new one in its place, with
-// its credit. It reports done false if the tenant was forgotten meanwhile, and
-// ok false if there was nothing to evict. Under the lease.
+// its credit. It reports done false if it is worth trying again, because the
+// tenant was forgotten or room has come meanwhile, and ok false if there was
+// nothing to evict. Under the lease.
 func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) (done, ok bool, err error) {
 	if t.word.Load()&deadBit != 0 {
 		return false, false, nil
@@ -80,7 +87,8 @@ func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) 
 		if task.Ticket != nil {
 			task.Ticket.Abandon()
 		}
-		return true, false, nil
+		// Nothing to evict, and still no room? Else it has come meanwhile.
+		return sh.s.noRoom(t), false, nil
 	}
 	if task.Due != clock.Never {
 		sh.s.sawDeadline()
@@ -113,7 +121,8 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 	}
 	found := false
 	for _, sh := range s.shards {
-		if (sh.due.Load() < now || sh.boxDue.Load() < now || sh.activations.Ready()) && sh.reclaim(nil, now) {
+		// boxDue first: what is taken from there is put into due before.
+		if (sh.boxDue.Load() < now || sh.due.Load() < now) && sh.reclaim(nil, now) {
 			found = true
 		}
 	}
@@ -145,7 +154,8 @@ func (s *Scheduler[K, T]) NextDue(k K, anybody bool) int64 {
 	}
 	if anybody {
 		for _, sh := range s.shards {
-			due = min(due, sh.due.Load(), sh.boxDue.Load())
+			due = min(due, sh.boxDue.Load()) // before due; see makeRoom
+			due = min(due, sh.due.Load())
 		}
 	}
 	return due

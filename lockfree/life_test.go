@@ -8,7 +8,18 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/serve"
 )
+
+// draining starts a Shutdown that has something to wait for.
+func draining(t *testing.T, s *scheduler) <-chan error {
+	t.Helper()
+	ctx := patient(t)
+	shutdown := start(func() error { return s.Shutdown(ctx) })
+	until(t, "Shutdown", func() bool { return s.life.State() != serve.Open })
+	waits(t, "Shutdown", shutdown)
+	return shutdown
+}
 
 // E3 against Shutdown: a producer that took its credit before the state changed
 // is refused, and gives the credit back; Shutdown waits for that.
@@ -18,9 +29,7 @@ func TestShutdownBetweenE2AndE3(t *testing.T) {
 	if !s.credit.Take() { // E2
 		t.Fatal("no credit")
 	}
-	ctx := patient(t)
-	shutdown := start(func() error { return s.Shutdown(ctx) })
-	waits(t, "Shutdown", shutdown)
+	shutdown := draining(t, s)
 	s.credit.Give(1) // E3: takeCredit starts over
 	if err := p.charge(); !errors.Is(err, firq.ErrClosed) {
 		t.Errorf("E3 while draining: %v", err)
@@ -39,9 +48,7 @@ func TestShutdownAfterE3(t *testing.T) {
 	if err := p.charge(); err != nil {
 		t.Fatal(err)
 	}
-	ctx := patient(t)
-	shutdown := start(func() error { return s.Shutdown(ctx) })
-	waits(t, "Shutdown", shutdown)
+	shutdown := draining(t, s)
 	nothing(t, s)
 	p.publish()
 	waits(t, "Shutdown", shutdown)
@@ -64,9 +71,7 @@ func TestShutdownEndsWithADrop(t *testing.T) {
 				x.Deadline = past()
 			}
 			admit(t, s, "a", x)
-			ctx := patient(t)
-			shutdown := start(func() error { return s.Shutdown(ctx) })
-			waits(t, "Shutdown", shutdown)
+			shutdown := draining(t, s)
 			if how == "cancelled" && !tk.Cancel() {
 				t.Error("not cancelled")
 			}
@@ -113,6 +118,26 @@ func TestPublishedAfterClose(t *testing.T) {
 				t.Errorf("Enqueued %d, Closed %d, QueueLen %d; want %d, all closed", st.Enqueued, st.Closed, st.QueueLen, len(want))
 			}
 		})
+	}
+}
+
+// Close drops what is in the inbox of a quiet tenant, too, without anybody's help.
+func TestCloseLooksIntoInboxes(t *testing.T) {
+	var dropped []int
+	s := build(t, config{OnDrop: func(_ string, p int, _ firq.DropReason) { dropped = append(dropped, p) }})
+	quiet(t, s, "a", 1, 2)
+	admit(t, s, "a", task{Payload: 3}, task{Payload: 4})
+	s.Close()
+	if want := []int{1, 2, 3, 4}; !slices.Equal(dropped, want) || s.Len() != 0 {
+		t.Errorf("OnDrop was told %v, want %v; %d left", dropped, want, s.Len())
+	}
+}
+
+// Nobody comes by to end the Shutdown of an empty scheduler.
+func TestShutdownOfEmpty(t *testing.T) {
+	s := build(t, config{})
+	if err := s.Shutdown(patient(t)); err != nil {
+		t.Errorf("Shutdown: %v", err)
 	}
 }
 
@@ -211,9 +236,7 @@ func TestPanicInClose(t *testing.T) {
 func TestPanicWhileDraining(t *testing.T) {
 	s := build(t, config{OnDrop: func(string, int, firq.DropReason) { panic("OnDrop") }})
 	admit(t, s, "a", task{Deadline: past()})
-	ctx := patient(t)
-	shutdown := start(func() error { return s.Shutdown(ctx) })
-	waits(t, "Shutdown", shutdown)
+	shutdown := draining(t, s)
 	if recovered := quietly(func() { s.TryDequeue() }); recovered != "OnDrop" {
 		t.Errorf("recovered %v", recovered)
 	}

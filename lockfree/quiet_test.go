@@ -88,6 +88,43 @@ func TestQuietIsServed(t *testing.T) {
 	})
 }
 
+// What comes while a quiet tenant is being served belongs to the same turn: its
+// inbox is looked at again before the tenant counts as empty.
+func TestTurnGoesOn(t *testing.T) {
+	s := build(t, config{Quantum: 10})
+	tn := quiet(t, s, "a", 1, 2)
+	admit(t, s, "b", task{Payload: 9})
+	sh := tn.shard
+	sh.lock()
+	for want := 1; want <= 4; want++ {
+		if tn.Len() == 0 {
+			admit(t, s, "a", task{Payload: want}) // which announces nothing
+		}
+		_, d, _ := sh.Queue.Next(s.env.Clock.Now())
+		if d.Payload != want {
+			t.Errorf("%d is served, want %d", d.Payload, want)
+		}
+		sh.left(tn)
+	}
+	sh.unlock()
+	take(t, s, 9)
+}
+
+// One batch with tasks of several tenants gives each its places back.
+func TestBatchGivesPlacesBack(t *testing.T) {
+	s := build(t, config{MaxPerTenant: 2})
+	for _, k := range []string{"a", "b", "c"} {
+		admit(t, s, k, task{}, task{})
+	}
+	var dst [6]item
+	if n, err := s.DequeueBatch(patient(t), dst[:]); n != 6 || err != nil {
+		t.Fatalf("DequeueBatch: %d, %v", n, err)
+	}
+	for _, k := range []string{"a", "b", "c"} {
+		admit(t, s, k, task{}, task{})
+	}
+}
+
 // However a quiet tenant loses its last task, it becomes loud.
 func TestLoudWhenEmptied(t *testing.T) {
 	for _, x := range []struct {

@@ -154,6 +154,10 @@ func deadlineIsSeen(t *testing.T, by string, anybody bool) {
 
 func TestDeadlineIsSeen(t *testing.T) { deadlineIsSeen(t, "a", false) }
 
+// TestDeadlineIsSeenByOthers: somebody else's producer, that waits for a place of
+// the scheduler, reads the shard's due and boxDue.
+func TestDeadlineIsSeenByOthers(t *testing.T) { deadlineIsSeen(t, "b", true) }
+
 // A call that is refused after E1 gives its place back before it fills its slot:
 // who finds the tenant full, and no hole, is not refused on its account.
 func TestFullAgainstVoid(t *testing.T) {

@@ -190,8 +190,9 @@ func (sh *shard[K, T]) loud(t *tenant[K, T]) {
 // drainQuiet drains every inbox that is not announced. With lock, which drains
 // the others, it brings in every task whose Enqueue has returned.
 func (sh *shard[K, T]) drainQuiet() {
-	if sh.boxDue.Load() != clock.Never {
-		sh.boxDue.Store(clock.Never) // before draining; see tenant.deadline
+	if due := sh.boxDue.Load(); due != clock.Never {
+		lower(&sh.due, due) // first, and reset before draining: as in drain
+		sh.boxDue.Store(clock.Never)
 	}
 	for _, t := range sh.quiet {
 		sh.drain(t, inboxSize)

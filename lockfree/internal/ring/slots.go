@@ -16,7 +16,7 @@ import "sync/atomic"
 //	seq = t-n+1 or t   free, or being written by the owner of ticket t
 //	seq = t+1          published; the consumer takes it, in turn or (taken is
 //	                   set) behind a hole; until Free, everybody still sees it
-//	seq = t, taken     taken behind a hole, and Free was called
+//	seq = t+2, taken   taken behind a hole, and Free was called
 //
 // and after freed has passed t, the slot is free for ticket t+n.
 //
@@ -112,7 +112,7 @@ func (s *Slots[V]) Pop(at *uint32, tail uint32) (v V, ok bool) {
 func (s *Slots[V]) Free() {
 	for t := s.head; int32(s.ahead-t) > 0; t++ {
 		if sl := &s.slots[t&s.mask]; sl.taken {
-			sl.seq.Store(t)
+			sl.seq.Store(t + 2)
 		}
 	}
 	if int32(s.ahead-s.head) > 0 {
@@ -128,7 +128,7 @@ func (s *Slots[V]) Free() {
 // Anybody may ask; tail is the next ticket now.
 func (s *Slots[V]) Holes(tail uint32) bool {
 	for t := s.freed.Load(); int32(tail-t) > 0; t++ {
-		if s.slots[t&s.mask].seq.Load() != t+1 {
+		if seq := s.slots[t&s.mask].seq.Load(); seq != t+1 && seq != t+2 {
 			return true
 		}
 	}
