@@ -198,7 +198,7 @@ func TestAwaitIsNotQueueTime(t *testing.T) {
 		for _, answers := range [][]error{{firq.ErrGlobalFull, nil}, {firq.ErrGlobalFull, firq.ErrGlobalFull, nil}} {
 			c := coreOf(answers...)
 			d, _ := e.Task(new(firq.Task[int]), before-minute)
-			go e.await(background, nil, c, "a", d, c.Admit("a", d))
+			go func() { _ = e.await(background, nil, c, "a", d, c.Admit("a", d)) }()
 			synctest.Wait()
 			e.Room.WakeAll()
 			synctest.Wait()

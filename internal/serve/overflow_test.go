@@ -95,7 +95,7 @@ func TestOverflowWait(t *testing.T) {
 		if e.Room.Waiting() {
 			t.Error("still in the room")
 		}
-		var second error = firq.ErrClosed
+		second := firq.ErrClosed
 		go func() {
 			c := coreOf(firq.ErrTenantFull, nil)
 			second = e.Overflow(c, "a", drr.Task[int]{}, firq.ErrTenantFull)
@@ -139,7 +139,7 @@ func TestBackpressureFor(t *testing.T) {
 // A rejection allocates nothing.
 func TestRejectAllocatesNothing(t *testing.T) {
 	e, c := newEnv(t, config{}), coreOf(nil)
-	if n := testing.AllocsPerRun(100, func() { e.Overflow(c, "a", drr.Task[int]{}, firq.ErrTenantFull) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { _ = e.Overflow(c, "a", drr.Task[int]{}, firq.ErrTenantFull) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
