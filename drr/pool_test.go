@@ -80,10 +80,10 @@ func TestPoolShrinks(t *testing.T) {
 				t.Fatalf("%d entries held for a burst of %d", held, burst)
 			}
 		}
-		if q.pool.n > 2*poolWindow {
+		if q.pool.n > 3*poolWindow {
 			t.Fatalf("%d free entries after the burst", q.pool.n)
 		}
-		for range 3 * poolWindow {
+		for range 4 * poolWindow {
 			q.Push(tenants[0], plainTask(0, 1))
 			mustNext(t, q, 0)
 		}

@@ -38,6 +38,7 @@ type Queue[K comparable, T any] struct {
 	blocked *Tenant[K, T]      // head of the list of blocked tenants that have tasks
 	pool    pool[K, T]
 	dues    dues[K, T]
+	gone    Task[T] // what the host is being told about; here, so that it need not be allocated
 }
 
 // list is one round robin: the active list, the newly active that go first, and
@@ -230,8 +231,9 @@ func (q *Queue[K, T]) take(e *entry[K, T]) Task[T] {
 
 func (q *Queue[K, T]) expire(e *entry[K, T]) {
 	t := e.tenant
-	task := q.take(e)
-	q.host.Expired(t, &task)
+	q.gone = q.take(e)
+	q.host.Expired(t, &q.gone)
+	q.gone = Task[T]{} // keep no payload alive
 }
 
 // Place is where a queued task is; Ticket.Place holds one. It is valid until the

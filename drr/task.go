@@ -60,17 +60,18 @@ func (l *entries[K, T]) remove(e *entry[K, T]) {
 const keepFree = 256
 
 // pool recycles entries. It keeps about as many as were in use at the peak of
-// the last window of returns, so that a steady state allocates nothing and the
-// memory of a burst goes back to the collector.
+// the last two windows of returns, so that a steady state allocates nothing, not
+// even one of bursts up to a window, and the memory of a larger burst goes back to
+// the collector.
 type pool[K comparable, T any] struct {
 	free       *entry[K, T] // linked by next
 	n          int          // in the free list
 	used, peak int          // in use now; at most, in this window
-	keep       int          // the peak of the last window
+	last, keep int          // the peak of the last window; the larger of the last two
 	returns    int          // in this window
 }
 
-const poolWindow = 4096
+const poolWindow = 1 << 14
 
 func (p *pool[K, T]) get() *entry[K, T] {
 	p.used++
@@ -92,9 +93,10 @@ func (p *pool[K, T]) put(e *entry[K, T]) {
 	p.n++
 	p.used--
 	if p.returns++; p.returns == poolWindow {
-		p.keep, p.peak, p.returns = max(p.peak, keepFree), p.used, 0
+		p.keep, p.last = max(p.peak, p.last, keepFree), p.peak
+		p.peak, p.returns = p.used, 0
 	}
-	for drop := 0; drop < 2 && p.n > p.keep && p.n > keepFree; drop++ {
+	for drop := 0; drop < 2 && p.n > max(p.keep, p.peak, keepFree); drop++ {
 		p.free, p.n = p.free.next, p.n-1
 	}
 }
