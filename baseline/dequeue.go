@@ -118,6 +118,9 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 	s, n := sh.s, 0
 	if sh.state < serve.Closed {
+		if sh.Shared() {
+			limit = s.rounds.Look().Limit(sh.index) // it may have changed before the lock was ours
+		}
 		now := s.env.Clock.Now()
 		for n < len(dst) {
 			dt, task, _ := sh.Queue.NextWithin(now, limit)

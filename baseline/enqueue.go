@@ -140,16 +140,12 @@ func (sh *shard[K, T]) admit(k K, task *drr.Task[T], quantum int64) error {
 	if sh.state != serve.Open {
 		return firq.ErrClosed
 	}
-	t, err := sh.reserve(k)
-	for err != nil && err != firq.ErrTooManyTenants && sh.reclaim(task.Enqueued) {
-		t, err = sh.reserve(k)
+	t, err := sh.reserve(k, task.Ticket)
+	for err != nil && err != firq.ErrTooManyTenants && err != serve.ErrTicketInUse && sh.reclaim(task.Enqueued) {
+		t, err = sh.reserve(k, task.Ticket)
 	}
 	if err != nil {
 		return err
-	}
-	if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
-		sh.s.held.Add(-1)
-		return serve.ErrTicketInUse
 	}
 	sh.push(t, task, quantum)
 	return nil
@@ -163,9 +159,12 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], quantum int64) {
 	sh.Push(&t.Tenant, *task)
 }
 
-// reserve takes a place for one task of the tenant, which it adds if it is new.
-// The scheduler's limit is looked at first, then the tenant's. Under mu.
-func (sh *shard[K, T]) reserve(k K) (*tenant[K, T], error) {
+// reserve takes a place for one task of the tenant, which it adds if it is new,
+// and acquires its ticket. The scheduler's limit is looked at first, then the
+// tenant's; the scheduler's place is taken last, when nothing else can stand in
+// the way, so that nobody is refused on account of a call that is itself refused.
+// Under mu.
+func (sh *shard[K, T]) reserve(k K, tk *firq.Ticket) (*tenant[K, T], error) {
 	s, cfg := sh.s, &sh.s.env.Config
 	held := s.held.Load()
 	if held >= int64(cfg.MaxGlobal) {
@@ -182,14 +181,27 @@ func (sh *shard[K, T]) reserve(k K) (*tenant[K, T], error) {
 	} else if cfg.MaxTenants > 0 && !addBelow(&s.tenants, int64(cfg.MaxTenants)) {
 		return nil, firq.ErrTooManyTenants
 	}
-	if !addBelow(&s.held, int64(cfg.MaxGlobal)) {
-		if t == nil && cfg.MaxTenants > 0 {
+	isNew := t == nil
+	if isNew {
+		t = sh.newTenant(k)
+	}
+	var err error
+	if tk != nil && !tk.Acquire(&t.Ticket) {
+		err = serve.ErrTicketInUse
+	} else if !addBelow(&s.held, int64(cfg.MaxGlobal)) {
+		err = firq.ErrGlobalFull
+		if tk != nil {
+			tk.Abandon()
+		}
+	}
+	if err != nil {
+		if isNew && cfg.MaxTenants > 0 {
 			s.tenants.Add(-1)
 		}
-		return nil, firq.ErrGlobalFull
+		return nil, err
 	}
-	if t == nil {
-		t = sh.add(k)
+	if isNew {
+		sh.add(t)
 	}
 	return t, nil
 }
@@ -210,16 +222,20 @@ func addBelow(n interface {
 	}
 }
 
-func (sh *shard[K, T]) add(k K) *tenant[K, T] {
+func (sh *shard[K, T]) newTenant(k K) *tenant[K, T] {
 	t := &tenant[K, T]{shard: sh}
 	t.Init(k, 1)
 	t.Owner = t
 	t.Ticket.Canceler = t
-	sh.tenants[k] = t
+	return t
+}
+
+// add makes a new tenant known. Under mu.
+func (sh *shard[K, T]) add(t *tenant[K, T]) {
+	sh.tenants[t.Key] = t
 	now := sh.s.env.Clock.Now()
 	sh.Add(&t.Tenant, t, now)
 	sh.Sweep(now, sh.forget)
-	return t
 }
 
 // forget is what Sweep asks about idle tenants. Under mu.

@@ -29,7 +29,9 @@
 //
 // Round counts the turns of the active list: a round is over when every flow
 // that was active at its start was visited. It is the virtual time by which
-// several queues are kept fair to each other (package shardsel).
+// several queues are kept fair to each other (package shardsel): NextWithin serves
+// up to a given round only, Tag says in which round the next delivery can be, and
+// CatchUp takes the empty turns that time has passed over.
 //
 // # Bounded work
 //

@@ -10,7 +10,7 @@ import (
 const NoDeadline = math.MaxInt64
 
 // Task is what a Queue holds. Times are nanoseconds on any clock that does not
-// go back; the Queue only compares them.
+// go back (by a microsecond does no harm); the Queue only compares them.
 type Task[T any] struct {
 	Payload  T
 	Cost     int64         // at least 1

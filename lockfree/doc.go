@@ -6,8 +6,8 @@
 // Each tenant has an inbox, a small ring that its producers publish tasks in;
 // the ticket for a slot is at the same time the reservation of the tenant's
 // capacity, one CAS on a line that only this tenant's producers and its server
-// write. The first task of a tenant that is not being served also puts the
-// tenant into its shard's activation ring, as an actor's mailbox is scheduled.
+// write. As long as the tenant is not marked quiet, each task also puts it into
+// its shard's activation ring, as an actor's mailbox is scheduled.
 // A consumer takes a shard's lease, moves what came in into the shard's deficit
 // round robin (package drr), serves, and releases the lease. The scheduler's
 // capacity is a pool of credits in stripes, one per processor. docs/design.md
@@ -15,9 +15,11 @@
 //
 // # Concurrency properties
 //
-//	Enqueue         lock-free while there is room; takes the lease when the
-//	                inbox or the activation ring is full, to evict, and to drop
-//	                expired tasks where a limit is reached
+//	Enqueue         lock-free for a known tenant whose inbox has room, while
+//	                nobody has to be woken. A new tenant takes a lock of the
+//	                tenant map. It takes the lease when the inbox or the
+//	                activation ring is full, to evict, and to drop expired tasks
+//	                where a limit is reached
 //	EnqueueBatch    as Enqueue, for each task
 //	EnqueueWait     as Enqueue; sleeps until there is capacity
 //	TryDequeue      takes a lease: the first free one, else it waits for one
@@ -30,7 +32,8 @@
 //	Close           takes each lease
 //
 // A lease is held for a bounded number of tasks and never while user code runs.
-// A producer that is stopped in the middle of Enqueue hides its own task only.
+// A producer that is stopped in the middle of Enqueue hides its own task only,
+// though who finds its tenant full waits for it.
 //
 // # Sources
 //

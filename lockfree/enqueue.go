@@ -74,7 +74,7 @@ func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
 	if s.life.State() != serve.Open {
 		return firq.ErrClosed
 	}
-	if s.credit.None() { // no locked instruction for a rejection
+	if s.credit.None() { // a rejection takes nothing that it would have to give back
 		return firq.ErrGlobalFull
 	}
 	t, _ := s.tenants.Load(k)

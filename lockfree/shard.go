@@ -20,9 +20,9 @@ const announceSize = 256
 //
 // How a task gets from a producer to the queue, and why none is forgotten:
 //
-//	[P1] put the task into the tenant's inbox
-//	[P2] tenant quiet? then done: somebody will come by
-//	[P3] else push the tenant into the activation ring, and notify the parker
+//	[E4] put the task into the tenant's inbox
+//	[E5] tenant quiet? then done: somebody will come by; else push the tenant
+//	     into the activation ring, and notify the parker
 //
 //	[L1] take the lease; take the tenants out of the ring; drain their inboxes
 //	[L2] serve; each visit to a tenant drains its inbox first
@@ -32,8 +32,8 @@ const announceSize = 256
 //
 // When nobody holds the lease, a quiet tenant therefore has a task in the queue
 // and either the shard says that it is ready, or the tenant is at its in-flight
-// limit and Item.Done will come. Between P1 and P2 against L3 it is Dekker's
-// pattern: either P2 sees the cleared bit, or L3 sees the task. A tenant may be
+// limit and Item.Done will come. Between E4, E5 and L3 it is Dekker's
+// pattern: either E5 sees the cleared bit, or L3 sees the task. A tenant may be
 // in the ring several times, and when it has nothing: an activation only says
 // "look here".
 //
@@ -302,6 +302,9 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 	if s.life.State() == serve.Closed {
 		sh.unlock()
 		return 0
+	}
+	if sh.Shared() {
+		limit = s.rounds.Look().Limit(sh.index) // it may have changed before the lease was ours
 	}
 	now := s.env.Clock.Now()
 	var visited *tenant[K, T]

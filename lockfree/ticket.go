@@ -27,6 +27,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (
 	}
 	if err := sh.s.takeCredit(); err != nil {
 		t.word.Add(roomUnit)
+		sh.s.env.Room.Released(t.Key, 1)
 		if task.Ticket != nil {
 			task.Ticket.Abandon()
 		}

@@ -9,8 +9,8 @@ import (
 
 // Rounds keeps shards fair to each other. Each shard serves its tenants in
 // rounds, and says in which round its next delivery can be: its tag. A consumer
-// takes from shards whose tag is at most so much after the smallest one of those
-// that have work, and an idle shard that wakes up joins at the current round.
+// takes from shards whose tag is at most so much after the smallest one of the
+// others that have work, and an idle shard that wakes up joins at the current round.
 // That is multi-queue fair queueing with the round as virtual time (MQFQ,
 // Hedayati et al., USENIX ATC 2019).
 //
@@ -24,11 +24,14 @@ import (
 //
 // Over an interval in which a shard goes from being the last to being the first,
 // it gains its lead twice. So that no interval shows more than slack+1 rounds of
-// difference, the lead is (slack+1)/2.
+// difference, the lead is (slack+1)/2, rounded down.
 //
 // Only who holds a shard's lock publishes for it; everybody reads. Reads of
-// several shards are not one instant, but tags only move forward while a shard
-// has work: a consumer may act on limits that are too low, not too high.
+// several shards are not one instant. Mostly tags move forward while a shard has
+// work, and then an old limit is too low, not too high. But a tag goes back when
+// somebody joins a shard that was waiting for a far round, or a cost or quantum is
+// corrected; who is serving another shard at that moment may finish its hold of
+// the lock by the old limit.
 type Rounds struct {
 	cells []roundCell
 	lead  uint64

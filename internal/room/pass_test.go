@@ -123,7 +123,7 @@ func TestCauseChangePassesOn(t *testing.T) {
 		c.wantWoken("1")
 		c.waitAs(w, "1 again", "a", Global)
 		c.wantWoken("2")
-		c.ReleasedGlobal(1)
+		c.Released("nobody", 1)
 		c.wantWoken("1 again")
 	})
 }
@@ -173,16 +173,16 @@ func TestPlaceInAnotherLine(t *testing.T) {
 		c.wait("late", "x", Global)
 		c.Released("a", 0) // wakes nobody
 		c.wantWoken()
-		c.ReleasedGlobal(0)
+		c.Released("nobody", 0)
 		c.wantWoken()
 		c.Leave(early)
 		early.wake <- struct{}{}
 		c.wantWoken("early")
 		c.waitAs(early, "early", "a", Global)
 		synctest.Wait()
-		c.ReleasedGlobal(1)
+		c.Released("nobody", 1)
 		c.wantWoken("early")
-		c.ReleasedGlobal(1)
+		c.Released("nobody", 1)
 		c.wantWoken("late")
 	})
 }

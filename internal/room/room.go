@@ -133,18 +133,6 @@ func (r *Room[K]) Released(tenant K, n int) {
 	r.wakeLine(&r.threshold, int(r.waiting.Load()))
 }
 
-// ReleasedGlobal is Released for places that no tenant held: reservations that
-// were given back.
-func (r *Room[K]) ReleasedGlobal(n int) {
-	if r.waiting.Load() == 0 {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.wakeLine(&r.global, n)
-	r.wakeLine(&r.threshold, int(r.waiting.Load()))
-}
-
 // Pass is for a producer that was woken and gives up: the next one in its line
 // gets the wake-up.
 func (r *Room[K]) Pass(w *Waiter[K]) {

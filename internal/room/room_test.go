@@ -103,19 +103,6 @@ func TestReleasedWakesPerLine(t *testing.T) {
 	})
 }
 
-// A place that no tenant held is for nobody in a tenant's line.
-func TestReleasedGlobal(t *testing.T) {
-	inCrowd(t, func(c *crowd) {
-		for _, name := range []string{"1", "2"} {
-			c.wait("g"+name, "x", Global)
-			c.wait("a"+name, "a", Tenant)
-			c.wait("t"+name, "y", Threshold)
-		}
-		c.ReleasedGlobal(1)
-		c.wantWoken("g1", "t1", "t2")
-	})
-}
-
 func TestWakeAll(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
 		c.WakeAll() // nobody there

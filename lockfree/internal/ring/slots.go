@@ -13,7 +13,8 @@ import "sync/atomic"
 //
 // The states of the slot of ticket t, in a ring of n slots:
 //
-//	seq = t-n+1 or t   free, or being written by the owner of ticket t
+//	seq = t-n+1, t-n+2 or t
+//	                   free, or being written by the owner of ticket t
 //	seq = t+1          published; the consumer takes it, in turn or (taken is
 //	                   set) behind a hole; until Free, everybody still sees it
 //	seq = t+2, taken   taken behind a hole, and Free was called
