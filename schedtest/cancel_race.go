@@ -1,6 +1,7 @@
 package schedtest
 
 import (
+	"errors"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ var cancelRaceChecks = []check{
 	{name: "against Close", run: cancelClose},
 	{name: "against Enqueue with the same ticket", run: cancelEnqueue},
 	{name: "the freed place is there at once", run: cancelFreed},
+	{name: "a ticket in use refuses nobody else", run: cancelRefusedAlone},
 }
 
 func cancelDequeue(t *testing.T, newSched maker) {
@@ -202,5 +204,37 @@ func cancelFreed(t *testing.T, newSched maker) {
 			}
 		})
 		length(t, s, 0)
+	}
+}
+
+// cancelRefusedAlone: a call that is refused because its ticket is in use must not
+// stand in the way of others, not even for a moment.
+func cancelRefusedAlone(t *testing.T, newSched maker) {
+	for _, shards := range []int{1, 4} {
+		s := open(t, newSched, config{Shards: shards, MaxGlobal: 2})
+		var held firq.Ticket
+		admit(t, s, "holder", task{Ticket: &held})
+		var done atomic.Bool
+		together(4, func(side int) {
+			for side > 0 && !done.Load() {
+				err := s.Enqueue("t"+strconv.Itoa(side), task{Ticket: &held})
+				if !errors.Is(err, firq.ErrInvalidTask) && !errors.Is(err, firq.ErrGlobalFull) {
+					t.Errorf("a ticket in use: %v", err)
+				}
+			}
+			if side > 0 {
+				return
+			}
+			defer done.Store(true)
+			var own firq.Ticket
+			for range reps(100_000) {
+				if err := s.Enqueue("own", task{Ticket: &own}); err != nil {
+					t.Errorf("shards %d: one of two places is free: %v", shards, err)
+					return
+				}
+				own.Cancel()
+			}
+		})
+		length(t, s, 1)
 	}
 }
