@@ -118,6 +118,13 @@ func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropRea
 	sh.s.env.Room.Released(t.Key, 1)
 }
 
+// lock takes the lock and lets the queue catch up with the other shards, so that
+// what the caller changes is changed as of now, and not of the last look.
+func (sh *shard[K, T]) lock() {
+	sh.mu.Lock()
+	sh.CatchUp(sh.s.rounds)
+}
+
 // unlock publishes what consumers have to know, releases the lock, wakes one of
 // them if there is work, and tells OnDrop.
 func (sh *shard[K, T]) unlock() {
@@ -161,8 +168,8 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 	quantum = max(quantum, 1)
 	sh := s.shardOf(k)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	s.env.SetQuantum(k, quantum)
 	if t := sh.tenants[k]; t != nil {
 		t.SetQuantum(quantum)
@@ -174,8 +181,8 @@ func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 func (s *Scheduler[K, T]) ResetQuantum(k K) {
 	quantum := s.env.ResetQuantum(k)
 	sh := s.shardOf(k)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
+	sh.lock()
+	defer sh.unlock()
 	if t := sh.tenants[k]; t != nil {
 		t.SetQuantum(s.env.Override(k, quantum)) // SetQuantum may have come first
 		sh.Queue.Recheck()

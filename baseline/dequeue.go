@@ -149,23 +149,22 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 	if sh.s.env.Config.MaxInFlightPerTenant == 0 {
 		return
 	}
-	sh.mu.Lock()
-	sh.CatchUp(sh.s.rounds)
+	sh.lock()
 	sh.Done(&t.Tenant, token, sh.s.env.Clock.Now())
 	sh.unlock()
 }
 
 // SettleCharge implements firq.Settler.
 func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) {
-	t.shard.mu.Lock()
+	t.shard.lock()
 	t.shard.Charge(&t.Tenant, token, delta)
-	t.shard.mu.Unlock()
+	t.shard.unlock()
 }
 
 // CancelTicket takes a task of this tenant out of the queue.
 func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 	sh := t.shard
-	sh.mu.Lock()
+	sh.lock()
 	ok := sh.Cancel(&t.Tenant, tk)
 	if ok {
 		sh.s.held.Add(-1)

@@ -76,7 +76,7 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
 	sh, quantum := s.lockActive(k)
 	err := sh.admit(k, &task, quantum)
 	sh.unlock()
-	if err == firq.ErrGlobalFull && s.reclaimElsewhere(sh) {
+	if (err == firq.ErrGlobalFull || err == firq.ErrTenantThreshold) && s.reclaimElsewhere(sh) {
 		sh, quantum = s.lockActive(k)
 		err = sh.admit(k, &task, quantum)
 		sh.unlock()
@@ -119,19 +119,16 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 func (s *Scheduler[K, T]) lockActive(k K) (*shard[K, T], int64) {
 	sh := s.shardOf(k)
 	if s.env.FixedQuantum() {
-		sh.mu.Lock()
-		sh.CatchUp(s.rounds)
+		sh.lock()
 		return sh, s.env.Config.Quantum
 	}
-	sh.mu.Lock()
-	sh.CatchUp(s.rounds)
+	sh.lock()
 	if t := sh.tenants[k]; t != nil && t.Active() {
 		return sh, t.Quantum()
 	}
 	sh.mu.Unlock()
 	quantum := s.env.Quantum(k)
-	sh.mu.Lock()
-	sh.CatchUp(s.rounds)
+	sh.lock()
 	return sh, quantum
 }
 
@@ -266,7 +263,7 @@ func (s *Scheduler[K, T]) reclaimElsewhere(own *shard[K, T]) bool {
 		if sh == own {
 			continue
 		}
-		sh.mu.Lock()
+		sh.lock()
 		if sh.reclaim(s.env.Clock.Now()) {
 			found = true
 		}

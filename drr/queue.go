@@ -149,7 +149,8 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64) (*Tenant[K, T], Task[T
 		}
 		l := &q.lists[f.level]
 		if !f.inTurn {
-			if f.place == active && max(l.round, l.target) > limit {
+			// A limit is made of published tags, which end at MaxInt64.
+			if f.place == active && min(max(l.round, l.target), math.MaxInt64) > limit {
 				return nil, Task[T]{}, Ahead
 			}
 			f.inTurn = true

@@ -65,8 +65,9 @@ type shard[K comparable, T any] struct {
 	// to serve first, and a tenant takes turns at each level: nobody is quiet,
 	// and each activation brings in one task, so that they arrive in order.
 	across        bool
-	perActivation int    // how much of an inbox an activation brings in; immutable
-	holds         uint64 // counts lease holds
+	touched       []*tenant[K, T] // in L1, with across: the tenants that were announced
+	perActivation int             // how much of an inbox an activation brings in; immutable
+	holds         uint64          // counts lease holds
 	quiet         []*tenant[K, T]
 	emptied       []*tenant[K, T] // quiet tenants whose last queued task left in this hold
 	freed         []*tenant[K, T] // one entry per place that came free in this hold
@@ -105,12 +106,12 @@ func (sh *shard[K, T]) begin() {
 	tail := sh.activations.Tail()
 	at := sh.activations.Head()
 	sh.CatchUp(sh.s.rounds)
+	if !sh.ready && sh.Shared() {
+		// Idle until now: whatever comes in joins at the current round.
+		sh.Queue.AdvanceRound(sh.s.rounds.Current())
+	}
 	if at == tail {
 		return
-	}
-	if !sh.ready && sh.Shared() {
-		// Idle until now: join the other shards at their round.
-		sh.Queue.AdvanceRound(sh.s.rounds.Current())
 	}
 	for {
 		t, ok := sh.activations.Pop(&at, tail)
@@ -118,7 +119,17 @@ func (sh *shard[K, T]) begin() {
 			break
 		}
 		sh.drain(t, sh.perActivation)
+		if sh.across {
+			sh.touched = append(sh.touched, t)
+		}
 	}
+	// An activation may have brought in the task of another producer, which has
+	// not come to announce it: then its own is left.
+	for i, t := range sh.touched {
+		sh.drain(t, inboxSize)
+		sh.touched[i] = nil
+	}
+	sh.touched = sh.touched[:0]
 }
 
 // know adds a new tenant to those that Sweep looks at.

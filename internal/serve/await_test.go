@@ -3,12 +3,14 @@ package serve
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/room"
 )
 
 // There is room when it tries again after announcing itself: it does not sleep.
@@ -28,7 +30,7 @@ func TestAwaitWoken(t *testing.T) {
 			w.asleep(2)
 			e.Room.Released("a", 1)
 			w.asleep(4) // once woken, once before it sleeps
-			if e.Room.ReleasedGlobal(1); !global {
+			if e.Room.Released("nobody", 1); !global {
 				w.asleep(4)
 				e.Room.Released("a", 1)
 			}
@@ -47,11 +49,11 @@ func TestAwaitChangesLines(t *testing.T) {
 		g, n := firq.ErrGlobalFull, firq.ErrTenantFull
 		w := wait(t, e, background, coreOf(g, n, n, g, g, nil))
 		w.asleep(3)
-		e.Room.ReleasedGlobal(1)
+		e.Room.Released("nobody", 1)
 		w.asleep(3)
 		e.Room.Released("a", 1)
 		w.asleep(5)
-		e.Room.ReleasedGlobal(1)
+		e.Room.Released("nobody", 1)
 		w.ended(6, nil)
 	})
 }
@@ -227,6 +229,19 @@ func TestAwaitKeepsPlaces(t *testing.T) {
 		second.ended(3, nil)
 		if !slices.Equal(first.core.replaced, nil) {
 			t.Error("EnqueueWait evicts")
+		}
+	})
+}
+
+// A due time before all times means "look at once", not "in 292 years".
+func TestSleepUntilLongAgo(t *testing.T) {
+	bubble(t, config{}, func(t *testing.T, e *env) {
+		ctx, cancel := context.WithTimeout(background, time.Hour)
+		defer cancel()
+		var w room.Waiter[string]
+		e.Room.Enter(&w, "a", room.Tenant)
+		if v := e.sleep(ctx, &w, nil, math.MinInt64); v != room.Retry {
+			t.Errorf("verdict %d, want a retry", v)
 		}
 	})
 }

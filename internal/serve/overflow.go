@@ -118,7 +118,8 @@ func (e *Env[K, T]) sleep(ctx context.Context, w *room.Waiter[K], timer <-chan t
 	if due == clock.Never {
 		return e.Room.Wait(ctx, w, timer, nil)
 	}
-	retry := time.NewTimer(max(time.Duration(due-e.Clock.Now()), 0) + time.Millisecond)
+	now := e.Clock.Now() // due may be as early as math.MinInt64
+	retry := time.NewTimer(time.Duration(max(due, now)-now) + time.Millisecond)
 	defer retry.Stop()
 	return e.Room.Wait(ctx, w, timer, retry.C)
 }
