@@ -35,7 +35,11 @@ func allocations(t *testing.T, what string, run func()) {
 		run()
 	}
 	runtime.ReadMemStats(&after)
-	if n := after.Mallocs - before.Mallocs; n > runs/50 {
+	most := uint64(runs / 50)
+	if raceDetector {
+		most = runs / 2 // sync.Pool then drops some of what it is given
+	}
+	if n := after.Mallocs - before.Mallocs; n > most {
 		t.Errorf("%s: %d allocations in %d runs, want 0", what, n, runs)
 	}
 }
