@@ -3,3 +3,5 @@
 package schedtest
 
 const raceDetector = false
+
+const slowness = 1

@@ -94,7 +94,7 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 
 // patience is how long a call that must return may take. It is far above what
 // any machine needs, so that only a lost wake-up exceeds it.
-const patience = 10 * time.Second
+const patience = slowness * 10 * time.Second
 
 // guard runs a check and fails it if it hangs in a call without a context.
 func guard(t *testing.T, run func()) {
