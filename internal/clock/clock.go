@@ -29,8 +29,8 @@ func New() Clock {
 }
 
 // Now returns the nanoseconds since the clock's base. By the time stamp counter
-// it is less than a microsecond off the monotonic clock, and may step back by as
-// much ten times a second.
+// it is about a microsecond off the monotonic clock (10 at most, which is what
+// the tests allow), and may step back by as much ten times a second.
 func (c Clock) Now() int64 { return now() - c.offset }
 
 // monotonic returns the nanoseconds since epoch by the runtime's clock.

@@ -92,9 +92,6 @@ func (s *Shard[K, T]) Add(t *Tenant[K, T], settler firq.Settler, now int64) {
 	s.tenants++
 }
 
-// Tenants returns how many tenants are known.
-func (s *Shard[K, T]) Tenants() int { return s.tenants }
-
 // Push queues a task.
 func (s *Shard[K, T]) Push(t *Tenant[K, T], task drr.Task[T]) {
 	s.enqueued++

@@ -58,8 +58,8 @@ func (s *sweeping) check(t *testing.T, names ...string) {
 			n++
 		}
 	}
-	if n != s.Tenants() {
-		t.Errorf("%d tenants in the ring, %d counted", n, s.Tenants())
+	if n != s.tenants {
+		t.Errorf("%d tenants in the ring, %d counted", n, s.tenants)
 	}
 }
 
@@ -127,8 +127,8 @@ func TestSweepAFewAtATime(t *testing.T) {
 			t.Fatalf("after %d calls %d tenants were looked at, want %d", calls+1, len(s.asked), want)
 		}
 	}
-	if s.Tenants() != 0 || s.hand != nil {
-		t.Errorf("%d tenants left", s.Tenants())
+	if s.tenants != 0 || s.hand != nil {
+		t.Errorf("%d tenants left", s.tenants)
 	}
 	add(s.shard, "late", 0)
 	s.Sweep(minute+minute/2-1, s.forget)
