@@ -52,6 +52,7 @@ func (r *reference[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 		r.mu.Unlock()
 		select {
 		case <-changed:
+		case <-time.After(5 * time.Millisecond): // it may be simple and poll, what it proves is not the waking
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
