@@ -18,6 +18,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/pad"
 	"github.com/firq-go/firq/internal/park"
 	"github.com/firq-go/firq/internal/serve"
@@ -121,7 +122,7 @@ func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropRea
 // lock takes the lock and lets the queue catch up with the other shards, so that
 // what the caller changes is changed as of now, and not of the last look.
 func (sh *shard[K, T]) lock() {
-	sh.mu.Lock()
+	failpoint.Lock(&sh.mu, "lock")
 	sh.CatchUp(sh.s.rounds)
 }
 
@@ -140,6 +141,7 @@ func (sh *shard[K, T]) unlock() {
 	}
 	drops := sh.TakeDrops()
 	sh.mu.Unlock()
+	failpoint.At("notify")
 	if ready {
 		s.parker.Notify()
 	}
@@ -157,7 +159,7 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 	books := serve.NewBooks[K]()
 	for _, sh := range s.shards {
 		sh.sweepAll()
-		sh.mu.Lock()
+		failpoint.Lock(&sh.mu, "lock")
 		sh.AddTo(books)
 		sh.mu.Unlock()
 	}
@@ -202,7 +204,7 @@ func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 // stopAdmitting tells every shard. After it, nothing is admitted any more.
 func (s *Scheduler[K, T]) stopAdmitting(state uint32) {
 	for _, sh := range s.shards {
-		sh.mu.Lock()
+		failpoint.Lock(&sh.mu, "lock")
 		sh.state = max(sh.state, state)
 		sh.mu.Unlock()
 	}
@@ -211,6 +213,7 @@ func (s *Scheduler[K, T]) stopAdmitting(state uint32) {
 // drainCheck ends a Shutdown when nothing is left. Whoever takes the last task
 // out calls it, after the task has given back its place.
 func (s *Scheduler[K, T]) drainCheck() {
+	failpoint.At("drained?")
 	if s.held.Load() == 0 {
 		s.life.TryFinish()
 	}
@@ -218,6 +221,7 @@ func (s *Scheduler[K, T]) drainCheck() {
 
 // Close stops at once and hands what was queued to OnDrop.
 func (s *Scheduler[K, T]) Close() error {
+	failpoint.At("close")
 	if !s.life.Close() {
 		return nil
 	}
@@ -225,7 +229,7 @@ func (s *Scheduler[K, T]) Close() error {
 	s.stopAdmitting(serve.Closed) // everywhere, before OnDrop can try to enqueue
 	for _, sh := range s.shards {
 		for more := true; more; {
-			sh.mu.Lock()
+			failpoint.Lock(&sh.mu, "lock")
 			more = sh.discard(256)
 			sh.unlock()
 		}

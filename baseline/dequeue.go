@@ -3,9 +3,9 @@ package baseline
 import (
 	"context"
 	"math"
-	"runtime"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/park"
 	"github.com/firq-go/firq/internal/serve"
 )
@@ -54,6 +54,7 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 	n := 0
 	for n < len(dst) && s.life.State() != serve.Closed {
 		before, sure := s.rounds.Version()
+		failpoint.At("take look")
 		m, more := s.takeSome(dst[n:min(len(dst), n+serve.MaxHold)])
 		n += m
 		if more {
@@ -62,7 +63,7 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 		if after, _ := s.rounds.Version(); n > 0 || sure && after == before {
 			break
 		}
-		runtime.Gosched() // a shard is just becoming ready
+		failpoint.Gosched("take unsure") // a shard is just becoming ready
 	}
 	return n
 }
@@ -75,7 +76,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 		if !s.rounds.Ready(0) && !sh.lingering.Load() {
 			return 0, false
 		}
-		sh.mu.Lock()
+		failpoint.Lock(&sh.mu, "lock")
 		return sh.serve(dst, math.MaxUint64), true
 	}
 	cursor := s.cursors.Here()
@@ -93,6 +94,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 		if ready && s.rounds.Tag(j) > view.Limit(j) {
 			continue
 		}
+		failpoint.At("lock try")
 		if !sh.mu.TryLock() {
 			busy = sh
 			continue
@@ -107,7 +109,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	// Everybody who may be served is being served by others: wait for one rather
 	// than take from a shard that is ahead.
 	if busy != nil {
-		busy.mu.Lock()
+		failpoint.Lock(&busy.mu, "lock busy")
 		n = busy.serve(dst, view.Limit(busy.index))
 	}
 	return n, more

@@ -6,6 +6,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/serve"
 )
 
@@ -47,7 +48,10 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 		if invalid != nil {
 			return accepted, invalid
 		}
-		if err = s.env.Overflow(s, k, task, err); err != nil {
+		if err = s.Admit(k, task); err != nil { // which makes room on other shards
+			err = s.env.Overflow(s, k, task, err)
+		}
+		if err != nil {
 			return accepted, err
 		}
 		accepted++
@@ -76,7 +80,14 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
 	sh, quantum := s.lockActive(k)
 	err := sh.admit(k, &task, quantum)
 	sh.unlock()
-	if (err == firq.ErrGlobalFull || err == firq.ErrTenantThreshold) && s.reclaimElsewhere(sh) {
+	for again := true; again && (err == firq.ErrGlobalFull || err == firq.ErrTenantThreshold); {
+		// If what had expired elsewhere was dropped by somebody else just now, there
+		// was no instant at which this task had to be refused. A threshold moves with
+		// everything: one more try.
+		again = s.reclaimElsewhere(sh) || err == firq.ErrGlobalFull && s.held.Load() < int64(s.env.Config.MaxGlobal)
+		if !again && err == firq.ErrGlobalFull {
+			break
+		}
 		sh, quantum = s.lockActive(k)
 		err = sh.admit(k, &task, quantum)
 		sh.unlock()
@@ -213,6 +224,7 @@ func addBelow(n interface {
 		if v >= limit {
 			return false
 		}
+		failpoint.At("take place")
 		if n.CompareAndSwap(v, v+1) {
 			return true
 		}
@@ -288,7 +300,7 @@ func (s *Scheduler[K, T]) sweepAll() bool {
 func (sh *shard[K, T]) sweepAll() {
 	now := sh.s.env.Clock.Now()
 	for start, more := true, true; more; start = false {
-		sh.mu.Lock()
+		failpoint.Lock(&sh.mu, "lock")
 		more = sh.SweepSome(now, start, 1024, sh.forget)
 		sh.mu.Unlock()
 	}
@@ -302,7 +314,7 @@ func (s *Scheduler[K, T]) NextDue(k K, anybody bool) int64 {
 		if sh != own && !anybody {
 			continue
 		}
-		sh.mu.Lock()
+		failpoint.Lock(&sh.mu, "lock")
 		due = min(due, sh.Queue.NextDue())
 		sh.mu.Unlock()
 	}

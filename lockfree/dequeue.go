@@ -3,9 +3,9 @@ package lockfree
 import (
 	"context"
 	"math"
-	"runtime"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/park"
 	"github.com/firq-go/firq/internal/serve"
 )
@@ -54,6 +54,7 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 	n := 0
 	for n < len(dst) && s.life.State() != serve.Closed {
 		before, sure := s.version()
+		failpoint.At("take look")
 		m, more := s.takeSome(dst[n:min(len(dst), n+serve.MaxHold)])
 		n += m
 		if more {
@@ -62,7 +63,7 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 		if n > 0 || sure && s.nothing(before) {
 			break
 		}
-		runtime.Gosched() // something is just turning up
+		failpoint.Gosched("take unsure") // something is just turning up
 	}
 	return n
 }
@@ -86,10 +87,12 @@ func (s *Scheduler[K, T]) version() (v uint64, sure bool) {
 // between the two looks.
 func (s *Scheduler[K, T]) nothing(before uint64) bool {
 	for _, sh := range s.shards {
+		failpoint.At("nothing?")
 		if sh.work() {
 			return false
 		}
 	}
+	failpoint.At("nothing version")
 	after, _ := s.version()
 	return after == before
 }
@@ -102,7 +105,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 		if !sh.work() && !sh.lingering.Load() {
 			return 0, false
 		}
-		sh.lease.Lock()
+		failpoint.Lock(&sh.lease, "L1 lease")
 		return sh.serve(dst, math.MaxUint64), true
 	}
 	cursor := s.cursors.Here()
@@ -115,7 +118,9 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 		for i := range s.shards {
 			j := (start + i) & mask
 			sh := s.shards[j]
+			failpoint.At("take active?")
 			active := sh.activations.Ready() // before ready; see shard.work
+			failpoint.At("take ready?")
 			ready := s.rounds.Ready(j)
 			if !active && !ready && !sh.lingering.Load() {
 				continue
@@ -126,6 +131,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 			if news != (active && !current) || !active && ready && !current {
 				continue
 			}
+			failpoint.At("L1 try")
 			if !sh.lease.TryLock() {
 				busy = sh
 				continue
@@ -141,7 +147,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	// Everybody who may be served is being served by others: wait for one rather
 	// than take from a shard that is ahead.
 	if busy != nil {
-		busy.lease.Lock()
+		failpoint.Lock(&busy.lease, "L1 busy")
 		n = busy.serve(dst, view.Limit(busy.index))
 	}
 	return n, more

@@ -6,6 +6,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/serve"
 )
 
@@ -71,9 +72,11 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
 // finds a tenant full waits for the calls that are between E1 and E4
 // (tenant.full).
 func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
+	failpoint.At("E0 state")
 	if s.life.State() != serve.Open {
 		return firq.ErrClosed
 	}
+	failpoint.At("E0 none left?")
 	if s.credit.None() { // a rejection takes nothing that it would have to give back
 		return firq.ErrGlobalFull
 	}
@@ -119,6 +122,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 			t.shard.unlock()
 			return serve.ErrTicketInUse
 		}
+		failpoint.At("E1 ticket")
 		ticket, took := t.take() // [E1]
 		if took == ticketTaken {
 			if q.ok {
@@ -150,14 +154,18 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 
 // takeCredit does E2 and E3.
 func (s *Scheduler[K, T]) takeCredit() error {
+	failpoint.At("E2 credit")
 	if !s.credit.Take() {
 		if s.life.State() != serve.Open {
 			return firq.ErrClosed
 		}
 		return firq.ErrGlobalFull
 	}
+	failpoint.At("E3 state")
 	if s.life.State() != serve.Open {
+		failpoint.At("E3 give back")
 		s.credit.Give(1)
+		failpoint.At("E3 drained?")
 		if s.life.State() == serve.Draining {
 			s.drainCheck()
 		}
@@ -173,13 +181,16 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], ticket uint32, task *drr.Task
 		t.deadline(task.Due)
 		s.sawDeadline()
 	}
+	failpoint.At("E4 put")
 	t.inbox.Put(ticket, *task) // [E4]; a full barrier before the look at quiet
+	failpoint.At("E5 quiet?")
 	if task.Due != clock.Never {
 		t.deadline(task.Due)
 	}
 	if t.word.Load()&quietBit == 0 { // [E5]
 		t.shard.announce(t)
 	}
+	failpoint.At("E6 closed?")
 	if s.life.State() == serve.Closed { // [E6]
 		t.shard.discardAll()
 	}
@@ -196,6 +207,7 @@ func (s *Scheduler[K, T]) sawDeadline() {
 // announce tells the shard to look at the tenant.
 func (sh *shard[K, T]) announce(t *tenant[K, T]) {
 	if sh.activations.Push(t) {
+		failpoint.At("E5 notify")
 		sh.s.parker.Notify()
 		return
 	}

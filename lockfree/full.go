@@ -1,11 +1,10 @@
 package lockfree
 
 import (
-	"runtime"
-
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/serve"
 )
 
@@ -16,7 +15,7 @@ func (s *Scheduler[K, T]) overThreshold(held int) bool {
 	}
 	free, sure := s.credit.Free()
 	for i := 0; i < 64 && !sure; i++ { // an unsure sum may be too small
-		runtime.Gosched()
+		failpoint.Gosched("threshold unsure")
 		free, sure = s.credit.Free()
 	}
 	return s.env.OverThreshold(held, free)
@@ -31,10 +30,11 @@ func (t *tenant[K, T]) full() bool {
 		if w&roomMask != 0 || w&deadBit != 0 {
 			return false
 		}
+		failpoint.At("full holes?")
 		if !t.inbox.Holes(uint32(w/tailUnit)) && !t.direct.Load() && t.word.Load() == w {
 			return true
 		}
-		runtime.Gosched()
+		failpoint.Gosched("full waits")
 	}
 }
 
@@ -45,6 +45,7 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 		if err == nil {
 			return true, nil
 		}
+		failpoint.At("replace look up")
 		t, _ := s.tenants.Load(k)
 		if t == nil || err == firq.ErrClosed || err == serve.ErrTicketInUse {
 			return false, err
@@ -63,8 +64,12 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 	}
 }
 
-// noRoom reports whether some limit stands in the way of one more task.
+// noRoom reports whether some limit stands in the way of one more task of a
+// tenant, which is nil if nobody knows it.
 func (s *Scheduler[K, T]) noRoom(t *tenant[K, T]) bool {
+	if t == nil {
+		return s.credit.None()
+	}
 	w := t.word.Load()
 	return w&roomMask == 0 || s.credit.None() || s.overThreshold(t.held(w))
 }
@@ -83,6 +88,7 @@ func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) 
 	if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
 		return true, false, serve.ErrTicketInUse
 	}
+	failpoint.At("replace evict")
 	if !sh.Evict(&t.Tenant, task.Priority, newest) {
 		if task.Ticket != nil {
 			task.Ticket.Abandon()
@@ -111,22 +117,23 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 	if !s.deadlines.Load() {
 		return false // nothing can have expired
 	}
+	failpoint.At("make room")
 	now := s.env.Clock.Now()
 	t, _ := s.tenants.Load(k)
 	if t != nil && (t.boxDue.Load() < now || t.shard.due.Load() < now) && t.shard.reclaim(t, now) {
 		return true
 	}
-	if full == firq.ErrTenantFull {
-		return false
-	}
-	found := false
-	for _, sh := range s.shards {
-		// boxDue first: what is taken from there is put into due before.
-		if (sh.boxDue.Load() < now || sh.due.Load() < now) && sh.reclaim(nil, now) {
-			found = true
+	if full != firq.ErrTenantFull {
+		for _, sh := range s.shards {
+			// boxDue first: what is taken from there is put into due before.
+			if (sh.boxDue.Load() < now || sh.due.Load() < now) && sh.reclaim(nil, now) {
+				return true
+			}
 		}
 	}
-	return found
+	// What had expired may have been dropped by somebody else just now: then there
+	// was no instant at which this task had to be refused.
+	return !s.noRoom(t)
 }
 
 // reclaim drops a number of expired tasks of the shard, and reports whether there
@@ -166,6 +173,7 @@ func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 	sh := t.shard
 	sh.lock()
 	sh.drain(t, inboxSize)
+	failpoint.At("cancel")
 	ok := sh.Cancel(&t.Tenant, tk)
 	if ok {
 		sh.left(t)

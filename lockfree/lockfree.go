@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/pad"
 	"github.com/firq-go/firq/internal/park"
 	"github.com/firq-go/firq/internal/serve"
@@ -74,6 +75,7 @@ func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32) (*Sch
 // work reports whether a consumer has to stay awake.
 func (s *Scheduler[K, T]) work() bool {
 	for _, sh := range s.shards {
+		failpoint.At("work?")
 		if sh.work() {
 			return true
 		}
@@ -88,6 +90,7 @@ func (s *Scheduler[K, T]) lookUp(k K) (*tenant[K, T], error) {
 	}
 	// MaxTenants is about what is in the map: a new tenant takes over the place
 	// of a dead one of the same key.
+	failpoint.At("look up")
 	t, _ := s.tenants.Compute(k, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
 		if loaded && old.word.Load()&deadBit == 0 {
 			return old, false
@@ -214,6 +217,7 @@ func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 // while draining calls it afterwards. If it cannot be sure, somebody else has
 // just changed the credits, and will call it.
 func (s *Scheduler[K, T]) drainCheck() {
+	failpoint.At("drained?")
 	if free, sure := s.credit.Free(); sure && free == s.env.Config.MaxGlobal {
 		s.life.TryFinish()
 	}
@@ -221,6 +225,7 @@ func (s *Scheduler[K, T]) drainCheck() {
 
 // Close stops at once and hands what was queued to OnDrop.
 func (s *Scheduler[K, T]) Close() error {
+	failpoint.At("close")
 	if s.life.Close() {
 		defer s.life.Finish() // even if OnDrop panics
 		for _, sh := range s.shards {

@@ -7,6 +7,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/pad"
 	"github.com/firq-go/firq/internal/serve"
 	"github.com/firq-go/firq/lockfree/internal/ring"
@@ -96,13 +97,14 @@ func (sh *shard[K, T]) work() bool { return sh.activations.Ready() || sh.s.round
 
 // lock takes the lease, waiting for it, and does L1.
 func (sh *shard[K, T]) lock() {
-	sh.lease.Lock()
+	failpoint.Lock(&sh.lease, "L1 lease")
 	sh.begin()
 }
 
 // begin does L1 for who has just taken the lease.
 func (sh *shard[K, T]) begin() {
 	sh.holds++
+	failpoint.At("L1 tail")
 	tail := sh.activations.Tail()
 	at := sh.activations.Head()
 	sh.CatchUp(sh.s.rounds)
@@ -114,6 +116,7 @@ func (sh *shard[K, T]) begin() {
 		return
 	}
 	for {
+		failpoint.At("L1 pop")
 		t, ok := sh.activations.Pop(&at, tail)
 		if !ok {
 			break
@@ -148,14 +151,17 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], most int) {
 		// First lower due, for a producer at a limit looks at either; then reset,
 		// then drain: see tenant.deadline.
 		lower(&sh.due, boxDue)
+		failpoint.At("drain due")
 		t.boxDue.Store(clock.Never)
 	}
+	failpoint.At("drain tail")
 	tail := uint32(t.word.Load() / tailUnit)
 	at := t.inbox.Head()
 	if at == tail {
 		return
 	}
 	for ; most > 0; most-- {
+		failpoint.At("drain pop")
 		task, ok := t.inbox.Pop(&at, tail)
 		if !ok {
 			break
@@ -165,6 +171,7 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], most int) {
 		}
 		sh.push(t, &task)
 	}
+	failpoint.At("drain free")
 	t.inbox.Free()
 	if boxDue != clock.Never && t.inbox.Head() != tail {
 		lower(&t.boxDue, boxDue) // it may be of a task that is still there
@@ -174,6 +181,7 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], most int) {
 		sh.sayReady() // first: from now on nobody announces
 		t.quiet, t.quietAt = true, len(sh.quiet)
 		sh.quiet = append(sh.quiet, t)
+		failpoint.At("quiet")
 		t.word.Or(quietBit)
 	}
 }
@@ -195,6 +203,7 @@ func (sh *shard[K, T]) loud(t *tenant[K, T]) {
 	sh.quiet[last] = nil
 	sh.quiet = sh.quiet[:last]
 	t.quiet = false
+	failpoint.At("L3 loud")
 	t.word.And(^uint64(quietBit))
 }
 
@@ -277,7 +286,9 @@ func (sh *shard[K, T]) unlock() {
 	s := sh.s
 	sh.loudAgain()
 	if n := len(sh.freed); n > 0 {
+		failpoint.At("L3 credit")
 		s.credit.Give(n)
+		failpoint.At("L3 released")
 		if s.env.Room.Waiting() {
 			for _, t := range sh.freed {
 				s.env.Room.Released(t.Key, 1)
@@ -286,7 +297,9 @@ func (sh *shard[K, T]) unlock() {
 		clear(sh.freed)
 		sh.freed = sh.freed[:0]
 	}
+	failpoint.At("L4 publish")
 	sh.publish(sh.Queue.Ready() > 0)
+	failpoint.At("L4 free")
 	sh.activations.Free() // not before the shard has said whether it is ready
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {
 		sh.due.Store(due)
@@ -295,10 +308,13 @@ func (sh *shard[K, T]) unlock() {
 		sh.lingering.Store(l)
 	}
 	ready, drops := sh.ready, sh.TakeDrops()
+	failpoint.At("L4 unlock")
 	sh.lease.Unlock()
 	if ready {
+		failpoint.At("L4 notify")
 		s.parker.Notify()
 	}
+	failpoint.At("L4 draining?")
 	if s.life.State() == serve.Draining {
 		defer s.drainCheck() // after OnDrop was told, even if it panics
 	}
@@ -310,6 +326,7 @@ func (sh *shard[K, T]) unlock() {
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 	s, n := sh.s, 0
 	sh.begin()
+	failpoint.At("serve closed?")
 	if s.life.State() == serve.Closed {
 		sh.unlock()
 		return 0
@@ -321,6 +338,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 	var visited *tenant[K, T]
 	var places uint64 // of visited, to give back
 	for n < len(dst) {
+		failpoint.At("serve next")
 		dt, task, _ := sh.Queue.NextWithin(now, limit)
 		if dt == nil {
 			break // empty, ahead, or enough for one hold: the caller comes back
@@ -338,8 +356,11 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 		n++
 	}
 	if visited != nil {
+		failpoint.At("serve place")
 		visited.word.Add(places * roomUnit)
+		failpoint.At("serve credit")
 		s.credit.Give(n)
+		failpoint.At("serve released")
 		if s.env.Room.Waiting() {
 			for i := range dst[:n] {
 				s.env.Room.Released(dst[i].Tenant, 1)
@@ -356,10 +377,12 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	t := st.Owner.(*tenant[K, T])
 	w := t.word.Load()
+	failpoint.At("forget")
 	if uint32(w/tailUnit) != t.inbox.Head() || t.held(w) != 0 || w&quietBit != 0 ||
 		!t.word.CompareAndSwap(w, w|deadBit) {
 		return false
 	}
+	failpoint.At("forget remove")
 	sh.s.remove(t)
 	return true
 }

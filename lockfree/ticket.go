@@ -4,6 +4,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // put takes the lease, drains the inbox, and queues the task itself: also when the
@@ -21,6 +22,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (
 		if w&deadBit != 0 || w&roomMask == 0 {
 			return false, nil
 		}
+		failpoint.At("put place")
 		if t.word.CompareAndSwap(w, w-roomUnit) {
 			break
 		}
@@ -67,6 +69,7 @@ func (t *tenant[K, T]) take() (ticket uint32, took int) {
 			}
 			continue
 		}
+		failpoint.At("E1 draw")
 		if t.word.CompareAndSwap(w, w+tailUnit-roomUnit) {
 			return ticket, ticketTaken
 		}
@@ -83,9 +86,13 @@ func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, task *drr.
 	if task.Ticket != nil {
 		task.Ticket.Abandon()
 	}
+	failpoint.At("void place")
 	t.word.Add(roomUnit)
+	failpoint.At("void slot")
 	t.inbox.Put(ticket, drr.Task[T]{Priority: void})
+	failpoint.At("void released")
 	s.env.Room.Released(t.Key, 1)
+	failpoint.At("void quiet?")
 	if t.word.Load()&quietBit == 0 {
 		t.shard.announce(t) // so that it is drained, and the tenant known
 	}

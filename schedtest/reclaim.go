@@ -88,9 +88,13 @@ func deadlineReclaimForOthers(t *testing.T, newSched maker) {
 			}
 			admit(t, s, "t"+strconv.Itoa(i%5), tk)
 		}
-		for i := range 495 {
+		n, err := s.EnqueueBatch("newer", make([]task, 100))
+		if n != 100 || err != nil {
+			t.Fatalf("shards %d: of a batch %d (%v) although only 5 live tasks are queued", shards, n, err)
+		}
+		for i := range 395 {
 			if err := s.Enqueue("new", task{Payload: i}); err != nil {
-				t.Fatalf("shards %d: task %d: %v although only %d live tasks are queued", shards, i, err, 5+i)
+				t.Fatalf("shards %d: task %d: %v although only %d live tasks are queued", shards, i, err, 105+i)
 			}
 		}
 		refuse(t, s, "new", task{}, firq.ErrGlobalFull)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync/atomic"
 
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/pad"
 )
 
@@ -70,7 +71,9 @@ func (r *Rounds) Publish(shard int, tag uint64, ready bool) {
 	}
 	v := c.version.Load()
 	c.version.Store(v + 1)
+	failpoint.At("rounds ready")
 	c.word.Store(w)
+	failpoint.At("rounds version")
 	c.version.Store(v + 2)
 }
 

@@ -1,7 +1,7 @@
-//go:build !linux || !amd64
+//go:build !linux || !amd64 || firq_failpoints
 
 package clock
 
 // now reads the runtime's clock: whether a time stamp counter can be trusted is
-// not known here.
+// not known here, or time is to stand still (see package interleave).
 func now() int64 { return monotonic() }

@@ -2,7 +2,11 @@
 
 package cpu
 
-import _ "unsafe" // for go:linkname
+import (
+	_ "unsafe" // for go:linkname
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
 
 // The runtime offers no exported way to the processor's index; reading it takes
 // about 2 ns against 14 ns for a sync.Pool token and 115 ns for getcpu. Build
@@ -19,6 +23,9 @@ func procUnpin()
 // Hint returns the index of the processor (the runtime's P) that the caller runs
 // on. The caller may be moved at once: it is a hint, not a lock.
 func Hint() int {
+	if p, ok := failpoint.Processor(); ok {
+		return p
+	}
 	p := procPin()
 	procUnpin()
 	return p

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/pad"
 )
 
@@ -56,7 +57,11 @@ var sleeperPool = sync.Pool{New: func() any { return &sleeper{wake: make(chan st
 // Notify is called after work was published; it wakes a consumer if there is one
 // asleep and none on its way.
 func (p *Parker) Notify() {
-	if p.parked.Load() != 0 && p.waking.Load() == 0 {
+	if p.parked.Load() == 0 {
+		return
+	}
+	failpoint.At("P2 waking?")
+	if p.waking.Load() == 0 {
 		p.wakeOne()
 	}
 }
@@ -77,8 +82,10 @@ func (p *Parker) Found(w *Waiter) {
 
 // arrive ends being on the way: [W1], [W2].
 func (p *Parker) arrive(w *Waiter) {
+	failpoint.At("W1")
 	w.onTheWay = false
 	p.waking.Store(0)
+	failpoint.At("W2")
 	if p.parked.Load() != 0 && p.work() {
 		p.wakeOne()
 	}
@@ -88,14 +95,18 @@ func (p *Parker) arrive(w *Waiter) {
 // worth trying again, and ctx.Err() when ctx is done.
 func (p *Parker) Sleep(ctx context.Context, w *Waiter) error {
 	s := sleeperPool.Get().(*sleeper)
+	failpoint.At("C1 announce")
 	p.enlist(s) // [C1]
 	owed := w.onTheWay
 	if owed {
+		failpoint.At("C1 W1")
 		w.onTheWay = false
 		p.waking.Store(0) // [W1]
 	}
 	var err error
+	failpoint.At("C2 look again")
 	if p.work() { // [C2], and [W2]
+		failpoint.At("C2 delist")
 		if !p.delist(s) {
 			<-s.wake
 			w.onTheWay = true
@@ -105,6 +116,7 @@ func (p *Parker) Sleep(ctx context.Context, w *Waiter) error {
 			w.onTheWay = p.waking.CompareAndSwap(0, 1)
 		}
 	} else {
+		failpoint.At("C3 sleep")
 		select { // [C3]
 		case <-s.wake:
 			w.onTheWay = true
@@ -116,7 +128,10 @@ func (p *Parker) Sleep(ctx context.Context, w *Waiter) error {
 			}
 		}
 	}
-	sleeperPool.Put(s)
+	failpoint.At("C4 awake")
+	if !failpoint.On { // then its channel must not leave the test
+		sleeperPool.Put(s)
+	}
 	return err
 }
 
@@ -152,21 +167,26 @@ func (p *Parker) drop(s *sleeper) {
 
 func (p *Parker) wakeOne() {
 	for {
+		failpoint.At("wake")
 		if !p.waking.CompareAndSwap(0, 1) {
 			return // the one on its way will see to it
 		}
+		failpoint.At("wake pick")
 		p.mu.Lock()
 		if n := len(p.sleepers); n > 0 {
 			s := p.sleepers[n-1]
 			p.drop(s)
 			p.mu.Unlock()
+			failpoint.At("wake send")
 			s.wake <- struct{}{}
 			return
 		}
 		p.mu.Unlock()
 		// All awake. Who went to sleep since may have been passed over by a
 		// Notify that saw waking at 1: look again, as in [W1], [W2].
+		failpoint.At("wake nobody")
 		p.waking.Store(0)
+		failpoint.At("wake look again")
 		if p.parked.Load() == 0 || !p.work() {
 			return
 		}

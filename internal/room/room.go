@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/pad"
 )
 
@@ -68,6 +69,7 @@ func (r *Room[K]) Enter(w *Waiter[K], tenant K, cause Cause) {
 	if w.wake == nil {
 		w.wake = make(chan struct{}, 1)
 	}
+	failpoint.At("R enter")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w.seq == 0 {
@@ -84,6 +86,7 @@ func (r *Room[K]) Enter(w *Waiter[K], tenant K, cause Cause) {
 // Leave ends a wait that is no longer needed. If a wake-up was on its way to
 // this producer, the next one gets it.
 func (r *Room[K]) Leave(w *Waiter[K]) {
+	failpoint.At("R leave")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w.queued {
@@ -107,9 +110,11 @@ const (
 // Wait sleeps ([P3]) until the producer is woken, ctx is done, or a timer fires;
 // a nil timer never does.
 func (r *Room[K]) Wait(ctx context.Context, w *Waiter[K], timer, retry <-chan time.Time) Verdict {
+	failpoint.At("R sleep")
 	verdict := GivenUp
 	select {
 	case <-w.wake:
+		failpoint.At("R woken")
 		return Woken
 	case <-retry:
 		verdict = Retry
@@ -126,6 +131,7 @@ func (r *Room[K]) Released(tenant K, n int) {
 	if r.waiting.Load() == 0 {
 		return
 	}
+	failpoint.At("R released")
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.wakeLine(&r.global, n)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // The states of a scheduler. It only moves forward.
@@ -40,9 +41,12 @@ func (l *Life) Shutdown(ctx context.Context, drain func()) error {
 	if ctx == nil {
 		return ErrNilContext
 	}
+	failpoint.At("shutdown")
 	if l.state.CompareAndSwap(Open, Draining) {
+		failpoint.At("shutdown drain")
 		drain()
 	}
+	failpoint.At("shutdown wait")
 	select {
 	case <-l.over:
 	case <-ctx.Done():
@@ -60,6 +64,7 @@ func (l *Life) Shutdown(ctx context.Context, drain func()) error {
 
 // TryFinish ends a Shutdown whose backlog is gone.
 func (l *Life) TryFinish() {
+	failpoint.At("finish")
 	if l.state.CompareAndSwap(Draining, Drained) {
 		l.Finish()
 	}
@@ -74,6 +79,7 @@ func (l *Life) Close() bool {
 		if was >= Drained {
 			return false
 		}
+		failpoint.At("close")
 		if l.state.CompareAndSwap(was, Closed) {
 			return true
 		}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/firq-go/firq/internal/cpu"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/pad"
 )
 
@@ -90,6 +91,7 @@ func (s *stripe) take(n int) int {
 		if got == 0 {
 			return 0
 		}
+		failpoint.At("credit take")
 		if s.word.CompareAndSwap(w, w+version-got) {
 			return int(got)
 		}
@@ -106,18 +108,21 @@ func (p *Pool) refill(own *stripe, n int) (got int, ok bool) {
 			continue
 		}
 		p.moving.Add(1) // before the credits leave: who says no looks at it
+		failpoint.At("credit move")
 		if got = from.take(n); got > 0 {
 			if extra := from.take(int(from.word.Load()&credits+1) / 2); extra > 0 {
+				failpoint.At("credit arrive")
 				own.word.Add(version + uint64(extra))
 			}
 		}
+		failpoint.At("credit moved")
 		p.moving.Add(-1)
 		if got > 0 {
 			return got, true
 		}
 	}
 	if free, sure := p.look(); !sure || free > 0 {
-		runtime.Gosched()
+		failpoint.Gosched("credit refill")
 		return 0, false
 	}
 	return 0, true
@@ -128,15 +133,18 @@ func (p *Pool) refill(own *stripe, n int) (got int, ok bool) {
 func (p *Pool) look() (free int, sure bool) {
 	var words [maxStripes]uint64
 	for i := range p.stripes {
+		failpoint.At("credit look")
 		words[i] = p.stripes[i].word.Load()
 		free += int(words[i] & credits)
 	}
 	// Between the two looks, which are of the same words: whoever holds credits
 	// in its hands at this instant is counted in moving.
+	failpoint.At("credit moving?")
 	if p.moving.Load() != 0 {
 		return free, false
 	}
 	for i := range p.stripes {
+		failpoint.At("credit look again")
 		if p.stripes[i].word.Load() != words[i] {
 			return free, false
 		}
@@ -156,7 +164,7 @@ func (p *Pool) None() bool {
 		if sure {
 			return true
 		}
-		runtime.Gosched()
+		failpoint.Gosched("credit none")
 	}
 	return false
 }

@@ -3,6 +3,7 @@ package ring
 import (
 	"sync/atomic"
 
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/pad"
 )
 
@@ -32,7 +33,9 @@ func (r *MPSC[V]) Push(v V) bool {
 			}
 			continue // t was old
 		}
+		failpoint.At("ring draw")
 		if r.tail.CompareAndSwap(t, t+1) {
+			failpoint.At("ring put")
 			r.Put(t, v)
 			return true
 		}

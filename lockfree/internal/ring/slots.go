@@ -3,7 +3,11 @@
 // has a tail of its own.
 package ring
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
 
 // Slots is the storage of a bounded MPSC ring. A ticket, which the producer got
 // elsewhere and nobody else has, is the right to one slot. After Vyukov's
@@ -121,6 +125,7 @@ func (s *Slots[V]) Free() {
 	}
 	s.ahead = s.head
 	if s.freed.Load() != s.head {
+		failpoint.At("ring freed")
 		s.freed.Store(s.head) // pairs with the Load in Room
 	}
 }

@@ -1,0 +1,89 @@
+//go:build firq_failpoints
+
+package plays
+
+import "fmt"
+
+// sharded: several shards look like one queue.
+var sharded = map[string]play{
+	// At every instant until the second take, something is queued: nobody may find
+	// nothing, although the shards are not looked at in one instant.
+	"never empty": {2, func(st *stage) {
+		on := st.two(config{})
+		st.queue(on[1], 1)
+		st.Go("consumer", func() { st.must() })
+		st.Go("other", func() { st.queue(on[0], 2); st.must() })
+		st.Run()
+	}},
+	"never empty, the other way round": {2, func(st *stage) {
+		on := st.two(config{})
+		st.queue(on[0], 1)
+		st.Go("consumer", func() { st.must() })
+		st.Go("other", func() { st.queue(on[1], 2); st.must() })
+		st.Run()
+	}},
+	"never empty, to and fro": {2, func(st *stage) {
+		on := st.two(config{})
+		st.queue(on[1], 1)
+		st.Go("consumer", func() { st.must() })
+		st.Go("other", func() { st.queue(on[0], 2); st.must(); st.queue(on[1], 3); st.must() })
+		st.Run()
+	}},
+	"a sleeper and two shards": {2, func(st *stage) {
+		on := st.two(config{})
+		st.Go("consumer", func() { st.dequeue(); st.dequeue() })
+		st.Go("first", func() { st.queue(on[0], 1) })
+		st.Go("second", func() { st.queue(on[1], 2) })
+		st.Run()
+		st.awake("consumer")
+	}},
+	"two sleepers and two shards": {1, func(st *stage) {
+		on := st.two(config{})
+		st.Go("one", func() { st.dequeue() })
+		st.Go("two", func() { st.dequeue() })
+		st.Go("producer", func() { st.queue(on[0], 1); st.queue(on[1], 2) })
+		st.Run()
+		st.awake("one", "two")
+	}},
+	"a shard that may not be served yet": {2, func(st *stage) {
+		on := st.two(config{})
+		for n := range 3 {
+			st.queue(on[0], 10+n)
+		}
+		st.queue(on[1], 20)
+		st.Go("one", func() { st.must(); st.must() })
+		st.Go("two", func() { st.must(); st.must() })
+		st.Run()
+	}},
+	"what has expired on another shard makes room": {2, func(st *stage) {
+		on := st.two(config{MaxGlobal: 1, MaxQueueAge: 1})
+		st.queue(on[0], 1)
+		expire()
+		st.Go("producer", func() { st.queue(on[1], 2) })
+		st.Go("consumer", func() { st.try() })
+		st.Run()
+	}},
+	"done on another shard": {2, func(st *stage) {
+		on := st.two(config{MaxInFlightPerTenant: 1})
+		st.queue(on[0], 1, 2)
+		it := st.must()
+		st.Go("done", it.Done)
+		st.Go("consumer", func() { st.dequeue(); st.dequeue() })
+		st.Go("producer", func() { st.queue(on[1], 3) })
+		st.Run()
+		st.awake("consumer")
+	}},
+}
+
+// two builds a scheduler of two shards and returns a tenant on each.
+func (st *stage) two(cfg config) (on [2]string) {
+	cfg.Shards = 2
+	st.build(cfg)
+	for i := 0; on[0] == "" || on[1] == ""; i++ {
+		k := fmt.Sprintf("tenant %d", i)
+		if sh := st.core.Shard(st.s, k); on[sh] == "" {
+			on[sh] = k
+		}
+	}
+	return on
+}
