@@ -106,6 +106,26 @@ var ending = map[string]play{
 		st.awake("shutdown", "consumer")
 		st.everything()
 	}},
+	// A producer that comes too late takes the free credit from the stripe that was
+	// counted already and gives it back to the one that is counted next: they add up
+	// to all, although a task is queued.
+	"shutdown and a credit that is counted twice": {3, func(st *stage) {
+		st.build(config{MaxGlobal: 2})
+		st.queue("a", 1, 2)
+		st.Go("consumer", func() { st.must() })
+		st.Run()
+		st.Go("producer", func() { st.enqueue("b", 3) })
+		st.Go("shutdown", func() {
+			st.shutdown()
+			if n := st.s.Len(); n != 0 {
+				st.Errorf("Shutdown returned, and %d tasks are queued", n)
+			}
+		})
+		st.Run()
+		st.Go("last", st.consume)
+		st.Run()
+		st.awake("shutdown", "last")
+	}},
 	"shutdown and close": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1)

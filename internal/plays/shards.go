@@ -2,7 +2,11 @@
 
 package plays
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/firq-go/firq"
+)
 
 // sharded: several shards look like one queue.
 var sharded = map[string]play{
@@ -29,6 +33,10 @@ var sharded = map[string]play{
 		st.Go("other", func() { st.queue(on[0], 2); st.must(); st.queue(on[1], 3); st.must() })
 		st.Run()
 	}},
+	// The task on one shard is cancelled when there is one on the other, whose
+	// activation was not in its ring yet when the consumer looked there.
+	"never empty, one cancelled":       {3, func(st *stage) { st.neverEmpty(0) }},
+	"never empty, the other cancelled": {3, func(st *stage) { st.neverEmpty(1) }},
 	"a sleeper and two shards": {2, func(st *stage) {
 		on := st.two(config{})
 		st.Go("consumer", func() { st.dequeue(); st.dequeue() })
@@ -86,4 +94,23 @@ func (st *stage) two(cfg config) (on [2]string) {
 		}
 	}
 	return on
+}
+
+// cancellable queues a task and returns what cancels it. It is drained: nothing
+// is left in the rings.
+func (st *stage) cancellable(tenant string, n int) *firq.Ticket {
+	tk := new(firq.Ticket)
+	if err := st.offer(tenant, task{Payload: n, Ticket: tk}); err != nil {
+		st.Errorf("Enqueue(%q, %d): %v", tenant, n, err)
+	}
+	return tk
+}
+
+func (st *stage) neverEmpty(first int) {
+	on := st.two(config{})
+	one := st.cancellable(on[1-first], 1)
+	st.s.Stats()
+	st.Go("consumer", func() { st.must() })
+	st.Go("other", func() { st.queue(on[first], 2); one.Cancel() })
+	st.Run()
 }
