@@ -1,7 +1,5 @@
-STRESS_TIME ?= 120
+STRESS_TIME ?= 5m
 FUZZTIME    ?= 30s
-# all packages but the single-threaded one and the command
-CONCURRENT  ?= $$(go list ./... | grep -vE '/(cmd|drr|internal/bench)(/|$$)')
 
 .PHONY: help test race stress fuzz bench lint
 
@@ -14,15 +12,12 @@ test: ## everything that CI checks; installs what it needs (scripts/test --help)
 race: ## the tests under the race detector, nothing else
 	go test -race -timeout=10m ./...
 
-stress: ## the concurrent packages again and again on 1, 2, 4, 16 processors; STRESS_TIME=120 (seconds)
-	@end=$$(( $$(date +%s) + $(STRESS_TIME) )); pass=0; \
-	while [ $$pass -eq 0 ] || [ $$(date +%s) -lt $$end ]; do \
-		pass=$$((pass + 1)); echo "== pass $$pass"; \
-		go test -race -count=1 -cpu=1,2,4,16 -timeout=30m $(CONCURRENT) || exit 1; \
-	done; echo "== $$pass passes, none failed"
+stress: ## the concurrent packages again and again, see scripts/stress --help; STRESS_TIME=5m
+	scripts/stress --time $(STRESS_TIME)
 
 fuzz: ## each fuzz target in turn; FUZZTIME=30s (each)
-	@targets=$$(go test -list '^Fuzz' ./... | awk \
+	@list=$$(go test -list '^Fuzz' ./...) || { echo "$$list" >&2; exit 1; }; \
+	targets=$$(echo "$$list" | awk \
 		'/^Fuzz/ {name[++n] = $$1} $$1 == "ok" {for (i = 1; i <= n; i++) print $$2 ":" name[i]; n = 0}'); \
 	[ -n "$$targets" ] || { echo "no fuzz target found" >&2; exit 1; }; \
 	for t in $$targets; do \

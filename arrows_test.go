@@ -18,14 +18,20 @@ import (
 const module = "github.com/firq-go/firq"
 
 // The modules that the root module may need; anything else belongs into a
-// nested module under contrib/. commandLine is for cmd/firqbench and
-// internal/bench alone.
+// nested module under contrib/. checking is for _test.go files and packages that
+// only they import; none of it has dependencies of its own that a program would
+// get. commandLine is for cmd/firqbench and internal/bench alone.
 var (
 	libraries = []string{
 		"github.com/HdrHistogram/hdrhistogram-go",
 		"github.com/loov/hrtime",
 		"github.com/puzpuzpuz/xsync/v3",
 		"golang.org/x/sys",
+	}
+	checking = []string{
+		"github.com/anishathalye/porcupine",
+		"go.uber.org/goleak",
+		"pgregory.net/rapid",
 	}
 	commandLine = []string{
 		"github.com/cheggaaa/pb/v3",
@@ -185,6 +191,9 @@ func TestArrowsWithinModule(t *testing.T) {
 			if under(name, "contrib") {
 				t.Errorf("%s imports %s: the root module must not need a nested one", dir, name)
 			}
+			if under(name, "internal/lincheck") && slices.Contains(s.imports, name) {
+				t.Errorf("%s imports %s, which is for tests alone", dir, name)
+			}
 			if under(name, "internal/bench") && !under(dir, "internal/bench") && !under(dir, "cmd/firqbench") {
 				t.Errorf("%s imports %s, which is for cmd/firqbench alone", dir, name)
 			}
@@ -247,14 +256,24 @@ func TestArrowsOutside(t *testing.T) {
 		case under(dir, "cmd/firqbench") || under(dir, "internal/bench"):
 			allowed = append(allowed, commandLine...)
 		}
-		for _, name := range slices.Concat(s.imports, s.testImports) {
-			first, _, _ := strings.Cut(name, "/")
-			if !strings.Contains(first, ".") || name == "." {
-				continue // the standard library, or this module
-			}
-			if !slices.ContainsFunc(allowed, func(mod string) bool { return under(name, mod) }) {
-				t.Errorf("%s imports %s; outside this module it may import %v", dir, name, allowed)
-			}
+		if under(dir, "internal/lincheck") {
+			allowed = append(allowed, checking...)
+		}
+		outside(t, dir, s.imports, allowed)
+		outside(t, dir+" (tests)", s.testImports, slices.Concat(allowed, checking))
+	}
+}
+
+// outside fails for each import from another module that is not allowed.
+func outside(t *testing.T, who string, imports, allowed []string) {
+	t.Helper()
+	for _, name := range imports {
+		first, _, _ := strings.Cut(name, "/")
+		if !strings.Contains(first, ".") || name == "." {
+			continue // the standard library, or this module
+		}
+		if !slices.ContainsFunc(allowed, func(mod string) bool { return under(name, mod) }) {
+			t.Errorf("%s imports %s; outside this module it may import %v", who, name, allowed)
 		}
 	}
 }
@@ -277,8 +296,8 @@ func TestGoMod(t *testing.T) {
 			t.Errorf("go.mod: %q changes nothing for those who import us", line)
 		case len(word) < 2 || !strings.HasPrefix(word[1], "v") || strings.Contains(line, "// indirect"):
 			// not a direct requirement
-		case !slices.Contains(libraries, word[0]) && !slices.Contains(commandLine, word[0]):
-			t.Errorf("go.mod requires %s; allowed are %v and, for the command line, %v", word[0], libraries, commandLine)
+		case !slices.Contains(slices.Concat(libraries, checking, commandLine), word[0]):
+			t.Errorf("go.mod requires %s; allowed are %v, for tests %v, and for the command line %v", word[0], libraries, checking, commandLine)
 		}
 	}
 	if !found {

@@ -109,7 +109,7 @@ func TestAgainstModelWithPurge(t *testing.T) {
 		w := newTwin(shape, 80, randomOps(seed, 700))
 		for len(w.ops) == 700 {
 			for range 90 { // everybody gets a task, then most lose theirs
-				if err := w.step(w.next(26)); err != nil {
+				if err := w.push(); err != nil {
 					t.Fatal(err)
 				}
 			}

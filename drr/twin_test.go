@@ -2,6 +2,7 @@ package drr
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/firq-go/firq"
@@ -16,8 +17,8 @@ func newTicket() *firq.Ticket {
 	return tk
 }
 
-// twin drives a Queue and the model with the same operations, which it reads
-// from bytes, and compares them after each. It is the Queue's host.
+// twin drives a Queue and the model with the same operations and compares them
+// after each. What is done comes from bytes, or from draw. It is the Queue's host.
 type twin struct {
 	q       *Queue[int, int]
 	tenants []*Tenant[int, int]
@@ -30,8 +31,9 @@ type twin struct {
 	pushed  int
 	tickets map[int]*firq.Ticket // of queued tasks, by payload
 
-	ops  []byte
-	done int // bytes of ops used
+	draw func(what string, n int) int // a number below n
+	ops  []byte                       // without draw
+	done int                          // bytes of ops used
 }
 
 func (w *twin) Fill(t *Tenant[int, int]) {
@@ -46,8 +48,12 @@ func (w *twin) Expired(_ *Tenant[int, int], task *Task[int]) {
 	w.expired = append(w.expired, task.Payload)
 }
 
-// next returns the next byte below n, 0 once they are used up.
-func (w *twin) next(n int) int {
+// next returns a number below n: the next byte, 0 once they are used up. What it
+// is for shows in the script of a failed TestMachine.
+func (w *twin) next(what string, n int) int {
+	if w.draw != nil {
+		return w.draw(what, n)
+	}
 	if w.done >= len(w.ops) {
 		return 0
 	}
@@ -59,7 +65,13 @@ func (w *twin) next(n int) int {
 const configs = 3 * 2 * 2 * 2 * 2
 
 func newTwin(shape, tenants int, ops []byte) *twin {
-	w := &twin{now: 1000, tickets: map[int]*firq.Ticket{}, ops: ops}
+	w := &twin{ops: ops}
+	w.init(shape, tenants)
+	return w
+}
+
+func (w *twin) init(shape, tenants int) {
+	w.now, w.tickets = 1000, map[int]*firq.Ticket{}
 	digit := func(n int) int { d := shape % n; shape /= n; return d }
 	cfg := Config{
 		Order: firq.Order(digit(3)), LowWater: 2, HighWater: 4,
@@ -69,101 +81,31 @@ func newTwin(shape, tenants int, ops []byte) *twin {
 	w.q = New[int, int](cfg, w)
 	quanta := make([]int64, tenants)
 	for key := range quanta {
-		quanta[key] = 1 + int64(w.next(12))
+		quanta[key] = 1 + int64(w.next("quantum-1", 12))
 		t := new(Tenant[int, int])
 		t.Init(key, quanta[key])
 		w.tenants = append(w.tenants, t)
 	}
 	w.inboxes = make([][]Task[int], tenants)
 	w.m = newModel(cfg, quanta, w.fill)
-	return w
 }
 
 // run applies all operations.
 func (w *twin) run() error {
 	for w.done < len(w.ops) {
-		at, op := w.done, w.next(64)
-		if err := w.step(op); err != nil {
-			return fmt.Errorf("byte %d, op %d: %w", at, op, err)
+		at := w.done
+		op := operationOf(w.next("operation", operationWeights))
+		if err := op.do(w); err != nil {
+			return fmt.Errorf("byte %d, %s: %w", at, op.name, err)
 		}
 		if err := w.compare(); err != nil {
-			return fmt.Errorf("byte %d, after op %d: %w", at, op, err)
+			return fmt.Errorf("byte %d, after %s: %w", at, op.name, err)
 		}
 	}
 	if err := w.drain(); err != nil {
 		return fmt.Errorf("drain: %w", err)
 	}
 	return w.compare()
-}
-
-func (w *twin) step(op int) error {
-	key := w.next(len(w.tenants))
-	t, mt := w.tenants[key], w.m.tenants[key]
-	p := firq.Priority(1 + w.next(levels))
-	switch {
-	case op < 26:
-		w.push(t, mt, p)
-		return nil
-	case op < 46:
-		return w.serve(op%4 == 0)
-	case op < 48:
-		w.now += int64(w.next(30))
-		return nil
-	case op < 50:
-		quantum := int64(w.next(15)) - 1
-		t.SetQuantum(quantum)
-		mt.quantum = max(quantum, 1)
-		return nil
-	case op < 52:
-		delta := int64(w.next(60)) - 30
-		w.q.Charge(t, p, delta)
-		w.m.charge(mt, p, delta)
-		return nil
-	case op == 52:
-		r := w.q.Round() + uint64(w.next(3))
-		w.q.AdvanceRound(r)
-		w.m.advanceRound(r)
-		return nil
-	}
-	w.flush() // the rest looks at queued tasks
-	switch {
-	case op < 56 && t.Blocked():
-		w.q.Unblock(t)
-		w.m.unblock(mt)
-	case op < 56:
-		w.block(key)
-	case op < 59:
-		return w.remove()
-	case op < 61:
-		return w.evict(t, mt, p, op == 59)
-	case op < 63:
-		return w.reclaim()
-	case w.next(16) == 0:
-		return w.drain()
-	default:
-		w.q.Retire(t)
-		w.m.retire(mt)
-	}
-	return nil
-}
-
-func (w *twin) push(t *Tenant[int, int], mt *modelTenant, p firq.Priority) {
-	w.pushed++
-	task := Task[int]{
-		Payload: w.pushed, Cost: 1 + int64(w.next(20)), Enqueued: w.now,
-		Due: NoDeadline, Ticket: newTicket(), Priority: p,
-	}
-	if due := w.next(50); due > 25 {
-		task.Due = w.now + int64(due) - 27
-	}
-	w.tickets[task.Payload] = task.Ticket
-	if w.fill && t.Active() {
-		w.inboxes[t.Key] = append(w.inboxes[t.Key], task)
-		mt.inbox = append(mt.inbox, task)
-		return
-	}
-	w.q.Push(t, task)
-	w.m.push(mt, task)
 }
 
 // flush fills everybody, so that inboxes do not matter for what follows.
@@ -174,10 +116,23 @@ func (w *twin) flush() {
 	}
 }
 
-func (w *twin) serve(block bool) error {
-	t, task, verdict := w.q.Next(w.now)
-	for verdict == Again {
-		t, task, verdict = w.q.Next(w.now)
+// serve asks for a task, now and then in the way of who may serve only up to a
+// certain round, and is let further bit by bit: the result is the same.
+func (w *twin) serve() error {
+	block, byRounds := w.next("block who is served", 4) == 1, !w.q.cfg.Across && w.next("by rounds", 4) == 1
+	limit := uint64(math.MaxUint64)
+	if byRounds {
+		limit = w.q.Round()
+	}
+	t, task, verdict := w.q.NextWithin(w.now, limit)
+	for verdict == Again || verdict == Ahead {
+		if tag := w.q.Tag(); verdict == Ahead {
+			if tag <= limit {
+				return fmt.Errorf("ahead of round %d, the tag is %d", limit, tag)
+			}
+			limit = (limit + tag + 1) / 2
+		}
+		t, task, verdict = w.q.NextWithin(w.now, limit)
 	}
 	key, payload, ok := w.m.next(w.now)
 	switch {
@@ -216,6 +171,7 @@ func (w *twin) ended(payload int) error {
 }
 
 func (w *twin) remove() error {
+	w.flush()
 	payloads := make([]int, 0, len(w.tickets))
 	for payload := range w.tickets {
 		payloads = append(payloads, payload)
@@ -224,7 +180,7 @@ func (w *twin) remove() error {
 		return nil
 	}
 	slices.Sort(payloads)
-	payload := payloads[w.next(len(payloads))]
+	payload := payloads[w.next("which of the queued", len(payloads))]
 	t, task := w.q.Remove(w.tickets[payload].Place(&testOwner))
 	if task.Payload != payload {
 		return fmt.Errorf("removed %d, want %d", task.Payload, payload)
@@ -234,7 +190,10 @@ func (w *twin) remove() error {
 	return w.ended(payload)
 }
 
-func (w *twin) evict(t *Tenant[int, int], mt *modelTenant, p firq.Priority, newest bool) error {
+func (w *twin) evict() error {
+	w.flush()
+	t, mt := w.tenant()
+	p, newest := w.priority(), w.next("newest", 2) == 1
 	task, ok := w.q.Evict(t, p, newest)
 	payload, want := w.m.evict(mt, p, newest)
 	if ok != want || task.Payload != payload {
@@ -247,8 +206,9 @@ func (w *twin) evict(t *Tenant[int, int], mt *modelTenant, p firq.Priority, newe
 }
 
 func (w *twin) reclaim() error {
+	w.flush()
 	due := w.m.due(w.now)
-	most := w.next(8)
+	most := w.next("at most", 8)
 	bound := w.q.NextDue()
 	more := w.q.Reclaim(w.now, most)
 	if len(due) > 0 && bound >= w.now {

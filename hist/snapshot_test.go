@@ -22,8 +22,14 @@ var shapes = map[string]func(*rand.Rand) int64{
 	},
 }
 
+// checker is a *testing.T or a *rapid.T.
+type checker interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
 // checkAgainst compares s with the samples in ns that went into it.
-func checkAgainst(t *testing.T, s *Snapshot, samples []int64) {
+func checkAgainst(t checker, s *Snapshot, samples []int64) {
 	t.Helper()
 	slices.Sort(samples)
 	n := len(samples)

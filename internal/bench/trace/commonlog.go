@@ -53,8 +53,7 @@ func (t *Trace) commonLog() func(string) error {
 		if since.Abs() > maxMs*time.Millisecond/2 {
 			return fmt.Errorf("time: %q is centuries away from the first", stamp)
 		}
-		t.add(client, Request{At: since, Cost: cost})
-		return nil
+		return t.add(client, Request{At: since, Cost: cost})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,8 +99,7 @@ func (t *Trace) addRow(row [5]string) error {
 			return err
 		}
 	}
-	t.add(row[1], r)
-	return nil
+	return t.add(row[1], r)
 }
 
 // milliseconds parses a decimal number of them, not negative.
@@ -111,5 +111,5 @@ func milliseconds(column, s string) (time.Duration, error) {
 	if !(ms >= 0 && ms <= maxMs) { // NaN neither
 		return 0, fmt.Errorf("%s: %s, must be 0 to %.0e", column, s, float64(maxMs))
 	}
-	return time.Duration(ms * float64(time.Millisecond)), nil
+	return time.Duration(math.Round(ms * float64(time.Millisecond))), nil
 }

@@ -48,6 +48,8 @@ const (
 	maxCost = 1 << 38
 	// maxLine is the longest line of a log that is read.
 	maxLine = 1 << 20
+	// maxName is the longest name of a tenant: all of them are kept.
+	maxName = 256
 	// maxMs is what a time.Duration can hold (292 years), with some room.
 	maxMs = 9e12
 )
@@ -136,8 +138,7 @@ func (t *Trace) parse(r *bufio.Reader) error {
 
 // format returns the parser for the lines after the first one.
 func (t *Trace) format(first string) (func(string) error, error) {
-	head, _, _ := strings.Cut(first, ",")
-	if strings.EqualFold(strings.TrimSpace(head), "at_ms") {
+	if names, err := fields(first); err == nil && slices.ContainsFunc(names, isTime) {
 		return t.csv(first)
 	}
 	clf := t.commonLog()
@@ -147,8 +148,13 @@ func (t *Trace) format(first string) (func(string) error, error) {
 	return clf, nil
 }
 
+func isTime(column string) bool { return strings.EqualFold(strings.TrimSpace(column), "at_ms") }
+
 // add adds a request of the named tenant.
-func (t *Trace) add(tenant string, r Request) {
+func (t *Trace) add(tenant string, r Request) error {
+	if len(tenant) > maxName {
+		return fmt.Errorf("tenant: a name of %d bytes, must be at most %d", len(tenant), maxName)
+	}
 	i, ok := t.index[tenant]
 	if !ok {
 		i = len(t.Tenants)
@@ -158,6 +164,7 @@ func (t *Trace) add(tenant string, r Request) {
 	}
 	r.Tenant = i
 	t.Requests = append(t.Requests, r)
+	return nil
 }
 
 // arrange sorts the requests by time (servers log them when they end, so they

@@ -35,6 +35,7 @@ func TestRead(t *testing.T) {
 		{"no newline at the end", "at_ms,tenant,cost\n0,a,2\n5,b,3", two, "a b"},
 		{"CRLF, spaces, blank lines, a mark", "\ufeffAT_MS, tenant ,cost\r\n\r\n 0 , a, 2\r\n\r\n5,b,3\r\n\n", two, "a b"},
 		{"other order of columns", "at_ms,cost,tenant\n0,2,a\n5,3,b\n", two, "a b"},
+		{"time comes last", "tenant,cost,at_ms\na,2,0\nb,3,5\n", two, "a b"},
 		{"starts late", "at_ms,tenant,cost\n1000,a,2\n1005,b,3\n", two, "a b"},
 		{"not sorted", "at_ms,tenant,cost\n9,b,3\n4,a,2\n", []Request{{Tenant: 1, Cost: 2}, {At: 5 * ms, Tenant: 0, Cost: 3}}, "b a"},
 		{"gzip", zipped("at_ms,tenant,cost\n0,a,2\n5,b,3\n"), two, "a b"},
@@ -89,6 +90,7 @@ func TestReadErrors(t *testing.T) {
 		{head + "NaN,a,1,,", "file:2: at_ms: NaN, must be 0 to"},
 		{head + "1e300,a,1,,", "file:2: at_ms: 1e300, must be 0 to"},
 		{head + "0,,1,,", "file:2: tenant: is empty"},
+		{head + "0," + strings.Repeat("a", maxName) + ",1,,\n0," + strings.Repeat("a", maxName+1) + ",1,,", "file:3: tenant: a name of 257 bytes"},
 		{head + "0,a,1.5,,", `file:2: cost: "1.5" is not a whole number`},
 		{head + "0,a,-1,,", "file:2: cost: -1, must be 0 to"},
 		{head + "0,a,9000000000000000000,,", "file:2: cost: 9000000000000000000, must be 0 to"},
@@ -143,8 +145,8 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		tr, err := Read(bytes.NewReader(data), "file")
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "file:") {
-				t.Fatalf("error does not name the file: %v", err)
+			if !errorNamesALine(err, data) {
+				t.Fatalf("error does not name file and line: %v", err)
 			}
 			return
 		}
@@ -164,6 +166,13 @@ func FuzzRead(f *testing.F) {
 				t.Fatalf("tenant %q is empty or there twice", name)
 			}
 			seen[name] = true
+		}
+		again, err := read(write(rows(tr), []int{0, 1, 2, 3, 4}))
+		if err == nil {
+			err = sameRows(rows(again), rows(tr))
+		}
+		if err != nil {
+			t.Fatalf("written and read again: %v", err)
 		}
 	})
 }

@@ -52,7 +52,13 @@ func (p *Pool) put(i int) {
 	p.stripes[i].word.Add(uint64(p.cap))
 }
 
-func (p *Pool) wantFree(t *testing.T, want int) {
+// wanter is a *testing.T or a *rapid.T.
+type wanter interface {
+	Helper()
+	Errorf(format string, args ...any)
+}
+
+func (p *Pool) wantFree(t wanter, want int) {
 	t.Helper()
 	if free, sure := p.Free(); free != want || !sure {
 		t.Errorf("Free = %d, %t; want %d and sure", free, sure, want)

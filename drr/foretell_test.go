@@ -1,0 +1,110 @@
+package drr
+
+// visit is a flow of the active list as the round robin will come to it.
+type visit struct {
+	key             int
+	deficit         int64
+	quantum, cost   int64  // cost 0: it has no task
+	due             uint64 // the next round in which it gets a quantum
+	inTurn          bool
+	earlier, placed int // its place among those of one round
+}
+
+// refills is how many quanta it needs, at least the one that begins a turn.
+func (v *visit) refills() uint64 {
+	if v.inTurn && v.deficit >= v.cost {
+		return 0
+	}
+	return max(1, uint64(max(v.cost-v.deficit+v.quantum-1, 0))/uint64(v.quantum))
+}
+
+// payRound is the round in which it can pay.
+func (v *visit) payRound() uint64 { return v.due + v.refills() - 1 }
+
+// before says who of two that can pay in the same round is visited first.
+func (v *visit) before(w *visit, now uint64) bool {
+	if v.payRound() == now || v.earlier == w.earlier {
+		return v.placed < w.placed // this round goes on from the head
+	}
+	return v.earlier > w.earlier // those of the next round are at the tail until this one is over
+}
+
+// visits lists the active list. Nobody is visited in a round that is over, and
+// who is in its turn gets its next quantum in the next round.
+func visits(q *Queue[int, int]) (list []visit) {
+	l := &q.lists[0]
+	for f := l.active.head; f != nil; f = f.next {
+		v := visitOf(q, f)
+		v.due, v.placed = max(f.due, l.round), len(list)
+		if f.inTurn {
+			v.due = l.round + 1
+		} else if f.due > l.round {
+			v.earlier = 1
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+func visitOf(q *Queue[int, int], f *flow[int, int]) visit {
+	v := visit{key: f.tenant.Key, deficit: f.deficit, quantum: f.tenant.quantum, inTurn: f.inTurn}
+	if e := q.front(f, 0); e != nil {
+		v.cost = e.Cost
+	}
+	return v
+}
+
+// foretold is what NextWithin has to answer: whom it serves, at what price, what
+// deficit is left, and in which round; key is -1 if there is nobody.
+type foretold struct {
+	verdict  Verdict
+	key      int
+	cost     int64
+	deficit  int64
+	round    uint64
+	anyRound bool // a newly active one, or a turn that goes on
+}
+
+// foretell works out the next delivery from the deficits alone. Turns that
+// nobody can pay in are not taken but counted.
+func foretell(q *Queue[int, int], limit uint64) foretold {
+	list := visits(q)
+	for f := q.lists[0].fresh.head; f != nil; f = f.next {
+		v := visitOf(q, f)
+		if !v.inTurn && v.cost > 0 {
+			v.deficit += v.quantum
+		}
+		if v.cost > 0 && v.deficit >= v.cost {
+			return foretold{Delivered, v.key, v.cost, v.deficit - v.cost, 0, true}
+		}
+		v.inTurn, v.placed = false, len(list)
+		v.due, v.earlier = q.lists[0].round+1, 1
+		if len(list) == 0 {
+			v.due, v.earlier = q.lists[0].round, 0
+		}
+		list = append(list, v)
+	}
+	var first *visit
+	for i := range list {
+		v := &list[i]
+		if v.cost == 0 {
+			continue
+		}
+		if v.refills() == 0 {
+			return foretold{Delivered, v.key, v.cost, v.deficit - v.cost, 0, true}
+		}
+		if first == nil || v.payRound() < first.payRound() ||
+			v.payRound() == first.payRound() && v.before(first, q.Round()) {
+			first = v
+		}
+	}
+	if first == nil {
+		return foretold{verdict: Empty, key: -1}
+	}
+	left := first.deficit + int64(first.refills())*first.quantum - first.cost
+	told := foretold{Delivered, first.key, first.cost, left, first.payRound(), false}
+	if told.round > limit {
+		told.verdict = Ahead
+	}
+	return told
+}

@@ -1,0 +1,115 @@
+//go:build firq_failpoints
+
+package credit
+
+import (
+	"testing"
+
+	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/interleave"
+)
+
+// scene is a pool of four stripes; the first goroutine uses stripe 0, and so on.
+// All credits are in stripe 0 to begin with, if there are fewer than four.
+type scene struct {
+	*interleave.Play
+	p   *Pool
+	out int // credits that were taken and not given back
+}
+
+func (sc *scene) take() bool {
+	if !sc.p.Take() {
+		return false
+	}
+	if sc.out++; sc.out > sc.p.cap {
+		sc.Errorf("%d credits are out, of %d", sc.out, sc.p.cap)
+	}
+	return true
+}
+
+func (sc *scene) must(who string) {
+	if !sc.take() {
+		sc.Errorf("%s was refused although there was a credit all the time", who)
+	}
+}
+
+func (sc *scene) give() {
+	failpoint.At("give")
+	sc.out--
+	sc.p.Give(1)
+}
+
+func TestPlays(t *testing.T) {
+	for name, c := range map[string]struct {
+		preemptions, capacity int
+		f                     func(sc *scene)
+	}{
+		"the last credit": {4, 1, func(sc *scene) {
+			got := 0
+			for _, name := range []string{"first", "second"} {
+				sc.Go(name, func() {
+					if sc.take() {
+						got++
+					}
+				})
+			}
+			sc.Run()
+			if got != 1 {
+				sc.Errorf("%d have taken the only credit", got)
+			}
+		}},
+		// The one who takes moves a credit to its own stripe as well.
+		"none, while a credit moves": {4, 2, func(sc *scene) {
+			none := false
+			sc.Go("idle", func() {})
+			sc.Go("taker", func() { sc.must("taker") })
+			sc.Go("asker", func() { none = sc.p.None() })
+			sc.Run()
+			if none {
+				sc.Errorf("none left, with one out of two")
+			}
+		}},
+		"two take, while a credit moves": {4, 2, func(sc *scene) {
+			sc.Go("idle", func() {})
+			sc.Go("first", func() { sc.must("first") })
+			sc.Go("second", func() { sc.must("second") })
+			sc.Run()
+		}},
+		"three take, and there are two": {3, 2, func(sc *scene) {
+			sc.Go("first", func() { sc.take() })
+			sc.Go("second", func() {
+				if sc.take() {
+					sc.give()
+				}
+			})
+			sc.Go("third", func() { sc.take() })
+			sc.Run()
+		}},
+		"to and fro": {3, 2, func(sc *scene) {
+			sc.Go("first", func() { sc.must("first"); sc.give() })
+			sc.Go("second", func() { sc.must("second"); sc.give() })
+			sc.Run()
+		}},
+		// What one goroutine holds at most leaves one for the other.
+		"never none": {3, 3, func(sc *scene) {
+			none := false
+			sc.Go("first", func() { sc.must("first"); sc.give() })
+			sc.Go("second", func() { sc.must("second"); sc.give() })
+			sc.Go("asker", func() { none = sc.p.None() })
+			sc.Run()
+			if none {
+				sc.Errorf("none left, with two out of three at most")
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) {
+				sc := &scene{Play: ip, p: newStriped(c.capacity, 4)}
+				c.f(sc)
+				if free, sure := sc.p.Free(); !sure || free != c.capacity-sc.out {
+					sc.Errorf("%d free in the end (sure: %t), and %d out of %d", free, sure, sc.out, c.capacity)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,87 @@
+//go:build firq_failpoints
+
+package shardsel
+
+import (
+	"testing"
+
+	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/interleave"
+)
+
+func TestPlays(t *testing.T) {
+	for name, c := range map[string]struct {
+		preemptions int
+		f           func(ip *interleave.Play, r *Rounds)
+	}{
+		// Some shard is ready at every instant, but not always the same one.
+		"a version tells an instant": {4, func(ip *interleave.Play, r *Rounds) {
+			r.Publish(1, 0, true)
+			ip.Go("holder", func() {
+				for _, next := range []int{0, 1} {
+					r.Publish(next, 0, true)
+					failpoint.At("both")
+					r.Publish(1-next, 0, false)
+					failpoint.At("one")
+				}
+			})
+			ip.Go("consumer", func() {
+				for {
+					before, sure := r.Version()
+					failpoint.At("look")
+					for i := range r.cells {
+						if r.Ready(i) {
+							return
+						}
+						failpoint.At("look on")
+					}
+					if after, sureAfter := r.Version(); sure && sureAfter && after == before {
+						ip.Errorf("no shard ready, and the version has not changed")
+						return
+					}
+					failpoint.Gosched("unsure")
+				}
+			})
+			ip.Run()
+		}},
+		// Nobody is ready at first; a shard becomes ready and stays so.
+		"no shard is ready at the end of a look": {4, func(ip *interleave.Play, r *Rounds) {
+			was := false
+			ip.Go("holder", func() {
+				failpoint.At("publish")
+				r.Publish(0, 7, true)
+				was = true
+			})
+			ip.Go("consumer", func() {
+				before, sure := r.Version()
+				failpoint.At("look")
+				done := was // Publish had returned before the look
+				none := !r.AnyReady()
+				after, sureAfter := r.Version()
+				if none && done && sure && sureAfter && before == after {
+					ip.Errorf("a shard that was published is not seen")
+				}
+			})
+			ip.Run()
+		}},
+		"the current round": {4, func(ip *interleave.Play, r *Rounds) {
+			ip.Go("a", func() { r.Served(0, 5); failpoint.At("more"); r.Served(0, 7) })
+			ip.Go("b", func() { r.Served(1, 6); failpoint.At("more"); r.Served(1, 9) })
+			ip.Go("asker", func() {
+				first := r.Current()
+				failpoint.At("again")
+				if again := r.Current(); again < first {
+					ip.Errorf("the current round went from %d to %d", first, again)
+				}
+			})
+			ip.Run()
+			if r.Current() != 9 {
+				ip.Errorf("the current round is %d, want 9", r.Current())
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) { c.f(ip, NewRounds(2, 1)) })
+		})
+	}
+}
