@@ -73,6 +73,7 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 		{"never-empty", neverEmptyChecks},
 		{"re-entry", reentryChecks},
 		{"shards", shardChecks},
+		{"fairness", fairnessChecks},
 		{"dear", dearChecks},
 		{"stats", statsChecks},
 		{"tenants", tenantChecks},

@@ -42,7 +42,11 @@ func (w *twin) limit(shard int) uint64 {
 	limit := uint64(math.MaxUint64)
 	for i, c := range w.cells {
 		if i != shard && c.ready {
-			limit = min(limit, c.tag+(uint64(w.slack)+1)/2)
+			lead := uint64(w.slack) / 2
+			if shard < i {
+				lead = (uint64(w.slack) + 1) / 2
+			}
+			limit = min(limit, c.tag+lead)
 		}
 	}
 	return limit

@@ -10,8 +10,8 @@ import (
 
 // Rounds keeps shards fair to each other. Each shard serves its tenants in
 // rounds, and says in which round its next delivery can be: its tag. A consumer
-// takes from shards whose tag is at most so much after the smallest one of the
-// others that have work, and an idle shard that wakes up joins at the current round.
+// takes from shards whose tag is at most so much (the lead) after the smallest one
+// of the others that have work, and an idle shard that wakes up joins at the current round.
 // That is multi-queue fair queueing with the round as virtual time (MQFQ,
 // Hedayati et al., USENIX ATC 2019).
 //
@@ -23,9 +23,10 @@ import (
 // does not pass to a far round only because nobody could be served before it, as
 // long as nobody was asked.
 //
-// Over an interval in which a shard goes from being the last to being the first,
-// it gains its lead twice. So that no interval shows more than slack+1 rounds of
-// difference, the lead is (slack+1)/2, rounded down.
+// Over an interval in which a shard goes from being behind another to being ahead
+// of it, the two leads add up. They are shared out so that they add up to slack for
+// each pair: the one with the lower index may be half of it ahead, rounded up, the
+// other half of it, rounded down.
 //
 // Only who holds a shard's lock publishes for it; everybody reads. Reads of
 // several shards are not one instant. Mostly tags move forward while a shard has
@@ -35,7 +36,7 @@ import (
 // the lock by the old limit.
 type Rounds struct {
 	cells []roundCell
-	lead  uint64
+	slack uint64
 }
 
 // roundCell is one shard's line.
@@ -49,7 +50,7 @@ type roundCell struct {
 // NewRounds returns the state of the given number of idle shards. slack is at
 // least 1.
 func NewRounds(shards, slack int) *Rounds {
-	return &Rounds{make([]roundCell, shards), (uint64(slack) + 1) / 2}
+	return &Rounds{make([]roundCell, shards), uint64(slack)}
 }
 
 // Publish says what a shard's tag is, at most 1<<63-1, and whether it has
@@ -110,13 +111,13 @@ func (r *Rounds) AnyReady() bool {
 // View is what a consumer has seen of the shards that have work.
 type View struct {
 	smallest, second uint64 // tags
-	at               int    // the shard with the smallest
-	lead             uint64
+	at, next         int    // the first shard with the smallest, and of the others the first with the second
+	slack            uint64
 }
 
 // Look looks at all shards.
 func (r *Rounds) Look() View {
-	v := View{smallest: math.MaxUint64, second: math.MaxUint64, at: -1, lead: r.lead}
+	v := View{smallest: math.MaxUint64, second: math.MaxUint64, at: -1, next: -1, slack: r.slack}
 	for i := range r.cells {
 		w := r.cells[i].word.Load()
 		if w&1 == 0 {
@@ -124,26 +125,32 @@ func (r *Rounds) Look() View {
 		}
 		switch tag := w >> 1; {
 		case tag < v.smallest:
-			v.smallest, v.second, v.at = tag, v.smallest, i
+			v.second, v.next = v.smallest, v.at
+			v.smallest, v.at = tag, i
 		case tag < v.second:
-			v.second = tag
+			v.second, v.next = tag, i
 		}
 	}
 	return v
 }
 
-// Limit returns the last round that the shard may be served in: the lead after
-// the smallest tag of the others, or the largest number there is if no other
-// has work.
+// Limit returns the last round that the shard may be served in: its lead after the
+// smallest tag of the others, or the largest number there is if no other has work.
+// Of others with the same tag the first one counts: the lead over it is the
+// smallest.
 func (v View) Limit(shard int) uint64 {
-	others := v.smallest
-	if v.at == shard {
-		others = v.second
+	others, at := v.smallest, v.at
+	if at == shard {
+		others, at = v.second, v.next
 	}
-	if others > math.MaxUint64-v.lead {
+	lead := v.slack / 2
+	if shard < at {
+		lead = v.slack - lead
+	}
+	if others > math.MaxUint64-lead {
 		return math.MaxUint64
 	}
-	return others + v.lead
+	return others + lead
 }
 
 // Served notes the round of a delivery. It writes only what has changed. The

@@ -83,16 +83,16 @@ func TestLimit(t *testing.T) {
 		want  []uint64
 	}{
 		{"all idle", 3, []cell{{3, false}, {9, false}}, []uint64{none, none}},
-		{"alone", 3, []cell{{3, true}, {9, false}}, []uint64{none, 5}},
-		{"slack 1: lead 1", 1, []cell{{3, true}, {9, true}}, []uint64{10, 4}},
-		{"slack 2: lead 1", 2, []cell{{3, true}, {9, true}}, []uint64{10, 4}},
-		{"slack 3: lead 2", 3, []cell{{3, true}, {9, true}}, []uint64{11, 5}},
-		{"equal tags", 1, []cell{{6, true}, {6, true}, {6, true}}, []uint64{7, 7, 7}},
-		{"the smallest last", 1, []cell{{9, true}, {6, true}, {3, true}}, []uint64{4, 4, 7}},
-		{"the smallest first", 1, []cell{{3, true}, {9, true}, {6, true}}, []uint64{7, 4, 4}},
-		{"an idle shard holds nobody back", 1, []cell{{0, false}, {9, true}, {12, true}}, []uint64{10, 13, 10}},
-		{"the largest slack", math.MaxInt32, []cell{{5, true}, {5, true}}, []uint64{5 + 1<<30, 5 + 1<<30}},
-		{"the last round there is", 3, []cell{{math.MaxInt64, true}, {8, true}}, []uint64{10, math.MaxInt64 + 2}},
+		{"alone", 3, []cell{{3, true}, {9, false}}, []uint64{none, 4}},
+		{"slack 1: 1 and 0", 1, []cell{{3, true}, {9, true}}, []uint64{10, 3}},
+		{"slack 2: 1 and 1", 2, []cell{{3, true}, {9, true}}, []uint64{10, 4}},
+		{"slack 3: 2 and 1", 3, []cell{{3, true}, {9, true}}, []uint64{11, 4}},
+		{"equal tags", 1, []cell{{6, true}, {6, true}, {6, true}}, []uint64{7, 6, 6}},
+		{"the smallest last", 1, []cell{{9, true}, {6, true}, {3, true}}, []uint64{4, 4, 6}},
+		{"the smallest first", 1, []cell{{3, true}, {9, true}, {6, true}}, []uint64{7, 3, 3}},
+		{"an idle shard holds nobody back", 1, []cell{{0, false}, {9, true}, {12, true}}, []uint64{10, 13, 9}},
+		{"the largest slack", math.MaxInt32, []cell{{5, true}, {5, true}}, []uint64{5 + 1<<30, 4 + 1<<30}},
+		{"the last round there is", 3, []cell{{math.MaxInt64, true}, {8, true}}, []uint64{10, math.MaxInt64 + 1}},
 	} {
 		v := roundsOf(x.slack, x.cells...).Look()
 		for i, want := range x.want {

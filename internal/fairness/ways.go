@@ -1,0 +1,131 @@
+package fairness
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/firq-go/firq"
+)
+
+// slack is by how far shards may run apart.
+func slack(t *testing.T, build Maker) {
+	var b strings.Builder
+	for _, slack := range []int{1, 2, 3, 4, 7, 8} {
+		for _, consumers := range []int{1, 4} {
+			if quick() && (slack > 4 || consumers == 1) {
+				continue
+			}
+			fmt.Fprintf(&b, "| %d | %d |", slack, consumers)
+			for _, m := range []Mix{Random, Cheap} {
+				f := setup{shards: 8, crowd: 20, consumers: consumers, batch: 1, slack: slack, mix: m}.must(t, build)
+				fmt.Fprintf(&b, " %v | %v |", f.across.Proved, f.across.Stated)
+			}
+			b.WriteByte('\n')
+		}
+	}
+	t.Logf("slack, consumers; for each mix: across, across as stated\n%s", &b)
+}
+
+// twoTenants is the smallest case that comes to the bound of theorem 2: each on a
+// shard of its own, tasks of cost 1, quantum 10.
+func twoTenants(t *testing.T, build Maker) {
+	f := setup{
+		shards: 2, crowd: 1, consumers: 1, batch: 1, slack: 1, mix: Mix{"ten", 10, 10, 1, 1, 40, 10},
+	}.must(t, build)
+	t.Logf("across %v, as stated %v", f.across.Proved, f.across.Stated)
+}
+
+// waitingShard: who joins a shard that waits for a far round joins now, and not
+// in the round that the shard was in when it began to wait.
+func waitingShard(t *testing.T, build Maker) {
+	for shards, consumers := range map[int]int{2: 1, 8: 4} {
+		f := setup{
+			shards: shards, crowd: 10, consumers: consumers, batch: 1, slack: 1,
+			mix: Mix{"long", 1, 3, 1, 1, 400, 50}, dearCrowd: true,
+		}.must(t, build)
+		t.Logf("%d shards, %d consumers: across %v", shards, consumers, f.across.Proved)
+	}
+}
+
+// newcomers: others come at any time, and join shards that wait for a far round.
+func newcomers(t *testing.T, build Maker) {
+	var b strings.Builder
+	for _, consumers := range []int{1, 4} {
+		for _, batch := range []int{1, 32} {
+			for _, m := range []Mix{Random, Dear} {
+				f := setup{shards: 8, crowd: 20, consumers: consumers, batch: batch, slack: 1, mix: m, newcomers: true}.must(t, build)
+				fmt.Fprintf(&b, "| %d | %d | %s | %v | %v | %v |\n", consumers, batch, m.Name, f.within.Proved, f.across.Proved, f.across.Stated)
+			}
+		}
+	}
+	t.Logf("consumers, batch, mix, one shard, across, across as stated\n%s", &b)
+}
+
+// newFirst: who comes gets a turn ahead of its order.
+func newFirst(t *testing.T, build Maker) {
+	for _, m := range []Mix{Random, Cheap, Dear} {
+		f := setup{shards: 1, crowd: 50, consumers: 1, batch: 1, slack: 1, mix: m, newFirst: true}.must(t, build)
+		t.Logf("%s: %v", m.Name, f.within.Proved)
+	}
+}
+
+// wait is theorem 3: how much is served to others before a newcomer's first task.
+func wait(t *testing.T, build Maker) {
+	var b strings.Builder
+	for _, shards := range []int{1, 2, 8} {
+		for _, m := range []Mix{Random, Cheap, Dear} {
+			nearest, err := waits(setup{shards: shards, crowd: 20, slack: 1, mix: m}, build)
+			if err != nil {
+				t.Errorf("%d shards, %s: %v", shards, m.Name, err)
+			}
+			fmt.Fprintf(&b, "| %d | %s | %v |\n", shards, m.Name, nearest)
+		}
+	}
+	t.Logf("shards, mix, cost served before a newcomer\n%s", &b)
+}
+
+func waits(x setup, build Maker) (nearest Nearest, err error) {
+	s, shardOf, err := build(firq.Config[int, int]{Shards: x.shards, FairnessSlack: x.slack, MaxGlobal: 1 << 20}, new(Log))
+	if err != nil {
+		return nearest, err
+	}
+	defer func() { _ = s.Close() }()
+	keys := x.place(shardOf)
+	r := rand.New(rand.NewPCG(uint64(x.shards), 3))
+	load := x.mix.Draw(r, len(keys))
+	tasks, err := Admit(s, load, keys, Everybody)
+	if err != nil {
+		return nearest, err
+	}
+	for n := range 50 {
+		key := 1<<30 + n
+		Serve(s, r.IntN(tasks/200), 1, 1)
+		quantum, cost := 1+r.Int64N(20), 1+r.Int64N(60)
+		s.SetQuantum(key, quantum)
+		if err := s.Enqueue(key, firq.Task[int]{Payload: -1, Cost: cost}); err != nil {
+			return nearest, err
+		}
+		turns := (cost-1)/quantum + 1
+		var most, served int64
+		for i, t := range load.Tenants {
+			k := turns
+			if shardOf(keys[i]) != shardOf(key) {
+				k += Proved(x.slack).Across
+			}
+			most += k*t.Quantum + t.Dearest - 1
+		}
+		for it, ok := s.TryDequeue(); it.Payload >= 0; it, ok = s.TryDequeue() {
+			if !ok {
+				return nearest, fmt.Errorf("newcomer %d is not served", n)
+			}
+			served += it.Cost
+		}
+		if served > most {
+			return nearest, fmt.Errorf("newcomer %d, of quantum %d, waited for cost %d before its task of cost %d; the bound is %d", n, quantum, served, cost, most)
+		}
+		nearest.add(Tenant{Quantum: 1}, Tenant{Quantum: 1}, served, most)
+	}
+	return nearest, nil
+}

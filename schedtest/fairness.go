@@ -1,0 +1,62 @@
+package schedtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/firq-go/firq/internal/fairness"
+)
+
+// Over every interval of the service, any two backlogged tenants are within the
+// bound that docs/fairness.md proves. The log is that of the calls: with several
+// consumers what is checked is what the calls prove.
+var fairnessChecks = func() []check {
+	var checks []check
+	for _, shards := range []int{1, 8, 64} {
+		for _, consumers := range []int{1, 2, 16} {
+			for _, batch := range []int{1, 32} {
+				if raceDetector && (consumers == 2 || (consumers == 1) != (batch == 1)) {
+					continue
+				}
+				checks = append(checks, check{
+					name: fmt.Sprintf("shards=%d/consumers=%d/batch=%d", shards, consumers, batch),
+					run:  func(t *testing.T, m maker) { fairnessBound(t, m, shards, consumers, batch) },
+				})
+			}
+		}
+	}
+	return checks
+}()
+
+func fairnessBound(t *testing.T, newSched maker, shards, consumers, batch int) {
+	for _, mix := range []fairness.Mix{fairness.Random, fairness.Cheap, fairness.Dear} {
+		if testing.Short() || raceDetector {
+			mix.Rounds /= 2
+		}
+		for _, slack := range []int{1, 4}[:min(shards, 2)] {
+			names := tenants(30)
+			load := mix.Draw(rand.New(rand.NewPCG(uint64(shards), uint64(slack))), len(names))
+			if shards > 1 {
+				for i := range load.Tenants {
+					load.Tenants[i].Shard = i // nobody knows; they may all be apart
+				}
+			}
+			s := open(t, newSched, config{Shards: shards, FairnessSlack: slack})
+			n, err := fairness.Admit(s, load, names, fairness.Everybody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := fairness.Measure(load.Tenants, fairness.Serve(s, n, consumers, batch))
+			within, across := g.Judge(fairness.Proved(slack))
+			for _, v := range []fairness.Verdict{within, across} {
+				if err := v.Check(); err != nil {
+					t.Errorf("%s, slack %d: %v", mix.Name, slack, err)
+				}
+			}
+			if consumers == 1 && g.Turns() < 3 { // others may hold most of the tasks at the same time
+				t.Errorf("%s, slack %d: somebody had %d turns: too little to see anything", mix.Name, slack, g.Turns())
+			}
+		}
+	}
+}
