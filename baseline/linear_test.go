@@ -1,0 +1,15 @@
+package baseline
+
+import (
+	"testing"
+
+	"github.com/firq-go/firq/internal/lincheck"
+)
+
+// Every history of concurrent calls is one that the contract allows.
+func TestLinearizable(t *testing.T) {
+	free := lincheck.Freedom{GradualEnd: true, LostQuantum: true, LostReset: true}
+	lincheck.Run(t, free, func(cfg lincheck.Config) (lincheck.Scheduler, error) {
+		return New(cfg)
+	})
+}

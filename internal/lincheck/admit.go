@@ -1,0 +1,119 @@
+package lincheck
+
+import "github.com/firq-go/firq"
+
+func (b *steps) accept(id int) {
+	t := b.Tasks[id].Tenant
+	switch {
+	case b.evicts():
+		b.acceptEvicting(id, t)
+	case b.loose:
+		b.acceptLoosely(id, t)
+	default:
+		b.then("accept", func(s *state) bool { return b.reserve(s, t) && b.publish(s, id) })
+	}
+}
+
+func (b *steps) acceptLoosely(id, t int) {
+	ticket := -1
+	if b.Freedom.Tickets {
+		ticket = b.beside("take a ticket", b.last, func(s *state) bool { b.line(s, id); return true })
+	}
+	b.then("reserve", func(s *state) bool { return b.reserve(s, t) })
+	b.last = b.beside("publish", b.last, func(s *state) bool { return b.publish(s, id) }, ticket)
+	if published := b.last; b.Freedom.LateActivation {
+		// Not after publish: where it comes before, it does nothing.
+		b.beside("announce again", -1, func(s *state) bool {
+			if s.done[published/64]&(1<<(published%64)) != 0 {
+				b.announce(s, t)
+			}
+			return true
+		})
+	}
+}
+
+func (b *steps) acceptEvicting(id, t int) {
+	full := func(s *state) bool { return b.globalFull(s) || b.tenantFull(s, t) }
+	word, bit := b.call/64, uint64(1)<<(b.call%64)
+	if b.loose && b.Freedom.LateEviction {
+		b.then("sees it full", func(s *state) bool {
+			if full(s) {
+				s.holding[word] |= bit
+			}
+			return !b.stopped(s, t)
+		})
+	}
+	b.then("accept", func(s *state) bool {
+		late := s.holding[word]&bit != 0 && !full(s) && b.isEvicted[b.victim(s, id)]
+		s.holding[word] &^= bit
+		evicts := full(s) || late
+		if b.stopped(s, t) || evicts && !b.evict(s, id) || !b.reserve(s, t) {
+			return false
+		}
+		if evicts || !b.loose { // the evicted one's place is taken under the lock
+			return b.publish(s, id)
+		}
+		s.holding[word] |= bit
+		return true
+	})
+	if b.loose {
+		b.then("publish", func(s *state) bool {
+			reserved := s.holding[word]&bit != 0
+			s.holding[word] &^= bit
+			return !reserved || b.publish(s, id)
+		})
+	}
+}
+
+func (b *steps) refuse(id int, why error) {
+	t := b.Tasks[id].Tenant
+	if why == firq.ErrClosed {
+		b.refuseClosed(t)
+		return
+	}
+	full := func(s *state) bool { return b.globalFull(s) }
+	if why == firq.ErrTenantFull {
+		full = func(s *state) bool { return b.tenantFull(s, t) }
+	}
+	last := func(s *state) bool { return !b.evicts() || b.victim(s, id) == 0 }
+	if !b.loose {
+		b.then("refuse", func(s *state) bool {
+			return !b.stopped(s, t) && full(s) && (why == firq.ErrGlobalFull || !b.globalFull(s)) && last(s)
+		})
+		return
+	}
+	// It looks at one thing after the other. What it then meets may be the places of
+	// calls that are just being refused because of a Close.
+	ending := func(s *state) bool { return s.stopped|s.life != 0 }
+	b.then("sees it open", func(s *state) bool { return !b.stopped(s, t) })
+	open := b.last
+	b.then("sees it full", func(s *state) bool { return ending(s) || full(s) })
+	if why == firq.ErrTenantFull {
+		b.beside("sees other room", open, func(s *state) bool { return ending(s) || !b.globalFull(s) })
+	}
+	if b.evicts() {
+		b.then("finds no victim", func(s *state) bool { return ending(s) || last(s) })
+	}
+}
+
+// refuseClosed: such a call may have had a place for a while.
+func (b *steps) refuseClosed(t int) {
+	if b.loose {
+		word, bit := b.call/64, uint64(1)<<(b.call%64)
+		b.then("hold a place", func(s *state) bool {
+			if !b.stopped(s, t) && !b.globalFull(s) {
+				s.credits++
+				s.holding[word] |= bit
+			}
+			return true
+		})
+		b.then("let it go", func(s *state) bool {
+			if s.holding[word]&bit != 0 {
+				s.credits--
+				s.holding[word] &^= bit
+			}
+			return true
+		})
+	}
+	b.then("refuse", func(s *state) bool { return b.stopped(s, t) })
+}

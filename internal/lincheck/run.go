@@ -1,0 +1,72 @@
+package lincheck
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Run records histories of what build makes, and fails for one that the contract
+// does not allow. FIRQ_LINEAR is the number of histories of each case, FIRQ_SEED
+// repeats the plans of a run, though not its schedules.
+func Run(t *testing.T, free Freedom, build func(Config) (Scheduler, error)) {
+	n := number(t, "FIRQ_LINEAR", histories)
+	if testing.Short() {
+		n = min(n, histories/10)
+	}
+	seed := number(t, "FIRQ_SEED", int(time.Now().UnixNano()))
+	for _, cs := range Cases() {
+		if free.LostQuantum {
+			cs.Weights[SetQuantum] = 0
+		}
+		if free.LostReset {
+			cs.Weights[ResetQuantum] = 0
+		}
+		t.Run(cs.Name, func(t *testing.T) {
+			cs.Run(t, n, seed, free, build)
+		})
+	}
+}
+
+// Run checks n histories of one case.
+func (cs Case) Run(t *testing.T, n, seed int, free Freedom, build func(Config) (Scheduler, error)) {
+	var seen [Atomic + 1]int
+	start := time.Now()
+	for i := range n {
+		verdict, h, err := cs.one(rand.New(rand.NewPCG(uint64(seed), uint64(i))), free, build)
+		seen[verdict]++
+		if err == nil {
+			continue
+		}
+		if h != nil {
+			t.Fatalf("FIRQ_SEED=%d, history %d: %v\n%s", seed, i, err, Explain(h))
+		}
+		t.Fatalf("FIRQ_SEED=%d, history %d: %v", seed, i, err)
+	}
+	t.Logf("%d histories, %.0f per second; %d not in single steps; %d not decided",
+		n, float64(n)/time.Since(start).Seconds(), seen[Right], seen[Unknown])
+}
+
+// one records and checks one history.
+func (cs Case) one(random *rand.Rand, free Freedom, build func(Config) (Scheduler, error)) (Verdict, *History, error) {
+	h, err := record(cs.draw(random), free, build)
+	if err != nil {
+		return Wrong, h, err
+	}
+	verdict, err := Check(h)
+	return verdict, h, err
+}
+
+func number(t *testing.T, name string, otherwise int) int {
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}

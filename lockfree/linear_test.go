@@ -1,0 +1,18 @@
+package lockfree
+
+import (
+	"testing"
+
+	"github.com/firq-go/firq/internal/lincheck"
+)
+
+// Every history of concurrent calls is one that the contract allows. The tickets
+// start at each distance to their wrap that a history can cross.
+func TestLinearizable(t *testing.T) {
+	var distance uint32
+	free := lincheck.Freedom{Holds: true, Tickets: true, LateActivation: true, LateEviction: true, LostReset: true}
+	lincheck.Run(t, free, func(cfg lincheck.Config) (lincheck.Scheduler, error) {
+		distance = (distance + 1) % (3 * inboxSize)
+		return newAt(cfg, -distance)
+	})
+}
