@@ -35,7 +35,7 @@ type Scheduler[K comparable, T any] struct {
 	shards  []*shard[K, T]
 
 	life   serve.Life
-	drains atomic.Bool // Shutdown, and every shard was told: the last one out ends it
+	drains atomic.Bool // Shutdown, and every call that came before it is over: the last one out ends it
 
 	_       pad.Pad
 	held    atomic.Int64 // tasks queued, over all shards; CAS keeps it within MaxGlobal
@@ -52,8 +52,7 @@ type shard[K comparable, T any] struct {
 	s        *Scheduler[K, T] // immutable
 	index    int              // immutable
 	tenants  map[K]*tenant[K, T]
-	state    uint32 // the scheduler's, as far as this shard has been told
-	wasReady bool   // as last published
+	wasReady bool // as last published
 	// lingering: Next has to be asked, though there is nothing to deliver;
 	// written under mu, read without.
 	lingering atomic.Bool
@@ -194,19 +193,19 @@ func (s *Scheduler[K, T]) ResetQuantum(k K) {
 // Shutdown stops admitting and returns once the backlog is gone.
 func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 	return s.life.Shutdown(ctx, func() {
-		s.stopAdmitting(serve.Draining)
+		s.fence()
 		s.drains.Store(true)
 		s.env.Room.WakeAll() // nobody will be admitted
 		s.drainCheck()
 	})
 }
 
-// stopAdmitting tells every shard. After it, nothing is admitted any more.
-func (s *Scheduler[K, T]) stopAdmitting(state uint32) {
+// fence waits until nobody is at work who has looked at the state before it was
+// changed: it is looked at under each lock.
+func (s *Scheduler[K, T]) fence() {
 	for _, sh := range s.shards {
 		failpoint.Lock(&sh.mu, "lock")
-		sh.state = max(sh.state, state)
-		sh.mu.Unlock()
+		sh.mu.Unlock() //nolint:staticcheck // empty on purpose
 	}
 }
 
@@ -225,8 +224,7 @@ func (s *Scheduler[K, T]) Close() error {
 	if !s.life.Close() {
 		return nil
 	}
-	defer s.life.Finish()         // even if OnDrop panics
-	s.stopAdmitting(serve.Closed) // everywhere, before OnDrop can try to enqueue
+	defer s.life.Finish() // even if OnDrop panics
 	for _, sh := range s.shards {
 		for more := true; more; {
 			failpoint.Lock(&sh.mu, "lock")

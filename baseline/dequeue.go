@@ -86,6 +86,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	for i := range s.shards {
 		j := (start + i) & mask
 		sh := s.shards[j]
+		failpoint.At("take ready?")
 		ready := s.rounds.Ready(j)
 		if !ready && !sh.lingering.Load() {
 			continue
@@ -119,7 +120,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 // delivery is in a round after limit. It is called with mu held and unlocks it.
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 	s, n := sh.s, 0
-	if sh.state < serve.Closed {
+	if s.life.State() != serve.Closed {
 		if sh.Shared() {
 			limit = s.rounds.Look().Limit(sh.index) // it may have changed before the lock was ours
 		}

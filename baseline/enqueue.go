@@ -129,7 +129,7 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 // it asks for its quantum first, without the lock.
 func (s *Scheduler[K, T]) lockActive(k K) (*shard[K, T], int64) {
 	sh := s.shardOf(k)
-	if s.env.FixedQuantum() {
+	if s.env.Config.QuantumFor == nil {
 		sh.lock()
 		return sh, s.env.Config.Quantum
 	}
@@ -138,14 +138,14 @@ func (s *Scheduler[K, T]) lockActive(k K) (*shard[K, T], int64) {
 		return sh, t.Quantum()
 	}
 	sh.mu.Unlock()
-	quantum := s.env.Quantum(k)
+	quantum := s.env.Config.QuantumFor(k)
 	sh.lock()
 	return sh, quantum
 }
 
 // admit takes the task in or says why not. Under mu.
 func (sh *shard[K, T]) admit(k K, task *drr.Task[T], quantum int64) error {
-	if sh.state != serve.Open {
+	if sh.s.life.State() != serve.Open {
 		return firq.ErrClosed
 	}
 	t, err := sh.reserve(k, task.Ticket)
@@ -159,10 +159,11 @@ func (sh *shard[K, T]) admit(k K, task *drr.Task[T], quantum int64) error {
 	return nil
 }
 
-// push queues a task whose place is reserved. Under mu.
+// push queues a task whose place is reserved. If that makes the tenant active,
+// its quantum is what was asked for, unless SetQuantum overrides it. Under mu.
 func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], quantum int64) {
 	if !t.Active() {
-		t.SetQuantum(quantum)
+		t.SetQuantum(sh.s.env.Override(t.Key, quantum))
 	}
 	sh.Push(&t.Tenant, *task)
 }

@@ -18,7 +18,8 @@ type Config struct {
 }
 
 // Host is the surroundings of a Queue. Its methods are called from within the
-// Queue's and must not call the Queue, except that Fill may Push to its tenant.
+// Queue's and must not call the Queue, except that Fill may Push, and CatchUp
+// before.
 type Host[K comparable, T any] interface {
 	// Fill is called before the Queue looks at a tenant's tasks, so that tasks
 	// which wait elsewhere can be pushed first.
@@ -135,8 +136,8 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64) (*Tenant[K, T], Task[T
 			return nil, Task[T]{}, Empty
 		}
 		q.host.Fill(f.tenant)
-		if q.cfg.Across && q.head(now) != f {
-			continue // what came in has a higher priority
+		if (q.cfg.Across || q.cfg.NewFirst) && q.head(now) != f {
+			continue // what came in goes first
 		}
 		e := q.front(f, now)
 		if e == nil {

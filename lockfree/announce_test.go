@@ -98,7 +98,7 @@ func TestActivationBehindHole(t *testing.T) {
 		if !result(t, "TryDequeue", got) {
 			t.Error("a task was hidden")
 		}
-		sh.activations.Put(hole, late.t)
+		sh.activations.Put(hole, activation[string, int]{late.t, late.ticket})
 		take(t, s, 2)
 		nothing(t, s)
 	})
@@ -177,7 +177,7 @@ func TestActivationRingFull(t *testing.T) {
 		if err := withStopped(s, 1, 1); err != nil {
 			t.Error(err)
 		}
-		sh.activations.Put(hole, late.t)
+		sh.activations.Put(hole, activation[string, int]{late.t, late.ticket})
 		take(t, s, -1)
 		nothing(t, s)
 	})
@@ -193,7 +193,8 @@ func TestActivationRingFullWakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	hole := reserve(t, sh)
-	for sh.activations.Push(a) {
+	stale := activation[string, int]{a, 0}
+	for sh.activations.Push(stale) {
 	}
 	touch(s) // takes all of them out; the slots stay behind the hole
 	ctx := patient(t)
@@ -203,5 +204,5 @@ func TestActivationRingFullWakes(t *testing.T) {
 	if err := result(t, "Dequeue", got); err != nil {
 		t.Errorf("asleep beside a task: %v", err)
 	}
-	sh.activations.Put(hole, a)
+	sh.activations.Put(hole, stale)
 }

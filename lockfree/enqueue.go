@@ -92,9 +92,8 @@ func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
 		}
 	}
 	if t == nil || word&quietBit == 0 {
-		if !s.env.FixedQuantum() {
-			q := quantumAsked{s.env.Quantum(k), true}
-			return s.enter(t, k, task, q)
+		if ask := s.env.Config.QuantumFor; ask != nil {
+			return s.enter(t, k, task, quantumAsked{ask(k), true})
 		}
 	}
 	return s.enter(t, k, task, quantumAsked{})
@@ -188,7 +187,7 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], ticket uint32, task *drr.Task
 		t.deadline(task.Due)
 	}
 	if t.word.Load()&quietBit == 0 { // [E5]
-		t.shard.announce(t)
+		t.shard.announce(t, ticket)
 	}
 	failpoint.At("E6 closed?")
 	if s.life.State() == serve.Closed { // [E6]
@@ -204,14 +203,14 @@ func (s *Scheduler[K, T]) sawDeadline() {
 	}
 }
 
-// announce tells the shard to look at the tenant.
-func (sh *shard[K, T]) announce(t *tenant[K, T]) {
-	if sh.activations.Push(t) {
+// announce tells the shard to look at the tenant's inbox up to a ticket.
+func (sh *shard[K, T]) announce(t *tenant[K, T], ticket uint32) {
+	if sh.activations.Push(activation[K, T]{t, ticket}) {
 		failpoint.At("E5 notify")
 		sh.s.parker.Notify()
 		return
 	}
 	sh.lock() // takes everybody out of the ring
-	sh.drain(t, inboxSize)
+	sh.drain(t, ticket+1)
 	sh.unlock() // notifies
 }

@@ -87,7 +87,7 @@ func TestDeadlineAroundPut(t *testing.T) {
 	}
 	p.t.deadline(p.task.Due)
 	p.t.shard.lock()
-	p.t.shard.drain(p.t, inboxSize)
+	p.t.shard.drainAll(p.t)
 	p.t.shard.unlock()
 	p.publish()
 	if due := p.t.boxDue.Load(); due > p.task.Due {

@@ -52,7 +52,7 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 		}
 		sh := t.shard
 		sh.lock()
-		sh.drain(t, inboxSize)
+		sh.drainAll(t)
 		done, ok, ticketErr := sh.replace(t, &task, newest)
 		sh.unlock()
 		if ticketErr != nil {
@@ -89,12 +89,12 @@ func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) 
 		return true, false, serve.ErrTicketInUse
 	}
 	failpoint.At("replace evict")
-	if !sh.Evict(&t.Tenant, task.Priority, newest) {
+	noRoom := sh.s.noRoom(t) // else it has come meanwhile
+	if !noRoom || !sh.Evict(&t.Tenant, task.Priority, newest) {
 		if task.Ticket != nil {
 			task.Ticket.Abandon()
 		}
-		// Nothing to evict, and still no room? Else it has come meanwhile.
-		return sh.s.noRoom(t), false, nil
+		return noRoom, false, nil
 	}
 	if task.Due != clock.Never {
 		sh.s.sawDeadline()
@@ -142,7 +142,7 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) bool {
 	sh.lock()
 	if t != nil {
-		sh.drain(t, inboxSize)
+		sh.drainAll(t)
 	} else if sh.boxDue.Load() < now {
 		sh.drainQuiet()
 	}
@@ -172,7 +172,7 @@ func (s *Scheduler[K, T]) NextDue(k K, anybody bool) int64 {
 func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 	sh := t.shard
 	sh.lock()
-	sh.drain(t, inboxSize)
+	sh.drainAll(t)
 	failpoint.At("cancel")
 	ok := sh.Cancel(&t.Tenant, tk)
 	if ok {

@@ -183,7 +183,9 @@ func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 	sh := s.shards[s.placer.Shard(k)]
 	sh.lock()
 	s.env.SetQuantum(k, quantum)
-	s.applyQuantum(k, quantum)
+	if t, ok := s.tenants.Load(k); ok {
+		t.override(quantum)
+	}
 	sh.unlock()
 }
 
@@ -193,16 +195,17 @@ func (s *Scheduler[K, T]) ResetQuantum(k K) {
 	quantum := s.env.ResetQuantum(k)
 	sh := s.shards[s.placer.Shard(k)]
 	sh.lock()
-	s.applyQuantum(k, s.env.Override(k, quantum)) // SetQuantum may have come first
+	if t, ok := s.tenants.Load(k); ok {
+		t.quantum.Store(quantum)
+		t.override(s.env.Override(k, quantum)) // SetQuantum may have come first
+	}
 	sh.unlock()
 }
 
-func (s *Scheduler[K, T]) applyQuantum(k K, quantum int64) {
-	if t, ok := s.tenants.Load(k); ok {
-		t.quantum.Store(quantum)
-		t.SetQuantum(quantum)
-		t.shard.Queue.Recheck()
-	}
+// override sets the quantum from the next turn on. Under the lease.
+func (t *tenant[K, T]) override(quantum int64) {
+	t.SetQuantum(quantum)
+	t.shard.Queue.Recheck()
 }
 
 // Shutdown stops admitting and returns once the backlog is gone.

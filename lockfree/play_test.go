@@ -193,7 +193,7 @@ func (p *producer) put() {
 // announce does the rest after put.
 func (p *producer) announce() {
 	if p.t.word.Load()&quietBit == 0 {
-		p.t.shard.announce(p.t)
+		p.t.shard.announce(p.t, p.ticket)
 	}
 }
 

@@ -180,7 +180,7 @@ func TestFullAgainstVoid(t *testing.T) {
 				p.void()
 			}
 			a.shard.lock()
-			a.shard.drain(a, inboxSize)
+			a.shard.drainAll(a)
 			a.shard.unlock()
 		}
 	})

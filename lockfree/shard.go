@@ -43,7 +43,7 @@ const announceSize = 256
 // and it says so before it makes a tenant quiet; so a task whose Enqueue has
 // returned is always seen.
 type shard[K comparable, T any] struct {
-	activations ring.MPSC[*tenant[K, T]]
+	activations ring.MPSC[activation[K, T]]
 	_           pad.Pad
 
 	lease sync.Mutex
@@ -63,26 +63,27 @@ type shard[K comparable, T any] struct {
 	s     *Scheduler[K, T] // immutable
 	index int              // immutable
 	// across is PriorityAcrossTenants, immutable. Each task may then be the one
-	// to serve first, and a tenant takes turns at each level: nobody is quiet,
-	// and each activation brings in one task, so that they arrive in order.
-	across        bool
-	touched       []*tenant[K, T] // in L1, with across: the tenants that were announced
-	perActivation int             // how much of an inbox an activation brings in; immutable
-	holds         uint64          // counts lease holds
-	quiet         []*tenant[K, T]
-	emptied       []*tenant[K, T] // quiet tenants whose last queued task left in this hold
-	freed         []*tenant[K, T] // one entry per place that came free in this hold
-	ready         bool            // as published
-	_             pad.Pad
+	// to serve first, and a tenant takes turns at each level: nobody is quiet.
+	across  bool
+	holds   uint64 // counts lease holds
+	quiet   []*tenant[K, T]
+	emptied []*tenant[K, T] // quiet tenants whose last queued task left in this hold
+	freed   []*tenant[K, T] // one entry per place that came free in this hold
+	ready   bool            // as published
+	_       pad.Pad
+}
+
+// activation says: look at the tenant's inbox, up to this ticket. What came later
+// is announced by its own producer, or the tenant is quiet by then; taken in with
+// this one it would go ahead of other tenants that were announced in between.
+type activation[K comparable, T any] struct {
+	t      *tenant[K, T]
+	ticket uint32
 }
 
 func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh := &shard[K, T]{s: s, index: index}
 	sh.across = s.env.Config.PriorityScope == firq.PriorityAcrossTenants
-	sh.perActivation = inboxSize
-	if sh.across {
-		sh.perActivation = 1
-	}
 	sh.activations.InitAt(announceSize, s.firstTicket)
 	sh.due.Store(clock.Never)
 	sh.boxDue.Store(clock.Never)
@@ -104,35 +105,31 @@ func (sh *shard[K, T]) lock() {
 // begin does L1 for who has just taken the lease.
 func (sh *shard[K, T]) begin() {
 	sh.holds++
-	failpoint.At("L1 tail")
-	tail := sh.activations.Tail()
-	at := sh.activations.Head()
-	sh.CatchUp(sh.s.rounds)
 	if !sh.ready && sh.Shared() {
 		// Idle until now: whatever comes in joins at the current round.
 		sh.Queue.AdvanceRound(sh.s.rounds.Current())
 	}
+	sh.takeIn()
+}
+
+// takeIn takes the tenants out of the ring. Before it lets somebody join, the
+// queue catches up with the other shards.
+func (sh *shard[K, T]) takeIn() {
+	failpoint.At("L1 tail")
+	tail := sh.activations.Tail()
+	at := sh.activations.Head()
+	sh.CatchUp(sh.s.rounds)
 	if at == tail {
 		return
 	}
 	for {
 		failpoint.At("L1 pop")
-		t, ok := sh.activations.Pop(&at, tail)
+		a, ok := sh.activations.Pop(&at, tail)
 		if !ok {
-			break
+			return
 		}
-		sh.drain(t, sh.perActivation)
-		if sh.across {
-			sh.touched = append(sh.touched, t)
-		}
+		sh.drain(a.t, a.ticket+1)
 	}
-	// An activation may have brought in the task of another producer, which has
-	// not come to announce it: then its own is left.
-	for i, t := range sh.touched {
-		sh.drain(t, inboxSize)
-		sh.touched[i] = nil
-	}
-	sh.touched = sh.touched[:0]
 }
 
 // know adds a new tenant to those that Sweep looks at.
@@ -143,8 +140,17 @@ func (sh *shard[K, T]) know(t *tenant[K, T]) {
 	}
 }
 
-// drain moves up to most tasks of a tenant's inbox into the queue.
-func (sh *shard[K, T]) drain(t *tenant[K, T], most int) {
+// drainAll moves what is in a tenant's inbox now into the queue. What was announced
+// before any of it goes first: its tenant may have to be served first.
+func (sh *shard[K, T]) drainAll(t *tenant[K, T]) {
+	failpoint.At("drain all")
+	end := uint32(t.word.Load() / tailUnit)
+	sh.takeIn()
+	sh.drain(t, end)
+}
+
+// drain moves what is in a tenant's inbox before the ticket end into the queue.
+func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 	sh.know(t)
 	boxDue := t.boxDue.Load()
 	if boxDue != clock.Never {
@@ -157,19 +163,24 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], most int) {
 	failpoint.At("drain tail")
 	tail := uint32(t.word.Load() / tailUnit)
 	at := t.inbox.Head()
-	if at == tail {
+	if at == tail || int32(end-at) <= 0 {
+		if boxDue != clock.Never && at != tail {
+			lower(&t.boxDue, boxDue)
+		}
 		return
 	}
-	for ; most > 0; most-- {
+	if int32(tail-end) < 0 {
+		end = tail
+	}
+	for {
 		failpoint.At("drain pop")
-		task, ok := t.inbox.Pop(&at, tail)
+		task, ok := t.inbox.Pop(&at, end)
 		if !ok {
 			break
 		}
-		if task.Priority == void {
-			continue
+		if task.Priority != void {
+			sh.push(t, &task)
 		}
-		sh.push(t, &task)
 	}
 	failpoint.At("drain free")
 	t.inbox.Free()
@@ -215,7 +226,7 @@ func (sh *shard[K, T]) drainQuiet() {
 		sh.boxDue.Store(clock.Never)
 	}
 	for _, t := range sh.quiet {
-		sh.drain(t, inboxSize)
+		sh.drainAll(t)
 	}
 }
 
@@ -228,7 +239,7 @@ func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 		return
 	}
 	t.hold = sh.holds
-	sh.drain(t, inboxSize)
+	sh.drainAll(t)
 }
 
 // Expired books a task that the queue has dropped.
@@ -263,7 +274,7 @@ func (sh *shard[K, T]) loudAgain() {
 		t.emptied = false
 		if t.Len() == 0 {
 			sh.loud(t)
-			sh.drain(t, inboxSize) // look again
+			sh.drainAll(t) // look again
 		}
 	}
 }

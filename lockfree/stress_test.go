@@ -26,15 +26,19 @@ const (
 // seed; what the operating system makes of them does not.
 //
 //	FIRQ_STRESS=10m                go on for so long
+//	FIRQ_SEED=17                   begin with that seed
 //	FIRQ_SEED=17 FIRQ_STRESS=30s   that seed, again and again
+//
+// GOMAXPROCS, where the environment sets it, is that of every schedule.
 func TestStress(t *testing.T) {
 	lasts := stressTime
 	if testing.Short() {
 		lasts = stressShort
 	}
-	if e := os.Getenv("FIRQ_STRESS"); e != "" {
+	again := os.Getenv("FIRQ_STRESS")
+	if again != "" {
 		var err error
-		if lasts, err = time.ParseDuration(e); err != nil {
+		if lasts, err = time.ParseDuration(again); err != nil {
 			t.Fatalf("FIRQ_STRESS: %v", err)
 		}
 	}
@@ -44,7 +48,9 @@ func TestStress(t *testing.T) {
 		if seed, err = strconv.ParseUint(e, 10, 64); err != nil {
 			t.Fatalf("FIRQ_SEED: %v", err)
 		}
-		step = 0
+		if again != "" {
+			step = 0
+		}
 	}
 	schedules := 0
 	for start := time.Now(); schedules == 0 || time.Since(start) < lasts; seed += step {
@@ -91,7 +97,11 @@ func (r *schedule) errorf(format string, args ...any) {
 func stress(t *testing.T, seed uint64) {
 	r := &schedule{T: t, seed: seed}
 	rnd := r.random(0)
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(oneOf(rnd, 1, 2, 4, 16)))
+	processors := oneOf(rnd, 1, 2, 4, 16)
+	if os.Getenv("GOMAXPROCS") != "" {
+		processors = 0 // as it is
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	cfg := randomConfig(rnd)
 	cfg.OnDrop = r.dropped
 	s, err := newAt(cfg, -uint32(rnd.IntN(20)))

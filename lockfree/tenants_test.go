@@ -158,7 +158,7 @@ func TestForgetRefuses(t *testing.T) {
 				}
 			}},
 			{"E4", func() { p.put() }},
-			{"a drain", func() { touch(s); p.t.shard.lock(); p.t.shard.drain(p.t, inboxSize); p.t.shard.unlock() }},
+			{"a drain", func() { touch(s); p.t.shard.lock(); p.t.shard.drainAll(p.t); p.t.shard.unlock() }},
 		} {
 			x.step()
 			p.t.shard.lease.Lock()

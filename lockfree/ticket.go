@@ -14,7 +14,7 @@ import (
 func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (done bool, err error) {
 	sh.lock()
 	defer sh.unlock()
-	sh.drain(t, inboxSize)
+	sh.drainAll(t)
 	t.direct.Store(true) // see tenant.full
 	defer t.direct.Store(false)
 	for {
@@ -94,6 +94,6 @@ func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, task *drr.
 	s.env.Room.Released(t.Key, 1)
 	failpoint.At("void quiet?")
 	if t.word.Load()&quietBit == 0 {
-		t.shard.announce(t) // so that it is drained, and the tenant known
+		t.shard.announce(t, ticket) // so that it is drained, and the tenant known
 	}
 }

@@ -21,32 +21,13 @@ func (b *steps) acceptLoosely(id, t int) {
 	}
 	b.then("reserve", func(s *state) bool { return b.reserve(s, t) })
 	b.last = b.beside("publish", b.last, func(s *state) bool { return b.publish(s, id) }, ticket)
-	if published := b.last; b.Freedom.LateActivation {
-		// Not after publish: where it comes before, it does nothing.
-		b.beside("announce again", -1, func(s *state) bool {
-			if s.done[published/64]&(1<<(published%64)) != 0 {
-				b.announce(s, t)
-			}
-			return true
-		})
-	}
 }
 
 func (b *steps) acceptEvicting(id, t int) {
 	full := func(s *state) bool { return b.globalFull(s) || b.tenantFull(s, t) }
 	word, bit := b.call/64, uint64(1)<<(b.call%64)
-	if b.loose && b.Freedom.LateEviction {
-		b.then("sees it full", func(s *state) bool {
-			if full(s) {
-				s.holding[word] |= bit
-			}
-			return !b.stopped(s, t)
-		})
-	}
 	b.then("accept", func(s *state) bool {
-		late := s.holding[word]&bit != 0 && !full(s) && b.isEvicted[b.victim(s, id)]
-		s.holding[word] &^= bit
-		evicts := full(s) || late
+		evicts := full(s)
 		if b.stopped(s, t) || evicts && !b.evict(s, id) || !b.reserve(s, t) {
 			return false
 		}

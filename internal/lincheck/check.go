@@ -142,9 +142,6 @@ func (r *rules) describe(s state) string {
 		for _, t := range s.list[:s.listed] {
 			b.WriteString(tenantName(int(t)))
 		}
-		for _, t := range s.news[:s.announced] {
-			b.WriteString("+" + tenantName(int(t)))
-		}
 	}
 	return b.String()
 }

@@ -142,9 +142,11 @@ func TestWrong(t *testing.T) {
 		{name: "forgotten", cfg: four, calls: []Call{
 			over(1, 9, put(a, 1)), over(2, 8, simple(Close)), {Kind: Stats, Alone: true, Counters: Counters{Enqueued: 1}}}},
 		{name: "Stats", cfg: four, calls: []Call{put(a, 1), {Kind: Stats, Counters: Counters{Enqueued: 1, Dequeued: 1}}, get(1)}},
-		{name: "a task of a later tenant, one hold", cfg: four, free: Freedom{Holds: true}, tasks: mixed,
+		{name: "a task of a later tenant", cfg: four, free: Freedom{Turns: true}, tasks: mixed,
 			calls: []Call{put(a, 1), put(b, 2), get(2), get(1)}},
-		{name: "stopped for one, then not for him", cfg: parts, free: Freedom{GradualEnd: true}, tasks: mixed, lost: []int{3},
+		{name: "a batch ahead of a tenant that became active during it", cfg: four, free: Freedom{Turns: true}, tasks: mixed, calls: []Call{
+			over(1, 2, put(a, 1)), over(3, 99, get(1, 3)), over(10, 11, put(b, 2)), over(12, 13, put(a, 3)), over(100, 101, get(2))}},
+		{name: "stopped, then not", cfg: parts, tasks: mixed, lost: []int{3},
 			calls: []Call{over(1, 99, simple(Close)), refuse(1, firq.ErrClosed), put(a, 3)}},
 	})
 }
@@ -178,13 +180,9 @@ func TestRight(t *testing.T) {
 			put(a, 1), over(20, 99, get(1)), over(30, 31, nothing()), over(40, 41, refuse(2, firq.ErrGlobalFull))}},
 		{name: "a place for a refused task", cfg: one, want: Right, calls: []Call{
 			over(1, 99, refuse(1, firq.ErrClosed)), over(2, 3, refuse(2, firq.ErrGlobalFull)), over(4, 5, simple(Close))}},
-		{name: "a tenant that became active during a hold", cfg: four, free: Freedom{Holds: true}, tasks: mixed, want: Right, calls: []Call{
-			over(1, 2, put(a, 1)), over(3, 99, get(1, 3)), over(10, 11, put(b, 2)), over(12, 13, put(a, 3)), over(100, 101, get(2))}},
 		{name: "sees off, and is closed", cfg: four, tasks: mixed, want: Right, calls: []Call{
 			over(1, 99, failed(Dequeue, firq.ErrClosed)), over(2, 3, put(a, 1)), over(4, 5, cancel(1, true)), over(10, 11, put(b, 2)),
 			over(12, 13, put(a, 3)), over(14, 15, get(2, 3)), over(16, 17, simple(Close))}},
-		{name: "the door closes slowly", cfg: parts, free: Freedom{GradualEnd: true}, tasks: mixed, want: Right, lost: []int{2},
-			calls: []Call{over(1, 99, simple(Close)), refuse(1, firq.ErrClosed), put(b, 2), nothing()}},
 	})
 }
 

@@ -35,9 +35,8 @@
 //   - A dequeue may come in vain before it succeeds, and then see off those who
 //     were served their last task.
 //   - With several shards, tenants are served in any order.
-//   - What a Freedom says, of one core: some of it is about how a core looks at its
-//     tenants, some are known faults, written down so that no others hide behind
-//     them. A core without Freedom has to be in exact order.
+//   - What a Freedom says, of one core. A core without Freedom has to be in exact
+//     order.
 //
 // # More schedules
 //

@@ -89,29 +89,12 @@ type History struct {
 
 // Freedom is what the contract leaves open and a core makes use of.
 type Freedom struct {
-	// Holds: who takes the lock of a shard looks first which tenants have become
-	// active, and at the tasks of the active ones only when it comes to serve
-	// them. So the task of an active tenant may be served before a tenant that
-	// became active earlier, but after the hold began.
-	Holds bool
-	// GradualEnd: while Close or Shutdown is in progress, consumers see it first,
-	// and then each tenant's producers, one after another.
-	GradualEnd bool
+	// Turns: the turns of a dequeue that give nothing are at instants of their own;
+	// a tenant may become active between two of them.
+	Turns bool
 	// Tickets: of Enqueues of one tenant that overlap, the one that is shown later
 	// may be served first.
 	Tickets bool
-
-	// What follows are faults that are known. They go when the faults do.
-
-	// LateActivation: a tenant that becomes active is served as if it had become
-	// active when an earlier task of it was announced, which was served before
-	// that.
-	LateActivation bool
-	// LateEviction: DropOldest evicts although room has come since it found none.
-	LateEviction bool
-	// LostQuantum, LostReset: a SetQuantum, or a ResetQuantum, is lost on a tenant
-	// that becomes active at the same time. It is not called then.
-	LostQuantum, LostReset bool
 }
 
 func tenantName(tenant int) string { return string(rune('a' + tenant)) }

@@ -18,12 +18,6 @@ func Run(t *testing.T, free Freedom, build func(Config) (Scheduler, error)) {
 	}
 	seed := number(t, "FIRQ_SEED", int(time.Now().UnixNano()))
 	for _, cs := range Cases() {
-		if free.LostQuantum {
-			cs.Weights[SetQuantum] = 0
-		}
-		if free.LostReset {
-			cs.Weights[ResetQuantum] = 0
-		}
 		t.Run(cs.Name, func(t *testing.T) {
 			cs.Run(t, n, seed, free, build)
 		})

@@ -39,8 +39,6 @@ type state struct {
 	counters            Counters
 	list                [maxTenants]uint8 // the active list, head first; with one shard
 	listed              uint8
-	news                [maxTenants]uint8 // who will join at the next hold, in order
-	announced           uint8
 	tenants             [maxTenants]tenant
 }
 
@@ -126,7 +124,7 @@ func (r *rules) publish(s *state, id int) bool {
 	}
 	x.line[at] = uint8(id)
 	if x.queued++; !x.inList && !r.blocked(x) {
-		r.announce(s, t)
+		r.join(s, t)
 	}
 	return true
 }
@@ -190,7 +188,6 @@ func (r *rules) victim(s *state, id int) (victim int) {
 
 // evict makes room for the task.
 func (r *rules) evict(s *state, id int) bool {
-	r.hold(s)
 	victim := r.victim(s, id)
 	if victim == 0 || !r.isEvicted[victim] {
 		return false

@@ -83,7 +83,6 @@ func (b *steps) add(c *Call) {
 	case Stats:
 		if b.oneShard || c.Alone {
 			b.then("stats", func(s *state) bool {
-				b.hold(s)
 				// Alone is after the last task was taken out.
 				return s.counters == c.Counters && (!c.Alone || s.credits == 0)
 			})
@@ -97,7 +96,6 @@ func (b *steps) add(c *Call) {
 
 func (b *steps) quantum(t int, quantum int64) {
 	b.then("quantum", func(s *state) bool {
-		b.hold(s)
 		s.tenants[t].quantum = int16(quantum)
 		return true
 	})
@@ -112,15 +110,15 @@ func (b *steps) dequeue(c *Call) {
 		b.then("over", func(s *state) bool { return s.life == closed || b.drained(s) })
 		return
 	}
-	place, credit, held := -1, -1, -1
+	place, credit := -1, -1
 	for _, id := range c.Got {
 		if b.loose {
 			b.inVain()
-			held = b.beside("hold", held, func(s *state) bool { b.hold(s); return true })
+			b.turns()
 		}
-		b.last = b.beside("take", b.last, func(s *state) bool {
+		b.then("take", func(s *state) bool {
 			return b.take(s, id) && (b.loose || b.freeAll(s, id))
-		}, held)
+		})
 		if b.loose {
 			place, credit = b.giveBack(id, b.last, place, credit)
 		}
@@ -138,6 +136,18 @@ func (b *steps) dequeue(c *Call) {
 func (b *steps) inVain() {
 	b.beside("come in vain", -1, func(s *state) bool { return b.deliverable(s) || b.nothing(s) })
 }
+
+// turns are such as give nothing, before the one that gives the task: others may
+// become active in between. There may also have been fewer, or none.
+func (b *steps) turns() {
+	for n := 0; b.oneShard && b.Freedom.Turns && n < mostTurns; n++ {
+		b.then("turn", func(s *state) bool { b.turn(s); return true })
+	}
+}
+
+// mostTurns is how many of them one dequeue may need: each step more makes the
+// search longer. Three tenants whose dearest tasks cost three have five.
+const mostTurns = 5
 
 func (b *steps) freeAll(s *state, id int) bool { b.free(s, id); return true }
 
@@ -159,7 +169,6 @@ func (b *steps) cancel(c *Call) {
 		return
 	}
 	b.then("cancel", func(s *state) bool {
-		b.hold(s)
 		if !b.remove(s, id) {
 			return false
 		}
@@ -205,28 +214,18 @@ func (b *steps) closing() {
 	b.last = b.beside("swept", from, func(s *state) bool { return !mine(s) || b.sweep(s) }, others...)
 }
 
-// stop adds the steps that close the door to producers.
+// stop closes the door to producers, at the same instant as the last step.
 func (b *steps) stop(mine func(*state) bool) {
-	stop := func(tenants uint8) func(*state) bool {
-		return func(s *state) bool {
-			if mine(s) {
-				s.stopped |= tenants
-			}
-			return true
+	do := b.list[b.last].do
+	b.list[b.last].do = func(s *state) bool {
+		if !do(s) {
+			return false
 		}
+		if mine(s) {
+			s.stopped |= everybody
+		}
+		return true
 	}
-	if !b.loose || !b.Freedom.GradualEnd {
-		do := b.list[b.last].do // the same instant
-		b.list[b.last].do = func(s *state) bool { return do(s) && stop(everybody)(s) }
-		return
-	}
-	from, last := b.last, b.last
-	others := make([]int, 0, maxTenants)
-	for t := range maxTenants {
-		last = b.beside("stop "+tenantName(t), from, stop(1<<t))
-		others = append(others, last)
-	}
-	b.last = b.beside("all stopped", last, func(*state) bool { return true }, others...)
 }
 
 func (b *steps) shutdown(c *Call) {

@@ -2,38 +2,6 @@ package lincheck
 
 import "slices"
 
-// announce makes a tenant join, at once or with the next hold.
-func (r *rules) announce(s *state, t int) {
-	switch {
-	case !r.loose || !r.Freedom.Holds:
-		r.join(s, t)
-	case r.oneShard && slices.Index(s.news[:s.announced], uint8(t)) < 0:
-		s.news[s.announced] = uint8(t)
-		s.announced++
-	}
-}
-
-// hold lets those join who have become active since the last hold.
-func (r *rules) hold(s *state) {
-	for s.announced > 0 {
-		r.fetch(s, int(s.news[0]))
-	}
-}
-
-// fetch lets one of them join.
-func (r *rules) fetch(s *state, t int) {
-	i := slices.Index(s.news[:s.announced], uint8(t))
-	if i < 0 {
-		return
-	}
-	copy(s.news[i:], s.news[i+1:])
-	s.announced--
-	s.news[s.announced] = 0
-	if x := &s.tenants[t]; x.queued > 0 && !x.inList && !r.blocked(x) {
-		r.join(s, t)
-	}
-}
-
 // join puts a tenant at the tail of the active list.
 func (r *rules) join(s *state, t int) {
 	if !r.oneShard {
@@ -71,26 +39,40 @@ func (r *rules) front(x *tenant) int {
 // deliverable. Deficit round robin as the package drr documents it.
 func (r *rules) next(s *state) int {
 	for s.listed > 0 {
-		t := int(s.list[0])
-		x := &s.tenants[t]
-		at := r.front(x)
-		if at < 0 {
-			r.leave(s, t)
-			x.deficit = 0
-			continue
-		}
-		id := int(x.line[at])
-		if !x.inTurn {
-			x.inTurn = true
-			x.deficit += x.quantum
-		}
-		if cost := int16(r.Tasks[id].Cost); x.deficit >= cost {
-			x.deficit -= cost
+		if id := r.turn(s); id > 0 {
+			x := &s.tenants[s.list[0]]
+			x.deficit -= int16(r.Tasks[id].Cost)
 			return id
 		}
-		r.leave(s, t)
-		r.join(s, t)
 	}
+	return 0
+}
+
+// turn looks at the tenant whose turn it is, and returns its next task if it can
+// pay for it. If not, its turn is over: it leaves without a task, or goes to the
+// tail.
+func (r *rules) turn(s *state) int {
+	if s.listed == 0 {
+		return 0
+	}
+	t := int(s.list[0])
+	x := &s.tenants[t]
+	at := r.front(x)
+	if at < 0 {
+		r.leave(s, t)
+		x.deficit = 0
+		return 0
+	}
+	id := int(x.line[at])
+	if !x.inTurn {
+		x.inTurn = true
+		x.deficit += x.quantum
+	}
+	if x.deficit >= int16(r.Tasks[id].Cost) {
+		return id
+	}
+	r.leave(s, t)
+	r.join(s, t)
 	return 0
 }
 
@@ -139,7 +121,6 @@ func (r *rules) nothing(s *state) bool {
 	if r.deliverable(s) {
 		return false
 	}
-	r.hold(s)
 	return !r.oneShard || r.next(s) == 0
 }
 
@@ -150,7 +131,6 @@ func (r *rules) settle(s *state, id int) bool {
 	if r.Config.MaxInFlightPerTenant == 0 {
 		return true
 	}
-	r.hold(s)
 	was := r.blocked(x)
 	x.inFlight--
 	s.counters.InFlight--

@@ -20,6 +20,8 @@ type (
 	task      = firq.Task[int]
 )
 
+var dropOldest = firq.Backpressure{Policy: firq.DropOldest}
+
 // Core is a core under test.
 type Core struct {
 	// New builds a scheduler.
@@ -30,7 +32,7 @@ type Core struct {
 
 // Run runs all plays.
 func Run(t *testing.T, c Core) {
-	for _, group := range []map[string]play{sleeping, quietness, limits, waiting, leaving, ending, sharded} {
+	for _, group := range []map[string]play{sleeping, quietness, limits, waiting, leaving, ending, sharded, ordered, more} {
 		for name, p := range group {
 			t.Run(name, func(t *testing.T) {
 				interleave.Explore(t, p.preemptions, func(ip *interleave.Play) {

@@ -75,12 +75,9 @@ func (e *Env[K, T]) Due(t *firq.Task[T], now int64) int64 {
 // ErrTicketInUse is what a task with a ticket that is not free gets.
 var ErrTicketInUse = fmt.Errorf("%w: Ticket is in use: its task is still queued", firq.ErrInvalidTask)
 
-// Quantum asks what the tenant's quantum is. It may call user code: no lock may
-// be held.
+// Quantum asks what the config says of the tenant's quantum. It may call user
+// code: no lock may be held.
 func (e *Env[K, T]) Quantum(tenant K) int64 {
-	if q := e.Override(tenant, 0); q > 0 {
-		return q
-	}
 	if e.Config.QuantumFor != nil {
 		return e.Config.QuantumFor(tenant)
 	}
@@ -98,19 +95,13 @@ func (e *Env[K, T]) Override(tenant K, q int64) int64 {
 	return q
 }
 
-// FixedQuantum reports whether every tenant has Config.Quantum, now and until
-// the first SetQuantum.
-func (e *Env[K, T]) FixedQuantum() bool {
-	return e.Config.QuantumFor == nil && !e.overridden.Load()
-}
-
 // SetQuantum notes an override.
 func (e *Env[K, T]) SetQuantum(tenant K, q int64) {
 	e.quanta.Store(tenant, q)
 	e.overridden.Store(true)
 }
 
-// ResetQuantum forgets the override and returns the quantum that now holds.
+// ResetQuantum forgets the override and returns what the config says.
 func (e *Env[K, T]) ResetQuantum(tenant K) int64 {
 	e.quanta.Delete(tenant)
 	return e.Quantum(tenant)

@@ -80,20 +80,20 @@ func TestDue(t *testing.T) {
 
 func TestQuantum(t *testing.T) {
 	e := newEnv(t, config{Quantum: 3})
-	if !e.FixedQuantum() || e.Quantum("a") != 3 || e.Override("a", 8) != 8 {
+	if e.Quantum("a") != 3 || e.Override("a", 8) != 8 {
 		t.Error("every tenant has Config.Quantum at first")
 	}
 	e.SetQuantum("a", 5)
-	if e.FixedQuantum() || e.Quantum("a") != 5 || e.Quantum("b") != 3 || e.Override("a", 8) != 5 || e.Override("b", 8) != 8 {
+	if e.Quantum("a") != 3 || e.Override("a", 8) != 5 || e.Override("b", 8) != 8 {
 		t.Error("the override does not hold for its tenant alone")
 	}
-	if got := e.ResetQuantum("a"); got != 3 || e.Quantum("a") != 3 {
-		t.Errorf("after Reset: %d, %d", got, e.Quantum("a"))
+	if got := e.ResetQuantum("a"); got != 3 || e.Override("a", 8) != 8 {
+		t.Errorf("after Reset: %d, %d", got, e.Override("a", 8))
 	}
 	e = newEnv(t, config{Quantum: 3, QuantumFor: func(k string) int64 { return int64(len(k)) }})
 	e.SetQuantum("aa", 9)
-	if e.FixedQuantum() || e.Quantum("aa") != 9 || e.Quantum("bbbb") != 4 || e.ResetQuantum("aa") != 2 {
-		t.Error("QuantumFor is not asked where there is no override")
+	if e.Override("aa", 8) != 9 || e.Quantum("bbbb") != 4 || e.ResetQuantum("aa") != 2 {
+		t.Error("what QuantumFor says is not what holds without an override")
 	}
 }
 

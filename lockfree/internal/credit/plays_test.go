@@ -113,3 +113,48 @@ func TestPlays(t *testing.T) {
 		})
 	}
 }
+
+// hopper moves the two credits of a pool of two stripes away from where a look is
+// about to look, for a number of times.
+type hopper struct {
+	failpoint.Hook
+	p         *Pool
+	processor int
+	busy      bool
+	looks     int
+}
+
+func (h *hopper) At(point string) {
+	if h.busy || h.looks == 0 || point != "credit look" && point != "credit look again" {
+		return
+	}
+	h.looks--
+	h.busy = true
+	was := h.processor
+	h.processor = h.looks % 2 // 1 before stripe 0 is looked at, and 0 before 1
+	if h.p.Take() {           // from the other stripe, and the second credit comes along
+		h.p.Give(1)
+	}
+	h.processor = was
+	h.busy = false
+}
+
+func (h *hopper) Stuck(string) {} // the next look is not disturbed
+
+func (h *hopper) Processor() (int, bool) { return h.processor, true }
+
+// TestNoneWhileCreditsHop: both looks see no credits, of two, because they are
+// always where the look was before.
+func TestNoneWhileCreditsHop(t *testing.T) {
+	p := newStriped(2, 2)
+	p.stripes[0].word.Store(0)
+	p.stripes[1].word.Store(2)
+	h := &hopper{p: p, looks: 4} // two looks at two stripes
+	defer failpoint.Set(h)()
+	if p.None() {
+		t.Error("none left, with two out of two")
+	}
+	if h.looks != 0 {
+		t.Errorf("%d looks were not disturbed", h.looks)
+	}
+}

@@ -1,0 +1,248 @@
+//go:build firq_failpoints
+
+package plays
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing/synctest"
+
+	"github.com/firq-go/firq"
+)
+
+// neverEmptyHowever moves a task to and fro before each of a consumer's looks, in
+// every pattern: there is one all the time, and the consumer has to find it. A
+// tenant that is at its in-flight limit leaves nothing behind in its shard that
+// a consumer would look at.
+func neverEmptyHowever(st *stage) {
+	const moves = 12
+	d, restore := st.direct()
+	defer restore()
+	d.busy = true
+	on := st.two(config{MaxInFlightPerTenant: 1})
+	n, where := 0, 0
+	put := func(shard int) {
+		n++
+		st.queue(on[shard], n)
+		where = shard
+	}
+	take := func() firq.Item[string, int] {
+		it := st.must()
+		it.Done()
+		return it
+	}
+	looks, pattern := 0, 0
+	d.at = func(point string) {
+		switch point {
+		case "take look", "take active?", "take ready?", "nothing?", "nothing version":
+		default:
+			return // the lease may be held
+		}
+		if shard := pattern >> looks & 1; looks < moves && shard != where {
+			put(shard)
+			d.processor = 1 - shard // it begins with the other shard
+			if it := take(); it.Tenant == on[shard] {
+				where = 1 - shard
+			}
+			d.processor = 0
+		}
+		looks++
+	}
+	for pattern = range 1 << moves {
+		put(pattern & 1)
+		d.busy, looks = false, 0
+		take()
+		d.busy = true
+		if st.T().Failed() {
+			st.Errorf("with the pattern %b", pattern)
+			return
+		}
+	}
+}
+
+// unsureSum disturbs each look of Shutdown at the credits: a call that came before
+// it takes the free credit from one stripe and gives it back to the other, so that
+// it is seen in neither, or in both.
+func unsureSum(st *stage) {
+	const most = 16 // an even number, and no less than the looks of credit.Free
+	d, restore := st.direct()
+	defer restore()
+	d.busy = true
+	st.build(config{MaxGlobal: 2})
+	st.queue("a", 1, 2)
+	d.processor = 1
+	st.must() // so the free credit is in the second stripe
+	var calls []*call
+	for i := range most {
+		calls = append(calls, d.call("E2 credit", func() { st.enqueue(fmt.Sprint(i), 10+i) }))
+	}
+	looks, released := 0, 0
+	d.at = func(point string) {
+		switch point {
+		case "credit look":
+			if looks++; looks == 2 && released < len(calls) {
+				d.processor = released % 2
+				calls[released].run("")
+				released++
+			}
+		case "credit moving?":
+			looks = 0
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	d.busy = false
+	if err := st.s.Shutdown(ctx); err == nil {
+		st.Errorf("Shutdown returned nil, and %d tasks are queued", st.s.Len())
+	}
+	d.busy = true
+	for _, c := range calls[released:] {
+		c.run("")
+	}
+	st.must()
+}
+
+// closedFirst: a call takes a credit after Close has returned, and will give it
+// back. Nobody else may be told that the scheduler is full.
+func closedFirst(st *stage) {
+	d, restore := st.direct()
+	defer restore()
+	st.build(config{MaxGlobal: 1})
+	first := d.call("E2 credit", func() { st.refusedBy(st.enqueue("a", 1), firq.ErrClosed) })
+	if first.over {
+		return // this core has no credits
+	}
+	var err error
+	second := d.call("E2 credit", func() { err = st.enqueue("b", 2) })
+	st.s.Close()
+	first.run("E3 give back")
+	second.run("")
+	if !errors.Is(err, firq.ErrClosed) {
+		st.Errorf("%v, of a scheduler that was never full", err)
+	}
+	first.run("")
+}
+
+// oldLimit: a shard is alone, and may deliver a dear task whose round is far, when
+// a consumer looks. Before it has the lease, there is work on the other shard.
+func oldLimit(st *stage) {
+	d, restore := st.direct()
+	defer restore()
+	d.busy = true
+	on := st.two(config{Quantum: 1, FairnessSlack: 1})
+	if err := st.offer(on[0], task{Payload: 1, Cost: 100}); err != nil {
+		st.Errorf("%v", err)
+	}
+	st.s.Stats()
+	came := false
+	d.at = func(point string) {
+		if (point == "L1 try" || point == "lock try") && !came {
+			came = true
+			st.queue(on[1], 2)
+			st.s.Stats() // drains it: the shard is ready
+		}
+	}
+	d.busy = false
+	if it := st.must(); it.Payload != 2 && came {
+		st.Errorf("a task of round 100 was delivered before one of the first")
+	}
+	d.busy = true
+	st.must()
+}
+
+// fullOfNothing: a call has the only place of its tenant, and will be refused, for
+// the last credit goes to another tenant. Another call that finds the place taken
+// must not be told that the tenant is full.
+func fullOfNothing(st *stage, until string) {
+	d, restore := st.direct()
+	defer restore()
+	st.build(config{MaxGlobal: 1, MaxPerTenant: 1})
+	first := d.call("E2 credit", func() { st.enqueue("a", 1) })
+	if first.over {
+		return // this core has no credits
+	}
+	var err error
+	second := d.call("full holes?", func() { err = st.enqueue("a", 2) })
+	st.queue("b", 3)
+	first.run(until)
+	second.run("full waits")
+	first.run("")
+	second.run("")
+	st.refusedBy(err, firq.ErrGlobalFull)
+}
+
+// placeComesBack: a call that queues under the lease, because the inbox is full,
+// has a place of its tenant and finds no credit.
+func placeComesBack(st *stage) {
+	d, restore := st.direct()
+	defer restore()
+	st.build(config{MaxGlobal: 9, MaxPerTenant: 9})
+	st.queue("a", 1, 2, 3, 4, 5, 6, 7, 8)
+	ninth := d.call("put place", func() { st.refusedBy(st.enqueue("a", 9), firq.ErrGlobalFull) })
+	if ninth.over {
+		return // this core has no inboxes
+	}
+	st.queue("b", 10)
+	ninth.run("")
+	st.rest()
+	st.queue("a", 11, 12, 13, 14, 15, 16, 17, 18, 19)
+}
+
+// thresholdOfNothing: a call that has a place of its tenant, and will be refused,
+// makes somebody wait that the tenant is over its threshold. It has to be told.
+func thresholdOfNothing(st *stage) {
+	d, restore := st.direct()
+	defer restore()
+	st.build(config{MaxGlobal: 2, DynamicThreshold: 1})
+	refused := d.call("E2 credit", func() { st.enqueue("a", 1) })
+	if refused.over {
+		return // this core has no credits
+	}
+	st.queue("b", 2)
+	st.queue("c", 3)
+	refused.run("void place")
+	in := false
+	go func() { in = st.wait(context.Background(), "a", 4) == nil }()
+	synctest.Wait() // for a place of all
+	st.must()
+	synctest.Wait() // for the tenant to hold less
+	if in {
+		st.Errorf("the tenant was not over its threshold: this play shows nothing")
+	}
+	refused.run("")
+	synctest.Wait()
+	if !in {
+		st.Errorf("who waits for the threshold sleeps, and the tenant has nothing")
+	}
+}
+
+// quietTooEarly: three calls have published their tasks and announced none, when
+// who cancels one drains the others. As soon as the next call need not announce its
+// task, the shard has to say that it is ready.
+func quietTooEarly(st *stage) {
+	d, restore := st.direct()
+	defer restore()
+	st.build(config{})
+	var tk firq.Ticket
+	var calls []*call
+	for n := 1; n <= 3; n++ {
+		x := task{Payload: n}
+		if n == 1 {
+			x.Ticket = &tk
+		}
+		calls = append(calls, d.call("E5 quiet?", func() { st.offer("a", x) }))
+	}
+	cancels := d.call("quiet", func() { tk.Cancel() })
+	st.queue("a", 4)
+	found := false
+	consumer := d.call("L1 lease", func() { _, found = st.try() })
+	if consumer.over && !found {
+		st.Errorf("TryDequeue found nothing")
+	}
+	cancels.run("")
+	consumer.run("")
+	for _, c := range calls {
+		c.run("")
+	}
+}

@@ -1,0 +1,82 @@
+//go:build firq_failpoints
+
+package plays
+
+import "slices"
+
+// ordered: with one shard the order is that of deficit round robin, as if each turn
+// had happened at one instant.
+var ordered = map[string]play{
+	// b's turn goes on when it has been served; a comes after b's next task.
+	"who came first in a hold": {3, func(st *stage) {
+		st.build(config{})
+		st.offer("c", task{Payload: 4, Cost: 3})
+		st.offer("b", task{Payload: 3, Cost: 2})
+		st.Go("consumer", func() { st.must() })
+		st.Go("producer", func() {
+			st.queue("b", 1)
+			st.offer("a", task{Payload: 2, Cost: 2})
+		})
+		st.Run()
+		// Before a, between c's and b's turns, between b's and c's, and after both.
+		st.oneOf(st.rest(), []int{4, 1, 2}, []int{4, 2, 1}, []int{2, 4, 1})
+	}},
+	// The consumer is at work when b and then a's next task come.
+	"a lingers while b comes": {3, func(st *stage) {
+		st.build(config{})
+		st.queue("a", 1)
+		st.must()
+		var got int
+		st.Go("consumer", func() {
+			if it, ok := st.try(); ok {
+				got = it.Payload
+			}
+		})
+		st.Go("producer", func() {
+			st.queue("b", 5)
+			st.queue("a", 2)
+		})
+		st.Run()
+		if rest := st.rest(); got == 2 {
+			st.Errorf("2 came before 5, and then %v", rest)
+		}
+	}},
+	// The activation of a task that was taken in before comes late.
+	"an activation that comes late": {3, func(st *stage) {
+		st.build(config{})
+		st.queue("y", 1)
+		st.must()
+		st.Go("late", func() { st.queue("y", 2) })
+		st.Go("client", func() {
+			if _, ok := st.try(); !ok {
+				return
+			}
+			st.queue("x", 3)
+			st.queue("y", 4)
+			if it := st.must(); it.Payload == 4 {
+				st.Errorf("4 came before 3")
+			}
+		})
+		st.Run()
+	}},
+	// Room has come: nobody needs to be evicted.
+	"room comes before the eviction": {2, evictWithRoom},
+}
+
+func evictWithRoom(st *stage) {
+	st.build(config{MaxPerTenant: 2, Backpressure: dropOldest})
+	st.queue("a", 1, 2)
+	st.Go("evicts", func() { st.queue("a", 3) })
+	st.Go("consumer", func() { st.must(); st.must(); st.queue("a", 4) })
+	st.Run()
+	if how := st.ends[4]; how != "" {
+		st.Errorf("4 was %s with room for two", how)
+	}
+}
+
+// oneOf fails unless got is one of the orders.
+func (st *stage) oneOf(got []int, orders ...[]int) {
+	if !slices.ContainsFunc(orders, func(want []int) bool { return slices.Equal(got, want) }) {
+		st.Errorf("%v, want one of %v", got, orders)
+	}
+}

@@ -1,0 +1,16 @@
+package lockfree_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/firq-go/firq/lockfree"
+	"github.com/firq-go/firq/schedtest"
+)
+
+// No goroutine outlives the tests: a scheduler starts none, and whoever slept in
+// one was woken, or gave up.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestLeaks(t *testing.T) { schedtest.RunLeaks(t, lockfree.New[string, int]) }
