@@ -52,6 +52,7 @@ type shard[K comparable, T any] struct {
 	s        *Scheduler[K, T] // immutable
 	index    int              // immutable
 	tenants  map[K]*tenant[K, T]
+	most     int  // tenants at a time, since the map was last made anew
 	wasReady bool // as last published
 	// lingering: Next has to be asked, though there is nothing to deliver;
 	// written under mu, read without.

@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"maps"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
@@ -243,6 +244,7 @@ func (sh *shard[K, T]) newTenant(k K) *tenant[K, T] {
 // add makes a new tenant known. Under mu.
 func (sh *shard[K, T]) add(t *tenant[K, T]) {
 	sh.tenants[t.Key] = t
+	sh.most = max(sh.most, len(sh.tenants))
 	now := sh.s.env.Clock.Now()
 	sh.Add(&t.Tenant, t, now)
 	sh.Sweep(now, sh.forget)
@@ -251,6 +253,10 @@ func (sh *shard[K, T]) add(t *tenant[K, T]) {
 // forget is what Sweep asks about idle tenants. Under mu.
 func (sh *shard[K, T]) forget(t *serve.Tenant[K, T]) bool {
 	delete(sh.tenants, t.Key)
+	if n := len(sh.tenants); n < sh.most/8 && sh.most > 4096 {
+		// Go's map does not shrink: it would keep the memory of the largest crowd.
+		sh.tenants, sh.most = maps.Collect(maps.All(sh.tenants)), n
+	}
 	if sh.s.env.Config.MaxTenants > 0 {
 		sh.s.tenants.Add(-1)
 	}

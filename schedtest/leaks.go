@@ -145,12 +145,10 @@ func leakCancelled(t *testing.T, newSched maker) {
 	})
 }
 
-// leakInFlight: what tells so many deliveries apart goes with their tenants, but
-// for the few that Stats remembers as the top ones.
+// leakInFlight: what tells so many deliveries apart goes with their tenants.
 func leakInFlight(t *testing.T, newSched maker) {
 	names := tenants(64)
-	s := open(t, newSched, config{Shards: 1, MaxGlobal: leakLeast, MaxInFlightPerTenant: leakLeast,
-		TenantIdle: time.Millisecond, TopTenants: -1})
+	s := open(t, newSched, config{Shards: 1, MaxGlobal: leakLeast, MaxInFlightPerTenant: leakLeast, TenantIdle: time.Millisecond})
 	quiet := func() {
 		quietly(t, s, names)
 		forgotten(t, s)
@@ -193,13 +191,10 @@ func leakOneShot(t *testing.T, newSched maker) {
 	}
 }
 
-// leakCrowd: tenants that are all there at once. A map that does not shrink, as
-// Go's, keeps its slots for the next crowd: 25 bytes each, of which at least 7 in
-// 16 are in use before it grows.
+// leakCrowd: tenants that are all there at once, three times.
 func leakCrowd(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1, MaxGlobal: leakLeast, TenantIdle: time.Millisecond})
-	const slots = 60 * leakLeast
-	bounded(t, slots+floorShard+floorRuntime, func() {
+	bounded(t, floorShard+floorRuntime, func() {
 		for i := range 3 * leakLeast {
 			admit(t, s, "one-shot-"+strconv.Itoa(i), task{Payload: i})
 			if s.Len() == leakLeast {

@@ -240,5 +240,6 @@ func (s *Shard[K, T]) remove(t *Tenant[K, T]) {
 		t.prev.next, t.next.prev = t.next, t.prev
 	}
 	t.next, t.prev = nil, nil
+	t.flights = flights{} // top may still know it
 	s.tenants--
 }
