@@ -9,6 +9,10 @@
 //		schedtest.RunPayload(t, lockfree.New[string, *[1 << 16]byte])
 //	}
 //
+//	func TestSchedulerLeaks(t *testing.T) {
+//		schedtest.RunLeaks(t, lockfree.New[string, int])
+//	}
+//
 // # Reading a failure
 //
 // The subtests are named after the part of the contract that they test. A
@@ -24,6 +28,6 @@
 // parked consumer costs CPU, and how long a call may take, are benchmarks. The
 // suite does not know which shard a tenant lives on.
 //
-// Neither Run nor RunPayload may be called from a parallel test: they count
-// allocations and watch the heap.
+// None of the three may be called from a parallel test: they count allocations
+// and watch the heap.
 package schedtest
