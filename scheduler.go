@@ -59,7 +59,8 @@ type Scheduler[K comparable, T any] interface {
 	Shutdown(ctx context.Context) error
 	// Close stops at once: it wakes everybody, nothing more is delivered, and
 	// what was queued is handed to Config.OnDrop with DropClosed. A second
-	// call does nothing. It returns nil.
+	// call does nothing and returns at once, though the first may still be at
+	// work. It returns nil.
 	Close() error
 }
 

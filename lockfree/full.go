@@ -26,12 +26,15 @@ func (s *Scheduler[K, T]) overThreshold(held int) bool {
 // such calls.
 func (t *tenant[K, T]) full() bool {
 	for {
+		direct := t.direct.Load()
 		w := t.word.Load()
 		if w&roomMask != 0 || w&deadBit != 0 {
 			return false
 		}
 		failpoint.At("full holes?")
-		if !t.inbox.Holes(uint32(w/tailUnit)) && !t.direct.Load() && t.word.Load() == w {
+		// Nobody took a place without a ticket meanwhile: that could have made the
+		// word what it was, after a place had come free.
+		if !t.inbox.Holes(uint32(w/tailUnit)) && t.word.Load() == w && direct&1 == 0 && t.direct.Load() == direct {
 			return true
 		}
 		failpoint.Gosched("full waits")

@@ -41,8 +41,9 @@ type tenant[K comparable, T any] struct {
 	// boxDue is before every deadline in the inbox; see deadline.
 	boxDue atomic.Int64
 	shard  *shard[K, T] // immutable
-	// direct: somebody takes a place without a ticket; see shard.put.
-	direct atomic.Bool
+	// direct is counted up when somebody begins to take a place without a ticket,
+	// and when that is over; see shard.put. Written under the lease.
+	direct atomic.Uint32
 	_      [32]byte
 
 	inbox ring.Slots[drr.Task[T]]

@@ -15,8 +15,8 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (
 	sh.lock()
 	defer sh.unlock()
 	sh.drainAll(t)
-	t.direct.Store(true) // see tenant.full
-	defer t.direct.Store(false)
+	t.direct.Add(1) // see tenant.full
+	defer t.direct.Add(1)
 	for {
 		w := t.word.Load()
 		if w&deadBit != 0 || w&roomMask == 0 {
