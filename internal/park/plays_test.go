@@ -153,9 +153,9 @@ func (o *onceAt) At(point string) {
 	}
 }
 
-// TestAnotherIsOnTheWay: a consumer that was woken finds nothing, announces itself,
+// TestPlayAnotherOnTheWay: a consumer that was woken finds nothing, announces itself,
 // and looks again. Meanwhile the wake-up for what it now sees has gone to another.
-func TestAnotherIsOnTheWay(t *testing.T) {
+func TestPlayAnotherOnTheWay(t *testing.T) {
 	p := New(func() bool { return true })
 	other := &sleeper{wake: make(chan struct{}, 1), index: -1}
 	defer failpoint.Set(&onceAt{point: "C2 delist", f: func() {
@@ -172,9 +172,9 @@ func TestAnotherIsOnTheWay(t *testing.T) {
 	}
 }
 
-// TestCancelledTakesTheMessage: a sleeper that is used again must not find the
+// TestPlayCancelledTakesTheMessage: a sleeper that is used again must not find the
 // wake-up of the time before.
-func TestCancelledTakesTheMessage(t *testing.T) {
+func TestPlayCancelledTakesTheMessage(t *testing.T) {
 	for range 100 { // which of the two comes first is left to chance
 		p := New(func() bool { return false })
 		ctx, cancel := context.WithCancel(context.Background())

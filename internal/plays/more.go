@@ -21,28 +21,28 @@ var more = map[string]play{
 	"a limit that is old":             {1, oldLimit},
 	"full of a call that was refused": {1, func(st *stage) { fullOfNothing(st, "") }},
 	"full of a call that is refused":  {1, func(st *stage) { fullOfNothing(st, "void place") }},
-	"work is seen all the time": {3, func(st *stage) {
+	"work is seen all the time": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1)
 		st.Go("drains", func() { st.s.Stats() })
 		st.Go("consumer", func() { st.must() })
 		st.Run()
 	}},
-	"work is seen while it is drained": {3, func(st *stage) {
+	"work is seen while it is drained": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1, 2)
 		st.Go("drains", func() { st.s.Stats() })
 		st.Go("consumer", func() { st.must() })
 		st.Run()
 	}},
-	"the last place, and two shards": {3, func(st *stage) {
+	"the last place, and two shards": {2, func(st *stage) {
 		on := st.two(config{MaxGlobal: 1})
 		st.Go("first", func() { st.refusedBy(st.enqueue(on[0], 1), firq.ErrGlobalFull) })
 		st.Go("second", func() { st.refusedBy(st.enqueue(on[1], 2), firq.ErrGlobalFull) })
 		st.Run()
 		st.took(1)
 	}},
-	"who waits on another shard": {3, func(st *stage) {
+	"who waits on another shard": {2, func(st *stage) {
 		on := st.two(config{MaxGlobal: 1})
 		st.queue(on[0], 1)
 		st.Go("waits", func() { st.wait(context.Background(), on[1], 2) })

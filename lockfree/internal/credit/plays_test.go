@@ -143,9 +143,9 @@ func (h *hopper) Stuck(string) {} // the next look is not disturbed
 
 func (h *hopper) Processor() (int, bool) { return h.processor, true }
 
-// TestNoneWhileCreditsHop: both looks see no credits, of two, because they are
+// TestPlayCreditsHop: both looks see no credits, of two, because they are
 // always where the look was before.
-func TestNoneWhileCreditsHop(t *testing.T) {
+func TestPlayCreditsHop(t *testing.T) {
 	p := newStriped(2, 2)
 	p.stripes[0].word.Store(0)
 	p.stripes[1].word.Store(2)
