@@ -206,7 +206,7 @@ func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 func (s *Scheduler[K, T]) fence() {
 	for _, sh := range s.shards {
 		failpoint.Lock(&sh.mu, "lock")
-		sh.mu.Unlock() //nolint:staticcheck // empty on purpose
+		sh.mu.Unlock() // nothing to do in between
 	}
 }
 
