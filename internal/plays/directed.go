@@ -246,3 +246,41 @@ func quietTooEarly(st *stage) {
 		c.run("")
 	}
 }
+
+// fullOfPut: while a call looks whether its tenant is full, another one that is
+// refused gives back the only place, and a third takes it under the lease, without
+// a ticket: the tenant's word is what it was. The third is refused as well.
+func fullOfPut(st *stage) {
+	d, restore := st.direct()
+	defer restore()
+	on := st.two(config{MaxGlobal: 1, MaxPerTenant: 1})
+	n := 0
+	start := func() *call { // a call that has seen a free credit
+		n++
+		task := n
+		return d.call("E1 ticket", func() { st.enqueue(on[0], task) })
+	}
+	var calls []*call
+	for range 9 {
+		calls = append(calls, start())
+	}
+	if calls[0].over {
+		return // this core has no tickets
+	}
+	var err error
+	asks := d.call("E1 ticket", func() { err = st.enqueue(on[0], 20) })
+	st.queue(on[1], 21)
+	for _, c := range calls[:7] {
+		c.run("") // refused: the inbox is full of nothing, but for one slot
+	}
+	calls[7].run("E2 credit")
+	asks.run("full holes?")
+	calls[7].run("")
+	calls[8].run("E2 credit") // under the lease
+	st.must()
+	asks.run("full waits")
+	st.queue(on[1], 22)
+	calls[8].run("")
+	asks.run("")
+	st.refusedBy(err, firq.ErrGlobalFull)
+}

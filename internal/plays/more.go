@@ -21,6 +21,7 @@ var more = map[string]play{
 	"a limit that is old":             {1, oldLimit},
 	"full of a call that was refused": {1, func(st *stage) { fullOfNothing(st, "") }},
 	"full of a call that is refused":  {1, func(st *stage) { fullOfNothing(st, "void place") }},
+	"full of a call under the lease":  {1, fullOfPut},
 	"work is seen all the time": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1)

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// lab is where mutants are tried.
+type lab struct {
+	options
+	dir  string                   // temporary
+	took map[killer]time.Duration // by the expected killers, without a fault
+
+	wider func() (map[string][]string, error) // dependents, looked up once
+
+	mu       sync.Mutex // for the rest, and what is printed
+	began    time.Time
+	done     int
+	total    int
+	survived []string
+	wrong    []string
+}
+
+// sound runs the expected killers on the code as it is: a test that fails
+// anyway kills nothing.
+func (l *lab) sound(ctx context.Context, some []mutant) error {
+	type build struct {
+		pkg               string
+		race, plays, long bool
+	}
+	l.took = map[killer]time.Duration{}
+	var order []build
+	tests := map[build][]string{}
+	for _, m := range some {
+		for _, k := range m.killers {
+			b := build{k.pkg, k.race, k.plays, k.long}
+			if tests[b] == nil {
+				order = append(order, b)
+			}
+			tests[b] = append(tests[b], k.test)
+		}
+	}
+	for i, b := range order {
+		began := time.Now()
+		g := goTest{pkgs: []string{b.pkg}, tests: tests[b], race: b.race, plays: b.plays, long: b.long, timeout: 10 * l.timeout}
+		o, err := g.run(ctx)
+		if err != nil {
+			return err
+		}
+		if o.failed != "" {
+			return fmt.Errorf("%s fails without any fault:\n%s", o.failed, o.output)
+		}
+		for _, name := range tests[b] {
+			l.took[killer{b.pkg, name, b.race, b.plays, b.long}] = o.took[name]
+		}
+		fmt.Printf("sound %d/%d  %s: %d tests pass without a fault, %s\n", i+1, len(order),
+			how(b.pkg, b.race, b.plays), o.ran, round(time.Since(began)))
+	}
+	return nil
+}
+
+// how names a build.
+func how(pkg string, race, plays bool) string {
+	if plays {
+		pkg += " (plays)"
+	}
+	if race {
+		pkg += " (-race)"
+	}
+	return pkg
+}
+
+// killAll tries each mutant and reports.
+func (l *lab) killAll(ctx context.Context, some []mutant) error {
+	l.began, l.total = time.Now(), len(some)
+	l.wider = sync.OnceValues(func() (map[string][]string, error) { return dependents(ctx) })
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(l.jobs, len(some)) {
+		wg.Go(func() {
+			for i := range next {
+				l.kill(ctx, i, &some[i])
+			}
+		})
+	}
+	for i := range some {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	wg.Wait()
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	return l.verdict()
+}
+
+// verdict prints the sum.
+func (l *lab) verdict() error {
+	killed := l.total - len(l.survived) - len(l.wrong)
+	fmt.Printf("%d of %d mutants killed in %s\n", killed, l.total, round(time.Since(l.began)))
+	for _, name := range l.survived {
+		fmt.Printf("SURVIVED  %s\n", name)
+	}
+	for _, name := range l.wrong {
+		fmt.Printf("WRONG     %s\n", name)
+	}
+	if killed < l.total {
+		return fmt.Errorf("%d survived, %d are wrong", len(l.survived), len(l.wrong))
+	}
+	return nil
+}
+
+// kill tries one mutant and reports.
+func (l *lab) kill(ctx context.Context, index int, m *mutant) {
+	began := time.Now()
+	by, err := l.try(ctx, index, m)
+	if ctx.Err() != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.done++
+	switch {
+	case err != nil:
+		l.wrong = append(l.wrong, m.name)
+		by = fmt.Sprintf("WRONG: %v", err)
+	case by == "":
+		l.survived = append(l.survived, m.name)
+		by = "SURVIVED"
+	}
+	spent := time.Since(l.began)
+	left := spent * time.Duration(l.total-l.done) / time.Duration(l.done)
+	fmt.Printf("%*d/%d  %-55s %5.1fs  %s  (%s to go)\n", len(fmt.Sprint(l.total)), l.done, l.total,
+		m.name, time.Since(began).Seconds(), by, round(left))
+}
+
+func round(d time.Duration) time.Duration { return d.Round(time.Second) }
+
+// try returns what killed the mutant, "" for nothing.
+func (l *lab) try(ctx context.Context, index int, m *mutant) (by string, err error) {
+	overlay, err := l.overlay(index, m)
+	if err != nil {
+		return "", err
+	}
+	for _, k := range m.killers {
+		g := goTest{pkgs: []string{k.pkg}, tests: []string{k.test}, race: k.race, plays: k.plays, long: k.long, overlay: overlay}
+		g.timeout = l.timeout + 10*l.took[k] // what is slow without a fault does not hang
+		o, err := g.run(ctx)
+		if err != nil {
+			return "", err
+		}
+		if o.failed != "" {
+			return how(o.failed, k.race, k.plays), nil
+		}
+	}
+	if !l.wide {
+		return "", nil
+	}
+	return l.widely(ctx, overlay, m)
+}
+
+// widely lets everything have a try that depends on the file.
+func (l *lab) widely(ctx context.Context, overlay string, m *mutant) (by string, err error) {
+	all, err := l.wider()
+	if err != nil {
+		return "", err
+	}
+	pkgs := all[strings.TrimPrefix(path.Dir(m.file), ".")]
+	for _, g := range []goTest{{}, {plays: true}, {race: true}} {
+		g.pkgs, g.overlay, g.timeout = pkgs, overlay, 10*l.timeout
+		o, err := g.run(ctx)
+		if err != nil {
+			return "", err
+		}
+		if o.failed != "" {
+			return how(o.failed, g.race, g.plays) + ", which was not expected", nil
+		}
+	}
+	return "", nil
+}
+
+// overlay writes the faulty file and what go test -overlay reads.
+func (l *lab) overlay(index int, m *mutant) (string, error) {
+	src, err := os.ReadFile(filepath.FromSlash(m.file))
+	if err != nil {
+		return "", err
+	}
+	text, err := m.plant(string(src))
+	if err != nil {
+		return "", err
+	}
+	name, err := filepath.Abs(filepath.FromSlash(m.file))
+	if err != nil {
+		return "", err
+	}
+	faulty := filepath.Join(l.dir, fmt.Sprintf("%d.go", index))
+	if err := os.WriteFile(faulty, []byte(text), 0o600); err != nil {
+		return "", err
+	}
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {name: faulty}})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(l.dir, fmt.Sprintf("%d.json", index))
+	return overlay, os.WriteFile(overlay, list, 0o600)
+}
