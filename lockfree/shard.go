@@ -25,7 +25,8 @@ const announceSize = 256
 //	[E5] tenant quiet? then done: somebody will come by; else push the tenant
 //	     into the activation ring, and notify the parker
 //
-//	[L1] take the lease; take the tenants out of the ring; drain their inboxes
+//	[L1] take the lease; take the activations out of the ring; drain each one's
+//	     inbox up to its ticket
 //	[L2] serve; each visit to a tenant drains its inbox first
 //	[L3] before releasing the lease: each quiet tenant without a queued task
 //	     becomes loud (the bit is cleared), and then its inbox is looked at again
@@ -36,7 +37,7 @@ const announceSize = 256
 // limit and Item.Done will come. Between E4, E5 and L3 it is Dekker's
 // pattern: either E5 sees the cleared bit, or L3 sees the task. A tenant may be
 // in the ring several times, and when it has nothing: an activation only says
-// "look here".
+// "look here, up to this ticket".
 //
 // Whoever asks whether there is work, asks for the ring and then for ready. The
 // slots of the ring are freed at L4, after the shard has said whether it is ready,
