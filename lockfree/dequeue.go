@@ -3,6 +3,7 @@ package lockfree
 import (
 	"context"
 	"math"
+	"runtime"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/failpoint"
@@ -53,19 +54,32 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 	n := 0
 	for n < len(dst) && s.life.State() != serve.Closed {
-		before, sure := s.version()
-		failpoint.At("take look")
 		m, more := s.takeSome(dst[n:min(len(dst), n+serve.MaxHold)])
 		n += m
-		if more {
-			continue
-		}
-		if n > 0 || sure && s.nothing(before) {
+		if !more && (n > 0 || s.nothing()) {
 			break
 		}
-		failpoint.Gosched("take unsure") // something is just turning up
 	}
 	return n
+}
+
+// nothing reports whether there was an instant during the call at which nothing
+// deliverable was queued. The shards are not looked at in one instant: work may
+// come to one that was passed while others take what is on the next. So all are
+// looked at twice. If the version is the same before and after, then no shard
+// became ready and no activation was taken out meanwhile, and one that had been
+// put in before the second look would have been seen by it: there was nothing
+// between the two looks.
+func (s *Scheduler[K, T]) nothing() bool {
+	before, sure := s.version()
+	if sure && !s.anyWork("nothing first?") && !s.anyWork("nothing?") {
+		failpoint.At("nothing version")
+		if after, _ := s.version(); after == before {
+			return true
+		}
+	}
+	failpoint.Gosched("take unsure") // something is just turning up
+	return false
 }
 
 // version changes whenever work turns up, or leaves a ring.
@@ -77,43 +91,58 @@ func (s *Scheduler[K, T]) version() (v uint64, sure bool) {
 	return v, sure
 }
 
-// nothing reports whether there was an instant at which nothing deliverable was
-// queued. The caller has found no shard with work, and before is the version
-// from before that look. The shards are not looked at in one instant: work may
-// come to one that was passed while others take what is on the next. So all are
-// looked at once more. If the version is the same after that, then no shard
-// became ready and no activation was taken out meanwhile, and one that had been
-// put in before the second look would have been seen by it: there was nothing
-// between the two looks.
-func (s *Scheduler[K, T]) nothing(before uint64) bool {
+// anyWork reports whether some shard has something to serve, or to look at.
+func (s *Scheduler[K, T]) anyWork(mark string) bool {
 	for _, sh := range s.shards {
-		failpoint.At("nothing?")
+		failpoint.At(mark)
 		if sh.work() {
-			return false
+			return true
 		}
 	}
-	failpoint.At("nothing version")
-	after, _ := s.version()
-	return after == before
+	return false
 }
+
+// leaseTries is how often a consumer that finds every lease taken that matters
+// lets others run and looks again, before it waits for one. A lease is held for a
+// fraction of a microsecond; to sleep and be woken takes tens of it.
+const leaseTries = 64
 
 // takeSome serves one shard that may be served now. It reports false when no
 // shard has work.
 func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
+	for tries := 0; ; tries++ {
+		busy, n, more := s.tryShards(dst)
+		if busy == nil {
+			return n, more
+		}
+		if failpoint.On || tries == leaseTries {
+			failpoint.Lock(&busy.lease, "L1 busy")
+			return busy.serve(dst, s.rounds.Look().Limit(busy.index)), true
+		}
+		runtime.Gosched()
+	}
+}
+
+// tryShards serves one shard that may be served now. If all of those are being
+// served by others it returns one of them: to wait for, rather than take from a
+// shard that is ahead. It reports more false when no shard has work.
+func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T]) (busy *shard[K, T], n int, more bool) {
 	if len(s.shards) == 1 {
 		sh := s.shards[0]
 		if !sh.work() && !sh.lingering.Load() {
-			return 0, false
+			return nil, 0, false
 		}
-		failpoint.Lock(&sh.lease, "L1 lease")
-		return sh.serve(dst, math.MaxUint64), true
+		failpoint.At("L1 try")
+		if !sh.lease.TryLock() {
+			return sh, 0, true
+		}
+		return nil, sh.serve(dst, math.MaxUint64), true
 	}
 	cursor := s.cursors.Here()
 	start, mask := int(cursor.Load()), len(s.shards)-1
 	view := s.rounds.Look()
 	// First the shards that would not be served, being idle or ahead, but have
 	// announcements: nobody knows yet when those can be served.
-	var busy *shard[K, T]
 	for _, news := range [2]bool{true, false} {
 		for i := range s.shards {
 			j := (start + i) & mask
@@ -140,15 +169,9 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 				if !news && i > 0 {
 					cursor.Store(uint32(j))
 				}
-				return n, true
+				return nil, n, true
 			}
 		}
 	}
-	// Everybody who may be served is being served by others: wait for one rather
-	// than take from a shard that is ahead.
-	if busy != nil {
-		failpoint.Lock(&busy.lease, "L1 busy")
-		n = busy.serve(dst, view.Limit(busy.index))
-	}
-	return n, more
+	return busy, 0, more
 }

@@ -73,15 +73,7 @@ func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32) (*Sch
 }
 
 // work reports whether a consumer has to stay awake.
-func (s *Scheduler[K, T]) work() bool {
-	for _, sh := range s.shards {
-		failpoint.At("work?")
-		if sh.work() {
-			return true
-		}
-	}
-	return s.life.Over()
-}
+func (s *Scheduler[K, T]) work() bool { return s.anyWork("work?") || s.life.Over() }
 
 // lookUp returns the live tenant of a key, a new one if need be.
 func (s *Scheduler[K, T]) lookUp(k K) (*tenant[K, T], error) {

@@ -1,8 +1,9 @@
 /*
 What TryDequeue says when it finds nothing.
 
-Stands for   See shard.inc; and Scheduler.take, takeSome for one shard, nothing,
-             version (lockfree/dequeue.go).
+Stands for   See shard.inc; and Scheduler.nothing, anyWork, version, and what take
+             does with one shard when nothing says that there is work
+             (lockfree/dequeue.go). The look of takeSome before it only adds time.
 Left out     See shard.inc; sleeping (parker.pml).
 Property     TryDequeue reports false only if there was an instant during the call
              at which no task whose Enqueue had returned was still queued (I6).

@@ -236,7 +236,7 @@ func quietTooEarly(st *stage) {
 	cancels := d.call("quiet", func() { tk.Cancel() })
 	st.queue("a", 4)
 	found := false
-	consumer := d.call("L1 lease", func() { _, found = st.try() })
+	consumer := d.call("L1 busy", func() { _, found = st.try() })
 	if consumer.over && !found {
 		st.Errorf("TryDequeue found nothing")
 	}
