@@ -77,11 +77,10 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 			return 0, false
 		}
 		failpoint.Lock(&sh.mu, "lock")
-		return sh.serve(dst, math.MaxUint64), true
+		return sh.serve(dst), true
 	}
 	cursor := s.cursors.Here()
 	start, mask := int(cursor.Load()), len(s.shards)-1
-	view := s.rounds.Look()
 	var busy *shard[K, T]
 	for i := range s.shards {
 		j := (start + i) & mask
@@ -92,7 +91,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 			continue
 		}
 		more = true
-		if ready && s.rounds.Tag(j) > view.Limit(j) {
+		if ready && !s.rounds.InTime(j) {
 			continue
 		}
 		failpoint.At("lock try")
@@ -100,7 +99,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 			busy = sh
 			continue
 		}
-		if n = sh.serve(dst, view.Limit(j)); n > 0 {
+		if n = sh.serve(dst); n > 0 {
 			if i > 0 {
 				cursor.Store(uint32(j))
 			}
@@ -111,18 +110,19 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	// than take from a shard that is ahead.
 	if busy != nil {
 		failpoint.Lock(&busy.mu, "lock busy")
-		n = busy.serve(dst, view.Limit(busy.index))
+		n = busy.serve(dst)
 	}
 	return n, more
 }
 
 // serve delivers into dst until it is full, the shard is empty, or the next
-// delivery is in a round after limit. It is called with mu held and unlocks it.
-func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
+// delivery is in a round after the limit. It is called with mu held and unlocks it.
+func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
 	s, n := sh.s, 0
 	if s.life.State() != serve.Closed {
+		limit := uint64(math.MaxUint64)
 		if sh.Shared() {
-			limit = s.rounds.Look().Limit(sh.index) // it may have changed before the lock was ours
+			limit = s.rounds.Limit(sh.index) // it may have changed before the lock was ours
 		}
 		now := s.env.Clock.Now()
 		for n < len(dst) {

@@ -2,7 +2,6 @@ package lockfree
 
 import (
 	"context"
-	"math"
 	"runtime"
 
 	"github.com/firq-go/firq"
@@ -117,7 +116,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 		}
 		if failpoint.On || tries == leaseTries {
 			failpoint.Lock(&busy.lease, "L1 busy")
-			return busy.serve(dst, s.rounds.Look().Limit(busy.index)), true
+			return busy.serve(dst), true
 		}
 		runtime.Gosched()
 	}
@@ -136,42 +135,57 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T]) (busy *shard[K, T], n
 		if !sh.lease.TryLock() {
 			return sh, 0, true
 		}
-		return nil, sh.serve(dst, math.MaxUint64), true
+		return nil, sh.serve(dst), true
 	}
 	cursor := s.cursors.Here()
 	start, mask := int(cursor.Load()), len(s.shards)-1
-	view := s.rounds.Look()
 	// First the shards that would not be served, being idle or ahead, but have
 	// announcements: nobody knows yet when those can be served.
-	for _, news := range [2]bool{true, false} {
-		for i := range s.shards {
-			j := (start + i) & mask
-			sh := s.shards[j]
-			failpoint.At("take active?")
-			active := sh.activations.Ready() // before ready; see shard.work
-			failpoint.At("take ready?")
-			ready := s.rounds.Ready(j)
-			if !active && !ready && !sh.lingering.Load() {
-				continue
-			}
+	for i := range s.shards {
+		j := (start + i) & mask
+		sh := s.shards[j]
+		failpoint.At("take active?")
+		if !sh.activations.Ready() { // before ready; see shard.work
+			continue
+		}
+		more = true
+		failpoint.At("take news?")
+		if s.rounds.InTime(j) {
+			continue // its turn comes below
+		}
+		if n = sh.tryServe(dst, &busy); n > 0 {
+			return nil, n, true
+		}
+	}
+	for i := range s.shards {
+		j := (start + i) & mask
+		sh := s.shards[j]
+		failpoint.At("take ready?")
+		if s.rounds.Ready(j) {
 			more = true
-			limit := view.Limit(j)
-			current := ready && s.rounds.Tag(j) <= limit
-			if news != (active && !current) || !active && ready && !current {
+			if !s.rounds.InTime(j) {
 				continue
 			}
-			failpoint.At("L1 try")
-			if !sh.lease.TryLock() {
-				busy = sh
-				continue
+		} else if !sh.lingering.Load() {
+			continue
+		}
+		more = true
+		if n = sh.tryServe(dst, &busy); n > 0 {
+			if i > 0 {
+				cursor.Store(uint32(j))
 			}
-			if n = sh.serve(dst, limit); n > 0 {
-				if !news && i > 0 {
-					cursor.Store(uint32(j))
-				}
-				return nil, n, true
-			}
+			return nil, n, true
 		}
 	}
 	return busy, 0, more
+}
+
+// tryServe serves the shard unless somebody else does, whom it notes in busy.
+func (sh *shard[K, T]) tryServe(dst []firq.Item[K, T], busy **shard[K, T]) int {
+	failpoint.At("L1 try")
+	if !sh.lease.TryLock() {
+		*busy = sh
+		return 0
+	}
+	return sh.serve(dst)
 }

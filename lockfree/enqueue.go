@@ -8,6 +8,7 @@ import (
 	"github.com/firq-go/firq/internal/clock"
 	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
 // Enqueue admits the task or says why not. Lock-free as long as there is room
@@ -180,6 +181,9 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], ticket uint32, task *drr.Task
 		t.deadline(task.Due)
 		s.sawDeadline()
 	}
+	if task.Priority != firq.PriorityNormal {
+		t.setEager()
+	}
 	failpoint.At("E4 put")
 	t.inbox.Put(ticket, *task) // [E4]; a full barrier before the look at quiet
 	failpoint.At("E5 quiet?")
@@ -211,6 +215,6 @@ func (sh *shard[K, T]) announce(t *tenant[K, T], ticket uint32) {
 		return
 	}
 	sh.lock() // takes everybody out of the ring
-	sh.drain(t, ticket+1)
+	sh.drain(t, ring.After(ticket))
 	sh.unlock() // notifies
 }

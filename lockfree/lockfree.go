@@ -145,6 +145,7 @@ func (sh *shard[K, T]) sweepAll() {
 	now := sh.s.env.Clock.Now()
 	for start, more := true, true; more; start = false {
 		sh.lock()
+		sh.flush()
 		more = sh.SweepSome(now, start, 1024, sh.forget)
 		sh.unlock()
 	}

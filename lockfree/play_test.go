@@ -14,6 +14,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
 // The tests of this package play interleavings: the test itself takes the steps
@@ -89,7 +90,7 @@ func quietly(f func()) (recovered any) {
 
 // eachStart runs a test with tickets from 0, and so that they wrap early on.
 func eachStart(t *testing.T, f func(t *testing.T, first uint32)) {
-	for _, first := range []uint32{0, 1<<32 - 3} {
+	for _, first := range []uint32{0, 1<<ring.TicketBits - 3} {
 		t.Run(fmt.Sprintf("first=%#x", first), func(t *testing.T) { f(t, first) })
 	}
 }
@@ -229,8 +230,9 @@ func private[A any](t *testing.T, of any, field string) *A {
 // a producer that was stopped inside Push.
 func reserve(t *testing.T, sh *shard[string, int]) (ticket uint32) {
 	t.Helper()
-	ticket = private[atomic.Uint32](t, &sh.activations, "tail").Add(1) - 1
-	if !sh.activations.HasRoom(ticket) {
+	ticket = sh.activations.Tail()
+	private[atomic.Uint32](t, &sh.activations, "tail").Add(1)
+	if sh.activations.Room(ticket) <= 0 {
 		t.Fatal("the activation ring is full")
 	}
 	return ticket

@@ -1,6 +1,8 @@
 package lockfree
 
 import (
+	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -65,7 +67,11 @@ type shard[K comparable, T any] struct {
 	index int              // immutable
 	// across is PriorityAcrossTenants, immutable. Each task may then be the one
 	// to serve first, and a tenant takes turns at each level: nobody is quiet.
-	across  bool
+	across bool
+	// owing is the tenant whose word is to be changed by owed: see owe.
+	owing   *tenant[K, T]
+	owed    uint64
+	lazy    bool   // immutable: an inbox may wait while its tenant has tasks; see Fill
 	holds   uint64 // counts lease holds
 	quiet   []*tenant[K, T]
 	emptied []*tenant[K, T] // quiet tenants whose last queued task left in this hold
@@ -85,6 +91,7 @@ type activation[K comparable, T any] struct {
 func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh := &shard[K, T]{s: s, index: index}
 	sh.across = s.env.Config.PriorityScope == firq.PriorityAcrossTenants
+	sh.lazy = s.env.Config.Order == firq.FIFO && !sh.across
 	sh.activations.InitAt(announceSize, s.firstTicket)
 	sh.due.Store(clock.Never)
 	sh.boxDue.Store(clock.Never)
@@ -99,7 +106,16 @@ func (sh *shard[K, T]) work() bool { return sh.activations.Ready() || sh.s.round
 
 // lock takes the lease, waiting for it, and does L1.
 func (sh *shard[K, T]) lock() {
-	failpoint.Lock(&sh.lease, "L1 lease")
+	for tries := 0; ; tries++ {
+		if failpoint.On || tries == leaseTries {
+			failpoint.Lock(&sh.lease, "L1 lease")
+			break
+		}
+		if sh.lease.TryLock() {
+			break
+		}
+		runtime.Gosched()
+	}
 	sh.begin()
 }
 
@@ -129,7 +145,7 @@ func (sh *shard[K, T]) takeIn() {
 		if !ok {
 			return
 		}
-		sh.drain(a.t, a.ticket+1)
+		sh.drain(a.t, ring.After(a.ticket))
 	}
 }
 
@@ -145,7 +161,7 @@ func (sh *shard[K, T]) know(t *tenant[K, T]) {
 // before any of it goes first: its tenant may have to be served first.
 func (sh *shard[K, T]) drainAll(t *tenant[K, T]) {
 	failpoint.At("drain all")
-	end := uint32(t.word.Load() / tailUnit)
+	end := tailOf(t.word.Load())
 	sh.takeIn()
 	sh.drain(t, end)
 }
@@ -162,17 +178,18 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 		t.boxDue.Store(clock.Never)
 	}
 	failpoint.At("drain tail")
-	tail := uint32(t.word.Load() / tailUnit)
-	at := t.inbox.Head()
-	if at == tail || int32(end-at) <= 0 {
-		if boxDue != clock.Never && at != tail {
+	tail := tailOf(t.word.Load())
+	head := t.inbox.Head()
+	if head == tail || ring.Distance(end, head) <= 0 {
+		if boxDue != clock.Never && head != tail {
 			lower(&t.boxDue, boxDue)
 		}
 		return
 	}
-	if int32(tail-end) < 0 {
+	if ring.Distance(tail, end) < 0 {
 		end = tail
 	}
+	at := head
 	for {
 		failpoint.At("drain pop")
 		task, ok := t.inbox.Pop(&at, end)
@@ -183,8 +200,8 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 			sh.push(t, &task)
 		}
 	}
-	failpoint.At("drain free")
-	t.inbox.Free()
+	var change uint64
+	change -= uint64(ring.Distance(t.inbox.Head(), head)) * usedUnit
 	if boxDue != clock.Never && t.inbox.Head() != tail {
 		lower(&t.boxDue, boxDue) // it may be of a task that is still there
 	}
@@ -193,9 +210,34 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 		sh.sayReady() // first: from now on nobody announces
 		t.quiet, t.quietAt = true, len(sh.quiet)
 		sh.quiet = append(sh.quiet, t)
-		failpoint.At("quiet")
-		t.word.Or(quietBit)
+		change += quietBit
 	}
+	t.ripe = false
+	sh.owe(t, change)
+}
+
+// owe notes that the tenant's word is to be changed: slots and places that came
+// free, and the quiet bit. The changes of one tenant are collected; flush adds
+// them. Nobody may rely on the word before that, and the lease is not released.
+func (sh *shard[K, T]) owe(t *tenant[K, T], change uint64) {
+	if sh.owing != t {
+		sh.flush()
+		sh.owing = t
+	}
+	sh.owed += change
+}
+
+// flush adds what is owed, and returns the tenant's word after it; 0 if nothing
+// is owed.
+func (sh *shard[K, T]) flush() (word uint64) {
+	t := sh.owing
+	if t == nil {
+		return 0
+	}
+	failpoint.At("flush")
+	word = t.word.Add(sh.owed)
+	sh.owing, sh.owed = nil, 0
+	return word
 }
 
 // push queues a task of the tenant. If that makes it active, its quantum is what
@@ -204,10 +246,14 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
 	if !t.Active() {
 		t.SetQuantum(sh.s.env.Override(t.Key, t.quantum.Load()))
 	}
+	if task.Priority != firq.PriorityNormal {
+		t.setEager()
+	}
 	sh.Push(&t.Tenant, *task)
 }
 
-// loud takes back that the tenant is quiet. Its inbox has to be looked at after.
+// loud takes back that the tenant is quiet. Its inbox has to be looked at after
+// flush.
 func (sh *shard[K, T]) loud(t *tenant[K, T]) {
 	last := len(sh.quiet) - 1
 	moved := sh.quiet[last]
@@ -215,8 +261,7 @@ func (sh *shard[K, T]) loud(t *tenant[K, T]) {
 	sh.quiet[last] = nil
 	sh.quiet = sh.quiet[:last]
 	t.quiet = false
-	failpoint.At("L3 loud")
-	t.word.And(^uint64(quietBit))
+	sh.owe(t, ^uint64(0)) // quietBit is 1
 }
 
 // drainQuiet drains every inbox that is not announced. With lock, which drains
@@ -232,11 +277,12 @@ func (sh *shard[K, T]) drainQuiet() {
 }
 
 // Fill drains a tenant's inbox before the queue looks at its tasks: once in a
-// lease hold, and again when there would be nothing to look at. It makes the
-// shard a drr.Host.
+// lease hold, and again when there would be nothing to look at. Where the oldest
+// task goes first whatever comes behind it, the inbox waits until it is worth the
+// while. It makes the shard a drr.Host.
 func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 	t := dt.Owner.(*tenant[K, T])
-	if sh.across || t.hold == sh.holds && t.Len() > 0 {
+	if sh.across || t.Len() > 0 && (t.hold == sh.holds || sh.lazy && !t.ripe && !t.eager.Load()) {
 		return
 	}
 	t.hold = sh.holds
@@ -253,7 +299,7 @@ func (sh *shard[K, T]) Expired(dt *drr.Tenant[K, T], task *drr.Task[T]) {
 // left notes that a task has left the queue other than by delivery, and gives
 // the tenant its place back. The scheduler's comes back in unlock.
 func (sh *shard[K, T]) left(t *tenant[K, T]) {
-	t.word.Add(roomUnit)
+	sh.owe(t, roomUnit)
 	sh.freed = append(sh.freed, t)
 	sh.checkEmptied(t)
 }
@@ -273,8 +319,9 @@ func (sh *shard[K, T]) loudAgain() {
 		sh.emptied[n-1] = nil
 		sh.emptied = sh.emptied[:n-1]
 		t.emptied = false
-		if t.Len() == 0 {
+		if t.quiet && t.Len() == 0 {
 			sh.loud(t)
+			sh.flush()
 			sh.drainAll(t) // look again
 		}
 	}
@@ -297,6 +344,7 @@ func (sh *shard[K, T]) publish(ready bool) {
 func (sh *shard[K, T]) unlock() {
 	s := sh.s
 	sh.loudAgain()
+	sh.flush()
 	if n := len(sh.freed); n > 0 {
 		failpoint.At("L3 credit")
 		s.credit.Give(n)
@@ -334,8 +382,8 @@ func (sh *shard[K, T]) unlock() {
 }
 
 // serve delivers into dst until it is full, the shard is empty, or the next
-// delivery is in a round after limit. It is called with the lease held and releases it.
-func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
+// delivery is in a round after the limit. It is called with the lease held and releases it.
+func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
 	s, n := sh.s, 0
 	sh.begin()
 	failpoint.At("serve closed?")
@@ -343,12 +391,12 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 		sh.unlock()
 		return 0
 	}
+	limit := uint64(math.MaxUint64)
 	if sh.Shared() {
-		limit = s.rounds.Look().Limit(sh.index) // it may have changed before the lease was ours
+		limit = s.rounds.Limit(sh.index) // it may have changed before the lease was ours
 	}
 	now := s.env.Clock.Now()
 	var visited *tenant[K, T]
-	var places uint64 // of visited, to give back
 	for n < len(dst) {
 		failpoint.At("serve next")
 		dt, task, _ := sh.Queue.NextWithin(now, limit)
@@ -358,18 +406,16 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 		t := dt.Owner.(*tenant[K, T])
 		if t != visited {
 			if visited != nil {
-				visited.word.Add(places * roomUnit)
+				sh.endVisit(visited)
 			}
-			visited, places = t, 0
+			visited = t
 		}
-		places++
+		sh.owe(t, roomUnit)
 		sh.Deliver(&dst[n], &t.Tenant, &task, now)
-		sh.checkEmptied(t)
 		n++
 	}
 	if visited != nil {
-		failpoint.At("serve place")
-		visited.word.Add(places * roomUnit)
+		sh.endVisit(visited)
 		failpoint.At("serve credit")
 		s.credit.Give(n)
 		failpoint.At("serve released")
@@ -379,9 +425,33 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], limit uint64) int {
 			}
 		}
 	}
+	sh.flush()
 	sh.Sweep(now, sh.forget)
 	sh.unlock()
 	return n
+}
+
+// endVisit changes the word of a tenant that was served, and makes it loud if it
+// has no task left, even in its inbox.
+func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
+	looked := false
+	if t.quiet && t.Len() == 0 {
+		failpoint.At("visit look")
+		if tailOf(t.word.Load()) != t.inbox.Head() { // spares going loud and quiet again
+			sh.drainAll(t)
+		}
+		if t.Len() == 0 {
+			sh.loud(t)
+			looked = true
+		}
+	}
+	sh.owe(t, 0)
+	word := sh.flush()
+	t.ripe = usedIn(word) >= ripeAt
+	if looked && tailOf(word) != t.inbox.Head() {
+		sh.drainAll(t) // look again
+		sh.flush()
+	}
 }
 
 // forget is what Sweep asks about idle tenants: the tenant dies if no producer is
@@ -390,7 +460,7 @@ func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	t := st.Owner.(*tenant[K, T])
 	w := t.word.Load()
 	failpoint.At("forget")
-	if uint32(w/tailUnit) != t.inbox.Head() || t.held(w) != 0 || w&quietBit != 0 ||
+	if tailOf(w) != t.inbox.Head() || t.held(w) != 0 || w&quietBit != 0 ||
 		!t.word.CompareAndSwap(w, w|deadBit) {
 		return false
 	}

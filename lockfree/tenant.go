@@ -11,25 +11,39 @@ import (
 
 // A tenant's word: everything that a producer has to agree on, in one CAS.
 //
-//	tail (32) | room (30) | dead (1) | quiet (1)
+//	tail (27) | used (5) | room (30) | dead (1) | quiet (1)
 //
-// tail is the next ticket of the inbox. room is how many tasks the tenant may
-// still hold: the ticket's CAS takes one, so that ticket and capacity are one
-// step; who takes a task out gives it back. dead: the tenant was forgotten, look
-// it up again; never cleared. quiet: a producer need not announce its task,
-// because somebody will come by (see shard); set and cleared under the lease.
+// tail is the next ticket of the inbox, used how many of its slots are in use.
+// room is how many tasks the tenant may still hold: the ticket's CAS takes one, so
+// that ticket, slot and capacity are one step; who takes a task out gives them
+// back. dead: the tenant was forgotten, look it up again; never cleared. quiet: a
+// producer need not announce its task, because somebody will come by (see shard);
+// set and cleared under the lease.
+//
+// What the holder of the lease changes, it collects and adds in one step, mostly
+// once per visit (shard.owe, flush).
 const (
 	quietBit = 1 << 0
 	deadBit  = 1 << 1
 	roomUnit = 1 << 2
 	roomMask = 1<<32 - roomUnit
-	tailUnit = 1 << 32
+	usedUnit = 1 << 32
+	usedMask = tailUnit - usedUnit
+	tailUnit = 1 << (64 - ring.TicketBits)
 )
 
-// inboxSize is the number of slots of a tenant's inbox. A producer that finds it
-// full takes the lease and drains it, so the lease is taken at most once per so
-// many tasks.
+// tailOf and usedIn take a word apart.
+func tailOf(word uint64) uint32 { return uint32(word / tailUnit) }
+func usedIn(word uint64) uint32 { return uint32(word & usedMask / usedUnit) }
+
+// inboxSize is the number of slots of a tenant's inbox, at most what fits into
+// used. A producer that finds it full takes the lease and drains it, so the lease
+// is taken at most once per so many tasks.
 const inboxSize = 8
+
+// ripeAt is how many slots have to be in use for a visit to drain the inbox of a
+// tenant whose order does not depend on what is in there.
+const ripeAt = inboxSize / 2
 
 // tenant is one tenant. Producers write the first line and the inbox's slots;
 // everything in serve.Tenant and below belongs to the lease of its shard.
@@ -44,12 +58,16 @@ type tenant[K comparable, T any] struct {
 	// direct is counted up when somebody begins to take a place without a ticket,
 	// and when that is over; see shard.put. Written under the lease.
 	direct atomic.Uint32
-	_      [32]byte
+	// eager: some task had a priority of its own, so that each visit has to look
+	// at all of them. Set by producers, never cleared.
+	eager atomic.Bool
+	_     [24]byte
 
 	inbox ring.Slots[drr.Task[T]]
 
 	serve.Tenant[K, T]
 	hold    uint64 // the lease hold in which the inbox was last drained
+	ripe    bool   // ripeAt was reached when the word was last seen
 	quiet   bool   // the bit in word; then it is in shard.quiet, at quietAt
 	quietAt int
 	emptied bool // in shard.emptied
@@ -59,7 +77,7 @@ type tenant[K comparable, T any] struct {
 func newTenant[K comparable, T any](sh *shard[K, T], k K) *tenant[K, T] {
 	cfg := &sh.s.env.Config
 	t := &tenant[K, T]{shard: sh}
-	t.word.Store(uint64(cfg.MaxPerTenant)*roomUnit + uint64(sh.s.firstTicket)*tailUnit)
+	t.word.Store(uint64(cfg.MaxPerTenant)*roomUnit + uint64(sh.s.firstTicket)*tailUnit) // cut off by the wrap
 	t.boxDue.Store(clock.Never)
 	t.inbox.Init(inboxSize, sh.s.firstTicket)
 	t.quantum.Store(cfg.Quantum)
@@ -72,6 +90,13 @@ func newTenant[K comparable, T any](sh *shard[K, T], k K) *tenant[K, T] {
 // held returns how many tasks the tenant holds by its word.
 func (t *tenant[K, T]) held(word uint64) int {
 	return t.shard.s.env.Config.MaxPerTenant - int(word&roomMask/roomUnit)
+}
+
+// setEager notes that the tenant has had a task of a priority other than normal.
+func (t *tenant[K, T]) setEager() {
+	if !t.eager.Load() {
+		t.eager.Store(true)
+	}
 }
 
 // deadline makes boxDue, the tenant's and the shard's, at most due. The producer

@@ -15,6 +15,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (
 	sh.lock()
 	defer sh.unlock()
 	sh.drainAll(t)
+	sh.flush()
 	t.direct.Add(1) // see tenant.full
 	defer t.direct.Add(1)
 	for {
@@ -57,20 +58,17 @@ const (
 func (t *tenant[K, T]) take() (ticket uint32, took int) {
 	for {
 		w := t.word.Load()
-		ticket = uint32(w / tailUnit)
+		ticket = tailOf(w)
 		switch {
 		case w&deadBit != 0:
 			return 0, tenantDead
 		case w&roomMask == 0:
 			return 0, tenantFull
-		case !t.inbox.HasRoom(ticket):
-			if t.word.Load() == w {
-				return 0, inboxFull
-			}
-			continue
+		case usedIn(w) == inboxSize:
+			return 0, inboxFull
 		}
 		failpoint.At("E1 draw")
-		if t.word.CompareAndSwap(w, w+tailUnit-roomUnit) {
+		if t.word.CompareAndSwap(w, w+tailUnit+usedUnit-roomUnit) {
 			return ticket, ticketTaken
 		}
 	}

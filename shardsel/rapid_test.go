@@ -37,7 +37,7 @@ func (w *twin) Served(t *rapid.T) {
 	w.served[i] = max(w.served[i], round)
 }
 
-// limit is what View.Limit has to say, worked out from its definition.
+// limit is what Rounds.Limit has to say, worked out from its definition.
 func (w *twin) limit(shard int) uint64 {
 	limit := uint64(math.MaxUint64)
 	for i, c := range w.cells {
@@ -55,7 +55,7 @@ func (w *twin) limit(shard int) uint64 {
 func (w *twin) Check(t *rapid.T) {
 	anyReady, somebody := false, false
 	var current uint64
-	v := w.r.Look()
+	v := w.r
 	for i, c := range w.cells {
 		if w.r.Tag(i) != c.tag || w.r.Ready(i) != c.ready {
 			t.Errorf("shard %d: tag %d, ready %t, want %+v", i, w.r.Tag(i), w.r.Ready(i), c)

@@ -108,49 +108,32 @@ func (r *Rounds) AnyReady() bool {
 	return false
 }
 
-// View is what a consumer has seen of the shards that have work.
-type View struct {
-	smallest, second uint64 // tags
-	at, next         int    // the first shard with the smallest, and of the others the first with the second
-	slack            uint64
-}
-
-// Look looks at all shards.
-func (r *Rounds) Look() View {
-	v := View{smallest: math.MaxUint64, second: math.MaxUint64, at: -1, next: -1, slack: r.slack}
-	for i := range r.cells {
-		w := r.cells[i].word.Load()
-		if w&1 == 0 {
-			continue
-		}
-		switch tag := w >> 1; {
-		case tag < v.smallest:
-			v.second, v.next = v.smallest, v.at
-			v.smallest, v.at = tag, i
-		case tag < v.second:
-			v.second, v.next = tag, i
-		}
-	}
-	return v
-}
-
 // Limit returns the last round that the shard may be served in: its lead after the
 // smallest tag of the others, or the largest number there is if no other has work.
 // Of others with the same tag the first one counts: the lead over it is the
 // smallest.
-func (v View) Limit(shard int) uint64 {
-	others, at := v.smallest, v.at
-	if at == shard {
-		others, at = v.second, v.next
+func (r *Rounds) Limit(shard int) uint64 {
+	others, at := uint64(math.MaxUint64), -1
+	for i := range r.cells {
+		if w := r.cells[i].word.Load(); w&1 != 0 && w>>1 < others && i != shard {
+			others, at = w>>1, i
+		}
 	}
-	lead := v.slack / 2
+	lead := r.slack / 2
 	if shard < at {
-		lead = v.slack - lead
+		lead = r.slack - lead
 	}
 	if others > math.MaxUint64-lead {
 		return math.MaxUint64
 	}
 	return others + lead
+}
+
+// InTime reports whether the shard has something to serve that is not too far
+// ahead of the others.
+func (r *Rounds) InTime(shard int) bool {
+	w := r.cells[shard].word.Load()
+	return w&1 != 0 && w>>1 <= r.Limit(shard)
 }
 
 // Served notes the round of a delivery. It writes only what has changed. The

@@ -94,7 +94,7 @@ func TestLimit(t *testing.T) {
 		{"the largest slack", math.MaxInt32, []cell{{5, true}, {5, true}}, []uint64{5 + 1<<30, 4 + 1<<30}},
 		{"the last round there is", 3, []cell{{math.MaxInt64, true}, {8, true}}, []uint64{10, math.MaxInt64 + 1}},
 	} {
-		v := roundsOf(x.slack, x.cells...).Look()
+		v := roundsOf(x.slack, x.cells...)
 		for i, want := range x.want {
 			if got := v.Limit(i); got != want {
 				t.Errorf("%s: Limit(%d) = %d, want %d", x.what, i, got, want)
@@ -110,7 +110,7 @@ func TestLimitLetsSomebodyGo(t *testing.T) {
 		for a := range uint64(12) {
 			for b := range uint64(12) {
 				r := roundsOf(slack, cell{a, true}, cell{b, true}, cell{5, true})
-				v, some := r.Look(), false
+				v, some := r, false
 				for i := range 3 {
 					some = some || r.Tag(i) <= v.Limit(i)
 				}

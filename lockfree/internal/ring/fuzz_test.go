@@ -12,7 +12,7 @@ import (
 func TestMachine(t *testing.T) {
 	for _, size := range []int{1, 2, 4, 16} {
 		t.Run(fmt.Sprintf("size=%d", size), rapid.MakeCheck(func(t *rapid.T) {
-			wrap := rapid.SampledFrom([]uint32{0, 1 << 31}).Draw(t, "wrap")
+			wrap := rapid.SampledFrom([]uint32{0, 1 << TicketBits, 1 << 31}).Draw(t, "wrap")
 			first := wrap - rapid.Uint32Range(0, 2*uint32(size)).Draw(t, "tickets before the wrap")
 			w := newTwin(size, first, func(what string, n int) int { return rapid.IntRange(0, n-1).Draw(t, what) })
 			must := func(err error) {
@@ -42,7 +42,7 @@ func TestMachine(t *testing.T) {
 // FuzzRing is TestMachine on bytes: each is an operation, and which hole.
 func FuzzRing(f *testing.F) {
 	f.Add(uint32(0), []byte{0, 1, 0, 0, 4, 2, 4})
-	f.Add(uint32(1<<32-2), []byte{1, 0, 1, 0, 0, 3, 3, 5, 2, 3, 4, 0, 0, 0, 4})
+	f.Add(uint32(1<<TicketBits-2), []byte{1, 0, 1, 0, 0, 3, 3, 5, 2, 3, 4, 0, 0, 0, 4})
 	f.Add(uint32(1<<31-1), []byte{1, 1, 1, 1, 1, 26, 2, 14, 2, 4, 0, 0, 0, 0, 0, 3, 5})
 	f.Fuzz(func(t *testing.T, first uint32, ops []byte) {
 		if len(ops) > 1000 {

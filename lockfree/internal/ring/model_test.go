@@ -102,11 +102,14 @@ func (w *twin) drawAndStop() error {
 func (w *twin) publish() error {
 	if holes := w.m.in(open, 0, len(w.m.tickets)); len(holes) > 0 {
 		i := holes[w.draw("which hole", len(holes))]
-		w.r.Put(w.first+uint32(i), &i)
+		w.r.Put(ticket(w.first, i), &i)
 		w.m.tickets[i] = published
 	}
 	return nil
 }
+
+// index is the inverse of ticket.
+func (w *twin) index(t uint32) int { return Distance(t, w.first&ticketMask) }
 
 // pop is one Pop, the first of a pass if there is none: the next published value
 // before the tail that the pass began with.
@@ -114,15 +117,15 @@ func (w *twin) pop() error {
 	if !w.passing {
 		w.passing, w.at, w.tail = true, w.r.Head(), w.r.Tail()
 	}
-	want := w.m.in(published, int(w.at-w.first), int(w.tail-w.first))
+	want := w.m.in(published, w.index(w.at), w.index(w.tail))
 	v, ok := w.r.Pop(&w.at, w.tail)
 	switch {
 	case ok != (len(want) > 0):
 		return fmt.Errorf("Pop = %t, with %v to take", ok, want)
 	case !ok && w.at != w.tail:
-		return fmt.Errorf("the pass ends at ticket %d, want %d", w.at-w.first, w.tail-w.first)
-	case ok && (*v != want[0] || w.at != w.first+uint32(want[0])+1):
-		return fmt.Errorf("took %d and went to ticket %d, want %d", *v, w.at-w.first, want[0])
+		return fmt.Errorf("the pass ends at ticket %d, want %d", w.index(w.at), w.index(w.tail))
+	case ok && (*v != want[0] || w.index(w.at) != want[0]+1):
+		return fmt.Errorf("took %d and went to ticket %d, want %d", *v, w.index(w.at), want[0])
 	case ok:
 		w.m.tickets[want[0]] = taken
 	}
@@ -148,7 +151,7 @@ func (w *twin) free() error {
 	before := w.m.freed
 	w.moved = w.moved || len(w.m.in(taken, 0, len(w.m.tickets))) > 0
 	w.r.Free()
-	w.m.free(int(w.at - w.first))
+	w.m.free(w.index(w.at))
 	w.moved = w.moved || w.m.freed != before
 	return nil
 }
@@ -156,22 +159,22 @@ func (w *twin) free() error {
 // compare asks whatever anybody may ask.
 func (w *twin) compare() error {
 	n := len(w.m.tickets)
-	if got := w.r.Tail() - w.first; got != uint32(n) {
+	if got := w.index(w.r.Tail()); got != n {
 		return fmt.Errorf("Tail = first + %d, want %d", got, n)
 	}
 	for i := w.m.freed; i <= w.m.freed+2*w.m.size; i++ {
 		room := w.m.room(i)
-		if got, has := w.r.Room(w.first+uint32(i)), w.r.HasRoom(w.first+uint32(i)); got != room || has != (room > 0) {
-			return fmt.Errorf("Room(first + %d) = %d, HasRoom %t, want %d", i, got, has, room)
+		if got := w.r.Room(ticket(w.first, i)); got != room {
+			return fmt.Errorf("Room(first + %d) = %d, want %d", i, got, room)
 		}
 	}
 	for i := w.m.freed; i <= n; i++ {
-		tail := w.first + uint32(i)
-		if got, want := w.r.Holes(tail), len(w.m.in(open, w.m.freed, i)) > 0; got != want {
+		freed, tail := w.r.freed.Load(), ticket(w.first, i)
+		if got, want := w.r.Holes(freed, tail), len(w.m.in(open, w.m.freed, i)) > 0; got != want {
 			return fmt.Errorf("Holes(first + %d) = %t", i, got)
 		}
 		seen := len(w.m.in(published, w.m.freed, i))+len(w.m.in(taken, w.m.freed, i)) > 0
-		if got := w.r.Published(tail); got != seen {
+		if got := w.r.Published(freed, tail); got != seen {
 			return fmt.Errorf("Published(first + %d) = %t", i, got)
 		}
 		if got := w.r.Ready(); i == n && got != seen {

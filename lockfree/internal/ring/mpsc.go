@@ -12,22 +12,25 @@ import (
 // goroutine at a time. See Slots for the order.
 type MPSC[V any] struct {
 	_    pad.Pad
-	tail atomic.Uint32 // producers: the next ticket
+	tail atomic.Uint32 // producers: the next ticket, in its lowest TicketBits
 	_    [pad.Line - 4]byte
 	Slots[V]
+	freed atomic.Uint32 // head as last published; written by the consumer, read by producers
+	early atomic.Uint32 // how often Free found slots taken behind a hole; as freed
 }
 
 // InitAt makes room for size values, a power of two, counting from first.
 func (r *MPSC[V]) InitAt(size int, first uint32) {
 	r.Init(size, first)
 	r.tail.Store(first)
+	r.freed.Store(first & ticketMask)
 }
 
 // Push adds a value; false: the ring is full.
 func (r *MPSC[V]) Push(v V) bool {
 	for {
 		t := r.tail.Load()
-		if !r.HasRoom(t) {
+		if r.Room(t) <= 0 {
 			if r.tail.Load() == t {
 				return false
 			}
@@ -36,14 +39,33 @@ func (r *MPSC[V]) Push(v V) bool {
 		failpoint.At("ring draw")
 		if r.tail.CompareAndSwap(t, t+1) {
 			failpoint.At("ring put")
-			r.Put(t, v)
+			r.Put(t&ticketMask, v)
 			return true
 		}
 	}
 }
 
 // Tail returns the next ticket.
-func (r *MPSC[V]) Tail() uint32 { return r.tail.Load() }
+func (r *MPSC[V]) Tail() uint32 { return r.tail.Load() & ticketMask }
+
+// Room returns how many tickets, starting with this one, have a free slot. Once
+// it has one, the ticket keeps it until it is drawn.
+func (r *MPSC[V]) Room(ticket uint32) int {
+	return len(r.slots) - Distance(ticket, r.freed.Load())
+}
+
+// Free ends a pass: it hands the slots that were taken back to the producers, and
+// makes those that were taken behind a hole look unpublished. Until then everybody
+// sees the values that were taken.
+func (r *MPSC[V]) Free() {
+	if r.Hide() {
+		r.early.Add(1)
+	}
+	if r.freed.Load() != r.head {
+		failpoint.At("ring freed")
+		r.freed.Store(r.head) // pairs with the Load in Room
+	}
+}
 
 // Version changes whenever a ticket is drawn, and whenever values that were taken
 // are freed.
@@ -53,6 +75,6 @@ func (r *MPSC[V]) Version() uint64 {
 
 // Ready reports whether there is something to pop. Anybody may ask.
 func (r *MPSC[V]) Ready() bool {
-	t := r.tail.Load()
-	return t != r.freed.Load() && r.Published(t)
+	t, freed := r.Tail(), r.freed.Load()
+	return t != freed && r.Published(freed, t)
 }

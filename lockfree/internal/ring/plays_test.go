@@ -125,14 +125,14 @@ func TestPlays(t *testing.T) {
 		}},
 		// What was taken behind a hole is gone, and the hole is one no more.
 		"a hole that is filled": {1, func(sc *scene) {
-			hole := sc.r.tail.Add(1) - 1
+			hole := ticket(sc.r.tail.Add(1), -1)
 			sc.push(1)
 			sc.move()
-			if !sc.r.Holes(sc.r.Tail()) {
+			if !sc.r.Holes(sc.r.freed.Load(), sc.r.Tail()) {
 				sc.Errorf("no hole, with a producer that was stopped")
 			}
 			sc.r.Put(hole, 2)
-			if sc.r.Holes(sc.r.Tail()) {
+			if sc.r.Holes(sc.r.freed.Load(), sc.r.Tail()) {
 				sc.Errorf("a hole, with every value published or taken")
 			}
 		}},
@@ -140,7 +140,7 @@ func TestPlays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) {
 				sc := &scene{Play: ip}
-				sc.r.InitAt(4, 1<<32-2)
+				sc.r.InitAt(4, 1<<TicketBits-2)
 				c.f(sc)
 			})
 		})

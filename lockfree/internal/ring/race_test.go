@@ -23,7 +23,7 @@ type stamped struct {
 func slowPush(r *MPSC[stamped], v stamped, over *atomic.Bool) {
 	for !over.Load() {
 		t := r.tail.Load()
-		if !r.HasRoom(t) {
+		if r.Room(t) <= 0 {
 			runtime.Gosched()
 			continue
 		}
@@ -31,7 +31,7 @@ func slowPush(r *MPSC[stamped], v stamped, over *atomic.Bool) {
 			if v.n%5 == 0 {
 				runtime.Gosched()
 			}
-			r.Put(t, v)
+			r.Put(ticket(t, 0), v)
 			return
 		}
 	}
@@ -96,7 +96,7 @@ func TestConcurrent(t *testing.T) {
 
 // Ready may be asked by anybody, at any time, and a published value is seen.
 func TestReadyConcurrent(t *testing.T) {
-	r := newRing[int](4, 1<<32-100)
+	r := newRing[int](4, 1<<TicketBits-100)
 	const values = 5_000
 	var published, taken atomic.Int64
 	var wg sync.WaitGroup

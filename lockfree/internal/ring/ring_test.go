@@ -10,7 +10,7 @@ import (
 
 // starts are the first tickets that the tests count from: the second is so near
 // the wrap that a few values cross it.
-var starts = []uint32{0, 1<<32 - 3}
+var starts = []uint32{0, 1<<TicketBits - 3, 1<<32 - 3}
 
 func eachStart(t *testing.T, f func(t *testing.T, first uint32)) {
 	for _, first := range starts {
@@ -25,7 +25,10 @@ func newRing[V any](size int, first uint32) *MPSC[V] {
 }
 
 // draw is the first half of Push, by a producer that then stops.
-func draw[V any](r *MPSC[V]) uint32 { return r.tail.Add(1) - 1 }
+func draw[V any](r *MPSC[V]) uint32 { return ticket(r.tail.Add(1), -1) }
+
+// ticket returns the i-th ticket from first on.
+func ticket(first uint32, i int) uint32 { return (first + uint32(i)) & ticketMask }
 
 // pass is the consumer's whole pass: everything published, then Free.
 func pass[V any](r *MPSC[V]) (got []V) {
@@ -122,31 +125,59 @@ func TestPassEndsAtTail(t *testing.T) {
 	})
 }
 
-// Room counts the free slots from a ticket on, and Slots need no tail of their
-// own.
+// Room counts the free slots from a ticket on.
 func TestRoom(t *testing.T) {
+	eachStart(t, func(t *testing.T, first uint32) {
+		r := newRing[int](4, first)
+		for i := range 6 {
+			if got, want := r.Room(ticket(first, i)), 4-i; got != want {
+				t.Errorf("Room(first+%d) = %d, want %d", i, got, want)
+			}
+		}
+		mustPush(t, r, 7)
+		at := r.Head()
+		if v, ok := r.Pop(&at, r.Tail()); v != 7 || !ok {
+			t.Fatalf("Pop = %d, %t", v, ok)
+		}
+		if got := r.Room(ticket(first, 4)); got != 0 {
+			t.Errorf("Room(first+4) = %d before Free", got)
+		}
+		r.Free()
+		if got := r.Room(ticket(first, 4)); got != 1 {
+			t.Errorf("Room(first+4) = %d after Free, want 1", got)
+		}
+	})
+}
+
+// Slots need no tail of their own, and a pass says where it has come to.
+func TestNext(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		var s Slots[int]
 		s.Init(4, first)
-		for i := range uint32(6) {
-			if got, want := s.Room(first+i), 4-int(i); got != want {
-				t.Errorf("Room(first+%d) = %d, want %d", i, got, want)
+		s.Put(ticket(first, 0), 7)
+		s.Put(ticket(first, 2), 9)
+		at, tail := s.Head(), ticket(first, 3)
+		for _, want := range []int{7, 9} {
+			if p := s.Next(&at, tail); p == nil || *p != want {
+				t.Fatalf("Next = %v, want %d", p, want)
 			}
-			if got, want := s.HasRoom(first+i), i < 4; got != want {
-				t.Errorf("HasRoom(first+%d) = %t, want %t", i, got, want)
+		}
+		if p := s.Next(&at, tail); p != nil || at != tail {
+			t.Fatalf("Next = %v at the end, at %d", p, at)
+		}
+		if got := Distance(s.Head(), ticket(first, 0)); got != 1 {
+			t.Errorf("head has moved by %d, want 1: there is a hole", got)
+		}
+	})
+}
+
+// Distance has a sign, also across the wrap.
+func TestDistance(t *testing.T) {
+	eachStart(t, func(t *testing.T, first uint32) {
+		for _, d := range []int{0, 1, 7, 1 << (TicketBits - 1) - 1, -1, -7, -1 << (TicketBits - 1)} {
+			if got := Distance(ticket(first, d), ticket(first, 0)); got != d {
+				t.Errorf("Distance = %d, want %d", got, d)
 			}
-		}
-		s.Put(first, 7)
-		at := s.Head()
-		if v, ok := s.Pop(&at, first+1); v != 7 || !ok {
-			t.Fatalf("Pop = %d, %t", v, ok)
-		}
-		if s.HasRoom(first + 4) {
-			t.Error("room for first+4 before Free")
-		}
-		s.Free()
-		if got := s.Room(first + 4); got != 1 {
-			t.Errorf("Room(first+4) = %d after Free, want 1", got)
 		}
 	})
 }

@@ -5,8 +5,6 @@ package ring
 
 import (
 	"sync/atomic"
-
-	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // Slots is the storage of a bounded MPSC ring. A ticket, which the producer got
@@ -20,10 +18,14 @@ import (
 //	seq = t-n+1, t-n+2 or t
 //	                   free, or being written by the owner of ticket t
 //	seq = t+1          published; the consumer takes it, in turn or (taken is
-//	                   set) behind a hole; until Free, everybody still sees it
-//	seq = t+2, taken   taken behind a hole, and Free was called
+//	                   set) behind a hole
+//	seq = t+2, taken   taken behind a hole, and Hide was called
 //
-// and after freed has passed t, the slot is free for ticket t+n.
+// and after the owner of the ring has handed it back, the slot is free for ticket
+// t+n. Who draws tickets knows how many slots are free; the ring does not.
+//
+// Tickets are TicketBits wide, so that they fit beside other things into one
+// word, and wrap.
 //
 // Order: a value whose Put returned before another value's ticket was drawn is
 // taken before it. The consumer looks at the tail first, and at the slots below
@@ -35,40 +37,48 @@ import (
 type Slots[V any] struct {
 	slots []slot[V]
 	mask  uint32
-	head  uint32        // consumer's: all tickets before it were taken
-	ahead uint32        // consumer's: slots taken behind a hole since Free end before it
-	freed atomic.Uint32 // head as last published; written by the consumer, read by producers
-	early atomic.Uint32 // how often Free found slots taken behind a hole; as freed
+	head  uint32 // consumer's: all tickets before it were taken
+	ahead uint32 // consumer's: slots taken behind a hole since Hide end before it
 }
 
 type slot[V any] struct {
 	seq   atomic.Uint32
 	taken bool // consumer's
 	// value belongs to the owner of the ticket until seq is published, then to
-	// the consumer until freed passes it.
+	// the consumer until the slot is handed back.
 	value V
 }
+
+// TicketBits is how wide tickets are.
+const TicketBits = 27
+
+// ticketMask cuts a ticket off at the wrap.
+const ticketMask = 1<<TicketBits - 1
+
+// Distance returns how many tickets b is behind a, negative if it is ahead.
+func Distance(a, b uint32) int {
+	const unused = 32 - TicketBits
+	return int(int32((a-b)<<unused) >> unused)
+}
+
+// After returns the ticket after t.
+func After(t uint32) uint32 { return (t + 1) & ticketMask }
 
 // Init makes room for size values, a power of two, with tickets starting at
 // first.
 func (s *Slots[V]) Init(size int, first uint32) {
+	first &= ticketMask
 	s.slots = make([]slot[V], size)
 	s.mask = uint32(size - 1)
 	s.head, s.ahead = first, first
-	s.freed.Store(first)
 	for i := range uint32(size) {
-		s.slots[(first+i)&s.mask].seq.Store(first + i)
+		t := (first + i) & ticketMask
+		s.slots[t&s.mask].seq.Store(t)
 	}
 }
 
-// HasRoom reports whether the slot of a ticket is free. Once it is, it stays so
-// for the owner of the ticket.
-func (s *Slots[V]) HasRoom(ticket uint32) bool { return s.Room(ticket) > 0 }
-
-// Room returns how many tickets, starting with this one, have a free slot.
-func (s *Slots[V]) Room(ticket uint32) int {
-	return len(s.slots) - int(int32(ticket-s.freed.Load()))
-}
+// Size returns the number of slots.
+func (s *Slots[V]) Size() int { return len(s.slots) }
 
 // Put publishes a value in the slot of a ticket that has room.
 func (s *Slots[V]) Put(ticket uint32, v V) {
@@ -77,63 +87,69 @@ func (s *Slots[V]) Put(ticket uint32, v V) {
 	sl.seq.Store(ticket + 1) // publishes value; pairs with the Load in Pop
 }
 
-// Head returns where Pop starts.
+// Head returns where Pop starts: all tickets before it were taken.
 func (s *Slots[V]) Head() uint32 { return s.head }
 
 // Pop takes the next published value of the tickets from *at up to tail, which
 // was read before the first Pop of the pass, and moves *at past it. It reports
-// false at the end of the pass; then call Free.
+// false at the end of the pass. The slots that head has passed can be handed back
+// then.
 func (s *Slots[V]) Pop(at *uint32, tail uint32) (v V, ok bool) {
-	for t := *at; t != tail; t++ {
+	p := s.Next(at, tail)
+	if p == nil {
+		return v, false
+	}
+	var zero V
+	v, *p = *p, zero // keep no payload alive
+	return v, true
+}
+
+// Next is Pop that leaves the value in its slot: the caller takes it from there,
+// and zeroes it, before the slot is handed back. nil: the end of the pass.
+func (s *Slots[V]) Next(at *uint32, tail uint32) *V {
+	for t := *at; t != tail; t = After(t) {
 		sl := &s.slots[t&s.mask]
 		if sl.taken {
 			if t == s.head {
 				sl.taken = false
-				s.head++
+				s.head = After(t)
 			}
 			continue
 		}
 		if sl.seq.Load() != t+1 {
 			continue // a hole: its producer is still at work
 		}
-		v = sl.value
-		var zero V
-		sl.value = zero // keep no payload alive
+		*at = After(t)
 		if t == s.head {
-			s.head++
+			s.head = *at
 		} else {
 			sl.taken = true
-			s.ahead = t + 1
+			s.ahead = *at
 		}
-		*at = t + 1
-		return v, true
+		return &sl.value
 	}
 	*at = tail
-	return v, false
+	return nil
 }
 
-// Free hands the slots that were taken back to the producers, and makes those
-// that were taken behind a hole look unpublished.
-func (s *Slots[V]) Free() {
-	for t := s.head; int32(s.ahead-t) > 0; t++ {
+// Hide makes the slots that were taken behind a hole look unpublished, and
+// reports whether there were any that it had not hidden before.
+func (s *Slots[V]) Hide() bool {
+	hidden := Distance(s.ahead, s.head) > 0
+	for t := s.head; Distance(s.ahead, t) > 0; t = After(t) {
 		if sl := &s.slots[t&s.mask]; sl.taken {
 			sl.seq.Store(t + 2)
 		}
 	}
-	if int32(s.ahead-s.head) > 0 {
-		s.early.Add(1)
-	}
 	s.ahead = s.head
-	if s.freed.Load() != s.head {
-		failpoint.At("ring freed")
-		s.freed.Store(s.head) // pairs with the Load in Room
-	}
+	return hidden
 }
 
-// Holes reports whether a ticket before tail may be without its value yet.
-// Anybody may ask; tail is the next ticket now.
-func (s *Slots[V]) Holes(tail uint32) bool {
-	for t := s.freed.Load(); int32(tail-t) > 0; t++ {
+// Holes reports whether one of the tickets from from on and before tail, the next
+// ticket, may be without its value yet. Anybody may ask; from has not been drawn
+// again (from+Size) since.
+func (s *Slots[V]) Holes(from, tail uint32) bool {
+	for t := from & ticketMask; Distance(tail, t) > 0; t = After(t) {
 		if seq := s.slots[t&s.mask].seq.Load(); seq != t+1 && seq != t+2 {
 			return true
 		}
@@ -141,10 +157,10 @@ func (s *Slots[V]) Holes(tail uint32) bool {
 	return false
 }
 
-// Published reports whether there is a published value among the tickets up to
-// tail. Anybody may ask.
-func (s *Slots[V]) Published(tail uint32) bool {
-	for t := s.freed.Load(); int32(tail-t) > 0; t++ {
+// Published reports whether there is a published value among these tickets that
+// was not hidden. Anybody may ask.
+func (s *Slots[V]) Published(from, tail uint32) bool {
+	for t := from & ticketMask; Distance(tail, t) > 0; t = After(t) {
 		if s.slots[t&s.mask].seq.Load() == t+1 {
 			return true
 		}
