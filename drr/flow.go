@@ -6,7 +6,10 @@ import (
 	"github.com/firq-go/firq"
 )
 
-const levels = int(firq.PriorityCritical) // priority p is level p-1
+const (
+	levels = int(firq.PriorityCritical) // priority p is level p-1
+	usual  = int(firq.PriorityNormal) - 1
+)
 
 // place says in which list of the queue a flow is.
 type place uint8
@@ -64,20 +67,24 @@ func (l *flows[K, T]) remove(f *flow[K, T]) {
 
 // Tenant is one tenant's part of a Queue. Make it with Init; it belongs to one
 // Queue and must not be copied.
+//
+// What each visit needs comes first, in two cache lines.
 type Tenant[K comparable, T any] struct {
-	Key K
-	// Owner is for who embeds the Tenant; the Queue does not look at it.
-	Owner any
-
+	flow    flow[K, T] // see byLevel
 	quantum int64
 	queued  int
-	tasks   [levels]entries[K, T]
-	mask    uint8 // levels that have tasks
-	lifo    bool  // AdaptiveLIFO is serving newest first
-	blocked bool  // at its in-flight limit
-	// The tenant's flow; with Across its flow at each level is in byLevel,
+	tasks   entries[K, T] // of PriorityNormal; see others
+	mask    uint8         // levels that have tasks
+	lifo    bool          // AdaptiveLIFO is serving newest first
+	blocked bool          // at its in-flight limit
+
+	// Owner is for who embeds the Tenant; the Queue does not look at it.
+	Owner any
+	Key   K
+
+	// The tasks of the other levels, and with Across the flow at each level, are
 	// allocated when first needed.
-	flow    flow[K, T]
+	others  *[levels]entries[K, T]
 	byLevel *[levels]flow[K, T]
 	// Links of the queue's list of blocked tenants that have tasks.
 	nextBlocked, prevBlocked *Tenant[K, T]
@@ -156,7 +163,7 @@ func (q *Queue[K, T]) flowOf(t *Tenant[K, T], level int) *flow[K, T] {
 // empty reports whether the flow has no task.
 func (q *Queue[K, T]) empty(f *flow[K, T]) bool {
 	if q.cfg.Across {
-		return f.tenant.tasks[f.level].head == nil
+		return f.tenant.mask&(1<<f.level) == 0
 	}
 	return f.tenant.mask == 0
 }
@@ -185,12 +192,23 @@ func (q *Queue[K, T]) front(f *flow[K, T], now int64) *entry[K, T] {
 	return best
 }
 
+// list returns the list of a level.
+func (t *Tenant[K, T]) list(level int) *entries[K, T] {
+	if level == usual {
+		return &t.tasks
+	}
+	if t.others == nil {
+		t.others = new([levels]entries[K, T])
+	}
+	return &t.others[level]
+}
+
 // end returns the end of a level's list that the order takes from.
 func (q *Queue[K, T]) end(t *Tenant[K, T], level int) *entry[K, T] {
 	if q.cfg.Order == firq.FIFO || q.cfg.Order == firq.AdaptiveLIFO && !t.lifo {
-		return t.tasks[level].head
+		return t.list(level).head
 	}
-	return t.tasks[level].tail
+	return t.list(level).tail
 }
 
 // outranks compares two tasks by aged priority; the one that waited longer wins

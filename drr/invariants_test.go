@@ -95,10 +95,10 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 
 func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 	queued, mask := 0, uint8(0)
-	for level := range t.tasks {
+	for level := range levels {
 		var prev *entry[K, T]
-		for e := t.tasks[level].head; e != nil; e = e.next {
-			if e.prev != prev || e.tenant != t || int(e.Priority)-1 != level || c.held[e] {
+		for e := t.list(level).head; e != nil; e = e.next {
+			if prev != nil && e.prev != prev || e.tenant != t || int(e.Priority)-1 != level || c.held[e] {
 				return fmt.Errorf("level %d: task %v does not belong here", level, e.Payload)
 			}
 			if (e.bucket != noBucket) != (e.Due != NoDeadline) {
@@ -114,7 +114,7 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 			mask |= 1 << level
 			prev, queued = e, queued+1
 		}
-		if t.tasks[level].tail != prev {
+		if t.list(level).tail != prev {
 			return fmt.Errorf("level %d: wrong tail", level)
 		}
 	}

@@ -77,7 +77,8 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task Task[T]) {
 	level := int(task.Priority) - 1
 	f := q.flowOf(t, level)
 	wasEmpty := q.empty(f)
-	t.tasks[level].push(e)
+	l := t.list(level)
+	l.push(e)
 	t.mask |= 1 << level
 	t.queued++
 	q.queued++
@@ -102,7 +103,7 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task Task[T]) {
 		q.hollow--
 	}
 	q.ready++
-	if q.cfg.Order != firq.FIFO || t.tasks[level].head == e {
+	if q.cfg.Order != firq.FIFO || l.head == e {
 		q.lists[f.level].target = 0 // it may be the front now, and cheaper
 	}
 }
@@ -200,7 +201,7 @@ func (l *list[K, T]) head() *flow[K, T] {
 // take removes a queued task from everything that knows it and ends its ticket.
 func (q *Queue[K, T]) take(e *entry[K, T]) Task[T] {
 	t, level := e.tenant, int(e.Priority)-1
-	l := &t.tasks[level]
+	l := t.list(level)
 	f := q.flowOf(t, level)
 	q.lists[f.level].barren, q.lists[f.level].target = 0, 0 // what is behind it may be cheaper
 	l.remove(e)
@@ -217,7 +218,7 @@ func (q *Queue[K, T]) take(e *entry[K, T]) Task[T] {
 	if q.cfg.Order == firq.AdaptiveLIFO {
 		q.water(t)
 	}
-	if e.bucket != noBucket {
+	if e.Due != NoDeadline {
 		q.dues.remove(e)
 	}
 	if f.place != nowhere && q.empty(f) {
@@ -258,7 +259,7 @@ func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (Task
 	if m == 0 {
 		return Task[T]{}, false
 	}
-	l := &t.tasks[bits.TrailingZeros8(m)]
+	l := t.list(bits.TrailingZeros8(m))
 	if newest {
 		return q.take(l.tail), true
 	}
@@ -295,7 +296,7 @@ func (q *Queue[K, T]) Drain() (*Tenant[K, T], Task[T], bool) {
 		}
 	}
 	if t := q.blocked; t != nil {
-		return t, q.take(t.tasks[bits.TrailingZeros8(t.mask)].head), true
+		return t, q.take(t.list(bits.TrailingZeros8(t.mask)).head), true
 	}
 	return nil, Task[T]{}, false
 }

@@ -25,12 +25,14 @@ type Task[T any] struct {
 type entry[K comparable, T any] struct {
 	Task[T]
 	tenant           *Tenant[K, T]
-	next, prev       *entry[K, T]
+	next             *entry[K, T]
+	prev             *entry[K, T] // means nothing at the head of a list
 	dueNext, duePrev *entry[K, T]
 	bucket           int8 // of the deadline index; noBucket: not in it
 }
 
-// entries is a doubly linked list, oldest first. The zero value is empty.
+// entries is a doubly linked list, oldest first. The zero value is empty. Taking
+// the oldest does not touch the one behind it.
 type entries[K comparable, T any] struct{ head, tail *entry[K, T] }
 
 func (l *entries[K, T]) push(e *entry[K, T]) {
@@ -44,11 +46,13 @@ func (l *entries[K, T]) push(e *entry[K, T]) {
 }
 
 func (l *entries[K, T]) remove(e *entry[K, T]) {
-	if e.prev == nil {
-		l.head = e.next
-	} else {
-		e.prev.next = e.next
+	if e == l.head {
+		if l.head = e.next; l.head == nil {
+			l.tail = nil
+		}
+		return
 	}
+	e.prev.next = e.next
 	if e.next == nil {
 		l.tail = e.prev
 	} else {

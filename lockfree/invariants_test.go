@@ -83,7 +83,7 @@ func (sh *shard[K, T]) check() error {
 	}
 	for i, t := range sh.quiet {
 		switch {
-		case !t.quiet || t.quietAt != i || t.shard != sh:
+		case !t.quiet || int(t.quietAt) != i || t.shard != sh:
 			return fmt.Errorf("%v: in the list of quiet tenants at %d; says %t, %d", t.Key, i, t.quiet, t.quietAt)
 		case t.Len() == 0: // I4
 			return fmt.Errorf("%v: quiet without a task", t.Key)

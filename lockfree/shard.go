@@ -179,7 +179,7 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 	}
 	failpoint.At("drain tail")
 	tail := tailOf(t.word.Load())
-	head := t.inbox.Head()
+	head := t.taker.Head()
 	if head == tail || ring.Distance(end, head) <= 0 {
 		if boxDue != clock.Never && head != tail {
 			lower(&t.boxDue, boxDue)
@@ -192,23 +192,24 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 	at := head
 	for {
 		failpoint.At("drain pop")
-		task, ok := t.inbox.Pop(&at, end)
-		if !ok {
+		task := t.inbox.Next(&t.taker, &at, end)
+		if task == nil {
 			break
 		}
 		if task.Priority != void {
-			sh.push(t, &task)
+			sh.push(t, task)
 		}
+		*task = drr.Task[T]{} // keep no payload alive
 	}
 	var change uint64
-	change -= uint64(ring.Distance(t.inbox.Head(), head)) * usedUnit
-	if boxDue != clock.Never && t.inbox.Head() != tail {
+	change -= uint64(ring.Distance(t.taker.Head(), head)) * usedUnit
+	if boxDue != clock.Never && t.taker.Head() != tail {
 		lower(&t.boxDue, boxDue) // it may be of a task that is still there
 	}
 	// With one task it would most likely be loud again soon.
 	if t.Len() > 1 && !t.quiet && !sh.across {
 		sh.sayReady() // first: from now on nobody announces
-		t.quiet, t.quietAt = true, len(sh.quiet)
+		t.quiet, t.quietAt = true, int32(len(sh.quiet))
 		sh.quiet = append(sh.quiet, t)
 		change += quietBit
 	}
@@ -437,7 +438,7 @@ func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
 	looked := false
 	if t.quiet && t.Len() == 0 {
 		failpoint.At("visit look")
-		if tailOf(t.word.Load()) != t.inbox.Head() { // spares going loud and quiet again
+		if tailOf(t.word.Load()) != t.taker.Head() { // spares going loud and quiet again
 			sh.drainAll(t)
 		}
 		if t.Len() == 0 {
@@ -448,7 +449,7 @@ func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
 	sh.owe(t, 0)
 	word := sh.flush()
 	t.ripe = usedIn(word) >= ripeAt
-	if looked && tailOf(word) != t.inbox.Head() {
+	if looked && tailOf(word) != t.taker.Head() {
 		sh.drainAll(t) // look again
 		sh.flush()
 	}
@@ -460,7 +461,7 @@ func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	t := st.Owner.(*tenant[K, T])
 	w := t.word.Load()
 	failpoint.At("forget")
-	if tailOf(w) != t.inbox.Head() || t.held(w) != 0 || w&quietBit != 0 ||
+	if tailOf(w) != t.taker.Head() || t.held(w) != 0 || w&quietBit != 0 ||
 		!t.word.CompareAndSwap(w, w|deadBit) {
 		return false
 	}

@@ -45,10 +45,12 @@ const inboxSize = 8
 // tenant whose order does not depend on what is in there.
 const ripeAt = inboxSize / 2
 
-// tenant is one tenant. Producers write the first line and the inbox's slots;
-// everything in serve.Tenant and below belongs to the lease of its shard.
+// tenant is one tenant. Producers write the first cache line and the inbox's
+// slots; everything in serve.Tenant and below belongs to the lease of its shard.
+// With keys of two words it takes five lines.
 type tenant[K comparable, T any] struct {
-	word atomic.Uint64
+	word  atomic.Uint64
+	inbox ring.Slots[drr.Task[T]] // immutable; its slots are not
 	// quantum is what the tenant will have when it becomes active; the producer
 	// that may make it so stores it before it announces.
 	quantum atomic.Int64
@@ -61,15 +63,13 @@ type tenant[K comparable, T any] struct {
 	// eager: some task had a priority of its own, so that each visit has to look
 	// at all of them. Set by producers, never cleared.
 	eager atomic.Bool
-	_     [24]byte
-
-	inbox ring.Slots[drr.Task[T]]
 
 	serve.Tenant[K, T]
-	hold    uint64 // the lease hold in which the inbox was last drained
-	ripe    bool   // ripeAt was reached when the word was last seen
-	quiet   bool   // the bit in word; then it is in shard.quiet, at quietAt
-	quietAt int
+	hold    uint64     // the lease hold in which the inbox was last drained
+	taker   ring.Taker // of the inbox
+	quietAt int32
+	ripe    bool // ripeAt was reached when the word was last seen
+	quiet   bool // the bit in word; then it is in shard.quiet, at quietAt
 	emptied bool // in shard.emptied
 	known   bool // in the shard's ring of tenants
 }
@@ -80,6 +80,7 @@ func newTenant[K comparable, T any](sh *shard[K, T], k K) *tenant[K, T] {
 	t.word.Store(uint64(cfg.MaxPerTenant)*roomUnit + uint64(sh.s.firstTicket)*tailUnit) // cut off by the wrap
 	t.boxDue.Store(clock.Never)
 	t.inbox.Init(inboxSize, sh.s.firstTicket)
+	t.taker.Init(sh.s.firstTicket)
 	t.quantum.Store(cfg.Quantum)
 	t.Init(k, cfg.Quantum)
 	t.Owner = t

@@ -67,8 +67,8 @@ func TestVoidOfNewTenant(t *testing.T) {
 	giveBack()
 	tn, _ := s.tenants.Load("a")
 	nothing(t, s)
-	if !tn.known || tn.inbox.Head() != uint32(tn.word.Load()/tailUnit) {
-		t.Errorf("known: %t, drained up to %d of %d", tn.known, tn.inbox.Head(), tn.word.Load()/tailUnit)
+	if !tn.known || tn.taker.Head() != uint32(tn.word.Load()/tailUnit) {
+		t.Errorf("known: %t, drained up to %d of %d", tn.known, tn.taker.Head(), tn.word.Load()/tailUnit)
 	}
 	if n := s.Stats().Tenants; n != 0 || s.known.Load() != 0 {
 		t.Errorf("%d tenants left, %d counted", n, s.known.Load())

@@ -134,7 +134,7 @@ func TestDoneWithoutLimit(t *testing.T) {
 	s := newShard(t, config{})
 	x := add(s, "a", 0)
 	serveOne(t, s, x, minute)
-	if s.inFlight != 0 || x.flights.n != 0 || s.Done(x, 0, minute) {
+	if s.inFlight != 0 || x.inFlight() != 0 || s.Done(x, 0, minute) {
 		t.Error("deliveries are counted without a limit")
 	}
 }

@@ -112,6 +112,9 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 	}
 	token := uint64(task.Priority) << tokenPriority
 	if limit := s.env.Config.MaxInFlightPerTenant; limit > 0 {
+		if t.flights == nil {
+			t.flights = new(flights)
+		}
 		token |= t.flights.start()
 		s.inFlight++
 		if t.flights.n >= limit {
@@ -130,7 +133,7 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 // Done ends a delivery and reports whether it was in flight. The tenant may
 // serve again then.
 func (s *Shard[K, T]) Done(t *Tenant[K, T], token uint64, now int64) bool {
-	if s.env.Config.MaxInFlightPerTenant == 0 || !t.flights.end(token) {
+	if s.env.Config.MaxInFlightPerTenant == 0 || t.flights == nil || !t.flights.end(token) {
 		return false
 	}
 	s.inFlight--
@@ -223,7 +226,7 @@ func (s *Shard[K, T]) SweepSome(now int64, start bool, most int, forget func(*Te
 		s.sweepLeft--
 		t := s.hand
 		s.hand = t.next
-		idle := t.Len() == 0 && t.flights.n == 0 && now-t.lastUsed >= int64(s.env.Config.TenantIdle)
+		idle := t.Len() == 0 && t.inFlight() == 0 && now-t.lastUsed >= int64(s.env.Config.TenantIdle)
 		if idle && forget(t) {
 			s.Queue.Retire(&t.Tenant)
 			s.remove(t)
@@ -240,6 +243,6 @@ func (s *Shard[K, T]) remove(t *Tenant[K, T]) {
 		t.prev.next, t.next.prev = t.next, t.prev
 	}
 	t.next, t.prev = nil, nil
-	t.flights = flights{} // top may still know it
+	t.flights = nil // top may still know it
 	s.tenants--
 }

@@ -9,15 +9,22 @@ import (
 // belongs to who holds the shard's lock.
 type Tenant[K comparable, T any] struct {
 	drr.Tenant[K, T]
-	Ticket  firq.TicketOwner // immutable after Add
-	settler firq.Settler     // immutable after Add
-
 	delivered uint64
 	lastUsed  int64
-	topRank   bool // among the shard's top tenants
-	flights   flights
+	settler   firq.Settler     // immutable after Add
+	topRank   bool             // among the shard's top tenants
+	Ticket    firq.TicketOwner // immutable after Add
+	flights   *flights         // nil: none yet
 	// The ring of all tenants of the shard, for Sweep.
 	next, prev *Tenant[K, T]
+}
+
+// inFlight returns how many deliveries are not yet Done.
+func (t *Tenant[K, T]) inFlight() int {
+	if t.flights == nil {
+		return 0
+	}
+	return t.flights.n
 }
 
 // flights are the deliveries that are not yet Done. Each has a slot and a

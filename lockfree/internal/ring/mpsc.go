@@ -11,10 +11,11 @@ import (
 // false only when the ring is full; the consumer's methods belong to one
 // goroutine at a time. See Slots for the order.
 type MPSC[V any] struct {
-	_    pad.Pad
-	tail atomic.Uint32 // producers: the next ticket, in its lowest TicketBits
-	_    [pad.Line - 4]byte
+	_ pad.Pad
 	Slots[V]
+	tail  atomic.Uint32 // producers: the next ticket, in its lowest TicketBits
+	_     pad.Pad
+	taker Taker
 	freed atomic.Uint32 // head as last published; written by the consumer, read by producers
 	early atomic.Uint32 // how often Free found slots taken behind a hole; as freed
 }
@@ -22,6 +23,7 @@ type MPSC[V any] struct {
 // InitAt makes room for size values, a power of two, counting from first.
 func (r *MPSC[V]) InitAt(size int, first uint32) {
 	r.Init(size, first)
+	r.taker.Init(first)
 	r.tail.Store(first)
 	r.freed.Store(first & ticketMask)
 }
@@ -54,16 +56,22 @@ func (r *MPSC[V]) Room(ticket uint32) int {
 	return len(r.slots) - Distance(ticket, r.freed.Load())
 }
 
+// Head returns where Pop starts.
+func (r *MPSC[V]) Head() uint32 { return r.taker.Head() }
+
+// Pop is Slots.Pop.
+func (r *MPSC[V]) Pop(at *uint32, tail uint32) (v V, ok bool) { return r.Slots.Pop(&r.taker, at, tail) }
+
 // Free ends a pass: it hands the slots that were taken back to the producers, and
 // makes those that were taken behind a hole look unpublished. Until then everybody
 // sees the values that were taken.
 func (r *MPSC[V]) Free() {
-	if r.Hide() {
+	if r.Hide(&r.taker) {
 		r.early.Add(1)
 	}
-	if r.freed.Load() != r.head {
+	if head := r.taker.head; r.freed.Load() != head {
 		failpoint.At("ring freed")
-		r.freed.Store(r.head) // pairs with the Load in Room
+		r.freed.Store(head) // pairs with the Load in Room
 	}
 }
 

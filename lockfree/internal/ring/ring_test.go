@@ -153,19 +153,21 @@ func TestRoom(t *testing.T) {
 func TestNext(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		var s Slots[int]
+		var k Taker
 		s.Init(4, first)
+		k.Init(first)
 		s.Put(ticket(first, 0), 7)
 		s.Put(ticket(first, 2), 9)
-		at, tail := s.Head(), ticket(first, 3)
+		at, tail := k.Head(), ticket(first, 3)
 		for _, want := range []int{7, 9} {
-			if p := s.Next(&at, tail); p == nil || *p != want {
+			if p := s.Next(&k, &at, tail); p == nil || *p != want {
 				t.Fatalf("Next = %v, want %d", p, want)
 			}
 		}
-		if p := s.Next(&at, tail); p != nil || at != tail {
+		if p := s.Next(&k, &at, tail); p != nil || at != tail {
 			t.Fatalf("Next = %v at the end, at %d", p, at)
 		}
-		if got := Distance(s.Head(), ticket(first, 0)); got != 1 {
+		if got := Distance(k.Head(), ticket(first, 0)); got != 1 {
 			t.Errorf("head has moved by %d, want 1: there is a hole", got)
 		}
 	})
@@ -174,7 +176,7 @@ func TestNext(t *testing.T) {
 // Distance has a sign, also across the wrap.
 func TestDistance(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
-		for _, d := range []int{0, 1, 7, 1 << (TicketBits - 1) - 1, -1, -7, -1 << (TicketBits - 1)} {
+		for _, d := range []int{0, 1, 7, 1<<(TicketBits-1) - 1, -1, -7, -1 << (TicketBits - 1)} {
 			if got := Distance(ticket(first, d), ticket(first, 0)); got != d {
 				t.Errorf("Distance = %d, want %d", got, d)
 			}

@@ -34,11 +34,16 @@ import (
 // with it.
 //
 // Progress: Put is wait-free. Pop belongs to one goroutine at a time.
-type Slots[V any] struct {
-	slots []slot[V]
-	mask  uint32
-	head  uint32 // consumer's: all tickets before it were taken
-	ahead uint32 // consumer's: slots taken behind a hole since Hide end before it
+//
+// Slots is immutable after Init; what changes is behind it. So it may stand
+// beside what producers write.
+type Slots[V any] struct{ slots []slot[V] }
+
+// Taker is how far the consumer has come; it belongs to the consumer, who keeps
+// it apart from what producers read.
+type Taker struct {
+	head  uint32 // all tickets before it were taken
+	ahead uint32 // slots taken behind a hole since Hide end before it
 }
 
 type slot[V any] struct {
@@ -67,35 +72,35 @@ func After(t uint32) uint32 { return (t + 1) & ticketMask }
 // Init makes room for size values, a power of two, with tickets starting at
 // first.
 func (s *Slots[V]) Init(size int, first uint32) {
-	first &= ticketMask
 	s.slots = make([]slot[V], size)
-	s.mask = uint32(size - 1)
-	s.head, s.ahead = first, first
 	for i := range uint32(size) {
 		t := (first + i) & ticketMask
-		s.slots[t&s.mask].seq.Store(t)
+		s.at(t).seq.Store(t)
 	}
 }
 
-// Size returns the number of slots.
-func (s *Slots[V]) Size() int { return len(s.slots) }
+// at returns the slot of a ticket.
+func (s *Slots[V]) at(ticket uint32) *slot[V] { return &s.slots[ticket&uint32(len(s.slots)-1)] }
+
+// Init starts at the ticket first.
+func (k *Taker) Init(first uint32) { k.head, k.ahead = first&ticketMask, first&ticketMask }
 
 // Put publishes a value in the slot of a ticket that has room.
 func (s *Slots[V]) Put(ticket uint32, v V) {
-	sl := &s.slots[ticket&s.mask]
+	sl := s.at(ticket)
 	sl.value = v
 	sl.seq.Store(ticket + 1) // publishes value; pairs with the Load in Pop
 }
 
 // Head returns where Pop starts: all tickets before it were taken.
-func (s *Slots[V]) Head() uint32 { return s.head }
+func (k *Taker) Head() uint32 { return k.head }
 
 // Pop takes the next published value of the tickets from *at up to tail, which
 // was read before the first Pop of the pass, and moves *at past it. It reports
 // false at the end of the pass. The slots that head has passed can be handed back
 // then.
-func (s *Slots[V]) Pop(at *uint32, tail uint32) (v V, ok bool) {
-	p := s.Next(at, tail)
+func (s *Slots[V]) Pop(k *Taker, at *uint32, tail uint32) (v V, ok bool) {
+	p := s.Next(k, at, tail)
 	if p == nil {
 		return v, false
 	}
@@ -106,13 +111,13 @@ func (s *Slots[V]) Pop(at *uint32, tail uint32) (v V, ok bool) {
 
 // Next is Pop that leaves the value in its slot: the caller takes it from there,
 // and zeroes it, before the slot is handed back. nil: the end of the pass.
-func (s *Slots[V]) Next(at *uint32, tail uint32) *V {
+func (s *Slots[V]) Next(k *Taker, at *uint32, tail uint32) *V {
 	for t := *at; t != tail; t = After(t) {
-		sl := &s.slots[t&s.mask]
+		sl := s.at(t)
 		if sl.taken {
-			if t == s.head {
+			if t == k.head {
 				sl.taken = false
-				s.head = After(t)
+				k.head = After(t)
 			}
 			continue
 		}
@@ -120,11 +125,11 @@ func (s *Slots[V]) Next(at *uint32, tail uint32) *V {
 			continue // a hole: its producer is still at work
 		}
 		*at = After(t)
-		if t == s.head {
-			s.head = *at
+		if t == k.head {
+			k.head = *at
 		} else {
 			sl.taken = true
-			s.ahead = *at
+			k.ahead = *at
 		}
 		return &sl.value
 	}
@@ -134,14 +139,14 @@ func (s *Slots[V]) Next(at *uint32, tail uint32) *V {
 
 // Hide makes the slots that were taken behind a hole look unpublished, and
 // reports whether there were any that it had not hidden before.
-func (s *Slots[V]) Hide() bool {
-	hidden := Distance(s.ahead, s.head) > 0
-	for t := s.head; Distance(s.ahead, t) > 0; t = After(t) {
-		if sl := &s.slots[t&s.mask]; sl.taken {
+func (s *Slots[V]) Hide(k *Taker) bool {
+	hidden := Distance(k.ahead, k.head) > 0
+	for t := k.head; Distance(k.ahead, t) > 0; t = After(t) {
+		if sl := s.at(t); sl.taken {
 			sl.seq.Store(t + 2)
 		}
 	}
-	s.ahead = s.head
+	k.ahead = k.head
 	return hidden
 }
 
@@ -150,7 +155,7 @@ func (s *Slots[V]) Hide() bool {
 // again (from+Size) since.
 func (s *Slots[V]) Holes(from, tail uint32) bool {
 	for t := from & ticketMask; Distance(tail, t) > 0; t = After(t) {
-		if seq := s.slots[t&s.mask].seq.Load(); seq != t+1 && seq != t+2 {
+		if seq := s.at(t).seq.Load(); seq != t+1 && seq != t+2 {
 			return true
 		}
 	}
@@ -161,7 +166,7 @@ func (s *Slots[V]) Holes(from, tail uint32) bool {
 // was not hidden. Anybody may ask.
 func (s *Slots[V]) Published(from, tail uint32) bool {
 	for t := from & ticketMask; Distance(tail, t) > 0; t = After(t) {
-		if s.slots[t&s.mask].seq.Load() == t+1 {
+		if s.at(t).seq.Load() == t+1 {
 			return true
 		}
 	}
