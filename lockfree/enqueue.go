@@ -29,10 +29,17 @@ func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) 
 	return s.env.EnqueueWait(ctx, s, k, t)
 }
 
-// EnqueueBatch admits a prefix of ts, one after the other.
+// EnqueueBatch admits a prefix of ts: as many as fit in one message at a time, and
+// one after the other what does not go into one.
 func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, err error) {
 	now := s.env.Clock.Now()
-	for i := range ts {
+	for i := 0; i < len(ts); i++ {
+		for n := s.admitBatch(k, ts[i:], now); n > 0; n = s.admitBatch(k, ts[i:], now) {
+			i += n
+		}
+		if i == len(ts) {
+			break
+		}
 		task, err := s.env.Task(&ts[i], now)
 		if err != nil {
 			return i, err
@@ -123,16 +130,19 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 			return serve.ErrTicketInUse
 		}
 		failpoint.At("E1 ticket")
-		ticket, took := t.take() // [E1]
+		ticket, _, took := t.take(1) // [E1]
 		if took == ticketTaken {
 			if q.ok {
 				t.quantum.Store(q.quantum)
 			}
-			if err := s.takeCredit(); err != nil { // [E2], [E3]
-				s.publishVoid(t, ticket, task)
+			if _, err := s.takeCredit(1); err != nil { // [E2], [E3]
+				if task.Ticket != nil {
+					task.Ticket.Abandon()
+				}
+				s.publishVoid(t, ticket, 1)
 				return err
 			}
-			s.publish(t, ticket, task)
+			s.publish(t, ticket, message[T]{task: *task}, task.Due, task.Priority != firq.PriorityNormal)
 			return nil
 		}
 		if took == inboxFull { // then the lease holder's work is ours
@@ -152,43 +162,44 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 	}
 }
 
-// takeCredit does E2 and E3.
-func (s *Scheduler[K, T]) takeCredit() error {
+// takeCredit does E2 and E3, for between 1 and n tasks.
+func (s *Scheduler[K, T]) takeCredit(n int) (got int, err error) {
 	failpoint.At("E2 credit")
-	if !s.credit.Take() {
+	if got = s.credit.TakeN(n); got == 0 {
 		if s.life.State() != serve.Open {
-			return firq.ErrClosed
+			return 0, firq.ErrClosed
 		}
-		return firq.ErrGlobalFull
+		return 0, firq.ErrGlobalFull
 	}
 	failpoint.At("E3 state")
 	if s.life.State() != serve.Open {
 		failpoint.At("E3 give back")
-		s.credit.Give(1)
+		s.credit.Give(got)
 		failpoint.At("E3 drained?")
 		if s.life.State() == serve.Draining {
 			s.drainCheck()
 		}
-		return firq.ErrClosed
+		return 0, firq.ErrClosed
 	}
-	return nil
+	return got, nil
 }
 
-// publish puts the task where the lease holder finds it, and sees to it that
-// somebody looks: [E4] to [E6].
-func (s *Scheduler[K, T]) publish(t *tenant[K, T], ticket uint32, task *drr.Task[T]) {
-	if task.Due != clock.Never {
-		t.deadline(task.Due)
+// publish puts a message where the lease holder finds it, and sees to it that
+// somebody looks: [E4] to [E6]. due is the first time at which one of its tasks
+// expires; eager: one has a priority other than normal.
+func (s *Scheduler[K, T]) publish(t *tenant[K, T], ticket uint32, m message[T], due int64, eager bool) {
+	if due != clock.Never {
+		t.deadline(due)
 		s.sawDeadline()
 	}
-	if task.Priority != firq.PriorityNormal {
+	if eager {
 		t.setEager()
 	}
 	failpoint.At("E4 put")
-	t.inbox.Put(ticket, *task) // [E4]; a full barrier before the look at quiet
+	t.inbox.Put(ticket, m) // [E4]; a full barrier before the look at quiet
 	failpoint.At("E5 quiet?")
-	if task.Due != clock.Never {
-		t.deadline(task.Due)
+	if due != clock.Never {
+		t.deadline(due)
 	}
 	if t.word.Load()&quietBit == 0 { // [E5]
 		t.shard.announce(t, ticket)

@@ -3,6 +3,7 @@ package lockfree
 import (
 	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/firq-go/firq"
@@ -27,6 +28,7 @@ type Scheduler[K comparable, T any] struct {
 	shards      []*shard[K, T]
 	tenants     *xsync.MapOf[K, *tenant[K, T]]
 	firstTicket uint32
+	batches     sync.Pool // *batch
 
 	// Read by every call, written hardly ever.
 	_         pad.Pad

@@ -169,7 +169,7 @@ func stopped(t *testing.T, s *scheduler, k string, x task) *producer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticket, took := tn.take()
+	ticket, _, took := tn.take(1)
 	if took != ticketTaken {
 		t.Fatalf("no ticket: %d", took)
 	}
@@ -180,7 +180,10 @@ func stopped(t *testing.T, s *scheduler, k string, x task) *producer {
 }
 
 // charge does E2 and E3.
-func (p *producer) charge() error { return p.s.takeCredit() }
+func (p *producer) charge() error {
+	_, err := p.s.takeCredit(1)
+	return err
+}
 
 // put does E4 and stops before E5.
 func (p *producer) put() {
@@ -188,7 +191,7 @@ func (p *producer) put() {
 	if p.task.Due != drr.NoDeadline {
 		p.s.sawDeadline()
 	}
-	p.t.inbox.Put(p.ticket, p.task)
+	p.t.inbox.Put(p.ticket, message[int]{task: p.task})
 }
 
 // announce does the rest after put.
@@ -199,10 +202,17 @@ func (p *producer) announce() {
 }
 
 // publish does E4 to E6.
-func (p *producer) publish() { p.s.publish(p.t, p.ticket, &p.task) }
+func (p *producer) publish() {
+	p.s.publish(p.t, p.ticket, message[int]{task: p.task}, p.task.Due, p.task.Priority != firq.PriorityNormal)
+}
 
 // void gives up for want of a credit.
-func (p *producer) void() { p.s.publishVoid(p.t, p.ticket, &p.task) }
+func (p *producer) void() {
+	if p.task.Ticket != nil {
+		p.task.Ticket.Abandon()
+	}
+	p.s.publishVoid(p.t, p.ticket, 1)
+}
 
 // published is a producer that was stopped between E4 and E5.
 func published(t *testing.T, s *scheduler, k string, x task) *producer {

@@ -192,14 +192,20 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 	at := head
 	for {
 		failpoint.At("drain pop")
-		task := t.inbox.Next(&t.taker, &at, end)
-		if task == nil {
+		m := t.inbox.Next(&t.taker, &at, end)
+		if m == nil {
 			break
 		}
-		if task.Priority != void {
-			sh.push(t, task)
+		switch {
+		case m.batch != nil:
+			for i := range m.batch.tasks[:m.batch.n] {
+				sh.push(t, &m.batch.tasks[i])
+			}
+			sh.s.recycle(m.batch)
+		case m.task.Priority != void:
+			sh.push(t, &m.task)
 		}
-		*task = drr.Task[T]{} // keep no payload alive
+		*m = message[T]{} // keep no payload alive
 	}
 	var change uint64
 	change -= uint64(ring.Distance(t.taker.Head(), head)) * usedUnit

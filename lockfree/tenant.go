@@ -3,7 +3,6 @@ package lockfree
 import (
 	"sync/atomic"
 
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
 	"github.com/firq-go/firq/internal/serve"
 	"github.com/firq-go/firq/lockfree/internal/ring"
@@ -50,7 +49,7 @@ const ripeAt = inboxSize / 2
 // With keys of two words it takes five lines.
 type tenant[K comparable, T any] struct {
 	word  atomic.Uint64
-	inbox ring.Slots[drr.Task[T]] // immutable; its slots are not
+	inbox ring.Slots[message[T]] // immutable; its slots are not
 	// quantum is what the tenant will have when it becomes active; the producer
 	// that may make it so stores it before it announces.
 	quantum atomic.Int64

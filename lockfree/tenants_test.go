@@ -100,7 +100,7 @@ func TestProducerOfDeadTenant(t *testing.T) {
 			}
 		}},
 		{"take", func(t *testing.T, s *scheduler, old *tenant[string, int]) {
-			if _, took := old.take(); took != tenantDead {
+			if _, _, took := old.take(1); took != tenantDead {
 				t.Errorf("take: %d", took)
 			}
 			admit(t, s, "a", task{Payload: 1})

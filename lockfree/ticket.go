@@ -28,7 +28,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (
 			break
 		}
 	}
-	if err := sh.s.takeCredit(); err != nil {
+	if _, err := sh.s.takeCredit(1); err != nil {
 		t.word.Add(roomUnit)
 		sh.s.env.Room.Released(t.Key, 1)
 		if task.Ticket != nil {
@@ -54,42 +54,46 @@ const (
 	tenantDead  // look it up again
 )
 
-// take draws a ticket of the inbox and takes a place of the tenant: [E1].
-func (t *tenant[K, T]) take() (ticket uint32, took int) {
+// take draws a ticket of the inbox and takes a place of the tenant, or up to n
+// places for the tasks of one message: [E1].
+func (t *tenant[K, T]) take(n int) (ticket uint32, places, took int) {
 	for {
 		w := t.word.Load()
 		ticket = tailOf(w)
 		switch {
 		case w&deadBit != 0:
-			return 0, tenantDead
+			return 0, 0, tenantDead
 		case w&roomMask == 0:
-			return 0, tenantFull
+			return 0, 0, tenantFull
 		case usedIn(w) == inboxSize:
-			return 0, inboxFull
+			return 0, 0, inboxFull
 		}
 		failpoint.At("E1 draw")
-		if t.word.CompareAndSwap(w, w+tailUnit+usedUnit-roomUnit) {
-			return ticket, ticketTaken
+		places = min(n, int(w&roomMask/roomUnit))
+		if t.word.CompareAndSwap(w, w+tailUnit+usedUnit-uint64(places)*roomUnit) {
+			return ticket, places, ticketTaken
 		}
 	}
+}
+
+// giveBack gives back places of tasks that were refused.
+func (s *Scheduler[K, T]) giveBack(t *tenant[K, T], places int) {
+	failpoint.At("void place")
+	t.word.Add(uint64(places) * roomUnit)
 }
 
 // void is the priority of what is published for a ticket whose task was refused.
 const void firq.Priority = 0
 
-// publishVoid gives back the place of a task that was refused after E1, and fills
-// its slot with nothing. The place comes first: who finds no hole may rely on
+// publishVoid gives back the places of tasks that were refused after E1, and fills
+// their slot with nothing. The places come first: who finds no hole may rely on
 // every place being taken by a task.
-func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, task *drr.Task[T]) {
-	if task.Ticket != nil {
-		task.Ticket.Abandon()
-	}
-	failpoint.At("void place")
-	t.word.Add(roomUnit)
+func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, places int) {
+	s.giveBack(t, places)
 	failpoint.At("void slot")
-	t.inbox.Put(ticket, drr.Task[T]{Priority: void})
+	t.inbox.Put(ticket, message[T]{task: drr.Task[T]{Priority: void}})
 	failpoint.At("void released")
-	s.env.Room.Released(t.Key, 1)
+	s.env.Room.Released(t.Key, places)
 	failpoint.At("void quiet?")
 	if t.word.Load()&quietBit == 0 {
 		t.shard.announce(t, ticket) // so that it is drained, and the tenant known

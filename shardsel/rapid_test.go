@@ -57,11 +57,14 @@ func (w *twin) Check(t *rapid.T) {
 	var current uint64
 	v := w.r
 	for i, c := range w.cells {
-		if w.r.Tag(i) != c.tag || w.r.Ready(i) != c.ready {
+		if w.r.Ready(i) != c.ready || c.ready && w.r.Tag(i) != c.tag {
 			t.Errorf("shard %d: tag %d, ready %t, want %+v", i, w.r.Tag(i), w.r.Ready(i), c)
 		}
 		if got, want := v.Limit(i), w.limit(i); got != want {
 			t.Errorf("Limit(%d) = %d, want %d", i, got, want)
+		}
+		if got, want := w.r.InTime(i), c.ready && c.tag <= w.limit(i); got != want {
+			t.Errorf("InTime(%d) = %t, want %t", i, got, want)
 		}
 		anyReady = anyReady || c.ready
 		somebody = somebody || c.ready && c.tag <= v.Limit(i)

@@ -54,15 +54,15 @@ func NewRounds(shards, slack int) *Rounds {
 }
 
 // Publish says what a shard's tag is, at most 1<<63-1, and whether it has
-// something to serve. It writes only what has changed. The caller holds the
-// shard's lock.
+// something to serve. It writes only what has changed; the tag of a shard that has
+// nothing is nobody's business. The caller holds the shard's lock.
 func (r *Rounds) Publish(shard int, tag uint64, ready bool) {
-	w := min(tag, math.MaxInt64) << 1
-	if ready {
-		w |= 1
-	}
 	c := &r.cells[shard]
 	old := c.word.Load()
+	w := old &^ 1
+	if ready {
+		w = min(tag, math.MaxInt64)<<1 | 1
+	}
 	if old == w {
 		return
 	}
@@ -95,7 +95,8 @@ func (r *Rounds) Version() (v uint64, sure bool) {
 // Ready reports whether the shard has something to serve.
 func (r *Rounds) Ready(shard int) bool { return r.cells[shard].word.Load()&1 != 0 }
 
-// Tag returns the shard's tag as last published.
+// Tag returns the shard's tag as last published; it means something while the
+// shard is ready.
 func (r *Rounds) Tag(shard int) uint64 { return r.cells[shard].word.Load() >> 1 }
 
 // AnyReady reports whether some shard has something to serve.

@@ -62,10 +62,8 @@ func (s *Shard[K, T]) CatchUp(r *shardsel.Rounds) {
 
 func (s *Shard[K, T]) tag(r *shardsel.Rounds, ready bool) uint64 {
 	switch {
-	case !s.Shared():
+	case !s.Shared() || !ready:
 		return 0
-	case !ready:
-		return s.Queue.Round()
 	case s.Queue.Fresh(): // they may be served now, whatever the round
 		return min(s.Queue.Round(), r.Current())
 	}

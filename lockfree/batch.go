@@ -1,0 +1,107 @@
+package lockfree
+
+import (
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/serve"
+)
+
+// message is what a slot of an inbox holds.
+type message[T any] struct {
+	task  drr.Task[T] // priority void: nothing, the task was refused
+	batch *batch[T]   // the tasks of an EnqueueBatch, instead of task; nil: none
+}
+
+// batch is several tasks of one tenant that took one ticket: one step on the
+// tenant's word, one on the credits, one slot. The producer fills it; from E4 on
+// it belongs to the lease holder, who recycles it.
+type batch[T any] struct {
+	tasks [batchSize]drr.Task[T]
+	n     int
+}
+
+// batchSize is how many tasks go into one message at most.
+const batchSize = 32
+
+// admitBatch is admit for the first of ts: it returns how many it has taken in,
+// 0 if there is something about them that admit has to see to: a limit, a ticket,
+// an invalid task, a new tenant.
+func (s *Scheduler[K, T]) admitBatch(k K, ts []firq.Task[T], now int64) int {
+	n := plain(ts)
+	if n < 2 || s.env.Config.DynamicThreshold != 0 {
+		return 0
+	}
+	failpoint.At("E0 state")
+	if s.life.State() != serve.Open || s.credit.None() {
+		return 0
+	}
+	t, _ := s.tenants.Load(k)
+	if t == nil {
+		return 0
+	}
+	word := t.word.Load()
+	if word&roomMask == 0 {
+		return 0
+	}
+	var q quantumAsked
+	if ask := s.env.Config.QuantumFor; ask != nil && word&quietBit == 0 {
+		q = quantumAsked{ask(k), true}
+	}
+	failpoint.At("E1 ticket")
+	ticket, places, took := t.take(n) // [E1]
+	if took != ticketTaken {
+		return 0
+	}
+	if q.ok {
+		t.quantum.Store(q.quantum)
+	}
+	got, err := s.takeCredit(places) // [E2], [E3]
+	if err != nil {
+		s.publishVoid(t, ticket, places)
+		return 0
+	}
+	if got < places {
+		s.giveBack(t, places-got)
+	}
+	b := s.newBatch()
+	due, eager := int64(clock.Never), false
+	for i := range ts[:got] {
+		b.tasks[i], _ = s.env.Task(&ts[i], now) // plain has checked it
+		due = min(due, b.tasks[i].Due)
+		eager = eager || b.tasks[i].Priority != firq.PriorityNormal
+	}
+	b.n = got
+	s.publish(t, ticket, message[T]{batch: b}, due, eager)
+	if got < places {
+		s.env.Room.Released(k, places-got)
+	}
+	return got
+}
+
+// plain returns how many tasks ts starts with that are valid, need no ticket, and
+// go into one message.
+func plain[T any](ts []firq.Task[T]) int {
+	for i := range ts[:min(len(ts), batchSize)] {
+		if ts[i].Ticket != nil || ts[i].Validate() != nil {
+			return i
+		}
+	}
+	return min(len(ts), batchSize)
+}
+
+// newBatch returns an empty batch.
+func (s *Scheduler[K, T]) newBatch() *batch[T] {
+	if b, ok := s.batches.Get().(*batch[T]); ok {
+		return b
+	}
+	return new(batch[T])
+}
+
+// recycle takes back a batch whose tasks are queued.
+func (s *Scheduler[K, T]) recycle(b *batch[T]) {
+	clear(b.tasks[:b.n]) // keep no payload alive
+	b.n = 0
+	s.batches.Put(b)
+}
