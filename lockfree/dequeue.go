@@ -131,11 +131,8 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T]) (busy *shard[K, T], n
 		if !sh.work() && !sh.lingering.Load() {
 			return nil, 0, false
 		}
-		failpoint.At("L1 try")
-		if !sh.lease.TryLock() {
-			return sh, 0, true
-		}
-		return nil, sh.serve(dst), true
+		n = s.tryServe(sh, dst, &busy)
+		return busy, n, true
 	}
 	cursor := s.cursors.Here()
 	start, mask := int(cursor.Load()), len(s.shards)-1
@@ -153,7 +150,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T]) (busy *shard[K, T], n
 		if s.rounds.InTime(j) {
 			continue // its turn comes below
 		}
-		if n = sh.tryServe(dst, &busy); n > 0 {
+		if n = s.tryServe(sh, dst, &busy); n > 0 {
 			return nil, n, true
 		}
 	}
@@ -170,7 +167,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T]) (busy *shard[K, T], n
 			continue
 		}
 		more = true
-		if n = sh.tryServe(dst, &busy); n > 0 {
+		if n = s.tryServe(sh, dst, &busy); n > 0 {
 			if i > 0 {
 				cursor.Store(uint32(j))
 			}
@@ -180,10 +177,11 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T]) (busy *shard[K, T], n
 	return busy, 0, more
 }
 
-// tryServe serves the shard unless somebody else does, whom it notes in busy.
-func (sh *shard[K, T]) tryServe(dst []firq.Item[K, T], busy **shard[K, T]) int {
+// tryServe serves the shard unless somebody else does, or another processor is at
+// it; then it notes the shard in busy.
+func (s *Scheduler[K, T]) tryServe(sh *shard[K, T], dst []firq.Item[K, T], busy **shard[K, T]) int {
 	failpoint.At("L1 try")
-	if !sh.lease.TryLock() {
+	if sh.warm.elsewhere(s.env.Clock) || !sh.lease.TryLock() {
 		*busy = sh
 		return 0
 	}

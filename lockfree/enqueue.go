@@ -95,7 +95,7 @@ func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
 		if word&roomMask == 0 && t.full() {
 			return firq.ErrTenantFull
 		}
-		if s.overThreshold(t.held(word)) {
+		if s.overThreshold(t, word) {
 			return firq.ErrTenantThreshold
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/firq-go/firq/internal/serve"
 )
 
-// overThreshold looks at DynamicThreshold.
-func (s *Scheduler[K, T]) overThreshold(held int) bool {
+// overThreshold looks at DynamicThreshold, for a tenant with this word.
+func (s *Scheduler[K, T]) overThreshold(t *tenant[K, T], word uint64) bool {
 	if s.env.Config.DynamicThreshold == 0 {
 		return false
 	}
@@ -18,7 +18,7 @@ func (s *Scheduler[K, T]) overThreshold(held int) bool {
 		failpoint.Gosched("threshold unsure")
 		free, sure = s.credit.Free()
 	}
-	return s.env.OverThreshold(held, free)
+	return s.env.OverThreshold(t.held(word), free)
 }
 
 // full reports whether there was an instant during the call at which tasks, and
@@ -75,7 +75,7 @@ func (s *Scheduler[K, T]) noRoom(t *tenant[K, T]) bool {
 		return s.credit.None()
 	}
 	w := t.word.Load()
-	return w&roomMask == 0 || s.credit.None() || s.overThreshold(t.held(w))
+	return w&roomMask == 0 || s.credit.None() || s.overThreshold(t, w)
 }
 
 // replace evicts a task of the tenant and queues the new one in its place, with

@@ -50,6 +50,7 @@ type shard[K comparable, T any] struct {
 	_           pad.Pad
 
 	lease sync.Mutex
+	warm  warmth // written under the lease
 
 	// due is a time before which nothing in the queue expires; written under the
 	// lease, read by producers that find no capacity.
@@ -403,6 +404,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
 		limit = s.rounds.Limit(sh.index) // it may have changed before the lease was ours
 	}
 	now := s.env.Clock.Now()
+	sh.warm.touch(now)
 	var visited *tenant[K, T]
 	for n < len(dst) {
 		failpoint.At("serve next")

@@ -16,7 +16,7 @@ func TestHint(t *testing.T) {
 		for range 8 {
 			wg.Go(func() {
 				for range 500 {
-					if h := Hint(); h < 0 || exact && h >= processors {
+					if h := Hint(); h < 0 || Exact && h >= processors {
 						t.Errorf("Hint = %d with %d processors", h, processors)
 						return
 					}

@@ -12,6 +12,9 @@ import (
 // about 2 ns against 14 ns for a sync.Pool token and 115 ns for getcpu. Build
 // with the tag firq_nolinkname to do without.
 
+// Exact says that Hint is the processor's index.
+const Exact = true
+
 //go:linkname procPin runtime.procPin
 //go:nosplit
 func procPin() int

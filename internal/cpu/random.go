@@ -4,6 +4,9 @@ package cpu
 
 import "math/rand/v2"
 
+// Exact says that Hint is the processor's index.
+const Exact = false
+
 // Hint returns a random number: callers still spread over the cache lines, but
 // do not stay on theirs.
 func Hint() int { return int(rand.Uint32() >> 1) }

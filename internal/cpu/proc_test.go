@@ -1,5 +1,0 @@
-//go:build !firq_nolinkname
-
-package cpu
-
-const exact = true // Hint is the processor's index
