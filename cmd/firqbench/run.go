@@ -29,7 +29,7 @@ func runCommand() *cli.Command {
 		&cli.DurationFlag{Name: "warmup", Category: howToRun, Value: 30 * time.Millisecond, Usage: "time before it that is not counted"},
 		gomaxprocsFlag(),
 		&cli.StringFlag{Name: "work", Category: changeLoad, Value: "0s,100ns",
-			Usage: "CPU time per task, for the producer and for the consumer each; a `LIST` gives one part of the table for each"},
+			Usage: "CPU time per task (batches: per call), for the producer and for the consumer each; a `LIST` gives one part of the table for each"},
 		count("producers", "`N` goroutines enqueue"),
 		count("consumers", "`N` goroutines dequeue"),
 		count("tenants", "tasks come from `N` tenants"),
@@ -44,7 +44,7 @@ func runCommand() *cli.Command {
 		Usage:     "run synthetic scenarios and compare",
 		ArgsUsage: "[SCENARIO...]",
 		Description: "Runs every scenario (or the named ones) against every contestant, in alternating rounds,\n" +
-			"and prints a table per scenario as soon as it is complete. The default takes less than\n" +
+			"and prints a table per scenario as soon as it is complete. The default takes about\n" +
 			"two minutes. Keep the machine quiet meanwhile. Ctrl-C ends early and shows what is there.\n\n" +
 			"Examples:\n" +
 			"   firqbench run\n" +

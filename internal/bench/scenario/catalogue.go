@@ -12,6 +12,20 @@ func All() []Scenario {
 				"What it measures is the cost of a task in a crowd.",
 		}),
 		with(Scenario{
+			Name:  "calls_only",
+			About: "2 producers, 2 consumers, one task per call and nothing else",
+			More: "Few goroutines that do nothing but call, at any --work: a mutex is at its best here, because who " +
+				"has just let go of it takes it again before anybody else is awake. No service looks like that.",
+			Producers: 2, Consumers: 2, FixedWork: true,
+		}),
+		with(Scenario{
+			Name:  "batches",
+			About: "8 producers, 8 consumers, 64 tenants, 32 tasks per call",
+			More: "The everyday case with batches on both sides. The work goes between two calls, not between two " +
+				"tasks: what is left is what a task costs inside of a call.",
+			Batch: 32, WorkPerCall: true,
+		}),
+		with(Scenario{
 			Name:  "hot_tenant_sustained",
 			About: "one tenant floods, 63 others send a little all the time",
 			More: "Half of the producers send to one tenant only and keep thousands of its tasks queued; " +
@@ -66,6 +80,18 @@ func All() []Scenario {
 				"on with the next one; after 32 rejects it lets others run. Rejecting is the hot path; the latency of " +
 				"the enqueue call includes it.",
 			Consumers: 2, Capacity: 1024, PerTenant: 64, Reject: true,
+		}),
+		with(Scenario{
+			Name:  "overload",
+			About: "3 times as much as can be served, tasks that live 5 ms, 4 noisy and 60 quiet tenants",
+			More: "A service that is past its limits: each of 2 consumers is busy for 20 microseconds of CPU time per " +
+				"task, and the producers send by the clock, 3 times what that leaves room for, 9 tasks in 10 for the 4 noisy " +
+				"tenants. What finds no room (1,024, or 128 of its tenant) is rejected. Look at the goodput (tasks delivered " +
+				"before their deadline), at the queue time of the quiet tenants, who ask for less than their share, and at " +
+				"what a rejected call costs.",
+			Consumers: 2, Capacity: 1024, PerTenant: 128, Reject: true,
+			Overload: 3, FixedWork: true, Service: 20 * time.Microsecond, Life: 5 * time.Millisecond,
+			HotShare: 0.9, HotTenants: 4, Focus: FocusQuiet,
 		}),
 		with(Scenario{
 			Name:  "uncontended",
