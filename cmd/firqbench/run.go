@@ -23,7 +23,7 @@ func runCommand() *cli.Command {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: "only", Category: whatToRun, Usage: "run this `LIST` of scenarios (the same as naming them as arguments)"},
 		&cli.StringFlag{Name: "skip", Category: whatToRun, Usage: "leave out this `LIST` of scenarios"},
-		&cli.StringFlag{Name: "contestants", Category: whatToRun, DefaultText: "all", Usage: "compare this `LIST` (see firqbench list)"},
+		&cli.StringFlag{Name: "contestants", Category: whatToRun, DefaultText: "all but floor", Usage: "compare this `LIST` (see firqbench list)"},
 		&cli.IntFlag{Name: "rounds", Aliases: []string{"count"}, Category: howToRun, Value: 5, Usage: "`N` runs of each contestant; tables show medians"},
 		&cli.DurationFlag{Name: "duration", Category: howToRun, Value: 125 * time.Millisecond, Usage: "measured time of a run"},
 		&cli.DurationFlag{Name: "warmup", Category: howToRun, Value: 30 * time.Millisecond, Usage: "time before it that is not counted"},
