@@ -100,10 +100,13 @@ func (f *floor) reserve(t *floorTenant, n int64) (int64, error) {
 		t.queued.Add(got - own)
 		return got, firq.ErrGlobalFull
 	}
-	if own < n {
-		return got, firq.ErrTenantFull
+	switch {
+	case own == n:
+		return got, nil
+	case f.queued.Load() >= f.global: // both limits at once: as the contract has it
+		return got, firq.ErrGlobalFull
 	}
-	return got, nil
+	return got, firq.ErrTenantFull
 }
 
 func (f *floor) Enqueue(tenant string, t Task) error {

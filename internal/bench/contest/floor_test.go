@@ -93,7 +93,7 @@ func TestFloorInvalid(t *testing.T) {
 	if n, err := f.EnqueueBatch("a", []Task{{}, {Cost: -1}}); n != 1 || !errors.Is(err, firq.ErrInvalidTask) {
 		t.Errorf("a valid and an invalid task: %d, %v", n, err)
 	}
-	if n, err := f.EnqueueBatch("a", []Task{{}, {}, {Cost: -1}}); n != 1 || !errors.Is(err, firq.ErrRejected) {
+	if n, err := f.EnqueueBatch("a", []Task{{}, {}, {Cost: -1}}); n != 1 || err != firq.ErrGlobalFull {
 		t.Errorf("full before the invalid task: %d, %v", n, err)
 	}
 	if n, err := f.EnqueueBatch("a", nil); n != 0 || err != nil {
