@@ -85,13 +85,13 @@ func All() []Scenario {
 			Name:  "overload",
 			About: "3 times as much as can be served, tasks that live 5 ms, 4 noisy and 60 quiet tenants",
 			More: "A service that is past its limits: each of 2 consumers is busy for 20 microseconds of CPU time per " +
-				"task, and the producers send by the clock, 3 times what that leaves room for, 9 tasks in 10 for the 4 noisy " +
+				"task, and the producers send by the clock, 3 times what that leaves room for, 19 tasks in 20 for the 4 noisy " +
 				"tenants. What finds no room (1,024, or 128 of its tenant) is rejected. Look at the goodput (tasks delivered " +
-				"before their deadline), at the queue time of the quiet tenants, who ask for less than their share, and at " +
+				"before their deadline), at the queue time of the quiet tenants, who ask for a sixth of their share, and at " +
 				"what a rejected call costs.",
 			Consumers: 2, Capacity: 1024, PerTenant: 128, Reject: true,
 			Overload: 3, FixedWork: true, Service: 20 * time.Microsecond, Life: 5 * time.Millisecond,
-			HotShare: 0.9, HotTenants: 4, Focus: FocusQuiet,
+			HotShare: 0.95, HotTenants: 4, Focus: FocusQuiet,
 		}),
 		with(Scenario{
 			Name:  "uncontended",
