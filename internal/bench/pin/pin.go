@@ -7,10 +7,6 @@ import (
 	"fmt"
 )
 
-// ErrUnsupported: this operating system has no way to do it, or none that is
-// known here.
-var ErrUnsupported = errors.New("a process can be pinned to processors on Linux only")
-
 // First pins every thread of the process, and so those that they start, to the
 // first n of the processors that it may run on. It returns their numbers, and a
 // function that undoes it.

@@ -2,6 +2,10 @@
 
 package pin
 
-func allowed() ([]int, error) { return nil, ErrUnsupported }
+import "errors"
 
-func restrict([]int) error { return ErrUnsupported }
+var errUnsupported = errors.New("a process can be pinned to processors on Linux only")
+
+func allowed() ([]int, error) { return nil, errUnsupported }
+
+func restrict([]int) error { return errUnsupported }

@@ -1,9 +1,15 @@
 package scenario
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // All returns the scenarios in the order of the report.
-func All() []Scenario {
+func All() []Scenario { return slices.Concat(crowds(), extras(), overloads(), alone()) }
+
+// crowds are about who sends, and in which calls.
+func crowds() []Scenario {
 	return []Scenario{
 		with(Scenario{
 			Name:  "contended",
@@ -53,6 +59,12 @@ func All() []Scenario {
 				"coming and going, and of a working set larger than the caches.",
 			Tenants: 100_000,
 		}),
+	}
+}
+
+// extras are about what tasks and producers do besides.
+func extras() []Scenario {
+	return []Scenario{
 		with(Scenario{
 			Name:  "burst_massive",
 			About: "bursts of 16,384 tasks, each drained before the next one",
@@ -73,6 +85,12 @@ func All() []Scenario {
 				"an hour. Only delivered tasks count as tasks/s; \"expired\" is the part of the accepted ones that was dropped.",
 			ShortLife: 50 * time.Microsecond,
 		}),
+	}
+}
+
+// overloads are about more than can be served.
+func overloads() []Scenario {
+	return []Scenario{
 		with(Scenario{
 			Name:  "capacity_pressure",
 			About: "overload: a queue of 1,024 tasks, 8 producers that do not wait, 2 consumers",
@@ -93,6 +111,12 @@ func All() []Scenario {
 			Overload: 3, FixedWork: true, Service: 20 * time.Microsecond, Life: 5 * time.Millisecond,
 			HotShare: 0.95, HotTenants: 4, Focus: FocusQuiet,
 		}),
+	}
+}
+
+// alone are about the calls by themselves, with nobody in the way.
+func alone() []Scenario {
+	return []Scenario{
 		with(Scenario{
 			Name:  "uncontended",
 			About: "one goroutine enqueues a task and dequeues it, 64 tenants in turn",
