@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/firq-go/firq/internal/bench/pin"
 	"github.com/firq-go/firq/internal/bench/profile"
 )
 
@@ -65,6 +66,26 @@ func setGOMAXPROCS(cmd *cli.Command) error {
 	}
 	runtime.GOMAXPROCS(n)
 	return nil
+}
+
+// pinCPUs applies --cpus, and returns the processors that it leaves, nil for all,
+// and a function that undoes it. Where --gomaxprocs says nothing, Go uses as many.
+func pinCPUs(cmd *cli.Command) (cpus []int, undo func() error, err error) {
+	if !cmd.IsSet("cpus") {
+		return nil, func() error { return nil }, nil
+	}
+	cpus, unpin, err := pin.First(cmd.Int("cpus"))
+	if err != nil {
+		return nil, nil, misuse(cmd, fmt.Errorf("--cpus: %w", err))
+	}
+	if cmd.IsSet("gomaxprocs") {
+		return cpus, unpin, nil
+	}
+	before := runtime.GOMAXPROCS(len(cpus))
+	return cpus, func() error {
+		runtime.GOMAXPROCS(before)
+		return unpin()
+	}, nil
 }
 
 // override returns a pointer to an int flag's value, nil if it is not set.

@@ -85,7 +85,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			"Go channel, which is fair to nobody, for scale.\n\n" +
 			"Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.\n\n" +
 			"Examples:\n" +
-			"   firqbench run                        all scenarios, in less than two minutes\n" +
+			"   firqbench run                        all scenarios, in about two minutes\n" +
 			"   firqbench run zipf --rounds 15       one scenario, more rounds\n" +
 			"   firqbench replay access.log.gz       what fairness buys on your own traffic",
 		Version:               version(),

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -72,6 +74,8 @@ func TestUsageErrors(t *testing.T) {
 		{"run --work -1ns", `--work: "-1ns"`},
 		{"run --work ,", "--work: is empty"},
 		{"run --gomaxprocs 0", "--gomaxprocs: 0"},
+		{"run --cpus 100000", "--cpus: "},
+		{"run --cpus 0", "--cpus: "},
 		{"run zip", `unknown scenario "zip"; there are ` + strings.Join(scenario.Names(), ", ")},
 		{"run --only zip", `unknown scenario "zip"`},
 		{"run zipf --skip zipf", "no scenario is left"},
@@ -159,6 +163,36 @@ func TestRun(t *testing.T) {
 	if err != nil || f.Interrupted || len(f.Run.Cells) != 3 || len(f.Run.Cells[0].Runs) != 2 || f.Env.GoVersion == "" ||
 		f.Run.Cells[0].Runs[0].Delivered == 0 {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// --cpus is in the result, Go uses as many, and it ends with the run.
+func TestPinned(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("pinning needs Linux") // elsewhere TestUsageErrors sees it refused
+	}
+	before := runtime.GOMAXPROCS(0)
+	for _, c := range []struct {
+		extra []string
+		procs int
+	}{{nil, 1}, {[]string{"--gomaxprocs", "2"}, 2}} {
+		path := filepath.Join(t.TempDir(), "r.json")
+		args := append(append([]string{"run", "uncontended", "--contestants", "channel", "--cpus", "1", "-o", path}, tiny...), c.extra...)
+		code, out, errOut := call(t, args...)
+		if n := runtime.GOMAXPROCS(before); c.extra == nil && n != before { // --gomaxprocs stays
+			t.Errorf("GOMAXPROCS is %d afterwards, was %d", n, before)
+		}
+		if code != exitOK || !strings.Contains(out, ", pinned to [") {
+			t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
+		}
+		f, err := report.ReadFile(path)
+		if err != nil || len(f.Env.Pinned) != 1 || f.Env.GOMAXPROCS != c.procs {
+			t.Errorf("%v: %+v, %v", c.extra, f, err)
+		}
+	}
+	want := fmt.Sprintf("--cpus: 100000, must be 1 to %d,", runtime.NumCPU())
+	if _, _, errOut := call(t, "run", "--cpus", "100000"); !strings.Contains(errOut, want) {
+		t.Errorf("still pinned: got %s, want %s", errOut, want)
 	}
 }
 

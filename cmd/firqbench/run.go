@@ -23,13 +23,15 @@ func runCommand() *cli.Command {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: "only", Category: whatToRun, Usage: "run this `LIST` of scenarios (the same as naming them as arguments)"},
 		&cli.StringFlag{Name: "skip", Category: whatToRun, Usage: "leave out this `LIST` of scenarios"},
-		&cli.StringFlag{Name: "contestants", Category: whatToRun, DefaultText: "all", Usage: "compare this `LIST` (see firqbench list)"},
+		&cli.StringFlag{Name: "contestants", Category: whatToRun, DefaultText: "all but floor", Usage: "compare this `LIST` (see firqbench list)"},
 		&cli.IntFlag{Name: "rounds", Aliases: []string{"count"}, Category: howToRun, Value: 5, Usage: "`N` runs of each contestant; tables show medians"},
 		&cli.DurationFlag{Name: "duration", Category: howToRun, Value: 125 * time.Millisecond, Usage: "measured time of a run"},
 		&cli.DurationFlag{Name: "warmup", Category: howToRun, Value: 30 * time.Millisecond, Usage: "time before it that is not counted"},
 		gomaxprocsFlag(),
+		&cli.IntFlag{Name: "cpus", Category: howToRun, DefaultText: "all",
+			Usage: "stay on the first `N` processors that the program may run on, with as many for Go unless --gomaxprocs says otherwise (Linux)"},
 		&cli.StringFlag{Name: "work", Category: changeLoad, Value: "0s,100ns",
-			Usage: "CPU time per task, for the producer and for the consumer each; a `LIST` gives one part of the table for each"},
+			Usage: "CPU time per task (batches: per call), for the producer and for the consumer each; a `LIST` gives one part of the table for each"},
 		count("producers", "`N` goroutines enqueue"),
 		count("consumers", "`N` goroutines dequeue"),
 		count("tenants", "tasks come from `N` tenants"),
@@ -44,13 +46,14 @@ func runCommand() *cli.Command {
 		Usage:     "run synthetic scenarios and compare",
 		ArgsUsage: "[SCENARIO...]",
 		Description: "Runs every scenario (or the named ones) against every contestant, in alternating rounds,\n" +
-			"and prints a table per scenario as soon as it is complete. The default takes less than\n" +
+			"and prints a table per scenario as soon as it is complete. The default takes about\n" +
 			"two minutes. Keep the machine quiet meanwhile. Ctrl-C ends early and shows what is there.\n\n" +
 			"Examples:\n" +
 			"   firqbench run\n" +
 			"   firqbench run contended zipf --rounds 11 --duration 500ms -o results/\n" +
 			"   firqbench run --skip many_tenants --work 0s,50ns,1us\n" +
 			"   firqbench run contended --producers 2 --consumers 2 --batch 8\n" +
+			"   firqbench run contended --cpus 4 --contestants lockfree,baseline,floor\n" +
 			"   firqbench run hot_tenant_sustained --contestants lockfree,baseline --cpuprofile cpu.out",
 		Flags:        flags,
 		OnUsageError: onUsageError,
@@ -58,7 +61,7 @@ func runCommand() *cli.Command {
 	}
 }
 
-func run(ctx context.Context, cmd *cli.Command) error {
+func run(ctx context.Context, cmd *cli.Command) (err error) {
 	if err := setGOMAXPROCS(cmd); err != nil {
 		return err
 	}
@@ -66,7 +69,13 @@ func run(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return misuse(cmd, err)
 	}
+	cpus, unpin, err := pinCPUs(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unpin()) }()
 	env := machine.Read()
+	env.Pinned = cpus
 	out, errOut := cmd.Root().Writer, cmd.Root().ErrWriter
 	destination := cmd.String("output")
 	if destination != "" {

@@ -11,6 +11,7 @@ package contest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/firq-go/firq"
@@ -46,6 +47,8 @@ type Contestant struct {
 	// WakeOnly contestants take part only where the wake-up of a parked
 	// consumer is measured.
 	WakeOnly bool
+	// OnlyNamed contestants take part only when they are asked for.
+	OnlyNamed bool
 }
 
 // Names of the contestants.
@@ -56,6 +59,7 @@ const (
 	Channel    = "channel"
 	Unbuffered = "channel-0"
 	FIFO       = "fifo"
+	Floor      = "floor"
 )
 
 // Reference is the contestant that the others are compared with.
@@ -67,6 +71,10 @@ func ForRun() []Contestant {
 	return append(cores(),
 		Contestant{Name: Channel, About: "a buffered Go channel: unfair, no limits per tenant; for scale", New: newChannel},
 		Contestant{Name: Unbuffered, About: "an unbuffered Go channel, ping_pong only", New: newUnbuffered, WakeOnly: true},
+		Contestant{
+			Name: Floor, New: newFloor, OnlyNamed: true,
+			About: "only if named: what a queue with limits per tenant cannot do without, and nothing else; unfair, no deadlines",
+		},
 	)
 }
 
@@ -86,10 +94,11 @@ func ForReplay() []Contestant {
 }
 
 // Select returns those of all that names lists, in the order of all; no names
-// means all of them. "baseline" stands for the baseline with one lock.
+// means all of them but those that are OnlyNamed. "baseline" stands for the
+// baseline with one lock.
 func Select(all []Contestant, names []string) ([]Contestant, error) {
 	if len(names) == 0 {
-		return all, nil
+		return slices.DeleteFunc(slices.Clone(all), func(c Contestant) bool { return c.OnlyNamed }), nil
 	}
 	wanted := make(map[string]bool, len(names))
 	for _, name := range names {

@@ -19,10 +19,11 @@ func names(cs []Contestant) (ns []string) {
 }
 
 func TestSelect(t *testing.T) {
-	all := []Contestant{{Name: Lockfree}, {Name: OneLock}, {Name: Channel}}
+	all := []Contestant{{Name: Lockfree}, {Name: OneLock}, {Name: Channel}, {Name: Floor, OnlyNamed: true}}
 	for _, c := range []struct{ pick, want []string }{
 		{nil, []string{Lockfree, OneLock, Channel}},
 		{[]string{Channel, Lockfree}, []string{Lockfree, Channel}},
+		{[]string{Floor, Lockfree}, []string{Lockfree, Floor}},
 		{[]string{"baseline"}, []string{OneLock}},
 		{[]string{"baseline", OneLock}, []string{OneLock}},
 	} {
@@ -94,8 +95,12 @@ func TestContestants(t *testing.T) {
 					rest = append(rest, it.Payload)
 				}
 			}
-			if want := []uint64{2, 3, 4, 5, 6}; !slices.Equal(rest, want) || expired != 1 {
-				t.Errorf("got %v, %d expired; want %v, 1", rest, expired, want)
+			want, late := []uint64{2, 3, 4, 5, 6}, 1
+			if c.Name == Floor { // knows no deadlines
+				want, late = append(want, 7), 0
+			}
+			if !slices.Equal(rest, want) || expired != late {
+				t.Errorf("got %v, %d expired; want %v, %d", rest, expired, want, late)
 			}
 			if err := <-done; err != nil {
 				t.Errorf("Shutdown: %v", err)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"errors"
+	"runtime"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/hist"
@@ -18,6 +19,7 @@ type consumer struct {
 
 	waits, focus *hist.Local // in the measured window
 	delivered    uint64      // in the measured window
+	inTime       uint64      // of them, before their deadline; with Scenario.Life
 	total        uint64      // in the whole run
 	sum          uint64      // of their payloads
 
@@ -54,6 +56,9 @@ func (c *consumer) loopBatch() {
 		for i := range items[:n] {
 			c.take(&items[i])
 		}
+		if c.r.s.WorkPerCall && c.r.phase.Load() != stopping {
+			c.r.work.Do(&c.line)
+		}
 	}
 }
 
@@ -71,6 +76,9 @@ func (c *consumer) take(it *contest.Item) {
 	phase := c.r.phase.Load()
 	if phase == measuring {
 		c.delivered++
+		if c.r.s.Life > 0 && contest.Now() <= contest.OnClock(it.Deadline) {
+			c.inTime++
+		}
 		c.waits.Record(it.Wait)
 		if it.Payload&focusBit != 0 {
 			c.focus.Record(it.Wait)
@@ -83,7 +91,14 @@ func (c *consumer) take(it *contest.Item) {
 			c.unreported[i] = 0
 		}
 	}
-	if phase != stopping { // draining is not measured: be quick
+	if phase == stopping {
+		return // draining is not measured: be quick
+	}
+	if !c.r.s.WorkPerCall || c.r.s.Batch == 1 {
 		c.r.work.Do(&c.line)
+	}
+	c.r.serve.Do(&c.line)
+	if c.r.pace > 0 {
+		runtime.Gosched() // see producer.paced
 	}
 }

@@ -58,21 +58,24 @@ func fairness(ctx context.Context, spec Spec) (jain float64, tenants int, err er
 }
 
 // mix returns the tenants of a backlog in random order: each of n occurs at
-// least each times, the hot one as often as the scenario has it.
+// least each times, the hot ones as often as the scenario has it.
 func mix(s scenario.Scenario, n, each int) []int {
 	hot := each
+	hottest := max(1, s.Hot()) // how many share what is hot
 	share := s.HotShare
 	if s.HotProducers > 0 {
 		share = 0.9
 	}
 	if share > 0 {
-		hot = max(each, int(float64(each*(n-1))*share/(1-share)))
+		hot = max(each, int(float64(each*(n-hottest))*share/(1-share))/hottest)
 	}
 	var backlog []int
-	for range hot {
-		backlog = append(backlog, 0)
+	for t := range hottest {
+		for range hot {
+			backlog = append(backlog, t)
+		}
 	}
-	for t := 1; t < n; t++ {
+	for t := hottest; t < n; t++ {
 		for range each {
 			backlog = append(backlog, t)
 		}

@@ -5,12 +5,13 @@
 //
 //   - Throughput counts tasks that consumers received inside the measured
 //     window, not tasks that producers got rid of.
-//   - All loops are closed: latencies are those of a system that pushes back.
-//     They do not say what clients see that come at a rate of their own
-//     (coordinated omission); replay measures that.
+//   - All loops but that of overload are closed: latencies are those of a system
+//     that pushes back. They do not say what clients see that come at a rate of
+//     their own (coordinated omission); replay measures that.
 //   - Producers wait by a window of unfinished tasks outside the contestant
 //     (see window), so the queue does not fill and nobody burns the CPU with
-//     attempts that are rejected. Only capacity_pressure is about rejects.
+//     attempts that are rejected. Only capacity_pressure and overload are about
+//     rejects.
 //   - A goroutine's counters are its own and plain; they are read after it has
 //     ended. Tenants' names and random numbers cost no call.
 //   - Each enqueue would need two clock reads to be timed, as much as the call
@@ -47,7 +48,7 @@ const drainLimit = 30 * time.Second
 type Spec struct {
 	Scenario   scenario.Scenario
 	Contestant contest.Contestant
-	Work       time.Duration // CPU time per task, on each side
+	Work       time.Duration // CPU time per task or call (Scenario.WorkPerCall), on each side
 	Idle       time.Duration // ping-pong: the sleep between two rounds
 	Warmup     time.Duration
 	Measure    time.Duration
@@ -66,7 +67,9 @@ const (
 type run struct {
 	Spec
 	s     scenario.Scenario
-	work  spin.Work
+	work  spin.Work     // between calls
+	serve spin.Work     // a consumer's, per task: Scenario.Service
+	pace  time.Duration // between two tasks of a producer; 0: as fast as they can
 	keys  []string
 	q     contest.Queue
 	ctx   context.Context
@@ -85,7 +88,11 @@ type run struct {
 
 // Run measures. It returns ctx.Err() if ctx ends first; there is no result then.
 func Run(ctx context.Context, spec Spec) (Result, error) {
-	r := &run{Spec: spec, s: spec.Scenario, work: spin.Of(spec.Work), every: SampleEvery}
+	r := &run{Spec: spec, s: spec.Scenario, work: spin.Of(spec.Work), serve: spin.Of(spec.Scenario.Service), every: SampleEvery}
+	if r.s.Overload > 0 {
+		rate := r.s.Offered(runtime.GOMAXPROCS(0)) / float64(r.s.Producers)
+		r.pace = max(1, time.Duration(float64(time.Second)/rate))
+	}
 	r.keys = tenantKeys(r.s.Tenants)
 	var cancel context.CancelFunc
 	r.ctx, cancel = context.WithCancel(ctx)

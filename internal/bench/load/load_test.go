@@ -81,7 +81,11 @@ func check(t *testing.T, spec Spec) {
 			t.Errorf("enqueue latency: %+v", r)
 		case r.Rejected > 0 && !s.Reject:
 			t.Errorf("%d tasks rejected", r.Rejected)
-		case r.Expired > 0 && s.ShortLife == 0:
+		case (r.Refusal != nil) != s.Reject || s.Reject && (r.Refusal.Samples > r.Enqueue.Samples || r.Refusal.Samples > r.Rejected):
+			t.Errorf("calls that were rejected: %+v of %d", r.Refusal, r.Rejected)
+		case (r.Goodput != nil) != (s.Life > 0) || s.Life > 0 && (*r.Goodput < 0 || *r.Goodput > r.TasksPerSec):
+			t.Errorf("goodput: %+v", r)
+		case r.Expired > 0 && !s.Deadlines():
 			t.Errorf("%d tasks expired", r.Expired)
 		case (r.Focus != nil) != (s.Focus != ""):
 			t.Errorf("focus: %+v", r.Focus)
@@ -204,6 +208,7 @@ func TestMix(t *testing.T) {
 		{scenario.Scenario{HotShare: 0.5}, 3, 10, 20},
 		{scenario.Scenario{HotShare: 0.1}, 3, 10, 10}, // never below each
 		{scenario.Scenario{HotProducers: 1}, 2, 10, 90},
+		{scenario.Scenario{HotShare: 0.5, HotTenants: 2}, 4, 10, 10}, // as many as the others together
 	} {
 		counts := make([]int, c.n)
 		backlog := mix(c.s, c.n, c.each)

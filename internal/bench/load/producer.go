@@ -17,16 +17,20 @@ type producer struct {
 	r      *run
 	rnd    random
 	pick   func(*producer) int // index of the next task's tenant
+	hot    int                 // Scenario.Hot
 	window int                 // index in run.windows, and in the payload
 	number uint64              // numbers the payloads; distinct between producers
 	line   spin.Line           // what the simulated work works on
 	soon   time.Time           // scenario.ShortLife: a deadline soon
 	later  time.Time           // and one far away
+	due    time.Duration       // scenario.Overload: when the next task is to be sent, by contest.Now
+	owed   int                 // and how many are due already
 	batch  []contest.Task
 
 	calls    uint64
 	latency  *hist.Local
-	offered  uint64 // tasks in the measured window
+	refusal  *hist.Local // calls of latency that were rejected
+	offered  uint64      // tasks in the measured window
 	rejected uint64
 	refusals int    // since it has let others run
 	accepted uint64 // tasks in the whole run
@@ -37,9 +41,9 @@ type producer struct {
 
 func newProducer(r *run, id int) *producer {
 	p := &producer{
-		r: r, rnd: newRandom(id + 1), pick: pickAny, latency: hist.NewLocal(),
-		number: uint64(id) << 32,
-		batch:  make([]contest.Task, r.s.Batch),
+		r: r, rnd: newRandom(id + 1), pick: pickAny, latency: hist.NewLocal(), refusal: hist.NewLocal(),
+		number: uint64(id) << 32, hot: r.s.Hot(),
+		batch: make([]contest.Task, r.s.Batch),
 	}
 	switch {
 	case r.s.HotProducers > 0 && id < r.s.HotProducers:
@@ -52,12 +56,13 @@ func newProducer(r *run, id int) *producer {
 	return p
 }
 
-func pickAny(p *producer) int   { return p.rnd.below(p.r.s.Tenants) }
-func pickQuiet(p *producer) int { return 1 + p.rnd.below(p.r.s.Tenants-1) }
+func pickAny(p *producer) int { return p.rnd.below(p.r.s.Tenants) }
+
+func pickQuiet(p *producer) int { return p.hot + p.rnd.below(p.r.s.Tenants-p.hot) }
 
 func pickSkewed(p *producer) int {
 	if p.rnd.below(1000) < int(p.r.s.HotShare*1000) {
-		return 0
+		return p.rnd.below(p.hot)
 	}
 	return pickQuiet(p)
 }
@@ -75,6 +80,9 @@ func (p *producer) loop() {
 			p.deadlines()
 			continue
 		}
+		if p.r.pace > 0 && !p.paced() {
+			continue // it slept: look at the phase again
+		}
 		if p.r.s.Batch > 1 {
 			unreported += p.sendBatch(phase)
 			continue
@@ -88,11 +96,45 @@ func (p *producer) loop() {
 	}
 }
 
+// paced reports whether a task is due; if not, it has slept a little. A producer
+// that comes late sends what is due one after another: the load does not depend
+// on what became of the tasks before.
+//
+// Where consumers keep all processors busy a sleeper wakes when one of them gives
+// way. They do so after each task: otherwise only when Go takes the processor away
+// from them, every 10 ms, and the load would come in heaps that size.
+func (p *producer) paced() bool {
+	const nap = 250 * time.Microsecond
+	const fresh = 64 // tasks that share a look at the clock, and a deadline
+	if p.owed <= 0 {
+		now := contest.Now()
+		if p.due == 0 {
+			p.due = now
+		}
+		if p.due > now {
+			time.Sleep(nap)
+			return false
+		}
+		p.owed = int(min(fresh, 1+(now-p.due)/p.r.pace))
+		p.due += time.Duration(p.owed) * p.r.pace
+		p.deadlines()
+	}
+	p.owed -= p.r.s.Batch
+	if p.owed < 0 { // a batch is sent as soon as one of its tasks is due
+		p.due -= time.Duration(p.owed) * p.r.pace
+		p.owed = 0
+	}
+	return true
+}
+
 // deadlines reads the clock for the next chunk's deadlines.
 func (p *producer) deadlines() {
 	if life := p.r.s.ShortLife; life > 0 {
 		now := time.Now()
 		p.soon, p.later = now.Add(life), now.Add(time.Hour)
+	}
+	if life := p.r.s.Life; life > 0 {
+		p.soon = time.Now().Add(life)
 	}
 }
 
@@ -100,7 +142,7 @@ func (p *producer) deadlines() {
 func (p *producer) task(tenant int) (t contest.Task) {
 	p.number++
 	t.Payload = p.number<<numberShift | uint64(p.window)<<windowShift | uint64(tenant)
-	focus := p.r.s.Focus != "" && tenant != 0
+	focus := p.r.s.Focus != "" && tenant >= p.hot
 	if p.r.s.Priorities {
 		t.Priority = firq.PriorityVeryLow + firq.Priority(p.rnd.below(6))
 		focus = t.Priority == firq.PriorityCritical
@@ -113,6 +155,9 @@ func (p *producer) task(tenant int) (t contest.Task) {
 		if p.number%4 == 0 {
 			t.Deadline = p.soon
 		}
+	}
+	if p.r.s.Life > 0 {
+		t.Deadline = p.soon
 	}
 	return t
 }
@@ -130,7 +175,7 @@ func (p *producer) send(q contest.Queue, tenant string, t *contest.Task, phase i
 		err = p.insist(q, tenant, t, err)
 	}
 	if timed && phase == measuring {
-		p.latency.Record(contest.Now() - start)
+		p.timed(contest.Now()-start, err)
 	}
 	if phase == measuring {
 		p.offered++
@@ -144,12 +189,25 @@ func (p *producer) send(q contest.Queue, tenant string, t *contest.Task, phase i
 	return true
 }
 
+// timed records how long a call took that ended with err.
+func (p *producer) timed(d time.Duration, err error) {
+	p.latency.Record(d)
+	if err != nil {
+		p.refusal.Record(d)
+	}
+}
+
 // sendBatch sends the next tasks of one tenant with one call, and returns how
 // many were accepted.
 func (p *producer) sendBatch(phase int32) int64 {
 	tenant := p.pick(p)
-	for i := range p.batch {
+	if p.r.s.WorkPerCall {
 		p.r.work.Do(&p.line)
+	}
+	for i := range p.batch {
+		if !p.r.s.WorkPerCall {
+			p.r.work.Do(&p.line)
+		}
 		p.batch[i] = p.task(tenant)
 	}
 	var start time.Duration
@@ -167,7 +225,11 @@ func (p *producer) sendBatch(phase int32) int64 {
 		err = firq.ErrRejected // and the next one, while there is one
 	}
 	if timed && phase == measuring {
-		p.latency.Record(contest.Now() - start)
+		var refused error
+		if n == 0 { // else it did more than that
+			refused = err
+		}
+		p.timed(contest.Now()-start, refused)
 	}
 	if phase == measuring {
 		p.offered += uint64(len(p.batch))

@@ -15,9 +15,14 @@ type Result struct {
 	Rejected    uint64        `json:"rejected"`
 	Expired     uint64        `json:"expired"`
 
-	Enqueue Latency  `json:"enqueue"`         // the call; one in SampleEvery
-	Queue   Latency  `json:"queue"`           // from enqueue to delivery, all tasks
-	Focus   *Latency `json:"focus,omitempty"` // the same, the tasks of Scenario.Focus
+	// Goodput is tasks/s delivered before their deadline, by the driver's clock;
+	// with Scenario.Life only.
+	Goodput *float64 `json:"goodput,omitempty"`
+
+	Enqueue Latency  `json:"enqueue"`           // the call; one in SampleEvery
+	Refusal *Latency `json:"refusal,omitempty"` // those of them that were rejected; with Scenario.Reject only
+	Queue   Latency  `json:"queue"`             // from enqueue to delivery, all tasks
+	Focus   *Latency `json:"focus,omitempty"`   // the same, the tasks of Scenario.Focus
 
 	AllocsPerTask float64 `json:"allocs_per_task"`
 	BytesPerTask  float64 `json:"bytes_per_task"`
@@ -56,9 +61,12 @@ func Summary(s *hist.Snapshot) Latency {
 
 func (r *run) result(m meter, producers []*producer, consumers []*consumer) Result {
 	res := Result{Elapsed: m.elapsed, Expired: m.expired, Collections: m.collections}
-	calls, waits, focus := hist.NewSnapshot(), hist.NewSnapshot(), hist.NewSnapshot()
+	calls, refusals := hist.NewSnapshot(), hist.NewSnapshot()
+	waits, focus := hist.NewSnapshot(), hist.NewSnapshot()
+	inTime := uint64(0)
 	for _, p := range producers {
 		p.latency.AddTo(calls)
+		p.refusal.AddTo(refusals)
 		res.Offered += p.offered
 		res.Rejected += p.rejected
 	}
@@ -66,14 +74,23 @@ func (r *run) result(m meter, producers []*producer, consumers []*consumer) Resu
 		c.waits.AddTo(waits)
 		c.focus.AddTo(focus)
 		res.Delivered += c.delivered
+		inTime += c.inTime
 	}
 	res.Enqueue, res.Queue = Summary(calls), Summary(waits)
 	if r.s.Focus != "" {
 		l := Summary(focus)
 		res.Focus = &l
 	}
+	if r.s.Reject {
+		l := Summary(refusals)
+		res.Refusal = &l
+	}
 	if s := m.elapsed.Seconds(); s > 0 {
 		res.TasksPerSec = float64(res.Delivered) / s
+		if r.s.Life > 0 {
+			goodput := float64(inTime) / s
+			res.Goodput = &goodput
+		}
 	}
 	if res.Delivered > 0 {
 		res.AllocsPerTask = float64(m.mallocs) / float64(res.Delivered)

@@ -23,6 +23,7 @@ type Env struct {
 	CPU        string    `json:"cpu"`
 	Cores      int       `json:"cores"`
 	GOMAXPROCS int       `json:"gomaxprocs"`
+	Pinned     []int     `json:"pinned_cpus,omitempty"` // the processors that the process was pinned to (--cpus)
 	GOGC       string    `json:"gogc,omitempty"`
 	Governor   string    `json:"governor,omitempty"` // CPU frequency governor, where the system tells
 	Clock      string    `json:"clocksource,omitempty"`

@@ -24,7 +24,11 @@ func Env(w io.Writer, e machine.Env) {
 	}
 	line("commit", commit)
 	line("go", fmt.Sprintf("%s %s/%s", e.GoVersion, e.OS, e.Arch))
-	line("cpu", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d", e.CPU, e.Cores, e.GOMAXPROCS))
+	cpu := fmt.Sprintf("%s, %d cores, GOMAXPROCS %d", e.CPU, e.Cores, e.GOMAXPROCS)
+	if len(e.Pinned) > 0 {
+		cpu += fmt.Sprintf(", pinned to %v", e.Pinned)
+	}
+	line("cpu", cpu)
 	line("kernel", e.Kernel)
 	line("clock", e.Clock)
 	line("governor", e.Governor)

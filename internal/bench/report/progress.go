@@ -42,7 +42,7 @@ func newBar(w io.Writer, total int) *pb.ProgressBar {
 
 // Before implements suite.Observer.
 func (p *Progress) Before(done, total int, cell *suite.Cell, contestant string, round int) {
-	what := fmt.Sprintf("%s, %s", cell.Scenario.Name, cell.Variant.Label(cell.Scenario.Shape))
+	what := fmt.Sprintf("%s, %s", cell.Scenario.Name, cell.Label())
 	if !p.terminal {
 		if what != p.printed {
 			p.printed = what

@@ -46,6 +46,12 @@ func result(rate float64, s scenario.Scenario) load.Result {
 	if s.Focus != "" {
 		r.Focus = &l
 	}
+	if s.Life > 0 {
+		r.Goodput = &rate
+	}
+	if s.Reject {
+		r.Refusal = &l
+	}
 	return r
 }
 

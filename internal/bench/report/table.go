@@ -43,7 +43,7 @@ func Scenario(w io.Writer, cells []suite.Cell, order []string) {
 	Printf(w, "%s\n", t.Render())
 	for _, cell := range cells {
 		for _, e := range cell.Errors {
-			Printf(w, "FAILED, %s: %s\n", cell.Variant.Label(s.Shape), e)
+			Printf(w, "FAILED, %s: %s\n", cell.Label(), e)
 		}
 	}
 	Printf(w, "\n")
@@ -51,7 +51,7 @@ func Scenario(w io.Writer, cells []suite.Cell, order []string) {
 
 // appendCell adds a variant's label and its lines.
 func appendCell(t table.Writer, cell suite.Cell, columns []column, order []string) {
-	t.AppendRow(table.Row{cell.Variant.Label(cell.Scenario.Shape)})
+	t.AppendRow(table.Row{cell.Label()})
 	lines := cell.Summarize(contest.Reference)
 	slices.SortStableFunc(lines, func(a, b suite.Summary) int {
 		return cmp.Compare(slices.Index(order, a.Contestant), slices.Index(order, b.Contestant))
@@ -68,6 +68,9 @@ func appendCell(t table.Writer, cell suite.Cell, columns []column, order []strin
 // facts says what was run, overrides included.
 func facts(s scenario.Scenario) string {
 	parts := []string{"closed loop"}
+	if s.Overload > 0 {
+		parts[0] = fmt.Sprintf("open loop, %gx what can be served", s.Overload)
+	}
 	if s.Shape == scenario.Flow {
 		parts = append(parts, fmt.Sprintf("%d producers, %d consumers", s.Producers, s.Consumers))
 	}
@@ -82,6 +85,9 @@ func facts(s scenario.Scenario) string {
 		parts = append(parts, "1 shard")
 	case s.Shards > 1:
 		parts = append(parts, fmt.Sprintf("%d shards", s.Shards))
+	}
+	if s.Life > 0 {
+		parts = append(parts, fmt.Sprintf("tasks live %v", s.Life))
 	}
 	if s.Capacity > 0 {
 		parts = append(parts, fmt.Sprintf("capacity %d", s.Capacity))
@@ -151,13 +157,23 @@ func columnsOf(s scenario.Scenario) []column {
 		short := map[string]string{scenario.FocusQuiet: "quiet", scenario.FocusCritical: "crit."}[s.Focus]
 		columns = append(columns, column{short, "p99", latency(func(s *suite.Summary) *load.Latency { return s.Focus }, p99)})
 	}
-	return append(columns,
+	if s.Life > 0 {
+		columns = append(columns, column{"good", "put/s", func(s *suite.Summary) string { return Count(s.Goodput) }})
+	}
+	if s.Reject {
+		columns = append(columns, column{"rej.", "call", latency(func(s *suite.Summary) *load.Latency { return s.Refusal }, p50)})
+	}
+	columns = append(columns,
 		column{"re-", "ject", func(s *suite.Summary) string { return Percent(s.Rejected) }},
 		column{"ex-", "pire", func(s *suite.Summary) string { return Percent(s.Expired) }},
-		column{"allocs", "/task", perTask(func(s *suite.Summary) float64 { return s.Allocs })},
-		column{"bytes", "/task", perTask(func(s *suite.Summary) float64 { return s.Bytes })},
-		column{"", "Jain", func(s *suite.Summary) string { return number(s.Jain, "%.3f") }},
 	)
+	if s.Life == 0 { // else the line is full; they are in the file
+		columns = append(columns,
+			column{"allocs", "/task", perTask(func(s *suite.Summary) float64 { return s.Allocs })},
+			column{"bytes", "/task", perTask(func(s *suite.Summary) float64 { return s.Bytes })},
+		)
+	}
+	return append(columns, column{"", "Jain", func(s *suite.Summary) string { return number(s.Jain, "%.3f") }})
 }
 
 func newTable() table.Writer {
@@ -180,15 +196,18 @@ func Legend(w io.Writer, p *suite.Plan) {
   vs 1 lock tasks/s over those of %s, median of the ratios round by round.
   enqueue   how long an enqueue call takes; 1 call in %d is timed (all in ping_pong),
             and what is timed includes one read of the clock, here %v.
-  queue time from enqueue to delivery, every task. All loops are closed: producers wait while many
-            tasks are under way, so this says what a full pipe looks like, not what clients see
-            that come at a rate of their own ("firqbench replay" does).
-  quiet     queue time of all tenants but the hot one; crit.: of the tasks of critical priority.
+  queue time from enqueue to delivery, every task. All loops but overload's are closed: producers wait
+            while many tasks are under way, so this says what a full pipe looks like, not what clients
+            see that come at a rate of their own ("firqbench replay" does).
+  quiet     queue time of all tenants but the hot ones; crit.: of the tasks of critical priority.
+  goodput/s tasks delivered before their deadline, by the clock of who got them.
+  rej. call how long an enqueue call takes that is rejected: the median of those that were timed.
   reject    part of the offered tasks; expire: part of the accepted ones.
   Jain      fairness index by delivered cost, 1 is best: over up to 1,000 tenants, all with work queued
             throughout, offered in the scenario's proportions with costs of 1 to 4; a probe of its own
             after the measured window.
-  CPU per task is a calibrated loop. A consumer that does nothing between two calls mostly measures
-  how cache lines move between cores: look at both variants.
+  Work is CPU time on each side, a calibrated loop: per task, in batches per call. A consumer that
+  does nothing between two calls mostly measures how cache lines move between cores: look at both
+  variants.
 `, p.Rounds, p.Measure, p.Warmup, contest.Reference, load.SampleEvery, contest.ClockCost())
 }

@@ -1,15 +1,35 @@
 package scenario
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // All returns the scenarios in the order of the report.
-func All() []Scenario {
+func All() []Scenario { return slices.Concat(crowds(), extras(), overloads(), alone()) }
+
+// crowds are about who sends, and in which calls.
+func crowds() []Scenario {
 	return []Scenario{
 		with(Scenario{
 			Name:  "contended",
 			About: "8 producers, 8 consumers, 64 tenants that all send alike",
 			More: "The everyday case under full load: more goroutines than cores, every tenant busy. " +
 				"What it measures is the cost of a task in a crowd.",
+		}),
+		with(Scenario{
+			Name:  "calls_only",
+			About: "2 producers, 2 consumers, one task per call and nothing else",
+			More: "Few goroutines that do nothing but call, at any --work: a mutex is at its best here, because who " +
+				"has just let go of it takes it again before anybody else is awake. No service looks like that.",
+			Producers: 2, Consumers: 2, FixedWork: true,
+		}),
+		with(Scenario{
+			Name:  "batches",
+			About: "8 producers, 8 consumers, 64 tenants, 32 tasks per call",
+			More: "The everyday case with batches on both sides. The work goes between two calls, not between two " +
+				"tasks: what is left is what a task costs inside of a call.",
+			Batch: 32, WorkPerCall: true,
 		}),
 		with(Scenario{
 			Name:  "hot_tenant_sustained",
@@ -39,6 +59,12 @@ func All() []Scenario {
 				"coming and going, and of a working set larger than the caches.",
 			Tenants: 100_000,
 		}),
+	}
+}
+
+// extras are about what tasks and producers do besides.
+func extras() []Scenario {
+	return []Scenario{
 		with(Scenario{
 			Name:  "burst_massive",
 			About: "bursts of 16,384 tasks, each drained before the next one",
@@ -59,6 +85,12 @@ func All() []Scenario {
 				"an hour. Only delivered tasks count as tasks/s; \"expired\" is the part of the accepted ones that was dropped.",
 			ShortLife: 50 * time.Microsecond,
 		}),
+	}
+}
+
+// overloads are about more than can be served.
+func overloads() []Scenario {
+	return []Scenario{
 		with(Scenario{
 			Name:  "capacity_pressure",
 			About: "overload: a queue of 1,024 tasks, 8 producers that do not wait, 2 consumers",
@@ -67,6 +99,24 @@ func All() []Scenario {
 				"the enqueue call includes it.",
 			Consumers: 2, Capacity: 1024, PerTenant: 64, Reject: true,
 		}),
+		with(Scenario{
+			Name:  "overload",
+			About: "3 times as much as can be served, tasks that live 5 ms, 4 noisy and 60 quiet tenants",
+			More: "A service that is past its limits: each of 2 consumers is busy for 20 microseconds of CPU time per " +
+				"task, and the producers send by the clock, 3 times what that leaves room for, 19 tasks in 20 for the 4 noisy " +
+				"tenants. What finds no room (1,024, or 128 of its tenant) is rejected. Look at the goodput (tasks delivered " +
+				"before their deadline), at the queue time of the quiet tenants, who ask for a sixth of their share, and at " +
+				"what a rejected call costs.",
+			Consumers: 2, Capacity: 1024, PerTenant: 128, Reject: true,
+			Overload: 3, FixedWork: true, Service: 20 * time.Microsecond, Life: 5 * time.Millisecond,
+			HotShare: 0.95, HotTenants: 4, Focus: FocusQuiet,
+		}),
+	}
+}
+
+// alone are about the calls by themselves, with nobody in the way.
+func alone() []Scenario {
+	return []Scenario{
 		with(Scenario{
 			Name:  "uncontended",
 			About: "one goroutine enqueues a task and dequeues it, 64 tenants in turn",

@@ -20,9 +20,10 @@ const (
 	PingPong Shape = "ping-pong"
 )
 
-// Scenario is a workload. All of them are closed loops: a producer sends its
-// next task when the last call has returned, so that the latencies are those of
-// a system that pushes back, and do not say what clients see that do not wait.
+// Scenario is a workload. All of them but those with an Overload are closed
+// loops: a producer sends its next task when the last call has returned, so that
+// the latencies are those of a system that pushes back, and do not say what
+// clients see that do not wait.
 type Scenario struct {
 	Name  string `json:"name"`
 	About string `json:"about"` // one line
@@ -45,9 +46,10 @@ type Scenario struct {
 	// goes on with the next one. Else it waits.
 	Reject bool `json:"reject"`
 
-	// HotShare is the part of the tasks that goes to the hot tenant, tenant 0;
-	// 0: all tenants are equal.
-	HotShare float64 `json:"hot_share"`
+	// HotShare is the part of the tasks that goes to the hot tenants, which are
+	// the first HotTenants (0 means 1); 0: all tenants are equal.
+	HotShare   float64 `json:"hot_share"`
+	HotTenants int     `json:"hot_tenants,omitempty"`
 	// HotProducers do nothing but send to the hot tenant; the others then send
 	// to the rest, and keep at most QuietWindow tasks unfinished.
 	HotProducers int `json:"hot_producers"`
@@ -59,6 +61,22 @@ type Scenario struct {
 	// 0: no deadlines.
 	ShortLife time.Duration `json:"short_life_ns"`
 
+	// Life: every task has this long to live, from when its producer looked at
+	// the clock, at most 64 tasks ago; 0: as ShortLife has it.
+	Life time.Duration `json:"life_ns,omitempty"`
+
+	// WorkPerCall: the work between two calls is done once per call, not once
+	// per task.
+	WorkPerCall bool `json:"work_per_call,omitempty"`
+	// FixedWork: the scenario is not run with work of the user's choice; there is
+	// none, or Service.
+	FixedWork bool `json:"fixed_work,omitempty"`
+	// Service is the CPU time that a consumer spends on each task.
+	Service time.Duration `json:"service_ns,omitempty"`
+	// Overload: producers send by the clock, whatever becomes of the tasks, and
+	// together so many times what the consumers can serve (see Offered).
+	Overload float64 `json:"overload,omitempty"`
+
 	// Focus names the tasks whose queue time is shown by itself, "" for none:
 	// those of tenants other than the hot one, or those of critical priority.
 	Focus string `json:"focus"`
@@ -69,6 +87,27 @@ const (
 	FocusQuiet    = "quiet tenants"
 	FocusCritical = "priority critical"
 )
+
+// Hot returns how many hot tenants there are; they are the first ones.
+func (s *Scenario) Hot() int {
+	if s.HotShare > 0 || s.HotProducers > 0 {
+		return max(1, s.HotTenants)
+	}
+	return 0
+}
+
+// Deadlines reports whether tasks may come too late.
+func (s *Scenario) Deadlines() bool { return s.ShortLife > 0 || s.Life > 0 }
+
+// Offered returns how many tasks per second the producers of a scenario with an
+// Overload send on so many processors: Overload times what the consumers could
+// serve if they had the processors to themselves.
+func (s *Scenario) Offered(processors int) float64 {
+	if s.Service <= 0 {
+		return 0
+	}
+	return s.Overload * float64(min(s.Consumers, processors)) / s.Service.Seconds()
+}
 
 // Overrides replaces parts of each scenario; nil fields change nothing.
 type Overrides struct {
@@ -109,8 +148,8 @@ func (o Overrides) Apply(s Scenario) (Scenario, error) {
 		}
 		s.HotProducers = max(1, s.Producers/2)
 	}
-	if (s.HotShare > 0 || s.HotProducers > 0) && s.Tenants < 2 {
-		return s, fmt.Errorf("--tenants: %d, %s needs 2", s.Tenants, s.Name)
+	if hot := s.Hot(); hot > 0 && s.Tenants <= hot {
+		return s, fmt.Errorf("--tenants: %d, %s needs %d", s.Tenants, s.Name, hot+1)
 	}
 	return s, nil
 }

@@ -4,12 +4,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestAll(t *testing.T) {
 	want := []string{
 		"hot_tenant_sustained", "burst_massive", "mixed_priorities", "deadline_expiration", "capacity_pressure",
-		"contended", "single_hot_tenant", "many_tenants", "zipf", "uncontended", "ping_pong",
+		"contended", "calls_only", "batches", "overload", "single_hot_tenant", "many_tenants", "zipf", "uncontended", "ping_pong",
 	}
 	got := Names()
 	for _, name := range want {
@@ -23,6 +24,9 @@ func TestAll(t *testing.T) {
 	for _, s := range All() {
 		if s.About == "" || s.More == "" || s.Producers < 1 || s.Consumers < 1 || s.Tenants < 1 || s.Batch < 1 || s.Window < 1 {
 			t.Errorf("incomplete: %+v", s)
+		}
+		if s.Overload > 0 && (s.Service <= 0 || !s.FixedWork || !s.Reject) {
+			t.Errorf("an overload of nothing, or that waits: %+v", s)
 		}
 	}
 }
@@ -47,6 +51,28 @@ func TestChoose(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); got != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("Choose(%v, %v) = %s, %v", c.only, c.skip, got, err)
+		}
+	}
+}
+
+func TestOffered(t *testing.T) {
+	s := Scenario{Consumers: 2, Overload: 3, Service: 20 * time.Microsecond}
+	for processors, want := range map[int]float64{1: 150_000, 2: 300_000, 8: 300_000} {
+		if got := s.Offered(processors); got < want-1 || got > want+1 {
+			t.Errorf("%d processors: %v tasks/s, want %v", processors, got, want)
+		}
+	}
+}
+
+func TestHot(t *testing.T) {
+	for _, c := range []struct {
+		s    Scenario
+		want int
+	}{
+		{Scenario{}, 0}, {Scenario{HotShare: 0.9}, 1}, {Scenario{HotProducers: 4}, 1}, {Scenario{HotShare: 0.9, HotTenants: 4}, 4},
+	} {
+		if got := c.s.Hot(); got != c.want {
+			t.Errorf("%+v: %d, want %d", c.s, got, c.want)
 		}
 	}
 }
@@ -81,6 +107,7 @@ func TestOverrides(t *testing.T) {
 		{Overrides{Shards: p(-1)}, "contended", "--shards: -1"},
 		{Overrides{Producers: p(1)}, "hot_tenant_sustained", "hot_tenant_sustained needs 2"},
 		{Overrides{Tenants: p(1)}, "zipf", "zipf needs 2"},
+		{Overrides{Tenants: p(4)}, "overload", "overload needs 5"},
 	} {
 		if _, err := c.o.Apply(by(c.name)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)

@@ -15,7 +15,7 @@ import (
 type Plan struct {
 	Scenarios   []scenario.Scenario
 	Contestants []contest.Contestant
-	Works       []time.Duration // CPU time per task, on each side; one table part each
+	Works       []time.Duration // CPU time between calls, on each side; one table part each
 	Rounds      int
 	Warmup      time.Duration
 	Measure     time.Duration
@@ -36,14 +36,19 @@ type Variant struct {
 }
 
 // Label says it in words.
-func (v Variant) Label(shape scenario.Shape) string {
+func (c *Cell) Label() string {
+	s, v := &c.Scenario, c.Variant
 	switch {
-	case shape == scenario.PingPong && v.Idle == 0:
+	case s.Shape == scenario.PingPong && v.Idle == 0:
 		return "back to back"
-	case shape == scenario.PingPong:
+	case s.Shape == scenario.PingPong:
 		return fmt.Sprintf("%v idle before", v.Idle)
+	case s.Service > 0:
+		return fmt.Sprintf("service %v/task", s.Service)
 	case v.Work == 0:
 		return "no work"
+	case s.WorkPerCall:
+		return fmt.Sprintf("work %v/call", v.Work)
 	}
 	return fmt.Sprintf("work %v/task", v.Work)
 }
@@ -72,9 +77,12 @@ const PingPongIdle = time.Millisecond
 func (p *Plan) cells() (groups [][]Cell) {
 	for _, s := range p.Scenarios {
 		var group []Cell
-		if s.Shape == scenario.PingPong {
+		switch {
+		case s.Shape == scenario.PingPong:
 			group = append(group, Cell{Scenario: s}, Cell{Scenario: s, Variant: Variant{Idle: PingPongIdle}})
-		} else {
+		case s.FixedWork:
+			group = append(group, Cell{Scenario: s})
+		default:
 			for _, w := range p.Works {
 				group = append(group, Cell{Scenario: s, Variant: Variant{Work: w}})
 			}

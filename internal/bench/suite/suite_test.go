@@ -32,7 +32,7 @@ func (o *observer) Before(done, total int, cell *Cell, contestant string, round 
 
 func (o *observer) Scenario(cells []Cell) {
 	for _, c := range cells {
-		o.tables = append(o.tables, fmt.Sprintf("%s %s: %d", c.Scenario.Name, c.Variant.Label(c.Scenario.Shape), len(c.Runs)))
+		o.tables = append(o.tables, fmt.Sprintf("%s %s: %d", c.Scenario.Name, c.Label(), len(c.Runs)))
 	}
 }
 
@@ -70,6 +70,24 @@ func TestRun(t *testing.T) {
 	// Alternating, and each round begins with another one.
 	if want := []string{"baseline-1 0", "channel 0", "channel 1", "baseline-1 1"}; !slices.Equal(o.runs[:4], want) {
 		t.Errorf("order %q, want %q", o.runs[:4], want)
+	}
+}
+
+// What is done between calls is in the label, and scenarios whose work is fixed
+// run once, however many amounts are asked for.
+func TestLabels(t *testing.T) {
+	var got []string
+	for _, group := range plan(t, "calls_only", "batches", "overload", "contended").cells() {
+		for _, c := range group {
+			got = append(got, c.Scenario.Name+" "+c.Label())
+		}
+	}
+	want := []string{
+		"calls_only no work", "batches no work", "batches work 100ns/call", "overload service 20µs/task",
+		"contended no work", "contended work 100ns/task",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -119,7 +137,7 @@ func TestSummarize(t *testing.T) {
 		return Run{Contestant: name, Round: round, Result: load.Result{
 			TasksPerSec: rate, Delivered: 90, Expired: 10, Offered: 200, Rejected: 100,
 			Queue: load.Latency{Samples: 90, P50: time.Duration(rate)}, Jain: 0.5, JainTenants: 4,
-			Focus: &load.Latency{Samples: 1, P99: 7},
+			Focus: &load.Latency{Samples: 1, P99: 7}, Refusal: &load.Latency{Samples: 1, P50: 9}, Goodput: &rate,
 		}}
 	}
 	cell := Cell{Runs: []Run{
@@ -131,7 +149,7 @@ func TestSummarize(t *testing.T) {
 	}
 	a, b := lines[0], lines[1]
 	if a.Rate != 25 || a.Ratio != 3 || b.Ratio != 1 || a.Queue.P50 != 25 || a.Rejected != 0.5 || a.Expired != 0.1 ||
-		a.Jain != 0.5 || a.Focus.P99 != 7 || b.Spread != 0.25 {
+		a.Jain != 0.5 || a.Focus.P99 != 7 || a.Refusal.P50 != 9 || a.Goodput != 25 || b.Spread != 0.25 {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 	if lines := cell.Summarize("c"); !math.IsNaN(lines[0].Ratio) {

@@ -17,8 +17,9 @@ type Summary struct {
 	Spread     float64 // half the range of the rates / their median
 	Ratio      float64 // to the reference, median of the ratios per round; NaN without it
 
+	Goodput        float64 // tasks/s before their deadline; NaN where there is none
 	Enqueue, Queue load.Latency
-	Focus          *load.Latency
+	Refusal, Focus *load.Latency
 	Rejected       float64 // part of the offered
 	Expired        float64 // part of the accepted
 	Allocs, Bytes  float64 // per task
@@ -76,6 +77,14 @@ func summarize(name string, runs, reference []Run) Summary {
 		Allocs:   median(func(r *Run) float64 { return r.AllocsPerTask }),
 		Bytes:    median(func(r *Run) float64 { return r.BytesPerTask }),
 		Jain:     math.NaN(),
+		Goodput:  math.NaN(),
+	}
+	if runs[0].Goodput != nil {
+		s.Goodput = median(func(r *Run) float64 { return *r.Goodput })
+	}
+	if runs[0].Refusal != nil {
+		l := latency(func(r *Run) *load.Latency { return r.Refusal })
+		s.Refusal = &l
 	}
 	if runs[0].Focus != nil {
 		l := latency(func(r *Run) *load.Latency { return r.Focus })
