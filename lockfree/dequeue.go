@@ -65,19 +65,31 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 // nothing reports whether there was an instant during the call at which nothing
 // deliverable was queued. The shards are not looked at in one instant: work may
 // come to one that was passed while others take what is on the next. So all are
-// looked at twice. If the version is the same before and after, then no shard
+// looked at twice, and those who were served their last task have to be seen off
+// (lingering). If the version is the same before and after, then no shard
 // became ready and no activation was taken out meanwhile, and one that had been
 // put in before the second look would have been seen by it: there was nothing
 // between the two looks.
 func (s *Scheduler[K, T]) nothing() bool {
 	before, sure := s.version()
-	if sure && !s.anyWork("nothing first?") && !s.anyWork("nothing?") {
+	if sure && !s.anyWork("nothing first?") && !s.anyWork("nothing?") && !s.anyLingers() {
 		failpoint.At("nothing version")
 		if after, _ := s.version(); after == before {
 			return true
 		}
 	}
 	failpoint.Gosched("take unsure") // something is just turning up
+	return false
+}
+
+// anyLingers reports whether on some shard somebody has still to be seen off. It
+// comes after a look at whether the shards are ready, as it is said before.
+func (s *Scheduler[K, T]) anyLingers() bool {
+	for _, sh := range s.shards {
+		if sh.lingering.Load() {
+			return true
+		}
+	}
 	return false
 }
 

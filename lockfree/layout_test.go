@@ -78,7 +78,7 @@ func TestTenantLayout(t *testing.T) {
 	if off := unsafe.Offsetof(x.Tenant); off != tenantLine {
 		t.Errorf("serve.Tenant is at %d, want %d", off, tenantLine)
 	}
-	if size := unsafe.Sizeof(x); size != 5*tenantLine {
-		t.Errorf("a tenant takes %d bytes, want %d", size, 5*tenantLine)
+	if size := unsafe.Sizeof(x); size <= 4*tenantLine || size > 5*tenantLine {
+		t.Errorf("a tenant takes %d bytes, want those of the size class of %d", size, 5*tenantLine)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // start at each distance to their wrap that a history can cross.
 func TestLinearizable(t *testing.T) {
 	var distance uint32
-	free := lincheck.Freedom{Turns: true, Tickets: true}
+	free := lincheck.Freedom{Turns: true, Tickets: true, Batches: true}
 	lincheck.Run(t, free, func(cfg lincheck.Config) (lincheck.Scheduler, error) {
 		distance = (distance + 1) % (3 * inboxSize)
 		return newAt(cfg, -distance)

@@ -72,8 +72,7 @@ type shard[K comparable, T any] struct {
 	// owing is the tenant whose word is to be changed by owed: see owe.
 	owing   *tenant[K, T]
 	owed    uint64
-	lazy    bool   // immutable: an inbox may wait while its tenant has tasks; see Fill
-	holds   uint64 // counts lease holds
+	lazy    bool // immutable: an inbox may wait while its tenant has tasks; see Fill
 	quiet   []*tenant[K, T]
 	emptied []*tenant[K, T] // quiet tenants whose last queued task left in this hold
 	freed   []*tenant[K, T] // one entry per place that came free in this hold
@@ -122,7 +121,6 @@ func (sh *shard[K, T]) lock() {
 
 // begin does L1 for who has just taken the lease.
 func (sh *shard[K, T]) begin() {
-	sh.holds++
 	if !sh.ready && sh.Shared() {
 		// Idle until now: whatever comes in joins at the current round.
 		sh.Queue.AdvanceRound(sh.s.rounds.Current())
@@ -284,16 +282,17 @@ func (sh *shard[K, T]) drainQuiet() {
 	}
 }
 
-// Fill drains a tenant's inbox before the queue looks at its tasks: once in a
-// lease hold, and again when there would be nothing to look at. Where the oldest
-// task goes first whatever comes behind it, the inbox waits until it is worth the
-// while. It makes the shard a drr.Host.
+// Fill drains a tenant's inbox before the queue looks at its tasks. Where the
+// oldest task goes first whatever comes behind it, the inbox waits until there is
+// no other task, or it is worth the while (ripe). It makes the shard a drr.Host.
+//
+// Else each look needs it, also the second one in the same hold: what was announced
+// in between, and is later, may have been taken in.
 func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 	t := dt.Owner.(*tenant[K, T])
-	if sh.across || t.Len() > 0 && (t.hold == sh.holds || sh.lazy && !t.ripe && !t.eager.Load()) {
+	if sh.across || t.Len() > 0 && sh.lazy && !t.ripe && !t.eager.Load() {
 		return
 	}
-	t.hold = sh.holds
 	sh.drainAll(t)
 }
 
@@ -365,15 +364,18 @@ func (sh *shard[K, T]) unlock() {
 		clear(sh.freed)
 		sh.freed = sh.freed[:0]
 	}
+	failpoint.At("L4 lingering")
+	// Before it says that it is not ready: who then finds nothing has to have seen
+	// off those who were served their last task.
+	if l := sh.Queue.Lingering(); l != sh.lingering.Load() {
+		sh.lingering.Store(l)
+	}
 	failpoint.At("L4 publish")
 	sh.publish(sh.Queue.Ready() > 0)
 	failpoint.At("L4 free")
 	sh.activations.Free() // not before the shard has said whether it is ready
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {
 		sh.due.Store(due)
-	}
-	if l := sh.Queue.Lingering(); l != sh.lingering.Load() {
-		sh.lingering.Store(l)
 	}
 	ready, drops := sh.ready, sh.TakeDrops()
 	failpoint.At("L4 unlock")

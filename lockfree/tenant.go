@@ -64,7 +64,6 @@ type tenant[K comparable, T any] struct {
 	eager atomic.Bool
 
 	serve.Tenant[K, T]
-	hold    uint64     // the lease hold in which the inbox was last drained
 	taker   ring.Taker // of the inbox
 	quietAt int32
 	ripe    bool // ripeAt was reached when the word was last seen

@@ -2,25 +2,42 @@ package lincheck
 
 import "github.com/firq-go/firq"
 
+// acceptAll is for the tasks of one call, in order. With Freedom.Batches the places
+// of later ones may be taken before the first can be seen.
+func (b *steps) acceptAll(ids []int) {
+	from := [2]int{b.last, b.last}
+	for _, id := range ids {
+		if b.loose && b.Freedom.Batches && !b.evicts() {
+			from = b.acceptLoosely(id, b.Tasks[id].Tenant, from)
+		} else {
+			b.accept(id)
+		}
+	}
+}
+
 func (b *steps) accept(id int) {
 	t := b.Tasks[id].Tenant
 	switch {
 	case b.evicts():
 		b.acceptEvicting(id, t)
 	case b.loose:
-		b.acceptLoosely(id, t)
+		b.acceptLoosely(id, t, [2]int{b.last, b.last})
 	default:
 		b.then("accept", func(s *state) bool { return b.reserve(s, t) && b.publish(s, id) })
 	}
 }
 
-func (b *steps) acceptLoosely(id, t int) {
-	ticket := -1
+// acceptLoosely adds the steps of a task: it takes its ticket and its place after
+// the two steps from, and can be seen after the last one. It returns the steps that
+// take them.
+func (b *steps) acceptLoosely(id, t int, from [2]int) [2]int {
+	ticket := from[0]
 	if b.Freedom.Tickets {
-		ticket = b.beside("take a ticket", b.last, func(s *state) bool { b.line(s, id); return true })
+		ticket = b.beside("take a ticket", from[0], func(s *state) bool { b.line(s, id); return true })
 	}
-	b.then("reserve", func(s *state) bool { return b.reserve(s, t) })
-	b.last = b.beside("publish", b.last, func(s *state) bool { return b.publish(s, id) }, ticket)
+	reserved := b.beside("reserve", from[1], func(s *state) bool { return b.reserve(s, t) })
+	b.last = b.beside("publish", b.last, func(s *state) bool { return b.publish(s, id) }, ticket, reserved)
+	return [2]int{ticket, reserved}
 }
 
 func (b *steps) acceptEvicting(id, t int) {

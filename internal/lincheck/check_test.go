@@ -19,6 +19,10 @@ type written struct {
 	want  Verdict
 }
 
+// reserved: a batch holds all of its places before any of its tasks can be seen.
+var reserved = []Call{
+	over(1, 99, put(a, 1, 2)), over(2, 3, refuse(3, firq.ErrGlobalFull)), over(4, 5, nothing()), over(100, 101, get(1, 2))}
+
 // The calls, one after another unless over says otherwise.
 func put(tenant int, ids ...int) Call {
 	return Call{Kind: EnqueueBatch, Tenant: tenant, Tasks: ids, N: len(ids)}
@@ -48,6 +52,7 @@ const a, b = 0, 1
 var (
 	one   = Config{Shards: 1, MaxGlobal: 1, MaxPerTenant: 1, Quantum: 1}
 	two   = Config{Shards: 1, MaxGlobal: 2, MaxPerTenant: 1, Quantum: 1}
+	pair  = Config{Shards: 1, MaxGlobal: 2, MaxPerTenant: 2, Quantum: 1}
 	four  = Config{Shards: 1, MaxGlobal: 4, MaxPerTenant: 4, Quantum: 1}
 	parts = Config{Shards: 2, MaxGlobal: 4, MaxPerTenant: 4, Quantum: 1}
 	limit = Config{Shards: 1, MaxGlobal: 4, MaxPerTenant: 4, Quantum: 1, MaxInFlightPerTenant: 1}
@@ -146,6 +151,7 @@ func TestWrong(t *testing.T) {
 			calls: []Call{put(a, 1), put(b, 2), get(2), get(1)}},
 		{name: "a batch ahead of a tenant that became active during it", cfg: four, free: Freedom{Turns: true}, tasks: mixed, calls: []Call{
 			over(1, 2, put(a, 1)), over(3, 99, get(1, 3)), over(10, 11, put(b, 2)), over(12, 13, put(a, 3)), over(100, 101, get(2))}},
+		{name: "a batch that reserves ahead", cfg: pair, calls: reserved},
 		{name: "stopped, then not", cfg: parts, tasks: mixed, lost: []int{3},
 			calls: []Call{over(1, 99, simple(Close)), refuse(1, firq.ErrClosed), put(a, 3)}},
 	})
@@ -176,6 +182,7 @@ func TestRight(t *testing.T) {
 		// left.
 		{name: "full and empty", cfg: one, want: Right, calls: []Call{
 			over(1, 99, put(a, 1)), refuse(2, firq.ErrGlobalFull), nothing(), over(100, 101, get(1))}},
+		{name: "a batch may reserve ahead", cfg: pair, free: Freedom{Batches: true}, want: Right, calls: reserved},
 		{name: "empty and full", cfg: one, want: Right, calls: []Call{
 			put(a, 1), over(20, 99, get(1)), over(30, 31, nothing()), over(40, 41, refuse(2, firq.ErrGlobalFull))}},
 		{name: "a place for a refused task", cfg: one, want: Right, calls: []Call{

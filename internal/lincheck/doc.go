@@ -25,7 +25,8 @@
 // First a history is tried with each call, or each task of a batch, as one step.
 // Nearly all pass. What does not is tried with what the contract leaves open:
 //
-//   - EnqueueBatch and DequeueBatch are one call after another, in order.
+//   - EnqueueBatch and DequeueBatch are one call after another, in order; with
+//     Freedom.Batches an EnqueueBatch may take the places of several tasks at once.
 //   - Enqueue takes its places at one instant and shows the task at a later one;
 //     who takes a task out gives back the tenant's place later, and the global one
 //     later still. Len counts such places, and those on the way between stripes.

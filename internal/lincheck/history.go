@@ -95,6 +95,9 @@ type Freedom struct {
 	// Tickets: of Enqueues of one tenant that overlap, the one that is shown later
 	// may be served first.
 	Tickets bool
+	// Batches: the places of several tasks of an EnqueueBatch may be taken before
+	// the first of them can be seen.
+	Batches bool
 }
 
 func tenantName(tenant int) string { return string(rune('a' + tenant)) }

@@ -62,9 +62,7 @@ func (b *steps) add(c *Call) {
 			b.refuse(c.Tasks[0], c.Err)
 		}
 	case EnqueueBatch:
-		for _, id := range c.Tasks[:c.N] {
-			b.accept(id)
-		}
+		b.acceptAll(c.Tasks[:c.N])
 		if c.N < len(c.Tasks) {
 			b.refuse(c.Tasks[c.N], c.Err)
 		}

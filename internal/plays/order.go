@@ -2,7 +2,12 @@
 
 package plays
 
-import "slices"
+import (
+	"context"
+	"slices"
+
+	"github.com/firq-go/firq"
+)
 
 // ordered: with one shard the order is that of deficit round robin, as if each turn
 // had happened at one instant.
@@ -58,6 +63,55 @@ var ordered = map[string]play{
 			}
 		})
 		st.Run()
+	}},
+	// Who found nothing has seen off those who were served their last task: b comes
+	// anew, before a.
+	"nothing, and who was served goes": {2, func(st *stage) {
+		st.build(config{})
+		st.queue("b", 1, 4)
+		st.must() // now both are in the queue, and no activation is on its way
+		st.Go("consumer", func() { st.try() })
+		st.Go("client", func() {
+			if _, ok := st.try(); ok {
+				return
+			}
+			st.queue("b", 5)
+			st.queue("a", 3)
+			if it := st.must(); it.Payload != 5 {
+				st.Errorf("%d came before 5", it.Payload)
+			}
+		})
+		st.Run()
+		st.rest()
+	}},
+	// A batch that delivers what came later has seen what came before it.
+	"a priority that comes in the middle of a batch": {2, func(st *stage) {
+		st.build(config{})
+		high := func(n int) task { return task{Payload: n, Priority: firq.PriorityHigh} }
+		st.offer("a", high(3))
+		st.offer("a", high(4))
+		st.must()
+		var got []int
+		st.Go("consumer", func() {
+			var dst [2]firq.Item[string, int]
+			n, err := st.s.DequeueBatch(context.Background(), dst[:])
+			if err != nil {
+				st.Errorf("DequeueBatch: %v", err)
+			}
+			for i := range dst[:n] {
+				st.ended(dst[i].Payload, "delivered")
+				got = append(got, dst[i].Payload)
+			}
+		})
+		st.Go("producer", func() {
+			st.offer("a", task{Payload: 5, Priority: firq.PriorityVeryHigh})
+			st.queue("b", 6)
+		})
+		st.Run()
+		if slices.Equal(got, []int{6, 4}) {
+			st.Errorf("got %v: 5 is before 4, and was there when 6 came", got)
+		}
+		st.rest()
 	}},
 	// Room has come: nobody needs to be evicted.
 	"room comes before the eviction": {2, evictWithRoom},
