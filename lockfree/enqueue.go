@@ -196,13 +196,14 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], ticket uint32, m message[T], 
 		t.setEager()
 	}
 	failpoint.At("E4 put")
-	t.inbox.Put(ticket, m) // [E4]; a full barrier before the look at quiet
+	t.inbox.Load().Put(ticket, m) // [E4]; a full barrier before the look at quiet
 	failpoint.At("E5 quiet?")
-	if due != clock.Never {
-		t.deadline(due)
-	}
 	if t.word.Load()&quietBit == 0 { // [E5]
 		t.shard.announce(t, ticket)
+	}
+	if due != clock.Never {
+		failpoint.At("E5 deadline")
+		t.deadline(due) // again, now that whoever drains finds the task
 	}
 	failpoint.At("E6 closed?")
 	if s.life.State() == serve.Closed { // [E6]

@@ -34,7 +34,7 @@ func (t *tenant[K, T]) full() bool {
 		failpoint.At("full holes?")
 		// Nobody took a place without a ticket meanwhile: that could have made the
 		// word what it was, after a place had come free.
-		if tail := tailOf(w); !t.inbox.Holes(tail-usedIn(w), tail) && t.word.Load() == w && direct&1 == 0 && t.direct.Load() == direct {
+		if tail := tailOf(w); !t.inbox.Load().Holes(tail-usedIn(w), tail) && t.word.Load() == w && direct&1 == 0 && t.direct.Load() == direct {
 			return true
 		}
 		failpoint.Gosched("full waits")

@@ -28,6 +28,7 @@ type Scheduler[K comparable, T any] struct {
 	shards      []*shard[K, T]
 	tenants     *xsync.MapOf[K, *tenant[K, T]]
 	firstTicket uint32
+	firstBox    int
 	batches     sync.Pool // *batch
 
 	// Read by every call, written hardly ever.
@@ -42,12 +43,12 @@ type Scheduler[K comparable, T any] struct {
 
 // New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
 func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
-	return newAt(cfg, 0)
+	return newAt(cfg, 0, firstBox)
 }
 
 // newAt is New with the first ticket of every ring given, so that tests can start
-// just below the wrap.
-func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32) (*Scheduler[K, T], error) {
+// just below the wrap, and with the number of slots that inboxes start with.
+func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32, box int) (*Scheduler[K, T], error) {
 	env, err := serve.NewEnv(cfg)
 	if err != nil {
 		return nil, err
@@ -62,6 +63,7 @@ func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32) (*Sch
 		shards:      make([]*shard[K, T], n),
 		tenants:     xsync.NewMapOf[K, *tenant[K, T]](),
 		firstTicket: firstTicket,
+		firstBox:    box,
 	}
 	s.parker = park.New(s.work)
 	s.life.Init(func() {

@@ -59,7 +59,7 @@ func buildAt(t *testing.T, cfg config, first uint32) *scheduler {
 	if cfg.Shards == 0 {
 		cfg.Shards = 1
 	}
-	s, err := newAt(cfg, first)
+	s, err := newAt(cfg, first, inboxSize)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func (p *producer) put() {
 	if p.task.Due != drr.NoDeadline {
 		p.s.sawDeadline()
 	}
-	p.t.inbox.Put(p.ticket, message[int]{task: p.task})
+	p.t.inbox.Load().Put(p.ticket, message[int]{task: p.task})
 }
 
 // announce does the rest after put.

@@ -55,7 +55,7 @@ type shard[K comparable, T any] struct {
 	// due is a time before which nothing in the queue expires; written under the
 	// lease, read by producers that find no capacity.
 	due atomic.Int64
-	// boxDue is before every deadline in an inbox of a quiet tenant; see
+	// boxDue is before every deadline in an inbox whose task's Enqueue has returned; see
 	// tenant.deadline.
 	boxDue atomic.Int64
 	// lingering: the queue has to be asked for a task, though it has none (see
@@ -188,10 +188,10 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 	if ring.Distance(tail, end) < 0 {
 		end = tail
 	}
-	at := head
+	at, inbox := head, t.inbox.Load()
 	for {
 		failpoint.At("drain pop")
-		m := t.inbox.Next(&t.taker, &at, end)
+		m := inbox.Next(&t.taker, &at, end)
 		if m == nil {
 			break
 		}

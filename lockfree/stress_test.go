@@ -104,7 +104,7 @@ func stress(t *testing.T, seed uint64) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	cfg := randomConfig(rnd)
 	cfg.OnDrop = r.dropped
-	s, err := newAt(cfg, -uint32(rnd.IntN(20)))
+	s, err := newAt(cfg, -uint32(rnd.IntN(20)), []int{firstBox, inboxSize}[rnd.IntN(2)])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/serve"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
@@ -35,10 +36,14 @@ const (
 func tailOf(word uint64) uint32 { return uint32(word / tailUnit) }
 func usedIn(word uint64) uint32 { return uint32(word & usedMask / usedUnit) }
 
-// inboxSize is the number of slots of a tenant's inbox, at most what fits into
-// used. A producer that finds it full takes the lease and drains it, so the lease
-// is taken at most once per so many tasks.
-const inboxSize = 8
+// A tenant's inbox has firstBox slots as long as its tasks come one by one, which
+// is all that many tenants ever need, and inboxSize from when it was found full. A
+// producer that finds it full takes the lease and drains it, so the lease is taken
+// at most once per so many tasks. used has to be able to say more than inboxSize.
+const (
+	firstBox  = 1
+	inboxSize = 16
+)
 
 // ripeAt is how many slots have to be in use for a visit to drain the inbox of a
 // tenant whose order does not depend on what is in there.
@@ -48,8 +53,10 @@ const ripeAt = inboxSize / 2
 // slots; everything in serve.Tenant and below belongs to the lease of its shard.
 // With keys of two words it takes five lines.
 type tenant[K comparable, T any] struct {
-	word  atomic.Uint64
-	inbox ring.Slots[message[T]] // immutable; its slots are not
+	word atomic.Uint64
+	// inbox is replaced by a larger one while no ticket is out; see grow. Who has a
+	// ticket loads it after that.
+	inbox atomic.Pointer[ring.Slots[message[T]]]
 	// quantum is what the tenant will have when it becomes active; the producer
 	// that may make it so stores it before it announces.
 	quantum atomic.Int64
@@ -62,6 +69,7 @@ type tenant[K comparable, T any] struct {
 	// eager: some task had a priority of its own, so that each visit has to look
 	// at all of them. Set by producers, never cleared.
 	eager atomic.Bool
+	_     [16]byte
 
 	serve.Tenant[K, T]
 	taker   ring.Taker // of the inbox
@@ -77,13 +85,35 @@ func newTenant[K comparable, T any](sh *shard[K, T], k K) *tenant[K, T] {
 	t := &tenant[K, T]{shard: sh}
 	t.word.Store(uint64(cfg.MaxPerTenant)*roomUnit + uint64(sh.s.firstTicket)*tailUnit) // cut off by the wrap
 	t.boxDue.Store(clock.Never)
-	t.inbox.Init(inboxSize, sh.s.firstTicket)
+	t.inbox.Store(newInbox[T](sh.s.firstBox, sh.s.firstTicket))
 	t.taker.Init(sh.s.firstTicket)
 	t.quantum.Store(cfg.Quantum)
 	t.Init(k, cfg.Quantum)
 	t.Owner = t
 	t.Ticket.Canceler = t
 	return t
+}
+
+func newInbox[T any](size int, first uint32) *ring.Slots[message[T]] {
+	s := new(ring.Slots[message[T]])
+	s.Init(size, first)
+	return s
+}
+
+// grow replaces an inbox that was found full by a larger one, if no ticket is out.
+// It fills used meanwhile, so that none is drawn. Under the lease, after flush and
+// while direct is odd, for the sake of full.
+func (t *tenant[K, T]) grow() {
+	w := t.word.Load()
+	failpoint.At("grow")
+	if t.inbox.Load().Size() >= inboxSize || usedIn(w) != 0 || !t.word.CompareAndSwap(w, w+usedMask) {
+		return
+	}
+	failpoint.At("grow swap")
+	t.inbox.Store(newInbox[T](inboxSize, tailOf(w)))
+	t.taker.Init(tailOf(w))
+	failpoint.At("grown")
+	t.word.Add(^uint64(usedMask - 1)) // takes usedMask away
 }
 
 // held returns how many tasks the tenant holds by its word.
@@ -99,9 +129,9 @@ func (t *tenant[K, T]) setEager() {
 }
 
 // deadline makes boxDue, the tenant's and the shard's, at most due. The producer
-// calls it before it publishes the task, and again after: the lease holder resets
-// boxDue and then drains, so if it drained without seeing the task, the second
-// call finds the reset.
+// calls it before it publishes the task, and again after it has announced it: the
+// lease holder resets boxDue and then drains, so if it drained without seeing the
+// task, or the activation, the second call finds the reset.
 func (t *tenant[K, T]) deadline(due int64) {
 	lower(&t.boxDue, due)
 	lower(&t.shard.boxDue, due)

@@ -18,6 +18,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (
 	sh.flush()
 	t.direct.Add(1) // see tenant.full
 	defer t.direct.Add(1)
+	t.grow()
 	for {
 		w := t.word.Load()
 		if w&deadBit != 0 || w&roomMask == 0 {
@@ -65,7 +66,7 @@ func (t *tenant[K, T]) take(n int) (ticket uint32, places, took int) {
 			return 0, 0, tenantDead
 		case w&roomMask == 0:
 			return 0, 0, tenantFull
-		case usedIn(w) == inboxSize:
+		case int(usedIn(w)) >= t.inbox.Load().Size():
 			return 0, 0, inboxFull
 		}
 		failpoint.At("E1 draw")
@@ -91,7 +92,7 @@ const void firq.Priority = 0
 func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, places int) {
 	s.giveBack(t, places)
 	failpoint.At("void slot")
-	t.inbox.Put(ticket, message[T]{task: drr.Task[T]{Priority: void}})
+	t.inbox.Load().Put(ticket, message[T]{task: drr.Task[T]{Priority: void}})
 	failpoint.At("void released")
 	s.env.Room.Released(t.Key, places)
 	failpoint.At("void quiet?")

@@ -79,6 +79,9 @@ func (s *Slots[V]) Init(size int, first uint32) {
 	}
 }
 
+// Size returns the number of slots.
+func (s *Slots[V]) Size() int { return len(s.slots) }
+
 // at returns the slot of a ticket.
 func (s *Slots[V]) at(ticket uint32) *slot[V] { return &s.slots[ticket&uint32(len(s.slots)-1)] }
 
