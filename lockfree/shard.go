@@ -157,9 +157,23 @@ func (sh *shard[K, T]) know(t *tenant[K, T]) {
 }
 
 // drainAll moves what is in a tenant's inbox now into the queue. What was announced
-// before any of it goes first: its tenant may have to be served first.
+// before any of it goes first: its tenant may have to be served first. So a tenant
+// that is about to join brings along only what was there before the ring was looked
+// at; the rest is announced by who puts it in.
 func (sh *shard[K, T]) drainAll(t *tenant[K, T]) {
 	failpoint.At("drain all")
+	end := tailOf(t.word.Load())
+	if !t.quiet && !t.Active() {
+		end = t.inbox.Load().Prefix(&t.taker, end)
+	}
+	sh.takeIn()
+	sh.drain(t, end)
+}
+
+// lookAgain is drainAll for a tenant that has just become loud: nobody announces
+// what was put in while it was quiet, be it behind a hole.
+func (sh *shard[K, T]) lookAgain(t *tenant[K, T]) {
+	failpoint.At("look again")
 	end := tailOf(t.word.Load())
 	sh.takeIn()
 	sh.drain(t, end)
@@ -329,7 +343,7 @@ func (sh *shard[K, T]) loudAgain() {
 		if t.quiet && t.Len() == 0 {
 			sh.loud(t)
 			sh.flush()
-			sh.drainAll(t) // look again
+			sh.lookAgain(t)
 		}
 	}
 }
@@ -460,7 +474,7 @@ func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
 	word := sh.flush()
 	t.ripe = usedIn(word) >= ripeAt
 	if looked && tailOf(word) != t.taker.Head() {
-		sh.drainAll(t) // look again
+		sh.lookAgain(t)
 		sh.flush()
 	}
 }

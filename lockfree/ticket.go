@@ -43,6 +43,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (
 	if task.Due != clock.Never {
 		sh.s.sawDeadline()
 	}
+	sh.takeIn() // who was announced before the task had its credit goes first
 	sh.push(t, task)
 	return true, nil
 }

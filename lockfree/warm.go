@@ -42,9 +42,12 @@ func (w *warmth) elsewhere(c clock.Clock) bool {
 		return false
 	}
 	old := w.word.Load()
-	if old&(1<<warmBits-1) == warmHere() {
-		return false
-	}
-	age := int64(warmTime(c.Now()) - old>>warmBits) // the clock may step back a little
+	return old&(1<<warmBits-1) != warmHere() && recent(old>>warmBits, c.Now())
+}
+
+// recent reports whether a time of touch is about now; the clock may step back a
+// little.
+func recent(touched uint64, now int64) bool {
+	age := int64(warmTime(now) - touched)
 	return age < warmFor && age > -warmFor
 }

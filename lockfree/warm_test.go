@@ -5,34 +5,40 @@ import (
 	"time"
 
 	"github.com/firq-go/firq/internal/clock"
-	"github.com/firq-go/firq/internal/cpu"
-	"github.com/firq-go/firq/internal/failpoint"
 )
 
-// Another processor is at it if it has just been, and this one is not it.
-func TestWarmElsewhere(t *testing.T) {
-	if failpoint.On || !cpu.Exact {
-		t.Skip("never elsewhere in this build")
-	}
-	c := clock.New()
-	other := uint64(1)<<warmBits - 1 // no such processor here
+// Another processor is at it if it has just been.
+func TestWarmRecent(t *testing.T) {
+	const now = int64(time.Hour)
 	for _, x := range []struct {
-		what      string
-		processor uint64
-		age       time.Duration
-		want      bool
+		what string
+		age  time.Duration
+		want bool
 	}{
-		{"just now, elsewhere", other, 0, true},
-		{"the clock has stepped back", other, -200 * time.Nanosecond, true},
-		{"long ago", other, time.Second, false},
-		{"a time that is yet to come", other, -time.Second, false},
+		{"just now", 0, true},
+		{"half a microsecond ago", 500 * time.Nanosecond, true},
+		{"the clock has stepped back", -200 * time.Nanosecond, true},
+		{"two microseconds ago", 2 * time.Microsecond, false},
+		{"long ago", time.Second, false},
+		{"a time that is yet to come", -time.Second, false},
 	} {
-		var w warmth
-		w.word.Store(warmTime(c.Now()-int64(x.age))<<warmBits | x.processor)
-		if got := w.elsewhere(c); got != x.want {
-			t.Errorf("%s: elsewhere = %t", x.what, got)
+		if got := recent(warmTime(now-int64(x.age)), now); got != x.want {
+			t.Errorf("%s: recent = %t", x.what, got)
 		}
 	}
+}
+
+// The processor that is at it itself is not elsewhere, however recent.
+func TestWarmHere(t *testing.T) {
+	var w warmth
+	c := clock.New()
+	for range 100 { // the test may be moved to another processor at any time
+		w.touch(c.Now())
+		if !w.elsewhere(c) {
+			return
+		}
+	}
+	t.Error("elsewhere, right after a touch")
 }
 
 // A touch is written when the processor is another one, or time has passed, and

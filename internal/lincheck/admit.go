@@ -33,7 +33,13 @@ func (b *steps) accept(id int) {
 func (b *steps) acceptLoosely(id, t int, from [2]int) [2]int {
 	ticket := from[0]
 	if b.Freedom.Tickets {
-		ticket = b.beside("take a ticket", from[0], func(s *state) bool { b.line(s, id); return true })
+		ticket = b.beside("take a ticket", from[0], func(s *state) bool {
+			if s.tenants[t].lined == maxQueued {
+				return false // a ticket goes with a place: there are never so many
+			}
+			b.line(s, id)
+			return true
+		})
 	}
 	reserved := b.beside("reserve", from[1], func(s *state) bool { return b.reserve(s, t) })
 	b.last = b.beside("publish", b.last, func(s *state) bool { return b.publish(s, id) }, ticket, reserved)

@@ -64,6 +64,22 @@ var ordered = map[string]play{
 		})
 		st.Run()
 	}},
+	// b is there before either task of a has a place: it is served first, also if one
+	// of them is put into the queue under the lease.
+	"who has no place yet does not come first": {2, func(st *stage) {
+		st.build(config{})
+		held := -1
+		st.Go("one", func() { st.queue("a", 1) })
+		st.Go("two", func() { st.queue("a", 2) })
+		st.Go("client", func() {
+			st.queue("b", 5)
+			held = st.s.Len()
+		})
+		st.Run()
+		if got := st.rest(); held == 1 && got[0] != 5 {
+			st.Errorf("got %v, though 5 was there before the others had a place", got)
+		}
+	}},
 	// Who found nothing has seen off those who were served their last task: b comes
 	// anew, before a.
 	"nothing, and who was served goes": {2, func(st *stage) {

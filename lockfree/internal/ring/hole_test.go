@@ -172,6 +172,29 @@ func TestHoles(t *testing.T) {
 	})
 }
 
+// Prefix ends at the first hole, whatever was published or taken behind it.
+func TestPrefix(t *testing.T) {
+	eachStart(t, func(t *testing.T, first uint32) {
+		r := newRing[int](8, first)
+		want := func(n int, when string) {
+			t.Helper()
+			if got := Distance(r.Prefix(&r.taker, r.Tail()), ticket(first, 0)); got != n {
+				t.Errorf("%s: prefix of %d, want %d", when, got, n)
+			}
+		}
+		want(0, "empty")
+		mustPush(t, r, 0, 1)
+		want(2, "no hole")
+		hole := draw(r)
+		mustPush(t, r, 3)
+		want(2, "a hole")
+		mustTake(t, r, 0, 1, 3)
+		want(2, "the others were taken")
+		r.Put(hole, 2)
+		want(4, "the hole was filled")
+	})
+}
+
 // Published looks below the tail that it is given, not at it.
 func TestPublishedLooksBelowTail(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {

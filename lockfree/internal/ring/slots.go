@@ -140,6 +140,15 @@ func (s *Slots[V]) Next(k *Taker, at *uint32, tail uint32) *V {
 	return nil
 }
 
+// Prefix returns the first ticket before tail whose value is not published, or tail.
+func (s *Slots[V]) Prefix(k *Taker, tail uint32) uint32 {
+	t := k.head
+	for Distance(tail, t) > 0 && (s.at(t).taken || s.at(t).seq.Load() == t+1) {
+		t = After(t)
+	}
+	return t
+}
+
 // Hide makes the slots that were taken behind a hole look unpublished, and
 // reports whether there were any that it had not hidden before.
 func (s *Slots[V]) Hide(k *Taker) bool {
