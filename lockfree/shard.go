@@ -378,14 +378,20 @@ func (sh *shard[K, T]) unlock() {
 		clear(sh.freed)
 		sh.freed = sh.freed[:0]
 	}
-	failpoint.At("L4 lingering")
-	// Before it says that it is not ready: who then finds nothing has to have seen
-	// off those who were served their last task.
-	if l := sh.Queue.Lingering(); l != sh.lingering.Load() {
-		sh.lingering.Store(l)
+	// Who finds nothing has to have seen off those who were served their last task:
+	// so that some linger is said before, and taken back after, the shard says
+	// whether it is ready.
+	lingering, said := sh.Queue.Lingering(), sh.lingering.Load()
+	if lingering && !said {
+		failpoint.At("L4 lingering")
+		sh.lingering.Store(true)
 	}
 	failpoint.At("L4 publish")
 	sh.publish(sh.Queue.Ready() > 0)
+	if !lingering && said {
+		failpoint.At("L4 gone")
+		sh.lingering.Store(false)
+	}
 	failpoint.At("L4 free")
 	sh.activations.Free() // not before the shard has said whether it is ready
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {

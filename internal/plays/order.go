@@ -64,6 +64,26 @@ var ordered = map[string]play{
 		})
 		st.Run()
 	}},
+	// The same while b's next task is put into the queue under the lease.
+	"nothing, and who was served comes back": {2, func(st *stage) {
+		st.build(config{})
+		st.queue("b", 4)
+		st.must() // b lingers
+		st.Go("one", func() { st.queue("b", 5) })
+		st.Go("two", func() { st.queue("b", 6) })
+		st.Go("client", func() {
+			if _, ok := st.try(); ok || len(st.accepted) > 1 {
+				return
+			}
+			st.queue("b", 7)
+			st.queue("a", 3)
+			if it := st.must(); it.Payload == 3 {
+				st.Errorf("3 came before b's tasks, one of which was there first")
+			}
+		})
+		st.Run()
+		st.rest()
+	}},
 	// b is there before either task of a has a place: it is served first, also if one
 	// of them is put into the queue under the lease.
 	"who has no place yet does not come first": {2, func(st *stage) {
