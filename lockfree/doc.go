@@ -20,7 +20,7 @@
 //	                tenant map. It takes the lease when the inbox or the
 //	                activation ring is full, to evict, and to drop expired tasks
 //	                where a limit is reached
-//	EnqueueBatch    as Enqueue, for each task
+//	EnqueueBatch    as Enqueue, for up to 32 tasks at a time; one by one at a limit
 //	EnqueueWait     as Enqueue; sleeps until there is capacity
 //	TryDequeue      takes a lease: the first free one, else it waits for one
 //	Dequeue(Batch)  as TryDequeue; sleeps until there is work
