@@ -168,3 +168,26 @@ func TestVersionTellsAnInstant(t *testing.T) {
 	over.Store(true)
 	wg.Wait()
 }
+
+// A shard is in time if it has something to serve in a round up to its limit.
+func TestInTime(t *testing.T) {
+	for _, x := range []struct {
+		what  string
+		cells []cell
+		want  []bool
+	}{
+		{"all idle", []cell{{3, false}, {9, false}}, []bool{false, false}},
+		{"alone", []cell{{9, true}, {3, false}}, []bool{true, false}},
+		{"equal tags", []cell{{6, true}, {6, true}}, []bool{true, true}},
+		{"as far ahead as may be", []cell{{7, true}, {6, true}}, []bool{true, true}},
+		{"further", []cell{{8, true}, {6, true}}, []bool{false, true}},
+		{"the second one ahead", []cell{{6, true}, {7, true}}, []bool{true, false}},
+	} {
+		r := roundsOf(1, x.cells...)
+		for i, want := range x.want {
+			if got := r.InTime(i); got != want {
+				t.Errorf("%s: InTime(%d) = %t", x.what, i, got)
+			}
+		}
+	}
+}

@@ -177,16 +177,16 @@ func fullOfNothing(st *stage, until string) {
 func placeComesBack(st *stage) {
 	d, restore := st.direct()
 	defer restore()
-	st.build(config{MaxGlobal: 9, MaxPerTenant: 9})
-	st.queue("a", 1, 2, 3, 4, 5, 6, 7, 8)
-	ninth := d.call("put place", func() { st.refusedBy(st.enqueue("a", 9), firq.ErrGlobalFull) })
-	if ninth.over {
+	st.build(config{MaxGlobal: inbox + 1, MaxPerTenant: inbox + 1})
+	st.queue("a", upTo(inbox)...)
+	last := d.call("put place", func() { st.refusedBy(st.enqueue("a", 50), firq.ErrGlobalFull) })
+	if last.over {
 		return // this core has no inboxes
 	}
-	st.queue("b", 10)
-	ninth.run("")
+	st.queue("b", 51)
+	last.run("")
 	st.rest()
-	st.queue("a", 11, 12, 13, 14, 15, 16, 17, 18, 19)
+	st.queue("a", upTo(60 + inbox + 1)[60:]...)
 }
 
 // thresholdOfNothing: a call that has a place of its tenant, and will be refused,
@@ -261,26 +261,53 @@ func fullOfPut(st *stage) {
 		return d.call("E1 ticket", func() { st.enqueue(on[0], task) })
 	}
 	var calls []*call
-	for range 9 {
+	for range inbox + 1 {
 		calls = append(calls, start())
 	}
 	if calls[0].over {
 		return // this core has no tickets
 	}
 	var err error
-	asks := d.call("E1 ticket", func() { err = st.enqueue(on[0], 20) })
-	st.queue(on[1], 21)
-	for _, c := range calls[:7] {
+	asks := d.call("E1 ticket", func() { err = st.enqueue(on[0], 40) })
+	st.queue(on[1], 41)
+	for _, c := range calls[:inbox-1] {
 		c.run("") // refused: the inbox is full of nothing, but for one slot
 	}
-	calls[7].run("E2 credit")
+	calls[inbox-1].run("E2 credit")
 	asks.run("full holes?")
-	calls[7].run("")
-	calls[8].run("E2 credit") // under the lease
+	calls[inbox-1].run("")
+	calls[inbox].run("E2 credit") // under the lease
 	st.must()
 	asks.run("full waits")
-	st.queue(on[1], 22)
-	calls[8].run("")
+	st.queue(on[1], 42)
+	calls[inbox].run("")
 	asks.run("")
 	st.refusedBy(err, firq.ErrGlobalFull)
+}
+
+// fullOfBatch: a batch has taken all places of its tenant, and gets credits for one
+// task only. Nobody is told that the tenant is full on account of the others.
+func fullOfBatch(st *stage) {
+	d, restore := st.direct()
+	defer restore()
+	st.build(config{MaxGlobal: 3})
+	st.queue("a", 1)
+	st.must() // a is known
+	st.queue("b", 2, 3)
+	batch := d.call("E6 closed?", func() {
+		n, _ := st.s.EnqueueBatch("a", []task{{Payload: 4}, {Payload: 5}, {Payload: 6}})
+		for i := range n {
+			st.accepted[4+i] = true
+		}
+	})
+	if batch.over {
+		return // this core takes them one by one
+	}
+	if it := st.must(); it.Tenant != "b" {
+		st.Errorf("%q was served before b", it.Tenant)
+	}
+	if err := st.enqueue("a", 7); err != nil {
+		st.Errorf("%v, with one of three places taken", err)
+	}
+	batch.run("")
 }

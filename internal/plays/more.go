@@ -9,19 +9,31 @@ import (
 	"github.com/firq-go/firq"
 )
 
+// inbox is how many slots the largest inbox of any core has.
+const inbox = 16
+
+// upTo returns the numbers from 1 to n.
+func upTo(n int) (all []int) {
+	for i := range n {
+		all = append(all, i+1)
+	}
+	return all
+}
+
 // more are the plays that planted faults have shown to be missing (see
 // scripts/mutate).
 var more = map[string]play{
-	"never empty, however it moves":   {1, neverEmptyHowever},
-	"drained by an unsure sum":        {1, unsureSum},
-	"closed before it was full":       {1, closedFirst},
-	"a place that comes back":         {1, placeComesBack},
-	"over the threshold of nothing":   {1, thresholdOfNothing},
-	"quiet too early":                 {1, quietTooEarly},
-	"a limit that is old":             {1, oldLimit},
-	"full of a call that was refused": {1, func(st *stage) { fullOfNothing(st, "") }},
-	"full of a call that is refused":  {1, func(st *stage) { fullOfNothing(st, "void place") }},
-	"full of a call under the lease":  {1, fullOfPut},
+	"never empty, however it moves":    {1, neverEmptyHowever},
+	"drained by an unsure sum":         {1, unsureSum},
+	"closed before it was full":        {1, closedFirst},
+	"a place that comes back":          {1, placeComesBack},
+	"over the threshold of nothing":    {1, thresholdOfNothing},
+	"quiet too early":                  {1, quietTooEarly},
+	"a limit that is old":              {1, oldLimit},
+	"full of a call that was refused":  {1, func(st *stage) { fullOfNothing(st, "") }},
+	"full of a call that is refused":   {1, func(st *stage) { fullOfNothing(st, "void place") }},
+	"full of a call under the lease":   {1, fullOfPut},
+	"full of a batch that gets a part": {1, fullOfBatch},
 	"work is seen all the time": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1)
@@ -51,15 +63,15 @@ var more = map[string]play{
 		st.Run()
 		st.awake("waits", "consumer")
 	}},
-	// An inbox holds eight: the ninth and the tenth take the lease, and there is a
-	// place for one of them.
-	"a full inbox, a full tenant": {2, func(st *stage) {
-		st.build(config{MaxPerTenant: 9})
-		st.queue("a", 1, 2, 3, 4, 5, 6, 7, 8)
-		st.Go("first", func() { st.refusedBy(st.enqueue("a", 11), firq.ErrTenantFull) })
-		st.Go("second", func() { st.refusedBy(st.enqueue("a", 12), firq.ErrTenantFull) })
+	// An inbox holds sixteen: the next two take the lease, and there is a place for
+	// one of them.
+	"a full inbox, a full tenant": {1, func(st *stage) {
+		st.build(config{MaxPerTenant: inbox + 1})
+		st.queue("a", upTo(inbox)...)
+		st.Go("first", func() { st.refusedBy(st.enqueue("a", 21), firq.ErrTenantFull) })
+		st.Go("second", func() { st.refusedBy(st.enqueue("a", 22), firq.ErrTenantFull) })
 		st.Run()
-		st.took(9)
+		st.took(inbox + 1)
 	}},
 	// Who holds the lease moves the deadline from the inbox to the shard; who finds
 	// no place sees it all the time.
@@ -108,8 +120,8 @@ var more = map[string]play{
 	}},
 	"a quiet tenant's inbox is full": {1, func(st *stage) {
 		st.quiet(config{})
-		st.queue("a", 3, 4, 5, 6, 7, 8, 9, 10, 11)
-		st.inOrder(st.rest(), []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
+		st.queue("a", upTo(inbox + 3)[2:]...)
+		st.inOrder(st.rest(), upTo(inbox+3))
 	}},
 	// A batch that is not filled has asked the tenant for more: it is seen off.
 	"a quiet tenant, emptied by a batch": {2, func(st *stage) {

@@ -135,6 +135,15 @@ var waiting = map[string]play{
 		st.Run()
 		st.awake("waits")
 	}},
+	"cancelling makes room for the tenant": {2, func(st *stage) {
+		var tk firq.Ticket
+		st.build(config{MaxPerTenant: 1})
+		st.offer("a", task{Payload: 1, Ticket: &tk})
+		st.Go("waits", func() { st.wait(context.Background(), "a", 2) })
+		st.Go("canceller", func() { tk.Cancel() })
+		st.Run()
+		st.awake("waits")
+	}},
 }
 
 // refusedBy fails if err is another error than want.
