@@ -29,9 +29,11 @@ const announceSize = 256
 //
 //	[L1] take the lease; take the activations out of the ring; drain each one's
 //	     inbox up to its ticket
-//	[L2] serve; each visit to a tenant drains its inbox first
-//	[L3] before releasing the lease: each quiet tenant without a queued task
-//	     becomes loud (the bit is cleared), and then its inbox is looked at again
+//	[L2] serve; before a tenant is looked at, its inbox is drained if that can
+//	     matter (Fill)
+//	[L3] at the end of a visit, and before releasing the lease: each quiet tenant
+//	     without a queued task becomes loud (the bit is cleared), and then its
+//	     inbox is looked at again
 //	[L4] say whether the shard is ready; release; if it is, notify
 //
 // When nobody holds the lease, a quiet tenant therefore has a task in the queue
