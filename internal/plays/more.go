@@ -105,7 +105,7 @@ var more = map[string]play{
 		st.queue("b", 4)
 	}},
 	// The same with a tenant that is announced: who drains looks at the quiet ones.
-	"a deadline of a loud tenant while others are drained": {2, func(st *stage) {
+	"a deadline of a loud tenant while others are drained": {1, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
 		st.Go("producer", func() { st.offer("a", task{Payload: 3, Deadline: time.Now().Add(1)}) })
 		st.Go("drains", func() { st.s.Stats() })
