@@ -233,7 +233,7 @@ func quietTooEarly(st *stage) {
 		}
 		calls = append(calls, d.call("E5 quiet?", func() { st.offer("a", x) }))
 	}
-	cancels := d.call("flush", func() { tk.Cancel() })
+	cancels := d.call("cancel", func() { tk.Cancel() })
 	st.queue("a", 4)
 	found := false
 	consumer := d.call("L1 busy", func() { _, found = st.try() })

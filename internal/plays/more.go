@@ -169,6 +169,23 @@ var more = map[string]play{
 		st.Run()
 		st.awake("consumer")
 	}},
+	"a quiet tenant, cancelled while a task comes": {2, func(st *stage) {
+		var tickets [2]firq.Ticket
+		st.build(config{})
+		for i := range tickets {
+			if err := st.offer("a", task{Payload: i, Ticket: &tickets[i]}); err != nil {
+				st.Errorf("%v", err)
+			}
+		}
+		st.s.Stats() // drains: the tenant is quiet
+		tickets[0].Cancel()
+		st.Go("canceller", func() { tickets[1].Cancel() })
+		st.Go("producer", func() { st.queue("a", 3) })
+		st.Run()
+		st.Go("consumer", func() { st.dequeue() })
+		st.Run()
+		st.awake("consumer")
+	}},
 	"shutdown that nobody helps, and close": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1)
