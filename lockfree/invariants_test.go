@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
 // atRest checks everything that has to hold while no call is in progress, first
@@ -78,6 +79,9 @@ func (s *Scheduler[K, T]) parkerAtRest() error {
 // check is for who has just taken the lease, and has not begun: it looks at what
 // the last holder has left. Producers may be at work.
 func (sh *shard[K, T]) check() error {
+	if sh.owing != nil || sh.owed != 0 {
+		return fmt.Errorf("shard %d: a tenant is owed %#x", sh.index, sh.owed)
+	}
 	if n := len(sh.emptied) + len(sh.freed); n != 0 {
 		return fmt.Errorf("shard %d: %d tenants left over in emptied and freed", sh.index, n)
 	}
@@ -134,6 +138,8 @@ func (t *tenant[K, T]) check() error {
 		return fmt.Errorf("%v: quiet is %t, its word says %t", t.Key, t.quiet, w&quietBit != 0)
 	case held < t.Len() || held > limit: // I2
 		return fmt.Errorf("%v: %d queued, %d of %d places taken", t.Key, t.Len(), held, limit)
+	case int(usedIn(w)) != ring.Distance(tailOf(w), t.taker.Head()): // nothing is owed
+		return fmt.Errorf("%v: %d slots in use, its word says %d", t.Key, ring.Distance(tailOf(w), t.taker.Head()), usedIn(w))
 	case w&deadBit != 0 && (held != 0 || t.quiet): // I8
 		return fmt.Errorf("%v: dead with %d places taken, quiet %t", t.Key, held, t.quiet)
 	case t.Len() > 0 && !t.known:

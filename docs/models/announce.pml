@@ -5,13 +5,15 @@ Stands for   See shard.inc. Dequeue is take with one look, and Parker with one
              sleeper (parker.pml has the whole of it). Item.Done.
 Left out     See shard.inc.
 Property     No task is forgotten: at rest everything that was accepted has been
-             delivered, by one consumer that sleeps when it finds nothing.
+             delivered (or cancelled), by one consumer that sleeps when it finds nothing.
              Whenever the lease is free, a quiet tenant has a queued task, and the
-             shard is ready or the tenant is at its limit (I4). No task is
-             delivered or queued twice.
+             shard is ready or the tenant is at its limit (I4); nothing is owed:
+             the word says what is known under the lease. No task is delivered or
+             queued twice.
 Bounds       1 or 2 tenants, inbox and ring of 1 or 2 slots, 4 tasks of 2
              producers (SMALL: 3, TINY: 2), a consumer that sleeps; one that tries
-             once (OTHER); one delivery in flight per tenant (INFLIGHT).
+             once (OTHER); one delivery in flight per tenant (INFLIGHT); one that
+             cancels the two tasks that a quiet tenant starts with (CANCEL).
 
 RUN   one
 RUN   ring1       -DRING=1
@@ -19,8 +21,15 @@ RUN   inbox1      -DINBOX=1
 RUN   two         -DTENANTS=2 -DRING=1
 RUN   other       -DTINY -DOTHER
 RUN   inflight    -DINFLIGHT -DSMALL
-FAULT L3_NO_LOOK         the inbox is not looked at again after the tenant became loud
-FAULT L3_LOOK_FIRST      it is looked at before
+RUN   cancel      -DCANCEL
+FAULT L3_NO_LOOK         -DCANCEL: the inbox is not looked at again after the tenant became loud
+FAULT L3_LOOK_FIRST      -DCANCEL: it is looked at before
+FAULT VISIT_NO_LOOK      the same at the end of a visit
+FAULT VISIT_LOOK_FIRST   it is looked at before
+FAULT UNLOCK_NO_FLUSH    unlock does not add what is owed
+FAULT OWE_LOST           -DTENANTS=2 -DRING=1: what one tenant is owed is lost when another one is served
+FAULT LOOK_PREFIX        the second look ends at a hole
+FAULT FILL_LAZY          the inbox is not looked at when there is nothing else
 FAULT E5_FIRST           the producer looks at quiet before it publishes
 FAULT ANNOUNCE_SILENT    announce does not notify
 FAULT FULL_RING_SKIPS    -DRING=1: a full ring is ignored
@@ -35,7 +44,9 @@ bool parked, bell;
 #ifdef INFLIGHT
 bool undone[TENANTS];
 #endif
-#ifdef TINY
+#ifdef CANCEL
+#define ALL 7
+#elif defined(TINY)
 #define ALL 3
 #elif defined(SMALL)
 #define ALL 7
@@ -98,6 +109,14 @@ proctype Other() {
 }
 #endif
 
+#ifdef CANCEL
+proctype Canceller() {
+	LOCALS;
+	cancel(0, 0);
+	cancel(0, 1)
+}
+#endif
+
 #ifdef INFLIGHT
 proctype Done() {
 	LOCALS;
@@ -117,7 +136,11 @@ init {
 	LOCALS;
 	atomic {
 		initShard();
-#ifdef TINY
+#ifdef CANCEL
+		queue[0] = 3; turn[0] = true; ready = true; version = 2;
+		quiet[0] = true; isquiet[0] = true;
+		run Producer(0, 2, 1);
+#elif defined(TINY)
 		run Producer(0, 0, 1);
 		run Producer(0, 1, 1);
 #elif defined(SMALL)
@@ -135,6 +158,9 @@ init {
 		run Consumer();
 #ifdef OTHER
 		run Other();
+#endif
+#ifdef CANCEL
+		run Canceller();
 #endif
 #ifdef INFLIGHT
 		run Done();

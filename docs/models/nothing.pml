@@ -105,7 +105,7 @@ init {
 		/* Task 3 is queued, what came with it was served. */
 		queue[0] = 8; turn[0] = true; returned = 8; ready = true; version = 2;
 #ifdef QUIET
-		quiet[0] = true;
+		quiet[0] = true; isquiet[0] = true;
 #endif
 #endif
 		run Producer(0, 0, 1);

@@ -1,19 +1,22 @@
 /*
 A tenant's places, and what is refused for want of one.
 
-Stands for   enter, takeCredit, publish (lockfree/enqueue.go); take, put,
-             publishVoid (lockfree/ticket.go); tenant.full (lockfree/full.go);
-             Slots.HasRoom, Put, Pop, Free, Holes (lockfree/internal/ring); the
-             giving back in serve (lockfree/shard.go).
+Stands for   enter, takeCredit, publish (lockfree/enqueue.go); admitBatch
+             (lockfree/batch.go); take, put, giveBack, publishVoid
+             (lockfree/ticket.go); tenant.full (lockfree/full.go); Slots.Put, Next,
+             Holes (lockfree/internal/ring); owe, flush, endVisit and the giving
+             back in serve (lockfree/shard.go).
 Left out     How credits are kept: a counter (credit.pml). Announcing: who delivers
-             looks by itself (announce.pml). The state, the dead bit.
+             looks by itself (announce.pml). The state, the dead bit, the growing
+             of an inbox. A batch ends with the tasks of its first message.
 Property     Room in the word, tasks and calls in between add up to MaxPerTenant
              (I2), and tasks never exceed it. Nobody is refused unless there was
              an instant during the call at which tasks took all places, or all
              credits: not calls that are themselves refused.
 Bounds       One tenant with 1 or 2 places, inbox of 2 slots or 1, 1 or 2 credits,
-             3 producers of one task each, two deliveries; other
-             tenants that hold a credit at the start, and later again (OTHERS).
+             3 producers of one task each, or the first one of a batch of two
+             (BATCH), two deliveries; other tenants that hold a credit at the start,
+             and later again (OTHERS).
 
 RUN   credit1
 RUN   place1      -DPLACES=1 -DCREDITS=2
@@ -22,21 +25,33 @@ RUN   inbox1      -DINBOX=1
 RUN   others      -DPLACES=1 -DOTHERS
 RUN   direct      -DPLACES=1 -DINBOX=1 -DOTHERS
 RUN   direct2     -DCREDITS=2 -DINBOX=1 -DOTHERS
+RUN   batch       -DBATCH -DCREDITS=1 -DOTHERS
+RUN   batch2      -DBATCH -DCREDITS=2 -DOTHERS
+RUN   hole        -DHOLE
 FAULT NO_HOLES          full does not look for holes
-FAULT NO_DIRECT         -DPLACES=1 -DINBOX=1 -DOTHERS: full does not ask for direct
-FAULT NO_COUNT          -DPLACES=1 -DINBOX=1 -DOTHERS: direct says whether, but not how often
+FAULT NO_DIRECT         -DHOLE: full does not ask for direct
+FAULT NO_COUNT          -DHOLE: direct says whether, but not how often
+FAULT BATCH_LATE        -DBATCH -DCREDITS=2 -DOTHERS: a batch publishes before it gives back the places that it has no credits for
+FAULT NO_FLUSH          slots are not given back at the end of a hold
 FAULT NO_RECHECK        -DPLACES=1 -DOTHERS: full does not compare the word again
 FAULT VOID_FIRST        -DPLACES=1 -DOTHERS: publishVoid publishes before it gives the place back
 FAULT VOID_KEEPS        publishVoid keeps the place
 FAULT NOT_CAS           take is a Load and a Store
 FAULT CREDIT_FIRST      -DPLACES=1 -DCREDITS=2: the credit is taken before the place
 
-NO_COUNT is how it was: full reads the word while a call that is refused later
-holds the last place; that call gives it back and publishes its slot void; full
-finds no hole, and direct not set; put sets direct and takes the place without a
-ticket, so that the word is what it was, and full believes it.
+HOLE starts with an inbox of two slots whose first ticket is drawn, by a call that
+has its credit and will write its task. NO_COUNT is how it was: full reads the word
+while a call that is refused later holds the last place and the last slot; that call
+gives the place back and publishes its slot void; put drains the inbox, which is as
+full as before for the sake of the first slot, sets direct and takes the place
+without a ticket, so that the word is what it was. Now the first slot is written;
+full finds no hole, and believes the word.
 */
 
+#ifdef HOLE
+#define CREDITS 2
+#define OTHERS
+#endif
 #ifndef PLACES
 #define PLACES 2
 #endif
@@ -53,9 +68,11 @@ ticket, so that the word is what it was, and full believes it.
 #define DELIVERIES 2
 #endif
 
-byte room = PLACES, tail;     /* tenant.word */
-byte freed, head, seq[INBOX]; /* tenant.inbox */
-bool taken[INBOX], void_[INBOX];
+byte room = PLACES, tail, used; /* tenant.word */
+byte head, seq[INBOX];        /* tenant.inbox */
+bool taken[INBOX];
+byte many[INBOX];             /* the tasks of the message; void: 0 */
+byte owed;                    /* slots that were taken and not given back */
 byte direct;
 bool lease;
 byte credit = CREDITS;
@@ -66,7 +83,7 @@ bool told[PRODUCERS];         /* ghost: since the call began, there was an insta
 
 #define ALLTAKEN (placed == PLACES || credited == CREDITS)
 #define NOTE if :: ALLTAKEN -> for (g : 0 .. PRODUCERS - 1) { told[g] = true } g = 0 :: else fi
-#define ACCEPTED placed++; credited++; between--; assert(placed <= PLACES); NOTE
+#define ACCEPTED(n) placed = placed + n; credited = credited + n; between = between - n; assert(placed <= PLACES); NOTE
 
 inline drain() {
 	atomic { upto = tail; at = head };
@@ -76,15 +93,12 @@ inline drain() {
 		atomic {
 			k = at % INBOX;
 			if
-			:: taken[k] && at == head -> taken[k] = false; head++
+			:: taken[k] && at == head -> taken[k] = false; head++; owed++
 			:: taken[k] && at != head
 			:: !taken[k] && seq[k] == at + 1 ->
+				queued = queued + many[k]; many[k] = 0;
 				if
-				:: void_[k] -> void_[k] = false
-				:: else -> queued++
-				fi;
-				if
-				:: at == head -> head++
+				:: at == head -> head++; owed++
 				:: else -> taken[k] = true
 				fi
 			:: else
@@ -92,20 +106,12 @@ inline drain() {
 			at++; k = 0
 		}
 	od;
-	/* Free */
-	at = head;
-	do
-	:: at == upto -> break
-	:: else ->
-		atomic {
-			if
-			:: taken[at % INBOX] -> seq[at % INBOX] = at + 2
-			:: else
-			fi;
-			at++
-		}
-	od;
-	atomic { freed = head; at = 0; upto = 0 }
+	atomic { at = 0; upto = 0 }
+}
+
+/* flush gives back slots, and p places of tasks that were delivered. */
+inline flush(p) {
+	atomic { used = used - owed; owed = 0; room = room + p; placed = placed - p }
 }
 
 /* isFull is tenant.full; it puts its answer into yes. */
@@ -113,13 +119,13 @@ inline isFull() {
 	do
 	::
 		d = direct;
-		atomic { yes = (room == 0); w = tail };
+		atomic { yes = (room == 0); w = tail; u = used };
 		if
 		:: !yes -> break
 		:: else
 		fi;
 #ifndef FAULT_NO_HOLES
-		at = freed;
+		at = w - u;
 		do
 		:: at >= w -> break
 		:: else ->
@@ -139,9 +145,9 @@ inline isFull() {
 		:: yes ->
 #ifndef FAULT_NO_RECHECK
 #if defined(FAULT_NO_DIRECT) || defined(FAULT_NO_COUNT)
-			atomic { yes = (room == 0 && tail == w); if :: yes -> break :: else fi }
+			atomic { yes = (room == 0 && tail == w && used == u); if :: yes -> break :: else fi }
 #else
-			yes = (room == 0 && tail == w);
+			yes = (room == 0 && tail == w && used == u);
 			if
 			:: yes && !(d & 1) && direct == d -> break
 			:: else
@@ -153,20 +159,21 @@ inline isFull() {
 		:: else
 		fi
 	od;
-	atomic { w = 0; d = 0 }
+	atomic { w = 0; d = 0; u = 0 }
 }
 
 /* put, with the lease; done says whether that was it. */
 inline put() {
 	atomic { !lease -> lease = true };
 	drain();
+	flush(0);
 	direct++;
 	if
 	:: atomic { room == 0 -> done = false }
 	:: atomic { room > 0 -> room--; between++ };
 		done = true;
 		if
-		:: atomic { credit > 0 -> credit--; queued++; ACCEPTED }
+		:: atomic { credit > 0 -> credit--; queued++; ACCEPTED(1) }
 		:: atomic { credit == 0 -> assert(told[me]) };
 			atomic { room++; between-- }
 		fi
@@ -180,8 +187,14 @@ inline put() {
 }
 
 proctype Producer(byte me) {
-	byte at, upto, k, w, d, ticket, g;
+	byte at, upto, k, w, d, u, n, got, ticket, g;
 	bool yes, done;
+#ifdef BATCH
+#define TASKS (me == 0 -> 2 : 1)
+#else
+#define TASKS 1
+#endif
+#define PLACESFOR (room < TASKS -> room : TASKS)
 	atomic { told[me] = ALLTAKEN };
 #ifdef FAULT_CREDIT_FIRST
 	if
@@ -192,36 +205,45 @@ proctype Producer(byte me) {
 	do
 	::
 #ifdef FAULT_NOT_CAS
-		atomic { ticket = tail; w = room };
+		atomic { ticket = tail; w = room; u = used };
 		if
-		:: w > 0 && ticket - freed < INBOX -> atomic { room = w - 1; tail = ticket + 1; between++; w = 0 };
+		:: w > 0 && u < INBOX -> atomic { n = 1; room = w - 1; tail = ticket + 1; used = u + 1; between++; w = 0; u = 0 };
 #else
 		if /* E1 */
-		:: atomic { room > 0 && tail - freed < INBOX -> ticket = tail; tail++; room--; between++ };
+		:: atomic { room > 0 && used < INBOX -> ticket = tail; tail++; used++; n = PLACESFOR; room = room - n; between = between + n };
 #endif
 			if /* E2 */
 #ifdef FAULT_CREDIT_FIRST
-			:: atomic { ACCEPTED };
+			:: atomic { got = 1; ACCEPTED(1) };
 #else
-			:: atomic { credit > 0 -> credit--; ACCEPTED };
+			:: atomic { credit > 0 -> got = (credit < n -> credit : n); credit = credit - got; ACCEPTED(got) };
 #endif
-				seq[ticket % INBOX] = ticket + 1 /* E4 */
+#ifdef FAULT_BATCH_LATE
+				atomic { many[ticket % INBOX] = got; seq[ticket % INBOX] = ticket + 1 };
+				atomic { room = room + n - got; between = between - (n - got) }
+#else
+				if
+				:: got < n -> atomic { room = room + n - got; between = between - (n - got) } /* giveBack */
+				:: else
+				fi;
+				atomic { many[ticket % INBOX] = got; seq[ticket % INBOX] = ticket + 1 } /* E4 */
+#endif
 #ifndef FAULT_CREDIT_FIRST
 			:: atomic { credit == 0 -> assert(told[me]) };
 				/* publishVoid */
 #ifdef FAULT_VOID_FIRST
-				atomic { void_[ticket % INBOX] = true; seq[ticket % INBOX] = ticket + 1 };
-				atomic { room++; between-- }
+				seq[ticket % INBOX] = ticket + 1;
+				atomic { room = room + n; between = between - n }
 #else
 #ifndef FAULT_VOID_KEEPS
-				atomic { room++; between-- };
+				atomic { room = room + n; between = between - n };
 #endif
-				atomic { void_[ticket % INBOX] = true; seq[ticket % INBOX] = ticket + 1 }
+				seq[ticket % INBOX] = ticket + 1
 #endif
 #endif
 			fi;
 			break
-		:: atomic { room > 0 && tail - freed >= INBOX -> skip };
+		:: atomic { room > 0 && used >= INBOX -> skip };
 			put();
 			if
 			:: done -> break
@@ -254,14 +276,22 @@ end_serving:
 		if
 		:: queued > 0 ->
 			n--; queued--;
-			atomic { room++; placed-- };
+			flush(1);
 			atomic { credit++; credited-- }
 		:: else
+#ifndef FAULT_NO_FLUSH
+			-> flush(0)
+#endif
 		fi;
+		assert(used == tail - head);
 		lease = false
 	:: n == 0 -> break
 	od
 }
+
+#ifdef HOLE
+proctype Writer() { atomic { many[0] = 1; seq[0] = 1 } }
+#endif
 
 #ifdef OTHERS
 proctype Others() {
@@ -274,13 +304,17 @@ end_none:
 #endif
 
 proctype Rest() {
-	timeout -> assert(room + placed == PLACES && between == 0 && credit + credited == CREDITS)
+	timeout -> assert(room + placed == PLACES && between == 0 && credit + credited == CREDITS && used == tail - head)
 }
 
 init {
 	byte k;
 	atomic {
 		for (k : 0 .. INBOX - 1) { seq[k] = k }
+#ifdef HOLE
+		tail = 1; used = 1; room--; placed++; credit--; credited++;
+		run Writer();
+#endif
 		for (k : 0 .. PRODUCERS - 1) { run Producer(k) }
 		run Server();
 #ifdef OTHERS

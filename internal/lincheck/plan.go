@@ -18,6 +18,8 @@ type Case struct {
 	Quantum int // quanta are 1 to this
 	Levels  int // priorities are Normal and so many above
 	Batch   int // tasks of a batch, at most
+	// Bare: no task has a ticket, so that a batch can go in as one.
+	Bare bool
 }
 
 // basic is a mix that fills and drains; cases add to it.
@@ -53,6 +55,10 @@ func Cases() []Case {
 		{Name: "close", Config: Config{Shards: 1}, Weights: with(ends), Tenants: 3},
 		{Name: "evict", Config: Config{Shards: 1, Backpressure: firq.Backpressure{Policy: firq.DropOldest}}, Weights: basic, Tenants: 2},
 		{Name: "deep", Config: Config{Shards: 1, MaxGlobal: 14, MaxPerTenant: 12}, Weights: with(batches), Tenants: 2, Batch: 6},
+		// There is a backlog when something urgent comes.
+		{Name: "late priorities", Config: Config{Shards: 1, MaxGlobal: 10, MaxPerTenant: 8}, Weights: with(batches), Tenants: 2, Levels: 2, Batch: 5, Bare: true},
+		{Name: "batches nearly full", Config: Config{Shards: 1, MaxGlobal: 5, MaxPerTenant: 4}, Weights: with(map[Kind]int{EnqueueBatch: 10, DequeueBatch: 4}), Tenants: 2, Batch: 4, Bare: true},
+		{Name: "batches of all places", Config: Config{Shards: 1, MaxGlobal: 3, MaxPerTenant: 3}, Weights: with(map[Kind]int{EnqueueBatch: 10, DequeueBatch: 4}), Tenants: 2, Batch: 4, Bare: true},
 		{Name: "shards", Config: Config{Shards: 2}, Weights: with(batches), Tenants: 4},
 		{Name: "shards nearly empty", Config: Config{Shards: 2, MaxGlobal: 3, MaxPerTenant: 2}, Weights: [kinds]int{Enqueue: 5, TryDequeue: 6}, Tenants: 4, Clients: 4, Calls: 6},
 		{Name: "shards in flight", Config: Config{Shards: 2, MaxInFlightPerTenant: 1}, Weights: with(flights), Tenants: 3},
@@ -154,7 +160,7 @@ func (cs Case) drawTask(random *rand.Rand, p *plan, tenant int) int {
 		Priority: firq.PriorityNormal + firq.Priority(random.IntN(cs.Levels+1)),
 	})
 	var tk *firq.Ticket
-	if random.IntN(4) > 0 {
+	if random.IntN(4) > 0 && !cs.Bare {
 		tk = new(firq.Ticket)
 	}
 	p.tickets = append(p.tickets, tk)

@@ -233,7 +233,7 @@ func quietTooEarly(st *stage) {
 		}
 		calls = append(calls, d.call("E5 quiet?", func() { st.offer("a", x) }))
 	}
-	cancels := d.call("flush", func() { tk.Cancel() })
+	cancels := d.call("cancel", func() { tk.Cancel() })
 	st.queue("a", 4)
 	found := false
 	consumer := d.call("L1 busy", func() { _, found = st.try() })
@@ -248,12 +248,14 @@ func quietTooEarly(st *stage) {
 }
 
 // fullOfPut: while a call looks whether its tenant is full, another one that is
-// refused gives back the only place, and a third takes it under the lease, without
-// a ticket: the tenant's word is what it was. The third is refused as well.
+// refused gives back the last place, and a third takes it under the lease, without
+// a ticket. The inbox is as full as it was, for its first slot was still to be
+// written, so that the tenant's word is what it was. Then that slot is written. The
+// third is refused as well.
 func fullOfPut(st *stage) {
 	d, restore := st.direct()
 	defer restore()
-	on := st.two(config{MaxGlobal: 1, MaxPerTenant: 1})
+	on := st.two(config{MaxGlobal: 2, MaxPerTenant: 2})
 	n := 0
 	start := func() *call { // a call that has seen a free credit
 		n++
@@ -269,15 +271,17 @@ func fullOfPut(st *stage) {
 	}
 	var err error
 	asks := d.call("E1 ticket", func() { err = st.enqueue(on[0], 40) })
+	calls[0].run("E4 put")
 	st.queue(on[1], 41)
-	for _, c := range calls[:inbox-1] {
-		c.run("") // refused: the inbox is full of nothing, but for one slot
+	for _, c := range calls[1 : inbox-1] {
+		c.run("") // refused: the inbox is full of nothing, but for two slots
 	}
 	calls[inbox-1].run("E2 credit")
 	asks.run("full holes?")
 	calls[inbox-1].run("")
 	calls[inbox].run("E2 credit") // under the lease
 	st.must()
+	calls[0].run("")
 	asks.run("full waits")
 	st.queue(on[1], 42)
 	calls[inbox].run("")

@@ -104,6 +104,15 @@ var more = map[string]play{
 		expire()
 		st.queue("b", 4)
 	}},
+	// The same with a tenant that is announced: who drains looks at the quiet ones.
+	"a deadline of a loud tenant while others are drained": {1, func(st *stage) {
+		st.build(config{MaxGlobal: 1})
+		st.Go("producer", func() { st.offer("a", task{Payload: 3, Deadline: time.Now().Add(1)}) })
+		st.Go("drains", func() { st.s.Stats() })
+		st.Run()
+		expire()
+		st.queue("b", 4)
+	}},
 	// One of two new tenants is refused. It does not count for ever.
 	"a refused tenant is forgotten": {2, func(st *stage) {
 		on := st.two(config{MaxGlobal: 1, MaxTenants: 2, TenantIdle: time.Millisecond})
@@ -157,6 +166,23 @@ var more = map[string]play{
 		}
 		st.Go("consumer", func() { st.dequeue() })
 		st.Go("producer", func() { st.queue("a", 3) })
+		st.Run()
+		st.awake("consumer")
+	}},
+	"a quiet tenant, cancelled while a task comes": {2, func(st *stage) {
+		var tickets [2]firq.Ticket
+		st.build(config{})
+		for i := range tickets {
+			if err := st.offer("a", task{Payload: i, Ticket: &tickets[i]}); err != nil {
+				st.Errorf("%v", err)
+			}
+		}
+		st.s.Stats() // drains: the tenant is quiet
+		tickets[0].Cancel()
+		st.Go("canceller", func() { tickets[1].Cancel() })
+		st.Go("producer", func() { st.queue("a", 3) })
+		st.Run()
+		st.Go("consumer", func() { st.dequeue() })
 		st.Run()
 		st.awake("consumer")
 	}},
