@@ -29,7 +29,6 @@ FAULT VISIT_LOOK_FIRST   it is looked at before
 FAULT UNLOCK_NO_FLUSH    unlock does not add what is owed
 FAULT OWE_LOST           -DTENANTS=2 -DRING=1: what one tenant is owed is lost when another one is served
 FAULT LOOK_PREFIX        the second look ends at a hole
-FAULT FILL_LAZY          the inbox is not looked at when there is nothing else
 FAULT E5_FIRST           the producer looks at quiet before it publishes
 FAULT ANNOUNCE_SILENT    announce does not notify
 FAULT FULL_RING_SKIPS    -DRING=1: a full ring is ignored

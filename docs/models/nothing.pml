@@ -19,6 +19,7 @@ RUN   quiet       -DQUIET
 RUN   ring1       -DRING=1 -DSTEAL=2
 RUN   put         -DTHREE
 FAULT ONE_LOOK           nothing looks once only
+FAULT VERSION_LATE       -DSTEAL=2: the version changes after what was taken early is hidden
 FAULT NO_VERSION         -DSTEAL=2: nothing does not compare versions
 FAULT FREE_FIRST         -DFRESH -DTENANTS=2: the ring is freed at the end of L1
 FAULT FREE_BEFORE_READY  -DFRESH -DTENANTS=2: the ring is freed before the shard says ready

@@ -66,8 +66,10 @@ func (r *MPSC[V]) Pop(at *uint32, tail uint32) (v V, ok bool) { return r.Slots.P
 // makes those that were taken behind a hole look unpublished. Until then everybody
 // sees the values that were taken.
 func (r *MPSC[V]) Free() {
-	if r.Hide(&r.taker) {
-		r.early.Add(1)
+	if r.taker.Behind() {
+		r.early.Add(1) // first: who sees that they are gone sees another version
+		failpoint.At("ring hide")
+		r.Hide(&r.taker)
 	}
 	if head := r.taker.head; r.freed.Load() != head {
 		failpoint.At("ring freed")

@@ -149,17 +149,17 @@ func (s *Slots[V]) Prefix(k *Taker, tail uint32) uint32 {
 	return t
 }
 
-// Hide makes the slots that were taken behind a hole look unpublished, and
-// reports whether there were any that it had not hidden before.
-func (s *Slots[V]) Hide(k *Taker) bool {
-	hidden := Distance(k.ahead, k.head) > 0
+// Behind reports whether slots were taken behind a hole since Hide.
+func (k *Taker) Behind() bool { return Distance(k.ahead, k.head) > 0 }
+
+// Hide makes the slots that were taken behind a hole look unpublished.
+func (s *Slots[V]) Hide(k *Taker) {
 	for t := k.head; Distance(k.ahead, t) > 0; t = After(t) {
 		if sl := s.at(t); sl.taken {
 			sl.seq.Store(t + 2)
 		}
 	}
 	k.ahead = k.head
-	return hidden
 }
 
 // Holes reports whether one of the tickets from from on and before tail, the next
