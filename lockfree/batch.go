@@ -50,7 +50,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, ts []firq.Task[T], now int64) int {
 		q = quantumAsked{ask(k), true}
 	}
 	failpoint.At("E1 ticket")
-	ticket, places, took := t.take(n) // [E1]
+	word, places, took := t.take(n) // [E1]
 	if took != ticketTaken {
 		return 0
 	}
@@ -59,7 +59,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, ts []firq.Task[T], now int64) int {
 	}
 	got, err := s.takeCredit(places) // [E2], [E3]
 	if err != nil {
-		s.publishVoid(t, ticket, places)
+		s.publishVoid(t, tailOf(word), places)
 		return 0
 	}
 	if got < places {
@@ -73,7 +73,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, ts []firq.Task[T], now int64) int {
 		eager = eager || b.tasks[i].Priority != firq.PriorityNormal
 	}
 	b.n = got
-	s.publish(t, ticket, message[T]{batch: b}, due, eager)
+	s.publish(t, word, message[T]{batch: b}, due, eager)
 	if got < places {
 		s.env.Room.Released(k, places-got)
 	}

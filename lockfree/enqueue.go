@@ -130,7 +130,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 			return serve.ErrTicketInUse
 		}
 		failpoint.At("E1 ticket")
-		ticket, _, took := t.take(1) // [E1]
+		word, _, took := t.take(1) // [E1]
 		if took == ticketTaken {
 			if q.ok {
 				t.quantum.Store(q.quantum)
@@ -139,10 +139,10 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 				if task.Ticket != nil {
 					task.Ticket.Abandon()
 				}
-				s.publishVoid(t, ticket, 1)
+				s.publishVoid(t, tailOf(word), 1)
 				return err
 			}
-			s.publish(t, ticket, message[T]{task: *task}, task.Due, task.Priority != firq.PriorityNormal)
+			s.publish(t, word, message[T]{task: *task}, task.Due, task.Priority != firq.PriorityNormal)
 			return nil
 		}
 		if took == inboxFull { // then the lease holder's work is ours
@@ -185,9 +185,10 @@ func (s *Scheduler[K, T]) takeCredit(n int) (got int, err error) {
 }
 
 // publish puts a message where the lease holder finds it, and sees to it that
-// somebody looks: [E4] to [E6]. due is the first time at which one of its tasks
-// expires; eager: one has a priority other than normal.
-func (s *Scheduler[K, T]) publish(t *tenant[K, T], ticket uint32, m message[T], due int64, eager bool) {
+// somebody looks: [E4] to [E6]. word is what its ticket was drawn from; due is the
+// first time at which one of its tasks expires; eager: one has a priority other
+// than normal.
+func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, m message[T], due int64, eager bool) {
 	if due != clock.Never {
 		t.deadline(due)
 		s.sawDeadline()
@@ -196,10 +197,12 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], ticket uint32, m message[T], 
 		t.setEager()
 	}
 	failpoint.At("E4 put")
-	t.inbox.Load().Put(ticket, m) // [E4]; a full barrier before the look at quiet
-	failpoint.At("E5 quiet?")
-	if t.word.Load()&quietBit == 0 { // [E5]
-		t.shard.announce(t, ticket)
+	if !comesAlone(word) || !t.shard.bring(t, tailOf(word), m) {
+		t.inbox.Load().Put(tailOf(word), m) // [E4]; a full barrier before the look at quiet
+		failpoint.At("E5 quiet?")
+		if t.word.Load()&quietBit == 0 { // [E5]
+			t.shard.announce(t, tailOf(word))
+		}
 	}
 	if due != clock.Never {
 		failpoint.At("E5 deadline")
@@ -219,9 +222,20 @@ func (s *Scheduler[K, T]) sawDeadline() {
 	}
 }
 
+// bring puts the message of a ticket into the activation ring: [E4] and [E5] in one
+// step. It reports false if the ring is full.
+func (sh *shard[K, T]) bring(t *tenant[K, T], ticket uint32, m message[T]) bool {
+	ok := sh.activations.Push(activation[K, T]{t, ticket, true, m})
+	if ok {
+		failpoint.At("E5 notify")
+		sh.s.parker.Notify()
+	}
+	return ok
+}
+
 // announce tells the shard to look at the tenant's inbox up to a ticket.
 func (sh *shard[K, T]) announce(t *tenant[K, T], ticket uint32) {
-	if sh.activations.Push(activation[K, T]{t, ticket}) {
+	if sh.activations.Push(activation[K, T]{t: t, ticket: ticket}) {
 		failpoint.At("E5 notify")
 		sh.s.parker.Notify()
 		return

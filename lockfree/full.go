@@ -34,8 +34,18 @@ func (t *tenant[K, T]) full() bool {
 		failpoint.At("full holes?")
 		// Nobody took a place without a ticket meanwhile: that could have made the
 		// word what it was, after a place had come free.
-		if tail := tailOf(w); !t.inbox.Load().Holes(tail-usedIn(w), tail) && t.word.Load() == w && direct&1 == 0 && t.direct.Load() == direct {
+		tail := tailOf(w)
+		holes := t.inbox.Load().Holes(tail-usedIn(w), tail)
+		if !holes && t.word.Load() == w && direct&1 == 0 && t.direct.Load() == direct {
 			return true
+		}
+		if holes && t.shard.activations.Ready() {
+			// A task that is in the ring looks like a hole. Taking it out makes it a
+			// task for good.
+			failpoint.At("full waits")
+			t.shard.lock()
+			t.shard.unlock()
+			continue
 		}
 		failpoint.Gosched("full waits")
 	}

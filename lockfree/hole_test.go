@@ -23,7 +23,7 @@ func TestInboxBehindHole(t *testing.T) {
 		admit(t, s, "a", task{Payload: 4})
 		p.publish()
 		admit(t, s, "a", task{Payload: 5})
-		take(t, s, 0, 4, 5)
+		take(t, s, append(inTurn(p, 0, 4), 5)...)
 		nothing(t, s)
 	})
 }

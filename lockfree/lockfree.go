@@ -43,7 +43,7 @@ type Scheduler[K comparable, T any] struct {
 
 // New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
 func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
-	return newAt(cfg, 0, firstBox)
+	return newAt(cfg, inboxSize, firstBox) // past those that use their slots; see comesAlone
 }
 
 // newAt is New with the first ticket of every ring given, so that tests can start

@@ -88,9 +88,10 @@ func quietly(f func()) (recovered any) {
 	return nil
 }
 
-// eachStart runs a test with tickets from 0, and so that they wrap early on.
+// eachStart runs a test with tickets from 0, which use their slots; with those that
+// may come alone; and so that they wrap early on.
 func eachStart(t *testing.T, f func(t *testing.T, first uint32)) {
-	for _, first := range []uint32{0, 1<<ring.TicketBits - 3} {
+	for _, first := range []uint32{0, inboxSize, 1<<ring.TicketBits - 3} {
 		t.Run(fmt.Sprintf("first=%#x", first), func(t *testing.T) { f(t, first) })
 	}
 }
@@ -157,6 +158,7 @@ func quiet(t *testing.T, s *scheduler, k string, payloads ...int) *tenant[string
 type producer struct {
 	s      *scheduler
 	t      *tenant[string, int]
+	word   uint64 // that the ticket was drawn from
 	ticket uint32
 	task   drr.Task[int]
 }
@@ -169,14 +171,14 @@ func stopped(t *testing.T, s *scheduler, k string, x task) *producer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticket, _, took := tn.take(1)
+	word, _, took := tn.take(1)
 	if took != ticketTaken {
 		t.Fatalf("no ticket: %d", took)
 	}
 	if x.Ticket != nil && !x.Ticket.Acquire(&tn.Ticket) {
 		t.Fatal("the ticket is in use")
 	}
-	return &producer{s, tn, ticket, mustTask(t, s, x)}
+	return &producer{s, tn, word, tailOf(word), mustTask(t, s, x)}
 }
 
 // charge does E2 and E3.
@@ -203,7 +205,17 @@ func (p *producer) announce() {
 
 // publish does E4 to E6.
 func (p *producer) publish() {
-	p.s.publish(p.t, p.ticket, message[int]{task: p.task}, p.task.Due, p.task.Priority != firq.PriorityNormal)
+	p.s.publish(p.t, p.word, message[int]{task: p.task}, p.task.Due, p.task.Priority != firq.PriorityNormal)
+}
+
+// inTurn returns in which order the task of a stopped call is served, and one that
+// was announced before it was published: by their tickets, if both are in the
+// inbox when it is drained.
+func inTurn(p *producer, late, announced int) []int {
+	if comesAlone(p.word) {
+		return []int{announced, late}
+	}
+	return []int{late, announced}
 }
 
 // void gives up for want of a credit.

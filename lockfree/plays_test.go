@@ -9,14 +9,16 @@ import (
 	"github.com/firq-go/firq/internal/plays"
 )
 
-func TestPlays(t *testing.T) { playWith(t, inboxSize) }
+// Tasks go by the inboxes' slots.
+func TestPlays(t *testing.T) { playWith(t, 0, inboxSize) }
 
-// With inboxes as they are at first: they grow in the middle of the stories.
-func TestPlaysSmallInbox(t *testing.T) { playWith(t, firstBox) }
+// A task of an idle tenant goes into the activation ring, and inboxes are as they are
+// at first: they grow in the middle of the stories.
+func TestPlaysSmallInbox(t *testing.T) { playWith(t, inboxSize, firstBox) }
 
-func playWith(t *testing.T, box int) {
+func playWith(t *testing.T, first uint32, box int) {
 	plays.Run(t, plays.Core{
-		New: func(cfg firq.Config[string, int]) (plays.Scheduler, error) { return newAt(cfg, 0, box) },
+		New: func(cfg firq.Config[string, int]) (plays.Scheduler, error) { return newAt(cfg, first, box) },
 		Shard: func(s plays.Scheduler, tenant string) int {
 			return s.(*Scheduler[string, int]).placer.Shard(tenant)
 		},

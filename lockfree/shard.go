@@ -85,9 +85,14 @@ type shard[K comparable, T any] struct {
 // activation says: look at the tenant's inbox, up to this ticket. What came later
 // is announced by its own producer, or the tenant is quiet by then; taken in with
 // this one it would go ahead of other tenants that were announced in between.
+//
+// Or it brings the message of this ticket itself, which then is not in the inbox; no
+// earlier ticket was out when this one was drawn.
 type activation[K comparable, T any] struct {
-	t      *tenant[K, T]
-	ticket uint32
+	t       *tenant[K, T]
+	ticket  uint32
+	brings  bool
+	message message[T]
 }
 
 func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
@@ -128,150 +133,6 @@ func (sh *shard[K, T]) begin() {
 		sh.Queue.AdvanceRound(sh.s.rounds.Current())
 	}
 	sh.takeIn()
-}
-
-// takeIn takes the tenants out of the ring. Before it lets somebody join, the
-// queue catches up with the other shards.
-func (sh *shard[K, T]) takeIn() {
-	failpoint.At("L1 tail")
-	tail := sh.activations.Tail()
-	at := sh.activations.Head()
-	sh.CatchUp(sh.s.rounds)
-	if at == tail {
-		return
-	}
-	for {
-		failpoint.At("L1 pop")
-		a, ok := sh.activations.Pop(&at, tail)
-		if !ok {
-			return
-		}
-		sh.drain(a.t, ring.After(a.ticket))
-	}
-}
-
-// know adds a new tenant to those that Sweep looks at.
-func (sh *shard[K, T]) know(t *tenant[K, T]) {
-	if !t.known {
-		t.known = true
-		sh.Add(&t.Tenant, t, sh.s.env.Clock.Now())
-	}
-}
-
-// drainAll moves what is in a tenant's inbox now into the queue. What was announced
-// before any of it goes first: its tenant may have to be served first. So a tenant
-// that is about to join brings along only what was there before the ring was looked
-// at; the rest is announced by who puts it in.
-func (sh *shard[K, T]) drainAll(t *tenant[K, T]) {
-	failpoint.At("drain all")
-	end := tailOf(t.word.Load())
-	if !t.quiet && !t.Active() {
-		end = t.inbox.Load().Prefix(&t.taker, end)
-	}
-	sh.takeIn()
-	sh.drain(t, end)
-}
-
-// lookAgain is drainAll for a tenant that has just become loud: nobody announces
-// what was put in while it was quiet, be it behind a hole.
-func (sh *shard[K, T]) lookAgain(t *tenant[K, T]) {
-	failpoint.At("look again")
-	end := tailOf(t.word.Load())
-	sh.takeIn()
-	sh.drain(t, end)
-}
-
-// drain moves what is in a tenant's inbox before the ticket end into the queue.
-func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
-	sh.know(t)
-	boxDue := t.boxDue.Load()
-	if boxDue != clock.Never {
-		// First lower due, for a producer at a limit looks at either; then reset,
-		// then drain: see tenant.deadline.
-		lower(&sh.due, boxDue)
-		failpoint.At("drain due")
-		t.boxDue.Store(clock.Never)
-	}
-	failpoint.At("drain tail")
-	tail := tailOf(t.word.Load())
-	head := t.taker.Head()
-	if head == tail || ring.Distance(end, head) <= 0 {
-		if boxDue != clock.Never && head != tail {
-			lower(&t.boxDue, boxDue)
-		}
-		return
-	}
-	if ring.Distance(tail, end) < 0 {
-		end = tail
-	}
-	at, inbox := head, t.inbox.Load()
-	for {
-		failpoint.At("drain pop")
-		m := inbox.Next(&t.taker, &at, end)
-		if m == nil {
-			break
-		}
-		switch {
-		case m.batch != nil:
-			for i := range m.batch.tasks[:m.batch.n] {
-				sh.push(t, &m.batch.tasks[i])
-			}
-			sh.s.recycle(m.batch)
-		case m.task.Priority != void:
-			sh.push(t, &m.task)
-		}
-		*m = message[T]{} // keep no payload alive
-	}
-	var change uint64
-	change -= uint64(ring.Distance(t.taker.Head(), head)) * usedUnit
-	if boxDue != clock.Never && t.taker.Head() != tail {
-		lower(&t.boxDue, boxDue) // it may be of a task that is still there
-	}
-	// With one task it would most likely be loud again soon.
-	if t.Len() > 1 && !t.quiet && !sh.across {
-		sh.sayReady() // first: from now on nobody announces
-		t.quiet, t.quietAt = true, int32(len(sh.quiet))
-		sh.quiet = append(sh.quiet, t)
-		change += quietBit
-	}
-	t.ripe = false
-	sh.owe(t, change)
-}
-
-// owe notes that the tenant's word is to be changed: slots and places that came
-// free, and the quiet bit. The changes of one tenant are collected; flush adds
-// them. Nobody may rely on the word before that, and the lease is not released.
-func (sh *shard[K, T]) owe(t *tenant[K, T], change uint64) {
-	if sh.owing != t {
-		sh.flush()
-		sh.owing = t
-	}
-	sh.owed += change
-}
-
-// flush adds what is owed, and returns the tenant's word after it; 0 if nothing
-// is owed.
-func (sh *shard[K, T]) flush() (word uint64) {
-	t := sh.owing
-	if t == nil {
-		return 0
-	}
-	failpoint.At("flush")
-	word = t.word.Add(sh.owed)
-	sh.owing, sh.owed = nil, 0
-	return word
-}
-
-// push queues a task of the tenant. If that makes it active, its quantum is what
-// the producer has asked for, unless SetQuantum has been called since.
-func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
-	if !t.Active() {
-		t.SetQuantum(sh.s.env.Override(t.Key, t.quantum.Load()))
-	}
-	if task.Priority != firq.PriorityNormal {
-		t.setEager()
-	}
-	sh.Push(&t.Tenant, *task)
 }
 
 // loud takes back that the tenant is quiet. Its inbox has to be looked at after

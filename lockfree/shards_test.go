@@ -30,11 +30,11 @@ func TestAcrossStoppedBeforeAnnouncing(t *testing.T) {
 	s.TryDequeue()
 	tn, _ := s.tenants.Load(1)
 	task, _ := s.env.Task(&firq.Task[int]{Payload: 1}, s.env.Clock.Now())
-	ticket, _, took := tn.take(1)
+	word, _, took := tn.take(1)
 	if _, err := s.takeCredit(1); took != ticketTaken || err != nil {
 		t.Fatal("no ticket, or no credit")
 	}
-	tn.inbox.Load().Put(ticket, message[int]{task: task}) // and stopped before E5
+	tn.inbox.Load().Put(tailOf(word), message[int]{task: task}) // and stopped before E5
 	if err := s.Enqueue(1, firq.Task[int]{Payload: 2}); err != nil {
 		t.Fatal(err)
 	}

@@ -57,25 +57,39 @@ const (
 )
 
 // take draws a ticket of the inbox and takes a place of the tenant, or up to n
-// places for the tasks of one message: [E1].
-func (t *tenant[K, T]) take(n int) (ticket uint32, places, took int) {
+// places for the tasks of one message: [E1]. It returns the word that it drew the
+// ticket from.
+func (t *tenant[K, T]) take(n int) (w uint64, places, took int) {
 	for {
-		w := t.word.Load()
-		ticket = tailOf(w)
+		w = t.word.Load()
 		switch {
 		case w&deadBit != 0:
-			return 0, 0, tenantDead
+			return w, 0, tenantDead
 		case w&roomMask == 0:
-			return 0, 0, tenantFull
-		case int(usedIn(w)) >= t.inbox.Load().Size():
-			return 0, 0, inboxFull
+			return w, 0, tenantFull
+		case w&usedMask != 0 && int(usedIn(w)) >= t.inbox.Load().Size():
+			return w, 0, inboxFull
 		}
 		failpoint.At("E1 draw")
 		places = min(n, int(w&roomMask/roomUnit))
 		if t.word.CompareAndSwap(w, w+tailUnit+usedUnit-uint64(places)*roomUnit) {
-			return ticket, places, ticketTaken
+			return w, places, ticketTaken
 		}
 	}
+}
+
+// slotsEvery is a power of two, far below the tickets' wrap.
+const slotsEvery = 1 << 20
+
+// comesAlone reports whether the task of the ticket that was drawn from this word
+// goes into the activation ring instead of the inbox: the inbox is empty, and the
+// task has to be announced anyway. This spares the cache lines of the inbox, which
+// for a tenant that is seldom busy are in no cache.
+//
+// Slots that are passed by keep what they said about an older ticket. So every so
+// many tickets all slots are used in their turn; nothing is as old as the wrap.
+func comesAlone(word uint64) bool {
+	return word&(usedMask|quietBit) == 0 && tailOf(word)%slotsEvery >= inboxSize
 }
 
 // giveBack gives back places of tasks that were refused.

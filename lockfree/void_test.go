@@ -47,7 +47,7 @@ func TestVoid(t *testing.T) {
 		}
 		one.publish()
 		admit(t, s, "a", task{Payload: 4, Ticket: &tk}) // the ticket is free again
-		take(t, s, 1, 3, 4)
+		take(t, s, append(inTurn(one, 1, 3), 4)...)
 		nothing(t, s)
 		if st := s.Stats(); st.Enqueued != 3 || st.Dequeued != 3 || st.Tenants != 0 {
 			t.Errorf("Enqueued %d, Dequeued %d, Tenants %d; want 3, 3, 0", st.Enqueued, st.Dequeued, st.Tenants)

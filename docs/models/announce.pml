@@ -16,6 +16,7 @@ Bounds       1 or 2 tenants, inbox and ring of 1 or 2 slots, 4 tasks of 2
              cancels the two tasks that a quiet tenant starts with (CANCEL).
 
 RUN   one
+RUN   slots       -DSLOTS
 RUN   ring1       -DRING=1
 RUN   inbox1      -DINBOX=1
 RUN   two         -DTENANTS=2 -DRING=1
@@ -29,7 +30,9 @@ FAULT VISIT_LOOK_FIRST   it is looked at before
 FAULT UNLOCK_NO_FLUSH    unlock does not add what is owed
 FAULT OWE_LOST           -DTENANTS=2 -DRING=1: what one tenant is owed is lost when another one is served
 FAULT LOOK_PREFIX        the second look ends at a hole
-FAULT E5_FIRST           the producer looks at quiet before it publishes
+FAULT NOT_ALONE          a task comes alone though the inbox is not empty
+FAULT BRING_SILENT       bring does not notify
+FAULT E5_FIRST           -DSLOTS: the producer looks at quiet before it publishes
 FAULT ANNOUNCE_SILENT    announce does not notify
 FAULT FULL_RING_SKIPS    -DRING=1: a full ring is ignored
 FAULT UNLOCK_SILENT      -DRING=1: unlock does not notify
@@ -65,6 +68,7 @@ inline notify() {
 proctype Producer(byte u; byte first; byte n) {
 	LOCALS;
 	byte ticket;
+	bool alone;
 	do
 	:: n == 0 -> break
 	:: else ->

@@ -40,6 +40,7 @@ bool nothing;  /* ghost: there was an instant with nothing since the call began 
 proctype Producer(byte u; byte first; byte n) {
 	LOCALS;
 	byte ticket;
+	bool alone;
 	do
 	:: n == 0 -> break
 	:: else ->

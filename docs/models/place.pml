@@ -2,12 +2,13 @@
 A tenant's places, and what is refused for want of one.
 
 Stands for   enter, takeCredit, publish (lockfree/enqueue.go); admitBatch
-             (lockfree/batch.go); take, put, giveBack, publishVoid
+             (lockfree/batch.go); take, comesAlone, put, giveBack, publishVoid
              (lockfree/ticket.go); tenant.full (lockfree/full.go); Slots.Put, Next,
              Holes (lockfree/internal/ring); owe, flush, endVisit and the giving
              back in serve (lockfree/shard.go).
 Left out     How credits are kept: a counter (credit.pml). Announcing: who delivers
-             looks by itself (announce.pml). The state, the dead bit, the growing
+             looks by itself (announce.pml); of the activation ring, only what
+             came alone is there, one message at most. The state, the dead bit, the growing
              of an inbox. A batch ends with the tasks of its first message.
 Property     Room in the word, tasks and calls in between add up to MaxPerTenant
              (I2), and tasks never exceed it. Nobody is refused unless there was
@@ -19,6 +20,7 @@ Bounds       One tenant with 1 or 2 places, inbox of 2 slots or 1, 1 or 2 credit
              and later again (OTHERS).
 
 RUN   credit1
+RUN   slots       -DSLOTS
 RUN   place1      -DPLACES=1 -DCREDITS=2
 RUN   equal       -DCREDITS=2
 RUN   inbox1      -DINBOX=1
@@ -72,6 +74,7 @@ byte room = PLACES, tail, used; /* tenant.word */
 byte head, seq[INBOX];        /* tenant.inbox */
 bool taken[INBOX];
 byte many[INBOX];             /* the tasks of the message; void: 0 */
+byte brought;                 /* the tasks of a message that came alone, in the activation ring */
 byte owed;                    /* slots that were taken and not given back */
 byte direct;
 bool lease;
@@ -85,7 +88,34 @@ bool told[PRODUCERS];         /* ghost: since the call began, there was an insta
 #define NOTE if :: ALLTAKEN -> for (g : 0 .. PRODUCERS - 1) { told[g] = true } g = 0 :: else fi
 #define ACCEPTED(n) placed = placed + n; credited = credited + n; between = between - n; assert(placed <= PLACES); NOTE
 
+#ifdef SLOTS
+#define ALONE false
+#else
+#define ALONE (used == 0)
+#endif
+
+/* publish is E4 for n tasks. */
+inline publish(n) {
+	if
+	:: alone -> atomic { assert(!brought); brought = n; alone = false }
+	:: else -> atomic { many[ticket % INBOX] = n; seq[ticket % INBOX] = ticket + 1 }
+	fi
+}
+
+/* drain is takeIn and then drainAll. */
 inline drain() {
+	atomic { /* unload */
+		if
+		:: brought ->
+			queued = queued + brought; brought = 0;
+			head++; owed++;
+			do
+			:: taken[head % INBOX] -> taken[head % INBOX] = false; head++; owed++
+			:: else -> break
+			od
+		:: else
+		fi
+	};
 	atomic { upto = tail; at = head };
 	do
 	:: at == upto -> break
@@ -137,6 +167,10 @@ inline isFull() {
 			}
 		od;
 		at = 0;
+		if
+		:: !yes && brought -> atomic { !lease -> lease = true }; drain(); flush(0); lease = false
+		:: else
+		fi;
 #endif
 #ifdef FAULT_NO_COUNT
 		yes = yes && !direct;
@@ -188,7 +222,7 @@ inline put() {
 
 proctype Producer(byte me) {
 	byte at, upto, k, w, d, u, n, got, ticket, g;
-	bool yes, done;
+	bool yes, done, alone;
 #ifdef BATCH
 #define TASKS (me == 0 -> 2 : 1)
 #else
@@ -207,10 +241,10 @@ proctype Producer(byte me) {
 #ifdef FAULT_NOT_CAS
 		atomic { ticket = tail; w = room; u = used };
 		if
-		:: w > 0 && u < INBOX -> atomic { n = 1; room = w - 1; tail = ticket + 1; used = u + 1; between++; w = 0; u = 0 };
+		:: w > 0 && u < INBOX -> atomic { n = 1; alone = false; room = w - 1; tail = ticket + 1; used = u + 1; between++; w = 0; u = 0 };
 #else
 		if /* E1 */
-		:: atomic { room > 0 && used < INBOX -> ticket = tail; tail++; used++; n = PLACESFOR; room = room - n; between = between + n };
+		:: atomic { room > 0 && used < INBOX -> alone = ALONE; ticket = tail; tail++; used++; n = PLACESFOR; room = room - n; between = between + n };
 #endif
 			if /* E2 */
 #ifdef FAULT_CREDIT_FIRST
@@ -219,14 +253,14 @@ proctype Producer(byte me) {
 			:: atomic { credit > 0 -> got = (credit < n -> credit : n); credit = credit - got; ACCEPTED(got) };
 #endif
 #ifdef FAULT_BATCH_LATE
-				atomic { many[ticket % INBOX] = got; seq[ticket % INBOX] = ticket + 1 };
+				publish(got);
 				atomic { room = room + n - got; between = between - (n - got) }
 #else
 				if
 				:: got < n -> atomic { room = room + n - got; between = between - (n - got) } /* giveBack */
 				:: else
 				fi;
-				atomic { many[ticket % INBOX] = got; seq[ticket % INBOX] = ticket + 1 } /* E4 */
+				publish(got) /* E4 */
 #endif
 #ifndef FAULT_CREDIT_FIRST
 			:: atomic { credit == 0 -> assert(told[me]) };

@@ -211,3 +211,40 @@ func TestPublishedLooksBelowTail(t *testing.T) {
 		}
 	})
 }
+
+// Skip passes the head, and what was taken behind it.
+func TestSkip(t *testing.T) {
+	for _, first := range []uint32{0, ticketMask - 1} {
+		var s Slots[int]
+		var k Taker
+		s.Init(8, first)
+		k.Init(first)
+		ticket := func(n uint32) uint32 { return (first + n) & ticketMask }
+		for _, n := range []uint32{1, 2, 4} {
+			s.Put(ticket(n), int(n))
+		}
+		at := k.Head()
+		for range 3 {
+			if p := s.Next(&k, &at, ticket(5)); p == nil {
+				t.Fatal("nothing behind the hole")
+			}
+		}
+		s.Skip(&k) // 0; 1 and 2 were taken
+		if got := k.Head(); got != ticket(3) {
+			t.Fatalf("head is %d after the start, want 3", Distance(got, first))
+		}
+		s.Skip(&k) // 3; 4 was taken
+		s.Skip(&k) // 5; nothing was
+		if got := k.Head(); got != ticket(6) {
+			t.Fatalf("head is %d after the start, want 6", Distance(got, first))
+		}
+		// The slots are as good as new.
+		for n := uint32(6); n < 20; n++ {
+			s.Put(ticket(n), int(n))
+			at := k.Head()
+			if p := s.Next(&k, &at, ticket(n+1)); p == nil || *p != int(n) || k.Head() != ticket(n+1) {
+				t.Fatalf("ticket %d", n)
+			}
+		}
+	}
+}

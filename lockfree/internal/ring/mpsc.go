@@ -56,11 +56,11 @@ func (r *MPSC[V]) Room(ticket uint32) int {
 	return len(r.slots) - Distance(ticket, r.freed.Load())
 }
 
-// Head returns where Pop starts.
+// Head returns where Next starts.
 func (r *MPSC[V]) Head() uint32 { return r.taker.Head() }
 
-// Pop is Slots.Pop.
-func (r *MPSC[V]) Pop(at *uint32, tail uint32) (v V, ok bool) { return r.Slots.Pop(&r.taker, at, tail) }
+// Next is Slots.Next.
+func (r *MPSC[V]) Next(at *uint32, tail uint32) *V { return r.Slots.Next(&r.taker, at, tail) }
 
 // Free ends a pass: it hands the slots that were taken back to the producers, and
 // makes those that were taken behind a hole look unpublished. Until then everybody

@@ -2,10 +2,8 @@ package ring
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"testing"
-	"weak"
 )
 
 // starts are the first tickets that the tests count from: the second is so near
@@ -182,35 +180,6 @@ func TestDistance(t *testing.T) {
 			}
 		}
 	})
-}
-
-// What was popped is not kept alive by its slot: neither the values taken in
-// turn nor those taken behind a hole, whose slots stay in use for long.
-func TestPayloadIsForgotten(t *testing.T) {
-	r := newRing[*[64]byte](8, 0)
-	var refs []weak.Pointer[[64]byte]
-	put := func() {
-		p := new([64]byte)
-		refs = append(refs, weak.Make(p))
-		if !r.Push(p) {
-			t.Fatal("full")
-		}
-	}
-	put()
-	hole := draw(r)
-	put()
-	put()
-	if got := len(pass(r)); got != 3 {
-		t.Fatalf("took %d values, want 3", got)
-	}
-	runtime.GC()
-	for i, ref := range refs {
-		if ref.Value() != nil {
-			t.Errorf("value %d is still alive after it was taken", i)
-		}
-	}
-	r.Put(hole, nil) // also keeps r alive until here
-	pass(r)
 }
 
 func TestAllocatesNothing(t *testing.T) {

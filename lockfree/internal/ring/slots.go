@@ -33,7 +33,7 @@ import (
 // returned when the tail was read, so that everything below that tail overlaps
 // with it.
 //
-// Progress: Put is wait-free. Pop belongs to one goroutine at a time.
+// Progress: Put is wait-free. Next belongs to one goroutine at a time.
 //
 // Slots is immutable after Init; what changes is behind it. So it may stand
 // beside what producers write.
@@ -92,28 +92,17 @@ func (k *Taker) Init(first uint32) { k.head, k.ahead = first&ticketMask, first&t
 func (s *Slots[V]) Put(ticket uint32, v V) {
 	sl := s.at(ticket)
 	sl.value = v
-	sl.seq.Store(ticket + 1) // publishes value; pairs with the Load in Pop
+	sl.seq.Store(ticket + 1) // publishes value; pairs with the Load in Next
 }
 
-// Head returns where Pop starts: all tickets before it were taken.
+// Head returns where Next starts: all tickets before it were taken.
 func (k *Taker) Head() uint32 { return k.head }
 
-// Pop takes the next published value of the tickets from *at up to tail, which
-// was read before the first Pop of the pass, and moves *at past it. It reports
-// false at the end of the pass. The slots that head has passed can be handed back
-// then.
-func (s *Slots[V]) Pop(k *Taker, at *uint32, tail uint32) (v V, ok bool) {
-	p := s.Next(k, at, tail)
-	if p == nil {
-		return v, false
-	}
-	var zero V
-	v, *p = *p, zero // keep no payload alive
-	return v, true
-}
-
-// Next is Pop that leaves the value in its slot: the caller takes it from there,
-// and zeroes it, before the slot is handed back. nil: the end of the pass.
+// Next returns the next published value of the tickets from *at up to tail, which
+// was read before the first Next of the pass, and moves *at past it; nil at the end
+// of the pass. The value is left in its slot: the caller takes it from there, and
+// zeroes it, before the slot is handed back. The slots that head has passed can be
+// handed back at the end of the pass.
 func (s *Slots[V]) Next(k *Taker, at *uint32, tail uint32) *V {
 	for t := *at; t != tail; t = After(t) {
 		sl := s.at(t)
@@ -138,6 +127,16 @@ func (s *Slots[V]) Next(k *Taker, at *uint32, tail uint32) *V {
 	}
 	*at = tail
 	return nil
+}
+
+// Skip passes the ticket at the head: its value has come another way, and will not
+// be put in its slot. What was taken behind it is passed as well.
+func (s *Slots[V]) Skip(k *Taker) {
+	k.head = After(k.head)
+	for Distance(k.ahead, k.head) > 0 && s.at(k.head).taken {
+		s.at(k.head).taken = false
+		k.head = After(k.head)
+	}
 }
 
 // Prefix returns the first ticket before tail whose value is not published, or tail.

@@ -1,0 +1,196 @@
+package lockfree
+
+import (
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/lockfree/internal/ring"
+)
+
+// takeIn takes the tenants out of the ring. Before it lets somebody join, the
+// queue catches up with the other shards.
+func (sh *shard[K, T]) takeIn() {
+	failpoint.At("L1 tail")
+	tail := sh.activations.Tail()
+	at := sh.activations.Head()
+	sh.CatchUp(sh.s.rounds)
+	if at == tail {
+		return
+	}
+	for {
+		failpoint.At("L1 pop")
+		a := sh.activations.Next(&at, tail)
+		if a == nil {
+			return
+		}
+		if a.brings {
+			sh.unload(a)
+		} else {
+			sh.drain(a.t, ring.After(a.ticket))
+		}
+		*a = activation[K, T]{} // keep no payload alive
+	}
+}
+
+// know adds a new tenant to those that Sweep looks at.
+func (sh *shard[K, T]) know(t *tenant[K, T]) {
+	if !t.known {
+		t.known = true
+		sh.Add(&t.Tenant, t, sh.s.env.Clock.Now())
+	}
+}
+
+// drainAll moves what is in a tenant's inbox now into the queue. What was announced
+// before any of it goes first: its tenant may have to be served first. So a tenant
+// that is about to join brings along only what was there before the ring was looked
+// at; the rest is announced by who puts it in.
+func (sh *shard[K, T]) drainAll(t *tenant[K, T]) {
+	failpoint.At("drain all")
+	end := tailOf(t.word.Load())
+	if !t.quiet && !t.Active() {
+		end = t.inbox.Load().Prefix(&t.taker, end)
+	}
+	sh.takeIn()
+	sh.drain(t, end)
+}
+
+// lookAgain is drainAll for a tenant that has just become loud: nobody announces
+// what was put in while it was quiet, be it behind a hole.
+func (sh *shard[K, T]) lookAgain(t *tenant[K, T]) {
+	failpoint.At("look again")
+	end := tailOf(t.word.Load())
+	sh.takeIn()
+	sh.drain(t, end)
+}
+
+// drain moves what is in a tenant's inbox before the ticket end into the queue.
+func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
+	boxDue := sh.beginDrain(t)
+	failpoint.At("drain tail")
+	tail := tailOf(t.word.Load())
+	head := t.taker.Head()
+	if head == tail || ring.Distance(end, head) <= 0 {
+		t.keepDue(boxDue, tail)
+		return
+	}
+	if ring.Distance(tail, end) < 0 {
+		end = tail
+	}
+	at, inbox := head, t.inbox.Load()
+	for {
+		failpoint.At("drain pop")
+		m := inbox.Next(&t.taker, &at, end)
+		if m == nil {
+			break
+		}
+		sh.unpack(t, m)
+		*m = message[T]{} // keep no payload alive
+	}
+	t.keepDue(boxDue, tail)
+	sh.endDrain(t, head)
+}
+
+// unload queues what an activation brings.
+func (sh *shard[K, T]) unload(a *activation[K, T]) {
+	t := a.t
+	boxDue := sh.beginDrain(t)
+	head := t.taker.Head()
+	if head != a.ticket {
+		panic("firq: a task that came alone is not the first of its tenant's inbox")
+	}
+	sh.unpack(t, &a.message)
+	t.inbox.Load().Skip(&t.taker)
+	if boxDue != clock.Never {
+		failpoint.At("unload tail")
+		t.keepDue(boxDue, tailOf(t.word.Load()))
+	}
+	sh.endDrain(t, head)
+}
+
+// unpack queues the tasks of a message.
+func (sh *shard[K, T]) unpack(t *tenant[K, T], m *message[T]) {
+	switch {
+	case m.batch != nil:
+		for i := range m.batch.tasks[:m.batch.n] {
+			sh.push(t, &m.batch.tasks[i])
+		}
+		sh.s.recycle(m.batch)
+	case m.task.Priority != void:
+		sh.push(t, &m.task)
+	}
+}
+
+// beginDrain resets boxDue, and returns what it was. First it lowers due, for a
+// producer at a limit looks at either; then it resets; then the caller drains: see
+// tenant.deadline.
+func (sh *shard[K, T]) beginDrain(t *tenant[K, T]) (boxDue int64) {
+	sh.know(t)
+	boxDue = t.boxDue.Load()
+	if boxDue != clock.Never {
+		lower(&sh.due, boxDue)
+		failpoint.At("drain due")
+		t.boxDue.Store(clock.Never)
+	}
+	return boxDue
+}
+
+// keepDue takes back that boxDue was reset, if it may be of a task that is still
+// in the inbox, which had this tail after the reset.
+func (t *tenant[K, T]) keepDue(boxDue int64, tail uint32) {
+	if boxDue != clock.Never && t.taker.Head() != tail {
+		lower(&t.boxDue, boxDue)
+	}
+}
+
+// endDrain gives back the slots that were drained since the inbox began at head,
+// and makes the tenant quiet if that is worth the while.
+func (sh *shard[K, T]) endDrain(t *tenant[K, T], head uint32) {
+	var change uint64
+	change -= uint64(ring.Distance(t.taker.Head(), head)) * usedUnit
+	// With one task it would most likely be loud again soon.
+	if t.Len() > 1 && !t.quiet && !sh.across {
+		sh.sayReady() // first: from now on nobody announces
+		t.quiet, t.quietAt = true, int32(len(sh.quiet))
+		sh.quiet = append(sh.quiet, t)
+		change += quietBit
+	}
+	t.ripe = false
+	sh.owe(t, change)
+}
+
+// owe notes that the tenant's word is to be changed: slots and places that came
+// free, and the quiet bit. The changes of one tenant are collected; flush adds
+// them. Nobody may rely on the word before that, and the lease is not released.
+func (sh *shard[K, T]) owe(t *tenant[K, T], change uint64) {
+	if sh.owing != t {
+		sh.flush()
+		sh.owing = t
+	}
+	sh.owed += change
+}
+
+// flush adds what is owed, and returns the tenant's word after it; 0 if nothing
+// is owed.
+func (sh *shard[K, T]) flush() (word uint64) {
+	t := sh.owing
+	if t == nil {
+		return 0
+	}
+	failpoint.At("flush")
+	word = t.word.Add(sh.owed)
+	sh.owing, sh.owed = nil, 0
+	return word
+}
+
+// push queues a task of the tenant. If that makes it active, its quantum is what
+// the producer has asked for, unless SetQuantum has been called since.
+func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
+	if !t.Active() {
+		t.SetQuantum(sh.s.env.Override(t.Key, t.quantum.Load()))
+	}
+	if task.Priority != firq.PriorityNormal {
+		t.setEager()
+	}
+	sh.Push(&t.Tenant, *task)
+}
