@@ -1,0 +1,328 @@
+package firqprom_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/model"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/contrib/firqprom"
+	"github.com/firq-go/firq/lockfree"
+)
+
+// TestPrometheus lets a real server scrape schedulers under load: every query of
+// the dashboard has data, every alert fires, and at rest every series says what
+// Stats says.
+func TestPrometheus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a server and takes seconds; not with -short")
+	}
+	program(t, "prometheus") // before there is anything to clean up
+	scheds := newFleet(t)
+	reg := prometheus.NewPedanticRegistry()
+	for name, s := range scheds.all() {
+		if err := reg.Register(collector(t, s, firqprom.Options[string]{Scheduler: name, NativeHistogram: true})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	api := startPrometheus(t, serverConfig(t, reg))
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		scheds.load(ctx)
+	}()
+	defer func() { stop(); <-done }()
+
+	t.Run("dashboard", func(t *testing.T) { queryDashboard(t, api) })
+	t.Run("rules", func(t *testing.T) { queryRules(t, api) })
+	t.Run("native histogram", func(t *testing.T) {
+		nonEmpty(t, api, `histogram_quantile(0.99, rate(firq_queue_time_ns{job="native",scheduler="busy"}[5s])) > 0`)
+	})
+	stop()
+	<-done
+	t.Run("values", func(t *testing.T) { compareValues(t, api, scheds) })
+}
+
+// serverConfig returns the config of a server that scrapes reg twice: as text,
+// which has classic histograms only, and in the format the server asks for.
+func serverConfig(t *testing.T, reg *prometheus.Registry) string {
+	t.Helper()
+	metrics := promhttp.HandlerFor(reg, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError})
+	mux := http.NewServeMux()
+	mux.Handle("/native", metrics)
+	mux.HandleFunc("/classic", func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Accept")
+		metrics.ServeHTTP(w, r)
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	rules, err := filepath.Abs(filepath.Join(rulesDir, "firq.rules.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf(`
+global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250ms}
+rule_files: [%q]
+scrape_configs:
+  - {job_name: classic, metrics_path: /classic, static_configs: [{targets: [%[2]q]}]}
+  - {job_name: native, metrics_path: /native, static_configs: [{targets: [%[2]q]}]}
+`, rules, strings.TrimPrefix(server.URL, "http://"))
+}
+
+// fleet is a scheduler for each thing that can go wrong: busy is full, rejects,
+// evicts, drops and makes wait; stuck has tasks and no consumer; closed is.
+type fleet struct {
+	busy, stuck, closed *lockfree.Scheduler[string, int]
+}
+
+func (f fleet) all() map[string]*lockfree.Scheduler[string, int] {
+	return map[string]*lockfree.Scheduler[string, int]{"busy": f.busy, "stuck": f.stuck, "closed": f.closed}
+}
+
+func newFleet(t *testing.T) (f fleet) {
+	t.Helper()
+	policies := map[string]firq.Backpressure{
+		"evicts": {Policy: firq.DropOldest},
+		"waits":  {Policy: firq.Wait, Wait: time.Millisecond},
+	}
+	for _, s := range []**lockfree.Scheduler[string, int]{&f.busy, &f.stuck, &f.closed} {
+		var err error
+		*s, err = lockfree.New(firq.Config[string, int]{
+			MaxGlobal: 100, MaxPerTenant: 40, MaxInFlightPerTenant: 1000, TenantIdle: time.Hour, Shards: 2,
+			BackpressureFor: func(tenant string) firq.Backpressure { return policies[tenant] },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = (*s).Close() })
+	}
+	for i := range 5 {
+		for _, s := range []*lockfree.Scheduler[string, int]{f.stuck, f.closed} {
+			if err := s.Enqueue("a", firq.Task[int]{Payload: i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f.stuck.TryDequeue()
+	_ = f.closed.Close()
+	return f
+}
+
+// load keeps busy full until ctx is done: per step it makes room for a few tasks
+// and offers more. The first tenant gets what it may have, the last nothing but
+// what is left. 80 tasks per second leave, so that they wait for a second or two.
+func (f fleet) load(ctx context.Context) {
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for range 2 {
+			if it, ok := f.busy.TryDequeue(); ok && i%10 != 0 {
+				it.Done()
+			}
+		}
+		fill := func(tenant string) {
+			for f.busy.Enqueue(tenant, firq.Task[int]{}) == nil {
+			}
+		}
+		fill("noisy")
+		var ticket firq.Ticket
+		_ = f.busy.Enqueue("cancels", firq.Task[int]{Ticket: &ticket})
+		ticket.Cancel()
+		_ = f.busy.Enqueue("expires", firq.Task[int]{Deadline: time.Unix(1, 0)})
+		_ = f.busy.Enqueue("evicts", firq.Task[int]{})
+		fill("quiet")
+		_ = f.busy.Enqueue("waits", firq.Task[int]{})
+	}
+}
+
+// nonEmpty waits until the query returns a number, and not NaN only.
+func nonEmpty(t *testing.T, api promv1.API, query string) {
+	t.Helper()
+	eventually(t, query, func(ctx context.Context) error {
+		result, err := vector(ctx, api, query)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(result, func(s *model.Sample) bool { return !math.IsNaN(float64(s.Value)) }) {
+			return fmt.Errorf("no data: %v", result)
+		}
+		return nil
+	})
+}
+
+func vector(ctx context.Context, api promv1.API, query string) (model.Vector, error) {
+	value, warnings, err := api.Query(ctx, query, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	if len(warnings) != 0 {
+		return nil, fmt.Errorf("warnings: %v", warnings)
+	}
+	result, ok := value.(model.Vector)
+	if !ok {
+		return nil, fmt.Errorf("a %v instead of a vector", value.Type())
+	}
+	return result, nil
+}
+
+func queryDashboard(t *testing.T, api promv1.API) {
+	d := readDashboard(t)
+	for _, p := range d.graphs() {
+		for _, target := range p.Targets {
+			nonEmpty(t, api, fill(target.Expr))
+		}
+	}
+	for _, v := range d.Templating.List {
+		if v.Type == "datasource" {
+			continue
+		}
+		m := labelValues.FindStringSubmatch(v.Definition)
+		values, _, err := api.LabelValues(t.Context(), m[2], []string{fill(m[1])}, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+		if err != nil || len(values) == 0 {
+			t.Errorf("%s: %v, %v", v.Definition, values, err)
+		}
+	}
+}
+
+// queryRules: what a rule records is there, and every alert is at least pending,
+// which it is from the moment its expression has data.
+func queryRules(t *testing.T, api promv1.API) {
+	var records []string
+	eventually(t, "rules", func(ctx context.Context) error {
+		result, err := api.Rules(ctx, nil)
+		if err != nil {
+			return err
+		}
+		records = nil
+		alerts := 0
+		for _, group := range result.Groups {
+			for _, rule := range group.Rules {
+				switch rule := rule.(type) {
+				case promv1.RecordingRule:
+					if rule.LastError != "" {
+						return fmt.Errorf("%s: %s", rule.Name, rule.LastError)
+					}
+					records = append(records, rule.Name)
+				case promv1.AlertingRule:
+					if rule.LastError != "" || rule.State == "inactive" {
+						return fmt.Errorf("%s: %s %s", rule.Name, rule.State, rule.LastError)
+					}
+					alerts++
+				}
+			}
+		}
+		if alerts == 0 || len(records) == 0 {
+			return fmt.Errorf("%d alerts and %d recording rules", alerts, len(records))
+		}
+		return nil
+	})
+	for _, name := range records {
+		nonEmpty(t, api, name)
+	}
+}
+
+// compareValues: of a scrape at rest each sample is what Stats says, nothing is
+// missing, and there is nothing else.
+func compareValues(t *testing.T, api promv1.API, scheds fleet) {
+	want := map[string]float64{}
+	for name, s := range scheds.all() {
+		expect(want, name, s.Stats())
+	}
+	rest := time.Now()
+	eventually(t, "a scrape at rest", func(ctx context.Context) error {
+		result, err := vector(ctx, api, fmt.Sprintf(`timestamp(firq_enqueued_total) > %.3f`, float64(rest.UnixMilli())/1000))
+		if err != nil {
+			return err
+		}
+		if len(result) != 2*len(scheds.all()) {
+			return fmt.Errorf("%d series", len(result))
+		}
+		return nil
+	})
+	result, err := vector(t.Context(), api, `{__name__=~"firq_.+", job="classic"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range result {
+		key := fmt.Sprintf("%s %s %s%s", s.Metric[model.MetricNameLabel], s.Metric["scheduler"], s.Metric["tenant"], s.Metric["le"])
+		value, ok := want[key]
+		if !ok {
+			t.Errorf("unexpected: %v", s)
+		} else if float64(s.Value) != value {
+			t.Errorf("%s is %v, Stats says %v", key, s.Value, value)
+		}
+		delete(want, key)
+	}
+	for key := range want {
+		t.Errorf("missing: %s", key)
+	}
+	counts, err := vector(t.Context(), api, `histogram_count(firq_queue_time_ns{job="native"})`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(counts) != len(scheds.all()) {
+		t.Errorf("%d native histograms, want %d", len(counts), len(scheds.all()))
+	}
+	for _, s := range counts {
+		n := scheds.all()[string(s.Metric["scheduler"])].Stats().QueueTime.Samples
+		if float64(s.Value) != float64(n) {
+			t.Errorf("%v: want %d samples", s, n)
+		}
+	}
+}
+
+// expect puts what the series of one scheduler must say into want.
+func expect(want map[string]float64, name string, st firq.Stats[string]) {
+	for metric, value := range map[string]float64{
+		"firq_enqueued_total":         float64(st.Enqueued),
+		"firq_dequeued_total":         float64(st.Dequeued),
+		"firq_expired_total":          float64(st.Expired),
+		"firq_cancelled_total":        float64(st.Cancelled),
+		"firq_closed_total":           float64(st.Closed),
+		"firq_dropped_total":          float64(st.Dropped),
+		"firq_rejected_global_total":  float64(st.RejectedGlobal),
+		"firq_rejected_tenant_total":  float64(st.RejectedTenant),
+		"firq_timeout_rejected_total": float64(st.TimeoutRejected),
+		"firq_dropped_policy_total":   float64(st.DroppedPolicy),
+		"firq_queue_len_estimate":     float64(st.QueueLen),
+		"firq_max_global_config":      float64(st.MaxGlobal),
+		"firq_queue_saturation_ratio": st.QueueSaturation,
+		"firq_in_flight":              float64(st.InFlight),
+		"firq_tenants":                float64(st.Tenants),
+		"firq_queue_time_sum_ns":      float64(st.QueueTime.Sum),
+		"firq_queue_time_samples":     float64(st.QueueTime.Samples),
+		"firq_queue_time_p95_ns":      float64(st.QueueTime.P95),
+		"firq_queue_time_p99_ns":      float64(st.QueueTime.P99),
+		"firq_queue_time_ns_sum":      float64(st.QueueTime.Sum),
+		"firq_queue_time_ns_count":    float64(st.QueueTime.Samples),
+	} {
+		want[metric+" "+name+" "] = value
+	}
+	for _, row := range st.TopTenants {
+		want["firq_tenant_dequeued_total "+name+" "+row.Tenant] = float64(row.Dequeued)
+	}
+	var upTo uint64
+	for _, b := range st.QueueTime.Buckets {
+		upTo += b.Count
+		want[fmt.Sprintf("firq_queue_time_ns_bucket %s %v", name, float64(b.UpperBound))] = float64(upTo)
+	}
+	want["firq_queue_time_ns_bucket "+name+" +Inf"] = float64(st.QueueTime.Samples)
+}
