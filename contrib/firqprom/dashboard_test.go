@@ -1,7 +1,6 @@
 package firqprom_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"regexp"
@@ -22,10 +21,23 @@ type dashboard struct {
 
 type variable struct {
 	Name, Type string
-	Query      json.RawMessage // a text, or an object that has one
-	Definition string
+	Query      json.RawMessage
 	Datasource *datasource
 	AllValue   string `json:"allValue"`
+}
+
+// values returns the selector and the label that a variable is filled from.
+func (v *variable) values(t *testing.T) (selector, label string) {
+	t.Helper()
+	var q struct{ Query string }
+	if err := json.Unmarshal(v.Query, &q); err != nil {
+		t.Fatalf("variable %s: %v", v.Name, err)
+	}
+	m := labelValues.FindStringSubmatch(q.Query)
+	if m == nil {
+		t.Fatalf("variable %s: %s", v.Name, q.Query)
+	}
+	return m[1], m[2]
 }
 
 type datasource struct{ Type, UID string }
@@ -191,9 +203,8 @@ func TestDashboardVariables(t *testing.T) {
 			}
 			continue
 		}
-		m := labelValues.FindStringSubmatch(v.Definition)
-		if v.Type != "query" || m == nil || m[2] != v.Name || !bytes.Contains(v.Query, []byte(m[2]+")")) {
-			t.Errorf("variable %s: %s", v.Name, v.Definition)
+		if _, label := v.values(t); v.Type != "query" || label != v.Name {
+			t.Errorf("variable %s of type %s is filled from the label %s", v.Name, v.Type, label)
 		}
 		if v.Datasource == nil || v.Datasource.UID != "${datasource}" {
 			t.Errorf("variable %s: the data source is not the variable", v.Name)

@@ -194,10 +194,10 @@ func queryDashboard(t *testing.T, api promv1.API) {
 		if v.Type == "datasource" {
 			continue
 		}
-		m := labelValues.FindStringSubmatch(v.Definition)
-		values, _, err := api.LabelValues(t.Context(), m[2], []string{fill(m[1])}, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+		selector, label := v.values(t)
+		values, _, err := api.LabelValues(t.Context(), label, []string{fill(selector)}, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
 		if err != nil || len(values) == 0 {
-			t.Errorf("%s: %v, %v", v.Definition, values, err)
+			t.Errorf("variable %s: %v, %v", v.Name, values, err)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		<-ctx.Done()
 		_ = server.Close() // Serve then says ErrServerClosed
 	})
-	fmt.Fprintf(out, "http://%s/metrics for %v\n", listener.Addr(), o.duration)
+	_, _ = fmt.Fprintf(out, "http://%s/metrics for %v\n", listener.Addr(), o.duration)
 	err = server.Serve(listener)
 	cancel()
 	all.Wait()
