@@ -140,7 +140,14 @@ func numbers[N int64 | float64](kind string, points []metricdata.DataPoint[N]) [
 	return lines
 }
 
-func encode(set attribute.Set) string { return set.Encoded(attribute.DefaultEncoder()) }
+// encode is not attribute.DefaultEncoder, which repairs what is not UTF-8.
+func encode(set attribute.Set) string {
+	var pairs []string
+	for _, kv := range set.ToSlice() {
+		pairs = append(pairs, string(kv.Key)+"="+kv.Value.AsString())
+	}
+	return strings.Join(pairs, ",")
+}
 
 // only returns the lines of one metric.
 func only(lines []string, name string) []string {

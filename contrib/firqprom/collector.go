@@ -46,7 +46,8 @@ type Options[K comparable] struct {
 	// is never below the true one by more than that, and may be above it by the
 	// width of a classic bucket, a factor of 2 to 2.5, and 9 %. Prometheus 3 makes
 	// native histograms with the exact bounds out of the classic ones by itself
-	// (convert_classic_histograms_to_nhcb); that needs nothing here.
+	// (convert_classic_histograms_to_nhcb), which is better; leave this off then, as
+	// it prefers the native ones that it is sent.
 	NativeHistogram bool
 }
 

@@ -71,8 +71,10 @@ func value(text, metric string) float64 {
 }
 
 func TestRunIsBounded(t *testing.T) {
-	if err := run(t.Context(), []string{"-addr", "127.0.0.1:0", "-for", "1ms"}, io.Discard); err != nil {
-		t.Error(err)
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	if err := run(ctx, []string{"-addr", "127.0.0.1:0", "-for", "1ms"}, io.Discard); err != nil || ctx.Err() != nil {
+		t.Errorf("run: %v, %v", err, ctx.Err())
 	}
 }
 
