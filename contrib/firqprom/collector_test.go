@@ -1,0 +1,245 @@
+package firqprom_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/baseline"
+	"github.com/firq-go/firq/contrib/firqprom"
+	"github.com/firq-go/firq/lockfree"
+)
+
+// Both cores are sources, as is every firq.Scheduler.
+var (
+	_ firqprom.Source[string] = firq.Scheduler[string, int](nil)
+	_ firqprom.Source[string] = (*lockfree.Scheduler[string, int])(nil)
+	_ firqprom.Source[string] = (*baseline.Scheduler[string, int])(nil)
+	_ prometheus.Collector    = (*firqprom.Collector[string])(nil)
+)
+
+// fixed is a source that always says the same, and counts how often.
+type fixed[K comparable] struct {
+	stats firq.Stats[K]
+	calls atomic.Int64
+}
+
+func (f *fixed[K]) Stats() firq.Stats[K] {
+	f.calls.Add(1)
+	return f.stats
+}
+
+// distinct returns Stats with another number in each field.
+func distinct() firq.Stats[string] {
+	return firq.Stats[string]{
+		Enqueued: 101, Dequeued: 102, Expired: 103, Cancelled: 104, Closed: 105,
+		Dropped: 106, RejectedGlobal: 107, RejectedTenant: 108, TimeoutRejected: 109, DroppedPolicy: 110,
+		QueueLen: 111, MaxGlobal: 112, InFlight: 113, Tenants: 114, QueueSaturation: 0.115,
+		QueueTime: firq.QueueTime{
+			Sum: 116, P50: 117, P95: 118, P99: 119, P999: 120, Max: 121, Samples: 122,
+			Buckets: []firq.Bucket{{UpperBound: time.Microsecond, Count: 100}, {UpperBound: 2 * time.Microsecond}, {UpperBound: 5 * time.Second, Count: 22}},
+		},
+		TopTenants: []firq.TenantCount[string]{{Tenant: "a", Dequeued: 60}, {Tenant: "b", Dequeued: 30}, {Tenant: "c", Dequeued: 12}},
+	}
+}
+
+// exposition is distinct() with Scheduler "api", without HELP.
+const exposition = `
+# TYPE firq_cancelled_total counter
+firq_cancelled_total{scheduler="api"} 104
+# TYPE firq_closed_total counter
+firq_closed_total{scheduler="api"} 105
+# TYPE firq_dequeued_total counter
+firq_dequeued_total{scheduler="api"} 102
+# TYPE firq_dropped_policy_total counter
+firq_dropped_policy_total{scheduler="api"} 110
+# TYPE firq_dropped_total counter
+firq_dropped_total{scheduler="api"} 106
+# TYPE firq_enqueued_total counter
+firq_enqueued_total{scheduler="api"} 101
+# TYPE firq_expired_total counter
+firq_expired_total{scheduler="api"} 103
+# TYPE firq_in_flight gauge
+firq_in_flight{scheduler="api"} 113
+# TYPE firq_max_global_config gauge
+firq_max_global_config{scheduler="api"} 112
+# TYPE firq_queue_len_estimate gauge
+firq_queue_len_estimate{scheduler="api"} 111
+# TYPE firq_queue_saturation_ratio gauge
+firq_queue_saturation_ratio{scheduler="api"} 0.115
+# TYPE firq_queue_time_ns histogram
+firq_queue_time_ns_bucket{scheduler="api",le="1000"} 100
+firq_queue_time_ns_bucket{scheduler="api",le="2000"} 100
+firq_queue_time_ns_bucket{scheduler="api",le="5e+09"} 122
+firq_queue_time_ns_bucket{scheduler="api",le="+Inf"} 122
+firq_queue_time_ns_sum{scheduler="api"} 116
+firq_queue_time_ns_count{scheduler="api"} 122
+# TYPE firq_queue_time_p95_ns gauge
+firq_queue_time_p95_ns{scheduler="api"} 118
+# TYPE firq_queue_time_p99_ns gauge
+firq_queue_time_p99_ns{scheduler="api"} 119
+# TYPE firq_queue_time_samples counter
+firq_queue_time_samples{scheduler="api"} 122
+# TYPE firq_queue_time_sum_ns counter
+firq_queue_time_sum_ns{scheduler="api"} 116
+# TYPE firq_rejected_global_total counter
+firq_rejected_global_total{scheduler="api"} 107
+# TYPE firq_rejected_tenant_total counter
+firq_rejected_tenant_total{scheduler="api"} 108
+# TYPE firq_tenant_dequeued_total counter
+firq_tenant_dequeued_total{scheduler="api",tenant="a"} 60
+firq_tenant_dequeued_total{scheduler="api",tenant="b"} 30
+firq_tenant_dequeued_total{scheduler="api",tenant="c"} 12
+# TYPE firq_tenants gauge
+firq_tenants{scheduler="api"} 114
+# TYPE firq_timeout_rejected_total counter
+firq_timeout_rejected_total{scheduler="api"} 109
+`
+
+func collector[K comparable](t *testing.T, src firqprom.Source[K], opts firqprom.Options[K]) *firqprom.Collector[K] {
+	t.Helper()
+	c, err := firqprom.New(src, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// pedantic returns a registry that compares what is collected with what is
+// described.
+func pedantic(t *testing.T, cs ...prometheus.Collector) *prometheus.Registry {
+	t.Helper()
+	reg := prometheus.NewPedanticRegistry()
+	for _, c := range cs {
+		if err := reg.Register(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return reg
+}
+
+func TestExposition(t *testing.T) {
+	src := &fixed[string]{stats: distinct()}
+	reg := pedantic(t, collector(t, src, firqprom.Options[string]{Scheduler: "api"}))
+	text := scrape(t, reg, "")
+	var lines []string
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "# HELP ") {
+			lines = append(lines, line)
+		}
+	}
+	if got := "\n" + strings.Join(lines, ""); got != exposition {
+		t.Errorf("got\n%s\nwant\n%s", got, exposition)
+	}
+	if n := src.calls.Load(); n != 1 {
+		t.Errorf("Stats was called %d times for one scrape", n)
+	}
+}
+
+// scrape returns what g serves to a client that accepts such a format; empty: text.
+func scrape(t *testing.T, g prometheus.Gatherer, accept string) string {
+	t.Helper()
+	h := promhttp.HandlerFor(g, promhttp.HandlerOpts{EnableOpenMetrics: true})
+	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	r.Header.Set("Accept", accept)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
+	}
+	return w.Body.String()
+}
+
+func TestDescribeIsComplete(t *testing.T) {
+	for _, native := range []bool{false, true} {
+		src := &fixed[string]{stats: distinct()}
+		c := collector(t, src, firqprom.Options[string]{NativeHistogram: native})
+		descs := make(chan *prometheus.Desc, 100)
+		c.Describe(descs)
+		if src.calls.Load() != 0 {
+			t.Error("Describe called Stats")
+		}
+		metrics := make(chan prometheus.Metric, 100)
+		c.Collect(metrics)
+		close(descs)
+		close(metrics)
+		described, collected := map[string]bool{}, map[string]bool{}
+		for d := range descs {
+			described[d.String()] = true
+		}
+		for m := range metrics {
+			collected[m.Desc().String()] = true
+		}
+		if len(described) != 21 || len(collected) != 21 {
+			t.Errorf("%d metrics described and %d collected, want 21", len(described), len(collected))
+		}
+		for d := range collected {
+			if !described[d] {
+				t.Errorf("collected and not described: %s", d)
+			}
+		}
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	_, err := firqprom.New[string](nil, firqprom.Options[string]{})
+	if !errors.Is(err, firq.ErrInvalidArgument) || !strings.Contains(fmt.Sprint(err), "source") {
+		t.Errorf("nil source: %v", err)
+	}
+	_, err = firqprom.New(&fixed[string]{}, firqprom.Options[string]{Scheduler: "a\xff"})
+	if !errors.Is(err, firq.ErrInvalidConfig) || !strings.Contains(fmt.Sprint(err), "Options.Scheduler") {
+		t.Errorf("Scheduler that is not UTF-8: %v", err)
+	}
+}
+
+// Schedulers of any types share a registry if each has a name of its own.
+func TestSeveralSchedulers(t *testing.T) {
+	a := collector(t, &fixed[string]{stats: firq.Stats[string]{Enqueued: 1}}, firqprom.Options[string]{Scheduler: "a"})
+	b := collector(t, &fixed[int]{stats: firq.Stats[int]{Enqueued: 2}}, firqprom.Options[int]{Scheduler: "b"})
+	reg := pedantic(t, a, b)
+	err := testutil.GatherAndCompare(reg, strings.NewReader(`
+# HELP firq_enqueued_total Tasks accepted.
+# TYPE firq_enqueued_total counter
+firq_enqueued_total{scheduler="a"} 1
+firq_enqueued_total{scheduler="b"} 2
+`), "firq_enqueued_total")
+	if err != nil {
+		t.Error(err)
+	}
+	again := collector(t, &fixed[string]{}, firqprom.Options[string]{Scheduler: "a"})
+	if err := reg.Register(again); !errors.As(err, new(prometheus.AlreadyRegisteredError)) {
+		t.Errorf("a second scheduler of the same name: %v", err)
+	}
+	wrapped := prometheus.WrapRegistererWith(prometheus.Labels{"zone": "x"}, prometheus.NewPedanticRegistry())
+	if err := wrapped.Register(again); err != nil {
+		t.Errorf("with another label: %v", err)
+	}
+}
+
+// Both exposition formats keep the names, although two counters lack the suffix
+// that OpenMetrics wants.
+func TestOpenMetricsKeepsNames(t *testing.T) {
+	reg := pedantic(t, collector(t, &fixed[string]{stats: distinct()}, firqprom.Options[string]{Scheduler: "api"}))
+	text := scrape(t, reg, "application/openmetrics-text; version=1.0.0")
+	if !strings.HasSuffix(text, "# EOF\n") {
+		t.Fatalf("not OpenMetrics:\n%s", text)
+	}
+	for line := range strings.Lines(exposition) {
+		if strings.HasPrefix(line, "firq_") {
+			name, _, _ := strings.Cut(line, " ")
+			if !strings.Contains(text, "\n"+strings.Split(name, "le=")[0]) {
+				t.Errorf("%s is missing in\n%s", name, text)
+			}
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package firqprom
+
+import (
+	"math"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/firq-go/firq"
+)
+
+// schema is the resolution of the native buckets: 2^schema to each power of two.
+// Finer ones would pretend: the classic buckets they are made from are 2 to 2.5
+// wide.
+const schema = 3
+
+// histogram is one with classic buckets and, if native is not nil, those of a
+// native histogram as well, which client_golang makes only one at a time as
+// constant metrics. Immutable.
+type histogram struct {
+	prometheus.Metric // with the classic buckets
+	native            *dto.Histogram
+}
+
+// Write writes both kinds of buckets.
+func (h histogram) Write(out *dto.Metric) error {
+	if err := h.Metric.Write(out); err != nil || h.native == nil {
+		return err
+	}
+	to := out.GetHistogram()
+	to.Schema, to.ZeroThreshold, to.ZeroCount = h.native.Schema, h.native.ZeroThreshold, h.native.ZeroCount
+	to.PositiveSpan, to.PositiveDelta = h.native.PositiveSpan, h.native.PositiveDelta
+	return nil
+}
+
+// queueTime returns the histogram. Its count is that of the buckets, which are
+// to hold all samples, so that it is consistent in itself in any case.
+func (c *Collector[K]) queueTime(q *firq.QueueTime) prometheus.Metric {
+	var count uint64
+	upTo := make(map[float64]uint64, len(q.Buckets))
+	for _, b := range q.Buckets {
+		count += b.Count
+		upTo[float64(b.UpperBound)] = count
+	}
+	sum := float64(q.Sum)
+	classic := prometheus.MustNewConstHistogram(c.time, count, sum, upTo)
+	if !c.opts.NativeHistogram {
+		return classic
+	}
+	return histogram{classic, c.native(q.Buckets, count, sum)}
+}
+
+// native returns a histogram with native buckets only.
+func (c *Collector[K]) native(buckets []firq.Bucket, count uint64, sum float64) *dto.Histogram {
+	at := make(map[int]int64, len(buckets))
+	for _, b := range buckets {
+		if b.Count > 0 { // an empty bucket would only take up room
+			at[index(float64(b.UpperBound))] += int64(b.Count)
+		}
+	}
+	var m dto.Metric
+	_ = prometheus.MustNewConstNativeHistogram(c.time, count, sum, at, nil, 0, schema,
+		prometheus.DefNativeHistogramZeroThreshold, time.Time{}).Write(&m) // it cannot fail
+	return m.Histogram
+}
+
+// index returns the native bucket that holds v: the least i with v <= 2^(i/8).
+// What is not above 1 ns is in bucket 0.
+func index(v float64) int {
+	return int(math.Ceil(math.Log2(max(v, 1)) * (1 << schema)))
+}
