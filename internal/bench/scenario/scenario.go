@@ -96,6 +96,11 @@ func (s *Scenario) Hot() int {
 	return 0
 }
 
+// CanOpen reports whether tasks may come at a rate of their own: not where one
+// goroutine does both, or waits for an answer, or a burst is over when the queue
+// is empty.
+func (s *Scenario) CanOpen() bool { return s.Shape == Flow && !s.Burst }
+
 // Deadlines reports whether tasks may come too late.
 func (s *Scenario) Deadlines() bool { return s.ShortLife > 0 || s.Life > 0 }
 
