@@ -37,6 +37,14 @@ type RunSection struct {
 	Cells       []suite.Cell  `json:"cells"`
 }
 
+// Cells returns the cells of all that was run; none of a replay.
+func (f *File) Cells() []suite.Cell {
+	if f.Run != nil {
+		return f.Run.Cells
+	}
+	return nil
+}
+
 // Destination returns the file that a path given by the user stands for: a
 // directory, or a path that ends in a slash, gets a file named after the command
 // and the time. Missing directories are made.

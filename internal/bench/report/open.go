@@ -17,21 +17,31 @@ func openColumns(s scenario.Scenario) []column {
 	queue := func(s *suite.Summary) *load.Latency { return &s.Open.Queue }
 	lag := func(s *suite.Summary) *load.Latency { return &s.Open.Lag }
 	mean := func(l *load.Latency) time.Duration { return l.Mean }
+	all := s.Focus == "" && !s.Reject && !s.Deadlines() // else the line would be too long; the rest is in the file
 	columns := []column{
 		{"", "", func(s *suite.Summary) string { return " " + s.Contestant }},
 		{"tasks/s", "offered", func(s *suite.Summary) string { return Count(s.Open.Offered) }},
 		{"tasks/s", "sent", func(s *suite.Summary) string { return Count(s.Open.Sent) }},
 		{"tasks/s", "deliv.", func(s *suite.Summary) string { return Count(s.Rate) }},
-		{"enqueued", "p50", latency(enqueue, p50)},
-		{"enqueued", "p99", latency(enqueue, p99)},
-		{"enqueued", "p99.9", latency(enqueue, p999)},
-		{"queue time", "p50", latency(queue, p50)},
-		{"queue time", "p95", latency(queue, p95)},
-		{"queue time", "p99", latency(queue, p99)},
-		{"queue time", "p99.9", latency(queue, p999)},
-		{"generator", "late", latency(lag, mean)},
-		{"generator", "part", func(s *suite.Summary) string { return Percent(s.Open.GeneratorShare) }},
 	}
+	if s.Life == 0 {
+		columns = append(columns, column{"enqueued", "p50", latency(enqueue, p50)})
+	}
+	columns = append(columns, column{"enqueued", "p99", latency(enqueue, p99)})
+	if s.Life == 0 {
+		columns = append(columns, column{"enqueued", "p99.9", latency(enqueue, p999)})
+	}
+	columns = append(columns, column{"queue time", "p50", latency(queue, p50)})
+	if all {
+		columns = append(columns, column{"queue time", "p95", latency(queue, p95)})
+	}
+	columns = append(columns, column{"queue time", "p99", latency(queue, p99)})
+	if s.Life == 0 {
+		columns = append(columns, column{"queue time", "p99.9", latency(queue, p999)})
+	}
+	columns = append(columns,
+		column{"generator", "late", latency(lag, mean)},
+		column{"generator", "part", func(s *suite.Summary) string { return Percent(s.Open.GeneratorShare) }})
 	columns = append(columns, focusColumns(s)...)
 	if s.Reject {
 		columns = append(columns, column{"re-", "ject", func(s *suite.Summary) string { return Percent(s.Rejected) }})

@@ -36,8 +36,15 @@ type Plan struct {
 type Cell struct {
 	Scenario scenario.Scenario `json:"scenario"`
 	Variant  Variant           `json:"variant"`
+	Point    *Point            `json:"point,omitempty"` // of a sweep
 	Runs     []Run             `json:"runs"`
 	Errors   []string          `json:"errors,omitempty"` // of runs that have no result
+}
+
+// Point is what the cells of a sweep differ in and a Scenario does not say.
+type Point struct {
+	GOMAXPROCS int   `json:"gomaxprocs"`
+	Pinned     []int `json:"pinned_cpus,omitempty"`
 }
 
 // Variant is in what a scenario is run in more than one way.
