@@ -63,7 +63,7 @@ func TestHelp(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	good := write(t, "t.csv", smallTrace)
 	for _, c := range []struct{ args, want string }{
-		{"rum", `unknown command "rum"; there are run, replay, list, env`},
+		{"rum", `unknown command "rum"; there are run, replay, compare, list, env`},
 		{"--nope", "-nope"},
 		{"run --nope", "-nope"},
 		{"run --rounds x", "rounds"},
@@ -86,6 +86,14 @@ func TestUsageErrors(t *testing.T) {
 		{"run --arrivals poisson", "--arrivals: needs --rate"},
 		{"run uncontended --rate 5", "--rate: uncontended is a closed loop"},
 		{"run --format xml", `--format: "xml", must be table`},
+		{"compare", "compare needs one or two files, there are 0"},
+		{"compare a b c", "compare needs one or two files, there are 3"},
+		{"compare a", "--contestants REFERENCE,OTHER"},
+		{"compare a b --threshold much", `--threshold: "much", must be a part such as 5% or 0.05`},
+		{"compare a b --threshold -1", `--threshold: "-1"`},
+		{"compare a b --alpha 0", "--alpha: 0, must be between 0 and 1"},
+		{"compare a b --metrics speed", `--metrics: unknown metric "speed"; there are tasks/s`},
+		{"compare a b --format xml", `--format: "xml"`},
 		{"replay", "replay needs one FILE, there are 0"},
 		{"replay a b", "replay needs one FILE, there are 2"},
 		{"replay --speed fast " + good, `--speed: "fast"`},

@@ -18,7 +18,8 @@ type Metric struct {
 	// Better is what an improvement is; None for figures that explain others.
 	Better Direction
 	// Floor is the largest difference that is none, whatever part of the value
-	// it is: allocations that are not zero because the driver has some.
+	// it is: durations that the clock hardly tells apart, allocations that are not
+	// zero because the driver has some.
 	Floor float64
 	// Of returns the value, and whether the run has one.
 	Of func(*suite.Cell, *suite.Run) (float64, bool)
@@ -158,7 +159,7 @@ var (
 func quantiles(name string, of func(*suite.Run) *load.Latency, qs ...quantile) (ms []Metric) {
 	for _, q := range qs {
 		full := name + "-" + q.name
-		ms = append(ms, Metric{Name: full, Unit: full + "-ns", Kind: Duration, Better: Lower, Of: func(_ *suite.Cell, r *suite.Run) (float64, bool) {
+		ms = append(ms, Metric{Name: full, Unit: full + "-ns", Kind: Duration, Better: Lower, Floor: 10, Of: func(_ *suite.Cell, r *suite.Run) (float64, bool) {
 			l := of(r)
 			if l == nil || l.Samples == 0 {
 				return 0, false

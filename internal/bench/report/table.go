@@ -22,7 +22,7 @@ import (
 func Scenario(w io.Writer, cells []suite.Cell, order []string) {
 	s := cells[0].Scenario
 	Printf(w, "%s: %s\n(%s)\n", s.Name, s.About, cellFacts(&cells[0]))
-	t := newTable()
+	t := NewTable()
 	columns := columnsOf(s)
 	if cells[0].Variant.Rate > 0 {
 		columns = openColumns(s)
@@ -198,7 +198,8 @@ func columnsOf(s scenario.Scenario) []column {
 	return append(columns, column{"", "Jain", func(s *suite.Summary) string { return number(s.Jain, "%.3f") }})
 }
 
-func newTable() table.Writer {
+// NewTable returns a table in the style of all reports.
+func NewTable() table.Writer {
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault
