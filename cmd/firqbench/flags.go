@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
@@ -23,6 +24,7 @@ const (
 	changeLoad  = "Change the load of each scenario"
 	changePace  = "Change the pace"
 	openLoop    = "Open loop"
+	axesOf      = "Lists to combine"
 	whereTo     = "Output"
 	profileFlag = "Profiles (see go tool pprof, go tool trace)"
 )
@@ -39,6 +41,21 @@ func named(flag string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", flag, err)
+}
+
+// works reads --work.
+func works(cmd *cli.Command) (ds []time.Duration, err error) {
+	for _, w := range list(cmd.String("work")) {
+		d, err := time.ParseDuration(w)
+		if err != nil || d < 0 || d > time.Second {
+			return nil, fmt.Errorf("--work: %q, must be a duration such as 100ns, at most 1s", w)
+		}
+		ds = append(ds, d)
+	}
+	if len(ds) == 0 {
+		return nil, errors.New("--work: is empty; 0s is no work")
+	}
+	return ds, nil
 }
 
 // rates reads --rate and --arrivals.

@@ -63,7 +63,7 @@ func TestHelp(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	good := write(t, "t.csv", smallTrace)
 	for _, c := range []struct{ args, want string }{
-		{"rum", `unknown command "rum"; there are run, replay, compare, list, env`},
+		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, list, env`},
 		{"--nope", "-nope"},
 		{"run --nope", "-nope"},
 		{"run --rounds x", "rounds"},
@@ -86,6 +86,15 @@ func TestUsageErrors(t *testing.T) {
 		{"run --arrivals poisson", "--arrivals: needs --rate"},
 		{"run uncontended --rate 5", "--rate: uncontended is a closed loop"},
 		{"run --format xml", `--format: "xml", must be table`},
+		{"sweep --cores 0", `--cores: "0", must be 1 to 1024`},
+		{"sweep --cores 1000", "(or --no-pin)"},
+		{"sweep --tenants many", `--tenants: "many", must be a number, one such as 2x`},
+		{"sweep zipf --tenants 1", "--tenants: 1, zipf needs 2"},
+		{"sweep --rounds 0", "--rounds: 0"},
+		{"sweep --work ,", "--work: is empty"},
+		{"sweep uncontended --rate 5", "--rate: uncontended is a closed loop"},
+		{"sweep --contestants nobody", `unknown contestant "nobody"`},
+		{"sweep -o .", "--output: . is a directory"},
 		{"compare", "compare needs one or two files, there are 0"},
 		{"compare a b c", "compare needs one or two files, there are 3"},
 		{"compare a", "--contestants REFERENCE,OTHER"},

@@ -200,16 +200,8 @@ func runPlan(cmd *cli.Command) (*suite.Plan, error) {
 	if plan.Contestants, err = contest.Select(contest.ForRun(), list(cmd.String("contestants"))); err != nil {
 		return nil, err
 	}
-	works := list(cmd.String("work"))
-	if len(works) == 0 {
-		return nil, errors.New("--work: is empty; 0s is no work")
-	}
-	for _, w := range works {
-		d, err := time.ParseDuration(w)
-		if err != nil || d < 0 || d > time.Second {
-			return nil, fmt.Errorf("--work: %q, must be a duration such as 100ns, at most 1s", w)
-		}
-		plan.Works = append(plan.Works, d)
+	if plan.Works, err = works(cmd); err != nil {
+		return nil, err
 	}
 	return plan, plan.Check()
 }

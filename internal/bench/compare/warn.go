@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/machine"
@@ -57,30 +58,17 @@ func variant(c *suite.Cell) string {
 
 func title(c *suite.Cell) string { return c.Scenario.Name + ", " + variant(c) }
 
-// difference is a setting that two files do not share.
-type difference struct{ name, old, new string }
-
-func differences(all []difference) (ds []difference) {
-	for _, d := range all {
-		if d.old != d.new {
-			ds = append(ds, d)
-		}
-	}
-	return ds
-}
-
 // environment warns of what is not the same for both, other than the program.
 func (c *Comparison) environment(before, after *report.File) {
-	ds := differences(machines(&before.Env, &after.Env))
-	if before.Run != nil && after.Run != nil {
-		a, b := before.Run, after.Run
-		ds = append(ds, differences([]difference{
-			{"--duration", a.Measure.String(), b.Measure.String()}, {"--warmup", a.Warmup.String(), b.Warmup.String()},
-			{"contestants", strings.Join(a.Contestants, ","), strings.Join(b.Contestants, ",")},
-		})...)
+	ds := before.Env.Differences(&after.Env)
+	a, b := optionsOf(before), optionsOf(after)
+	for i := range a {
+		ds = append(ds, machine.Difference{Name: a[i][0], Old: a[i][1], New: b[i][1]})
 	}
 	for _, d := range ds {
-		c.warn("%s differs: %s, now %s", d.name, quote(d.old), quote(d.new))
+		if d.Old != d.New {
+			c.warn("%s differs: %s, now %s", d.Name, quote(d.Old), quote(d.New))
+		}
 	}
 	for _, side := range []struct {
 		name string
@@ -96,23 +84,17 @@ func (c *Comparison) environment(before, after *report.File) {
 	}
 }
 
-// machines are the parts of an environment that figures depend on.
-func machines(a, b *machine.Env) []difference {
-	return []difference{
-		{"the processor", a.CPU, b.CPU}, {"the number of cores", fmt.Sprint(a.Cores), fmt.Sprint(b.Cores)},
-		{"GOMAXPROCS", fmt.Sprint(a.GOMAXPROCS), fmt.Sprint(b.GOMAXPROCS)},
-		{"the processors it was pinned to", pinned(a), pinned(b)},
-		{"the system", a.OS + "/" + a.Arch, b.OS + "/" + b.Arch}, {"the kernel", a.Kernel, b.Kernel},
-		{"Go", a.GoVersion, b.GoVersion}, {"GOGC", a.GOGC, b.GOGC},
-		{"the frequency governor", a.Governor, b.Governor}, {"the clock", a.Clock, b.Clock},
+// optionsOf are the names and values of the options that figures depend on.
+func optionsOf(f *report.File) [][2]string {
+	var warmup, measure time.Duration
+	var contestants []string
+	switch {
+	case f.Run != nil:
+		warmup, measure, contestants = f.Run.Warmup, f.Run.Measure, f.Run.Contestants
+	case f.Sweep != nil:
+		warmup, measure, contestants = f.Sweep.Plan.Warmup, f.Sweep.Plan.Duration, f.Sweep.Plan.Contestants
 	}
-}
-
-func pinned(e *machine.Env) string {
-	if len(e.Pinned) == 0 {
-		return ""
-	}
-	return fmt.Sprint(e.Pinned)
+	return [][2]string{{"--duration", measure.String()}, {"--warmup", warmup.String()}, {"contestants", strings.Join(contestants, ",")}}
 }
 
 func quote(s string) string {

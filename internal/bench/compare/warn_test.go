@@ -9,6 +9,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/internal/bench/sweep"
 )
 
 // Whatever makes two files hard to compare is said, and nothing else.
@@ -80,6 +81,13 @@ func TestKey(t *testing.T) {
 	b.Scenario.Tenants = 7
 	if key(&a) != key(&b) {
 		t.Error("settings are part of the key of a run")
+	}
+	swept := file()
+	swept.Run, swept.Sweep = nil, &sweep.Report{Plan: sweep.Plan{Warmup: 5}, Cells: []suite.Cell{cell("s", rates{"a": upwards(1, 6)})}}
+	other := file()
+	other.Run, other.Sweep = nil, &sweep.Report{Cells: swept.Sweep.Cells}
+	if got, err := Files(swept, other, Options{}); err != nil || !slices.Contains(got.Warnings, "--warmup differs: 5ns, now 0s") {
+		t.Errorf("two sweeps: %+v, %v", got, err)
 	}
 	a.Point, b.Point = &suite.Point{GOMAXPROCS: 2}, &suite.Point{GOMAXPROCS: 2}
 	if key(&a) == key(&b) || variant(&a) == variant(&b) {

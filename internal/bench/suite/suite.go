@@ -175,11 +175,14 @@ func (p *Plan) Check() error {
 	return nil
 }
 
-// Estimate returns about how long the plan takes: to build, to drain and to
+// Estimate returns about how long the plan takes.
+func (p *Plan) Estimate() time.Duration { return p.EstimateOf(p.Runs()) }
+
+// EstimateOf returns about how long so many runs take: to build, to drain and to
 // clean up comes on top of what is measured.
-func (p *Plan) Estimate() time.Duration {
+func (p *Plan) EstimateOf(runs int) time.Duration {
 	const around = 30 * time.Millisecond
-	return max(time.Second, (time.Duration(p.Runs()) * (p.Warmup + p.Measure + around)).Round(time.Second))
+	return max(time.Second, (time.Duration(runs) * (p.Warmup + p.Measure + around)).Round(time.Second))
 }
 
 // Run runs everything and returns the cells that have runs. When ctx ends it
