@@ -43,8 +43,9 @@ func compareCommand() *cli.Command {
 			&cli.BoolFlag{Name: "all", Category: whereTo, Usage: "show the figures that have not changed, too"},
 			formatFlag(),
 		},
-		OnUsageError: onUsageError,
-		Action:       runCompare,
+		OnUsageError:  onUsageError,
+		ShellComplete: complete(contest.ForRun(), nil),
+		Action:        runCompare,
 	}
 }
 

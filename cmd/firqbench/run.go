@@ -69,9 +69,10 @@ func runCommand() *cli.Command {
 			"   firqbench run contended --rate 50k/s,500k/s --arrivals poisson --duration 2s --hdr logs/\n" +
 			"   firqbench run zipf --rounds 10 --format benchfmt | benchstat -col /impl -\n" +
 			"   firqbench run hot_tenant_sustained --contestants lockfree,baseline --cpuprofile cpu.out",
-		Flags:        flags,
-		OnUsageError: onUsageError,
-		Action:       run,
+		Flags:         flags,
+		OnUsageError:  onUsageError,
+		ShellComplete: complete(contest.ForRun(), scenario.Names()),
+		Action:        run,
 	}
 }
 

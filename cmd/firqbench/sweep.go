@@ -20,6 +20,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/pin"
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/resume"
+	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/sweep"
 )
 
@@ -66,8 +67,9 @@ func sweepCommand() *cli.Command {
 			&cli.BoolFlag{Name: "dry-run", Category: whereTo, Usage: "say how many steps and runs there are, and how long they take; run none"},
 			formatFlag(),
 		},
-		OnUsageError: onUsageError,
-		Action:       runSweep,
+		OnUsageError:  onUsageError,
+		ShellComplete: complete(contest.ForRun(), scenario.Names()),
+		Action:        runSweep,
 	}
 }
 
