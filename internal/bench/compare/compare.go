@@ -122,8 +122,9 @@ func Files(before, after *report.File, o Options) (*Comparison, error) {
 			c.warn("only the new file has %s", title(b))
 		}
 	}
-	c.noise("old", before)
-	c.noise("new", after)
+	const meaning = "compare within one run instead (--contestants)"
+	c.noise("old", before, meaning)
+	c.noise("new", after, meaning)
 	c.control(before, news)
 	return c.finish()
 }
@@ -142,6 +143,7 @@ func Contestants(f *report.File, o Options) (*Comparison, error) {
 			c.compare(cell, cell, from, to, o.Metrics)
 		}
 	}
+	c.noise("one", f, "only large differences can be found")
 	if len(c.Rows) == 0 {
 		return nil, fmt.Errorf("--contestants: no scenario of the file has both %s and %s", from, to)
 	}

@@ -165,6 +165,11 @@ func TestContestants(t *testing.T) {
 	if err != nil || got.Regressions != 1 {
 		t.Errorf("the reference is the first: %+v, %v", got, err)
 	}
+	noisy := file(cell("s", rates{"a": {700, 1000, 1400, 900, 1100, 1000}, "b": {700, 1000, 1400, 900, 1100, 1000}}))
+	got, err = Contestants(noisy, Options{Metrics: ms, Contestants: []string{"a", "b"}})
+	if err != nil || len(got.Warnings) != 1 || !strings.Contains(got.Warnings[0], "only large differences can be found") {
+		t.Errorf("noise: %+v, %v", got, err)
+	}
 	for _, bad := range [][]string{nil, {"lockfree"}, {"lockfree", "lockfree"}, {"lockfree", "nobody"}} {
 		if _, err := Contestants(f, Options{Contestants: bad}); err == nil || !strings.Contains(err.Error(), "--contestants: ") {
 			t.Errorf("%q: %v", bad, err)

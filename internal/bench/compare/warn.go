@@ -124,10 +124,10 @@ func settings(a, b *suite.Cell) (same bool, what string) {
 // machine was not quiet.
 const noisy = 0.15
 
-// noise warns of a file whose runs do not agree with each other. Files that were
-// written at different times are then hard to compare: the machine may have been
-// another one.
-func (c *Comparison) noise(which string, f *report.File) {
+// noise warns of a file whose runs do not agree with each other, and says what
+// that means for the comparison. Files that were written at different times are
+// then hard to compare: the machine may have been another one.
+func (c *Comparison) noise(which string, f *report.File, meaning string) {
 	rate, err := metric.Choose([]string{"tasks/s"})
 	if err != nil {
 		panic("firq: " + err.Error())
@@ -142,7 +142,7 @@ func (c *Comparison) noise(which string, f *report.File) {
 		}
 	}
 	if m := stats.Median(spreads); m > noisy {
-		c.warn("the machine was noisy in the %s file: rounds lie within %.0f%% of their median; compare within one run instead (--contestants)", which, 100*m)
+		c.warn("the machine was noisy in the %s file: rounds lie within %.0f%% of their median; %s", which, 100*m, meaning)
 	}
 }
 
