@@ -198,7 +198,7 @@ func (r *run) finish(cancel context.CancelFunc, sending, receiving *sync.WaitGro
 	limit := time.AfterFunc(drainLimit, cancel)
 	defer limit.Stop()
 	if r.open {
-		hurry := time.AfterFunc(r.Measure+grace, func() { r.phase.Store(stopping) })
+		hurry := time.AfterFunc(r.grace(), func() { r.phase.Store(stopping) })
 		defer hurry.Stop()
 	}
 	sending.Wait()

@@ -64,8 +64,9 @@ func (o *Open) GeneratorShare() float64 {
 }
 
 // grace is how much longer than the window the producers may take to send, and
-// the consumers to serve, what was due in it. Then the rest is drained.
-const grace = time.Second
+// the consumers to serve, what was due in it. Then the rest is drained; that
+// leaves more than half of drainLimit.
+func (r *run) grace() time.Duration { return min(r.Measure, 10*time.Second) + time.Second }
 
 // plan finds out how the producers are paced.
 func (r *run) plan() error {
