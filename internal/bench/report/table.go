@@ -221,7 +221,7 @@ func Legend(w io.Writer, p *suite.Plan) {
             and what is timed includes one read of the clock, here %v.
   queue time from enqueue to delivery, every task. All loops but overload's are closed: producers wait
             while many tasks are under way, so this says what a full pipe looks like, not what clients
-            see that come at a rate of their own ("firqbench replay" does).
+            see that come at a rate of their own (--rate and "firqbench replay" do).
   quiet     queue time of all tenants but the hot ones; crit.: of the tasks of critical priority.
   goodput/s tasks delivered before their deadline, by the clock of who got them.
   rej. call how long an enqueue call takes that is rejected: the median of those that were timed.

@@ -16,7 +16,7 @@ func ExampleOpen() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "s.json")
 	for range 3 {
 		f, err := resume.Open(path, sweep.Plan{}, machine.Env{}, "", false)

@@ -21,7 +21,7 @@ const (
 )
 
 // Scenario is a workload. All of them but those with an Overload are closed
-// loops: a producer sends its next task when the last call has returned, so that
+// loops, unless they are run at a rate (load.Spec.Rate): a producer sends its next task when the last call has returned, so that
 // the latencies are those of a system that pushes back, and do not say what
 // clients see that do not wait.
 type Scenario struct {
