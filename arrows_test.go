@@ -37,6 +37,7 @@ var (
 		"github.com/cheggaaa/pb/v3",
 		"github.com/jedib0t/go-pretty/v6",
 		"github.com/urfave/cli/v3",
+		"golang.org/x/perf",
 		"golang.org/x/term",
 	}
 )

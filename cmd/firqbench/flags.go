@@ -1,14 +1,18 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/firq-go/firq/internal/bench/arrivals"
+	"github.com/firq-go/firq/internal/bench/export"
 	"github.com/firq-go/firq/internal/bench/pin"
 	"github.com/firq-go/firq/internal/bench/profile"
 )
@@ -19,9 +23,59 @@ const (
 	howToRun    = "How to measure"
 	changeLoad  = "Change the load of each scenario"
 	changePace  = "Change the pace"
+	openLoop    = "Open loop"
+	axesOf      = "Lists to combine"
 	whereTo     = "Output"
 	profileFlag = "Profiles (see go tool pprof, go tool trace)"
 )
+
+// formatFlag is --format.
+func formatFlag() cli.Flag {
+	return &cli.StringFlag{Name: "format", Category: whereTo, Value: export.Table,
+		Usage: "print as `FORMAT`: table, json, csv or benchfmt, which benchstat reads"}
+}
+
+// named puts the name of a flag before its error; nil stays nil.
+func named(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", flag, err)
+}
+
+// works reads --work.
+func works(cmd *cli.Command) (ds []time.Duration, err error) {
+	for _, w := range list(cmd.String("work")) {
+		d, err := time.ParseDuration(w)
+		if err != nil || d < 0 || d > time.Second {
+			return nil, fmt.Errorf("--work: %q, must be a duration such as 100ns, at most 1s", w)
+		}
+		ds = append(ds, d)
+	}
+	if len(ds) == 0 {
+		return nil, errors.New("--work: is empty; 0s is no work")
+	}
+	return ds, nil
+}
+
+// rates reads --rate and --arrivals.
+func rates(cmd *cli.Command) (rs []float64, shape arrivals.Shape, err error) {
+	for _, text := range list(cmd.String("rate")) {
+		r, err := arrivals.ParseRate(text)
+		if err != nil {
+			return nil, "", named("--rate", err)
+		}
+		rs = append(rs, r)
+	}
+	if cmd.IsSet("rate") && len(rs) == 0 {
+		return nil, "", errors.New("--rate: is empty")
+	}
+	if cmd.IsSet("arrivals") && len(rs) == 0 {
+		return nil, "", errors.New("--arrivals: needs --rate")
+	}
+	shape, err = arrivals.ParseShape(cmd.String("arrivals"))
+	return rs, shape, named("--arrivals", err)
+}
 
 func outputFlags() []cli.Flag {
 	return []cli.Flag{

@@ -1,8 +1,9 @@
 // Command firqbench compares schedulers: the low-contention core, the mutex
-// baseline and a Go channel, on synthetic load (run) and on recorded traffic
-// (replay).
+// baseline and a Go channel, on synthetic load (run, sweep) and on recorded
+// traffic (replay), and says what differs by more than chance (compare).
 //
 //	go run ./cmd/firqbench run
+//	go run ./cmd/firqbench run contended --rate 50k/s --arrivals poisson
 //	go run ./cmd/firqbench replay access.log
 package main
 
@@ -83,23 +84,31 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		Description: "firqbench measures the schedulers of github.com/firq-go/firq beside each other: the\n" +
 			"low-contention core, the mutex baseline with one lock and with one per shard, and a\n" +
 			"Go channel, which is fair to nobody, for scale.\n\n" +
-			"Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.\n\n" +
+			"Exit codes: 0 all went well, 1 something failed (compare: or there is a regression),\n" +
+			"2 wrong usage, 130 interrupted.\n\n" +
 			"Examples:\n" +
-			"   firqbench run                        all scenarios, in about two minutes\n" +
-			"   firqbench run zipf --rounds 15       one scenario, more rounds\n" +
-			"   firqbench replay access.log.gz       what fairness buys on your own traffic",
+			"   firqbench run                                       all scenarios, in about two minutes\n" +
+			"   firqbench run zipf --rounds 15 -o r.json            one scenario, more rounds, kept in a file\n" +
+			"   firqbench compare r.json --contestants baseline,lockfree\n" +
+			"                                                       which differences are more than chance\n" +
+			"   firqbench run contended --rate 50k/s                tasks come by the clock, as clients do\n" +
+			"   firqbench sweep --cores 1,2,4 -o s.json             one scenario over processors; goes on after Ctrl-C\n" +
+			"   firqbench replay access.log.gz                      what fairness buys on your own traffic\n\n" +
+			"A tutorial of ten minutes: docs/firqbench.md in the repository.",
 		Version:               version(),
 		Writer:                stdout,
 		ErrWriter:             stderr,
 		Suggest:               true,
 		HideHelpCommand:       true,
 		EnableShellCompletion: true,
-		Commands:              []*cli.Command{runCommand(), replayCommand(), listCommand(), envCommand()},
-		OnUsageError:          onUsageError,
-		ExitErrHandler:        func(context.Context, *cli.Command, error) {}, // execute does it
+
+		ConfigureShellCompletionCommand: showCompletion,
+		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), listCommand(), envCommand()},
+		OnUsageError:                    onUsageError,
+		ExitErrHandler:                  func(context.Context, *cli.Command, error) {}, // execute does it
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			if name := cmd.Args().First(); name != "" {
-				return misuse(cmd, fmt.Errorf("unknown command %q; there are run, replay, list, env", name))
+				return misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, list, env", name))
 			}
 			return cli.ShowRootCommandHelp(cmd)
 		},

@@ -45,9 +45,10 @@ func replayCommand() *cli.Command {
 			"   firqbench replay access.log.gz --duration 30s --load 1.1\n" +
 			"   firqbench replay trace.csv --speed 100 --service 2ms --workers 32\n" +
 			"   firqbench replay trace.csv --contestants fifo,lockfree -o results/",
-		Flags:        flags,
-		OnUsageError: onUsageError,
-		Action:       runReplay,
+		Flags:         flags,
+		OnUsageError:  onUsageError,
+		ShellComplete: complete(contest.ForReplay(), nil),
+		Action:        runReplay,
 	}
 }
 

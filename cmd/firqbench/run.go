@@ -4,11 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"time"
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/firq-go/firq/internal/bench/arrivals"
 	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/export"
+	"github.com/firq-go/firq/internal/bench/hdrlog"
+	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/profile"
 	"github.com/firq-go/firq/internal/bench/report"
@@ -39,6 +45,12 @@ func runCommand() *cli.Command {
 		count("window", "producers pause while `N` tasks are unfinished"),
 		count("capacity", "the queue holds `N` tasks"),
 		count("shards", "`N` shards in the sharded schedulers"),
+		&cli.StringFlag{Name: "rate", Category: openLoop,
+			Usage: "tasks come by the clock, at `RATE` (800, 50k/s, 1.5M) of all producers together, whatever becomes of them; a list gives one part of the table for each"},
+		&cli.StringFlag{Name: "arrivals", Category: openLoop, Value: string(arrivals.Constant),
+			Usage: "`SHAPE` of the arrivals: constant, poisson, bursty (all in a fifth of each 20ms) or ramp (rising evenly, RATE in the middle)"},
+		&cli.StringFlag{Name: "hdr", Category: whereTo, Usage: "write an HdrHistogram interval log to `DIR` for each contestant, scenario and part"},
+		formatFlag(),
 	}
 	flags = append(append(flags, outputFlags()...), profileFlags()...)
 	return &cli.Command{
@@ -54,14 +66,20 @@ func runCommand() *cli.Command {
 			"   firqbench run --skip many_tenants --work 0s,50ns,1us\n" +
 			"   firqbench run contended --producers 2 --consumers 2 --batch 8\n" +
 			"   firqbench run contended --cpus 4 --contestants lockfree,baseline,floor\n" +
+			"   firqbench run contended --rate 50k/s,500k/s --arrivals poisson --duration 2s --hdr logs/\n" +
+			"   firqbench run zipf --rounds 10 --format benchfmt | benchstat -col /impl -\n" +
 			"   firqbench run hot_tenant_sustained --contestants lockfree,baseline --cpuprofile cpu.out",
-		Flags:        flags,
-		OnUsageError: onUsageError,
-		Action:       run,
+		Flags:         flags,
+		OnUsageError:  onUsageError,
+		ShellComplete: complete(contest.ForRun(), scenario.Names()),
+		Action:        run,
 	}
 }
 
 func run(ctx context.Context, cmd *cli.Command) (err error) {
+	if err := named("--format", export.Check(cmd.String("format"))); err != nil {
+		return misuse(cmd, err)
+	}
 	if err := setGOMAXPROCS(cmd); err != nil {
 		return err
 	}
@@ -77,6 +95,17 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 	env := machine.Read()
 	env.Pinned = cpus
 	out, errOut := cmd.Root().Writer, cmd.Root().ErrWriter
+	format := cmd.String("format")
+	if format != export.Table {
+		out = io.Discard
+	}
+	if dir := cmd.String("hdr"); dir != "" {
+		logs, err := hdrlog.Make(dir)
+		if err != nil {
+			return err
+		}
+		plan.Recorded = logs.Record
+	}
 	destination := cmd.String("output")
 	if destination != "" {
 		if destination, err = report.Destination(destination, "run", env.Start); err != nil {
@@ -97,13 +126,25 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 	cells, runErr := plan.Run(ctx, progress)
 	progress.Clear()
 	profileErr := stop()
-	if len(cells) > 0 {
+	switch {
+	case len(cells) == 0:
+	case len(plan.Rates) > 0:
+		report.OpenLegend(out, plan)
+	default:
 		report.Legend(out, plan)
 	}
 	file := report.File{Schema: report.Schema, Env: env, Interrupted: runErr != nil, Run: &report.RunSection{
-		Rounds: plan.Rounds, Warmup: plan.Warmup, Measure: plan.Measure, Contestants: order, Cells: cells,
+		Rounds: plan.Rounds, Warmup: plan.Warmup, Measure: plan.Measure, SampleEvery: load.SampleEvery,
+		Contestants: order, Cells: cells,
 	}}
-	return errors.Join(runErr, profileErr, save(cmd, &file, destination), failures(cells))
+	if len(plan.Rates) > 0 {
+		file.Run.SampleEvery = 1
+	}
+	var writeErr error
+	if format != export.Table {
+		writeErr = export.Write(cmd.Root().Writer, format, &file)
+	}
+	return errors.Join(runErr, profileErr, writeErr, save(cmd, &file, destination), failures(cells))
 }
 
 // save writes the result file, if one is wanted.
@@ -131,9 +172,17 @@ func failures(cells []suite.Cell) error {
 
 // runPlan makes a plan of the flags. All its errors are the user's.
 func runPlan(cmd *cli.Command) (*suite.Plan, error) {
-	chosen, err := scenario.Choose(append(list(cmd.String("only")), cmd.Args().Slice()...), list(cmd.String("skip")))
+	only := append(list(cmd.String("only")), cmd.Args().Slice()...)
+	chosen, err := scenario.Choose(only, list(cmd.String("skip")))
 	if err != nil {
 		return nil, err
+	}
+	rates, shape, err := rates(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if len(only) == 0 && len(rates) > 0 { // all that can; Check refuses those that are named and cannot
+		chosen = slices.DeleteFunc(chosen, func(s scenario.Scenario) bool { return !s.CanOpen() })
 	}
 	overrides := scenario.Overrides{
 		Producers: override(cmd, "producers"), Consumers: override(cmd, "consumers"), Tenants: override(cmd, "tenants"),
@@ -147,20 +196,13 @@ func runPlan(cmd *cli.Command) (*suite.Plan, error) {
 	}
 	plan := &suite.Plan{
 		Scenarios: chosen, Rounds: cmd.Int("rounds"), Warmup: cmd.Duration("warmup"), Measure: cmd.Duration("duration"),
+		Rates: rates, Arrivals: shape,
 	}
 	if plan.Contestants, err = contest.Select(contest.ForRun(), list(cmd.String("contestants"))); err != nil {
 		return nil, err
 	}
-	works := list(cmd.String("work"))
-	if len(works) == 0 {
-		return nil, errors.New("--work: is empty; 0s is no work")
-	}
-	for _, w := range works {
-		d, err := time.ParseDuration(w)
-		if err != nil || d < 0 || d > time.Second {
-			return nil, fmt.Errorf("--work: %q, must be a duration such as 100ns, at most 1s", w)
-		}
-		plan.Works = append(plan.Works, d)
+	if plan.Works, err = works(cmd); err != nil {
+		return nil, err
 	}
 	return plan, plan.Check()
 }

@@ -17,7 +17,9 @@ type consumer struct {
 	line       spin.Line
 	unreported [2]int64 // per window
 
-	waits, focus *hist.Local // in the measured window
+	waits, focus *hist.Local // in the measured window; with Spec.Rate, due in it
+	response     *hist.Local // Open.Queue
+	hurried      uint64      // Open.Hurried
 	delivered    uint64      // in the measured window
 	inTime       uint64      // of them, before their deadline; with Scenario.Life
 	total        uint64      // in the whole run
@@ -27,7 +29,7 @@ type consumer struct {
 }
 
 func newConsumer(r *run) *consumer {
-	return &consumer{r: r, waits: hist.NewLocal(), focus: hist.NewLocal()}
+	return &consumer{r: r, waits: hist.NewLocal(), focus: hist.NewLocal(), response: hist.NewLocal()}
 }
 
 func (c *consumer) loop() {
@@ -79,10 +81,15 @@ func (c *consumer) take(it *contest.Item) {
 		if c.r.s.Life > 0 && contest.Now() <= contest.OnClock(it.Deadline) {
 			c.inTime++
 		}
-		c.waits.Record(it.Wait)
-		if it.Payload&focusBit != 0 {
-			c.focus.Record(it.Wait)
+		if !c.r.open {
+			c.waits.Record(it.Wait)
+			if it.Payload&focusBit != 0 {
+				c.focus.Record(it.Wait)
+			}
 		}
+	}
+	if c.r.open {
+		c.takeOpen(it, phase)
 	}
 	if i := windowOf(it.Payload); c.r.windows[i] != nil {
 		c.unreported[i]++
@@ -98,7 +105,7 @@ func (c *consumer) take(it *contest.Item) {
 		c.r.work.Do(&c.line)
 	}
 	c.r.serve.Do(&c.line)
-	if c.r.pace > 0 {
-		runtime.Gosched() // see producer.paced
+	if c.r.paced {
+		runtime.Gosched() // see producer.wait
 	}
 }

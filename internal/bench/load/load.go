@@ -5,9 +5,10 @@
 //
 //   - Throughput counts tasks that consumers received inside the measured
 //     window, not tasks that producers got rid of.
-//   - All loops but that of overload are closed: latencies are those of a system
-//     that pushes back. They do not say what clients see that come at a rate of
-//     their own (coordinated omission); replay measures that.
+//   - Without a rate all loops but that of overload are closed: latencies are
+//     those of a system that pushes back. They do not say what clients see that
+//     come at a rate of their own (coordinated omission). With Spec.Rate they do:
+//     see Open; so does replay.
 //   - Producers wait by a window of unfinished tasks outside the contestant
 //     (see window), so the queue does not fill and nobody burns the CPU with
 //     attempts that are rejected. Only capacity_pressure and overload are about
@@ -31,6 +32,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/firq-go/firq/internal/bench/arrivals"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/spin"
@@ -53,12 +55,18 @@ type Spec struct {
 	Warmup     time.Duration
 	Measure    time.Duration
 	Probe      int // tasks per tenant in the fairness probe; 0: 128; below 0: no probe
+
+	// Rate makes an open loop of a Flow: the producers together send so many
+	// tasks per second by the clock, in the given shape; 0: as the scenario has it.
+	Rate     float64
+	Arrivals arrivals.Shape
 }
 
 // Phases of a run. The driver's goroutines look at the phase once per task.
 const (
 	warming int32 = iota
 	measuring
+	finishing // with Spec.Rate: what was due in the window is still sent and served
 	stopping
 )
 
@@ -67,16 +75,21 @@ const (
 type run struct {
 	Spec
 	s     scenario.Scenario
-	work  spin.Work     // between calls
-	serve spin.Work     // a consumer's, per task: Scenario.Service
-	pace  time.Duration // between two tasks of a producer; 0: as fast as they can
+	work  spin.Work // between calls
+	serve spin.Work // a consumer's, per task: Scenario.Service
 	keys  []string
 	q     contest.Queue
 	ctx   context.Context
 	every uint64 // one enqueue in so many is timed
 
+	paced    bool // producers go by the clock: overload, and open
+	open     bool // with Spec.Rate: latencies are from the intended start
+	schedule arrivals.Schedule
+	origin   time.Duration // when the schedule starts, by contest.Now
+	from, to time.Duration // open: the measured window, since origin
+
 	_     [64]byte
-	phase atomic.Int32 // written three times by measure, or by fail
+	phase atomic.Int32 // written by measure and finish, or by fail
 	_     [64]byte
 
 	windows [2]*window // producers of the hot tenant have one of their own
@@ -89,9 +102,8 @@ type run struct {
 // Run measures. It returns ctx.Err() if ctx ends first; there is no result then.
 func Run(ctx context.Context, spec Spec) (Result, error) {
 	r := &run{Spec: spec, s: spec.Scenario, work: spin.Of(spec.Work), serve: spin.Of(spec.Scenario.Service), every: SampleEvery}
-	if r.s.Overload > 0 {
-		rate := r.s.Offered(runtime.GOMAXPROCS(0)) / float64(r.s.Producers)
-		r.pace = max(1, time.Duration(float64(time.Second)/rate))
+	if err := r.plan(); err != nil {
+		return Result{}, err
 	}
 	r.keys = tenantKeys(r.s.Tenants)
 	var cancel context.CancelFunc
@@ -146,11 +158,14 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	if err := r.prime(); err != nil {
 		return Result{}, err
 	}
-	r.windows[0] = newWindow(r.s.Window, r.s.Burst, r.s.Consumers)
-	r.windows[1] = newWindow(max(1, r.s.QuietWindow), false, r.s.Consumers)
+	if !r.open {
+		r.windows[0] = newWindow(r.s.Window, r.s.Burst, r.s.Consumers)
+		r.windows[1] = newWindow(max(1, r.s.QuietWindow), false, r.s.Consumers)
+	}
 	producers := make([]*producer, r.s.Producers)
 	consumers := make([]*consumer, r.s.Consumers)
 	var sending, receiving sync.WaitGroup
+	r.origin = contest.Now()
 	for i := range consumers {
 		consumers[i] = newConsumer(r)
 		receiving.Go(consumers[i].loop)
@@ -161,7 +176,9 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	}
 	m := r.measure()
 	for _, w := range r.windows {
-		w.stop()
+		if w != nil {
+			w.stop()
+		}
 	}
 	err := r.finish(cancel, &sending, &receiving, r.q)
 	return r.result(m, producers, consumers), errors.Join(err, r.verify(producers, consumers))
@@ -180,6 +197,10 @@ func (r *run) measure() (m meter) {
 func (r *run) finish(cancel context.CancelFunc, sending, receiving *sync.WaitGroup, queues ...contest.Queue) error {
 	limit := time.AfterFunc(drainLimit, cancel)
 	defer limit.Stop()
+	if r.open {
+		hurry := time.AfterFunc(r.grace(), func() { r.phase.Store(stopping) })
+		defer hurry.Stop()
+	}
 	sending.Wait()
 	for _, q := range queues {
 		if err := q.Shutdown(r.ctx); err != nil && r.ctx.Err() == nil {

@@ -1,5 +1,7 @@
 package load
 
+import "time"
+
 // A payload tells the consumer what it needs to know of a task without asking
 // its tenant's name:
 //
@@ -7,13 +9,21 @@ package load
 //	bit  20     1: the task is one of those that the scenario looks at by itself
 //	bit  21     window that the task counts in, 0 or 1
 //	bits 22-    a number of its own, so that a sum over payloads proves that
-//	            none was lost and another one delivered twice
+//	            none was lost and another one delivered twice; with Spec.Rate, when
+//	            the task was due, in units of dueUnit ns: where two were due at
+//	            once they are alike
 const (
 	tenantMask  = 1<<20 - 1
 	focusBit    = 1 << 20
 	windowShift = 21
 	numberShift = 22
+
+	// 42 bits are enough for the longest warm-up and run, an hour each.
+	dueUnit = 2
 )
+
+// dueOf returns when a task was due, since run.origin.
+func dueOf(payload uint64) time.Duration { return time.Duration(payload >> numberShift * dueUnit) }
 
 func windowOf(payload uint64) int { return int(payload >> windowShift & 1) }
 

@@ -67,7 +67,7 @@ func (w *wakeups) ping() {
 			phase = r.phase.Load()
 		}
 		task := w.p.task(0)
-		if !w.p.send(r.q, r.keys[0], &task, phase) {
+		if !w.p.send(r.q, r.keys[0], &task, phase == measuring) {
 			continue
 		}
 		if w.back == nil {

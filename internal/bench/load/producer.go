@@ -23,14 +23,14 @@ type producer struct {
 	line   spin.Line           // what the simulated work works on
 	soon   time.Time           // scenario.ShortLife: a deadline soon
 	later  time.Time           // and one far away
-	due    time.Duration       // scenario.Overload: when the next task is to be sent, by contest.Now
-	owed   int                 // and how many are due already
 	batch  []contest.Task
+
+	clocked
 
 	calls    uint64
 	latency  *hist.Local
 	refusal  *hist.Local // calls of latency that were rejected
-	offered  uint64      // tasks in the measured window
+	offered  uint64      // tasks in the measured window; with Spec.Rate, due in it
 	rejected uint64
 	refusals int    // since it has let others run
 	accepted uint64 // tasks in the whole run
@@ -44,6 +44,9 @@ func newProducer(r *run, id int) *producer {
 		r: r, rnd: newRandom(id + 1), pick: pickAny, latency: hist.NewLocal(), refusal: hist.NewLocal(),
 		number: uint64(id) << 32, hot: r.s.Hot(),
 		batch: make([]contest.Task, r.s.Batch),
+	}
+	if r.paced {
+		p.clocked = newClocked(r, id)
 	}
 	switch {
 	case r.s.HotProducers > 0 && id < r.s.HotProducers:
@@ -68,63 +71,40 @@ func pickSkewed(p *producer) int {
 }
 
 func (p *producer) loop() {
-	w := p.r.windows[p.window]
+	r := p.r
+	w := r.windows[p.window]
 	for unreported := int64(0); ; {
-		phase := p.r.phase.Load()
-		if phase == stopping {
+		phase := r.phase.Load()
+		if phase == stopping || r.open && p.due >= r.to {
+			p.leave()
 			return
 		}
-		if unreported >= w.chunk {
+		if w != nil && unreported >= w.chunk {
 			w.sent(unreported) // may wait: look at the phase again
 			unreported = 0
 			p.deadlines()
 			continue
 		}
-		if p.r.pace > 0 && !p.paced() {
-			continue // it slept: look at the phase again
+		if r.paced && !p.paced() {
+			continue // it waited: look at the phase again
 		}
-		if p.r.s.Batch > 1 {
-			unreported += p.sendBatch(phase)
+		counts := phase == measuring
+		if r.open { // and nothing but send: work would make it late
+			counts = p.start >= r.from
+		}
+		if r.s.Batch > 1 {
+			unreported += p.sendBatch(counts)
 			continue
 		}
-		p.r.work.Do(&p.line)
+		if !r.open {
+			r.work.Do(&p.line)
+		}
 		tenant := p.pick(p)
 		task := p.task(tenant)
-		if p.send(p.r.q, p.r.keys[tenant], &task, phase) {
+		if p.send(r.q, r.keys[tenant], &task, counts) {
 			unreported++
 		}
 	}
-}
-
-// paced reports whether a task is due; if not, it has slept a little. A producer
-// that comes late sends what is due one after another: the load does not depend
-// on what became of the tasks before.
-//
-// Where consumers keep all processors busy a sleeper wakes when one of them gives
-// way. They do so after each task: otherwise only when Go takes the processor away
-// from them, every 10 ms, and the load would come in heaps that size.
-func (p *producer) paced() bool {
-	const nap = 250 * time.Microsecond
-	const fresh = 64 // tasks that share a look at the clock, and a deadline
-	if p.owed <= 0 {
-		now := contest.Now()
-		if p.due == 0 {
-			p.due = now
-		}
-		if p.due > now {
-			time.Sleep(nap)
-			return false
-		}
-		p.owed = int(min(fresh, 1+(now-p.due)/p.r.pace))
-		p.due += time.Duration(p.owed) * p.r.pace
-		p.deadlines()
-	}
-	p.owed -= p.r.s.Batch
-	if p.owed < 0 { // a batch is sent as soon as one of its tasks is due
-		p.due -= time.Duration(p.owed) * p.r.pace
-		p.owed = 0
-	}
-	return true
 }
 
 // deadlines reads the clock for the next chunk's deadlines.
@@ -141,7 +121,11 @@ func (p *producer) deadlines() {
 // task makes the next task for a tenant.
 func (p *producer) task(tenant int) (t contest.Task) {
 	p.number++
-	t.Payload = p.number<<numberShift | uint64(p.window)<<windowShift | uint64(tenant)
+	number := p.number
+	if p.r.open {
+		number = uint64(p.start) / dueUnit
+	}
+	t.Payload = number<<numberShift | uint64(p.window)<<windowShift | uint64(tenant)
 	focus := p.r.s.Focus != "" && tenant >= p.hot
 	if p.r.s.Priorities {
 		t.Priority = firq.PriorityVeryLow + firq.Priority(p.rnd.below(6))
@@ -162,8 +146,9 @@ func (p *producer) task(tenant int) (t contest.Task) {
 	return t
 }
 
-// send enqueues t and reports whether it was accepted.
-func (p *producer) send(q contest.Queue, tenant string, t *contest.Task, phase int32) bool {
+// send enqueues t and reports whether it was accepted. counts says whether it is
+// one of those that are measured.
+func (p *producer) send(q contest.Queue, tenant string, t *contest.Task, counts bool) bool {
 	var start time.Duration
 	timed := p.calls%p.r.every == 0
 	p.calls++
@@ -174,14 +159,14 @@ func (p *producer) send(q contest.Queue, tenant string, t *contest.Task, phase i
 	if err != nil && !p.r.s.Reject {
 		err = p.insist(q, tenant, t, err)
 	}
-	if timed && phase == measuring {
-		p.timed(contest.Now()-start, err)
+	if timed {
+		p.timed(start, 1, err, counts)
 	}
-	if phase == measuring {
+	if counts {
 		p.offered++
 	}
 	if err != nil {
-		p.refused(err, 1, phase)
+		p.refused(err, 1, counts)
 		return false
 	}
 	p.accepted++
@@ -189,23 +174,32 @@ func (p *producer) send(q contest.Queue, tenant string, t *contest.Task, phase i
 	return true
 }
 
-// timed records how long a call took that ended with err.
-func (p *producer) timed(d time.Duration, err error) {
-	p.latency.Record(d)
+// timed records a call with n tasks that began at start and ended with err, just
+// now.
+func (p *producer) timed(start time.Duration, n int, err error, counts bool) {
+	end := contest.Now()
+	if p.r.open {
+		p.note(start-p.r.origin, end-p.r.origin, n, counts)
+	}
+	if !counts {
+		return
+	}
+	p.latency.Record(end - start)
 	if err != nil {
-		p.refusal.Record(d)
+		p.refusal.Record(end - start)
 	}
 }
 
 // sendBatch sends the next tasks of one tenant with one call, and returns how
 // many were accepted.
-func (p *producer) sendBatch(phase int32) int64 {
+func (p *producer) sendBatch(counts bool) int64 {
 	tenant := p.pick(p)
-	if p.r.s.WorkPerCall {
+	works := !p.r.open
+	if works && p.r.s.WorkPerCall {
 		p.r.work.Do(&p.line)
 	}
 	for i := range p.batch {
-		if !p.r.s.WorkPerCall {
+		if works && !p.r.s.WorkPerCall {
 			p.r.work.Do(&p.line)
 		}
 		p.batch[i] = p.task(tenant)
@@ -224,14 +218,14 @@ func (p *producer) sendBatch(phase int32) int64 {
 		n++
 		err = firq.ErrRejected // and the next one, while there is one
 	}
-	if timed && phase == measuring {
+	if timed {
 		var refused error
 		if n == 0 { // else it did more than that
 			refused = err
 		}
-		p.timed(contest.Now()-start, refused)
+		p.timed(start, len(p.batch), refused, counts)
 	}
-	if phase == measuring {
+	if counts {
 		p.offered += uint64(len(p.batch))
 	}
 	for _, t := range p.batch[:n] {
@@ -239,7 +233,7 @@ func (p *producer) sendBatch(phase int32) int64 {
 	}
 	p.accepted += uint64(n)
 	if n < len(p.batch) {
-		p.refused(err, len(p.batch)-n, phase)
+		p.refused(err, len(p.batch)-n, counts)
 	}
 	return int64(n)
 }
@@ -259,14 +253,14 @@ func (p *producer) insist(q contest.Queue, tenant string, t *contest.Task, err e
 const patience = 32
 
 // refused counts n tasks that were not accepted.
-func (p *producer) refused(err error, n int, phase int32) {
+func (p *producer) refused(err error, n int, counts bool) {
 	switch {
 	case p.r.ctx.Err() != nil:
 		p.r.phase.Store(stopping)
 	case !errors.Is(err, firq.ErrRejected):
 		p.r.fail(err)
 	}
-	if phase == measuring {
+	if counts {
 		p.rejected += uint64(n)
 	}
 	if p.refusals += n; p.refusals >= patience {

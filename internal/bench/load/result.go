@@ -19,10 +19,12 @@ type Result struct {
 	// with Scenario.Life only.
 	Goodput *float64 `json:"goodput,omitempty"`
 
-	Enqueue Latency  `json:"enqueue"`           // the call; one in SampleEvery
+	Enqueue Latency  `json:"enqueue"`           // the call; one in SampleEvery, with Spec.Rate all
 	Refusal *Latency `json:"refusal,omitempty"` // those of them that were rejected; with Scenario.Reject only
 	Queue   Latency  `json:"queue"`             // from enqueue to delivery, all tasks
-	Focus   *Latency `json:"focus,omitempty"`   // the same, the tasks of Scenario.Focus
+	Focus   *Latency `json:"focus,omitempty"`   // the same, the tasks of Scenario.Focus; with Spec.Rate from the intended start
+
+	Open *Open `json:"open,omitempty"` // with Spec.Rate
 
 	AllocsPerTask float64 `json:"allocs_per_task"`
 	BytesPerTask  float64 `json:"bytes_per_task"`
@@ -34,6 +36,16 @@ type Result struct {
 	// where it means nothing. See fairness.
 	Jain        float64 `json:"jain,omitempty"`
 	JainTenants int     `json:"jain_tenants,omitempty"`
+
+	Histograms Histograms `json:"-"`
+}
+
+// Histograms are what the latencies of a Result are taken from.
+type Histograms struct {
+	Began   time.Time      // start of the measured window
+	Queue   *hist.Snapshot // Result.Queue; with Spec.Rate Open.Queue
+	Enqueue *hist.Snapshot // Result.Enqueue; with Spec.Rate Open.Enqueue
+	Lag     *hist.Snapshot // Open.Lag; nil without Spec.Rate
 }
 
 // Latency summarises a histogram.
@@ -95,6 +107,10 @@ func (r *run) result(m meter, producers []*producer, consumers []*consumer) Resu
 	if res.Delivered > 0 {
 		res.AllocsPerTask = float64(m.mallocs) / float64(res.Delivered)
 		res.BytesPerTask = float64(m.bytes) / float64(res.Delivered)
+	}
+	res.Histograms = Histograms{Began: m.wall, Queue: waits, Enqueue: calls}
+	if r.open {
+		res.Open = r.opened(producers, consumers, &res.Histograms)
 	}
 	res.MeanBacklog = res.TasksPerSec * res.Queue.Mean.Seconds()
 	return res

@@ -57,6 +57,7 @@ type meter struct {
 	expired        uint64
 
 	began  time.Duration
+	wall   time.Time // the same
 	before runtime.MemStats
 }
 
@@ -67,12 +68,14 @@ func (m *meter) start(r *run) {
 	runtime.ReadMemStats(&m.before)
 	m.expired = r.drops.expired.Load()
 	r.phase.CompareAndSwap(warming, measuring) // unless the run has failed
-	m.began = contest.Now()
+	m.began, m.wall = contest.Now(), time.Now()
 }
 
 func (m *meter) stop(r *run) {
 	m.elapsed = contest.Now() - m.began
-	r.phase.Store(stopping)
+	if !r.open || !r.phase.CompareAndSwap(measuring, finishing) {
+		r.phase.Store(stopping)
+	}
 	m.expired = r.drops.expired.Load() - m.expired
 	var after runtime.MemStats
 	runtime.ReadMemStats(&after)

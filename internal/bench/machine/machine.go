@@ -3,11 +3,16 @@ package machine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -47,6 +52,54 @@ func Read() Env {
 	e.Load, _, _ = strings.Cut(firstLine("/proc/loadavg"), " ")
 	e.Commit, e.Modified = commit()
 	return e
+}
+
+// Difference is something that figures depend on and that two environments do
+// not share.
+type Difference struct{ Name, Old, New string }
+
+// Differences returns what differs between the machine, system and Go of e and
+// of o, in words. The program (commit), when and by which command are no part of
+// it.
+func (e *Env) Differences(o *Env) (ds []Difference) {
+	list := func(cpus []int) string {
+		if len(cpus) == 0 {
+			return ""
+		}
+		return fmt.Sprint(cpus)
+	}
+	for _, d := range []Difference{
+		{"the processor", e.CPU, o.CPU}, {"the number of cores", strconv.Itoa(e.Cores), strconv.Itoa(o.Cores)},
+		{"GOMAXPROCS", strconv.Itoa(e.GOMAXPROCS), strconv.Itoa(o.GOMAXPROCS)},
+		{"the processors it was pinned to", list(e.Pinned), list(o.Pinned)},
+		{"the system", e.OS + "/" + e.Arch, o.OS + "/" + o.Arch}, {"the kernel", e.Kernel, o.Kernel},
+		{"Go", e.GoVersion, o.GoVersion}, {"GOGC", e.GOGC, o.GOGC},
+		{"the frequency governor", e.Governor, o.Governor}, {"the clock", e.Clock, o.Clock},
+	} {
+		if d.Old != d.New {
+			ds = append(ds, d)
+		}
+	}
+	return ds
+}
+
+// Program returns the SHA-256 of the running executable in hexadecimal, "" if it
+// cannot be read. Two builds of the same sources by the same Go are alike.
+func Program() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 const module = "github.com/firq-go/firq"

@@ -3,6 +3,7 @@ package machine
 import (
 	"runtime"
 	"testing"
+	"time"
 )
 
 func TestRead(t *testing.T) {
@@ -26,5 +27,27 @@ func TestCommand(t *testing.T) {
 		if got := command(c.args); got != c.want {
 			t.Errorf("command(%q) = %s, want %s", c.args, got, c.want)
 		}
+	}
+}
+
+// What figures depend on is a difference; when, by which commit and command they
+// came is none.
+func TestDifferences(t *testing.T) {
+	a := Env{CPU: "x", Cores: 2, GoVersion: "go1"}
+	b := a
+	b.Commit, b.Modified, b.Load, b.Command, b.Start = "c", true, "1", "d", time.Unix(1, 0)
+	if ds := a.Differences(&b); len(ds) != 0 {
+		t.Errorf("%+v", ds)
+	}
+	b = Env{CPU: "y", Cores: 3, GOMAXPROCS: 1, Pinned: []int{4}, OS: "o", Kernel: "k", GoVersion: "go2", GOGC: "off", Governor: "g", Clock: "c"}
+	ds := a.Differences(&b)
+	if len(ds) != 10 || ds[0] != (Difference{"the processor", "x", "y"}) || ds[3] != (Difference{"the processors it was pinned to", "", "[4]"}) {
+		t.Errorf("%d: %+v", len(ds), ds)
+	}
+}
+
+func TestProgram(t *testing.T) {
+	if a, b := Program(), Program(); len(a) != 64 || a != b {
+		t.Errorf("%q, then %q", a, b)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/replay"
 	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/internal/bench/sweep"
 )
 
 // Schema names the format of File. It changes when a field changes its meaning.
@@ -25,6 +26,7 @@ type File struct {
 	Interrupted bool           `json:"interrupted"` // there are fewer runs than planned
 	Run         *RunSection    `json:"run,omitempty"`
 	Replay      *replay.Report `json:"replay,omitempty"`
+	Sweep       *sweep.Report  `json:"sweep,omitempty"`
 }
 
 // RunSection is what "firqbench run" measured.
@@ -35,6 +37,17 @@ type RunSection struct {
 	SampleEvery int           `json:"enqueue_sample_every"`
 	Contestants []string      `json:"contestants"`
 	Cells       []suite.Cell  `json:"cells"`
+}
+
+// Cells returns the cells of all that was run; none of a replay.
+func (f *File) Cells() []suite.Cell {
+	switch {
+	case f.Run != nil:
+		return f.Run.Cells
+	case f.Sweep != nil:
+		return f.Sweep.Cells
+	}
+	return nil
 }
 
 // Destination returns the file that a path given by the user stands for: a

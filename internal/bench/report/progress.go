@@ -20,6 +20,7 @@ type Progress struct {
 	terminal bool
 	bar      *pb.ProgressBar
 	order    []string
+	title    string // what is run, instead of the name of the scenario
 	printed  string // last plain line
 	start    time.Time
 }
@@ -42,7 +43,10 @@ func newBar(w io.Writer, total int) *pb.ProgressBar {
 
 // Before implements suite.Observer.
 func (p *Progress) Before(done, total int, cell *suite.Cell, contestant string, round int) {
-	what := fmt.Sprintf("%s, %s", cell.Scenario.Name, cell.Label())
+	what := p.title
+	if what == "" {
+		what = fmt.Sprintf("%s, %s", cell.Scenario.Name, cell.Label())
+	}
 	if !p.terminal {
 		if what != p.printed {
 			p.printed = what

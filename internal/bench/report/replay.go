@@ -40,7 +40,7 @@ func Replay(w io.Writer, r *replay.Report) {
 	if len(r.Results) == 0 {
 		return
 	}
-	t := newTable()
+	t := NewTable()
 	var configs []table.ColumnConfig
 	for i := range 8 {
 		align := text.AlignRight

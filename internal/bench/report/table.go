@@ -21,9 +21,12 @@ import (
 // order is the order of the lines.
 func Scenario(w io.Writer, cells []suite.Cell, order []string) {
 	s := cells[0].Scenario
-	Printf(w, "%s: %s\n(%s)\n", s.Name, s.About, facts(s))
-	t := newTable()
+	Printf(w, "%s: %s\n(%s)\n", s.Name, s.About, cellFacts(&cells[0]))
+	t := NewTable()
 	columns := columnsOf(s)
+	if cells[0].Variant.Rate > 0 {
+		columns = openColumns(s)
+	}
 	var groups, heads table.Row
 	configs := make([]table.ColumnConfig, len(columns))
 	for i, c := range columns {
@@ -42,6 +45,7 @@ func Scenario(w io.Writer, cells []suite.Cell, order []string) {
 	}
 	Printf(w, "%s\n", t.Render())
 	for _, cell := range cells {
+		openNotes(w, &cell, cell.Summarize(contest.Reference))
 		for _, e := range cell.Errors {
 			Printf(w, "FAILED, %s: %s\n", cell.Label(), e)
 		}
@@ -63,6 +67,16 @@ func appendCell(t table.Writer, cell suite.Cell, columns []column, order []strin
 		}
 		t.AppendRow(r)
 	}
+}
+
+// cellFacts says what was run, overrides included.
+func cellFacts(c *suite.Cell) string {
+	s := c.Scenario
+	if c.Variant.Rate > 0 { // the variants say how much is offered
+		s.Overload, s.Window = 0, 0
+		return strings.Replace(facts(s), "closed loop", "open loop", 1)
+	}
+	return facts(s)
 }
 
 // facts says what was run, overrides included.
@@ -92,7 +106,7 @@ func facts(s scenario.Scenario) string {
 	if s.Capacity > 0 {
 		parts = append(parts, fmt.Sprintf("capacity %d", s.Capacity))
 	}
-	if s.Shape == scenario.Flow && !s.Reject {
+	if s.Shape == scenario.Flow && !s.Reject && s.Window > 0 {
 		parts = append(parts, fmt.Sprintf("about %d tasks under way", s.Window+s.QuietWindow))
 	}
 	return strings.Join(parts, ", ")
@@ -104,22 +118,36 @@ type column struct {
 	value       func(*suite.Summary) string
 }
 
-func columnsOf(s scenario.Scenario) []column {
-	latency := func(of func(*suite.Summary) *load.Latency, d func(*load.Latency) time.Duration) func(*suite.Summary) string {
-		return func(s *suite.Summary) string {
-			l := of(s)
-			if l == nil || l.Samples == 0 {
-				return "-"
-			}
-			return Duration(d(l))
+func latency(of func(*suite.Summary) *load.Latency, d func(*load.Latency) time.Duration) func(*suite.Summary) string {
+	return func(s *suite.Summary) string {
+		l := of(s)
+		if l == nil || l.Samples == 0 {
+			return "-"
 		}
+		return Duration(d(l))
 	}
+}
+
+func p50(l *load.Latency) time.Duration  { return l.P50 }
+func p95(l *load.Latency) time.Duration  { return l.P95 }
+func p99(l *load.Latency) time.Duration  { return l.P99 }
+func p999(l *load.Latency) time.Duration { return l.P999 }
+
+// focusColumns are about the tasks of Scenario.Focus, and about deadlines.
+func focusColumns(s scenario.Scenario) (columns []column) {
+	if s.Focus != "" {
+		short := map[string]string{scenario.FocusQuiet: "quiet", scenario.FocusCritical: "crit."}[s.Focus]
+		columns = append(columns, column{short, "p99", latency(func(s *suite.Summary) *load.Latency { return s.Focus }, p99)})
+	}
+	if s.Life > 0 {
+		columns = append(columns, column{"good", "put/s", func(s *suite.Summary) string { return Count(s.Goodput) }})
+	}
+	return columns
+}
+
+func columnsOf(s scenario.Scenario) []column {
 	call := func(s *suite.Summary) *load.Latency { return &s.Enqueue }
 	queue := func(s *suite.Summary) *load.Latency { return &s.Queue }
-	p50 := func(l *load.Latency) time.Duration { return l.P50 }
-	p95 := func(l *load.Latency) time.Duration { return l.P95 }
-	p99 := func(l *load.Latency) time.Duration { return l.P99 }
-	p999 := func(l *load.Latency) time.Duration { return l.P999 }
 	rate := func(l *suite.Summary) string {
 		if l.Paced {
 			return "-"
@@ -153,13 +181,7 @@ func columnsOf(s scenario.Scenario) []column {
 		{"queue time", "p99", latency(queue, p99)},
 		{"queue time", "p99.9", latency(queue, p999)},
 	}
-	if s.Focus != "" {
-		short := map[string]string{scenario.FocusQuiet: "quiet", scenario.FocusCritical: "crit."}[s.Focus]
-		columns = append(columns, column{short, "p99", latency(func(s *suite.Summary) *load.Latency { return s.Focus }, p99)})
-	}
-	if s.Life > 0 {
-		columns = append(columns, column{"good", "put/s", func(s *suite.Summary) string { return Count(s.Goodput) }})
-	}
+	columns = append(columns, focusColumns(s)...)
 	if s.Reject {
 		columns = append(columns, column{"rej.", "call", latency(func(s *suite.Summary) *load.Latency { return s.Refusal }, p50)})
 	}
@@ -176,7 +198,8 @@ func columnsOf(s scenario.Scenario) []column {
 	return append(columns, column{"", "Jain", func(s *suite.Summary) string { return number(s.Jain, "%.3f") }})
 }
 
-func newTable() table.Writer {
+// NewTable returns a table in the style of all reports.
+func NewTable() table.Writer {
 	t := table.NewWriter()
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault
@@ -198,7 +221,7 @@ func Legend(w io.Writer, p *suite.Plan) {
             and what is timed includes one read of the clock, here %v.
   queue time from enqueue to delivery, every task. All loops but overload's are closed: producers wait
             while many tasks are under way, so this says what a full pipe looks like, not what clients
-            see that come at a rate of their own ("firqbench replay" does).
+            see that come at a rate of their own (--rate and "firqbench replay" do).
   quiet     queue time of all tenants but the hot ones; crit.: of the tasks of critical priority.
   goodput/s tasks delivered before their deadline, by the clock of who got them.
   rej. call how long an enqueue call takes that is rejected: the median of those that were timed.

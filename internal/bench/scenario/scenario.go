@@ -21,7 +21,7 @@ const (
 )
 
 // Scenario is a workload. All of them but those with an Overload are closed
-// loops: a producer sends its next task when the last call has returned, so that
+// loops, unless they are run at a rate (load.Spec.Rate): a producer sends its next task when the last call has returned, so that
 // the latencies are those of a system that pushes back, and do not say what
 // clients see that do not wait.
 type Scenario struct {
@@ -95,6 +95,11 @@ func (s *Scenario) Hot() int {
 	}
 	return 0
 }
+
+// CanOpen reports whether tasks may come at a rate of their own: not where one
+// goroutine does both, or waits for an answer, or a burst is over when the queue
+// is empty.
+func (s *Scenario) CanOpen() bool { return s.Shape == Flow && !s.Burst }
 
 // Deadlines reports whether tasks may come too late.
 func (s *Scenario) Deadlines() bool { return s.ShortLife > 0 || s.Life > 0 }

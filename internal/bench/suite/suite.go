@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/firq-go/firq/internal/bench/arrivals"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/scenario"
@@ -19,25 +20,53 @@ type Plan struct {
 	Rounds      int
 	Warmup      time.Duration
 	Measure     time.Duration
+
+	// Rates makes open loops: tasks per second, all producers together, in the
+	// shape Arrivals; for each rate, and each of Works, one table part. None: as
+	// the scenarios have it.
+	Rates    []float64
+	Arrivals arrivals.Shape
+
+	// Recorded, if it is not nil, is handed each run with its histograms, which
+	// are forgotten afterwards. An error of it ends Run.
+	Recorded func(*Cell, *Run) error
 }
 
 // Cell is one scenario in one variant, with all its runs.
 type Cell struct {
 	Scenario scenario.Scenario `json:"scenario"`
 	Variant  Variant           `json:"variant"`
+	Point    *Point            `json:"point,omitempty"` // of a sweep
 	Runs     []Run             `json:"runs"`
 	Errors   []string          `json:"errors,omitempty"` // of runs that have no result
+}
+
+// Point is what the cells of a sweep differ in and a Scenario does not say.
+type Point struct {
+	GOMAXPROCS int   `json:"gomaxprocs"`
+	Pinned     []int `json:"pinned_cpus,omitempty"`
 }
 
 // Variant is in what a scenario is run in more than one way.
 type Variant struct {
 	Work time.Duration `json:"work_ns"`
 	Idle time.Duration `json:"idle_ns"` // ping-pong
+
+	// Open loops: see load.Spec.
+	Rate     float64        `json:"rate_per_sec,omitempty"`
+	Arrivals arrivals.Shape `json:"arrivals,omitempty"`
 }
 
 // Label says it in words.
 func (c *Cell) Label() string {
 	s, v := &c.Scenario, c.Variant
+	if v.Rate > 0 {
+		open := fmt.Sprintf("%s %s", arrivals.FormatRate(v.Rate), v.Arrivals)
+		if s.Service > 0 || v.Work > 0 {
+			open += fmt.Sprintf(", consumers work %v", s.Service+v.Work)
+		}
+		return open
+	}
 	switch {
 	case s.Shape == scenario.PingPong && v.Idle == 0:
 		return "back to back"
@@ -78,6 +107,8 @@ func (p *Plan) cells() (groups [][]Cell) {
 	for _, s := range p.Scenarios {
 		var group []Cell
 		switch {
+		case len(p.Rates) > 0:
+			group = p.open(s)
 		case s.Shape == scenario.PingPong:
 			group = append(group, Cell{Scenario: s}, Cell{Scenario: s, Variant: Variant{Idle: PingPongIdle}})
 		case s.FixedWork:
@@ -90,6 +121,20 @@ func (p *Plan) cells() (groups [][]Cell) {
 		groups = append(groups, group)
 	}
 	return groups
+}
+
+// open returns the cells of a scenario as an open loop.
+func (p *Plan) open(s scenario.Scenario) (group []Cell) {
+	works := p.Works
+	if s.FixedWork {
+		works = []time.Duration{0}
+	}
+	for _, rate := range p.Rates {
+		for _, w := range works {
+			group = append(group, Cell{Scenario: s, Variant: Variant{Work: w, Rate: rate, Arrivals: p.Arrivals}})
+		}
+	}
+	return group
 }
 
 // contestants returns those that take part in s.
@@ -122,14 +167,22 @@ func (p *Plan) Check() error {
 	case p.Warmup < 0 || p.Warmup > time.Hour:
 		return fmt.Errorf("--warmup: %v, must be 0 to 1h", p.Warmup)
 	}
+	for _, s := range p.Scenarios {
+		if len(p.Rates) > 0 && !s.CanOpen() {
+			return fmt.Errorf("--rate: %s is a closed loop by nature; leave it out", s.Name)
+		}
+	}
 	return nil
 }
 
-// Estimate returns about how long the plan takes: to build, to drain and to
+// Estimate returns about how long the plan takes.
+func (p *Plan) Estimate() time.Duration { return p.EstimateOf(p.Runs()) }
+
+// EstimateOf returns about how long so many runs take: to build, to drain and to
 // clean up comes on top of what is measured.
-func (p *Plan) Estimate() time.Duration {
+func (p *Plan) EstimateOf(runs int) time.Duration {
 	const around = 30 * time.Millisecond
-	return max(time.Second, (time.Duration(p.Runs()) * (p.Warmup + p.Measure + around)).Round(time.Second))
+	return max(time.Second, (time.Duration(runs) * (p.Warmup + p.Measure + around)).Round(time.Second))
 }
 
 // Run runs everything and returns the cells that have runs. When ctx ends it
@@ -182,7 +235,7 @@ func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)
 			}
 			result, err := load.Run(ctx, load.Spec{
 				Scenario: cell.Scenario, Contestant: c,
-				Work: cell.Variant.Work, Idle: cell.Variant.Idle,
+				Work: cell.Variant.Work, Idle: cell.Variant.Idle, Rate: cell.Variant.Rate, Arrivals: cell.Variant.Arrivals,
 				Warmup: p.Warmup, Measure: p.Measure,
 			})
 			if ctx.Err() != nil {
@@ -193,7 +246,14 @@ func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)
 				cell.Errors = append(cell.Errors, fmt.Sprintf("round %d: %v", round+1, err))
 				continue
 			}
-			cell.Runs = append(cell.Runs, Run{Contestant: c.Name, Round: round, Result: result})
+			run := Run{Contestant: c.Name, Round: round, Result: result}
+			if p.Recorded != nil {
+				if err := p.Recorded(cell, &run); err != nil {
+					return err
+				}
+			}
+			run.Histograms = load.Histograms{} // many, and large
+			cell.Runs = append(cell.Runs, run)
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firq-go/firq/internal/bench/arrivals"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/scenario"
@@ -91,6 +92,49 @@ func TestLabels(t *testing.T) {
 	}
 }
 
+// At rates there is a part for each rate and work; scenarios whose work is fixed
+// run once for each rate.
+func TestOpenLabels(t *testing.T) {
+	p := plan(t, "contended", "overload")
+	p.Rates, p.Arrivals = []float64{500, 50_000}, arrivals.Poisson
+	var got []string
+	for _, group := range p.cells() {
+		for _, c := range group {
+			got = append(got, c.Scenario.Name+" "+c.Label())
+		}
+	}
+	want := []string{
+		"contended 500/s poisson", "contended 500/s poisson, consumers work 100ns",
+		"contended 50k/s poisson", "contended 50k/s poisson, consumers work 100ns",
+		"overload 500/s poisson, consumers work 20µs", "overload 50k/s poisson, consumers work 20µs",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A run at a rate is one, its histograms are handed on and then forgotten.
+func TestOpenRun(t *testing.T) {
+	p := plan(t, "contended")
+	p.Rates, p.Arrivals, p.Works, p.Rounds = []float64{5000}, arrivals.Constant, p.Works[:1], 1
+	n := 0
+	p.Recorded = func(c *Cell, r *Run) error {
+		if n++; r.Histograms.Queue.Count() != r.Open.Queue.Samples || r.Histograms.Lag == nil || r.Histograms.Began.IsZero() {
+			t.Errorf("%+v", r.Histograms)
+		}
+		return nil
+	}
+	cells, err := p.Run(t.Context(), &observer{})
+	if err != nil || n != 2 || len(cells) != 1 || cells[0].Runs[0].Open == nil || cells[0].Runs[0].Histograms.Queue != nil {
+		t.Errorf("%d runs recorded, %v, %+v", n, err, cells)
+	}
+	full := errors.New("disk full")
+	p.Recorded = func(*Cell, *Run) error { return full }
+	if _, err := p.Run(t.Context(), &observer{}); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -123,6 +167,9 @@ func TestCheck(t *testing.T) {
 		{func(p *Plan) { p.Measure = 0 }, "--duration: 0s"},
 		{func(p *Plan) { p.Measure = 2 * time.Hour }, "--duration: 2h"},
 		{func(p *Plan) { p.Warmup = -1 }, "--warmup: -1ns"},
+		{func(p *Plan) {
+			p.Rates, p.Scenarios = []float64{1}, []scenario.Scenario{{Name: "x", Shape: scenario.Pair}}
+		}, "--rate: x is a closed loop"},
 	} {
 		p := good
 		c.change(&p)
@@ -151,6 +198,17 @@ func TestSummarize(t *testing.T) {
 	if a.Rate != 25 || a.Ratio != 3 || b.Ratio != 1 || a.Queue.P50 != 25 || a.Rejected != 0.5 || a.Expired != 0.1 ||
 		a.Jain != 0.5 || a.Focus.P99 != 7 || a.Refusal.P50 != 9 || a.Goodput != 25 || b.Spread != 0.25 {
 		t.Errorf("%+v\n%+v", a, b)
+	}
+	if a.Open != nil {
+		t.Errorf("an open loop: %+v", a.Open)
+	}
+	for i := range cell.Runs {
+		cell.Runs[i].Open = &load.Open{Offered: 10, Sent: float64(i), Unsent: 1, Queue: load.Latency{Mean: 8}, Lag: load.Latency{Mean: 4}}
+	}
+	cell.Runs[3].Open.Behind = load.BehindGenerator // of a
+	// the runs of a are 0, 3, 4 and 6
+	if o := cell.Summarize("b")[0].Open; o.Offered != 10 || o.Sent != 3.5 || o.GeneratorShare != 0.5 || o.Unsent != 4 || o.Behind[load.BehindGenerator] != 1 {
+		t.Errorf("%+v", o)
 	}
 	if lines := cell.Summarize("c"); !math.IsNaN(lines[0].Ratio) {
 		t.Errorf("a ratio without the reference: %v", lines[0].Ratio)

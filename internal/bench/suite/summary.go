@@ -20,10 +20,11 @@ type Summary struct {
 	Goodput        float64 // tasks/s before their deadline; NaN where there is none
 	Enqueue, Queue load.Latency
 	Refusal, Focus *load.Latency
-	Rejected       float64 // part of the offered
-	Expired        float64 // part of the accepted
-	Allocs, Bytes  float64 // per task
-	Jain           float64 // NaN where there is none
+	Rejected       float64      // part of the offered
+	Expired        float64      // part of the accepted
+	Open           *OpenSummary // nil without Variant.Rate
+	Allocs, Bytes  float64      // per task
+	Jain           float64      // NaN where there is none
 	JainTenants    int
 }
 
@@ -53,20 +54,7 @@ func (c *Cell) Summarize(reference string) []Summary {
 func summarize(name string, runs, reference []Run) Summary {
 	median := func(value func(*Run) float64) float64 { return stats.Median(column(runs, value)) }
 	rate := func(r *Run) float64 { return r.TasksPerSec }
-	latency := func(of func(*Run) *load.Latency) load.Latency {
-		d := func(value func(*load.Latency) time.Duration) time.Duration {
-			return time.Duration(median(func(r *Run) float64 { return float64(value(of(r))) }))
-		}
-		return load.Latency{
-			Samples: uint64(median(func(r *Run) float64 { return float64(of(r).Samples) })),
-			Mean:    d(func(l *load.Latency) time.Duration { return l.Mean }),
-			P50:     d(func(l *load.Latency) time.Duration { return l.P50 }),
-			P95:     d(func(l *load.Latency) time.Duration { return l.P95 }),
-			P99:     d(func(l *load.Latency) time.Duration { return l.P99 }),
-			P999:    d(func(l *load.Latency) time.Duration { return l.P999 }),
-			Max:     d(func(l *load.Latency) time.Duration { return l.Max }),
-		}
-	}
+	latency := func(of func(*Run) *load.Latency) load.Latency { return latencies(runs, of) }
 	s := Summary{
 		Contestant: name, Rounds: len(runs),
 		Rate: median(rate), Spread: stats.Spread(column(runs, rate)), Ratio: ratio(runs, reference),
@@ -90,10 +78,29 @@ func summarize(name string, runs, reference []Run) Summary {
 		l := latency(func(r *Run) *load.Latency { return r.Focus })
 		s.Focus = &l
 	}
+	if runs[0].Open != nil {
+		s.Open = summarizeOpen(runs)
+	}
 	if runs[0].JainTenants > 0 {
 		s.Jain, s.JainTenants = median(func(r *Run) float64 { return r.Jain }), runs[0].JainTenants
 	}
 	return s
+}
+
+// latencies returns the medians of each figure.
+func latencies(runs []Run, of func(*Run) *load.Latency) load.Latency {
+	d := func(value func(*load.Latency) time.Duration) time.Duration {
+		return time.Duration(stats.Median(column(runs, func(r *Run) float64 { return float64(value(of(r))) })))
+	}
+	return load.Latency{
+		Samples: uint64(stats.Median(column(runs, func(r *Run) float64 { return float64(of(r).Samples) }))),
+		Mean:    d(func(l *load.Latency) time.Duration { return l.Mean }),
+		P50:     d(func(l *load.Latency) time.Duration { return l.P50 }),
+		P95:     d(func(l *load.Latency) time.Duration { return l.P95 }),
+		P99:     d(func(l *load.Latency) time.Duration { return l.P99 }),
+		P999:    d(func(l *load.Latency) time.Duration { return l.P999 }),
+		Max:     d(func(l *load.Latency) time.Duration { return l.Max }),
+	}
 }
 
 // ratio pairs the rounds that both have.
