@@ -10,10 +10,12 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -26,16 +28,17 @@ import (
 // load is who wants what.
 type load struct {
 	workers, noisy, quiet int
-	work, gap             time.Duration // of a job; between two of the quiet tenant's
+	size                  int           // of a job, in KiB to hash
+	gap                   time.Duration // between two jobs of the quiet tenant
 }
 
 func main() {
 	var l load
-	flag.IntVar(&l.workers, "workers", 4, "workers that everybody shares")
-	flag.IntVar(&l.noisy, "noisy", 800, "jobs that the noisy tenant hands in at once")
+	flag.IntVar(&l.workers, "workers", runtime.GOMAXPROCS(0), "workers that everybody shares")
+	flag.IntVar(&l.noisy, "noisy", 1000, "jobs that the noisy tenant hands in at once")
 	flag.IntVar(&l.quiet, "quiet", 20, "jobs of the quiet tenant, one by one")
-	flag.DurationVar(&l.work, "work", time.Millisecond, "how long a job takes")
-	flag.DurationVar(&l.gap, "gap", 4700*time.Microsecond, "time between two jobs of the quiet tenant")
+	flag.IntVar(&l.size, "size", 512, "KiB that a job hashes")
+	flag.DurationVar(&l.gap, "gap", 5*time.Millisecond, "time between two jobs of the quiet tenant")
 	flag.Parse()
 	if err := compare(context.Background(), os.Stdout, l); err != nil {
 		fmt.Fprintln(os.Stderr, "workerpool:", err)
@@ -55,22 +58,30 @@ func compare(ctx context.Context, w io.Writer, l load) error {
 	return table.Print(w, "firq: each tenant in turn")
 }
 
-// job is what one task is: here it only takes time.
+// job is one task: some data to hash.
 type job struct {
 	tenant string
+	data   []byte
 	mark   seen.Mark
+}
+
+// handle does the job. It is the same both ways.
+func (j job) handle(table *seen.Table) {
+	table.Started(j.tenant, j.mark)
+	sha256.Sum256(j.data)
 }
 
 // produce hands in the jobs of both tenants.
 func produce(l load, table *seen.Table, put func(job) error) error {
+	data := make([]byte, l.size<<10)
 	for range l.noisy {
-		if err := put(job{"noisy", table.Queued()}); err != nil {
+		if err := put(job{"noisy", data, table.Queued()}); err != nil {
 			return err
 		}
 	}
 	for range l.quiet {
 		time.Sleep(l.gap)
-		if err := put(job{"quiet", table.Queued()}); err != nil {
+		if err := put(job{"quiet", data, table.Queued()}); err != nil {
 			return err
 		}
 	}
@@ -78,14 +89,13 @@ func produce(l load, table *seen.Table, put func(job) error) error {
 }
 
 func throughChannel(l load) *seen.Table {
-	table := seen.New()
+	table := seen.New("waited")
 	jobs := make(chan job, l.noisy+l.quiet)
 	var pool sync.WaitGroup
 	for range l.workers {
 		pool.Go(func() {
 			for j := range jobs {
-				table.Started(j.tenant, j.mark)
-				time.Sleep(l.work)
+				j.handle(table)
 			}
 		})
 	}
@@ -96,7 +106,7 @@ func throughChannel(l load) *seen.Table {
 }
 
 func throughFirq(ctx context.Context, l load) (*seen.Table, error) {
-	table := seen.New()
+	table := seen.New("waited")
 	s, err := lockfree.New(firq.Config[string, job]{})
 	if err != nil {
 		return nil, err
@@ -104,8 +114,7 @@ func throughFirq(ctx context.Context, l load) (*seen.Table, error) {
 	pool := make(chan error, 1)
 	go func() {
 		pool <- worker.Run(ctx, s, func(_ context.Context, it *firq.Item[string, job]) error {
-			table.Started(it.Tenant, it.Payload.mark)
-			time.Sleep(l.work)
+			it.Payload.handle(table)
 			return nil
 		}, worker.Options[string, job]{Concurrency: l.workers})
 	}()

@@ -17,6 +17,7 @@ import (
 
 // Table is what all tenants saw. Build it with New; safe for concurrent use.
 type Table struct {
+	verb   string
 	served atomic.Uint64 // tasks that were started
 
 	mu      sync.Mutex
@@ -28,8 +29,8 @@ type tenant struct {
 	ahead []uint64 // per task: how many others were served while it waited
 }
 
-// New returns an empty table.
-func New() *Table { return &Table{tenants: map[string]*tenant{}} }
+// New returns an empty table. The verb says what the times are, "waited" for one.
+func New(verb string) *Table { return &Table{verb: verb, tenants: map[string]*tenant{}} }
 
 // Mark is the moment at which a task got in line.
 type Mark struct {
@@ -96,7 +97,7 @@ func (t *Table) Print(w io.Writer, title string) error {
 		}
 		_, _ = fmt.Fprintln(tw)
 	}
-	row("tenant", "tasks", "waited p50", "p99", "longest", "tasks served meanwhile (p50)")
+	row("tenant", "tasks", t.verb+" p50", "p99", "longest", "others served meanwhile (p50)")
 	for _, name := range names {
 		s := t.snapshot(name)
 		row(name, s.Count(), short(s.Quantile(0.5)), short(s.Quantile(0.99)), short(s.Max()), t.Ahead(name))

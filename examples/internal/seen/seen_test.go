@@ -9,7 +9,7 @@ import (
 
 func TestTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table := New()
+		table := New("waited")
 		early := table.Queued()
 		for range 3 {
 			table.Started("noisy", table.Queued())
