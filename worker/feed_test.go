@@ -15,7 +15,9 @@ import (
 type feed struct {
 	firq.Consumer[string, int] // nil: the pool calls nothing but Dequeue
 	items                      chan firq.Item[string, int]
-	fail                       error // what Dequeue answers when items is closed
+	fail                       error         // what Dequeue answers when items is closed
+	late                       time.Duration // how long Dequeue takes, whatever its context says
+	doneTakes                  time.Duration
 
 	mu   sync.Mutex
 	done []int // payloads, in the order of Done
@@ -24,6 +26,7 @@ type feed struct {
 type settler struct{ f *feed }
 
 func (s settler) SettleDone(token uint64) {
+	time.Sleep(s.f.doneTakes)
 	s.f.mu.Lock()
 	defer s.f.mu.Unlock()
 	s.f.done = append(s.f.done, int(token))
@@ -46,6 +49,7 @@ func (f *feed) put(payload int, deadline time.Time) {
 }
 
 func (f *feed) Dequeue(ctx context.Context) (firq.Item[string, int], error) {
+	time.Sleep(f.late)
 	select {
 	case it, ok := <-f.items:
 		if !ok {

@@ -403,3 +403,56 @@ func TestDequeueFails(t *testing.T) {
 		}
 	})
 }
+
+// TestGraceOverAtStart: a task that a slow consumer delivers when the grace time is
+// over is handled all the same, with a context that is cancelled already, and
+// its handler may be stuck like any other.
+func TestGraceOverAtStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, r := newFeed(1), &record{}
+		f.late = 10 * second
+		ctx, cancel := context.WithCancel(t.Context())
+		_, wait := started(t, ctx, f, func(ctx context.Context, it item) error {
+			if !errors.Is(context.Cause(ctx), worker.ErrGraceOver) {
+				t.Errorf("cause %v", context.Cause(ctx))
+			}
+			time.Sleep(5 * second)
+			return nil
+		}, options{Concurrency: 1, Grace: second, StuckAfter: 2 * second, OnStuck: r.hook})
+		time.Sleep(second)
+		start := time.Now()
+		cancel()
+		if err := wait(); !errors.Is(err, worker.ErrStuck) {
+			t.Errorf("Run: %v", err)
+		}
+		if d := time.Since(start); d != 11*second {
+			t.Errorf("Run returned after %v, want 11 s: 9 for Dequeue, 2 until stuck", d)
+		}
+		if got := r.elapsed(); !maps.Equal(got, map[int]time.Duration{0: 2 * second}) {
+			t.Errorf("OnStuck at %v", got)
+		}
+		time.Sleep(5 * second)
+		synctest.Wait()
+		if got := f.isDone(); !slices.Equal(got, []int{0}) {
+			t.Errorf("done %v", got)
+		}
+	})
+}
+
+// TestFinishedMeansDone: who sees in Stats that a handler has finished knows that
+// its task is Done.
+func TestFinishedMeansDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(1)
+		close(f.items)
+		f.doneTakes = 2 * second
+		p, wait := started(t, t.Context(), f, nothing, options{Concurrency: 1})
+		time.Sleep(second)
+		if s := p.Stats(); s.Started != 1 || s.Finished != 0 || s.Running != 1 {
+			t.Errorf("while Done is at work: %+v", s)
+		}
+		if err := wait(); err != nil || p.Stats().Finished != 1 {
+			t.Errorf("Run: %v, %+v", err, p.Stats())
+		}
+	})
+}
