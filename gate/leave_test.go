@@ -221,3 +221,26 @@ func TestShutdown(t *testing.T) {
 		}
 	})
 }
+
+// The last one whom Shutdown waits for gives up.
+func TestShutdownLastWaiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New[string](1, Config[string]{})
+		p := must(t, g, "a")
+		ctx, cancel := context.WithCancel(background)
+		w := wait(ctx, g, "b", Request{})
+		g.SetLimit(0)
+		p.Release()
+		down := make(chan error, 1)
+		go func() { down <- g.Shutdown(background) }()
+		synctest.Wait()
+		if len(down) != 0 {
+			t.Fatal("Shutdown did not wait")
+		}
+		cancel()
+		synctest.Wait()
+		if len(down) != 1 || w.err != context.Canceled {
+			t.Fatalf("Shutdown waits though nobody is left (%v)", w.err)
+		}
+	})
+}
