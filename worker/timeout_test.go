@@ -53,8 +53,10 @@ func TestCancel(t *testing.T) {
 		f, r := newFeed(3), &record{}
 		close(f.items)
 		failed := &record{}
+		var inTime context.Context
 		p, wait := started(t, t.Context(), f, func(ctx context.Context, it item) error {
 			if it.Payload == 1 {
+				inTime = ctx
 				return nil // in time: no hook
 			}
 			start := time.Now()
@@ -72,6 +74,9 @@ func TestCancel(t *testing.T) {
 		}, options{Concurrency: 1, Timeout: second, TimeoutMode: worker.Cancel, OnTimeout: r.hook, OnError: failed.hook})
 		if err := wait(); err != nil {
 			t.Error(err)
+		}
+		if inTime.Err() == nil {
+			t.Error("a context with a deadline outlives its handler: its timer runs on")
 		}
 		want := map[int]time.Duration{0: second, 2: second}
 		if got := r.elapsed(); !maps.Equal(got, want) {
