@@ -84,12 +84,16 @@ func TestArguments(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := runtime.GOMAXPROCS(0)
-		f, r := newFeed(n+1), &record{}
+		f, r := newFeed(0), &record{}
 		ctx, cancel := context.WithCancel(t.Context())
 		p, wait := started(t, ctx, f, func(context.Context, item) error {
 			time.Sleep(time.Minute)
 			return nil
 		}, options{Grace: second, Timeout: math.MaxInt64, TimeoutMode: worker.Cancel, SlowAfter: math.MaxInt64, OnStuck: r.hook})
+		time.Sleep(second) // the longest durations end after all time
+		for i := range n + 1 {
+			f.put(i, time.Time{})
+		}
 		synctest.Wait()
 		if s := p.Stats(); s.Workers != n || s.Running != n {
 			t.Errorf("%d workers, %d running, want %d", s.Workers, s.Running, n)
@@ -102,6 +106,9 @@ func TestDefaults(t *testing.T) {
 			if e.Elapsed != second+worker.DefaultStuckAfter {
 				t.Errorf("stuck after %v", e.Elapsed)
 			}
+		}
+		if s := p.Stats(); s.Slow != 0 || s.TimedOut != 0 {
+			t.Errorf("%d slow, %d timed out", s.Slow, s.TimedOut)
 		}
 		if len(r.events) != n {
 			t.Errorf("%d were stuck, want %d", len(r.events), n)

@@ -224,12 +224,13 @@ func (p *Pool[K, T]) left(w *worker[K, T]) {
 }
 
 // stuck takes w, whose handler is stuck, out of the live ones, and starts another
-// in its place if that is allowed.
+// in its place if that is allowed. (One that starts while the pool stops takes
+// nothing, and leaves.)
 func (p *Pool[K, T]) stuck(w *worker[K, T]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stuckNow++
-	if !p.stopping && p.extra < p.opts.MaxReplacements {
+	if p.extra < p.opts.MaxReplacements {
 		p.extra++
 		w.replaced = true
 		p.startLocked()

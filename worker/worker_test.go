@@ -191,7 +191,7 @@ func TestNoPrefetch(t *testing.T) {
 			t.Errorf("%d are queued while all workers are busy, want all 22", n)
 		}
 		time.Sleep(5 * time.Millisecond) // lets the deadline pass
-		goOn <- true // one worker becomes free
+		goOn <- true                     // one worker becomes free
 		if first := receive(t, order, "the first task"); first != "high" {
 			t.Errorf("first came %q, want the high one", first)
 		}
@@ -224,7 +224,7 @@ func TestSerialTenants(t *testing.T) {
 		}
 		type opts = worker.Options[int, int]
 		var inside [tenants]atomic.Int32
-		var next [tenants]int // each is written by the one handler that its tenant may have
+		var next [tenants]int           // each is written by the one handler that its tenant may have
 		var reported [tenants]chan bool // a handler of the tenant is stuck
 		for i := range reported {
 			reported[i] = make(chan bool, each)
