@@ -46,7 +46,7 @@ var (
 // here and below also stands for what is in folders under it.
 var packages = []string{
 	".", "baseline", "cmd/firqbench", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
-	"shardsel",
+	"shardsel", "worker",
 }
 
 // atMost says what else of this module a package may import.
@@ -57,6 +57,8 @@ var atMost = map[string][]string{
 	"cmd/firqbench": {"internal/bench"},
 	"firqhttp":      {".", "gate"},
 	"gate":          {".", "lockfree", "internal/failpoint", "internal/pad"},
+	"worker":        {".", "hist", "internal/pad"},
+	"examples":      {".", "gate", "hist", "lockfree", "worker"}, // what anybody can use
 }
 
 // never says what a package must not import, directly or through others.
@@ -65,6 +67,7 @@ var never = map[string][]string{
 	"baseline":  {"lockfree"},
 	"schedtest": {"lockfree", "baseline"},
 	"shardsel":  {"lockfree", "baseline"},
+	"worker":    {"lockfree", "baseline"},
 }
 
 // source is what the files of one folder import, whatever their build tags.

@@ -63,9 +63,12 @@ func (b *YieldBudget) Yield() {
 // below 1 counts as 1. The function belongs to one loop.
 //
 // Go takes the processor away from a goroutine after about 10 ms. So without
-// yielding nothing starves, but when every processor has a loop that computes,
-// whoever becomes ready waits about so long for one of them: requests, timers,
-// producers. Yielding more often makes that wait about as long as n steps take.
+// yielding nothing starves, but when every processor has loops that compute,
+// whoever becomes ready (a request, a timer, a producer) waits about so long for
+// each loop that is ahead of it. With eight loops on two busy processors a timer
+// came 19 to 20 ms late in the median; with a yield each 70 to 700 us, 3 to 6 ms.
+// (The 99th percentile, 24 to 100 ms, was due to other load on the machine.)
+//
 // It does not help where a processor is idle, and costs about 100 ns each time:
 // choose n so that n steps take 100 us or more.
 func YieldEvery(n int) func() {
