@@ -193,3 +193,33 @@ func TestForgetsPayload(t *testing.T) {
 		})
 	}
 }
+
+// TestForgetsPool: when Run has returned, no timer keeps the pool alive, nor what
+// its handler holds.
+func TestForgetsPool(t *testing.T) {
+	freed := make(chan bool)
+	func() { // its stack is gone when we wait
+		held := new([1 << 10]byte)
+		runtime.AddCleanup(held, func(c chan bool) { close(c) }, freed)
+		f := newFeed(3)
+		close(f.items)
+		err := worker.Run(t.Context(), f, func(context.Context, item) error {
+			held[0]++
+			return nil
+		}, options{Concurrency: 1, Timeout: time.Hour})
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	deadline := time.After(patience)
+	for {
+		runtime.GC()
+		select {
+		case <-freed:
+			return
+		case <-deadline:
+			t.Fatal("the pool is still alive")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

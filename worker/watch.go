@@ -22,7 +22,7 @@ const (
 // which the worker takes when a handler starts and ends, and the timer when it
 // rings; hooks are called with it released.
 //
-// The timer is lazy. It is never stopped when a handler ends: when it rings it
+// The timer is lazy. It is not stopped when a handler ends: when it rings it
 // looks at what runs by then, and is set again for that. So it is set by a worker only if
 // it is not set at all, or for later than the new handler needs.
 //
@@ -148,6 +148,18 @@ func (w *worker[K, T]) arm(now int64) {
 	} else {
 		c.timer.Reset(in)
 	}
+}
+
+// disarm stops the timer, which would keep the pool alive until it rings. The
+// worker calls it when it leaves.
+func (w *worker[K, T]) disarm() {
+	c := &w.watch
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.armed = never
 }
 
 // note counts that the handler has passed a limit, acts on it, and calls the hook.

@@ -39,8 +39,10 @@ func (w *worker[K, T]) work() {
 	defer func() {
 		switch {
 		case w.gone:
+			w.disarm()
 			w.pool.release(w)
 		case finished:
+			w.disarm()
 			w.pool.left(w)
 		default:
 			go w.work()
