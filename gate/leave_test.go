@@ -52,9 +52,11 @@ func TestDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := New[string](1, c.cfg)
 			p := must(t, g, "a")
+			limited, cancel := context.WithTimeout(background, 5*time.Second) // if it fails
+			defer cancel()
 			for range 3 { // the timer serves again
 				req, start := c.req(), time.Now()
-				if _, err := g.Acquire(background, "b", req); err != firq.ErrTimeout || time.Since(start) < soon {
+				if _, err := g.Acquire(limited, "b", req); err != firq.ErrTimeout || time.Since(start) < soon {
 					t.Fatalf("%v after %v", err, time.Since(start))
 				}
 				if g.Waiting() != 0 || g.s.Len() != 0 {
