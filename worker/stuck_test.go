@@ -194,3 +194,29 @@ func TestGraceOverAtStart(t *testing.T) {
 		}
 	})
 }
+
+// TestReplacedAgain: a worker that left with its timer still set is watched like
+// any other when it comes back as a replacement.
+func TestReplacedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, r := newFeed(0), &record{}
+		ctx, cancel := context.WithCancel(t.Context())
+		_, wait := started(t, ctx, f, func(context.Context, item) error {
+			time.Sleep(10 * second) // SlowAfter is still to come
+			return nil
+		}, options{Concurrency: 1, MaxReplacements: 1, Timeout: second, TimeoutMode: worker.Cancel, StuckAfter: second, SlowAfter: 20 * second,
+			OnTimeout: func(event) {}, OnStuck: r.hook})
+		for i := range 3 { // 0 is replaced and leaves; 1 is replaced by who left; who handles 2
+			f.put(i, time.Time{})
+			time.Sleep([]time.Duration{100 * second, 5 * second, 100 * second}[i])
+		}
+		cancel()
+		if err := wait(); err != nil {
+			t.Error(err)
+		}
+		want := map[int]time.Duration{0: 2 * second, 1: 2 * second, 2: 2 * second}
+		if got := r.elapsed(); !maps.Equal(got, want) {
+			t.Errorf("OnStuck at %v, want %v", got, want)
+		}
+	})
+}
