@@ -31,6 +31,7 @@ var (
 	checking = []string{
 		"github.com/anishathalye/porcupine",
 		"go.uber.org/goleak",
+		"golang.org/x/sync",
 		"pgregory.net/rapid",
 	}
 	commandLine = []string{
@@ -45,7 +46,8 @@ var (
 // packages are the ones that docs/design.md names and that must exist; each name
 // here and below also stands for what is in folders under it.
 var packages = []string{
-	".", "baseline", "cmd/firqbench", "drr", "hist", "internal/bench", "lockfree", "schedtest", "shardsel",
+	".", "baseline", "cmd/firqbench", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
+	"shardsel", "worker",
 }
 
 // atMost says what else of this module a package may import.
@@ -54,6 +56,10 @@ var atMost = map[string][]string{
 	"drr":           {"."},
 	"hist":          {"."},
 	"cmd/firqbench": {"internal/bench"},
+	"firqhttp":      {".", "gate"},
+	"gate":          {".", "lockfree", "internal/failpoint", "internal/pad"},
+	"worker":        {".", "hist", "internal/pad"},
+	"examples":      {".", "gate", "hist", "lockfree", "worker"}, // what anybody can use
 }
 
 // never says what a package must not import, directly or through others.
@@ -62,6 +68,7 @@ var never = map[string][]string{
 	"baseline":  {"lockfree"},
 	"schedtest": {"lockfree", "baseline"},
 	"shardsel":  {"lockfree", "baseline"},
+	"worker":    {"lockfree", "baseline"},
 }
 
 // source is what the files of one folder import, whatever their build tags.

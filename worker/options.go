@@ -1,0 +1,156 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// Defaults and limits of Options.
+const (
+	DefaultStuckAfter = 10 * time.Second
+
+	MaxConcurrency = 1 << 20 // upper limit of Concurrency, and of MaxReplacements
+)
+
+// Sentinels for errors.Is.
+var (
+	// ErrTimeout: a handler ran longer than Options.Timeout. Run returns it with
+	// the mode Stop; with Cancel and Stop it is also context.Cause of the handler's
+	// context, whose Err is context.DeadlineExceeded.
+	ErrTimeout = errors.New("firq: worker: the handler ran longer than its Timeout")
+	// ErrGraceOver is context.Cause of the contexts that are cancelled because
+	// Run was told to stop and Options.Grace has passed.
+	ErrGraceOver = errors.New("firq: worker: the pool stops and its Grace is over")
+	// ErrStuck: Run returned though handlers are still running, because their
+	// contexts were cancelled and they have not returned for StuckAfter.
+	ErrStuck = errors.New("firq: worker: handlers ignore that they were cancelled")
+	// ErrGoexit is what OnError gets if a handler left by runtime.Goexit, as
+	// testing's FailNow does. The worker goes on.
+	ErrGoexit = errors.New("firq: worker: the handler called runtime.Goexit")
+)
+
+// TimeoutMode says what happens when a handler has run for Options.Timeout.
+type TimeoutMode uint8
+
+const (
+	// Warn calls OnTimeout and nothing else: the context is not cancelled, and
+	// does not have the timeout as its deadline.
+	Warn TimeoutMode = iota
+	// Cancel calls OnTimeout, and the handler's context is cancelled.
+	Cancel
+	// Stop does what Cancel does, and the pool stops as if Run's ctx were done:
+	// nothing more is taken, the other handlers have Options.Grace to finish, and Run
+	// returns an error that matches ErrTimeout. The scheduler stays open and keeps
+	// what is queued.
+	Stop
+)
+
+// Event is what the hooks get. The Payload is the one the handler has: if T is
+// or holds a pointer, then in OnSlow, OnTimeout and OnStuck the handler may be
+// using what it points to.
+type Event[K comparable, T any] struct {
+	Pool    string // Options.Name
+	Tenant  K
+	Payload T
+	Wait    time.Duration // of the task, in the queue
+	Elapsed time.Duration // since the handler started
+	Err     error         // OnError: what the handler returned; else nil
+	Panic   any           // OnPanic: the value; else nil
+	Stack   []byte        // OnPanic: the stack of the panic; else nil
+}
+
+// Options say how a pool behaves. The zero value is a working pool: GOMAXPROCS
+// workers, no timeouts, everything unusual is logged.
+//
+// A hook that is nil logs through Logger instead, with pool, tenant and times but
+// without the payload. A hook that does nothing silences it.
+type Options[K comparable, T any] struct {
+	// Name tells pools apart in Stats, Event and logs.
+	Name string
+	// Concurrency is the number of workers, so the most handlers that run at once
+	// (but see MaxReplacements). Handlers that wait for others want many times the
+	// number of processors. 0: GOMAXPROCS; at most MaxConcurrency.
+	Concurrency int
+	// Timeout is how long a handler may run until TimeoutMode applies. 0: none.
+	Timeout time.Duration
+	// TimeoutMode is what happens then. Zero: Warn.
+	TimeoutMode TimeoutMode
+	// SlowAfter is how long a handler may run until OnSlow is called. 0: none.
+	SlowAfter time.Duration
+	// IgnoreDeadline keeps the task's deadline out of the handler's context. For
+	// schedulers where a deadline is about waiting only, as with
+	// Config.MaxQueueAge, which gives one to every task.
+	IgnoreDeadline bool
+	// StuckAfter is how long after the cancellation of its context a handler
+	// counts as stuck. 0: 10 s.
+	StuckAfter time.Duration
+	// MaxReplacements is how many workers the pool may start in place of those
+	// whose handlers are stuck, at a time. So at most Concurrency + MaxReplacements
+	// handlers run at once. A worker that was replaced ends when its handler
+	// returns. 0: none, stuck handlers make the pool smaller; at most MaxConcurrency.
+	MaxReplacements int
+	// Grace is how long handlers may go on after Run was told to stop, until their
+	// contexts are cancelled. 0: as long as they like.
+	Grace time.Duration
+
+	OnSlow    func(Event[K, T]) // once per handler that ran for SlowAfter
+	OnTimeout func(Event[K, T]) // once per handler that ran for Timeout, in every mode
+	OnStuck   func(Event[K, T]) // once per handler that is stuck
+	OnError   func(Event[K, T]) // the handler returned an error
+	// OnPanic: the handler panicked. The worker goes on; who wants the program to
+	// end lets the hook panic.
+	OnPanic func(Event[K, T])
+
+	// Logger is for what no hook takes. nil: slog.Default().
+	Logger *slog.Logger
+}
+
+// resolve returns the options with every default filled in, or an error that
+// matches firq.ErrInvalidConfig and names the field.
+func (o Options[K, T]) resolve() (Options[K, T], error) {
+	for _, f := range []struct {
+		name        string
+		value, most int64
+	}{
+		{"Concurrency", int64(o.Concurrency), MaxConcurrency},
+		{"Timeout", int64(o.Timeout), math.MaxInt64},
+		{"SlowAfter", int64(o.SlowAfter), math.MaxInt64},
+		{"StuckAfter", int64(o.StuckAfter), math.MaxInt64},
+		{"MaxReplacements", int64(o.MaxReplacements), MaxConcurrency},
+		{"Grace", int64(o.Grace), math.MaxInt64},
+	} {
+		if f.value < 0 {
+			return o, fmt.Errorf("%w: worker: %s: %d, must not be negative", firq.ErrInvalidConfig, f.name, f.value)
+		}
+		if f.value > f.most {
+			return o, fmt.Errorf("%w: worker: %s: %d, must be at most %d", firq.ErrInvalidConfig, f.name, f.value, f.most)
+		}
+	}
+	switch {
+	case o.TimeoutMode > Stop:
+		return o, fmt.Errorf("%w: worker: TimeoutMode: unknown mode %d", firq.ErrInvalidConfig, o.TimeoutMode)
+	case o.TimeoutMode != Warn && o.Timeout == 0:
+		return o, fmt.Errorf("%w: worker: Timeout: must be positive with the modes Cancel and Stop", firq.ErrInvalidConfig)
+	}
+	if o.Concurrency == 0 {
+		o.Concurrency = runtime.GOMAXPROCS(0)
+	}
+	if o.StuckAfter == 0 {
+		o.StuckAfter = DefaultStuckAfter
+	}
+	return o, nil
+}
+
+// logger is asked late, as slog.Default may change.
+func (o *Options[K, T]) logger() *slog.Logger {
+	if o.Logger != nil {
+		return o.Logger
+	}
+	return slog.Default()
+}
