@@ -29,7 +29,8 @@ type Consumer[K comparable, T any] interface {
 	TryDequeue() (Item[K, T], bool)
 	// Dequeue waits for the next item, without polling. It returns ErrClosed
 	// after Close, or after Shutdown once the backlog is gone, and ctx.Err()
-	// when ctx is done first.
+	// when ctx is done before there is one; an item that is there is delivered
+	// whatever ctx says.
 	Dequeue(ctx context.Context) (Item[K, T], error)
 	// DequeueBatch waits for at least one item and fills dst with what is
 	// deliverable, at most len(dst), in service order. An error comes with 0.
@@ -65,8 +66,8 @@ type Scheduler[K comparable, T any] interface {
 }
 
 // All returns an iterator over the items that c delivers. It ends when ctx is
-// done or c is closed (or ctx is nil); an item is dequeued only when the loop
-// asks for it.
+// done, even if there is a backlog, or c is closed (or ctx is nil); an item is
+// dequeued only when the loop asks for it.
 //
 //	for it := range firq.All(ctx, s) {
 //		handle(it.Payload)
@@ -74,7 +75,8 @@ type Scheduler[K comparable, T any] interface {
 //	}
 func All[K comparable, T any](ctx context.Context, c Consumer[K, T]) iter.Seq[Item[K, T]] {
 	return func(yield func(Item[K, T]) bool) {
-		for {
+		// Dequeue looks at ctx only when it has to wait.
+		for ctx != nil && ctx.Err() == nil {
 			it, err := c.Dequeue(ctx)
 			if err != nil || !yield(it) {
 				return

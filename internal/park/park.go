@@ -40,6 +40,7 @@ type Parker struct {
 
 	mu       sync.Mutex
 	sleepers []*sleeper // the last to come is woken first: its stack is warm
+	spare    sync.Pool  // *sleeper; not shared: a channel must not leave its synctest bubble
 }
 
 type sleeper struct {
@@ -51,8 +52,6 @@ type sleeper struct {
 // now has to stay awake. It is called without any lock held and must see
 // everything that was published before a call of Notify.
 func New(work func() bool) *Parker { return &Parker{work: work} }
-
-var sleeperPool = sync.Pool{New: func() any { return &sleeper{wake: make(chan struct{}, 1), index: -1} }}
 
 // Notify is called after work was published; it wakes a consumer if there is one
 // asleep and none on its way.
@@ -94,7 +93,10 @@ func (p *Parker) arrive(w *Waiter) {
 // Sleep is called by a consumer that found no work. It returns nil when it is
 // worth trying again, and ctx.Err() when ctx is done.
 func (p *Parker) Sleep(ctx context.Context, w *Waiter) error {
-	s := sleeperPool.Get().(*sleeper)
+	s, ok := p.spare.Get().(*sleeper)
+	if !ok {
+		s = &sleeper{wake: make(chan struct{}, 1), index: -1}
+	}
 	failpoint.At("C1 announce")
 	p.enlist(s) // [C1]
 	owed := w.onTheWay
@@ -129,9 +131,7 @@ func (p *Parker) Sleep(ctx context.Context, w *Waiter) error {
 		}
 	}
 	failpoint.At("C4 awake")
-	if !failpoint.On { // then its channel must not leave the test
-		sleeperPool.Put(s)
-	}
+	p.spare.Put(s)
 	return err
 }
 
