@@ -52,6 +52,7 @@ var atMost = map[string][]string{
 	".":             nil,
 	"drr":           {"."},
 	"hist":          {"."},
+	"watchdog":      {"."},
 	"cmd/firqbench": {"internal/bench"},
 }
 
