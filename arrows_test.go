@@ -31,6 +31,7 @@ var (
 	checking = []string{
 		"github.com/anishathalye/porcupine",
 		"go.uber.org/goleak",
+		"golang.org/x/sync",
 		"pgregory.net/rapid",
 	}
 	commandLine = []string{
@@ -44,7 +45,8 @@ var (
 // packages are the ones that docs/design.md names and that must exist; each name
 // here and below also stands for what is in folders under it.
 var packages = []string{
-	".", "baseline", "cmd/firqbench", "drr", "hist", "internal/bench", "lockfree", "schedtest", "shardsel",
+	".", "baseline", "cmd/firqbench", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
+	"shardsel",
 }
 
 // atMost says what else of this module a package may import.
@@ -54,6 +56,8 @@ var atMost = map[string][]string{
 	"hist":          {"."},
 	"watchdog":      {"."},
 	"cmd/firqbench": {"internal/bench"},
+	"firqhttp":      {".", "gate"},
+	"gate":          {".", "lockfree", "internal/failpoint", "internal/pad"},
 }
 
 // never says what a package must not import, directly or through others.

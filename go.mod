@@ -11,6 +11,7 @@ require (
 	github.com/puzpuzpuz/xsync/v3 v3.5.1
 	github.com/urfave/cli/v3 v3.14.0
 	go.uber.org/goleak v1.3.0
+	golang.org/x/sync v0.22.0
 	golang.org/x/sys v0.47.0
 	golang.org/x/term v0.29.0
 	pgregory.net/rapid v1.3.0

@@ -1,0 +1,120 @@
+package gate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// MaxSlots is the most that a limit may be, and the most that Config.MaxGlobal
+// may be.
+const MaxSlots = fieldMax
+
+// Config says how a gate behaves. The zero value is a working gate: plain
+// fairness, up to 65,536 waiters, refuse when more come. The fields are those of
+// firq.Config, for the tasks are the calls of Acquire that wait; where the names
+// are the same, so is the meaning, unless it says otherwise here.
+type Config[K comparable] struct {
+	// Shards is the number of independently served parts of the queue. 0: 1, with
+	// which the order is exactly deficit round robin (firq.Config has another
+	// default: here, what a waiter costs is its sleep, not the queue).
+	Shards int
+	// MaxGlobal is how many calls may wait, at most MaxSlots. Strict. Beyond it
+	// Acquire returns ErrGlobalFull. 0: 65,536.
+	MaxGlobal int
+	// MaxPerTenant is how many calls of one tenant may wait. Strict. Beyond it
+	// Acquire returns ErrTenantFull. 0, or more than MaxGlobal: MaxGlobal.
+	MaxPerTenant int
+	// MaxTenants is how many tenants may wait or have waited lately (TenantIdle);
+	// beyond it one that would have to wait gets ErrTooManyTenants. 0: no limit.
+	MaxTenants int
+	// MaxInFlightPerTenant is how many permits one tenant may hold. A tenant at
+	// this limit waits, while slots that are free go to others. Every permit then
+	// goes through the queue, which costs several times as much. 0: no limit.
+	MaxInFlightPerTenant int
+	// DynamicThreshold is alpha: a tenant's call may wait only while it has fewer
+	// than alpha x the free places of the queue; beyond it Acquire returns
+	// ErrTenantThreshold. Typical: 0.5 to 4. 0: off.
+	DynamicThreshold float64
+	// Quantum is the cost that a tenant is granted per round. 0: 1.
+	Quantum int64
+	// QuantumFor gives each tenant a weight, each time that it comes to wait with
+	// none waiting already. Never called with a lock held. nil: Quantum.
+	QuantumFor func(K) int64
+	// Policy says what Acquire does at a limit of the queue: firq.Reject (zero),
+	// or firq.DropOldest or firq.DropNewest, by which another waiter of the tenant
+	// gives way and gets ErrEvicted. firq.Wait is invalid: to let more calls wait,
+	// let MaxGlobal be larger.
+	Policy firq.Policy
+	// PolicyFor overrides Policy per tenant; it is asked at a limit, never with a
+	// lock held. nil: Policy.
+	PolicyFor func(K) firq.Policy
+	// MaxQueueAge is how long a call without a Deadline may wait; then Acquire
+	// returns ErrTimeout. 0: as long as its context.
+	MaxQueueAge time.Duration
+	// Order of one tenant's waiters of the same priority. Zero: firq.FIFO.
+	Order firq.Order
+	// LowWater and HighWater are firq.AdaptiveLIFO's. 0: 40 and 80.
+	LowWater, HighWater int
+	// PriorityScope says whether priorities matter within a tenant (zero) or
+	// strictly across everybody.
+	PriorityScope firq.PriorityScope
+	// PriorityAging lets a waiter count one level higher for each such time that it
+	// has waited. 0: strict.
+	PriorityAging time.Duration
+	// NewTenantsFirst serves a tenant that comes to wait one quantum ahead of the
+	// backlogged ones (DRR++, RFC 8290).
+	NewTenantsFirst bool
+	// FairnessSlack is by how many rounds backlogged shards may run apart. 0: 1.
+	FairnessSlack int
+	// TopTenants bounds Stats.Queue.TopTenants. 0: 16; below 0: off.
+	TopTenants int
+	// TenantIdle is how long a tenant that neither waits nor, with
+	// MaxInFlightPerTenant, holds permits is remembered, with its debt. 0: 1 minute.
+	TenantIdle time.Duration
+}
+
+// scheduler returns the config of the gate's scheduler, its defaults filled in.
+func (c *Config[K]) scheduler(onDrop func(K, *holder[K], firq.DropReason)) (firq.Config[K, *holder[K]], error) {
+	shards := c.Shards
+	if shards == 0 {
+		shards = 1
+	}
+	cfg := firq.Config[K, *holder[K]]{
+		Shards:               shards,
+		MaxGlobal:            c.MaxGlobal,
+		MaxPerTenant:         c.MaxPerTenant,
+		MaxTenants:           c.MaxTenants,
+		MaxInFlightPerTenant: c.MaxInFlightPerTenant,
+		DynamicThreshold:     c.DynamicThreshold,
+		Quantum:              c.Quantum,
+		QuantumFor:           c.QuantumFor,
+		Backpressure:         firq.Backpressure{Policy: c.Policy},
+		MaxQueueAge:          c.MaxQueueAge,
+		Order:                c.Order,
+		LowWater:             c.LowWater,
+		HighWater:            c.HighWater,
+		PriorityScope:        c.PriorityScope,
+		PriorityAging:        c.PriorityAging,
+		NewTenantsFirst:      c.NewTenantsFirst,
+		FairnessSlack:        c.FairnessSlack,
+		TopTenants:           c.TopTenants,
+		TenantIdle:           c.TenantIdle,
+		OnDrop:               onDrop,
+	}
+	if ask := c.PolicyFor; ask != nil {
+		cfg.BackpressureFor = func(k K) firq.Backpressure { return firq.Backpressure{Policy: ask(k)} }
+	}
+	if c.Policy == firq.Wait {
+		return cfg, fmt.Errorf("%w: Policy: Wait, must be Reject, DropOldest or DropNewest", firq.ErrInvalidConfig)
+	}
+	if c.Policy > firq.Wait {
+		return cfg, fmt.Errorf("%w: Policy: unknown policy %d", firq.ErrInvalidConfig, c.Policy)
+	}
+	cfg, err := cfg.Resolve()
+	if err == nil && cfg.MaxGlobal > MaxSlots {
+		err = fmt.Errorf("%w: MaxGlobal: %d, must be at most %d", firq.ErrInvalidConfig, cfg.MaxGlobal, MaxSlots)
+	}
+	return cfg, err
+}

@@ -1,0 +1,243 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"pgregory.net/rapid"
+)
+
+// model is a gate that is plain: a list of tenants that wait in their order, and
+// what each has saved up. Deficit round robin as package drr has it.
+type model struct {
+	limit   int
+	quantum map[string]int64
+	out     []*ask
+	deficit map[string]int64
+	owed    map[string]int64 // by permits that did not queue
+	active  []string
+	inTurn  bool // the first of active had its refill
+	waiting map[string][]*ask
+}
+
+// ask is a call of Acquire, in the model and for real.
+type ask struct {
+	tenant string
+	cost   int64
+	queued bool
+	call   *call
+	p      Permit[string]
+	cancel context.CancelFunc
+}
+
+func (m *model) backlog() (n int) {
+	for _, w := range m.waiting {
+		n += len(w)
+	}
+	return n
+}
+
+func (m *model) enter(a *ask) {
+	if m.backlog() == 0 && len(m.out) < m.limit {
+		delete(m.owed, a.tenant)
+		m.out = append(m.out, a)
+		return
+	}
+	a.queued = true
+	if !slices.Contains(m.active, a.tenant) {
+		m.active = append(m.active, a.tenant)
+	}
+	m.waiting[a.tenant] = append(m.waiting[a.tenant], a)
+}
+
+// settle lets in whoever may.
+func (m *model) settle() {
+	for m.backlog() > 0 && len(m.out) < m.limit {
+		tenant := m.active[0]
+		w := m.waiting[tenant]
+		if len(w) == 0 {
+			m.active, m.inTurn = m.active[1:], false
+			m.deficit[tenant] = min(m.deficit[tenant], 0)
+			continue
+		}
+		if !m.inTurn {
+			m.deficit[tenant] += m.quantum[tenant]
+			m.inTurn = true
+		}
+		if m.deficit[tenant] < w[0].cost {
+			m.active, m.inTurn = append(m.active[1:], tenant), false
+			continue
+		}
+		m.deficit[tenant] -= w[0].cost
+		m.waiting[tenant] = w[1:]
+		m.charge(w[0], m.owed[tenant])
+		delete(m.owed, tenant)
+		m.out = append(m.out, w[0])
+	}
+}
+
+func (m *model) charge(a *ask, delta int64) {
+	if !a.queued {
+		m.owed[a.tenant] = max(m.owed[a.tenant]+delta, 0)
+		return
+	}
+	m.deficit[a.tenant] -= delta
+	if !slices.Contains(m.active, a.tenant) {
+		m.deficit[a.tenant] = min(m.deficit[a.tenant], 0)
+	}
+}
+
+// TestMachine compares a gate with the model, step by step: who holds a permit,
+// who waits, and in which order they are let in.
+func TestMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) { // a T would be asked for its Deadline
+			quanta := map[string]int64{"a": 1, "b": 2, "c": 5}
+			limit := rapid.IntRange(1, 3).Draw(t, "limit")
+			g := New[string](limit, Config[string]{QuantumFor: func(k string) int64 { return quanta[k] }})
+			m := &model{limit: limit, quantum: quanta, deficit: map[string]int64{}, owed: map[string]int64{}, waiting: map[string][]*ask{}}
+			tenants := rapid.SampledFrom([]string{"a", "b", "c"})
+			pick := func(t *rapid.T, from []*ask) *ask {
+				if len(from) == 0 {
+					t.Skip("there is none")
+				}
+				return from[rapid.IntRange(0, len(from)-1).Draw(t, "which")]
+			}
+			t.Repeat(map[string]func(*rapid.T){
+				"acquire": func(t *rapid.T) {
+					a := &ask{tenant: tenants.Draw(t, "tenant"), cost: rapid.Int64Range(1, 6).Draw(t, "cost")}
+					var ctx context.Context
+					ctx, a.cancel = context.WithCancel(background)
+					a.call = wait(ctx, g, a.tenant, Request{Cost: a.cost})
+					m.enter(a)
+				},
+				"try": func(t *rapid.T) {
+					a := &ask{tenant: tenants.Draw(t, "tenant"), cost: 1, cancel: func() {}}
+					p, ok := g.TryAcquire(a.tenant, Request{})
+					if want := m.backlog() == 0 && len(m.out) < m.limit; ok != want {
+						t.Fatalf("TryAcquire = %t, want %t", ok, want)
+					}
+					if ok {
+						a.call = &call{p: p}
+						a.call.done.Store(true)
+						m.enter(a)
+					}
+				},
+				"release": func(t *rapid.T) {
+					a := pick(t, m.out)
+					a.call.p.Release()
+					a.cancel()
+					m.out = slices.DeleteFunc(m.out, func(b *ask) bool { return a == b })
+				},
+				"cancel": func(t *rapid.T) {
+					a := pick(t, m.waiting[tenants.Draw(t, "tenant")])
+					a.cancel()
+					m.waiting[a.tenant] = slices.DeleteFunc(m.waiting[a.tenant], func(b *ask) bool { return a == b })
+					synctest.Wait()
+					if !a.call.done.Load() || a.call.err != context.Canceled {
+						t.Fatalf("cancelled: done %t, %v", a.call.done.Load(), a.call.err)
+					}
+				},
+				"charge": func(t *rapid.T) {
+					a := pick(t, m.out)
+					delta := rapid.Int64Range(-8, 8).Draw(t, "delta")
+					a.call.p.Charge(delta)
+					m.charge(a, delta)
+				},
+				"limit": func(t *rapid.T) {
+					m.limit = rapid.IntRange(0, 4).Draw(t, "limit")
+					g.SetLimit(m.limit)
+				},
+				"": func(t *rapid.T) {
+					synctest.Wait()
+					m.settle()
+					m.compare(t, g)
+				},
+			})
+			m.end(g)
+			intact(t, g)
+		})
+	})
+}
+
+// compare fails unless those who should hold a permit do, and nobody else.
+func (m *model) compare(t *rapid.T, g *Gate[string]) {
+	if g.InUse() != len(m.out) || g.Waiting() != m.backlog() || g.Limit() != m.limit {
+		t.Fatalf("in use %d, waiting %d of %d; want %d, %d of %d", g.InUse(), g.Waiting(), g.Limit(), len(m.out), m.backlog(), m.limit)
+	}
+	for _, a := range m.out {
+		if !a.call.done.Load() || a.call.err != nil {
+			t.Fatalf("%s of cost %d has no permit: %v; the model has let it in", a.tenant, a.cost, a.call.err)
+		}
+	}
+	for _, w := range m.waiting {
+		for _, a := range w {
+			if a.call.done.Load() {
+				t.Fatalf("%s of cost %d does not wait (%v); in the model it does", a.tenant, a.cost, a.call.err)
+			}
+		}
+	}
+}
+
+// end lets everybody go.
+func (m *model) end(g *Gate[string]) {
+	m.limit = max(m.limit, 1)
+	g.SetLimit(m.limit)
+	for len(m.out)+m.backlog() > 0 {
+		m.settle()
+		synctest.Wait()
+		for _, a := range m.out {
+			a.call.p.Release()
+			a.cancel()
+		}
+		m.out = nil
+	}
+}
+
+// A permit that did not queue is a debt until the next one: if that one queues,
+// it delays those after it; if it does not, it is paid off. TestMachine compares
+// the order; this says what a debt means.
+func TestChargeWithoutQueue(t *testing.T) {
+	for _, c := range []struct {
+		between func(g *Gate[string])
+		want    string
+	}{
+		{func(*Gate[string]) {}, "a b b b b a a a"}, // a's first is granted, then it pays
+		{func(g *Gate[string]) { must(t, g, "a").Release() }, "a b a b a b a b"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := New[string](1, Config[string]{})
+			p := must(t, g, "a")
+			p.Charge(-5) // it was not paid for: nothing to give back
+			p.Charge(13)
+			p.Charge(-10)
+			p.Release()
+			c.between(g)
+			p = must(t, g, "b")
+			var order []string
+			for range 4 {
+				for _, tenant := range []string{"a", "b"} {
+					go func() {
+						p, err := g.Acquire(background, tenant, Request{})
+						if err != nil {
+							t.Error(err)
+						}
+						order = append(order, tenant) // one at a time has the slot
+						p.Release()
+					}()
+					synctest.Wait()
+				}
+			}
+			p.Release()
+			synctest.Wait()
+			got := fmt.Sprint(order)
+			if got != "["+c.want+"]" {
+				t.Errorf("order %v, want %s", got, c.want)
+			}
+			intact(t, g)
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package gate
+
+import (
+	"sync"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// Permit is one slot of a gate. It is a plain value: copies stand for the same
+// permit. The zero Permit stands for none; its methods do nothing. Safe for
+// concurrent use.
+type Permit[K comparable] struct {
+	h   *holder[K]
+	gen uint64
+}
+
+// Release gives the slot to whoever is next. A second call, on the permit or on a
+// copy, does nothing, so that it can be deferred beside an early Release.
+func (p Permit[K]) Release() {
+	h := p.h
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	if h.gen != p.gen {
+		h.mu.Unlock()
+		return
+	}
+	h.gen++ // from here on h is ours alone
+	h.mu.Unlock()
+	g := h.gate
+	if g.queueAll {
+		h.item.Done()
+		g.arrivals.Add(1) // the tenant's next may be deliverable: [W1], [W2]
+	}
+	h.put()
+	g.release()
+}
+
+// Charge says that the actual cost was Request.Cost + delta, so that over time
+// each tenant is granted its share of actual cost. After Release it does nothing.
+//
+// A permit that waited corrects the tenant's deficit at once, as Item.Charge
+// does: a debt outlives an idle spell of the tenant, a credit does not. A permit
+// that was given at once, while nobody waited, was paid from nobody's share, so a
+// lower cost than was asked for gives nothing back; a higher one is a debt, which
+// is kept until the tenant's next permit. If that one has to queue, then the debt
+// is charged to the deficit when it is granted, and delays the ones after it; if
+// it is given at once, the debt is paid off, as it would be by a turn in a
+// scheduler where nobody else waits. A debt that nobody comes for is forgotten
+// after TenantIdle, at the latest after twice that.
+func (p Permit[K]) Charge(delta int64) {
+	h := p.h
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	if h.gen != p.gen {
+		h.mu.Unlock()
+		return
+	}
+	item, queued, tenant := h.item, h.queued, h.tenant
+	h.mu.Unlock()
+	if queued {
+		item.Charge(delta)
+	} else {
+		h.gate.debts.add(tenant, delta)
+	}
+}
+
+// Waited returns how long the permit's call waited in the queue; 0 if it did not
+// wait, and after Release.
+func (p Permit[K]) Waited() time.Duration {
+	if p.h == nil {
+		return 0
+	}
+	p.h.mu.Lock()
+	defer p.h.mu.Unlock()
+	if p.h.gen != p.gen {
+		return 0
+	}
+	return p.h.item.Wait
+}
+
+// holder is a call of Acquire that waits, then the permit that it was given. It
+// belongs to its gate's pool, then to the call, while it is queued also to
+// whoever ends its task (who says so in end, exactly once unless the call itself
+// cancelled), then to the permit.
+type holder[K comparable] struct {
+	gate   *Gate[K]    // immutable
+	end    chan end    // capacity 1: how the task ended; hands the fields below over
+	ticket firq.Ticket // of the task
+	timer  *time.Timer // nil: not needed yet
+
+	mu  sync.Mutex // guards gen, and the fields below while a permit is out
+	gen uint64     // changes when the permit is released
+
+	tenant K
+	item   firq.Item[K, *holder[K]] // as dequeued; zero if it did not queue
+	queued bool
+}
+
+// end says how a task ended.
+type end uint8
+
+const (
+	granted end = iota
+	gaveUp      // its call cancelled it; never sent
+	expired
+	evicted
+	closed
+)
+
+// after returns a channel that gets the time in d. The caller stops h.timer.
+func (h *holder[K]) after(d time.Duration) <-chan time.Time {
+	if h.timer == nil {
+		h.timer = time.NewTimer(d)
+	} else {
+		h.timer.Reset(d)
+	}
+	return h.timer.C
+}
+
+// put gives h back to the pool. It forgets what it held.
+func (h *holder[K]) put() {
+	var zero K
+	h.tenant, h.item, h.queued = zero, firq.Item[K, *holder[K]]{}, false
+	h.gate.holders.Put(h)
+}
