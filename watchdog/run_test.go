@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -209,75 +208,6 @@ func TestStalledQueue(t *testing.T) {
 	}
 }
 
-// TestProbe: one call is in progress at a time, and its time grows.
-func TestProbe(t *testing.T) { synctest.Test(t, probeStory) }
-
-func probeStory(t *testing.T) {
-	release, failure := make(chan bool, 1), error(nil)
-	begun := 0
-	call := func(ctx context.Context) error {
-		begun++
-		select {
-		case <-release:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		return failure
-	}
-	s := within(t, Options{Probes: []Probe{{Name: "path", Critical: 3 * time.Second, Call: call}}}, func(s *scene) {
-		s.pass(2)
-		if p := s.w.Status().Sample.Probes[0]; p.Time != 2*time.Second || p.Calls != 0 || begun != 1 {
-			t.Errorf("after two intervals: %+v, %d calls", p, begun)
-		}
-		s.pass(1)
-		failure = errors.New("refused")
-		release <- true
-		synctest.Wait() // it took 3.05 s
-		close(release)
-		s.pass(1)
-		if p := s.w.Status().Sample.Probes[0]; p.Time != 3050*ms || p.Calls != 1 || p.Err != failure || begun != 2 {
-			t.Errorf("the interval in which it ended: %+v, %d calls", p, begun)
-		}
-		failure = nil
-		s.pass(1)
-	})
-	if s.levels() != "warning critical" {
-		t.Errorf("reported: %s", s.levels())
-	}
-	if got := s.w.Status().Findings; len(got) != 1 || got[0].Signal != ProbeError {
-		t.Errorf("the call that began before the failure ended: %v", got)
-	}
-}
-
-// TestProbeEndsWithRun: Run waits for the probe, and a next Run begins anew.
-func TestProbeEndsWithRun(t *testing.T) {
-	returned := 0
-	call := func(ctx context.Context) error {
-		<-ctx.Done()
-		time.Sleep(time.Minute)
-		returned++
-		return ctx.Err()
-	}
-	s := play(t, Options{Probes: []Probe{{Name: "path", Call: call}}}, func(s *scene) {
-		s.pass(1)
-		s.stop()
-		if err := <-s.ended; err != nil || returned != 1 {
-			t.Errorf("Run returned %v with %d of 1 calls over", err, returned)
-		}
-		s.run()
-		s.pass(1)
-	})
-	if s.levels() != "critical critical" {
-		t.Errorf("reported: %s", s.levels())
-	}
-	if p := s.w.Status().Sample.Probes[0]; p.Time != time.Second || p.Calls != 0 || p.Err != nil {
-		t.Errorf("the second Run's probe: %+v", p)
-	}
-	if last := s.reports[len(s.reports)-1]; last.Seq != 2 || last.Missed != 0 {
-		t.Errorf("the second Run's report: %+v", last)
-	}
-}
-
 // TestSlowReceiver: the newest reports are kept, and the others counted.
 func TestSlowReceiver(t *testing.T) { synctest.Test(t, slowReceiver) }
 
@@ -375,70 +305,4 @@ func TestReadPanics(t *testing.T) {
 		}()
 		_ = w.Run(context.Background())
 	})
-}
-
-// TestStacks: with a report of level critical, at most every StackEvery.
-func TestStacks(t *testing.T) {
-	s := play(t, Options{StackBytes: 7, StackEvery: 25 * time.Second, Remind: 10 * time.Second}, func(s *scene) {
-		s.latency = 300 * ms
-		s.pass(1)
-		s.latency = 3 * time.Second
-		s.pass(42)
-	})
-	if got := s.levels(); got != "warning critical CRITICAL CRITICAL CRITICAL CRITICAL" {
-		t.Fatalf("reported: %s", got)
-	}
-	for i, want := range []int{0, 7, 0, 0, 7, 0} {
-		if got := len(s.reports[i].Stacks); got != want {
-			t.Errorf("report %d has %d bytes of stacks, want %d", i, got, want)
-		}
-	}
-}
-
-func TestProfile(t *testing.T) {
-	stop := make(chan bool)
-	defer close(stop)
-	for range 100 {
-		go func() { <-stop }()
-	}
-	all := stacks(1 << 20)
-	if !bytes.Contains(all, []byte("TestProfile")) || !bytes.HasPrefix(all, []byte("goroutine profile: total 1")) {
-		t.Errorf("the profile: %.200s", all)
-	}
-	if few := stacks(10); string(few) != "goroutine " {
-		t.Errorf("ten bytes of it: %q", few)
-	}
-}
-
-func TestLog(t *testing.T) {
-	var text bytes.Buffer
-	noTime := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Value.Kind() == slog.KindTime {
-			return slog.Attr{}
-		}
-		return a
-	}
-	log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: noTime, Level: slog.LevelInfo}))
-	s := play(t, Options{Logger: log, StackBytes: 3}, func(s *scene) {
-		s.latency = 300 * ms
-		s.pass(1)
-		s.latency = 3 * time.Second
-		s.pass(1)
-		s.latency = 0
-		s.pass(3)
-	})
-	if s.levels() != "warning critical ok" {
-		t.Errorf("reported: %s", s.levels())
-	}
-	const rest = " goroutines=9 runnable=4 missed_reports=0"
-	want := []string{
-		`level=WARN msg="firq: watchdog" level=warning previous=ok reminder=false ` +
-			`findings="[warning: scheduling-latency: 200ms, threshold 100ms]" timer_lateness=0s scheduling_latency=200ms` + rest,
-		`level=ERROR msg="firq: watchdog" level=critical previous=warning reminder=false ` +
-			`findings="[critical: scheduling-latency: 2s, threshold 1s]" timer_lateness=0s scheduling_latency=2s` + rest + " stacks=xxx",
-		`level=INFO msg="firq: watchdog" level=ok previous=critical reminder=false findings=[] timer_lateness=0s scheduling_latency=0s` + rest,
-	}
-	if got := strings.Split(strings.TrimSpace(text.String()), "\n"); !slices.Equal(got, want) {
-		t.Errorf("logged:\n%s", text.String())
-	}
 }
