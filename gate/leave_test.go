@@ -52,9 +52,11 @@ func TestDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := New[string](1, c.cfg)
 			p := must(t, g, "a")
+			limited, cancel := context.WithTimeout(background, 5*time.Second) // if it fails
+			defer cancel()
 			for range 3 { // the timer serves again
 				req, start := c.req(), time.Now()
-				if _, err := g.Acquire(background, "b", req); err != firq.ErrTimeout || time.Since(start) < soon {
+				if _, err := g.Acquire(limited, "b", req); err != firq.ErrTimeout || time.Since(start) < soon {
 					t.Fatalf("%v after %v", err, time.Since(start))
 				}
 				if g.Waiting() != 0 || g.s.Len() != 0 {
@@ -218,6 +220,29 @@ func TestShutdown(t *testing.T) {
 		g.Close()
 		if err := g.Shutdown(background); err != nil {
 			t.Errorf("Shutdown again: %v", err)
+		}
+	})
+}
+
+// The last one whom Shutdown waits for gives up.
+func TestShutdownLastWaiter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New[string](1, Config[string]{})
+		p := must(t, g, "a")
+		ctx, cancel := context.WithCancel(background)
+		w := wait(ctx, g, "b", Request{})
+		g.SetLimit(0)
+		p.Release()
+		down := make(chan error, 1)
+		go func() { down <- g.Shutdown(background) }()
+		synctest.Wait()
+		if len(down) != 0 {
+			t.Fatal("Shutdown did not wait")
+		}
+		cancel()
+		synctest.Wait()
+		if len(down) != 1 || w.err != context.Canceled {
+			t.Fatalf("Shutdown waits though nobody is left (%v)", w.err)
 		}
 	})
 }

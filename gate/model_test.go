@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -98,6 +99,7 @@ func TestMachine(t *testing.T) {
 			quanta := map[string]int64{"a": 1, "b": 2, "c": 5}
 			limit := rapid.IntRange(1, 3).Draw(t, "limit")
 			g := New[string](limit, Config[string]{QuantumFor: func(k string) int64 { return quanta[k] }})
+			defer g.Close() // if it fails, nobody is left
 			m := &model{limit: limit, quantum: quanta, deficit: map[string]int64{}, owed: map[string]int64{}, waiting: map[string][]*ask{}}
 			tenants := rapid.SampledFrom([]string{"a", "b", "c"})
 			pick := func(t *rapid.T, from []*ask) *ask {
@@ -108,11 +110,13 @@ func TestMachine(t *testing.T) {
 			}
 			t.Repeat(map[string]func(*rapid.T){
 				"acquire": func(t *rapid.T) {
-					a := &ask{tenant: tenants.Draw(t, "tenant"), cost: rapid.Int64Range(1, 6).Draw(t, "cost")}
-					var ctx context.Context
-					ctx, a.cancel = context.WithCancel(background)
-					a.call = wait(ctx, g, a.tenant, Request{Cost: a.cost})
-					m.enter(a)
+					for range rapid.IntRange(1, 4).Draw(t, "calls") {
+						a := &ask{tenant: tenants.Draw(t, "tenant"), cost: rapid.Int64Range(1, 6).Draw(t, "cost")}
+						var ctx context.Context
+						ctx, a.cancel = context.WithCancel(background)
+						a.call = wait(ctx, g, a.tenant, Request{Cost: a.cost})
+						m.enter(a)
+					}
 				},
 				"try": func(t *rapid.T) {
 					a := &ask{tenant: tenants.Draw(t, "tenant"), cost: 1, cancel: func() {}}
@@ -143,7 +147,7 @@ func TestMachine(t *testing.T) {
 				},
 				"charge": func(t *rapid.T) {
 					a := pick(t, m.out)
-					delta := rapid.Int64Range(-8, 8).Draw(t, "delta")
+					delta := rapid.Int64Range(-20, 20).Draw(t, "delta")
 					a.call.p.Charge(delta)
 					m.charge(a, delta)
 				},
@@ -202,18 +206,22 @@ func (m *model) end(g *Gate[string]) {
 // the order; this says what a debt means.
 func TestChargeWithoutQueue(t *testing.T) {
 	for _, c := range []struct {
+		charges []int64
 		between func(g *Gate[string])
 		want    string
 	}{
-		{func(*Gate[string]) {}, "a b b b b a a a"}, // a's first is granted, then it pays
-		{func(g *Gate[string]) { must(t, g, "a").Release() }, "a b a b a b a b"},
+		// a's first is granted, then it pays; what it was not charged for is not given back
+		{[]int64{-5, 13, -10}, func(*Gate[string]) {}, "a b b b b a a a"},
+		{[]int64{13, -20}, func(*Gate[string]) {}, "a b a b a b a b"},
+		// it had a turn that nobody else wanted
+		{[]int64{3}, func(g *Gate[string]) { must(t, g, "a").Release() }, "a b a b a b a b"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := New[string](1, Config[string]{})
 			p := must(t, g, "a")
-			p.Charge(-5) // it was not paid for: nothing to give back
-			p.Charge(13)
-			p.Charge(-10)
+			for _, delta := range c.charges {
+				p.Charge(delta)
+			}
 			p.Release()
 			c.between(g)
 			p = must(t, g, "b")
@@ -240,4 +248,32 @@ func TestChargeWithoutQueue(t *testing.T) {
 			intact(t, g)
 		})
 	}
+}
+
+// What nobody comes for is forgotten, and what is young is not.
+func TestDebtsAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var d debts[int]
+		d.init(time.Minute)
+		for i := range 1000 {
+			d.add(i, 1<<62) // the sum stays in range
+			d.add(i, 1<<62)
+			if i > 0 && d.take(i-1) != maxDebt {
+				t.Fatalf("the debt of %d is gone, or is more than maxDebt", i-1)
+			}
+			d.add(-i-1, 7)
+			time.Sleep(time.Second)
+			if n := len(d.young) + len(d.old); n > 2*60+2 {
+				t.Fatalf("%d debts are kept", n)
+			}
+		}
+		if d.take(-1000) != 7 || d.take(-1000) != 0 || d.take(-800) != 0 {
+			t.Error("a young debt is gone, or an old one is not, or one is there twice")
+		}
+		d.take(999)
+		time.Sleep(2 * time.Minute)
+		if d.take(-999) != 0 || d.some.Load() {
+			t.Error("debts that are twice as old are there")
+		}
+	})
 }

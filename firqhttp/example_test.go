@@ -1,0 +1,62 @@
+package firqhttp_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+
+	"github.com/firq-go/firq/firqhttp"
+	"github.com/firq-go/firq/gate"
+)
+
+// One request at a time, and two of each API key may wait.
+func Example() {
+	g := gate.New[string](1, gate.Config[string]{MaxPerTenant: 2})
+	m := firqhttp.New(g, firqhttp.Config{
+		Tenant:   firqhttp.FirstOf(firqhttp.APIKey(), firqhttp.Remote{}.Tenant),
+		Deadline: firqhttp.Earliest(firqhttp.TimeoutHeader("X-Request-Timeout"), firqhttp.GRPCTimeout()),
+		Skip:     func(r *http.Request) bool { return r.URL.Path == "/healthz" },
+	})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /hello", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello\n") })
+	server := httptest.NewServer(m.Handler(mux))
+	defer server.Close()
+
+	show := func() {
+		res, err := http.Get(server.URL + "/hello")
+		if err != nil {
+			panic(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Print(res.StatusCode, " ", res.Header.Get("Retry-After"), string(body))
+	}
+	show()
+	if err := g.Shutdown(context.Background()); err != nil { // before the server's own
+		panic(err)
+	}
+	show()
+	// Output:
+	// 200 hello
+	// 503 1{"title":"Service Unavailable","status":503,"detail":"The service is shutting down.","reason":"closed"}
+}
+
+// What a request really cost is known when it is done.
+func ExampleCharge() {
+	g := gate.New[string](8, gate.Config[string]{Quantum: 1000})
+	m := firqhttp.New(g, firqhttp.Config{
+		Tenant: firqhttp.Header("X-Tenant"),
+		Cost:   func(r *http.Request) int64 { return max(r.ContentLength, 1) },
+	})
+	h := m.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		rows := int64(5000) // as the database says
+		fmt.Println(firqhttp.Charge(r.Context(), rows-max(r.ContentLength, 1)))
+	}))
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	// Output: true
+}

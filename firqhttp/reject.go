@@ -1,0 +1,112 @@
+package firqhttp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/gate"
+)
+
+// Reason says in one word why a request was not served. The words are stable.
+type Reason string
+
+// The reasons, and the status that each is answered with.
+const (
+	TenantFull      Reason = "tenant_full"      // 429: as many of the tenant's wait as may (firq.ErrTenantFull)
+	TenantThreshold Reason = "tenant_threshold" // 429: firq.ErrTenantThreshold
+	TooManyTenants  Reason = "too_many_tenants" // 429: firq.ErrTooManyTenants
+	Evicted         Reason = "evicted"          // 429: a later one of the tenant took its place (gate.ErrEvicted)
+	GlobalFull      Reason = "global_full"      // 503: as many wait as may (firq.ErrGlobalFull)
+	Timeout         Reason = "timeout"          // 503: its deadline, the context's, or MaxQueueAge passed
+	Closed          Reason = "closed"           // 503: the gate is shut down
+	Cancelled       Reason = "cancelled"        // 503: the context was cancelled; the client has gone, as a rule
+	BadRequest      Reason = "bad_request"      // 400: Config.Deadline found nonsense
+	Internal        Reason = "internal"         // 500: a Cost or Priority that makes no sense, or a policy
+)
+
+// reasons are in the order of the counters.
+var reasons = [...]struct {
+	reason Reason
+	status int
+	err    error // what errors.Is is asked for
+	detail string
+}{
+	{TenantFull, http.StatusTooManyRequests, firq.ErrTenantFull, "You have too many requests waiting."},
+	{TenantThreshold, http.StatusTooManyRequests, firq.ErrTenantThreshold, "You have too many requests waiting for how busy the service is."},
+	{TooManyTenants, http.StatusTooManyRequests, firq.ErrTooManyTenants, "Too many clients are waiting."},
+	{Evicted, http.StatusTooManyRequests, gate.ErrEvicted, "A later request of yours took the place of this one."},
+	{GlobalFull, http.StatusServiceUnavailable, firq.ErrGlobalFull, "Too many requests are waiting."},
+	{Timeout, http.StatusServiceUnavailable, firq.ErrTimeout, "The request could not be served in time."},
+	{Timeout, http.StatusServiceUnavailable, context.DeadlineExceeded, "The request could not be served in time."},
+	{Closed, http.StatusServiceUnavailable, firq.ErrClosed, "The service is shutting down."},
+	{Cancelled, http.StatusServiceUnavailable, context.Canceled, "The request was cancelled."},
+	{BadRequest, http.StatusBadRequest, nil, ""}, // the detail is the error's
+	{Internal, http.StatusInternalServerError, nil, ""},
+}
+
+// reasonOf returns the index of an error's reason.
+func reasonOf(err error) int {
+	for i := range reasons {
+		if reasons[i].err != nil && errors.Is(err, reasons[i].err) {
+			return i
+		}
+	}
+	if bad := (*badRequest)(nil); errors.As(err, &bad) {
+		return len(reasons) - 2
+	}
+	return len(reasons) - 1
+}
+
+// badRequest is what Config.Deadline said.
+type badRequest struct{ error }
+
+func (b *badRequest) Unwrap() error { return b.error }
+
+// Rejection says why a request is not served.
+type Rejection struct {
+	Reason     Reason
+	Status     int           // that belongs to the reason
+	RetryAfter time.Duration // 0: none, always with a status other than 429 and 503
+	Tenant     string
+	Err        error // the gate's, or that of Config.Deadline
+}
+
+// problem is a problem document, RFC 9457, with one extension.
+type problem struct {
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	Reason Reason `json:"reason"`
+}
+
+// WriteProblem answers with a problem document (RFC 9457): of type about:blank, so
+// its title is the status in words, and with the member reason. It says nothing
+// of the tenant.
+func WriteProblem(w http.ResponseWriter, _ *http.Request, rej Rejection) {
+	body := problem{Title: http.StatusText(rej.Status), Status: rej.Status, Reason: rej.Reason}
+	if i := reasonOf(rej.Err); reasons[i].reason == rej.Reason {
+		body.Detail = reasons[i].detail
+	}
+	if rej.Reason == BadRequest {
+		body.Detail = rej.Err.Error()
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic("firq: firqhttp: " + err.Error()) // strings and a number
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Del("Content-Length")
+	if rej.RetryAfter > 0 {
+		seconds := (rej.RetryAfter-1)/time.Second + 1 // rounded up
+		h.Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	}
+	w.WriteHeader(rej.Status)
+	_, _ = w.Write(text) // the client may have gone
+}

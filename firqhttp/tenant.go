@@ -1,0 +1,194 @@
+package firqhttp
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// TenantFunc says whose request it is; false: it does not know.
+type TenantFunc func(*http.Request) (tenant string, ok bool)
+
+// FirstOf asks one after the other, until one knows.
+func FirstOf(fs ...TenantFunc) TenantFunc {
+	return func(r *http.Request) (string, bool) {
+		for _, f := range fs {
+			if tenant, ok := f(r); ok {
+				return tenant, true
+			}
+		}
+		return "", false
+	}
+}
+
+// Header takes the tenant from a header. Whoever can send requests can send any
+// header: let a proxy set it, and gate.Config.MaxTenants bound how many there are.
+func Header(name string) TenantFunc {
+	name = http.CanonicalHeaderKey(name)
+	return func(r *http.Request) (string, bool) {
+		if v := r.Header[name]; len(v) > 0 && v[0] != "" {
+			return v[0], true
+		}
+		return "", false
+	}
+}
+
+// APIKey takes the tenant from the key in "Authorization: Bearer KEY", or else in
+// "X-API-Key: KEY": its SHA-256, of which the first 16 bytes in hexadecimal. So
+// keys do not appear in statistics and stay not in memory; but a key that can be
+// guessed can be found from its hash. It does not check the key.
+func APIKey() TenantFunc {
+	return func(r *http.Request) (string, bool) {
+		key, ok := apiKey(r)
+		if !ok {
+			return "", false
+		}
+		sum := sha256.Sum256([]byte(key))
+		return hex.EncodeToString(sum[:16]), true
+	}
+}
+
+// PlainAPIKey is APIKey with the key itself as the tenant.
+func PlainAPIKey() TenantFunc { return apiKey }
+
+func apiKey(r *http.Request) (string, bool) {
+	if token, ok := bearer(r); ok {
+		return token, true
+	}
+	key := r.Header.Get("X-Api-Key")
+	return key, key != ""
+}
+
+// bearer returns the token of an Authorization header (RFC 6750).
+func bearer(r *http.Request) (string, bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	return token, token != "" && strings.EqualFold(scheme, "Bearer")
+}
+
+// UnverifiedJWTClaim takes the tenant from a claim of the JSON Web Token (RFC 7519)
+// in "Authorization: Bearer TOKEN". It reads the payload and verifies NOTHING, not
+// the signature and not the times: use it only behind something that has verified
+// the token, such as a proxy or an authenticating middleware around this one. Else
+// whoever makes up a token is whom they like. The claim has to be a string, and not
+// an empty one.
+func UnverifiedJWTClaim(claim string) TenantFunc {
+	return func(r *http.Request) (string, bool) {
+		token, ok := bearer(r)
+		if !ok {
+			return "", false
+		}
+		parts := strings.Split(token, ".")
+		if len(parts) != 3 {
+			return "", false
+		}
+		payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+		if err != nil {
+			return "", false
+		}
+		var claims map[string]json.RawMessage
+		if json.Unmarshal(payload, &claims) != nil {
+			return "", false
+		}
+		var tenant string
+		if json.Unmarshal(claims[claim], &tenant) != nil {
+			return "", false
+		}
+		return tenant, tenant != ""
+	}
+}
+
+// PathSegments takes the first n segments of the URL's path: of /acme/orders/7
+// with n = 2, "/acme/orders". A path that has fewer is taken whole. n below 1
+// panics.
+func PathSegments(n int) TenantFunc {
+	if n < 1 {
+		panic(fmt.Sprintf("firq: firqhttp: PathSegments: n: %d, must be positive", n))
+	}
+	return func(r *http.Request) (string, bool) {
+		path := r.URL.Path
+		for i, rest := 0, strings.TrimPrefix(path, "/"); i < n; i++ {
+			_, after, more := strings.Cut(rest, "/")
+			if !more {
+				return path, path != ""
+			}
+			rest = after
+			if i == n-1 {
+				return path[:len(path)-len(rest)-1], true
+			}
+		}
+		return "", false
+	}
+}
+
+// Pattern takes the pattern of http.ServeMux that the request matched, such as
+// "GET /orders/{id}". It is known only inside of the ServeMux: wrap the handlers
+// that are registered, not the mux.
+func Pattern(r *http.Request) (string, bool) { return r.Pattern, r.Pattern != "" }
+
+// Remote takes the client's address. The zero value believes no proxy.
+type Remote struct {
+	// Trusted are the addresses of our own proxies. If the request comes from one
+	// of them, X-Forwarded-For is read from its right end to the first address that
+	// is not one of them: what stands to the left of that is the client's own
+	// invention.
+	Trusted []netip.Prefix
+	// V4Bits and V6Bits are how many bits of the address make a tenant, for one
+	// client may have many addresses. 0: 32 and 64.
+	V4Bits, V6Bits int
+}
+
+// Tenant is the TenantFunc.
+func (c Remote) Tenant(r *http.Request) (string, bool) {
+	addr, ok := parseAddr(r.RemoteAddr)
+	if !ok {
+		return "", false
+	}
+	if c.trusts(addr) {
+		hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+		for i := len(hops) - 1; i >= 0 && c.trusts(addr); i-- {
+			hop, ok := parseAddr(strings.TrimSpace(hops[i]))
+			if !ok {
+				break // it goes by the proxy that let this through
+			}
+			addr = hop
+		}
+	}
+	bits := c.V4Bits
+	switch {
+	case addr.Is6() && c.V6Bits == 0:
+		bits = 64
+	case addr.Is6():
+		bits = c.V6Bits
+	case bits == 0:
+		bits = 32
+	}
+	prefix, err := addr.Prefix(bits)
+	if err != nil || prefix.IsSingleIP() {
+		return addr.String(), true
+	}
+	return prefix.String(), true
+}
+
+func (c Remote) trusts(addr netip.Addr) bool {
+	for _, p := range c.Trusted {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseAddr reads an address, with or without a port, [] and zone.
+func parseAddr(s string) (netip.Addr, bool) {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap.Addr().Unmap().WithZone(""), true
+	}
+	addr, err := netip.ParseAddr(strings.Trim(s, "[]"))
+	return addr.Unmap().WithZone(""), err == nil
+}

@@ -1,0 +1,226 @@
+//go:build firq_failpoints
+
+package gate
+
+import (
+	"testing"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/baseline"
+	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/interleave"
+)
+
+// scene is a gate over the core with one lock, which has few marks: what is
+// looked at is the gate's own steps. Only one goroutine runs at a time.
+type scene struct {
+	*interleave.Play
+	g     *Gate[string]
+	out   int
+	falls bool // the limit does, in this story
+}
+
+func (sc *scene) build(limit int, cfg Config[string]) {
+	var err error
+	sc.g, err = open(limit, cfg, func(c firq.Config[string, *holder[string]]) (firq.Scheduler[string, *holder[string]], error) {
+		return baseline.New(c)
+	})
+	if err != nil {
+		sc.T().Fatal(err)
+	}
+}
+
+// use takes a permit and gives it back.
+func (sc *scene) use(tenant string) error {
+	p, err := sc.g.Acquire(background, tenant, Request{})
+	if err == nil {
+		if !sc.falls {
+			sc.have()
+		}
+		p.Release()
+	}
+	return err
+}
+
+// giveUp is a waiter that leaves as soon as it is in the queue. (Acquire, with a
+// context that ends, would leave it to chance what it sees first.)
+func (sc *scene) giveUp(tenant string) {
+	took, err := sc.g.decide()
+	if took {
+		sc.g.atOnce(tenant).Release()
+	}
+	if took || err == firq.ErrClosed {
+		return
+	}
+	h, err := sc.g.enqueue(tenant, &Request{})
+	switch {
+	case err != nil:
+		sc.Errorf("%v", err)
+	case h.ticket.Cancel():
+		h.put()
+	case <-h.end == granted:
+		Permit[string]{h, h.gen}.Release()
+	}
+}
+
+// hold takes a permit before the story begins, and returns what gives it back.
+func (sc *scene) hold(tenant string) (release func()) {
+	p := must(sc.T(), sc.g, tenant)
+	sc.out++
+	return func() {
+		sc.out--
+		p.Release()
+	}
+}
+
+// have fails if more permits are out than the limit.
+func (sc *scene) have() {
+	if sc.out++; sc.out > sc.g.Limit() {
+		sc.Errorf("%d permits at a limit of %d", sc.out, sc.g.Limit())
+	}
+	failpoint.At("have")
+	sc.out--
+}
+
+// user is a goroutine that uses a permit and has to get one.
+func (sc *scene) user(name, tenant string) {
+	sc.Go(name, func() {
+		if err := sc.use(tenant); err != nil {
+			sc.Errorf("%s: %v", name, err)
+		}
+	})
+}
+
+// end fails unless everybody is done and every slot is free.
+func (sc *scene) end() {
+	sc.Run()
+	if sc.g.InUse() != 0 || sc.g.Waiting() != 0 || sc.g.s.Len() != 0 {
+		sc.Errorf("in use %d of %d, waiting %d, queued %d; want none", sc.g.InUse(), sc.g.Limit(), sc.g.Waiting(), sc.g.s.Len())
+		sc.g.Close() // wakes those who were forgotten
+		sc.Run()
+	}
+}
+
+var plays = map[string]struct {
+	preemptions int
+	f           func(sc *scene)
+}{
+	"a waiter comes while one releases": {3, func(sc *scene) {
+		sc.build(1, Config[string]{})
+		release := sc.hold("a")
+		sc.Go("release", release)
+		sc.user("waiter", "b")
+		sc.end()
+	}},
+	"two waiters": {1, func(sc *scene) {
+		sc.build(1, Config[string]{})
+		release := sc.hold("a")
+		sc.Go("release", release)
+		sc.user("one", "b")
+		sc.user("two", "c")
+		sc.end()
+	}},
+	// A pump holds a slot for nobody, as a waiter gave up; another comes meanwhile.
+	"one gives up, another comes": {1, func(sc *scene) {
+		sc.build(1, Config[string]{})
+		release := sc.hold("a")
+		sc.Go("gives up", func() { sc.giveUp("b") })
+		sc.Go("release", release)
+		sc.user("waiter", "c")
+		sc.end()
+	}},
+	"try": {2, func(sc *scene) {
+		sc.build(1, Config[string]{MaxInFlightPerTenant: 1})
+		release := sc.hold("a")
+		sc.Go("try", func() {
+			if p, ok := sc.g.TryAcquire("b", Request{}); ok {
+				sc.have()
+				p.Release()
+			}
+		})
+		sc.Go("release", release)
+		sc.user("waiter", "a")
+		sc.end()
+	}},
+	// The tenant is at its limit: a pump finds nothing though somebody waits.
+	"in flight": {1, func(sc *scene) {
+		sc.build(2, Config[string]{MaxInFlightPerTenant: 1})
+		release := sc.hold("a")
+		sc.user("second", "a")
+		sc.user("other", "b")
+		sc.Go("release", release)
+		sc.end()
+	}},
+	// The slot that is released is taken away; the one that is left is in the hands
+	// of a pump that looked before the tenant's permit came back.
+	"in flight, and the limit falls": {2, func(sc *scene) {
+		sc.falls = true
+		sc.build(2, Config[string]{MaxInFlightPerTenant: 1})
+		release := sc.hold("a")
+		sc.user("second", "a")
+		sc.Go("release", release)
+		sc.Go("limit", func() { sc.g.SetLimit(1) })
+		sc.end()
+	}},
+	"the limit rises": {2, func(sc *scene) {
+		sc.build(1, Config[string]{})
+		release := sc.hold("a")
+		sc.Go("limit", func() { sc.g.SetLimit(2) })
+		sc.user("one", "a")
+		sc.user("two", "b")
+		sc.Run()
+		if sc.g.Waiting() > 0 {
+			sc.Errorf("%d wait beside a free slot", sc.g.Waiting())
+		}
+		release()
+		sc.end()
+	}},
+	"close": {2, func(sc *scene) {
+		sc.build(1, Config[string]{})
+		release := sc.hold("a")
+		sc.Go("waiter", func() {
+			if err := sc.use("b"); err != nil && err != firq.ErrClosed {
+				sc.Errorf("%v", err)
+			}
+		})
+		sc.Go("close", func() { sc.g.Close() })
+		sc.Go("release", release)
+		sc.end()
+	}},
+	"shutdown": {2, func(sc *scene) {
+		sc.build(1, Config[string]{})
+		release := sc.hold("a")
+		sc.Go("waiter", func() {
+			if err := sc.use("b"); err != nil && err != firq.ErrClosed {
+				sc.Errorf("%v", err)
+			}
+		})
+		sc.Go("shutdown", func() {
+			if err := sc.g.Shutdown(background); err != nil || sc.g.InUse() != 0 || sc.g.Waiting() != 0 {
+				sc.Errorf("%v; in use %d, waiting %d", err, sc.g.InUse(), sc.g.Waiting())
+			}
+		})
+		sc.Go("release", release)
+		sc.end()
+	}},
+	"shutdown while one gives up": {2, func(sc *scene) {
+		sc.build(1, Config[string]{})
+		release := sc.hold("a")
+		sc.Go("gives up", func() { sc.giveUp("b") })
+		sc.Go("shutdown", func() {
+			if err := sc.g.Shutdown(background); err != nil {
+				sc.Errorf("%v", err)
+			}
+		})
+		sc.Go("release", release)
+		sc.end()
+	}},
+}
+
+func TestPlays(t *testing.T) {
+	for name, play := range plays {
+		t.Run(name, func(t *testing.T) {
+			interleave.Explore(t, play.preemptions, func(ip *interleave.Play) { play.f(&scene{Play: ip}) })
+		})
+	}
+}
