@@ -188,6 +188,54 @@ func TestPerMessage(t *testing.T) {
 	}
 }
 
+// TestPerMessageCharge: the tenant of a message that turns out to be dear waits for
+// its next turn until the other one, which came later, has had three.
+func TestPerMessageCharge(t *testing.T) {
+	charged, release := make(chan bool), make(chan bool)
+	s := &service{talk: func(ss grpc.ServerStream) error {
+		if err := ss.RecvMsg(new(text)); err != nil {
+			return err
+		}
+		if !firqgrpc.Charge(ss.Context(), 4) {
+			t.Error("Charge: no call")
+		}
+		charged <- true
+		<-release
+		return nil
+	}}
+	g := gate.New(1, gate.Config[string]{})
+	conn := serve(t, s, g, firqgrpc.Config{PerMessage: func(*firqgrpc.Call) bool { return true }})
+	first, err := g.Acquire(t.Context(), "first", gate.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := open(t, conn, "a")
+	c.say("dear")
+	waiting(t, g, 1) // so that it is paid from a's share
+	first.Release()
+	<-charged
+
+	order := make(chan string, 4)
+	for i, tenant := range []string{"a", "b", "b", "b"} {
+		go func() {
+			p, err := g.Acquire(t.Context(), tenant, gate.Request{})
+			if err != nil {
+				t.Error(err)
+			}
+			order <- tenant
+			p.Release()
+		}()
+		waiting(t, g, i+1)
+	}
+	close(release)
+	c.end()
+	got := <-order + <-order + <-order + <-order
+	if got != "bbba" {
+		t.Errorf("served: %s, want bbba", got)
+	}
+	inUse(t, g, 0)
+}
+
 // TestPerMessageEnds: the handler returns with a slot, and a goroutine that it
 // left behind gets another message.
 func TestPerMessageEnds(t *testing.T) {
