@@ -55,6 +55,7 @@ var atMost = map[string][]string{
 	".":             nil,
 	"drr":           {"."},
 	"hist":          {"."},
+	"watchdog":      {"."},
 	"cmd/firqbench": {"internal/bench"},
 	"firqhttp":      {".", "gate"},
 	"gate":          {".", "lockfree", "internal/failpoint", "internal/pad"},

@@ -1,0 +1,93 @@
+package firqgrpc
+
+import (
+	"context"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// Defaults of Config.
+const (
+	DefaultRetryDelay = time.Second
+	DefaultDomain     = "firq"
+)
+
+// Call is what the functions of Config can look at, beside the context (metadata,
+// peer). It must not be changed, nor kept after they return.
+type Call struct {
+	// Method is the full name, "/package.Service/Method".
+	Method string
+	// Request is the message of a unary call, or the one of a stream that is
+	// gated by message; nil for a stream as a whole, which has none yet.
+	Request any
+	// ClientStream and ServerStream say which side sends a stream.
+	ClientStream, ServerStream bool
+}
+
+// Config says how calls are told apart. The zero value is useful: a tenant per
+// client address. Its functions are called by many goroutines at once, never with
+// a lock held; a panic of theirs goes to the server, like a handler's.
+type Config struct {
+	// Tenant says whose call it is. nil: Peer, the client's address.
+	Tenant TenantFunc
+	// Anonymous is the tenant of calls of which Tenant does not know whose they
+	// are: they share one turn. Its zero value is a fine name.
+	Anonymous string
+	// Cost in work units, for fairness: 0 counts as 1; negative answers INTERNAL.
+	// nil: 1.
+	Cost func(context.Context, *Call) int64
+	// Priority of the call among those of its tenant (or everybody's, as
+	// gate.Config.PriorityScope says): 0 is firq.PriorityNormal; above
+	// firq.PriorityCritical answers INTERNAL. nil: normal. See MetadataPriority.
+	Priority func(context.Context, *Call) firq.Priority
+	// Deadline after which the call is not let in any more; zero: none. The
+	// context's own, which is the client's, counts in any case. nil: none. See
+	// DeadlineBefore.
+	Deadline func(context.Context, *Call) time.Time
+	// Skip lets calls through that need no slot. nil: Infrastructure, which are
+	// health checks and reflection.
+	Skip func(*Call) bool
+	// PerMessage says which streams take a slot for each message that they
+	// receive, from its receipt until the handler receives the next one, or
+	// returns, instead of one for all their life. While it waits for a message, and
+	// after the last one (io.EOF), the stream then holds no slot; nor does what the
+	// handler leaves to other goroutines. Cost and the others are asked for each
+	// message. If there is no slot for a message, the handler's Recv returns the
+	// error, and should return it. nil: none.
+	PerMessage func(*Call) bool
+	// RetryDelay is what rejected clients are asked to wait. 0: 1 s; below 0: they
+	// are asked nothing.
+	RetryDelay time.Duration
+	// Domain of the reasons in google.rpc.ErrorInfo; valid UTF-8. Empty: "firq".
+	Domain string
+}
+
+// defaults returns the config with every default filled in.
+func (c Config) defaults() Config {
+	if c.Tenant == nil {
+		c.Tenant = Peer
+	}
+	if c.Cost == nil {
+		c.Cost = func(context.Context, *Call) int64 { return 0 }
+	}
+	if c.Priority == nil {
+		c.Priority = func(context.Context, *Call) firq.Priority { return 0 }
+	}
+	if c.Deadline == nil {
+		c.Deadline = func(context.Context, *Call) time.Time { return time.Time{} }
+	}
+	if c.Skip == nil {
+		c.Skip = Infrastructure
+	}
+	if c.PerMessage == nil {
+		c.PerMessage = func(*Call) bool { return false }
+	}
+	if c.RetryDelay == 0 {
+		c.RetryDelay = DefaultRetryDelay
+	}
+	if c.Domain == "" {
+		c.Domain = DefaultDomain
+	}
+	return c
+}

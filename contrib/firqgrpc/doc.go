@@ -1,0 +1,58 @@
+// Package firqgrpc puts a fair gate in front of a gRPC server: a call waits for
+// its tenant's turn, and gets an error that clients understand if it cannot wait.
+// It is the gRPC sibling of package firqhttp, over the same package gate.
+//
+// # Usage
+//
+//	g := gate.New(64, gate.Config[string]{MaxPerTenant: 100})
+//	in := firqgrpc.New(g, firqgrpc.Config{Tenant: firqgrpc.Metadata("x-api-key")})
+//	srv := grpc.NewServer(
+//		grpc.ChainUnaryInterceptor(authenticate, in.Unary),
+//		grpc.ChainStreamInterceptor(authenticateStream, in.Stream),
+//	)
+//
+// Put it after authentication, so that nobody can use up another tenant's share,
+// and before what is dear.
+//
+// # What holds a slot
+//
+// A unary call holds one slot of the gate while its handler runs, a stream until
+// its handler returns; also if the handler panics. A stream that is idle most of
+// the time can hold a slot per message instead: Config.PerMessage. Health checks
+// and reflection hold none, unless Config.Skip says otherwise: a server that is
+// full is not a sick one. What a call really cost can be corrected with Charge.
+//
+// A client that gives up frees its place in the queue at once. The deadline that a
+// client sets (grpc-timeout) is that of the context, and ends the wait.
+//
+// # Errors
+//
+//	Reason            code                why
+//	TENANT_FULL       RESOURCE_EXHAUSTED  firq.ErrTenantFull
+//	TENANT_THRESHOLD  RESOURCE_EXHAUSTED  firq.ErrTenantThreshold
+//	TOO_MANY_TENANTS  RESOURCE_EXHAUSTED  firq.ErrTooManyTenants
+//	EVICTED           RESOURCE_EXHAUSTED  gate.ErrEvicted
+//	GLOBAL_FULL       UNAVAILABLE         firq.ErrGlobalFull
+//	TIMEOUT           UNAVAILABLE         firq.ErrTimeout: Config.Deadline, gate.Config.MaxQueueAge
+//	CLOSED            UNAVAILABLE         firq.ErrClosed
+//	CLIENT_DEADLINE   DEADLINE_EXCEEDED   the client's deadline passed
+//	CANCELLED         CANCELLED           the client gave up
+//	INTERNAL          INTERNAL            a Cost or Priority that makes no sense
+//
+// RESOURCE_EXHAUSTED says that this tenant asks for too much, UNAVAILABLE that the
+// server cannot now, so that a client or proxy may try another one. Both carry
+// google.rpc.ErrorInfo with the Reason, and all but CLOSED also google.rpc.RetryInfo
+// and the trailer grpc-retry-pushback-ms, which clients with a retry policy obey
+// (gRFC A6): how long to wait before the next try. With CLOSED there is no use in
+// waiting for this server.
+//
+// # Concurrency properties
+//
+// Every method may be called from anywhere. There is no goroutine. The functions of
+// Config are called by the goroutine of the call, with no lock held.
+//
+// # What it is not
+//
+// It does not authenticate anybody, does not limit rates, and knows of one process
+// only, as firqhttp.
+package firqgrpc
