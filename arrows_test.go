@@ -47,7 +47,7 @@ var (
 // here and below also stands for what is in folders under it.
 var packages = []string{
 	".", "baseline", "cmd/firqbench", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
-	"shardsel", "worker",
+	"shardsel", "watchdog", "worker",
 }
 
 // atMost says what else of this module a package may import.
