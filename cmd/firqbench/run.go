@@ -33,6 +33,8 @@ func runCommand() *cli.Command {
 		&cli.IntFlag{Name: "rounds", Aliases: []string{"count"}, Category: howToRun, Value: 5, Usage: "`N` runs of each contestant; tables show medians"},
 		&cli.DurationFlag{Name: "duration", Category: howToRun, Value: 125 * time.Millisecond, Usage: "measured time of a run"},
 		&cli.DurationFlag{Name: "warmup", Category: howToRun, Value: 30 * time.Millisecond, Usage: "time before it that is not counted"},
+		&cli.DurationFlag{Name: "record", Category: howToRun, Value: 500 * time.Millisecond,
+			Usage: "in scenarios with hot tenants the first round goes on for so long, to record who is served when; 0s: it does not"},
 		gomaxprocsFlag(),
 		&cli.IntFlag{Name: "cpus", Category: howToRun, DefaultText: "all",
 			Usage: "stay on the first `N` processors that the program may run on, with as many for Go unless --gomaxprocs says otherwise (Linux)"},
@@ -196,7 +198,7 @@ func runPlan(cmd *cli.Command) (*suite.Plan, error) {
 	}
 	plan := &suite.Plan{
 		Scenarios: chosen, Rounds: cmd.Int("rounds"), Warmup: cmd.Duration("warmup"), Measure: cmd.Duration("duration"),
-		Rates: rates, Arrivals: shape,
+		Rates: rates, Arrivals: shape, Record: cmd.Duration("record"),
 	}
 	if plan.Contestants, err = contest.Select(contest.ForRun(), list(cmd.String("contestants"))); err != nil {
 		return nil, err
