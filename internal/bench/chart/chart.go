@@ -51,8 +51,9 @@ type Axis struct {
 	// Names, on the y axis, makes it one of categories: y is an index into it,
 	// from the top.
 	Names []string
-	// FromZero makes a linear axis start at 0.
-	FromZero bool
+	// FromZero makes a linear axis start at 0; Tight makes it end with the values,
+	// not at the next round number.
+	FromZero, Tight bool
 }
 
 // Series is one line, or one kind of mark.
@@ -65,7 +66,12 @@ type Series struct {
 
 // Point is a value. Points that are not finite, or that the scale of an axis
 // cannot show (0 on a logarithmic one), are left out of chart and table.
-type Point struct{ X, Y float64 }
+type Point struct {
+	X, Y float64
+	// Lo and Hi are the range that the value, Y, comes from; equal: there is none.
+	// Where y is a category it is the range of X.
+	Lo, Hi float64
+}
 
 // shown returns the points that can be drawn, by x; where y is a category in
 // the order given.
@@ -73,6 +79,15 @@ func (c *Chart) shown(s *Series) []Point {
 	ps := slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool {
 		return !c.X.Scale.takes(p.X) || !c.Y.Scale.takes(p.Y)
 	})
+	for i := range ps { // a range that cannot be shown is none
+		p, scale := &ps[i], c.Y.Scale
+		if c.Y.Names != nil {
+			scale = c.X.Scale
+		}
+		if !(p.Lo < p.Hi) || !scale.takes(p.Lo) || !scale.takes(p.Hi) {
+			p.Lo, p.Hi = 0, 0
+		}
+	}
 	if c.Y.Names == nil {
 		slices.SortStableFunc(ps, func(a, b Point) int {
 			switch {
@@ -118,6 +133,7 @@ func (a *Axis) format(v float64) string {
 type Cell struct {
 	Value float64
 	Text  string
+	Range string // "" where Point has none
 }
 
 // Row is a line of a table: a value of the axis that the rows go by, and one
@@ -145,11 +161,14 @@ func (c *Chart) Table() (rows []Row) {
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
 	for _, k := range keys {
-		row := Row{Head: Cell{k, head.format(k)}, Cells: make([]Cell, len(visible))}
+		row := Row{Head: Cell{Value: k, Text: head.format(k)}, Cells: make([]Cell, len(visible))}
 		for i, s := range visible {
 			for _, p := range s.Points {
 				if key(p) == k {
-					row.Cells[i] = Cell{value(p), body.format(value(p))}
+					row.Cells[i] = Cell{Value: value(p), Text: body.format(value(p))}
+					if p.Lo < p.Hi {
+						row.Cells[i].Range = body.format(p.Lo) + " to " + body.format(p.Hi)
+					}
 				}
 			}
 		}
@@ -175,12 +194,16 @@ func (c *Chart) BodyLabel() string {
 	return c.Y.Label
 }
 
-// extent returns the least and the greatest value on an axis.
-func extent(series []Series, value func(Point) float64) (lo, hi float64) {
+// extent returns the least and the greatest value on an axis; ranged says that
+// the points' ranges are on it.
+func extent(series []Series, value func(Point) float64, ranged bool) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, s := range series {
 		for _, p := range s.Points {
 			lo, hi = min(lo, value(p)), max(hi, value(p))
+			if ranged && p.Lo < p.Hi {
+				lo, hi = min(lo, p.Lo), max(hi, p.Hi)
+			}
 		}
 	}
 	return lo, hi

@@ -64,7 +64,7 @@ func (a *Axis) bounds(lo, hi float64) (float64, float64) {
 	case a.Names != nil:
 		return -0.5, float64(len(a.Names)) - 0.5
 	case a.Scale == Log:
-		lo, hi = math.Pow(10, floor(math.Log10(lo), 0.25)), math.Pow(10, ceil(math.Log10(hi), 0.25))
+		lo, hi = math.Pow(10, floor(math.Log10(lo), 0.25)), math.Pow(10, ceil(math.Log10(hi)+0.02, 0.25))
 		if lo == hi {
 			lo, hi = lo/2, hi*2
 		}
@@ -81,15 +81,16 @@ func (a *Axis) bounds(lo, hi float64) (float64, float64) {
 			lo = max(lo, 0)
 		}
 	}
-	step := niceStep(hi - lo)
-	if a.FromZero || a.Ticks == nil {
-		return floor(lo, step), ceil(hi, step)
+	if a.Tight || a.Ticks != nil && !a.FromZero {
+		return lo, hi
 	}
-	return lo, hi
+	step := niceStep(hi - lo)
+	return floor(lo, step), ceil(hi, step)
 }
 
-func floor(v, step float64) float64 { return math.Floor(v/step+1e-9) * step }
-func ceil(v, step float64) float64  { return math.Ceil(v/step-1e-9) * step }
+// floor and ceil round to a multiple of step; a 0 has no sign.
+func floor(v, step float64) float64 { return math.Floor(v/step+1e-9)*step + 0 }
+func ceil(v, step float64) float64  { return math.Ceil(v/step-1e-9)*step + 0 }
 
 // niceStep returns 1, 2 or 5 times a power of ten: about five of them make
 // extent.
@@ -134,7 +135,7 @@ func (a *Axis) ticks(lo, hi float64) (ts []float64) {
 	default:
 		step := niceStep(hi - lo)
 		for i := math.Ceil(lo/step - 1e-9); i*step <= hi+step*1e-9; i++ {
-			ts = append(ts, i*step)
+			ts = append(ts, i*step+0)
 		}
 	}
 	return ts

@@ -13,7 +13,7 @@ const (
 	width     = 360.0
 	height    = 250.0
 	rowHeight = 22.0 // of a category
-	perChar   = 6.4  // of the ticks' letters, at most
+	perChar   = 6.8  // of the ticks' letters, at most
 	markers   = 12   // of a long line; a short one has one per point
 )
 
@@ -33,7 +33,7 @@ func (c *Chart) layout() layout {
 	if c.Y.Names != nil {
 		l.height = l.top + 46 + rowHeight*float64(len(c.Y.Names))
 	}
-	lo, hi := c.Y.bounds(extent(l.series, func(p Point) float64 { return p.Y }))
+	lo, hi := c.Y.bounds(extent(l.series, func(p Point) float64 { return p.Y }, c.Y.Names == nil))
 	l.yTicks = c.Y.ticks(lo, hi)
 	widest := 0
 	for _, t := range l.yTicks {
@@ -48,7 +48,7 @@ func (c *Chart) layout() layout {
 	if c.Y.Names != nil { // the first one is on top
 		l.y.from, l.y.to = l.top, l.bottom
 	}
-	lo, hi = c.X.bounds(extent(l.series, func(p Point) float64 { return p.X }))
+	lo, hi = c.X.bounds(extent(l.series, func(p Point) float64 { return p.X }, c.Y.Names != nil))
 	l.xTicks = c.X.ticks(lo, hi)
 	l.x = span{c.X.Scale, lo, hi, l.left, l.right}
 	return l
@@ -101,7 +101,7 @@ func (l *layout) axes(b *strings.Builder) {
 		at := min(max(x, half+1), l.width-half-1)
 		if at-half >= free {
 			text("xtick", at, l.bottom+15, "", s)
-			free = at + half + 4
+			free = at + half + 5
 		}
 	}
 	line("axis", l.left, l.bottom, l.right, l.bottom)
@@ -133,18 +133,33 @@ func (l *layout) draw(b *strings.Builder, s *Series) {
 		}
 		b.WriteString(`"/>`)
 	}
+	l.ranges(b, s)
 	every := 1
 	if !s.Marks && len(s.Points) > markers {
 		every = (len(s.Points) + markers - 1) / markers
 	}
 	for i, p := range s.Points {
-		if i%every != 0 && i != len(s.Points)-1 {
+		// Markers of lines that lie on each other are in different places.
+		if i%every != s.Slot%every && i != len(s.Points)-1 {
 			continue
 		}
 		fmt.Fprintf(b, `<path class="mark" d="M%s %s%s"><title>%s: %s, %s</title></path>`, num(l.x.at(p.X)), num(l.y.at(p.Y)),
 			shapes[s.Slot%Slots], html.EscapeString(s.Name), html.EscapeString(l.c.X.format(p.X)), html.EscapeString(l.c.Y.format(p.Y)))
 	}
 	b.WriteString(`</g>`)
+}
+
+// ranges draws where the values of a series come from.
+func (l *layout) ranges(b *strings.Builder, s *Series) {
+	for _, p := range s.Points {
+		switch {
+		case !(p.Lo < p.Hi):
+		case l.c.Y.Names != nil:
+			fmt.Fprintf(b, `<path class="range" d="M%s %sH%s"/>`, num(l.x.at(p.Lo)), num(l.y.at(p.Y)), num(l.x.at(p.Hi)))
+		default:
+			fmt.Fprintf(b, `<path class="range" d="M%s %sV%s"/>`, num(l.x.at(p.X)), num(l.y.at(p.Lo)), num(l.y.at(p.Hi)))
+		}
+	}
 }
 
 // shapes are the markers by slot, drawn from their middle.
