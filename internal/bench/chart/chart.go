@@ -22,6 +22,7 @@ package chart
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -135,6 +136,9 @@ type Cell struct {
 	Text  string
 	Range string // "" where Point has none
 }
+
+// Exact writes the value for machines.
+func (c Cell) Exact() string { return strconv.FormatFloat(c.Value, 'f', -1, 64) }
 
 // Row is a line of a table: a value of the axis that the rows go by, and one
 // cell per visible series.
