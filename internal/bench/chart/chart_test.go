@@ -86,6 +86,17 @@ func TestTicks(t *testing.T) {
 	}
 }
 
+func TestScales(t *testing.T) {
+	for _, c := range []struct {
+		scale     Scale
+		lo, hi, v float64
+	}{{Linear, 0, 10, 5}, {Linear, -5, 5, 0}, {Log, 1, 100, 10}, {Log, 0.1, 1000, 10}, {Tail, 0, 0.99, 0.9}, {Tail, 0.9, 0.999, 0.99}} {
+		if got := (span{c.scale, c.lo, c.hi, 100, 300}).at(c.v); math.Abs(got-200) > 1e-9 {
+			t.Errorf("%+v: %v, want the middle, 200", c, got)
+		}
+	}
+}
+
 // Whatever the values, they are drawn inside of the axes, in their order and
 // where their scale has them, and the ticks are few and lie within the axes too.
 func TestPlaces(t *testing.T) {
