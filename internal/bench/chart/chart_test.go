@@ -216,7 +216,7 @@ func TestCategories(t *testing.T) {
 // is wider than was thought.
 func TestLabelsApart(t *testing.T) {
 	label := regexp.MustCompile(`<text class="xtick" x="([^"]*)"[^>]*>([^<]*)</text>`)
-	for _, hi := range []float64{0.9, 0.99, 0.9999, 0.99999} {
+	for _, hi := range []float64{0.9, 0.99, 0.9999, 0.99999, 0.999999} {
 		c := Chart{ID: "c", Title: "c", X: Axis{Scale: Tail, Format: func(v float64) string { return strconv.FormatFloat(100*v, 'g', 8, 64) + "%" }}, Y: Axis{Scale: Log},
 			Series: []Series{{Name: "s", Points: []Point{{X: 0, Y: 10}, {X: hi, Y: 1e7}}}}}
 		free, n := 0.0, 0
