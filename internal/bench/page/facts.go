@@ -39,7 +39,7 @@ func (b *builder) facts() (all []facts) {
 		if f.Interrupted {
 			fs.Notes = append(fs.Notes, "Interrupted: there are fewer runs than planned.")
 		}
-		for _, cell := range f.cells() {
+		for _, cell := range f.Cells() {
 			for _, e := range cell.Errors {
 				fs.Notes = append(fs.Notes, fmt.Sprintf("Failed: %s, %s, %s.", cell.Scenario.Name, cell.Label(), e))
 			}
@@ -54,6 +54,9 @@ func (f File) holds() string {
 	var parts []string
 	if r := f.Run; r != nil {
 		parts = append(parts, fmt.Sprintf("%d rounds of %s, after %s of warm-up, of %s", r.Rounds, report.Duration(r.Measure), report.Duration(r.Warmup), strings.Join(r.Contestants, ", ")))
+	}
+	if s := f.Sweep; s != nil {
+		parts = append(parts, fmt.Sprintf("a sweep, %d of %d steps done, %d rounds of %s each", s.Done, s.Steps, s.Plan.Rounds, report.Duration(s.Plan.Duration)))
 	}
 	if r := f.Replay; r != nil {
 		parts = append(parts, fmt.Sprintf("a replay of %s: %d requests of %d tenants, %d workers", r.Trace.Name, r.Trace.Requests, r.Trace.Tenants, r.Plan.Workers))

@@ -13,25 +13,66 @@ import (
 	"github.com/firq-go/firq/internal/bench/suite"
 )
 
+// mostCells is how many cells of a sweep get charts of their latencies.
+const mostCells = 12
+
+// setting says where in a sweep a cell is, "" for others.
+func setting(c *suite.Cell) string {
+	if c.Point == nil {
+		return ""
+	}
+	s := c.Scenario
+	return fmt.Sprintf(", %s, %s, %s, %s", plural(cores(c), "core"), plural(s.Producers, "producer"), plural(s.Consumers, "consumer"), plural(s.Tenants, "tenant"))
+}
+
+// cores returns how many Go could use.
+func cores(c *suite.Cell) int {
+	n := c.Point.GOMAXPROCS
+	if p := len(c.Point.Pinned); p > 0 {
+		n = min(n, p)
+	}
+	return n
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func samePoint(a, b *suite.Point) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.GOMAXPROCS == b.GOMAXPROCS && len(a.Pinned) == len(b.Pinned)
+}
+
 // latency shows enqueue calls and queue times of each scenario.
 func (b *builder) latency() section {
 	s := section{Title: "Latency by percentile", Text: []string{
 		"How long an enqueue call takes, and how long tasks are queued. To the right the cases become rarer, each further " +
 			"nine as wide as the one before; the last point is the maximum, drawn where one case of all is. Each point is the " +
 			"median over the rounds.",
-		"All loops but that of the scenario overload are closed: producers wait while many tasks are under way. Queue times say " +
+		"At a rate (--rate) both are from the intended start of a call on: what is late counts for all that came meanwhile.",
+		"Without a rate all loops but that of the scenario overload are closed: producers wait while many tasks are under way. Queue times say " +
 			"what a full pipe looks like, not what clients see that come at a rate of their own; replays do.",
 	}}
 	var missing lacks
 	for i, f := range b.files {
-		cells, few := f.cells(), false
+		cells, few := f.Cells(), false
 		if len(cells) == 0 {
 			continue
 		}
+		if n := len(cells); f.Sweep != nil && n > mostCells {
+			cells = cells[:mostCells]
+			missing.add(b.names[i], fmt.Sprintf("a sweep of %d settings; the first %d are drawn here, all of them under throughput.", n, mostCells))
+		}
 		for j := 0; j < len(cells); {
-			first := cells[j].Scenario
+			k, first := j, cells[j].Scenario
 			p := part{Title: first.Name, Text: []string{b.names[i] + ": " + first.About + "."}}
-			for ; j < len(cells) && cells[j].Scenario == first; j++ {
+			if at := setting(&cells[j]); at != "" {
+				p.Title += at
+				p.Text = []string{b.names[i] + "."} // what it is about may not hold any more
+			}
+			for ; j < len(cells) && cells[j].Scenario == first && samePoint(cells[j].Point, cells[k].Point); j++ {
 				p.Figures = append(p.Figures, b.latencies(&cells[j], &few)...)
 			}
 			p.ID = b.id("latency", b.names[i], p.Title)
@@ -55,12 +96,12 @@ func (b *builder) latencies(cell *suite.Cell, few *bool) (figures []figure) {
 		title, axis, about string
 		of                 func(*suite.Run) *load.Latency
 	}{
-		{"enqueue call", "time of a call", "How long an enqueue call takes.", func(r *suite.Run) *load.Latency { return &r.Enqueue }},
-		{"queue time", "queue time", "How long tasks are queued.", func(r *suite.Run) *load.Latency { return &r.Queue }},
+		{"enqueue call", "time of a call", "How long an enqueue call takes.", enqueueOf},
+		{"queue time", "queue time", "How long tasks are queued.", queueOf},
 		{"queue time, " + cell.Scenario.Focus, "queue time", "How long these tasks are queued.", func(r *suite.Run) *load.Latency { return r.Focus }},
 	} {
 		c := chart.Chart{
-			Title: fmt.Sprintf("%s: %s, %s", cell.Scenario.Name, kind.title, cell.Label()), About: kind.about,
+			Title: fmt.Sprintf("%s: %s, %s%s", cell.Scenario.Name, kind.title, cell.Label(), setting(cell)), About: kind.about,
 			X: percentiles(), Y: durations(kind.axis),
 		}
 		for _, name := range contestants(cell.Runs) {
@@ -78,6 +119,22 @@ func (b *builder) latencies(cell *suite.Cell, few *bool) (figures []figure) {
 		}
 	}
 	return figures
+}
+
+// enqueueOf and queueOf are the latencies that matter: at a rate those from the
+// intended start on.
+func enqueueOf(r *suite.Run) *load.Latency {
+	if r.Open != nil {
+		return &r.Open.Enqueue
+	}
+	return &r.Enqueue
+}
+
+func queueOf(r *suite.Run) *load.Latency {
+	if r.Open != nil {
+		return &r.Open.Queue
+	}
+	return &r.Queue
 }
 
 // curve returns latency by quantile: medians over the rounds ls. Quantiles that
@@ -171,12 +228,4 @@ func contestants(runs []suite.Run) (names []string) {
 		}
 	}
 	return names
-}
-
-// cells returns what was measured by scenario, none for other files.
-func (f File) cells() []suite.Cell {
-	if f.Run == nil {
-		return nil
-	}
-	return f.Run.Cells
 }

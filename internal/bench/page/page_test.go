@@ -25,6 +25,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/internal/bench/sweep"
 )
 
 var names = []string{contest.Lockfree, contest.OneLock, contest.Sharded, contest.Channel}
@@ -98,6 +99,60 @@ func replayed(workers int, points bool) *report.File {
 	return &report.File{Schema: report.Schema, Env: machine.Env{Commit: "0123", Cores: 8, GOMAXPROCS: 8}, Replay: r}
 }
 
+// swept is a sweep over cores, with twice as many producers, and tenants.
+func swept() *report.File {
+	two, err := sweep.ParseValue("2x")
+	if err != nil {
+		panic(err)
+	}
+	var tenants []sweep.Value
+	for _, n := range []string{"10", "100", "1000"} {
+		v, err := sweep.ParseValue(n)
+		if err != nil {
+			panic(err)
+		}
+		tenants = append(tenants, v)
+	}
+	f := ran(8, true, "contended")
+	cell := f.Run.Cells[0]
+	f.Run, f.Sweep = nil, &sweep.Report{Plan: sweep.Plan{Producers: []sweep.Value{two}, Tenants: tenants, Rounds: 2, Duration: time.Second}, Steps: 20, Done: 18}
+	for _, cores := range []int{1, 2, 4} {
+		for _, tenants := range []int{10, 100, 1000} {
+			for _, rate := range []float64{0, 500} {
+				c := cell
+				c.Point = &suite.Point{GOMAXPROCS: 8, Pinned: make([]int, cores)}
+				c.Scenario.Tenants, c.Scenario.Producers = tenants, 2*cores
+				c.Variant.Rate, c.Variant.Arrivals = rate, "poisson"
+				c.Runs = nil
+				for _, r := range cell.Runs {
+					r.TasksPerSec = float64(cores*1e6 + tenants)
+					if rate > 0 {
+						r.TasksPerSec = rate
+						r.Open = &load.Open{Enqueue: latency(3, true), Queue: latency(7, true)}
+					}
+					c.Runs = append(c.Runs, r)
+				}
+				f.Sweep.Cells = append(f.Sweep.Cells, c)
+			}
+		}
+	}
+	return f
+}
+
+// opened is a run at two rates.
+func opened() *report.File {
+	f := ran(2, true, "contended")
+	slow := f.Run.Cells[0]
+	slow.Variant.Rate, slow.Variant.Arrivals = 1000, "constant"
+	for i := range slow.Runs {
+		slow.Runs[i].Open = &load.Open{Enqueue: latency(3, true), Queue: latency(7, true)}
+	}
+	fast := slow
+	fast.Variant.Rate = 50_000
+	f.Run.Cells = []suite.Cell{slow, fast}
+	return f
+}
+
 // everything is files that make every kind of chart.
 func everything() []File {
 	return []File{
@@ -106,6 +161,8 @@ func everything() []File {
 		{"old.json", ran(4, false, "contended", "zipf")},
 		{"r8.json", replayed(8, true)},
 		{"r16.json", replayed(16, false)},
+		{"sweep.json", swept()},
+		{"open.json", opened()},
 	}
 }
 
@@ -232,6 +289,12 @@ func TestNumbers(t *testing.T) {
 		{"8 producers, 8 consumers by tenants, no work", 2, "100000 1152000 2152000 3152000 4152000"},
 		{"contended by cores, no work", 0, "2 1052064 2052064 3052064 4052064"},
 		{"contended by cores, no work", 2, "8 1058064 2058064 3058064 4058064"},
+		{"contended by cores, no work, 100 tenants", 2, "4 4000100 4000100 4000100 4000100"},
+		{"contended, 4 producers, 8 consumers by tenants, no work, 2 cores", 0, "10 2000010 2000010 2000010 2000010"},
+		// At a rate, from the intended start on.
+		{"contended: queue time by rate, 99th percentile, constant arrivals", 1, "50000 21000 21000 21000 21000"},
+		{"contended: queue time, 50k/s constant", 0, "0 350 350 350 350"},
+		{"contended: enqueue call, 50k/s constant", 0, "0 150 150 150 150"},
 		// The least of a latency, median of 50 and 100 ns.
 		{"contended: enqueue call, no work", 0, "0 75 125 175 225"},
 		{"zipf: queue time, quiet tenants, no work", 0, "0 275 325 375 425"},
@@ -269,8 +332,9 @@ func TestMissing(t *testing.T) {
 			"old.json: only p50, p95", "no chart by cores", "no chart by tenants", "old.json: no record of who was served when", "No file is a replay",
 		}, []string{"by cores, no", "by tenants, no"}},
 		{[]File{{"q.json", ran(2, true, "contended")}}, []string{"q.json: no scenario with noisy tenants"}, []string{"only p50"}},
-		{everything()[4:], []string{"No file holds latencies", "No file holds throughput", "r16.json: only p50", "r16.json: no record of who"}, []string{"By workers"}},
+		{everything()[4:5], []string{"No file holds latencies", "No file holds throughput", "r16.json: only p50", "r16.json: no record of who"}, []string{"By workers"}},
 		{everything()[:1], []string{"no chart by cores"}, []string{"only p50", "no record of who", "no chart by tenants"}},
+		{[]File{{"s.json", swept()}}, []string{"a sweep of 18 settings; the first 12", "a sweep, 18 of 20 steps done, 2 rounds of 1.00s each", "s.json: no record of who was served when: a sweep"}, []string{"Throughput by scenario"}},
 		{[]File{{"e.json", &report.File{Schema: report.Schema}}}, []string{"nothing that this page shows", "nothing that could be recorded"}, []string{"<figure"}},
 	} {
 		html := write(t, c.files)

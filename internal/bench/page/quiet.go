@@ -128,8 +128,7 @@ func (b *builder) byWorkers() part {
 
 func (b *builder) workers(c chart.Chart, files []int, of func(*load.Latency) float64) (figure, bool) {
 	var from []string
-	series := map[string]*chart.Series{}
-	var names []string
+	lines := newLines(b.slots)
 	for _, i := range files {
 		r := b.files[i].Replay
 		from = append(from, b.names[i])
@@ -141,19 +140,13 @@ func (b *builder) workers(c chart.Chart, files []int, of func(*load.Latency) flo
 			if l == nil {
 				continue
 			}
-			if series[res.Contestant] == nil {
-				series[res.Contestant] = &chart.Series{Name: res.Contestant, Slot: b.slots.of(res.Contestant)}
-				names = append(names, res.Contestant)
-			}
-			place(&series[res.Contestant].Points, chart.Point{X: float64(r.Plan.Workers), Y: of(l)})
+			place(&lines.of(res.Contestant).Points, chart.Point{X: float64(r.Plan.Workers), Y: of(l)})
 		}
 	}
 	if len(c.X.Ticks) < 2 {
 		return figure{}, false
 	}
 	slices.Sort(c.X.Ticks)
-	for _, name := range names {
-		c.Series = append(c.Series, *series[name])
-	}
+	c.Series = lines.all()
 	return b.figure(c, "From "+strings.Join(from, ", ")+".")
 }

@@ -50,10 +50,12 @@ func (b *builder) service() section {
 
 func lacksService(f File) string {
 	hot := false
-	for _, cell := range f.cells() {
+	for _, cell := range f.Cells() {
 		hot = hot || cell.Scenario.Hot() > 0
 	}
 	switch {
+	case f.Sweep != nil:
+		return "no record of who was served when: a sweep makes none."
 	case f.Run != nil && !hot:
 		return "no scenario with noisy tenants, and so no record of who was served when."
 	case f.Run != nil || f.Replay != nil:
@@ -63,7 +65,7 @@ func lacksService(f File) string {
 }
 
 func (b *builder) recordedRuns(file int) (parts []part) {
-	cells := b.files[file].cells()
+	cells := b.files[file].Cells()
 	for j := range cells {
 		var rs []recorded
 		for _, r := range cells[j].Runs {
