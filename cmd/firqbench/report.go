@@ -27,8 +27,9 @@ func reportCommand() *cli.Command {
 			"   firqbench report run.json replay.json -o charts.html",
 		Flags: []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: whereTo, Value: "report.html",
 			Usage: "write the page to `FILE`; -: to the standard output"}},
-		OnUsageError: onUsageError,
-		Action:       makeReport,
+		OnUsageError:  onUsageError,
+		ShellComplete: complete(nil, nil),
+		Action:        makeReport,
 	}
 }
 

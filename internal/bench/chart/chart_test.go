@@ -68,6 +68,7 @@ func TestTicks(t *testing.T) {
 		{Axis{Scale: Log}, 10, 9e6, []float64{10, 100, 1e3, 1e4, 1e5, 1e6, 1e7}},
 		{Axis{Scale: Log}, 1, 9e12, []float64{1, 100, 1e4, 1e6, 1e8, 1e10, 1e12}},
 		{Axis{Scale: Log}, 30, 60, []float64{20, 50, 100}},
+		{Axis{Scale: Log}, 49, 50, []float64{40, 50}},
 		{Axis{Scale: Log}, 20, 900, []float64{30, 100, 300, 1000}},
 		{Axis{Scale: Tail}, 0.5, 0.9995, []float64{0, 0.5, 0.9, 0.99, 0.999}},
 		{Axis{Ticks: []float64{1, 2, 8, 64}}, 1, 8, []float64{1, 2, 8}},

@@ -142,13 +142,15 @@ func (a *Axis) ticks(lo, hi float64) (ts []float64) {
 }
 
 // logTicks takes powers of ten, every second or third of them where there are
-// many, and 2 and 5 times those where there are few.
+// many, and multiples of those where there are few.
 func logTicks(lo, hi float64, add func(float64), ts *[]float64) []float64 {
 	from, to := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
 	const most = 7
 	every := 1 + (to-from)/most
 	factors := []float64{1}
 	switch decades := math.Log10(hi / lo); {
+	case decades < 0.7:
+		factors = []float64{1, 1.5, 2, 3, 4, 5, 7}
 	case decades < 1.5:
 		factors = []float64{1, 2, 5}
 	case decades < 2.6:

@@ -163,3 +163,6 @@ func (r *run) glance() *Glance {
 	}
 	return g
 }
+
+// TenantName returns the name of the tenant with index i in Glance.
+func TenantName(i int) string { return tenantKeys(i + 1)[i] }

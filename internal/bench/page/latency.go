@@ -206,17 +206,8 @@ func durations(label string) chart.Axis {
 }
 
 // duration writes nanoseconds, and count an amount.
-func duration(ns float64) string { return short(report.Duration(time.Duration(math.Round(ns)))) }
-func count(n float64) string     { return short(report.Count(n)) }
-
-// short leaves out zeros behind the point: between ticks they say nothing.
-func short(s string) string {
-	number := strings.TrimRight(s, "nµmskMG")
-	if unit := s[len(number):]; strings.Contains(number, ".") {
-		return strings.TrimSuffix(strings.TrimRight(number, "0"), ".") + unit
-	}
-	return s
-}
+func duration(ns float64) string { return report.Brief(report.Duration(time.Duration(math.Round(ns)))) }
+func count(n float64) string     { return report.Brief(report.Count(n)) }
 
 // contestants returns the names in order of first appearance.
 func contestants(runs []suite.Run) (names []string) {

@@ -39,8 +39,10 @@ func Read(paths []string) (files []File, err error) {
 //go:embed template.html
 var text string
 
+// Style is the style sheet of a page with charts, in both themes.
+//
 //go:embed style.css
-var style string
+var Style string
 
 var page = template.Must(template.New("page").Parse(text))
 
@@ -107,7 +109,7 @@ type builder struct {
 func build(files []File) view {
 	b := &builder{files: files, ids: map[string]int{}, slots: slots{}}
 	b.names = shortNames(files)
-	v := view{Style: template.CSS(style), Files: b.facts()} //nolint:gosec // a file of this package
+	v := view{Style: template.CSS(Style), Files: b.facts()} //nolint:gosec // a file of this package
 	for _, s := range []section{b.latency(), b.throughput(), b.service(), b.quiet()} {
 		s.ID = b.id(s.Title)
 		v.Sections = append(v.Sections, s)

@@ -459,7 +459,7 @@ func TestSelfContained(t *testing.T) {
 			t.Errorf("#%s leads nowhere", id)
 		}
 	}
-	if s := regexp.MustCompile(`url\(|@import|http`).FindString(style); s != "" {
+	if s := regexp.MustCompile(`url\(|@import|http`).FindString(Style); s != "" {
 		t.Errorf("the style sheet has %s", s)
 	}
 	for _, want := range []string{`lang="en"`, `name="viewport"`, "prefers-color-scheme: dark", "some &lt;cpu&gt;", "firqbench run &#39;x y&#39;", "a/run.json", "b/run.json"} {
@@ -528,7 +528,7 @@ func TestWords(t *testing.T) {
 // Colours stand out from the card that they are drawn on: at least 3 to 1, as WCAG
 // 2.2 has it for graphics (1.4.11); text has at least 4.5 to 1 (1.4.3).
 func TestContrast(t *testing.T) {
-	light, dark, ok := strings.Cut(style, "@media (prefers-color-scheme: dark)")
+	light, dark, ok := strings.Cut(Style, "@media (prefers-color-scheme: dark)")
 	if !ok {
 		t.Fatal("no dark theme")
 	}

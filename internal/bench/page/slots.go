@@ -18,6 +18,15 @@ const (
 	slotAsked = 9 // what tenants asked for; no contestant
 )
 
+// Slot returns the style of a contestant's series (see package chart): the same
+// on every page. Those that are not known here share one.
+func Slot(contestant string) int {
+	if slot, ok := fixed[contestant]; ok {
+		return slot
+	}
+	return firstFree
+}
+
 // of returns the slot of a contestant. Those of which this package does not know
 // share what is left.
 func (s slots) of(contestant string) int {

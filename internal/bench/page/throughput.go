@@ -170,7 +170,7 @@ func (b *builder) byCores(all []measured) part {
 			}
 			return b.where(m) + b.settings(m)
 		},
-		x:    func(m *measured) float64 { return float64(m.cores) }, y: rate,
+		x: func(m *measured) float64 { return float64(m.cores) }, y: rate,
 		title: func(ms []*measured) string {
 			c, more := ms[0].cell, ""
 			if c.Point != nil {

@@ -72,3 +72,22 @@ func TestJain(t *testing.T) {
 		}
 	}
 }
+
+func TestMaxMin(t *testing.T) {
+	for _, c := range []struct {
+		demands []float64
+		amount  float64
+		want    []float64
+	}{
+		{nil, 5, nil},
+		{[]float64{2, 2.6, 4, 5}, 10, []float64{2, 2.6, 2.7, 2.7}},
+		{[]float64{10, 1, 10}, 9, []float64{4, 1, 4}},
+		{[]float64{1, 2}, 9, []float64{1, 2}},
+		{[]float64{3, 0, 3}, 0, []float64{0, 0, 0}},
+	} {
+		got := MaxMin(c.demands, c.amount)
+		if !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+			t.Errorf("MaxMin(%v, %v) = %v, want %v", c.demands, c.amount, got, c.want)
+		}
+	}
+}
