@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -15,6 +16,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/serve"
+	"github.com/firq-go/firq/internal/bench/suite"
 )
 
 func liveCommand() *cli.Command {
@@ -102,6 +104,21 @@ func listen(cmd *cli.Command, pages serve.Pages) (stop func() error, err error) 
 		report.Printf(errOut, "not only this machine can see that, profiles included: use --listen localhost:PORT to change it\n")
 	}
 	return server.Close, nil
+}
+
+// listenRun starts the server that --listen of run asks for. It returns what the
+// tables are to be written to, what makes an observer that the pages know of too,
+// and a function that ends the server.
+func listenRun(cmd *cli.Command, out io.Writer) (tables io.Writer, observe func(suite.Observer) suite.Observer, stop func() error, err error) {
+	if !cmd.IsSet("listen") {
+		return out, func(o suite.Observer) suite.Observer { return o }, func() error { return nil }, nil
+	}
+	status := live.NewStatus(out)
+	stop, err = listen(cmd, status)
+	return status, func(o suite.Observer) suite.Observer {
+		status.Observe(o)
+		return status
+	}, stop, err
 }
 
 // livePlan makes a plan of the flags. All its errors are the user's.

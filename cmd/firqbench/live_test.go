@@ -91,6 +91,17 @@ func TestLiveListen(t *testing.T) {
 	}
 }
 
+// run can be looked at too.
+func TestRunListen(t *testing.T) {
+	code, out, errOut := call(t, append([]string{"run", "uncontended", "--contestants", "channel", "--listen", "127.0.0.1:0"}, tiny...)...)
+	if code != exitOK || !strings.Contains(out, "tasks/s") || !strings.Contains(errOut, "see http://127.0.0.1:") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, errOut)
+	}
+	if code, _, errOut := call(t, append([]string{"run", "uncontended", "--listen", "nowhere"}, tiny...)...); code != exitFailed || !strings.Contains(errOut, "--listen: ") {
+		t.Errorf("exit code %d\n%s", code, errOut)
+	}
+}
+
 func TestLiveRefuses(t *testing.T) {
 	for _, c := range []struct {
 		args string

@@ -52,7 +52,7 @@ func runCommand() *cli.Command {
 		&cli.StringFlag{Name: "arrivals", Category: openLoop, Value: string(arrivals.Constant),
 			Usage: "`SHAPE` of the arrivals: constant, poisson, bursty (all in a fifth of each 20ms) or ramp (rising evenly, RATE in the middle)"},
 		&cli.StringFlag{Name: "hdr", Category: whereTo, Usage: "write an HdrHistogram interval log to `DIR` for each contestant, scenario and part"},
-		formatFlag(),
+		formatFlag(), listenFlag(),
 	}
 	flags = append(append(flags, outputFlags()...), profileFlags()...)
 	return &cli.Command{
@@ -101,6 +101,11 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 	if format != export.Table {
 		out = io.Discard
 	}
+	out, observe, unlisten, err := listenRun(cmd, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlisten()) }()
 	if dir := cmd.String("hdr"); dir != "" {
 		logs, err := hdrlog.Make(dir)
 		if err != nil {
@@ -125,7 +130,7 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 	report.Env(out, env)
 	report.Printf(out, "%-12s%d runs of %v, about %v\n\n", "plan", plan.Runs(), plan.Measure, plan.Estimate())
 	progress := report.NewProgress(out, errOut, order)
-	cells, runErr := plan.Run(ctx, progress)
+	cells, runErr := plan.Run(ctx, observe(progress))
 	progress.Clear()
 	profileErr := stop()
 	switch {

@@ -161,7 +161,9 @@ func TestRun(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var views []*View
 		err := Run(ctx, p, func(v *View) {
-			if views = append(views, v); len(v.Sides) == 2 && v.Sides[0].TasksPerSec > 0 && v.Sides[1].TasksPerSec > 0 && len(views) > 2 {
+			views = append(views, v)
+			busy := func(s Side) bool { return len(s.Top) == topTenants && s.Enqueue.Samples > 0 }
+			if len(views) > 2 && busy(v.Sides[0]) && busy(v.Sides[1]) {
 				cancel()
 			}
 		})
