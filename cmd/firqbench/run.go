@@ -133,13 +133,7 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 	cells, runErr := plan.Run(ctx, observe(progress))
 	progress.Clear()
 	profileErr := stop()
-	switch {
-	case len(cells) == 0:
-	case len(plan.Rates) > 0:
-		report.OpenLegend(out, plan)
-	default:
-		report.Legend(out, plan)
-	}
+	legend(out, plan, cells)
 	file := report.File{Schema: report.Schema, Env: env, Interrupted: runErr != nil, Run: &report.RunSection{
 		Rounds: plan.Rounds, Warmup: plan.Warmup, Measure: plan.Measure, SampleEvery: load.SampleEvery,
 		Contestants: order, Cells: cells,
@@ -152,6 +146,17 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 		writeErr = export.Write(cmd.Root().Writer, format, &file)
 	}
 	return errors.Join(runErr, profileErr, writeErr, save(cmd, &file, destination), failures(cells))
+}
+
+// legend explains the tables, where there are any.
+func legend(out io.Writer, plan *suite.Plan, cells []suite.Cell) {
+	switch {
+	case len(cells) == 0:
+	case len(plan.Rates) > 0:
+		report.OpenLegend(out, plan)
+	default:
+		report.Legend(out, plan)
+	}
 }
 
 // save writes the result file, if one is wanted.

@@ -33,7 +33,7 @@ type seen struct {
 
 // The page is in a frame, because the browser has no windows below 500 pixels. A
 // frame's theme is that of what it is in.
-const frame = `<!doctype html><meta name="color-scheme" content="light dark"><iframe width="%d" height="900" style="border: 0" srcdoc="%s"></iframe>`
+const frame = `<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark"><iframe width="%d" height="900" style="border: 0" srcdoc="%s"></iframe>`
 
 // measure opens all tables, looks at where everything is, and leaves what it saw
 // in the document, from where --dump-dom takes it. The page itself has no script,

@@ -76,6 +76,7 @@ func TestCloseEndsRequests(t *testing.T) {
 	s, client := start(t, "localhost:0", func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
+		_, _ = io.WriteString(w, "bye")
 		close(ended)
 	})
 	resp, err := client.Get(s.URL())
@@ -85,6 +86,9 @@ func TestCloseEndsRequests(t *testing.T) {
 	defer resp.Body.Close()
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "bye" {
+		t.Errorf("the request was cut off: %q, %v", body, err)
 	}
 	select {
 	case <-ended:
