@@ -76,6 +76,7 @@ func (b *builder) latency() section {
 				p.Figures = append(p.Figures, b.latencies(&cells[j], &few)...)
 			}
 			p.ID = b.id("latency", b.names[i], p.Title)
+			p.Title = b.heading(s.Parts, p.Title, b.names[i])
 			if len(p.Figures) > 0 {
 				s.Parts = append(s.Parts, p)
 			}

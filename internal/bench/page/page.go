@@ -12,6 +12,7 @@ import (
 	"html/template"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/firq-go/firq/internal/bench/chart"
@@ -128,6 +129,14 @@ func (b *builder) id(words ...string) string {
 		return b.id(fmt.Sprintf("%s-%d", s, n))
 	}
 	return s
+}
+
+// heading returns a title that no other part of the section has.
+func (b *builder) heading(parts []part, title, file string) string {
+	if slices.ContainsFunc(parts, func(p part) bool { return p.Title == title }) {
+		return title + ", " + file
+	}
+	return title
 }
 
 // figure makes a chart part of the page; false if it has nothing to show.

@@ -62,6 +62,9 @@ func TestSelfContained(t *testing.T) {
 			t.Errorf("%d elements have the id %s", n, id)
 		}
 	}
+	if n := strings.Count(html, ">contended</a>"); n != 1 || !strings.Contains(html, ">contended, b/run.json</a>") {
+		t.Errorf("%d parts of the contents are called the same", n)
+	}
 	for id := range links {
 		if ids[id] == 0 {
 			t.Errorf("#%s leads nowhere", id)

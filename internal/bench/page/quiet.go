@@ -34,6 +34,7 @@ func (b *builder) quiet() section {
 		case !hasPoints(f.Replay):
 			missing.add(b.names[i], coarse)
 		}
+		p.Title = b.heading(s.Parts, p.Title, b.names[i])
 		s.Parts = append(s.Parts, p)
 	}
 	s.Missing = missing.sentences()

@@ -39,7 +39,10 @@ func (b *builder) service() section {
 			title := fmt.Sprintf("replay of %s, %d workers", traceName(f.Replay), f.Replay.Plan.Workers)
 			parts = append(parts, b.recorded(title, b.names[i], rs, true)...)
 		}
-		s.Parts = append(s.Parts, parts...)
+		for _, p := range parts {
+			p.Title = b.heading(s.Parts, p.Title, b.names[i])
+			s.Parts = append(s.Parts, p)
+		}
 		if len(parts) == 0 {
 			missing.add(b.names[i], lacksService(f))
 		}
