@@ -113,9 +113,10 @@ func (p *Pages) json(w http.ResponseWriter, _ *http.Request) {
 func (p *Pages) events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
-	for {
+	var sent *View
+	for closing := false; ; {
 		v, past, changed := p.last()
-		if v != nil {
+		if v != sent {
 			var b bytes.Buffer
 			if err := live.ExecuteTemplate(&b, "view", shown(v, past)); err != nil {
 				return
@@ -128,13 +129,13 @@ func (p *Pages) events(w http.ResponseWriter, r *http.Request) {
 			}
 			fmt.Fprint(w, "\n") //nolint:errcheck // likewise
 		}
-		if control.Flush() != nil || v != nil && v.Over {
+		if sent = v; control.Flush() != nil || closing || v != nil && v.Over {
 			return
 		}
 		select {
 		case <-changed:
-		case <-r.Context().Done():
-			return
+		case <-r.Context().Done(): // the server ends, maybe right after the last view
+			closing = true
 		}
 	}
 }

@@ -101,6 +101,41 @@ func event(t *testing.T, r *bufio.Reader) (kind, data string) {
 	}
 }
 
+// flushed says when something has been sent.
+type flushed struct {
+	*httptest.ResponseRecorder
+	sent chan struct{}
+}
+
+func (f flushed) Flush() {
+	select {
+	case f.sent <- struct{}{}:
+	default:
+	}
+}
+
+// Who looks sees the last view, also if the server ends right behind it.
+func TestLastEvent(t *testing.T) {
+	for range 50 {
+		p := NewPages()
+		p.Show(fake(false))
+		ctx, cancel := context.WithCancel(t.Context())
+		w := flushed{httptest.NewRecorder(), make(chan struct{}, 1)}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			p.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/events", nil))
+		}()
+		<-w.sent
+		p.Show(fake(true))
+		cancel()
+		<-done
+		if body := w.Body.String(); strings.Count(body, "the whole run") != 1 || !strings.HasSuffix(body, "event: over\ndata: \n\n") {
+			t.Fatalf("got\n%s", body)
+		}
+	}
+}
+
 // The stream has each view as it comes, and ends with the run.
 func TestEvents(t *testing.T) {
 	p := NewPages()
