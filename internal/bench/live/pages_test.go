@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -101,26 +102,27 @@ func event(t *testing.T, r *bufio.Reader) (kind, data string) {
 	}
 }
 
-// flushed says when something has been sent.
-type flushed struct {
+// paused stands still behind the first thing that is sent.
+type paused struct {
 	*httptest.ResponseRecorder
-	sent chan struct{}
+	sent, goOn chan struct{}
+	once       *sync.Once
 }
 
-func (f flushed) Flush() {
-	select {
-	case f.sent <- struct{}{}:
-	default:
-	}
+func (p paused) Flush() {
+	p.once.Do(func() {
+		close(p.sent)
+		<-p.goOn
+	})
 }
 
 // Who looks sees the last view, also if the server ends right behind it.
 func TestLastEvent(t *testing.T) {
-	for range 50 {
+	for range 20 {
 		p := NewPages()
 		p.Show(fake(false))
 		ctx, cancel := context.WithCancel(t.Context())
-		w := flushed{httptest.NewRecorder(), make(chan struct{}, 1)}
+		w := paused{httptest.NewRecorder(), make(chan struct{}), make(chan struct{}), new(sync.Once)}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
@@ -129,6 +131,7 @@ func TestLastEvent(t *testing.T) {
 		<-w.sent
 		p.Show(fake(true))
 		cancel()
+		close(w.goOn)
 		<-done
 		if body := w.Body.String(); strings.Count(body, "the whole run") != 1 || !strings.HasSuffix(body, "event: over\ndata: \n\n") {
 			t.Fatalf("got\n%s", body)
