@@ -4,13 +4,13 @@
 // # Why not a library
 //
 // What there is was looked at in November 2026. gonum.org/v1/plot v0.17 is well
-// kept, but brings 9 more modules and 60 packages (PDF, LaTeX, FreeType, fonts)
-// into a module that others import for its scheduler, and some 7 MB into the program;
-// what draws its SVG is under CC BY 4.0. github.com/wcharczuk/go-chart/v2 has
-// rested since 2024, and its logarithmic range takes the logarithm of the distance
-// from the least value. go-echarts needs a script in the page. None of them leaves
-// colours to the page, so that one chart serves a light and a dark theme. What is
-// needed here is three scales, ticks and a few paths.
+// kept, but brings 8 more modules and some 60 packages (PDF, LaTeX, FreeType, fonts)
+// into a module that others import for its scheduler, and some 7 MB into the
+// program; what draws its SVG is under CC BY 4.0, and writes the colours into the
+// picture, where one chart is to serve a light and a dark theme.
+// github.com/wcharczuk/go-chart/v2 has rested since 2024, and its logarithmic range
+// takes the logarithm of the distance from the least value. go-echarts needs a
+// script in the page. What is needed here is three scales, ticks and a few paths.
 //
 // # Colours
 //
