@@ -103,12 +103,12 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		EnableShellCompletion: true,
 
 		ConfigureShellCompletionCommand: showCompletion,
-		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), listCommand(), envCommand()},
+		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), reportCommand(), liveCommand(), listCommand(), envCommand()},
 		OnUsageError:                    onUsageError,
 		ExitErrHandler:                  func(context.Context, *cli.Command, error) {}, // execute does it
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			if name := cmd.Args().First(); name != "" {
-				return misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, list, env", name))
+				return misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, report, live, list, env", name))
 			}
 			return cli.ShowRootCommandHelp(cmd)
 		},

@@ -33,6 +33,8 @@ func runCommand() *cli.Command {
 		&cli.IntFlag{Name: "rounds", Aliases: []string{"count"}, Category: howToRun, Value: 5, Usage: "`N` runs of each contestant; tables show medians"},
 		&cli.DurationFlag{Name: "duration", Category: howToRun, Value: 125 * time.Millisecond, Usage: "measured time of a run"},
 		&cli.DurationFlag{Name: "warmup", Category: howToRun, Value: 30 * time.Millisecond, Usage: "time before it that is not counted"},
+		&cli.DurationFlag{Name: "record", Category: howToRun, Value: 500 * time.Millisecond,
+			Usage: "in scenarios with hot tenants the first round goes on for so long, to record who is served when; 0s: it does not"},
 		gomaxprocsFlag(),
 		&cli.IntFlag{Name: "cpus", Category: howToRun, DefaultText: "all",
 			Usage: "stay on the first `N` processors that the program may run on, with as many for Go unless --gomaxprocs says otherwise (Linux)"},
@@ -50,7 +52,7 @@ func runCommand() *cli.Command {
 		&cli.StringFlag{Name: "arrivals", Category: openLoop, Value: string(arrivals.Constant),
 			Usage: "`SHAPE` of the arrivals: constant, poisson, bursty (all in a fifth of each 20ms) or ramp (rising evenly, RATE in the middle)"},
 		&cli.StringFlag{Name: "hdr", Category: whereTo, Usage: "write an HdrHistogram interval log to `DIR` for each contestant, scenario and part"},
-		formatFlag(),
+		formatFlag(), listenFlag(),
 	}
 	flags = append(append(flags, outputFlags()...), profileFlags()...)
 	return &cli.Command{
@@ -99,6 +101,11 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 	if format != export.Table {
 		out = io.Discard
 	}
+	out, observe, unlisten, err := listenRun(cmd, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlisten()) }()
 	if dir := cmd.String("hdr"); dir != "" {
 		logs, err := hdrlog.Make(dir)
 		if err != nil {
@@ -123,16 +130,10 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 	report.Env(out, env)
 	report.Printf(out, "%-12s%d runs of %v, about %v\n\n", "plan", plan.Runs(), plan.Measure, plan.Estimate())
 	progress := report.NewProgress(out, errOut, order)
-	cells, runErr := plan.Run(ctx, progress)
+	cells, runErr := plan.Run(ctx, observe(progress))
 	progress.Clear()
 	profileErr := stop()
-	switch {
-	case len(cells) == 0:
-	case len(plan.Rates) > 0:
-		report.OpenLegend(out, plan)
-	default:
-		report.Legend(out, plan)
-	}
+	legend(out, plan, cells)
 	file := report.File{Schema: report.Schema, Env: env, Interrupted: runErr != nil, Run: &report.RunSection{
 		Rounds: plan.Rounds, Warmup: plan.Warmup, Measure: plan.Measure, SampleEvery: load.SampleEvery,
 		Contestants: order, Cells: cells,
@@ -145,6 +146,17 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 		writeErr = export.Write(cmd.Root().Writer, format, &file)
 	}
 	return errors.Join(runErr, profileErr, writeErr, save(cmd, &file, destination), failures(cells))
+}
+
+// legend explains the tables, where there are any.
+func legend(out io.Writer, plan *suite.Plan, cells []suite.Cell) {
+	switch {
+	case len(cells) == 0:
+	case len(plan.Rates) > 0:
+		report.OpenLegend(out, plan)
+	default:
+		report.Legend(out, plan)
+	}
 }
 
 // save writes the result file, if one is wanted.
@@ -196,7 +208,7 @@ func runPlan(cmd *cli.Command) (*suite.Plan, error) {
 	}
 	plan := &suite.Plan{
 		Scenarios: chosen, Rounds: cmd.Int("rounds"), Warmup: cmd.Duration("warmup"), Measure: cmd.Duration("duration"),
-		Rates: rates, Arrivals: shape,
+		Rates: rates, Arrivals: shape, Record: cmd.Duration("record"),
 	}
 	if plan.Contestants, err = contest.Select(contest.ForRun(), list(cmd.String("contestants"))); err != nil {
 		return nil, err

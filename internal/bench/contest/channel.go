@@ -78,6 +78,9 @@ func (c *channel) EnqueueWait(ctx context.Context, tenant string, t Task) error 
 	}
 }
 
+// Len returns how many tasks are in the channel.
+func (c *channel) Len() int { return len(c.ch) }
+
 func (c *channel) EnqueueBatch(tenant string, ts []Task) (int, error) {
 	now := Now()
 	for i := range ts {

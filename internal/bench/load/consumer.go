@@ -24,12 +24,13 @@ type consumer struct {
 	inTime       uint64      // of them, before their deadline; with Scenario.Life
 	total        uint64      // in the whole run
 	sum          uint64      // of their payloads
+	sight        *sight      // nil where nobody watches
 
 	_ [64]byte // the next allocation is somebody else's
 }
 
 func newConsumer(r *run) *consumer {
-	return &consumer{r: r, waits: hist.NewLocal(), focus: hist.NewLocal(), response: hist.NewLocal()}
+	return &consumer{r: r, waits: hist.NewLocal(), focus: hist.NewLocal(), response: hist.NewLocal(), sight: r.newSight(&r.consumers)}
 }
 
 func (c *consumer) loop() {
@@ -87,6 +88,9 @@ func (c *consumer) take(it *contest.Item) {
 				c.focus.Record(it.Wait)
 			}
 		}
+	}
+	if phase == recording {
+		c.sight.took(it, c.waited(it))
 	}
 	if c.r.open {
 		c.takeOpen(it, phase)

@@ -60,6 +60,13 @@ type Spec struct {
 	// tasks per second by the clock, in the given shape; 0: as the scenario has it.
 	Rate     float64
 	Arrivals arrivals.Shape
+
+	// Record: after the measured window the run goes on for so long, to record
+	// Result.Service.
+	Record time.Duration
+	// Watch, where it is not nil, is told what happens after the measured window;
+	// there is no record then.
+	Watch *Watch
 }
 
 // Phases of a run. The driver's goroutines look at the phase once per task.
@@ -67,6 +74,7 @@ const (
 	warming int32 = iota
 	measuring
 	finishing // with Spec.Rate: what was due in the window is still sent and served
+	recording // where there is a Watch: the load goes on
 	stopping
 )
 
@@ -87,6 +95,7 @@ type run struct {
 	schedule arrivals.Schedule
 	origin   time.Duration // when the schedule starts, by contest.Now
 	from, to time.Duration // open: the measured window, since origin
+	end      time.Duration // open: when the producers end by themselves
 
 	_     [64]byte
 	phase atomic.Int32 // written by measure and finish, or by fail
@@ -95,6 +104,8 @@ type run struct {
 	windows [2]*window // producers of the hot tenant have one of their own
 	drops   drops
 
+	producers, consumers []*sight // with a Watch
+
 	failure  error // the first one; guarded by failOnce
 	failOnce sync.Once
 }
@@ -102,6 +113,10 @@ type run struct {
 // Run measures. It returns ctx.Err() if ctx ends first; there is no result then.
 func Run(ctx context.Context, spec Spec) (Result, error) {
 	r := &run{Spec: spec, s: spec.Scenario, work: spin.Of(spec.Work), serve: spin.Of(spec.Scenario.Service), every: SampleEvery}
+	var rec recorder
+	if spec.Record > 0 && spec.Watch == nil {
+		r.Watch = rec.watch(spec.Record)
+	}
 	if err := r.plan(); err != nil {
 		return Result{}, err
 	}
@@ -111,6 +126,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	defer cancel()
 
 	result, err := r.do(cancel)
+	result.Service = rec.service(r.keys, r.s.Hot())
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
@@ -184,12 +200,16 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	return r.result(m, producers, consumers), errors.Join(err, r.verify(producers, consumers))
 }
 
-// measure waits out the warm-up and the measured window.
+// measure waits out the warm-up, the measured window, and the watch.
 func (r *run) measure() (m meter) {
 	sleep(r.ctx, r.Warmup)
 	m.start(r)
 	sleep(r.ctx, r.Measure)
 	m.stop(r)
+	if r.Watch != nil {
+		r.watch()
+		r.phase.Store(stopping)
+	}
 	return m
 }
 

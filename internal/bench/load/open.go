@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"time"
 
@@ -78,6 +79,10 @@ func (r *run) plan() error {
 		}
 		calls, shape = r.Rate/float64(r.s.Batch), r.Arrivals
 		r.from, r.to = r.Warmup, r.Warmup+r.Measure
+		r.end = r.to
+		if r.Watch != nil {
+			r.end = math.MaxInt64
+		}
 		r.every = 1
 	}
 	r.paced = calls > 0
@@ -173,11 +178,19 @@ func (p *producer) leave() {
 	}
 }
 
+// waited returns the queue time, in an open loop from the intended start.
+func (c *consumer) waited(it *contest.Item) time.Duration {
+	if c.r.open {
+		return contest.Now() - c.r.origin - dueOf(it.Payload)
+	}
+	return it.Wait
+}
+
 // takeOpen records a task of an open loop. Whether it counts was settled when it
 // was due.
 func (c *consumer) takeOpen(it *contest.Item, phase int32) {
 	due := dueOf(it.Payload)
-	if due < c.r.from {
+	if due < c.r.from || due >= c.r.to { // the latter only if somebody watches
 		return
 	}
 	wait := contest.Now() - c.r.origin - due

@@ -35,6 +35,8 @@ type producer struct {
 	refusals int    // since it has let others run
 	accepted uint64 // tasks in the whole run
 	sum      uint64 // of their payloads
+	sight    *sight // nil where nobody watches
+	watched  bool   // the present call is seen by it
 
 	_ [64]byte // the next allocation is somebody else's
 }
@@ -43,7 +45,7 @@ func newProducer(r *run, id int) *producer {
 	p := &producer{
 		r: r, rnd: newRandom(id + 1), pick: pickAny, latency: hist.NewLocal(), refusal: hist.NewLocal(),
 		number: uint64(id) << 32, hot: r.s.Hot(),
-		batch: make([]contest.Task, r.s.Batch),
+		batch: make([]contest.Task, r.s.Batch), sight: r.newSight(&r.producers),
 	}
 	if r.paced {
 		p.clocked = newClocked(r, id)
@@ -75,7 +77,7 @@ func (p *producer) loop() {
 	w := r.windows[p.window]
 	for unreported := int64(0); ; {
 		phase := r.phase.Load()
-		if phase == stopping || r.open && p.due >= r.to {
+		if phase == stopping || r.open && p.due >= r.end {
 			p.leave()
 			return
 		}
@@ -88,9 +90,9 @@ func (p *producer) loop() {
 		if r.paced && !p.paced() {
 			continue // it waited: look at the phase again
 		}
-		counts := phase == measuring
+		counts := p.counts(phase)
 		if r.open { // and nothing but send: work would make it late
-			counts = p.start >= r.from
+			counts = p.start >= r.from && p.start < r.to
 		}
 		if r.s.Batch > 1 {
 			unreported += p.sendBatch(counts)
@@ -105,6 +107,12 @@ func (p *producer) loop() {
 			unreported++
 		}
 	}
+}
+
+// counts reports whether what is done in a phase is measured.
+func (p *producer) counts(phase int32) bool {
+	p.watched = phase == recording
+	return phase == measuring
 }
 
 // deadlines reads the clock for the next chunk's deadlines.
@@ -165,6 +173,9 @@ func (p *producer) send(q contest.Queue, tenant string, t *contest.Task, counts 
 	if counts {
 		p.offered++
 	}
+	if p.watched {
+		p.sight.sent(t.Payload&tenantMask, 1)
+	}
 	if err != nil {
 		p.refused(err, 1, counts)
 		return false
@@ -178,6 +189,9 @@ func (p *producer) send(q contest.Queue, tenant string, t *contest.Task, counts 
 // now.
 func (p *producer) timed(start time.Duration, n int, err error, counts bool) {
 	end := contest.Now()
+	if p.watched {
+		p.sight.timed(end - start)
+	}
 	if p.r.open {
 		p.note(start-p.r.origin, end-p.r.origin, n, counts)
 	}
@@ -228,6 +242,9 @@ func (p *producer) sendBatch(counts bool) int64 {
 	if counts {
 		p.offered += uint64(len(p.batch))
 	}
+	if p.watched {
+		p.sight.sent(uint64(tenant), len(p.batch))
+	}
 	for _, t := range p.batch[:n] {
 		p.sum += t.Payload
 	}
@@ -262,6 +279,9 @@ func (p *producer) refused(err error, n int, counts bool) {
 	}
 	if counts {
 		p.rejected += uint64(n)
+	}
+	if p.watched && errors.Is(err, firq.ErrRejected) {
+		p.sight.refused(n)
 	}
 	if p.refusals += n; p.refusals >= patience {
 		p.refusals = 0

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"time"
 
 	"github.com/firq-go/firq/hist"
@@ -37,6 +38,9 @@ type Result struct {
 	Jain        float64 `json:"jain,omitempty"`
 	JainTenants int     `json:"jain_tenants,omitempty"`
 
+	// Service is recorded after the measured window; with Spec.Record only.
+	Service *Service `json:"service,omitempty"`
+
 	Histograms Histograms `json:"-"`
 }
 
@@ -57,6 +61,33 @@ type Latency struct {
 	P99     time.Duration `json:"p99_ns"`
 	P999    time.Duration `json:"p999_ns"`
 	Max     time.Duration `json:"max_ns"`
+
+	// Points are the latencies at the quantiles PointQuantile(0), (1) and so on,
+	// as far as there are samples to tell them from the greatest one. Files of
+	// before there were points have none.
+	Points []time.Duration `json:"points_ns,omitempty"`
+}
+
+// pointsPerDecade is how many points a tenfold of rarity has, and decades how
+// far they go: to 99.999 %.
+const (
+	pointsPerDecade = 5
+	decades         = 5
+)
+
+// PointQuantile returns the quantile of Points[k], k from 0: 1 - 10^(-k/5), the
+// scale of HdrHistogram's percentile plots, on which each step is as much rarer
+// than the one before. The first is 0, the least of all.
+func PointQuantile(k int) float64 {
+	return 1 - math.Pow(10, -float64(k)/pointsPerDecade)
+}
+
+func points(s *hist.Snapshot) (ps []time.Duration) {
+	n := float64(s.Count())
+	for k := 0; k <= pointsPerDecade*decades && (1-PointQuantile(k))*n >= 1; k++ {
+		ps = append(ps, s.Quantile(PointQuantile(k)))
+	}
+	return ps
 }
 
 // Summary returns the latencies in s; zero if it is empty.
@@ -67,7 +98,7 @@ func Summary(s *hist.Snapshot) Latency {
 	}
 	return Latency{
 		Samples: n, Mean: s.Sum() / time.Duration(n), P50: s.Quantile(0.5), P95: s.Quantile(0.95),
-		P99: s.Quantile(0.99), P999: s.Quantile(0.999), Max: s.Max(),
+		P99: s.Quantile(0.99), P999: s.Quantile(0.999), Max: s.Max(), Points: points(s),
 	}
 }
 

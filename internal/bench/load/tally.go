@@ -73,7 +73,9 @@ func (m *meter) start(r *run) {
 
 func (m *meter) stop(r *run) {
 	m.elapsed = contest.Now() - m.began
-	if !r.open || !r.phase.CompareAndSwap(measuring, finishing) {
+	if r.Watch != nil {
+		r.phase.CompareAndSwap(measuring, recording) // unless the run has failed
+	} else if !r.open || !r.phase.CompareAndSwap(measuring, finishing) {
 		r.phase.Store(stopping)
 	}
 	m.expired = r.drops.expired.Load() - m.expired

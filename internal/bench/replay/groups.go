@@ -52,6 +52,8 @@ type GroupTime struct {
 const (
 	GroupAll   = "all tenants"
 	GroupQuiet = "quiet tenants"
+	// GroupBusiest is there when more than one tenant is shown by itself.
+	GroupBusiest = "busiest tenants"
 )
 
 // Groups returns all tenants; the quiet ones, which are the half of them that
@@ -88,7 +90,7 @@ func Groups(t *trace.Trace, n int) []Group {
 	}
 	n = min(n, len(byCost))
 	if n > 1 {
-		groups = append(groups, group("busiest tenants", byCost[:n]))
+		groups = append(groups, group(GroupBusiest, byCost[:n]))
 	}
 	for _, i := range byCost[:n] {
 		groups = append(groups, group(t.Tenants[i], []int{i}))

@@ -32,6 +32,8 @@ type Result struct {
 	// are since the intended arrival and include it.
 	Lag    load.Latency `json:"lag"`
 	Groups []GroupTime  `json:"groups"`
+	// Service is who was served when, in units of cost.
+	Service *load.Service `json:"service,omitempty"`
 }
 
 // Progress is called now and then with the number of requests that are settled.
@@ -240,13 +242,15 @@ func (r *replayer) result(name string) Result {
 	lag := hist.NewSnapshot()
 	r.lag.AddTo(lag)
 	expired := int(r.expired.Load())
+	elapsed := time.Duration(r.last.Load()) - r.began
+	groups := Groups(r.t, r.p.Busiest)
 	return Result{
 		Contestant: name,
-		Elapsed:    time.Duration(r.last.Load()) - r.began,
+		Elapsed:    elapsed,
 		Delivered:  int(r.settled.Load()) - expired - r.rejected,
 		Expired:    expired, Rejected: r.rejected,
 		Lag:    load.Summary(lag),
-		Groups: times(r.t, Groups(r.t, r.p.Busiest), r.waits),
+		Groups: times(r.t, groups, r.waits), Service: service(r.t, r.p, groups, r.waits, elapsed),
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/firq-go/firq/internal/bench/machine"
@@ -64,12 +67,19 @@ func Destination(path, command string, at time.Time) (string, error) {
 	return path, os.MkdirAll(filepath.Dir(path), 0o755)
 }
 
+// Lists of numbers go on one line: a line for each would be most of the file.
+var (
+	numbers = regexp.MustCompile(`\[\n[-+.eE\d,\s]*\]`) // no string has a line break in it
+	space   = regexp.MustCompile(`\s+`)
+)
+
 // Write writes f to path, whole or not at all.
 func (f *File) Write(path string) error {
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err
 	}
+	text = numbers.ReplaceAllFunc(text, func(list []byte) []byte { return space.ReplaceAll(list, nil) })
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".firqbench-*")
 	if err != nil {
 		return err
@@ -82,18 +92,43 @@ func (f *File) Write(path string) error {
 	return os.Rename(tmp.Name(), path)
 }
 
-// ReadFile reads a result file.
+// ReadFile reads a result file. Its errors name the file.
 func ReadFile(path string) (*File, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fmt.Errorf("%s: is not a result file: %w", path, err)
+	}
+	if err := checkSchema(head.Schema); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	var f File
 	if err := json.Unmarshal(text, &f); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if f.Schema != Schema {
-		return nil, fmt.Errorf("%s: schema is %q, this program reads %q", path, f.Schema, Schema)
-	}
 	return &f, nil
+}
+
+// checkSchema is asked before the rest is looked at: what a newer schema means
+// by a field is unknown here.
+func checkSchema(schema string) error {
+	if schema == Schema {
+		return nil
+	}
+	name, ours, _ := strings.Cut(Schema, "/")
+	number, isOurs := strings.CutPrefix(schema, name+"/")
+	theirs, err := strconv.Atoi(number)
+	reads, _ := strconv.Atoi(ours)
+	switch {
+	case schema == "":
+		return fmt.Errorf("is not a result file of firqbench: it has no schema, this program reads %q", Schema)
+	case isOurs && err == nil && theirs > reads:
+		return fmt.Errorf("schema is %q, newer than %q, which this program reads: use a newer firqbench", schema, Schema)
+	}
+	return fmt.Errorf("schema is %q, this program reads %q", schema, Schema)
 }

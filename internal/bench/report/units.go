@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -39,6 +40,16 @@ func Count(n float64) string {
 	default:
 		return digits(n/1e9) + "G"
 	}
+}
+
+// Brief leaves out what Duration and Count say of how exact a number is, zeros
+// behind the point: between the ticks of an axis they say nothing.
+func Brief(s string) string {
+	number := strings.TrimRight(s, "nµmskMG")
+	if unit := s[len(number):]; strings.Contains(number, ".") {
+		return strings.TrimSuffix(strings.TrimRight(number, "0"), ".") + unit
+	}
+	return s
 }
 
 // digits writes x with three significant digits, trailing zeros kept: they say

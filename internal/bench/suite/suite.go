@@ -30,6 +30,10 @@ type Plan struct {
 	// Recorded, if it is not nil, is handed each run with its histograms, which
 	// are forgotten afterwards. An error of it ends Run.
 	Recorded func(*Cell, *Run) error
+
+	// Record is how long the first round goes on, after what is measured, to
+	// record who is served when, in scenarios with hot tenants; 0: it does not.
+	Record time.Duration
 }
 
 // Cell is one scenario in one variant, with all its runs.
@@ -147,6 +151,14 @@ func (p *Plan) contestants(s scenario.Scenario) (cs []contest.Contestant) {
 	return cs
 }
 
+// record returns how long a run is recorded.
+func (p *Plan) record(s scenario.Scenario, round int) time.Duration {
+	if round > 0 || s.Hot() == 0 {
+		return 0
+	}
+	return p.Record
+}
+
 // Runs returns the number of runs.
 func (p *Plan) Runs() (n int) {
 	for _, group := range p.cells() {
@@ -166,6 +178,8 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("--duration: %v, must be positive and at most 1h", p.Measure)
 	case p.Warmup < 0 || p.Warmup > time.Hour:
 		return fmt.Errorf("--warmup: %v, must be 0 to 1h", p.Warmup)
+	case p.Record < 0 || p.Record > time.Hour:
+		return fmt.Errorf("--record: %v, must be 0 to 1h", p.Record)
 	}
 	for _, s := range p.Scenarios {
 		if len(p.Rates) > 0 && !s.CanOpen() {
@@ -236,7 +250,7 @@ func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)
 			result, err := load.Run(ctx, load.Spec{
 				Scenario: cell.Scenario, Contestant: c,
 				Work: cell.Variant.Work, Idle: cell.Variant.Idle, Rate: cell.Variant.Rate, Arrivals: cell.Variant.Arrivals,
-				Warmup: p.Warmup, Measure: p.Measure,
+				Warmup: p.Warmup, Measure: p.Measure, Record: p.record(cell.Scenario, round),
 			})
 			if ctx.Err() != nil {
 				return ctx.Err()

@@ -135,6 +135,23 @@ func TestOpenRun(t *testing.T) {
 	}
 }
 
+// Who is served is recorded in the first round, where there are hot tenants.
+func TestRecord(t *testing.T) {
+	p := plan(t, "zipf", "uncontended")
+	p.Works, p.Record = p.Works[:1], 5*time.Millisecond
+	cells, err := p.Run(t.Context(), &observer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cells {
+		for _, r := range c.Runs {
+			if want := c.Scenario.Name == "zipf" && r.Round == 0; (r.Service != nil) != want {
+				t.Errorf("%s, %s, round %d: %+v", c.Scenario.Name, r.Contestant, r.Round, r.Service)
+			}
+		}
+	}
+}
+
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -170,6 +187,7 @@ func TestCheck(t *testing.T) {
 		{func(p *Plan) {
 			p.Rates, p.Scenarios = []float64{1}, []scenario.Scenario{{Name: "x", Shape: scenario.Pair}}
 		}, "--rate: x is a closed loop"},
+		{func(p *Plan) { p.Record = -1 }, "--record: -1ns"},
 	} {
 		p := good
 		c.change(&p)

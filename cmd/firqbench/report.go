@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/internal/bench/page"
+	"github.com/firq-go/firq/internal/bench/report"
+)
+
+func reportCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "report",
+		Usage:     "make a web page with charts of result files",
+		ArgsUsage: "RESULT...",
+		Description: "Makes one HTML file of the results that run and replay wrote with -o: latency by percentile,\n" +
+			"throughput by cores, by tenants and by scenario, who was served when, queue times of quiet\n" +
+			"tenants, with the numbers, the machines and the commands. It needs neither a script nor the\n" +
+			"network. What the files lack is said in it.\n\n" +
+			"Examples:\n" +
+			"   firqbench report results/*.json\n" +
+			"   firqbench report run.json replay.json -o charts.html",
+		Flags: []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: whereTo, Value: "report.html",
+			Usage: "write the page to `FILE`; -: to the standard output"}},
+		OnUsageError:  onUsageError,
+		ShellComplete: complete(nil, nil),
+		Action:        makeReport,
+	}
+}
+
+func makeReport(_ context.Context, cmd *cli.Command) error {
+	paths := cmd.Args().Slice()
+	if len(paths) == 0 {
+		return misuse(cmd, errors.New("report needs a RESULT, there is none"))
+	}
+	output := cmd.String("output")
+	if output == "" {
+		return misuse(cmd, errors.New("--output: is empty"))
+	}
+	files, err := page.Read(paths)
+	if err != nil {
+		return err
+	}
+	if output == "-" {
+		return page.Write(cmd.Root().Writer, files)
+	}
+	if err := writePage(output, files); err != nil {
+		return err
+	}
+	report.Printf(cmd.Root().ErrWriter, "wrote %s\n", output)
+	return nil
+}
+
+// writePage writes the page to path, whole or not at all.
+func writePage(path string, files []page.File) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".firqbench-*")
+	if err != nil {
+		return fmt.Errorf("--output: %w", err)
+	}
+	defer os.Remove(tmp.Name()) //nolint:errcheck // gone already when all went well
+	err = page.Write(tmp, files)
+	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReport(t *testing.T) {
+	dir := t.TempDir()
+	result, html := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.html")
+	args := append([]string{"run", "zipf", "--contestants", "baseline,channel", "-o", result, "--record", "20ms"}, tiny...)
+	if code, out, errOut := call(t, args...); code != exitOK {
+		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
+	}
+	code, out, errOut := call(t, "report", result, "-o", html)
+	if code != exitOK || out != "" || errOut != "wrote "+html+"\n" {
+		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
+	}
+	page, err := os.ReadFile(html)
+	for _, want := range []string{"zipf: enqueue call, no work", "zipf, no work: quiet tenants", "baseline-1"} {
+		if err != nil || !bytes.Contains(page, []byte(want)) {
+			t.Errorf("%q is missing, %v", want, err)
+		}
+	}
+	if code, out, errOut := call(t, "report", result, "-o", "-"); code != exitOK || out != string(page) || errOut != "" {
+		t.Errorf("exit code %d, %d bytes, want %d\n%s", code, len(out), len(page), errOut)
+	}
+	if code, _, errOut := call(t, "report", result, "-o", filepath.Join(dir, "no", "such")); code != exitFailed || !strings.Contains(errOut, "--output: ") {
+		t.Errorf("exit code %d\n%s", code, errOut)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
+		t.Errorf("left over: %v", entries)
+	}
+}
+
+func TestReportRefuses(t *testing.T) {
+	bad, missing := write(t, "bad.csv", smallTrace), filepath.Join(t.TempDir(), "no")
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{nil, exitUsage, "report needs a RESULT"},
+		{[]string{"-o=", bad}, exitUsage, "--output: is empty"},
+		{[]string{missing}, exitFailed, missing},
+		{[]string{bad}, exitFailed, bad + ": is not a result file"},
+	} {
+		if code, out, errOut := call(t, append([]string{"report"}, c.args...)...); code != c.code || out != "" || !strings.Contains(errOut, c.want) {
+			t.Errorf("%q: exit code %d, want %d and %q\n%s\n%s", c.args, code, c.code, c.want, out, errOut)
+		}
+	}
+}

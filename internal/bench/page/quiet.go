@@ -1,0 +1,153 @@
+package page
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/firq-go/firq/internal/bench/chart"
+	"github.com/firq-go/firq/internal/bench/load"
+	"github.com/firq-go/firq/internal/bench/replay"
+	"github.com/firq-go/firq/internal/bench/report"
+)
+
+// quiet shows the queue times of replays by group of tenants.
+func (b *builder) quiet() section {
+	s := section{Title: "Queue time of quiet tenants", Text: []string{
+		"Recorded traffic, replayed: requests arrive when they arrived, whatever became of those before. The quiet tenants are the " +
+			"half that asks for least. Queue time is from the intended arrival to the delivery to a worker, exact to about 1 ms.",
+	}}
+	if p := b.byWorkers(); len(p.Figures) > 0 {
+		s.Parts = append(s.Parts, p)
+	}
+	var missing lacks
+	for i, f := range b.files {
+		if f.Replay == nil {
+			continue
+		}
+		p := b.replayed(i, f.Replay)
+		switch {
+		case len(p.Figures) == 0:
+			missing.add(b.names[i], "no queue times.")
+			continue
+		case !hasPoints(f.Replay):
+			missing.add(b.names[i], coarse)
+		}
+		p.Title = b.heading(s.Parts, p.Title, b.names[i])
+		s.Parts = append(s.Parts, p)
+	}
+	s.Missing = missing.sentences()
+	if len(s.Parts) == 0 && len(s.Missing) == 0 {
+		s.Missing = append(s.Missing, "No file is a replay, so there is nothing to say about this; firqbench replay TRACE -o FILE makes one.")
+	}
+	return s
+}
+
+// traceName leaves out the folder that the trace lay in.
+func traceName(r *replay.Report) string { return filepath.Base(r.Trace.Name) }
+
+func hasPoints(r *replay.Report) bool {
+	for _, res := range r.Results {
+		for _, g := range res.Groups {
+			if len(g.Queue.Points) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// replayed makes a chart for each of the groups that say most.
+func (b *builder) replayed(file int, r *replay.Report) part {
+	title := fmt.Sprintf("%s, %d workers", traceName(r), r.Plan.Workers)
+	p := part{Title: title, Text: []string{fmt.Sprintf("%s: %d requests of %d tenants in %s, load %.2f, quantum %d.",
+		b.names[file], r.Trace.Requests, r.Trace.Tenants, report.Duration(r.Plan.Span), r.Plan.Load, r.Plan.Quantum)}}
+	for _, group := range []string{replay.GroupQuiet, replay.GroupAll, replay.GroupBusiest} {
+		c := chart.Chart{Title: fmt.Sprintf("%s: queue time, %s", title, group), About: "How long requests are queued.", X: percentiles(), Y: durations("queue time")}
+		for _, res := range r.Results {
+			if l := groupTime(&res, group); l != nil {
+				c.Series = append(c.Series, chart.Series{Name: res.Contestant, Slot: b.slots.of(res.Contestant), Points: curve([]*load.Latency{l})})
+			}
+		}
+		if f, ok := b.figure(c, ""); ok {
+			p.Figures = append(p.Figures, f)
+		}
+	}
+	p.ID = b.id("queue", b.names[file], title)
+	return p
+}
+
+func groupTime(r *replay.Result, name string) *load.Latency {
+	for i := range r.Groups {
+		if g := &r.Groups[i]; g.Name == name && g.Queue.Samples > 0 {
+			return &g.Queue
+		}
+	}
+	return nil
+}
+
+// byWorkers compares replays that differ in the number of workers alone.
+func (b *builder) byWorkers() part {
+	p := part{Title: "By workers", Text: []string{
+		"Replays that differ in the number of workers alone, one pass each. How much there is to win depends on how many workers the giants can block at once.",
+	}}
+	groups := map[string][]int{}
+	var order []string
+	for i, f := range b.files {
+		if f.Replay == nil {
+			continue
+		}
+		t, plan, e := f.Replay.Trace, f.Replay.Plan, f.Env
+		k := fmt.Sprint(t, plan.Span, plan.Load, plan.Quantum, plan.Shards, plan.InFlight, e.CPU, e.Cores, e.GOMAXPROCS, e.GoVersion, e.Commit, e.Modified)
+		if groups[k] == nil {
+			order = append(order, k)
+		}
+		groups[k] = append(groups[k], i)
+	}
+	for _, k := range order {
+		for _, at := range []struct {
+			name string
+			of   func(*load.Latency) float64
+		}{
+			{"99th", func(l *load.Latency) float64 { return float64(l.P99) }},
+			{"95th", func(l *load.Latency) float64 { return float64(l.P95) }},
+		} {
+			c := chart.Chart{
+				Title: fmt.Sprintf("%s: queue time of quiet tenants, %s percentile", traceName(b.files[groups[k][0]].Replay), at.name),
+				About: "By number of workers.",
+				X:     chart.Axis{Label: "workers", Scale: chart.Log, Format: count}, Y: durations("queue time"),
+			}
+			if f, ok := b.workers(c, groups[k], at.of); ok {
+				p.Figures = append(p.Figures, f)
+			}
+		}
+	}
+	p.ID = b.id("queue", p.Title)
+	return p
+}
+
+func (b *builder) workers(c chart.Chart, files []int, of func(*load.Latency) float64) (figure, bool) {
+	var from []string
+	lines := newLines(b.slots)
+	for _, i := range files {
+		r := b.files[i].Replay
+		from = append(from, b.names[i])
+		if x := float64(r.Plan.Workers); !slices.Contains(c.X.Ticks, x) {
+			c.X.Ticks = append(c.X.Ticks, x)
+		}
+		for _, res := range r.Results {
+			l := groupTime(&res, replay.GroupQuiet)
+			if l == nil {
+				continue
+			}
+			place(&lines.of(res.Contestant).Points, chart.Point{X: float64(r.Plan.Workers), Y: of(l)})
+		}
+	}
+	if len(c.X.Ticks) < 2 {
+		return figure{}, false
+	}
+	slices.Sort(c.X.Ticks)
+	c.Series = lines.all()
+	return b.figure(c, "From "+strings.Join(from, ", ")+".")
+}
