@@ -191,7 +191,7 @@ func TestRejectIsYours(t *testing.T) {
 		Anonymous: "nobody",
 		Reject: func(w http.ResponseWriter, r *http.Request, rej Rejection) {
 			w.WriteHeader(418)
-			fmt.Fprintf(w, "%s %s %v %v", rej.Tenant, rej.Reason, rej.Err == firq.ErrClosed, rej.RetryAfter)
+			_, _ = fmt.Fprintf(w, "%s %s %v %v", rej.Tenant, rej.Reason, rej.Err == firq.ErrClosed, rej.RetryAfter)
 		},
 	})
 	if w := ask(m, get("a")); w.Code != 418 || w.Body.String() != "a closed true 1s" {
