@@ -191,7 +191,7 @@ func TestRejectIsYours(t *testing.T) {
 		Anonymous: "nobody",
 		Reject: func(w http.ResponseWriter, r *http.Request, rej Rejection) {
 			w.WriteHeader(418)
-			fmt.Fprintf(w, "%s %s %v %v", rej.Tenant, rej.Reason, rej.Err == firq.ErrClosed, rej.RetryAfter)
+			_, _ = fmt.Fprintf(w, "%s %s %v %v", rej.Tenant, rej.Reason, rej.Err == firq.ErrClosed, rej.RetryAfter)
 		},
 	})
 	if w := ask(m, get("a")); w.Code != 418 || w.Body.String() != "a closed true 1s" {
@@ -207,6 +207,7 @@ func TestClientGoesAway(t *testing.T) {
 	g := gate.New[string](1, gate.Config[string]{MaxGlobal: 1})
 	m := New(g, Config{})
 	p := hold(t, g)
+	defer p.Release()
 	s := serve(t, m, func(http.ResponseWriter, *http.Request) { t.Error("it was served") })
 	ctx, cancel := context.WithCancel(context.Background())
 	r, err := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
@@ -240,7 +241,9 @@ func TestPanicReleases(t *testing.T) {
 					t.Error("the panic is gone")
 				}
 			}()
-			h.ServeHTTP(httptest.NewRecorder(), get("a"))
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // if the slot is lost
+			defer cancel()
+			h.ServeHTTP(httptest.NewRecorder(), get("a").WithContext(ctx))
 		}()
 	}
 	idle(t, g, m)

@@ -30,7 +30,6 @@ type ask struct {
 	cost   int64
 	queued bool
 	call   *call
-	p      Permit[string]
 	cancel context.CancelFunc
 }
 
