@@ -207,6 +207,7 @@ func TestClientGoesAway(t *testing.T) {
 	g := gate.New[string](1, gate.Config[string]{MaxGlobal: 1})
 	m := New(g, Config{})
 	p := hold(t, g)
+	defer p.Release()
 	s := serve(t, m, func(http.ResponseWriter, *http.Request) { t.Error("it was served") })
 	ctx, cancel := context.WithCancel(context.Background())
 	r, err := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
@@ -240,7 +241,9 @@ func TestPanicReleases(t *testing.T) {
 					t.Error("the panic is gone")
 				}
 			}()
-			h.ServeHTTP(httptest.NewRecorder(), get("a"))
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // if the slot is lost
+			defer cancel()
+			h.ServeHTTP(httptest.NewRecorder(), get("a").WithContext(ctx))
 		}()
 	}
 	idle(t, g, m)

@@ -129,15 +129,19 @@ func TestStreaming(t *testing.T) {
 			g := gate.New[string](1, gate.Config[string]{})
 			m := New(g, Config{})
 			goOn := make(chan bool)
-			s := serve(t, m, func(w http.ResponseWriter, _ *http.Request) {
+			s := serve(t, m, func(w http.ResponseWriter, r *http.Request) {
 				for range 2 {
 					_, _ = io.WriteString(w, "tick\n")
 					if err := flush(w); err != nil {
 						t.Error(err)
 					}
-					<-goOn
+					select {
+					case <-goOn:
+					case <-r.Context().Done():
+					}
 				}
 			})
+			s.Client().Timeout = 10 * time.Second
 			res, err := s.Client().Get(s.URL)
 			if err != nil {
 				t.Fatal(err)

@@ -23,7 +23,7 @@ func TestStress(t *testing.T) {
 		"small":     {MaxGlobal: 4, MaxPerTenant: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const most, calls, workers = 4, 1000, 8
+			const most, calls, workers = 4, 400, 8
 			g := New[int](most, cfg)
 			var out, perTenant [5]atomic.Int32 // out[0] is of all
 			var wg sync.WaitGroup
@@ -120,7 +120,7 @@ func TestStrictLimit(t *testing.T) {
 func TestNobodyIsForgotten(t *testing.T) {
 	for _, cfg := range []Config[string]{{}, {MaxInFlightPerTenant: 1}} {
 		g := New[string](1, cfg)
-		for range 2000 {
+		for range 1000 {
 			p := must(t, g, "a")
 			ctx, cancel := context.WithCancel(background)
 			var wg sync.WaitGroup
