@@ -3,6 +3,7 @@ package lockfree
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/firq-go/firq"
 )
@@ -39,4 +40,35 @@ func TestSleepInBubble(t *testing.T) {
 		synctest.Test(t, story)
 		story(t)
 	}
+}
+
+// In a bubble deadlines, ages and waiting times go by the bubble's time; outside
+// they go on as before.
+func TestBubbleTime(t *testing.T) {
+	outside := build(t, config{})
+	admit(t, outside, "a", task{Payload: 1, Deadline: far()})
+	for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
+		outside.env.Clock.Now() // until the time stamp counter is in use, where it can be
+	}
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			s := build(t, config{MaxQueueAge: 2 * time.Hour})
+			admit(t, s, "a", task{Payload: 1, Deadline: time.Now().Add(time.Hour)}, task{Payload: 2})
+			time.Sleep(30 * time.Minute)
+			it, ok := s.TryDequeue()
+			if !ok || it.Payload != 1 || it.Wait != 30*time.Minute {
+				t.Fatalf("half an hour before its deadline: %+v, %t", it, ok)
+			}
+			time.Sleep(91 * time.Minute) // 2 is too old
+			admit(t, s, "a", task{Payload: 3, Deadline: time.Now().Add(time.Hour)})
+			time.Sleep(59 * time.Minute)
+			if it, ok := s.TryDequeue(); !ok || it.Payload != 3 {
+				t.Fatalf("a minute before its deadline: %+v, %t", it, ok)
+			}
+			if st := s.Stats(); st.Expired != 1 || st.Dequeued != 2 {
+				t.Errorf("%+v", st)
+			}
+		})
+	}
+	take(t, outside, 1)
 }

@@ -20,18 +20,30 @@ var epoch = time.Now()
 type Clock struct {
 	base   time.Time
 	offset int64 // of base, in nanoseconds after epoch
+	bubble bool  // made in a synctest bubble: its time is the bubble's
 }
 
-// New returns a clock that reads about one second, so that 0 is in the past.
+// New returns a clock that reads about one second, so that 0 is in the past. In a
+// bubble of testing/synctest it goes by the bubble's time.
 func New() Clock {
-	base := time.Now().Add(-time.Second)
-	return Clock{base, int64(base.Sub(epoch))}
+	now := time.Now()
+	base := now.Add(-time.Second)
+	return Clock{base, int64(base.Sub(epoch)), bubbled(now)}
 }
+
+// bubbled reports whether a time comes from a bubble of testing/synctest: there
+// time.Now returns no monotonic reading, everywhere else it does.
+func bubbled(now time.Time) bool { return now == now.Round(0) }
 
 // Now returns the nanoseconds since the clock's base. By the time stamp counter
 // it is about a microsecond off the monotonic clock (10 at most, which is what
 // the tests allow), and may step back by as much ten times a second.
-func (c Clock) Now() int64 { return now() - c.offset }
+func (c Clock) Now() int64 {
+	if c.bubble {
+		return int64(time.Since(c.base))
+	}
+	return now() - c.offset
+}
 
 // monotonic returns the nanoseconds since epoch by the runtime's clock.
 func monotonic() int64 { return int64(time.Since(epoch)) }
