@@ -43,7 +43,7 @@ func Example() {
 		}
 	}()
 	_ = s.Enqueue("a", firq.Task[func()]{Payload: func() { <-hang }})
-	_ = s.Enqueue("b", firq.Task[func()]{Payload: func() {}})
+	_ = s.Enqueue("a", firq.Task[func()]{Payload: func() {}})
 
 	if err := w.Run(ctx); err != nil { // usually in a goroutine of its own
 		panic(err)
