@@ -43,6 +43,9 @@ func fairness(ctx context.Context, spec Spec) (jain float64, tenants int, err er
 		return 0, 0, err
 	}
 	defer q.Close() //nolint:errcheck // always nil
+	if _, ok := q.(contest.Runner); ok {
+		return 0, 0, nil // there is nothing to dequeue from
+	}
 	names := tenantKeys(n)
 	for _, t := range backlog {
 		task := contest.Task{Payload: uint64(t), Cost: int64(1 + t%dearest)}

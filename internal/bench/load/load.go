@@ -146,6 +146,9 @@ func (r *run) do(cancel context.CancelFunc) (Result, error) {
 		return Result{}, err
 	}
 	defer r.q.Close() //nolint:errcheck // always nil
+	if _, ok := r.q.(contest.Runner); ok && (r.s.Shape != scenario.Flow || r.s.Batch > 1) {
+		return Result{}, errRunner
+	}
 	switch r.s.Shape {
 	case scenario.Pair:
 		return r.pair()
@@ -184,7 +187,13 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	r.origin = contest.Now()
 	for i := range consumers {
 		consumers[i] = newConsumer(r)
-		receiving.Go(consumers[i].loop)
+	}
+	if runner, ok := r.q.(contest.Runner); ok {
+		runner.Serve(len(consumers), newDesks(consumers).handle)
+	} else {
+		for _, c := range consumers {
+			receiving.Go(c.loop)
+		}
 	}
 	for i := range producers {
 		producers[i] = newProducer(r, i)
@@ -197,6 +206,9 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 		}
 	}
 	err := r.finish(cancel, &sending, &receiving, r.q)
+	if _, ok := r.q.(contest.Runner); ok && err != nil {
+		return Result{}, err // its workers may still be at work
+	}
 	return r.result(m, producers, consumers), errors.Join(err, r.verify(producers, consumers))
 }
 
@@ -223,7 +235,7 @@ func (r *run) finish(cancel context.CancelFunc, sending, receiving *sync.WaitGro
 	}
 	sending.Wait()
 	for _, q := range queues {
-		if err := q.Shutdown(r.ctx); err != nil && r.ctx.Err() == nil {
+		if err := r.shutdown(q); err != nil && r.ctx.Err() == nil {
 			r.fail(fmt.Errorf("shutdown: %w", err))
 		}
 	}
@@ -232,6 +244,18 @@ func (r *run) finish(cancel context.CancelFunc, sending, receiving *sync.WaitGro
 		return fmt.Errorf("the backlog was not drained within %v", drainLimit)
 	}
 	return r.failure
+}
+
+// shutdown stops q. The workers of a contest.Runner are waited for even if the
+// run was interrupted, as nobody else can know when they are done.
+func (r *run) shutdown(q contest.Queue) error {
+	ctx := r.ctx
+	if _, ok := q.(contest.Runner); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), drainLimit)
+		defer cancel()
+	}
+	return q.Shutdown(ctx)
 }
 
 // fail ends the run early, because of err.
@@ -243,6 +267,13 @@ func (r *run) fail(err error) {
 // prime makes every tenant known, so that a run does not measure the first
 // sight of its tenants.
 func (r *run) prime() error {
+	if p, ok := r.q.(contest.Primer); ok {
+		if err := p.Prime(r.ctx, r.keys); err != nil {
+			return fmt.Errorf("prime: %w", err)
+		}
+		runtime.GC()
+		return nil
+	}
 	const chunk = 512 // below every capacity
 	for rest := r.keys; len(rest) > 0; {
 		n := min(chunk, len(rest), r.config().MaxGlobal)

@@ -74,8 +74,11 @@ var (
 )
 
 // Write writes f to path, whole or not at all.
-func (f *File) Write(path string) error {
-	text, err := json.MarshalIndent(f, "", "  ")
+func (f *File) Write(path string) error { return WriteJSON(path, f) }
+
+// WriteJSON writes v to path as JSON, whole or not at all.
+func WriteJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ type Plan struct {
 	Rounds      int
 	Warmup      time.Duration
 	Measure     time.Duration
+	Probe       int // of load.Spec
 
 	// Rates makes open loops: tasks per second, all producers together, in the
 	// shape Arrivals; for each rate, and each of Works, one table part. None: as
@@ -250,7 +251,7 @@ func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)
 			result, err := load.Run(ctx, load.Spec{
 				Scenario: cell.Scenario, Contestant: c,
 				Work: cell.Variant.Work, Idle: cell.Variant.Idle, Rate: cell.Variant.Rate, Arrivals: cell.Variant.Arrivals,
-				Warmup: p.Warmup, Measure: p.Measure, Record: p.record(cell.Scenario, round),
+				Warmup: p.Warmup, Measure: p.Measure, Probe: p.Probe, Record: p.record(cell.Scenario, round),
 			})
 			if ctx.Err() != nil {
 				return ctx.Err()

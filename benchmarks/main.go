@@ -1,0 +1,108 @@
+// Command benchmarks compares firq with what a Go engineer would pick instead:
+// Temporal's interleaved weighted round robin, the fair queueing of the Kubernetes
+// API server, client-go's workqueue, worker pools, a channel.
+//
+//	go run . --rounds 5 -o peers.json
+//
+// It is a module of its own, so that firq does not depend on any of them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/benchmarks/internal/peers"
+	"github.com/firq-go/firq/internal/bench/report"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(execute(ctx, os.Args, os.Stdout, os.Stderr))
+}
+
+// execute runs the command line args and returns the exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := app(stdout, stderr).Run(ctx, args)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, context.Canceled):
+		report.Printf(stderr, "benchmarks: interrupted\n")
+		return exitInterrupted
+	case errors.As(err, &usage):
+		report.Printf(stderr, "benchmarks: %v\nSee \"benchmarks --help\".\n", err)
+		return exitUsage
+	}
+	report.Printf(stderr, "benchmarks: %v\n", err)
+	return exitFailed
+}
+
+// usageError is the user's mistake.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func app(stdout, stderr io.Writer) *cli.Command {
+	return &cli.Command{
+		Name:  "benchmarks",
+		Usage: "compare firq with its peers",
+		Description: "Runs every contestant on the same load, in alternating rounds that each begin with another\n" +
+			"one, and prints a table in Markdown. A cell is a number of tenants with a number of\n" +
+			"consumers. The fairness gap is measured apart, with everybody backlogged.\n" +
+			"The default takes about three minutes. Keep the machine quiet meanwhile. Ctrl-C ends early\n" +
+			"and shows what is there.\n\n" +
+			"Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.\n\n" +
+			"Contestants:\n" + contestants() + "\n" +
+			"Examples:\n" +
+			"   go run . -o peers.json\n" +
+			"   go run . --tenants 64 --consumers 2 --peers lockfree,temporal-iwrr,channel\n" +
+			"   go run . --work 0s,1us --rounds 9 --duration 500ms -o results/",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "tenants", Value: "64,4096", Usage: "a `LIST` of numbers of tenants"},
+			&cli.StringFlag{Name: "consumers", Value: "2,128", Usage: "a `LIST` of numbers of consumers"},
+			&cli.IntFlag{Name: "producers", Value: 2, Usage: "`N` goroutines enqueue"},
+			&cli.StringFlag{Name: "peers", DefaultText: "all but those that are only run if named", Usage: "compare this `LIST`"},
+			&cli.IntFlag{Name: "rounds", Value: 5, Usage: "`N` runs of each contestant in each cell; the table shows medians"},
+			&cli.DurationFlag{Name: "duration", Value: 200 * time.Millisecond, Usage: "measured time of a run"},
+			&cli.DurationFlag{Name: "warmup", Value: 50 * time.Millisecond, Usage: "time before it that is not counted"},
+			&cli.StringFlag{Name: "work", Value: "0s", Usage: "CPU time per task, for the producer and for the consumer each; a `LIST` gives one part of the table for each"},
+			&cli.IntFlag{Name: "window", Value: 4096, Usage: "producers pause while `N` tasks are unfinished"},
+			&cli.IntFlag{Name: "gap-rounds", Value: 1, Usage: "measure the fairness gap `N` times, and show the largest; 0: not at all"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write every single run as JSON to `FILE`; a directory gets a file named after the time"},
+		},
+		Writer:          stdout,
+		ErrWriter:       stderr,
+		Suggest:         true,
+		HideHelpCommand: true,
+		OnUsageError:    func(_ context.Context, _ *cli.Command, err error, _ bool) error { return &usageError{err} },
+		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // execute does it
+		Action:          run,
+	}
+}
+
+// contestants lists them for the help.
+func contestants() (text string) {
+	for _, p := range peers.All() {
+		text += fmt.Sprintf("   %-20s %s\n", p.Name, p.About)
+	}
+	return text
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/benchmarks/internal/gap"
+	"github.com/firq-go/firq/benchmarks/internal/peers"
+	"github.com/firq-go/firq/internal/bench/machine"
+	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/scenario"
+	"github.com/firq-go/firq/internal/bench/suite"
+)
+
+// plan is what the flags say.
+type plan struct {
+	suite.Plan
+	peers     []peers.Peer
+	gapRounds int
+}
+
+func run(ctx context.Context, cmd *cli.Command) error {
+	if name := cmd.Args().First(); name != "" {
+		return &usageError{fmt.Errorf("unknown argument %q", name)}
+	}
+	p, err := parse(cmd)
+	if err != nil {
+		return &usageError{err}
+	}
+	file := newFile(p, machine.Read())
+	destination := cmd.String("output")
+	if destination != "" {
+		if destination, err = report.Destination(destination, "peers", file.Env.Start); err != nil {
+			return err
+		}
+	}
+	out, errOut := cmd.Root().Writer, cmd.Root().ErrWriter
+	err = measure(ctx, p, file, errOut)
+	file.Interrupted = err != nil
+	markdown(out, file, p.peers)
+	if destination != "" {
+		err = errors.Join(err, report.WriteJSON(destination, file))
+		report.Printf(errOut, "wrote %s\n", destination)
+	}
+	return errors.Join(err, file.failures())
+}
+
+// measure fills file. On an error it has what there is until then.
+func measure(ctx context.Context, p *plan, file *file, errOut io.Writer) (err error) {
+	var order []string
+	for i := range p.peers {
+		order = append(order, p.peers[i].Name)
+	}
+	progress := report.NewProgress(io.Discard, errOut, order)
+	defer progress.Clear()
+	report.Printf(errOut, "%d runs of %v, about %v, and the gaps\n", p.Runs(), p.Measure, p.Estimate())
+	if file.Run.Cells, err = p.Run(ctx, progress); err != nil {
+		return err
+	}
+	progress.Clear()
+	return measureGaps(ctx, p, file, errOut)
+}
+
+// measureGaps measures the fair contestants; the others promise nothing.
+func measureGaps(ctx context.Context, p *plan, file *file, errOut io.Writer) error {
+	for round := range p.gapRounds {
+		for _, s := range p.Scenarios {
+			for i := range p.peers {
+				peer := &p.peers[(round+i)%len(p.peers)]
+				if !peer.Fair || peer.NoGap {
+					continue
+				}
+				report.Printf(errOut, "gap %d of %d: %s, %s\n", round+1, p.gapRounds, s.Name, peer.Name)
+				tasks := gap.Tasks(s.Tenants, peer.Slow)
+				result, err := gap.Measure(ctx, peer.Contestant, s.Tenants, tasks, s.Consumers)
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				g := gapRun{Scenario: s.Name, Contestant: peer.Name, Round: round, Result: result}
+				if err != nil {
+					g.Error = err.Error()
+				}
+				file.Gaps = append(file.Gaps, g)
+			}
+		}
+	}
+	return nil
+}
+
+// parse makes a plan of the flags. All its errors are the user's.
+func parse(cmd *cli.Command) (*plan, error) {
+	p := &plan{gapRounds: cmd.Int("gap-rounds"), Plan: suite.Plan{
+		Rounds: cmd.Int("rounds"), Warmup: cmd.Duration("warmup"), Measure: cmd.Duration("duration"),
+		Probe: -1, // package gap says more
+	}}
+	var err error
+	if p.peers, err = peers.Select(list(cmd.String("peers"))); err != nil {
+		return nil, fmt.Errorf("--peers: %w", err)
+	}
+	for i := range p.peers {
+		p.Contestants = append(p.Contestants, p.peers[i].Contestant)
+	}
+	if p.gapRounds < 0 || p.gapRounds > 1000 {
+		return nil, fmt.Errorf("--gap-rounds: %d, must be 0 to 1000", p.gapRounds)
+	}
+	for _, w := range list(cmd.String("work")) {
+		d, err := time.ParseDuration(w)
+		if err != nil || d < 0 || d > time.Second {
+			return nil, fmt.Errorf("--work: %q, must be a duration such as 1us, at most 1s", w)
+		}
+		p.Works = append(p.Works, d)
+	}
+	if len(p.Works) == 0 {
+		return nil, errors.New("--work: is empty; 0s is no work")
+	}
+	if p.Scenarios, err = scenarios(cmd); err != nil {
+		return nil, err
+	}
+	return p, p.Check()
+}
+
+// scenarios makes one of each number of tenants with each number of consumers.
+func scenarios(cmd *cli.Command) (all []scenario.Scenario, err error) {
+	tenants, err := numbers(cmd, "tenants")
+	if err != nil {
+		return nil, err
+	}
+	consumers, err := numbers(cmd, "consumers")
+	if err != nil {
+		return nil, err
+	}
+	producers, window := cmd.Int("producers"), cmd.Int("window")
+	for _, n := range tenants {
+		for _, c := range consumers {
+			s := scenario.Scenario{
+				Name:  fmt.Sprintf("%d tenants, %d x %d", n, producers, c),
+				About: "tasks of tenants that all send alike, one per call",
+				Shape: scenario.Flow, Batch: 1,
+			}
+			s, err := scenario.Overrides{Producers: &producers, Consumers: &c, Tenants: &n, Window: &window}.Apply(s)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+// numbers parses a flag that is a list of numbers.
+func numbers(cmd *cli.Command, flag string) (ns []int, err error) {
+	for _, word := range list(cmd.String(flag)) {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %q is no number", flag, word)
+		}
+		ns = append(ns, n)
+	}
+	if len(ns) == 0 {
+		return nil, fmt.Errorf("--%s: is empty", flag)
+	}
+	return ns, nil
+}
+
+// list returns the parts between commas.
+func list(value string) (parts []string) {
+	for part := range strings.SplitSeq(value, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}

@@ -1,0 +1,21 @@
+package contest
+
+import "context"
+
+// Primer is a contestant with a way of its own to get to know its tenants before
+// a run. The driver then does not send each of them a task and take it out again.
+type Primer interface {
+	Queue
+	// Prime makes the tenants known. It is called once, before the first task.
+	Prime(ctx context.Context, tenants []string) error
+}
+
+// Runner is a contestant that runs its tasks itself, in goroutines of its own, as
+// a pool of workers does. The driver calls Prime, then Serve, then sends tasks; it
+// never calls the dequeue methods. Shutdown returns once the last task has run.
+type Runner interface {
+	Primer
+	// Serve has each task given to handle from now on, by at most so many workers
+	// at once. It returns at once.
+	Serve(workers int, handle func(*Item))
+}
