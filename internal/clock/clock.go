@@ -33,7 +33,9 @@ func New() Clock {
 
 // bubbled reports whether a time comes from a bubble of testing/synctest: there
 // time.Now returns no monotonic reading, everywhere else it does.
-func bubbled(now time.Time) bool { return now == now.Round(0) }
+func bubbled(now time.Time) bool {
+	return now == now.Round(0) //nolint:staticcheck // Equal does not see the monotonic reading
+}
 
 // Now returns the nanoseconds since the clock's base. By the time stamp counter
 // it is about a microsecond off the monotonic clock (10 at most, which is what
