@@ -46,6 +46,19 @@ func Example() {
 	// 503 1{"title":"Service Unavailable","status":503,"detail":"The service is shutting down.","reason":"closed"}
 }
 
+// The lines of the README: at most 64 requests at a time, shared fairly.
+func ExampleMiddleware() {
+	mux := http.NewServeMux()
+
+	g := gate.New(64, gate.Config[string]{MaxPerTenant: 100})
+	fair := firqhttp.New(g, firqhttp.Config{Tenant: firqhttp.FirstOf(firqhttp.APIKey(), firqhttp.Remote{}.Tenant)})
+	server := &http.Server{Addr: "localhost:8080", Handler: fair.Handler(mux)}
+	server.RegisterOnShutdown(func() { _ = g.Shutdown(context.Background()) })
+
+	fmt.Println(server.Shutdown(context.Background()), g.Limit())
+	// Output: <nil> 64
+}
+
 // What a request really cost is known when it is done.
 func ExampleCharge() {
 	g := gate.New[string](8, gate.Config[string]{Quantum: 1000})
