@@ -81,10 +81,10 @@ func TestAloneWithTheRingFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	hole := reserve(t, sh)
-	for sh.activations.Push(activation[string, int]{t: a}) {
+	for push(&sh.activations, activation[string, int]{t: a}) {
 	}
 	admit(t, s, "b", task{Payload: 1}, task{Payload: 2})
-	sh.activations.Put(hole, activation[string, int]{t: a})
+	put(&sh.activations.Slots, hole, activation[string, int]{t: a})
 	take(t, s, 1, 2)
 	nothing(t, s)
 }

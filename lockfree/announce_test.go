@@ -98,7 +98,7 @@ func TestActivationBehindHole(t *testing.T) {
 		if !result(t, "TryDequeue", got) {
 			t.Error("a task was hidden")
 		}
-		sh.activations.Put(hole, activation[string, int]{t: late.t, ticket: late.ticket})
+		put(&sh.activations.Slots, hole, activation[string, int]{t: late.t, ticket: late.ticket})
 		take(t, s, 2)
 		nothing(t, s)
 	})
@@ -177,7 +177,7 @@ func TestActivationRingFull(t *testing.T) {
 		if err := withStopped(s, 1, 1); err != nil {
 			t.Error(err)
 		}
-		sh.activations.Put(hole, activation[string, int]{t: late.t, ticket: late.ticket})
+		put(&sh.activations.Slots, hole, activation[string, int]{t: late.t, ticket: late.ticket})
 		take(t, s, -1)
 		nothing(t, s)
 	})
@@ -194,7 +194,7 @@ func TestActivationRingFullWakes(t *testing.T) {
 	}
 	hole := reserve(t, sh)
 	stale := activation[string, int]{t: a}
-	for sh.activations.Push(stale) {
+	for push(&sh.activations, stale) {
 	}
 	touch(s) // takes all of them out; the slots stay behind the hole
 	ctx := patient(t)
@@ -204,5 +204,5 @@ func TestActivationRingFullWakes(t *testing.T) {
 	if err := result(t, "Dequeue", got); err != nil {
 		t.Errorf("asleep beside a task: %v", err)
 	}
-	sh.activations.Put(hole, stale)
+	put(&sh.activations.Slots, hole, stale)
 }

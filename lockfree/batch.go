@@ -14,6 +14,15 @@ type message[T any] struct {
 	batch *batch[T]   // the tasks of an EnqueueBatch, instead of task; nil: none
 }
 
+// set makes it stand for a task, or for a batch if there is one. It was zero.
+func (m *message[T]) set(task *drr.Task[T], b *batch[T]) {
+	if b != nil {
+		m.batch = b
+	} else {
+		m.task = *task
+	}
+}
+
 // batch is several tasks of one tenant that took one ticket: one step on the
 // tenant's word, one on the credits, one slot. The producer fills it; from E4 on
 // it belongs to the lease holder, who recycles it.
@@ -73,7 +82,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, ts []firq.Task[T], now int64) int {
 		eager = eager || b.tasks[i].Priority != firq.PriorityNormal
 	}
 	b.n = got
-	s.publish(t, word, message[T]{batch: b}, due, eager)
+	s.publish(t, word, nil, b, due, eager)
 	if got < places {
 		s.env.Room.Released(k, places-got)
 	}

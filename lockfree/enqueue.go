@@ -18,7 +18,18 @@ func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 	if err != nil {
 		return err
 	}
-	if err = s.Admit(k, task); err != nil {
+	if err = s.admit(k, &task); err == nil {
+		return nil
+	}
+	return s.refused(k, task, err)
+}
+
+// refused goes on where the first try of admit failed.
+func (s *Scheduler[K, T]) refused(k K, task drr.Task[T], err error) error {
+	if s.makeRoom(k, err) {
+		err = s.Admit(k, task)
+	}
+	if err != nil {
 		err = s.env.Overflow(s, k, task, err)
 	}
 	return err
@@ -142,7 +153,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 				s.publishVoid(t, tailOf(word), 1)
 				return err
 			}
-			s.publish(t, word, message[T]{task: *task}, task.Due, task.Priority != firq.PriorityNormal)
+			s.publish(t, word, task, nil, task.Due, task.Priority != firq.PriorityNormal)
 			return nil
 		}
 		if took == inboxFull { // then the lease holder's work is ours
@@ -184,11 +195,11 @@ func (s *Scheduler[K, T]) takeCredit(n int) (got int, err error) {
 	return got, nil
 }
 
-// publish puts a message where the lease holder finds it, and sees to it that
-// somebody looks: [E4] to [E6]. word is what its ticket was drawn from; due is the
-// first time at which one of its tasks expires; eager: one has a priority other
+// publish puts a task, or a batch, where the lease holder finds it, and sees to it
+// that somebody looks: [E4] to [E6]. word is what its ticket was drawn from; due is
+// the first time at which one of its tasks expires; eager: one has a priority other
 // than normal.
-func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, m message[T], due int64, eager bool) {
+func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, task *drr.Task[T], b *batch[T], due int64, eager bool) {
 	if due != clock.Never {
 		t.deadline(due)
 		s.sawDeadline()
@@ -197,11 +208,13 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, m message[T], du
 		t.setEager()
 	}
 	failpoint.At("E4 put")
-	if !comesAlone(word) || !t.shard.bring(t, tailOf(word), m) {
-		t.inbox.Load().Put(tailOf(word), m) // [E4]; a full barrier before the look at quiet
+	if !comesAlone(word) || !t.shard.bring(t, tailOf(word), task, b) {
+		ticket, box := tailOf(word), t.inbox.Load()
+		box.Slot(ticket).set(task, b)
+		box.Publish(ticket) // [E4]; a full barrier before the look at quiet
 		failpoint.At("E5 quiet?")
 		if t.word.Load()&quietBit == 0 { // [E5]
-			t.shard.announce(t, tailOf(word))
+			t.shard.announce(t, ticket)
 		}
 	}
 	if due != clock.Never {
@@ -222,11 +235,15 @@ func (s *Scheduler[K, T]) sawDeadline() {
 	}
 }
 
-// bring puts the message of a ticket into the activation ring: [E4] and [E5] in one
-// step. It reports false if the ring is full.
-func (sh *shard[K, T]) bring(t *tenant[K, T], ticket uint32, m message[T]) bool {
-	ok := sh.activations.Push(activation[K, T]{t, ticket, true, m})
+// bring puts the task, or batch, of a ticket into the activation ring: [E4] and
+// [E5] in one step. It reports false if the ring is full.
+func (sh *shard[K, T]) bring(t *tenant[K, T], ticket uint32, task *drr.Task[T], b *batch[T]) bool {
+	at, ok := sh.activations.Draw()
 	if ok {
+		a := sh.activations.Slot(at)
+		a.t, a.ticket, a.brings = t, ticket, true
+		a.message.set(task, b)
+		sh.activations.Publish(at)
 		failpoint.At("E5 notify")
 		sh.s.parker.Notify()
 	}
@@ -235,7 +252,10 @@ func (sh *shard[K, T]) bring(t *tenant[K, T], ticket uint32, m message[T]) bool 
 
 // announce tells the shard to look at the tenant's inbox up to a ticket.
 func (sh *shard[K, T]) announce(t *tenant[K, T], ticket uint32) {
-	if sh.activations.Push(activation[K, T]{t: t, ticket: ticket}) {
+	if at, ok := sh.activations.Draw(); ok {
+		a := sh.activations.Slot(at)
+		a.t, a.ticket = t, ticket
+		sh.activations.Publish(at)
 		failpoint.At("E5 notify")
 		sh.s.parker.Notify()
 		return

@@ -193,7 +193,7 @@ func (p *producer) put() {
 	if p.task.Due != drr.NoDeadline {
 		p.s.sawDeadline()
 	}
-	p.t.inbox.Load().Put(p.ticket, message[int]{task: p.task})
+	put(p.t.inbox.Load(), p.ticket, message[int]{task: p.task})
 }
 
 // announce does the rest after put.
@@ -203,9 +203,24 @@ func (p *producer) announce() {
 	}
 }
 
+// put publishes a value in the slot of a ticket.
+func put[V any](s *ring.Slots[V], ticket uint32, v V) {
+	*s.Slot(ticket) = v
+	s.Publish(ticket)
+}
+
+// push puts a value into a ring; false: it is full.
+func push[V any](r *ring.MPSC[V], v V) bool {
+	ticket, ok := r.Draw()
+	if ok {
+		put(&r.Slots, ticket, v)
+	}
+	return ok
+}
+
 // publish does E4 to E6.
 func (p *producer) publish() {
-	p.s.publish(p.t, p.word, message[int]{task: p.task}, p.task.Due, p.task.Priority != firq.PriorityNormal)
+	p.s.publish(p.t, p.word, &p.task, nil, p.task.Due, p.task.Priority != firq.PriorityNormal)
 }
 
 // inTurn returns in which order the task of a stopped call is served, and one that

@@ -34,7 +34,7 @@ func TestAcrossStoppedBeforeAnnouncing(t *testing.T) {
 	if _, err := s.takeCredit(1); took != ticketTaken || err != nil {
 		t.Fatal("no ticket, or no credit")
 	}
-	tn.inbox.Load().Put(tailOf(word), message[int]{task: task}) // and stopped before E5
+	put(tn.inbox.Load(), tailOf(word), message[int]{task: task}) // and stopped before E5
 	if err := s.Enqueue(1, firq.Task[int]{Payload: 2}); err != nil {
 		t.Fatal(err)
 	}

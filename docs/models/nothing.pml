@@ -23,7 +23,7 @@ FAULT VERSION_LATE       -DSTEAL=2: the version changes after what was taken ear
 FAULT NO_VERSION         -DSTEAL=2: nothing does not compare versions
 FAULT FREE_FIRST         -DFRESH -DTENANTS=2: the ring is freed at the end of L1
 FAULT FREE_BEFORE_READY  -DFRESH -DTENANTS=2: the ring is freed before the shard says ready
-FAULT QUIET_FIRST        -DTHREE: a tenant becomes quiet before the shard says ready
+FAULT QUIET_FIRST        -DTHREE -DSLOTS: a tenant becomes quiet before the shard says ready
 */
 
 #ifndef STEAL

@@ -40,14 +40,10 @@ func bubbled(now time.Time) bool {
 // Now returns the nanoseconds since the clock's base. By the time stamp counter
 // it is about a microsecond off the monotonic clock (10 at most, which is what
 // the tests allow), and may step back by as much ten times a second.
-func (c Clock) Now() int64 {
-	if c.bubble {
-		return int64(time.Since(c.base))
-	}
-	return now() - c.offset
-}
+func (c Clock) Now() int64 { return now(c.bubble) - c.offset }
 
-// monotonic returns the nanoseconds since epoch by the runtime's clock.
+// monotonic returns the nanoseconds since epoch by the runtime's clock, and in a
+// bubble by the bubble's wall clock.
 func monotonic() int64 { return int64(time.Since(epoch)) }
 
 // Due converts a deadline; Never for the zero time and for what is more than 292

@@ -49,8 +49,10 @@ func counterTrusted() bool {
 	return err == nil && strings.TrimSpace(string(b)) == "tsc" && hrtime.TSCSupported()
 }
 
-func now() int64 {
-	if a := current.Load(); a != nil {
+// now returns the nanoseconds since epoch; by the runtime's clock for one made in a
+// bubble.
+func now(bubble bool) int64 {
+	if a := current.Load(); a != nil && !bubble {
 		// A counter that is behind the anchor's, on another processor, gives a
 		// huge d and takes the slow way.
 		if d := hrtime.RDTSC() - a.count; d < a.valid {

@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq/internal/pad"
 )
 
-// MPSC is a bounded multi-producer single-consumer ring. Push is lock-free, and
+// MPSC is a bounded multi-producer single-consumer ring. Draw is lock-free, and
 // false only when the ring is full; the consumer's methods belong to one
 // goroutine at a time. See Slots for the order.
 type MPSC[V any] struct {
@@ -28,21 +28,21 @@ func (r *MPSC[V]) InitAt(size int, first uint32) {
 	r.freed.Store(first & ticketMask)
 }
 
-// Push adds a value; false: the ring is full.
-func (r *MPSC[V]) Push(v V) bool {
+// Draw draws a ticket: the caller writes its value into Slot, and calls Publish.
+// It reports false if the ring is full.
+func (r *MPSC[V]) Draw() (ticket uint32, ok bool) {
 	for {
 		t := r.tail.Load()
 		if r.Room(t) <= 0 {
 			if r.tail.Load() == t {
-				return false
+				return 0, false
 			}
 			continue // t was old
 		}
 		failpoint.At("ring draw")
 		if r.tail.CompareAndSwap(t, t+1) {
 			failpoint.At("ring put")
-			r.Put(t&ticketMask, v)
-			return true
+			return t & ticketMask, true
 		}
 	}
 }

@@ -27,13 +27,13 @@ import (
 // Tickets are TicketBits wide, so that they fit beside other things into one
 // word, and wrap.
 //
-// Order: a value whose Put returned before another value's ticket was drawn is
+// Order: a value whose Publish returned before another value's ticket was drawn is
 // taken before it. The consumer looks at the tail first, and at the slots below
-// it afterwards; a slot that it finds unpublished belongs to a Put that had not
+// it afterwards; a slot that it finds unpublished belongs to a Publish that had not
 // returned when the tail was read, so that everything below that tail overlaps
 // with it.
 //
-// Progress: Put is wait-free. Next belongs to one goroutine at a time.
+// Progress: Publish is wait-free. Next belongs to one goroutine at a time.
 //
 // Slots is immutable after Init; what changes is behind it. So it may stand
 // beside what producers write.
@@ -88,11 +88,13 @@ func (s *Slots[V]) at(ticket uint32) *slot[V] { return &s.slots[ticket&uint32(le
 // Init starts at the ticket first.
 func (k *Taker) Init(first uint32) { k.head, k.ahead = first&ticketMask, first&ticketMask }
 
-// Put publishes a value in the slot of a ticket that has room.
-func (s *Slots[V]) Put(ticket uint32, v V) {
-	sl := s.at(ticket)
-	sl.value = v
-	sl.seq.Store(ticket + 1) // publishes value; pairs with the Load in Next
+// Slot returns where the owner of a ticket that has room writes its value, which is
+// zero before, and then calls Publish.
+func (s *Slots[V]) Slot(ticket uint32) *V { return &s.at(ticket).value }
+
+// Publish hands the value of a ticket to the consumer.
+func (s *Slots[V]) Publish(ticket uint32) {
+	s.at(ticket).seq.Store(ticket + 1) // publishes value; pairs with the Load in Next
 }
 
 // Head returns where Next starts: all tickets before it were taken.
