@@ -1,22 +1,24 @@
 // Package chart draws charts as SVG: lines or marks over one x axis, for a page
 // that is read without a script and without the network.
 //
-// # Why not a library
+// # What is drawn by what
 //
-// What there is was looked at in November 2026. gonum.org/v1/plot v0.17 is well
-// kept, but brings 8 more modules and some 60 packages (PDF, LaTeX, FreeType, fonts)
-// into a module that others import for its scheduler, and some 7 MB into the
-// program; what draws its SVG is under CC BY 4.0, and writes the colours into the
-// picture, where one chart is to serve a light and a dark theme.
-// github.com/wcharczuk/go-chart/v2 has rested since 2024, and its logarithmic range
-// takes the logarithm of the distance from the least value. go-echarts needs a
-// script in the page. What is needed here is three scales, ticks and a few paths.
+// Scales, linear ticks, layout, grid, axes, lines, error bars and markers are
+// gonum.org/v1/plot's, and so is the SVG (vg/vgsvg). What is added here: the scale
+// for quantiles; ticks on logarithmic axes that suit a phone; and a canvas around
+// vgsvg's that cuts its picture at the tags of the series (with that it draws
+// everything; a vg.Canvas of our own would have to write paths, arcs and text
+// itself) and puts the page's colours and font in the place of its own. vgsvg's
+// SVG is written with github.com/ajstarks/svgo, which is under CC BY 4.0 and comes
+// with package plot anyhow, unless that is built with the tag minimal.
 //
 // # Colours
 //
 // A chart names no colour: each series has a slot, which becomes a class (s0, s1
-// and so on), a dash and a marker; the page's style sheet gives the classes their
-// colours. Series can be told apart without seeing colours.
+// and so on), a dash and a marker. The page's style sheet gives the classes their
+// colours, and has those of the rest as variables: --grid, --dim for axes and
+// ticks, --ink for the names of the axes. So one picture serves a light and a dark
+// theme. Series can be told apart without seeing colours.
 package chart
 
 import (
