@@ -1,16 +1,16 @@
 // Package chart draws charts as SVG: lines or marks over one x axis, for a page
 // that is read without a script and without the network.
 //
-// # What is drawn by what
+// # What draws
 //
-// Scales, linear ticks, layout, grid, axes, lines, error bars and markers are
-// gonum.org/v1/plot's, and so is the SVG (vg/vgsvg). What is added here: the scale
-// for quantiles; ticks on logarithmic axes that suit a phone; and a canvas around
-// vgsvg's that cuts its picture at the tags of the series (with that it draws
-// everything; a vg.Canvas of our own would have to write paths, arcs and text
-// itself) and puts the page's colours and font in the place of its own. vgsvg's
-// SVG is written with github.com/ajstarks/svgo, which is under CC BY 4.0 and comes
-// with package plot anyhow, unless that is built with the tag minimal.
+// gonum.org/v1/plot does: scales, linear ticks, layout, grid, axes, lines, error
+// bars and markers are its own, and its vg/vgsvg writes the SVG. Added here are the
+// scale for quantiles, ticks of logarithmic axes that suit a phone, and a canvas
+// around vgsvg's. That puts a group around each series, and the page's colours and
+// font in the place of fixed ones, by replacing what vgsvg wrote: less code than a
+// vg.Canvas that writes paths, arcs and text itself. vgsvg brings
+// github.com/ajstarks/svgo, under CC BY 4.0; so does package plot, unless it is
+// built with the tag minimal.
 //
 // # Colours
 //
@@ -29,7 +29,7 @@ import (
 )
 
 // Slots is how many styles there are. A series of slot Slots or more looks like
-// that of slot mod Slots.
+// that of slot mod Slots. The last style has no marker, so it is for lines.
 const Slots = 10
 
 // Chart is what to draw. The zero values of the fields make sense, but for ID

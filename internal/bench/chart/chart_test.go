@@ -101,6 +101,7 @@ func TestTicks(t *testing.T) {
 		{Axis{}, 3, 3, []float64{2, 3, 4}},
 		{Axis{}, -1e9, -1e9, []float64{-1e9 - 1000, -1e9, -1e9 + 1000}},
 		{Axis{}, -5, 5, []float64{-5, 0, 5}},
+		{Axis{}, -9.7, -0.3, []float64{-10, -5, 0}},
 		{Axis{FromZero: true}, 4.1e6, 7.2e6, []float64{0, 4e6, 8e6}},
 		{Axis{FromZero: true, Tight: true}, 4.1e6, 7.2e6, []float64{0, 3e6, 6e6}},
 		{Axis{FromZero: true, Tight: true}, 0, 0.5, []float64{0, 0.25, 0.5}},
@@ -256,6 +257,12 @@ func TestWhatIsShown(t *testing.T) {
 		{Name: "absent", Points: []Point{{X: 1, Y: -1}, {X: 2, Y: nan}}},
 		{Name: "two", Slot: 11, Points: []Point{{X: 2, Y: 30, Lo: 0, Hi: 40}}},
 	}}
+	for scale, want := range map[Scale]int{Linear: 4, Log: 2, Tail: 1} {
+		s := Series{Name: "s", Points: []Point{{X: -0.5}, {X: 0}, {X: 1}, {X: 2}, {X: nan}, {X: inf}}}
+		if v := (&Chart{X: Axis{Scale: scale}, Series: []Series{s}}).Visible(); len(v) != 1 || len(v[0].Points) != want {
+			t.Fatalf("scale %d shows %+v, want %d points", scale, v, want)
+		}
+	}
 	svg := c.SVG()
 	wellFormed(t, svg)
 	for _, want := range []string{"a &lt;b&gt; &amp; &#34;c&#34;", `data-series="one &lt;&amp;&gt;"`, `class="series s1"`, `<desc id="c-d">`, `role="img"`} {

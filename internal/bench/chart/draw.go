@@ -21,8 +21,8 @@ const (
 	height    = 250
 	rowHeight = 22 // of a category
 	fontSize  = 11
-	margin    = 16 // for the name of an axis
-	lower     = 3  // what is written below the x axis, to be beside that left of the y axis
+	margin    = 19 // for the name of an axis
+	lower     = 3  // what is written below the x axis, so that it does not touch what is left of the y axis
 	edge      = 6  // for markers that are at the ends of the axes
 	gap       = 5  // between labels, at least
 	markers   = 12 // of a long line; a short one has one per point
@@ -63,14 +63,14 @@ func (c *Chart) draw(to *canvas, series []Series) vg.Rectangle {
 		p.Add(newDrawing(c, to, s))
 	}
 
-	p.X.Tick.Label.YAlign -= lower / (1.15 * fontSize) // a line has 1.15 times its letters' height
+	p.X.Tick.Label.YAlign -= draw.YAlignment(lower / p.X.Tick.Label.Height("0"))
 	name := p.Y.Label.TextStyle
 	name.Font, name.Color = face, ink
 	left := vg.Length(margin)
 	if c.Y.Names != nil {
 		left = 2 // the names say what they are
 	}
-	area := draw.Crop(draw.New(to), left, -edge, margin+lower, -edge)
+	area := draw.Crop(draw.New(to), left, -edge, margin, -edge)
 	room := p.DataCanvas(area).Size()
 	apart(&p.X, room.X, p.X.Tick.Label.Width)
 	if c.Y.Names == nil {

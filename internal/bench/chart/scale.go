@@ -89,10 +89,9 @@ func (a *Axis) bounds(lo, hi float64) (float64, float64) {
 	return floor(lo, step), ceil(hi, step)
 }
 
-// floor and ceil round to a multiple of step, or leave what is next to one; a 0
-// has no sign.
-func floor(v, step float64) float64 { return min(v, math.Floor(v/step+1e-9)*step) + 0 }
-func ceil(v, step float64) float64  { return max(v, math.Ceil(v/step-1e-9)*step) + 0 }
+// floor and ceil round to a multiple of step, or leave what is next to one.
+func floor(v, step float64) float64 { return min(v, math.Floor(v/step+1e-9)*step) }
+func ceil(v, step float64) float64  { return max(v, math.Ceil(v/step-1e-9)*step) }
 
 // ticks returns what is written between lo and hi, in ascending order. Some of
 // them may have no label.
@@ -125,14 +124,9 @@ func (a *Axis) ticks(lo, hi float64) (ts []plot.Tick) {
 	return ts
 }
 
-// linearTicks are the library's in ascending order. It leaves out those at the
-// ends if these are a bit nearer, which sums of steps may be.
+// linearTicks are the library's in ascending order.
 func linearTicks(lo, hi float64) []plot.Tick {
-	bit := 1e-12 * (hi - lo)
-	ts := plot.DefaultTicks{}.Ticks(lo-bit, hi+bit)
-	for i := range ts {
-		ts[i].Value = min(max(ts[i].Value, lo), hi) + 0 // no -0
-	}
+	ts := plot.DefaultTicks{}.Ticks(lo, hi)
 	slices.SortFunc(ts, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
 	return ts
 }

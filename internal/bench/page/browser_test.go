@@ -179,6 +179,9 @@ func TestBrowser(t *testing.T) {
 			if len(slices.Compact(slices.Sorted(slices.Values(f.Colour)))) != len(want) {
 				t.Errorf("%s: colours %v", f.Title, f.Colour)
 			}
+			if slices.ContainsFunc(f.Colour, func(c string) bool { return slices.Contains(f.Ink, c) }) {
+				t.Errorf("%s: colours %v, one of which is that of letters, %v", f.Title, f.Colour, f.Ink)
+			}
 			ink := slices.Compact(slices.Sorted(slices.Values(f.Ink)))
 			if len(ink) != 2 { // that of the axes' names and that of ticks
 				t.Errorf("%s: letters in %v", f.Title, ink)
