@@ -1,22 +1,24 @@
 // Package chart draws charts as SVG: lines or marks over one x axis, for a page
 // that is read without a script and without the network.
 //
-// # Why not a library
+// # What draws
 //
-// What there is was looked at in November 2026. gonum.org/v1/plot v0.17 is well
-// kept, but brings 8 more modules and some 60 packages (PDF, LaTeX, FreeType, fonts)
-// into a module that others import for its scheduler, and some 7 MB into the
-// program; what draws its SVG is under CC BY 4.0, and writes the colours into the
-// picture, where one chart is to serve a light and a dark theme.
-// github.com/wcharczuk/go-chart/v2 has rested since 2024, and its logarithmic range
-// takes the logarithm of the distance from the least value. go-echarts needs a
-// script in the page. What is needed here is three scales, ticks and a few paths.
+// gonum.org/v1/plot does: scales, linear ticks, layout, grid, axes, lines, error
+// bars and markers are its own, and its vg/vgsvg writes the SVG. Added here are the
+// scale for quantiles, ticks of logarithmic axes that suit a phone, and a canvas
+// around vgsvg's. That puts a group around each series, and the page's colours and
+// font in the place of fixed ones, by replacing what vgsvg wrote: less code than a
+// vg.Canvas that writes paths, arcs and text itself. vgsvg brings
+// github.com/ajstarks/svgo, under CC BY 4.0; so does package plot, unless it is
+// built with the tag minimal.
 //
 // # Colours
 //
 // A chart names no colour: each series has a slot, which becomes a class (s0, s1
-// and so on), a dash and a marker; the page's style sheet gives the classes their
-// colours. Series can be told apart without seeing colours.
+// and so on), a dash and a marker. The page's style sheet gives the classes their
+// colours, and has those of the rest as variables: --grid, --dim for axes and
+// ticks, --ink for the names of the axes. So one picture serves a light and a dark
+// theme. Series can be told apart without seeing colours.
 package chart
 
 import (
@@ -27,7 +29,7 @@ import (
 )
 
 // Slots is how many styles there are. A series of slot Slots or more looks like
-// that of slot mod Slots.
+// that of slot mod Slots. The last style has no marker, so it is for lines.
 const Slots = 10
 
 // Chart is what to draw. The zero values of the fields make sense, but for ID

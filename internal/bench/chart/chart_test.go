@@ -3,6 +3,8 @@ package chart
 import (
 	"encoding/xml"
 	"errors"
+	"fmt"
+	"html"
 	"io"
 	"math"
 	"regexp"
@@ -11,14 +13,16 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot"
 	"pgregory.net/rapid"
 )
 
-// places returns the places of a drawn path, which has M and L alone.
+// places returns the places of a drawn path, which has M and L alone. They are
+// from the bottom left corner on.
 func places(t *testing.T, d string) (ps []Point) {
 	t.Helper()
 	for _, s := range regexp.MustCompile(`[ML]`).Split(d, -1)[1:] {
-		x, y, _ := strings.Cut(s, " ")
+		x, y, _ := strings.Cut(s, ",")
 		px, err1 := strconv.ParseFloat(x, 64)
 		py, err2 := strconv.ParseFloat(y, 64)
 		if err := errors.Join(err1, err2); err != nil {
@@ -29,14 +33,47 @@ func places(t *testing.T, d string) (ps []Point) {
 	return ps
 }
 
-var drawn = regexp.MustCompile(`<g class="series s\d" data-series="([^"]*)"><title>[^<]*</title><path class="line" d="([^"]*)"/>`)
+var (
+	lineOf = regexp.MustCompile(`<g class="series s\d" data-series="([^"]*)"><title>[^<]*</title><g class="line"><path d="([^"]*)"`)
+	gridOf = regexp.MustCompile(`<path d="([^"]*)" style="fill:none;stroke:var\(--grid\)" />`)
+	barsOf = regexp.MustCompile(`<g class="range">(.*?)</g>`)
+	pathOf = regexp.MustCompile(`<path d="([^"]*)" style="fill:none;stroke:currentColor`)
+	discOf = regexp.MustCompile(`<g class="mark"><title>[^<]*</title><path d="M([^,]*),([^A]*)A3.4,`)
+	textOf = regexp.MustCompile(`<text textLength="([^"]*)" lengthAdjust="spacingAndGlyphs" x="([^"]*)" y="([^"]*)" transform="scale\(1, -1\)" style="font-size:11px;fill:var\(--\w+\)">([^<]*)</text>`)
+)
 
 // lines returns what was drawn, by series.
 func lines(t *testing.T, svg string) map[string][]Point {
 	t.Helper()
 	all := map[string][]Point{}
-	for _, m := range drawn.FindAllStringSubmatch(svg, -1) {
+	for _, m := range lineOf.FindAllStringSubmatch(svg, -1) {
 		all[m[1]] = places(t, m[2])
+	}
+	return all
+}
+
+// written is a text in the picture; y is from the top.
+type written struct {
+	left, right, top, bottom float64
+	text                     string
+}
+
+// level returns the texts that are not turned.
+func level(t *testing.T, svg string) (all []written) {
+	t.Helper()
+	svg, _, _ = strings.Cut(svg, `<g transform="rotate`)
+	ms := textOf.FindAllStringSubmatch(svg, -1)
+	if n := strings.Count(svg, "<text"); n != len(ms) {
+		t.Fatalf("%d texts, %d of them as expected, in\n%s", n, len(ms), svg)
+	}
+	for _, m := range ms {
+		wide, err1 := strconv.ParseFloat(m[1], 64)
+		x, err2 := strconv.ParseFloat(m[2], 64)
+		y, err3 := strconv.ParseFloat(m[3], 64)
+		if err := errors.Join(err1, err2, err3); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, written{x, x + wide, y + height - 8, y + height + 2, m[4]})
 	}
 	return all
 }
@@ -60,11 +97,15 @@ func TestTicks(t *testing.T) {
 		lo, hi float64
 		want   []float64
 	}{
-		{Axis{}, 0, 10, []float64{0, 2, 4, 6, 8, 10}},
-		{Axis{}, 3, 3, []float64{2, 2.5, 3, 3.5, 4}},
-		{Axis{FromZero: true}, 4.1e6, 7.2e6, []float64{0, 2e6, 4e6, 6e6, 8e6}},
-		{Axis{FromZero: true, Tight: true}, 0, 0.5, []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5}},
-		{Axis{FromZero: true}, 0, 0, []float64{0, 0.2, 0.4, 0.6, 0.8, 1}},
+		{Axis{}, 0, 10, []float64{0, 5, 10}},
+		{Axis{}, 3, 3, []float64{2, 3, 4}},
+		{Axis{}, -1e9, -1e9, []float64{-1e9 - 1000, -1e9, -1e9 + 1000}},
+		{Axis{}, -5, 5, []float64{-5, 0, 5}},
+		{Axis{}, -9.7, -0.3, []float64{-10, -5, 0}},
+		{Axis{FromZero: true}, 4.1e6, 7.2e6, []float64{0, 4e6, 8e6}},
+		{Axis{FromZero: true, Tight: true}, 4.1e6, 7.2e6, []float64{0, 3e6, 6e6}},
+		{Axis{FromZero: true, Tight: true}, 0, 0.5, []float64{0, 0.25, 0.5}},
+		{Axis{FromZero: true}, 0, 0, []float64{0, 0.5, 1}},
 		{Axis{Scale: Log}, 10, 9e6, []float64{10, 100, 1e3, 1e4, 1e5, 1e6, 1e7}},
 		{Axis{Scale: Log}, 1, 9e12, []float64{1, 100, 1e4, 1e6, 1e8, 1e10, 1e12}},
 		{Axis{Scale: Log}, 30, 60, []float64{20, 50, 100}},
@@ -75,14 +116,20 @@ func TestTicks(t *testing.T) {
 		{Axis{Names: []string{"a", "b"}}, 0, 1, []float64{0, 1}},
 	} {
 		lo, hi := c.axis.bounds(c.lo, c.hi)
-		got := c.axis.ticks(lo, hi)
+		var got []float64
+		for _, tick := range c.axis.ticks(lo, hi) {
+			if math.Signbit(tick.Value) && tick.Value == 0 {
+				t.Errorf("%+v: a tick of -0", c.axis)
+			}
+			if !tick.IsMinor() {
+				got = append(got, tick.Value)
+			}
+		}
 		if !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }) {
 			t.Errorf("%+v, %v to %v: ticks %v, want %v", c.axis, c.lo, c.hi, got, c.want)
 		}
-		for _, v := range got {
-			if math.Signbit(v) {
-				t.Errorf("%+v: a tick %v below 0", c.axis, v)
-			}
+		if lo > c.lo || hi < c.hi {
+			t.Errorf("%+v: from %v to %v, which leaves values out", c.axis, lo, hi)
 		}
 	}
 }
@@ -92,17 +139,35 @@ func TestScales(t *testing.T) {
 		scale     Scale
 		lo, hi, v float64
 	}{{Linear, 0, 10, 5}, {Linear, -5, 5, 0}, {Log, 1, 100, 10}, {Log, 0.1, 1000, 10}, {Tail, 0, 0.99, 0.9}, {Tail, 0.9, 0.999, 0.99}} {
-		if got := (span{c.scale, c.lo, c.hi, 100, 300}).at(c.v); math.Abs(got-200) > 1e-9 {
-			t.Errorf("%+v: %v, want the middle, 200", c, got)
+		n := (&Axis{Scale: c.scale}).normalizer()
+		for v, want := range map[float64]float64{c.lo: 0, c.v: 0.5, c.hi: 1} {
+			if got := n.Normalize(c.lo, c.hi, v); math.Abs(got-want) > 1e-9 {
+				t.Errorf("%+v: %v is %v of the way along, want %v", c, v, got, want)
+			}
 		}
 	}
 }
 
+// along says how far along an axis from lo to hi v is.
+func along(s Scale, lo, hi, v float64) float64 {
+	place := func(v float64) float64 {
+		switch s {
+		case Log:
+			return math.Log10(v)
+		case Tail:
+			return -math.Log10(1 - v)
+		}
+		return v
+	}
+	return (place(v) - place(lo)) / (place(hi) - place(lo))
+}
+
 // Whatever the values, they are drawn inside of the axes, in their order and
-// where their scale has them, and the ticks are few and lie within the axes too.
+// where their scale has them, so are the marks and the grid, and the ticks are few.
 func TestPlaces(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		c := Chart{ID: "c", Title: "c", X: Axis{Scale: Scale(rapid.IntRange(0, 2).Draw(r, "x scale"))}, Y: Axis{Scale: Scale(rapid.IntRange(0, 1).Draw(r, "y scale")), FromZero: rapid.Bool().Draw(r, "from zero")}}
+		c := Chart{ID: "c", Title: "c", X: Axis{Scale: Scale(rapid.IntRange(0, 2).Draw(r, "x scale")), Tight: rapid.Bool().Draw(r, "tight")},
+			Y: Axis{Scale: Scale(rapid.IntRange(0, 1).Draw(r, "y scale")), FromZero: rapid.Bool().Draw(r, "from zero")}}
 		value := func(s Scale, name string) float64 {
 			switch s {
 			case Log:
@@ -118,33 +183,67 @@ func TestPlaces(t *testing.T) {
 			s.Points = append(s.Points, Point{X: value(c.X.Scale, "x"), Y: value(c.Y.Scale, "y")})
 		}
 		c.Series = []Series{s}
-		l := c.layout()
-		for name, ticks := range map[string][]float64{"x": l.xTicks, "y": l.yTicks} {
-			if len(ticks) > 40 || name == "y" && len(ticks) == 0 || !slices.IsSorted(ticks) {
-				r.Fatalf("%s: ticks %v", name, ticks)
-			}
+		visible := c.Visible()
+		ps := visible[0].Points
+		area := c.draw(newCanvas(width, height), visible)
+		xlo, xhi := c.X.bounds(extent(visible, func(p Point) float64 { return p.X }, false))
+		ylo, yhi := c.Y.bounds(extent(visible, func(p Point) float64 { return p.Y }, true))
+		at := func(p Point) (x, y float64) {
+			return float64(area.Min.X) + along(c.X.Scale, xlo, xhi, p.X)*float64(area.Size().X),
+				float64(area.Min.Y) + along(c.Y.Scale, ylo, yhi, p.Y)*float64(area.Size().Y)
 		}
-		const eps = 0.02 // places are written with two digits
-		ps := c.Visible()[0].Points
-		got := lines(t, c.SVG())["s"]
+		const eps = 0.02 // places are written with five digits
+		if area.Min.X < margin || area.Min.Y < margin || area.Max.X > width-edge+eps || area.Max.Y > height-edge+eps || area.Size().X < 200 || area.Size().Y < 150 {
+			r.Fatalf("the axes are at %v", area)
+		}
+		svg := c.SVG()
+		got := lines(t, svg)["s"]
 		if len(ps) > 1 && len(got) != len(ps) {
 			r.Fatalf("%d points drawn, want %d", len(got), len(ps))
 		}
 		for i, p := range got {
-			if p.X < l.left-eps || p.X > l.right+eps || p.Y < l.top-eps || p.Y > l.bottom+eps {
-				r.Fatalf("%+v is drawn at %+v, outside of %v to %v, %v to %v", ps[i], p, l.left, l.right, l.top, l.bottom)
+			if p.X < float64(area.Min.X)-eps || p.X > float64(area.Max.X)+eps || p.Y < float64(area.Min.Y)-eps || p.Y > float64(area.Max.Y)+eps {
+				r.Fatalf("%+v is drawn at %+v, outside of %v", ps[i], p, area)
 			}
-			// Back from the place to the value, as somebody would read it off.
-			frac := (p.X - l.left) / (l.right - l.left)
-			a, b := c.X.Scale.place(l.x.lo), c.X.Scale.place(l.x.hi)
-			if want := (c.X.Scale.place(ps[i].X) - a) / (b - a); math.Abs(frac-want) > 1e-3 {
-				r.Fatalf("x %v is drawn %v of the way along the axis, want %v", ps[i].X, frac, want)
+			if x, y := at(ps[i]); math.Abs(p.X-x) > eps || math.Abs(p.Y-y) > eps {
+				r.Fatalf("%+v is drawn at %+v, want %v, %v", ps[i], p, x, y)
 			}
-			frac = (l.bottom - p.Y) / (l.bottom - l.top)
-			a, b = c.Y.Scale.place(l.y.lo), c.Y.Scale.place(l.y.hi)
-			if want := (c.Y.Scale.place(ps[i].Y) - a) / (b - a); math.Abs(frac-want) > 1e-3 {
-				r.Fatalf("y %v is drawn %v of the way up the axis, want %v", ps[i].Y, frac, want)
+		}
+		marks := discOf.FindAllStringSubmatch(svg, -1)
+		if n := len(marks); n == 0 || n > markers+1 || len(ps) <= markers && n != len(ps) {
+			r.Fatalf("%d marks of %d points", n, len(ps))
+		}
+		for _, m := range marks {
+			px, _ := strconv.ParseFloat(m[1], 64)
+			py, _ := strconv.ParseFloat(m[2], 64)
+			if !slices.ContainsFunc(ps, func(p Point) bool {
+				x, y := at(p)
+				return math.Abs(px-3.4-x) <= eps && math.Abs(py-y) <= eps // it begins at the right
+			}) {
+				r.Fatalf("a mark at %v, %v, where no point is", px-3.4, py)
 			}
+		}
+		across, up := 0, 0
+		xs, ys := c.X.ticks(xlo, xhi), c.Y.ticks(ylo, yhi)
+		if len(xs) > 40 || len(ys) > 40 {
+			r.Fatalf("%d and %d ticks", len(xs), len(ys))
+		}
+		for _, m := range gridOf.FindAllStringSubmatch(svg, -1) {
+			g := places(t, m[1])
+			if g[0].X == g[1].X {
+				across++
+				if !slices.ContainsFunc(xs, func(t plot.Tick) bool { x, _ := at(Point{X: t.Value, Y: ylo}); return math.Abs(x-g[0].X) <= eps }) {
+					r.Fatalf("a line at x %v, where no tick is", g[0].X)
+				}
+				continue
+			}
+			up++
+			if !slices.ContainsFunc(ys, func(t plot.Tick) bool { _, y := at(Point{X: xlo, Y: t.Value}); return math.Abs(y-g[0].Y) <= eps }) {
+				r.Fatalf("a line at y %v, where no tick is", g[0].Y)
+			}
+		}
+		if up == 0 || up > 15 || across > 15 {
+			r.Fatalf("%d lines across, %d lines up", up, across)
 		}
 	})
 }
@@ -155,9 +254,15 @@ func TestWhatIsShown(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	c := Chart{ID: "c", Title: `a <b> & "c"`, X: Axis{Label: "x"}, Y: Axis{Label: "y", Scale: Log}, Series: []Series{
 		{Name: `one <&>`, Points: []Point{{X: 2, Y: 20}, {X: 1, Y: 10, Lo: 5, Hi: 40}, {X: 3, Y: 0}, {X: nan, Y: 1}, {X: 4, Y: inf}}},
-		{Name: "none", Points: []Point{{X: 1, Y: -1}, {X: 2, Y: nan}}},
+		{Name: "absent", Points: []Point{{X: 1, Y: -1}, {X: 2, Y: nan}}},
 		{Name: "two", Slot: 11, Points: []Point{{X: 2, Y: 30, Lo: 0, Hi: 40}}},
 	}}
+	for scale, want := range map[Scale]int{Linear: 4, Log: 2, Tail: 1} {
+		s := Series{Name: "s", Points: []Point{{X: -0.5}, {X: 0}, {X: 1}, {X: 2}, {X: nan}, {X: inf}}}
+		if v := (&Chart{X: Axis{Scale: scale}, Series: []Series{s}}).Visible(); len(v) != 1 || len(v[0].Points) != want {
+			t.Fatalf("scale %d shows %+v, want %d points", scale, v, want)
+		}
+	}
 	svg := c.SVG()
 	wellFormed(t, svg)
 	for _, want := range []string{"a &lt;b&gt; &amp; &#34;c&#34;", `data-series="one &lt;&amp;&gt;"`, `class="series s1"`, `<desc id="c-d">`, `role="img"`} {
@@ -165,11 +270,12 @@ func TestWhatIsShown(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", want, svg)
 		}
 	}
-	if strings.Contains(svg, "none") || strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
+	if strings.Contains(svg, "absent") || strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
 		t.Errorf("shows what is not there:\n%s", svg)
 	}
-	if n := strings.Count(svg, `class="range"`); n != 1 {
-		t.Errorf("%d ranges, want 1: from 0 there is none on a logarithmic scale", n)
+	bars := barsOf.FindAllStringSubmatch(svg, -1)
+	if len(bars) != 1 {
+		t.Fatalf("%d series with ranges, want 1: from 0 there is none on a logarithmic scale", len(bars))
 	}
 	if n := strings.Count(svg, `class="mark"`); n != 3 {
 		t.Errorf("%d marks, want 3", n)
@@ -182,8 +288,14 @@ func TestWhatIsShown(t *testing.T) {
 	if !slices.EqualFunc(got, want, func(a, b Row) bool { return a.Head == b.Head && slices.Equal(a.Cells, b.Cells) }) {
 		t.Errorf("table %+v, want %+v", got, want)
 	}
-	if ps := lines(t, svg)["one &lt;&amp;&gt;"]; len(ps) != 2 || ps[0].X >= ps[1].X || ps[0].Y <= ps[1].Y {
+	if ps := lines(t, svg)["one &lt;&amp;&gt;"]; len(ps) != 2 || ps[0].X >= ps[1].X || ps[0].Y >= ps[1].Y {
 		t.Errorf("line at %+v, want two points up to the right", ps)
+	} else { // a bar from 5 to 40, with a cap at each end; 10 and 20 say how long it is
+		bar := pathOf.FindAllStringSubmatch(bars[0][1], -1)
+		double := ps[1].Y - ps[0].Y
+		if b := places(t, bar[0][1]); len(bar) != 3 || len(b) != 2 || b[0].X != ps[0].X || math.Abs(b[0].Y-(ps[0].Y-double)) > 0.05 || math.Abs(b[1].Y-(ps[1].Y+double)) > 0.05 {
+			t.Errorf("range %q beside %+v", bar, ps)
+		}
 	}
 	if empty := (&Chart{ID: "e", Y: c.Y, Series: c.Series[1:2]}); !empty.Empty() || empty.SVG() != "" || len(empty.Table()) != 0 {
 		t.Error("a chart of nothing")
@@ -200,9 +312,24 @@ func TestCategories(t *testing.T) {
 	if strings.Contains(svg, `class="line"`) || strings.Count(svg, `class="mark"`) != 3 || strings.Count(svg, `class="range"`) != 1 {
 		t.Errorf("got\n%s", svg)
 	}
-	l := c.layout()
-	if !(l.y.at(0) < l.y.at(1) && l.y.at(1) < l.y.at(2)) {
-		t.Errorf("rows at %v, %v, %v, want the first one on top", l.y.at(0), l.y.at(1), l.y.at(2))
+	row := map[string]float64{}
+	for _, w := range level(t, svg) {
+		row[w.text] = w.top
+	}
+	if len(row) < 5 || !(row["a"] < row["b"] && row["b"] < row["c"]) {
+		t.Errorf("rows at %v, want the first one on top", row)
+	}
+	var marks []float64
+	for _, m := range discOf.FindAllStringSubmatch(svg, -1) {
+		y, _ := strconv.ParseFloat(m[2], 64)
+		marks = append(marks, y)
+	}
+	if len(marks) != 3 || !(marks[1] > marks[2] && marks[2] > marks[0]) { // c, a, b
+		t.Errorf("marks %v high, want those of the first row highest", marks)
+	}
+	bar := places(t, pathOf.FindStringSubmatch(barsOf.FindString(svg))[1])
+	if bar[0].Y != bar[1].Y || bar[0].X >= bar[1].X || math.Abs(bar[0].Y-marks[1]) > 0.02 {
+		t.Errorf("range %+v, want it along the row at %v", bar, marks[1])
 	}
 	var got []string
 	for _, r := range c.Table() {
@@ -213,26 +340,75 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-// Labels of the x axis do not lie on each other, nor leave the picture, and none
-// is wider than was thought.
+// Texts do not lie on each other, nor leave the picture. What is too long is
+// squeezed.
 func TestLabelsApart(t *testing.T) {
-	label := regexp.MustCompile(`<text class="xtick" x="([^"]*)"[^>]*>([^<]*)</text>`)
+	percent := func(v float64) string { return strconv.FormatFloat(100*v, 'g', 8, 64) + "%" }
+	var charts []Chart
 	for _, hi := range []float64{0.9, 0.99, 0.9999, 0.99999, 0.999999} {
-		c := Chart{ID: "c", Title: "c", X: Axis{Scale: Tail, Format: func(v float64) string { return strconv.FormatFloat(100*v, 'g', 8, 64) + "%" }}, Y: Axis{Scale: Log},
-			Series: []Series{{Name: "s", Points: []Point{{X: 0, Y: 10}, {X: hi, Y: 1e7}}}}}
-		free, n := 0.0, 0
-		for _, m := range label.FindAllStringSubmatch(c.SVG(), -1) {
-			x, _ := strconv.ParseFloat(m[1], 64)
-			half := perChar * float64(len(m[2])) / 2
-			if x-half < free || x+half > width {
-				t.Errorf("up to %v: %s at %v begins before %v or leaves the picture", hi, m[2], x, free)
+		charts = append(charts, Chart{X: Axis{Scale: Tail, Label: strings.Repeat("wide ", 30), Format: percent}, Y: Axis{Scale: Log, Label: "y"},
+			Series: []Series{{Name: "s", Points: []Point{{X: 0, Y: 10}, {X: hi, Y: 1e7}}}}})
+	}
+	charts = append(charts,
+		Chart{X: Axis{Label: "x", Ticks: []float64{1, 2, 3, 4, 5, 6, 7, 8, 1000, 1001}, Format: percent}, Y: Axis{Label: "y"},
+			Series: []Series{{Name: "s", Points: []Point{{X: 1, Y: 10}, {X: 1001, Y: 1e7}}}}},
+		Chart{X: Axis{Label: "x", Format: percent}, Y: Axis{Label: "y", Ticks: []float64{0, 1, 2, 99, 100}},
+			Series: []Series{{Name: "s", Points: []Point{{X: 1, Y: 0}, {X: 10, Y: 100}}}}})
+	for i, c := range charts {
+		c.ID, c.Title = "c", "c"
+		ws, n := level(t, c.SVG()), 0
+		for j, a := range ws {
+			if strings.HasSuffix(a.text, "%") {
+				n++
 			}
-			free = x + half
-			n++
+			if a.left < 0 || a.right > width || a.top < 0 || a.bottom > height {
+				t.Errorf("chart %d: %+v leaves the picture", i, a)
+			}
+			for _, b := range ws[:j] {
+				if a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom {
+					t.Errorf("chart %d: %+v lies on %+v", i, a, b)
+				}
+			}
 		}
 		if n < 2 {
-			t.Errorf("up to %v: %d labels", hi, n)
+			t.Errorf("chart %d: %d labels", i, n)
 		}
+	}
+}
+
+// The page decides about colours and the font, and only about those: text stays.
+func TestThemed(t *testing.T) {
+	odd := `";fill:#FF0000" style="fill:none;stroke:#00FF00`
+	c := Chart{ID: "c", Title: "c", X: Axis{Label: odd}, Y: Axis{Label: "y"}}
+	for slot := range Slots {
+		c.Series = append(c.Series, Series{Name: strconv.Itoa(slot), Slot: slot, Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 2, Lo: 1, Hi: 3}}})
+	}
+	svg := c.SVG()
+	wellFormed(t, svg)
+	if !strings.Contains(svg, html.EscapeString(odd)+"</text>") {
+		t.Errorf("the label has changed in\n%s", svg)
+	}
+	svg = strings.ReplaceAll(svg, html.EscapeString(odd), "")
+	for slot := range Slots {
+		svg += Swatch(slot, false) + Swatch(slot, true)
+	}
+	if s := regexp.MustCompile(`#[0-9A-Fa-f]{3}|rgb|font-family|(fill|stroke):[^nvc;"]`).FindString(svg); s != "" {
+		t.Errorf("there is %q in\n%s", s, svg)
+	}
+	for _, want := range []string{"var(--grid)", "var(--dim)", "var(--ink)", "currentColor", "stroke-dasharray:"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	seen := map[string]int{}
+	for slot := range Slots {
+		s := Swatch(slot, false)
+		wellFormed(t, s)
+		s = strings.Replace(s, fmt.Sprintf(`class="s%d"`, slot), "", 1)
+		if other, ok := seen[s]; ok {
+			t.Errorf("slots %d and %d look the same", slot, other)
+		}
+		seen[s] = slot
 	}
 }
 

@@ -1,8 +1,12 @@
 package chart
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
+
+	"gonum.org/v1/plot"
 )
 
 // Scale says how values become places on an axis.
@@ -31,31 +35,25 @@ func (s Scale) takes(v float64) bool {
 	return true
 }
 
-// place maps v to a line on which the axis is even.
-func (s Scale) place(v float64) float64 {
-	switch s {
-	case Log:
-		return math.Log10(v)
-	case Tail:
-		return -math.Log10(1 - v)
-	}
-	return v
+// tail implements plot.Normalizer for Tail.
+type tail struct{}
+
+func (tail) Normalize(lo, hi, v float64) float64 {
+	return math.Log((1-lo)/(1-v)) / math.Log((1-lo)/(1-hi))
 }
 
-// span is a piece of an axis that is drawn between two places in the picture.
-type span struct {
-	scale    Scale
-	lo, hi   float64 // values
-	from, to float64 // places; from may be greater
-}
-
-// at returns where v is drawn.
-func (s span) at(v float64) float64 {
-	lo, hi := s.scale.place(s.lo), s.scale.place(s.hi)
-	if hi == lo {
-		return (s.from + s.to) / 2
+// normalizer returns how the library places values. The first of categories is
+// on top.
+func (a *Axis) normalizer() plot.Normalizer {
+	switch {
+	case a.Names != nil:
+		return plot.InvertedScale{Normalizer: plot.LinearScale{}}
+	case a.Scale == Log:
+		return plot.LogScale{}
+	case a.Scale == Tail:
+		return tail{}
 	}
-	return s.from + (s.scale.place(v)-lo)/(hi-lo)*(s.to-s.from)
+	return plot.LinearScale{}
 }
 
 // bounds widens lo to hi to what looks well, and never to nothing.
@@ -75,75 +73,69 @@ func (a *Axis) bounds(lo, hi float64) (float64, float64) {
 	if a.FromZero {
 		lo, hi = min(lo, 0), max(hi, 0)
 	}
-	if lo == hi {
-		lo, hi = lo-1, hi+1
+	// Too near for ticks between them: FromZero both are 0.
+	if most := max(math.Abs(lo), math.Abs(hi)); hi-lo <= 1e-9*most {
+		lo, hi = lo-max(1, 1e-6*most), hi+max(1, 1e-6*most)
 		if a.FromZero {
-			lo = max(lo, 0)
+			lo = 0
 		}
 	}
 	if a.Tight || a.Ticks != nil && !a.FromZero {
 		return lo, hi
 	}
-	step := niceStep(hi - lo)
+	// The library's ticks lie within the values: the next ones are outside.
+	ts := linearTicks(lo, hi)
+	step := ts[1].Value - ts[0].Value
 	return floor(lo, step), ceil(hi, step)
 }
 
-// floor and ceil round to a multiple of step; a 0 has no sign.
-func floor(v, step float64) float64 { return math.Floor(v/step+1e-9)*step + 0 }
-func ceil(v, step float64) float64  { return math.Ceil(v/step-1e-9)*step + 0 }
+// floor and ceil round to a multiple of step, or leave what is next to one.
+func floor(v, step float64) float64 { return min(v, math.Floor(v/step+1e-9)*step) }
+func ceil(v, step float64) float64  { return max(v, math.Ceil(v/step-1e-9)*step) }
 
-// niceStep returns 1, 2 or 5 times a power of ten: about five of them make
-// extent.
-func niceStep(extent float64) float64 {
-	rough := extent / 5
-	p := math.Pow(10, math.Floor(math.Log10(rough)))
-	switch m := rough / p; {
-	case m <= 1.0001:
-		return p
-	case m <= 2:
-		return 2 * p
-	case m <= 5:
-		return 5 * p
-	}
-	return 10 * p
-}
-
-// ticks returns the values that are written between lo and hi.
-func (a *Axis) ticks(lo, hi float64) (ts []float64) {
-	add := func(v float64) {
-		if v >= lo-1e-9*math.Abs(lo) && v <= hi+1e-9*math.Abs(hi) {
-			ts = append(ts, v)
-		}
-	}
+// ticks returns what is written between lo and hi, in ascending order. Some of
+// them may have no label.
+func (a *Axis) ticks(lo, hi float64) (ts []plot.Tick) {
+	var values []float64
 	switch {
 	case a.Ticks != nil:
-		for _, v := range a.Ticks {
-			if a.Scale.takes(v) {
-				add(v)
-			}
-		}
+		values = a.Ticks
 	case a.Names != nil:
 		for i := range a.Names {
-			ts = append(ts, float64(i))
+			values = append(values, float64(i))
 		}
 	case a.Scale == Log:
-		return logTicks(lo, hi, add, &ts)
+		values = logTicks(lo, hi)
 	case a.Scale == Tail:
-		for _, v := range []float64{0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999} {
-			add(v)
-		}
+		values = []float64{0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999}
 	default:
-		step := niceStep(hi - lo)
-		for i := math.Ceil(lo/step - 1e-9); i*step <= hi+step*1e-9; i++ {
-			ts = append(ts, i*step+0)
+		ts = linearTicks(lo, hi)
+		for i := range ts {
+			if !ts[i].IsMinor() {
+				ts[i].Label = a.format(ts[i].Value)
+			}
+		}
+	}
+	for _, v := range values {
+		if a.Scale.takes(v) && v >= lo-1e-9*math.Abs(lo) && v <= hi+1e-9*math.Abs(hi) {
+			ts = append(ts, plot.Tick{Value: v, Label: a.format(v)})
 		}
 	}
 	return ts
 }
 
-// logTicks takes powers of ten, every second or third of them where there are
-// many, and multiples of those where there are few.
-func logTicks(lo, hi float64, add func(float64), ts *[]float64) []float64 {
+// linearTicks are the library's in ascending order.
+func linearTicks(lo, hi float64) []plot.Tick {
+	ts := plot.DefaultTicks{}.Ticks(lo, hi)
+	slices.SortFunc(ts, func(a, b plot.Tick) int { return cmp.Compare(a.Value, b.Value) })
+	return ts
+}
+
+// logTicks returns powers of ten, every second or third of them where there are
+// many, and multiples of those where there are few. plot.LogTicks has no label
+// within a decade, and so many marks over ten of them that they run together on a
+// phone.
+func logTicks(lo, hi float64) (values []float64) {
 	from, to := int(math.Floor(math.Log10(lo))), int(math.Ceil(math.Log10(hi)))
 	const most = 7
 	every := 1 + (to-from)/most
@@ -157,14 +149,14 @@ func logTicks(lo, hi float64, add func(float64), ts *[]float64) []float64 {
 		factors = []float64{1, 3}
 	}
 	for e := from; e <= to; e++ {
-		if ((e%every)+every)%every != 0 {
+		if e%every != 0 {
 			continue
 		}
 		for _, f := range factors {
-			add(f * math.Pow(10, float64(e)))
+			values = append(values, f*math.Pow(10, float64(e)))
 		}
 	}
-	return *ts
+	return values
 }
 
 func plain(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }

@@ -27,6 +27,7 @@ type seen struct {
 		Series []string `json:"series"` // those that take up room
 		Colour []string `json:"colour"`
 		Legend []string `json:"legend"`
+		Ink    []string `json:"ink"`  // of the texts in the chart
 		Text   float64  `json:"text"` // size of the smallest letters, in pixels of the screen
 	} `json:"figures"`
 }
@@ -49,24 +50,17 @@ for (const e of document.querySelectorAll("body *")) {
   const b = e.getBoundingClientRect();
   if (b.right > innerWidth + 0.5 || b.left < -0.5) r.over.push(name(e));
 }
-const apart = texts => {
-  for (let i = 1; i < texts.length; i++) {
-    const a = texts[i-1].getBoundingClientRect(), b = texts[i].getBoundingClientRect();
-    if (a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom) r.over.push("on each other: " + name(texts[i-1]) + name(texts[i]));
-  }
-};
+const on = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 for (const f of document.querySelectorAll("figure")) {
   const svg = f.querySelector("svg.chart"), box = svg.getBoundingClientRect();
-  const fig = {title: f.querySelector("figcaption").textContent, series: [], colour: [], legend: [], text: 1e9};
-  for (const t of svg.querySelectorAll("text")) {
-    const b = t.getBoundingClientRect();
-    if (!inside(b, box)) r.over.push("outside of its chart: " + name(t));
-    fig.text = Math.min(fig.text, parseFloat(getComputedStyle(t).fontSize) * box.width / svg.viewBox.baseVal.width);
-  }
-  apart([...svg.querySelectorAll(".xtick")]);
-  apart([...svg.querySelectorAll(".ytick")]);
-  for (const y of svg.querySelectorAll(".ytick")) for (const l of svg.querySelectorAll(".label")) apart([y, l]);
-  for (const x of svg.querySelectorAll(".xtick")) for (const l of svg.querySelectorAll(".label")) apart([x, l]);
+  const fig = {title: f.querySelector("figcaption").textContent, series: [], colour: [], legend: [], ink: [], text: 1e9};
+  const texts = [...svg.querySelectorAll("text")].map(t => ({name: name(t), box: t.getBoundingClientRect(), style: getComputedStyle(t)}));
+  texts.forEach((t, i) => {
+    if (!inside(t.box, box)) r.over.push("outside of its chart: " + t.name);
+    for (const other of texts.slice(0, i)) if (on(t.box, other.box)) r.over.push("on each other: " + t.name + other.name);
+    fig.text = Math.min(fig.text, parseFloat(t.style.fontSize) * box.width / svg.viewBox.baseVal.width);
+    fig.ink.push(t.style.fill);
+  });
   for (const g of svg.querySelectorAll(".series")) {
     const b = g.getBoundingClientRect();
     if (!inside(b, box)) r.over.push("outside of its chart: " + g.dataset.series);
@@ -157,6 +151,7 @@ func TestBrowser(t *testing.T) {
 	text = strings.Replace(strings.Replace(text, policy, `<meta name="policy"`, 1), "</body>", measure, 1)
 	papers := map[bool]string{}
 	colours := map[string]string{} // by theme and series
+	var inks, other []string       // of this theme, and of the one before
 	for _, c := range []struct {
 		width int
 		dark  bool
@@ -169,6 +164,7 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("the background is %s in both themes", s.Paper)
 		}
 		papers[c.dark] = s.Paper
+		inks, other = nil, inks
 		if len(s.Figures) != len(charts) {
 			t.Fatalf("%d charts, want %d", len(s.Figures), len(charts))
 		}
@@ -183,6 +179,19 @@ func TestBrowser(t *testing.T) {
 			if len(slices.Compact(slices.Sorted(slices.Values(f.Colour)))) != len(want) {
 				t.Errorf("%s: colours %v", f.Title, f.Colour)
 			}
+			if slices.ContainsFunc(f.Colour, func(c string) bool { return slices.Contains(f.Ink, c) }) {
+				t.Errorf("%s: colours %v, one of which is that of letters, %v", f.Title, f.Colour, f.Ink)
+			}
+			ink := slices.Compact(slices.Sorted(slices.Values(f.Ink)))
+			if len(ink) != 2 { // that of the axes' names and that of ticks
+				t.Errorf("%s: letters in %v", f.Title, ink)
+			}
+			for _, c := range ink {
+				if c == s.Paper || slices.Contains(other, c) {
+					t.Errorf("%s: letters in %s, the colour of the background or of the other theme", f.Title, c)
+				}
+			}
+			inks = append(inks, ink...)
 			for j, name := range f.Series {
 				key := fmt.Sprint(c.dark, name)
 				if colours[key] == "" {

@@ -36,7 +36,7 @@ func TestCharts(t *testing.T) {
 				continue
 			}
 			for j := 1; j < len(line); j++ {
-				if up, higher := line[j] < line[j-1]-0.02, values[j] > values[j-1]; up && !higher || line[j] > line[j-1]+0.02 && values[j] >= values[j-1] {
+				if up, higher := line[j] > line[j-1]+0.02, values[j] > values[j-1]; up && !higher || line[j] < line[j-1]-0.02 && values[j] >= values[j-1] {
 					t.Errorf("%s, %s: %v to %v is drawn at %v to %v", c.title, name, values[j-1], values[j], line[j-1], line[j])
 				}
 			}

@@ -32,7 +32,7 @@ type drawn struct {
 	title   string
 	legend  []string
 	series  []string             // of the picture
-	lines   map[string][]float64 // heights in the picture, where there is a line
+	lines   map[string][]float64 // heights above the bottom of the picture, where there is a line
 	columns []string             // of the table
 	rows    [][]string           // exact values
 }
@@ -40,11 +40,11 @@ type drawn struct {
 var (
 	figures = regexp.MustCompile(`(?s)<figure id="([^"]+)">\n<figcaption>(.*?)</figcaption>(.*?)</figure>`)
 	inList  = regexp.MustCompile(`<li><svg class="swatch".*?</svg>(.*?)</li>`)
-	inSVG   = regexp.MustCompile(`data-series="(.*?)"><title>[^<]*</title>(?:<path class="line" d="(.*?)"/>)?`)
+	inSVG   = regexp.MustCompile(`data-series="(.*?)"><title>[^<]*</title>(?:<g class="line"><path d="(.*?)")?`)
 	columns = regexp.MustCompile(`<th scope="col">(.*?)</th>`)
 	rows    = regexp.MustCompile(`<tr><th scope="row">.*</tr>`)
 	cells   = regexp.MustCompile(`<t[hd][^>]*>(?:<data value="(.*?)">[^<]*</data>)?`)
-	points  = regexp.MustCompile(`[ML][-\d.]+ ([-\d.]+)`)
+	points  = regexp.MustCompile(`[ML][-\d.]+,([-\d.]+)`)
 )
 
 func all(re *regexp.Regexp, text string) (found []string) {
