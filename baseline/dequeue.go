@@ -3,8 +3,10 @@ package baseline
 import (
 	"context"
 	"math"
+	"unsafe"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/park"
 	"github.com/firq-go/firq/internal/serve"
@@ -12,17 +14,16 @@ import (
 
 // TryDequeue returns the next item; false only when nothing deliverable is
 // queued.
-func (s *Scheduler[K, T]) TryDequeue() (firq.Item[K, T], bool) {
-	var it [1]firq.Item[K, T]
-	n := s.take(it[:])
-	return it[0], n == 1
+func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
+	ok = s.take(unsafe.Slice(&it, 1)) == 1
+	return it, ok
 }
 
-// Dequeue waits for the next item.
-func (s *Scheduler[K, T]) Dequeue(ctx context.Context) (firq.Item[K, T], error) {
-	var it [1]firq.Item[K, T]
-	_, err := s.DequeueBatch(ctx, it[:])
-	return it[0], err
+// Dequeue waits for the next item. (It is small, so that it is inlined into its
+// wrapper for the type: an item is a hundred bytes to copy.)
+func (s *Scheduler[K, T]) Dequeue(ctx context.Context) (it firq.Item[K, T], err error) {
+	_, err = s.DequeueBatch(ctx, unsafe.Slice(&it, 1))
+	return it, err
 }
 
 // DequeueBatch waits for at least one item.
@@ -33,17 +34,25 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 	if len(dst) == 0 {
 		return 0, serve.ErrEmptyDst
 	}
+	if n := s.take(dst); n > 0 {
+		return n, nil
+	}
+	return s.wait(ctx, dst)
+}
+
+// wait goes on where the first take of DequeueBatch found nothing.
+func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int, error) {
 	var w park.Waiter
 	defer s.parker.Found(&w) // even if OnDrop panics
 	for {
-		if n := s.take(dst); n > 0 {
-			return n, nil
-		}
 		if s.life.Over() {
 			return 0, firq.ErrClosed
 		}
 		if err := s.parker.Sleep(ctx, &w); err != nil {
 			return 0, err
+		}
+		if n := s.take(dst); n > 0 {
+			return n, nil
 		}
 	}
 }
@@ -125,8 +134,9 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
 			limit = s.rounds.Limit(sh.index) // it may have changed before the lock was ours
 		}
 		now := s.env.Clock.Now()
+		var task drr.Task[T]
 		for n < len(dst) {
-			dt, task, _ := sh.Queue.NextWithin(now, limit)
+			dt, _ := sh.Queue.NextWithin(now, limit, &task)
 			if dt == nil {
 				break // empty, ahead, or enough for one hold: the caller comes back
 			}

@@ -3,6 +3,7 @@ package baseline
 import (
 	"context"
 	"maps"
+	"sync/atomic"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
@@ -13,7 +14,8 @@ import (
 
 // Enqueue admits the task or says why not.
 func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
-	task, err := s.env.Task(&t, s.env.Clock.Now())
+	var task drr.Task[T]
+	err := s.env.Task(&task, &t, s.env.Clock.Now())
 	if err != nil {
 		return err
 	}
@@ -45,9 +47,9 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 		if accepted == len(ts) {
 			return accepted, nil
 		}
-		task, invalid := s.env.Task(&ts[accepted], now)
-		if invalid != nil {
-			return accepted, invalid
+		var task drr.Task[T]
+		if err := s.env.Task(&task, &ts[accepted], now); err != nil {
+			return accepted, err
 		}
 		if err = s.Admit(k, task); err != nil { // which makes room on other shards
 			err = s.env.Overflow(s, k, task, err)
@@ -65,8 +67,8 @@ func (s *Scheduler[K, T]) admit(k K, ts []firq.Task[T], now int64) (int, error) 
 	sh, quantum := s.lockActive(k)
 	defer sh.unlock()
 	for i := range ts[:min(len(ts), 256)] {
-		task, err := s.env.Task(&ts[i], now)
-		if err != nil {
+		var task drr.Task[T]
+		if err := s.env.Task(&task, &ts[i], now); err != nil {
 			return i, err
 		}
 		if err := sh.admit(k, &task, quantum); err != nil {
@@ -166,7 +168,7 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], quantum int64) {
 	if !t.Active() {
 		t.SetQuantum(sh.s.env.Override(t.Key, quantum))
 	}
-	sh.Push(&t.Tenant, *task)
+	sh.Push(&t.Tenant, task)
 }
 
 // reserve takes a place for one task of the tenant, which it adds if it is new,
@@ -217,10 +219,7 @@ func (sh *shard[K, T]) reserve(k K, tk *firq.Ticket) (*tenant[K, T], error) {
 }
 
 // addBelow adds one to n unless that would exceed limit.
-func addBelow(n interface {
-	Load() int64
-	CompareAndSwap(int64, int64) bool
-}, limit int64) bool {
+func addBelow(n *atomic.Int64, limit int64) bool {
 	for {
 		v := n.Load()
 		if v >= limit {

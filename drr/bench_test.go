@@ -35,7 +35,7 @@ func benchQueue(b *testing.B, kind string, n int) {
 		case "costs":
 			task.Cost = 1 + int64(random>>40%4)
 		}
-		q.Push(tenant, task)
+		push(q, tenant, task)
 	}
 	for i := range 4 * n {
 		push(tenants[i%n], 0)

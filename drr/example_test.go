@@ -25,7 +25,7 @@ func Example() {
 
 	q := drr.New[string, string](drr.Config{}, host{})
 	push := func(t *drr.Tenant[string, string], payload string, cost, due int64) {
-		q.Push(t, drr.Task[string]{Payload: payload, Cost: cost, Due: due, Priority: firq.PriorityNormal})
+		q.Push(t, &drr.Task[string]{Payload: payload, Cost: cost, Due: due, Priority: firq.PriorityNormal})
 	}
 	for i := range 5 {
 		push(&noisy, fmt.Sprint("n", i), 1, drr.NoDeadline)

@@ -17,7 +17,7 @@ func serveBacklogged(t *testing.T, cfg Config, quanta, most []int64, n int) (who
 	push := func(key int) {
 		task := plainTask(0, 1+r.Int64N(most[key]))
 		task.Priority = firq.Priority(1 + r.IntN(levels))
-		q.Push(tenants[key], task)
+		push(q, tenants[key], task)
 	}
 	for key, tenant := range tenants {
 		tenant.SetQuantum(quanta[key])
@@ -55,13 +55,13 @@ func TestEqualWork(t *testing.T) {
 		costs := []int64{1, 100}
 		var work [2]int64
 		for key, tenant := range tenants {
-			q.Push(tenant, plainTask(0, costs[key]))
-			q.Push(tenant, plainTask(0, costs[key]))
+			push(q, tenant, plainTask(0, costs[key]))
+			push(q, tenant, plainTask(0, costs[key]))
 		}
 		for work[0]+work[1] < 200_000 {
 			tenant, task := mustNext(t, q, 0)
 			work[tenant.Key] += task.Cost
-			q.Push(tenant, plainTask(0, task.Cost))
+			push(q, tenant, plainTask(0, task.Cost))
 		}
 		if gap := work[0] - work[1]; max(gap, -gap) > quantum+101 {
 			t.Fatalf("quantum %d: costs 1 and 100 got work %v", quantum, work)
@@ -116,7 +116,7 @@ func widest(who []int, cost []int64, i, j int, qi, qj float64) float64 {
 // stay in their range.
 func TestHugeCosts(t *testing.T) {
 	q, tenants := makeTenants(Config{}, 3, 1)
-	q.Push(tenants[0], plainTask(1, 1e12))
+	push(q, tenants[0], plainTask(1, 1e12))
 	if _, task, verdict := q.Next(0); verdict != Delivered || task.Cost != 1e12 {
 		t.Fatalf("verdict %d, cost %d", verdict, task.Cost)
 	}
@@ -130,7 +130,7 @@ func TestHugeCosts(t *testing.T) {
 		}
 		for _, tenant := range tenants {
 			if tenant.Len() == 0 {
-				q.Push(tenant, plainTask(i, math.MaxInt64))
+				push(q, tenant, plainTask(i, math.MaxInt64))
 			}
 		}
 		if _, _, verdict := q.Next(0); verdict != Delivered {
@@ -156,13 +156,13 @@ func TestSaturation(t *testing.T) {
 	if a.flow.deficit != -maxDebt {
 		t.Fatalf("debt %d, want %d", a.flow.deficit, int64(-maxDebt))
 	}
-	q.Push(a, plainTask(1, math.MaxInt64))
+	push(q, a, plainTask(1, math.MaxInt64))
 	if _, task, verdict := q.Next(0); verdict != Delivered || task.Payload != 1 {
 		t.Fatalf("in debt: verdict %d", verdict)
 	}
 	// While a waits for its task, b saves up nearly as much.
-	q.Push(a, plainTask(2, math.MaxInt64-1))
-	q.Push(b, plainTask(3, math.MaxInt64))
+	push(q, a, plainTask(2, math.MaxInt64-1))
+	push(q, b, plainTask(3, math.MaxInt64))
 	if _, task := mustNext(t, q, 0); task.Payload != 2 {
 		t.Fatalf("delivered %d, want 2", task.Payload)
 	}
@@ -186,7 +186,7 @@ func TestSaturation(t *testing.T) {
 		t.Fatalf("delivered %d, deficit %d", task.Payload, b.flow.deficit)
 	}
 	for range 5 {
-		q.Push(b, plainTask(4, 1))
+		push(q, b, plainTask(4, 1))
 		q.Charge(b, firq.PriorityNormal, math.MinInt64)
 	}
 	if b.flow.deficit > math.MaxInt64-maxQuantum {
@@ -202,7 +202,7 @@ func TestChargeShares(t *testing.T) {
 	for range 10_000 {
 		for _, tenant := range tenants {
 			for tenant.Len() < 2 {
-				q.Push(tenant, plainTask(0, 5))
+				push(q, tenant, plainTask(0, 5))
 			}
 		}
 		tenant, _ := mustNext(t, q, 0)

@@ -77,6 +77,7 @@ type Tenant[K comparable, T any] struct {
 	mask    uint8         // levels that have tasks
 	lifo    bool          // AdaptiveLIFO is serving newest first
 	blocked bool          // at its in-flight limit
+	Ripe    bool          // Fill is wanted although there is a task; see Queue.Lazy
 
 	// Owner is for who embeds the Tenant; the Queue does not look at it.
 	Owner any
@@ -170,6 +171,14 @@ func (q *Queue[K, T]) empty(f *flow[K, T]) bool {
 
 // front returns the task that the flow would deliver next, nil if it has none.
 func (q *Queue[K, T]) front(f *flow[K, T], now int64) *entry[K, T] {
+	if q.plain && f.tenant.mask == 1<<usual {
+		return f.tenant.tasks.head
+	}
+	return q.best(f, now)
+}
+
+// best is front in all cases.
+func (q *Queue[K, T]) best(f *flow[K, T], now int64) *entry[K, T] {
 	t := f.tenant
 	if q.cfg.Across {
 		return q.end(t, int(f.level))

@@ -6,7 +6,7 @@ import "testing"
 // first turn, the first of them one task into its second, and a quiet one.
 func backlog(t *testing.T, n int, quantum int64) (q *Queue[int, int], quiet *Tenant[int, int], refill func(*Tenant[int, int])) {
 	q, tenants := makeTenants(Config{NewFirst: true}, n+1, quantum)
-	refill = func(tenant *Tenant[int, int]) { q.Push(tenant, plainTask(0, 1)) }
+	refill = func(tenant *Tenant[int, int]) { push(q, tenant, plainTask(0, 1)) }
 	for _, tenant := range tenants[:n] {
 		for range 2 * quantum {
 			refill(tenant)
@@ -30,7 +30,7 @@ func TestNewFirst(t *testing.T) {
 		busy, _ := mustNext(t, q, 0) // in mid-turn: the quiet one goes first even so
 		refill(busy)
 		for range 5 {
-			q.Push(quiet, plainTask(0, 1))
+			push(q, quiet, plainTask(0, 1))
 		}
 		for i := range 3 {
 			if tenant, _ := mustNext(t, q, 0); tenant != quiet {
@@ -57,7 +57,7 @@ func TestNewFirstKeepsMidTurn(t *testing.T) {
 	q, quiet, refill := backlog(t, 2, 4)
 	first, _ := mustNext(t, q, 0)
 	refill(first)
-	q.Push(quiet, plainTask(0, 1))
+	push(q, quiet, plainTask(0, 1))
 	mustNext(t, q, 0)
 	for i := range 4 {
 		tenant, _ := mustNext(t, q, 0)
@@ -75,13 +75,13 @@ func TestNewFirstCannotStarve(t *testing.T) {
 	for name, swing := range map[string]func(q *Queue[int, int], a *Tenant[int, int]){
 		"empties": func(q *Queue[int, int], a *Tenant[int, int]) {
 			if a.Len() == 0 {
-				q.Push(a, plainTask(0, 1))
+				push(q, a, plainTask(0, 1))
 			}
 		},
 		"goes idle": func(q *Queue[int, int], a *Tenant[int, int]) {
 			if !a.Active() {
 				for range 2 * quantum {
-					q.Push(a, plainTask(0, 1))
+					push(q, a, plainTask(0, 1))
 				}
 			}
 		},
@@ -89,14 +89,14 @@ func TestNewFirstCannotStarve(t *testing.T) {
 			if a.Len() == 0 {
 				q.Block(a)
 				q.Unblock(a)
-				q.Push(a, plainTask(0, 1))
+				push(q, a, plainTask(0, 1))
 			}
 		},
 		"is cancelled": func(q *Queue[int, int], a *Tenant[int, int]) {
 			for range 2 {
 				task := plainTask(0, 1)
 				task.Ticket = newTicket()
-				q.Push(a, task)
+				push(q, a, task)
 				if a.Len() > 1 {
 					q.Remove(task.Ticket.Place(&testOwner))
 				}

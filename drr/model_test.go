@@ -18,6 +18,7 @@ type model struct {
 	// list once one such has been seen. Only where several lists compete for
 	// each visit (Across, with Aging or Fill) does that change the order.
 	whole bool
+	lazy  bool
 }
 
 type modelTenant struct {
@@ -25,6 +26,7 @@ type modelTenant struct {
 	quantum int64
 	tasks   [levels][]Task[int]
 	inbox   []Task[int] // what Fill will push
+	ripe    bool
 	lifo    bool
 	blocked bool
 	flows   []*modelFlow
@@ -92,7 +94,14 @@ func (m *model) push(t *modelTenant, task Task[int]) {
 	}
 }
 
+// fill is about to look at the tenant.
 func (m *model) fill(t *modelTenant) {
+	if !m.lazy || t.ripe || t.queued() == 0 {
+		m.bringIn(t)
+	}
+}
+
+func (m *model) bringIn(t *modelTenant) {
 	for _, task := range t.inbox {
 		m.push(t, task)
 	}

@@ -47,7 +47,7 @@ func TestPoolZeroesPayload(t *testing.T) {
 	var a Tenant[int, *int]
 	a.Init(1, 1)
 	for range 10 {
-		q.Push(&a, Task[*int]{Payload: new(int), Cost: 1, Due: 5, Priority: firq.PriorityLow, Ticket: newTicket()})
+		push(q, &a, Task[*int]{Payload: new(int), Cost: 1, Due: 5, Priority: firq.PriorityLow, Ticket: newTicket()})
 	}
 	for range 4 {
 		mustNext(t, q, 0)
@@ -72,7 +72,7 @@ func TestPoolShrinks(t *testing.T) {
 	q, tenants := makeTenants(Config{}, 4, 1)
 	for range 2 {
 		for i := range burst {
-			q.Push(tenants[i%4], plainTask(i, 1))
+			push(q, tenants[i%4], plainTask(i, 1))
 		}
 		for q.Len() > 0 {
 			mustNext(t, q, 0)
@@ -84,7 +84,7 @@ func TestPoolShrinks(t *testing.T) {
 			t.Fatalf("%d free entries after the burst", q.pool.n)
 		}
 		for range 4 * poolWindow {
-			q.Push(tenants[0], plainTask(0, 1))
+			push(q, tenants[0], plainTask(0, 1))
 			mustNext(t, q, 0)
 		}
 		if q.pool.n > keepFree {
@@ -106,7 +106,7 @@ func TestPoolKeeps(t *testing.T) {
 	q, tenants := makeTenants(Config{}, 1, 1)
 	cycle := func() {
 		for i := range 1000 {
-			q.Push(tenants[0], plainTask(i, 1))
+			push(q, tenants[0], plainTask(i, 1))
 		}
 		for range 1000 {
 			mustNext(t, q, 0)
@@ -140,7 +140,7 @@ func TestNextAllocatesNothing(t *testing.T) {
 			if tk.Acquire(&testOwner) {
 				task.Ticket = tk
 			}
-			q.Push(tenants[now%10], task)
+			push(q, tenants[now%10], task)
 			if q.Len() > 40 {
 				mustNext(t, q, now)
 				q.Reclaim(now, 1)

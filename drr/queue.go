@@ -22,7 +22,7 @@ type Config struct {
 // before.
 type Host[K comparable, T any] interface {
 	// Fill is called before the Queue looks at a tenant's tasks, so that tasks
-	// which wait elsewhere can be pushed first.
+	// which wait elsewhere can be pushed first; see Lazy.
 	Fill(t *Tenant[K, T])
 	// Expired is told about each task that is dropped because now is after Due.
 	Expired(t *Tenant[K, T], task *Task[T])
@@ -32,6 +32,9 @@ type Host[K comparable, T any] interface {
 type Queue[K comparable, T any] struct {
 	cfg     Config
 	host    Host[K, T]
+	lazy    bool
+	plain   bool               // first in, first out, and one flow per tenant
+	jumps   bool               // who comes in may go first
 	lists   [levels]list[K, T] // only lists[0] is used unless Across
 	queued  int                // tasks held
 	ready   int                // tasks of tenants that are not blocked
@@ -56,8 +59,17 @@ type list[K comparable, T any] struct {
 
 // New returns an empty Queue.
 func New[K comparable, T any](cfg Config, host Host[K, T]) *Queue[K, T] {
-	return &Queue[K, T]{cfg: cfg, host: host}
+	return &Queue[K, T]{
+		cfg:   cfg,
+		host:  host,
+		plain: cfg.Order == firq.FIFO && !cfg.Across,
+		jumps: cfg.NewFirst || cfg.Across,
+	}
 }
+
+// Lazy says whether Fill may be left out for tenants that have a task, and whose
+// Ripe is not set: nothing that waits elsewhere is to be served before that task.
+func (q *Queue[K, T]) Lazy(yes bool) { q.lazy = yes }
 
 // Len returns the number of tasks held.
 func (q *Queue[K, T]) Len() int { return q.queued }
@@ -70,10 +82,11 @@ func (q *Queue[K, T]) Ready() int { return q.ready }
 // the next task is asked for.
 func (q *Queue[K, T]) Lingering() bool { return q.ready == 0 && q.hollow > 0 }
 
-// Push queues a task. A tenant that gets its first task joins the list.
-func (q *Queue[K, T]) Push(t *Tenant[K, T], task Task[T]) {
+// Push queues a task, which it copies. A tenant that gets its first task joins the
+// list.
+func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
 	e := q.pool.get()
-	e.Task, e.tenant = task, t
+	e.Task, e.tenant = *task, t
 	level := int(task.Priority) - 1
 	f := q.flowOf(t, level)
 	wasEmpty := q.empty(f)
@@ -123,21 +136,24 @@ const stepBudget = 256
 
 // Next takes out the task that is served next. Tasks that expired before now
 // are dropped on the way and reported to the host.
-func (q *Queue[K, T]) Next(now int64) (*Tenant[K, T], Task[T], Verdict) {
-	return q.NextWithin(now, math.MaxUint64)
+func (q *Queue[K, T]) Next(now int64) (t *Tenant[K, T], task Task[T], v Verdict) {
+	t, v = q.NextWithin(now, math.MaxUint64, &task)
+	return t, task, v
 }
 
 // NextWithin is Next that begins no turn in a round after limit (except of the
-// newly active, with NewFirst). Not for Across.
-func (q *Queue[K, T]) NextWithin(now int64, limit uint64) (*Tenant[K, T], Task[T], Verdict) {
-	q.CatchUp(limit)
+// newly active, with NewFirst). Not for Across. The task goes where into says.
+func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenant[K, T], Verdict) {
+	if q.Waiting() {
+		q.CatchUp(limit)
+	}
 	for steps := 0; steps < stepBudget; steps++ {
 		f := q.head(now)
 		if f == nil {
-			return nil, Task[T]{}, Empty
+			return nil, Empty
 		}
-		q.host.Fill(f.tenant)
-		if (q.cfg.Across || q.cfg.NewFirst) && q.head(now) != f {
+		q.fill(f.tenant)
+		if q.jumps && q.head(now) != f {
 			continue // what came in goes first
 		}
 		e := q.front(f, now)
@@ -153,7 +169,7 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64) (*Tenant[K, T], Task[T
 		if !f.inTurn {
 			// A limit is made of published tags, which end at MaxInt64.
 			if f.place == active && min(max(l.round, l.target), math.MaxInt64) > limit {
-				return nil, Task[T]{}, Ahead
+				return nil, Ahead
 			}
 			f.inTurn = true
 			f.deficit = addSaturated(f.deficit, f.tenant.quantum)
@@ -163,9 +179,17 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64) (*Tenant[K, T], Task[T
 			continue
 		}
 		f.deficit -= e.Cost
-		return f.tenant, q.take(e), Delivered
+		q.take(e, into)
+		return f.tenant, Delivered
 	}
-	return nil, Task[T]{}, Again
+	return nil, Again
+}
+
+// fill lets the host push what waits elsewhere, if that can matter.
+func (q *Queue[K, T]) fill(t *Tenant[K, T]) {
+	if !q.lazy || t.queued == 0 || t.Ripe {
+		q.host.Fill(t)
+	}
 }
 
 // head returns the flow whose turn it is, nil if the lists are empty.
@@ -173,6 +197,11 @@ func (q *Queue[K, T]) head(now int64) *flow[K, T] {
 	if !q.cfg.Across {
 		return q.lists[0].head()
 	}
+	return q.headOfAll(now)
+}
+
+// headOfAll is head with Across.
+func (q *Queue[K, T]) headOfAll(now int64) *flow[K, T] {
 	var best *flow[K, T]
 	var bestTask *entry[K, T]
 	for l := levels - 1; l >= 0; l-- {
@@ -198,8 +227,9 @@ func (l *list[K, T]) head() *flow[K, T] {
 	return l.active.head
 }
 
-// take removes a queued task from everything that knows it and ends its ticket.
-func (q *Queue[K, T]) take(e *entry[K, T]) Task[T] {
+// take moves a queued task to where into says, out of everything that knows it, and
+// ends its ticket.
+func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
 	t, level := e.tenant, int(e.Priority)-1
 	l := t.list(level)
 	f := q.flowOf(t, level)
@@ -224,17 +254,16 @@ func (q *Queue[K, T]) take(e *entry[K, T]) Task[T] {
 	if f.place != nowhere && q.empty(f) {
 		q.hollow++
 	}
-	task := e.Task
+	*into = e.Task
 	q.pool.put(e)
-	if task.Ticket != nil {
-		task.Ticket.Release()
+	if into.Ticket != nil {
+		into.Ticket.Release()
 	}
-	return task
 }
 
 func (q *Queue[K, T]) expire(e *entry[K, T]) {
 	t := e.tenant
-	q.gone = q.take(e)
+	q.take(e, &q.gone)
 	q.host.Expired(t, &q.gone)
 	q.gone = Task[T]{} // keep no payload alive
 }
@@ -244,26 +273,28 @@ func (q *Queue[K, T]) expire(e *entry[K, T]) {
 type Place any
 
 // Remove takes out the task at a place that Push gave to its ticket.
-func (q *Queue[K, T]) Remove(p Place) (*Tenant[K, T], Task[T]) {
+func (q *Queue[K, T]) Remove(p Place) (t *Tenant[K, T], task Task[T]) {
 	e := p.(*entry[K, T])
-	t := e.tenant
-	task := q.take(e)
+	t = e.tenant
+	q.take(e, &task)
 	q.purge()
 	return t, task
 }
 
 // Evict takes out the tenant's oldest or newest task among those of a priority
 // at most p, lowest priority first.
-func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (Task[T], bool) {
+func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (task Task[T], ok bool) {
 	m := t.mask & (1<<p - 1)
 	if m == 0 {
-		return Task[T]{}, false
+		return task, false
 	}
 	l := t.list(bits.TrailingZeros8(m))
+	e := l.head
 	if newest {
-		return q.take(l.tail), true
+		e = l.tail
 	}
-	return q.take(l.head), true
+	q.take(e, &task)
+	return task, true
 }
 
 // Reclaim drops up to most tasks that expired before now, wherever they are, and
@@ -286,17 +317,18 @@ func (q *Queue[K, T]) Reclaim(now int64, most int) (more bool) {
 func (q *Queue[K, T]) NextDue() int64 { return q.dues.bound() }
 
 // Drain takes out one task, in no particular order, blocked tenants' included.
-func (q *Queue[K, T]) Drain() (*Tenant[K, T], Task[T], bool) {
+func (q *Queue[K, T]) Drain() (t *Tenant[K, T], task Task[T], ok bool) {
 	for i := range q.lists {
 		for f := q.lists[i].head(); f != nil; f = q.lists[i].head() {
 			if e := q.front(f, 0); e != nil {
-				return f.tenant, q.take(e), true
+				q.take(e, &task)
+				return f.tenant, task, true
 			}
 			q.leave(f)
 		}
 	}
-	if t := q.blocked; t != nil {
-		return t, q.take(t.list(bits.TrailingZeros8(t.mask)).head), true
+	if t = q.blocked; t != nil {
+		q.take(t.list(bits.TrailingZeros8(t.mask)).head, &task)
 	}
-	return nil, Task[T]{}, false
+	return t, task, t != nil
 }

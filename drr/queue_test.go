@@ -15,15 +15,15 @@ func TestNextIsBounded(t *testing.T) {
 		for i := range n {
 			task := plainTask(i, 1)
 			task.Due = 5
-			q.Push(tenants[0], task)
+			push(q, tenants[0], task)
 		}
-		q.Push(tenants[0], plainTask(n, 1))
+		push(q, tenants[0], plainTask(n, 1))
 		again(t, q, n, n/stepBudget)
 	})
 	t.Run("empty", func(t *testing.T) {
 		q, tenants := makeTenants(Config{NewFirst: true}, n+1, 1)
 		for i, tenant := range tenants {
-			q.Push(tenant, plainTask(i, 1))
+			push(q, tenant, plainTask(i, 1))
 			if i < n {
 				q.Evict(tenant, firq.PriorityCritical, false)
 			}
@@ -33,7 +33,7 @@ func TestNextIsBounded(t *testing.T) {
 	t.Run("cannot pay", func(t *testing.T) {
 		q, tenants := makeTenants(Config{}, n, 1)
 		for i, tenant := range tenants {
-			q.Push(tenant, plainTask(i, 1e15+int64(n-i)))
+			push(q, tenant, plainTask(i, 1e15+int64(n-i)))
 		}
 		again(t, q, n-1, 2*n/stepBudget) // the last is the cheapest
 	})
@@ -64,7 +64,7 @@ func TestPurgeBoundsLists(t *testing.T) {
 		for now, tenant := range tenants {
 			task := plainTask(now, 1)
 			task.Ticket, task.Due = newTicket(), int64(now)
-			q.Push(tenant, task)
+			push(q, tenant, task)
 			switch i {
 			case 0:
 				q.Remove(task.Ticket.Place(&testOwner))
@@ -94,7 +94,7 @@ func TestPurgeKeepsMidTurn(t *testing.T) {
 	for i, tenant := range tenants {
 		task := plainTask(i, 1)
 		task.Ticket = newTicket()
-		q.Push(tenant, task)
+		push(q, tenant, task)
 		last = task.Ticket.Place(&testOwner)
 		if i > 0 && i < len(tenants)-1 {
 			q.Evict(tenant, firq.PriorityCritical, true)
@@ -119,9 +119,9 @@ func TestSkipLooksForExpired(t *testing.T) {
 		if i == 0 {
 			task.Due = 5
 		}
-		q.Push(tenant, task)
+		push(q, tenant, task)
 	}
-	q.Push(tenants[0], plainTask(-1, 2))
+	push(q, tenants[0], plainTask(-1, 2))
 	if _, _, verdict := q.Next(5); verdict != Again {
 		t.Fatalf("verdict %d", verdict)
 	}
@@ -136,7 +136,7 @@ func TestDrainBlocked(t *testing.T) {
 	const n = 30_000
 	q, tenants := makeTenants(Config{}, n, 1)
 	for i, tenant := range tenants {
-		q.Push(tenant, plainTask(i, 1))
+		push(q, tenant, plainTask(i, 1))
 		q.Block(tenant)
 		if i%3 == 0 {
 			q.Evict(tenant, firq.PriorityCritical, true)
@@ -177,7 +177,7 @@ func TestFillBringsHigherPriority(t *testing.T) {
 	for payload, p := range []firq.Priority{firq.PriorityLow, firq.PriorityLow} {
 		task := plainTask(payload, 1)
 		task.Priority = p
-		w.q.Push(w.tenants[payload], task)
+		push(w.q, w.tenants[payload], task)
 	}
 	urgent := plainTask(7, 1)
 	urgent.Priority = firq.PriorityCritical

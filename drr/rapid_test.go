@@ -65,7 +65,7 @@ var someCost = rapid.OneOf(rapid.Int64Range(1, 9), rapid.Int64Range(1, 300), rap
 func (w *rounder) Push(t *rapid.T) {
 	tk := newTicket()
 	w.pushed++
-	w.q.Push(w.tenant(t), Task[int]{
+	push(w.q, w.tenant(t), Task[int]{
 		Payload: w.pushed, Cost: someCost.Draw(t, "cost"), Due: NoDeadline, Ticket: tk,
 		Priority: firq.Priority(rapid.IntRange(1, levels).Draw(t, "priority")),
 	})
@@ -128,9 +128,9 @@ func (w *rounder) Next(t *rapid.T) {
 	}
 	want := foretell(w.q, limit)
 	before := w.rounds()
-	tn, task, verdict := w.q.NextWithin(0, limit)
+	tn, task, verdict := within(w.q, 0, limit)
 	for verdict == Again {
-		tn, task, verdict = w.q.NextWithin(0, limit)
+		tn, task, verdict = within(w.q, 0, limit)
 	}
 	if verdict != want.verdict {
 		t.Fatalf("verdict %d up to round %d, want %d: tenant %d in round %d", verdict, limit, want.verdict, want.key, want.round)

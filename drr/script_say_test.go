@@ -17,7 +17,7 @@ func (s *script) push(a args) {
 		}
 		tk := newTicket()
 		s.tickets[id] = tk
-		s.q.Push(t, Task[string]{
+		push(s.q, t, Task[string]{
 			Payload: id, Cost: number(a.name["cost"], 1), Priority: a.prio(),
 			Enqueued: s.now, Due: number(a.name["due"], NoDeadline), Ticket: tk,
 		})

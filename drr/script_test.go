@@ -201,7 +201,7 @@ func (s *script) do(command string, a args) {
 		for range a.number(0, 1) {
 			t, task := s.next(false)
 			task.Ticket = nil
-			s.q.Push(t, task)
+			push(s.q, t, task)
 		}
 	case "cancel":
 		_, task := s.q.Remove(s.tickets[a.at[0]].Place(&testOwner))

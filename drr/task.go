@@ -100,6 +100,13 @@ func (p *pool[K, T]) put(e *entry[K, T]) {
 		p.keep, p.last = max(p.peak, p.last, keepFree), p.peak
 		p.peak, p.returns = p.used, 0
 	}
+	if p.n > p.keep {
+		p.shrink()
+	}
+}
+
+// shrink lets go of two entries, if there are more than are kept.
+func (p *pool[K, T]) shrink() {
 	for drop := 0; drop < 2 && p.n > max(p.keep, p.peak, keepFree); drop++ {
 		p.free, p.n = p.free.next, p.n-1
 	}

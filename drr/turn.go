@@ -112,7 +112,7 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 	l.barren = 0
 	fewest := uint64(math.MaxUint64)
 	for f := l.active.head; f != nil; f = f.next {
-		q.host.Fill(f.tenant)
+		q.fill(f.tenant)
 		e := q.front(f, now)
 		if e == nil || e.Due < now || e.Cost <= f.deficit {
 			return

@@ -11,7 +11,7 @@ type operation struct {
 }
 
 var operations = []operation{
-	{"push", 26, (*twin).push},
+	{"push", 24, (*twin).push},
 	{"serve", 20, (*twin).serve},
 	{"tick", 2, (*twin).tick},
 	{"set quantum", 2, (*twin).setQuantum},
@@ -22,6 +22,7 @@ var operations = []operation{
 	{"evict", 2, (*twin).evict},
 	{"reclaim", 2, (*twin).reclaim},
 	{"retire or drain", 1, (*twin).retireOrDrain},
+	{"lazy or ripe", 2, (*twin).lazyOrRipe},
 }
 
 const operationWeights = 64
@@ -60,8 +61,21 @@ func (w *twin) push() error {
 		mt.inbox = append(mt.inbox, task)
 		return nil
 	}
-	w.q.Push(t, task)
+	push(w.q, t, task)
 	w.m.push(mt, task)
+	return nil
+}
+
+// lazyOrRipe changes which visits bring in what is in the inbox.
+func (w *twin) lazyOrRipe() error {
+	if w.next("ripe", 2) == 1 {
+		t, mt := w.tenant()
+		mt.ripe = !mt.ripe
+		t.Ripe = mt.ripe
+		return nil
+	}
+	w.m.lazy = !w.m.lazy
+	w.q.Lazy(w.m.lazy)
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (w *twin) Fill(t *Tenant[int, int]) {
 	inbox := w.inboxes[t.Key]
 	w.inboxes[t.Key] = nil
 	for _, task := range inbox {
-		w.q.Push(t, task)
+		push(w.q, t, task)
 	}
 }
 
@@ -112,7 +112,7 @@ func (w *twin) run() error {
 func (w *twin) flush() {
 	for key, t := range w.tenants {
 		w.Fill(t)
-		w.m.fill(w.m.tenants[key])
+		w.m.bringIn(w.m.tenants[key])
 	}
 }
 
@@ -124,7 +124,7 @@ func (w *twin) serve() error {
 	if byRounds {
 		limit = w.q.Round()
 	}
-	t, task, verdict := w.q.NextWithin(w.now, limit)
+	t, task, verdict := within(w.q, w.now, limit)
 	for verdict == Again || verdict == Ahead {
 		if tag := w.q.Tag(); verdict == Ahead {
 			if tag <= limit {
@@ -132,7 +132,7 @@ func (w *twin) serve() error {
 			}
 			limit = (limit + tag + 1) / 2
 		}
-		t, task, verdict = w.q.NextWithin(w.now, limit)
+		t, task, verdict = within(w.q, w.now, limit)
 	}
 	key, payload, ok := w.m.next(w.now)
 	switch {

@@ -7,6 +7,15 @@ import (
 	"github.com/firq-go/firq"
 )
 
+// push is Push with the task as a value.
+func push[K comparable, T any](q *Queue[K, T], t *Tenant[K, T], task Task[T]) { q.Push(t, &task) }
+
+// within is NextWithin with the task as a result.
+func within(q *Queue[int, int], now int64, limit uint64) (t *Tenant[int, int], task Task[int], v Verdict) {
+	t, v = q.NextWithin(now, limit, &task)
+	return t, task, v
+}
+
 // idle is a Host without surroundings.
 type idleHost struct{}
 
@@ -37,8 +46,8 @@ func (p *pair) push(tenant int, cost int64) {
 	p.next++
 	p.queued++
 	task := Task[int]{Payload: p.next, Cost: cost, Due: NoDeadline, Priority: firq.PriorityNormal}
-	p.a.Push(p.inA[tenant], task)
-	p.b.Push(p.inB[tenant], task)
+	push(p.a, p.inA[tenant], task)
+	push(p.b, p.inB[tenant], task)
 }
 
 // TestWithinIsNext: a queue that is asked round by round delivers what one
@@ -55,7 +64,7 @@ func TestWithinIsNext(t *testing.T) {
 			}
 			_, want, verdict := p.a.Next(0)
 			if verdict != Delivered {
-				if _, _, v := p.b.NextWithin(0, limit); v != verdict {
+				if _, _, v := within(p.b, 0, limit); v != verdict {
 					t.Fatalf("seed %d: verdict %d, want %d", seed, v, verdict)
 				}
 				continue
@@ -63,7 +72,7 @@ func TestWithinIsNext(t *testing.T) {
 			tries := 0
 			for {
 				tag := p.b.Tag()
-				_, got, verdict := p.b.NextWithin(0, limit)
+				_, got, verdict := within(p.b, 0, limit)
 				if verdict == Ahead {
 					if after := p.b.Tag(); after <= limit || after < tag {
 						t.Fatalf("seed %d: ahead of %d, with tag %d after %d", seed, limit, after, tag)
@@ -98,7 +107,7 @@ func TestWithinIsNext(t *testing.T) {
 func TestWithinWaits(t *testing.T) {
 	p := newPair(2, func(int) int64 { return 10 })
 	p.push(0, 1000) // 100 quanta: at the start of its turn in round 99
-	if _, _, v := p.a.NextWithin(0, 5); v != Ahead || !p.a.Waiting() || p.a.Tag() != 99 {
+	if _, _, v := within(p.a, 0, 5); v != Ahead || !p.a.Waiting() || p.a.Tag() != 99 {
 		t.Fatalf("verdict %d, waiting %v, tag %d; want ahead, waiting for round 99", v, p.a.Waiting(), p.a.Tag())
 	}
 	p.a.CatchUp(40)
@@ -109,16 +118,16 @@ func TestWithinWaits(t *testing.T) {
 	if p.a.Waiting() || p.a.Tag() != 40 {
 		t.Fatalf("waiting %v, tag %d after a newcomer; want tag 40", p.a.Waiting(), p.a.Tag())
 	}
-	if tn, _, v := p.a.NextWithin(0, 41); v != Delivered || tn.Key != 1 {
+	if tn, _, v := within(p.a, 0, 41); v != Delivered || tn.Key != 1 {
 		t.Fatalf("verdict %d; want the newcomer's task", v)
 	}
-	if _, _, v := p.a.NextWithin(0, 41); v != Ahead || p.a.Tag() != 99 {
+	if _, _, v := within(p.a, 0, 41); v != Ahead || p.a.Tag() != 99 {
 		t.Fatalf("verdict %d, tag %d; want ahead, for round 99 as before", v, p.a.Tag())
 	}
-	if _, _, v := p.a.NextWithin(0, 98); v != Ahead {
+	if _, _, v := within(p.a, 0, 98); v != Ahead {
 		t.Fatalf("verdict %d in round 98, want ahead", v)
 	}
-	if tn, task, v := p.a.NextWithin(0, 99); v != Delivered || tn.Key != 0 || task.Cost != 1000 {
+	if tn, task, v := within(p.a, 0, 99); v != Delivered || tn.Key != 0 || task.Cost != 1000 {
 		t.Fatalf("verdict %d in round 99, want the dear task", v)
 	}
 }
@@ -127,7 +136,7 @@ func TestWithinWaits(t *testing.T) {
 func TestWithinLooksAgain(t *testing.T) {
 	for name, change := range map[string]func(*pair, *firq.Ticket){
 		"a cheaper task of a higher priority": func(p *pair, _ *firq.Ticket) {
-			p.a.Push(p.inA[0], Task[int]{Cost: 1, Due: NoDeadline, Priority: firq.PriorityHigh})
+			push(p.a, p.inA[0], Task[int]{Cost: 1, Due: NoDeadline, Priority: firq.PriorityHigh})
 		},
 		"credit":         func(p *pair, _ *firq.Ticket) { p.a.Charge(p.inA[0], firq.PriorityNormal, -1000) },
 		"a new quantum":  func(p *pair, _ *firq.Ticket) { p.inA[0].SetQuantum(1000); p.a.Recheck() },
@@ -137,9 +146,9 @@ func TestWithinLooksAgain(t *testing.T) {
 		p := newPair(1, func(int) int64 { return 1 })
 		var tk firq.Ticket
 		tk.Acquire(owner)
-		p.a.Push(p.inA[0], Task[int]{Cost: 1000, Due: NoDeadline, Priority: firq.PriorityNormal, Ticket: &tk})
-		p.a.Push(p.inA[0], Task[int]{Cost: 1, Due: NoDeadline, Priority: firq.PriorityNormal})
-		if _, _, v := p.a.NextWithin(0, 5); v != Ahead || !p.a.Waiting() {
+		push(p.a, p.inA[0], Task[int]{Cost: 1000, Due: NoDeadline, Priority: firq.PriorityNormal, Ticket: &tk})
+		push(p.a, p.inA[0], Task[int]{Cost: 1, Due: NoDeadline, Priority: firq.PriorityNormal})
+		if _, _, v := within(p.a, 0, 5); v != Ahead || !p.a.Waiting() {
 			t.Fatalf("%s: verdict %d, waiting %v before", name, v, p.a.Waiting())
 		}
 		change(p, &tk)

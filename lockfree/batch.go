@@ -4,6 +4,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/cpu"
 	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/serve"
 )
@@ -66,7 +67,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, ts []firq.Task[T], now int64) int {
 	if q.ok {
 		t.quantum.Store(q.quantum)
 	}
-	got, err := s.takeCredit(places) // [E2], [E3]
+	got, err := s.takeCredit(places, cpu.Hint()) // [E2], [E3]
 	if err != nil {
 		s.publishVoid(t, tailOf(word), places)
 		return 0
@@ -77,7 +78,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, ts []firq.Task[T], now int64) int {
 	b := s.newBatch()
 	due, eager := int64(clock.Never), false
 	for i := range ts[:got] {
-		b.tasks[i], _ = s.env.Task(&ts[i], now) // plain has checked it
+		_ = s.env.Task(&b.tasks[i], &ts[i], now) // plain has checked it
 		due = min(due, b.tasks[i].Due)
 		eager = eager || b.tasks[i].Priority != firq.PriorityNormal
 	}

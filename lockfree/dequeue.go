@@ -3,8 +3,10 @@ package lockfree
 import (
 	"context"
 	"runtime"
+	"unsafe"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/cpu"
 	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/park"
 	"github.com/firq-go/firq/internal/serve"
@@ -12,17 +14,16 @@ import (
 
 // TryDequeue returns the next item; false only when nothing deliverable is
 // queued. Where others hold the only leases that matter, it waits for one.
-func (s *Scheduler[K, T]) TryDequeue() (firq.Item[K, T], bool) {
-	var it [1]firq.Item[K, T]
-	n := s.take(it[:])
-	return it[0], n == 1
+func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
+	ok = s.take(unsafe.Slice(&it, 1)) == 1
+	return it, ok
 }
 
-// Dequeue waits for the next item.
-func (s *Scheduler[K, T]) Dequeue(ctx context.Context) (firq.Item[K, T], error) {
-	var it [1]firq.Item[K, T]
-	_, err := s.DequeueBatch(ctx, it[:])
-	return it[0], err
+// Dequeue waits for the next item. (It is small, so that it is inlined into its
+// wrapper for the type: an item is a hundred bytes to copy.)
+func (s *Scheduler[K, T]) Dequeue(ctx context.Context) (it firq.Item[K, T], err error) {
+	_, err = s.DequeueBatch(ctx, unsafe.Slice(&it, 1))
+	return it, err
 }
 
 // DequeueBatch waits for at least one item.
@@ -33,31 +34,39 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 	if len(dst) == 0 {
 		return 0, serve.ErrEmptyDst
 	}
+	if n := s.take(dst); n > 0 {
+		return n, nil
+	}
+	return s.wait(ctx, dst)
+}
+
+// wait goes on where the first take of DequeueBatch found nothing.
+func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int, error) {
 	var w park.Waiter
 	defer s.parker.Found(&w) // even if OnDrop panics
 	for {
-		if n := s.take(dst); n > 0 {
-			return n, nil
-		}
 		if s.life.Over() {
 			return 0, firq.ErrClosed
 		}
 		if err := s.parker.Sleep(ctx, &w); err != nil {
 			return 0, err
 		}
+		if n := s.take(dst); n > 0 {
+			return n, nil
+		}
 	}
 }
 
-// take fills dst with what is deliverable now. It goes on from shard to shard
-// until dst is full or there is no work.
-func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
-	n := 0
-	for n < len(dst) && s.life.State() != serve.Closed {
-		m, more := s.takeSome(dst[n:min(len(dst), n+serve.MaxHold)])
+// take fills dst, which is not empty, with what is deliverable now. It goes on from
+// shard to shard until dst is full or there is no work.
+func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) (n int) {
+	for s.life.State() != serve.Closed {
+		m, more := s.takeSome(dst)
 		n += m
-		if !more && (n > 0 || s.nothing()) {
+		if m == len(dst) || !more && (n > 0 || s.nothing()) {
 			break
 		}
+		dst = dst[m:]
 	}
 	return n
 }
@@ -122,13 +131,14 @@ const leaseTries = 64
 // shard has work.
 func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	for tries := 0; ; tries++ {
-		busy, n, more := s.tryShards(dst)
+		hint := cpu.Hint()
+		busy, n, more := s.tryShards(dst, hint)
 		if busy == nil {
 			return n, more
 		}
 		if failpoint.On || tries == leaseTries {
 			failpoint.Lock(&busy.lease, "L1 busy")
-			return busy.serve(dst), true
+			return busy.serve(dst, hint), true
 		}
 		runtime.Gosched()
 	}
@@ -137,16 +147,20 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 // tryShards serves one shard that may be served now. If all of those are being
 // served by others it returns one of them: to wait for, rather than take from a
 // shard that is ahead. It reports more false when no shard has work.
-func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T]) (busy *shard[K, T], n int, more bool) {
+func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int) (busy *shard[K, T], n int, more bool) {
 	if len(s.shards) == 1 {
 		sh := s.shards[0]
-		if !sh.work() && !sh.lingering.Load() {
+		switch {
+		case s.elsewhere(sh, hint):
+			return sh, 0, true
+		case !sh.activations.Ready() && !s.rounds.Ready(0) && !sh.lingering.Load(): // in this order; see shard.work
 			return nil, 0, false
+		case !sh.try():
+			return sh, 0, true
 		}
-		n = s.tryServe(sh, dst, &busy)
-		return busy, n, true
+		return nil, sh.serve(dst, hint), true
 	}
-	cursor := s.cursors.Here()
+	cursor := s.cursors.At(hint)
 	start, mask := int(cursor.Load()), len(s.shards)-1
 	// First the shards that would not be served, being idle or ahead, but have
 	// announcements: nobody knows yet when those can be served.
@@ -162,13 +176,20 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T]) (busy *shard[K, T], n
 		if s.rounds.InTime(j) {
 			continue // its turn comes below
 		}
-		if n = s.tryServe(sh, dst, &busy); n > 0 {
+		if s.elsewhere(sh, hint) || !sh.try() {
+			busy = sh
+		} else if n = sh.serve(dst, hint); n > 0 {
 			return nil, n, true
 		}
 	}
 	for i := range s.shards {
 		j := (start + i) & mask
 		sh := s.shards[j]
+		// First: who is at it should not lose the lines that the rest looks at.
+		if s.elsewhere(sh, hint) {
+			busy, more = sh, true
+			continue
+		}
 		failpoint.At("take ready?")
 		if s.rounds.Ready(j) {
 			more = true
@@ -179,7 +200,9 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T]) (busy *shard[K, T], n
 			continue
 		}
 		more = true
-		if n = s.tryServe(sh, dst, &busy); n > 0 {
+		if !sh.try() {
+			busy = sh
+		} else if n = sh.serve(dst, hint); n > 0 {
 			if i > 0 {
 				cursor.Store(uint32(j))
 			}
@@ -189,13 +212,14 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T]) (busy *shard[K, T], n
 	return busy, 0, more
 }
 
-// tryServe serves the shard unless somebody else does, or another processor is at
-// it; then it notes the shard in busy.
-func (s *Scheduler[K, T]) tryServe(sh *shard[K, T], dst []firq.Item[K, T], busy **shard[K, T]) int {
+// elsewhere reports whether another processor is at the shard. It looks at no line
+// that who is at it writes often.
+func (s *Scheduler[K, T]) elsewhere(sh *shard[K, T], hint int) bool {
+	return sh.warm.elsewhere(hint, &s.env.Clock)
+}
+
+// try takes the lease unless somebody else has it. The caller serves the shard.
+func (sh *shard[K, T]) try() bool {
 	failpoint.At("L1 try")
-	if sh.warm.elsewhere(s.env.Clock) || !sh.lease.TryLock() {
-		*busy = sh
-		return 0
-	}
-	return sh.serve(dst)
+	return sh.lease.TryLock()
 }

@@ -14,6 +14,7 @@ func (sh *shard[K, T]) takeIn() {
 	failpoint.At("L1 tail")
 	tail := sh.activations.Tail()
 	at := sh.activations.Head()
+	sh.Queue.Lazy(sh.lazy && !sh.s.eager.Load()) // after Tail: see Fill
 	sh.CatchUp(sh.s.rounds)
 	if at == tail {
 		return
@@ -36,9 +37,13 @@ func (sh *shard[K, T]) takeIn() {
 // know adds a new tenant to those that Sweep looks at.
 func (sh *shard[K, T]) know(t *tenant[K, T]) {
 	if !t.known {
-		t.known = true
-		sh.Add(&t.Tenant, t, sh.s.env.Clock.Now())
+		sh.learn(t)
 	}
+}
+
+func (sh *shard[K, T]) learn(t *tenant[K, T]) {
+	t.known = true
+	sh.Add(&t.Tenant, t, sh.s.env.Clock.Now())
 }
 
 // drainAll moves what is in a tenant's inbox now into the queue. What was announced
@@ -159,7 +164,7 @@ func (sh *shard[K, T]) endDrain(t *tenant[K, T], head uint32) {
 		sh.quiet = append(sh.quiet, t)
 		change += quietBit
 	}
-	t.ripe = false
+	t.Ripe = false
 	sh.owe(t, change)
 }
 
@@ -196,5 +201,5 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
 	if task.Priority != firq.PriorityNormal {
 		t.setEager()
 	}
-	sh.Push(&t.Tenant, *task)
+	sh.Push(&t.Tenant, task)
 }

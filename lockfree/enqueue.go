@@ -2,10 +2,12 @@ package lockfree
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/cpu"
 	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/serve"
 	"github.com/firq-go/firq/lockfree/internal/ring"
@@ -14,7 +16,8 @@ import (
 // Enqueue admits the task or says why not. Lock-free as long as there is room
 // and the tenant's inbox is not full; see the package comment.
 func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
-	task, err := s.env.Task(&t, s.env.Clock.Now())
+	var task drr.Task[T]
+	err := s.env.Task(&task, &t, s.env.Clock.Now())
 	if err != nil {
 		return err
 	}
@@ -51,8 +54,8 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 		if i == len(ts) {
 			break
 		}
-		task, err := s.env.Task(&ts[i], now)
-		if err != nil {
+		var task drr.Task[T]
+		if err := s.env.Task(&task, &ts[i], now); err != nil {
 			return i, err
 		}
 		if err = s.Admit(k, task); err != nil {
@@ -96,7 +99,8 @@ func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
 		return firq.ErrClosed
 	}
 	failpoint.At("E0 none left?")
-	if s.credit.None() { // a rejection takes nothing that it would have to give back
+	hint := cpu.Hint()
+	if s.credit.NoneAt(hint) { // a rejection takes nothing that it would have to give back
 		return firq.ErrGlobalFull
 	}
 	t, _ := s.tenants.Load(k)
@@ -106,16 +110,16 @@ func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
 		if word&roomMask == 0 && t.full() {
 			return firq.ErrTenantFull
 		}
-		if s.overThreshold(t, word) {
+		if s.env.Config.DynamicThreshold != 0 && s.overThreshold(t, word) {
 			return firq.ErrTenantThreshold
 		}
 	}
 	if t == nil || word&quietBit == 0 {
 		if ask := s.env.Config.QuantumFor; ask != nil {
-			return s.enter(t, k, task, quantumAsked{ask(k), true})
+			return s.enter(t, k, task, quantumAsked{ask(k), true}, hint)
 		}
 	}
-	return s.enter(t, k, task, quantumAsked{})
+	return s.enter(t, k, task, quantumAsked{}, hint)
 }
 
 // quantumAsked is what user code said a tenant's quantum should be, if it was
@@ -126,8 +130,8 @@ type quantumAsked struct {
 }
 
 // enter is admit from E1 on.
-func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quantumAsked) error {
-	for {
+func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quantumAsked, hint int) error {
+	for tries := 0; ; tries++ {
 		if t == nil || t.word.Load()&deadBit != 0 {
 			var err error
 			if t, err = s.lookUp(k); err != nil {
@@ -146,7 +150,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 			if q.ok {
 				t.quantum.Store(q.quantum)
 			}
-			if _, err := s.takeCredit(1); err != nil { // [E2], [E3]
+			if _, err := s.takeCredit(1, hint); err != nil { // [E2], [E3]
 				if task.Ticket != nil {
 					task.Ticket.Abandon()
 				}
@@ -156,8 +160,11 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 			s.publish(t, word, task, nil, task.Due, task.Priority != firq.PriorityNormal)
 			return nil
 		}
-		if took == inboxFull { // then the lease holder's work is ours
-			if done, err := t.shard.put(t, task, q); done {
+		if took == inboxFull {
+			if tries < leaseTries && s.elsewhere(t.shard, hint) {
+				runtime.Gosched() // who is at it empties the inbox
+				hint = cpu.Hint()
+			} else if done, err := t.shard.put(t, task, q); done { // the lease holder's work is ours
 				return err
 			}
 		}
@@ -174,9 +181,9 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 }
 
 // takeCredit does E2 and E3, for between 1 and n tasks.
-func (s *Scheduler[K, T]) takeCredit(n int) (got int, err error) {
+func (s *Scheduler[K, T]) takeCredit(n, hint int) (got int, err error) {
 	failpoint.At("E2 credit")
-	if got = s.credit.TakeN(n); got == 0 {
+	if got = s.credit.TakeAt(hint, n); got == 0 {
 		if s.life.State() != serve.Open {
 			return 0, firq.ErrClosed
 		}

@@ -14,6 +14,7 @@ func TestFairness(t *testing.T) {
 		if err != nil {
 			return nil, nil, err
 		}
+		s.eager.Store(true) // or Fill, by which the log sees who is served, would be left out
 		for _, sh := range s.shards {
 			sh.Shard = serve.NewShard(s.env, log.Spy(sh))
 		}

@@ -35,6 +35,7 @@ type Scheduler[K comparable, T any] struct {
 	_         pad.Pad
 	life      serve.Life
 	deadlines atomic.Bool // some task had a deadline: expired ones may hold places
+	eager     atomic.Bool // some task had a priority other than normal
 
 	_     pad.Pad
 	known atomic.Int64 // tenants in the map; CAS keeps it within MaxTenants

@@ -183,7 +183,7 @@ func stopped(t *testing.T, s *scheduler, k string, x task) *producer {
 
 // charge does E2 and E3.
 func (p *producer) charge() error {
-	_, err := p.s.takeCredit(1)
+	_, err := p.s.takeCredit(1, 0)
 	return err
 }
 
@@ -328,8 +328,8 @@ func until(t *testing.T, what string, is func() bool) {
 // mustTask is what Enqueue makes of a task.
 func mustTask(t *testing.T, s *scheduler, x task) drr.Task[int] {
 	t.Helper()
-	d, err := s.env.Task(&x, s.env.Clock.Now())
-	if err != nil {
+	var d drr.Task[int]
+	if err := s.env.Task(&d, &x, s.env.Clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	return d

@@ -51,8 +51,10 @@ type shard[K comparable, T any] struct {
 	activations ring.MPSC[activation[K, T]]
 	_           pad.Pad
 
+	warm warmth // written under the lease, now and then
+	_    pad.Pad
+
 	lease sync.Mutex
-	warm  warmth // written under the lease
 
 	// due is a time before which nothing in the queue expires; written under the
 	// lease, read by producers that find no capacity.
@@ -167,7 +169,7 @@ func (sh *shard[K, T]) drainQuiet() {
 // in between, and is later, may have been taken in.
 func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 	t := dt.Owner.(*tenant[K, T])
-	if sh.across || t.Len() > 0 && sh.lazy && !t.ripe && !t.eager.Load() {
+	if sh.across || t.Len() > 0 && sh.lazy && !t.Ripe && !t.eager.Load() {
 		return
 	}
 	sh.drainAll(t)
@@ -227,7 +229,9 @@ func (sh *shard[K, T]) publish(ready bool) {
 // unlock gives back what came free, does L3 and L4, and tells OnDrop.
 func (sh *shard[K, T]) unlock() {
 	s := sh.s
-	sh.loudAgain()
+	if len(sh.emptied) > 0 {
+		sh.loudAgain()
+	}
 	sh.flush()
 	if n := len(sh.freed); n > 0 {
 		failpoint.At("L3 credit")
@@ -271,12 +275,15 @@ func (sh *shard[K, T]) unlock() {
 	if s.life.State() == serve.Draining {
 		defer s.drainCheck() // after OnDrop was told, even if it panics
 	}
-	s.env.TellDrops(drops)
+	if drops != nil {
+		s.env.TellDrops(drops)
+	}
 }
 
-// serve delivers into dst until it is full, the shard is empty, or the next
-// delivery is in a round after the limit. It is called with the lease held and releases it.
-func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
+// serve delivers into dst until it is full, serve.MaxHold is reached, the shard is
+// empty, or the next delivery is in a round after the limit. It is called with the
+// lease held and releases it; hint is the caller's cpu.Hint.
+func (sh *shard[K, T]) serve(dst []firq.Item[K, T], hint int) int {
 	s, n := sh.s, 0
 	sh.begin()
 	failpoint.At("serve closed?")
@@ -289,11 +296,12 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
 		limit = s.rounds.Limit(sh.index) // it may have changed before the lease was ours
 	}
 	now := s.env.Clock.Now()
-	sh.warm.touch(now)
+	sh.warm.touch(hint, now)
 	var visited *tenant[K, T]
-	for n < len(dst) {
+	var task drr.Task[T]
+	for most := min(len(dst), serve.MaxHold); n < most; {
 		failpoint.At("serve next")
-		dt, task, _ := sh.Queue.NextWithin(now, limit)
+		dt, _ := sh.Queue.NextWithin(now, limit, &task)
 		if dt == nil {
 			break // empty, ahead, or enough for one hold: the caller comes back
 		}
@@ -311,7 +319,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
 	if visited != nil {
 		sh.endVisit(visited)
 		failpoint.At("serve credit")
-		s.credit.Give(n)
+		s.credit.GiveAt(hint, n)
 		failpoint.At("serve released")
 		if s.env.Room.Waiting() {
 			for i := range dst[:n] {
@@ -341,7 +349,7 @@ func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
 	}
 	sh.owe(t, 0)
 	word := sh.flush()
-	t.ripe = usedIn(word) >= ripeAt
+	t.Ripe = usedIn(word) >= ripeAt
 	if looked && tailOf(word) != t.taker.Head() {
 		sh.lookAgain(t)
 		sh.flush()

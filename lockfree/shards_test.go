@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/shardtest"
 )
 
@@ -29,9 +30,12 @@ func TestAcrossStoppedBeforeAnnouncing(t *testing.T) {
 	}
 	s.TryDequeue()
 	tn, _ := s.tenants.Load(1)
-	task, _ := s.env.Task(&firq.Task[int]{Payload: 1}, s.env.Clock.Now())
+	var task drr.Task[int]
+	if err := s.env.Task(&task, &firq.Task[int]{Payload: 1}, s.env.Clock.Now()); err != nil {
+		t.Fatal(err)
+	}
 	word, _, took := tn.take(1)
-	if _, err := s.takeCredit(1); took != ticketTaken || err != nil {
+	if _, err := s.takeCredit(1, 0); took != ticketTaken || err != nil {
 		t.Fatal("no ticket, or no credit")
 	}
 	put(tn.inbox.Load(), tailOf(word), message[int]{task: task}) // and stopped before E5

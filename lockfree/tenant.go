@@ -74,7 +74,6 @@ type tenant[K comparable, T any] struct {
 	serve.Tenant[K, T]
 	taker   ring.Taker // of the inbox
 	quietAt int32
-	ripe    bool // ripeAt was reached when the word was last seen
 	quiet   bool // the bit in word; then it is in shard.quiet, at quietAt
 	emptied bool // in shard.emptied
 	known   bool // in the shard's ring of tenants
@@ -123,6 +122,9 @@ func (t *tenant[K, T]) held(word uint64) int {
 
 // setEager notes that the tenant has had a task of a priority other than normal.
 func (t *tenant[K, T]) setEager() {
+	if s := t.shard.s; !s.eager.Load() {
+		s.eager.Store(true)
+	}
 	if !t.eager.Load() {
 		t.eager.Store(true)
 	}

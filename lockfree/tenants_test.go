@@ -95,7 +95,7 @@ func TestProducerOfDeadTenant(t *testing.T) {
 	}{
 		{"enter", func(t *testing.T, s *scheduler, old *tenant[string, int]) {
 			d := mustTask(t, s, task{Payload: 1})
-			if err := s.enter(old, "a", &d, quantumAsked{}); err != nil {
+			if err := s.enter(old, "a", &d, quantumAsked{}, 0); err != nil {
 				t.Error(err)
 			}
 		}},

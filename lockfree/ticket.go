@@ -4,6 +4,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/cpu"
 	"github.com/firq-go/firq/internal/failpoint"
 )
 
@@ -29,7 +30,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (
 			break
 		}
 	}
-	if _, err := sh.s.takeCredit(1); err != nil {
+	if _, err := sh.s.takeCredit(1, cpu.Hint()); err != nil {
 		t.word.Add(roomUnit)
 		sh.s.env.Room.Released(t.Key, 1)
 		if task.Ticket != nil {

@@ -61,7 +61,7 @@ func TestVoidOfNewTenant(t *testing.T) {
 	s := build(t, config{MaxTenants: 1, TenantIdle: time.Nanosecond})
 	giveBack := exhaust(s)
 	d := mustTask(t, s, task{Payload: 1})
-	if err := s.enter(nil, "a", &d, quantumAsked{}); !errors.Is(err, firq.ErrGlobalFull) {
+	if err := s.enter(nil, "a", &d, quantumAsked{}, 0); !errors.Is(err, firq.ErrGlobalFull) {
 		t.Fatalf("without a credit: %v", err)
 	}
 	giveBack()
@@ -126,7 +126,7 @@ func TestFullWaitsForCalls(t *testing.T) {
 			waits(t, "Enqueue", enqueue)
 			d := mustTask(t, s, task{Payload: 4})
 			tn, _ := s.tenants.Load("a")
-			enter := start(func() error { return s.enter(tn, "a", &d, quantumAsked{}) })
+			enter := start(func() error { return s.enter(tn, "a", &d, quantumAsked{}, 0) })
 			waits(t, "enter", enter)
 			giveBack()
 			refused := 0
@@ -180,7 +180,7 @@ func TestFullWaitsForRefusedCalls(t *testing.T) {
 				_, err := tn.shard.put(tn, &d, quantumAsked{})
 				return err
 			}
-			return s.enter(tn, "a", &d, quantumAsked{})
+			return s.enter(tn, "a", &d, quantumAsked{}, 0)
 		})
 		until(t, "E1", func() bool { return tn.word.Load()&roomMask == 0 })
 		full := start(tn.full)

@@ -25,25 +25,27 @@ const (
 
 func warmTime(now int64) uint64 { return uint64(now) >> warmUnit << warmBits >> warmBits }
 
-func warmHere() uint64 { return uint64(cpu.Hint()) & (1<<warmBits - 1) }
+func warmHere(hint int) uint64 { return uint64(hint) & (1<<warmBits - 1) }
 
 // touch notes that the caller's processor serves the shard now. It writes no more
 // often than others need to know.
-func (w *warmth) touch(now int64) {
-	here, time := warmHere(), warmTime(now)
+func (w *warmth) touch(hint int, now int64) {
+	here, time := warmHere(hint), warmTime(now)
 	if old := w.word.Load(); old&(1<<warmBits-1) != here || time-old>>warmBits > warmFor/4 {
 		w.word.Store(time<<warmBits | here)
 	}
 }
 
 // elsewhere reports whether another processor is at it.
-func (w *warmth) elsewhere(c clock.Clock) bool {
+func (w *warmth) elsewhere(hint int, c *clock.Clock) bool {
 	if failpoint.On || !cpu.Exact {
 		return false
 	}
 	old := w.word.Load()
-	return old&(1<<warmBits-1) != warmHere() && recent(old>>warmBits, c.Now())
+	return old&(1<<warmBits-1) != warmHere(hint) && recently(old, c)
 }
+
+func recently(word uint64, c *clock.Clock) bool { return recent(word>>warmBits, c.Now()) }
 
 // recent reports whether a time of touch is about now; the clock may step back a
 // little.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/cpu"
 )
 
 // Another processor is at it if it has just been.
@@ -33,8 +34,8 @@ func TestWarmHere(t *testing.T) {
 	var w warmth
 	c := clock.New()
 	for range 100 { // the test may be moved to another processor at any time
-		w.touch(c.Now())
-		if !w.elsewhere(c) {
+		w.touch(cpu.Hint(), c.Now())
+		if !w.elsewhere(cpu.Hint(), &c) {
 			return
 		}
 	}
@@ -47,11 +48,11 @@ func TestWarmTouch(t *testing.T) {
 	var w warmth
 	const now = int64(time.Hour)
 	for range 100 { // the test may be moved to another processor at any time
-		w.touch(now)
+		w.touch(cpu.Hint(), now)
 		first := w.word.Load()
-		w.touch(now + 1<<warmUnit)
+		w.touch(cpu.Hint(), now+1<<warmUnit)
 		second := w.word.Load()
-		w.touch(now + 1000<<warmUnit)
+		w.touch(cpu.Hint(), now+1000<<warmUnit)
 		third := w.word.Load()
 		w.word.Store(0)
 		if first>>warmBits == warmTime(now) && second == first && third>>warmBits == warmTime(now+1000<<warmUnit) {

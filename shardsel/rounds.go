@@ -41,7 +41,7 @@ type Rounds struct {
 
 // roundCell is one shard's line.
 type roundCell struct {
-	word    atomic.Uint64 // tag<<1 | ready
+	word    atomic.Uint64 // tag<<1 | 1 while it is ready, else 0
 	served  atomic.Uint64 // the round of its last delivery
 	version atomic.Uint64 // twice how often it became ready; odd: it is about to
 	_       [pad.Line - 24]byte
@@ -58,8 +58,7 @@ func NewRounds(shards, slack int) *Rounds {
 // nothing is nobody's business. The caller holds the shard's lock.
 func (r *Rounds) Publish(shard int, tag uint64, ready bool) {
 	c := &r.cells[shard]
-	old := c.word.Load()
-	w := old &^ 1
+	old, w := c.word.Load(), uint64(0)
 	if ready {
 		w = min(tag, math.MaxInt64)<<1 | 1
 	}
@@ -114,20 +113,20 @@ func (r *Rounds) AnyReady() bool {
 // Of others with the same tag the first one counts: the lead over it is the
 // smallest.
 func (r *Rounds) Limit(shard int) uint64 {
-	others, at := uint64(math.MaxUint64), -1
+	least, at := uint64(math.MaxUint64), -1 // of words less 1, where one that is not ready is the largest
 	for i := range r.cells {
-		if w := r.cells[i].word.Load(); w&1 != 0 && w>>1 < others && i != shard {
-			others, at = w>>1, i
+		if w := r.cells[i].word.Load() - 1; w < least && i != shard {
+			least, at = w, i
 		}
+	}
+	if at < 0 {
+		return math.MaxUint64
 	}
 	lead := r.slack / 2
 	if shard < at {
 		lead = r.slack - lead
 	}
-	if others > math.MaxUint64-lead {
-		return math.MaxUint64
-	}
-	return others + lead
+	return least>>1 + lead // no overflow: both are below 1<<63
 }
 
 // InTime reports whether the shard has something to serve that is not too far

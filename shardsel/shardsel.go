@@ -61,4 +61,7 @@ func NewCursors(processors, shards int) *Cursors {
 }
 
 // Here returns the cursor of the caller's processor.
-func (c *Cursors) Here() *atomic.Uint32 { return &c.cells[cpu.Hint()&c.mask].shard }
+func (c *Cursors) Here() *atomic.Uint32 { return c.At(cpu.Hint()) }
+
+// At is Here for who knows its cpu.Hint.
+func (c *Cursors) At(hint int) *atomic.Uint32 { return &c.cells[hint&c.mask].shard }

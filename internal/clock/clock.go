@@ -40,7 +40,7 @@ func bubbled(now time.Time) bool {
 // Now returns the nanoseconds since the clock's base. By the time stamp counter
 // it is about a microsecond off the monotonic clock (10 at most, which is what
 // the tests allow), and may step back by as much ten times a second.
-func (c Clock) Now() int64 { return now(c.bubble) - c.offset }
+func (c *Clock) Now() int64 { return now(c.bubble) - c.offset }
 
 // monotonic returns the nanoseconds since epoch by the runtime's clock, and in a
 // bubble by the bubble's wall clock.
@@ -49,7 +49,7 @@ func monotonic() int64 { return int64(time.Since(epoch)) }
 // Due converts a deadline; Never for the zero time and for what is more than 292
 // years ahead. A deadline without a monotonic reading is compared by wall clock,
 // as it was when the clock was made.
-func (c Clock) Due(deadline time.Time) int64 {
+func (c *Clock) Due(deadline time.Time) int64 {
 	if deadline.IsZero() {
 		return Never
 	}
@@ -57,7 +57,7 @@ func (c Clock) Due(deadline time.Time) int64 {
 }
 
 // Time is the inverse of Due: the zero time for Never.
-func (c Clock) Time(due int64) time.Time {
+func (c *Clock) Time(due int64) time.Time {
 	if due == Never {
 		return time.Time{}
 	}

@@ -13,14 +13,15 @@ import (
 const step = int64(10 * time.Microsecond)
 
 // wait spins until the clock has an anchor, if it will ever have one.
-func wait(c Clock, d time.Duration) {
+func wait(c *Clock, d time.Duration) {
 	for start := time.Now(); time.Since(start) < d; {
 		c.Now()
 	}
 }
 
 func TestNewReadsAboutOneSecond(t *testing.T) {
-	if now := New().Now(); now < int64(time.Second)-step || now > int64(time.Minute) {
+	c := New()
+	if now := c.Now(); now < int64(time.Second)-step || now > int64(time.Minute) {
 		t.Errorf("a new clock reads %v", time.Duration(now))
 	}
 }
@@ -28,7 +29,7 @@ func TestNewReadsAboutOneSecond(t *testing.T) {
 // It does not go back, neither in one goroutine nor from one to the next.
 func TestMonotone(t *testing.T) {
 	c := New()
-	wait(c, 15*time.Millisecond)
+	wait(&c, 15*time.Millisecond)
 	var mu sync.Mutex
 	latest := c.Now()
 	var wg sync.WaitGroup
@@ -60,7 +61,7 @@ func TestMonotone(t *testing.T) {
 // worst of many readings may have been interrupted, but no reading lies outside.
 func TestAgreesWithTheRuntime(t *testing.T) {
 	c := New()
-	wait(c, 15*time.Millisecond)
+	wait(&c, 15*time.Millisecond)
 	for start := time.Now(); time.Since(start) < 300*time.Millisecond; {
 		before := int64(time.Since(c.base))
 		now := c.Now()
@@ -74,7 +75,7 @@ func TestAgreesWithTheRuntime(t *testing.T) {
 // Two clocks count from different instants, at one rate.
 func TestClocksAreIndependent(t *testing.T) {
 	a := New()
-	wait(a, 2*time.Millisecond)
+	wait(&a, 2*time.Millisecond)
 	b := New()
 	if x, y := a.Now(), b.Now(); x-y < int64(2*time.Millisecond)-step {
 		t.Errorf("the first clock reads %d, the second one %d", x, y)
@@ -150,7 +151,7 @@ func TestAllocatesNothing(t *testing.T) {
 
 func BenchmarkNow(b *testing.B) {
 	c := New()
-	wait(c, 15*time.Millisecond)
+	wait(&c, 15*time.Millisecond)
 	b.Run("impl=clock", func(b *testing.B) {
 		for b.Loop() {
 			c.Now()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/room"
 )
 
@@ -199,7 +200,10 @@ func TestAwaitIsNotQueueTime(t *testing.T) {
 		before := e.Clock.Now()
 		for _, answers := range [][]error{{firq.ErrGlobalFull, nil}, {firq.ErrGlobalFull, firq.ErrGlobalFull, nil}} {
 			c := coreOf(answers...)
-			d, _ := e.Task(new(firq.Task[int]), before-minute)
+			var d drr.Task[int]
+			if err := e.Task(&d, new(firq.Task[int]), before-minute); err != nil {
+				t.Fatal(err)
+			}
 			go func() { _ = e.await(background, nil, c, "a", d, c.Admit("a", d)) }()
 			synctest.Wait()
 			e.Room.WakeAll()

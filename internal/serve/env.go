@@ -41,24 +41,22 @@ func NewEnv[K comparable, T any](cfg firq.Config[K, T]) (*Env[K, T], error) {
 	return e, nil
 }
 
-// Task checks a task and turns it into what a queue holds, with its ticket not
+// Task checks a task and turns it into what a queue holds, d, with its ticket not
 // yet acquired.
-func (e *Env[K, T]) Task(t *firq.Task[T], now int64) (drr.Task[T], error) {
+func (e *Env[K, T]) Task(d *drr.Task[T], t *firq.Task[T], now int64) error {
 	if t.Cost < 0 || t.Priority > firq.PriorityCritical {
-		return drr.Task[T]{}, t.Validate()
+		return t.Validate()
 	}
-	d := drr.Task[T]{
-		Payload:  t.Payload,
-		Cost:     max(t.Cost, 1),
-		Enqueued: now,
-		Due:      e.Due(t, now),
-		Ticket:   t.Ticket,
-		Priority: t.Priority,
-	}
+	d.Payload = t.Payload
+	d.Cost = max(t.Cost, 1)
+	d.Enqueued = now
+	d.Due = e.Due(t, now)
+	d.Ticket = t.Ticket
+	d.Priority = t.Priority
 	if d.Priority == 0 {
 		d.Priority = firq.PriorityNormal
 	}
-	return d, nil
+	return nil
 }
 
 // Due is when a task that is enqueued now expires.

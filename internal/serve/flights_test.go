@@ -96,7 +96,7 @@ func TestDone(t *testing.T) {
 	c := &settler{s: s, x: x}
 	s.Add(x, c, 0)
 	for i := range 3 {
-		s.Push(x, drr.Task[int]{Payload: i, Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
+		s.Push(x, &drr.Task[int]{Payload: i, Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
 	}
 	var items []firq.Item[string, int]
 	for i := range 3 {

@@ -61,7 +61,8 @@ func (e *Env[K, T]) EnqueueWait(ctx context.Context, a Admitter[K, T], tenant K,
 	if ctx == nil {
 		return ErrNilContext
 	}
-	task, err := e.Task(&t, e.Clock.Now())
+	var task drr.Task[T]
+	err := e.Task(&task, &t, e.Clock.Now())
 	if err != nil {
 		return err
 	}

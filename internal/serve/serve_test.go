@@ -45,7 +45,7 @@ func add(s *shard, key string, now int64) *tenant {
 // serveOne pushes a task of the tenant and delivers what comes next.
 func serveOne(t *testing.T, s *shard, x *tenant, now int64) firq.Item[string, int] {
 	t.Helper()
-	s.Push(x, drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Enqueued: now, Due: drr.NoDeadline})
+	s.Push(x, &drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Enqueued: now, Due: drr.NoDeadline})
 	return deliver(t, s, now)
 }
 

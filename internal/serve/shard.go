@@ -20,6 +20,7 @@ type Shard[K comparable, T any] struct {
 
 	inFlight int
 	served   uint64 // the round of the last delivery
+	said     said
 	tenants  int
 	top      top[K, T]
 	drops    *Drops[K, T] // to be told once the lock is free
@@ -56,13 +57,15 @@ func (s *Shard[K, T]) Shared() bool { return s.env.Config.Shards > 1 }
 // tenant joins.
 func (s *Shard[K, T]) CatchUp(r *shardsel.Rounds) {
 	if s.Queue.Waiting() {
-		s.Queue.CatchUp(r.Current())
+		s.catchUp(r)
 	}
 }
 
+func (s *Shard[K, T]) catchUp(r *shardsel.Rounds) { s.Queue.CatchUp(r.Current()) }
+
 func (s *Shard[K, T]) tag(r *shardsel.Rounds, ready bool) uint64 {
 	switch {
-	case !s.Shared() || !ready:
+	case !ready:
 		return 0
 	case s.Queue.Fresh(): // they may be served now, whatever the round
 		return min(s.Queue.Round(), r.Current())
@@ -70,11 +73,25 @@ func (s *Shard[K, T]) tag(r *shardsel.Rounds, ready bool) uint64 {
 	return s.Queue.Tag()
 }
 
+// said is what a shard has published; without other shards its rounds are nobody's
+// business.
+type said struct {
+	tag, served uint64
+	ready       bool
+}
+
 // Publish lets consumers know the shard's tag, the round of its last delivery,
 // and whether it has something to serve.
 func (s *Shard[K, T]) Publish(r *shardsel.Rounds, index int, ready bool) {
-	r.Served(index, s.served)
-	r.Publish(index, s.tag(r, ready), ready)
+	now := said{ready: ready}
+	if s.Shared() {
+		now.tag, now.served = s.tag(r, ready), s.served
+	}
+	if now != s.said {
+		s.said = now
+		r.Served(index, now.served)
+		r.Publish(index, now.tag, ready)
+	}
 }
 
 // Add makes a new tenant known.
@@ -91,7 +108,7 @@ func (s *Shard[K, T]) Add(t *Tenant[K, T], settler firq.Settler, now int64) {
 }
 
 // Push queues a task.
-func (s *Shard[K, T]) Push(t *Tenant[K, T], task drr.Task[T]) {
+func (s *Shard[K, T]) Push(t *Tenant[K, T], task *drr.Task[T]) {
 	s.enqueued++
 	t.lastUsed = task.Enqueued
 	s.Queue.Push(&t.Tenant, task)

@@ -76,7 +76,7 @@ func TestSweepForgetsTheIdle(t *testing.T) {
 	if !s.Done(used, used.token(0), 1) {
 		t.Fatal("Done failed")
 	}
-	s.Push(queued, drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
+	s.Push(queued, &drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
 	s.all(minute)
 	s.check(t, "idle", "idle too")
 	if len(s.asked) != 2 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
 )
 
@@ -16,8 +17,8 @@ func TestTask(t *testing.T) {
 	var tk firq.Ticket
 	deadline := time.Now().Add(time.Hour)
 	full := firq.Task[int]{Payload: 7, Cost: 9, Priority: firq.PriorityCritical, Deadline: deadline, Ticket: &tk}
-	d, err := e.Task(&full, 123)
-	if err != nil {
+	var d drr.Task[int]
+	if err := e.Task(&d, &full, 123); err != nil {
 		t.Fatal(err)
 	}
 	if d.Payload != 7 || d.Cost != 9 || d.Priority != firq.PriorityCritical || d.Ticket != &tk || d.Enqueued != 123 {
@@ -29,8 +30,7 @@ func TestTask(t *testing.T) {
 	if !tk.Acquire(new(firq.TicketOwner)) {
 		t.Error("the ticket was acquired on the way")
 	}
-	d, err = e.Task(new(firq.Task[int]), 5)
-	if err != nil {
+	if err := e.Task(&d, new(firq.Task[int]), 5); err != nil {
 		t.Fatal(err)
 	}
 	if d.Cost != 1 || d.Priority != firq.PriorityNormal || d.Due != clock.Never || d.Ticket != nil || d.Enqueued != 5 {
@@ -41,7 +41,7 @@ func TestTask(t *testing.T) {
 func TestInvalidTask(t *testing.T) {
 	e := newEnv(t, config{})
 	for _, task := range []firq.Task[int]{{Cost: -1}, {Cost: math.MinInt64}, {Priority: firq.PriorityCritical + 1}, {Priority: 255}} {
-		if _, err := e.Task(&task, 0); !errors.Is(err, firq.ErrInvalidTask) {
+		if err := e.Task(new(drr.Task[int]), &task, 0); !errors.Is(err, firq.ErrInvalidTask) {
 			t.Errorf("%+v: %v", task, err)
 		}
 	}

@@ -68,16 +68,24 @@ func newStriped(capacity, processors int) *Pool {
 }
 
 // Take takes one credit; false: there is none.
-func (p *Pool) Take() bool { return p.TakeN(1) == 1 }
+func (p *Pool) Take() bool { return p.TakeAt(cpu.Hint(), 1) == 1 }
 
-// TakeN takes between 1 and n credits; 0: there is none.
-func (p *Pool) TakeN(n int) int {
-	own := &p.stripes[cpu.Hint()&p.mask]
+// TakeAt takes between 1 and n credits, for who knows its cpu.Hint; 0: there is none.
+func (p *Pool) TakeAt(hint, n int) int {
+	own := &p.stripes[hint&p.mask]
+	if got := own.take(n); got > 0 {
+		return got
+	}
+	return p.takeElsewhere(own, n)
+}
+
+// takeElsewhere is for who has found its own stripe empty.
+func (p *Pool) takeElsewhere(own *stripe, n int) int {
 	for {
-		if got := own.take(n); got > 0 {
+		if got, ok := p.refill(own, n); ok {
 			return got
 		}
-		if got, ok := p.refill(own, n); ok {
+		if got := own.take(n); got > 0 {
 			return got
 		}
 	}
@@ -155,8 +163,15 @@ func (p *Pool) look() (free int, sure bool) {
 // None reports whether there was an instant during the call at which no credit
 // was left. It takes nothing, and costs one load while the caller's stripe has
 // credit.
-func (p *Pool) None() bool {
-	for p.stripes[cpu.Hint()&p.mask].word.Load()&credits == 0 {
+func (p *Pool) None() bool { return p.NoneAt(cpu.Hint()) }
+
+// NoneAt is None for who knows its cpu.Hint.
+func (p *Pool) NoneAt(hint int) bool {
+	return p.stripes[hint&p.mask].word.Load()&credits == 0 && p.none()
+}
+
+func (p *Pool) none() bool {
+	for {
 		free, sure := p.look()
 		if free > 0 {
 			return false
@@ -166,14 +181,18 @@ func (p *Pool) None() bool {
 		}
 		failpoint.Gosched("credit none")
 	}
-	return false
 }
 
 // Give returns n credits.
 func (p *Pool) Give(n int) {
 	if n > 0 {
-		p.stripes[cpu.Hint()&p.mask].word.Add(version + uint64(n))
+		p.GiveAt(cpu.Hint(), n)
 	}
+}
+
+// GiveAt is Give for who knows its cpu.Hint; n is at least 1.
+func (p *Pool) GiveAt(hint, n int) {
+	p.stripes[hint&p.mask].word.Add(version + uint64(n))
 }
 
 // Free returns how many credits are left, 0 to the capacity: exactly, if there

@@ -3,6 +3,8 @@ package credit
 import (
 	"fmt"
 	"testing"
+
+	"github.com/firq-go/firq/internal/cpu"
 )
 
 // The shapes of pools that the tests go through. 3 processors make 4 stripes.
@@ -96,20 +98,20 @@ func TestTakeGive(t *testing.T) {
 
 // TakeN gives what is asked for as long as it is in one place, never more, never
 // nothing while there is something.
-func TestTakeN(t *testing.T) {
+func TestTakeAt(t *testing.T) {
 	eachShape(t, func(t *testing.T, p *Pool) {
 		for n := 1; n <= p.cap+1; n += 3 {
 			out := 0
 			for out < p.cap {
-				got := p.TakeN(n)
+				got := p.TakeAt(cpu.Hint(), n)
 				if got < 1 || got > n {
-					t.Fatalf("TakeN(%d) = %d with %d free", n, got, p.cap-out)
+					t.Fatalf("TakeAt(%d) = %d with %d free", n, got, p.cap-out)
 				}
 				out += got
 				p.wantFree(t, p.cap-out)
 			}
-			if got := p.TakeN(n); got != 0 {
-				t.Fatalf("TakeN(%d) = %d of an empty pool", n, got)
+			if got := p.TakeAt(cpu.Hint(), n); got != 0 {
+				t.Fatalf("TakeAt(%d) = %d of an empty pool", n, got)
 			}
 			p.Give(0)
 			p.Give(-1)
@@ -166,7 +168,7 @@ func TestVersions(t *testing.T) {
 	changes := map[string]func(p *Pool){
 		"take and give":        func(p *Pool) { p.Take(); p.Give(1) },
 		"give and take":        func(p *Pool) { p.Give(1); p.Take() },
-		"take and give two":    func(p *Pool) { p.Give(p.TakeN(2)) },
+		"take and give two":    func(p *Pool) { p.Give(p.TakeAt(cpu.Hint(), 2)) },
 		"moved there and back": func(p *Pool) { p.takeAt(p.mask); p.giveAt(0); p.takeAt(0); p.giveAt(0) },
 	}
 	for name, change := range changes {
@@ -227,7 +229,7 @@ func TestStripes(t *testing.T) {
 func TestAllocatesNothing(t *testing.T) {
 	p := newWrapping(2, 4)
 	if n := testing.AllocsPerRun(200, func() {
-		p.TakeN(2)
+		p.TakeAt(cpu.Hint(), 2)
 		p.Take()
 		p.Give(1)
 		p.Give(1)

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/firq-go/firq/internal/cpu"
 )
 
 // fillAll keeps the last credits on the move: each goroutine goes from stripe to
@@ -38,7 +40,7 @@ func TestStrict(t *testing.T) {
 				got := 0
 				switch {
 				case i%3 == 0:
-					got = p.TakeN(1 + i%4)
+					got = p.TakeAt(cpu.Hint(), 1+i%4)
 				case p.takeAt((g + i) & p.mask):
 					got = 1
 				}
@@ -94,7 +96,7 @@ func TestReadersConcurrent(t *testing.T) {
 			runtime.Gosched()
 		}
 	})
-	fillAll(t, p, 4, 3_000, func(_, i int) { p.Give(p.TakeN(1 + i%2)) })
+	fillAll(t, p, 4, 3_000, func(_, i int) { p.Give(p.TakeAt(cpu.Hint(), 1+i%2)) })
 	over.Store(true)
 	reader.Wait()
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/firq-go/firq/internal/cpu"
 	"pgregory.net/rapid"
 )
 
@@ -90,9 +91,9 @@ func (w *twin) takeHere() error {
 	if waits {
 		return nil
 	}
-	got := w.p.TakeN(n)
+	got := w.p.TakeAt(cpu.Hint(), n)
 	if got > n || (got < 1) != none {
-		return fmt.Errorf("TakeN(%d) = %d with %d free", n, got, w.free())
+		return fmt.Errorf("TakeAt(%d) = %d with %d free", n, got, w.free())
 	}
 	w.out += got
 	return w.resume(-got)
