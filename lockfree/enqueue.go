@@ -161,9 +161,8 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 			return nil
 		}
 		if took == inboxFull {
-			if tries < leaseTries && s.elsewhere(t.shard, hint) {
-				runtime.Gosched() // who is at it empties the inbox
-				hint = cpu.Hint()
+			if tries < leaseTries && s.emptying(t) {
+				runtime.Gosched()
 			} else if done, err := t.shard.put(t, task, q); done { // the lease holder's work is ours
 				return err
 			}
@@ -178,6 +177,12 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 			return firq.ErrTenantFull
 		}
 	}
+}
+
+// emptying reports whether somebody is about to empty the inbox, being at the shard
+// on another processor. One that can grow has to be seen to by who found it full.
+func (s *Scheduler[K, T]) emptying(t *tenant[K, T]) bool {
+	return t.inbox.Load().Size() == inboxSize && s.elsewhere(t.shard, cpu.Hint())
 }
 
 // takeCredit does E2 and E3, for between 1 and n tasks.

@@ -163,10 +163,15 @@ func (sh *shard[K, T]) drainQuiet() {
 
 // Fill drains a tenant's inbox before the queue looks at its tasks. Where the
 // oldest task goes first whatever comes behind it, the inbox waits until there is
-// no other task, or it is worth the while (ripe). It makes the shard a drr.Host.
+// no other task, or it is worth the while (Ripe). It makes the shard a drr.Host.
 //
 // Else each look needs it, also the second one in the same hold: what was announced
 // in between, and is later, may have been taken in.
+//
+// The queue does not even ask (drr.Queue.Lazy) as long as no task of the scheduler
+// had a priority. Whether one had is looked at after each look at the ring's tail,
+// in takeIn: whoever enqueued one has said so before; so what was announced after
+// its Enqueue returned is not taken in without its being seen.
 func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 	t := dt.Owner.(*tenant[K, T])
 	if sh.across || t.Len() > 0 && sh.lazy && !t.Ripe && !t.eager.Load() {
