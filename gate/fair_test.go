@@ -118,9 +118,12 @@ func TestInFlightShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New[string](4, Config[string]{MaxInFlightPerTenant: 2})
 		got := shares(t, g, 1, map[string]int{"a": 20, "b": 10, "c": 4})
-		near(t, "a", got["a"], 1333, 45) // 18 of its goroutines finish after the end
-		near(t, "b", got["b"], 1333, 25)
-		near(t, "c", got["c"], 1333, 25)
+		// Four permits come back in the same instant, in any order, and who is at its
+		// limit then misses a turn: so the shares walk at random (25 was exceeded once
+		// in a thousand times), besides 18 goroutines of a that finish after the end.
+		near(t, "a", got["a"], 1333, 90)
+		near(t, "b", got["b"], 1333, 70)
+		near(t, "c", got["c"], 1333, 70)
 		intact(t, g)
 	})
 }
