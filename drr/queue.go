@@ -55,6 +55,7 @@ type list[K comparable, T any] struct {
 	// target, if it is after round: nobody can pay before that round, so that
 	// there is nothing to visit until then.
 	target uint64
+	news   bool // something may have come to the front of a flow; see skip
 }
 
 // New returns an empty Queue.
@@ -117,7 +118,7 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
 	}
 	q.ready++
 	if q.cfg.Order != firq.FIFO || l.head == e {
-		q.lists[f.level].target = 0 // it may be the front now, and cheaper
+		q.lists[f.level].target, q.lists[f.level].news = 0, true // it may be the front now, and cheaper
 	}
 }
 

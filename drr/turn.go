@@ -109,7 +109,7 @@ func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 // front task expired). It goes up to the round limit; what is left is taken by
 // and by (CatchUp).
 func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
-	l.barren = 0
+	l.barren, l.news = 0, false
 	fewest := uint64(math.MaxUint64)
 	for f := l.active.head; f != nil; f = f.next {
 		q.fill(f.tenant)
@@ -122,7 +122,7 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 		quantum := uint64(f.tenant.quantum)
 		fewest = min(fewest, (need-1)/quantum+1)
 	}
-	if fewest == math.MaxUint64 || fewest < 2 {
+	if fewest == math.MaxUint64 || fewest < 2 || l.news { // Fill may push for whom was looked at before
 		return
 	}
 	turns := fewest - 1 // nobody can pay after these: turns x quantum < need

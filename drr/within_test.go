@@ -159,3 +159,36 @@ func TestWithinLooksAgain(t *testing.T) {
 }
 
 var owner = new(firq.TicketOwner)
+
+// lateHost pushes something cheap and urgent for one tenant when the queue looks
+// at the other one for the second time.
+type lateHost struct {
+	idleHost
+	q      *Queue[int, int]
+	to, at *Tenant[int, int]
+	looks  int
+}
+
+func (h *lateHost) Fill(t *Tenant[int, int]) {
+	if t == h.at {
+		if h.looks++; h.looks == 2 {
+			push(h.q, h.to, Task[int]{Payload: 7, Cost: 1, Due: NoDeadline, Priority: firq.PriorityHigh})
+		}
+	}
+}
+
+// While the queue looks for the round in which somebody can pay, something can come
+// for a tenant that it has looked at already: then that round is not known.
+func TestSkipBesideNews(t *testing.T) {
+	h := new(lateHost)
+	h.q = New[int, int](Config{}, h)
+	var a, c Tenant[int, int]
+	for key, tn := range []*Tenant[int, int]{&a, &c} {
+		tn.Init(key, 1)
+		push(h.q, tn, Task[int]{Cost: 1000, Due: NoDeadline, Priority: firq.PriorityNormal})
+	}
+	h.to, h.at = &a, &c
+	if tn, task, v := within(h.q, 0, 5); v != Delivered || tn != &a || task.Payload != 7 {
+		t.Fatalf("verdict %d, payload %d, tag %d after %d looks; want 7 at once", v, task.Payload, h.q.Tag(), h.looks)
+	}
+}

@@ -13,7 +13,8 @@ import (
 )
 
 // TryDequeue returns the next item; false only when nothing deliverable is
-// queued. Where others hold the only leases that matter, it waits for one.
+// queued. Where others hold the only leases that matter, it waits for one; and where
+// another processor has served a shard within the last microsecond, for that to pass.
 func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
 	ok = s.take(unsafe.Slice(&it, 1)) == 1
 	return it, ok
@@ -61,7 +62,7 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 // shard to shard until dst is full or there is no work.
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) (n int) {
 	for s.life.State() != serve.Closed {
-		m, more := s.takeSome(dst)
+		m, more := s.takeSome(dst, n > 0)
 		n += m
 		if m == len(dst) || !more && (n > 0 || s.nothing()) {
 			break
@@ -122,17 +123,18 @@ func (s *Scheduler[K, T]) anyWork(mark string) bool {
 	return false
 }
 
-// leaseTries is how often a consumer that finds every lease taken that matters
-// lets others run and looks again, before it waits for one. A lease is held for a
+// leaseTries is how often a consumer that finds every lease taken that matters, or
+// another processor at the shard, lets others run and looks again, before it waits
+// for one; and a producer that finds an inbox full. A lease is held for a
 // fraction of a microsecond; to sleep and be woken takes tens of it.
 const leaseTries = 64
 
 // takeSome serves one shard that may be served now. It reports false when no
-// shard has work.
-func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
+// shard has work. have: there is something to return already.
+func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have bool) (n int, more bool) {
 	for tries := 0; ; tries++ {
 		hint := cpu.Hint()
-		busy, n, more := s.tryShards(dst, hint)
+		busy, n, more := s.tryShards(dst, hint, have)
 		if busy == nil {
 			return n, more
 		}
@@ -147,11 +149,15 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 // tryShards serves one shard that may be served now. If all of those are being
 // served by others it returns one of them: to wait for, rather than take from a
 // shard that is ahead. It reports more false when no shard has work.
-func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int) (busy *shard[K, T], n int, more bool) {
+//
+// A shard that another processor has just served counts as one that is being
+// served, whether it has work or not: to ask takes lines from who is at it. Who
+// has something to return asks.
+func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) (busy *shard[K, T], n int, more bool) {
 	if len(s.shards) == 1 {
 		sh := s.shards[0]
 		switch {
-		case s.elsewhere(sh, hint):
+		case s.elsewhere(sh, hint) && (!have || sh.work()):
 			return sh, 0, true
 		case !sh.activations.Ready() && !s.rounds.Ready(0) && !sh.lingering.Load(): // in this order; see shard.work
 			return nil, 0, false
@@ -185,8 +191,8 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int) (busy *shar
 	for i := range s.shards {
 		j := (start + i) & mask
 		sh := s.shards[j]
-		// First: who is at it should not lose the lines that the rest looks at.
-		if s.elsewhere(sh, hint) {
+		// Before its round and its lease: who is at it should not lose those lines.
+		if s.elsewhere(sh, hint) && (!have || sh.work()) {
 			busy, more = sh, true
 			continue
 		}

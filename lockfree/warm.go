@@ -14,8 +14,8 @@ import (
 // that another processor is just at it gives way for a moment, as if the lease
 // were taken, even if it happens to be free between two calls.
 //
-// It has a cache line of its own, and is looked at first: to poll the shard's round
-// or its lease would take those lines from who writes them at each delivery.
+// It has a cache line of its own, and is looked at before the shard's round and its
+// lease: to poll those would take their lines from who writes them at each delivery.
 type warmth struct {
 	word atomic.Uint64 // time<<warmBits | processor; a guess, nothing depends on it
 }

@@ -69,3 +69,23 @@ func TestWarmIsNoLock(t *testing.T) {
 	s.shards[0].warm.word.Store(warmTime(s.env.Clock.Now()+int64(time.Microsecond))<<warmBits | 1<<warmBits - 1)
 	take(t, s, 1)
 }
+
+// A shard that another processor has just served counts as one that is being
+// served; but who has something to return does not wait for one that has nothing.
+func TestWarmWithItemsInHand(t *testing.T) {
+	s := build(t, config{Shards: 2})
+	var dst [8]item
+	waits := [2]int{}
+	for range 100 { // the time may be over before it is looked at
+		for i, have := range []bool{false, true} {
+			s.shards[1].warm.word.Store(warmTime(s.env.Clock.Now()+int64(time.Microsecond))<<warmBits | 1<<warmBits - 1)
+			if busy, _, _ := s.tryShards(dst[:], 0, have); busy != nil {
+				waits[i]++
+			}
+		}
+	}
+	t.Logf("waited %d times in 100 with nothing to return", waits[0]) // on a slow machine none
+	if waits[1] != 0 {
+		t.Errorf("waited %d times in 100 with something to return", waits[1])
+	}
+}
