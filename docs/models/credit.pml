@@ -1,7 +1,7 @@
 /*
 The striped credits: lockfree/internal/credit/credit.go.
 
-Stands for   Pool.TakeN (of 1), stripe.take, refill, look, None, Give, Free.
+Stands for   Pool.TakeAt (of 1), stripe.take, refill, look, None, Give, Free.
 Left out     The fast paths are these steps; the number of a caller's stripe is
              drawn anew at each call. Versions are bytes and do not wrap within
              the bounds (in the code they have 32 bits).

@@ -96,7 +96,7 @@ func TestTakeGive(t *testing.T) {
 	})
 }
 
-// TakeN gives what is asked for as long as it is in one place, never more, never
+// TakeAt gives what is asked for as long as it is in one place, never more, never
 // nothing while there is something.
 func TestTakeAt(t *testing.T) {
 	eachShape(t, func(t *testing.T, p *Pool) {

@@ -55,7 +55,7 @@ func (w *twin) refused() (none, waits bool) {
 	return w.free() == 0 && len(w.hands) == 0, w.free() == 0 && len(w.hands) > 0
 }
 
-// take is TakeN by a caller on a certain processor: what its stripe has, else
+// take is TakeAt by a caller on a certain processor: what its stripe has, else
 // some of the first stripe that has any, and half of what that leaves.
 func (w *twin) take() error {
 	own, n := w.stripe(), 1+w.draw("credits-1", w.p.cap+1)
@@ -84,7 +84,7 @@ func (w *twin) take() error {
 	return nil
 }
 
-// takeHere is TakeN itself, on whatever processor this is.
+// takeHere is TakeAt itself, on whatever processor this is.
 func (w *twin) takeHere() error {
 	n := 1 + w.draw("credits-1", w.p.cap+1)
 	none, waits := w.refused()
