@@ -14,6 +14,7 @@ type MPSC[V any] struct {
 	_ pad.Pad
 	Slots[V]
 	tail  atomic.Uint32 // producers: the next ticket, in its lowest TicketBits
+	seen  atomic.Uint32 // producers: freed, as one of them found it
 	_     pad.Pad
 	taker Taker
 	freed atomic.Uint32 // head as last published; written by the consumer, read by producers
@@ -26,21 +27,36 @@ func (r *MPSC[V]) InitAt(size int, first uint32) {
 	r.taker.Init(first)
 	r.tail.Store(first)
 	r.freed.Store(first & ticketMask)
+	r.seen.Store(first & ticketMask)
 }
 
 // Draw draws a ticket: the caller writes its value into Slot, and calls Publish.
 // It reports false if the ring is full.
+//
+// Producers look at freed, whose line the consumer writes, only when there is no
+// room left as far as they have seen.
 func (r *MPSC[V]) Draw() (ticket uint32, ok bool) {
 	for {
 		t := r.tail.Load()
-		if r.Room(t) <= 0 {
-			if r.tail.Load() == t {
-				return 0, false
+		freed, looked := r.seen.Load(), false
+		if r.room(t, freed) <= 0 {
+			failpoint.At("ring look")
+			freed, looked = r.freed.Load(), true // pairs with the Store in Free
+			if r.room(t, freed) <= 0 {
+				if r.tail.Load() == t {
+					return 0, false
+				}
+				continue // t was old
 			}
-			continue // t was old
 		}
 		failpoint.At("ring draw")
 		if r.tail.CompareAndSwap(t, t+1) {
+			if looked {
+				failpoint.At("ring seen")
+				// freed does not pass this ticket before it is published: however late, this
+				// is no further back than a size.
+				r.seen.Store(freed)
+			}
 			failpoint.At("ring put")
 			return t & ticketMask, true
 		}
@@ -52,9 +68,9 @@ func (r *MPSC[V]) Tail() uint32 { return r.tail.Load() & ticketMask }
 
 // Room returns how many tickets, starting with this one, have a free slot. Once
 // it has one, the ticket keeps it until it is drawn.
-func (r *MPSC[V]) Room(ticket uint32) int {
-	return len(r.slots) - Distance(ticket, r.freed.Load())
-}
+func (r *MPSC[V]) Room(ticket uint32) int { return r.room(ticket, r.freed.Load()) }
+
+func (r *MPSC[V]) room(ticket, freed uint32) int { return len(r.slots) - Distance(ticket, freed) }
 
 // Head returns where Next starts.
 func (r *MPSC[V]) Head() uint32 { return r.taker.Head() }
@@ -73,7 +89,7 @@ func (r *MPSC[V]) Free() {
 	}
 	if head := r.taker.head; r.freed.Load() != head {
 		failpoint.At("ring freed")
-		r.freed.Store(head) // pairs with the Load in Room
+		r.freed.Store(head) // pairs with the Load in Draw
 	}
 }
 

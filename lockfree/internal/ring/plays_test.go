@@ -110,6 +110,37 @@ func TestPlays(t *testing.T) {
 				sc.Errorf("%v of five values, %d refused", sc.moved, full)
 			}
 		}},
+		// All have seen too little when it begins, and one of them says so late.
+		"seen late": {3, func(sc *scene) {
+			sc.push(1, 2, 3, 4)
+			sc.move()
+			full := 0
+			for i, name := range []string{"first", "second"} {
+				sc.Go(name, func() {
+					for n := range 2 {
+						if sc.push(10*i + 10 + n) {
+							full++
+						}
+					}
+				})
+			}
+			sc.Go("consumer", sc.move)
+			sc.Run()
+			sc.move()
+			for _, v := range []int{5, 6, 7, 8} {
+				if sc.push(v) {
+					sc.Errorf("full, with all taken")
+				}
+			}
+			if !sc.push(9) {
+				sc.Errorf("five values in a ring of four")
+			}
+			sc.move()
+			sc.order(5, 6, 7, 8)
+			if len(sc.moved) != 12-full || full > 0 {
+				sc.Errorf("%v of twelve values, %d refused", sc.moved, full)
+			}
+		}},
 		"taken": {3, func(sc *scene) {
 			sc.push(1)
 			sc.Go("consumer", sc.move)
