@@ -141,7 +141,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
 				break // empty, ahead, or enough for one hold: the caller comes back
 			}
 			t := dt.Owner.(*tenant[K, T])
-			sh.Deliver(&dst[n], &t.Tenant, &task, now)
+			dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &task, now))
 			n++
 		}
 		sh.Sweep(now, sh.forget)

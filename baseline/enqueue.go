@@ -245,7 +245,7 @@ func (sh *shard[K, T]) add(t *tenant[K, T]) {
 	sh.tenants[t.Key] = t
 	sh.most = max(sh.most, len(sh.tenants))
 	now := sh.s.env.Clock.Now()
-	sh.Add(&t.Tenant, t, now)
+	sh.Add(&t.Tenant, now)
 	sh.Sweep(now, sh.forget)
 }
 

@@ -68,27 +68,35 @@ func (l *flows[K, T]) remove(f *flow[K, T]) {
 // Tenant is one tenant's part of a Queue. Make it with Init; it belongs to one
 // Queue and must not be copied.
 //
-// What each visit needs comes first, in two cache lines.
+// What each visit needs comes first.
 type Tenant[K comparable, T any] struct {
-	flow    flow[K, T] // see byLevel
+	flow    flow[K, T] // with Across see more; while the tenant is blocked, in Queue.blocked
 	quantum int64
-	queued  int
-	tasks   entries[K, T] // of PriorityNormal; see others
+	tasks   entries[K, T] // of PriorityNormal; the others in more
+	queued  int32         // at most firq.MaxTasks, of all shards
 	mask    uint8         // levels that have tasks
 	lifo    bool          // AdaptiveLIFO is serving newest first
 	blocked bool          // at its in-flight limit
 	Ripe    bool          // Fill is wanted although there is a task; see Queue.Lazy
+	Key     K
 
 	// Owner is for who embeds the Tenant; the Queue does not look at it.
 	Owner any
-	Key   K
+	more  *more[K, T] // allocated when first needed
+}
 
-	// The tasks of the other levels, and with Across the flow at each level, are
-	// allocated when first needed.
-	others  *[levels]entries[K, T]
-	byLevel *[levels]flow[K, T]
-	// Links of the queue's list of blocked tenants that have tasks.
-	nextBlocked, prevBlocked *Tenant[K, T]
+// more is what few tenants need.
+type more[K comparable, T any] struct {
+	tasks [levels]entries[K, T] // of the levels other than PriorityNormal
+	flows *[levels]flow[K, T]   // with Across
+}
+
+// rest returns what few tenants need.
+func (t *Tenant[K, T]) rest() *more[K, T] {
+	if t.more == nil {
+		t.more = new(more[K, T])
+	}
+	return t.more
 }
 
 // Init makes t a tenant with the given key and quantum (below 1 counts as 1).
@@ -109,16 +117,16 @@ func (t *Tenant[K, T]) SetQuantum(q int64) { t.quantum = min(max(q, 1), maxQuant
 func (t *Tenant[K, T]) Quantum() int64 { return t.quantum }
 
 // Len returns the number of its queued tasks.
-func (t *Tenant[K, T]) Len() int { return t.queued }
+func (t *Tenant[K, T]) Len() int { return int(t.queued) }
 
 // Active reports whether the tenant is in a list, or blocked.
 func (t *Tenant[K, T]) Active() bool {
 	if t.blocked || t.flow.place != nowhere {
 		return true
 	}
-	if t.byLevel != nil {
-		for i := range t.byLevel {
-			if t.byLevel[i].place != nowhere {
+	if t.more != nil && t.more.flows != nil {
+		for i := range t.more.flows {
+			if t.more.flows[i].place != nowhere {
 				return true
 			}
 		}
@@ -152,13 +160,14 @@ func (q *Queue[K, T]) flowOf(t *Tenant[K, T], level int) *flow[K, T] {
 	if !q.cfg.Across {
 		return &t.flow
 	}
-	if t.byLevel == nil {
-		t.byLevel = new([levels]flow[K, T])
-		for i := range t.byLevel {
-			t.byLevel[i].tenant, t.byLevel[i].level = t, int8(i)
+	m := t.rest()
+	if m.flows == nil {
+		m.flows = new([levels]flow[K, T])
+		for i := range m.flows {
+			m.flows[i].tenant, m.flows[i].level = t, int8(i)
 		}
 	}
-	return &t.byLevel[level]
+	return &m.flows[level]
 }
 
 // empty reports whether the flow has no task.
@@ -206,10 +215,7 @@ func (t *Tenant[K, T]) list(level int) *entries[K, T] {
 	if level == usual {
 		return &t.tasks
 	}
-	if t.others == nil {
-		t.others = new([levels]entries[K, T])
-	}
-	return &t.others[level]
+	return &t.rest().tasks[level]
 }
 
 // end returns the end of a level's list that the order takes from.
@@ -233,9 +239,9 @@ func (q *Queue[K, T]) aged(e *entry[K, T], now int64) int64 {
 
 // water moves AdaptiveLIFO between its two orders.
 func (q *Queue[K, T]) water(t *Tenant[K, T]) {
-	if t.queued > q.cfg.HighWater {
+	if int(t.queued) > q.cfg.HighWater {
 		t.lifo = true
-	} else if t.queued < q.cfg.LowWater {
+	} else if int(t.queued) < q.cfg.LowWater {
 		t.lifo = false
 	}
 }

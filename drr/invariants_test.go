@@ -23,12 +23,12 @@ func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) er
 		}
 	}
 	blocked := 0
-	var prev *Tenant[K, T]
-	for t := q.blocked; t != nil; t = t.nextBlocked {
-		if !t.blocked || t.queued == 0 || t.prevBlocked != prev {
+	var prev *flow[K, T]
+	for f := q.blocked.head; f != nil; f = f.next {
+		if t := f.tenant; f != &t.flow || !t.blocked || t.queued == 0 || f.prev != prev {
 			return fmt.Errorf("tenant %v: must not be here in the blocked list", t.Key)
 		}
-		if prev, blocked = t, blocked+1; blocked > c.blocked {
+		if prev, blocked = f, blocked+1; blocked > c.blocked {
 			break
 		}
 	}
@@ -118,7 +118,7 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 			return fmt.Errorf("level %d: wrong tail", level)
 		}
 	}
-	if t.queued != queued || t.mask != mask {
+	if t.Len() != queued || t.mask != mask {
 		return fmt.Errorf("queued %d, counted %d; mask %b, counted %b", t.queued, queued, t.mask, mask)
 	}
 	if !t.blocked {

@@ -39,7 +39,7 @@ type Queue[K comparable, T any] struct {
 	queued  int                // tasks held
 	ready   int                // tasks of tenants that are not blocked
 	hollow  int                // flows that are in a list without a task
-	blocked *Tenant[K, T]      // head of the list of blocked tenants that have tasks
+	blocked flows[K, T]        // Tenant.flow of blocked tenants that have tasks
 	pool    pool[K, T]
 	dues    dues[K, T]
 	gone    Task[T] // what the host is being told about; here, so that it need not be allocated
@@ -84,7 +84,7 @@ func (q *Queue[K, T]) Ready() int { return q.ready }
 func (q *Queue[K, T]) Lingering() bool { return q.ready == 0 && q.hollow > 0 }
 
 // Push queues a task, which it copies. A tenant that gets its first task joins the
-// list.
+// list. A tenant can have up to firq.MaxTasks.
 func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
 	e := q.pool.get()
 	e.Task, e.tenant = *task, t
@@ -108,7 +108,7 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
 	switch {
 	case t.blocked:
 		if t.queued == 1 {
-			q.linkBlocked(t)
+			q.blocked.push(&t.flow)
 		}
 		return
 	case f.place == nowhere:
@@ -244,7 +244,7 @@ func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
 	if !t.blocked {
 		q.ready--
 	} else if t.queued == 0 {
-		q.unlinkBlocked(t)
+		q.blocked.remove(&t.flow)
 	}
 	if q.cfg.Order == firq.AdaptiveLIFO {
 		q.water(t)
@@ -328,7 +328,8 @@ func (q *Queue[K, T]) Drain() (t *Tenant[K, T], task Task[T], ok bool) {
 			q.leave(f)
 		}
 	}
-	if t = q.blocked; t != nil {
+	if f := q.blocked.head; f != nil {
+		t = f.tenant
 		q.take(t.list(bits.TrailingZeros8(t.mask)).head, &task)
 	}
 	return t, task, t != nil

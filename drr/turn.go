@@ -178,7 +178,7 @@ func (q *Queue[K, T]) Recheck() {
 // that turns cut short do not add up to a burst.
 func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 	t.blocked = true
-	q.ready -= t.queued
+	q.ready -= int(t.queued)
 	q.eachFlow(t, func(f *flow[K, T]) {
 		if f.place == nowhere {
 			return
@@ -194,7 +194,7 @@ func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 		q.detach(f)
 	})
 	if t.queued > 0 {
-		q.linkBlocked(t)
+		q.blocked.push(&t.flow)
 	}
 }
 
@@ -203,9 +203,9 @@ func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 // before, as emptied has it do.
 func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 	t.blocked = false
-	q.ready += t.queued
+	q.ready += int(t.queued)
 	if t.queued > 0 {
-		q.unlinkBlocked(t)
+		q.blocked.remove(&t.flow)
 	}
 	q.eachFlow(t, func(f *flow[K, T]) {
 		barred := f.barred
@@ -222,35 +222,15 @@ func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 	})
 }
 
-func (q *Queue[K, T]) linkBlocked(t *Tenant[K, T]) {
-	t.prevBlocked, t.nextBlocked = nil, q.blocked
-	if q.blocked != nil {
-		q.blocked.prevBlocked = t
-	}
-	q.blocked = t
-}
-
-func (q *Queue[K, T]) unlinkBlocked(t *Tenant[K, T]) {
-	if t.prevBlocked == nil {
-		q.blocked = t.nextBlocked
-	} else {
-		t.prevBlocked.nextBlocked = t.nextBlocked
-	}
-	if t.nextBlocked != nil {
-		t.nextBlocked.prevBlocked = t.prevBlocked
-	}
-	t.nextBlocked, t.prevBlocked = nil, nil
-}
-
 // Blocked reports whether the tenant is blocked.
 func (t *Tenant[K, T]) Blocked() bool { return t.blocked }
 
 func (q *Queue[K, T]) eachFlow(t *Tenant[K, T], do func(*flow[K, T])) {
 	if !q.cfg.Across {
 		do(&t.flow)
-	} else if t.byLevel != nil {
-		for i := range t.byLevel {
-			do(&t.byLevel[i])
+	} else if t.more != nil && t.more.flows != nil {
+		for i := range t.more.flows {
+			do(&t.more.flows[i])
 		}
 	}
 }

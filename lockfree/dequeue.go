@@ -140,7 +140,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have bool) (n int, mor
 		}
 		if failpoint.On || tries == leaseTries {
 			failpoint.Lock(&busy.lease, "L1 busy")
-			return busy.serve(dst, hint), true
+			return busy.serve(dst, hint, s.env.Clock.Now()), true
 		}
 		runtime.Gosched()
 	}
@@ -154,17 +154,18 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have bool) (n int, mor
 // served, whether it has work or not: to ask takes lines from who is at it. Who
 // has something to return asks.
 func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) (busy *shard[K, T], n int, more bool) {
+	now := s.env.Clock.Now()
 	if len(s.shards) == 1 {
 		sh := s.shards[0]
 		switch {
-		case s.elsewhere(sh, hint) && (!have || sh.work()):
+		case sh.elsewhere(hint, now) && (!have || sh.work()):
 			return sh, 0, true
 		case !sh.activations.Ready() && !s.rounds.Ready(0) && !sh.lingering.Load(): // in this order; see shard.work
 			return nil, 0, false
 		case !sh.try():
 			return sh, 0, true
 		}
-		return nil, sh.serve(dst, hint), true
+		return nil, sh.serve(dst, hint, now), true
 	}
 	cursor := s.cursors.At(hint)
 	start, mask := int(cursor.Load()), len(s.shards)-1
@@ -174,6 +175,9 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 		j := (start + i) & mask
 		sh := s.shards[j]
 		failpoint.At("take active?")
+		if sh.elsewhere(hint, now) {
+			continue // who is at it takes in the ring; its turn comes below
+		}
 		if !sh.activations.Ready() { // before ready; see shard.work
 			continue
 		}
@@ -182,9 +186,9 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 		if s.rounds.InTime(j) {
 			continue // its turn comes below
 		}
-		if s.elsewhere(sh, hint) || !sh.try() {
+		if !sh.try() {
 			busy = sh
-		} else if n = sh.serve(dst, hint); n > 0 {
+		} else if n = sh.serve(dst, hint, now); n > 0 {
 			return nil, n, true
 		}
 	}
@@ -192,7 +196,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 		j := (start + i) & mask
 		sh := s.shards[j]
 		// Before its round and its lease: who is at it should not lose those lines.
-		if s.elsewhere(sh, hint) && (!have || sh.work()) {
+		if sh.elsewhere(hint, now) && (!have || sh.work()) {
 			busy, more = sh, true
 			continue
 		}
@@ -208,7 +212,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 		more = true
 		if !sh.try() {
 			busy = sh
-		} else if n = sh.serve(dst, hint); n > 0 {
+		} else if n = sh.serve(dst, hint, now); n > 0 {
 			if i > 0 {
 				cursor.Store(uint32(j))
 			}
@@ -220,9 +224,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 
 // elsewhere reports whether another processor is at the shard. It looks at no line
 // that who is at it writes often.
-func (s *Scheduler[K, T]) elsewhere(sh *shard[K, T], hint int) bool {
-	return sh.warm.elsewhere(hint, &s.env.Clock)
-}
+func (sh *shard[K, T]) elsewhere(hint int, now int64) bool { return sh.warm.elsewhere(hint, now) }
 
 // try takes the lease unless somebody else has it. The caller serves the shard.
 func (sh *shard[K, T]) try() bool {

@@ -43,7 +43,7 @@ func (sh *shard[K, T]) know(t *tenant[K, T]) {
 
 func (sh *shard[K, T]) learn(t *tenant[K, T]) {
 	t.known = true
-	sh.Add(&t.Tenant, t, sh.s.env.Clock.Now())
+	sh.Add(&t.Tenant, sh.s.env.Clock.Now())
 }
 
 // drainAll moves what is in a tenant's inbox now into the queue. What was announced

@@ -182,7 +182,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 // emptying reports whether somebody is about to empty the inbox, being at the shard
 // on another processor. One that can grow has to be seen to by who found it full.
 func (s *Scheduler[K, T]) emptying(t *tenant[K, T]) bool {
-	return t.inbox.Load().Size() == inboxSize && s.elsewhere(t.shard, cpu.Hint())
+	return t.inbox.Load().Size() == inboxSize && t.shard.elsewhere(cpu.Hint(), s.env.Clock.Now())
 }
 
 // takeCredit does E2 and E3, for between 1 and n tasks.

@@ -76,10 +76,13 @@ func TestTenantLayout(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) < 8 {
 		t.Skip("no padding on 32 bits")
 	}
-	if off := unsafe.Offsetof(x.Tenant); off != tenantLine {
-		t.Errorf("serve.Tenant is at %d, want %d", off, tenantLine)
+	if off := unsafe.Offsetof(x.taker); off != tenantLine {
+		t.Errorf("what belongs to the lease begins at %d, want %d", off, tenantLine)
 	}
-	if size := unsafe.Sizeof(x); size <= 4*tenantLine || size > 5*tenantLine {
-		t.Errorf("a tenant takes %d bytes, want those of the size class of %d", size, 5*tenantLine)
+	if end := unsafe.Offsetof(x.Key) + unsafe.Sizeof(x.Key); end > 3*tenantLine {
+		t.Errorf("what each task touches ends at %d, want at most %d", end, 3*tenantLine)
+	}
+	if size := unsafe.Sizeof(x); size <= 3*tenantLine || size > 4*tenantLine {
+		t.Errorf("a tenant takes %d bytes, want those of the size class of %d", size, 4*tenantLine)
 	}
 }

@@ -246,7 +246,7 @@ func (sh *shard[K, T]) discardAll() {
 			if !ok {
 				break
 			}
-			t := dt.Owner.(*tenant[K, T])
+			t := ownerOf(dt)
 			sh.Dropped(&t.Tenant, &task, firq.DropClosed)
 			sh.left(t)
 		}

@@ -80,7 +80,7 @@ func TestForgetAgainstTicket(t *testing.T) {
 	died := 0
 	forget := func(st *serve.Tenant[string, int]) bool {
 		ok := sh.forget(st)
-		if w := st.Owner.(*tenant[string, int]).word.Load(); ok && w&roomMask != uint64(s.env.Config.MaxPerTenant)*roomUnit {
+		if w := ownerOf(&st.Tenant).word.Load(); ok && w&roomMask != uint64(s.env.Config.MaxPerTenant)*roomUnit {
 			t.Error("dead, with a ticket out")
 		}
 		if ok {

@@ -173,7 +173,7 @@ func (sh *shard[K, T]) drainQuiet() {
 // in takeIn: whoever enqueued one has said so before; so what was announced after
 // its Enqueue returned is not taken in without its being seen.
 func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
-	t := dt.Owner.(*tenant[K, T])
+	t := ownerOf(dt)
 	if sh.across || t.Len() > 0 && sh.lazy && !t.Ripe && !t.eager.Load() {
 		return
 	}
@@ -182,7 +182,7 @@ func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 
 // Expired books a task that the queue has dropped.
 func (sh *shard[K, T]) Expired(dt *drr.Tenant[K, T], task *drr.Task[T]) {
-	t := dt.Owner.(*tenant[K, T])
+	t := ownerOf(dt)
 	sh.Dropped(&t.Tenant, task, firq.DropExpired)
 	sh.left(t)
 }
@@ -287,8 +287,8 @@ func (sh *shard[K, T]) unlock() {
 
 // serve delivers into dst until it is full, serve.MaxHold is reached, the shard is
 // empty, or the next delivery is in a round after the limit. It is called with the
-// lease held and releases it; hint is the caller's cpu.Hint.
-func (sh *shard[K, T]) serve(dst []firq.Item[K, T], hint int) int {
+// lease held and releases it; hint is the caller's cpu.Hint, now the time a moment ago.
+func (sh *shard[K, T]) serve(dst []firq.Item[K, T], hint int, now int64) int {
 	s, n := sh.s, 0
 	sh.begin()
 	failpoint.At("serve closed?")
@@ -300,7 +300,6 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], hint int) int {
 	if sh.Shared() {
 		limit = s.rounds.Limit(sh.index) // it may have changed before the lease was ours
 	}
-	now := s.env.Clock.Now()
 	sh.warm.touch(hint, now)
 	var visited *tenant[K, T]
 	var task drr.Task[T]
@@ -310,7 +309,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], hint int) int {
 		if dt == nil {
 			break // empty, ahead, or enough for one hold: the caller comes back
 		}
-		t := dt.Owner.(*tenant[K, T])
+		t := ownerOf(dt)
 		if t != visited {
 			if visited != nil {
 				sh.endVisit(visited)
@@ -318,7 +317,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], hint int) int {
 			visited = t
 		}
 		sh.owe(t, roomUnit)
-		sh.Deliver(&dst[n], &t.Tenant, &task, now)
+		dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &task, now))
 		n++
 	}
 	if visited != nil {
@@ -364,7 +363,7 @@ func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
 // forget is what Sweep asks about idle tenants: the tenant dies if no producer is
 // at work on it. A producer that holds a dead tenant looks it up again.
 func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
-	t := st.Owner.(*tenant[K, T])
+	t := ownerOf(&st.Tenant)
 	w := t.word.Load()
 	failpoint.At("forget")
 	if tailOf(w) != t.taker.Head() || t.held(w) != 0 || w&quietBit != 0 ||

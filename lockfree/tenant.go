@@ -2,7 +2,9 @@ package lockfree
 
 import (
 	"sync/atomic"
+	"unsafe"
 
+	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
 	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/serve"
@@ -50,8 +52,8 @@ const (
 const ripeAt = inboxSize / 2
 
 // tenant is one tenant. Producers write the first cache line and the inbox's
-// slots; everything in serve.Tenant and below belongs to the lease of its shard.
-// With keys of two words it takes five lines.
+// slots; the rest belongs to the lease of its shard. With keys of two words it takes
+// four lines, and a task that comes and goes touches three of them.
 type tenant[K comparable, T any] struct {
 	word atomic.Uint64
 	// inbox is replaced by a larger one while no ticket is out; see grow. Who has a
@@ -71,12 +73,20 @@ type tenant[K comparable, T any] struct {
 	eager atomic.Bool
 	_     [16]byte
 
-	serve.Tenant[K, T]
 	taker   ring.Taker // of the inbox
 	quietAt int32
 	quiet   bool // the bit in word; then it is in shard.quiet, at quietAt
 	emptied bool // in shard.emptied
 	known   bool // in the shard's ring of tenants
+	serve.Tenant[K, T]
+}
+
+// ownerOf returns the tenant that dt is a part of. A pointer to it in dt would be one
+// more line to fetch.
+func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
+	var t tenant[K, T]
+	part := unsafe.Offsetof(t.Tenant) + unsafe.Offsetof(t.Tenant.Tenant)
+	return (*tenant[K, T])(unsafe.Add(unsafe.Pointer(dt), -int(part)))
 }
 
 func newTenant[K comparable, T any](sh *shard[K, T], k K) *tenant[K, T] {
@@ -88,7 +98,6 @@ func newTenant[K comparable, T any](sh *shard[K, T], k K) *tenant[K, T] {
 	t.taker.Init(sh.s.firstTicket)
 	t.quantum.Store(cfg.Quantum)
 	t.Init(k, cfg.Quantum)
-	t.Owner = t
 	t.Ticket.Canceler = t
 	return t
 }

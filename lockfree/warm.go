@@ -3,7 +3,6 @@ package lockfree
 import (
 	"sync/atomic"
 
-	"github.com/firq-go/firq/internal/clock"
 	"github.com/firq-go/firq/internal/cpu"
 	"github.com/firq-go/firq/internal/failpoint"
 )
@@ -40,15 +39,13 @@ func (w *warmth) touch(hint int, now int64) {
 }
 
 // elsewhere reports whether another processor is at it.
-func (w *warmth) elsewhere(hint int, c *clock.Clock) bool {
+func (w *warmth) elsewhere(hint int, now int64) bool {
 	if failpoint.On || !cpu.Exact {
 		return false
 	}
 	old := w.word.Load()
-	return old&(1<<warmBits-1) != warmHere(hint) && recently(old, c)
+	return old&(1<<warmBits-1) != warmHere(hint) && recent(old>>warmBits, now)
 }
-
-func recently(word uint64, c *clock.Clock) bool { return recent(word>>warmBits, c.Now()) }
 
 // recent reports whether a time of touch is about now; the clock may step back a
 // little.

@@ -35,7 +35,7 @@ func TestWarmHere(t *testing.T) {
 	c := clock.New()
 	for range 100 { // the test may be moved to another processor at any time
 		w.touch(cpu.Hint(), c.Now())
-		if !w.elsewhere(cpu.Hint(), &c) {
+		if !w.elsewhere(cpu.Hint(), c.Now()) {
 			return
 		}
 	}

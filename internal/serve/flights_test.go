@@ -94,13 +94,14 @@ func TestDone(t *testing.T) {
 	x.Init("a", 1)
 	x.Owner = x
 	c := &settler{s: s, x: x}
-	s.Add(x, c, 0)
+	s.Add(x, 0)
 	for i := range 3 {
 		s.Push(x, &drr.Task[int]{Payload: i, Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
 	}
 	var items []firq.Item[string, int]
 	for i := range 3 {
-		it := deliver(t, s, minute)
+		it, token := deliver(t, s, minute)
+		it.Bind(c, token)
 		if it.Payload != i || !x.Blocked() || s.inFlight != 1 {
 			t.Fatalf("payload %d, blocked = %t, %d in flight", it.Payload, x.Blocked(), s.inFlight)
 		}

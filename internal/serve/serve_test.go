@@ -38,7 +38,7 @@ func add(s *shard, key string, now int64) *tenant {
 	x := new(tenant)
 	x.Init(key, 1)
 	x.Owner = x
-	s.Add(x, nil, now)
+	s.Add(x, now)
 	return x
 }
 
@@ -46,16 +46,16 @@ func add(s *shard, key string, now int64) *tenant {
 func serveOne(t *testing.T, s *shard, x *tenant, now int64) firq.Item[string, int] {
 	t.Helper()
 	s.Push(x, &drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Enqueued: now, Due: drr.NoDeadline})
-	return deliver(t, s, now)
+	it, _ := deliver(t, s, now)
+	return it
 }
 
-func deliver(t *testing.T, s *shard, now int64) (it firq.Item[string, int]) {
+func deliver(t *testing.T, s *shard, now int64) (it firq.Item[string, int], token uint64) {
 	t.Helper()
 	for {
 		dt, task, verdict := s.Queue.Next(now)
 		if verdict == drr.Delivered {
-			s.Deliver(&it, dt.Owner.(*tenant), &task, now)
-			return it
+			return it, s.Deliver(&it, dt.Owner.(*tenant), &task, now)
 		}
 		if verdict == drr.Empty {
 			t.Fatal("nothing to deliver")

@@ -95,8 +95,8 @@ func (s *Shard[K, T]) Publish(r *shardsel.Rounds, index int, ready bool) {
 }
 
 // Add makes a new tenant known.
-func (s *Shard[K, T]) Add(t *Tenant[K, T], settler firq.Settler, now int64) {
-	t.settler, t.lastUsed = settler, now
+func (s *Shard[K, T]) Add(t *Tenant[K, T], now int64) {
+	t.lastUsed = now
 	if s.hand == nil {
 		t.next, t.prev = t, t
 		s.hand = t
@@ -115,8 +115,9 @@ func (s *Shard[K, T]) Push(t *Tenant[K, T], task *drr.Task[T]) {
 }
 
 // Deliver turns a task that the queue has given out into the item that the
-// consumer gets, and blocks its tenant if it has reached its in-flight limit.
-func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Task[T], now int64) {
+// consumer gets, and blocks its tenant if it has reached its in-flight limit. The
+// caller binds the item to the token.
+func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Task[T], now int64) (token uint64) {
 	wait := time.Duration(max(now-task.Enqueued, 0))
 	s.waits.Record(wait)
 	s.dequeued++
@@ -125,7 +126,7 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 	if s.top.size > 0 {
 		s.top.delivered(t)
 	}
-	token := uint64(task.Priority) << tokenPriority
+	token = uint64(task.Priority) << tokenPriority
 	if limit := s.env.Config.MaxInFlightPerTenant; limit > 0 {
 		if t.flights == nil {
 			t.flights = new(flights)
@@ -142,7 +143,7 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 	it.Priority = task.Priority
 	it.Deadline = s.env.Clock.Time(task.Due)
 	it.Wait = wait
-	it.Bind(t.settler, token)
+	return token
 }
 
 // Done ends a delivery and reports whether it was in flight. The tenant may

@@ -8,13 +8,11 @@ import (
 // Tenant is one tenant's part of a Shard; the cores embed it. Everything in it
 // belongs to who holds the shard's lock.
 type Tenant[K comparable, T any] struct {
-	drr.Tenant[K, T]
-	delivered uint64
 	lastUsed  int64
-	settler   firq.Settler     // immutable after Add
-	topRank   bool             // among the shard's top tenants
-	Ticket    firq.TicketOwner // immutable after Add
-	flights   *flights         // nil: none yet
+	delivered uint64
+	drr.Tenant[K, T]
+	Ticket  firq.TicketOwner // immutable after Add
+	flights *flights         // nil: none yet
 	// The ring of all tenants of the shard, for Sweep.
 	next, prev *Tenant[K, T]
 }

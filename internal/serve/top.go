@@ -14,32 +14,36 @@ import (
 type top[K comparable, T any] struct {
 	tenants []*Tenant[K, T]
 	size    int
+	floor   uint64 // who has no more than this cannot get in
 }
 
 func (p *top[K, T]) delivered(t *Tenant[K, T]) {
 	t.delivered++
-	if n := t.delivered; t.topRank || n&63 != 0 && (n > 64 || n&(n-1) != 0) {
-		return
+	if n := t.delivered; n&63 == 0 || n < 64 && n&(n-1) == 0 {
+		p.offer(t)
 	}
-	p.offer(t)
 }
 
 func (p *top[K, T]) offer(t *Tenant[K, T]) {
-	if len(p.tenants) < p.size {
-		p.tenants = append(p.tenants, t)
-		t.topRank = true
+	if t.delivered <= p.floor {
 		return
 	}
 	least := -1
 	for i, x := range p.tenants {
+		if x == t {
+			return
+		}
 		if least < 0 || x.delivered < p.tenants[least].delivered {
 			least = i
 		}
 	}
-	if least >= 0 && p.tenants[least].delivered < t.delivered {
-		p.tenants[least].topRank = false
+	switch {
+	case len(p.tenants) < p.size:
+		p.tenants = append(p.tenants, t)
+	case p.tenants[least].delivered < t.delivered:
 		p.tenants[least] = t
-		t.topRank = true
+	default:
+		p.floor = p.tenants[least].delivered // theirs only grow
 	}
 }
 
