@@ -35,7 +35,7 @@ func neverEmptyHowever(st *stage) {
 	looks, pattern := 0, 0
 	d.at = func(point string) {
 		switch point {
-		case "take look", "take active?", "take ready?", "nothing?", "nothing version":
+		case "take active?", "take ready?", "nothing first?", "nothing?", "nothing version":
 		default:
 			return // the lease may be held
 		}
@@ -58,6 +58,48 @@ func neverEmptyHowever(st *stage) {
 			st.Errorf("with the pattern %b", pattern)
 			return
 		}
+	}
+}
+
+// seenOffOnPassed lets a task be served on a shard that a consumer has just passed,
+// while what it would have found on the other one goes as well. Who finds nothing then
+// has still to see off who was served.
+func seenOffOnPassed(st *stage) {
+	d, restore := st.direct()
+	defer restore()
+	d.busy, d.processor = true, 1
+	on := st.two(config{MaxInFlightPerTenant: 2})
+	other := st.beside(on[0])
+	st.queue(on[1], 1)
+	st.must()
+	if _, ok := st.try(); ok { // sees off
+		st.Errorf("two of one task")
+	}
+	st.queue(on[1], 2)
+	st.s.Stats() // the task is in the queue, and no activation is on its way
+	looks := 0
+	d.at = func(point string) {
+		if point != "take ready?" {
+			return
+		}
+		if looks++; looks == 2 { // the first shard was passed
+			d.processor = 1
+			st.queue(on[0], 3)
+			st.must()
+			st.must() // on[1] is at its limit now: nobody would look there
+			d.processor = 0
+		}
+	}
+	d.busy, d.processor = false, 0
+	_, ok := st.try()
+	d.busy = true
+	if ok {
+		return // another core, or another way round
+	}
+	st.queue(on[0], 5)
+	st.queue(other, 4)
+	if it := st.must(); it.Payload != 5 {
+		st.Errorf("%d came before 5, which was there first", it.Payload)
 	}
 }
 

@@ -24,6 +24,7 @@ func upTo(n int) (all []int) {
 // scripts/mutate).
 var more = map[string]play{
 	"never empty, however it moves":    {1, neverEmptyHowever},
+	"nothing, and served on the other": {1, seenOffOnPassed},
 	"drained by an unsure sum":         {1, unsureSum},
 	"closed before it was full":        {1, closedFirst},
 	"a place that comes back":          {1, placeComesBack},
@@ -182,6 +183,28 @@ var more = map[string]play{
 		st.Go("canceller", func() { tickets[1].Cancel() })
 		st.Go("producer", func() { st.queue("a", 3) })
 		st.Run()
+		st.Go("consumer", func() { st.dequeue() })
+		st.Run()
+		st.awake("consumer")
+	}},
+	// The same at an in-flight limit: nobody has to see the tenant off, so nobody looks
+	// at its inbox who was not told to.
+	"a blocked tenant, cancelled while a task comes": {2, func(st *stage) {
+		var tickets [2]firq.Ticket
+		st.build(config{MaxInFlightPerTenant: 1})
+		st.queue("a", 10)
+		for i := range tickets {
+			if err := st.offer("a", task{Payload: i, Ticket: &tickets[i]}); err != nil {
+				st.Errorf("%v", err)
+			}
+		}
+		st.s.Stats() // drains: the tenant is quiet
+		it := st.must()
+		tickets[0].Cancel()
+		st.Go("canceller", func() { tickets[1].Cancel() })
+		st.Go("producer", func() { st.queue("a", 3) })
+		st.Run()
+		it.Done()
 		st.Go("consumer", func() { st.dequeue() })
 		st.Run()
 		st.awake("consumer")

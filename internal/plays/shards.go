@@ -96,6 +96,16 @@ func (st *stage) two(cfg config) (on [2]string) {
 	return on
 }
 
+// beside returns another tenant of the same shard.
+func (st *stage) beside(tenant string) string {
+	for i := 0; ; i++ {
+		k := fmt.Sprintf("neighbour %d", i)
+		if st.core.Shard(st.s, k) == st.core.Shard(st.s, tenant) {
+			return k
+		}
+	}
+}
+
 // cancellable queues a task and returns what cancels it. It is drained: nothing
 // is left in the rings.
 func (st *stage) cancellable(tenant string, n int) *firq.Ticket {
