@@ -25,6 +25,9 @@ func upTo(n int) (all []int) {
 var more = map[string]play{
 	"never empty, however it moves":    {1, neverEmptyHowever},
 	"nothing, and served on the other": {1, seenOffOnPassed},
+	"nothing, and back under a lease":  {1, comesBackUnseen},
+	"joins without being announced":    {1, joinsUnannounced},
+	"an inbox that grows meanwhile":    {1, growsMeanwhile},
 	"drained by an unsure sum":         {1, unsureSum},
 	"closed before it was full":        {1, closedFirst},
 	"a place that comes back":          {1, placeComesBack},
