@@ -70,7 +70,7 @@ func (l *flows[K, T]) remove(f *flow[K, T]) {
 //
 // What each visit needs comes first.
 type Tenant[K comparable, T any] struct {
-	flow    flow[K, T] // with Across see more; while the tenant is blocked, in Queue.blocked
+	flow    flow[K, T] // with Across see more; of who is blocked and has tasks, in Queue.blocked
 	quantum int64
 	tasks   entries[K, T] // of PriorityNormal; the others in more
 	queued  int32         // at most firq.MaxTasks, of all shards

@@ -1,6 +1,8 @@
 package lockfree
 
 import (
+	"fmt"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,4 +73,34 @@ func TestBubbleTime(t *testing.T) {
 		})
 	}
 	take(t, outside, 1)
+}
+
+// OnDrop takes its time on one shard: what expires meanwhile on the next one is not
+// delivered any more, whether it has to be taken in first or not.
+func TestDeadlineBehindSlowOnDrop(t *testing.T) {
+	for _, drained := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := build(t, config{Shards: 2, OnDrop: func(string, int, firq.DropReason) { time.Sleep(time.Second) }})
+			var on [2]string
+			for i := 0; on[0] == "" || on[1] == ""; i++ {
+				k := fmt.Sprint("tenant ", i)
+				on[s.placer.Shard(k)] = k
+			}
+			for hint := range runtime.GOMAXPROCS(0) {
+				s.cursors.At(hint).Store(0)
+			}
+			admit(t, s, on[0], task{Payload: 1, Deadline: time.Now().Add(time.Millisecond)})
+			admit(t, s, on[1], task{Payload: 2, Deadline: time.Now().Add(100 * time.Millisecond)})
+			if drained {
+				s.Stats()
+			}
+			time.Sleep(10 * time.Millisecond)
+			if it, ok := s.TryDequeue(); ok {
+				t.Errorf("drained %t: delivered %d, 0.9 s after its deadline", drained, it.Payload)
+			}
+			if st := s.Stats(); st.Expired != 2 {
+				t.Errorf("drained %t: %d expired, want 2", drained, st.Expired)
+			}
+		})
+	}
 }

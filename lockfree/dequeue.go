@@ -176,7 +176,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 		sh := s.shards[j]
 		failpoint.At("take active?")
 		if sh.elsewhere(hint, now) {
-			continue // who is at it takes in the ring; its turn comes below
+			continue // who is at it takes in the ring
 		}
 		if !sh.activations.Ready() { // before ready; see shard.work
 			continue
@@ -190,6 +190,8 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 			busy = sh
 		} else if n = sh.serve(dst, hint, now); n > 0 {
 			return nil, n, true
+		} else {
+			now = s.env.Clock.Now() // OnDrop may have taken its time
 		}
 	}
 	for i := range s.shards {
@@ -207,6 +209,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 				continue
 			}
 		} else if !sh.lingering.Load() {
+			more = more || have && sh.activations.Ready() // somebody was at it a moment ago
 			continue
 		}
 		more = true
@@ -217,6 +220,8 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 				cursor.Store(uint32(j))
 			}
 			return nil, n, true
+		} else {
+			now = s.env.Clock.Now()
 		}
 	}
 	return busy, 0, more

@@ -84,7 +84,7 @@ type tenant[K comparable, T any] struct {
 // ownerOf returns the tenant that dt is a part of. A pointer to it in dt would be one
 // more line to fetch.
 func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
-	var t tenant[K, T]
+	var t *tenant[K, T] // only for the offsets
 	part := unsafe.Offsetof(t.Tenant) + unsafe.Offsetof(t.Tenant.Tenant)
 	return (*tenant[K, T])(unsafe.Add(unsafe.Pointer(dt), -int(part)))
 }

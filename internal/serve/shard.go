@@ -122,7 +122,7 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 	s.waits.Record(wait)
 	s.dequeued++
 	s.served = s.Queue.Round()
-	t.lastUsed = now
+	t.lastUsed = max(t.lastUsed, now) // who reads the clock first may come last
 	if s.top.size > 0 {
 		s.top.delivered(t)
 	}

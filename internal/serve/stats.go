@@ -25,7 +25,7 @@ func (s *Shard[K, T]) AddTo(b *Books[K]) {
 	b.stats.InFlight += s.inFlight
 	b.stats.Tenants += s.tenants
 	for _, t := range s.top.tenants {
-		b.stats.TopTenants = append(b.stats.TopTenants, firq.TenantCount[K]{Tenant: t.Key, Dequeued: t.delivered})
+		b.stats.TopTenants = append(b.stats.TopTenants, firq.TenantCount[K]{Tenant: t.Key, Dequeued: t.count()})
 	}
 	s.waits.AddTo(b.waits)
 }

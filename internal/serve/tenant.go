@@ -9,7 +9,7 @@ import (
 // belongs to who holds the shard's lock.
 type Tenant[K comparable, T any] struct {
 	lastUsed  int64
-	delivered uint64
+	delivered uint64 // and the bit ranked
 	drr.Tenant[K, T]
 	Ticket  firq.TicketOwner // immutable after Add
 	flights *flights         // nil: none yet

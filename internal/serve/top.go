@@ -17,33 +17,41 @@ type top[K comparable, T any] struct {
 	floor   uint64 // who has no more than this cannot get in
 }
 
+// ranked is the bit of Tenant.delivered that says that the tenant is among them.
+const ranked = 1 << 63
+
+// count returns how many of the tenant's tasks were delivered.
+func (t *Tenant[K, T]) count() uint64 { return t.delivered &^ ranked }
+
 func (p *top[K, T]) delivered(t *Tenant[K, T]) {
 	t.delivered++
-	if n := t.delivered; n&63 == 0 || n < 64 && n&(n-1) == 0 {
+	if n := t.delivered; n < ranked && (n&63 == 0 || n < 64 && n&(n-1) == 0) {
 		p.offer(t)
 	}
 }
 
+// offer lets a tenant in that is not among them, if it has enough.
 func (p *top[K, T]) offer(t *Tenant[K, T]) {
-	if t.delivered <= p.floor {
+	if t.count() <= p.floor {
 		return
 	}
-	least := -1
+	if len(p.tenants) < p.size {
+		p.tenants = append(p.tenants, t)
+		t.delivered |= ranked
+		return
+	}
+	least := 0
 	for i, x := range p.tenants {
-		if x == t {
-			return
-		}
-		if least < 0 || x.delivered < p.tenants[least].delivered {
+		if x.count() < p.tenants[least].count() {
 			least = i
 		}
 	}
-	switch {
-	case len(p.tenants) < p.size:
-		p.tenants = append(p.tenants, t)
-	case p.tenants[least].delivered < t.delivered:
+	if out := p.tenants[least]; out.count() < t.count() {
+		out.delivered &^= ranked
 		p.tenants[least] = t
-	default:
-		p.floor = p.tenants[least].delivered // theirs only grow
+		t.delivered |= ranked
+	} else {
+		p.floor = out.count() // theirs only grow
 	}
 }
 
