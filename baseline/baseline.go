@@ -49,11 +49,9 @@ type shard[K comparable, T any] struct {
 	mu sync.Mutex
 	// All guarded by mu.
 	*serve.Shard[K, T]
-	s        *Scheduler[K, T] // immutable
-	index    int              // immutable
-	tenants  map[K]*tenant[K, T]
-	most     int  // tenants at a time, since the map was last made anew
-	wasReady bool // as last published
+	s       *Scheduler[K, T] // immutable
+	tenants map[K]*tenant[K, T]
+	most    int // tenants at a time, since the map was last made anew
 	// lingering: Next has to be asked, though there is nothing to deliver;
 	// written under mu, read without.
 	lingering atomic.Bool
@@ -90,8 +88,9 @@ func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 		s.env.Room.WakeAll()
 	})
 	for i := range s.shards {
-		sh := &shard[K, T]{s: s, index: i, tenants: make(map[K]*tenant[K, T])}
+		sh := &shard[K, T]{s: s, tenants: make(map[K]*tenant[K, T])}
 		sh.Shard = serve.NewShard(env, sh)
+		sh.Share(s.rounds, i)
 		s.shards[i] = sh
 	}
 	return s, nil
@@ -123,7 +122,10 @@ func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropRea
 // what the caller changes is changed as of now, and not of the last look.
 func (sh *shard[K, T]) lock() {
 	failpoint.Lock(&sh.mu, "lock")
-	sh.CatchUp(sh.s.rounds)
+	if !sh.Ready() && sh.Shared() {
+		sh.Join() // idle until now
+	}
+	sh.CatchUp()
 }
 
 // unlock publishes what consumers have to know, releases the lock, wakes one of
@@ -131,11 +133,7 @@ func (sh *shard[K, T]) lock() {
 func (sh *shard[K, T]) unlock() {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
-	if ready && !sh.wasReady && sh.Shared() {
-		sh.Queue.AdvanceRound(s.rounds.Current())
-	}
-	sh.wasReady = ready
-	sh.Publish(s.rounds, sh.index, ready)
+	sh.Publish(ready)
 	if l := sh.Queue.Lingering(); l != sh.lingering.Load() {
 		sh.lingering.Store(l)
 	}

@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"math"
 	"unsafe"
 
 	"github.com/firq-go/firq"
@@ -129,10 +128,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
 	s, n := sh.s, 0
 	if s.life.State() != serve.Closed {
-		limit := uint64(math.MaxUint64)
-		if sh.Shared() {
-			limit = s.rounds.Limit(sh.index) // it may have changed before the lock was ours
-		}
+		limit := sh.Limit() // it may have changed before the lock was ours
 		now := s.env.Clock.Now()
 		var task drr.Task[T]
 		for n < len(dst) {

@@ -1,6 +1,7 @@
 package drr
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/firq-go/firq"
@@ -10,6 +11,8 @@ const (
 	levels = int(firq.PriorityCritical) // priority p is level p-1
 	usual  = int(firq.PriorityNormal) - 1
 )
+
+const never = math.MaxUint64
 
 // place says in which list of the queue a flow is.
 type place uint8
@@ -26,11 +29,14 @@ type flow[K comparable, T any] struct {
 	tenant     *Tenant[K, T]
 	next, prev *flow[K, T]
 	deficit    int64
-	due        uint64 // the round that has to visit it, while active
-	level      int8   // the list of the queue that it takes turns in
-	place      place
-	inTurn     bool // got its quantum, and the turn is not over
-	barred     bool // was in a list when its tenant was blocked
+	// due is the round that has to visit it, while it is active. While it is in no list
+	// it is the count of rounds (clock) when it left, or up to which its debt was paid
+	// off; never, if it has not been in a list.
+	due    uint64
+	level  int8 // the list of the queue that it takes turns in
+	place  place
+	inTurn bool // got its quantum, and the turn is not over
+	barred bool // was in a list when its tenant was blocked
 }
 
 // flows is a doubly linked list of flows. The zero value is empty.
@@ -102,7 +108,7 @@ func (t *Tenant[K, T]) rest() *more[K, T] {
 // Init makes t a tenant with the given key and quantum (below 1 counts as 1).
 func (t *Tenant[K, T]) Init(key K, quantum int64) {
 	t.Key = key
-	t.flow.tenant = t
+	t.flow.tenant, t.flow.due = t, never
 	t.SetQuantum(quantum)
 }
 
@@ -138,15 +144,19 @@ func (t *Tenant[K, T]) Active() bool {
 const maxDebt = 1 << 61
 
 // Charge moves the deficit that tasks of priority p are paid from by -delta.
-// An idle tenant can get into debt this way, but gathers no credit.
+// An idle tenant can get into debt this way, but gathers no credit. While it is in
+// no list, being idle or blocked, its debt shrinks by its quantum per round.
 func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	f := q.flowOf(t, int(p)-1)
+	if f.place == nowhere {
+		q.lists[f.level].forgive(f)
+	}
 	delta = min(max(delta, -maxDebt), maxDebt)
 	if delta > 0 {
 		f.deficit = max(f.deficit-delta, -maxDebt)
 	} else {
-		q.lists[f.level].target = 0 // it may be able to pay now
-		if f.deficit < maxDebt {    // a skip may have saved up more than that
+		q.lists[f.level].wait = 0 // it may be able to pay now
+		if f.deficit < maxDebt {  // a skip may have saved up more than that
 			f.deficit = min(f.deficit-delta, maxDebt)
 		}
 	}
@@ -164,7 +174,7 @@ func (q *Queue[K, T]) flowOf(t *Tenant[K, T], level int) *flow[K, T] {
 	if m.flows == nil {
 		m.flows = new([levels]flow[K, T])
 		for i := range m.flows {
-			m.flows[i].tenant, m.flows[i].level = t, int8(i)
+			m.flows[i].tenant, m.flows[i].level, m.flows[i].due = t, int8(i), never
 		}
 	}
 	return &m.flows[level]

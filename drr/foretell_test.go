@@ -1,11 +1,13 @@
 package drr
 
+import "math"
+
 // visit is a flow of the active list as the round robin will come to it.
 type visit struct {
 	key             int
 	deficit         int64
 	quantum, cost   int64  // cost 0: it has no task
-	due             uint64 // the next round in which it gets a quantum
+	due             uint64 // in how many rounds it gets its next quantum
 	inTurn          bool
 	earlier, placed int // its place among those of one round
 }
@@ -15,15 +17,19 @@ func (v *visit) refills() uint64 {
 	if v.inTurn && v.deficit >= v.cost {
 		return 0
 	}
-	return max(1, uint64(max(v.cost-v.deficit+v.quantum-1, 0))/uint64(v.quantum))
+	if v.cost <= v.deficit {
+		return 1
+	}
+	need := uint64(v.cost) - uint64(v.deficit)
+	return (need-1)/uint64(v.quantum) + 1
 }
 
-// payRound is the round in which it can pay.
+// payRound is the round in which it can pay, counted from this one.
 func (v *visit) payRound() uint64 { return v.due + v.refills() - 1 }
 
 // before says who of two that can pay in the same round is visited first.
-func (v *visit) before(w *visit, now uint64) bool {
-	if v.payRound() == now || v.earlier == w.earlier {
+func (v *visit) before(w *visit) bool {
+	if v.payRound() == 0 || v.earlier == w.earlier {
 		return v.placed < w.placed // this round goes on from the head
 	}
 	return v.earlier > w.earlier // those of the next round are at the tail until this one is over
@@ -35,10 +41,10 @@ func visits(q *Queue[int, int]) (list []visit) {
 	l := &q.lists[0]
 	for f := l.active.head; f != nil; f = f.next {
 		v := visitOf(q, f)
-		v.due, v.placed = max(f.due, l.round), len(list)
+		v.due, v.placed = uint64(max(Apart(f.due, l.round), 0)), len(list)
 		if f.inTurn {
-			v.due = l.round + 1
-		} else if f.due > l.round {
+			v.due = 1
+		} else if v.due > 0 {
 			v.earlier = 1
 		}
 		list = append(list, v)
@@ -55,7 +61,8 @@ func visitOf(q *Queue[int, int], f *flow[int, int]) visit {
 }
 
 // foretold is what NextWithin has to answer: whom it serves, at what price, what
-// deficit is left, and in which round; key is -1 if there is nobody.
+// deficit is left, and in which round, counted from this one; key is -1 if there is
+// nobody.
 type foretold struct {
 	verdict  Verdict
 	key      int
@@ -66,7 +73,7 @@ type foretold struct {
 }
 
 // foretell works out the next delivery from the deficits alone. Turns that
-// nobody can pay in are not taken but counted.
+// nobody can pay in are not taken but counted. The limit is a round, or none.
 func foretell(q *Queue[int, int], limit uint64) foretold {
 	list := visits(q)
 	for f := q.lists[0].fresh.head; f != nil; f = f.next {
@@ -78,9 +85,9 @@ func foretell(q *Queue[int, int], limit uint64) foretold {
 			return foretold{Delivered, v.key, v.cost, v.deficit - v.cost, 0, true}
 		}
 		v.inTurn, v.placed = false, len(list)
-		v.due, v.earlier = q.lists[0].round+1, 1
+		v.due, v.earlier = 1, 1
 		if len(list) == 0 {
-			v.due, v.earlier = q.lists[0].round, 0
+			v.due, v.earlier = 0, 0
 		}
 		list = append(list, v)
 	}
@@ -94,17 +101,19 @@ func foretell(q *Queue[int, int], limit uint64) foretold {
 			return foretold{Delivered, v.key, v.cost, v.deficit - v.cost, 0, true}
 		}
 		if first == nil || v.payRound() < first.payRound() ||
-			v.payRound() == first.payRound() && v.before(first, q.Round()) {
+			v.payRound() == first.payRound() && v.before(first) {
 			first = v
 		}
 	}
 	if first == nil {
 		return foretold{verdict: Empty, key: -1}
 	}
-	left := first.deficit + int64(first.refills())*first.quantum - first.cost
+	left := first.deficit + int64(first.refills()*uint64(first.quantum)) - first.cost
 	told := foretold{Delivered, first.key, first.cost, left, first.payRound(), false}
-	if told.round > limit {
+	if ahead := Apart(limit, q.Round()); limit != noLimit && (ahead < 0 || told.round > uint64(ahead)) {
 		told.verdict = Ahead
 	}
 	return told
 }
+
+const noLimit = uint64(math.MaxUint64)

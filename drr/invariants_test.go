@@ -71,13 +71,13 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 				return fmt.Errorf("tenant %v: in list %d %d, says %d %d", f.tenant.Key, level, in.place, f.level, f.place)
 			case f.inTurn && f != in.l.head:
 				return fmt.Errorf("tenant %v: in turn, but not at the head", f.tenant.Key)
-			case f.place == active && f.due > l.round+1:
+			case f.place == active && Apart(f.due, l.round) > 1:
 				return fmt.Errorf("tenant %v: due in round %d, this is %d", f.tenant.Key, f.due, l.round)
 			}
 			if q.empty(f) {
 				c.hollow++
 			}
-			if f.place == active && f.due <= l.round {
+			if f.place == active && Apart(f.due, l.round) <= 0 {
 				left++
 			}
 			c.listed[f] = in.place

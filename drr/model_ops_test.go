@@ -124,6 +124,7 @@ func (m *model) ready() bool {
 
 func (m *model) charge(t *modelTenant, p firq.Priority, delta int64) {
 	f := m.flowOf(t, p)
+	f.settle()
 	f.deficit -= delta
 	if !t.blocked && f.place == nowhere {
 		f.deficit = min(f.deficit, 0)
@@ -132,7 +133,7 @@ func (m *model) charge(t *modelTenant, p firq.Priority, delta int64) {
 
 func (m *model) advanceRound(r uint64) {
 	if l := &m.lists[0]; r > l.round {
-		l.round = r
+		l.pass(int64(r - l.round))
 		l.visitAll()
 	}
 }

@@ -36,11 +36,14 @@ type modelFlow struct {
 	tenant         *modelTenant
 	level          int
 	deficit        int64
+	away           int64 // rounds that have begun since it was in the list, or since settle
+	left           bool  // it was in the list, or settle was called
 	place          place
 	inTurn, barred bool
 }
 
 type modelList struct {
+	all           []*modelFlow
 	fresh, active []*modelFlow
 	toVisit       map[*modelFlow]bool
 	round         uint64
@@ -53,7 +56,9 @@ func newModel(cfg Config, quanta []int64, fill bool) *model {
 		t := &modelTenant{key: key, quantum: quantum}
 		for level := range levels {
 			if level == 0 || cfg.Across {
-				t.flows = append(t.flows, &modelFlow{tenant: t, level: level})
+				f := &modelFlow{tenant: t, level: level}
+				t.flows = append(t.flows, f)
+				m.lists[level].all = append(m.lists[level].all, f)
 			}
 		}
 		m.tenants = append(m.tenants, t)
@@ -118,10 +123,17 @@ func (m *model) water(t *modelTenant) {
 
 func (m *model) join(f *modelFlow, first bool) {
 	l := &m.lists[f.level]
+	again := f.left && f.away == 0
+	f.settle()
 	if first {
 		f.place = fresh
 		l.fresh = append(l.fresh, f)
 		return
+	}
+	wasFresh := f.place == fresh
+	if !wasFresh && again && len(l.active) == 0 {
+		l.pass(1)
+		f.away = 0
 	}
 	f.place = active
 	l.active = append(l.active, f)
@@ -140,10 +152,28 @@ func (l *modelList) visited(f *modelFlow) {
 	if !l.toVisit[f] {
 		return
 	}
-	if delete(l.toVisit, f); len(l.toVisit) == 0 {
-		l.round++
+	if delete(l.toVisit, f); len(l.toVisit) == 0 && len(l.active) > 0 {
+		l.pass(1)
 		l.visitAll()
 	}
+}
+
+// pass moves the round on.
+func (l *modelList) pass(rounds int64) {
+	l.round += uint64(rounds)
+	for _, f := range l.all {
+		if f.place == nowhere {
+			f.away += rounds
+		}
+	}
+}
+
+// settle pays off debt for the rounds that the flow was away.
+func (f *modelFlow) settle() {
+	if f.place == nowhere && f.deficit < 0 {
+		f.deficit = min(0, f.deficit+f.away*f.tenant.quantum)
+	}
+	f.away, f.left = 0, true
 }
 
 func (l *modelList) visitAll() {
@@ -250,7 +280,7 @@ func (m *model) turnOver(f *modelFlow, now int64) {
 			for _, f := range l.active {
 				f.deficit += f.tenant.quantum
 			}
-			l.round++
+			l.pass(1)
 		}
 	}
 }
@@ -270,11 +300,13 @@ func (m *model) emptyTurn(l *modelList, now int64) bool {
 }
 
 func (m *model) emptied(f *modelFlow) {
-	wasFresh := f.place == fresh
-	m.leave(f)
-	if wasFresh {
-		m.join(f, false)
+	if f.place != fresh {
+		m.leave(f)
+		return
 	}
+	f.inTurn, f.deficit = false, min(f.deficit, 0)
+	m.lists[f.level].drop(f)
+	m.join(f, false)
 }
 
 func (m *model) leave(f *modelFlow) {
@@ -284,6 +316,7 @@ func (m *model) leave(f *modelFlow) {
 
 func (m *model) detach(f *modelFlow) {
 	f.place, f.inTurn = nowhere, false
+	f.away, f.left = 0, true
 	l := &m.lists[f.level]
 	l.drop(f)
 	l.visited(f)

@@ -32,6 +32,7 @@ type Host[K comparable, T any] interface {
 type Queue[K comparable, T any] struct {
 	cfg     Config
 	host    Host[K, T]
+	peers   Peers // nil: none
 	lazy    bool
 	plain   bool               // first in, first out, and one flow per tenant
 	jumps   bool               // who comes in may go first
@@ -49,14 +50,17 @@ type Queue[K comparable, T any] struct {
 // the count of rounds.
 type list[K comparable, T any] struct {
 	fresh, active flows[K, T]
-	round         uint64
-	left          int // active flows that this round has still to visit
-	barren        int // visits since somebody could pay
-	// target, if it is after round: nobody can pay before that round, so that
-	// there is nothing to visit until then.
-	target uint64
-	news   bool // something may have come to the front of a flow; see skip
+	round         uint64 // modulo 1<<63; see Apart
+	skipped       uint64 // rounds that were not counted, as nobody else shared time
+	reached       uint64 // the last round that NextWithin has served in, or passed empty turns up to
+	left          int    // active flows that this round has still to visit
+	barren        int    // visits since somebody could pay
+	wait          uint64 // nobody can pay in the next so many rounds: there is nothing to visit until then
+	news          bool   // something may have come to the front of a flow; see skip
 }
+
+// tag is the round in which the next delivery can be, as far as is known.
+func (l *list[K, T]) tag() uint64 { return (l.round + l.wait) & lastRound }
 
 // New returns an empty Queue.
 func New[K comparable, T any](cfg Config, host Host[K, T]) *Queue[K, T] {
@@ -118,7 +122,8 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
 	}
 	q.ready++
 	if q.cfg.Order != firq.FIFO || l.head == e {
-		q.lists[f.level].target, q.lists[f.level].news = 0, true // it may be the front now, and cheaper
+		q.lists[f.level].news = true // it may be the front now, and cheaper
+		q.lookAgain(&q.lists[f.level])
 	}
 }
 
@@ -143,10 +148,11 @@ func (q *Queue[K, T]) Next(now int64) (t *Tenant[K, T], task Task[T], v Verdict)
 }
 
 // NextWithin is Next that begins no turn in a round after limit (except of the
-// newly active, with NewFirst). Not for Across. The task goes where into says.
+// newly active, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
+// task goes where into says.
 func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenant[K, T], Verdict) {
 	if q.Waiting() {
-		q.CatchUp(limit)
+		q.pass(&q.lists[0], limit)
 	}
 	for steps := 0; steps < stepBudget; steps++ {
 		f := q.head(now)
@@ -168,8 +174,7 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 		}
 		l := &q.lists[f.level]
 		if !f.inTurn {
-			// A limit is made of published tags, which end at MaxInt64.
-			if f.place == active && min(max(l.round, l.target), math.MaxInt64) > limit {
+			if f.place == active && (l.wait > 0 || beyond(l.round, limit)) {
 				return nil, Ahead
 			}
 			f.inTurn = true
@@ -180,6 +185,7 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 			continue
 		}
 		f.deficit -= e.Cost
+		l.reached = l.round
 		q.take(e, into)
 		return f.tenant, Delivered
 	}
@@ -234,7 +240,8 @@ func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
 	t, level := e.tenant, int(e.Priority)-1
 	l := t.list(level)
 	f := q.flowOf(t, level)
-	q.lists[f.level].barren, q.lists[f.level].target = 0, 0 // what is behind it may be cheaper
+	q.lists[f.level].barren = 0 // what is behind it may be cheaper
+	q.lookAgain(&q.lists[f.level])
 	l.remove(e)
 	if l.head == nil {
 		t.mask &^= 1 << level

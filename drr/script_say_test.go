@@ -62,7 +62,7 @@ func (s *script) state() {
 			}
 		}
 	}
-	s.say("round %d, %d tasks, %d ready", s.q.Round(), s.q.Len(), s.q.Ready())
+	s.say("round %d, %d tasks, %d ready", s.q.lists[0].clock(), s.q.Len(), s.q.Ready())
 }
 
 // plot says a row per tenant: time goes to the right in units of work served.

@@ -5,18 +5,23 @@ import "math"
 // join puts an idle flow into a list. Its deficit is 0, or a debt.
 func (q *Queue[K, T]) join(f *flow[K, T], first bool) {
 	l := &q.lists[f.level]
+	again := f.due == l.clock() // it had a turn in this round, and left
+	l.forgive(f)
 	if first {
 		f.place = fresh
 		l.fresh.push(f)
 		return
 	}
-	l.activate(f)
+	if again && l.active.n == 0 {
+		l.round = (l.round + 1) & lastRound // else it would gain by pausing
+	}
+	q.activate(l, f)
 }
 
 // activate puts a flow at the tail of the active list, to be visited from the
-// next round on.
-func (l *list[K, T]) activate(f *flow[K, T]) {
-	l.target = 0 // nobody has asked whether f can pay
+// next round on, or in this one if it is the only flow.
+func (q *Queue[K, T]) activate(l *list[K, T], f *flow[K, T]) {
+	q.lookAgain(l) // nobody has asked whether f can pay
 	f.place, f.due = active, l.round+1
 	if l.active.n == 0 {
 		f.due, l.left = l.round, 1
@@ -25,14 +30,16 @@ func (l *list[K, T]) activate(f *flow[K, T]) {
 }
 
 // visited closes the round if the flow, due in the given round, was the last one
-// that it had to visit; it is out of the list already, or at its tail again.
+// that it had to visit; it is out of the list already, or at its tail again. The
+// round of a list without flows stays, for whoever comes: see join.
 func (l *list[K, T]) visited(due uint64) {
-	if due > l.round {
+	if Apart(due, l.round) > 0 {
 		return
 	}
-	if l.left--; l.left <= 0 {
-		l.round++
+	if l.left--; l.left <= 0 && l.active.n > 0 {
+		l.round = (l.round + 1) & lastRound
 		l.left = l.active.n
+		l.wait -= min(l.wait, 1)
 	}
 }
 
@@ -42,7 +49,7 @@ func (q *Queue[K, T]) turnOver(f *flow[K, T], now int64, limit uint64) {
 	f.inTurn = false
 	if f.place == fresh {
 		l.fresh.remove(f)
-		l.activate(f)
+		q.activate(l, f)
 		return
 	}
 	due := f.due
@@ -66,7 +73,7 @@ func (q *Queue[K, T]) emptied(f *flow[K, T]) {
 	l := &q.lists[f.level]
 	f.inTurn, f.deficit = false, min(f.deficit, 0)
 	l.fresh.remove(f)
-	l.activate(f)
+	q.activate(l, f)
 }
 
 // leave takes a flow without a task out of its list. Credit is forfeited, debt
@@ -80,18 +87,30 @@ func (q *Queue[K, T]) leave(f *flow[K, T]) {
 // detach takes a flow out of its list.
 func (q *Queue[K, T]) detach(f *flow[K, T]) {
 	l := &q.lists[f.level]
-	was := f.place
-	f.place, f.inTurn = nowhere, false
+	was, due := f.place, f.due
+	f.place, f.inTurn, f.due = nowhere, false, l.clock()
 	if was == fresh {
 		l.fresh.remove(f)
 		return
 	}
 	l.active.remove(f)
-	l.visited(f.due)
+	l.visited(due)
 }
 
-// maxRound is where skipping stops to count, so that no cost makes Round wrap.
-const maxRound = 1 << 63
+// forgive lets a flow that is in no list pay off its debt: a quantum for each round
+// that has begun since the one that it left in, or that its debt was last looked at
+// in. These are the turns that it would have had, and that its debt would have kept
+// empty.
+func (l *list[K, T]) forgive(f *flow[K, T]) {
+	if f.deficit < 0 {
+		if rounds := (l.clock() - f.due) & lastRound; rounds > uint64(-f.deficit-1)/uint64(f.tenant.quantum) {
+			f.deficit = 0
+		} else {
+			f.deficit += int64(rounds) * f.tenant.quantum
+		}
+	}
+	f.due = l.clock()
+}
 
 // Retire makes a tenant without tasks leave, if it is still in a list: it was
 // served its last task, and nobody has asked for the next since.
@@ -106,8 +125,8 @@ func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 // skip gives everybody as many refills at once as it takes until somebody can
 // pay, less the one that each gets at the start of its turn. Called between
 // turns; does nothing if some flow needs a visit first (it is empty, or its
-// front task expired). It goes up to the round limit; what is left is taken by
-// and by (CatchUp).
+// front task expired). If that would be after the round limit nothing is given yet,
+// but remembered (wait).
 func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 	l.barren, l.news = 0, false
 	fewest := uint64(math.MaxUint64)
@@ -126,22 +145,44 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 		return
 	}
 	turns := fewest - 1 // nobody can pay after these: turns x quantum < need
-	if limit == math.MaxUint64 || l.round >= maxRound-min(turns, maxRound) {
-		l.refill(turns)
-		return
+	l.wait = min(turns, mostAtOnce)
+	if limit == math.MaxUint64 {
+		l.wait = turns
 	}
-	l.target = l.round + turns
-	q.CatchUp(limit)
+	q.pass(l, limit)
+}
+
+// pass takes the empty turns that are known, if the limit and the peers let somebody
+// be served after them. Else the round stays: who joins before the peers have come so
+// far joins now. Without a limit the round stays, too: it is counted for the peers, of
+// whom none has work.
+func (q *Queue[K, T]) pass(l *list[K, T], limit uint64) {
+	switch {
+	case limit == math.MaxUint64:
+		l.refill(l.wait)
+		l.skipped += l.wait
+		l.wait = 0
+	case !beyond(l.tag(), limit) && (q.peers == nil || q.peers.Pass(l.tag())):
+		l.catchUp(l.wait)
+		l.reached = l.round
+	}
 }
 
 // refill gives everybody so many quanta, none of which enables anybody to pay.
 func (l *list[K, T]) refill(turns uint64) {
-	rounds := min(turns, maxRound-min(l.round, maxRound))
 	for f := l.active.head; f != nil; f = f.next {
 		f.deficit += int64(turns * uint64(f.tenant.quantum))
-		f.due += rounds
 	}
-	l.round += rounds
+}
+
+// catchUp takes so many of the empty turns that are known, and moves the round on.
+func (l *list[K, T]) catchUp(turns uint64) {
+	l.refill(turns)
+	l.round = (l.round + turns) & lastRound
+	for f := l.active.head; f != nil; f = f.next {
+		f.due = (f.due + turns) & lastRound
+	}
+	l.wait -= turns
 }
 
 // CatchUp takes the empty turns up to round r, as far as it is known that they
@@ -150,17 +191,28 @@ func (l *list[K, T]) refill(turns uint64) {
 // due to them.
 func (q *Queue[K, T]) CatchUp(r uint64) {
 	l := &q.lists[0]
-	if to := min(l.target, r); to > l.round {
-		l.refill(to - l.round)
+	if to := Apart(r, l.round); to > 0 && l.wait > 0 {
+		l.catchUp(min(l.wait, uint64(to)))
+	}
+}
+
+// lookAgain is called before something changes by which somebody may be able to pay
+// earlier than was known.
+func (q *Queue[K, T]) lookAgain(l *list[K, T]) {
+	if l.wait > 0 {
+		if q.peers != nil {
+			q.peers.Back()
+		}
+		l.wait = 0
 	}
 }
 
 // Waiting reports whether it is known that nobody can pay before a later round.
-func (q *Queue[K, T]) Waiting() bool { return q.lists[0].target > q.lists[0].round }
+func (q *Queue[K, T]) Waiting() bool { return q.lists[0].wait > 0 }
 
 // Tag returns the round in which the next delivery can be, as far as is known,
 // of a flow that does not go first.
-func (q *Queue[K, T]) Tag() uint64 { return max(q.lists[0].round, q.lists[0].target) }
+func (q *Queue[K, T]) Tag() uint64 { return q.lists[0].tag() }
 
 // Fresh reports whether there are newly active flows that go first (NewFirst):
 // they can be served in any round.
@@ -169,7 +221,7 @@ func (q *Queue[K, T]) Fresh() bool { return q.lists[0].fresh.head != nil }
 // Recheck is called when a quantum of an active tenant has changed.
 func (q *Queue[K, T]) Recheck() {
 	for i := range q.lists {
-		q.lists[i].target = 0
+		q.lookAgain(&q.lists[i])
 	}
 }
 
@@ -233,19 +285,6 @@ func (q *Queue[K, T]) eachFlow(t *Tenant[K, T], do func(*flow[K, T])) {
 			do(&t.more.flows[i])
 		}
 	}
-}
-
-// Round returns the number of rounds served so far. Not for Across, where each
-// level has rounds of its own.
-func (q *Queue[K, T]) Round() uint64 { return q.lists[0].round }
-
-// AdvanceRound moves Round up to at least r.
-func (q *Queue[K, T]) AdvanceRound(r uint64) {
-	l := &q.lists[0]
-	if r <= l.round {
-		return
-	}
-	l.round, l.left, l.target = r, l.active.n, 0
 }
 
 // purge makes the flows that cancelling and expiry have emptied leave, once

@@ -102,9 +102,9 @@ func (w *twin) charge() error {
 }
 
 func (w *twin) advanceRound() error {
-	r := w.q.Round() + uint64(w.next("by", 3))
-	w.q.AdvanceRound(r)
-	w.m.advanceRound(r)
+	by := uint64(w.next("by", 3))
+	w.q.AdvanceRound(w.q.Round() + by)
+	w.m.advanceRound(w.q.lists[0].clock())
 	return nil
 }
 

@@ -15,7 +15,7 @@ func (sh *shard[K, T]) takeIn() {
 	tail := sh.activations.Tail()
 	at := sh.activations.Head()
 	sh.Queue.Lazy(sh.lazy && !sh.s.eager.Load()) // after Tail: see Fill
-	sh.CatchUp(sh.s.rounds)
+	sh.CatchUp()
 	if at == tail {
 		return
 	}

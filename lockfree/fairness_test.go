@@ -6,17 +6,20 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/fairness"
 	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/shardsel"
 )
 
 func TestFairness(t *testing.T) {
-	fairness.Run(t, func(cfg firq.Config[int, int], log *fairness.Log) (firq.Scheduler[int, int], func(int) int, error) {
+	fairness.Run(t, func(cfg firq.Config[int, int], log *fairness.Log, round uint64) (firq.Scheduler[int, int], func(int) int, error) {
 		s, err := New(cfg)
 		if err != nil {
 			return nil, nil, err
 		}
 		s.eager.Store(true) // or Fill, by which the log sees who is served, would be left out
-		for _, sh := range s.shards {
+		s.rounds = shardsel.NewRoundsAt(len(s.shards), s.env.Config.FairnessSlack, round)
+		for i, sh := range s.shards {
 			sh.Shard = serve.NewShard(s.env, log.Spy(sh))
+			sh.Share(s.rounds, i)
 		}
 		return s, s.placer.Shard, nil
 	})

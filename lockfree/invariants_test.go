@@ -119,8 +119,8 @@ func (sh *shard[K, T]) check() error {
 		return fmt.Errorf("shard %d: %d queued, %d ready; its tenants have %d and %d", sh.index, q.Len(), q.Ready(), queued, ready)
 	case quiet != len(sh.quiet):
 		return fmt.Errorf("shard %d: %d quiet tenants, %d in the list", sh.index, quiet, len(sh.quiet))
-	case sh.ready != (ready > 0) || sh.s.rounds.Ready(sh.index) != sh.ready:
-		return fmt.Errorf("shard %d: %d ready, says %t, published %t", sh.index, ready, sh.ready, sh.s.rounds.Ready(sh.index))
+	case sh.Ready() != (ready > 0) || sh.s.rounds.Ready(sh.index) != sh.Ready():
+		return fmt.Errorf("shard %d: %d ready, says %t, published %t", sh.index, ready, sh.Ready(), sh.s.rounds.Ready(sh.index))
 	case sh.lingering.Load() != q.Lingering():
 		return fmt.Errorf("shard %d: lingering %t, published %t", sh.index, q.Lingering(), sh.lingering.Load())
 	case sh.due.Load() > q.NextDue():

@@ -52,7 +52,7 @@ func TestShardLayout(t *testing.T) {
 	end := at{"the end", unsafe.Sizeof(sh)}
 	apart(t, pad.Line, lease, at{"the activations", unsafe.Offsetof(sh.activations)}, ringEnd)
 	apart(t, pad.Line, at{"warm", unsafe.Offsetof(sh.warm)}, lease, ringEnd)
-	apart(t, pad.Line, end, lease, at{"due", unsafe.Offsetof(sh.due)}, at{"ready", unsafe.Offsetof(sh.ready)})
+	apart(t, pad.Line, end, lease, at{"due", unsafe.Offsetof(sh.due)}, at{"freed", unsafe.Offsetof(sh.freed)})
 }
 
 // Producers write a tenant's first line; who holds the lease writes all the rest.

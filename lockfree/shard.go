@@ -1,7 +1,6 @@
 package lockfree
 
 import (
-	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -80,7 +79,6 @@ type shard[K comparable, T any] struct {
 	quiet   []*tenant[K, T]
 	emptied []*tenant[K, T] // quiet tenants whose last queued task left in this hold
 	freed   []*tenant[K, T] // one entry per place that came free in this hold
-	ready   bool            // as published
 	_       pad.Pad
 }
 
@@ -105,6 +103,7 @@ func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh.due.Store(clock.Never)
 	sh.boxDue.Store(clock.Never)
 	sh.Shard = serve.NewShard(s.env, sh)
+	sh.Share(s.rounds, index)
 	return sh
 }
 
@@ -130,9 +129,8 @@ func (sh *shard[K, T]) lock() {
 
 // begin does L1 for who has just taken the lease.
 func (sh *shard[K, T]) begin() {
-	if !sh.ready && sh.Shared() {
-		// Idle until now: whatever comes in joins at the current round.
-		sh.Queue.AdvanceRound(sh.s.rounds.Current())
+	if !sh.Ready() && sh.Shared() {
+		sh.Join() // idle until now
 	}
 	sh.takeIn()
 }
@@ -220,15 +218,9 @@ func (sh *shard[K, T]) loudAgain() {
 
 // sayReady lets consumers know that there is something to serve.
 func (sh *shard[K, T]) sayReady() {
-	if !sh.ready {
-		sh.publish(true)
+	if !sh.Ready() {
+		sh.Publish(true)
 	}
-}
-
-// publish writes tag and readiness where consumers look.
-func (sh *shard[K, T]) publish(ready bool) {
-	sh.ready = ready
-	sh.Publish(sh.s.rounds, sh.index, ready)
 }
 
 // unlock gives back what came free, does L3 and L4, and tells OnDrop.
@@ -259,7 +251,7 @@ func (sh *shard[K, T]) unlock() {
 		sh.lingering.Store(true)
 	}
 	failpoint.At("L4 publish")
-	sh.publish(sh.Queue.Ready() > 0)
+	sh.Publish(sh.Queue.Ready() > 0)
 	if !lingering && said {
 		failpoint.At("L4 gone")
 		sh.lingering.Store(false)
@@ -269,7 +261,7 @@ func (sh *shard[K, T]) unlock() {
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {
 		sh.due.Store(due)
 	}
-	ready, drops := sh.ready, sh.TakeDrops()
+	ready, drops := sh.Ready(), sh.TakeDrops()
 	failpoint.At("L4 unlock")
 	sh.lease.Unlock()
 	if ready {
@@ -296,10 +288,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], hint int, now int64) int {
 		sh.unlock()
 		return 0
 	}
-	limit := uint64(math.MaxUint64)
-	if sh.Shared() {
-		limit = s.rounds.Limit(sh.index) // it may have changed before the lease was ours
-	}
+	limit := sh.Limit() // it may have changed before the lease was ours
 	sh.warm.touch(hint, now)
 	var visited *tenant[K, T]
 	var task drr.Task[T]

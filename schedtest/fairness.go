@@ -43,6 +43,10 @@ func fairnessBound(t *testing.T, newSched maker, shards, consumers, batch int) {
 				}
 			}
 			s := open(t, newSched, config{Shards: shards, FairnessSlack: slack})
+			h := fairness.Histories[(shards+consumers+batch+slack)%len(fairness.Histories)]
+			if err := fairness.Live(s, h, func(tenant int) string { return fmt.Sprint("history ", tenant) }); err != nil {
+				t.Fatal(err)
+			}
 			n, err := fairness.Admit(s, load, names, fairness.Everybody)
 			if err != nil {
 				t.Fatal(err)
@@ -51,7 +55,7 @@ func fairnessBound(t *testing.T, newSched maker, shards, consumers, batch int) {
 			within, across := g.Judge(fairness.Proved(slack))
 			for _, v := range []fairness.Verdict{within, across} {
 				if err := v.Check(); err != nil {
-					t.Errorf("%s, slack %d: %v", mix.Name, slack, err)
+					t.Errorf("%s, slack %d, history %q: %v", mix.Name, slack, h.Name, err)
 				}
 			}
 			if consumers == 1 && g.Turns() < 3 { // others may hold most of the tasks at the same time

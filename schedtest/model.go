@@ -17,8 +17,9 @@ type model struct {
 	cfg     config
 	plan    func(string) int64 // Config.QuantumFor
 	tenants map[string]*modelTenant
-	active  [7][]*modelFlow // lists by priority; all in 0 within tenants
-	fresh   [7][]*modelFlow // NewTenantsFirst
+	active  [7][]*modelFlow        // lists by priority; all in 0 within tenants
+	fresh   [7][]*modelFlow        // NewTenantsFirst
+	due     [7]map[*modelFlow]bool // of active, those that this round has still to visit
 	tickets map[int]*modelTask
 	queued  int
 	count   stats
@@ -51,6 +52,8 @@ type modelFlow struct {
 	inTurn  bool
 	vague   bool
 	deficit int64
+	away    int64 // rounds that have begun since it left the list, or its debt was looked at
+	left    bool  // it was in the list, or its debt was looked at
 }
 
 func newModel(cfg config, plan func(string) int64) *model {
@@ -109,13 +112,59 @@ func (m *model) blocked(t *modelTenant) bool {
 
 // join puts a flow that is in no list at the tail.
 func (m *model) join(f *modelFlow, fresh bool) {
+	again := f.left && f.away == 0 // it had a turn in this round
+	m.forgive(f)
 	f.listed, f.inTurn, f.vague = true, false, false
 	f.deficit = min(f.deficit, 0)
 	if fresh {
 		m.fresh[f.level] = append(m.fresh[f.level], f)
-	} else {
-		m.active[f.level] = append(m.active[f.level], f)
+		return
 	}
+	if again && len(m.active[f.level]) == 0 {
+		m.pass(f.level)
+	}
+	m.activate(f)
+}
+
+// activate puts a flow at the tail of the ordinary list, to be visited from the next
+// round on.
+func (m *model) activate(f *modelFlow) {
+	m.active[f.level] = append(m.active[f.level], f)
+	if len(m.active[f.level]) == 1 {
+		m.due[f.level] = map[*modelFlow]bool{f: true}
+	}
+}
+
+// visited ends the round if the flow was the last one that it had to visit.
+func (m *model) visited(f *modelFlow) {
+	if !m.due[f.level][f] {
+		return
+	}
+	if delete(m.due[f.level], f); len(m.due[f.level]) > 0 || len(m.active[f.level]) == 0 {
+		return
+	}
+	for _, g := range m.active[f.level] {
+		m.due[f.level][g] = true
+	}
+	m.pass(f.level)
+}
+
+// pass begins the next round.
+func (m *model) pass(level int) {
+	for _, t := range m.tenants {
+		if f := t.flows[level]; !f.listed {
+			f.away++
+		}
+	}
+}
+
+// forgive lets a flow that is in no list pay off its debt: a quantum for each round
+// that has begun meanwhile.
+func (m *model) forgive(f *modelFlow) {
+	if !f.listed && f.deficit < 0 {
+		f.deficit = min(f.deficit+f.away*m.quantum(f.tenant), 0)
+	}
+	f.away, f.left = 0, true
 }
 
 // leave takes a flow out of its list.
@@ -124,14 +173,20 @@ func (m *model) leave(f *modelFlow) {
 	m.fresh[f.level] = slices.DeleteFunc(m.fresh[f.level], is)
 	m.active[f.level] = slices.DeleteFunc(m.active[f.level], is)
 	f.listed, f.inTurn, f.vague = false, false, false
+	f.away, f.left = 0, true
+	m.visited(f)
 }
 
-// toTail ends a turn: to the tail of the ordinary list.
+// toTail sends a flow to the tail of the ordinary list.
 func (m *model) toTail(f *modelFlow) {
-	vague := f.vague
-	m.leave(f)
-	f.listed, f.vague = true, vague
-	m.active[f.level] = append(m.active[f.level], f)
+	is := func(other *modelFlow) bool { return other == f }
+	m.fresh[f.level] = slices.DeleteFunc(m.fresh[f.level], is)
+	if !slices.ContainsFunc(m.active[f.level], is) {
+		m.activate(f)
+		return
+	}
+	m.active[f.level] = append(slices.DeleteFunc(m.active[f.level], is), f)
+	m.visited(f)
 }
 
 func (m *model) quantum(t *modelTenant) int64 {

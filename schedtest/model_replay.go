@@ -43,7 +43,9 @@ func (r *replay) apply(o op) error {
 	case opCharge:
 		if last.Payload != 0 {
 			last.Charge(o.amount)
-			r.m.flow(r.m.tenant(last.Tenant), last.Priority).deficit -= o.amount
+			f := r.m.flow(r.m.tenant(last.Tenant), last.Priority)
+			r.m.forgive(f)
+			f.deficit -= o.amount
 		}
 	}
 	return nil

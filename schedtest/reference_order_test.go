@@ -22,14 +22,56 @@ func (r *reference[K, T]) quantum(t *refTenant[K, T]) int64 {
 }
 
 func (r *reference[K, T]) join(f *refFlow[K, T], fresh bool) {
+	l := &r.lists[f.level]
+	again := f.since == l.round
+	r.forgive(f)
 	f.listed, f.inTurn, f.fresh = true, false, fresh
 	f.deficit = min(f.deficit, 0)
-	l := &r.lists[f.level]
 	if fresh {
 		l.fresh = append(l.fresh, f)
-	} else {
-		l.active = append(l.active, f)
+		return
 	}
+	if again && len(l.active) == 0 {
+		l.round++
+	}
+	l.activate(f)
+}
+
+func (l *refList[K, T]) activate(f *refFlow[K, T]) {
+	l.active = append(l.active, f)
+	if len(l.active) == 1 {
+		if l.due == nil {
+			l.due = map[*refFlow[K, T]]bool{}
+		}
+		clear(l.due)
+		l.due[f] = true
+	}
+}
+
+// visited ends the round if the flow was the last one that it had to visit.
+func (l *refList[K, T]) visited(f *refFlow[K, T]) {
+	if !l.due[f] {
+		return
+	}
+	if delete(l.due, f); len(l.due) == 0 && len(l.active) > 0 {
+		l.round++
+		for _, g := range l.active {
+			l.due[g] = true
+		}
+	}
+}
+
+// forgive takes a quantum off the debt of a flow that is in no list for each round
+// that has begun meanwhile.
+func (r *reference[K, T]) forgive(f *refFlow[K, T]) {
+	if f.listed {
+		return
+	}
+	round := r.lists[f.level].round
+	if f.deficit < 0 {
+		f.deficit = int64(min(float64(f.deficit)+float64(round-f.since)*float64(r.quantum(f.t)), 0))
+	}
+	f.since = round
 }
 
 func (r *reference[K, T]) leave(f *refFlow[K, T]) {
@@ -46,6 +88,8 @@ func (r *reference[K, T]) leave(f *refFlow[K, T]) {
 		*list = slices.Delete(*list, i, i+1)
 	}
 	f.listed, f.inTurn, f.fresh = false, false, false
+	f.since = r.lists[f.level].round
+	r.lists[f.level].visited(f)
 }
 
 // toTail moves the flow at the head to the ordinary list's tail.
@@ -54,10 +98,11 @@ func (r *reference[K, T]) toTail(f *refFlow[K, T]) {
 	if f.fresh {
 		copy(l.fresh, l.fresh[1:])
 		l.fresh = l.fresh[:len(l.fresh)-1]
-		l.active = append(l.active, f)
+		l.activate(f)
 	} else {
 		copy(l.active, l.active[1:])
 		l.active[len(l.active)-1] = f
+		l.visited(f)
 	}
 	f.inTurn, f.fresh = false, false
 }
@@ -179,6 +224,7 @@ func (r *reference[K, T]) skip(level int, now time.Time) {
 	for _, f := range r.lists[level].active {
 		f.deficit += int64(fewest * uint64(r.quantum(f.t)))
 	}
+	r.lists[level].round += fewest
 }
 
 // expire drops a task whose deadline has passed.

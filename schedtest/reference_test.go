@@ -56,9 +56,14 @@ type refFlow[K comparable, T any] struct {
 	listed, inTurn bool
 	fresh          bool
 	deficit        int64
+	since          uint64 // the round of its list up to which its debt is paid off
 }
 
-type refList[K comparable, T any] struct{ fresh, active []*refFlow[K, T] }
+type refList[K comparable, T any] struct {
+	fresh, active []*refFlow[K, T]
+	due           map[*refFlow[K, T]]bool // of active, those that this round has still to visit
+	round         uint64
+}
 
 type refDrop[K comparable, T any] struct {
 	tenant  K
@@ -186,6 +191,7 @@ func (f *refFlow[K, T]) SettleCharge(_ uint64, delta int64) {
 	f.t.r.mu.Lock()
 	defer f.t.r.mu.Unlock()
 	const most = 1 << 60
+	f.t.r.forgive(f)
 	f.deficit = max(min(f.deficit-min(max(delta, -most), most), most), -most)
 }
 

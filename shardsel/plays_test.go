@@ -63,8 +63,8 @@ func TestPlays(t *testing.T) {
 			ip.Run()
 		}},
 		"the current round": {4, func(ip *interleave.Play, r *Rounds) {
-			ip.Go("a", func() { r.Served(0, 5); failpoint.At("more"); r.Served(0, 7) })
-			ip.Go("b", func() { r.Served(1, 6); failpoint.At("more"); r.Served(1, 9) })
+			ip.Go("a", func() { r.Served(5); failpoint.At("more"); r.Served(7) })
+			ip.Go("b", func() { r.Served(6); failpoint.At("more"); r.Served(9) })
 			ip.Go("asker", func() {
 				first := r.Current()
 				failpoint.At("again")

@@ -8,67 +8,85 @@ import (
 	"pgregory.net/rapid"
 )
 
-// twin is Rounds and the plain list of what was published.
+// twin is Rounds and the plain list of what was published, counted from a round
+// that may be anywhere.
 type twin struct {
-	r      *Rounds
-	slack  int
-	cells  []cell
-	served []uint64
-	became uint64 // how often a shard became ready
+	r       *Rounds
+	slack   int
+	base    uint64
+	cells   []mark
+	current int64
+	became  uint64 // how often a shard became ready
 }
 
-// someTag is near others, or near the largest.
-var someTag = rapid.OneOf(rapid.Uint64Range(0, 12), rapid.Uint64Range(math.MaxInt64-5, math.MaxInt64+5), rapid.Uint64())
+// mark is a cell's, with the tag counted from twin.base.
+type mark struct {
+	tag   int64
+	ready bool
+}
+
+// someRound is one of those that are looked at together, counted from twin.base:
+// near others, or as far from them as may be.
+var someRound = rapid.OneOf(rapid.Int64Range(0, 12), rapid.Int64Range(-1<<61, -1<<61+3), rapid.Int64Range(1<<61-9, 1<<61-5), rapid.Int64Range(-1<<61, 1<<61-5))
 
 func (w *twin) shard(t *rapid.T) int { return rapid.IntRange(0, len(w.cells)-1).Draw(t, "shard") }
 
+func (w *twin) round(n int64) uint64 { return (w.base + uint64(n)) & lastRound }
+
 func (w *twin) Publish(t *rapid.T) {
-	i, c := w.shard(t), cell{someTag.Draw(t, "tag"), rapid.Bool().Draw(t, "ready")}
-	w.r.Publish(i, c.tag, c.ready)
+	i, c := w.shard(t), mark{someRound.Draw(t, "tag"), rapid.Bool().Draw(t, "ready")}
+	w.r.Publish(i, w.round(c.tag), c.ready)
 	if c.ready && !w.cells[i].ready {
 		w.became++
 	}
-	w.cells[i] = cell{min(c.tag, math.MaxInt64), c.ready}
+	w.cells[i] = c
 }
 
 func (w *twin) Served(t *rapid.T) {
-	i, round := w.shard(t), someTag.Draw(t, "round")
-	w.r.Served(i, round)
-	w.served[i] = max(w.served[i], round)
+	n := someRound.Draw(t, "round")
+	w.current = max(w.current, n)
+	if got := w.r.Served(w.round(n)); got != w.round(w.current) {
+		t.Errorf("Served returned %d, want %d", got, w.round(w.current))
+	}
 }
 
-// limit is what Rounds.Limit has to say, worked out from its definition.
-func (w *twin) limit(shard int) uint64 {
-	limit := uint64(math.MaxUint64)
+// limit is what Rounds.Limit has to say, worked out from its definition; ok: there
+// is one.
+func (w *twin) limit(shard int) (limit int64, ok bool) {
 	for i, c := range w.cells {
 		if i != shard && c.ready {
-			lead := uint64(w.slack) / 2
+			lead := int64(w.slack) / 2
 			if shard < i {
-				lead = (uint64(w.slack) + 1) / 2
+				lead = (int64(w.slack) + 1) / 2
 			}
-			limit = min(limit, c.tag+lead)
+			if !ok || c.tag+lead < limit {
+				limit, ok = c.tag+lead, true
+			}
 		}
 	}
-	return limit
+	return limit, ok
 }
 
 func (w *twin) Check(t *rapid.T) {
 	anyReady, somebody := false, false
-	var current uint64
-	v := w.r
 	for i, c := range w.cells {
-		if w.r.Ready(i) != c.ready || c.ready && w.r.Tag(i) != c.tag {
-			t.Errorf("shard %d: tag %d, ready %t, want %+v", i, w.r.Tag(i), w.r.Ready(i), c)
+		if w.r.Ready(i) != c.ready || c.ready && w.r.Tag(i) != w.round(c.tag) {
+			t.Errorf("shard %d: tag %d, ready %t, want %d, %t", i, w.r.Tag(i), w.r.Ready(i), w.round(c.tag), c.ready)
 		}
-		if got, want := v.Limit(i), w.limit(i); got != want {
+		limit, limited := w.limit(i)
+		want := uint64(math.MaxUint64)
+		if limited {
+			want = w.round(limit)
+		}
+		if got := w.r.Limit(i); got != want {
 			t.Errorf("Limit(%d) = %d, want %d", i, got, want)
 		}
-		if got, want := w.r.InTime(i), c.ready && c.tag <= w.limit(i); got != want {
-			t.Errorf("InTime(%d) = %t, want %t", i, got, want)
+		inTime := c.ready && (!limited || c.tag <= limit)
+		if got := w.r.InTime(i); got != inTime {
+			t.Errorf("InTime(%d) = %t, want %t", i, got, inTime)
 		}
 		anyReady = anyReady || c.ready
-		somebody = somebody || c.ready && c.tag <= v.Limit(i)
-		current = max(current, w.served[i])
+		somebody = somebody || inTime
 	}
 	if got := w.r.AnyReady(); got != anyReady {
 		t.Errorf("AnyReady = %t", got)
@@ -76,20 +94,26 @@ func (w *twin) Check(t *rapid.T) {
 	if anyReady && !somebody {
 		t.Error("no shard that has work may be served")
 	}
-	if got := w.r.Current(); got != current {
-		t.Errorf("Current = %d, want %d", got, current)
+	if got := w.r.Current(); got != w.round(w.current) {
+		t.Errorf("Current = %d, want %d", got, w.round(w.current))
 	}
 	if got, sure := w.r.Version(); got != 2*w.became || !sure {
 		t.Errorf("Version = %d, %t, want %d", got, sure, 2*w.became)
 	}
 }
 
-// Whatever is published in whatever order, the limits are those of the definition.
+// someBase is anything, or such that what is near it comes to an end of the
+// representation.
+var someBase = rapid.OneOf(rapid.Just(uint64(0)), rapid.SampledFrom([]uint64{1<<63 - 5, 1<<62 - 5, 1 << 61, 1<<61 + 1<<62}), rapid.Uint64Range(0, lastRound))
+
+// Whatever is published in whatever order, the limits are those of the definition,
+// wherever the rounds are.
 func TestMachine(t *testing.T) {
 	for _, shards := range []int{1, 2, 5} {
 		t.Run(fmt.Sprintf("shards=%d", shards), rapid.MakeCheck(func(t *rapid.T) {
 			slack := rapid.IntRange(1, 6).Draw(t, "slack")
-			w := &twin{r: NewRounds(shards, slack), slack: slack, cells: make([]cell, shards), served: make([]uint64, shards)}
+			base := someBase.Draw(t, "base")
+			w := &twin{r: NewRoundsAt(shards, slack, base), slack: slack, base: base, cells: make([]mark, shards)}
 			t.Repeat(rapid.StateMachineActions(w))
 		}))
 	}

@@ -28,39 +28,66 @@ import (
 // each pair: the one with the lower index may be half of it ahead, rounded up, the
 // other half of it, rounded down.
 //
-// Only who holds a shard's lock publishes for it; everybody reads. Reads of
-// several shards are not one instant. Mostly tags move forward while a shard has
-// work, and then an old limit is too low, not too high. But a tag goes back when
-// somebody joins a shard that was waiting for a far round, or a cost or quantum is
-// corrected; who is serving another shard at that moment may finish its hold of
-// the lock by the old limit.
+// Only the holder of a shard's lock publishes for it; everybody reads. Reads of
+// several shards are not one instant. While a shard has work its tag mostly moves
+// forward, and then an old limit is too low, not too high. But a tag goes back when
+// somebody joins a shard that was waiting for a far round, or a cost or a quantum is
+// corrected, and an idle shard may join. A hold of another shard's lock that is in
+// progress then goes on by its old limit, for as many tasks as it has still to deliver.
+// It does not go on to a far round, however expensive its tasks are, because passing
+// empty turns and going back see each other:
+//
+//	[J1] jumping++ (Pass)                 [K1] publish the earlier tag
+//	[J2] look at the limit; not beyond?   [K2] wait until jumping is 0 (Settled)
+//	     then current = that round        [K3] look at current
+//	[J3] jumping--
+//
+// If J2 misses the tag of K1, then K2 comes after J1, waits for J3, and K3 sees the
+// round that was jumped to: the shard joins there. A goroutine that is stopped between
+// J1 and J3 holds up those at K2.
+//
+// Rounds are numbers modulo 1<<63, and compared by how far apart they are (RFC
+// 1982, serial number arithmetic). Package drr, which counts them, sees to it that
+// those of shards that have work are less than 1<<62 apart, whatever tasks cost. So
+// nothing here depends on how many rounds there have been.
 type Rounds struct {
-	cells []roundCell
-	slack uint64
+	cells   []roundCell
+	slack   uint64
+	_       pad.Pad
+	current atomic.Uint64 // the furthest round that anybody was served in; written once per round
+	jumping atomic.Int32  // calls of Pass in progress
+	_       pad.Pad
 }
 
 // roundCell is one shard's line.
 type roundCell struct {
 	word    atomic.Uint64 // tag<<1 | 1 while it is ready, else 0
-	served  atomic.Uint64 // the round of its last delivery
 	version atomic.Uint64 // twice how often it became ready; odd: it is about to
-	_       [pad.Line - 24]byte
+	_       [pad.Line - 16]byte
 }
 
 // NewRounds returns the state of the given number of idle shards. slack is at
 // least 1.
-func NewRounds(shards, slack int) *Rounds {
-	return &Rounds{make([]roundCell, shards), uint64(slack)}
+func NewRounds(shards, slack int) *Rounds { return NewRoundsAt(shards, slack, 0) }
+
+// NewRoundsAt is NewRounds with the current round given, as after a history.
+func NewRoundsAt(shards, slack int, current uint64) *Rounds {
+	r := &Rounds{cells: make([]roundCell, shards), slack: uint64(slack)}
+	r.current.Store(current & lastRound)
+	return r
 }
 
-// Publish says what a shard's tag is, at most 1<<63-1, and whether it has
-// something to serve. It writes only what has changed; the tag of a shard that has
-// nothing is nobody's business. The caller holds the shard's lock.
+// lastRound is followed by round 0.
+const lastRound = 1<<63 - 1
+
+// Publish says what a shard's tag is, and whether it has something to serve. It
+// writes only what has changed; the tag of a shard that has nothing is nobody's
+// business. The caller holds the shard's lock.
 func (r *Rounds) Publish(shard int, tag uint64, ready bool) {
 	c := &r.cells[shard]
 	old, w := c.word.Load(), uint64(0)
 	if ready {
-		w = min(tag, math.MaxInt64)<<1 | 1
+		w = tag<<1 | 1
 	}
 	if old == w {
 		return
@@ -109,14 +136,23 @@ func (r *Rounds) AnyReady() bool {
 }
 
 // Limit returns the last round that the shard may be served in: its lead after the
-// smallest tag of the others, or the largest number there is if no other has work.
-// Of others with the same tag the first one counts: the lead over it is the
-// smallest.
+// smallest tag of the others, or math.MaxUint64 if no other has work. Of others with
+// the same tag the first one counts: the lead over it is the smallest.
 func (r *Rounds) Limit(shard int) uint64 {
-	least, at := uint64(math.MaxUint64), -1 // of words less 1, where one that is not ready is the largest
+	var first uint64 // word that has work; the others are compared with it
+	least, at := int64(math.MaxInt64), -1
 	for i := range r.cells {
-		if w := r.cells[i].word.Load() - 1; w < least && i != shard {
-			least, at = w, i
+		w := r.cells[i].word.Load()
+		if w == 0 || i == shard {
+			continue
+		}
+		if at < 0 {
+			first = w
+		}
+		// Both words are odd: the difference is twice that of their tags, modulo
+		// 1<<64, and so has its sign.
+		if after := int64(w - first); after < least {
+			least, at = after, i
 		}
 	}
 	if at < 0 {
@@ -126,30 +162,65 @@ func (r *Rounds) Limit(shard int) uint64 {
 	if shard < at {
 		lead = r.slack - lead
 	}
-	return least>>1 + lead // no overflow: both are below 1<<63
+	return ((first+uint64(least))>>1 + lead) & lastRound
 }
 
 // InTime reports whether the shard has something to serve that is not too far
 // ahead of the others.
 func (r *Rounds) InTime(shard int) bool {
 	w := r.cells[shard].word.Load()
-	return w&1 != 0 && w>>1 <= r.Limit(shard)
+	if w == 0 {
+		return false
+	}
+	limit := r.Limit(shard)
+	return limit == math.MaxUint64 || !after(w>>1, limit)
 }
 
-// Served notes the round of a delivery. It writes only what has changed. The
-// caller holds the shard's lock.
-func (r *Rounds) Served(shard int, round uint64) {
-	if c := &r.cells[shard].served; c.Load() < round {
-		c.Store(round)
+// after reports whether round a is after round b.
+func after(a, b uint64) bool { return int64((a-b)<<1) > 0 }
+
+// Served notes the round of a delivery, and returns the current round, which is then
+// that one or a later one. It writes only what has changed.
+func (r *Rounds) Served(round uint64) (current uint64) {
+	for {
+		current = r.current.Load()
+		if !after(round, current) {
+			return current
+		}
+		failpoint.At("rounds served")
+		if r.current.CompareAndSwap(current, round&lastRound) {
+			return round & lastRound
+		}
 	}
 }
 
 // Current returns the current round: the furthest that anybody was served in. An
 // idle shard that wakes up joins there.
-func (r *Rounds) Current() uint64 {
-	var furthest uint64
-	for i := range r.cells {
-		furthest = max(furthest, r.cells[i].served.Load())
+func (r *Rounds) Current() uint64 { return r.current.Load() }
+
+// Pass makes round the current one if the shard may be served in it, and reports
+// whether it may: [J1] to [J3]. The caller holds the shard's lock.
+func (r *Rounds) Pass(shard int, round uint64) bool {
+	failpoint.At("J1 jumping")
+	r.jumping.Add(1) // [J1]
+	failpoint.At("J2 limit")
+	limit := r.Limit(shard) // [J2]
+	ok := limit == math.MaxUint64 || !after(round, limit)
+	if ok {
+		failpoint.At("J2 current")
+		r.Served(round)
 	}
-	return furthest
+	failpoint.At("J3 jumped")
+	r.jumping.Add(-1) // [J3]
+	return ok
+}
+
+// Settled returns the current round once no call of Pass is in progress that may not
+// have seen what the caller has published: [K2] and [K3].
+func (r *Rounds) Settled() uint64 {
+	for r.jumping.Load() != 0 { // [K2]
+		failpoint.Gosched("K2 settled?")
+	}
+	failpoint.At("K3 current")
+	return r.current.Load() // [K3]
 }

@@ -40,8 +40,8 @@ func TestPublish(t *testing.T) {
 			t.Error("the neighbours have changed")
 		}
 	}
-	if r.Publish(1, 1<<63, true); r.Tag(1) != math.MaxInt64 || !r.Ready(1) {
-		t.Errorf("a tag that does not fit became %d, %t", r.Tag(1), r.Ready(1))
+	if r.Publish(1, 1<<63, true); r.Tag(1) != 0 || !r.Ready(1) {
+		t.Errorf("the round after the last one became %d, %t", r.Tag(1), r.Ready(1))
 	}
 }
 
@@ -92,7 +92,8 @@ func TestLimit(t *testing.T) {
 		{"the smallest first", 1, []cell{{3, true}, {9, true}, {6, true}}, []uint64{7, 3, 3}},
 		{"an idle shard holds nobody back", 1, []cell{{0, false}, {9, true}, {12, true}}, []uint64{10, 13, 9}},
 		{"the largest slack", math.MaxInt32, []cell{{5, true}, {5, true}}, []uint64{5 + 1<<30, 4 + 1<<30}},
-		{"the last round there is", 3, []cell{{math.MaxInt64, true}, {8, true}}, []uint64{10, math.MaxInt64 + 1}},
+		{"across the last round there is", 3, []cell{{math.MaxInt64, true}, {8, true}}, []uint64{10, 0}},
+		{"two rounds before the last", 3, []cell{{math.MaxInt64 - 2, true}, {8, true}}, []uint64{10, math.MaxInt64 - 1}},
 	} {
 		v := roundsOf(x.slack, x.cells...)
 		for i, want := range x.want {
@@ -122,16 +123,16 @@ func TestLimitLetsSomebodyGo(t *testing.T) {
 	}
 }
 
-// The current round is the furthest that anybody was served in, wherever he is
-// and whatever the tags; it does not go back.
+// The current round is the furthest that anybody was served in, whatever the tags; it
+// does not go back.
 func TestCurrent(t *testing.T) {
 	r := roundsOf(1, cell{90, true}, cell{95, true}, cell{0, false})
-	for _, x := range []struct {
-		shard       int
-		round, want uint64
-	}{{0, 0, 0}, {0, 4, 4}, {1, 9, 9}, {0, 7, 9}, {1, 3, 9}, {2, 9, 9}, {2, 10, 10}} {
-		if r.Served(x.shard, x.round); r.Current() != x.want {
-			t.Errorf("shard %d served in round %d: Current = %d, want %d", x.shard, x.round, r.Current(), x.want)
+	for _, x := range []struct{ round, want uint64 }{
+		{0, 0}, {4, 4}, {9, 9}, {7, 9}, {3, 9}, {9, 9}, {10, 10},
+		{1 << 61, 1 << 61}, {1 << 62, 1 << 62}, {1<<63 - 1, 1<<63 - 1}, {1 << 62, 1<<63 - 1}, {1 << 63, 0}, {1<<63 - 1, 0}, {3, 3},
+	} {
+		if got := r.Served(x.round); got != x.want || r.Current() != x.want {
+			t.Errorf("served in round %d: %d, Current = %d, want %d", x.round, got, r.Current(), x.want)
 		}
 	}
 	if r.Tag(0) != 90 || r.Tag(1) != 95 || r.Ready(2) || !r.Ready(0) {

@@ -11,8 +11,8 @@ import (
 )
 
 // Maker builds a scheduler whose shards' queues have the log as their host, and
-// tells on which shard a tenant lives.
-type Maker func(firq.Config[int, int], *Log) (s firq.Scheduler[int, int], shardOf func(tenant int) int, err error)
+// tells on which shard a tenant lives. The shards' current round is given.
+type Maker func(cfg firq.Config[int, int], log *Log, round uint64) (s firq.Scheduler[int, int], shardOf func(tenant int) int, err error)
 
 // setup is an experiment. One tenant is alone on each shard but the last, and a
 // crowd is there. Half of them come first (both, if there are two); when half of
@@ -26,6 +26,8 @@ type setup struct {
 	dearCrowd        bool // the crowd has dear tasks; only those who come later have not
 	newcomers        bool // others come while tasks are served
 	newFirst         bool // NewTenantsFirst
+	round            uint64
+	history          History
 }
 
 // found is what an experiment has shown.
@@ -73,11 +75,14 @@ func (x setup) run(build Maker) (f found, err error) {
 	log := new(Log)
 	s, shardOf, err := build(firq.Config[int, int]{
 		Shards: x.shards, FairnessSlack: x.slack, MaxGlobal: 1 << 20, NewTenantsFirst: x.newFirst,
-	}, log)
+	}, log, x.round)
 	if err != nil {
 		return f, err
 	}
 	defer func() { _ = s.Close() }()
+	if err := Live(s, x.history, func(tenant int) int { return -1 - tenant }); err != nil {
+		return f, err
+	}
 	keys := x.place(shardOf)
 	late := func(i int) bool { return i%2 == 1 && x.crowd > 1 } // shards that were idle wake up
 	early := func(i int) bool { return !late(i) }

@@ -13,6 +13,7 @@ func Run(t *testing.T, build Maker) {
 	t.Run("slack", func(t *testing.T) { slack(t, build) })
 	t.Run("two tenants", func(t *testing.T) { twoTenants(t, build) })
 	t.Run("waiting shard", func(t *testing.T) { waitingShard(t, build) })
+	t.Run("history", func(t *testing.T) { history(t, build) })
 	t.Run("newcomers", func(t *testing.T) { newcomers(t, build) })
 	t.Run("new tenants first", func(t *testing.T) { newFirst(t, build) })
 	t.Run("wait", func(t *testing.T) { wait(t, build) })

@@ -63,6 +63,23 @@ func newcomers(t *testing.T, build Maker) {
 	t.Logf("consumers, batch, mix, one shard, across, across as stated\n%s", &b)
 }
 
+// history: what has been before, and wherever the rounds are, makes no difference.
+func history(t *testing.T, build Maker) {
+	for _, shards := range []int{1, 2, 8} {
+		for _, m := range []Mix{Random, Cheap, Dear} {
+			x := setup{shards: shards, crowd: 20, consumers: 1, batch: 1, slack: 1, mix: m}
+			for _, x.round = range []uint64{1<<61 - 20, 1<<62 - 20, 1<<62 + 1<<61 - 20, 1<<63 - 20, 1<<63 - 1} {
+				x.must(t, build)
+			}
+			x.round = 0
+			for _, x.history = range Histories {
+				x.must(t, build)
+				x.consumers, x.batch = 5-x.consumers, 33-x.batch
+			}
+		}
+	}
+}
+
 // newFirst: who comes gets a turn ahead of its order.
 func newFirst(t *testing.T, build Maker) {
 	for _, m := range []Mix{Random, Cheap, Dear} {
@@ -87,7 +104,7 @@ func wait(t *testing.T, build Maker) {
 }
 
 func waits(x setup, build Maker) (nearest Nearest, err error) {
-	s, shardOf, err := build(firq.Config[int, int]{Shards: x.shards, FairnessSlack: x.slack, MaxGlobal: 1 << 20}, new(Log))
+	s, shardOf, err := build(firq.Config[int, int]{Shards: x.shards, FairnessSlack: x.slack, MaxGlobal: 1 << 20}, new(Log), x.round)
 	if err != nil {
 		return nearest, err
 	}

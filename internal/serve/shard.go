@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"math"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -18,9 +19,12 @@ type Shard[K comparable, T any] struct {
 
 	enqueued, dequeued, expired, cancelled, evicted, closed uint64
 
+	rounds *shardsel.Rounds // of all shards
+	index  int              // among them; immutable, as is rounds
+
 	inFlight int
-	served   uint64 // the round of the last delivery
 	said     said
+	parked   uint64 // the current round as it was when the shard was last seen idle
 	tenants  int
 	top      top[K, T]
 	drops    *Drops[K, T] // to be told once the lock is free
@@ -50,25 +54,67 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 	return s
 }
 
-// Shared reports whether there are other shards to be fair to.
-func (s *Shard[K, T]) Shared() bool { return s.env.Config.Shards > 1 }
-
-// CatchUp takes the empty turns that have passed meanwhile. It comes before a
-// tenant joins.
-func (s *Shard[K, T]) CatchUp(r *shardsel.Rounds) {
-	if s.Queue.Waiting() {
-		s.catchUp(r)
+// Share gives the shard an index among the others, to which it has to be fair.
+func (s *Shard[K, T]) Share(r *shardsel.Rounds, index int) {
+	s.rounds, s.index = r, index
+	if s.Shared() {
+		s.Queue.Share(s)
 	}
 }
 
-func (s *Shard[K, T]) catchUp(r *shardsel.Rounds) { s.Queue.CatchUp(r.Current()) }
+// Shared reports whether there are other shards to be fair to.
+func (s *Shard[K, T]) Shared() bool { return s.env.Config.Shards > 1 }
 
-func (s *Shard[K, T]) tag(r *shardsel.Rounds, ready bool) uint64 {
+// Limit returns the round that the shard may be served up to; math.MaxUint64 is any.
+func (s *Shard[K, T]) Limit() uint64 {
+	if !s.Shared() {
+		return math.MaxUint64
+	}
+	return s.rounds.Limit(s.index)
+}
+
+// CatchUp takes the empty turns that have passed meanwhile. It comes before a
+// tenant joins.
+func (s *Shard[K, T]) CatchUp() {
+	if s.Queue.Waiting() {
+		s.Queue.CatchUp(s.rounds.Current())
+	}
+}
+
+// Pass and Back implement drr.Peers.
+
+// Pass asks whether the shard may be served in a round after empty turns.
+func (s *Shard[K, T]) Pass(round uint64) bool { return s.rounds.Pass(s.index, round) }
+
+// Back says that the shard can be served now, and not only in the round that it has
+// waited for. If the others have passed to a later round before they saw that, it
+// catches up.
+func (s *Shard[K, T]) Back() {
+	s.say(s.Queue.Round(), true)        // [K1]
+	s.Queue.CatchUp(s.rounds.Settled()) // [K2], [K3]
+}
+
+// Join takes an idle shard to the current round, where what comes in begins. It stays
+// where it is if that is further: who pauses between two turns must not have both in
+// one round. However long it was idle: that it is so far ahead, it knows from then.
+func (s *Shard[K, T]) Join() {
+	current := s.rounds.Current()
+	ahead, passed := drr.Apart(s.Queue.Round(), s.parked), drr.Apart(current, s.parked)
+	if ahead <= 0 || passed < 0 || passed >= ahead {
+		s.Queue.SetRound(current)
+		s.parked = current
+	}
+}
+
+func (s *Shard[K, T]) tag(ready bool) uint64 {
 	switch {
 	case !ready:
 		return 0
 	case s.Queue.Fresh(): // they may be served now, whatever the round
-		return min(s.Queue.Round(), r.Current())
+		if current := s.rounds.Current(); drr.Apart(s.Queue.Round(), current) > 0 {
+			return current
+		}
+		return s.Queue.Round()
 	}
 	return s.Queue.Tag()
 }
@@ -76,22 +122,53 @@ func (s *Shard[K, T]) tag(r *shardsel.Rounds, ready bool) uint64 {
 // said is what a shard has published; without other shards its rounds are nobody's
 // business.
 type said struct {
-	tag, served uint64
-	ready       bool
+	tag, reached uint64
+	ready        bool
 }
 
-// Publish lets consumers know the shard's tag, the round of its last delivery,
-// and whether it has something to serve.
-func (s *Shard[K, T]) Publish(r *shardsel.Rounds, index int, ready bool) {
+// Publish lets consumers know the shard's tag, the round that it has come to, and
+// whether it has something to serve.
+func (s *Shard[K, T]) Publish(ready bool) {
 	now := said{ready: ready}
 	if s.Shared() {
-		now.tag, now.served = s.tag(r, ready), s.served
+		now.tag, now.reached = s.tag(ready), s.Queue.Reached()
 	}
-	if now != s.said {
-		s.said = now
-		r.Served(index, now.served)
-		r.Publish(index, now.tag, ready)
+	if now == s.said {
+		return
 	}
+	if now.reached != s.said.reached { // else it may be long ago
+		s.rounds.Served(now.reached)
+		s.said.reached = now.reached
+	}
+	wasReady := s.said.ready
+	s.say(now.tag, ready)
+	switch {
+	case !s.Shared():
+	case !ready:
+		s.parked = s.rounds.Current()
+	case !wasReady:
+		s.wokeUp()
+	}
+}
+
+// Ready reports whether the shard has said that it has something to serve.
+func (s *Shard[K, T]) Ready() bool { return s.said.ready }
+
+func (s *Shard[K, T]) say(tag uint64, ready bool) {
+	s.said.tag, s.said.ready = tag, ready
+	s.rounds.Publish(s.index, tag, ready)
+}
+
+// wokeUp is called when an idle shard has become ready [K1]. Since it joined, the
+// others may have gone on to any round, as nothing has held them back; then it follows.
+func (s *Shard[K, T]) wokeUp() {
+	current := s.rounds.Settled() // [K2], [K3]
+	if drr.Apart(current, s.Queue.Round()) <= int64(s.env.Config.FairnessSlack) {
+		return
+	}
+	s.Queue.CatchUp(current)
+	s.Queue.AdvanceRound(current)
+	s.say(s.tag(true), true)
 }
 
 // Add makes a new tenant known.
@@ -121,7 +198,6 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 	wait := time.Duration(max(now-task.Enqueued, 0))
 	s.waits.Record(wait)
 	s.dequeued++
-	s.served = s.Queue.Round()
 	t.lastUsed = max(t.lastUsed, now) // who reads the clock first may come last
 	if s.top.size > 0 {
 		s.top.delivered(t)

@@ -9,21 +9,44 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/fairness"
 )
 
 // Maker builds a scheduler, and tells on which of its shards a tenant lives.
 type Maker func(firq.Config[int, int]) (s firq.Scheduler[int, int], shardOf func(tenant int) int, err error)
 
-// Run runs all tests.
+// Run runs all tests, each after every history.
 func Run(t *testing.T, build Maker) {
 	for name, test := range map[string]func(*testing.T, Maker){
+		"equal shares":                   equalShares,
+		"any costs":                      anyCosts,
 		"unblocked, joins now":           unblockedJoinsNow,
 		"huge rounds":                    hugeRounds,
 		"a quantum ends the waiting":     quantumEndsWaiting,
 		"a refund, then a newcomer":      refundThenNewcomer,
 		"a threshold reclaims elsewhere": thresholdReclaimsElsewhere,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, build) })
+		t.Run(name, func(t *testing.T) {
+			for _, h := range fairness.Histories {
+				t.Run(h.Name, func(t *testing.T) { within(t, func(t *testing.T) { test(t, after(h, build)) }) })
+			}
+		})
+	}
+}
+
+// within fails a test that does not come to its end, long before the package's time
+// limit does.
+func within(t *testing.T, test func(t *testing.T)) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		test(t)
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		panic("firq: shardtest: " + t.Name() + " does not end: somebody is not served")
 	}
 }
 

@@ -1,0 +1,70 @@
+package drr
+
+import "math"
+
+// Rounds are counted modulo 1<<63, and compared as serial numbers (RFC 1982): what
+// matters is how far apart two of them are. So costs may add up to any number of
+// rounds, and nothing saturates. It takes that all rounds which are compared at a
+// time are less than 1<<62 apart. Queues that share time stay together, but for one
+// that waits for a round in which it can serve; and that is mostAtOnce away at most.
+const (
+	lastRound = 1<<63 - 1
+
+	// mostAtOnce is how many empty turns a queue under a limit passes in one step.
+	// One that has to pass more takes several, and in between those that it shares
+	// time with take theirs.
+	mostAtOnce = 1 << 60
+)
+
+// Peers are other queues that this one shares time with. Both methods are called from
+// within the Queue's.
+type Peers interface {
+	// Pass is asked before the queue passes empty turns up to a round, and serves in
+	// it. No means that some peer can serve earlier.
+	Pass(round uint64) bool
+	// Back is called before Tag goes back from a later round to Round, because
+	// something changes that may enable somebody to pay. It may call CatchUp.
+	Back()
+}
+
+// Share makes p the peers of the queue.
+func (q *Queue[K, T]) Share(p Peers) { q.peers = p }
+
+// Apart returns by how many rounds a is after b; it is negative if a is before b.
+func Apart(a, b uint64) int64 { return int64((a-b)<<1) >> 1 }
+
+// beyond reports whether a round is after a limit; math.MaxUint64 is no limit.
+func beyond(round, limit uint64) bool {
+	return limit != math.MaxUint64 && Apart(round, limit) > 0
+}
+
+// clock counts all rounds, modulo 1<<63.
+func (l *list[K, T]) clock() uint64 { return (l.round + l.skipped) & lastRound }
+
+// Round returns the round that is being served, modulo 1<<63. Not for Across, where
+// each level has rounds of its own.
+func (q *Queue[K, T]) Round() uint64 { return q.lists[0].round }
+
+// Reached returns the last round that NextWithin has served in, or has passed empty
+// turns up to, modulo 1<<63. Others with whom the queue shares time join there.
+func (q *Queue[K, T]) Reached() uint64 { return q.lists[0].reached }
+
+// AdvanceRound moves Round up to at least r.
+func (q *Queue[K, T]) AdvanceRound(r uint64) {
+	if Apart(r, q.lists[0].round) > 0 {
+		q.SetRound(r)
+	}
+}
+
+// SetRound makes r the round that is being served, be it after or before the
+// present one. Every flow is visited in it.
+func (q *Queue[K, T]) SetRound(r uint64) {
+	l := &q.lists[0]
+	if r &= lastRound; r == l.round {
+		return
+	}
+	l.round, l.left, l.wait = r, l.active.n, 0
+	for f := l.active.head; f != nil; f = f.next {
+		f.due = r
+	}
+}
