@@ -155,8 +155,8 @@ func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	if delta > 0 {
 		f.deficit = max(f.deficit-delta, -maxDebt)
 	} else {
-		q.lists[f.level].wait = 0 // it may be able to pay now
-		if f.deficit < maxDebt {  // a skip may have saved up more than that
+		q.lookAgain(&q.lists[f.level]) // it may be able to pay now
+		if f.deficit < maxDebt {       // a skip may have saved up more than that
 			f.deficit = min(f.deficit-delta, maxDebt)
 		}
 	}

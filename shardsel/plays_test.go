@@ -77,9 +77,54 @@ func TestPlays(t *testing.T) {
 				ip.Errorf("the current round is %d, want 9", r.Current())
 			}
 		}},
+		// One shard passes empty turns up to a far round, while the other one goes back from
+		// a round that is further: either the first one sees that, or the second one joins
+		// where the first one has gone to.
+		"passing, and going back": {4, func(ip *interleave.Play, r *Rounds) { passAndBack(ip, r, true) }},
+		"passing, and waking up":  {4, func(ip *interleave.Play, r *Rounds) { passAndBack(ip, r, false) }},
+		"two pass, one goes back": {2, func(ip *interleave.Play, _ *Rounds) {
+			r := NewRounds(3, 1)
+			r.Publish(0, 200, true)
+			r.Publish(1, 100, true)
+			r.Publish(2, 100, true)
+			var passed [3]bool
+			for _, shard := range []int{1, 2} {
+				ip.Go([]string{"", "first", "second"}[shard], func() { passed[shard] = r.Pass(shard, 100) })
+			}
+			joined := uint64(0)
+			ip.Go("joiner", func() {
+				r.Publish(0, 0, true)
+				joined = r.Settled()
+			})
+			ip.Run()
+			if (passed[1] || passed[2]) != (joined == 100) || r.Current() != joined {
+				ip.Errorf("passed: %v; the newcomer joined in round %d, the current one is %d", passed, joined, r.Current())
+			}
+			if r.jumping.Load() != 0 {
+				ip.Errorf("somebody is still jumping")
+			}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) { c.f(ip, NewRounds(2, 1)) })
 		})
+	}
+}
+
+// passAndBack: the shard that goes back, or wakes up, publishes its tag and then asks
+// where to join.
+func passAndBack(ip *interleave.Play, r *Rounds, ready bool) {
+	r.Publish(0, 200, ready)
+	r.Publish(1, 100, true)
+	passed, joined := false, uint64(0)
+	ip.Go("passer", func() { passed = r.Pass(1, 100) })
+	ip.Go("joiner", func() {
+		r.Publish(0, 0, true)
+		failpoint.At("published")
+		joined = r.Settled()
+	})
+	ip.Run()
+	if passed != (joined == 100) {
+		ip.Errorf("passed: %t, and the newcomer joined in round %d", passed, joined)
 	}
 }

@@ -90,7 +90,12 @@ func (s *Shard[K, T]) Pass(round uint64) bool { return s.rounds.Pass(s.index, ro
 // waited for. If the others have passed to a later round before they saw that, it
 // catches up.
 func (s *Shard[K, T]) Back() {
-	s.say(s.Queue.Round(), true)        // [K1]
+	wasReady := s.said.ready
+	s.say(s.Queue.Round(), true) // [K1]
+	if !wasReady {
+		s.wokeUp()
+		return
+	}
 	s.Queue.CatchUp(s.rounds.Settled()) // [K2], [K3]
 }
 

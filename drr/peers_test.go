@@ -1,0 +1,180 @@
+package drr
+
+import (
+	"math"
+	"testing"
+
+	"github.com/firq-go/firq"
+)
+
+// friend is a peer that says yes or no, and keeps what it was told.
+type friend struct {
+	q      *Queue[int, int]
+	no     bool
+	passed []uint64
+	backs  []uint64 // the round that is said, for which the tag goes back
+	to     uint64   // where the others have gone to meanwhile
+}
+
+func (p *friend) Pass(round uint64) bool {
+	if !p.no {
+		p.passed = append(p.passed, round)
+	}
+	return !p.no
+}
+
+func (p *friend) Back() {
+	if !p.q.Waiting() {
+		panic("Back of a queue that does not wait")
+	}
+	p.backs = append(p.backs, p.q.Round())
+	p.q.CatchUp(p.to)
+}
+
+// Empty turns are passed when the peers let it pass them, and not before; the peers
+// hear of what takes the tag back, before it does.
+func TestPeers(t *testing.T) {
+	for _, base := range []uint64{0, 1<<63 - 50} {
+		q, tenants := makeTenants(Config{}, 2, 10)
+		q.SetRound(base)
+		p := &friend{q: q, no: true, to: base}
+		q.Share(p)
+		push(q, tenants[0], plainTask(1, 1000))
+		for range 3 {
+			if _, _, v := within(q, 0, (base+200)&lastRound); v != Ahead || !q.Waiting() || Apart(q.Round(), base) > 1 {
+				t.Fatalf("base %d: verdict %d in round %d, waiting %t; want ahead, with the round as it was", base, v, q.Round(), q.Waiting())
+			}
+		}
+		p.to = (base + 40) & lastRound
+		push(q, tenants[1], plainTask(2, 10))
+		if len(p.backs) != 1 || q.Round() != p.to || q.Waiting() {
+			t.Fatalf("base %d: told of %v, in round %d, waiting %t; want once, and round %d", base, p.backs, q.Round(), q.Waiting(), p.to)
+		}
+		if _, task, v := within(q, 0, (base+200)&lastRound); v != Delivered || task.Payload != 2 || len(p.passed) > 0 {
+			t.Fatalf("base %d: verdict %d, task %d, passed %v; want the newcomer's, for which nothing is passed", base, v, task.Payload, p.passed)
+		}
+		if _, _, v := within(q, 0, (base+200)&lastRound); v != Ahead {
+			t.Fatalf("base %d: verdict %d, want ahead", base, v)
+		}
+		p.no = false
+		if _, task, v := within(q, 0, (base+200)&lastRound); v != Delivered || task.Payload != 1 {
+			t.Fatalf("base %d: verdict %d, task %d", base, v, task.Payload)
+		}
+		if want := (base + 99) & lastRound; len(p.passed) != 1 || p.passed[0] != want || q.Reached() != want {
+			t.Fatalf("base %d: passed to %v, reached %d, want %d", base, p.passed, q.Reached(), want)
+		}
+	}
+}
+
+// Whatever may enable somebody to pay earlier tells the peers.
+func TestPeersHear(t *testing.T) {
+	for name, change := range map[string]func(*Queue[int, int], []*Tenant[int, int]){
+		"a newcomer":     func(q *Queue[int, int], ts []*Tenant[int, int]) { push(q, ts[1], plainTask(0, 1)) },
+		"credit":         func(q *Queue[int, int], ts []*Tenant[int, int]) { q.Charge(ts[0], firq.PriorityNormal, -5) },
+		"a quantum":      func(q *Queue[int, int], ts []*Tenant[int, int]) { ts[0].SetQuantum(99); q.Recheck() },
+		"one task fewer": func(q *Queue[int, int], ts []*Tenant[int, int]) { q.Evict(ts[0], firq.PriorityCritical, false) },
+		"unblocked":      func(q *Queue[int, int], ts []*Tenant[int, int]) { q.Unblock(ts[2]) },
+	} {
+		q, tenants := makeTenants(Config{}, 3, 1)
+		p := &friend{q: q, no: true}
+		q.Share(p)
+		push(q, tenants[0], plainTask(0, 1000))
+		push(q, tenants[0], plainTask(0, 1))
+		push(q, tenants[2], plainTask(0, 1))
+		q.Block(tenants[2])
+		if _, _, v := within(q, 0, 5); v != Ahead {
+			t.Fatalf("%s: verdict %d before", name, v)
+		}
+		if change(q, tenants); len(p.backs) != 1 || q.Waiting() {
+			t.Errorf("%s: the peers heard %d times, waiting %t", name, len(p.backs), q.Waiting())
+		}
+	}
+}
+
+// Without a limit nobody else has work: the peers are not asked, and no rounds are
+// counted for empty turns.
+func TestAloneCountsNothing(t *testing.T) {
+	q, tenants := makeTenants(Config{}, 2, 1)
+	q.Share(&friend{q: q, no: true})
+	for range 1000 {
+		push(q, tenants[0], plainTask(0, math.MaxInt64))
+		push(q, tenants[1], plainTask(0, math.MaxInt64))
+		mustNext(t, q, 0)
+		mustNext(t, q, 0)
+	}
+	if round := q.Round(); round > 5000 {
+		t.Errorf("2,000 tasks later it is in round %d", round)
+	}
+}
+
+// A tenant that is alone on its queue and pauses after each task has one turn per
+// round, as if it had not; one that comes new begins in the round that it finds.
+func TestPausing(t *testing.T) {
+	q, tenants := makeTenants(Config{}, 2, 1)
+	for want := range uint64(5) {
+		push(q, tenants[0], plainTask(0, 1))
+		if mustNext(t, q, 0); q.Round() != want {
+			t.Fatalf("its turn %d is in round %d", want, q.Round())
+		}
+		if _, _, v := q.Next(0); v != Empty {
+			t.Fatalf("verdict %d", v)
+		}
+	}
+	push(q, tenants[1], plainTask(0, 1))
+	if mustNext(t, q, 0); q.Round() != 4 {
+		t.Errorf("a newcomer's turn is in round %d, want 4", q.Round())
+	}
+}
+
+// A debt shrinks by a quantum for each round that passes while its tenant is away, be
+// it idle or blocked, and not below nothing. Theorem 3 then holds with what is left.
+func TestDebtExpires(t *testing.T) {
+	for _, blocked := range []bool{false, true} {
+		for _, x := range []struct{ debt, quantum, rounds, left int64 }{
+			{100, 3, 0, 100}, {100, 3, 1, 97}, {100, 3, 33, 1}, {100, 3, 34, 0}, {100, 3, 1000, 0},
+			{maxDebt, 1, 50, maxDebt - 50}, {maxDebt, 1 << 60, 2, 0}, {maxDebt, 1 << 60, 1, 1 << 60}, {7, math.MaxInt64, 1, 0},
+		} {
+			q, tenants := makeTenants(Config{}, 2, 1)
+			a, b := tenants[0], tenants[1]
+			a.SetQuantum(x.quantum)
+			push(q, b, plainTask(0, 1))
+			mustNext(t, q, 0) // b's turn goes on
+			q.Charge(a, firq.PriorityNormal, x.debt)
+			if blocked {
+				q.Block(a)
+				push(q, a, plainTask(1, 1))
+			}
+			for range x.rounds {
+				push(q, b, plainTask(0, 1))
+				mustNext(t, q, 0)
+			}
+			if blocked {
+				q.Unblock(a)
+			} else {
+				push(q, a, plainTask(1, 1))
+			}
+			if got := -a.flow.deficit; got != x.left {
+				t.Errorf("blocked %t: of a debt of %d are %d left after %d rounds of %d, want %d", blocked, x.debt, got, x.rounds, x.quantum, x.left)
+			}
+		}
+	}
+}
+
+// A debt that was looked at is not paid off twice for the same rounds.
+func TestDebtExpiresOnce(t *testing.T) {
+	q, tenants := makeTenants(Config{}, 2, 1)
+	a, b := tenants[0], tenants[1]
+	q.Charge(a, firq.PriorityNormal, 100)
+	push(q, b, plainTask(0, 1))
+	mustNext(t, q, 0)
+	for i := range 30 {
+		push(q, b, plainTask(0, 1))
+		mustNext(t, q, 0)
+		if i%10 == 9 {
+			q.Charge(a, firq.PriorityNormal, 1)
+		}
+	}
+	if push(q, a, plainTask(1, 1)); a.flow.deficit != -73 {
+		t.Errorf("deficit %d after 30 rounds and three more units, want -73", a.flow.deficit)
+	}
+}
