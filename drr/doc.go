@@ -16,7 +16,8 @@
 // Two things differ from the paper. When a whole turn of the list finds nobody
 // who can pay, the empty turns are skipped in one step, with the result that
 // taking them one by one would have had. And Charge may push a deficit below
-// zero; such a debt, unlike credit, is kept when the flow leaves.
+// zero; such a debt, unlike credit, is kept when the flow leaves. Each round that
+// begins while the flow is in no list takes a quantum off it.
 //
 // A flow is a tenant; with Config.Across it is a tenant at one priority, and
 // there is one list per priority, highest first.
@@ -31,7 +32,9 @@
 // that was active at its start was visited. It is the virtual time by which
 // several queues are kept fair to each other (package shardsel): NextWithin serves
 // up to a given round only, Tag says in which round the next delivery can be, and
-// CatchUp takes the empty turns that time has passed over.
+// CatchUp takes the empty turns that time has passed over. Rounds are numbers modulo
+// 1<<63, to be compared with Apart: a task takes as many of them as its cost divided
+// by the quantum, and a queue may live long.
 //
 // # Bounded work
 //

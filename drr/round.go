@@ -6,7 +6,7 @@ import "math"
 // matters is how far apart two of them are. So costs may add up to any number of
 // rounds, and nothing saturates. It takes that all rounds which are compared at a
 // time are less than 1<<62 apart. Queues that share time stay together, but for one
-// that waits for a round in which it can serve; and that is mostAtOnce away at most.
+// that waits for a round in which it can serve, and that is at most mostAtOnce away.
 const (
 	lastRound = 1<<63 - 1
 
