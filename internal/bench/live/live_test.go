@@ -89,6 +89,25 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// Names and errors are text on the terminal, and no more.
+func TestTableIsPrintable(t *testing.T) {
+	v := fake(false)
+	v.Scenario, v.Sides[0].Contestant, v.Sides[0].Error, v.Sides[0].Fairness.WorstTenant, v.Sides[0].Top[0].Name = "\x1bs", "\x1bc", "\x1be", "\x1bw", "\x1bt"
+	for text, names := range map[string]string{Table(v, 100): "scewt", Lines(v): "cw"} {
+		for _, n := range names {
+			if !strings.Contains(text, `\x1b`+string(n)) || strings.Contains(text, "\x1b") {
+				t.Errorf("%c is missing, or not printable, in\n%q", n, text)
+			}
+		}
+	}
+	v.Scenario = strings.Repeat("\a", 30)
+	for line := range strings.Lines(Table(v, 40)) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 40 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
 // What is shown is about a second, and at the end about the whole run.
 func TestSpan(t *testing.T) {
 	now, whole := fake(false).Sides[0], fake(true).Sides[0]
