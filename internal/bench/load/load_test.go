@@ -15,6 +15,27 @@ import (
 
 const tick = 5 * time.Millisecond
 
+// testLimit is when a test that takes a moment has failed: what is broken hangs. It
+// is long, for machines that do other things.
+const testLimit = 10 * time.Second
+
+// soon fails the test at once if f does not return in time, and says what hangs.
+func soon(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	timer := time.NewTimer(testLimit)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		t.Fatalf("%s: not done after %v", what, testLimit)
+	}
+}
+
 // small makes a scenario short, not different.
 func small(s scenario.Scenario) scenario.Scenario {
 	s.Tenants = min(s.Tenants, 2000)

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -33,7 +34,9 @@ func TestWatch(t *testing.T) {
 			var glances []*Glance
 			var delivered, samples uint64
 			var once sync.Once
-			_, err := Run(t.Context(), Spec{Scenario: s, Contestant: contestant(t, contest.Lockfree), Measure: tick, Probe: -1, Watch: &Watch{
+			ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+			defer cancel()
+			_, err := Run(ctx, Spec{Scenario: s, Contestant: contestant(t, contest.Lockfree), Measure: tick, Probe: -1, Watch: &Watch{
 				Every: tick, Stop: stop, Times: true, See: func(g *Glance) {
 					glances = append(glances, g)
 					delivered, samples = delivered+g.Delivered, samples+g.Calls.Count()
@@ -43,7 +46,7 @@ func TestWatch(t *testing.T) {
 				},
 			}})
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%v, with %d glances, %d tasks and %d times", err, len(glances), delivered, samples)
 			}
 			at := time.Duration(0)
 			for _, g := range glances {
@@ -63,14 +66,16 @@ func TestWatch(t *testing.T) {
 // A watch that has no end of its own ends with the run: by Stop, by an error, by
 // the context.
 func TestWatchEnds(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	defer cancel()
 	s := small(named(t, "contended"))
 	lockfree := contestant(t, contest.Lockfree)
 	stopped := make(chan struct{})
 	close(stopped)
-	if _, err := Run(t.Context(), Spec{Scenario: s, Contestant: lockfree, Probe: -1, Watch: &Watch{Every: time.Hour, Stop: stopped, See: func(*Glance) {}}}); err != nil {
+	if _, err := Run(ctx, Spec{Scenario: s, Contestant: lockfree, Probe: -1, Watch: &Watch{Every: time.Hour, Stop: stopped, See: func(*Glance) {}}}); err != nil {
 		t.Errorf("stopped: %v", err)
 	}
-	_, err := Run(t.Context(), Spec{Scenario: s, Probe: -1, Watch: &Watch{Every: tick, See: func(*Glance) {}}, Contestant: contest.Contestant{
+	_, err := Run(ctx, Spec{Scenario: s, Probe: -1, Watch: &Watch{Every: tick, See: func(*Glance) {}}, Contestant: contest.Contestant{
 		Name: "broken", New: func(cfg contest.Config) (contest.Queue, error) {
 			q, err := lockfree.New(cfg)
 			return broken{q}, err
@@ -78,6 +83,9 @@ func TestWatchEnds(t *testing.T) {
 	}})
 	if !errors.Is(err, errBroken) {
 		t.Errorf("broken: %v", err)
+	}
+	if ctx.Err() != nil {
+		t.Errorf("a watch went on for %v, although it was stopped or the run had failed", testLimit)
 	}
 }
 
