@@ -10,7 +10,7 @@ test: ## everything that CI checks; installs what it needs (scripts/test --help)
 	scripts/test
 
 race: ## the tests under the race detector, nothing else
-	go test -race -timeout=10m ./...
+	go test -race -timeout=30m ./...
 
 stress: ## the concurrent packages again and again, see scripts/stress --help; STRESS_TIME=5m
 	scripts/stress --time $(STRESS_TIME)

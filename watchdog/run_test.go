@@ -254,8 +254,13 @@ func TestReceiverMayCall(t *testing.T) {
 	var w *Watchdog
 	var again []error
 	o := Options{
-		Queues:   []Queue{{Name: "q", Read: func() QueueCounters { w.Status(); return QueueCounters{} }}},
-		OnReport: func(r Report) { again = append(again, w.Run(context.Background())); _ = w.Status() },
+		Queues: []Queue{{Name: "q", Read: func() QueueCounters { w.Status(); return QueueCounters{} }}},
+		OnReport: func(r Report) {
+			ctx, stop := context.WithTimeout(context.Background(), 5*time.Second) // of the bubble; or a second Run would go on for ever
+			defer stop()
+			again = append(again, w.Run(ctx))
+			_ = w.Status()
+		},
 	}
 	synctest.Test(t, func(t *testing.T) {
 		w = must(t, o)

@@ -63,7 +63,7 @@ func liveCommand() *cli.Command {
 }
 
 func listenFlag() cli.Flag {
-	return &cli.StringFlag{Name: "listen", Category: whereTo, Usage: "show it at `ADDRESS` (host:port) in a browser too, with profiles at /debug/pprof/; without a host only to this machine"}
+	return &cli.StringFlag{Name: "listen", Category: whereTo, Usage: "show it at `ADDRESS` (host:port) in a browser too, with profiles at /debug/pprof/; without a host, or with localhost, only to this machine, and only as localhost or a loopback address; with another host to all who can reach it, by any name (the Host header is not checked)"}
 }
 
 func look(ctx context.Context, cmd *cli.Command) (err error) {

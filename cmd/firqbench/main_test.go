@@ -55,6 +55,7 @@ func TestHelp(t *testing.T) {
 		{[]string{"sweep", "--help"}, "firqbench sweep zipf"}, {[]string{"compare", "--help"}, "firqbench compare old.json new.json"},
 		{[]string{"completion", "--help"}, "firqbench completion fish"}, {nil, "completion  print a script"},
 		{[]string{"run", "--help"}, "--mutexprofile FILE"}, {[]string{"replay", "--help"}, "--trace FILE"},
+		{[]string{"live", "--help"}, "the Host header is not checked"}, {[]string{"run", "--help"}, "the Host header is not checked"},
 	} {
 		if code, out, errOut := call(t, c.args...); code != exitOK || !strings.Contains(out, c.want) || errOut != "" {
 			t.Errorf("%v: exit code %d, %q is missing in\n%s\n%s", c.args, code, c.want, out, errOut)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/firq-go/firq/benchmarks/internal/peers"
 	"github.com/firq-go/firq/internal/bench/contest"
@@ -13,7 +14,21 @@ import (
 
 func measure(t *testing.T, c contest.Contestant, tenants, tasks, consumers int) int64 {
 	t.Helper()
-	r, err := Measure(t.Context(), c, tenants, tasks, consumers)
+	var r Result
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r, err = Measure(t.Context(), c, tenants, tasks, consumers)
+	}()
+	const patience = 10 * time.Second // not Measure's, which is for thousands of tenants
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+		t.Fatalf("%s: not measured after %v", c.Name, patience)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -186,13 +186,23 @@ func TestFull(t *testing.T) {
 			gate := make(chan struct{})
 			q, end := begin(t, chosen[0], contest.Config{MaxPerTenant: 50}, names(1), c.consumers, func(contest.Item) { <-gate })
 			accepted := 0
-			for ; accepted < 5000; accepted++ {
-				if err := q.Enqueue(names(1)[0], contest.Task{}); err != nil {
-					if !errors.Is(err, firq.ErrTenantFull) {
-						t.Error(err)
+			full := make(chan struct{})
+			go func() {
+				defer close(full)
+				for ; accepted < 5000; accepted++ {
+					if err := q.Enqueue(names(1)[0], contest.Task{}); err != nil {
+						if !errors.Is(err, firq.ErrTenantFull) {
+							t.Error(err)
+						}
+						return
 					}
-					break
 				}
+			}()
+			const patience = 10 * time.Second
+			select {
+			case <-full:
+			case <-time.After(patience):
+				t.Fatalf("Enqueue neither accepts nor refuses for %v", patience)
 			}
 			// Who waits behind may or may not have taken one yet.
 			if accepted < c.limit-2 || accepted > c.limit {

@@ -71,7 +71,7 @@ func (c *Comparison) group(w io.Writer, rows []Row, all bool) {
 		})
 	}
 	if t.Length() > 0 {
-		report.Printf(w, "%s\n", t.Render())
+		report.Print(w, t.Render()+"\n")
 	}
 	for _, v := range []Verdict{Same, TooFew} {
 		if names := unchanged[v]; len(names) > 0 {
@@ -139,7 +139,7 @@ func (c *Comparison) CSV(w io.Writer) error {
 	}}
 	for _, r := range c.Rows {
 		lines = append(lines, []string{
-			r.Scenario, r.Variant, r.Contestant, r.Metric, r.Kind, strconv.Itoa(r.Old.N), number(r.Old.Median), maybe(r.Old.Low), maybe(r.Old.High),
+			report.Printable(r.Scenario), report.Printable(r.Variant), report.Printable(r.Contestant), r.Metric, r.Kind, strconv.Itoa(r.Old.N), number(r.Old.Median), maybe(r.Old.Low), maybe(r.Old.High),
 			strconv.Itoa(r.New.N), number(r.New.Median), maybe(r.New.Low), maybe(r.New.High), maybe(r.Change), number(r.P), string(r.Verdict),
 		})
 	}

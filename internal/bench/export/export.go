@@ -35,7 +35,8 @@ func Check(format string) error {
 	return fmt.Errorf("%q, must be %s, %s, %s or %s", format, Table, JSON, CSV, Benchfmt)
 }
 
-// Write writes the runs of f in a format that is not Table.
+// Write writes the runs of f in a format that is not Table. JSON has its own
+// escapes; in the others, which have none, names are made printable.
 func Write(w io.Writer, format string, f *report.File) error {
 	switch format {
 	case CSV:
@@ -62,7 +63,7 @@ func settings(c *suite.Cell, env int) (all []setting) {
 	s := &c.Scenario
 	add := func(key string, value any, wanted bool) {
 		if wanted {
-			all = append(all, setting{key, fmt.Sprint(value)})
+			all = append(all, setting{key, report.Printable(fmt.Sprint(value))})
 		}
 	}
 	add("producers", s.Producers, true)
@@ -111,7 +112,7 @@ func writeCSV(w io.Writer, f *report.File) error {
 		}
 		for j := range c.Runs {
 			r := &c.Runs[j]
-			line := []string{c.Scenario.Name, r.Contestant, strconv.Itoa(r.Round)}
+			line := []string{report.Printable(c.Scenario.Name), report.Printable(r.Contestant), strconv.Itoa(r.Round)}
 			for _, key := range csvSettings {
 				line = append(line, set[key])
 			}
@@ -192,7 +193,7 @@ func (b *Benchmarks) units() error {
 }
 
 func name(c *suite.Cell, r *suite.Run, env int) string {
-	parts := []string{"Firqbench", "scenario=" + c.Scenario.Name, "impl=" + r.Contestant}
+	parts := []string{"Firqbench", "scenario=" + report.Printable(c.Scenario.Name), "impl=" + report.Printable(r.Contestant)}
 	for _, s := range settings(c, env) {
 		if s.key != "gomaxprocs" {
 			parts = append(parts, s.key+"="+s.value)
@@ -210,7 +211,7 @@ func configuration(f *report.File, side string) (config []benchfmt.Config) {
 		{"goos", f.Env.OS}, {"goarch", f.Env.Arch}, {"cpu", f.Env.CPU}, {"go", f.Env.GoVersion}, {"commit", commit}, {"side", side},
 	} {
 		if s.value != "" {
-			config = append(config, benchfmt.Config{Key: s.key, Value: []byte(s.value), File: true})
+			config = append(config, benchfmt.Config{Key: s.key, Value: []byte(report.Printable(s.value)), File: true})
 		}
 	}
 	return config

@@ -89,6 +89,25 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// Names and errors are text on the terminal, and no more.
+func TestTableIsPrintable(t *testing.T) {
+	v := fake(false)
+	v.Scenario, v.Sides[0].Contestant, v.Sides[0].Error, v.Sides[0].Fairness.WorstTenant, v.Sides[0].Top[0].Name = "\x1bs", "\x1bc", "\x1be", "\x1bw", "\x1bt"
+	for text, names := range map[string]string{Table(v, 100): "scewt", Lines(v): "cw"} {
+		for _, n := range names {
+			if !strings.Contains(text, `\x1b`+string(n)) || strings.Contains(text, "\x1b") {
+				t.Errorf("%c is missing, or not printable, in\n%q", n, text)
+			}
+		}
+	}
+	v.Scenario = strings.Repeat("\a", 30)
+	for line := range strings.Lines(Table(v, 40)) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 40 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
 // What is shown is about a second, and at the end about the whole run.
 func TestSpan(t *testing.T) {
 	now, whole := fake(false).Sides[0], fake(true).Sides[0]
@@ -146,13 +165,16 @@ func plan(t *testing.T, name string, contestants ...string) Plan {
 	return Plan{Spec: load.Spec{Scenario: chosen[0]}, Contestants: cs, Every: 5 * time.Millisecond}
 }
 
+// patience is when a run that ends by itself, or was told to, has failed.
+const patience = 10 * time.Second
+
 // A real run, side by side: it is seen while it goes on, ends with the context,
 // and then sums up. It is no error, and nobody is left.
 func TestRun(t *testing.T) {
 	for _, rate := range []float64{0, 20_000} {
 		p := plan(t, "contended", contest.OneLock, contest.Lockfree)
 		p.Spec.Rate, p.Spec.Arrivals = rate, "constant"
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		var views []*View
 		err := Run(ctx, p, func(v *View) {
 			views = append(views, v)
@@ -161,9 +183,10 @@ func TestRun(t *testing.T) {
 				cancel()
 			}
 		})
+		late := errors.Is(ctx.Err(), context.DeadlineExceeded)
 		cancel()
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || late {
+			t.Fatalf("%v; tenants or enqueue times were missing for %v: %v", err, patience, late)
 		}
 		last := views[len(views)-1]
 		if !last.Over || views[0].Over || last.Scenario != "contended" || last.At <= 0 {
@@ -207,8 +230,13 @@ func TestRunFails(t *testing.T) {
 		q, err := make(cfg)
 		return broken{q}, err
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	var last *View
-	err := Run(t.Context(), p, func(v *View) { last = v })
+	err := Run(ctx, p, func(v *View) { last = v })
+	if ctx.Err() != nil {
+		t.Errorf("one side has failed, and the other one went on for %v", patience)
+	}
 	if !errors.Is(err, errBroken) || !last.Over || !strings.Contains(last.Sides[0].Error, "broken") || last.Sides[1].Error != "" {
 		t.Errorf("%v, %+v", err, last)
 	}

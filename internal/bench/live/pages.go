@@ -16,6 +16,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/chart"
 	"github.com/firq-go/firq/internal/bench/page"
 	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/serve"
 )
 
 // Pages shows the last view to browsers: / is a page that keeps itself up to
@@ -89,7 +90,7 @@ var (
 		"style":  func() template.CSS { return template.CSS(page.Style) }, //nolint:gosec // a file of this module
 	}).Parse(source))
 	scriptHash = sha256.Sum256([]byte(script))
-	policy     = "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(scriptHash[:]) + "'"
+	policy     = "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(scriptHash[:]) + "'; " + serve.FrameAncestors
 )
 
 func (p *Pages) page(w http.ResponseWriter, _ *http.Request) {

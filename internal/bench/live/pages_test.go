@@ -52,7 +52,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, body)
 		}
 	}
-	if policy := resp.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(body, "http://") || strings.Contains(body, "https://") {
+	if policy := resp.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || !strings.HasSuffix(policy, "; frame-ancestors 'none'") || strings.Contains(body, "http://") || strings.Contains(body, "https://") {
 		t.Errorf("policy %q", policy)
 	}
 	wellFormed(t, body)

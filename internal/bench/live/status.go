@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/firq-go/firq/internal/bench/page"
+	"github.com/firq-go/firq/internal/bench/serve"
 	"github.com/firq-go/firq/internal/bench/suite"
 )
 
@@ -82,7 +83,7 @@ func (s *Status) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "+serve.FrameAncestors)
 	_ = status.Execute(w, struct { // the browser has gone: nobody is there to be told
 		Style       template.CSS
 		Now, Tables string

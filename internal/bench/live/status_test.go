@@ -36,8 +36,8 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, body)
 		}
 	}
-	if resp.Header.Get("Content-Security-Policy") == "" {
-		t.Error("no policy")
+	if policy := resp.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") || !strings.HasSuffix(policy, "; frame-ancestors 'none'") {
+		t.Errorf("policy %q", policy)
 	}
 	if resp, _ := get(t, server, "/x"); resp.StatusCode != 404 {
 		t.Errorf("%s", resp.Status)

@@ -46,31 +46,26 @@ func (s *Screen) Show(v *View) {
 	case s.terminal != nil:
 		var b strings.Builder
 		if s.lines > 0 {
-			fmt.Fprintf(&b, "\x1b[%dA\x1b[J", s.lines) // up to where it began, and clear from there
+			report.Printf(&b, "\x1b[%dA\x1b[J", s.lines) // up to where it began, and clear from there
 		}
 		shown := Table(v, width)
 		s.lines = strings.Count(shown, "\n")
 		b.WriteString(shown)
-		report.Printf(s.w, "%s", &b) // at once, so that it does not flicker
+		report.Print(s.w, b.String()) // at once, so that it does not flicker
 	case v.Over:
-		report.Printf(s.w, "%s", Table(v, width))
+		report.Print(s.w, Table(v, width))
 	case v.At-s.said >= window:
 		s.said = v.At
-		report.Printf(s.w, "%s", Lines(v))
+		report.Print(s.w, Lines(v))
 	}
 }
 
 // Table returns v as a table: a row per figure, a column per contestant; no line
 // is wider than so many columns.
 func Table(v *View, width int) string {
-	t := table.NewWriter()
-	style := table.StyleLight
-	style.Format.Header = text.FormatDefault
-	style.Options.SeparateColumns, style.Options.DrawBorder = false, false
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	style.Size.WidthMax = width
-	t.SetStyle(style)
-	t.SuppressTrailingSpaces()
+	t := report.NewTable()
+	t.Style().Box.PaddingRight = "  "
+	t.Style().Size.WidthMax = width
 	head := table.Row{fmt.Sprintf("after %v", v.At.Round(100*time.Millisecond))}
 	if v.Over {
 		head[0] = fmt.Sprintf("whole run, %v", v.At.Round(100*time.Millisecond))
@@ -107,10 +102,11 @@ func Table(v *View, width int) string {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n%s\n", cut(v.Scenario+": "+v.About, width), t.Render())
+	report.Printf(&b, "%s\n", cut(v.Scenario+": "+v.About, width))
+	report.Print(&b, t.Render()+"\n")
 	for _, s := range v.Sides {
 		if s.Error != "" {
-			fmt.Fprintf(&b, "%s\n", cut("FAILED, "+s.Error, width))
+			report.Printf(&b, "%s\n", cut("FAILED, "+s.Error, width))
 		}
 	}
 	return b.String()
@@ -118,7 +114,7 @@ func Table(v *View, width int) string {
 
 // cut leaves out what would not fit into a line.
 func cut(line string, width int) string {
-	return text.Snip(line, max(1, width), "…")
+	return text.Snip(report.Printable(line), max(1, width), "…")
 }
 
 // rows are the figures.
@@ -167,12 +163,12 @@ func Lines(v *View) string {
 		if s.Span == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "%6.1fs %-16s", v.At.Seconds(), s.Contestant)
+		report.Printf(&b, "%6.1fs %-16s", v.At.Seconds(), s.Contestant)
 		for j, r := range rows {
 			if j > 0 {
 				b.WriteString("; ")
 			}
-			fmt.Fprintf(&b, "%s %s", r.label, r.value(s))
+			report.Printf(&b, "%s %s", r.label, r.value(s))
 		}
 		b.WriteByte('\n')
 	}

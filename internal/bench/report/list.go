@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -16,18 +15,18 @@ func List(w io.Writer, scenarios []scenario.Scenario, run, replay []contest.Cont
 	var b strings.Builder
 	b.WriteString("Scenarios of firqbench run\n\n")
 	for _, s := range scenarios {
-		fmt.Fprintf(&b, "  %s: %s\n", s.Name, s.About)
+		Printf(&b, "  %s: %s\n", s.Name, s.About)
 		for line := range strings.Lines(text.WrapSoft(s.More+" ("+facts(s)+")", 90)) {
-			fmt.Fprintf(&b, "      %s\n", strings.TrimSpace(line))
+			Printf(&b, "      %s\n", strings.TrimSpace(line))
 		}
 	}
 	for _, part := range []struct {
 		title string
 		list  []contest.Contestant
 	}{{"Contestants of firqbench run", run}, {"Contestants of firqbench replay", replay}} {
-		fmt.Fprintf(&b, "\n%s\n\n", part.title)
+		Printf(&b, "\n%s\n\n", part.title)
 		for _, c := range part.list {
-			fmt.Fprintf(&b, "  %-17s %s\n", c.Name, c.About)
+			Printf(&b, "  %-17s %s\n", c.Name, c.About)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

@@ -58,7 +58,7 @@ func (p *Progress) Before(done, total int, cell *suite.Cell, contestant string, 
 		p.bar = newBar(p.w, total)
 	}
 	p.bar.SetCurrent(int64(done))
-	p.bar.Set("what", fmt.Sprintf("%s, %s %d%s", what, contestant, round+1, p.left(done, total)))
+	p.bar.Set("what", Printable(fmt.Sprintf("%s, %s %d%s", what, contestant, round+1, p.left(done, total))))
 	p.bar.Write()
 }
 
@@ -84,7 +84,7 @@ func (p *Progress) Clear() {
 }
 
 func clearLine(w io.Writer) {
-	Printf(w, "\r\x1b[K")
+	Print(w, "\r\x1b[K")
 }
 
 // IsTerminal reports whether w is a terminal that somebody looks at.

@@ -16,23 +16,23 @@ import (
 // ReplayPlan writes what will be replayed, and how.
 func ReplayPlan(w io.Writer, t replay.TraceFacts, p replay.Plan) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d requests of %d tenants over %v, cost %d\n",
+	Printf(&b, "%s: %d requests of %d tenants over %v, cost %d\n",
 		t.Name, t.Requests, t.Tenants, t.Span.Round(time.Second), t.Cost)
 	service := Duration(time.Duration(math.Round(p.ServiceNs)))
 	if p.Speed > 0 {
-		fmt.Fprintf(&b, "replayed %s times as fast, in %s; %d workers, each busy for %s per unit of cost:\n",
+		Printf(&b, "replayed %s times as fast, in %s; %d workers, each busy for %s per unit of cost:\n",
 			factor(p.Speed), Duration(p.Span), p.Workers, service)
-		fmt.Fprintf(&b, "load %.2f of what the workers can do, %.2f in the busiest tenth of the time\n", p.Load, p.BusyLoad)
+		Printf(&b, "load %.2f of what the workers can do, %.2f in the busiest tenth of the time\n", p.Load, p.BusyLoad)
 	} else {
-		fmt.Fprintf(&b, "all of them arrive at once; %d workers, each busy for %s per unit of cost\n", p.Workers, service)
+		Printf(&b, "all of them arrive at once; %d workers, each busy for %s per unit of cost\n", p.Workers, service)
 	}
-	fmt.Fprintf(&b, "a task takes %s (median) to %s (the longest); quantum %d, the same for every tenant\n",
+	Printf(&b, "a task takes %s (median) to %s (the longest); quantum %d, the same for every tenant\n",
 		Duration(p.MedianTask), Duration(p.LongestTask), p.Quantum)
 	if p.InFlight > 0 {
-		fmt.Fprintf(&b, "at most %d requests of a tenant with workers at a time (not with fifo)\n", p.InFlight)
+		Printf(&b, "at most %d requests of a tenant with workers at a time (not with fifo)\n", p.InFlight)
 	}
 	b.WriteByte('\n')
-	Printf(w, "%s", &b)
+	Print(w, b.String())
 }
 
 // Replay writes the queue times by group of tenants.
@@ -62,14 +62,14 @@ func Replay(w io.Writer, r *replay.Report) {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintln(&b, t.Render())
+	b.WriteString(t.Render() + "\n")
 	b.WriteByte('\n')
 	for _, res := range r.Results {
 		end := ""
 		if res.Delivered+res.Expired+res.Rejected < r.Trace.Requests {
 			end = "; not finished"
 		}
-		fmt.Fprintf(&b, "%-17s%d delivered, %d expired, %d rejected in %s; arrivals late by %s (p99), %s (max)%s\n",
+		Printf(&b, "%-17s%d delivered, %d expired, %d rejected in %s; arrivals late by %s (p99), %s (max)%s\n",
 			res.Contestant, res.Delivered, res.Expired, res.Rejected, Duration(res.Elapsed), Duration(res.Lag.P99), Duration(res.Lag.Max), end)
 	}
 	b.WriteString(`
@@ -77,7 +77,7 @@ Queue time is from the intended arrival to the delivery to a worker (open loop).
 the service time; single queue times are exact to about 1 ms. "Quiet tenants" is the half of the
 tenants that asks for least, by cost over the whole trace.
 `)
-	Printf(w, "%s", &b)
+	Print(w, b.String())
 }
 
 func groupLabel(g replay.Group, t replay.TraceFacts) string {

@@ -27,7 +27,7 @@ func NewReplayBar(w io.Writer, total int) *ReplayBar {
 // Show is a replay.Progress.
 func (b *ReplayBar) Show(contestant string, settled int) {
 	if b.bar != nil {
-		b.bar.SetCurrent(int64(settled)).Set("what", contestant)
+		b.bar.SetCurrent(int64(settled)).Set("what", Printable(contestant))
 		b.bar.Write()
 	} else if contestant != b.announce {
 		Printf(b.w, "replaying with %s\n", contestant)

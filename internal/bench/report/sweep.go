@@ -47,7 +47,7 @@ func Sweep(w io.Writer, r *sweep.Report) {
 		t.AppendRow(sweepRow(&r.Cells[i], names))
 		open = open || r.Cells[i].Variant.Rate > 0
 	}
-	Printf(w, "%s\n\n", t.Render())
+	Print(w, t.Render()+"\n\n")
 	what := "tasks/s, and how many times those of " + contest.Reference + " round by round"
 	if open {
 		what = "queue time p99 from the intended start; *: the producers did not keep up"
@@ -55,7 +55,7 @@ func Sweep(w io.Writer, r *sweep.Report) {
 	Printf(w, "%s; medians of %d rounds of %v.\nCompare within a line: what is in different lines ran at different times.\n", what, r.Plan.Rounds, r.Plan.Duration)
 	for _, c := range r.Cells {
 		for _, e := range c.Errors {
-			Printf(w, "FAILED, %s, %s: %s\n", c.Scenario.Name, c.Label(), e)
+			Printf(w, "FAILED, %s, %s: %s\n", c.Scenario.Name, c.Label(), oneLine(e))
 		}
 	}
 }

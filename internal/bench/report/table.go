@@ -43,11 +43,11 @@ func Scenario(w io.Writer, cells []suite.Cell, order []string) {
 		}
 		appendCell(t, cell, columns, order)
 	}
-	Printf(w, "%s\n", t.Render())
+	Print(w, t.Render()+"\n")
 	for _, cell := range cells {
 		openNotes(w, &cell, cell.Summarize(contest.Reference))
 		for _, e := range cell.Errors {
-			Printf(w, "FAILED, %s: %s\n", cell.Label(), e)
+			Printf(w, "FAILED, %s: %s\n", cell.Label(), oneLine(e))
 		}
 	}
 	Printf(w, "\n")
@@ -198,9 +198,10 @@ func columnsOf(s scenario.Scenario) []column {
 	return append(columns, column{"", "Jain", func(s *suite.Summary) string { return number(s.Jain, "%.3f") }})
 }
 
-// NewTable returns a table in the style of all reports.
+// NewTable returns a table in the style of all reports. Cells that are strings are
+// made printable; the columns that are given by SetColumnConfigs go by them.
 func NewTable() table.Writer {
-	t := table.NewWriter()
+	t := printableTable{table.NewWriter()}
 	style := table.StyleLight
 	style.Format.Header = text.FormatDefault
 	style.Options.SeparateColumns = false

@@ -4,7 +4,6 @@ package report
 
 import (
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"time"
@@ -101,10 +100,4 @@ func number(x float64, format string) string {
 		return "-"
 	}
 	return fmt.Sprintf(format, x)
-}
-
-// Printf writes to w what people read. An error is not worth reporting: there
-// would be nobody to report it to.
-func Printf(w io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(w, format, args...)
 }

@@ -27,6 +27,10 @@ type Server struct {
 // process on /debug/pprof/. A port without a host is one of the loopback
 // interface; port 0 is any that is free.
 //
+// It answers 403 to what a page of another server makes a browser ask for, and on
+// the loopback interface to all that calls it neither localhost nor by a loopback
+// address.
+//
 // Requests that go on, such as events, have to end with their context: Close ends
 // it.
 func Start(addr string, pages Pages) (*Server, error) {
@@ -51,7 +55,7 @@ func Start(addr string, pages Pages) (*Server, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{listener: listener, stop: stop, ended: make(chan error, 1)}
 	s.server = http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
+		Handler: guard(!s.Exposed(), mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	go func() { s.ended <- s.server.Serve(listener) }()
