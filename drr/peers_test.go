@@ -107,6 +107,27 @@ func TestAloneCountsNothing(t *testing.T) {
 	}
 }
 
+// A queue under a limit says of no round that is further away than rounds can be
+// compared, and comes to where it can serve step by step.
+func TestMostAtOnce(t *testing.T) {
+	q, tenants := makeTenants(Config{}, 1, 1)
+	push(q, tenants[0], plainTask(0, math.MaxInt64))
+	limit, steps := uint64(1), 0
+	for ; ; steps++ {
+		_, _, v := within(q, 0, limit)
+		if v == Delivered {
+			break
+		}
+		if ahead := Apart(q.Tag(), q.Round()); v != Ahead || ahead <= 0 || ahead > mostAtOnce || steps > 20 {
+			t.Fatalf("step %d: verdict %d in round %d, tag %d: %d rounds ahead", steps, v, q.Round(), q.Tag(), ahead)
+		}
+		limit = q.Tag()
+	}
+	if steps < 7 {
+		t.Errorf("served after %d steps; 1<<63 rounds take 8", steps)
+	}
+}
+
 // A tenant that is alone on its queue and pauses after each task has one turn per
 // round, as if it had not; one that comes new begins in the round that it finds.
 func TestPausing(t *testing.T) {
