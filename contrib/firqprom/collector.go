@@ -42,26 +42,25 @@ type (
 type Options[K comparable] struct {
 	// Scheduler is the value of the constant label "scheduler", which tells
 	// several schedulers in one registry apart, and several gates, middlewares,
-	// pools and watchdogs. It must be valid UTF-8. Empty: no
-	// such label; Prometheus treats the two alike in queries, but a registry wants
-	// the label on all Collectors of one kind or on none.
+	// pools and watchdogs. It must be valid UTF-8. Empty: no such label; Prometheus
+	// treats the two alike in queries, but a registry wants the label on all
+	// Collectors of one kind or on none.
 	Scheduler string
 	// TenantLabel gives the value of the label "tenant", for New and NewGate. It is
-	// called for each top
-	// tenant on each scrape, by several goroutines at a time if scrapes overlap,
-	// with no lock held; it must not panic. What is not valid UTF-8 in the result
-	// becomes U+FFFD. The counts of tenants with the same label are added up.
-	// nil: the tenant as fmt.Sprint prints it.
+	// called for each top tenant on each scrape, by several goroutines at a time if
+	// scrapes overlap, with no lock held; it must not panic. What is not valid UTF-8
+	// in the result becomes U+FFFD. The counts of tenants with the same label are
+	// added up. nil: the tenant as fmt.Sprint prints it.
 	TenantLabel func(K) string
 	// TopTenants is for how many tenants at most there are series, for New and
 	// NewGate. 0: for as many as Stats names (Config.TopTenants); below 0: for none.
 	TopTenants int
 	// NativeHistogram adds the buckets of a native histogram to
 	// firq_queue_time_ns and firq_pool_handler_duration_seconds. They go only to a
-	// server that asks for the protobuf
-	// format, and one that ingests native histograms then drops the classic
-	// buckets, firq_queue_time_ns_bucket say, unless it is told to keep both
-	// (always_scrape_classic_histograms, scrape_classic_histograms before 3.0).
+	// server that asks for the protobuf format, and one that ingests native
+	// histograms then drops the classic buckets, firq_queue_time_ns_bucket for one,
+	// unless it is told to keep both (always_scrape_classic_histograms,
+	// scrape_classic_histograms before 3.0).
 	//
 	// They are made from the classic buckets, and are no finer than these: each
 	// sample counts as the upper bound of its classic bucket, rounded up to the

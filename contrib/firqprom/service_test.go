@@ -127,7 +127,7 @@ func (s *service) run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if s.full.Waiting() == 1 { // one that would wait would stop the rest
+		if s.full.Stats().Queue.QueueLen == 1 { // the tenant may have no other waiting: this one does not
 			ask(s.http, "/", "waits", nothing)
 		}
 		ask(s.http, "/health", "", nothing)
