@@ -139,6 +139,10 @@
 // comes back: the sum of the deltas is then too high. Set TopTenants below 0
 // there, or keep to cumulative temporality.
 //
+// Behind a middleware the tenants are what its Config.Tenant makes of a request,
+// and what it lets clients choose, keys with firqhttp.PlainAPIKey: set TopTenants
+// below 0 then, or a TenantLabel that maps to names you know.
+//
 // # Concurrency properties
 //
 // Everything is safe for concurrent use. A collection takes one snapshot of each

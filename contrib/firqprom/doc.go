@@ -141,6 +141,12 @@
 //
 // The sum over these series is not the total; that is firq_dequeued_total.
 //
+// Behind a middleware the tenants are what its Config.Tenant makes of a request,
+// and what it lets clients choose: addresses, names from headers and, with
+// firqhttp.PlainAPIKey, the keys themselves. Everybody who may read the metrics reads
+// them, and a client that invents names makes new series with each scrape. Set
+// Options.TopTenants below 0 then, or a TenantLabel that maps to names you know.
+//
 // # Concurrency properties
 //
 // A [Collector] is immutable. Collect may run in any number of goroutines at a
