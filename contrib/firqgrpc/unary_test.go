@@ -153,6 +153,9 @@ func TestStats(t *testing.T) {
 			if st := in.Stats(); method == do && st.InFlight != 1 {
 				t.Errorf("a call is in progress: %+v", st)
 			}
+			if tr := in.Traffic(); method == do && (tr.InFlight != 1 || tr.Waiting != 0) {
+				t.Errorf("a call is in progress: %+v", tr)
+			}
 			return nil, nil
 		})
 		return err
@@ -175,6 +178,17 @@ func TestStats(t *testing.T) {
 	if st.Served != 3 || st.Skipped != 2 || st.InFlight != 0 || st.Waiting != 0 ||
 		!maps.Equal(st.Rejected, map[firqgrpc.Reason]uint64{firqgrpc.Closed: 2}) {
 		t.Errorf("%+v", st)
+	}
+	tr := in.Traffic()
+	if tr.Served != 3 || tr.Skipped != 2 || tr.InFlight != 0 || tr.Waiting != 0 || tr.Rejected["closed"] != 2 {
+		t.Errorf("%+v, want as %+v", tr, st)
+	}
+	for _, reason := range []string{
+		"tenant_full", "tenant_threshold", "too_many_tenants", "evicted", "global_full", "timeout", "client_deadline", "cancelled", "internal",
+	} {
+		if n, ok := tr.Rejected[reason]; !ok || n != 0 {
+			t.Errorf("rejected %s: %d, %v", reason, n, ok)
+		}
 	}
 }
 

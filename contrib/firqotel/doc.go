@@ -1,27 +1,32 @@
-// Package firqotel exports the [firq.Stats] of schedulers as OpenTelemetry
-// metrics.
+// Package firqotel exports the numbers of firq as OpenTelemetry metrics: of
+// schedulers and gates, of HTTP and gRPC middlewares, of worker pools and of
+// watchdogs.
 //
 // # Usage
 //
-// The histogram of queue times needs a [Producer], which is given to the reader;
-// all else are observable instruments of a meter:
+// The histograms need a [Producer], which is given to the reader; all else are
+// observable instruments of a meter:
 //
 //	times := firqotel.NewProducer()
 //	reader := metric.NewPeriodicReader(exporter, metric.WithProducer(times))
 //	provider := metric.NewMeterProvider(metric.WithReader(reader))
-//	r, err := firqotel.Register(s, firqotel.Options[string]{
-//		MeterProvider: provider, Producer: times, Scheduler: "api",
-//	})
-//	if err != nil {
-//		return err
-//	}
-//	defer r.Unregister()
+//	opts := firqotel.Options[string]{MeterProvider: provider, Producer: times, Scheduler: "api"}
 //
-// Anything that has Stats() firq.Stats[K] can be registered: see [Source].
-// Several schedulers share meter and Producer, each with an Options.Scheduler of
-// its own.
+// Then a line each, with an error and a [Registration] to Unregister:
 //
-// # Metrics
+//	r, err := firqotel.Register(s, opts)         // a firq.Scheduler
+//	r, err := firqotel.RegisterGate(g, opts)     // *gate.Gate
+//	r, err := firqotel.RegisterHTTP(m, opts)     // *firqhttp.Middleware
+//	r, err := firqotel.RegisterGRPC(i, opts)     // *firqgrpc.Interceptor
+//	r, err := firqotel.RegisterPool(p, opts)     // *worker.Pool
+//	r, err := firqotel.RegisterWatchdog(w, opts) // *watchdog.Watchdog
+//
+// The scheduler of a gate is part of RegisterGate; another one needs another name.
+// Anything that has the method can be registered: Stats() firq.Stats[K] (see
+// [Source]), Traffic() gate.Traffic, and so on. Several of a kind share meter and
+// Producer, each with an Options.Scheduler of its own.
+//
+// # Metrics of schedulers, and of the queues of gates
 //
 // Times are in seconds. Every metric has the attribute firq.scheduler, if
 // Options.Scheduler is set. The last column is the name that package firqprom
@@ -56,17 +61,72 @@
 // An EnqueueBatch that is cut short counts as one rejection, however many tasks
 // it leaves.
 //
-// # The histogram
+// # Metrics of the parts around them
+//
+// In Prometheus, the names of firqprom have _ for each dot; counters have _total,
+// and times _seconds.
+//
+//	name                               instrument, unit            gate.Stats
+//	firq.gate.limit                    UpDownCounter {permit}      Limit
+//	firq.gate.in_use                   UpDownCounter {permit}      InUse
+//	firq.gate.waiting                  UpDownCounter {call}        Waiting
+//	firq.gate.immediate                Counter {permit}            Immediate
+//	firq.gate.timed_out                Counter {call}              TimedOut
+//	all of the table above                                         Queue: calls that had to queue
+//
+//	with firq.protocol, http or grpc                               gate.Traffic
+//	firq.requests.in_flight            UpDownCounter {request}     InFlight
+//	firq.requests.waiting              UpDownCounter {request}     Waiting
+//	firq.requests.served               Counter {request}           Served
+//	firq.requests.skipped              Counter {request}           Skipped
+//	firq.requests.rejected             Counter {request}           Rejected, by firq.reason
+//
+//	with firq.pool, if Options.Name is set                         worker.Stats
+//	firq.pool.started                  Counter {handler}           Started
+//	firq.pool.finished                 Counter {handler}           Finished
+//	firq.pool.failed                   Counter {handler}           Failed
+//	firq.pool.panicked                 Counter {handler}           Panicked
+//	firq.pool.slow                     Counter {handler}           Slow
+//	firq.pool.timed_out                Counter {handler}           TimedOut
+//	firq.pool.stuck                    Counter {handler}           Stuck
+//	firq.pool.running                  UpDownCounter {handler}     Running
+//	firq.pool.stuck_now                UpDownCounter {handler}     StuckNow
+//	firq.pool.workers                  UpDownCounter {worker}      Workers
+//	firq.pool.handler_time             Histogram s                 HandlerTime (firq_pool_handler_duration_seconds)
+//	firq.pool.handler_time_sum         Counter s                   HandlerTime.Sum
+//
+//	name                               instrument, unit            watchdog.Status
+//	firq.watchdog.running              Gauge 1                     Running: 0 or 1
+//	firq.watchdog.level                Gauge 1                     Level: 0 ok, 1 warning, 2 critical
+//	firq.watchdog.level_since          Gauge s                     Since, as a Unix time
+//	firq.watchdog.findings             UpDownCounter {finding}     Findings: how many, by firq.signal and firq.level
+//	firq.watchdog.reports              Counter {report}            Reports
+//	firq.watchdog.reports_missed       Counter {report}            Missed
+//	firq.watchdog.timer_lateness       Gauge s                     Sample.TimerLateness
+//	firq.watchdog.scheduling_latency   Gauge s                     Sample.Scheduling, by firq.at: p50, tail, max
+//	firq.watchdog.goroutines           UpDownCounter {goroutine}   Sample.Goroutines
+//	firq.watchdog.goroutines_runnable  UpDownCounter {goroutine}   Sample.Runnable
+//	firq.watchdog.processors           UpDownCounter {processor}   Sample.Processors
+//	firq.watchdog.queue.length         UpDownCounter {task}        QueueSample.Len, by firq.queue
+//	firq.watchdog.queue.wait           Gauge s                     QueueSample.Wait, by firq.queue and firq.at
+//	firq.watchdog.queue.stalled        Gauge s                     QueueSample.Stalled, by firq.queue
+//	firq.watchdog.probe.duration       Gauge s                     ProbeSample.Time, by firq.probe
+//	firq.watchdog.probe.failing        Gauge 1                     ProbeSample.Err: 1 if there is one, by firq.probe
+//
+// What a watchdog has measured is that of its last interval, and is not there
+// before the first has ended.
+//
+// # The histograms
 //
 // OpenTelemetry has no observable histogram, and to record each wait in a
 // synchronous one would put the SDK into the path of every task. So the Producer
-// hands the SDK a finished histogram with the bounds of QueueTime.Buckets (1, 2,
-// 5, 10 us and so on up to 1 h) and their exact counts, and as its maximum that
-// of all tasks since the scheduler was built. It does not go through the SDK's
-// aggregation: views do not apply to it, and its temporality is always
-// cumulative, even on a reader that asks for delta.
+// hands the SDK finished histograms with the bounds of QueueTime.Buckets (1, 2,
+// 5, 10 us and so on up to 1 h) and their exact counts, and as the maximum that
+// of all tasks since the scheduler, or the pool, was built. They do not go through
+// the SDK's aggregation: views do not apply to them, and their temporality is
+// always cumulative, even on a reader that asks for delta.
 //
-// Its start time is when Register was called, as the SDK has it for the counters.
+// Their start time is when Register was called, as the SDK has it for the counters.
 // What the scheduler had delivered before then is counted all the same.
 //
 // # Series of tenants
@@ -79,10 +139,14 @@
 // comes back: the sum of the deltas is then too high. Set TopTenants below 0
 // there, or keep to cumulative temporality.
 //
+// Behind a middleware the tenants are what its Config.Tenant makes of a request,
+// and what it lets clients choose, keys with firqhttp.PlainAPIKey: set TopTenants
+// below 0 then, or a TenantLabel that maps to names you know.
+//
 // # Concurrency properties
 //
-// Everything is safe for concurrent use. A collection calls Stats once for the
-// instruments and, with a Producer, once more for the histogram; the two may
-// differ by what was delivered in between. Stats waits for each shard of the
-// scheduler in turn.
+// Everything is safe for concurrent use. A collection takes one snapshot of each
+// source for the instruments and, with a Producer, one more for its histogram; the
+// two may differ by what was delivered in between. The Stats of a scheduler, and of
+// a gate, waits for each shard in turn.
 package firqotel

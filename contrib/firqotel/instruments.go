@@ -1,7 +1,9 @@
 package firqotel
 
 import (
+	"fmt"
 	"math"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -9,26 +11,101 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// instruments are those of one registration. Registrations on one meter get
-// instruments of the same names, which the SDK makes one.
-type instruments[K comparable] struct {
-	meter   metric.Meter
-	opts    Options[K]
-	all     []metric.Observable
-	observe []func(metric.Observer, *firq.Stats[K])
-	errs    []error
+// setup collects the instruments of one registration. Registrations on one meter
+// get instruments of the same names, which the SDK makes one.
+type setup struct {
+	meter metric.Meter
+	fixed []attribute.KeyValue // that every metric of the registration has
+	all   []metric.Observable
+	errs  []error
 }
 
-// attributes returns those of the scheduler and more.
-func (in *instruments[K]) attributes(more ...attribute.KeyValue) attribute.Set {
-	if in.opts.Scheduler != "" {
-		more = append(more, SchedulerKey.String(in.opts.Scheduler))
+// attributes returns the fixed ones and more.
+func (s *setup) attributes(more ...attribute.KeyValue) attribute.Set {
+	return attribute.NewSet(append(more, s.fixed...)...)
+}
+
+// instruments are those that are read from snapshots of type S.
+type instruments[S any] struct {
+	*setup
+	observe []func(metric.Observer, *S)
+}
+
+// from observes a snapshot.
+func (in *instruments[S]) from(o metric.Observer, st *S) {
+	for _, observe := range in.observe {
+		observe(o, st)
 	}
-	return attribute.NewSet(more...)
 }
 
-func (in *instruments[K]) addAll() {
+func (in *instruments[S]) add(i metric.Observable, err error, observe func(metric.Observer, *S)) {
+	if err != nil {
+		in.errs = append(in.errs, err)
+		return
+	}
+	in.all = append(in.all, i)
+	in.observe = append(in.observe, observe)
+}
+
+// send takes the value of one series and its attributes.
+type send[N int64 | float64] func(v N, more ...attribute.KeyValue)
+
+func (in *instruments[S]) counter(name, unit, text string, value func(*S) uint64) {
+	in.counters(name, unit, text, func(st *S, to send[int64]) { to(toInt64(value(st))) })
+}
+
+// counters has as many series as observe sends.
+func (in *instruments[S]) counters(name, unit, text string, observe func(*S, send[int64])) {
+	i, err := in.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
+	in.add(i, err, func(o metric.Observer, st *S) {
+		observe(st, func(v int64, more ...attribute.KeyValue) {
+			o.ObserveInt64(i, v, metric.WithAttributeSet(in.attributes(more...)))
+		})
+	})
+}
+
+// level makes an up-down counter: adding it up over schedulers makes sense, which
+// it does not for a gauge.
+func (in *instruments[S]) level(name, unit, text string, value func(*S) int) {
+	in.levels(name, unit, text, func(st *S, to send[int64]) { to(int64(value(st))) })
+}
+
+// levels has as many series as observe sends.
+func (in *instruments[S]) levels(name, unit, text string, observe func(*S, send[int64])) {
+	i, err := in.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
+	in.add(i, err, func(o metric.Observer, st *S) {
+		observe(st, func(v int64, more ...attribute.KeyValue) {
+			o.ObserveInt64(i, v, metric.WithAttributeSet(in.attributes(more...)))
+		})
+	})
+}
+
+func (in *instruments[S]) gauge(name, unit, text string, value func(*S) float64) {
+	in.gauges(name, unit, text, func(st *S, to send[float64]) { to(value(st)) })
+}
+
+// gauges has as many series as observe sends.
+func (in *instruments[S]) gauges(name, unit, text string, observe func(*S, send[float64])) {
+	i, err := in.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(text))
+	in.add(i, err, func(o metric.Observer, st *S) {
+		observe(st, func(v float64, more ...attribute.KeyValue) {
+			o.ObserveFloat64(i, v, metric.WithAttributeSet(in.attributes(more...)))
+		})
+	})
+}
+
+// seconds is a counter of time.
+func (in *instruments[S]) seconds(name, text string, value func(*S) float64) {
+	i, err := in.meter.Float64ObservableCounter(name, metric.WithUnit("s"), metric.WithDescription(text))
+	in.add(i, err, func(o metric.Observer, st *S) {
+		o.ObserveFloat64(i, value(st), metric.WithAttributeSet(in.attributes()))
+	})
+}
+
+// queueInstruments are about a scheduler, or the queue of a gate.
+func queueInstruments[K comparable](s *setup, opts Options[K]) *instruments[firq.Stats[K]] {
 	type stats = firq.Stats[K]
+	in := &instruments[stats]{setup: s}
 	for _, c := range []struct {
 		name, text string
 		value      func(*stats) uint64
@@ -40,9 +117,15 @@ func (in *instruments[K]) addAll() {
 		{"firq.closed", "Tasks that were queued when the scheduler was closed.", func(s *stats) uint64 { return s.Closed }},
 		{"firq.queue.time_samples", "Delivered tasks whose waiting time was recorded.", func(s *stats) uint64 { return s.QueueTime.Samples }},
 	} {
-		in.counter(c.name, c.text, c.value)
+		in.counter(c.name, "{task}", c.text, c.value)
 	}
-	in.dropped()
+	// The reasons add up to Stats.Dropped.
+	in.counters("firq.dropped", "{task}", "Tasks rejected for any reason, or evicted.", func(s *stats, to send[int64]) {
+		to(toInt64(s.RejectedGlobal), ReasonKey.String("global"))
+		to(toInt64(s.RejectedTenant), ReasonKey.String("tenant"))
+		to(toInt64(s.TimeoutRejected), ReasonKey.String("timeout"))
+		to(toInt64(s.DroppedPolicy), ReasonKey.String("policy"))
+	})
 	for _, l := range []struct {
 		name, unit, text string
 		value            func(*stats) int
@@ -64,71 +147,34 @@ func (in *instruments[K]) addAll() {
 	} {
 		in.gauge(g.name, g.unit, g.text, g.value)
 	}
-	in.timeSum()
-	in.tenants()
-}
-
-func (in *instruments[K]) add(i metric.Observable, err error, observe func(metric.Observer, *firq.Stats[K])) {
-	if err != nil {
-		in.errs = append(in.errs, err)
-		return
-	}
-	in.all = append(in.all, i)
-	in.observe = append(in.observe, observe)
-}
-
-func (in *instruments[K]) counter(name, text string, value func(*firq.Stats[K]) uint64) {
-	attrs := metric.WithAttributeSet(in.attributes())
-	i, err := in.meter.Int64ObservableCounter(name, metric.WithUnit("{task}"), metric.WithDescription(text))
-	in.add(i, err, func(o metric.Observer, st *firq.Stats[K]) { o.ObserveInt64(i, toInt64(value(st)), attrs) })
-}
-
-// level makes an up-down counter: adding it up over schedulers makes sense, which
-// it does not for a gauge.
-func (in *instruments[K]) level(name, unit, text string, value func(*firq.Stats[K]) int) {
-	attrs := metric.WithAttributeSet(in.attributes())
-	i, err := in.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
-	in.add(i, err, func(o metric.Observer, st *firq.Stats[K]) { o.ObserveInt64(i, int64(value(st)), attrs) })
-}
-
-func (in *instruments[K]) gauge(name, unit, text string, value func(*firq.Stats[K]) float64) {
-	attrs := metric.WithAttributeSet(in.attributes())
-	i, err := in.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(text))
-	in.add(i, err, func(o metric.Observer, st *firq.Stats[K]) { o.ObserveFloat64(i, value(st), attrs) })
-}
-
-func (in *instruments[K]) timeSum() {
-	attrs := metric.WithAttributeSet(in.attributes())
-	i, err := in.meter.Float64ObservableCounter("firq.queue.time_sum", metric.WithUnit("s"),
-		metric.WithDescription("Sum of the waiting times of delivered tasks."))
-	in.add(i, err, func(o metric.Observer, st *firq.Stats[K]) { o.ObserveFloat64(i, st.QueueTime.Sum.Seconds(), attrs) })
-}
-
-// dropped has the reasons as an attribute: they add up to Stats.Dropped.
-func (in *instruments[K]) dropped() {
-	reason := func(value string) metric.MeasurementOption {
-		return metric.WithAttributeSet(in.attributes(ReasonKey.String(value)))
-	}
-	global, tenant, timeout, policy := reason("global"), reason("tenant"), reason("timeout"), reason("policy")
-	i, err := in.meter.Int64ObservableCounter("firq.dropped", metric.WithUnit("{task}"),
-		metric.WithDescription("Tasks rejected for any reason, or evicted."))
-	in.add(i, err, func(o metric.Observer, st *firq.Stats[K]) {
-		o.ObserveInt64(i, toInt64(st.RejectedGlobal), global)
-		o.ObserveInt64(i, toInt64(st.RejectedTenant), tenant)
-		o.ObserveInt64(i, toInt64(st.TimeoutRejected), timeout)
-		o.ObserveInt64(i, toInt64(st.DroppedPolicy), policy)
-	})
-}
-
-func (in *instruments[K]) tenants() {
-	i, err := in.meter.Int64ObservableCounter("firq.tenant.dequeued", metric.WithUnit("{task}"),
-		metric.WithDescription("Tasks delivered, by tenant, for the top tenants only."))
-	in.add(i, err, func(o metric.Observer, st *firq.Stats[K]) {
-		for label, n := range in.opts.tenants(st.TopTenants) {
-			o.ObserveInt64(i, toInt64(n), metric.WithAttributeSet(in.attributes(TenantKey.String(label))))
+	in.seconds("firq.queue.time_sum", "Sum of the waiting times of delivered tasks.", func(s *stats) float64 { return s.QueueTime.Sum.Seconds() })
+	in.counters("firq.tenant.dequeued", "{task}", "Tasks delivered, by tenant, for the top tenants only.", func(s *stats, to send[int64]) {
+		for label, n := range opts.tenants(s.TopTenants) {
+			to(toInt64(n), TenantKey.String(label))
 		}
 	})
+	return in
 }
+
+// tenants returns the counts by label of the first rows of top, which has the
+// most delivered first.
+func (o *Options[K]) tenants(top []firq.TenantCount[K]) map[string]uint64 {
+	if n := o.TopTenants; n != 0 {
+		top = top[:min(max(n, 0), len(top))]
+	}
+	label := o.TenantLabel
+	if label == nil {
+		label = func(tenant K) string { return fmt.Sprint(tenant) }
+	}
+	sums := make(map[string]uint64, len(top))
+	for _, row := range top {
+		sums[valid(label(row.Tenant))] += row.Dequeued
+	}
+	return sums
+}
+
+// valid makes what OTLP takes of any string.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // toInt64 returns n, or the largest int64 if it is more.
 func toInt64(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

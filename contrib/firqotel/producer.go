@@ -14,8 +14,8 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Producer yields the metric firq.queue.time, a histogram, of every source that
-// was registered with it. It goes to a reader, with metric.WithProducer; given to
+// Producer yields the histograms of every source that was registered with it:
+// firq.queue.time and firq.pool.handler_time. It goes to a reader, with metric.WithProducer; given to
 // several readers it serves all of them. The zero value is ready. Safe for
 // concurrent use.
 type Producer struct {
@@ -25,18 +25,19 @@ type Producer struct {
 
 var _ metric.Producer = (*Producer)(nil)
 
-// times are the queue times of one source. Immutable.
+// times are a histogram of one source. Immutable after add.
 type times struct {
-	attrs attribute.Set
-	start time.Time
-	read  func() firq.QueueTime
+	name, text string // of the metric
+	attrs      attribute.Set
+	start      time.Time
+	read       func() firq.QueueTime
 }
 
 // NewProducer returns a Producer without sources.
 func NewProducer() *Producer { return new(Producer) }
 
-func (p *Producer) add(attrs attribute.Set, read func() firq.QueueTime) *times {
-	t := &times{attrs, time.Now(), read}
+func (p *Producer) add(t *times) *times {
+	t.start = time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all = append(slices.Clone(p.all), t)
@@ -58,25 +59,25 @@ func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	if len(all) == 0 {
 		return nil, ctx.Err()
 	}
-	data := metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality}
+	var metrics []metricdata.Metrics // one for each name, in the order of registration
+	points := map[string][]metricdata.HistogramDataPoint[float64]{}
 	for _, t := range all {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		data.DataPoints = append(data.DataPoints, t.point())
+		if points[t.name] == nil {
+			metrics = append(metrics, metricdata.Metrics{Name: t.name, Description: t.text, Unit: "s"})
+		}
+		points[t.name] = append(points[t.name], t.point())
 	}
-	return []metricdata.ScopeMetrics{{
-		Scope: instrumentation.Scope{Name: ScopeName},
-		Metrics: []metricdata.Metrics{{
-			Name:        "firq.queue.time",
-			Description: "How long delivered tasks had waited.",
-			Unit:        "s",
-			Data:        data,
-		}},
-	}}, nil
+	for i := range metrics {
+		m := &metrics[i]
+		m.Data = metricdata.Histogram[float64]{Temporality: metricdata.CumulativeTemporality, DataPoints: points[m.Name]}
+	}
+	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: ScopeName}, Metrics: metrics}}, nil
 }
 
-// point converts one QueueTime. Its buckets have as many bounds as counts and
+// point converts one histogram. Its buckets have as many bounds as counts and
 // hold all samples: what is above the last bound is never any.
 func (t *times) point() metricdata.HistogramDataPoint[float64] {
 	q := t.read()

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
+	"reflect"
 	"sync"
 	"unicode/utf8"
 
@@ -13,6 +13,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/watchdog"
+	"github.com/firq-go/firq/worker"
 )
 
 // ScopeName is the name of the instrumentation scope of all metrics.
@@ -21,42 +24,69 @@ const ScopeName = "github.com/firq-go/firq/contrib/firqotel"
 // The attributes of the metrics.
 const (
 	SchedulerKey = attribute.Key("firq.scheduler") // Options.Scheduler
-	ReasonKey    = attribute.Key("firq.reason")    // of firq.dropped: global, tenant, timeout or policy
+	ReasonKey    = attribute.Key("firq.reason")    // of firq.dropped: global, tenant, timeout or policy; of firq.requests.rejected
 	TenantKey    = attribute.Key("firq.tenant")    // of firq.tenant.dequeued: Options.TenantLabel
+	ProtocolKey  = attribute.Key("firq.protocol")  // of firq.requests: http or grpc
+	PoolKey      = attribute.Key("firq.pool")      // of firq.pool: worker.Options.Name
+	SignalKey    = attribute.Key("firq.signal")    // of firq.watchdog.findings: watchdog.Signal
+	LevelKey     = attribute.Key("firq.level")     // of firq.watchdog.findings: warning or critical
+	AtKey        = attribute.Key("firq.at")        // of a watchdog's latencies: p50, tail or max
+	QueueKey     = attribute.Key("firq.queue")     // of firq.watchdog.queue: watchdog.Queue.Name
+	ProbeKey     = attribute.Key("firq.probe")     // of firq.watchdog.probe: watchdog.Probe.Name
 )
 
-// Source is what metrics are read from. Every firq.Scheduler is one, and so is
-// what is built on top of a scheduler and hands on its Stats.
+// Source is what Register reads. Every firq.Scheduler is one, and so is what is
+// built on top of a scheduler and hands on its Stats.
 type Source[K comparable] interface {
 	// Stats returns a snapshot that the caller may keep. It is called by several
 	// goroutines at a time if collections overlap.
 	Stats() firq.Stats[K]
 }
 
-// Options of Register. The zero value works, but has no histogram.
+// The sources of the other registrations. What Source says of Stats holds for
+// their methods too.
+type (
+	// GateSource is a *gate.Gate, or what hands on its Stats.
+	GateSource[K comparable] interface{ Stats() gate.Stats[K] }
+	// TrafficSource is a *firqhttp.Middleware, a *firqgrpc.Interceptor, or a
+	// middleware of your own over a gate.
+	TrafficSource interface{ Traffic() gate.Traffic }
+	// PoolSource is a *worker.Pool.
+	PoolSource interface{ Stats() worker.Stats }
+	// WatchdogSource is a *watchdog.Watchdog.
+	WatchdogSource interface{ Status() watchdog.Status }
+)
+
+// Options of a registration; the same may serve for a scheduler or gate, and for
+// all that is around it. The zero value works, but has no histogram. K is the type
+// of the tenants; for RegisterPool and RegisterWatchdog any will do.
 type Options[K comparable] struct {
 	// MeterProvider makes the meter. nil: otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
-	// Producer yields the histogram of queue times; it belongs to a reader of the
-	// MeterProvider. nil: no firq.queue.time.
+	// Producer yields the histograms, of queue times and of how long handlers ran;
+	// it belongs to a reader of the MeterProvider. nil: no firq.queue.time and no
+	// firq.pool.handler_time.
 	Producer *Producer
 	// Scheduler is the value of the attribute firq.scheduler, which tells several
-	// schedulers apart. It must be valid UTF-8, which OTLP demands. Empty: no such
-	// attribute. Two schedulers with the same one spoil each other's metrics: the SDK
-	// adds up counters and keeps the last value of gauges.
+	// schedulers apart, and several gates, middlewares, pools and watchdogs. It must
+	// be valid UTF-8, which OTLP demands. Empty: no such attribute. Two of a kind
+	// with the same one spoil each other's metrics: the SDK adds up counters and keeps
+	// the last value of gauges.
 	Scheduler string
-	// TenantLabel gives the value of the attribute firq.tenant. It is called for
-	// each top tenant on each collection, with no lock of firq's held; it must neither
-	// panic nor use the MeterProvider, whose lock the SDK may hold. What is not valid UTF-8 in the result becomes U+FFFD. The counts of
-	// tenants with the same label are added up. nil: the tenant as fmt.Sprint
+	// TenantLabel gives the value of the attribute firq.tenant, for Register and
+	// RegisterGate. It is called for each top tenant on each collection, with no lock
+	// of firq's held; it must neither panic nor use the MeterProvider, whose lock the
+	// SDK may hold. What is not valid UTF-8 in the result becomes U+FFFD. The counts
+	// of tenants with the same label are added up. nil: the tenant as fmt.Sprint
 	// prints it.
 	TenantLabel func(K) string
-	// TopTenants is for how many tenants at most there are series. 0: for as many
-	// as Stats names (Config.TopTenants); below 0: for none.
+	// TopTenants is for how many tenants at most there are series, for Register and
+	// RegisterGate. 0: for as many as Stats names (Config.TopTenants); below 0: for
+	// none.
 	TopTenants int
 }
 
-// Registration is what Register has registered.
+// Registration is what Register, or one of its siblings, has registered.
 type Registration struct {
 	once     sync.Once
 	callback metric.Registration
@@ -80,54 +110,122 @@ func (r *Registration) Unregister() error {
 
 // Register exports source until the Registration is unregistered. The error is
 // firq.ErrInvalidArgument for a nil source, firq.ErrInvalidConfig, naming the
-// field, for options that make no sense, or that of the MeterProvider.
+// field, for options that make no sense, or that of the MeterProvider; so it is
+// with RegisterGate and the others.
 func Register[K comparable](source Source[K], opts Options[K]) (*Registration, error) {
-	if source == nil {
+	return register(source, opts, func(s *setup) (func(metric.Observer), *times) {
+		all := queueInstruments(s, opts)
+		return func(o metric.Observer) {
+			st := source.Stats()
+			all.from(o, &st)
+		}, queueTimes(func() firq.QueueTime { return source.Stats().QueueTime })
+	})
+}
+
+// RegisterGate exports a gate: its slots, and its Queue with the metrics that
+// Register has for a scheduler.
+func RegisterGate[K comparable](g GateSource[K], opts Options[K]) (*Registration, error) {
+	return register(g, opts, func(s *setup) (func(metric.Observer), *times) {
+		own, queue := gateInstruments[K](s), queueInstruments(s, opts)
+		return func(o metric.Observer) {
+			st := g.Stats()
+			own.from(o, &st)
+			queue.from(o, &st.Queue)
+		}, queueTimes(func() firq.QueueTime { return g.Stats().Queue.QueueTime })
+	})
+}
+
+// RegisterHTTP exports the requests of a firqhttp.Middleware, with the attribute
+// firq.protocol=http. Its gate has a registration of its own: RegisterGate.
+func RegisterHTTP[K comparable](m TrafficSource, opts Options[K]) (*Registration, error) {
+	return registerTraffic("http", m, opts)
+}
+
+// RegisterGRPC exports the calls of a firqgrpc.Interceptor, with the attribute
+// firq.protocol=grpc. Its gate has a registration of its own: RegisterGate.
+func RegisterGRPC[K comparable](i TrafficSource, opts Options[K]) (*Registration, error) {
+	return registerTraffic("grpc", i, opts)
+}
+
+func registerTraffic[K comparable](protocol string, source TrafficSource, opts Options[K]) (*Registration, error) {
+	return register(source, opts, func(s *setup) (func(metric.Observer), *times) {
+		s.fixed = append(s.fixed, ProtocolKey.String(protocol))
+		all := trafficInstruments(s)
+		return func(o metric.Observer) {
+			tr := source.Traffic()
+			all.from(o, &tr)
+		}, nil
+	})
+}
+
+// RegisterPool exports a worker.Pool. The attribute firq.pool has its name,
+// worker.Options.Name, for which RegisterPool calls Stats once.
+func RegisterPool[K comparable](p PoolSource, opts Options[K]) (*Registration, error) {
+	return register(p, opts, func(s *setup) (func(metric.Observer), *times) {
+		if name := p.Stats().Name; name != "" {
+			s.fixed = append(s.fixed, PoolKey.String(valid(name)))
+		}
+		all := poolInstruments(s)
+		return func(o metric.Observer) {
+				st := p.Stats()
+				all.from(o, &st)
+			}, &times{name: "firq.pool.handler_time", text: "How long finished handlers ran.", read: func() firq.QueueTime {
+				st := p.Stats()
+				return handlerTime(&st).QueueTime()
+			}}
+	})
+}
+
+// RegisterWatchdog exports a watchdog.Watchdog.
+func RegisterWatchdog[K comparable](w WatchdogSource, opts Options[K]) (*Registration, error) {
+	return register(w, opts, func(s *setup) (func(metric.Observer), *times) {
+		all := watchdogInstruments(s)
+		return func(o metric.Observer) {
+			st := w.Status()
+			all.from(o, &st)
+		}, nil
+	})
+}
+
+// register checks what all of them have. build makes the instruments and returns
+// what observes them, of one snapshot, and the histogram, if any, without its
+// attributes.
+func register[K comparable](source any, opts Options[K], build func(*setup) (func(metric.Observer), *times)) (*Registration, error) {
+	if v := reflect.ValueOf(source); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("%w: firqotel: nil source", firq.ErrInvalidArgument)
 	}
 	if !utf8.ValidString(opts.Scheduler) {
 		return nil, fmt.Errorf("%w: firqotel: Options.Scheduler: %q is not valid UTF-8", firq.ErrInvalidConfig, opts.Scheduler)
 	}
-	if opts.TenantLabel == nil {
-		opts.TenantLabel = func(tenant K) string { return fmt.Sprint(tenant) }
-	}
 	if opts.MeterProvider == nil {
 		opts.MeterProvider = otel.GetMeterProvider()
 	}
-	in := &instruments[K]{meter: opts.MeterProvider.Meter(ScopeName), opts: opts}
-	in.addAll()
-	if len(in.errs) != 0 {
-		return nil, fmt.Errorf("firqotel: %w", errors.Join(in.errs...))
+	s := &setup{meter: opts.MeterProvider.Meter(ScopeName)}
+	if opts.Scheduler != "" {
+		s.fixed = append(s.fixed, SchedulerKey.String(opts.Scheduler))
 	}
-	callback, err := in.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		st := source.Stats()
-		for _, observe := range in.observe {
-			observe(o, &st)
-		}
+	observe, histogram := build(s)
+	if len(s.errs) != 0 {
+		return nil, fmt.Errorf("firqotel: %w", errors.Join(s.errs...))
+	}
+	callback, err := s.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		observe(o)
 		return nil
-	}, in.all...)
+	}, s.all...)
 	if err != nil {
 		if callback != nil { // for the instruments that were fine
 			err = errors.Join(err, callback.Unregister())
 		}
 		return nil, fmt.Errorf("firqotel: %w", err)
 	}
-	r := &Registration{callback: callback, producer: opts.Producer}
-	if r.producer != nil {
-		r.times = r.producer.add(in.attributes(), func() firq.QueueTime { return source.Stats().QueueTime })
+	r := &Registration{callback: callback}
+	if opts.Producer != nil && histogram != nil {
+		histogram.attrs = s.attributes()
+		r.producer, r.times = opts.Producer, opts.Producer.add(histogram)
 	}
 	return r, nil
 }
 
-// tenants returns the counts by label of the first rows of top, which has the
-// most delivered first.
-func (o *Options[K]) tenants(top []firq.TenantCount[K]) map[string]uint64 {
-	if n := o.TopTenants; n != 0 {
-		top = top[:min(max(n, 0), len(top))]
-	}
-	sums := make(map[string]uint64, len(top))
-	for _, row := range top {
-		sums[strings.ToValidUTF8(o.TenantLabel(row.Tenant), "\uFFFD")] += row.Dequeued
-	}
-	return sums
+func queueTimes(read func() firq.QueueTime) *times {
+	return &times{name: "firq.queue.time", text: "How long delivered tasks had waited.", read: read}
 }

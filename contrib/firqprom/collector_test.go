@@ -161,31 +161,32 @@ func scrape(t *testing.T, g prometheus.Gatherer, accept string) string {
 }
 
 func TestDescribeIsComplete(t *testing.T) {
-	for _, native := range []bool{false, true} {
-		src := &fixed[string]{stats: distinct()}
-		c := collector(t, src, firqprom.Options[string]{NativeHistogram: native})
-		descs := make(chan *prometheus.Desc, 100)
-		c.Describe(descs)
-		if src.calls.Load() != 0 {
-			t.Error("Describe called Stats")
-		}
-		metrics := make(chan prometheus.Metric, 100)
-		c.Collect(metrics)
-		close(descs)
-		close(metrics)
-		described, collected := map[string]bool{}, map[string]bool{}
-		for d := range descs {
-			described[d.String()] = true
-		}
-		for m := range metrics {
-			collected[m.Desc().String()] = true
-		}
-		if len(described) != 21 || len(collected) != 21 {
-			t.Errorf("%d metrics described and %d collected, want 21", len(described), len(collected))
-		}
-		for d := range collected {
-			if !described[d] {
-				t.Errorf("collected and not described: %s", d)
+	for kind, want := range map[string]int{"scheduler": 21, "gate": 26, "http": 5, "grpc": 5, "pool": 11, "watchdog": 16} {
+		for _, native := range []bool{false, true} {
+			m := everyKind(t, firqprom.Options[string]{NativeHistogram: native})[kind]
+			descs := make(chan *prometheus.Desc, 100)
+			m.c.Describe(descs)
+			if m.calls.Load() != 0 {
+				t.Errorf("%s: Describe asked the source", kind)
+			}
+			metrics := make(chan prometheus.Metric, 100)
+			m.c.Collect(metrics)
+			close(descs)
+			close(metrics)
+			described, collected := map[string]bool{}, map[string]bool{}
+			for d := range descs {
+				described[d.String()] = true
+			}
+			for m := range metrics {
+				collected[m.Desc().String()] = true
+			}
+			if len(described) != want || len(collected) != want {
+				t.Errorf("%s: %d metrics described and %d collected, want %d", kind, len(described), len(collected), want)
+			}
+			for d := range collected {
+				if !described[d] {
+					t.Errorf("%s: collected and not described: %s", kind, d)
+				}
 			}
 		}
 	}

@@ -94,8 +94,8 @@ func fill(expr string) string {
 var metricName = regexp.MustCompile(`\bfirq_\w+`)
 
 func TestDashboardPanels(t *testing.T) {
-	exported := map[string]bool{"firq_queue_time_ns_bucket": true}
-	for line := range strings.Lines(exposition) {
+	exported := map[string]bool{}
+	for line := range strings.Lines(exposition + gateExposition + trafficExposition + poolExposition + watchdogExposition) {
 		exported[metricName.FindString(line)] = true
 	}
 	d := readDashboard(t)
@@ -129,7 +129,7 @@ func TestDashboardPanels(t *testing.T) {
 	// Every metric is on a panel, but for the total of what the panels show by
 	// reason, and the histogram, whose buckets are.
 	for name := range exported {
-		part := strings.HasPrefix(name, "firq_queue_time_ns") || name == "firq_dropped_total" || name == ""
+		part := strings.HasPrefix(name, "firq_queue_time_ns") || strings.HasPrefix(name, "firq_pool_handler_duration_seconds") || name == "firq_dropped_total" || name == ""
 		if !used[name] && !part {
 			t.Errorf("no panel shows %s", name)
 		}
@@ -161,9 +161,14 @@ func checkPanel(t *testing.T, p panel) {
 				t.Errorf("panel %q: the data source is not the variable but %v", p.Title, ds)
 			}
 		}
-		selectors, filters := metricName.FindAllString(target.Expr, -1), strings.Count(target.Expr, `{job=~"$job", instance=~"$instance", scheduler=~"$scheduler"}`)
-		if len(selectors) != filters {
-			t.Errorf("panel %q: of %d selectors %d have the filters: %s", p.Title, len(selectors), filters, target.Expr)
+		for _, at := range metricName.FindAllStringIndex(target.Expr, -1) {
+			filter := `{job=~"$job", instance=~"$instance"`
+			if name := target.Expr[at[0]:at[1]]; !strings.HasPrefix(name, "firq_watchdog_") { // of a process, not of a scheduler
+				filter += `, scheduler=~"$scheduler"`
+			}
+			if rest := target.Expr[at[1]:]; !strings.HasPrefix(rest, filter+"}") && !strings.HasPrefix(rest, filter+", reason!~") {
+				t.Errorf("panel %q: a selector without the filters %s: %s", p.Title, filter, target.Expr)
+			}
 		}
 		if strings.Contains(fill(target.Expr), "$") {
 			t.Errorf("panel %q: unknown variable in %s", p.Title, target.Expr)

@@ -1,18 +1,28 @@
-// Package firqprom exports the [firq.Stats] of schedulers to Prometheus.
+// Package firqprom exports the numbers of firq to Prometheus: of schedulers and
+// gates, of HTTP and gRPC middlewares, of worker pools and of watchdogs.
 //
 // # Usage
 //
-//	c, err := firqprom.New(s, firqprom.Options[string]{Scheduler: "api"})
-//	if err != nil {
-//		return err
-//	}
-//	prometheus.MustRegister(c)
+// A collector each, with the same options:
 //
-// Anything that has Stats() firq.Stats[K] can be collected: see [Source].
-// Several schedulers go into one registry with a different Options.Scheduler
-// each. More labels come from prometheus.WrapRegistererWith.
+//	opts := firqprom.Options[string]{Scheduler: "api"}
+//	prometheus.MustRegister(
+//		firqprom.Must(firqprom.NewGate(g, opts)),     // *gate.Gate
+//		firqprom.Must(firqprom.NewHTTP(m, opts)),     // *firqhttp.Middleware
+//		firqprom.Must(firqprom.NewGRPC(i, opts)),     // *firqgrpc.Interceptor
+//		firqprom.Must(firqprom.NewPool(p, opts)),     // *worker.Pool
+//		firqprom.Must(firqprom.NewWatchdog(w, opts)), // *watchdog.Watchdog
+//	)
 //
-// # Metrics
+// A scheduler of its own has New; that of a gate is part of NewGate, so the two
+// need different names. Must panics where the functions return an error.
+//
+// Anything that has the method can be collected: Stats() firq.Stats[K] (see
+// [Source]), Traffic() gate.Traffic, and so on. Several of a kind go into one
+// registry with a different Options.Scheduler each. More labels come from
+// prometheus.WrapRegistererWith.
+//
+// # Metrics of schedulers, and of the queues of gates
 //
 // Times are in nanoseconds, as the names say. All counters are those of
 // [firq.Stats], which says what each of them counts. An EnqueueBatch that is cut
@@ -47,6 +57,67 @@
 //
 //	histogram_quantile(0.99, sum by (le) (rate(firq_queue_time_ns_bucket[5m])))
 //
+// # Metrics of the parts around them
+//
+// Times are in seconds. What the fields count is in the documentation of gate,
+// worker and watchdog.
+//
+//	name                                   type     field of gate.Stats
+//	firq_gate_limit                        gauge    Limit
+//	firq_gate_in_use                       gauge    InUse
+//	firq_gate_waiting                      gauge    Waiting
+//	firq_gate_immediate_total              counter  Immediate
+//	firq_gate_timed_out_total              counter  TimedOut
+//	all of the table above                          Queue: calls that had to queue
+//
+//	with the label protocol, http or grpc           field of gate.Traffic
+//	firq_requests_in_flight                gauge    InFlight
+//	firq_requests_waiting                  gauge    Waiting
+//	firq_requests_served_total             counter  Served
+//	firq_requests_skipped_total            counter  Skipped
+//	firq_requests_rejected_total           counter  Rejected, by label reason
+//
+//	with the label pool, Options.Name               field of worker.Stats
+//	firq_pool_started_total                counter  Started
+//	firq_pool_finished_total               counter  Finished
+//	firq_pool_failed_total                 counter  Failed
+//	firq_pool_panicked_total               counter  Panicked
+//	firq_pool_slow_total                   counter  Slow
+//	firq_pool_timed_out_total              counter  TimedOut
+//	firq_pool_stuck_total                  counter  Stuck
+//	firq_pool_running                      gauge    Running
+//	firq_pool_stuck_now                    gauge    StuckNow
+//	firq_pool_workers                      gauge    Workers
+//	firq_pool_handler_duration_seconds     histogram  HandlerTime
+//
+//	name                                   type     field of watchdog.Status
+//	firq_watchdog_running                  gauge    Running: 0 or 1
+//	firq_watchdog_level                    gauge    Level: 0 ok, 1 warning, 2 critical
+//	firq_watchdog_level_since_timestamp_seconds  gauge  Since
+//	firq_watchdog_findings                 gauge    Findings: how many, by label signal and level
+//	firq_watchdog_reports_total            counter  Reports
+//	firq_watchdog_reports_missed_total     counter  Missed
+//	firq_watchdog_timer_lateness_seconds   gauge    Sample.TimerLateness
+//	firq_watchdog_scheduling_latency_seconds  gauge  Sample.Scheduling, by label at: p50, tail, max
+//	firq_watchdog_goroutines               gauge    Sample.Goroutines
+//	firq_watchdog_goroutines_runnable      gauge    Sample.Runnable
+//	firq_watchdog_processors               gauge    Sample.Processors
+//	firq_watchdog_queue_length             gauge    QueueSample.Len, by label queue
+//	firq_watchdog_queue_wait_seconds       gauge    QueueSample.Wait, by label queue and at
+//	firq_watchdog_queue_stalled_seconds    gauge    QueueSample.Stalled, by label queue
+//	firq_watchdog_probe_duration_seconds   gauge    ProbeSample.Time, by label probe
+//	firq_watchdog_probe_failing            gauge    ProbeSample.Err: 1 if there is one, by label probe
+//
+// What a watchdog has measured is that of its last interval, and is not there
+// before the first has ended: a peak between two scrapes that is over by the
+// second is in the level, which falls only after Options.Calm intervals, and in
+// the counter of reports, but may not be in the times. Its findings have a series
+// for every signal and level, at 0 as a rule.
+//
+// A request that a middleware serves is also one permit of its gate, and one that
+// it rejects while it waits is also in the counters of the gate's queue: compare the two,
+// do not add them up.
+//
 // # Series of tenants
 //
 // firq_tenant_dequeued_total exists only for the tenants of Stats.TopTenants, at
@@ -70,9 +141,16 @@
 //
 // The sum over these series is not the total; that is firq_dequeued_total.
 //
+// Behind a middleware the tenants are what its Config.Tenant makes of a request,
+// and what it lets clients choose: addresses, names from headers and, with
+// firqhttp.PlainAPIKey, the keys themselves. Everybody who may read the metrics reads
+// them, and a client that invents names makes new series with each scrape. Set
+// Options.TopTenants below 0 then, or a TenantLabel that maps to names you know.
+//
 // # Concurrency properties
 //
 // A [Collector] is immutable. Collect may run in any number of goroutines at a
-// time; each run calls Stats once, so that what one scrape says fits together as
-// far as one Stats does, and Stats waits for each shard of the scheduler in turn.
+// time; each run takes one snapshot, so that what one scrape says of a source fits
+// together as far as one Stats does. The Stats of a scheduler, and of a gate,
+// waits for each shard in turn.
 package firqprom

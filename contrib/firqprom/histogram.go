@@ -34,39 +34,42 @@ func (h histogram) Write(out *dto.Metric) error {
 	return nil
 }
 
-// queueTime returns the histogram. Its count is that of the buckets, which are
-// to hold all samples, so that it is consistent in itself in any case.
-func (c *Collector[K]) queueTime(q *firq.QueueTime) prometheus.Metric {
+// newHistogram returns the histogram of q in that unit. Its count is that of the
+// buckets, which are to hold all samples, so that it is consistent in itself in
+// any case.
+func newHistogram(desc *prometheus.Desc, q *firq.QueueTime, unit time.Duration, native bool) prometheus.Metric {
 	var count uint64
 	upTo := make(map[float64]uint64, len(q.Buckets))
 	for _, b := range q.Buckets {
 		count += b.Count
-		upTo[float64(b.UpperBound)] = count
+		upTo[in(unit, b.UpperBound)] = count
 	}
-	sum := float64(q.Sum)
-	classic := prometheus.MustNewConstHistogram(c.time, count, sum, upTo)
-	if !c.opts.NativeHistogram {
+	sum := in(unit, q.Sum)
+	classic := prometheus.MustNewConstHistogram(desc, count, sum, upTo)
+	if !native {
 		return classic
 	}
-	return histogram{classic, c.native(q.Buckets, count, sum)}
+	return histogram{classic, newNative(desc, q.Buckets, count, sum, unit)}
 }
 
-// native returns a histogram with native buckets only.
-func (c *Collector[K]) native(buckets []firq.Bucket, count uint64, sum float64) *dto.Histogram {
+// in returns d in a unit: 1 (ns), or time.Second.
+func in(unit, d time.Duration) float64 { return float64(d) / float64(unit) }
+
+// newNative returns a histogram with native buckets only.
+func newNative(desc *prometheus.Desc, buckets []firq.Bucket, count uint64, sum float64, unit time.Duration) *dto.Histogram {
 	at := make(map[int]int64, len(buckets))
 	for _, b := range buckets {
 		if b.Count > 0 { // an empty bucket would only take up room
-			at[index(float64(b.UpperBound))] += int64(b.Count)
+			at[index(in(unit, max(b.UpperBound, 1)))] += int64(b.Count)
 		}
 	}
 	var m dto.Metric
-	_ = prometheus.MustNewConstNativeHistogram(c.time, count, sum, at, nil, 0, schema,
+	_ = prometheus.MustNewConstNativeHistogram(desc, count, sum, at, nil, 0, schema,
 		prometheus.DefNativeHistogramZeroThreshold, time.Time{}).Write(&m) // it cannot fail
 	return m.Histogram
 }
 
-// index returns the native bucket that holds v: the least i with v <= 2^(i/8).
-// What is not above 1 ns is in bucket 0.
+// index returns the native bucket that holds v > 0: the least i with v <= 2^(i/8).
 func index(v float64) int {
-	return int(math.Ceil(math.Log2(max(v, 1)) * (1 << schema)))
+	return int(math.Ceil(math.Log2(v) * (1 << schema)))
 }

@@ -133,3 +133,29 @@ func TestNativeIsOptional(t *testing.T) {
 		t.Errorf("native buckets without the option: %v", h)
 	}
 }
+
+// The durations of handlers are in seconds, below 1 too.
+func TestNativePool(t *testing.T) {
+	reg := pedantic(t, everyKind(t, firqprom.Options[string]{NativeHistogram: true})["pool"].c)
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() != "firq_pool_handler_duration_seconds" {
+			continue
+		}
+		got := expand(f.Metric[0].GetHistogram())
+		for bound, count := range got { // 1 us, and twice 1.5 s, which is in the bucket up to 2 s
+			small := bound >= 1e-6 && bound < 1.1e-6 && count == 1
+			if !small && (bound != 2 || count != 2) {
+				t.Errorf("%d up to %v", count, bound)
+			}
+		}
+		if len(got) != 2 {
+			t.Errorf("%v", got)
+		}
+		return
+	}
+	t.Fatal("no histogram")
+}

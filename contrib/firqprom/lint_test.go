@@ -2,7 +2,10 @@ package firqprom_test
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -25,28 +28,55 @@ var complaints = []struct{ problem, why string }{
 
 func TestLint(t *testing.T) {
 	for _, native := range []bool{false, true} {
-		c := collector(t, &fixed[string]{stats: distinct()}, firqprom.Options[string]{Scheduler: "api", NativeHistogram: native})
-		problems, err := testutil.CollectAndLint(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got, want []string
-		for _, p := range problems {
-			got = append(got, fmt.Sprintf("%s: %s", p.Metric, p.Text))
-		}
-		for _, c := range complaints {
-			want = append(want, c.problem)
-		}
-		slices.Sort(got)
-		slices.Sort(want)
-		for _, p := range got {
-			if !slices.Contains(want, p) {
-				t.Errorf("new complaint: %s", p)
+		for kind, m := range everyKind(t, firqprom.Options[string]{Scheduler: "api", NativeHistogram: native}) {
+			problems, err := testutil.CollectAndLint(m.c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, want []string
+			for _, p := range problems {
+				got = append(got, fmt.Sprintf("%s: %s", p.Metric, p.Text))
+			}
+			for _, c := range complaints {
+				if kind == "scheduler" || kind == "gate" {
+					want = append(want, c.problem)
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			for _, p := range got {
+				if !slices.Contains(want, p) {
+					t.Errorf("%s: new complaint: %s", kind, p)
+				}
+			}
+			for _, p := range want {
+				if !slices.Contains(got, p) {
+					t.Errorf("%s: no longer complained about, take it off the list: %s", kind, p)
+				}
 			}
 		}
-		for _, p := range want {
-			if !slices.Contains(got, p) {
-				t.Errorf("no longer complained about, take it off the list: %s", p)
+	}
+}
+
+// promtool, which some run over /metrics in CI, has nothing else to say, and the
+// README tells what has to be excepted.
+func TestPromtoolCheckMetrics(t *testing.T) {
+	promtool := program(t, "promtool")
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, m := range everyKind(t, firqprom.Options[string]{Scheduler: "api"}) {
+		cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
+		cmd.Stdin = strings.NewReader(scrape(t, pedantic(t, m.c), ""))
+		out, err := cmd.CombinedOutput()
+		if excepted := kind == "scheduler" || kind == "gate"; (err != nil) != excepted {
+			t.Errorf("%s: %v\n%s", kind, err, out)
+		}
+		for line := range strings.Lines(string(out)) {
+			metric, _, _ := strings.Cut(line, " ")
+			if !strings.Contains(string(readme), "`"+metric+"`") {
+				t.Errorf("the README does not except %s", line)
 			}
 		}
 	}

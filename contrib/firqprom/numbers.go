@@ -1,28 +1,19 @@
 package firqprom
 
 import (
-	"github.com/prometheus/client_golang/prometheus"
+	"fmt"
 
 	"github.com/firq-go/firq"
 )
 
-const (
-	counter = prometheus.CounterValue
-	gauge   = prometheus.GaugeValue
-)
-
-// number is a metric that is one field of Stats.
-type number[K comparable] struct {
-	name, help string
-	kind       prometheus.ValueType
-	value      func(*firq.Stats[K]) float64
-	desc       *prometheus.Desc // of name and help; New fills it in
-}
-
-// numbers lists the metrics that are one field of Stats each, without desc.
-func numbers[K comparable]() []number[K] {
+// queueTable is about a scheduler, or the queue of a gate.
+func queueTable[K comparable](opts Options[K]) table[firq.Stats[K]] {
 	type stats = firq.Stats[K]
-	return []number[K]{
+	label := opts.TenantLabel
+	if label == nil {
+		label = func(tenant K) string { return fmt.Sprint(tenant) }
+	}
+	return table[stats]{
 		{name: "firq_enqueued_total", kind: counter, help: "Tasks accepted.",
 			value: func(s *stats) float64 { return float64(s.Enqueued) }},
 		{name: "firq_dequeued_total", kind: counter, help: "Tasks delivered to a consumer.",
@@ -63,5 +54,19 @@ func numbers[K comparable]() []number[K] {
 			value: func(s *stats) float64 { return float64(s.QueueTime.P95) }},
 		{name: "firq_queue_time_p99_ns", kind: gauge, help: "99th percentile of the waiting times since the start, in nanoseconds.",
 			value: func(s *stats) float64 { return float64(s.QueueTime.P99) }},
+		{name: "firq_queue_time_ns", help: "How long delivered tasks had waited, in nanoseconds.",
+			unit: 1, hist: func(s *stats) firq.QueueTime { return s.QueueTime }},
+
+		// TopTenants has the most delivered first.
+		{name: "firq_tenant_dequeued_total", kind: counter, help: "Tasks delivered, by tenant, for the top tenants only.",
+			labels: []string{"tenant"}, each: func(s *stats, send sender) {
+				top := s.TopTenants
+				if n := opts.TopTenants; n != 0 {
+					top = top[:min(max(n, 0), len(top))]
+				}
+				for _, row := range top {
+					send(float64(row.Dequeued), label(row.Tenant))
+				}
+			}},
 	}
 }

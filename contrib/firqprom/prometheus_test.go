@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqprom"
 )
 
-// TestPrometheus lets a real server scrape schedulers under load: every query of
+// TestPrometheus lets a real server scrape schedulers, and all that is around them, under load: every query of
 // the dashboard has data, every alert fires, and at rest every series says what
 // Stats says.
 func TestPrometheus(t *testing.T) {
@@ -35,12 +36,17 @@ func TestPrometheus(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	parts := newService(t, scheds.stuck)
+	parts.register(t, reg)
 	api := startPrometheus(t, serverConfig(t, reg))
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		scheds.load(ctx)
+		var both sync.WaitGroup
+		both.Go(func() { scheds.load(ctx) })
+		parts.run(ctx)
+		both.Wait()
 	}()
 	defer func() { stop(); <-done }()
 
@@ -48,10 +54,11 @@ func TestPrometheus(t *testing.T) {
 	t.Run("rules", func(t *testing.T) { queryRules(t, api) })
 	t.Run("native histogram", func(t *testing.T) {
 		nonEmpty(t, api, `histogram_quantile(0.99, rate(firq_queue_time_ns{job="native",scheduler="busy"}[5s])) > 0`)
+		nonEmpty(t, api, `histogram_quantile(0.99, rate(firq_pool_handler_duration_seconds{job="native"}[5s])) < 1`)
 	})
 	stop()
 	<-done
-	t.Run("values", func(t *testing.T) { compareValues(t, api, scheds) })
+	t.Run("values", func(t *testing.T) { compareValues(t, api, scheds, parts) })
 }
 
 // serverConfig returns the config of a server that scrapes reg twice: as text,
@@ -168,28 +175,30 @@ func queryRules(t *testing.T, api promv1.API) {
 
 // compareValues: of a scrape at rest each sample is what Stats says, nothing is
 // missing, and there is nothing else.
-func compareValues(t *testing.T, api promv1.API, scheds fleet) {
+func compareValues(t *testing.T, api promv1.API, scheds fleet, parts *service) {
 	want := map[string]float64{}
 	for name, s := range scheds.all() {
 		expect(want, name, s.Stats())
 	}
+	parts.expect(want)
+	n := 2 * (len(scheds.all()) + 3) // scraped twice, and there are the queues of two gates, and of the pool
 	rest := time.Now()
 	eventually(t, "a scrape at rest", func(ctx context.Context) error {
 		result, err := vector(ctx, api, fmt.Sprintf(`timestamp(firq_enqueued_total) > %.3f`, float64(rest.UnixMilli())/1000))
 		if err != nil {
 			return err
 		}
-		if len(result) != 2*len(scheds.all()) {
+		if len(result) != n {
 			return fmt.Errorf("%d series", len(result))
 		}
 		return nil
 	})
-	result, err := vector(t.Context(), api, `{__name__=~"firq_.+", job="classic"}`)
+	result, err := vector(t.Context(), api, `{__name__=~"firq_.+", __name__!~"firq_watchdog_.+", job="classic"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range result {
-		key := fmt.Sprintf("%s %s %s%s", s.Metric[model.MetricNameLabel], s.Metric["scheduler"], s.Metric["tenant"], s.Metric["le"])
+		key := fmt.Sprintf("%s %s %s%s", s.Metric[model.MetricNameLabel], s.Metric["scheduler"], s.Metric["tenant"]+s.Metric["reason"], s.Metric["le"])
 		value, ok := want[key]
 		if !ok {
 			t.Errorf("unexpected: %v", s)
@@ -201,7 +210,7 @@ func compareValues(t *testing.T, api promv1.API, scheds fleet) {
 	for key := range want {
 		t.Errorf("missing: %s", key)
 	}
-	counts, err := vector(t.Context(), api, `histogram_count(firq_queue_time_ns{job="native"})`)
+	counts, err := vector(t.Context(), api, `histogram_count(firq_queue_time_ns{job="native",scheduler=~"busy|calm|stuck|closed"})`)
 	if err != nil {
 		t.Fatal(err)
 	}

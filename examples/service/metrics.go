@@ -13,6 +13,8 @@ import (
 
 // metrics counts calls and serves what it counted, in the text format that
 // Prometheus reads. It has no rows per tenant: tenants are not bounded in number.
+// By hand, as the service also runs without firq and has no dependencies; a program
+// with a gate and client_golang has contrib/firqprom instead: NewGate and NewHTTP.
 type metrics struct {
 	limit             limiter
 	admitted, refused atomic.Uint64

@@ -1,5 +1,6 @@
-// Command example serves /metrics of a scheduler under synthetic load, to look
-// at the dashboard and the alerts with.
+// Command example serves /metrics of a scheduler with its workers, of a gate with
+// its HTTP middleware and of a watchdog, all under synthetic load, to look at the
+// dashboard and the alerts with.
 //
 //	go run ./example -addr 127.0.0.1:9099 -for 10m
 package main
@@ -18,12 +19,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/contrib/firqprom"
-	"github.com/firq-go/firq/lockfree"
 )
 
 func main() {
@@ -52,10 +50,10 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	f.StringVar(&o.addr, "addr", "127.0.0.1:9099", "address to serve /metrics on")
 	f.DurationVar(&o.duration, "for", 10*time.Minute, "how long to run; positive")
 	f.Float64Var(&o.rate, "rate", 420, "tasks offered per second, up to 100,000")
-	f.IntVar(&o.workers, "workers", 4, "how many workers take tasks")
+	f.IntVar(&o.workers, "workers", 4, "how many workers take tasks, and slots there are for requests")
 	f.IntVar(&o.tenants, "tenants", 50, "how many tenants send them, the first ones most")
-	f.DurationVar(&o.service, "service", 10*time.Millisecond, "mean time that a worker spends on a task")
-	f.BoolVar(&o.native, "native", false, "native histogram too")
+	f.DurationVar(&o.service, "service", 10*time.Millisecond, "mean time that a task or a request takes")
+	f.BoolVar(&o.native, "native", false, "native histograms too")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -80,16 +78,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.duration)
 	defer cancel()
-	s, err := lockfree.New(firq.Config[string, struct{}]{MaxGlobal: 1000, MaxPerTenant: 300, MaxQueueAge: 5 * time.Second})
+	a, err := newParts(o)
 	if err != nil {
-		return err
-	}
-	collector, err := firqprom.New(s, firqprom.Options[string]{Scheduler: "example", NativeHistogram: o.native})
-	if err != nil {
-		return err
-	}
-	registry := prometheus.NewRegistry()
-	if err := registry.Register(collector); err != nil {
 		return err
 	}
 	listener, err := net.Listen("tcp", o.addr)
@@ -97,14 +87,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("/metrics", promhttp.HandlerFor(a.registry(o.native), promhttp.HandlerOpts{}))
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 
 	var all sync.WaitGroup
-	all.Go(func() { produce(ctx, s, o) })
-	for range o.workers {
-		all.Go(func() { work(ctx, s, o.service) })
-	}
+	all.Go(func() { produce(ctx, a.s, o) })
+	all.Go(func() { requests(ctx, a.web, o) })
+	all.Go(func() { _ = a.p.Run(ctx) })
+	all.Go(func() { _ = a.dog.Run(ctx) })
 	all.Go(func() {
 		<-ctx.Done()
 		_ = server.Close() // Serve then says ErrServerClosed
@@ -113,7 +103,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	err = server.Serve(listener)
 	cancel()
 	all.Wait()
-	if cause := s.Close(); err == nil || errors.Is(err, http.ErrServerClosed) {
+	if cause := errors.Join(a.s.Close(), a.g.Close()); err == nil || errors.Is(err, http.ErrServerClosed) {
 		err = cause
 	}
 	return err
@@ -135,16 +125,6 @@ func produce(ctx context.Context, s firq.Producer[string, struct{}], o options) 
 		}
 		for due := time.Since(began).Seconds() * o.rate; sent < due; sent++ {
 			_ = s.Enqueue(fmt.Sprint("tenant-", popularity.Uint64()), firq.Task[struct{}]{})
-		}
-	}
-}
-
-// work takes tasks and spends a random time on each until ctx is done.
-func work(ctx context.Context, s firq.Consumer[string, struct{}], mean time.Duration) {
-	for range firq.All(ctx, s) {
-		select {
-		case <-ctx.Done():
-		case <-time.After(time.Duration(rand.ExpFloat64() * float64(mean))):
 		}
 	}
 }

@@ -47,7 +47,19 @@ func TestRun(t *testing.T) {
 		if err != nil || response.StatusCode != http.StatusOK {
 			t.Fatalf("%s: %v", response.Status, err)
 		}
-		if value(string(text), "firq_dequeued_total") > 0 && strings.Contains(string(text), `tenant="tenant-0"`) {
+		moved := strings.Contains(string(text), `tenant="tenant-0"`)
+		for _, series := range []string{ // of each part
+			`firq_dequeued_total{scheduler="example"}`,
+			`firq_pool_finished_total{pool="workers",scheduler="example"}`,
+			`firq_gate_in_use{scheduler="web"}`,
+			`firq_requests_served_total{protocol="http",scheduler="web"}`,
+			`firq_requests_skipped_total{protocol="http",scheduler="web"}`,
+			`firq_requests_rejected_total{protocol="http",reason="tenant_full",scheduler="web"}`,
+			`firq_watchdog_running`,
+		} {
+			moved = moved && value(string(text), series) > 0
+		}
+		if moved {
 			break
 		}
 	}
@@ -57,10 +69,10 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// value returns the number of the only series of a metric, -1 without one.
-func value(text, metric string) float64 {
+// value returns the number of a series, -1 without it.
+func value(text, series string) float64 {
 	for line := range strings.Lines(text) {
-		if rest, ok := strings.CutPrefix(line, metric+`{scheduler="example"} `); ok {
+		if rest, ok := strings.CutPrefix(line, series+" "); ok {
 			var v float64
 			if _, err := fmt.Sscan(rest, &v); err == nil {
 				return v

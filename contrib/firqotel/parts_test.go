@@ -1,0 +1,332 @@
+package firqotel_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/contrib/firqotel"
+	"github.com/firq-go/firq/firqhttp"
+	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/watchdog"
+	"github.com/firq-go/firq/worker"
+)
+
+// What the parts around a scheduler are made for.
+var (
+	_ firqotel.GateSource[string] = (*gate.Gate[string])(nil)
+	_ firqotel.TrafficSource      = (*firqhttp.Middleware)(nil)
+	_ firqotel.PoolSource         = (*worker.Pool[string, int])(nil)
+	_ firqotel.WatchdogSource     = (*watchdog.Watchdog)(nil)
+)
+
+// part is a source of each kind but the scheduler's, which always says the same,
+// and counts how often.
+type part[S any] struct {
+	says  S
+	calls atomic.Int64
+}
+
+func (p *part[S]) Stats() S {
+	p.calls.Add(1)
+	return p.says
+}
+func (p *part[S]) Traffic() S { return p.Stats() }
+func (p *part[S]) Status() S  { return p.Stats() }
+
+type (
+	gateStats   = gate.Stats[string]
+	traffic     = gate.Traffic
+	poolStats   = worker.Stats
+	watchStatus = watchdog.Status
+)
+
+// Each part with another number in each field.
+func distinctGate() gateStats {
+	return gateStats{Limit: 201, InUse: 202, Waiting: 203, Immediate: 204, TimedOut: 205, Queue: distinct()}
+}
+
+func distinctTraffic() traffic {
+	return traffic{InFlight: 301, Waiting: 302, Served: 303, Skipped: 304, Rejected: map[string]uint64{"global_full": 305, "timeout": 306, "closed": 0}}
+}
+
+func distinctPool() poolStats {
+	local, times := hist.NewLocal(), hist.NewSnapshot()
+	for _, d := range []time.Duration{time.Microsecond, 1500 * time.Millisecond, 1500 * time.Millisecond} {
+		local.Record(d)
+	}
+	local.AddTo(times)
+	return poolStats{
+		Name: "mail", Started: 401, Finished: 402, Failed: 403, Panicked: 404, Slow: 405, TimedOut: 406, Stuck: 407,
+		Running: 408, StuckNow: 409, Workers: 410, HandlerTime: times,
+	}
+}
+
+func distinctStatus() watchStatus {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	return watchStatus{
+		Running: true, Level: watchdog.Critical, Since: time.Unix(1_700_000_000, 500_000_000), Reports: 501, Missed: 502,
+		Findings: []watchdog.Finding{
+			{Signal: watchdog.QueueWait, Name: "a", Level: watchdog.Critical},
+			{Signal: watchdog.QueueWait, Name: "b", Level: watchdog.Critical},
+			{Signal: watchdog.ProbeError, Name: "db", Level: watchdog.Warning},
+		},
+		Sample: watchdog.Sample{
+			Start: time.Unix(1, 0), End: time.Unix(2, 0), TimerLateness: ms(503),
+			Scheduling: watchdog.Latency{P50: ms(504), Tail: ms(505), Max: ms(506), Samples: 507},
+			Goroutines: 508, Runnable: 509, Processors: 510,
+			Queues: []watchdog.QueueSample{
+				{Name: "a", Len: 511, Delivered: 512, Expired: 513, Wait: watchdog.Latency{P50: ms(514), Tail: ms(515), Max: ms(516)}, Stalled: ms(517)},
+				{Name: "b\xff", Len: 521},
+			},
+			Probes: []watchdog.ProbeSample{{Name: "db", Time: ms(531), Calls: 532, Err: errors.New("no")}, {Name: "disk", Time: ms(541)}},
+		},
+	}
+}
+
+// kind is a way to register, with what it exports of the part above.
+type kind struct {
+	register func(firqotel.Options[string]) (*firqotel.Registration, error)
+	calls    *atomic.Int64
+	times    int // how often a collection asks, with a Producer
+	want     string
+}
+
+func everyKind() map[string]kind {
+	s, g := &fixed[string]{stats: distinct()}, &part[gateStats]{says: distinctGate()}
+	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
+	p, w := &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
+	type options = firqotel.Options[string]
+	type registration = *firqotel.Registration
+	return map[string]kind{
+		"scheduler": {func(o options) (registration, error) { return firqotel.Register(s, o) }, &s.calls, 2, collected},
+		"gate":      {func(o options) (registration, error) { return firqotel.RegisterGate(g, o) }, &g.calls, 2, gateCollected + collected[1:]},
+		"http":      {func(o options) (registration, error) { return firqotel.RegisterHTTP(h, o) }, &h.calls, 1, strings.ReplaceAll(trafficCollected, "PROTOCOL", "http")},
+		"grpc":      {func(o options) (registration, error) { return firqotel.RegisterGRPC(i, o) }, &i.calls, 1, strings.ReplaceAll(trafficCollected, "PROTOCOL", "grpc")},
+		"pool":      {func(o options) (registration, error) { return firqotel.RegisterPool(p, o) }, &p.calls, 2, poolCollected},
+		"watchdog":  {func(o options) (registration, error) { return firqotel.RegisterWatchdog(w, o) }, &w.calls, 1, watchdogCollected},
+	}
+}
+
+// sorted returns the lines of a constant below, in order.
+func sorted(text string) []string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	slices.Sort(lines)
+	return lines
+}
+
+// trimmed leaves the bounds out of the histogram of handlers.
+func trimmed(lines []string) []string {
+	for i, line := range lines {
+		if strings.HasPrefix(line, "firq.pool.handler_time ") {
+			head, rest, _ := strings.Cut(line, " bounds=")
+			_, counts, _ := strings.Cut(rest, "counts=")
+			lines[i] = head + " counts=" + counts
+		}
+	}
+	return lines
+}
+
+// Each part says what is expected, until it is unregistered.
+func TestParts(t *testing.T) {
+	for name, k := range everyKind() {
+		t.Run(name, func(t *testing.T) {
+			p := newPipeline(t)
+			r, err := k.register(firqotel.Options[string]{MeterProvider: p, Producer: p.producer, Scheduler: "api"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.calls.Store(0) // RegisterPool asks for the name
+			got := trimmed(p.collect(t))
+			if want := sorted(k.want); !slices.Equal(got, want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			if n := k.calls.Load(); n != int64(k.times) {
+				t.Errorf("one collection took %d snapshots, want %d", n, k.times)
+			}
+			for range 2 {
+				if err := r.Unregister(); err != nil {
+					t.Error(err)
+				}
+			}
+			if lines := p.collect(t); len(lines) != 0 || k.calls.Load() != int64(k.times) {
+				t.Errorf("after Unregister: %v", lines)
+			}
+		})
+	}
+}
+
+// All of them share a provider and a Producer, and each goes alone.
+func TestPartsTogether(t *testing.T) {
+	p := newPipeline(t)
+	all, want := map[string]*firqotel.Registration{}, []string{}
+	kinds := everyKind()
+	delete(kinds, "scheduler") // the gate's queue has its name
+	for name, k := range kinds {
+		r, err := k.register(firqotel.Options[string]{MeterProvider: p, Producer: p.producer, Scheduler: "api"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = r
+		want = append(want, sorted(k.want)...)
+	}
+	slices.Sort(want)
+	if got := trimmed(p.collect(t)); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if err := all["pool"].Unregister(); err != nil {
+		t.Error(err)
+	}
+	got := p.collect(t)
+	if n := len(want) - len(sorted(poolCollected)); len(got) != n {
+		t.Errorf("%d series without the pool, want %d", len(got), n)
+	}
+	if len(only(got, "firq.pool.handler_time")) != 0 || len(only(got, "firq.queue.time")) != 1 {
+		t.Errorf("histograms without the pool's: %v", got)
+	}
+}
+
+// Before the first interval, and where the runtime does not tell, there is no
+// number rather than a wrong one.
+func TestWatchdogUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		says watchStatus
+		want int // series
+	}{
+		"before the first interval": {watchStatus{}, 1 + 1 + 12 + 2},
+		"a runtime that tells little": {watchStatus{Sample: watchdog.Sample{
+			End: time.Unix(2, 0), NoScheduling: true, Goroutines: -1, Runnable: -1, Processors: 2,
+		}}, 1 + 1 + 12 + 2 + 1 + 1},
+	} {
+		p := newPipeline(t)
+		if _, err := firqotel.RegisterWatchdog(&part[watchStatus]{says: c.says}, firqotel.Options[string]{MeterProvider: p}); err != nil {
+			t.Fatal(err)
+		}
+		if lines := p.collect(t); len(lines) != c.want {
+			t.Errorf("%s: %d series, want %d: %v", name, len(lines), c.want, lines)
+		}
+	}
+}
+
+// A pool that is none, without a name or a histogram, does no harm.
+func TestPoolWithoutTimes(t *testing.T) {
+	p := newPipeline(t)
+	_, err := firqotel.RegisterPool(&part[poolStats]{}, firqotel.Options[string]{MeterProvider: p, Producer: p.producer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := only(p.collect(t), "firq.pool.handler_time"); len(got) != 1 || !strings.Contains(got[0], "[] count=0 ") {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestPartsErrors(t *testing.T) {
+	p := newPipeline(t)
+	none := firqotel.Options[string]{MeterProvider: p, Producer: p.producer}
+	for name, err := range map[string]error{
+		"scheduler":        second(firqotel.Register((*fixed[string])(nil), none)),
+		"gate":             second(firqotel.RegisterGate[string](nil, none)),
+		"gate that is nil": second(firqotel.RegisterGate((*gate.Gate[string])(nil), none)),
+		"http":             second(firqotel.RegisterHTTP(nil, none)),
+		"http that is nil": second(firqotel.RegisterHTTP((*firqhttp.Middleware)(nil), none)),
+		"grpc":             second(firqotel.RegisterGRPC(nil, none)),
+		"pool":             second(firqotel.RegisterPool(nil, none)),
+		"pool that is nil": second(firqotel.RegisterPool((*worker.Pool[int, int])(nil), none)),
+		"watchdog":         second(firqotel.RegisterWatchdog((*watchdog.Watchdog)(nil), none)),
+	} {
+		if !errors.Is(err, firq.ErrInvalidArgument) || !strings.Contains(fmt.Sprint(err), "source") {
+			t.Errorf("nil %s: %v", name, err)
+		}
+	}
+	for name, k := range everyKind() {
+		_, err := k.register(firqotel.Options[string]{MeterProvider: p, Producer: p.producer, Scheduler: "a\xff"})
+		if !errors.Is(err, firq.ErrInvalidConfig) || !strings.Contains(fmt.Sprint(err), "Options.Scheduler") {
+			t.Errorf("%s: Scheduler that is not UTF-8: %v", name, err)
+		}
+	}
+	if lines := p.collect(t); len(lines) != 0 {
+		t.Errorf("after errors: %v", lines)
+	}
+}
+
+func second(_ *firqotel.Registration, err error) error { return err }
+
+// What the parts above are exported as, by scheduler "api".
+const (
+	gateCollected = `
+firq.gate.limit {permit} sum monotonic=false [firq.scheduler=api] 201
+firq.gate.in_use {permit} sum monotonic=false [firq.scheduler=api] 202
+firq.gate.waiting {call} sum monotonic=false [firq.scheduler=api] 203
+firq.gate.immediate {permit} sum monotonic=true [firq.scheduler=api] 204
+firq.gate.timed_out {call} sum monotonic=true [firq.scheduler=api] 205
+`
+	trafficCollected = `
+firq.requests.in_flight {request} sum monotonic=false [firq.protocol=PROTOCOL,firq.scheduler=api] 301
+firq.requests.waiting {request} sum monotonic=false [firq.protocol=PROTOCOL,firq.scheduler=api] 302
+firq.requests.served {request} sum monotonic=true [firq.protocol=PROTOCOL,firq.scheduler=api] 303
+firq.requests.skipped {request} sum monotonic=true [firq.protocol=PROTOCOL,firq.scheduler=api] 304
+firq.requests.rejected {request} sum monotonic=true [firq.protocol=PROTOCOL,firq.reason=global_full,firq.scheduler=api] 305
+firq.requests.rejected {request} sum monotonic=true [firq.protocol=PROTOCOL,firq.reason=timeout,firq.scheduler=api] 306
+firq.requests.rejected {request} sum monotonic=true [firq.protocol=PROTOCOL,firq.reason=closed,firq.scheduler=api] 0
+`
+	poolCollected = `
+firq.pool.started {handler} sum monotonic=true [firq.pool=mail,firq.scheduler=api] 401
+firq.pool.finished {handler} sum monotonic=true [firq.pool=mail,firq.scheduler=api] 402
+firq.pool.failed {handler} sum monotonic=true [firq.pool=mail,firq.scheduler=api] 403
+firq.pool.panicked {handler} sum monotonic=true [firq.pool=mail,firq.scheduler=api] 404
+firq.pool.slow {handler} sum monotonic=true [firq.pool=mail,firq.scheduler=api] 405
+firq.pool.timed_out {handler} sum monotonic=true [firq.pool=mail,firq.scheduler=api] 406
+firq.pool.stuck {handler} sum monotonic=true [firq.pool=mail,firq.scheduler=api] 407
+firq.pool.running {handler} sum monotonic=false [firq.pool=mail,firq.scheduler=api] 408
+firq.pool.stuck_now {handler} sum monotonic=false [firq.pool=mail,firq.scheduler=api] 409
+firq.pool.workers {worker} sum monotonic=false [firq.pool=mail,firq.scheduler=api] 410
+firq.pool.handler_time_sum s sum monotonic=true [firq.pool=mail,firq.scheduler=api] 3.000001
+firq.pool.handler_time s histogram CumulativeTemporality [firq.pool=mail,firq.scheduler=api] count=3 sum=3.000001 max=1.5 counts=[1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0 0 0 0 0]
+`
+	watchdogCollected = `
+firq.watchdog.running 1 gauge [firq.scheduler=api] 1
+firq.watchdog.level 1 gauge [firq.scheduler=api] 2
+firq.watchdog.level_since s gauge [firq.scheduler=api] 1.7000000005e+09
+firq.watchdog.reports {report} sum monotonic=true [firq.scheduler=api] 501
+firq.watchdog.reports_missed {report} sum monotonic=true [firq.scheduler=api] 502
+firq.watchdog.timer_lateness s gauge [firq.scheduler=api] 0.503
+firq.watchdog.scheduling_latency s gauge [firq.at=p50,firq.scheduler=api] 0.504
+firq.watchdog.scheduling_latency s gauge [firq.at=tail,firq.scheduler=api] 0.505
+firq.watchdog.scheduling_latency s gauge [firq.at=max,firq.scheduler=api] 0.506
+firq.watchdog.goroutines {goroutine} sum monotonic=false [firq.scheduler=api] 508
+firq.watchdog.goroutines_runnable {goroutine} sum monotonic=false [firq.scheduler=api] 509
+firq.watchdog.processors {processor} sum monotonic=false [firq.scheduler=api] 510
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=warning,firq.scheduler=api,firq.signal=timer-lateness] 0
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=critical,firq.scheduler=api,firq.signal=timer-lateness] 0
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=warning,firq.scheduler=api,firq.signal=scheduling-latency] 0
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=critical,firq.scheduler=api,firq.signal=scheduling-latency] 0
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=warning,firq.scheduler=api,firq.signal=queue-wait] 0
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=critical,firq.scheduler=api,firq.signal=queue-wait] 2
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=warning,firq.scheduler=api,firq.signal=queue-stall] 0
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=critical,firq.scheduler=api,firq.signal=queue-stall] 0
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=warning,firq.scheduler=api,firq.signal=probe-time] 0
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=critical,firq.scheduler=api,firq.signal=probe-time] 0
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=warning,firq.scheduler=api,firq.signal=probe-error] 1
+firq.watchdog.findings {finding} sum monotonic=false [firq.level=critical,firq.scheduler=api,firq.signal=probe-error] 0
+firq.watchdog.queue.length {task} sum monotonic=false [firq.queue=a,firq.scheduler=api] 511
+firq.watchdog.queue.stalled s gauge [firq.queue=a,firq.scheduler=api] 0.517
+firq.watchdog.queue.wait s gauge [firq.at=p50,firq.queue=a,firq.scheduler=api] 0.514
+firq.watchdog.queue.wait s gauge [firq.at=tail,firq.queue=a,firq.scheduler=api] 0.515
+firq.watchdog.queue.wait s gauge [firq.at=max,firq.queue=a,firq.scheduler=api] 0.516
+firq.watchdog.queue.length {task} sum monotonic=false [firq.queue=b` + "\uFFFD" + `,firq.scheduler=api] 521
+firq.watchdog.queue.stalled s gauge [firq.queue=b` + "\uFFFD" + `,firq.scheduler=api] 0
+firq.watchdog.queue.wait s gauge [firq.at=p50,firq.queue=b` + "\uFFFD" + `,firq.scheduler=api] 0
+firq.watchdog.queue.wait s gauge [firq.at=tail,firq.queue=b` + "\uFFFD" + `,firq.scheduler=api] 0
+firq.watchdog.queue.wait s gauge [firq.at=max,firq.queue=b` + "\uFFFD" + `,firq.scheduler=api] 0
+firq.watchdog.probe.duration s gauge [firq.probe=db,firq.scheduler=api] 0.531
+firq.watchdog.probe.failing 1 gauge [firq.probe=db,firq.scheduler=api] 1
+firq.watchdog.probe.duration s gauge [firq.probe=disk,firq.scheduler=api] 0.541
+firq.watchdog.probe.failing 1 gauge [firq.probe=disk,firq.scheduler=api] 0
+`
+)

@@ -1,0 +1,402 @@
+package firqprom_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/contrib/firqprom"
+	"github.com/firq-go/firq/firqhttp"
+	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/watchdog"
+	"github.com/firq-go/firq/worker"
+)
+
+// What the parts around a scheduler are made for.
+var (
+	_ firqprom.GateSource[string] = (*gate.Gate[string])(nil)
+	_ firqprom.TrafficSource      = (*firqhttp.Middleware)(nil)
+	_ firqprom.PoolSource         = (*worker.Pool[string, int])(nil)
+	_ firqprom.WatchdogSource     = (*watchdog.Watchdog)(nil)
+)
+
+// part is a source of each kind but the scheduler's, which always says the same,
+// and counts how often.
+type part[S any] struct {
+	says  S
+	calls atomic.Int64
+}
+
+func (p *part[S]) Stats() S {
+	p.calls.Add(1)
+	return p.says
+}
+func (p *part[S]) Traffic() S { return p.Stats() }
+func (p *part[S]) Status() S  { return p.Stats() }
+
+type (
+	gateStats   = gate.Stats[string]
+	traffic     = gate.Traffic
+	poolStats   = worker.Stats
+	watchStatus = watchdog.Status
+)
+
+// Each part with another number in each field.
+func distinctGate() gateStats {
+	return gateStats{Limit: 201, InUse: 202, Waiting: 203, Immediate: 204, TimedOut: 205, Queue: distinct()}
+}
+
+func distinctTraffic() traffic {
+	return traffic{InFlight: 301, Waiting: 302, Served: 303, Skipped: 304, Rejected: map[string]uint64{"global_full": 305, "timeout": 306, "closed": 0}}
+}
+
+func distinctPool() poolStats {
+	local, times := hist.NewLocal(), hist.NewSnapshot()
+	for _, d := range []time.Duration{time.Microsecond, 1500 * time.Millisecond, 1500 * time.Millisecond} {
+		local.Record(d)
+	}
+	local.AddTo(times)
+	return poolStats{
+		Name: "mail", Started: 401, Finished: 402, Failed: 403, Panicked: 404, Slow: 405, TimedOut: 406, Stuck: 407,
+		Running: 408, StuckNow: 409, Workers: 410, HandlerTime: times,
+	}
+}
+
+func distinctStatus() watchStatus {
+	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	return watchStatus{
+		Running: true, Level: watchdog.Critical, Since: time.Unix(1_700_000_000, 500_000_000), Reports: 501, Missed: 502,
+		Findings: []watchdog.Finding{
+			{Signal: watchdog.QueueWait, Name: "a", Level: watchdog.Critical},
+			{Signal: watchdog.QueueWait, Name: "b", Level: watchdog.Critical},
+			{Signal: watchdog.ProbeError, Name: "db", Level: watchdog.Warning},
+		},
+		Sample: watchdog.Sample{
+			Start: time.Unix(1, 0), End: time.Unix(2, 0), TimerLateness: ms(503),
+			Scheduling: watchdog.Latency{P50: ms(504), Tail: ms(505), Max: ms(506), Samples: 507},
+			Goroutines: 508, Runnable: 509, Processors: 510,
+			Queues: []watchdog.QueueSample{
+				{Name: "a", Len: 511, Delivered: 512, Expired: 513, Wait: watchdog.Latency{P50: ms(514), Tail: ms(515), Max: ms(516)}, Stalled: ms(517)},
+				{Name: "b\xff", Len: 521},
+			},
+			Probes: []watchdog.ProbeSample{{Name: "db", Time: ms(531), Calls: 532, Err: errors.New("no")}, {Name: "disk", Time: ms(541)}},
+		},
+	}
+}
+
+// What the parts above are exported as, with Scheduler "api", without HELP, the
+// gate's queue and most of the buckets.
+const (
+	gateExposition = `
+# TYPE firq_gate_immediate_total counter
+firq_gate_immediate_total{scheduler="api"} 204
+# TYPE firq_gate_in_use gauge
+firq_gate_in_use{scheduler="api"} 202
+# TYPE firq_gate_limit gauge
+firq_gate_limit{scheduler="api"} 201
+# TYPE firq_gate_timed_out_total counter
+firq_gate_timed_out_total{scheduler="api"} 205
+# TYPE firq_gate_waiting gauge
+firq_gate_waiting{scheduler="api"} 203
+`
+	trafficExposition = `
+# TYPE firq_requests_in_flight gauge
+firq_requests_in_flight{protocol="PROTOCOL",scheduler="api"} 301
+# TYPE firq_requests_rejected_total counter
+firq_requests_rejected_total{protocol="PROTOCOL",reason="closed",scheduler="api"} 0
+firq_requests_rejected_total{protocol="PROTOCOL",reason="global_full",scheduler="api"} 305
+firq_requests_rejected_total{protocol="PROTOCOL",reason="timeout",scheduler="api"} 306
+# TYPE firq_requests_served_total counter
+firq_requests_served_total{protocol="PROTOCOL",scheduler="api"} 303
+# TYPE firq_requests_skipped_total counter
+firq_requests_skipped_total{protocol="PROTOCOL",scheduler="api"} 304
+# TYPE firq_requests_waiting gauge
+firq_requests_waiting{protocol="PROTOCOL",scheduler="api"} 302
+`
+	poolExposition = `
+# TYPE firq_pool_failed_total counter
+firq_pool_failed_total{pool="mail",scheduler="api"} 403
+# TYPE firq_pool_finished_total counter
+firq_pool_finished_total{pool="mail",scheduler="api"} 402
+# TYPE firq_pool_handler_duration_seconds histogram
+firq_pool_handler_duration_seconds_bucket{pool="mail",scheduler="api",le="1e-06"} 1
+firq_pool_handler_duration_seconds_bucket{pool="mail",scheduler="api",le="1"} 1
+firq_pool_handler_duration_seconds_bucket{pool="mail",scheduler="api",le="2"} 3
+firq_pool_handler_duration_seconds_bucket{pool="mail",scheduler="api",le="+Inf"} 3
+firq_pool_handler_duration_seconds_sum{pool="mail",scheduler="api"} 3.000001
+firq_pool_handler_duration_seconds_count{pool="mail",scheduler="api"} 3
+# TYPE firq_pool_panicked_total counter
+firq_pool_panicked_total{pool="mail",scheduler="api"} 404
+# TYPE firq_pool_running gauge
+firq_pool_running{pool="mail",scheduler="api"} 408
+# TYPE firq_pool_slow_total counter
+firq_pool_slow_total{pool="mail",scheduler="api"} 405
+# TYPE firq_pool_started_total counter
+firq_pool_started_total{pool="mail",scheduler="api"} 401
+# TYPE firq_pool_stuck_now gauge
+firq_pool_stuck_now{pool="mail",scheduler="api"} 409
+# TYPE firq_pool_stuck_total counter
+firq_pool_stuck_total{pool="mail",scheduler="api"} 407
+# TYPE firq_pool_timed_out_total counter
+firq_pool_timed_out_total{pool="mail",scheduler="api"} 406
+# TYPE firq_pool_workers gauge
+firq_pool_workers{pool="mail",scheduler="api"} 410
+`
+	watchdogExposition = `
+# TYPE firq_watchdog_findings gauge
+firq_watchdog_findings{level="critical",scheduler="api",signal="probe-error"} 0
+firq_watchdog_findings{level="critical",scheduler="api",signal="probe-time"} 0
+firq_watchdog_findings{level="critical",scheduler="api",signal="queue-stall"} 0
+firq_watchdog_findings{level="critical",scheduler="api",signal="queue-wait"} 2
+firq_watchdog_findings{level="critical",scheduler="api",signal="scheduling-latency"} 0
+firq_watchdog_findings{level="critical",scheduler="api",signal="timer-lateness"} 0
+firq_watchdog_findings{level="warning",scheduler="api",signal="probe-error"} 1
+firq_watchdog_findings{level="warning",scheduler="api",signal="probe-time"} 0
+firq_watchdog_findings{level="warning",scheduler="api",signal="queue-stall"} 0
+firq_watchdog_findings{level="warning",scheduler="api",signal="queue-wait"} 0
+firq_watchdog_findings{level="warning",scheduler="api",signal="scheduling-latency"} 0
+firq_watchdog_findings{level="warning",scheduler="api",signal="timer-lateness"} 0
+# TYPE firq_watchdog_goroutines gauge
+firq_watchdog_goroutines{scheduler="api"} 508
+# TYPE firq_watchdog_goroutines_runnable gauge
+firq_watchdog_goroutines_runnable{scheduler="api"} 509
+# TYPE firq_watchdog_level gauge
+firq_watchdog_level{scheduler="api"} 2
+# TYPE firq_watchdog_level_since_timestamp_seconds gauge
+firq_watchdog_level_since_timestamp_seconds{scheduler="api"} 1.7000000005e+09
+# TYPE firq_watchdog_probe_duration_seconds gauge
+firq_watchdog_probe_duration_seconds{probe="db",scheduler="api"} 0.531
+firq_watchdog_probe_duration_seconds{probe="disk",scheduler="api"} 0.541
+# TYPE firq_watchdog_probe_failing gauge
+firq_watchdog_probe_failing{probe="db",scheduler="api"} 1
+firq_watchdog_probe_failing{probe="disk",scheduler="api"} 0
+# TYPE firq_watchdog_processors gauge
+firq_watchdog_processors{scheduler="api"} 510
+# TYPE firq_watchdog_queue_length gauge
+firq_watchdog_queue_length{queue="a",scheduler="api"} 511
+firq_watchdog_queue_length{queue="b` + "\uFFFD" + `",scheduler="api"} 521
+# TYPE firq_watchdog_queue_stalled_seconds gauge
+firq_watchdog_queue_stalled_seconds{queue="a",scheduler="api"} 0.517
+firq_watchdog_queue_stalled_seconds{queue="b` + "\uFFFD" + `",scheduler="api"} 0
+# TYPE firq_watchdog_queue_wait_seconds gauge
+firq_watchdog_queue_wait_seconds{at="max",queue="a",scheduler="api"} 0.516
+firq_watchdog_queue_wait_seconds{at="max",queue="b` + "\uFFFD" + `",scheduler="api"} 0
+firq_watchdog_queue_wait_seconds{at="p50",queue="a",scheduler="api"} 0.514
+firq_watchdog_queue_wait_seconds{at="p50",queue="b` + "\uFFFD" + `",scheduler="api"} 0
+firq_watchdog_queue_wait_seconds{at="tail",queue="a",scheduler="api"} 0.515
+firq_watchdog_queue_wait_seconds{at="tail",queue="b` + "\uFFFD" + `",scheduler="api"} 0
+# TYPE firq_watchdog_reports_missed_total counter
+firq_watchdog_reports_missed_total{scheduler="api"} 502
+# TYPE firq_watchdog_reports_total counter
+firq_watchdog_reports_total{scheduler="api"} 501
+# TYPE firq_watchdog_running gauge
+firq_watchdog_running{scheduler="api"} 1
+# TYPE firq_watchdog_scheduling_latency_seconds gauge
+firq_watchdog_scheduling_latency_seconds{at="max",scheduler="api"} 0.506
+firq_watchdog_scheduling_latency_seconds{at="p50",scheduler="api"} 0.504
+firq_watchdog_scheduling_latency_seconds{at="tail",scheduler="api"} 0.505
+# TYPE firq_watchdog_timer_lateness_seconds gauge
+firq_watchdog_timer_lateness_seconds{scheduler="api"} 0.503
+`
+)
+
+// made is a Collector of each kind with what it exports.
+type made struct {
+	c     *firqprom.Collector[string]
+	calls *atomic.Int64
+	want  string
+}
+
+func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
+	t.Helper()
+	must := func(c *firqprom.Collector[string], err error) *firqprom.Collector[string] {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	s := &fixed[string]{stats: distinct()}
+	g, p, w := &part[gateStats]{says: distinctGate()}, &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
+	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
+	all := map[string]made{
+		"scheduler": {must(firqprom.New(s, opts)), &s.calls, exposition},
+		"gate":      {must(firqprom.NewGate(g, opts)), &g.calls, gateExposition},
+		"http":      {must(firqprom.NewHTTP(h, opts)), &h.calls, strings.ReplaceAll(trafficExposition, "PROTOCOL", "http")},
+		"grpc":      {must(firqprom.NewGRPC(i, opts)), &i.calls, strings.ReplaceAll(trafficExposition, "PROTOCOL", "grpc")},
+		"pool":      {must(firqprom.NewPool(p, opts)), &p.calls, poolExposition},
+		"watchdog":  {must(firqprom.NewWatchdog(w, opts)), &w.calls, watchdogExposition},
+	}
+	p.calls.Store(0) // NewPool asks for the name
+	return all
+}
+
+func TestPartsExposition(t *testing.T) {
+	for kind, m := range everyKind(t, firqprom.Options[string]{Scheduler: "api"}) {
+		t.Run(kind, func(t *testing.T) {
+			var lines []string
+			var queue strings.Builder // of the gate
+			for line := range strings.Lines(scrape(t, pedantic(t, m.c), "")) {
+				name := metricName.FindString(line)
+				bucket := strings.Contains(line, "_seconds_bucket") && !strings.Contains(m.want, line)
+				switch {
+				case strings.HasPrefix(line, "# HELP ") || bucket:
+				case kind == "gate" && !strings.HasPrefix(name, "firq_gate_"):
+					queue.WriteString(line)
+				default:
+					lines = append(lines, line)
+				}
+			}
+			if got := "\n" + strings.Join(lines, ""); got != m.want {
+				t.Errorf("got\n%s\nwant\n%s", got, m.want)
+			}
+			if got := "\n" + queue.String(); kind == "gate" && got != exposition {
+				t.Errorf("its queue: got\n%s\nwant\n%s", got, exposition)
+			}
+			if n := m.calls.Load(); n != 1 {
+				t.Errorf("%d snapshots were taken for one scrape", n)
+			}
+		})
+	}
+}
+
+// One registry takes all kinds under one name, and a second gate, middleware, pool
+// or watchdog under another; not under the same.
+func TestPartsShareARegistry(t *testing.T) {
+	reg := prometheus.NewPedanticRegistry()
+	for _, name := range []string{"api", "jobs"} {
+		for kind, m := range everyKind(t, firqprom.Options[string]{Scheduler: name}) {
+			if kind == "scheduler" {
+				continue // the gate's queue has its series
+			}
+			if err := reg.Register(m.c); err != nil {
+				t.Errorf("%s of %s: %v", kind, name, err)
+			}
+		}
+	}
+	if _, err := reg.Gather(); err != nil {
+		t.Error(err)
+	}
+	for kind, m := range everyKind(t, firqprom.Options[string]{Scheduler: "api"}) {
+		if err := reg.Register(m.c); err == nil {
+			t.Errorf("%s: taken twice", kind)
+		}
+	}
+	// A pool of another name is another pool.
+	other := distinctPool()
+	other.Name = "bills\xff"
+	if err := reg.Register(firqprom.Must(firqprom.NewPool(&part[poolStats]{says: other}, firqprom.Options[string]{Scheduler: "api"}))); err != nil {
+		t.Error(err)
+	}
+	if text := scrape(t, reg, ""); !strings.Contains(text, "pool=\"bills\uFFFD\"") {
+		t.Error("the other pool is missing")
+	}
+}
+
+// Before the first interval, and where the runtime does not tell, there is no
+// number rather than a wrong one.
+func TestWatchdogUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		says watchStatus
+		want int // series
+	}{
+		"before the first interval": {watchStatus{}, 1 + 1 + 12 + 2},
+		"a runtime that tells little": {watchStatus{Sample: watchdog.Sample{
+			End: time.Unix(2, 0), NoScheduling: true, Goroutines: -1, Runnable: -1, Processors: 2,
+		}}, 1 + 1 + 12 + 2 + 1 + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &part[watchStatus]{says: c.says}
+			text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewWatchdog(w, firqprom.Options[string]{}))), "")
+			n := 0
+			for line := range strings.Lines(text) {
+				if strings.HasPrefix(line, "firq_") {
+					n++
+				}
+			}
+			if n != c.want {
+				t.Errorf("%d series, want %d:\n%s", n, c.want, text)
+			}
+		})
+	}
+}
+
+// A pool that is none, without a histogram, does not cost the scrape.
+func TestPoolWithoutTimes(t *testing.T) {
+	p := &part[poolStats]{says: poolStats{Finished: 1}}
+	text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewPool(p, firqprom.Options[string]{NativeHistogram: true}))), "")
+	if !strings.Contains(text, `firq_pool_handler_duration_seconds_count{pool=""} 0`) {
+		t.Error(text)
+	}
+}
+
+func TestPartsErrors(t *testing.T) {
+	bad := firqprom.Options[string]{Scheduler: "a\xff"}
+	var none firqprom.Options[string]
+	for kind, errs := range map[string][3]error{
+		"scheduler": {
+			second(firqprom.New[string](nil, none)), second(firqprom.New((*fixed[string])(nil), none)), second(firqprom.New(&fixed[string]{}, bad)),
+		},
+		"gate": {
+			second(firqprom.NewGate[string](nil, none)), second(firqprom.NewGate((*gate.Gate[string])(nil), none)), second(firqprom.NewGate(&part[gateStats]{}, bad)),
+		},
+		"http": {
+			second(firqprom.NewHTTP(nil, none)), second(firqprom.NewHTTP((*firqhttp.Middleware)(nil), none)), second(firqprom.NewHTTP(&part[traffic]{}, bad)),
+		},
+		"grpc": {
+			second(firqprom.NewGRPC(nil, none)), second(firqprom.NewGRPC((*part[traffic])(nil), none)), second(firqprom.NewGRPC(&part[traffic]{}, bad)),
+		},
+		"pool": {
+			second(firqprom.NewPool(nil, none)), second(firqprom.NewPool((*worker.Pool[int, int])(nil), none)), second(firqprom.NewPool(&part[poolStats]{}, bad)),
+		},
+		"watchdog": {
+			second(firqprom.NewWatchdog(nil, none)), second(firqprom.NewWatchdog((*watchdog.Watchdog)(nil), none)), second(firqprom.NewWatchdog(&part[watchStatus]{}, bad)),
+		},
+	} {
+		for _, err := range errs[:2] {
+			if !errors.Is(err, firq.ErrInvalidArgument) || !strings.Contains(fmt.Sprint(err), "source") {
+				t.Errorf("%s: nil source: %v", kind, err)
+			}
+		}
+		if err := errs[2]; !errors.Is(err, firq.ErrInvalidConfig) || !strings.Contains(fmt.Sprint(err), "Options.Scheduler") {
+			t.Errorf("%s: Scheduler that is not UTF-8: %v", kind, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestMust(t *testing.T) {
+	defer func() {
+		if p := fmt.Sprint(recover()); !strings.Contains(p, "firq") || !strings.Contains(p, "nil source") {
+			t.Errorf("panic: %v", p)
+		}
+	}()
+	firqprom.Must(firqprom.New[string](nil, firqprom.Options[string]{}))
+}
+
+// The tables in the documentation name every metric.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, m := range everyKind(t, firqprom.Options[string]{}) {
+		descs := make(chan *prometheus.Desc, 100)
+		m.c.Describe(descs)
+		close(descs)
+		for d := range descs {
+			name := metricName.FindString(d.String())
+			if !strings.Contains(string(text), "\n//\t"+name+" ") {
+				t.Errorf("%s: doc.go does not name %s", kind, name)
+			}
+		}
+	}
+}
