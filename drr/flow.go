@@ -155,8 +155,10 @@ func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	if delta > 0 {
 		f.deficit = max(f.deficit-delta, -maxDebt)
 	} else {
-		q.lookAgain(&q.lists[f.level]) // it may be able to pay now
-		if f.deficit < maxDebt {       // a skip may have saved up more than that
+		if on := &q.lists[f.level]; on.wait > 0 {
+			q.lookAgain(on) // it may be able to pay now
+		}
+		if f.deficit < maxDebt { // a skip may have saved up more than that
 			f.deficit = min(f.deficit-delta, maxDebt)
 		}
 	}

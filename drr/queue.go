@@ -122,8 +122,11 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
 	}
 	q.ready++
 	if q.cfg.Order != firq.FIFO || l.head == e {
-		q.lists[f.level].news = true // it may be the front now, and cheaper
-		q.lookAgain(&q.lists[f.level])
+		on := &q.lists[f.level]
+		on.news = true // it may be the front now, and cheaper
+		if on.wait > 0 {
+			q.lookAgain(on)
+		}
 	}
 }
 
@@ -240,8 +243,11 @@ func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
 	t, level := e.tenant, int(e.Priority)-1
 	l := t.list(level)
 	f := q.flowOf(t, level)
-	q.lists[f.level].barren = 0 // what is behind it may be cheaper
-	q.lookAgain(&q.lists[f.level])
+	on := &q.lists[f.level]
+	on.barren = 0
+	if on.wait > 0 {
+		q.lookAgain(on) // what is behind it may be cheaper
+	}
 	l.remove(e)
 	if l.head == nil {
 		t.mask &^= 1 << level

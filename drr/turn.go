@@ -6,7 +6,9 @@ import "math"
 func (q *Queue[K, T]) join(f *flow[K, T], first bool) {
 	l := &q.lists[f.level]
 	again := f.due == l.clock() // it had a turn in this round, and left
-	l.forgive(f)
+	if f.deficit < 0 {
+		l.forgive(f)
+	}
 	if first {
 		f.place = fresh
 		l.fresh.push(f)
@@ -21,7 +23,9 @@ func (q *Queue[K, T]) join(f *flow[K, T], first bool) {
 // activate puts a flow at the tail of the active list, to be visited from the
 // next round on, or in this one if it is the only flow.
 func (q *Queue[K, T]) activate(l *list[K, T], f *flow[K, T]) {
-	q.lookAgain(l) // nobody has asked whether f can pay
+	if l.wait > 0 {
+		q.lookAgain(l) // nobody has asked whether f can pay
+	}
 	f.place, f.due = active, l.round+1
 	if l.active.n == 0 {
 		f.due, l.left = l.round, 1
@@ -196,15 +200,13 @@ func (q *Queue[K, T]) CatchUp(r uint64) {
 	}
 }
 
-// lookAgain is called before something changes by which somebody may be able to pay
-// earlier than was known.
+// lookAgain is called, if the list waits, before something changes by which somebody
+// may be able to pay earlier than was known.
 func (q *Queue[K, T]) lookAgain(l *list[K, T]) {
-	if l.wait > 0 {
-		if q.peers != nil {
-			q.peers.Back()
-		}
-		l.wait = 0
+	if q.peers != nil {
+		q.peers.Back()
 	}
+	l.wait = 0
 }
 
 // Waiting reports whether it is known that nobody can pay before a later round.
@@ -221,7 +223,9 @@ func (q *Queue[K, T]) Fresh() bool { return q.lists[0].fresh.head != nil }
 // Recheck is called when a quantum of an active tenant has changed.
 func (q *Queue[K, T]) Recheck() {
 	for i := range q.lists {
-		q.lookAgain(&q.lists[i])
+		if q.lists[i].wait > 0 {
+			q.lookAgain(&q.lists[i])
+		}
 	}
 }
 
