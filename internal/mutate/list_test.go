@@ -27,7 +27,7 @@ func TestList(t *testing.T) {
 	if len(all) < enough {
 		t.Errorf("%d mutants, want %d", len(all), enough)
 	}
-	names := map[string]bool{}
+	names, plain, in := map[string]bool{}, map[string]string{}, tests{}
 	for _, m := range all {
 		if names[m.name] {
 			t.Errorf("%s: twice", m.name)
@@ -43,11 +43,14 @@ func TestList(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if code(t, m.name, faulty) == code(t, m.file, string(src)) {
+		if plain[m.file] == "" {
+			plain[m.file] = code(t, m.file, string(src))
+		}
+		if code(t, m.name, faulty) == plain[m.file] {
 			t.Errorf("%s: changes nothing but comments", m.name)
 		}
 		for _, k := range m.killers {
-			exists(t, m.name, k)
+			in.exists(t, m.name, k)
 		}
 	}
 }
@@ -68,34 +71,56 @@ func code(t *testing.T, name, src string) string {
 	return b.String()
 }
 
+// tests are the files of some folders that tests may be in, by pattern: each is read
+// once.
+type tests map[string][]testFile
+
+type testFile struct {
+	functions []string // that go test would run
+	quoted    string   // the text, with spaces for underscores
+}
+
+func (in tests) read(t *testing.T, pattern string) []testFile {
+	t.Helper()
+	if in[pattern] != nil {
+		return in[pattern]
+	}
+	names, err := filepath.Glob(filepath.Join(root, pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := testFile{quoted: strings.ReplaceAll(string(text), "_", " ")}
+		for _, d := range file.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasSuffix(name, "_test.go") {
+				f.functions = append(f.functions, fn.Name.Name)
+			}
+		}
+		in[pattern] = append(in[pattern], f)
+	}
+	return in[pattern]
+}
+
 // exists fails unless the package has the test. Of a subtest it looks for the
 // parts of the name, with spaces or underscores, in the package's tests, the plays
-// and the contract's tests.
-func exists(t *testing.T, mutant string, k killer) {
+// and what both cores are tested with.
+func (in tests) exists(t *testing.T, mutant string, k killer) {
 	t.Helper()
 	test, sub, _ := strings.Cut(k.test, "/")
 	found, missing := false, strings.Split(strings.ReplaceAll(sub, "_", " "), "/")
 	for _, dir := range []string{k.pkg + "/*_test.go", "internal/plays/*.go", "schedtest/*.go"} {
-		files, err := filepath.Glob(filepath.Join(root, dir))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range files {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, d := range file.Decls {
-				f, ok := d.(*ast.FuncDecl)
-				found = found || ok && f.Recv == nil && f.Name.Name == test && strings.HasSuffix(name, "_test.go")
-			}
-			quoted := strings.ReplaceAll(string(text), "_", " ")
+		for _, f := range in.read(t, dir) {
+			found = found || slices.Contains(f.functions, test)
 			missing = slices.DeleteFunc(missing, func(part string) bool {
-				return part == "" || strings.Contains(quoted, `"`+part+`"`)
+				return part == "" || strings.Contains(f.quoted, `"`+part+`"`)
 			})
 		}
 	}
