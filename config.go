@@ -22,6 +22,11 @@ const (
 
 // Config says how a scheduler behaves. The zero value is a working scheduler:
 // plain fairness, 65,536 tasks, reject when full.
+//
+// QuantumFor, BackpressureFor and OnDrop may call the scheduler. A panic of theirs
+// goes to the caller of the method that called them; it leaves no lock, place,
+// ticket or waiting call behind, and the counters add up. So does runtime.Goexit,
+// which ends the goroutine of that caller.
 type Config[K comparable, T any] struct {
 	// Shards is the number of independently served parts, at most MaxShards;
 	// rounded up to a power of two. 0: chosen from GOMAXPROCS. With 1 the order
@@ -49,11 +54,16 @@ type Config[K comparable, T any] struct {
 	Quantum int64
 	// QuantumFor gives each tenant a weight. It is asked each time a tenant
 	// becomes active, never with a lock held; below 1 counts as 1. nil: Quantum.
+	//
+	// Where Enqueue or EnqueueWait panics with what QuantumFor panics with, the task
+	// was not admitted; of a batch, what went before may have been. ResetQuantum has
+	// forgotten the override by then.
 	QuantumFor func(K) int64
 	// Backpressure says what happens at a limit. Zero: Reject.
 	Backpressure Backpressure
 	// BackpressureFor overrides Backpressure per tenant; it is asked at a limit,
-	// never with a lock held. nil: Backpressure.
+	// never with a lock held. If it panics, the task was not admitted; of a batch,
+	// what went before was. nil: Backpressure.
 	BackpressureFor func(K) Backpressure
 	// MaxQueueAge gives tasks without a Deadline one: enqueue + MaxQueueAge.
 	// 0: none.
@@ -83,9 +93,16 @@ type Config[K comparable, T any] struct {
 	TenantIdle time.Duration
 	// OnDrop is told about each accepted task that is not delivered. It is
 	// called without any lock held, by the goroutine whose call found out, and
-	// may call the scheduler. It should not panic: the panic goes to the caller
-	// of that method, and what else it had to tell is not told. nil: nobody is
-	// told.
+	// may call the scheduler. nil: nobody is told.
+	//
+	// If it panics, the rest of what the call had to tell is told first, in
+	// goroutines of their own, and what those calls panic with is lost. Then the
+	// first panic goes to the caller: Ticket.Cancel has cancelled the task, Close has
+	// closed the scheduler, Enqueue may have admitted its task or not. But a call that
+	// has items to return returns them: the next call of TryDequeue, Dequeue or
+	// DequeueBatch, whoever makes it, panics instead and takes nothing.
+	// runtime.Goexit ends the goroutine after the rest was told; items that its call
+	// had to return go with it, and count as Done.
 	OnDrop func(tenant K, payload T, why DropReason)
 }
 

@@ -12,7 +12,8 @@ var (
 	ErrClosed = errors.New("firq: scheduler is closed")
 	// ErrInvalidConfig: a Config that makes no sense; the text names the field.
 	ErrInvalidConfig = errors.New("firq: invalid config")
-	// ErrInvalidTask: a Task that makes no sense; the text names the field.
+	// ErrInvalidTask: a Task that makes no sense, or a tenant that is not equal to
+	// itself; the text names the field.
 	ErrInvalidTask = errors.New("firq: invalid task")
 	// ErrInvalidArgument: a nil context, an empty destination and the like; the
 	// text names the argument.

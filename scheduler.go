@@ -7,6 +7,11 @@ import (
 
 // Producer is the end of a Scheduler that tasks go in at. Safe for concurrent
 // use.
+//
+// A tenant is any key that a map would take. One that is not equal to itself (NaN,
+// or a struct, array or interface that holds one) is ErrInvalidTask: no map would
+// find it again. One that cannot be compared (an interface that holds a slice, map or
+// func) panics, as a map does, before anything was changed.
 type Producer[K comparable, T any] interface {
 	// Enqueue admits the task or says at once why not: ErrInvalidTask,
 	// ErrClosed or an error that matches ErrRejected. What happens at a limit
@@ -48,7 +53,8 @@ type Scheduler[K comparable, T any] interface {
 	// Stats returns a snapshot.
 	Stats() Stats[K]
 	// SetQuantum overrides the tenant's quantum from its next turn on, known
-	// tenant or not, until ResetQuantum. Below 1 counts as 1.
+	// tenant or not, until ResetQuantum. Below 1 counts as 1. For a tenant that
+	// is not equal to itself it and ResetQuantum do nothing.
 	SetQuantum(tenant K, quantum int64)
 	// ResetQuantum gives the tenant back the quantum that Config says.
 	ResetQuantum(tenant K)

@@ -7,7 +7,8 @@
 // # Concurrency properties
 //
 // Every method takes a mutex and may wait for it; none does anything unbounded
-// under it. User code is never called with a lock held.
+// under it. User code is never called with a lock held; keys that cannot be hashed
+// panic before one is taken (see firq.Producer).
 package baseline
 
 import (
@@ -130,7 +131,10 @@ func (sh *shard[K, T]) lock() {
 
 // unlock publishes what consumers have to know, releases the lock, wakes one of
 // them if there is work, and tells OnDrop.
-func (sh *shard[K, T]) unlock() {
+func (sh *shard[K, T]) unlock() { sh.unlockWith(nil) }
+
+// unlockWith is unlock for a call that has items to return.
+func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
 	sh.Publish(ready)
@@ -146,7 +150,11 @@ func (sh *shard[K, T]) unlock() {
 	if s.drains.Load() {
 		defer s.drainCheck() // after OnDrop was told, even if it panics
 	}
-	s.env.TellDrops(drops)
+	if len(served) > 0 {
+		s.env.TellServed(drops, served)
+	} else {
+		s.env.TellDrops(drops)
+	}
 }
 
 // Len returns the number of queued tasks.
@@ -166,6 +174,9 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 
 // SetQuantum overrides the tenant's quantum from its next turn on.
 func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
+	if s.env.CheckTenant(k) != nil {
+		return // nobody would find it again
+	}
 	quantum = max(quantum, 1)
 	sh := s.shardOf(k)
 	sh.lock()
@@ -179,6 +190,9 @@ func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 
 // ResetQuantum gives the tenant back the quantum that the config says.
 func (s *Scheduler[K, T]) ResetQuantum(k K) {
+	if s.env.CheckTenant(k) != nil {
+		return
+	}
 	quantum := s.env.ResetQuantum(k)
 	sh := s.shardOf(k)
 	sh.lock()
@@ -224,26 +238,29 @@ func (s *Scheduler[K, T]) Close() error {
 		return nil
 	}
 	defer s.life.Finish() // even if OnDrop panics
-	for _, sh := range s.shards {
-		for more := true; more; {
-			failpoint.Lock(&sh.mu, "lock")
-			more = sh.discard(256)
-			sh.unlock()
+	left := s.shards
+	serve.InSpite(func() bool {
+		if !left[0].discard() {
+			left = left[1:]
 		}
-	}
+		return len(left) > 0
+	})
 	return nil
 }
 
-// discard drops up to n tasks, and reports whether there are more. Under mu.
-func (sh *shard[K, T]) discard(n int) bool {
-	for range n {
+// discard drops a few hundred tasks, and reports whether there are more.
+func (sh *shard[K, T]) discard() bool {
+	failpoint.Lock(&sh.mu, "lock")
+	for range serve.MaxHold {
 		t, task, ok := sh.Queue.Drain()
 		if !ok {
-			return false
+			break
 		}
 		sh.left(t.Owner.(*tenant[K, T]), &task, firq.DropClosed)
 	}
-	return true
+	more := sh.Queue.Len() > 0
+	sh.unlock()
+	return more
 }
 
 var _ firq.Scheduler[int, int] = (*Scheduler[int, int])(nil)

@@ -14,7 +14,7 @@ import (
 // TryDequeue returns the next item; false only when nothing deliverable is
 // queued.
 func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
-	ok = s.take(unsafe.Slice(&it, 1)) == 1
+	ok = s.take(unsafe.Slice(&it, 1), true) == 1
 	return it, ok
 }
 
@@ -33,7 +33,7 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 	if len(dst) == 0 {
 		return 0, serve.ErrEmptyDst
 	}
-	if n := s.take(dst); n > 0 {
+	if n := s.take(dst, true); n > 0 {
 		return n, nil
 	}
 	return s.wait(ctx, dst)
@@ -50,20 +50,23 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 		if err := s.parker.Sleep(ctx, &w); err != nil {
 			return 0, err
 		}
-		if n := s.take(dst); n > 0 {
+		if n := s.take(dst, false); n > 0 {
 			return n, nil
 		}
 	}
 }
 
 // take fills dst with what is deliverable now. It goes on from shard to shard
-// until dst is full or nothing is ready.
-func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
+// until dst is full or nothing is ready. first: the call begins.
+func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) int {
+	if first { // who has waited is not the next to call
+		s.env.Rethrow()
+	}
 	n := 0
 	for n < len(dst) && s.life.State() != serve.Closed {
 		before, sure := s.rounds.Version()
 		failpoint.At("take look")
-		m, more := s.takeSome(dst[n:min(len(dst), n+serve.MaxHold)])
+		m, more := s.takeSome(dst[:min(len(dst), n+serve.MaxHold)], n)
 		n += m
 		if more {
 			continue
@@ -77,15 +80,15 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) int {
 }
 
 // takeSome serves one shard that may be served now. It reports false when no
-// shard is ready.
-func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
+// shard is ready. dst[:have] is what the call has to return already.
+func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more bool) {
 	if len(s.shards) == 1 {
 		sh := s.shards[0]
 		if !s.rounds.Ready(0) && !sh.lingering.Load() {
 			return 0, false
 		}
 		failpoint.Lock(&sh.mu, "lock")
-		return sh.serve(dst), true
+		return sh.serve(dst, have), true
 	}
 	cursor := s.cursors.Here()
 	start, mask := int(cursor.Load()), len(s.shards)-1
@@ -107,7 +110,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 			busy = sh
 			continue
 		}
-		if n = sh.serve(dst); n > 0 {
+		if n = sh.serve(dst, have); n > 0 {
 			if i > 0 {
 				cursor.Store(uint32(j))
 			}
@@ -118,15 +121,17 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 	// than take from a shard that is ahead.
 	if busy != nil {
 		failpoint.Lock(&busy.mu, "lock busy")
-		n = busy.serve(dst)
+		n = busy.serve(dst, have)
 	}
 	return n, more
 }
 
-// serve delivers into dst until it is full, the shard is empty, or the next
-// delivery is in a round after the limit. It is called with mu held and unlocks it.
-func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
+// serve delivers into dst, of which the call has filled have already, until it is
+// full, the shard is empty, or the next delivery is in a round after the limit. It
+// returns how many it has delivered. It is called with mu held and unlocks it.
+func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 	s, n := sh.s, 0
+	all, dst := dst, dst[have:]
 	if s.life.State() != serve.Closed {
 		limit := sh.Limit() // it may have changed before the lock was ours
 		now := s.env.Clock.Now()
@@ -148,7 +153,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
 			}
 		}
 	}
-	sh.unlock()
+	sh.unlockWith(all[:have+n])
 	return n
 }
 

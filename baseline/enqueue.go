@@ -14,6 +14,9 @@ import (
 
 // Enqueue admits the task or says why not.
 func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
+	if err := s.env.CheckTenant(k); err != nil {
+		return err
+	}
 	var task drr.Task[T]
 	err := s.env.Task(&task, &t, s.env.Clock.Now())
 	if err != nil {
@@ -35,6 +38,9 @@ func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) 
 func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, err error) {
 	if len(ts) == 0 {
 		return 0, nil
+	}
+	if err := s.env.CheckTenant(k); err != nil {
+		return 0, err
 	}
 	now := s.env.Clock.Now()
 	for accepted < len(ts) {

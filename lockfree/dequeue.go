@@ -16,7 +16,7 @@ import (
 // queued. Where others hold the only leases that matter, it waits for one; and where
 // another processor has served a shard within the last microsecond, for that to pass.
 func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
-	ok = s.take(unsafe.Slice(&it, 1)) == 1
+	ok = s.take(unsafe.Slice(&it, 1), true) == 1
 	return it, ok
 }
 
@@ -35,7 +35,7 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 	if len(dst) == 0 {
 		return 0, serve.ErrEmptyDst
 	}
-	if n := s.take(dst); n > 0 {
+	if n := s.take(dst, true); n > 0 {
 		return n, nil
 	}
 	return s.wait(ctx, dst)
@@ -52,22 +52,24 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 		if err := s.parker.Sleep(ctx, &w); err != nil {
 			return 0, err
 		}
-		if n := s.take(dst); n > 0 {
+		if n := s.take(dst, false); n > 0 {
 			return n, nil
 		}
 	}
 }
 
 // take fills dst, which is not empty, with what is deliverable now. It goes on from
-// shard to shard until dst is full or there is no work.
-func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) (n int) {
+// shard to shard until dst is full or there is no work. first: the call begins.
+func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) (n int) {
+	if first { // who has waited is not the next to call
+		s.env.Rethrow()
+	}
 	for s.life.State() != serve.Closed {
-		m, more := s.takeSome(dst, n > 0)
+		m, more := s.takeSome(dst, n)
 		n += m
-		if m == len(dst) || !more && (n > 0 || s.nothing()) {
+		if n == len(dst) || !more && (n > 0 || s.nothing()) {
 			break
 		}
-		dst = dst[m:]
 	}
 	return n
 }
@@ -130,17 +132,17 @@ func (s *Scheduler[K, T]) anyWork(mark string) bool {
 const leaseTries = 64
 
 // takeSome serves one shard that may be served now. It reports false when no
-// shard has work. have: there is something to return already.
-func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have bool) (n int, more bool) {
+// shard has work. dst[:have] is what the call has to return already.
+func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more bool) {
 	for tries := 0; ; tries++ {
 		hint := cpu.Hint()
-		busy, n, more := s.tryShards(dst, hint, have)
+		busy, n, more := s.tryShards(dst, have, hint)
 		if busy == nil {
 			return n, more
 		}
 		if failpoint.On || tries == leaseTries {
 			failpoint.Lock(&busy.lease, "L1 busy")
-			return busy.serve(dst, hint, s.env.Clock.Now()), true
+			return busy.serve(dst, have, hint, s.env.Clock.Now()), true
 		}
 		runtime.Gosched()
 	}
@@ -153,19 +155,19 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have bool) (n int, mor
 // A shard that another processor has just served counts as one that is being
 // served, whether it has work or not: to ask takes lines from who is at it. Who
 // has something to return asks.
-func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) (busy *shard[K, T], n int, more bool) {
+func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy *shard[K, T], n int, more bool) {
 	now := s.env.Clock.Now()
 	if len(s.shards) == 1 {
 		sh := s.shards[0]
 		switch {
-		case sh.elsewhere(hint, now) && (!have || sh.work()):
+		case sh.elsewhere(hint, now) && (have == 0 || sh.work()):
 			return sh, 0, true
 		case !sh.activations.Ready() && !s.rounds.Ready(0) && !sh.lingering.Load(): // in this order; see shard.work
 			return nil, 0, false
 		case !sh.try():
 			return sh, 0, true
 		}
-		return nil, sh.serve(dst, hint, now), true
+		return nil, sh.serve(dst, have, hint, now), true
 	}
 	cursor := s.cursors.At(hint)
 	start, mask := int(cursor.Load()), len(s.shards)-1
@@ -188,7 +190,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 		}
 		if !sh.try() {
 			busy = sh
-		} else if n = sh.serve(dst, hint, now); n > 0 {
+		} else if n = sh.serve(dst, have, hint, now); n > 0 {
 			return nil, n, true
 		} else {
 			now = s.env.Clock.Now() // OnDrop may have taken its time
@@ -198,7 +200,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 		j := (start + i) & mask
 		sh := s.shards[j]
 		// Before its round and its lease: who is at it should not lose those lines.
-		if sh.elsewhere(hint, now) && (!have || sh.work()) {
+		if sh.elsewhere(hint, now) && (have == 0 || sh.work()) {
 			busy, more = sh, true
 			continue
 		}
@@ -209,13 +211,13 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], hint int, have bool) 
 				continue
 			}
 		} else if !sh.lingering.Load() {
-			more = more || have && sh.activations.Ready() // somebody was at it a moment ago
+			more = more || have > 0 && sh.activations.Ready() // somebody was at it a moment ago
 			continue
 		}
 		more = true
 		if !sh.try() {
 			busy = sh
-		} else if n = sh.serve(dst, hint, now); n > 0 {
+		} else if n = sh.serve(dst, have, hint, now); n > 0 {
 			if i > 0 {
 				cursor.Store(uint32(j))
 			}

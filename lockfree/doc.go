@@ -32,6 +32,8 @@
 //	Close           takes each lease
 //
 // A lease is held for a bounded number of tasks and never while user code runs.
+// What a key needs to be hashed and compared is looked at before: a key that is in
+// the maps cannot panic (see firq.Producer).
 // A producer that is stopped in the middle of Enqueue hides its own task only,
 // though who finds its tenant full waits for it.
 //

@@ -16,6 +16,9 @@ import (
 // Enqueue admits the task or says why not. Lock-free as long as there is room
 // and the tenant's inbox is not full; see the package comment.
 func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
+	if err := s.env.CheckTenant(k); err != nil {
+		return err
+	}
 	var task drr.Task[T]
 	err := s.env.Task(&task, &t, s.env.Clock.Now())
 	if err != nil {
@@ -46,6 +49,12 @@ func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) 
 // EnqueueBatch admits a prefix of ts: as many as fit in one message at a time, and
 // one after the other what does not go into one.
 func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, err error) {
+	if len(ts) == 0 {
+		return 0, nil
+	}
+	if err := s.env.CheckTenant(k); err != nil {
+		return 0, err
+	}
 	now := s.env.Clock.Now()
 	for i := 0; i < len(ts); i++ {
 		for n := s.admitBatch(k, ts[i:], now); n > 0; n = s.admitBatch(k, ts[i:], now) {

@@ -176,7 +176,7 @@ func TestCloseAgainstLease(t *testing.T) {
 	closed := start(s.Close)
 	until(t, "the state", s.life.Over)
 	var dst [1]item
-	if n := sh.serve(dst[:], 0, s.env.Clock.Now()); n != 0 {
+	if n := sh.serve(dst[:], 0, 0, s.env.Clock.Now()); n != 0 {
 		t.Error("delivered after Close")
 	}
 	if err := result(t, "Close", closed); err != nil {

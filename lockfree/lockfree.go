@@ -177,6 +177,9 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 // SetQuantum overrides the tenant's quantum from its next turn on. It takes the
 // lease of the tenant's shard.
 func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
+	if s.env.CheckTenant(k) != nil {
+		return // nobody would find it again
+	}
 	quantum = max(quantum, 1)
 	sh := s.shards[s.placer.Shard(k)]
 	sh.lock()
@@ -190,6 +193,9 @@ func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 // ResetQuantum gives the tenant back the quantum that the config says. It takes
 // the lease of the tenant's shard.
 func (s *Scheduler[K, T]) ResetQuantum(k K) {
+	if s.env.CheckTenant(k) != nil {
+		return
+	}
 	quantum := s.env.ResetQuantum(k)
 	sh := s.shards[s.placer.Shard(k)]
 	sh.lock()
@@ -229,31 +235,37 @@ func (s *Scheduler[K, T]) Close() error {
 	failpoint.At("close")
 	if s.life.Close() {
 		defer s.life.Finish() // even if OnDrop panics
-		for _, sh := range s.shards {
-			sh.discardAll()
-		}
+		left := s.shards
+		serve.InSpite(func() bool {
+			if !left[0].discard() {
+				left = left[1:]
+			}
+			return len(left) > 0
+		})
 	}
 	return nil
 }
 
-// discardAll drops everything that the shard holds, a few hundred tasks in each
-// hold of the lease.
-func (sh *shard[K, T]) discardAll() {
-	for more := true; more; {
-		sh.lock()
-		for range serve.MaxHold {
-			dt, task, ok := sh.Queue.Drain()
-			if !ok {
-				break
-			}
-			t := ownerOf(dt)
-			sh.Dropped(&t.Tenant, &task, firq.DropClosed)
-			sh.left(t)
+// discardAll drops everything that the shard holds.
+func (sh *shard[K, T]) discardAll() { serve.InSpite(sh.discard) }
+
+// discard drops a few hundred tasks of the shard, and reports whether there are
+// more.
+func (sh *shard[K, T]) discard() bool {
+	sh.lock()
+	for range serve.MaxHold {
+		dt, task, ok := sh.Queue.Drain()
+		if !ok {
+			break
 		}
-		sh.loudAgain() // may find tasks in inboxes
-		more = sh.Queue.Len() > 0
-		sh.unlock()
+		t := ownerOf(dt)
+		sh.Dropped(&t.Tenant, &task, firq.DropClosed)
+		sh.left(t)
 	}
+	sh.loudAgain() // may find tasks in inboxes
+	more := sh.Queue.Len() > 0
+	sh.unlock()
+	return more
 }
 
 var _ firq.Scheduler[int, int] = (*Scheduler[int, int])(nil)

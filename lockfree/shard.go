@@ -224,7 +224,10 @@ func (sh *shard[K, T]) sayReady() {
 }
 
 // unlock gives back what came free, does L3 and L4, and tells OnDrop.
-func (sh *shard[K, T]) unlock() {
+func (sh *shard[K, T]) unlock() { sh.unlockWith(nil) }
+
+// unlockWith is unlock for a call that has items to return.
+func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	s := sh.s
 	if len(sh.emptied) > 0 {
 		sh.loudAgain()
@@ -272,20 +275,26 @@ func (sh *shard[K, T]) unlock() {
 	if s.life.State() == serve.Draining {
 		defer s.drainCheck() // after OnDrop was told, even if it panics
 	}
-	if drops != nil {
+	switch {
+	case drops == nil:
+	case len(served) > 0:
+		s.env.TellServed(drops, served)
+	default:
 		s.env.TellDrops(drops)
 	}
 }
 
-// serve delivers into dst until it is full, serve.MaxHold is reached, the shard is
-// empty, or the next delivery is in a round after the limit. It is called with the
+// serve delivers into dst, of which the call has filled have already, until it is
+// full, serve.MaxHold is reached, the shard is empty, or the next delivery is in a
+// round after the limit. It returns how many it has delivered. It is called with the
 // lease held and releases it; hint is the caller's cpu.Hint, now the time a moment ago.
-func (sh *shard[K, T]) serve(dst []firq.Item[K, T], hint int, now int64) int {
+func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have, hint int, now int64) int {
 	s, n := sh.s, 0
+	all, dst := dst, dst[have:]
 	sh.begin()
 	failpoint.At("serve closed?")
 	if s.life.State() == serve.Closed {
-		sh.unlock()
+		sh.unlockWith(all[:have])
 		return 0
 	}
 	limit := sh.Limit() // it may have changed before the lease was ours
@@ -322,7 +331,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], hint int, now int64) int {
 	}
 	sh.flush()
 	sh.Sweep(now, sh.forget)
-	sh.unlock()
+	sh.unlockWith(all[:have+n])
 	return n
 }
 

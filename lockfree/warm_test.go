@@ -77,9 +77,9 @@ func TestWarmWithItemsInHand(t *testing.T) {
 	var dst [8]item
 	waits := [2]int{}
 	for range 100 { // the time may be over before it is looked at
-		for i, have := range []bool{false, true} {
+		for i, have := range []int{0, 1} {
 			s.shards[1].warm.word.Store(warmTime(s.env.Clock.Now()+int64(time.Microsecond))<<warmBits | 1<<warmBits - 1)
-			if busy, _, _ := s.tryShards(dst[:], 0, have); busy != nil {
+			if busy, _, _ := s.tryShards(dst[:], have, 0); busy != nil {
 				waits[i]++
 			}
 		}

@@ -13,6 +13,10 @@
 //		schedtest.RunLeaks(t, lockfree.New[string, int])
 //	}
 //
+//	func TestSchedulerPanics(t *testing.T) {
+//		schedtest.RunPanics(t, lockfree.New[any, int])
+//	}
+//
 // # Reading a failure
 //
 // The subtests are named after the part of the contract that they test. A
@@ -28,6 +32,6 @@
 // parked consumer costs CPU, and how long a call may take, are benchmarks. The
 // suite does not know which shard a tenant lives on.
 //
-// None of the three may be called from a parallel test: they count allocations
-// and watch the heap.
+// Run, RunPayload and RunLeaks may not be called from a parallel test: they count
+// allocations and watch the heap.
 package schedtest

@@ -35,29 +35,34 @@ func (r *reference[K, T]) enqueue(ctx context.Context, tenant K, task firq.Task[
 	if err := task.Validate(); err != nil {
 		return err
 	}
+	if tenant != tenant { // NaN
+		return fmt.Errorf("%w: tenant is not equal to itself", firq.ErrInvalidTask)
+	}
 	if tk := task.Ticket; tk != nil && !tk.Acquire(&r.owner) {
 		return fmt.Errorf("%w: Ticket is in use", firq.ErrInvalidTask)
 	}
-	err := r.admit(ctx, tenant, task)
-	if err != nil && task.Ticket != nil {
-		task.Ticket.Abandon()
-	}
-	return err
+	queued := false
+	defer func() {
+		if !queued && task.Ticket != nil {
+			task.Ticket.Abandon()
+		}
+	}()
+	return r.admit(ctx, tenant, task, &queued)
 }
 
-func (r *reference[K, T]) admit(ctx context.Context, tenant K, task firq.Task[T]) error {
+func (r *reference[K, T]) admit(ctx context.Context, tenant K, task firq.Task[T], queued *bool) error {
 	task.Cost = max(task.Cost, 1)
 	if task.Priority == 0 {
 		task.Priority = firq.PriorityNormal
-	}
-	planned := r.cfg.Quantum
-	if r.cfg.QuantumFor != nil && r.idle(tenant) {
-		planned = r.cfg.QuantumFor(tenant)
 	}
 	bp, known := r.cfg.Backpressure, r.cfg.BackpressureFor == nil
 	var drops []refDrop[K, T]
 	var timeout <-chan time.Time
 	for {
+		planned := r.cfg.Quantum
+		if r.idle(tenant) {
+			planned = r.plan(tenant)
+		}
 		r.mu.Lock()
 		now := time.Now()
 		err := r.limit(tenant, now, &drops)
@@ -67,6 +72,7 @@ func (r *reference[K, T]) admit(ctx context.Context, tenant K, task firq.Task[T]
 			}
 			if err == nil {
 				r.push(tenant, task, now, planned)
+				*queued = true
 			}
 			if err != errWait {
 				r.wake()

@@ -14,9 +14,10 @@ import (
 // This is the reference's delivery, its end, and its counters.
 
 func (r *reference[K, T]) TryDequeue() (firq.Item[K, T], bool) {
+	r.rethrow()
 	var dst [1]firq.Item[K, T]
 	n, drops := r.take(dst[:])
-	r.report(drops)
+	r.report(drops, dst[:n]...)
 	return dst[0], n == 1
 }
 
@@ -33,9 +34,10 @@ func (r *reference[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 	if len(dst) == 0 {
 		return 0, fmt.Errorf("%w: dst is empty", firq.ErrInvalidArgument)
 	}
+	r.rethrow()
 	for {
 		n, drops := r.take(dst)
-		r.report(drops)
+		r.report(drops, dst[:n]...)
 		if n > 0 {
 			return n, nil
 		}

@@ -1,6 +1,7 @@
 package schedtest_test
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type reference[K comparable, T any] struct {
 	served    map[K]uint64
 	buckets   [64]uint64
 	waits     []time.Duration
+	thrown    []any // what OnDrop panicked with, for the next who dequeue
 }
 
 type refTask[K comparable, T any] struct {
@@ -98,13 +100,66 @@ func (r *reference[K, T]) change() <-chan struct{} {
 	return r.changed
 }
 
-// report calls OnDrop, without the lock.
-func (r *reference[K, T]) report(drops []refDrop[K, T]) {
+// report calls OnDrop for each, without the lock, and then does what OnDrop did
+// first, if it has not returned: at the next dequeue, if there are items to return.
+func (r *reference[K, T]) report(drops []refDrop[K, T], served ...firq.Item[K, T]) {
+	if r.cfg.OnDrop == nil {
+		return
+	}
+	var first *refEnd
 	for _, d := range drops {
-		if r.cfg.OnDrop != nil {
-			r.cfg.OnDrop(d.tenant, d.payload, d.why)
+		if end := aside(func() { r.cfg.OnDrop(d.tenant, d.payload, d.why) }); first == nil && !end.returned {
+			first = &end
 		}
 	}
+	switch {
+	case first == nil:
+	case first.panicked == nil:
+		for i := range served {
+			served[i].Done()
+		}
+		runtime.Goexit()
+	case len(served) > 0:
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.thrown = append(r.thrown, first.panicked)
+	default:
+		panic(first.panicked)
+	}
+}
+
+// rethrow panics with what report has kept.
+func (r *reference[K, T]) rethrow() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.thrown) > 0 {
+		v := r.thrown[0]
+		r.thrown = r.thrown[1:]
+		panic(v)
+	}
+}
+
+// refEnd is how user code ended.
+type refEnd struct {
+	returned bool
+	panicked any
+}
+
+// aside runs user code in a goroutine of its own.
+func aside(f func()) (end refEnd) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer func() {
+			if !end.returned {
+				end.panicked = recover()
+			}
+		}()
+		f()
+		end.returned = true
+	}()
+	<-over
+	return end
 }
 
 func (r *reference[K, T]) flow(t *refTenant[K, T], p firq.Priority) *refFlow[K, T] {
@@ -149,15 +204,33 @@ func (r *reference[K, T]) Len() int {
 }
 
 func (r *reference[K, T]) SetQuantum(tenant K, quantum int64) {
+	if tenant != tenant { // NaN
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.overrides[tenant] = max(quantum, 1)
 }
 
 func (r *reference[K, T]) ResetQuantum(tenant K) {
+	if tenant != tenant { // NaN
+		return
+	}
+	planned := r.plan(tenant)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.overrides, tenant)
+	if t := r.tenants[tenant]; t != nil {
+		t.planned = planned
+	}
+}
+
+// plan asks for the tenant's quantum.
+func (r *reference[K, T]) plan(tenant K) int64 {
+	if r.cfg.QuantumFor != nil {
+		return r.cfg.QuantumFor(tenant)
+	}
+	return r.cfg.Quantum
 }
 
 // SettleDone and SettleCharge make a flow a firq.Settler.

@@ -98,13 +98,16 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 const patience = slowness * 10 * time.Second
 
 // guard runs a check and fails it if it hangs in a call without a context.
-func guard(t *testing.T, run func()) {
+func guard(t *testing.T, run func()) { guardFor(t, 4*patience, run) }
+
+// guardFor is guard with a limit of its own.
+func guardFor(t *testing.T, limit time.Duration, run func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done) // also after t.FailNow, which ends this goroutine
 		run()
 	}()
-	timer := time.NewTimer(4 * patience)
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-done:

@@ -68,8 +68,9 @@
 // Pool is safe for concurrent use; Run may be called once. Hooks are called by the
 // worker or by the timer's goroutine, never with a lock held, several at a time;
 // they should be quick, must not panic (that ends the program, as in any
-// goroutine) and must not wait for Run to return. Run waits for hooks, except
-// those of handlers that it leaves behind.
+// goroutine) and must not wait for Run to return. One that ends its goroutine by
+// runtime.Goexit, as testing's FailNow does, costs the pool nothing. Run waits for
+// hooks, except those of handlers that it leaves behind.
 //
 // # Long loops
 //

@@ -78,22 +78,27 @@ func (w *worker[K, T]) cancelled() {
 	}
 }
 
-// end ends the watch, notes what the timer was late for, and reports whether the
-// handler was stuck.
-func (w *worker[K, T]) end(elapsed int64) (wasStuck bool) {
+// end ends the watch, notes what the timer was late for, and says whether the
+// handler was stuck. All of it is done even if a hook ends the goroutine.
+func (w *worker[K, T]) end(elapsed int64, wasStuck *bool) {
 	c := &w.watch
 	c.mu.Lock()
 	c.running = false // for the timer
-	now := c.start + elapsed
-	for s := slow; s <= timedOut; s++ {
-		if now >= c.due[s] {
-			w.note(s, elapsed) // unlocks mu for the hook
-		}
+	defer func() {
+		*wasStuck = c.isStuck
+		c.item = Event[K, T]{} // the payload is not kept alive
+		c.mu.Unlock()
+	}()
+	defer w.noteLate(timedOut, elapsed)
+	w.noteLate(slow, elapsed)
+}
+
+// noteLate notes a limit that the handler, which has ended, has passed unnoticed.
+// Under mu, which is released for the hook.
+func (w *worker[K, T]) noteLate(s stage, elapsed int64) {
+	if c := &w.watch; c.start+elapsed >= c.due[s] {
+		w.note(s, elapsed)
 	}
-	wasStuck = c.isStuck
-	c.item = Event[K, T]{} // the payload is not kept alive
-	c.mu.Unlock()
-	return wasStuck
 }
 
 // ring is called by the timer.
@@ -105,12 +110,14 @@ func (w *worker[K, T]) ring() {
 		return // whoever is at work looks again and sets the timer
 	}
 	c.ringing = true
+	defer func() { // also if a hook ends the goroutine
+		c.ringing, c.armed = false, never
+		w.arm(w.pool.now())
+	}()
 	for {
 		now := w.pool.now()
 		s := c.passed(now)
 		if s == stages {
-			c.ringing, c.armed = false, never
-			w.arm(now)
 			return
 		}
 		w.note(s, now-c.start)

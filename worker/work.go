@@ -127,8 +127,8 @@ func (w *worker[K, T]) prepare(held *firq.Item[K, T], r *run) context.Context {
 }
 
 // ended is the deferred end of run: the handler returned, panicked (v is not nil),
-// or left by Goexit. The counters come after Done, so who sees that all have
-// finished knows that all are Done.
+// or left by Goexit. Hooks may leave by Goexit too; so each step is deferred until
+// the hooks of the one before are over.
 func (w *worker[K, T]) ended(held *firq.Item[K, T], r *run) {
 	v := recover()
 	p := w.pool
@@ -141,9 +141,21 @@ func (w *worker[K, T]) ended(held *firq.Item[K, T], r *run) {
 		r.cancel()
 	}
 	wasStuck := false
+	defer func() {
+		if wasStuck && !p.back(w) {
+			w.gone = true
+		}
+	}()
+	defer w.finish(held, elapsed, v, stack)
 	if r.watched {
-		wasStuck = w.end(elapsed)
+		w.end(elapsed, &wasStuck)
 	}
+}
+
+// finish says Done, counts, and tells how the handler ended. The counters come after
+// Done, so who sees that all have finished knows that all are Done.
+func (w *worker[K, T]) finish(held *firq.Item[K, T], elapsed int64, v any, stack []byte) {
+	p := w.pool
 	held.Done()
 	err := w.err
 	if err == errNone && v == nil {
@@ -167,9 +179,6 @@ func (w *worker[K, T]) ended(held *firq.Item[K, T], r *run) {
 			e.Err = err
 			p.tellError(e)
 		}
-	}
-	if wasStuck && !p.back(w) {
-		w.gone = true
 	}
 }
 

@@ -92,7 +92,10 @@ func (p *Parker) arrive(w *Waiter) {
 
 // Sleep is called by a consumer that found no work. It returns nil when it is
 // worth trying again, and ctx.Err() when ctx is done.
+//
+// ctx is user code: what it is asked, it is asked when s is in no list.
 func (p *Parker) Sleep(ctx context.Context, w *Waiter) error {
+	cancelled := ctx.Done()
 	s, ok := p.spare.Get().(*sleeper)
 	if !ok {
 		s = &sleeper{wake: make(chan struct{}, 1), index: -1}
@@ -122,12 +125,12 @@ func (p *Parker) Sleep(ctx context.Context, w *Waiter) error {
 		select { // [C3]
 		case <-s.wake:
 			w.onTheWay = true
-		case <-ctx.Done():
-			err = ctx.Err()
+		case <-cancelled:
 			if !p.delist(s) { // woken at the same time: pass it on
 				<-s.wake
 				p.arrive(w)
 			}
+			err = ctx.Err()
 		}
 	}
 	failpoint.At("C4 awake")

@@ -86,6 +86,23 @@ var limits = map[string]play{
 
 // waiting: who waits for a place gets it when there is one.
 var waiting = map[string]play{
+	"user code panics in who waits": {1, func(st *stage) {
+		st.build(config{MaxGlobal: 1, QuantumFor: func(tenant string) int64 {
+			if tenant == "bad" {
+				panic("QuantumFor")
+			}
+			return 1
+		}})
+		st.queue("a", 1)
+		st.Go("bad", func() {
+			defer func() { _ = recover() }()
+			st.wait(context.Background(), "bad", 2)
+		})
+		st.Go("good", func() { st.wait(context.Background(), "good", 3) })
+		st.Go("consumer", func() { st.must() })
+		st.Run()
+		st.awake("good", "consumer") // the place is not for the other one
+	}},
 	"a place for who waits": {3, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
 		st.queue("a", 1)

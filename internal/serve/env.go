@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,8 @@ type Env[K comparable, T any] struct {
 
 	quanta     *xsync.MapOf[K, int64] // SetQuantum
 	overridden atomic.Bool            // quanta was ever used; a look at it costs more
+	oddKeys    bool                   // CheckTenant has to look; immutable
+	thrown     thrown                 // read by every call that dequeues, hardly ever written
 	rejects    struct{ global, tenant, timeout *xsync.Counter }
 
 	dropPool sync.Pool // *Drops
@@ -35,6 +38,7 @@ func NewEnv[K comparable, T any](cfg firq.Config[K, T]) (*Env[K, T], error) {
 		return nil, err
 	}
 	e := &Env[K, T]{Config: cfg, Clock: clock.New(), quanta: xsync.NewMapOf[K, int64]()}
+	e.oddKeys = odd(reflect.TypeFor[K]())
 	e.rejects.global = xsync.NewCounter()
 	e.rejects.tenant = xsync.NewCounter()
 	e.rejects.timeout = xsync.NewCounter()
@@ -143,30 +147,6 @@ func (e *Env[K, T]) SweepAllDue() bool {
 	now, last := e.Clock.Now(), e.lastSweep.Load()
 	every := max(int64(e.Config.TenantIdle)/8, int64(time.Millisecond))
 	return now-last >= every && e.lastSweep.CompareAndSwap(last, now)
-}
-
-// Drops are accepted tasks that will not be delivered, of which OnDrop has still
-// to be told.
-type Drops[K comparable, T any] struct{ list []drop[K, T] }
-
-type drop[K comparable, T any] struct {
-	tenant  K
-	payload T
-	why     firq.DropReason
-}
-
-// TellDrops calls OnDrop for each of them; nil is none. No lock may be held.
-func (e *Env[K, T]) TellDrops(d *Drops[K, T]) {
-	if d == nil {
-		return
-	}
-	for i := range d.list {
-		x := d.list[i]
-		d.list[i] = drop[K, T]{} // keep no payload alive
-		e.Config.OnDrop(x.tenant, x.payload, x.why)
-	}
-	d.list = d.list[:0]
-	e.dropPool.Put(d)
 }
 
 // Errors for arguments that make no sense.

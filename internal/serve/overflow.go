@@ -61,6 +61,9 @@ func (e *Env[K, T]) EnqueueWait(ctx context.Context, a Admitter[K, T], tenant K,
 	if ctx == nil {
 		return ErrNilContext
 	}
+	if err := e.CheckTenant(tenant); err != nil {
+		return err
+	}
 	var task drr.Task[T]
 	err := e.Task(&task, &t, e.Clock.Now())
 	if err != nil {
@@ -78,22 +81,31 @@ func (e *Env[K, T]) EnqueueWait(ctx context.Context, a Admitter[K, T], tenant K,
 
 // await waits in the Room: see there for why no wake-up is lost. A new tenant
 // over MaxTenants is not a matter of capacity: it does not wait.
+//
+// Admit calls user code, which may panic: nobody is left in line who is not there
+// any more, and a place that this producer was woken for and does not take goes to
+// the next one.
 func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
 	var w room.Waiter[K]
+	inLine, woken := false, false
+	defer func() {
+		if inLine {
+			e.Room.Leave(&w)
+		} else if woken {
+			e.Room.Pass(&w)
+		}
+	}()
 	for {
-		switch full {
-		case firq.ErrGlobalFull:
-			e.Room.Enter(&w, tenant, room.Global)
-		case firq.ErrTenantFull:
-			e.Room.Enter(&w, tenant, room.Tenant)
-		case firq.ErrTenantThreshold:
-			e.Room.Enter(&w, tenant, room.Threshold)
-		default: // admitted, ErrClosed, ErrTooManyTenants
+		cause, ok := causeOf(full)
+		if !ok { // admitted, ErrClosed, ErrTooManyTenants
 			return e.Rejected(full)
 		}
+		e.Room.Enter(&w, tenant, cause)
+		inLine, woken = true, false
 		task.Enqueued = e.Clock.Now() // waiting for admission is not queue time
 		again := a.Admit(tenant, task)
 		if again != full {
+			inLine = false
 			e.Room.Leave(&w) // admitted, or to wait in another line
 			if full = again; isLimit(full) {
 				continue
@@ -101,16 +113,31 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 			return full
 		}
 		verdict := e.sleep(ctx, &w, timer, a.NextDue(tenant, full != firq.ErrTenantFull))
+		inLine = false
 		if verdict == room.GivenUp {
 			e.rejects.timeout.Inc()
 			return timeoutError(ctx)
 		}
+		woken = verdict == room.Woken
 		task.Enqueued = e.Clock.Now()
-		full = a.Admit(tenant, task)
-		if verdict == room.Woken && full != nil && (full == firq.ErrTooManyTenants || !isLimit(full)) {
-			e.Room.Pass(&w) // it does not take the place that it was woken for
+		if full = a.Admit(tenant, task); full == nil {
+			woken = false // it has the place
 		}
 	}
+}
+
+// causeOf returns what a producer waits for that was answered with full; false: it
+// does not wait.
+func causeOf(full error) (cause room.Cause, ok bool) {
+	switch full {
+	case firq.ErrGlobalFull:
+		return room.Global, true
+	case firq.ErrTenantFull:
+		return room.Tenant, true
+	case firq.ErrTenantThreshold:
+		return room.Threshold, true
+	}
+	return 0, false
 }
 
 // sleep waits in the Room, but not beyond the time at which an expired task may

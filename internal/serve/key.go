@@ -1,0 +1,43 @@
+package serve
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/firq-go/firq"
+)
+
+// ErrNotItself is what a tenant gets that is not equal to itself: no map would
+// find it again, and nobody could tell what it holds.
+var ErrNotItself = fmt.Errorf("%w: tenant is not equal to itself (NaN)", firq.ErrInvalidTask)
+
+// CheckTenant refuses a tenant that is not equal to itself, and panics, as a map
+// does, if it cannot be compared. It comes before anything else is done with a
+// tenant that a caller has named: no lock may be held, and nothing be taken, when it
+// panics. For types all of whose values are fit it costs a look at a bool.
+func (e *Env[K, T]) CheckTenant(k K) error {
+	if e.oddKeys && !equal(k, k) {
+		return ErrNotItself
+	}
+	return nil
+}
+
+func equal[K comparable](a, b K) bool { return a == b }
+
+// odd reports whether a comparable type has values that are not equal to
+// themselves, or that cannot be compared after all.
+func odd(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Interface, reflect.Float32, reflect.Float64, reflect.Complex64, reflect.Complex128:
+		return true
+	case reflect.Array:
+		return t.Len() > 0 && odd(t.Elem())
+	case reflect.Struct:
+		for i := range t.NumField() {
+			if odd(t.Field(i).Type) {
+				return true
+			}
+		}
+	}
+	return false
+}

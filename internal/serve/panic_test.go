@@ -1,0 +1,243 @@
+package serve
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/firq-go/firq"
+)
+
+// end is how a call ended that user code may have ended.
+type end struct {
+	returned, panicked bool
+	value              any // of the panic
+}
+
+// endOf runs f in a goroutine of its own.
+func endOf(f func()) (e end) {
+	var over sync.WaitGroup
+	over.Add(1)
+	go func() {
+		defer over.Done()
+		defer func() {
+			if !e.returned {
+				e.value = recover()
+				e.panicked = e.value != nil
+			}
+		}()
+		f()
+		e.returned = true
+	}()
+	over.Wait()
+	return e
+}
+
+// hurts are the ways in which user code does not return.
+var hurts = map[string]func(){
+	"panic":  func() { panic("user code") },
+	"nil":    func() { panic(nil) },
+	"error":  func() { var e *end; e.returned = true },
+	"goexit": runtime.Goexit,
+}
+
+// Admit does not return, at the second try (announced, in line) or at the third
+// (woken): nobody is left in line, and the place that it was woken for goes to the
+// next one.
+func TestAwaitWhenAdmitDoesNotReturn(t *testing.T) {
+	for name, hurt := range hurts {
+		for _, full := range []error{firq.ErrGlobalFull, firq.ErrTenantFull, firq.ErrTenantThreshold} {
+			for try := int32(1); try <= 3; try++ {
+				t.Run(name, func(t *testing.T) {
+					bubble(t, config{}, func(t *testing.T, e *env) {
+						bad := coreOf(full)
+						bad.hurt = func(call int32) {
+							if call == try {
+								hurt()
+							}
+						}
+						var ended end
+						go func() {
+							ended = endOf(func() { _ = e.EnqueueWait(background, bad, "a", firq.Task[int]{}) })
+							ended.returned = true // the goroutine has come back
+						}()
+						synctest.Wait()
+						if try < 3 == e.Room.Waiting() {
+							t.Fatalf("hurt at try %d: Waiting is %t", try, e.Room.Waiting())
+						}
+						good := wait(t, e, background, coreOf(full, full, nil))
+						e.Room.Released("a", 1)
+						good.ended(3, nil)
+						if !ended.returned || bad.calls.Load() != try {
+							t.Errorf("over: %t, after %d tries, want %d", ended.returned, bad.calls.Load(), try)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// drops returns so many drops with payloads from 1.
+func drops(n int) *Drops[string, int] {
+	d := new(Drops[string, int])
+	for i := range n {
+		d.list = append(d.list, drop[string, int]{"a", i + 1, firq.DropExpired})
+	}
+	return d
+}
+
+// Whatever OnDrop does, it is told of each drop once, in order, and the first of its
+// panics goes on.
+func TestTellDropsTellsAll(t *testing.T) {
+	for name, hurt := range hurts {
+		t.Run(name, func(t *testing.T) {
+			var told []int
+			e := newEnv(t, config{OnDrop: func(_ string, payload int, _ firq.DropReason) {
+				told = append(told, payload)
+				switch payload {
+				case 2:
+					hurt()
+				case 4:
+					panic("a later one")
+				case 5:
+					runtime.Goexit()
+				}
+			}})
+			d := drops(6)
+			ended := endOf(func() { e.TellDrops(d) })
+			if !slices.Equal(told, []int{1, 2, 3, 4, 5, 6}) {
+				t.Errorf("told %v", told)
+			}
+			if ended.returned || ended.panicked != (name != "goexit") || ended.value == "a later one" {
+				t.Errorf("%+v", ended)
+			}
+			if len(d.list) != 0 || d.next != 0 {
+				t.Error("it was not made ready for the next")
+			}
+		})
+	}
+}
+
+// What OnDrop panics with in a call that has items to return waits for the next
+// call, one for one. If it ends the goroutine, the items are Done.
+func TestTellServed(t *testing.T) {
+	for name, hurt := range hurts {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, config{OnDrop: func(string, int, firq.DropReason) { hurt() }})
+			var done doneLog
+			items := make([]firq.Item[string, int], 2)
+			for i := range items {
+				items[i].Bind(&done, uint64(i))
+			}
+			first := endOf(func() { e.TellServed(drops(2), items) })
+			if name == "goexit" {
+				if first.returned || first.panicked || !slices.Equal(done, doneLog{0, 1}) {
+					t.Errorf("%+v, Done %v", first, done)
+				}
+				e.Rethrow()
+				return
+			}
+			second := endOf(func() { e.TellServed(drops(1), items) })
+			if !first.returned || !second.returned || len(done) != 0 {
+				t.Errorf("%+v, %+v, Done %v", first, second, done)
+			}
+			for range 2 {
+				if x := endOf(e.Rethrow); !x.panicked || name == "panic" && x.value != "user code" {
+					t.Errorf("Rethrow: %+v", x)
+				}
+			}
+			e.Rethrow()
+			e.TellServed(nil, items)
+		})
+	}
+}
+
+// doneLog records who is Done.
+type doneLog []uint64
+
+func (s *doneLog) SettleDone(token uint64)    { *s = append(*s, token) }
+func (s *doneLog) SettleCharge(uint64, int64) {}
+
+// So many steps that do not return do not need a stack each.
+func TestInSpiteOfMany(t *testing.T) {
+	for _, hurt := range []func(){hurts["panic"], hurts["goexit"]} {
+		left := 20_000
+		endOf(func() {
+			InSpite(func() bool {
+				if left--; left == 0 {
+					return false
+				}
+				hurt()
+				return true
+			})
+		})
+		if left != 0 {
+			t.Errorf("%d left", left)
+		}
+	}
+}
+
+// A tenant that is not equal to itself is refused, and one that cannot be compared
+// panics; types that have neither are not looked at.
+func TestCheckTenant(t *testing.T) {
+	type pair struct {
+		name string
+		x    any
+	}
+	nan := math.NaN()
+	keys[string]{fit: []string{"", "a"}}.check(t)
+	keys[int]{fit: []int{0, -1}}.check(t)
+	keys[[2]*int]{fit: [][2]*int{{}}}.check(t)
+	keys[[0]float64]{fit: [][0]float64{{}}}.check(t)
+	keys[struct{ a, b string }]{fit: []struct{ a, b string }{{"a", "b"}}}.check(t)
+	keys[float64]{looks: true, fit: []float64{0, math.Inf(1)}, unfit: []float64{nan}}.check(t)
+	keys[float32]{looks: true, fit: []float32{0}, unfit: []float32{float32(nan)}}.check(t)
+	keys[complex128]{looks: true, fit: []complex128{1i}, unfit: []complex128{complex(0, nan)}}.check(t)
+	keys[[2]float64]{looks: true, fit: [][2]float64{{}}, unfit: [][2]float64{{0, nan}}}.check(t)
+	keys[pair]{
+		looks: true, fit: []pair{{"a", 1}, {"a", nil}}, unfit: []pair{{"a", nan}},
+		panics: []pair{{"a", []int{1}}, {"a", map[string]int{}}, {"a", func() {}}},
+	}.check(t)
+	keys[any]{
+		looks: true, fit: []any{nil, 1, "a", pair{"a", 1}, new(int)}, unfit: []any{nan, pair{"", nan}, [1]any{nan}},
+		panics: []any{[]int{}, map[int]int(nil), func() {}, pair{"", []int{1}}, [1]any{[]int{1}}},
+	}.check(t)
+}
+
+// keys are values of a type, and what is to become of them.
+type keys[K comparable] struct {
+	looks              bool
+	fit, unfit, panics []K
+}
+
+func (x keys[K]) check(t *testing.T) {
+	t.Helper()
+	e, err := NewEnv(firq.Config[K, int]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.oddKeys != x.looks {
+		t.Errorf("%T: looked at: %t, want %t", *new(K), e.oddKeys, x.looks)
+	}
+	for _, k := range x.fit {
+		if err := e.CheckTenant(k); err != nil {
+			t.Errorf("%T %v: %v", k, k, err)
+		}
+	}
+	for _, k := range x.unfit {
+		if err := e.CheckTenant(k); !errors.Is(err, firq.ErrInvalidTask) {
+			t.Errorf("%T %v: %v, want ErrInvalidTask", k, k, err)
+		}
+	}
+	for _, k := range x.panics {
+		ended := endOf(func() { _ = e.CheckTenant(k) })
+		if _, ok := ended.value.(runtime.Error); !ok {
+			t.Errorf("%T: %+v, want a runtime error", k, ended)
+		}
+	}
+}
