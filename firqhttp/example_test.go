@@ -43,7 +43,7 @@ func Example() {
 	show()
 	// Output:
 	// 200 hello
-	// 503 1{"title":"Service Unavailable","status":503,"detail":"The service is shutting down.","reason":"closed"}
+	// 503 {"title":"Service Unavailable","status":503,"detail":"The service is shutting down.","reason":"closed"}
 }
 
 // The lines of the README: at most 64 requests at a time, shared fairly.
