@@ -104,32 +104,32 @@ func (b *body) read(ctx context.Context, limit int, length int64, deadline time.
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
-	n, err, more := b.buffered(p)
+	n, more, err := b.buffered(p)
 	if more {
 		return b.rest.Read(p)
 	}
 	return n, err
 }
 
-// buffered is Read from what was read before; more: that is not all.
-func (b *body) buffered(p []byte) (n int, err error, more bool) { //nolint:staticcheck,revive // err is Read's
+// buffered is Read from what was read before; more: nothing is left of it.
+func (b *body) buffered(p []byte) (n int, more bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
 	case b.closed:
-		return 0, http.ErrBodyReadAfterClose, false
+		return 0, false, http.ErrBodyReadAfterClose
 	case len(p) == 0:
-		return 0, nil, false
+		return 0, false, nil
 	case len(b.buf) == 0 && b.err == nil:
-		return 0, nil, true
+		return 0, true, nil
 	}
 	n = copy(p, b.buf)
 	b.buf = b.buf[n:]
 	if len(b.buf) == 0 {
 		b.buf = nil // it is not needed any more
-		return n, b.err, false
+		return n, false, b.err
 	}
-	return n, nil, false
+	return n, false, nil
 }
 
 // Close implements io.Closer.

@@ -96,7 +96,7 @@ func (t *flushTracker) FlushError() error {
 // net/http's own is, and Gin's relies on it.
 type notifyTracker struct {
 	*flushTracker
-	http.CloseNotifier //nolint:staticcheck // see wrap
+	http.CloseNotifier
 }
 
 // conn is a hijacked connection; it holds its slot until it is closed.
