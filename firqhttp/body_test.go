@@ -41,7 +41,7 @@ func TestBodyIsTheSame(t *testing.T) {
 		limit := rapid.SampledFrom([]int{1, 2, len(text) + 1, max(len(text), 1), max(len(text)-1, 1), 4095, 4096, 4097, 16384, 64 << 10}).Draw(t, "limit")
 		end := rapid.SampledFrom([]error{io.EOF, broken}).Draw(t, "end")
 		known := rapid.SampledFrom([]int64{-1, int64(len(text)), int64(len(text)) + 7, math.MaxInt64}).Draw(t, "told")
-		var in io.Reader = io.MultiReader(bytes.NewReader(text), iotest.ErrReader(end))
+		in := io.MultiReader(bytes.NewReader(text), iotest.ErrReader(end))
 		switch rapid.SampledFrom([]string{"as it is", "bytes", "data and error", "halves"}).Draw(t, "way") {
 		case "bytes":
 			in = iotest.OneByteReader(in)

@@ -190,7 +190,7 @@ func clean(name string) string {
 // Pattern takes the pattern of http.ServeMux that the request matched, such as
 // "GET /orders/{id}". It is known only inside of the ServeMux: wrap the handlers
 // that are registered, not the mux.
-func Pattern(r *http.Request) (string, bool) { return r.Pattern, r.Pattern != "" }
+func Pattern(r *http.Request) (string, bool) { return shortname.Of(r.Pattern), r.Pattern != "" }
 
 // Remote takes the client's address. The zero value believes no proxy.
 type Remote struct {
