@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"net"
 	"net/url"
 	"strings"
@@ -127,19 +128,29 @@ func TestServices(t *testing.T) {
 	}
 }
 
+// TestNewPanics: with what Open returns as an error.
 func TestNewPanics(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{})
-	for want, c := range map[string]func(){
-		"firq: firqgrpc: gate is nil": func() { firqgrpc.New(nil, firqgrpc.Config{}) },
-		"firq: firqgrpc: Domain":      func() { firqgrpc.New(g, firqgrpc.Config{Domain: "\xff"}) },
+	for field, c := range map[string]struct {
+		g   *gate.Gate[string]
+		cfg firqgrpc.Config
+		err error
+	}{
+		"gate is nil":    {nil, firqgrpc.Config{}, firq.ErrInvalidArgument},
+		"Domain":         {g, firqgrpc.Config{Domain: "\xff"}, firq.ErrInvalidConfig},
+		"firqgrpc: Dom":  {g, firqgrpc.Config{Domain: "\xff", RetryDelay: -1}, firq.ErrInvalidConfig},
+		"firqgrpc: Doma": {g, firqgrpc.Config{Domain: "\xff", RetryDelay: time.Second}, firq.ErrInvalidConfig},
 	} {
+		if in, err := firqgrpc.Open(c.g, c.cfg); in != nil || !errors.Is(err, c.err) || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
 		func() {
 			defer func() {
-				if text, _ := recover().(string); !strings.HasPrefix(text, want) {
-					t.Errorf("got %q, want %q", text, want)
+				if text, _ := recover().(string); !strings.Contains(text, field) {
+					t.Errorf("got %q, want %q", text, field)
 				}
 			}()
-			c()
+			firqgrpc.New(c.g, c.cfg)
 		}()
 	}
 }
