@@ -56,23 +56,25 @@ func TestGoesAwayWithBody(t *testing.T) {
 		text    string
 		reading bool // it never gets as far as to the gate
 	}{
-		"GET":                       {text: "GET / HTTP/1.1\r\nHost: x\r\n\r\n"},
-		"the whole body":            {text: whole},
-		"an empty body":             {text: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"},
-		"GET with a body":           {text: strings.Replace(whole, "POST", "GET", 1)},
-		"half of the body":          {text: half, reading: true},
-		"expects a word":            {text: expect, reading: true},
-		"expects, and sends":        {text: expect + "hello"},
-		"chunked":                   {text: chunked, cfg: Config{BufferStreams: true}},
-		"chunked, expected":         {text: strings.Replace(chunked, "Host", "Expect: 100-Continue\r\nHost", 1), cfg: Config{BufferStreams: true}},
-		"half, chunked":             {text: partly, cfg: Config{BufferStreams: true}, reading: true},
-		"as long as the buffer":     {text: whole, cfg: Config{BufferBody: 5}},
-		"longer, and not all of it": {text: half, cfg: Config{BufferBody: 3}, reading: true},
+		"GET":                            {text: "GET / HTTP/1.1\r\nHost: x\r\n\r\n"},
+		"the whole body":                 {text: whole},
+		"an empty body":                  {text: "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"},
+		"GET with a body":                {text: strings.Replace(whole, "POST", "GET", 1)},
+		"half of the body":               {text: half, reading: true},
+		"expects a word":                 {text: expect, reading: true},
+		"expects, and sends":             {text: expect + "hello"},
+		"chunked":                        {text: chunked, cfg: Config{BufferStreams: true}},
+		"chunked, expected":              {text: strings.Replace(chunked, "Host", "Expect: 100-Continue\r\nHost", 1), cfg: Config{BufferStreams: true}},
+		"half, chunked":                  {text: partly, cfg: Config{BufferStreams: true}, reading: true},
+		"chunked, as long as the buffer": {text: chunked, cfg: Config{BufferStreams: true, BufferBody: 5}},
+		"as long as the buffer":          {text: whole, cfg: Config{BufferBody: 5}},
+		"longer, and not all of it":      {text: half, cfg: Config{BufferBody: 3}, reading: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := gate.New(1, gate.Config[string]{MaxGlobal: 1})
 			m := New(g, c.cfg)
 			p := hold(t, g)
+			defer p.Release()
 			s := serve(t, m, func(http.ResponseWriter, *http.Request) { t.Error("it was served") })
 			conn, _ := raw(t, s, c.text)
 			if c.reading {
@@ -106,6 +108,7 @@ func TestGoesAwayUnnoticed(t *testing.T) {
 			c.cfg.Deadline = func(r *http.Request) (time.Time, error) { return time.Now().Add(50 * time.Millisecond), nil }
 			m := New(g, c.cfg)
 			p := hold(t, g)
+			defer p.Release()
 			s := serve(t, m, func(http.ResponseWriter, *http.Request) { t.Error("it was served") })
 			conn, _ := raw(t, s, c.text)
 			until(t, "it waits", func() bool { return m.Stats().Waiting == 1 })
@@ -129,6 +132,7 @@ func TestExpectContinue(t *testing.T) {
 		bodies <- fmt.Sprint(string(body), err)
 	})
 	p := hold(t, g)
+	defer p.Release()
 	c, in := raw(t, s, expect)
 	if got := line(t, in); got != "HTTP/1.1 100 Continue" {
 		t.Fatalf("who waits is told %q", got)
@@ -172,6 +176,7 @@ func TestGoesAwayHTTP2(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{MaxGlobal: 1})
 	m := New(g, Config{})
 	p := hold(t, g)
+	defer p.Release()
 	s := httptest.NewUnstartedServer(m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was served") })))
 	s.EnableHTTP2 = true
 	s.StartTLS()

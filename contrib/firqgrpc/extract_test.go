@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -75,6 +76,57 @@ func TestTenant(t *testing.T) {
 		got, ok := c.way(c.ctx, &firqgrpc.Call{Method: do})
 		if got != c.want || ok != (c.want != "") {
 			t.Errorf("%s: %q, %v; want %q", name, got, ok, c.want)
+		}
+	}
+}
+
+// TestKnown: names that are not known share the next way's turn.
+func TestKnown(t *testing.T) {
+	way := firqgrpc.FirstOf(firqgrpc.Known(firqgrpc.Metadata("x-key"), func(key string) bool { return key == "acme" }), firqgrpc.Method)
+	for key, want := range map[string]string{"acme": "acme", "invented": do, "": do} {
+		if got, ok := way(incoming("x-key", key), &firqgrpc.Call{Method: do}); got != want || !ok {
+			t.Errorf("%q: %q, %v; want %q", key, got, ok, want)
+		}
+	}
+	for _, bad := range []func(){
+		func() { firqgrpc.Known(nil, func(string) bool { return true }) },
+		func() { firqgrpc.Known(firqgrpc.Peer, nil) },
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.Contains(text, "Known") {
+					t.Errorf("%q", text)
+				}
+			}()
+			bad()
+		}()
+	}
+}
+
+// TestLongNames: of what clients send as names little is kept in memory.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("x", 200_000)
+	cn := pkix.Name{CommonName: long}
+	for name, c := range map[string]struct {
+		way firqgrpc.TenantFunc
+		ctx context.Context
+	}{
+		"metadata":    {firqgrpc.Metadata("x-key"), incoming("x-key", long)},
+		"peer":        {firqgrpc.Peer, from(&net.UnixAddr{Name: long}, nil)},
+		"certificate": {firqgrpc.Certificate, verified(&x509.Certificate{Subject: cn})},
+		"method":      {firqgrpc.Method, context.Background()},
+		"one's own":   {func(context.Context, *firqgrpc.Call) (string, bool) { return long, true }, context.Background()},
+	} {
+		if got, ok := c.way(c.ctx, &firqgrpc.Call{Method: long}); name != "one's own" && (got != firqgrpc.ShortName(long) || len(got) > 64 || !ok) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), ok)
+		}
+		var tenant string
+		in := firqgrpc.New(gate.New(1, gate.Config[string]{}), firqgrpc.Config{Tenant: c.way, Observe: func(_ context.Context, _ *firqgrpc.Call, o firqgrpc.Outcome) {
+			tenant = o.Tenant
+		}})
+		_, err := in.Unary(c.ctx, nil, &grpc.UnaryServerInfo{FullMethod: long}, func(context.Context, any) (any, error) { return nil, nil })
+		if tenant != firqgrpc.ShortName(long) || err != nil {
+			t.Errorf("%s: the gate is told %d bytes, %v", name, len(tenant), err)
 		}
 	}
 }
