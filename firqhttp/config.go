@@ -64,7 +64,8 @@ type Config struct {
 	// nothing is read, which is right for handlers that answer while they read.
 	//
 	// How long that may take is not limited here: set http.Server.ReadTimeout, or a
-	// read deadline (http.ResponseController) in a middleware outside. Of an
+	// read deadline (http.ResponseController) in a middleware outside; a request whose
+	// body has not come by then is rejected as Cancelled. Of an
 	// "Expect: 100-continue" nothing is read before it is sure that the request has
 	// to wait, so that a request that is rejected at once is rejected without its
 	// body being sent.
