@@ -40,6 +40,18 @@ func line(t *testing.T, in *bufio.Reader) string {
 	return strings.TrimSpace(text)
 }
 
+// next is what comes next.
+func next(t *testing.T, from chan string) string {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(10 * time.Second):
+		t.Fatal("the handler never runs")
+		return ""
+	}
+}
+
 const (
 	whole   = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello"
 	half    = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe"
@@ -111,7 +123,7 @@ func TestGoesAwayUnnoticed(t *testing.T) {
 			defer p.Release()
 			s := serve(t, m, func(http.ResponseWriter, *http.Request) { t.Error("it was served") })
 			conn, _ := raw(t, s, c.text)
-			until(t, "it waits", func() bool { return m.Stats().Waiting == 1 })
+			until(t, "it waits", func() bool { return m.Stats().Waiting == 1 || m.Stats().Rejected[Timeout] == 1 })
 			conn.Close()
 			until(t, "its deadline has passed", func() bool { return m.Stats().Rejected[Timeout] == 1 })
 			p.Release()
@@ -147,7 +159,7 @@ func TestExpectContinue(t *testing.T) {
 		t.Errorf("who is rejected is told %q first", got)
 	}
 	p.Release()
-	if got := <-bodies; got != "hello<nil>" {
+	if got := next(t, bodies); got != "hello<nil>" {
 		t.Errorf("body %q", got)
 	}
 	if got := line(t, in); got != "HTTP/1.1 200 OK" {
@@ -160,7 +172,7 @@ func TestExpectContinue(t *testing.T) {
 		t.Errorf("whose handler reads is told %q", got)
 	}
 	_, _ = io.WriteString(c, "hello")
-	if got := <-bodies; got != "hello<nil>" {
+	if got := next(t, bodies); got != "hello<nil>" {
 		t.Errorf("body %q", got)
 	}
 	g.Close()
@@ -216,14 +228,14 @@ func TestSlowBodyHoldsNoSlot(t *testing.T) {
 	c, _ := raw(t, s, half)
 	until(t, "its body is read", func() bool { return m.Stats().Reading == 1 })
 	raw(t, s, whole) // another one is served meanwhile
-	if got := <-bodies; got != "hello<nil>" {
+	if got := next(t, bodies); got != "hello<nil>" {
 		t.Errorf("body %q", got)
 	}
 	if m.Stats().Reading != 1 || g.Waiting() != 0 {
 		t.Errorf("%+v", m.Stats())
 	}
 	_, _ = io.WriteString(c, "llo")
-	if got := <-bodies; got != "hello<nil>" {
+	if got := next(t, bodies); got != "hello<nil>" {
 		t.Errorf("body %q", got)
 	}
 	idle(t, g, m)

@@ -237,24 +237,28 @@ func TestSlowBodies(t *testing.T) {
 // it runs in another goroutine goes on.
 func TestTimeoutHandlerInside(t *testing.T) {
 	for _, inside := range []bool{true, false} {
-		g := gate.New(1, gate.Config[string]{})
-		m := New(g, Config{})
-		goOn, over := make(chan bool), make(chan bool)
-		work := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-goOn; close(over) })
-		h := http.TimeoutHandler(m.Handler(work), time.Millisecond, "")
-		if inside {
-			h = m.Handler(http.TimeoutHandler(work, time.Millisecond, ""))
-		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, get("a"))
-		if w.Code != http.StatusServiceUnavailable {
-			t.Fatalf("no timeout: %d", w.Code)
-		}
-		if free := g.InUse() == 0; free != inside {
-			t.Errorf("inside: %t; the slot is free while the handler runs: %t", inside, free)
-		}
-		close(goOn)
-		<-over
-		idle(t, g, m)
+		synctest.Test(t, func(t *testing.T) { // the timeout comes when the handler runs
+			g := gate.New(1, gate.Config[string]{})
+			m := New(g, Config{})
+			goOn := make(chan bool)
+			work := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-goOn })
+			h := http.TimeoutHandler(m.Handler(work), time.Millisecond, "")
+			if inside {
+				h = m.Handler(http.TimeoutHandler(work, time.Millisecond, ""))
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, get("a"))
+			if w.Code != http.StatusServiceUnavailable {
+				t.Errorf("no timeout: %d", w.Code)
+			}
+			if free := g.InUse() == 0; free != inside {
+				t.Errorf("inside: %t; the slot is free while the handler runs: %t", inside, free)
+			}
+			close(goOn)
+			synctest.Wait()
+			if g.InUse() != 0 {
+				t.Error("the slot is lost")
+			}
+		})
 	}
 }
