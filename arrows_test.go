@@ -58,7 +58,7 @@ var atMost = map[string][]string{
 	"hist":          {"."},
 	"watchdog":      {"."},
 	"cmd/firqbench": {"internal/bench"},
-	"firqhttp":      {".", "gate"},
+	"firqhttp":      {".", "gate", "internal/retry", "internal/shortname"},
 	"gate":          {".", "lockfree", "internal/failpoint", "internal/pad"},
 	"worker":        {".", "hist", "internal/pad"},
 	"examples":      {".", "gate", "hist", "lockfree", "worker"}, // what anybody can use

@@ -6,16 +6,17 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
 )
 
-// One request at a time, and two of each API key may wait.
+// One request at a time, and two of each client may wait.
 func Example() {
 	g := gate.New[string](1, gate.Config[string]{MaxPerTenant: 2})
 	m := firqhttp.New(g, firqhttp.Config{
-		Tenant:   firqhttp.FirstOf(firqhttp.APIKey(), firqhttp.Remote{}.Tenant),
+		Tenant:   firqhttp.Remote{}.Tenant,
 		Deadline: firqhttp.Earliest(firqhttp.TimeoutHeader("X-Request-Timeout"), firqhttp.GRPCTimeout()),
 		Skip:     func(r *http.Request) bool { return r.URL.Path == "/healthz" },
 	})
@@ -43,16 +44,20 @@ func Example() {
 	show()
 	// Output:
 	// 200 hello
-	// 503 1{"title":"Service Unavailable","status":503,"detail":"The service is shutting down.","reason":"closed"}
+	// 503 {"title":"Service Unavailable","status":503,"detail":"The service is shutting down.","reason":"closed"}
 }
 
 // The lines of the README: at most 64 requests at a time, shared fairly.
 func ExampleMiddleware() {
 	mux := http.NewServeMux()
 
-	g := gate.New(64, gate.Config[string]{MaxPerTenant: 100})
-	fair := firqhttp.New(g, firqhttp.Config{Tenant: firqhttp.FirstOf(firqhttp.APIKey(), firqhttp.Remote{}.Tenant)})
-	server := &http.Server{Addr: "localhost:8080", Handler: fair.Handler(mux)}
+	customers := map[string]bool{firqhttp.KeyTenant("k-4711"): true} // the API keys that there are
+	g := gate.New(64, gate.Config[string]{MaxPerTenant: 100, MaxInFlightPerTenant: 32})
+	fair := firqhttp.New(g, firqhttp.Config{Tenant: firqhttp.FirstOf(
+		firqhttp.Known(firqhttp.APIKey(), func(key string) bool { return customers[key] }),
+		firqhttp.Remote{}.Tenant, // without a key that we know: by address
+	)})
+	server := &http.Server{Addr: "localhost:8080", Handler: fair.Handler(mux), ReadTimeout: time.Minute}
 	server.RegisterOnShutdown(func() { _ = g.Shutdown(context.Background()) })
 
 	fmt.Println(server.Shutdown(context.Background()), g.Limit())
@@ -72,4 +77,33 @@ func ExampleCharge() {
 	}))
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 	// Output: true
+}
+
+// A line of the access log for each request, and for the client how long it waited.
+func ExampleWaited() {
+	g := gate.New[string](1, gate.Config[string]{MaxGlobal: 1})
+	m := firqhttp.New(g, firqhttp.Config{
+		Tenant: firqhttp.Header("X-Tenant"),
+		Observe: func(r *http.Request, o firqhttp.Outcome) {
+			if o.Reason == "" {
+				o.Reason = "served"
+			}
+			fmt.Println(r.Method, r.URL.Path, o.Tenant, o.Reason, o.Waited < time.Second, o.Held < time.Second)
+		},
+	})
+	h := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		waited, _ := firqhttp.Waited(r.Context())
+		w.Header().Set("Server-Timing", fmt.Sprintf("queue;dur=%.1f", waited.Seconds()*1000))
+	}))
+	r := httptest.NewRequest("GET", "/hello", nil)
+	r.Header.Set("X-Tenant", "acme")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	fmt.Println(w.Header().Get("Server-Timing"))
+	_ = g.Close()
+	h.ServeHTTP(httptest.NewRecorder(), r)
+	// Output:
+	// GET /hello acme served true true
+	// queue;dur=0.0
+	// GET /hello acme closed true true
 }

@@ -2,100 +2,97 @@ package firqhttp
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"time"
 
-	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/retry"
 )
 
-// Config says how requests are told apart. The zero value is useful: a tenant per
-// client address. Its functions are called by many goroutines at once, never with
-// a lock held; a panic of theirs goes to the server, like a handler's.
-type Config struct {
-	// Tenant says whose request it is. nil: Remote{}.Tenant, the client's address.
-	Tenant TenantFunc
-	// Anonymous is the tenant of requests of which Tenant does not know whose they
-	// are: they share one turn. Its zero value is a fine name.
-	Anonymous string
-	// Cost in work units, for fairness: 0 counts as 1; negative answers 500.
-	// nil: 1.
-	Cost func(*http.Request) int64
-	// Priority of the request among those of its tenant (or everybody's, as
-	// gate.Config.PriorityScope says). nil: firq.PriorityNormal.
-	Priority func(*http.Request) firq.Priority
-	// Deadline is when the client stops waiting; the earlier of it and the
-	// context's counts. A request that cannot be served by then is refused. nil:
-	// only the context's. See Timeout, GRPCTimeout and Earliest.
-	Deadline DeadlineFunc
-	// Skip lets requests through that need no slot, health checks say. nil: none.
-	Skip func(*http.Request) bool
-	// Reject answers a request that is not served; it has to write the response.
-	// nil: WriteProblem.
-	Reject func(http.ResponseWriter, *http.Request, Rejection)
-	// RetryAfter is what a rejected client is asked to wait, whole seconds,
-	// rounded up; below 1 ns no Retry-After is sent. nil: 1 second.
-	RetryAfter func(*http.Request, Rejection) time.Duration
-}
-
-// Middleware lets requests into handlers as its gate says. Make it with New; safe
-// for concurrent use. Several may share a gate.
+// Middleware lets requests into handlers as its gate says. Make it with New or
+// Open; safe for concurrent use. Several may share a gate.
 type Middleware struct {
 	gate *gate.Gate[string]
 	cfg  Config
 
-	inFlight, waiting atomic.Int64
-	served, skipped   atomic.Uint64
-	rejected          [len(reasons)]atomic.Uint64 // by index of reasons
+	inFlight, waiting, reading atomic.Int64
+	served, skipped            atomic.Uint64
+	rejected                   [len(reasons)]atomic.Uint64 // by index of reasons
+	estimator                  retry.Estimator
 }
 
 // New returns a middleware over a gate, which stays the caller's: to change its
-// limit, and to shut it down. A nil gate panics.
+// limit, and to shut it down. A nil gate panics; see Open.
 func New(g *gate.Gate[string], cfg Config) *Middleware {
-	if g == nil {
-		panic("firq: firqhttp: gate is nil")
+	m, err := Open(g, cfg)
+	if err != nil {
+		panic(err.Error())
 	}
-	if cfg.Tenant == nil {
-		cfg.Tenant = Remote{}.Tenant
+	return m
+}
+
+// Open is New for what comes from outside the program: a nil gate is an error that
+// matches firq.ErrInvalidArgument.
+func Open(g *gate.Gate[string], cfg Config) (*Middleware, error) {
+	cfg, err := cfg.check(g)
+	if err != nil {
+		return nil, err
 	}
-	if cfg.Reject == nil {
-		cfg.Reject = WriteProblem
-	}
-	if cfg.RetryAfter == nil {
-		cfg.RetryAfter = func(*http.Request, Rejection) time.Duration { return time.Second }
-	}
-	return &Middleware{gate: g, cfg: cfg}
+	return &Middleware{gate: g, cfg: cfg}, nil
 }
 
 // Handler returns next behind the middleware.
 func (m *Middleware) Handler(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if m.cfg.Skip != nil && m.cfg.Skip(r) {
-			m.skipped.Add(1)
-			next.ServeHTTP(w, r)
-			return
-		}
-		tenant, ok := m.cfg.Tenant(r)
-		if !ok {
-			tenant = m.cfg.Anonymous
-		}
-		p, err := m.acquire(r, tenant)
-		if err != nil {
-			m.reject(w, r, tenant, err)
-			return
-		}
-		s := &slot{m: m, permit: p}
-		s.holders.Store(1)
-		m.served.Add(1)
-		m.inFlight.Add(1)
-		defer s.leave() // also if the handler panics
-		next.ServeHTTP(s.wrap(w), r.WithContext(context.WithValue(r.Context(), permitKey{}, p)))
-	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { m.serve(w, r, next) })
 }
 
-// acquire waits for the request's turn.
-func (m *Middleware) acquire(r *http.Request, tenant string) (p gate.Permit[string], err error) {
+func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	v := visit{m: m, r: r}
+	defer v.end()
+	if m.cfg.Skip != nil && m.cfg.Skip(r) {
+		v.counted = true
+		m.skipped.Add(1)
+		next.ServeHTTP(w, r)
+		return
+	}
+	var ok bool
+	if v.tenant, ok = m.cfg.Tenant(r); !ok {
+		v.tenant = m.cfg.Anonymous
+	}
+	v.tenant = ShortName(v.tenant)
+	p, err := v.acquire()
+	v.counted = true
+	if err != nil {
+		v.reject(w, err)
+		return
+	}
+	s := &slot{m: m, permit: p}
+	if m.cfg.Observe != nil {
+		s.watch = &watch{r, v.tenant, p.Waited(), time.Now()}
+	}
+	s.holders.Store(1)
+	m.served.Add(1)
+	m.inFlight.Add(1)
+	s.serve(w, v.request(context.WithValue(r.Context(), slotKey{}, s)), next)
+}
+
+// visit is a request on its way to a slot. It stays on the stack.
+type visit struct {
+	m       *Middleware
+	r       *http.Request // as it came
+	tenant  string
+	body    *body     // nil: the request's own
+	began   time.Time // to wait; zero: not yet, or nobody is told
+	counted bool      // it is counted, or was let through
+}
+
+// acquire waits for the request's turn, once as much of its body was read as should
+// be.
+func (v *visit) acquire() (p gate.Permit[string], err error) {
+	m, r := v.m, v.r
 	var req gate.Request
 	if m.cfg.Cost != nil {
 		req.Cost = m.cfg.Cost(r)
@@ -110,62 +107,110 @@ func (m *Middleware) acquire(r *http.Request, tenant string) (p gate.Permit[stri
 	}
 	m.waiting.Add(1)
 	defer m.waiting.Add(-1)
-	return m.gate.Acquire(r.Context(), tenant, req)
+	if m.buffers(r) {
+		if expects(r) {
+			p, err = m.glance(r.Context(), v.tenant, req)
+			if !errors.Is(err, errWaits) {
+				return p, err
+			}
+		}
+		v.read(req.Deadline)
+	}
+	if m.cfg.Observe != nil {
+		v.began = time.Now()
+	}
+	return m.gate.Acquire(r.Context(), v.tenant, req)
 }
 
-func (m *Middleware) reject(w http.ResponseWriter, r *http.Request, tenant string, err error) {
-	i := reasonOf(err)
+// read reads the beginning of the body.
+func (v *visit) read(deadline time.Time) {
+	v.m.reading.Add(1)
+	defer v.m.reading.Add(-1)
+	v.body = &body{rest: v.r.Body}
+	v.body.read(v.r.Context(), v.m.cfg.BufferBody, v.r.ContentLength, deadline)
+}
+
+// request returns the request with another context, and with its body as it came.
+func (v *visit) request(ctx context.Context) *http.Request {
+	r := v.r.WithContext(ctx)
+	if v.body != nil {
+		r.Body = v.body // in a copy: net/http looks at its own
+	}
+	return r
+}
+
+func (v *visit) reject(w http.ResponseWriter, err error) {
+	m, i := v.m, reasonOf(err)
 	m.rejected[i].Add(1)
-	rej := Rejection{Reason: reasons[i].reason, Status: reasons[i].status, Tenant: tenant, Err: err}
+	waited := v.waited()
+	rej := Rejection{Reason: reasons[i].reason, Status: reasons[i].status, Tenant: v.tenant, Err: err}
+	answered := false
+	if m.cfg.Observe != nil {
+		defer func() {
+			m.cfg.Observe(v.r, Outcome{Tenant: v.tenant, Reason: rej.Reason, Err: err, Waited: waited, Aborted: !answered})
+		}()
+	}
+	r := v.r
+	if v.body != nil {
+		r = v.request(r.Context())
+	}
 	if rej.Status == http.StatusTooManyRequests || rej.Status == http.StatusServiceUnavailable {
-		rej.RetryAfter = m.cfg.RetryAfter(r, rej)
+		rej.RetryAfter = m.retryAfter(r, rej)
 	}
 	m.cfg.Reject(w, r, rej)
+	answered = true
 }
 
-// slot is a permit that a handler, and maybe a connection that it hijacked, hold.
-type slot struct {
-	m       *Middleware
-	permit  gate.Permit[string]
-	holders atomic.Int32 // the permit is released when it becomes 0
+func (v *visit) waited() time.Duration {
+	if v.began.IsZero() {
+		return 0
+	}
+	return time.Since(v.began)
 }
 
-func (s *slot) leave() {
-	if s.holders.Add(-1) == 0 {
-		s.m.inFlight.Add(-1)
-		s.permit.Release()
+var errUnfinished = errors.New("firq: firqhttp: a function of Config panicked, or ended its goroutine")
+
+// end counts a request that a function of Config ended.
+func (v *visit) end() {
+	if v.counted {
+		return
+	}
+	v.m.rejected[internal].Add(1)
+	if observe := v.m.cfg.Observe; observe != nil {
+		observe(v.r, Outcome{Tenant: v.tenant, Reason: Internal, Err: errUnfinished, Waited: v.waited(), Aborted: true})
 	}
 }
 
-type permitKey struct{}
-
-// Charge says that the request that is being served cost delta more than
-// Config.Cost said, or less (gate.Permit.Charge). ctx is the request's. It reports
-// whether ctx is that of a request behind a Middleware; with several, the
-// innermost counts.
-func Charge(ctx context.Context, delta int64) bool {
-	p, ok := ctx.Value(permitKey{}).(gate.Permit[string])
-	if ok {
-		p.Charge(delta)
+// retryAfter is what Config says, or its default.
+func (m *Middleware) retryAfter(r *http.Request, rej Rejection) time.Duration {
+	if m.cfg.RetryAfter != nil {
+		return m.cfg.RetryAfter(r, rej)
 	}
-	return ok
+	if rej.Reason == Closed {
+		return 0 // it is no use to come back to this server
+	}
+	now := time.Now()
+	queued := int(m.waiting.Load() - m.reading.Load())
+	return retry.Seconds(m.estimator.Estimate(now, queued, m.served.Load()), rand.Float64()) //nolint:gosec // chance, not a secret
 }
 
 // Stats is a snapshot of a Middleware. The gate has more (gate.Gate.Stats).
 type Stats struct {
 	InFlight int               // requests that hold a slot, hijacked connections included
-	Waiting  int               // requests that wait for one
+	Waiting  int               // requests that wait for one, those included whose bodies are read first
+	Reading  int               // those of Waiting whose bodies are being read (Config.BufferBody)
 	Served   uint64            // requests that got one
 	Skipped  uint64            // requests that Config.Skip let through
 	Rejected map[Reason]uint64 // requests that got none, by reason; those that there were
 }
 
 // Stats returns a snapshot. Every request that came to its end is counted once, in
-// Served, Skipped or Rejected.
+// Served, Skipped or Rejected; also if a function of Config or the handler panicked.
 func (m *Middleware) Stats() Stats {
 	s := Stats{
 		InFlight: int(m.inFlight.Load()),
 		Waiting:  int(m.waiting.Load()),
+		Reading:  int(m.reading.Load()),
 		Served:   m.served.Load(),
 		Skipped:  m.skipped.Load(),
 		Rejected: map[Reason]uint64{},

@@ -194,10 +194,10 @@ func TestRejectIsYours(t *testing.T) {
 			_, _ = fmt.Fprintf(w, "%s %s %v %v", rej.Tenant, rej.Reason, rej.Err == firq.ErrClosed, rej.RetryAfter)
 		},
 	})
-	if w := ask(m, get("a")); w.Code != 418 || w.Body.String() != "a closed true 1s" {
+	if w := ask(m, get("a")); w.Code != 418 || w.Body.String() != "a closed true 0s" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := ask(m, get("")); w.Body.String() != "nobody closed true 1s" {
+	if w := ask(m, get("")); w.Body.String() != "nobody closed true 0s" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }

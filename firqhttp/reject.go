@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -26,7 +27,7 @@ const (
 	Closed          Reason = "closed"           // 503: the gate is shut down
 	Cancelled       Reason = "cancelled"        // 503: the context was cancelled; the client has gone, as a rule
 	BadRequest      Reason = "bad_request"      // 400: Config.Deadline found nonsense
-	Internal        Reason = "internal"         // 500: a Cost or Priority that makes no sense, or a policy
+	Internal        Reason = "internal"         // 500: a Cost or Priority that makes no sense; or a function of Config panicked
 )
 
 // reasons are in the order of the counters.
@@ -49,6 +50,12 @@ var reasons = [...]struct {
 	{Internal, http.StatusInternalServerError, nil, ""},
 }
 
+// The last of reasons.
+const (
+	badRequested = len(reasons) - 2
+	internal     = len(reasons) - 1
+)
+
 // reasonOf returns the index of an error's reason.
 func reasonOf(err error) int {
 	for i := range reasons {
@@ -57,9 +64,9 @@ func reasonOf(err error) int {
 		}
 	}
 	if bad := (*badRequest)(nil); errors.As(err, &bad) {
-		return len(reasons) - 2
+		return badRequested
 	}
-	return len(reasons) - 1
+	return internal
 }
 
 // badRequest is what Config.Deadline said.
@@ -69,16 +76,23 @@ func (b *badRequest) Unwrap() error { return b.error }
 
 // Rejection says why a request is not served.
 type Rejection struct {
-	Reason     Reason
-	Status     int           // that belongs to the reason
-	RetryAfter time.Duration // 0: none, always with a status other than 429 and 503
-	Tenant     string
-	Err        error // the gate's, or that of Config.Deadline
+	// Reason is the reason in one word.
+	Reason Reason
+	// Status is the status that belongs to it.
+	Status int
+	// RetryAfter is what Config.RetryAfter said; 0: none, always with a status other
+	// than 429 and 503.
+	RetryAfter time.Duration
+	// Tenant is whose request it is, as the gate was told: a long name is shortened
+	// (ShortName).
+	Tenant string
+	// Err is the gate's error, or that of Config.Deadline.
+	Err error
 }
 
 // problem is a problem document, RFC 9457, with one extension.
 type problem struct {
-	Title  string `json:"title"`
+	Title  string `json:"title"` // the status in words, as about:blank wants it
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
 	Reason Reason `json:"reason"`
@@ -86,7 +100,11 @@ type problem struct {
 
 // WriteProblem answers with a problem document (RFC 9457): of type about:blank, so
 // its title is the status in words, and with the member reason. It says nothing
-// of the tenant.
+// of the tenant. With reason Closed it asks the client to close the connection.
+//
+// Headers that middleware outside has set for another answer are removed:
+// Content-Length, ETag, Last-Modified, and Content-Encoding if w is net/http's own
+// (or httptest's); if somebody has wrapped it, they may be compressing.
 func WriteProblem(w http.ResponseWriter, _ *http.Request, rej Rejection) {
 	body := problem{Title: http.StatusText(rej.Status), Status: rej.Status, Reason: rej.Reason}
 	if i := reasonOf(rej.Err); reasons[i].reason == rej.Reason {
@@ -102,11 +120,33 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, rej Rejection) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
 	h.Del("Content-Length")
+	h.Del("Etag")
+	h.Del("Last-Modified")
+	if h.Get("Content-Encoding") != "" && bare(w) {
+		h.Del("Content-Encoding")
+	}
+	if rej.Reason == Closed {
+		h.Set("Connection", "close") // HTTP/2: GOAWAY
+	}
 	if rej.RetryAfter > 0 {
 		seconds := (rej.RetryAfter-1)/time.Second + 1 // rounded up
 		h.Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
 	w.WriteHeader(rej.Status)
 	_, _ = w.Write(text) // the client may have gone
+}
+
+// bare reports whether nobody stands between w and the connection.
+func bare(w http.ResponseWriter) bool {
+	t := reflect.TypeOf(w)
+	if t.Kind() != reflect.Pointer {
+		return false
+	}
+	switch t.Elem().PkgPath() {
+	case "net/http", "net/http/httptest", "golang.org/x/net/http2":
+		return true
+	}
+	return false
 }

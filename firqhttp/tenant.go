@@ -8,11 +8,42 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"path"
 	"strings"
+
+	"github.com/firq-go/firq/internal/shortname"
 )
 
-// TenantFunc says whose request it is; false: it does not know.
+// TenantFunc says whose request it is; false: it does not know. A client that can
+// choose the name has as many turns as it invents names: see Known.
 type TenantFunc func(*http.Request) (tenant string, ok bool)
+
+// ShortName is what the middleware, and the functions of this package, call a tenant
+// of that name, so that what clients send occupies little memory: of more than 64
+// bytes "sha256:" and the first 16 bytes of the SHA-256 in hexadecimal, else the
+// name itself.
+func ShortName(name string) string { return shortname.Of(name) }
+
+// Known asks f, and believes it only if known says that there is such a tenant;
+// else it does not know. Names that clients make up then share the turn of whoever
+// comes next in FirstOf, or of Config.Anonymous, instead of having one each:
+//
+//	firqhttp.FirstOf(firqhttp.Known(firqhttp.APIKey(), customers.Has), firqhttp.Remote{}.Tenant)
+//
+// known gets the tenant as f returns it: for APIKey KeyTenant of the key, else
+// ShortName of the text. It is called by many goroutines at once, for each request,
+// and before it has waited: it should look into memory. A nil f or known panics.
+func Known(f TenantFunc, known func(tenant string) bool) TenantFunc {
+	if f == nil || known == nil {
+		panic("firq: firqhttp: Known: f and known must not be nil")
+	}
+	return func(r *http.Request) (string, bool) {
+		if tenant, ok := f(r); ok && known(tenant) {
+			return tenant, true
+		}
+		return "", false
+	}
+}
 
 // FirstOf asks one after the other, until one knows.
 func FirstOf(fs ...TenantFunc) TenantFunc {
@@ -27,12 +58,12 @@ func FirstOf(fs ...TenantFunc) TenantFunc {
 }
 
 // Header takes the tenant from a header. Whoever can send requests can send any
-// header: let a proxy set it, and gate.Config.MaxTenants bound how many there are.
+// header, and have a turn for each: let a proxy set it, or see Known.
 func Header(name string) TenantFunc {
 	name = http.CanonicalHeaderKey(name)
 	return func(r *http.Request) (string, bool) {
 		if v := r.Header[name]; len(v) > 0 && v[0] != "" {
-			return v[0], true
+			return shortname.Of(v[0]), true
 		}
 		return "", false
 	}
@@ -41,20 +72,32 @@ func Header(name string) TenantFunc {
 // APIKey takes the tenant from the key in "Authorization: Bearer KEY", or else in
 // "X-API-Key: KEY": its SHA-256, of which the first 16 bytes in hexadecimal. So
 // keys do not appear in statistics and stay not in memory; but a key that can be
-// guessed can be found from its hash. It does not check the key.
+// guessed can be found from its hash. It does not check the key, so whoever makes
+// up keys has a turn for each: see Known.
 func APIKey() TenantFunc {
 	return func(r *http.Request) (string, bool) {
 		key, ok := apiKey(r)
 		if !ok {
 			return "", false
 		}
-		sum := sha256.Sum256([]byte(key))
-		return hex.EncodeToString(sum[:16]), true
+		return KeyTenant(key), true
 	}
 }
 
-// PlainAPIKey is APIKey with the key itself as the tenant.
-func PlainAPIKey() TenantFunc { return apiKey }
+// KeyTenant is the tenant that APIKey makes of a key. A set of the keys that there
+// are (Known) can so be a set of these.
+func KeyTenant(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:16])
+}
+
+// PlainAPIKey is APIKey with the key itself as the tenant (ShortName).
+func PlainAPIKey() TenantFunc {
+	return func(r *http.Request) (string, bool) {
+		key, ok := apiKey(r)
+		return shortname.Of(key), ok
+	}
+}
 
 func apiKey(r *http.Request) (string, bool) {
 	if token, ok := bearer(r); ok {
@@ -66,8 +109,12 @@ func apiKey(r *http.Request) (string, bool) {
 
 // bearer returns the token of an Authorization header (RFC 6750).
 func bearer(r *http.Request) (string, bool) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	text := r.Header.Get("Authorization")
+	scheme, token, _ := strings.Cut(text, " ")
 	token = strings.TrimSpace(token)
+	if len(token) <= shortname.Max {
+		token = shortname.In(text, token) // not with a million blanks around it
+	}
 	return token, token != "" && strings.EqualFold(scheme, "Bearer")
 }
 
@@ -99,37 +146,51 @@ func UnverifiedJWTClaim(claim string) TenantFunc {
 		if json.Unmarshal(claims[claim], &tenant) != nil {
 			return "", false
 		}
-		return tenant, tenant != ""
+		return shortname.Of(tenant), tenant != ""
 	}
 }
 
 // PathSegments takes the first n segments of the URL's path: of /acme/orders/7
-// with n = 2, "/acme/orders". A path that has fewer is taken whole. n below 1
-// panics.
+// with n = 2, "/acme/orders". A path that has fewer is taken whole. It is cleaned
+// before, as http.ServeMux does: //acme/x and /./acme/x are /acme/x. /ACME/x is
+// another one; where that is not so, and where clients can make up segments, see
+// Known. n below 1 panics.
 func PathSegments(n int) TenantFunc {
 	if n < 1 {
 		panic(fmt.Sprintf("firq: firqhttp: PathSegments: n: %d, must be positive", n))
 	}
 	return func(r *http.Request) (string, bool) {
-		path := r.URL.Path
-		for i, rest := 0, strings.TrimPrefix(path, "/"); i < n; i++ {
+		name := clean(r.URL.Path)
+		for i, rest := 0, strings.TrimPrefix(name, "/"); i < n; i++ {
 			_, after, more := strings.Cut(rest, "/")
 			if !more {
-				return path, path != ""
+				return shortname.Of(name), name != ""
 			}
 			rest = after
 			if i == n-1 {
-				return path[:len(path)-len(rest)-1], true
+				return shortname.In(name, name[:len(name)-len(rest)-1]), true
 			}
 		}
 		return "", false
 	}
 }
 
+// clean is path.Clean for paths that need it; a slash at the end stays.
+func clean(name string) string {
+	if !strings.Contains(name, "//") && !strings.Contains(name, "/.") {
+		return name
+	}
+	cleaned := path.Clean(name)
+	if strings.HasSuffix(name, "/") && cleaned != "/" {
+		cleaned += "/"
+	}
+	return cleaned
+}
+
 // Pattern takes the pattern of http.ServeMux that the request matched, such as
 // "GET /orders/{id}". It is known only inside of the ServeMux: wrap the handlers
 // that are registered, not the mux.
-func Pattern(r *http.Request) (string, bool) { return r.Pattern, r.Pattern != "" }
+func Pattern(r *http.Request) (string, bool) { return shortname.Of(r.Pattern), r.Pattern != "" }
 
 // Remote takes the client's address. The zero value believes no proxy.
 type Remote struct {

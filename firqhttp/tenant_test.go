@@ -89,7 +89,8 @@ func TestPaths(t *testing.T) {
 		want string
 	}{
 		{"/acme/orders/7", 1, "/acme"}, {"/acme/orders/7", 2, "/acme/orders"}, {"/acme/orders/7", 3, "/acme/orders/7"},
-		{"/acme/orders/7", 4, "/acme/orders/7"}, {"/", 1, "/"}, {"/acme/", 1, "/acme"}, {"//x", 1, "/"},
+		{"/acme/orders/7", 4, "/acme/orders/7"}, {"/", 1, "/"}, {"/acme/", 1, "/acme"}, {"//x", 1, "/x"},
+		{"//acme/x", 1, "/acme"}, {"/./acme/x", 1, "/acme"}, {"/b/../acme/x", 2, "/acme/x"}, {"//acme//", 1, "/acme"}, {"/..", 1, "/"},
 	} {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.URL.Path = c.path

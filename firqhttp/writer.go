@@ -16,10 +16,14 @@ func (s *slot) wrap(w http.ResponseWriter) http.ResponseWriter {
 		return w
 	}
 	t := &tracker{w, s}
-	if _, ok := w.(flusher); ok {
-		return &flushTracker{t}
+	if _, ok := w.(http.Flusher); !ok {
+		return t
 	}
-	return t
+	f := &flushTracker{t}
+	if n, ok := w.(http.CloseNotifier); ok { //nolint:staticcheck // deprecated, and still asked for
+		return &notifyTracker{f, n}
+	}
+	return f
 }
 
 // canHijack reports whether http.ResponseController would find a way.
@@ -37,7 +41,9 @@ func canHijack(w http.ResponseWriter) bool {
 }
 
 // tracker is a ResponseWriter that can do what the one below can: http.Hijacker,
-// io.ReaderFrom (sendfile) and io.StringWriter itself, the rest by Unwrap.
+// io.ReaderFrom (sendfile) and io.StringWriter itself, the rest by Unwrap. What it
+// cannot pass on is a method of net/http's own writer that http.MaxBytesReader looks
+// for, and that only net/http can have, so it does what comes of that itself.
 type tracker struct {
 	http.ResponseWriter
 	slot *slot
@@ -51,6 +57,15 @@ func (t *tracker) ReadFrom(src io.Reader) (int64, error) { return io.Copy(t.Resp
 
 // WriteString implements io.StringWriter.
 func (t *tracker) WriteString(s string) (int, error) { return io.WriteString(t.ResponseWriter, s) }
+
+// WriteHeader implements http.ResponseWriter. The connection of a request whose body
+// is too large is closed, not read on: as http.MaxBytesReader does to w itself.
+func (t *tracker) WriteHeader(status int) {
+	if status == http.StatusRequestEntityTooLarge {
+		t.Header().Set("Connection", "close")
+	}
+	t.ResponseWriter.WriteHeader(status)
+}
 
 // Hijack implements http.Hijacker. From now on the connection holds the slot, too.
 func (t *tracker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -66,14 +81,7 @@ func (t *tracker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return h, rw, nil
 }
 
-// flusher is what net/http's HTTP/1 writer is besides, and what wrappers of Gin and
-// others rely on.
-type flusher interface {
-	http.Flusher
-	http.CloseNotifier //nolint:staticcheck // deprecated, and still asked for
-}
-
-// flushTracker is a tracker whose writer below is a flusher.
+// flushTracker is a tracker whose writer below is an http.Flusher.
 type flushTracker struct{ *tracker }
 
 // Flush implements http.Flusher.
@@ -84,9 +92,11 @@ func (t *flushTracker) FlushError() error {
 	return http.NewResponseController(t.ResponseWriter).Flush()
 }
 
-// CloseNotify implements http.CloseNotifier.
-func (t *flushTracker) CloseNotify() <-chan bool {
-	return t.ResponseWriter.(flusher).CloseNotify()
+// notifyTracker is a flushTracker whose writer below is an http.CloseNotifier, too:
+// net/http's own is, and Gin's relies on it.
+type notifyTracker struct {
+	*flushTracker
+	http.CloseNotifier
 }
 
 // conn is a hijacked connection; it holds its slot until it is closed.

@@ -266,3 +266,132 @@ func TestGateShutdown(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// statusRecorder is the status recorder that everybody writes for their log: it can
+// flush and be hijacked, and knows nothing of CloseNotify.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusRecorder) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+func (s *statusRecorder) Flush() { s.ResponseWriter.(http.Flusher).Flush() }
+
+func (s *statusRecorder) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return s.ResponseWriter.(http.Hijacker).Hijack()
+}
+
+// A handler that streams finds http.Flusher behind a logging middleware, as it does
+// without this one.
+func TestFlusherBehindRecorder(t *testing.T) {
+	g := gate.New[string](1, gate.Config[string]{})
+	m := New(g, Config{})
+	h := m.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		f, ok := w.(http.Flusher)
+		if !ok {
+			http.Error(w, "streaming unsupported", http.StatusInternalServerError)
+			return
+		}
+		if _, ok := w.(http.CloseNotifier); ok { //nolint:staticcheck // still asked for
+			t.Error("it says that it can CloseNotify")
+		}
+		_, _ = io.WriteString(w, "data: x\n\n")
+		f.Flush()
+	}))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		rec := &statusRecorder{ResponseWriter: w}
+		h.ServeHTTP(rec, r)
+	}))
+	defer s.Close()
+	defer s.Client().CloseIdleConnections()
+	res, err := s.Client().Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if res.StatusCode != 200 || string(text) != "data: x\n\n" || err != nil {
+		t.Errorf("%d %q %v", res.StatusCode, text, err)
+	}
+	idle(t, g, m)
+}
+
+// A body that is too large closes the connection, as without the middleware.
+func TestTooLargeCloses(t *testing.T) {
+	g := gate.New[string](1, gate.Config[string]{})
+	for _, size := range []int{-1, 0} {
+		m := New(g, Config{BufferBody: size})
+		s := serve(t, m, func(w http.ResponseWriter, r *http.Request) {
+			_, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 3))
+			if tooLarge := (*http.MaxBytesError)(nil); !errors.As(err, &tooLarge) {
+				t.Error(err)
+			}
+			http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+		})
+		_, in := raw(t, s, whole)
+		if got := line(t, in); got != "HTTP/1.1 413 Request Entity Too Large" {
+			t.Error(got)
+		}
+		closes := false
+		for l := line(t, in); l != ""; l = line(t, in) {
+			closes = closes || l == "Connection: close"
+		}
+		if !closes {
+			t.Error("the connection stays open")
+		}
+	}
+}
+
+// Middleware outside may have set headers for another answer, or compress this one.
+func TestProblemHeaders(t *testing.T) {
+	g := gate.New[string](1, gate.Config[string]{})
+	g.Close()
+	m := New(g, Config{})
+	for name, c := range map[string]struct {
+		wrap     func(http.ResponseWriter) http.ResponseWriter
+		encoding string
+	}{
+		"a bare writer":       {func(w http.ResponseWriter) http.ResponseWriter { return w }, ""},
+		"a wrapped one":       {func(w http.ResponseWriter) http.ResponseWriter { return &statusRecorder{ResponseWriter: w} }, "gzip"},
+		"wrapped, no pointer": {func(w http.ResponseWriter) http.ResponseWriter { return under{w} }, "gzip"},
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h := w.Header()
+			h.Set("Content-Encoding", "gzip")
+			h.Set("Etag", `"x"`)
+			h.Set("Last-Modified", "yesterday")
+			h.Set("Content-Length", "3")
+			m.Handler(http.NotFoundHandler()).ServeHTTP(c.wrap(w), r)
+		}))
+		r, err := http.NewRequest("GET", s.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept-Encoding", "identity") // or the client unpacks it
+		res, err := s.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || !strings.Contains(string(text), `"closed"`) {
+			t.Errorf("%s: %q %v", name, text, err)
+		}
+		for header, want := range map[string]string{
+			"X-Content-Type-Options": "nosniff", "Etag": "", "Last-Modified": "", "Content-Encoding": c.encoding, "Retry-After": "",
+		} {
+			if got := res.Header.Get(header); got != want {
+				t.Errorf("%s: %s is %q, want %q", name, header, got, want)
+			}
+		}
+		if !res.Close {
+			t.Errorf("%s: the connection stays open, though the service shuts down", name)
+		}
+		s.Client().CloseIdleConnections()
+		s.Close()
+	}
+}

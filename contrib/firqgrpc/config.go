@@ -7,11 +7,8 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Defaults of Config.
-const (
-	DefaultRetryDelay = time.Second
-	DefaultDomain     = "firq"
-)
+// DefaultDomain is the default of Config.Domain.
+const DefaultDomain = "firq"
 
 // Call is what the functions of Config can look at, beside the context (metadata,
 // peer). It must not be changed, nor kept after they return.
@@ -27,9 +24,12 @@ type Call struct {
 
 // Config says how calls are told apart. The zero value is useful: a tenant per
 // client address. Its functions are called by many goroutines at once, never with
-// a lock held; a panic of theirs goes to the server, like a handler's.
+// a lock held. They may panic, as a handler may: the panic goes to the server, the
+// call gives back what it holds, and it is counted once, as rejected with Internal
+// if it was neither served nor rejected yet.
 type Config struct {
-	// Tenant says whose call it is. nil: Peer, the client's address.
+	// Tenant says whose call it is. A name of more than 64 bytes is shortened
+	// (ShortName). nil: Peer, the client's address.
 	Tenant TenantFunc
 	// Anonymous is the tenant of calls of which Tenant does not know whose they
 	// are: they share one turn. Its zero value is a fine name.
@@ -56,9 +56,20 @@ type Config struct {
 	// message. If there is no slot for a message, the handler's Recv returns the
 	// error, and should return it. nil: none.
 	PerMessage func(*Call) bool
-	// RetryDelay is what rejected clients are asked to wait. 0: 1 s; below 0: they
-	// are asked nothing.
+	// RetryDelay is what rejected clients are asked to wait; below 0: they are asked
+	// nothing.
+	//
+	// 0: an estimate. The calls of this interceptor that wait, divided by the number
+	// that it let in per second lately, is when those who wait now will have been
+	// served; at least 1 s, at most 60 s. By chance up to a half of it is added, so
+	// that not all who were rejected come back together. Until it has rejected calls
+	// for a second, it is 1 s to 1.5 s.
 	RetryDelay time.Duration
+	// Observe is told what became of each call that was served or rejected (of a
+	// stream that is gated by message: of each message): once, when its slot is free
+	// again, or when it is rejected, by the goroutine that freed it. nil: nobody is
+	// told, and no clock is read.
+	Observe func(context.Context, *Call, Outcome)
 	// Domain of the reasons in google.rpc.ErrorInfo; valid UTF-8. Empty: "firq".
 	Domain string
 }
@@ -82,9 +93,6 @@ func (c Config) defaults() Config {
 	}
 	if c.PerMessage == nil {
 		c.PerMessage = func(*Call) bool { return false }
-	}
-	if c.RetryDelay == 0 {
-		c.RetryDelay = DefaultRetryDelay
 	}
 	if c.Domain == "" {
 		c.Domain = DefaultDomain

@@ -4,15 +4,22 @@
 //
 // # Usage
 //
-//	g := gate.New(64, gate.Config[string]{MaxPerTenant: 100})
-//	in := firqgrpc.New(g, firqgrpc.Config{Tenant: firqgrpc.Metadata("x-api-key")})
+//	g := gate.New(64, gate.Config[string]{MaxPerTenant: 100, MaxInFlightPerTenant: 32})
+//	in := firqgrpc.New(g, firqgrpc.Config{Tenant: firqgrpc.FirstOf(
+//		firqgrpc.Known(firqgrpc.Metadata("x-api-key"), customers.Has),
+//		firqgrpc.Peer,
+//	)})
 //	srv := grpc.NewServer(
 //		grpc.ChainUnaryInterceptor(authenticate, in.Unary),
 //		grpc.ChainStreamInterceptor(authenticateStream, in.Stream),
 //	)
 //
 // Put it after authentication, so that nobody can use up another tenant's share,
-// and before what is dear.
+// and before what costs much. Who can choose a name freely has as many turns as names,
+// and beats fairness: let only names in that were verified, or that are Known.
+//
+// Fairness is about turns, not about how long a turn lasts: streams of one client can
+// hold all slots. gate.Config.MaxInFlightPerTenant bounds how many one tenant holds.
 //
 // # What holds a slot
 //
@@ -37,14 +44,19 @@
 //	CLOSED            UNAVAILABLE         firq.ErrClosed
 //	CLIENT_DEADLINE   DEADLINE_EXCEEDED   the client's deadline passed
 //	CANCELLED         CANCELLED           the client gave up
-//	INTERNAL          INTERNAL            a Cost or Priority that makes no sense
+//	INTERNAL          INTERNAL            a Cost or Priority that makes no sense; or a
+//	                                      function of Config panicked
 //
 // RESOURCE_EXHAUSTED says that this tenant asks for too much, UNAVAILABLE that the
 // server cannot now, so that a client or proxy may try another one. Both carry
 // google.rpc.ErrorInfo with the Reason, and all but CLOSED also google.rpc.RetryInfo
 // and the trailer grpc-retry-pushback-ms, which clients with a retry policy obey
-// (gRFC A6): how long to wait before the next try. With CLOSED there is no use in
-// waiting for this server.
+// (gRFC A6): how long to wait before the next try, by default an estimate
+// (Config.RetryDelay). With CLOSED there is no use in waiting for this server.
+//
+// A client whose deadline passes says so by RST_STREAM, which is here a moment before
+// this server's own timer as a rule. So a call that is cancelled within 10 ms of its
+// deadline counts as CLIENT_DEADLINE.
 //
 // # Concurrency properties
 //

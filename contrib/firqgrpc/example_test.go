@@ -22,10 +22,15 @@ import (
 // A server with one slot, and what a client is told that cannot have it in time.
 // The health service stands for one of yours; it would pass by the gate unless told otherwise.
 func Example() {
+	customers := map[string]bool{"k-4711": true} // the API keys that there are
 	g := gate.New(1, gate.Config[string]{MaxPerTenant: 100, MaxQueueAge: 10 * time.Millisecond})
 	in := firqgrpc.New(g, firqgrpc.Config{
-		Tenant: firqgrpc.Metadata("x-api-key"),
-		Skip:   firqgrpc.Services("grpc.reflection.v1.ServerReflection"),
+		Tenant: firqgrpc.FirstOf(
+			firqgrpc.Known(firqgrpc.Metadata("x-api-key"), func(key string) bool { return customers[key] }),
+			firqgrpc.Peer, // without a key that we know: by address
+		),
+		Skip:       firqgrpc.Services("grpc.reflection.v1.ServerReflection"),
+		RetryDelay: time.Second,
 	})
 	srv := grpc.NewServer(grpc.ChainUnaryInterceptor(in.Unary), grpc.ChainStreamInterceptor(in.Stream))
 	grpc_health_v1.RegisterHealthServer(srv, health.NewServer())
@@ -33,7 +38,7 @@ func Example() {
 	defer stop()
 
 	client := grpc_health_v1.NewHealthClient(conn)
-	ctx := metadata.AppendToOutgoingContext(context.Background(), "x-api-key", "quiet")
+	ctx := metadata.AppendToOutgoingContext(context.Background(), "x-api-key", "k-4711")
 	out, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	fmt.Println(out.GetStatus(), err)
 

@@ -13,10 +13,39 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/shortname"
 )
 
-// TenantFunc says whose call it is; false: it does not know.
+// TenantFunc says whose call it is; false: it does not know. A client that can
+// choose the name has as many turns as it invents names: see Known.
 type TenantFunc func(context.Context, *Call) (tenant string, ok bool)
+
+// ShortName is what the interceptor, and the functions of this package, call a
+// tenant of that name, so that what clients send occupies little memory: of more
+// than 64 bytes "sha256:" and the first 16 bytes of the SHA-256 in hexadecimal, else
+// the name itself.
+func ShortName(name string) string { return shortname.Of(name) }
+
+// Known asks f, and believes it only if known says that there is such a tenant;
+// else it does not know. Names that clients make up then share the turn of whoever
+// comes next in FirstOf, or of Config.Anonymous, instead of having one each:
+//
+//	firqgrpc.FirstOf(firqgrpc.Known(firqgrpc.Metadata("x-api-key"), customers.Has), firqgrpc.Peer)
+//
+// known gets the tenant as f returns it: ShortName of the text. It is called by many
+// goroutines at once, for each call, and before it has waited: it should look into
+// memory. A nil f or known panics.
+func Known(f TenantFunc, known func(tenant string) bool) TenantFunc {
+	if f == nil || known == nil {
+		panic("firq: firqgrpc: Known: f and known must not be nil")
+	}
+	return func(ctx context.Context, c *Call) (string, bool) {
+		if tenant, ok := f(ctx, c); ok && known(tenant) {
+			return tenant, true
+		}
+		return "", false
+	}
+}
 
 // FirstOf asks one after the other, until one knows.
 func FirstOf(fs ...TenantFunc) TenantFunc {
@@ -31,13 +60,13 @@ func FirstOf(fs ...TenantFunc) TenantFunc {
 }
 
 // Metadata takes the tenant from a key of the metadata, its first value. Whoever
-// can call can send any metadata: let an earlier interceptor or a proxy check it,
-// and gate.Config.MaxTenants bound how many there are.
+// can call can send any metadata, and has a turn for each: let an earlier
+// interceptor or a proxy check it, or see Known.
 func Metadata(key string) TenantFunc {
 	key = strings.ToLower(key)
 	return func(ctx context.Context, _ *Call) (string, bool) {
 		if v := metadata.ValueFromIncomingContext(ctx, key); len(v) > 0 && v[0] != "" {
-			return v[0], true
+			return shortname.Of(v[0]), true
 		}
 		return "", false
 	}
@@ -55,7 +84,7 @@ func Peer(ctx context.Context, _ *Call) (string, bool) {
 	text := p.Addr.String()
 	ap, err := netip.ParseAddrPort(text)
 	if err != nil {
-		return text, text != ""
+		return shortname.Of(text), text != ""
 	}
 	addr := ap.Addr().Unmap().WithZone("")
 	if addr.Is4() {
@@ -77,7 +106,7 @@ func Certificate(ctx context.Context, _ *Call) (string, bool) {
 		return "", false
 	}
 	name := identity(info.State.VerifiedChains[0][0])
-	return name, name != ""
+	return shortname.Of(name), name != ""
 }
 
 func identity(c *x509.Certificate) string {
@@ -92,7 +121,7 @@ func identity(c *x509.Certificate) string {
 
 // Method is a TenantFunc that makes each method a tenant of its own, so that a
 // flood of one does not hold up the others.
-func Method(_ context.Context, c *Call) (string, bool) { return c.Method, true }
+func Method(_ context.Context, c *Call) (string, bool) { return shortname.Of(c.Method), true }
 
 // MetadataPriority takes the priority from a metadata key: a name ("very-low",
 // "low", "normal", "high", "very-high", "critical") or a number from 1 to 6.

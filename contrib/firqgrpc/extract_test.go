@@ -5,12 +5,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"net"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
@@ -78,6 +80,57 @@ func TestTenant(t *testing.T) {
 	}
 }
 
+// TestKnown: names that are not known share the next way's turn.
+func TestKnown(t *testing.T) {
+	way := firqgrpc.FirstOf(firqgrpc.Known(firqgrpc.Metadata("x-key"), func(key string) bool { return key == "acme" }), firqgrpc.Method)
+	for key, want := range map[string]string{"acme": "acme", "invented": do, "": do} {
+		if got, ok := way(incoming("x-key", key), &firqgrpc.Call{Method: do}); got != want || !ok {
+			t.Errorf("%q: %q, %v; want %q", key, got, ok, want)
+		}
+	}
+	for _, bad := range []func(){
+		func() { firqgrpc.Known(nil, func(string) bool { return true }) },
+		func() { firqgrpc.Known(firqgrpc.Peer, nil) },
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.Contains(text, "Known") {
+					t.Errorf("%q", text)
+				}
+			}()
+			bad()
+		}()
+	}
+}
+
+// TestLongNames: of what clients send as names little is kept in memory.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("x", 200_000)
+	cn := pkix.Name{CommonName: long}
+	for name, c := range map[string]struct {
+		way firqgrpc.TenantFunc
+		ctx context.Context
+	}{
+		"metadata":    {firqgrpc.Metadata("x-key"), incoming("x-key", long)},
+		"peer":        {firqgrpc.Peer, from(&net.UnixAddr{Name: long}, nil)},
+		"certificate": {firqgrpc.Certificate, verified(&x509.Certificate{Subject: cn})},
+		"method":      {firqgrpc.Method, context.Background()},
+		"one's own":   {func(context.Context, *firqgrpc.Call) (string, bool) { return long, true }, context.Background()},
+	} {
+		if got, ok := c.way(c.ctx, &firqgrpc.Call{Method: long}); name != "one's own" && (got != firqgrpc.ShortName(long) || len(got) > 64 || !ok) {
+			t.Errorf("%s: %d bytes, %v", name, len(got), ok)
+		}
+		var tenant string
+		in := firqgrpc.New(gate.New(1, gate.Config[string]{}), firqgrpc.Config{Tenant: c.way, Observe: func(_ context.Context, _ *firqgrpc.Call, o firqgrpc.Outcome) {
+			tenant = o.Tenant
+		}})
+		_, err := in.Unary(c.ctx, nil, &grpc.UnaryServerInfo{FullMethod: long}, func(context.Context, any) (any, error) { return nil, nil })
+		if tenant != firqgrpc.ShortName(long) || err != nil {
+			t.Errorf("%s: the gate is told %d bytes, %v", name, len(tenant), err)
+		}
+	}
+}
+
 func TestMetadataPriority(t *testing.T) {
 	way := firqgrpc.MetadataPriority("Priority")
 	for text, want := range map[string]firq.Priority{
@@ -127,19 +180,29 @@ func TestServices(t *testing.T) {
 	}
 }
 
+// TestNewPanics: with what Open returns as an error.
 func TestNewPanics(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{})
-	for want, c := range map[string]func(){
-		"firq: firqgrpc: gate is nil": func() { firqgrpc.New(nil, firqgrpc.Config{}) },
-		"firq: firqgrpc: Domain":      func() { firqgrpc.New(g, firqgrpc.Config{Domain: "\xff"}) },
+	for field, c := range map[string]struct {
+		g   *gate.Gate[string]
+		cfg firqgrpc.Config
+		err error
+	}{
+		"gate is nil":    {nil, firqgrpc.Config{}, firq.ErrInvalidArgument},
+		"Domain":         {g, firqgrpc.Config{Domain: "\xff"}, firq.ErrInvalidConfig},
+		"firqgrpc: Dom":  {g, firqgrpc.Config{Domain: "\xff", RetryDelay: -1}, firq.ErrInvalidConfig},
+		"firqgrpc: Doma": {g, firqgrpc.Config{Domain: "\xff", RetryDelay: time.Second}, firq.ErrInvalidConfig},
 	} {
+		if in, err := firqgrpc.Open(c.g, c.cfg); in != nil || !errors.Is(err, c.err) || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
 		func() {
 			defer func() {
-				if text, _ := recover().(string); !strings.HasPrefix(text, want) {
-					t.Errorf("got %q, want %q", text, want)
+				if text, _ := recover().(string); !strings.Contains(text, field) {
+					t.Errorf("got %q, want %q", text, field)
 				}
 			}()
-			c()
+			firqgrpc.New(c.g, c.cfg)
 		}()
 	}
 }

@@ -2,107 +2,145 @@ package firqgrpc
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/retry"
 )
 
 // Interceptor lets calls into handlers as its gate says. Its Unary and Stream are
 // what grpc.ChainUnaryInterceptor and grpc.ChainStreamInterceptor take. Make it
-// with New; safe for concurrent use. Several may share a gate.
+// with New or Open; safe for concurrent use. Several may share a gate.
 type Interceptor struct {
 	gate    *gate.Gate[string]
 	cfg     Config
-	answers []answer
+	answers answers
 
 	inFlight, waiting atomic.Int64
 	served, skipped   atomic.Uint64
 	rejected          [len(reasons)]atomic.Uint64 // by index of reasons
+	estimator         retry.Estimator
 }
 
 // New returns an interceptor over a gate, which stays the caller's: to change its
 // limit, and to shut it down. To drain a server, grpc.Server.GracefulStop is
 // enough: those who wait are served; Close of the gate ends their wait. A nil
-// gate, or a Domain that is not UTF-8, panics.
+// gate, or a Domain that is not UTF-8, panics; see Open.
 func New(g *gate.Gate[string], cfg Config) *Interceptor {
+	i, err := Open(g, cfg)
+	if err != nil {
+		panic(err.Error())
+	}
+	return i
+}
+
+// Open is New for what comes from outside the program: a nil gate is an error that
+// matches firq.ErrInvalidArgument, a Domain that is not UTF-8 one that matches
+// firq.ErrInvalidConfig.
+func Open(g *gate.Gate[string], cfg Config) (*Interceptor, error) {
 	if g == nil {
-		panic("firq: firqgrpc: gate is nil")
+		return nil, fmt.Errorf("%w: firqgrpc: gate is nil", firq.ErrInvalidArgument)
 	}
 	cfg = cfg.defaults()
-	return &Interceptor{gate: g, cfg: cfg, answers: answers(cfg.Domain, cfg.RetryDelay)}
+	i := &Interceptor{gate: g, cfg: cfg, answers: answers{domain: cfg.Domain}}
+	if _, err := i.answers.answer(0, max(cfg.RetryDelay, 0)); err != nil {
+		return nil, fmt.Errorf("%w: firqgrpc: Domain: %w", firq.ErrInvalidConfig, err)
+	}
+	return i, nil
 }
 
 // Unary is a grpc.UnaryServerInterceptor: the handler runs with a slot.
 func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	call := &Call{Method: info.FullMethod, Request: req}
-	if i.skip(call) {
+	if i.skip(ctx, call) {
 		return handler(ctx, req)
 	}
-	p, err := i.acquire(ctx, call, func(md metadata.MD) { _ = grpc.SetTrailer(ctx, md) })
+	s, err := i.acquire(ctx, call, func(md metadata.MD) { _ = grpc.SetTrailer(ctx, md) })
 	if err != nil {
 		return nil, err
 	}
-	defer i.release(p) // also if the handler panics
-	return handler(context.WithValue(ctx, key{}, charger(p)), req)
+	returned := false
+	defer func() { s.free(!returned) }() // also if the handler panics
+	out, err := handler(context.WithValue(ctx, key{}, inProgress(s)), req)
+	returned = true
+	return out, err
 }
 
 // Stream is a grpc.StreamServerInterceptor: the handler runs with a slot, or with
 // one for each message (Config.PerMessage).
-func (i *Interceptor) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (i *Interceptor) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+	ctx := ss.Context()
 	call := &Call{Method: info.FullMethod, ClientStream: info.IsClientStream, ServerStream: info.IsServerStream}
-	if i.skip(call) {
+	if i.skip(ctx, call) {
 		return handler(srv, ss)
 	}
-	if i.cfg.PerMessage(call) {
+	returned := false
+	if i.ask(ctx, call, i.cfg.PerMessage) {
 		m := &messages{ServerStream: ss, in: i, call: *call}
-		m.ctx = context.WithValue(ss.Context(), key{}, charger(m))
-		defer m.end()
-		return handler(srv, m)
+		m.ctx = context.WithValue(ctx, key{}, inProgress(m))
+		defer m.end(&returned)
+		err = handler(srv, m)
+		returned = true
+		return err
 	}
-	p, err := i.acquire(ss.Context(), call, ss.SetTrailer)
+	s, err := i.acquire(ctx, call, ss.SetTrailer)
 	if err != nil {
 		return err
 	}
-	defer i.release(p)
-	return handler(srv, &stream{ss, context.WithValue(ss.Context(), key{}, charger(p))})
+	defer func() { s.free(!returned) }()
+	err = handler(srv, &stream{ss, context.WithValue(ctx, key{}, inProgress(s))})
+	returned = true
+	return err
 }
 
-func (i *Interceptor) skip(c *Call) bool {
-	skip := i.cfg.Skip(c)
+func (i *Interceptor) skip(ctx context.Context, c *Call) bool {
+	skip := i.ask(ctx, c, i.cfg.Skip)
 	if skip {
 		i.skipped.Add(1)
 	}
 	return skip
 }
 
+// ask asks a function of Config, which may panic.
+func (i *Interceptor) ask(ctx context.Context, c *Call, f func(*Call) bool) bool {
+	v := visit{i: i, ctx: ctx, call: c}
+	defer v.end()
+	yes := f(c)
+	v.counted = true
+	return yes
+}
+
 // acquire waits for the call's turn. Its error is a gRPC status.
-func (i *Interceptor) acquire(ctx context.Context, c *Call, setTrailer func(metadata.MD)) (gate.Permit[string], error) {
-	tenant, ok := i.cfg.Tenant(ctx, c)
-	if !ok {
-		tenant = i.cfg.Anonymous
+func (i *Interceptor) acquire(ctx context.Context, c *Call, setTrailer func(metadata.MD)) (*slot, error) {
+	v := visit{i: i, ctx: ctx, call: c}
+	defer v.end()
+	var ok bool
+	if v.tenant, ok = i.cfg.Tenant(ctx, c); !ok {
+		v.tenant = i.cfg.Anonymous
 	}
-	req := gate.Request{
+	v.tenant = ShortName(v.tenant)
+	p, err := v.wait(gate.Request{
 		Cost:     i.cfg.Cost(ctx, c),
 		Priority: i.cfg.Priority(ctx, c),
 		Deadline: i.cfg.Deadline(ctx, c),
-	}
-	i.waiting.Add(1)
-	defer i.waiting.Add(-1)
-	p, err := i.gate.Acquire(ctx, tenant, req)
+	})
 	if err != nil {
-		return p, i.reject(ctx, err, setTrailer)
+		return nil, i.reject(&v, err, setTrailer)
+	}
+	v.counted = true
+	s := &slot{in: i, permit: p}
+	if i.cfg.Observe != nil {
+		s.watch = &watch{ctx, c, v.tenant, p.Waited(), time.Now()}
 	}
 	i.served.Add(1)
 	i.inFlight.Add(1)
-	return p, nil
-}
-
-func (i *Interceptor) release(p gate.Permit[string]) {
-	i.inFlight.Add(-1)
-	p.Release()
+	return s, nil
 }
 
 // Stats is a snapshot of an Interceptor; of a stream that is gated by message,
@@ -116,7 +154,7 @@ type Stats struct {
 }
 
 // Stats returns a snapshot. Every call that came to its end is counted once, in
-// Served, Skipped or Rejected.
+// Served, Skipped or Rejected; also if a function of Config or the handler panicked.
 func (i *Interceptor) Stats() Stats {
 	s := Stats{
 		InFlight: int(i.inFlight.Load()),
@@ -132,19 +170,3 @@ func (i *Interceptor) Stats() Stats {
 	}
 	return s
 }
-
-// Charge says that the call that is being served cost delta more than Config.Cost
-// said, or less (gate.Permit.Charge); of a stream that is gated by message, the
-// message in progress. ctx is the call's. It reports whether ctx is that of a call
-// behind an Interceptor; with several, the innermost counts.
-func Charge(ctx context.Context, delta int64) bool {
-	c, ok := ctx.Value(key{}).(charger)
-	if ok {
-		c.Charge(delta)
-	}
-	return ok
-}
-
-type key struct{}
-
-type charger interface{ Charge(delta int64) }

@@ -3,7 +3,9 @@ package firqgrpc
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strconv"
+	"sync"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/retry"
 )
 
 // Reason says in one word why a call was not let in. The words are stable; those
@@ -32,7 +35,7 @@ const (
 	Closed          Reason = "CLOSED"           // UNAVAILABLE: the gate is shut down
 	ClientDeadline  Reason = "CLIENT_DEADLINE"  // DEADLINE_EXCEEDED, without details
 	Cancelled       Reason = "CANCELLED"        // CANCELLED, without details
-	Internal        Reason = "INTERNAL"         // INTERNAL, without details: a Cost or Priority that makes no sense
+	Internal        Reason = "INTERNAL"         // INTERNAL, without details: a Cost or Priority that makes no sense; or a function of Config panicked
 )
 
 // reasons are in the order of the counters; the last one is any other error.
@@ -55,61 +58,127 @@ var reasons = [...]struct {
 	{Internal, codes.Internal, nil, "", false}, // the detail is the error's
 }
 
+// internal is the last of reasons.
+const internal = len(reasons) - 1
+
+// transport is how much earlier than the deadline, as this server knows it, the
+// client's own deadline can be: it began to count when it sent the call, this server
+// when it had received it. A client whose deadline passes says so at once, by
+// RST_STREAM, which ends the context as cancelled; usually that is here before the
+// timer of this server.
+const transport = 10 * time.Millisecond
+
 // reasonOf returns the index of an error's reason. Where the gate noticed first
-// that time is up, and the client's is, it was the client's deadline.
+// that time is up, and the client's is, it was the client's deadline; also where the
+// client gave up when its deadline was there, or all but.
 func reasonOf(ctx context.Context, err error) int {
 	if ended := ctx.Err(); ended != nil && errors.Is(err, firq.ErrTimeout) {
 		err = ended
+	}
+	if errors.Is(err, context.Canceled) {
+		if d, ok := ctx.Deadline(); ok && time.Until(d) <= transport {
+			err = context.DeadlineExceeded
+		}
 	}
 	for i, r := range reasons {
 		if r.err != nil && errors.Is(err, r.err) {
 			return i
 		}
 	}
-	return len(reasons) - 1
+	return internal
 }
 
 // pushback is the trailer of gRFC A6.
 const pushback = "grpc-retry-pushback-ms"
 
-// answer is what a refused call gets: made once, as refusing has to be cheap.
+// answer is what a refused call gets; not made for each, as refusing has to be cheap.
 type answer struct {
 	status  error       // immutable
 	trailer metadata.MD // nil: none
 }
 
-// answers makes one for each of reasons, in the same order.
-func answers(domain string, delay time.Duration) []answer {
-	all := make([]answer, len(reasons))
-	for i, r := range reasons {
-		st := status.New(r.code, "firq: "+r.detail)
-		if r.code == codes.ResourceExhausted || r.code == codes.Unavailable {
-			details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: string(r.reason), Domain: domain}}
-			if r.later && delay > 0 {
-				details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
-				ms := (delay-1)/time.Millisecond + 1 // rounded up
-				all[i].trailer = metadata.Pairs(pushback, strconv.FormatInt(int64(ms), 10))
-			}
-			var err error
-			if st, err = st.WithDetails(details...); err != nil {
-				panic("firq: firqgrpc: Domain: " + err.Error())
-			}
-		}
-		all[i].status = st.Err()
+// answers are all the answers that an Interceptor gives; each is made when it is
+// needed first. There are few: a delay that is estimated is one of about 170.
+type answers struct {
+	domain string
+	made   sync.Map // of asked, *answer
+}
+
+// asked is what an answer depends on.
+type asked struct {
+	reason int           // index of reasons
+	delay  time.Duration // below 1: none is asked for
+}
+
+// answer returns the one that belongs to a reason and a delay.
+func (a *answers) answer(reason int, delay time.Duration) (*answer, error) {
+	key := asked{reason, delay}
+	if !reasons[reason].later {
+		key.delay = 0
 	}
-	return all
+	if made, ok := a.made.Load(key); ok {
+		return made.(*answer), nil
+	}
+	made, err := a.build(key)
+	if err == nil {
+		a.made.Store(key, made)
+	}
+	return made, err
+}
+
+// build makes one. It fails if the domain is not UTF-8.
+func (a *answers) build(key asked) (*answer, error) {
+	r, made := reasons[key.reason], &answer{}
+	st := status.New(r.code, "firq: "+r.detail)
+	if r.code == codes.ResourceExhausted || r.code == codes.Unavailable {
+		details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: string(r.reason), Domain: a.domain}}
+		if key.delay > 0 {
+			details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(key.delay)})
+			ms := (key.delay-1)/time.Millisecond + 1 // rounded up
+			made.trailer = metadata.Pairs(pushback, strconv.FormatInt(int64(ms), 10))
+		}
+		var err error
+		if st, err = st.WithDetails(details...); err != nil {
+			return nil, err
+		}
+	}
+	made.status = st.Err()
+	return made, nil
 }
 
 // reject counts the error of the gate and turns it into what the call returns.
-func (i *Interceptor) reject(ctx context.Context, err error, setTrailer func(metadata.MD)) error {
-	n := reasonOf(ctx, err)
+func (i *Interceptor) reject(v *visit, err error, setTrailer func(metadata.MD)) error {
+	n := reasonOf(v.ctx, err)
+	v.counted = true
 	i.rejected[n].Add(1)
-	if reasons[n].reason == Internal {
-		return status.Error(codes.Internal, err.Error())
+	answered := false
+	if i.cfg.Observe != nil {
+		o := Outcome{Tenant: v.tenant, Reason: reasons[n].reason, Err: err, Waited: v.waited()}
+		defer func() {
+			o.Aborted = !answered
+			i.cfg.Observe(v.ctx, v.call, o)
+		}()
 	}
-	a := i.answers[n]
-	if a.trailer != nil {
-		setTrailer(a.trailer)
+	st := status.Error(codes.Internal, err.Error())
+	if n != internal {
+		a, err := i.answers.answer(n, i.delay(n))
+		if err != nil {
+			panic("firq: firqgrpc: " + err.Error()) // Open has tried one
+		}
+		if a.trailer != nil {
+			setTrailer(a.trailer)
+		}
+		st = a.status
 	}
-	return a.status
+	answered = true
+	return st
+}
+
+// delay is what a rejected client is asked to wait; below 1: nothing.
+func (i *Interceptor) delay(reason int) time.Duration {
+	if i.cfg.RetryDelay != 0 || !reasons[reason].later {
+		return i.cfg.RetryDelay
+	}
+	now := time.Now()
+	return retry.Spread(i.estimator.Estimate(now, int(i.waiting.Load()), i.served.Load()), rand.Float64()) //nolint:gosec // chance, not a secret
 }

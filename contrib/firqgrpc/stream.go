@@ -3,14 +3,10 @@ package firqgrpc
 import (
 	"context"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc"
-
-	"github.com/firq-go/firq/gate"
 )
-
-// none is no permit.
-var none gate.Permit[string]
 
 // stream is a ServerStream with another context.
 type stream struct {
@@ -27,57 +23,54 @@ type messages struct {
 	in   *Interceptor
 	call Call // of the stream: without Request
 
-	mu     sync.Mutex          // protects the rest; never held during a call of something else
-	permit gate.Permit[string] // of the last message; zero: none
-	over   bool                // the handler has returned
+	mu   sync.Mutex // protects the rest; never held during a call of something else
+	slot *slot      // of the last message; nil: none
+	over bool       // the handler has returned
 }
 
 func (m *messages) Context() context.Context { return m.ctx }
 
 // RecvMsg gives the slot back while it waits for the next message.
 func (m *messages) RecvMsg(msg any) error {
-	m.swap(none, false)
+	m.swap(nil, false).free(false)
 	if err := m.ServerStream.RecvMsg(msg); err != nil {
 		return err
 	}
 	call := m.call
 	call.Request = msg
-	p, err := m.in.acquire(m.ctx, &call, m.SetTrailer)
+	s, err := m.in.acquire(m.ctx, &call, m.SetTrailer)
 	if err != nil {
 		return err
 	}
-	m.swap(p, false)
+	m.swap(s, false).free(false)
 	return nil
 }
 
-// end is called when the handler has returned. A goroutine that it left behind may
-// still be in RecvMsg.
-func (m *messages) end() { m.swap(none, true) }
+// end is called when the handler has returned, or was aborted. A goroutine that it
+// left behind may still be in RecvMsg.
+func (m *messages) end(returned *bool) { m.swap(nil, true).free(!*returned) }
 
-// swap puts p in the place of the permit of the message before, which it releases;
-// after the end it releases p instead.
-func (m *messages) swap(p gate.Permit[string], over bool) {
+// swap puts s in the place of the slot of the message before, and returns that one,
+// to be freed; after the end it returns s instead. (It was nil before.)
+func (m *messages) swap(s *slot, over bool) *slot {
 	m.mu.Lock()
-	m.over = m.over || over
-	old := m.permit
+	defer m.mu.Unlock()
 	if m.over {
-		m.permit = none
-	} else {
-		m.permit = p
-		p = none
+		return s
 	}
-	m.mu.Unlock()
-	for _, done := range []gate.Permit[string]{old, p} {
-		if done != none {
-			m.in.release(done)
-		}
-	}
+	old := m.slot
+	m.slot, m.over = s, over
+	return old
+}
+
+func (m *messages) current() *slot {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.slot
 }
 
 // Charge charges the message in progress.
-func (m *messages) Charge(delta int64) {
-	m.mu.Lock()
-	p := m.permit
-	m.mu.Unlock()
-	p.Charge(delta)
-}
+func (m *messages) Charge(delta int64) { m.current().Charge(delta) }
+
+// Waited is that of the message in progress.
+func (m *messages) Waited() time.Duration { return m.current().Waited() }

@@ -1,0 +1,101 @@
+package firqhttp
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/gate"
+)
+
+// DefaultBufferBody is the default of Config.BufferBody, in bytes.
+const DefaultBufferBody = 64 << 10
+
+// maxBufferBody is what a larger Config.BufferBody counts as.
+const maxBufferBody = 256 << 20
+
+// Config says how requests are told apart. The zero value is useful: a tenant per
+// client address. Its functions are called by many goroutines at once, never with
+// a lock held, in the order Skip, Tenant, Cost, Priority, Deadline, and for a
+// request that is rejected RetryAfter and Reject; Observe comes last. They may panic, as a handler may: the panic goes
+// to the server, the request gives back what it holds, and it is counted once, as
+// rejected with Internal if it was neither served nor rejected yet.
+type Config struct {
+	// Tenant says whose request it is. A name of more than 64 bytes is shortened
+	// (ShortName). nil: Remote{}.Tenant, the client's address.
+	Tenant TenantFunc
+	// Anonymous is the tenant of requests of which Tenant does not know whose they
+	// are: they share one turn. Its zero value is a fine name.
+	Anonymous string
+	// Cost in work units, for fairness: 0 counts as 1; negative answers 500.
+	// nil: 1.
+	Cost func(*http.Request) int64
+	// Priority of the request among those of its tenant (or everybody's, as
+	// gate.Config.PriorityScope says): 0 is firq.PriorityNormal; above
+	// firq.PriorityCritical answers 500. nil: normal.
+	Priority func(*http.Request) firq.Priority
+	// Deadline is when the client stops waiting; the earlier of it and the
+	// context's counts. A request that cannot be served by then is refused. nil:
+	// only the context's. See TimeoutHeader, GRPCTimeout and Earliest.
+	Deadline DeadlineFunc
+	// Skip lets requests through that need no slot, health checks say. nil: none.
+	Skip func(*http.Request) bool
+	// Reject answers a request that is not served; it has to write the response.
+	// nil: WriteProblem.
+	Reject func(http.ResponseWriter, *http.Request, Rejection)
+	// RetryAfter is what a rejected client is asked to wait, whole seconds,
+	// rounded up; below 1 ns no Retry-After is sent. It is asked for the statuses
+	// 429 and 503.
+	//
+	// nil: an estimate. The requests of this middleware that wait, divided by the
+	// number that it let in per second lately, is when those who wait now will have
+	// been served; at least 1 s, at most 60 s, rounded up. By chance up to a half of
+	// it is added, so that not all who were rejected come back together. Until it has
+	// rejected requests for a second, it is 1 s or 2 s. With reason Closed there
+	// is none.
+	RetryAfter func(*http.Request, Rejection) time.Duration
+	// BufferBody is how many bytes of a request's body are read before the gate is
+	// asked; the handler reads them from memory, and then the rest. So a client that
+	// goes away while its request waits is noticed if all of its body was read
+	// (HTTP/1.1 looks for it only then), and a client that sends slowly holds no slot
+	// meanwhile. The requests that wait, and whose bodies are read, hold so much
+	// memory each at most. 0: DefaultBufferBody, 64 KiB; at most 256 MiB. Below 0:
+	// nothing is read, which is right for handlers that answer while they read.
+	//
+	// How long that may take is not limited here: set http.Server.ReadTimeout, or a
+	// read deadline (http.ResponseController) in a middleware outside; a request whose
+	// body has not come by then is rejected as Cancelled. Of an
+	// "Expect: 100-continue" nothing is read before it is sure that the request has
+	// to wait, so that a request that is rejected at once is rejected without its
+	// body being sent.
+	BufferBody int
+	// BufferStreams reads bodies as BufferBody says even if their length is not known
+	// beforehand (chunked, or HTTP/2 without Content-Length). By default they are left
+	// to the handler: they may be half of a conversation, or come slowly on purpose.
+	BufferStreams bool
+	// Observe is told what became of each request that was served or rejected: once,
+	// when its slot is free again (or its rejection is written), by the goroutine
+	// that freed it, which is not the handler's if that hijacked the connection. The
+	// request is the one that the middleware was given. nil: nobody is told, and no
+	// clock is read.
+	Observe func(*http.Request, Outcome)
+}
+
+// check fills in the defaults.
+func (c Config) check(g *gate.Gate[string]) (Config, error) {
+	if g == nil {
+		return c, fmt.Errorf("%w: firqhttp: gate is nil", firq.ErrInvalidArgument)
+	}
+	if c.Tenant == nil {
+		c.Tenant = Remote{}.Tenant
+	}
+	if c.Reject == nil {
+		c.Reject = WriteProblem
+	}
+	if c.BufferBody == 0 {
+		c.BufferBody = DefaultBufferBody
+	}
+	c.BufferBody = min(c.BufferBody, maxBufferBody)
+	return c, nil
+}
