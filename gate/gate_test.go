@@ -250,7 +250,7 @@ func TestConfigMirrors(t *testing.T) {
 
 func TestWord(t *testing.T) {
 	w := word(0).withLimit(MaxSlots) + MaxSlots*oneInUse + MaxSlots*oneWaiting
-	if w.inUse() != MaxSlots || w.waiting() != MaxSlots || w.limit() != MaxSlots || w.closed() || w.free() {
+	if w.inUse() != MaxSlots || w.waiting() != MaxSlots || w.limit() != MaxSlots || w.closed() || w.fits(1) {
 		t.Errorf("the fields run into each other: %x", uint64(w))
 	}
 	if w = (w | closedBit).withLimit(3); !w.closed() || w.limit() != 3 || w.inUse() != MaxSlots || w.idle() {

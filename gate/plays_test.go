@@ -44,19 +44,20 @@ func (sc *scene) use(tenant string) error {
 
 // giveUp is a waiter that leaves as soon as it is in the queue. (Acquire, with a
 // context that ends, would leave it to chance what it sees first.)
-func (sc *scene) giveUp(tenant string) {
-	took, err := sc.g.decide()
-	if took {
-		sc.g.atOnce(tenant).Release()
+func (sc *scene) giveUp(tenant string, weight int) {
+	req := Request{Weight: weight, Cost: 1}
+	v, err := sc.g.decide(weight)
+	if v == taken {
+		sc.g.atOnce(tenant, weight).Release()
 	}
-	if took || err == firq.ErrClosed {
+	if v == taken || err == firq.ErrClosed {
 		return
 	}
-	h, err := sc.g.enqueue(tenant, &Request{})
+	h, err := sc.g.enqueue(tenant, &req)
 	switch {
 	case err != nil:
 		sc.Errorf("%v", err)
-	case h.ticket.Cancel():
+	case sc.g.withdraw(h):
 		h.put()
 	case <-h.end == granted:
 		Permit[string]{h, h.gen}.Release()
@@ -124,7 +125,7 @@ var plays = map[string]struct {
 	"one gives up, another comes": {1, func(sc *scene) {
 		sc.build(1, Config[string]{})
 		release := sc.hold("a")
-		sc.Go("gives up", func() { sc.giveUp("b") })
+		sc.Go("gives up", func() { sc.giveUp("b", 1) })
 		sc.Go("release", release)
 		sc.user("waiter", "c")
 		sc.end()
@@ -206,7 +207,7 @@ var plays = map[string]struct {
 	"shutdown while one gives up": {2, func(sc *scene) {
 		sc.build(1, Config[string]{})
 		release := sc.hold("a")
-		sc.Go("gives up", func() { sc.giveUp("b") })
+		sc.Go("gives up", func() { sc.giveUp("b", 1) })
 		sc.Go("shutdown", func() {
 			if err := sc.g.Shutdown(background); err != nil {
 				sc.Errorf("%v", err)
