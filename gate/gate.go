@@ -128,6 +128,7 @@ func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *hol
 	}
 	g.holders.New = func() any { return &holder[K]{gate: g, end: make(chan end, 1)} }
 	g.debts.init(c.TenantIdle)
+	g.aside.of = map[K]*asideOf{}
 	g.aside.most.all, g.aside.most.tenant = c.MaxGlobal, c.MaxPerTenant
 	g.word.Store(uint64(word(0).withLimit(limit)))
 	return g, nil
@@ -161,8 +162,8 @@ func (g *Gate[K]) SetLimit(n int) {
 			break
 		}
 	}
-	g.recall()
 	g.pump() // [L2]
+	g.recall()
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on, known tenant
@@ -227,7 +228,7 @@ func (g *Gate[K]) Close() error {
 	g.recall()
 	failpoint.Lock(&g.mu, "close next")
 	if g.next != nil {
-		g.sendOff(closed)
+		g.unseat().end <- closed
 	}
 	g.mu.Unlock()
 	return err

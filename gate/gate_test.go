@@ -259,7 +259,9 @@ func TestWord(t *testing.T) {
 	// More than MaxSlots cannot be announced.
 	g := New[string](1, Config[string]{})
 	g.word.Store(uint64(word(0).withLimit(1) + MaxSlots*oneWaiting))
-	if _, err := g.Acquire(background, "a", Request{}); err != firq.ErrGlobalFull || g.InUse() != 0 {
-		t.Errorf("%v, in use %d", err, g.InUse())
+	ctx, cancel := context.WithTimeout(background, time.Second) // or it waits, where there is no end
+	defer cancel()
+	if _, err := g.Acquire(ctx, "a", Request{}); err != firq.ErrGlobalFull || g.InUse() != 0 || g.Waiting() != MaxSlots {
+		t.Errorf("%v, in use %d, waiting %d", err, g.InUse(), g.Waiting())
 	}
 }

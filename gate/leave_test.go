@@ -250,3 +250,17 @@ func TestShutdownLastWaiter(t *testing.T) {
 		}
 	})
 }
+
+// When Close came first, Shutdown says so, although the last permit is back by now
+// (and though it chooses among what has happened at random).
+func TestShutdownAfterClose(t *testing.T) {
+	for range 64 {
+		g := New[string](1, Config[string]{})
+		p := must(t, g, "a")
+		g.Close()
+		p.Release()
+		if err := g.Shutdown(background); err != firq.ErrClosed {
+			t.Fatalf("Shutdown after Close and the last Release: %v", err)
+		}
+	}
+}

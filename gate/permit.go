@@ -93,7 +93,7 @@ type holder[K comparable] struct {
 	end    chan end      // capacity 1: how the waiting ended; hands the fields below over
 	ticket firq.Ticket   // of the task
 	timer  *time.Timer   // nil: not needed yet
-	aside  *list.Element // of Gate.aside; nil: not there. Guarded by Gate.mu
+	aside  *list.Element // of one of the lists of Gate.aside; nil: not there. Guarded by Gate.mu
 
 	mu  sync.Mutex // guards gen, and the fields below while a permit is out
 	gen uint64     // changes when the permit is released
@@ -115,7 +115,10 @@ const (
 	expired
 	evicted
 	closed
-	again // the limit has changed: its call has to start afresh
+	fullAll    // no place left aside
+	fullTenant // likewise, for this tenant
+	again      // the limit has changed: its call has to start afresh
+	recalled   // likewise, from aside: and say when it is back
 )
 
 // after returns a channel that gets the time in d. The caller stops h.timer.

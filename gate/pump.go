@@ -44,7 +44,8 @@ func (g *Gate[K]) letIn() bool {
 		switch {
 		case w.tooHeavy(h.weight):
 			h.item.Charge(-h.item.Cost) // it will queue again
-			g.sendOff(again)
+			g.unseat()
+			g.aside.add(h, w)
 			return true
 		case !w.fits(h.weight):
 			h.short()
@@ -65,19 +66,16 @@ func (g *Gate[K]) letIn() bool {
 	return true
 }
 
-// sendOff ends the turn of the next one without a permit. Under mu; the caller
-// pumps afterwards, unless it is the pump.
-func (g *Gate[K]) sendOff(how end) {
-	h := g.next
-	g.next = nil
+// unseat ends the turn of the next one without a permit. Under mu; the caller pumps
+// afterwards, unless it is the pump.
+func (g *Gate[K]) unseat() (h *holder[K]) {
+	h, g.next = g.next, nil
 	g.forgone.Add(1)
 	if g.queueAll {
 		h.item.Done()
 	}
 	g.leave()
-	if how != gaveUp {
-		h.end <- how
-	}
+	return h
 }
 
 // release gives n slots back, and lets the next ones in.

@@ -9,12 +9,19 @@ import (
 )
 
 // wait is Acquire from where it has to wait, in the queue or aside. It starts
-// afresh as often as the limit makes it.
+// afresh whenever the limit makes it.
 func (g *Gate[K]) wait(ctx context.Context, done <-chan struct{}, tenant K, req *Request, v verdict) (Permit[K], error) {
 	if g.maxAge > 0 && req.Deadline.IsZero() {
 		req.Deadline = time.Now().Add(g.maxAge)
 	}
-	for waited := time.Duration(0); ; {
+	var waited time.Duration
+	var returns bool // from aside; whoever of its tenant is there too comes after it
+	defer func() {
+		if returns { // not into the queue, as it happens
+			g.back(tenant)
+		}
+	}()
+	for {
 		var h *holder[K]
 		var err error
 		switch v {
@@ -25,10 +32,14 @@ func (g *Gate[K]) wait(ctx context.Context, done <-chan struct{}, tenant K, req 
 		case announced:
 			h, err = g.enqueue(tenant, req)
 		case heavy:
-			h, err = g.stepAside(tenant, req.Weight)
+			h = g.stepAside(tenant, req.Weight)
 		}
 		if err != nil {
 			return Permit[K]{}, err
+		}
+		if returns {
+			returns = false
+			g.back(tenant)
 		}
 		how := g.await(done, h, req.Deadline)
 		if how == granted {
@@ -37,6 +48,9 @@ func (g *Gate[K]) wait(ctx context.Context, done <-chan struct{}, tenant K, req 
 		}
 		waited += h.spent()
 		h.put()
+		if how == recalled {
+			returns, how = true, again
+		}
 		if how == again {
 			how = gone(done, req)
 		}
@@ -86,7 +100,7 @@ func (g *Gate[K]) withdraw(h *holder[K]) bool {
 	failpoint.Lock(&g.mu, "N1 lock")
 	was := g.next == h
 	if was {
-		g.sendOff(gaveUp) // [N1]
+		g.unseat() // [N1]
 	}
 	aside := g.aside.drop(h)
 	g.mu.Unlock()
@@ -130,6 +144,10 @@ func (g *Gate[K]) why(ctx context.Context, how end) error {
 		return ErrEvicted
 	case closed:
 		return firq.ErrClosed
+	case fullAll:
+		return firq.ErrGlobalFull
+	case fullTenant:
+		return firq.ErrTenantFull
 	}
 	return ctx.Err()
 }
