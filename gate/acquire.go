@@ -231,6 +231,7 @@ func (g *Gate[K]) enqueue(tenant K, req *Request) (_ *holder[K], err error) {
 		return nil, err
 	}
 	queued = true
+	g.remembers()
 	failpoint.At("W2 pump")
 	g.pump() // [W2]
 	return h, nil

@@ -70,6 +70,10 @@ type Gate[K comparable] struct {
 	immediate *xsync.Counter // permits that were given without waiting
 	idle      chan struct{}  // closed once word.idle()
 	killed    chan struct{}  // closed by Close
+	// How often to look for what may be forgotten.
+	forgetEvery time.Duration
+
+	memory atomic.Uint32 // nothing, something or timed; written a few times per TenantIdle
 
 	_    pad.Pad
 	word atomic.Uint64 // a word; written by everybody
@@ -128,6 +132,7 @@ func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *hol
 	}
 	g.holders.New = func() any { return &holder[K]{gate: g, end: make(chan end, 1)} }
 	g.debts.init(c.TenantIdle)
+	g.forgetEvery = max(c.TenantIdle/2, time.Millisecond)
 	g.aside.of = map[K]*asideOf{}
 	g.aside.most.all, g.aside.most.tenant = c.MaxGlobal, c.MaxPerTenant
 	g.word.Store(uint64(word(0).withLimit(limit)))

@@ -36,6 +36,9 @@ func (p Permit[K]) Release() {
 	}
 	h.put()
 	g.release(n)
+	if g.memory.Load() == something {
+		g.forgetLater()
+	}
 }
 
 // Charge says that the actual cost was Request.Cost (or Weight, where that is 0) +
@@ -67,6 +70,7 @@ func (p Permit[K]) Charge(delta int64) {
 		item.Charge(delta)
 	} else {
 		h.gate.debts.add(tenant, delta)
+		h.gate.remembers()
 	}
 }
 
