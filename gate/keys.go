@@ -31,7 +31,7 @@ var errOddKey = fmt.Errorf("%w: tenant is not equal to itself (NaN), so nobody w
 // checkKey refuses a tenant that is not equal to itself. One that cannot be
 // compared panics here, as it would in any map, before anything was taken for it.
 func (g *Gate[K]) checkKey(tenant K) error {
-	if g.oddKeys && tenant != tenant { //nolint:staticcheck // NaN
+	if g.oddKeys && tenant != tenant { // NaN
 		return errOddKey
 	}
 	return nil

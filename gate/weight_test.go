@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 func TestInvalidWeight(t *testing.T) {
 	g := New[string](3, Config[string]{})
-	for _, w := range []int{-1, MaxSlots + 1, -1 << 62, 1 << 62} {
+	for _, w := range []int{-1, MaxSlots + 1, math.MinInt, math.MaxInt} {
 		if _, err := g.Acquire(background, "a", Request{Weight: w}); !errors.Is(err, firq.ErrInvalidTask) || !strings.Contains(err.Error(), "Weight") {
 			t.Errorf("Weight %d: %v", w, err)
 		}
@@ -370,17 +371,24 @@ func TestManyAtOnce(t *testing.T) {
 		g := New[int](n, Config[int]{})
 		g.SetLimit(0)
 		var wg sync.WaitGroup
+		over := make(chan bool)
 		for i := range n {
 			wg.Go(func() {
 				p, err := g.Acquire(background, i, Request{})
 				if err != nil {
 					t.Error(err)
 				}
+				<-over
 				p.Release()
 			})
 		}
 		synctest.Wait()
 		g.SetLimit(n)
+		synctest.Wait()
+		if g.InUse() != n {
+			t.Errorf("%d of %d are let in", g.InUse(), n)
+		}
+		close(over)
 		wg.Wait()
 	})
 }
