@@ -16,7 +16,9 @@ import (
 // speeds and sizes of backends, and from above and below.
 func TestAdaptiveTable(t *testing.T) {
 	var table strings.Builder
-	defer func() { t.Logf("near the knee after so long; then the mean limit (low to high), and how much is used\n%s", table.String()) }()
+	defer func() {
+		t.Logf("near the knee after so long; then the mean limit (low to high), and how much is used\n%s", table.String())
+	}()
 	for _, base := range []time.Duration{5 * time.Millisecond, 100 * time.Millisecond} {
 		for _, knee := range []int{1, 4, 16, 50, 200} {
 			for _, queues := range []bool{false, true} {
