@@ -87,7 +87,7 @@ func (g *Gate[K]) Acquire(ctx context.Context, tenant K, req Request) (Permit[K]
 	done := ctx.Done()
 	select {
 	case <-done:
-		return Permit[K]{}, ctx.Err()
+		return Permit[K]{}, g.why(ctx, gaveUp)
 	default:
 	}
 	if req.late() {

@@ -216,11 +216,14 @@ func (a *Adaptive) step(now time.Time) {
 	w := a.window
 	latency := 0.0 // of none
 	if n := w.samples - w.failures; n > 0 {
-		latency = w.sum / float64(n)
+		latency = max(w.sum/float64(n), 1e-9) // a clock may be coarse
 	}
 	switch {
 	case latency == 0:
 		a.steer(&w, latency)
+		if a.phase == probing { // in vain
+			a.phase, a.windows = steering, 0
+		}
 	case a.phase == probing:
 		a.probed(latency, now)
 		return
@@ -229,13 +232,19 @@ func (a *Adaptive) step(now time.Time) {
 	default:
 		a.steer(&w, latency)
 	}
-	settle := time.Duration(latency * float64(time.Second))
+	settle := settling(latency)
 	if a.windows++; a.phase == steering && a.windows >= a.cfg.ProbeEvery && latency > 0 {
 		a.phase, a.before = probing, latency
 		a.set(a.limit/3, now, settle)
 		return
 	}
 	a.set(a.limit, now, settle)
+}
+
+// settling is how long what began before is still coming back: about as long as work
+// takes, at most an hour.
+func settling(latency float64) time.Duration {
+	return time.Duration(min(latency, 3600) * float64(time.Second))
 }
 
 // start doubles the limit, unless latency has risen.
@@ -309,7 +318,7 @@ func (a *Adaptive) raise(limit float64, w *window) {
 
 // probed ends a window of a probe.
 func (a *Adaptive) probed(latency float64, now time.Time) {
-	settle := time.Duration(latency * float64(time.Second))
+	settle := settling(latency)
 	if latency <= a.before/2 && a.actual > a.cfg.Min {
 		a.before = latency
 		a.set(float64(a.actual)/3, now, settle)

@@ -208,6 +208,18 @@ func TestAdaptiveLowRate(t *testing.T) {
 	intact(t, g)
 }
 
+// Where everything fails while a probe is under way, the probe has measured nothing.
+func TestAdaptiveProbeFails(t *testing.T) {
+	b := newBackend(t, 1, 50, 5*time.Millisecond, AdaptiveConfig{Max: 1000})
+	for b.a.phase != probing {
+		b.step()
+	}
+	b.fails = 1
+	b.run(time.Second)
+	b.fails = 0
+	b.settles(t, "after a probe that failed", 10*time.Second, 20*time.Second, 50, 101)
+}
+
 // Latencies and clocks may be anything.
 func TestAdaptiveOddInput(t *testing.T) {
 	now := time.Unix(1, 0)

@@ -21,8 +21,8 @@ type Config[K comparable] struct {
 	// default: here, what a waiter costs is its sleep, not the queue).
 	Shards int
 	// MaxGlobal is how many calls may queue, at most MaxSlots. Strict. Beyond it
-	// Acquire returns ErrGlobalFull. As many may be aside besides, being heavier than
-	// the limit. 0: 65,536.
+	// Acquire returns ErrGlobalFull. Besides these one may be next, waiting for slots,
+	// and as many may be aside, being heavier than the limit. 0: 65,536.
 	MaxGlobal int
 	// MaxPerTenant is how many calls of one tenant may queue. Strict. Beyond it
 	// Acquire returns ErrTenantFull. As many may be aside besides. 0, or more than

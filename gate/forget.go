@@ -1,6 +1,10 @@
 package gate
 
-import "time"
+import (
+	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
 
 // What a gate remembers of a tenant (that it had to wait, and its debts) is
 // forgotten when somebody looks; the scheduler looks at each of its calls. While
@@ -19,6 +23,7 @@ const (
 
 // remembers notes that there is something to forget.
 func (g *Gate[K]) remembers() {
+	failpoint.At("remembers?")
 	if g.memory.Load() == nothing {
 		g.memory.CompareAndSwap(nothing, something)
 	}
@@ -35,6 +40,7 @@ func (g *Gate[K]) forgetLater() {
 // it; where none is to be expected the timer goes on by itself, until nothing is.
 func (g *Gate[K]) forget() {
 	g.memory.Store(nothing)
+	failpoint.At("forget")
 	g.debts.sweep()
 	if g.s.Stats().Tenants == 0 && !g.debts.some.Load() {
 		return

@@ -142,6 +142,31 @@ func TestErrors(t *testing.T) {
 	})
 }
 
+// endless is done and does not say why.
+type endless struct{ context.Context }
+
+func (endless) Err() error { return nil }
+
+// Whatever a context says: who gets no permit gets an error.
+func TestContextWithoutError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New[string](1, Config[string]{})
+		ctx, cancel := context.WithCancel(background)
+		p := must(t, g, "a")
+		w := wait(endless{ctx}, g, "a", Request{})
+		cancel()
+		synctest.Wait()
+		if !w.done.Load() || w.err != context.Canceled {
+			t.Errorf("done %t, %v", w.done.Load(), w.err)
+		}
+		p.Release()
+		if _, err := g.Acquire(endless{ctx}, "a", Request{}); err != context.Canceled {
+			t.Errorf("%v", err)
+		}
+		intact(t, g)
+	})
+}
+
 func TestTryAcquirePanics(t *testing.T) {
 	defer func() {
 		if s, _ := recover().(string); !strings.HasPrefix(s, "firq: ") || !strings.Contains(s, "Cost") {

@@ -283,7 +283,7 @@ func TestNaN(t *testing.T) {
 }
 
 func TestOddKeys(t *testing.T) {
-	type inner struct{ string }
+	type inner struct{ A string }
 	for _, c := range []struct {
 		t    reflect.Type
 		want bool

@@ -114,6 +114,17 @@ var heavyPlays = map[string]struct {
 		sc.Go("close", func() { sc.g.Close() })
 		sc.end()
 	}},
+	// The timer looks, while a tenant comes that it has to look for later.
+	"the timer looks, one comes": {2, func(sc *scene) {
+		sc.build(1, Config[string]{MaxInFlightPerTenant: 1})
+		sc.g.memory.Store(timed)
+		sc.Go("timer", func() { sc.g.forget() })
+		sc.user("user", "a")
+		sc.end()
+		if sc.g.memory.Load() == nothing {
+			sc.Errorf("nobody will forget the tenant")
+		}
+	}},
 	// Four: a pump looks in vain, as the tenant is at its limit; a slot comes back and
 	// is taken for another one; then the tenant's permit comes back.
 	"in flight, two others use what comes back": {1, func(sc *scene) {

@@ -149,5 +149,8 @@ func (g *Gate[K]) why(ctx context.Context, how end) error {
 	case fullTenant:
 		return firq.ErrTenantFull
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return context.Canceled // it is done, whatever it says
 }
