@@ -126,6 +126,8 @@ func TestUserPanics(t *testing.T) {
 			for method, call := range methods {
 				for _, k := range []bad{callback, noKey, plain} {
 					t.Run(fmt.Sprint(in, "/", way, "/", method, "/", k.key), func(t *testing.T) {
+						// A bubble's time stands still where a lock is not given back.
+						defer time.AfterFunc(20*time.Second, func() { panic(t.Name() + " hangs") }).Stop()
 						synctest.Test(t, func(t *testing.T) {
 							armed := false
 							ask := func(k bad) {
@@ -248,6 +250,24 @@ func TestUserPanicsArePassedOn(t *testing.T) {
 	goleak.VerifyNone(t)
 }
 
+// A permit comes after the context ended, whose Err panics: the slot is not lost.
+func TestTooLatePanics(t *testing.T) {
+	g := New[string](1, Config[string]{MaxInFlightPerTenant: 1})
+	if v, err := g.decide(1); v != announced || err != nil {
+		t.Fatal(v, err)
+	}
+	h, err := g.enqueue("a", &Request{Weight: 1, Cost: 1})
+	if err != nil || <-h.end != granted {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(background)
+	cancel()
+	if run(t, func() { _, _ = g.inTime(evilContext{ctx, func() {}, ways["panic"]}, ctx.Done(), h, &Request{}) }) {
+		t.Error("it returned")
+	}
+	intact(t, g)
+}
+
 // A key that is not equal to itself is refused, whether a slot is free or not, and
 // nothing is remembered of it.
 func TestNaN(t *testing.T) {
@@ -256,9 +276,11 @@ func TestNaN(t *testing.T) {
 		g := New(1, cfg)
 		for _, n := range []int{0, 1} { // free, and not
 			for range 3 {
-				if _, err := g.Acquire(background, nan, Request{}); !errors.Is(err, firq.ErrInvalidTask) {
+				ctx, cancel := context.WithTimeout(background, time.Second)
+				if _, err := g.Acquire(ctx, nan, Request{}); !errors.Is(err, firq.ErrInvalidTask) {
 					t.Errorf("%d in use: Acquire returned %v", n, err)
 				}
+				cancel()
 				func() {
 					defer func() {
 						if s, _ := recover().(string); !strings.HasPrefix(s, "firq: ") {
