@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -10,8 +11,12 @@ import (
 
 // Request is what a call of Acquire asks for. The zero value is fine.
 type Request struct {
-	// Cost in work units, for fairness; a permit is one slot whatever it costs.
-	// 0 means 1; negative is firq.ErrInvalidTask.
+	// Weight is how many slots the permit takes, all at once, 1 to MaxSlots. 0
+	// means 1; anything else is firq.ErrInvalidTask. While it is more than the
+	// limit the call waits aside: see Acquire.
+	Weight int
+	// Cost in work units, for fairness. 0 means Weight, so that a permit of five
+	// slots counts as five of one; negative is firq.ErrInvalidTask.
 	Cost int64
 	// Priority, 0 means firq.PriorityNormal; above firq.PriorityCritical is
 	// firq.ErrInvalidTask.
@@ -21,18 +26,31 @@ type Request struct {
 	Deadline time.Time
 }
 
-func (r *Request) validate() error {
-	if r.Cost >= 0 && r.Priority <= firq.PriorityCritical {
-		return nil
+// resolve fills in what 0 means.
+func (r *Request) resolve() error {
+	if r.Cost < 0 || r.Priority > firq.PriorityCritical || uint(r.Weight) > MaxSlots {
+		return r.invalid()
 	}
+	r.Weight = max(r.Weight, 1)
+	if r.Cost == 0 {
+		r.Cost = int64(r.Weight)
+	}
+	return nil
+}
+
+func (r *Request) invalid() error {
 	t := firq.Task[struct{}]{Cost: r.Cost, Priority: r.Priority}
-	return t.Validate()
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: Weight is %d, must be 0 (which means 1) to %d", firq.ErrInvalidTask, r.Weight, MaxSlots)
 }
 
 func (r *Request) late() bool { return !r.Deadline.IsZero() && time.Now().After(r.Deadline) }
 
-// Acquire waits for the tenant's turn and returns a permit, to be released. Else
-// it returns the zero Permit and
+// Acquire waits for the tenant's turn, then until as many slots are free as the
+// request weighs, and returns a permit for them, to be released. Else it returns
+// the zero Permit and
 //
 //   - ctx.Err(), if ctx is done first (also if it is done already);
 //   - firq.ErrTimeout, if the Deadline passes first;
@@ -40,50 +58,68 @@ func (r *Request) late() bool { return !r.Deadline.IsZero() && time.Now().After(
 //     ErrEvicted if the queue is full, as Config says. These and ErrTimeout match
 //     firq.ErrRejected;
 //   - firq.ErrClosed after Close or Shutdown;
-//   - firq.ErrInvalidTask or firq.ErrInvalidArgument if the request makes no sense.
+//   - firq.ErrInvalidTask if the request makes no sense, or if the tenant is not
+//     equal to itself (NaN); firq.ErrInvalidArgument if ctx is nil.
+//
+// A call whose turn it is, and which needs more slots than are free, is next: what
+// comes free is left for it, and nobody overtakes it. When it leaves instead, its
+// turn is spent, and others are let in at once.
+//
+// A call that is heavier than the limit stands in nobody's way: it waits aside,
+// without a turn, until SetLimit makes it possible; then it queues like one that
+// has just come. (With a limit of 0 nobody can be let in, and everybody queues.)
+// As many may be aside as may queue, in all and per tenant. Shutdown ends them
+// with firq.ErrClosed, as nobody would wait for them.
+//
+// If QuantumFor, PolicyFor or a method of ctx panics, so does Acquire, and leaves
+// nothing behind; likewise for a tenant that cannot be compared, and for
+// runtime.Goexit.
 func (g *Gate[K]) Acquire(ctx context.Context, tenant K, req Request) (Permit[K], error) {
 	if ctx == nil {
 		return Permit[K]{}, errNilContext
 	}
-	if err := req.validate(); err != nil {
+	if err := req.resolve(); err != nil {
 		return Permit[K]{}, err
 	}
+	if err := g.checkKey(tenant); err != nil {
+		return Permit[K]{}, err
+	}
+	done := ctx.Done()
 	select {
-	case <-ctx.Done():
-		return Permit[K]{}, ctx.Err()
+	case <-done:
+		return Permit[K]{}, g.why(ctx, gaveUp)
 	default:
 	}
 	if req.late() {
 		g.timedOut.Add(1)
 		return Permit[K]{}, firq.ErrTimeout
 	}
-	took, err := g.decide()
+	v, err := g.decide(req.Weight)
 	switch {
 	case err != nil:
 		return Permit[K]{}, err
-	case took:
-		return g.atOnce(tenant), nil
+	case v == taken:
+		return g.atOnce(tenant, req.Weight), nil
 	}
-	h, err := g.enqueue(tenant, &req)
-	if err != nil {
-		return Permit[K]{}, err
-	}
-	return g.await(ctx, h, req.Deadline)
+	return g.wait(ctx, done, tenant, &req, v)
 }
 
 // TryAcquire returns a permit if it can have one now, without waiting and without
-// overtaking anybody. It also says no when the Deadline has passed, when the gate
-// is closed, or when a slot is just being handed over. A negative Cost or an
-// unknown Priority panics. With MaxInFlightPerTenant it queues for a moment like
-// everybody, so the limits of the queue and Policy apply.
+// overtaking anybody. It also says no when the Deadline has passed or when the
+// gate is closed. What Acquire refuses with firq.ErrInvalidTask panics. With
+// MaxInFlightPerTenant it queues for a moment like everybody, so the limits of the
+// queue and Policy apply.
 func (g *Gate[K]) TryAcquire(tenant K, req Request) (Permit[K], bool) {
-	if err := req.validate(); err != nil {
+	if err := req.resolve(); err != nil {
+		panic(err.Error())
+	}
+	if err := g.checkKey(tenant); err != nil {
 		panic(err.Error())
 	}
 	if req.late() {
 		return Permit[K]{}, false
 	}
-	for w := g.load(); w.free() && !w.closed(); w = g.load() {
+	for w := g.load(); w.fits(req.Weight) && !w.closed(); w = g.load() {
 		if g.queueAll {
 			return g.tryQueue(tenant, &req)
 		}
@@ -91,8 +127,8 @@ func (g *Gate[K]) TryAcquire(tenant K, req Request) (Permit[K], bool) {
 			return Permit[K]{}, false
 		}
 		failpoint.At("try")
-		if g.word.CompareAndSwap(uint64(w), uint64(w+oneInUse)) {
-			return g.atOnce(tenant), true
+		if g.word.CompareAndSwap(uint64(w), uint64(w+word(req.Weight))) {
+			return g.atOnce(tenant, req.Weight), true
 		}
 	}
 	return Permit[K]{}, false
@@ -101,8 +137,8 @@ func (g *Gate[K]) TryAcquire(tenant K, req Request) (Permit[K], bool) {
 // tryQueue is TryAcquire where every permit goes through the queue: it queues, and
 // leaves again unless it was its turn.
 func (g *Gate[K]) tryQueue(tenant K, req *Request) (Permit[K], bool) {
-	if took, err := g.decide(); took || err != nil {
-		return Permit[K]{}, false // closed; it takes nothing where all queue
+	if v, err := g.decide(req.Weight); v != announced || err != nil {
+		return Permit[K]{}, false // closed, or the limit has fallen; it takes nothing where all queue
 	}
 	h, err := g.enqueue(tenant, req)
 	if err != nil {
@@ -112,7 +148,7 @@ func (g *Gate[K]) tryQueue(tenant K, req *Request) (Permit[K], bool) {
 	select {
 	case how = <-h.end:
 	default:
-		if !h.ticket.Cancel() {
+		if !g.withdraw(h) {
 			how = <-h.end
 		}
 	}
@@ -123,48 +159,67 @@ func (g *Gate[K]) tryQueue(tenant K, req *Request) (Permit[K], bool) {
 	return Permit[K]{h, h.gen}, true
 }
 
-// decide takes a free slot if nobody waits; else the caller is announced as one
-// who waits, unless the gate is closed or more wait than word can count.
-func (g *Gate[K]) decide() (took bool, err error) {
+// verdict is what decide says.
+type verdict uint8
+
+const (
+	taken     verdict = iota + 1 // the slots are the caller's
+	announced                    // the caller is counted as one who waits
+	heavy                        // the caller asks for more than the limit; nothing has changed
+)
+
+// decide takes n free slots if nobody waits; else the caller is announced as one
+// who waits, unless n is more than the limit, the gate is closed, or more wait
+// than word can count.
+func (g *Gate[K]) decide(n int) (verdict, error) {
 	for {
 		w := g.load()
-		next := w + oneWaiting
-		took = !g.queueAll && w.waiting() == 0 && w.free()
+		v, next := announced, w+oneWaiting
 		switch {
 		case w.closed():
-			return false, firq.ErrClosed
-		case took:
-			next = w + oneInUse
+			return 0, firq.ErrClosed
+		case w.tooHeavy(n):
+			return heavy, nil
+		case !g.queueAll && w.waiting() == 0 && w.fits(n):
+			v, next = taken, w+word(n)
 		case w.waiting() == fieldMax:
-			return false, firq.ErrGlobalFull
+			return 0, firq.ErrGlobalFull
 		}
 		failpoint.At("decide")
 		if g.word.CompareAndSwap(uint64(w), uint64(next)) {
-			return took, nil
+			return v, nil
 		}
 	}
 }
 
-// atOnce makes the permit of who took a slot while nobody waited.
-func (g *Gate[K]) atOnce(tenant K) Permit[K] {
+// atOnce makes the permit of who took n slots while nobody waited.
+func (g *Gate[K]) atOnce(tenant K, n int) Permit[K] {
 	g.immediate.Inc()
 	if g.debts.some.Load() {
 		g.debts.take(tenant) // a turn that nobody else wants pays off what is owed
 	}
-	h := g.holders.Get().(*holder[K])
-	h.tenant = tenant
+	h := g.holder(tenant, n)
 	return Permit[K]{h, h.gen}
 }
 
-// enqueue puts one who is announced into the queue, and looks for a slot: [W1] to
-// [W3]. The deadline that MaxQueueAge means is filled in.
-func (g *Gate[K]) enqueue(tenant K, req *Request) (*holder[K], error) {
-	if g.maxAge > 0 && req.Deadline.IsZero() {
-		req.Deadline = time.Now().Add(g.maxAge)
-	}
+// holder returns one out of the pool.
+func (g *Gate[K]) holder(tenant K, n int) *holder[K] {
 	h := g.holders.Get().(*holder[K])
+	h.tenant, h.weight = tenant, n
+	return h
+}
+
+// enqueue puts one who is announced into the queue, and looks for slots: [W1] and
+// [W2].
+func (g *Gate[K]) enqueue(tenant K, req *Request) (_ *holder[K], err error) {
+	h, queued := g.holder(tenant, req.Weight), false
+	defer func() { // whatever QuantumFor and PolicyFor do
+		if !queued {
+			g.leave()
+		}
+	}()
 	failpoint.At("W1 enqueue")
-	err := g.s.Enqueue(tenant, firq.Task[*holder[K]]{
+	err = g.s.Enqueue(tenant, firq.Task[*holder[K]]{
 		Payload:  h,
 		Cost:     req.Cost,
 		Priority: req.Priority,
@@ -173,74 +228,11 @@ func (g *Gate[K]) enqueue(tenant K, req *Request) (*holder[K], error) {
 	}) // [W1]
 	if err != nil {
 		h.put()
-		g.leave()
 		return nil, err
 	}
-	failpoint.At("W2 arrived")
-	g.arrivals.Add(1) // [W2]
-	g.pump()          // [W3]
+	queued = true
+	g.remembers()
+	failpoint.At("W2 pump")
+	g.pump() // [W2]
 	return h, nil
-}
-
-// await sleeps until h's place in the queue has come to an end.
-func (g *Gate[K]) await(ctx context.Context, h *holder[K], deadline time.Time) (Permit[K], error) {
-	var how end
-	select {
-	case how = <-h.end: // the slot was there
-	default:
-		failpoint.At("sleep")
-		how = g.sleep(ctx, h, deadline)
-	}
-	if how != granted {
-		h.put()
-		return Permit[K]{}, g.why(ctx, how)
-	}
-	p := Permit[K]{h, h.gen}
-	select {
-	case <-ctx.Done(): // as semaphore does: it came too late
-		p.Release()
-		return Permit[K]{}, ctx.Err()
-	default:
-	}
-	if !deadline.IsZero() && time.Now().After(deadline) {
-		p.Release()
-		return Permit[K]{}, g.why(ctx, expired)
-	}
-	return p, nil
-}
-
-// sleep waits for h's end, or makes one.
-func (g *Gate[K]) sleep(ctx context.Context, h *holder[K], deadline time.Time) end {
-	var late <-chan time.Time
-	if !deadline.IsZero() {
-		late = h.after(time.Until(deadline))
-		defer h.timer.Stop()
-	}
-	how := gaveUp
-	select {
-	case how := <-h.end:
-		return how
-	case <-ctx.Done():
-	case <-late:
-		how = expired
-	}
-	failpoint.At("give up")
-	if h.ticket.Cancel() {
-		return how
-	}
-	return <-h.end // it was over before; the message is there, or on its way
-}
-
-// why is the error of a call that did not get its permit.
-func (g *Gate[K]) why(ctx context.Context, how end) error {
-	switch how {
-	case expired:
-		g.timedOut.Add(1)
-		return firq.ErrTimeout
-	case evicted:
-		return ErrEvicted
-	case closed:
-		return firq.ErrClosed
-	}
-	return ctx.Err()
 }

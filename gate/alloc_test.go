@@ -63,10 +63,10 @@ func TestAllocations(t *testing.T) {
 
 	full := New[string](1, Config[string]{MaxGlobal: 1})
 	out := must(t, full, "a")
-	if took, _ := full.decide(); took {
+	if v, _ := full.decide(1); v != announced {
 		t.Fatal("two permits")
 	}
-	if _, err := full.enqueue("a", &Request{}); err != nil {
+	if _, err := full.enqueue("a", &Request{Weight: 1, Cost: 1}); err != nil {
 		t.Fatal(err)
 	}
 	check("refused", 0, func() {

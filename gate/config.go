@@ -20,17 +20,19 @@ type Config[K comparable] struct {
 	// which the order is exactly deficit round robin (firq.Config has another
 	// default: here, what a waiter costs is its sleep, not the queue).
 	Shards int
-	// MaxGlobal is how many calls may wait, at most MaxSlots. Strict. Beyond it
-	// Acquire returns ErrGlobalFull. 0: 65,536.
+	// MaxGlobal is how many calls may queue, at most MaxSlots. Strict. Beyond it
+	// Acquire returns ErrGlobalFull. Besides these one may be next, waiting for slots,
+	// and as many may be aside, being heavier than the limit. 0: 65,536.
 	MaxGlobal int
-	// MaxPerTenant is how many calls of one tenant may wait. Strict. Beyond it
-	// Acquire returns ErrTenantFull. 0, or more than MaxGlobal: MaxGlobal.
+	// MaxPerTenant is how many calls of one tenant may queue. Strict. Beyond it
+	// Acquire returns ErrTenantFull. As many may be aside besides. 0, or more than
+	// MaxGlobal: MaxGlobal.
 	MaxPerTenant int
 	// MaxTenants is how many tenants may wait or have waited lately (TenantIdle);
 	// beyond it one that would have to wait gets ErrTooManyTenants. 0: no limit.
 	MaxTenants int
-	// MaxInFlightPerTenant is how many permits one tenant may hold. A tenant at
-	// this limit waits, while slots that are free go to others. Every permit then
+	// MaxInFlightPerTenant is how many permits one tenant may hold, whatever each
+	// weighs: it counts permits, not slots. A tenant at this limit waits, while slots that are free go to others. Every permit then
 	// goes through the queue, which costs several times as much. 0: no limit.
 	MaxInFlightPerTenant int
 	// DynamicThreshold is alpha: a tenant's call may wait only while it has fewer
@@ -39,8 +41,9 @@ type Config[K comparable] struct {
 	DynamicThreshold float64
 	// Quantum is the cost that a tenant is granted per round. 0: 1.
 	Quantum int64
-	// QuantumFor gives each tenant a weight, each time that it comes to wait with
-	// none waiting already. Never called with a lock held. nil: Quantum.
+	// QuantumFor gives each tenant a quantum, as it comes to wait. Never called with
+	// a lock held. If it panics, the call of Acquire does, and leaves nothing behind;
+	// likewise for runtime.Goexit. nil: Quantum.
 	QuantumFor func(K) int64
 	// Policy says what Acquire does at a limit of the queue: firq.Reject (zero),
 	// or firq.DropOldest or firq.DropNewest, by which another waiter of the tenant
@@ -48,7 +51,7 @@ type Config[K comparable] struct {
 	// let MaxGlobal be larger.
 	Policy firq.Policy
 	// PolicyFor overrides Policy per tenant; it is asked at a limit, never with a
-	// lock held. nil: Policy.
+	// lock held, and may panic as QuantumFor may. nil: Policy.
 	PolicyFor func(K) firq.Policy
 	// MaxQueueAge is how long a call without a Deadline may wait; then Acquire
 	// returns ErrTimeout. 0: as long as its context.
@@ -71,7 +74,8 @@ type Config[K comparable] struct {
 	// TopTenants bounds Stats.Queue.TopTenants. 0: 16; below 0: off.
 	TopTenants int
 	// TenantIdle is how long a tenant that neither waits nor, with
-	// MaxInFlightPerTenant, holds permits is remembered, with its debt. 0: 1 minute.
+	// MaxInFlightPerTenant, holds permits is remembered, with its debt; as long as
+	// permits are released at all, not much longer than twice that. 0: 1 minute.
 	TenantIdle time.Duration
 }
 

@@ -9,7 +9,7 @@ import (
 // debts are what permits that did not queue cost more than was asked for, per
 // tenant, until somebody takes it (see Permit.Charge). They are in two
 // generations, each as long as a tenant is remembered: so what nobody comes for
-// goes away without being looked for.
+// goes away when anybody looks.
 type debts[K comparable] struct {
 	some atomic.Bool // whether there may be any; so that who has none takes no lock
 	ttl  time.Duration
@@ -49,8 +49,19 @@ func (d *debts[K]) take(tenant K) int64 {
 	return owed
 }
 
-// drop is take under mu. What has become too old goes first.
-func (d *debts[K]) drop(tenant K) int64 {
+// sweep drops what has become too old.
+func (d *debts[K]) sweep() {
+	if !d.some.Load() {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.age()
+	d.some.Store(len(d.young)+len(d.old) > 0)
+}
+
+// age drops what has become too old. Under mu.
+func (d *debts[K]) age() {
 	now := time.Now()
 	if age := now.Sub(d.since); age >= d.ttl {
 		if age >= 2*d.ttl {
@@ -59,6 +70,11 @@ func (d *debts[K]) drop(tenant K) int64 {
 		clear(d.old)
 		d.young, d.old, d.since = d.old, d.young, now
 	}
+}
+
+// drop is take under mu. What has become too old goes first.
+func (d *debts[K]) drop(tenant K) int64 {
+	d.age()
 	owed := d.young[tenant] + d.old[tenant]
 	delete(d.young, tenant)
 	delete(d.old, tenant)

@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,48 +27,71 @@ var ErrEvicted = fmt.Errorf("%w: another waiter of the tenant took the place (Po
 //
 //	decide ──┬─> holds a permit ──> released
 //	         ├─> refused (closed)
-//	         └─> announced ──┬─> queued ──┬─> granted ──> holds a permit
+//	         ├─> aside (heavier than the limit) ──┬─> decide
+//	         │                                    └─> gave up, expired
+//	         └─> announced ──┬─> queued ──┬─> next ──┬─> granted ──> holds a permit
+//	                         │            │          ├─> gave up, expired, closed
+//	                         │            │          └─> decide (now heavier than the limit)
 //	                         └─> refused  └─> gave up, expired, evicted, closed
 //
-// waiting, in word, counts those who are announced or queued. A free slot and a
-// waiter who may have it always find each other:
+// waiting, in word, counts those who are announced, queued or next. At most one is
+// next: it has had its turn, and waits until all its slots are free; meanwhile
+// nobody else is taken out of the queue. It holds none of them: those who come
+// leave them alone because somebody waits. A waiter and the slots that it may have
+// always find each other, because whoever changes something by which somebody may
+// be let in looks afterwards (pump), and one looks at a time (mu):
 //
-//	who makes a waiter deliverable      who finds none (pump)
-//	[W1] Enqueue, or Item.Done          [P1] take a free slot; leave if there is none
-//	[W2] arrivals++                     [P2] seen = arrivals
-//	[W3] pump                           [P3] TryDequeue: nothing
-//	                                    [P4] give the slot back
-//	                                    [P5] arrivals != seen? then again
+//	who comes to wait    who gives slots back         who raises the limit
+//	[W1] Enqueue         [R1] Item.Done               [L1] word
+//	[W2] pump            [R2] word                    [L2] pump
+//	                     [R3] pump, if somebody waits
+//	who is next and leaves
+//	[N1] not next, not counted
+//	[N2] pump
 //
-// While a pump holds the slot between P1 and P4, somebody who arrives sees no free
-// slot at W3 and goes to sleep. Then W3 comes before P4, so W2 before P5, and the
-// pump sees the arrival, unless P2 came after W2; but then P3 comes after W1 and
-// sees the waiter. A slot that comes free otherwise is seen the same way: who
-// releases, or raises the limit, changes word and then looks at waiting in the
-// very word that the change returned; who comes to wait announces itself in a
-// step that saw that word without a free slot.
+//	pump
+//	[P1] nobody waits, or no slot is free? leave
+//	[P2] lock; take the next one out of the queue, if nobody is next
+//	[P3] so many slots are not free? it stays next; leave
+//	[P4] take the slots and count the waiter as let in, in one step; again
+//
+// Of two pumps the second to get the lock sees what was changed before either. A
+// pump that leaves at P1 or P3 for want of slots leaves it to who gives some back,
+// or raises the limit: that changes word, so either the pump has seen it there, or
+// it comes later, sees that somebody waits, and pumps. A pump that finds nobody at
+// P2 leaves it to who enqueues, or ends what kept the tenant from its turn (R1).
 type Gate[K comparable] struct {
 	// Immutable after Open.
 	s         firq.Scheduler[K, *holder[K]]
 	queueAll  bool // every permit goes through the queue: MaxInFlightPerTenant
+	oddKeys   bool // K needs checkKey
 	maxAge    time.Duration
 	holders   sync.Pool      // *holder[K]
 	immediate *xsync.Counter // permits that were given without waiting
 	idle      chan struct{}  // closed once word.idle()
 	killed    chan struct{}  // closed by Close
+	// How often to look for what may be forgotten.
+	forgetEvery time.Duration
 
-	_        pad.Pad
-	word     atomic.Uint64 // a word; written by everybody
-	arrivals atomic.Uint64 // [W2]
-	_        pad.Pad
+	memory atomic.Uint32 // nothing, something or timed; written a few times per TenantIdle
+
+	_    pad.Pad
+	word atomic.Uint64 // a word; written by everybody
+	_    pad.Pad
+
+	mu    sync.Mutex // held by who pumps; no user code runs under it
+	next  *holder[K] // whose turn it is, while too few slots are free; nil: nobody. Guarded by mu
+	aside aside[K]
 
 	timedOut atomic.Uint64
+	forgone  atomic.Uint64
 	debts    debts[K]
 	idleOnce sync.Once
 	killOnce sync.Once
 }
 
-// New returns a gate that gives out at most limit permits at a time. A limit
+// New returns a gate of limit slots: that many permits of weight 1 may be out at a
+// time. A limit
 // outside 1 to MaxSlots, or a config that makes no sense, panics; see Open.
 func New[K comparable](limit int, cfg Config[K]) *Gate[K] {
 	g, err := Open(limit, cfg)
@@ -93,6 +117,7 @@ func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *hol
 	}
 	g := &Gate[K]{
 		queueAll:  cfg.MaxInFlightPerTenant != 0,
+		oddKeys:   oddKeys(reflect.TypeFor[K]()),
 		maxAge:    cfg.MaxQueueAge,
 		immediate: xsync.NewCounter(),
 		idle:      make(chan struct{}),
@@ -107,25 +132,30 @@ func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *hol
 	}
 	g.holders.New = func() any { return &holder[K]{gate: g, end: make(chan end, 1)} }
 	g.debts.init(c.TenantIdle)
+	g.forgetEvery = max(c.TenantIdle/2, time.Millisecond)
+	g.aside.of = map[K]*asideOf{}
+	g.aside.most.all, g.aside.most.tenant = c.MaxGlobal, c.MaxPerTenant
 	g.word.Store(uint64(word(0).withLimit(limit)))
 	return g, nil
 }
 
-// Limit returns how many permits may be out.
+// Limit returns how many slots there are.
 func (g *Gate[K]) Limit() int { return g.load().limit() }
 
-// InUse returns how many permits are out, a slot that is just being handed over
-// included. At most Limit, unless SetLimit lowered it below what was out.
+// InUse returns how many slots are taken: the weights of the permits that are out.
+// At most Limit, unless SetLimit lowered it below what was out.
 func (g *Gate[K]) InUse() int { return g.load().inUse() }
 
-// Waiting returns how many calls of Acquire wait, or are about to.
-func (g *Gate[K]) Waiting() int { return g.load().waiting() }
+// Waiting returns how many calls of Acquire wait, or are about to; those included
+// that ask for more than Limit.
+func (g *Gate[K]) Waiting() int { return g.load().waiting() + int(g.aside.n.Load()) }
 
 func (g *Gate[K]) load() word { return word(g.word.Load()) }
 
-// SetLimit changes the limit to n, 0 to MaxSlots (anything else panics). When it
-// rises, those who wait are let in; when it falls, permits that are out stay
-// valid, and none is given out until fewer than n are. With 0 nobody is let in.
+// SetLimit changes the limit to n slots, 0 to MaxSlots (anything else panics). When
+// it rises, those who wait are let in; when it falls, permits that are out stay
+// valid, and none is given out until enough have come back. With 0 nobody is let
+// in. Calls that ask for more than n are out of turn from then on: see Acquire.
 func (g *Gate[K]) SetLimit(n int) {
 	if n < 0 || n > MaxSlots {
 		panic(fmt.Sprintf("firq: gate: limit: %d, must be 0 to %d", n, MaxSlots))
@@ -133,23 +163,35 @@ func (g *Gate[K]) SetLimit(n int) {
 	for {
 		w := g.load()
 		failpoint.At("set limit")
-		if g.word.CompareAndSwap(uint64(w), uint64(w.withLimit(n))) {
+		if g.word.CompareAndSwap(uint64(w), uint64(w.withLimit(n))) { // [L1]
 			break
 		}
 	}
-	g.pump()
+	g.pump() // [L2]
+	g.recall()
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on, known tenant
-// or not, until ResetQuantum. Below 1 counts as 1.
-func (g *Gate[K]) SetQuantum(tenant K, quantum int64) { g.s.SetQuantum(tenant, quantum) }
+// or not, until ResetQuantum. Below 1 counts as 1. For a tenant that is not equal
+// to itself (NaN) it does nothing; one that cannot be compared panics.
+func (g *Gate[K]) SetQuantum(tenant K, quantum int64) {
+	if g.checkKey(tenant) == nil {
+		g.s.SetQuantum(tenant, quantum)
+	}
+}
 
-// ResetQuantum gives the tenant back the quantum that Config says.
-func (g *Gate[K]) ResetQuantum(tenant K) { g.s.ResetQuantum(tenant) }
+// ResetQuantum gives the tenant back the quantum that Config says. It asks
+// QuantumFor; else as SetQuantum.
+func (g *Gate[K]) ResetQuantum(tenant K) {
+	if g.checkKey(tenant) == nil {
+		g.s.ResetQuantum(tenant)
+	}
+}
 
 // Shutdown refuses new calls of Acquire with firq.ErrClosed, and returns nil once
 // everybody who waited has been served, or has given up, and every permit is
-// back. When ctx is done first it returns ctx.Err(), and the gate goes on
+// back. Calls that ask for more slots than the limit are not waited for: they get
+// firq.ErrClosed. When ctx is done first it returns ctx.Err(), and the gate goes on
 // draining; when Close comes first, firq.ErrClosed.
 func (g *Gate[K]) Shutdown(ctx context.Context) error {
 	if ctx == nil {
@@ -157,6 +199,7 @@ func (g *Gate[K]) Shutdown(ctx context.Context) error {
 	}
 	failpoint.At("shutdown")
 	g.word.Or(uint64(closedBit))
+	g.recall()
 	g.ended(g.load())
 	select {
 	case <-g.idle:
@@ -186,7 +229,14 @@ func (g *Gate[K]) Close() error {
 	}
 	g.killOnce.Do(func() { close(g.killed) })
 	g.ended(g.load())
-	return g.s.Close() // ends those who are queued; refuses those who are announced
+	err := g.s.Close() // ends those who are queued; refuses those who are announced
+	g.recall()
+	failpoint.Lock(&g.mu, "close next")
+	if g.next != nil {
+		g.unseat().end <- closed
+	}
+	g.mu.Unlock()
+	return err
 }
 
 // ended tells Shutdown if w is the end.
@@ -198,14 +248,19 @@ func (g *Gate[K]) ended(w word) {
 
 // Stats is a snapshot of a gate.
 type Stats[K comparable] struct {
-	Limit   int // as set last
-	InUse   int // permits out
-	Waiting int // calls that wait, or are about to
+	Limit   int // slots, as set last
+	InUse   int // slots taken
+	Waiting int // calls that wait, or are about to; those aside included
+	Aside   int // calls that ask for more slots than the limit
 
 	// Immediate counts the permits that were given out without queueing. At rest,
-	// Immediate + Queue.Dequeued is the number of all permits ever given out, those
-	// included that came too late (for the context, or the Deadline) and went back.
+	// Immediate + Queue.Dequeued - Forgone is the number of all permits ever given
+	// out, those included that came too late (for the context, or the Deadline) and
+	// went back.
 	Immediate uint64
+	// Forgone counts the calls whose turn came and went without a permit: they left
+	// while too few slots were free for them, or the limit fell below their weight.
+	Forgone uint64
 	// TimedOut counts the calls that ended with firq.ErrTimeout.
 	TimedOut uint64
 	// Queue is about the calls that had to queue. Who gave up (its context ended,
@@ -217,14 +272,20 @@ type Stats[K comparable] struct {
 // Stats returns a snapshot; while calls are in progress its fields need not be
 // from the same instant.
 func (g *Gate[K]) Stats() Stats[K] {
-	w := g.load()
+	w, aside, q := g.load(), int(g.aside.n.Load()), g.s.Stats()
+	all, tenant := g.aside.full.all.Load(), g.aside.full.tenant.Load()
+	q.RejectedGlobal += all
+	q.RejectedTenant += tenant
+	q.Dropped += all + tenant
 	return Stats[K]{
 		Limit:     w.limit(),
 		InUse:     w.inUse(),
-		Waiting:   w.waiting(),
+		Waiting:   w.waiting() + aside,
+		Aside:     aside,
 		Immediate: uint64(g.immediate.Value()),
+		Forgone:   g.forgone.Load(),
 		TimedOut:  g.timedOut.Load(),
-		Queue:     g.s.Stats(),
+		Queue:     q,
 	}
 }
 

@@ -142,6 +142,31 @@ func TestErrors(t *testing.T) {
 	})
 }
 
+// endless is done and does not say why.
+type endless struct{ context.Context }
+
+func (endless) Err() error { return nil }
+
+// Whatever a context says: who gets no permit gets an error.
+func TestContextWithoutError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := New[string](1, Config[string]{})
+		ctx, cancel := context.WithCancel(background)
+		p := must(t, g, "a")
+		w := wait(endless{ctx}, g, "a", Request{})
+		cancel()
+		synctest.Wait()
+		if !w.done.Load() || w.err != context.Canceled {
+			t.Errorf("done %t, %v", w.done.Load(), w.err)
+		}
+		p.Release()
+		if _, err := g.Acquire(endless{ctx}, "a", Request{}); err != context.Canceled {
+			t.Errorf("%v", err)
+		}
+		intact(t, g)
+	})
+}
+
 func TestTryAcquirePanics(t *testing.T) {
 	defer func() {
 		if s, _ := recover().(string); !strings.HasPrefix(s, "firq: ") || !strings.Contains(s, "Cost") {
@@ -250,7 +275,7 @@ func TestConfigMirrors(t *testing.T) {
 
 func TestWord(t *testing.T) {
 	w := word(0).withLimit(MaxSlots) + MaxSlots*oneInUse + MaxSlots*oneWaiting
-	if w.inUse() != MaxSlots || w.waiting() != MaxSlots || w.limit() != MaxSlots || w.closed() || w.free() {
+	if w.inUse() != MaxSlots || w.waiting() != MaxSlots || w.limit() != MaxSlots || w.closed() || w.fits(1) {
 		t.Errorf("the fields run into each other: %x", uint64(w))
 	}
 	if w = (w | closedBit).withLimit(3); !w.closed() || w.limit() != 3 || w.inUse() != MaxSlots || w.idle() {
@@ -259,7 +284,9 @@ func TestWord(t *testing.T) {
 	// More than MaxSlots cannot be announced.
 	g := New[string](1, Config[string]{})
 	g.word.Store(uint64(word(0).withLimit(1) + MaxSlots*oneWaiting))
-	if _, err := g.Acquire(background, "a", Request{}); err != firq.ErrGlobalFull || g.InUse() != 0 {
-		t.Errorf("%v, in use %d", err, g.InUse())
+	ctx, cancel := context.WithTimeout(background, time.Second) // or it waits, where there is no end
+	defer cancel()
+	if _, err := g.Acquire(ctx, "a", Request{}); err != firq.ErrGlobalFull || g.InUse() != 0 || g.Waiting() != MaxSlots {
+		t.Errorf("%v, in use %d, waiting %d", err, g.InUse(), g.Waiting())
 	}
 }

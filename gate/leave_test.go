@@ -97,10 +97,10 @@ func late(t *testing.T, f func(g *Gate[string], h *holder[string]) (Permit[strin
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		g := New[string](1, Config[string]{MaxInFlightPerTenant: 1}) // all through the queue
-		if took, err := g.decide(); took || err != nil {
-			t.Fatal(took, err)
+		if v, err := g.decide(1); v != announced || err != nil {
+			t.Fatal(v, err)
 		}
-		h, err := g.enqueue("a", &Request{})
+		h, err := g.enqueue("a", &Request{Weight: 1, Cost: 1})
 		if err != nil || g.InUse() != 1 {
 			t.Fatalf("%v, in use %d", err, g.InUse())
 		}
@@ -116,16 +116,20 @@ func TestGrantedTooLate(t *testing.T) {
 	late(t, func(g *Gate[string], h *holder[string]) (Permit[string], error) {
 		ctx, cancel := context.WithCancel(background)
 		cancel()
-		return g.await(ctx, h, time.Time{})
+		<-h.end
+		return g.inTime(ctx, ctx.Done(), h, &Request{})
 	}, context.Canceled)
 	late(t, func(g *Gate[string], h *holder[string]) (Permit[string], error) {
-		return g.await(background, h, time.Now().Add(-1))
+		<-h.end
+		return g.inTime(background, nil, h, &Request{Deadline: time.Now().Add(-1)})
 	}, firq.ErrTimeout)
 	late(t, func(g *Gate[string], h *holder[string]) (Permit[string], error) { // granted, while it gives up
 		ctx, cancel := context.WithCancel(background)
 		cancel()
-		how := g.sleep(ctx, h, time.Time{})
-		if how == granted {
+		if g.withdraw(h) {
+			t.Error("it gives up a permit that it has")
+		}
+		if how := g.await(ctx.Done(), h, time.Time{}); how == granted {
 			Permit[string]{h, h.gen}.Release()
 		}
 		return Permit[string]{}, g.why(ctx, gaveUp)
@@ -245,4 +249,18 @@ func TestShutdownLastWaiter(t *testing.T) {
 			t.Fatalf("Shutdown waits though nobody is left (%v)", w.err)
 		}
 	})
+}
+
+// When Close came first, Shutdown says so, although the last permit is back by now
+// (and though it chooses among what has happened at random).
+func TestShutdownAfterClose(t *testing.T) {
+	for range 64 {
+		g := New[string](1, Config[string]{})
+		p := must(t, g, "a")
+		g.Close()
+		p.Release()
+		if err := g.Shutdown(background); err != firq.ErrClosed {
+			t.Fatalf("Shutdown after Close and the last Release: %v", err)
+		}
+	}
 }

@@ -15,6 +15,8 @@ import (
 // what each has saved up. Deficit round robin as package drr has it.
 type model struct {
 	limit   int
+	next    *ask
+	aside   []*ask
 	quantum map[string]int64
 	out     []*ask
 	deficit map[string]int64
@@ -27,21 +29,39 @@ type model struct {
 // ask is a call of Acquire, in the model and for real.
 type ask struct {
 	tenant string
+	weight int
 	cost   int64
 	queued bool
 	call   *call
 	cancel context.CancelFunc
 }
 
+// backlog returns how many keep newcomers from overtaking.
 func (m *model) backlog() (n int) {
+	if m.next != nil {
+		n++
+	}
 	for _, w := range m.waiting {
 		n += len(w)
 	}
 	return n
 }
 
+func (m *model) inUse() (n int) {
+	for _, a := range m.out {
+		n += a.weight
+	}
+	return n
+}
+
+func (m *model) tooHeavy(a *ask) bool { return m.limit > 0 && a.weight > m.limit }
+
 func (m *model) enter(a *ask) {
-	if m.backlog() == 0 && len(m.out) < m.limit {
+	switch {
+	case m.tooHeavy(a):
+		m.aside = append(m.aside, a)
+		return
+	case m.backlog() == 0 && m.inUse()+a.weight <= m.limit:
 		delete(m.owed, a.tenant)
 		m.out = append(m.out, a)
 		return
@@ -51,31 +71,79 @@ func (m *model) enter(a *ask) {
 		m.active = append(m.active, a.tenant)
 	}
 	m.waiting[a.tenant] = append(m.waiting[a.tenant], a)
+	m.settle()
 }
 
 // settle lets in whoever may.
 func (m *model) settle() {
-	for m.backlog() > 0 && len(m.out) < m.limit {
-		tenant := m.active[0]
-		w := m.waiting[tenant]
-		if len(w) == 0 {
-			m.active, m.inTurn = m.active[1:], false
-			m.deficit[tenant] = min(m.deficit[tenant], 0)
+	for m.backlog() > 0 && m.inUse() < m.limit {
+		if m.next == nil {
+			m.choose()
 			continue
 		}
-		if !m.inTurn {
-			m.deficit[tenant] += m.quantum[tenant]
-			m.inTurn = true
+		a := m.next
+		switch {
+		case m.tooHeavy(a):
+			m.next = nil
+			m.charge(a, -a.cost)
+			a.queued = false
+			m.aside = append(m.aside, a)
+		case m.inUse()+a.weight > m.limit:
+			return
+		default:
+			m.next = nil
+			m.charge(a, m.owed[a.tenant])
+			delete(m.owed, a.tenant)
+			m.out = append(m.out, a)
 		}
-		if m.deficit[tenant] < w[0].cost {
-			m.active, m.inTurn = append(m.active[1:], tenant), false
-			continue
+	}
+}
+
+// choose makes a step of deficit round robin.
+func (m *model) choose() {
+	tenant := m.active[0]
+	w := m.waiting[tenant]
+	if len(w) == 0 {
+		m.active, m.inTurn = m.active[1:], false
+		m.deficit[tenant] = min(m.deficit[tenant], 0)
+		return
+	}
+	if !m.inTurn {
+		m.deficit[tenant] += m.quantum[tenant]
+		m.inTurn = true
+	}
+	if m.deficit[tenant] < w[0].cost {
+		m.active, m.inTurn = append(m.active[1:], tenant), false
+		return
+	}
+	m.deficit[tenant] -= w[0].cost
+	m.waiting[tenant] = w[1:]
+	m.next = w[0]
+}
+
+// setLimit lets back whoever is aside and fits; they are all of one tenant.
+func (m *model) setLimit(n int) {
+	m.limit = n
+	m.settle()
+	var back []*ask
+	for _, a := range m.aside {
+		if !m.tooHeavy(a) {
+			back = append(back, a)
 		}
-		m.deficit[tenant] -= w[0].cost
-		m.waiting[tenant] = w[1:]
-		m.charge(w[0], m.owed[tenant])
-		delete(m.owed, tenant)
-		m.out = append(m.out, w[0])
+	}
+	m.aside = slices.DeleteFunc(m.aside, func(a *ask) bool { return slices.Contains(back, a) })
+	for _, a := range back {
+		m.enter(a)
+	}
+}
+
+// leave takes out one who gives up.
+func (m *model) leave(a *ask) {
+	out := func(b *ask) bool { return a == b }
+	m.aside = slices.DeleteFunc(m.aside, out)
+	m.waiting[a.tenant] = slices.DeleteFunc(m.waiting[a.tenant], out)
+	if m.next == a {
+		m.next = nil
 	}
 }
 
@@ -110,17 +178,21 @@ func TestMachine(t *testing.T) {
 			t.Repeat(map[string]func(*rapid.T){
 				"acquire": func(t *rapid.T) {
 					for range rapid.IntRange(1, 4).Draw(t, "calls") {
-						a := &ask{tenant: tenants.Draw(t, "tenant"), cost: rapid.Int64Range(1, 6).Draw(t, "cost")}
+						a := &ask{tenant: tenants.Draw(t, "tenant"), weight: rapid.SampledFrom([]int{1, 1, 1, 2, 3, 4}).Draw(t, "weight")}
+						cost := rapid.Int64Range(0, 6).Draw(t, "cost")
+						if a.cost = cost; cost == 0 {
+							a.cost = int64(a.weight)
+						}
 						var ctx context.Context
 						ctx, a.cancel = context.WithCancel(background)
-						a.call = wait(ctx, g, a.tenant, Request{Cost: a.cost})
+						a.call = wait(ctx, g, a.tenant, Request{Weight: a.weight, Cost: cost})
 						m.enter(a)
 					}
 				},
 				"try": func(t *rapid.T) {
-					a := &ask{tenant: tenants.Draw(t, "tenant"), cost: 1, cancel: func() {}}
-					p, ok := g.TryAcquire(a.tenant, Request{})
-					if want := m.backlog() == 0 && len(m.out) < m.limit; ok != want {
+					a := &ask{tenant: tenants.Draw(t, "tenant"), weight: rapid.IntRange(1, 3).Draw(t, "weight"), cancel: func() {}}
+					p, ok := g.TryAcquire(a.tenant, Request{Weight: a.weight})
+					if want := m.backlog() == 0 && m.inUse()+a.weight <= m.limit; ok != want {
 						t.Fatalf("TryAcquire = %t, want %t", ok, want)
 					}
 					if ok {
@@ -136,13 +208,11 @@ func TestMachine(t *testing.T) {
 					m.out = slices.DeleteFunc(m.out, func(b *ask) bool { return a == b })
 				},
 				"cancel": func(t *rapid.T) {
-					a := pick(t, m.waiting[tenants.Draw(t, "tenant")])
-					a.cancel()
-					m.waiting[a.tenant] = slices.DeleteFunc(m.waiting[a.tenant], func(b *ask) bool { return a == b })
-					synctest.Wait()
-					if !a.call.done.Load() || a.call.err != context.Canceled {
-						t.Fatalf("cancelled: done %t, %v", a.call.done.Load(), a.call.err)
+					from := slices.Concat(m.waiting[tenants.Draw(t, "tenant")], m.aside)
+					if m.next != nil {
+						from = append(from, m.next)
 					}
+					m.giveUp(t, pick(t, from))
 				},
 				"charge": func(t *rapid.T) {
 					a := pick(t, m.out)
@@ -151,8 +221,14 @@ func TestMachine(t *testing.T) {
 					m.charge(a, delta)
 				},
 				"limit": func(t *rapid.T) {
-					m.limit = rapid.IntRange(0, 4).Draw(t, "limit")
-					g.SetLimit(m.limit)
+					n := rapid.IntRange(0, 5).Draw(t, "limit")
+					for _, a := range slices.Clone(m.aside) { // several tenants would come back in any order
+						if (a.weight <= n || n == 0) && a.tenant != m.aside[0].tenant {
+							m.giveUp(t, a)
+						}
+					}
+					g.SetLimit(n)
+					m.setLimit(n)
 				},
 				"": func(t *rapid.T) {
 					synctest.Wait()
@@ -168,27 +244,45 @@ func TestMachine(t *testing.T) {
 
 // compare fails unless those who should hold a permit do, and nobody else.
 func (m *model) compare(t *rapid.T, g *Gate[string]) {
-	if g.InUse() != len(m.out) || g.Waiting() != m.backlog() || g.Limit() != m.limit {
-		t.Fatalf("in use %d, waiting %d of %d; want %d, %d of %d", g.InUse(), g.Waiting(), g.Limit(), len(m.out), m.backlog(), m.limit)
+	if waiting := m.backlog() + len(m.aside); g.InUse() != m.inUse() || g.Waiting() != waiting || g.Limit() != m.limit {
+		t.Fatalf("in use %d, waiting %d of %d; want %d, %d of %d", g.InUse(), g.Waiting(), g.Limit(), m.inUse(), waiting, m.limit)
 	}
 	for _, a := range m.out {
 		if !a.call.done.Load() || a.call.err != nil {
-			t.Fatalf("%s of cost %d has no permit: %v; the model has let it in", a.tenant, a.cost, a.call.err)
+			t.Fatalf("%s of weight %d and cost %d has no permit: %v; the model has let it in", a.tenant, a.weight, a.cost, a.call.err)
 		}
 	}
-	for _, w := range m.waiting {
-		for _, a := range w {
-			if a.call.done.Load() {
-				t.Fatalf("%s of cost %d does not wait (%v); in the model it does", a.tenant, a.cost, a.call.err)
-			}
+	waiting := slices.Concat(m.aside, m.waiting["a"], m.waiting["b"], m.waiting["c"])
+	if m.next != nil {
+		waiting = append(waiting, m.next)
+	}
+	for _, a := range waiting {
+		if a.call.done.Load() {
+			t.Fatalf("%s of weight %d and cost %d does not wait (%v); in the model it does", a.tenant, a.weight, a.cost, a.call.err)
 		}
+	}
+}
+
+// giveUp ends the context of one who waits.
+func (m *model) giveUp(t *rapid.T, a *ask) {
+	a.cancel()
+	m.leave(a)
+	m.settle()
+	synctest.Wait()
+	if !a.call.done.Load() || a.call.err != context.Canceled {
+		t.Fatalf("cancelled: done %t, %v", a.call.done.Load(), a.call.err)
 	}
 }
 
 // end lets everybody go.
 func (m *model) end(g *Gate[string]) {
-	m.limit = max(m.limit, 1)
-	g.SetLimit(m.limit)
+	for _, a := range slices.Clone(m.aside) {
+		a.cancel()
+		m.leave(a)
+	}
+	synctest.Wait()
+	g.SetLimit(5)
+	m.setLimit(5)
 	for len(m.out)+m.backlog() > 0 {
 		m.settle()
 		synctest.Wait()

@@ -1,21 +1,22 @@
 package gate
 
 import (
+	"container/list"
 	"sync"
 	"time"
 
 	"github.com/firq-go/firq"
 )
 
-// Permit is one slot of a gate. It is a plain value: copies stand for the same
-// permit. The zero Permit stands for none; its methods do nothing. Safe for
-// concurrent use.
+// Permit is one slot of a gate, or as many as Request.Weight said. It is a plain
+// value: copies stand for the same permit. The zero Permit stands for none; its
+// methods do nothing. Safe for concurrent use.
 type Permit[K comparable] struct {
 	h   *holder[K]
 	gen uint64
 }
 
-// Release gives the slot to whoever is next. A second call, on the permit or on a
+// Release gives all its slots to whoever is next. A second call, on the permit or on a
 // copy, does nothing, so that it can be deferred beside an early Release.
 func (p Permit[K]) Release() {
 	h := p.h
@@ -29,17 +30,20 @@ func (p Permit[K]) Release() {
 	}
 	h.gen++ // from here on h is ours alone
 	h.mu.Unlock()
-	g := h.gate
+	g, n := h.gate, h.weight
 	if g.queueAll {
-		h.item.Done()
-		g.arrivals.Add(1) // the tenant's next may be deliverable: [W1], [W2]
+		h.item.Done() // [R1]
 	}
 	h.put()
-	g.release()
+	g.release(n)
+	if g.memory.Load() == something {
+		g.forgetLater()
+	}
 }
 
-// Charge says that the actual cost was Request.Cost + delta, so that over time
-// each tenant is granted its share of actual cost. After Release it does nothing.
+// Charge says that the actual cost was Request.Cost (or Weight, where that is 0) +
+// delta, so that over time each tenant is granted its share of actual cost. After
+// Release it does nothing.
 //
 // A permit that waited corrects the tenant's deficit at once, as Item.Charge
 // does: a debt outlives an idle spell of the tenant, a credit does not. A permit
@@ -66,11 +70,12 @@ func (p Permit[K]) Charge(delta int64) {
 		item.Charge(delta)
 	} else {
 		h.gate.debts.add(tenant, delta)
+		h.gate.remembers()
 	}
 }
 
-// Waited returns how long the permit's call waited in the queue; 0 if it did not
-// wait, and after Release.
+// Waited returns how long the permit's call waited, for its turn and then for
+// enough slots to be free; 0 if it did not wait, and after Release.
 func (p Permit[K]) Waited() time.Duration {
 	if p.h == nil {
 		return 0
@@ -80,25 +85,29 @@ func (p Permit[K]) Waited() time.Duration {
 	if p.h.gen != p.gen {
 		return 0
 	}
-	return p.h.item.Wait
+	return p.h.waited
 }
 
 // holder is a call of Acquire that waits, then the permit that it was given. It
-// belongs to its gate's pool, then to the call, while it is queued also to
-// whoever ends its task (who says so in end, exactly once unless the call itself
-// cancelled), then to the permit.
+// belongs to its gate's pool, then to the call, while it is queued, next or aside
+// also to whoever ends that (who says so in end, exactly once unless the call
+// itself gave up), then to the permit.
 type holder[K comparable] struct {
-	gate   *Gate[K]    // immutable
-	end    chan end    // capacity 1: how the task ended; hands the fields below over
-	ticket firq.Ticket // of the task
-	timer  *time.Timer // nil: not needed yet
+	gate   *Gate[K]      // immutable
+	end    chan end      // capacity 1: how the waiting ended; hands the fields below over
+	ticket firq.Ticket   // of the task
+	timer  *time.Timer   // nil: not needed yet
+	aside  *list.Element // of one of the lists of Gate.aside; nil: not there. Guarded by Gate.mu
 
 	mu  sync.Mutex // guards gen, and the fields below while a permit is out
 	gen uint64     // changes when the permit is released
 
 	tenant K
+	weight int
 	item   firq.Item[K, *holder[K]] // as dequeued; zero if it did not queue
 	queued bool
+	since  time.Time // when it came to wait for slots: being next, or aside; zero: it did not
+	waited time.Duration
 }
 
 // end says how a task ended.
@@ -106,10 +115,14 @@ type end uint8
 
 const (
 	granted end = iota
-	gaveUp      // its call cancelled it; never sent
+	gaveUp      // its call left; never sent
 	expired
 	evicted
 	closed
+	fullAll    // no place left aside
+	fullTenant // likewise, for this tenant
+	again      // the limit has changed: its call has to start afresh
+	recalled   // likewise, from aside: and say when it is back
 )
 
 // after returns a channel that gets the time in d. The caller stops h.timer.
@@ -122,9 +135,26 @@ func (h *holder[K]) after(d time.Duration) <-chan time.Time {
 	return h.timer.C
 }
 
+// short notes that h has to wait for slots.
+func (h *holder[K]) short() {
+	if h.since.IsZero() {
+		h.since = time.Now()
+	}
+}
+
+// spent returns how long h waited, for its turn and for slots.
+func (h *holder[K]) spent() time.Duration {
+	d := h.item.Wait
+	if !h.since.IsZero() {
+		d += time.Since(h.since)
+	}
+	return d
+}
+
 // put gives h back to the pool. It forgets what it held.
 func (h *holder[K]) put() {
 	var zero K
 	h.tenant, h.item, h.queued = zero, firq.Item[K, *holder[K]]{}, false
+	h.since, h.waited = time.Time{}, 0
 	h.gate.holders.Put(h)
 }

@@ -31,11 +31,11 @@ func (sc *scene) build(limit int, cfg Config[string]) {
 }
 
 // use takes a permit and gives it back.
-func (sc *scene) use(tenant string) error {
-	p, err := sc.g.Acquire(background, tenant, Request{})
+func (sc *scene) use(tenant string, weight int) error {
+	p, err := sc.g.Acquire(background, tenant, Request{Weight: weight})
 	if err == nil {
 		if !sc.falls {
-			sc.have()
+			sc.have(weight)
 		}
 		p.Release()
 	}
@@ -44,22 +44,31 @@ func (sc *scene) use(tenant string) error {
 
 // giveUp is a waiter that leaves as soon as it is in the queue. (Acquire, with a
 // context that ends, would leave it to chance what it sees first.)
-func (sc *scene) giveUp(tenant string) {
-	took, err := sc.g.decide()
-	if took {
-		sc.g.atOnce(tenant).Release()
+func (sc *scene) giveUp(tenant string, weight int) {
+	req := Request{Weight: weight, Cost: 1}
+	v, err := sc.g.decide(weight)
+	if v == taken {
+		sc.g.atOnce(tenant, weight).Release()
 	}
-	if took || err == firq.ErrClosed {
+	if v == taken || err == firq.ErrClosed {
 		return
 	}
-	h, err := sc.g.enqueue(tenant, &Request{})
-	switch {
-	case err != nil:
+	var h *holder[string]
+	if v == heavy {
+		h = sc.g.stepAside(tenant, weight)
+	} else if h, err = sc.g.enqueue(tenant, &req); err != nil {
 		sc.Errorf("%v", err)
-	case h.ticket.Cancel():
+		return
+	}
+	if sc.g.withdraw(h) {
 		h.put()
-	case <-h.end == granted:
+		return
+	}
+	switch <-h.end {
+	case granted:
 		Permit[string]{h, h.gen}.Release()
+	case recalled:
+		sc.g.back(tenant)
 	}
 }
 
@@ -73,19 +82,30 @@ func (sc *scene) hold(tenant string) (release func()) {
 	}
 }
 
-// have fails if more permits are out than the limit.
-func (sc *scene) have() {
-	if sc.out++; sc.out > sc.g.Limit() {
-		sc.Errorf("%d permits at a limit of %d", sc.out, sc.g.Limit())
+// have fails if more slots are taken than the limit.
+func (sc *scene) have(weight int) {
+	if sc.out += weight; sc.out > sc.g.Limit() {
+		sc.Errorf("%d slots are taken at a limit of %d", sc.out, sc.g.Limit())
 	}
 	failpoint.At("have")
-	sc.out--
+	sc.out -= weight
 }
 
 // user is a goroutine that uses a permit and has to get one.
-func (sc *scene) user(name, tenant string) {
+func (sc *scene) user(name, tenant string) { sc.heavyUser(name, tenant, 1) }
+
+func (sc *scene) heavyUser(name, tenant string, weight int) {
 	sc.Go(name, func() {
-		if err := sc.use(tenant); err != nil {
+		if err := sc.use(tenant, weight); err != nil {
+			sc.Errorf("%s: %v", name, err)
+		}
+	})
+}
+
+// guest is a user who may be refused because the gate is closed.
+func (sc *scene) guest(name, tenant string, weight int) {
+	sc.Go(name, func() {
+		if err := sc.use(tenant, weight); err != nil && err != firq.ErrClosed {
 			sc.Errorf("%s: %v", name, err)
 		}
 	})
@@ -120,11 +140,11 @@ var plays = map[string]struct {
 		sc.user("two", "c")
 		sc.end()
 	}},
-	// A pump holds a slot for nobody, as a waiter gave up; another comes meanwhile.
+	// A pump finds nobody, as a waiter gave up; another comes meanwhile.
 	"one gives up, another comes": {1, func(sc *scene) {
 		sc.build(1, Config[string]{})
 		release := sc.hold("a")
-		sc.Go("gives up", func() { sc.giveUp("b") })
+		sc.Go("gives up", func() { sc.giveUp("b", 1) })
 		sc.Go("release", release)
 		sc.user("waiter", "c")
 		sc.end()
@@ -134,7 +154,7 @@ var plays = map[string]struct {
 		release := sc.hold("a")
 		sc.Go("try", func() {
 			if p, ok := sc.g.TryAcquire("b", Request{}); ok {
-				sc.have()
+				sc.have(1)
 				p.Release()
 			}
 		})
@@ -151,8 +171,8 @@ var plays = map[string]struct {
 		sc.Go("release", release)
 		sc.end()
 	}},
-	// The slot that is released is taken away; the one that is left is in the hands
-	// of a pump that looked before the tenant's permit came back.
+	// The slot that is released is taken away; a pump looks at the one that is left
+	// before the tenant's permit comes back.
 	"in flight, and the limit falls": {2, func(sc *scene) {
 		sc.falls = true
 		sc.build(2, Config[string]{MaxInFlightPerTenant: 1})
@@ -178,11 +198,7 @@ var plays = map[string]struct {
 	"close": {2, func(sc *scene) {
 		sc.build(1, Config[string]{})
 		release := sc.hold("a")
-		sc.Go("waiter", func() {
-			if err := sc.use("b"); err != nil && err != firq.ErrClosed {
-				sc.Errorf("%v", err)
-			}
-		})
+		sc.guest("waiter", "b", 1)
 		sc.Go("close", func() { sc.g.Close() })
 		sc.Go("release", release)
 		sc.end()
@@ -190,11 +206,7 @@ var plays = map[string]struct {
 	"shutdown": {2, func(sc *scene) {
 		sc.build(1, Config[string]{})
 		release := sc.hold("a")
-		sc.Go("waiter", func() {
-			if err := sc.use("b"); err != nil && err != firq.ErrClosed {
-				sc.Errorf("%v", err)
-			}
-		})
+		sc.guest("waiter", "b", 1)
 		sc.Go("shutdown", func() {
 			if err := sc.g.Shutdown(background); err != nil || sc.g.InUse() != 0 || sc.g.Waiting() != 0 {
 				sc.Errorf("%v; in use %d, waiting %d", err, sc.g.InUse(), sc.g.Waiting())
@@ -206,7 +218,7 @@ var plays = map[string]struct {
 	"shutdown while one gives up": {2, func(sc *scene) {
 		sc.build(1, Config[string]{})
 		release := sc.hold("a")
-		sc.Go("gives up", func() { sc.giveUp("b") })
+		sc.Go("gives up", func() { sc.giveUp("b", 1) })
 		sc.Go("shutdown", func() {
 			if err := sc.g.Shutdown(background); err != nil {
 				sc.Errorf("%v", err)
@@ -218,9 +230,14 @@ var plays = map[string]struct {
 }
 
 func TestPlays(t *testing.T) {
-	for name, play := range plays {
-		t.Run(name, func(t *testing.T) {
-			interleave.Explore(t, play.preemptions, func(ip *interleave.Play) { play.f(&scene{Play: ip}) })
-		})
+	for _, some := range []map[string]struct {
+		preemptions int
+		f           func(sc *scene)
+	}{plays, heavyPlays} {
+		for name, play := range some {
+			t.Run(name, func(t *testing.T) {
+				interleave.Explore(t, play.preemptions, func(ip *interleave.Play) { play.f(&scene{Play: ip}) })
+			})
+		}
 	}
 }

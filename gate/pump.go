@@ -5,54 +5,85 @@ import (
 	"github.com/firq-go/firq/internal/failpoint"
 )
 
-// pump hands free slots to those whose turn it is, until no slot is free or
-// nobody may have one. See Gate for why nobody is forgotten.
+// maxLet is how many are let in under one hold of the lock.
+const maxLet = 64
+
+// pump lets in those whose turn it is, until too few slots are free for the next
+// one, or nobody may have any. See Gate for why nobody is forgotten.
 func (g *Gate[K]) pump() {
+	for more := true; more; {
+		if w := g.load(); w.waiting() == 0 || !w.fits(1) { // [P1]
+			return
+		}
+		failpoint.Lock(&g.mu, "P2 lock")
+		for n := 0; more && n < maxLet; n++ {
+			more = g.letIn()
+		}
+		g.mu.Unlock()
+	}
+}
+
+// letIn lets in the next one, or sends it away if it can never have its slots now.
+// It reports false if there is nobody, or too few slots are free. Under mu.
+func (g *Gate[K]) letIn() bool {
+	if w := g.load(); w.waiting() == 0 || !w.fits(1) {
+		return false // in the queue it may still be evicted, or overtaken by priority
+	}
+	if g.next == nil {
+		failpoint.At("P2 dequeue")
+		it, ok := g.s.TryDequeue() // [P2]
+		if !ok {
+			return false
+		}
+		g.next, it.Payload = it.Payload, nil
+		g.next.item, g.next.queued = it, true
+	}
+	h := g.next
 	for {
 		w := g.load()
-		if w.waiting() == 0 || !w.free() {
-			return
+		switch {
+		case w.tooHeavy(h.weight):
+			h.item.Charge(-h.item.Cost) // it will queue again
+			g.unseat()
+			g.aside.add(h, w)
+			return true
+		case !w.fits(h.weight):
+			h.short()
+			return false // [P3]
 		}
-		failpoint.At("P1 take")
-		if !g.word.CompareAndSwap(uint64(w), uint64(w+oneInUse)) { // [P1]
-			continue
-		}
-		failpoint.At("P2 seen")
-		seen := g.arrivals.Load() // [P2]
-		failpoint.At("P3 dequeue")
-		it, ok := g.s.TryDequeue() // [P3]
-		if ok {
-			g.grant(&it)
-			continue
-		}
-		failpoint.At("P4 give back")
-		g.ended(word(g.word.Add(^uint64(oneInUse - 1)))) // [P4]
-		failpoint.At("P5 again?")
-		if g.arrivals.Load() == seen { // [P5]
-			return
+		failpoint.At("P4 take")
+		if g.word.CompareAndSwap(uint64(w), uint64(w+word(h.weight)-oneWaiting)) { // [P4]
+			break
 		}
 	}
-}
-
-// grant gives a slot that was taken to the waiter that was dequeued.
-func (g *Gate[K]) grant(it *firq.Item[K, *holder[K]]) {
-	h := it.Payload
-	it.Payload = nil
 	if g.debts.some.Load() {
-		it.Charge(g.debts.take(it.Tenant))
+		h.item.Charge(g.debts.take(h.tenant))
 	}
-	h.tenant, h.item, h.queued = it.Tenant, *it, true
+	g.next = nil
+	h.waited = h.spent()
 	failpoint.At("grant")
-	g.leave()
 	h.end <- granted // hands h over
+	return true
 }
 
-// release gives a slot back, and lets the next one in.
-func (g *Gate[K]) release() {
+// unseat ends the turn of the next one without a permit. Under mu; the caller pumps
+// afterwards, unless it is the pump.
+func (g *Gate[K]) unseat() (h *holder[K]) {
+	h, g.next = g.next, nil
+	g.forgone.Add(1)
+	if g.queueAll {
+		h.item.Done()
+	}
+	g.leave()
+	return h
+}
+
+// release gives n slots back, and lets the next ones in.
+func (g *Gate[K]) release(n int) {
 	failpoint.At("release")
-	w := word(g.word.Add(^uint64(oneInUse - 1)))
+	w := word(g.word.Add(^uint64(n - 1))) // [R2]
 	if w.waiting() > 0 {
-		g.pump()
+		g.pump() // [R3]
 	} else {
 		g.ended(w)
 	}
@@ -62,9 +93,11 @@ func (g *Gate[K]) release() {
 func (g *Gate[K]) leave() { g.ended(word(g.word.Add(^uint64(oneWaiting - 1)))) }
 
 // dropped is the scheduler's OnDrop: it ends the waiter. Who cancelled knows it.
+// The pump may be calling, with mu held.
 func (g *Gate[K]) dropped(_ K, h *holder[K], why firq.DropReason) {
 	failpoint.At("dropped")
 	g.leave()
+	failpoint.At("dropped, and left")
 	switch why {
 	case firq.DropExpired:
 		h.end <- expired

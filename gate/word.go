@@ -1,8 +1,8 @@
 package gate
 
 // word is the whole state of a gate but for the order of those who wait: how many
-// permits are out, how many calls wait or are about to, the limit, and whether
-// the gate admits. In one word, so that "a slot is free and nobody waits" and
+// slots are taken, how many calls wait or are about to, the limit, and whether
+// the gate admits. In one word, so that "the slots are free and nobody waits" and
 // "otherwise I am one of those who wait" are one step.
 //
 //	bit 63     closed: Acquire is refused
@@ -25,8 +25,12 @@ func (w word) waiting() int { return int(w / oneWaiting & fieldMax) }
 func (w word) limit() int   { return int(w / oneLimit & fieldMax) }
 func (w word) closed() bool { return w&closedBit != 0 }
 
-// free reports whether a slot is free.
-func (w word) free() bool { return w&fieldMax < w/oneLimit&fieldMax }
+// fits reports whether n slots are free.
+func (w word) fits(n int) bool { return int(w&fieldMax)+n <= int(w/oneLimit&fieldMax) }
+
+// tooHeavy reports whether n slots are more than there are. Where the limit is 0
+// nobody can be let in, so that nobody stands in another's way.
+func (w word) tooHeavy(n int) bool { return n > w.limit() && w.limit() > 0 }
 
 // idle reports whether the gate is closed and everybody is gone. That is final.
 func (w word) idle() bool { return w&^(fieldMax*oneLimit) == closedBit }
