@@ -55,8 +55,9 @@ type Config[K comparable, T any] struct {
 	// BackpressureFor overrides Backpressure per tenant; it is asked at a limit,
 	// never with a lock held. nil: Backpressure.
 	BackpressureFor func(K) Backpressure
-	// MaxQueueAge gives tasks without a Deadline one: enqueue + MaxQueueAge.
-	// 0: none.
+	// MaxQueueAge gives tasks without a Deadline one. It counts from the admission
+	// of the task: the time for which a producer waits for room (EnqueueWait, the
+	// policy Wait) is neither age nor queue time. 0: none.
 	MaxQueueAge time.Duration
 	// Order within one tenant and priority. Zero: FIFO.
 	Order Order

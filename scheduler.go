@@ -17,7 +17,8 @@ type Producer[K comparable, T any] interface {
 	// the policy. Its error then matches ErrTimeout and ctx.Err().
 	EnqueueWait(ctx context.Context, tenant K, t Task[T]) error
 	// EnqueueBatch admits a prefix of ts, in order, and returns its length; err
-	// says why the rest was not admitted.
+	// says why the rest was not admitted. If that is a limit, each task of the rest
+	// counts as one rejection, though only the first of them was tried.
 	EnqueueBatch(tenant K, ts []Task[T]) (accepted int, err error)
 }
 

@@ -52,10 +52,11 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 			return accepted, err
 		}
 		if err = s.Admit(k, task); err != nil { // which makes room on other shards
-			err = s.env.Overflow(s, k, task, err)
-		}
-		if err != nil {
-			return accepted, err
+			if err = s.env.Overflow(s, k, task, err); err != nil {
+				s.env.RejectedMore(err, len(ts)-accepted-1) // this one is counted
+				return accepted, err
+			}
+			now = s.env.Clock.Now() // it may have waited
 		}
 		accepted++
 	}

@@ -60,8 +60,10 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 		}
 		if err = s.Admit(k, task); err != nil {
 			if err = s.env.Overflow(s, k, task, err); err != nil {
+				s.env.RejectedMore(err, len(ts)-i-1) // this one is counted
 				return i, err
 			}
+			now = s.env.Clock.Now() // it may have waited
 		}
 	}
 	return len(ts), nil

@@ -24,10 +24,25 @@ func (r *reference[K, T]) EnqueueWait(ctx context.Context, tenant K, t firq.Task
 func (r *reference[K, T]) EnqueueBatch(tenant K, ts []firq.Task[T]) (int, error) {
 	for i, t := range ts {
 		if err := r.Enqueue(tenant, t); err != nil {
+			r.countRest(err, uint64(len(ts)-i-1))
 			return i, err
 		}
 	}
 	return len(ts), nil
+}
+
+// countRest counts what a batch has not even tried.
+func (r *reference[K, T]) countRest(err error, n uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch err {
+	case firq.ErrGlobalFull:
+		r.stats.RejectedGlobal += n
+	case firq.ErrTenantFull, firq.ErrTenantThreshold, firq.ErrTooManyTenants:
+		r.stats.RejectedTenant += n
+	case firq.ErrTimeout:
+		r.stats.TimeoutRejected += n
+	}
 }
 
 // enqueue admits, rejects, evicts or waits; with ctx it waits whatever the policy.

@@ -91,7 +91,7 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 		default: // admitted, ErrClosed, ErrTooManyTenants
 			return e.Rejected(full)
 		}
-		task.Enqueued = e.Clock.Now() // waiting for admission is not queue time
+		e.Restamp(&task) // waiting for admission is not queue time
 		again := a.Admit(tenant, task)
 		if again != full {
 			e.Room.Leave(&w) // admitted, or to wait in another line
@@ -105,7 +105,7 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 			e.rejects.timeout.Inc()
 			return timeoutError(ctx)
 		}
-		task.Enqueued = e.Clock.Now()
+		e.Restamp(&task)
 		full = a.Admit(tenant, task)
 		if verdict == room.Woken && full != nil && (full == firq.ErrTooManyTenants || !isLimit(full)) {
 			e.Room.Pass(&w) // it does not take the place that it was woken for
