@@ -33,8 +33,11 @@ type Config[K comparable, T any] struct {
 	// MaxPerTenant is how many tasks one tenant may have queued. Strict too.
 	// 0, or more than MaxGlobal: MaxGlobal.
 	MaxPerTenant int
-	// MaxTenants is how many tenants may be known at a time; beyond it a new one
-	// gets ErrTooManyTenants. 0: no limit.
+	// MaxTenants is how many tenants may be known at a time. A new one then takes
+	// the place of one that is not in use: that has nothing queued, nothing in flight
+	// (with MaxInFlightPerTenant) and no debt (Item.Charge); of those on its shard,
+	// the one that has been idle for longest, whatever TenantIdle says. Only while
+	// MaxTenants tenants are in use a new one gets ErrTooManyTenants. 0: no limit.
 	MaxTenants int
 	// MaxInFlightPerTenant is how many items of one tenant may be delivered and
 	// not yet Done. With 1 a tenant's tasks run strictly one after another, in

@@ -96,10 +96,8 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
 		err = sh.admit(k, &task, quantum)
 		sh.unlock()
 	}
-	if err == firq.ErrTooManyTenants && s.sweepAll() {
-		sh, quantum = s.lockActive(k)
-		err = sh.admit(k, &task, quantum)
-		sh.unlock()
+	if err == firq.ErrTooManyTenants && (s.roomForTenant() || s.sweepAll() || s.deadlines.Load() && s.reclaimElsewhere(nil)) {
+		return s.Admit(k, task) // another limit may stand in the way now
 	}
 	return err
 }
@@ -158,6 +156,9 @@ func (sh *shard[K, T]) admit(k K, task *drr.Task[T], quantum int64) error {
 	}
 	if err != nil {
 		return err
+	}
+	if task.Due != clock.Never && !sh.s.deadlines.Load() {
+		sh.s.deadlines.Store(true)
 	}
 	sh.push(t, task, quantum)
 	return nil
@@ -309,8 +310,20 @@ func (sh *shard[K, T]) sweepAll() {
 	for start, more := true, true; more; start = false {
 		failpoint.Lock(&sh.mu, "lock")
 		more = sh.SweepSome(now, start, 1024, sh.forget)
+		sh.TellIdle()
 		sh.mu.Unlock()
 	}
+}
+
+// roomForTenant forgets the longest idle tenant of some shard, so that a new one can
+// have its place, and reports whether it is worth trying again.
+func (s *Scheduler[K, T]) roomForTenant() bool {
+	return s.env.MakeRoomForTenant(&s.tenants, func(i int) bool {
+		sh := s.shards[i]
+		sh.lock()
+		defer sh.unlock()
+		return sh.ForgetLongest(sh.forget)
+	}, func() {})
 }
 
 // NextDue implements serve.Admitter.

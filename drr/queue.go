@@ -282,6 +282,12 @@ func (q *Queue[K, T]) Remove(p Place) (t *Tenant[K, T], task Task[T]) {
 	return t, task
 }
 
+// Owes reports whether the tenant is in debt, at any level.
+func (q *Queue[K, T]) Owes(t *Tenant[K, T]) (owes bool) {
+	q.eachFlow(t, func(f *flow[K, T]) { owes = owes || f.deficit < 0 })
+	return owes
+}
+
 // Evict takes out the tenant's oldest or newest task among those of a priority
 // at most p, lowest priority first.
 func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (task Task[T], ok bool) {

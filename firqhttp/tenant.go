@@ -27,7 +27,10 @@ func FirstOf(fs ...TenantFunc) TenantFunc {
 }
 
 // Header takes the tenant from a header. Whoever can send requests can send any
-// header: let a proxy set it, and gate.Config.MaxTenants bound how many there are.
+// header: let a proxy set or check it. gate.Config.MaxTenants bounds how many tenants
+// wait at a time, and with them the memory, but no limit makes invented names fair:
+// who sends a new one with each request has a turn for each, and while MaxTenants of
+// them wait, others who are new are refused.
 func Header(name string) TenantFunc {
 	name = http.CanonicalHeaderKey(name)
 	return func(r *http.Request) (string, bool) {

@@ -118,12 +118,14 @@ func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) 
 }
 
 // makeRoom drops expired tasks after an admission failed for want of room, and
-// forgets idle tenants if there were too many. It reports whether it is worth
+// forgets an idle tenant if there were too many. It reports whether it is worth
 // trying again.
 func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 	switch full {
 	case firq.ErrTooManyTenants:
-		return s.sweepAll()
+		if s.roomForTenant() || s.sweepAll() {
+			return true
+		} // else somebody's tasks may have expired, and be all that he has
 	case firq.ErrGlobalFull, firq.ErrTenantFull, firq.ErrTenantThreshold:
 	default:
 		return false
@@ -147,7 +149,7 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 	}
 	// What had expired may have been dropped by somebody else just now: then there
 	// was no instant at which this task had to be refused.
-	return !s.noRoom(t)
+	return full != firq.ErrTooManyTenants && !s.noRoom(t)
 }
 
 // reclaim drops a number of expired tasks of the shard, and reports whether there

@@ -131,6 +131,32 @@ func (s *Scheduler[K, T]) remove(t *tenant[K, T]) {
 	})
 }
 
+// roomForTenant forgets the longest idle tenant of some shard, so that a new one can
+// have its place, and reports whether it is worth trying again.
+func (s *Scheduler[K, T]) roomForTenant() bool {
+	return s.env.MakeRoomForTenant(&s.known, s.forgetLongest, func() {
+		for _, sh := range s.shards { // a new tenant is known once its first task is taken in
+			if sh.activations.Ready() {
+				sh.lock()
+				sh.unlock()
+			}
+		}
+	})
+}
+
+// forgetLongest forgets the tenant of a shard that has been idle for longest.
+func (s *Scheduler[K, T]) forgetLongest(shard int) bool {
+	sh := s.shards[shard]
+	sh.lock()
+	found := sh.ForgetLongest(func(st *serve.Tenant[K, T]) bool {
+		sh.drainAll(ownerOf(&st.Tenant)) // something may have been put in and not announced
+		sh.flush()
+		return sh.forget(st)
+	})
+	sh.unlock()
+	return found
+}
+
 // sweepAll forgets idle tenants everywhere, if that is due, and reports whether
 // it found any.
 func (s *Scheduler[K, T]) sweepAll() bool {

@@ -264,6 +264,7 @@ func (sh *shard[K, T]) unlock() {
 		failpoint.At("L4 gone")
 		sh.lingering.Store(false)
 	}
+	sh.TellIdle()
 	failpoint.At("L4 free")
 	sh.activations.Free() // not before the shard has said whether it is ready
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {

@@ -43,7 +43,7 @@ func (r *replay) apply(o op) error {
 	case opCharge:
 		if last.Payload != 0 {
 			last.Charge(o.amount)
-			r.m.flow(r.m.tenant(last.Tenant), last.Priority).deficit -= o.amount
+			r.m.charge(last.Tenant, last.Priority, o.amount)
 		}
 	}
 	return nil

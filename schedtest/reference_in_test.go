@@ -76,7 +76,7 @@ func (r *reference[K, T]) admit(ctx context.Context, tenant K, task firq.Task[T]
 		r.mu.Lock()
 		now := time.Now()
 		err := r.limit(tenant, now, &drops)
-		if err == nil || err == firq.ErrClosed || ctx == nil && known {
+		if err == nil || err == firq.ErrClosed || err == firq.ErrTooManyTenants || ctx == nil && known {
 			if err != nil && err != firq.ErrClosed {
 				err = r.press(tenant, &task, bp, err, &drops)
 			}
@@ -167,7 +167,7 @@ func (r *reference[K, T]) limit(tenant K, now time.Time, drops *[]refDrop[K, T])
 		r.reclaim(t, now, drops)
 		err = r.reached(t)
 	}
-	if err == firq.ErrGlobalFull {
+	if err == firq.ErrGlobalFull || err == firq.ErrTooManyTenants {
 		for _, other := range r.tenants {
 			r.reclaim(other, now, drops)
 		}
@@ -198,7 +198,7 @@ func (r *reference[K, T]) reached(t *refTenant[K, T]) error {
 		return firq.ErrTenantFull
 	case alpha > 0 && float64(held) >= alpha*float64(free):
 		return firq.ErrTenantThreshold
-	case t == nil && r.cfg.MaxTenants > 0 && len(r.tenants) >= r.cfg.MaxTenants:
+	case t == nil && r.crowded() && r.longestIdle() == nil:
 		return firq.ErrTooManyTenants
 	}
 	return nil
@@ -206,7 +206,7 @@ func (r *reference[K, T]) reached(t *refTenant[K, T]) error {
 
 // press applies the policy to a limit that was reached.
 func (r *reference[K, T]) press(tenant K, task *firq.Task[T], bp firq.Backpressure, err error, drops *[]refDrop[K, T]) error {
-	if bp.Policy == firq.Wait {
+	if bp.Policy == firq.Wait && err != firq.ErrTooManyTenants {
 		return errWait
 	}
 	if t := r.tenants[tenant]; t != nil && bp.Policy != firq.Reject {
@@ -236,6 +236,9 @@ func (r *reference[K, T]) press(tenant K, task *firq.Task[T], bp firq.Backpressu
 
 // push queues the task.
 func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, planned int64) {
+	if r.tenants[tenant] == nil && r.crowded() {
+		r.forget(r.longestIdle())
+	}
 	t := r.tenant(tenant)
 	due := task.Deadline
 	if due.IsZero() && r.cfg.MaxQueueAge > 0 {

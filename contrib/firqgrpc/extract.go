@@ -31,8 +31,11 @@ func FirstOf(fs ...TenantFunc) TenantFunc {
 }
 
 // Metadata takes the tenant from a key of the metadata, its first value. Whoever
-// can call can send any metadata: let an earlier interceptor or a proxy check it,
-// and gate.Config.MaxTenants bound how many there are.
+// can call can send any metadata: let an earlier interceptor or a proxy check it.
+// gate.Config.MaxTenants bounds how many tenants wait at a time, and with them the
+// memory, but no limit makes invented names fair: who sends a new one with each call
+// has a turn for each, and while MaxTenants of them wait, others who are new are
+// refused.
 func Metadata(key string) TenantFunc {
 	key = strings.ToLower(key)
 	return func(ctx context.Context, _ *Call) (string, bool) {

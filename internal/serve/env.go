@@ -26,6 +26,9 @@ type Env[K comparable, T any] struct {
 	dropPool sync.Pool // *Drops
 
 	lastSweep atomic.Int64
+
+	crowd   []*told      // of each shard; immutable once all shards are made
+	learned atomic.Int64 // with MaxTenants: the tenants that shards have told of
 }
 
 // NewEnv resolves the config.

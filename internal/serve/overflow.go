@@ -40,14 +40,18 @@ func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task drr.Task[T], full 
 	}
 	switch bp.Policy {
 	case firq.DropOldest, firq.DropNewest:
-		if full == firq.ErrTooManyTenants {
-			break // it has nothing to evict
+		for full != firq.ErrTooManyTenants { // who is not known has nothing to evict
+			ok, err := a.Replace(tenant, task, bp.Policy == firq.DropNewest)
+			if ok {
+				return nil
+			}
+			if err != firq.ErrTooManyTenants {
+				return e.Rejected(err)
+			}
+			if full = a.Admit(tenant, task); !isLimit(full) { // it was forgotten meanwhile
+				return full
+			}
 		}
-		ok, err := a.Replace(tenant, task, bp.Policy == firq.DropNewest)
-		if ok {
-			return nil
-		}
-		return e.Rejected(err)
 	case firq.Wait:
 		timer := time.NewTimer(bp.Wait)
 		defer timer.Stop()

@@ -50,16 +50,19 @@ func (s *sweeping) check(t *testing.T, names ...string) {
 		}
 	}
 	n := 0
-	if s.hand != nil {
-		for x := s.hand; n == 0 || x != s.hand; x = x.next {
+	for _, r := range []ring[string, int]{s.rest, s.idle} {
+		for x := r.at; x != nil; {
 			if x.next.prev != x || s.gone[x.Key] > 0 {
 				t.Fatalf("%s: broken link, or forgotten", x.Key)
 			}
 			n++
+			if x = x.next; x == r.at {
+				break
+			}
 		}
 	}
 	if n != s.tenants {
-		t.Errorf("%d tenants in the ring, %d counted", n, s.tenants)
+		t.Errorf("%d tenants in the rings, %d counted", n, s.tenants)
 	}
 }
 
@@ -127,7 +130,7 @@ func TestSweepAFewAtATime(t *testing.T) {
 			t.Fatalf("after %d calls %d tenants were looked at, want %d", calls+1, len(s.asked), want)
 		}
 	}
-	if s.tenants != 0 || s.hand != nil {
+	if s.tenants != 0 || s.rest.at != nil {
 		t.Errorf("%d tenants left", s.tenants)
 	}
 	add(s.shard, "late", 0)
