@@ -15,6 +15,7 @@ var tenantChecks = []check{
 	{name: "forgotten and created again and again", run: tenantAgain},
 	{name: "not forgotten while in flight", run: tenantInFlight},
 	{name: "not forgotten while queued", run: tenantQueued},
+	{name: "idle from the end of its last task", run: bubbled(tenantIdleSince)},
 	{name: "forgotten when rejected, expired or cancelled", run: tenantNothingDelivered},
 	{name: "limits hold across forgetting", run: tenantLimits},
 	{name: "a flood of one-shot tenants", run: tenantFlood, alone: true},
@@ -83,6 +84,66 @@ func tenantInFlight(t *testing.T, newSched maker) {
 	it = take(t, s)
 	it.Done()
 	forgotten(t, s)
+}
+
+// tenantIdleSince: TenantIdle counts from when the tenant last had something queued or
+// in flight, however that ended; so what it owes is not forgotten too early.
+func tenantIdleSince(t *testing.T, newSched maker) {
+	const idleFor = time.Minute
+	for name, end := range map[string]func(s sched){
+		"cancelled": func(s sched) {
+			var tk firq.Ticket
+			admit(t, s, "a", task{Ticket: &tk})
+			time.Sleep(2 * idleFor)
+			tk.Cancel()
+		},
+		"expired": func(s sched) {
+			admit(t, s, "a", task{Deadline: time.Now().Add(idleFor)})
+			time.Sleep(2 * idleFor)
+			_, _ = s.TryDequeue()
+		},
+		"cancelled soon": func(s sched) {
+			var tk firq.Ticket
+			admit(t, s, "a", task{Ticket: &tk})
+			tk.Cancel()
+		},
+		"delivered": func(s sched) {
+			load(t, s, "a", 1)
+			time.Sleep(2 * idleFor)
+			it := take(t, s) // being alone it has paid by then
+			it.Charge(10)
+			it.Done()
+		},
+		"in flight for long": func(s sched) {
+			load(t, s, "a", 1)
+			it := take(t, s)
+			it.Charge(10)
+			time.Sleep(2 * idleFor)
+			it.Done()
+		},
+	} {
+		s := open(t, newSched, config{Shards: 1, TenantIdle: idleFor, MaxInFlightPerTenant: 1})
+		it := owing(t, s, "a", 0, 10)
+		it.Done()
+		time.Sleep(idleFor - 1)
+		end(s)
+		idle(t, s)
+		time.Sleep(idleFor - 1)
+		if n := s.Stats().Tenants; n != 1 {
+			t.Errorf("%s: after less than TenantIdle %d tenants are known, want 1", name, n)
+		}
+		load(t, s, "a", 1)
+		load(t, s, "rival", 1)
+		if it := take(t, s); it.Tenant != "rival" {
+			t.Errorf("%s: what a owes was forgotten", name)
+		}
+		first := take(t, s)
+		first.Done()
+		time.Sleep(2*idleFor + 1)
+		if n := s.Stats().Tenants; n > 1 { // rival's delivery is in flight
+			t.Errorf("%s: after more than TenantIdle %d tenants are known, want 1", name, n)
+		}
+	}
 }
 
 func tenantQueued(t *testing.T, newSched maker) {

@@ -6,6 +6,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/shardsel"
 )
 
@@ -89,6 +90,7 @@ func (s *Shard[K, T]) Publish(r *shardsel.Rounds, index int, ready bool) {
 	if now != s.said {
 		s.said = now
 		r.Served(index, now.served)
+		failpoint.At("publish tag") // after the round: who sees the tag gone joins at that round
 		r.Publish(index, now.tag, ready)
 	}
 }
