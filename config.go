@@ -50,8 +50,11 @@ type Config[K comparable, T any] struct {
 	// Quantum is the cost that a tenant may spend per round. For O(1) work per
 	// task choose it about as large as the dearest common task. 0: 1.
 	Quantum int64
-	// QuantumFor gives each tenant a weight. It is asked each time a tenant
-	// becomes active, never with a lock held; below 1 counts as 1. nil: Quantum.
+	// QuantumFor gives each tenant a weight. What it said last when the tenant became
+	// active (got a task, having had none) holds until it becomes active again. It is
+	// asked before that, and may be asked at any Enqueue of the tenant, also one that
+	// is refused, and by ResetQuantum; never with a lock held. Below 1 counts as 1.
+	// nil: Quantum.
 	QuantumFor func(K) int64
 	// Backpressure says what happens at a limit. Zero: Reject.
 	Backpressure Backpressure
@@ -82,8 +85,10 @@ type Config[K comparable, T any] struct {
 	FairnessSlack int
 	// TopTenants bounds Stats.TopTenants. 0: 16; below 0: off.
 	TopTenants int
-	// TenantIdle is how long a tenant with nothing queued or in flight is
-	// remembered. 0: 1 minute.
+	// TenantIdle is how long a tenant is remembered that has nothing queued and, with
+	// MaxInFlightPerTenant, nothing in flight. (Without it a delivery does not keep
+	// its tenant: a later Item.Charge reaches it if it is back by then, else it is
+	// lost.) 0: 1 minute.
 	TenantIdle time.Duration
 	// OnDrop is told about each accepted task that is not delivered. It is
 	// called without any lock held, by the goroutine whose call found out, and

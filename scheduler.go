@@ -49,7 +49,9 @@ type Scheduler[K comparable, T any] interface {
 	// Stats returns a snapshot.
 	Stats() Stats[K]
 	// SetQuantum overrides the tenant's quantum from its next turn on, known
-	// tenant or not, until ResetQuantum. Below 1 counts as 1.
+	// tenant or not, until ResetQuantum: the override stays though the tenant is
+	// forgotten or never comes, so keys without end are memory without end. Below 1
+	// counts as 1.
 	SetQuantum(tenant K, quantum int64)
 	// ResetQuantum gives the tenant back the quantum that Config says.
 	ResetQuantum(tenant K)

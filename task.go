@@ -92,7 +92,8 @@ func (it *Item[K, T]) Done() {
 // Charge says that the actual cost was Cost + delta: the tenant's deficit moves
 // by -delta and may become negative, so that over time each tenant gets its
 // share of actual cost. A debt outlives an idle spell of the tenant (until the
-// tenant is forgotten, Config.TenantIdle); a credit does not.
+// tenant is forgotten, Config.TenantIdle); a credit does not. While the tenant is
+// forgotten Charge does nothing.
 func (it *Item[K, T]) Charge(delta int64) {
 	if s := it.settler; s != nil && delta != 0 {
 		if delta == math.MinInt64 {

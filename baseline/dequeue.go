@@ -167,11 +167,15 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 	sh.unlock()
 }
 
-// SettleCharge implements firq.Settler.
+// SettleCharge implements firq.Settler. If the tenant was forgotten meanwhile and is
+// back, it is charged as it is now.
 func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) {
-	t.shard.lock()
-	t.shard.Charge(&t.Tenant, token, delta)
-	t.shard.unlock()
+	sh := t.shard
+	sh.lock()
+	if t = sh.tenants[t.Key]; t != nil {
+		sh.Charge(&t.Tenant, token, delta)
+	}
+	sh.unlock()
 }
 
 // CancelTicket takes a task of this tenant out of the queue.

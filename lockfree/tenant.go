@@ -169,10 +169,16 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 	sh.unlock()
 }
 
-// SettleCharge implements firq.Settler. It takes the lease.
+// SettleCharge implements firq.Settler. It takes the lease. If the tenant was forgotten
+// meanwhile and is back, it is charged as it is now.
 func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) {
 	sh := t.shard
 	sh.lock()
-	sh.Charge(&t.Tenant, token, delta)
+	if t.word.Load()&deadBit != 0 {
+		t, _ = sh.s.tenants.Load(t.Key)
+	}
+	if t != nil {
+		sh.Charge(&t.Tenant, token, delta)
+	}
 	sh.unlock()
 }

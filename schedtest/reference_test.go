@@ -213,6 +213,11 @@ func (f *refFlow[K, T]) SettleDone(token uint64) {
 func (f *refFlow[K, T]) SettleCharge(_ uint64, delta int64) {
 	f.t.r.mu.Lock()
 	defer f.t.r.mu.Unlock()
+	if t := f.t.r.tenants[f.t.key]; t == nil {
+		return // forgotten
+	} else {
+		f = &t.flows[f.level]
+	}
 	const most = 1 << 60
 	owed := f.deficit < 0
 	f.deficit = max(min(f.deficit-min(max(delta, -most), most), most), -most)

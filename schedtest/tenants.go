@@ -15,6 +15,7 @@ var tenantChecks = []check{
 	{name: "forgotten and created again and again", run: tenantAgain},
 	{name: "not forgotten while in flight", run: tenantInFlight},
 	{name: "not forgotten while queued", run: tenantQueued},
+	{name: "a late charge reaches a tenant that was forgotten and is back", run: bubbled(tenantChargedLate)},
 	{name: "idle from the end of its last task", run: bubbled(tenantIdleSince)},
 	{name: "forgotten when rejected, expired or cancelled", run: tenantNothingDelivered},
 	{name: "limits hold across forgetting", run: tenantLimits},
@@ -84,6 +85,27 @@ func tenantInFlight(t *testing.T, newSched maker) {
 	it = take(t, s)
 	it.Done()
 	forgotten(t, s)
+}
+
+// tenantChargedLate: without a limit in flight, a delivery does not keep its tenant from
+// being forgotten. What it cost is charged all the same, if the tenant is there.
+func tenantChargedLate(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1, TenantIdle: time.Minute})
+	load(t, s, "a", 1)
+	it := take(t, s)
+	idle(t, s)
+	time.Sleep(2 * time.Minute)
+	if n := s.Stats().Tenants; n != 0 {
+		t.Fatalf("%d tenants are known, want 0", n)
+	}
+	it.Charge(50) // nobody is there
+	if n := s.Stats().Tenants; n != 0 {
+		t.Errorf("a charge makes a tenant known")
+	}
+	load(t, s, "a", 3)
+	load(t, s, "rival", 3)
+	it.Charge(50)
+	same(t, "a pays first", drain(t, s), "rival1 rival2 rival3 a1 a2 a3")
 }
 
 // tenantIdleSince: TenantIdle counts from when the tenant last had something queued or
