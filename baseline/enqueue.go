@@ -81,9 +81,7 @@ func (s *Scheduler[K, T]) admit(k K, ts []firq.Task[T], now int64) (int, error) 
 
 // Admit implements serve.Admitter.
 func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
-	sh, quantum := s.lockActive(k)
-	err := sh.admit(k, &task, quantum)
-	sh.unlock()
+	sh, err := s.try(k, &task)
 	for again := true; again && (err == firq.ErrGlobalFull || err == firq.ErrTenantThreshold); {
 		// If what had expired elsewhere was dropped by somebody else just now, there
 		// was no instant at which this task had to be refused. A threshold moves with
@@ -92,9 +90,7 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
 		if !again && err == firq.ErrGlobalFull {
 			break
 		}
-		sh, quantum = s.lockActive(k)
-		err = sh.admit(k, &task, quantum)
-		sh.unlock()
+		sh, err = s.try(k, &task)
 	}
 	if err == firq.ErrTooManyTenants && (s.roomForTenant() || s.sweepAll() || s.deadlines.Load() && s.reclaimElsewhere(nil)) {
 		return s.Admit(k, task) // another limit may stand in the way now
@@ -102,11 +98,35 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
 	return err
 }
 
+func (s *Scheduler[K, T]) try(k K, task *drr.Task[T]) (*shard[K, T], error) {
+	sh, _, err := s.tryLocked(k, task)
+	sh.unlock()
+	return sh, err
+}
+
+// tryLocked takes the task in or says why not, and returns with the tenant's shard
+// locked. If it does not, nothing of that shard has expired. To find that out can take
+// several holds of the lock.
+func (s *Scheduler[K, T]) tryLocked(k K, task *drr.Task[T]) (sh *shard[K, T], quantum int64, err error) {
+	for {
+		sh, quantum = s.lockActive(k)
+		err = sh.admit(k, task, quantum)
+		if !isFull(err) || sh.Queue.NextDue() >= task.Enqueued {
+			return sh, quantum, err
+		}
+		sh.unlock()
+	}
+}
+
+// isFull reports whether err is a limit that an expired task may have reached.
+func isFull(err error) bool {
+	return err == firq.ErrGlobalFull || err == firq.ErrTenantFull || err == firq.ErrTenantThreshold
+}
+
 // Replace implements serve.Admitter.
 func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, error) {
-	sh, quantum := s.lockActive(k)
+	sh, quantum, err := s.tryLocked(k, &task) // there may be room by now
 	defer sh.unlock()
-	err := sh.admit(k, &task, quantum) // there may be room by now
 	if err == nil {
 		return true, nil
 	}
@@ -151,7 +171,7 @@ func (sh *shard[K, T]) admit(k K, task *drr.Task[T], quantum int64) error {
 		return firq.ErrClosed
 	}
 	t, err := sh.reserve(k, task.Ticket)
-	for err != nil && err != firq.ErrTooManyTenants && err != serve.ErrTicketInUse && sh.reclaim(task.Enqueued) {
+	if isFull(err) && sh.reclaim(task.Enqueued) {
 		t, err = sh.reserve(k, task.Ticket)
 	}
 	if err != nil {
@@ -265,13 +285,13 @@ func (sh *shard[K, T]) forget(t *serve.Tenant[K, T]) bool {
 }
 
 // reclaim drops some expired tasks, if any can have expired, and reports whether
-// it did. Under mu.
+// it did. There may be more as long as the queue's NextDue is before now. Under mu.
 func (sh *shard[K, T]) reclaim(now int64) bool {
 	if sh.Queue.NextDue() >= now {
 		return false
 	}
 	before := sh.Queue.Len()
-	sh.Queue.Reclaim(now, 256)
+	sh.Queue.Reclaim(now, serve.MaxHold)
 	return sh.Queue.Len() < before
 }
 
@@ -279,15 +299,17 @@ func (sh *shard[K, T]) reclaim(now int64) bool {
 // it found any.
 func (s *Scheduler[K, T]) reclaimElsewhere(own *shard[K, T]) bool {
 	found := false
+	now := s.env.Clock.Now()
 	for _, sh := range s.shards {
 		if sh == own {
 			continue
 		}
-		sh.lock()
-		if sh.reclaim(s.env.Clock.Now()) {
-			found = true
+		for here, more := false, true; more && !here; found = found || here {
+			sh.lock()
+			here = sh.reclaim(now)
+			more = sh.Queue.NextDue() < now
+			sh.unlock()
 		}
-		sh.unlock()
 	}
 	return found
 }

@@ -304,18 +304,22 @@ func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (task
 	return task, true
 }
 
+// moveBudget is how many tasks one call of Reclaim moves in the index of deadlines.
+const moveBudget = 256
+
 // Reclaim drops up to most tasks that expired before now, wherever they are, and
-// reports whether there may be more.
+// reports whether there may be more: also when it has dropped none, and has only gone
+// on with the search. As long as it does, NextDue is before now.
 func (q *Queue[K, T]) Reclaim(now int64, most int) (more bool) {
+	defer q.purge()
+	budget := moveBudget
 	for range most {
-		e := q.dues.expired(now)
+		e, more := q.dues.expired(now, &budget)
 		if e == nil {
-			q.purge()
-			return false
+			return more
 		}
 		q.expire(e)
 	}
-	q.purge()
 	return true
 }
 

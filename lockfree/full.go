@@ -154,18 +154,20 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 
 // reclaim drops a number of expired tasks of the shard, and reports whether there
 // were any. Inboxes are looked through as well: t's, or, if t is nil, all that
-// may have one.
-func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) bool {
-	sh.lock()
-	if t != nil {
-		sh.drainAll(t)
-	} else if sh.boxDue.Load() < now {
-		sh.drainQuiet()
+// may have one. To find the first one can take several holds of the lease.
+func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) (found bool) {
+	for more := true; more && !found; {
+		sh.lock()
+		if t != nil {
+			sh.drainAll(t)
+		} else if sh.boxDue.Load() < now {
+			sh.drainQuiet()
+		}
+		before := len(sh.freed)
+		more = sh.Queue.Reclaim(now, serve.MaxHold)
+		found = len(sh.freed) > before
+		sh.unlock()
 	}
-	before := len(sh.freed)
-	sh.Queue.Reclaim(now, 256)
-	found := len(sh.freed) > before
-	sh.unlock()
 	return found
 }
 
