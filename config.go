@@ -88,7 +88,11 @@ type Config[K comparable, T any] struct {
 	// TenantIdle is how long a tenant is remembered that has nothing queued and, with
 	// MaxInFlightPerTenant, nothing in flight. (Without it a delivery does not keep
 	// its tenant: a later Item.Charge reaches it if it is back by then, else it is
-	// lost.) 0: 1 minute.
+	// lost.) It is forgotten by calls that take the lock of any shard anyway
+	// (deliveries, Done, Cancel, Stats; Enqueue if it takes one), 32 tenants by each,
+	// all by Stats; a round begins every half TenantIdle. So with some traffic it is
+	// forgotten before twice TenantIdle is over, and without any call not before the
+	// next one. 0: 1 minute.
 	TenantIdle time.Duration
 	// OnDrop is told about each accepted task that is not delivered. It is
 	// called without any lock held, by the goroutine whose call found out, and

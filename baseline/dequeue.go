@@ -127,13 +127,13 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T]) (n int, more bool) {
 // serve delivers into dst until it is full, the shard is empty, or the next
 // delivery is in a round after the limit. It is called with mu held and unlocks it.
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
-	s, n := sh.s, 0
+	s, n, now := sh.s, 0, int64(math.MinInt64)
 	if s.life.State() != serve.Closed {
 		limit := uint64(math.MaxUint64)
 		if sh.Shared() {
 			limit = s.rounds.Limit(sh.index) // it may have changed before the lock was ours
 		}
-		now := s.env.Clock.Now()
+		now = s.env.Clock.Now()
 		var task drr.Task[T]
 		for n < len(dst) {
 			dt, _ := sh.Queue.NextWithin(now, limit, &task)
@@ -144,7 +144,6 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
 			dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &task, now))
 			n++
 		}
-		sh.Sweep(now, sh.forget)
 		s.held.Add(-int64(n))
 		if s.env.Room.Waiting() {
 			for i := range dst[:n] {
@@ -153,6 +152,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T]) int {
 		}
 	}
 	sh.unlock()
+	s.sweep(now)
 	return n
 }
 
@@ -163,8 +163,10 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 		return
 	}
 	sh.lock()
-	sh.Done(&t.Tenant, token, sh.s.env.Clock.Now())
+	now := sh.s.env.Clock.Now()
+	sh.Done(&t.Tenant, token, now)
 	sh.unlock()
+	sh.s.sweep(now)
 }
 
 // SettleCharge implements firq.Settler. If the tenant was forgotten meanwhile and is
@@ -188,5 +190,6 @@ func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 		sh.s.env.Room.Released(t.Key, 1)
 	}
 	sh.unlock()
+	sh.s.sweep(sh.s.env.Clock.Now())
 	return ok
 }

@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"maps"
 	"sync/atomic"
 
 	"github.com/firq-go/firq"
@@ -101,6 +100,7 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
 func (s *Scheduler[K, T]) try(k K, task *drr.Task[T]) (*shard[K, T], error) {
 	sh, _, err := s.tryLocked(k, task)
 	sh.unlock()
+	s.sweep(task.Enqueued)
 	return sh, err
 }
 
@@ -254,36 +254,6 @@ func addBelow(n *atomic.Int64, limit int64) bool {
 	}
 }
 
-func (sh *shard[K, T]) newTenant(k K) *tenant[K, T] {
-	t := &tenant[K, T]{shard: sh}
-	t.Init(k, 1)
-	t.Owner = t
-	t.Ticket.Canceler = t
-	return t
-}
-
-// add makes a new tenant known. Under mu.
-func (sh *shard[K, T]) add(t *tenant[K, T]) {
-	sh.tenants[t.Key] = t
-	sh.most = max(sh.most, len(sh.tenants))
-	now := sh.s.env.Clock.Now()
-	sh.Add(&t.Tenant, now)
-	sh.Sweep(now, sh.forget)
-}
-
-// forget is what Sweep asks about idle tenants. Under mu.
-func (sh *shard[K, T]) forget(t *serve.Tenant[K, T]) bool {
-	delete(sh.tenants, t.Key)
-	if n := len(sh.tenants); n < sh.most/8 && sh.most > 4096 {
-		// Go's map does not shrink: it would keep the memory of the largest crowd.
-		sh.tenants, sh.most = maps.Collect(maps.All(sh.tenants)), n
-	}
-	if sh.s.env.Config.MaxTenants > 0 {
-		sh.s.tenants.Add(-1)
-	}
-	return true
-}
-
 // reclaim drops some expired tasks, if any can have expired, and reports whether
 // it did. There may be more as long as the queue's NextDue is before now. Under mu.
 func (sh *shard[K, T]) reclaim(now int64) bool {
@@ -312,40 +282,6 @@ func (s *Scheduler[K, T]) reclaimElsewhere(own *shard[K, T]) bool {
 		}
 	}
 	return found
-}
-
-// sweepAll forgets idle tenants everywhere and reports whether it found any.
-func (s *Scheduler[K, T]) sweepAll() bool {
-	if !s.env.SweepAllDue() {
-		return false
-	}
-	before := s.tenants.Load()
-	for _, sh := range s.shards {
-		sh.sweepAll()
-	}
-	return s.tenants.Load() < before
-}
-
-// sweepAll forgets the shard's idle tenants, a thousand at each hold of the lock.
-func (sh *shard[K, T]) sweepAll() {
-	now := sh.s.env.Clock.Now()
-	for start, more := true, true; more; start = false {
-		failpoint.Lock(&sh.mu, "lock")
-		more = sh.SweepSome(now, start, 1024, sh.forget)
-		sh.TellIdle()
-		sh.mu.Unlock()
-	}
-}
-
-// roomForTenant forgets the longest idle tenant of some shard, so that a new one can
-// have its place, and reports whether it is worth trying again.
-func (s *Scheduler[K, T]) roomForTenant() bool {
-	return s.env.MakeRoomForTenant(&s.tenants, func(i int) bool {
-		sh := s.shards[i]
-		sh.lock()
-		defer sh.unlock()
-		return sh.ForgetLongest(sh.forget)
-	}, func() {})
 }
 
 // NextDue implements serve.Admitter.

@@ -166,6 +166,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 			if tries < leaseTries && s.emptying(t) {
 				runtime.Gosched()
 			} else if done, err := t.shard.put(t, task, q); done { // the lease holder's work is ours
+				s.sweep(task.Enqueued)
 				return err
 			}
 		}

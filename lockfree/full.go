@@ -197,5 +197,6 @@ func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 		sh.left(t)
 	}
 	sh.unlock()
+	sh.s.sweep(sh.s.env.Clock.Now())
 	return ok
 }

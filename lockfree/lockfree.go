@@ -131,57 +131,6 @@ func (s *Scheduler[K, T]) remove(t *tenant[K, T]) {
 	})
 }
 
-// roomForTenant forgets the longest idle tenant of some shard, so that a new one can
-// have its place, and reports whether it is worth trying again.
-func (s *Scheduler[K, T]) roomForTenant() bool {
-	return s.env.MakeRoomForTenant(&s.known, s.forgetLongest, func() {
-		for _, sh := range s.shards { // a new tenant is known once its first task is taken in
-			if sh.activations.Ready() {
-				sh.lock()
-				sh.unlock()
-			}
-		}
-	})
-}
-
-// forgetLongest forgets the tenant of a shard that has been idle for longest.
-func (s *Scheduler[K, T]) forgetLongest(shard int) bool {
-	sh := s.shards[shard]
-	sh.lock()
-	found := sh.ForgetLongest(func(st *serve.Tenant[K, T]) bool {
-		sh.drainAll(ownerOf(&st.Tenant)) // something may have been put in and not announced
-		sh.flush()
-		return sh.forget(st)
-	})
-	sh.unlock()
-	return found
-}
-
-// sweepAll forgets idle tenants everywhere, if that is due, and reports whether
-// it found any.
-func (s *Scheduler[K, T]) sweepAll() bool {
-	if !s.env.SweepAllDue() {
-		return false
-	}
-	before := s.known.Load()
-	for _, sh := range s.shards {
-		sh.sweepAll()
-	}
-	return s.known.Load() < before
-}
-
-// sweepAll forgets the shard's idle tenants, a thousand at each hold of the
-// lease.
-func (sh *shard[K, T]) sweepAll() {
-	now := sh.s.env.Clock.Now()
-	for start, more := true, true; more; start = false {
-		sh.lock()
-		sh.flush()
-		more = sh.SweepSome(now, start, 1024, sh.forget)
-		sh.unlock()
-	}
-}
-
 // Len returns the number of queued tasks, and of places that calls in progress
 // have reserved. Lock-free.
 func (s *Scheduler[K, T]) Len() int { return s.credit.Out() }

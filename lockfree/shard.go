@@ -333,8 +333,8 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], hint int, now int64) int {
 		}
 	}
 	sh.flush()
-	sh.Sweep(now, sh.forget)
 	sh.unlock()
+	s.sweep(now)
 	return n
 }
 
@@ -361,7 +361,7 @@ func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
 	}
 }
 
-// forget is what Sweep asks about idle tenants: the tenant dies if no producer is
+// forget is what SweepSome asks about idle tenants: the tenant dies if no producer is
 // at work on it. A producer that holds a dead tenant looks it up again.
 func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	t := ownerOf(&st.Tenant)

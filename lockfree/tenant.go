@@ -165,8 +165,10 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 		return
 	}
 	sh.lock()
-	sh.Done(&t.Tenant, token, sh.s.env.Clock.Now())
+	now := sh.s.env.Clock.Now()
+	sh.Done(&t.Tenant, token, now)
 	sh.unlock()
+	sh.s.sweep(now)
 }
 
 // SettleCharge implements firq.Settler. It takes the lease. If the tenant was forgotten

@@ -16,6 +16,7 @@ var tenantChecks = []check{
 	{name: "not forgotten while in flight", run: tenantInFlight},
 	{name: "not forgotten while queued", run: tenantQueued},
 	{name: "a late charge reaches a tenant that was forgotten and is back", run: bubbled(tenantChargedLate)},
+	{name: "forgotten while others are used", run: bubbled(tenantForgottenBeside)},
 	{name: "idle from the end of its last task", run: bubbled(tenantIdleSince)},
 	{name: "forgotten when rejected, expired or cancelled", run: tenantNothingDelivered},
 	{name: "limits hold across forgetting", run: tenantLimits},
@@ -85,6 +86,57 @@ func tenantInFlight(t *testing.T, newSched maker) {
 	it = take(t, s)
 	it.Done()
 	forgotten(t, s)
+}
+
+// tenantForgottenBeside: nobody calls Stats, and all traffic is one tenant's. The others
+// are forgotten all the same, which shows in that they owe nothing any more.
+func tenantForgottenBeside(t *testing.T, newSched maker) {
+	const idleFor, n = time.Minute, 16
+	for name, use := range map[string]func(sched){
+		"delivered": func(s sched) {
+			load(t, s, "busy", 1)
+			it := take(t, s)
+			it.Done()
+		},
+		"cancelled": func(s sched) {
+			var tk firq.Ticket
+			admit(t, s, "busy", task{Ticket: &tk})
+			tk.Cancel()
+		},
+	} {
+		for _, shards := range []int{1, 8} {
+			for _, late := range []bool{false, true} {
+				s := open(t, newSched, config{Shards: shards, TenantIdle: idleFor})
+				debtors := tenants(n)
+				for _, tenant := range debtors {
+					owing(t, s, tenant, 0, 1000)
+				}
+				spell := 2 * idleFor
+				if !late {
+					spell = idleFor - idleFor/50
+				}
+				for start := time.Now(); time.Since(start) < spell; {
+					use(s)
+					time.Sleep(idleFor / 100)
+				}
+				for _, tenant := range debtors {
+					load(t, s, tenant, 1)
+				}
+				for i := range 8 * shards { // some on each shard, nearly for sure
+					load(t, s, "new"+strconv.Itoa(i), 9)
+				}
+				served := 0 // of the debtors, while the others have tasks left
+				for range 8 * shards * 6 {
+					if it := take(t, s); it.Tenant[:3] != "new" {
+						served++
+					}
+				}
+				if late && served != n || !late && served > n/4 {
+					t.Errorf("%s, shards %d, after %v: %d of %d that owed something were served soon", name, shards, spell, served, n)
+				}
+			}
+		}
+	}
 }
 
 // tenantChargedLate: without a limit in flight, a delivery does not keep its tenant from

@@ -21,6 +21,7 @@ type Env[K comparable, T any] struct {
 
 	quanta     *xsync.MapOf[K, int64] // SetQuantum
 	overridden atomic.Bool            // quanta was ever used; a look at it costs more
+	sweeps     sweeps
 	rejects    struct{ global, tenant, timeout *xsync.Counter }
 
 	dropPool sync.Pool // *Drops
@@ -41,6 +42,7 @@ func NewEnv[K comparable, T any](cfg firq.Config[K, T]) (*Env[K, T], error) {
 	e.rejects.global = xsync.NewCounter()
 	e.rejects.tenant = xsync.NewCounter()
 	e.rejects.timeout = xsync.NewCounter()
+	e.sweeps.next.Store(e.Clock.Now() + e.sweepEvery())
 	return e, nil
 }
 

@@ -15,13 +15,12 @@ import (
 // it, so that a task that comes and goes touches no other tenant.
 type known[K comparable, T any] struct {
 	tenants int
-	rest    ring[K, T] // where Sweep goes on
+	rest    ring[K, T] // where a sweep goes on
 	idle    ring[K, T] // only with MaxTenants
 	nIdle   int
 	bounded bool // MaxTenants is set; immutable
 
 	sweepLeft int // tenants that this sweep has still to look at
-	nextSweep int64
 
 	told        told
 	toldTenants int // how many of the tenants are counted in Env.learned
@@ -158,25 +157,11 @@ func (s *Shard[K, T]) untell(n int) {
 	}
 }
 
-// sweepStep is how many tenants one call of Sweep looks at.
-const sweepStep = 32
-
-func (s *Shard[K, T]) sweepEvery() int64 { return max(int64(s.env.Config.TenantIdle)/2, 1) }
-
-// Sweep forgets tenants that have been idle for TenantIdle, a few at each call; one
-// round every half TenantIdle. forget is asked for each and may refuse.
-func (s *Shard[K, T]) Sweep(now int64, forget func(*Tenant[K, T]) bool) {
-	if s.sweepLeft > 0 || now >= s.nextSweep {
-		s.SweepSome(now, s.sweepLeft == 0, sweepStep, forget)
-	}
-}
-
 // SweepSome goes on with a round, or starts one, and looks at up to most
 // tenants. It reports whether the round goes on.
 func (s *Shard[K, T]) SweepSome(now int64, start bool, most int, forget func(*Tenant[K, T]) bool) bool {
 	if start {
 		s.sweepLeft = s.tenants
-		s.nextSweep = now + s.sweepEvery()
 	}
 	for ; s.sweepLeft > 0 && most > 0; most-- {
 		s.sweepLeft--

@@ -36,7 +36,6 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 	cfg := &env.Config
 	s := &Shard[K, T]{env: env, waits: hist.NewLocal()}
 	s.top.size = max(cfg.TopTenants, 0)
-	s.nextSweep = env.Clock.Now() + s.sweepEvery()
 	s.bounded = cfg.MaxTenants > 0
 	env.crowd = append(env.crowd, &s.told)
 	s.Queue = drr.New(drr.Config{
