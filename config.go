@@ -38,8 +38,11 @@ type Config[K comparable, T any] struct {
 	// MaxPerTenant is how many tasks one tenant may have queued. Strict too.
 	// 0, or more than MaxGlobal: MaxGlobal.
 	MaxPerTenant int
-	// MaxTenants is how many tenants may be known at a time; beyond it a new one
-	// gets ErrTooManyTenants. 0: no limit.
+	// MaxTenants is how many tenants may be known at a time. A new one then takes
+	// the place of one that is not in use: that has nothing queued, nothing in flight
+	// (with MaxInFlightPerTenant) and no debt (Item.Charge); of those on its shard,
+	// the one that has been idle for longest, whatever TenantIdle says. Only while
+	// MaxTenants tenants are in use a new one gets ErrTooManyTenants. 0: no limit.
 	MaxTenants int
 	// MaxInFlightPerTenant is how many items of one tenant may be delivered and
 	// not yet Done. With 1 a tenant's tasks run strictly one after another, in
@@ -52,8 +55,11 @@ type Config[K comparable, T any] struct {
 	// Quantum is the cost that a tenant may spend per round. For O(1) work per
 	// task choose it about as large as the dearest common task. 0: 1.
 	Quantum int64
-	// QuantumFor gives each tenant a weight. It is asked each time a tenant
-	// becomes active, never with a lock held; below 1 counts as 1. nil: Quantum.
+	// QuantumFor gives each tenant a weight. What it said last when the tenant became
+	// active (got a task, having had none) holds until it becomes active again. It is
+	// asked before that, and may be asked at any Enqueue of the tenant, also one that
+	// is refused, and by ResetQuantum; never with a lock held. Below 1 counts as 1.
+	// nil: Quantum.
 	//
 	// Where Enqueue or EnqueueWait panics with what QuantumFor panics with, the task
 	// was not admitted; of a batch, what went before may have been. ResetQuantum has
@@ -65,8 +71,9 @@ type Config[K comparable, T any] struct {
 	// never with a lock held. If it panics, the task was not admitted; of a batch,
 	// what went before was. nil: Backpressure.
 	BackpressureFor func(K) Backpressure
-	// MaxQueueAge gives tasks without a Deadline one: enqueue + MaxQueueAge.
-	// 0: none.
+	// MaxQueueAge gives tasks without a Deadline one. It counts from the admission
+	// of the task: the time for which a producer waits for room (EnqueueWait, the
+	// policy Wait) is neither age nor queue time. 0: none.
 	MaxQueueAge time.Duration
 	// Order within one tenant and priority. Zero: FIFO.
 	Order Order
@@ -88,8 +95,14 @@ type Config[K comparable, T any] struct {
 	FairnessSlack int
 	// TopTenants bounds Stats.TopTenants. 0: 16; below 0: off.
 	TopTenants int
-	// TenantIdle is how long a tenant with nothing queued or in flight is
-	// remembered. 0: 1 minute.
+	// TenantIdle is how long a tenant is remembered that has nothing queued and, with
+	// MaxInFlightPerTenant, nothing in flight. (Without it a delivery does not keep
+	// its tenant: a later Item.Charge reaches it if it is back by then, else it is
+	// lost.) It is forgotten by calls that take the lock of any shard anyway
+	// (deliveries, Done, Cancel, Stats; Enqueue if it takes one), 32 tenants by each,
+	// all by Stats; a round begins every half TenantIdle. So with some traffic it is
+	// forgotten before twice TenantIdle is over, and without any call not before the
+	// next one. 0: 1 minute.
 	TenantIdle time.Duration
 	// OnDrop is told about each accepted task that is not delivered. It is
 	// called without any lock held, by the goroutine whose call found out, and

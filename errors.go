@@ -32,7 +32,7 @@ var (
 	// ErrTenantThreshold: the tenant holds its share of what is free
 	// (Config.DynamicThreshold).
 	ErrTenantThreshold error = &rejection{"firq: rejected: the tenant is above its share of the free capacity (DynamicThreshold)"}
-	// ErrTooManyTenants: the tenant is new and Config.MaxTenants are known.
+	// ErrTooManyTenants: the tenant is new and Config.MaxTenants others are in use.
 	ErrTooManyTenants error = &rejection{"firq: rejected: too many tenants (MaxTenants)"}
 	// ErrTimeout: no capacity came free in the time that Backpressure.Wait or
 	// the context of EnqueueWait allowed.

@@ -22,7 +22,8 @@ type Producer[K comparable, T any] interface {
 	// the policy. Its error then matches ErrTimeout and ctx.Err().
 	EnqueueWait(ctx context.Context, tenant K, t Task[T]) error
 	// EnqueueBatch admits a prefix of ts, in order, and returns its length; err
-	// says why the rest was not admitted.
+	// says why the rest was not admitted. If that is a limit, each task of the rest
+	// counts as one rejection, though only the first of them was tried.
 	EnqueueBatch(tenant K, ts []Task[T]) (accepted int, err error)
 }
 
@@ -53,8 +54,10 @@ type Scheduler[K comparable, T any] interface {
 	// Stats returns a snapshot.
 	Stats() Stats[K]
 	// SetQuantum overrides the tenant's quantum from its next turn on, known
-	// tenant or not, until ResetQuantum. Below 1 counts as 1. For a tenant that
-	// is not equal to itself it and ResetQuantum do nothing.
+	// tenant or not, until ResetQuantum: the override stays though the tenant is
+	// forgotten or never comes, so keys without end are memory without end. Below 1
+	// counts as 1. For a tenant that is not equal to itself it and ResetQuantum do
+	// nothing.
 	SetQuantum(tenant K, quantum int64)
 	// ResetQuantum gives the tenant back the quantum that Config says.
 	ResetQuantum(tenant K)

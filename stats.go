@@ -7,7 +7,8 @@ import "time"
 //	Enqueued = Dequeued + Expired + Cancelled + DroppedPolicy + Closed + QueueLen
 //
 // holds exactly; while calls are in progress the fields need not be from the
-// same instant.
+// same instant. The rejections count tasks, not calls: each task that EnqueueBatch
+// leaves out because of a limit is one.
 type Stats[K comparable] struct {
 	Enqueued  uint64 // tasks accepted
 	Dequeued  uint64 // tasks delivered to a consumer
@@ -31,7 +32,8 @@ type Stats[K comparable] struct {
 	TopTenants []TenantCount[K] // by delivered tasks, most first; an approximate ranking
 }
 
-// QueueTime says how long delivered tasks had waited, from enqueue to dequeue.
+// QueueTime says how long delivered tasks had waited, from admission to dequeue. The
+// time for which their producers waited for room is not part of it.
 type QueueTime struct {
 	Sum, P50, P95, P99, P999, Max time.Duration
 	Samples                       uint64

@@ -41,8 +41,9 @@ type Task[T any] struct {
 	// Priority, 0 means PriorityNormal; above PriorityCritical is ErrInvalidTask.
 	Priority Priority
 	// Deadline after which the task is never delivered; zero: none, or
-	// Config.MaxQueueAge from now. A task whose Deadline has passed when it is
-	// enqueued is accepted and expires. More than 292 years ahead is none.
+	// Config.MaxQueueAge from its admission. A task whose Deadline has passed when
+	// it is enqueued, or passes while its producer waits for room, is accepted once
+	// there is room, and expires. More than 292 years ahead is none.
 	Deadline time.Time
 	// Ticket to cancel the task with; nil: it cannot be cancelled.
 	Ticket *Ticket
@@ -72,7 +73,7 @@ type Item[K comparable, T any] struct {
 	Cost     int64         // as charged, at least 1 unless Charge says otherwise later
 	Priority Priority      // as enqueued, 0 replaced by PriorityNormal
 	Deadline time.Time     // as enqueued, or from Config.MaxQueueAge; zero: none
-	Wait     time.Duration // from enqueue to dequeue
+	Wait     time.Duration // from admission to dequeue
 
 	settler Settler
 	token   uint64
@@ -91,7 +92,8 @@ func (it *Item[K, T]) Done() {
 // Charge says that the actual cost was Cost + delta: the tenant's deficit moves
 // by -delta and may become negative, so that over time each tenant gets its
 // share of actual cost. A debt outlives an idle spell of the tenant (until the
-// tenant is forgotten, Config.TenantIdle); a credit does not.
+// tenant is forgotten, Config.TenantIdle); a credit does not. While the tenant is
+// forgotten Charge does nothing.
 func (it *Item[K, T]) Charge(delta int64) {
 	if s := it.settler; s != nil && delta != 0 {
 		if delta == math.MinInt64 {

@@ -35,8 +35,9 @@ type Scheduler[K comparable, T any] struct {
 	parker  *park.Parker
 	shards  []*shard[K, T]
 
-	life   serve.Life
-	drains atomic.Bool // Shutdown, and every call that came before it is over: the last one out ends it
+	life      serve.Life
+	deadlines atomic.Bool // some task had a deadline: expired ones may be all that a tenant has
+	drains    atomic.Bool // Shutdown, and every call that came before it is over: the last one out ends it
 
 	_       pad.Pad
 	held    atomic.Int64 // tasks queued, over all shards; CAS keeps it within MaxGlobal
@@ -138,6 +139,7 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
 	sh.Publish(ready)
+	sh.TellIdle()
 	if l := sh.Queue.Lingering(); l != sh.lingering.Load() {
 		sh.lingering.Store(l)
 	}

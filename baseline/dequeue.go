@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"context"
+	"math"
 	"unsafe"
 
 	"github.com/firq-go/firq"
@@ -130,11 +131,11 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 // full, the shard is empty, or the next delivery is in a round after the limit. It
 // returns how many it has delivered. It is called with mu held and unlocks it.
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
-	s, n := sh.s, 0
+	s, n, now := sh.s, 0, int64(math.MinInt64)
 	all, dst := dst, dst[have:]
 	if s.life.State() != serve.Closed {
 		limit := sh.Limit() // it may have changed before the lock was ours
-		now := s.env.Clock.Now()
+		now = s.env.Clock.Now()
 		var task drr.Task[T]
 		for n < len(dst) {
 			dt, _ := sh.Queue.NextWithin(now, limit, &task)
@@ -145,7 +146,6 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 			dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &task, now))
 			n++
 		}
-		sh.Sweep(now, sh.forget)
 		s.held.Add(-int64(n))
 		if s.env.Room.Waiting() {
 			for i := range dst[:n] {
@@ -154,6 +154,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 		}
 	}
 	sh.unlockWith(all[:have+n])
+	s.sweep(now)
 	return n
 }
 
@@ -164,15 +165,21 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 		return
 	}
 	sh.lock()
-	sh.Done(&t.Tenant, token, sh.s.env.Clock.Now())
+	now := sh.s.env.Clock.Now()
+	sh.Done(&t.Tenant, token, now)
 	sh.unlock()
+	sh.s.sweep(now)
 }
 
-// SettleCharge implements firq.Settler.
+// SettleCharge implements firq.Settler. If the tenant was forgotten meanwhile and is
+// back, it is charged as it is now.
 func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) {
-	t.shard.lock()
-	t.shard.Charge(&t.Tenant, token, delta)
-	t.shard.unlock()
+	sh := t.shard
+	sh.lock()
+	if t = sh.tenants[t.Key]; t != nil {
+		sh.Charge(&t.Tenant, token, delta)
+	}
+	sh.unlock()
 }
 
 // CancelTicket takes a task of this tenant out of the queue.
@@ -185,5 +192,6 @@ func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 		sh.s.env.Room.Released(t.Key, 1)
 	}
 	sh.unlock()
+	sh.s.sweep(sh.s.env.Clock.Now())
 	return ok
 }

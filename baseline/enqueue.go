@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"maps"
 	"sync/atomic"
 
 	"github.com/firq-go/firq"
@@ -58,10 +57,11 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 			return accepted, err
 		}
 		if err = s.Admit(k, task); err != nil { // which makes room on other shards
-			err = s.env.Overflow(s, k, task, err)
-		}
-		if err != nil {
-			return accepted, err
+			if err = s.env.Overflow(s, k, task, err); err != nil {
+				s.env.RejectedMore(err, len(ts)-accepted-1) // this one is counted
+				return accepted, err
+			}
+			now = s.env.Clock.Now() // it may have waited
 		}
 		accepted++
 	}
@@ -86,9 +86,7 @@ func (s *Scheduler[K, T]) admit(k K, ts []firq.Task[T], now int64) (int, error) 
 
 // Admit implements serve.Admitter.
 func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
-	sh, quantum := s.lockActive(k)
-	err := sh.admit(k, &task, quantum)
-	sh.unlock()
+	sh, err := s.try(k, &task)
 	for again := true; again && (err == firq.ErrGlobalFull || err == firq.ErrTenantThreshold); {
 		// If what had expired elsewhere was dropped by somebody else just now, there
 		// was no instant at which this task had to be refused. A threshold moves with
@@ -97,23 +95,44 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
 		if !again && err == firq.ErrGlobalFull {
 			break
 		}
-		sh, quantum = s.lockActive(k)
-		err = sh.admit(k, &task, quantum)
-		sh.unlock()
+		sh, err = s.try(k, &task)
 	}
-	if err == firq.ErrTooManyTenants && s.sweepAll() {
-		sh, quantum = s.lockActive(k)
-		err = sh.admit(k, &task, quantum)
-		sh.unlock()
+	if err == firq.ErrTooManyTenants && (s.roomForTenant() || s.sweepAll() || s.deadlines.Load() && s.reclaimElsewhere(nil)) {
+		return s.Admit(k, task) // another limit may stand in the way now
 	}
 	return err
 }
 
+func (s *Scheduler[K, T]) try(k K, task *drr.Task[T]) (*shard[K, T], error) {
+	sh, _, err := s.tryLocked(k, task)
+	sh.unlock()
+	s.sweep(task.Enqueued)
+	return sh, err
+}
+
+// tryLocked takes the task in or says why not, and returns with the tenant's shard
+// locked. If it does not, nothing of that shard has expired. To find that out can take
+// several holds of the lock.
+func (s *Scheduler[K, T]) tryLocked(k K, task *drr.Task[T]) (sh *shard[K, T], quantum int64, err error) {
+	for {
+		sh, quantum = s.lockActive(k)
+		err = sh.admit(k, task, quantum)
+		if !isFull(err) || sh.Queue.NextDue() >= task.Enqueued {
+			return sh, quantum, err
+		}
+		sh.unlock()
+	}
+}
+
+// isFull reports whether err is a limit that an expired task may have reached.
+func isFull(err error) bool {
+	return err == firq.ErrGlobalFull || err == firq.ErrTenantFull || err == firq.ErrTenantThreshold
+}
+
 // Replace implements serve.Admitter.
 func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, error) {
-	sh, quantum := s.lockActive(k)
+	sh, quantum, err := s.tryLocked(k, &task) // there may be room by now
 	defer sh.unlock()
-	err := sh.admit(k, &task, quantum) // there may be room by now
 	if err == nil {
 		return true, nil
 	}
@@ -158,11 +177,14 @@ func (sh *shard[K, T]) admit(k K, task *drr.Task[T], quantum int64) error {
 		return firq.ErrClosed
 	}
 	t, err := sh.reserve(k, task.Ticket)
-	for err != nil && err != firq.ErrTooManyTenants && err != serve.ErrTicketInUse && sh.reclaim(task.Enqueued) {
+	if isFull(err) && sh.reclaim(task.Enqueued) {
 		t, err = sh.reserve(k, task.Ticket)
 	}
 	if err != nil {
 		return err
+	}
+	if task.Due != clock.Never && !sh.s.deadlines.Load() {
+		sh.s.deadlines.Store(true)
 	}
 	sh.push(t, task, quantum)
 	return nil
@@ -238,44 +260,14 @@ func addBelow(n *atomic.Int64, limit int64) bool {
 	}
 }
 
-func (sh *shard[K, T]) newTenant(k K) *tenant[K, T] {
-	t := &tenant[K, T]{shard: sh}
-	t.Init(k, 1)
-	t.Owner = t
-	t.Ticket.Canceler = t
-	return t
-}
-
-// add makes a new tenant known. Under mu.
-func (sh *shard[K, T]) add(t *tenant[K, T]) {
-	sh.tenants[t.Key] = t
-	sh.most = max(sh.most, len(sh.tenants))
-	now := sh.s.env.Clock.Now()
-	sh.Add(&t.Tenant, now)
-	sh.Sweep(now, sh.forget)
-}
-
-// forget is what Sweep asks about idle tenants. Under mu.
-func (sh *shard[K, T]) forget(t *serve.Tenant[K, T]) bool {
-	delete(sh.tenants, t.Key)
-	if n := len(sh.tenants); n < sh.most/8 && sh.most > 4096 {
-		// Go's map does not shrink: it would keep the memory of the largest crowd.
-		sh.tenants, sh.most = maps.Collect(maps.All(sh.tenants)), n
-	}
-	if sh.s.env.Config.MaxTenants > 0 {
-		sh.s.tenants.Add(-1)
-	}
-	return true
-}
-
 // reclaim drops some expired tasks, if any can have expired, and reports whether
-// it did. Under mu.
+// it did. There may be more as long as the queue's NextDue is before now. Under mu.
 func (sh *shard[K, T]) reclaim(now int64) bool {
 	if sh.Queue.NextDue() >= now {
 		return false
 	}
 	before := sh.Queue.Len()
-	sh.Queue.Reclaim(now, 256)
+	sh.Queue.Reclaim(now, serve.MaxHold)
 	return sh.Queue.Len() < before
 }
 
@@ -283,39 +275,19 @@ func (sh *shard[K, T]) reclaim(now int64) bool {
 // it found any.
 func (s *Scheduler[K, T]) reclaimElsewhere(own *shard[K, T]) bool {
 	found := false
+	now := s.env.Clock.Now()
 	for _, sh := range s.shards {
 		if sh == own {
 			continue
 		}
-		sh.lock()
-		if sh.reclaim(s.env.Clock.Now()) {
-			found = true
+		for here, more := false, true; more && !here; found = found || here {
+			sh.lock()
+			here = sh.reclaim(now)
+			more = sh.Queue.NextDue() < now
+			sh.unlock()
 		}
-		sh.unlock()
 	}
 	return found
-}
-
-// sweepAll forgets idle tenants everywhere and reports whether it found any.
-func (s *Scheduler[K, T]) sweepAll() bool {
-	if !s.env.SweepAllDue() {
-		return false
-	}
-	before := s.tenants.Load()
-	for _, sh := range s.shards {
-		sh.sweepAll()
-	}
-	return s.tenants.Load() < before
-}
-
-// sweepAll forgets the shard's idle tenants, a thousand at each hold of the lock.
-func (sh *shard[K, T]) sweepAll() {
-	now := sh.s.env.Clock.Now()
-	for start, more := true, true; more; start = false {
-		failpoint.Lock(&sh.mu, "lock")
-		more = sh.SweepSome(now, start, 1024, sh.forget)
-		sh.mu.Unlock()
-	}
 }
 
 // NextDue implements serve.Admitter.

@@ -65,7 +65,8 @@ func BenchmarkDues(b *testing.B) {
 	now := int64(0)
 	for b.Loop() {
 		now++
-		e := d.expired(now)
+		budget := held
+		e, _ := d.expired(now, &budget)
 		d.remove(e)
 		e.Due = now + held - 1
 		d.insert(e)

@@ -10,11 +10,15 @@ import (
 // 1990). Times only move forward, so a task is put in the bucket of the highest
 // bit in which its time differs from last, a time that nothing unexpired is
 // before; inserting and removing are O(1), and a task moves to a lower bucket
-// at most 63 times. Nothing moves until somebody asks for expired tasks.
+// at most 63 times. Nothing moves until somebody asks for expired tasks, and then so
+// many at a time: a bucket may hold all tasks.
 type dues[K comparable, T any] struct {
 	buckets [65]*entry[K, T]
 	mask    uint64 // bit b-1: bucket b has entries (bucket 0 is asked directly)
 	last    uint64
+	// spreading is the bucket whose range last has come into, while some of its
+	// entries have still to be moved to lower ones; 0: none.
+	spreading int
 }
 
 const noBucket = -1
@@ -57,6 +61,8 @@ func (d *dues[K, T]) bound() int64 {
 	switch {
 	case d.buckets[0] != nil:
 		return math.MinInt64
+	case d.buckets[d.spreading] != nil: // its entries are before those in lower buckets, or may be
+		return int64(d.floor(d.spreading))
 	case d.mask == 0:
 		return NoDeadline
 	}
@@ -69,32 +75,43 @@ func (d *dues[K, T]) floor(b int) uint64 {
 	return (d.last | (low + 1)) &^ low
 }
 
+// ceiling returns the largest key that belongs in bucket b > 0.
+func (d *dues[K, T]) ceiling(b int) uint64 {
+	return d.floor(b) | (uint64(1)<<(b-1) - 1)
+}
+
 // expired returns an entry whose time is before now, without removing it; nil if
-// there is none.
-func (d *dues[K, T]) expired(now int64) *entry[K, T] {
+// there is none. It moves at most budget entries to lower buckets, and reduces it by
+// as many; more: that was not enough, and there may be one.
+//
+// What is in bucket 0 has expired by the clock of somebody who asked before, if not
+// by now.
+func (d *dues[K, T]) expired(now int64, budget *int) (e *entry[K, T], more bool) {
 	if now <= 0 {
-		return d.scanFirst(now)
+		return d.scanFirst(now), false
 	}
 	for {
 		if e := d.buckets[0]; e != nil {
-			if e.Due < now {
-				return e
+			return e, false
+		}
+		if d.spreading == 0 {
+			if d.mask == 0 {
+				return nil, false
 			}
-			return d.scanFirst(now)
+			b := bits.TrailingZeros64(d.mask) + 1
+			if d.floor(b) >= uint64(now) {
+				return nil, false
+			}
+			d.spreading, d.last = b, min(uint64(now)-1, d.ceiling(b))
 		}
-		if d.mask == 0 {
-			return nil
+		if !d.spread(budget) {
+			return nil, true
 		}
-		b := bits.TrailingZeros64(d.mask) + 1
-		if d.floor(b) >= uint64(now) {
-			return nil
-		}
-		d.spread(b, uint64(now)-1)
 	}
 }
 
-// scanFirst looks through bucket 0. Only a caller whose clock goes back gets
-// here: otherwise all of bucket 0 is before now.
+// scanFirst looks through bucket 0, for who asks by a clock that is not above 0, where
+// all times that are not are taken for one. Clocks of schedulers are above it.
 func (d *dues[K, T]) scanFirst(now int64) *entry[K, T] {
 	for e := d.buckets[0]; e != nil; e = e.dueNext {
 		if e.Due < now {
@@ -104,21 +121,18 @@ func (d *dues[K, T]) scanFirst(now int64) *entry[K, T] {
 	return nil
 }
 
-// spread moves last forward, to the earliest time in bucket b or to most if that
-// is before it, and the bucket's entries to the lower buckets where they belong
-// now. Bucket b is the lowest that has any.
-func (d *dues[K, T]) spread(b int, most uint64) {
-	last := most
-	for e := d.buckets[b]; e != nil; e = e.dueNext {
-		last = min(last, dueKey(e.Due))
-	}
-	d.last = last
-	e := d.buckets[b]
-	d.buckets[b] = nil
-	d.mask &^= 1 << (b - 1)
-	for e != nil {
-		next := e.dueNext
+// spread goes on with moving entries from the bucket spreading to the lower ones where
+// they belong since last has come into its range. It reports false if the budget was
+// not enough. What is inserted meanwhile does not go to that bucket.
+func (d *dues[K, T]) spread(budget *int) bool {
+	for e := d.buckets[d.spreading]; e != nil; e = d.buckets[d.spreading] {
+		if *budget == 0 {
+			return false
+		}
+		*budget--
+		d.remove(e)
 		d.insert(e)
-		e = next
 	}
+	d.spreading = 0
+	return true
 }

@@ -3,10 +3,11 @@ package drr
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/firq-go/firq"
 )
 
 // dueTwin drives a deadline index and a plain slice with the same operations.
@@ -45,41 +46,55 @@ func (w *dueTwin) earliest() int64 {
 	return earliest
 }
 
-// countMoves does what expired does to the buckets, one spread after the other,
-// and counts how often each entry moves.
-func (w *dueTwin) countMoves() error {
-	for w.now > 0 && w.d.buckets[0] == nil && w.d.mask != 0 {
-		b := bits.TrailingZeros64(w.d.mask) + 1
-		if w.d.floor(b) >= uint64(w.now) {
-			return nil
+// stingy is the budget of each look.
+const stingy = 3
+
+// look is expired, as often as it takes. It counts how often each entry moves: only to
+// lower buckets, a bounded number of times, and a few at each look.
+func (w *dueTwin) look() (*entry[int, int], error) {
+	for {
+		before := make([]int8, len(w.held))
+		for i, e := range w.held {
+			before[i] = e.bucket
 		}
-		var moved []*entry[int, int]
-		for e := w.d.buckets[b]; e != nil; e = e.dueNext {
-			moved = append(moved, e)
-		}
-		w.d.spread(b, uint64(w.now)-1)
-		for _, e := range moved {
-			if w.moves[e]++; int(e.bucket) >= b || w.moves[e] > 64 {
-				return fmt.Errorf("due %d: from bucket %d to %d, in %d moves", e.Due, b, e.bucket, w.moves[e])
+		budget, moved := stingy, 0
+		found, more := w.d.expired(w.now, &budget)
+		for i, e := range w.held {
+			if e.bucket == before[i] {
+				continue
+			}
+			moved++
+			if w.moves[e]++; e.bucket > before[i] || w.moves[e] > 64 {
+				return nil, fmt.Errorf("due %d: from bucket %d to %d, in %d moves", e.Due, before[i], e.bucket, w.moves[e])
 			}
 		}
+		switch {
+		case moved > stingy-budget || budget < 0: // one may move twice
+			return nil, fmt.Errorf("%d moved in one look, %d of %d left", moved, budget, stingy)
+		case more && (found != nil || budget > 0 || w.d.bound() >= w.now):
+			return nil, fmt.Errorf("there may be more, with %d moves left, found %v, bound %d at %d", budget, found, w.d.bound(), w.now)
+		case !more:
+			return found, nil
+		}
+		if err := w.check(); err != nil {
+			return nil, err
+		}
 	}
-	return nil
 }
 
 // expire takes out at most n expired entries.
 func (w *dueTwin) expire(n int) error {
 	for range n {
-		if err := w.countMoves(); err != nil {
+		e, err := w.look()
+		if err != nil {
 			return err
 		}
-		e := w.d.expired(w.now)
 		if e == nil {
 			if earliest := w.earliest(); earliest < w.now {
 				return fmt.Errorf("nothing expired at %d, want %d", w.now, earliest)
 			}
-			if w.now > 0 && w.d.buckets[0] != nil {
-				return fmt.Errorf("at %d: %d is in the bucket of the expired", w.now, w.d.buckets[0].Due)
+			if w.now > 0 && w.d.bound() < w.now {
+				return fmt.Errorf("at %d, with nothing expired, one may be due at %d", w.now, w.d.bound())
 			}
 			return nil
 		}
@@ -124,6 +139,9 @@ func (w *dueTwin) run(ops []byte) error {
 			w.tick(x % 10)
 		case 12:
 			w.tick(1 << (x % 40))
+		case 13: // and is not asked again until later
+			budget := int(x % 8)
+			_, _ = w.d.expired(w.now, &budget)
 		default:
 			err = w.expire(int(x))
 		}
@@ -181,31 +199,93 @@ func TestDuesExpireInOrder(t *testing.T) {
 		if len(w.held) != len(sorted) {
 			t.Fatalf("at %d: %d held, want %d", w.now, len(w.held), len(sorted))
 		}
-		if e := w.d.expired(w.now); e != nil {
-			t.Fatalf("at %d: %d expired once more", w.now, e.Due)
+		if e, err := w.look(); e != nil || err != nil {
+			t.Fatalf("at %d: %v expired once more, %v", w.now, e, err)
 		}
 	}
 }
 
-// TestDuesClockBack: a caller whose clock is behind gets only what expired by
-// its own clock.
+// TestDuesClockBack: a caller whose clock is behind gets what has expired by its own
+// clock, and what others have found to have expired by theirs.
 func TestDuesClockBack(t *testing.T) {
 	w := dueTwin{now: 1000, moves: map[*entry[int, int]]int{}}
-	for _, due := range []int64{500, 100, 900, -5, 2000} {
+	for _, due := range []int64{500, 999, -5, 1000, 2000} {
 		w.insert(due)
 	}
-	if w.d.expired(1000) == nil {
-		t.Fatal("nothing expired")
-	}
-	for _, step := range []struct{ now, due int64 }{{-5, 0}, {-4, -5}, {0, 0}, {101, 100}, {500, 0}, {501, 500}, {1000, 900}, {1001, 0}} {
-		e := w.d.expired(step.now)
-		switch {
-		case step.due == 0 && e != nil:
-			t.Fatalf("at %d: due %d expired", step.now, e.Due)
-		case step.due != 0 && (e == nil || e.Due != step.due):
-			t.Fatalf("at %d: expired %v, want due %d", step.now, e, step.due)
-		case e != nil:
+	for _, step := range []struct {
+		now int64
+		n   int
+	}{{-5, 0}, {-4, 1}, {0, 0}, {700, 1}, {800, 1}, {1000, 0}, {1001, 1}} {
+		if step.now == 800 {
+			w.now = 1000
+			if e, err := w.look(); e == nil || err != nil {
+				t.Fatalf("nothing expired: %v", err)
+			}
+		}
+		n := 0
+		for w.now = step.now; ; n++ {
+			budget := stingy
+			e, more := w.d.expired(w.now, &budget)
+			if e == nil && !more {
+				break
+			}
+			if e.Due > 1000 {
+				t.Fatalf("at %d: due %d expired", step.now, e.Due)
+			}
 			w.remove(slices.Index(w.held, e))
 		}
+		if n != step.n {
+			t.Fatalf("at %d: %d expired, want %d", step.now, n, step.n)
+		}
+	}
+}
+
+// idleStrings is a host that does nothing.
+type idleStrings struct{}
+
+func (idleStrings) Fill(*Tenant[string, int])                {}
+func (idleStrings) Expired(*Tenant[string, int], *Task[int]) {}
+
+// TestReclaimIsBounded: all tasks are in one bucket, and none has expired, when its time
+// comes. No call moves more than a few hundred; what has expired among them is found
+// by calling again, and NextDue says that it is worth while.
+func TestReclaimIsBounded(t *testing.T) {
+	const n, base = 5000, 1 << 40
+	q := New[string, int](Config{}, idleStrings{})
+	var a Tenant[string, int]
+	a.Init("a", 1)
+	for i := range n {
+		q.Push(&a, &Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: base + 1000 + int64(i)})
+	}
+	q.Push(&a, &Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: base + 1})
+	bucketOf := map[*entry[string, int]]int8{}
+	for e := a.tasks.head; e != nil; e = e.next {
+		bucketOf[e] = e.bucket
+	}
+	calls := 0
+	for more := true; more; calls++ {
+		if due := q.NextDue(); due > base+1 {
+			t.Fatalf("call %d: NextDue %d, and one was due at %d", calls, due, base+1)
+		}
+		more = q.Reclaim(base+500, 10)
+		moved := 0
+		for e := a.tasks.head; e != nil; e = e.next {
+			if e.bucket != bucketOf[e] {
+				moved++
+				bucketOf[e] = e.bucket
+			}
+		}
+		if moved > moveBudget {
+			t.Fatalf("call %d moved %d tasks", calls, moved)
+		}
+		if calls > n {
+			t.Fatal("it does not come to an end")
+		}
+	}
+	if q.Len() != n || q.NextDue() < base+500 {
+		t.Errorf("%d tasks left, the next one due at %d, want %d, %d", q.Len(), q.NextDue(), n, base+1000)
+	}
+	if calls < n/moveBudget {
+		t.Errorf("%d calls: the tasks were not in one bucket, and this test shows nothing", calls)
 	}
 }

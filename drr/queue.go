@@ -295,6 +295,18 @@ func (q *Queue[K, T]) Remove(p Place) (t *Tenant[K, T], task Task[T]) {
 	return t, task
 }
 
+// Owes reports whether the tenant is in debt, at any level. A debt that the rounds
+// served meanwhile have paid off is none.
+func (q *Queue[K, T]) Owes(t *Tenant[K, T]) (owes bool) {
+	q.eachFlow(t, func(f *flow[K, T]) {
+		if f.place == nowhere && f.deficit < 0 {
+			q.lists[f.level].forgive(f)
+		}
+		owes = owes || f.deficit < 0
+	})
+	return owes
+}
+
 // Evict takes out the tenant's oldest or newest task among those of a priority
 // at most p, lowest priority first.
 func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (task Task[T], ok bool) {
@@ -311,18 +323,22 @@ func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (task
 	return task, true
 }
 
+// moveBudget is how many tasks one call of Reclaim moves in the index of deadlines.
+const moveBudget = 256
+
 // Reclaim drops up to most tasks that expired before now, wherever they are, and
-// reports whether there may be more.
+// reports whether there may be more: also when it has dropped none, and has only gone
+// on with the search. As long as it does, NextDue is before now.
 func (q *Queue[K, T]) Reclaim(now int64, most int) (more bool) {
+	defer q.purge()
+	budget := moveBudget
 	for range most {
-		e := q.dues.expired(now)
+		e, more := q.dues.expired(now, &budget)
 		if e == nil {
-			q.purge()
-			return false
+			return more
 		}
 		q.expire(e)
 	}
-	q.purge()
 	return true
 }
 

@@ -18,6 +18,9 @@ type Task[T any] struct {
 	Due      int64         // expired once now is after it; NoDeadline: never
 	Ticket   *firq.Ticket  // nil: cannot be cancelled
 	Priority firq.Priority // 1 to 6
+	// Ages: Due is an age after Enqueued, not a deadline of the task's own. The Queue
+	// does not look at it; it is for who moves Enqueued before the task is queued.
+	Ages bool
 }
 
 // entry is a queued task: a node of its flow's list (next, prev) and, if it can

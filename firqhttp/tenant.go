@@ -59,6 +59,8 @@ func FirstOf(fs ...TenantFunc) TenantFunc {
 
 // Header takes the tenant from a header. Whoever can send requests can send any
 // header, and have a turn for each: let a proxy set it, or see Known.
+// gate.Config.MaxTenants bounds how many tenants wait at a time, and with them the
+// memory, but no limit makes invented names fair.
 func Header(name string) TenantFunc {
 	name = http.CanonicalHeaderKey(name)
 	return func(r *http.Request) (string, bool) {

@@ -28,8 +28,10 @@ type Config[K comparable] struct {
 	// Acquire returns ErrTenantFull. As many may be aside besides. 0, or more than
 	// MaxGlobal: MaxGlobal.
 	MaxPerTenant int
-	// MaxTenants is how many tenants may wait or have waited lately (TenantIdle);
-	// beyond it one that would have to wait gets ErrTooManyTenants. 0: no limit.
+	// MaxTenants is how many tenants may wait (or, with MaxInFlightPerTenant, hold
+	// permits) at a time; while so many do, another one that would have to wait gets
+	// ErrTooManyTenants. One that has left counts only as long as it owes something
+	// (Permit.Charge), at most for TenantIdle. 0: no limit.
 	MaxTenants int
 	// MaxInFlightPerTenant is how many permits one tenant may hold, whatever each
 	// weighs: it counts permits, not slots. A tenant at this limit waits, while slots that are free go to others. Every permit then

@@ -69,8 +69,10 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 		}
 		if err = s.Admit(k, task); err != nil {
 			if err = s.env.Overflow(s, k, task, err); err != nil {
+				s.env.RejectedMore(err, len(ts)-i-1) // this one is counted
 				return i, err
 			}
+			now = s.env.Clock.Now() // it may have waited
 		}
 	}
 	return len(ts), nil
@@ -173,6 +175,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 			if tries < leaseTries && s.emptying(t) {
 				runtime.Gosched()
 			} else if done, err := t.shard.put(t, task, q); done { // the lease holder's work is ours
+				s.sweep(task.Enqueued)
 				return err
 			}
 		}

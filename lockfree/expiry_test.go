@@ -132,6 +132,7 @@ func TestRejectionTakesNoLease(t *testing.T) {
 	}{
 		{config{MaxPerTenant: 2}, "a", firq.ErrTenantFull},
 		{config{MaxGlobal: 2}, "b", firq.ErrGlobalFull},
+		{config{MaxTenants: 1}, "b", firq.ErrTooManyTenants}, // a flood of names waits for nobody
 	} {
 		s := build(t, x.cfg)
 		tn := quiet(t, s, "a", 1, 2)

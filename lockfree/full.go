@@ -118,12 +118,14 @@ func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) 
 }
 
 // makeRoom drops expired tasks after an admission failed for want of room, and
-// forgets idle tenants if there were too many. It reports whether it is worth
+// forgets an idle tenant if there were too many. It reports whether it is worth
 // trying again.
 func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 	switch full {
 	case firq.ErrTooManyTenants:
-		return s.sweepAll()
+		if s.roomForTenant() || s.sweepAll() {
+			return true
+		} // else somebody's tasks may have expired, and be all that he has
 	case firq.ErrGlobalFull, firq.ErrTenantFull, firq.ErrTenantThreshold:
 	default:
 		return false
@@ -147,23 +149,25 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 	}
 	// What had expired may have been dropped by somebody else just now: then there
 	// was no instant at which this task had to be refused.
-	return !s.noRoom(t)
+	return full != firq.ErrTooManyTenants && !s.noRoom(t)
 }
 
 // reclaim drops a number of expired tasks of the shard, and reports whether there
 // were any. Inboxes are looked through as well: t's, or, if t is nil, all that
-// may have one.
-func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) bool {
-	sh.lock()
-	if t != nil {
-		sh.drainAll(t)
-	} else if sh.boxDue.Load() < now {
-		sh.drainQuiet()
+// may have one. To find the first one can take several holds of the lease.
+func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) (found bool) {
+	for more := true; more && !found; {
+		sh.lock()
+		if t != nil {
+			sh.drainAll(t)
+		} else if sh.boxDue.Load() < now {
+			sh.drainQuiet()
+		}
+		before := len(sh.freed)
+		more = sh.Queue.Reclaim(now, serve.MaxHold)
+		found = len(sh.freed) > before
+		sh.unlock()
 	}
-	before := len(sh.freed)
-	sh.Queue.Reclaim(now, 256)
-	found := len(sh.freed) > before
-	sh.unlock()
 	return found
 }
 
@@ -193,5 +197,6 @@ func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 		sh.left(t)
 	}
 	sh.unlock()
+	sh.s.sweep(sh.s.env.Clock.Now())
 	return ok
 }

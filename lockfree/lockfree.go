@@ -131,31 +131,6 @@ func (s *Scheduler[K, T]) remove(t *tenant[K, T]) {
 	})
 }
 
-// sweepAll forgets idle tenants everywhere, if that is due, and reports whether
-// it found any.
-func (s *Scheduler[K, T]) sweepAll() bool {
-	if !s.env.SweepAllDue() {
-		return false
-	}
-	before := s.known.Load()
-	for _, sh := range s.shards {
-		sh.sweepAll()
-	}
-	return s.known.Load() < before
-}
-
-// sweepAll forgets the shard's idle tenants, a thousand at each hold of the
-// lease.
-func (sh *shard[K, T]) sweepAll() {
-	now := sh.s.env.Clock.Now()
-	for start, more := true, true; more; start = false {
-		sh.lock()
-		sh.flush()
-		more = sh.SweepSome(now, start, 1024, sh.forget)
-		sh.unlock()
-	}
-}
-
 // Len returns the number of queued tasks, and of places that calls in progress
 // have reserved. Lock-free.
 func (s *Scheduler[K, T]) Len() int { return s.credit.Out() }

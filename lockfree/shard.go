@@ -259,6 +259,7 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 		failpoint.At("L4 gone")
 		sh.lingering.Store(false)
 	}
+	sh.TellIdle()
 	failpoint.At("L4 free")
 	sh.activations.Free() // not before the shard has said whether it is ready
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {
@@ -330,8 +331,8 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have, hint int, now int64) i
 		}
 	}
 	sh.flush()
-	sh.Sweep(now, sh.forget)
 	sh.unlockWith(all[:have+n])
+	s.sweep(now)
 	return n
 }
 
@@ -358,7 +359,7 @@ func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
 	}
 }
 
-// forget is what Sweep asks about idle tenants: the tenant dies if no producer is
+// forget is what SweepSome asks about idle tenants: the tenant dies if no producer is
 // at work on it. A producer that holds a dead tenant looks it up again.
 func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	t := ownerOf(&st.Tenant)

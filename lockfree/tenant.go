@@ -165,14 +165,22 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 		return
 	}
 	sh.lock()
-	sh.Done(&t.Tenant, token, sh.s.env.Clock.Now())
+	now := sh.s.env.Clock.Now()
+	sh.Done(&t.Tenant, token, now)
 	sh.unlock()
+	sh.s.sweep(now)
 }
 
-// SettleCharge implements firq.Settler. It takes the lease.
+// SettleCharge implements firq.Settler. It takes the lease. If the tenant was forgotten
+// meanwhile and is back, it is charged as it is now.
 func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) {
 	sh := t.shard
 	sh.lock()
-	sh.Charge(&t.Tenant, token, delta)
+	if t.word.Load()&deadBit != 0 {
+		t, _ = sh.s.tenants.Load(t.Key)
+	}
+	if t != nil {
+		sh.Charge(&t.Tenant, token, delta)
+	}
 	sh.unlock()
 }

@@ -24,6 +24,7 @@ type model struct {
 	queued  int
 	count   stats
 	drops   map[firq.DropReason]int
+	uses    int
 }
 
 type modelTask struct {
@@ -42,6 +43,7 @@ type modelTenant struct {
 	newest   bool         // AdaptiveLIFO serves newest first
 	inFlight int
 	flows    [7]*modelFlow
+	left     int // when it was last in use; no two tenants share it
 }
 
 // modelFlow takes turns: a tenant, or a tenant at one priority.
@@ -262,6 +264,7 @@ func (m *model) visit(f *modelFlow, fresh bool) *modelTask {
 // remove takes a task out of its tenant's queue and frees its ticket.
 func (m *model) remove(t *modelTenant, tk *modelTask) {
 	t.queue = slices.DeleteFunc(t.queue, func(other *modelTask) bool { return other == tk })
+	m.touch(t)
 	m.queued--
 	delete(m.tickets, tk.ticket)
 	m.water(t)
@@ -291,6 +294,7 @@ func (m *model) expired() {
 func (m *model) done(t *modelTenant) {
 	was := m.blocked(t)
 	t.inFlight--
+	m.touch(t)
 	if !was || m.blocked(t) {
 		return
 	}

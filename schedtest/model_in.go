@@ -37,7 +37,7 @@ func (m *model) limit(t *modelTenant, reclaimed int) error {
 	held, free := len(t.queue)-reclaimed, m.cfg.MaxGlobal-m.queued+reclaimed
 	alpha := m.cfg.DynamicThreshold
 	switch {
-	case m.cfg.MaxTenants > 0 && !m.known(t) && m.knownTenants() >= m.cfg.MaxTenants:
+	case !m.known(t) && m.crowded() && m.longestIdle() == nil:
 		return firq.ErrTooManyTenants
 	case free <= 0:
 		return firq.ErrGlobalFull
@@ -60,17 +60,54 @@ func alive(queue []*modelTask) []*modelTask {
 	return live
 }
 
-// known: tenants are not forgotten while a comparison runs.
+// known: tenants are forgotten only to make room for others while a comparison runs.
 func (m *model) known(t *modelTenant) bool { return t.planned != 0 }
 
-func (m *model) knownTenants() int {
+// crowded reports whether there are MaxTenants tenants.
+func (m *model) crowded() bool {
 	n := 0
 	for _, t := range m.tenants {
 		if m.known(t) {
 			n++
 		}
 	}
-	return n
+	return m.cfg.MaxTenants > 0 && n >= m.cfg.MaxTenants
+}
+
+// longestIdle returns the tenant that makes room for a new one, nil for none.
+func (m *model) longestIdle() (longest *modelTenant) {
+	for _, t := range m.tenants {
+		owes := slices.ContainsFunc(t.flows[:], func(f *modelFlow) bool { return f.deficit < 0 })
+		if m.known(t) && len(t.queue) == 0 && t.inFlight == 0 && !owes && (longest == nil || t.left < longest.left) {
+			longest = t
+		}
+	}
+	return longest
+}
+
+func (m *model) forget(t *modelTenant) {
+	for _, f := range t.flows {
+		m.leave(f)
+	}
+	delete(m.tenants, t.name)
+	m.tenant(t.name).override = t.override
+}
+
+// touch notes that the tenant was in use until now.
+func (m *model) touch(t *modelTenant) {
+	m.uses++
+	t.left = m.uses
+}
+
+// charge corrects what the tenant's last delivery has cost.
+func (m *model) charge(tenant string, p firq.Priority, amount int64) {
+	t := m.tenant(tenant)
+	f := m.flow(t, p)
+	m.forgive(f)
+	owed := f.deficit < 0
+	if f.deficit -= amount; owed && f.deficit >= 0 {
+		m.touch(t)
+	}
 }
 
 // victim is whom the policy evicts: of the lowest priority, if that is at most p,
@@ -113,6 +150,9 @@ func (m *model) enqueue(name string, tk *modelTask, a admission) {
 		m.takeOut(t, a.evict)
 		m.count.DroppedPolicy++
 		m.drops[firq.DropEvicted]++
+	}
+	if !m.known(t) && m.crowded() {
+		m.forget(m.longestIdle())
 	}
 	t.queue = append(t.queue, tk)
 	m.queued++

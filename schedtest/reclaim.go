@@ -19,11 +19,42 @@ var reclaimChecks = []check{
 	{name: "expired in the queue: room again", run: deadlineReclaimLater},
 	{name: "expired tasks of others: room in the scheduler", run: deadlineReclaimForOthers},
 	{name: "others' expired tasks are not in the way", run: deadlineReclaimOthers},
+	{name: "one that has expired among thousands that have not", run: bubbled(deadlineAmongMany)},
 	{name: "expired tasks are no reason to evict", run: deadlineNoEvict},
 	{name: "bursts of expired tasks buy no share", run: deadlineBursts},
 	{name: "a live task behind many expired ones", run: deadlineMany},
 	{name: "every order discards", run: deadlineOrders},
 	{name: "a parked consumer is not given an expired task", run: deadlineParked},
+}
+
+// deadlineAmongMany: an implementation may look for it a bit at a time, but the call
+// that needs the place is not refused.
+func deadlineAmongMany(t *testing.T, newSched maker) {
+	const n = 3000
+	for _, x := range []struct {
+		cfg config
+		by  string
+	}{
+		{config{MaxGlobal: n}, "a"},
+		{config{MaxGlobal: n}, "b"},
+		{config{MaxGlobal: n, Shards: 8}, "b"},
+		{config{MaxPerTenant: n}, "a"},
+		{config{MaxPerTenant: n, Backpressure: policy(firq.DropOldest)}, "a"},
+	} {
+		s := open(t, newSched, x.cfg)
+		now := time.Now()
+		for i := range n - 1 { // these times differ from that one by little, and from now by much
+			admit(t, s, "a", task{Payload: i, Deadline: now.Add(45*time.Minute + time.Duration(i))})
+		}
+		admit(t, s, "a", task{Payload: n, Deadline: now.Add(40 * time.Minute)})
+		time.Sleep(41 * time.Minute)
+		if err := s.Enqueue(x.by, task{}); err != nil {
+			t.Errorf("%+v: Enqueue by %s: %v, beside an expired task", x.cfg, x.by, err)
+		}
+		if st := s.Stats(); st.Expired != 1 || st.DroppedPolicy != 0 || st.QueueLen != n {
+			t.Errorf("%+v: Expired %d, DroppedPolicy %d, QueueLen %d, want 1, 0, %d", x.cfg, st.Expired, st.DroppedPolicy, st.QueueLen, n)
+		}
+	}
 }
 
 func deadlineReclaimTenant(t *testing.T, newSched maker) {

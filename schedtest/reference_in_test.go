@@ -24,10 +24,25 @@ func (r *reference[K, T]) EnqueueWait(ctx context.Context, tenant K, t firq.Task
 func (r *reference[K, T]) EnqueueBatch(tenant K, ts []firq.Task[T]) (int, error) {
 	for i, t := range ts {
 		if err := r.Enqueue(tenant, t); err != nil {
+			r.countRest(err, uint64(len(ts)-i-1))
 			return i, err
 		}
 	}
 	return len(ts), nil
+}
+
+// countRest counts what a batch has not even tried.
+func (r *reference[K, T]) countRest(err error, n uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch err {
+	case firq.ErrGlobalFull:
+		r.stats.RejectedGlobal += n
+	case firq.ErrTenantFull, firq.ErrTenantThreshold, firq.ErrTooManyTenants:
+		r.stats.RejectedTenant += n
+	case firq.ErrTimeout:
+		r.stats.TimeoutRejected += n
+	}
 }
 
 // enqueue admits, rejects, evicts or waits; with ctx it waits whatever the policy.
@@ -66,7 +81,7 @@ func (r *reference[K, T]) admit(ctx context.Context, tenant K, task firq.Task[T]
 		r.mu.Lock()
 		now := time.Now()
 		err := r.limit(tenant, now, &drops)
-		if err == nil || err == firq.ErrClosed || ctx == nil && known {
+		if err == nil || err == firq.ErrClosed || err == firq.ErrTooManyTenants || ctx == nil && known {
 			if err != nil && err != firq.ErrClosed {
 				err = r.press(tenant, &task, bp, err, &drops)
 			}
@@ -158,7 +173,7 @@ func (r *reference[K, T]) limit(tenant K, now time.Time, drops *[]refDrop[K, T])
 		r.reclaim(t, now, drops)
 		err = r.reached(t)
 	}
-	if err == firq.ErrGlobalFull {
+	if err == firq.ErrGlobalFull || err == firq.ErrTooManyTenants {
 		for _, other := range r.tenants {
 			r.reclaim(other, now, drops)
 		}
@@ -189,7 +204,7 @@ func (r *reference[K, T]) reached(t *refTenant[K, T]) error {
 		return firq.ErrTenantFull
 	case alpha > 0 && float64(held) >= alpha*float64(free):
 		return firq.ErrTenantThreshold
-	case t == nil && r.cfg.MaxTenants > 0 && len(r.tenants) >= r.cfg.MaxTenants:
+	case t == nil && r.crowded() && r.longestIdle() == nil:
 		return firq.ErrTooManyTenants
 	}
 	return nil
@@ -197,7 +212,7 @@ func (r *reference[K, T]) reached(t *refTenant[K, T]) error {
 
 // press applies the policy to a limit that was reached.
 func (r *reference[K, T]) press(tenant K, task *firq.Task[T], bp firq.Backpressure, err error, drops *[]refDrop[K, T]) error {
-	if bp.Policy == firq.Wait {
+	if bp.Policy == firq.Wait && err != firq.ErrTooManyTenants {
 		return errWait
 	}
 	if t := r.tenants[tenant]; t != nil && bp.Policy != firq.Reject {
@@ -227,6 +242,9 @@ func (r *reference[K, T]) press(tenant K, task *firq.Task[T], bp firq.Backpressu
 
 // push queues the task.
 func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, planned int64) {
+	if r.tenants[tenant] == nil && r.crowded() {
+		r.forget(r.longestIdle())
+	}
 	t := r.tenant(tenant)
 	due := task.Deadline
 	if due.IsZero() && r.cfg.MaxQueueAge > 0 {

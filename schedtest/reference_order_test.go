@@ -252,7 +252,7 @@ func (r *reference[K, T]) remove(t *refTenant[K, T], p, i int) {
 	}
 	t.n--
 	r.queued--
-	t.lastUsed = time.Now()
+	r.touch(t)
 	r.water(t)
 }
 

@@ -2,6 +2,7 @@ package schedtest_test
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ type reference[K comparable, T any] struct {
 	changed   chan struct{} // closed at each change that somebody waits for
 	waiting   bool          // somebody has taken changed
 	swept     time.Time
+	uses      int
 	token     uint64
 	inFlight  map[uint64]*refTenant[K, T]
 	stats     firq.Stats[K]
@@ -49,6 +51,7 @@ type refTenant[K comparable, T any] struct {
 	flights  int
 	flows    [7]refFlow[K, T]
 	lastUsed time.Time
+	left     int // lastUsed, as a number that no two tenants share
 }
 
 // refFlow takes turns. It is what items are bound to.
@@ -187,14 +190,39 @@ func (r *reference[K, T]) sweep(now time.Time) {
 		return
 	}
 	r.swept = now
-	for k, t := range r.tenants {
+	for _, t := range r.tenants {
 		if t.n == 0 && t.flights == 0 && now.Sub(t.lastUsed) >= r.cfg.TenantIdle {
-			for i := range t.flows {
-				r.leave(&t.flows[i])
-			}
-			delete(r.tenants, k)
+			r.forget(t)
 		}
 	}
+}
+
+func (r *reference[K, T]) forget(t *refTenant[K, T]) {
+	for i := range t.flows {
+		r.leave(&t.flows[i])
+	}
+	delete(r.tenants, t.key)
+}
+
+func (r *reference[K, T]) crowded() bool {
+	return r.cfg.MaxTenants > 0 && len(r.tenants) >= r.cfg.MaxTenants
+}
+
+// longestIdle returns the tenant that makes room for a new one, nil for none.
+func (r *reference[K, T]) longestIdle() (longest *refTenant[K, T]) {
+	for _, t := range r.tenants {
+		owes := slices.ContainsFunc(t.flows[:], func(f refFlow[K, T]) bool { return f.deficit < 0 })
+		if t.n == 0 && t.flights == 0 && !owes && (longest == nil || t.left < longest.left) {
+			longest = t
+		}
+	}
+	return longest
+}
+
+// touch notes that the tenant was in use until now.
+func (r *reference[K, T]) touch(t *refTenant[K, T]) {
+	r.uses++
+	t.left, t.lastUsed = r.uses, time.Now()
 }
 
 func (r *reference[K, T]) Len() int {
@@ -246,7 +274,7 @@ func (f *refFlow[K, T]) SettleDone(token uint64) {
 	wasBlocked := r.blocked(t)
 	t.flights--
 	r.stats.InFlight--
-	t.lastUsed = time.Now()
+	r.touch(t)
 	if wasBlocked && !r.blocked(t) {
 		for i := range t.flows {
 			f := &t.flows[i]
@@ -263,9 +291,18 @@ func (f *refFlow[K, T]) SettleDone(token uint64) {
 func (f *refFlow[K, T]) SettleCharge(_ uint64, delta int64) {
 	f.t.r.mu.Lock()
 	defer f.t.r.mu.Unlock()
+	if t := f.t.r.tenants[f.t.key]; t == nil {
+		return // forgotten
+	} else {
+		f = &t.flows[f.level]
+	}
 	const most = 1 << 60
 	f.t.r.forgive(f)
+	owed := f.deficit < 0
 	f.deficit = max(min(f.deficit-min(max(delta, -most), most), most), -most)
+	if owed && f.deficit >= 0 {
+		f.t.r.touch(f.t)
+	}
 }
 
 func (r *reference[K, T]) CancelTicket(tk *firq.Ticket) bool {

@@ -64,6 +64,7 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 		{"policy", policyChecks},
 		{"wait", waitChecks},
 		{"wait-race", waitRaceChecks},
+		{"admission", admissionChecks},
 		{"in-flight", inFlightChecks},
 		{"close", closeChecks},
 		{"shutdown", shutdownChecks},
@@ -77,6 +78,7 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 		{"dear", dearChecks},
 		{"stats", statsChecks},
 		{"tenants", tenantChecks},
+		{"crowd", crowdChecks},
 		{"memory", memoryChecks},
 		{"all", iteratorChecks},
 	} {

@@ -21,6 +21,7 @@ var shutdownChecks = []check{
 	{name: "ends with ctx, goes on draining", run: shutdownContext},
 	{name: "interrupted by Close", run: shutdownClose},
 	{name: "two at once", run: shutdownTwice},
+	{name: "with a context that is done, and nothing to wait for", run: shutdownIdleDone},
 }
 
 // shutting calls Shutdown in a goroutine.
@@ -28,6 +29,23 @@ func shutting(t *testing.T, s sched, ctx context.Context) <-chan error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Shutdown(ctx) }()
 	return stopped
+}
+
+// shutdownIdleDone: what is over already does not depend on how long one would wait.
+func shutdownIdleDone(t *testing.T, newSched maker) {
+	for i := range 100 { // a choice at random would be right half of the time
+		s := open(t, newSched, config{})
+		if i%2 == 0 {
+			load(t, s, "a", 1)
+			take(t, s)
+		}
+		if err := s.Shutdown(canceled()); err != nil {
+			t.Fatalf("Shutdown of an idle scheduler: %v, want nil", err)
+		}
+		if err := s.Shutdown(canceled()); err != nil {
+			t.Fatalf("the second Shutdown: %v, want nil", err)
+		}
+	}
 }
 
 // refusing waits until the scheduler has taken note of Shutdown.

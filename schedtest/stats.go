@@ -1,6 +1,7 @@
 package schedtest
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -19,6 +20,8 @@ var statsChecks = []check{
 	{name: "top tenants are bounded, or off", run: statsTopBounded},
 	{name: "counters only grow", run: statsMonotonic},
 	{name: "a batch counts each task", run: statsBatch},
+	{name: "a batch counts each task that a limit refused", run: statsBatchRefused},
+	{name: "a batch that is invalid or too late counts no rejection", run: statsBatchNotCounted},
 	{name: "a snapshot is the caller's", run: statsOwn},
 }
 
@@ -192,6 +195,55 @@ func statsBatch(t *testing.T, newSched maker) {
 	if st.Enqueued != 20 || st.Dequeued != 15 || st.QueueLen != 5 || st.QueueTime.Samples != 15 {
 		t.Errorf("Enqueued %d, Dequeued %d, QueueLen %d, Samples %d, want 20, 15, 5, 15", st.Enqueued, st.Dequeued, st.QueueLen, st.QueueTime.Samples)
 	}
+}
+
+// statsBatchRefused: the books of who sends batches do not differ from those of who
+// sends the tasks one by one and loses the rest.
+func statsBatchRefused(t *testing.T, newSched maker) {
+	batch := make([]task, 50) // more than go together in one step
+	urgent := task{Payload: 1, Priority: firq.PriorityCritical}
+	for _, x := range []struct {
+		cfg                     config
+		accepted                int
+		want                    error
+		global, tenant, timeout uint64
+	}{
+		{config{MaxGlobal: 4}, 3, firq.ErrGlobalFull, 47, 0, 0},
+		{config{MaxGlobal: 1}, 0, firq.ErrGlobalFull, 50, 0, 0},
+		{config{MaxPerTenant: 40}, 39, firq.ErrTenantFull, 0, 11, 0},
+		{config{MaxGlobal: 8, DynamicThreshold: 1}, 3, firq.ErrTenantThreshold, 0, 47, 0},
+		{config{MaxGlobal: 4, Backpressure: firq.Backpressure{Policy: firq.Wait, Wait: time.Millisecond}}, 3, firq.ErrTimeout, 0, 0, 47},
+		{config{MaxPerTenant: 1, Backpressure: policy(firq.DropOldest)}, 0, firq.ErrTenantFull, 0, 50, 0},
+		{config{MaxPerTenant: 51, Backpressure: policy(firq.DropNewest)}, 50, nil, 0, 0, 0},
+	} {
+		s := open(t, newSched, x.cfg)
+		admit(t, s, "a", urgent) // nothing of the batch may evict it
+		if n, err := s.EnqueueBatch("a", batch); n != x.accepted || err != x.want {
+			t.Errorf("EnqueueBatch: %d, %v, want %d, %v", n, err, x.accepted, x.want)
+		}
+		rejections(t, s, x.global, x.tenant, x.timeout)
+		if st := s.Stats(); st.Dropped != x.global+x.tenant+x.timeout || st.Enqueued != uint64(1+x.accepted) {
+			t.Errorf("after %v Dropped is %d, Enqueued %d", x.want, st.Dropped, st.Enqueued)
+		}
+	}
+	s := open(t, newSched, config{MaxTenants: 1})
+	load(t, s, "a", 1)
+	if n, err := s.EnqueueBatch("b", batch); n != 0 || err != firq.ErrTooManyTenants {
+		t.Errorf("EnqueueBatch: %d, %v, want 0, ErrTooManyTenants", n, err)
+	}
+	rejections(t, s, 0, 50, 0)
+}
+
+func statsBatchNotCounted(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{MaxGlobal: 3})
+	if n, err := s.EnqueueBatch("a", []task{{}, {}, {Cost: -1}, {}}); n != 2 || !errors.Is(err, firq.ErrInvalidTask) {
+		t.Errorf("EnqueueBatch with an invalid third task: %d, %v", n, err)
+	}
+	s.Close()
+	if n, err := s.EnqueueBatch("a", make([]task, 9)); n != 0 || err != firq.ErrClosed {
+		t.Errorf("EnqueueBatch after Close: %d, %v", n, err)
+	}
+	rejections(t, s, 0, 0, 0)
 }
 
 func statsOwn(t *testing.T, newSched maker) {

@@ -15,6 +15,9 @@ var tenantChecks = []check{
 	{name: "forgotten and created again and again", run: tenantAgain},
 	{name: "not forgotten while in flight", run: tenantInFlight},
 	{name: "not forgotten while queued", run: tenantQueued},
+	{name: "a late charge reaches a tenant that was forgotten and is back", run: bubbled(tenantChargedLate)},
+	{name: "forgotten while others are used", run: bubbled(tenantForgottenBeside)},
+	{name: "idle from the end of its last task", run: bubbled(tenantIdleSince)},
 	{name: "forgotten when rejected, expired or cancelled", run: tenantNothingDelivered},
 	{name: "limits hold across forgetting", run: tenantLimits},
 	{name: "a flood of one-shot tenants", run: tenantFlood, alone: true},
@@ -83,6 +86,138 @@ func tenantInFlight(t *testing.T, newSched maker) {
 	it = take(t, s)
 	it.Done()
 	forgotten(t, s)
+}
+
+// tenantForgottenBeside: nobody calls Stats, and all traffic is one tenant's. The others
+// are forgotten all the same, which shows in that they owe nothing any more.
+func tenantForgottenBeside(t *testing.T, newSched maker) {
+	const idleFor, n = time.Minute, 16
+	for name, use := range map[string]func(sched){
+		"delivered": func(s sched) {
+			load(t, s, "busy", 1)
+			it := take(t, s)
+			it.Done()
+		},
+		"cancelled": func(s sched) {
+			var tk firq.Ticket
+			admit(t, s, "busy", task{Ticket: &tk})
+			tk.Cancel()
+		},
+	} {
+		for _, shards := range []int{1, 8} {
+			for _, late := range []bool{false, true} {
+				s := open(t, newSched, config{Shards: shards, TenantIdle: idleFor})
+				debtors := tenants(n)
+				for _, tenant := range debtors {
+					owing(t, s, tenant, 0, 1000)
+				}
+				spell := 2 * idleFor
+				if !late {
+					spell = idleFor - idleFor/50
+				}
+				for start := time.Now(); time.Since(start) < spell; {
+					use(s)
+					time.Sleep(idleFor / 100)
+				}
+				for _, tenant := range debtors {
+					load(t, s, tenant, 1)
+				}
+				for i := range 8 * shards { // some on each shard, nearly for sure
+					load(t, s, "new"+strconv.Itoa(i), 9)
+				}
+				served := 0 // of the debtors, while the others have tasks left
+				for range 8 * shards * 6 {
+					if it := take(t, s); it.Tenant[:3] != "new" {
+						served++
+					}
+				}
+				if late && served != n || !late && served > n/4 {
+					t.Errorf("%s, shards %d, after %v: %d of %d that owed something were served soon", name, shards, spell, served, n)
+				}
+			}
+		}
+	}
+}
+
+// tenantChargedLate: without a limit in flight, a delivery does not keep its tenant from
+// being forgotten. What it cost is charged all the same, if the tenant is there.
+func tenantChargedLate(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1, TenantIdle: time.Minute})
+	load(t, s, "a", 1)
+	it := take(t, s)
+	idle(t, s)
+	time.Sleep(2 * time.Minute)
+	if n := s.Stats().Tenants; n != 0 {
+		t.Fatalf("%d tenants are known, want 0", n)
+	}
+	it.Charge(50) // nobody is there
+	if n := s.Stats().Tenants; n != 0 {
+		t.Errorf("a charge makes a tenant known")
+	}
+	load(t, s, "a", 3)
+	load(t, s, "rival", 3)
+	it.Charge(50)
+	same(t, "a pays first", drain(t, s), "rival1 rival2 rival3 a1 a2 a3")
+}
+
+// tenantIdleSince: TenantIdle counts from when the tenant last had something queued or
+// in flight, however that ended; so what it owes is not forgotten too early.
+func tenantIdleSince(t *testing.T, newSched maker) {
+	const idleFor = time.Minute
+	for name, end := range map[string]func(s sched){
+		"cancelled": func(s sched) {
+			var tk firq.Ticket
+			admit(t, s, "a", task{Ticket: &tk})
+			time.Sleep(2 * idleFor)
+			tk.Cancel()
+		},
+		"expired": func(s sched) {
+			admit(t, s, "a", task{Deadline: time.Now().Add(idleFor)})
+			time.Sleep(2 * idleFor)
+			_, _ = s.TryDequeue()
+		},
+		"cancelled soon": func(s sched) {
+			var tk firq.Ticket
+			admit(t, s, "a", task{Ticket: &tk})
+			tk.Cancel()
+		},
+		"delivered": func(s sched) {
+			load(t, s, "a", 1)
+			time.Sleep(2 * idleFor)
+			it := take(t, s) // being alone it has paid by then
+			it.Charge(10)
+			it.Done()
+		},
+		"in flight for long": func(s sched) {
+			load(t, s, "a", 1)
+			it := take(t, s)
+			it.Charge(10)
+			time.Sleep(2 * idleFor)
+			it.Done()
+		},
+	} {
+		s := open(t, newSched, config{Shards: 1, TenantIdle: idleFor, MaxInFlightPerTenant: 1})
+		it := owing(t, s, "a", 0, 10)
+		it.Done()
+		time.Sleep(idleFor - 1)
+		end(s)
+		idle(t, s)
+		time.Sleep(idleFor - 1)
+		if n := s.Stats().Tenants; n != 1 {
+			t.Errorf("%s: after less than TenantIdle %d tenants are known, want 1", name, n)
+		}
+		load(t, s, "a", 1)
+		load(t, s, "rival", 1)
+		if it := take(t, s); it.Tenant != "rival" {
+			t.Errorf("%s: what a owes was forgotten", name)
+		}
+		first := take(t, s)
+		first.Done()
+		time.Sleep(2*idleFor + 1)
+		if n := s.Stats().Tenants; n > 1 { // rival's delivery is in flight
+			t.Errorf("%s: after more than TenantIdle %d tenants are known, want 1", name, n)
+		}
+	}
 }
 
 func tenantQueued(t *testing.T, newSched maker) {

@@ -61,7 +61,9 @@ func FirstOf(fs ...TenantFunc) TenantFunc {
 
 // Metadata takes the tenant from a key of the metadata, its first value. Whoever
 // can call can send any metadata, and has a turn for each: let an earlier
-// interceptor or a proxy check it, or see Known.
+// interceptor or a proxy check it, or see Known. gate.Config.MaxTenants bounds how
+// many tenants wait at a time, and with them the memory, but no limit makes invented
+// names fair.
 func Metadata(key string) TenantFunc {
 	key = strings.ToLower(key)
 	return func(ctx context.Context, _ *Call) (string, bool) {

@@ -249,11 +249,16 @@ func (c *client) rest() {
 func (r *recorder) atRest() error {
 	var global, tenant uint64
 	for i := range r.history.Calls {
-		switch r.history.Calls[i].Err {
+		c := &r.history.Calls[i]
+		refused := uint64(1)
+		if c.Kind == EnqueueBatch {
+			refused = uint64(len(c.Tasks) - c.N)
+		}
+		switch c.Err {
 		case firq.ErrGlobalFull:
-			global++
+			global += refused
 		case firq.ErrTenantFull:
-			tenant++
+			tenant += refused
 		}
 	}
 	st := r.s.Stats()

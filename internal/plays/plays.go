@@ -32,7 +32,7 @@ type Core struct {
 
 // Run runs all plays.
 func Run(t *testing.T, c Core) {
-	for _, group := range []map[string]play{sleeping, quietness, limits, waiting, leaving, ending, sharded, ordered, more} {
+	for _, group := range []map[string]play{sleeping, quietness, limits, waiting, leaving, crowded, ending, sharded, ordered, more} {
 		for name, p := range group {
 			t.Run(name, func(t *testing.T) {
 				interleave.Explore(t, p.preemptions, func(ip *interleave.Play) {

@@ -24,11 +24,15 @@ type Env[K comparable, T any] struct {
 	overridden atomic.Bool            // quanta was ever used; a look at it costs more
 	oddKeys    bool                   // CheckTenant has to look; immutable
 	thrown     thrown                 // read by every call that dequeues, hardly ever written
+	sweeps     sweeps
 	rejects    struct{ global, tenant, timeout *xsync.Counter }
 
 	dropPool sync.Pool // *Drops
 
 	lastSweep atomic.Int64
+
+	crowd   []*told      // of each shard; immutable once all shards are made
+	learned atomic.Int64 // with MaxTenants: the tenants that shards have told of
 }
 
 // NewEnv resolves the config.
@@ -42,6 +46,7 @@ func NewEnv[K comparable, T any](cfg firq.Config[K, T]) (*Env[K, T], error) {
 	e.rejects.global = xsync.NewCounter()
 	e.rejects.tenant = xsync.NewCounter()
 	e.rejects.timeout = xsync.NewCounter()
+	e.sweeps.next.Store(e.Clock.Now() + e.sweepEvery())
 	return e, nil
 }
 
@@ -54,7 +59,11 @@ func (e *Env[K, T]) Task(d *drr.Task[T], t *firq.Task[T], now int64) error {
 	d.Payload = t.Payload
 	d.Cost = max(t.Cost, 1)
 	d.Enqueued = now
-	d.Due = e.Due(t, now)
+	if d.Ages = t.Deadline.IsZero(); d.Ages {
+		e.age(d)
+	} else {
+		d.Due = e.Clock.Due(t.Deadline)
+	}
 	d.Ticket = t.Ticket
 	d.Priority = t.Priority
 	if d.Priority == 0 {
@@ -63,15 +72,21 @@ func (e *Env[K, T]) Task(d *drr.Task[T], t *firq.Task[T], now int64) error {
 	return nil
 }
 
-// Due is when a task that is enqueued now expires.
-func (e *Env[K, T]) Due(t *firq.Task[T], now int64) int64 {
-	if !t.Deadline.IsZero() {
-		return e.Clock.Due(t.Deadline)
+// age sets when a task without a deadline of its own expires.
+func (e *Env[K, T]) age(d *drr.Task[T]) {
+	d.Due = clock.Never
+	if age := int64(e.Config.MaxQueueAge); age > 0 && d.Enqueued <= clock.Never-age {
+		d.Due = d.Enqueued + age
 	}
-	if age := int64(e.Config.MaxQueueAge); age > 0 && now <= clock.Never-age {
-		return now + age
+}
+
+// Restamp makes now the time from which the task's queue time and its age count. It
+// comes after a wait for admission, which is neither.
+func (e *Env[K, T]) Restamp(d *drr.Task[T]) {
+	d.Enqueued = e.Clock.Now()
+	if d.Ages {
+		e.age(d)
 	}
-	return clock.Never
 }
 
 // ErrTicketInUse is what a task with a ticket that is not free gets.
@@ -131,13 +146,22 @@ func (e *Env[K, T]) OverThreshold(held, free int) bool {
 
 // Rejected counts a rejection and returns it.
 func (e *Env[K, T]) Rejected(err error) error {
+	e.RejectedMore(err, 1)
+	return err
+}
+
+// RejectedMore counts n rejections, of tasks that were not even tried because the
+// limit that err names stood in the way of one before them. What is no limit's answer
+// is not counted.
+func (e *Env[K, T]) RejectedMore(err error, n int) {
 	switch err {
 	case firq.ErrGlobalFull:
-		e.rejects.global.Inc()
+		e.rejects.global.Add(int64(n))
 	case firq.ErrTenantFull, firq.ErrTenantThreshold, firq.ErrTooManyTenants:
-		e.rejects.tenant.Inc()
+		e.rejects.tenant.Add(int64(n))
+	case firq.ErrTimeout:
+		e.rejects.timeout.Add(int64(n))
 	}
-	return err
 }
 
 // SweepAllDue reports whether looking for idle tenants everywhere is due again,

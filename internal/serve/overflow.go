@@ -40,14 +40,18 @@ func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task drr.Task[T], full 
 	}
 	switch bp.Policy {
 	case firq.DropOldest, firq.DropNewest:
-		if full == firq.ErrTooManyTenants {
-			break // it has nothing to evict
+		for full != firq.ErrTooManyTenants { // who is not known has nothing to evict
+			ok, err := a.Replace(tenant, task, bp.Policy == firq.DropNewest)
+			if ok {
+				return nil
+			}
+			if err != firq.ErrTooManyTenants {
+				return e.Rejected(err)
+			}
+			if full = a.Admit(tenant, task); !isLimit(full) { // it was forgotten meanwhile
+				return full
+			}
 		}
-		ok, err := a.Replace(tenant, task, bp.Policy == firq.DropNewest)
-		if ok {
-			return nil
-		}
-		return e.Rejected(err)
 	case firq.Wait:
 		timer := time.NewTimer(bp.Wait)
 		defer timer.Stop()
@@ -102,7 +106,7 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 		}
 		e.Room.Enter(&w, tenant, cause)
 		inLine, woken = true, false
-		task.Enqueued = e.Clock.Now() // waiting for admission is not queue time
+		e.Restamp(&task) // waiting for admission is not queue time
 		again := a.Admit(tenant, task)
 		if again != full {
 			inLine = false
@@ -119,7 +123,7 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 			return timeoutError(ctx)
 		}
 		woken = verdict == room.Woken
-		task.Enqueued = e.Clock.Now()
+		e.Restamp(&task)
 		if full = a.Admit(tenant, task); full == nil {
 			woken = false // it has the place
 		}

@@ -19,7 +19,7 @@ func sharing(t *testing.T, cfg config, index int, round uint64) (*shard, *shards
 // serveIn delivers a task in the given round.
 func serveIn(t *testing.T, s *shard, round uint64) {
 	t.Helper()
-	x := s.hand
+	x := s.rest.at
 	if x == nil {
 		x = add(s, "a", 0)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/shardsel"
 )
 
@@ -25,13 +26,10 @@ type Shard[K comparable, T any] struct {
 	inFlight int
 	said     said
 	parked   uint64 // the current round as it was when the shard was last seen idle
-	tenants  int
 	top      top[K, T]
 	drops    *Drops[K, T] // to be told once the lock is free
 
-	hand      *Tenant[K, T] // the ring of tenants, where Sweep goes on
-	sweepLeft int           // tenants that this sweep has still to look at
-	nextSweep int64
+	known[K, T]
 }
 
 // MaxHold is how many tasks are delivered, or dropped, under one hold of a lock.
@@ -42,7 +40,8 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 	cfg := &env.Config
 	s := &Shard[K, T]{env: env, waits: hist.NewLocal()}
 	s.top.size = max(cfg.TopTenants, 0)
-	s.nextSweep = env.Clock.Now() + s.sweepEvery()
+	s.bounded = cfg.MaxTenants > 0
+	env.crowd = append(env.crowd, &s.told)
 	s.Queue = drr.New(drr.Config{
 		Order:     cfg.Order,
 		LowWater:  cfg.LowWater,
@@ -146,6 +145,7 @@ func (s *Shard[K, T]) Publish(ready bool) {
 		s.said.reached = now.reached
 	}
 	wasReady := s.said.ready
+	failpoint.At("publish tag") // after the round: who sees the tag gone joins at that round
 	s.say(now.tag, ready)
 	switch {
 	case !s.Shared():
@@ -176,24 +176,13 @@ func (s *Shard[K, T]) wokeUp() {
 	s.say(s.tag(true), true)
 }
 
-// Add makes a new tenant known.
-func (s *Shard[K, T]) Add(t *Tenant[K, T], now int64) {
-	t.lastUsed = now
-	if s.hand == nil {
-		t.next, t.prev = t, t
-		s.hand = t
-	} else {
-		t.next, t.prev = s.hand, s.hand.prev
-		t.prev.next, t.next.prev = t, t
-	}
-	s.tenants++
-}
-
 // Push queues a task.
 func (s *Shard[K, T]) Push(t *Tenant[K, T], task *drr.Task[T]) {
 	s.enqueued++
-	t.lastUsed = task.Enqueued
 	s.Queue.Push(&t.Tenant, task)
+	if s.bounded {
+		s.settle(t)
+	}
 }
 
 // Deliver turns a task that the queue has given out into the item that the
@@ -224,6 +213,9 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 	it.Priority = task.Priority
 	it.Deadline = s.env.Clock.Time(task.Due)
 	it.Wait = wait
+	if s.bounded {
+		s.settle(t)
+	}
 	return token
 }
 
@@ -238,12 +230,18 @@ func (s *Shard[K, T]) Done(t *Tenant[K, T], token uint64, now int64) bool {
 	if t.Blocked() {
 		s.Queue.Unblock(&t.Tenant)
 	}
+	if s.bounded {
+		s.settle(t)
+	}
 	return true
 }
 
 // Charge corrects what a delivery has cost.
 func (s *Shard[K, T]) Charge(t *Tenant[K, T], token uint64, delta int64) {
 	s.Queue.Charge(&t.Tenant, firq.Priority(token>>tokenPriority), delta)
+	if s.bounded {
+		s.settle(t)
+	}
 }
 
 // Dropped books a task that left without being delivered. OnDrop is told when
@@ -258,6 +256,12 @@ func (s *Shard[K, T]) Dropped(t *Tenant[K, T], task *drr.Task[T], why firq.DropR
 		s.cancelled++
 	case firq.DropClosed:
 		s.closed++
+	}
+	if t.Len() == 0 {
+		t.lastUsed = max(t.lastUsed, s.env.Clock.Now())
+	}
+	if s.bounded {
+		s.settle(t)
 	}
 	if s.env.Config.OnDrop == nil {
 		return
@@ -297,49 +301,4 @@ func (s *Shard[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) bool 
 		s.Dropped(t, &task, firq.DropEvicted)
 	}
 	return ok
-}
-
-// sweepStep is how many tenants one call of Sweep looks at.
-const sweepStep = 32
-
-func (s *Shard[K, T]) sweepEvery() int64 { return max(int64(s.env.Config.TenantIdle)/2, 1) }
-
-// Sweep forgets idle tenants, a few at each call; one round every half
-// TenantIdle. forget is asked for each and may refuse.
-func (s *Shard[K, T]) Sweep(now int64, forget func(*Tenant[K, T]) bool) {
-	if s.sweepLeft > 0 || now >= s.nextSweep {
-		s.SweepSome(now, s.sweepLeft == 0, sweepStep, forget)
-	}
-}
-
-// SweepSome goes on with a round, or starts one, and looks at up to most
-// tenants. It reports whether the round goes on.
-func (s *Shard[K, T]) SweepSome(now int64, start bool, most int, forget func(*Tenant[K, T]) bool) bool {
-	if start {
-		s.sweepLeft = s.tenants
-		s.nextSweep = now + s.sweepEvery()
-	}
-	for ; s.sweepLeft > 0 && s.hand != nil && most > 0; most-- {
-		s.sweepLeft--
-		t := s.hand
-		s.hand = t.next
-		idle := t.Len() == 0 && t.inFlight() == 0 && now-t.lastUsed >= int64(s.env.Config.TenantIdle)
-		if idle && forget(t) {
-			s.Queue.Retire(&t.Tenant)
-			s.remove(t)
-		}
-	}
-	return s.sweepLeft > 0 && s.hand != nil
-}
-
-// remove takes a tenant out of the ring. hand is past it already.
-func (s *Shard[K, T]) remove(t *Tenant[K, T]) {
-	if t.next == t {
-		s.hand = nil
-	} else {
-		t.prev.next, t.next.prev = t.next, t.prev
-	}
-	t.next, t.prev = nil, nil
-	t.flights = nil // top may still know it
-	s.tenants--
 }

@@ -19,7 +19,6 @@ type sweeping struct {
 
 func newSweeping(t *testing.T, cfg config) *sweeping {
 	s := &sweeping{newShard(t, cfg), map[string]int{}, map[string]int{}, false}
-	s.nextSweep = 0
 	return s
 }
 
@@ -50,16 +49,19 @@ func (s *sweeping) check(t *testing.T, names ...string) {
 		}
 	}
 	n := 0
-	if s.hand != nil {
-		for x := s.hand; n == 0 || x != s.hand; x = x.next {
+	for _, r := range []ring[string, int]{s.rest, s.idle} {
+		for x := r.at; x != nil; {
 			if x.next.prev != x || s.gone[x.Key] > 0 {
 				t.Fatalf("%s: broken link, or forgotten", x.Key)
 			}
 			n++
+			if x = x.next; x == r.at {
+				break
+			}
 		}
 	}
 	if n != s.tenants {
-		t.Errorf("%d tenants in the ring, %d counted", n, s.tenants)
+		t.Errorf("%d tenants in the rings, %d counted", n, s.tenants)
 	}
 }
 
@@ -114,30 +116,58 @@ func TestSweepRefused(t *testing.T) {
 	}
 }
 
-// A call looks at a few tenants, so that no hold of a lock is long; a round takes
-// as many calls as needed and comes every half TenantIdle.
+// A call looks at a few tenants of one shard, so that no hold of a lock is long; a
+// sweep takes as many calls as needed, goes over all shards, and begins every half
+// TenantIdle. A shard whose lock is taken is tried again.
 func TestSweepAFewAtATime(t *testing.T) {
-	const tenants = 3*sweepStep + 5
-	s := newSweeping(t, config{})
-	for i := range tenants {
-		add(s.shard, fmt.Sprint(i), 0)
-	}
-	for calls, want := range []int{sweepStep, 2 * sweepStep, 3 * sweepStep, tenants} {
-		if s.Sweep(minute, s.forget); len(s.asked) != want {
-			t.Fatalf("after %d calls %d tenants were looked at, want %d", calls+1, len(s.asked), want)
+	const tenants = SweepStep + 5
+	e := newEnv(t, config{Shards: 2})
+	e.sweeps.next.Store(minute)
+	shards := [2]*sweeping{}
+	for i := range shards {
+		shards[i] = &sweeping{NewShard(e, host{}), map[string]int{}, map[string]int{}, false}
+		for k := range tenants {
+			add(shards[i].shard, fmt.Sprint(k), 0)
 		}
 	}
-	if s.tenants != 0 || s.hand != nil {
-		t.Errorf("%d tenants left", s.tenants)
+	taken := false
+	sweep := func(now int64) {
+		e.Sweep(now, func(i int, start bool) (looked, more bool) {
+			if taken {
+				return false, false
+			}
+			return true, shards[i].SweepSome(now, start, SweepStep, shards[i].forget)
+		})
 	}
-	add(s.shard, "late", 0)
-	s.Sweep(minute+minute/2-1, s.forget)
-	if s.asked["late"] != 0 {
-		t.Error("a new round before half of TenantIdle is over")
+	looked := func() [2]int { return [2]int{len(shards[0].asked), len(shards[1].asked)} }
+	if e.SweepDue(minute - 1) {
+		t.Error("due before its time")
 	}
-	s.Sweep(minute+minute/2, s.forget)
-	if s.asked["late"] != 1 {
-		t.Error("no new round after half of TenantIdle")
+	if sweep(minute - 1); looked() != [2]int{} {
+		t.Error("swept before its time")
+	}
+	for calls, want := range [][2]int{{SweepStep, 0}, {tenants, 0}, {tenants, SweepStep}, {tenants, tenants}} {
+		taken = true
+		sweep(minute)
+		if taken = false; !e.SweepDue(minute) {
+			t.Fatalf("after %d calls nothing is due", calls)
+		}
+		if sweep(minute); looked() != want {
+			t.Fatalf("after %d calls %v tenants were looked at, want %v", calls+1, looked(), want)
+		}
+	}
+	for _, s := range shards {
+		if s.tenants != 0 || s.rest.at != nil {
+			t.Errorf("%d tenants left", s.tenants)
+		}
+	}
+	add(shards[1].shard, "late", 0)
+	if e.SweepDue(minute + minute/2 - 1) {
+		t.Error("a new sweep before half of TenantIdle is over")
+	}
+	sweep(minute + minute/2)
+	if sweep(minute + minute/2); shards[1].asked["late"] != 1 {
+		t.Error("no new sweep after half of TenantIdle")
 	}
 }
 

@@ -72,8 +72,9 @@ func TestDue(t *testing.T) {
 		{"the age just fits", aged, none, clock.Never - int64(age), clock.Never},
 		{"the age does not fit", aged, none, clock.Never - int64(age) + 1, clock.Never},
 	} {
-		if got := x.e.Due(x.task, x.now); got != x.want {
-			t.Errorf("%s: due at %d, want %d", x.what, got, x.want)
+		var d drr.Task[int]
+		if err := x.e.Task(&d, x.task, x.now); err != nil || d.Due != x.want {
+			t.Errorf("%s: due at %d, %v, want %d", x.what, d.Due, err, x.want)
 		}
 	}
 }

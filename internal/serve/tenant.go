@@ -8,13 +8,12 @@ import (
 // Tenant is one tenant's part of a Shard; the cores embed it. Everything in it
 // belongs to who holds the shard's lock.
 type Tenant[K comparable, T any] struct {
-	lastUsed  int64
-	delivered uint64 // and the bit ranked
+	lastUsed  int64  // when it last had something queued or in flight; if it has, it does not matter
+	delivered uint64 // and the bits ranked and isIdle
 	drr.Tenant[K, T]
-	Ticket  firq.TicketOwner // immutable after Add
-	flights *flights         // nil: none yet
-	// The ring of all tenants of the shard, for Sweep.
-	next, prev *Tenant[K, T]
+	Ticket     firq.TicketOwner // immutable after Add
+	flights    *flights         // nil: none yet
+	next, prev *Tenant[K, T]    // in one of the rings of known; nil: forgotten, or not known yet
 }
 
 // inFlight returns how many deliveries are not yet Done.

@@ -21,7 +21,7 @@ type top[K comparable, T any] struct {
 const ranked = 1 << 63
 
 // count returns how many of the tenant's tasks were delivered.
-func (t *Tenant[K, T]) count() uint64 { return t.delivered &^ ranked }
+func (t *Tenant[K, T]) count() uint64 { return t.delivered &^ (ranked | isIdle) }
 
 func (p *top[K, T]) delivered(t *Tenant[K, T]) {
 	t.delivered++

@@ -80,11 +80,11 @@ func TestTopOfMany(t *testing.T) {
 		t.Errorf("ranking %v, want %v", got, big)
 	}
 	inTop := 0
-	for x := s.hand.next; ; x = x.next {
+	for x := s.rest.at.next; ; x = x.next {
 		if x.delivered&ranked != 0 {
 			inTop++
 		}
-		if x == s.hand {
+		if x == s.rest.at {
 			break
 		}
 	}

@@ -217,6 +217,20 @@ func TestLookUnsureWhileMoving(t *testing.T) {
 	p.wantFree(t, 4)
 }
 
+// A sum of several instants may be too large, as a credit that moves is counted twice:
+// what is told stays within the capacity, so that Len is never below 0.
+func TestFreeStaysWithinTheCapacity(t *testing.T) {
+	p := newStriped(4, 2)
+	p.moving.Store(1) // no look is sure
+	p.stripes[0].word.Add(3)
+	if free, sure := p.Free(); free != 4 || sure {
+		t.Errorf("Free: %d, %t, want 4, false", free, sure)
+	}
+	if out := p.Out(); out != 0 {
+		t.Errorf("Out: %d, want 0", out)
+	}
+}
+
 func TestStripes(t *testing.T) {
 	for _, x := range []struct{ processors, want int }{{0, 1}, {1, 1}, {2, 2}, {3, 4}, {64, 64}, {65, 64}, {1000, 64}} {
 		p := newStriped(1, x.processors)
