@@ -208,6 +208,24 @@ func TestAdaptiveLowRate(t *testing.T) {
 	intact(t, g)
 }
 
+// The backend has become so fast that even a third of the limit is too much: the
+// probe goes on until it is not.
+func TestAdaptiveProbesDown(t *testing.T) {
+	b := newBackend(t, 1, 10, 100*time.Millisecond, AdaptiveConfig{Max: 1000, ProbeEvery: 50})
+	b.run(20 * time.Second)
+	b.base /= 20
+	for b.a.phase == probing || b.limit < 100 {
+		b.step()
+	}
+	for b.a.phase != probing {
+		b.step()
+	}
+	for b.a.phase == probing {
+		b.step()
+	}
+	b.settles(t, "after one probe", 2*time.Second, 2*time.Second, 10, 25)
+}
+
 // Where everything fails while a probe is under way, the probe has measured nothing.
 func TestAdaptiveProbeFails(t *testing.T) {
 	b := newBackend(t, 1, 50, 5*time.Millisecond, AdaptiveConfig{Max: 1000})

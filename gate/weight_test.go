@@ -173,6 +173,7 @@ func TestSetLimitWhileOneGathers(t *testing.T) {
 func TestAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New[string](1, Config[string]{MaxGlobal: 3, MaxPerTenant: 2, MaxQueueAge: time.Hour})
+		out := must(t, g, "out") // no turn has to come for them to be found out
 		a := wait(background, g, "a", Request{Weight: 2})
 		b := wait(background, g, "a", Request{Weight: 3})
 		if _, err := g.Acquire(background, "a", Request{Weight: 2}); err != firq.ErrTenantFull {
@@ -185,6 +186,7 @@ func TestAside(t *testing.T) {
 		if s := g.Stats(); s.Waiting != 3 || g.Waiting() != 3 || s.Aside != 3 || s.Queue.RejectedGlobal != 1 || s.Queue.RejectedTenant != 1 || s.Queue.Dropped != 2 {
 			t.Errorf("%+v", s)
 		}
+		out.Release()
 		p := must(t, g, "light") // they are in nobody's way
 		p.Release()
 		time.Sleep(time.Minute)
@@ -221,6 +223,9 @@ func TestAsideEnds(t *testing.T) {
 				next := wait(background, g, "b", Request{Weight: 5})
 				go func() {
 					time.Sleep(time.Millisecond)
+					if !w.done.Load() {
+						t.Error("it stays aside")
+					}
 					g.SetLimit(4) // who is next becomes too heavy while the gate shuts down
 					p.Release()
 				}()
