@@ -250,7 +250,7 @@ func (idleStrings) Expired(*Tenant[string, int], *Task[int]) {}
 // comes. No call moves more than a few hundred; what has expired among them is found
 // by calling again, and NextDue says that it is worth while.
 func TestReclaimIsBounded(t *testing.T) {
-	const n, base = 5000, 1 << 40
+	const n, base = 5000, int64(1 << 40)
 	q := New[string, int](Config{}, idleStrings{})
 	var a Tenant[string, int]
 	a.Init("a", 1)
