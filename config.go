@@ -42,7 +42,8 @@ type Config[K comparable, T any] struct {
 	// the place of one that is not in use: that has nothing queued, nothing in flight
 	// (with MaxInFlightPerTenant) and no debt (Item.Charge); of those on its shard,
 	// the one that has been idle for longest, whatever TenantIdle says. Only while
-	// MaxTenants tenants are in use a new one gets ErrTooManyTenants. 0: no limit.
+	// MaxTenants tenants are in use a new one gets ErrTooManyTenants. (That rounds
+	// have paid a debt off is noticed within an eighth of TenantIdle.) 0: no limit.
 	MaxTenants int
 	// MaxInFlightPerTenant is how many items of one tenant may be delivered and
 	// not yet Done. With 1 a tenant's tasks run strictly one after another, in
