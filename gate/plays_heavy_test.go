@@ -65,6 +65,26 @@ var heavyPlays = map[string]struct {
 		release()
 		sc.end()
 	}},
+	// Who was not let in when SetLimit returned stays out.
+	"the limit falls while one is let in": {2, func(sc *scene) {
+		sc.falls = true
+		sc.build(2, Config[string]{})
+		release, stays := sc.hold("a"), sc.hold("b")
+		sc.user("waiter", "c")
+		sc.Run()
+		waits := 0
+		sc.Go("release", release)
+		sc.Go("limit", func() {
+			sc.g.SetLimit(1)
+			waits = sc.g.Waiting()
+		})
+		sc.Run()
+		if waits > sc.g.Waiting() {
+			sc.Errorf("let in with %d out, after the limit fell to 1", sc.g.InUse())
+		}
+		stays()
+		sc.end()
+	}},
 	"the limit rises, one is aside": {3, func(sc *scene) {
 		sc.build(1, Config[string]{})
 		sc.heavyUser("heavy", "b", 2)
