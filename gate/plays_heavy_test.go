@@ -65,6 +65,27 @@ var heavyPlays = map[string]struct {
 		release()
 		sc.end()
 	}},
+	// Who was not let in when the limit fell stays out.
+	"the limit falls while one is let in": {2, func(sc *scene) {
+		sc.falls = true
+		sc.build(2, Config[string]{})
+		release, stays := sc.hold("a"), sc.hold("b")
+		sc.user("waiter", "c")
+		sc.Run()
+		fell := false
+		sc.Go("release", release)
+		sc.Go("limit", func() { sc.g.SetLimit(1) })
+		sc.Go("watch", func() {
+			w := sc.g.load()
+			fell = w.limit() == 1 && w.waiting() == 1
+		})
+		sc.Run()
+		if fell && sc.g.Waiting() == 0 {
+			sc.Errorf("let in with %d out, after the limit fell to 1", sc.g.InUse())
+		}
+		stays()
+		sc.end()
+	}},
 	"the limit rises, one is aside": {3, func(sc *scene) {
 		sc.build(1, Config[string]{})
 		sc.heavyUser("heavy", "b", 2)
