@@ -60,7 +60,10 @@ func TestDeadTenantIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	old.word.Or(deadBit) // forget was stopped before remove
-	admit(t, s, "a", task{Payload: 1})
+	admitted := start(func() error { return s.Enqueue("a", task{Payload: 1}) })
+	if err := result(t, "Enqueue", admitted); err != nil { // or it waits for room
+		t.Fatal(err)
+	}
 	now, _ := s.tenants.Load("a")
 	if now == old {
 		t.Fatal("the dead tenant got a task")
