@@ -185,8 +185,7 @@ func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 	defer sh.unlock()
 	s.env.SetQuantum(k, quantum)
 	if t := sh.tenants[k]; t != nil {
-		t.SetQuantum(quantum)
-		sh.Queue.Recheck()
+		sh.Shard.SetQuantum(&t.Tenant, quantum)
 	}
 }
 
@@ -200,8 +199,7 @@ func (s *Scheduler[K, T]) ResetQuantum(k K) {
 	sh.lock()
 	defer sh.unlock()
 	if t := sh.tenants[k]; t != nil {
-		t.SetQuantum(s.env.Override(k, quantum)) // SetQuantum may have come first
-		sh.Queue.Recheck()
+		sh.Shard.SetQuantum(&t.Tenant, s.env.Override(k, quantum)) // SetQuantum may have come first
 	}
 }
 

@@ -134,6 +134,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 	s, n, now := sh.s, 0, int64(math.MinInt64)
 	all, dst := dst, dst[have:]
 	if s.life.State() != serve.Closed {
+		sh.CatchUp()
 		limit := sh.Limit() // it may have changed before the lock was ours
 		now = s.env.Clock.Now()
 		var task drr.Task[T]
@@ -145,6 +146,9 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 			t := dt.Owner.(*tenant[K, T])
 			dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &task, now))
 			n++
+		}
+		if n > 1 {
+			sh.StepBack()
 		}
 		s.held.Add(-int64(n))
 		if s.env.Room.Waiting() {

@@ -115,8 +115,8 @@ func (t *Tenant[K, T]) Init(key K, quantum int64) {
 // maxQuantum keeps sums of a deficit and a few quanta inside an int64.
 const maxQuantum = 1 << 62
 
-// SetQuantum sets what the tenant may spend per turn, from its next turn on.
-// Below 1 counts as 1.
+// SetQuantum sets the quantum of a tenant that no Queue knows yet; see
+// Queue.SetQuantum. Below 1 counts as 1.
 func (t *Tenant[K, T]) SetQuantum(q int64) { t.quantum = min(max(q, 1), maxQuantum) }
 
 // Quantum returns the quantum in force.
@@ -149,7 +149,7 @@ const maxDebt = 1 << 61
 func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	f := q.flowOf(t, int(p)-1)
 	if f.place == nowhere {
-		q.lists[f.level].forgive(f)
+		q.lists[f.level].forgive(f, 0)
 	}
 	delta = min(max(delta, -maxDebt), maxDebt)
 	if delta > 0 {

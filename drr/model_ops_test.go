@@ -124,7 +124,7 @@ func (m *model) ready() bool {
 
 func (m *model) charge(t *modelTenant, p firq.Priority, delta int64) {
 	f := m.flowOf(t, p)
-	f.settle()
+	f.settle(0)
 	f.deficit -= delta
 	if !t.blocked && f.place == nowhere {
 		f.deficit = min(f.deficit, 0)

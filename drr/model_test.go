@@ -37,7 +37,6 @@ type modelFlow struct {
 	level          int
 	deficit        int64
 	away           int64 // rounds that have begun since it was in the list, or since settle
-	left           bool  // it was in the list, or settle was called
 	place          place
 	inTurn, barred bool
 }
@@ -47,6 +46,7 @@ type modelList struct {
 	fresh, active []*modelFlow
 	toVisit       map[*modelFlow]bool
 	round         uint64
+	served        bool // in this round
 	barren        int
 }
 
@@ -123,17 +123,17 @@ func (m *model) water(t *modelTenant) {
 
 func (m *model) join(f *modelFlow, first bool) {
 	l := &m.lists[f.level]
-	again := f.left && f.away == 0
-	f.settle()
+	var turn int64
+	if f.place == nowhere && !first && len(l.active) == 0 {
+		if turn = 1; l.served {
+			l.pass(1)
+		}
+	}
+	f.settle(turn)
 	if first {
 		f.place = fresh
 		l.fresh = append(l.fresh, f)
 		return
-	}
-	wasFresh := f.place == fresh
-	if !wasFresh && again && len(l.active) == 0 {
-		l.pass(1)
-		f.away = 0
 	}
 	f.place = active
 	l.active = append(l.active, f)
@@ -161,6 +161,7 @@ func (l *modelList) visited(f *modelFlow) {
 // pass moves the round on.
 func (l *modelList) pass(rounds int64) {
 	l.round += uint64(rounds)
+	l.served = l.served && rounds == 0
 	for _, f := range l.all {
 		if f.place == nowhere {
 			f.away += rounds
@@ -168,12 +169,15 @@ func (l *modelList) pass(rounds int64) {
 	}
 }
 
-// settle pays off debt for the rounds that the flow was away.
-func (f *modelFlow) settle() {
-	if f.place == nowhere && f.deficit < 0 {
-		f.deficit = min(0, f.deficit+f.away*f.tenant.quantum)
+// settle pays off debt for the rounds that the flow was away, but for so many.
+func (f *modelFlow) settle(but int64) {
+	if f.place != nowhere {
+		return
 	}
-	f.away, f.left = 0, true
+	if f.deficit < 0 {
+		f.deficit = min(0, f.deficit+max(f.away-but, 0)*f.tenant.quantum)
+	}
+	f.away = 0
 }
 
 func (l *modelList) visitAll() {
@@ -257,7 +261,7 @@ func (m *model) next(now int64) (tenant, payload int, ok bool) {
 			continue
 		}
 		f.deficit -= e.Cost
-		m.lists[f.level].barren = 0
+		m.lists[f.level].barren, m.lists[f.level].served = 0, true
 		m.take(f.tenant, e.Payload)
 		return f.tenant.key, e.Payload, true
 	}
@@ -316,7 +320,7 @@ func (m *model) leave(f *modelFlow) {
 
 func (m *model) detach(f *modelFlow) {
 	f.place, f.inTurn = nowhere, false
-	f.away, f.left = 0, true
+	f.away = 0
 	l := &m.lists[f.level]
 	l.drop(f)
 	l.visited(f)

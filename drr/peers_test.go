@@ -11,16 +11,21 @@ import (
 type friend struct {
 	q      *Queue[int, int]
 	no     bool
+	alone  bool
 	passed []uint64
 	backs  []uint64 // the round that is said, for which the tag goes back
 	to     uint64   // where the others have gone to meanwhile
 }
 
-func (p *friend) Pass(round uint64) bool {
-	if !p.no {
-		p.passed = append(p.passed, round)
+func (p *friend) Pass(round uint64) Passage {
+	if p.no {
+		return Stay
 	}
-	return !p.no
+	p.passed = append(p.passed, round)
+	if p.alone {
+		return Alone
+	}
+	return Together
 }
 
 func (p *friend) Back() {
@@ -71,7 +76,7 @@ func TestPeersHear(t *testing.T) {
 	for name, change := range map[string]func(*Queue[int, int], []*Tenant[int, int]){
 		"a newcomer":     func(q *Queue[int, int], ts []*Tenant[int, int]) { push(q, ts[1], plainTask(0, 1)) },
 		"credit":         func(q *Queue[int, int], ts []*Tenant[int, int]) { q.Charge(ts[0], firq.PriorityNormal, -5) },
-		"a quantum":      func(q *Queue[int, int], ts []*Tenant[int, int]) { ts[0].SetQuantum(99); q.Recheck() },
+		"a quantum":      func(q *Queue[int, int], ts []*Tenant[int, int]) { q.SetQuantum(ts[0], 99) },
 		"one task fewer": func(q *Queue[int, int], ts []*Tenant[int, int]) { q.Evict(ts[0], firq.PriorityCritical, false) },
 		"unblocked":      func(q *Queue[int, int], ts []*Tenant[int, int]) { q.Unblock(ts[2]) },
 	} {
@@ -91,18 +96,17 @@ func TestPeersHear(t *testing.T) {
 	}
 }
 
-// Without a limit nobody else has work: the peers are not asked, and no rounds are
-// counted for empty turns.
+// While no peer has work no rounds are counted for empty turns.
 func TestAloneCountsNothing(t *testing.T) {
 	q, tenants := makeTenants(Config{}, 2, 1)
-	q.Share(&friend{q: q, no: true})
+	q.Share(&friend{q: q, alone: true})
 	for range 1000 {
 		push(q, tenants[0], plainTask(0, math.MaxInt64))
 		push(q, tenants[1], plainTask(0, math.MaxInt64))
 		mustNext(t, q, 0)
 		mustNext(t, q, 0)
 	}
-	if round := q.Round(); round > 5000 {
+	if round := q.Round(); round > 50_000 {
 		t.Errorf("2,000 tasks later it is in round %d", round)
 	}
 }
@@ -129,21 +133,76 @@ func TestMostAtOnce(t *testing.T) {
 }
 
 // A tenant that is alone on its queue and pauses after each task has one turn per
-// round, as if it had not; one that comes new begins in the round that it finds.
+// round, as if it had not; so have tenants that come one at a time. One that is
+// served nothing does not take the round on.
 func TestPausing(t *testing.T) {
-	q, tenants := makeTenants(Config{}, 2, 1)
-	for want := range uint64(5) {
-		push(q, tenants[0], plainTask(0, 1))
+	q, tenants := makeTenants(Config{}, 9, 1)
+	for want := range uint64(9) {
+		for _, who := range []*Tenant[int, int]{tenants[0], tenants[want]} {
+			tk := newTicket()
+			task := plainTask(0, 1)
+			task.Ticket = tk
+			push(q, who, task)
+			q.Remove(tk.Place(&testOwner))
+			if _, _, v := q.Next(0); v != Empty {
+				t.Fatalf("verdict %d", v)
+			}
+		}
+		who := tenants[0]
+		if want%2 == 1 {
+			who = tenants[want]
+		}
+		push(q, who, plainTask(0, 1))
 		if mustNext(t, q, 0); q.Round() != want {
-			t.Fatalf("its turn %d is in round %d", want, q.Round())
+			t.Fatalf("turn %d is in round %d", want, q.Round())
 		}
 		if _, _, v := q.Next(0); v != Empty {
 			t.Fatalf("verdict %d", v)
 		}
 	}
-	push(q, tenants[1], plainTask(0, 1))
-	if mustNext(t, q, 0); q.Round() != 4 {
-		t.Errorf("a newcomer's turn is in round %d, want 4", q.Round())
+}
+
+// A debtor that comes back to an empty list has its turn in this round, which then does
+// not pay off its debt as well.
+func TestDebtAndTurn(t *testing.T) {
+	q, tenants := makeTenants(Config{}, 1, 10)
+	a := tenants[0]
+	push(q, a, plainTask(0, 1))
+	mustNext(t, q, 0)
+	q.Next(0) // it leaves
+	q.Charge(a, firq.PriorityNormal, 100)
+	q.SetRound(q.Round() + 4)
+	push(q, a, plainTask(0, 1))
+	if a.flow.deficit != -70 {
+		t.Errorf("four rounds of 10 later it owes %d of 100, want 70: the fourth one's quantum is to come", -a.flow.deficit)
+	}
+}
+
+// What rounds have paid off, they have paid at the quantum of that time; and empty turns
+// that are passed because a quantum changes are given at the old one.
+func TestSetQuantumPaysFirst(t *testing.T) {
+	q, tenants := makeTenants(Config{}, 2, 1)
+	a, b := tenants[0], tenants[1]
+	q.Charge(a, firq.PriorityNormal, 1000)
+	q.SetRound(q.Round() + 10)
+	q.SetQuantum(a, 1e6)
+	push(q, b, plainTask(0, 1))
+	if push(q, a, plainTask(0, 1)); a.flow.deficit != -990 {
+		t.Errorf("ten rounds of 1 later it owes %d of 1,000", -a.flow.deficit)
+	}
+	for _, cost := range []int64{1e6, 1e12, 1 << 60} {
+		q, tenants := makeTenants(Config{}, 1, 1)
+		a := tenants[0]
+		p := &friend{q: q, no: true}
+		q.Share(p)
+		push(q, a, plainTask(0, cost))
+		if _, _, v := within(q, 0, 1); v != Ahead {
+			t.Fatalf("verdict %d", v)
+		}
+		p.to = q.Tag()
+		if q.SetQuantum(a, 1<<30); a.flow.deficit < 0 || a.flow.deficit >= cost {
+			t.Errorf("cost %d: the deficit is %d", cost, a.flow.deficit)
+		}
 	}
 }
 

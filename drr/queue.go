@@ -53,6 +53,7 @@ type list[K comparable, T any] struct {
 	round         uint64 // modulo 1<<63; see Apart
 	skipped       uint64 // rounds that were not counted, as nobody else shared time
 	reached       uint64 // the last round that NextWithin has served in, or passed empty turns up to
+	served        bool   // somebody was served in this round
 	left          int    // active flows that this round has still to visit
 	barren        int    // visits since somebody could pay
 	wait          uint64 // nobody can pay in the next so many rounds: there is nothing to visit until then
@@ -188,7 +189,7 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 			continue
 		}
 		f.deficit -= e.Cost
-		l.reached = l.round
+		l.reached, l.served = l.round, true
 		q.take(e, into)
 		return f.tenant, Delivered
 	}
@@ -295,16 +296,20 @@ func (q *Queue[K, T]) Remove(p Place) (t *Tenant[K, T], task Task[T]) {
 	return t, task
 }
 
-// Owes reports whether the tenant is in debt, at any level. A debt that the rounds
-// served meanwhile have paid off is none.
+// Owes reports whether the tenant is in debt, at any level, as far as is known: what
+// rounds have paid off is known once Forgive has looked.
 func (q *Queue[K, T]) Owes(t *Tenant[K, T]) (owes bool) {
+	q.eachFlow(t, func(f *flow[K, T]) { owes = owes || f.deficit < 0 })
+	return owes
+}
+
+// Forgive takes off the tenant's debt what rounds have paid off.
+func (q *Queue[K, T]) Forgive(t *Tenant[K, T]) {
 	q.eachFlow(t, func(f *flow[K, T]) {
 		if f.place == nowhere && f.deficit < 0 {
-			q.lists[f.level].forgive(f)
+			q.lists[f.level].forgive(f, 0)
 		}
-		owes = owes || f.deficit < 0
 	})
-	return owes
 }
 
 // Evict takes out the tenant's oldest or newest task among those of a priority

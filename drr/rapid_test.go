@@ -93,8 +93,7 @@ func (w *rounder) Charge(t *rapid.T) {
 }
 
 func (w *rounder) SetQuantum(t *rapid.T) {
-	w.tenant(t).SetQuantum(rapid.Int64Range(0, 20).Draw(t, "quantum"))
-	w.q.Recheck()
+	w.q.SetQuantum(w.tenant(t), rapid.Int64Range(0, 20).Draw(t, "quantum"))
 }
 
 func (w *rounder) BlockOrNot(t *rapid.T) {

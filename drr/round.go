@@ -17,15 +17,24 @@ const (
 )
 
 // Peers are other queues that this one shares time with. Both methods are called from
-// within the Queue's.
+// within the Queue's, and may call CatchUp.
 type Peers interface {
 	// Pass is asked before the queue passes empty turns up to a round, and serves in
-	// it. No means that some peer can serve earlier.
-	Pass(round uint64) bool
+	// it.
+	Pass(round uint64) Passage
 	// Back is called before Tag goes back from a later round to Round, because
-	// something changes that may enable somebody to pay. It may call CatchUp.
+	// something changes that may enable somebody to pay.
 	Back()
 }
+
+// Passage says whether a queue may pass empty turns.
+type Passage uint8
+
+const (
+	Stay     Passage = iota // no: some peer can serve earlier
+	Together                // yes, and the round moves on
+	Alone                   // yes; no peer has work, so that the round is not counted
+)
 
 // Share makes p the peers of the queue.
 func (q *Queue[K, T]) Share(p Peers) { q.peers = p }
@@ -56,6 +65,17 @@ func (q *Queue[K, T]) AdvanceRound(r uint64) {
 	}
 }
 
+// StepBack takes back that the queue has gone beyond a limit that it did not know of:
+// as if it had just served everybody in the round of the limit.
+func (q *Queue[K, T]) StepBack(limit uint64) {
+	if l := &q.lists[0]; Apart(l.round, limit) > 1 {
+		q.SetRound(limit + 1)
+		if Apart(l.reached, limit) > 0 {
+			l.reached = limit
+		}
+	}
+}
+
 // SetRound makes r the round that is being served, be it after or before the
 // present one. Every flow is visited in it.
 func (q *Queue[K, T]) SetRound(r uint64) {
@@ -63,7 +83,7 @@ func (q *Queue[K, T]) SetRound(r uint64) {
 	if r &= lastRound; r == l.round {
 		return
 	}
-	l.round, l.left, l.wait = r, l.active.n, 0
+	l.round, l.served, l.left, l.wait = r, false, l.active.n, 0
 	for f := l.active.head; f != nil; f = f.next {
 		f.due = r
 	}

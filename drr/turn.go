@@ -3,19 +3,26 @@ package drr
 import "math"
 
 // join puts an idle flow into a list. Its deficit is 0, or a debt.
+//
+// If the list is empty the flow has its turn in this round, unless some flow was
+// served in it: then it begins the next one. Else flows that come one at a time, or one
+// that pauses after each task, would all be served in one round, for ever.
 func (q *Queue[K, T]) join(f *flow[K, T], first bool) {
 	l := &q.lists[f.level]
-	again := f.due == l.clock() // it had a turn in this round, and left
+	turn := uint64(0) // of the rounds that have begun since f left, those in which it has a turn now
+	if !first && l.active.n == 0 {
+		turn = 1
+		if l.served {
+			l.round, l.served = (l.round+1)&lastRound, false
+		}
+	}
 	if f.deficit < 0 {
-		l.forgive(f)
+		l.forgive(f, turn)
 	}
 	if first {
 		f.place = fresh
 		l.fresh.push(f)
 		return
-	}
-	if again && l.active.n == 0 {
-		l.round = (l.round + 1) & lastRound // else it would gain by pausing
 	}
 	q.activate(l, f)
 }
@@ -41,7 +48,7 @@ func (l *list[K, T]) visited(due uint64) {
 		return
 	}
 	if l.left--; l.left <= 0 && l.active.n > 0 {
-		l.round = (l.round + 1) & lastRound
+		l.round, l.served = (l.round+1)&lastRound, false
 		l.left = l.active.n
 		l.wait -= min(l.wait, 1)
 	}
@@ -103,17 +110,20 @@ func (q *Queue[K, T]) detach(f *flow[K, T]) {
 
 // forgive lets a flow that is in no list pay off its debt: a quantum for each round
 // that has begun since the one that it left in, or that its debt was last looked at
-// in. These are the turns that it would have had, and that its debt would have kept
-// empty.
-func (l *list[K, T]) forgive(f *flow[K, T]) {
-	if f.deficit < 0 {
-		if rounds := (l.clock() - f.due) & lastRound; rounds > uint64(-f.deficit-1)/uint64(f.tenant.quantum) {
-			f.deficit = 0
-		} else {
-			f.deficit += int64(rounds) * f.tenant.quantum
-		}
+// in, but for so many. These are the turns that it would have had, and that its debt
+// would have kept empty.
+func (l *list[K, T]) forgive(f *flow[K, T], but uint64) {
+	now := l.clock()
+	rounds := (now - f.due) & lastRound
+	rounds -= min(rounds, but)
+	switch {
+	case f.deficit >= 0:
+	case rounds > uint64(-f.deficit-1)/uint64(f.tenant.quantum):
+		f.deficit = 0
+	default:
+		f.deficit += int64(rounds) * f.tenant.quantum
 	}
-	f.due = l.clock()
+	f.due = now
 }
 
 // Retire makes a tenant without tasks leave, if it is still in a list: it was
@@ -149,26 +159,34 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 		return
 	}
 	turns := fewest - 1 // nobody can pay after these: turns x quantum < need
-	l.wait = min(turns, mostAtOnce)
-	if limit == math.MaxUint64 {
-		l.wait = turns
+	if l.wait = turns; q.peers != nil || limit != math.MaxUint64 {
+		l.wait = min(turns, mostAtOnce)
 	}
 	q.pass(l, limit)
 }
 
 // pass takes the empty turns that are known, if the limit and the peers let somebody
 // be served after them. Else the round stays: who joins before the peers have come so
-// far joins now. Without a limit the round stays, too: it is counted for the peers, of
-// whom none has work.
+// far joins now. Where no peer has work the round stays, too: it is counted for them.
 func (q *Queue[K, T]) pass(l *list[K, T], limit uint64) {
+	may := Alone
+	if limit != math.MaxUint64 {
+		may = Together
+	}
 	switch {
-	case limit == math.MaxUint64:
-		l.refill(l.wait)
-		l.skipped += l.wait
-		l.wait = 0
-	case !beyond(l.tag(), limit) && (q.peers == nil || q.peers.Pass(l.tag())):
+	case beyond(l.tag(), limit):
+		return
+	case q.peers != nil:
+		may = q.peers.Pass(l.tag())
+	}
+	switch may {
+	case Together:
 		l.catchUp(l.wait)
 		l.reached = l.round
+	case Alone:
+		l.refill(l.wait)
+		l.skipped += l.wait
+		l.wait, l.served = 0, false
 	}
 }
 
@@ -182,7 +200,7 @@ func (l *list[K, T]) refill(turns uint64) {
 // catchUp takes so many of the empty turns that are known, and moves the round on.
 func (l *list[K, T]) catchUp(turns uint64) {
 	l.refill(turns)
-	l.round = (l.round + turns) & lastRound
+	l.round, l.served = (l.round+turns)&lastRound, false
 	for f := l.active.head; f != nil; f = f.next {
 		f.due = (f.due + turns) & lastRound
 	}
@@ -220,13 +238,22 @@ func (q *Queue[K, T]) Tag() uint64 { return q.lists[0].tag() }
 // they can be served in any round.
 func (q *Queue[K, T]) Fresh() bool { return q.lists[0].fresh.head != nil }
 
-// Recheck is called when a quantum of an active tenant has changed.
-func (q *Queue[K, T]) Recheck() {
-	for i := range q.lists {
-		if q.lists[i].wait > 0 {
-			q.lookAgain(&q.lists[i])
-		}
+// SetQuantum sets what the tenant may spend per turn, from its next turn on. Below 1
+// counts as 1. What rounds have paid off of its debt they have paid at the old quantum.
+func (q *Queue[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
+	if quantum = min(max(quantum, 1), maxQuantum); quantum == t.quantum {
+		return
 	}
+	q.eachFlow(t, func(f *flow[K, T]) {
+		l := &q.lists[f.level]
+		switch {
+		case f.place == nowhere && f.deficit < 0:
+			l.forgive(f, 0)
+		case f.place == active && l.wait > 0:
+			q.lookAgain(l)
+		}
+	})
+	t.SetQuantum(quantum)
 }
 
 // Block takes a tenant out of the lists until Unblock; its tasks stay. It keeps

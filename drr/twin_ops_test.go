@@ -87,9 +87,15 @@ func (w *twin) tick() error {
 func (w *twin) setQuantum() error {
 	t, mt := w.tenant()
 	quantum := int64(w.next("quantum+1", 15)) - 1
-	t.SetQuantum(quantum)
-	w.q.Recheck()
-	mt.quantum = max(quantum, 1)
+	w.q.SetQuantum(t, quantum)
+	if quantum = max(quantum, 1); quantum != mt.quantum {
+		for _, f := range mt.flows {
+			if f.deficit < 0 {
+				f.settle(0)
+			}
+		}
+	}
+	mt.quantum = quantum
 	return nil
 }
 

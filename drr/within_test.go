@@ -139,7 +139,7 @@ func TestWithinLooksAgain(t *testing.T) {
 			push(p.a, p.inA[0], Task[int]{Cost: 1, Due: NoDeadline, Priority: firq.PriorityHigh})
 		},
 		"credit":         func(p *pair, _ *firq.Ticket) { p.a.Charge(p.inA[0], firq.PriorityNormal, -1000) },
-		"a new quantum":  func(p *pair, _ *firq.Ticket) { p.inA[0].SetQuantum(1000); p.a.Recheck() },
+		"a new quantum":  func(p *pair, _ *firq.Ticket) { p.a.SetQuantum(p.inA[0], 1000) },
 		"cancelling":     func(p *pair, tk *firq.Ticket) { p.a.Remove(tk.Place(owner)) },
 		"an empty shard": func(p *pair, _ *firq.Ticket) { p.a.AdvanceRound(200) },
 	} {

@@ -183,8 +183,7 @@ func (s *Scheduler[K, T]) ResetQuantum(k K) {
 
 // override sets the quantum from the next turn on. Under the lease.
 func (t *tenant[K, T]) override(quantum int64) {
-	t.SetQuantum(quantum)
-	t.shard.Queue.Recheck()
+	t.shard.Shard.SetQuantum(&t.Tenant, quantum)
 }
 
 // Shutdown stops admitting and returns once the backlog is gone.

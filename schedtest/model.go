@@ -20,6 +20,7 @@ type model struct {
 	active  [7][]*modelFlow        // lists by priority; all in 0 within tenants
 	fresh   [7][]*modelFlow        // NewTenantsFirst
 	due     [7]map[*modelFlow]bool // of active, those that this round has still to visit
+	served  [7]bool                // somebody, in this round
 	tickets map[int]*modelTask
 	queued  int
 	count   stats
@@ -55,7 +56,6 @@ type modelFlow struct {
 	vague   bool
 	deficit int64
 	away    int64 // rounds that have begun since it left the list, or its debt was looked at
-	left    bool  // it was in the list, or its debt was looked at
 }
 
 func newModel(cfg config, plan func(string) int64) *model {
@@ -114,16 +114,18 @@ func (m *model) blocked(t *modelTenant) bool {
 
 // join puts a flow that is in no list at the tail.
 func (m *model) join(f *modelFlow, fresh bool) {
-	again := f.left && f.away == 0 // it had a turn in this round
-	m.forgive(f)
+	var turn int64
+	if !fresh && len(m.active[f.level]) == 0 {
+		if turn = 1; m.served[f.level] {
+			m.pass(f.level)
+		}
+	}
+	m.forgive(f, turn)
 	f.listed, f.inTurn, f.vague = true, false, false
 	f.deficit = min(f.deficit, 0)
 	if fresh {
 		m.fresh[f.level] = append(m.fresh[f.level], f)
 		return
-	}
-	if again && len(m.active[f.level]) == 0 {
-		m.pass(f.level)
 	}
 	m.activate(f)
 }
@@ -153,6 +155,7 @@ func (m *model) visited(f *modelFlow) {
 
 // pass begins the next round.
 func (m *model) pass(level int) {
+	m.served[level] = false
 	for _, t := range m.tenants {
 		if f := t.flows[level]; !f.listed {
 			f.away++
@@ -161,12 +164,12 @@ func (m *model) pass(level int) {
 }
 
 // forgive lets a flow that is in no list pay off its debt: a quantum for each round
-// that has begun meanwhile.
-func (m *model) forgive(f *modelFlow) {
+// that has begun meanwhile, but for so many.
+func (m *model) forgive(f *modelFlow, but int64) {
 	if !f.listed && f.deficit < 0 {
-		f.deficit = min(f.deficit+f.away*m.quantum(f.tenant), 0)
+		f.deficit = min(f.deficit+max(f.away-but, 0)*m.quantum(f.tenant), 0)
 	}
-	f.away, f.left = 0, true
+	f.away = 0
 }
 
 // leave takes a flow out of its list.
@@ -175,7 +178,7 @@ func (m *model) leave(f *modelFlow) {
 	m.fresh[f.level] = slices.DeleteFunc(m.fresh[f.level], is)
 	m.active[f.level] = slices.DeleteFunc(m.active[f.level], is)
 	f.listed, f.inTurn, f.vague = false, false, false
-	f.away, f.left = 0, true
+	f.away = 0
 	m.visited(f)
 }
 
@@ -248,6 +251,7 @@ func (m *model) visit(f *modelFlow, fresh bool) *modelTask {
 		return nil
 	}
 	f.deficit -= tk.cost
+	m.served[f.level] = true
 	m.remove(f.tenant, tk)
 	// What is left may all be dead; an implementation may know it already.
 	f.vague = len(m.tasks(f)) > 0 && len(alive(m.tasks(f))) == 0
@@ -302,6 +306,16 @@ func (m *model) done(t *modelTenant) {
 		f.deficit = min(f.deficit, 0)
 		if len(m.tasks(f)) > 0 {
 			m.join(f, false)
+		}
+	}
+}
+
+// forgiveAll is called before the tenant's quantum changes: what rounds have paid off
+// they have paid at the old one.
+func (m *model) forgiveAll(t *modelTenant) {
+	for _, f := range t.flows {
+		if !f.listed && f.deficit < 0 {
+			m.forgive(f, 0)
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (m *model) touch(t *modelTenant) {
 func (m *model) charge(tenant string, p firq.Priority, amount int64) {
 	t := m.tenant(tenant)
 	f := m.flow(t, p)
-	m.forgive(f)
+	m.forgive(f, 0)
 	owed := f.deficit < 0
 	if f.deficit -= amount; owed && f.deficit >= 0 {
 		m.touch(t)

@@ -23,16 +23,18 @@ func (r *reference[K, T]) quantum(t *refTenant[K, T]) int64 {
 
 func (r *reference[K, T]) join(f *refFlow[K, T], fresh bool) {
 	l := &r.lists[f.level]
-	again := f.since == l.round
-	r.forgive(f)
+	turn := uint64(0)
+	if !fresh && len(l.active) == 0 {
+		if turn = 1; l.served {
+			l.round, l.served = l.round+1, false
+		}
+	}
+	r.forgive(f, turn)
 	f.listed, f.inTurn, f.fresh = true, false, fresh
 	f.deficit = min(f.deficit, 0)
 	if fresh {
 		l.fresh = append(l.fresh, f)
 		return
-	}
-	if again && len(l.active) == 0 {
-		l.round++
 	}
 	l.activate(f)
 }
@@ -54,7 +56,7 @@ func (l *refList[K, T]) visited(f *refFlow[K, T]) {
 		return
 	}
 	if delete(l.due, f); len(l.due) == 0 && len(l.active) > 0 {
-		l.round++
+		l.round, l.served = l.round+1, false
 		for _, g := range l.active {
 			l.due[g] = true
 		}
@@ -63,13 +65,13 @@ func (l *refList[K, T]) visited(f *refFlow[K, T]) {
 
 // forgive takes a quantum off the debt of a flow that is in no list for each round
 // that has begun meanwhile.
-func (r *reference[K, T]) forgive(f *refFlow[K, T]) {
+func (r *reference[K, T]) forgive(f *refFlow[K, T], but uint64) {
 	if f.listed {
 		return
 	}
 	round := r.lists[f.level].round
 	if f.deficit < 0 {
-		f.deficit = int64(min(float64(f.deficit)+float64(round-f.since)*float64(r.quantum(f.t)), 0))
+		f.deficit = int64(min(float64(f.deficit)+float64(max(round-f.since, but)-but)*float64(r.quantum(f.t)), 0))
 	}
 	f.since = round
 }
@@ -199,6 +201,7 @@ func (r *reference[K, T]) next(now time.Time, drops *[]refDrop[K, T]) *refFlow[K
 		}
 		if f.deficit >= tk.Cost {
 			f.deficit -= tk.Cost
+			r.lists[f.level].served = true
 			return f
 		}
 		r.toTail(f)
@@ -224,7 +227,9 @@ func (r *reference[K, T]) skip(level int, now time.Time) {
 	for _, f := range r.lists[level].active {
 		f.deficit += int64(fewest * uint64(r.quantum(f.t)))
 	}
-	r.lists[level].round += fewest
+	if fewest > 0 {
+		r.lists[level].round, r.lists[level].served = r.lists[level].round+fewest, false
+	}
 }
 
 // expire drops a task whose deadline has passed.

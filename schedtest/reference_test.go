@@ -68,6 +68,7 @@ type refList[K comparable, T any] struct {
 	fresh, active []*refFlow[K, T]
 	due           map[*refFlow[K, T]]bool // of active, those that this round has still to visit
 	round         uint64
+	served        bool // in this round
 }
 
 type refDrop[K comparable, T any] struct {
@@ -237,7 +238,19 @@ func (r *reference[K, T]) SetQuantum(tenant K, quantum int64) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.forgiveAll(tenant)
 	r.overrides[tenant] = max(quantum, 1)
+}
+
+// forgiveAll comes before a change of the quantum.
+func (r *reference[K, T]) forgiveAll(tenant K) {
+	if t := r.tenants[tenant]; t != nil {
+		for i := range t.flows {
+			if f := &t.flows[i]; f.deficit < 0 {
+				r.forgive(f, 0)
+			}
+		}
+	}
 }
 
 func (r *reference[K, T]) ResetQuantum(tenant K) {
@@ -247,6 +260,7 @@ func (r *reference[K, T]) ResetQuantum(tenant K) {
 	planned := r.plan(tenant)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.forgiveAll(tenant)
 	delete(r.overrides, tenant)
 	if t := r.tenants[tenant]; t != nil {
 		t.planned = planned
@@ -297,7 +311,7 @@ func (f *refFlow[K, T]) SettleCharge(_ uint64, delta int64) {
 		f = &t.flows[f.level]
 	}
 	const most = 1 << 60
-	f.t.r.forgive(f)
+	f.t.r.forgive(f, 0)
 	owed := f.deficit < 0
 	f.deficit = max(min(f.deficit-min(max(delta, -most), most), most), -most)
 	if owed && f.deficit >= 0 {

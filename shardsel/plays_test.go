@@ -89,7 +89,7 @@ func TestPlays(t *testing.T) {
 			r.Publish(2, 100, true)
 			var passed [3]bool
 			for _, shard := range []int{1, 2} {
-				ip.Go([]string{"", "first", "second"}[shard], func() { passed[shard] = r.Pass(shard, 100) })
+				ip.Go([]string{"", "first", "second"}[shard], func() { passed[shard], _ = r.Pass(shard, 100) })
 			}
 			joined := uint64(0)
 			ip.Go("joiner", func() {
@@ -117,7 +117,10 @@ func passAndBack(ip *interleave.Play, r *Rounds, ready bool) {
 	r.Publish(0, 200, ready)
 	r.Publish(1, 100, true)
 	passed, joined := false, uint64(0)
-	ip.Go("passer", func() { passed = r.Pass(1, 100) })
+	ip.Go("passer", func() {
+		may, alone := r.Pass(1, 100)
+		passed = may && !alone
+	})
 	ip.Go("joiner", func() {
 		r.Publish(0, 0, true)
 		failpoint.At("published")

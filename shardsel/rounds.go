@@ -199,20 +199,22 @@ func (r *Rounds) Served(round uint64) (current uint64) {
 func (r *Rounds) Current() uint64 { return r.current.Load() }
 
 // Pass makes round the current one if the shard may be served in it, and reports
-// whether it may: [J1] to [J3]. The caller holds the shard's lock.
-func (r *Rounds) Pass(shard int, round uint64) bool {
+// whether it may: [J1] to [J3]. If no other shard has work, the shard is alone, and the
+// current round stays as it is. The caller holds the shard's lock.
+func (r *Rounds) Pass(shard int, round uint64) (may, alone bool) {
 	failpoint.At("J1 jumping")
 	r.jumping.Add(1) // [J1]
 	failpoint.At("J2 limit")
 	limit := r.Limit(shard) // [J2]
-	ok := limit == math.MaxUint64 || !after(round, limit)
-	if ok {
+	alone = limit == math.MaxUint64
+	may = !alone && !after(round, limit)
+	if may {
 		failpoint.At("J2 current")
 		r.Served(round)
 	}
 	failpoint.At("J3 jumped")
 	r.jumping.Add(-1) // [J3]
-	return ok
+	return may || alone, alone
 }
 
 // Settled returns the current round once no call of Pass is in progress that may not

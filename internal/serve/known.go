@@ -173,7 +173,8 @@ func (s *Shard[K, T]) SweepSome(now int64, start bool, most int, forget func(*Te
 		if t.Len() == 0 && t.inFlight() == 0 && s.old(t, now) {
 			s.forget(t, forget)
 		} else if s.bounded {
-			s.settle(t) // what it owed may be paid off
+			s.Queue.Forgive(&t.Tenant)
+			s.settle(t)
 		}
 	}
 	return s.sweepLeft > 0

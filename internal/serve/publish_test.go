@@ -68,6 +68,8 @@ func TestPublishOldRound(t *testing.T) {
 		r.Served(round)
 	}
 	current := r.Current()
+	r.Publish(1, current, true)
+	s.Join()
 	s.Publish(true)
 	if r.Current() != current {
 		t.Errorf("the current round went from %d to %d", current, r.Current())
@@ -99,6 +101,7 @@ func TestJoin(t *testing.T) {
 		{"past the last round", 1<<63 - 1, 1<<63 - 1, 4, 3},
 	} {
 		s, r := sharing(t, config{Shards: 2}, 0, x.then)
+		r.Publish(1, x.then, true)
 		s.Publish(true)
 		s.Queue.SetRound(x.left)
 		s.Publish(false)
@@ -120,7 +123,8 @@ func TestJoin(t *testing.T) {
 // A new shard joins wherever the others are.
 func TestJoinFirst(t *testing.T) {
 	for _, current := range []uint64{0, 3, 1 << 61, 1 << 62, 1<<62 + 1, 1<<63 - 1} {
-		s, _ := sharing(t, config{Shards: 2}, 0, current)
+		s, r := sharing(t, config{Shards: 2}, 0, current)
+		r.Publish(1, current, true)
 		if s.Join(); s.Queue.Round() != current {
 			t.Errorf("joined in round %d, want %d", s.Queue.Round(), current)
 		}
@@ -141,6 +145,46 @@ func saveUp(t *testing.T, s *shard, x *tenant, cost int64) {
 		}
 		s.Publish(true)
 		return
+	}
+}
+
+// Where no other shard has work a shard joins in the next round, and whoever joins after
+// it joins there: in the current one somebody was served, but not everybody.
+func TestJoinAlone(t *testing.T) {
+	for _, base := range []uint64{0, 7, 1<<63 - 1} {
+		s, r := sharing(t, config{Shards: 2}, 0, base)
+		other := newShard(t, config{Shards: 2})
+		other.Share(r, 1)
+		want := (base + 1) & (1<<63 - 1)
+		for range 3 { // looked at, without anybody coming
+			s.Join()
+		}
+		s.Push(add(s, "a", 0), &drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
+		s.Publish(true)
+		if other.Join(); s.Queue.Round() != want || other.Queue.Round() != want || r.Current() != want {
+			t.Errorf("base %d: joined in %d, the other one in %d, the current round is %d; want %d", base, s.Queue.Round(), other.Queue.Round(), r.Current(), want)
+		}
+	}
+}
+
+// A hold of several tasks that went beyond the limit goes back to it, and does not take
+// the current round along; one that did not stays.
+func TestStepBack(t *testing.T) {
+	for round, want := range map[uint64][2]uint64{4: {4, 4}, 5: {5, 5}, 6: {6, 6}, 7: {6, 5}, 90: {6, 5}} { // the limit is 5
+		s, r := sharing(t, config{Shards: 2, FairnessSlack: 4}, 1, 0)
+		serveIn(t, s, round)
+		r.Publish(0, 3, true) // came while it was served
+		s.StepBack()
+		s.Publish(false)
+		if got := [2]uint64{s.Queue.Round(), r.Current()}; got != want {
+			t.Errorf("from round %d to %d, the current one is %d; want %d", round, got[0], got[1], want)
+		}
+	}
+	s, r := sharing(t, config{Shards: 2}, 1, 0)
+	serveIn(t, s, 90)
+	s.StepBack() // nobody else has work
+	if s.Publish(false); r.Current() != 90 {
+		t.Errorf("alone, from round 90 to %d", r.Current())
 	}
 }
 
@@ -174,6 +218,7 @@ func TestWokeUp(t *testing.T) {
 	for _, base := range []uint64{0, 1<<63 - 3, 1 << 62} {
 		for behind, want := range map[uint64]uint64{0: 0, 1: 1, 4: 4, 5: 0, 1 << 40: 0, 1 << 61: 0} {
 			s, r := sharing(t, config{Shards: 2, FairnessSlack: 4}, 0, base)
+			r.Publish(1, base, true)
 			s.Join()
 			x := add(s, "a", 0)
 			s.Push(x, &drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
@@ -182,6 +227,27 @@ func TestWokeUp(t *testing.T) {
 			if got := drr.Apart(r.Current(), s.Queue.Round()); got != int64(want) || r.Tag(0) != s.Queue.Round() {
 				t.Errorf("base %d: %d rounds behind, and then %d, want %d; tag %d in round %d", base, behind, got, want, r.Tag(0), s.Queue.Round())
 			}
+		}
+	}
+}
+
+// A shard that waits while the others go on, and is then alone, is where they have come
+// to: what it passes beyond that is not counted.
+func TestPassAlone(t *testing.T) {
+	for _, base := range []uint64{0, 1<<63 - 20} {
+		s, r := sharing(t, config{Shards: 2}, 0, base)
+		r.Publish(1, base, true)
+		s.Join()
+		x := add(s, "a", 0)
+		saveUp(t, s, x, 1000)
+		r.Served((base + 300) & (1<<63 - 1))
+		r.Publish(1, 0, false)
+		var task drr.Task[int]
+		for v := drr.Again; v != drr.Delivered; {
+			_, v = s.Queue.NextWithin(0, s.Limit(), &task)
+		}
+		if got := drr.Apart(s.Queue.Round(), base); got < 300 || got > 302 {
+			t.Errorf("base %d: served in round %d, want 300", base, got)
 		}
 	}
 }

@@ -82,8 +82,18 @@ func (s *Shard[K, T]) CatchUp() {
 
 // Pass and Back implement drr.Peers.
 
-// Pass asks whether the shard may be served in a round after empty turns.
-func (s *Shard[K, T]) Pass(round uint64) bool { return s.rounds.Pass(s.index, round) }
+// Pass asks whether the shard may be served in a round after empty turns. If it is
+// alone by now, it counts no more of them than the others have counted.
+func (s *Shard[K, T]) Pass(round uint64) drr.Passage {
+	switch may, alone := s.rounds.Pass(s.index, round); {
+	case alone:
+		s.Queue.CatchUp(s.rounds.Current())
+		return drr.Alone
+	case may:
+		return drr.Together
+	}
+	return drr.Stay
+}
 
 // Back says that the shard can be served now, and not only in the round that it has
 // waited for. If the others have passed to a later round before they saw that, it
@@ -98,15 +108,32 @@ func (s *Shard[K, T]) Back() {
 	s.Queue.CatchUp(s.rounds.Settled()) // [K2], [K3]
 }
 
-// Join takes an idle shard to the current round, where what comes in begins. It stays
-// where it is if that is further: who pauses between two turns must not have both in
-// one round. However long it was idle: that it is so far ahead, it knows from then.
+// Join takes an idle shard to the current round, where what comes in begins; or to the
+// next one if no other shard has work, as in the current one somebody was served. It
+// stays where it is if that is further. However long it was idle: that it is so far
+// ahead, it knows from then.
 func (s *Shard[K, T]) Join() {
 	current := s.rounds.Current()
 	ahead, passed := drr.Apart(s.Queue.Round(), s.parked), drr.Apart(current, s.parked)
-	if ahead <= 0 || passed < 0 || passed >= ahead {
-		s.Queue.SetRound(current)
-		s.parked = current
+	if ahead > 0 && passed >= 0 && passed < ahead {
+		return
+	}
+	if s.parked = current; s.Limit() == math.MaxUint64 {
+		current++
+	}
+	s.Queue.SetRound(current)
+}
+
+// StepBack comes after a hold in which several tasks were delivered. If another shard
+// has come into an earlier round meanwhile, and the hold went beyond its limit, then the
+// shard goes back to that: what it has served stays served, but nobody who comes later
+// has to wait until the other one has made up for it.
+func (s *Shard[K, T]) StepBack() {
+	if !s.Shared() {
+		return
+	}
+	if limit := s.rounds.Limit(s.index); limit != math.MaxUint64 {
+		s.Queue.StepBack(limit)
 	}
 }
 
@@ -167,6 +194,9 @@ func (s *Shard[K, T]) say(tag uint64, ready bool) {
 // wokeUp is called when an idle shard has become ready [K1]. Since it joined, the
 // others may have gone on to any round, as nothing has held them back; then it follows.
 func (s *Shard[K, T]) wokeUp() {
+	if s.Limit() == math.MaxUint64 {
+		s.rounds.Served(s.Queue.Round()) // whoever comes now joins it there
+	}
 	current := s.rounds.Settled() // [K2], [K3]
 	if drr.Apart(current, s.Queue.Round()) <= int64(s.env.Config.FairnessSlack) {
 		return
@@ -174,6 +204,14 @@ func (s *Shard[K, T]) wokeUp() {
 	s.Queue.CatchUp(current)
 	s.Queue.AdvanceRound(current)
 	s.say(s.tag(true), true)
+}
+
+// SetQuantum sets a tenant's quantum.
+func (s *Shard[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
+	s.Queue.SetQuantum(&t.Tenant, quantum)
+	if s.bounded {
+		s.settle(t) // what rounds have paid off is known now
+	}
 }
 
 // Push queues a task.
