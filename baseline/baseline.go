@@ -185,7 +185,7 @@ func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 	defer sh.unlock()
 	s.env.SetQuantum(k, quantum)
 	if t := sh.tenants[k]; t != nil {
-		sh.Shard.SetQuantum(&t.Tenant, quantum)
+		sh.SetQuantum(&t.Tenant, quantum)
 	}
 }
 
@@ -199,7 +199,7 @@ func (s *Scheduler[K, T]) ResetQuantum(k K) {
 	sh.lock()
 	defer sh.unlock()
 	if t := sh.tenants[k]; t != nil {
-		sh.Shard.SetQuantum(&t.Tenant, s.env.Override(k, quantum)) // SetQuantum may have come first
+		sh.SetQuantum(&t.Tenant, s.env.Override(k, quantum)) // SetQuantum may have come first
 	}
 }
 

@@ -194,7 +194,7 @@ func (sh *shard[K, T]) admit(k K, task *drr.Task[T], quantum int64) error {
 // its quantum is what was asked for, unless SetQuantum overrides it. Under mu.
 func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], quantum int64) {
 	if !t.Active() {
-		sh.Shard.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, quantum))
+		sh.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, quantum))
 	}
 	sh.Push(&t.Tenant, task)
 }

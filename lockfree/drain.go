@@ -196,7 +196,7 @@ func (sh *shard[K, T]) flush() (word uint64) {
 // the producer has asked for, unless SetQuantum has been called since.
 func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
 	if !t.Active() {
-		sh.Shard.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, t.quantum.Load()))
+		sh.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, t.quantum.Load()))
 	}
 	if task.Priority != firq.PriorityNormal {
 		t.setEager()

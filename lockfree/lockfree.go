@@ -183,7 +183,7 @@ func (s *Scheduler[K, T]) ResetQuantum(k K) {
 
 // override sets the quantum from the next turn on. Under the lease.
 func (t *tenant[K, T]) override(quantum int64) {
-	t.shard.Shard.SetQuantum(&t.Tenant, quantum)
+	t.shard.SetQuantum(&t.Tenant, quantum)
 }
 
 // Shutdown stops admitting and returns once the backlog is gone.
