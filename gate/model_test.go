@@ -22,7 +22,10 @@ type model struct {
 	deficit map[string]int64
 	owed    map[string]int64 // by permits that did not queue
 	active  []string
-	inTurn  bool // the first of active had its refill
+	inTurn  bool             // the first of active had its refill
+	due     map[string]bool  // of active, those that this round has still to visit
+	served  bool             // somebody, in this round
+	away    map[string]int64 // rounds that have begun since a tenant left, or since forgive
 	waiting map[string][]*ask
 }
 
@@ -68,10 +71,56 @@ func (m *model) enter(a *ask) {
 	}
 	a.queued = true
 	if !slices.Contains(m.active, a.tenant) {
-		m.active = append(m.active, a.tenant)
+		m.join(a.tenant)
 	}
 	m.waiting[a.tenant] = append(m.waiting[a.tenant], a)
 	m.settle()
+}
+
+// join puts a tenant into the list. In an empty one it has its turn in this round, unless
+// somebody was served in it.
+func (m *model) join(tenant string) {
+	var turn int64
+	if len(m.active) == 0 {
+		if turn = 1; m.served {
+			m.pass()
+		}
+		m.due = map[string]bool{tenant: true}
+	}
+	m.forgive(tenant, turn)
+	m.active = append(m.active, tenant)
+}
+
+// pass begins the next round.
+func (m *model) pass() {
+	m.served = false
+	for tenant := range m.quantum {
+		if !slices.Contains(m.active, tenant) {
+			m.away[tenant]++
+		}
+	}
+}
+
+// visited ends the round if the tenant was the last one that it had to visit.
+func (m *model) visited(tenant string) {
+	if !m.due[tenant] {
+		return
+	}
+	if delete(m.due, tenant); len(m.due) == 0 && len(m.active) > 0 {
+		for _, tenant := range m.active {
+			m.due[tenant] = true
+		}
+		m.pass()
+	}
+}
+
+// forgive pays off the debt of a tenant that is not in the list: a quantum for each
+// round that has begun meanwhile, but for so many.
+func (m *model) forgive(tenant string, but int64) {
+	if m.deficit[tenant] < 0 {
+		m.deficit[tenant] = min(m.deficit[tenant]+max(m.away[tenant]-but, 0)*m.quantum[tenant], 0)
+	}
+	m.away[tenant] = 0
 }
 
 // settle lets in whoever may.
@@ -105,7 +154,8 @@ func (m *model) choose() {
 	w := m.waiting[tenant]
 	if len(w) == 0 {
 		m.active, m.inTurn = m.active[1:], false
-		m.deficit[tenant] = min(m.deficit[tenant], 0)
+		m.deficit[tenant], m.away[tenant] = min(m.deficit[tenant], 0), 0
+		m.visited(tenant)
 		return
 	}
 	if !m.inTurn {
@@ -114,9 +164,11 @@ func (m *model) choose() {
 	}
 	if m.deficit[tenant] < w[0].cost {
 		m.active, m.inTurn = append(m.active[1:], tenant), false
+		m.visited(tenant)
 		return
 	}
 	m.deficit[tenant] -= w[0].cost
+	m.served = true
 	m.waiting[tenant] = w[1:]
 	m.next = w[0]
 }
@@ -152,8 +204,12 @@ func (m *model) charge(a *ask, delta int64) {
 		m.owed[a.tenant] = max(m.owed[a.tenant]+delta, 0)
 		return
 	}
+	away := !slices.Contains(m.active, a.tenant)
+	if away {
+		m.forgive(a.tenant, 0)
+	}
 	m.deficit[a.tenant] -= delta
-	if !slices.Contains(m.active, a.tenant) {
+	if away {
 		m.deficit[a.tenant] = min(m.deficit[a.tenant], 0)
 	}
 }
@@ -167,7 +223,7 @@ func TestMachine(t *testing.T) {
 			limit := rapid.IntRange(1, 3).Draw(t, "limit")
 			g := New[string](limit, Config[string]{QuantumFor: func(k string) int64 { return quanta[k] }})
 			defer g.Close() // if it fails, nobody is left
-			m := &model{limit: limit, quantum: quanta, deficit: map[string]int64{}, owed: map[string]int64{}, waiting: map[string][]*ask{}}
+			m := &model{limit: limit, quantum: quanta, deficit: map[string]int64{}, owed: map[string]int64{}, away: map[string]int64{}, waiting: map[string][]*ask{}}
 			tenants := rapid.SampledFrom([]string{"a", "b", "c"})
 			pick := func(t *rapid.T, from []*ask) *ask {
 				if len(from) == 0 {
