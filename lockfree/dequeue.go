@@ -61,7 +61,7 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 // take fills dst, which is not empty, with what is deliverable now. It goes on from
 // shard to shard until dst is full or there is no work. first: the call begins.
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) (n int) {
-	if first { // who has waited is not the next to call
+	if first { // a consumer that has waited is not the next to call
 		s.env.Rethrow()
 	}
 	for s.life.State() != serve.Closed {
