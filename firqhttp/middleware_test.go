@@ -77,9 +77,11 @@ func TestRejections(t *testing.T) {
 		{Internal, 500, gate.Config[string]{}, "", only(with(get("a"), "X-Cost", "-1"))},
 		{Evicted, 429, gate.Config[string]{MaxPerTenant: 1, Policy: firq.DropOldest}, "3", func(t *testing.T, g *gate.Gate[string], m *Middleware) *httptest.ResponseRecorder {
 			ctx, cancel := context.WithCancel(context.Background())
+			var evictor sync.WaitGroup
+			defer evictor.Wait()
 			defer cancel()
 			return waiter(t, g, m, get("a"), func() {
-				go ask(m, get("a").WithContext(ctx))
+				evictor.Go(func() { ask(m, get("a").WithContext(ctx)) })
 				until(t, "one is evicted", func() bool { return g.Stats().Queue.DroppedPolicy == 1 })
 			})
 		}},
