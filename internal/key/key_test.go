@@ -16,7 +16,7 @@ func TestTenant(t *testing.T) {
 		name string
 		x    any
 	}
-	type inner struct{ name string }
+	type inner struct{ A string }
 	nan := math.NaN()
 	keys[string]{fit: []string{"", "a"}}.check(t)
 	keys[int]{fit: []int{0, -1}}.check(t)
