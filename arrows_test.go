@@ -59,7 +59,7 @@ var atMost = map[string][]string{
 	"watchdog":      {"."},
 	"cmd/firqbench": {"internal/bench"},
 	"firqhttp":      {".", "gate", "internal/retry", "internal/shortname"},
-	"gate":          {".", "lockfree", "internal/failpoint", "internal/pad"},
+	"gate":          {".", "lockfree", "internal/failpoint", "internal/key", "internal/pad"},
 	"worker":        {".", "hist", "internal/pad"},
 	"examples":      {".", "gate", "hist", "lockfree", "worker"}, // what anybody can use
 }

@@ -47,6 +47,7 @@ func (w badWriter) Unwrap() http.ResponseWriter { w.do(); return w.ResponseWrite
 func TestFunctionsMayPanic(t *testing.T) {
 	type call struct {
 		cfg     Config
+		gate    gate.Config[string]
 		w       func(http.ResponseWriter) http.ResponseWriter
 		r       func(*http.Request) *http.Request
 		handler http.HandlerFunc
@@ -55,40 +56,50 @@ func TestFunctionsMayPanic(t *testing.T) {
 		in     func(c *call, do func())
 		served Reason // what it counts as where a request would be served; "-": Served
 		reject Reason // and where it would be rejected
+		waits  Reason // and where it would be served, but has to wait; empty: as served
 	}{
-		"Skip":   {func(c *call, do func()) { c.cfg.Skip = func(*http.Request) bool { do(); return false } }, Internal, Internal},
-		"Tenant": {func(c *call, do func()) { c.cfg.Tenant = func(*http.Request) (string, bool) { do(); return "", true } }, Internal, Internal},
-		"Known": {func(c *call, do func()) {
+		"Skip":   {in: func(c *call, do func()) { c.cfg.Skip = func(*http.Request) bool { do(); return false } }, served: Internal, reject: Internal},
+		"Tenant": {in: func(c *call, do func()) { c.cfg.Tenant = func(*http.Request) (string, bool) { do(); return "", true } }, served: Internal, reject: Internal},
+		"Known": {in: func(c *call, do func()) {
 			c.cfg.Tenant = Known(Remote{}.Tenant, func(string) bool { do(); return true })
-		}, Internal, Internal},
-		"Cost":     {func(c *call, do func()) { c.cfg.Cost = func(*http.Request) int64 { do(); return 0 } }, Internal, Internal},
-		"Priority": {func(c *call, do func()) { c.cfg.Priority = func(*http.Request) firq.Priority { do(); return 0 } }, Internal, Internal},
-		"Deadline": {func(c *call, do func()) {
+		}, served: Internal, reject: Internal},
+		"Cost":     {in: func(c *call, do func()) { c.cfg.Cost = func(*http.Request) int64 { do(); return 0 } }, served: Internal, reject: Internal},
+		"Priority": {in: func(c *call, do func()) { c.cfg.Priority = func(*http.Request) firq.Priority { do(); return 0 } }, served: Internal, reject: Internal},
+		"QuantumFor": {in: func(c *call, do func()) {
+			c.gate.MaxInFlightPerTenant = 1 // so that it is asked in any case
+			c.gate.QuantumFor = func(k string) int64 { mine(k, do); return 1 }
+		}, served: Internal, reject: Closed},
+		"PolicyFor": {in: func(c *call, do func()) {
+			c.gate.MaxInFlightPerTenant, c.gate.MaxTenants = 1, 1 // who holds the slot is that one
+			c.gate.PolicyFor = func(k string) firq.Policy { mine(k, do); return firq.Reject }
+		}, served: "-", reject: Closed, waits: Internal},
+		"Deadline": {in: func(c *call, do func()) {
 			c.cfg.Deadline = func(*http.Request) (time.Time, error) { do(); return time.Time{}, nil }
-		}, Internal, Internal},
-		"the body": {func(c *call, do func()) {
+		}, served: Internal, reject: Internal},
+		"the body": {in: func(c *call, do func()) {
 			c.r = func(r *http.Request) *http.Request { r.Body, r.ContentLength = badBody{do}, 5; return r }
-		}, Internal, Internal},
-		"the context": {func(c *call, do func()) {
+		}, served: Internal, reject: Internal},
+		"the context": {in: func(c *call, do func()) {
 			c.r = func(r *http.Request) *http.Request { return r.WithContext(badContext{r.Context(), do}) }
-		}, Internal, Internal},
-		"the writer": {func(c *call, do func()) {
+		}, served: Internal, reject: Internal},
+		"the writer": {in: func(c *call, do func()) {
 			c.w = func(w http.ResponseWriter) http.ResponseWriter { return badWriter{w, do} }
-		}, "-", Closed},
-		"the handler": {func(c *call, do func()) { c.handler = func(http.ResponseWriter, *http.Request) { do() } }, "-", Closed},
-		"Reject":      {func(c *call, do func()) { c.cfg.Reject = func(http.ResponseWriter, *http.Request, Rejection) { do() } }, "-", Closed},
-		"RetryAfter": {func(c *call, do func()) {
+		}, served: "-", reject: Closed},
+		"the handler": {in: func(c *call, do func()) { c.handler = func(http.ResponseWriter, *http.Request) { do() } }, served: "-", reject: Closed},
+		"Reject": {in: func(c *call, do func()) {
+			c.cfg.Reject = func(http.ResponseWriter, *http.Request, Rejection) { do() }
+		}, served: "-", reject: Closed},
+		"RetryAfter": {in: func(c *call, do func()) {
 			c.cfg.RetryAfter = func(*http.Request, Rejection) time.Duration { do(); return 0 }
-		}, "-", Closed},
-		"Observe": {func(c *call, do func()) {
+		}, served: "-", reject: Closed},
+		"Observe": {in: func(c *call, do func()) {
 			observe := c.cfg.Observe
 			c.cfg.Observe = func(r *http.Request, o Outcome) { observe(r, o); do() }
-		}, "-", Closed},
+		}, served: "-", reject: Closed},
 	} {
 		for way, do := range ways {
 			for _, where := range []string{"served", "waits", "rejected"} {
 				t.Run(name+" "+way+", "+where, func(t *testing.T) {
-					g := gate.New(1, gate.Config[string]{})
 					var seen []Outcome
 					c := call{
 						cfg:     Config{Observe: func(_ *http.Request, o Outcome) { seen = append(seen, o) }},
@@ -97,6 +108,7 @@ func TestFunctionsMayPanic(t *testing.T) {
 						handler: func(http.ResponseWriter, *http.Request) {},
 					}
 					plant.in(&c, do)
+					g := gate.New(1, c.gate)
 					m := New(g, c.cfg)
 					var p gate.Permit[string]
 					switch where {
@@ -129,8 +141,11 @@ func TestFunctionsMayPanic(t *testing.T) {
 					}
 					idle(t, g, m)
 					want := plant.served
-					if where == "rejected" {
+					switch {
+					case where == "rejected":
 						want = plant.reject
+					case where == "waits" && plant.waits != "":
+						want = plant.waits
 					}
 					st := m.Stats()
 					if want == "-" && (st.Served != 1 || len(st.Rejected) != 0) || want != "-" && (st.Served != 0 || len(st.Rejected) != 1 || st.Rejected[want] != 1) {
@@ -152,6 +167,13 @@ func TestFunctionsMayPanic(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// mine does something for the tenant of the requests.
+func mine(tenant string, do func()) {
+	if tenant == "192.0.2.1" {
+		do()
 	}
 }
 

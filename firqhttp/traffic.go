@@ -13,6 +13,7 @@ func (m *Middleware) Traffic() gate.Traffic {
 	t := gate.Traffic{
 		InFlight: s.InFlight,
 		Waiting:  s.Waiting,
+		Reading:  s.Reading,
 		Served:   s.Served,
 		Skipped:  s.Skipped,
 		Rejected: make(map[string]uint64, len(reasons)),

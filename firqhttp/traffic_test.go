@@ -1,6 +1,7 @@
 package firqhttp
 
 import (
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -33,10 +34,18 @@ func TestTraffic(t *testing.T) {
 		held.Go(func() { get("/hold") })
 	}
 	until(t, "two wait", func() bool { return m.Stats().InFlight == 1 && g.Stats().Queue.QueueLen == 2 })
+	sent, send := io.Pipe()
+	held.Go(func() { // one has not sent its body yet
+		r := httptest.NewRequest(http.MethodPost, "/", sent)
+		r.ContentLength = 5
+		h.ServeHTTP(httptest.NewRecorder(), r)
+	})
+	until(t, "one sends", func() bool { return m.Stats().Reading == 1 })
 	for range 5 {
 		get("/")
 	}
 	got := m.Traffic()
+	send.Close()
 	close(release)
 	held.Wait()
 	idle(t, g, m)
@@ -47,7 +56,7 @@ func TestTraffic(t *testing.T) {
 	} {
 		want[name] = 0
 	}
-	if got.InFlight != 1 || got.Waiting != 2 || got.Served != 4 || got.Skipped != 7 {
+	if got.InFlight != 1 || got.Waiting != 3 || got.Reading != 1 || got.Served != 4 || got.Skipped != 7 {
 		t.Errorf("%+v", got)
 	}
 	for name := range want {

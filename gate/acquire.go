@@ -81,7 +81,7 @@ func (g *Gate[K]) Acquire(ctx context.Context, tenant K, req Request) (Permit[K]
 	if err := req.resolve(); err != nil {
 		return Permit[K]{}, err
 	}
-	if err := g.checkKey(tenant); err != nil {
+	if err := g.keys.Tenant(tenant); err != nil {
 		return Permit[K]{}, err
 	}
 	done := ctx.Done()
@@ -113,7 +113,7 @@ func (g *Gate[K]) TryAcquire(tenant K, req Request) (Permit[K], bool) {
 	if err := req.resolve(); err != nil {
 		panic(err.Error())
 	}
-	if err := g.checkKey(tenant); err != nil {
+	if err := g.keys.Tenant(tenant); err != nil {
 		panic(err.Error())
 	}
 	if req.late() {

@@ -259,6 +259,11 @@ func TestAdaptiveOddInput(t *testing.T) {
 
 func TestAdaptiveInvalid(t *testing.T) {
 	g := New[string](3, Config[string]{})
+	for name, g := range map[string]Limiter{"nil": nil, "a nil gate": (*Gate[string])(nil)} {
+		if a, err := NewAdaptive(g, AdaptiveConfig{Max: 5}); !errors.Is(err, firq.ErrInvalidArgument) || a != nil {
+			t.Errorf("%s: %v, %v", name, a, err)
+		}
+	}
 	for name, cfg := range map[string]AdaptiveConfig{
 		"Min":                    {Min: -1, Max: 5},
 		"Max":                    {},

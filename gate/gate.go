@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/key"
 	"github.com/firq-go/firq/internal/pad"
 	"github.com/firq-go/firq/lockfree"
 )
@@ -64,7 +64,7 @@ type Gate[K comparable] struct {
 	// Immutable after Open.
 	s         firq.Scheduler[K, *holder[K]]
 	queueAll  bool // every permit goes through the queue: MaxInFlightPerTenant
-	oddKeys   bool // K needs checkKey
+	keys      key.Check[K]
 	maxAge    time.Duration
 	holders   sync.Pool      // *holder[K]
 	immediate *xsync.Counter // permits that were given without waiting
@@ -117,7 +117,7 @@ func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *hol
 	}
 	g := &Gate[K]{
 		queueAll:  cfg.MaxInFlightPerTenant != 0,
-		oddKeys:   oddKeys(reflect.TypeFor[K]()),
+		keys:      key.New[K](),
 		maxAge:    cfg.MaxQueueAge,
 		immediate: xsync.NewCounter(),
 		idle:      make(chan struct{}),
@@ -175,7 +175,7 @@ func (g *Gate[K]) SetLimit(n int) {
 // or not, until ResetQuantum. Below 1 counts as 1. For a tenant that is not equal
 // to itself (NaN) it does nothing; one that cannot be compared panics.
 func (g *Gate[K]) SetQuantum(tenant K, quantum int64) {
-	if g.checkKey(tenant) == nil {
+	if g.keys.Tenant(tenant) == nil {
 		g.s.SetQuantum(tenant, quantum)
 	}
 }
@@ -183,7 +183,7 @@ func (g *Gate[K]) SetQuantum(tenant K, quantum int64) {
 // ResetQuantum gives the tenant back the quantum that Config says. It asks
 // QuantumFor; else as SetQuantum.
 func (g *Gate[K]) ResetQuantum(tenant K) {
-	if g.checkKey(tenant) == nil {
+	if g.keys.Tenant(tenant) == nil {
 		g.s.ResetQuantum(tenant)
 	}
 }

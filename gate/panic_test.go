@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -300,33 +299,6 @@ func TestNaN(t *testing.T) {
 					t.Fatal("no permit")
 				}
 			}
-		}
-	}
-}
-
-func TestOddKeys(t *testing.T) {
-	type inner struct{ A string }
-	for _, c := range []struct {
-		t    reflect.Type
-		want bool
-	}{
-		{reflect.TypeFor[string](), false},
-		{reflect.TypeFor[int](), false},
-		{reflect.TypeFor[*float64](), false},
-		{reflect.TypeFor[[3]inner](), false},
-		{reflect.TypeFor[struct{ inner }](), false},
-		{reflect.TypeFor[float32](), true},
-		{reflect.TypeFor[complex64](), true},
-		{reflect.TypeFor[any](), true},
-		{reflect.TypeFor[error](), true},
-		{reflect.TypeFor[[2]struct{ x [1]float64 }](), true},
-		{reflect.TypeFor[struct {
-			inner
-			e any
-		}](), true},
-	} {
-		if oddKeys(c.t) != c.want {
-			t.Errorf("%v: %t", c.t, !c.want)
 		}
 	}
 }

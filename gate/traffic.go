@@ -7,6 +7,7 @@ package gate
 type Traffic struct {
 	InFlight int    // requests that hold a slot
 	Waiting  int    // requests that wait for one
+	Reading  int    // those of Waiting whose bodies are being read first, before they queue
 	Served   uint64 // requests that got one
 	Skipped  uint64 // requests that were let through without one
 	// Rejected counts the requests that got none, by reason in lower case. It has

@@ -25,6 +25,7 @@ var panicChecks = []struct {
 	{"OnDrop always fails, in a batch of several shards", hurtBatch},
 	{"OnDrop always fails, at Close", hurtClose},
 	{"who waits is not the next to call", hurtSleepers},
+	{"user code fails for tenants that are new", hurtNewcomers},
 }
 
 // outcome is how a call ended.

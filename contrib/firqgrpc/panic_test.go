@@ -49,6 +49,8 @@ var ways = map[string]func(){
 
 type plan struct {
 	cfg           firqgrpc.Config
+	gate          gate.Config[string]
+	ctx           func(context.Context) context.Context
 	handler       func()
 	recv, trailer func()
 }
@@ -58,7 +60,8 @@ type plan struct {
 var plants = map[string]struct {
 	in             func(p *plan, do func())
 	served, reject firqgrpc.Reason
-	only           string // this kind of call
+	waits          firqgrpc.Reason // where it would be served, but has to wait; empty: as served
+	only           string          // this kind of call
 }{
 	"Skip":       {in: func(p *plan, do func()) { p.cfg.Skip = func(*firqgrpc.Call) bool { do(); return false } }, served: firqgrpc.Internal, reject: firqgrpc.Internal},
 	"PerMessage": {in: func(p *plan, do func()) { p.cfg.PerMessage = func(*firqgrpc.Call) bool { do(); return true } }, served: firqgrpc.Internal, reject: firqgrpc.Internal, only: "stream"},
@@ -76,6 +79,17 @@ var plants = map[string]struct {
 	}, served: firqgrpc.Internal, reject: firqgrpc.Internal},
 	"Deadline": {in: func(p *plan, do func()) {
 		p.cfg.Deadline = func(context.Context, *firqgrpc.Call) time.Time { do(); return time.Time{} }
+	}, served: firqgrpc.Internal, reject: firqgrpc.Internal},
+	"QuantumFor": {in: func(p *plan, do func()) {
+		p.gate.MaxInFlightPerTenant = 1 // so that it is asked in any case
+		p.gate.QuantumFor = func(k string) int64 { mine(k, do); return 1 }
+	}, served: firqgrpc.Internal, reject: firqgrpc.Closed},
+	"PolicyFor": {in: func(p *plan, do func()) {
+		p.gate.MaxInFlightPerTenant, p.gate.MaxTenants = 1, 1 // who holds the slot is that one
+		p.gate.PolicyFor = func(k string) firq.Policy { mine(k, do); return firq.Reject }
+	}, served: "-", waits: firqgrpc.Internal, reject: firqgrpc.Closed},
+	"the context": {in: func(p *plan, do func()) {
+		p.ctx = func(ctx context.Context) context.Context { return badContext{ctx, do} }
 	}, served: firqgrpc.Internal, reject: firqgrpc.Internal},
 	"the handler": {in: func(p *plan, do func()) { p.handler = do }, served: "-", reject: firqgrpc.Closed},
 	"RecvMsg":     {in: func(p *plan, do func()) { p.recv = do }, served: "0", reject: "0", only: "message"},
@@ -98,8 +112,11 @@ func TestFunctionsMayPanic(t *testing.T) {
 					}
 					t.Run(name+" "+way+", "+kind+", "+where, func(t *testing.T) {
 						want := plant.served
-						if where == "rejected" {
+						switch {
+						case where == "rejected":
 							want = plant.reject
+						case where == "waits" && plant.waits != "":
+							want = plant.waits
 						}
 						mayPanic(t, func(p *plan) { plant.in(p, do) }, kind, where, want)
 					})
@@ -109,11 +126,26 @@ func TestFunctionsMayPanic(t *testing.T) {
 	}
 }
 
+// mine does something for the tenant of the calls.
+func mine(tenant string, do func()) {
+	if tenant == "me" {
+		do()
+	}
+}
+
+// badContext does something when it is asked whether it is done.
+type badContext struct {
+	context.Context
+	do func()
+}
+
+func (c badContext) Done() <-chan struct{} { c.do(); return nil }
+
 func mayPanic(t *testing.T, plant func(*plan), kind, where string, want firqgrpc.Reason) {
-	g := gate.New(1, gate.Config[string]{})
 	var mu sync.Mutex
 	var seen []firqgrpc.Outcome
-	p := plan{handler: func() {}, cfg: firqgrpc.Config{
+	p := plan{handler: func() {}, ctx: func(ctx context.Context) context.Context { return ctx }, cfg: firqgrpc.Config{
+		Tenant:     func(context.Context, *firqgrpc.Call) (string, bool) { return "me", true },
 		PerMessage: func(*firqgrpc.Call) bool { return kind == "message" },
 		Observe: func(_ context.Context, _ *firqgrpc.Call, o firqgrpc.Outcome) {
 			mu.Lock()
@@ -122,6 +154,7 @@ func mayPanic(t *testing.T, plant func(*plan), kind, where string, want firqgrpc
 		},
 	}}
 	plant(&p)
+	g := gate.New(1, p.gate)
 	in := firqgrpc.New(g, p.cfg)
 	var permit gate.Permit[string]
 	switch where {
@@ -135,10 +168,10 @@ func mayPanic(t *testing.T, plant func(*plan), kind, where string, want firqgrpc
 		defer close(ended)
 		defer func() { _ = recover() }()
 		if kind == "unary" {
-			_, _ = in.Unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: do}, func(context.Context, any) (any, error) { p.handler(); return nil, nil })
+			_, _ = in.Unary(p.ctx(t.Context()), nil, &grpc.UnaryServerInfo{FullMethod: do}, func(context.Context, any) (any, error) { p.handler(); return nil, nil })
 			return
 		}
-		ss := &script{ctx: t.Context(), recv: p.recv, trailer: p.trailer}
+		ss := &script{ctx: p.ctx(t.Context()), recv: p.recv, trailer: p.trailer}
 		_ = in.Stream(nil, ss, &grpc.StreamServerInfo{FullMethod: talk}, func(_ any, ss grpc.ServerStream) error {
 			if kind == "message" {
 				if err := ss.RecvMsg(nil); err != nil {

@@ -67,16 +67,19 @@
 // and times _seconds.
 //
 //	name                               instrument, unit            gate.Stats
-//	firq.gate.limit                    UpDownCounter {permit}      Limit
-//	firq.gate.in_use                   UpDownCounter {permit}      InUse
+//	firq.gate.limit                    UpDownCounter {slot}        Limit
+//	firq.gate.in_use                   UpDownCounter {slot}        InUse
 //	firq.gate.waiting                  UpDownCounter {call}        Waiting
+//	firq.gate.aside                    UpDownCounter {call}        Aside
 //	firq.gate.immediate                Counter {permit}            Immediate
+//	firq.gate.forgone                  Counter {call}              Forgone
 //	firq.gate.timed_out                Counter {call}              TimedOut
 //	all of the table above                                         Queue: calls that had to queue
 //
 //	with firq.protocol, http or grpc                               gate.Traffic
 //	firq.requests.in_flight            UpDownCounter {request}     InFlight
 //	firq.requests.waiting              UpDownCounter {request}     Waiting
+//	firq.requests.reading              UpDownCounter {request}     Reading
 //	firq.requests.served               Counter {request}           Served
 //	firq.requests.skipped              Counter {request}           Skipped
 //	firq.requests.rejected             Counter {request}           Rejected, by firq.reason

@@ -12,10 +12,12 @@ import (
 func gateInstruments[K comparable](s *setup) *instruments[gate.Stats[K]] {
 	type stats = gate.Stats[K]
 	in := &instruments[stats]{setup: s}
-	in.level("firq.gate.limit", "{permit}", "How many permits may be out, as set last.", func(s *stats) int { return s.Limit })
-	in.level("firq.gate.in_use", "{permit}", "Permits that are out.", func(s *stats) int { return s.InUse })
+	in.level("firq.gate.limit", "{slot}", "How many slots there are, as set last.", func(s *stats) int { return s.Limit })
+	in.level("firq.gate.in_use", "{slot}", "Slots that are taken: the weights of the permits that are out.", func(s *stats) int { return s.InUse })
 	in.level("firq.gate.waiting", "{call}", "Calls that wait for a permit, or are about to.", func(s *stats) int { return s.Waiting })
+	in.level("firq.gate.aside", "{call}", "Those of the waiting calls that ask for more slots than the limit.", func(s *stats) int { return s.Aside })
 	in.counter("firq.gate.immediate", "{permit}", "Permits that were given out without queueing.", func(s *stats) uint64 { return s.Immediate })
+	in.counter("firq.gate.forgone", "{call}", "Calls whose turn came and went without a permit.", func(s *stats) uint64 { return s.Forgone })
 	in.counter("firq.gate.timed_out", "{call}", "Calls that ended because their deadline or the longest wait had passed.",
 		func(s *stats) uint64 { return s.TimedOut })
 	return in
@@ -27,6 +29,7 @@ func trafficInstruments(s *setup) *instruments[gate.Traffic] {
 	in := &instruments[traffic]{setup: s}
 	in.level("firq.requests.in_flight", "{request}", "Requests that hold a slot.", func(t *traffic) int { return t.InFlight })
 	in.level("firq.requests.waiting", "{request}", "Requests that wait for a slot.", func(t *traffic) int { return t.Waiting })
+	in.level("firq.requests.reading", "{request}", "Those of the waiting requests whose bodies are being read first.", func(t *traffic) int { return t.Reading })
 	in.counter("firq.requests.served", "{request}", "Requests that got a slot.", func(t *traffic) uint64 { return t.Served })
 	in.counter("firq.requests.skipped", "{request}", "Requests that were let through without a slot.", func(t *traffic) uint64 { return t.Skipped })
 	in.counters("firq.requests.rejected", "{request}", "Requests that got no slot, by reason.", func(t *traffic, to send[int64]) {

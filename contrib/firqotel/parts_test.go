@@ -3,6 +3,7 @@ package firqotel_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -49,11 +50,11 @@ type (
 
 // Each part with another number in each field.
 func distinctGate() gateStats {
-	return gateStats{Limit: 201, InUse: 202, Waiting: 203, Immediate: 204, TimedOut: 205, Queue: distinct()}
+	return gateStats{Limit: 201, InUse: 202, Waiting: 203, Aside: 206, Immediate: 204, Forgone: 207, TimedOut: 205, Queue: distinct()}
 }
 
 func distinctTraffic() traffic {
-	return traffic{InFlight: 301, Waiting: 302, Served: 303, Skipped: 304, Rejected: map[string]uint64{"global_full": 305, "timeout": 306, "closed": 0}}
+	return traffic{InFlight: 301, Waiting: 302, Reading: 307, Served: 303, Skipped: 304, Rejected: map[string]uint64{"global_full": 305, "timeout": 306, "closed": 0}}
 }
 
 func distinctPool() poolStats {
@@ -162,6 +163,26 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// Every number that a part counts is exported: a field that is new to it fails here.
+func TestEveryField(t *testing.T) {
+	for name, c := range map[string]struct {
+		part any
+		want string
+	}{
+		"gate":    {distinctGate(), gateCollected},
+		"traffic": {distinctTraffic(), trafficCollected},
+		"pool":    {distinctPool(), poolCollected},
+	} {
+		part := reflect.ValueOf(c.part)
+		for i := range part.NumField() {
+			f := part.Field(i)
+			if (f.CanInt() || f.CanUint()) && (f.IsZero() || !strings.Contains(c.want, fmt.Sprintf(" %v\n", f))) {
+				t.Errorf("%s: nothing says %s, which is %v", name, part.Type().Field(i).Name, f)
+			}
+		}
+	}
+}
+
 // All of them share a provider and a Producer, and each goes alone.
 func TestPartsTogether(t *testing.T) {
 	p := newPipeline(t)
@@ -260,15 +281,18 @@ func second(_ *firqotel.Registration, err error) error { return err }
 // What the parts above are exported as, by scheduler "api".
 const (
 	gateCollected = `
-firq.gate.limit {permit} sum monotonic=false [firq.scheduler=api] 201
-firq.gate.in_use {permit} sum monotonic=false [firq.scheduler=api] 202
+firq.gate.limit {slot} sum monotonic=false [firq.scheduler=api] 201
+firq.gate.in_use {slot} sum monotonic=false [firq.scheduler=api] 202
 firq.gate.waiting {call} sum monotonic=false [firq.scheduler=api] 203
+firq.gate.aside {call} sum monotonic=false [firq.scheduler=api] 206
+firq.gate.forgone {call} sum monotonic=true [firq.scheduler=api] 207
 firq.gate.immediate {permit} sum monotonic=true [firq.scheduler=api] 204
 firq.gate.timed_out {call} sum monotonic=true [firq.scheduler=api] 205
 `
 	trafficCollected = `
 firq.requests.in_flight {request} sum monotonic=false [firq.protocol=PROTOCOL,firq.scheduler=api] 301
 firq.requests.waiting {request} sum monotonic=false [firq.protocol=PROTOCOL,firq.scheduler=api] 302
+firq.requests.reading {request} sum monotonic=false [firq.protocol=PROTOCOL,firq.scheduler=api] 307
 firq.requests.served {request} sum monotonic=true [firq.protocol=PROTOCOL,firq.scheduler=api] 303
 firq.requests.skipped {request} sum monotonic=true [firq.protocol=PROTOCOL,firq.scheduler=api] 304
 firq.requests.rejected {request} sum monotonic=true [firq.protocol=PROTOCOL,firq.reason=global_full,firq.scheduler=api] 305

@@ -161,7 +161,7 @@ func scrape(t *testing.T, g prometheus.Gatherer, accept string) string {
 }
 
 func TestDescribeIsComplete(t *testing.T) {
-	for kind, want := range map[string]int{"scheduler": 21, "gate": 26, "http": 5, "grpc": 5, "pool": 11, "watchdog": 16} {
+	for kind, want := range map[string]int{"scheduler": 21, "gate": 28, "http": 6, "grpc": 6, "pool": 11, "watchdog": 16} {
 		for _, native := range []bool{false, true} {
 			m := everyKind(t, firqprom.Options[string]{NativeHistogram: native})[kind]
 			descs := make(chan *prometheus.Desc, 100)

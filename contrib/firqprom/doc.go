@@ -66,13 +66,16 @@
 //	firq_gate_limit                        gauge    Limit
 //	firq_gate_in_use                       gauge    InUse
 //	firq_gate_waiting                      gauge    Waiting
+//	firq_gate_aside                        gauge    Aside
 //	firq_gate_immediate_total              counter  Immediate
+//	firq_gate_forgone_total                counter  Forgone
 //	firq_gate_timed_out_total              counter  TimedOut
 //	all of the table above                          Queue: calls that had to queue
 //
 //	with the label protocol, http or grpc           field of gate.Traffic
 //	firq_requests_in_flight                gauge    InFlight
 //	firq_requests_waiting                  gauge    Waiting
+//	firq_requests_reading                  gauge    Reading
 //	firq_requests_served_total             counter  Served
 //	firq_requests_skipped_total            counter  Skipped
 //	firq_requests_rejected_total           counter  Rejected, by label reason

@@ -14,14 +14,18 @@ import (
 func gateTable[K comparable]() table[gate.Stats[K]] {
 	type stats = gate.Stats[K]
 	return table[stats]{
-		{name: "firq_gate_limit", kind: gauge, help: "How many permits may be out, as set last.",
+		{name: "firq_gate_limit", kind: gauge, help: "How many slots there are, as set last.",
 			value: func(s *stats) float64 { return float64(s.Limit) }},
-		{name: "firq_gate_in_use", kind: gauge, help: "Permits that are out.",
+		{name: "firq_gate_in_use", kind: gauge, help: "Slots that are taken: the weights of the permits that are out.",
 			value: func(s *stats) float64 { return float64(s.InUse) }},
 		{name: "firq_gate_waiting", kind: gauge, help: "Calls that wait for a permit, or are about to.",
 			value: func(s *stats) float64 { return float64(s.Waiting) }},
+		{name: "firq_gate_aside", kind: gauge, help: "Those of the waiting calls that ask for more slots than the limit.",
+			value: func(s *stats) float64 { return float64(s.Aside) }},
 		{name: "firq_gate_immediate_total", kind: counter, help: "Permits that were given out without queueing.",
 			value: func(s *stats) float64 { return float64(s.Immediate) }},
+		{name: "firq_gate_forgone_total", kind: counter, help: "Calls whose turn came and went without a permit.",
+			value: func(s *stats) float64 { return float64(s.Forgone) }},
 		{name: "firq_gate_timed_out_total", kind: counter, help: "Calls that ended because their deadline or the longest wait had passed.",
 			value: func(s *stats) float64 { return float64(s.TimedOut) }},
 	}
@@ -35,6 +39,8 @@ func trafficTable() table[gate.Traffic] {
 			value: func(t *traffic) float64 { return float64(t.InFlight) }},
 		{name: "firq_requests_waiting", kind: gauge, help: "Requests that wait for a slot.",
 			value: func(t *traffic) float64 { return float64(t.Waiting) }},
+		{name: "firq_requests_reading", kind: gauge, help: "Those of the waiting requests whose bodies are being read first.",
+			value: func(t *traffic) float64 { return float64(t.Reading) }},
 		{name: "firq_requests_served_total", kind: counter, help: "Requests that got a slot.",
 			value: func(t *traffic) float64 { return float64(t.Served) }},
 		{name: "firq_requests_skipped_total", kind: counter, help: "Requests that were let through without a slot.",

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -51,11 +52,11 @@ type (
 
 // Each part with another number in each field.
 func distinctGate() gateStats {
-	return gateStats{Limit: 201, InUse: 202, Waiting: 203, Immediate: 204, TimedOut: 205, Queue: distinct()}
+	return gateStats{Limit: 201, InUse: 202, Waiting: 203, Aside: 206, Immediate: 204, Forgone: 207, TimedOut: 205, Queue: distinct()}
 }
 
 func distinctTraffic() traffic {
-	return traffic{InFlight: 301, Waiting: 302, Served: 303, Skipped: 304, Rejected: map[string]uint64{"global_full": 305, "timeout": 306, "closed": 0}}
+	return traffic{InFlight: 301, Waiting: 302, Reading: 307, Served: 303, Skipped: 304, Rejected: map[string]uint64{"global_full": 305, "timeout": 306, "closed": 0}}
 }
 
 func distinctPool() poolStats {
@@ -96,6 +97,10 @@ func distinctStatus() watchStatus {
 // gate's queue and most of the buckets.
 const (
 	gateExposition = `
+# TYPE firq_gate_aside gauge
+firq_gate_aside{scheduler="api"} 206
+# TYPE firq_gate_forgone_total counter
+firq_gate_forgone_total{scheduler="api"} 207
 # TYPE firq_gate_immediate_total counter
 firq_gate_immediate_total{scheduler="api"} 204
 # TYPE firq_gate_in_use gauge
@@ -110,6 +115,8 @@ firq_gate_waiting{scheduler="api"} 203
 	trafficExposition = `
 # TYPE firq_requests_in_flight gauge
 firq_requests_in_flight{protocol="PROTOCOL",scheduler="api"} 301
+# TYPE firq_requests_reading gauge
+firq_requests_reading{protocol="PROTOCOL",scheduler="api"} 307
 # TYPE firq_requests_rejected_total counter
 firq_requests_rejected_total{protocol="PROTOCOL",reason="closed",scheduler="api"} 0
 firq_requests_rejected_total{protocol="PROTOCOL",reason="global_full",scheduler="api"} 305
@@ -264,6 +271,26 @@ func TestPartsExposition(t *testing.T) {
 				t.Errorf("%d snapshots were taken for one scrape", n)
 			}
 		})
+	}
+}
+
+// Every number that a part counts is exported: a field that is new to it fails here.
+func TestEveryField(t *testing.T) {
+	for name, c := range map[string]struct {
+		part any
+		want string
+	}{
+		"gate":    {distinctGate(), gateExposition},
+		"traffic": {distinctTraffic(), trafficExposition},
+		"pool":    {distinctPool(), poolExposition},
+	} {
+		part := reflect.ValueOf(c.part)
+		for i := range part.NumField() {
+			f := part.Field(i)
+			if (f.CanInt() || f.CanUint()) && (f.IsZero() || !strings.Contains(c.want, fmt.Sprintf(" %v\n", f))) {
+				t.Errorf("%s: nothing says %s, which is %v", name, part.Type().Field(i).Name, f)
+			}
+		}
 	}
 }
 

@@ -146,6 +146,8 @@ func (s *service) expect(want map[string]float64) {
 		want["firq_gate_limit "+name+" "] = float64(st.Limit)
 		want["firq_gate_in_use "+name+" "] = float64(st.InUse)
 		want["firq_gate_waiting "+name+" "] = float64(st.Waiting)
+		want["firq_gate_aside "+name+" "] = float64(st.Aside)
+		want["firq_gate_forgone_total "+name+" "] = float64(st.Forgone)
 		want["firq_gate_immediate_total "+name+" "] = float64(st.Immediate)
 		want["firq_gate_timed_out_total "+name+" "] = float64(st.TimedOut)
 	}
@@ -153,6 +155,7 @@ func (s *service) expect(want map[string]float64) {
 		st := m.Stats()
 		want["firq_requests_in_flight "+name+" "] = float64(st.InFlight)
 		want["firq_requests_waiting "+name+" "] = float64(st.Waiting)
+		want["firq_requests_reading "+name+" "] = float64(st.Reading)
 		want["firq_requests_served_total "+name+" "] = float64(st.Served)
 		want["firq_requests_skipped_total "+name+" "] = float64(st.Skipped)
 		for reason := range m.Traffic().Rejected {

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"fmt"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/key"
 	"github.com/firq-go/firq/internal/room"
 	"github.com/puzpuzpuz/xsync/v3"
 )
@@ -22,7 +22,7 @@ type Env[K comparable, T any] struct {
 
 	quanta     *xsync.MapOf[K, int64] // SetQuantum
 	overridden atomic.Bool            // quanta was ever used; a look at it costs more
-	oddKeys    bool                   // CheckTenant has to look; immutable
+	keys       key.Check[K]           // immutable
 	thrown     thrown                 // read by every call that dequeues, hardly ever written
 	sweeps     sweeps
 	rejects    struct{ global, tenant, timeout *xsync.Counter }
@@ -41,14 +41,18 @@ func NewEnv[K comparable, T any](cfg firq.Config[K, T]) (*Env[K, T], error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Env[K, T]{Config: cfg, Clock: clock.New(), quanta: xsync.NewMapOf[K, int64]()}
-	e.oddKeys = odd(reflect.TypeFor[K]())
+	e := &Env[K, T]{Config: cfg, Clock: clock.New(), quanta: xsync.NewMapOf[K, int64](), keys: key.New[K]()}
 	e.rejects.global = xsync.NewCounter()
 	e.rejects.tenant = xsync.NewCounter()
 	e.rejects.timeout = xsync.NewCounter()
 	e.sweeps.next.Store(e.Clock.Now() + e.sweepEvery())
 	return e, nil
 }
+
+// CheckTenant refuses a tenant that is not equal to itself, and panics if it cannot
+// be compared: see key.Check. It comes before anything else is done with a tenant
+// that a caller has named.
+func (e *Env[K, T]) CheckTenant(k K) error { return e.keys.Tenant(k) }
 
 // Task checks a task and turns it into what a queue holds, d, with its ticket not
 // yet acquired.

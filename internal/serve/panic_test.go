@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"errors"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -178,66 +176,6 @@ func TestInSpiteOfMany(t *testing.T) {
 		})
 		if left != 0 {
 			t.Errorf("%d left", left)
-		}
-	}
-}
-
-// A tenant that is not equal to itself is refused, and one that cannot be compared
-// panics; types that have neither are not looked at.
-func TestCheckTenant(t *testing.T) {
-	type pair struct {
-		name string
-		x    any
-	}
-	nan := math.NaN()
-	keys[string]{fit: []string{"", "a"}}.check(t)
-	keys[int]{fit: []int{0, -1}}.check(t)
-	keys[[2]*int]{fit: [][2]*int{{}}}.check(t)
-	keys[[0]float64]{fit: [][0]float64{{}}}.check(t)
-	keys[struct{ a, b string }]{fit: []struct{ a, b string }{{"a", "b"}}}.check(t)
-	keys[float64]{looks: true, fit: []float64{0, math.Inf(1)}, unfit: []float64{nan}}.check(t)
-	keys[float32]{looks: true, fit: []float32{0}, unfit: []float32{float32(nan)}}.check(t)
-	keys[complex128]{looks: true, fit: []complex128{1i}, unfit: []complex128{complex(0, nan)}}.check(t)
-	keys[[2]float64]{looks: true, fit: [][2]float64{{}}, unfit: [][2]float64{{0, nan}}}.check(t)
-	keys[pair]{
-		looks: true, fit: []pair{{"a", 1}, {"a", nil}}, unfit: []pair{{"a", nan}},
-		panics: []pair{{"a", []int{1}}, {"a", map[string]int{}}, {"a", func() {}}},
-	}.check(t)
-	keys[any]{
-		looks: true, fit: []any{nil, 1, "a", pair{"a", 1}, new(int)}, unfit: []any{nan, pair{"", nan}, [1]any{nan}},
-		panics: []any{[]int{}, map[int]int(nil), func() {}, pair{"", []int{1}}, [1]any{[]int{1}}},
-	}.check(t)
-}
-
-// keys are values of a type, and what is to become of them.
-type keys[K comparable] struct {
-	looks              bool
-	fit, unfit, panics []K
-}
-
-func (x keys[K]) check(t *testing.T) {
-	t.Helper()
-	e, err := NewEnv(firq.Config[K, int]{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if e.oddKeys != x.looks {
-		t.Errorf("%T: looked at: %t, want %t", *new(K), e.oddKeys, x.looks)
-	}
-	for _, k := range x.fit {
-		if err := e.CheckTenant(k); err != nil {
-			t.Errorf("%T %v: %v", k, k, err)
-		}
-	}
-	for _, k := range x.unfit {
-		if err := e.CheckTenant(k); !errors.Is(err, firq.ErrInvalidTask) {
-			t.Errorf("%T %v: %v, want ErrInvalidTask", k, k, err)
-		}
-	}
-	for _, k := range x.panics {
-		ended := endOf(func() { _ = e.CheckTenant(k) })
-		if _, ok := ended.value.(runtime.Error); !ok {
-			t.Errorf("%T: %+v, want a runtime error", k, ended)
 		}
 	}
 }

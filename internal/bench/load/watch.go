@@ -125,6 +125,11 @@ func (r *run) watch() {
 	for ended := false; !ended && r.phase.Load() == recording; { // it ends when the run fails
 		select {
 		case <-tick.C:
+			select {
+			case <-over: // both, where a glance takes long: then it is over
+				ended = true
+			default:
+			}
 		case <-over:
 			ended = true
 		case <-w.Stop:

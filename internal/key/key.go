@@ -1,4 +1,6 @@
-package serve
+// Package key looks whether a tenant is fit to be a key: the cores and gate do so
+// before anything else is done with a tenant that a caller has named.
+package key
 
 import (
 	"fmt"
@@ -11,12 +13,20 @@ import (
 // find it again, and nobody could tell what it holds.
 var ErrNotItself = fmt.Errorf("%w: tenant is not equal to itself (NaN)", firq.ErrInvalidTask)
 
-// CheckTenant refuses a tenant that is not equal to itself, and panics, as a map
-// does, if it cannot be compared. It comes before anything else is done with a
-// tenant that a caller has named: no lock may be held, and nothing be taken, when it
-// panics. For types all of whose values are fit it costs a look at a bool.
-func (e *Env[K, T]) CheckTenant(k K) error {
-	if e.oddKeys && !equal(k, k) {
+// Check looks at tenants of one type. The zero value looks at none; see New. It is
+// immutable, and safe for concurrent use.
+type Check[K comparable] struct {
+	looks bool // the type has values that are not fit
+}
+
+// New returns the Check of a type.
+func New[K comparable]() Check[K] { return Check[K]{odd(reflect.TypeFor[K]())} }
+
+// Tenant refuses a tenant that is not equal to itself, and panics, as a map does, if
+// it cannot be compared. No lock may be held, and nothing be taken, when it panics.
+// For types all of whose values are fit it costs a look at a bool.
+func (c Check[K]) Tenant(k K) error {
+	if c.looks && !equal(k, k) {
 		return ErrNotItself
 	}
 	return nil
