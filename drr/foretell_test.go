@@ -1,6 +1,9 @@
 package drr
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // visit is a flow of the active list as the round robin will come to it.
 type visit struct {
@@ -52,6 +55,17 @@ func visits(q *Queue[int, int]) (list []visit) {
 	return list
 }
 
+// stays moves everybody's turn to this round, if those that have to be visited in it will
+// leave, and nobody has had a turn in it.
+func stays(q *Queue[int, int], list []visit) {
+	if q.lists[0].used || slices.ContainsFunc(list, func(v visit) bool { return v.cost > 0 && v.earlier == 0 }) {
+		return
+	}
+	for i := range list {
+		list[i].due, list[i].earlier = 0, 0
+	}
+}
+
 func visitOf(q *Queue[int, int], f *flow[int, int]) visit {
 	v := visit{key: f.tenant.Key, deficit: f.deficit, quantum: f.tenant.quantum, inTurn: f.inTurn}
 	if e := q.front(f, 0); e != nil {
@@ -91,6 +105,7 @@ func foretell(q *Queue[int, int], limit uint64) foretold {
 		}
 		list = append(list, v)
 	}
+	stays(q, list)
 	var first *visit
 	for i := range list {
 		v := &list[i]

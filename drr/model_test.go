@@ -46,7 +46,7 @@ type modelList struct {
 	fresh, active []*modelFlow
 	toVisit       map[*modelFlow]bool
 	round         uint64
-	served        bool // in this round
+	used          bool // some flow has had a turn in this round
 	barren        int
 }
 
@@ -125,7 +125,7 @@ func (m *model) join(f *modelFlow, first bool) {
 	l := &m.lists[f.level]
 	var turn int64
 	if f.place == nowhere && !first && len(l.active) == 0 {
-		if turn = 1; l.served {
+		if turn = 1; l.used {
 			l.pass(1)
 		}
 	}
@@ -153,7 +153,9 @@ func (l *modelList) visited(f *modelFlow) {
 		return
 	}
 	if delete(l.toVisit, f); len(l.toVisit) == 0 && len(l.active) > 0 {
-		l.pass(1)
+		if l.used {
+			l.pass(1)
+		}
 		l.visitAll()
 	}
 }
@@ -161,7 +163,7 @@ func (l *modelList) visited(f *modelFlow) {
 // pass moves the round on.
 func (l *modelList) pass(rounds int64) {
 	l.round += uint64(rounds)
-	l.served = l.served && rounds == 0
+	l.used = l.used && rounds == 0
 	for _, f := range l.all {
 		if f.place == nowhere {
 			f.away += rounds
@@ -261,7 +263,7 @@ func (m *model) next(now int64) (tenant, payload int, ok bool) {
 			continue
 		}
 		f.deficit -= e.Cost
-		m.lists[f.level].barren, m.lists[f.level].served = 0, true
+		m.lists[f.level].barren, m.lists[f.level].used = 0, true
 		m.take(f.tenant, e.Payload)
 		return f.tenant.key, e.Payload, true
 	}
@@ -277,6 +279,7 @@ func (m *model) turnOver(f *modelFlow, now int64) {
 		return
 	}
 	l.active = append(l.active, f)
+	l.used = true
 	l.visited(f)
 	if l.barren++; m.whole && l.barren >= len(l.active) {
 		l.barren = 0

@@ -258,3 +258,61 @@ func TestDebtExpiresOnce(t *testing.T) {
 		t.Errorf("deficit %d after 30 rounds and three more units, want -73", a.flow.deficit)
 	}
 }
+
+// Who begins a turn has come to its round, even if it cannot pay: whoever joins the
+// others joins there.
+func TestReachedByEmptyTurn(t *testing.T) {
+	for _, base := range []uint64{5, 1<<63 - 2} {
+		q, tenants := makeTenants(Config{}, 1, 1)
+		q.SetRound(base)
+		for i, want := range []uint64{base, (base + 1) & lastRound, (base + 1) & lastRound} { // the limit is base+1
+			task := plainTask(0, 1000)
+			task.Ticket = newTicket()
+			push(q, tenants[0], task)
+			if _, _, v := within(q, 0, (base+1)&lastRound); v != Ahead || q.Reached() != want {
+				t.Errorf("base %d: turn %d: verdict %d, reached %d, want %d", base, i, v, q.Reached(), want)
+			}
+			q.Remove(task.Ticket.Place(&testOwner))
+			if tag := q.Tag(); tag != q.Round() || Apart(tag, base) > 2 {
+				t.Errorf("base %d: turn %d: in round %d, tag %d", base, i, q.Round(), tag)
+			}
+		}
+	}
+}
+
+// Rounds in which nobody has had a turn do not pass: tenants that enqueue and cancel,
+// one after the other, so that the list is never empty, do not take their queue beyond
+// its limit. It does not matter who finds that they have no task: who asks for the next
+// one, or who sees too many of them.
+func TestCancellingCrowd(t *testing.T) {
+	for _, group := range []int{1, 2, 100} {
+		q, tenants := makeTenants(Config{}, 2*group, 1)
+		places := [2][]Place{}
+		come := func(half int) {
+			places[half] = nil
+			for i := range group {
+				task := plainTask(0, 1)
+				task.Ticket = newTicket()
+				push(q, tenants[half*group+i], task)
+				places[half] = append(places[half], task.Ticket.Place(&testOwner).(Place))
+			}
+		}
+		q.SetRound(7)
+		come(0)
+		for i := range 100 {
+			come((i + 1) % 2)
+			for _, p := range places[i%2] {
+				q.Remove(p)
+			}
+			if _, _, v := within(q, 0, 6); v != Ahead || q.Round() != 7 || q.Tag() != 7 {
+				t.Fatalf("groups of %d, cycle %d: verdict %d in round %d, tag %d; want ahead of 6 in 7", group, i, v, q.Round(), q.Tag())
+			}
+			if err := invariants(q, tenants); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if mustNext(t, q, 0); q.Round() != 7 {
+			t.Errorf("groups of %d: served in round %d", group, q.Round())
+		}
+	}
+}

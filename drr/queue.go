@@ -52,8 +52,8 @@ type list[K comparable, T any] struct {
 	fresh, active flows[K, T]
 	round         uint64 // modulo 1<<63; see Apart
 	skipped       uint64 // rounds that were not counted, as nobody else shared time
-	reached       uint64 // the last round that NextWithin has served in, or passed empty turns up to
-	served        bool   // somebody was served in this round
+	reached       uint64 // the last round that NextWithin has begun a turn in, or passed empty turns up to
+	used          bool   // some flow was served in this round, or could not pay
 	left          int    // active flows that this round has still to visit
 	barren        int    // visits since somebody could pay
 	wait          uint64 // nobody can pay in the next so many rounds: there is nothing to visit until then
@@ -178,8 +178,11 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 		}
 		l := &q.lists[f.level]
 		if !f.inTurn {
-			if f.place == active && (l.wait > 0 || beyond(l.round, limit)) {
-				return nil, Ahead
+			if f.place == active {
+				if l.wait > 0 || beyond(l.round, limit) {
+					return nil, Ahead
+				}
+				l.reached = l.round // even if it cannot pay: see Reached
 			}
 			f.inTurn = true
 			f.deficit = addSaturated(f.deficit, f.tenant.quantum)
@@ -189,7 +192,7 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 			continue
 		}
 		f.deficit -= e.Cost
-		l.reached, l.served = l.round, true
+		l.reached, l.used = l.round, true
 		q.take(e, into)
 		return f.tenant, Delivered
 	}

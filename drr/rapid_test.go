@@ -167,7 +167,9 @@ func (w *rounder) Check(t *rapid.T) {
 // rounds returns in which round each tenant that is in the active list can pay.
 func (w *rounder) rounds() map[int]uint64 {
 	rounds := map[int]uint64{}
-	for _, v := range visits(w.q) {
+	list := visits(w.q)
+	stays(w.q, list)
+	for _, v := range list {
 		if v.cost > 0 {
 			rounds[v.key] = (w.q.Round() + v.payRound()) & lastRound
 		}

@@ -54,8 +54,9 @@ func (l *list[K, T]) clock() uint64 { return (l.round + l.skipped) & lastRound }
 // each level has rounds of its own.
 func (q *Queue[K, T]) Round() uint64 { return q.lists[0].round }
 
-// Reached returns the last round that NextWithin has served in, or has passed empty
-// turns up to, modulo 1<<63. Others with whom the queue shares time join there.
+// Reached returns the last round that NextWithin has begun a turn in, or has passed empty
+// turns up to, modulo 1<<63. Others with whom the queue shares time join there: also if
+// that turn was empty, as it may be the one after which the queue has come to its limit.
 func (q *Queue[K, T]) Reached() uint64 { return q.lists[0].reached }
 
 // AdvanceRound moves Round up to at least r.
@@ -83,7 +84,7 @@ func (q *Queue[K, T]) SetRound(r uint64) {
 	if r &= lastRound; r == l.round {
 		return
 	}
-	l.round, l.served, l.left, l.wait = r, false, l.active.n, 0
+	l.round, l.used, l.left, l.wait = r, false, l.active.n, 0
 	for f := l.active.head; f != nil; f = f.next {
 		f.due = r
 	}

@@ -4,16 +4,16 @@ import "math"
 
 // join puts an idle flow into a list. Its deficit is 0, or a debt.
 //
-// If the list is empty the flow has its turn in this round, unless some flow was
-// served in it: then it begins the next one. Else flows that come one at a time, or one
+// If the list is empty the flow has its turn in this round, unless some flow has had a
+// turn in it: then it begins the next one. Else flows that come one at a time, or one
 // that pauses after each task, would all be served in one round, for ever.
 func (q *Queue[K, T]) join(f *flow[K, T], first bool) {
 	l := &q.lists[f.level]
 	turn := uint64(0) // of the rounds that have begun since f left, those in which it has a turn now
 	if !first && l.active.n == 0 {
 		turn = 1
-		if l.served {
-			l.round, l.served = (l.round+1)&lastRound, false
+		if l.used {
+			l.round, l.used = (l.round+1)&lastRound, false
 		}
 	}
 	if f.deficit < 0 {
@@ -43,15 +43,27 @@ func (q *Queue[K, T]) activate(l *list[K, T], f *flow[K, T]) {
 // visited closes the round if the flow, due in the given round, was the last one
 // that it had to visit; it is out of the list already, or at its tail again. The
 // round of a list without flows stays, for whoever comes: see join.
+//
+// So does a round in which no flow has had a turn: all that it had to visit have left,
+// and those that came meanwhile have their turns in it instead. Else flows that come
+// and leave without a turn would take the list to any round, and whoever comes then
+// would have to wait for that.
 func (l *list[K, T]) visited(due uint64) {
 	if Apart(due, l.round) > 0 {
 		return
 	}
-	if l.left--; l.left <= 0 && l.active.n > 0 {
-		l.round, l.served = (l.round+1)&lastRound, false
-		l.left = l.active.n
-		l.wait -= min(l.wait, 1)
+	if l.left--; l.left > 0 || l.active.n == 0 {
+		return
 	}
+	l.left = l.active.n
+	if !l.used {
+		for f := l.active.head; f != nil; f = f.next { // once for each that came
+			f.due = l.round
+		}
+		return
+	}
+	l.round, l.used = (l.round+1)&lastRound, false
+	l.wait -= min(l.wait, 1)
 }
 
 // turnOver sends the flow at the head, which cannot pay, to the tail.
@@ -64,7 +76,7 @@ func (q *Queue[K, T]) turnOver(f *flow[K, T], now int64, limit uint64) {
 		return
 	}
 	due := f.due
-	f.due = l.round + 1
+	f.due, l.used = l.round+1, true
 	l.active.remove(f)
 	l.active.push(f)
 	l.visited(due)
@@ -186,7 +198,7 @@ func (q *Queue[K, T]) pass(l *list[K, T], limit uint64) {
 	case Alone:
 		l.refill(l.wait)
 		l.skipped += l.wait
-		l.wait, l.served = 0, false
+		l.wait, l.used = 0, false
 	}
 }
 
@@ -200,7 +212,7 @@ func (l *list[K, T]) refill(turns uint64) {
 // catchUp takes so many of the empty turns that are known, and moves the round on.
 func (l *list[K, T]) catchUp(turns uint64) {
 	l.refill(turns)
-	l.round, l.served = (l.round+turns)&lastRound, false
+	l.round, l.used = (l.round+turns)&lastRound, false
 	for f := l.active.head; f != nil; f = f.next {
 		f.due = (f.due + turns) & lastRound
 	}

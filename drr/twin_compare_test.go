@@ -37,8 +37,8 @@ func (w *twin) compare() error {
 		if got, want := keys(&l.active), modelKeys(ml.active); !slices.Equal(got, want) {
 			return fmt.Errorf("list %d: active %v, want %v", i, got, want)
 		}
-		if l.clock() != ml.round || l.left != len(ml.toVisit) {
-			return fmt.Errorf("list %d: round %d, %d left, want %d, %d", i, l.clock(), l.left, ml.round, len(ml.toVisit))
+		if l.clock() != ml.round || l.left != len(ml.toVisit) || l.used != ml.used {
+			return fmt.Errorf("list %d: round %d, %d left, used %t, want %d, %d, %t", i, l.clock(), l.left, l.used, ml.round, len(ml.toVisit), ml.used)
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 // It has to be the round of the next delivery and not the round that the shard
 // is in: a shard whose tenants all save up for dear tasks must neither deliver
 // them before the others have come to that round, nor be taken for slow. And the
-// current round is the last one that somebody was served in, as in start-time
+// current round is the last one that somebody has had a turn in, as in start-time
 // fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), not the smallest tag: time
 // does not pass to a far round only because nobody could be served before it, as
 // long as nobody was asked.
@@ -54,7 +54,7 @@ type Rounds struct {
 	cells   []roundCell
 	slack   uint64
 	_       pad.Pad
-	current atomic.Uint64 // the furthest round that anybody was served in; written once per round
+	current atomic.Uint64 // the furthest round that anybody has had a turn in; written once per round
 	jumping atomic.Int32  // calls of Pass in progress
 	_       pad.Pad
 }
@@ -179,7 +179,7 @@ func (r *Rounds) InTime(shard int) bool {
 // after reports whether round a is after round b.
 func after(a, b uint64) bool { return int64((a-b)<<1) > 0 }
 
-// Served notes the round of a delivery, and returns the current round, which is then
+// Served notes the round of a turn, and returns the current round, which is then
 // that one or a later one. It writes only what has changed.
 func (r *Rounds) Served(round uint64) (current uint64) {
 	for {
@@ -194,7 +194,7 @@ func (r *Rounds) Served(round uint64) (current uint64) {
 	}
 }
 
-// Current returns the current round: the furthest that anybody was served in. An
+// Current returns the current round: the furthest that anybody has had a turn in. An
 // idle shard that wakes up joins there.
 func (r *Rounds) Current() uint64 { return r.current.Load() }
 

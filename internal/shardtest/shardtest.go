@@ -24,6 +24,8 @@ func Run(t *testing.T, build Maker) {
 		"huge rounds":                    hugeRounds,
 		"a quantum ends the waiting":     quantumEndsWaiting,
 		"a refund, then a newcomer":      refundThenNewcomer,
+		"empty turns count":              emptyTurnsCount,
+		"a crowd that cancels":           cancellingCrowd,
 		"a threshold reclaims elsewhere": thresholdReclaimsElsewhere,
 	} {
 		t.Run(name, func(t *testing.T) {
