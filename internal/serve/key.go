@@ -22,6 +22,12 @@ func (e *Env[K, T]) CheckTenant(k K) error {
 	return nil
 }
 
+// CanLookUp reports whether the tenant can be compared, so that CheckTenant does not
+// panic.
+func (e *Env[K, T]) CanLookUp(k *K) bool {
+	return !e.oddKeys || reflect.ValueOf(k).Elem().Comparable()
+}
+
 func equal[K comparable](a, b K) bool { return a == b }
 
 // odd reports whether a comparable type has values that are not equal to

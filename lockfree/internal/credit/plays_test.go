@@ -21,8 +21,8 @@ func (sc *scene) take() bool {
 	if !sc.p.Take() {
 		return false
 	}
-	if sc.out++; sc.out > sc.p.cap {
-		sc.Errorf("%d credits are out, of %d", sc.out, sc.p.cap)
+	if sc.out++; sc.out > sc.p.capacity() {
+		sc.Errorf("%d credits are out, of %d", sc.out, sc.p.capacity())
 	}
 	return true
 }

@@ -58,7 +58,7 @@ func (w *twin) refused() (none, waits bool) {
 // take is TakeAt by a caller on a certain processor: what its stripe has, else
 // some of the first stripe that has any, and half of what that leaves.
 func (w *twin) take() error {
-	own, n := w.stripe(), 1+w.draw("credits-1", w.p.cap+1)
+	own, n := w.stripe(), 1+w.draw("credits-1", w.p.capacity()+1)
 	if _, waits := w.refused(); waits {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (w *twin) take() error {
 
 // takeHere is TakeAt itself, on whatever processor this is.
 func (w *twin) takeHere() error {
-	n := 1 + w.draw("credits-1", w.p.cap+1)
+	n := 1 + w.draw("credits-1", w.p.capacity()+1)
 	none, waits := w.refused()
 	if waits {
 		return nil
@@ -173,8 +173,8 @@ func (w *twin) compare() error {
 		}
 	}
 	w.words = now
-	if all != w.p.cap {
-		return fmt.Errorf("%d credits in stripes, hands and out, want %d", all, w.p.cap)
+	if all != w.p.capacity() {
+		return fmt.Errorf("%d credits in stripes, hands and out, want %d", all, w.p.capacity())
 	}
 	if m := int(w.p.moving.Load()); m != len(w.hands) {
 		return fmt.Errorf("moving is %d with %d movers", m, len(w.hands))
@@ -183,8 +183,8 @@ func (w *twin) compare() error {
 	if free != w.free() || sure != (len(w.hands) == 0) {
 		return fmt.Errorf("Free = %d, %t; want %d with %d movers", free, sure, w.free(), len(w.hands))
 	}
-	if got := w.p.Out(); got != w.p.cap-free {
-		return fmt.Errorf("Out = %d with %d of %d free", got, free, w.p.cap)
+	if got := w.p.Out(); got != w.p.capacity()-free {
+		return fmt.Errorf("Out = %d with %d of %d free", got, free, w.p.capacity())
 	}
 	none, waits := w.refused()
 	if !waits && w.p.None() != none {
