@@ -19,9 +19,9 @@ type reference[K comparable, T any] struct {
 
 	tenants   map[K]*refTenant[K, T]
 	overrides map[K]int64
-	limits    map[K]int // SetLimit
-	most      int       // MaxGlobal
-	perTenant int       // MaxPerTenant, not cut to MaxGlobal
+	limits    map[K]int        // SetLimit
+	most      int              // MaxGlobal
+	perTenant int              // MaxPerTenant, not cut to MaxGlobal
 	lists     [7]refList[K, T] // by priority; only lists[0] within tenants
 	queued    int
 	draining  bool
