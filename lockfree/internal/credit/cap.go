@@ -13,7 +13,7 @@ import "github.com/firq-go/firq/internal/failpoint"
 //
 //	[S1] moving++: from now on nobody says that there is none
 //	[S2] take what is in the stripes; if that is not enough, shut them all, one after
-//	     the other, and note a debt
+//	     the other, and note a debt; what came back until they were all shut may pay it
 //	[S3] moving--
 //
 // A Take in between has a credit of the old capacity, and comes before the last step of
@@ -31,17 +31,15 @@ func (p *Pool) SetCap(n int) (risen int) {
 		paid := min(risen, debt)
 		p.debt.Store(int64(debt - paid))
 		p.stripes[0].word.Add(version + uint64(risen-paid))
-		p.cap.Store(int64(n))
-		p.open()
 	case debt > 0: // shut already
 		p.debt.Store(int64(debt - risen))
-		p.cap.Store(int64(n))
 	default:
 		if missing := -risen - p.takeAll(-risen); missing > 0 {
 			p.shut(missing)
 		}
-		p.cap.Store(int64(n))
 	}
+	p.cap.Store(int64(n))
+	p.open()
 	return risen
 }
 
@@ -75,7 +73,6 @@ func (p *Pool) shut(missing int) {
 		p.stripes[i].word.Add(version + shut)
 	}
 	p.debt.Store(int64(missing))
-	p.open() // what came back while they were not all shut may be enough
 }
 
 // open pays the debt if there is enough for that in the stripes, and then opens them.
