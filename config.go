@@ -23,21 +23,27 @@ const (
 // Config says how a scheduler behaves. The zero value is a working scheduler:
 // plain fairness, 65,536 tasks, reject when full.
 //
-// QuantumFor, BackpressureFor and OnDrop may call the scheduler. A panic of theirs
-// goes to the caller of the method that called them; it leaves no lock, place,
-// ticket or waiting call behind, and the counters add up. So does runtime.Goexit,
-// which ends the goroutine of that caller.
+// QuantumFor, MaxPerTenantFor, MaxInFlightFor, BackpressureFor and OnDrop may call
+// the scheduler. A panic of theirs goes to the caller of the method that called them;
+// it leaves no lock, place, ticket or waiting call behind, and the counters add up. So
+// does runtime.Goexit, which ends the goroutine of that caller.
 type Config[K comparable, T any] struct {
 	// Shards is the number of independently served parts, at most MaxShards;
 	// rounded up to a power of two. 0: chosen from GOMAXPROCS. With 1 the order
 	// of service is exactly deficit round robin.
 	Shards int
-	// MaxGlobal is how many tasks may be queued, at most MaxTasks. Strict: Len
-	// never exceeds it, at any instant, under any interleaving. 0: 65,536.
+	// MaxGlobal is how many tasks may be queued, at most MaxTasks, until
+	// SetMaxGlobal says otherwise. Strict: Len never exceeds it, at any instant,
+	// under any interleaving. 0: 65,536.
 	MaxGlobal int
 	// MaxPerTenant is how many tasks one tenant may have queued. Strict too.
-	// 0, or more than MaxGlobal: MaxGlobal.
+	// 0, or more than the present MaxGlobal: that.
 	MaxPerTenant int
+	// MaxPerTenantFor gives each tenant a MaxPerTenant of its own; SetLimit
+	// overrides it. It is asked when QuantumFor is, and its answer holds for as long;
+	// also, SetLimit(tenant, 0) asks it. 0: MaxPerTenant; below 0 counts as 1. nil:
+	// MaxPerTenant.
+	MaxPerTenantFor func(K) int
 	// MaxTenants is how many tenants may be known at a time. A new one then takes
 	// the place of one that is not in use: that has nothing queued, nothing in flight
 	// (with MaxInFlightPerTenant) and no debt (Item.Charge); of those on its shard,
@@ -49,9 +55,16 @@ type Config[K comparable, T any] struct {
 	// not yet Done. With 1 a tenant's tasks run strictly one after another, in
 	// order. 0: no limit, and Done need not be called.
 	MaxInFlightPerTenant int
+	// MaxInFlightFor gives each tenant a MaxInFlightPerTenant of its own. It is asked
+	// when QuantumFor is, and its answer holds for as long. If a limit rises, the
+	// tenant goes on being served at once; if it falls, once enough items are Done.
+	// Items that were delivered while the tenant had no limit do not count. 0:
+	// MaxInFlightPerTenant; below 0 counts as 1. nil: MaxInFlightPerTenant.
+	MaxInFlightFor func(K) int
 	// DynamicThreshold is alpha: a tenant is admitted only while it holds less
-	// than alpha x the free global capacity (Choudhury and Hahne 1998), so that
-	// there is always room for the quiet ones. Typical: 0.5 to 4. 0: off.
+	// than alpha x the free global capacity (Choudhury and Hahne 1998; of the present
+	// MaxGlobal), so that there is always room for the quiet ones. Typical: 0.5 to 4.
+	// 0: off.
 	DynamicThreshold float64
 	// Quantum is the cost that a tenant may spend per round. For O(1) work per
 	// task choose it about as large as the dearest common task. 0: 1.
@@ -62,8 +75,8 @@ type Config[K comparable, T any] struct {
 	// is refused, and by ResetQuantum; never with a lock held. Below 1 counts as 1.
 	// nil: Quantum.
 	//
-	// Where Enqueue or EnqueueWait panics with what QuantumFor panics with, the task
-	// was not admitted; of a batch, what went before may have been. ResetQuantum has
+	// Where Enqueue or EnqueueWait panics with what QuantumFor panics with (or
+	// MaxPerTenantFor, or MaxInFlightFor), the task was not admitted; of a batch, what went before may have been. ResetQuantum has
 	// forgotten the override by then.
 	QuantumFor func(K) int64
 	// Backpressure says what happens at a limit. Zero: Reject.

@@ -82,7 +82,7 @@ func TestConfigInvalidFairnessSlack64(t *testing.T) {
 // TestConfigEveryField fails when a field is added without a test here.
 func TestConfigEveryField(t *testing.T) {
 	seen := map[string]bool{ // no value of these is wrong
-		"QuantumFor": true, "BackpressureFor": true, "NewTenantsFirst": true, "OnDrop": true,
+		"QuantumFor": true, "MaxPerTenantFor": true, "MaxInFlightFor": true, "BackpressureFor": true, "NewTenantsFirst": true, "OnDrop": true,
 	}
 	for _, tt := range invalidConfigs {
 		name, _, _ := strings.Cut(tt.field, ".")

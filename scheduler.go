@@ -25,6 +25,31 @@ type Producer[K comparable, T any] interface {
 	// says why the rest was not admitted. If that is a limit, each task of the rest
 	// counts as one rejection, though only the first of them was tried.
 	EnqueueBatch(tenant K, ts []Task[T]) (accepted int, err error)
+	// Tenant returns a Handle, which enqueues for one tenant. It makes no tenant
+	// known, and is not to be given back.
+	Tenant(tenant K) Handle[K, T]
+}
+
+// Handle is the end of a Scheduler that tasks of one tenant go in at. It does what
+// the methods of Producer of the same names do, and says the same, for any key; but
+// it remembers where the tenant is, and so needs no look-up per call. Worth keeping
+// where one goroutine, connection or route enqueues for the same tenant again and
+// again.
+//
+// A Handle never goes stale: if the tenant was forgotten it becomes known again with
+// the next task, as it does by key. A Handle keeps no tenant known, and holds no place
+// of Config.MaxTenants; what it remembers of a tenant that was forgotten, it keeps in
+// memory until it is used again. Making one allocates once, using it does not. Safe
+// for concurrent use.
+type Handle[K comparable, T any] interface {
+	// Tenant returns the key.
+	Tenant() K
+	// Enqueue is Producer.Enqueue.
+	Enqueue(t Task[T]) error
+	// EnqueueWait is Producer.EnqueueWait.
+	EnqueueWait(ctx context.Context, t Task[T]) error
+	// EnqueueBatch is Producer.EnqueueBatch.
+	EnqueueBatch(ts []Task[T]) (accepted int, err error)
 }
 
 // Consumer is the end of a Scheduler that items come out of. Safe for
@@ -49,7 +74,8 @@ type Consumer[K comparable, T any] interface {
 type Scheduler[K comparable, T any] interface {
 	Producer[K, T]
 	Consumer[K, T]
-	// Len returns the number of queued tasks, never above Config.MaxGlobal.
+	// Len returns the number of queued tasks, never above MaxGlobal, unless
+	// SetMaxGlobal has set it below what was queued.
 	Len() int
 	// Stats returns a snapshot.
 	Stats() Stats[K]
@@ -61,6 +87,26 @@ type Scheduler[K comparable, T any] interface {
 	SetQuantum(tenant K, quantum int64)
 	// ResetQuantum gives the tenant back the quantum that Config says.
 	ResetQuantum(tenant K)
+	// SetMaxGlobal sets how many tasks may be queued from now on, 1 to MaxTasks;
+	// it panics for any other n. It is strict for every call that begins after it
+	// has returned. A call that is in progress meanwhile goes by the old limit or by
+	// the new one. What is queued beyond a lower limit stays until it is delivered,
+	// expires, or is cancelled; until so much has left that there is room again,
+	// nothing is admitted, except that the policies DropOldest and DropNewest go on
+	// putting a new task in the place of an old one. Who waits for capacity is woken
+	// when the limit rises.
+	SetMaxGlobal(n int)
+	// SetLimit sets how many tasks this tenant may have queued from now on, instead
+	// of what Config.MaxPerTenantFor and Config.MaxPerTenant say; 0 gives it back
+	// what they say. A negative n panics; beyond the limit of all a limit has no
+	// effect. Otherwise it is to the tenant what SetMaxGlobal is to all. It holds for
+	// known tenants and others, until the next SetLimit: it stays though the tenant is
+	// forgotten or never comes, so keys without end are memory without end. For a
+	// tenant that is not equal to itself it does nothing.
+	//
+	// SetLimit(tenant, 0) may ask Config.MaxPerTenantFor. If that panics, the limit
+	// that was set holds.
+	SetLimit(tenant K, n int)
 	// Shutdown stops admitting and returns nil once every accepted task was
 	// delivered (or expired, or was cancelled); then Dequeue gives ErrClosed.
 	// Somebody has to go on dequeuing meanwhile. When ctx is done first it

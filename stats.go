@@ -23,10 +23,10 @@ type Stats[K comparable] struct {
 	DroppedPolicy   uint64 // accepted, then evicted by DropOldest or DropNewest
 
 	QueueLen        int     // tasks queued, places reserved by calls in progress included
-	MaxGlobal       int     // Config.MaxGlobal, defaults filled in
-	InFlight        int     // delivered and not yet Done; only counted with MaxInFlightPerTenant
+	MaxGlobal       int     // the present one: Config.MaxGlobal, or what SetMaxGlobal says
+	InFlight        int     // delivered and not yet Done; only of tenants with an in-flight limit
 	Tenants         int     // tenants known: queued, in flight, or idle for less than TenantIdle
-	QueueSaturation float64 // QueueLen / MaxGlobal
+	QueueSaturation float64 // QueueLen / MaxGlobal; above 1 after SetMaxGlobal has set it below what was queued
 
 	QueueTime  QueueTime
 	TopTenants []TenantCount[K] // by delivered tasks, most first; an approximate ranking

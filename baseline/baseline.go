@@ -40,7 +40,9 @@ type Scheduler[K comparable, T any] struct {
 	drains    atomic.Bool // Shutdown, and every call that came before it is over: the last one out ends it
 
 	_       pad.Pad
-	held    atomic.Int64 // tasks queued, over all shards; CAS keeps it within MaxGlobal
+	held    atomic.Int64 // tasks queued, over all shards; CAS keeps it within most
+	_       pad.Pad
+	most    atomic.Int64 // MaxGlobal; changed under the locks of all shards
 	_       pad.Pad
 	tenants atomic.Int64 // tenants known; CAS keeps it within MaxTenants
 }
@@ -64,6 +66,7 @@ type shard[K comparable, T any] struct {
 type tenant[K comparable, T any] struct {
 	serve.Tenant[K, T]
 	shard *shard[K, T] // immutable
+	limit int          // tasks queued
 }
 
 // New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
@@ -84,6 +87,7 @@ func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 		rounds:  shardsel.NewRounds(n, env.Config.FairnessSlack),
 		shards:  make([]*shard[K, T], n),
 	}
+	s.most.Store(int64(env.Config.MaxGlobal))
 	s.parker = park.New(s.work)
 	s.life.Init(func() {
 		s.parker.WakeAll()
@@ -171,7 +175,7 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 		sh.AddTo(books)
 		sh.mu.Unlock()
 	}
-	return s.env.Stats(books, s.Len())
+	return s.env.Stats(books, s.Len(), int(s.most.Load()))
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on.

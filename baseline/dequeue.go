@@ -165,7 +165,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 // SettleDone implements firq.Settler.
 func (t *tenant[K, T]) SettleDone(token uint64) {
 	sh := t.shard
-	if sh.s.env.Config.MaxInFlightPerTenant == 0 {
+	if !sh.s.env.Flights {
 		return
 	}
 	sh.lock()

@@ -13,16 +13,24 @@ import (
 
 // Enqueue admits the task or says why not.
 func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
-	if err := s.env.CheckTenant(k); err != nil {
+	h := s.at(k)
+	return h.enqueue(s, &t)
+}
+
+// enqueue is Enqueue; a is the handle, or, by key, the scheduler: so that what is made
+// for one call stays on the stack.
+func (h *handle[K, T]) enqueue(a serve.Admitter[K, T], t *firq.Task[T]) error {
+	env := h.s.env
+	if err := env.CheckTenant(h.key); err != nil {
 		return err
 	}
 	var task drr.Task[T]
-	err := s.env.Task(&task, &t, s.env.Clock.Now())
+	err := env.Task(&task, t, env.Clock.Now())
 	if err != nil {
 		return err
 	}
-	if err = s.Admit(k, task); err != nil {
-		err = s.env.Overflow(s, k, task, err)
+	if err = h.admitOne(&task); err != nil {
+		err = env.Overflow(a, h.key, task, err)
 	}
 	return err
 }
@@ -35,16 +43,22 @@ func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) 
 // EnqueueBatch admits a prefix of ts: as many as fit under one lock, then one at
 // a time as the policy says.
 func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, err error) {
+	h := s.at(k)
+	return h.enqueueBatch(s, ts)
+}
+
+func (h *handle[K, T]) enqueueBatch(a serve.Admitter[K, T], ts []firq.Task[T]) (accepted int, err error) {
 	if len(ts) == 0 {
 		return 0, nil
 	}
-	if err := s.env.CheckTenant(k); err != nil {
+	env := h.s.env
+	if err := env.CheckTenant(h.key); err != nil {
 		return 0, err
 	}
-	now := s.env.Clock.Now()
+	now := env.Clock.Now()
 	for accepted < len(ts) {
 		var n int
-		if n, err = s.admit(k, ts[accepted:], now); err == nil && n > 0 {
+		if n, err = h.admitSome(ts[accepted:], now); err == nil && n > 0 {
 			accepted += n
 			continue
 		}
@@ -53,31 +67,32 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 			return accepted, nil
 		}
 		var task drr.Task[T]
-		if err := s.env.Task(&task, &ts[accepted], now); err != nil {
+		if err := env.Task(&task, &ts[accepted], now); err != nil {
 			return accepted, err
 		}
-		if err = s.Admit(k, task); err != nil { // which makes room on other shards
-			if err = s.env.Overflow(s, k, task, err); err != nil {
-				s.env.RejectedMore(err, len(ts)-accepted-1) // this one is counted
+		if err = h.admitOne(&task); err != nil { // which makes room on other shards
+			if err = env.Overflow(a, h.key, task, err); err != nil {
+				env.RejectedMore(err, len(ts)-accepted-1) // this one is counted
 				return accepted, err
 			}
-			now = s.env.Clock.Now() // it may have waited
+			now = env.Clock.Now() // it may have waited
 		}
 		accepted++
 	}
 	return accepted, nil
 }
 
-// admit takes in as many of ts as it can under one lock, at most 256.
-func (s *Scheduler[K, T]) admit(k K, ts []firq.Task[T], now int64) (int, error) {
-	sh, quantum := s.lockActive(k)
-	defer sh.unlock()
+// admitSome takes in as many of ts as it can under one lock, at most 256.
+func (h *handle[K, T]) admitSome(ts []firq.Task[T], now int64) (int, error) {
+	var into serve.Says
+	says := h.lockActive(&into)
+	defer h.sh.unlock()
 	for i := range ts[:min(len(ts), 256)] {
 		var task drr.Task[T]
-		if err := s.env.Task(&task, &ts[i], now); err != nil {
+		if err := h.s.env.Task(&task, &ts[i], now); err != nil {
 			return i, err
 		}
-		if err := sh.admit(k, &task, quantum); err != nil {
+		if err := h.admit(&task, says); err != nil {
 			return i, err
 		}
 	}
@@ -86,41 +101,49 @@ func (s *Scheduler[K, T]) admit(k K, ts []firq.Task[T], now int64) (int, error) 
 
 // Admit implements serve.Admitter.
 func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
-	sh, err := s.try(k, &task)
+	h := s.at(k)
+	return h.admitOne(&task)
+}
+
+// admitOne is Admit.
+func (h *handle[K, T]) admitOne(task *drr.Task[T]) error {
+	s := h.s
+	err := h.try(task)
 	for again := true; again && (err == firq.ErrGlobalFull || err == firq.ErrTenantThreshold); {
 		// If what had expired elsewhere was dropped by somebody else just now, there
 		// was no instant at which this task had to be refused. A threshold moves with
 		// everything: one more try.
-		again = s.reclaimElsewhere(sh) || err == firq.ErrGlobalFull && s.held.Load() < int64(s.env.Config.MaxGlobal)
+		again = s.reclaimElsewhere(h.sh) || err == firq.ErrGlobalFull && s.held.Load() < s.most.Load()
 		if !again && err == firq.ErrGlobalFull {
 			break
 		}
-		sh, err = s.try(k, &task)
+		err = h.try(task)
 	}
 	if err == firq.ErrTooManyTenants && (s.roomForTenant() || s.sweepAll() || s.deadlines.Load() && s.reclaimElsewhere(nil)) {
-		return s.Admit(k, task) // another limit may stand in the way now
+		return h.admitOne(task) // another limit may stand in the way now
 	}
 	return err
 }
 
-func (s *Scheduler[K, T]) try(k K, task *drr.Task[T]) (*shard[K, T], error) {
-	sh, _, err := s.tryLocked(k, task)
-	sh.unlock()
-	s.sweep(task.Enqueued)
-	return sh, err
+func (h *handle[K, T]) try(task *drr.Task[T]) error {
+	var into serve.Says
+	_, err := h.tryLocked(task, &into)
+	h.sh.unlock()
+	h.s.sweep(task.Enqueued)
+	return err
 }
 
 // tryLocked takes the task in or says why not, and returns with the tenant's shard
 // locked. If it does not, nothing of that shard has expired. To find that out can take
 // several holds of the lock.
-func (s *Scheduler[K, T]) tryLocked(k K, task *drr.Task[T]) (sh *shard[K, T], quantum int64, err error) {
+func (h *handle[K, T]) tryLocked(task *drr.Task[T], into *serve.Says) (says *serve.Says, err error) {
 	for {
-		sh, quantum = s.lockActive(k)
-		err = sh.admit(k, task, quantum)
-		if !isFull(err) || sh.Queue.NextDue() >= task.Enqueued {
-			return sh, quantum, err
+		says = h.lockActive(into)
+		err = h.admit(task, says)
+		if !isFull(err) || h.sh.Queue.NextDue() >= task.Enqueued {
+			return says, err
 		}
-		sh.unlock()
+		h.sh.unlock()
 	}
 }
 
@@ -131,12 +154,19 @@ func isFull(err error) bool {
 
 // Replace implements serve.Admitter.
 func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, error) {
-	sh, quantum, err := s.tryLocked(k, &task) // there may be room by now
+	h := s.at(k)
+	return h.replace(&task, newest)
+}
+
+func (h *handle[K, T]) replace(task *drr.Task[T], newest bool) (bool, error) {
+	var into serve.Says
+	says, err := h.tryLocked(task, &into) // there may be room by now
+	sh := h.sh
 	defer sh.unlock()
 	if err == nil {
 		return true, nil
 	}
-	t := sh.tenants[k]
+	t := h.tenant()
 	if t == nil || err == firq.ErrClosed || err == serve.ErrTicketInUse {
 		return false, err
 	}
@@ -149,52 +179,61 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 		}
 		return false, err
 	}
-	sh.push(t, &task, quantum) // in the place of the evicted one
+	sh.push(t, task, says) // in the place of the evicted one
 	return true, nil
 }
 
 // lockActive locks the tenant's shard. If the tenant is about to become active
-// it asks for its quantum first, without the lock.
-func (s *Scheduler[K, T]) lockActive(k K) (*shard[K, T], int64) {
-	sh := s.shardOf(k)
-	if s.env.Config.QuantumFor == nil {
-		sh.lock()
-		return sh, s.env.Config.Quantum
-	}
+// it asks what the config says of it first, without the lock. It returns what was said,
+// perhaps in into.
+func (h *handle[K, T]) lockActive(into *serve.Says) *serve.Says {
+	sh, env := h.sh, h.s.env
 	sh.lock()
-	if t := sh.tenants[k]; t != nil && t.Active() {
-		return sh, t.Quantum()
+	if !env.Asks {
+		return &env.Says
+	}
+	if t := h.tenant(); t != nil && t.Len() > 0 {
+		*into = serve.Says{Quantum: t.Quantum(), PerTenant: t.limit, InFlight: t.FlightLimit()}
+		return into
 	}
 	sh.mu.Unlock()
-	quantum := s.env.Config.QuantumFor(k)
+	*into = env.Ask(h.key)
 	sh.lock()
-	return sh, quantum
+	return into
 }
 
 // admit takes the task in or says why not. Under mu.
-func (sh *shard[K, T]) admit(k K, task *drr.Task[T], quantum int64) error {
-	if sh.s.life.State() != serve.Open {
+func (h *handle[K, T]) admit(task *drr.Task[T], says *serve.Says) error {
+	s, sh := h.s, h.sh
+	if s.life.State() != serve.Open {
 		return firq.ErrClosed
 	}
-	t, err := sh.reserve(k, task.Ticket)
+	t, err := h.reserve(task.Ticket)
 	if isFull(err) && sh.reclaim(task.Enqueued) {
-		t, err = sh.reserve(k, task.Ticket)
+		t, err = h.reserve(task.Ticket)
 	}
 	if err != nil {
 		return err
 	}
-	if task.Due != clock.Never && !sh.s.deadlines.Load() {
-		sh.s.deadlines.Store(true)
+	if task.Due != clock.Never && !s.deadlines.Load() {
+		s.deadlines.Store(true)
 	}
-	sh.push(t, task, quantum)
+	sh.push(t, task, says)
 	return nil
 }
 
-// push queues a task whose place is reserved. If that makes the tenant active,
-// its quantum is what was asked for, unless SetQuantum overrides it. Under mu.
-func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], quantum int64) {
+// push queues a task whose place is reserved. If that makes the tenant active, it has
+// what was said of it, unless SetQuantum or SetLimit overrides it. Under mu.
+func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], says *serve.Says) {
+	env := sh.s.env
+	if t.Len() == 0 {
+		t.limit = env.Limit(t.Key, says.PerTenant)
+		if env.Config.MaxInFlightFor != nil {
+			sh.LimitFlights(&t.Tenant, says.InFlight)
+		}
+	}
 	if !t.Active() {
-		sh.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, quantum))
+		sh.SetQuantum(&t.Tenant, env.Override(t.Key, says.Quantum))
 	}
 	sh.Push(&t.Tenant, task)
 }
@@ -204,18 +243,19 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], quantum int64) {
 // tenant's; the scheduler's place is taken last, when nothing else can stand in
 // the way, so that nobody is refused on account of a call that is itself refused.
 // Under mu.
-func (sh *shard[K, T]) reserve(k K, tk *firq.Ticket) (*tenant[K, T], error) {
-	s, cfg := sh.s, &sh.s.env.Config
+func (h *handle[K, T]) reserve(tk *firq.Ticket) (*tenant[K, T], error) {
+	s, sh, cfg := h.s, h.sh, &h.s.env.Config
+	most := s.most.Load() // nobody changes it before mu is free
 	held := s.held.Load()
-	if held >= int64(cfg.MaxGlobal) {
+	if held >= most {
 		return nil, firq.ErrGlobalFull
 	}
-	t := sh.tenants[k]
+	t := h.tenant()
 	if t != nil {
-		if t.Len() >= cfg.MaxPerTenant {
+		if t.Len() >= t.limit {
 			return nil, firq.ErrTenantFull
 		}
-		if s.env.OverThreshold(t.Len(), cfg.MaxGlobal-int(held)) {
+		if s.env.OverThreshold(t.Len(), int(most-held)) {
 			return nil, firq.ErrTenantThreshold
 		}
 	} else if cfg.MaxTenants > 0 && !addBelow(&s.tenants, int64(cfg.MaxTenants)) {
@@ -223,12 +263,12 @@ func (sh *shard[K, T]) reserve(k K, tk *firq.Ticket) (*tenant[K, T], error) {
 	}
 	isNew := t == nil
 	if isNew {
-		t = sh.newTenant(k)
+		t = sh.newTenant(h.key)
 	}
 	var err error
 	if tk != nil && !tk.Acquire(&t.Ticket) {
 		err = serve.ErrTicketInUse
-	} else if !addBelow(&s.held, int64(cfg.MaxGlobal)) {
+	} else if !addBelow(&s.held, most) {
 		err = firq.ErrGlobalFull
 		if tk != nil {
 			tk.Abandon()

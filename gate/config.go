@@ -28,6 +28,10 @@ type Config[K comparable] struct {
 	// Acquire returns ErrTenantFull. As many may be aside besides. 0, or more than
 	// MaxGlobal: MaxGlobal.
 	MaxPerTenant int
+	// MaxPerTenantFor gives each tenant a MaxPerTenant of its own, for the calls that
+	// queue (of those aside it may have MaxPerTenant). It is asked when QuantumFor is,
+	// and may panic likewise. 0: MaxPerTenant; below 0 counts as 1. nil: MaxPerTenant.
+	MaxPerTenantFor func(K) int
 	// MaxTenants is how many tenants may wait (or, with MaxInFlightPerTenant, hold
 	// permits) at a time; while so many do, another one that would have to wait gets
 	// ErrTooManyTenants. One that has left counts only as long as it owes something
@@ -37,6 +41,11 @@ type Config[K comparable] struct {
 	// weighs: it counts permits, not slots. A tenant at this limit waits, while slots that are free go to others. Every permit then
 	// goes through the queue, which costs several times as much. 0: no limit.
 	MaxInFlightPerTenant int
+	// MaxInFlightFor gives each tenant a MaxInFlightPerTenant of its own. It is asked
+	// when QuantumFor is, and may panic likewise. Every permit then goes through the
+	// queue. Permits that a tenant got while it had no limit do not count. 0:
+	// MaxInFlightPerTenant; below 0 counts as 1. nil: MaxInFlightPerTenant.
+	MaxInFlightFor func(K) int
 	// DynamicThreshold is alpha: a tenant's call may wait only while it has fewer
 	// than alpha x the free places of the queue; beyond it Acquire returns
 	// ErrTenantThreshold. Typical: 0.5 to 4. 0: off.
@@ -91,8 +100,10 @@ func (c *Config[K]) scheduler(onDrop func(K, *holder[K], firq.DropReason)) (firq
 		Shards:               shards,
 		MaxGlobal:            c.MaxGlobal,
 		MaxPerTenant:         c.MaxPerTenant,
+		MaxPerTenantFor:      c.MaxPerTenantFor,
 		MaxTenants:           c.MaxTenants,
 		MaxInFlightPerTenant: c.MaxInFlightPerTenant,
+		MaxInFlightFor:       c.MaxInFlightFor,
 		DynamicThreshold:     c.DynamicThreshold,
 		Quantum:              c.Quantum,
 		QuantumFor:           c.QuantumFor,

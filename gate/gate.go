@@ -63,7 +63,7 @@ var ErrEvicted = fmt.Errorf("%w: another waiter of the tenant took the place (Po
 type Gate[K comparable] struct {
 	// Immutable after Open.
 	s         firq.Scheduler[K, *holder[K]]
-	queueAll  bool // every permit goes through the queue: MaxInFlightPerTenant
+	queueAll  bool // every permit goes through the queue: there are in-flight limits
 	keys      key.Check[K]
 	maxAge    time.Duration
 	holders   sync.Pool      // *holder[K]
@@ -116,7 +116,7 @@ func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *hol
 		return nil, fmt.Errorf("%w: limit: %d, must be 1 to %d", firq.ErrInvalidConfig, limit, MaxSlots)
 	}
 	g := &Gate[K]{
-		queueAll:  cfg.MaxInFlightPerTenant != 0,
+		queueAll:  cfg.MaxInFlightPerTenant != 0 || cfg.MaxInFlightFor != nil,
 		keys:      key.New[K](),
 		maxAge:    cfg.MaxQueueAge,
 		immediate: xsync.NewCounter(),

@@ -256,7 +256,7 @@ func TestConfigMirrors(t *testing.T) {
 		case reflect.Uint8:
 			v.SetUint(1)
 		case reflect.Func:
-			v.Set(reflect.ValueOf(func(string) int64 { return 64 }))
+			v.Set(reflect.MakeFunc(f.Type, func([]reflect.Value) []reflect.Value { return []reflect.Value{reflect.Zero(f.Type.Out(0))} }))
 		}
 		if f.Name == "PriorityScope" {
 			cfg.Shards = 1

@@ -225,6 +225,14 @@ func TestUserPanicsArePassedOn(t *testing.T) {
 			g := New(1, Config[bad]{MaxInFlightPerTenant: 1, QuantumFor: func(bad) int64 { boom(); return 1 }})
 			_, _ = g.Acquire(background, plain, Request{})
 		},
+		"MaxPerTenantFor": func() {
+			g := New(1, Config[bad]{MaxInFlightPerTenant: 1, MaxPerTenantFor: func(bad) int { boom(); return 1 }})
+			_, _ = g.Acquire(background, plain, Request{})
+		},
+		"MaxInFlightFor, at once": func() { // every permit goes through the queue
+			g := New(1, Config[bad]{MaxInFlightFor: func(bad) int { boom(); return 1 }})
+			_, _ = g.TryAcquire(plain, Request{})
+		},
 		"PolicyFor": func() {
 			g := New(1, Config[bad]{MaxGlobal: 1, PolicyFor: func(bad) firq.Policy { boom(); return 0 }})
 			_, _ = g.TryAcquire(plain, Request{})

@@ -76,7 +76,7 @@ func TestAloneOnItsWay(t *testing.T) {
 func TestAloneWithTheRingFull(t *testing.T) {
 	s := buildAt(t, config{}, inboxSize)
 	sh := s.shards[0]
-	a, err := s.lookUp("a")
+	a, err := s.lookUp("a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

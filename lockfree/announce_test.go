@@ -188,7 +188,7 @@ func TestActivationRingFull(t *testing.T) {
 func TestActivationRingFullWakes(t *testing.T) {
 	s := build(t, config{})
 	sh := s.shards[0]
-	a, err := s.lookUp("a")
+	a, err := s.lookUp("a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

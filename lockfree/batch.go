@@ -38,7 +38,7 @@ const batchSize = 32
 // admitBatch is admit for the first of ts: it returns how many it has taken in,
 // 0 if there is something about them that admit has to see to: a limit, a ticket,
 // an invalid task, a new tenant.
-func (s *Scheduler[K, T]) admitBatch(k K, ts []firq.Task[T], now int64) int {
+func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], now int64) int {
 	n := plain(ts)
 	if n < 2 || s.env.Config.DynamicThreshold != 0 {
 		return 0
@@ -47,25 +47,25 @@ func (s *Scheduler[K, T]) admitBatch(k K, ts []firq.Task[T], now int64) int {
 	if s.life.State() != serve.Open || s.credit.None() {
 		return 0
 	}
-	t, _ := s.tenants.Load(k)
+	t := s.find(k, h)
 	if t == nil {
 		return 0
 	}
 	word := t.word.Load()
-	if word&roomMask == 0 {
+	if word&roomBit == 0 {
 		return 0
 	}
-	var q quantumAsked
-	if ask := s.env.Config.QuantumFor; ask != nil && word&quietBit == 0 {
-		q = quantumAsked{ask(k), true}
+	asks, says := s.env.Asks && word&quietBit == 0, serve.Says{}
+	if asks {
+		says = s.ask(t, k)
 	}
 	failpoint.At("E1 ticket")
 	word, places, took := t.take(n) // [E1]
 	if took != ticketTaken {
 		return 0
 	}
-	if q.ok {
-		t.quantum.Store(q.quantum)
+	if asks {
+		t.note(&says)
 	}
 	got, err := s.takeCredit(places, cpu.Hint()) // [E2], [E3]
 	if err != nil {

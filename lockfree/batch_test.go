@@ -31,7 +31,7 @@ func count(first, n int) []int {
 // idle makes a tenant known that has nothing queued.
 func idle(t *testing.T, s *scheduler, k string) *tenant[string, int] {
 	t.Helper()
-	tn, err := s.lookUp(k)
+	tn, err := s.lookUp(k, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +348,7 @@ func TestBatchForgetsPayloads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tn, err := s.lookUp("a")
+	tn, err := s.lookUp("a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,8 +193,12 @@ func (sh *shard[K, T]) flush() (word uint64) {
 }
 
 // push queues a task of the tenant. If that makes it active, its quantum is what
-// the producer has asked for, unless SetQuantum has been called since.
+// the producer has asked for, unless SetQuantum has been called since, and so is its
+// in-flight limit.
 func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
+	if sh.s.env.Config.MaxInFlightFor != nil && t.Len() == 0 {
+		sh.LimitFlights(&t.Tenant, int(t.inFlight.Load()))
+	}
 	if !t.Active() {
 		sh.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, t.quantum.Load()))
 	}

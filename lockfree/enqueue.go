@@ -24,7 +24,7 @@ func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 	if err != nil {
 		return err
 	}
-	if err = s.admit(k, &task); err == nil {
+	if err = s.admit(k, nil, &task); err == nil {
 		return nil
 	}
 	return s.refused(k, task, err)
@@ -49,6 +49,11 @@ func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) 
 // EnqueueBatch admits a prefix of ts: as many as fit in one message at a time, and
 // one after the other what does not go into one.
 func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, err error) {
+	return s.enqueueBatch(k, nil, ts)
+}
+
+// enqueueBatch is EnqueueBatch, by a handle if there is one.
+func (s *Scheduler[K, T]) enqueueBatch(k K, h *handle[K, T], ts []firq.Task[T]) (accepted int, err error) {
 	if len(ts) == 0 {
 		return 0, nil
 	}
@@ -57,7 +62,7 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 	}
 	now := s.env.Clock.Now()
 	for i := 0; i < len(ts); i++ {
-		for n := s.admitBatch(k, ts[i:], now); n > 0; n = s.admitBatch(k, ts[i:], now) {
+		for n := s.admitBatch(k, h, ts[i:], now); n > 0; n = s.admitBatch(k, h, ts[i:], now) {
 			i += n
 		}
 		if i == len(ts) {
@@ -67,7 +72,7 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 		if err := s.env.Task(&task, &ts[i], now); err != nil {
 			return i, err
 		}
-		if err = s.Admit(k, task); err != nil {
+		if err = s.admitAll(k, h, &task); err != nil {
 			if err = s.env.Overflow(s, k, task, err); err != nil {
 				s.env.RejectedMore(err, len(ts)-i-1) // this one is counted
 				return i, err
@@ -78,12 +83,15 @@ func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, er
 	return len(ts), nil
 }
 
-// Admit implements serve.Admitter. Where there is no room it makes some by
-// dropping what has expired, and tries again.
-func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
-	err := s.admit(k, &task)
+// Admit implements serve.Admitter.
+func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error { return s.admitAll(k, nil, &task) }
+
+// admitAll is admit that makes room, where there is none, by dropping what has expired,
+// and tries again.
+func (s *Scheduler[K, T]) admitAll(k K, h *handle[K, T], task *drr.Task[T]) error {
+	err := s.admit(k, h, task)
 	for err != nil && s.makeRoom(k, err) {
-		err = s.admit(k, &task)
+		err = s.admit(k, h, task)
 	}
 	return err
 }
@@ -104,7 +112,9 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error {
 // credit is taken only when nothing but the state can stand in the way, and who
 // finds a tenant full waits for the calls that are between E1 and E4
 // (tenant.full).
-func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
+//
+// h is the caller's handle, nil by key.
+func (s *Scheduler[K, T]) admit(k K, h *handle[K, T], task *drr.Task[T]) error {
 	failpoint.At("E0 state")
 	if s.life.State() != serve.Open {
 		return firq.ErrClosed
@@ -114,38 +124,34 @@ func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
 	if s.credit.NoneAt(hint) { // a rejection takes nothing that it would have to give back
 		return firq.ErrGlobalFull
 	}
-	t, _ := s.tenants.Load(k)
+	var t *tenant[K, T]
+	if h == nil {
+		t, _ = s.tenants.Load(k)
+	} else {
+		t = h.tenant()
+	}
 	var word uint64
 	if t != nil {
 		word = t.word.Load()
-		if word&roomMask == 0 && t.full() {
+		if word&roomBit == 0 && t.full() {
 			return firq.ErrTenantFull
 		}
-		if s.env.Config.DynamicThreshold != 0 && s.overThreshold(t, word) {
+		if s.env.Config.DynamicThreshold != 0 && s.overThreshold(t) {
 			return firq.ErrTenantThreshold
 		}
 	}
-	if t == nil || word&quietBit == 0 {
-		if ask := s.env.Config.QuantumFor; ask != nil {
-			return s.enter(t, k, task, quantumAsked{ask(k), true}, hint)
-		}
+	if s.env.Asks && (t == nil || word&quietBit == 0) {
+		return s.enterAsking(t, k, task, hint)
 	}
-	return s.enter(t, k, task, quantumAsked{}, hint)
+	return s.enter(t, k, task, nil, hint)
 }
 
-// quantumAsked is what user code said a tenant's quantum should be, if it was
-// asked.
-type quantumAsked struct {
-	quantum int64
-	ok      bool
-}
-
-// enter is admit from E1 on.
-func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quantumAsked, hint int) error {
+// enter is admit from E1 on. says is what was asked about the tenant, nil for nothing.
+func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], says *serve.Says, hint int) error {
 	for tries := 0; ; tries++ {
 		if t == nil || t.word.Load()&deadBit != 0 {
 			var err error
-			if t, err = s.lookUp(k); err != nil {
+			if t, err = s.lookUp(k, says); err != nil {
 				return err
 			}
 		}
@@ -158,8 +164,8 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 		failpoint.At("E1 ticket")
 		word, _, took := t.take(1) // [E1]
 		if took == ticketTaken {
-			if q.ok {
-				t.quantum.Store(q.quantum)
+			if says != nil {
+				t.note(says)
 			}
 			if _, err := s.takeCredit(1, hint); err != nil { // [E2], [E3]
 				if task.Ticket != nil {
@@ -174,7 +180,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], q quant
 		if took == inboxFull {
 			if tries < leaseTries && s.emptying(t) {
 				runtime.Gosched()
-			} else if done, err := t.shard.put(t, task, q); done { // the lease holder's work is ours
+			} else if done, err := t.shard.put(t, task, says); done { // the lease holder's work is ours
 				s.sweep(task.Enqueued)
 				return err
 			}

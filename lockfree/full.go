@@ -8,8 +8,8 @@ import (
 	"github.com/firq-go/firq/internal/serve"
 )
 
-// overThreshold looks at DynamicThreshold, for a tenant with this word.
-func (s *Scheduler[K, T]) overThreshold(t *tenant[K, T], word uint64) bool {
+// overThreshold looks at DynamicThreshold.
+func (s *Scheduler[K, T]) overThreshold(t *tenant[K, T]) bool {
 	if s.env.Config.DynamicThreshold == 0 {
 		return false
 	}
@@ -18,7 +18,7 @@ func (s *Scheduler[K, T]) overThreshold(t *tenant[K, T], word uint64) bool {
 		failpoint.Gosched("threshold unsure")
 		free, sure = s.credit.Free()
 	}
-	return s.env.OverThreshold(t.held(word), free)
+	return s.env.OverThreshold(t.holds(), free)
 }
 
 // full reports whether there was an instant during the call at which tasks, and
@@ -28,7 +28,7 @@ func (t *tenant[K, T]) full() bool {
 	for {
 		direct := t.direct.Load()
 		w := t.word.Load()
-		if w&roomMask != 0 || w&deadBit != 0 {
+		if w&roomBit != 0 || w&deadBit != 0 {
 			return false
 		}
 		failpoint.At("full holes?")
@@ -54,7 +54,7 @@ func (t *tenant[K, T]) full() bool {
 // Replace implements serve.Admitter. It takes the lease.
 func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, error) {
 	for {
-		err := s.admit(k, &task) // there may be room by now
+		err := s.admit(k, nil, &task) // there may be room by now
 		if err == nil {
 			return true, nil
 		}
@@ -84,8 +84,7 @@ func (s *Scheduler[K, T]) noRoom(t *tenant[K, T]) bool {
 	if t == nil {
 		return s.credit.None()
 	}
-	w := t.word.Load()
-	return w&roomMask == 0 || s.credit.None() || s.overThreshold(t, w)
+	return t.word.Load()&roomBit == 0 || s.credit.None() || s.overThreshold(t)
 }
 
 // replace evicts a task of the tenant and queues the new one in its place, with

@@ -30,9 +30,8 @@ func withStopped[K comparable, T any](s *Scheduler[K, T], tickets, credits int) 
 	if held != queued+tickets {
 		return fmt.Errorf("%d places are taken; %d queued, %d stopped", held, queued, tickets)
 	}
-	free, sure := s.credit.Free()
-	if out := s.env.Config.MaxGlobal - free; !sure || out != queued+credits {
-		return fmt.Errorf("%d credits are out (sure: %t); %d queued, %d stopped", out, sure, queued, credits)
+	if out := s.credit.Out(); out != queued+credits || s.credit.Home() != (out == 0) {
+		return fmt.Errorf("%d credits are out (home: %t); %d queued, %d stopped", out, s.credit.Home(), queued, credits)
 	}
 	if n := s.known.Load(); s.env.Config.MaxTenants > 0 && int(n) != s.tenants.Size() {
 		return fmt.Errorf("known is %d, %d tenants are in the map", n, s.tenants.Size())
@@ -132,12 +131,17 @@ func (sh *shard[K, T]) check() error {
 // check is for who holds the lease of the tenant's shard.
 func (t *tenant[K, T]) check() error {
 	w := t.word.Load()
-	held, limit := t.held(w), t.shard.s.env.Config.MaxPerTenant
+	held, limit := t.held(w), t.limit.get()
+	want := t.shard.s.env.Limit(t.Key, limit)
 	switch {
 	case (w&quietBit != 0) != t.quiet:
 		return fmt.Errorf("%v: quiet is %t, its word says %t", t.Key, t.quiet, w&quietBit != 0)
-	case held < t.Len() || held > limit: // I2
+	case held < t.Len() || held > limit && t.limit.word.Load() < limitTimes: // I2
 		return fmt.Errorf("%v: %d queued, %d of %d places taken", t.Key, t.Len(), held, limit)
+	case w&deadBit == 0 && limit != want:
+		return fmt.Errorf("%v: its limit is %d, and SetLimit has said %d", t.Key, limit, want)
+	case t.holds() != held:
+		return fmt.Errorf("%v: holds %d, by the word %d", t.Key, t.holds(), held)
 	case int(usedIn(w)) != ring.Distance(tailOf(w), t.taker.Head()): // nothing is owed
 		return fmt.Errorf("%v: %d slots in use, its word says %d", t.Key, ring.Distance(tailOf(w), t.taker.Head()), usedIn(w))
 	case w&deadBit != 0 && (held != 0 || t.quiet): // I8

@@ -34,7 +34,7 @@ func TestEagerAfterPut(t *testing.T) {
 	tn := idle(t, s, "a")
 	for i := range 2 {
 		d := mustTask(t, s, task{Payload: 10 + i, Priority: firq.PriorityLow})
-		if done, err := tn.shard.put(tn, &d, quantumAsked{}); !done || err != nil {
+		if done, err := tn.shard.put(tn, &d, nil); !done || err != nil {
 			t.Fatalf("put: %t, %v", done, err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func TestLinearizable(t *testing.T) {
 	var distance uint32
 	box := inboxSize
-	free := lincheck.Freedom{Turns: true, Tickets: true, Batches: true}
+	free := lincheck.Freedom{Turns: true, Tickets: true, Batches: true, Limits: true}
 	lincheck.Run(t, free, func(cfg lincheck.Config) (lincheck.Scheduler, error) {
 		distance = (distance + 1) % (2*inboxSize + 1) // odd: either box at each distance
 		box = firstBox + inboxSize - box

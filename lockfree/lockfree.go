@@ -80,14 +80,18 @@ func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32, box i
 // work reports whether a consumer has to stay awake.
 func (s *Scheduler[K, T]) work() bool { return s.anyWork("work?") || s.life.Over() }
 
-// lookUp returns the live tenant of a key, a new one if need be.
-func (s *Scheduler[K, T]) lookUp(k K) (*tenant[K, T], error) {
+// lookUp returns the live tenant of a key, a new one if need be. says is what was asked
+// about it, nil for nothing.
+func (s *Scheduler[K, T]) lookUp(k K, says *serve.Says) (*tenant[K, T], error) {
 	if t, ok := s.tenants.Load(k); ok && t.word.Load()&deadBit == 0 {
 		return t, nil
 	}
 	// MaxTenants is about what is in the map: a new tenant takes over the place
 	// of a dead one of the same key.
 	failpoint.At("look up")
+	if says == nil {
+		says = &s.env.Says
+	}
 	t, _ := s.tenants.Compute(k, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
 		if loaded && old.word.Load()&deadBit == 0 {
 			return old, false
@@ -95,7 +99,7 @@ func (s *Scheduler[K, T]) lookUp(k K) (*tenant[K, T], error) {
 		if !loaded && !s.addKnown() {
 			return nil, true
 		}
-		return newTenant(s.shards[s.placer.Shard(k)], k), false
+		return newTenant(s.shards[s.placer.Shard(k)], k, says), false
 	})
 	if t == nil {
 		return nil, firq.ErrTooManyTenants
@@ -146,7 +150,7 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 		sh.AddTo(books)
 		sh.unlock()
 	}
-	return s.env.Stats(books, s.credit.Out())
+	return s.env.Stats(books, s.credit.Out(), s.credit.Cap())
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on. It takes the
@@ -199,7 +203,7 @@ func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 // just changed the credits, and will call it.
 func (s *Scheduler[K, T]) drainCheck() {
 	failpoint.At("drained?")
-	if free, sure := s.credit.Free(); sure && free == s.env.Config.MaxGlobal {
+	if s.credit.Home() {
 		s.life.TryFinish()
 	}
 }

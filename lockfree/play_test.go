@@ -167,7 +167,7 @@ type producer struct {
 // place of the tenant.
 func stopped(t *testing.T, s *scheduler, k string, x task) *producer {
 	t.Helper()
-	tn, err := s.lookUp(k)
+	tn, err := s.lookUp(k, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,10 @@
 package lockfree
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/firq-go/firq/internal/serve"
+)
 
 // SetQuantum comes while a producer is between asking for its tenant's quantum
 // and E1. What the producer was told is old by then.
@@ -15,7 +19,7 @@ func TestSetQuantumOvertakesProducer(t *testing.T) {
 			return 3
 		}})
 		if known {
-			if _, err := s.lookUp("a"); err != nil {
+			if _, err := s.lookUp("a", nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -30,13 +34,13 @@ func TestSetQuantumOvertakesProducer(t *testing.T) {
 // The same with a producer that put the task in itself.
 func TestSetQuantumOvertakesPut(t *testing.T) {
 	s := build(t, config{QuantumFor: func(string) int64 { return 3 }})
-	tn, err := s.lookUp("a")
+	tn, err := s.lookUp("a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.SetQuantum("a", 10)
 	d := mustTask(t, s, task{})
-	if done, err := tn.shard.put(tn, &d, quantumAsked{3, true}); !done || err != nil {
+	if done, err := tn.shard.put(tn, &d, &serve.Says{Quantum: 3}); !done || err != nil {
 		t.Fatalf("put: %t, %v", done, err)
 	}
 	if tn.Quantum() != 10 {
@@ -59,7 +63,7 @@ func TestPutKeepsQuantum(t *testing.T) {
 		t.Fatal("active without a task")
 	}
 	d := mustTask(t, s, task{})
-	if done, err := tn.shard.put(tn, &d, quantumAsked{}); !done || err != nil {
+	if done, err := tn.shard.put(tn, &d, nil); !done || err != nil {
 		t.Fatalf("put: %t, %v", done, err)
 	}
 	if tn.Quantum() != 10 {

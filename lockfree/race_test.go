@@ -80,7 +80,7 @@ func TestForgetAgainstTicket(t *testing.T) {
 	died := 0
 	forget := func(st *serve.Tenant[string, int]) bool {
 		ok := sh.forget(st)
-		if w := ownerOf(&st.Tenant).word.Load(); ok && w&roomMask != uint64(s.env.Config.MaxPerTenant)*roomUnit {
+		if w := ownerOf(&st.Tenant).word.Load(); ok && roomIn(w) != s.env.Says.PerTenant {
 			t.Error("dead, with a ticket out")
 		}
 		if ok {
@@ -163,7 +163,7 @@ func TestDeadlineIsSeenByOthers(t *testing.T) { deadlineIsSeen(t, "b", true) }
 func TestFullAgainstVoid(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	s := build(t, config{MaxPerTenant: 1})
-	a, err := s.lookUp("a")
+	a, err := s.lookUp("a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
 	"github.com/firq-go/firq/internal/failpoint"
@@ -13,12 +14,14 @@ import (
 
 // A tenant's word: everything that a producer has to agree on, in one CAS.
 //
-//	tail (27) | used (5) | room (30) | dead (1) | quiet (1)
+//	tail (26) | used (5) | room (31) | dead (1) | quiet (1)
 //
 // tail is the next ticket of the inbox, used how many of its slots are in use.
 // room is how many tasks the tenant may still hold: the ticket's CAS takes one, so
 // that ticket, slot and capacity are one step; who takes a task out gives them
-// back. dead: the tenant was forgotten, look it up again; never cleared. quiet: a
+// back. It is below 0 if the limit was set below what the tenant holds (see
+// setLimit), so the field holds room + noRoom, of which the highest bit says that
+// there is some. dead: the tenant was forgotten, look it up again; never cleared. quiet: a
 // producer need not announce its task, because somebody will come by (see shard);
 // set and cleared under the lease.
 //
@@ -28,8 +31,10 @@ const (
 	quietBit = 1 << 0
 	deadBit  = 1 << 1
 	roomUnit = 1 << 2
-	roomMask = 1<<32 - roomUnit
-	usedUnit = 1 << 32
+	noRoom   = firq.MaxTasks
+	roomBit  = (noRoom + 1) * roomUnit
+	roomMask = usedUnit - roomUnit
+	usedUnit = 2 * roomBit
 	usedMask = tailUnit - usedUnit
 	tailUnit = 1 << (64 - ring.TicketBits)
 )
@@ -37,6 +42,9 @@ const (
 // tailOf and usedIn take a word apart.
 func tailOf(word uint64) uint32 { return uint32(word / tailUnit) }
 func usedIn(word uint64) uint32 { return uint32(word & usedMask / usedUnit) }
+
+// roomIn returns how many tasks the tenant may still hold.
+func roomIn(word uint64) int { return int(word&roomMask/roomUnit) - noRoom }
 
 // A tenant's inbox has firstBox slots as long as its tasks come one by one, which
 // is all that many tenants ever need, and inboxSize from when it was found full. A
@@ -71,7 +79,10 @@ type tenant[K comparable, T any] struct {
 	// eager: some task had a priority of its own, so that each visit has to look
 	// at all of them. Set by producers, never cleared.
 	eager atomic.Bool
-	_     [16]byte
+	// inFlight is to the in-flight limit what quantum is to the quantum.
+	inFlight atomic.Int32
+	// limit is how many tasks the tenant may hold; written under the lease.
+	limit limit
 
 	taker   ring.Taker // of the inbox
 	quietAt int32
@@ -89,15 +100,17 @@ func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
 	return (*tenant[K, T])(unsafe.Add(unsafe.Pointer(dt), -int(part)))
 }
 
-func newTenant[K comparable, T any](sh *shard[K, T], k K) *tenant[K, T] {
-	cfg := &sh.s.env.Config
+// newTenant returns a tenant of whom the config says so much.
+func newTenant[K comparable, T any](sh *shard[K, T], k K, says *serve.Says) *tenant[K, T] {
 	t := &tenant[K, T]{shard: sh}
-	t.word.Store(uint64(cfg.MaxPerTenant)*roomUnit + uint64(sh.s.firstTicket)*tailUnit) // cut off by the wrap
+	t.limit.set(sh.s.env.Limit(k, says.PerTenant))
+	t.word.Store(uint64(t.limit.get()+noRoom)*roomUnit + uint64(sh.s.firstTicket)*tailUnit) // cut off by the wrap
 	t.boxDue.Store(clock.Never)
 	t.inbox.Store(newInbox[T](sh.s.firstBox, sh.s.firstTicket))
 	t.taker.Init(sh.s.firstTicket)
-	t.quantum.Store(cfg.Quantum)
-	t.Init(k, cfg.Quantum)
+	t.quantum.Store(says.Quantum)
+	t.inFlight.Store(int32(says.InFlight))
+	t.Init(k, says.Quantum)
 	t.Ticket.Canceler = t
 	return t
 }
@@ -124,10 +137,9 @@ func (t *tenant[K, T]) grow() {
 	t.word.Add(^uint64(usedMask - 1)) // takes usedMask away
 }
 
-// held returns how many tasks the tenant holds by its word.
-func (t *tenant[K, T]) held(word uint64) int {
-	return t.shard.s.env.Config.MaxPerTenant - int(word&roomMask/roomUnit)
-}
+// held returns how many tasks the tenant holds by its word. Under the lease, or the
+// limit may be another one by now; else see holds.
+func (t *tenant[K, T]) held(word uint64) int { return t.limit.get() - roomIn(word) }
 
 // setEager notes that the tenant has had a task of a priority other than normal.
 func (t *tenant[K, T]) setEager() {
@@ -161,7 +173,7 @@ func lower(v *atomic.Int64, due int64) {
 // SettleDone implements firq.Settler. It takes the lease.
 func (t *tenant[K, T]) SettleDone(token uint64) {
 	sh := t.shard
-	if sh.s.env.Config.MaxInFlightPerTenant == 0 {
+	if !sh.s.env.Flights {
 		return
 	}
 	sh.lock()

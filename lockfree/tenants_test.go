@@ -15,12 +15,12 @@ func TestSameTenantTwice(t *testing.T) {
 	s := build(t, config{MaxTenants: 1})
 	var second <-chan error
 	first, _ := s.tenants.Compute("a", func(*tenant[string, int], bool) (*tenant[string, int], bool) {
-		second = start(func() error { _, err := s.lookUp("a"); return err })
+		second = start(func() error { _, err := s.lookUp("a", nil); return err })
 		waits(t, "lookUp", second) // it missed the key, and waits for this entry
 		if !s.addKnown() {
 			t.Error("the place of the first tenant is taken by a call that adds none")
 		}
-		return newTenant(s.shards[0], "a"), false
+		return newTenant(s.shards[0], "a", &s.env.Says), false
 	})
 	if err := result(t, "lookUp", second); err != nil {
 		t.Errorf("a known tenant: %v", err)
@@ -55,7 +55,7 @@ func TestSameTenantTogether(t *testing.T) {
 // in its place, and who forgets the dead one leaves the new one alone.
 func TestDeadTenantIsReplaced(t *testing.T) {
 	s := build(t, config{MaxTenants: 1, TenantIdle: time.Nanosecond})
-	old, err := s.lookUp("a")
+	old, err := s.lookUp("a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestProducerOfDeadTenant(t *testing.T) {
 	}{
 		{"enter", func(t *testing.T, s *scheduler, old *tenant[string, int]) {
 			d := mustTask(t, s, task{Payload: 1})
-			if err := s.enter(old, "a", &d, quantumAsked{}, 0); err != nil {
+			if err := s.enter(old, "a", &d, nil, 0); err != nil {
 				t.Error(err)
 			}
 		}},
@@ -110,7 +110,7 @@ func TestProducerOfDeadTenant(t *testing.T) {
 		}},
 		{"put", func(t *testing.T, s *scheduler, old *tenant[string, int]) {
 			d := mustTask(t, s, task{Payload: 1})
-			if done, err := old.shard.put(old, &d, quantumAsked{}); done || err != nil {
+			if done, err := old.shard.put(old, &d, nil); done || err != nil {
 				t.Errorf("put: %t, %v", done, err)
 			}
 			admit(t, s, "a", task{Payload: 1})
@@ -128,7 +128,7 @@ func TestProducerOfDeadTenant(t *testing.T) {
 	} {
 		t.Run(x.at, func(t *testing.T) {
 			s := build(t, config{MaxTenants: 1})
-			old, err := s.lookUp("a")
+			old, err := s.lookUp("a", nil)
 			if err != nil {
 				t.Fatal(err)
 			}

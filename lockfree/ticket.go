@@ -6,13 +6,14 @@ import (
 	"github.com/firq-go/firq/internal/clock"
 	"github.com/firq-go/firq/internal/cpu"
 	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/serve"
 )
 
 // put takes the lease, drains the inbox, and queues the task itself: also when the
 // inbox stays full because a producer was stopped between ticket and publishing.
 // It reports done false if the tenant was forgotten or filled up meanwhile. The
 // task's ticket is acquired.
-func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (done bool, err error) {
+func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], says *serve.Says) (done bool, err error) {
 	sh.lock()
 	defer sh.unlock()
 	sh.drainAll(t)
@@ -22,7 +23,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (
 	t.grow()
 	for {
 		w := t.word.Load()
-		if w&deadBit != 0 || w&roomMask == 0 {
+		if w&deadBit != 0 || w&roomBit == 0 {
 			return false, nil
 		}
 		failpoint.At("put place")
@@ -38,8 +39,8 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], q quantumAsked) (
 		}
 		return true, err
 	}
-	if q.ok {
-		t.quantum.Store(q.quantum)
+	if says != nil {
+		t.note(says)
 	}
 	if task.Due != clock.Never {
 		sh.s.sawDeadline()
@@ -66,13 +67,13 @@ func (t *tenant[K, T]) take(n int) (w uint64, places, took int) {
 		switch {
 		case w&deadBit != 0:
 			return w, 0, tenantDead
-		case w&roomMask == 0:
+		case w&roomBit == 0:
 			return w, 0, tenantFull
 		case w&usedMask != 0 && int(usedIn(w)) >= t.inbox.Load().Size():
 			return w, 0, inboxFull
 		}
 		failpoint.At("E1 draw")
-		places = min(n, int(w&roomMask/roomUnit))
+		places = min(n, roomIn(w))
 		if t.word.CompareAndSwap(w, w+tailUnit+usedUnit-uint64(places)*roomUnit) {
 			return w, places, ticketTaken
 		}

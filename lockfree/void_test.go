@@ -61,7 +61,7 @@ func TestVoidOfNewTenant(t *testing.T) {
 	s := build(t, config{MaxTenants: 1, TenantIdle: time.Nanosecond})
 	giveBack := exhaust(s)
 	d := mustTask(t, s, task{Payload: 1})
-	if err := s.enter(nil, "a", &d, quantumAsked{}, 0); !errors.Is(err, firq.ErrGlobalFull) {
+	if err := s.enter(nil, "a", &d, nil, 0); !errors.Is(err, firq.ErrGlobalFull) {
 		t.Fatalf("without a credit: %v", err)
 	}
 	giveBack()
@@ -126,7 +126,7 @@ func TestFullWaitsForCalls(t *testing.T) {
 			waits(t, "Enqueue", enqueue)
 			d := mustTask(t, s, task{Payload: 4})
 			tn, _ := s.tenants.Load("a")
-			enter := start(func() error { return s.enter(tn, "a", &d, quantumAsked{}, 0) })
+			enter := start(func() error { return s.enter(tn, "a", &d, nil, 0) })
 			waits(t, "enter", enter)
 			giveBack()
 			refused := 0
@@ -168,7 +168,7 @@ func TestFullOfTasks(t *testing.T) {
 func TestFullWaitsForRefusedCalls(t *testing.T) {
 	for _, byPut := range []bool{false, true} {
 		s := build(t, config{MaxPerTenant: 1})
-		tn, err := s.lookUp("a")
+		tn, err := s.lookUp("a", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,12 +177,12 @@ func TestFullWaitsForRefusedCalls(t *testing.T) {
 		d := mustTask(t, s, task{Payload: 1})
 		refused := start(func() error {
 			if byPut {
-				_, err := tn.shard.put(tn, &d, quantumAsked{})
+				_, err := tn.shard.put(tn, &d, nil)
 				return err
 			}
-			return s.enter(tn, "a", &d, quantumAsked{}, 0)
+			return s.enter(tn, "a", &d, nil, 0)
 		})
-		until(t, "E1", func() bool { return tn.word.Load()&roomMask == 0 })
+		until(t, "E1", func() bool { return tn.word.Load()&roomBit == 0 })
 		full := start(tn.full)
 		waits(t, "full", full)
 		goOn()
@@ -205,7 +205,7 @@ func TestPutWithoutCredit(t *testing.T) {
 	var tk firq.Ticket
 	tk.Acquire(&tn.Ticket)
 	d := mustTask(t, s, task{Payload: 3, Ticket: &tk})
-	if done, err := tn.shard.put(tn, &d, quantumAsked{}); !done || !errors.Is(err, firq.ErrGlobalFull) {
+	if done, err := tn.shard.put(tn, &d, nil); !done || !errors.Is(err, firq.ErrGlobalFull) {
 		t.Fatalf("put: %t, %v", done, err)
 	}
 	giveBack()

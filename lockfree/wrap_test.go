@@ -63,7 +63,7 @@ func TestActivationsWrap(t *testing.T) {
 // bits, and room, with the largest limit there is, keeps clear of dead and quiet.
 func TestWordFields(t *testing.T) {
 	s := buildAt(t, config{MaxGlobal: 1<<30 - 1}, 1<<ring.TicketBits-1)
-	tn, err := s.lookUp("a")
+	tn, err := s.lookUp("a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

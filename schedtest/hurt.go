@@ -48,15 +48,25 @@ func RunPanics[S firq.Scheduler[any, int]](t *testing.T, newScheduler func(firq.
 					}
 					for _, shards := range []int{1, 4} {
 						t.Run(fmt.Sprintf("%s/%s/shards=%d", where, how.name, shards), func(t *testing.T) {
-							guardFor(t, hurtLimit, func() {
-								synctest.Test(t, func(t *testing.T) { hurt(t, newSched, m, where, how, shards) })
-							})
+							hurtInBubble(t, newSched, m, where, how, shards)
 						})
 					}
+					t.Run(fmt.Sprintf("%s/%s/by handle", where, how.name), func(t *testing.T) {
+						hurtInBubble(t, func(cfg anyConfig) (anySched, error) {
+							s, err := newSched(cfg)
+							return &byHandle[any, int]{Scheduler: s, fresh: true}, err
+						}, m, where, how, 2)
+					})
 				}
 			}
 		})
 	}
+}
+
+func hurtInBubble(t *testing.T, newSched anyMaker, m method, where callback, how way, shards int) {
+	guardFor(t, hurtLimit, func() {
+		synctest.Test(t, func(t *testing.T) { hurt(t, newSched, m, where, how, shards) })
+	})
 }
 
 // hurtLimit is how long a case may take, which takes milliseconds. What waits for a
@@ -68,6 +78,8 @@ type callback string
 
 const (
 	inQuantumFor      callback = "QuantumFor"
+	inPerTenantFor    callback = "MaxPerTenantFor"
+	inInFlightFor     callback = "MaxInFlightFor"
 	inBackpressureFor callback = "BackpressureFor"
 	onExpired         callback = "OnDrop, expired"
 	onEvicted         callback = "OnDrop, evicted"
@@ -76,7 +88,7 @@ const (
 	key               callback = "the key" // cannot be hashed, nor compared
 )
 
-var callbacks = []callback{inQuantumFor, inBackpressureFor, onExpired, onEvicted, onCancelled, onClosed, key}
+var callbacks = []callback{inQuantumFor, inPerTenantFor, inInFlightFor, inBackpressureFor, onExpired, onEvicted, onCancelled, onClosed, key}
 
 var onDropFor = map[firq.DropReason]callback{
 	firq.DropExpired: onExpired, firq.DropEvicted: onEvicted, firq.DropCancelled: onCancelled, firq.DropClosed: onClosed,
@@ -134,6 +146,14 @@ func hurt(t *testing.T, newSched anyMaker, m method, where callback, how way, sh
 		QuantumFor: func(k any) int64 {
 			w.step(inQuantumFor, k == any("v"))
 			return 1
+		},
+		MaxPerTenantFor: func(k any) int {
+			w.step(inPerTenantFor, k == any("v"))
+			return 0
+		},
+		MaxInFlightFor: func(k any) int {
+			w.step(inInFlightFor, k == any("v"))
+			return 0
 		},
 		BackpressureFor: func(k any) firq.Backpressure {
 			w.step(inBackpressureFor, k == any("v"))

@@ -24,6 +24,7 @@ var panicChecks = []struct {
 	{"OnDrop always fails, at a dequeue", hurtDequeue},
 	{"OnDrop always fails, in a batch of several shards", hurtBatch},
 	{"OnDrop always fails, at Close", hurtClose},
+	{"a handle of a tenant that is no key", hurtHandleKey},
 	{"who waits is not the next to call", hurtSleepers},
 	{"user code fails for tenants that are new", hurtNewcomers},
 }
@@ -81,6 +82,8 @@ func hurtNaN(t *testing.T, newSched anyMaker) {
 		s := openAny(t, newSched, anyConfig{
 			Shards: shards, MaxGlobal: 2,
 			QuantumFor:      func(k any) int64 { asked(k); return 1 },
+			MaxPerTenantFor: func(k any) int { asked(k); return 0 },
+			MaxInFlightFor:  func(k any) int { asked(k); return 0 },
 			BackpressureFor: func(k any) firq.Backpressure { asked(k); return firq.Backpressure{} },
 		})
 		for _, full := range []bool{false, true} {
@@ -99,6 +102,8 @@ func hurtNaN(t *testing.T, newSched anyMaker) {
 						t.Errorf("%s(%v): %v, want ErrInvalidTask that names the tenant", what, k, err)
 					}
 				}
+				s.SetLimit(k, 3)
+				s.SetLimit(k, 0)
 				s.SetQuantum(k, 3)
 				s.ResetQuantum(k)
 				if tk.Cancel() {

@@ -74,9 +74,9 @@ func (r *reference[K, T]) admit(ctx context.Context, tenant K, task firq.Task[T]
 	var drops []refDrop[K, T]
 	var timeout <-chan time.Time
 	for {
-		planned := r.cfg.Quantum
-		if r.idle(tenant) {
-			planned = r.plan(tenant)
+		says, asked := r.says(), r.idle(tenant)
+		if asked {
+			says = r.ask(tenant)
 		}
 		r.mu.Lock()
 		now := time.Now()
@@ -86,7 +86,7 @@ func (r *reference[K, T]) admit(ctx context.Context, tenant K, task firq.Task[T]
 				err = r.press(tenant, &task, bp, err, &drops)
 			}
 			if err == nil {
-				r.push(tenant, task, now, planned)
+				r.push(tenant, task, now, says, asked)
 				*queued = true
 			}
 			if err != errWait {
@@ -196,11 +196,11 @@ func (r *reference[K, T]) reached(t *refTenant[K, T]) error {
 	if t != nil {
 		held = t.n
 	}
-	free := r.cfg.MaxGlobal - r.queued
+	free := r.most - r.queued
 	switch alpha := r.cfg.DynamicThreshold; {
 	case free <= 0:
 		return firq.ErrGlobalFull
-	case held >= r.cfg.MaxPerTenant:
+	case held > 0 && held >= r.limitOf(t):
 		return firq.ErrTenantFull
 	case alpha > 0 && float64(held) >= alpha*float64(free):
 		return firq.ErrTenantThreshold
@@ -241,7 +241,7 @@ func (r *reference[K, T]) press(tenant K, task *firq.Task[T], bp firq.Backpressu
 }
 
 // push queues the task.
-func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, planned int64) {
+func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, says refSays, asked bool) {
 	if r.tenants[tenant] == nil && r.crowded() {
 		r.forget(r.longestIdle())
 	}
@@ -267,6 +267,10 @@ func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, plann
 	if t.tasks[p] = q; grows {
 		t.room[p] = q[:0]
 	}
+	if t.n == 0 && (asked || t.says.perTenant == 0) {
+		t.says.perTenant, t.says.inFlight = says.perTenant, says.inFlight
+		r.bar(t)
+	}
 	t.n++
 	t.lastUsed = now
 	r.queued++
@@ -274,7 +278,7 @@ func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, plann
 	r.water(t)
 	f := r.flow(t, task.Priority)
 	if !f.listed && !r.blocked(t) {
-		t.planned = planned
+		t.says.quantum = says.quantum
 		r.join(f, r.cfg.NewTenantsFirst)
 	}
 }

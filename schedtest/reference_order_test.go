@@ -11,14 +11,14 @@ import (
 // This is the reference's order of service.
 
 func (r *reference[K, T]) blocked(t *refTenant[K, T]) bool {
-	return r.cfg.MaxInFlightPerTenant > 0 && t.flights >= r.cfg.MaxInFlightPerTenant
+	return t.says.inFlight > 0 && t.flights >= t.says.inFlight
 }
 
 func (r *reference[K, T]) quantum(t *refTenant[K, T]) int64 {
 	if q := r.overrides[t.key]; q > 0 {
 		return q
 	}
-	return max(t.planned, 1)
+	return max(t.says.quantum, 1)
 }
 
 func (r *reference[K, T]) join(f *refFlow[K, T], fresh bool) {

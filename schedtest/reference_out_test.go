@@ -84,9 +84,11 @@ func (r *reference[K, T]) take(dst []firq.Item[K, T]) (n int, drops []refDrop[K,
 		r.remove(t, int(tk.Priority), r.end(t, int(tk.Priority)))
 		wait := now.Sub(tk.at)
 		dst[n] = firq.Item[K, T]{Tenant: t.key, Payload: tk.Payload, Cost: tk.Cost, Priority: tk.Priority, Deadline: tk.due, Wait: wait}
-		if r.cfg.MaxInFlightPerTenant > 0 {
+		var token uint64 // 0: not in flight
+		if t.says.inFlight > 0 {
 			r.token++
-			r.inFlight[r.token] = t
+			token = r.token
+			r.inFlight[token] = t
 			r.stats.InFlight++
 			if t.flights++; r.blocked(t) {
 				for i := range t.flows {
@@ -94,7 +96,7 @@ func (r *reference[K, T]) take(dst []firq.Item[K, T]) (n int, drops []refDrop[K,
 				}
 			}
 		}
-		dst[n].Bind(f, r.token)
+		dst[n].Bind(f, token)
 		r.record(t.key, wait)
 		n++
 	}
@@ -125,9 +127,9 @@ func (r *reference[K, T]) Stats() firq.Stats[K] {
 	defer r.mu.Unlock()
 	r.sweep(time.Now())
 	st := r.stats
-	st.QueueLen, st.Tenants = r.queued, len(r.tenants)
+	st.QueueLen, st.Tenants, st.MaxGlobal = r.queued, len(r.tenants), r.most
 	st.Dropped = st.RejectedGlobal + st.RejectedTenant + st.TimeoutRejected + st.DroppedPolicy
-	st.QueueSaturation = float64(r.queued) / float64(r.cfg.MaxGlobal)
+	st.QueueSaturation = float64(r.queued) / float64(r.most)
 	q := &st.QueueTime
 	for i, n := range r.buckets {
 		if n > 0 {

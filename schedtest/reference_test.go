@@ -1,6 +1,7 @@
 package schedtest_test
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 	"sync"
@@ -18,6 +19,9 @@ type reference[K comparable, T any] struct {
 
 	tenants   map[K]*refTenant[K, T]
 	overrides map[K]int64
+	limits    map[K]int        // SetLimit
+	most      int              // MaxGlobal
+	perTenant int              // MaxPerTenant, not cut to MaxGlobal
 	lists     [7]refList[K, T] // by priority; only lists[0] within tenants
 	queued    int
 	draining  bool
@@ -46,12 +50,18 @@ type refTenant[K comparable, T any] struct {
 	tasks    [7][]refTask[K, T] // by priority, in order of enqueue
 	n        int
 	room     [7][]refTask[K, T] // what tasks is the end of, emptied
-	planned  int64
+	says     refSays
 	newest   bool
 	flights  int
 	flows    [7]refFlow[K, T]
 	lastUsed time.Time
 	left     int // lastUsed, as a number that no two tenants share
+}
+
+// refSays is what Config says of a tenant when it becomes active.
+type refSays struct {
+	quantum             int64
+	perTenant, inFlight int
 }
 
 // refFlow takes turns. It is what items are bound to.
@@ -78,15 +88,16 @@ type refDrop[K comparable, T any] struct {
 }
 
 func newReference[K comparable, T any](cfg firq.Config[K, T]) (*reference[K, T], error) {
+	perTenant := cmp.Or(cfg.MaxPerTenant, firq.MaxTasks)
 	cfg, err := cfg.Resolve()
 	if err != nil {
 		return nil, err
 	}
 	r := &reference[K, T]{
 		cfg: cfg, tenants: map[K]*refTenant[K, T]{}, overrides: map[K]int64{},
+		limits: map[K]int{}, most: cfg.MaxGlobal, perTenant: perTenant,
 		inFlight: map[uint64]*refTenant[K, T]{}, served: map[K]uint64{}, changed: make(chan struct{}),
 	}
-	r.stats.MaxGlobal = cfg.MaxGlobal
 	r.owner.Canceler = r
 	return r, nil
 }
@@ -257,22 +268,17 @@ func (r *reference[K, T]) ResetQuantum(tenant K) {
 	if tenant != tenant { // NaN
 		return
 	}
-	planned := r.plan(tenant)
+	planned := r.cfg.Quantum
+	if r.cfg.QuantumFor != nil {
+		planned = r.cfg.QuantumFor(tenant)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forgiveAll(tenant)
 	delete(r.overrides, tenant)
 	if t := r.tenants[tenant]; t != nil {
-		t.planned = planned
+		t.says.quantum = planned
 	}
-}
-
-// plan asks for the tenant's quantum.
-func (r *reference[K, T]) plan(tenant K) int64 {
-	if r.cfg.QuantumFor != nil {
-		return r.cfg.QuantumFor(tenant)
-	}
-	return r.cfg.Quantum
 }
 
 // SettleDone and SettleCharge make a flow a firq.Settler.

@@ -81,16 +81,47 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 		{"crowd", crowdChecks},
 		{"memory", memoryChecks},
 		{"all", iteratorChecks},
+		{"handle", handleChecks},
+		{"new-limits", newLimitChecks},
+		{"new-limits-race", newLimitRaceChecks},
+		{"limits-for", limitsForChecks},
 	} {
-		t.Run(g.name, func(t *testing.T) {
-			for _, c := range g.checks {
-				t.Run(c.name, func(t *testing.T) {
-					if !c.alone {
-						t.Parallel()
-					}
-					guard(t, func() { c.run(t, newSched) })
-				})
+		t.Run(g.name, func(t *testing.T) { runChecks(t, newSched, g.checks) })
+	}
+	for _, g := range []struct {
+		name   string
+		checks []check
+	}{
+		{"order", orderChecks},
+		{"quantum", quantumChecks},
+		{"limits", limitChecks},
+		{"limits-race", limitRaceChecks},
+		{"threshold", thresholdChecks},
+		{"reclaim", reclaimChecks},
+		{"cancel", cancelChecks},
+		{"policy", policyChecks},
+		{"wait", waitChecks},
+		{"wait-race", waitRaceChecks},
+		{"admission", admissionChecks},
+		{"close", closeChecks},
+		{"shutdown", shutdownChecks},
+		{"re-entry", reentryChecks},
+		{"tenants", tenantChecks},
+		{"crowd", crowdChecks},
+		{"new-limits", newLimitChecks},
+		{"limits-for", limitsForChecks},
+	} {
+		t.Run(g.name+", by handle", func(t *testing.T) { runChecks(t, handled(newSched), g.checks) })
+	}
+}
+
+func runChecks(t *testing.T, newSched maker, checks []check) {
+	for _, c := range checks {
+		t.Run(c.name, func(t *testing.T) {
+			if !c.alone {
+				t.Parallel()
 			}
+			guard(t, func() { c.run(t, newSched) })
 		})
 	}
 }

@@ -32,6 +32,11 @@ func (c Check[K]) Tenant(k K) error {
 	return nil
 }
 
+// CanCompare reports whether the tenant can be compared, so that Tenant does not panic.
+func (c Check[K]) CanCompare(k *K) bool {
+	return !c.looks || reflect.ValueOf(k).Elem().Comparable()
+}
+
 func equal[K comparable](a, b K) bool { return a == b }
 
 // odd reports whether a comparable type has values that are not equal to

@@ -5,7 +5,7 @@ import "github.com/firq-go/firq"
 // acceptAll is for the tasks of one call, in order. With Freedom.Batches the places
 // of later ones may be taken before the first can be seen.
 func (b *steps) acceptAll(ids []int) {
-	from := [2]int{b.last, b.last}
+	from := [3]int{b.last, b.last, b.last}
 	for _, id := range ids {
 		if b.loose && b.Freedom.Batches && !b.evicts() {
 			from = b.acceptLoosely(id, b.Tasks[id].Tenant, from)
@@ -21,16 +21,16 @@ func (b *steps) accept(id int) {
 	case b.evicts():
 		b.acceptEvicting(id, t)
 	case b.loose:
-		b.acceptLoosely(id, t, [2]int{b.last, b.last})
+		b.acceptLoosely(id, t, [3]int{b.last, b.last, b.last})
 	default:
 		b.then("accept", func(s *state) bool { return b.reserve(s, t) && b.publish(s, id) })
 	}
 }
 
-// acceptLoosely adds the steps of a task: it takes its ticket and its place after
-// the two steps from, and can be seen after the last one. It returns the steps that
-// take them.
-func (b *steps) acceptLoosely(id, t int, from [2]int) [2]int {
+// acceptLoosely adds the steps of a task: it takes its ticket, its tenant's place and
+// its place of all after the three steps from, and can be seen after the last one. It
+// returns the steps that take them.
+func (b *steps) acceptLoosely(id, t int, from [3]int) [3]int {
 	ticket := from[0]
 	if b.Freedom.Tickets {
 		ticket = b.beside("take a ticket", from[0], func(s *state) bool {
@@ -41,9 +41,16 @@ func (b *steps) acceptLoosely(id, t int, from [2]int) [2]int {
 			return true
 		})
 	}
-	reserved := b.beside("reserve", from[1], func(s *state) bool { return b.reserve(s, t) })
+	place, reserved := from[1], from[2]
+	if b.Freedom.Limits && b.changes {
+		place = b.beside("reserve a place", from[1], func(s *state) bool { return b.reservePlace(s, t) })
+		reserved = b.beside("reserve", from[2], func(s *state) bool { return b.reserveCredit(s, t) }, place)
+	} else {
+		reserved = b.beside("reserve", from[2], func(s *state) bool { return b.reserve(s, t) })
+		place = reserved
+	}
 	b.last = b.beside("publish", b.last, func(s *state) bool { return b.publish(s, id) }, ticket, reserved)
-	return [2]int{ticket, reserved}
+	return [3]int{ticket, place, reserved}
 }
 
 func (b *steps) acceptEvicting(id, t int) {

@@ -23,6 +23,11 @@ type written struct {
 var reserved = []Call{
 	over(1, 99, put(a, 1, 2)), over(2, 3, refuse(3, firq.ErrGlobalFull)), over(4, 5, nothing()), over(100, 101, get(1, 2))}
 
+// between: the limit of tenant a is set between the two places of task 3. It gets the
+// first one while there is no room for it, and the second one when there is.
+var between = []Call{
+	over(0, 50, put(a, 3)), over(1, 2, put(b, 2)), over(3, 4, put(a, 1)), over(5, 6, limitTo(1)), over(7, 8, get(2)), over(60, 61, get(1, 3))}
+
 // The calls, one after another unless over says otherwise.
 func put(tenant int, ids ...int) Call {
 	return Call{Kind: EnqueueBatch, Tenant: tenant, Tasks: ids, N: len(ids)}
@@ -37,6 +42,10 @@ func nothing() Call { return Call{Kind: TryDequeue} }
 func simple(k Kind) Call { return Call{Kind: k} }
 
 func cancel(id int, ok bool) Call { return Call{Kind: Cancel, Tasks: []int{id}, OK: ok} }
+
+func most(n int) Call { return Call{Kind: SetMaxGlobal, Most: n} }
+
+func limitTo(n int) Call { return Call{Kind: SetLimit, Most: n} }
 
 func failed(k Kind, err error) Call { return Call{Kind: k, Err: err} }
 
@@ -106,6 +115,13 @@ func TestWrong(t *testing.T) {
 		{name: "too many", cfg: one, calls: []Call{put(a, 1), put(a, 2), get(1), get(2)}},
 		{name: "too many of a tenant", cfg: two, calls: []Call{put(a, 1), put(a, 2), get(1, 2)}},
 		{name: "too many at once", cfg: one, calls: []Call{over(1, 9, put(a, 1)), over(2, 8, put(a, 2)), get(1, 2)}},
+		{name: "above a lower limit", cfg: four, calls: []Call{put(a, 1), most(1), put(a, 2)}},
+		{name: "above a lower limit of the tenant", cfg: four, calls: []Call{put(a, 1), limitTo(1), put(a, 2)}},
+		{name: "above a limit that was lowered below", cfg: four, calls: []Call{put(a, 1, 2, 3), most(1), get(1), put(a, 4)}},
+		{name: "above the tenant's limit that was lowered below", cfg: four, calls: []Call{put(a, 1, 2, 3), limitTo(1), get(1), put(a, 4)}},
+		{name: "refused after the limit rose", cfg: one, calls: []Call{put(a, 1), limitTo(5), most(2), refuse(2, firq.ErrGlobalFull)}},
+		{name: "refused after the tenant's limit rose", cfg: pair, calls: []Call{limitTo(1), put(a, 1), limitTo(0), refuse(2, firq.ErrTenantFull)}},
+		{name: "a place from before the limit, of a core that takes both at a time", cfg: pair, tasks: mixed, calls: between},
 		{name: "empty", cfg: four, calls: []Call{put(a, 1), nothing(), get(1)}},
 		{name: "empty beside another", cfg: four, calls: []Call{put(a, 1, 2), over(30, 40, get(1)), over(31, 39, nothing()), over(50, 55, get(2))}},
 		{name: "gave up with work", cfg: four, calls: []Call{put(a, 1), failed(Dequeue, context.Canceled)}},
@@ -180,6 +196,12 @@ func TestRight(t *testing.T) {
 			put(a, 1), over(20, 90, simple(Shutdown)), over(30, 31, refuse(2, firq.ErrClosed)), over(40, 41, get(1)), over(91, 92, simple(Close)), over(93, 94, simple(Shutdown))}},
 		// A place is taken before the task can be seen, and given back after it has
 		// left.
+		{name: "what is above a limit stays", cfg: four, want: Atomic, calls: []Call{
+			put(a, 1, 2, 3), most(1), limitTo(2), refuse(4, firq.ErrGlobalFull), get(1, 2), refuse(4, firq.ErrGlobalFull), get(3), put(a, 4),
+			most(4), put(a, 5), refuse(6, firq.ErrTenantFull), limitTo(0), put(a, 6), get(4, 5, 6)}},
+		{name: "by the old limit, or by the new one", cfg: four, want: Atomic, calls: []Call{
+			put(a, 1), over(20, 29, put(a, 2)), over(21, 28, most(1)), over(31, 39, most(2)), over(32, 38, refuse(3, firq.ErrGlobalFull)), get(1, 2)}},
+		{name: "a place from before the limit", cfg: pair, tasks: mixed, free: Freedom{Limits: true}, want: Right, calls: between},
 		{name: "full and empty", cfg: one, want: Right, calls: []Call{
 			over(1, 99, put(a, 1)), refuse(2, firq.ErrGlobalFull), nothing(), over(100, 101, get(1))}},
 		{name: "a batch may reserve ahead", cfg: pair, free: Freedom{Batches: true}, want: Right, calls: reserved},

@@ -17,9 +17,40 @@ type faulty struct {
 	dequeue func(Scheduler) (Item, bool)
 	enqueue func(Scheduler, string, firq.Task[int]) error
 	fewer   int // than Len says
+	more    int // than SetMaxGlobal and SetLimit are told
+	// late: SetMaxGlobal and SetLimit come into force with the next TryDequeue.
+	late bool
+
+	mu   sync.Mutex
+	todo []func()
+}
+
+func (f *faulty) SetMaxGlobal(n int) { f.set(func() { f.Scheduler.SetMaxGlobal(n + f.more) }) }
+
+func (f *faulty) SetLimit(k string, n int) {
+	if n > 0 {
+		n += f.more
+	}
+	f.set(func() { f.Scheduler.SetLimit(k, n) })
+}
+
+func (f *faulty) set(do func()) {
+	if !f.late {
+		do()
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.todo = append(f.todo, do)
 }
 
 func (f *faulty) TryDequeue() (Item, bool) {
+	f.mu.Lock()
+	for _, do := range f.todo {
+		do()
+	}
+	f.todo = nil
+	f.mu.Unlock()
 	if f.dequeue == nil {
 		return f.Scheduler.TryDequeue()
 	}
@@ -152,6 +183,8 @@ func TestFaulty(t *testing.T) {
 		"Len one off":        {[]string{"plain", "shards"}, wrapped(func() *faulty { return &faulty{fewer: 1} })},
 		"one place more":     {[]string{"one place", "plain", "shards"}, changed(func(c *Config) { c.MaxGlobal++ })},
 		"one of a tenant":    {[]string{"plain", "shards"}, changed(func(c *Config) { c.MaxPerTenant++ })},
+		"limits one higher":  {[]string{"new limits of all", "new limits of a tenant"}, wrapped(func() *faulty { return &faulty{more: 1} })},
+		"limits come late":   {[]string{"new limits of all", "new limits of a tenant", "shards, new limits"}, wrapped(func() *faulty { return &faulty{late: true} })},
 		"one in flight":      {[]string{"in flight", "two in flight", "shards in flight"}, changed(func(c *Config) { c.MaxInFlightPerTenant++ })},
 		"newest first":       {[]string{"order", "deep", "shards"}, changed(func(c *Config) { c.Order = firq.LIFO })},
 		"no turns":           {[]string{"order", "deep", "costs and quanta"}, changed(func(c *Config) { c.Quantum = 100 })},

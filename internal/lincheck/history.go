@@ -33,6 +33,8 @@ const (
 	Done
 	SetQuantum
 	ResetQuantum
+	SetMaxGlobal
+	SetLimit
 	Len
 	Stats
 	Close
@@ -42,7 +44,7 @@ const (
 
 var kindNames = [kinds]string{
 	"Enqueue", "EnqueueBatch", "TryDequeue", "Dequeue", "DequeueBatch", "Cancel", "Done",
-	"SetQuantum", "ResetQuantum", "Len", "Stats", "Close", "Shutdown",
+	"SetQuantum", "ResetQuantum", "SetMaxGlobal", "SetLimit", "Len", "Stats", "Close", "Shutdown",
 }
 
 // Task is what was handed in under a number, its index in History.Tasks.
@@ -62,9 +64,9 @@ type Counters struct {
 type Call struct {
 	Client     int
 	Kind       Kind
-	Tenant     int   // of Enqueue, EnqueueBatch, SetQuantum, ResetQuantum
+	Tenant     int   // of Enqueue, EnqueueBatch, SetQuantum, ResetQuantum, SetLimit
 	Tasks      []int // Enqueue, EnqueueBatch: handed in; Cancel, Done: of which task
-	Most       int   // DequeueBatch: len(dst); SetQuantum: the quantum
+	Most       int   // DequeueBatch: len(dst); SetQuantum: the quantum; SetMaxGlobal, SetLimit: the limit
 	Start, End int64
 
 	OK       bool  // TryDequeue, Cancel
@@ -98,6 +100,9 @@ type Freedom struct {
 	// Batches: the places of several tasks of an EnqueueBatch may be taken before
 	// the first of them can be seen.
 	Batches bool
+	// Limits: an Enqueue takes its tenant's place and its place of all at two instants;
+	// limits may change in between.
+	Limits bool
 }
 
 func tenantName(tenant int) string { return string(rune('a' + tenant)) }
@@ -125,7 +130,9 @@ func (c *Call) String() string {
 		fmt.Fprintf(&b, "(%v) = %t", c.Tasks, c.OK)
 	case Done:
 		fmt.Fprintf(&b, "(%v)", c.Tasks)
-	case SetQuantum:
+	case SetMaxGlobal:
+		fmt.Fprintf(&b, "(%d)", c.Most)
+	case SetQuantum, SetLimit:
 		fmt.Fprintf(&b, "(%s, %d)", tenantName(c.Tenant), c.Most)
 	case ResetQuantum:
 		fmt.Fprintf(&b, "(%s)", tenantName(c.Tenant))

@@ -37,6 +37,7 @@ var (
 	batches = map[Kind]int{EnqueueBatch: 4, DequeueBatch: 4, Stats: 1}
 	quanta  = map[Kind]int{SetQuantum: 2, ResetQuantum: 1, DequeueBatch: 2}
 	ends    = map[Kind]int{Close: 1, Shutdown: 1, EnqueueBatch: 1, DequeueBatch: 1}
+	limits  = map[Kind]int{SetMaxGlobal: 2, SetLimit: 2, EnqueueBatch: 2, DequeueBatch: 2}
 	flights = map[Kind]int{Done: 6, Dequeue: 2, DequeueBatch: 1}
 )
 
@@ -59,9 +60,13 @@ func Cases() []Case {
 		{Name: "late priorities", Config: Config{Shards: 1, MaxGlobal: 10, MaxPerTenant: 8}, Weights: with(batches), Tenants: 2, Levels: 2, Batch: 5, Bare: true},
 		{Name: "batches nearly full", Config: Config{Shards: 1, MaxGlobal: 5, MaxPerTenant: 4}, Weights: with(map[Kind]int{EnqueueBatch: 10, DequeueBatch: 4}), Tenants: 2, Batch: 4, Bare: true},
 		{Name: "batches of all places", Config: Config{Shards: 1, MaxGlobal: 3, MaxPerTenant: 3}, Weights: with(map[Kind]int{EnqueueBatch: 10, DequeueBatch: 4}), Tenants: 2, Batch: 4, Bare: true},
+		{Name: "new limits", Config: Config{Shards: 1}, Weights: with(limits), Tenants: 2},
+		{Name: "new limits of all", Config: Config{Shards: 1, MaxPerTenant: 9}, Weights: [kinds]int{Enqueue: 10, TryDequeue: 5, SetMaxGlobal: 3, Len: 2}, Tenants: 2},
+		{Name: "new limits of a tenant", Config: Config{Shards: 1, MaxGlobal: 9}, Weights: [kinds]int{Enqueue: 10, TryDequeue: 5, SetLimit: 3, Cancel: 2}, Tenants: 1},
 		{Name: "shards", Config: Config{Shards: 2}, Weights: with(batches), Tenants: 4},
 		{Name: "shards nearly empty", Config: Config{Shards: 2, MaxGlobal: 3, MaxPerTenant: 2}, Weights: [kinds]int{Enqueue: 5, TryDequeue: 6}, Tenants: 4, Clients: 4, Calls: 6},
 		{Name: "shards in flight", Config: Config{Shards: 2, MaxInFlightPerTenant: 1}, Weights: with(flights), Tenants: 3},
+		{Name: "shards, new limits", Config: Config{Shards: 2}, Weights: with(limits), Tenants: 3},
 		{Name: "shards close", Config: Config{Shards: 4}, Weights: with(ends), Tenants: 4},
 	}
 }
@@ -147,6 +152,10 @@ func (cs Case) drawCall(random *rand.Rand, p *plan) Call {
 		c.Most = 1
 	case DequeueBatch:
 		c.Most = 1 + batch
+	case SetMaxGlobal:
+		c.Most = 1 + random.IntN(5)
+	case SetLimit:
+		c.Most = random.IntN(4)
 	case SetQuantum:
 		c.Most = 1 + random.IntN(max(cs.Quantum, 1))
 	}

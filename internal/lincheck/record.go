@@ -180,6 +180,10 @@ func (c *client) make(call *Call, item *Item) {
 		s.SetQuantum(tenant, int64(call.Most))
 	case ResetQuantum:
 		s.ResetQuantum(tenant)
+	case SetMaxGlobal:
+		s.SetMaxGlobal(call.Most)
+	case SetLimit:
+		s.SetLimit(tenant, call.Most)
 	case Len:
 		call.N = s.Len()
 	case Stats:

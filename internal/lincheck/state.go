@@ -32,6 +32,7 @@ type state struct {
 	// The calls that did it, counted from 1; a second one does nothing.
 	drainer, closer uint8
 	credits         uint8 // global places that are out
+	most            uint8 // how many may be
 	// Shutdown's answers have to agree: it was finished, or Close came first.
 	drained             bool // draining had nothing left when Close came
 	saidNil, saidClosed bool
@@ -47,6 +48,7 @@ type tenant struct {
 	lined    uint8
 	queued   uint8 // those that can be seen
 	places   uint8 // that are out
+	limit    uint8 // how many may be
 	inFlight uint8
 	inList   bool
 	inTurn   bool
@@ -61,12 +63,24 @@ type rules struct {
 	isClosed, isEvicted map[int]bool
 	oneShard            bool
 	loose               bool // calls have several steps
+	largest             int  // MaxGlobal at any time
+	changes             bool // limits change
 }
 
 func newRules(h *History, loose bool) *rules {
 	r := &rules{History: h, isClosed: map[int]bool{}, isEvicted: map[int]bool{}, oneShard: h.Config.Shards == 1, loose: loose}
 	for _, id := range h.Closed {
 		r.isClosed[id] = true
+	}
+	r.largest = h.Config.MaxGlobal
+	for i := range h.Calls {
+		switch c := &h.Calls[i]; c.Kind {
+		case SetMaxGlobal:
+			r.largest = max(r.largest, c.Most)
+			fallthrough
+		case SetLimit:
+			r.changes = true
+		}
 	}
 	for _, id := range h.Evicted {
 		r.isEvicted[id] = true
@@ -76,17 +90,17 @@ func newRules(h *History, loose bool) *rules {
 
 func (r *rules) start() state {
 	var s state
+	s.most = uint8(r.Config.MaxGlobal)
 	for i := range s.tenants {
 		s.tenants[i].quantum = int16(r.Config.Quantum)
+		s.tenants[i].limit = uint8(r.Config.MaxPerTenant)
 	}
 	return s
 }
 
-func (r *rules) globalFull(s *state) bool { return int(s.credits) >= r.Config.MaxGlobal }
+func (r *rules) globalFull(s *state) bool { return s.credits >= s.most }
 
-func (r *rules) tenantFull(s *state, t int) bool {
-	return int(s.tenants[t].places) >= r.Config.MaxPerTenant
-}
+func (r *rules) tenantFull(s *state, t int) bool { return s.tenants[t].places >= s.tenants[t].limit }
 
 const everybody = 1<<maxTenants - 1
 
@@ -98,12 +112,21 @@ func (r *rules) drained(s *state) bool {
 }
 
 // reserve takes the places of one task.
-func (r *rules) reserve(s *state, t int) bool {
-	if r.stopped(s, t) || r.globalFull(s) || r.tenantFull(s, t) {
+func (r *rules) reserve(s *state, t int) bool { return r.reservePlace(s, t) && r.reserveCredit(s, t) }
+
+func (r *rules) reservePlace(s *state, t int) bool {
+	if r.tenantFull(s, t) {
+		return false
+	}
+	s.tenants[t].places++
+	return true
+}
+
+func (r *rules) reserveCredit(s *state, t int) bool {
+	if r.stopped(s, t) || r.globalFull(s) {
 		return false
 	}
 	s.credits++
-	s.tenants[t].places++
 	return true
 }
 

@@ -1,6 +1,7 @@
 package lincheck
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/firq-go/firq"
@@ -76,6 +77,13 @@ func (b *steps) add(c *Call) {
 		b.quantum(c.Tenant, int64(c.Most))
 	case ResetQuantum:
 		b.quantum(c.Tenant, b.Config.Quantum)
+	case SetMaxGlobal:
+		b.then("max global", func(s *state) bool { s.most = uint8(c.Most); return true })
+	case SetLimit:
+		b.then("limit", func(s *state) bool {
+			s.tenants[c.Tenant].limit = uint8(cmp.Or(c.Most, b.Config.MaxPerTenant))
+			return true
+		})
 	case Len:
 		b.then("len", func(s *state) bool { return b.lenAt(s, c.N) })
 	case Stats:
@@ -181,7 +189,7 @@ func (b *steps) cancel(c *Call) {
 // lenAt: places that are just moved about count as taken.
 func (b *steps) lenAt(s *state, n int) bool {
 	if b.loose {
-		return n >= int(s.credits) && n <= b.Config.MaxGlobal
+		return n >= int(s.credits) && n <= b.largest
 	}
 	return n == int(s.credits)
 }

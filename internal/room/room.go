@@ -139,6 +139,29 @@ func (r *Room[K]) Released(tenant K, n int) {
 	r.wakeLine(&r.threshold, int(r.waiting.Load()))
 }
 
+// GlobalRaised is called after n more tasks may be queued ([R2]).
+func (r *Room[K]) GlobalRaised(n int) {
+	if r.waiting.Load() == 0 {
+		return
+	}
+	failpoint.At("R raised")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wakeLine(&r.global, n)
+	r.wakeLine(&r.threshold, int(r.waiting.Load()))
+}
+
+// TenantRaised is called after n more tasks of the tenant may be queued ([R2]).
+func (r *Room[K]) TenantRaised(tenant K, n int) {
+	if r.waiting.Load() == 0 {
+		return
+	}
+	failpoint.At("R raised")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wakeLine(r.tenants[tenant], n)
+}
+
 // Pass is for a producer that was woken and gives up: the next one in its line
 // gets the wake-up.
 func (r *Room[K]) Pass(w *Waiter[K]) {

@@ -20,6 +20,11 @@ type Env[K comparable, T any] struct {
 	Clock  clock.Clock
 	Room   room.Room[K] // producers that wait for capacity
 
+	Says    Says // what Config says of tenants, unless it Asks; immutable
+	Asks    bool // Config has functions that are to be asked about a tenant; immutable
+	Flights bool // a tenant may have an in-flight limit; immutable
+
+	limits     setLimits[K]
 	quanta     *xsync.MapOf[K, int64] // SetQuantum
 	overridden atomic.Bool            // quanta was ever used; a look at it costs more
 	keys       key.Check[K]           // immutable
@@ -37,11 +42,12 @@ type Env[K comparable, T any] struct {
 
 // NewEnv resolves the config.
 func NewEnv[K comparable, T any](cfg firq.Config[K, T]) (*Env[K, T], error) {
-	cfg, err := cfg.Resolve()
+	resolved, err := cfg.Resolve()
 	if err != nil {
 		return nil, err
 	}
-	e := &Env[K, T]{Config: cfg, Clock: clock.New(), quanta: xsync.NewMapOf[K, int64](), keys: key.New[K]()}
+	e := &Env[K, T]{Config: resolved, Clock: clock.New(), quanta: xsync.NewMapOf[K, int64](), keys: key.New[K]()}
+	e.initLimits(&cfg)
 	e.rejects.global = xsync.NewCounter()
 	e.rejects.tenant = xsync.NewCounter()
 	e.rejects.timeout = xsync.NewCounter()
@@ -53,6 +59,10 @@ func NewEnv[K comparable, T any](cfg firq.Config[K, T]) (*Env[K, T], error) {
 // be compared: see key.Check. It comes before anything else is done with a tenant
 // that a caller has named.
 func (e *Env[K, T]) CheckTenant(k K) error { return e.keys.Tenant(k) }
+
+// CanLookUp reports whether the tenant can be compared, so that CheckTenant does not
+// panic.
+func (e *Env[K, T]) CanLookUp(k *K) bool { return e.keys.CanCompare(k) }
 
 // Task checks a task and turns it into what a queue holds, d, with its ticket not
 // yet acquired.
@@ -96,15 +106,6 @@ func (e *Env[K, T]) Restamp(d *drr.Task[T]) {
 // ErrTicketInUse is what a task with a ticket that is not free gets.
 var ErrTicketInUse = fmt.Errorf("%w: Ticket is in use: its task is still queued", firq.ErrInvalidTask)
 
-// Quantum asks what the config says of the tenant's quantum. It may call user
-// code: no lock may be held.
-func (e *Env[K, T]) Quantum(tenant K) int64 {
-	if e.Config.QuantumFor != nil {
-		return e.Config.QuantumFor(tenant)
-	}
-	return e.Config.Quantum
-}
-
 // Override returns the quantum that SetQuantum gave the tenant, otherwise q. It
 // calls no user code.
 func (e *Env[K, T]) Override(tenant K, q int64) int64 {
@@ -122,10 +123,14 @@ func (e *Env[K, T]) SetQuantum(tenant K, q int64) {
 	e.overridden.Store(true)
 }
 
-// ResetQuantum forgets the override and returns what the config says.
+// ResetQuantum forgets the override and returns what the config says. It may call user
+// code: no lock may be held.
 func (e *Env[K, T]) ResetQuantum(tenant K) int64 {
 	e.quanta.Delete(tenant)
-	return e.Quantum(tenant)
+	if e.Config.QuantumFor != nil {
+		return e.Config.QuantumFor(tenant)
+	}
+	return e.Config.Quantum
 }
 
 // Backpressure asks what to do at a limit. It may call user code: no lock may be

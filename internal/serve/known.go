@@ -75,6 +75,7 @@ func (r *ring[K, T]) turn() *Tenant[K, T] {
 // Add makes a new tenant known. Nothing of it is queued yet.
 func (s *Shard[K, T]) Add(t *Tenant[K, T], now int64) {
 	t.lastUsed = now
+	s.LimitFlights(t, s.env.Says.InFlight)
 	s.rest.push(t)
 	s.tenants++
 	if s.bounded {

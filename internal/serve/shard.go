@@ -235,14 +235,13 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 		s.top.delivered(t)
 	}
 	token = uint64(task.Priority) << tokenPriority
-	if limit := s.env.Config.MaxInFlightPerTenant; limit > 0 {
-		if t.flights == nil {
-			t.flights = new(flights)
-		}
-		token |= t.flights.start()
-		s.inFlight++
-		if t.flights.n >= limit {
-			s.Queue.Block(&t.Tenant)
+	if s.env.Flights {
+		if f := t.flights; f != nil && f.limit > 0 {
+			token |= f.start()
+			s.inFlight++
+			if f.full() {
+				s.Queue.Block(&t.Tenant)
+			}
 		}
 	}
 	it.Tenant = t.Key
@@ -260,18 +259,41 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 // Done ends a delivery and reports whether it was in flight. The tenant may
 // serve again then.
 func (s *Shard[K, T]) Done(t *Tenant[K, T], token uint64, now int64) bool {
-	if s.env.Config.MaxInFlightPerTenant == 0 || t.flights == nil || !t.flights.end(token) {
+	if t.flights == nil || !t.flights.end(token) {
 		return false
 	}
 	s.inFlight--
 	t.lastUsed = now
-	if t.Blocked() {
-		s.Queue.Unblock(&t.Tenant)
-	}
+	s.bar(t)
 	if s.bounded {
 		s.settle(t)
 	}
 	return true
+}
+
+// LimitFlights sets the in-flight limit of a tenant without queued tasks, 0 for none.
+func (s *Shard[K, T]) LimitFlights(t *Tenant[K, T], limit int) {
+	if t.flights == nil {
+		if limit == 0 {
+			return
+		}
+		t.flights = new(flights)
+	}
+	if t.flights.limit != limit {
+		t.flights.limit = limit
+		s.bar(t)
+	}
+}
+
+// bar blocks a tenant that is at its in-flight limit, and lets in one that is not.
+func (s *Shard[K, T]) bar(t *Tenant[K, T]) {
+	switch full := t.flights.full(); {
+	case full == t.Blocked():
+	case full:
+		s.Queue.Block(&t.Tenant)
+	default:
+		s.Queue.Unblock(&t.Tenant)
+	}
 }
 
 // Charge corrects what a delivery has cost.

@@ -31,14 +31,14 @@ func (s *Shard[K, T]) AddTo(b *Books[K]) {
 }
 
 // Stats completes the books with what is counted elsewhere, such as the tasks
-// queued now.
-func (e *Env[K, T]) Stats(b *Books[K], queued int) firq.Stats[K] {
+// queued now, and how many may be.
+func (e *Env[K, T]) Stats(b *Books[K], queued, maxGlobal int) firq.Stats[K] {
 	s := b.stats
 	s.RejectedGlobal = uint64(e.rejects.global.Value())
 	s.RejectedTenant = uint64(e.rejects.tenant.Value())
 	s.TimeoutRejected = uint64(e.rejects.timeout.Value())
 	s.Dropped = s.RejectedGlobal + s.RejectedTenant + s.TimeoutRejected + s.DroppedPolicy
-	s.QueueLen, s.MaxGlobal = queued, e.Config.MaxGlobal
+	s.QueueLen, s.MaxGlobal = queued, maxGlobal
 	s.QueueSaturation = float64(queued) / float64(s.MaxGlobal)
 	s.QueueTime = b.waits.QueueTime()
 	s.TopTenants = rankTop(s.TopTenants, e.Config.TopTenants)

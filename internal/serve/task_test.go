@@ -81,11 +81,11 @@ func TestDue(t *testing.T) {
 
 func TestQuantum(t *testing.T) {
 	e := newEnv(t, config{Quantum: 3})
-	if e.Quantum("a") != 3 || e.Override("a", 8) != 8 {
+	if e.Ask("a").Quantum != 3 || e.Override("a", 8) != 8 {
 		t.Error("every tenant has Config.Quantum at first")
 	}
 	e.SetQuantum("a", 5)
-	if e.Quantum("a") != 3 || e.Override("a", 8) != 5 || e.Override("b", 8) != 8 {
+	if e.Ask("a").Quantum != 3 || e.Override("a", 8) != 5 || e.Override("b", 8) != 8 {
 		t.Error("the override does not hold for its tenant alone")
 	}
 	if got := e.ResetQuantum("a"); got != 3 || e.Override("a", 8) != 8 {
@@ -93,7 +93,7 @@ func TestQuantum(t *testing.T) {
 	}
 	e = newEnv(t, config{Quantum: 3, QuantumFor: func(k string) int64 { return int64(len(k)) }})
 	e.SetQuantum("aa", 9)
-	if e.Override("aa", 8) != 9 || e.Quantum("bbbb") != 4 || e.ResetQuantum("aa") != 2 {
+	if e.Override("aa", 8) != 9 || e.Ask("bbbb").Quantum != 4 || e.ResetQuantum("aa") != 2 {
 		t.Error("what QuantumFor says is not what holds without an override")
 	}
 }

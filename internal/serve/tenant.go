@@ -12,7 +12,7 @@ type Tenant[K comparable, T any] struct {
 	delivered uint64 // and the bits ranked and isIdle
 	drr.Tenant[K, T]
 	Ticket     firq.TicketOwner // immutable after Add
-	flights    *flights         // nil: none yet
+	flights    *flights         // nil: it never had an in-flight limit
 	next, prev *Tenant[K, T]    // in one of the rings of known; nil: forgotten, or not known yet
 }
 
@@ -24,14 +24,32 @@ func (t *Tenant[K, T]) inFlight() int {
 	return t.flights.n
 }
 
+// Known reports whether the shard knows the tenant: it was added and not forgotten.
+func (t *Tenant[K, T]) Known() bool { return t.next != nil }
+
+// FlightLimit returns how many deliveries may be in flight, 0 for any number.
+func (t *Tenant[K, T]) FlightLimit() int {
+	if t.flights == nil {
+		return 0
+	}
+	return t.flights.limit
+}
+
 // flights are the deliveries that are not yet Done. Each has a slot and a
 // generation, so that Done on a copy of an item that is Done already is told
 // from Done on the slot's next delivery.
+//
+// Those of a tenant without a limit are not among them; their tokens have generation
+// 0, which nothing in flight has.
 type flights struct {
 	slots []uint32 // generations; odd: in flight
 	free  []uint32
 	n     int
+	limit int // 0: none
 }
+
+// full reports whether nothing may be delivered for now.
+func (f *flights) full() bool { return f.limit > 0 && f.n >= f.limit }
 
 // Tokens name a delivery: 5 bits of priority, 27 of generation, 32 of slot.
 const (
@@ -56,7 +74,7 @@ func (f *flights) start() uint64 {
 // end ends the delivery that token names; false: it has ended before.
 func (f *flights) end(token uint64) bool {
 	slot, generation := uint32(token), uint32(token>>32)&tokenGenerations
-	if int(slot) >= len(f.slots) || f.slots[slot]&tokenGenerations != generation {
+	if int(slot) >= len(f.slots) || generation&1 == 0 || f.slots[slot]&tokenGenerations != generation {
 		return false
 	}
 	f.slots[slot]++

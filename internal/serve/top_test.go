@@ -15,7 +15,7 @@ func ranking(e *env, shards ...*shard) []firq.TenantCount[string] {
 	for _, s := range shards {
 		s.AddTo(b)
 	}
-	return e.Stats(b, 0).TopTenants
+	return e.Stats(b, 0, 1).TopTenants
 }
 
 // With no more tenants than places it is exact, at any moment.

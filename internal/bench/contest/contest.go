@@ -30,7 +30,10 @@ type (
 
 // Queue is what the driver needs of a contestant.
 type Queue interface {
-	firq.Producer[string, uint64]
+	// The first three are those of firq.Producer.
+	Enqueue(tenant string, t Task) error
+	EnqueueWait(ctx context.Context, tenant string, t Task) error
+	EnqueueBatch(tenant string, ts []Task) (accepted int, err error)
 	firq.Consumer[string, uint64]
 	// Shutdown stops admitting and returns once the backlog was delivered. No
 	// Enqueue call may be in progress or follow.

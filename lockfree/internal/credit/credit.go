@@ -3,6 +3,7 @@ package credit
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/firq-go/firq/internal/cpu"
@@ -22,21 +23,31 @@ const maxStripes = 64
 // all stripes empty at one instant (two equal looks at versioned words, nobody
 // moving credits).
 //
+// The capacity can change; see SetCap.
+//
 // Progress: Take and Give are lock-free as long as the stripe has credit; a Take
 // that finds none waits, yielding, for who is just moving credits between
-// stripes.
+// stripes. A Take that finds the pool shut, and credits in it, takes a mutex.
 type Pool struct {
-	stripes []stripe
+	stripes []stripe // immutable, as is mask
 	mask    int
-	cap     int
+
+	// Written by SetCap and settle, under mu and while moving is not 0, between two
+	// changes of the first stripe's version; read by everybody.
+	cap  atomic.Int64
+	debt atomic.Int64 // credits that are out beyond cap; above 0 the pool is shut
 
 	_      pad.Pad
 	moving atomic.Int32 // movers between taking from a stripe and adding to theirs
 	_      [pad.Line - 4]byte
+
+	mu sync.Mutex // of who changes the capacity, and who opens the pool again
+	_  [pad.Line]byte
 }
 
-// stripe is one processor's part. word is version<<32 | credits; every change
-// counts the version up, so that equal words mean that nothing happened.
+// stripe is one processor's part. word is version<<32 | shut<<31 | credits; every
+// change counts the version up, so that equal words mean that nothing happened. From a
+// stripe that is shut nobody takes, but credits come back to it.
 type stripe struct {
 	word atomic.Uint64
 	_    [pad.Line - 8]byte
@@ -44,8 +55,13 @@ type stripe struct {
 
 const (
 	version = 1 << 32
-	credits = version - 1 // mask
+	shut    = 1 << 31
+	credits = shut - 1 // mask
 )
+
+// has returns how many credits can be taken from a stripe with this word, at most 0 if
+// it is shut. (That it is 32 bits with a sign, it costs nothing to look for shut.)
+func has(word uint64) int32 { return int32(uint32(word)) }
 
 // New returns a pool of the given capacity, for about as many processors as
 // there are.
@@ -56,7 +72,8 @@ func newStriped(capacity, processors int) *Pool {
 	for n < processors && n < maxStripes {
 		n *= 2
 	}
-	p := &Pool{stripes: make([]stripe, n), mask: n - 1, cap: capacity}
+	p := &Pool{stripes: make([]stripe, n), mask: n - 1}
+	p.cap.Store(int64(capacity))
 	for i := range p.stripes {
 		share := capacity / n
 		if i == 0 {
@@ -95,13 +112,13 @@ func (p *Pool) takeElsewhere(own *stripe, n int) int {
 func (s *stripe) take(n int) int {
 	for {
 		w := s.word.Load()
-		got := min(uint64(n), w&credits)
-		if got == 0 {
+		got := min(n, int(has(w)))
+		if got <= 0 {
 			return 0
 		}
 		failpoint.At("credit take")
-		if s.word.CompareAndSwap(w, w+version-got) {
-			return int(got)
+		if s.word.CompareAndSwap(w, w+version-uint64(got)) {
+			return got
 		}
 	}
 }
@@ -112,13 +129,13 @@ func (s *stripe) take(n int) int {
 func (p *Pool) refill(own *stripe, n int) (got int, ok bool) {
 	for i := range p.stripes {
 		from := &p.stripes[i]
-		if from == own || from.word.Load()&credits == 0 {
+		if from == own || has(from.word.Load()) <= 0 {
 			continue
 		}
 		p.moving.Add(1) // before the credits leave: who says no looks at it
 		failpoint.At("credit move")
 		if got = from.take(n); got > 0 {
-			if extra := from.take(int(from.word.Load()&credits+1) / 2); extra > 0 {
+			if extra := from.take(int(has(from.word.Load())+1) / 2); extra > 0 {
 				failpoint.At("credit arrive")
 				own.word.Add(version + uint64(extra))
 			}
@@ -129,16 +146,19 @@ func (p *Pool) refill(own *stripe, n int) (got int, ok bool) {
 			return got, true
 		}
 	}
-	if free, sure := p.look(); !sure || free > 0 {
+	if free, _, sure := p.look(); !sure || free > 0 {
+		if p.debt.Load() > 0 {
+			p.settle()
+		}
 		failpoint.Gosched("credit refill")
 		return 0, false
 	}
 	return 0, true
 }
 
-// look adds up the credits of all stripes. It is sure of the sum if that was it
-// at one instant.
-func (p *Pool) look() (free int, sure bool) {
+// look adds up the credits of all stripes, less the debt, and tells how many are out.
+// It is sure of both if that was so at one instant.
+func (p *Pool) look() (free, out int, sure bool) {
 	var words [maxStripes]uint64
 	for i := range p.stripes {
 		failpoint.At("credit look")
@@ -146,18 +166,24 @@ func (p *Pool) look() (free int, sure bool) {
 		free += int(words[i] & credits)
 	}
 	// Between the two looks, which are of the same words: whoever holds credits
-	// in its hands at this instant is counted in moving.
+	// in its hands at this instant is counted in moving, as is who changes cap and
+	// debt. If he begins after that, the first stripe has another version before
+	// they change.
 	failpoint.At("credit moving?")
-	if p.moving.Load() != 0 {
-		return free, false
+	sure = p.moving.Load() == 0
+	failpoint.At("credit cap?")
+	most, debt := int(p.cap.Load()), int(p.debt.Load())
+	free -= debt
+	if !sure {
+		return free, most - free, false
 	}
 	for i := range p.stripes {
 		failpoint.At("credit look again")
 		if p.stripes[i].word.Load() != words[i] {
-			return free, false
+			return free, most - free, false
 		}
 	}
-	return free, true
+	return free, most - free, true
 }
 
 // None reports whether there was an instant during the call at which no credit
@@ -167,12 +193,12 @@ func (p *Pool) None() bool { return p.NoneAt(cpu.Hint()) }
 
 // NoneAt is None for who knows its cpu.Hint.
 func (p *Pool) NoneAt(hint int) bool {
-	return p.stripes[hint&p.mask].word.Load()&credits == 0 && p.none()
+	return has(p.stripes[hint&p.mask].word.Load()) <= 0 && p.none()
 }
 
 func (p *Pool) none() bool {
 	for {
-		free, sure := p.look()
+		free, _, sure := p.look()
 		if free > 0 {
 			return false
 		}
@@ -195,19 +221,36 @@ func (p *Pool) GiveAt(hint, n int) {
 	p.stripes[hint&p.mask].word.Add(version + uint64(n))
 }
 
+// Cap returns the capacity.
+func (p *Pool) Cap() int { return int(p.cap.Load()) }
+
 // Free returns how many credits are left, 0 to the capacity: exactly, if there
 // was a quiet moment for it, and then sure is true.
 func (p *Pool) Free() (free int, sure bool) {
-	for range 16 {
-		if free, sure = p.look(); sure {
-			return free, true
-		}
-	}
-	return min(max(free, 0), p.cap), false
+	free, _, sure = p.count()
+	return max(free, 0), sure
 }
 
 // Out returns how many credits are out; as exact as Free.
 func (p *Pool) Out() int {
-	free, _ := p.Free()
-	return p.cap - free
+	_, out, _ := p.count()
+	return out
+}
+
+// Home reports whether no credit is out; false also if it cannot be sure.
+func (p *Pool) Home() bool {
+	_, out, sure := p.count()
+	return sure && out == 0
+}
+
+// count is look that tries a few times. If it is not sure then, both are at least what
+// they can be.
+func (p *Pool) count() (free, out int, sure bool) {
+	for range 16 {
+		if free, out, sure = p.look(); sure {
+			return free, out, true
+		}
+	}
+	most, debt := int(p.cap.Load()), int(p.debt.Load())
+	return min(max(free, -debt), most), min(max(out, 0), most+debt), false
 }

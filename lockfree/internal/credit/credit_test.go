@@ -51,7 +51,7 @@ func (p *Pool) put(i int) {
 		w := p.stripes[j].word.Load()
 		p.stripes[j].word.Store(w &^ credits)
 	}
-	p.stripes[i].word.Add(uint64(p.cap))
+	p.stripes[i].word.Add(uint64(p.capacity()))
 }
 
 // wanter is a *testing.T or a *rapid.T.
@@ -65,8 +65,8 @@ func (p *Pool) wantFree(t wanter, want int) {
 	if free, sure := p.Free(); free != want || !sure {
 		t.Errorf("Free = %d, %t; want %d and sure", free, sure, want)
 	}
-	if got := p.Out(); got != p.cap-want {
-		t.Errorf("Out = %d, want %d", got, p.cap-want)
+	if got := p.Out(); got != p.capacity()-want {
+		t.Errorf("Out = %d, want %d", got, p.capacity()-want)
 	}
 	if got := p.None(); got != (want == 0) {
 		t.Errorf("None = %t with %d free", got, want)
@@ -78,17 +78,17 @@ func (p *Pool) wantFree(t wanter, want int) {
 func TestTakeGive(t *testing.T) {
 	eachShape(t, func(t *testing.T, p *Pool) {
 		for range 3 {
-			for i := range p.cap {
-				p.wantFree(t, p.cap-i)
+			for i := range p.capacity() {
+				p.wantFree(t, p.capacity()-i)
 				if !p.Take() {
-					t.Fatalf("Take %d of %d failed", i+1, p.cap)
+					t.Fatalf("Take %d of %d failed", i+1, p.capacity())
 				}
 			}
 			p.wantFree(t, 0)
 			if p.Take() {
 				t.Fatal("one credit too many")
 			}
-			for i := range p.cap {
+			for i := range p.capacity() {
 				p.Give(1)
 				p.wantFree(t, i+1)
 			}
@@ -100,15 +100,15 @@ func TestTakeGive(t *testing.T) {
 // nothing while there is something.
 func TestTakeAt(t *testing.T) {
 	eachShape(t, func(t *testing.T, p *Pool) {
-		for n := 1; n <= p.cap+1; n += 3 {
+		for n := 1; n <= p.capacity()+1; n += 3 {
 			out := 0
-			for out < p.cap {
+			for out < p.capacity() {
 				got := p.TakeAt(cpu.Hint(), n)
 				if got < 1 || got > n {
-					t.Fatalf("TakeAt(%d) = %d with %d free", n, got, p.cap-out)
+					t.Fatalf("TakeAt(%d) = %d with %d free", n, got, p.capacity()-out)
 				}
 				out += got
-				p.wantFree(t, p.cap-out)
+				p.wantFree(t, p.capacity()-out)
 			}
 			if got := p.TakeAt(cpu.Hint(), n); got != 0 {
 				t.Fatalf("TakeAt(%d) = %d of an empty pool", n, got)
@@ -116,7 +116,7 @@ func TestTakeAt(t *testing.T) {
 			p.Give(0)
 			p.Give(-1)
 			p.Give(out)
-			p.wantFree(t, p.cap)
+			p.wantFree(t, p.capacity())
 		}
 	})
 }
@@ -129,11 +129,11 @@ func TestFoundInAnyStripe(t *testing.T) {
 		for _, from := range ends {
 			for _, own := range ends {
 				p.put(from)
-				for i := range p.cap {
+				for i := range p.capacity() {
 					if !p.takeAt(own) {
-						t.Fatalf("credits in %d, caller on %d: Take %d of %d failed", from, own, i+1, p.cap)
+						t.Fatalf("credits in %d, caller on %d: Take %d of %d failed", from, own, i+1, p.capacity())
 					}
-					p.wantFree(t, p.cap-i-1)
+					p.wantFree(t, p.capacity()-i-1)
 				}
 				if p.takeAt(own) {
 					t.Fatalf("credits in %d, caller on %d: one too many", from, own)
@@ -253,3 +253,5 @@ func TestAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func (p *Pool) capacity() int { return int(p.cap.Load()) }

@@ -14,17 +14,28 @@ import (
 type scene struct {
 	*interleave.Play
 	p   *Pool
-	out int // credits that were taken and not given back
+	out int // credits that were taken and not given back; at most the truth
+
+	// most is the capacity that calls go by which begin now: the largest of those that
+	// are just being set.
+	most int
 }
 
 func (sc *scene) take() bool {
+	most := sc.most
 	if !sc.p.Take() {
 		return false
 	}
-	if sc.out++; sc.out > sc.p.cap {
-		sc.Errorf("%d credits are out, of %d", sc.out, sc.p.cap)
+	if sc.out++; sc.out > most {
+		sc.Errorf("%d credits are out, of %d", sc.out, most)
 	}
 	return true
+}
+
+// set lowers the capacity: who comes later goes by it.
+func (sc *scene) set(n int) {
+	sc.p.SetCap(n)
+	sc.most = n
 }
 
 func (sc *scene) must(who string) {
@@ -104,10 +115,99 @@ func TestPlays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) {
-				sc := &scene{Play: ip, p: newStriped(c.capacity, 4)}
+				sc := &scene{Play: ip, p: newStriped(c.capacity, 4), most: c.capacity}
 				c.f(sc)
 				if free, sure := sc.p.Free(); !sure || free != c.capacity-sc.out {
 					sc.Errorf("%d free in the end (sure: %t), and %d out of %d", free, sure, sc.out, c.capacity)
+				}
+			})
+		})
+	}
+}
+
+// TestPlaysCap: the capacity changes, of a pool of two stripes.
+func TestPlaysCap(t *testing.T) {
+	for name, c := range map[string]struct {
+		preemptions, capacity int
+		f                     func(sc *scene)
+	}{
+		"lower, while one comes back": {3, 2, func(sc *scene) {
+			sc.must("first")
+			sc.must("second")
+			sc.Go("giver", func() { sc.give(); sc.take() })
+			sc.Go("setter", func() { sc.set(1); sc.take() })
+			sc.Run()
+		}},
+		"lower, while two take": {2, 3, func(sc *scene) {
+			sc.Go("first", func() { sc.take() })
+			sc.Go("second", func() { sc.take() })
+			sc.Go("setter", func() { sc.set(1); sc.take() })
+			sc.Run()
+		}},
+		"a debt is paid, and two come": {2, 2, func(sc *scene) {
+			sc.must("first")
+			sc.must("second")
+			sc.set(1)
+			sc.Go("giver", func() { sc.give(); sc.give() })
+			sc.Go("first", func() { sc.take() })
+			sc.Go("second", func() { sc.take() })
+			sc.Run()
+		}},
+		"lower and higher at a time": {2, 2, func(sc *scene) {
+			sc.must("first")
+			sc.most = 3
+			sc.Go("lower", func() { sc.p.SetCap(1) })
+			sc.Go("higher", func() { sc.p.SetCap(3) })
+			sc.Go("taker", func() { sc.take() })
+			sc.Run()
+		}},
+		// The capacity is always more than what is out: nobody is told that there is none.
+		"none, while the capacity changes": {3, 3, func(sc *scene) {
+			sc.must("first")
+			none := false
+			sc.Go("setter", func() { sc.p.SetCap(2); sc.p.SetCap(3) })
+			sc.Go("asker", func() { none = sc.p.none() })
+			sc.Run()
+			if none {
+				sc.Errorf("none left, with one out of two or three")
+			}
+		}},
+		// The pool is shut when a credit too many comes back: there is one from then on.
+		"a credit comes back to a pool that is shut": {3, 2, func(sc *scene) {
+			sc.must("first")
+			sc.must("second")
+			sc.set(1)
+			sc.give()
+			sc.give()
+			sc.Go("first", func() { sc.must("first"); sc.give() })
+			sc.Go("asker", func() { sc.p.None() })
+			sc.Run()
+		}},
+		// What is out and what is free always add up to the capacity.
+		"the sum, while the capacity changes": {3, 3, func(sc *scene) {
+			sc.must("first")
+			sc.must("second")
+			sc.Go("setter", func() { sc.p.SetCap(1); sc.p.SetCap(4) })
+			sc.Go("asker", func() {
+				if _, out, sure := sc.p.look(); sure && out != 2 {
+					sc.Errorf("%d are out, of two", out)
+				}
+			})
+			sc.Run()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) {
+				sc := &scene{Play: ip, p: newStriped(c.capacity, 2), most: c.capacity}
+				c.f(sc)
+				if free, sure := sc.p.Free(); !sure || free != max(sc.p.capacity()-sc.out, 0) || sc.p.Out() != sc.out {
+					sc.Errorf("%d free in the end (sure: %t), and %d (%d) out of %d", free, sure, sc.out, sc.p.Out(), sc.p.capacity())
+				}
+				for sc.most = sc.p.capacity(); sc.out > 0; {
+					sc.give()
+				}
+				for range sc.p.capacity() {
+					sc.must("who comes last")
 				}
 			})
 		})

@@ -26,7 +26,7 @@ func fillAll(t *testing.T, p *Pool, goroutines, rounds int, hold func(g, i int))
 		})
 	}
 	wg.Wait()
-	p.wantFree(t, p.cap)
+	p.wantFree(t, p.capacity())
 }
 
 // However many want credits, at most the capacity is out. out is counted up
@@ -85,12 +85,12 @@ func TestReadersConcurrent(t *testing.T) {
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		for !over.Load() {
-			if free, _ := p.Free(); free < 0 || free > p.cap {
-				t.Errorf("Free = %d of %d", free, p.cap)
+			if free, _ := p.Free(); free < 0 || free > p.capacity() {
+				t.Errorf("Free = %d of %d", free, p.capacity())
 				return
 			}
-			if out := p.Out(); out < 0 || out > p.cap {
-				t.Errorf("Out = %d of %d", out, p.cap)
+			if out := p.Out(); out < 0 || out > p.capacity() {
+				t.Errorf("Out = %d of %d", out, p.capacity())
 				return
 			}
 			runtime.Gosched()

@@ -15,12 +15,14 @@ type twin struct {
 	stripes []int // credits
 	out     int   // taken and not given back
 	hands   []int // credits on the move, by mover
+	most    int   // the capacity
+	debt    int
 	words   [maxStripes]uint64
 	draw    func(what string, n int) int
 }
 
 func newTwin(capacity, processors int, draw func(what string, n int) int) *twin {
-	w := &twin{p: newWrapping(capacity, processors), draw: draw}
+	w := &twin{p: newWrapping(capacity, processors), draw: draw, most: capacity}
 	for i := range w.p.stripes {
 		w.stripes = append(w.stripes, int(w.p.stripes[i].word.Load()&credits))
 	}
@@ -38,11 +40,14 @@ var operations = []struct {
 	{"give, wherever", (*twin).giveHere},
 	{"begin to move", (*twin).beginMove},
 	{"end a move", (*twin).endMove},
+	{"set the capacity", (*twin).setCap},
 }
 
 func (w *twin) stripe() int { return w.draw("stripe", len(w.stripes)) }
 
-func (w *twin) free() (sum int) {
+// free is below 0 where more is out than the capacity.
+func (w *twin) free() int {
+	sum := -w.debt
 	for _, n := range w.stripes {
 		sum += n
 	}
@@ -52,21 +57,26 @@ func (w *twin) free() (sum int) {
 // refused reports whether who asks must be refused now, and whether he would wait
 // for a mover instead.
 func (w *twin) refused() (none, waits bool) {
-	return w.free() == 0 && len(w.hands) == 0, w.free() == 0 && len(w.hands) > 0
+	return w.free() <= 0 && len(w.hands) == 0, w.free() <= 0 && len(w.hands) > 0
 }
 
 // take is TakeAt by a caller on a certain processor: what its stripe has, else
 // some of the first stripe that has any, and half of what that leaves.
 func (w *twin) take() error {
-	own, n := w.stripe(), 1+w.draw("credits-1", w.p.cap+1)
+	own, n := w.stripe(), 1+w.draw("credits-1", w.p.capacity()+1)
 	if _, waits := w.refused(); waits {
+		return nil
+	}
+	if w.debt > 0 && w.free() > 0 { // it opens the pool: takeHere does
 		return nil
 	}
 	want, from := 0, own
 	for i := 0; i < len(w.stripes) && w.stripes[from] == 0; i++ {
 		from = i
 	}
-	want = min(n, w.stripes[from])
+	if want = min(n, w.stripes[from]); w.debt > 0 {
+		want, from = 0, own
+	}
 	w.stripes[from] -= want
 	w.out += want
 	if from != own {
@@ -86,7 +96,7 @@ func (w *twin) take() error {
 
 // takeHere is TakeAt itself, on whatever processor this is.
 func (w *twin) takeHere() error {
-	n := 1 + w.draw("credits-1", w.p.cap+1)
+	n := 1 + w.draw("credits-1", w.p.capacity()+1)
 	none, waits := w.refused()
 	if waits {
 		return nil
@@ -97,6 +107,29 @@ func (w *twin) takeHere() error {
 	}
 	w.out += got
 	return w.resume(-got)
+}
+
+// setCap changes the capacity. What is in the hands of movers is out of its reach.
+func (w *twin) setCap() error {
+	n, before, old := 1+w.draw("capacity-1", 12), w.free(), w.most
+	if risen := w.p.SetCap(n); risen != n-old {
+		return fmt.Errorf("SetCap(%d) of %d = %d", n, old, risen)
+	}
+	w.most, w.debt = n, max(0, -(before+n-old))
+	sum := 0
+	for i := range w.stripes {
+		word := w.p.stripes[i].word.Load()
+		w.stripes[i] = int(word & credits)
+		sum += w.stripes[i]
+		if (word&shut != 0) != (w.p.debt.Load() > 0) {
+			return fmt.Errorf("stripe %d: shut %t, debt %d", i, word&shut != 0, w.p.debt.Load())
+		}
+	}
+	w.debt = int(w.p.debt.Load())
+	if got := w.free(); got != before+n-old || w.debt > 0 && sum >= w.debt {
+		return fmt.Errorf("after SetCap(%d) of %d: %d free, want %d; debt %d", n, old, got, before+n-old, w.debt)
+	}
+	return nil
 }
 
 func (w *twin) give() error {
@@ -122,6 +155,7 @@ func (w *twin) resume(n int) error {
 	for i := range w.stripes {
 		w.stripes[i] = int(w.p.stripes[i].word.Load() & credits)
 	}
+	w.debt = int(w.p.debt.Load()) // who takes from a pool that is shut opens it first
 	if got := w.free(); got != want {
 		return fmt.Errorf("%d credits are left, want %d", got, want)
 	}
@@ -134,7 +168,11 @@ func (w *twin) beginMove() error {
 	if len(w.hands) < 3 {
 		w.p.moving.Add(1)
 		got := w.p.stripes[from].take(n)
-		if want := min(n, w.stripes[from]); got != want {
+		want := min(n, w.stripes[from])
+		if w.debt > 0 {
+			want = 0
+		}
+		if got != want {
 			return fmt.Errorf("a mover takes %d, want %d", got, want)
 		}
 		w.stripes[from] -= got
@@ -173,18 +211,19 @@ func (w *twin) compare() error {
 		}
 	}
 	w.words = now
-	if all != w.p.cap {
-		return fmt.Errorf("%d credits in stripes, hands and out, want %d", all, w.p.cap)
+	if all != w.most+w.debt || w.most != w.p.Cap() || w.debt != int(w.p.debt.Load()) {
+		return fmt.Errorf("%d credits in stripes, hands and out; capacity %d (%d), debt %d (%d)",
+			all, w.p.Cap(), w.most, w.p.debt.Load(), w.debt)
 	}
 	if m := int(w.p.moving.Load()); m != len(w.hands) {
 		return fmt.Errorf("moving is %d with %d movers", m, len(w.hands))
 	}
 	free, sure := w.p.Free()
-	if free != w.free() || sure != (len(w.hands) == 0) {
+	if free != min(max(w.free(), 0), w.most) || sure != (len(w.hands) == 0) {
 		return fmt.Errorf("Free = %d, %t; want %d with %d movers", free, sure, w.free(), len(w.hands))
 	}
-	if got := w.p.Out(); got != w.p.cap-free {
-		return fmt.Errorf("Out = %d with %d of %d free", got, free, w.p.cap)
+	if got := w.p.Out(); got != w.most-w.free() {
+		return fmt.Errorf("Out = %d with %d of %d free", got, free, w.p.capacity())
 	}
 	none, waits := w.refused()
 	if !waits && w.p.None() != none {
@@ -213,7 +252,10 @@ func TestMachine(t *testing.T) {
 				must(w.endMove())
 			}
 			w.p.Give(w.out)
-			w.p.wantFree(t, s.capacity)
+			if w.p.Take() { // opens it, if it was shut
+				w.p.Give(1)
+			}
+			w.p.wantFree(t, w.most)
 		}))
 	}
 }

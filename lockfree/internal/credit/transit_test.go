@@ -23,7 +23,7 @@ func mustSee(t *testing.T, p *Pool, move func(i int)) {
 		}
 	})
 	for !over.Load() {
-		if free, sure := p.look(); sure && free < 1 {
+		if free, _, sure := p.look(); sure && free < 1 {
 			t.Errorf("look is sure of %d credits; there is always at least 1", free)
 			break
 		}

@@ -55,7 +55,7 @@ type slot[V any] struct {
 }
 
 // TicketBits is how wide tickets are.
-const TicketBits = 27
+const TicketBits = 26
 
 // ticketMask cuts a ticket off at the wrap.
 const ticketMask = 1<<TicketBits - 1

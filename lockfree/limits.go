@@ -1,0 +1,124 @@
+package lockfree
+
+import (
+	"sync/atomic"
+
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/serve"
+)
+
+// limit is how many tasks a tenant may hold: times<<limitBits | limit. times is how
+// often the limit was changed, and half-way in between: so equal words, if they are of
+// even times, mean that it did not change.
+type limit struct{ word atomic.Uint64 }
+
+const (
+	limitBits  = 32
+	limitTimes = 1 << limitBits
+)
+
+func (l *limit) get() int { return int(uint32(l.word.Load())) }
+
+func (l *limit) set(n int) { l.word.Store(uint64(n)) }
+
+// setLimit changes how many tasks the tenant may hold, and returns by how much that has
+// risen. What it has room for changes in one step, which is the only one that matters:
+// whoever draws a ticket, and takes a place with it, does so before that step or goes
+// by the new limit. If the tenant holds more, its room is below 0, and what comes free
+// goes there first. Under the lease.
+func (t *tenant[K, T]) setLimit(n int) (risen int) {
+	old := t.limit.word.Load()
+	risen = n - t.limit.get()
+	if risen == 0 {
+		return 0
+	}
+	t.limit.word.Store(old + limitTimes) // first: see holds
+	failpoint.At("limit room")
+	t.word.Add(uint64(risen) * roomUnit)
+	failpoint.At("limit said")
+	t.limit.word.Store((old+2*limitTimes)&^(limitTimes-1) | uint64(n))
+	return risen
+}
+
+// holds returns how many tasks the tenant holds. Anybody may ask.
+func (t *tenant[K, T]) holds() int {
+	for {
+		before := t.limit.word.Load()
+		failpoint.At("limit holds?")
+		room := roomIn(t.word.Load())
+		if before&limitTimes == 0 && t.limit.word.Load() == before {
+			return int(uint32(before)) - room
+		}
+		failpoint.Gosched("limit changes")
+	}
+}
+
+// SetLimit sets how many tasks the tenant may have queued. It takes the lease of the
+// tenant's shard.
+func (s *Scheduler[K, T]) SetLimit(k K, n int) {
+	var sh *shard[K, T]
+	s.env.SetLimit(k, n, func(limit int) (risen int) {
+		sh = s.shards[s.placer.Shard(k)]
+		sh.lock()
+		s.env.NoteLimit(k, n)
+		failpoint.At("limit noted")
+		// Who is just making the tenant is waited for, or sees what was noted.
+		s.tenants.Compute(k, func(t *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
+			if loaded {
+				risen = t.setLimit(limit)
+			}
+			return t, !loaded
+		})
+		return risen
+	}, func() { sh.unlock() })
+}
+
+// SetMaxGlobal sets how many tasks may be queued. It takes no lease.
+func (s *Scheduler[K, T]) SetMaxGlobal(n int) {
+	serve.CheckMaxGlobal(n)
+	risen := s.credit.SetCap(n)
+	if s.life.State() == serve.Draining {
+		s.drainCheck() // who looked meanwhile was not sure
+	}
+	if risen > 0 {
+		failpoint.At("max global risen")
+		s.env.Room.GlobalRaised(risen)
+	}
+}
+
+// enterAsking is enter that asks before what the config says of the tenant.
+func (s *Scheduler[K, T]) enterAsking(t *tenant[K, T], k K, task *drr.Task[T], hint int) error {
+	says := s.ask(t, k)
+	return s.enter(t, k, task, &says, hint)
+}
+
+// ask asks what the config says of a tenant, which is nil if nobody knows it. If that
+// is another limit than the tenant has, and it holds nothing, it gets that now, before
+// the caller's task is admitted.
+func (s *Scheduler[K, T]) ask(t *tenant[K, T], k K) serve.Says {
+	says := s.env.Ask(k)
+	if t != nil && s.env.Limit(k, says.PerTenant) != t.limit.get() && t.holds() == 0 {
+		s.relimit(t, says.PerTenant)
+	}
+	return says
+}
+
+// relimit gives a tenant that holds nothing the limit that it has from when it becomes
+// active, unless SetLimit has said another one.
+func (s *Scheduler[K, T]) relimit(t *tenant[K, T], perTenant int) {
+	sh := t.shard
+	sh.lock()
+	if w := t.word.Load(); w&deadBit == 0 && t.held(w) == 0 {
+		t.setLimit(s.env.Limit(t.Key, perTenant))
+	}
+	sh.unlock()
+}
+
+// note notes what the tenant will have when it becomes active.
+func (t *tenant[K, T]) note(says *serve.Says) {
+	t.quantum.Store(says.Quantum)
+	if t.shard.s.env.Config.MaxInFlightFor != nil {
+		t.inFlight.Store(int32(says.InFlight))
+	}
+}

@@ -1,0 +1,438 @@
+package schedtest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// SetMaxGlobal and SetLimit.
+var newLimitChecks = []check{
+	{name: "SetMaxGlobal, lower and higher", run: newGlobal},
+	{name: "SetLimit, lower and higher", run: newTenantLimit},
+	{name: "a tenant without a limit of its own goes up with MaxGlobal", run: newGlobalShared},
+	{name: "SetLimit of 0 is what Config says", run: newLimitZero},
+	{name: "SetLimit works before the first task, and outlives a forgotten tenant", run: newLimitKept},
+	{name: "SetLimit above MaxGlobal", run: newLimitAbove},
+	{name: "numbers that make no sense panic", run: newLimitPanics},
+	{name: "a batch is admitted up to the new limit", run: newLimitBatch},
+	{name: "what expires or is cancelled above a limit makes no room", run: newLimitLeft},
+	{name: "a policy that evicts puts one in the place of one", run: newLimitEvict},
+	{name: "a threshold is of the present MaxGlobal", run: newLimitThreshold},
+	{name: "a higher MaxGlobal wakes who waits", run: newGlobalWakes},
+	{name: "a higher limit wakes who waits", run: newLimitWakes},
+	{name: "a limit that rises too little wakes nobody for good", run: newLimitWakesFew},
+	{name: "Shutdown and Close", run: newLimitEnds},
+	{name: "against a count", run: newLimitRandom},
+}
+
+// global checks what Stats says of the limit.
+func global(t *testing.T, s sched, queued, most int) {
+	t.Helper()
+	length(t, s, queued)
+	if st := s.Stats(); st.QueueLen != queued || st.MaxGlobal != most || st.QueueSaturation != float64(queued)/float64(most) {
+		t.Errorf("QueueLen %d, MaxGlobal %d, QueueSaturation %v; want %d of %d", st.QueueLen, st.MaxGlobal, st.QueueSaturation, queued, most)
+	}
+}
+
+func newGlobal(t *testing.T, newSched maker) {
+	for _, shards := range []int{1, 2, 8} {
+		s := open(t, newSched, config{Shards: shards, MaxGlobal: 6})
+		names := tenants(6)
+		for i, name := range names {
+			admit(t, s, name, task{Payload: i})
+		}
+		s.SetMaxGlobal(3)
+		global(t, s, 6, 3)
+		for queued := 6; queued > 2; queued-- {
+			refuse(t, s, "x", task{}, firq.ErrGlobalFull)
+			refuse(t, s, names[0], task{}, firq.ErrGlobalFull)
+			take(t, s)
+		}
+		global(t, s, 2, 3)
+		admit(t, s, "x", task{})
+		refuse(t, s, "y", task{}, firq.ErrGlobalFull)
+		s.SetMaxGlobal(3)
+		refuse(t, s, "y", task{}, firq.ErrGlobalFull)
+		s.SetMaxGlobal(100)
+		for i := 3; i < 100; i++ {
+			admit(t, s, names[i%6], task{Payload: i})
+		}
+		refuse(t, s, "y", task{}, firq.ErrGlobalFull)
+		s.SetMaxGlobal(1)
+		s.SetMaxGlobal(50) // still below what is queued
+		refuse(t, s, "y", task{}, firq.ErrGlobalFull)
+		s.SetMaxGlobal(101)
+		admit(t, s, "y", task{})
+		refuse(t, s, "y", task{}, firq.ErrGlobalFull)
+		global(t, s, 101, 101)
+		for range 101 {
+			take(t, s)
+		}
+		idle(t, s)
+		rejections(t, s, 8+1+1+1+1+1, 0, 0)
+	}
+}
+
+func newTenantLimit(t *testing.T, newSched maker) {
+	for _, shards := range []int{1, 8} {
+		s := open(t, newSched, config{Shards: shards, MaxPerTenant: 5})
+		load(t, s, "a", 5)
+		load(t, s, "b", 5)
+		s.SetLimit("a", 2)
+		length(t, s, 10)
+		for queued := 5; queued > 1; {
+			refuse(t, s, "a", task{}, firq.ErrTenantFull)
+			refuse(t, s, "b", task{}, firq.ErrTenantFull)
+			if it := take(t, s); it.Tenant == "a" {
+				queued--
+			} else {
+				admit(t, s, "b", task{})
+			}
+		}
+		admit(t, s, "a", task{})
+		refuse(t, s, "a", task{}, firq.ErrTenantFull)
+		s.SetLimit("a", 40) // more than Config.MaxPerTenant
+		for range 38 {
+			admit(t, s, "a", task{})
+		}
+		refuse(t, s, "a", task{}, firq.ErrTenantFull)
+		refuse(t, s, "b", task{}, firq.ErrTenantFull)
+		drain(t, s)
+		load(t, s, "a", 40)
+		refuse(t, s, "a", task{}, firq.ErrTenantFull)
+	}
+}
+
+func newGlobalShared(t *testing.T, newSched maker) {
+	for _, per := range []int{0, 7} {
+		s := open(t, newSched, config{MaxGlobal: 3, MaxPerTenant: per})
+		load(t, s, "a", 3)
+		s.SetMaxGlobal(6)
+		load(t, s, "a", 3)
+		refuse(t, s, "a", task{}, firq.ErrGlobalFull)
+		s.SetMaxGlobal(10)
+		load(t, s, "a", 1)
+		want := firq.ErrTenantFull
+		if per == 0 {
+			load(t, s, "a", 3)
+			want = firq.ErrGlobalFull
+		}
+		refuse(t, s, "a", task{}, want)
+	}
+}
+
+func newLimitZero(t *testing.T, newSched maker) {
+	limit := 3
+	for what, cfg := range map[string]config{
+		"MaxPerTenant": {MaxPerTenant: 3}, "MaxPerTenantFor": {MaxPerTenantFor: func(string) int { return limit }},
+		"MaxGlobal": {MaxGlobal: 3},
+	} {
+		s := open(t, newSched, cfg)
+		s.SetLimit("a", 1)
+		load(t, s, "a", 1)
+		refuse(t, s, "a", task{}, firq.ErrTenantFull)
+		s.SetLimit("a", 0)
+		s.SetLimit("nobody", 0)
+		load(t, s, "a", 2)
+		if err := s.Enqueue("a", task{}); err == nil {
+			t.Errorf("%s: a fourth of three", what)
+		}
+	}
+}
+
+func newLimitKept(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{TenantIdle: time.Millisecond, MaxPerTenant: 9})
+	s.SetLimit("a", 2)
+	for range 2 {
+		load(t, s, "a", 2)
+		refuse(t, s, "a", task{}, firq.ErrTenantFull)
+		drain(t, s)
+		forgotten(t, s)
+	}
+	s.SetLimit("a", 3)
+	load(t, s, "a", 3)
+	refuse(t, s, "a", task{}, firq.ErrTenantFull)
+}
+
+func newLimitAbove(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{MaxGlobal: 3, MaxPerTenant: 1})
+	s.SetLimit("a", math.MaxInt)
+	load(t, s, "a", 3)
+	refuse(t, s, "a", task{}, firq.ErrGlobalFull)
+	s.SetMaxGlobal(firq.MaxTasks)
+	load(t, s, "a", 5)
+	s.SetLimit("a", 9)
+	load(t, s, "a", 1)
+	refuse(t, s, "a", task{}, firq.ErrTenantFull)
+	s.SetMaxGlobal(2)
+	refuse(t, s, "a", task{}, firq.ErrGlobalFull)
+	refuse(t, s, "b", task{}, firq.ErrGlobalFull)
+}
+
+func newLimitPanics(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{MaxGlobal: 2, MaxPerTenant: 1})
+	for what, f := range map[string]func(){
+		"SetMaxGlobal: n is 0": func() { s.SetMaxGlobal(0) }, "SetMaxGlobal: n is -1": func() { s.SetMaxGlobal(-1) },
+		fmt.Sprint("SetMaxGlobal: n is ", firq.MaxTasks+1): func() { s.SetMaxGlobal(firq.MaxTasks + 1) },
+		"SetLimit: n is -1": func() { s.SetLimit("a", -1) },
+	} {
+		if o := outcomeOf(f); o.returned || !strings.Contains(fmt.Sprint(o.panicked), what) {
+			t.Errorf("%s: %+v", what, o)
+		}
+	}
+	load(t, s, "a", 1)
+	refuse(t, s, "a", task{}, firq.ErrTenantFull)
+	load(t, s, "b", 1)
+	global(t, s, 2, 2)
+}
+
+func newLimitBatch(t *testing.T, newSched maker) {
+	for _, x := range []struct {
+		set  func(s sched, n int)
+		want error
+	}{{sched.SetMaxGlobal, firq.ErrGlobalFull}, {func(s sched, n int) { s.SetLimit("a", n) }, firq.ErrTenantFull}} {
+		s := open(t, newSched, config{Shards: 1})
+		load(t, s, "a", 5)
+		x.set(s, 2)
+		for _, want := range []int{0, 0, 0, 0, 1, 1} {
+			if n, err := s.EnqueueBatch("a", make([]task, 4)); n != want || err != x.want {
+				t.Errorf("EnqueueBatch: %d, %v; want %d, %v", n, err, want, x.want)
+			}
+			take(t, s)
+		}
+		x.set(s, 40)
+		if n, err := s.EnqueueBatch("a", make([]task, 64)); n != 39 || err != x.want {
+			t.Errorf("EnqueueBatch: %d, %v; want 39, %v", n, err, x.want)
+		}
+	}
+}
+
+func newLimitLeft(t *testing.T, newSched maker) {
+	for _, x := range []struct {
+		set  func(s sched, n int)
+		want error
+	}{{sched.SetMaxGlobal, firq.ErrGlobalFull}, {func(s sched, n int) { s.SetLimit("a", n) }, firq.ErrTenantFull}} {
+		var log dropLog
+		s := open(t, newSched, config{Shards: 1, OnDrop: log.onDrop})
+		var tk firq.Ticket
+		admit(t, s, "a", task{Payload: 1, Ticket: &tk})
+		admit(t, s, "a", expired(2))
+		load(t, s, "a", 3)
+		x.set(s, 2)
+		refuse(t, s, "a", task{}, x.want) // 2 is dropped for it, and that is not enough
+		if !tk.Cancel() {
+			t.Error("Cancel failed")
+		}
+		length(t, s, 3)
+		refuse(t, s, "a", task{}, x.want)
+		take(t, s)
+		refuse(t, s, "a", task{}, x.want)
+		take(t, s)
+		admit(t, s, "a", task{})
+		refuse(t, s, "a", task{}, x.want)
+		same(t, "drops", log.all(), "a2 expired, a1 cancelled")
+	}
+}
+
+func newLimitEvict(t *testing.T, newSched maker) {
+	for _, set := range []func(s sched, n int){sched.SetMaxGlobal, func(s sched, n int) { s.SetLimit("a", n) }} {
+		s := open(t, newSched, config{Shards: 1, Backpressure: policy(firq.DropOldest)})
+		load(t, s, "a", 4)
+		set(s, 2)
+		admit(t, s, "a", task{Payload: 5})
+		admit(t, s, "a", task{Payload: 6})
+		length(t, s, 4)
+		same(t, "two less", next(t, s, 2), "a3 a4")
+		admit(t, s, "a", task{Payload: 7}) // 5 gives way
+		length(t, s, 2)
+		take(t, s)
+		admit(t, s, "a", task{Payload: 8})
+		same(t, "the rest", drain(t, s), "a7 a8")
+	}
+}
+
+func newLimitThreshold(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1, MaxGlobal: 4, DynamicThreshold: 1})
+	load(t, s, "a", 2)
+	refuse(t, s, "a", task{}, firq.ErrTenantThreshold)
+	s.SetMaxGlobal(8)
+	load(t, s, "a", 2)
+	refuse(t, s, "a", task{}, firq.ErrTenantThreshold)
+	s.SetMaxGlobal(5)
+	refuse(t, s, "a", task{}, firq.ErrTenantThreshold)
+	load(t, s, "b", 1)
+	refuse(t, s, "b", task{}, firq.ErrGlobalFull)
+	s.SetLimit("a", 2) // 4 are queued
+	s.SetMaxGlobal(100)
+	refuse(t, s, "a", task{}, firq.ErrTenantFull)
+	drain(t, s)
+	load(t, s, "a", 2)
+}
+
+// wakes: whoever waits has got a place when set has returned, and not before.
+func wakes(t *testing.T, newSched maker, cfg config, set func(s sched)) {
+	for _, byPolicy := range []bool{false, true} {
+		if byPolicy {
+			cfg.Backpressure = firq.Backpressure{Policy: firq.Wait, Wait: patience}
+		}
+		s := open(t, newSched, cfg)
+		load(t, s, "a", 2)
+		answers := make(chan error, 2)
+		for range 2 {
+			go func() {
+				if byPolicy {
+					answers <- s.Enqueue("a", task{})
+				} else {
+					answers <- s.EnqueueWait(context.Background(), "a", task{})
+				}
+			}()
+		}
+		linger(1)
+		if len(answers) > 0 {
+			t.Error("nobody waits")
+		}
+		set(s)
+		for range 2 {
+			if err := answer(t, answers, "after the limit rose"); err != nil {
+				t.Error(err)
+			}
+		}
+		length(t, s, 4)
+	}
+}
+
+func newGlobalWakes(t *testing.T, newSched maker) {
+	wakes(t, newSched, config{MaxGlobal: 2}, func(s sched) { s.SetMaxGlobal(4) })
+	wakes(t, newSched, config{MaxGlobal: 2}, func(s sched) { s.SetMaxGlobal(1); s.SetMaxGlobal(3); s.SetMaxGlobal(4) })
+	wakes(t, newSched, config{MaxGlobal: 4, DynamicThreshold: 1}, func(s sched) { s.SetMaxGlobal(80) })
+}
+
+func newLimitWakes(t *testing.T, newSched maker) {
+	wakes(t, newSched, config{MaxPerTenant: 2}, func(s sched) { s.SetLimit("a", 4) })
+	wakes(t, newSched, config{MaxPerTenant: 2}, func(s sched) { s.SetLimit("a", 1); s.SetLimit("a", 3); s.SetLimit("a", 4) })
+	wakes(t, newSched, config{MaxPerTenantFor: func(string) int { return 2 }}, func(s sched) { s.SetLimit("a", 9) })
+	var limit atomic.Int64
+	limit.Store(2)
+	wakes(t, newSched, config{MaxPerTenantFor: func(string) int { return int(limit.Load()) }}, func(s sched) {
+		s.SetLimit("a", 2)
+		limit.Store(5)
+		s.SetLimit("a", 0)
+		limit.Store(2)
+	})
+}
+
+// newLimitWakesFew: above a limit that was set low, a place that comes free, or a limit
+// that rises, may not be enough; who was woken for nothing goes on waiting, and is woken
+// again.
+func newLimitWakesFew(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1})
+	load(t, s, "a", 6)
+	s.SetLimit("a", 2)
+	s.SetMaxGlobal(3)
+	answers := waiters(t, s, context.Background(), "a", 1)
+	linger(1)
+	for range 3 {
+		take(t, s)
+		linger(1)
+	}
+	s.SetMaxGlobal(4) // for all there is room now
+	linger(1)
+	s.SetLimit("a", 3)
+	linger(1)
+	if len(answers) > 0 {
+		t.Error("EnqueueWait did not wait, with 3 of 3 queued")
+	}
+	take(t, s)
+	if err := answer(t, answers, "with room"); err != nil {
+		t.Error(err)
+	}
+	length(t, s, 3)
+	refuse(t, s, "a", task{}, firq.ErrTenantFull)
+}
+
+func newLimitEnds(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 2})
+	load(t, s, "a", 5)
+	s.SetMaxGlobal(2)
+	s.SetLimit("a", 1)
+	over := make(chan error, 1)
+	go func() { over <- s.Shutdown(patient(t)) }()
+	for i := range 5 {
+		s.SetMaxGlobal(1 + i%3)
+		s.SetLimit("a", i)
+		take(t, s)
+	}
+	if err := answer(t, over, "Shutdown"); err != nil {
+		t.Error(err)
+	}
+	s.SetMaxGlobal(7)
+	s.SetLimit("b", 7)
+	refuse(t, s, "b", task{}, firq.ErrClosed)
+
+	s = open(t, newSched, config{})
+	load(t, s, "a", 5)
+	s.SetMaxGlobal(2)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	s.SetMaxGlobal(9)
+	s.SetLimit("a", 9)
+	length(t, s, 0)
+	refuse(t, s, "a", task{}, firq.ErrClosed)
+}
+
+// newLimitRandom does what comes, one call after the other, beside plain counts.
+func newLimitRandom(t *testing.T, newSched maker) {
+	names := tenants(3)
+	for seed := range reps(30) {
+		rnd := rand.New(rand.NewPCG(uint64(seed), 7))
+		most, per := 1+rnd.IntN(8), 1+rnd.IntN(5)
+		s := open(t, newSched, config{Shards: 1 << rnd.IntN(3), MaxGlobal: most, MaxPerTenant: per})
+		queued, set, all := map[string]int{}, map[string]int{}, 0
+		for i := range 300 {
+			name := names[rnd.IntN(3)]
+			limit := per
+			if n := set[name]; n > 0 {
+				limit = n
+			}
+			switch rnd.IntN(8) {
+			case 0:
+				most = 1 + rnd.IntN(8)
+				s.SetMaxGlobal(most)
+			case 1:
+				set[name] = rnd.IntN(5)
+				s.SetLimit(name, set[name])
+			case 2, 3:
+				if it, ok := s.TryDequeue(); ok {
+					queued[it.Tenant]--
+					all--
+				} else if all > 0 {
+					t.Fatalf("seed %d, step %d: nothing of %d", seed, i, all)
+				}
+			default:
+				var want error
+				if all >= most {
+					want = firq.ErrGlobalFull
+				} else if queued[name] >= limit {
+					want = firq.ErrTenantFull
+				}
+				if err := s.Enqueue(name, task{}); err != want {
+					t.Fatalf("seed %d, step %d: %v, want %v: %d of %d, and %d of %d", seed, i, err, want, all, most, queued[name], limit)
+				}
+				if want == nil {
+					queued[name]++
+					all++
+				}
+			}
+			length(t, s, all)
+		}
+	}
+}
