@@ -31,8 +31,9 @@ type Env[K comparable, T any] struct {
 
 	lastSweep atomic.Int64
 
-	crowd   []*told      // of each shard; immutable once all shards are made
-	learned atomic.Int64 // with MaxTenants: the tenants that shards have told of
+	crowd   []*told         // of each shard; immutable once all shards are made
+	aheads  []atomic.Uint64 // by how many rounds somebody of each shard is ahead (float64 bits): see Shard.LookAhead
+	learned atomic.Int64    // with MaxTenants: the tenants that shards have told of
 }
 
 // NewEnv resolves the config.
@@ -42,6 +43,7 @@ func NewEnv[K comparable, T any](cfg firq.Config[K, T]) (*Env[K, T], error) {
 		return nil, err
 	}
 	e := &Env[K, T]{Config: cfg, Clock: clock.New(), quanta: xsync.NewMapOf[K, int64]()}
+	e.aheads = make([]atomic.Uint64, cfg.Shards)
 	e.oddKeys = odd(reflect.TypeFor[K]())
 	e.rejects.global = xsync.NewCounter()
 	e.rejects.tenant = xsync.NewCounter()
