@@ -30,6 +30,7 @@ type Stats[K comparable] struct {
 
 	QueueTime  QueueTime
 	TopTenants []TenantCount[K] // by delivered tasks, most first; an approximate ranking
+	Lag        Lag[K]           // who is furthest behind its fair share
 }
 
 // QueueTime says how long delivered tasks had waited, from admission to dequeue. The
@@ -51,4 +52,17 @@ type Bucket struct {
 type TenantCount[K comparable] struct {
 	Tenant   K
 	Dequeued uint64
+	Lag      float64 // as in Lag.Max, of this tenant
+}
+
+// Lag says how far behind its fair share a tenant is, in rounds: in each round every
+// tenant that has something to deliver may spend its quantum. The lag is by how many rounds
+// others have passed the round in which the tenant's front task was to be served, by
+// what it costs and what the tenant has saved; a tenant without a task, or at its limit in
+// flight, has none. In a scheduler that works Max is at most Config.FairnessSlack
+// (docs/fairness.md, "Lag", has the few exceptions), whatever tasks cost and however long
+// the queues are: it says nothing of load, and more means that somebody is passed over.
+type Lag[K comparable] struct {
+	Max    float64
+	Tenant K // whose; the zero value while Max is 0
 }

@@ -169,6 +169,7 @@ func (s *Scheduler[K, T]) Len() int { return int(s.held.Load()) }
 // Stats returns a snapshot; it takes each lock in turn and forgets idle tenants.
 func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 	books := serve.NewBooks[K]()
+	s.lookAhead()
 	for _, sh := range s.shards {
 		sh.sweepAll()
 		failpoint.Lock(&sh.mu, "lock")
@@ -268,3 +269,12 @@ func (sh *shard[K, T]) discard() bool {
 }
 
 var _ firq.Scheduler[int, int] = (*Scheduler[int, int])(nil)
+
+// lookAhead says how far each shard is, for who is behind another one.
+func (s *Scheduler[K, T]) lookAhead() {
+	for _, sh := range s.shards {
+		failpoint.Lock(&sh.mu, "lock")
+		sh.LookAhead()
+		sh.mu.Unlock()
+	}
+}

@@ -162,6 +162,9 @@ func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 			f.deficit = min(f.deficit-delta, maxDebt)
 		}
 	}
+	if on := &q.lists[f.level]; delta < 0 && f.inTurn && f == on.active.head {
+		on.audit.refund(-delta)
+	}
 	if f.place == nowhere && !t.blocked {
 		f.deficit = min(f.deficit, 0)
 	}

@@ -57,7 +57,8 @@ type list[K comparable, T any] struct {
 	left          int    // active flows that this round has still to visit
 	barren        int    // visits since somebody could pay
 	wait          uint64 // nobody can pay in the next so many rounds: there is nothing to visit until then
-	news          bool   // something may have come to the front of a flow; see skip
+	audit         audit
+	news          bool // something may have come to the front of a flow; see skip
 }
 
 // tag is the round in which the next delivery can be, as far as is known.
@@ -185,6 +186,9 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 				l.reached = l.round // even if it cannot pay: see Reached
 			}
 			f.inTurn = true
+			if f.place == active {
+				l.audit.turn(f.deficit, f.tenant.quantum)
+			}
 			f.deficit = addSaturated(f.deficit, f.tenant.quantum)
 		}
 		if f.deficit < e.Cost {
@@ -193,6 +197,9 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 		}
 		f.deficit -= e.Cost
 		l.reached, l.used = l.round, true
+		if f.place == active {
+			l.audit.spent += uint64(e.Cost)
+		}
 		q.take(e, into)
 		return f.tenant, Delivered
 	}

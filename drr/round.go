@@ -85,6 +85,7 @@ func (q *Queue[K, T]) SetRound(r uint64) {
 		return
 	}
 	l.round, l.used, l.left, l.wait = r, false, l.active.n, 0
+	l.audit.round(l.left)
 	for f := l.active.head; f != nil; f = f.next {
 		f.due = r
 	}

@@ -20,7 +20,7 @@ func (q *Queue[K, T]) join(f *flow[K, T], first bool) {
 		l.forgive(f, turn)
 	}
 	if first {
-		f.place = fresh
+		f.place, f.due = fresh, l.round
 		l.fresh.push(f)
 		return
 	}
@@ -36,6 +36,7 @@ func (q *Queue[K, T]) activate(l *list[K, T], f *flow[K, T]) {
 	f.place, f.due = active, l.round+1
 	if l.active.n == 0 {
 		f.due, l.left = l.round, 1
+		l.audit.round(1)
 	}
 	l.active.push(f)
 }
@@ -56,6 +57,7 @@ func (l *list[K, T]) visited(due uint64) {
 		return
 	}
 	l.left = l.active.n
+	l.audit.round(l.left)
 	if !l.used {
 		for f := l.active.head; f != nil; f = f.next { // once for each that came
 			f.due = l.round

@@ -143,6 +143,7 @@ func (s *Scheduler[K, T]) Len() int { return s.credit.Out() }
 // tenants.
 func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 	books := serve.NewBooks[K]()
+	s.lookAhead()
 	for _, sh := range s.shards {
 		sh.sweepAll()
 		sh.lock()
@@ -247,3 +248,12 @@ func (sh *shard[K, T]) discard() bool {
 }
 
 var _ firq.Scheduler[int, int] = (*Scheduler[int, int])(nil)
+
+// lookAhead says how far each shard is, for who is behind another one.
+func (s *Scheduler[K, T]) lookAhead() {
+	for _, sh := range s.shards {
+		sh.lock()
+		sh.LookAhead()
+		sh.unlock()
+	}
+}

@@ -76,6 +76,7 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 		{"shards", shardChecks},
 		{"fairness", fairnessChecks},
 		{"dear", dearChecks},
+		{"lag", lagChecks},
 		{"stats", statsChecks},
 		{"tenants", tenantChecks},
 		{"crowd", crowdChecks},

@@ -233,7 +233,7 @@ func TestReplay(t *testing.T) {
 			t.Fatalf("%v: exit code %d\n%s\n%s", extra, code, out, errOut)
 		}
 		f, err := report.ReadFile(result)
-		if err != nil || len(f.Replay.Results) != 3 || f.Replay.Results[0].Delivered != 4 {
+		if err != nil || len(f.Replay.Results) != 4 || f.Replay.Results[0].Delivered != 4 {
 			t.Errorf("%v: %+v, %v", extra, f, err)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 func replayCommand() *cli.Command {
 	flags := []cli.Flag{
-		&cli.StringFlag{Name: "contestants", Category: whatToRun, Value: "fifo,baseline,lockfree", Usage: "compare this `LIST` (see firqbench list)"},
+		&cli.StringFlag{Name: "contestants", Category: whatToRun, Value: "fifo,mutex-simple,baseline,lockfree", Usage: "compare this `LIST` (see firqbench list)"},
 		&cli.IntFlag{Name: "busiest", Category: whatToRun, Value: 5, Usage: "how many (`N`) of the busiest tenants are shown by themselves; 0: none"},
 		&cli.StringFlag{Name: "speed", Category: changePace, Usage: "how many times as `FAST` as it happened; max: everything arrives at once"},
 		&cli.DurationFlag{Name: "duration", Category: changePace, Usage: "choose the speed so that requests arrive for so long (default: 10s)", HideDefault: true},

@@ -31,7 +31,7 @@ func runCommand() *cli.Command {
 		&cli.StringFlag{Name: "skip", Category: whatToRun, Usage: "leave out this `LIST` of scenarios"},
 		&cli.StringFlag{Name: "contestants", Category: whatToRun, DefaultText: "all but floor", Usage: "compare this `LIST` (see firqbench list)"},
 		&cli.IntFlag{Name: "rounds", Aliases: []string{"count"}, Category: howToRun, Value: 5, Usage: "`N` runs of each contestant; tables show medians"},
-		&cli.DurationFlag{Name: "duration", Category: howToRun, Value: 125 * time.Millisecond, Usage: "measured time of a run"},
+		&cli.DurationFlag{Name: "duration", Category: howToRun, Value: 80 * time.Millisecond, Usage: "measured time of a run"},
 		&cli.DurationFlag{Name: "warmup", Category: howToRun, Value: 30 * time.Millisecond, Usage: "time before it that is not counted"},
 		&cli.DurationFlag{Name: "record", Category: howToRun, Value: 500 * time.Millisecond,
 			Usage: "in scenarios with hot tenants the first round goes on for so long, to record who is served when; 0s: it does not"},

@@ -36,8 +36,9 @@ type Env[K comparable, T any] struct {
 
 	lastSweep atomic.Int64
 
-	crowd   []*told      // of each shard; immutable once all shards are made
-	learned atomic.Int64 // with MaxTenants: the tenants that shards have told of
+	crowd   []*told         // of each shard; immutable once all shards are made
+	aheads  []atomic.Uint64 // by how many rounds somebody of each shard is ahead (float64 bits): see Shard.LookAhead
+	learned atomic.Int64    // with MaxTenants: the tenants that shards have told of
 }
 
 // NewEnv resolves the config.
@@ -47,6 +48,7 @@ func NewEnv[K comparable, T any](cfg firq.Config[K, T]) (*Env[K, T], error) {
 		return nil, err
 	}
 	e := &Env[K, T]{Config: resolved, Clock: clock.New(), quanta: xsync.NewMapOf[K, int64](), keys: key.New[K]()}
+	e.aheads = make([]atomic.Uint64, resolved.Shards)
 	e.initLimits(&cfg)
 	e.rejects.global = xsync.NewCounter()
 	e.rejects.tenant = xsync.NewCounter()

@@ -3,6 +3,7 @@ package serve
 import (
 	"sync/atomic"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/failpoint"
 )
 
@@ -162,8 +163,9 @@ func (s *Shard[K, T]) untell(n int) {
 // tenants. It reports whether the round goes on.
 func (s *Shard[K, T]) SweepSome(now int64, start bool, most int, forget func(*Tenant[K, T]) bool) bool {
 	if start {
-		s.sweepLeft = s.tenants
+		s.sweepLeft, s.behind.now = s.tenants, firq.Lag[K]{}
 	}
+	s.lookAround()
 	for ; s.sweepLeft > 0 && most > 0; most-- {
 		s.sweepLeft--
 		t := s.toSweep(now)
@@ -171,12 +173,16 @@ func (s *Shard[K, T]) SweepSome(now int64, start bool, most int, forget func(*Te
 			s.sweepLeft = 0
 			break
 		}
+		s.noteLag(t, now)
 		if t.Len() == 0 && t.inFlight() == 0 && s.old(t, now) {
 			s.forget(t, forget)
 		} else if s.bounded {
 			s.Queue.Forgive(&t.Tenant)
 			s.settle(t)
 		}
+	}
+	if s.sweepLeft == 0 {
+		s.behind.last = s.behind.now
 	}
 	return s.sweepLeft > 0
 }

@@ -28,6 +28,7 @@ type Shard[K comparable, T any] struct {
 	parked   uint64 // the current round as it was when the shard was last seen idle
 	top      top[K, T]
 	drops    *Drops[K, T] // to be told once the lock is free
+	behind   behind[K]
 
 	known[K, T]
 }

@@ -16,6 +16,7 @@ func NewBooks[K comparable]() *Books[K] { return &Books[K]{waits: hist.NewSnapsh
 
 // AddTo adds the shard's counters. The caller holds its lock.
 func (s *Shard[K, T]) AddTo(b *Books[K]) {
+	now := s.env.Clock.Now()
 	b.stats.Enqueued += s.enqueued
 	b.stats.Dequeued += s.dequeued
 	b.stats.Expired += s.expired
@@ -25,8 +26,9 @@ func (s *Shard[K, T]) AddTo(b *Books[K]) {
 	b.stats.InFlight += s.inFlight
 	b.stats.Tenants += s.tenants
 	for _, t := range s.top.tenants {
-		b.stats.TopTenants = append(b.stats.TopTenants, firq.TenantCount[K]{Tenant: t.Key, Dequeued: t.count()})
+		b.stats.TopTenants = append(b.stats.TopTenants, firq.TenantCount[K]{Tenant: t.Key, Dequeued: t.count(), Lag: s.lag(t, now)})
 	}
+	b.stats.Lag = lagOf(b.stats.Lag, s.behind.last)
 	s.waits.AddTo(b.waits)
 }
 

@@ -63,6 +63,7 @@ func rankTop[K comparable](rows []firq.TenantCount[K], n int) []firq.TenantCount
 	for _, row := range rows {
 		if i, ok := at[row.Tenant]; ok {
 			merged[i].Dequeued += row.Dequeued
+			merged[i].Lag = max(merged[i].Lag, row.Lag)
 			continue
 		}
 		at[row.Tenant] = len(merged)

@@ -30,7 +30,7 @@ import (
 
 // Slots is how many styles there are. A series of slot Slots or more looks like
 // that of slot mod Slots. The last style has no marker, so it is for lines.
-const Slots = 10
+const Slots = 11
 
 // Chart is what to draw. The zero values of the fields make sense, but for ID
 // and Title.

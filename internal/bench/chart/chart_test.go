@@ -255,7 +255,7 @@ func TestWhatIsShown(t *testing.T) {
 	c := Chart{ID: "c", Title: `a <b> & "c"`, X: Axis{Label: "x"}, Y: Axis{Label: "y", Scale: Log}, Series: []Series{
 		{Name: `one <&>`, Points: []Point{{X: 2, Y: 20}, {X: 1, Y: 10, Lo: 5, Hi: 40}, {X: 3, Y: 0}, {X: nan, Y: 1}, {X: 4, Y: inf}}},
 		{Name: "absent", Points: []Point{{X: 1, Y: -1}, {X: 2, Y: nan}}},
-		{Name: "two", Slot: 11, Points: []Point{{X: 2, Y: 30, Lo: 0, Hi: 40}}},
+		{Name: "two", Slot: Slots + 1, Points: []Point{{X: 2, Y: 30, Lo: 0, Hi: 40}}},
 	}}
 	for scale, want := range map[Scale]int{Linear: 4, Log: 2, Tail: 1} {
 		s := Series{Name: "s", Points: []Point{{X: -0.5}, {X: 0}, {X: 1}, {X: 2}, {X: nan}, {X: inf}}}

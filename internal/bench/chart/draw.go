@@ -237,6 +237,7 @@ var styles = [Slots]style{
 	look(draw.TriangleGlyph{}, 3.4, 12, 4),
 	look(draw.PlusGlyph{}, 4, 10, 3, 2, 3, 2, 3),
 	look(draw.CircleGlyph{}, 2, 3, 2),
+	look(draw.SquareGlyph{}, 2.4, 6, 2, 2, 2),
 	look(nil, 0, 1, 3), // for lines: it has no marks
 }
 

@@ -59,6 +59,7 @@ const (
 	Lockfree   = "lockfree"
 	OneLock    = "baseline-1"
 	Sharded    = "baseline-sharded"
+	Simple     = "mutex-simple"
 	Channel    = "channel"
 	Unbuffered = "channel-0"
 	FIFO       = "fifo"
@@ -71,7 +72,7 @@ const Reference = OneLock
 // ForRun returns the contestants of "firqbench run", in the order of the
 // tables.
 func ForRun() []Contestant {
-	return append(cores(),
+	return append(cores(), simplest(),
 		Contestant{Name: Channel, About: "a buffered Go channel: unfair, no limits per tenant; for scale", New: newChannel},
 		Contestant{Name: Unbuffered, About: "an unbuffered Go channel, ping_pong only", New: newUnbuffered, WakeOnly: true},
 		Contestant{
@@ -83,7 +84,7 @@ func ForRun() []Contestant {
 
 // ForReplay returns the contestants of "firqbench replay", least fair first.
 func ForReplay() []Contestant {
-	all := []Contestant{{Name: FIFO, About: "one queue in order of arrival", New: newChannel}}
+	all := []Contestant{{Name: FIFO, About: "one queue in order of arrival", New: newChannel}, simplest()}
 	byName := make(map[string]Contestant)
 	for _, c := range cores() {
 		byName[c.Name] = c
@@ -125,4 +126,9 @@ func Select(all []Contestant, names []string) ([]Contestant, error) {
 		}
 	}
 	return chosen, nil
+}
+
+func simplest() Contestant {
+	return Contestant{Name: Simple, New: newSimple,
+		About: "the strongest plain mutex queue that fits in 100 lines: fair by task, no costs, quanta, priorities, limits per tenant"}
 }

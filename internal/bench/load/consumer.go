@@ -100,6 +100,7 @@ func (c *consumer) take(it *contest.Item) {
 		if w := c.r.windows[i]; c.unreported[i] >= w.chunk {
 			w.finished(c.unreported[i])
 			c.unreported[i] = 0
+			w.hold(&c.r.phase)
 		}
 	}
 	if phase == stopping {

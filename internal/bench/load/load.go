@@ -34,6 +34,7 @@ import (
 
 	"github.com/firq-go/firq/internal/bench/arrivals"
 	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/neighbour"
 	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/spin"
 )
@@ -146,6 +147,13 @@ func (r *run) do(cancel context.CancelFunc) (Result, error) {
 		return Result{}, err
 	}
 	defer r.q.Close() //nolint:errcheck // always nil
+	if r.s.Neighbour {
+		n, err := neighbour.Start(neighbour.Threads(runtime.GOMAXPROCS(0)))
+		if err != nil {
+			return Result{}, err
+		}
+		defer n.Stop()
+	}
 	if _, ok := r.q.(contest.Runner); ok && (r.s.Shape != scenario.Flow || r.s.Batch > 1) {
 		return Result{}, errRunner
 	}
@@ -179,6 +187,9 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	}
 	if !r.open {
 		r.windows[0] = newWindow(r.s.Window, r.s.Burst, r.s.Consumers)
+		if r.s.Deep && r.s.Capacity == 0 { // else there may never be so much
+			r.windows[0].keepDeep()
+		}
 		r.windows[1] = newWindow(max(1, r.s.QuietWindow), false, r.s.Consumers)
 	}
 	producers := make([]*producer, r.s.Producers)
@@ -198,6 +209,9 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	for i := range producers {
 		producers[i] = newProducer(r, i)
 		sending.Go(producers[i].loop)
+	}
+	if !r.open {
+		r.windows[0].fill(r.ctx, &r.phase)
 	}
 	m := r.measure()
 	for _, w := range r.windows {

@@ -39,6 +39,7 @@ func soon(t *testing.T, what string, f func()) {
 // small makes a scenario short, not different.
 func small(s scenario.Scenario) scenario.Scenario {
 	s.Tenants = min(s.Tenants, 2000)
+	s.Neighbour = false // it would keep all tests from running; see TestNeighbour
 	return s
 }
 
@@ -296,5 +297,86 @@ func TestRandom(t *testing.T) {
 		if n < 800 || n > 1200 {
 			t.Errorf("%d came %d times in 8000", i, n)
 		}
+	}
+}
+
+// A run with a neighbour has a result as any other. (What the neighbour does is
+// package neighbour's business.)
+func TestNeighbour(t *testing.T) {
+	for _, s := range scenario.All() {
+		if !s.Neighbour {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+		defer cancel()
+		res, err := Run(ctx, Spec{Scenario: s, Contestant: contestant(t, contest.Simple), Warmup: tick, Measure: 20 * tick, Probe: -1})
+		if err != nil || res.Elapsed == 0 {
+			t.Errorf("%s: %+v, %v", s.Name, res, err)
+		}
+		return
+	}
+	t.Error("no scenario has one")
+}
+
+// depth notes the least that was queued from when it was deep until Shutdown.
+type depth struct {
+	contest.Queue
+	deep, queued, least atomic.Int64
+	over                atomic.Bool
+}
+
+func (d *depth) Enqueue(tenant string, t contest.Task) error {
+	err := d.Queue.Enqueue(tenant, t)
+	if err == nil && d.queued.Add(1) >= d.deep.Load() {
+		d.least.CompareAndSwap(-1, d.deep.Load())
+	}
+	return err
+}
+
+func (d *depth) Dequeue(ctx context.Context) (contest.Item, error) {
+	it, err := d.Queue.Dequeue(ctx)
+	n := d.queued.Add(-1)
+	for old := d.least.Load(); old > n && !d.over.Load() && !d.least.CompareAndSwap(old, n); old = d.least.Load() {
+	}
+	return it, err
+}
+
+func (d *depth) Shutdown(ctx context.Context) error {
+	d.over.Store(true)
+	return d.Queue.Shutdown(ctx)
+}
+
+// A deep backlog is deep all the time: when the window begins, and when consumers are
+// the faster ones. One that finds no room is not waited for.
+func TestDeep(t *testing.T) {
+	chosen, err := scenario.Choose([]string{"deep_backlog"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := small(chosen[0])
+	s.Window, s.Producers = 20_000, 1
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	defer cancel()
+	c := contestant(t, contest.Simple)
+	var d *depth
+	deep := c
+	deep.New = func(cfg contest.Config) (contest.Queue, error) {
+		q, err := c.New(cfg)
+		d = &depth{Queue: q}
+		d.least.Store(-1)
+		d.deep.Store(18_000)
+		return d, err
+	}
+	spec := Spec{Scenario: s, Contestant: deep, Measure: 10 * tick, Probe: -1}
+	res, err := Run(ctx, spec)
+	if err != nil || res.Delivered == 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if least := d.least.Load(); least < 15_000 {
+		t.Errorf("%d queued, with a window of %d", least, s.Window)
+	}
+	spec.Scenario.Capacity, spec.Contestant = 100, c
+	if res, err := Run(ctx, spec); err != nil || res.Delivered == 0 {
+		t.Errorf("with room for 100: %+v, %v", res, err)
 	}
 }

@@ -1,9 +1,11 @@
 package load
 
 import (
+	"context"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // window keeps producers from running away: they stop at high unfinished tasks
@@ -16,6 +18,7 @@ import (
 // hold back, hence the crossing of low is always reported.
 type window struct {
 	low, high, chunk int64 // immutable
+	floor            int64 // consumers pause below it; immutable, below low; see keepDeep
 
 	_           [64]byte
 	outstanding atomic.Int64
@@ -60,6 +63,26 @@ func (w *window) finished(n int64) {
 		w.reopen.Broadcast()
 		w.mu.Unlock()
 		runtime.Gosched()
+	}
+}
+
+// keepDeep has consumers pause as far below low as low is below high. It is called
+// before anybody uses the window.
+func (w *window) keepDeep() { w.floor = max(0, 2*w.low-w.high) }
+
+// hold is called by a consumer between two tasks: it waits while less than floor is
+// under way. It lets others run instead of sleeping: a producer is most likely among
+// them, and consumers that sleep would be woken all at once.
+func (w *window) hold(phase *atomic.Int32) {
+	for w.outstanding.Load() < w.floor && phase.Load() < stopping {
+		runtime.Gosched()
+	}
+}
+
+// fill waits until the floor is reached for the first time.
+func (w *window) fill(ctx context.Context, phase *atomic.Int32) {
+	for w.outstanding.Load() < w.floor && phase.Load() < stopping && ctx.Err() == nil {
+		time.Sleep(100 * time.Microsecond)
 	}
 }
 

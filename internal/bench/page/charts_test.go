@@ -67,23 +67,23 @@ func TestNumbers(t *testing.T) {
 		want  string
 	}{
 		// By tenants: the scenarios that differ in nothing else, from one file; medians.
-		{"8 producers, 8 consumers by tenants, no work", 1, "64 1052064 2052064 3052064 4052064"},
-		{"8 producers, 8 consumers by tenants, no work", 2, "100000 1152000 2152000 3152000 4152000"},
-		{"contended by cores, no work", 0, "2 1052064 2052064 3052064 4052064"},
-		{"contended by cores, no work", 2, "8 1058064 2058064 3058064 4058064"},
-		{"contended by cores, no work, 100 tenants", 2, "4 4000100 4000100 4000100 4000100"},
-		{"contended, 4 producers, 8 consumers by tenants, no work, 2 cores", 0, "10 2000010 2000010 2000010 2000010"},
+		{"8 producers, 8 consumers by tenants, no work", 1, "64 1052064 2052064 3052064 4052064 5052064"},
+		{"8 producers, 8 consumers by tenants, no work", 2, "100000 1152000 2152000 3152000 4152000 5152000"},
+		{"contended by cores, no work", 0, "2 1052064 2052064 3052064 4052064 5052064"},
+		{"contended by cores, no work", 2, "8 1058064 2058064 3058064 4058064 5058064"},
+		{"contended by cores, no work, 100 tenants", 2, "4 4000100 4000100 4000100 4000100 4000100"},
+		{"contended, 4 producers, 8 consumers by tenants, no work, 2 cores", 0, "10 2000010 2000010 2000010 2000010 2000010"},
 		// At a rate, from the intended start on.
-		{"contended: queue time by rate, 99th percentile, constant arrivals", 1, "50000 21000 21000 21000 21000"},
-		{"contended: queue time, 50k/s constant", 0, "0 350 350 350 350"},
-		{"contended: enqueue call, 50k/s constant", 0, "0 150 150 150 150"},
+		{"contended: queue time by rate, 99th percentile, constant arrivals", 1, "50000 21000 21000 21000 21000 21000"},
+		{"contended: queue time, 50k/s constant", 0, "0 350 350 350 350 350"},
+		{"contended: enqueue call, 50k/s constant", 0, "0 150 150 150 150 150"},
 		// The least of a latency, median of 50 and 100 ns.
-		{"contended: enqueue call, no work", 0, "0 75 125 175 225"},
-		{"zipf: queue time, quiet tenants, no work", 0, "0 275 325 375 425"},
-		{"overload, service 20µs/task: quiet tenants", 25, "0.5 100 20 40 60 80"},
-		{"zipf, no work: noisy &lt;one&gt;", 0, "0.02 10000 20000 30000 40000"},
-		{"x.csv: queue time of quiet tenants, 99th percentile", 1, "16 937500 625000 468750"},
-		{"replay of x.csv, 8 workers: quiet tenants, waiting", 3, "0.06 0 0 0"},
+		{"contended: enqueue call, no work", 0, "0 75 125 175 225 275"},
+		{"zipf: queue time, quiet tenants, no work", 0, "0 275 325 375 425 475"},
+		{"overload, service 20µs/task: quiet tenants", 25, "0.5 100 20 40 60 80 100"},
+		{"zipf, no work: noisy &lt;one&gt;", 0, "0.02 10000 20000 30000 40000 50000"},
+		{"x.csv: queue time of quiet tenants, 99th percentile", 1, "16 937500 625000 468750 375000"},
+		{"replay of x.csv, 8 workers: quiet tenants, waiting", 3, "0.06 0 0 0 0"},
 	} {
 		if got := row(c.title, c.row); got != c.want {
 			t.Errorf("%s, row %d: %s, want %s", c.title, c.row, got, c.want)
@@ -155,7 +155,7 @@ func TestNotCompared(t *testing.T) {
 		}
 	}
 	again := ran(2, true, "contended")
-	again.Run.Cells[0].Runs[0].TasksPerSec, again.Run.Cells[0].Runs[4].TasksPerSec = 5, 5
+	again.Run.Cells[0].Runs[0].TasksPerSec, again.Run.Cells[0].Runs[len(names)].TasksPerSec = 5, 5
 	cs = charts(write(t, []File{{"a.json", ran(2, true, "contended")}, {"b.json", ran(8, true, "contended")}, {"c.json", again}}))
 	if got := find(t, cs, "contended by cores, no work").rows[0][1]; got != "5" {
 		t.Errorf("got %s of two runs, want that of the last one", got)
@@ -171,7 +171,7 @@ func TestNotCompared(t *testing.T) {
 // A contestant has one colour, on every chart and in every page; others have
 // theirs too.
 func TestSlots(t *testing.T) {
-	slot := regexp.MustCompile(`class="series (s\d)" data-series="([^"]*)"`)
+	slot := regexp.MustCompile(`class="series (s\d+)" data-series="([^"]*)"`)
 	of := map[string]string{}
 	html, _ := whole()
 	for _, m := range slot.FindAllStringSubmatch(html, -1) {
@@ -182,7 +182,7 @@ func TestSlots(t *testing.T) {
 			t.Errorf("%s is %s and %s", m[2], of[m[2]], m[1])
 		}
 	}
-	want := map[string]string{"lockfree": "s0", "baseline-1": "s1", "baseline-sharded": "s2", "channel": "s3", "fifo": "s4", "asked for": "s9"}
+	want := map[string]string{"lockfree": "s0", "baseline-1": "s1", "baseline-sharded": "s2", "channel": "s3", "fifo": "s4", "mutex-simple": "s7", "asked for": "s10"}
 	if fmt.Sprint(of) != fmt.Sprint(want) {
 		t.Errorf("slots %v, want %v", of, want)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/sweep"
 )
 
-var names = []string{contest.Lockfree, contest.OneLock, contest.Sharded, contest.Channel}
+var names = []string{contest.Lockfree, contest.OneLock, contest.Sharded, contest.Channel, contest.Simple}
 
 // latency has a point for each quantile, if it is to have points.
 func latency(scale float64, points bool) load.Latency {
@@ -72,7 +72,7 @@ func replayed(workers int, points bool) *report.File {
 		Trace: replay.TraceFacts{Name: "/some/where/x.csv", Requests: 20_000, Tenants: 100, Span: time.Hour, Cost: 50_000},
 		Plan:  replay.Plan{Workers: workers, Load: 0.95, Span: 10 * time.Second, Quantum: 5},
 	}
-	for i, name := range []string{contest.FIFO, contest.OneLock, contest.Lockfree} {
+	for i, name := range []string{contest.FIFO, contest.OneLock, contest.Lockfree, contest.Simple} {
 		res := replay.Result{Contestant: name}
 		for j, group := range []string{replay.GroupAll, replay.GroupQuiet, replay.GroupBusiest} {
 			res.Groups = append(res.Groups, replay.GroupTime{Group: replay.Group{Name: group, Tenants: 50}, Queue: latency(1e4/float64(workers)/float64(1+i+j), points)})

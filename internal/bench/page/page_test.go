@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firq-go/firq/internal/bench/chart"
 	"github.com/firq-go/firq/internal/bench/load"
 )
 
@@ -152,7 +153,7 @@ func TestContrast(t *testing.T) {
 			x, y := colours[a], colours[b]
 			return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 		}
-		for slot := range 10 {
+		for slot := range chart.Slots {
 			if c := contrast(fmt.Sprintf("s%d", slot), "card"); c < 3 {
 				t.Errorf("%s: s%d has a contrast of %.2f", theme, slot, c)
 			}

@@ -10,12 +10,12 @@ type slots map[string]int
 // stand out from the page.
 var fixed = map[string]int{
 	contest.Lockfree: 0, contest.OneLock: 1, contest.Sharded: 2, contest.Channel: 3, contest.FIFO: 4,
-	contest.Unbuffered: 5, contest.Floor: 6,
+	contest.Unbuffered: 5, contest.Floor: 6, contest.Simple: 7,
 }
 
 const (
-	firstFree = 7
-	slotAsked = 9 // what tenants asked for; no contestant
+	firstFree = 8
+	slotAsked = 10 // what tenants asked for; no contestant
 )
 
 // Slot returns the style of a contestant's series (see package chart): the same

@@ -173,13 +173,17 @@ func columnsOf(s scenario.Scenario) []column {
 		{"", "tasks/s", rate},
 		{"", "±", spread},
 		{"vs", "1 lock", func(s *suite.Summary) string { return number(s.Ratio, "%.2fx") }},
+		{"vs", "simple", func(s *suite.Summary) string { return number(s.ToSimple, "%.2fx") }},
 		{"enqueue call", "p50", latency(call, p50)},
 		{"enqueue call", "p99", latency(call, p99)},
 		{"enqueue call", "p99.9", latency(call, p999)},
 		{"queue time", "p50", latency(queue, p50)},
-		{"queue time", "p95", latency(queue, p95)},
 		{"queue time", "p99", latency(queue, p99)},
 		{"queue time", "p99.9", latency(queue, p999)},
+	}
+	if s.Focus == "" && !s.Reject { // else the line is full, as below
+		at := slices.IndexFunc(columns, func(c column) bool { return c.group == "queue time" }) + 1
+		columns = slices.Insert(columns, at, column{"queue time", "p95", latency(queue, p95)})
 	}
 	columns = append(columns, focusColumns(s)...)
 	if s.Reject {
@@ -189,7 +193,7 @@ func columnsOf(s scenario.Scenario) []column {
 		column{"re-", "ject", func(s *suite.Summary) string { return Percent(s.Rejected) }},
 		column{"ex-", "pire", func(s *suite.Summary) string { return Percent(s.Expired) }},
 	)
-	if s.Life == 0 { // else the line is full; they are in the file
+	if s.Life == 0 { // else the line is full; all figures are in the file
 		columns = append(columns,
 			column{"allocs", "/task", perTask(func(s *suite.Summary) float64 { return s.Allocs })},
 			column{"bytes", "/task", perTask(func(s *suite.Summary) float64 { return s.Bytes })},
@@ -218,6 +222,7 @@ func Legend(w io.Writer, p *suite.Plan) {
   Each figure is the median of %d rounds of %v after %v of warm-up; the contestants alternate.
   tasks/s   delivered to consumers in the measured window; ± is half the range of the rounds.
   vs 1 lock tasks/s over those of %s, median of the ratios round by round.
+  vs simple the same over those of %s.
   enqueue   how long an enqueue call takes; 1 call in %d is timed (all in ping_pong),
             and what is timed includes one read of the clock, here %v.
   queue time from enqueue to delivery, every task. All loops but overload's are closed: producers wait
@@ -233,5 +238,5 @@ func Legend(w io.Writer, p *suite.Plan) {
   Work is CPU time on each side, a calibrated loop: per task, in batches per call. A consumer that
   does nothing between two calls mostly measures how cache lines move between cores: look at both
   variants.
-`, p.Rounds, p.Measure, p.Warmup, contest.Reference, load.SampleEvery, contest.ClockCost())
+`, p.Rounds, p.Measure, p.Warmup, contest.Reference, contest.Simple, load.SampleEvery, contest.ClockCost())
 }

@@ -18,11 +18,32 @@ func crowds() []Scenario {
 				"What it measures is the cost of a task in a crowd.",
 		}),
 		with(Scenario{
+			Name:  "deep_backlog",
+			About: "the same, with 60,000 tasks queued all the time",
+			More: "Consumers pause while less is under way. Each task comes out long after it went in: neither it nor what " +
+				"leads to it is in a cache, and a queue that grows has grown.",
+			Window: 60_000, Deep: true,
+		}),
+		with(Scenario{
+			Name:  "busy_neighbour",
+			About: "the everyday case with less than one processor of its own",
+			More: "Another process keeps every processor busy with as many threads as there are processors, so that there is " +
+				"less than one left for this one (up to 8 processors; with more, a ninth of each). Goroutines do not run side by side " +
+				"then, and whoever is stopped by the operating system stays so for milliseconds, with what he holds.",
+			Neighbour: true,
+		}),
+		with(Scenario{
 			Name:  "calls_only",
 			About: "2 producers, 2 consumers, one task per call and nothing else",
 			More: "Few goroutines that do nothing but call, at any --work: a mutex is at its best here, because who " +
 				"has just let go of it takes it again before anybody else is awake. No service looks like that.",
 			Producers: 2, Consumers: 2, FixedWork: true,
+		}),
+		with(Scenario{
+			Name:      "one_to_one",
+			About:     "1 producer, 1 consumer, 64 tenants",
+			More:      "With --work, the way most channels are used: two goroutines that do something between two calls.",
+			Producers: 1, Consumers: 1,
 		}),
 		with(Scenario{
 			Name:  "batches",
@@ -59,6 +80,9 @@ func crowds() []Scenario {
 				"coming and going, and of a working set larger than the caches.",
 			Tenants: 100_000,
 		}),
+		// many_tenants_by_handle belongs here: the same with firq.Handle, which looks no
+		// tenant up. A field Scenario.Handles, and load.producer calls handles[tenant]
+		// instead of q.Enqueue(keys[tenant]) where the contestant has Tenant.
 	}
 }
 

@@ -42,6 +42,9 @@ type Scenario struct {
 	// with Burst they go on when (nearly) nothing is left.
 	Window int  `json:"window"`
 	Burst  bool `json:"burst"`
+	// Deep: consumers pause while somewhat less than Window is under way, so that so
+	// much is queued all the time; what is measured begins when it is.
+	Deep bool `json:"deep,omitempty"`
 	// Reject: a task that finds the queue full is dropped by its producer, which
 	// goes on with the next one. Else it waits.
 	Reject bool `json:"reject"`
@@ -76,6 +79,9 @@ type Scenario struct {
 	// Overload: producers send by the clock, whatever becomes of the tasks, and
 	// together so many times what the consumers can serve (see Offered).
 	Overload float64 `json:"overload,omitempty"`
+
+	// Neighbour: another process keeps all processors busy (see package neighbour).
+	Neighbour bool `json:"neighbour,omitempty"`
 
 	// Focus names the tasks whose queue time is shown by itself, "" for none:
 	// those of tenants other than the hot one, or those of critical priority.

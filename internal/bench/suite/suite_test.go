@@ -217,6 +217,19 @@ func TestSummarize(t *testing.T) {
 		a.Jain != 0.5 || a.Focus.P99 != 7 || a.Refusal.P50 != 9 || a.Goodput != 25 || b.Spread != 0.25 {
 		t.Errorf("%+v\n%+v", a, b)
 	}
+	for i := range cell.Runs {
+		if cell.Runs[i].Contestant == "b" {
+			cell.Runs[i].Contestant = contest.Simple
+		}
+	}
+	if lines := cell.Summarize("a"); !math.IsNaN(a.ToSimple) || lines[0].ToSimple != 3 || lines[1].ToSimple != 1 || lines[0].Ratio != 1 {
+		t.Errorf("to the plain queue: %+v\n%+v", lines, a)
+	}
+	for i := range cell.Runs {
+		if cell.Runs[i].Contestant == contest.Simple {
+			cell.Runs[i].Contestant = "b"
+		}
+	}
 	if a.Open != nil {
 		t.Errorf("an open loop: %+v", a.Open)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/stats"
 )
@@ -16,6 +17,7 @@ type Summary struct {
 	Rate       float64 // tasks/s
 	Spread     float64 // half the range of the rates / their median
 	Ratio      float64 // to the reference, median of the ratios per round; NaN without it
+	ToSimple   float64 // the same to contest.Simple
 
 	Goodput        float64 // tasks/s before their deadline; NaN where there is none
 	Enqueue, Queue load.Latency
@@ -43,8 +45,9 @@ func (c *Cell) Summarize(reference string) []Summary {
 	var lines []Summary
 	for _, name := range names {
 		line := summarize(name, byName[name], byName[reference])
+		line.ToSimple = ratio(byName[name], byName[contest.Simple])
 		if line.Paced = paced; paced {
-			line.Ratio = math.NaN()
+			line.Ratio, line.ToSimple = math.NaN(), math.NaN()
 		}
 		lines = append(lines, line)
 	}

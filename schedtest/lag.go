@@ -1,0 +1,171 @@
+package schedtest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/fairness"
+)
+
+// Nobody is behind in a scheduler that is fair: that the figure grows where one is not
+// can only be tested from within.
+var lagChecks = []check{
+	{name: "fair", run: lagFair},
+	{name: "a crowd", run: lagCrowd},
+	{name: "nobody dequeues", run: lagAtRest},
+	{name: "blocked and idle tenants have none", run: lagBlocked},
+}
+
+// lagOf checks what Stats says about lags by itself, and returns the largest one.
+func lagOf(t *testing.T, s sched) float64 {
+	t.Helper()
+	st := s.Stats()
+	if m := st.Lag.Max; m < 0 || math.IsNaN(m) || math.IsInf(m, 0) || m == 0 && st.Lag.Tenant != "" {
+		t.Errorf("Lag is %+v", st.Lag)
+	}
+	for _, row := range st.TopTenants {
+		if row.Lag < 0 || math.IsNaN(row.Lag) {
+			t.Errorf("TopTenants has %+v", row)
+		}
+		if row.Tenant == st.Lag.Tenant && row.Lag != st.Lag.Max {
+			t.Errorf("TopTenants has %+v, and Lag is %+v", row, st.Lag)
+		}
+	}
+	return st.Lag.Max
+}
+
+// While one consumer takes task by task, nobody is behind by more than FairnessSlack,
+// whatever tasks cost, and whatever the scheduler has served before.
+func lagFair(t *testing.T, newSched maker) {
+	for _, shards := range []int{1, 8} {
+		for i, mix := range []fairness.Mix{fairness.Random, fairness.Cheap, fairness.Dear} {
+			mix.Rounds /= 4
+			for _, slack := range []int{1, 4}[:min(shards, 2)] {
+				names := tenants(20)
+				load := mix.Draw(rand.New(rand.NewPCG(uint64(shards), uint64(slack))), len(names))
+				s := open(t, newSched, config{Shards: shards, FairnessSlack: slack, TopTenants: 30})
+				h := fairness.Histories[(shards+slack+i)%len(fairness.Histories)]
+				if err := fairness.Live(s, h, func(tenant int) string { return fmt.Sprint("history ", tenant) }); err != nil {
+					t.Fatal(err)
+				}
+				n, err := fairness.Admit(s, load, names, fairness.Everybody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				most := 0.0
+				for i := range n {
+					if _, ok := s.TryDequeue(); !ok {
+						t.Fatalf("nothing after %d of %d", i, n)
+					}
+					if i%13 == 0 {
+						most = max(most, lagOf(t, s))
+					}
+				}
+				limit := float64(slack)
+				if shards == 1 {
+					limit = 0
+				}
+				if most > limit {
+					t.Errorf("%s, %d shards, slack %d, history %q: somebody was behind by %v rounds", mix.Name, shards, slack, h.Name, most)
+				}
+				if got := lagOf(t, s); got != 0 {
+					t.Errorf("empty, and somebody is behind by %v", got)
+				}
+			}
+		}
+	}
+}
+
+// Consumers that run side by side with batches may go further, by the tasks that they
+// have in hand when somebody joins; without newcomers they do not.
+func lagCrowd(t *testing.T, newSched maker) {
+	const consumers, each = 4, 300
+	s := open(t, newSched, config{Shards: 4, TopTenants: 30})
+	for _, tenant := range tenants(16) {
+		for range each {
+			if err := s.Enqueue(tenant, task{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	done := make(chan struct{}, consumers)
+	for range consumers {
+		go func() {
+			dst := make([]item, 8)
+			for s.Len() > 0 {
+				_, _ = s.DequeueBatch(t.Context(), dst[:1])
+			}
+			done <- struct{}{}
+		}()
+	}
+	most := 0.0
+	for s.Len() > 16*each/10 { // until then all have something
+		most = max(most, s.Stats().Lag.Max)
+	}
+	_ = s.Close() // whoever waits
+	for range consumers {
+		<-done
+	}
+	// One round for FairnessSlack, and one that may pass between two looks.
+	if most > 3 {
+		t.Errorf("somebody was behind by %v rounds", most)
+	}
+}
+
+func lagAtRest(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 4})
+	for i, tenant := range tenants(100) {
+		for range 1 + i {
+			if err := s.Enqueue(tenant, task{Cost: int64(1 + i)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := lagOf(t, s); got != 0 {
+		t.Errorf("somebody is behind by %v, though nobody is served", got)
+	}
+}
+
+// A tenant at its limit in flight waits for itself, and one without a task for nothing.
+func lagBlocked(t *testing.T, newSched maker) {
+	for _, shards := range []int{1, 4} {
+		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 1, TopTenants: 30})
+		for range 2 {
+			if err := s.Enqueue("blocked", task{Payload: -1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		held, ok := s.TryDequeue()
+		if !ok {
+			t.Fatal("nothing")
+		}
+		others := tenants(8)
+		for range 100 {
+			for _, tenant := range others {
+				if err := s.Enqueue(tenant, task{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for range others {
+				it, ok := s.TryDequeue()
+				if !ok {
+					t.Fatal("nothing")
+				}
+				it.Done()
+			}
+		}
+		if st := s.Stats(); st.Lag != (firq.Lag[string]{}) {
+			t.Errorf("%d shards: %+v, with one tenant blocked and the others idle", shards, st.Lag)
+		}
+		held.Done()
+		if got := lagOf(t, s); got > 1 {
+			t.Errorf("%d shards: behind by %v as soon as it may be served again", shards, got)
+		}
+		if it, ok := s.TryDequeue(); !ok || it.Payload != -1 {
+			t.Errorf("got %+v, %v", it, ok)
+		}
+	}
+}
