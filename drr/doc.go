@@ -6,29 +6,29 @@
 // # Order of service
 //
 // A Queue serves as Shreedhar and Varghese published it ("Efficient Fair
-// Queueing using Deficit Round Robin", SIGCOMM 1995). Take the flow at the head
+// Queueing using Deficit Round Robin", SIGCOMM 1995). Take the tenant at the head
 // of the active list. At the start of its turn its deficit grows by its
 // quantum, once. While the deficit covers the cost of its front task: pay,
 // deliver, stay at the head. Otherwise the turn is over: to the tail, the
-// deficit is kept. A flow found empty leaves the list and forfeits what was
+// deficit is kept. A tenant found empty leaves the list and forfeits what was
 // left. Whether a turn goes on is decided at the next call, not ahead of it.
 //
 // Two things differ from the paper. When a whole turn of the list finds nobody
 // who can pay, the empty turns are skipped in one step, with the result that
 // taking them one by one would have had. And Charge may push a deficit below
-// zero; such a debt, unlike credit, is kept when the flow leaves. Each round that
-// begins while the flow is in no list takes a quantum off it.
+// zero; such a debt, unlike credit, is kept when the tenant leaves. Each round that
+// begins while it is in no list takes a quantum off it.
 //
-// A flow is a tenant; with Config.Across it is a tenant at one priority, and
-// there is one list per priority, highest first.
+// What takes turns is called a seat in the code: a tenant; with Config.Across a
+// tenant at one priority, and there is one list per priority, highest first.
 //
-// NewFirst is the sparse-flow rule of fq_codel (RFC 8290, section 4.2): a flow
+// NewFirst is the sparse-flow rule of fq_codel (RFC 8290, section 4.2): a tenant
 // that becomes active waits in a list of its own, which goes first, for one
 // turn; then it goes through the ordinary list before it may do so again.
 //
 // # Rounds
 //
-// Round counts the turns of the active list: a round is over when every flow
+// Round counts the turns of the active list: a round is over when every tenant
 // that was active at its start was visited. It is the virtual time by which
 // several queues are kept fair to each other (package shardsel): NextWithin serves
 // up to a given round only, Tag says in which round the next delivery can be, and
@@ -40,6 +40,6 @@
 //
 // Next gives up after a bounded number of visits and drops with Again, so that
 // a lock need not be held while a million expired tasks are worked off. Skipping
-// empty turns is the exception: it looks at each active flow once, at most once
+// empty turns is the exception: it looks at each active tenant once, at most once
 // per turn of the list; a quantum as large as the common cost avoids it.
 package drr

@@ -153,8 +153,8 @@ func TestSaturation(t *testing.T) {
 	for range 5 {
 		q.Charge(a, firq.PriorityNormal, math.MaxInt64)
 	}
-	if a.flow.deficit != -maxDebt {
-		t.Fatalf("debt %d, want %d", a.flow.deficit, int64(-maxDebt))
+	if a.seat.deficit != -maxDebt {
+		t.Fatalf("debt %d, want %d", a.seat.deficit, int64(-maxDebt))
 	}
 	push(q, a, plainTask(1, math.MaxInt64))
 	if _, task, verdict := q.Next(0); verdict != Delivered || task.Payload != 1 {
@@ -166,31 +166,31 @@ func TestSaturation(t *testing.T) {
 	if _, task := mustNext(t, q, 0); task.Payload != 2 {
 		t.Fatalf("delivered %d, want 2", task.Payload)
 	}
-	before := b.flow.deficit
+	before := b.seat.deficit
 	if before < math.MaxInt64-3 {
 		t.Fatalf("b has %d", before)
 	}
 	q.Charge(b, firq.PriorityNormal, -math.MaxInt64)
-	if b.flow.deficit != before {
-		t.Fatalf("a credit moved the deficit from %d to %d", before, b.flow.deficit)
+	if b.seat.deficit != before {
+		t.Fatalf("a credit moved the deficit from %d to %d", before, b.seat.deficit)
 	}
 	q.Charge(b, firq.PriorityNormal, 5)
-	if b.flow.deficit != before-5 {
-		t.Fatalf("a charge of 5 moved the deficit from %d to %d", before, b.flow.deficit)
+	if b.seat.deficit != before-5 {
+		t.Fatalf("a charge of 5 moved the deficit from %d to %d", before, b.seat.deficit)
 	}
 	b.SetQuantum(math.MaxInt64)
 	if got := addSaturated(before, b.Quantum()); got != math.MaxInt64 {
 		t.Fatalf("%d + %d = %d", before, b.Quantum(), got)
 	}
-	if _, task := mustNext(t, q, 0); task.Payload != 3 || b.flow.deficit < 0 {
-		t.Fatalf("delivered %d, deficit %d", task.Payload, b.flow.deficit)
+	if _, task := mustNext(t, q, 0); task.Payload != 3 || b.seat.deficit < 0 {
+		t.Fatalf("delivered %d, deficit %d", task.Payload, b.seat.deficit)
 	}
 	for range 5 {
 		push(q, b, plainTask(4, 1))
 		q.Charge(b, firq.PriorityNormal, math.MinInt64)
 	}
-	if b.flow.deficit > math.MaxInt64-maxQuantum {
-		t.Fatalf("credit %d leaves no room for a quantum", b.flow.deficit)
+	if b.seat.deficit > math.MaxInt64-maxQuantum {
+		t.Fatalf("credit %d leaves no room for a quantum", b.seat.deficit)
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// visit is a flow of the active list as the round robin will come to it.
+// visit is a seat of the active list as the round robin will come to it.
 type visit struct {
 	key             int
 	deficit         int64
@@ -66,9 +66,9 @@ func stays(q *Queue[int, int], list []visit) {
 	}
 }
 
-func visitOf(q *Queue[int, int], f *flow[int, int]) visit {
-	v := visit{key: f.tenant.Key, deficit: f.deficit, quantum: f.tenant.quantum, inTurn: f.inTurn}
-	if e := q.front(f, 0); e != nil {
+func visitOf(q *Queue[int, int], s *seat[int, int]) visit {
+	v := visit{key: s.tenant.Key, deficit: s.deficit, quantum: s.tenant.quantum, inTurn: s.inTurn}
+	if e := q.front(s, 0); e != nil {
 		v.cost = e.Cost
 	}
 	return v

@@ -11,7 +11,7 @@ import (
 func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) error {
 	var c census[K, T]
 	c.held = map[*entry[K, T]]bool{}
-	c.listed = map[*flow[K, T]]place{}
+	c.listed = map[*seat[K, T]]place{}
 	for i := range q.lists {
 		if err := c.list(q, i); err != nil {
 			return err
@@ -23,12 +23,12 @@ func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) er
 		}
 	}
 	blocked := 0
-	var prev *flow[K, T]
-	for f := q.blocked.head; f != nil; f = f.next {
-		if t := f.tenant; f != &t.flow || !t.blocked || t.queued == 0 || f.prev != prev {
+	var prev *seat[K, T]
+	for s := q.blocked.head; s != nil; s = s.next {
+		if t := s.tenant; s != &t.seat || !t.blocked || t.queued == 0 || s.prev != prev {
 			return fmt.Errorf("tenant %v: must not be here in the blocked list", t.Key)
 		}
-		if prev, blocked = f, blocked+1; blocked > c.blocked {
+		if prev, blocked = s, blocked+1; blocked > c.blocked {
 			break
 		}
 	}
@@ -50,7 +50,7 @@ func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) er
 // census is what invariants counts.
 type census[K comparable, T any] struct {
 	held                              map[*entry[K, T]]bool
-	listed                            map[*flow[K, T]]place
+	listed                            map[*seat[K, T]]place
 	ready, hollow, blocked, canExpire int
 }
 
@@ -58,30 +58,30 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 	l := &q.lists[level]
 	left := 0
 	for _, in := range []struct {
-		l     *flows[K, T]
+		l     *seats[K, T]
 		place place
 	}{{&l.fresh, fresh}, {&l.active, active}} {
 		n := 0
-		var prev *flow[K, T]
-		for f := in.l.head; f != nil; f = f.next {
+		var prev *seat[K, T]
+		for s := in.l.head; s != nil; s = s.next {
 			switch {
-			case f.prev != prev:
-				return fmt.Errorf("list %d: broken link before tenant %v", level, f.tenant.Key)
-			case f.place != in.place || int(f.level) != level:
-				return fmt.Errorf("tenant %v: in list %d %d, says %d %d", f.tenant.Key, level, in.place, f.level, f.place)
-			case f.inTurn && f != in.l.head:
-				return fmt.Errorf("tenant %v: in turn, but not at the head", f.tenant.Key)
-			case f.place == active && Apart(f.due, l.round) > 1:
-				return fmt.Errorf("tenant %v: due in round %d, this is %d", f.tenant.Key, f.due, l.round)
+			case s.prev != prev:
+				return fmt.Errorf("list %d: broken link before tenant %v", level, s.tenant.Key)
+			case s.place != in.place || int(s.level) != level:
+				return fmt.Errorf("tenant %v: in list %d %d, says %d %d", s.tenant.Key, level, in.place, s.level, s.place)
+			case s.inTurn && s != in.l.head:
+				return fmt.Errorf("tenant %v: in turn, but not at the head", s.tenant.Key)
+			case s.place == active && Apart(s.due, l.round) > 1:
+				return fmt.Errorf("tenant %v: due in round %d, this is %d", s.tenant.Key, s.due, l.round)
 			}
-			if q.empty(f) {
+			if q.empty(s) {
 				c.hollow++
 			}
-			if f.place == active && Apart(f.due, l.round) <= 0 {
+			if s.place == active && Apart(s.due, l.round) <= 0 {
 				left++
 			}
-			c.listed[f] = in.place
-			prev, n = f, n+1
+			c.listed[s] = in.place
+			prev, n = s, n+1
 		}
 		if in.l.tail != prev || in.l.n != n {
 			return fmt.Errorf("list %d: length %d, counted %d, or a wrong tail", level, in.l.n, n)
@@ -127,18 +127,18 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 		c.blocked++
 	}
 	var err error
-	q.eachFlow(t, func(f *flow[K, T]) {
+	q.eachSeat(t, func(s *seat[K, T]) {
 		switch {
-		case f.tenant != t || c.listed[f] != f.place:
-			err = fmt.Errorf("flow %d: says %d, is %d", f.level, f.place, c.listed[f])
-		case t.blocked && f.place != nowhere:
-			err = fmt.Errorf("flow %d: blocked and in a list", f.level)
-		case !t.blocked && f.place == nowhere && !q.empty(f):
-			err = fmt.Errorf("flow %d: has tasks and is in no list", f.level)
-		case !t.blocked && f.place == nowhere && (f.inTurn || f.deficit > 0):
-			err = fmt.Errorf("flow %d: idle with deficit %d, in turn %v", f.level, f.deficit, f.inTurn)
-		case f.barred && !t.blocked:
-			err = fmt.Errorf("flow %d: barred, but its tenant is not blocked", f.level)
+		case s.tenant != t || c.listed[s] != s.place:
+			err = fmt.Errorf("seat %d: says %d, is %d", s.level, s.place, c.listed[s])
+		case t.blocked && s.place != nowhere:
+			err = fmt.Errorf("seat %d: blocked and in a list", s.level)
+		case !t.blocked && s.place == nowhere && !q.empty(s):
+			err = fmt.Errorf("seat %d: has tasks and is in no list", s.level)
+		case !t.blocked && s.place == nowhere && (s.inTurn || s.deficit > 0):
+			err = fmt.Errorf("seat %d: idle with deficit %d, in turn %v", s.level, s.deficit, s.inTurn)
+		case s.barred && !t.blocked:
+			err = fmt.Errorf("seat %d: barred, but its tenant is not blocked", s.level)
 		}
 	})
 	return err

@@ -5,7 +5,7 @@ import "math"
 // Lag returns by how many rounds the tenant is behind the turn in which its front task
 // was to be served; 0 if it has none, is blocked, or is not behind.
 //
-// The flow has a turn in each round from due on, and its deficit says in how many of them
+// The seat has a turn in each round from due on, and its deficit says in how many of them
 // it can pay: so it is to be served in a certain round, and that is over once somebody
 // was served in a later one. What is late is what the round of the list has passed it by,
 // or the round that others have come to with whom the queue shares time: current, plus
@@ -16,46 +16,46 @@ func (q *Queue[K, T]) Lag(t *Tenant[K, T], now int64, current uint64, ahead floa
 	if t.queued == 0 || t.blocked {
 		return 0
 	}
-	q.eachFlow(t, func(f *flow[K, T]) {
-		if e := q.front(f, now); e != nil {
-			rounds = max(rounds, q.lag(f, e.Cost, current, ahead))
+	q.eachSeat(t, func(s *seat[K, T]) {
+		if e := q.front(s, now); e != nil {
+			rounds = max(rounds, q.lag(s, e.Cost, current, ahead))
 		}
 	})
 	return rounds
 }
 
-// lag is Lag of a flow whose front task has the given cost.
-func (q *Queue[K, T]) lag(f *flow[K, T], cost int64, current uint64, ahead float64) float64 {
-	l := &q.lists[f.level]
-	passed, extra := Apart(l.round, f.due), l.excess()
-	if f.place == active && f == l.active.head && f.inTurn {
+// lag is Lag of a seat whose front task has the given cost.
+func (q *Queue[K, T]) lag(s *seat[K, T], cost int64, current uint64, ahead float64) float64 {
+	l := &q.lists[s.level]
+	passed, extra := Apart(l.round, s.due), l.excess()
+	if s.place == active && s == l.active.head && s.inTurn {
 		extra = 0 // its own
 	}
 	if q.peers != nil {
-		if p := Apart(current, f.due); float64(p)+ahead > float64(passed)+extra {
+		if p := Apart(current, s.due); float64(p)+ahead > float64(passed)+extra {
 			passed, extra = p, ahead
 		}
 	}
-	quantum := uint64(f.tenant.quantum)
+	quantum := uint64(s.tenant.quantum)
 	switch {
-	case f.deficit < cost:
-		turns := (uint64(cost) - uint64(f.deficit) - 1) / quantum // after the next one, which is in round due
-		if f.inTurn {
+	case s.deficit < cost:
+		turns := (uint64(cost) - uint64(s.deficit) - 1) / quantum // after the next one, which is in round due
+		if s.inTurn {
 			turns++ // that of round due is the present one
 		}
 		if turns >= 1<<62 {
 			return 0
 		}
 		passed -= int64(turns)
-	case !f.inTurn: // it could have paid before; less than a quantum may be left from when it was blocked
-		extra += float64((uint64(f.deficit) - uint64(cost)) / quantum)
+	case !s.inTurn: // it could have paid before; less than a quantum may be left from when it was blocked
+		extra += float64((uint64(s.deficit) - uint64(cost)) / quantum)
 	}
 	return max(0, float64(passed)+extra)
 }
 
-// Excess returns by how many rounds the furthest flow is ahead of the round that is being
+// Excess returns by how many rounds the furthest seat is ahead of the round that is being
 // served: what it has taken in its turn without having the deficit, and turns that were
-// taken in this round beyond one for each flow. In a Queue that serves in turn it is 0.
+// taken in this round beyond one for each seat. In a Queue that serves in turn it is 0.
 func (q *Queue[K, T]) Excess() float64 {
 	most := 0.0
 	for i := range q.lists {
@@ -67,27 +67,27 @@ func (q *Queue[K, T]) Excess() float64 {
 // audit is what excess is told from: kept beside the deficits, so that it does not err
 // when they do.
 type audit struct {
-	spare int    // turns of active flows that this round has still to come, as far as is known
-	allow int64  // what the flow whose turn it is may spend in it
+	spare int    // turns of active seats that this round has still to come, as far as is known
+	allow int64  // what the seat whose turn it is may spend in it
 	spent uint64 // what it has spent
 }
 
-// turn notes that an active flow begins a turn.
+// turn notes that an active seat begins a turn.
 func (a *audit) turn(deficit, quantum int64) {
 	a.spare--
 	a.allow, a.spent = addSaturated(deficit, quantum), 0
 }
 
-// refund notes that the flow whose turn it is may spend more.
+// refund notes that the seat whose turn it is may spend more.
 func (a *audit) refund(units int64) { a.allow = addSaturated(a.allow, units) }
 
-// round notes that a round begins in which so many flows have a turn.
-func (a *audit) round(flows int) { a.spare = flows }
+// round notes that a round begins in which so many seats have a turn.
+func (a *audit) round(seats int) { a.spare = seats }
 
 func (l *list[K, T]) excess() float64 {
 	extra := float64(max(0, -l.audit.spare))
-	if f := l.active.head; f != nil && f.inTurn {
-		extra += max(0, float64(l.audit.spent)-float64(max(0, l.audit.allow))) / float64(f.tenant.quantum)
+	if s := l.active.head; s != nil && s.inTurn {
+		extra += max(0, float64(l.audit.spent)-float64(max(0, l.audit.allow))) / float64(s.tenant.quantum)
 	}
 	return min(extra, math.MaxInt64)
 }

@@ -59,7 +59,7 @@ func TestNobodyLags(t *testing.T) {
 			}
 			for _, x := range ts {
 				// A newcomer that goes first may see a round begin for each other one.
-				if lag := q.Lag(x, 0, 0, 0); lag != 0 && !(cfg.NewFirst && x.flow.place != active && lag <= float64(len(ts))) {
+				if lag := q.Lag(x, 0, 0, 0); lag != 0 && !(cfg.NewFirst && x.seat.place != active && lag <= float64(len(ts))) {
 					t.Fatalf("seed %d, step %d: %d is behind by %v", seed, step, x.Key, lag)
 				}
 			}
@@ -71,35 +71,35 @@ func TestNobodyLags(t *testing.T) {
 // the head when the turn of who is there ends.
 var lagFaults = map[string]func(q *Queue[int, int], victim *Tenant[int, int]){
 	"never visited": func(q *Queue[int, int], victim *Tenant[int, int]) { // others go before it
-		q.lists[0].active.remove(&victim.flow)
-		q.lists[0].active.push(&victim.flow)
+		q.lists[0].active.remove(&victim.seat)
+		q.lists[0].active.push(&victim.seat)
 	},
 	"lost": func(q *Queue[int, int], victim *Tenant[int, int]) {
-		if victim.flow.place == active {
-			q.detach(&victim.flow)
+		if victim.seat.place == active {
+			q.detach(&victim.seat)
 		}
 	},
 	"its turns are over at once": func(q *Queue[int, int], victim *Tenant[int, int]) {
-		l, f := &q.lists[0], &victim.flow
-		if l.active.head.next != f {
+		l, s := &q.lists[0], &victim.seat
+		if l.active.head.next != s {
 			return
 		}
-		l.active.remove(f)
-		l.active.push(f)
-		f.deficit += victim.quantum
-		due := f.due
-		f.due = l.round + 1
+		l.active.remove(s)
+		l.active.push(s)
+		s.deficit += victim.quantum
+		due := s.due
+		s.due = l.round + 1
 		l.visited(due)
 	},
 	"another one's turn does not end": func(q *Queue[int, int], _ *Tenant[int, int]) {
-		if f := q.lists[0].active.head; f.inTurn {
-			f.deficit = 1 << 20
+		if s := q.lists[0].active.head; s.inTurn {
+			s.deficit = 1 << 20
 		}
 	},
 	"another one stays at the head": func(q *Queue[int, int], _ *Tenant[int, int]) {
-		if f := q.lists[0].active.head; f.inTurn && f.deficit == 0 {
-			due := f.due
-			f.inTurn, f.due = false, q.lists[0].round+1
+		if s := q.lists[0].active.head; s.inTurn && s.deficit == 0 {
+			due := s.due
+			s.inTurn, s.due = false, q.lists[0].round+1
 			q.lists[0].visited(due)
 		}
 	},

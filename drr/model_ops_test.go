@@ -60,9 +60,9 @@ func (m *model) due(now int64) (payloads []int) {
 func (m *model) purge() {
 	hollow, listed := 0, 0
 	for i := range m.lists {
-		for _, f := range slices.Concat(m.lists[i].fresh, m.lists[i].active) {
+		for _, s := range slices.Concat(m.lists[i].fresh, m.lists[i].active) {
 			listed++
-			if f.empty() {
+			if s.empty() {
 				hollow++
 			}
 		}
@@ -71,9 +71,9 @@ func (m *model) purge() {
 		return
 	}
 	for i := range m.lists {
-		for _, f := range slices.Concat(m.lists[i].fresh, m.lists[i].active) {
-			if !f.inTurn && f.empty() {
-				m.leave(f)
+		for _, s := range slices.Concat(m.lists[i].fresh, m.lists[i].active) {
+			if !s.inTurn && s.empty() {
+				m.leave(s)
 			}
 		}
 	}
@@ -81,38 +81,38 @@ func (m *model) purge() {
 
 func (m *model) block(t *modelTenant) {
 	t.blocked = true
-	for _, f := range t.flows {
-		if f.place == nowhere {
+	for _, s := range t.seats {
+		if s.place == nowhere {
 			continue
 		}
 		most := t.quantum
-		if e, ok := m.front(f, 0); ok {
+		if e, ok := m.front(s, 0); ok {
 			most = max(most, e.Cost)
 		}
-		f.deficit = min(f.deficit, most)
-		f.barred = true
-		m.detach(f)
+		s.deficit = min(s.deficit, most)
+		s.barred = true
+		m.detach(s)
 	}
 }
 
 func (m *model) unblock(t *modelTenant) {
 	t.blocked = false
-	for _, f := range t.flows {
-		if f.empty() {
-			f.deficit = min(f.deficit, 0)
+	for _, s := range t.seats {
+		if s.empty() {
+			s.deficit = min(s.deficit, 0)
 		}
-		if !f.empty() || f.barred && m.cfg.NewFirst && m.ready() {
-			m.join(f, false)
+		if !s.empty() || s.barred && m.cfg.NewFirst && m.ready() {
+			m.join(s, false)
 		}
-		f.barred = false
+		s.barred = false
 	}
 }
 
-// retire makes the tenant's empty flows leave.
+// retire makes the tenant's empty seats leave.
 func (m *model) retire(t *modelTenant) {
-	for _, f := range t.flows {
-		if f.place != nowhere && f.empty() {
-			m.leave(f)
+	for _, s := range t.seats {
+		if s.place != nowhere && s.empty() {
+			m.leave(s)
 		}
 	}
 }
@@ -123,11 +123,11 @@ func (m *model) ready() bool {
 }
 
 func (m *model) charge(t *modelTenant, p firq.Priority, delta int64) {
-	f := m.flowOf(t, p)
-	f.settle(0)
-	f.deficit -= delta
-	if !t.blocked && f.place == nowhere {
-		f.deficit = min(f.deficit, 0)
+	s := m.seatOf(t, p)
+	s.settle(0)
+	s.deficit -= delta
+	if !t.blocked && s.place == nowhere {
+		s.deficit = min(s.deficit, 0)
 	}
 }
 
@@ -141,8 +141,8 @@ func (m *model) advanceRound(r uint64) {
 // allLeave is what draining to the last task does to the lists.
 func (m *model) allLeave() {
 	for i := range m.lists {
-		for _, f := range slices.Concat(m.lists[i].fresh, m.lists[i].active) {
-			m.leave(f)
+		for _, s := range slices.Concat(m.lists[i].fresh, m.lists[i].active) {
+			m.leave(s)
 		}
 	}
 }

@@ -29,10 +29,10 @@ type modelTenant struct {
 	ripe    bool
 	lifo    bool
 	blocked bool
-	flows   []*modelFlow
+	seats   []*modelSeat
 }
 
-type modelFlow struct {
+type modelSeat struct {
 	tenant         *modelTenant
 	level          int
 	deficit        int64
@@ -42,9 +42,9 @@ type modelFlow struct {
 }
 
 type modelList struct {
-	all           []*modelFlow
-	fresh, active []*modelFlow
-	toVisit       map[*modelFlow]bool
+	all           []*modelSeat
+	fresh, active []*modelSeat
+	toVisit       map[*modelSeat]bool
 	round         uint64
 	used          bool // some flow has had a turn in this round
 	barren        int
@@ -56,9 +56,9 @@ func newModel(cfg Config, quanta []int64, fill bool) *model {
 		t := &modelTenant{key: key, quantum: quantum}
 		for level := range levels {
 			if level == 0 || cfg.Across {
-				f := &modelFlow{tenant: t, level: level}
-				t.flows = append(t.flows, f)
-				m.lists[level].all = append(m.lists[level].all, f)
+				s := &modelSeat{tenant: t, level: level}
+				t.seats = append(t.seats, s)
+				m.lists[level].all = append(m.lists[level].all, s)
 			}
 		}
 		m.tenants = append(m.tenants, t)
@@ -74,28 +74,28 @@ func (t *modelTenant) queued() (n int) {
 }
 
 func (t *modelTenant) active() bool {
-	return t.blocked || slices.ContainsFunc(t.flows, func(f *modelFlow) bool { return f.place != nowhere })
+	return t.blocked || slices.ContainsFunc(t.seats, func(s *modelSeat) bool { return s.place != nowhere })
 }
 
-func (f *modelFlow) empty() bool {
-	if len(f.tenant.flows) > 1 {
-		return len(f.tenant.tasks[f.level]) == 0
+func (s *modelSeat) empty() bool {
+	if len(s.tenant.seats) > 1 {
+		return len(s.tenant.tasks[s.level]) == 0
 	}
-	return f.tenant.queued() == 0
+	return s.tenant.queued() == 0
 }
 
-func (m *model) flowOf(t *modelTenant, p firq.Priority) *modelFlow {
+func (m *model) seatOf(t *modelTenant, p firq.Priority) *modelSeat {
 	if m.cfg.Across {
-		return t.flows[p-1]
+		return t.seats[p-1]
 	}
-	return t.flows[0]
+	return t.seats[0]
 }
 
 func (m *model) push(t *modelTenant, task Task[int]) {
 	t.tasks[task.Priority-1] = append(t.tasks[task.Priority-1], task)
 	m.water(t)
-	if f := m.flowOf(t, task.Priority); !t.blocked && f.place == nowhere {
-		m.join(f, m.cfg.NewFirst)
+	if s := m.seatOf(t, task.Priority); !t.blocked && s.place == nowhere {
+		m.join(s, m.cfg.NewFirst)
 	}
 }
 
@@ -121,38 +121,38 @@ func (m *model) water(t *modelTenant) {
 	}
 }
 
-func (m *model) join(f *modelFlow, first bool) {
-	l := &m.lists[f.level]
+func (m *model) join(s *modelSeat, first bool) {
+	l := &m.lists[s.level]
 	var turn int64
-	if f.place == nowhere && !first && len(l.active) == 0 {
+	if s.place == nowhere && !first && len(l.active) == 0 {
 		if turn = 1; l.used {
 			l.pass(1)
 		}
 	}
-	f.settle(turn)
+	s.settle(turn)
 	if first {
-		f.place = fresh
-		l.fresh = append(l.fresh, f)
+		s.place = fresh
+		l.fresh = append(l.fresh, s)
 		return
 	}
-	f.place = active
-	l.active = append(l.active, f)
+	s.place = active
+	l.active = append(l.active, s)
 	if len(l.active) == 1 {
-		l.toVisit = map[*modelFlow]bool{f: true}
+		l.toVisit = map[*modelSeat]bool{s: true}
 	}
 }
 
-func (l *modelList) drop(f *modelFlow) {
-	is := func(g *modelFlow) bool { return f == g }
+func (l *modelList) drop(s *modelSeat) {
+	is := func(g *modelSeat) bool { return s == g }
 	l.fresh = slices.DeleteFunc(l.fresh, is)
 	l.active = slices.DeleteFunc(l.active, is)
 }
 
-func (l *modelList) visited(f *modelFlow) {
-	if !l.toVisit[f] {
+func (l *modelList) visited(s *modelSeat) {
+	if !l.toVisit[s] {
 		return
 	}
-	if delete(l.toVisit, f); len(l.toVisit) == 0 && len(l.active) > 0 {
+	if delete(l.toVisit, s); len(l.toVisit) == 0 && len(l.active) > 0 {
 		if l.used {
 			l.pass(1)
 		}
@@ -164,40 +164,40 @@ func (l *modelList) visited(f *modelFlow) {
 func (l *modelList) pass(rounds int64) {
 	l.round += uint64(rounds)
 	l.used = l.used && rounds == 0
-	for _, f := range l.all {
-		if f.place == nowhere {
-			f.away += rounds
+	for _, s := range l.all {
+		if s.place == nowhere {
+			s.away += rounds
 		}
 	}
 }
 
-// settle pays off debt for the rounds that the flow was away, but for so many.
-func (f *modelFlow) settle(but int64) {
-	if f.place != nowhere {
+// settle pays off debt for the rounds that the seat was away, but for so many.
+func (s *modelSeat) settle(but int64) {
+	if s.place != nowhere {
 		return
 	}
-	if f.deficit < 0 {
-		f.deficit = min(0, f.deficit+max(f.away-but, 0)*f.tenant.quantum)
+	if s.deficit < 0 {
+		s.deficit = min(0, s.deficit+max(s.away-but, 0)*s.tenant.quantum)
 	}
-	f.away = 0
+	s.away = 0
 }
 
 func (l *modelList) visitAll() {
-	l.toVisit = map[*modelFlow]bool{}
-	for _, f := range l.active {
-		l.toVisit[f] = true
+	l.toVisit = map[*modelSeat]bool{}
+	for _, s := range l.active {
+		l.toVisit[s] = true
 	}
 }
 
-// front returns the task that f would deliver next.
-func (m *model) front(f *modelFlow, now int64) (best Task[int], ok bool) {
+// front returns the task that s would deliver next.
+func (m *model) front(s *modelSeat, now int64) (best Task[int], ok bool) {
 	for level := levels - 1; level >= 0; level-- {
-		tasks := f.tenant.tasks[level]
-		if len(tasks) == 0 || m.cfg.Across && level != f.level {
+		tasks := s.tenant.tasks[level]
+		if len(tasks) == 0 || m.cfg.Across && level != s.level {
 			continue
 		}
 		e := tasks[0]
-		if m.cfg.Order == firq.LIFO || m.cfg.Order == firq.AdaptiveLIFO && f.tenant.lifo {
+		if m.cfg.Order == firq.LIFO || m.cfg.Order == firq.AdaptiveLIFO && s.tenant.lifo {
 			e = tasks[len(tasks)-1]
 		}
 		if !ok || m.cfg.Aging > 0 && m.before(e, best, now) {
@@ -215,7 +215,7 @@ func (m *model) before(a, b Task[int], now int64) bool {
 	return a.Enqueued < b.Enqueued
 }
 
-func (m *model) head(now int64) (best *modelFlow) {
+func (m *model) head(now int64) (best *modelSeat) {
 	var bestTask Task[int]
 	for level := levels - 1; level >= 0; level-- {
 		both := slices.Concat(m.lists[level].fresh, m.lists[level].active)
@@ -236,56 +236,56 @@ func (m *model) head(now int64) (best *modelFlow) {
 // next delivers one task.
 func (m *model) next(now int64) (tenant, payload int, ok bool) {
 	for {
-		f := m.head(now)
-		if f == nil {
+		s := m.head(now)
+		if s == nil {
 			return 0, 0, false
 		}
-		m.fill(f.tenant)
-		if m.head(now) != f {
+		m.fill(s.tenant)
+		if m.head(now) != s {
 			continue
 		}
-		e, ok := m.front(f, now)
+		e, ok := m.front(s, now)
 		switch {
 		case !ok:
-			m.emptied(f)
+			m.emptied(s)
 			continue
 		case e.Due < now:
-			m.take(f.tenant, e.Payload)
+			m.take(s.tenant, e.Payload)
 			m.expired = append(m.expired, e.Payload)
 			continue
 		}
-		if !f.inTurn {
-			f.inTurn = true
-			f.deficit += f.tenant.quantum
+		if !s.inTurn {
+			s.inTurn = true
+			s.deficit += s.tenant.quantum
 		}
-		if f.deficit < e.Cost {
-			m.turnOver(f, now)
+		if s.deficit < e.Cost {
+			m.turnOver(s, now)
 			continue
 		}
-		f.deficit -= e.Cost
-		m.lists[f.level].barren, m.lists[f.level].used = 0, true
-		m.take(f.tenant, e.Payload)
-		return f.tenant.key, e.Payload, true
+		s.deficit -= e.Cost
+		m.lists[s.level].barren, m.lists[s.level].used = 0, true
+		m.take(s.tenant, e.Payload)
+		return s.tenant.key, e.Payload, true
 	}
 }
 
-func (m *model) turnOver(f *modelFlow, now int64) {
-	l := &m.lists[f.level]
-	wasFresh := f.place == fresh
-	f.inTurn = false
-	l.drop(f)
+func (m *model) turnOver(s *modelSeat, now int64) {
+	l := &m.lists[s.level]
+	wasFresh := s.place == fresh
+	s.inTurn = false
+	l.drop(s)
 	if wasFresh {
-		m.join(f, false)
+		m.join(s, false)
 		return
 	}
-	l.active = append(l.active, f)
+	l.active = append(l.active, s)
 	l.used = true
-	l.visited(f)
+	l.visited(s)
 	if l.barren++; m.whole && l.barren >= len(l.active) {
 		l.barren = 0
 		for m.emptyTurn(l, now) {
-			for _, f := range l.active {
-				f.deficit += f.tenant.quantum
+			for _, s := range l.active {
+				s.deficit += s.tenant.quantum
 			}
 			l.pass(1)
 		}
@@ -295,36 +295,36 @@ func (m *model) turnOver(f *modelFlow, now int64) {
 // emptyTurn reports whether nobody could pay in the coming turn of the list.
 func (m *model) emptyTurn(l *modelList, now int64) bool {
 	soon := false
-	for _, f := range l.active {
-		m.fill(f.tenant)
-		e, ok := m.front(f, now)
-		if !ok || e.Due < now || e.Cost <= f.deficit {
+	for _, s := range l.active {
+		m.fill(s.tenant)
+		e, ok := m.front(s, now)
+		if !ok || e.Due < now || e.Cost <= s.deficit {
 			return false
 		}
-		soon = soon || e.Cost <= f.deficit+f.tenant.quantum
+		soon = soon || e.Cost <= s.deficit+s.tenant.quantum
 	}
 	return !soon
 }
 
-func (m *model) emptied(f *modelFlow) {
-	if f.place != fresh {
-		m.leave(f)
+func (m *model) emptied(s *modelSeat) {
+	if s.place != fresh {
+		m.leave(s)
 		return
 	}
-	f.inTurn, f.deficit = false, min(f.deficit, 0)
-	m.lists[f.level].drop(f)
-	m.join(f, false)
+	s.inTurn, s.deficit = false, min(s.deficit, 0)
+	m.lists[s.level].drop(s)
+	m.join(s, false)
 }
 
-func (m *model) leave(f *modelFlow) {
-	f.deficit = min(f.deficit, 0)
-	m.detach(f)
+func (m *model) leave(s *modelSeat) {
+	s.deficit = min(s.deficit, 0)
+	m.detach(s)
 }
 
-func (m *model) detach(f *modelFlow) {
-	f.place, f.inTurn = nowhere, false
-	f.away = 0
-	l := &m.lists[f.level]
-	l.drop(f)
-	l.visited(f)
+func (m *model) detach(s *modelSeat) {
+	s.place, s.inTurn = nowhere, false
+	s.away = 0
+	l := &m.lists[s.level]
+	l.drop(s)
+	l.visited(s)
 }

@@ -173,8 +173,8 @@ func TestDebtAndTurn(t *testing.T) {
 	q.Charge(a, firq.PriorityNormal, 100)
 	q.SetRound(q.Round() + 4)
 	push(q, a, plainTask(0, 1))
-	if a.flow.deficit != -70 {
-		t.Errorf("four rounds of 10 later it owes %d of 100, want 70: the fourth one's quantum is to come", -a.flow.deficit)
+	if a.seat.deficit != -70 {
+		t.Errorf("four rounds of 10 later it owes %d of 100, want 70: the fourth one's quantum is to come", -a.seat.deficit)
 	}
 }
 
@@ -187,8 +187,8 @@ func TestSetQuantumPaysFirst(t *testing.T) {
 	q.SetRound(q.Round() + 10)
 	q.SetQuantum(a, 1e6)
 	push(q, b, plainTask(0, 1))
-	if push(q, a, plainTask(0, 1)); a.flow.deficit != -990 {
-		t.Errorf("ten rounds of 1 later it owes %d of 1,000", -a.flow.deficit)
+	if push(q, a, plainTask(0, 1)); a.seat.deficit != -990 {
+		t.Errorf("ten rounds of 1 later it owes %d of 1,000", -a.seat.deficit)
 	}
 	for _, cost := range []int64{1e6, 1e12, 1 << 60} {
 		q, tenants := makeTenants(Config{}, 1, 1)
@@ -200,8 +200,8 @@ func TestSetQuantumPaysFirst(t *testing.T) {
 			t.Fatalf("verdict %d", v)
 		}
 		p.to = q.Tag()
-		if q.SetQuantum(a, 1<<30); a.flow.deficit < 0 || a.flow.deficit >= cost {
-			t.Errorf("cost %d: the deficit is %d", cost, a.flow.deficit)
+		if q.SetQuantum(a, 1<<30); a.seat.deficit < 0 || a.seat.deficit >= cost {
+			t.Errorf("cost %d: the deficit is %d", cost, a.seat.deficit)
 		}
 	}
 }
@@ -233,7 +233,7 @@ func TestDebtExpires(t *testing.T) {
 			} else {
 				push(q, a, plainTask(1, 1))
 			}
-			if got := -a.flow.deficit; got != x.left {
+			if got := -a.seat.deficit; got != x.left {
 				t.Errorf("blocked %t: of a debt of %d are %d left after %d rounds of %d, want %d", blocked, x.debt, got, x.rounds, x.quantum, x.left)
 			}
 		}
@@ -254,8 +254,8 @@ func TestDebtExpiresOnce(t *testing.T) {
 			q.Charge(a, firq.PriorityNormal, 1)
 		}
 	}
-	if push(q, a, plainTask(1, 1)); a.flow.deficit != -73 {
-		t.Errorf("deficit %d after 30 rounds and three more units, want -73", a.flow.deficit)
+	if push(q, a, plainTask(1, 1)); a.seat.deficit != -73 {
+		t.Errorf("deficit %d after 30 rounds and three more units, want -73", a.seat.deficit)
 	}
 }
 

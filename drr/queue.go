@@ -34,13 +34,13 @@ type Queue[K comparable, T any] struct {
 	host    Host[K, T]
 	peers   Peers // nil: none
 	lazy    bool
-	plain   bool               // first in, first out, and one flow per tenant
+	plain   bool               // first in, first out, and one seat per tenant
 	jumps   bool               // who comes in may go first
 	lists   [levels]list[K, T] // only lists[0] is used unless Across
 	queued  int                // tasks held
 	ready   int                // tasks of tenants that are not blocked
-	hollow  int                // flows that are in a list without a task
-	blocked flows[K, T]        // Tenant.flow of blocked tenants that have tasks
+	hollow  int                // seats that are in a list without a task
+	blocked seats[K, T]        // Tenant.seat of blocked tenants that have tasks
 	pool    pool[K, T]
 	dues    dues[K, T]
 	gone    Task[T] // what the host is being told about; here, so that it need not be allocated
@@ -49,16 +49,16 @@ type Queue[K comparable, T any] struct {
 // list is one round robin: the active list, the newly active that go first, and
 // the count of rounds.
 type list[K comparable, T any] struct {
-	fresh, active flows[K, T]
+	fresh, active seats[K, T]
 	round         uint64 // modulo 1<<63; see Apart
 	skipped       uint64 // rounds that were not counted, as nobody else shared time
 	reached       uint64 // the last round that NextWithin has begun a turn in, or passed empty turns up to
-	used          bool   // some flow was served in this round, or could not pay
-	left          int    // active flows that this round has still to visit
+	used          bool   // some seat was served in this round, or could not pay
+	left          int    // active seats that this round has still to visit
 	barren        int    // visits since somebody could pay
 	wait          uint64 // nobody can pay in the next so many rounds: there is nothing to visit until then
 	audit         audit
-	news          bool // something may have come to the front of a flow; see skip
+	news          bool // something may have come to the front of a seat; see skip
 }
 
 // tag is the round in which the next delivery can be, as far as is known.
@@ -95,8 +95,8 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
 	e := q.pool.get()
 	e.Task, e.tenant = *task, t
 	level := int(task.Priority) - 1
-	f := q.flowOf(t, level)
-	wasEmpty := q.empty(f)
+	s := q.seatOf(t, level)
+	wasEmpty := q.empty(s)
 	l := t.list(level)
 	l.push(e)
 	t.mask |= 1 << level
@@ -114,17 +114,17 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
 	switch {
 	case t.blocked:
 		if t.queued == 1 {
-			q.blocked.push(&t.flow)
+			q.blocked.push(&t.seat)
 		}
 		return
-	case f.place == nowhere:
-		q.join(f, q.cfg.NewFirst)
+	case s.place == nowhere:
+		q.join(s, q.cfg.NewFirst)
 	case wasEmpty:
 		q.hollow--
 	}
 	q.ready++
 	if q.cfg.Order != firq.FIFO || l.head == e {
-		on := &q.lists[f.level]
+		on := &q.lists[s.level]
 		on.news = true // it may be the front now, and cheaper
 		if on.wait > 0 {
 			q.lookAgain(on)
@@ -160,48 +160,48 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 		q.pass(&q.lists[0], limit)
 	}
 	for steps := 0; steps < stepBudget; steps++ {
-		f := q.head(now)
-		if f == nil {
+		s := q.head(now)
+		if s == nil {
 			return nil, Empty
 		}
-		q.fill(f.tenant)
-		if q.jumps && q.head(now) != f {
+		q.fill(s.tenant)
+		if q.jumps && q.head(now) != s {
 			continue // what came in goes first
 		}
-		e := q.front(f, now)
+		e := q.front(s, now)
 		if e == nil {
-			q.emptied(f)
+			q.emptied(s)
 			continue
 		}
 		if e.Due < max(now, e.Enqueued) { // it may have come after now was read
 			q.expire(e)
 			continue
 		}
-		l := &q.lists[f.level]
-		if !f.inTurn {
-			if f.place == active {
+		l := &q.lists[s.level]
+		if !s.inTurn {
+			if s.place == active {
 				if l.wait > 0 || beyond(l.round, limit) {
 					return nil, Ahead
 				}
 				l.reached = l.round // even if it cannot pay: see Reached
 			}
-			f.inTurn = true
-			if f.place == active {
-				l.audit.turn(f.deficit, f.tenant.quantum)
+			s.inTurn = true
+			if s.place == active {
+				l.audit.turn(s.deficit, s.tenant.quantum)
 			}
-			f.deficit = addSaturated(f.deficit, f.tenant.quantum)
+			s.deficit = addSaturated(s.deficit, s.tenant.quantum)
 		}
-		if f.deficit < e.Cost {
-			q.turnOver(f, now, limit)
+		if s.deficit < e.Cost {
+			q.turnOver(s, now, limit)
 			continue
 		}
-		f.deficit -= e.Cost
+		s.deficit -= e.Cost
 		l.reached, l.used = l.round, true
-		if f.place == active {
+		if s.place == active {
 			l.audit.spent += uint64(e.Cost)
 		}
 		q.take(e, into)
-		return f.tenant, Delivered
+		return s.tenant, Delivered
 	}
 	return nil, Again
 }
@@ -213,8 +213,8 @@ func (q *Queue[K, T]) fill(t *Tenant[K, T]) {
 	}
 }
 
-// head returns the flow whose turn it is, nil if the lists are empty.
-func (q *Queue[K, T]) head(now int64) *flow[K, T] {
+// head returns the seat whose turn it is, nil if the lists are empty.
+func (q *Queue[K, T]) head(now int64) *seat[K, T] {
 	if !q.cfg.Across {
 		return q.lists[0].head()
 	}
@@ -222,26 +222,26 @@ func (q *Queue[K, T]) head(now int64) *flow[K, T] {
 }
 
 // headOfAll is head with Across.
-func (q *Queue[K, T]) headOfAll(now int64) *flow[K, T] {
-	var best *flow[K, T]
+func (q *Queue[K, T]) headOfAll(now int64) *seat[K, T] {
+	var best *seat[K, T]
 	var bestTask *entry[K, T]
 	for l := levels - 1; l >= 0; l-- {
-		f := q.lists[l].head()
-		if f == nil {
+		s := q.lists[l].head()
+		if s == nil {
 			continue
 		}
-		e := q.front(f, now)
+		e := q.front(s, now)
 		if e == nil || q.cfg.Aging == 0 && best == nil {
-			return f // nobody below can be before it
+			return s // nobody below can be before it
 		}
 		if best == nil || q.outranks(e, bestTask, now) {
-			best, bestTask = f, e
+			best, bestTask = s, e
 		}
 	}
 	return best
 }
 
-func (l *list[K, T]) head() *flow[K, T] {
+func (l *list[K, T]) head() *seat[K, T] {
 	if l.fresh.head != nil {
 		return l.fresh.head
 	}
@@ -253,8 +253,8 @@ func (l *list[K, T]) head() *flow[K, T] {
 func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
 	t, level := e.tenant, int(e.Priority)-1
 	l := t.list(level)
-	f := q.flowOf(t, level)
-	on := &q.lists[f.level]
+	s := q.seatOf(t, level)
+	on := &q.lists[s.level]
 	on.barren = 0
 	if on.wait > 0 {
 		q.lookAgain(on) // what is behind it may be cheaper
@@ -268,7 +268,7 @@ func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
 	if !t.blocked {
 		q.ready--
 	} else if t.queued == 0 {
-		q.blocked.remove(&t.flow)
+		q.blocked.remove(&t.seat)
 	}
 	if q.cfg.Order == firq.AdaptiveLIFO {
 		q.water(t)
@@ -276,7 +276,7 @@ func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
 	if e.Due != NoDeadline {
 		q.dues.remove(e)
 	}
-	if f.place != nowhere && q.empty(f) {
+	if s.place != nowhere && q.empty(s) {
 		q.hollow++
 	}
 	*into = e.Task
@@ -309,15 +309,15 @@ func (q *Queue[K, T]) Remove(p Place) (t *Tenant[K, T], task Task[T]) {
 // Owes reports whether the tenant is in debt, at any level, as far as is known: what
 // rounds have paid off is known once Forgive has looked.
 func (q *Queue[K, T]) Owes(t *Tenant[K, T]) (owes bool) {
-	q.eachFlow(t, func(f *flow[K, T]) { owes = owes || f.deficit < 0 })
+	q.eachSeat(t, func(s *seat[K, T]) { owes = owes || s.deficit < 0 })
 	return owes
 }
 
 // Forgive takes off the tenant's debt what rounds have paid off.
 func (q *Queue[K, T]) Forgive(t *Tenant[K, T]) {
-	q.eachFlow(t, func(f *flow[K, T]) {
-		if f.place == nowhere && f.deficit < 0 {
-			q.lists[f.level].forgive(f, 0)
+	q.eachSeat(t, func(s *seat[K, T]) {
+		if s.place == nowhere && s.deficit < 0 {
+			q.lists[s.level].forgive(s, 0)
 		}
 	})
 }
@@ -364,16 +364,16 @@ func (q *Queue[K, T]) NextDue() int64 { return q.dues.bound() }
 // Drain takes out one task, in no particular order, blocked tenants' included.
 func (q *Queue[K, T]) Drain() (t *Tenant[K, T], task Task[T], ok bool) {
 	for i := range q.lists {
-		for f := q.lists[i].head(); f != nil; f = q.lists[i].head() {
-			if e := q.front(f, 0); e != nil {
+		for s := q.lists[i].head(); s != nil; s = q.lists[i].head() {
+			if e := q.front(s, 0); e != nil {
 				q.take(e, &task)
-				return f.tenant, task, true
+				return s.tenant, task, true
 			}
-			q.leave(f)
+			q.leave(s)
 		}
 	}
-	if f := q.blocked.head; f != nil {
-		t = f.tenant
+	if s := q.blocked.head; s != nil {
+		t = s.tenant
 		q.take(t.list(bits.TrailingZeros8(t.mask)).head, &task)
 	}
 	return t, task, t != nil

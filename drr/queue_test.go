@@ -57,7 +57,7 @@ func again(t *testing.T, q *Queue[int, int], payload, most int) {
 }
 
 // TestPurgeBoundsLists: with nobody taking anything, tasks that are pushed and
-// cancelled or expire leave no flow behind that would be listed for ever.
+// cancelled or expire leave no seat behind that would be listed for ever.
 func TestPurgeBoundsLists(t *testing.T) {
 	for i, cfg := range []Config{{}, {NewFirst: true}, {Across: true}} {
 		q, tenants := makeTenants(cfg, 5000, 1)
@@ -102,8 +102,8 @@ func TestPurgeKeepsMidTurn(t *testing.T) {
 	}
 	first, _ := mustNext(t, q, 0)
 	q.Remove(last)
-	if q.lists[0].active.n != 1 || first.flow.place != active || first.flow.deficit != 4 {
-		t.Fatalf("%d listed, the first in place %d with %d left", q.lists[0].active.n, first.flow.place, first.flow.deficit)
+	if q.lists[0].active.n != 1 || first.seat.place != active || first.seat.deficit != 4 {
+		t.Fatalf("%d listed, the first in place %d with %d left", q.lists[0].active.n, first.seat.place, first.seat.deficit)
 	}
 	if err := invariants(q, tenants); err != nil {
 		t.Fatal(err)
@@ -125,8 +125,8 @@ func TestSkipLooksForExpired(t *testing.T) {
 	if _, _, verdict := q.Next(5); verdict != Again {
 		t.Fatalf("verdict %d", verdict)
 	}
-	if tenant, task := mustNext(t, q, 6); task.Payload != -1 || tenant.flow.deficit != 0 {
-		t.Fatalf("delivered %d, %d left, in round %d", task.Payload, tenant.flow.deficit, q.Round())
+	if tenant, task := mustNext(t, q, 6); task.Payload != -1 || tenant.seat.deficit != 0 {
+		t.Fatalf("delivered %d, %d left, in round %d", task.Payload, tenant.seat.deficit, q.Round())
 	}
 }
 

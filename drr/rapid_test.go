@@ -136,9 +136,9 @@ func (w *rounder) Next(t *rapid.T) {
 	}
 	switch verdict {
 	case Delivered:
-		if tn.Key != want.key || task.Cost != want.cost || tn.flow.deficit != want.deficit {
+		if tn.Key != want.key || task.Cost != want.cost || tn.seat.deficit != want.deficit {
 			t.Fatalf("tenant %d pays %d, keeps %d; want tenant %d, %d, %d",
-				tn.Key, task.Cost, tn.flow.deficit, want.key, want.cost, want.deficit)
+				tn.Key, task.Cost, tn.seat.deficit, want.key, want.cost, want.deficit)
 		}
 		if passed := (w.q.lists[0].clock() - clock) & lastRound; !want.anyRound && passed != want.round {
 			t.Fatalf("%d rounds later, want %d", passed, want.round)

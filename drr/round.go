@@ -78,7 +78,7 @@ func (q *Queue[K, T]) StepBack(limit uint64) {
 }
 
 // SetRound makes r the round that is being served, be it after or before the
-// present one. Every flow is visited in it.
+// present one. Every seat is visited in it.
 func (q *Queue[K, T]) SetRound(r uint64) {
 	l := &q.lists[0]
 	if r &= lastRound; r == l.round {
@@ -86,7 +86,7 @@ func (q *Queue[K, T]) SetRound(r uint64) {
 	}
 	l.round, l.used, l.left, l.wait = r, false, l.active.n, 0
 	l.audit.round(l.left)
-	for f := l.active.head; f != nil; f = f.next {
-		f.due = r
+	for s := l.active.head; s != nil; s = s.next {
+		s.due = r
 	}
 }

@@ -34,7 +34,7 @@ func (s *script) next(aloud bool) (*Tenant[string, string], Task[string]) {
 		case Delivered:
 			s.served = append(s.served, served{t.Key, task.Cost})
 			if aloud {
-				s.say("%s cost %d, %s has %d left", task.Payload, task.Cost, t.Key, s.q.flowOf(t, int(task.Priority)-1).deficit)
+				s.say("%s cost %d, %s has %d left", task.Payload, task.Cost, t.Key, s.q.seatOf(t, int(task.Priority)-1).deficit)
 			}
 			return t, task
 		}
@@ -51,14 +51,14 @@ func (s *script) state() {
 		}
 		for _, in := range []struct {
 			name string
-			head *flow[string, string]
+			head *seat[string, string]
 		}{{"fresh", l.fresh.head}, {"active", l.active.head}} {
-			var flows []string
+			var seats []string
 			for f := in.head; f != nil; f = f.next {
-				flows = append(flows, fmt.Sprintf("%s %d", f.tenant.Key, f.deficit))
+				seats = append(seats, fmt.Sprintf("%s %d", f.tenant.Key, f.deficit))
 			}
-			if len(flows) > 0 {
-				s.say("list %d %s: %s", i, in.name, strings.Join(flows, ", "))
+			if len(seats) > 0 {
+				s.say("list %d %s: %s", i, in.name, strings.Join(seats, ", "))
 			}
 		}
 	}

@@ -23,7 +23,7 @@ type Task[T any] struct {
 	Ages bool
 }
 
-// entry is a queued task: a node of its flow's list (next, prev) and, if it can
+// entry is a queued task: a node of its seat's list (next, prev) and, if it can
 // expire, of one bucket of the deadline index (dueNext, duePrev).
 type entry[K comparable, T any] struct {
 	Task[T]

@@ -2,51 +2,51 @@ package drr
 
 import "math"
 
-// join puts an idle flow into a list. Its deficit is 0, or a debt.
+// join puts an idle seat into a list. Its deficit is 0, or a debt.
 //
-// If the list is empty the flow has its turn in this round, unless some flow has had a
-// turn in it: then it begins the next one. Else flows that come one at a time, or one
+// If the list is empty the seat has its turn in this round, unless some seat has had a
+// turn in it: then it begins the next one. Else seats that come one at a time, or one
 // that pauses after each task, would all be served in one round, for ever.
-func (q *Queue[K, T]) join(f *flow[K, T], first bool) {
-	l := &q.lists[f.level]
-	turn := uint64(0) // of the rounds that have begun since f left, those in which it has a turn now
+func (q *Queue[K, T]) join(s *seat[K, T], first bool) {
+	l := &q.lists[s.level]
+	turn := uint64(0) // of the rounds that have begun since s left, those in which it has a turn now
 	if !first && l.active.n == 0 {
 		turn = 1
 		if l.used {
 			l.round, l.used = (l.round+1)&lastRound, false
 		}
 	}
-	if f.deficit < 0 {
-		l.forgive(f, turn)
+	if s.deficit < 0 {
+		l.forgive(s, turn)
 	}
 	if first {
-		f.place, f.due = fresh, l.round
-		l.fresh.push(f)
+		s.place, s.due = fresh, l.round
+		l.fresh.push(s)
 		return
 	}
-	q.activate(l, f)
+	q.activate(l, s)
 }
 
-// activate puts a flow at the tail of the active list, to be visited from the
-// next round on, or in this one if it is the only flow.
-func (q *Queue[K, T]) activate(l *list[K, T], f *flow[K, T]) {
+// activate puts a seat at the tail of the active list, to be visited from the
+// next round on, or in this one if it is the only seat.
+func (q *Queue[K, T]) activate(l *list[K, T], s *seat[K, T]) {
 	if l.wait > 0 {
-		q.lookAgain(l) // nobody has asked whether f can pay
+		q.lookAgain(l) // nobody has asked whether s can pay
 	}
-	f.place, f.due = active, l.round+1
+	s.place, s.due = active, l.round+1
 	if l.active.n == 0 {
-		f.due, l.left = l.round, 1
+		s.due, l.left = l.round, 1
 		l.audit.round(1)
 	}
-	l.active.push(f)
+	l.active.push(s)
 }
 
-// visited closes the round if the flow, due in the given round, was the last one
+// visited closes the round if the seat, due in the given round, was the last one
 // that it had to visit; it is out of the list already, or at its tail again. The
-// round of a list without flows stays, for whoever comes: see join.
+// round of a list without seats stays, for whoever comes: see join.
 //
-// So does a round in which no flow has had a turn: all that it had to visit have left,
-// and those that came meanwhile have their turns in it instead. Else flows that come
+// So does a round in which no seat has had a turn: all that it had to visit have left,
+// and those that came meanwhile have their turns in it instead. Else seats that come
 // and leave without a turn would take the list to any round, and whoever comes then
 // would have to wait for that.
 func (l *list[K, T]) visited(due uint64) {
@@ -68,105 +68,105 @@ func (l *list[K, T]) visited(due uint64) {
 	l.wait -= min(l.wait, 1)
 }
 
-// turnOver sends the flow at the head, which cannot pay, to the tail.
-func (q *Queue[K, T]) turnOver(f *flow[K, T], now int64, limit uint64) {
-	l := &q.lists[f.level]
-	f.inTurn = false
-	if f.place == fresh {
-		l.fresh.remove(f)
-		q.activate(l, f)
+// turnOver sends the seat at the head, which cannot pay, to the tail.
+func (q *Queue[K, T]) turnOver(s *seat[K, T], now int64, limit uint64) {
+	l := &q.lists[s.level]
+	s.inTurn = false
+	if s.place == fresh {
+		l.fresh.remove(s)
+		q.activate(l, s)
 		return
 	}
-	due := f.due
-	f.due, l.used = l.round+1, true
-	l.active.remove(f)
-	l.active.push(f)
+	due := s.due
+	s.due, l.used = l.round+1, true
+	l.active.remove(s)
+	l.active.push(s)
 	l.visited(due)
 	if l.barren++; l.barren >= l.active.n {
 		q.skip(l, now, limit)
 	}
 }
 
-// emptied ends the turn of a flow that was found without a task. A fresh flow
+// emptied ends the turn of a seat that was found without a task. A fresh seat
 // goes through the active list before it leaves, so that it cannot go idle and
 // be first again at once.
-func (q *Queue[K, T]) emptied(f *flow[K, T]) {
-	if f.place != fresh {
-		q.leave(f)
+func (q *Queue[K, T]) emptied(s *seat[K, T]) {
+	if s.place != fresh {
+		q.leave(s)
 		return
 	}
-	l := &q.lists[f.level]
-	f.inTurn, f.deficit = false, min(f.deficit, 0)
-	l.fresh.remove(f)
-	q.activate(l, f)
+	l := &q.lists[s.level]
+	s.inTurn, s.deficit = false, min(s.deficit, 0)
+	l.fresh.remove(s)
+	q.activate(l, s)
 }
 
-// leave takes a flow without a task out of its list. Credit is forfeited, debt
+// leave takes a seat without a task out of its list. Credit is forfeited, debt
 // is not.
-func (q *Queue[K, T]) leave(f *flow[K, T]) {
+func (q *Queue[K, T]) leave(s *seat[K, T]) {
 	q.hollow--
-	q.detach(f)
-	f.deficit = min(f.deficit, 0)
+	q.detach(s)
+	s.deficit = min(s.deficit, 0)
 }
 
-// detach takes a flow out of its list.
-func (q *Queue[K, T]) detach(f *flow[K, T]) {
-	l := &q.lists[f.level]
-	was, due := f.place, f.due
-	f.place, f.inTurn, f.due = nowhere, false, l.clock()
+// detach takes a seat out of its list.
+func (q *Queue[K, T]) detach(s *seat[K, T]) {
+	l := &q.lists[s.level]
+	was, due := s.place, s.due
+	s.place, s.inTurn, s.due = nowhere, false, l.clock()
 	if was == fresh {
-		l.fresh.remove(f)
+		l.fresh.remove(s)
 		return
 	}
-	l.active.remove(f)
+	l.active.remove(s)
 	l.visited(due)
 }
 
-// forgive lets a flow that is in no list pay off its debt: a quantum for each round
+// forgive lets a seat that is in no list pay off its debt: a quantum for each round
 // that has begun since the one that it left in, or that its debt was last looked at
 // in, but for so many. These are the turns that it would have had, and that its debt
 // would have kept empty.
-func (l *list[K, T]) forgive(f *flow[K, T], but uint64) {
+func (l *list[K, T]) forgive(s *seat[K, T], but uint64) {
 	now := l.clock()
-	rounds := (now - f.due) & lastRound
+	rounds := (now - s.due) & lastRound
 	rounds -= min(rounds, but)
 	switch {
-	case f.deficit >= 0:
-	case rounds > uint64(-f.deficit-1)/uint64(f.tenant.quantum):
-		f.deficit = 0
+	case s.deficit >= 0:
+	case rounds > uint64(-s.deficit-1)/uint64(s.tenant.quantum):
+		s.deficit = 0
 	default:
-		f.deficit += int64(rounds) * f.tenant.quantum
+		s.deficit += int64(rounds) * s.tenant.quantum
 	}
-	f.due = now
+	s.due = now
 }
 
 // Retire makes a tenant without tasks leave, if it is still in a list: it was
 // served its last task, and nobody has asked for the next since.
 func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
-	q.eachFlow(t, func(f *flow[K, T]) {
-		if f.place != nowhere && q.empty(f) {
-			q.leave(f)
+	q.eachSeat(t, func(s *seat[K, T]) {
+		if s.place != nowhere && q.empty(s) {
+			q.leave(s)
 		}
 	})
 }
 
 // skip gives everybody as many refills at once as it takes until somebody can
 // pay, less the one that each gets at the start of its turn. Called between
-// turns; does nothing if some flow needs a visit first (it is empty, or its
+// turns; does nothing if some seat needs a visit first (it is empty, or its
 // front task expired). If that would be after the round limit nothing is given yet,
 // but remembered (wait).
 func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 	l.barren, l.news = 0, false
 	fewest := uint64(math.MaxUint64)
-	for f := l.active.head; f != nil; f = f.next {
-		q.fill(f.tenant)
-		e := q.front(f, now)
-		if e == nil || e.Due < now || e.Cost <= f.deficit {
+	for s := l.active.head; s != nil; s = s.next {
+		q.fill(s.tenant)
+		e := q.front(s, now)
+		if e == nil || e.Due < now || e.Cost <= s.deficit {
 			return
 		}
 		// Cost is at most 1<<63-1 and a debt at most 1<<61: no overflow.
-		need := uint64(e.Cost) - uint64(f.deficit)
-		quantum := uint64(f.tenant.quantum)
+		need := uint64(e.Cost) - uint64(s.deficit)
+		quantum := uint64(s.tenant.quantum)
 		fewest = min(fewest, (need-1)/quantum+1)
 	}
 	if fewest == math.MaxUint64 || fewest < 2 || l.news { // Fill may push for whom was looked at before
@@ -206,8 +206,8 @@ func (q *Queue[K, T]) pass(l *list[K, T], limit uint64) {
 
 // refill gives everybody so many quanta, none of which enables anybody to pay.
 func (l *list[K, T]) refill(turns uint64) {
-	for f := l.active.head; f != nil; f = f.next {
-		f.deficit += int64(turns * uint64(f.tenant.quantum))
+	for s := l.active.head; s != nil; s = s.next {
+		s.deficit += int64(turns * uint64(s.tenant.quantum))
 	}
 }
 
@@ -215,8 +215,8 @@ func (l *list[K, T]) refill(turns uint64) {
 func (l *list[K, T]) catchUp(turns uint64) {
 	l.refill(turns)
 	l.round, l.used = (l.round+turns)&lastRound, false
-	for f := l.active.head; f != nil; f = f.next {
-		f.due = (f.due + turns) & lastRound
+	for s := l.active.head; s != nil; s = s.next {
+		s.due = (s.due + turns) & lastRound
 	}
 	l.wait -= turns
 }
@@ -245,10 +245,10 @@ func (q *Queue[K, T]) lookAgain(l *list[K, T]) {
 func (q *Queue[K, T]) Waiting() bool { return q.lists[0].wait > 0 }
 
 // Tag returns the round in which the next delivery can be, as far as is known,
-// of a flow that does not go first.
+// of a seat that does not go first.
 func (q *Queue[K, T]) Tag() uint64 { return q.lists[0].tag() }
 
-// Fresh reports whether there are newly active flows that go first (NewFirst):
+// Fresh reports whether there are newly active seats that go first (NewFirst):
 // they can be served in any round.
 func (q *Queue[K, T]) Fresh() bool { return q.lists[0].fresh.head != nil }
 
@@ -258,12 +258,12 @@ func (q *Queue[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
 	if quantum = min(max(quantum, 1), maxQuantum); quantum == t.quantum {
 		return
 	}
-	q.eachFlow(t, func(f *flow[K, T]) {
-		l := &q.lists[f.level]
+	q.eachSeat(t, func(s *seat[K, T]) {
+		l := &q.lists[s.level]
 		switch {
-		case f.place == nowhere && f.deficit < 0:
-			l.forgive(f, 0)
-		case f.place == active && l.wait > 0:
+		case s.place == nowhere && s.deficit < 0:
+			l.forgive(s, 0)
+		case s.place == active && l.wait > 0:
 			q.lookAgain(l)
 		}
 	})
@@ -276,22 +276,22 @@ func (q *Queue[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
 func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 	t.blocked = true
 	q.ready -= int(t.queued)
-	q.eachFlow(t, func(f *flow[K, T]) {
-		if f.place == nowhere {
+	q.eachSeat(t, func(s *seat[K, T]) {
+		if s.place == nowhere {
 			return
 		}
 		most := t.quantum
-		if e := q.front(f, 0); e != nil {
+		if e := q.front(s, 0); e != nil {
 			most = max(most, e.Cost)
 		} else {
 			q.hollow--
 		}
-		f.deficit = min(f.deficit, most)
-		f.barred = true
-		q.detach(f)
+		s.deficit = min(s.deficit, most)
+		s.barred = true
+		q.detach(s)
 	})
 	if t.queued > 0 {
-		q.blocked.push(&t.flow)
+		q.blocked.push(&t.seat)
 	}
 }
 
@@ -302,18 +302,18 @@ func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 	t.blocked = false
 	q.ready += int(t.queued)
 	if t.queued > 0 {
-		q.blocked.remove(&t.flow)
+		q.blocked.remove(&t.seat)
 	}
-	q.eachFlow(t, func(f *flow[K, T]) {
-		barred := f.barred
-		f.barred = false
-		if !q.empty(f) {
-			q.join(f, false)
+	q.eachSeat(t, func(s *seat[K, T]) {
+		barred := s.barred
+		s.barred = false
+		if !q.empty(s) {
+			q.join(s, false)
 			return
 		}
-		f.deficit = min(f.deficit, 0)
+		s.deficit = min(s.deficit, 0)
 		if barred && q.cfg.NewFirst && q.ready > 0 {
-			q.join(f, false)
+			q.join(s, false)
 			q.hollow++
 		}
 	})
@@ -322,18 +322,18 @@ func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 // Blocked reports whether the tenant is blocked.
 func (t *Tenant[K, T]) Blocked() bool { return t.blocked }
 
-func (q *Queue[K, T]) eachFlow(t *Tenant[K, T], do func(*flow[K, T])) {
+func (q *Queue[K, T]) eachSeat(t *Tenant[K, T], do func(*seat[K, T])) {
 	if !q.cfg.Across {
-		do(&t.flow)
-	} else if t.more != nil && t.more.flows != nil {
-		for i := range t.more.flows {
-			do(&t.more.flows[i])
+		do(&t.seat)
+	} else if t.more != nil && t.more.seats != nil {
+		for i := range t.more.seats {
+			do(&t.more.seats[i])
 		}
 	}
 }
 
-// purge makes the flows that cancelling and expiry have emptied leave, once
-// they outnumber the others. A flow in mid-turn stays: its next task may come
+// purge makes the seats that cancelling and expiry have emptied leave, once
+// they outnumber the others. A seat in mid-turn stays: its next task may come
 // before the next call.
 func (q *Queue[K, T]) purge() {
 	listed := 0
@@ -344,21 +344,21 @@ func (q *Queue[K, T]) purge() {
 		return
 	}
 	for i := range q.lists {
-		for _, l := range []*flows[K, T]{&q.lists[i].fresh, &q.lists[i].active} {
-			for f := l.head; f != nil; {
-				next := f.next
-				if !f.inTurn && q.empty(f) {
-					q.leave(f)
+		for _, l := range []*seats[K, T]{&q.lists[i].fresh, &q.lists[i].active} {
+			for s := l.head; s != nil; {
+				next := s.next
+				if !s.inTurn && q.empty(s) {
+					q.leave(s)
 				}
-				f = next
+				s = next
 			}
 		}
 	}
 }
 
 func addSaturated(a, b int64) int64 {
-	if s := a + b; s >= a { // b is positive
-		return s
+	if sum := a + b; sum >= a { // b is positive
+		return sum
 	}
 	return math.MaxInt64
 }

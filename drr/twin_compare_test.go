@@ -53,29 +53,29 @@ func (w *twin) compareTenant(t *Tenant[int, int], mt *modelTenant) error {
 		return fmt.Errorf("active %v, blocked %v, want %v, %v", t.Active(), t.Blocked(), mt.active(), mt.blocked)
 	}
 	var err error
-	w.q.eachFlow(t, func(f *flow[int, int]) {
-		mf := mt.flows[f.level]
-		if f.deficit != mf.deficit || f.inTurn != mf.inTurn || f.place != mf.place {
-			err = fmt.Errorf("flow %d: deficit %d, in turn %v, place %d, want %d, %v, %d",
-				f.level, f.deficit, f.inTurn, f.place, mf.deficit, mf.inTurn, mf.place)
+	w.q.eachSeat(t, func(s *seat[int, int]) {
+		mf := mt.seats[s.level]
+		if s.deficit != mf.deficit || s.inTurn != mf.inTurn || s.place != mf.place {
+			err = fmt.Errorf("seat %d: deficit %d, in turn %v, place %d, want %d, %v, %d",
+				s.level, s.deficit, s.inTurn, s.place, mf.deficit, mf.inTurn, mf.place)
 		}
 	})
 	return err
 }
 
-// any reports whether a flow is in the list.
+// any reports whether a seat is in the list.
 func (l modelList) any() bool { return len(l.fresh)+len(l.active) > 0 }
 
-func keys(l *flows[int, int]) (keys []int) {
-	for f := l.head; f != nil; f = f.next {
-		keys = append(keys, f.tenant.Key)
+func keys(l *seats[int, int]) (keys []int) {
+	for s := l.head; s != nil; s = s.next {
+		keys = append(keys, s.tenant.Key)
 	}
 	return keys
 }
 
-func modelKeys(flows []*modelFlow) (keys []int) {
-	for _, f := range flows {
-		keys = append(keys, f.tenant.key)
+func modelKeys(seats []*modelSeat) (keys []int) {
+	for _, s := range seats {
+		keys = append(keys, s.tenant.key)
 	}
 	return keys
 }
@@ -132,11 +132,11 @@ func TestAgainstModelWithPurge(t *testing.T) {
 
 // FuzzQueue is TestAgainstModel on bytes that the fuzzer thinks up: the config,
 // the number of tenants, then operations.
-func FuzzQueue(f *testing.F) {
+func FuzzQueue(s *testing.F) {
 	for shape := range byte(configs) {
-		f.Add(append([]byte{shape, shape % 5}, randomOps(uint64(shape), 60)...))
+		s.Add(append([]byte{shape, shape % 5}, randomOps(uint64(shape), 60)...))
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
+	s.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) < 2 || len(data) > 4000 {
 			return
 		}

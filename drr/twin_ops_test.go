@@ -89,9 +89,9 @@ func (w *twin) setQuantum() error {
 	quantum := int64(w.next("quantum+1", 15)) - 1
 	w.q.SetQuantum(t, quantum)
 	if quantum = max(quantum, 1); quantum != mt.quantum {
-		for _, f := range mt.flows {
-			if f.deficit < 0 {
-				f.settle(0)
+		for _, s := range mt.seats {
+			if s.deficit < 0 {
+				s.settle(0)
 			}
 		}
 	}

@@ -94,7 +94,7 @@ func TestWithinIsNext(t *testing.T) {
 				t.Fatalf("seed %d: in round %d, want %d", seed, got, want)
 			}
 			for i := range p.inA {
-				if a, b := p.inA[i].flow.deficit, p.inB[i].flow.deficit; a != b {
+				if a, b := p.inA[i].seat.deficit, p.inB[i].seat.deficit; a != b {
 					t.Fatalf("seed %d: tenant %d has deficit %d, want %d", seed, i, b, a)
 				}
 			}

@@ -14,7 +14,7 @@ const (
 
 const never = math.MaxUint64
 
-// place says in which list of the queue a flow is.
+// place says in which list of the queue a seat is.
 type place uint8
 
 const (
@@ -23,11 +23,11 @@ const (
 	active
 )
 
-// flow is what takes turns: a tenant, or with Config.Across a tenant at one
+// seat is what takes turns: a tenant, or with Config.Across a tenant at one
 // level.
-type flow[K comparable, T any] struct {
+type seat[K comparable, T any] struct {
 	tenant     *Tenant[K, T]
-	next, prev *flow[K, T]
+	next, prev *seat[K, T]
 	deficit    int64
 	// due is the round that has to visit it, while it is active. While it is in no list
 	// it is the count of rounds (clock) when it left, or up to which its debt was paid
@@ -39,35 +39,35 @@ type flow[K comparable, T any] struct {
 	barred bool // was in a list when its tenant was blocked
 }
 
-// flows is a doubly linked list of flows. The zero value is empty.
-type flows[K comparable, T any] struct {
-	head, tail *flow[K, T]
+// seats is a doubly linked list of seats. The zero value is empty.
+type seats[K comparable, T any] struct {
+	head, tail *seat[K, T]
 	n          int
 }
 
-func (l *flows[K, T]) push(f *flow[K, T]) {
-	f.prev, f.next = l.tail, nil
+func (l *seats[K, T]) push(s *seat[K, T]) {
+	s.prev, s.next = l.tail, nil
 	if l.tail == nil {
-		l.head = f
+		l.head = s
 	} else {
-		l.tail.next = f
+		l.tail.next = s
 	}
-	l.tail = f
+	l.tail = s
 	l.n++
 }
 
-func (l *flows[K, T]) remove(f *flow[K, T]) {
-	if f.prev == nil {
-		l.head = f.next
+func (l *seats[K, T]) remove(s *seat[K, T]) {
+	if s.prev == nil {
+		l.head = s.next
 	} else {
-		f.prev.next = f.next
+		s.prev.next = s.next
 	}
-	if f.next == nil {
-		l.tail = f.prev
+	if s.next == nil {
+		l.tail = s.prev
 	} else {
-		f.next.prev = f.prev
+		s.next.prev = s.prev
 	}
-	f.next, f.prev = nil, nil
+	s.next, s.prev = nil, nil
 	l.n--
 }
 
@@ -76,7 +76,7 @@ func (l *flows[K, T]) remove(f *flow[K, T]) {
 //
 // What each visit needs comes first.
 type Tenant[K comparable, T any] struct {
-	flow    flow[K, T] // with Across see more; of who is blocked and has tasks, in Queue.blocked
+	seat    seat[K, T] // with Across see more; of who is blocked and has tasks, in Queue.blocked
 	quantum int64
 	tasks   entries[K, T] // of PriorityNormal; the others in more
 	queued  int32         // at most firq.MaxTasks, of all shards
@@ -94,7 +94,7 @@ type Tenant[K comparable, T any] struct {
 // more is what few tenants need.
 type more[K comparable, T any] struct {
 	tasks [levels]entries[K, T] // of the levels other than PriorityNormal
-	flows *[levels]flow[K, T]   // with Across
+	seats *[levels]seat[K, T]   // with Across
 }
 
 // rest returns what few tenants need.
@@ -108,7 +108,7 @@ func (t *Tenant[K, T]) rest() *more[K, T] {
 // Init makes t a tenant with the given key and quantum (below 1 counts as 1).
 func (t *Tenant[K, T]) Init(key K, quantum int64) {
 	t.Key = key
-	t.flow.tenant, t.flow.due = t, never
+	t.seat.tenant, t.seat.due = t, never
 	t.SetQuantum(quantum)
 }
 
@@ -127,12 +127,12 @@ func (t *Tenant[K, T]) Len() int { return int(t.queued) }
 
 // Active reports whether the tenant is in a list, or blocked.
 func (t *Tenant[K, T]) Active() bool {
-	if t.blocked || t.flow.place != nowhere {
+	if t.blocked || t.seat.place != nowhere {
 		return true
 	}
-	if t.more != nil && t.more.flows != nil {
-		for i := range t.more.flows {
-			if t.more.flows[i].place != nowhere {
+	if t.more != nil && t.more.seats != nil {
+		for i := range t.more.seats {
+			if t.more.seats[i].place != nowhere {
 				return true
 			}
 		}
@@ -147,65 +147,65 @@ const maxDebt = 1 << 61
 // An idle tenant can get into debt this way, but gathers no credit. While it is in
 // no list, being idle or blocked, its debt shrinks by its quantum per round.
 func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
-	f := q.flowOf(t, int(p)-1)
-	if f.place == nowhere {
-		q.lists[f.level].forgive(f, 0)
+	s := q.seatOf(t, int(p)-1)
+	if s.place == nowhere {
+		q.lists[s.level].forgive(s, 0)
 	}
 	delta = min(max(delta, -maxDebt), maxDebt)
 	if delta > 0 {
-		f.deficit = max(f.deficit-delta, -maxDebt)
+		s.deficit = max(s.deficit-delta, -maxDebt)
 	} else {
-		if on := &q.lists[f.level]; on.wait > 0 {
+		if on := &q.lists[s.level]; on.wait > 0 {
 			q.lookAgain(on) // it may be able to pay now
 		}
-		if f.deficit < maxDebt { // a skip may have saved up more than that
-			f.deficit = min(f.deficit-delta, maxDebt)
+		if s.deficit < maxDebt { // a skip may have saved up more than that
+			s.deficit = min(s.deficit-delta, maxDebt)
 		}
 	}
-	if on := &q.lists[f.level]; delta < 0 && f.inTurn && f == on.active.head {
+	if on := &q.lists[s.level]; delta < 0 && s.inTurn && s == on.active.head {
 		on.audit.refund(-delta)
 	}
-	if f.place == nowhere && !t.blocked {
-		f.deficit = min(f.deficit, 0)
+	if s.place == nowhere && !t.blocked {
+		s.deficit = min(s.deficit, 0)
 	}
 }
 
-// flowOf returns the flow that tasks of a level are served through.
-func (q *Queue[K, T]) flowOf(t *Tenant[K, T], level int) *flow[K, T] {
+// seatOf returns the seat that tasks of a level are served through.
+func (q *Queue[K, T]) seatOf(t *Tenant[K, T], level int) *seat[K, T] {
 	if !q.cfg.Across {
-		return &t.flow
+		return &t.seat
 	}
 	m := t.rest()
-	if m.flows == nil {
-		m.flows = new([levels]flow[K, T])
-		for i := range m.flows {
-			m.flows[i].tenant, m.flows[i].level, m.flows[i].due = t, int8(i), never
+	if m.seats == nil {
+		m.seats = new([levels]seat[K, T])
+		for i := range m.seats {
+			m.seats[i].tenant, m.seats[i].level, m.seats[i].due = t, int8(i), never
 		}
 	}
-	return &m.flows[level]
+	return &m.seats[level]
 }
 
-// empty reports whether the flow has no task.
-func (q *Queue[K, T]) empty(f *flow[K, T]) bool {
+// empty reports whether the seat has no task.
+func (q *Queue[K, T]) empty(s *seat[K, T]) bool {
 	if q.cfg.Across {
-		return f.tenant.mask&(1<<f.level) == 0
+		return s.tenant.mask&(1<<s.level) == 0
 	}
-	return f.tenant.mask == 0
+	return s.tenant.mask == 0
 }
 
-// front returns the task that the flow would deliver next, nil if it has none.
-func (q *Queue[K, T]) front(f *flow[K, T], now int64) *entry[K, T] {
-	if q.plain && f.tenant.mask == 1<<usual {
-		return f.tenant.tasks.head
+// front returns the task that the seat would deliver next, nil if it has none.
+func (q *Queue[K, T]) front(s *seat[K, T], now int64) *entry[K, T] {
+	if q.plain && s.tenant.mask == 1<<usual {
+		return s.tenant.tasks.head
 	}
-	return q.best(f, now)
+	return q.best(s, now)
 }
 
 // best is front in all cases.
-func (q *Queue[K, T]) best(f *flow[K, T], now int64) *entry[K, T] {
-	t := f.tenant
+func (q *Queue[K, T]) best(s *seat[K, T], now int64) *entry[K, T] {
+	t := s.tenant
 	if q.cfg.Across {
-		return q.end(t, int(f.level))
+		return q.end(t, int(s.level))
 	}
 	if t.mask == 0 {
 		return nil
