@@ -15,6 +15,7 @@ const (
 	DefaultTopTenants = 16
 	DefaultLowWater   = 40
 	DefaultHighWater  = 80
+	DefaultMaxFlows   = 64
 
 	MaxShards = 1 << 10   // upper limit of Config.Shards
 	MaxTasks  = 1<<30 - 1 // upper limit of Config.MaxGlobal and MaxPerTenant
@@ -102,6 +103,16 @@ type Config[K comparable, T any] struct {
 	// PriorityAging lets a task count one level higher for each such time that
 	// it has waited, so that low priorities do not starve. 0: strict.
 	PriorityAging time.Duration
+	// MaxFlows is how many flows (Task.Flow) one tenant may have queued apart, at each
+	// priority, at most MaxTasks. They share what the tenant gets by deficit round robin,
+	// with the tenant's quantum for each, and each is served in Order; what other tenants
+	// get does not depend on them. Priorities come first: flows share among tasks of
+	// the same one.
+	//
+	// A further flow shares the line of one of them, chosen by a seeded hash, until no
+	// task of its own is left in it; one that is queued apart stays apart as long as it
+	// has tasks. Who shares a line shares its turns. 0: 64. 1: flows do not matter.
+	MaxFlows int
 	// NewTenantsFirst serves a tenant that becomes active one quantum ahead of
 	// the backlogged ones (DRR++, RFC 8290).
 	NewTenantsFirst bool
@@ -148,7 +159,9 @@ const (
 	Reject Policy = iota
 	// DropOldest evicts the tenant's oldest task of a priority at most the new
 	// one's, lowest priority first, and admits the new one; with nothing to
-	// evict it rejects.
+	// evict it rejects. Where several flows of the tenant are queued at that priority
+	// (Config.MaxFlows), it is the oldest one of the flow with the most tasks, so that
+	// who floods a tenant evicts its own.
 	DropOldest
 	// DropNewest is DropOldest with the newest such task.
 	DropNewest
@@ -243,6 +256,7 @@ func (c Config[K, T]) Resolve() (Config[K, T], error) {
 	setDefault(&c.Quantum, 1)
 	setDefault(&c.LowWater, DefaultLowWater)
 	setDefault(&c.HighWater, DefaultHighWater)
+	setDefault(&c.MaxFlows, DefaultMaxFlows)
 	setDefault(&c.FairnessSlack, 1)
 	setDefault(&c.TopTenants, DefaultTopTenants)
 	setDefault(&c.TenantIdle, DefaultTenantIdle)
@@ -275,6 +289,7 @@ func (c *Config[K, T]) check() error {
 		{"LowWater", int64(c.LowWater), math.MaxInt64},
 		{"HighWater", int64(c.HighWater), math.MaxInt64},
 		{"PriorityAging", int64(c.PriorityAging), math.MaxInt64},
+		{"MaxFlows", int64(c.MaxFlows), MaxTasks},
 		{"FairnessSlack", int64(c.FairnessSlack), math.MaxInt32},
 		{"TopTenants", max(int64(c.TopTenants), 0), 1 << 20},
 		{"TenantIdle", int64(c.TenantIdle), math.MaxInt64},

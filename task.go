@@ -47,6 +47,10 @@ type Task[T any] struct {
 	Deadline time.Time
 	// Ticket to cancel the task with; nil: it cannot be cancelled.
 	Ticket *Ticket
+	// Flow says whose it is inside the tenant: a user, a route, a job, by any number,
+	// for example a hash. The flows of a tenant share what the tenant gets: see
+	// Config.MaxFlows. 0: nobody's in particular, which is a flow too.
+	Flow uint64
 }
 
 // Validate returns an error that matches ErrInvalidTask and names the field, or
@@ -74,6 +78,7 @@ type Item[K comparable, T any] struct {
 	Priority Priority      // as enqueued, 0 replaced by PriorityNormal
 	Deadline time.Time     // as enqueued, or from Config.MaxQueueAge; zero: none
 	Wait     time.Duration // from admission to dequeue
+	Flow     uint64        // as enqueued
 
 	settler Settler
 	token   uint64
@@ -93,12 +98,20 @@ func (it *Item[K, T]) Done() {
 // by -delta and may become negative, so that over time each tenant gets its
 // share of actual cost. A debt outlives an idle spell of the tenant (until the
 // tenant is forgotten, Config.TenantIdle); a credit does not. While the tenant is
-// forgotten Charge does nothing.
+// forgotten Charge does nothing. Flow is charged likewise, among the flows of its
+// tenant; the debts of as many flows are remembered as may be queued apart
+// (Config.MaxFlows).
 func (it *Item[K, T]) Charge(delta int64) {
-	if s := it.settler; s != nil && delta != 0 {
-		if delta == math.MinInt64 {
-			delta++ // so that -delta exists
-		}
+	s := it.settler
+	if s == nil || delta == 0 {
+		return
+	}
+	if delta == math.MinInt64 {
+		delta++ // so that -delta exists
+	}
+	if f, ok := s.(FlowSettler); ok {
+		f.SettleFlow(it.token, it.Flow, delta)
+	} else {
 		s.SettleCharge(it.token, delta)
 	}
 }
@@ -111,6 +124,14 @@ type Settler interface {
 	SettleDone(token uint64)
 	// SettleCharge moves the deficit that the delivery was paid from by -delta.
 	SettleCharge(token uint64, delta int64)
+}
+
+// FlowSettler is a Settler whose deliveries are paid from the deficit of their flow as
+// well.
+type FlowSettler interface {
+	Settler
+	// SettleFlow is called instead of SettleCharge. flow is the Flow of the item.
+	SettleFlow(token, flow uint64, delta int64)
 }
 
 // Bind makes s the receiver of the item's Done and Charge. Only who implements

@@ -175,13 +175,16 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 	sh.s.sweep(now)
 }
 
-// SettleCharge implements firq.Settler. If the tenant was forgotten meanwhile and is
+// SettleCharge implements firq.Settler.
+func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) { t.SettleFlow(token, 0, delta) }
+
+// SettleFlow implements firq.FlowSettler. If the tenant was forgotten meanwhile and is
 // back, it is charged as it is now.
-func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) {
+func (t *tenant[K, T]) SettleFlow(token, flow uint64, delta int64) {
 	sh := t.shard
 	sh.lock()
 	if t = sh.tenants[t.Key]; t != nil {
-		sh.Charge(&t.Tenant, token, delta)
+		sh.Charge(&t.Tenant, token, flow, delta)
 	}
 	sh.unlock()
 }

@@ -19,7 +19,7 @@ type dueTwin struct {
 }
 
 func (w *dueTwin) insert(due int64) {
-	e := &entry[int, int]{Task: Task[int]{Due: due}, bucket: noBucket}
+	e := &entry[int, int]{Task: Task[int]{Due: due, bucket: noBucket}}
 	w.d.insert(e)
 	w.held = append(w.held, e)
 }

@@ -96,26 +96,25 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 	queued, mask := 0, uint8(0)
 	for level := range levels {
-		var prev *entry[K, T]
-		for e := t.list(level).head; e != nil; e = e.next {
-			if prev != nil && e.prev != prev || e.tenant != t || int(e.Priority)-1 != level || c.held[e] {
-				return fmt.Errorf("level %d: task %v does not belong here", level, e.Payload)
-			}
-			if (e.bucket != noBucket) != (e.Due != NoDeadline) {
-				return fmt.Errorf("task %v: due %d, in bucket %d", e.Payload, e.Due, e.bucket)
-			}
-			if e.Due != NoDeadline {
-				c.canExpire++
-			}
-			if e.Ticket != nil && e.Ticket.Place(&testOwner) != any(e) {
-				return fmt.Errorf("task %v: its ticket does not know where it is", e.Payload)
-			}
-			c.held[e] = true
-			mask |= 1 << level
-			prev, queued = e, queued+1
+		n, err := 0, error(nil)
+		if q.seatOf(t, level).split&(1<<level) != 0 {
+			n, err = c.flows(q, t, level)
+		} else {
+			n, err = c.queue(t, level, t.list(level), func(e *entry[K, T]) error {
+				if l := t.list(level); q.cfg.MaxFlows > 1 && e.Flow != l.head.Flow {
+					return fmt.Errorf("level %d: task %v of flow %d is in the list of %d", level, e.Payload, e.Flow, l.head.Flow)
+				}
+				return nil
+			})
 		}
-		if t.list(level).tail != prev {
-			return fmt.Errorf("level %d: wrong tail", level)
+		if err != nil {
+			return err
+		}
+		if int(t.count(level)) != n && t.more != nil {
+			return fmt.Errorf("level %d: %d tasks, counted %d", level, t.count(level), n)
+		}
+		if queued += n; n > 0 {
+			mask |= 1 << level
 		}
 	}
 	if t.Len() != queued || t.mask != mask {
@@ -142,6 +141,34 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 		}
 	})
 	return err
+}
+
+// queue counts the tasks of a list, of which each has to pass the check.
+func (c *census[K, T]) queue(t *Tenant[K, T], level int, l *entries[K, T], check func(*entry[K, T]) error) (n int, err error) {
+	var prev *entry[K, T]
+	for e := l.head; e != nil; e = e.next {
+		if prev != nil && e.prev != prev || e.tenant != t || int(e.Priority)-1 != level || c.held[e] {
+			return 0, fmt.Errorf("level %d: task %v does not belong here", level, e.Payload)
+		}
+		if (e.bucket != noBucket) != (e.Due != NoDeadline) {
+			return 0, fmt.Errorf("task %v: due %d, in bucket %d", e.Payload, e.Due, e.bucket)
+		}
+		if e.Due != NoDeadline {
+			c.canExpire++
+		}
+		if e.Ticket != nil && e.Ticket.Place(&testOwner) != any(e) {
+			return 0, fmt.Errorf("task %v: its ticket does not know where it is", e.Payload)
+		}
+		if err := check(e); err != nil {
+			return 0, err
+		}
+		c.held[e] = true
+		prev, n = e, n+1
+	}
+	if l.tail != prev {
+		return 0, fmt.Errorf("level %d: wrong tail", level)
+	}
+	return n, nil
 }
 
 // dueInvariants is invariants for the deadline index, which must hold n entries,

@@ -22,15 +22,23 @@ func (t *modelTenant) find(payload int) (Task[int], bool) {
 
 func (m *model) take(t *modelTenant, payload int) {
 	for level := range t.tasks {
+		n := len(t.tasks[level])
 		t.tasks[level] = slices.DeleteFunc(t.tasks[level], func(e Task[int]) bool { return e.Payload == payload })
+		if len(t.tasks[level]) < n {
+			m.lists[m.seatOf(t, firq.Priority(level+1)).level].barren = 0
+			m.takeOut(t, level, payload)
+		}
 	}
 	m.water(t)
 }
 
 func (m *model) evict(t *modelTenant, p firq.Priority, newest bool) (int, bool) {
-	for _, tasks := range t.tasks[:p] {
+	for level, tasks := range t.tasks[:p] {
 		if len(tasks) == 0 {
 			continue
+		}
+		if x := t.flows[level]; x != nil {
+			tasks = x.fullest().of(tasks)
 		}
 		payload := tasks[0].Payload
 		if newest {
@@ -86,8 +94,8 @@ func (m *model) block(t *modelTenant) {
 			continue
 		}
 		most := t.quantum
-		if e, ok := m.front(s, 0); ok {
-			most = max(most, e.Cost)
+		if !s.empty() {
+			most = max(most, m.price(s))
 		}
 		s.deficit = min(s.deficit, most)
 		s.barred = true

@@ -19,6 +19,7 @@ type model struct {
 	// each visit (Across, with Aging or Fill) does that change the order.
 	whole bool
 	lazy  bool
+	hash  func(flow uint64) uint64 // the Queue's
 }
 
 type modelTenant struct {
@@ -30,6 +31,8 @@ type modelTenant struct {
 	lifo    bool
 	blocked bool
 	seats   []*modelSeat
+	flows   [levels]*modelFlows // nil: all tasks of that level are of one flow
+	flowed  [levels]bool        // the seat had a task of a flow other than 0
 }
 
 type modelSeat struct {
@@ -51,7 +54,7 @@ type modelList struct {
 }
 
 func newModel(cfg Config, quanta []int64, fill bool) *model {
-	m := &model{cfg: cfg, whole: cfg.Across && (cfg.Aging > 0 || fill)}
+	m := &model{cfg: cfg, whole: cfg.Across && (cfg.Aging > 0 || fill) || cfg.MaxFlows > 0}
 	for key, quantum := range quanta {
 		t := &modelTenant{key: key, quantum: quantum}
 		for level := range levels {
@@ -92,6 +95,7 @@ func (m *model) seatOf(t *modelTenant, p firq.Priority) *modelSeat {
 }
 
 func (m *model) push(t *modelTenant, task Task[int]) {
+	m.line(t, task)
 	t.tasks[task.Priority-1] = append(t.tasks[task.Priority-1], task)
 	m.water(t)
 	if s := m.seatOf(t, task.Priority); !t.blocked && s.place == nowhere {
@@ -196,15 +200,26 @@ func (m *model) front(s *modelSeat, now int64) (best Task[int], ok bool) {
 		if len(tasks) == 0 || m.cfg.Across && level != s.level {
 			continue
 		}
-		e := tasks[0]
-		if m.cfg.Order == firq.LIFO || m.cfg.Order == firq.AdaptiveLIFO && s.tenant.lifo {
-			e = tasks[len(tasks)-1]
+		if ok && m.cfg.Aging == 0 {
+			break
 		}
-		if !ok || m.cfg.Aging > 0 && m.before(e, best, now) {
+		if s.tenant.flows[level] != nil {
+			tasks = m.choose(s.tenant, level)
+		}
+		e := m.endOf(s.tenant, tasks)
+		if !ok || m.before(e, best, now) {
 			best, ok = e, true
 		}
 	}
 	return best, ok
+}
+
+// endOf returns the first or the last one.
+func (m *model) endOf(t *modelTenant, tasks []Task[int]) Task[int] {
+	if m.cfg.Order == firq.LIFO || m.cfg.Order == firq.AdaptiveLIFO && t.lifo {
+		return tasks[len(tasks)-1]
+	}
+	return tasks[0]
 }
 
 func (m *model) before(a, b Task[int], now int64) bool {
@@ -221,6 +236,9 @@ func (m *model) head(now int64) (best *modelSeat) {
 		both := slices.Concat(m.lists[level].fresh, m.lists[level].active)
 		if len(both) == 0 {
 			continue
+		}
+		if !m.cfg.Across {
+			return both[0] // there are no others; to ask would choose among its flows
 		}
 		e, ok := m.front(both[0], now)
 		switch {
@@ -263,6 +281,10 @@ func (m *model) next(now int64) (tenant, payload int, ok bool) {
 			continue
 		}
 		s.deficit -= e.Cost
+		if x := s.tenant.flows[e.Priority-1]; x != nil {
+			x.queues[0].deficit -= e.Cost
+			x.served = true
+		}
 		m.lists[s.level].barren, m.lists[s.level].used = 0, true
 		m.take(s.tenant, e.Payload)
 		return s.tenant.key, e.Payload, true

@@ -59,7 +59,7 @@ func TestPoolZeroesPayload(t *testing.T) {
 	for e := q.pool.free; e != nil; e = e.next {
 		blank := *e
 		blank.next = nil
-		if blank != (entry[int, *int]{bucket: noBucket}) {
+		if blank != (entry[int, *int]{}) {
 			t.Fatalf("a free entry holds %+v", blank)
 		}
 	}

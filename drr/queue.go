@@ -1,6 +1,7 @@
 package drr
 
 import (
+	"hash/maphash"
 	"math"
 	"math/bits"
 
@@ -15,6 +16,7 @@ type Config struct {
 	Aging               int64 // 0: strict priorities; else see firq.Config.PriorityAging
 	Across              bool  // firq.PriorityAcrossTenants
 	NewFirst            bool  // firq.Config.NewTenantsFirst
+	MaxFlows            int   // firq.Config.MaxFlows, but 0 means 1: flows do not matter
 }
 
 // Host is the surroundings of a Queue. Its methods are called from within the
@@ -43,7 +45,12 @@ type Queue[K comparable, T any] struct {
 	blocked seats[K, T]        // Tenant.seat of blocked tenants that have tasks
 	pool    pool[K, T]
 	dues    dues[K, T]
-	gone    Task[T] // what the host is being told about; here, so that it need not be allocated
+
+	seed        maphash.Seed // of flows' hashes; only with MaxFlows
+	flowSets    stock[flows[K, T]]
+	flowRecords stock[flow[K, T]]
+
+	gone Task[T] // what the host is being told about; here, so that it need not be allocated
 }
 
 // list is one round robin: the active list, the newly active that go first, and
@@ -66,12 +73,16 @@ func (l *list[K, T]) tag() uint64 { return (l.round + l.wait) & lastRound }
 
 // New returns an empty Queue.
 func New[K comparable, T any](cfg Config, host Host[K, T]) *Queue[K, T] {
-	return &Queue[K, T]{
+	q := &Queue[K, T]{
 		cfg:   cfg,
 		host:  host,
 		plain: cfg.Order == firq.FIFO && !cfg.Across,
 		jumps: cfg.NewFirst || cfg.Across,
 	}
+	if cfg.MaxFlows > 1 {
+		q.seed = maphash.MakeSeed()
+	}
+	return q
 }
 
 // Lazy says whether Fill may be left out for tenants that have a task, and whose
@@ -94,10 +105,17 @@ func (q *Queue[K, T]) Lingering() bool { return q.ready == 0 && q.hollow > 0 }
 func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
 	e := q.pool.get()
 	e.Task, e.tenant = *task, t
+	e.bucket = noBucket
 	level := int(task.Priority) - 1
 	s := q.seatOf(t, level)
 	wasEmpty := q.empty(s)
-	l := t.list(level)
+	var l *entries[K, T]
+	kept := false
+	if task.Flow == 0 && !s.flowed {
+		l = t.adding(level)
+	} else {
+		l, kept = q.lineFor(s, level, task.Flow)
+	}
 	l.push(e)
 	t.mask |= 1 << level
 	t.queued++
@@ -123,7 +141,7 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
 		q.hollow--
 	}
 	q.ready++
-	if q.cfg.Order != firq.FIFO || l.head == e {
+	if q.cfg.Order != firq.FIFO || l.head == e && !kept {
 		on := &q.lists[s.level]
 		on.news = true // it may be the front now, and cheaper
 		if on.wait > 0 {
@@ -196,6 +214,9 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 			continue
 		}
 		s.deficit -= e.Cost
+		if s.split != 0 {
+			q.delivers(s, e)
+		}
 		l.reached, l.used = l.round, true
 		if s.place == active {
 			l.audit.spent += uint64(e.Cost)
@@ -252,15 +273,16 @@ func (l *list[K, T]) head() *seat[K, T] {
 // ends its ticket.
 func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
 	t, level := e.tenant, int(e.Priority)-1
-	l := t.list(level)
+	l := t.taking(level)
 	s := q.seatOf(t, level)
 	on := &q.lists[s.level]
 	on.barren = 0
 	if on.wait > 0 {
 		q.lookAgain(on) // what is behind it may be cheaper
 	}
-	l.remove(e)
-	if l.head == nil {
+	if s.split&(1<<level) != 0 {
+		q.takeOut(s, level, e)
+	} else if l.remove(e); l.head == nil {
 		t.mask &^= 1 << level
 	}
 	t.queued--
@@ -280,6 +302,7 @@ func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
 		q.hollow++
 	}
 	*into = e.Task
+	into.bucket = 0
 	q.pool.put(e)
 	if into.Ticket != nil {
 		into.Ticket.Release()
@@ -323,13 +346,14 @@ func (q *Queue[K, T]) Forgive(t *Tenant[K, T]) {
 }
 
 // Evict takes out the tenant's oldest or newest task among those of a priority
-// at most p, lowest priority first.
+// at most p, lowest priority first; there, of the queue with the most tasks, if
+// several flows are queued.
 func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (task Task[T], ok bool) {
 	m := t.mask & (1<<p - 1)
 	if m == 0 {
 		return task, false
 	}
-	l := t.list(bits.TrailingZeros8(m))
+	l := q.victims(t, bits.TrailingZeros8(m))
 	e := l.head
 	if newest {
 		e = l.tail
@@ -374,7 +398,7 @@ func (q *Queue[K, T]) Drain() (t *Tenant[K, T], task Task[T], ok bool) {
 	}
 	if s := q.blocked.head; s != nil {
 		t = s.tenant
-		q.take(t.list(bits.TrailingZeros8(t.mask)).head, &task)
+		q.take(q.victims(t, bits.TrailingZeros8(t.mask)).head, &task)
 	}
 	return t, task, t != nil
 }

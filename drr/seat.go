@@ -35,8 +35,10 @@ type seat[K comparable, T any] struct {
 	due    uint64
 	level  int8 // the list of the queue that it takes turns in
 	place  place
-	inTurn bool // got its quantum, and the turn is not over
-	barred bool // was in a list when its tenant was blocked
+	inTurn bool  // got its quantum, and the turn is not over
+	barred bool  // was in a list when its tenant was blocked
+	flowed bool  // had a task of a flow other than 0
+	split  uint8 // levels whose flows take turns: see flows
 }
 
 // seats is a doubly linked list of seats. The zero value is empty.
@@ -94,6 +96,8 @@ type Tenant[K comparable, T any] struct {
 // more is what few tenants need.
 type more[K comparable, T any] struct {
 	tasks [levels]entries[K, T] // of the levels other than PriorityNormal
+	n     [levels]int32         // how many tasks those levels have
+	flows [levels]*flows[K, T]  // of the levels in seat.split; then the list of the level is empty
 	seats *[levels]seat[K, T]   // with Across
 }
 
@@ -196,7 +200,9 @@ func (q *Queue[K, T]) empty(s *seat[K, T]) bool {
 // front returns the task that the seat would deliver next, nil if it has none.
 func (q *Queue[K, T]) front(s *seat[K, T], now int64) *entry[K, T] {
 	if q.plain && s.tenant.mask == 1<<usual {
-		return s.tenant.tasks.head
+		if e := s.tenant.tasks.head; e != nil {
+			return e
+		} // else it is split
 	}
 	return q.best(s, now)
 }
@@ -205,20 +211,23 @@ func (q *Queue[K, T]) front(s *seat[K, T], now int64) *entry[K, T] {
 func (q *Queue[K, T]) best(s *seat[K, T], now int64) *entry[K, T] {
 	t := s.tenant
 	if q.cfg.Across {
-		return q.end(t, int(s.level))
+		if level := int(s.level); t.mask&(1<<level) != 0 {
+			return q.end(s, level)
+		}
+		return nil
 	}
 	if t.mask == 0 {
 		return nil
 	}
 	top := bits.Len8(t.mask) - 1
-	best := q.end(t, top)
+	best := q.end(s, top)
 	if q.cfg.Aging == 0 || t.mask&(t.mask-1) == 0 {
 		return best
 	}
 	for m := t.mask &^ (1 << top); m != 0; {
 		l := bits.Len8(m) - 1
 		m &^= 1 << l
-		if e := q.end(t, l); q.outranks(e, best, now) {
+		if e := q.end(s, l); q.outranks(e, best, now) {
 			best = e
 		}
 	}
@@ -233,12 +242,54 @@ func (t *Tenant[K, T]) list(level int) *entries[K, T] {
 	return &t.rest().tasks[level]
 }
 
-// end returns the end of a level's list that the order takes from.
-func (q *Queue[K, T]) end(t *Tenant[K, T], level int) *entry[K, T] {
-	if q.cfg.Order == firq.FIFO || q.cfg.Order == firq.AdaptiveLIFO && !t.lifo {
-		return t.list(level).head
+// adding returns the list of a level that gets one more task.
+func (t *Tenant[K, T]) adding(level int) *entries[K, T] {
+	if level == usual {
+		return &t.tasks
 	}
-	return t.list(level).tail
+	m := t.rest()
+	m.n[level]++
+	return &m.tasks[level]
+}
+
+// taking returns the list of a level that gets one task fewer.
+func (t *Tenant[K, T]) taking(level int) *entries[K, T] {
+	if level == usual {
+		return &t.tasks
+	}
+	t.more.n[level]--
+	return &t.more.tasks[level]
+}
+
+// count returns the number of tasks of a level.
+func (t *Tenant[K, T]) count(level int) (n int32) {
+	if level != usual {
+		return t.more.n[level]
+	}
+	n = t.queued
+	if t.more != nil {
+		for _, others := range t.more.n {
+			n -= others
+		}
+	}
+	return n
+}
+
+// end returns the task of a level that is next; the level has some.
+func (q *Queue[K, T]) end(s *seat[K, T], level int) *entry[K, T] {
+	t := s.tenant
+	if s.split&(1<<level) != 0 {
+		return q.choose(t, t.more.flows[level])
+	}
+	return q.endOf(t, t.list(level))
+}
+
+// endOf returns the end of a list that the order takes from.
+func (q *Queue[K, T]) endOf(t *Tenant[K, T], l *entries[K, T]) *entry[K, T] {
+	if q.cfg.Order == firq.FIFO || q.cfg.Order == firq.AdaptiveLIFO && !t.lifo {
+		return l.head
+	}
+	return l.tail
 }
 
 // outranks compares two tasks by aged priority; the one that waited longer wins

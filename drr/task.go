@@ -21,6 +21,9 @@ type Task[T any] struct {
 	// Ages: Due is an age after Enqueued, not a deadline of the task's own. The Queue
 	// does not look at it; it is for who moves Enqueued before the task is queued.
 	Ages bool
+
+	bucket int8   // of an entry: of the deadline index, noBucket: not in it. Here it takes no space
+	Flow   uint64 // whose it is inside its tenant; see Config.MaxFlows
 }
 
 // entry is a queued task: a node of its seat's list (next, prev) and, if it can
@@ -31,7 +34,6 @@ type entry[K comparable, T any] struct {
 	next             *entry[K, T]
 	prev             *entry[K, T] // means nothing at the head of a list
 	dueNext, duePrev *entry[K, T]
-	bucket           int8 // of the deadline index; noBucket: not in it
 }
 
 // entries is a doubly linked list, oldest first. The zero value is empty. Taking
@@ -85,7 +87,7 @@ func (p *pool[K, T]) get() *entry[K, T] {
 	p.peak = max(p.peak, p.used)
 	e := p.free
 	if e == nil {
-		return &entry[K, T]{bucket: noBucket}
+		return new(entry[K, T])
 	}
 	p.free, e.next = e.next, nil
 	p.n--
@@ -95,7 +97,7 @@ func (p *pool[K, T]) get() *entry[K, T] {
 // put takes back an entry that is in no list. It zeroes it, so that the payload
 // is not kept alive.
 func (p *pool[K, T]) put(e *entry[K, T]) {
-	*e = entry[K, T]{bucket: noBucket, next: p.free}
+	*e = entry[K, T]{next: p.free}
 	p.free = e
 	p.n++
 	p.used--

@@ -266,6 +266,9 @@ func (q *Queue[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
 		case s.place == active && l.wait > 0:
 			q.lookAgain(l)
 		}
+		if s.split != 0 {
+			q.forgiveFlows(s)
+		}
 	})
 	t.SetQuantum(quantum)
 }
@@ -281,8 +284,8 @@ func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 			return
 		}
 		most := t.quantum
-		if e := q.front(s, 0); e != nil {
-			most = max(most, e.Cost)
+		if !q.empty(s) {
+			most = max(most, q.price(s))
 		} else {
 			q.hollow--
 		}

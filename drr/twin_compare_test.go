@@ -59,6 +59,9 @@ func (w *twin) compareTenant(t *Tenant[int, int], mt *modelTenant) error {
 			err = fmt.Errorf("seat %d: deficit %d, in turn %v, place %d, want %d, %v, %d",
 				s.level, s.deficit, s.inTurn, s.place, mf.deficit, mf.inTurn, mf.place)
 		}
+		if e := w.compareFlows(s, mt); err == nil {
+			err = e
+		}
 	})
 	return err
 }
@@ -132,11 +135,11 @@ func TestAgainstModelWithPurge(t *testing.T) {
 
 // FuzzQueue is TestAgainstModel on bytes that the fuzzer thinks up: the config,
 // the number of tenants, then operations.
-func FuzzQueue(s *testing.F) {
+func FuzzQueue(f *testing.F) {
 	for shape := range byte(configs) {
-		s.Add(append([]byte{shape, shape % 5}, randomOps(uint64(shape), 60)...))
+		f.Add(append([]byte{shape, shape % 5}, randomOps(uint64(shape), 60)...))
 	}
-	s.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) < 2 || len(data) > 4000 {
 			return
 		}

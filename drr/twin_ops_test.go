@@ -45,12 +45,18 @@ func (w *twin) priority() firq.Priority {
 	return firq.Priority(1 + w.next("priority-1", levels))
 }
 
+// flow is one of six, some more often than others.
+func (w *twin) flow() uint64 { return uint64(min(w.next("flow", 9), w.next("flow", 6))) }
+
 func (w *twin) push() error {
 	t, mt := w.tenant()
 	w.pushed++
 	task := Task[int]{
 		Payload: w.pushed, Priority: w.priority(), Cost: 1 + int64(w.next("cost-1", 20)), Enqueued: w.now,
 		Due: NoDeadline, Ticket: newTicket(),
+	}
+	if w.q.cfg.MaxFlows > 0 {
+		task.Flow = w.flow()
 	}
 	if due := w.next("due-now+27, if above 25", 50); due > 25 {
 		task.Due = w.now + int64(due) - 27
@@ -95,6 +101,11 @@ func (w *twin) setQuantum() error {
 			}
 		}
 	}
+	for _, x := range mt.flows {
+		if x != nil {
+			x.settle(mt.quantum)
+		}
+	}
 	mt.quantum = quantum
 	return nil
 }
@@ -102,8 +113,15 @@ func (w *twin) setQuantum() error {
 func (w *twin) charge() error {
 	t, mt := w.tenant()
 	p, delta := w.priority(), int64(w.next("delta+30", 60))-30
-	w.q.Charge(t, p, delta)
-	w.m.charge(mt, p, delta)
+	if w.q.cfg.MaxFlows == 0 {
+		w.q.Charge(t, p, delta)
+		w.m.charge(mt, p, delta)
+		return nil
+	}
+	w.flush()
+	id := w.flow()
+	w.q.ChargeFlow(t, p, id, delta)
+	w.m.chargeFlow(mt, p, id, delta)
 	return nil
 }
 

@@ -62,7 +62,7 @@ func (w *twin) next(what string, n int) int {
 }
 
 // configs is how many values newTwin's shape has.
-const configs = 3 * 2 * 2 * 2 * 2
+const configs = 3 * 2 * 2 * 2 * 3 * 2
 
 func newTwin(shape, tenants int, ops []byte) *twin {
 	w := &twin{ops: ops}
@@ -77,6 +77,7 @@ func (w *twin) init(shape, tenants int) {
 		Order: firq.Order(digit(3)), LowWater: 2, HighWater: 4,
 		Aging: int64(digit(2)) * 20, Across: digit(2) == 1, NewFirst: digit(2) == 1,
 	}
+	cfg.MaxFlows = []int{0, 3, 64}[digit(3)]
 	w.fill = digit(2) == 1
 	w.q = New[int, int](cfg, w)
 	quanta := make([]int64, tenants)
@@ -88,6 +89,7 @@ func (w *twin) init(shape, tenants int) {
 	}
 	w.inboxes = make([][]Task[int], tenants)
 	w.m = newModel(cfg, quanta, w.fill)
+	w.m.hash = w.q.hash
 }
 
 // run applies all operations.
@@ -120,6 +122,7 @@ func (w *twin) flush() {
 // certain round, and is let further bit by bit: the result is the same.
 func (w *twin) serve() error {
 	block, byRounds := w.next("block who is served", 4) == 1, !w.q.cfg.Across && w.next("by rounds", 4) == 1
+	byRounds = byRounds && w.q.cfg.MaxFlows == 0 // what is chosen among flows depends on when it is asked for
 	limit := uint64(math.MaxUint64)
 	if byRounds {
 		limit = w.q.Round()
@@ -240,7 +243,11 @@ func (w *twin) drain() error {
 		if _, queued := w.m.tenants[t.Key].find(task.Payload); !queued {
 			return fmt.Errorf("drained %d, which tenant %d does not hold", task.Payload, t.Key)
 		}
-		w.m.take(w.m.tenants[t.Key], task.Payload)
+		mt := w.m.tenants[t.Key]
+		if !mt.blocked { // then it was asked for
+			w.m.front(w.m.seatOf(mt, task.Priority), 0)
+		}
+		w.m.take(mt, task.Payload)
 		if err := w.ended(task.Payload); err != nil {
 			return err
 		}

@@ -1,6 +1,9 @@
 package lockfree
 
 import (
+	"math"
+	"unsafe"
+
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
@@ -9,16 +12,26 @@ import (
 	"github.com/firq-go/firq/internal/serve"
 )
 
-// message is what a slot of an inbox holds.
+// message is what a slot of an inbox holds. With a payload of one word it fills a cache
+// line, together with the slot's sequence number.
 type message[T any] struct {
-	task  drr.Task[T] // priority void: nothing, the task was refused
-	batch *batch[T]   // the tasks of an EnqueueBatch, instead of task; nil: none
+	// Priority void: nothing, the task was refused; several: the tasks of an
+	// EnqueueBatch, and Ticket is the batch's.
+	task drr.Task[T]
+}
+
+// several is the priority of a message that stands for a batch.
+const several firq.Priority = math.MaxUint8
+
+// batch returns the batch that the message stands for.
+func (m *message[T]) batch() *batch[T] {
+	return (*batch[T])(unsafe.Pointer(m.task.Ticket)) // its first field
 }
 
 // set makes it stand for a task, or for a batch if there is one. It was zero.
 func (m *message[T]) set(task *drr.Task[T], b *batch[T]) {
 	if b != nil {
-		m.batch = b
+		m.task.Priority, m.task.Ticket = several, &b.ticket
 	} else {
 		m.task = *task
 	}
@@ -28,8 +41,9 @@ func (m *message[T]) set(task *drr.Task[T], b *batch[T]) {
 // tenant's word, one on the credits, one slot. The producer fills it; from E4 on
 // it belongs to the lease holder, who recycles it.
 type batch[T any] struct {
-	tasks [batchSize]drr.Task[T]
-	n     int
+	ticket firq.Ticket // cancels nothing: by it a message knows the batch; the first field
+	tasks  [batchSize]drr.Task[T]
+	n      int
 }
 
 // batchSize is how many tasks go into one message at most.
@@ -80,7 +94,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	for i := range ts[:got] {
 		_ = s.env.Task(&b.tasks[i], &ts[i], now) // plain has checked it
 		due = min(due, b.tasks[i].Due)
-		eager = eager || b.tasks[i].Priority != firq.PriorityNormal
+		eager = eager || s.jumps(&b.tasks[i])
 	}
 	b.n = got
 	s.publish(t, word, nil, b, due, eager)

@@ -387,7 +387,7 @@ func TestBatchForgetsPayloads(t *testing.T) {
 	for i := range uint32(inboxSize) {
 		taker, at := tn.taker, i
 		taker.Init(i)
-		if m := inbox.Next(&taker, &at, i+1); m != nil && m.batch != nil {
+		if m := inbox.Next(&taker, &at, i+1); m != nil && m.task.Ticket != nil {
 			t.Error("the slot still points to its batch")
 		}
 	}

@@ -1,7 +1,6 @@
 package lockfree
 
 import (
-	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
 	"github.com/firq-go/firq/internal/failpoint"
@@ -120,11 +119,12 @@ func (sh *shard[K, T]) unload(a *activation[K, T]) {
 // unpack queues the tasks of a message.
 func (sh *shard[K, T]) unpack(t *tenant[K, T], m *message[T]) {
 	switch {
-	case m.batch != nil:
-		for i := range m.batch.tasks[:m.batch.n] {
-			sh.push(t, &m.batch.tasks[i])
+	case m.task.Priority == several:
+		b := m.batch()
+		for i := range b.tasks[:b.n] {
+			sh.push(t, &b.tasks[i])
 		}
-		sh.s.recycle(m.batch)
+		sh.s.recycle(b)
 	case m.task.Priority != void:
 		sh.push(t, &m.task)
 	}
@@ -202,7 +202,7 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
 	if !t.Active() {
 		sh.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, t.quantum.Load()))
 	}
-	if task.Priority != firq.PriorityNormal {
+	if sh.s.jumps(task) {
 		t.setEager()
 	}
 	sh.Push(&t.Tenant, task)

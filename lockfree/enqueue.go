@@ -174,7 +174,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], says *s
 				s.publishVoid(t, tailOf(word), 1)
 				return err
 			}
-			s.publish(t, word, task, nil, task.Due, task.Priority != firq.PriorityNormal)
+			s.publish(t, word, task, nil, task.Due, s.jumps(task))
 			return nil
 		}
 		if took == inboxFull {
@@ -227,8 +227,7 @@ func (s *Scheduler[K, T]) takeCredit(n, hint int) (got int, err error) {
 
 // publish puts a task, or a batch, where the lease holder finds it, and sees to it
 // that somebody looks: [E4] to [E6]. word is what its ticket was drawn from; due is
-// the first time at which one of its tasks expires; eager: one has a priority other
-// than normal.
+// the first time at which one of its tasks expires; eager: one jumps.
 func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, task *drr.Task[T], b *batch[T], due int64, eager bool) {
 	if due != clock.Never {
 		t.deadline(due)
@@ -255,6 +254,12 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, task *drr.Task[T
 	if s.life.State() == serve.Closed { // [E6]
 		t.shard.discardAll()
 	}
+}
+
+// jumps reports whether the task may go before others of its tenant that came before
+// it: it has a priority other than normal, or a flow.
+func (s *Scheduler[K, T]) jumps(task *drr.Task[T]) bool {
+	return task.Priority != firq.PriorityNormal || task.Flow != 0 && s.env.Config.MaxFlows > 1
 }
 
 // sawDeadline notes that tasks can expire: from now on, who finds no room looks

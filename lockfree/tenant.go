@@ -76,8 +76,8 @@ type tenant[K comparable, T any] struct {
 	// direct is counted up when somebody begins to take a place without a ticket,
 	// and when that is over; see shard.put. Written under the lease.
 	direct atomic.Uint32
-	// eager: some task had a priority of its own, so that each visit has to look
-	// at all of them. Set by producers, never cleared.
+	// eager: some task had a priority of its own, or a flow, so that each visit has to
+	// look at all of them. Set by producers, never cleared.
 	eager atomic.Bool
 	// inFlight is to the in-flight limit what quantum is to the quantum.
 	inFlight atomic.Int32
@@ -141,7 +141,8 @@ func (t *tenant[K, T]) grow() {
 // limit may be another one by now; else see holds.
 func (t *tenant[K, T]) held(word uint64) int { return t.limit.get() - roomIn(word) }
 
-// setEager notes that the tenant has had a task of a priority other than normal.
+// setEager notes that the tenant has had a task that does not just go behind those
+// before it.
 func (t *tenant[K, T]) setEager() {
 	if s := t.shard.s; !s.eager.Load() {
 		s.eager.Store(true)
@@ -183,16 +184,22 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 	sh.s.sweep(now)
 }
 
-// SettleCharge implements firq.Settler. It takes the lease. If the tenant was forgotten
-// meanwhile and is back, it is charged as it is now.
-func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) {
+// SettleCharge implements firq.Settler.
+func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) { t.SettleFlow(token, 0, delta) }
+
+// SettleFlow implements firq.FlowSettler. It takes the lease. If the tenant was
+// forgotten meanwhile and is back, it is charged as it is now.
+func (t *tenant[K, T]) SettleFlow(token, flow uint64, delta int64) {
 	sh := t.shard
 	sh.lock()
 	if t.word.Load()&deadBit != 0 {
 		t, _ = sh.s.tenants.Load(t.Key)
 	}
 	if t != nil {
-		sh.Charge(&t.Tenant, token, delta)
+		if t.eager.Load() {
+			sh.drainAll(t) // to a flow with a task a credit is given, and to one without none
+		}
+		sh.Charge(&t.Tenant, token, flow, delta)
 	}
 	sh.unlock()
 }

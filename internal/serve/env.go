@@ -81,6 +81,7 @@ func (e *Env[K, T]) Task(d *drr.Task[T], t *firq.Task[T], now int64) error {
 		d.Due = e.Clock.Due(t.Deadline)
 	}
 	d.Ticket = t.Ticket
+	d.Flow = t.Flow
 	d.Priority = t.Priority
 	if d.Priority == 0 {
 		d.Priority = firq.PriorityNormal

@@ -84,7 +84,7 @@ type settler struct {
 
 func (c *settler) SettleDone(token uint64) { c.done = append(c.done, c.s.Done(c.x, token, minute)) }
 
-func (c *settler) SettleCharge(token uint64, delta int64) { c.s.Charge(c.x, token, delta) }
+func (c *settler) SettleCharge(token uint64, delta int64) { c.s.Charge(c.x, token, 0, delta) }
 
 // At its limit a tenant is blocked; Done lets it serve again, once per delivery,
 // whichever copy of the item is used.

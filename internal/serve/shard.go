@@ -50,6 +50,7 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 		Aging:     int64(cfg.PriorityAging),
 		Across:    cfg.PriorityScope == firq.PriorityAcrossTenants,
 		NewFirst:  cfg.NewTenantsFirst,
+		MaxFlows:  cfg.MaxFlows,
 	}, host)
 	return s
 }
@@ -249,6 +250,7 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 	it.Payload = task.Payload
 	it.Cost = task.Cost
 	it.Priority = task.Priority
+	it.Flow = task.Flow
 	it.Deadline = s.env.Clock.Time(task.Due)
 	it.Wait = wait
 	if s.bounded {
@@ -297,9 +299,9 @@ func (s *Shard[K, T]) bar(t *Tenant[K, T]) {
 	}
 }
 
-// Charge corrects what a delivery has cost.
-func (s *Shard[K, T]) Charge(t *Tenant[K, T], token uint64, delta int64) {
-	s.Queue.Charge(&t.Tenant, firq.Priority(token>>tokenPriority), delta)
+// Charge corrects what a delivery of a flow has cost.
+func (s *Shard[K, T]) Charge(t *Tenant[K, T], token, flow uint64, delta int64) {
+	s.Queue.ChargeFlow(&t.Tenant, firq.Priority(token>>tokenPriority), flow, delta)
 	if s.bounded {
 		s.settle(t)
 	}

@@ -1,0 +1,195 @@
+package drr
+
+import "github.com/firq-go/firq"
+
+// lineFor returns the list into which one more task of the seat goes, and reports
+// whether what was chosen before stays the seat's front at that level.
+func (q *Queue[K, T]) lineFor(s *seat[K, T], level int, id uint64) (l *entries[K, T], kept bool) {
+	t := s.tenant
+	l = t.list(level)
+	if q.cfg.MaxFlows > 1 {
+		s.flowed = true
+		if s.split&(1<<level) == 0 && l.tail != nil && l.tail.Flow != id {
+			q.splitUp(s, level)
+		}
+		if s.split&(1<<level) != 0 {
+			x := t.more.flows[level]
+			h := q.enter(t, x, id)
+			h.held++
+			x.tasks++
+			l, kept = &h.tasks, x.chosen
+		}
+	}
+	t.adding(level)
+	return l, kept
+}
+
+// splitUp begins a round robin among the flows of a level whose tasks, if any, are of
+// one flow. That has the first turn. If the seats wait for the round in which one of
+// them can pay for its front task, that of this one stays.
+func (q *Queue[K, T]) splitUp(s *seat[K, T], level int) {
+	t := s.tenant
+	x := q.flowSets.get()
+	if x.table == nil {
+		x.table = make([]*flow[K, T], 4)
+	}
+	l, n := t.list(level), t.count(level)
+	t.rest().flows[level] = x
+	s.split |= 1 << level
+	if l.head == nil {
+		return
+	}
+	e := q.endOf(t, l)
+	h := q.addFlow(x, e.Flow)
+	x.openLine(h)
+	h.tasks, h.held, x.tasks = *l, n, n
+	*l = entries[K, T]{}
+	if q.cfg.Order == firq.FIFO && q.lists[s.level].wait > 0 {
+		h.inTurn, x.chosen = true, true
+		h.deficit = addSaturated(e.Cost, t.quantum-1-(e.Cost-1)%t.quantum) // whole turns
+	}
+}
+
+// enter returns the flow in whose line a task of flow id goes.
+func (q *Queue[K, T]) enter(t *Tenant[K, T], x *flows[K, T], id uint64) *flow[K, T] {
+	f := x.find(q.hash(id), id)
+	switch {
+	case f == nil:
+		f = q.addFlow(x, id)
+		q.settleIn(x, f)
+	case f.home == nil:
+		x.comeBack(f, t.quantum)
+		q.settleIn(x, f)
+	}
+	if f.home != f {
+		f.queued++
+	}
+	return f.home
+}
+
+// settleIn gives a flow a line: its own, or, if there are as many as may be, one that is
+// already there.
+func (q *Queue[K, T]) settleIn(x *flows[K, T], f *flow[K, T]) {
+	if len(x.open) >= q.cfg.MaxFlows && x.lines.head.held == 0 {
+		q.closeLine(x, x.lines.head) // nobody has asked yet whether its turn goes on
+	}
+	if len(x.open) < q.cfg.MaxFlows {
+		x.openLine(f)
+		return
+	}
+	h := x.open[q.hash(f.id)%uint64(len(x.open))]
+	f.home, h.shared = h, true
+	h.pay(-f.deficit)
+	f.deficit = 0
+}
+
+// openLine gives a flow a line of its own, at the tail.
+func (x *flows[K, T]) openLine(f *flow[K, T]) {
+	f.home, f.at = f, int32(len(x.open))
+	x.open = append(x.open, f)
+	x.lines.push(f)
+	if x.mark == nil {
+		x.mark = f
+	}
+}
+
+// closeLine ends a line that is empty. Credit is forfeited; debt is not, unless it is
+// that of several.
+func (q *Queue[K, T]) closeLine(x *flows[K, T], h *flow[K, T]) {
+	last := len(x.open) - 1
+	moved := x.open[last]
+	x.open[h.at], moved.at = moved, h.at
+	x.open[last] = nil
+	x.open = x.open[:last]
+	if h == x.lines.head {
+		x.chosen = false
+	}
+	left, before := x.round, h.prev
+	x.lines.remove(h)
+	switch {
+	case h != x.mark:
+	case before != nil:
+		x.mark = before
+	case x.lines.tail != nil || x.served:
+		x.nextRound()
+	default:
+		x.mark = nil
+	}
+	h.home, h.inTurn = nil, false
+	if h.deficit >= 0 || h.shared {
+		q.dropFlow(x, h)
+		return
+	}
+	q.owes(x, h, left)
+}
+
+// nextRound begins a round, in which everybody has a turn.
+func (x *flows[K, T]) nextRound() {
+	x.round, x.served, x.mark = x.round+1, false, x.lines.tail
+}
+
+// takeOut takes a task out of its flow's line.
+func (q *Queue[K, T]) takeOut(s *seat[K, T], level int, e *entry[K, T]) {
+	t := s.tenant
+	x := t.more.flows[level]
+	f := x.find(q.hash(e.Flow), e.Flow)
+	h := f.home
+	h.tasks.remove(e)
+	h.held--
+	if x.tasks--; h == x.lines.head {
+		x.chosen = false
+	}
+	if f != h {
+		if f.queued--; f.queued == 0 {
+			q.dropFlow(x, f)
+		}
+	}
+	// In mid-turn, whether the turn goes on is decided when the next task is asked for.
+	if h.held == 0 && (h != x.lines.head || !h.inTurn) {
+		q.closeLine(x, h)
+	}
+	if x.tasks == 0 {
+		t.mask &^= 1 << level
+		q.allGone(s, level, x)
+	}
+}
+
+// allGone ends the round robin of a level without a task, unless somebody is in debt.
+func (q *Queue[K, T]) allGone(s *seat[K, T], level int, x *flows[K, T]) {
+	if h := x.lines.head; h != nil {
+		q.closeLine(x, h)
+	}
+	for f := x.debtors.head; f != nil; f = x.debtors.head {
+		if x.forgive(f, s.tenant.quantum, 0); f.deficit < 0 {
+			return
+		}
+		x.acquit(f)
+		q.dropFlow(x, f)
+	}
+	s.split &^= 1 << level
+	s.tenant.more.flows[level] = nil
+	table, open := x.table, x.open
+	if len(table) > keepTable {
+		table, open = nil, nil
+	}
+	*x = flows[K, T]{table: table, open: open}
+	q.flowSets.put(x)
+}
+
+// keepTable is how many buckets are kept for the next tenant.
+const keepTable = 128
+
+// victims returns the list from which a level's tasks are evicted: the fullest line.
+func (q *Queue[K, T]) victims(t *Tenant[K, T], level int) *entries[K, T] {
+	if q.seatOf(t, level).split&(1<<level) == 0 {
+		return t.list(level)
+	}
+	open := t.more.flows[level].open
+	h := open[0]
+	for _, f := range open {
+		if f.held > h.held {
+			h = f
+		}
+	}
+	return &h.tasks
+}

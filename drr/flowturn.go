@@ -1,0 +1,105 @@
+package drr
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/firq-go/firq"
+)
+
+// choose returns the task that is next among the flows, of which one has some.
+func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) *entry[K, T] {
+	for barren := 0; ; {
+		h := x.lines.head
+		e := q.endOf(t, &h.tasks)
+		switch {
+		case x.chosen:
+			return e
+		case e == nil:
+			q.closeLine(x, h)
+			continue
+		case !h.inTurn:
+			h.inTurn = true
+			h.deficit = addSaturated(h.deficit, t.quantum)
+		}
+		if h.deficit >= e.Cost {
+			x.chosen = q.cfg.Order == firq.FIFO
+			return e
+		}
+		h.inTurn = false
+		x.lines.remove(h)
+		x.lines.push(h)
+		if h == x.mark {
+			x.nextRound()
+		}
+		if barren++; barren >= len(x.open) {
+			barren = 0
+			q.skipTurns(t, x)
+		}
+	}
+}
+
+// skipTurns is skip for the lines of a tenant, which nobody else has to wait for.
+func (q *Queue[K, T]) skipTurns(t *Tenant[K, T], x *flows[K, T]) {
+	fewest, quantum := uint64(math.MaxUint64), uint64(t.quantum)
+	for _, h := range x.open {
+		e := q.endOf(t, &h.tasks)
+		if e.Cost <= h.deficit {
+			return // it was given something back
+		}
+		fewest = min(fewest, (uint64(e.Cost)-uint64(h.deficit)-1)/quantum+1)
+	}
+	turns := fewest - 1
+	if turns == 0 {
+		return
+	}
+	for _, h := range x.open {
+		h.deficit += int64(turns * quantum)
+	}
+	// The count of rounds could come round to where a debtor left, if many were passed
+	// many times.
+	many := turns >= 1<<32
+	if many {
+		x.forgiveAll(t.quantum)
+	}
+	if x.round, x.served = x.round+turns, false; many {
+		x.forgiveAll(t.quantum)
+	}
+}
+
+// delivers is told that what was chosen is delivered.
+func (q *Queue[K, T]) delivers(s *seat[K, T], e *entry[K, T]) {
+	if level := int(e.Priority) - 1; s.split&(1<<level) != 0 {
+		x := s.tenant.more.flows[level]
+		x.served = true
+		x.lines.head.pay(e.Cost)
+	}
+}
+
+// pay moves the deficit of a line, or of a debtor, by -cost.
+func (f *flow[K, T]) pay(cost int64) {
+	if f.deficit < 0 { // Charge has come in between: the sum may not overflow
+		cost = min(cost, maxDebt)
+	}
+	f.deficit = max(f.deficit-cost, -maxDebt)
+}
+
+// price returns the cost of the task that is likely to be the front of a seat which has
+// one. It chooses nothing, for more may be on its way.
+func (q *Queue[K, T]) price(s *seat[K, T]) int64 {
+	if s.split == 0 {
+		return q.front(s, 0).Cost
+	}
+	t, level := s.tenant, int(s.level)
+	if !q.cfg.Across {
+		level = bits.Len8(t.mask) - 1
+	}
+	if s.split&(1<<level) == 0 {
+		return q.endOf(t, t.list(level)).Cost
+	}
+	h := t.more.flows[level].lines.head
+	if h.held == 0 {
+		h = h.next
+	}
+	return q.endOf(t, &h.tasks).Cost
+}
