@@ -48,6 +48,7 @@ var configFields = []configField{
 	number("LowWater", math.MaxInt, 40, func(c *config) *int { return &c.LowWater }),
 	number("HighWater", math.MaxInt, 80, func(c *config) *int { return &c.HighWater }),
 	number("PriorityAging", math.MaxInt64, 0, func(c *config) *time.Duration { return &c.PriorityAging }),
+	number("MaxFlows", firq.MaxTasks, 64, func(c *config) *int { return &c.MaxFlows }),
 	number("FairnessSlack", math.MaxInt32, 1, func(c *config) *int { return &c.FairnessSlack }),
 	number("TopTenants", 1<<20, 16, func(c *config) *int { return &c.TopTenants }),
 	number("TenantIdle", math.MaxInt64, int64(time.Minute), func(c *config) *time.Duration { return &c.TenantIdle }),

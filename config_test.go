@@ -47,6 +47,8 @@ var invalidConfigs = []struct {
 	{"HighWater", config{HighWater: -1}},
 	{"PriorityScope", config{PriorityScope: firq.PriorityAcrossTenants + 1}},
 	{"PriorityAging", config{PriorityAging: -1}},
+	{"MaxFlows", config{MaxFlows: -1}},
+	{"MaxFlows", config{MaxFlows: firq.MaxTasks + 1}},
 	{"FairnessSlack", config{FairnessSlack: -1}},
 	{"TopTenants", config{TopTenants: 1<<20 + 1}},
 	{"TenantIdle", config{TenantIdle: -1}},
@@ -103,7 +105,7 @@ func TestConfigDefaults(t *testing.T) {
 	}
 	want := config{
 		Shards: 4, MaxGlobal: 65_536, MaxPerTenant: 65_536, Quantum: 1, LowWater: 40, HighWater: 80,
-		FairnessSlack: 1, TopTenants: 16, TenantIdle: time.Minute,
+		MaxFlows: 64, FairnessSlack: 1, TopTenants: 16, TenantIdle: time.Minute,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -117,13 +119,13 @@ func TestConfigKeeps(t *testing.T) {
 			Shards: 8, MaxGlobal: 1000, MaxPerTenant: 10, MaxTenants: 7, MaxInFlightPerTenant: 3, DynamicThreshold: 0.5,
 			Quantum: 5, Backpressure: firq.Backpressure{Policy: firq.Wait, Wait: time.Second}, MaxQueueAge: time.Hour,
 			Order: firq.AdaptiveLIFO, LowWater: 50, HighWater: 50,
-			PriorityAging: time.Second, NewTenantsFirst: true, FairnessSlack: 2, TopTenants: 1, TenantIdle: 1,
+			PriorityAging: time.Second, NewTenantsFirst: true, MaxFlows: 3, FairnessSlack: 2, TopTenants: 1, TenantIdle: 1,
 		},
 		{
 			Shards: firq.MaxShards, MaxGlobal: firq.MaxTasks, MaxPerTenant: firq.MaxTasks, MaxTenants: math.MaxInt,
 			MaxInFlightPerTenant: firq.MaxTasks, DynamicThreshold: math.MaxFloat64, Quantum: math.MaxInt64,
 			Backpressure: firq.Backpressure{Policy: firq.DropNewest, Wait: math.MaxInt64}, MaxQueueAge: math.MaxInt64,
-			LowWater: 1, HighWater: math.MaxInt, PriorityAging: math.MaxInt64, FairnessSlack: math.MaxInt32,
+			LowWater: 1, HighWater: math.MaxInt, PriorityAging: math.MaxInt64, MaxFlows: firq.MaxTasks, FairnessSlack: math.MaxInt32,
 			TopTenants: 1 << 20, TenantIdle: math.MaxInt64,
 		},
 	} {

@@ -53,6 +53,8 @@ func inputConfig(t *testing.T, newSched maker) {
 		{"LowWater", config{LowWater: firq.DefaultHighWater + 1}},
 		{"PriorityScope", config{PriorityScope: firq.PriorityAcrossTenants + 1}},
 		{"PriorityAging", config{PriorityAging: -1}},
+		{"MaxFlows", config{MaxFlows: -1}},
+		{"MaxFlows", config{MaxFlows: firq.MaxTasks + 1}},
 		{"FairnessSlack", config{FairnessSlack: -1}},
 		{"TenantIdle", config{TenantIdle: -1}},
 	} {
@@ -73,7 +75,7 @@ func inputGoodConfig(t *testing.T, newSched maker) {
 		{MaxGlobal: 10, MaxPerTenant: 1000}, {MaxTenants: 1}, {MaxInFlightPerTenant: 1},
 		{DynamicThreshold: 1e9}, {Quantum: math.MaxInt64}, {MaxQueueAge: math.MaxInt64},
 		{Order: firq.AdaptiveLIFO, LowWater: 5, HighWater: 5}, {PriorityAging: 1}, {PriorityAging: math.MaxInt64},
-		{FairnessSlack: math.MaxInt32}, {TopTenants: -5}, {TenantIdle: 1}, {TenantIdle: math.MaxInt64},
+		{MaxFlows: 1}, {MaxFlows: firq.MaxTasks}, {FairnessSlack: math.MaxInt32}, {TopTenants: -5}, {TenantIdle: 1}, {TenantIdle: math.MaxInt64},
 		{Backpressure: firq.Backpressure{Policy: firq.Wait, Wait: math.MaxInt64}},
 		{Backpressure: firq.Backpressure{Wait: time.Second}},
 	} {

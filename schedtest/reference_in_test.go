@@ -220,10 +220,7 @@ func (r *reference[K, T]) press(tenant K, task *firq.Task[T], bp firq.Backpressu
 			if len(t.tasks[p]) == 0 {
 				continue
 			}
-			i := 0
-			if bp.Policy == firq.DropNewest {
-				i = len(t.tasks[p]) - 1
-			}
+			i := t.fullest(int(p), bp.Policy == firq.DropNewest)
 			if r.cfg.OnDrop != nil {
 				*drops = append(*drops, refDrop[K, T]{tenant, t.tasks[p][i].Payload, firq.DropEvicted})
 			}
@@ -256,14 +253,15 @@ func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, says 
 	if task.Ticket != nil {
 		task.Ticket.SetPlace(t)
 	}
-	p := task.Priority
+	p, line := task.Priority, r.line(t, &task)
+	line.count(task.Flow, 1)
 	q := t.tasks[p]
 	if room := t.room[p]; len(q) == cap(q) && cap(room) >= 2*len(q) {
 		q = append(room, q...) // down to the start again
 		clear(q[len(q):cap(q)])
 	}
 	grows := len(q) == cap(q)
-	q = append(q, refTask[K, T]{Task: task, due: due, at: now})
+	q = append(q, refTask[K, T]{Task: task, due: due, at: now, line: line})
 	if t.tasks[p] = q; grows {
 		t.room[p] = q[:0]
 	}

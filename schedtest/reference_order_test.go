@@ -120,6 +120,9 @@ func (r *reference[K, T]) aged(tk *refTask[K, T], now time.Time) int64 {
 
 // end returns the index in t.tasks[p] that the order takes from.
 func (r *reference[K, T]) end(t *refTenant[K, T], p int) int {
+	if t.lines[p] != nil {
+		return r.chosen(t, p)
+	}
 	if r.cfg.Order == firq.LIFO || r.cfg.Order == firq.AdaptiveLIFO && t.newest {
 		return len(t.tasks[p]) - 1
 	}
@@ -249,6 +252,7 @@ func (r *reference[K, T]) remove(t *refTenant[K, T], p, i int) {
 	if tk := t.tasks[p][i].Ticket; tk != nil {
 		tk.Release()
 	}
+	t.tasks[p][i].line.count(t.tasks[p][i].Flow, -1)
 	if i == 0 {
 		t.tasks[p][0] = refTask[K, T]{}
 		t.tasks[p] = t.tasks[p][1:]

@@ -82,12 +82,15 @@ func (r *reference[K, T]) take(dst []firq.Item[K, T]) (n int, drops []refDrop[K,
 		}
 		tk, t := *r.front(f, now), f.t
 		r.remove(t, int(tk.Priority), r.end(t, int(tk.Priority)))
+		if tk.line != nil {
+			tk.line.deficit -= tk.Cost // now that nobody asks for it again
+		}
 		wait := now.Sub(tk.at)
-		dst[n] = firq.Item[K, T]{Tenant: t.key, Payload: tk.Payload, Cost: tk.Cost, Priority: tk.Priority, Deadline: tk.due, Wait: wait}
-		var token uint64 // 0: not in flight
+		dst[n] = firq.Item[K, T]{Tenant: t.key, Payload: tk.Payload, Cost: tk.Cost, Priority: tk.Priority, Deadline: tk.due, Wait: wait, Flow: tk.Flow}
+		token := uint64(tk.Priority) // no more than that: not in flight
 		if t.says.inFlight > 0 {
-			r.token++
-			token = r.token
+			r.token += 8
+			token |= r.token
 			r.inFlight[token] = t
 			r.stats.InFlight++
 			if t.flights++; r.blocked(t) {

@@ -42,6 +42,7 @@ type reference[K comparable, T any] struct {
 type refTask[K comparable, T any] struct {
 	firq.Task[T]
 	due, at time.Time
+	line    *refLine // nil: its tenant has had no flow but 0
 }
 
 type refTenant[K comparable, T any] struct {
@@ -54,6 +55,8 @@ type refTenant[K comparable, T any] struct {
 	newest   bool
 	flights  int
 	flows    [7]refFlow[K, T]
+	lines    [7][]*refLine // of Task.Flow, by priority; the first one is in turn
+	flowed   bool
 	lastUsed time.Time
 	left     int // lastUsed, as a number that no two tenants share
 }
@@ -308,13 +311,16 @@ func (f *refFlow[K, T]) SettleDone(token uint64) {
 	r.wake()
 }
 
-func (f *refFlow[K, T]) SettleCharge(_ uint64, delta int64) {
+func (f *refFlow[K, T]) SettleCharge(token uint64, delta int64) { f.SettleFlow(token, 0, delta) }
+
+func (f *refFlow[K, T]) SettleFlow(token, flow uint64, delta int64) {
 	f.t.r.mu.Lock()
 	defer f.t.r.mu.Unlock()
 	if t := f.t.r.tenants[f.t.key]; t == nil {
 		return // forgotten
 	} else {
 		f = &t.flows[f.level]
+		t.chargeLine(token&7, flow, delta)
 	}
 	const most = 1 << 60
 	f.t.r.forgive(f, 0)

@@ -52,6 +52,7 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 		{"new-tenants", newTenantChecks},
 		{"model", modelChecks},
 		{"fifo", fifoChecks},
+		{"flows", flowChecks},
 		{"limits", limitChecks},
 		{"limits-race", limitRaceChecks},
 		{"threshold", thresholdChecks},
