@@ -36,22 +36,24 @@ type Stats[K comparable] struct {
 // QueueTime says how long delivered tasks had waited, from admission to dequeue. The
 // time for which their producers waited for room is not part of it.
 type QueueTime struct {
-	Sum, P50, P95, P99, P999, Max time.Duration
-	Samples                       uint64
-	Buckets                       []Bucket // ascending; together they hold all samples
+	Sum                 time.Duration // of all samples, or the largest Duration if it is more
+	P50, P95, P99, P999 time.Duration // quantiles, at most 0.1 % above the exact ones; 0 without samples
+	Max                 time.Duration // the longest, exactly; 0 without samples
+	Samples             uint64        // how many waits were recorded
+	Buckets             []Bucket      // ascending; together they hold all samples
 }
 
 // Bucket counts the samples above the previous bucket's UpperBound and up to
 // its own. It is not cumulative.
 type Bucket struct {
-	UpperBound time.Duration
-	Count      uint64
+	UpperBound time.Duration // the longest wait that counts here
+	Count      uint64        // samples
 }
 
 // TenantCount is one row of Stats.TopTenants.
 type TenantCount[K comparable] struct {
 	Tenant   K
-	Dequeued uint64
+	Dequeued uint64  // its delivered tasks, since it became known
 	Lag      float64 // as in Lag.Max, of this tenant
 }
 

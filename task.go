@@ -72,8 +72,8 @@ func (t *Task[T]) invalid() error {
 // Item is what a consumer gets: a task together with its tenant and the time
 // that it waited. An Item is a plain value; copies stand for the same delivery.
 type Item[K comparable, T any] struct {
-	Tenant   K
-	Payload  T
+	Tenant   K             // whose task it is
+	Payload  T             // as enqueued
 	Cost     int64         // as charged, at least 1 unless Charge says otherwise later
 	Priority Priority      // as enqueued, 0 replaced by PriorityNormal
 	Deadline time.Time     // as enqueued, or from Config.MaxQueueAge; zero: none

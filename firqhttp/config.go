@@ -23,7 +23,9 @@ const maxBufferBody = 256 << 20
 // rejected with Internal if it was neither served nor rejected yet.
 type Config struct {
 	// Tenant says whose request it is. A name of more than 64 bytes is shortened
-	// (ShortName). nil: Remote{}.Tenant, the client's address.
+	// (ShortName). One that is cut out of a longer text, a path or a cookie say, keeps
+	// all of that in memory as long as the tenant is remembered: strings.Clone it. (The
+	// functions of this package do.) nil: Remote{}.Tenant, the client's address.
 	Tenant TenantFunc
 	// Anonymous is the tenant of requests of which Tenant does not know whose they
 	// are: they share one turn. Its zero value is a fine name.

@@ -43,7 +43,9 @@ func canHijack(w http.ResponseWriter) bool {
 // tracker is a ResponseWriter that can do what the one below can: http.Hijacker,
 // io.ReaderFrom (sendfile) and io.StringWriter itself, the rest by Unwrap. What it
 // cannot pass on is a method of net/http's own writer that http.MaxBytesReader looks
-// for, and that only net/http can have, so it does what comes of that itself.
+// for, and that only net/http can have: by that the connection of a request whose
+// body is too large is closed. So WriteHeader does it where the status says so, 413;
+// with another status the server reads on as usual, up to 256 KiB.
 type tracker struct {
 	http.ResponseWriter
 	slot *slot

@@ -80,6 +80,8 @@ func (f Finding) String() string {
 
 // Sample is all that was measured in one interval.
 type Sample struct {
+	// Start and End are when the interval began and ended, by this process's clock.
+	// Zero: there was none yet.
 	Start, End time.Time
 
 	// TimerLateness is by how much the timer fired late, the worst of the

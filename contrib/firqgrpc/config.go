@@ -29,7 +29,9 @@ type Call struct {
 // if it was neither served nor rejected yet.
 type Config struct {
 	// Tenant says whose call it is. A name of more than 64 bytes is shortened
-	// (ShortName). nil: Peer, the client's address.
+	// (ShortName). One that is cut out of a longer text keeps all of that in memory as
+	// long as the tenant is remembered: strings.Clone it. nil: Peer, the client's
+	// address.
 	Tenant TenantFunc
 	// Anonymous is the tenant of calls of which Tenant does not know whose they
 	// are: they share one turn. Its zero value is a fine name.
