@@ -53,7 +53,7 @@ var changing = map[string]play{
 	"the limit of a tenant that is forgotten": {1, func(st *stage) {
 		st.idle(config{MaxPerTenant: 3})
 		st.Go("sweeper", func() { st.s.Stats() })
-		st.Go("setter", func() { st.s.SetLimit("a", 1); st.strictly(1, "a", 1) })
+		st.Go("setter", func() { st.s.SetLimit("a", 1); st.strictly(1, "a", 5) })
 		st.Go("producer", func() { st.enqueue("a", 2) })
 		st.Run()
 		st.strictly(1, "a", 3)
@@ -77,7 +77,7 @@ var changing = map[string]play{
 			st.queue("a", 20+i)
 		}
 		st.refusedBy(st.enqueue("a", 30), firq.ErrTenantFull)
-		st.took(2*n + 1)
+		st.took(2 * n)
 	}},
 	"a higher limit of all for who waits": {2, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
