@@ -47,7 +47,7 @@ type Config[K comparable, T any] struct {
 	MaxPerTenantFor func(K) int
 	// MaxTenants is how many tenants may be known at a time. A new one then takes
 	// the place of one that is not in use: that has nothing queued, nothing in flight
-	// (with MaxInFlightPerTenant) and no debt (Item.Charge); of those on its shard,
+	// (with an in-flight limit) and no debt (Item.Charge); of those on its shard,
 	// the one that has been idle for longest, whatever TenantIdle says. Only while
 	// MaxTenants tenants are in use a new one gets ErrTooManyTenants. (That rounds
 	// have paid a debt off is noticed within an eighth of TenantIdle.) 0: no limit.
@@ -121,7 +121,7 @@ type Config[K comparable, T any] struct {
 	// TopTenants bounds Stats.TopTenants. 0: 16; below 0: off.
 	TopTenants int
 	// TenantIdle is how long a tenant is remembered that has nothing queued and, with
-	// MaxInFlightPerTenant, nothing in flight. (Without it a delivery does not keep
+	// an in-flight limit, nothing in flight. (Without it a delivery does not keep
 	// its tenant: a later Item.Charge reaches it if it is back by then, else it is
 	// lost.) It is forgotten by calls that take the lock of any shard anyway
 	// (deliveries, Done, Cancel, Stats; Enqueue if it takes one), 32 tenants by each,

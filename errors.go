@@ -25,9 +25,10 @@ var (
 
 // Reasons for a rejection. Each of them also matches ErrRejected.
 var (
-	// ErrGlobalFull: Config.MaxGlobal tasks are queued.
+	// ErrGlobalFull: as many tasks are queued as Config.MaxGlobal, or SetMaxGlobal, allows.
 	ErrGlobalFull error = &rejection{"firq: rejected: the scheduler is full (MaxGlobal)"}
-	// ErrTenantFull: Config.MaxPerTenant tasks of this tenant are queued.
+	// ErrTenantFull: as many tasks of this tenant are queued as it may have
+	// (Config.MaxPerTenant, MaxPerTenantFor, SetLimit).
 	ErrTenantFull error = &rejection{"firq: rejected: the tenant is full (MaxPerTenant)"}
 	// ErrTenantThreshold: the tenant holds its share of what is free
 	// (Config.DynamicThreshold).

@@ -89,6 +89,63 @@ func ExampleConfig_limits() {
 	// c 503 overloaded
 }
 
+// A connection that enqueues for the same tenant again and again keeps a handle, which
+// needs no look-up per call.
+func ExampleHandle() {
+	s, err := lockfree.New(firq.Config[string, string]{Shards: 1})
+	if err != nil {
+		panic(err)
+	}
+	h := s.Tenant("customer 7")
+	for _, line := range []string{"open", "read", "close"} {
+		if err := h.Enqueue(firq.Task[string]{Payload: line}); err != nil {
+			panic(err)
+		}
+	}
+	for it, ok := s.TryDequeue(); ok; it, ok = s.TryDequeue() {
+		fmt.Println(it.Tenant, it.Payload)
+	}
+	// Output:
+	// customer 7 open
+	// customer 7 read
+	// customer 7 close
+}
+
+// Limits change while the scheduler runs, for all or for one tenant. What is above a
+// new limit stays, and drains.
+func ExampleScheduler_limits() {
+	s, err := lockfree.New(firq.Config[string, int]{
+		MaxGlobal: 100,
+		MaxPerTenantFor: func(tenant string) int { // by plan; 0: MaxPerTenant
+			return map[string]int{"trial": 1, "gold": 10}[tenant]
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	fill := func(tenant string) {
+		for {
+			if err := s.Enqueue(tenant, firq.Task[int]{}); err != nil {
+				fmt.Printf("%d queued, then %v\n", s.Len(), err)
+				return
+			}
+		}
+	}
+	fill("trial")
+	s.SetLimit("trial", 3) // they have paid
+	fill("trial")
+	s.SetMaxGlobal(2) // the backend is in trouble
+	fill("gold")
+	s.TryDequeue()
+	s.TryDequeue()
+	fill("gold")
+	// Output:
+	// 1 queued, then firq: rejected: the tenant is full (MaxPerTenant)
+	// 3 queued, then firq: rejected: the tenant is full (MaxPerTenant)
+	// 3 queued, then firq: rejected: the scheduler is full (MaxGlobal)
+	// 2 queued, then firq: rejected: the scheduler is full (MaxGlobal)
+}
+
 // A client that gives up takes its task out again; one that waits at most so
 // long is dropped when the time has passed. Both free their place.
 func ExampleTicket_Cancel() {

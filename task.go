@@ -84,9 +84,9 @@ type Item[K comparable, T any] struct {
 	token   uint64
 }
 
-// Done says that the work is finished. It is needed only with
-// Config.MaxInFlightPerTenant, where it makes room for the tenant's next task;
-// without it, it does nothing. A second call, on the item or on a copy, does
+// Done says that the work is finished. It is needed only for tenants with an in-flight
+// limit (Config.MaxInFlightPerTenant, MaxInFlightFor), where it makes room for the
+// tenant's next task; without one, it does nothing. A second call, on the item or on a copy, does
 // nothing. Safe for concurrent use on copies, as is Charge.
 func (it *Item[K, T]) Done() {
 	if s := it.settler; s != nil {

@@ -25,9 +25,12 @@
 //	TryDequeue      takes a lease: the first free one, else it waits for one
 //	Dequeue(Batch)  as TryDequeue; sleeps until there is work
 //	Len             lock-free
-//	Item.Done       takes the lease, with MaxInFlightPerTenant; else nothing
-//	Item.Charge, Ticket.Cancel, SetQuantum, ResetQuantum, Stats
+//	Item.Done       takes the lease, with in-flight limits; else nothing
+//	Item.Charge, Ticket.Cancel, SetQuantum, ResetQuantum, SetLimit, Stats
 //	                take the lease
+//	SetMaxGlobal    takes a mutex of its own; while more is queued than it
+//	                says, so does an Enqueue that finds room again
+//	Tenant          wait-free; a Handle's methods are as the scheduler's
 //	Shutdown        sleeps until the backlog is gone
 //	Close           takes each lease
 //

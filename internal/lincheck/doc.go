@@ -8,7 +8,8 @@
 // active list of deficit round robin. Each call is cut into steps, each of which
 // happens at one instant between the call's start and its end.
 //
-// It forbids, for any schedule: a task admitted beyond a limit; a refusal unless
+// It forbids, for any schedule: a task admitted beyond a limit, also one that
+// SetMaxGlobal or SetLimit has just set; a refusal unless
 // the limit was reached, and if both were, for ErrTenantFull, at an instant with
 // global room too; "nothing" from TryDequeue, a Dequeue that gives up, or with one
 // shard a short batch, without an instant at which nothing was deliverable; with

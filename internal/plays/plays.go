@@ -32,7 +32,7 @@ type Core struct {
 
 // Run runs all plays.
 func Run(t *testing.T, c Core) {
-	for _, group := range []map[string]play{sleeping, quietness, limits, waiting, leaving, crowded, ending, sharded, ordered, more} {
+	for _, group := range []map[string]play{sleeping, quietness, limits, waiting, leaving, crowded, ending, sharded, ordered, more, changing} {
 		for name, p := range group {
 			t.Run(name, func(t *testing.T) {
 				interleave.Explore(t, p.preemptions, func(ip *interleave.Play) {
@@ -59,6 +59,7 @@ type stage struct {
 	s        Scheduler
 	accepted map[int]bool
 	ends     map[int]string // how each task ended
+	taking   int            // calls of try that are in progress: what they took is not in ends yet
 }
 
 // build makes the scheduler.
@@ -120,9 +121,11 @@ func (st *stage) wait(ctx context.Context, tenant string, n int) error {
 
 // try takes an item if there is one.
 func (st *stage) try() (it firq.Item[string, int], ok bool) {
+	st.taking++
 	if it, ok = st.s.TryDequeue(); ok {
 		st.ended(it.Payload, "delivered")
 	}
+	st.taking--
 	return it, ok
 }
 

@@ -139,3 +139,14 @@ func TestDoneWithoutLimit(t *testing.T) {
 		t.Error("deliveries are counted without a limit")
 	}
 }
+
+// The token of an item that was delivered without a limit names no delivery, also where
+// the generations of a slot have come round to 0.
+func TestFlightOfNoLimit(t *testing.T) {
+	f := flights{limit: 1}
+	f.end(f.start())
+	f.slots[0] = tokenGenerations + 1 // 0, as far as a token can say
+	if f.end(0) || f.n != 0 || len(f.free) != 1 {
+		t.Errorf("an item that was not counted is done: %d in flight, %d free", f.n, len(f.free))
+	}
+}

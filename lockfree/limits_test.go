@@ -1,0 +1,107 @@
+package lockfree
+
+import (
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// holds is what the tenant holds, not the difference of two limits, while its limit
+// changes.
+func TestHoldsWhileLimitChanges(t *testing.T) {
+	s := build(t, config{MaxPerTenant: 5})
+	h := s.Tenant("a")
+	for range 3 {
+		if err := h.Enqueue(firq.Task[int]{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := s.lookUp("a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for n := range 20_000 {
+			s.SetLimit("a", 1+n%2*1000)
+		}
+	}()
+	for running := true; running; {
+		select {
+		case <-over:
+			running = false
+		default:
+		}
+		if n := a.holds(); n != 3 {
+			t.Errorf("holds %d tasks, want 3", n)
+			running = false
+		}
+	}
+	<-over
+	if err := atRest(s); err != nil {
+		t.Error(err)
+	}
+}
+
+// A handle finds its tenant once, as long as nobody forgets it.
+func TestHandleLooksUpOnce(t *testing.T) {
+	s := build(t, config{TenantIdle: time.Nanosecond})
+	h := s.Tenant("a").(*handle[string, int])
+	enqueue := func() {
+		t.Helper()
+		if err := h.Enqueue(firq.Task[int]{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		enqueue() // makes the tenant known
+		enqueue() // finds it
+		a, _ := s.tenants.Load("a")
+		if a == nil || h.at.Load() != a {
+			t.Fatal("the handle does not know its tenant")
+		}
+		for _, ok := s.TryDequeue(); ok; _, ok = s.TryDequeue() {
+			continue
+		}
+		s.TryDequeue()
+		time.Sleep(time.Microsecond) // a clock may be coarse
+		s.Stats()
+		if a.word.Load()&deadBit == 0 {
+			t.Fatal("the tenant is not forgotten")
+		}
+	}
+}
+
+// A tenant with its limit far below what it holds: everything that gives back a place
+// pays that first.
+func TestRoomBelowNothing(t *testing.T) {
+	s := build(t, config{MaxPerTenant: firq.MaxTasks})
+	for range 40 {
+		if err := s.Enqueue("a", firq.Task[int]{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := s.lookUp("a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, limit := range []int{1, 39, 40, 7, firq.MaxTasks, 1} {
+		s.SetLimit("a", limit)
+		if w := a.word.Load(); roomIn(w) != limit-40 || a.held(w) != 40 || (w&roomBit != 0) != (limit > 40) {
+			t.Errorf("limit %d: room %d, held %d", limit, roomIn(w), a.held(w))
+		}
+		if err := atRest(s); err != nil {
+			t.Error(err)
+		}
+	}
+	for left := 39; left >= 0; left-- {
+		if _, ok := s.TryDequeue(); !ok {
+			t.Fatal("nothing is there")
+		}
+		if w := a.word.Load(); roomIn(w) != 1-left {
+			t.Errorf("%d left: room %d", left, roomIn(w))
+		}
+	}
+}
