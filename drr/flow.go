@@ -93,8 +93,9 @@ type Tenant[K comparable, T any] struct {
 
 // more is what few tenants need.
 type more[K comparable, T any] struct {
-	tasks [levels]entries[K, T] // of the levels other than PriorityNormal
-	flows *[levels]flow[K, T]   // with Across
+	tasks   [levels]entries[K, T] // of the levels other than PriorityNormal
+	flows   *[levels]flow[K, T]   // with Across
+	control *[levels]codel        // with Config.Target
 }
 
 // rest returns what few tenants need.

@@ -15,6 +15,7 @@ type Config struct {
 	Aging               int64 // 0: strict priorities; else see firq.Config.PriorityAging
 	Across              bool  // firq.PriorityAcrossTenants
 	NewFirst            bool  // firq.Config.NewTenantsFirst
+	Target, Interval    int64 // CoDel: see firq.Config.TargetWait; Target 0: off. With FIFO only
 }
 
 // Host is the surroundings of a Queue. Its methods are called from within the
@@ -43,7 +44,9 @@ type Queue[K comparable, T any] struct {
 	blocked flows[K, T]        // Tenant.flow of blocked tenants that have tasks
 	pool    pool[K, T]
 	dues    dues[K, T]
-	gone    Task[T] // what the host is being told about; here, so that it need not be allocated
+	dropper Dropper[K, T] // nil: no CoDel
+	lenient bool          // see Control
+	gone    Task[T]       // what the host is being told about; here, so that it need not be allocated
 }
 
 // list is one round robin: the active list, the newly active that go first, and
@@ -66,12 +69,16 @@ func (l *list[K, T]) tag() uint64 { return (l.round + l.wait) & lastRound }
 
 // New returns an empty Queue.
 func New[K comparable, T any](cfg Config, host Host[K, T]) *Queue[K, T] {
-	return &Queue[K, T]{
+	q := &Queue[K, T]{
 		cfg:   cfg,
 		host:  host,
 		plain: cfg.Order == firq.FIFO && !cfg.Across,
 		jumps: cfg.NewFirst || cfg.Across,
 	}
+	if cfg.Target > 0 {
+		q.dropper = host.(Dropper[K, T])
+	}
+	return q
 }
 
 // Lazy says whether Fill may be left out for tenants that have a task, and whose
@@ -190,6 +197,10 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 		}
 		if f.deficit < e.Cost {
 			q.turnOver(f, now, limit)
+			continue
+		}
+		if q.dropper != nil && q.late(e, now) {
+			q.drop(e)
 			continue
 		}
 		f.deficit -= e.Cost

@@ -46,6 +46,7 @@ type refTenant[K comparable, T any] struct {
 	tasks    [7][]refTask[K, T] // by priority, in order of enqueue
 	n        int
 	room     [7][]refTask[K, T] // what tasks is the end of, emptied
+	codel    [7]refCoDel
 	planned  int64
 	newest   bool
 	flights  int
