@@ -16,6 +16,7 @@ const (
 	DefaultLowWater   = 40
 	DefaultHighWater  = 80
 	DefaultMaxFlows   = 64
+	DefaultInterval   = 100 * time.Millisecond
 
 	MaxShards = 1 << 10   // upper limit of Config.Shards
 	MaxTasks  = 1<<30 - 1 // upper limit of Config.MaxGlobal and MaxPerTenant
@@ -90,6 +91,17 @@ type Config[K comparable, T any] struct {
 	// of the task: the time for which a producer waits for room (EnqueueWait, the
 	// policy Wait) is neither age nor queue time. 0: none.
 	MaxQueueAge time.Duration
+	// TargetWait turns on CoDel (RFC 8289), for each tenant and priority by itself: how
+	// long tasks may wait as a rule. If those of a tenant have waited for longer all
+	// through an Interval, the next one is dropped when its turn comes (DropOverload), at
+	// no cost to the tenant, and further ones at growing pace until the wait is below
+	// TargetWait again; bursts that are over within an Interval lose nothing. The last task
+	// of a tenant is not dropped, and none is after Shutdown. Only with Order FIFO. A
+	// tenth of Interval is usual. 0: off.
+	TargetWait time.Duration
+	// Interval is for how long waits may be above TargetWait: somewhat longer than what
+	// a common burst takes. It matters with TargetWait only. 0: 100 ms.
+	Interval time.Duration
 	// Order within one tenant and priority. Zero: FIFO.
 	Order Order
 	// LowWater and HighWater are AdaptiveLIFO's hysteresis on the tenant's
@@ -206,6 +218,8 @@ const (
 	DropCancelled
 	// DropClosed: it was queued when Close came.
 	DropClosed
+	// DropOverload: its tenant's tasks had waited for too long (Config.TargetWait).
+	DropOverload
 )
 
 // String returns the reason in one word, for logs and labels.
@@ -219,6 +233,8 @@ func (r DropReason) String() string {
 		return "cancelled"
 	case DropClosed:
 		return "closed"
+	case DropOverload:
+		return "overload"
 	}
 	return fmt.Sprintf("DropReason(%d)", uint8(r))
 }
@@ -260,6 +276,7 @@ func (c Config[K, T]) Resolve() (Config[K, T], error) {
 	setDefault(&c.FairnessSlack, 1)
 	setDefault(&c.TopTenants, DefaultTopTenants)
 	setDefault(&c.TenantIdle, DefaultTenantIdle)
+	setDefault(&c.Interval, DefaultInterval)
 	if c.LowWater > c.HighWater {
 		return c, fmt.Errorf("%w: LowWater: %d is above HighWater %d (defaults %d and %d)",
 			ErrInvalidConfig, c.LowWater, c.HighWater, DefaultLowWater, DefaultHighWater)
@@ -286,6 +303,8 @@ func (c *Config[K, T]) check() error {
 		{"MaxInFlightPerTenant", int64(c.MaxInFlightPerTenant), MaxTasks},
 		{"Quantum", c.Quantum, math.MaxInt64},
 		{"MaxQueueAge", int64(c.MaxQueueAge), math.MaxInt64},
+		{"TargetWait", int64(c.TargetWait), math.MaxInt64},
+		{"Interval", int64(c.Interval), math.MaxInt64},
 		{"LowWater", int64(c.LowWater), math.MaxInt64},
 		{"HighWater", int64(c.HighWater), math.MaxInt64},
 		{"PriorityAging", int64(c.PriorityAging), math.MaxInt64},
@@ -306,6 +325,9 @@ func (c *Config[K, T]) check() error {
 	}
 	if c.Order > AdaptiveLIFO {
 		return fmt.Errorf("%w: Order: unknown order %d", ErrInvalidConfig, c.Order)
+	}
+	if c.TargetWait > 0 && c.Order != FIFO {
+		return fmt.Errorf("%w: TargetWait: needs the Order FIFO: with another one the tasks whose turn comes do not tell how long the rest has waited", ErrInvalidConfig)
 	}
 	if c.PriorityScope > PriorityAcrossTenants {
 		return fmt.Errorf("%w: PriorityScope: unknown scope %d", ErrInvalidConfig, c.PriorityScope)

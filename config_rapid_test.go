@@ -54,6 +54,8 @@ var configFields = []configField{
 	number("TenantIdle", math.MaxInt64, int64(time.Minute), func(c *config) *time.Duration { return &c.TenantIdle }),
 	number("Order", 2, 0, func(c *config) *firq.Order { return &c.Order }),
 	number("PriorityScope", 1, 0, func(c *config) *firq.PriorityScope { return &c.PriorityScope }),
+	number("TargetWait", math.MaxInt64, 0, func(c *config) *time.Duration { return &c.TargetWait }),
+	number("Interval", math.MaxInt64, int64(100*time.Millisecond), func(c *config) *time.Duration { return &c.Interval }),
 }
 
 // wrongFields lists the fields whose values make no sense, as errors name them.
@@ -71,6 +73,9 @@ func wrongFields(c *config) (wrong []string) {
 	}
 	if w := c.Backpressure.Wait; w < 0 || w == 0 && c.Backpressure.Policy == firq.Wait {
 		wrong = append(wrong, "Backpressure.Wait")
+	}
+	if c.TargetWait > 0 && c.Order != firq.FIFO {
+		wrong = append(wrong, "TargetWait")
 	}
 	if len(wrong) == 0 && cmp.Or(c.LowWater, 40) > cmp.Or(c.HighWater, 80) {
 		wrong = append(wrong, "LowWater")

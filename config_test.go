@@ -39,6 +39,10 @@ var invalidConfigs = []struct {
 	{"Backpressure.Wait", config{Backpressure: firq.Backpressure{Policy: firq.Wait, Wait: -1}}},
 	{"Backpressure.Wait", config{Backpressure: firq.Backpressure{Policy: firq.Reject, Wait: -1}}},
 	{"MaxQueueAge", config{MaxQueueAge: -1}},
+	{"TargetWait", config{TargetWait: -1}},
+	{"TargetWait", config{TargetWait: 1, Order: firq.LIFO}},
+	{"TargetWait", config{TargetWait: 1, Order: firq.AdaptiveLIFO}},
+	{"Interval", config{Interval: -1}},
 	{"Order", config{Order: firq.AdaptiveLIFO + 1}},
 	{"LowWater", config{LowWater: -1}},
 	{"LowWater", config{LowWater: 51, HighWater: 50}},
@@ -105,7 +109,7 @@ func TestConfigDefaults(t *testing.T) {
 	}
 	want := config{
 		Shards: 4, MaxGlobal: 65_536, MaxPerTenant: 65_536, Quantum: 1, LowWater: 40, HighWater: 80,
-		MaxFlows: 64, FairnessSlack: 1, TopTenants: 16, TenantIdle: time.Minute,
+		MaxFlows: 64, FairnessSlack: 1, TopTenants: 16, TenantIdle: time.Minute, Interval: 100 * time.Millisecond,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -118,14 +122,15 @@ func TestConfigKeeps(t *testing.T) {
 		{
 			Shards: 8, MaxGlobal: 1000, MaxPerTenant: 10, MaxTenants: 7, MaxInFlightPerTenant: 3, DynamicThreshold: 0.5,
 			Quantum: 5, Backpressure: firq.Backpressure{Policy: firq.Wait, Wait: time.Second}, MaxQueueAge: time.Hour,
-			Order: firq.AdaptiveLIFO, LowWater: 50, HighWater: 50,
+			Interval: 1, Order: firq.AdaptiveLIFO, LowWater: 50, HighWater: 50,
 			PriorityAging: time.Second, NewTenantsFirst: true, MaxFlows: 3, FairnessSlack: 2, TopTenants: 1, TenantIdle: 1,
 		},
 		{
 			Shards: firq.MaxShards, MaxGlobal: firq.MaxTasks, MaxPerTenant: firq.MaxTasks, MaxTenants: math.MaxInt,
 			MaxInFlightPerTenant: firq.MaxTasks, DynamicThreshold: math.MaxFloat64, Quantum: math.MaxInt64,
 			Backpressure: firq.Backpressure{Policy: firq.DropNewest, Wait: math.MaxInt64}, MaxQueueAge: math.MaxInt64,
-			LowWater: 1, HighWater: math.MaxInt, PriorityAging: math.MaxInt64, MaxFlows: firq.MaxTasks, FairnessSlack: math.MaxInt32,
+			TargetWait: math.MaxInt64, Interval: math.MaxInt64, LowWater: 1, HighWater: math.MaxInt, PriorityAging: math.MaxInt64,
+			MaxFlows: firq.MaxTasks, FairnessSlack: math.MaxInt32,
 			TopTenants: 1 << 20, TenantIdle: math.MaxInt64,
 		},
 	} {
@@ -190,7 +195,7 @@ func TestBackpressureValidate(t *testing.T) {
 func TestDropReasonString(t *testing.T) {
 	for r, want := range map[firq.DropReason]string{
 		firq.DropExpired: "expired", firq.DropEvicted: "evicted", firq.DropCancelled: "cancelled",
-		firq.DropClosed: "closed", 0: "DropReason(0)", 5: "DropReason(5)", 255: "DropReason(255)",
+		firq.DropClosed: "closed", firq.DropOverload: "overload", 0: "DropReason(0)", 6: "DropReason(6)", 255: "DropReason(255)",
 	} {
 		if got := r.String(); got != want {
 			t.Errorf("DropReason(%d): got %q, want %q", uint8(r), got, want)

@@ -4,7 +4,7 @@ import "time"
 
 // Stats is a snapshot. The counters only grow. At rest (no call in progress)
 //
-//	Enqueued = Dequeued + Expired + Cancelled + DroppedPolicy + Closed + QueueLen
+//	Enqueued = Dequeued + Expired + Cancelled + DroppedPolicy + Overload + Closed + QueueLen
 //
 // holds exactly; while calls are in progress the fields need not be from the
 // same instant. The rejections count tasks, not calls: each task that EnqueueBatch
@@ -14,6 +14,7 @@ type Stats[K comparable] struct {
 	Dequeued  uint64 // tasks delivered to a consumer
 	Expired   uint64 // tasks dropped because their deadline had passed
 	Cancelled uint64 // tasks taken out through their Ticket
+	Overload  uint64 // tasks dropped because their tenant's had waited for too long (Config.TargetWait)
 	Closed    uint64 // tasks handed to OnDrop by Close
 
 	Dropped         uint64 // RejectedGlobal + RejectedTenant + TimeoutRejected + DroppedPolicy

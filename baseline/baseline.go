@@ -117,6 +117,11 @@ func (sh *shard[K, T]) Expired(t *drr.Tenant[K, T], task *drr.Task[T]) {
 	sh.left(t.Owner.(*tenant[K, T]), task, firq.DropExpired)
 }
 
+// Late books a task that the queue has dropped for CoDel.
+func (sh *shard[K, T]) Late(t *drr.Tenant[K, T], task *drr.Task[T]) {
+	sh.left(t.Owner.(*tenant[K, T]), task, firq.DropOverload)
+}
+
 // left books a task that left without being delivered, and frees its place.
 func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropReason) {
 	sh.Dropped(&t.Tenant, task, why)

@@ -135,6 +135,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 	all, dst := dst, dst[have:]
 	if s.life.State() != serve.Closed {
 		sh.CatchUp()
+		sh.Queue.Control(s.life.State() == serve.Open)
 		limit := sh.Limit() // it may have changed before the lock was ours
 		now = s.env.Clock.Now()
 		var task drr.Task[T]

@@ -17,6 +17,7 @@ type Config struct {
 	Across              bool  // firq.PriorityAcrossTenants
 	NewFirst            bool  // firq.Config.NewTenantsFirst
 	MaxFlows            int   // firq.Config.MaxFlows, but 0 means 1: flows do not matter
+	Target, Interval    int64 // CoDel: see firq.Config.TargetWait; Target 0: off. With FIFO only
 }
 
 // Host is the surroundings of a Queue. Its methods are called from within the
@@ -50,6 +51,9 @@ type Queue[K comparable, T any] struct {
 	flowSets    stock[flows[K, T]]
 	flowRecords stock[flow[K, T]]
 
+	dropper Dropper[K, T] // nil: no CoDel
+	lenient bool          // see Control
+
 	gone Task[T] // what the host is being told about; here, so that it need not be allocated
 }
 
@@ -81,6 +85,9 @@ func New[K comparable, T any](cfg Config, host Host[K, T]) *Queue[K, T] {
 	}
 	if cfg.MaxFlows > 1 {
 		q.seed = maphash.MakeSeed()
+	}
+	if cfg.Target > 0 {
+		q.dropper = host.(Dropper[K, T])
 	}
 	return q
 }
@@ -211,6 +218,10 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 		}
 		if s.deficit < e.Cost {
 			q.turnOver(s, now, limit)
+			continue
+		}
+		if q.dropper != nil && q.late(e, now) {
+			q.drop(e)
 			continue
 		}
 		s.deficit -= e.Cost

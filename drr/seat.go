@@ -99,6 +99,8 @@ type more[K comparable, T any] struct {
 	n     [levels]int32         // how many tasks those levels have
 	flows [levels]*flows[K, T]  // of the levels in seat.split; then the list of the level is empty
 	seats *[levels]seat[K, T]   // with Across
+
+	control *[levels]codel // with Config.Target
 }
 
 // rest returns what few tenants need.

@@ -98,7 +98,8 @@ type activation[K comparable, T any] struct {
 func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh := &shard[K, T]{s: s, index: index}
 	sh.across = s.env.Config.PriorityScope == firq.PriorityAcrossTenants
-	sh.lazy = s.env.Config.Order == firq.FIFO && !sh.across
+	// With TargetWait it matters whether a task is the tenant's last one.
+	sh.lazy = s.env.Config.Order == firq.FIFO && !sh.across && s.env.Config.TargetWait == 0
 	sh.activations.InitAt(announceSize, s.firstTicket)
 	sh.due.Store(clock.Never)
 	sh.boxDue.Store(clock.Never)
@@ -182,6 +183,13 @@ func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 func (sh *shard[K, T]) Expired(dt *drr.Tenant[K, T], task *drr.Task[T]) {
 	t := ownerOf(dt)
 	sh.Dropped(&t.Tenant, task, firq.DropExpired)
+	sh.left(t)
+}
+
+// Late books a task that the queue has dropped for CoDel.
+func (sh *shard[K, T]) Late(dt *drr.Tenant[K, T], task *drr.Task[T]) {
+	t := ownerOf(dt)
+	sh.Dropped(&t.Tenant, task, firq.DropOverload)
 	sh.left(t)
 }
 
@@ -298,6 +306,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have, hint int, now int64) i
 		sh.unlockWith(all[:have])
 		return 0
 	}
+	sh.Queue.Control(s.life.State() == serve.Open)
 	limit := sh.Limit() // it may have changed before the lease was ours
 	sh.warm.touch(hint, now)
 	var visited *tenant[K, T]

@@ -14,7 +14,7 @@ const (
 	accepted fate = iota
 	delivered
 	dropped // + the DropReason
-	fates   = dropped + fate(firq.DropClosed) + 1
+	fates   = dropped + fate(firq.DropOverload) + 1
 )
 
 // ledger notes what happened to each task of a concurrent run: payloads are its
@@ -58,6 +58,7 @@ func (l *ledger) settle(t *testing.T, st stats) {
 		{"DroppedPolicy", st.DroppedPolicy, sums[dropped+fate(firq.DropEvicted)]},
 		{"Cancelled", st.Cancelled, sums[dropped+fate(firq.DropCancelled)]},
 		{"Closed", st.Closed, sums[dropped+fate(firq.DropClosed)]},
+		{"Overload", st.Overload, sums[dropped+fate(firq.DropOverload)]},
 		{"QueueLen", uint64(st.QueueLen), 0},
 	} {
 		if c.got != c.want {

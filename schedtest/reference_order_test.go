@@ -203,6 +203,9 @@ func (r *reference[K, T]) next(now time.Time, drops *[]refDrop[K, T]) *refFlow[K
 			}
 		}
 		if f.deficit >= tk.Cost {
+			if r.late(f.t, int(tk.Priority), now, drops) {
+				continue
+			}
 			f.deficit -= tk.Cost
 			r.lists[f.level].served = true
 			return f

@@ -51,6 +51,7 @@ type refTenant[K comparable, T any] struct {
 	tasks    [7][]refTask[K, T] // by priority, in order of enqueue
 	n        int
 	room     [7][]refTask[K, T] // what tasks is the end of, emptied
+	codel    [7]refCoDel
 	says     refSays
 	newest   bool
 	flights  int

@@ -78,6 +78,7 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 		{"fairness", fairnessChecks},
 		{"dear", dearChecks},
 		{"lag", lagChecks},
+		{"codel", codelChecks},
 		{"stats", statsChecks},
 		{"tenants", tenantChecks},
 		{"crowd", crowdChecks},

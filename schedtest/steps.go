@@ -39,9 +39,9 @@ func open(t *testing.T, newSched maker, cfg config) sched {
 // balanced checks the sums that hold at rest.
 func balanced(t *testing.T, st stats) {
 	t.Helper()
-	if out := st.Dequeued + st.Expired + st.Cancelled + st.DroppedPolicy + st.Closed + uint64(st.QueueLen); st.Enqueued != out {
-		t.Errorf("at rest Enqueued is %d, but Dequeued %d + Expired %d + Cancelled %d + DroppedPolicy %d + Closed %d + QueueLen %d is %d",
-			st.Enqueued, st.Dequeued, st.Expired, st.Cancelled, st.DroppedPolicy, st.Closed, st.QueueLen, out)
+	if out := st.Dequeued + st.Expired + st.Cancelled + st.DroppedPolicy + st.Overload + st.Closed + uint64(st.QueueLen); st.Enqueued != out {
+		t.Errorf("at rest Enqueued is %d, but Dequeued %d + Expired %d + Cancelled %d + DroppedPolicy %d + Overload %d + Closed %d + QueueLen %d is %d",
+			st.Enqueued, st.Dequeued, st.Expired, st.Cancelled, st.DroppedPolicy, st.Overload, st.Closed, st.QueueLen, out)
 	}
 	if sum := st.RejectedGlobal + st.RejectedTenant + st.TimeoutRejected + st.DroppedPolicy; st.Dropped != sum {
 		t.Errorf("Dropped is %d, but RejectedGlobal %d + RejectedTenant %d + TimeoutRejected %d + DroppedPolicy %d is %d",

@@ -18,7 +18,7 @@ type Shard[K comparable, T any] struct {
 	env   *Env[K, T]
 	waits *hist.Local
 
-	enqueued, dequeued, expired, cancelled, evicted, closed uint64
+	enqueued, dequeued, expired, cancelled, evicted, overload, closed uint64
 
 	rounds *shardsel.Rounds // of all shards
 	index  int              // among them; immutable, as is rounds
@@ -51,6 +51,8 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 		Across:    cfg.PriorityScope == firq.PriorityAcrossTenants,
 		NewFirst:  cfg.NewTenantsFirst,
 		MaxFlows:  cfg.MaxFlows,
+		Target:    int64(cfg.TargetWait),
+		Interval:  int64(cfg.Interval),
 	}, host)
 	return s
 }
@@ -319,6 +321,8 @@ func (s *Shard[K, T]) Dropped(t *Tenant[K, T], task *drr.Task[T], why firq.DropR
 		s.cancelled++
 	case firq.DropClosed:
 		s.closed++
+	case firq.DropOverload:
+		s.overload++
 	}
 	if t.Len() == 0 {
 		t.lastUsed = max(t.lastUsed, s.env.Clock.Now())

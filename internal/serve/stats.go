@@ -22,6 +22,7 @@ func (s *Shard[K, T]) AddTo(b *Books[K]) {
 	b.stats.Expired += s.expired
 	b.stats.Cancelled += s.cancelled
 	b.stats.DroppedPolicy += s.evicted
+	b.stats.Overload += s.overload
 	b.stats.Closed += s.closed
 	b.stats.InFlight += s.inFlight
 	b.stats.Tenants += s.tenants

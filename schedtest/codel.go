@@ -1,0 +1,254 @@
+package schedtest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// CoDel per tenant (Config.TargetWait). The control law itself is tested in package drr,
+// against RFC 8289; here it is whether a scheduler keeps its books and promises.
+var codelChecks = []check{
+	{name: "a standing queue is shortened", run: bubbled(codelStanding)},
+	{name: "a burst loses nothing", run: bubbled(codelBurst)},
+	{name: "others lose nothing", run: bubbled(codelOthers)},
+	{name: "what is dropped is gone", run: bubbled(codelGone)},
+	{name: "nothing is dropped after Shutdown", run: bubbled(codelShutdown)},
+	{name: "off", run: bubbled(codelOff)},
+	{name: "in batches", run: bubbled(codelBatches)},
+}
+
+// codelConfig is CoDel with what a scheduler is told of drops.
+func codelConfig(drops *[]int) config {
+	return config{
+		Shards: 2, TargetWait: 5 * time.Millisecond,
+		OnDrop: func(_ string, payload int, why firq.DropReason) {
+			if why == firq.DropOverload {
+				*drops = append(*drops, payload)
+			}
+		},
+	}
+}
+
+// codelStanding has a consumer that is slower than its producer for ten seconds, then
+// the producer stops coming that often.
+func codelStanding(t *testing.T, newSched maker) {
+	var drops []int
+	s := open(t, newSched, codelConfig(&drops))
+	first := time.Duration(0)
+	var worst time.Duration
+	delivered := 0
+	for i := range 10_000 { // ms; a task each ms, served one each 2 ms at first
+		if err := s.Enqueue("a", task{Payload: i}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+		if i%2 == 1 || i%50 == 0 {
+			it, ok := s.TryDequeue()
+			if !ok {
+				t.Fatal("nothing")
+			}
+			delivered++
+			if i > 8000 {
+				worst = max(worst, it.Wait)
+			}
+		}
+		if first == 0 && len(drops) > 0 {
+			first = time.Duration(i) * time.Millisecond
+		}
+	}
+	if first < 100*time.Millisecond || first > 250*time.Millisecond {
+		t.Errorf("the first drop comes after %v", first)
+	}
+	// Half of what comes is too much. CoDel is slow with so much, but gets there.
+	if len(drops) < 500 || worst > 4500*time.Millisecond {
+		t.Errorf("%d of 10,000 dropped, waits of up to %v, and %d delivered", len(drops), worst, delivered)
+	}
+	st := s.Stats()
+	if st.Overload != uint64(len(drops)) || st.Dequeued != uint64(delivered) || st.Expired != 0 || st.DroppedPolicy != 0 || st.Dropped != 0 {
+		t.Errorf("%d told, %d delivered: %+v", len(drops), delivered, st)
+	}
+	balanced(t, st)
+}
+
+func codelBurst(t *testing.T, newSched maker) {
+	var drops []int
+	s := open(t, newSched, codelConfig(&drops))
+	for range 20 {
+		for i := range 80 {
+			if err := s.Enqueue("a", task{Payload: i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 80 {
+			time.Sleep(time.Millisecond)
+			if _, ok := s.TryDequeue(); !ok {
+				t.Fatal("nothing")
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+	for range 10 { // alone, however late
+		_ = s.Enqueue("a", task{})
+		time.Sleep(time.Second)
+		if _, ok := s.TryDequeue(); !ok {
+			t.Fatal("nothing")
+		}
+	}
+	if len(drops) > 0 || s.Stats().Overload != 0 {
+		t.Errorf("dropped %v", drops)
+	}
+}
+
+func codelOthers(t *testing.T, newSched maker) {
+	var drops []int
+	s := open(t, newSched, codelConfig(&drops))
+	for i := range 3000 {
+		if err := s.Enqueue("noisy", task{Payload: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 500 {
+		_ = s.Enqueue("quiet", task{Payload: 10_000 + i})
+		_ = s.Enqueue("noisy", task{Payload: 20_000 + i, Priority: firq.PriorityHigh})
+		time.Sleep(3 * time.Millisecond)
+		for range 3 {
+			if _, ok := s.TryDequeue(); !ok {
+				t.Fatal("nothing")
+			}
+		}
+	}
+	for _, p := range drops {
+		if p >= 10_000 {
+			t.Fatalf("dropped %d, which did not stand in line: of a quiet tenant, or of another priority", p)
+		}
+	}
+	if len(drops) == 0 {
+		t.Error("nothing was dropped")
+	}
+}
+
+// codelGone: a dropped task has left its place and its ticket, is not cancelled any more,
+// and is not delivered.
+func codelGone(t *testing.T, newSched maker) {
+	const n = 500
+	var drops []int
+	cfg := codelConfig(&drops)
+	cfg.MaxGlobal, cfg.MaxPerTenant = n, n
+	s := open(t, newSched, cfg)
+	tickets := make([]firq.Ticket, n)
+	for i := range n {
+		if err := s.Enqueue("a", task{Payload: i, Ticket: &tickets[i]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[int]bool{}
+	for len(drops) < 5 && len(got) < n-10 {
+		time.Sleep(10 * time.Millisecond)
+		it, ok := s.TryDequeue()
+		if !ok {
+			t.Fatal("nothing")
+		}
+		got[it.Payload] = true
+	}
+	if len(drops) < 5 {
+		t.Fatalf("%d of %d are dropped, though they wait for seconds", len(drops), n)
+	}
+	for _, p := range drops {
+		if got[p] || tickets[p].Cancel() {
+			t.Errorf("%d was dropped, and delivered (%t) or cancelled", p, got[p])
+		}
+	}
+	room := len(drops) + len(got)
+	if s.Len() != n-room {
+		t.Errorf("Len is %d, with %d dropped and %d delivered of %d", s.Len(), len(drops), len(got), n)
+	}
+	for i := range room {
+		if err := s.Enqueue("a", task{Payload: n + i, Ticket: &tickets[drops[0]]}); err != nil && i == 0 {
+			t.Fatalf("a place of %d, with a dropped task's ticket: %v", room, err)
+		} else if i > 0 {
+			if err := s.Enqueue("a", task{Payload: n + i}); err != nil {
+				t.Fatalf("place %d of %d: %v", i, room, err)
+			}
+		}
+	}
+	if err := s.Enqueue("a", task{}); err == nil {
+		t.Error("there is more room than there was")
+	}
+}
+
+func codelShutdown(t *testing.T, newSched maker) {
+	var drops []int
+	s := open(t, newSched, codelConfig(&drops))
+	for i := range 600 {
+		if err := s.Enqueue("a", task{Payload: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := 0; len(drops) == 0; i++ {
+		time.Sleep(10 * time.Millisecond)
+		if s.TryDequeue(); i > 500 {
+			t.Fatal("nothing is dropped")
+		}
+	}
+	done := make(chan error)
+	go func() { done <- s.Shutdown(context.Background()) }()
+	synctest.Wait()
+	had := len(drops)
+	for s.Len() > 0 {
+		time.Sleep(10 * time.Millisecond)
+		if _, ok := s.TryDequeue(); !ok {
+			t.Fatal("nothing")
+		}
+	}
+	if err := <-done; err != nil || len(drops) != had {
+		t.Errorf("%v; %d tasks were dropped while draining", err, len(drops)-had)
+	}
+}
+
+func codelOff(t *testing.T, newSched maker) {
+	var drops []int
+	cfg := codelConfig(&drops)
+	cfg.TargetWait, cfg.Interval = 0, time.Millisecond
+	s := open(t, newSched, cfg)
+	for i := range 500 {
+		_ = s.Enqueue("a", task{Payload: i})
+	}
+	for i := range 500 {
+		time.Sleep(10 * time.Millisecond)
+		if it, ok := s.TryDequeue(); !ok || it.Payload != i {
+			t.Fatalf("got %+v, %v", it, ok)
+		}
+	}
+	if len(drops) > 0 {
+		t.Errorf("dropped %v", drops)
+	}
+}
+
+// codelBatches: a batch is at one instant, so that it drops little, and never all.
+func codelBatches(t *testing.T, newSched maker) {
+	var drops []int
+	s := open(t, newSched, codelConfig(&drops))
+	for i := range 5000 {
+		if err := s.Enqueue(fmt.Sprint("t", i%3), task{Payload: i}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dst := make([]item, 40)
+	delivered := 0
+	for range 50 {
+		time.Sleep(40 * time.Millisecond)
+		n, err := s.DequeueBatch(t.Context(), dst)
+		if err != nil || n != len(dst) {
+			t.Fatal(n, err)
+		}
+		delivered += n
+	}
+	if len(drops) == 0 || len(drops) > 3*100 || delivered != 2000 {
+		t.Errorf("%d delivered, %d dropped", delivered, len(drops))
+	}
+}
