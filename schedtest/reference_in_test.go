@@ -81,7 +81,7 @@ func (r *reference[K, T]) admit(ctx context.Context, tenant K, task firq.Task[T]
 		r.mu.Lock()
 		now := time.Now()
 		err := r.limit(tenant, now, &drops)
-		if err == nil || err == firq.ErrClosed || err == firq.ErrTooManyTenants || ctx == nil && known {
+		if err == nil || err == firq.ErrClosed || ctx != nil && err == firq.ErrTooManyTenants || ctx == nil && known {
 			if err != nil && err != firq.ErrClosed {
 				err = r.press(tenant, &task, bp, err, &drops)
 			}
