@@ -18,6 +18,7 @@ func (q *Queue[K, T]) lineFor(s *seat[K, T], level int, id uint64) (l *entries[K
 			h.held++
 			x.tasks++
 			l, kept = &h.tasks, x.chosen
+			t.linesHave(level)
 		}
 	}
 	t.adding(level)
@@ -34,7 +35,11 @@ func (q *Queue[K, T]) splitUp(s *seat[K, T], level int) {
 		x.table = make([]*flow[K, T], 4)
 	}
 	l, n := t.list(level), t.count(level)
-	t.rest().flows[level] = x
+	m := t.rest()
+	if m.flows == nil {
+		m.flows = new([levels]*flows[K, T])
+	}
+	m.flows[level] = x
 	s.split |= 1 << level
 	if l.head == nil {
 		return
@@ -44,9 +49,17 @@ func (q *Queue[K, T]) splitUp(s *seat[K, T], level int) {
 	x.openLine(h)
 	h.tasks, h.held, x.tasks = *l, n, n
 	*l = entries[K, T]{}
+	t.linesHave(level)
 	if q.cfg.Order == firq.FIFO && q.lists[s.level].wait > 0 {
 		h.inTurn, x.chosen = true, true
 		h.deficit = addSaturated(e.Cost, t.quantum-1-(e.Cost-1)%t.quantum) // whole turns
+	}
+}
+
+// linesHave notes that the lines of a level have a task.
+func (t *Tenant[K, T]) linesHave(level int) {
+	if level == usual {
+		t.mask |= splitUsual
 	}
 }
 
@@ -149,7 +162,9 @@ func (q *Queue[K, T]) takeOut(s *seat[K, T], level int, e *entry[K, T]) {
 		q.closeLine(x, h)
 	}
 	if x.tasks == 0 {
-		t.mask &^= 1 << level
+		if t.mask &^= 1 << level; level == usual {
+			t.mask &^= splitUsual
+		}
 		q.allGone(s, level, x)
 	}
 }

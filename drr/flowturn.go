@@ -92,7 +92,7 @@ func (q *Queue[K, T]) price(s *seat[K, T]) int64 {
 	}
 	t, level := s.tenant, int(s.level)
 	if !q.cfg.Across {
-		level = bits.Len8(t.mask) - 1
+		level = bits.Len8(t.mask&^splitUsual) - 1
 	}
 	if s.split&(1<<level) == 0 {
 		return q.endOf(t, t.list(level)).Cost

@@ -115,6 +115,9 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 		}
 		if queued += n; n > 0 {
 			mask |= 1 << level
+			if level == usual && q.seatOf(t, level).split&(1<<level) != 0 {
+				mask |= splitUsual
+			}
 		}
 	}
 	if t.Len() != queued || t.mask != mask {

@@ -291,7 +291,7 @@ func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
 	if on.wait > 0 {
 		q.lookAgain(on) // what is behind it may be cheaper
 	}
-	if s.split&(1<<level) != 0 {
+	if s.split != 0 && s.split&(1<<level) != 0 { // the first is cheaper
 		q.takeOut(s, level, e)
 	} else if l.remove(e); l.head == nil {
 		t.mask &^= 1 << level

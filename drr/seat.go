@@ -12,6 +12,10 @@ const (
 	usual  = int(firq.PriorityNormal) - 1
 )
 
+// splitUsual in Tenant.mask says that the tasks of PriorityNormal are not in the list
+// Tenant.tasks, but in lines (seat.split), so that front need not look there.
+const splitUsual = 1 << levels
+
 const never = math.MaxUint64
 
 // place says in which list of the queue a seat is.
@@ -82,7 +86,7 @@ type Tenant[K comparable, T any] struct {
 	quantum int64
 	tasks   entries[K, T] // of PriorityNormal; the others in more
 	queued  int32         // at most firq.MaxTasks, of all shards
-	mask    uint8         // levels that have tasks
+	mask    uint8         // levels that have tasks; and splitUsual
 	lifo    bool          // AdaptiveLIFO is serving newest first
 	blocked bool          // at its in-flight limit
 	Ripe    bool          // Fill is wanted although there is a task; see Queue.Lazy
@@ -97,7 +101,7 @@ type Tenant[K comparable, T any] struct {
 type more[K comparable, T any] struct {
 	tasks [levels]entries[K, T] // of the levels other than PriorityNormal
 	n     [levels]int32         // how many tasks those levels have
-	flows [levels]*flows[K, T]  // of the levels in seat.split; then the list of the level is empty
+	flows *[levels]*flows[K, T] // of the levels in seat.split; then the list of the level is empty
 	seats *[levels]seat[K, T]   // with Across
 
 	control *[levels]codel // with Config.Target
@@ -202,9 +206,7 @@ func (q *Queue[K, T]) empty(s *seat[K, T]) bool {
 // front returns the task that the seat would deliver next, nil if it has none.
 func (q *Queue[K, T]) front(s *seat[K, T], now int64) *entry[K, T] {
 	if q.plain && s.tenant.mask == 1<<usual {
-		if e := s.tenant.tasks.head; e != nil {
-			return e
-		} // else it is split
+		return s.tenant.tasks.head
 	}
 	return q.best(s, now)
 }
@@ -221,12 +223,13 @@ func (q *Queue[K, T]) best(s *seat[K, T], now int64) *entry[K, T] {
 	if t.mask == 0 {
 		return nil
 	}
-	top := bits.Len8(t.mask) - 1
+	mask := t.mask &^ splitUsual
+	top := bits.Len8(mask) - 1
 	best := q.end(s, top)
-	if q.cfg.Aging == 0 || t.mask&(t.mask-1) == 0 {
+	if q.cfg.Aging == 0 || mask&(mask-1) == 0 {
 		return best
 	}
-	for m := t.mask &^ (1 << top); m != 0; {
+	for m := mask &^ (1 << top); m != 0; {
 		l := bits.Len8(m) - 1
 		m &^= 1 << l
 		if e := q.end(s, l); q.outranks(e, best, now) {

@@ -13,7 +13,12 @@ import (
 // BenchmarkPair is one goroutine that enqueues burst tasks, of 64 tenants in turn,
 // and dequeues them. With burst=1 each task finds its tenant idle. An operation is
 // both calls. docs/design.md counts its instructions.
-func BenchmarkPair(b *testing.B) {
+func BenchmarkPair(b *testing.B) { benchmarkPair(b, 1) }
+
+// BenchmarkPairFlows is BenchmarkPair with tasks of eight flows of each tenant.
+func BenchmarkPairFlows(b *testing.B) { benchmarkPair(b, 8) }
+
+func benchmarkPair(b *testing.B, flows int) {
 	type scheduler = firq.Scheduler[string, uint64]
 	cores := map[string]func(firq.Config[string, uint64]) (scheduler, error){
 		"lockfree": func(c firq.Config[string, uint64]) (scheduler, error) { return lockfree.New(c) },
@@ -33,7 +38,7 @@ func BenchmarkPair(b *testing.B) {
 					}
 					b.ReportAllocs()
 					for done := 0; done < b.N; done += burst {
-						pair(b, s, names[:], done, min(burst, b.N-done))
+						pair(b, s, names[:], flows, done, min(burst, b.N-done))
 					}
 					if err := s.Close(); err != nil {
 						b.Fatal(err)
@@ -44,9 +49,9 @@ func BenchmarkPair(b *testing.B) {
 	}
 }
 
-func pair(b *testing.B, s firq.Scheduler[string, uint64], names []string, first, n int) {
+func pair(b *testing.B, s firq.Scheduler[string, uint64], names []string, flows, first, n int) {
 	for i := first; i < first+n; i++ {
-		if err := s.Enqueue(names[i%len(names)], firq.Task[uint64]{Payload: uint64(i)}); err != nil {
+		if err := s.Enqueue(names[i%len(names)], firq.Task[uint64]{Payload: uint64(i), Flow: uint64(i / len(names) % flows)}); err != nil {
 			b.Fatal(err)
 		}
 	}
