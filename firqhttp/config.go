@@ -17,7 +17,7 @@ const maxBufferBody = 256 << 20
 
 // Config says how requests are told apart. The zero value is useful: a tenant per
 // client address. Its functions are called by many goroutines at once, never with
-// a lock held, in the order Skip, Tenant, Cost, Priority, Deadline, and for a
+// a lock held, in the order Skip, Tenant, Flow, Cost, Priority, Deadline, and for a
 // request that is rejected RetryAfter and Reject; Observe comes last. They may panic, as a handler may: the panic goes
 // to the server, the request gives back what it holds, and it is counted once, as
 // rejected with Internal if it was neither served nor rejected yet.
@@ -30,6 +30,11 @@ type Config struct {
 	// Anonymous is the tenant of requests of which Tenant does not know whose they
 	// are: they share one turn. Its zero value is a fine name.
 	Anonymous string
+	// Flow says whose request it is inside its tenant, by any number: a hash of the
+	// user's name, or of the route. The flows of a tenant share what the tenant gets
+	// (gate.Config.MaxFlows), so that one user cannot starve the others. nil: 0, all
+	// are alike.
+	Flow func(*http.Request) uint64
 	// Cost in work units, for fairness: 0 counts as 1; negative answers 500.
 	// nil: 1.
 	Cost func(*http.Request) int64

@@ -94,6 +94,9 @@ type visit struct {
 func (v *visit) acquire() (p gate.Permit[string], err error) {
 	m, r := v.m, v.r
 	var req gate.Request
+	if m.cfg.Flow != nil {
+		req.Flow = m.cfg.Flow(r)
+	}
 	if m.cfg.Cost != nil {
 		req.Cost = m.cfg.Cost(r)
 	}

@@ -294,6 +294,34 @@ func TestRequestOf(t *testing.T) {
 	idle(t, g, m)
 }
 
+// A tenant's users share its turns by Config.Flow.
+func TestFlow(t *testing.T) {
+	g := gate.New[string](1, gate.Config[string]{})
+	m := New(g, Config{
+		Tenant: Header("X-Tenant"),
+		Flow:   func(r *http.Request) uint64 { return uint64(len(r.Header.Get("X-User"))) },
+	})
+	p := hold(t, g)
+	var order []string
+	var mu sync.Mutex
+	h := m.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, r.Header.Get("X-User"))
+	}))
+	var wg sync.WaitGroup
+	for i, user := range []string{"u", "u", "u", "vv", "vv"} {
+		wg.Go(func() { h.ServeHTTP(httptest.NewRecorder(), with(get("a"), "X-User", user)) })
+		until(t, "it waits", func() bool { return g.Stats().Queue.QueueLen == i+1 })
+	}
+	p.Release()
+	wg.Wait()
+	if got := fmt.Sprint(order); got != "[u vv u vv u]" {
+		t.Errorf("order %v", got)
+	}
+	idle(t, g, m)
+}
+
 func TestNilGate(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -63,6 +63,7 @@ func TestFunctionsMayPanic(t *testing.T) {
 		"Known": {in: func(c *call, do func()) {
 			c.cfg.Tenant = Known(Remote{}.Tenant, func(string) bool { do(); return true })
 		}, served: Internal, reject: Internal},
+		"Flow":     {in: func(c *call, do func()) { c.cfg.Flow = func(*http.Request) uint64 { do(); return 0 } }, served: Internal, reject: Internal},
 		"Cost":     {in: func(c *call, do func()) { c.cfg.Cost = func(*http.Request) int64 { do(); return 0 } }, served: Internal, reject: Internal},
 		"Priority": {in: func(c *call, do func()) { c.cfg.Priority = func(*http.Request) firq.Priority { do(); return 0 } }, served: Internal, reject: Internal},
 		"QuantumFor": {in: func(c *call, do func()) {

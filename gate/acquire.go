@@ -21,6 +21,9 @@ type Request struct {
 	// Priority, 0 means firq.PriorityNormal; above firq.PriorityCritical is
 	// firq.ErrInvalidTask.
 	Priority firq.Priority
+	// Flow says whose it is inside the tenant: a user, a route. The flows of a tenant
+	// share what the tenant is granted (Config.MaxFlows). 0: nobody's in particular.
+	Flow uint64
 	// Deadline after which the permit is of no use: Acquire returns none later, but
 	// firq.ErrTimeout. Zero: none, or Config.MaxQueueAge from now.
 	Deadline time.Time
@@ -224,6 +227,7 @@ func (g *Gate[K]) enqueue(tenant K, req *Request) (_ *holder[K], err error) {
 		Cost:     req.Cost,
 		Priority: req.Priority,
 		Deadline: req.Deadline,
+		Flow:     req.Flow,
 		Ticket:   &h.ticket,
 	}) // [W1]
 	if err != nil {

@@ -80,6 +80,9 @@ type Config[K comparable] struct {
 	// NewTenantsFirst serves a tenant that comes to wait one quantum ahead of the
 	// backlogged ones (DRR++, RFC 8290).
 	NewTenantsFirst bool
+	// MaxFlows is how many flows (Request.Flow) of one tenant may queue apart, at each
+	// priority; more share by hash. 0: 64. 1: flows do not matter.
+	MaxFlows int
 	// FairnessSlack is by how many rounds backlogged shards may run apart. 0: 1.
 	FairnessSlack int
 	// TopTenants bounds Stats.Queue.TopTenants. 0: 16; below 0: off.
@@ -115,6 +118,7 @@ func (c *Config[K]) scheduler(onDrop func(K, *holder[K], firq.DropReason)) (firq
 		PriorityScope:        c.PriorityScope,
 		PriorityAging:        c.PriorityAging,
 		NewTenantsFirst:      c.NewTenantsFirst,
+		MaxFlows:             c.MaxFlows,
 		FairnessSlack:        c.FairnessSlack,
 		TopTenants:           c.TopTenants,
 		TenantIdle:           c.TenantIdle,

@@ -50,10 +50,11 @@ func (p Permit[K]) Release() {
 // that was given at once, while nobody waited, was paid from nobody's share, so a
 // lower cost than was asked for gives nothing back; a higher one is a debt, which
 // is kept until the tenant's next permit. If that one has to queue, then the debt
-// is charged to the deficit when it is granted, and delays the ones after it; if
-// it is given at once, the debt is paid off, as it would be by a turn in a
-// scheduler where nobody else waits. A debt that nobody comes for is forgotten
-// after TenantIdle, at the latest after twice that.
+// is charged to the tenant's deficit when it is granted, and delays the ones after
+// it (to its flows it is charged as flow 0, for whose it was is not kept); if it is
+// given at once, the debt is paid off, as it would be by a turn in a scheduler where
+// nobody else waits. A debt that nobody comes for is forgotten after TenantIdle, at
+// the latest after twice that.
 func (p Permit[K]) Charge(delta int64) {
 	h := p.h
 	if h == nil {

@@ -57,7 +57,9 @@ func (g *Gate[K]) letIn() bool {
 		}
 	}
 	if g.debts.some.Load() {
-		h.item.Charge(g.debts.take(h.tenant))
+		it := h.item
+		it.Flow = 0 // nobody knows which of the tenant's flows it was
+		it.Charge(g.debts.take(h.tenant))
 	}
 	g.next = nil
 	h.waited = h.spent()

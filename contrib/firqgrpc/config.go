@@ -36,6 +36,11 @@ type Config struct {
 	// Anonymous is the tenant of calls of which Tenant does not know whose they
 	// are: they share one turn. Its zero value is a fine name.
 	Anonymous string
+	// Flow says whose call it is inside its tenant, by any number: a hash of the
+	// user's name, or of the method. The flows of a tenant share what the tenant gets
+	// (gate.Config.MaxFlows), so that one user cannot starve the others. nil: 0, all
+	// are alike.
+	Flow func(context.Context, *Call) uint64
 	// Cost in work units, for fairness: 0 counts as 1; negative answers INTERNAL.
 	// nil: 1.
 	Cost func(context.Context, *Call) int64
@@ -80,6 +85,9 @@ type Config struct {
 func (c Config) defaults() Config {
 	if c.Tenant == nil {
 		c.Tenant = Peer
+	}
+	if c.Flow == nil {
+		c.Flow = func(context.Context, *Call) uint64 { return 0 }
 	}
 	if c.Cost == nil {
 		c.Cost = func(context.Context, *Call) int64 { return 0 }

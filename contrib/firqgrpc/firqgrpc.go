@@ -126,6 +126,7 @@ func (i *Interceptor) acquire(ctx context.Context, c *Call, setTrailer func(meta
 	}
 	v.tenant = ShortName(v.tenant)
 	p, err := v.wait(gate.Request{
+		Flow:     i.cfg.Flow(ctx, c),
 		Cost:     i.cfg.Cost(ctx, c),
 		Priority: i.cfg.Priority(ctx, c),
 		Deadline: i.cfg.Deadline(ctx, c),

@@ -71,6 +71,9 @@ var plants = map[string]struct {
 	"Known": {in: func(p *plan, do func()) {
 		p.cfg.Tenant = firqgrpc.Known(firqgrpc.Method, func(string) bool { do(); return true })
 	}, served: firqgrpc.Internal, reject: firqgrpc.Internal},
+	"Flow": {in: func(p *plan, do func()) {
+		p.cfg.Flow = func(context.Context, *firqgrpc.Call) uint64 { do(); return 0 }
+	}, served: firqgrpc.Internal, reject: firqgrpc.Internal},
 	"Cost": {in: func(p *plan, do func()) {
 		p.cfg.Cost = func(context.Context, *firqgrpc.Call) int64 { do(); return 0 }
 	}, served: firqgrpc.Internal, reject: firqgrpc.Internal},

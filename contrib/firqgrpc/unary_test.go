@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/firq-go/firq"
@@ -82,6 +83,45 @@ func TestNoisyAndQuiet(t *testing.T) {
 	wg.Wait()
 	if at := slices.Index(order, "hold quiet"); at < 0 || at > 1 {
 		t.Errorf("the quiet tenant's call came %dth of %d", at+1, len(order))
+	}
+}
+
+// TestFlow: a quiet user's call is served right after the one in progress and one more
+// of the noisy user of the same tenant.
+func TestFlow(t *testing.T) {
+	s, running, release := holder()
+	g := gate.New(1, gate.Config[string]{})
+	conn := serve(t, s, g, firqgrpc.Config{
+		Tenant: func(context.Context, *firqgrpc.Call) (string, bool) { return "all", true },
+		Flow: func(ctx context.Context, _ *firqgrpc.Call) uint64 {
+			md, _ := metadata.FromIncomingContext(ctx)
+			return uint64(len(md.Get("tenant")[0]))
+		},
+	})
+	held := hold(t, conn, "noisy", running)
+	var wg sync.WaitGroup
+	for i := range 11 {
+		wg.Go(func() {
+			user := "noisy"
+			if i == 10 {
+				user = "shy"
+			}
+			if _, err := call(as(user), conn, "hold "+user); err != nil {
+				t.Error(err)
+			}
+		})
+		waiting(t, g, i+1)
+	}
+	var order []string
+	for range 11 {
+		release <- true
+		order = append(order, <-running)
+	}
+	release <- true
+	held()
+	wg.Wait()
+	if at := slices.Index(order, "hold shy"); at < 0 || at > 1 {
+		t.Errorf("the quiet user's call came %dth of %d", at+1, len(order))
 	}
 }
 
