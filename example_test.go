@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -63,6 +64,26 @@ func ExampleConfig_weights() {
 	}
 	// Output: b G b g g g b g b
 }
+
+// Inside a tenant its users share: one that sends much does not keep the others waiting.
+func ExampleTask_flow() {
+	s, err := lockfree.New(firq.Config[string, string]{Shards: 1})
+	if err != nil {
+		panic(err)
+	}
+	user := func(name string) uint64 { return maphash.String(seed, name) }
+	for i := range 4 {
+		_ = s.Enqueue("acme", firq.Task[string]{Payload: fmt.Sprint("bulk", i), Flow: user("importer")})
+	}
+	_ = s.Enqueue("acme", firq.Task[string]{Payload: "click", Flow: user("ann")})
+	_ = s.Enqueue("other", firq.Task[string]{Payload: "other"})
+	for it, ok := s.TryDequeue(); ok; it, ok = s.TryDequeue() {
+		fmt.Print(it.Payload, " ")
+	}
+	// Output: bulk0 other click bulk1 bulk2 bulk3
+}
+
+var seed = maphash.MakeSeed()
 
 // A full scheduler says so, and which limit it was.
 func ExampleConfig_limits() {

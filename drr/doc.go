@@ -26,6 +26,14 @@
 // that becomes active waits in a list of its own, which goes first, for one
 // turn; then it goes through the ordinary list before it may do so again.
 //
+// # Flows
+//
+// With Config.MaxFlows the tasks of a tenant at one priority are not one line: those
+// of each Task.Flow are, and these lines take turns in the same manner, with the
+// tenant's quantum for each. When it is the tenant's turn, theirs says which task is
+// next. At most MaxFlows flows have lines of their own; a further one shares a line,
+// chosen by a seeded hash, until it has no task left there.
+//
 // # Rounds
 //
 // Round counts the turns of the active list: a round is over when every tenant
@@ -41,5 +49,6 @@
 // Next gives up after a bounded number of visits and drops with Again, so that
 // a lock need not be held while a million expired tasks are worked off. Skipping
 // empty turns is the exception: it looks at each active tenant once, at most once
-// per turn of the list; a quantum as large as the common cost avoids it.
+// per turn of the list, and so among the flows of a tenant; a quantum as large as the
+// common cost avoids it.
 package drr

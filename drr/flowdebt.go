@@ -18,6 +18,9 @@ func (q *Queue[K, T]) ChargeFlow(t *Tenant[K, T], p firq.Priority, id uint64, de
 		}
 		q.splitUp(s, level)
 	}
+	if on := &q.lists[s.level]; on.wait > 0 && q.cfg.Order != firq.FIFO {
+		q.lookAgain(on) // another flow's task, which may be cheaper, may be the front now
+	}
 	x := t.more.flows[level]
 	switch f := x.find(q.hash(id), id); {
 	case f == nil && delta > 0:

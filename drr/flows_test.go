@@ -105,6 +105,31 @@ func TestFlowsKeepFront(t *testing.T) {
 	}
 }
 
+// TestFlowsLookAgain: where a charge makes the task of another flow the front, and that
+// is cheaper, the seats do not go on waiting.
+func TestFlowsLookAgain(t *testing.T) {
+	q, tenants := makeTenants(Config{Order: firq.LIFO, MaxFlows: 8}, 2, 1)
+	a := tenants[0]
+	push(q, a, flowTask(1, 1, 100))
+	for range 60 {
+		push(q, a, flowTask(2, 2, 5))
+		push(q, tenants[1], plainTask(3, 150))
+	}
+	for q.front(&a.seat, 0).Payload != 1 {
+		mustNext(t, q, 0)
+	}
+	if _, _, v := within(q, 0, q.Round()+1); v != Ahead || q.Tag() < q.Round()+50 {
+		t.Fatalf("verdict %d, tag %d in round %d: this test shows nothing", v, q.Tag(), q.Round())
+	}
+	q.ChargeFlow(a, firq.PriorityNormal, 1, 1)
+	if q.front(&a.seat, 0).Payload != 2 {
+		t.Fatal("the front has not changed: this test shows nothing")
+	}
+	if q.Tag() > q.Round()+10 {
+		t.Errorf("the tag is %d in round %d, with a task of cost 5 in front", q.Tag(), q.Round())
+	}
+}
+
 // TestFlowHash: no two queues share in the same way, so that nobody can choose flows
 // that fall on each other.
 func TestFlowHash(t *testing.T) {
