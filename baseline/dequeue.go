@@ -148,8 +148,8 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 			dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &task, now))
 			n++
 		}
-		if n > 1 {
-			sh.StepBack()
+		if n > 0 {
+			sh.StepBack(n)
 		}
 		s.held.Add(-int64(n))
 		if s.env.Room.Waiting() {

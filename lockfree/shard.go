@@ -328,8 +328,8 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have, hint int, now int64) i
 		dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &task, now))
 		n++
 	}
-	if n > 1 {
-		sh.StepBack()
+	if n > 0 {
+		sh.StepBack(n)
 	}
 	if visited != nil {
 		sh.endVisit(visited)

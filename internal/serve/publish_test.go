@@ -174,17 +174,55 @@ func TestStepBack(t *testing.T) {
 		s, r := sharing(t, config{Shards: 2, FairnessSlack: 4}, 1, 0)
 		serveIn(t, s, round)
 		r.Publish(0, 3, true) // came while it was served
-		s.StepBack()
+		s.StepBack(2)
 		s.Publish(false)
 		if got := [2]uint64{s.Queue.Round(), r.Current()}; got != want {
 			t.Errorf("from round %d to %d, the current one is %d; want %d", round, got[0], got[1], want)
 		}
 	}
-	s, r := sharing(t, config{Shards: 2}, 1, 0)
+	for round, want := range map[uint64]uint64{4: 4, 7: 7, 8: 5, 90: 5} { // of one task: if it went on by more than 4
+		s, r := sharing(t, config{Shards: 2, FairnessSlack: 4}, 1, 0)
+		serveIn(t, s, 3)
+		s.Publish(true)
+		serveIn(t, s, round)
+		r.Publish(0, 3, true)
+		s.StepBack(1)
+		if s.Publish(false); r.Current() != want {
+			t.Errorf("one task in round %d: the current one is %d, want %d", round, r.Current(), want)
+		}
+	}
+}
+
+// A hold that has gone on by many rounds arrives there before its end: who becomes ready
+// just then follows, and is not left behind. So does one of a single task.
+func TestStepBackArrives(t *testing.T) {
+	for _, n := range []int{1, 2} {
+		s, r := sharing(t, config{Shards: 2, FairnessSlack: 4}, 1, 0)
+		other := newShard(t, config{Shards: 2, FairnessSlack: 4})
+		other.Share(r, 0)
+		other.Join()
+		serveIn(t, s, 90) // alone
+		s.StepBack(n)
+		other.Push(add(other, "b", 0), &drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
+		other.Publish(true)
+		s.Publish(true)
+		if other.Queue.Round() != 90 || r.Current() != 90 {
+			t.Errorf("served in round 90, and then another shard wakes up in round %d; the current one is %d", other.Queue.Round(), r.Current())
+		}
+	}
+}
+
+// A shard that is just going back shows the tag that it goes back from, and follows to
+// the current round: a hold that ends meanwhile does not step back to before that.
+func TestStepBackNotTooFar(t *testing.T) {
+	s, r := sharing(t, config{Shards: 2, FairnessSlack: 4}, 1, 0)
+	r.Served(50)
 	serveIn(t, s, 90)
-	s.StepBack() // nobody else has work
-	if s.Publish(false); r.Current() != 90 {
-		t.Errorf("alone, from round 90 to %d", r.Current())
+	r.Publish(0, 3, true) // [K1] of the other one
+	s.StepBack(2)
+	s.Publish(true)
+	if joins := r.Settled(); joins != 50 || s.Queue.Round() != 51 { // [K2], [K3]
+		t.Errorf("stepped back to round %d, and the other one joins in %d; want 51 and 50", s.Queue.Round(), joins)
 	}
 }
 
@@ -248,6 +286,26 @@ func TestPassAlone(t *testing.T) {
 		}
 		if got := drr.Apart(s.Queue.Round(), base); got < 300 || got > 302 {
 			t.Errorf("base %d: served in round %d, want 300", base, got)
+		}
+	}
+}
+
+// A shard that waits for a far round, and is alone by now, does not go there. Another one
+// that wakes up before the hold is over must not pass to there either.
+func TestPassAloneGoesBack(t *testing.T) {
+	for _, base := range []uint64{0, 1<<63 - 20} {
+		s, r := sharing(t, config{Shards: 2}, 0, base)
+		r.Publish(1, base, true)
+		s.Join()
+		saveUp(t, s, add(s, "a", 0), 1000)
+		r.Publish(1, 0, false)
+		var task drr.Task[int]
+		for v := drr.Again; v != drr.Delivered; {
+			_, v = s.Queue.NextWithin(0, s.Limit(), &task)
+		}
+		r.Publish(1, base, true) // and then it waits for a round that is not so far
+		if may, _ := r.Pass(1, (base+500)&(1<<63-1)); may {
+			t.Errorf("base %d: the other one passes to 500 rounds later, while this one is served in round %d", base, drr.Apart(s.Queue.Round(), base))
 		}
 	}
 }

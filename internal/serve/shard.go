@@ -87,11 +87,17 @@ func (s *Shard[K, T]) CatchUp() {
 // Pass and Back implement drr.Peers.
 
 // Pass asks whether the shard may be served in a round after empty turns. If it is
-// alone by now, it counts no more of them than the others have counted.
+// alone by now, it counts no more of them than the others have counted: so its tag goes
+// back, as in Back, and who wakes up during this hold does not pass to where it has
+// waited for.
 func (s *Shard[K, T]) Pass(round uint64) drr.Passage {
 	switch may, alone := s.rounds.Pass(s.index, round); {
 	case alone:
-		s.Queue.CatchUp(s.rounds.Current())
+		if s.said.ready {
+			s.Back()
+		} else {
+			s.Queue.CatchUp(s.rounds.Current())
+		}
 		return drr.Alone
 	case may:
 		return drr.Together
@@ -128,17 +134,41 @@ func (s *Shard[K, T]) Join() {
 	s.Queue.SetRound(current)
 }
 
-// StepBack comes after a hold in which several tasks were delivered. If another shard
-// has come into an earlier round meanwhile, and the hold went beyond its limit, then the
-// shard goes back to that: what it has served stays served, but nobody who comes later
-// has to wait until the other one has made up for it.
-func (s *Shard[K, T]) StepBack() {
+// StepBack comes after a hold in which n tasks were delivered. If another shard has come
+// into an earlier round meanwhile, and the hold went beyond its limit, then the shard goes
+// back to that: what it has served stays served, but nobody who comes later has to wait
+// until the other one has made up for it. It does not go back to before the current round:
+// a shard that is just going back itself follows to there, whatever tag it shows till then.
+//
+// A hold that has gone on by more rounds than shards may be apart arrives, so that a shard
+// which becomes ready at that moment follows. One of a single task that has gone on by
+// fewer stays where it is.
+func (s *Shard[K, T]) StepBack(n int) {
 	if !s.Shared() {
 		return
 	}
-	if limit := s.rounds.Limit(s.index); limit != math.MaxUint64 {
-		s.Queue.StepBack(limit)
+	reached := s.Queue.Reached()
+	went := drr.Apart(reached, s.said.reached)
+	if went == 0 {
+		return
 	}
+	far := went > int64(s.env.Config.FairnessSlack) || went < 0 // what it said is long ago
+	if drr.Apart(reached, s.rounds.Current()) <= 0 || !far && n == 1 {
+		return
+	}
+	var limit uint64
+	if far {
+		limit = s.rounds.Arrive(s.index, reached)
+	} else {
+		limit = s.rounds.Limit(s.index)
+	}
+	if limit == math.MaxUint64 {
+		return
+	}
+	if current := s.rounds.Current(); drr.Apart(current, limit) > 0 { // after the look at the limit
+		limit = current
+	}
+	s.Queue.StepBack(limit)
 }
 
 func (s *Shard[K, T]) tag(ready bool) uint64 {
