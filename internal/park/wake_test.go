@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -104,42 +105,45 @@ func TestStaysOnTheWay(t *testing.T) {
 	wg.Wait()
 }
 
-// ctxHook is a context that is done, and runs hook before it says why: after the
-// sleeper gave up, before it leaves the list.
-type ctxHook struct {
-	context.Context
-	hook func()
-}
-
-func (c ctxHook) Err() error {
-	c.hook()
-	return c.Context.Err()
-}
-
-// A consumer whose context is done is woken at the same moment: the next gets
-// the wake-up.
+// A consumer is woken when its context is done, and it has not left the list: the
+// next gets the wake-up.
 func TestCancelPassesWakeOn(t *testing.T) {
-	b := newBench()
-	var wg sync.WaitGroup
-	b.sleeping(t, &wg, 1, func(int) {
-		if err := b.consume(patient(t)); err != nil {
-			t.Errorf("the wake-up went down with who was cancelled: %v", err)
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench()
+		served := false
+		go func() {
+			served = b.consume(patient(t)) == nil
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		var w Waiter
+		var err error
+		go func() { err = b.Sleep(ctx, &w) }()
+		synctest.Wait()
+
+		// What wakeOne does, up to the message.
+		b.waking.Store(1)
+		b.mu.Lock()
+		s := b.sleepers[len(b.sleepers)-1]
+		b.drop(s)
+		b.mu.Unlock()
+		cancel()
+		synctest.Wait() // it has given up, is in the list no more, and waits for the message
+		b.jobs.Add(1)
+		s.wake <- struct{}{}
+		synctest.Wait()
+
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("Sleep: %v, want the context's error", err)
+		}
+		if w.onTheWay {
+			t.Error("still on the way after leaving")
+		}
+		if !served || b.Parked() != 0 || b.waking.Load() != 0 {
+			t.Errorf("the wake-up went down with who was cancelled: served %t, %d parked, waking = %d", served, b.Parked(), b.waking.Load())
 		}
 	})
-	done, cancel := context.WithCancel(context.Background())
-	cancel()
-	var w Waiter
-	err := b.Sleep(ctxHook{done, func() { b.publish(1) }}, &w)
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("Sleep: %v, want the context's error", err)
-	}
-	if w.onTheWay {
-		t.Error("still on the way after leaving")
-	}
-	wg.Wait()
-	if b.Parked() != 0 || b.waking.Load() != 0 {
-		t.Errorf("%d parked, waking = %d", b.Parked(), b.waking.Load())
-	}
 }
 
 // A consumer that gives up takes itself off the list, whoever is around it.
