@@ -49,7 +49,8 @@ func distinct() firq.Stats[string] {
 			Sum: 116, P50: 117, P95: 118, P99: 119, P999: 120, Max: 121, Samples: 122,
 			Buckets: []firq.Bucket{{UpperBound: time.Microsecond, Count: 100}, {UpperBound: 2 * time.Microsecond}, {UpperBound: 5 * time.Second, Count: 22}},
 		},
-		TopTenants: []firq.TenantCount[string]{{Tenant: "a", Dequeued: 60}, {Tenant: "b", Dequeued: 30}, {Tenant: "c", Dequeued: 12}},
+		TopTenants: []firq.TenantCount[string]{{Tenant: "a", Dequeued: 60}, {Tenant: "b", Dequeued: 30, Lag: 12.5}, {Tenant: "c", Dequeued: 12}},
+		Overload:   123, Lag: firq.Lag[string]{Max: 12.5, Tenant: "b"},
 	}
 }
 
