@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,4 +107,39 @@ func TestHooksEndGoroutines(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestHookOfLateLimits: the timer is busy with a hook, so a handler passes two limits
+// that nobody has noted when it ends. The hook of the first ends the goroutine; the
+// second counts all the same.
+func TestHookOfLateLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed(2)
+		close(f.items)
+		goOn := make(chan bool)
+		var runs, slow, late atomic.Int32
+		p, wait := started(t, t.Context(), f, func(context.Context, item) error {
+			time.Sleep(time.Duration(2*runs.Add(1)-1) * second) // one, and three
+			return nil
+		}, options{
+			Concurrency: 1, SlowAfter: second / 2, Timeout: 2 * second,
+			OnSlow: func(event) {
+				if slow.Add(1) == 1 {
+					<-goOn // in the timer's goroutine, until the second handler has ended
+					return
+				}
+				runtime.Goexit()
+			},
+			OnTimeout: func(event) { late.Add(1) },
+		})
+		time.Sleep(5 * second)
+		synctest.Wait()
+		close(goOn)
+		if err := wait(); err != nil {
+			t.Error(err)
+		}
+		if s := p.Stats(); s.Finished != 2 || s.Slow != 2 || s.TimedOut != 1 || slow.Load() != 2 || late.Load() != 1 {
+			t.Errorf("finished %d, slow %d, timed out %d; OnSlow was called %d times, OnTimeout %d", s.Finished, s.Slow, s.TimedOut, slow.Load(), late.Load())
+		}
+	})
 }
