@@ -227,7 +227,11 @@ func (h *handle[K, T]) admit(task *drr.Task[T], says *serve.Says) error {
 func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], says *serve.Says) {
 	env := sh.s.env
 	if t.Len() == 0 {
-		t.limit = env.Limit(t.Key, says.PerTenant)
+		limit := env.Limit(t.Key, says.PerTenant)
+		if limit > t.limit && env.Config.MaxPerTenantFor != nil {
+			env.Room.TenantRaised(t.Key, limit-t.limit) // it is empty: who was woken for that is not alone now
+		}
+		t.limit = limit
 		if env.Config.MaxInFlightFor != nil {
 			sh.LimitFlights(&t.Tenant, says.InFlight)
 		}

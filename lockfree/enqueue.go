@@ -150,6 +150,9 @@ func (s *Scheduler[K, T]) admit(k K, h *handle[K, T], task *drr.Task[T]) error {
 func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], says *serve.Says, hint int) error {
 	for tries := 0; ; tries++ {
 		if t == nil || t.word.Load()&deadBit != 0 {
+			if says == nil && s.env.Asks { // it was busy, and is forgotten by now
+				return s.enterAsking(nil, k, task, hint)
+			}
 			var err error
 			if t, err = s.lookUp(k, says); err != nil {
 				return err

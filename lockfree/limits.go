@@ -107,10 +107,13 @@ func (s *Scheduler[K, T]) ask(t *tenant[K, T], k K) serve.Says {
 // relimit gives a tenant that holds nothing the limit that it has from when it becomes
 // active, unless SetLimit has said another one.
 func (s *Scheduler[K, T]) relimit(t *tenant[K, T], perTenant int) {
-	sh := t.shard
+	sh, risen := t.shard, 0
 	sh.lock()
 	if w := t.word.Load(); w&deadBit == 0 && t.held(w) == 0 {
-		t.setLimit(s.env.Limit(t.Key, perTenant))
+		risen = t.setLimit(s.env.Limit(t.Key, perTenant))
+	}
+	if risen > 0 { // whoever was woken for its last place is not the only one now
+		defer s.env.Room.TenantRaised(t.Key, risen)
 	}
 	sh.unlock()
 }

@@ -1,10 +1,12 @@
 package lockfree
 
 import (
+	"runtime"
 	"testing"
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 )
 
 // holds is what the tenant holds, not the difference of two limits, while its limit
@@ -20,6 +22,20 @@ func TestHoldsWhileLimitChanges(t *testing.T) {
 	a, err := s.lookUp("a", nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	// In the middle of a change: room is of the new limit already.
+	word := a.limit.word.Load()
+	a.limit.word.Store(word + limitTimes)
+	a.word.Add(1000 * roomUnit)
+	asked := make(chan int, 1)
+	go func() { asked <- a.holds() }()
+	for i := 0; i < 20_000 && len(asked) == 0; i++ {
+		runtime.Gosched()
+	}
+	a.word.Add(^uint64(1000*roomUnit - 1))
+	a.limit.word.Store(word + 2*limitTimes)
+	if n := <-asked; n != 3 {
+		t.Errorf("holds %d tasks in the middle of a change, want 3", n)
 	}
 	over := make(chan struct{})
 	go func() {
@@ -103,5 +119,27 @@ func TestRoomBelowNothing(t *testing.T) {
 		if w := a.word.Load(); roomIn(w) != 1-left {
 			t.Errorf("%d left: room %d", left, roomIn(w))
 		}
+	}
+}
+
+// A tenant was busy when a call looked, so that nobody had to be asked; then it is
+// forgotten. What the config says of the new one counts.
+func TestForgottenIsAskedAbout(t *testing.T) {
+	asked := 0
+	s := build(t, config{MaxPerTenantFor: func(string) int { asked++; return 1 }})
+	old, err := s.lookUp("a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.word.Or(deadBit)
+	var d drr.Task[int]
+	if err := s.env.Task(&d, &firq.Task[int]{}, s.env.Clock.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.enter(old, "a", &d, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if a, _ := s.tenants.Load("a"); a == old || a.limit.get() != 1 || asked != 1 {
+		t.Errorf("asked %d times; the new tenant has a limit of %d", asked, a.limit.get())
 	}
 }

@@ -104,6 +104,9 @@ func (s *Scheduler[K, T]) lookUp(k K, says *serve.Says) (*tenant[K, T], error) {
 	if t == nil {
 		return nil, firq.ErrTooManyTenants
 	}
+	if s.env.Config.MaxPerTenantFor != nil { // it may have more room than when it was forgotten
+		s.env.Room.TenantRaised(k, t.limit.get())
+	}
 	return t, nil
 }
 

@@ -1,6 +1,8 @@
 package schedtest
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ var limitsForChecks = []check{
 	{name: "MaxPerTenantFor", run: perTenantFor},
 	{name: "MaxPerTenantFor is asked on each activation", run: perTenantAsked},
 	{name: "SetLimit before MaxPerTenantFor before MaxPerTenant", run: perTenantPrecedence},
+	{name: "MaxPerTenantFor says more: all who wait are woken", run: perTenantWakes},
 	{name: "MaxInFlightFor", run: inFlightFor},
 	{name: "a tenant without an in-flight limit beside one that has", run: inFlightForSome},
 	{name: "an in-flight limit rises", run: inFlightRises},
@@ -79,6 +82,25 @@ func perTenantPrecedence(t *testing.T, newSched maker) {
 	drain(t, s)
 	load(t, s, "a", 3)
 	refuse(t, s, "a", task{}, firq.ErrTenantFull)
+}
+
+// perTenantWakes: one place comes free, and one of three who wait is woken. To it the
+// config says that there are more places.
+func perTenantWakes(t *testing.T, newSched maker) {
+	var limit atomic.Int64
+	limit.Store(1)
+	s := open(t, newSched, config{MaxPerTenantFor: func(string) int { return int(limit.Load()) }})
+	load(t, s, "a", 1)
+	answers := waiters(t, s, context.Background(), "a", 3)
+	linger(1)
+	limit.Store(3)
+	take(t, s)
+	for range 3 {
+		if err := answer(t, answers, "EnqueueWait"); err != nil {
+			t.Error(err)
+		}
+	}
+	length(t, s, 3)
 }
 
 // flying takes n items, after which nothing can be delivered.

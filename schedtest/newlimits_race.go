@@ -82,10 +82,11 @@ func limitsChurn(t *testing.T, newSched maker) {
 			together(5, func(g int) {
 				var tk firq.Ticket
 				for i := range 200 {
-					switch name := names[(g+i)%5]; {
-					case g == 0:
+					name := names[(g+i)%5]
+					switch g {
+					case 0:
 						s.SetMaxGlobal(1 + i*7%30)
-					case g == 1:
+					case 1:
 						s.SetLimit(name, i*5%9)
 					default:
 						_ = s.Enqueue(name, task{})

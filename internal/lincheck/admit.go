@@ -41,7 +41,7 @@ func (b *steps) acceptLoosely(id, t int, from [3]int) [3]int {
 			return true
 		})
 	}
-	place, reserved := from[1], from[2]
+	var place, reserved int
 	if b.Freedom.Limits && b.changes {
 		place = b.beside("reserve a place", from[1], func(s *state) bool { return b.reservePlace(s, t) })
 		reserved = b.beside("reserve", from[2], func(s *state) bool { return b.reserveCredit(s, t) }, place)

@@ -195,6 +195,19 @@ func TestPlaysCap(t *testing.T) {
 			})
 			sc.Run()
 		}},
+		"the sum, while a debt changes": {3, 3, func(sc *scene) {
+			for range 3 {
+				sc.must("everybody")
+			}
+			sc.set(1)
+			sc.Go("setter", func() { sc.p.SetCap(2); sc.p.SetCap(1) })
+			sc.Go("asker", func() {
+				if free, out, sure := sc.p.look(); sure && (out != 3 || free != -2 && free != -1) {
+					sc.Errorf("%d are out, of three; %d free", out, free)
+				}
+			})
+			sc.Run()
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) {
