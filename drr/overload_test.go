@@ -114,6 +114,9 @@ var overloadQueues = []struct {
 }
 
 func TestOverloadTable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("two minutes for each of 50 queues, in virtual time")
+	}
 	var b strings.Builder
 	got := map[string]outcome{}
 	for _, shape := range []string{"steady", "bursty"} {

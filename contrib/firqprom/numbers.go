@@ -2,6 +2,7 @@ package firqprom
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/firq-go/firq"
 )
@@ -73,7 +74,7 @@ func queueTable[K comparable](opts Options[K]) table[firq.Stats[K]] {
 			labels: []string{"tenant"}, each: func(s *stats, send sender) {
 				most := map[string]float64{} // of those that have one label
 				for _, row := range opts.top(s.TopTenants) {
-					name := label(row.Tenant)
+					name := strings.ToValidUTF8(label(row.Tenant), "\uFFFD")
 					most[name] = max(most[name], row.Lag)
 				}
 				for name, lag := range most {
