@@ -22,6 +22,7 @@ const (
 	TenantThreshold Reason = "tenant_threshold" // 429: firq.ErrTenantThreshold
 	TooManyTenants  Reason = "too_many_tenants" // 429: firq.ErrTooManyTenants
 	Evicted         Reason = "evicted"          // 429: a later one of the tenant took its place (gate.ErrEvicted)
+	Overload        Reason = "overload"         // 429: those of the tenant have waited for too long (gate.ErrOverload)
 	GlobalFull      Reason = "global_full"      // 503: as many wait as may (firq.ErrGlobalFull)
 	Timeout         Reason = "timeout"          // 503: its deadline, the context's, or MaxQueueAge passed
 	Closed          Reason = "closed"           // 503: the gate is shut down
@@ -41,6 +42,7 @@ var reasons = [...]struct {
 	{TenantThreshold, http.StatusTooManyRequests, firq.ErrTenantThreshold, "You have too many requests waiting for how busy the service is."},
 	{TooManyTenants, http.StatusTooManyRequests, firq.ErrTooManyTenants, "Too many clients are waiting."},
 	{Evicted, http.StatusTooManyRequests, gate.ErrEvicted, "A later request of yours took the place of this one."},
+	{Overload, http.StatusTooManyRequests, gate.ErrOverload, "Your requests have been waiting for too long."},
 	{GlobalFull, http.StatusServiceUnavailable, firq.ErrGlobalFull, "Too many requests are waiting."},
 	{Timeout, http.StatusServiceUnavailable, firq.ErrTimeout, "The request could not be served in time."},
 	{Timeout, http.StatusServiceUnavailable, context.DeadlineExceeded, "The request could not be served in time."},

@@ -80,6 +80,13 @@ type Config[K comparable] struct {
 	// NewTenantsFirst serves a tenant that comes to wait one quantum ahead of the
 	// backlogged ones (DRR++, RFC 8290).
 	NewTenantsFirst bool
+	// TargetWait turns on CoDel (RFC 8289): if a tenant's waiters have waited for longer
+	// than that all through an Interval, some of them get ErrOverload when their turn
+	// comes, so that the others wait less; see firq.Config.TargetWait. Only with Order
+	// FIFO. 0: off.
+	TargetWait time.Duration
+	// Interval is for how long waits may be above TargetWait. 0: 100 ms.
+	Interval time.Duration
 	// MaxFlows is how many flows (Request.Flow) of one tenant may queue apart, at each
 	// priority; more share by hash. 0: 64. 1: flows do not matter.
 	MaxFlows int
@@ -118,6 +125,8 @@ func (c *Config[K]) scheduler(onDrop func(K, *holder[K], firq.DropReason)) (firq
 		PriorityScope:        c.PriorityScope,
 		PriorityAging:        c.PriorityAging,
 		NewTenantsFirst:      c.NewTenantsFirst,
+		TargetWait:           c.TargetWait,
+		Interval:             c.Interval,
 		MaxFlows:             c.MaxFlows,
 		FairnessSlack:        c.FairnessSlack,
 		TopTenants:           c.TopTenants,

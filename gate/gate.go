@@ -20,6 +20,10 @@ import (
 // (Config.Policy). It matches firq.ErrRejected.
 var ErrEvicted = fmt.Errorf("%w: another waiter of the tenant took the place (Policy)", firq.ErrRejected)
 
+// ErrOverload is what a waiter gets whose tenant's waiters have all waited for too long
+// (Config.TargetWait). It matches firq.ErrRejected.
+var ErrOverload = fmt.Errorf("%w: the tenant's waiters have waited for too long (TargetWait)", firq.ErrRejected)
+
 // Gate is a fair semaphore for many tenants. Make it with New or Open; it must
 // not be copied. All methods are safe for concurrent use.
 //
@@ -32,7 +36,7 @@ var ErrEvicted = fmt.Errorf("%w: another waiter of the tenant took the place (Po
 //	         └─> announced ──┬─> queued ──┬─> next ──┬─> granted ──> holds a permit
 //	                         │            │          ├─> gave up, expired, closed
 //	                         │            │          └─> decide (now heavier than the limit)
-//	                         └─> refused  └─> gave up, expired, evicted, closed
+//	                         └─> refused  └─> gave up, expired, evicted, overload, closed
 //
 // waiting, in word, counts those who are announced, queued or next. At most one is
 // next: it has had its turn, and waits until all its slots are free; meanwhile

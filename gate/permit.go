@@ -119,6 +119,7 @@ const (
 	gaveUp      // its call left; never sent
 	expired
 	evicted
+	overload
 	closed
 	fullAll    // no place left aside
 	fullTenant // likewise, for this tenant

@@ -105,6 +105,8 @@ func (g *Gate[K]) dropped(_ K, h *holder[K], why firq.DropReason) {
 		h.end <- expired
 	case firq.DropEvicted:
 		h.end <- evicted
+	case firq.DropOverload:
+		h.end <- overload
 	case firq.DropClosed:
 		h.end <- closed
 	}

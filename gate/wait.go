@@ -142,6 +142,8 @@ func (g *Gate[K]) why(ctx context.Context, how end) error {
 		return firq.ErrTimeout
 	case evicted:
 		return ErrEvicted
+	case overload:
+		return ErrOverload
 	case closed:
 		return firq.ErrClosed
 	case fullAll:

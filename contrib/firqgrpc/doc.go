@@ -39,6 +39,7 @@
 //	TENANT_THRESHOLD  RESOURCE_EXHAUSTED  firq.ErrTenantThreshold
 //	TOO_MANY_TENANTS  RESOURCE_EXHAUSTED  firq.ErrTooManyTenants
 //	EVICTED           RESOURCE_EXHAUSTED  gate.ErrEvicted
+//	OVERLOAD          RESOURCE_EXHAUSTED  gate.ErrOverload: gate.Config.TargetWait
 //	GLOBAL_FULL       UNAVAILABLE         firq.ErrGlobalFull
 //	TIMEOUT           UNAVAILABLE         firq.ErrTimeout: Config.Deadline, gate.Config.MaxQueueAge
 //	CLOSED            UNAVAILABLE         firq.ErrClosed

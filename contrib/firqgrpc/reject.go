@@ -30,6 +30,7 @@ const (
 	TenantThreshold Reason = "TENANT_THRESHOLD" // RESOURCE_EXHAUSTED: firq.ErrTenantThreshold
 	TooManyTenants  Reason = "TOO_MANY_TENANTS" // RESOURCE_EXHAUSTED: firq.ErrTooManyTenants
 	Evicted         Reason = "EVICTED"          // RESOURCE_EXHAUSTED: a later one of the tenant took its place (gate.ErrEvicted)
+	Overload        Reason = "OVERLOAD"         // RESOURCE_EXHAUSTED: those of the tenant have waited for too long (gate.ErrOverload)
 	GlobalFull      Reason = "GLOBAL_FULL"      // UNAVAILABLE: as many wait as may (firq.ErrGlobalFull)
 	Timeout         Reason = "TIMEOUT"          // UNAVAILABLE: Config.Deadline or gate.Config.MaxQueueAge passed
 	Closed          Reason = "CLOSED"           // UNAVAILABLE: the gate is shut down
@@ -50,6 +51,7 @@ var reasons = [...]struct {
 	{TenantThreshold, codes.ResourceExhausted, firq.ErrTenantThreshold, "you have too many calls waiting for how busy the server is", true},
 	{TooManyTenants, codes.ResourceExhausted, firq.ErrTooManyTenants, "too many clients are waiting", true},
 	{Evicted, codes.ResourceExhausted, gate.ErrEvicted, "a later call of yours took the place of this one", true},
+	{Overload, codes.ResourceExhausted, gate.ErrOverload, "your calls have been waiting for too long", true},
 	{GlobalFull, codes.Unavailable, firq.ErrGlobalFull, "too many calls are waiting", true},
 	{Timeout, codes.Unavailable, firq.ErrTimeout, "the call could not be served in time", true},
 	{Closed, codes.Unavailable, firq.ErrClosed, "the server is shutting down", false},
