@@ -30,9 +30,11 @@ func (p *Pool) SetCap(n int) (risen int) {
 	case risen >= 0:
 		paid := min(risen, debt)
 		p.debt.Store(int64(debt - paid))
+		failpoint.At("credit debt")
 		p.stripes[0].word.Add(version + uint64(risen-paid))
 	case debt > 0: // shut already
 		p.debt.Store(int64(debt - risen))
+		failpoint.At("credit debt")
 	default:
 		if missing := -risen - p.takeAll(-risen); missing > 0 {
 			p.shut(missing)

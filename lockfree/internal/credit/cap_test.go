@@ -83,18 +83,26 @@ func TestSetCapIsStrict(t *testing.T) {
 	const low, high = 3, 40
 	p := newWrapping(high, 4)
 	for round := range 500 {
+		var taken atomic.Int64 // by our own count
+		take := func(i int) bool {
+			ok := p.takeAt(i & p.mask)
+			if ok {
+				taken.Add(1)
+			}
+			return ok
+		}
 		p.SetCap(high)
 		together(4, func(g int) {
 			for i := range high {
 				if g == 0 && i == high/2 {
 					p.SetCap(low)
 				}
-				p.takeAt((g + i) & p.mask)
+				take(g + i)
 			}
 		})
-		out := p.Out()
-		if out < low || out > high || p.takeAt(round&p.mask) {
-			t.Fatalf("round %d: %d are out, of %d and then %d", round, out, high, low)
+		out := int(taken.Load())
+		if out < low || out > high || p.Out() != out || take(round) {
+			t.Fatalf("round %d: %d (%d) are out, of %d and then %d", round, out, p.Out(), high, low)
 		}
 		var back atomic.Bool
 		together(4, func(g int) {
@@ -106,7 +114,7 @@ func TestSetCapIsStrict(t *testing.T) {
 				return
 			}
 			for last := false; ; last = back.Load() {
-				for p.takeAt(g & p.mask) {
+				for take(g) {
 				}
 				if last {
 					return
@@ -114,8 +122,8 @@ func TestSetCapIsStrict(t *testing.T) {
 				runtime.Gosched()
 			}
 		})
-		if n := p.Out(); n != low {
-			t.Fatalf("round %d: %d of %d are out in the end", round, n, low)
+		if n := int(taken.Load()) - (out - 1); n != low || p.Out() != low {
+			t.Fatalf("round %d: %d (%d) of %d are out in the end", round, n, p.Out(), low)
 		}
 		p.Give(low)
 	}
