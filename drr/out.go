@@ -1,0 +1,65 @@
+package drr
+
+import (
+	"math/bits"
+
+	"github.com/firq-go/firq"
+)
+
+// Evict takes out the tenant's oldest or newest task among those of a priority
+// at most p, lowest priority first; there, of the queue with the most tasks, if
+// several flows are queued.
+func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (task Task[T], ok bool) {
+	m := t.mask & (1<<p - 1)
+	if m == 0 {
+		return task, false
+	}
+	l := q.victims(t, bits.TrailingZeros8(m))
+	e := l.head
+	if newest {
+		e = l.tail
+	}
+	q.take(e, &task)
+	return task, true
+}
+
+// moveBudget is how many tasks one call of Reclaim moves in the index of deadlines.
+const moveBudget = 256
+
+// Reclaim drops up to most tasks that expired before now, wherever they are, and
+// reports whether there may be more: also when it has dropped none, and has only gone
+// on with the search. As long as it does, NextDue is before now.
+func (q *Queue[K, T]) Reclaim(now int64, most int) (more bool) {
+	defer q.purge()
+	budget := moveBudget
+	for range most {
+		e, more := q.dues.expired(now, &budget)
+		if e == nil {
+			return more
+		}
+		q.expire(e)
+	}
+	return true
+}
+
+// NextDue returns a time before which no held task expires: math.MinInt64 if one
+// may have expired already, NoDeadline if none can.
+func (q *Queue[K, T]) NextDue() int64 { return q.dues.bound() }
+
+// Drain takes out one task, in no particular order, blocked tenants' included.
+func (q *Queue[K, T]) Drain() (t *Tenant[K, T], task Task[T], ok bool) {
+	for i := range q.lists {
+		for s := q.lists[i].head(); s != nil; s = q.lists[i].head() {
+			if e := q.front(s, 0); e != nil {
+				q.take(e, &task)
+				return s.tenant, task, true
+			}
+			q.leave(s)
+		}
+	}
+	if s := q.blocked.head; s != nil {
+		t = s.tenant
+		q.take(q.victims(t, bits.TrailingZeros8(t.mask)).head, &task)
+	}
+	return t, task, t != nil
+}
