@@ -2,7 +2,6 @@ package schedtest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"

@@ -3,7 +3,6 @@ package schedtest
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"

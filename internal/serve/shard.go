@@ -6,7 +6,6 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/hist"
-	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/shardsel"
 )
 
