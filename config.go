@@ -82,11 +82,13 @@ type Config[K comparable, T any] struct {
 	// through an Interval, the next one is dropped when its turn comes (DropOverload), at
 	// no cost to the tenant, and further ones at growing pace until the wait is below
 	// TargetWait again; bursts that are over within an Interval lose nothing. The last task
-	// of a tenant is not dropped, and none is after Shutdown. Only with Order FIFO. A
-	// tenth of Interval is usual. 0: off.
+	// of a tenant is not dropped, and none is after Shutdown. Only with Order FIFO. It is
+	// for moderate overload, up to about 1.5 times of what can be served, or clients that
+	// slow down; else see AdaptiveLIFO, and docs/design.md for figures. 0: off.
 	TargetWait time.Duration
 	// Interval is for how long waits may be above TargetWait: somewhat longer than what
-	// a common burst takes. It matters with TargetWait only. 0: 100 ms.
+	// a common burst takes. The shorter, the faster it drops: against clients that do not
+	// slow down a few times TargetWait. It matters with TargetWait only. 0: 100 ms.
 	Interval time.Duration
 	// Order within one tenant and priority. Zero: FIFO.
 	Order Order

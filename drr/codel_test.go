@@ -161,6 +161,28 @@ func TestCoDelPace(t *testing.T) {
 	}
 }
 
+// A drop costs the tenant no turn: the next one is served instead.
+func TestCoDelDropsAreFree(t *testing.T) {
+	q, h, ts := newControlled(Config{}, 2)
+	for i := range 3000 {
+		push(q, ts[0], at(i, 0))
+		push(q, ts[1], at(i, 1<<60)) // has always just come
+	}
+	got := [2]int{}
+	for now := int64(6 * ms); now < 2000*ms; now += ms {
+		for range 2 {
+			x, _, v := q.Next(now)
+			if v != Delivered {
+				t.Fatal(v)
+			}
+			got[x.Key]++
+		}
+	}
+	if d := got[0] - got[1]; len(h.late) < 20 || d < -1 || d > 1 {
+		t.Errorf("served %d and %d, with %d drops of the first", got[0], got[1], len(h.late))
+	}
+}
+
 // A burst that is over within an interval, and the last task of a queue, lose nothing.
 func TestCoDelSpares(t *testing.T) {
 	q, h, ts := newControlled(Config{}, 1)

@@ -15,6 +15,7 @@ import (
 var codelChecks = []check{
 	{name: "a standing queue is shortened", run: bubbled(codelStanding)},
 	{name: "a burst loses nothing", run: bubbled(codelBurst)},
+	{name: "a short queue that stands", run: bubbled(codelShort)},
 	{name: "others lose nothing", run: bubbled(codelOthers)},
 	{name: "what is dropped is gone", run: bubbled(codelGone)},
 	{name: "nothing is dropped after Shutdown", run: bubbled(codelShutdown)},
@@ -101,6 +102,33 @@ func codelBurst(t *testing.T, newSched maker) {
 	}
 	if len(drops) > 0 || s.Stats().Overload != 0 {
 		t.Errorf("dropped %v", drops)
+	}
+}
+
+// codelShort: four tasks that are never served in time are a standing queue like any
+// other, wherever a scheduler keeps them.
+func codelShort(t *testing.T, newSched maker) {
+	var drops []int
+	cfg := codelConfig(&drops)
+	cfg.Interval = 500 * time.Millisecond
+	s := open(t, newSched, cfg)
+	for i := range 100 {
+		if err := s.Enqueue("a", task{Payload: i}); err != nil {
+			t.Fatal(err)
+		}
+		if i < 3 {
+			continue
+		}
+		time.Sleep(50 * time.Millisecond)
+		if _, ok := s.TryDequeue(); !ok {
+			t.Fatal("nothing")
+		}
+		if len(drops) > 0 && i < 10 {
+			t.Fatalf("dropped %v within an interval", drops)
+		}
+	}
+	if len(drops) == 0 || len(drops) > 3 {
+		t.Errorf("dropped %v of four that stood for seconds", drops)
 	}
 }
 

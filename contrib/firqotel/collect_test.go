@@ -165,6 +165,7 @@ func distinct() firq.Stats[string] {
 			Max: 121 * time.Second, Samples: 122,
 			Buckets: []firq.Bucket{{UpperBound: time.Microsecond, Count: 100}, {UpperBound: 2 * time.Microsecond}, {UpperBound: time.Hour, Count: 22}},
 		},
-		TopTenants: []firq.TenantCount[string]{{Tenant: "a", Dequeued: 60}, {Tenant: "b", Dequeued: 30}, {Tenant: "c", Dequeued: 12}},
+		TopTenants: []firq.TenantCount[string]{{Tenant: "a", Dequeued: 60}, {Tenant: "b", Dequeued: 30, Lag: 12.5}, {Tenant: "c", Dequeued: 12}},
+		Overload:   123, Lag: firq.Lag[string]{Max: 12.5, Tenant: "b"},
 	}
 }

@@ -38,6 +38,7 @@
 //	firq.expired             Counter {task}            Expired            firq_expired_total
 //	firq.cancelled           Counter {task}            Cancelled          firq_cancelled_total
 //	firq.closed              Counter {task}            Closed             firq_closed_total
+//	firq.overload            Counter {task}            Overload           firq_overload_total
 //	firq.dropped             Counter {task}            Dropped            firq_dropped_total (sum over firq.reason)
 //	  firq.reason=global                               RejectedGlobal     firq_rejected_global_total
 //	  firq.reason=tenant                               RejectedTenant     firq_rejected_tenant_total
@@ -48,12 +49,14 @@
 //	firq.queue.saturation    Gauge 1                   QueueSaturation    firq_queue_saturation_ratio
 //	firq.in_flight           UpDownCounter {task}      InFlight           firq_in_flight
 //	firq.tenants             UpDownCounter {tenant}    Tenants            firq_tenants
+//	firq.lag                 Gauge {round}             Lag.Max            firq_lag_rounds
 //	firq.queue.time          Histogram s               QueueTime.Buckets  firq_queue_time_ns
 //	firq.queue.time_sum      Counter s                 QueueTime.Sum      firq_queue_time_sum_ns
 //	firq.queue.time_samples  Counter {task}            QueueTime.Samples  firq_queue_time_samples
 //	firq.queue.time_p95      Gauge s                   QueueTime.P95      firq_queue_time_p95_ns
 //	firq.queue.time_p99      Gauge s                   QueueTime.P99      firq_queue_time_p99_ns
 //	firq.tenant.dequeued     Counter {task}            TopTenants         firq_tenant_dequeued_total
+//	firq.tenant.lag          Gauge {round}             TopTenants         firq_tenant_lag_rounds
 //
 // The two quantiles are exact to 0.1 % and over all tasks since the scheduler
 // was built; for what happens now use the histogram.

@@ -115,6 +115,7 @@ func queueInstruments[K comparable](s *setup, opts Options[K]) *instruments[firq
 		{"firq.expired", "Tasks dropped because their deadline had passed.", func(s *stats) uint64 { return s.Expired }},
 		{"firq.cancelled", "Tasks taken out through their ticket.", func(s *stats) uint64 { return s.Cancelled }},
 		{"firq.closed", "Tasks that were queued when the scheduler was closed.", func(s *stats) uint64 { return s.Closed }},
+		{"firq.overload", "Tasks dropped because their tenant's had waited for too long.", func(s *stats) uint64 { return s.Overload }},
 		{"firq.queue.time_samples", "Delivered tasks whose waiting time was recorded.", func(s *stats) uint64 { return s.QueueTime.Samples }},
 	} {
 		in.counter(c.name, "{task}", c.text, c.value)
@@ -142,6 +143,7 @@ func queueInstruments[K comparable](s *setup, opts Options[K]) *instruments[firq
 		value            func(*stats) float64
 	}{
 		{"firq.queue.saturation", "1", "Tasks queued as a share of how many may be, from 0 to 1.", func(s *stats) float64 { return s.QueueSaturation }},
+		{"firq.lag", "{round}", "By how many rounds the tenant that is furthest behind its fair share is.", func(s *stats) float64 { return s.Lag.Max }},
 		{"firq.queue.time_p95", "s", "95th percentile of the waiting times since the start.", func(s *stats) float64 { return s.QueueTime.P95.Seconds() }},
 		{"firq.queue.time_p99", "s", "99th percentile of the waiting times since the start.", func(s *stats) float64 { return s.QueueTime.P99.Seconds() }},
 	} {
@@ -153,12 +155,30 @@ func queueInstruments[K comparable](s *setup, opts Options[K]) *instruments[firq
 			to(toInt64(n), TenantKey.String(label))
 		}
 	})
+	in.gauges("firq.tenant.lag", "{round}", "By how many rounds the tenant is behind its fair share, for the top tenants only.", func(s *stats, to send[float64]) {
+		for label, lag := range opts.lags(s.TopTenants) {
+			to(lag, TenantKey.String(label))
+		}
+	})
 	return in
 }
 
 // tenants returns the counts by label of the first rows of top, which has the
 // most delivered first.
 func (o *Options[K]) tenants(top []firq.TenantCount[K]) map[string]uint64 {
+	sums := make(map[string]uint64, len(top))
+	o.each(top, func(label string, row *firq.TenantCount[K]) { sums[label] += row.Dequeued })
+	return sums
+}
+
+// lags returns the largest lag by label of the same rows.
+func (o *Options[K]) lags(top []firq.TenantCount[K]) map[string]float64 {
+	most := make(map[string]float64, len(top))
+	o.each(top, func(label string, row *firq.TenantCount[K]) { most[label] = max(most[label], row.Lag) })
+	return most
+}
+
+func (o *Options[K]) each(top []firq.TenantCount[K], do func(label string, row *firq.TenantCount[K])) {
 	if n := o.TopTenants; n != 0 {
 		top = top[:min(max(n, 0), len(top))]
 	}
@@ -166,11 +186,9 @@ func (o *Options[K]) tenants(top []firq.TenantCount[K]) map[string]uint64 {
 	if label == nil {
 		label = func(tenant K) string { return fmt.Sprint(tenant) }
 	}
-	sums := make(map[string]uint64, len(top))
-	for _, row := range top {
-		sums[valid(label(row.Tenant))] += row.Dequeued
+	for i := range top {
+		do(valid(label(top[i].Tenant)), &top[i])
 	}
-	return sums
 }
 
 // valid makes what OTLP takes of any string.

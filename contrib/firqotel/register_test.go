@@ -30,6 +30,8 @@ firq.dropped {task} sum monotonic=true [firq.reason=timeout,firq.scheduler=api] 
 firq.enqueued {task} sum monotonic=true [firq.scheduler=api] 101
 firq.expired {task} sum monotonic=true [firq.scheduler=api] 103
 firq.in_flight {task} sum monotonic=false [firq.scheduler=api] 113
+firq.lag {round} gauge [firq.scheduler=api] 12.5
+firq.overload {task} sum monotonic=true [firq.scheduler=api] 123
 firq.queue.length {task} sum monotonic=false [firq.scheduler=api] 111
 firq.queue.limit {task} sum monotonic=false [firq.scheduler=api] 112
 firq.queue.saturation 1 gauge [firq.scheduler=api] 0.115
@@ -41,6 +43,9 @@ firq.queue.time_sum s sum monotonic=true [firq.scheduler=api] 116
 firq.tenant.dequeued {task} sum monotonic=true [firq.scheduler=api,firq.tenant=a] 60
 firq.tenant.dequeued {task} sum monotonic=true [firq.scheduler=api,firq.tenant=b] 30
 firq.tenant.dequeued {task} sum monotonic=true [firq.scheduler=api,firq.tenant=c] 12
+firq.tenant.lag {round} gauge [firq.scheduler=api,firq.tenant=a] 0
+firq.tenant.lag {round} gauge [firq.scheduler=api,firq.tenant=b] 12.5
+firq.tenant.lag {round} gauge [firq.scheduler=api,firq.tenant=c] 0
 firq.tenants {tenant} sum monotonic=false [firq.scheduler=api] 114
 `
 
@@ -188,6 +193,18 @@ func TestTenantLabels(t *testing.T) {
 				t.Errorf("got %q, want %q", s, c.want)
 			}
 		})
+	}
+}
+
+// Of tenants that share a label the lag is that of who is furthest behind, not the sum.
+func TestTenantLags(t *testing.T) {
+	rows := []firq.TenantCount[string]{{Tenant: "a", Dequeued: 3, Lag: 2}, {Tenant: "b", Dequeued: 2, Lag: 7}, {Tenant: "c", Dequeued: 1, Lag: 90}}
+	p := newPipeline(t)
+	register(t, &fixed[string]{stats: firq.Stats[string]{TopTenants: rows}}, firqotel.Options[string]{
+		MeterProvider: p, TopTenants: 2, TenantLabel: func(string) string { return "x\xffy" },
+	})
+	if got := strings.Join(only(p.collect(t), "firq.tenant.lag"), ""); got != "firq.tenant.lag {round} gauge [firq.tenant=x\uFFFDy] 7" {
+		t.Errorf("got %q", got)
 	}
 }
 

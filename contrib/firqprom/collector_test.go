@@ -49,7 +49,8 @@ func distinct() firq.Stats[string] {
 			Sum: 116, P50: 117, P95: 118, P99: 119, P999: 120, Max: 121, Samples: 122,
 			Buckets: []firq.Bucket{{UpperBound: time.Microsecond, Count: 100}, {UpperBound: 2 * time.Microsecond}, {UpperBound: 5 * time.Second, Count: 22}},
 		},
-		TopTenants: []firq.TenantCount[string]{{Tenant: "a", Dequeued: 60}, {Tenant: "b", Dequeued: 30}, {Tenant: "c", Dequeued: 12}},
+		TopTenants: []firq.TenantCount[string]{{Tenant: "a", Dequeued: 60}, {Tenant: "b", Dequeued: 30, Lag: 12.5}, {Tenant: "c", Dequeued: 12}},
+		Overload:   123, Lag: firq.Lag[string]{Max: 12.5, Tenant: "b"},
 	}
 }
 
@@ -71,8 +72,12 @@ firq_enqueued_total{scheduler="api"} 101
 firq_expired_total{scheduler="api"} 103
 # TYPE firq_in_flight gauge
 firq_in_flight{scheduler="api"} 113
+# TYPE firq_lag_rounds gauge
+firq_lag_rounds{scheduler="api"} 12.5
 # TYPE firq_max_global_config gauge
 firq_max_global_config{scheduler="api"} 112
+# TYPE firq_overload_total counter
+firq_overload_total{scheduler="api"} 123
 # TYPE firq_queue_len_estimate gauge
 firq_queue_len_estimate{scheduler="api"} 111
 # TYPE firq_queue_saturation_ratio gauge
@@ -100,6 +105,10 @@ firq_rejected_tenant_total{scheduler="api"} 108
 firq_tenant_dequeued_total{scheduler="api",tenant="a"} 60
 firq_tenant_dequeued_total{scheduler="api",tenant="b"} 30
 firq_tenant_dequeued_total{scheduler="api",tenant="c"} 12
+# TYPE firq_tenant_lag_rounds gauge
+firq_tenant_lag_rounds{scheduler="api",tenant="a"} 0
+firq_tenant_lag_rounds{scheduler="api",tenant="b"} 12.5
+firq_tenant_lag_rounds{scheduler="api",tenant="c"} 0
 # TYPE firq_tenants gauge
 firq_tenants{scheduler="api"} 114
 # TYPE firq_timeout_rejected_total counter
@@ -161,7 +170,7 @@ func scrape(t *testing.T, g prometheus.Gatherer, accept string) string {
 }
 
 func TestDescribeIsComplete(t *testing.T) {
-	for kind, want := range map[string]int{"scheduler": 21, "gate": 26, "http": 5, "grpc": 5, "pool": 11, "watchdog": 16} {
+	for kind, want := range map[string]int{"scheduler": 24, "gate": 29, "http": 5, "grpc": 5, "pool": 11, "watchdog": 16} {
 		for _, native := range []bool{false, true} {
 			m := everyKind(t, firqprom.Options[string]{NativeHistogram: native})[kind]
 			descs := make(chan *prometheus.Desc, 100)

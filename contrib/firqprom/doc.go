@@ -34,6 +34,7 @@
 //	firq_expired_total             counter    Expired
 //	firq_cancelled_total           counter    Cancelled
 //	firq_closed_total              counter    Closed
+//	firq_overload_total            counter    Overload
 //	firq_dropped_total             counter    Dropped (the sum of the next four)
 //	firq_rejected_global_total     counter    RejectedGlobal
 //	firq_rejected_tenant_total     counter    RejectedTenant
@@ -44,12 +45,14 @@
 //	firq_queue_saturation_ratio    gauge      QueueSaturation
 //	firq_in_flight                 gauge      InFlight
 //	firq_tenants                   gauge      Tenants
+//	firq_lag_rounds                gauge      Lag.Max
 //	firq_queue_time_ns             histogram  QueueTime.Buckets
 //	firq_queue_time_sum_ns         counter    QueueTime.Sum
 //	firq_queue_time_samples        counter    QueueTime.Samples
 //	firq_queue_time_p95_ns         gauge      QueueTime.P95
 //	firq_queue_time_p99_ns         gauge      QueueTime.P99
 //	firq_tenant_dequeued_total     counter    TopTenants, by label tenant
+//	firq_tenant_lag_rounds         gauge      TopTenants, by label tenant; of several tenants the most
 //
 // The two quantiles are exact to 0.1 % and over all tasks since the scheduler
 // was built: after a day they hardly move any more. For an alert or a graph use

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/lockfree"
 )
 
@@ -17,9 +18,14 @@ type fleet struct {
 	busy, calm, stuck, closed *lockfree.Scheduler[string, int]
 }
 
-func (f fleet) all() map[string]*lockfree.Scheduler[string, int] {
-	return map[string]*lockfree.Scheduler[string, int]{"busy": f.busy, "calm": f.calm, "stuck": f.stuck, "closed": f.closed}
+func (f fleet) all() map[string]firqprom.Source[string] {
+	return map[string]firqprom.Source[string]{"busy": f.busy, "calm": f.calm, "stuck": f.stuck, "closed": f.closed, "unfair": unfair}
 }
+
+// unfair is what no scheduler here is: one that passes a tenant over.
+var unfair = &fixed[string]{stats: firq.Stats[string]{
+	Lag: firq.Lag[string]{Max: 500, Tenant: "b"}, TopTenants: []firq.TenantCount[string]{{Tenant: "a", Dequeued: 900}, {Tenant: "b", Dequeued: 400, Lag: 500}},
+}}
 
 func newFleet(t *testing.T) (f fleet) {
 	t.Helper()
@@ -94,6 +100,8 @@ func expect(want map[string]float64, name string, st firq.Stats[string]) {
 		"firq_expired_total":          float64(st.Expired),
 		"firq_cancelled_total":        float64(st.Cancelled),
 		"firq_closed_total":           float64(st.Closed),
+		"firq_overload_total":         float64(st.Overload),
+		"firq_lag_rounds":             st.Lag.Max,
 		"firq_dropped_total":          float64(st.Dropped),
 		"firq_rejected_global_total":  float64(st.RejectedGlobal),
 		"firq_rejected_tenant_total":  float64(st.RejectedTenant),
@@ -115,6 +123,7 @@ func expect(want map[string]float64, name string, st firq.Stats[string]) {
 	}
 	for _, row := range st.TopTenants {
 		want["firq_tenant_dequeued_total "+name+" "+row.Tenant] = float64(row.Dequeued)
+		want["firq_tenant_lag_rounds "+name+" "+row.Tenant] = row.Lag
 	}
 	var upTo uint64
 	for _, b := range st.QueueTime.Buckets {

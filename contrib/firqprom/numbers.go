@@ -2,6 +2,7 @@ package firqprom
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/firq-go/firq"
 )
@@ -24,6 +25,8 @@ func queueTable[K comparable](opts Options[K]) table[firq.Stats[K]] {
 			value: func(s *stats) float64 { return float64(s.Cancelled) }},
 		{name: "firq_closed_total", kind: counter, help: "Tasks that were queued when the scheduler was closed.",
 			value: func(s *stats) float64 { return float64(s.Closed) }},
+		{name: "firq_overload_total", kind: counter, help: "Tasks dropped because their tenant's had waited for too long.",
+			value: func(s *stats) float64 { return float64(s.Overload) }},
 		{name: "firq_dropped_total", kind: counter, help: "Tasks rejected for any reason, or evicted.",
 			value: func(s *stats) float64 { return float64(s.Dropped) }},
 		{name: "firq_rejected_global_total", kind: counter, help: "Tasks rejected because the scheduler was full.",
@@ -46,6 +49,9 @@ func queueTable[K comparable](opts Options[K]) table[firq.Stats[K]] {
 		{name: "firq_tenants", kind: gauge, help: "Tenants known: queued, in flight, or idle for a short time.",
 			value: func(s *stats) float64 { return float64(s.Tenants) }},
 
+		{name: "firq_lag_rounds", kind: gauge, help: "By how many rounds the tenant that is furthest behind its fair share is.",
+			value: func(s *stats) float64 { return s.Lag.Max }},
+
 		{name: "firq_queue_time_sum_ns", kind: counter, help: "Sum of the waiting times of delivered tasks, in nanoseconds.",
 			value: func(s *stats) float64 { return float64(s.QueueTime.Sum) }},
 		{name: "firq_queue_time_samples", kind: counter, help: "Delivered tasks whose waiting time was recorded.",
@@ -60,13 +66,28 @@ func queueTable[K comparable](opts Options[K]) table[firq.Stats[K]] {
 		// TopTenants has the most delivered first.
 		{name: "firq_tenant_dequeued_total", kind: counter, help: "Tasks delivered, by tenant, for the top tenants only.",
 			labels: []string{"tenant"}, each: func(s *stats, send sender) {
-				top := s.TopTenants
-				if n := opts.TopTenants; n != 0 {
-					top = top[:min(max(n, 0), len(top))]
-				}
-				for _, row := range top {
+				for _, row := range opts.top(s.TopTenants) {
 					send(float64(row.Dequeued), label(row.Tenant))
 				}
 			}},
+		{name: "firq_tenant_lag_rounds", kind: gauge, help: "By how many rounds the tenant is behind its fair share, for the top tenants only.",
+			labels: []string{"tenant"}, each: func(s *stats, send sender) {
+				most := map[string]float64{} // of those that have one label
+				for _, row := range opts.top(s.TopTenants) {
+					name := strings.ToValidUTF8(label(row.Tenant), "\uFFFD")
+					most[name] = max(most[name], row.Lag)
+				}
+				for name, lag := range most {
+					send(lag, name)
+				}
+			}},
 	}
+}
+
+// top returns those of the top tenants that there are series for.
+func (o *Options[K]) top(rows []firq.TenantCount[K]) []firq.TenantCount[K] {
+	if n := o.TopTenants; n != 0 {
+		rows = rows[:min(max(n, 0), len(rows))]
+	}
+	return rows
 }

@@ -210,7 +210,7 @@ func compareValues(t *testing.T, api promv1.API, scheds fleet, parts *service) {
 	for key := range want {
 		t.Errorf("missing: %s", key)
 	}
-	counts, err := vector(t.Context(), api, `histogram_count(firq_queue_time_ns{job="native",scheduler=~"busy|calm|stuck|closed"})`)
+	counts, err := vector(t.Context(), api, `histogram_count(firq_queue_time_ns{job="native",scheduler=~"busy|calm|stuck|closed|unfair"})`)
 	if err != nil {
 		t.Fatal(err)
 	}

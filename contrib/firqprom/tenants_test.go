@@ -74,3 +74,24 @@ firq_tenant_dequeued_total{tenant="b\n\"\\"} 1
 		}
 	}
 }
+
+// Of tenants that share a label the lag is that of who is furthest behind, not the sum.
+func TestTenantLags(t *testing.T) {
+	rows := []firq.TenantCount[string]{{Tenant: "a\xff", Dequeued: 3, Lag: 2}, {Tenant: "a\xfe", Dequeued: 2, Lag: 7}, {Tenant: "c", Dequeued: 1, Lag: 90}}
+	src := &fixed[string]{stats: firq.Stats[string]{TopTenants: rows}}
+	families, err := pedantic(t, collector(t, src, firqprom.Options[string]{TopTenants: 2})).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, f := range families {
+		if f.GetName() == "firq_tenant_lag_rounds" {
+			for _, m := range f.Metric {
+				got += fmt.Sprintf("%s=%v ", m.Label[0].GetValue(), m.GetGauge().GetValue())
+			}
+		}
+	}
+	if got != "a\uFFFD=7 " {
+		t.Errorf("got %q", got)
+	}
+}
