@@ -3,7 +3,7 @@ Passing empty turns up to a far round, beside shards that go back or wake up; an
 that go on by an old limit.
 
 Stands for   Rounds.Pass, Arrive, Settled, Limit, Publish, Served (shardsel/rounds.go), and
-             Shard.Pass, Back, Join, wokeUp, StepBack, Publish (internal/serve/shard.go), as
+             Shard.Pass, Back, Join, wokeUp, StepBack, Publish (internal/serve/rounds.go and shard.go), as
              drr and the cores call them. One process is one shard under its lease.
 Left out     Rounds modulo 1<<63; several passages in one hold; a hold that passes and
              then goes on.
