@@ -318,7 +318,7 @@ func TestNeighbour(t *testing.T) {
 	t.Error("no scenario has one")
 }
 
-// depth notes the least that was queued from when it was deep until Shutdown.
+// depth notes the least that was queued from when it was deep until over is set.
 type depth struct {
 	contest.Queue
 	deep, queued, least atomic.Int64
@@ -339,11 +339,6 @@ func (d *depth) Dequeue(ctx context.Context) (contest.Item, error) {
 	for old := d.least.Load(); old > n && !d.over.Load() && !d.least.CompareAndSwap(old, n); old = d.least.Load() {
 	}
 	return it, err
-}
-
-func (d *depth) Shutdown(ctx context.Context) error {
-	d.over.Store(true)
-	return d.Queue.Shutdown(ctx)
 }
 
 // A deep backlog is deep all the time: when the window begins, and when consumers are
@@ -367,7 +362,9 @@ func TestDeep(t *testing.T) {
 		d.deep.Store(18_000)
 		return d, err
 	}
-	spec := Spec{Scenario: s, Contestant: deep, Measure: 10 * tick, Probe: -1}
+	// While it is watched the load goes on: it has not ended when the least was noted.
+	watched := &Watch{For: tick, Every: tick, See: func(*Glance) { d.over.Store(true) }}
+	spec := Spec{Scenario: s, Contestant: deep, Measure: 10 * tick, Probe: -1, Watch: watched}
 	res, err := Run(ctx, spec)
 	if err != nil || res.Delivered == 0 {
 		t.Fatalf("%+v, %v", res, err)
@@ -375,7 +372,7 @@ func TestDeep(t *testing.T) {
 	if least := d.least.Load(); least < 15_000 {
 		t.Errorf("%d queued, with a window of %d", least, s.Window)
 	}
-	spec.Scenario.Capacity, spec.Contestant = 100, c
+	spec.Scenario.Capacity, spec.Contestant, spec.Watch = 100, c, nil
 	if res, err := Run(ctx, spec); err != nil || res.Delivered == 0 {
 		t.Errorf("with room for 100: %+v, %v", res, err)
 	}
