@@ -47,8 +47,8 @@ func serve(t *testing.T, m *Middleware, h http.HandlerFunc) *httptest.Server {
 // idle fails unless every slot comes free, and the middleware counts nothing.
 func idle(t *testing.T, g *gate.Gate[string], m *Middleware) {
 	t.Helper()
-	until(t, "every slot is free", func() bool { return g.InUse() == 0 && g.Waiting() == 0 })
-	if s := m.Stats(); s.InFlight != 0 || s.Waiting != 0 {
-		t.Errorf("%d in flight, %d waiting", s.InFlight, s.Waiting)
-	}
+	until(t, "every slot is free, and nobody is there", func() bool {
+		s := m.Stats()
+		return g.InUse() == 0 && g.Waiting() == 0 && s.InFlight == 0 && s.Waiting == 0 && s.Reading == 0
+	})
 }
