@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
@@ -56,10 +57,7 @@ type shard[K comparable, T any] struct {
 	s       *Scheduler[K, T] // immutable
 	tenants map[K]*tenant[K, T]
 	most    int // tenants at a time, since the map was last made anew
-	// lingering: Next has to be asked, though there is nothing to deliver;
-	// written under mu, read without.
-	lingering atomic.Bool
-	_         pad.Pad
+	_       pad.Pad
 }
 
 // tenant is guarded by its shard's mu.
@@ -67,6 +65,11 @@ type tenant[K comparable, T any] struct {
 	serve.Tenant[K, T]
 	shard *shard[K, T] // immutable
 	limit int          // tasks queued
+}
+
+// ownerOf returns the tenant that dt is a part of, being its first field's.
+func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
+	return (*tenant[K, T])(unsafe.Pointer(serve.TenantOf(dt)))
 }
 
 // New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
@@ -97,6 +100,7 @@ func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 		sh := &shard[K, T]{s: s, tenants: make(map[K]*tenant[K, T])}
 		sh.Shard = serve.NewShard(env, sh)
 		sh.Share(s.rounds, i)
+		sh.Queue.Lazy(true) // nothing waits elsewhere
 		s.shards[i] = sh
 	}
 	return s, nil
@@ -114,12 +118,12 @@ func (sh *shard[K, T]) Fill(*drr.Tenant[K, T]) {}
 
 // Expired books a task that the queue has dropped.
 func (sh *shard[K, T]) Expired(t *drr.Tenant[K, T], task *drr.Task[T]) {
-	sh.left(t.Owner.(*tenant[K, T]), task, firq.DropExpired)
+	sh.left(ownerOf(t), task, firq.DropExpired)
 }
 
 // Late books a task that the queue has dropped for CoDel.
 func (sh *shard[K, T]) Late(t *drr.Tenant[K, T], task *drr.Task[T]) {
-	sh.left(t.Owner.(*tenant[K, T]), task, firq.DropOverload)
+	sh.left(ownerOf(t), task, firq.DropOverload)
 }
 
 // left books a task that left without being delivered, and frees its place.
@@ -149,9 +153,6 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	ready := sh.Queue.Ready() > 0
 	sh.Publish(ready)
 	sh.TellIdle()
-	if l := sh.Queue.Lingering(); l != sh.lingering.Load() {
-		sh.lingering.Store(l)
-	}
 	drops := sh.TakeDrops()
 	sh.mu.Unlock()
 	failpoint.At("notify")
@@ -266,7 +267,7 @@ func (sh *shard[K, T]) discard() bool {
 		if !ok {
 			break
 		}
-		sh.left(t.Owner.(*tenant[K, T]), &task, firq.DropClosed)
+		sh.left(ownerOf(t), &task, firq.DropClosed)
 	}
 	more := sh.Queue.Len() > 0
 	sh.unlock()

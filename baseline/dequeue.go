@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/park"
 	"github.com/firq-go/firq/internal/serve"
@@ -85,7 +84,7 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) int {
 func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more bool) {
 	if len(s.shards) == 1 {
 		sh := s.shards[0]
-		if !s.rounds.Ready(0) && !sh.lingering.Load() {
+		if !s.rounds.Asks(0) {
 			return 0, false
 		}
 		failpoint.Lock(&sh.mu, "lock")
@@ -99,7 +98,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 		sh := s.shards[j]
 		failpoint.At("take ready?")
 		ready := s.rounds.Ready(j)
-		if !ready && !sh.lingering.Load() {
+		if !ready && !s.rounds.Asks(j) {
 			continue
 		}
 		more = true
@@ -138,14 +137,13 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 		sh.Queue.Control(s.life.State() == serve.Open)
 		limit := sh.Limit() // it may have changed before the lock was ours
 		now = s.env.Clock.Now()
-		var task drr.Task[T]
 		for n < len(dst) {
-			dt, _ := sh.Queue.NextWithin(now, limit, &task)
+			dt, h, _ := sh.Queue.NextWithin(now, limit, &dst[n].Payload)
 			if dt == nil {
 				break // empty, ahead, or enough for one hold: the caller comes back
 			}
-			t := dt.Owner.(*tenant[K, T])
-			dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &task, now))
+			t := ownerOf(dt)
+			dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, h, now))
 			n++
 		}
 		if n > 0 {

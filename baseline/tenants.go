@@ -10,7 +10,6 @@ import (
 func (sh *shard[K, T]) newTenant(k K) *tenant[K, T] {
 	t := &tenant[K, T]{shard: sh} // its limit comes with its first task
 	t.Init(k, 1)
-	t.Owner = t
 	t.Ticket.Canceler = t
 	return t
 }

@@ -59,7 +59,7 @@ func BenchmarkDues(b *testing.B) {
 	var d dues[int, int]
 	entries := make([]entry[int, int], held)
 	for i := range entries {
-		entries[i].Due = int64(i)
+		entries[i].due = int64(i)
 		d.insert(&entries[i])
 	}
 	now := int64(0)
@@ -68,7 +68,7 @@ func BenchmarkDues(b *testing.B) {
 		budget := held
 		e, _ := d.expired(now, &budget)
 		d.remove(e)
-		e.Due = now + held - 1
+		e.due = now + held - 1
 		d.insert(e)
 	}
 }

@@ -75,23 +75,27 @@ func after(t, interval, count int64) int64 {
 	return addSaturated(t, max(1, int64(float64(interval)/math.Sqrt(float64(count)))))
 }
 
-// late reports whether CoDel drops the front of a seat, which the seat can pay.
-func (q *Queue[K, T]) late(e *entry[K, T], now int64) bool {
+// late reports whether CoDel drops the front of a seat, which the seat can pay. e is nil
+// if that is in a slot.
+func (q *Queue[K, T]) late(s *seat[K, T], h *head, e *entry[K, T], now int64) bool {
 	if q.lenient {
 		return false
 	}
-	m, level := e.tenant.rest(), int(e.Priority)-1
+	t, level := s.tenant, usual
+	if e != nil {
+		level = int(e.priority) - 1
+	}
+	m := t.rest()
 	if m.control == nil {
 		m.control = new([levels]codel)
 	}
-	alone := e.tenant.count(level) == 1
-	return m.control[level].drops(now, max(0, now-e.Enqueued), alone, q.cfg.Target, q.cfg.Interval)
+	alone := t.count(level) == 1
+	return m.control[level].drops(now, max(0, now-h.enqueued), alone, q.cfg.Target, q.cfg.Interval)
 }
 
 // drop drops the front of a seat for CoDel.
-func (q *Queue[K, T]) drop(e *entry[K, T]) {
-	t := e.tenant
-	q.take(e, &q.gone)
-	q.dropper.Late(t, &q.gone)
+func (q *Queue[K, T]) drop(s *seat[K, T], e *entry[K, T]) {
+	q.gone.is(q.take(s, e, &q.gone.Payload))
+	q.dropper.Late(s.tenant, &q.gone)
 	q.gone = Task[T]{} // keep no payload alive
 }

@@ -27,7 +27,7 @@ func dueKey(due int64) uint64 { return uint64(max(due, 0)) }
 
 func (d *dues[K, T]) insert(e *entry[K, T]) {
 	b := 0 // at or before last: expired as soon as last is past
-	if key := dueKey(e.Due); key > d.last {
+	if key := dueKey(e.due); key > d.last {
 		b = bits.Len64(key ^ d.last)
 	}
 	e.bucket, e.duePrev, e.dueNext = int8(b), nil, d.buckets[b]
@@ -114,7 +114,7 @@ func (d *dues[K, T]) expired(now int64, budget *int) (e *entry[K, T], more bool)
 // all times that are not are taken for one. Clocks of schedulers are above it.
 func (d *dues[K, T]) scanFirst(now int64) *entry[K, T] {
 	for e := d.buckets[0]; e != nil; e = e.dueNext {
-		if e.Due < now {
+		if e.due < now {
 			return e
 		}
 	}

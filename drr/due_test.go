@@ -19,7 +19,7 @@ type dueTwin struct {
 }
 
 func (w *dueTwin) insert(due int64) {
-	e := &entry[int, int]{Task: Task[int]{Due: due, bucket: noBucket}}
+	e := &entry[int, int]{head: head{due: due}, bucket: noBucket}
 	w.d.insert(e)
 	w.held = append(w.held, e)
 }
@@ -41,7 +41,7 @@ func (w *dueTwin) tick(d int64) {
 func (w *dueTwin) earliest() int64 {
 	earliest := int64(NoDeadline)
 	for _, e := range w.held {
-		earliest = min(earliest, e.Due)
+		earliest = min(earliest, e.due)
 	}
 	return earliest
 }
@@ -65,7 +65,7 @@ func (w *dueTwin) look() (*entry[int, int], error) {
 			}
 			moved++
 			if w.moves[e]++; e.bucket > before[i] || w.moves[e] > 64 {
-				return nil, fmt.Errorf("due %d: from bucket %d to %d, in %d moves", e.Due, before[i], e.bucket, w.moves[e])
+				return nil, fmt.Errorf("due %d: from bucket %d to %d, in %d moves", e.due, before[i], e.bucket, w.moves[e])
 			}
 		}
 		switch {
@@ -99,8 +99,8 @@ func (w *dueTwin) expire(n int) error {
 			return nil
 		}
 		i := slices.Index(w.held, e)
-		if i < 0 || e.Due >= w.now {
-			return fmt.Errorf("due %d expired at %d, index %d", e.Due, w.now, i)
+		if i < 0 || e.due >= w.now {
+			return fmt.Errorf("due %d expired at %d, index %d", e.due, w.now, i)
 		}
 		w.remove(i)
 	}
@@ -229,8 +229,8 @@ func TestDuesClockBack(t *testing.T) {
 			if e == nil && !more {
 				break
 			}
-			if e.Due > 1000 {
-				t.Fatalf("at %d: due %d expired", step.now, e.Due)
+			if e.due > 1000 {
+				t.Fatalf("at %d: due %d expired", step.now, e.due)
 			}
 			w.remove(slices.Index(w.held, e))
 		}
@@ -259,7 +259,7 @@ func TestReclaimIsBounded(t *testing.T) {
 	}
 	q.Push(&a, &Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: base + 1})
 	bucketOf := map[*entry[string, int]]int8{}
-	for e := a.tasks.head; e != nil; e = e.next {
+	for e := a.line.tasks.head; e != nil; e = e.next {
 		bucketOf[e] = e.bucket
 	}
 	calls := 0
@@ -269,7 +269,7 @@ func TestReclaimIsBounded(t *testing.T) {
 		}
 		more = q.Reclaim(base+500, 10)
 		moved := 0
-		for e := a.tasks.head; e != nil; e = e.next {
+		for e := a.line.tasks.head; e != nil; e = e.next {
 			if e.bucket != bucketOf[e] {
 				moved++
 				bucketOf[e] = e.bucket

@@ -9,7 +9,7 @@ type flow[K comparable, T any] struct {
 	chain      *flow[K, T] // the next one in its bucket of flows.table
 	home       *flow[K, T] // in whose line its tasks are; nil: it has none, and is among the debtors
 	next, prev *flow[K, T] // of the lines, or of the debtors
-	tasks      entries[K, T]
+	line       line[K, T]
 	deficit    int64  // of the line; of a debtor, what it owes
 	since      uint64 // the round in which a debtor left, or up to which its debt was paid off
 	held       int32  // tasks in its line, guests' included

@@ -2,14 +2,14 @@ package drr
 
 import "github.com/firq-go/firq"
 
-// lineFor returns the list into which one more task of the seat goes, and reports
+// lineFor returns the line into which one more task of the seat goes, and reports
 // whether what was chosen before stays the seat's front at that level.
-func (q *Queue[K, T]) lineFor(s *seat[K, T], level int, id uint64) (l *entries[K, T], kept bool) {
+func (q *Queue[K, T]) lineFor(s *seat[K, T], level int, id uint64) (l *line[K, T], kept bool) {
 	t := s.tenant
-	l = t.list(level)
+	l = t.level(level)
 	if q.cfg.MaxFlows > 1 {
 		s.flowed = true
-		if s.split&(1<<level) == 0 && l.tail != nil && l.tail.Flow != id {
+		if s.split&(1<<level) == 0 && l.otherThan(id) {
 			q.splitUp(s, level)
 		}
 		if s.split&(1<<level) != 0 {
@@ -17,7 +17,7 @@ func (q *Queue[K, T]) lineFor(s *seat[K, T], level int, id uint64) (l *entries[K
 			h := q.enter(t, x, id)
 			h.held++
 			x.tasks++
-			l, kept = &h.tasks, x.chosen
+			l, kept = &h.line, x.chosen
 			t.linesHave(level)
 		}
 	}
@@ -34,25 +34,32 @@ func (q *Queue[K, T]) splitUp(s *seat[K, T], level int) {
 	if x.table == nil {
 		x.table = make([]*flow[K, T], 4)
 	}
-	l, n := t.list(level), t.count(level)
+	l, n := t.level(level), t.count(level)
 	m := t.rest()
 	if m.flows == nil {
 		m.flows = new([levels]*flows[K, T])
 	}
 	m.flows[level] = x
 	s.split |= 1 << level
-	if l.head == nil {
+	if l.empty() {
 		return
 	}
-	e := q.endOf(t, l)
-	h := q.addFlow(x, e.Flow)
+	next, e := q.endOf(t, l)
+	id := uint64(0)
+	if e != nil {
+		id = e.flow
+	}
+	h := q.addFlow(x, id)
 	x.openLine(h)
-	h.tasks, h.held, x.tasks = *l, n, n
-	*l = entries[K, T]{}
+	h.line, h.held, x.tasks = *l, n, n
+	*l = line[K, T]{}
+	if level == usual {
+		t.mask &^= mixedUsual
+	}
 	t.linesHave(level)
 	if q.cfg.Order == firq.FIFO && q.lists[s.level].wait > 0 {
 		h.inTurn, x.chosen = true, true
-		h.deficit = addSaturated(e.Cost, t.quantum-1-(e.Cost-1)%t.quantum) // whole turns
+		h.deficit = addSaturated(next.cost, t.quantum-1-(next.cost-1)%t.quantum) // whole turns
 	}
 }
 
@@ -141,13 +148,27 @@ func (x *flows[K, T]) nextRound() {
 	x.round, x.served, x.mark = x.round+1, false, x.lines.tail
 }
 
+// otherThan reports whether the line has a task of another flow; all are of the same.
+func (l *line[K, T]) otherThan(flow uint64) bool {
+	if l.tasks.tail != nil {
+		return l.tasks.tail.flow != flow
+	}
+	return flow != 0 && !l.lane.empty() // slots are of flow 0
+}
+
 // takeOut takes a task out of its flow's line.
 func (q *Queue[K, T]) takeOut(s *seat[K, T], level int, e *entry[K, T]) {
+	x := s.tenant.more.flows[level]
+	x.find(q.hash(e.flow), e.flow).home.line.tasks.remove(e)
+	q.takenOut(s, level, e.flow)
+}
+
+// takenOut counts a task that has left the line of its flow.
+func (q *Queue[K, T]) takenOut(s *seat[K, T], level int, id uint64) {
 	t := s.tenant
 	x := t.more.flows[level]
-	f := x.find(q.hash(e.Flow), e.Flow)
+	f := x.find(q.hash(id), id)
 	h := f.home
-	h.tasks.remove(e)
 	h.held--
 	if x.tasks--; h == x.lines.head {
 		x.chosen = false
@@ -194,10 +215,10 @@ func (q *Queue[K, T]) allGone(s *seat[K, T], level int, x *flows[K, T]) {
 // keepTable is how many buckets are kept for the next tenant.
 const keepTable = 128
 
-// victims returns the list from which a level's tasks are evicted: the fullest line.
-func (q *Queue[K, T]) victims(t *Tenant[K, T], level int) *entries[K, T] {
+// victims returns the line from which a level's tasks are evicted: the fullest line.
+func (q *Queue[K, T]) victims(t *Tenant[K, T], level int) *line[K, T] {
 	if q.seatOf(t, level).split&(1<<level) == 0 {
-		return t.list(level)
+		return t.level(level)
 	}
 	open := t.more.flows[level].open
 	h := open[0]
@@ -206,5 +227,5 @@ func (q *Queue[K, T]) victims(t *Tenant[K, T], level int) *entries[K, T] {
 			h = f
 		}
 	}
-	return &h.tasks
+	return &h.line
 }

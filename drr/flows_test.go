@@ -105,6 +105,12 @@ func TestFlowsKeepFront(t *testing.T) {
 	}
 }
 
+// payloadInFront returns what is in the entry that a tenant would deliver next.
+func payloadInFront(q *Queue[int, int], t *Tenant[int, int]) int {
+	_, e := q.front(&t.seat, 0)
+	return e.payload
+}
+
 // TestFlowsLookAgain: where a charge makes the task of another flow the front, and that
 // is cheaper, the seats do not go on waiting.
 func TestFlowsLookAgain(t *testing.T) {
@@ -115,14 +121,14 @@ func TestFlowsLookAgain(t *testing.T) {
 		push(q, a, flowTask(2, 2, 5))
 		push(q, tenants[1], plainTask(3, 150))
 	}
-	for q.front(&a.seat, 0).Payload != 1 {
+	for payloadInFront(q, a) != 1 {
 		mustNext(t, q, 0)
 	}
 	if _, _, v := within(q, 0, q.Round()+1); v != Ahead || q.Tag() < q.Round()+50 {
 		t.Fatalf("verdict %d, tag %d in round %d: this test shows nothing", v, q.Tag(), q.Round())
 	}
 	q.ChargeFlow(a, firq.PriorityNormal, 1, 1)
-	if q.front(&a.seat, 0).Payload != 2 {
+	if payloadInFront(q, a) != 2 {
 		t.Fatal("the front has not changed: this test shows nothing")
 	}
 	if q.Tag() > q.Round()+10 {

@@ -8,23 +8,23 @@ import (
 )
 
 // choose returns the task that is next among the flows, of which one has some.
-func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) *entry[K, T] {
+func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) (next *head, e *entry[K, T]) {
 	for barren := 0; ; {
 		h := x.lines.head
-		e := q.endOf(t, &h.tasks)
+		next, e = q.endOf(t, &h.line)
 		switch {
 		case x.chosen:
-			return e
-		case e == nil:
+			return next, e
+		case next == nil:
 			q.closeLine(x, h)
 			continue
 		case !h.inTurn:
 			h.inTurn = true
 			h.deficit = addSaturated(h.deficit, t.quantum)
 		}
-		if h.deficit >= e.Cost {
+		if h.deficit >= next.cost {
 			x.chosen = q.cfg.Order == firq.FIFO
-			return e
+			return next, e
 		}
 		h.inTurn = false
 		x.lines.remove(h)
@@ -43,11 +43,11 @@ func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) *entry[K, T] {
 func (q *Queue[K, T]) skipTurns(t *Tenant[K, T], x *flows[K, T]) {
 	fewest, quantum := uint64(math.MaxUint64), uint64(t.quantum)
 	for _, h := range x.open {
-		e := q.endOf(t, &h.tasks)
-		if e.Cost <= h.deficit {
+		e, _ := q.endOf(t, &h.line)
+		if e.cost <= h.deficit {
 			return // it was given something back
 		}
-		fewest = min(fewest, (uint64(e.Cost)-uint64(h.deficit)-1)/quantum+1)
+		fewest = min(fewest, (uint64(e.cost)-uint64(h.deficit)-1)/quantum+1)
 	}
 	turns := fewest - 1
 	if turns == 0 {
@@ -67,12 +67,16 @@ func (q *Queue[K, T]) skipTurns(t *Tenant[K, T], x *flows[K, T]) {
 	}
 }
 
-// delivers is told that what was chosen is delivered.
-func (q *Queue[K, T]) delivers(s *seat[K, T], e *entry[K, T]) {
-	if level := int(e.Priority) - 1; s.split&(1<<level) != 0 {
+// delivers is told that what was chosen is delivered; e is nil if it is in a slot.
+func (q *Queue[K, T]) delivers(s *seat[K, T], cost int64, e *entry[K, T]) {
+	level := usual
+	if e != nil {
+		level = int(e.priority) - 1
+	}
+	if s.split&(1<<level) != 0 {
 		x := s.tenant.more.flows[level]
 		x.served = true
-		x.lines.head.pay(e.Cost)
+		x.lines.head.pay(cost)
 	}
 }
 
@@ -88,18 +92,21 @@ func (f *flow[K, T]) pay(cost int64) {
 // one. It chooses nothing, for more may be on its way.
 func (q *Queue[K, T]) price(s *seat[K, T]) int64 {
 	if s.split == 0 {
-		return q.front(s, 0).Cost
+		h, _ := q.front(s, 0)
+		return h.cost
 	}
 	t, level := s.tenant, int(s.level)
 	if !q.cfg.Across {
-		level = bits.Len8(t.mask&^splitUsual) - 1
+		level = bits.Len8(t.mask&anyLevel) - 1
 	}
-	if s.split&(1<<level) == 0 {
-		return q.endOf(t, t.list(level)).Cost
+	l := t.level(level)
+	if s.split&(1<<level) != 0 {
+		f := t.more.flows[level].lines.head
+		if f.held == 0 {
+			f = f.next
+		}
+		l = &f.line
 	}
-	h := t.more.flows[level].lines.head
-	if h.held == 0 {
-		h = h.next
-	}
-	return q.endOf(t, &h.tasks).Cost
+	h, _ := q.endOf(t, l)
+	return h.cost
 }

@@ -68,8 +68,8 @@ func stays(q *Queue[int, int], list []visit) {
 
 func visitOf(q *Queue[int, int], s *seat[int, int]) visit {
 	v := visit{key: s.tenant.Key, deficit: s.deficit, quantum: s.tenant.quantum, inTurn: s.inTurn}
-	if e := q.front(s, 0); e != nil {
-		v.cost = e.Cost
+	if h, _ := q.front(s, 0); h != nil {
+		v.cost = h.cost
 	}
 	return v
 }

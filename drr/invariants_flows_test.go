@@ -5,21 +5,21 @@ import "fmt"
 // flows is census for the round robin of a level that is split.
 func (c *census[K, T]) flows(q *Queue[K, T], t *Tenant[K, T], level int) (queued int, err error) {
 	x := t.more.flows[level]
-	if l := t.list(level); l.head != nil || l.tail != nil {
-		return 0, fmt.Errorf("level %d: split, and has a list of its own", level)
+	if l := t.level(level); !l.empty() || l.lane.first != nil {
+		return 0, fmt.Errorf("level %d: split, and has a line of its own", level)
 	}
 	guests := map[uint64]int32{}
 	queues, marked := 0, x.mark == nil
 	var prev *flow[K, T]
 	for h := x.lines.head; h != nil; h = h.next {
 		marked = marked || h == x.mark
-		n, err := c.queue(t, level, &h.tasks, func(e *entry[K, T]) error {
-			f := x.find(q.hash(e.Flow), e.Flow)
+		n, err := c.line(t, level, &h.line, func(e *entry[K, T]) error {
+			f := x.find(q.hash(e.flow), e.flow)
 			if f == nil || f.home != h {
-				return fmt.Errorf("level %d: task %v of flow %d is in the queue of %d", level, e.Payload, e.Flow, h.id)
+				return fmt.Errorf("level %d: task %v of flow %d is in the queue of %d", level, e.payload, e.flow, h.id)
 			}
 			if f != h {
-				guests[e.Flow]++
+				guests[e.flow]++
 			}
 			return nil
 		})
@@ -34,7 +34,7 @@ func (c *census[K, T]) flows(q *Queue[K, T], t *Tenant[K, T], level int) (queued
 	}
 	owing := 0
 	for f := x.debtors.head; f != nil; f = f.next {
-		if owing++; f.home != nil || f.deficit > 0 || f.tasks.head != nil || f.queued != 0 {
+		if owing++; f.home != nil || f.deficit > 0 || !f.line.empty() || f.queued != 0 {
 			return 0, fmt.Errorf("level %d: debtor %d is wrong: %+v", level, f.id, f)
 		}
 	}

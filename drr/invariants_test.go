@@ -1,6 +1,7 @@
 package drr
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 )
@@ -33,18 +34,27 @@ func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) er
 		}
 	}
 	got := [...]int{q.queued, q.ready, q.hollow, blocked, q.pool.used}
-	want := [...]int{len(c.held), c.ready, c.hollow, c.blocked, len(c.held)}
+	want := [...]int{len(c.held) + c.inLanes, c.ready, c.hollow, c.blocked, len(c.held) + c.slots}
 	if got != want {
 		return fmt.Errorf("queued, ready, hollow, blocked, used: %v, counted %v", got, want)
 	}
-	free := 0
-	for e := q.pool.free; e != nil && free <= q.pool.n; e = e.next {
-		free++
-	}
-	if free != q.pool.n {
-		return fmt.Errorf("%d free entries, counted %d", q.pool.n, free)
+	if free := countFree(&q.pool); free != q.pool.n {
+		return fmt.Errorf("room for %d tasks is free, counted %d", q.pool.n, free)
 	}
 	return dueInvariants(&q.dues, func(e *entry[K, T]) bool { return c.held[e] }, c.canExpire)
+}
+
+// countFree counts for how many tasks there is room in the pool.
+func countFree[K comparable, T any](p *pool[K, T]) (free int) {
+	for e := p.entries; e != nil; e = e.next {
+		free++
+	}
+	for _, s := range p.segments {
+		for ; s != nil; s = s.next {
+			free += len(s.slots)
+		}
+	}
+	return free
 }
 
 // census is what invariants counts.
@@ -52,6 +62,7 @@ type census[K comparable, T any] struct {
 	held                              map[*entry[K, T]]bool
 	listed                            map[*seat[K, T]]place
 	ready, hollow, blocked, canExpire int
+	inLanes, slots                    int
 }
 
 func (c *census[K, T]) list(q *Queue[K, T], level int) error {
@@ -100,12 +111,7 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 		if q.seatOf(t, level).split&(1<<level) != 0 {
 			n, err = c.flows(q, t, level)
 		} else {
-			n, err = c.queue(t, level, t.list(level), func(e *entry[K, T]) error {
-				if l := t.list(level); q.cfg.MaxFlows > 1 && e.Flow != l.head.Flow {
-					return fmt.Errorf("level %d: task %v of flow %d is in the list of %d", level, e.Payload, e.Flow, l.head.Flow)
-				}
-				return nil
-			})
+			n, err = c.unsplit(q, t, level)
 		}
 		if err != nil {
 			return err
@@ -117,6 +123,9 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 			mask |= 1 << level
 			if level == usual && q.seatOf(t, level).split&(1<<level) != 0 {
 				mask |= splitUsual
+			}
+			if level == usual && t.line.tasks.head != nil {
+				mask |= mixedUsual
 			}
 		}
 	}
@@ -146,21 +155,42 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 	return err
 }
 
-// queue counts the tasks of a list, of which each has to pass the check.
-func (c *census[K, T]) queue(t *Tenant[K, T], level int, l *entries[K, T], check func(*entry[K, T]) error) (n int, err error) {
+// unsplit counts the tasks of a level whose tasks are of one flow.
+func (c *census[K, T]) unsplit(q *Queue[K, T], t *Tenant[K, T], level int) (n int, err error) {
+	l := t.level(level)
+	flow := uint64(0)
+	if l.lane.empty() && l.tasks.head != nil {
+		flow = l.tasks.head.flow
+	}
+	return c.line(t, level, l, func(e *entry[K, T]) error {
+		if q.cfg.MaxFlows > 1 && e.flow != flow {
+			return fmt.Errorf("level %d: task %v of flow %d is in the line of %d", level, e.payload, e.flow, flow)
+		}
+		return nil
+	})
+}
+
+// line counts the tasks of a line, of which each that is in an entry has to pass the check.
+func (c *census[K, T]) line(t *Tenant[K, T], level int, l *line[K, T], check func(*entry[K, T]) error) (n int, err error) {
+	if n, err = c.lane(&l.lane); err != nil || n > 0 && level != usual {
+		return 0, fmt.Errorf("level %d: %d tasks in slots: %w", level, n, err)
+	}
 	var prev *entry[K, T]
-	for e := l.head; e != nil; e = e.next {
-		if prev != nil && e.prev != prev || e.tenant != t || int(e.Priority)-1 != level || c.held[e] {
-			return 0, fmt.Errorf("level %d: task %v does not belong here", level, e.Payload)
+	for e := l.tasks.head; e != nil; e = e.next {
+		if prev != nil && e.prev != prev || e.tenant != t || int(e.priority)-1 != level || c.held[e] {
+			return 0, fmt.Errorf("level %d: task %v does not belong here", level, e.payload)
 		}
-		if (e.bucket != noBucket) != (e.Due != NoDeadline) {
-			return 0, fmt.Errorf("task %v: due %d, in bucket %d", e.Payload, e.Due, e.bucket)
+		if int32(l.lane.in-e.after) < 0 || prev != nil && int32(e.after-prev.after) < 0 {
+			return 0, fmt.Errorf("task %v: came after slot %d of %d", e.payload, e.after, l.lane.in)
 		}
-		if e.Due != NoDeadline {
+		if (e.bucket != noBucket) != (e.due != NoDeadline) {
+			return 0, fmt.Errorf("task %v: due %d, in bucket %d", e.payload, e.due, e.bucket)
+		}
+		if e.due != NoDeadline {
 			c.canExpire++
 		}
-		if e.Ticket != nil && e.Ticket.Place(&testOwner) != any(e) {
-			return 0, fmt.Errorf("task %v: its ticket does not know where it is", e.Payload)
+		if e.ticket != nil && e.ticket.Place(&testOwner) != any(e) {
+			return 0, fmt.Errorf("task %v: its ticket does not know where it is", e.payload)
 		}
 		if err := check(e); err != nil {
 			return 0, err
@@ -168,9 +198,31 @@ func (c *census[K, T]) queue(t *Tenant[K, T], level int, l *entries[K, T], check
 		c.held[e] = true
 		prev, n = e, n+1
 	}
-	if l.tail != prev {
+	if l.tasks.tail != prev {
 		return 0, fmt.Errorf("level %d: wrong tail", level)
 	}
+	return n, nil
+}
+
+// lane counts what is in slots.
+func (c *census[K, T]) lane(l *lane[K, T]) (n int, err error) {
+	var prev *segment[T]
+	for s := l.first; s != nil; prev, s = s, s.next {
+		switch {
+		case s.prev != prev || s.next == nil && s != l.last:
+			return 0, errors.New("lane: broken link")
+		case s.from > s.to || s.to > len(s.slots) || s != l.first && s.from > 0 || s != l.last && s.to < len(s.slots):
+			return 0, fmt.Errorf("lane: slots %d to %d of %d are in use", s.from, s.to, len(s.slots))
+		case s.from == s.to && (s == l.first || s != l.last):
+			return 0, errors.New("lane: an empty segment")
+		}
+		n += s.to - s.from
+		c.slots += len(s.slots)
+	}
+	if n != int(l.in-l.out) || (l.first == nil) != (l.last == nil) {
+		return 0, fmt.Errorf("lane: %d tasks, counted %d", l.in-l.out, n)
+	}
+	c.inLanes += n
 	return n, nil
 }
 
@@ -180,7 +232,7 @@ func dueInvariants[K comparable, T any](d *dues[K, T], known func(*entry[K, T]) 
 	for b := range d.buckets {
 		var prev *entry[K, T]
 		for e := d.buckets[b]; e != nil; e = e.dueNext {
-			key, belongs := dueKey(e.Due), 0
+			key, belongs := dueKey(e.due), 0
 			if key > d.last {
 				belongs = bits.Len64(key ^ d.last)
 			}
@@ -188,7 +240,7 @@ func dueInvariants[K comparable, T any](d *dues[K, T], known func(*entry[K, T]) 
 				belongs = b // as yet
 			}
 			if e.duePrev != prev || int(e.bucket) != b || belongs != b || !known(e) {
-				return fmt.Errorf("due %d: in bucket %d, says %d, belongs in %d", e.Due, b, e.bucket, belongs)
+				return fmt.Errorf("due %d: in bucket %d, says %d, belongs in %d", e.due, b, e.bucket, belongs)
 			}
 			prev, n = e, n-1
 		}

@@ -17,8 +17,8 @@ func (q *Queue[K, T]) Lag(t *Tenant[K, T], now int64, current uint64, ahead floa
 		return 0
 	}
 	q.eachSeat(t, func(s *seat[K, T]) {
-		if e := q.front(s, now); e != nil {
-			rounds = max(rounds, q.lag(s, e.Cost, current, ahead))
+		if h, _ := q.front(s, now); h != nil {
+			rounds = max(rounds, q.lag(s, h.cost, current, ahead))
 		}
 	})
 	return rounds

@@ -14,13 +14,30 @@ func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (task
 	if m == 0 {
 		return task, false
 	}
-	l := q.victims(t, bits.TrailingZeros8(m))
-	e := l.head
-	if newest {
-		e = l.tail
-	}
-	q.take(e, &task)
+	q.evict(t, bits.TrailingZeros8(m), newest, &task)
 	return task, true
+}
+
+// evict takes out the oldest or newest task of a level, which has one; if several flows
+// are queued, of the queue with the most tasks.
+func (q *Queue[K, T]) evict(t *Tenant[K, T], level int, newest bool, task *Task[T]) {
+	l := q.victims(t, level)
+	_, e := l.first()
+	if newest {
+		_, e = l.last()
+	}
+	switch {
+	case e != nil:
+		task.is(q.takeEntry(e, &task.Payload))
+		return
+	case newest:
+		task.is(takeSlot(l.lane.back(), &task.Payload))
+		l.lane.popBack(&q.pool)
+	default:
+		task.is(takeSlot(l.lane.front(), &task.Payload))
+		l.lane.popFront(&q.pool)
+	}
+	q.slotTaken(&t.seat)
 }
 
 // moveBudget is how many tasks one call of Reclaim moves in the index of deadlines.
@@ -50,8 +67,8 @@ func (q *Queue[K, T]) NextDue() int64 { return q.dues.bound() }
 func (q *Queue[K, T]) Drain() (t *Tenant[K, T], task Task[T], ok bool) {
 	for i := range q.lists {
 		for s := q.lists[i].head(); s != nil; s = q.lists[i].head() {
-			if e := q.front(s, 0); e != nil {
-				q.take(e, &task)
+			if h, e := q.front(s, 0); h != nil {
+				task.is(q.take(s, e, &task.Payload))
 				return s.tenant, task, true
 			}
 			q.leave(s)
@@ -59,7 +76,7 @@ func (q *Queue[K, T]) Drain() (t *Tenant[K, T], task Task[T], ok bool) {
 	}
 	if s := q.blocked.head; s != nil {
 		t = s.tenant
-		q.take(q.victims(t, bits.TrailingZeros8(t.mask)).head, &task)
+		q.evict(t, bits.TrailingZeros8(t.mask), false, &task)
 	}
 	return t, task, t != nil
 }

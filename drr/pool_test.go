@@ -1,6 +1,7 @@
 package drr
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/firq-go/firq"
@@ -56,47 +57,142 @@ func TestPoolZeroesPayload(t *testing.T) {
 	if q.pool.n != 10 {
 		t.Fatalf("%d free entries, want 10", q.pool.n)
 	}
-	for e := q.pool.free; e != nil; e = e.next {
+	for e := q.pool.entries; e != nil; e = e.next {
 		blank := *e
 		blank.next = nil
-		if blank != (entry[int, *int]{}) {
+		if blank != (entry[int, *int]{bucket: noBucket}) {
 			t.Fatalf("a free entry holds %+v", blank)
 		}
 	}
 }
 
-// TestPoolShrinks: the free entries of a burst are let go while it drains, and
-// all but a few once the load has been small for a while.
-func TestPoolShrinks(t *testing.T) {
-	const burst = 100_000
-	q, tenants := makeTenants(Config{}, 4, 1)
-	for range 2 {
-		for i := range burst {
-			push(q, tenants[i%4], plainTask(i, 1))
+// TestLaneZeroesPayload: a payload is not kept alive by the slot that it was in,
+// whichever way it leaves.
+func TestLaneZeroesPayload(t *testing.T) {
+	q := New[int, *int](Config{}, quiet[int, *int]{})
+	var a Tenant[int, *int]
+	a.Init(1, 1)
+	for range 100 {
+		push(q, &a, Task[*int]{Payload: new(int), Cost: 1, Due: NoDeadline, Priority: firq.PriorityNormal})
+	}
+	for range 30 {
+		mustNext(t, q, 0)
+	}
+	for i := range 40 {
+		if task, ok := q.Evict(&a, firq.PriorityNormal, i%2 == 0); !ok || task.Payload == nil {
+			t.Fatalf("evicted %v, %v", task, ok)
 		}
-		for q.Len() > 0 {
-			mustNext(t, q, 0)
-			if held := q.pool.n + q.pool.used; held > burst+2*poolWindow {
-				t.Fatalf("%d entries held for a burst of %d", held, burst)
+	}
+	for range 30 {
+		if _, task, ok := q.Drain(); !ok || task.Payload == nil {
+			t.Fatalf("drained %v, %v", task, ok)
+		}
+	}
+	if q.Len() != 0 || !a.line.lane.empty() || a.line.lane.first != nil || q.pool.used != 0 {
+		t.Fatalf("%d tasks, %d slots in use", q.Len(), q.pool.used)
+	}
+	for _, s := range q.pool.segments {
+		for ; s != nil; s = s.next {
+			for _, slot := range s.slots {
+				if slot.payload != nil {
+					t.Fatal("a free slot holds a payload")
+				}
 			}
 		}
-		if q.pool.n > 3*poolWindow {
-			t.Fatalf("%d free entries after the burst", q.pool.n)
-		}
-		for range 4 * poolWindow {
-			push(q, tenants[0], plainTask(0, 1))
-			mustNext(t, q, 0)
-		}
-		if q.pool.n > keepFree {
-			t.Fatalf("%d free entries long after the burst, want at most %d", q.pool.n, keepFree)
+	}
+}
+
+// TestLaneOrder: a tenant's tasks of one priority leave in the order in which they came,
+// be they in its lane or in entries, and at either end.
+func TestLaneOrder(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		q, tenants := makeTenants(Config{}, 1, 1)
+		a, next, oldest := tenants[0], 0, 0
+		for range 400 {
+			switch r.IntN(5) {
+			case 0, 1, 2:
+				task := plainTask(next, 1)
+				if r.IntN(3) == 0 {
+					task.Due = 1 << 40
+				}
+				push(q, a, task)
+				next++
+			case 3:
+				if q.Len() == 0 {
+					continue
+				}
+				if _, task := mustNext(t, q, 0); task.Payload != oldest {
+					t.Fatalf("seed %d: served %d, want %d", seed, task.Payload, oldest)
+				}
+				oldest++
+			case 4:
+				newest := r.IntN(2) == 0
+				task, ok := q.Evict(a, firq.PriorityCritical, newest)
+				switch {
+				case !ok && oldest != next || ok && oldest == next:
+					t.Fatalf("seed %d: Evict %v, and %d are queued", seed, ok, next-oldest)
+				case ok && newest:
+					next--
+					if task.Payload != next {
+						t.Fatalf("seed %d: evicted %d, want %d", seed, task.Payload, next)
+					}
+				case ok:
+					if task.Payload != oldest {
+						t.Fatalf("seed %d: evicted %d, want %d", seed, task.Payload, oldest)
+					}
+					oldest++
+				}
+			}
+			if err := invariants(q, tenants); err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
 		}
 	}
-	free := 0
-	for e := q.pool.free; e != nil; e = e.next {
-		free++
+}
+
+// TestPoolShrinks: what was allocated for a burst is let go while it drains, and
+// all but a little once the load has been small for a while, be it of the same kind or
+// not.
+func TestPoolShrinks(t *testing.T) {
+	const burst = 100_000
+	later := func(i int) Task[int] {
+		task := plainTask(i, 1)
+		task.Due = 1 << 40
+		return task
 	}
-	if free != q.pool.n {
-		t.Fatalf("%d free entries, counted %d", q.pool.n, free)
+	plain := func(i int) Task[int] { return plainTask(i, 1) }
+	for name, c := range map[string]struct{ burst, after func(int) Task[int] }{
+		"plain":                   {plain, plain},
+		"deadlines":               {later, later},
+		"deadlines, then without": {later, plain},
+		"plain, then deadlines":   {plain, later},
+	} {
+		q, tenants := makeTenants(Config{}, 4, 1)
+		for range 2 {
+			for i := range burst {
+				push(q, tenants[i%4], c.burst(i))
+			}
+			for q.Len() > 0 {
+				mustNext(t, q, 0)
+				if held := q.pool.n + q.pool.used; held > burst+2*poolWindow {
+					t.Fatalf("%s: room for %d held for a burst of %d", name, held, burst)
+				}
+			}
+			if q.pool.n > 3*poolWindow {
+				t.Fatalf("%s: room for %d free after the burst", name, q.pool.n)
+			}
+			for i := range 4 * poolWindow {
+				push(q, tenants[0], c.after(i))
+				mustNext(t, q, 0)
+			}
+			if q.pool.n > keepFree {
+				t.Fatalf("%s: room for %d free long after the burst, want at most %d", name, q.pool.n, keepFree)
+			}
+		}
+		if free := countFree(&q.pool); free != q.pool.n {
+			t.Fatalf("%s: room for %d free, counted %d", name, free, q.pool.n)
+		}
 	}
 }
 

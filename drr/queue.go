@@ -35,7 +35,7 @@ type Queue[K comparable, T any] struct {
 	host    Host[K, T]
 	peers   Peers // nil: none
 	lazy    bool
-	plain   bool               // first in, first out, and one seat per tenant
+	plain   bool               // first in, first out, and one seat per tenant: there are slots
 	jumps   bool               // who comes in may go first
 	lists   [levels]list[K, T] // only lists[0] is used unless Across
 	queued  int                // tasks held
@@ -108,31 +108,69 @@ func (q *Queue[K, T]) Lingering() bool { return q.ready == 0 && q.hollow > 0 }
 // Push queues a task, which it copies. A tenant that gets its first task joins the
 // list. A tenant can have up to firq.MaxTasks.
 func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
-	e := q.pool.get()
-	e.Task, e.tenant = *task, t
-	e.bucket = noBucket
+	if task.Flow == 0 && task.Priority == firq.PriorityNormal && task.Due == NoDeadline && task.Ticket == nil {
+		q.PushPlain(t, &task.Payload, task.Cost, task.Enqueued)
+		return
+	}
+	q.pushEntry(t, task)
+}
+
+// pushEntry is Push for a task that a slot is not enough for.
+func (q *Queue[K, T]) pushEntry(t *Tenant[K, T], task *Task[T]) {
+	e := q.pool.entry()
+	e.head = head{task.Cost, task.Enqueued, task.Due}
+	e.payload, e.ticket, e.priority, e.flow = task.Payload, task.Ticket, task.Priority, task.Flow
+	e.tenant = t
 	level := int(task.Priority) - 1
 	s := q.seatOf(t, level)
 	wasEmpty := q.empty(s)
-	var l *entries[K, T]
+	var l *line[K, T]
 	kept := false
 	if task.Flow == 0 && !s.flowed {
 		l = t.adding(level)
 	} else {
 		l, kept = q.lineFor(s, level, task.Flow)
 	}
-	l.push(e)
-	t.mask |= 1 << level
-	t.queued++
-	q.queued++
-	if q.cfg.Order == firq.AdaptiveLIFO {
-		q.water(t)
+	if l.push(e); l == &t.line {
+		t.mask |= mixedUsual
 	}
 	if task.Due != NoDeadline {
 		q.dues.insert(e)
 	}
 	if task.Ticket != nil {
 		task.Ticket.SetPlace(e)
+	}
+	first := l.tasks.head == e && l.lane.empty() && !kept
+	q.pushed(s, level, wasEmpty, first || q.cfg.Order != firq.FIFO)
+}
+
+// PushPlain is Push for a task of PriorityNormal and of flow 0 that has neither deadline
+// nor ticket.
+func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int64) {
+	if !q.plain || t.seat.flowed {
+		q.pushEntry(t, &Task[T]{Payload: *payload, Cost: cost, Enqueued: enqueued, Due: NoDeadline, Priority: firq.PriorityNormal})
+		return
+	}
+	into := t.line.lane.push(&q.pool)
+	into.cost, into.enqueued, into.due, into.payload = cost, enqueued, NoDeadline, *payload
+	if t.mask&(1<<usual) != 0 && !t.blocked { // it is in a list, and this is not the first
+		t.queued++
+		q.queued++
+		q.ready++
+		return
+	}
+	q.pushed(&t.seat, usual, t.mask == 0, t.mask&(1<<usual) == 0)
+}
+
+// pushed counts a task that has come in at a level of a seat, which was empty or not.
+// news: it may be the one that the seat serves next.
+func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, news bool) {
+	t := s.tenant
+	t.mask |= 1 << level
+	t.queued++
+	q.queued++
+	if q.cfg.Order == firq.AdaptiveLIFO {
+		q.water(t)
 	}
 	switch {
 	case t.blocked:
@@ -146,7 +184,7 @@ func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
 		q.hollow--
 	}
 	q.ready++
-	if q.cfg.Order != firq.FIFO || l.head == e && !kept {
+	if news {
 		on := &q.lists[s.level]
 		on.news = true // it may be the front now, and cheaper
 		if on.wait > 0 {
@@ -171,32 +209,43 @@ const stepBudget = 256
 // Next takes out the task that is served next. Tasks that expired before now
 // are dropped on the way and reported to the host.
 func (q *Queue[K, T]) Next(now int64) (t *Tenant[K, T], task Task[T], v Verdict) {
-	t, v = q.NextWithin(now, math.MaxUint64, &task)
+	t, h, v := q.NextWithin(now, math.MaxUint64, &task.Payload)
+	task.is(h)
 	return t, task, v
 }
 
 // NextWithin is Next that begins no turn in a round after limit (except of the
 // newly active, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
-// task goes where into says.
-func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenant[K, T], Verdict) {
+// payload goes where payload says.
+func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T) (*Tenant[K, T], Head, Verdict) {
+	if q.plain && q.lazy && q.dropper == nil {
+		if t, h := q.nextPlain(now, limit, payload); t != nil {
+			return t, h, Delivered
+		}
+	}
+	return q.nextOfAll(now, limit, payload)
+}
+
+// nextOfAll is NextWithin in all cases.
+func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T) (*Tenant[K, T], Head, Verdict) {
 	if q.Waiting() {
 		q.pass(&q.lists[0], limit)
 	}
 	for steps := 0; steps < stepBudget; steps++ {
 		s := q.head(now)
 		if s == nil {
-			return nil, Empty
+			return nil, Head{}, Empty
 		}
 		q.fill(s.tenant)
 		if q.jumps && q.head(now) != s {
 			continue // what came in goes first
 		}
-		e := q.front(s, now)
-		if e == nil {
+		h, e := q.front(s, now)
+		if h == nil {
 			q.emptied(s)
 			continue
 		}
-		if e.Due < max(now, e.Enqueued) { // it may have come after now was read
+		if h.due < max(now, h.enqueued) { // it may have come after now was read
 			q.expire(e)
 			continue
 		}
@@ -204,36 +253,34 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, into *Task[T]) (*Tenan
 		if !s.inTurn {
 			if s.place == active {
 				if l.wait > 0 || beyond(l.round, limit) {
-					return nil, Ahead
+					return nil, Head{}, Ahead
 				}
 				l.reached = l.round // even if it cannot pay: see Reached
-			}
-			s.inTurn = true
-			if s.place == active {
 				l.audit.turn(s.deficit, s.tenant.quantum)
 			}
+			s.inTurn = true
 			s.deficit = addSaturated(s.deficit, s.tenant.quantum)
 		}
-		if s.deficit < e.Cost {
+		if s.deficit < h.cost {
 			q.turnOver(s, now, limit)
 			continue
 		}
-		if q.dropper != nil && q.late(e, now) {
-			q.drop(e)
+		if q.dropper != nil && q.late(s, h, e, now) {
+			q.drop(s, e)
 			continue
 		}
-		s.deficit -= e.Cost
+		cost := h.cost
+		s.deficit -= cost
 		if s.split != 0 {
-			q.delivers(s, e)
+			q.delivers(s, cost, e)
 		}
 		l.reached, l.used = l.round, true
 		if s.place == active {
-			l.audit.spent += uint64(e.Cost)
+			l.audit.spent += uint64(cost)
 		}
-		q.take(e, into)
-		return s.tenant, Delivered
+		return s.tenant, q.take(s, e, payload), Delivered
 	}
-	return nil, Again
+	return nil, Head{}, Again
 }
 
 // fill lets the host push what waits elsewhere, if that can matter.
@@ -254,18 +301,20 @@ func (q *Queue[K, T]) head(now int64) *seat[K, T] {
 // headOfAll is head with Across.
 func (q *Queue[K, T]) headOfAll(now int64) *seat[K, T] {
 	var best *seat[K, T]
-	var bestTask *entry[K, T]
+	var oldest *head
+	most := int64(0)
 	for l := levels - 1; l >= 0; l-- {
 		s := q.lists[l].head()
 		if s == nil {
 			continue
 		}
-		e := q.front(s, now)
-		if e == nil || q.cfg.Aging == 0 && best == nil {
+		h, _ := q.front(s, now)
+		if h == nil || q.cfg.Aging == 0 && best == nil {
 			return s // nobody below can be before it
 		}
-		if best == nil || q.outranks(e, bestTask, now) {
-			best, bestTask = s, e
+		// Who waited longer wins a tie.
+		if a := q.aged(h, l, now); best == nil || a > most || a == most && h.enqueued < oldest.enqueued {
+			best, oldest, most = s, h, a
 		}
 	}
 	return best
@@ -278,21 +327,70 @@ func (l *list[K, T]) head() *seat[K, T] {
 	return l.active.head
 }
 
-// take moves a queued task to where into says, out of everything that knows it, and
-// ends its ticket.
-func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
-	t, level := e.tenant, int(e.Priority)-1
+// take moves the front of a seat out of everything that knows it, and its payload to
+// where payload says, and ends its ticket. e is nil if it is in a slot.
+func (q *Queue[K, T]) take(s *seat[K, T], e *entry[K, T], payload *T) Head {
+	if e != nil {
+		return q.takeEntry(e, payload)
+	}
+	l := q.slotLine(s)
+	h := takeSlot(l.lane.front(), payload)
+	l.lane.popFront(&q.pool)
+	q.slotTaken(s)
+	return h
+}
+
+// takeSlot takes what is in a slot.
+func takeSlot[T any](s *slot[T], payload *T) Head {
+	var zero T
+	*payload, s.payload = s.payload, zero // keep no payload alive
+	return Head{Cost: s.cost, Enqueued: s.enqueued, Due: s.due, Priority: firq.PriorityNormal}
+}
+
+// slotTaken counts a task that has left a slot. Slots are of flow 0.
+func (q *Queue[K, T]) slotTaken(s *seat[K, T]) {
+	t := s.tenant
+	if s.split&(1<<usual) != 0 {
+		q.takenOut(s, usual, 0)
+	} else if t.line.empty() {
+		t.mask &^= 1 << usual
+	}
+	q.taken(s)
+}
+
+func (q *Queue[K, T]) takeEntry(e *entry[K, T], payload *T) Head {
+	t, level := e.tenant, int(e.priority)-1
 	l := t.taking(level)
 	s := q.seatOf(t, level)
-	on := &q.lists[s.level]
+	if s.split != 0 && s.split&(1<<level) != 0 { // the first is cheaper
+		q.takeOut(s, level, e)
+	} else if l.tasks.remove(e); l.tasks.head == nil {
+		if level == usual {
+			t.mask &^= mixedUsual
+		}
+		if l.lane.empty() {
+			t.mask &^= 1 << level
+		}
+	}
+	if e.due != NoDeadline {
+		q.dues.remove(e)
+	}
+	h, ticket := Head{e.cost, e.enqueued, e.due, e.flow, e.priority}, e.ticket
+	*payload = e.payload
+	q.pool.putEntry(e)
+	q.taken(s)
+	if ticket != nil {
+		ticket.Release()
+	}
+	return h
+}
+
+// taken counts a task that has left a seat.
+func (q *Queue[K, T]) taken(s *seat[K, T]) {
+	t, on := s.tenant, &q.lists[s.level]
 	on.barren = 0
 	if on.wait > 0 {
 		q.lookAgain(on) // what is behind it may be cheaper
-	}
-	if s.split != 0 && s.split&(1<<level) != 0 { // the first is cheaper
-		q.takeOut(s, level, e)
-	} else if l.remove(e); l.head == nil {
-		t.mask &^= 1 << level
 	}
 	t.queued--
 	q.queued--
@@ -304,23 +402,15 @@ func (q *Queue[K, T]) take(e *entry[K, T], into *Task[T]) {
 	if q.cfg.Order == firq.AdaptiveLIFO {
 		q.water(t)
 	}
-	if e.Due != NoDeadline {
-		q.dues.remove(e)
-	}
 	if s.place != nowhere && q.empty(s) {
 		q.hollow++
 	}
-	*into = e.Task
-	into.bucket = 0
-	q.pool.put(e)
-	if into.Ticket != nil {
-		into.Ticket.Release()
-	}
 }
 
+// expire drops an entry whose time is over. Slots do not expire.
 func (q *Queue[K, T]) expire(e *entry[K, T]) {
 	t := e.tenant
-	q.take(e, &q.gone)
+	q.gone.is(q.takeEntry(e, &q.gone.Payload))
 	q.host.Expired(t, &q.gone)
 	q.gone = Task[T]{} // keep no payload alive
 }
@@ -333,7 +423,7 @@ type Place any
 func (q *Queue[K, T]) Remove(p Place) (t *Tenant[K, T], task Task[T]) {
 	e := p.(*entry[K, T])
 	t = e.tenant
-	q.take(e, &task)
+	task.is(q.takeEntry(e, &task.Payload))
 	q.purge()
 	return t, task
 }

@@ -12,9 +12,13 @@ const (
 	usual  = int(firq.PriorityNormal) - 1
 )
 
-// splitUsual in Tenant.mask says that the tasks of PriorityNormal are not in the list
-// Tenant.tasks, but in lines (seat.split), so that front need not look there.
-const splitUsual = 1 << levels
+// Of Tenant.mask: the levels, and what else there is at PriorityNormal. With neither, all
+// its tasks are in slots of Tenant.line, so that front need not look further.
+const (
+	anyLevel   = 1<<levels - 1
+	splitUsual = 1 << levels       // the tasks are in lines of flows (seat.split)
+	mixedUsual = 1 << (levels + 1) // some tasks are in entries of Tenant.line
+)
 
 const never = math.MaxUint64
 
@@ -62,6 +66,19 @@ func (l *seats[K, T]) push(s *seat[K, T]) {
 	l.n++
 }
 
+// rotate moves the head, if there is one, to the tail.
+func (l *seats[K, T]) rotate() {
+	s := l.head
+	if s == l.tail {
+		return
+	}
+	l.head = s.next
+	l.head.prev = nil
+	s.prev, s.next = l.tail, nil
+	l.tail.next = s
+	l.tail = s
+}
+
 func (l *seats[K, T]) remove(s *seat[K, T]) {
 	if s.prev == nil {
 		l.head = s.next
@@ -84,24 +101,21 @@ func (l *seats[K, T]) remove(s *seat[K, T]) {
 type Tenant[K comparable, T any] struct {
 	seat    seat[K, T] // with Across see more; of who is blocked and has tasks, in Queue.blocked
 	quantum int64
-	tasks   entries[K, T] // of PriorityNormal; the others in more
-	queued  int32         // at most firq.MaxTasks, of all shards
-	mask    uint8         // levels that have tasks; and splitUsual
-	lifo    bool          // AdaptiveLIFO is serving newest first
-	blocked bool          // at its in-flight limit
-	Ripe    bool          // Fill is wanted although there is a task; see Queue.Lazy
+	queued  int32 // at most firq.MaxTasks, of all shards
+	mask    uint8 // levels that have tasks; and splitUsual, mixedUsual
+	lifo    bool  // AdaptiveLIFO is serving newest first
+	blocked bool  // at its in-flight limit
+	Ripe    bool  // Fill is wanted although there is a task; see Queue.Lazy
 	Key     K
-
-	// Owner is for who embeds the Tenant; the Queue does not look at it.
-	Owner any
-	more  *more[K, T] // allocated when first needed
+	line    line[K, T]  // of PriorityNormal; the others in more. Its entries come last
+	more    *more[K, T] // allocated when first needed
 }
 
 // more is what few tenants need.
 type more[K comparable, T any] struct {
-	tasks [levels]entries[K, T] // of the levels other than PriorityNormal
+	lines [levels]line[K, T]    // of the levels other than PriorityNormal
 	n     [levels]int32         // how many tasks those levels have
-	flows *[levels]*flows[K, T] // of the levels in seat.split; then the list of the level is empty
+	flows *[levels]*flows[K, T] // of the levels in seat.split; then the line of the level is empty
 	seats *[levels]seat[K, T]   // with Across
 
 	control *[levels]codel // with Config.Target
@@ -203,67 +217,79 @@ func (q *Queue[K, T]) empty(s *seat[K, T]) bool {
 	return s.tenant.mask == 0
 }
 
-// front returns the task that the seat would deliver next, nil if it has none.
-func (q *Queue[K, T]) front(s *seat[K, T], now int64) *entry[K, T] {
-	if q.plain && s.tenant.mask == 1<<usual {
-		return s.tenant.tasks.head
+// front returns the task that the seat would deliver next, nil if it has none. e is nil
+// if it is in a slot: the first of slotLine.
+func (q *Queue[K, T]) front(s *seat[K, T], now int64) (h *head, e *entry[K, T]) {
+	if t := s.tenant; q.plain && t.mask == 1<<usual {
+		return &t.line.lane.front().head, nil
 	}
 	return q.best(s, now)
 }
 
 // best is front in all cases.
-func (q *Queue[K, T]) best(s *seat[K, T], now int64) *entry[K, T] {
+func (q *Queue[K, T]) best(s *seat[K, T], now int64) (h *head, e *entry[K, T]) {
 	t := s.tenant
 	if q.cfg.Across {
 		if level := int(s.level); t.mask&(1<<level) != 0 {
 			return q.end(s, level)
 		}
-		return nil
+		return nil, nil
 	}
 	if t.mask == 0 {
-		return nil
+		return nil, nil
 	}
-	mask := t.mask &^ splitUsual
+	mask := t.mask & anyLevel
 	top := bits.Len8(mask) - 1
-	best := q.end(s, top)
+	h, e = q.end(s, top)
 	if q.cfg.Aging == 0 || mask&(mask-1) == 0 {
-		return best
+		return h, e
 	}
+	most := q.aged(h, top, now)
 	for m := mask &^ (1 << top); m != 0; {
 		l := bits.Len8(m) - 1
 		m &^= 1 << l
-		if e := q.end(s, l); q.outranks(e, best, now) {
-			best = e
+		// Who waited longer wins a tie.
+		other, entry := q.end(s, l)
+		if a := q.aged(other, l, now); a > most || a == most && other.enqueued < h.enqueued {
+			h, e, most = other, entry, a
 		}
 	}
-	return best
+	return h, e
 }
 
-// list returns the list of a level.
-func (t *Tenant[K, T]) list(level int) *entries[K, T] {
-	if level == usual {
-		return &t.tasks
+// slotLine returns the line whose first slot is the front of a seat, if that is a slot.
+func (q *Queue[K, T]) slotLine(s *seat[K, T]) *line[K, T] {
+	if s.split&(1<<usual) != 0 {
+		return &s.tenant.more.flows[usual].lines.head.line
 	}
-	return &t.rest().tasks[level]
+	return &s.tenant.line
 }
 
-// adding returns the list of a level that gets one more task.
-func (t *Tenant[K, T]) adding(level int) *entries[K, T] {
+// level returns the line of a level.
+func (t *Tenant[K, T]) level(level int) *line[K, T] {
 	if level == usual {
-		return &t.tasks
+		return &t.line
+	}
+	return &t.rest().lines[level]
+}
+
+// adding returns the line of a level that gets one more task.
+func (t *Tenant[K, T]) adding(level int) *line[K, T] {
+	if level == usual {
+		return &t.line
 	}
 	m := t.rest()
 	m.n[level]++
-	return &m.tasks[level]
+	return &m.lines[level]
 }
 
-// taking returns the list of a level that gets one task fewer.
-func (t *Tenant[K, T]) taking(level int) *entries[K, T] {
+// taking returns the line of a level that gets one task fewer.
+func (t *Tenant[K, T]) taking(level int) *line[K, T] {
 	if level == usual {
-		return &t.tasks
+		return &t.line
 	}
 	t.more.n[level]--
-	return &t.more.tasks[level]
+	return &t.more.lines[level]
 }
 
 // count returns the number of tasks of a level.
@@ -280,32 +306,27 @@ func (t *Tenant[K, T]) count(level int) (n int32) {
 	return n
 }
 
-// end returns the task of a level that is next; the level has some.
-func (q *Queue[K, T]) end(s *seat[K, T], level int) *entry[K, T] {
+// end returns the task of a level that is next; the level has some. e is nil if it is in
+// a slot.
+func (q *Queue[K, T]) end(s *seat[K, T], level int) (h *head, e *entry[K, T]) {
 	t := s.tenant
 	if s.split&(1<<level) != 0 {
 		return q.choose(t, t.more.flows[level])
 	}
-	return q.endOf(t, t.list(level))
+	return q.endOf(t, t.level(level))
 }
 
-// endOf returns the end of a list that the order takes from.
-func (q *Queue[K, T]) endOf(t *Tenant[K, T], l *entries[K, T]) *entry[K, T] {
+// endOf returns the end of a line that the order takes from; nil if it is empty.
+func (q *Queue[K, T]) endOf(t *Tenant[K, T], l *line[K, T]) (h *head, e *entry[K, T]) {
 	if q.cfg.Order == firq.FIFO || q.cfg.Order == firq.AdaptiveLIFO && !t.lifo {
-		return l.head
+		return l.first()
 	}
-	return l.tail
+	return l.last()
 }
 
-// outranks compares two tasks by aged priority; the one that waited longer wins
-// a tie.
-func (q *Queue[K, T]) outranks(a, b *entry[K, T], now int64) bool {
-	x, y := q.aged(a, now), q.aged(b, now)
-	return x > y || x == y && a.Enqueued < b.Enqueued
-}
-
-func (q *Queue[K, T]) aged(e *entry[K, T], now int64) int64 {
-	return int64(e.Priority) + max(now-e.Enqueued, 0)/q.cfg.Aging
+// aged returns the priority of a task of a level, as it has aged.
+func (q *Queue[K, T]) aged(h *head, level int, now int64) int64 {
+	return int64(level) + max(now-h.enqueued, 0)/q.cfg.Aging
 }
 
 // water moves AdaptiveLIFO between its two orders.

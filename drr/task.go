@@ -21,19 +21,36 @@ type Task[T any] struct {
 	// Ages: Due is an age after Enqueued, not a deadline of the task's own. The Queue
 	// does not look at it; it is for who moves Enqueued before the task is queued.
 	Ages bool
-
-	bucket int8   // of an entry: of the deadline index, noBucket: not in it. Here it takes no space
-	Flow   uint64 // whose it is inside its tenant; see Config.MaxFlows
+	Flow uint64 // whose it is inside its tenant; see Config.MaxFlows
 }
 
-// entry is a queued task: a node of its seat's list (next, prev) and, if it can
-// expire, of one bucket of the deadline index (dueNext, duePrev).
+// Head is what a delivered task was, but for its payload.
+type Head struct {
+	Cost, Enqueued, Due int64
+	Flow                uint64
+	Priority            firq.Priority
+}
+
+// entry is a queued task that a slot is not enough for: a node of its line's list
+// (next, prev) and, if it can expire, of one bucket of the deadline index (dueNext,
+// duePrev).
 type entry[K comparable, T any] struct {
-	Task[T]
+	head
+	payload          T
+	ticket           *firq.Ticket
 	tenant           *Tenant[K, T]
 	next             *entry[K, T]
 	prev             *entry[K, T] // means nothing at the head of a list
 	dueNext, duePrev *entry[K, T]
+	flow             uint64
+	after            uint32 // slots that had come into its line before it, modulo 1<<32
+	bucket           int8   // of the deadline index; noBucket: not in it
+	priority         firq.Priority
+}
+
+// is fills in what a task was, but for its payload and its ticket, which has ended.
+func (t *Task[T]) is(h Head) {
+	t.Cost, t.Enqueued, t.Due, t.Flow, t.Priority = h.Cost, h.Enqueued, h.Due, h.Flow, h.Priority
 }
 
 // entries is a doubly linked list, oldest first. The zero value is empty. Taking
@@ -65,54 +82,106 @@ func (l *entries[K, T]) remove(e *entry[K, T]) {
 	}
 }
 
-// keepFree is how many free entries a Queue always keeps.
-const keepFree = 256
-
-// pool recycles entries. It keeps about as many as were in use at the peak of
-// the last two windows of returns, so that a steady state allocates nothing, not
-// even one of bursts up to a window, and the memory of a larger burst goes back to
-// the collector.
-type pool[K comparable, T any] struct {
-	free       *entry[K, T] // linked by next
-	n          int          // in the free list
-	used, peak int          // in use now; at most, in this window
-	last, keep int          // the peak of the last window; the larger of the last two
-	returns    int          // in this window
+// reserve says how much of what is free is worth keeping: about as much as was in use at
+// the peak of the last two windows of returns, so that a steady state allocates
+// nothing, not even one of bursts up to a window, and the memory of a larger burst goes
+// back to the collector. It counts tasks for which there is room.
+type reserve struct {
+	n          int // free
+	used, peak int // in use now; at most, in this window
+	last, keep int // the peak of the last window; the larger of the last two
+	returns    int // in this window
 }
 
-const poolWindow = 1 << 14
+const (
+	keepFree   = 256     // so much is always kept
+	poolWindow = 1 << 14 // in returns
+)
 
-func (p *pool[K, T]) get() *entry[K, T] {
-	p.used++
-	p.peak = max(p.peak, p.used)
-	e := p.free
-	if e == nil {
-		return new(entry[K, T])
+// take counts room for n tasks that is in use from now on.
+func (r *reserve) take(n int, wasFree bool) {
+	r.used += n
+	r.peak = max(r.peak, r.used)
+	if wasFree {
+		r.n -= n
 	}
-	p.free, e.next = e.next, nil
-	p.n--
+}
+
+// put counts room for n tasks that has come back, and reports whether more is free than
+// is worth keeping.
+func (r *reserve) put(n int) (tooMuch bool) {
+	r.n += n
+	r.used -= n
+	if r.returns += n; r.returns >= poolWindow {
+		r.keep, r.last = max(r.peak, r.last, keepFree), r.peak
+		r.peak, r.returns = r.used, 0
+	}
+	return r.n > r.keep && r.tooMuch()
+}
+
+func (r *reserve) tooMuch() bool { return r.n > max(r.keep, r.peak, keepFree) }
+
+// pool recycles entries and segments.
+type pool[K comparable, T any] struct {
+	entries  *entry[K, T]              // linked by next
+	segments [segmentSizes]*segment[T] // by size; linked by next
+	reserve
+}
+
+func (p *pool[K, T]) entry() *entry[K, T] {
+	e := p.entries
+	p.take(1, e != nil)
+	if e == nil {
+		return &entry[K, T]{bucket: noBucket}
+	}
+	p.entries, e.next = e.next, nil
 	return e
 }
 
-// put takes back an entry that is in no list. It zeroes it, so that the payload
+// putEntry takes back an entry that is in no list. It zeroes it, so that the payload
 // is not kept alive.
-func (p *pool[K, T]) put(e *entry[K, T]) {
-	*e = entry[K, T]{next: p.free}
-	p.free = e
-	p.n++
-	p.used--
-	if p.returns++; p.returns == poolWindow {
-		p.keep, p.last = max(p.peak, p.last, keepFree), p.peak
-		p.peak, p.returns = p.used, 0
-	}
-	if p.n > p.keep {
+func (p *pool[K, T]) putEntry(e *entry[K, T]) {
+	*e = entry[K, T]{bucket: noBucket, next: p.entries}
+	p.entries = e
+	if p.put(1) {
 		p.shrink()
 	}
 }
 
-// shrink lets go of two entries, if there are more than are kept.
+func (p *pool[K, T]) segment(size int) *segment[T] {
+	s := p.segments[size]
+	p.take(firstSegment<<size, s != nil)
+	if s == nil {
+		return &segment[T]{slots: make([]slot[T], firstSegment<<size)}
+	}
+	p.segments[size], s.next = s.next, nil
+	return s
+}
+
+// putSegment takes back a segment without tasks.
+func (p *pool[K, T]) putSegment(s *segment[T]) {
+	size := s.size()
+	s.from, s.to, s.prev = 0, 0, nil
+	s.next = p.segments[size]
+	p.segments[size] = s
+	if p.put(len(s.slots)) {
+		p.shrink()
+	}
+}
+
+// shrink lets go of two entries, and of two of the largest segments.
 func (p *pool[K, T]) shrink() {
-	for drop := 0; drop < 2 && p.n > max(p.keep, p.peak, keepFree); drop++ {
-		p.free, p.n = p.free.next, p.n-1
+	for drop := 0; drop < 2 && p.entries != nil && p.tooMuch(); drop++ {
+		p.entries = p.entries.next
+		p.n--
+	}
+	for drop, size := 0, segmentSizes-1; drop < 2 && size >= 0 && p.tooMuch(); {
+		if s := p.segments[size]; s != nil {
+			p.segments[size] = s.next
+			p.n -= len(s.slots)
+			drop++
+		} else {
+			size--
+		}
 	}
 }

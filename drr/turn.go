@@ -79,8 +79,7 @@ func (q *Queue[K, T]) turnOver(s *seat[K, T], now int64, limit uint64) {
 	}
 	due := s.due
 	s.due, l.used = l.round+1, true
-	l.active.remove(s)
-	l.active.push(s)
+	l.active.rotate()
 	l.visited(due)
 	if l.barren++; l.barren >= l.active.n {
 		q.skip(l, now, limit)
@@ -160,12 +159,12 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 	fewest := uint64(math.MaxUint64)
 	for s := l.active.head; s != nil; s = s.next {
 		q.fill(s.tenant)
-		e := q.front(s, now)
-		if e == nil || e.Due < now || e.Cost <= s.deficit {
+		h, _ := q.front(s, now)
+		if h == nil || h.due < now || h.cost <= s.deficit {
 			return
 		}
 		// Cost is at most 1<<63-1 and a debt at most 1<<61: no overflow.
-		need := uint64(e.Cost) - uint64(s.deficit)
+		need := uint64(h.cost) - uint64(s.deficit)
 		quantum := uint64(s.tenant.quantum)
 		fewest = min(fewest, (need-1)/quantum+1)
 	}

@@ -127,6 +127,10 @@ func (w *twin) serve() error {
 	if byRounds {
 		limit = w.q.Round()
 	}
+	within := within
+	if w.next("roundabout", 2) == 1 {
+		within = roundabout
+	}
 	t, task, verdict := within(w.q, w.now, limit)
 	for verdict == Again || verdict == Ahead {
 		if tag := w.q.Tag(); verdict == Ahead {
@@ -153,6 +157,13 @@ func (w *twin) serve() error {
 		}
 	}
 	return nil
+}
+
+// roundabout is within that does not try nextPlain.
+func roundabout(q *Queue[int, int], now int64, limit uint64) (t *Tenant[int, int], task Task[int], v Verdict) {
+	t, h, v := q.nextOfAll(now, limit, &task.Payload)
+	task.is(h)
+	return t, task, v
 }
 
 func (w *twin) block(key int) {

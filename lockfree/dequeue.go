@@ -16,15 +16,22 @@ import (
 // queued. Where others hold the only leases that matter, it waits for one; and where
 // another processor has served a shard within the last microsecond, for that to pass.
 func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
-	ok = s.take(unsafe.Slice(&it, 1), true) == 1
+	ok = s.takeStraight(&it) || s.take(unsafe.Slice(&it, 1), true) == 1
 	return it, ok
 }
 
 // Dequeue waits for the next item. (It is small, so that it is inlined into its
 // wrapper for the type: an item is a hundred bytes to copy.)
 func (s *Scheduler[K, T]) Dequeue(ctx context.Context) (it firq.Item[K, T], err error) {
-	_, err = s.DequeueBatch(ctx, unsafe.Slice(&it, 1))
+	err = s.dequeue(ctx, &it)
 	return it, err
+}
+
+func (s *Scheduler[K, T]) dequeue(ctx context.Context, it *firq.Item[K, T]) (err error) {
+	if ctx == nil || !s.takeStraight(it) {
+		_, err = s.DequeueBatch(ctx, unsafe.Slice(it, 1))
+	}
+	return err
 }
 
 // DequeueBatch waits for at least one item.
@@ -45,6 +52,10 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int, error) {
 	var w park.Waiter
 	defer s.parker.Found(&w) // even if OnDrop panics
+	now := s.env.Clock.Now()
+	for _, sh := range s.shards {
+		sh.met.note(now) // who waits for work and who brings it are two
+	}
 	for {
 		if s.life.Over() {
 			return 0, firq.ErrClosed
@@ -84,24 +95,13 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) (n int) {
 // between the two looks.
 func (s *Scheduler[K, T]) nothing() bool {
 	before, sure := s.version()
-	if sure && !s.anyWork("nothing first?") && !s.anyWork("nothing?") && !s.anyLingers() {
+	if sure && !s.anyWork("nothing first?") && !s.anyWork("nothing?") && !s.rounds.AnyAsks() {
 		failpoint.At("nothing version")
 		if after, _ := s.version(); after == before {
 			return true
 		}
 	}
 	failpoint.Gosched("take unsure") // something is just turning up
-	return false
-}
-
-// anyLingers reports whether on some shard somebody has still to be seen off. It
-// comes after a look at whether the shards are ready, as it is said before.
-func (s *Scheduler[K, T]) anyLingers() bool {
-	for _, sh := range s.shards {
-		if sh.lingering.Load() {
-			return true
-		}
-	}
 	return false
 }
 
@@ -161,10 +161,12 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		sh := s.shards[0]
 		switch {
 		case sh.elsewhere(hint, now) && (have == 0 || sh.work()):
+			sh.met.note(now)
 			return sh, 0, true
-		case !sh.activations.Ready() && !s.rounds.Ready(0) && !sh.lingering.Load(): // in this order; see shard.work
+		case !sh.activations.Ready() && !s.rounds.Asks(0): // in this order; see shard.work
 			return nil, 0, false
 		case !sh.try():
+			sh.met.note(now)
 			return sh, 0, true
 		}
 		return nil, sh.serve(dst, have, hint, now), true
@@ -189,6 +191,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 			continue // its turn comes below
 		}
 		if !sh.try() {
+			sh.met.note(now)
 			busy = sh
 		} else if n = sh.serve(dst, have, hint, now); n > 0 {
 			return nil, n, true
@@ -201,6 +204,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		sh := s.shards[j]
 		// Before its round and its lease: who is at it should not lose those lines.
 		if sh.elsewhere(hint, now) && (have == 0 || sh.work()) {
+			sh.met.note(now)
 			busy, more = sh, true
 			continue
 		}
@@ -210,12 +214,13 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 			if !s.rounds.InTime(j) {
 				continue
 			}
-		} else if !sh.lingering.Load() {
+		} else if !s.rounds.Asks(j) {
 			more = more || have > 0 && sh.activations.Ready() // somebody was at it a moment ago
 			continue
 		}
 		more = true
 		if !sh.try() {
+			sh.met.note(now)
 			busy = sh
 		} else if n = sh.serve(dst, have, hint, now); n > 0 {
 			if i > 0 {

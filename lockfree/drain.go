@@ -11,13 +11,21 @@ import (
 // queue catches up with the other shards.
 func (sh *shard[K, T]) takeIn() {
 	failpoint.At("L1 tail")
-	tail := sh.activations.Tail()
+	if tail := sh.activations.Tail(); tail != sh.activations.Head() || !sh.saidLazy || sh.s.eager.Load() || sh.Queue.Waiting() {
+		sh.takeInAll(tail)
+	}
+}
+
+// takeInAll is takeIn up to the tail of the ring.
+func (sh *shard[K, T]) takeInAll(tail uint32) {
 	at := sh.activations.Head()
+	sh.saidLazy = sh.lazy
 	sh.Queue.Lazy(sh.lazy && !sh.s.eager.Load()) // after Tail: see Fill
 	sh.CatchUp()
 	if at == tail {
 		return
 	}
+	sh.news = true
 	for {
 		failpoint.At("L1 pop")
 		a := sh.activations.Next(&at, tail)
@@ -192,18 +200,23 @@ func (sh *shard[K, T]) flush() (word uint64) {
 	return word
 }
 
-// push queues a task of the tenant. If that makes it active, its quantum is what
-// the producer has asked for, unless SetQuantum has been called since, and so is its
-// in-flight limit.
+// push queues a task of the tenant.
 func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
-	if sh.s.env.Config.MaxInFlightFor != nil && t.Len() == 0 {
-		sh.LimitFlights(&t.Tenant, int(t.inFlight.Load()))
-	}
-	if !t.Active() {
-		sh.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, t.quantum.Load()))
-	}
+	sh.admits(t)
 	if sh.s.jumps(task) {
 		t.setEager()
 	}
 	sh.Push(&t.Tenant, task)
+}
+
+// admits comes before a task of the tenant is queued. If that makes it active, its
+// quantum is what the producer has asked for, unless SetQuantum has been called since,
+// and so is its in-flight limit.
+func (sh *shard[K, T]) admits(t *tenant[K, T]) {
+	if sh.s.env.Config.MaxInFlightFor != nil && t.Len() == 0 {
+		sh.LimitFlights(&t.Tenant, t.inFlight())
+	}
+	if !t.Active() {
+		sh.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, t.quantum.Load()))
+	}
 }

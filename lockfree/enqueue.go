@@ -19,12 +19,21 @@ func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 	if err := s.env.CheckTenant(k); err != nil {
 		return err
 	}
+	now := s.env.Clock.Now()
+	if s.enqueueDirect(k, nil, &t, now) {
+		return nil
+	}
+	return s.enqueueInbox(k, nil, &t, now)
+}
+
+// enqueueInbox goes on where enqueueDirect could not.
+func (s *Scheduler[K, T]) enqueueInbox(k K, h *handle[K, T], t *firq.Task[T], now int64) error {
 	var task drr.Task[T]
-	err := s.env.Task(&task, &t, s.env.Clock.Now())
+	err := s.env.Task(&task, t, now)
 	if err != nil {
 		return err
 	}
-	if err = s.admit(k, nil, &task); err == nil {
+	if err = s.admit(k, h, &task); err == nil {
 		return nil
 	}
 	return s.refused(k, task, err)

@@ -2,6 +2,7 @@ package lockfree
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -171,14 +172,14 @@ func TestExpiredBeforeItCame(t *testing.T) {
 	}
 	var dst [8]item
 	for n := range dst {
-		dt, d, _ := sh.Queue.Next(now)
+		dt, h, _ := sh.Queue.NextWithin(now, math.MaxUint64, &dst[n].Payload)
 		if dt == nil {
 			break
 		}
-		sh.Deliver(&dst[n], &tn.Tenant, &d, now)
+		sh.Deliver(&dst[n], &tn.Tenant, h, now)
 		sh.left(tn)
-		if d.Payload > 2 {
-			t.Errorf("delivered %d, which was late when it came", d.Payload)
+		if dst[n].Payload > 2 {
+			t.Errorf("delivered %d, which was late when it came", dst[n].Payload)
 		}
 	}
 	sh.unlock()

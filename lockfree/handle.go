@@ -52,15 +52,11 @@ func (h *handle[K, T]) Enqueue(t firq.Task[T]) error {
 	if err := s.env.CheckTenant(h.key); err != nil {
 		return err
 	}
-	var task drr.Task[T]
-	err := s.env.Task(&task, &t, s.env.Clock.Now())
-	if err != nil {
-		return err
-	}
-	if err = s.admit(h.key, h, &task); err == nil {
+	now := s.env.Clock.Now()
+	if s.enqueueDirect(h.key, h, &t, now) {
 		return nil
 	}
-	return s.refused(h.key, task, err)
+	return s.enqueueInbox(h.key, h, &t, now)
 }
 
 // EnqueueWait is the scheduler's.

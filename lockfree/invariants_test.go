@@ -120,8 +120,8 @@ func (sh *shard[K, T]) check() error {
 		return fmt.Errorf("shard %d: %d quiet tenants, %d in the list", sh.index, quiet, len(sh.quiet))
 	case sh.Ready() != (ready > 0) || sh.s.rounds.Ready(sh.index) != sh.Ready():
 		return fmt.Errorf("shard %d: %d ready, says %t, published %t", sh.index, ready, sh.Ready(), sh.s.rounds.Ready(sh.index))
-	case sh.lingering.Load() != q.Lingering():
-		return fmt.Errorf("shard %d: lingering %t, published %t", sh.index, q.Lingering(), sh.lingering.Load())
+	case sh.s.rounds.Asks(sh.index) != (q.Ready() > 0 || q.Lingering()):
+		return fmt.Errorf("shard %d: lingering %t, published %t", sh.index, q.Lingering(), sh.s.rounds.Asks(sh.index))
 	case sh.due.Load() > q.NextDue():
 		return fmt.Errorf("shard %d: a task is due at %d, published %d", sh.index, q.NextDue(), sh.due.Load())
 	}

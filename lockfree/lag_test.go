@@ -15,9 +15,9 @@ func unfair(t *testing.T, s *Scheduler[int, int], shard, n int) {
 	sh := s.shards[shard]
 	for range n {
 		sh.lock()
-		var task drr.Task[int]
-		_, v := sh.Queue.NextWithin(0, math.MaxUint64, &task)
-		for ; v == drr.Again; _, v = sh.Queue.NextWithin(0, math.MaxUint64, &task) {
+		var task int
+		_, _, v := sh.Queue.NextWithin(0, math.MaxUint64, &task)
+		for ; v == drr.Again; _, _, v = sh.Queue.NextWithin(0, math.MaxUint64, &task) {
 		}
 		s.rounds.Served(sh.Queue.Reached())
 		sh.unlock()

@@ -122,6 +122,6 @@ func (s *Scheduler[K, T]) relimit(t *tenant[K, T], perTenant int) {
 func (t *tenant[K, T]) note(says *serve.Says) {
 	t.quantum.Store(says.Quantum)
 	if t.shard.s.env.Config.MaxInFlightFor != nil {
-		t.inFlight.Store(int32(says.InFlight))
+		t.setInFlight(says.InFlight)
 	}
 }

@@ -29,6 +29,7 @@ type Scheduler[K comparable, T any] struct {
 	tenants     *xsync.MapOf[K, *tenant[K, T]]
 	firstTicket uint32
 	firstBox    int
+	straight    bool      // tasks may pass by the inbox; see enqueueDirect
 	batches     sync.Pool // *batch
 
 	// Read by every call, written hardly ever.
@@ -44,7 +45,11 @@ type Scheduler[K comparable, T any] struct {
 
 // New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
 func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
-	return newAt(cfg, inboxSize, firstBox) // past those that use their slots; see comesAlone
+	s, err := newAt(cfg, inboxSize, firstBox) // past those that use their slots; see comesAlone
+	if err == nil {
+		s.straight = straightOf(&s.env.Config)
+	}
+	return s, err
 }
 
 // newAt is New with the first ticket of every ring given, so that tests can start

@@ -10,15 +10,24 @@ import (
 )
 
 // Tasks go by the inboxes' slots.
-func TestPlays(t *testing.T) { playWith(t, 0, inboxSize) }
+func TestPlays(t *testing.T) { playWith(t, 0, inboxSize, false) }
 
 // A task of an idle tenant goes into the activation ring, and inboxes are as they are
 // at first: they grow in the middle of the stories.
-func TestPlaysSmallInbox(t *testing.T) { playWith(t, inboxSize, firstBox) }
+func TestPlaysSmallInbox(t *testing.T) { playWith(t, inboxSize, firstBox, false) }
 
-func playWith(t *testing.T, first uint32, box int) {
+// Tasks pass the inboxes by until somebody meets at the lease.
+func TestPlaysDirect(t *testing.T) { playWith(t, inboxSize, firstBox, true) }
+
+func playWith(t *testing.T, first uint32, box int, direct bool) {
 	plays.Run(t, plays.Core{
-		New: func(cfg firq.Config[string, int]) (plays.Scheduler, error) { return newAt(cfg, first, box) },
+		New: func(cfg firq.Config[string, int]) (plays.Scheduler, error) {
+			s, err := newAt(cfg, first, box)
+			if err == nil {
+				s.straight = direct && straightOf(&s.env.Config)
+			}
+			return s, err
+		},
 		Shard: func(s plays.Scheduler, tenant string) int {
 			return s.(*Scheduler[string, int]).placer.Shard(tenant)
 		},

@@ -53,6 +53,9 @@ type shard[K comparable, T any] struct {
 	warm warmth // written under the lease, now and then
 	_    pad.Pad
 
+	met meeting
+	_   pad.Pad
+
 	lease sync.Mutex
 
 	// due is a time before which nothing in the queue expires; written under the
@@ -61,9 +64,6 @@ type shard[K comparable, T any] struct {
 	// boxDue is before every deadline in an inbox whose task's Enqueue has returned; see
 	// tenant.deadline.
 	boxDue atomic.Int64
-	// lingering: the queue has to be asked for a task, though it has none (see
-	// drr.Queue.Lingering); written under the lease, read by consumers.
-	lingering atomic.Bool
 
 	// All guarded by the lease.
 	*serve.Shard[K, T]
@@ -73,13 +73,16 @@ type shard[K comparable, T any] struct {
 	// to serve first, and a tenant takes turns at each level: nobody is quiet.
 	across bool
 	// owing is the tenant whose word is to be changed by owed: see owe.
-	owing   *tenant[K, T]
-	owed    uint64
-	lazy    bool // immutable: an inbox may wait while its tenant has tasks; see Fill
-	quiet   []*tenant[K, T]
-	emptied []*tenant[K, T] // quiet tenants whose last queued task left in this hold
-	freed   []*tenant[K, T] // one entry per place that came free in this hold
-	_       pad.Pad
+	owing *tenant[K, T]
+	owed  uint64
+	lazy  bool // immutable: an inbox may wait while its tenant has tasks; see Fill
+	// saidLazy: the queue has been told that, and need not be told again until eager.
+	saidLazy bool
+	news     bool // something was taken out of the ring in this hold
+	quiet    []*tenant[K, T]
+	emptied  []*tenant[K, T] // quiet tenants whose last queued task left in this hold
+	freed    []*tenant[K, T] // one entry per place that came free in this hold
+	_        pad.Pad
 }
 
 // activation says: look at the tenant's inbox, up to this ticket. What came later
@@ -103,6 +106,7 @@ func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh.activations.InitAt(announceSize, s.firstTicket)
 	sh.due.Store(clock.Never)
 	sh.boxDue.Store(clock.Never)
+	sh.met.at.Store(never)
 	sh.Shard = serve.NewShard(s.env, sh)
 	sh.Share(s.rounds, index)
 	return sh
@@ -173,7 +177,7 @@ func (sh *shard[K, T]) drainQuiet() {
 // its Enqueue returned is not taken in without its being seen.
 func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 	t := ownerOf(dt)
-	if sh.across || t.Len() > 0 && sh.lazy && !t.Ripe && !t.eager.Load() {
+	if sh.across || t.Len() > 0 && sh.lazy && !t.Ripe && !t.eager() {
 		return
 	}
 	sh.drainAll(t)
@@ -253,22 +257,11 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 		clear(sh.freed)
 		sh.freed = sh.freed[:0]
 	}
-	// Who finds nothing has to have seen off those who were served their last task:
-	// so that some linger is said before, and taken back after, the shard says
-	// whether it is ready.
-	lingering, said := sh.Queue.Lingering(), sh.lingering.Load()
-	if lingering && !said {
-		failpoint.At("L4 lingering")
-		sh.lingering.Store(true)
-	}
 	failpoint.At("L4 publish")
 	sh.Publish(sh.Queue.Ready() > 0)
-	if !lingering && said {
-		failpoint.At("L4 gone")
-		sh.lingering.Store(false)
-	}
 	sh.TellIdle()
 	failpoint.At("L4 free")
+	sh.news = false
 	sh.activations.Free() // not before the shard has said whether it is ready
 	if due := sh.Queue.NextDue(); due != sh.due.Load() {
 		sh.due.Store(due)
@@ -298,9 +291,14 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 // round after the limit. It returns how many it has delivered. It is called with the
 // lease held and releases it; hint is the caller's cpu.Hint, now the time a moment ago.
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have, hint int, now int64) int {
+	sh.begin()
+	return sh.serveOn(dst, have, hint, now)
+}
+
+// serveOn is serve once L1 is done.
+func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64) int {
 	s, n := sh.s, 0
 	all, dst := dst, dst[have:]
-	sh.begin()
 	failpoint.At("serve closed?")
 	if s.life.State() == serve.Closed {
 		sh.unlockWith(all[:have])
@@ -310,10 +308,9 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have, hint int, now int64) i
 	limit := sh.Limit() // it may have changed before the lease was ours
 	sh.warm.touch(hint, now)
 	var visited *tenant[K, T]
-	var task drr.Task[T]
 	for most := min(len(dst), serve.MaxHold); n < most; {
 		failpoint.At("serve next")
-		dt, _ := sh.Queue.NextWithin(now, limit, &task)
+		dt, h, _ := sh.Queue.NextWithin(now, limit, &dst[n].Payload)
 		if dt == nil {
 			break // empty, ahead, or enough for one hold: the caller comes back
 		}
@@ -325,7 +322,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have, hint int, now int64) i
 			visited = t
 		}
 		sh.owe(t, roomUnit)
-		dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &task, now))
+		dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, h, now))
 		n++
 	}
 	if n > 0 {

@@ -76,28 +76,24 @@ type tenant[K comparable, T any] struct {
 	// direct is counted up when somebody begins to take a place without a ticket,
 	// and when that is over; see shard.put. Written under the lease.
 	direct atomic.Uint32
-	// eager: some task had a priority of its own, or a flow, so that each visit has to
-	// look at all of them. Set by producers, never cleared.
-	eager atomic.Bool
-	// inFlight is to the in-flight limit what quantum is to the quantum.
-	inFlight atomic.Int32
-	// limit is how many tasks the tenant may hold; written under the lease.
-	limit limit
-
-	taker   ring.Taker // of the inbox
-	quietAt int32
+	// wants is eagerBit, and to the in-flight limit what quantum is to the quantum.
+	wants atomic.Uint32
+	// These change when the word does, and belong to the lease.
 	quiet   bool // the bit in word; then it is in shard.quiet, at quietAt
 	emptied bool // in shard.emptied
 	known   bool // in the shard's ring of tenants
+	quietAt int32
+	// limit is how many tasks the tenant may hold; written under the lease.
+	limit limit
+
+	taker ring.Taker // of the inbox
 	serve.Tenant[K, T]
 }
 
-// ownerOf returns the tenant that dt is a part of. A pointer to it in dt would be one
-// more line to fetch.
+// ownerOf returns the tenant that dt is a part of.
 func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
-	var t *tenant[K, T] // only for the offsets
-	part := unsafe.Offsetof(t.Tenant) + unsafe.Offsetof(t.Tenant.Tenant)
-	return (*tenant[K, T])(unsafe.Add(unsafe.Pointer(dt), -int(part)))
+	var t *tenant[K, T] // only for the offset
+	return (*tenant[K, T])(unsafe.Add(unsafe.Pointer(serve.TenantOf(dt)), -int(unsafe.Offsetof(t.Tenant))))
 }
 
 // newTenant returns a tenant of whom the config says so much.
@@ -109,7 +105,7 @@ func newTenant[K comparable, T any](sh *shard[K, T], k K, says *serve.Says) *ten
 	t.inbox.Store(newInbox[T](sh.s.firstBox, sh.s.firstTicket))
 	t.taker.Init(sh.s.firstTicket)
 	t.quantum.Store(says.Quantum)
-	t.inFlight.Store(int32(says.InFlight))
+	t.wants.Store(uint32(says.InFlight))
 	t.Init(k, says.Quantum)
 	t.Ticket.Canceler = t
 	return t
@@ -141,14 +137,33 @@ func (t *tenant[K, T]) grow() {
 // limit may be another one by now; else see holds.
 func (t *tenant[K, T]) held(word uint64) int { return t.limit.get() - roomIn(word) }
 
+// eagerBit in tenant.wants: some task had a priority of its own, or a flow, so that each
+// visit has to look at all of them. Set by producers, never cleared.
+const eagerBit = 1 << 31
+
+func (t *tenant[K, T]) eager() bool { return t.wants.Load()&eagerBit != 0 }
+
+// inFlight returns the limit that the tenant will have when it becomes active.
+func (t *tenant[K, T]) inFlight() int { return int(t.wants.Load() &^ eagerBit) }
+
+// setInFlight notes what inFlight returns.
+func (t *tenant[K, T]) setInFlight(n int) {
+	for {
+		w := t.wants.Load()
+		if t.wants.CompareAndSwap(w, w&eagerBit|uint32(n)) {
+			return
+		}
+	}
+}
+
 // setEager notes that the tenant has had a task that does not just go behind those
 // before it.
 func (t *tenant[K, T]) setEager() {
 	if s := t.shard.s; !s.eager.Load() {
 		s.eager.Store(true)
 	}
-	if !t.eager.Load() {
-		t.eager.Store(true)
+	if !t.eager() {
+		t.wants.Or(eagerBit)
 	}
 }
 
@@ -196,7 +211,7 @@ func (t *tenant[K, T]) SettleFlow(token, flow uint64, delta int64) {
 		t, _ = sh.s.tenants.Load(t.Key)
 	}
 	if t != nil {
-		if t.eager.Load() {
+		if t.eager() {
 			sh.drainAll(t) // to a flow with a task a credit is given, and to one without none
 		}
 		sh.Charge(&t.Tenant, token, flow, delta)

@@ -61,10 +61,16 @@ type Rounds struct {
 
 // roundCell is one shard's line.
 type roundCell struct {
-	word    atomic.Uint64 // tag<<1 | 1 while it is ready, else 0
+	word    atomic.Uint64 // tag<<1 | isReady, lingers or 0
 	version atomic.Uint64 // twice how often it became ready; odd: it is about to
 	_       [pad.Line - 16]byte
 }
+
+// The states of a shard that are in the word of its cell.
+const (
+	isReady = 1 // it has something to serve
+	lingers = 2 // it has nothing to serve, but has to be asked: see Linger
+)
 
 // NewRounds returns the state of the given number of idle shards. slack is at
 // least 1.
@@ -84,27 +90,35 @@ const lastRound = 1<<63 - 1
 // writes only what has changed; the tag of a shard that has nothing is nobody's
 // business. The caller holds the shard's lock.
 func (r *Rounds) Publish(shard int, tag uint64, ready bool) {
-	c := &r.cells[shard]
-	old, w := c.word.Load(), uint64(0)
 	if ready {
-		w = tag<<1 | 1
+		r.set(shard, tag<<1|isReady)
+	} else {
+		r.set(shard, 0)
 	}
-	if old == w {
-		return
-	}
-	if old&1 != 0 || !ready {
-		c.word.Store(w)
-		return
-	}
-	v := c.version.Load()
-	c.version.Store(v + 1)
-	failpoint.At("rounds ready")
-	c.word.Store(w)
-	failpoint.At("rounds version")
-	c.version.Store(v + 2)
 }
 
-// Version counts how often a shard became ready; it is not sure while one is
+// Linger says that a shard has nothing to serve, but has to be asked once more, to see
+// off who was served last. The caller holds the shard's lock.
+func (r *Rounds) Linger(shard int) { r.set(shard, lingers) }
+
+func (r *Rounds) set(shard int, w uint64) {
+	c := &r.cells[shard]
+	old := c.word.Load()
+	switch {
+	case old == w:
+	case old&isReady != 0 || w&isReady == 0 || len(r.cells) == 1: // where there is one shard its word says all
+		c.word.Store(w)
+	default:
+		v := c.version.Load()
+		c.version.Store(v + 1)
+		failpoint.At("rounds ready")
+		c.word.Store(w)
+		failpoint.At("rounds version")
+		c.version.Store(v + 2)
+	}
+}
+
+// Version counts how often a shard became ready, if there are several; it is not sure while one is
 // just about to. Who finds no shard ready, and the same version before and after
 // looking, sure both times, knows that none became ready meanwhile, so that at
 // the end of the look none was.
@@ -119,7 +133,20 @@ func (r *Rounds) Version() (v uint64, sure bool) {
 }
 
 // Ready reports whether the shard has something to serve.
-func (r *Rounds) Ready(shard int) bool { return r.cells[shard].word.Load()&1 != 0 }
+func (r *Rounds) Ready(shard int) bool { return r.cells[shard].word.Load()&isReady != 0 }
+
+// Asks reports whether the shard has something to serve, or lingers.
+func (r *Rounds) Asks(shard int) bool { return r.cells[shard].word.Load() != 0 }
+
+// AnyAsks reports whether some shard has something to serve, or lingers.
+func (r *Rounds) AnyAsks() bool {
+	for i := range r.cells {
+		if r.Asks(i) {
+			return true
+		}
+	}
+	return false
+}
 
 // Tag returns the shard's tag as last published; it means something while the
 // shard is ready.
@@ -139,11 +166,14 @@ func (r *Rounds) AnyReady() bool {
 // smallest tag of the others, or math.MaxUint64 if no other has work. Of others with
 // the same tag the first one counts: the lead over it is the smallest.
 func (r *Rounds) Limit(shard int) uint64 {
+	if len(r.cells) == 2 { // as below, at a third of the price
+		return r.limitOfTwo(shard)
+	}
 	var first uint64 // word that has work; the others are compared with it
 	least, at := int64(math.MaxInt64), -1
 	for i := range r.cells {
 		w := r.cells[i].word.Load()
-		if w == 0 || i == shard {
+		if w&isReady == 0 || i == shard {
 			continue
 		}
 		if at < 0 {
@@ -165,12 +195,28 @@ func (r *Rounds) Limit(shard int) uint64 {
 	return ((first+uint64(least))>>1 + lead) & lastRound
 }
 
+// limitOfTwo is Limit where there is one other shard.
+func (r *Rounds) limitOfTwo(shard int) uint64 {
+	w := r.cells[1-shard].word.Load()
+	if w&isReady == 0 {
+		return math.MaxUint64
+	}
+	lead := r.slack / 2
+	if shard == 0 {
+		lead = r.slack - lead
+	}
+	return (w>>1 + lead) & lastRound
+}
+
 // InTime reports whether the shard has something to serve that is not too far
 // ahead of the others.
 func (r *Rounds) InTime(shard int) bool {
 	w := r.cells[shard].word.Load()
-	if w == 0 {
+	if w&isReady == 0 {
 		return false
+	}
+	if len(r.cells) == 1 {
+		return true
 	}
 	limit := r.Limit(shard)
 	return limit == math.MaxUint64 || !after(w>>1, limit)

@@ -92,7 +92,6 @@ func TestDone(t *testing.T) {
 	s := newShard(t, config{MaxInFlightPerTenant: 1})
 	x := new(tenant)
 	x.Init("a", 1)
-	x.Owner = x
 	c := &settler{s: s, x: x}
 	s.Add(x, 0)
 	for i := range 3 {

@@ -103,6 +103,9 @@ func (s *Shard[K, T]) settle(t *Tenant[K, T]) {
 	}
 }
 
+// Bounded reports whether TellIdle may have something to tell.
+func (s *Shard[K, T]) Bounded() bool { return s.bounded }
+
 // TellIdle lets producers know whether there are idle tenants that can make room. It
 // comes before the lock is released.
 func (s *Shard[K, T]) TellIdle() {

@@ -135,9 +135,9 @@ func TestJoinFirst(t *testing.T) {
 func saveUp(t *testing.T, s *shard, x *tenant, cost int64) {
 	t.Helper()
 	s.Push(x, &drr.Task[int]{Cost: cost, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
-	var task drr.Task[int]
+	var payload int
 	for {
-		switch _, v := s.Queue.NextWithin(0, s.Limit(), &task); v {
+		switch _, _, v := s.Queue.NextWithin(0, s.Limit(), &payload); v {
 		case drr.Again:
 			continue
 		case drr.Delivered:
@@ -280,9 +280,9 @@ func TestPassAlone(t *testing.T) {
 		saveUp(t, s, x, 1000)
 		r.Served((base + 300) & (1<<63 - 1))
 		r.Publish(1, 0, false)
-		var task drr.Task[int]
+		var payload int
 		for v := drr.Again; v != drr.Delivered; {
-			_, v = s.Queue.NextWithin(0, s.Limit(), &task)
+			_, _, v = s.Queue.NextWithin(0, s.Limit(), &payload)
 		}
 		if got := drr.Apart(s.Queue.Round(), base); got < 300 || got > 302 {
 			t.Errorf("base %d: served in round %d, want 300", base, got)
@@ -299,9 +299,9 @@ func TestPassAloneGoesBack(t *testing.T) {
 		s.Join()
 		saveUp(t, s, add(s, "a", 0), 1000)
 		r.Publish(1, 0, false)
-		var task drr.Task[int]
+		var task int
 		for v := drr.Again; v != drr.Delivered; {
-			_, v = s.Queue.NextWithin(0, s.Limit(), &task)
+			_, _, v = s.Queue.NextWithin(0, s.Limit(), &task)
 		}
 		r.Publish(1, base, true) // and then it waits for a round that is not so far
 		if may, _ := r.Pass(1, (base+500)&(1<<63-1)); may {

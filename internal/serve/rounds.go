@@ -138,14 +138,14 @@ func (s *Shard[K, T]) tag(ready bool) uint64 {
 // said is what a shard has published; without other shards its rounds are nobody's
 // business.
 type said struct {
-	tag, reached uint64
-	ready        bool
+	tag, reached     uint64
+	ready, lingering bool
 }
 
 // Publish lets consumers know the shard's tag, the round that it has come to, and
-// whether it has something to serve.
+// whether it has something to serve, or at least has to be asked (drr.Queue.Lingering).
 func (s *Shard[K, T]) Publish(ready bool) {
-	now := said{ready: ready}
+	now := said{ready: ready, lingering: !ready && s.Queue.Lingering()}
 	if s.Shared() {
 		now.tag, now.reached = s.tag(ready), s.Queue.Reached()
 	}
@@ -157,6 +157,7 @@ func (s *Shard[K, T]) Publish(ready bool) {
 		s.said.reached = now.reached
 	}
 	wasReady := s.said.ready
+	s.said.lingering = now.lingering
 	failpoint.At("publish tag") // after the round: who sees the tag gone joins at that round
 	s.say(now.tag, ready)
 	switch {
@@ -173,7 +174,11 @@ func (s *Shard[K, T]) Ready() bool { return s.said.ready }
 
 func (s *Shard[K, T]) say(tag uint64, ready bool) {
 	s.said.tag, s.said.ready = tag, ready
-	s.rounds.Publish(s.index, tag, ready)
+	if !ready && s.said.lingering {
+		s.rounds.Linger(s.index)
+	} else {
+		s.rounds.Publish(s.index, tag, ready)
+	}
 }
 
 // wokeUp is called when an idle shard has become ready [K1]. Since it joined, the

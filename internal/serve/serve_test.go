@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -37,7 +38,6 @@ func newShard(t *testing.T, cfg config) *shard { return NewShard(newEnv(t, cfg),
 func add(s *shard, key string, now int64) *tenant {
 	x := new(tenant)
 	x.Init(key, 1)
-	x.Owner = x
 	s.Add(x, now)
 	return x
 }
@@ -53,9 +53,9 @@ func serveOne(t *testing.T, s *shard, x *tenant, now int64) firq.Item[string, in
 func deliver(t *testing.T, s *shard, now int64) (it firq.Item[string, int], token uint64) {
 	t.Helper()
 	for {
-		dt, task, verdict := s.Queue.Next(now)
+		dt, h, verdict := s.Queue.NextWithin(now, math.MaxUint64, &it.Payload)
 		if verdict == drr.Delivered {
-			return it, s.Deliver(&it, dt.Owner.(*tenant), &task, now)
+			return it, s.Deliver(&it, TenantOf(dt), h, now)
 		}
 		if verdict == drr.Empty {
 			t.Fatal("nothing to deliver")

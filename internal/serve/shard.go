@@ -72,18 +72,37 @@ func (s *Shard[K, T]) Push(t *Tenant[K, T], task *drr.Task[T]) {
 	}
 }
 
-// Deliver turns a task that the queue has given out into the item that the
-// consumer gets, and blocks its tenant if it has reached its in-flight limit. The
-// caller binds the item to the token.
-func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Task[T], now int64) (token uint64) {
-	wait := time.Duration(max(now-task.Enqueued, 0))
+// PushPlain is Push for a task of PriorityNormal that has neither deadline nor ticket.
+func (s *Shard[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, now int64) {
+	s.enqueued++
+	s.Queue.PushPlain(&t.Tenant, payload, cost, now)
+	if s.bounded {
+		s.settle(t)
+	}
+}
+
+// Deliver completes the item that the consumer gets of a task that the queue has given
+// out; its payload is there already. It blocks the tenant if that has reached its
+// in-flight limit. The caller binds the item to the token.
+func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], h drr.Head, now int64) (token uint64) {
+	it.Tenant = t.Key
+	it.Cost = h.Cost
+	it.Priority = h.Priority
+	it.Flow = h.Flow
+	it.Deadline = s.env.Clock.Time(h.Due)
+	it.Wait = time.Duration(max(now-h.Enqueued, 0))
+	return s.Delivered(t, h.Priority, it.Wait, now)
+}
+
+// Delivered is the part of Deliver that is not about the item.
+func (s *Shard[K, T]) Delivered(t *Tenant[K, T], p firq.Priority, wait time.Duration, now int64) (token uint64) {
 	s.waits.Record(wait)
 	s.dequeued++
 	t.lastUsed = max(t.lastUsed, now) // who reads the clock first may come last
 	if s.top.size > 0 {
 		s.top.delivered(t)
 	}
-	token = uint64(task.Priority) << tokenPriority
+	token = uint64(p) << tokenPriority
 	if s.env.Flights {
 		if f := t.flights; f != nil && f.limit > 0 {
 			token |= f.start()
@@ -93,13 +112,6 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], task *drr.Ta
 			}
 		}
 	}
-	it.Tenant = t.Key
-	it.Payload = task.Payload
-	it.Cost = task.Cost
-	it.Priority = task.Priority
-	it.Flow = task.Flow
-	it.Deadline = s.env.Clock.Time(task.Due)
-	it.Wait = wait
 	if s.bounded {
 		s.settle(t)
 	}

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"unsafe"
+
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 )
@@ -14,6 +16,13 @@ type Tenant[K comparable, T any] struct {
 	Ticket     firq.TicketOwner // immutable after Add
 	flights    *flights         // nil: it never had an in-flight limit
 	next, prev *Tenant[K, T]    // in one of the rings of known; nil: forgotten, or not known yet
+}
+
+// TenantOf returns the tenant that dt is a part of. A pointer to it in dt would be one
+// more cache line to fetch.
+func TenantOf[K comparable, T any](dt *drr.Tenant[K, T]) *Tenant[K, T] {
+	var t *Tenant[K, T] // only for the offset
+	return (*Tenant[K, T])(unsafe.Add(unsafe.Pointer(dt), -int(unsafe.Offsetof(t.Tenant))))
 }
 
 // inFlight returns how many deliveries are not yet Done.

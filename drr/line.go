@@ -1,0 +1,40 @@
+package drr
+
+// line is a queue of tasks: those in slots, and those in entries. Between the two, the
+// counts of slots that have come in and left say which is older; see entry.after. The
+// zero value is empty.
+type line[K comparable, T any] struct {
+	lane  lane[K, T]
+	tasks entries[K, T]
+}
+
+func (l *line[K, T]) empty() bool { return l.tasks.head == nil && l.lane.empty() }
+
+func (l *line[K, T]) push(e *entry[K, T]) {
+	e.after = l.lane.in
+	l.tasks.push(e)
+}
+
+// first returns the oldest task; nil if there is none. e is nil if it is in a slot.
+func (l *line[K, T]) first() (h *head, e *entry[K, T]) {
+	e = l.tasks.head
+	switch {
+	case !l.lane.empty() && (e == nil || int32(e.after-l.lane.out) > 0):
+		return &l.lane.front().head, nil
+	case e == nil:
+		return nil, nil
+	}
+	return &e.head, e
+}
+
+// last returns the newest task; nil if there is none. e is nil if it is in a slot.
+func (l *line[K, T]) last() (h *head, e *entry[K, T]) {
+	e = l.tasks.tail
+	switch {
+	case !l.lane.empty() && (e == nil || e.after != l.lane.in):
+		return &l.lane.back().head, nil
+	case e == nil:
+		return nil, nil
+	}
+	return &e.head, e
+}

@@ -1,0 +1,119 @@
+package lockfree
+
+import (
+	"unsafe"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/cpu"
+	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/serve"
+)
+
+// takeStraight is takeSome for one item in the usual case, without what only others need:
+// a shard may be served now, its lease is free, and no shard that may not be has news. It
+// reports false if it has delivered nothing; then the caller goes on with takeSome, which
+// does all over again.
+func (s *Scheduler[K, T]) takeStraight(it *firq.Item[K, T]) bool {
+	s.env.Rethrow()
+	now, hint := s.env.Clock.Now(), cpu.Hint()
+	sh := s.straightTo(hint)
+	if sh == nil {
+		return false
+	}
+	calm := sh.met.calm(now)
+	if !calm && sh.elsewhere(hint, now) || !sh.try() {
+		sh.met.note(now)
+		return false
+	}
+	sh.begin()
+	if !calm {
+		sh.warm.touch(hint, now)
+	}
+	if s.life.State() != serve.Open || !sh.serveOne(it, now) {
+		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1
+	}
+	failpoint.At("serve credit")
+	s.credit.GiveAt(hint, 1)
+	failpoint.At("serve released")
+	if s.env.Room.Waiting() {
+		s.env.Room.Released(it.Tenant, 1)
+	}
+	sh.unlockStraight(unsafe.Slice(it, 1))
+	s.sweep(now)
+	return true
+}
+
+// straightTo returns the first shard from the cursor on that may be served now; nil if
+// there is none, or one that may not be has announcements: nobody knows yet when those
+// can be served.
+func (s *Scheduler[K, T]) straightTo(hint int) (to *shard[K, T]) {
+	if len(s.shards) == 1 {
+		if s.rounds.InTime(0) {
+			to = s.shards[0]
+		}
+		return to
+	}
+	cursor := s.cursors.At(hint)
+	start, mask := int(cursor.Load()), len(s.shards)-1
+	for i := range s.shards {
+		j := (start + i) & mask
+		sh := s.shards[j]
+		failpoint.At("take active?")
+		news := sh.activations.Ready() // before ready; see shard.work
+		if to != nil && !news {
+			continue
+		}
+		failpoint.At("take news?")
+		switch inTime := s.rounds.InTime(j); {
+		case !inTime && news:
+			return nil
+		case inTime && to == nil:
+			if to = sh; i > 0 {
+				cursor.Store(uint32(j))
+			}
+		}
+	}
+	return to
+}
+
+// serveOne delivers the next task. Under the lease.
+func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
+	limit := sh.Limit() // it may have changed before the lease was ours
+	failpoint.At("serve next")
+	dt, h, _ := sh.Queue.NextWithin(now, limit, &it.Payload)
+	if dt == nil {
+		return false
+	}
+	t := ownerOf(dt)
+	it.Bind(t, sh.Deliver(it, &t.Tenant, h, now))
+	sh.StepBack(1)
+	if sh.owing == nil && !t.quiet {
+		failpoint.At("flush")
+		t.Ripe = usedIn(t.word.Add(roomUnit)) >= ripeAt
+	} else {
+		sh.owe(t, roomUnit)
+		sh.endVisit(t)
+	}
+	return true
+}
+
+// unlockStraight is unlockWith for a hold that most often has nothing to give back, and
+// little to say.
+func (sh *shard[K, T]) unlockStraight(served []firq.Item[K, T]) {
+	if sh.news || sh.owing != nil || len(sh.emptied) > 0 || len(sh.freed) > 0 || sh.Bounded() ||
+		sh.s.deadlines.Load() || sh.s.life.State() != serve.Open {
+		sh.unlockWith(served)
+		return
+	}
+	ready := sh.Queue.Ready() > 0
+	if !ready || !sh.Ready() || sh.Shared() {
+		failpoint.At("L4 publish")
+		sh.Publish(ready)
+	}
+	failpoint.At("L4 unlock")
+	sh.lease.Unlock()
+	if ready {
+		failpoint.At("L4 notify")
+		sh.s.parker.Notify()
+	}
+}
