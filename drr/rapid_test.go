@@ -11,9 +11,9 @@ import (
 // TestMachine is TestAgainstModel with operations that can be shrunk: a failure
 // prints the shortest script that rapid found, one line for each choice.
 func TestMachine(t *testing.T) {
-	for shape := range configs / 2 {
+	for shape := range configs / 4 {
 		t.Run(fmt.Sprintf("config=%d", shape), rapid.MakeCheck(func(t *rapid.T) {
-			machine(t, shape+configs/2*rapid.IntRange(0, 1).Draw(t, "fill"))
+			machine(t, shape+configs/4*rapid.IntRange(0, 3).Draw(t, "flows, fill"))
 		}))
 	}
 }

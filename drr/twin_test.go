@@ -62,7 +62,7 @@ func (w *twin) next(what string, n int) int {
 }
 
 // configs is how many values newTwin's shape has.
-const configs = 3 * 2 * 2 * 2 * 3 * 2
+const configs = 3 * 2 * 2 * 2 * 2 * 2
 
 func newTwin(shape, tenants int, ops []byte) *twin {
 	w := &twin{ops: ops}
@@ -77,7 +77,7 @@ func (w *twin) init(shape, tenants int) {
 		Order: firq.Order(digit(3)), LowWater: 2, HighWater: 4,
 		Aging: int64(digit(2)) * 20, Across: digit(2) == 1, NewFirst: digit(2) == 1,
 	}
-	cfg.MaxFlows = []int{0, 3, 64}[digit(3)]
+	cfg.MaxFlows = []int{0, 3}[digit(2)]
 	w.fill = digit(2) == 1
 	w.q = New[int, int](cfg, w)
 	quanta := make([]int64, tenants)

@@ -46,5 +46,5 @@
 // sixth of their steps on average: then about one history in ten is not in single
 // steps, where it is one in a thousand without.
 //
-// Not modelled: deadlines, EnqueueWait, LIFO, thresholds, ageing, Charge.
+// Not modelled: deadlines, EnqueueWait, LIFO, thresholds, ageing, Charge, flows.
 package lincheck

@@ -149,6 +149,17 @@ var ordered = map[string]play{
 		}
 		st.rest()
 	}},
+	// What one user has queued does not hide what another one of the same tenant, which
+	// is quiet, has put in.
+	"a task of another flow": {2, func(st *stage) {
+		st.build(config{})
+		st.queue("a", 1, 2, 5)
+		st.s.Stats() // drains them
+		st.Go("producer", func() { st.offer("a", task{Payload: 3, Flow: 7}) })
+		st.Go("consumer", func() { st.must() })
+		st.Run()
+		st.inOrder(st.rest(), []int{3, 5})
+	}},
 	// Room has come: nobody needs to be evicted.
 	"room comes before the eviction": {2, evictWithRoom},
 }
