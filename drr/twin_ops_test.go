@@ -52,14 +52,10 @@ func (w *twin) push() error {
 	t, mt := w.tenant()
 	w.pushed++
 	task := Task[int]{
-		Payload: w.pushed, Priority: w.priority(), Cost: 1 + int64(w.next("cost-1", 20)), Enqueued: w.now,
-		Due: NoDeadline, Ticket: newTicket(),
+		Payload: w.pushed, Priority: firq.PriorityNormal, Cost: 1 + int64(w.next("cost-1", 20)), Enqueued: w.now, Due: NoDeadline,
 	}
-	if w.q.cfg.MaxFlows > 0 {
-		task.Flow = w.flow()
-	}
-	if due := w.next("due-now+27, if above 25", 50); due > 25 {
-		task.Due = w.now + int64(due) - 27
+	if w.next("more than a slot has", 2) == 1 {
+		w.dress(&task)
 	}
 	w.tickets[task.Payload] = task.Ticket
 	if w.fill && t.Active() {
@@ -70,6 +66,17 @@ func (w *twin) push() error {
 	push(w.q, t, task)
 	w.m.push(mt, task)
 	return nil
+}
+
+// dress gives a task what plain ones do not have.
+func (w *twin) dress(task *Task[int]) {
+	task.Priority, task.Ticket = w.priority(), newTicket()
+	if w.q.cfg.MaxFlows > 0 {
+		task.Flow = w.flow()
+	}
+	if due := w.next("due-now+27, if above 25", 50); due > 25 {
+		task.Due = w.now + int64(due) - 27
+	}
 }
 
 // lazyOrRipe changes which visits bring in what is in the inbox.

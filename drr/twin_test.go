@@ -29,7 +29,7 @@ type twin struct {
 
 	now     int64
 	pushed  int
-	tickets map[int]*firq.Ticket // of queued tasks, by payload
+	tickets map[int]*firq.Ticket // of queued tasks, by payload; nil: it has none
 
 	draw func(what string, n int) int // a number below n
 	ops  []byte                       // without draw
@@ -173,11 +173,11 @@ func (w *twin) block(key int) {
 
 // ended forgets a task that left the Queue and looks at its ticket.
 func (w *twin) ended(payload int) error {
-	tk := w.tickets[payload]
-	if tk == nil {
+	tk, queued := w.tickets[payload]
+	if !queued {
 		return fmt.Errorf("task %d left twice", payload)
 	}
-	if tk.Place(&testOwner) != nil || !tk.Acquire(&testOwner) {
+	if tk != nil && (tk.Place(&testOwner) != nil || !tk.Acquire(&testOwner)) {
 		return fmt.Errorf("task %d left, its ticket is not free", payload)
 	}
 	delete(w.tickets, payload)
@@ -187,8 +187,10 @@ func (w *twin) ended(payload int) error {
 func (w *twin) remove() error {
 	w.flush()
 	payloads := make([]int, 0, len(w.tickets))
-	for payload := range w.tickets {
-		payloads = append(payloads, payload)
+	for payload, tk := range w.tickets {
+		if tk != nil {
+			payloads = append(payloads, payload)
+		}
 	}
 	if len(payloads) == 0 {
 		return nil
