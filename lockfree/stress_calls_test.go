@@ -61,6 +61,9 @@ func (r *schedule) enqueue(k int, x firq.Task[load], rnd *rand.Rand) error {
 		_, err := r.s.EnqueueBatch(k, []firq.Task[load]{x})
 		return err
 	}
+	if rnd.IntN(2) == 0 {
+		r.s.calm()
+	}
 	return r.s.Enqueue(k, x)
 }
 

@@ -160,6 +160,22 @@ var ordered = map[string]play{
 		st.Run()
 		st.inOrder(st.rest(), []int{3, 5})
 	}},
+	// a's task is on its way when b's has come; if it did not count as queued by then, b
+	// is first.
+	"a task that has no credit yet": {2, func(st *stage) {
+		st.known(config{MaxGlobal: 4}, "a", "b")
+		st.try() // sees them off
+		n := 0
+		st.Go("first", func() { st.queue("a", 8) })
+		st.Go("second", func() {
+			st.queue("b", 9)
+			n = st.s.Len()
+		})
+		st.Run()
+		if got := st.rest(); n == 1 && !slices.Equal(got, []int{9, 8}) {
+			st.Errorf("one was queued when b's had come, and then %v", got)
+		}
+	}},
 	// Room has come: nobody needs to be evicted.
 	"room comes before the eviction": {2, evictWithRoom},
 }
