@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/park"
 	"github.com/firq-go/firq/internal/serve"
@@ -93,6 +94,13 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 	cursor := s.cursors.Here()
 	start, mask := int(cursor.Load()), len(s.shards)-1
 	var busy *shard[K, T]
+	for j, sh := range s.shards { // those that are ahead, but something of theirs has expired
+		if s.due(j) && !s.rounds.InTime(j) && sh.mu.TryLock() {
+			if n = sh.serve(dst, have); n > 0 {
+				return n, true
+			}
+		}
+	}
 	for i := range s.shards {
 		j := (start + i) & mask
 		sh := s.shards[j]
@@ -126,6 +134,12 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 	return n, more
 }
 
+// due reports whether a shard that is ahead is to be asked nevertheless.
+func (s *Scheduler[K, T]) due(shard int) bool {
+	due := s.rounds.Due(shard)
+	return due != drr.NoDeadline && due < s.env.Clock.Now()
+}
+
 // serve delivers into dst, of which the call has filled have already, until it is
 // full, the shard is empty, or the next delivery is in a round after the limit. It
 // returns how many it has delivered. It is called with mu held and unlocks it.
@@ -135,8 +149,9 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 	if s.life.State() != serve.Closed {
 		sh.CatchUp()
 		sh.Queue.Control(s.life.State() == serve.Open)
-		limit := sh.Limit() // it may have changed before the lock was ours
 		now = s.env.Clock.Now()
+		sh.Unwait(now)
+		limit := sh.Limit() // it may have changed before the lock was ours
 		for n < len(dst) {
 			dt, h, _ := sh.Queue.NextWithin(now, limit, &dst[n].Payload)
 			if dt == nil {

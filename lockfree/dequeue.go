@@ -174,7 +174,8 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 	cursor := s.cursors.At(hint)
 	start, mask := int(cursor.Load()), len(s.shards)-1
 	// First the shards that would not be served, being idle or ahead, but have
-	// announcements: nobody knows yet when those can be served.
+	// announcements, as nobody knows yet when those can be served, or something that has
+	// expired.
 	for i := range s.shards {
 		j := (start + i) & mask
 		sh := s.shards[j]
@@ -182,7 +183,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		if sh.elsewhere(hint, now) {
 			continue // who is at it takes in the ring
 		}
-		if !sh.activations.Ready() { // before ready; see shard.work
+		if !sh.activations.Ready() && s.rounds.Due(j) >= now { // before ready; see shard.work
 			continue
 		}
 		more = true

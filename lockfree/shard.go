@@ -305,6 +305,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 		return 0
 	}
 	sh.Queue.Control(s.life.State() == serve.Open)
+	sh.Unwait(now)
 	limit := sh.Limit() // it may have changed before the lease was ours
 	sh.warm.touch(hint, now)
 	var visited *tenant[K, T]

@@ -16,7 +16,7 @@ import (
 func (s *Scheduler[K, T]) takeStraight(it *firq.Item[K, T]) bool {
 	s.env.Rethrow()
 	now, hint := s.env.Clock.Now(), cpu.Hint()
-	sh := s.straightTo(hint)
+	sh := s.straightTo(hint, now)
 	if sh == nil {
 		return false
 	}
@@ -44,9 +44,9 @@ func (s *Scheduler[K, T]) takeStraight(it *firq.Item[K, T]) bool {
 }
 
 // straightTo returns the first shard from the cursor on that may be served now; nil if
-// there is none, or one that may not be has announcements: nobody knows yet when those
-// can be served.
-func (s *Scheduler[K, T]) straightTo(hint int) (to *shard[K, T]) {
+// there is none, or one that may not be has announcements, as nobody knows yet when those
+// can be served, or is due to be asked (shardsel.Rounds.Due).
+func (s *Scheduler[K, T]) straightTo(hint int, now int64) (to *shard[K, T]) {
 	if len(s.shards) == 1 {
 		if s.rounds.InTime(0) {
 			to = s.shards[0]
@@ -59,7 +59,7 @@ func (s *Scheduler[K, T]) straightTo(hint int) (to *shard[K, T]) {
 		j := (start + i) & mask
 		sh := s.shards[j]
 		failpoint.At("take active?")
-		news := sh.activations.Ready() // before ready; see shard.work
+		news := sh.activations.Ready() || s.rounds.Due(j) < now // before ready; see shard.work
 		if to != nil && !news {
 			continue
 		}

@@ -63,7 +63,8 @@ type Rounds struct {
 type roundCell struct {
 	word    atomic.Uint64 // tag<<1 | isReady, lingers or 0
 	version atomic.Uint64 // twice how often it became ready; odd: it is about to
-	_       [pad.Line - 16]byte
+	due     atomic.Int64  // see SetDue
+	_       [pad.Line - 24]byte
 }
 
 // The states of a shard that are in the word of its cell.
@@ -80,6 +81,9 @@ func NewRounds(shards, slack int) *Rounds { return NewRoundsAt(shards, slack, 0)
 func NewRoundsAt(shards, slack int, current uint64) *Rounds {
 	r := &Rounds{cells: make([]roundCell, shards), slack: uint64(slack)}
 	r.current.Store(current & lastRound)
+	for i := range r.cells {
+		r.cells[i].due.Store(math.MaxInt64)
+	}
 	return r
 }
 
@@ -147,6 +151,18 @@ func (r *Rounds) AnyAsks() bool {
 	}
 	return false
 }
+
+// SetDue says from which time on the shard is to be asked although its tag is too far
+// ahead: a task for whose cost it waits may expire then. math.MaxInt64: never. The caller
+// holds the shard's lock.
+func (r *Rounds) SetDue(shard int, due int64) {
+	if c := &r.cells[shard]; c.due.Load() != due {
+		c.due.Store(due)
+	}
+}
+
+// Due returns what SetDue has said.
+func (r *Rounds) Due(shard int) int64 { return r.cells[shard].due.Load() }
 
 // Tag returns the shard's tag as last published; it means something while the
 // shard is ready.

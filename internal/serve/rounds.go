@@ -12,6 +12,7 @@ import (
 func (s *Shard[K, T]) Share(r *shardsel.Rounds, index int) {
 	s.rounds, s.index = r, index
 	if s.Shared() {
+		s.said.due = drr.NoDeadline
 		s.Queue.Share(s)
 	}
 }
@@ -139,6 +140,7 @@ func (s *Shard[K, T]) tag(ready bool) uint64 {
 // business.
 type said struct {
 	tag, reached     uint64
+	due              int64 // see shardsel.Rounds.SetDue
 	ready, lingering bool
 }
 
@@ -147,7 +149,10 @@ type said struct {
 func (s *Shard[K, T]) Publish(ready bool) {
 	now := said{ready: ready, lingering: !ready && s.Queue.Lingering()}
 	if s.Shared() {
-		now.tag, now.reached = s.tag(ready), s.Queue.Reached()
+		now.tag, now.reached, now.due = s.tag(ready), s.Queue.Reached(), drr.NoDeadline
+		if s.Queue.Waiting() {
+			now.due = s.Queue.NextDue()
+		}
 	}
 	if now == s.said {
 		return
@@ -158,6 +163,10 @@ func (s *Shard[K, T]) Publish(ready bool) {
 	}
 	wasReady := s.said.ready
 	s.said.lingering = now.lingering
+	if s.said.due != now.due {
+		s.said.due = now.due
+		s.rounds.SetDue(s.index, now.due)
+	}
 	failpoint.At("publish tag") // after the round: who sees the tag gone joins at that round
 	s.say(now.tag, ready)
 	switch {
@@ -166,6 +175,14 @@ func (s *Shard[K, T]) Publish(ready bool) {
 		s.parked = s.rounds.Current()
 	case !wasReady:
 		s.wokeUp()
+	}
+}
+
+// Unwait drops what has expired, if the shard waits for a far round: what it waits for
+// may be among that.
+func (s *Shard[K, T]) Unwait(now int64) {
+	if s.Queue.Waiting() && s.Queue.NextDue() < now {
+		s.Queue.Reclaim(now, MaxHold)
 	}
 }
 

@@ -2,6 +2,7 @@ package shardtest
 
 import (
 	"testing"
+	"time"
 
 	"github.com/firq-go/firq"
 )
@@ -125,5 +126,25 @@ func cancellingCrowd(t *testing.T, build Maker) {
 				}
 			}
 		}
+	}
+}
+
+// A tenant whose expensive task expires while its shard waits for the round in which it
+// can be paid is served with what is behind that, and does not wait for that round.
+func expensiveFrontExpires(t *testing.T, build Maker) {
+	s, a, b, _ := onTwoShards(t, build, firq.Config[int, int]{})
+	enqueue(t, s, a, 3000, 1)
+	dequeue(t, s, 10)
+	deadline := time.Now().Add(2 * time.Millisecond)
+	if err := s.Enqueue(b, firq.Task[int]{Cost: 1 << 40, Deadline: deadline}); err != nil {
+		t.Fatal(err)
+	}
+	enqueue(t, s, b, 1000, 1)
+	if got := dequeue(t, s, 20); got[b] > 0 && time.Now().Before(deadline) {
+		t.Fatal("a task was served that nobody can have paid for")
+	}
+	time.Sleep(time.Until(deadline) + time.Millisecond)
+	if got := dequeue(t, s, 1000); got[b] < 490 {
+		t.Errorf("of 1,000 items after its task expired the tenant got %d, want a half", got[b])
 	}
 }

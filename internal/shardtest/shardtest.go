@@ -27,6 +27,7 @@ func Run(t *testing.T, build Maker) {
 		"empty turns count":              emptyTurnsCount,
 		"a crowd that cancels":           cancellingCrowd,
 		"a threshold reclaims elsewhere": thresholdReclaimsElsewhere,
+		"an expensive front expires":     expensiveFrontExpires,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, h := range fairness.Histories {
