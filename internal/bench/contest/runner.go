@@ -1,6 +1,10 @@
 package contest
 
-import "context"
+import (
+	"context"
+
+	"github.com/firq-go/firq"
+)
 
 // Primer is a contestant with a way of its own to get to know its tenants before
 // a run. The driver then does not send each of them a task and take it out again.
@@ -8,6 +12,13 @@ type Primer interface {
 	Queue
 	// Prime makes the tenants known. It is called once, before the first task.
 	Prime(ctx context.Context, tenants []string) error
+}
+
+// Handler is a contestant whose tenants can be looked up beforehand. In a scenario with
+// Handles producers then enqueue by handle.
+type Handler interface {
+	Queue
+	Tenant(tenant string) firq.Handle[string, uint64]
 }
 
 // Runner is a contestant that runs its tasks itself, in goroutines of its own, as

@@ -32,6 +32,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/bench/arrivals"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/neighbour"
@@ -87,9 +88,11 @@ type run struct {
 	work  spin.Work // between calls
 	serve spin.Work // a consumer's, per task: Scenario.Service
 	keys  []string
-	q     contest.Queue
-	ctx   context.Context
-	every uint64 // one enqueue in so many is timed
+	// handles are by tenant, as keys are; nil: producers enqueue by key.
+	handles []firq.Handle[string, uint64]
+	q       contest.Queue
+	ctx     context.Context
+	every   uint64 // one enqueue in so many is timed
 
 	paced    bool // producers go by the clock: overload, and open
 	open     bool // with Spec.Rate: latencies are from the intended start
@@ -281,6 +284,11 @@ func (r *run) fail(err error) {
 // prime makes every tenant known, so that a run does not measure the first
 // sight of its tenants.
 func (r *run) prime() error {
+	if h, ok := r.q.(contest.Handler); ok && r.s.Handles {
+		for _, key := range r.keys {
+			r.handles = append(r.handles, h.Tenant(key))
+		}
+	}
 	if p, ok := r.q.(contest.Primer); ok {
 		if err := p.Prime(r.ctx, r.keys); err != nil {
 			return fmt.Errorf("prime: %w", err)

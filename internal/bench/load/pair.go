@@ -25,7 +25,7 @@ func (r *run) pair() (Result, error) {
 			r.work.Do(&p.line)
 			tenant := p.pick(p)
 			task := p.task(tenant)
-			if !p.send(r.q, r.keys[tenant], &task, p.counts(phase)) {
+			if !p.send(r.q, tenant, &task, p.counts(phase)) {
 				continue
 			}
 			it, err := r.q.Dequeue(r.ctx)

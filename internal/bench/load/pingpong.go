@@ -67,7 +67,7 @@ func (w *wakeups) ping() {
 			phase = r.phase.Load()
 		}
 		task := w.p.task(0)
-		if !w.p.send(r.q, r.keys[0], &task, w.p.counts(phase)) {
+		if !w.p.send(r.q, 0, &task, w.p.counts(phase)) {
 			continue
 		}
 		if w.back == nil {

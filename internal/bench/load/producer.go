@@ -103,7 +103,7 @@ func (p *producer) loop() {
 		}
 		tenant := p.pick(p)
 		task := p.task(tenant)
-		if p.send(r.q, r.keys[tenant], &task, counts) {
+		if p.send(r.q, tenant, &task, counts) {
 			unreported++
 		}
 	}
@@ -156,16 +156,21 @@ func (p *producer) task(tenant int) (t contest.Task) {
 
 // send enqueues t and reports whether it was accepted. counts says whether it is
 // one of those that are measured.
-func (p *producer) send(q contest.Queue, tenant string, t *contest.Task, counts bool) bool {
+func (p *producer) send(q contest.Queue, tenant int, t *contest.Task, counts bool) bool {
 	var start time.Duration
 	timed := p.calls%p.r.every == 0
 	p.calls++
 	if timed {
 		start = contest.Now()
 	}
-	err := q.Enqueue(tenant, *t)
+	var err error
+	if p.r.handles != nil {
+		err = p.r.handles[tenant].Enqueue(*t)
+	} else {
+		err = q.Enqueue(p.r.keys[tenant], *t)
+	}
 	if err != nil && !p.r.s.Reject {
-		err = p.insist(q, tenant, t, err)
+		err = p.insist(q, p.r.keys[tenant], t, err)
 	}
 	if timed {
 		p.timed(start, 1, err, counts)
@@ -224,7 +229,7 @@ func (p *producer) sendBatch(counts bool) int64 {
 	if timed {
 		start = contest.Now()
 	}
-	n, err := p.r.q.EnqueueBatch(p.r.keys[tenant], p.batch)
+	n, err := p.enqueueBatch(tenant)
 	for err != nil && n < len(p.batch) && !p.r.s.Reject {
 		if err = p.insist(p.r.q, p.r.keys[tenant], &p.batch[n], err); err != nil {
 			break
@@ -253,6 +258,13 @@ func (p *producer) sendBatch(counts bool) int64 {
 		p.refused(err, len(p.batch)-n, counts)
 	}
 	return int64(n)
+}
+
+func (p *producer) enqueueBatch(tenant int) (accepted int, err error) {
+	if p.r.handles != nil {
+		return p.r.handles[tenant].EnqueueBatch(p.batch)
+	}
+	return p.r.q.EnqueueBatch(p.r.keys[tenant], p.batch)
 }
 
 // insist waits with a task that was rejected.

@@ -80,9 +80,14 @@ func crowds() []Scenario {
 				"coming and going, and of a working set larger than the caches.",
 			Tenants: 100_000,
 		}),
-		// many_tenants_by_handle belongs here: the same with firq.Handle, which looks no
-		// tenant up. A field Scenario.Handles, and load.producer calls handles[tenant]
-		// instead of q.Enqueue(keys[tenant]) where the contestant has Tenant.
+		with(Scenario{
+			Name:  "many_tenants_by_handle",
+			About: "the same, with a handle of each tenant",
+			More: "Producers look no tenant up, as a service does not that keeps what it knows of a client " +
+				"together. A contestant without handles is called with keys, as in many_tenants.",
+			Tenants: 100_000,
+			Handles: true,
+		}),
 	}
 }
 

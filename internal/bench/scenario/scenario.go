@@ -49,6 +49,9 @@ type Scenario struct {
 	// goes on with the next one. Else it waits.
 	Reject bool `json:"reject"`
 
+	// Handles: producers enqueue by handles, where the contestant has them.
+	Handles bool `json:"handles,omitempty"`
+
 	// HotShare is the part of the tasks that goes to the hot tenants, which are
 	// the first HotTenants (0 means 1); 0: all tenants are equal.
 	HotShare   float64 `json:"hot_share"`
