@@ -192,10 +192,10 @@ func TestStraight(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := buildAt(t, config{Shards: test.shards}, inboxSize)
 			s.straight = true
-			there, other := "a", "a"
-			for there = "a"; s.placer.Shard(there) != 0; there += "a" {
+			there, other := "a", "b"
+			for ; s.placer.Shard(there) != 0; there += "a" {
 			}
-			for other = "b"; test.shards > 1 && s.placer.Shard(other) != 1; other += "b" {
+			for ; test.shards > 1 && s.placer.Shard(other) != 1; other += "b" {
 			}
 			for _, k := range []string{there, other} {
 				admit(t, s, k, task{})
