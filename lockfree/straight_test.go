@@ -1,0 +1,225 @@
+package lockfree
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/room"
+	"github.com/firq-go/firq/internal/serve"
+)
+
+// straight takes one item by the straight path.
+func straight(t *testing.T, s *scheduler, want int) {
+	t.Helper()
+	var it item
+	if !s.takeStraight(&it) || it.Payload != want {
+		t.Fatalf("straight: %d, want %d", it.Payload, want)
+	}
+}
+
+// pushed enqueues past the inbox.
+func pushed(t *testing.T, s *scheduler, k string, x task) {
+	t.Helper()
+	if !s.enqueueDirect(k, nil, &x, s.env.Clock.Now()) {
+		t.Fatalf("%d did not go past the inbox", x.Payload)
+	}
+}
+
+// woken fails if nobody has woken the waiter.
+func woken(t *testing.T, s *scheduler, w *room.Waiter[string]) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if s.env.Room.Wait(ctx, w, nil, nil) != room.Woken {
+		t.Error("a place came free, and who waits for it sleeps on")
+	}
+}
+
+// Who waits for room is told of the place that a task leaves which is delivered by the
+// straight path, and of one that was taken on the way past the inbox and given back.
+func TestStraightReleases(t *testing.T) {
+	for _, cause := range []room.Cause{room.Tenant, room.Global} {
+		s := direct(t, config{})
+		pushed(t, s, "a", task{Payload: 2})
+		var w room.Waiter[string]
+		s.env.Room.Enter(&w, "a", cause)
+		straight(t, s, 2)
+		woken(t, s, &w)
+	}
+	s := direct(t, config{})
+	var w room.Waiter[string]
+	s.env.Room.Enter(&w, "a", room.Tenant)
+	giveBack := exhaust(s)
+	if s.enqueueDirect("a", nil, &task{}, s.env.Clock.Now()) {
+		t.Error("there was no credit")
+	}
+	woken(t, s, &w)
+	giveBack()
+}
+
+// A task that passes by its inbox wakes a consumer.
+func TestDirectWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := direct(t, config{})
+		got := start(func() int {
+			it, err := s.Dequeue(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			return it.Payload
+		})
+		synctest.Wait()
+		time.Sleep(2 * time.Duration(calmAfter)) // since the consumer came to wait
+		pushed(t, s, "a", task{Payload: 2})
+		synctest.Wait()
+		select {
+		case n := <-got:
+			if n != 2 {
+				t.Errorf("got %d, want 2", n)
+			}
+		default:
+			t.Error("the consumer sleeps beside work")
+			touch(s) // wakes it
+		}
+	})
+}
+
+// The tasks of a tenant come in the order in which they were enqueued, whichever way each
+// of them takes.
+func TestDirectThenInbox(t *testing.T) {
+	for _, cfg := range []config{{}, {MaxPerTenant: 6}, {Shards: 2}} {
+		s := direct(t, cfg)
+		for n := range 60 {
+			s.straight = n%3 != 0
+			admit(t, s, "a", task{Payload: n}, task{Payload: n + 100}, task{Payload: n + 200})
+			s.straight = n%2 != 0
+			admit(t, s, "a", task{Payload: n + 300})
+			take(t, s, n, n+100, n+200, n+300)
+		}
+		nothing(t, s)
+	}
+}
+
+// The straight path ends a hold that is not plain as the other one does.
+func TestStraightUnlocks(t *testing.T) {
+	t.Run("something was announced", func(t *testing.T) {
+		s := direct(t, config{})
+		pushed(t, s, "a", task{Payload: 2})
+		s.straight = false
+		admit(t, s, "a", task{Payload: 3})
+		if !s.shards[0].activations.Ready() {
+			t.Fatal("nothing was announced")
+		}
+		straight(t, s, 2)
+		if s.shards[0].activations.Ready() {
+			t.Error("the ring was not freed")
+		}
+		take(t, s, 3)
+	})
+	t.Run("a quiet tenant is served its last task", func(t *testing.T) {
+		s := direct(t, config{})
+		s.straight = false
+		tn := quiet(t, s, "a", 2, 3)
+		straight(t, s, 2)
+		straight(t, s, 3)
+		if tn.quiet {
+			t.Error("it is still quiet")
+		}
+	})
+	t.Run("a deadline has left", func(t *testing.T) {
+		s := direct(t, config{})
+		admit(t, s, "a", task{Payload: 2, Deadline: far()})
+		touch(s)
+		straight(t, s, 2)
+		if due, next := s.shards[0].due.Load(), s.shards[0].Queue.NextDue(); due != next {
+			t.Errorf("due %d, want %d", due, next)
+		}
+	})
+	t.Run("draining", func(t *testing.T) {
+		s := direct(t, config{})
+		pushed(t, s, "a", task{Payload: 2})
+		sh := s.shards[0]
+		sh.lock()
+		var it item
+		if !sh.serveOne(&it, s.env.Clock.Now()) {
+			t.Fatal("nothing is delivered")
+		}
+		shutdown := draining(t, s)
+		s.credit.GiveAt(0, 1)
+		sh.unlockStraight([]item{it})
+		if err := result(t, "Shutdown", shutdown); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+	t.Run("draining, dropped for CoDel", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := late(t)
+			shutdown := start(func() error { return s.Shutdown(t.Context()) })
+			synctest.Wait()
+			if s.life.State() != serve.Draining {
+				t.Fatal("not draining")
+			}
+			take(t, s, 2, 3, 4) // while draining nobody is dropped
+			synctest.Wait()
+			if err := result(t, "Shutdown", shutdown); err != nil {
+				t.Errorf("Shutdown: %v", err)
+			}
+		})
+	})
+	t.Run("dropped for CoDel", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := late(t)
+			straight(t, s, 3)
+			if n := s.Len(); n != 1 {
+				t.Errorf("%d are queued, want 1", n)
+			}
+			take(t, s, 4)
+		})
+	})
+	t.Run("idle tenants make room", func(t *testing.T) {
+		s := direct(t, config{MaxTenants: 1})
+		pushed(t, s, "a", task{Payload: 2})
+		touch(s) // says that nobody is idle
+		straight(t, s, 2)
+		if !s.roomForTenant() {
+			t.Error("nobody knows that the tenant is idle")
+		}
+	})
+}
+
+// late makes a scheduler with three tasks, of which CoDel drops the next one.
+func late(t *testing.T) *scheduler {
+	t.Helper()
+	s := direct(t, config{TargetWait: time.Second, Interval: time.Second})
+	for n := 1; n <= 4; n++ {
+		admit(t, s, "a", task{Payload: n})
+	}
+	time.Sleep(10 * time.Second)
+	take(t, s, 1) // from now on the waits are too long
+	time.Sleep(2 * time.Second)
+	return s
+}
+
+// What a tenant wants is one word of two parts: to change the one leaves the other.
+func TestWants(t *testing.T) {
+	s := direct(t, config{})
+	tn, _ := s.tenants.Load("a")
+	for _, n := range []int{7, 0, firq.MaxTasks} {
+		tn.wants.Store(0)
+		tn.setInFlight(n)
+		if tn.inFlight() != n || tn.eager() {
+			t.Errorf("limit %d, eager %t; want %d", tn.inFlight(), tn.eager(), n)
+		}
+		tn.setEager()
+		if tn.inFlight() != n || !tn.eager() {
+			t.Errorf("limit %d, eager %t; want %d, and eager", tn.inFlight(), tn.eager(), n)
+		}
+		tn.setInFlight(n / 2)
+		if tn.inFlight() != n/2 || !tn.eager() {
+			t.Errorf("limit %d, eager %t; want %d, and eager", tn.inFlight(), tn.eager(), n/2)
+		}
+	}
+}
