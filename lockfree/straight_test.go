@@ -67,12 +67,12 @@ func TestDirectWakes(t *testing.T) {
 		got := start(func() int {
 			it, err := s.Dequeue(t.Context())
 			if err != nil {
-				t.Error(err)
+				return -1
 			}
 			return it.Payload
 		})
 		synctest.Wait()
-		time.Sleep(2 * time.Duration(calmAfter)) // since the consumer came to wait
+		s.shards[0].met.at.Store(never) // the consumer came to wait long ago
 		pushed(t, s, "a", task{Payload: 2})
 		synctest.Wait()
 		select {
@@ -222,4 +222,162 @@ func TestWants(t *testing.T) {
 			t.Errorf("limit %d, eager %t; want %d, and eager", tn.inFlight(), tn.eager(), n/2)
 		}
 	}
+}
+
+// Who draws a ticket after the first look is seen by the second one: his task goes first.
+func TestPushDirectLooksAgain(t *testing.T) {
+	s := direct(t, config{})
+	tn, _ := s.tenants.Load("a")
+	sh := s.shards[0]
+	sh.lock()
+	p := stopped(t, s, "a", task{Payload: 2})
+	if err := p.charge(); err != nil {
+		t.Fatal(err)
+	}
+	if sh.pushDirect(tn, &task{Payload: 3}, s.env.Clock.Now()) {
+		t.Error("a task overtook one whose ticket is out")
+	}
+	sh.unlock()
+	p.publish()
+	take(t, s, 2)
+}
+
+// A tenant that Sweep does not know yet is known once a task has passed by its inbox, and
+// when one was refused.
+func TestDirectIsKnown(t *testing.T) {
+	for _, refused := range []bool{false, true} {
+		s := direct(t, config{})
+		tn, err := s.lookUp("b", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		undo := func() {}
+		if refused {
+			undo = exhaust(s)
+		}
+		if got := s.enqueueDirect("b", nil, &task{Payload: 2}, s.env.Clock.Now()); got == refused {
+			t.Errorf("direct: %v", got)
+		}
+		if !tn.known {
+			t.Errorf("refused %t: nobody will forget it", refused)
+		}
+		undo()
+	}
+}
+
+// A task that says no cost costs one.
+func TestDirectCost(t *testing.T) {
+	s := direct(t, config{})
+	pushed(t, s, "a", task{Payload: 2})
+	pushed(t, s, "a", task{Payload: 3, Cost: 5})
+	if it := take(t, s, 2); it.Cost != 1 {
+		t.Errorf("it costs %d, want 1", it.Cost)
+	}
+	if it := take(t, s, 3); it.Cost != 5 {
+		t.Errorf("it costs %d, want 5", it.Cost)
+	}
+}
+
+// After Shutdown nobody goes past the inbox.
+func TestDirectDraining(t *testing.T) {
+	s := direct(t, config{})
+	pushed(t, s, "a", task{Payload: 2})
+	shutdown := draining(t, s)
+	if s.enqueueDirect("a", nil, &task{Payload: 3}, s.env.Clock.Now()) {
+		t.Error("a task was admitted while draining")
+	}
+	take(t, s, 2)
+	if err := result(t, "Shutdown", shutdown); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+// An inbox that is half full when its tenant is served is drained at the next visit.
+func TestStraightRipe(t *testing.T) {
+	s := direct(t, config{})
+	pushed(t, s, "a", task{Payload: 2})
+	pushed(t, s, "a", task{Payload: 3})
+	tn, _ := s.tenants.Load("a")
+	var ps []*producer
+	for n := range ripeAt {
+		ps = append(ps, published(t, s, "a", task{Payload: 4 + n}))
+	}
+	straight(t, s, 2)
+	if !tn.Ripe {
+		t.Error("nobody will look into a half-full inbox")
+	}
+	for _, p := range ps {
+		p.announce()
+	}
+	take(t, s, count(3, 1+ripeAt)...)
+}
+
+// A task that goes before others is served first, also of a quiet tenant, which nobody
+// announces.
+func TestEagerQuietly(t *testing.T) {
+	s := direct(t, config{})
+	s.straight = false
+	quiet(t, s, "a", 2, 3)
+	admit(t, s, "a", task{Payload: 4, Priority: firq.PriorityHigh})
+	if s.shards[0].activations.Ready() {
+		t.Fatal("it was announced")
+	}
+	take(t, s, 4, 2, 3)
+}
+
+// What the straight path has delivered moves the shard's tag.
+func TestStraightTag(t *testing.T) {
+	s, k := twoShards(t)
+	for n := range 4 {
+		pushed(t, s, k, task{Payload: n})
+	}
+	q, first := s.shards[0].Queue, s.rounds.Tag(0)
+	for n := range 3 {
+		straight(t, s, n)
+		if got, want := s.rounds.Tag(0), q.Tag(); got != want {
+			t.Errorf("after %d: tag %d, want %d", n, got, want)
+		}
+	}
+	if s.rounds.Tag(0) == first {
+		t.Error("the tag has not moved")
+	}
+	take(t, s, 3)
+}
+
+// onShard returns the name of a tenant on that shard.
+func onShard(s *scheduler, shard int) string {
+	k := "a"
+	for ; s.placer.Shard(k) != shard; k += "a" {
+	}
+	return k
+}
+
+// twoShards makes a scheduler of two shards whose tasks may pass by the inboxes, and
+// returns a tenant of shard 0 that is known and idle.
+func twoShards(t *testing.T) (s *scheduler, k string) {
+	t.Helper()
+	s = buildAt(t, config{Shards: 2, Quantum: 1}, inboxSize)
+	k = onShard(s, 0)
+	admit(t, s, k, task{})
+	take(t, s, 0)
+	nothing(t, s)
+	s.straight = true
+	return s, k
+}
+
+// What others have said since the shard was chosen limits the straight path.
+func TestStraightLimit(t *testing.T) {
+	s, k := twoShards(t)
+	s.rounds.Served(50)
+	pushed(t, s, k, task{Payload: 2})
+	sh := s.shards[0]
+	sh.lease.Lock()
+	s.rounds.Publish(1, 3, true)
+	var it item
+	if sh.serveOne(&it, s.env.Clock.Now()) {
+		t.Errorf("delivered %d in round %d, the limit is %d", it.Payload, sh.Queue.Round(), sh.Limit())
+	}
+	s.rounds.Publish(1, 0, false)
+	sh.unlock()
+	take(t, s, 2)
 }

@@ -309,3 +309,32 @@ func TestPassAloneGoesBack(t *testing.T) {
 		}
 	}
 }
+
+// A shard that has nothing to serve, but a tenant to see off, says so; and says when that
+// is over.
+func TestPublishLingers(t *testing.T) {
+	for _, shards := range []int{1, 2} {
+		s, r := sharing(t, config{Shards: shards}, 0, 0)
+		say := func(what string, asks bool) {
+			t.Helper()
+			s.Publish(false)
+			if r.Ready(0) || r.Asks(0) != asks {
+				t.Errorf("%d shards, %s: ready %t, asks %t; want %t", shards, what, r.Ready(0), r.Asks(0), asks)
+			}
+		}
+		for range 2 {
+			serveIn(t, s, 3)
+			if !s.Queue.Lingering() {
+				t.Fatal("nobody lingers")
+			}
+			say("served", true)
+			s.Queue.Retire(&s.rest.at.Tenant)
+			say("seen off", false)
+		}
+		serveIn(t, s, 3)
+		if s.Publish(true); !r.Ready(0) {
+			t.Errorf("%d shards: not ready", shards)
+		}
+		say("served, and ready before", true)
+	}
+}

@@ -1,0 +1,225 @@
+package drr
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/firq-go/firq"
+)
+
+// laneInvariants returns what is wrong with a lane that holds n slots, and with what is free.
+func laneInvariants(l *lane[int, int], p *pool[int, int], n int) error {
+	if (l.first == nil) != (n == 0) || (l.last == nil) != (n == 0) || l.empty() != (n == 0) || int(l.in-l.out) != n {
+		return fmt.Errorf("first %p, last %p, %d in, %d out; %d slots", l.first, l.last, l.in, l.out, n)
+	}
+	held := 0
+	var prev *segment[int]
+	for s := l.first; s != nil; prev, s = s, s.next {
+		if s.prev != prev || s != l.first && s.from != 0 || s != l.last && s.to != len(s.slots) {
+			return fmt.Errorf("segment %d to %d of %d, a wrong link: %t", s.from, s.to, len(s.slots), s.prev != prev)
+		}
+		if s.from == s.to && s != l.last {
+			return fmt.Errorf("an empty segment in front of others")
+		}
+		held += s.to - s.from
+	}
+	if prev != l.last || held != n {
+		return fmt.Errorf("%d slots in segments, want %d; or a wrong end", held, n)
+	}
+	for _, s := range p.segments {
+		for ; s != nil; s = s.next {
+			if s.from != 0 || s.to != 0 || s.prev != nil {
+				return fmt.Errorf("a free segment is in use from %d to %d", s.from, s.to)
+			}
+		}
+	}
+	return nil
+}
+
+// TestLane: a lane is a queue with two ends, and its segments are linked and counted right
+// after every step.
+func TestLane(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		var p pool[int, int]
+		var l lane[int, int]
+		oldest, next := 0, 0
+		for i := range 600 {
+			pushes := []int{1, 3, 6}[(i/100+int(seed))%3] // of eight: it shrinks, stays, grows
+			switch n := r.IntN(8); {
+			case n < pushes || oldest == next && n < 7:
+				l.push(&p).payload = next
+				next++
+			case oldest == next:
+			case n%2 == 0:
+				if s := l.front(); s.payload != oldest {
+					t.Fatalf("seed %d: the oldest is %d, want %d", seed, s.payload, oldest)
+				}
+				l.popFront(&p)
+				oldest++
+			default:
+				next--
+				if s := l.back(); s.payload != next {
+					t.Fatalf("seed %d: the newest is %d, want %d", seed, s.payload, next)
+				}
+				l.popBack(&p)
+			}
+			if err := laneInvariants(&l, &p, next-oldest); err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, i, err)
+			}
+		}
+	}
+}
+
+// TestLineWraps: the order of slots and entries does not depend on how many there have been.
+func TestLineWraps(t *testing.T) {
+	for before := range uint32(6) {
+		q, tenants := makeTenants(Config{}, 1, 1)
+		l := &tenants[0].line.lane
+		l.in = math.MaxUint32 - before
+		l.out = l.in
+		for n := range 12 {
+			task := plainTask(n, 1)
+			if n%3 == 1 {
+				task.Due = 1 << 40
+			}
+			push(q, tenants[0], task)
+		}
+		for n := range 12 {
+			if _, task := mustNext(t, q, 0); task.Payload != n {
+				t.Fatalf("%d before the wrap: served %d, want %d", before, task.Payload, n)
+			}
+		}
+	}
+}
+
+// TestPlainZeroesPayload is TestLaneZeroesPayload for the straight path.
+func TestPlainZeroesPayload(t *testing.T) {
+	q := New[int, *int](Config{}, quiet[int, *int]{})
+	q.Lazy(true)
+	var a Tenant[int, *int]
+	a.Init(1, 1)
+	for range 20 {
+		payload := new(int)
+		q.PushPlain(&a, &payload, 1, 0)
+	}
+	var payload *int
+	for range 20 {
+		payload = nil
+		if got, _ := q.nextPlain(0, math.MaxUint64, &payload); got != &a || payload == nil {
+			t.Fatal("not by the straight path")
+		}
+	}
+	for _, s := range q.pool.segments {
+		for ; s != nil; s = s.next {
+			for _, slot := range s.slots {
+				if slot.payload != nil {
+					t.Fatal("a free slot holds a payload")
+				}
+			}
+		}
+	}
+}
+
+// pantry is a host with tasks that wait elsewhere, by tenant.
+type pantry struct {
+	q     *Queue[int, int]
+	waits map[int][]Task[int]
+}
+
+func (p *pantry) Fill(t *Tenant[int, int]) {
+	t.Ripe = false
+	tasks := p.waits[t.Key]
+	p.waits[t.Key] = nil
+	for i := range tasks {
+		p.q.Push(t, &tasks[i])
+	}
+}
+
+func (*pantry) Expired(*Tenant[int, int], *Task[int]) {}
+
+// state is what a queue knows that a step can change.
+func (p *pantry) state(tenants []*Tenant[int, int]) string {
+	q, l := p.q, &p.q.lists[0]
+	say := fmt.Sprint(q.queued, q.ready, q.hollow, "; ", l.round, l.skipped, l.reached, l.used, l.left, l.barren, l.wait,
+		l.audit, l.news, "; ", l.active.n, l.fresh.n)
+	for _, t := range tenants {
+		s := &t.seat
+		say += fmt.Sprint("; ", t.queued, t.mask, t.Ripe, s.deficit, s.due, s.place, s.inTurn, t.line.lane.in, t.line.lane.out)
+	}
+	return say
+}
+
+// TestPlainIsNext: nextPlain adds nothing to nextOfAll but speed. Two queues get the same
+// calls, one of them only by nextOfAll.
+func TestPlainIsNext(t *testing.T) {
+	for seed := range uint64(400) {
+		var ps [2]pantry
+		var tenants [2][]*Tenant[int, int]
+		r := rand.New(rand.NewPCG(seed, 3))
+		cfg := Config{NewFirst: r.IntN(4) == 0}
+		for i := range ps {
+			ps[i].waits = map[int][]Task[int]{}
+			ps[i].q = New[int, int](cfg, &ps[i])
+			ps[i].q.Lazy(true)
+			for key := range 3 {
+				tenants[i] = append(tenants[i], new(Tenant[int, int]))
+				tenants[i][key].Init(key, int64(key)+1)
+			}
+		}
+		fails := func(step int, what string, a, b any) {
+			t.Fatalf("seed %d, step %d: %s\n%v, by the long way\n%v", seed, step, what, a, b)
+		}
+		for step := range 200 {
+			key, op := r.IntN(3), r.IntN(12)
+			task := plainTask(step, 1+r.Int64N(4))
+			if r.IntN(10) == 0 {
+				task.Cost = 1 + r.Int64N(40)
+			}
+			switch limit := uint64(math.MaxUint64); op {
+			case 0, 1, 2: // comes in
+				if r.IntN(12) == 0 {
+					task.Priority = firq.PriorityHigh
+				}
+				if r.IntN(12) == 0 {
+					task.Due = 1 << 40
+				}
+				for i := range ps {
+					push(ps[i].q, tenants[i][key], task)
+				}
+			case 3: // waits elsewhere
+				ripe := r.IntN(2) == 0
+				if tenants[0][key].Len() == 0 {
+					continue // nobody would ask
+				}
+				for i := range ps {
+					ps[i].waits[key] = append(ps[i].waits[key], task)
+					tenants[i][key].Ripe = ripe
+				}
+			case 4:
+				delta := r.Int64N(20) - 10
+				for i := range ps {
+					ps[i].q.Charge(tenants[i][key], firq.PriorityNormal, delta)
+				}
+			default:
+				if r.IntN(2) == 0 {
+					limit = (ps[0].q.Round() + uint64(r.IntN(3)) - 1) & lastRound
+				}
+				var got, want int
+				gt, gh, gv := ps[0].q.NextWithin(0, limit, &got)
+				wt, wh, wv := ps[1].q.nextOfAll(0, limit, &want)
+				if got != want || gh != wh || gv != wv || (gt == nil) != (wt == nil) || gt != nil && gt.Key != wt.Key {
+					fails(step, "what is next", fmt.Sprint(got, gh, gv), fmt.Sprint(want, wh, wv))
+				}
+			}
+			if a, b := ps[0].state(tenants[0]), ps[1].state(tenants[1]); a != b {
+				fails(step, "state", a, b)
+			}
+			if err := invariants(ps[0].q, tenants[0]); err != nil {
+				t.Fatalf("seed %d, step %d: %v", seed, step, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,48 @@
+//go:build firq_failpoints
+
+package lockfree
+
+import (
+	"testing"
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
+
+// atMark calls f at one mark.
+type atMark struct {
+	failpoint.Hook
+	mark string
+	f    func()
+}
+
+func (h atMark) At(point string) {
+	if point == h.mark {
+		h.f()
+	}
+}
+
+func (atMark) Stuck(string)           {}
+func (atMark) Processor() (int, bool) { return 0, true }
+
+// A hold by the straight path that has gone far, and beyond what another shard allows by
+// then, goes back.
+func TestPlaysStraightStepsBack(t *testing.T) {
+	s, k := twoShards(t)
+	pushed(t, s, k, task{Payload: 2})
+	pushed(t, s, k, task{Payload: 3})
+	sh := s.shards[0]
+	met := 0
+	restore := failpoint.Set(atMark{mark: "serve next", f: func() {
+		if met++; met == 1 { // the limit was looked at
+			sh.Queue.SetRound(50)
+			s.rounds.Publish(1, 3, true)
+		}
+	}})
+	straight(t, s, 2)
+	restore()
+	if got, limit := sh.Queue.Round(), s.rounds.Limit(0); met != 1 || got > limit+1 {
+		t.Errorf("in round %d, the limit is %d (%d looks)", got, limit, met)
+	}
+	s.rounds.Publish(1, 0, false)
+	take(t, s, 3)
+}
