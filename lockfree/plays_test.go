@@ -31,5 +31,6 @@ func playWith(t *testing.T, first uint32, box int, direct bool) {
 		Shard: func(s plays.Scheduler, tenant string) int {
 			return s.(*Scheduler[string, int]).placer.Shard(tenant)
 		},
+		PastInbox: direct,
 	})
 }

@@ -67,6 +67,9 @@ func (p *Play) Errorf(format string, args ...any) {
 	p.t.Errorf(format, args...)
 }
 
+// Skip ends the play, which is to be left out. It comes before anything else.
+func (p *Play) Skip(why string) { p.t.Skip(why) }
+
 // Go starts a goroutine that takes part. It waits for its first turn.
 func (p *Play) Go(name string, f func()) {
 	th := &thread{name: name, turn: make(chan struct{}), spins: -1}

@@ -28,6 +28,9 @@ type Core struct {
 	New func(firq.Config[string, int]) (Scheduler, error)
 	// Shard tells on which shard a tenant of the scheduler lives.
 	Shard func(s Scheduler, tenant string) int
+	// PastInbox: tasks go past the inboxes while nobody meets. Plays that direct each step
+	// of the way through the inboxes are left out.
+	PastInbox bool
 }
 
 // Run runs all plays.
