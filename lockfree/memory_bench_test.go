@@ -44,6 +44,34 @@ func BenchmarkTenantMemory(b *testing.B) {
 	runtime.KeepAlive(keys)
 }
 
+// BenchmarkTaskMemory reports what one more queued task of 8 bytes takes, of tenants that
+// have many.
+func BenchmarkTaskMemory(b *testing.B) {
+	const tenants, each = 64, 1 << 14
+	for b.Loop() {
+		s, err := New(firq.Config[int, uint64]{MaxGlobal: tenants * (each + 1)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		enqueue := func(n int) {
+			for range n {
+				for k := range tenants {
+					if err := s.Enqueue(k, firq.Task[uint64]{}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		}
+		enqueue(1)
+		before := heap()
+		enqueue(each)
+		b.ReportMetric(float64(heap()-before)/(tenants*each), "more-B/task")
+		if err := s.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // heap returns the bytes in use.
 func heap() uint64 {
 	runtime.GC()
