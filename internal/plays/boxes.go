@@ -3,8 +3,9 @@
 package plays
 
 // comesBackUnseen: somebody who was served his last task gets one under the lease. A
-// consumer that finds nothing just then has seen off who was served.
-func comesBackUnseen(st *stage) {
+// consumer that finds nothing just then has seen off who was served. until is where the
+// holder of the lease is stopped.
+func comesBackUnseen(st *stage, until string) {
 	d, restore := st.direct()
 	defer restore()
 	d.busy = true
@@ -12,10 +13,10 @@ func comesBackUnseen(st *stage) {
 	st.queue("b", 4)
 	st.must() // b lingers
 	one := d.call("E2 credit", func() { st.queue("b", 5) })
-	two := d.call("L4 publish", func() { st.queue("b", 6) })
+	two := d.call(until, func() { st.queue("b", 6) })
 	if one.over || two.over {
 		one.run("")
-		return // the inbox is not full
+		return // the inbox is not full, or there is no such mark
 	}
 	found := false
 	client := d.call("L1 busy", func() { _, found = st.try() })

@@ -25,7 +25,9 @@ func upTo(n int) (all []int) {
 var more = map[string]play{
 	"never empty, however it moves":    {1, neverEmptyHowever},
 	"nothing, and served on the other": {1, seenOffOnPassed},
-	"nothing, and back under a lease":  {1, comesBackUnseen},
+	"nothing, and back under a lease":  {1, func(st *stage) { comesBackUnseen(st, "L4 publish") }},
+	// Between two words that say whether the shard is ready there would be a moment.
+	"nothing, and back in between":     {1, func(st *stage) { comesBackUnseen(st, "L4 gone") }},
 	"joins without being announced":    {1, joinsUnannounced},
 	"an inbox that grows meanwhile":    {1, growsMeanwhile},
 	"drained by an unsure sum":         {1, unsureSum},
