@@ -1,6 +1,7 @@
 package lockfree
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -78,7 +79,8 @@ func TestBubbleTime(t *testing.T) {
 // OnDrop takes its time on one shard: what expires meanwhile on the next one is not
 // delivered any more, whether it has to be taken in first or not.
 func TestDeadlineBehindSlowOnDrop(t *testing.T) {
-	for _, drained := range []bool{false, true} {
+	for way := range 4 {
+		drained, batch := way&1 != 0, way&2 != 0
 		synctest.Test(t, func(t *testing.T) {
 			s := build(t, config{Shards: 2, OnDrop: func(string, int, firq.DropReason) { time.Sleep(time.Second) }})
 			var on [2]string
@@ -95,11 +97,20 @@ func TestDeadlineBehindSlowOnDrop(t *testing.T) {
 				s.Stats()
 			}
 			time.Sleep(10 * time.Millisecond)
-			if it, ok := s.TryDequeue(); ok {
-				t.Errorf("drained %t: delivered %d, 0.9 s after its deadline", drained, it.Payload)
+			var it [1]firq.Item[string, int]
+			n := 0
+			if batch {
+				ctx, cancel := context.WithCancel(t.Context())
+				cancel()
+				n, _ = s.DequeueBatch(ctx, it[:])
+			} else if x, ok := s.TryDequeue(); ok {
+				it[0], n = x, 1
+			}
+			if n > 0 {
+				t.Errorf("drained %t, batch %t: delivered %d, 0.9 s after its deadline", drained, batch, it[0].Payload)
 			}
 			if st := s.Stats(); st.Expired != 2 {
-				t.Errorf("drained %t: %d expired, want 2", drained, st.Expired)
+				t.Errorf("drained %t, batch %t: %d expired, want 2", drained, batch, st.Expired)
 			}
 		})
 	}

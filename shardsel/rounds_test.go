@@ -84,6 +84,7 @@ func TestLimit(t *testing.T) {
 	}{
 		{"all idle", 3, []cell{{3, false}, {9, false}}, []uint64{none, none}},
 		{"alone", 3, []cell{{3, true}, {9, false}}, []uint64{none, 4}},
+		{"alone of three", 3, []cell{{3, true}, {9, false}, {1, false}}, []uint64{none, 4, 4}},
 		{"slack 1: 1 and 0", 1, []cell{{3, true}, {9, true}}, []uint64{10, 3}},
 		{"slack 2: 1 and 1", 2, []cell{{3, true}, {9, true}}, []uint64{10, 4}},
 		{"slack 3: 2 and 1", 3, []cell{{3, true}, {9, true}}, []uint64{11, 4}},

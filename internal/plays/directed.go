@@ -91,7 +91,7 @@ func seenOffOnPassed(st *stage) {
 		}
 	}
 	d.busy, d.processor = false, 0
-	_, ok := st.try()
+	ok := st.tryBatch() // not by the straight path, after which all are looked at once more
 	d.busy = true
 	if ok {
 		return // another core, or another way round

@@ -132,6 +132,20 @@ func (st *stage) try() (it firq.Item[string, int], ok bool) {
 	return it, ok
 }
 
+// tryBatch is try by DequeueBatch, which does not wait.
+func (st *stage) tryBatch() bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var dst [1]firq.Item[string, int]
+	st.taking++
+	n, _ := st.s.DequeueBatch(ctx, dst[:])
+	st.taking--
+	if n > 0 {
+		st.ended(dst[0].Payload, "delivered")
+	}
+	return n > 0
+}
+
 // must takes an item that has to be there.
 func (st *stage) must() firq.Item[string, int] {
 	it, ok := st.try()
