@@ -114,6 +114,19 @@ func TestDirect(t *testing.T) {
 	}
 }
 
+// What a tenant's word has to say for a task to pass by its inbox.
+func TestCanSkip(t *testing.T) {
+	const fine = 3*tailUnit*slotsEvery + inboxSize*tailUnit + roomBit
+	for word, want := range map[uint64]bool{
+		fine: true, fine | quietBit: true, fine | deadBit: false, fine | usedUnit: false, fine &^ roomBit: false,
+		fine - tailUnit: false,
+	} {
+		if got := canSkip(word); got != want {
+			t.Errorf("%#x: %v, want %v", word, got, want)
+		}
+	}
+}
+
 // A tenant that becomes active by a task which passes by its inbox has the quantum and
 // the limits that the config says then.
 func TestDirectAsks(t *testing.T) {

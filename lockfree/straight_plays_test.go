@@ -46,3 +46,23 @@ func TestPlaysStraightStepsBack(t *testing.T) {
 	s.rounds.Publish(1, 0, false)
 	take(t, s, 3)
 }
+
+// A producer on its way past the inbox sees what another one has taken meanwhile: the
+// tenant's last place.
+func TestPlaysDirectIsBehind(t *testing.T) {
+	s := direct(t, config{MaxPerTenant: 1})
+	other := 0
+	restore := failpoint.Set(atMark{mark: "direct ticket", f: func() {
+		if other++; other == 1 {
+			s.straight = false
+			admit(t, s, "a", task{Payload: 2})
+			s.straight = true
+		}
+	}})
+	past := s.enqueueDirect("a", nil, &task{Payload: 3}, s.env.Clock.Now())
+	restore()
+	if tenant, _ := s.tenants.Load("a"); past || other != 1 || tenant.holds() != 1 {
+		t.Errorf("past the inbox: %v; %d others; the tenant, that may hold one, holds %d", past, other, tenant.holds())
+	}
+	take(t, s, 2)
+}

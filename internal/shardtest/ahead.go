@@ -130,21 +130,23 @@ func cancellingCrowd(t *testing.T, build Maker) {
 }
 
 // A tenant whose expensive task expires while its shard waits for the round in which it
-// can be paid is served with what is behind that, and does not wait for that round.
+// can be paid is served with what is behind that, and does not wait for that round; nor
+// for another tenant of its shard, which is before it and goes on waiting.
 func expensiveFrontExpires(t *testing.T, build Maker) {
-	s, a, b, _ := onTwoShards(t, build, firq.Config[int, int]{})
-	enqueue(t, s, a, 3000, 1)
+	s, a, b, beside := onTwoShards(t, build, firq.Config[int, int]{})
+	enqueue(t, s, b, 3000, 1)
 	dequeue(t, s, 10)
+	enqueue(t, s, beside, 1, 1<<40)
 	deadline := time.Now().Add(2 * time.Millisecond)
-	if err := s.Enqueue(b, firq.Task[int]{Cost: 1 << 40, Deadline: deadline}); err != nil {
+	if err := s.Enqueue(a, firq.Task[int]{Cost: 1 << 40, Deadline: deadline}); err != nil {
 		t.Fatal(err)
 	}
-	enqueue(t, s, b, 1000, 1)
-	if got := dequeue(t, s, 20); got[b] > 0 && time.Now().Before(deadline) {
+	enqueue(t, s, a, 1000, 1)
+	if got := dequeue(t, s, 20); got[a] > 0 && time.Now().Before(deadline) {
 		t.Fatal("a task was served that nobody can have paid for")
 	}
 	time.Sleep(time.Until(deadline) + time.Millisecond)
-	if got := dequeue(t, s, 1000); got[b] < 490 {
-		t.Errorf("of 1,000 items after its task expired the tenant got %d, want a half", got[b])
+	if got := dequeue(t, s, 1000); got[a] < 490 {
+		t.Errorf("of 1,000 items after its task expired the tenant got %d, want a half", got[a])
 	}
 }
