@@ -123,6 +123,7 @@ func (s *Scheduler[K, T]) addKnown() bool {
 		if n >= limit {
 			return false
 		}
+		failpoint.At("known")
 		if s.known.CompareAndSwap(n, n+1) {
 			break
 		}

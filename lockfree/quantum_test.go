@@ -89,3 +89,46 @@ func TestQuantumOfNewTenant(t *testing.T) {
 		}
 	}
 }
+
+// What QuantumFor says counts from when the tenant becomes active, not in the middle of
+// that.
+func TestQuantumHoldsWhileActive(t *testing.T) {
+	quantum := int64(2)
+	s := build(t, config{QuantumFor: func(string) int64 { return quantum }})
+	admit(t, s, "a", task{Payload: 1})
+	touch(s)
+	quantum = 9
+	admit(t, s, "a", task{Payload: 2}) // with one task it is not quiet: it is asked for
+	touch(s)
+	if tn, _ := s.tenants.Load("a"); tn.Quantum() != 2 || tn.Len() != 2 {
+		t.Errorf("quantum %d with %d tasks, want 2 with 2", tn.Quantum(), tn.Len())
+	}
+	take(t, s, 1, 2)
+	nothing(t, s)
+	admit(t, s, "a", task{Payload: 3})
+	touch(s)
+	if tn, _ := s.tenants.Load("a"); tn.Quantum() != 9 {
+		t.Errorf("quantum %d once it is active again, want 9", tn.Quantum())
+	}
+	take(t, s, 3)
+}
+
+// A SetQuantum that comes while ResetQuantum asks QuantumFor is the later one.
+func TestSetQuantumOvertakesReset(t *testing.T) {
+	var s *scheduler
+	enters := false
+	s = build(t, config{QuantumFor: func(string) int64 {
+		if enters {
+			enters = false
+			s.SetQuantum("a", 10)
+		}
+		return 3
+	}})
+	admit(t, s, "a", task{})
+	touch(s)
+	enters = true
+	s.ResetQuantum("a")
+	if tn, _ := s.tenants.Load("a"); tn.Quantum() != 10 {
+		t.Errorf("quantum %d after SetQuantum(10), want 10", tn.Quantum())
+	}
+}

@@ -1,0 +1,96 @@
+//go:build firq_failpoints
+
+package lockfree
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/failpoint"
+)
+
+// once calls f when a mark is met for the first time, and reports whether it was.
+func once(mark string, f func()) (met *bool, restore func()) {
+	met = new(bool)
+	return met, failpoint.Set(atMark{mark: mark, f: func() {
+		if !*met {
+			*met = true
+			f()
+		}
+	}})
+}
+
+// The place of a new tenant is taken in one step: of two that come at the same time, and
+// of whom one may be known, one is refused.
+func TestPlaysLastTenant(t *testing.T) {
+	s := build(t, config{MaxTenants: 1, TenantIdle: time.Hour})
+	met, restore := once("known", func() { admit(t, s, "b", task{Payload: 2}) })
+	err := s.Enqueue("a", task{Payload: 1})
+	restore()
+	if !*met || !errors.Is(err, firq.ErrTooManyTenants) || s.known.Load() != 1 {
+		t.Errorf("met %t: %v, %d tenants are known", *met, err, s.known.Load())
+	}
+	take(t, s, 2)
+}
+
+// A task with a ticket whose tenant dies before it has drawn a place goes to the tenant
+// that comes after that one.
+func TestPlaysTicketOfDeadTenant(t *testing.T) {
+	s := build(t, config{TenantIdle: time.Hour})
+	admit(t, s, "a", task{Payload: 1})
+	take(t, s, 1)
+	nothing(t, s)
+	first, _ := s.tenants.Load("a")
+	var tk firq.Ticket
+	met, restore := once("E1 ticket", func() {
+		sh := first.shard
+		sh.lock()
+		sh.SweepSome(s.env.Clock.Now()+int64(2*time.Hour), true, 10, sh.forget)
+		sh.unlock()
+	})
+	err := s.Enqueue("a", task{Payload: 2, Ticket: &tk})
+	restore()
+	if now, _ := s.tenants.Load("a"); !*met || err != nil || now == first {
+		t.Errorf("met %t: %v; the same tenant: %t", *met, err, now == first)
+	}
+	take(t, s, 2)
+}
+
+// The quantum that was asked for is there before anybody can take the task in.
+func TestPlaysQuantumIsThereFirst(t *testing.T) {
+	quantum := int64(2)
+	s := build(t, config{QuantumFor: func(string) int64 { return quantum }})
+	admit(t, s, "a", task{Payload: 1})
+	take(t, s, 1)
+	nothing(t, s)
+	quantum = 9
+	met, restore := once("E5 notify", func() { touch(s) })
+	admit(t, s, "a", task{Payload: 2})
+	restore()
+	if tn, _ := s.tenants.Load("a"); !*met || tn.Quantum() != 9 || tn.Len() != 1 {
+		t.Errorf("met %t: quantum %d with %d tasks, want 9 with 1", *met, tn.Quantum(), tn.Len())
+	}
+	take(t, s, 2)
+}
+
+// A quiet tenant that becomes loud while a call gives up its slot is announced by that
+// call: else nobody would ever drain the slot.
+func TestPlaysVoidOfLoudTenant(t *testing.T) {
+	s := build(t, config{})
+	tn := quiet(t, s, "a", 1, 2)
+	p := stopped(t, s, "a", task{Payload: 3})
+	met, restore := once("void slot", func() {
+		take(t, s, 1, 2)
+		if tn.quiet {
+			t.Error("the tenant is quiet: this test shows nothing")
+		}
+	})
+	p.void()
+	restore()
+	touch(s)
+	if head, tail := tn.taker.Head(), tailOf(tn.word.Load()); !*met || head != tail {
+		t.Errorf("met %t: drained up to %d of %d", *met, head, tail)
+	}
+}
