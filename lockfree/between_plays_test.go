@@ -94,3 +94,32 @@ func TestPlaysVoidOfLoudTenant(t *testing.T) {
 		t.Errorf("met %t: drained up to %d of %d", *met, head, tail)
 	}
 }
+
+// A deadline is seen on its way from the inbox to the queue.
+func TestPlaysDueOnItsWay(t *testing.T) {
+	for _, anybody := range []bool{false, true} {
+		s := build(t, config{})
+		tn := quiet(t, s, "a", 1, 2)
+		due := time.Now().Add(time.Hour)
+		admit(t, s, "a", task{Payload: 3, Deadline: due})
+		met, restore := once("due?", func() {
+			sh := tn.shard
+			sh.lock()
+			sh.drainQuiet()
+			sh.unlock()
+		})
+		key := "a"
+		if anybody {
+			key = "nobody"
+		}
+		got := s.NextDue(key, anybody)
+		restore()
+		if tn.Len() != 3 {
+			t.Fatalf("%d tasks are in the queue: this test shows nothing", tn.Len())
+		}
+		if limit := s.env.Clock.Now() + int64(time.Hour); !*met || got > limit {
+			t.Errorf("anybody %t, met %t: nothing expires before %d, and a task does before %d", anybody, *met, got, limit)
+		}
+		take(t, s, 1, 2, 3)
+	}
+}

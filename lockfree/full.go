@@ -135,13 +135,12 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 	failpoint.At("make room")
 	now := s.env.Clock.Now()
 	t, _ := s.tenants.Load(k)
-	if t != nil && (t.boxDue.Load() < now || t.shard.due.Load() < now) && t.shard.reclaim(t, now) {
+	if t != nil && t.nextDue() < now && t.shard.reclaim(t, now) {
 		return true
 	}
 	if full != firq.ErrTenantFull {
 		for _, sh := range s.shards {
-			// boxDue first: what is taken from there is put into due before.
-			if (sh.boxDue.Load() < now || sh.due.Load() < now) && sh.reclaim(nil, now) {
+			if sh.nextDue() < now && sh.reclaim(nil, now) {
 				return true
 			}
 		}
@@ -174,15 +173,30 @@ func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) (found bool) {
 func (s *Scheduler[K, T]) NextDue(k K, anybody bool) int64 {
 	due := int64(clock.Never)
 	if t, _ := s.tenants.Load(k); t != nil {
-		due = min(t.boxDue.Load(), t.shard.due.Load())
+		due = t.nextDue()
 	}
 	if anybody {
 		for _, sh := range s.shards {
-			due = min(due, sh.boxDue.Load()) // before due; see makeRoom
-			due = min(due, sh.due.Load())
+			due = min(due, sh.nextDue())
 		}
 	}
 	return due
+}
+
+// nextDue returns a time before which no task expires that is in the tenant's inbox, or in
+// the queue of its shard. The inbox comes first: who takes a task from there lowers the
+// queue's time before he resets the inbox's.
+func (t *tenant[K, T]) nextDue() int64 {
+	box := t.boxDue.Load()
+	failpoint.At("due?")
+	return min(box, t.shard.due.Load())
+}
+
+// nextDue is that of all tenants of the shard.
+func (sh *shard[K, T]) nextDue() int64 {
+	box := sh.boxDue.Load()
+	failpoint.At("due?")
+	return min(box, sh.due.Load())
 }
 
 // CancelTicket takes a task of this tenant out of the queue. It takes the lease.
