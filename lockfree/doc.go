@@ -19,7 +19,9 @@
 //	                nobody has to be woken. A new tenant takes a lock of the
 //	                tenant map. It takes the lease when the inbox or the
 //	                activation ring is full, to evict, and to drop expired tasks
-//	                where a limit is reached
+//	                where a limit is reached; and without waiting for it, if it
+//	                is free and nobody was met there for a millisecond, to push
+//	                the task past the inbox
 //	EnqueueBatch    as Enqueue, for up to 32 tasks at a time; one by one at a limit
 //	EnqueueWait     as Enqueue; sleeps until there is capacity
 //	TryDequeue      takes a lease: the first free one, else it waits for one
@@ -38,7 +40,8 @@
 // What a key needs to be hashed and compared is looked at before: a key that is in
 // the maps cannot panic (see firq.Producer).
 // A producer that is stopped in the middle of Enqueue hides its own task only,
-// though who finds its tenant full waits for it.
+// though who finds its tenant full waits for it; but on a shard where nobody else
+// was at work it may hold the lease, and then that shard waits.
 //
 // # Sources
 //

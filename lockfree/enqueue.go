@@ -13,7 +13,7 @@ import (
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
-// Enqueue admits the task or says why not. Lock-free as long as there is room
+// Enqueue admits the task or says why not. It waits for no lock as long as there is room
 // and the tenant's inbox is not full; see the package comment.
 func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 	if err := s.env.CheckTenant(k); err != nil {
