@@ -4,6 +4,7 @@ package lockfree
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -122,4 +123,85 @@ func TestPlaysDueOnItsWay(t *testing.T) {
 		}
 		take(t, s, 1, 2, 3)
 	}
+}
+
+// Who drains all inboxes of a shard takes over what they know of deadlines before it
+// resets that, and resets it before it drains: what a producer says meanwhile stays.
+func TestPlaysDrainQuietDue(t *testing.T) {
+	s := build(t, config{})
+	tn := quiet(t, s, "a", 1, 2)
+	sh := tn.shard
+	admit(t, s, "a", task{Payload: 3, Deadline: time.Now().Add(time.Hour)})
+	limit := s.env.Clock.Now() + int64(time.Hour)
+	var between int64
+	met, restore := once("drain quiet due", func() { between = s.NextDue("nobody", true) })
+	sh.lock()
+	sh.drainQuiet()
+	sh.unlock()
+	restore()
+	if !*met || between > limit {
+		t.Errorf("met %t: nothing expires before %d, and a task does before %d", *met, between, limit)
+	}
+
+	admit(t, s, "a", task{Payload: 4, Deadline: time.Now().Add(time.Hour)})
+	met, restore = once("drain all", func() { lower(&sh.boxDue, 7) })
+	sh.lock()
+	sh.drainQuiet()
+	sh.unlock()
+	restore()
+	if due := sh.boxDue.Load(); !*met || due != 7 {
+		t.Errorf("met %t: what was said while inboxes were drained is forgotten: %d, want 7", *met, due)
+	}
+	take(t, s, 1, 2, 3, 4)
+}
+
+// Of two deadlines that are told at the same time the earlier one stays.
+func TestPlaysLowerTwice(t *testing.T) {
+	var v atomic.Int64
+	v.Store(100)
+	met, restore := once("lower", func() { lower(&v, 10) })
+	lower(&v, 20)
+	restore()
+	if !*met || v.Load() != 10 {
+		t.Errorf("met %t: %d, want 10", *met, v.Load())
+	}
+}
+
+// Whether some task goes before others is asked after the look at how far the ring goes:
+// what was announced later than it is not taken in without its being seen.
+func TestPlaysEagerAfterTail(t *testing.T) {
+	s := build(t, config{})
+	quiet(t, s, "a", 1, 2)
+	met, restore := once("L1 tail", func() {
+		admit(t, s, "a", task{Payload: 9, Priority: firq.PriorityCritical})
+		admit(t, s, "b", task{Payload: 3})
+	})
+	var dst [4]firq.Item[string, int]
+	n, err := s.DequeueBatch(t.Context(), dst[:])
+	restore()
+	first := 0
+	for _, it := range dst[:n] {
+		if it.Tenant == "a" && first == 0 {
+			first = it.Payload
+		}
+	}
+	if !*met || err != nil || n != 4 || first != 9 {
+		t.Errorf("met %t: %d items, %v; the first of a is %d, want 9", *met, n, err, first)
+	}
+}
+
+// A look at an inbox by an old announcement, which brings in nothing, forgets no deadline
+// of what is in there.
+func TestStaleDrainKeepsDue(t *testing.T) {
+	s := build(t, config{})
+	tn := quiet(t, s, "a", 1, 2)
+	admit(t, s, "a", task{Payload: 3, Deadline: time.Now().Add(time.Hour)})
+	limit := s.env.Clock.Now() + int64(time.Hour)
+	tn.shard.lock()
+	tn.shard.drain(tn, tn.taker.Head())
+	tn.shard.unlock()
+	if due := tn.boxDue.Load(); due > limit {
+		t.Errorf("nothing in the inbox expires before %d, and a task does before %d", due, limit)
+	}
+	take(t, s, 1, 2, 3)
 }

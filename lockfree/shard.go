@@ -157,6 +157,7 @@ func (sh *shard[K, T]) loud(t *tenant[K, T]) {
 func (sh *shard[K, T]) drainQuiet() {
 	if due := sh.boxDue.Load(); due != clock.Never {
 		lower(&sh.due, due) // first, and reset before draining: as in drain
+		failpoint.At("drain quiet due")
 		sh.boxDue.Store(clock.Never)
 	}
 	for _, t := range sh.quiet {

@@ -180,7 +180,11 @@ func (t *tenant[K, T]) deadline(due int64) {
 func lower(v *atomic.Int64, due int64) {
 	for {
 		old := v.Load()
-		if old <= due || v.CompareAndSwap(old, due) {
+		if old <= due {
+			return
+		}
+		failpoint.At("lower")
+		if v.CompareAndSwap(old, due) {
 			return
 		}
 	}
