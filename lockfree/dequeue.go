@@ -54,7 +54,7 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 	defer s.parker.Found(&w) // even if OnDrop panics
 	now := s.env.Clock.Now()
 	for _, sh := range s.shards {
-		sh.met.note(now) // who waits for work and who brings it are two
+		sh.met.note(now) // a consumer that waits and the producer that wakes it are two
 	}
 	for {
 		if s.life.Over() {

@@ -49,7 +49,7 @@ func canSkip(word uint64) bool {
 }
 
 // pushDirect queues a task. Its ticket is a hole in the inbox until it is certain that
-// nobody refuses the task, so that who finds the tenant full meanwhile waits (tenant.full);
+// nobody refuses the task, so that a call which finds the tenant full meanwhile waits (tenant.full);
 // then it is passed by. Under the lease.
 func (sh *shard[K, T]) pushDirect(t *tenant[K, T], task *firq.Task[T], now int64) bool {
 	for {

@@ -40,7 +40,7 @@
 // What a key needs to be hashed and compared is looked at before: a key that is in
 // the maps cannot panic (see firq.Producer).
 // A producer that is stopped in the middle of Enqueue hides its own task only,
-// though who finds its tenant full waits for it; but on a shard where nobody else
+// though a call that finds its tenant full waits for it; but on a shard where nobody else
 // was at work it may hold the lease, and then that shard waits.
 //
 // # Sources

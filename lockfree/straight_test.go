@@ -34,11 +34,11 @@ func woken(t *testing.T, s *scheduler, w *room.Waiter[string]) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if s.env.Room.Wait(ctx, w, nil, nil) != room.Woken {
-		t.Error("a place came free, and who waits for it sleeps on")
+		t.Error("a place came free, and the producer that waits for it sleeps on")
 	}
 }
 
-// Who waits for room is told of the place that a task leaves which is delivered by the
+// A producer that waits for room is told of the place of a task that is delivered by the
 // straight path, and of one that was taken on the way past the inbox and given back.
 func TestStraightReleases(t *testing.T) {
 	for _, cause := range []room.Cause{room.Tenant, room.Global} {
