@@ -15,12 +15,12 @@ import (
 // once calls f when a mark is met for the first time, and reports whether it was.
 func once(mark string, f func()) (met *bool, restore func()) {
 	met = new(bool)
-	return met, failpoint.Set(atMark{mark: mark, f: func() {
+	return met, failpoint.AtMark(mark, func() {
 		if !*met {
 			*met = true
 			f()
 		}
-	}})
+	})
 }
 
 // The place of a new tenant is taken in one step: of two that come at the same time, and

@@ -22,7 +22,7 @@ const (
 	never     = math.MinInt64 / 2
 )
 
-// note is called by who has found the lease taken, or no work.
+// note is called by a goroutine that has found the lease taken, or no work.
 func (m *meeting) note(now int64) {
 	if now-m.at.Load() > meetEvery {
 		m.at.Store(now)

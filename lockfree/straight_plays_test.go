@@ -8,22 +8,6 @@ import (
 	"github.com/firq-go/firq/internal/failpoint"
 )
 
-// atMark calls f at one mark.
-type atMark struct {
-	failpoint.Hook
-	mark string
-	f    func()
-}
-
-func (h atMark) At(point string) {
-	if point == h.mark {
-		h.f()
-	}
-}
-
-func (atMark) Stuck(string)           {}
-func (atMark) Processor() (int, bool) { return 0, true }
-
 // A hold by the straight path that has gone far, and beyond what another shard allows by
 // then, goes back.
 func TestPlaysStraightStepsBack(t *testing.T) {
@@ -32,12 +16,12 @@ func TestPlaysStraightStepsBack(t *testing.T) {
 	pushed(t, s, k, task{Payload: 3})
 	sh := s.shards[0]
 	met := 0
-	restore := failpoint.Set(atMark{mark: "serve next", f: func() {
+	restore := failpoint.AtMark("serve next", func() {
 		if met++; met == 1 { // the limit was looked at
 			sh.Queue.SetRound(50)
 			s.rounds.Publish(1, 3, true)
 		}
-	}})
+	})
 	straight(t, s, 2)
 	restore()
 	if got, limit := sh.Queue.Round(), s.rounds.Limit(0); met != 1 || got > limit+1 {
@@ -52,13 +36,13 @@ func TestPlaysStraightStepsBack(t *testing.T) {
 func TestPlaysDirectIsBehind(t *testing.T) {
 	s := direct(t, config{MaxPerTenant: 1})
 	other := 0
-	restore := failpoint.Set(atMark{mark: "direct ticket", f: func() {
+	restore := failpoint.AtMark("direct ticket", func() {
 		if other++; other == 1 {
 			s.straight = false
 			admit(t, s, "a", task{Payload: 2})
 			s.straight = true
 		}
-	}})
+	})
 	past := s.enqueueDirect("a", nil, &task{Payload: 3}, s.env.Clock.Now())
 	restore()
 	if tenant, _ := s.tenants.Load("a"); past || other != 1 || tenant.holds() != 1 {

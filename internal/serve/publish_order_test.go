@@ -8,19 +8,6 @@ import (
 	"github.com/firq-go/firq/internal/failpoint"
 )
 
-// atMark calls f at one mark.
-type atMark struct {
-	failpoint.Hook
-	mark string
-	f    func()
-}
-
-func (h atMark) At(point string) {
-	if point == h.mark {
-		h.f()
-	}
-}
-
 // The round of the last delivery is said before the tag. Somebody who wakes up on
 // another shard in between would otherwise find this one idle, and join at a round
 // that is over.
@@ -29,7 +16,7 @@ func TestPlaysPublishRoundFirst(t *testing.T) {
 	serveIn(t, s, 5)
 	s.Publish(true)
 	looked := 0
-	defer failpoint.Set(atMark{mark: "publish tag", f: func() {
+	defer failpoint.AtMark("publish tag", func() {
 		looked++
 		if !r.Ready(1) {
 			t.Error("the tag is gone")
@@ -37,7 +24,7 @@ func TestPlaysPublishRoundFirst(t *testing.T) {
 		if got := r.Current(); got != 9 {
 			t.Errorf("the tag is to go, and the round is %d, want 9", got)
 		}
-	}})()
+	})()
 	serveIn(t, s, 9)
 	s.Publish(false)
 	if looked != 1 || r.Ready(1) {

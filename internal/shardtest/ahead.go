@@ -133,10 +133,10 @@ func cancellingCrowd(t *testing.T, build Maker) {
 // can be paid is served with what is behind that, and does not wait for that round; nor
 // for another tenant of its shard, which is before it and goes on waiting.
 func expensiveFrontExpires(t *testing.T, build Maker) {
-	s, a, b, beside := onTwoShards(t, build, firq.Config[int, int]{})
+	s, a, b, neighbour := onTwoShards(t, build, firq.Config[int, int]{})
 	enqueue(t, s, b, 3000, 1)
 	dequeue(t, s, 10)
-	enqueue(t, s, beside, 1, 1<<40)
+	enqueue(t, s, neighbour, 1, 1<<40)
 	deadline := time.Now().Add(2 * time.Millisecond)
 	if err := s.Enqueue(a, firq.Task[int]{Cost: 1 << 40, Deadline: deadline}); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,21 @@
+//go:build firq_failpoints
+
+package failpoint
+
+// AtMark installs a Hook that calls f at one mark, and returns what takes it back. To whoever
+// asks it says processor 0; a goroutine that cannot go on is on its own.
+func AtMark(mark string, f func()) (restore func()) { return Set(atMark{mark, f}) }
+
+type atMark struct {
+	mark string
+	f    func()
+}
+
+func (h atMark) At(point string) {
+	if point == h.mark {
+		h.f()
+	}
+}
+
+func (atMark) Stuck(string)           {}
+func (atMark) Processor() (int, bool) { return 0, true }
