@@ -159,10 +159,9 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 			}
 			t := ownerOf(dt)
 			dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, h, now))
-			n++
-		}
-		if n > 0 {
-			sh.StepBack(n)
+			if n++; n < len(dst) {
+				limit = sh.Onward(limit)
+			}
 		}
 		s.held.Add(-int64(n))
 		if s.env.Room.Waiting() {

@@ -66,17 +66,6 @@ func (q *Queue[K, T]) AdvanceRound(r uint64) {
 	}
 }
 
-// StepBack takes back that the queue has gone beyond a limit that it did not know of:
-// as if it had just served everybody in the round of the limit.
-func (q *Queue[K, T]) StepBack(limit uint64) {
-	if l := &q.lists[0]; Apart(l.round, limit) > 1 {
-		q.SetRound(limit + 1)
-		if Apart(l.reached, limit) > 0 {
-			l.reached = limit
-		}
-	}
-}
-
 // SetRound makes r the round that is being served, be it after or before the
 // present one. Every seat is visited in it.
 func (q *Queue[K, T]) SetRound(r uint64) {

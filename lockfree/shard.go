@@ -325,10 +325,9 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 		}
 		sh.owe(t, roomUnit)
 		dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, h, now))
-		n++
-	}
-	if n > 0 {
-		sh.StepBack(n)
+		if n++; n < most {
+			limit = sh.Onward(limit)
+		}
 	}
 	if visited != nil {
 		sh.endVisit(visited)

@@ -86,7 +86,6 @@ func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
 	}
 	t := ownerOf(dt)
 	it.Bind(t, sh.Deliver(it, &t.Tenant, h, now))
-	sh.StepBack(1)
 	if !t.quiet {
 		failpoint.At("flush")
 		t.Ripe = usedIn(t.word.Add(roomUnit)) >= ripeAt

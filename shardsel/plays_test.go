@@ -82,8 +82,6 @@ func TestPlays(t *testing.T) {
 		// where the first one has gone to.
 		"passing, and going back":       {4, func(ip *interleave.Play, r *Rounds) { passAndBack(ip, r, true) }},
 		"passing, and waking up":        {4, func(ip *interleave.Play, r *Rounds) { passAndBack(ip, r, false) }},
-		"arriving alone, and waking up": {4, func(ip *interleave.Play, r *Rounds) { arriveAndWake(ip, r, false) }},
-		"arriving, and going back":      {4, func(ip *interleave.Play, r *Rounds) { arriveAndWake(ip, r, true) }},
 		"two pass, one goes back": {2, func(ip *interleave.Play, _ *Rounds) {
 			r := NewRounds(3, 1)
 			r.Publish(0, 200, true)
@@ -131,22 +129,5 @@ func passAndBack(ip *interleave.Play, r *Rounds, ready bool) {
 	ip.Run()
 	if passed != (joined == 100) {
 		ip.Errorf("passed: %t, and the newcomer joined in round %d", passed, joined)
-	}
-}
-
-// arriveAndWake: a hold that has gone on to a far round, being alone or under an old limit,
-// sees the limit of the shard that wakes up or goes back, or is seen.
-func arriveAndWake(ip *interleave.Play, r *Rounds, ready bool) {
-	r.Publish(0, 200, ready)
-	limit, joined := uint64(0), uint64(0)
-	ip.Go("holder", func() { limit = r.Arrive(1, 100) })
-	ip.Go("joiner", func() {
-		r.Publish(0, 0, true)
-		failpoint.At("published")
-		joined = r.Settled()
-	})
-	ip.Run()
-	if beyond := limit == 0; beyond != (joined == 0) || r.Current() != joined {
-		ip.Errorf("arrived in round 100 with the limit %d; the other one joined in round %d, the current one is %d", limit, joined, r.Current())
 	}
 }

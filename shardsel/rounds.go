@@ -33,11 +33,12 @@ import (
 // forward, and then an old limit is too low, not too high. But a tag goes back when
 // somebody joins a shard that was waiting for a far round, or a cost or a quantum is
 // corrected, and an idle shard may join. A hold of another shard's lock that is in
-// progress then goes on by its old limit, for as many tasks as it has still to deliver.
+// progress then goes on by its old limit until it comes to another round: there it
+// calls Served, and looks at the limit again.
 // It does not go on to a far round, however expensive its tasks are, because passing
 // empty turns and going back see each other:
 //
-//	[J1] jumping++ (Pass, Arrive)         [K1] publish the earlier tag
+//	[J1] jumping++ (Pass)                 [K1] publish the earlier tag
 //	[J2] look at the limit; not beyond?   [K2] wait until jumping is 0 (Settled)
 //	     then current = that round        [K3] look at current
 //	[J3] jumping--
@@ -55,7 +56,7 @@ type Rounds struct {
 	slack   uint64
 	_       pad.Pad
 	current atomic.Uint64 // the furthest round that anybody has had a turn in; written once per round
-	jumping atomic.Int32  // calls of Pass and Arrive in progress
+	jumping atomic.Int32  // calls of Pass in progress
 	_       pad.Pad
 }
 
@@ -264,42 +265,22 @@ func (r *Rounds) Current() uint64 { return r.current.Load() }
 // whether it may: [J1] to [J3]. If no other shard has work, the shard is alone, and the
 // current round stays as it is. The caller holds the shard's lock.
 func (r *Rounds) Pass(shard int, round uint64) (may, alone bool) {
-	limit, may := r.jump(shard, round, false)
-	alone = limit == math.MaxUint64
-	return may || alone, alone
-}
-
-// Arrive comes after a hold in which the shard was served up to round, which may be far
-// after the current one: it went on by an old limit, or was alone. Arrive makes round the
-// current one unless it is beyond the limit by now, and returns that: [J1] to [J3]. So a
-// shard that goes back or wakes up either lowers this limit, or follows. The caller holds
-// the shard's lock.
-func (r *Rounds) Arrive(shard int, round uint64) (limit uint64) {
-	limit, _ = r.jump(shard, round, true)
-	return limit
-}
-
-// jump is [J1] to [J3]. alone: round becomes the current one if no other shard has work,
-// too.
-func (r *Rounds) jump(shard int, round uint64, alone bool) (limit uint64, may bool) {
 	failpoint.At("J1 jumping")
 	r.jumping.Add(1) // [J1]
 	failpoint.At("J2 limit")
-	limit = r.Limit(shard) // [J2]
-	if may = alone; limit != math.MaxUint64 {
-		may = !after(round, limit)
-	}
-	if may {
+	limit := r.Limit(shard) // [J2]
+	alone = limit == math.MaxUint64
+	if may = !alone && !after(round, limit); may {
 		failpoint.At("J2 current")
 		r.Served(round)
 	}
 	failpoint.At("J3 jumped")
 	r.jumping.Add(-1) // [J3]
-	return limit, may
+	return may || alone, alone
 }
 
-// Settled returns the current round once no call of Pass or Arrive is in progress that
-// may not have seen what the caller has published: [K2] and [K3].
+// Settled returns the current round once no call of Pass is in progress that may not
+// have seen what the caller has published: [K2] and [K3].
 func (r *Rounds) Settled() uint64 {
 	for r.jumping.Load() != 0 { // [K2]
 		failpoint.Gosched("K2 settled?")

@@ -141,36 +141,27 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// Passing and arriving differ only where no other shard has work.
+// Who may pass takes the current round along, unless no other shard has work.
 func TestPass(t *testing.T) {
 	for _, c := range []struct {
-		what            string
-		other           uint64 // tag; 99: it has no work
-		round           uint64
-		may, alone      bool
-		passed, arrived uint64 // the current round after Pass, and after Arrive
-		limit           uint64
+		what       string
+		other      uint64 // tag; 99: it has no work
+		round      uint64
+		may, alone bool
+		current    uint64
 	}{
-		{"in time", 8, 9, true, false, 9, 9, 9},
-		{"not in time", 8, 10, false, false, 5, 5, 9},
-		{"long ago", 8, 3, true, false, 5, 5, 9},
-		{"alone", 99, 10, true, true, 5, 10, math.MaxUint64},
+		{"in time", 8, 9, true, false, 9},
+		{"not in time", 8, 10, false, false, 5},
+		{"long ago", 8, 3, true, false, 5},
+		{"alone", 99, 10, true, true, 5},
 	} {
-		for _, arrive := range []bool{false, true} {
-			r := NewRoundsAt(2, 2, 5)
-			r.Publish(0, c.other, c.other != 99)
-			want := c.passed
-			if arrive {
-				want = c.arrived
-				if limit := r.Arrive(1, c.round); limit != c.limit {
-					t.Errorf("%s: arrived with the limit %d, want %d", c.what, limit, c.limit)
-				}
-			} else if may, alone := r.Pass(1, c.round); may != c.may || alone != c.alone {
-				t.Errorf("%s: may %t, alone %t", c.what, may, alone)
-			}
-			if r.Current() != want || r.Settled() != want {
-				t.Errorf("%s: the current round is %d, want %d", c.what, r.Current(), want)
-			}
+		r := NewRoundsAt(2, 2, 5)
+		r.Publish(0, c.other, c.other != 99)
+		if may, alone := r.Pass(1, c.round); may != c.may || alone != c.alone {
+			t.Errorf("%s: may %t, alone %t", c.what, may, alone)
+		}
+		if r.Current() != c.current || r.Settled() != c.current {
+			t.Errorf("%s: the current round is %d, want %d", c.what, r.Current(), c.current)
 		}
 	}
 }

@@ -1,9 +1,9 @@
 /*
-Passing empty turns up to a far round, beside shards that go back or wake up; and holds
-that go on by an old limit.
+Passing empty turns up to a far round, while shards go back or wake up; and holds that go
+on meanwhile.
 
-Stands for   Rounds.Pass, Arrive, Settled, Limit, Publish, Served (shardsel/rounds.go), and
-             Shard.Pass, Back, Join, wokeUp, StepBack, Publish (internal/serve/rounds.go and shard.go), as
+Stands for   Rounds.Pass, Settled, Limit, Publish, Served (shardsel/rounds.go), and Shard.Pass,
+             Back, Join, wokeUp, Onward, Publish (internal/serve/rounds.go and shard.go), as
              drr and the cores call them. One process is one shard under its lease.
 Left out     Rounds modulo 1<<63; several passages in one hold; a hold that passes and
              then goes on.
@@ -11,10 +11,9 @@ Property     Nobody is served after empty turns in a round that is more than the
              (slack, if that one has just woken up) after the tag of another shard that has
              work, and has finished going back. A shard that has work, does not wait for a
              far round, and is between two holds is at most 2 slack + 1 rounds after another
-             one: so nobody is left behind, whoever was alone, and what a hold has gone too
-             far is not kept.
-Bounds       Two or three shards, empty turns of 1 or 8 rounds, holds of 1 or 7, a few
-             steps of each shard; the lead is 1 for everybody, and slack 2.
+             one: so nobody is left behind, whoever was alone, and no hold goes too far.
+Bounds       Two or three shards, empty turns of 1 or 8 rounds, holds of up to 3 deliveries
+             and 6 rounds, a few steps of each shard; the lead is 1 for everybody, and slack 2.
 
 RUN   two          -DSHARDS=2 -DSTEPS=5
 RUN   three        -DSHARDS=3 -DSTEPS=2
@@ -28,15 +27,13 @@ FAULT NO_WAKE      -DSHARDS=2 -DSTEPS=4: an idle shard joins when it begins, and
 FAULT ALONE_COUNTS -DSHARDS=2 -DSTEPS=4: a shard that is alone moves on by the empty turns
 FAULT ALONE_NO_K   -DSHARDS=2 -DSTEPS=4: a shard that is alone does not go back before it passes them
 FAULT ALONE_BEHIND -DSHARDS=2 -DSTEPS=5: a shard that is alone stays where it was
-FAULT NO_STEP      -DSHARDS=2 -DSTEPS=4: a hold that went too far stays there
-FAULT STEP_TAKES   -DSHARDS=2 -DSTEPS=5: it takes the current round along
-FAULT STEP_NO_J    -DSHARDS=2 -DSTEPS=4: nobody is told of a hold that is about to arrive
-FAULT STEP_LATE    -DSHARDS=2 -DSTEPS=4: the current round is set when that is over
-FAULT STEP_FAR     -DSHARDS=2 -DSTEPS=4: it goes back to the tag of a shard that is just going back
+FAULT OLD_LIMIT    -DSHARDS=2 -DSTEPS=4: a hold goes on by the limit that it began with
+FAULT NOT_SAID     -DSHARDS=2 -DSTEPS=4: a hold says at its end which rounds it has been in
 */
 
 #define LEAD 1
 #define SLACK 2
+#define DELIVERIES 3 /* of a hold */
 #define APART (2 * SLACK + 1)
 #define NONE 99 /* a shard that has no work */
 
@@ -101,8 +98,8 @@ inline goBack(me, most, slack) {
 }
 
 proctype Shard(byte me) {
-	byte round, reached, target, limit, s, seen, steps = STEPS;
-	bool waits, far;
+	byte round, reached, target, limit, s, seen, steps = STEPS, left = DELIVERIES;
+	bool waits;
 	do
 	:: steps == 0 -> break
 	:: steps > 0 && !waits && tag[me] != NONE -> /* its tenants save up */
@@ -175,58 +172,30 @@ proctype Shard(byte me) {
 		steps--;
 		at[me] = NONE;
 		limitOf(me);
-		atomic {
-			if
-			:: limit == NONE || round + 6 <= limit + LEAD -> reached = round + 6; far = true
-			:: limit == NONE || round <= limit + LEAD -> reached = round
-			:: else -> reached = NONE
-			fi;
-			round = (reached == NONE -> round : reached + 1)
-		}
-		/* StepBack, and Publish */
-		if
-		:: reached == NONE || reached <= current -> skip
-		:: else ->
-#if !defined(FAULT_STEP_NO_J)
-			if
-			:: far -> jumping++ /* [J1] */
-			:: else
-			fi;
-#endif
-			limitOf(me); /* [J2] */
-#ifdef FAULT_STEP_LATE
-			if
-			:: far -> jumping--
-			:: else
-			fi;
-#endif
-			if
-#ifdef FAULT_STEP_TAKES
-			:: far -> served(reached)
-#else
-			:: far && (limit == NONE || reached <= limit + LEAD) -> served(reached)
-#endif
-			:: else
-			fi;
-#if !defined(FAULT_STEP_NO_J) && !defined(FAULT_STEP_LATE)
-			if
-			:: far -> jumping-- /* [J3] */
-			:: else
-			fi;
-#endif
-#ifndef FAULT_NO_STEP
-			limit = (limit == NONE -> NONE : limit + LEAD);
-#ifndef FAULT_STEP_FAR
-			limit = (current > limit -> current : limit);
-#endif
-			atomic {
-				reached = (limit < reached -> limit : reached);
+		do
+		:: left == 0 -> break
+		:: left > 0 ->
+			atomic { /* a delivery takes two rounds at most, and looks at the limit at each turn */
+				left--;
+				if
+				:: limit == NONE || round + 1 <= limit + LEAD -> reached = round + 1
+				:: limit != NONE && round + 1 == limit + LEAD + 1 -> reached = round
+				:: else -> left = 0; break
+				fi;
 				round = reached + 1
 			}
+			/* Onward */
+#ifndef FAULT_NOT_SAID
+			served(reached);
 #endif
-			served(reached)
-		fi;
-		atomic { reached = 0; limit = 0; far = false }
+#ifndef FAULT_OLD_LIMIT
+			limitOf(me)
+#endif
+		od;
+#ifdef FAULT_NOT_SAID
+		served(reached);
+#endif
+		atomic { reached = 0; limit = 0; left = DELIVERIES }
 		say(me)
 	:: steps > 0 && !waits && tag[me] != NONE -> /* it has no work any more */
 		atomic { steps--; tag[me] = NONE; settled[me] = NONE; at[me] = NONE }

@@ -7,12 +7,13 @@ type Law struct {
 	Slack  int   // FairnessSlack
 	Within int64 // by how many turns one tenant may be ahead of another one of its shard
 	Across int64 // and of one on another shard
+	Holds  int64 // what holds in progress add to what is stated across shards
 }
 
 // Proved returns the bounds that docs/fairness.md proves: theorems 1 and 2. A
 // turn is a quantum's worth; what dear tasks and newcomers add is in bound.
 func Proved(slack int) Law {
-	return Law{slack, 1, int64(slack) + 2}
+	return Law{Slack: slack, Within: 1, Across: int64(slack) + 2}
 }
 
 // bound is turns + (C_i-1)/q_i + (C_j-1)/q_j, times q_i*q_j; C is a tenant's
@@ -27,11 +28,11 @@ func (l Law) bound(a, b Tenant) int64 {
 
 // stated is the bound that docs/design.md states, in the same unit: 1 + C/q_i +
 // C/q_j, and slack+1 more across shards; C is the dearest task of all. For
-// newcomers it is one more there too.
+// newcomers it is one more there too, and holds in progress come on top.
 func (l Law) stated(a, b Tenant, dearest int64) int64 {
 	turns := int64(1)
 	if a.Shard != b.Shard {
-		turns += int64(l.Slack) + 1 + late(a, b)
+		turns += int64(l.Slack) + 1 + late(a, b) + l.Holds
 	}
 	return turns*a.Quantum*b.Quantum + dearest*b.Quantum + dearest*a.Quantum
 }

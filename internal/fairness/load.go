@@ -17,9 +17,11 @@ type Mix struct {
 }
 
 // In Random the costs weigh most; in Cheap the turns do, as every turn is worth
-// exactly a quantum; in Dear most turns are empty, and are skipped.
+// exactly a quantum; in Dear most turns are empty, and are skipped. Long is Random for
+// longer.
 var (
 	Random = Mix{"random", 1, 100, 1, 50, 60, 10}
+	Long   = Mix{"long", 1, 100, 1, 50, 600, 100}
 	Cheap  = Mix{"cheap", 10, 20, 1, 1, 24, 6}
 	Dear   = Mix{"dear", 1, 3, 50, 100, 600, 150}
 )

@@ -25,6 +25,7 @@ type setup struct {
 	mix              Mix
 	dearCrowd        bool // the crowd has dear tasks; only those who come later have not
 	newcomers        bool // others come while tasks are served
+	amid             bool // and one comes to another shard in the middle of many a hold
 	newFirst         bool // NewTenantsFirst
 	round            uint64
 	history          History
@@ -44,8 +45,9 @@ func (x setup) law() Law {
 	if x.newFirst {
 		law.Within++ // the turn that a newcomer gets ahead of the others
 	}
-	if x.newcomers { // theorem 2, with holds of the lease in progress
-		law.Across += 2 * 2 * int64(min(x.batch, 256))
+	if x.newcomers || x.amid { // theorem 2, with holds of the lease in progress
+		law.Across += 2 * 2
+		law.Holds = 2 * 2
 	}
 	return law
 }
@@ -116,6 +118,9 @@ func (x setup) run(build Maker) (f found, err error) {
 		load.Tenants[i].Newcomer = late(i)
 	}
 	var calls []Delivery
+	if x.amid {
+		log.amid = x.elsewhere(s, shardOf)
+	}
 	x.among(s, func() { calls = Serve(s, s.Len(), x.consumers, x.batch) })
 	if err := f.judge(load, start, log.Deliveries(load, keys, next), Everybody); err != nil {
 		return f, err
@@ -177,4 +182,18 @@ func (x setup) among(s firq.Scheduler[int, int], serve func()) {
 	serve()
 	over.Store(true)
 	all.Wait()
+}
+
+// elsewhere returns a function that sends somebody new to a shard other than the given one,
+// once in 20 calls.
+func (x setup) elsewhere(s firq.Scheduler[int, int], shardOf func(int) int) func(shard int) {
+	calls, k := 0, 1<<30
+	return func(shard int) {
+		if calls++; calls%20 > 0 {
+			return
+		}
+		for k++; shardOf(k) == shard; k++ {
+		}
+		_ = s.Enqueue(k, firq.Task[int]{Payload: -1})
+	}
 }

@@ -11,6 +11,7 @@ import (
 type Log struct {
 	now   atomic.Int64
 	spies []*spy
+	amid  func(shard int) // called under the shard's lease after a delivery, if not nil
 }
 
 // spy is the host of one shard's queue. A queue calls Fill before it looks at a
@@ -18,7 +19,8 @@ type Log struct {
 // Guarded by the shard's lease.
 type spy struct {
 	drr.Host[int, int]
-	now    *atomic.Int64
+	log    *Log
+	shard  int
 	tenant *drr.Tenant[int, int] // looked at last
 	had    int                   // tasks that it had then
 	at     int                   // when that was
@@ -28,9 +30,10 @@ type spy struct {
 // sight is a delivery.
 type sight struct{ key, at int }
 
-// Spy returns what the queue of a shard has to have as its host.
+// Spy returns what the queue of a shard has to have as its host. It is called for the
+// shards in their order.
 func (l *Log) Spy(host drr.Host[int, int]) drr.Host[int, int] {
-	p := &spy{Host: host, now: &l.now}
+	p := &spy{Host: host, log: l, shard: len(l.spies)}
 	l.spies = append(l.spies, p)
 	return p
 }
@@ -40,12 +43,15 @@ func (l *Log) Spy(host drr.Host[int, int]) drr.Host[int, int] {
 func (p *spy) Fill(t *drr.Tenant[int, int]) {
 	p.note()
 	p.Host.Fill(t)
-	p.tenant, p.had, p.at = t, t.Len(), int(p.now.Add(1))
+	p.tenant, p.had, p.at = t, t.Len(), int(p.log.now.Add(1))
 }
 
 func (p *spy) note() {
 	if p.tenant != nil && p.tenant.Len() < p.had {
 		p.seen = append(p.seen, sight{p.tenant.Key, p.at})
+		if p.log.amid != nil {
+			p.log.amid(p.shard)
+		}
 	}
 	p.tenant = nil
 }

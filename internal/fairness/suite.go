@@ -15,6 +15,7 @@ func Run(t *testing.T, build Maker) {
 	t.Run("waiting shard", func(t *testing.T) { waitingShard(t, build) })
 	t.Run("history", func(t *testing.T) { history(t, build) })
 	t.Run("newcomers", func(t *testing.T) { newcomers(t, build) })
+	t.Run("newcomer in the middle of a hold", func(t *testing.T) { midHold(t, build) })
 	t.Run("new tenants first", func(t *testing.T) { newFirst(t, build) })
 	t.Run("wait", func(t *testing.T) { wait(t, build) })
 }

@@ -3,6 +3,7 @@ package fairness
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,18 +50,80 @@ func waitingShard(t *testing.T, build Maker) {
 	}
 }
 
-// newcomers: others come at any time, and join shards that wait for a far round.
+// newcomers: others come at any time, and join shards that wait for a far round. However
+// many they are, and however long that goes on, what holds in progress have served
+// meanwhile does not add up.
 func newcomers(t *testing.T, build Maker) {
 	var b strings.Builder
 	for _, consumers := range []int{1, 4} {
 		for _, batch := range []int{1, 32} {
-			for _, m := range []Mix{Random, Dear} {
-				f := setup{shards: 8, crowd: 20, consumers: consumers, batch: batch, slack: 1, mix: m, newcomers: true}.must(t, build)
+			for _, m := range []Mix{Random, Long, Dear} {
+				x := setup{shards: 8, crowd: 20, consumers: consumers, batch: batch, slack: 1, mix: m}
+				x.newcomers, x.amid = true, consumers == 1
+				f := x.must(t, build)
 				fmt.Fprintf(&b, "| %d | %d | %s | %v | %v | %v |\n", consumers, batch, m.Name, f.within.Proved, f.across.Proved, f.across.Stated)
 			}
 		}
 	}
 	t.Logf("consumers, batch, mix, one shard, across, across as stated\n%s", &b)
+}
+
+// midHold: a shard goes back, or wakes up, in the middle of another one's hold. That one
+// goes on for two rounds at most, and the newcomer joins where it has come to.
+func midHold(t *testing.T, build Maker) {
+	const began, before = 50, 100
+	law := Law{Slack: 1, Across: 3 + 1 + 2*2}
+	for _, idle := range []bool{false, true} {
+		for held := range 2 {
+			log := new(Log)
+			s, shardOf, err := build(firq.Config[int, int]{Shards: 2}, log, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := 0
+			another := func(shard int) int {
+				for next++; shardOf(next) != shard; next++ {
+				}
+				return next
+			}
+			busy, saver, newcomer := another(held), another(1-held), another(1-held)
+			send := func(key, n int, cost int64) {
+				if got, err := s.EnqueueBatch(key, slices.Repeat([]firq.Task[int]{{Payload: key, Cost: cost}}, n)); got < n {
+					t.Error(err)
+				}
+			}
+			if send(busy, 1000, 1); !idle {
+				send(saver, 1, 1<<40)
+			}
+			Serve(s, began, 1, 1)
+			served := 0
+			log.amid = func(shard int) {
+				if served++; served == before {
+					if shard != held {
+						t.Error("the wrong shard is served: this says nothing")
+					}
+					send(newcomer, 300, 1)
+				}
+			}
+			ahead, most, least, newly := 0, 0, 0, 0
+			for _, d := range Serve(s, 256, 1, 256)[before:] {
+				if d.Tenant == busy {
+					ahead++
+				} else {
+					ahead--
+					newly++
+				}
+				most, least = max(most, ahead), min(least, ahead)
+			}
+			log.amid = nil
+			if bound := int(law.Across); most-least > bound || newly < 50 {
+				t.Errorf("shard %d is held, the other one was idle: %t: turns apart %d, the bound is %d; the newcomer had %d", held, idle, most-least, bound, newly)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 }
 
 // history: what has been before, and wherever the rounds are, makes no difference.

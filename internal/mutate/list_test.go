@@ -116,7 +116,7 @@ func (in tests) exists(t *testing.T, mutant string, k killer) {
 	t.Helper()
 	test, sub, _ := strings.Cut(k.test, "/")
 	found, missing := false, strings.Split(strings.ReplaceAll(sub, "_", " "), "/")
-	for _, dir := range []string{k.pkg + "/*_test.go", "internal/plays/*.go", "schedtest/*.go"} {
+	for _, dir := range []string{k.pkg + "/*_test.go", "internal/plays/*.go", "schedtest/*.go", "internal/shardtest/*.go", "internal/fairness/*.go"} {
 		for _, f := range in.read(t, dir) {
 			found = found || slices.Contains(f.functions, test)
 			missing = slices.DeleteFunc(missing, func(part string) bool {

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"math"
 	"testing"
 
 	"github.com/firq-go/firq"
@@ -167,62 +168,29 @@ func TestJoinAlone(t *testing.T) {
 	}
 }
 
-// A hold of several tasks that went beyond the limit goes back to it, and does not take
-// the current round along; one that did not stays.
-func TestStepBack(t *testing.T) {
-	for round, want := range map[uint64][2]uint64{4: {4, 4}, 5: {5, 5}, 6: {6, 6}, 7: {6, 5}, 90: {6, 5}} { // the limit is 5
-		s, r := sharing(t, config{Shards: 2, FairnessSlack: 4}, 1, 0)
-		serveIn(t, s, round)
-		r.Publish(0, 3, true) // came while it was served
-		s.StepBack(2)
-		s.Publish(false)
-		if got := [2]uint64{s.Queue.Round(), r.Current()}; got != want {
-			t.Errorf("from round %d to %d, the current one is %d; want %d", round, got[0], got[1], want)
-		}
-	}
-	for round, want := range map[uint64]uint64{4: 4, 7: 7, 8: 5, 90: 5} { // of one task: if it went on by more than 4
-		s, r := sharing(t, config{Shards: 2, FairnessSlack: 4}, 1, 0)
-		serveIn(t, s, 3)
-		s.Publish(true)
-		serveIn(t, s, round)
-		r.Publish(0, 3, true)
-		s.StepBack(1)
-		if s.Publish(false); r.Current() != want {
-			t.Errorf("one task in round %d: the current one is %d, want %d", round, r.Current(), want)
-		}
-	}
-}
-
-// A hold that has gone on by many rounds arrives there before its end: who becomes ready
-// just then follows, and is not left behind. So does one of a single task.
-func TestStepBackArrives(t *testing.T) {
-	for _, n := range []int{1, 2} {
-		s, r := sharing(t, config{Shards: 2, FairnessSlack: 4}, 1, 0)
-		other := newShard(t, config{Shards: 2, FairnessSlack: 4})
-		other.Share(r, 0)
-		other.Join()
-		serveIn(t, s, 90) // alone
-		s.StepBack(n)
-		other.Push(add(other, "b", 0), &drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
-		other.Publish(true)
-		s.Publish(true)
-		if other.Queue.Round() != 90 || r.Current() != 90 {
-			t.Errorf("served in round 90, and then another shard wakes up in round %d; the current one is %d", other.Queue.Round(), r.Current())
-		}
-	}
-}
-
-// A shard that is just going back shows the tag that it goes back from, and follows to
-// the current round: a hold that ends meanwhile does not step back to before that.
-func TestStepBackNotTooFar(t *testing.T) {
+// In the middle of a hold that has come to another round the limit is looked at again, and
+// who wakes up joins in that round. In the same round all stays as it was.
+func TestOnward(t *testing.T) {
 	s, r := sharing(t, config{Shards: 2, FairnessSlack: 4}, 1, 0)
-	r.Served(50)
 	serveIn(t, s, 90)
-	r.Publish(0, 3, true) // [K1] of the other one
-	s.StepBack(2)
-	s.Publish(true)
-	if joins := r.Settled(); joins != 50 || s.Queue.Round() != 51 { // [K2], [K3]
-		t.Errorf("stepped back to round %d, and the other one joins in %d; want 51 and 50", s.Queue.Round(), joins)
+	if limit := s.Onward(math.MaxUint64); limit != math.MaxUint64 || r.Current() != 90 {
+		t.Errorf("alone in round 90: limit %d, the current round is %d", limit, r.Current())
+	}
+	r.Publish(0, 88, true)
+	if limit := s.Onward(math.MaxUint64); limit != math.MaxUint64 {
+		t.Errorf("the same round: limit %d", limit)
+	}
+	serveIn(t, s, 91)
+	if limit := s.Onward(math.MaxUint64); limit != 90 || r.Current() != 91 {
+		t.Errorf("in round 91, another shard is in 88: limit %d, the current round is %d", limit, r.Current())
+	}
+	if s.Publish(true); r.Current() != 91 || !r.Ready(1) {
+		t.Errorf("at the end the current round is %d, ready: %t", r.Current(), r.Ready(1))
+	}
+	one, r := sharing(t, config{Shards: 1}, 0, 0)
+	serveIn(t, one, 90)
+	if limit := one.Onward(math.MaxUint64); limit != math.MaxUint64 || r.Current() != 0 {
+		t.Errorf("one shard: limit %d, the current round is %d", limit, r.Current())
 	}
 }
 

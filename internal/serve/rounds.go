@@ -86,41 +86,19 @@ func (s *Shard[K, T]) Join() {
 	s.Queue.SetRound(current)
 }
 
-// StepBack comes after a hold in which n tasks were delivered. If another shard has come
-// into an earlier round meanwhile, and the hold went beyond its limit, then the shard goes
-// back to that: what it has served stays served, but nobody who comes later has to wait
-// until the other one has made up for it. It does not go back to before the current round:
-// a shard that is just going back itself follows to there, whatever tag it shows till then.
-//
-// A hold that has gone on by more rounds than shards may be apart arrives, so that a shard
-// which becomes ready at that moment follows. One of a single task that has gone on by
-// fewer stays where it is.
-func (s *Shard[K, T]) StepBack(n int) {
-	if !s.Shared() {
-		return
-	}
+// Onward comes between two deliveries of a hold, with the limit that the first one had. If
+// the queue has come to another round, Onward makes that the current one, where who wakes up
+// now joins, and returns the limit as it is now: another shard may have come into an earlier
+// round meanwhile.
+func (s *Shard[K, T]) Onward(limit uint64) uint64 {
 	reached := s.Queue.Reached()
-	went := drr.Apart(reached, s.said.reached)
-	if went == 0 {
-		return
+	if reached == s.said.reached || !s.Shared() {
+		return limit
 	}
-	far := went > int64(s.env.Config.FairnessSlack) || went < 0 // what it said is long ago
-	if drr.Apart(reached, s.rounds.Current()) <= 0 || !far && n == 1 {
-		return
-	}
-	var limit uint64
-	if far {
-		limit = s.rounds.Arrive(s.index, reached)
-	} else {
-		limit = s.rounds.Limit(s.index)
-	}
-	if limit == math.MaxUint64 {
-		return
-	}
-	if current := s.rounds.Current(); drr.Apart(current, limit) > 0 { // after the look at the limit
-		limit = current
-	}
-	s.Queue.StepBack(limit)
+	s.said.reached = reached
+	s.rounds.Served(reached)
+	failpoint.At("onward limit")
+	return s.rounds.Limit(s.index)
 }
 
 func (s *Shard[K, T]) tag(ready bool) uint64 {
