@@ -4,6 +4,7 @@ package lockfree
 
 import (
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -154,6 +155,85 @@ func TestPlaysDrainQuietDue(t *testing.T) {
 	}
 	take(t, s, 1, 2, 3, 4)
 }
+
+// When the next task expires is said before the lease is free: what the next holder says
+// stays.
+func TestPlaysDueBeforeUnlock(t *testing.T) {
+	s := build(t, config{})
+	sh := s.shards[0]
+	admit(t, s, "a", task{Payload: 1})
+	limit := s.env.Clock.Now() + 2*int64(time.Hour)
+	met, restore := once("L4 draining?", func() {
+		admit(t, s, "b", task{Payload: 2, Deadline: time.Now().Add(time.Hour)})
+		touch(s)
+	})
+	touch(s)
+	restore()
+	if due := sh.due.Load(); !*met || due > limit {
+		t.Errorf("met %t: nothing in the queue expires before %d, and a task does before %d", *met, due, limit)
+	}
+	take(t, s, 1, 2)
+}
+
+// Who looks at the threshold while somebody moves credits waits for that: those that are
+// on their way are free, too.
+func TestPlaysThresholdWaits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // so many stripes
+	s := build(t, config{MaxGlobal: 4, DynamicThreshold: 1})
+	admit(t, s, "a", task{Payload: 1})
+	take(t, s, 1)
+	tn, _ := s.tenants.Load("a")
+	if got := s.credit.TakeAt(1, 2); got != 2 {
+		t.Fatalf("the second stripe has %d credits, want 2", got)
+	}
+	h := &onTheWay{arrives: make(chan struct{}), goes: make(chan struct{}), over: make(chan struct{})}
+	restore := failpoint.Set(h)
+	go func() {
+		defer close(h.over)
+		s.credit.TakeAt(1, 1) // moves one more
+	}()
+	<-h.arrives
+	over := s.overThreshold(tn)
+	restore()
+	if over || !h.waited {
+		t.Errorf("a tenant without a task is over the threshold while a credit is moved: %t; it waited: %t", over, h.waited)
+	}
+	h.goOn()
+	<-h.over
+	s.credit.GiveAt(1, 3)
+}
+
+// onTheWay keeps who moves credits until somebody waits for that.
+type onTheWay struct {
+	arrives, goes, over chan struct{}
+	met, waited         bool
+}
+
+func (h *onTheWay) At(point string) {
+	if point == "credit arrive" && !h.met {
+		h.met = true
+		close(h.arrives)
+		<-h.goes
+	}
+}
+
+func (h *onTheWay) Stuck(point string) {
+	if point == "threshold unsure" {
+		h.waited = true
+		h.goOn()
+		<-h.over
+	}
+}
+
+func (h *onTheWay) goOn() {
+	select {
+	case <-h.goes:
+	default:
+		close(h.goes)
+	}
+}
+
+func (*onTheWay) Processor() (int, bool) { return 0, true }
 
 // Of two deadlines that are told at the same time the earlier one stays.
 func TestPlaysLowerTwice(t *testing.T) {
