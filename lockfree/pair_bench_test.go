@@ -19,34 +19,76 @@ func BenchmarkPair(b *testing.B) { benchmarkPair(b, 1) }
 func BenchmarkPairFlows(b *testing.B) { benchmarkPair(b, 8) }
 
 func benchmarkPair(b *testing.B, flows int) {
-	type scheduler = firq.Scheduler[string, uint64]
+	names := tenants()
+	for _, burst := range []int{1, 1024} {
+		each(b, fmt.Sprintf("burst=%d", burst), func(b *testing.B, s scheduler) {
+			for done := 0; done < b.N; done += burst {
+				pair(b, s, names, flows, done, min(burst, b.N-done))
+			}
+		})
+	}
+}
+
+// BenchmarkPairBatch is one goroutine that enqueues 1,024 tasks, 32 of each of 32 tenants
+// at a time, and dequeues them, 32 at a time. An operation is a task's part of both.
+func BenchmarkPairBatch(b *testing.B) {
+	const batch, burst = 32, 1024
+	names := tenants()
+	each(b, fmt.Sprintf("batch=%d", batch), func(b *testing.B, s scheduler) {
+		var tasks [batch]firq.Task[uint64]
+		var items [batch]firq.Item[string, uint64]
+		for done := 0; done < b.N; done += burst {
+			for i := range burst / batch {
+				if _, err := s.EnqueueBatch(names[(done/batch+i)%len(names)], tasks[:]); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for left := burst; left > 0; {
+				n, err := s.DequeueBatch(context.Background(), items[:])
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i := range items[:n] {
+					items[i].Done()
+				}
+				left -= n
+			}
+		}
+	})
+}
+
+type scheduler = firq.Scheduler[string, uint64]
+
+// each runs a benchmark on each core, with one shard and with two.
+func each(b *testing.B, name string, run func(b *testing.B, s scheduler)) {
 	cores := map[string]func(firq.Config[string, uint64]) (scheduler, error){
 		"lockfree": func(c firq.Config[string, uint64]) (scheduler, error) { return lockfree.New(c) },
 		"baseline": func(c firq.Config[string, uint64]) (scheduler, error) { return baseline.New(c) },
 	}
-	var names [64]string
+	for _, impl := range []string{"lockfree", "baseline"} {
+		for _, shards := range []int{1, 2} {
+			b.Run(fmt.Sprintf("impl=%s/shards=%d/%s", impl, shards, name), func(b *testing.B) {
+				s, err := cores[impl](firq.Config[string, uint64]{Shards: shards})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportAllocs()
+				run(b, s)
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+			})
+		}
+	}
+}
+
+// tenants returns the names of 64 tenants.
+func tenants() []string {
+	names := make([]string, 64)
 	for i := range names {
 		names[i] = fmt.Sprint("tenant-", i)
 	}
-	for _, impl := range []string{"lockfree", "baseline"} {
-		for _, shards := range []int{1, 2} {
-			for _, burst := range []int{1, 1024} {
-				b.Run(fmt.Sprintf("impl=%s/shards=%d/burst=%d", impl, shards, burst), func(b *testing.B) {
-					s, err := cores[impl](firq.Config[string, uint64]{Shards: shards})
-					if err != nil {
-						b.Fatal(err)
-					}
-					b.ReportAllocs()
-					for done := 0; done < b.N; done += burst {
-						pair(b, s, names[:], flows, done, min(burst, b.N-done))
-					}
-					if err := s.Close(); err != nil {
-						b.Fatal(err)
-					}
-				})
-			}
-		}
-	}
+	return names
 }
 
 func pair(b *testing.B, s firq.Scheduler[string, uint64], names []string, flows, first, n int) {
