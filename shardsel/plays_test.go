@@ -80,8 +80,8 @@ func TestPlays(t *testing.T) {
 		// One shard passes empty turns up to a far round, while the other one goes back from
 		// a round that is further: either the first one sees that, or the second one joins
 		// where the first one has gone to.
-		"passing, and going back":       {4, func(ip *interleave.Play, r *Rounds) { passAndBack(ip, r, true) }},
-		"passing, and waking up":        {4, func(ip *interleave.Play, r *Rounds) { passAndBack(ip, r, false) }},
+		"passing, and going back": {4, func(ip *interleave.Play, r *Rounds) { passAndBack(ip, r, true) }},
+		"passing, and waking up":  {4, func(ip *interleave.Play, r *Rounds) { passAndBack(ip, r, false) }},
 		"two pass, one goes back": {2, func(ip *interleave.Play, _ *Rounds) {
 			r := NewRounds(3, 1)
 			r.Publish(0, 200, true)
