@@ -1,0 +1,33 @@
+package firqredis
+
+import "encoding/json"
+
+// Codec turns payloads into bytes and back. Both methods may be called concurrently.
+type Codec[T any] interface {
+	Encode(v T) ([]byte, error)
+	Decode(b []byte) (T, error)
+}
+
+type jsonCodec[T any] struct{}
+
+func (jsonCodec[T]) Encode(v T) ([]byte, error) { return json.Marshal(v) }
+
+func (jsonCodec[T]) Decode(b []byte) (v T, err error) {
+	err = json.Unmarshal(b, &v)
+	return v, err
+}
+
+// bytesCodec is for T = []byte.
+type bytesCodec[T any] struct{}
+
+func (bytesCodec[T]) Encode(v T) ([]byte, error) { return any(v).([]byte), nil }
+func (bytesCodec[T]) Decode(b []byte) (T, error) { return any(b).(T), nil }
+
+// codecOf returns the codec that is used if none is given.
+func codecOf[T any]() Codec[T] {
+	var zero T
+	if _, ok := any(zero).([]byte); ok {
+		return bytesCodec[T]{}
+	}
+	return jsonCodec[T]{}
+}

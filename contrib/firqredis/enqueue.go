@@ -1,0 +1,272 @@
+package firqredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/redis/go-redis/v9"
+)
+
+// push is a task on its way.
+type push struct {
+	args  []any // of the script
+	bytes int
+	ctx   context.Context // of the call
+	at    int             // its place in the call
+	to    *pushes
+}
+
+// pushes is a call.
+type pushes struct {
+	results []Result
+	left    chan int // gets the place of each task that is through
+}
+
+// Result is what became of one task of a call.
+type Result struct {
+	ID  string
+	Err error
+}
+
+// Enqueue queues a task and returns its id. If the error is a network's, or ctx ends, its outcome is
+// open: the same ID again is the same task. Besides the sentinels of this package it returns
+// firq.ErrInvalidTask and firq.ErrClosed.
+func (q *Queue[T]) Enqueue(ctx context.Context, t Task[T]) (id string, err error) {
+	rs, err := q.enqueue(ctx, "Enqueue", []Task[T]{t})
+	if rs == nil {
+		return "", err
+	}
+	return rs[0].ID, rs[0].Err
+}
+
+// EnqueueBatch is Enqueue for several tasks, which are spread over as many scripts as it takes: it is
+// not atomic. It returns a Result for each; the error joins theirs, as TaskErrors.
+func (q *Queue[T]) EnqueueBatch(ctx context.Context, ts []Task[T]) ([]Result, error) {
+	rs, err := q.enqueue(ctx, "EnqueueBatch", ts)
+	if rs == nil {
+		rs = make([]Result, len(ts))
+		for i := range rs {
+			rs[i] = Result{ts[i].ID, err}
+		}
+		return rs, err
+	}
+	var failed []error
+	for _, r := range rs {
+		if r.Err != nil {
+			failed = append(failed, &TaskError{r.ID, r.Err})
+		}
+	}
+	return rs, errors.Join(failed...)
+}
+
+func (q *Queue[T]) enqueue(ctx context.Context, name string, ts []Task[T]) ([]Result, error) {
+	if err := q.call(ctx, name); err != nil {
+		return nil, err
+	}
+	to := &pushes{results: make([]Result, len(ts)), left: make(chan int, len(ts))}
+	each := make([][]push, q.cfg.Partitions)
+	open := 0
+	for i := range ts {
+		args, id, tenant, err := q.pushArgs(&ts[i])
+		if to.results[i] = (Result{id, err}); err != nil {
+			continue
+		}
+		p := q.partitionOf(tenant)
+		size := 0
+		for _, a := range args {
+			if s, ok := a.(string); ok {
+				size += len(s)
+			}
+		}
+		each[p] = append(each[p], push{args, size, ctx, i, to})
+		open++
+	}
+	for p := range each {
+		if len(each[p]) > 0 && !q.pushes[p].add(each[p]...) {
+			return nil, firq.ErrClosed
+		}
+	}
+	through := make([]bool, len(ts))
+	for range open {
+		select {
+		case i := <-to.left:
+			through[i] = true
+		case <-ctx.Done():
+			return q.abandoned(ctx, to, through, each), nil
+		}
+	}
+	return to.results, nil
+}
+
+// abandoned returns the results of a call whose context has ended: those that have come, and for the
+// others that it is open what became of them.
+func (q *Queue[T]) abandoned(ctx context.Context, to *pushes, through []bool, each [][]push) []Result {
+	rs := make([]Result, len(through))
+	waiting := make([]bool, len(through))
+	for _, ps := range each {
+		for _, p := range ps {
+			waiting[p.at] = !through[p.at]
+		}
+	}
+	for i := range rs {
+		if waiting[i] {
+			rs[i].Err = ctx.Err()
+		} else {
+			rs[i] = to.results[i]
+		}
+	}
+	for _, ps := range each {
+		for _, p := range ps {
+			if waiting[p.at] {
+				rs[p.at].ID, _ = p.args[1].(string)
+			}
+		}
+	}
+	return rs
+}
+
+// pushArgs returns what the script gets of a task.
+func (q *Queue[T]) pushArgs(raw *Task[T]) (args []any, id, tenant string, err error) {
+	t, err := q.check(*raw)
+	if err != nil {
+		return nil, t.ID, t.Tenant, err
+	}
+	payload, err := q.encode(t.Payload)
+	if err != nil {
+		return nil, t.ID, t.Tenant, err
+	}
+	m, err := metaOf(&t)
+	if err != nil {
+		return nil, t.ID, t.Tenant, invalidTask("Headers: %v", err)
+	}
+	var due, deadline int64
+	if !t.At.IsZero() {
+		due = max(t.At.UnixMicro(), 1)
+	}
+	if !t.Deadline.IsZero() {
+		deadline = max(t.Deadline.UnixMicro(), 1)
+	}
+	return []any{
+		t.Tenant, t.ID, int(t.Priority), strconv.FormatInt(t.Cost, 10), due, ceil(t.Delay, time.Microsecond), deadline, t.MaxAttempts,
+		t.UniqueKey, ceil(t.UniqueFor, time.Millisecond), q.weight(t.Tenant), m, string(payload),
+	}, t.ID, t.Tenant, nil
+}
+
+// ceil returns d in units, rounded up.
+func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
+
+func (q *Queue[T]) encode(v T) ([]byte, error) {
+	b, err := q.cfg.Codec.Encode(v)
+	if err != nil {
+		return nil, invalidTask("Payload: %v", err)
+	}
+	if len(b) > q.cfg.MaxPayload {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrPayloadTooLarge, len(b), q.cfg.MaxPayload)
+	}
+	return b, nil
+}
+
+// pushOn returns what sends tasks to a partition.
+func (q *Queue[T]) pushOn(p int) func([]push) {
+	return func(all []push) {
+		ps := all[:0:0]
+		for _, x := range all { // whose call was given up is not sent
+			if err := x.ctx.Err(); err == nil {
+				ps = append(ps, x)
+			} else {
+				x.to.results[x.at].Err = err
+				x.to.left <- x.at
+			}
+		}
+		if len(ps) == 0 {
+			return
+		}
+		args := make([]any, 0, 6+13*len(ps))
+		args = append(args, version, q.cfg.PriorityAging.Microseconds(), q.cfg.MaxQueuedPerTenant, q.cfg.MaxInFlightPerTenant,
+			q.cfg.TenantIdle.Milliseconds(), part(q.cfg.MaxQueued, q.cfg.Partitions, p))
+		for i := range ps {
+			args = append(args, ps[i].args...)
+		}
+		r, err := q.pushNow(p, args)
+		list, _ := r.([]any)
+		for i := range ps {
+			res := &ps[i].to.results[ps[i].at]
+			switch {
+			case i < len(list):
+				res.Err = pushed(list[i], res)
+				if res.Err == nil {
+					res.Err = err // of WAIT
+				}
+			case err != nil:
+				res.Err = err
+			default:
+				res.Err = fmt.Errorf("firqredis: push: %d replies for %d tasks", len(list), len(ps))
+			}
+			ps[i].to.left <- ps[i].at
+		}
+	}
+}
+
+// pushed returns what a reply of the script means.
+func pushed(reply any, r *Result) error {
+	switch n := reply.(type) {
+	case string:
+		r.ID = n
+		return ErrDuplicate
+	case int64:
+		switch n {
+		case 0, 1:
+			return nil
+		case -1:
+			return ErrTenantFull
+		case -2:
+			return ErrFull
+		}
+	}
+	return fmt.Errorf("firqredis: push: the reply is %v", reply)
+}
+
+// waitFor is how long replicas have.
+const waitFor = time.Second
+
+// pushNow runs the script. If replicas have to have its effects it waits for them, on the same
+// connection: then the reply may come with ErrNotReplicated.
+func (q *Queue[T]) pushNow(p int, args []any) (any, error) {
+	ctx := context.Background() // the calls have their own
+	if q.cfg.WaitReplicas == 0 {
+		return q.run(ctx, pushScript, p, args)
+	}
+	node, err := q.primary(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	conn := node.Conn()
+	defer func() { _ = conn.Close() }()
+	r, err := q.runOn(ctx, conn, pushScript, p, args)
+	if err != nil {
+		return nil, err
+	}
+	n, err := conn.Wait(ctx, q.cfg.WaitReplicas, waitFor).Result()
+	if err != nil {
+		return r, fmt.Errorf("%w: %w", ErrNotReplicated, err)
+	}
+	if int(n) < q.cfg.WaitReplicas {
+		return r, fmt.Errorf("%w: %d of %d replicas", ErrNotReplicated, n, q.cfg.WaitReplicas)
+	}
+	return r, nil
+}
+
+// primary returns a client of the server that has a partition.
+func (q *Queue[T]) primary(ctx context.Context, p int) (*redis.Client, error) {
+	switch c := q.db.(type) {
+	case *redis.Client:
+		return c, nil
+	case *redis.ClusterClient:
+		return c.MasterForKey(ctx, q.prefix[p])
+	}
+	return nil, invalid("WaitReplicas: not with a client of type %T", q.db)
+}

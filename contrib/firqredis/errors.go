@@ -1,0 +1,68 @@
+package firqredis
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// Sentinels for errors.Is.
+var (
+	// ErrLeaseLost: the lease has run out and the task was taken back, or settled by somebody
+	// else. What was asked for has changed nothing. It is also the cause of the context of a handler
+	// of Run whose lease is lost.
+	ErrLeaseLost = errors.New("firqredis: the lease is lost")
+	// ErrDuplicate: another task with this UniqueKey is known; Enqueue returns its id.
+	ErrDuplicate = errors.New("firqredis: a task with this UniqueKey is known")
+	// ErrFull: MaxQueued. It matches firq.ErrGlobalFull and firq.ErrRejected.
+	ErrFull error = &limit{"firqredis: the queue is full", firq.ErrGlobalFull}
+	// ErrTenantFull: MaxQueuedPerTenant, or the tenant's own limit. It matches firq.ErrTenantFull and
+	// firq.ErrRejected.
+	ErrTenantFull error = &limit{"firqredis: the tenant's queue is full", firq.ErrTenantFull}
+	// ErrNotFound: no such task, dead letter or schedule.
+	ErrNotFound = errors.New("firqredis: not found")
+	// ErrCancelled: the task was cancelled while it was in flight.
+	ErrCancelled = errors.New("firqredis: the task is cancelled")
+	// ErrPayloadTooLarge: MaxPayload.
+	ErrPayloadTooLarge = errors.New("firqredis: the payload is too large")
+	// ErrPartitions: the queue has another number of partitions.
+	ErrPartitions = errors.New("firqredis: the queue has another number of partitions")
+	// ErrNotReplicated: the task is queued, but WaitReplicas was not reached in time.
+	ErrNotReplicated = errors.New("firqredis: not replicated in time")
+	// ErrVersion: a newer version of this package has written to the queue.
+	ErrVersion = errors.New("firqredis: the queue is of a newer version")
+)
+
+// limit is a sentinel that matches those of firq, too.
+type limit struct {
+	text string
+	is   error
+}
+
+func (l *limit) Error() string        { return l.text }
+func (l *limit) Is(target error) bool { return errors.Is(l.is, target) || target == firq.ErrRejected }
+
+// TaskError says which of several tasks of a call failed. Such calls join them.
+type TaskError struct {
+	ID  string
+	Err error
+}
+
+func (e *TaskError) Error() string { return fmt.Sprintf("task %q: %v", e.ID, e.Err) }
+
+// Unwrap returns Err.
+func (e *TaskError) Unwrap() error { return e.Err }
+
+// deadly and later mark what a handler returns.
+type (
+	deadly struct{ error }
+	later  struct {
+		error
+		after time.Duration
+	}
+)
+
+func (d deadly) Unwrap() error { return d.error }
+func (l later) Unwrap() error  { return l.error }

@@ -1,0 +1,14 @@
+-- Own ARGV: us, then leases. Reply: the new end, then per task: 0 not the caller's any more, 1 extended, 2 extended and cancelled.
+local exp, lost = now + num(ARGV[7]), 0
+local out = {string.format('%.0f', exp)}
+for k = 8, #ARGV do
+  local r = 0
+  if call('ZSCORE', L, ARGV[k]) then
+    call('ZADD', L, 'XX', exp, ARGV[k])
+    r = call('SISMEMBER', P..':c', string.match(ARGV[k], '^[^\n]*')) == 1 and 2 or 1
+  else lost = lost + 1 end
+  out[#out+1] = r
+end
+if lost > 0 then call('HINCRBY', P..':s', 'leaselost', lost) end
+if exp < nd then call('HSET', M, 'nd', string.format('%.0f', exp)) end
+return out

@@ -1,0 +1,97 @@
+-- Delivers tasks. ARGV: version, n, lease us, the tenants' MaxInFlight, TenantIdle ms, the partition's MaxInFlight, the highest
+-- virtual time that the caller knows of, how many names follow, names, and then patterns. With neither names nor patterns: from
+-- everybody; else from the named first, then from those that match.
+-- Reply: next due us or -1, ready tenants, virtual time, now us, then per task: id, token, body.
+local P, call, num = KEYS[1], redis.call, tonumber
+local M, R, D, L = P..':m', P..':r', P..':d', P..':l'
+local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver')
+if num(m[5] or 0) > num(ARGV[1]) then return redis.error_reply('FIRQVERSION '..m[5]) end
+local now, v, hlc, nd = tm[1] * 1000000 + tm[2], num(m[1] or 0), num(m[2] or 0), num(m[3] or 9e15)
+if hlc < now then hlc = now end
+local n, dim, gim, names, exp = num(ARGV[2]), num(ARGV[4]), num(ARGV[6]), num(ARGV[8]), now + num(ARGV[3])
+local some = #ARGV > 8
+local v0, T, ls, out, got, expired, looked = v, {}, {}, {0, 0, 0, 0}, 0, 0, 0
+if m[4] then n = 0 elseif gim > 0 then n = math.min(n, gim - call('ZCARD', L)) end
+while got < n and looked < n + 100 do
+  looked = looked + 1
+  local name, s
+  local first = call('ZRANGE', R, 0, 0, 'WITHSCORES')
+  if not first[1] then break end
+  local least = num(first[2])
+  if least > v then v = least end                   -- the least tag, also if another one is taken
+  if not some then name, s = first[1], least
+  else
+    if names > 0 then
+      local tags = call('ZMSCORE', R, unpack(ARGV, 9, 8 + names))
+      for k = 1, names do
+        if tags[k] and (not s or num(tags[k]) < s) then name, s = ARGV[8+k], num(tags[k]) end
+      end
+    end
+    local from = 0
+    while not name and #ARGV > 8 + names do
+      local r = call('ZRANGE', R, from, from + 511, 'WITHSCORES')
+      for k = 1, #r, 2 do
+        for j = 9 + names, #ARGV do
+          if string.find(r[k], ARGV[j]) then name, s = r[k], num(r[k+1]); break end
+        end
+        if name then break end
+      end
+      from = from + 512
+      if #r < 1024 then break end
+    end
+    if not name then break end
+  end
+  local t = T[name]
+  if not t then
+    local h = call('HMGET', P..':t:'..name, 'i', 'w', 'wd', 'im', 'd', 'z', 'k')
+    t = {q = P..':n:'..name, i = num(h[1] or 0), w = num(h[2] or h[3] or 1), im = num(h[4] or dim), c = num(h[5] or 0),
+      z = num(h[6] or 0), keep = h[7], f = s}
+    t.n = call('ZCARD', t.q)
+    T[name] = t
+  end
+  local id = call('ZPOPMIN', t.q)[1]
+  t.n = t.n - 1
+  local body = id and call('HGET', D, id)
+  if body then
+    local cost, deadline, keep, from = string.match(body, '^%d+:%d+:(%d+):%d+:%d+:(%d+):%d+:(%d):[^\n]*\n()')
+    if deadline ~= '0' and num(deadline) <= now then
+      call('HDEL', D, id); expired = expired + 1
+      if keep == '1' then
+        local u = P..':u:'..name..'\n'..string.match(body, '^[^\n]*', from)
+        if call('GET', u) == id then call('DEL', u) end
+      end
+    else
+      hlc = hlc + 1; got = got + 1
+      local token, o = string.format('%.0f', hlc), 3 * got + 2
+      s = s + cost / t.w; t.f = s; t.i = t.i + 1; t.c = t.c + 1
+      ls[2*got-1], ls[2*got] = exp, id..'\n'..token..'\n'..name -- the lease: who can name it holds it
+      out[o], out[o+1], out[o+2] = id, token, body
+    end
+  end
+  if t.n > 0 and (t.im == 0 or t.i < t.im) then call('ZADD', R, string.format('%.17g', s), name) else call('ZREM', R, name) end
+end
+if got > 0 then
+  for k = 1, 2 * got, 200 do call('ZADD', L, unpack(ls, k, math.min(k + 199, 2 * got))) end
+  if exp < nd then nd = exp end
+  call('HINCRBY', P..':s', 'delivered', got)
+end
+if expired > 0 then call('HINCRBY', P..':s', 'expired', expired) end
+local ready = call('ZCARD', R)
+if ready == 0 then v = math.max(v, num(ARGV[7])) end -- an idle partition keeps up with the others
+if looked > 0 or v ~= v0 then
+  for name, t in pairs(T) do
+    local key = P..':t:'..name
+    call('HSET', key, 'f', string.format('%.17g', t.f), 'i', t.i, 'd', t.c)
+    if t.n <= 0 and t.i == 0 and t.z == 0 then      -- all that it had has expired
+      call('SREM', P..':a', name)
+      if not t.keep then call('PEXPIRE', key, ARGV[5]) end
+    end
+  end
+  call('HSET', M, 'v', string.format('%.17g', v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd))
+end
+-- Who takes something and sees more wakes the next; so does who can take only some of it.
+if ready > 0 and (got > 0 or looked > 0) and not (gim > 0 and call('ZCARD', L) >= gim) and call('LLEN', P..':w') == 0 then
+  call('RPUSH', P..':w', '1')
+end
+out[1], out[2], out[3], out[4] = nd == 9e15 and '-1' or string.format('%.0f', nd), ready, string.format('%.17g', v), string.format('%.0f', now)
+return out

@@ -1,0 +1,191 @@
+package firqredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/firq-go/firq"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Queue is a client of a queue. Make it with New. Safe for concurrent use.
+type Queue[T any] struct {
+	cfg    Config[T]
+	db     redis.UniversalClient
+	own    bool                  // db was made here
+	sleep  redis.UniversalClient // for those that wait, as a blocked connection serves nobody else
+	prefix []string              // of each partition's keys
+
+	pushes []*batcher[push]
+	acks   []*batcher[ack]
+	fetch  *fetcher[T]
+
+	closed    chan struct{}
+	closeOnce sync.Once
+	all       sync.WaitGroup // goroutines of the queue
+	life      sync.RWMutex   // no goroutine starts once Close waits
+}
+
+// New connects to a queue, which is made if it is new. It checks the server: that it does not evict
+// what is queued (ErrInvalidConfig), that the queue is not of a newer version (ErrVersion), and the
+// number of partitions (ErrPartitions).
+func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
+	if ctx == nil {
+		return nil, fmt.Errorf("%w: firqredis: New: nil context", firq.ErrInvalidArgument)
+	}
+	c, err := c.resolve()
+	if err != nil {
+		return nil, err
+	}
+	q := &Queue[T]{cfg: c, db: c.Client, closed: make(chan struct{})}
+	if q.db == nil {
+		q.own, q.db = true, redis.NewClient(&redis.Options{Addr: "localhost:6379"})
+	}
+	for p := range c.Partitions {
+		q.prefix = append(q.prefix, fmt.Sprintf("fq:{%s:%d}", c.Name, p))
+		q.pushes = append(q.pushes, &batcher[push]{linger: c.Linger, run: q.pushOn(p), start: q.start, size: func(x *push) int { return x.bytes }})
+		q.acks = append(q.acks, &batcher[ack]{run: q.ackOn(p), start: q.start})
+	}
+	q.sleep = sleeper(q.db, c.Partitions)
+	q.fetch = newFetcher(q)
+	if err := q.open(ctx); err != nil {
+		_ = q.Close()
+		return nil, err
+	}
+	return q, nil
+}
+
+// open checks the server and the queue.
+func (q *Queue[T]) open(ctx context.Context) error {
+	if err := q.db.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("firqredis: %w", err)
+	}
+	if policy := q.eviction(ctx); strings.HasPrefix(policy, "allkeys-") {
+		return invalid("Client: the server's maxmemory-policy is %s, and would evict tasks: set noeviction", policy)
+	}
+	key := q.prefix[0] + ":cfg"
+	if err := q.db.HSetNX(ctx, key, "partitions", q.cfg.Partitions).Err(); err != nil {
+		return fmt.Errorf("firqredis: %w", err)
+	}
+	n, err := q.db.HGet(ctx, key, "partitions").Int()
+	if err != nil {
+		return fmt.Errorf("firqredis: %w", err)
+	}
+	if n != q.cfg.Partitions {
+		return fmt.Errorf("%w: %d, not %d", ErrPartitions, n, q.cfg.Partitions)
+	}
+	for _, prefix := range q.prefix {
+		ver, err := q.db.HGet(ctx, prefix+":m", "ver").Int()
+		switch {
+		case err != nil && !errors.Is(err, redis.Nil):
+			return fmt.Errorf("firqredis: %w", err)
+		case ver > version:
+			return fmt.Errorf("%w: %d, not %d", ErrVersion, ver, version)
+		case ver < version:
+			if err := q.db.HSet(ctx, prefix+":m", "ver", version).Err(); err != nil {
+				return fmt.Errorf("firqredis: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// sleeper returns a client like c with connections for as many blocked calls.
+func sleeper(c redis.UniversalClient, partitions int) redis.UniversalClient {
+	switch c := c.(type) {
+	case *redis.Client:
+		opt := *c.Options()
+		opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = partitions, 0, 0, 0
+		opt.ReadTimeout, opt.MaxRetries = 2*longestSleep, -1
+		opt.PushNotificationProcessor, opt.MaintNotificationsConfig = nil, &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		return redis.NewClient(&opt)
+	case *redis.ClusterClient:
+		opt := *c.Options()
+		opt.PoolSize, opt.MinIdleConns, opt.MaxIdleConns, opt.MaxActiveConns = partitions, 0, 0, 0
+		opt.ReadTimeout, opt.MaxRetries = 2*longestSleep, -1
+		opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		return redis.NewClusterClient(&opt)
+	}
+	return nil // an unknown kind of client: its own connections have to do
+}
+
+// Close ends all calls that wait with firq.ErrClosed. Leases that are out go on: their tasks come back
+// when they have run out. Calling it again does nothing.
+func (q *Queue[T]) Close() (err error) {
+	q.closeOnce.Do(func() {
+		q.life.Lock()
+		close(q.closed)
+		q.life.Unlock()
+		if q.sleep != nil {
+			err = q.sleep.Close() // ends those who sleep
+		}
+		q.all.Wait()
+		if q.own {
+			err = errors.Join(err, q.db.Close())
+		}
+	})
+	return err
+}
+
+// Done is closed when the queue is.
+func (q *Queue[T]) Done() <-chan struct{} { return q.closed }
+
+// over reports whether the queue is closed.
+func (q *Queue[T]) over() bool {
+	select {
+	case <-q.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// start starts a goroutine that Close waits for; false: the queue is closed.
+func (q *Queue[T]) start(f func()) bool {
+	q.life.RLock()
+	defer q.life.RUnlock()
+	if q.over() {
+		return false
+	}
+	q.all.Go(f)
+	return true
+}
+
+// call checks what all calls have in common.
+func (q *Queue[T]) call(ctx context.Context, name string) error {
+	if ctx == nil {
+		return fmt.Errorf("%w: firqredis: %s: nil context", firq.ErrInvalidArgument, name)
+	}
+	if q.over() {
+		return firq.ErrClosed
+	}
+	return ctx.Err()
+}
+
+// partitionOf returns where a tenant lives.
+func (q *Queue[T]) partitionOf(tenant string) int {
+	if q.cfg.Partitions == 1 {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(tenant))
+	return int(h.Sum32() % uint32(q.cfg.Partitions))
+}
+
+// weight returns what WeightFor says, for the scripts: "" is 1.
+func (q *Queue[T]) weight(tenant string) string {
+	if q.cfg.WeightFor == nil {
+		return ""
+	}
+	w := q.cfg.WeightFor(tenant)
+	if !(w > 0) || w > 1e15 || w == 1 {
+		return ""
+	}
+	return strconv.FormatFloat(w, 'g', 17, 64)
+}

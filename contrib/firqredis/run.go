@@ -1,0 +1,309 @@
+package firqredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/worker"
+)
+
+// Event is what the hooks of RunOptions get.
+type Event[T any] = worker.Event[string, *Item[T]]
+
+// RunOptions are worker.Options, and what is the queue's. The zero value is a working pool of GOMAXPROCS
+// workers.
+type RunOptions[T any] struct {
+	Name            string
+	Concurrency     int
+	Timeout         time.Duration
+	TimeoutMode     worker.TimeoutMode
+	SlowAfter       time.Duration
+	IgnoreDeadline  bool
+	StuckAfter      time.Duration
+	MaxReplacements int
+	Grace           time.Duration
+
+	OnSlow, OnTimeout, OnStuck, OnError, OnPanic func(Event[T])
+
+	Logger *slog.Logger // nil: slog.Default()
+
+	// Tenants and Steal: see Queue.From.
+	Tenants, Steal []string
+	// Heartbeat is how often the leases of running handlers are extended. 0: a third of Config.Lease.
+	Heartbeat time.Duration
+}
+
+// Dead returns an error by which a handler says that its task is not to be tried again. Of nil it is nil.
+func Dead(err error) error {
+	if err == nil {
+		return nil
+	}
+	return deadly{err}
+}
+
+// RetryAfter returns an error by which a handler says when its task is to be tried again; d below 0: at
+// once. Of nil it is nil.
+func RetryAfter(err error, d time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	if d == 0 {
+		d = -1
+	}
+	return later{err, d}
+}
+
+// Run handles tasks until ctx is done or the queue is closed; it is worker.Run over the queue. A handler
+// that returns nil has its task acked; one that returns an error, or panics, has it nacked, with the text
+// as the reason (see Dead and RetryAfter). Leases are extended while handlers run, until they are stuck.
+// If a lease is lost, or the task cancelled, the handler's context is cancelled with ErrLeaseLost or
+// ErrCancelled as its cause.
+//
+// A server that is away is tried again, after 10 ms to 1 s. When ctx is done Run takes nothing more; tasks
+// whose handlers fail because Grace is over go back, and do not count as tried, as do those of handlers
+// that Run leaves behind. Run returns nil when ctx is done.
+func Run[T any](ctx context.Context, q *Queue[T], h func(ctx context.Context, it *Item[T]) error, o RunOptions[T]) error {
+	switch {
+	case q == nil || h == nil:
+		return fmt.Errorf("%w: firqredis: Run: the queue or the handler is nil", firq.ErrInvalidArgument)
+	case o.Heartbeat < 0:
+		return invalid("Heartbeat: %v, must not be negative", o.Heartbeat)
+	}
+	set(&o.Heartbeat, max(q.cfg.Lease/3, time.Millisecond))
+	if o.StuckAfter <= 0 {
+		set(&o.StuckAfter, worker.DefaultStuckAfter)
+	}
+	r := &runner[T]{q: q, from: q.From(o.Tenants, o.Steal), handler: h, opts: o, held: map[*Item[T]]*holding{}}
+	pool, err := worker.New(firq.Consumer[string, *Item[T]](r), r.handle, worker.Options[string, *Item[T]]{
+		Name: o.Name, Concurrency: o.Concurrency, Timeout: o.Timeout, TimeoutMode: o.TimeoutMode, SlowAfter: o.SlowAfter,
+		IgnoreDeadline: o.IgnoreDeadline, StuckAfter: o.StuckAfter, MaxReplacements: o.MaxReplacements, Grace: o.Grace,
+		OnSlow: o.OnSlow, OnTimeout: o.OnTimeout, OnStuck: o.OnStuck, OnError: o.OnError, OnPanic: o.OnPanic, Logger: o.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	over := make(chan struct{})
+	var beats sync.WaitGroup
+	beats.Go(func() { r.beat(over) })
+	err = pool.Run(ctx)
+	close(over)
+	beats.Wait()
+	r.leave()
+	if errors.Is(err, worker.ErrStuck) && ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// runner is a Run. It is the pool's source.
+type runner[T any] struct {
+	q       *Queue[T]
+	from    *Consumer[T]
+	handler func(ctx context.Context, it *Item[T]) error
+	opts    RunOptions[T]
+
+	mu   sync.Mutex
+	held map[*Item[T]]*holding // deliveries whose handlers run
+}
+
+// holding is a delivery whose handler runs.
+type holding struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	ended  time.Time // when its context was first seen to be over
+}
+
+// Dequeue takes the next task, however long the server is away.
+func (r *runner[T]) Dequeue(ctx context.Context) (fi firq.Item[string, *Item[T]], err error) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		it, err := r.from.Dequeue(ctx)
+		switch {
+		case err == nil:
+			return firq.Item[string, *Item[T]]{
+				Tenant: it.Tenant, Payload: it, Cost: it.Cost, Priority: it.Priority, Deadline: it.Deadline, Wait: it.Wait,
+			}, nil
+		case ctx.Err() != nil:
+			return fi, ctx.Err()
+		case errors.Is(err, firq.ErrClosed), errors.Is(err, ErrVersion):
+			return fi, err
+		}
+		if !r.q.nap(ctx, pause) {
+			if ctx.Err() != nil {
+				return fi, ctx.Err()
+			}
+			return fi, firq.ErrClosed
+		}
+	}
+}
+
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// nap waits; false: ctx or the queue is over.
+func (q *Queue[T]) nap(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+	case <-q.closed:
+	}
+	return false
+}
+
+// TryDequeue and DequeueBatch are of firq.Consumer; a pool does not call them.
+
+// TryDequeue reports false.
+func (r *runner[T]) TryDequeue() (it firq.Item[string, *Item[T]], ok bool) { return it, false }
+
+// DequeueBatch takes one.
+func (r *runner[T]) DequeueBatch(ctx context.Context, dst []firq.Item[string, *Item[T]]) (n int, err error) {
+	if dst[0], err = r.Dequeue(ctx); err != nil {
+		return 0, err
+	}
+	return 1, nil
+}
+
+// handle runs the handler and settles the task by how it ends.
+func (r *runner[T]) handle(ctx context.Context, fi *firq.Item[string, *Item[T]]) (err error) {
+	it := fi.Payload
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	r.mu.Lock()
+	r.held[it] = &holding{ctx: ctx, cancel: cancel}
+	r.mu.Unlock()
+	returned := false
+	defer func() {
+		v := any(nil)
+		if !returned {
+			v = recover()
+			err = worker.ErrGoexit
+		}
+		cause := context.Cause(ctx)
+		if !r.drop(it) {
+			cause = ErrLeaseLost // Run has left it behind, and given the task back
+		}
+		if failed := r.settle(it, err, v, cause); failed != nil && err == nil {
+			err = failed
+		}
+		if v != nil {
+			panic(v)
+		}
+	}()
+	err = r.handler(ctx, it)
+	returned = true
+	return err
+}
+
+// drop ends the heartbeats of a delivery; false: somebody else has.
+func (r *runner[T]) drop(it *Item[T]) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.held[it]
+	delete(r.held, it)
+	return ok
+}
+
+// settle says how a delivery has ended. While the server is away it tries again, until the lease must have
+// run out.
+func (r *runner[T]) settle(it *Item[T], err error, panicked any, cause error) error {
+	if errors.Is(cause, ErrLeaseLost) {
+		return cause
+	}
+	ctx := context.Background()
+	var say func() error
+	var dead deadly
+	var after later
+	switch {
+	case err == nil:
+		say = func() error { return r.q.Ack(ctx, it) }
+	case errors.Is(cause, worker.ErrGraceOver):
+		say = func() error { return r.q.Release(ctx, it) }
+	default:
+		retry := Retry{Reason: err.Error()}
+		if panicked != nil {
+			retry.Reason = fmt.Sprintf("panic: %v", panicked)
+		} else if errors.As(err, &dead) {
+			retry.Dead = true
+		} else if errors.As(err, &after) {
+			retry.After = after.after
+		}
+		say = func() error { return r.q.Nack(ctx, it, retry) }
+	}
+	until := time.Now().Add(r.q.cfg.Lease)
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		failed := say()
+		if failed == nil || errors.Is(failed, ErrLeaseLost) || errors.Is(failed, firq.ErrClosed) || time.Now().After(until) ||
+			!r.q.nap(ctx, pause) {
+			return failed
+		}
+	}
+}
+
+// beat extends the leases of running handlers until over is closed.
+func (r *runner[T]) beat(over <-chan struct{}) {
+	t := time.NewTicker(r.opts.Heartbeat)
+	defer t.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-t.C:
+		}
+		now := time.Now()
+		var its []*Item[T]
+		r.mu.Lock()
+		for it, h := range r.held {
+			if h.ctx.Err() != nil && h.ended.IsZero() {
+				h.ended = now
+			}
+			if h.ended.IsZero() || now.Sub(h.ended) < r.opts.StuckAfter { // else it is stuck: somebody else shall have it
+				its = append(its, it)
+			}
+		}
+		r.mu.Unlock()
+		if len(its) > 0 {
+			r.tell(r.q.extend(context.Background(), 0, its), its)
+		}
+	}
+}
+
+// tell cancels the handlers whose leases are lost, or whose tasks are cancelled.
+func (r *runner[T]) tell(errs []error, its []*Item[T]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, it := range its {
+		h := r.held[it]
+		if h == nil {
+			continue
+		}
+		for _, cause := range []error{ErrLeaseLost, ErrCancelled} {
+			if errors.Is(errs[i], cause) {
+				h.cancel(cause)
+			}
+		}
+	}
+}
+
+// leave gives back what handlers have that Run leaves behind.
+func (r *runner[T]) leave() {
+	r.mu.Lock()
+	var its []*Item[T]
+	for it, h := range r.held {
+		h.cancel(ErrLeaseLost)
+		its = append(its, it)
+	}
+	clear(r.held)
+	r.mu.Unlock()
+	if len(its) > 0 {
+		r.q.giveBack(its)
+	}
+}

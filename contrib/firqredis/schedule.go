@@ -1,0 +1,359 @@
+package firqredis
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/contrib/firqredis/internal/cron"
+	"github.com/redis/go-redis/v9"
+)
+
+// Schedule says when a task is queued, again and again.
+type Schedule[T any] struct {
+	ID string
+	// Cron has five fields, or six with seconds first, or is @hourly, @daily, @weekly, @monthly or @yearly. A
+	// fixed time in the gap of daylight saving is due at the end of the gap, one in the hour that comes twice
+	// the first time only; with `*` in the minute or the hour it ticks in real time.
+	Cron string
+	Zone string // "": UTC
+	// Task is what is queued, without ID and At. Its ID is made of the schedule's, "@" and the due time in
+	// UTC, so that each due time fires once.
+	Task Task[T]
+	// CatchUp is how many due times that were missed by more than 5 s are made up for, the latest ones. 0: 1;
+	// below 0: none.
+	CatchUp int
+	// Jitter: the task is delayed by up to so much, which depends on its ID only.
+	Jitter time.Duration
+	Paused bool // due times pass, and nothing is queued
+}
+
+// ScheduleInfo is a schedule with its state.
+type ScheduleInfo[T any] struct {
+	Schedule[T]
+	NextDue time.Time
+	LastDue time.Time // zero: it has not fired yet
+}
+
+// Next returns the next n due times after from, without Jitter. It needs no server. firq.ErrInvalidTask: a
+// bad Cron or Zone.
+func (sc Schedule[T]) Next(from time.Time, n int) ([]time.Time, error) {
+	spec, err := cron.Parse(sc.Cron, sc.Zone)
+	if err != nil {
+		return nil, invalidTask("schedule %q: %v", sc.ID, err)
+	}
+	var all []time.Time
+	for range n {
+		if from, err = spec.Next(from); err != nil {
+			return nil, invalidTask("schedule %q: %v", sc.ID, err)
+		}
+		all = append(all, from)
+	}
+	return all, nil
+}
+
+// Schedules are a queue's. Any number of processes may Run them: each due time fires once.
+type Schedules[T any] struct{ q *Queue[T] }
+
+// Schedules returns those of the queue.
+func (q *Queue[T]) Schedules() *Schedules[T] { return &Schedules[T]{q} }
+
+// plan is a schedule as it is stored.
+type plan struct {
+	Cron, Zone        string
+	CatchUp           int
+	Jitter            time.Duration
+	Paused            bool
+	Tenant, UniqueKey string
+	UniqueFor         time.Duration
+	Cost              int64
+	Priority          firq.Priority
+	Delay             time.Duration
+	Deadline          time.Time
+	MaxAttempts       int
+	Headers           map[string]string
+	Payload           []byte
+}
+
+// Put adds a schedule, or replaces the one with its ID; with the same Cron and Zone that keeps its next due
+// time. firq.ErrInvalidTask: a bad ID, Cron, Zone or Task.
+func (s *Schedules[T]) Put(ctx context.Context, sc Schedule[T]) error {
+	if err := s.q.call(ctx, "Put"); err != nil {
+		return err
+	}
+	if badName(sc.ID) {
+		return invalidTask("schedule: ID: %q: %s", sc.ID, nameRule)
+	}
+	t := sc.Task
+	switch {
+	case t.ID != "":
+		return invalidTask("schedule %q: Task.ID: %q, must be empty: it is made of the due time", sc.ID, t.ID)
+	case !t.At.IsZero():
+		return invalidTask("schedule %q: Task.At: must be zero", sc.ID)
+	case sc.Jitter < 0:
+		return invalidTask("schedule %q: Jitter: %v, must not be negative", sc.ID, sc.Jitter)
+	}
+	t, err := s.q.check(t)
+	if err != nil {
+		return err
+	}
+	payload, err := s.q.encode(t.Payload)
+	if err != nil {
+		return err
+	}
+	next, err := sc.Next(time.Now(), 1)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(plan{
+		sc.Cron, sc.Zone, sc.CatchUp, sc.Jitter, sc.Paused, t.Tenant, t.UniqueKey, t.UniqueFor, t.Cost, t.Priority, t.Delay, t.Deadline,
+		sc.Task.MaxAttempts, t.Headers, payload,
+	})
+	if err != nil {
+		return invalidTask("schedule %q: %v", sc.ID, err)
+	}
+	own := s.q.partitionOf(t.Tenant)
+	for p := range s.q.prefix {
+		if p != own { // it had another tenant before
+			if _, err := s.q.cold(ctx, scheduleScript, p, "delete", sc.ID); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = s.q.cold(ctx, scheduleScript, own, "put", sc.ID, string(text), sc.Cron+"\n"+sc.Zone, next[0].UnixMicro())
+	return err
+}
+
+// Delete removes a schedule. ErrNotFound: there is none with this ID.
+func (s *Schedules[T]) Delete(ctx context.Context, id string) error {
+	if err := s.q.named(ctx, "Delete", "id", id); err != nil {
+		return err
+	}
+	found := false
+	for p := range s.q.prefix {
+		r, err := s.q.cold(ctx, scheduleScript, p, "delete", id)
+		if err != nil {
+			return err
+		}
+		found = found || number(r) > 0
+	}
+	if !found {
+		return fmt.Errorf("%w: schedule %q", ErrNotFound, id)
+	}
+	return nil
+}
+
+// List returns all schedules, by ID.
+func (s *Schedules[T]) List(ctx context.Context) ([]ScheduleInfo[T], error) {
+	if err := s.q.call(ctx, "List"); err != nil {
+		return nil, err
+	}
+	var all []ScheduleInfo[T]
+	for _, prefix := range s.q.prefix {
+		var plans, last *redis.MapStringStringCmd
+		var next *redis.ZSliceCmd
+		if _, err := s.q.db.TxPipelined(ctx, func(t redis.Pipeliner) error {
+			plans, last, next = t.HGetAll(ctx, prefix+":sch"), t.HGetAll(ctx, prefix+":sl"), t.ZRangeWithScores(ctx, prefix+":sz", 0, -1)
+			return nil
+		}); err != nil {
+			return nil, fmt.Errorf("firqredis: List: %w", err)
+		}
+		due := map[string]time.Time{}
+		for _, z := range next.Val() {
+			due[z.Member.(string)] = time.UnixMicro(int64(z.Score)).UTC()
+		}
+		for id, text := range plans.Val() {
+			sc, err := s.schedule(id, text)
+			if err != nil {
+				return nil, err
+			}
+			info := ScheduleInfo[T]{Schedule: sc, NextDue: due[id]}
+			if us := number(last.Val()[id]); us > 0 {
+				info.LastDue = time.UnixMicro(us).UTC()
+			}
+			all = append(all, info)
+		}
+	}
+	slices.SortFunc(all, func(a, b ScheduleInfo[T]) int { return cmp.Compare(a.ID, b.ID) })
+	return all, nil
+}
+
+// schedule reads what Put has stored.
+func (s *Schedules[T]) schedule(id, text string) (sc Schedule[T], err error) {
+	var x plan
+	if err := json.Unmarshal([]byte(text), &x); err != nil {
+		return sc, fmt.Errorf("firqredis: schedule %q: %w", id, err)
+	}
+	sc = Schedule[T]{ID: id, Cron: x.Cron, Zone: x.Zone, CatchUp: x.CatchUp, Jitter: x.Jitter, Paused: x.Paused, Task: Task[T]{
+		Tenant: x.Tenant, UniqueKey: x.UniqueKey, UniqueFor: x.UniqueFor, Cost: x.Cost, Priority: x.Priority, Delay: x.Delay,
+		Deadline: x.Deadline, MaxAttempts: x.MaxAttempts, Headers: x.Headers,
+	}}
+	if sc.Task.Payload, err = s.q.cfg.Codec.Decode(x.Payload); err != nil {
+		return sc, fmt.Errorf("firqredis: schedule %q: payload: %w", id, err)
+	}
+	return sc, nil
+}
+
+const (
+	// missedBy is by how much a due time has to be missed for CatchUp to count it.
+	missedBy = 5 * time.Second
+	// looksEvery bounds how long a schedule that another process has put goes unnoticed.
+	looksEvery = time.Second
+)
+
+// Run queues the tasks of schedules that are due, until ctx is done; then it returns nil. It goes by this
+// machine's clock. A server that is away is tried again.
+func (s *Schedules[T]) Run(ctx context.Context) error {
+	if ctx == nil {
+		return s.q.call(ctx, "Schedules.Run")
+	}
+	for pause := firstPause; ; {
+		wait, err := s.look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case s.q.over():
+			return firq.ErrClosed
+		case errors.Is(err, ErrVersion), errors.Is(err, firq.ErrInvalidTask):
+			return err
+		case err != nil:
+			wait, pause = pause, min(2*pause, lastPause)
+		default:
+			pause = firstPause
+		}
+		if wait > 0 && !s.q.nap(ctx, wait) && ctx.Err() == nil {
+			return firq.ErrClosed
+		}
+	}
+}
+
+// look fires what is due, and returns how long to wait.
+func (s *Schedules[T]) look(ctx context.Context) (wait time.Duration, err error) {
+	wait = looksEvery
+	for p, prefix := range s.q.prefix {
+		zs, err := s.q.db.ZRangeWithScores(ctx, prefix+":sz", 0, 99).Result()
+		if err != nil {
+			return 0, fmt.Errorf("firqredis: schedules: %w", err)
+		}
+		for _, z := range zs {
+			due := time.UnixMicro(int64(z.Score))
+			if d := time.Until(due); d > 0 {
+				wait = min(wait, d)
+				break
+			}
+			if err := s.fire(ctx, p, z.Member.(string), due); err != nil {
+				return 0, err
+			}
+		}
+	}
+	return wait, nil
+}
+
+// fire queues the tasks of one schedule that is due, and moves it on. If another process is doing the same,
+// one of them does, and the other one does nothing.
+func (s *Schedules[T]) fire(ctx context.Context, p int, id string, due time.Time) error {
+	text, err := s.q.db.HGet(ctx, s.q.prefix[p]+":sch", id).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil // deleted just now
+	}
+	if err != nil {
+		return fmt.Errorf("firqredis: schedules: %w", err)
+	}
+	var x plan
+	if err := json.Unmarshal([]byte(text), &x); err != nil {
+		return fmt.Errorf("firqredis: schedule %q: %w", id, err)
+	}
+	spec, err := cron.Parse(x.Cron, x.Zone)
+	if err != nil {
+		return invalidTask("schedule %q: %v", id, err)
+	}
+	now := time.Now()
+	next, err := spec.Next(now)
+	if err != nil {
+		return invalidTask("schedule %q: %v", id, err)
+	}
+	var at []time.Time
+	if !x.Paused {
+		if at, err = dues(spec, due, now, x.CatchUp); err != nil {
+			return invalidTask("schedule %q: %v", id, err)
+		}
+	}
+	args := []any{id, due.UnixMicro(), next.UnixMicro(), ""}
+	for _, d := range at {
+		args[3] = strconv.FormatInt(d.UnixMicro(), 10)
+		more, err := s.fireArgs(id, &x, d, now)
+		if err != nil {
+			return err
+		}
+		args = append(args, more...)
+	}
+	_, err = s.q.cold(ctx, fireScript, p, args...)
+	return err
+}
+
+// fireArgs returns what the script gets of one task.
+func (s *Schedules[T]) fireArgs(id string, x *plan, due, now time.Time) ([]any, error) {
+	name := id + "@" + due.UTC().Format("2006-01-02T15:04:05Z07:00")
+	t := Task[T]{UniqueFor: x.UniqueFor, Delay: x.Delay, Deadline: x.Deadline, Headers: x.Headers}
+	m, err := metaOf(&t)
+	if err != nil {
+		return nil, err
+	}
+	delay := x.Delay
+	if x.Jitter > 0 {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(name))
+		delay += time.Duration(h.Sum64() % uint64(x.Jitter))
+	}
+	var later, deadline int64
+	if delay > 0 {
+		later = due.Add(delay).UnixMicro()
+	}
+	if !x.Deadline.IsZero() {
+		deadline = max(x.Deadline.UnixMicro(), 1)
+	}
+	return []any{
+		x.Tenant, name, int(x.Priority), strconv.FormatInt(x.Cost, 10), deadline, cmp.Or(x.MaxAttempts, s.q.cfg.MaxAttempts), x.UniqueKey,
+		ceil(x.UniqueFor, time.Millisecond), m, string(x.Payload), later,
+	}, nil
+}
+
+// dues returns the due times from first to now that are to fire: those missed by at most missedBy, and of the
+// others as many of the latest as CatchUp says.
+func dues(spec *cron.Spec, first, now time.Time, catchUp int) ([]time.Time, error) {
+	if catchUp == 0 {
+		catchUp = 1
+	}
+	for back := time.Minute; ; back *= 4 { // there may be many: begin with the latest
+		from := now.Add(-back)
+		whole := !from.After(first)
+		if whole {
+			from = first.Add(-time.Microsecond)
+		}
+		var missed, timely []time.Time
+		for t := from; ; {
+			var err error
+			if t, err = spec.Next(t); err != nil {
+				return nil, err
+			}
+			if t.After(now) {
+				break
+			}
+			if now.Sub(t) > missedBy {
+				missed = append(missed, t)
+			} else {
+				timely = append(timely, t)
+			}
+		}
+		if n := len(missed); whole || n >= catchUp {
+			return append(missed[n-min(n, max(catchUp, 0)):], timely...), nil
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package firqredis
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // how the server names scripts
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// version is of what the scripts write. A client that finds a newer one does not touch the queue.
+const version = 1
+
+//go:embed lua/*.lua
+var files embed.FS
+
+// script is one of lua/.
+type script struct{ name, source, sha string }
+
+func load(name string, common bool) *script {
+	read := func(name string) string {
+		b, err := files.ReadFile("lua/" + name + ".lua")
+		if err != nil {
+			panic(err)
+		}
+		return string(b)
+	}
+	s := &script{name: name, source: read(name)}
+	if common {
+		s.source = read("common") + s.source
+	}
+	sum := sha1.Sum([]byte(s.source)) //nolint:gosec // see above
+	s.sha = hex.EncodeToString(sum[:])
+	return s
+}
+
+var (
+	pushScript = load("push", false)
+	popScript  = load("pop", false)
+	ackScript  = load("ack", false)
+
+	nackScript     = load("nack", true)
+	releaseScript  = load("release", true)
+	extendScript   = load("extend", true)
+	maintainScript = load("maintain", true)
+	cancelScript   = load("cancel", true)
+	tenantScript   = load("tenant", true)
+	pauseScript    = load("pause", true)
+	requeueScript  = load("requeue", true)
+	purgeScript    = load("purge", true)
+	oldestScript   = load("oldest", true)
+	tokenScript    = load("token", true)
+	scheduleScript = load("schedule", true)
+	fireScript     = load("fire", true)
+)
+
+// once is a command that the client does not send again after a network error: it may have arrived.
+type once struct{ *redis.Cmd }
+
+func (once) NoRetry() bool { return true }
+
+// run runs a script on a partition.
+func (q *Queue[T]) run(ctx context.Context, s *script, p int, args []any) (any, error) {
+	return q.runOn(ctx, q.db, s, p, args)
+}
+
+// runOn is run on a connection. If the server does not know the script, it has not run, and is sent
+// whole.
+func (q *Queue[T]) runOn(ctx context.Context, on processor, s *script, p int, args []any) (any, error) {
+	send := func(how, what string) *redis.Cmd {
+		all := make([]any, 0, 4+len(args))
+		all = append(append(all, how, what, 1, q.prefix[p]), args...)
+		cmd := redis.NewCmd(ctx, all...)
+		cmd.SetFirstKeyPos(3)
+		_ = on.Process(ctx, once{cmd})
+		return cmd
+	}
+	cmd := send("evalsha", s.sha)
+	if err := cmd.Err(); err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
+		cmd = send("eval", s.source)
+	}
+	r, err := cmd.Result()
+	if err != nil {
+		if strings.Contains(err.Error(), "FIRQVERSION") {
+			return nil, ErrVersion
+		}
+		return nil, fmt.Errorf("firqredis: %s: %w", s.name, err)
+	}
+	return r, nil
+}
+
+type processor interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
+// cold runs a script that begins with common.lua.
+func (q *Queue[T]) cold(ctx context.Context, s *script, p int, own ...any) (any, error) {
+	args := make([]any, 0, 6+len(own))
+	args = append(args, q.cfg.PriorityAging.Microseconds(), q.cfg.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(),
+		q.cfg.DeadLetters.PerTenant, q.cfg.DeadLetters.For.Microseconds(), part(q.cfg.MaxInFlight, q.cfg.Partitions, p))
+	return q.run(ctx, s, p, append(args, own...))
+}
+
+// ints returns a reply that is a list of numbers.
+func ints(r any) []int64 {
+	list, _ := r.([]any)
+	n := make([]int64, len(list))
+	for i := range list {
+		n[i], _ = list[i].(int64)
+	}
+	return n
+}

@@ -1,0 +1,234 @@
+package firqredis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/redis/go-redis/v9"
+)
+
+// Stats are the counters of a queue since it was made, and its state. At rest:
+//
+//	Enqueued + Requeued = Acked + Cancelled + Expired + Dead + Queued + Delayed + InFlight
+//	Delivered = Acked + Nacked + Released + LeaseExpired + InFlight
+//	DeadLetters = Dead - Requeued - Purged
+type Stats struct {
+	Enqueued, Requeued, Acked, Cancelled, Expired uint64        // tasks
+	Dead                                          uint64        // moved to the dead letters
+	Purged                                        uint64        // from there, by Purge or by Retention
+	Delivered, Nacked, Released, LeaseExpired     uint64        // deliveries, and how else than by Ack they ended
+	LeaseLost, Duplicates, Rejected               uint64        // calls that were refused, by task
+	Queued, Delayed, InFlight, DeadLetters        int           // now
+	Tenants                                       int           // that have tasks queued, delayed or in flight
+	Oldest                                        time.Duration // how long the oldest queued task has been due
+	Paused                                        bool
+}
+
+// Stats asks all partitions, one after the other. With many tenants Oldest takes a call per 200 of them.
+func (q *Queue[T]) Stats(ctx context.Context) (s Stats, err error) {
+	if err := q.call(ctx, "Stats"); err != nil {
+		return s, err
+	}
+	for p := range q.prefix {
+		if err := q.addStats(ctx, p, &s); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+func (q *Queue[T]) addStats(ctx context.Context, p int, s *Stats) error {
+	prefix := q.prefix[p]
+	var counts *redis.MapStringStringCmd
+	var d, z, l, x, a *redis.IntCmd
+	var paused *redis.BoolCmd
+	_, err := q.db.TxPipelined(ctx, func(t redis.Pipeliner) error {
+		counts = t.HGetAll(ctx, prefix+":s")
+		d, z, l, x = t.HLen(ctx, prefix+":d"), t.ZCard(ctx, prefix+":z"), t.ZCard(ctx, prefix+":l"), t.ZCard(ctx, prefix+":x")
+		a, paused = t.SCard(ctx, prefix+":a"), t.HExists(ctx, prefix+":m", "pz")
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("firqredis: Stats: %w", err)
+	}
+	for name, to := range map[string]*uint64{
+		"enqueued": &s.Enqueued, "requeued": &s.Requeued, "acked": &s.Acked, "cancelled": &s.Cancelled, "expired": &s.Expired,
+		"dead": &s.Dead, "purged": &s.Purged, "delivered": &s.Delivered, "nacked": &s.Nacked, "released": &s.Released,
+		"leaseexpired": &s.LeaseExpired, "leaselost": &s.LeaseLost, "duplicates": &s.Duplicates, "rejected": &s.Rejected,
+	} {
+		n, _ := strconv.ParseUint(counts.Val()[name], 10, 64)
+		*to += n
+	}
+	s.Queued += int(d.Val() - z.Val() - l.Val() - x.Val())
+	s.Delayed += int(z.Val())
+	s.InFlight += int(l.Val())
+	s.DeadLetters += int(x.Val())
+	s.Tenants += int(a.Val())
+	s.Paused = s.Paused || paused.Val()
+	return q.eachTenant(ctx, p, func(t *TenantStats) { s.Oldest = max(s.Oldest, t.Oldest) })
+}
+
+// TenantStats is a tenant's part.
+type TenantStats struct {
+	Tenant                                 string
+	Queued, Delayed, InFlight, DeadLetters int
+	Enqueued, Delivered                    uint64 // while it is remembered: see Config.TenantIdle
+	Oldest                                 time.Duration
+	Weight                                 float64 // in force
+	Paused                                 bool
+	Settings                               TenantSettings
+}
+
+// TenantStats returns what is known of a tenant; of an unknown one, only its name.
+func (q *Queue[T]) TenantStats(ctx context.Context, tenant string) (t TenantStats, err error) {
+	if err := q.named(ctx, "TenantStats", "tenant", tenant); err != nil {
+		return t, err
+	}
+	p := q.partitionOf(tenant)
+	n, err := q.db.Exists(ctx, q.prefix[p]+":t:"+tenant, q.prefix[p]+":x:"+tenant).Result()
+	if err != nil {
+		return t, fmt.Errorf("firqredis: TenantStats: %w", err)
+	}
+	if n == 0 {
+		return TenantStats{Tenant: tenant}, nil
+	}
+	all, err := q.tenantStats(ctx, p, []string{tenant})
+	if err != nil {
+		return t, err
+	}
+	return all[0], nil
+}
+
+// tenantsAtOnce is how many tenants one script looks at.
+const tenantsAtOnce = 200
+
+func (q *Queue[T]) tenantStats(ctx context.Context, p int, names []string) ([]TenantStats, error) {
+	args := make([]any, len(names))
+	for i, n := range names {
+		args[i] = n
+	}
+	r, err := q.cold(ctx, oldestScript, p, args...)
+	if err != nil {
+		return nil, err
+	}
+	list, _ := r.([]any)
+	if len(list) != 1+len(names) {
+		return nil, fmt.Errorf("firqredis: oldest: %d replies for %d tenants", len(list), len(names))
+	}
+	now := number(list[0])
+	all := make([]TenantStats, len(names))
+	for i, name := range names {
+		f, _ := list[i+1].([]any)
+		if len(f) != 12 {
+			return nil, fmt.Errorf("firqredis: oldest: a reply of %d parts", len(f))
+		}
+		t := TenantStats{
+			Tenant: name, Queued: int(number(f[0])), Delayed: int(number(f[1])), InFlight: int(number(f[2])), DeadLetters: int(number(f[3])),
+			Enqueued: uint64(number(f[4])), Delivered: uint64(number(f[5])), Weight: 1, Paused: number(f[8]) == 1,
+		}
+		if due := number(f[6]); due > 0 {
+			t.Oldest = max(0, time.Duration(now-due)*time.Microsecond)
+		}
+		if w, ok := f[7].(string); ok && w != "" {
+			t.Weight, _ = strconv.ParseFloat(w, 64)
+		}
+		if w, ok := f[9].(string); ok && w != "" {
+			t.Settings.Weight, _ = strconv.ParseFloat(w, 64)
+		}
+		t.Settings.MaxQueued, t.Settings.MaxInFlight = setting(f[10]), setting(f[11])
+		all[i] = t
+	}
+	return all, nil
+}
+
+// number returns a reply that is one.
+func number(r any) int64 {
+	switch r := r.(type) {
+	case int64:
+		return r
+	case string:
+		n, _ := strconv.ParseInt(r, 10, 64)
+		return n
+	}
+	return 0
+}
+
+// setting returns a limit as it was set: "" is Config's, 0 none.
+func setting(r any) int {
+	switch s, _ := r.(string); s {
+	case "":
+		return 0
+	case "0":
+		return -1
+	default:
+		n, _ := strconv.Atoi(s)
+		return n
+	}
+}
+
+// eachTenant calls f for each tenant of a partition that has tasks.
+func (q *Queue[T]) eachTenant(ctx context.Context, p int, f func(*TenantStats)) error {
+	var cursor uint64
+	for {
+		names, next, err := q.db.SScan(ctx, q.prefix[p]+":a", cursor, "", tenantsAtOnce).Result()
+		if err != nil {
+			return fmt.Errorf("firqredis: %w", err)
+		}
+		for some := range slices.Chunk(names, tenantsAtOnce) {
+			all, err := q.tenantStats(ctx, p, some)
+			if err != nil {
+				return err
+			}
+			for i := range all {
+				f(&all[i])
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// By is an order of tenants.
+type By uint8
+
+// The orders of TopTenants.
+const (
+	ByQueued By = iota
+	ByInFlight
+	ByOldest
+)
+
+// TopTenants returns the n tenants with the most tasks, or the oldest one, the greatest first. It looks at
+// all tenants that have tasks.
+func (q *Queue[T]) TopTenants(ctx context.Context, n int, by By) ([]TenantStats, error) {
+	if n < 1 || by > ByOldest {
+		return nil, fmt.Errorf("%w: firqredis: TopTenants: n: %d, by: %d", firq.ErrInvalidArgument, n, by)
+	}
+	if err := q.call(ctx, "TopTenants"); err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{} // a scan may return one twice
+	var all []TenantStats
+	for p := range q.prefix {
+		err := q.eachTenant(ctx, p, func(t *TenantStats) {
+			if !seen[t.Tenant] {
+				seen[t.Tenant] = true
+				all = append(all, *t)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	key := func(t *TenantStats) int64 { return [...]int64{int64(t.Queued), int64(t.InFlight), int64(t.Oldest)}[by] }
+	slices.SortFunc(all, func(a, b TenantStats) int {
+		return cmp.Or(cmp.Compare(key(&b), key(&a)), cmp.Compare(a.Tenant, b.Tenant))
+	})
+	return all[:min(n, len(all))], nil
+}
