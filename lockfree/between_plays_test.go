@@ -3,7 +3,6 @@
 package lockfree
 
 import (
-	"errors"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -22,19 +21,6 @@ func once(mark string, f func()) (met *bool, restore func()) {
 			f()
 		}
 	})
-}
-
-// The place of a new tenant is taken in one step: of two that come at the same time, and
-// of whom one may be known, one is refused.
-func TestPlaysLastTenant(t *testing.T) {
-	s := build(t, config{MaxTenants: 1, TenantIdle: time.Hour})
-	met, restore := once("known", func() { admit(t, s, "b", task{Payload: 2}) })
-	err := s.Enqueue("a", task{Payload: 1})
-	restore()
-	if !*met || !errors.Is(err, firq.ErrTooManyTenants) || s.known.Load() != 1 {
-		t.Errorf("met %t: %v, %d tenants are known", *met, err, s.known.Load())
-	}
-	take(t, s, 2)
 }
 
 // A task with a ticket whose tenant dies before it has drawn a place goes to the tenant

@@ -1,7 +1,9 @@
 package lockfree
 
 import (
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,4 +186,40 @@ func TestForgetRefuses(t *testing.T) {
 			t.Error("idle, and not forgotten")
 		}
 	})
+}
+
+// The place of a new tenant is taken in one step: of two that come at the same time one
+// gets the last place.
+func TestLastPlaceOfATenant(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	s := build(t, config{MaxTenants: 1})
+	const rounds = 20_000
+	var begun [2]atomic.Int64
+	var got [2][rounds]bool
+	var all sync.WaitGroup
+	for me := range 2 {
+		all.Go(func() {
+			for i := range int64(rounds) {
+				if me == 0 {
+					s.known.Store(0)
+				}
+				begun[me].Store(2*i + 1)
+				for begun[1-me].Load() < 2*i+1 { // both are there
+					runtime.Gosched()
+				}
+				got[me][i] = s.addKnown()
+				begun[me].Store(2*i + 2)
+				for begun[1-me].Load() < 2*i+2 {
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i := range rounds {
+		if got[0][i] == got[1][i] {
+			t.Fatalf("round %d: the last place is given to both, or to nobody: %t", i, got[0][i])
+		}
+	}
+	s.known.Store(0)
 }
