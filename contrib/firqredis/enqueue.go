@@ -150,10 +150,18 @@ func (q *Queue[T]) pushArgs(raw *Task[T]) (args []any, id, tenant string, err er
 	if !t.Deadline.IsZero() {
 		deadline = max(t.Deadline.UnixMicro(), 1)
 	}
-	return []any{
-		t.Tenant, t.ID, int(t.Priority), strconv.FormatInt(t.Cost, 10), due, ceil(t.Delay, time.Microsecond), deadline, t.MaxAttempts,
-		t.UniqueKey, ceil(t.UniqueFor, time.Millisecond), q.weight(t.Tenant), m, string(payload),
-	}, t.ID, t.Tenant, nil
+	keep, special := "0", ""
+	if t.UniqueKey != "" && t.UniqueFor == 0 {
+		keep = "1"
+	}
+	if due != 0 || t.Delay != 0 || t.UniqueKey != "" {
+		special = fmt.Sprintf("%d,%d,%d,%s", due, ceil(t.Delay, time.Microsecond), ceil(t.UniqueFor, time.Millisecond), t.UniqueKey)
+	}
+	// The server puts in between when the task is queued and when it is due; see parse.
+	head := "0:" + strconv.Itoa(int(t.Priority)) + ":" + strconv.FormatInt(t.Cost, 10) + ":"
+	tail := ":" + strconv.FormatInt(deadline, 10) + ":" + strconv.Itoa(t.MaxAttempts) + ":" + keep + ":" + t.Tenant + "\n" +
+		t.UniqueKey + "\n" + m + "\n" + string(payload)
+	return []any{t.Tenant, t.ID, int(t.Priority), q.weight(t.Tenant), head, tail, special}, t.ID, t.Tenant, nil
 }
 
 // ceil returns d in units, rounded up.
@@ -185,7 +193,7 @@ func (q *Queue[T]) pushOn(p int) func([]push) {
 		if len(ps) == 0 {
 			return
 		}
-		args := make([]any, 0, 6+13*len(ps))
+		args := make([]any, 0, 6+7*len(ps))
 		args = append(args, version, q.cfg.PriorityAging.Microseconds(), q.cfg.MaxQueuedPerTenant, q.cfg.MaxInFlightPerTenant,
 			q.cfg.TenantIdle.Milliseconds(), part(q.cfg.MaxQueued, q.cfg.Partitions, p))
 		for i := range ps {

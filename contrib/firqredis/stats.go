@@ -46,11 +46,11 @@ func (q *Queue[T]) addStats(ctx context.Context, p int, s *Stats) error {
 	prefix := q.prefix[p]
 	var counts *redis.MapStringStringCmd
 	var d, z, l, x, a *redis.IntCmd
-	var paused *redis.BoolCmd
+	var state *redis.SliceCmd
 	_, err := q.db.TxPipelined(ctx, func(t redis.Pipeliner) error {
 		counts = t.HGetAll(ctx, prefix+":s")
 		d, z, l, x = t.HLen(ctx, prefix+":d"), t.ZCard(ctx, prefix+":z"), t.ZCard(ctx, prefix+":l"), t.ZCard(ctx, prefix+":x")
-		a, paused = t.SCard(ctx, prefix+":a"), t.HExists(ctx, prefix+":m", "pz")
+		a, state = t.SCard(ctx, prefix+":a"), t.HMGet(ctx, prefix+":m", "e", "d", "pz")
 		return nil
 	})
 	if err != nil {
@@ -69,7 +69,9 @@ func (q *Queue[T]) addStats(ctx context.Context, p int, s *Stats) error {
 	s.InFlight += int(l.Val())
 	s.DeadLetters += int(x.Val())
 	s.Tenants += int(a.Val())
-	s.Paused = s.Paused || paused.Val()
+	s.Enqueued += uint64(number(state.Val()[0])) // the scripts that are called most keep theirs with the rest of their state
+	s.Delivered += uint64(number(state.Val()[1]))
+	s.Paused = s.Paused || state.Val()[2] != nil
 	return q.eachTenant(ctx, p, func(t *TenantStats) { s.Oldest = max(s.Oldest, t.Oldest) })
 }
 

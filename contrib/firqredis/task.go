@@ -2,8 +2,8 @@ package firqredis
 
 import (
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -92,14 +92,18 @@ func (q *Queue[T]) check(t Task[T]) (Task[T], error) {
 	return t, nil
 }
 
-// newID returns 96 bits: 52 of the time in microseconds, so that ids are about in order, then random.
+// newID returns 96 bits in 16 characters: 52 of the time in microseconds, so that ids are about in order,
+// then random ones.
 func newID() string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // never fails
 	now := uint64(time.Now().UnixMicro())<<12 | uint64(b[7]&0x0f)<<8 | uint64(b[6])
 	binary.BigEndian.PutUint64(b[:], now)
-	return hex.EncodeToString(b[:])
+	return ordered.EncodeToString(b[:])
 }
+
+// ordered is Base64 with digits in the order of their bytes.
+var ordered = base64.NewEncoding("-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz").WithPadding(base64.NoPadding)
 
 // meta is what only clients read of a task.
 type meta struct {
@@ -127,17 +131,16 @@ func metaOf[T any](t *Task[T]) (string, error) {
 
 // stored is a task as it is in the server.
 type stored struct {
-	attempt     int
-	priority    int
-	cost        int64
-	due         int64 // us
-	most        int
-	keep        bool // its unique key ends with it
-	tenant      string
-	unique      string
-	meta        string
-	payload     string
-	deadlineSet bool
+	attempt  int
+	priority int
+	cost     int64
+	due      int64 // us; in the header, less the time at which it was queued
+	most     int
+	keep     bool // its unique key ends with it
+	tenant   string
+	unique   string
+	meta     string
+	payload  string
 }
 
 func parse(body string) (s stored, err error) {
@@ -153,12 +156,14 @@ func parse(body string) (s stored, err error) {
 			*to, err = strconv.Atoi(f[i])
 		}
 	}
-	for i, to := range []*int64{2: &s.cost, 4: &s.due} {
+	var queued int64
+	for i, to := range []*int64{2: &s.cost, 3: &queued, 4: &s.due} {
 		if to != nil && err == nil {
 			*to, err = strconv.ParseInt(f[i], 10, 64)
 		}
 	}
-	s.keep, s.tenant, s.deadlineSet = f[7] == "1", f[8], f[5] != "0"
+	s.due += queued
+	s.keep, s.tenant = f[7] == "1", f[8]
 	if err != nil {
 		return s, fmt.Errorf("firqredis: a task with the header %q: %w", head, err)
 	}

@@ -31,12 +31,13 @@ end
 local function parse(body)
   local attempt, priority, cost, seq, due, deadline, most, keep, name, uniq, rest =
     string.match(body, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d):([^\n]*)\n([^\n]*)\n()')
-  return {attempt = num(attempt), p = num(priority), cost = cost, seq = num(seq), due = due, deadline = deadline, most = num(most),
+  return {attempt = num(attempt), p = num(priority), cost = cost, seq = num(seq), due = num(seq) + num(due), deadline = deadline, most = num(most),
     keep = keep, name = name, uniq = uniq, rest = string.sub(body, rest)}
 end
 
 local function write(id, x)
-  call('HSET', D, id, string.format('%d:%d:%s:%.0f:%s:%s:%d:%s:%s\n%s\n', x.attempt, x.p, x.cost, x.seq, x.due, x.deadline, x.most,
+  call('HSET', D, id, string.format('%d:%d:%s:%.0f:%.0f:%s:%d:%s:%s\n%s\n', x.attempt, x.p, x.cost, x.seq, math.max(x.due - x.seq, 0),
+    x.deadline, x.most,
     x.keep, x.name, x.uniq)..x.rest)
 end
 

@@ -15,7 +15,7 @@ for k = 11, #ARGV, 11 do
   if owner then count('duplicates')
   elseif call('HEXISTS', D, tid) == 0 then
     hlc = hlc + 1
-    local x = {attempt = 0, p = num(ARGV[k+2]), cost = ARGV[k+3], seq = hlc, due = string.format('%.0f', math.max(now, num(ARGV[k+10]))), deadline = ARGV[k+4],
+    local x = {attempt = 0, p = num(ARGV[k+2]), cost = ARGV[k+3], seq = hlc, due = math.max(now, num(ARGV[k+10])), deadline = ARGV[k+4],
       most = num(ARGV[k+5]), keep = uniq ~= '' and ARGV[k+7] == '0' and '1' or '0', name = name, uniq = uniq,
       rest = ARGV[k+8]..'\n'..ARGV[k+9]}
     if uniq ~= '' then

@@ -18,7 +18,7 @@ for k = 7, #ARGV do
   for _, id in ipairs(ids) do
     local body = call('HGET', D, id)
     if body then
-      local due = num(parse(body).due)
+      local due = parse(body).due
       if oldest == 0 or due < oldest then oldest = due end
     end
   end

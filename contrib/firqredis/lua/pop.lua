@@ -4,7 +4,7 @@
 -- Reply: next due us or -1, ready tenants, virtual time, now us, then per task: id, token, body.
 local P, call, num = KEYS[1], redis.call, tonumber
 local M, R, D, L = P..':m', P..':r', P..':d', P..':l'
-local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver')
+local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd')
 if num(m[5] or 0) > num(ARGV[1]) then return redis.error_reply('FIRQVERSION '..m[5]) end
 local now, v, hlc, nd = tm[1] * 1000000 + tm[2], num(m[1] or 0), num(m[2] or 0), num(m[3] or 9e15)
 if hlc < now then hlc = now end
@@ -73,7 +73,6 @@ end
 if got > 0 then
   for k = 1, 2 * got, 200 do call('ZADD', L, unpack(ls, k, math.min(k + 199, 2 * got))) end
   if exp < nd then nd = exp end
-  call('HINCRBY', P..':s', 'delivered', got)
 end
 if expired > 0 then call('HINCRBY', P..':s', 'expired', expired) end
 local ready = call('ZCARD', R)
@@ -87,7 +86,7 @@ if looked > 0 or v ~= v0 then
       if not t.keep then call('PEXPIRE', key, ARGV[5]) end
     end
   end
-  call('HSET', M, 'v', string.format('%.17g', v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd))
+  call('HSET', M, 'v', string.format('%.17g', v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd), 'd', num(m[6] or 0) + got)
 end
 -- Who takes something and sees more wakes the next; so does who can take only some of it.
 if ready > 0 and (got > 0 or looked > 0) and not (gim > 0 and call('ZCARD', L) >= gim) and call('LLEN', P..':w') == 0 then

@@ -7,7 +7,7 @@ for k = 7, #ARGV do
     if x then
       local t = tenant(x.name)
       hlc = hlc + 1
-      x.attempt, x.seq, x.due = 0, hlc, string.format('%.0f', now)
+      x.attempt, x.seq, x.due = 0, hlc, now
       if x.keep == '1' then call('SET', P..':u:'..x.name..'\n'..x.uniq, id, 'NX') end
       write(id, x); enter(t, id, x); place(t); count('requeued'); r = 1
     end
