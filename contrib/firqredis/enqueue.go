@@ -152,12 +152,21 @@ func (q *Queue[T]) pushArgs(raw *Task[T]) (args []any, id, tenant string, err er
 	}
 	return []any{
 		t.Tenant, t.ID, int(t.Priority), strconv.FormatInt(t.Cost, 10), due, ceil(t.Delay, time.Microsecond), deadline, t.MaxAttempts,
-		t.UniqueKey, ceil(t.UniqueFor, time.Millisecond), q.weight(t.Tenant), m, string(payload),
+		t.UniqueKey, ceil(min(t.UniqueFor, forEver), time.Millisecond), q.weight(t.Tenant), m, string(payload),
 	}, t.ID, t.Tenant, nil
 }
 
+// forEver is as long as every server can keep a key for.
+const forEver = 100 * 365 * 24 * time.Hour
+
 // ceil returns d in units, rounded up.
-func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
+func ceil(d, unit time.Duration) int64 {
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
+	}
+	return n
+}
 
 func (q *Queue[T]) encode(v T) ([]byte, error) {
 	b, err := q.cfg.Codec.Encode(v)

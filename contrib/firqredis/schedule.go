@@ -321,7 +321,7 @@ func (s *Schedules[T]) fireArgs(id string, x *plan, due, now time.Time) ([]any, 
 	}
 	return []any{
 		x.Tenant, name, int(x.Priority), strconv.FormatInt(x.Cost, 10), deadline, cmp.Or(x.MaxAttempts, s.q.cfg.MaxAttempts), x.UniqueKey,
-		ceil(x.UniqueFor, time.Millisecond), m, string(x.Payload), later,
+		ceil(min(x.UniqueFor, forEver), time.Millisecond), m, string(x.Payload), later,
 	}, nil
 }
 
