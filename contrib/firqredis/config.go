@@ -112,6 +112,9 @@ func (c Config[T]) resolve() (Config[T], error) {
 	set(&c.PriorityAging, strict)
 	set(&c.DeadLetters.PerTenant, DefaultDeadLettersPerTenant)
 	set(&c.DeadLetters.For, DefaultDeadLettersFor)
+	if c.DeadLetters.For < 0 {
+		c.DeadLetters.For = -time.Second // for the scripts, which count microseconds
+	}
 	if c.Codec == nil {
 		c.Codec = codecOf[T]()
 	}

@@ -159,7 +159,7 @@ func (q *Queue[T]) letters(ctx context.Context, p int, zs []redis.Z) ([]DeadLett
 			return nil, err
 		}
 		d.Reason, _ = reasons.Val()[i].(string)
-		if v, err := q.cfg.Codec.Decode(d.Raw); err == nil {
+		if v, err := q.decode(d.Raw); err == nil {
 			d.Payload = v
 		}
 		all = append(all, d)

@@ -155,7 +155,7 @@ func (q *Queue[T]) pushArgs(raw *Task[T]) (args []any, id, tenant string, err er
 		keep = "1"
 	}
 	if due != 0 || t.Delay != 0 || t.UniqueKey != "" {
-		special = fmt.Sprintf("%d,%d,%d,%s", due, ceil(t.Delay, time.Microsecond), ceil(t.UniqueFor, time.Millisecond), t.UniqueKey)
+		special = fmt.Sprintf("%d,%d,%d,%s", due, ceil(t.Delay, time.Microsecond), ceil(min(t.UniqueFor, forEver), time.Millisecond), t.UniqueKey)
 	}
 	// The server puts in between when the task is queued and when it is due; see parse.
 	head := "0:" + strconv.Itoa(int(t.Priority)) + ":" + strconv.FormatInt(t.Cost, 10) + ":"
@@ -164,8 +164,17 @@ func (q *Queue[T]) pushArgs(raw *Task[T]) (args []any, id, tenant string, err er
 	return []any{t.Tenant, t.ID, int(t.Priority), q.weight(t.Tenant), head, tail, special}, t.ID, t.Tenant, nil
 }
 
+// forEver is as long as every server can keep a key for.
+const forEver = 100 * 365 * 24 * time.Hour
+
 // ceil returns d in units, rounded up.
-func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
+func ceil(d, unit time.Duration) int64 {
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
+	}
+	return n
+}
 
 func (q *Queue[T]) encode(v T) ([]byte, error) {
 	b, err := q.cfg.Codec.Encode(v)

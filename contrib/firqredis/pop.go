@@ -38,7 +38,13 @@ func (q *Queue[T]) pop(ctx context.Context, p, n int, hint float64, names, patte
 			return b, err
 		}
 		for _, x := range bad {
+			if len(x.why) > maxReason {
+				x.why = x.why[:maxReason]
+			}
 			if _, err := q.cold(ctx, nackScript, p, x.lease, 0, x.why, "dead"); err != nil {
+				if len(b.items) > 0 {
+					break // it comes back when its lease has run out
+				}
 				return b, err
 			}
 		}
@@ -110,7 +116,7 @@ func (q *Queue[T]) item(id, token, body string, now int64) (*Item[T], error) {
 	if s.keep {
 		it.ends = s.unique
 	}
-	if it.Payload, err = q.cfg.Codec.Decode([]byte(s.payload)); err != nil {
+	if it.Payload, err = q.decode([]byte(s.payload)); err != nil {
 		return it, fmt.Errorf("payload: %w", err)
 	}
 	return it, nil

@@ -195,7 +195,7 @@ func (s *Schedules[T]) schedule(id, text string) (sc Schedule[T], err error) {
 		Tenant: x.Tenant, UniqueKey: x.UniqueKey, UniqueFor: x.UniqueFor, Cost: x.Cost, Priority: x.Priority, Delay: x.Delay,
 		Deadline: x.Deadline, MaxAttempts: x.MaxAttempts, Headers: x.Headers,
 	}}
-	if sc.Task.Payload, err = s.q.cfg.Codec.Decode(x.Payload); err != nil {
+	if sc.Task.Payload, err = s.q.decode(x.Payload); err != nil {
 		return sc, fmt.Errorf("firqredis: schedule %q: payload: %w", id, err)
 	}
 	return sc, nil
@@ -321,7 +321,7 @@ func (s *Schedules[T]) fireArgs(id string, x *plan, due, now time.Time) ([]any, 
 	}
 	return []any{
 		x.Tenant, name, int(x.Priority), strconv.FormatInt(x.Cost, 10), deadline, cmp.Or(x.MaxAttempts, s.q.cfg.MaxAttempts), x.UniqueKey,
-		ceil(x.UniqueFor, time.Millisecond), m, string(x.Payload), later,
+		ceil(min(x.UniqueFor, forEver), time.Millisecond), m, string(x.Payload), later,
 	}, nil
 }
 

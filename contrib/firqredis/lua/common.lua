@@ -79,8 +79,9 @@ local function bury(id, x, why)
   write(id, x); ended(id, x)
   call('ZADD', X, now, id); call('ZADD', own, now, id); call('HSET', P..':xr', id, why)
   count('dead')
-  if deads >= 0 then
-    for _, old in ipairs(call('ZRANGE', own, 0, math.min(call('ZCARD', own) - deads, 100) - 1)) do
+  local over = call('ZCARD', own) - deads
+  if deads >= 0 and over > 0 then
+    for _, old in ipairs(call('ZRANGE', own, 0, math.min(over, 100) - 1)) do
       if remove(old) then count('purged') end
     end
   end

@@ -1,0 +1,205 @@
+package firqredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// bury makes dead letters, one after the other.
+func bury(t testing.TB, q *Queue[string], reason string, tasks ...job) {
+	t.Helper()
+	for _, x := range tasks {
+		put(t, q, x)
+		its := now(t, q, 1)
+		same(t, "delivered", len(its), 1)
+		ok(t, q.Nack(bounded(t), its[0], Retry{Dead: true, Reason: reason}))
+	}
+}
+
+func letters(t testing.TB, q *Queue[string], f Filter) (ids []string) {
+	t.Helper()
+	for d, err := range q.DeadLetters(bounded(t), f) {
+		ok(t, err)
+		ids = append(ids, d.ID)
+	}
+	return ids
+}
+
+func TestDeadLetterFilters(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Partitions: 3}), bounded(t)
+		bury(t, q, "out of luck", job{ID: "1", Tenant: "a"}, job{ID: "2", Tenant: "b"})
+		bury(t, q, "out of money", job{ID: "3", Tenant: "c"}, job{ID: "4", Tenant: "a"})
+		var died []time.Time
+		for d, err := range q.DeadLetters(ctx, Filter{}) {
+			ok(t, err)
+			died = append(died, d.DiedAt)
+		}
+		for _, c := range []struct {
+			f    Filter
+			want string
+		}{
+			{Filter{}, "1 2 3 4"},
+			{Filter{Limit: 3}, "1 2 3"},
+			{Filter{Tenant: "a"}, "1 4"},
+			{Filter{Tenant: "x"}, ""},
+			{Filter{Reason: "luck"}, "1 2"},
+			{Filter{Reason: "out of"}, "1 2 3 4"},
+			{Filter{IDs: []string{"3", "1", "9"}}, "1 3"},
+			{Filter{After: died[1]}, "2 3 4"},
+			{Filter{Before: died[1]}, "1"},
+			{Filter{After: died[1], Before: died[3]}, "2 3"},
+			{Filter{Tenant: "a", Reason: "money", IDs: []string{"4", "3"}, After: died[1], Limit: 5}, "4"},
+		} {
+			if got := strings.Join(letters(t, q, c.f), " "); got != c.want {
+				t.Errorf("%+v: %q, want %q", c.f, got, c.want)
+			}
+		}
+		n, err := q.Purge(ctx, Filter{Reason: "money", Tenant: "a"})
+		ok(t, err)
+		same(t, "purged", n, 1)
+		n, err = q.Purge(ctx, Filter{Limit: 2})
+		ok(t, err)
+		same(t, "purged", n, 2)
+		equal(t, "left", letters(t, q, Filter{}), []string{"3"})
+		n, err = q.Purge(ctx, Filter{})
+		ok(t, err)
+		same(t, "purged", n, 1)
+		same(t, "Purged", books(t, q).Purged, 4)
+		_, err = q.Purge(ctx, Filter{Tenant: "{"})
+		want(t, err, firq.ErrInvalidArgument)
+	})
+}
+
+// More than a page, many of which died at the same instant.
+func TestManyDeadLetters(t *testing.T) {
+	fast(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		const n = 3*deadPage + 7
+		for k := range n {
+			put(t, q, job{ID: fmt.Sprintf("%04d", k), Tenant: fmt.Sprint(k % 3)})
+		}
+		for its := now(t, q, maxBatch); len(its) > 0; its = now(t, q, maxBatch) {
+			args := []any{}
+			for _, it := range its {
+				args = append(args, it.lease(), 0, "x", "dead")
+			}
+			_, err := q.cold(ctx, nackScript, 0, args...)
+			ok(t, err)
+		}
+		seen := map[string]bool{}
+		for d, err := range q.DeadLetters(ctx, Filter{}) {
+			ok(t, err)
+			if seen[d.ID] {
+				t.Fatal("twice:", d.ID)
+			}
+			seen[d.ID] = true
+		}
+		same(t, "seen", len(seen), n)
+		got, err := q.Purge(ctx, Filter{})
+		ok(t, err)
+		same(t, "purged", got, n)
+	})
+}
+
+func TestRequeue(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Partitions: 2, MaxQueued: 4, MaxQueuedPerTenant: 1, MaxAttempts: 1}), bounded(t)
+		bury(t, q, "x", job{ID: "1", Tenant: "a", Payload: "p", Cost: 3, Priority: 2}, job{ID: "2", Tenant: "b"})
+		put(t, q, job{ID: "3", Tenant: "a"}) // a is full
+		err := q.Requeue(ctx, "1", "no", "2", "3", "1")
+		want(t, err, ErrNotFound)
+		var missing []string
+		for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
+			var te *TaskError
+			if errors.As(e, &te) {
+				missing = append(missing, te.ID)
+			}
+		}
+		equal(t, "missing", missing, []string{"no", "3"})
+		same(t, "Requeued", books(t, q).Requeued, 2)
+		for range 3 {
+			it := take(t, q)
+			same(t, "Attempt", it.Attempt, 1)
+			if it.ID == "1" {
+				same(t, "Cost", it.Cost, 3)
+				same(t, "Payload", it.Payload, "p")
+				same(t, "Priority", it.Priority, 2)
+			}
+			ok(t, q.Ack(ctx, it))
+		}
+		ok(t, q.Requeue(ctx))
+	})
+}
+
+func TestRetention(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q := open(t, s, Config[string]{DeadLetters: Retention{PerTenant: 4, For: -1}})
+		for k := range 9 {
+			bury(t, q, "x", job{ID: fmt.Sprint("a", k), Tenant: "a"})
+			books(t, q)
+			first := max(0, k-3)
+			if ids := letters(t, q, Filter{Tenant: "a"}); len(ids) != k+1-first || ids[0] != fmt.Sprint("a", first) {
+				t.Fatalf("after %d: %q", k+1, ids)
+			}
+		}
+		bury(t, q, "x", job{ID: "b", Tenant: "b"})
+		equal(t, "left", letters(t, q, Filter{}), []string{"a5", "a6", "a7", "a8", "b"})
+		same(t, "Purged", books(t, q).Purged, 5)
+	})
+}
+
+func TestRetentionFor(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{DeadLetters: Retention{PerTenant: -1, For: 50 * time.Millisecond}}), bounded(t)
+		bury(t, q, "x", many("a", 5)...)
+		wait, cancel := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() { // whoever waits for tasks does the upkeep
+			defer close(done)
+			_, _ = q.Dequeue(wait)
+		}()
+		until(t, "they are purged", func() bool { return books(t, q).Purged == 5 })
+		cancel()
+		<-done
+		same(t, "left", len(letters(t, q, Filter{})), 0)
+	})
+}
+
+// picky cannot read some payloads, and panics at others.
+type picky struct{}
+
+func (picky) Encode(v string) ([]byte, error) { return []byte(v), nil }
+func (picky) Decode(b []byte) (string, error) {
+	switch string(b) {
+	case "bad":
+		return "", errors.New("unreadable")
+	case "panic":
+		panic("cannot stand it")
+	}
+	return string(b), nil
+}
+
+func TestUnreadablePayload(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Codec: picky{}}), bounded(t)
+		put(t, q, job{ID: "1", Payload: "bad"}, job{ID: "2", Payload: "panic"}, job{ID: "3", Payload: "good"})
+		it := take(t, q)
+		same(t, "ID", it.ID, "3")
+		ok(t, q.Ack(ctx, it))
+		var got []string
+		for d, err := range q.DeadLetters(ctx, Filter{}) {
+			ok(t, err)
+			got = append(got, d.ID+": "+d.Reason)
+			same(t, "Payload", d.Payload, "")
+			same(t, "Raw", string(d.Raw), map[string]string{"1": "bad", "2": "panic"}[d.ID])
+		}
+		equal(t, "dead letters", got, []string{"1: payload: unreadable", "2: payload: panic: cannot stand it"})
+	})
+}

@@ -1,0 +1,6 @@
+package firqredis
+
+// workerEnv is set in processes that are workers of the fault tests.
+const workerEnv = "FIRQREDIS_TEST_WORKER"
+
+func workerMain() {}

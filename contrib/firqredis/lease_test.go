@@ -1,0 +1,193 @@
+package firqredis
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// short is a lease that a test waits for.
+const short = 30 * time.Millisecond
+
+func TestFencing(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Lease: short}), bounded(t)
+		id := put(t, q, job{Payload: "x"})[0]
+		old := take(t, q)
+		same(t, "Attempt", old.Attempt, 1)
+		again := take(t, q) // once the lease has run out, at once
+		same(t, "ID", again.ID, id)
+		same(t, "Attempt", again.Attempt, 2)
+		if again.Token <= old.Token {
+			t.Fatalf("token %d after %d", again.Token, old.Token)
+		}
+		ok(t, q.Extend(ctx, time.Minute, again))
+		want(t, q.Ack(ctx, old), ErrLeaseLost)
+		want(t, q.Nack(ctx, old, Retry{Dead: true}), ErrLeaseLost)
+		want(t, q.Release(ctx, old), ErrLeaseLost)
+		want(t, q.Extend(ctx, 0, old), ErrLeaseLost)
+		var te *TaskError
+		if err := q.Ack(ctx, old); !errors.As(err, &te) || te.ID != id {
+			t.Fatalf("not a TaskError of the task: %v", err)
+		}
+		same(t, "LeaseLost", books(t, q).LeaseLost, 5)
+		ok(t, q.Ack(ctx, again))
+		want(t, q.Ack(ctx, again), ErrLeaseLost)
+		st := books(t, q)
+		same(t, "Acked", st.Acked, 1)
+		same(t, "LeaseExpired", st.LeaseExpired, 1)
+	})
+}
+
+// A lease that has run out is the worker's until the task was given on.
+func TestLateAck(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Lease: time.Millisecond}), bounded(t)
+		put(t, q, job{})
+		it := take(t, q)
+		until(t, "the lease runs out", func() bool { return time.Now().After(it.LeaseUntil.Add(20 * time.Millisecond)) })
+		ok(t, q.Ack(ctx, it))
+		same(t, "Acked", books(t, q).Acked, 1)
+	})
+}
+
+func TestLastLease(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Lease: short, MaxAttempts: 2, Backoff: Backoff{First: time.Hour, NoJitter: true}}), bounded(t)
+		put(t, q, job{ID: "poison", Payload: "x"}, job{ID: "other", Delay: time.Hour})
+		take(t, q)
+		second := take(t, q) // without Backoff
+		same(t, "Attempt", second.Attempt, 2)
+		wait, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		go func() {
+			until(t, "death", func() bool { s, err := q.Stats(ctx); return err == nil && s.Dead == 1 })
+			cancel()
+		}()
+		if it, err := q.Dequeue(wait); err == nil {
+			t.Fatalf("delivered again: %+v", it)
+		}
+		want(t, q.Ack(ctx, second), ErrLeaseLost)
+		n := 0
+		for d, err := range q.DeadLetters(ctx, Filter{}) {
+			ok(t, err)
+			n++
+			same(t, "ID", d.ID, "poison")
+			same(t, "Reason", d.Reason, "lease ran out")
+			same(t, "Attempts", d.Attempts, 2)
+			same(t, "Payload", d.Payload, "x")
+			same(t, "Raw", string(d.Raw), `"x"`)
+		}
+		same(t, "dead letters", n, 1)
+	})
+}
+
+func TestRelease(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{MaxAttempts: 2}), bounded(t)
+		put(t, q, job{ID: "a"}, job{ID: "b"})
+		for range 5 {
+			it := take(t, q)
+			same(t, "ID", it.ID, "a") // keeps its place
+			same(t, "Attempt", it.Attempt, 1)
+			ok(t, q.Release(ctx, it))
+		}
+		its := now(t, q, 2)
+		ok(t, q.Release(ctx, its...))
+		same(t, "Released", books(t, q).Released, 7)
+		want(t, q.Release(ctx, its[0]), ErrLeaseLost)
+	})
+}
+
+func TestExtend(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Lease: short}), bounded(t)
+		put(t, q, job{})
+		it := take(t, q)
+		was := it.LeaseUntil
+		ok(t, q.Extend(ctx, time.Hour, it))
+		if !it.LeaseUntil.After(was.Add(59 * time.Minute)) {
+			t.Fatalf("LeaseUntil %v, was %v", it.LeaseUntil, was)
+		}
+		ok(t, q.Extend(ctx, 0, it))
+		if !it.LeaseUntil.Before(was.Add(time.Minute)) {
+			t.Fatalf("LeaseUntil %v, was %v", it.LeaseUntil, was)
+		}
+		want(t, q.Extend(ctx, -1, it), firq.ErrInvalidArgument)
+		again := take(t, q) // a shorter lease is noticed
+		same(t, "Attempt", again.Attempt, 2)
+	})
+}
+
+func TestNack(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{MaxAttempts: 3, Backoff: Backoff{First: time.Millisecond, NoJitter: true}}), bounded(t)
+		put(t, q, job{ID: "a", Headers: map[string]string{"k": "v"}})
+		for k := range 3 {
+			it := take(t, q)
+			same(t, "Attempt", it.Attempt, k+1)
+			same(t, "Headers", it.Headers["k"], "v")
+			ok(t, q.Nack(ctx, it, Retry{Reason: "no", After: []time.Duration{0, -1, 0}[k]}))
+			want(t, q.Nack(ctx, it, Retry{}), ErrLeaseLost)
+		}
+		put(t, q, job{ID: "b"})
+		ok(t, q.Nack(ctx, take(t, q), Retry{Reason: "never", Dead: true}))
+		var got []string
+		for d, err := range q.DeadLetters(ctx, Filter{}) {
+			ok(t, err)
+			got = append(got, d.ID+" "+d.Reason)
+		}
+		equal(t, "dead letters", got, []string{"a no", "b never"})
+		put(t, q, job{ID: "c"})
+		ok(t, q.Nack(ctx, take(t, q), Retry{After: time.Hour}))
+		none(t, q)
+		same(t, "Delayed", books(t, q).Delayed, 1)
+	})
+}
+
+// Times at the end of their range are late, not early.
+func TestEndlessDelays(t *testing.T) {
+	fast(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		put(t, q, job{ID: "a", Delay: 1<<63 - 1}, job{ID: "b"}, job{ID: "c", At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)})
+		it := take(t, q)
+		same(t, "ID", it.ID, "b")
+		ok(t, q.Nack(ctx, it, Retry{After: 1<<63 - 1}))
+		none(t, q)
+		put(t, q, job{ID: "d", UniqueKey: "u", UniqueFor: 1<<63 - 1})
+		it = take(t, q)
+		ok(t, q.Extend(ctx, 1<<63-1, it))
+		none(t, q)
+		ok(t, q.Ack(ctx, it))
+		_, err := q.Enqueue(ctx, job{UniqueKey: "u"})
+		want(t, err, ErrDuplicate)
+	})
+}
+
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	b := Backoff{First: time.Second, Max: time.Minute, Factor: 3, NoJitter: true}
+	var got []time.Duration
+	for n := 1; n < 6; n++ {
+		got = append(got, b.after(n))
+	}
+	if w := []time.Duration{time.Second, 3 * time.Second, 9 * time.Second, 27 * time.Second, time.Minute}; !slices.Equal(got, w) {
+		t.Fatalf("%v, want %v", got, w)
+	}
+	same(t, "after 5,000 attempts", b.after(5000), time.Minute)
+	b.NoJitter = false
+	low, high := time.Hour, time.Duration(0)
+	for range 1000 {
+		d := b.after(9)
+		low, high = min(low, d), max(high, d)
+	}
+	if low < 0 || low > 6*time.Second || high > time.Minute || high < 54*time.Second {
+		t.Fatalf("jitter from %v to %v, want from 0 to 1m", low, high)
+	}
+	b.Func = func(n int) time.Duration { return time.Duration(n) }
+	same(t, "Func", b.after(7), 7)
+}

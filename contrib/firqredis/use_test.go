@@ -1,0 +1,157 @@
+package firqredis
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// job is what most tests queue.
+type job = Task[string]
+
+// put enqueues tasks.
+func put(t testing.TB, q *Queue[string], tasks ...job) []string {
+	t.Helper()
+	rs, err := q.EnqueueBatch(bounded(t), tasks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]string, len(rs))
+	for i := range rs {
+		ids[i] = rs[i].ID
+	}
+	return ids
+}
+
+// many returns n tasks of a tenant.
+func many(tenant string, n int) []job {
+	ts := make([]job, n)
+	for i := range ts {
+		ts[i].Tenant = tenant
+	}
+	return ts
+}
+
+// now takes up to n tasks that are there, and does not wait.
+func now(t testing.TB, q *Queue[string], n int) []*Item[string] {
+	t.Helper()
+	var its []*Item[string]
+	for p := range q.prefix {
+		for len(its) < n {
+			b, err := q.pop(bounded(t), p, n-len(its), 0, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			its = append(its, b.items...)
+			if len(b.items) == 0 && !b.left {
+				break
+			}
+		}
+	}
+	return its
+}
+
+// take waits for a task.
+func take(t testing.TB, q *Queue[string]) *Item[string] {
+	t.Helper()
+	it, err := q.Dequeue(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return it
+}
+
+// none checks that nothing can be taken.
+func none(t testing.TB, q *Queue[string]) {
+	t.Helper()
+	if its := now(t, q, 1); len(its) > 0 {
+		t.Fatalf("delivered: %+v", its[0])
+	}
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func want(t testing.TB, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Fatalf("error %v, want %v", err, target)
+	}
+}
+
+func same[V comparable](t testing.TB, what string, got, want V) {
+	t.Helper()
+	if got != want {
+		t.Fatalf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func tenantsOf(its []*Item[string]) (names []string) {
+	for _, it := range its {
+		names = append(names, it.Tenant)
+	}
+	return names
+}
+
+func idsOf(its []*Item[string]) (ids []string) {
+	for _, it := range its {
+		ids = append(ids, it.ID)
+	}
+	return ids
+}
+
+func equal(t testing.TB, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Fatalf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// until waits until f holds.
+func until(t testing.TB, what string, f func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience / 2); !f(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("does not happen:", what)
+		}
+	}
+}
+
+// runs starts Run; what it returns stops it, and returns its error.
+func runs(t testing.TB, q *Queue[string], h func(ctx context.Context, it *Item[string]) error, o RunOptions[string]) (stop func() error) {
+	t.Helper()
+	silent := func(Event[string]) {}
+	for _, hook := range []*func(Event[string]){&o.OnSlow, &o.OnTimeout, &o.OnStuck, &o.OnError, &o.OnPanic} {
+		if *hook == nil {
+			*hook = silent
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, q, h, o) }()
+	ended := false
+	stop = func() error {
+		cancel()
+		if ended {
+			return nil
+		}
+		ended = true
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(patience / 2):
+			t.Error("Run does not return")
+			return firq.ErrClosed
+		}
+	}
+	t.Cleanup(func() { _ = stop() })
+	return stop
+}
