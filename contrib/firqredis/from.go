@@ -49,7 +49,7 @@ func pattern(glob string) string {
 			b.WriteString(".*")
 		case c == '?':
 			b.WriteString("[^\x80-\xbf][\x80-\xbf]*") // a character of UTF-8
-		case c < 0x80 && !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'):
+		case strings.IndexByte("^$()%.[]*+-", c) >= 0:
 			b.WriteByte('%')
 			b.WriteByte(c)
 		default:
