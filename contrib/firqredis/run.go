@@ -1,6 +1,7 @@
 package firqredis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,6 +92,10 @@ func Run[T any](ctx context.Context, q *Queue[T], h func(ctx context.Context, it
 	var beats sync.WaitGroup
 	beats.Go(func() { r.beat(over) })
 	err = pool.Run(ctx)
+	r.mu.Lock()
+	r.over = true
+	r.mu.Unlock()
+	r.acks.Wait()
 	close(over)
 	beats.Wait()
 	r.leave()
@@ -108,7 +113,10 @@ type runner[T any] struct {
 	opts    RunOptions[T]
 
 	mu   sync.Mutex
-	held map[*Item[T]]*holding // deliveries whose handlers run
+	held map[*Item[T]]*holding // deliveries whose handlers run, or whose Acks are on their way
+
+	over bool           // the pool is: handlers that it has left behind settle for themselves
+	acks sync.WaitGroup // that are on their way
 }
 
 // holding is a delivery whose handler runs.
@@ -188,6 +196,9 @@ func (r *runner[T]) handle(ctx context.Context, fi *firq.Item[string, *Item[T]])
 			err = worker.ErrGoexit
 		}
 		cause := context.Cause(ctx)
+		if err == nil && !errors.Is(cause, ErrLeaseLost) && r.ack(it) {
+			return
+		}
 		if !r.drop(it) {
 			cause = ErrLeaseLost // Run has left it behind, and given the task back
 		}
@@ -201,6 +212,58 @@ func (r *runner[T]) handle(ctx context.Context, fi *firq.Item[string, *Item[T]])
 	err = r.handler(ctx, it)
 	returned = true
 	return err
+}
+
+// ack sends an Ack and does not wait for it: the worker takes its next task meanwhile, so that more of them
+// share a script. Heartbeats go on until it is through. It reports false if Run is over, or the
+// queue is closed.
+func (r *runner[T]) ack(it *Item[T]) bool {
+	r.mu.Lock()
+	_, ok := r.held[it]
+	if ok = ok && !r.over; ok {
+		r.acks.Add(1) // nobody waits for them before over
+	}
+	r.mu.Unlock()
+	if !ok {
+		return false
+	}
+	told := func(_ int, err error) {
+		if err == nil {
+			r.drop(it)
+			r.acks.Done()
+			return
+		}
+		go func() { // the server is away, or the lease lost
+			defer r.acks.Done()
+			if err != nil && !errors.Is(err, ErrLeaseLost) {
+				err = r.settle(it, nil, nil, nil)
+			}
+			if r.drop(it); err != nil {
+				r.failed(it, err)
+			}
+		}()
+	}
+	if !r.q.acks[r.q.partitionOf(it.Tenant)].add(ackOf(it, 0, told)) {
+		r.acks.Done()
+		return false
+	}
+	return true
+}
+
+// failed tells of an Ack that has failed after its handler returned.
+func (r *runner[T]) failed(it *Item[T], err error) {
+	e := Event[T]{Pool: r.opts.Name, Tenant: it.Tenant, Payload: it, Wait: it.Wait, Err: err}
+	if r.opts.OnError == nil {
+		cmp.Or(r.opts.Logger, slog.Default()).Error("firqredis: a task is done, and could not be acked", "pool", e.Pool, "tenant", e.Tenant,
+			"id", it.ID, "error", err)
+		return
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			slog.Default().Error("firqredis: OnError panicked", "panic", v)
+		}
+	}()
+	r.opts.OnError(e)
 }
 
 // drop ends the heartbeats of a delivery; false: somebody else has.

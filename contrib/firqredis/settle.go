@@ -13,8 +13,8 @@ import (
 // ack is an Ack on its way.
 type ack struct {
 	args []any
-	done chan<- acked
-	at   int
+	at   int                     // its place in the call
+	told func(at int, err error) // must not block
 }
 
 type acked struct {
@@ -33,7 +33,7 @@ func (q *Queue[T]) Ack(ctx context.Context, its ...*Item[T]) error {
 	each := make([][]ack, q.cfg.Partitions)
 	for i, it := range its {
 		p := q.partitionOf(it.Tenant)
-		each[p] = append(each[p], ack{[]any{it.ID, it.Tenant, strconv.FormatUint(it.Token, 10), it.charge, it.ends}, done, i})
+		each[p] = append(each[p], ackOf(it, i, func(at int, err error) { done <- acked{at, err} }))
 	}
 	for p := range each {
 		if len(each[p]) > 0 && !q.acks[p].add(each[p]...) {
@@ -55,6 +55,10 @@ func (q *Queue[T]) Ack(ctx context.Context, its ...*Item[T]) error {
 	return join(its, errs)
 }
 
+func ackOf[T any](it *Item[T], at int, told func(at int, err error)) ack {
+	return ack{[]any{it.ID, it.Tenant, strconv.FormatUint(it.Token, 10), it.charge, it.ends}, at, told}
+}
+
 // ackOn returns what sends Acks to a partition.
 func (q *Queue[T]) ackOn(p int) func([]ack) {
 	return func(as []ack) {
@@ -70,7 +74,7 @@ func (q *Queue[T]) ackOn(p int) func([]ack) {
 			if e == nil && (i >= len(ok) || ok[i] == 0) {
 				e = ErrLeaseLost
 			}
-			as[i].done <- acked{as[i].at, e}
+			as[i].told(as[i].at, e)
 		}
 	}
 }
