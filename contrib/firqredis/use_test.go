@@ -155,3 +155,8 @@ func runs(t testing.TB, q *Queue[string], h func(ctx context.Context, it *Item[s
 	t.Cleanup(func() { _ = stop() })
 	return stop
 }
+
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
+}
