@@ -16,9 +16,9 @@ for k = 7, #ARGV, 13 do
   local t = T[name]
   if not t then
     local key = P..':t:'..name
-    local h = call('HMGET', key, 'i', 'f', 'z', 'qm', 'im', 'pz', 'wd', 'e')
+    local h = call('HMGET', key, 'i', 'f', 'z', 'qm', 'im', 'pz', 'wd', 'e', 'k')
     t = {key = key, q = P..':n:'..name, c = 0, i = num(h[1] or 0), f = num(h[2] or 0), z = num(h[3] or 0),
-      qm = num(h[4] or dqm), im = num(h[5] or dim), pz = h[6], wd = h[7] or '', e = num(h[8] or 0), known = h[1]}
+      qm = num(h[4] or dqm), im = num(h[5] or dim), pz = h[6], wd = h[7] or '', e = num(h[8] or 0), known = h[1], keep = h[9]}
     t.n = call('ZCARD', t.q)
     t.idle = t.n + t.z + t.i == 0
     T[name] = t
@@ -63,7 +63,7 @@ for name, t in pairs(T) do
     call('HSET', t.key, 'e', t.e + t.c, 'z', t.z)
     if not t.known then call('HSET', t.key, 'i', 0) end
     if t.idle then call('SADD', P..':a', name); call('PERSIST', t.key) end
-  elseif t.idle and t.wd ~= '' then call('PEXPIRE', t.key, ARGV[5]) end -- refused: nothing else may be there
+  elseif t.idle and t.wd ~= '' and not t.keep then call('PEXPIRE', t.key, ARGV[5]) end -- refused: nothing else may be there
 end
 call('HSET', M, 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd))
 if pushed > 0 then call('HINCRBY', P..':s', 'enqueued', pushed) end
