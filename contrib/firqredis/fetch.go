@@ -108,7 +108,7 @@ func (f *fetcher[T]) work() {
 		}
 		if f.q.over() {
 			f.mu.Lock()
-			f.takers, f.running = nil, false // they look at closed
+			f.running = false // they look at closed, and take themselves out
 			f.mu.Unlock()
 			return
 		}

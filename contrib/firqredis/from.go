@@ -27,7 +27,7 @@ const fromEvery = 100 * time.Millisecond
 // and from nobody else. Without both it takes from everybody. What tenants are served counts for them
 // in the order for everybody, too.
 func (q *Queue[T]) From(tenants, steal []string) *Consumer[T] {
-	c := &Consumer[T]{q: q, names: slices.Clone(tenants)}
+	c := &Consumer[T]{q: q, names: slices.Compact(slices.Sorted(slices.Values(tenants)))}
 	for _, glob := range steal {
 		c.patterns = append(c.patterns, pattern(glob))
 	}
@@ -39,14 +39,18 @@ func (q *Queue[T]) From(tenants, steal []string) *Consumer[T] {
 	return c
 }
 
-// pattern translates a glob for Lua's string.find.
+// pattern translates a glob for the script: what is between its stars, each as Lua's string.find has it, one per
+// line. A star within a Lua pattern would let it try all ways to divide a name, and that can take for ever.
 func pattern(glob string) string {
+	if strings.ContainsAny(glob, "\n\r") {
+		return "^$" // no tenant's name
+	}
 	var b strings.Builder
 	b.WriteByte('^')
 	for i := range len(glob) { // bytes, as Lua has them
 		switch c := glob[i]; {
 		case c == '*':
-			b.WriteString(".*")
+			b.WriteByte('\n')
 		case c == '?':
 			b.WriteString("[^\x80-\xbf][\x80-\xbf]*") // a character of UTF-8
 		case strings.IndexByte("^$()%.[]*+-", c) >= 0:

@@ -19,6 +19,9 @@ type popped[T any] struct {
 // pop takes up to n tasks from a partition, and brings in what is due there. With names or patterns: from
 // those tenants only.
 func (q *Queue[T]) pop(ctx context.Context, p, n int, hint float64, names, patterns []string) (b popped[T], err error) {
+	if len(names) > 0 {
+		n = min(n, 1+1_000_000/len(names)) // the script looks at all of them for each task
+	}
 	args := make([]any, 0, 8+len(names)+len(patterns))
 	args = append(args, version, n, q.cfg.Lease.Microseconds(), q.cfg.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(),
 		part(q.cfg.MaxInFlight, q.cfg.Partitions, p), strconv.FormatFloat(hint, 'g', 17, 64), len(names))

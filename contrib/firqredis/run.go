@@ -334,7 +334,8 @@ func (r *runner[T]) beat(over <-chan struct{}) {
 		}
 		r.mu.Unlock()
 		if len(its) > 0 {
-			r.tell(r.q.extend(context.Background(), 0, its), its)
+			// LeaseUntil is the handler's to read, so it stays what it was.
+			r.tell(r.q.extend(context.Background(), 0, its, func(*Item[T], time.Time) {}), its)
 		}
 	}
 }

@@ -142,10 +142,11 @@ func (q *Queue[T]) Extend(ctx context.Context, d time.Duration, its ...*Item[T])
 	if err := q.calls(ctx, "Extend", its); err != nil {
 		return err
 	}
-	return join(its, q.extend(ctx, d, its))
+	return join(its, q.extend(ctx, d, its, func(it *Item[T], until time.Time) { it.LeaseUntil = until }))
 }
 
-func (q *Queue[T]) extend(ctx context.Context, d time.Duration, its []*Item[T]) []error {
+// extend is Extend. It says until when leases last now, as items may be in others' hands.
+func (q *Queue[T]) extend(ctx context.Context, d time.Duration, its []*Item[T], lasts func(it *Item[T], until time.Time)) []error {
 	set(&d, q.cfg.Lease)
 	return q.onLeases(ctx, extendScript, its, []any{ceil(d, time.Microsecond)}, func(it *Item[T], n int64, until any) error {
 		if n == 0 {
@@ -153,7 +154,7 @@ func (q *Queue[T]) extend(ctx context.Context, d time.Duration, its []*Item[T]) 
 		}
 		if s, ok := until.(string); ok {
 			us, _ := strconv.ParseInt(s, 10, 64)
-			it.LeaseUntil = time.UnixMicro(us)
+			lasts(it, time.UnixMicro(us))
 		}
 		if n == 2 {
 			return ErrCancelled

@@ -41,7 +41,7 @@ type Item[T any] struct {
 	Attempt    int           // 1 for the first
 	Wait       time.Duration // since the task was first due
 	Token      uint64        // of this delivery; a later one of any task has a greater one
-	LeaseUntil time.Time     // by the server's clock
+	LeaseUntil time.Time     // by the server's clock; Extend moves it, the heartbeats of Run do not
 
 	charge int64
 	ends   string // UniqueKey that ends with the task

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/redis/go-redis/v9"
 )
 
 // job is what most tests queue.
@@ -154,4 +155,13 @@ func runs(t testing.TB, q *Queue[string], h func(ctx context.Context, it *Item[s
 	}
 	t.Cleanup(func() { _ = stop() })
 	return stop
+}
+
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
+}
+
+func z(member string, at time.Time) redis.Z {
+	return redis.Z{Member: member, Score: float64(at.UnixMicro())}
 }

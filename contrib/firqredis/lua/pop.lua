@@ -9,30 +9,42 @@ if num(m[5] or 0) > num(ARGV[1]) then return redis.error_reply('FIRQVERSION '..m
 local now, v, hlc, nd = tm[1] * 1000000 + tm[2], num(m[1] or 0), num(m[2] or 0), num(m[3] or 9e15)
 if hlc < now then hlc = now end
 local n, dim, gim, names, exp = num(ARGV[2]), num(ARGV[4]), num(ARGV[6]), num(ARGV[8]), now + num(ARGV[3])
-local some = #ARGV > 8
+local some, tags, matches = #ARGV > 8, {}, nil
+if some then
+  for k = 9, 8 + names, 1000 do
+    local last = math.min(k + 999, 8 + names)
+    for j, tag in ipairs(call('ZMSCORE', R, unpack(ARGV, k, last))) do tags[k+j-1] = tag and num(tag) end
+  end
+  matches = function(name, glob)                    -- each piece as early as possible: no way back
+    local at = 1
+    for piece in string.gmatch(glob, '[^\n]+') do
+      local _, to = string.find(name, piece, at)
+      if not to then return false end
+      at = to + 1
+    end
+    return true
+  end
+end
 local v0, T, ls, out, got, expired, looked = v, {}, {}, {0, 0, 0, 0}, 0, 0, 0
 if m[4] then n = 0 elseif gim > 0 then n = math.min(n, gim - call('ZCARD', L)) end
 while got < n and looked < n + 100 do
   looked = looked + 1
-  local name, s
+  local name, s, own
   local first = call('ZRANGE', R, 0, 0, 'WITHSCORES')
   if not first[1] then break end
   local least = num(first[2])
   if least > v then v = least end                   -- the least tag, also if another one is taken
   if not some then name, s = first[1], least
   else
-    if names > 0 then
-      local tags = call('ZMSCORE', R, unpack(ARGV, 9, 8 + names))
-      for k = 1, names do
-        if tags[k] and (not s or num(tags[k]) < s) then name, s = ARGV[8+k], num(tags[k]) end
-      end
+    for k = 9, 8 + names do
+      if tags[k] and (not s or tags[k] < s) then name, s, own = ARGV[k], tags[k], k end
     end
     local from = 0
     while not name and #ARGV > 8 + names do
       local r = call('ZRANGE', R, from, from + 511, 'WITHSCORES')
       for k = 1, #r, 2 do
         for j = 9 + names, #ARGV do
-          if string.find(r[k], ARGV[j]) then name, s = r[k], num(r[k+1]); break end
+          if matches(r[k], ARGV[j]) then name, s = r[k], num(r[k+1]); break end
         end
         if name then break end
       end
@@ -68,7 +80,9 @@ while got < n and looked < n + 100 do
       out[o], out[o+1], out[o+2] = id, token, body
     end
   end
-  if t.n > 0 and (t.im == 0 or t.i < t.im) then call('ZADD', R, string.format('%.17g', s), name) else call('ZREM', R, name) end
+  local on = t.n > 0 and (t.im == 0 or t.i < t.im)
+  if on then call('ZADD', R, string.format('%.17g', s), name) else call('ZREM', R, name) end
+  if own then tags[own] = on and s end
 end
 if got > 0 then
   for k = 1, 2 * got, 200 do call('ZADD', L, unpack(ls, k, math.min(k + 199, 2 * got))) end

@@ -73,7 +73,7 @@ for name, t in pairs(T) do
   if t.c > 0 then
     if t.e then call('HSET', t.key, 'e', t.e + t.c, 'z', t.z) else call('HSET', t.key, 'e', t.c, 'z', t.z, 'i', t.i) end
     if t.idle then call('SADD', P..':a', name); call('PERSIST', t.key) end
-  elseif t.idle and t.wd ~= '' then call('PEXPIRE', t.key, ARGV[5]) end -- refused: nothing else may be there
+  elseif t.idle and t.wd ~= '' and call('HEXISTS', t.key, 'k') == 0 then call('PEXPIRE', t.key, ARGV[5]) end -- refused
 end
 call('HSET', M, 'hlc', string.format('%.0f', hlc), 'nd', nd or '9000000000000000', 'e', (m[5] or 0) + pushed)
 if dups > 0 then call('HINCRBY', P..':s', 'duplicates', dups) end
