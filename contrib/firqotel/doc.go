@@ -1,6 +1,7 @@
 // Package firqotel exports the numbers of firq as OpenTelemetry metrics: of
-// schedulers and gates, of HTTP and gRPC middlewares, of worker pools and of
-// watchdogs.
+// schedulers and gates, of HTTP and gRPC middlewares, of worker pools, of
+// watchdogs and of queues on Redis. Inject and Extract let traces travel with the
+// tasks of such a queue.
 //
 // # Usage
 //
@@ -20,6 +21,7 @@
 //	r, err := firqotel.RegisterGRPC(i, opts)     // *firqgrpc.Interceptor
 //	r, err := firqotel.RegisterPool(p, opts)     // *worker.Pool
 //	r, err := firqotel.RegisterWatchdog(w, opts) // *watchdog.Watchdog
+//	r, err := firqotel.RegisterRedis(q, opts)    // *firqredis.Queue
 //
 // The scheduler of a gate is part of RegisterGate; another one needs another name.
 // Anything that has the method can be registered: Stats() firq.Stats[K] (see
@@ -118,6 +120,33 @@
 //	firq.watchdog.queue.stalled        Gauge s                     QueueSample.Stalled, by firq.queue
 //	firq.watchdog.probe.duration       Gauge s                     ProbeSample.Time, by firq.probe
 //	firq.watchdog.probe.failing        Gauge 1                     ProbeSample.Err: 1 if there is one, by firq.probe
+//
+//	name                               instrument, unit            firqredis.Stats
+//	firq.redis.up                      Gauge 1                     1 if Stats returned no error, else 0 and nothing else
+//	firq.redis.pushed                  Counter {task}              Enqueued
+//	firq.redis.requeued                Counter {task}              Requeued
+//	firq.redis.acked                   Counter {task}              Acked
+//	firq.redis.cancelled               Counter {task}              Cancelled
+//	firq.redis.expired                 Counter {task}              Expired
+//	firq.redis.dead                    Counter {task}              Dead
+//	firq.redis.purged                  Counter {task}              Purged
+//	firq.redis.delivered               Counter {delivery}          Delivered
+//	firq.redis.retried                 Counter {delivery}          Nacked
+//	firq.redis.released                Counter {delivery}          Released
+//	firq.redis.reaped                  Counter {delivery}          LeaseExpired
+//	firq.redis.lease_lost              Counter {call}              LeaseLost
+//	firq.redis.duplicates              Counter {task}              Duplicates
+//	firq.redis.rejected                Counter {task}              Rejected
+//	firq.redis.queued                  Gauge {task}                Queued
+//	firq.redis.delayed                 Gauge {task}                Delayed
+//	firq.redis.in_flight               Gauge {task}                InFlight
+//	firq.redis.dead_letters            Gauge {task}                DeadLetters
+//	firq.redis.tenants                 Gauge {tenant}              Tenants
+//	firq.redis.oldest                  Gauge s                     Oldest
+//	firq.redis.paused                  Gauge 1                     Paused: 0 or 1
+//
+// These are of the queue, which many processes share, and each process that exports them says the same: take
+// the maximum over processes, not the sum.
 //
 // What a watchdog has measured is that of its last interval, and is not there
 // before the first has ended.

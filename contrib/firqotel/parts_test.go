@@ -1,6 +1,7 @@
 package firqotel_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -91,6 +92,37 @@ func distinctStatus() watchStatus {
 	}
 }
 
+// queueStats has the fields of firqredis.Stats, which this module does not import.
+type queueStats struct {
+	Enqueued, Requeued, Acked, Cancelled, Expired, Dead, Purged uint64
+	Delivered, Nacked, Released, LeaseExpired                   uint64
+	LeaseLost, Duplicates, Rejected                             uint64
+	Queued, Delayed, InFlight, DeadLetters, Tenants             int
+	Oldest                                                      time.Duration
+	Paused                                                      bool
+}
+
+func distinctQueue() queueStats {
+	return queueStats{
+		Enqueued: 601, Requeued: 602, Acked: 603, Cancelled: 604, Expired: 605, Dead: 606, Purged: 607, Delivered: 608, Nacked: 609,
+		Released: 610, LeaseExpired: 611, LeaseLost: 612, Duplicates: 613, Rejected: 614, Queued: 615, Delayed: 616, InFlight: 617,
+		DeadLetters: 618, Tenants: 619, Oldest: 620 * time.Second, Paused: true,
+	}
+}
+
+// queue is a source of those.
+type queue struct {
+	part[queueStats]
+	err error
+}
+
+func (q *queue) Stats(ctx context.Context) (queueStats, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		return queueStats{}, errors.New("a call that may take for ever")
+	}
+	return q.part.Stats(), q.err
+}
+
 // kind is a way to register, with what it exports of the part above.
 type kind struct {
 	register func(firqotel.Options[string]) (*firqotel.Registration, error)
@@ -103,6 +135,7 @@ func everyKind() map[string]kind {
 	s, g := &fixed[string]{stats: distinct()}, &part[gateStats]{says: distinctGate()}
 	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
 	p, w := &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
+	q := &queue{part: part[queueStats]{says: distinctQueue()}}
 	type options = firqotel.Options[string]
 	type registration = *firqotel.Registration
 	return map[string]kind{
@@ -112,6 +145,7 @@ func everyKind() map[string]kind {
 		"grpc":      {func(o options) (registration, error) { return firqotel.RegisterGRPC(i, o) }, &i.calls, 1, strings.ReplaceAll(trafficCollected, "PROTOCOL", "grpc")},
 		"pool":      {func(o options) (registration, error) { return firqotel.RegisterPool(p, o) }, &p.calls, 2, poolCollected},
 		"watchdog":  {func(o options) (registration, error) { return firqotel.RegisterWatchdog(w, o) }, &w.calls, 1, watchdogCollected},
+		"redis":     {func(o options) (registration, error) { return firqotel.RegisterRedis(q, o) }, &q.calls, 1, redisCollected},
 	}
 }
 
@@ -172,10 +206,14 @@ func TestEveryField(t *testing.T) {
 		"gate":    {distinctGate(), gateCollected},
 		"traffic": {distinctTraffic(), trafficCollected},
 		"pool":    {distinctPool(), poolCollected},
+		"redis":   {distinctQueue(), redisCollected},
 	} {
 		part := reflect.ValueOf(c.part)
 		for i := range part.NumField() {
 			f := part.Field(i)
+			if d, ok := f.Interface().(time.Duration); ok {
+				f = reflect.ValueOf(int(d.Seconds()))
+			}
 			if (f.CanInt() || f.CanUint()) && (f.IsZero() || !strings.Contains(c.want, fmt.Sprintf(" %v\n", f))) {
 				t.Errorf("%s: nothing says %s, which is %v", name, part.Type().Field(i).Name, f)
 			}
@@ -235,6 +273,17 @@ func TestWatchdogUnknown(t *testing.T) {
 	}
 }
 
+// A server that is away costs the collection nothing but the queue's own numbers.
+func TestRedisAway(t *testing.T) {
+	p := newPipeline(t)
+	if _, err := firqotel.RegisterRedis(&queue{err: errors.New("connection refused")}, firqotel.Options[string]{MeterProvider: p}); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.collect(t); len(got) != 1 || got[0] != "firq.redis.up 1 gauge [] 0" {
+		t.Errorf("%v", got)
+	}
+}
+
 // A pool that is none, without a name or a histogram, does no harm.
 func TestPoolWithoutTimes(t *testing.T) {
 	p := newPipeline(t)
@@ -251,15 +300,17 @@ func TestPartsErrors(t *testing.T) {
 	p := newPipeline(t)
 	none := firqotel.Options[string]{MeterProvider: p, Producer: p.producer}
 	for name, err := range map[string]error{
-		"scheduler":        second(firqotel.Register((*fixed[string])(nil), none)),
-		"gate":             second(firqotel.RegisterGate[string](nil, none)),
-		"gate that is nil": second(firqotel.RegisterGate((*gate.Gate[string])(nil), none)),
-		"http":             second(firqotel.RegisterHTTP(nil, none)),
-		"http that is nil": second(firqotel.RegisterHTTP((*firqhttp.Middleware)(nil), none)),
-		"grpc":             second(firqotel.RegisterGRPC(nil, none)),
-		"pool":             second(firqotel.RegisterPool(nil, none)),
-		"pool that is nil": second(firqotel.RegisterPool((*worker.Pool[int, int])(nil), none)),
-		"watchdog":         second(firqotel.RegisterWatchdog((*watchdog.Watchdog)(nil), none)),
+		"scheduler":         second(firqotel.Register((*fixed[string])(nil), none)),
+		"gate":              second(firqotel.RegisterGate[string](nil, none)),
+		"gate that is nil":  second(firqotel.RegisterGate((*gate.Gate[string])(nil), none)),
+		"http":              second(firqotel.RegisterHTTP(nil, none)),
+		"http that is nil":  second(firqotel.RegisterHTTP((*firqhttp.Middleware)(nil), none)),
+		"grpc":              second(firqotel.RegisterGRPC(nil, none)),
+		"pool":              second(firqotel.RegisterPool(nil, none)),
+		"pool that is nil":  second(firqotel.RegisterPool((*worker.Pool[int, int])(nil), none)),
+		"redis":             second(firqotel.RegisterRedis[string, queueStats](nil, none)),
+		"redis that is nil": second(firqotel.RegisterRedis((*queue)(nil), none)),
+		"watchdog":          second(firqotel.RegisterWatchdog((*watchdog.Watchdog)(nil), none)),
 	} {
 		if !errors.Is(err, firq.ErrInvalidArgument) || !strings.Contains(fmt.Sprint(err), "source") {
 			t.Errorf("nil %s: %v", name, err)
@@ -312,6 +363,30 @@ firq.pool.stuck_now {handler} sum monotonic=false [firq.pool=mail,firq.scheduler
 firq.pool.workers {worker} sum monotonic=false [firq.pool=mail,firq.scheduler=api] 410
 firq.pool.handler_time_sum s sum monotonic=true [firq.pool=mail,firq.scheduler=api] 3.000001
 firq.pool.handler_time s histogram CumulativeTemporality [firq.pool=mail,firq.scheduler=api] count=3 sum=3.000001 max=1.5 counts=[1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0 0 0 0 0]
+`
+	redisCollected = `
+firq.redis.up 1 gauge [firq.scheduler=api] 1
+firq.redis.pushed {task} sum monotonic=true [firq.scheduler=api] 601
+firq.redis.requeued {task} sum monotonic=true [firq.scheduler=api] 602
+firq.redis.acked {task} sum monotonic=true [firq.scheduler=api] 603
+firq.redis.cancelled {task} sum monotonic=true [firq.scheduler=api] 604
+firq.redis.expired {task} sum monotonic=true [firq.scheduler=api] 605
+firq.redis.dead {task} sum monotonic=true [firq.scheduler=api] 606
+firq.redis.purged {task} sum monotonic=true [firq.scheduler=api] 607
+firq.redis.delivered {delivery} sum monotonic=true [firq.scheduler=api] 608
+firq.redis.retried {delivery} sum monotonic=true [firq.scheduler=api] 609
+firq.redis.released {delivery} sum monotonic=true [firq.scheduler=api] 610
+firq.redis.reaped {delivery} sum monotonic=true [firq.scheduler=api] 611
+firq.redis.lease_lost {call} sum monotonic=true [firq.scheduler=api] 612
+firq.redis.duplicates {task} sum monotonic=true [firq.scheduler=api] 613
+firq.redis.rejected {task} sum monotonic=true [firq.scheduler=api] 614
+firq.redis.queued {task} gauge [firq.scheduler=api] 615
+firq.redis.delayed {task} gauge [firq.scheduler=api] 616
+firq.redis.in_flight {task} gauge [firq.scheduler=api] 617
+firq.redis.dead_letters {task} gauge [firq.scheduler=api] 618
+firq.redis.tenants {tenant} gauge [firq.scheduler=api] 619
+firq.redis.oldest s gauge [firq.scheduler=api] 620
+firq.redis.paused 1 gauge [firq.scheduler=api] 1
 `
 	watchdogCollected = `
 firq.watchdog.running 1 gauge [firq.scheduler=api] 1

@@ -95,7 +95,7 @@ var metricName = regexp.MustCompile(`\bfirq_\w+`)
 
 func TestDashboardPanels(t *testing.T) {
 	exported := map[string]bool{}
-	for line := range strings.Lines(exposition + gateExposition + trafficExposition + poolExposition + watchdogExposition) {
+	for line := range strings.Lines(exposition + gateExposition + trafficExposition + poolExposition + watchdogExposition + redisExposition) {
 		exported[metricName.FindString(line)] = true
 	}
 	d := readDashboard(t)

@@ -1,5 +1,6 @@
 // Package firqprom exports the numbers of firq to Prometheus: of schedulers and
-// gates, of HTTP and gRPC middlewares, of worker pools and of watchdogs.
+// gates, of HTTP and gRPC middlewares, of worker pools, of watchdogs and of queues
+// on Redis.
 //
 // # Usage
 //
@@ -12,6 +13,7 @@
 //		firqprom.Must(firqprom.NewGRPC(i, opts)),     // *firqgrpc.Interceptor
 //		firqprom.Must(firqprom.NewPool(p, opts)),     // *worker.Pool
 //		firqprom.Must(firqprom.NewWatchdog(w, opts)), // *watchdog.Watchdog
+//		firqprom.Must(firqprom.NewRedis(q, opts)),    // *firqredis.Queue
 //	)
 //
 // A scheduler of its own has New; that of a gate is part of NewGate, so the two
@@ -114,6 +116,33 @@
 //	firq_watchdog_probe_duration_seconds   gauge    ProbeSample.Time, by label probe
 //	firq_watchdog_probe_failing            gauge    ProbeSample.Err: 1 if there is one, by label probe
 //
+//	name                                   type     field of firqredis.Stats
+//	firq_redis_up                          gauge    1 if Stats returned no error, else 0 and nothing else
+//	firq_redis_pushed_total                counter  Enqueued
+//	firq_redis_requeued_total              counter  Requeued
+//	firq_redis_acked_total                 counter  Acked
+//	firq_redis_cancelled_total             counter  Cancelled
+//	firq_redis_expired_total               counter  Expired
+//	firq_redis_dead_total                  counter  Dead
+//	firq_redis_purged_total                counter  Purged
+//	firq_redis_delivered_total             counter  Delivered
+//	firq_redis_retried_total               counter  Nacked
+//	firq_redis_released_total              counter  Released
+//	firq_redis_reaped_total                counter  LeaseExpired
+//	firq_redis_lease_lost_total            counter  LeaseLost
+//	firq_redis_duplicates_total            counter  Duplicates
+//	firq_redis_rejected_total              counter  Rejected
+//	firq_redis_queued                      gauge    Queued
+//	firq_redis_delayed                     gauge    Delayed
+//	firq_redis_in_flight                   gauge    InFlight
+//	firq_redis_dead_letters                gauge    DeadLetters
+//	firq_redis_tenants                     gauge    Tenants
+//	firq_redis_oldest_seconds              gauge    Oldest
+//	firq_redis_paused                      gauge    Paused: 0 or 1
+//
+// These are of the queue, which many processes share, and each process that exports them says the same: take
+// the maximum over instances, not the sum. Series of tenants there are none; ask TopTenants.
+//
 // What a watchdog has measured is that of its last interval, and is not there
 // before the first has ended: a peak between two scrapes that is over by the
 // second is in the level, which falls only after Options.Calm intervals, and in
@@ -157,6 +186,6 @@
 //
 // A [Collector] is immutable. Collect may run in any number of goroutines at a
 // time; each run takes one snapshot, so that what one scrape says of a source fits
-// together as far as one Stats does. The Stats of a scheduler, and of a gate,
+// together as far as one Stats does. That of NewRedis asks the server, several times with many tenants. The Stats of a scheduler, and of a gate,
 // waits for each shard in turn.
 package firqprom

@@ -1,6 +1,7 @@
 package firqprom_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -215,6 +216,84 @@ firq_watchdog_timer_lateness_seconds{scheduler="api"} 0.503
 `
 )
 
+// queueStats has the fields of firqredis.Stats, which this module does not import.
+type queueStats struct {
+	Enqueued, Requeued, Acked, Cancelled, Expired, Dead, Purged uint64
+	Delivered, Nacked, Released, LeaseExpired                   uint64
+	LeaseLost, Duplicates, Rejected                             uint64
+	Queued, Delayed, InFlight, DeadLetters, Tenants             int
+	Oldest                                                      time.Duration
+	Paused                                                      bool
+}
+
+func distinctQueue() queueStats {
+	return queueStats{
+		Enqueued: 601, Requeued: 602, Acked: 603, Cancelled: 604, Expired: 605, Dead: 606, Purged: 607, Delivered: 608, Nacked: 609,
+		Released: 610, LeaseExpired: 611, LeaseLost: 612, Duplicates: 613, Rejected: 614, Queued: 615, Delayed: 616, InFlight: 617,
+		DeadLetters: 618, Tenants: 619, Oldest: 620 * time.Second, Paused: true,
+	}
+}
+
+// queue is a source of those.
+type queue struct {
+	part[queueStats]
+	err error
+}
+
+func (q *queue) Stats(ctx context.Context) (queueStats, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		return queueStats{}, errors.New("a call that may take for ever")
+	}
+	return q.part.Stats(), q.err
+}
+
+const redisExposition = `
+# TYPE firq_redis_acked_total counter
+firq_redis_acked_total{scheduler="api"} 603
+# TYPE firq_redis_cancelled_total counter
+firq_redis_cancelled_total{scheduler="api"} 604
+# TYPE firq_redis_dead_letters gauge
+firq_redis_dead_letters{scheduler="api"} 618
+# TYPE firq_redis_dead_total counter
+firq_redis_dead_total{scheduler="api"} 606
+# TYPE firq_redis_delayed gauge
+firq_redis_delayed{scheduler="api"} 616
+# TYPE firq_redis_delivered_total counter
+firq_redis_delivered_total{scheduler="api"} 608
+# TYPE firq_redis_duplicates_total counter
+firq_redis_duplicates_total{scheduler="api"} 613
+# TYPE firq_redis_expired_total counter
+firq_redis_expired_total{scheduler="api"} 605
+# TYPE firq_redis_in_flight gauge
+firq_redis_in_flight{scheduler="api"} 617
+# TYPE firq_redis_lease_lost_total counter
+firq_redis_lease_lost_total{scheduler="api"} 612
+# TYPE firq_redis_oldest_seconds gauge
+firq_redis_oldest_seconds{scheduler="api"} 620
+# TYPE firq_redis_paused gauge
+firq_redis_paused{scheduler="api"} 1
+# TYPE firq_redis_purged_total counter
+firq_redis_purged_total{scheduler="api"} 607
+# TYPE firq_redis_pushed_total counter
+firq_redis_pushed_total{scheduler="api"} 601
+# TYPE firq_redis_queued gauge
+firq_redis_queued{scheduler="api"} 615
+# TYPE firq_redis_reaped_total counter
+firq_redis_reaped_total{scheduler="api"} 611
+# TYPE firq_redis_rejected_total counter
+firq_redis_rejected_total{scheduler="api"} 614
+# TYPE firq_redis_released_total counter
+firq_redis_released_total{scheduler="api"} 610
+# TYPE firq_redis_requeued_total counter
+firq_redis_requeued_total{scheduler="api"} 602
+# TYPE firq_redis_retried_total counter
+firq_redis_retried_total{scheduler="api"} 609
+# TYPE firq_redis_tenants gauge
+firq_redis_tenants{scheduler="api"} 619
+# TYPE firq_redis_up gauge
+firq_redis_up{scheduler="api"} 1
+`
+
 // made is a Collector of each kind with what it exports.
 type made struct {
 	c     *firqprom.Collector[string]
@@ -233,6 +312,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 	s := &fixed[string]{stats: distinct()}
 	g, p, w := &part[gateStats]{says: distinctGate()}, &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
 	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
+	q := &queue{part: part[queueStats]{says: distinctQueue()}}
 	all := map[string]made{
 		"scheduler": {must(firqprom.New(s, opts)), &s.calls, exposition},
 		"gate":      {must(firqprom.NewGate(g, opts)), &g.calls, gateExposition},
@@ -240,6 +320,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 		"grpc":      {must(firqprom.NewGRPC(i, opts)), &i.calls, strings.ReplaceAll(trafficExposition, "PROTOCOL", "grpc")},
 		"pool":      {must(firqprom.NewPool(p, opts)), &p.calls, poolExposition},
 		"watchdog":  {must(firqprom.NewWatchdog(w, opts)), &w.calls, watchdogExposition},
+		"redis":     {must(firqprom.NewRedis(q, opts)), &q.calls, redisExposition},
 	}
 	p.calls.Store(0) // NewPool asks for the name
 	return all
@@ -283,10 +364,14 @@ func TestEveryField(t *testing.T) {
 		"gate":    {distinctGate(), gateExposition},
 		"traffic": {distinctTraffic(), trafficExposition},
 		"pool":    {distinctPool(), poolExposition},
+		"redis":   {distinctQueue(), redisExposition},
 	} {
 		part := reflect.ValueOf(c.part)
 		for i := range part.NumField() {
 			f := part.Field(i)
+			if d, ok := f.Interface().(time.Duration); ok {
+				f = reflect.ValueOf(int(d.Seconds()))
+			}
 			if (f.CanInt() || f.CanUint()) && (f.IsZero() || !strings.Contains(c.want, fmt.Sprintf(" %v\n", f))) {
 				t.Errorf("%s: nothing says %s, which is %v", name, part.Type().Field(i).Name, f)
 			}
@@ -355,6 +440,15 @@ func TestWatchdogUnknown(t *testing.T) {
 	}
 }
 
+// A server that is away costs the scrape nothing but the queue's own numbers.
+func TestRedisAway(t *testing.T) {
+	q := &queue{err: errors.New("connection refused")}
+	text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewRedis(q, firqprom.Options[string]{}))), "")
+	if !strings.Contains(text, "\nfirq_redis_up 0\n") || strings.Contains(text, "firq_redis_queued") {
+		t.Error(text)
+	}
+}
+
 // A pool that is none, without a histogram, does not cost the scrape.
 func TestPoolWithoutTimes(t *testing.T) {
 	p := &part[poolStats]{says: poolStats{Finished: 1}}
@@ -382,6 +476,9 @@ func TestPartsErrors(t *testing.T) {
 		},
 		"pool": {
 			second(firqprom.NewPool(nil, none)), second(firqprom.NewPool((*worker.Pool[int, int])(nil), none)), second(firqprom.NewPool(&part[poolStats]{}, bad)),
+		},
+		"redis": {
+			second(firqprom.NewRedis[string, queueStats](nil, none)), second(firqprom.NewRedis((*queue)(nil), none)), second(firqprom.NewRedis(&queue{}, bad)),
 		},
 		"watchdog": {
 			second(firqprom.NewWatchdog(nil, none)), second(firqprom.NewWatchdog((*watchdog.Watchdog)(nil), none)), second(firqprom.NewWatchdog(&part[watchStatus]{}, bad)),

@@ -33,6 +33,29 @@ type service struct {
 	jobs        *lockfree.Scheduler[string, string]
 	cries, warn *watchdog.Watchdog
 	stopped     *watchdog.Watchdog
+	queues      map[string]*fakeQueue
+}
+
+// fakeQueue is a queue on Redis whose counters grow by step.
+type fakeQueue struct {
+	mu         sync.Mutex
+	says, step queueStats
+	err        error
+}
+
+func (q *fakeQueue) Stats(context.Context) (queueStats, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.says, q.err
+}
+
+func (q *fakeQueue) tick() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.says.Delivered += q.step.Delivered
+	q.says.Dead += q.step.Dead
+	q.says.LeaseLost += q.step.LeaseLost
+	q.says.LeaseExpired += q.step.LeaseExpired
 }
 
 func newService(t *testing.T, stalled *lockfree.Scheduler[string, int]) *service {
@@ -41,6 +64,11 @@ func newService(t *testing.T, stalled *lockfree.Scheduler[string, int]) *service
 	s := &service{
 		full: gate.New(1, gate.Config[string]{MaxPerTenant: 1}),
 		open: gate.New(4, gate.Config[string]{}),
+		queues: map[string]*fakeQueue{
+			"late":    {says: queueStats{Queued: 1, Oldest: time.Hour}, step: queueStats{Delivered: 4, Dead: 1, LeaseLost: 1, LeaseExpired: 1}},
+			"stalled": {says: queueStats{Queued: 1, Delivered: 1}},
+			"away":    {err: errors.New("connection refused")},
+		},
 	}
 	s.http = firqhttp.New(s.full, firqhttp.Config{Tenant: firqhttp.Header("X-Tenant"), Skip: func(r *http.Request) bool { return r.URL.Path == "/health" }})
 	s.grpc = firqhttp.New(s.open, firqhttp.Config{})
@@ -97,6 +125,11 @@ func (s *service) register(t *testing.T, reg prometheus.Registerer) {
 			t.Fatal(err)
 		}
 	}
+	for name, q := range s.queues {
+		if err := reg.Register(firqprom.Must(firqprom.NewRedis(q, named(name)))); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // run keeps all of it busy until ctx is done, and waits for it.
@@ -126,6 +159,9 @@ func (s *service) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		for _, q := range s.queues {
+			q.tick()
 		}
 		if s.full.Stats().Queue.QueueLen == 1 { // the tenant may have no other waiting: this one does not
 			ask(s.http, "/", "waits", nothing)
@@ -160,6 +196,22 @@ func (s *service) expect(want map[string]float64) {
 		want["firq_requests_skipped_total "+name+" "] = float64(st.Skipped)
 		for reason := range m.Traffic().Rejected {
 			want["firq_requests_rejected_total "+name+" "+reason] = float64(st.Rejected[firqhttp.Reason(reason)])
+		}
+	}
+	for name, q := range s.queues {
+		st, err := q.Stats(context.Background())
+		if want["firq_redis_up "+name+" "] = 0; err != nil {
+			continue
+		}
+		want["firq_redis_up "+name+" "] = 1
+		for metric, value := range map[string]float64{
+			"delivered_total": float64(st.Delivered), "dead_total": float64(st.Dead), "lease_lost_total": float64(st.LeaseLost),
+			"reaped_total": float64(st.LeaseExpired), "queued": float64(st.Queued), "oldest_seconds": st.Oldest.Seconds(),
+			"pushed_total": 0, "requeued_total": 0, "acked_total": 0, "cancelled_total": 0, "expired_total": 0, "purged_total": 0,
+			"retried_total": 0, "released_total": 0, "duplicates_total": 0, "rejected_total": 0, "delayed": 0, "in_flight": 0,
+			"dead_letters": 0, "tenants": 0, "paused": 0,
+		} {
+			want["firq_redis_"+metric+" "+name+" "] = value
 		}
 	}
 	expect(want, "jobs", s.jobs.Stats())

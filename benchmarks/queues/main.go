@@ -1,0 +1,105 @@
+// Command queues measures contrib/firqredis beside asynq, the task queue on Redis that most Go programs use,
+// on a redis-server that it starts itself.
+//
+//	go run . -o queues.json
+//
+// It is a module of its own, so that firq does not depend on asynq.
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/internal/bench/report"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(execute(ctx, os.Args, os.Stdout, os.Stderr))
+}
+
+// execute runs the command line args and returns the exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := app(stdout, stderr).Run(ctx, args)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		report.Printf(stderr, "queues: %v\nSee \"queues --help\".\n", err)
+		return exitUsage
+	case ctx.Err() != nil:
+		report.Printf(stderr, "queues: interrupted\n")
+		return exitInterrupted
+	case errors.Is(err, errNoServer): // nothing was measured, and nothing is wrong
+		report.Printf(stderr, "queues: skipped: %v\n", err)
+		return exitOK
+	}
+	report.Printf(stderr, "queues: %v\n", err)
+	return exitFailed
+}
+
+// usageError is the user's mistake.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func app(stdout, stderr io.Writer) *cli.Command {
+	return &cli.Command{
+		Name:  "queues",
+		Usage: "measure firqredis beside asynq",
+		Description: "Starts a redis-server of its own on a free port of the loopback interface, which keeps nothing\n" +
+			"on disk, measures both queues on it in alternating rounds, and prints tables in Markdown. Figures\n" +
+			"are medians; ratios are medians of the ratios of the rounds. \"us\" is CPU time of the server per task,\n" +
+			"which other work on the machine disturbs much less than tasks/s. Payloads have 100 bytes.\n" +
+			"The default takes about five minutes. Ctrl-C ends early and shows what is there. Without a\n" +
+			"redis-server it says so and does nothing.\n\n" +
+			"Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.\n\n" +
+			"Parts:\n" +
+			"   throughput  enqueue by single calls of 64 goroutines, process an empty handler, and both at once\n" +
+			"   single      one goroutine enqueues over one connection\n" +
+			"   latency     from Enqueue to the handler, with 64 idle workers\n" +
+			"   memory      of a queued task\n" +
+			"   crowd       10,000 tenants with tasks against 64\n" +
+			"   fairness    one tenant with many tasks before 100 with one each\n\n" +
+			"Examples:\n" +
+			"   go run . -o queues.json\n" +
+			"   go run . --parts throughput,single --rounds 9\n" +
+			"   go run . --server valkey-server -o results/",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "server", Value: "redis-server", Usage: "the `PROGRAM` to start"},
+			&cli.StringFlag{Name: "parts", Value: partNames(), Usage: "measure this `LIST`"},
+			&cli.StringFlag{Name: "workers", Value: "16,64,256", Usage: "a `LIST` of numbers of workers"},
+			&cli.IntFlag{Name: "tasks", Value: 20_000, Usage: "`N` tasks in each phase; memory, too"},
+			&cli.IntFlag{Name: "tenants", Value: 64, Usage: "`N` tenants in the throughput part; asynq has one queue"},
+			&cli.IntFlag{Name: "rounds", Value: 5, Usage: "`N` runs of each"},
+			&cli.IntFlag{Name: "crowd", Value: 10_000, Usage: "`N` tenants against 64"},
+			&cli.IntFlag{Name: "noisy", Value: 100_000, Usage: "`N` tasks of the noisy tenant"},
+			&cli.IntFlag{Name: "samples", Value: 400, Usage: "`N` latencies of firqredis, and a tenth of it of asynq, which takes half a second for each"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write every single run as JSON to `FILE`; a directory gets a file named after the time"},
+		},
+		Writer:          stdout,
+		ErrWriter:       stderr,
+		Suggest:         true,
+		HideHelpCommand: true,
+		OnUsageError:    func(_ context.Context, _ *cli.Command, err error, _ bool) error { return &usageError{err} },
+		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // execute does it
+		Action:          run,
+	}
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// enqueuers is how many goroutines enqueue.
+const enqueuers = 64
+
+// calls lets goroutines call f with 0 to n-1, and returns the first error.
+func calls(ctx context.Context, goroutines, n int, f func(i int) error) error {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	errs := make(chan error, goroutines)
+	for range goroutines {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n || ctx.Err() != nil {
+					return
+				}
+				if err := f(i); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-errs:
+		return err
+	default:
+		return ctx.Err()
+	}
+}
+
+// tenantNames returns n of them.
+func tenantNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("tenant-%d", i)
+	}
+	return names
+}
+
+// phase is what n tasks took.
+type phase struct {
+	Tasks    int     `json:"tasks"`
+	Seconds  float64 `json:"seconds"`
+	ServerUs float64 `json:"server_us"` // CPU time of the server, per task
+	ClientUs float64 `json:"client_us"` // of this process, per task
+	Scripts  float64 `json:"scripts"`   // calls, per task
+}
+
+func (p *phase) rate() float64 { return float64(p.Tasks) / p.Seconds }
+
+// during measures f, which returns when the last task was through; what it does after that counts as CPU time
+// only.
+func (s *server) during(ctx context.Context, n int, f func() (time.Time, error)) (p phase, err error) {
+	before, err := s.usage(ctx)
+	if err != nil {
+		return p, err
+	}
+	end, err := f()
+	if err != nil {
+		return p, err
+	}
+	after, err := s.usage(ctx)
+	if err != nil {
+		return p, err
+	}
+	tasks := float64(n)
+	return phase{
+		Tasks: n, Seconds: end.Sub(before.at).Seconds(), ServerUs: (after.server - before.server) / tasks,
+		ClientUs: (after.client - before.client) / tasks, Scripts: (after.scripts - before.scripts) / tasks,
+	}, nil
+}
+
+// patience is how long workers may take for a phase.
+const patience = 2 * time.Minute
+
+// handled counts tasks down, and tells when the last one was handled.
+type handled struct {
+	left atomic.Int64
+	last chan time.Time
+}
+
+func expect(n int) *handled {
+	h := &handled{last: make(chan time.Time, 1)}
+	h.left.Store(int64(n))
+	return h
+}
+
+func (h *handled) one() {
+	if h.left.Add(-1) == 0 {
+		h.last <- time.Now()
+	}
+}
+
+func (h *handled) wait(ctx context.Context) (time.Time, error) {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case at := <-h.last:
+		return at, nil
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	case <-t.C:
+		return time.Time{}, fmt.Errorf("%d tasks are not handled after %v", h.left.Load(), patience)
+	}
+}
+
+// process handles n tasks.
+func process(ctx context.Context, s *server, c session, workers, n int) (phase, error) {
+	return s.during(ctx, n, func() (time.Time, error) { return drain(ctx, c, workers, n, nil) })
+}
+
+// drain starts workers, calls meanwhile, and returns when the n-th task was handled.
+func drain(ctx context.Context, c session, workers, n int, meanwhile func() error) (end time.Time, err error) {
+	h := expect(n)
+	stop, err := c.work(ctx, workers, func([]byte, uint64) { h.one() })
+	if err != nil {
+		return end, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	if meanwhile != nil {
+		if err := meanwhile(); err != nil {
+			return end, err
+		}
+	}
+	return h.wait(ctx)
+}
+
+// throughput is a run of enqueueing, then processing, then both at once.
+type throughput struct {
+	System  string `json:"system"`
+	Workers int    `json:"workers"`
+	Round   int    `json:"round"`
+	Enqueue phase  `json:"enqueue"`
+	Process phase  `json:"process"`
+	Both    phase  `json:"both"`
+}
+
+// rate and serverUs are of one task, enqueued and then processed.
+func (t *throughput) rate() float64 {
+	return float64(t.Enqueue.Tasks) / (t.Enqueue.Seconds + t.Process.Seconds)
+}
+func (t *throughput) serverUs() float64 { return t.Enqueue.ServerUs + t.Process.ServerUs }
+
+func measureThroughput(ctx context.Context, s *server, system string, workers, tenants, n int) (t throughput, err error) {
+	t.System, t.Workers = system, workers
+	if err := s.empty(ctx); err != nil {
+		return t, err
+	}
+	c, err := open(ctx, s, system, enqueuers)
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	names := tenantNames(tenants)
+	one := func(i int) error { return c.enqueue(ctx, names[i%tenants]) }
+	if err := warm(ctx, c, workers); err != nil {
+		return t, err
+	}
+	t.Enqueue, err = s.during(ctx, n, func() (time.Time, error) {
+		err := calls(ctx, enqueuers, n, one)
+		return time.Now(), err
+	})
+	if err != nil {
+		return t, err
+	}
+	if t.Process, err = process(ctx, s, c, workers, n); err != nil {
+		return t, err
+	}
+	t.Both, err = s.during(ctx, n, func() (time.Time, error) {
+		// Some come first: an asynq server that finds nothing sleeps for a second.
+		first := min(n, enqueuers)
+		if err := calls(ctx, enqueuers, first, one); err != nil {
+			return time.Time{}, err
+		}
+		return drain(ctx, c, workers, n, func() error { return calls(ctx, enqueuers, n-first, one) })
+	})
+	return t, err
+}
+
+// warm opens connections and loads scripts.
+func warm(ctx context.Context, c session, workers int) error {
+	if err := calls(ctx, enqueuers, 2*enqueuers, func(i int) error { return c.enqueue(ctx, fmt.Sprintf("tenant-%d", i%8)) }); err != nil {
+		return err
+	}
+	_, err := drain(ctx, c, workers, 2*enqueuers, nil)
+	return err
+}
+
+// single is a run of one goroutine that enqueues over one connection.
+type single struct {
+	System string `json:"system"`
+	Round  int    `json:"round"`
+	phase
+}
+
+func measureSingle(ctx context.Context, s *server, system string, n int) (r single, err error) {
+	r.System = system
+	if err := s.empty(ctx); err != nil {
+		return r, err
+	}
+	c, err := open(ctx, s, system, 1)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	names := tenantNames(64)
+	one := func(i int) error { return c.enqueue(ctx, names[i%len(names)]) }
+	if err := calls(ctx, 1, 100, one); err != nil {
+		return r, err
+	}
+	r.phase, err = s.during(ctx, n, func() (time.Time, error) {
+		err := calls(ctx, 1, n, one)
+		return time.Now(), err
+	})
+	return r, err
+}
+
+// latency is from Enqueue to the handler, with workers that have nothing to do.
+type latency struct {
+	System  string          `json:"system"`
+	Workers int             `json:"workers"`
+	Times   []time.Duration `json:"times_ns"` // in order
+	Scripts float64         `json:"scripts"`  // calls per task
+	IdleCPU float64         `json:"idle_ppm"` // of a processor that the server uses while nothing happens, in 1/1,000,000
+	Pause   time.Duration   `json:"pause_ns"` // between two tasks, about
+}
+
+// at returns a percentile, from 0 to 1.
+func (l *latency) at(p float64) time.Duration {
+	if len(l.Times) == 0 {
+		return 0
+	}
+	return l.Times[min(int(p*float64(len(l.Times))), len(l.Times)-1)]
+}
+
+func measureLatency(ctx context.Context, s *server, system string, workers, n int, pause time.Duration) (l latency, err error) {
+	l = latency{System: system, Workers: workers, Pause: pause}
+	if err := s.empty(ctx); err != nil {
+		return l, err
+	}
+	c, err := open(ctx, s, system, enqueuers)
+	if err != nil {
+		return l, err
+	}
+	defer func() { err = errors.Join(err, c.close()) }()
+	began := make(chan time.Time, 1)
+	stop, err := c.work(ctx, workers, func([]byte, uint64) { began <- time.Now() })
+	if err != nil {
+		return l, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	one := func() (d time.Duration, err error) {
+		at := time.Now()
+		if err := c.enqueue(ctx, "tenant"); err != nil {
+			return 0, err
+		}
+		t := time.NewTimer(patience)
+		defer t.Stop()
+		select {
+		case b := <-began:
+			return b.Sub(at), nil
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-t.C:
+			return 0, fmt.Errorf("a task is not handled after %v", patience)
+		}
+	}
+	if _, err := one(); err != nil { // scripts and connections
+		return l, err
+	}
+	const quiet = 4 * time.Second
+	idle, err := s.during(ctx, 1, func() (time.Time, error) { return time.Now(), pauseFor(ctx, min(quiet, time.Duration(n)*pause)) })
+	if err != nil {
+		return l, err
+	}
+	l.IdleCPU = idle.ServerUs / min(quiet, time.Duration(n)*pause).Seconds()
+	p, err := s.during(ctx, n, func() (time.Time, error) {
+		for range n {
+			d, err := one()
+			if err != nil {
+				return time.Time{}, err
+			}
+			l.Times = append(l.Times, d)
+			if err := pauseFor(ctx, pause/2+rand.N(pause)); err != nil {
+				return time.Time{}, err
+			}
+		}
+		return time.Now(), nil
+	})
+	l.Scripts = p.Scripts
+	slices.Sort(l.Times)
+	return l, err
+}
+
+// pauseFor lets time pass.
+func pauseFor(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/internal/bench/machine"
+	"github.com/firq-go/firq/internal/bench/report"
+)
+
+// schema names the format of file. It changes when a field changes its meaning.
+const schema = "firq-queues/1"
+
+// file is a result file.
+type file struct {
+	Schema      string            `json:"schema"`
+	Env         machine.Env       `json:"env"`
+	Server      string            `json:"server"`
+	Modules     map[string]string `json:"modules"` // versions of all that is compiled in
+	Interrupted bool              `json:"interrupted"`
+	Tasks       int               `json:"tasks"`
+	Tenants     int               `json:"tenants"`
+	Rounds      int               `json:"rounds"`
+	Throughput  []throughput      `json:"throughput"`
+	Single      []single          `json:"single"`
+	Latency     []latency         `json:"latency"`
+	Memory      []memory          `json:"memory"`
+	Crowd       []crowd           `json:"crowd"`
+	Fairness    []fairness        `json:"fairness"`
+}
+
+// plan is what the flags say.
+type plan struct {
+	server                                       string
+	parts                                        []part
+	workers                                      []int
+	tasks, tenants, rounds, crowd, noisy, sample int
+}
+
+// part is a part of the measurements.
+type part struct {
+	name string
+	run  func(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error
+}
+
+var parts = []part{
+	{"throughput", runThroughput}, {"single", runSingle}, {"latency", runLatency}, {"memory", runMemory},
+	{"crowd", runCrowd}, {"fairness", runFairness},
+}
+
+func partNames() string {
+	var names []string
+	for _, p := range parts {
+		names = append(names, p.name)
+	}
+	return strings.Join(names, ",")
+}
+
+func run(ctx context.Context, cmd *cli.Command) error {
+	if name := cmd.Args().First(); name != "" {
+		return &usageError{fmt.Errorf("unknown argument %q", name)}
+	}
+	p, err := parse(cmd)
+	if err != nil {
+		return &usageError{err}
+	}
+	f := &file{Schema: schema, Env: machine.Read(), Modules: modules(), Tasks: p.tasks, Tenants: p.tenants, Rounds: p.rounds}
+	out, errOut := cmd.Root().Writer, cmd.Root().ErrWriter
+	s, err := startServer(ctx, p.server)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	f.Server = s.version
+	destination := cmd.String("output")
+	if destination != "" {
+		if destination, err = report.Destination(destination, "queues", f.Env.Start); err != nil {
+			return err
+		}
+	}
+	err = measure(ctx, p, s, f, errOut)
+	f.Interrupted = err != nil
+	markdown(out, f)
+	if destination != "" {
+		err = errors.Join(err, report.WriteJSON(destination, f))
+		report.Printf(errOut, "wrote %s\n", destination)
+	}
+	return err
+}
+
+// measure fills f. On an error f has what there is until then.
+func measure(ctx context.Context, p *plan, s *server, f *file, errOut io.Writer) error {
+	began := time.Now()
+	say := func(format string, args ...any) {
+		report.Printf(errOut, "%5.0f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+	for _, part := range p.parts {
+		if err := part.run(ctx, p, s, f, say); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
+// systems returns both, and another one first in each round.
+func systems(round int) []string {
+	if round%2 == 0 {
+		return []string{firqName, asynqName}
+	}
+	return []string{asynqName, firqName}
+}
+
+func runThroughput(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+	for _, workers := range p.workers {
+		for round := range p.rounds {
+			for _, system := range systems(round) {
+				t, err := measureThroughput(ctx, s, system, workers, p.tenants, p.tasks)
+				if err != nil {
+					return fmt.Errorf("%s, %d workers: %w", system, workers, err)
+				}
+				t.Round = round
+				f.Throughput = append(f.Throughput, t)
+				say("throughput, %d workers, round %d, %s: %.0f tasks/s, %.1f us", workers, round+1, system, t.rate(), t.serverUs())
+			}
+		}
+	}
+	return nil
+}
+
+func runSingle(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+	for round := range p.rounds {
+		for _, system := range systems(round) {
+			r, err := measureSingle(ctx, s, system, p.tasks)
+			if err != nil {
+				return fmt.Errorf("%s: %w", system, err)
+			}
+			r.Round = round
+			f.Single = append(f.Single, r)
+			say("single, round %d, %s: %.1f us", round+1, system, r.ServerUs)
+		}
+	}
+	return nil
+}
+
+func runLatency(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+	for _, system := range systems(0) {
+		n, pause := p.sample, 13*time.Millisecond
+		if system == asynqName {
+			n, pause = max(1, n/10), 700*time.Millisecond
+		}
+		l, err := measureLatency(ctx, s, system, 64, n, pause)
+		if err != nil {
+			return fmt.Errorf("%s: %w", system, err)
+		}
+		f.Latency = append(f.Latency, l)
+		say("latency, %s: p50 %v", system, l.at(0.5))
+	}
+	return nil
+}
+
+func runMemory(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+	for _, c := range []struct {
+		system  string
+		tenants int
+	}{{firqName, 1}, {firqName, 64}, {firqName, p.crowd}, {asynqName, 1}} {
+		m, err := measureMemory(ctx, s, c.system, c.tenants, p.tasks)
+		if err != nil {
+			return fmt.Errorf("%s, %d tenants: %w", c.system, c.tenants, err)
+		}
+		f.Memory = append(f.Memory, m)
+		say("memory, %s, %d tenants: %.0f bytes", c.system, c.tenants, m.Bytes)
+	}
+	return nil
+}
+
+func runCrowd(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+	for round := range p.rounds {
+		both := []int{64, p.crowd}
+		if round%2 == 1 {
+			slices.Reverse(both)
+		}
+		for _, tenants := range both {
+			c, err := measureCrowd(ctx, s, tenants, max(p.tasks, 2*tenants))
+			if err != nil {
+				return fmt.Errorf("%d tenants: %w", tenants, err)
+			}
+			c.Round = round
+			f.Crowd = append(f.Crowd, c)
+			say("crowd, round %d, %d tenants: %.1f us", round+1, tenants, c.serverUs())
+		}
+	}
+	return nil
+}
+
+func runFairness(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+	const quiet = 100
+	for _, c := range []struct {
+		system  string
+		workers int
+	}{{firqName, 1}, {firqName, 64}, {asynqName, 64}} {
+		r, err := measureFairness(ctx, s, c.system, c.workers, p.noisy, quiet)
+		if err != nil {
+			return fmt.Errorf("%s, %d workers: %w", c.system, c.workers, err)
+		}
+		f.Fairness = append(f.Fairness, r)
+		say("fairness, %s, %d workers: the last after %d", c.system, c.workers, r.Last)
+	}
+	return nil
+}
+
+// parse makes a plan of the flags. All its errors are the user's.
+func parse(cmd *cli.Command) (*plan, error) {
+	p := &plan{
+		server: cmd.String("server"), tasks: cmd.Int("tasks"), tenants: cmd.Int("tenants"), rounds: cmd.Int("rounds"),
+		crowd: cmd.Int("crowd"), noisy: cmd.Int("noisy"), sample: cmd.Int("samples"),
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+		most  int
+	}{
+		{"tasks", p.tasks, 10_000_000}, {"tenants", p.tenants, 1_000_000}, {"rounds", p.rounds, 1000}, {"crowd", p.crowd, 1_000_000},
+		{"noisy", p.noisy, 10_000_000}, {"samples", p.sample, 100_000},
+	} {
+		if f.value < 1 || f.value > f.most {
+			return nil, fmt.Errorf("--%s: %d, must be 1 to %d", f.name, f.value, f.most)
+		}
+	}
+	for _, word := range list(cmd.String("workers")) {
+		n, err := strconv.Atoi(word)
+		if err != nil || n < 1 || n > 10_000 {
+			return nil, fmt.Errorf("--workers: %q, must be 1 to 10000", word)
+		}
+		p.workers = append(p.workers, n)
+	}
+	for _, name := range list(cmd.String("parts")) {
+		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("--parts: unknown part %q", name)
+		}
+		p.parts = append(p.parts, parts[i])
+	}
+	switch {
+	case len(p.workers) == 0:
+		return nil, errors.New("--workers: is empty")
+	case len(p.parts) == 0:
+		return nil, errors.New("--parts: is empty")
+	}
+	return p, nil
+}
+
+// list returns the parts between commas.
+func list(value string) (words []string) {
+	for word := range strings.SplitSeq(value, ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// modules returns what is compiled in, by the build information.
+func modules() map[string]string {
+	versions := make(map[string]string)
+	if bi, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range bi.Deps {
+			if m.Replace == nil { // firq itself is the checkout around this one
+				versions[m.Path] = m.Version
+			}
+		}
+	}
+	return versions
+}

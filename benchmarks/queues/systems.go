@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq/contrib/firqredis"
+)
+
+// The systems that are measured.
+const (
+	firqName  = "firqredis"
+	asynqName = "asynq"
+)
+
+// handler gets a task's payload, and a number that grows from delivery to delivery.
+type handler func(payload []byte, order uint64)
+
+// session is a client of a system.
+type session interface {
+	// enqueue queues a task by a call of its own.
+	enqueue(ctx context.Context, tenant string) error
+	// fill queues n tasks of each tenant, as fast as it can, in turn.
+	fill(ctx context.Context, tenants []string, n int) error
+	// work starts workers; stop waits until what is handled is settled.
+	work(ctx context.Context, workers int, h handler) (stop func() error, err error)
+	close() error
+}
+
+// open returns a session with so many connections at most.
+func open(ctx context.Context, s *server, system string, conns int) (session, error) {
+	if system == asynqName {
+		return openAsynq(s, conns), nil
+	}
+	return openFirq(ctx, s, conns)
+}
+
+// payloadBytes is how long payloads are.
+const payloadBytes = 100
+
+// payload returns one that begins with the tenant.
+func payload(tenant string) []byte { return fmt.Appendf(nil, "%-*s", payloadBytes, tenant) }
+
+// tenantOf returns the tenant of a payload.
+func tenantOf(payload []byte) string { return strings.TrimRight(string(payload), " ") }
+
+type firqSession struct {
+	client *redis.Client
+	q      *firqredis.Queue[[]byte]
+}
+
+func openFirq(ctx context.Context, s *server, conns int) (session, error) {
+	client := s.client(conns)
+	q, err := firqredis.New(ctx, firqredis.Config[[]byte]{Client: client, Name: "bench"})
+	if err != nil {
+		_ = client.Close()
+		return nil, err
+	}
+	return &firqSession{client, q}, nil
+}
+
+func (f *firqSession) enqueue(ctx context.Context, tenant string) error {
+	_, err := f.q.Enqueue(ctx, firqredis.Task[[]byte]{Tenant: tenant, Payload: payload(tenant)})
+	return err
+}
+
+func (f *firqSession) fill(ctx context.Context, tenants []string, n int) error {
+	const atOnce = 1000
+	var ts []firqredis.Task[[]byte]
+	for k := range n {
+		for i, tenant := range tenants {
+			ts = append(ts, firqredis.Task[[]byte]{Tenant: tenant, Payload: payload(tenant)})
+			if len(ts) == atOnce || k == n-1 && i == len(tenants)-1 {
+				if _, err := f.q.EnqueueBatch(ctx, ts); err != nil {
+					return err
+				}
+				ts = ts[:0]
+			}
+		}
+	}
+	return nil
+}
+
+func (f *firqSession) work(ctx context.Context, workers int, h handler) (func() error, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- firqredis.Run(ctx, f.q, func(_ context.Context, it *firqredis.Item[[]byte]) error {
+			h(it.Payload, it.Token)
+			return nil
+		}, firqredis.RunOptions[[]byte]{Concurrency: workers, Logger: slog.New(slog.DiscardHandler)})
+	}()
+	return func() error { cancel(); return <-ended }, nil
+}
+
+func (f *firqSession) close() error {
+	err := f.q.Close()
+	if e := f.client.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+type asynqSession struct {
+	opt    asynq.RedisClientOpt
+	client *asynq.Client
+	order  atomic.Uint64
+}
+
+func openAsynq(s *server, conns int) session {
+	opt := asynq.RedisClientOpt{Addr: s.addr, PoolSize: conns}
+	return &asynqSession{opt: opt, client: asynq.NewClient(opt)}
+}
+
+func (a *asynqSession) enqueue(ctx context.Context, tenant string) error {
+	_, err := a.client.EnqueueContext(ctx, asynq.NewTask("t", payload(tenant)))
+	return err
+}
+
+// fill calls from as many goroutines as make it fastest: there are no batches.
+func (a *asynqSession) fill(ctx context.Context, tenants []string, n int) error {
+	return calls(ctx, enqueuers, n*len(tenants), func(i int) error { return a.enqueue(ctx, tenants[i%len(tenants)]) })
+}
+
+func (a *asynqSession) work(_ context.Context, workers int, h handler) (func() error, error) {
+	srv := asynq.NewServer(a.opt, asynq.Config{Concurrency: workers, LogLevel: asynq.FatalLevel, ShutdownTimeout: 10 * time.Second})
+	err := srv.Start(asynq.HandlerFunc(func(_ context.Context, t *asynq.Task) error {
+		h(t.Payload(), a.order.Add(1))
+		return nil
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return func() error { srv.Shutdown(); return nil }, nil
+}
+
+func (a *asynqSession) close() error { return a.client.Close() }
