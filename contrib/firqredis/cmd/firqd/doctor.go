@@ -107,7 +107,7 @@ func (s *session) examine(ctx context.Context, r *report) error {
 	s.persistence(ctx, r)
 	s.replicas(r)
 	r.add("clock", bad(told(h, "clocks")), "the server's is %v from ours", h.ClockSkew)
-	r.add("scripts", bad(told(h, "of version")), "%d partitions", s.conf.Queue.Partitions)
+	r.add("scripts", bad(told(h, "of version")), "ours are not older than the queue; partitions: %d", s.conf.Queue.Partitions)
 	r.Problems = r.Problems[:0:0] // each of them has a check now
 	for _, f := range r.Checks {
 		if f.Status == "problem" {

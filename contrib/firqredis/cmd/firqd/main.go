@@ -135,7 +135,6 @@ func (p *program) app() *cli.Command {
 		HideHelpCommand:       true,
 		EnableShellCompletion: true,
 
-		DisableSliceFlagSeparator: true, // a header may have commas
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "config", Category: where, Usage: "read settings from a YAML `FILE` (FIRQ_CONFIG)"},
 			&cli.StringFlag{Name: "addr", Category: where, Usage: "`HOST:PORT` of the server; several with commas: a cluster, or Sentinels (FIRQ_REDIS_ADDR)"},
@@ -153,10 +152,11 @@ func (p *program) app() *cli.Command {
 	return app
 }
 
-// group makes a command, and those in it, answer to usage errors; one that only has others says so if it gets
-// something else.
+// group sets up what a command and those in it have in common. One that only has others shows its help, or an
+// error if it gets the name of none of them.
 func group(cmd *cli.Command) {
 	cmd.OnUsageError = onUsageError
+	cmd.DisableSliceFlagSeparator = true // a header may have commas
 	var names []string
 	for _, c := range cmd.Commands {
 		group(c)

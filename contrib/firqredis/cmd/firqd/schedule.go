@@ -125,8 +125,7 @@ func putSchedule(ctx context.Context, s *session) error {
 		ID: cmd.Args().First(), Cron: cmd.String("cron"), Zone: cmd.String("zone"), Task: t, CatchUp: cmd.Int("catch-up"),
 		Jitter: cmd.Duration("jitter"), Paused: cmd.Bool("paused"),
 	}
-	next, err := sc.Next(time.Now(), 1)
-	if err != nil {
+	if _, err := sc.Next(time.Now(), 1); err != nil {
 		return err // as Put would say
 	}
 	if err := s.open(ctx); err != nil {
@@ -135,9 +134,26 @@ func putSchedule(ctx context.Context, s *session) error {
 	if err := s.q.Schedules().Put(ctx, sc); err != nil {
 		return err
 	}
-	return s.show(cmd, sc, func(w io.Writer) {
-		printf(w, "put %s, next due %s\n", clean(sc.ID), next[0].In(location(sc.Zone)).Format(time.RFC3339))
+	info, err := s.find(ctx, sc.ID)
+	if err != nil {
+		return err
+	}
+	return s.show(cmd, info, func(w io.Writer) {
+		printf(w, "put %s, next due %s\n", clean(sc.ID), info.NextDue.In(location(sc.Zone)).Format(time.RFC3339))
 	})
+}
+
+// find returns the schedule with an ID.
+func (s *session) find(ctx context.Context, id string) (sc firqredis.ScheduleInfo[payload], err error) {
+	all, err := s.q.Schedules().List(ctx)
+	if err != nil {
+		return sc, err
+	}
+	i := slices.IndexFunc(all, func(x firqredis.ScheduleInfo[payload]) bool { return x.ID == id })
+	if i < 0 {
+		return sc, fmt.Errorf("%w: schedule %q", firqredis.ErrNotFound, id)
+	}
+	return all[i], nil
 }
 
 func removeSchedules(ctx context.Context, s *session) error {
@@ -178,15 +194,11 @@ func nextDue(ctx context.Context, s *session) error {
 		if err := s.open(ctx); err != nil {
 			return err
 		}
-		all, err := s.q.Schedules().List(ctx)
+		info, err := s.find(ctx, id)
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(all, func(x firqredis.ScheduleInfo[payload]) bool { return x.ID == id })
-		if i < 0 {
-			return fmt.Errorf("%w: schedule %q", firqredis.ErrNotFound, id)
-		}
-		sc = all[i].Schedule
+		sc = info.Schedule
 	}
 	times, err := sc.Next(from, n)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,6 +124,12 @@ func setTenant(ctx context.Context, s *session) error {
 	return s.showTenants([]firqredis.TenantStats{t})
 }
 
+// pausing is what pause and resume have done. With All the tenant is "".
+type pausing struct {
+	Tenants     []string
+	All, Paused bool
+}
+
 // setPaused pauses or resumes tenants, or the queue.
 func (s *session) setPaused(ctx context.Context, what string, set func(name string) error) error {
 	names := s.cmd.Args().Slice()
@@ -137,22 +144,17 @@ func (s *session) setPaused(ctx context.Context, what string, set func(name stri
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	if len(names) == 0 {
+	if s.cmd.Bool("all") {
 		names = []string{""}
 	}
-	done := []string{}
 	for _, name := range names {
 		if err := set(name); err != nil {
 			return err
 		}
-		if name == "" {
-			name = "the queue"
-		}
-		done = append(done, name)
 	}
-	return s.show(s.cmd, map[string][]string{title(what): done}, func(w io.Writer) {
-		for _, name := range done {
-			printf(w, "%s %s\n", what, clean(name))
+	return s.show(s.cmd, pausing{names, s.cmd.Bool("all"), what == "paused"}, func(w io.Writer) {
+		for _, name := range names {
+			printf(w, "%s %s\n", what, cmp.Or(clean(name), "the queue"))
 		}
 	})
 }

@@ -95,9 +95,12 @@ func cut(text string, n int) string {
 	return strings.ToValidUTF8(text[:n], "") + " ..."
 }
 
+// short returns a duration with the digits that matter.
 func short(d time.Duration) string {
 	switch {
-	case d >= 100*time.Second:
+	case d >= time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	case d >= 10*time.Second:
 		return d.Round(time.Second).String()
 	case d >= time.Second:
 		return d.Round(10 * time.Millisecond).String()
