@@ -5,9 +5,12 @@ go 1.25.0
 require (
 	github.com/adhocore/gronx v1.20.4
 	github.com/alicebob/miniredis/v2 v2.40.0
+	github.com/caarlos0/env/v11 v11.4.1
 	github.com/firq-go/firq v0.0.0
 	github.com/redis/go-redis/v9 v9.22.0
+	github.com/urfave/cli/v3 v3.14.0
 	go.uber.org/goleak v1.3.0
+	go.yaml.in/yaml/v4 v4.0.0
 	pgregory.net/rapid v1.3.0
 )
 

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/contrib/firqredis/internal/status"
+)
+
+func (p *program) serveCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "serve",
+		Usage: "queue the tasks of schedules, and serve metrics, health and a status page",
+		Description: "Runs until Ctrl-C. /metrics is for Prometheus, /healthz says whether the server can be reached (200 or 503), and\n" +
+			"/ is a page for people. It listens on this machine only, and answers to localhost and loopback addresses (and the\n" +
+			"names of serve.hosts) only, unless --listen says otherwise.\n\n" +
+			"Whoever has the token, which is printed at the start or set as FIRQ_SERVE_TOKEN, may pause, requeue and purge on\n" +
+			"the page. If others can reach it, the page wants the token to be seen at all; /metrics and /healthz do not.\n\n" +
+			"Any number of them may run: each due time of a schedule fires once.\n\n" +
+			"Examples:\n   firqd serve\n   FIRQ_SERVE_TOKEN=$(cat token) firqd serve --listen 0.0.0.0:6380",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "listen", Usage: "`HOST:PORT`; without a host: this machine only (FIRQ_SERVE_LISTEN)", DefaultText: "localhost:6380"},
+			&cli.BoolFlag{Name: "no-schedules", Usage: "leave schedules to others"},
+		},
+		Action: p.with(serve),
+	}
+}
+
+// served is what serve prints at its start.
+type served struct {
+	URL    string
+	SignIn string // the address that has the token, if it was made here
+}
+
+func serve(ctx context.Context, s *session) (err error) {
+	if err := between(s.cmd, 0, 0, ""); err != nil {
+		return err
+	}
+	scripts := &status.Scripts{}
+	s.client.AddHook(scripts)
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	token := s.conf.Serve.Token
+	if token == "" {
+		token = rand.Text()
+	}
+	pages, err := status.Start(s.conf.Serve.Listen, status.Options{
+		Queue: s.q, Name: s.conf.Queue.Name, Token: token, Hosts: s.conf.Serve.HostNames(), Top: s.conf.Serve.Top,
+		Ready: s.ready, Scripts: scripts,
+	})
+	if err != nil {
+		return misuse(s.cmd, fmt.Errorf("serve.listen: %w", err))
+	}
+	defer func() { err = errors.Join(err, pages.Close()) }()
+	if err := s.announce(pages, token); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	fired := make(chan error, 1)
+	if s.conf.Serve.Schedules && !s.cmd.Bool("no-schedules") {
+		go func() { fired <- s.q.Schedules().Run(ctx) }()
+	} else {
+		go func() { <-ctx.Done(); fired <- nil }()
+	}
+	select {
+	case err := <-fired:
+		if err != nil && !errors.Is(err, firq.ErrClosed) {
+			return fmt.Errorf("schedules: %w", err)
+		}
+	case err := <-pages.Ended():
+		stop()
+		<-fired
+		return err
+	}
+	return nil
+}
+
+// announce says where the pages are.
+func (s *session) announce(pages *status.Server, token string) error {
+	at := served{URL: pages.URL()}
+	if s.conf.Serve.Token == "" {
+		at.SignIn = pages.URL() + "?token=" + token
+	}
+	err := s.show(s.cmd, at, func(w io.Writer) {
+		printf(w, "queue %s: see %s (metrics at /metrics, health at /healthz)\n", clean(s.conf.Queue.Name), at.URL)
+		if at.SignIn != "" {
+			printf(w, "to pause, requeue and purge: %s\n", at.SignIn)
+		}
+	})
+	if pages.Exposed() {
+		printf(s.err, "not only this machine can reach that, and what is sent is not encrypted: use --listen localhost:PORT, or a proxy with TLS\n")
+	}
+	return err
+}
+
+// ready counts the tenants in the fair order.
+func (s *session) ready(ctx context.Context) (n int64, err error) {
+	for p := range s.conf.Queue.Partitions {
+		m, err := s.client.ZCard(ctx, s.prefix(p)+":r").Result()
+		if err != nil {
+			return 0, err
+		}
+		n += m
+	}
+	return n, nil
+}

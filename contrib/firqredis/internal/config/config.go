@@ -1,0 +1,305 @@
+// Package config is the configuration of programs that use a queue: one struct, filled from defaults, then a
+// YAML file, then environment variables. What a program's flags say comes last and is the program's.
+package config
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/caarlos0/env/v11"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/contrib/firqredis"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Prefix begins the names of all environment variables.
+const Prefix = "FIRQ_"
+
+// Config is all of it. A field's variable is Prefix, its group and its name: FIRQ_REDIS_ADDR.
+type Config struct {
+	Redis Redis `yaml:"redis" envPrefix:"REDIS_"`
+	Queue Queue `yaml:"queue" envPrefix:"QUEUE_"`
+	Serve Serve `yaml:"serve" envPrefix:"SERVE_"`
+}
+
+// Redis says where the server is.
+type Redis struct {
+	Addr     string        `yaml:"addr" env:"ADDR"`         // host:port; several with commas: a cluster, or Sentinels if there is a Master
+	Master   string        `yaml:"master" env:"MASTER"`     // the name that Sentinels know
+	Cluster  bool          `yaml:"cluster" env:"CLUSTER"`   // also if there is one Addr
+	Username string        `yaml:"username" env:"USERNAME"` // "": the default user
+	Password string        `yaml:"password" env:"PASSWORD"`
+	DB       int           `yaml:"db" env:"DB"`
+	TLS      bool          `yaml:"tls" env:"TLS"`
+	Timeout  time.Duration `yaml:"timeout" env:"TIMEOUT"` // of a connection attempt, and of a reply
+}
+
+// Queue is firqredis.Config, as far as it can be written down.
+type Queue struct {
+	Name                 string        `yaml:"name" env:"NAME"`
+	Partitions           int           `yaml:"partitions" env:"PARTITIONS"` // 0: as many as the queue has; of a new one, 1
+	Lease                time.Duration `yaml:"lease" env:"LEASE"`
+	MaxAttempts          int           `yaml:"max_attempts" env:"MAX_ATTEMPTS"`
+	Backoff              Backoff       `yaml:"backoff" envPrefix:"BACKOFF_"`
+	MaxQueued            int           `yaml:"max_queued" env:"MAX_QUEUED"`
+	MaxQueuedPerTenant   int           `yaml:"max_queued_per_tenant" env:"MAX_QUEUED_PER_TENANT"`
+	MaxInFlight          int           `yaml:"max_in_flight" env:"MAX_IN_FLIGHT"`
+	MaxInFlightPerTenant int           `yaml:"max_in_flight_per_tenant" env:"MAX_IN_FLIGHT_PER_TENANT"`
+	PriorityAging        time.Duration `yaml:"priority_aging" env:"PRIORITY_AGING"`
+	MaxPayload           int           `yaml:"max_payload" env:"MAX_PAYLOAD"`
+	DeadLetters          Retention     `yaml:"dead_letters" envPrefix:"DEAD_LETTERS_"`
+	WaitReplicas         int           `yaml:"wait_replicas" env:"WAIT_REPLICAS"`
+	TenantIdle           time.Duration `yaml:"tenant_idle" env:"TENANT_IDLE"`
+	Linger               time.Duration `yaml:"linger" env:"LINGER"`
+}
+
+// Backoff is firqredis.Backoff.
+type Backoff struct {
+	First    time.Duration `yaml:"first" env:"FIRST"`
+	Max      time.Duration `yaml:"max" env:"MAX"`
+	Factor   float64       `yaml:"factor" env:"FACTOR"`
+	NoJitter bool          `yaml:"no_jitter" env:"NO_JITTER"`
+}
+
+// Retention is firqredis.Retention.
+type Retention struct {
+	PerTenant int           `yaml:"per_tenant" env:"PER_TENANT"`
+	For       time.Duration `yaml:"for" env:"FOR"`
+}
+
+// Serve is of firqd serve.
+type Serve struct {
+	Listen    string `yaml:"listen" env:"LISTEN"`       // host:port; without a host, this machine only
+	Hosts     string `yaml:"hosts" env:"HOSTS"`         // names that the pages may be asked by besides those of the loopback interface, with commas
+	Token     string `yaml:"token" env:"TOKEN"`         // "": a new one with each start
+	Schedules bool   `yaml:"schedules" env:"SCHEDULES"` // queue the tasks of schedules
+	Top       int    `yaml:"top" env:"TOP"`             // how many tenants the page and the metrics name
+}
+
+// minToken is how many bytes a token of one's own has at least.
+const minToken = 16
+
+// Default returns what is in force if nobody says otherwise.
+func Default() Config {
+	return Config{
+		Redis: Redis{Addr: "localhost:6379", Timeout: 5 * time.Second},
+		Queue: Queue{
+			Name: firqredis.DefaultName, Lease: firqredis.DefaultLease, MaxAttempts: firqredis.DefaultMaxAttempts,
+			Backoff:     Backoff{First: firqredis.DefaultBackoffFirst, Max: firqredis.DefaultBackoffMax, Factor: 2},
+			MaxPayload:  firqredis.DefaultMaxPayload,
+			DeadLetters: Retention{PerTenant: firqredis.DefaultDeadLettersPerTenant, For: firqredis.DefaultDeadLettersFor},
+			TenantIdle:  firqredis.DefaultTenantIdle,
+		},
+		Serve: Serve{Listen: "localhost:6380", Schedules: true, Top: 10},
+	}
+}
+
+// Load returns the defaults, with what the file says over them (if path is not ""), and over that what the
+// environment says. The caller is to call Check once its flags are in.
+func Load(path string, environment map[string]string) (Config, error) {
+	c := Default()
+	if path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return c, err
+		}
+		if err := c.readYAML(text); err != nil {
+			return c, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return c, c.readEnv(environment)
+}
+
+// readYAML takes in one document. A field that there is not is an error.
+func (c *Config) readYAML(text []byte) error {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	d.KnownFields(true)
+	err := d.Decode(c)
+	if errors.Is(err, io.EOF) {
+		return nil // an empty file
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return errors.New("there is more than one document, or the end cannot be read")
+	}
+	return nil
+}
+
+// readEnv takes in the variables. An empty one says nothing.
+func (c *Config) readEnv(environment map[string]string) error {
+	options := env.Options{Environment: environment, Prefix: Prefix}
+	err := env.ParseWithOptions(c, options)
+	if err == nil {
+		return nil
+	}
+	fields, listErr := env.GetFieldParamsWithOptions(c, options)
+	if listErr != nil {
+		return err
+	}
+	for _, f := range fields { // the error does not say whose it is: try one at a time
+		value, ok := environment[f.Key]
+		if !ok {
+			continue
+		}
+		var other Config
+		options.Environment = map[string]string{f.Key: value}
+		if env.ParseWithOptions(&other, options) != nil {
+			if strings.HasSuffix(f.Key, "PASSWORD") || strings.HasSuffix(f.Key, "TOKEN") {
+				value = hidden
+			}
+			return fmt.Errorf("%s: %q, must be %s", f.Key, value, kind(&other, f.Key))
+		}
+	}
+	return err
+}
+
+// kind says what a variable has to be.
+func kind(c *Config, key string) string {
+	for _, k := range []struct{ value, name string }{{"1s", "a duration such as 30s"}, {"1", "a whole number"}, {"0.5", "a number"}} {
+		if env.ParseWithOptions(c, env.Options{Environment: map[string]string{key: k.value}, Prefix: Prefix}) == nil {
+			if k.value == "1" && env.ParseWithOptions(c, env.Options{Environment: map[string]string{key: "true"}, Prefix: Prefix}) == nil {
+				return "true or false"
+			}
+			return k.name
+		}
+	}
+	return "something else"
+}
+
+// Check returns an error that names the first field that cannot be.
+func (c *Config) Check() error {
+	for _, addr := range c.addrs() {
+		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
+			return fmt.Errorf("redis.addr: %q, must be host:port, or several of them with commas", c.Redis.Addr)
+		}
+	}
+	host, port, err := net.SplitHostPort(c.Serve.Listen)
+	switch {
+	case len(c.addrs()) == 0:
+		return errors.New("redis.addr: is empty")
+	case c.Redis.DB < 0 || c.Redis.DB != 0 && c.Redis.Master == "" && (c.Redis.Cluster || len(c.addrs()) > 1):
+		return fmt.Errorf("redis.db: %d, must not be negative, and is 0 in a cluster", c.Redis.DB)
+	case c.Redis.Master != "" && c.Redis.Cluster:
+		return errors.New("redis.master and redis.cluster: set one of them")
+	case c.Redis.Timeout <= 0:
+		return fmt.Errorf("redis.timeout: %v, must be positive", c.Redis.Timeout)
+	case err != nil || port == "":
+		return fmt.Errorf("serve.listen: %q, must be host:port", c.Serve.Listen)
+	case strings.ContainsAny(host, "/ "):
+		return fmt.Errorf("serve.listen: %q, has no host name", c.Serve.Listen)
+	case c.Serve.Token != "" && len(c.Serve.Token) < minToken:
+		return fmt.Errorf("serve.token: %d bytes, must be at least %d", len(c.Serve.Token), minToken)
+	case c.Serve.Top < 0 || c.Serve.Top > 1000:
+		return fmt.Errorf("serve.top: %d, must be 0 to 1000", c.Serve.Top)
+	case c.Queue.Partitions < 0: // 0 is another thing here, so that New would not see the name
+		return fmt.Errorf("queue.partitions: %d, must not be negative", c.Queue.Partitions)
+	}
+	return c.checkQueue()
+}
+
+// checkQueue lets firqredis.New check the queue's part. Its context has ended, so that it comes no further.
+func (c *Config) checkQueue() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	client := redis.NewClient(&redis.Options{Addr: "localhost:0", MaintNotificationsConfig: noNotifications})
+	defer func() { _ = client.Close() }()
+	q, err := firqredis.New(ctx, Queued[[]byte](c, client, nil))
+	if err == nil {
+		return q.Close() // it cannot be
+	}
+	if !errors.Is(err, firq.ErrInvalidConfig) {
+		return nil // the server, which it has not asked
+	}
+	text := strings.TrimPrefix(err.Error(), firq.ErrInvalidConfig.Error()+": firqredis: ")
+	if field, rest, ok := strings.Cut(text, ":"); ok {
+		text = "queue." + snake(field) + ":" + rest
+	}
+	return errors.New(text)
+}
+
+// snake returns a field's name as it is in the file: MaxQueued is max_queued.
+func snake(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if 'A' <= r && r <= 'Z' {
+			if i > 0 && name[i-1] != '.' {
+				b.WriteByte('_')
+			}
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// Queued returns the configuration of a queue. Partitions is 1 if the configuration leaves it open.
+func Queued[T any](c *Config, client redis.UniversalClient, codec firqredis.Codec[T]) firqredis.Config[T] {
+	q := &c.Queue
+	return firqredis.Config[T]{
+		Client: client, Name: q.Name, Partitions: max(q.Partitions, 1), Codec: codec, Lease: q.Lease, MaxAttempts: q.MaxAttempts,
+		Backoff:   firqredis.Backoff{First: q.Backoff.First, Max: q.Backoff.Max, Factor: q.Backoff.Factor, NoJitter: q.Backoff.NoJitter},
+		MaxQueued: q.MaxQueued, MaxQueuedPerTenant: q.MaxQueuedPerTenant, MaxInFlight: q.MaxInFlight, MaxInFlightPerTenant: q.MaxInFlightPerTenant,
+		PriorityAging: q.PriorityAging, MaxPayload: q.MaxPayload, DeadLetters: firqredis.Retention(q.DeadLetters),
+		WaitReplicas: q.WaitReplicas, TenantIdle: q.TenantIdle, Linger: q.Linger,
+	}
+}
+
+var noNotifications = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+
+// Client returns a client of the server. It does not connect yet.
+func (c *Config) Client() redis.UniversalClient {
+	r := &c.Redis
+	o := &redis.UniversalOptions{
+		Addrs: c.addrs(), MasterName: r.Master, IsClusterMode: r.Cluster, Username: r.Username, Password: r.Password, DB: r.DB,
+		DialTimeout: r.Timeout, ReadTimeout: r.Timeout, WriteTimeout: r.Timeout, DialerRetries: 1,
+		MaintNotificationsConfig: noNotifications,
+	}
+	if r.TLS {
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return redis.NewUniversalClient(o)
+}
+
+func (c *Config) addrs() (all []string) { return list(c.Redis.Addr) }
+
+// HostNames returns Hosts as a list.
+func (s *Serve) HostNames() []string { return list(s.Hosts) }
+
+// list returns the parts between commas.
+func list(text string) (all []string) {
+	for _, part := range strings.Split(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// hidden stands for what is not shown.
+const hidden = "(set)"
+
+// Shown returns the configuration as it may be shown: without passwords.
+func (c Config) Shown() Config {
+	for _, secret := range []*string{&c.Redis.Password, &c.Serve.Token} {
+		if *secret != "" {
+			*secret = hidden
+		}
+	}
+	return c
+}
+
+// YAML returns the configuration as a file, without passwords.
+func (c Config) YAML() ([]byte, error) { return yaml.Marshal(c.Shown()) }

@@ -1,0 +1,197 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq/contrib/firqredis"
+)
+
+// Scripts is a hook of a client (redis.Hook) that times its scripts.
+type Scripts struct {
+	mu     sync.Mutex
+	counts [len(bounds) + 1]uint64 // by the first bound that is not below
+	sum    time.Duration
+}
+
+// bounds are of the histogram.
+var bounds = [...]time.Duration{
+	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
+	time.Second, 2500 * time.Millisecond,
+}
+
+// DialHook is of redis.Hook.
+func (s *Scripts) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessPipelineHook is of redis.Hook. Scripts do not come in pipelines here.
+func (s *Scripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// ProcessHook is of redis.Hook.
+func (s *Scripts) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if name := cmd.Name(); name != "evalsha" && name != "eval" {
+			return next(ctx, cmd)
+		}
+		began := time.Now()
+		err := next(ctx, cmd)
+		s.add(time.Since(began))
+		return err
+	}
+}
+
+func (s *Scripts) add(d time.Duration) {
+	i, _ := slices.BinarySearch(bounds[:], d)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts[i]++
+	s.sum += d
+}
+
+// exposition writes metrics of one queue in the text format of Prometheus.
+type exposition struct {
+	w     io.Writer
+	queue string // its label
+}
+
+func (e *exposition) head(name, kind, help string) {
+	_, _ = fmt.Fprintf(e.w, "# HELP firq_redis_%s %s\n# TYPE firq_redis_%s %s\n", name, help, name, kind)
+}
+
+// sample writes one value. more are names and values of further labels.
+func (e *exposition) sample(name string, v float64, more ...string) {
+	_, _ = fmt.Fprintf(e.w, "firq_redis_%s{queue=\"%s\"", name, e.queue)
+	for i := 0; i < len(more); i += 2 {
+		_, _ = fmt.Fprintf(e.w, ",%s=\"%s\"", more[i], escape(more[i+1]))
+	}
+	_, _ = fmt.Fprintf(e.w, "} %s\n", strconv.FormatFloat(v, 'g', -1, 64))
+}
+
+// escape makes a value of a label: UTF-8, with what ends it escaped.
+func escape(v string) string {
+	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(v, "\ufffd"))
+}
+
+func (e *exposition) counter(name string, v uint64, help string) {
+	e.head(name+"_total", "counter", help)
+	e.sample(name+"_total", float64(v))
+}
+
+func (e *exposition) gauge(name string, v float64, help string) {
+	e.head(name, "gauge", help)
+	e.sample(name, v)
+}
+
+// metrics answers a scrape. A server that is away is firq_redis_up 0, and nothing else of it.
+func (p *pages) metrics(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	e := &exposition{w, escape(p.Name)}
+	s, err := p.Queue.Stats(ctx)
+	var top []firqredis.TenantStats
+	if err == nil && p.Top > 0 {
+		top, err = p.Queue.TopTenants(ctx, p.Top, firqredis.ByQueued)
+	}
+	var ready int64
+	if err == nil && p.Ready != nil {
+		ready, err = p.Ready(ctx)
+	}
+	up := 0.0
+	if err == nil {
+		up = 1
+	}
+	e.gauge("up", up, "1 if the server answered.")
+	if err == nil {
+		e.stats(&s)
+		if p.Ready != nil {
+			e.gauge("ready_tenants", float64(ready), "Tenants that have tasks which can be delivered now.")
+		}
+		e.tenants(top)
+	}
+	if p.Scripts != nil {
+		e.scripts(p.Scripts)
+	}
+}
+
+func (e *exposition) stats(s *firqredis.Stats) {
+	for _, c := range []struct {
+		name string
+		v    uint64
+		help string
+	}{
+		{"pushed", s.Enqueued, "Tasks that were enqueued."},
+		{"requeued", s.Requeued, "Dead letters that were queued again."},
+		{"delivered", s.Delivered, "Deliveries."},
+		{"acked", s.Acked, "Tasks that were acked."},
+		{"retried", s.Nacked, "Deliveries that ended with Nack, the last attempts included."},
+		{"released", s.Released, "Deliveries that were given back and do not count as attempts."},
+		{"reaped", s.LeaseExpired, "Deliveries whose lease ran out."},
+		{"dead", s.Dead, "Tasks that became dead letters."},
+		{"purged", s.Purged, "Dead letters that were purged."},
+		{"cancelled", s.Cancelled, "Tasks that were cancelled."},
+		{"expired", s.Expired, "Tasks that were dropped as their deadline had passed."},
+		{"lease_lost", s.LeaseLost, "Calls that were refused as the lease was lost."},
+		{"duplicates", s.Duplicates, "Tasks that were refused as their UniqueKey was known."},
+		{"rejected", s.Rejected, "Tasks that were refused as a limit was reached."},
+	} {
+		e.counter(c.name, c.v, c.help)
+	}
+	paused := 0.0
+	if s.Paused {
+		paused = 1
+	}
+	e.gauge("queued", float64(s.Queued), "Tasks that wait for a worker.")
+	e.gauge("delayed", float64(s.Delayed), "Tasks that are not due yet.")
+	e.gauge("in_flight", float64(s.InFlight), "Tasks that workers have.")
+	e.gauge("dead_letters", float64(s.DeadLetters), "Dead letters.")
+	e.gauge("tenants", float64(s.Tenants), "Tenants that have tasks.")
+	e.gauge("oldest_seconds", s.Oldest.Seconds(), "How long the oldest queued task has been due.")
+	e.gauge("paused", paused, "1 if the queue is paused.")
+}
+
+// tenants names the tenants with the most tasks only, as there may be many.
+func (e *exposition) tenants(top []firqredis.TenantStats) {
+	for _, m := range []struct {
+		name, help string
+		of         func(*firqredis.TenantStats) float64
+	}{
+		{"tenant_queued", "Queued tasks of the tenants with the most.", func(t *firqredis.TenantStats) float64 { return float64(t.Queued) }},
+		{"tenant_in_flight", "Tasks in flight of the tenants with the most queued ones.", func(t *firqredis.TenantStats) float64 { return float64(t.InFlight) }},
+		{"tenant_oldest_seconds", "How long the oldest task of the tenants with the most has been due.", func(t *firqredis.TenantStats) float64 { return t.Oldest.Seconds() }},
+	} {
+		if len(top) > 0 {
+			e.head(m.name, "gauge", m.help)
+		}
+		for i := range top {
+			e.sample(m.name, m.of(&top[i]), "tenant", top[i].Tenant)
+		}
+	}
+}
+
+func (e *exposition) scripts(s *Scripts) {
+	s.mu.Lock()
+	counts, sum := s.counts, s.sum
+	s.mu.Unlock()
+	e.head("script_seconds", "histogram", "What this process waited for the server's scripts.")
+	var n uint64
+	for i, b := range bounds {
+		n += counts[i]
+		e.sample("script_seconds_bucket", float64(n), "le", strconv.FormatFloat(b.Seconds(), 'g', -1, 64))
+	}
+	n += counts[len(bounds)]
+	e.sample("script_seconds_bucket", float64(n), "le", "+Inf")
+	e.sample("script_seconds_sum", sum.Seconds())
+	e.sample("script_seconds_count", float64(n))
+}

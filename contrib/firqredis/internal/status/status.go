@@ -1,0 +1,301 @@
+// Package status shows a queue to browsers and to Prometheus: / is a page, /metrics has metrics in the text
+// format, and /healthz says whether the server can be reached.
+//
+// The pages need no script and load nothing. What they show depends on the queue only; what they change needs
+// the token and comes from the same origin.
+package status
+
+import (
+	"bytes"
+	"context"
+	_ "embed" // page.html, style.css
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/firq-go/firq/contrib/firqredis"
+)
+
+// Queue is a queue of JSON.
+type Queue = firqredis.Queue[json.RawMessage]
+
+// Options say what is shown.
+type Options struct {
+	Queue *Queue
+	Name  string   // of the queue
+	Token string   // whoever has it may pause, requeue and purge
+	Hosts []string // names that the pages may be asked by besides those of the loopback interface
+	Top   int      // how many tenants are named
+
+	// Ready returns how many tenants have something that can be delivered. nil: there is no such metric.
+	Ready func(ctx context.Context) (int64, error)
+	// Scripts times the client's scripts. nil: there is no such metric.
+	Scripts *Scripts
+}
+
+// pages is the handler.
+type pages struct {
+	Options
+	exposed bool
+	secrets secrets
+}
+
+// deadShown is how many dead letters the page lists.
+const deadShown = 20
+
+// patience is how long the server has to answer a request.
+const patience = 10 * time.Second
+
+func newPages(o Options, exposed bool) http.Handler {
+	p := &pages{o, exposed, secretsOf(o.Token)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", p.page)
+	mux.HandleFunc("GET /style.css", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/css; charset=utf-8")
+		_, _ = io.WriteString(w, style) // the browser has gone: nobody is there to be told
+	})
+	mux.HandleFunc("GET /healthz", p.health)
+	mux.HandleFunc("GET /metrics", p.metrics)
+	mux.HandleFunc("POST /sign-in", p.signIn)
+	for name, do := range map[string]func(ctx context.Context, form url.Values) error{
+		"pause":   func(ctx context.Context, f url.Values) error { return o.Queue.Pause(ctx, f.Get("tenant")) },
+		"resume":  func(ctx context.Context, f url.Values) error { return o.Queue.Resume(ctx, f.Get("tenant")) },
+		"requeue": p.requeue,
+		"purge":   p.purge,
+	} {
+		mux.HandleFunc("POST /"+name, p.change(do))
+	}
+	return guard(exposed, o.Hosts, mux)
+}
+
+//go:embed page.html
+var source string
+
+//go:embed style.css
+var style string
+
+var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
+	"short": short,
+	"when":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"line":  func(text string) string { first, _, _ := strings.Cut(text, "\n"); return cut(first, 200) },
+}).Parse(source))
+
+// cut shortens a text to about n bytes.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + " ..."
+}
+
+// short returns a duration with the digits that matter.
+func short(d time.Duration) string {
+	switch {
+	case d >= time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	case d >= 10*time.Second:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	}
+	return d.Round(time.Millisecond).String()
+}
+
+// content is what the page shows.
+type content struct {
+	Name          string
+	At            time.Time
+	Every         int // reload after so many seconds; 0: not
+	Stats         firqredis.Stats
+	Tenants, Busy []firqredis.TenantStats
+	Dead          []firqredis.DeadLetter[json.RawMessage]
+	Form          string // token of the forms; "": no forms
+	Error         string
+}
+
+func (p *pages) page(w http.ResponseWriter, r *http.Request) {
+	if token := r.URL.Query().Get("token"); token != "" { // the address that is printed at the start
+		p.enter(w, r, token)
+		return
+	}
+	c := content{Name: p.Name, At: time.Now(), Every: every(r.URL.Query())}
+	signed := p.secrets.sees(r)
+	if signed {
+		c.Form = p.secrets.form
+	}
+	code := http.StatusOK
+	if p.exposed && !signed {
+		render(w, http.StatusUnauthorized, "sign-in-page", &c)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	defer cancel()
+	if err := p.fill(ctx, &c); err != nil {
+		c.Error, code = err.Error(), http.StatusServiceUnavailable
+	}
+	render(w, code, "page", &c)
+}
+
+// every reads after how many seconds the page is to reload itself.
+func every(q url.Values) int {
+	n, err := strconv.Atoi(q.Get("every"))
+	if err != nil || n < 1 || n > 3600 {
+		return 0
+	}
+	return n
+}
+
+func render(w http.ResponseWriter, code int, name string, c *content) {
+	var b bytes.Buffer
+	if err := tmpl.ExecuteTemplate(&b, name, c); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = b.WriteTo(w) // the browser has gone: nobody is there to be told
+}
+
+func (p *pages) fill(ctx context.Context, c *content) (err error) {
+	if c.Stats, err = p.Queue.Stats(ctx); err != nil {
+		return err
+	}
+	if p.Top > 0 {
+		if c.Tenants, err = p.Queue.TopTenants(ctx, p.Top, firqredis.ByQueued); err != nil {
+			return err
+		}
+		busy, err := p.Queue.TopTenants(ctx, p.Top, firqredis.ByInFlight)
+		if err != nil {
+			return err
+		}
+		for _, t := range busy {
+			if t.InFlight > 0 {
+				c.Busy = append(c.Busy, t)
+			}
+		}
+	}
+	for d, err := range p.Queue.DeadLetters(ctx, firqredis.Filter{Limit: deadShown}) {
+		if err != nil {
+			return err
+		}
+		c.Dead = append(c.Dead, d)
+	}
+	return nil
+}
+
+// signIn takes the token from a form.
+func (p *pages) signIn(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+	p.enter(w, r, r.PostFormValue("token"))
+}
+
+// enter gives whoever has the token the cookie, and takes the token out of the address.
+func (p *pages) enter(w http.ResponseWriter, r *http.Request, token string) {
+	if !same(token, p.secrets.token) {
+		http.Error(w, "the token is wrong; firqd serve has printed it when it started", http.StatusForbidden)
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: p.secrets.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	back(w, r, r.URL.Query())
+}
+
+// back sends the browser to the page.
+func back(w http.ResponseWriter, r *http.Request, q url.Values) {
+	to := "/"
+	if n := every(q); n > 0 {
+		to = fmt.Sprintf("/?every=%d", n)
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther)
+}
+
+// change makes a handler of what changes the queue.
+func (p *pages) change(do func(ctx context.Context, form url.Values) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
+		if err := r.ParseForm(); err != nil {
+			http.Error(w, "the form cannot be read", http.StatusBadRequest)
+			return
+		}
+		if !p.secrets.changes(r) {
+			http.Error(w, "the token is missing or wrong: open the address that firqd serve has printed when it started", http.StatusForbidden)
+			return
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		switch err := do(ctx, r.PostForm); {
+		case err == nil:
+			back(w, r, r.PostForm)
+		case errors.Is(err, firqredis.ErrNotFound):
+			http.Error(w, "it is not there any more: "+err.Error(), http.StatusNotFound)
+		case errors.Is(err, errWhat):
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		default:
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		}
+	}
+}
+
+var errWhat = errors.New("the form has to have an id, or all=yes")
+
+// chosen returns what a form is about: one dead letter, or all.
+func chosen(f url.Values) (firqredis.Filter, error) {
+	switch id, all := f.Get("id"), f.Get("all") == "yes"; {
+	case id != "" && !all:
+		return firqredis.Filter{IDs: []string{id}}, nil
+	case all && id == "":
+		return firqredis.Filter{}, nil
+	}
+	return firqredis.Filter{}, errWhat
+}
+
+func (p *pages) requeue(ctx context.Context, f url.Values) error {
+	which, err := chosen(f)
+	if err != nil {
+		return err
+	}
+	if len(which.IDs) > 0 {
+		return p.Queue.Requeue(ctx, which.IDs...)
+	}
+	for d, err := range p.Queue.DeadLetters(ctx, which) {
+		if err != nil {
+			return err
+		}
+		if err := p.Queue.Requeue(ctx, d.ID); err != nil && !errors.Is(err, firqredis.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pages) purge(ctx context.Context, f url.Values) error {
+	which, err := chosen(f)
+	if err != nil {
+		return err
+	}
+	n, err := p.Queue.Purge(ctx, which)
+	if err == nil && n == 0 && len(which.IDs) > 0 {
+		err = fmt.Errorf("%w: dead letter %q", firqredis.ErrNotFound, which.IDs[0])
+	}
+	return err
+}
+
+// health says whether the server can be reached: 200, with what is wrong otherwise, or 503.
+func (p *pages) health(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 3*time.Second)
+	defer cancel()
+	h, err := p.Queue.Health(ctx)
+	code := http.StatusOK
+	if err != nil {
+		h.OK, h.Problems, code = false, []string{err.Error()}, http.StatusServiceUnavailable
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(h) // the other side has gone
+}
