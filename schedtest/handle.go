@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +19,11 @@ type byHandle[K comparable, T any] struct {
 	firq.Scheduler[K, T]
 	fresh   bool     // each call has a handle of its own: keys may be such as no map takes
 	handles sync.Map // K to firq.Handle[K, T]
+	kept    atomic.Int64
 }
+
+// mostKept is how many handles a byHandle keeps: others measure what a scheduler keeps alive.
+const mostKept = 1000
 
 func (s *byHandle[K, T]) handle(k K) firq.Handle[K, T] {
 	if s.fresh {
@@ -26,6 +31,9 @@ func (s *byHandle[K, T]) handle(k K) firq.Handle[K, T] {
 	}
 	if h, ok := s.handles.Load(k); ok {
 		return h.(firq.Handle[K, T])
+	}
+	if s.kept.Add(1) > mostKept {
+		return s.Tenant(k)
 	}
 	h, _ := s.handles.LoadOrStore(k, s.Tenant(k))
 	return h.(firq.Handle[K, T])
