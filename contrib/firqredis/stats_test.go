@@ -274,7 +274,7 @@ func TestTenantStats(t *testing.T) {
 func TestOldest(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
-		put(t, q, job{ID: "delayed", Delay: 300 * time.Millisecond}, job{ID: "old", Priority: 1})
+		put(t, q, job{ID: "delayed", Delay: 300 * time.Millisecond}, job{ID: "old"})
 		began := time.Now()
 		put(t, q, job{ID: "critical", Priority: 6})
 		until(t, "the delayed one is due", func() bool {

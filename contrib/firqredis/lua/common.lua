@@ -48,9 +48,10 @@ local function ended(id, x)
   end
 end
 
--- enter queues a task as of its own time: a retry loses neither priority nor age.
+-- enter queues a task as of its own time, which is when it was first due: a retry loses neither priority nor age.
 local function enter(t, id, x)
-  call('ZADD', t.q, x.p == 6 and x.seq - 6e15 or x.seq - (x.p - 1) * aging, id)
+  local at = math.max(x.seq, num(x.due))
+  call('ZADD', t.q, x.p == 6 and at - 6e15 or at - (x.p - 1) * aging, id)
   t.n = t.n + 1
 end
 
