@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -24,6 +25,9 @@ type push struct {
 type pushes struct {
 	results []Result
 	left    chan int // gets the place of each task that is through
+
+	mu     sync.Mutex
+	queued map[int]Result // those that replicas are waited for
 }
 
 // Result is what became of one task of a call.
@@ -113,16 +117,23 @@ func (q *Queue[T]) abandoned(ctx context.Context, to *pushes, through []bool, ea
 		}
 	}
 	for i := range rs {
-		if waiting[i] {
-			rs[i].Err = ctx.Err()
-		} else {
+		if !waiting[i] {
 			rs[i] = to.results[i]
 		}
 	}
+	to.mu.Lock()
+	defer to.mu.Unlock()
 	for _, ps := range each {
 		for _, p := range ps {
-			if waiting[p.at] {
-				rs[p.at].ID, _ = p.args[1].(string)
+			if !waiting[p.at] {
+				continue
+			}
+			var there bool
+			if rs[p.at], there = to.queued[p.at]; !there {
+				id, _ := p.args[1].(string)
+				rs[p.at] = Result{id, ctx.Err()}
+			} else if rs[p.at].Err == nil {
+				rs[p.at].Err = fmt.Errorf("%w: %w", ErrNotReplicated, ctx.Err())
 			}
 		}
 	}
@@ -208,7 +219,7 @@ func (q *Queue[T]) pushOn(p int) func([]push) {
 		for i := range ps {
 			args = append(args, ps[i].args...)
 		}
-		r, err := q.pushNow(p, args)
+		r, err := q.pushNow(p, args, ps)
 		list, _ := r.([]any)
 		for i := range ps {
 			res := &ps[i].to.results[ps[i].at]
@@ -251,8 +262,9 @@ func pushed(reply any, r *Result) error {
 const waitFor = time.Second
 
 // pushNow runs the script. If replicas have to have its effects it waits for them, on the same
-// connection: then the reply may come with ErrNotReplicated.
-func (q *Queue[T]) pushNow(p int, args []any) (any, error) {
+// connection: then the reply may come with ErrNotReplicated. Calls that end meanwhile know that
+// their tasks are queued.
+func (q *Queue[T]) pushNow(p int, args []any, ps []push) (any, error) {
 	ctx := context.Background() // the calls have their own
 	if q.cfg.WaitReplicas == 0 {
 		return q.run(ctx, pushScript, p, args)
@@ -266,6 +278,18 @@ func (q *Queue[T]) pushNow(p int, args []any) (any, error) {
 	r, err := q.runOn(ctx, conn, pushScript, p, args)
 	if err != nil {
 		return nil, err
+	}
+	list, _ := r.([]any)
+	for i := range min(len(ps), len(list)) {
+		to, res := ps[i].to, Result{}
+		res.ID, _ = ps[i].args[1].(string)
+		res.Err = pushed(list[i], &res)
+		to.mu.Lock()
+		if to.queued == nil {
+			to.queued = map[int]Result{}
+		}
+		to.queued[ps[i].at] = res
+		to.mu.Unlock()
 	}
 	n, err := conn.Wait(ctx, q.cfg.WaitReplicas, waitFor).Result()
 	if err != nil {

@@ -195,7 +195,7 @@ func TestServerAway(t *testing.T) {
 	t.Parallel()
 	p := startProxy(t, embeddedServer(t).addrs[0])
 	c := redis.NewClient(&redis.Options{Addr: p.addr(), MaxRetries: -1, DialTimeout: time.Second})
-	defer func() { _ = c.Close() }()
+	t.Cleanup(func() { _ = c.Close() })
 	q := open(t, &server{}, Config[string]{Client: c, Lease: 300 * time.Millisecond})
 	var n atomic.Int64
 	runs(t, q, func(context.Context, *Item[string]) error { n.Add(1); return nil }, RunOptions[string]{Concurrency: 2})

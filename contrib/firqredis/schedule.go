@@ -119,15 +119,19 @@ func (s *Schedules[T]) Put(ctx context.Context, sc Schedule[T]) error {
 	if err != nil {
 		return invalidTask("schedule %q: %v", sc.ID, err)
 	}
-	own := s.q.partitionOf(t.Tenant)
+	own, due := s.q.partitionOf(t.Tenant), next[0].UnixMicro()
 	for p := range s.q.prefix {
 		if p != own { // it had another tenant before
-			if _, err := s.q.cold(ctx, scheduleScript, p, "delete", sc.ID); err != nil {
+			r, err := s.q.cold(ctx, scheduleScript, p, "delete", sc.ID, sc.Cron+"\n"+sc.Zone)
+			if err != nil {
 				return err
+			}
+			if was := number(r); was > 0 {
+				due = was
 			}
 		}
 	}
-	_, err = s.q.cold(ctx, scheduleScript, own, "put", sc.ID, string(text), sc.Cron+"\n"+sc.Zone, next[0].UnixMicro())
+	_, err = s.q.cold(ctx, scheduleScript, own, "put", sc.ID, string(text), sc.Cron+"\n"+sc.Zone, due)
 	return err
 }
 
@@ -138,11 +142,11 @@ func (s *Schedules[T]) Delete(ctx context.Context, id string) error {
 	}
 	found := false
 	for p := range s.q.prefix {
-		r, err := s.q.cold(ctx, scheduleScript, p, "delete", id)
+		r, err := s.q.cold(ctx, scheduleScript, p, "delete", id, "")
 		if err != nil {
 			return err
 		}
-		found = found || number(r) > 0
+		found = found || number(r) >= 0
 	}
 	if !found {
 		return fmt.Errorf("%w: schedule %q", ErrNotFound, id)
@@ -321,7 +325,7 @@ func (s *Schedules[T]) fireArgs(id string, x *plan, due, now time.Time) ([]any, 
 	}
 	return []any{
 		x.Tenant, name, int(x.Priority), strconv.FormatInt(x.Cost, 10), deadline, cmp.Or(x.MaxAttempts, s.q.cfg.MaxAttempts), x.UniqueKey,
-		ceil(min(x.UniqueFor, forEver), time.Millisecond), m, string(x.Payload), later,
+		ceil(min(x.UniqueFor, forEver), time.Millisecond), m, string(x.Payload), later, s.q.weight(x.Tenant),
 	}, nil
 }
 

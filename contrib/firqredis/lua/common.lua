@@ -19,7 +19,7 @@ local function tenant(name)
     local key = P..':t:'..name
     local h = call('HMGET', key, 'f', 'i', 'z', 'w', 'wd', 'im', 'pz', 'k')
     t = {name = name, key = key, q = P..':n:'..name, f = num(h[1] or 0), i = num(h[2] or 0), z = num(h[3] or 0),
-      w = num(h[4] or h[5] or 1), im = num(h[6] or dim), pz = h[7], keep = h[8], known = h[2], e = 0}
+      w = num(h[4] or h[5] or 1), im = num(h[6] or dim), pz = h[7], keep = h[8], known = h[2], set = h[4], wd = h[5] or '', e = 0}
     t.n = call('ZCARD', t.q)
     t.active = t.n + t.z + t.i > 0
     T[name] = t
@@ -49,9 +49,10 @@ local function ended(id, x)
   end
 end
 
--- enter queues a task as of its own time: a retry loses neither priority nor age.
+-- enter queues a task as of its own time, which is when it was first due: a retry loses neither priority nor age.
 local function enter(t, id, x)
-  call('ZADD', t.q, x.p == 6 and x.seq - 6e15 or x.seq - (x.p - 1) * aging, id)
+  local at = math.max(x.seq, num(x.due))
+  call('ZADD', t.q, x.p == 6 and at - 6e15 or at - (x.p - 1) * aging, id)
   t.n = t.n + 1
 end
 

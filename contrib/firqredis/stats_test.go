@@ -1,0 +1,295 @@
+package firqredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// Eight goroutines do everything at random: no call fails otherwise than it may, the books are right at any time,
+// and at rest nothing but settings is left.
+func TestBooks(t *testing.T) {
+	for name, c := range map[string]Config[string]{
+		"plain":   {},
+		"limits":  {MaxQueued: 60, MaxQueuedPerTenant: 20, MaxInFlight: 8, MaxInFlightPerTenant: 2},
+		"several": {Partitions: 3, MaxInFlight: 20, PriorityAging: time.Millisecond, DeadLetters: Retention{PerTenant: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, s *server) {
+				c := c
+				c.Lease, c.TenantIdle, c.Backoff = 15*time.Millisecond, 50*time.Millisecond, Backoff{First: time.Millisecond, Max: 5 * time.Millisecond}
+				q := open(t, s, c)
+				ok(t, q.SetTenant(bounded(t), "kept", TenantSettings{Weight: 2}))
+				var wg sync.WaitGroup
+				for w := range 8 {
+					wg.Go(func() { anything(t, q, rand.New(rand.NewPCG(14, uint64(w)))) })
+				}
+				wg.Wait()
+				if t.Failed() {
+					return
+				}
+				rest(t, q)
+			})
+		})
+	}
+}
+
+// may checks that an error is one of those that are to be expected.
+func may(t *testing.T, err error, these ...error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	all := []error{err}
+	if j, ok := err.(interface{ Unwrap() []error }); ok {
+		all = j.Unwrap()
+	}
+next:
+	for _, err := range all {
+		for _, e := range these {
+			if errors.Is(err, e) {
+				continue next
+			}
+		}
+		t.Errorf("error %v", err)
+	}
+}
+
+func anything(t *testing.T, q *Queue[string], r *rand.Rand) {
+	ctx := bounded(t)
+	var mine []*Item[string]
+	var ids []string
+	any := func() string { return ids[r.IntN(len(ids))] }
+	for range 120 {
+		switch r.IntN(12) {
+		case 0, 1, 2:
+			ts := make([]job, 1+r.IntN(4))
+			for k := range ts {
+				x := job{Tenant: fmt.Sprint(r.IntN(5)), Priority: firq.Priority(r.IntN(7)), Cost: r.Int64N(5), MaxAttempts: r.IntN(4)}
+				switch r.IntN(6) {
+				case 0:
+					x.Delay = time.Duration(r.IntN(10)) * time.Millisecond
+				case 1:
+					x.Deadline = time.Now().Add(time.Duration(r.IntN(5)) * time.Millisecond)
+				case 2:
+					x.UniqueKey, x.UniqueFor = fmt.Sprint(r.IntN(4)), time.Duration(r.IntN(2))*10*time.Millisecond
+				case 3:
+					x.ID = x.Tenant + fmt.Sprint("-", r.IntN(9))
+				}
+				ts[k] = x
+			}
+			rs, err := q.EnqueueBatch(ctx, ts)
+			may(t, err, ErrDuplicate, ErrFull, ErrTenantFull)
+			for _, x := range rs {
+				ids = append(ids, x.ID)
+			}
+		case 3, 4, 5:
+			wait, cancel := context.WithTimeout(ctx, time.Duration(r.IntN(10))*time.Millisecond)
+			var its []*Item[string]
+			var err error
+			if r.IntN(4) == 0 {
+				its, err = q.From([]string{"1"}, []string{"[23]", "?"}).DequeueBatch(wait, 1+r.IntN(3))
+			} else {
+				its, err = q.DequeueBatch(wait, 1+r.IntN(4))
+			}
+			cancel()
+			may(t, err, context.DeadlineExceeded)
+			mine = append(mine, its...)
+		case 10:
+			if len(ids) > 0 {
+				may(t, q.Cancel(ctx, any()), ErrNotFound)
+			}
+		case 11:
+			switch r.IntN(8) {
+			case 0:
+				may(t, q.Pause(ctx, fmt.Sprint(r.IntN(5))))
+			case 1:
+				may(t, q.Resume(ctx, fmt.Sprint(r.IntN(5))))
+			case 2:
+				may(t, q.SetTenant(ctx, fmt.Sprint(r.IntN(5)), TenantSettings{Weight: r.Float64(), MaxInFlight: r.IntN(4) - 1, MaxQueued: r.IntN(9) - 1}))
+			case 3:
+				_, err := q.Purge(ctx, Filter{Tenant: fmt.Sprint(r.IntN(5)), Limit: 2})
+				may(t, err)
+			case 4:
+				if len(ids) > 0 {
+					may(t, q.Requeue(ctx, any(), any()), ErrNotFound)
+				}
+			case 5:
+				_, err := q.TopTenants(ctx, 3, By(r.IntN(3)))
+				may(t, err)
+			case 6:
+				books(t, q)
+			case 7:
+				may(t, q.Pause(ctx, ""))
+				may(t, q.Resume(ctx, ""))
+			}
+		default:
+			if len(mine) == 0 {
+				continue
+			}
+			it := mine[0]
+			mine = mine[1:]
+			switch r.IntN(8) {
+			case 0: // forgets it
+			case 1:
+				may(t, q.Nack(ctx, it, Retry{After: time.Duration(r.IntN(5)-1) * time.Millisecond, Dead: r.IntN(4) == 0}), ErrLeaseLost)
+			case 2:
+				may(t, q.Release(ctx, it, it), ErrLeaseLost)
+			case 3:
+				may(t, q.Extend(ctx, time.Duration(r.IntN(20))*time.Millisecond, it), ErrLeaseLost, ErrCancelled)
+				mine = append(mine, it)
+			default:
+				it.Charge(r.Int64N(5) - 2)
+				may(t, q.Ack(ctx, it), ErrLeaseLost)
+			}
+		}
+	}
+}
+
+// rest drains the queue, and looks at what is left.
+func rest(t *testing.T, q *Queue[string]) {
+	t.Helper()
+	ctx := bounded(t)
+	ok(t, q.Resume(ctx, ""))
+	for k := range 5 {
+		ok(t, q.Resume(ctx, fmt.Sprint(k)))
+		ok(t, q.SetTenant(ctx, fmt.Sprint(k), TenantSettings{}))
+	}
+	for {
+		wait, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		its, err := q.DequeueBatch(wait, 50)
+		cancel()
+		may(t, q.Ack(ctx, its...), ErrLeaseLost)
+		if st := books(t, q); err != nil && st.Queued+st.Delayed+st.InFlight == 0 {
+			break
+		}
+	}
+	_, err := q.Purge(ctx, Filter{})
+	ok(t, err)
+	st := books(t, q)
+	if st.Tenants != 0 || st.DeadLetters != 0 || st.Oldest != 0 {
+		t.Errorf("at rest: %+v", st)
+	}
+	var left []string
+	until(t, "all but settings is gone", func() bool {
+		left = left[:0]
+		for _, prefix := range q.prefix {
+			for _, key := range append(keysOf(t, q, prefix), "") {
+				switch key = strings.TrimPrefix(key, prefix); key {
+				case "", ":cfg", ":m", ":s", ":w", ":t:kept":
+				default:
+					left = append(left, key)
+				}
+			}
+		}
+		return len(left) == 0
+	})
+	if t.Failed() {
+		t.Logf("left: %q", left)
+	}
+}
+
+// keysOf returns the keys of a partition.
+func keysOf(t *testing.T, q *Queue[string], prefix string) []string {
+	c, err := q.primary(bounded(t), indexOf(q.prefix, prefix))
+	ok(t, err)
+	keys, err := c.Keys(bounded(t), prefix+"*").Result()
+	ok(t, err)
+	return keys
+}
+
+func indexOf(all []string, s string) int {
+	for k := range all {
+		if all[k] == s {
+			return k
+		}
+	}
+	return -1
+}
+
+func TestTenantStats(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Partitions: 2}), bounded(t)
+		st, err := q.TenantStats(ctx, "nobody")
+		ok(t, err)
+		same(t, "unknown", st, TenantStats{Tenant: "nobody"})
+		put(t, q, append(many("a", 3), job{Tenant: "a", Delay: time.Hour}, job{Tenant: "a", Priority: 6}, job{Tenant: "b"})...)
+		its := now(t, q, 99)
+		for _, it := range its {
+			switch {
+			case it.Tenant == "a" && it.Priority == 6:
+				ok(t, q.Nack(ctx, it, Retry{Dead: true}))
+			case it.Tenant == "b":
+			default:
+				ok(t, q.Release(ctx, it))
+			}
+		}
+		ok(t, q.SetTenant(ctx, "a", TenantSettings{Weight: 2.5, MaxQueued: -1, MaxInFlight: 7}))
+		ok(t, q.Pause(ctx, "a"))
+		st, err = q.TenantStats(ctx, "a")
+		ok(t, err)
+		if st.Oldest <= 0 || st.Oldest > patience {
+			t.Errorf("Oldest: %v", st.Oldest)
+		}
+		st.Oldest = 0
+		same(t, "a", st, TenantStats{
+			Tenant: "a", Queued: 3, Delayed: 1, DeadLetters: 1, Enqueued: 5, Delivered: 4, Weight: 2.5, Paused: true,
+			Settings: TenantSettings{Weight: 2.5, MaxQueued: -1, MaxInFlight: 7},
+		})
+		put(t, q, many("c", 5)...)
+		for by, w := range map[By]string{ByQueued: "c a b", ByInFlight: "b a c", ByOldest: "a c b"} {
+			top, err := q.TopTenants(ctx, 9, by)
+			ok(t, err)
+			var names []string
+			for _, x := range top {
+				names = append(names, x.Tenant)
+			}
+			same(t, fmt.Sprint("TopTenants by ", by), strings.Join(names, " "), w)
+		}
+		top, err := q.TopTenants(ctx, 1, ByQueued)
+		ok(t, err)
+		if len(top) != 1 || top[0].Tenant != "c" || top[0].Queued != 5 {
+			t.Errorf("%+v", top)
+		}
+		for _, bad := range []func() error{
+			func() error { _, err := q.TopTenants(ctx, 0, ByQueued); return err },
+			func() error { _, err := q.TopTenants(ctx, 1, 3); return err },
+			func() error { _, err := q.TenantStats(ctx, "{"); return err },
+		} {
+			want(t, bad(), firq.ErrInvalidArgument)
+		}
+		all := books(t, q)
+		same(t, "Tenants", all.Tenants, 3)
+	})
+}
+
+// Oldest is how long a task has been due, of whatever priority and however it came.
+func TestOldest(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		put(t, q, job{ID: "delayed", Delay: 300 * time.Millisecond}, job{ID: "old"})
+		began := time.Now()
+		put(t, q, job{ID: "critical", Priority: 6})
+		until(t, "the delayed one is due", func() bool {
+			_, err := q.cold(ctx, maintainScript, 0, 10)
+			st, err2 := q.Stats(ctx)
+			return errors.Join(err, err2) == nil && st.Queued == 3
+		})
+		st := books(t, q)
+		if d := time.Since(began); st.Oldest < d/2 || st.Oldest > d+time.Second {
+			t.Errorf("Oldest %v, after %v", st.Oldest, d)
+		}
+		ok(t, q.Cancel(ctx, "old"))
+		ok(t, q.Cancel(ctx, "critical"))
+		if st := books(t, q); st.Oldest > time.Since(began)-200*time.Millisecond {
+			t.Errorf("Oldest %v, but it was delayed", st.Oldest)
+		}
+	})
+}
