@@ -56,7 +56,7 @@ func serve(ctx context.Context, s *session) (err error) {
 		Ready: s.ready, Scripts: scripts,
 	})
 	if err != nil {
-		return misuse(s.cmd, fmt.Errorf("serve.listen: %w", err))
+		return fmt.Errorf("serve.listen: %w", err)
 	}
 	defer func() { err = errors.Join(err, pages.Close()) }()
 	if err := s.announce(pages, token); err != nil {
