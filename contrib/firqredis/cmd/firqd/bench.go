@@ -66,6 +66,9 @@ func bench(ctx context.Context, s *session) (err error) {
 	q.Name = "firqd-bench-" + rand.Text()
 	q.MaxQueued, q.MaxQueuedPerTenant, q.MaxInFlight, q.MaxInFlightPerTenant = 0, 0, 0, 0
 	if err := s.open(ctx); err != nil {
+		if ctx.Err() != nil { // in the middle of it
+			_ = s.remove(ctx) // what has ended it is said
+		}
 		return err
 	}
 	defer func() { err = errors.Join(err, s.remove(ctx)) }()
@@ -137,7 +140,9 @@ func (s *session) drain(ctx context.Context, b *benched) error {
 
 // remove removes the queue's keys, also after Ctrl-C.
 func (s *session) remove(ctx context.Context) error {
-	_ = s.q.Close()
+	if s.q != nil {
+		_ = s.q.Close()
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	return s.eachPrimary(ctx, func(ctx context.Context, db redis.Cmdable) error {

@@ -196,12 +196,11 @@ func requeue(ctx context.Context, s *session) error {
 	ids := slices.Compact(slices.Sorted(slices.Values(f.IDs)))
 	given := len(ids) > 0
 	if !given {
-		all, err := s.letters(ctx, f)
-		if err != nil {
-			return err
-		}
-		for i := range all {
-			ids = append(ids, all[i].ID)
+		for d, err := range s.q.DeadLetters(ctx, f) {
+			if err != nil {
+				return err
+			}
+			ids = append(ids, d.ID)
 		}
 	}
 	n := 0

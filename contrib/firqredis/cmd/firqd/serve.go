@@ -23,9 +23,9 @@ func (p *program) serveCommand() *cli.Command {
 			"Whoever has the token, which is printed at the start or set as FIRQ_SERVE_TOKEN, may pause, requeue and purge on\n" +
 			"the page. If others can reach it, the page wants the token to be seen at all; /metrics and /healthz do not.\n\n" +
 			"Any number of them may run: each due time of a schedule fires once.\n\n" +
-			"Examples:\n   firqd serve\n   FIRQ_SERVE_TOKEN=$(cat token) firqd serve --listen 0.0.0.0:6380",
+			"Examples:\n   firqd serve\n   FIRQ_SERVE_TOKEN=$(cat token) firqd serve --listen 0.0.0.0:8379",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "listen", Usage: "`HOST:PORT`; without a host: this machine only (FIRQ_SERVE_LISTEN)", DefaultText: "localhost:6380"},
+			&cli.StringFlag{Name: "listen", Usage: "`HOST:PORT`; without a host: this machine only (FIRQ_SERVE_LISTEN)", DefaultText: "localhost:8379"},
 			&cli.BoolFlag{Name: "no-schedules", Usage: "leave schedules to others"},
 		},
 		Action: p.with(serve),
@@ -56,7 +56,7 @@ func serve(ctx context.Context, s *session) (err error) {
 		Ready: s.ready, Scripts: scripts,
 	})
 	if err != nil {
-		return misuse(s.cmd, fmt.Errorf("serve.listen: %w", err))
+		return fmt.Errorf("serve.listen: %w", err)
 	}
 	defer func() { err = errors.Join(err, pages.Close()) }()
 	if err := s.announce(pages, token); err != nil {

@@ -145,15 +145,15 @@ func literal(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
 }
 
-// between returns an error of the user if there are not min to max arguments; max below 0: any number.
-func between(cmd *cli.Command, min, max int, what string) error {
+// between returns an error of the user if there are not least to most arguments; most below 0: any number.
+func between(cmd *cli.Command, least, most int, what string) error {
 	n := cmd.NArg()
 	switch {
-	case n >= min && (max < 0 || n <= max):
+	case n >= least && (most < 0 || n <= most):
 		return nil
-	case max == 0:
+	case most == 0:
 		return misuse(cmd, fmt.Errorf("%s takes no arguments: %q", cmd.Name, cmd.Args().First()))
-	case min == max:
+	case least == most:
 		return misuse(cmd, fmt.Errorf("%s needs one %s, there are %d", cmd.Name, what, n))
 	}
 	return misuse(cmd, fmt.Errorf("%s needs %s, there are %d", cmd.Name, what, n))

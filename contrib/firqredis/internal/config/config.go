@@ -101,7 +101,7 @@ func Default() Config {
 			DeadLetters: Retention{PerTenant: firqredis.DefaultDeadLettersPerTenant, For: firqredis.DefaultDeadLettersFor},
 			TenantIdle:  firqredis.DefaultTenantIdle,
 		},
-		Serve: Serve{Listen: "localhost:6380", Schedules: true, Top: 10},
+		Serve: Serve{Listen: "localhost:8379", Schedules: true, Top: 10},
 	}
 }
 
@@ -157,9 +157,6 @@ func (c *Config) readEnv(environment map[string]string) error {
 		var other Config
 		options.Environment = map[string]string{f.Key: value}
 		if env.ParseWithOptions(&other, options) != nil {
-			if strings.HasSuffix(f.Key, "PASSWORD") || strings.HasSuffix(f.Key, "TOKEN") {
-				value = hidden
-			}
 			return fmt.Errorf("%s: %q, must be %s", f.Key, value, kind(&other, f.Key))
 		}
 	}

@@ -91,7 +91,7 @@ func TestCheck(t *testing.T) {
 		"redis.db: 1, ":                               func(c *Config) { c.Redis.DB, c.Redis.Cluster = 1, true },
 		"redis.master and redis.cluster":              func(c *Config) { c.Redis.Master, c.Redis.Cluster = "m", true },
 		"redis.timeout: 0s":                           func(c *Config) { c.Redis.Timeout = 0 },
-		`serve.listen: "6380"`:                        func(c *Config) { c.Serve.Listen = "6380" },
+		`serve.listen: "8379"`:                        func(c *Config) { c.Serve.Listen = "8379" },
 		"serve.token: 5 bytes":                        func(c *Config) { c.Serve.Token = "short" },
 		"serve.top: -1":                               func(c *Config) { c.Serve.Top = -1 },
 		"queue.partitions: -1":                        func(c *Config) { c.Queue.Partitions = -1 },

@@ -13,7 +13,7 @@ import (
 type Server struct {
 	server   http.Server
 	listener net.Listener
-	ended    chan error // what Serve returned
+	ended    chan error // what Serve returned; then closed
 }
 
 // Start listens on addr, host:port, and serves the pages there. A port without a host is one of the loopback
@@ -35,7 +35,10 @@ func Start(addr string, o Options) (*Server, error) {
 		Handler: newPages(o, s.Exposed()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 	}
-	go func() { s.ended <- s.server.Serve(listener) }()
+	go func() {
+		s.ended <- s.server.Serve(listener)
+		close(s.ended)
+	}()
 	return s, nil
 }
 
@@ -59,12 +62,8 @@ func (s *Server) Close() error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = s.server.Close()
 	}
-	select {
-	case served := <-s.ended:
-		if !errors.Is(served, http.ErrServerClosed) {
-			err = errors.Join(err, fmt.Errorf("serving: %w", served))
-		}
-	case <-ctx.Done(): // somebody else has read it from Ended
+	if served, ok := <-s.ended; ok && !errors.Is(served, http.ErrServerClosed) { // else it was read from Ended
+		err = errors.Join(err, fmt.Errorf("serving: %w", served))
 	}
 	return err
 }

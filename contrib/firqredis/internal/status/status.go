@@ -16,6 +16,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,6 +118,7 @@ type content struct {
 	Tenants, Busy []firqredis.TenantStats
 	Dead          []firqredis.DeadLetter[json.RawMessage]
 	Form          string // token of the forms; "": no forms
+	Top           int    // how many tenants are named
 	Error         string
 }
 
@@ -125,7 +127,7 @@ func (p *pages) page(w http.ResponseWriter, r *http.Request) {
 		p.enter(w, r, token)
 		return
 	}
-	c := content{Name: p.Name, At: time.Now(), Every: every(r.URL.Query())}
+	c := content{Name: p.Name, At: time.Now(), Every: every(r.URL.Query()), Top: p.Top}
 	signed := p.secrets.sees(r)
 	if signed {
 		c.Form = p.secrets.form
@@ -263,11 +265,15 @@ func (p *pages) requeue(ctx context.Context, f url.Values) error {
 	if len(which.IDs) > 0 {
 		return p.Queue.Requeue(ctx, which.IDs...)
 	}
+	var ids []string // first all, as those that are requeued may die again
 	for d, err := range p.Queue.DeadLetters(ctx, which) {
 		if err != nil {
 			return err
 		}
-		if err := p.Queue.Requeue(ctx, d.ID); err != nil && !errors.Is(err, firqredis.ErrNotFound) {
+		ids = append(ids, d.ID)
+	}
+	for some := range slices.Chunk(ids, 500) {
+		if err := p.Queue.Requeue(ctx, some...); err != nil && !errors.Is(err, firqredis.ErrNotFound) { // somebody was faster
 			return err
 		}
 	}
