@@ -76,6 +76,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			"   single      one goroutine enqueues over one connection\n" +
 			"   latency     from Enqueue to the handler, with 64 idle workers\n" +
 			"   memory      of a queued task\n" +
+			"   batches     enqueue, dequeue and ack, 1 to 500 tasks in a call\n" +
 			"   crowd       10,000 tenants with tasks against 64\n" +
 			"   fairness    one tenant with many tasks before 100 with one each\n\n" +
 			"Examples:\n" +

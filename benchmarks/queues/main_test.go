@@ -56,7 +56,7 @@ func TestRun(t *testing.T) {
 	}
 	for name, n := range map[string][2]int{
 		"throughput": {len(f.Throughput), 2 * 2 * 2}, "single": {len(f.Single), 2 * 2}, "latency": {len(f.Latency), 2},
-		"memory": {len(f.Memory), 4}, "crowd": {len(f.Crowd), 2 * 2}, "fairness": {len(f.Fairness), 3},
+		"memory": {len(f.Memory), 4}, "batches": {len(f.Batches), 2 * 4}, "crowd": {len(f.Crowd), 2 * 2}, "fairness": {len(f.Fairness), 3},
 	} {
 		if n[0] != n[1] {
 			t.Errorf("%s: %d results, want %d", name, n[0], n[1])
@@ -192,6 +192,7 @@ func TestMarkdown(t *testing.T) {
 	}
 	f.Latency = []latency{{System: firqName, Times: []time.Duration{500 * time.Microsecond, 2 * time.Millisecond, 6 * time.Millisecond}, Scripts: 3, IdleCPU: 1e4}}
 	f.Memory = []memory{{firqName, 64, 100, 350}, {asynqName, 1, 100, 700}}
+	f.Batches = []batch{{Size: 10, Enqueue: phase{ServerUs: 10}, Dequeue: phase{ServerUs: 20}, Ack: phase{ServerUs: 10}}}
 	f.Fairness = []fairness{{firqName, 64, 1000, 100, 2, 203}}
 	var b bytes.Buffer
 	markdown(&b, f)
@@ -202,6 +203,7 @@ func TestMarkdown(t *testing.T) {
 		"| ratio | 3.00 | **3.00** |",
 		"| firqredis | 3 | 2ms | 6ms | 6ms | 3.00 | 1.00 % |",
 		"| 10000 | 100.0 | 100.0 | 200.0 |", "| ratio | **12.50** | **12.50** | **12.50** |",
+		"| 10 | 10.0 | 20.0 | 10.0 | 40.0 | 25.0k/s |",
 		"| firqredis | 64 | 1000 | 100 | 2 | **203** |",
 		"| tasks/s, 16 workers, both at once | at least 2.00 x | 3.00 x | yes |",
 		"| server CPU, 16 workers, both at once | at most 0.80 x | 0.50 x | yes |",
@@ -221,7 +223,7 @@ func TestMarkdown(t *testing.T) {
 func TestMarkdownOfNothing(t *testing.T) {
 	var b bytes.Buffer
 	markdown(&b, &file{})
-	if out := b.String(); strings.Contains(out, "NaN") || strings.Contains(out, "**no**") || strings.Contains(out, "| ratio |") {
+	if out := b.String(); strings.Contains(out, "NaN") || strings.Contains(out, "**no**") || strings.Contains(out, "| ratio |") || strings.Contains(out, "goal") {
 		t.Error(out)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // markdown writes the tables of what was measured.
 func markdown(w io.Writer, f *file) {
-	for _, table := range []func(io.Writer, *file){throughputTable, singleTable, latencyTable, memoryTable, crowdTable, fairnessTable, goals} {
+	for _, table := range []func(io.Writer, *file){throughputTable, singleTable, latencyTable, memoryTable, batchTable, crowdTable, fairnessTable, goals} {
 		table(w, f)
 	}
 	e := &f.Env
@@ -152,6 +152,35 @@ func memoryTable(w io.Writer, f *file) {
 	report.Printf(w, "\n")
 }
 
+func batchTable(w io.Writer, f *file) {
+	if len(f.Batches) == 0 {
+		return
+	}
+	heading(w, "firqredis, one connection, tasks in a call", "enqueue us", "dequeue us", "ack us", "all us", "at 100 % of a core")
+	var sizes []int
+	for _, b := range f.Batches {
+		if !slices.Contains(sizes, b.Size) {
+			sizes = append(sizes, b.Size)
+		}
+	}
+	for _, size := range sizes {
+		of := func(figure func(*batch) float64) float64 {
+			var xs []float64
+			for i := range f.Batches {
+				if b := &f.Batches[i]; b.Size == size {
+					xs = append(xs, figure(b))
+				}
+			}
+			return stats.Median(xs)
+		}
+		all := of((*batch).serverUs)
+		line(w, fmt.Sprint(size), fmt.Sprintf("%.1f", of(func(b *batch) float64 { return b.Enqueue.ServerUs })),
+			fmt.Sprintf("%.1f", of(func(b *batch) float64 { return b.Dequeue.ServerUs })),
+			fmt.Sprintf("%.1f", of(func(b *batch) float64 { return b.Ack.ServerUs })), fmt.Sprintf("%.1f", all), report.Count(1e6/all)+"/s")
+	}
+	report.Printf(w, "\n")
+}
+
 // crowds returns a figure of the runs with the most tenants, or the fewest, by round.
 func (f *file) crowds(many bool, figure func(*crowd) float64) (xs []float64) {
 	for i := range f.Crowd {
@@ -202,10 +231,14 @@ func fairnessTable(w io.Writer, f *file) {
 
 // goals says of each goal whether it is reached.
 func goals(w io.Writer, f *file) {
-	heading(w, "goal", "", "measured", "reached")
+	began := false
 	goal := func(what string, value, limit float64, atMost bool, format string) {
 		if math.IsNaN(value) {
 			return
+		}
+		if !began {
+			heading(w, "goal", "", "measured", "reached")
+			began = true
 		}
 		how, ok := "at least ", value >= limit
 		if atMost {

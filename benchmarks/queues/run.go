@@ -34,6 +34,7 @@ type file struct {
 	Single      []single          `json:"single"`
 	Latency     []latency         `json:"latency"`
 	Memory      []memory          `json:"memory"`
+	Batches     []batch           `json:"batches"`
 	Crowd       []crowd           `json:"crowd"`
 	Fairness    []fairness        `json:"fairness"`
 }
@@ -54,7 +55,7 @@ type part struct {
 
 var parts = []part{
 	{"throughput", runThroughput}, {"single", runSingle}, {"latency", runLatency}, {"memory", runMemory},
-	{"crowd", runCrowd}, {"fairness", runFairness},
+	{"batches", runBatches}, {"crowd", runCrowd}, {"fairness", runFairness},
 }
 
 func partNames() string {
@@ -178,6 +179,21 @@ func runMemory(ctx context.Context, p *plan, s *server, f *file, say func(string
 		}
 		f.Memory = append(f.Memory, m)
 		say("memory, %s, %d tenants: %.0f bytes", c.system, c.tenants, m.Bytes)
+	}
+	return nil
+}
+
+func runBatches(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+	for round := range p.rounds {
+		for _, size := range []int{1, 10, 100, 500} {
+			b, err := measureBatch(ctx, s, size, p.tasks)
+			if err != nil {
+				return fmt.Errorf("%d at a time: %w", size, err)
+			}
+			b.Round = round
+			f.Batches = append(f.Batches, b)
+			say("batches, round %d, %d at a time: %.1f us", round+1, size, b.serverUs())
+		}
 	}
 	return nil
 }
