@@ -14,7 +14,7 @@ import (
 
 // markdown writes the tables of what was measured.
 func markdown(w io.Writer, f *file) {
-	for _, table := range []func(io.Writer, *file){throughputTable, singleTable, latencyTable, memoryTable, batchTable, crowdTable, fairnessTable, goals} {
+	for _, table := range []func(io.Writer, *file){throughputTable, singleTable, latencyTable, memoryTable, batchTable, crowdTable, fairnessTable, boundTable, goals} {
 		table(w, f)
 	}
 	e := &f.Env
@@ -229,9 +229,38 @@ func fairnessTable(w io.Writer, f *file) {
 	report.Printf(w, "\n")
 }
 
+func boundTable(w io.Writer, f *file) {
+	if len(f.Bound) == 0 {
+		return
+	}
+	heading(w, "5 tenants, weights, costs", "tasks in a call", "deliveries", "largest difference, cost per weight", "of its bound")
+	for _, c := range []bound{{Batch: 1}, {Batch: 4}, {Weighted: true, Batch: 1}, {Weighted: true, Batch: 4}} {
+		for _, b := range f.Bound {
+			if b.Weighted == c.Weighted && b.Batch == c.Batch {
+				c.Deliveries += b.Deliveries
+				c.Gap, c.Share = max(c.Gap, b.Gap), max(c.Share, b.Share)
+			}
+		}
+		line(w, map[bool]string{false: "1, 1", true: "0.5 to 3.7, 1 to 20"}[c.Weighted], map[int]string{1: "1", 4: "1 to 4"}[c.Batch],
+			fmt.Sprint(c.Deliveries), fmt.Sprintf("%.2f", c.Gap), fmt.Sprintf("**%.2f**", c.Share))
+	}
+	report.Printf(w, "\n")
+	if len(f.Spread) == 0 {
+		return
+	}
+	heading(w, "4 partitions with 10, 1, 1 and 1 tenants, 8 consumers", "deliveries", "least served", "most served", "even would be")
+	all := f.Spread[0]
+	for _, s := range f.Spread {
+		all.Least, all.Most = min(all.Least, s.Least), max(all.Most, s.Most)
+	}
+	line(w, "the extremes of all rounds", fmt.Sprint(all.Deliveries), fmt.Sprintf("**%d**", all.Least), fmt.Sprintf("**%d**", all.Most),
+		fmt.Sprintf("%.0f", float64(all.Deliveries)/13))
+	report.Printf(w, "\n")
+}
+
 // goals says of each goal whether it is reached.
 func goals(w io.Writer, f *file) {
-	began := false
+	began, worst, least, most := false, 0.0, math.Inf(1), 0.0
 	goal := func(what string, value, limit float64, atMost bool, format string) {
 		if math.IsNaN(value) {
 			return
@@ -280,6 +309,19 @@ func goals(w io.Writer, f *file) {
 		if r.System == firqName {
 			goal(fmt.Sprintf("the last of %d, %d workers", r.Quiet, r.Workers), float64(r.Last), float64(2*r.Quiet+2), true, "%.0f")
 		}
+	}
+	for _, b := range f.Bound {
+		worst = max(worst, b.Share)
+	}
+	if len(f.Bound) > 0 {
+		goal("the worst difference, of its bound", worst, 1, true, "%.2f")
+	}
+	for _, s := range f.Spread {
+		least, most = min(least, float64(s.Least)), max(most, float64(s.Most))
+	}
+	if len(f.Spread) > 0 {
+		goal("across partitions, least served", least, 459, false, "%.0f")
+		goal("across partitions, most served", most, 468, true, "%.0f")
 	}
 	report.Printf(w, "\n")
 }

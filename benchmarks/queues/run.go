@@ -37,6 +37,8 @@ type file struct {
 	Batches     []batch           `json:"batches"`
 	Crowd       []crowd           `json:"crowd"`
 	Fairness    []fairness        `json:"fairness"`
+	Bound       []bound           `json:"bound"`
+	Spread      []spread          `json:"spread"`
 }
 
 // plan is what the flags say.
@@ -55,7 +57,7 @@ type part struct {
 
 var parts = []part{
 	{"throughput", runThroughput}, {"single", runSingle}, {"latency", runLatency}, {"memory", runMemory},
-	{"batches", runBatches}, {"crowd", runCrowd}, {"fairness", runFairness},
+	{"batches", runBatches}, {"crowd", runCrowd}, {"fairness", runFairness}, {"bound", runBound},
 }
 
 func partNames() string {
@@ -229,6 +231,28 @@ func runFairness(ctx context.Context, p *plan, s *server, f *file, say func(stri
 		}
 		f.Fairness = append(f.Fairness, r)
 		say("fairness, %s, %d workers: the last after %d", c.system, c.workers, r.Last)
+	}
+	return nil
+}
+
+func runBound(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+	for round := range p.rounds {
+		for _, c := range []struct {
+			weighted bool
+			batch    int
+		}{{false, 1}, {false, 4}, {true, 1}, {true, 4}} {
+			b, err := measureBound(ctx, s, c.weighted, c.batch, uint64(round)) //nolint:gosec // not negative
+			if err != nil {
+				return err
+			}
+			f.Bound = append(f.Bound, b)
+		}
+		r, err := measureSpread(ctx, s)
+		if err != nil {
+			return fmt.Errorf("partitions: %w", err)
+		}
+		f.Spread = append(f.Spread, r)
+		say("bound, round %d: across partitions %d to %d", round+1, r.Least, r.Most)
 	}
 	return nil
 }
