@@ -76,8 +76,10 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			"   single      one goroutine enqueues over one connection\n" +
 			"   latency     from Enqueue to the handler, with 64 idle workers\n" +
 			"   memory      of a queued task\n" +
+			"   batches     enqueue, dequeue and ack, 1 to 500 tasks in a call\n" +
 			"   crowd       10,000 tenants with tasks against 64\n" +
-			"   fairness    one tenant with many tasks before 100 with one each\n\n" +
+			"   fairness    one tenant with many tasks before 100 with one each\n" +
+			"   bound       the largest difference of service between two tenants, and across partitions\n\n" +
 			"Examples:\n" +
 			"   go run . -o queues.json\n" +
 			"   go run . --parts throughput,single --rounds 9\n" +

@@ -56,7 +56,7 @@ func TestRun(t *testing.T) {
 	}
 	for name, n := range map[string][2]int{
 		"throughput": {len(f.Throughput), 2 * 2 * 2}, "single": {len(f.Single), 2 * 2}, "latency": {len(f.Latency), 2},
-		"memory": {len(f.Memory), 4}, "crowd": {len(f.Crowd), 2 * 2}, "fairness": {len(f.Fairness), 3},
+		"memory": {len(f.Memory), 4}, "batches": {len(f.Batches), 2 * 4}, "crowd": {len(f.Crowd), 2 * 2}, "fairness": {len(f.Fairness), 3}, "bound": {len(f.Bound), 2 * 4}, "spread": {len(f.Spread), 2},
 	} {
 		if n[0] != n[1] {
 			t.Errorf("%s: %d results, want %d", name, n[0], n[1])
@@ -85,6 +85,11 @@ func TestRun(t *testing.T) {
 	for _, r := range f.Fairness {
 		if r.System == firqName && r.Last > 202 || r.System == asynqName && r.Last < 600 {
 			t.Errorf("%+v", r)
+		}
+	}
+	for _, b := range f.Bound { // theorem 7
+		if b.Share <= 0 || b.Share > 1 || b.Deliveries < 200 {
+			t.Errorf("%+v", b)
 		}
 	}
 	for _, want := range []string{"| 8 | ratio |", "| firqredis | 64 | 500 | 100 |", "| goal |"} {
@@ -192,6 +197,9 @@ func TestMarkdown(t *testing.T) {
 	}
 	f.Latency = []latency{{System: firqName, Times: []time.Duration{500 * time.Microsecond, 2 * time.Millisecond, 6 * time.Millisecond}, Scripts: 3, IdleCPU: 1e4}}
 	f.Memory = []memory{{firqName, 64, 100, 350}, {asynqName, 1, 100, 700}}
+	f.Bound = []bound{{Batch: 4, Deliveries: 10, Gap: 2, Share: 0.5}, {Batch: 4, Deliveries: 10, Gap: 1, Share: 1.5}}
+	f.Spread = []spread{{Deliveries: 1300, Least: 460, Most: 465}, {Deliveries: 1300, Least: 470, Most: 475}}
+	f.Batches = []batch{{Size: 10, Enqueue: phase{ServerUs: 10}, Dequeue: phase{ServerUs: 20}, Ack: phase{ServerUs: 10}}}
 	f.Fairness = []fairness{{firqName, 64, 1000, 100, 2, 203}}
 	var b bytes.Buffer
 	markdown(&b, f)
@@ -202,6 +210,10 @@ func TestMarkdown(t *testing.T) {
 		"| ratio | 3.00 | **3.00** |",
 		"| firqredis | 3 | 2ms | 6ms | 6ms | 3.00 | 1.00 % |",
 		"| 10000 | 100.0 | 100.0 | 200.0 |", "| ratio | **12.50** | **12.50** | **12.50** |",
+		"| 1, 1 | 1 to 4 | 20 | 2.00 | **1.50** |", "| the worst difference, of its bound | at most 1.00 | 1.50 | **no** |",
+		"| the extremes of all rounds | 1300 | **460** | **475** | 100 |",
+		"| across partitions, least served | at least 459 | 460 | yes |", "| across partitions, most served | at most 468 | 475 | **no** |",
+		"| 10 | 10.0 | 20.0 | 10.0 | 40.0 | 25.0k/s |",
 		"| firqredis | 64 | 1000 | 100 | 2 | **203** |",
 		"| tasks/s, 16 workers, both at once | at least 2.00 x | 3.00 x | yes |",
 		"| server CPU, 16 workers, both at once | at most 0.80 x | 0.50 x | yes |",
@@ -221,7 +233,7 @@ func TestMarkdown(t *testing.T) {
 func TestMarkdownOfNothing(t *testing.T) {
 	var b bytes.Buffer
 	markdown(&b, &file{})
-	if out := b.String(); strings.Contains(out, "NaN") || strings.Contains(out, "**no**") || strings.Contains(out, "| ratio |") {
+	if out := b.String(); strings.Contains(out, "NaN") || strings.Contains(out, "**no**") || strings.Contains(out, "| ratio |") || strings.Contains(out, "goal") {
 		t.Error(out)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // markdown writes the tables of what was measured.
 func markdown(w io.Writer, f *file) {
-	for _, table := range []func(io.Writer, *file){throughputTable, singleTable, latencyTable, memoryTable, crowdTable, fairnessTable, goals} {
+	for _, table := range []func(io.Writer, *file){throughputTable, singleTable, latencyTable, memoryTable, batchTable, crowdTable, fairnessTable, boundTable, goals} {
 		table(w, f)
 	}
 	e := &f.Env
@@ -152,6 +152,35 @@ func memoryTable(w io.Writer, f *file) {
 	report.Printf(w, "\n")
 }
 
+func batchTable(w io.Writer, f *file) {
+	if len(f.Batches) == 0 {
+		return
+	}
+	heading(w, "firqredis, one connection, tasks in a call", "enqueue us", "dequeue us", "ack us", "all us", "at 100 % of a core")
+	var sizes []int
+	for _, b := range f.Batches {
+		if !slices.Contains(sizes, b.Size) {
+			sizes = append(sizes, b.Size)
+		}
+	}
+	for _, size := range sizes {
+		of := func(figure func(*batch) float64) float64 {
+			var xs []float64
+			for i := range f.Batches {
+				if b := &f.Batches[i]; b.Size == size {
+					xs = append(xs, figure(b))
+				}
+			}
+			return stats.Median(xs)
+		}
+		all := of((*batch).serverUs)
+		line(w, fmt.Sprint(size), fmt.Sprintf("%.1f", of(func(b *batch) float64 { return b.Enqueue.ServerUs })),
+			fmt.Sprintf("%.1f", of(func(b *batch) float64 { return b.Dequeue.ServerUs })),
+			fmt.Sprintf("%.1f", of(func(b *batch) float64 { return b.Ack.ServerUs })), fmt.Sprintf("%.1f", all), report.Count(1e6/all)+"/s")
+	}
+	report.Printf(w, "\n")
+}
+
 // crowds returns a figure of the runs with the most tenants, or the fewest, by round.
 func (f *file) crowds(many bool, figure func(*crowd) float64) (xs []float64) {
 	for i := range f.Crowd {
@@ -200,12 +229,45 @@ func fairnessTable(w io.Writer, f *file) {
 	report.Printf(w, "\n")
 }
 
+func boundTable(w io.Writer, f *file) {
+	if len(f.Bound) == 0 {
+		return
+	}
+	heading(w, "5 tenants, weights, costs", "tasks in a call", "deliveries", "largest difference, cost per weight", "of its bound")
+	for _, c := range []bound{{Batch: 1}, {Batch: 4}, {Weighted: true, Batch: 1}, {Weighted: true, Batch: 4}} {
+		for _, b := range f.Bound {
+			if b.Weighted == c.Weighted && b.Batch == c.Batch {
+				c.Deliveries += b.Deliveries
+				c.Gap, c.Share = max(c.Gap, b.Gap), max(c.Share, b.Share)
+			}
+		}
+		line(w, map[bool]string{false: "1, 1", true: "0.5 to 3.7, 1 to 20"}[c.Weighted], map[int]string{1: "1", 4: "1 to 4"}[c.Batch],
+			fmt.Sprint(c.Deliveries), fmt.Sprintf("%.2f", c.Gap), fmt.Sprintf("**%.2f**", c.Share))
+	}
+	report.Printf(w, "\n")
+	if len(f.Spread) == 0 {
+		return
+	}
+	heading(w, "4 partitions with 10, 1, 1 and 1 tenants, 8 consumers", "deliveries", "least served", "most served", "even would be")
+	all := f.Spread[0]
+	for _, s := range f.Spread {
+		all.Least, all.Most = min(all.Least, s.Least), max(all.Most, s.Most)
+	}
+	line(w, "the extremes of all rounds", fmt.Sprint(all.Deliveries), fmt.Sprintf("**%d**", all.Least), fmt.Sprintf("**%d**", all.Most),
+		fmt.Sprintf("%.0f", float64(all.Deliveries)/13))
+	report.Printf(w, "\n")
+}
+
 // goals says of each goal whether it is reached.
 func goals(w io.Writer, f *file) {
-	heading(w, "goal", "", "measured", "reached")
+	began, worst, least, most := false, 0.0, math.Inf(1), 0.0
 	goal := func(what string, value, limit float64, atMost bool, format string) {
 		if math.IsNaN(value) {
 			return
+		}
+		if !began {
+			heading(w, "goal", "", "measured", "reached")
+			began = true
 		}
 		how, ok := "at least ", value >= limit
 		if atMost {
@@ -247,6 +309,19 @@ func goals(w io.Writer, f *file) {
 		if r.System == firqName {
 			goal(fmt.Sprintf("the last of %d, %d workers", r.Quiet, r.Workers), float64(r.Last), float64(2*r.Quiet+2), true, "%.0f")
 		}
+	}
+	for _, b := range f.Bound {
+		worst = max(worst, b.Share)
+	}
+	if len(f.Bound) > 0 {
+		goal("the worst difference, of its bound", worst, 1, true, "%.2f")
+	}
+	for _, s := range f.Spread {
+		least, most = min(least, float64(s.Least)), max(most, float64(s.Most))
+	}
+	if len(f.Spread) > 0 {
+		goal("across partitions, least served", least, 459, false, "%.0f")
+		goal("across partitions, most served", most, 468, true, "%.0f")
 	}
 	report.Printf(w, "\n")
 }

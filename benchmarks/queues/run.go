@@ -34,8 +34,11 @@ type file struct {
 	Single      []single          `json:"single"`
 	Latency     []latency         `json:"latency"`
 	Memory      []memory          `json:"memory"`
+	Batches     []batch           `json:"batches"`
 	Crowd       []crowd           `json:"crowd"`
 	Fairness    []fairness        `json:"fairness"`
+	Bound       []bound           `json:"bound"`
+	Spread      []spread          `json:"spread"`
 }
 
 // plan is what the flags say.
@@ -54,7 +57,7 @@ type part struct {
 
 var parts = []part{
 	{"throughput", runThroughput}, {"single", runSingle}, {"latency", runLatency}, {"memory", runMemory},
-	{"crowd", runCrowd}, {"fairness", runFairness},
+	{"batches", runBatches}, {"crowd", runCrowd}, {"fairness", runFairness}, {"bound", runBound},
 }
 
 func partNames() string {
@@ -182,6 +185,21 @@ func runMemory(ctx context.Context, p *plan, s *server, f *file, say func(string
 	return nil
 }
 
+func runBatches(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+	for round := range p.rounds {
+		for _, size := range []int{1, 10, 100, 500} {
+			b, err := measureBatch(ctx, s, size, p.tasks)
+			if err != nil {
+				return fmt.Errorf("%d at a time: %w", size, err)
+			}
+			b.Round = round
+			f.Batches = append(f.Batches, b)
+			say("batches, round %d, %d at a time: %.1f us", round+1, size, b.serverUs())
+		}
+	}
+	return nil
+}
+
 func runCrowd(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
 	for round := range p.rounds {
 		both := []int{64, p.crowd}
@@ -213,6 +231,28 @@ func runFairness(ctx context.Context, p *plan, s *server, f *file, say func(stri
 		}
 		f.Fairness = append(f.Fairness, r)
 		say("fairness, %s, %d workers: the last after %d", c.system, c.workers, r.Last)
+	}
+	return nil
+}
+
+func runBound(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+	for round := range p.rounds {
+		for _, c := range []struct {
+			weighted bool
+			batch    int
+		}{{false, 1}, {false, 4}, {true, 1}, {true, 4}} {
+			b, err := measureBound(ctx, s, c.weighted, c.batch, uint64(round)) //nolint:gosec // not negative
+			if err != nil {
+				return err
+			}
+			f.Bound = append(f.Bound, b)
+		}
+		r, err := measureSpread(ctx, s)
+		if err != nil {
+			return fmt.Errorf("partitions: %w", err)
+		}
+		f.Spread = append(f.Spread, r)
+		say("bound, round %d: across partitions %d to %d", round+1, r.Least, r.Most)
 	}
 	return nil
 }
