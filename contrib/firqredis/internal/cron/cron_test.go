@@ -85,7 +85,7 @@ func TestEveryDayOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 62 {
+		for range 40 {
 			next, err := daily.Next(last)
 			if err != nil {
 				t.Fatal(err)
@@ -97,7 +97,7 @@ func TestEveryDayOnce(t *testing.T) {
 			}
 			last = next
 		}
-		for range 300 {
+		for range 40 {
 			next, err := ticks.Next(at)
 			if err != nil {
 				t.Fatal(err)
