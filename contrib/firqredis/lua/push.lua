@@ -16,9 +16,10 @@ for k = 7, #ARGV, 7 do
   local t = T[name]
   if not t then
     local key, q = P..':t:'..name, P..':n:'..name
-    local h = call('HMGET', key, 'i', 'f', 'z', 'qm', 'im', 'pz', 'wd', 'e')
+    local h = call('HMGET', key, 'i', 'f', 'z', 'qm', 'im', 'pz', 'wd')
     t = {key = key, q = q, c = 0, i = num(h[1] or 0), f = h[2], z = num(h[3] or 0), qm = num(h[4] or ARGV[3]), im = h[5],
-      pz = h[6], wd = h[7] or '', e = h[8], n = call('ZCARD', q)}
+      pz = h[6], wd = h[7] or '', n = call('ZCARD', q)}
+    t.z0 = t.z
     t.idle = t.n + t.z + t.i == 0
     T[name] = t
   end
@@ -71,11 +72,13 @@ for k = 7, #ARGV, 7 do
 end
 for name, t in pairs(T) do
   if t.c > 0 then
-    if t.e then call('HSET', t.key, 'e', t.e + t.c, 'z', t.z) else call('HSET', t.key, 'e', t.c, 'z', t.z, 'i', t.i) end
+    call('HINCRBY', t.key, 'e', t.c)
+    if t.z ~= t.z0 then call('HSET', t.key, 'z', t.z) end
     if t.idle then call('SADD', P..':a', name); call('PERSIST', t.key) end
   elseif t.idle and t.wd ~= '' and call('HEXISTS', t.key, 'k') == 0 then call('PEXPIRE', t.key, ARGV[5]) end -- refused
 end
-call('HSET', M, 'hlc', string.format('%.0f', hlc), 'nd', nd or '9000000000000000', 'e', (m[5] or 0) + pushed)
+call('HSET', M, 'hlc', string.format('%.0f', hlc), 'e', (m[5] or 0) + pushed)
+if nd ~= m[2] then call('HSET', M, 'nd', nd) end
 if dups > 0 then call('HINCRBY', P..':s', 'duplicates', dups) end
 if full > 0 then call('HINCRBY', P..':s', 'rejected', full) end
 if woke and call('LLEN', P..':w') == 0 then call('RPUSH', P..':w', '1') end
