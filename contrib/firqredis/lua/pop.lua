@@ -75,7 +75,10 @@ while got < n and looked < n + 100 do
     else
       hlc = hlc + 1; got = got + 1
       local token, o = string.format('%.0f', hlc), 3 * got + 2
-      s = s + cost / t.w; t.f = s; t.i = t.i + 1; t.c = t.c + 1
+      local at = s
+      s = s + cost / t.w
+      if s == at and cost ~= '0' then s = at * (1 + 2.3e-16) end -- a tag so great that the cost is lost: still, others come first
+      t.f = s; t.i = t.i + 1; t.c = t.c + 1
       ls[2*got-1], ls[2*got] = exp, id..'\n'..token..'\n'..name -- the lease: who can name it holds it
       out[o], out[o+1], out[o+2] = id, token, body
     end
