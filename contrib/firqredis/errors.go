@@ -16,7 +16,7 @@ var (
 	ErrLeaseLost = errors.New("firqredis: the lease is lost")
 	// ErrDuplicate: another task with this UniqueKey is known; Enqueue returns its id.
 	ErrDuplicate = errors.New("firqredis: a task with this UniqueKey is known")
-	// ErrFull: MaxQueued. It matches firq.ErrGlobalFull and firq.ErrRejected.
+	// ErrFull: MaxQueued, or the server has no memory left. It matches firq.ErrGlobalFull and firq.ErrRejected.
 	ErrFull error = &limit{"firqredis: the queue is full", firq.ErrGlobalFull}
 	// ErrTenantFull: MaxQueuedPerTenant, or the tenant's own limit. It matches firq.ErrTenantFull and
 	// firq.ErrRejected.

@@ -44,8 +44,9 @@ type fetcher[T any] struct {
 	mu       sync.Mutex
 	takers   []*taker[T]
 	running  bool
-	sleeping []bool   // a call sleeps on the partition's wake-ups
-	woken    chan int // partitions whose wake-up somebody got
+	sleeping []bool        // a call sleeps on the partition's wake-ups
+	woken    []bool        // the partition's wake-up has come, and nobody has looked there since
+	bell     chan struct{} // rings when one comes; has room for one
 }
 
 // partition is what is known of one, from its last reply.
@@ -57,7 +58,7 @@ type partition struct {
 
 func newFetcher[T any](q *Queue[T]) *fetcher[T] {
 	n := q.cfg.Partitions
-	f := &fetcher[T]{q: q, parts: make([]partition, n), sleeping: make([]bool, n), woken: make(chan int, n)}
+	f := &fetcher[T]{q: q, parts: make([]partition, n), sleeping: make([]bool, n), woken: make([]bool, n), bell: make(chan struct{}, 1)}
 	for p := range f.parts {
 		f.parts[p].work = true
 	}
@@ -133,11 +134,13 @@ func (f *fetcher[T]) end() bool {
 	}
 	f.running = false
 	var unused []int
-	for len(f.woken) > 0 {
-		unused = append(unused, <-f.woken)
+	for p, woken := range f.woken {
+		if woken {
+			unused = append(unused, p)
+		}
 	}
 	f.mu.Unlock()
-	for _, p := range unused {
+	for _, p := range unused { // and the next call looks there, too
 		f.pass(p)
 	}
 	return true
@@ -171,10 +174,18 @@ func (f *fetcher[T]) hand(its []*Item[T], err error) {
 func (f *fetcher[T]) look(n int) ([]*Item[T], error) {
 	f.turn++
 	now := time.Now()
+	f.mu.Lock()
+	for p := range f.parts {
+		f.parts[p].work = f.parts[p].work || f.woken[p]
+	}
+	clear(f.woken)
+	f.mu.Unlock()
 	var order []int
 	for p := range f.parts {
 		if at := &f.parts[p]; at.work || !at.due.IsZero() && !at.due.After(now) || f.turn%roundEvery == 0 {
 			order = append(order, p)
+		} else {
+			f.sleepOn(p) // others may have work for long: what comes here is not to wait for that
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.parts[a].v, f.parts[b].v) })
@@ -216,8 +227,7 @@ func (f *fetcher[T]) doze() {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case p := <-f.woken:
-		f.parts[p].work = true
+	case <-f.bell:
 	case <-t.C:
 		if d == longestSleep {
 			for p := range f.parts {
@@ -249,12 +259,15 @@ func (f *fetcher[T]) blocked(p int) {
 	err := db.Process(context.Background(), cmd)
 	f.mu.Lock()
 	f.sleeping[p] = false
+	if err == nil {
+		f.woken[p] = true
+	}
 	if err == nil && f.running {
-		select {
-		case f.woken <- p:
-		default: // it will look there anyway
-		}
 		f.mu.Unlock()
+		select {
+		case f.bell <- struct{}{}:
+		default: // it rings
+		}
 		return
 	}
 	f.mu.Unlock()

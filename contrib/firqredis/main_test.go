@@ -129,6 +129,14 @@ func (s *server) client(t testing.TB) redis.UniversalClient {
 	return c
 }
 
+// much is n, or less where things are slow.
+func (s *server) much(n int) int {
+	if s.name == "embedded" {
+		return n / 3
+	}
+	return n
+}
+
 // patience is how long a test may take before it fails by itself.
 const patience = 60 * time.Second
 

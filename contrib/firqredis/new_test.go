@@ -124,7 +124,7 @@ func TestHealth(t *testing.T) {
 
 func TestPersistence(t *testing.T) {
 	t.Parallel()
-	s, p := own(t, "--appendonly", "yes", "--appendfsync", "always")
+	s, p := own(t, "--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0")
 	q, ctx := open(t, s, Config[string]{}), bounded(t)
 	ok(t, q.db.ConfigSet(ctx, "save", "900 1").Err())
 	h, err := q.Health(ctx)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -67,23 +68,39 @@ func (q *Queue[T]) run(ctx context.Context, s *script, p int, args []any) (any, 
 	return q.runOn(ctx, q.db, s, p, args)
 }
 
+// moves is how long a script is sent again while its partition moves to another server.
+const moves = 15 * time.Second
+
 // runOn is run on a connection. If the server does not know the script, it has not run, and is sent
 // whole.
+//
+// The script names its keys itself, all but two: the prefix, which no key has, and one that is always
+// there. While a slot of a cluster moves, one by one, the server therefore sees that one of the keys is
+// missing and refuses the script (TRYAGAIN), wherever the others are: it never sees a part of them.
 func (q *Queue[T]) runOn(ctx context.Context, on processor, s *script, p int, args []any) (any, error) {
 	send := func(how, what string) *redis.Cmd {
-		all := make([]any, 0, 4+len(args))
-		all = append(append(all, how, what, 1, q.prefix[p]), args...)
+		all := make([]any, 0, 5+len(args))
+		all = append(append(all, how, what, 2, q.prefix[p], q.prefix[p]+":m"), args...)
 		cmd := redis.NewCmd(ctx, all...)
 		cmd.SetFirstKeyPos(3)
 		_ = on.Process(ctx, once{cmd})
 		return cmd
 	}
-	cmd := send("evalsha", s.sha)
-	if err := cmd.Err(); err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
-		cmd = send("eval", s.source)
+	var cmd *redis.Cmd
+	for end := time.Now().Add(moves); ; {
+		cmd = send("evalsha", s.sha)
+		if err := cmd.Err(); err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
+			cmd = send("eval", s.source)
+		}
+		if err := cmd.Err(); err == nil || !redis.IsTryAgainError(err) || time.Now().After(end) || !q.nap(ctx, firstPause) {
+			break
+		}
 	}
 	r, err := cmd.Result()
 	if err != nil {
+		if s == pushScript && strings.HasPrefix(err.Error(), "OOM") {
+			return nil, fmt.Errorf("%w: %w", ErrFull, err)
+		}
 		if strings.Contains(err.Error(), "FIRQVERSION") {
 			return nil, ErrVersion
 		}

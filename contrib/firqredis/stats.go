@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -47,12 +48,16 @@ func (q *Queue[T]) addStats(ctx context.Context, p int, s *Stats) error {
 	var counts *redis.MapStringStringCmd
 	var d, z, l, x, a *redis.IntCmd
 	var state *redis.SliceCmd
-	_, err := q.db.TxPipelined(ctx, func(t redis.Pipeliner) error {
+	ask := func(t redis.Pipeliner) error {
 		counts = t.HGetAll(ctx, prefix+":s")
 		d, z, l, x = t.HLen(ctx, prefix+":d"), t.ZCard(ctx, prefix+":z"), t.ZCard(ctx, prefix+":l"), t.ZCard(ctx, prefix+":x")
 		a, state = t.SCard(ctx, prefix+":a"), t.HMGet(ctx, prefix+":m", "e", "d", "pz")
 		return nil
-	})
+	}
+	_, err := q.db.TxPipelined(ctx, ask)
+	if err != nil && strings.Contains(err.Error(), "EXECABORT") { // a server without memory takes no transactions
+		_, err = q.db.Pipelined(ctx, ask)
+	}
 	if err != nil {
 		return fmt.Errorf("firqredis: Stats: %w", err)
 	}

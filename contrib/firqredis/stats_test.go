@@ -29,7 +29,7 @@ func TestBooks(t *testing.T) {
 				ok(t, q.SetTenant(bounded(t), "kept", TenantSettings{Weight: 2}))
 				var wg sync.WaitGroup
 				for w := range 8 {
-					wg.Go(func() { anything(t, q, rand.New(rand.NewPCG(14, uint64(w)))) })
+					wg.Go(func() { anything(t, q, rand.New(rand.NewPCG(14, uint64(w))), s.much(120)) })
 				}
 				wg.Wait()
 				if t.Failed() {
@@ -62,12 +62,12 @@ next:
 	}
 }
 
-func anything(t *testing.T, q *Queue[string], r *rand.Rand) {
+func anything(t *testing.T, q *Queue[string], r *rand.Rand, steps int) {
 	ctx := bounded(t)
 	var mine []*Item[string]
 	var ids []string
 	any := func() string { return ids[r.IntN(len(ids))] }
-	for range 120 {
+	for range steps {
 		switch r.IntN(12) {
 		case 0, 1, 2:
 			ts := make([]job, 1+r.IntN(4))

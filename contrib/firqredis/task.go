@@ -25,7 +25,7 @@ type Task[T any] struct {
 	// UniqueFor from Enqueue on. UniqueFor 0: until the task has ended.
 	UniqueKey string
 	UniqueFor time.Duration
-	Cost      int64         // what it counts for its tenant; 0: 1
+	Cost      int64         // what it counts for its tenant, at most 1e15 times its weight; 0: 1
 	Priority  firq.Priority // 1 to 6, 6 before all else of its tenant; 0: PriorityNormal
 	// Delay or At says when it is first due. Not both.
 	Delay       time.Duration

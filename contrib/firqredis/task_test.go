@@ -241,8 +241,8 @@ func TestDeadlineAndDelay(t *testing.T) {
 func TestEnqueueBatch(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		n := 50_000
-		if s.name == "embedded" {
-			n = 5_000
+		if s.name != "redis" {
+			n = 3_000
 		}
 		c := s.client(t)
 		scripts := count(c, pushScript.sha)

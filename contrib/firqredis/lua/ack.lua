@@ -23,7 +23,10 @@ for j = 1, #ls do
     end
   end
 end
-if acked < #out then call('HINCRBY', P..':s', 'leaselost', #out - acked) end
+if acked < #out then
+  call('ZREM', L, '')                               -- nothing; but a server without memory lets only scripts go on that have begun to write
+  call('HINCRBY', P..':s', 'leaselost', #out - acked)
+end
 if acked == 0 then return out end
 call('ZREM', L, unpack(ls, 1, acked)); call('HDEL', P..':d', unpack(gone, 1, acked)); call('HINCRBY', P..':s', 'acked', acked)
 if call('EXISTS', P..':c') == 1 then call('SREM', P..':c', unpack(gone, 1, acked)) end
@@ -38,7 +41,7 @@ for name, t in pairs(T) do
   if i == 0 or room or t.d ~= 0 then
     local n, f = call('ZCARD', P..':n:'..name), num(h[4] or 0)
     if t.d ~= 0 then
-      f = f + t.d / num(h[5] or h[6] or 1)
+      f = f + math.max(-1e15, math.min(t.d / num(h[5] or h[6] or 1), 1e15))
       call('HSET', key, 'f', string.format('%.17g', f))
     end
     if n > 0 and (room or t.d ~= 0) and not h[7] and (im == 0 or i < im) then

@@ -3,8 +3,8 @@ local exp, lost = now + num(ARGV[7]), 0
 local out = {string.format('%.0f', exp)}
 for k = 8, #ARGV do
   local r = 0
-  if call('ZSCORE', L, ARGV[k]) then
-    call('ZADD', L, 'XX', exp, ARGV[k])
+  if call('ZREM', L, ARGV[k]) == 1 then             -- first: a server without memory lets only scripts go on that have begun to write
+    call('ZADD', L, exp, ARGV[k])
     r = call('SISMEMBER', P..':c', string.match(ARGV[k], '^[^\n]*')) == 1 and 2 or 1
   else lost = lost + 1 end
   out[#out+1] = r

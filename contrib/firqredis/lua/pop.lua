@@ -13,7 +13,7 @@ local some, tags, matches = #ARGV > 8, {}, nil
 if some then
   for k = 9, 8 + names, 1000 do
     local last = math.min(k + 999, 8 + names)
-    for j, tag in ipairs(call('ZMSCORE', R, unpack(ARGV, k, last))) do tags[k+j-1] = tag and num(tag) end
+    for j, tag in ipairs(call('ZMSCORE', R, unpack(ARGV, k, last))) do tags[k+j-1] = tag and (num(tag) or num((string.gsub(tag, 'e', '.0e')))) end
   end
   matches = function(name, glob)                    -- each piece as early as possible: no way back
     local at = 1
@@ -32,7 +32,7 @@ while got < n and looked < n + 100 do
   local name, s, own
   local first = call('ZRANGE', R, 0, 0, 'WITHSCORES')
   if not first[1] then break end
-  local least = num(first[2])
+  local least = num(first[2]) or num((string.gsub(first[2], 'e', '.0e'))) -- miniredis cannot read 1e+8
   if least > v then v = least end                   -- the least tag, also if another one is taken
   if not some then name, s = first[1], least
   else
@@ -44,7 +44,7 @@ while got < n and looked < n + 100 do
       local r = call('ZRANGE', R, from, from + 511, 'WITHSCORES')
       for k = 1, #r, 2 do
         for j = 9 + names, #ARGV do
-          if matches(r[k], ARGV[j]) then name, s = r[k], num(r[k+1]); break end
+          if matches(r[k], ARGV[j]) then name, s = r[k], num(r[k+1]) or num((string.gsub(r[k+1], 'e', '.0e'))); break end
         end
         if name then break end
       end
@@ -75,7 +75,10 @@ while got < n and looked < n + 100 do
     else
       hlc = hlc + 1; got = got + 1
       local token, o = string.format('%.0f', hlc), 3 * got + 2
-      s = s + cost / t.w; t.f = s; t.i = t.i + 1; t.c = t.c + 1
+      local at = s
+      s = s + math.min(cost / t.w, 1e15)
+      if s == at and cost ~= '0' then s = at * (1 + 2.3e-16) end -- a tag so great that the cost is lost: still, others come first
+      t.f = s; t.i = t.i + 1; t.c = t.c + 1
       ls[2*got-1], ls[2*got] = exp, id..'\n'..token..'\n'..name -- the lease: who can name it holds it
       out[o], out[o+1], out[o+2] = id, token, body
     end
