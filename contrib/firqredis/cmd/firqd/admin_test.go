@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/firq-go/firq/contrib/firqredis"
@@ -196,28 +197,32 @@ func TestBench(t *testing.T) {
 	if keys := b.server.Keys(); len(keys) != 0 {
 		t.Errorf("it leaves %q", keys)
 	}
-	// Also if it is interrupted.
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	ended := make(chan int, 1)
-	go func() {
-		p := program{nil, io.Discard, io.Discard, b.env}
-		ended <- p.execute(ctx, []string{"bench", "-n", "1000000"})
-	}()
-	for len(b.server.Keys()) == 0 && t.Context().Err() == nil {
-		time.Sleep(time.Millisecond) // until it has begun
-	}
-	cancel()
-	select {
-	case code := <-ended:
-		if code != exitFailed {
-			t.Errorf("exit code %d", code)
+	// Also if it is interrupted: while it opens the queue, while it enqueues.
+	for _, at := range []string{"HSETNX", "EVALSHA"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		b.server.Server().SetPreHook(func(_ *server.Peer, cmd string, _ ...string) bool {
+			if cmd == at {
+				cancel()
+			}
+			return false
+		})
+		ended := make(chan int, 1)
+		go func() {
+			p := program{nil, io.Discard, io.Discard, b.env}
+			ended <- p.execute(ctx, []string{"bench", "-n", "1000000"})
+		}()
+		select {
+		case code := <-ended:
+			if code != exitFailed || ctx.Err() == nil {
+				t.Errorf("%s: exit code %d, %v", at, code, ctx.Err())
+			}
+		case <-time.After(patience):
+			t.Fatal("Ctrl-C does not end it")
 		}
-	case <-time.After(patience):
-		t.Fatal("Ctrl-C does not end it")
-	}
-	if keys := b.server.Keys(); len(keys) != 0 {
-		t.Errorf("it leaves %q", keys)
+		if keys := b.server.Keys(); len(keys) != 0 {
+			t.Errorf("%s: it leaves %q", at, keys)
+		}
+		cancel()
 	}
 }
 

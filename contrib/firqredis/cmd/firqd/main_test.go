@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -115,5 +116,22 @@ func TestNoServer(t *testing.T) {
 	b.want(exitProblem, "doctor", "problem", nowhere)
 	if r := read[report](b, exitProblem, "doctor"); r.OK || len(r.Problems) != 1 || r.Checks[0].Name != "server" {
 		t.Errorf("%+v", r)
+	}
+}
+
+// The file in this folder has every setting, with its default.
+func TestExampleFile(t *testing.T) {
+	b := &bed{T: t, env: map[string]string{}}
+	if got, want := b.want(exitOK, "config check --config firq.yaml"), b.want(exitOK, "config check"); got != want {
+		t.Errorf("firq.yaml says\n%s\nthe defaults are\n%s", got, want)
+	}
+	text, err := os.ReadFile("firq.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for field := range strings.FieldsSeq(b.want(exitOK, "config check")) {
+		if name, ok := strings.CutSuffix(field, ":"); ok && !strings.Contains(string(text), name+":") {
+			t.Errorf("firq.yaml does not have %s", name)
+		}
 	}
 }

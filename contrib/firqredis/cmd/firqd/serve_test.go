@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -108,6 +109,16 @@ func TestServe(t *testing.T) {
 	if code, text := s.get(s.URL + "metrics"); code != http.StatusOK || !strings.Contains(text, `firq_redis_in_flight{queue="default"} 1`) ||
 		!strings.Contains(text, "firq_redis_script_seconds_count") || !strings.Contains(text, "firq_redis_ready_tenants") {
 		t.Errorf("%d\n%s", code, text)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, metrics := s.get(s.URL + "metrics")
+	for line := range strings.Lines(metrics) {
+		if f := strings.Fields(line); f[0] == "#" && f[1] == "TYPE" && !strings.Contains(string(readme), "`"+f[2]+"`") {
+			t.Errorf("README.md does not have %s", f[2])
+		}
 	}
 	_, token, _ := strings.Cut(s.SignIn, "=")
 	resp, err := s.client.PostForm(s.URL+"pause", url.Values{"token": {token}})
