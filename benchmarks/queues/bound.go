@@ -97,7 +97,7 @@ func measureSpread(ctx context.Context, s *server) (r spread, err error) {
 		name := fmt.Sprintf("tenant-%d", i)
 		h := fnv.New32a()
 		_, _ = io.WriteString(h, name)
-		if p := int(h.Sum32()) % r.Partitions; left[p] > 0 {
+		if p := h.Sum32() % uint32(r.Partitions); left[p] > 0 { //nolint:gosec // 4
 			left[p]--
 			served[name] = 0
 			if _, err := q.EnqueueBatch(ctx, slices.Repeat([]firqredis.Task[[]byte]{{Tenant: name}}, 2000)); err != nil {
