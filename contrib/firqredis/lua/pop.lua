@@ -4,7 +4,7 @@
 -- Reply: next due us or -1, ready tenants, virtual time, now us, then per task: id, token, body.
 local P, call, num = KEYS[1], redis.call, tonumber
 local M, R, D, L = P..':m', P..':r', P..':d', P..':l'
-local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd')
+local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd', 'o', 'idle')
 if num(m[5] or 0) > num(ARGV[1]) then return redis.error_reply('FIRQVERSION '..m[5]) end
 local now, v, hlc, nd = tm[1] * 1000000 + tm[2], num(m[1] or 0), num(m[2] or 0), num(m[3] or 9e15)
 if hlc < now then hlc = now end
@@ -93,8 +93,11 @@ if got > 0 then
 end
 if expired > 0 then call('HINCRBY', P..':s', 'expired', expired) end
 local ready = call('ZCARD', R)
-if ready == 0 then v = math.max(v, num(ARGV[7])) end -- an idle partition keeps up with the others
-if looked > 0 or v ~= v0 then
+-- A partition that was idle comes back to the virtual time of the others. It is its clock that is set forward, and not the
+-- tags of those that have come since.
+local ahead, idle = num(m[7] or 0), ready == 0 and '1' or '0'
+if looked > 0 and m[8] ~= '0' then ahead = math.max(ahead, num(ARGV[7]) - v0) end
+if looked > 0 then
   for name, t in pairs(T) do
     local key = P..':t:'..name
     call('HSET', key, 'f', string.format('%.17g', t.f), 'i', t.i, 'd', t.c)
@@ -103,11 +106,13 @@ if looked > 0 or v ~= v0 then
       if not t.keep then call('PEXPIRE', key, ARGV[5]) end
     end
   end
-  call('HSET', M, 'v', string.format('%.17g', v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd), 'd', num(m[6] or 0) + got)
+  call('HSET', M, 'v', string.format('%.17g', v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd), 'd', num(m[6] or 0) + got,
+    'o', string.format('%.17g', ahead), 'idle', idle)
 end
 -- Who takes something and sees more wakes the next; so does who can take only some of it.
 if ready > 0 and (got > 0 or looked > 0) and not (gim > 0 and call('ZCARD', L) >= gim) and call('LLEN', P..':w') == 0 then
   call('RPUSH', P..':w', '1')
 end
-out[1], out[2], out[3], out[4] = nd == 9e15 and '-1' or string.format('%.0f', nd), ready, string.format('%.17g', v), string.format('%.0f', now)
+out[1], out[2] = nd == 9e15 and '-1' or string.format('%.0f', nd), ready
+out[3], out[4] = string.format('%.17g', v + ahead), string.format('%.0f', now)
 return out
