@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -185,6 +187,47 @@ func TestDoctor(t *testing.T) {
 	b.want(exitProblem, "doctor", "queue.wait_replicas is 1")
 	delete(b.env, "FIRQ_QUEUE_WAIT_REPLICAS")
 	b.want(exitProblem, "doctor --partitions 3", "partitions")
+}
+
+// What the server says of itself makes findings.
+func TestDoctorOfServers(t *testing.T) {
+	for name, c := range map[string]struct {
+		info, aof, save string
+		code            int
+		want            []string
+	}{
+		"good":     {"redis_version:7.4.1\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\nconnected_slaves:2\r\n", "everysec", "", exitOK, []string{"redis 7.4.1", "ok        persistence  aof everysec", "ok        replicas     2"}},
+		"no fsync": {"maxmemory_policy:noeviction\r\naof_enabled:1\r\n", "no", "", exitOK, []string{"note      persistence  aof no"}},
+		"rdb":      {"maxmemory_policy:noeviction\r\n", "", "3600 1", exitOK, []string{"note      persistence  rdb"}},
+		"nothing":  {"maxmemory_policy:noeviction\r\n", "", "", exitProblem, []string{"problem   persistence  none"}},
+		"volatile": {"maxmemory_policy:volatile-lru\r\naof_enabled:1\r\n", "always", "", exitProblem, []string{"problem   eviction     maxmemory-policy is volatile-lru"}},
+		"allkeys":  {"maxmemory_policy:allkeys-lru\r\n", "", "", exitProblem, []string{"eviction", "allkeys-lru"}},
+	} {
+		b := newBed(t)
+		b.server.Server().SetPreHook(func(p *server.Peer, cmd string, args ...string) bool {
+			switch cmd {
+			case "INFO":
+				p.WriteBulk(c.info)
+			case "CONFIG":
+				p.WriteLen(2)
+				p.WriteBulk(args[1])
+				p.WriteBulk(map[string]string{"appendfsync": c.aof, "save": c.save, "appendonly": "no"}[args[1]])
+			default:
+				return false
+			}
+			return true
+		})
+		_, out, errOut := b.run("doctor")
+		out = regexp.MustCompile(`(?m)^(ok|note|problem) +`).ReplaceAllStringFunc(out, func(status string) string { return fmt.Sprintf("%-10s", strings.TrimSpace(status)) })
+		for _, text := range c.want {
+			if !strings.Contains(out, text) {
+				t.Errorf("%s: %q is missing in\n%s%s", name, text, out, errOut)
+			}
+		}
+		if r := read[report](b, c.code, "doctor"); r.OK != (c.code == exitOK) || len(r.Problems) > 1 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
 }
 
 func TestBench(t *testing.T) {

@@ -156,10 +156,10 @@ func (s *session) persistence(ctx context.Context, r *report) {
 		r.add("persistence", status, "%s", r.Persistence)
 	case r.Persistence == "rdb":
 		r.add("persistence", "note", "rdb: what came after the last snapshot is lost if the server stops; set appendonly yes")
-	case s.mayAsk(ctx):
+	case r.Persistence == "none" && s.mayAsk(ctx):
 		r.add("persistence", "problem", "none: all is lost if the server stops; set appendonly yes")
 	default:
-		r.add("persistence", "note", "the server does not say")
+		r.add("persistence", "note", "the server does not say (%s)", r.Persistence)
 	}
 }
 
