@@ -26,6 +26,8 @@ type Queue[T any] struct {
 	acks   []*batcher[ack]
 	fetch  *fetcher[T]
 
+	unreadable sync.Map // ids of schedules that were logged
+
 	closed    chan struct{}
 	closeOnce sync.Once
 	all       sync.WaitGroup // goroutines of the queue

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"slices"
 	"strconv"
 	"time"
@@ -225,7 +226,7 @@ func (s *Schedules[T]) Run(ctx context.Context) error {
 			return nil
 		case s.q.over():
 			return firq.ErrClosed
-		case errors.Is(err, ErrVersion), errors.Is(err, firq.ErrInvalidTask):
+		case errors.Is(err, ErrVersion):
 			return err
 		case err != nil:
 			wait, pause = pause, min(2*pause, lastPause)
@@ -252,8 +253,16 @@ func (s *Schedules[T]) look(ctx context.Context) (wait time.Duration, err error)
 				wait = min(wait, d)
 				break
 			}
-			if err := s.fire(ctx, p, z.Member.(string), due); err != nil {
+			id := z.Member.(string)
+			switch err := s.fire(ctx, p, id, due); {
+			case errors.Is(err, firq.ErrInvalidTask): // of another version, say: it waits, and the others do not
+				if _, known := s.q.unreadable.LoadOrStore(id, true); !known {
+					slog.Default().Error("firqredis: a schedule that is due cannot be read", "id", id, "error", err)
+				}
+			case err != nil:
 				return 0, err
+			default:
+				s.q.unreadable.Delete(id)
 			}
 		}
 	}
@@ -272,7 +281,7 @@ func (s *Schedules[T]) fire(ctx context.Context, p int, id string, due time.Time
 	}
 	var x plan
 	if err := json.Unmarshal([]byte(text), &x); err != nil {
-		return fmt.Errorf("firqredis: schedule %q: %w", id, err)
+		return invalidTask("schedule %q: %v", id, err)
 	}
 	spec, err := cron.Parse(x.Cron, x.Zone)
 	if err != nil {

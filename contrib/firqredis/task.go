@@ -109,20 +109,14 @@ var ordered = base64.NewEncoding("-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefgh
 type meta struct {
 	UniqueFor time.Duration     `json:"u,omitempty"`
 	Delay     time.Duration     `json:"d,omitempty"`
-	At        int64             `json:"a,omitempty"` // Unix, ns
-	Deadline  int64             `json:"l,omitempty"`
+	At        time.Time         `json:"a,omitzero"`
+	Deadline  time.Time         `json:"l,omitzero"`
 	Headers   map[string]string `json:"h,omitempty"`
 }
 
 func metaOf[T any](t *Task[T]) (string, error) {
-	m := meta{UniqueFor: t.UniqueFor, Delay: t.Delay, Headers: t.Headers}
-	if !t.At.IsZero() {
-		m.At = t.At.UnixNano()
-	}
-	if !t.Deadline.IsZero() {
-		m.Deadline = t.Deadline.UnixNano()
-	}
-	if m.UniqueFor == 0 && m.Delay == 0 && m.At == 0 && m.Deadline == 0 && len(m.Headers) == 0 {
+	m := meta{t.UniqueFor, t.Delay, t.At.Round(0), t.Deadline.Round(0), t.Headers}
+	if m.UniqueFor == 0 && m.Delay == 0 && m.At.IsZero() && m.Deadline.IsZero() && len(m.Headers) == 0 {
 		return "", nil
 	}
 	b, err := json.Marshal(m) // one line
@@ -181,13 +175,7 @@ func task[T any](id string, s *stored) (t Task[T], err error) {
 		if err := json.Unmarshal([]byte(s.meta), &m); err != nil {
 			return t, fmt.Errorf("firqredis: task %q: %w", id, err)
 		}
-		t.UniqueFor, t.Delay, t.Headers = m.UniqueFor, m.Delay, m.Headers
-		if m.At != 0 {
-			t.At = time.Unix(0, m.At)
-		}
-		if m.Deadline != 0 {
-			t.Deadline = time.Unix(0, m.Deadline)
-		}
+		t.UniqueFor, t.Delay, t.At, t.Deadline, t.Headers = m.UniqueFor, m.Delay, m.At, m.Deadline, m.Headers
 	}
 	return t, nil
 }
