@@ -4,7 +4,7 @@
 -- Reply: next due us or -1, ready tenants, virtual time, now us, then per task: id, token, body.
 local P, call, num = KEYS[1], redis.call, tonumber
 local M, R, D, L = P..':m', P..':r', P..':d', P..':l'
-local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver')
+local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'b', 'o')
 if num(m[5] or 0) > num(ARGV[1]) then return redis.error_reply('FIRQVERSION '..m[5]) end
 local now, v, hlc, nd = tm[1] * 1000000 + tm[2], num(m[1] or 0), num(m[2] or 0), num(m[3] or 9e15)
 if hlc < now then hlc = now end
@@ -25,7 +25,8 @@ if some then
     return true
   end
 end
-local v0, T, ls, out, got, expired, looked = v, {}, {}, {0, 0, 0, 0}, 0, 0, 0
+local b0, hint, T, ls, out, got, expired, looked = num(m[6] or 0), num(ARGV[7]), {}, {}, {0, 0, 0, 0}, 0, 0, 0
+local b, o = b0, m[7]                               -- others see v + b; o: nobody had anything at the last look
 if m[4] then n = 0 elseif gim > 0 then n = math.min(n, gim - call('ZCARD', L)) end
 while got < n and looked < n + 100 do
   looked = looked + 1
@@ -33,6 +34,7 @@ while got < n and looked < n + 100 do
   local first = call('ZRANGE', R, 0, 0, 'WITHSCORES')
   if not first[1] then break end
   local least = num(first[2]) or num((string.gsub(first[2], 'e', '.0e'))) -- miniredis cannot read 1e+8
+  if o then b, o = math.max(b, hint - least), nil end -- what was idle has saved nothing up
   if least > v then v = least end                   -- the least tag, also if another one is taken
   if not some then name, s = first[1], least
   else
@@ -94,8 +96,8 @@ if got > 0 then
 end
 if expired > 0 then call('HINCRBY', P..':s', 'expired', expired) end
 local ready = call('ZCARD', R)
-if ready == 0 then v = math.max(v, num(ARGV[7])) end -- an idle partition keeps up with the others
-if looked > 0 or v ~= v0 then
+if ready == 0 then b, o = math.max(b, hint - v), '1' end -- an idle partition keeps up with the others
+if looked > 0 or b ~= b0 or o ~= m[7] then
   for name, t in pairs(T) do
     local key = P..':t:'..name
     call('HSET', key, 'f', string.format('%.17g', t.f), 'i', t.i, 'd', t.c)
@@ -104,11 +106,13 @@ if looked > 0 or v ~= v0 then
       if not t.keep then call('PEXPIRE', key, ARGV[5]) end
     end
   end
-  call('HSET', M, 'v', string.format('%.17g', v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd))
+  call('HSET', M, 'v', string.format('%.17g', v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd),
+    'b', string.format('%.17g', b))
+  if o and not m[7] then call('HSET', M, 'o', 1) elseif m[7] and not o then call('HDEL', M, 'o') end
 end
 -- Who takes something and sees more wakes the next; so does who can take only some of it.
 if ready > 0 and (got > 0 or looked > 0) and not (gim > 0 and call('ZCARD', L) >= gim) and call('LLEN', P..':w') == 0 then
   call('RPUSH', P..':w', '1')
 end
-out[1], out[2], out[3], out[4] = nd == 9e15 and '-1' or string.format('%.0f', nd), ready, string.format('%.17g', v), string.format('%.0f', now)
+out[1], out[2], out[3], out[4] = nd == 9e15 and '-1' or string.format('%.0f', nd), ready, string.format('%.17g', v + b), string.format('%.0f', now)
 return out
