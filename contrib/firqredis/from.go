@@ -53,7 +53,7 @@ func pattern(glob string) string {
 			b.WriteByte('\n')
 		case c == '?':
 			b.WriteString("[^\x80-\xbf][\x80-\xbf]*") // a character of UTF-8
-		case c < 0x80 && !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'):
+		case c < 0x80 && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z'):
 			b.WriteByte('%')
 			b.WriteByte(c)
 		default:

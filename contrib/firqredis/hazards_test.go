@@ -477,7 +477,7 @@ func migrate(t *testing.T, ps []*process, slot int) int {
 	for k, p := range ps {
 		c := redis.NewClient(&redis.Options{Addr: p.addr()})
 		ids[p] = must(c.ClusterMyID(ctx).Result())
-		for _, r := range must(c.ClusterSlots(ctx).Result()) {
+		for _, r := range must(c.ClusterSlots(ctx).Result()) { //nolint:staticcheck // every version knows it
 			if r.Start <= slot && slot <= r.End && strings.HasSuffix(r.Nodes[0].Addr, ":"+strconv.Itoa(p.port)) {
 				from, to = p, ps[(k+1)%len(ps)]
 			}
