@@ -233,7 +233,7 @@ func TestComingAndGoingGainsNothing(t *testing.T) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
 		put(t, q, many("backlog", 200)...)
 		n := map[string]int{}
-		for range 60 {
+		for range s.much(60) {
 			put(t, q, job{Tenant: "one", Cost: 3})
 			for {
 				its := now(t, q, 1)

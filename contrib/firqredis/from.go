@@ -53,7 +53,7 @@ func pattern(glob string) string {
 			b.WriteByte('\n')
 		case c == '?':
 			b.WriteString("[^\x80-\xbf][\x80-\xbf]*") // a character of UTF-8
-		case strings.IndexByte("^$()%.[]*+-", c) >= 0:
+		case c < 0x80 && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z'):
 			b.WriteByte('%')
 			b.WriteByte(c)
 		default:

@@ -56,7 +56,7 @@ import (
 //	34 daylight saving                                 internal/cron
 //	35 a changed schedule fires at the old time        TestPutAgain
 //	36 cancelled marks leak                            TestCancel, and books
-//	37 the client repeats a call                       TestCutReplies
+//	37 the client repeats a call                       TestNoRepetition, TestCutReplies
 //	38 dead letters without end                        TestRetention, TestRetentionFor
 //	39 old and new scripts on one queue                TestNewRefuses
 //	40 statistics from a replica                       TestPersistence asks primaries; no call of ours goes to replicas
@@ -223,7 +223,7 @@ func leaseEnd(t *testing.T, q *Queue[string]) time.Time {
 
 func TestManyAcks(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
-		n := s.much(3 * 3000)
+		n := s.much(6000)
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
 		put(t, q, many("a", n)...)
 		its := now(t, q, n)
@@ -477,7 +477,7 @@ func migrate(t *testing.T, ps []*process, slot int) int {
 	for k, p := range ps {
 		c := redis.NewClient(&redis.Options{Addr: p.addr()})
 		ids[p] = must(c.ClusterMyID(ctx).Result())
-		for _, r := range must(c.ClusterSlots(ctx).Result()) {
+		for _, r := range must(c.ClusterSlots(ctx).Result()) { //nolint:staticcheck // every version knows it
 			if r.Start <= slot && slot <= r.End && strings.HasSuffix(r.Nodes[0].Addr, ":"+strconv.Itoa(p.port)) {
 				from, to = p, ps[(k+1)%len(ps)]
 			}

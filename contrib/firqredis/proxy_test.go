@@ -15,7 +15,7 @@ type proxy struct {
 	mu    sync.Mutex
 	off   bool
 	conns map[net.Conn]bool
-	cut   func(reply []byte) int // how many bytes of a reply go through; below 0: all, and the connection lives
+	cut   func(reply []byte) int // with mu held: how many bytes of a reply go through; below 0: all, and the connection lives
 }
 
 func startProxy(t testing.TB, to string) *proxy {
@@ -69,14 +69,15 @@ func (p *proxy) pump(to, from net.Conn, replies bool) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buf)
+		through := -1
 		p.mu.Lock()
-		cut := p.cut
+		if replies && n > 0 && p.cut != nil {
+			through = p.cut(buf[:n])
+		}
 		p.mu.Unlock()
-		if replies && n > 0 && cut != nil {
-			if k := cut(buf[:n]); k >= 0 {
-				_, _ = to.Write(buf[:min(k, n)])
-				return
-			}
+		if through >= 0 {
+			_, _ = to.Write(buf[:min(through, n)])
+			return
 		}
 		if _, werr := to.Write(buf[:n]); werr != nil || err != nil {
 			return
