@@ -110,7 +110,9 @@ func (f *fetcher[T]) work() {
 		if f.q.over() {
 			f.mu.Lock()
 			f.running = false // they look at closed, and take themselves out
+			unused := f.unusedLocked()
 			f.mu.Unlock()
+			f.pass(unused)
 			return
 		}
 		if n == 0 {
@@ -133,21 +135,26 @@ func (f *fetcher[T]) end() bool {
 		return false
 	}
 	f.running = false
-	var unused []int
-	for p, woken := range f.woken {
-		if woken {
-			unused = append(unused, p)
-		}
-	}
+	unused := f.unusedLocked()
 	f.mu.Unlock()
-	for _, p := range unused { // and the next call looks there, too
-		f.pass(p)
-	}
+	f.pass(unused)
 	return true
 }
 
-// pass gives a wake-up back.
-func (f *fetcher[T]) pass(p int) { _, _ = f.q.cold(context.Background(), tokenScript, p) }
+// unusedLocked takes the wake-ups that somebody got and nobody has used.
+func (f *fetcher[T]) unusedLocked() (unused []int) {
+	for len(f.woken) > 0 {
+		unused = append(unused, <-f.woken)
+	}
+	return unused
+}
+
+// pass gives wake-ups of partitions back.
+func (f *fetcher[T]) pass(parts []int) {
+	for _, p := range parts {
+		_, _ = f.q.cold(context.Background(), tokenScript, p)
+	}
+}
 
 // hand gives out what was fetched, in the order in which calls came. An error is for all of them.
 func (f *fetcher[T]) hand(its []*Item[T], err error) {
@@ -272,6 +279,6 @@ func (f *fetcher[T]) blocked(p int) {
 	}
 	f.mu.Unlock()
 	if err == nil {
-		f.pass(p)
+		f.pass([]int{p})
 	}
 }
