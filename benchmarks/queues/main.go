@@ -1,4 +1,4 @@
-// Command queues measures contrib/firqredis beside asynq, the task queue on Redis that most Go programs use,
+// Command queues compares contrib/firqredis with asynq, the task queue on Redis that most Go programs use,
 // on a redis-server that it starts itself.
 //
 //	go run . -o queues.json
@@ -63,7 +63,7 @@ func (e *usageError) Unwrap() error { return e.err }
 func app(stdout, stderr io.Writer) *cli.Command {
 	return &cli.Command{
 		Name:  "queues",
-		Usage: "measure firqredis beside asynq",
+		Usage: "compare firqredis with asynq",
 		Description: "Starts a redis-server of its own on a free port of the loopback interface, which keeps nothing\n" +
 			"on disk, measures both queues on it in alternating rounds, and prints tables in Markdown. Figures\n" +
 			"are medians; ratios are medians of the ratios of the rounds. \"us\" is CPU time of the server per task,\n" +

@@ -33,7 +33,7 @@ func TestBound(t *testing.T) {
 	fast(t, func(t *testing.T, s *server) {
 		for seed := range uint64(3) {
 			r := rand.New(rand.NewPCG(seed, 7))
-			dear := []int64{20, 1, 1 << 31}[seed]
+			most := []int64{20, 1, 1 << 31}[seed]
 			tasks := s.much(150)
 			q, ctx := open(t, s, Config[string]{}), bounded(t)
 			weights := map[string]float64{}
@@ -44,7 +44,7 @@ func TestBound(t *testing.T) {
 				ok(t, q.SetTenant(ctx, name, TenantSettings{Weight: weights[name]}))
 				ts := many(name, tasks)
 				for j := range ts {
-					ts[j].Cost = 1 + r.Int64N(dear)
+					ts[j].Cost = 1 + r.Int64N(most)
 				}
 				put(t, q, ts...)
 			}
@@ -58,7 +58,7 @@ func TestBound(t *testing.T) {
 			}
 			for a, wa := range weights {
 				for b, wb := range weights {
-					if bound := float64(dear)/wa + float64(dear)/wb; a < b && spread(its, a, b, wa, wb) > bound*(1+1e-9) {
+					if bound := float64(most)/wa + float64(most)/wb; a < b && spread(its, a, b, wa, wb) > bound*(1+1e-9) {
 						t.Errorf("seed %d: %s and %s differ by %v, and may by %v", seed, a, b, spread(its, a, b, wa, wb), bound)
 					}
 				}

@@ -141,10 +141,13 @@ func (f *fetcher[T]) end() bool {
 	return true
 }
 
-// unusedLocked takes the wake-ups that somebody got and nobody has used.
+// unusedLocked returns the partitions whose wake-up has come, and nobody has looked there since. The next
+// call that waits looks there, too.
 func (f *fetcher[T]) unusedLocked() (unused []int) {
-	for len(f.woken) > 0 {
-		unused = append(unused, <-f.woken)
+	for p, woken := range f.woken {
+		if woken {
+			unused = append(unused, p)
+		}
 	}
 	return unused
 }

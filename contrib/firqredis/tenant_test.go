@@ -114,7 +114,7 @@ func TestInFlightLimits(t *testing.T) {
 			t.Fatalf("in flight: %v", n)
 		}
 		none(t, q)
-		// Each way to end a delivery makes room, and wakes who waits.
+		// Each way to end a delivery makes room, and wakes a consumer.
 		for k, end := range []func(it *Item[string]) error{
 			func(it *Item[string]) error { return q.Ack(ctx, it) },
 			func(it *Item[string]) error { return q.Nack(ctx, it, Retry{After: time.Hour}) },
