@@ -26,9 +26,9 @@ type bound struct {
 
 func measureBound(ctx context.Context, s *server, weighted bool, batch int, seed uint64) (b bound, err error) {
 	const tasks = 200
-	weights, most := []float64{1, 1, 1, 1, 1}, int64(1)
+	weights, costliest := []float64{1, 1, 1, 1, 1}, int64(1)
 	if weighted {
-		weights, most = []float64{1, 2, 0.5, 3.7, 1}, 20
+		weights, costliest = []float64{1, 2, 0.5, 3.7, 1}, 20
 	}
 	b.Weighted, b.Batch = weighted, batch
 	q, done, err := openQueue(ctx, s, 1)
@@ -45,7 +45,7 @@ func measureBound(ctx context.Context, s *server, weighted bool, batch int, seed
 		}
 		ts := make([]firqredis.Task[[]byte], tasks)
 		for k := range ts {
-			ts[k] = firqredis.Task[[]byte]{Tenant: name, Cost: 1 + r.Int64N(most)}
+			ts[k] = firqredis.Task[[]byte]{Tenant: name, Cost: 1 + r.Int64N(costliest)}
 			most[i] = max(most[i], float64(ts[k].Cost)/weights[i])
 		}
 		if _, err := q.EnqueueBatch(ctx, ts); err != nil {
