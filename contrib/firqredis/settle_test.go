@@ -39,8 +39,8 @@ func TestFireComparesTheDueTime(t *testing.T) {
 	fast(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
 		sc := q.Schedules()
-		ok(t, sc.Put(ctx, Schedule[string]{ID: "s", Cron: "* * * * *"}))
-		due := time.Now().Truncate(time.Minute)
+		ok(t, sc.Put(ctx, Schedule[string]{ID: "s", Cron: "0 * * * *"}))
+		due := time.Now().Truncate(time.Hour)
 		ok(t, sc.at(ctx, "s", "default", due))
 		for range 3 {
 			ok(t, sc.fire(ctx, 0, "s", due))
