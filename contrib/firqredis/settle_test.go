@@ -1,0 +1,51 @@
+package firqredis
+
+import (
+	"testing"
+	"time"
+)
+
+func TestAckTwiceInOneCall(t *testing.T) {
+	fast(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		put(t, q, job{}, job{})
+		its := now(t, q, 2)
+		want(t, q.Ack(ctx, its[0], its[0]), ErrLeaseLost)
+		st := books(t, q)
+		same(t, "Acked", st.Acked, 1)
+		same(t, "LeaseLost", st.LeaseLost, 1)
+	})
+}
+
+// What a lease that ran out gives back is queued at once, whatever Backoff says.
+func TestExpiryWithoutBackoff(t *testing.T) {
+	fast(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Lease: time.Millisecond, Backoff: Backoff{First: time.Hour, NoJitter: true}}), bounded(t)
+		put(t, q, job{})
+		same(t, "delivered", len(now(t, q, 1)), 1)
+		until(t, "the lease runs out", func() bool {
+			_, err := q.cold(ctx, maintainScript, 0, 10)
+			ok(t, err)
+			return books(t, q).LeaseExpired == 1
+		})
+		st := books(t, q)
+		same(t, "Queued", st.Queued, 1)
+		same(t, "Delayed", st.Delayed, 0)
+	})
+}
+
+// A due time that was fired is not fired again, also once its task has ended.
+func TestFireComparesTheDueTime(t *testing.T) {
+	fast(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		sc := q.Schedules()
+		ok(t, sc.Put(ctx, Schedule[string]{ID: "s", Cron: "0 * * * *"}))
+		due := time.Now().Truncate(time.Hour)
+		ok(t, sc.at(ctx, "s", "default", due))
+		for range 3 {
+			ok(t, sc.fire(ctx, 0, "s", due))
+			ok(t, q.Ack(ctx, now(t, q, 9)...))
+		}
+		same(t, "Enqueued", books(t, q).Enqueued, 1)
+	})
+}
