@@ -191,3 +191,32 @@ func TestBackoff(t *testing.T) {
 	b.Func = func(n int) time.Duration { return time.Duration(n) }
 	same(t, "Func", b.after(7), 7)
 }
+
+// What is released was worked on by nobody, and its tenant does not pay for it.
+func TestReleaseIsNotCharged(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		for _, name := range []string{"a", "b"} {
+			ts := many(name, 10)
+			for i := range ts {
+				ts[i].Cost = 10
+			}
+			put(t, q, ts...)
+		}
+		for range 5 {
+			it, err := q.From([]string{"a"}, nil).Dequeue(ctx)
+			ok(t, err)
+			ok(t, q.Release(ctx, it))
+		}
+		n := map[string]int{}
+		for range 8 {
+			it, err := q.Dequeue(ctx)
+			ok(t, err)
+			n[it.Tenant]++
+			ok(t, q.Ack(ctx, it))
+		}
+		if n["a"] != 4 || n["b"] != 4 {
+			t.Errorf("after five deliveries that were released: %v, want 4 of each", n)
+		}
+	})
+}

@@ -116,7 +116,8 @@ func (q *Queue[T]) Nack(ctx context.Context, it *Item[T], r Retry) error {
 	return nil
 }
 
-// Release gives deliveries back at once. They do not count as attempts. ErrLeaseLost: see Ack.
+// Release gives deliveries back at once. They do not count as attempts, and their tenants do not pay for them.
+// ErrLeaseLost: see Ack.
 func (q *Queue[T]) Release(ctx context.Context, its ...*Item[T]) error {
 	if err := q.calls(ctx, "Release", its); err != nil {
 		return err
