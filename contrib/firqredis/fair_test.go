@@ -254,17 +254,17 @@ func TestComingAndGoingGainsNothing(t *testing.T) {
 func TestCharge(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
-		put(t, q, append(many("dear", 100), many("cheap", 100)...)...)
+		put(t, q, append(many("expensive", 100), many("cheap", 100)...)...)
 		n := map[string]int{}
 		for range 80 {
 			it := now(t, q, 1)[0]
 			n[it.Tenant]++
-			if it.Tenant == "dear" {
+			if it.Tenant == "expensive" {
 				it.Charge(3)
 			}
 			ok(t, q.Ack(ctx, it))
 		}
-		if n["dear"] < 15 || n["dear"] > 17 {
+		if n["expensive"] < 15 || n["expensive"] > 17 {
 			t.Errorf("costs of 4 and 1, served: %v", n)
 		}
 	})

@@ -100,7 +100,7 @@ local function leave(id, counted, after, why, dead)
     return 3
   end
   if counted then x.attempt = x.attempt + 1
-  else t.f = t.f - math.min(x.cost / t.w, 1e15) end  -- nobody has worked on it, so nobody pays
+  else t.f = t.f - math.min(x.cost / t.w, 1e15) end  -- nobody has worked on it, so its tenant does not pay
   if counted and (dead or x.attempt >= x.most) then
     bury(id, x, why); place(t)
     return 2

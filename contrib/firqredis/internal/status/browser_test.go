@@ -80,6 +80,9 @@ func TestBrowser(t *testing.T) {
 		t.Skip("starts a browser")
 	}
 	browser, err := exec.LookPath("chromium")
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatal("CI has to have Chromium:", err)
+	}
 	if err != nil {
 		t.Skip("NOT RUN: no Chromium to look at the page with; on Debian: apt-get install chromium")
 	}
