@@ -10,10 +10,11 @@ import (
 )
 
 // takeIn takes the tenants out of the ring. Before it lets somebody join, the
-// queue catches up with the other shards.
+// queue catches up with the other shards. (Where there is nobody in the ring, whoever
+// joins does it: drr calls Back first.)
 func (sh *shard[K, T]) takeIn() {
 	failpoint.At("L1 tail")
-	if tail := sh.activations.Tail(); tail != sh.activations.Head() || !sh.saidLazy || sh.s.eager.Load() || sh.Queue.Waiting() {
+	if tail := sh.activations.Tail(); tail != sh.activations.Head() || !sh.saidLazy || sh.s.eager.Load() {
 		sh.takeInAll(tail)
 	}
 }
