@@ -65,6 +65,7 @@ type extra struct {
 	resume      []*Ctx // who wants the turn back, first come first served
 	pool        *pool  // of a Dedicated actor; set before it is used
 	done        chan struct{}
+	gone        bool  // done is closed
 	err         error // why it ends, or has ended
 	fail        error // why the incarnation failed
 	abandoned   bool  // a handler still has the state: no last words

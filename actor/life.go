@@ -217,8 +217,6 @@ func (a *actor) finish() {
 	a.state, x.start = nil, nil
 	chain := a.empty()
 	a.evictRoom(ErrStopped)
-	watchers := x.watchers
-	x.watchers = nil
 	why := x.err
 	a.mu.Unlock()
 	a.deadLetters(chain, ErrStopped)
@@ -228,6 +226,9 @@ func (a *actor) finish() {
 	}
 	up := a.up
 	a.mu.Lock()
+	x.gone = true
+	watchers := x.watchers
+	x.watchers = nil
 	if x.done == nil {
 		x.done = closedChan
 	} else {

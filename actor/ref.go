@@ -78,15 +78,9 @@ func (a *actor) done() <-chan struct{} {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.x == nil && a.life == ended {
-		return closedChan
-	}
 	x := a.extra()
 	if x.done == nil {
-		x.done = make(chan struct{})
-		if a.life == ended {
-			close(x.done)
-		}
+		x.done = make(chan struct{}) // finish makes it closed if nobody has asked before
 	}
 	return x.done
 }
@@ -97,7 +91,7 @@ func (a *actor) err() error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.life != ended || a.x == nil {
+	if a.x == nil || !a.x.gone {
 		return nil
 	}
 	return a.x.err
@@ -133,7 +127,7 @@ func (a *actor) stop(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	f := &call{to: a, caller: c, room: true}
+	f := &call{to: a, room: true}
 	s := a.sys()
 	if s.above(a, c.a.Load()) { // it ends before its parent does
 		s.deadlocks.Add(1)

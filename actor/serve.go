@@ -19,7 +19,10 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 	c.state = state
 	if f != nil {
 		c.serving.Store(f)
-		c.caller.Store(f.caller)
+		c.caller.Store(f.caller.Load())
+		if f.caller.Load() == nil { // it was cut meanwhile
+			c.caller.Store(nil)
+		}
 		c.setBase(f.ctx)
 	}
 	c.st.Store(live)

@@ -170,7 +170,7 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) {
 		return
 	}
 	to.a.mu.Lock()
-	if to.a.life != ended {
+	if to.a.x == nil || !to.a.x.gone {
 		x := to.a.extra()
 		x.watchers = append(x.watchers, tell)
 		to.a.mu.Unlock()
