@@ -226,3 +226,9 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 	defer watch.Stop()
 	synctest.Test(t, f)
 }
+
+// sleeper is an exec that takes a millisecond.
+func sleeper(_ context.Context, c call) (string, error) {
+	time.Sleep(time.Millisecond)
+	return c.Key, nil
+}

@@ -126,7 +126,7 @@ func (s *sieve[T, K, V]) set(h uint64, n *node[T, K, V]) {
 		s.insert(sh, h, n, w)
 	}
 	sh.mu.Unlock()
-	for s.weight.Load() > s.size && s.evictElsewhere() { // sh had nothing else
+	for s.weight.Load() > s.size && s.evictElsewhere(sh) { // sh has nothing else
 	}
 	s.willExpire(s.end(&n.Entry))
 }
@@ -203,10 +203,13 @@ func (s *sieve[T, K, V]) evict(sh *shard[T, K, V], l *line, links []link, spare 
 	s.take(sh, s.hash(&n.key), n)
 }
 
-// evictElsewhere evicts one from any shard; false: there is none.
-func (s *sieve[T, K, V]) evictElsewhere() bool {
+// evictElsewhere evicts one from any other shard; false: there is none.
+func (s *sieve[T, K, V]) evictElsewhere(but *shard[T, K, V]) bool {
 	for range s.shards {
 		sh := &s.shards[s.turn.Add(1)&uint32(len(s.shards)-1)]
+		if sh == but {
+			continue
+		}
 		sh.mu.Lock()
 		found := sh.queue.head != 0
 		if found {
