@@ -146,6 +146,9 @@
 //	firq.redis.oldest                  Gauge s                     Oldest
 //	firq.redis.paused                  Gauge 1                     Paused: 0 or 1
 //
+// These are of the queue, which many processes share, and each process that exports them says the same: take
+// the maximum over processes, not the sum.
+//
 // Of a System of actors; those with a kind need the Recorder:
 //
 //	name                               instrument, unit            actor.Stats, or actor.Recorded
@@ -169,9 +172,6 @@
 //	firq.actor.refused                 Counter {message}           Refused; firq.kind, firq.reason
 //	firq.actor.timeouts                Counter {handler}           Timeouts; firq.kind, firq.method, firq.mode
 //	firq.actor.wait                    Histogram s                 Waited, by the Producer
-//
-// These are of the queue, which many processes share, and each process that exports them says the same: take
-// the maximum over processes, not the sum.
 //
 // What a watchdog has measured is that of its last interval, and is not there
 // before the first has ended.

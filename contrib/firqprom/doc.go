@@ -141,6 +141,9 @@
 //	firq_redis_oldest_seconds              gauge    Oldest
 //	firq_redis_paused                      gauge    Paused: 0 or 1
 //
+// These are of the queue, which many processes share, and each process that exports them says the same: take
+// the maximum over instances, not the sum. Series of tenants there are none; ask TopTenants.
+//
 // Of a System of actors; those with a kind need the Recorder:
 //
 //	name                                   type       field of actor.Stats, or of actor.Recorded
@@ -164,9 +167,6 @@
 //	firq_actor_refused_total               counter    Refused, by kind and reason
 //	firq_actor_timeouts_total              counter    Timeouts, by kind, method and mode
 //	firq_actor_wait_seconds                histogram  Waited
-//
-// These are of the queue, which many processes share, and each process that exports them says the same: take
-// the maximum over instances, not the sum. Series of tenants there are none; ask TopTenants.
 //
 // What a watchdog has measured is that of its last interval, and is not there
 // before the first has ended: a peak between two scrapes that is over by the
