@@ -104,30 +104,44 @@ func (f *call) refuse(err error, from uint32) bool {
 // leave gives a call up: its caller's ctx has ended with err, or its handler has. It
 // reports false if it is answered, or was left before.
 func (f *call) leave(s *System, err error) bool {
+	from, ok := f.claim()
+	if ok {
+		f.leaving(s, from, err)
+	}
+	return ok
+}
+
+// claim is the step of leave that decides: from here on the call is not used again.
+func (f *call) claim() (from uint32, ok bool) {
 	if f.st.CompareAndSwap(waiting, left) {
-		f.cut(s, nil)
-		if f.env != nil {
-			f.to.mu.Lock()
-			if f.env.in != nil {
-				f.env.unlink()
-				f.to.lose()
-				s.cancelled.Add(1)
-			}
-			wake := f.to.wake()
-			f.to.mu.Unlock()
-			if wake {
-				f.to.schedule(nil)
-			}
-		}
-		return true
+		return waiting, true
 	}
-	if !f.st.CompareAndSwap(taken, left) {
-		return false
+	return taken, f.st.CompareAndSwap(taken, left)
+}
+
+// leaving does the rest for who has claimed the call.
+func (f *call) leaving(s *System, from uint32, err error) {
+	if from == taken {
+		g := f.by.Load()
+		f.cut(s, g)
+		g.cancelFor(f, err)
+		return
 	}
-	g := f.by.Load()
-	f.cut(s, g)
-	g.cancelFor(f, err)
-	return true
+	f.cut(s, nil)
+	if f.env == nil {
+		return
+	}
+	f.to.mu.Lock()
+	if f.env.in != nil {
+		f.env.unlink()
+		f.to.lose()
+		s.cancelled.Add(1)
+	}
+	wake := f.to.wake()
+	f.to.mu.Unlock()
+	if wake {
+		f.to.schedule(nil)
+	}
 }
 
 // cut takes the caller out of the chain.

@@ -26,6 +26,9 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 		c.setBase(f.ctx)
 	}
 	c.st.Store(live)
+	if m.kind != nil && c.sys.closed.Load() {
+		c.abort(ErrStopped) // Close has not seen it
+	}
 	if f != nil && f.st.Load() == left {
 		c.cancelFor(f, context.Canceled) // before there was a handler to cancel
 	}
