@@ -28,7 +28,7 @@ type call struct {
 	to      *actor
 	ctx     context.Context // what the caller gave, without its own Ctx; nil: nothing
 	// caller is the handler that waits; written before the call is posted, and by who
-	// leaves, under System.graph. nil: it comes from outside.
+	// leaves, under graph. nil: it comes from outside.
 	caller atomic.Pointer[Ctx]
 	by     atomic.Pointer[Ctx] // the handler that serves it
 	env    *envelope
@@ -146,12 +146,12 @@ func (f *call) leaving(s *System, from uint32, err error) {
 
 // cut takes the caller out of the chain.
 func (f *call) cut(s *System, g *Ctx) {
-	s.graph.Lock()
+	graph.Lock()
 	f.caller.Store(nil)
 	if g != nil && g.serving.Load() == f {
 		g.caller.Store(nil)
 	}
-	s.graph.Unlock()
+	graph.Unlock()
 }
 
 // ask is a message with a reply.
