@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,14 +176,43 @@ func TestQuietFirst(t *testing.T) {
 	})
 }
 
+// Who was idle has saved nothing up.
+func TestIdleSavesNothingUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{Slots: 1, Handoff: -1})
+		var n [2]atomic.Int32
+		refs := []Ref[*box]{box0(t, s, ""), box0(t, s, "")}
+		for i, ms := range []int{400, 200} {
+			for range ms {
+				f := func(*box, *Ctx) (any, error) { sleep(1); n[i].Add(1); return nil, nil }
+				_ = do.Tell(bg, refs[i], f)
+			}
+			if i == 0 {
+				sleep(200) // the first one is alone
+			}
+		}
+		sleep(100)
+		if a, b := n[0].Load(), n[1].Load(); a < 240 || b < 40 {
+			t.Error(a, b)
+		}
+		s.Close()
+		sleep(10)
+	})
+}
+
 // What makes no sense is refused, and the error names the field.
 func TestInvalid(t *testing.T) {
 	for want, c := range map[string]Config{
-		"Slots": {Slots: -1}, "Slice": {Slice: -1}, "Throughput": {Throughput: -1}, "Mailbox.Limit": {Mailbox: Mailbox{Limit: 1 << 40}},
+		"Slots": {Slots: -1}, "Slice": {Slice: -1}, "Throughput": {Throughput: -1},
 		"Backpressure": {Mailbox: Mailbox{0, firq.Backpressure{Policy: firq.Wait}}},
 	} {
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) || !isInvalid(err) {
 			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if most := math.MaxInt; most > math.MaxInt32 {
+		if _, err := New(Config{Mailbox: Mailbox{Limit: most}}); err == nil || !strings.Contains(err.Error(), "Mailbox.Limit") {
+			t.Error(err)
 		}
 	}
 	s := newSys(t, Config{})
