@@ -91,15 +91,27 @@ func (w *hand) loop(sl *slot) {
 	if w.pool.locked {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	}
-	defer w.pool.sys.dropCtx(w.ctx)
+	normal := false
+	defer func() {
+		w.pool.sys.dropCtx(w.ctx)
+		if normal {
+			return
+		}
+		// User code has called Goexit: a handler, and then died has done this, or a hook.
+		if a := w.ctx.a.Load(); a != nil && a.cur.CompareAndSwap(w.ctx, nil) {
+			a.release()
+		}
+		w.lose()
+	}()
 	for sl != nil {
 		w.own(sl)
 		if !w.turns(sl) {
-			return
+			break
 		}
 		w.slot.Store(nil)
 		sl = w.spare()
 	}
+	normal = true
 }
 
 func (w *hand) own(sl *slot) {
@@ -161,6 +173,7 @@ func (w *hand) turns(sl *slot) bool {
 		case turnLost:
 			return true
 		case turnGone:
+			w.lose() // which it may have got since, in Yield
 			return false
 		}
 		if w.now-before >= p.sys.slice/2 {

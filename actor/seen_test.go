@@ -249,3 +249,39 @@ func TestInvalid(t *testing.T) {
 }
 
 func isInvalid(err error) bool { return strings.Contains(err.Error(), firq.ErrInvalidConfig.Error()) }
+
+// A hook that calls Goexit takes neither a slot nor an actor with it.
+func TestHookGoexit(t *testing.T) {
+	limit(t, 20e9)
+	s := newSys(t, Config{Slots: 1, OnDeadLetter: func(DeadLetter) { runtime.Goexit() }})
+	r := box0(t, s, "a")
+	free := block(t, r)
+	_ = do.Tell(bg, r, func(_ *box, c *Ctx) (any, error) { c.Stop(nil); return nil, nil })
+	_ = do.Tell(bg, r, inc)
+	free()
+	if _, err := do.Call(within(t), box0(t, s, "b"), get); err != nil {
+		t.Fatal(err)
+	}
+	<-r.Done()
+}
+
+// The parent may be nil, or another System's handler may call.
+func TestOddParents(t *testing.T) {
+	limit(t, 20e9)
+	for _, p := range []Parent{nil, (*System)(nil), (*Ctx)(nil), (*Supervisor)(nil)} {
+		if _, err := Spawn(p, "", fresh); err == nil {
+			t.Errorf("%T", p)
+		}
+		if _, err := Supervise(p, "", Supervision{}); err == nil {
+			t.Errorf("%T", p)
+		}
+	}
+	s1, s2 := newSys(t, Config{}), newSys(t, Config{})
+	a, b := box0(t, s1, "a"), box0(t, s2, "b")
+	_, err := do.Call(within(t), a, func(_ *box, c *Ctx) (any, error) {
+		return do.Call(c, b, func(_ *box, c *Ctx) (any, error) { return do.Call(c, a, get) })
+	})
+	if _, ok := err.(*DeadlockError); !ok {
+		t.Error(err)
+	}
+}

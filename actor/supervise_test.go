@@ -206,3 +206,33 @@ func TestValueEnds(t *testing.T) {
 		}
 	}
 }
+
+// A restart takes back what is stashed, before what waits.
+func TestRestartUnstashes(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{})
+		r := box0(t, sup(t, s, "sup", Supervision{}), "a")
+		again := false
+		f := do.Start(bg, r, func(b *box, c *Ctx) (any, error) {
+			if !again {
+				c.Stash()
+			}
+			b.log = append(b.log, "stashed")
+			return 1, nil
+		})
+		synctest.Wait()
+		again = true
+		free := block(t, r)
+		_ = do.Tell(bg, r, boom)
+		_ = do.Tell(bg, r, note("waited"))
+		free()
+		if n, err := f.Wait(bg); n != 1 || err != nil {
+			t.Error(n, err)
+		}
+		if got := strings.Join(logOf(t, r), " "); got != "stashed waited" {
+			t.Error(got)
+		}
+		books(t, s)
+		s.Close()
+	})
+}
