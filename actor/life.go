@@ -188,7 +188,6 @@ func (a *actor) renew(c *Ctx) {
 	if x.sup != nil {
 		a.raised()
 		x.sup.fresh()
-		s.restarted(a)
 		a.up.x.sup.isUp(a)
 		return
 	}

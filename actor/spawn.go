@@ -108,7 +108,9 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 			return ErrNameTaken
 		}
 	}
-	s.actors.Add(1)
+	if a.kind != nil {
+		s.actors.Add(1)
+	}
 	if err := s.adopt(up, a, c); err != nil {
 		s.retire(a)
 		return err
