@@ -32,6 +32,7 @@ type actor struct {
 	in   uint64 // messages accepted, except for those that left unhandled; mu
 	out  uint64 // messages whose handler was started; mu
 	used int64  // finish tag: processor time by weight; who has the turn
+	mean int64  // ns per message, a moving average; who has the turn
 	set  *settings
 	kind *kind // nil: a supervisor, or the System's root
 	name string
@@ -41,7 +42,8 @@ type actor struct {
 	state any
 	cur   atomic.Pointer[Ctx] // the handler that has the turn, for the rule of deadlocks
 
-	up, older, younger *actor // parent, and its children before and after; System.tree
+	up             *actor // parent; immutable once the actor has it
+	older, younger *actor // its children before and after; System.tree
 
 	life     life // mu
 	turn     turn // mu
@@ -49,6 +51,7 @@ type actor struct {
 	draining bool // it ends when its mailbox is worked off; mu
 	recycle  bool // its supervisor wants the incarnation to end; mu
 	nudged   bool // a supervisor's, or a parent's that waits for its children; mu
+	orphaned bool // it is no child any more; System.tree
 	ending   bool // the children of the incarnation are being ended; who has the turn
 }
 
@@ -60,6 +63,7 @@ type extra struct {
 	stash       list
 	room        []*roomer
 	readers     int    // read-only handlers in progress
+	owed        int64  // processor time of read-only handlers, not charged yet
 	suspended   int    // handlers that wait and have given up the turn
 	holders     []*Ctx // all of both
 	resume      []*Ctx // who wants the turn back, first come first served

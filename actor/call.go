@@ -28,7 +28,7 @@ type call struct {
 	to      *actor
 	ctx     context.Context // what the caller gave, without its own Ctx; nil: nothing
 	// caller is the handler that waits; written before the call is posted, and by who
-	// leaves, under System.graph. nil: it comes from outside.
+	// leaves, under graph. nil: it comes from outside.
 	caller atomic.Pointer[Ctx]
 	by     atomic.Pointer[Ctx] // the handler that serves it
 	env    *envelope
@@ -104,40 +104,61 @@ func (f *call) refuse(err error, from uint32) bool {
 // leave gives a call up: its caller's ctx has ended with err, or its handler has. It
 // reports false if it is answered, or was left before.
 func (f *call) leave(s *System, err error) bool {
-	if f.st.CompareAndSwap(waiting, left) {
-		f.cut(s, nil)
-		if f.env != nil {
-			f.to.mu.Lock()
-			if f.env.in != nil {
-				f.env.unlink()
-				f.to.lose()
-				s.cancelled.Add(1)
-			}
-			wake := f.to.wake()
-			f.to.mu.Unlock()
-			if wake {
-				f.to.schedule(nil)
-			}
+	from, ok := f.claim()
+	if ok {
+		f.leaving(s, from, err)
+	}
+	return ok
+}
+
+// claim is the step of leave that decides: from here on the call is not used again.
+func (f *call) claim() (from uint32, ok bool) {
+	for { // it goes from taken to waiting too, where it is stashed
+		from = f.st.Load()
+		if from > taken {
+			return from, false
 		}
-		return true
+		if f.st.CompareAndSwap(from, left) {
+			return from, true
+		}
 	}
-	if !f.st.CompareAndSwap(taken, left) {
-		return false
+}
+
+// leaving does the rest for who has claimed the call.
+func (f *call) leaving(s *System, from uint32, err error) {
+	if from == taken {
+		g := f.by.Load()
+		f.cut(s, g)
+		if g != nil { // else it is just being stashed
+			g.cancelFor(f, err)
+		}
+		return
 	}
-	g := f.by.Load()
-	f.cut(s, g)
-	g.cancelFor(f, err)
-	return true
+	f.cut(s, nil)
+	if f.env == nil {
+		return
+	}
+	f.to.mu.Lock()
+	if f.env.in != nil {
+		f.env.unlink()
+		f.to.lose()
+		s.cancelled.Add(1)
+	}
+	wake := f.to.wake()
+	f.to.mu.Unlock()
+	if wake {
+		f.to.schedule(nil)
+	}
 }
 
 // cut takes the caller out of the chain.
 func (f *call) cut(s *System, g *Ctx) {
-	s.graph.Lock()
+	graph.Lock()
 	f.caller.Store(nil)
 	if g != nil && g.serving.Load() == f {
 		g.caller.Store(nil)
 	}
-	s.graph.Unlock()
+	graph.Unlock()
 }
 
 // ask is a message with a reply.
@@ -177,7 +198,7 @@ func (k *ask[S, Req, Res]) free() {
 	k.of.asks.Put(k)
 }
 
-func (m *Method[S, Req, Res]) ask(a *actor, c *Ctx, ctx context.Context, req Req) *ask[S, Req, Res] { //nolint:revive // the receiver's ctx comes after whose it is
+func (m *Method[S, Req, Res]) ask(ctx context.Context, a *actor, c *Ctx, req Req) *ask[S, Req, Res] {
 	k, _ := m.asks.Get().(*ask[S, Req, Res])
 	if k == nil {
 		k = &ask[S, Req, Res]{of: m}
@@ -215,15 +236,15 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 	if err != nil {
 		return res, err
 	}
-	if canInline(&m.method, a, c, ctx) {
-		if cc := a.enterInline(c, &m.method, ctx); cc != nil {
-			return m.inlined(cc, a, c, ctx, req)
-		}
-	}
 	if err = ctxErr(ctx, c); err != nil {
 		return res, a.refused(err)
 	}
-	k := m.ask(a, c, ctx, req)
+	if canInline(ctx, &m.method, a, c) {
+		if cc := a.enterInline(ctx, c, &m.method); cc != nil {
+			return m.inlined(ctx, cc, a, c, req)
+		}
+	}
+	k := m.ask(ctx, a, c, req)
 	s := a.sys()
 	s.mark(c, &k.f)
 	if err = s.waitsFor(c, &k.f); err != nil {

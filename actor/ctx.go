@@ -31,18 +31,19 @@ type Ctx struct {
 	inner   atomic.Pointer[Ctx]  // of the call that runs on this goroutine
 
 	// The handler's goroutine.
-	sys   *System
-	w     *hand // nil: the goroutine is not the System's
-	acct  *account
-	child *Ctx // for calls on this goroutine
-	once  bool // start is Value's
-	heavy bool // clean has something to do
-	state any  // of the incarnation
-	out   outcome
-	turn  chan struct{} // tells that the turn is the handler's again
-	hold  hold          // actor.mu, once the handler runs
-	timed atomic.Bool   // it has a timeout that may abandon or cancel it
-	lent  atomic.Bool   // child is in use
+	sys    *System
+	w      *hand // nil: the goroutine is not the System's
+	acct   *account
+	child  *Ctx // for calls on this goroutine
+	once   bool // start is Value's
+	heavy  bool // clean has something to do
+	state  any  // of the incarnation
+	out    outcome
+	turn   chan struct{} // tells that the turn is the handler's again
+	hold   hold          // actor.mu, once the handler runs
+	pauses int           // waits in progress, of a reentrant actor's handler; actor.mu
+	timed  atomic.Bool   // it has a timeout that may abandon or cancel it
+	lent   atomic.Bool   // child is in use
 
 	lentBefore int64 // of a call on its caller's goroutine
 
@@ -222,93 +223,3 @@ func (c *Ctx) Name() string {
 
 // System that the actor belongs to.
 func (c *Ctx) System() *System { return c.sys }
-
-// addKid notes a call that ends with the handler; false: that is over.
-func (c *Ctx) addKid(f *call) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.marked() {
-		return false
-	}
-	f.kidPrev, f.kidNext, f.kid = nil, c.kids, true
-	if c.kids != nil {
-		c.kids.kidPrev = f
-	}
-	c.kids = f
-	return true
-}
-
-func (c *Ctx) dropKid(f *call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !f.kid {
-		return
-	}
-	if f.kidPrev == nil {
-		c.kids = f.kidNext
-	} else {
-		f.kidPrev.kidNext = f.kidNext
-	}
-	if f.kidNext != nil {
-		f.kidNext.kidPrev = f.kidPrev
-	}
-	f.kidPrev, f.kidNext, f.kid = nil, nil, false
-}
-
-// cancelFor cancels the handler that serves f, whose caller has left.
-func (c *Ctx) cancelFor(f *call, err error) {
-	c.mu.Lock()
-	if !c.marked() || c.serving.Load() != f {
-		c.mu.Unlock()
-		return
-	}
-	c.context()
-	kids := c.endLocked(err)
-	c.mu.Unlock()
-	c.leaveAll(kids, context.Canceled)
-}
-
-// endLocked cancels std with a cause and returns the calls that end with it. The
-// caller holds c.mu.
-func (c *Ctx) endLocked(cause error) (kids []*call) {
-	if c.cancel != nil {
-		c.cancel(cause)
-	}
-	for f := c.kids; f != nil; {
-		next := f.kidNext
-		f.kidPrev, f.kidNext, f.kid = nil, nil, false
-		kids = append(kids, f)
-		f = next
-	}
-	c.kids = nil
-	return kids
-}
-
-// leaveAll gives up calls whose handler has ended or was cancelled, and wakes who
-// waits for them.
-func (c *Ctx) leaveAll(kids []*call, err error) {
-	for _, f := range kids {
-		f.interrupt(c.sys, err)
-	}
-}
-
-// interrupt leaves a call for who waits for it.
-func (f *call) interrupt(s *System, err error) {
-	if f.leave(s, err) {
-		f.err = err
-		f.wake()
-	}
-}
-
-// abort cancels the handler, if it is still in progress.
-func (c *Ctx) abort(cause error) {
-	c.mu.Lock()
-	if !c.marked() {
-		c.mu.Unlock()
-		return
-	}
-	c.context()
-	kids := c.endLocked(cause)
-	c.mu.Unlock()
-	c.leaveAll(kids, context.Canceled)
-}

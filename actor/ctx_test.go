@@ -3,6 +3,8 @@ package actor
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -210,6 +212,53 @@ func TestFuture(t *testing.T) {
 			t.Error(err)
 		}
 		free()
+		books(t, s)
+		s.Close()
+	})
+}
+
+// Inline: on the caller's goroutine although its ctx may end; its Ctx ends with it.
+func TestInline(t *testing.T) {
+	limit(t, 20e9)
+	s := newSys(t, Config{})
+	r := box0(t, s, "a")
+	mine := func() string {
+		buf := make([]byte, 64)
+		return strings.Fields(string(buf[:runtime.Stack(buf, false)]))[1]
+	}
+	ctx, cancel := context.WithCancel(bg)
+	for m, same := range map[*Method[*box, job, any]]bool{quick: true, do: false} {
+		id, err := m.Call(ctx, r, func(_ *box, c *Ctx) (any, error) { return mine(), c.Err() })
+		if (id == mine()) != same || err != nil {
+			t.Error(id, mine(), err)
+		}
+	}
+	_, err := quick.Call(ctx, r, func(_ *box, c *Ctx) (any, error) {
+		cancel()
+		<-c.Done()
+		return nil, c.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	books(t, s)
+}
+
+// The caller of a stashed call leaves at once when its ctx ends.
+func TestStashedCallIsLeft(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{})
+		r := box0(t, s, "a")
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := do.Call(ctx, r, func(_ *box, c *Ctx) (any, error) { c.Stash(); return nil, nil })
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second || r.Len() != 0 {
+			t.Error(err, time.Since(start), r.Len())
+		}
+		if st := s.Stats(); st.Cancelled != 1 || st.Handled != 0 {
+			t.Errorf("%+v", st)
+		}
 		books(t, s)
 		s.Close()
 	})

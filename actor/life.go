@@ -22,7 +22,7 @@ func (a *actor) fail(why error, gone bool) {
 		chain = a.empty()
 		a.evictRoom(ErrStopped)
 	} else if x.suspended > 0 {
-		a.refuseChain(why)
+		chain = a.refuseChain()
 	}
 	a.mu.Unlock()
 	a.deadLetters(chain, ErrStopped)
@@ -31,31 +31,36 @@ func (a *actor) fail(why error, gone bool) {
 	}
 }
 
+// supervisor returns what a has if it is a Supervisor. Its extra is there from the start.
+func (a *actor) supervisor() *supervisor {
+	if a.kind != nil {
+		return nil
+	}
+	return a.x.sup
+}
+
 // restartable reports whether a supervisor would start another incarnation.
 func (a *actor) restartable() bool {
 	up := a.up
-	return up != nil && up.x != nil && up.x.sup != nil && (a.x.start != nil || a.x.sup != nil) && !a.sys().closed.Load()
+	return up != nil && up.supervisor() != nil && (a.x.start != nil || a.x.sup != nil) && !a.sys().closed.Load()
 }
 
-// refuseChain refuses calls that handlers in progress wait for: they would keep the
+// refuseChain takes out calls that handlers in progress wait for: they would keep the
 // failed incarnation from ending. The caller holds a.mu.
-func (a *actor) refuseChain(why error) {
+func (a *actor) refuseChain() (chain *envelope) {
 	a.each(func(l *list) bool {
 		for e := l.first; e != nil; {
 			next := e.next
 			if e.call != nil && e.call.inChain {
 				e.unlink()
 				a.lose()
-				if e.call.refuse(why, waiting) {
-					a.sys().dead.Add(1)
-				} else {
-					a.sys().cancelled.Add(1)
-				}
+				e.next, chain = chain, e
 			}
 			e = next
 		}
 		return true
 	})
+	return chain
 }
 
 // doom lets the actor end after the handlers in progress; what waits are dead letters.
@@ -165,6 +170,10 @@ func (a *actor) logLast(err error) {
 func (a *actor) rest() {
 	a.mu.Lock()
 	x := a.x
+	if a.life == ended {
+		a.mu.Unlock()
+		return
+	}
 	why, was := x.fail, a.life == failed
 	a.life, a.ending, a.recycle, x.fail = down, false, false, nil
 	x.back.takeAllFront(&x.stash)
@@ -177,11 +186,8 @@ func (a *actor) renew(c *Ctx) {
 	s := a.sys()
 	x := a.x
 	if x.sup != nil {
-		a.mu.Lock()
-		a.life = alive
-		a.mu.Unlock()
+		a.raised()
 		x.sup.fresh()
-		s.restarted(a)
 		a.up.x.sup.isUp(a)
 		return
 	}
@@ -191,10 +197,17 @@ func (a *actor) renew(c *Ctx) {
 		a.fail(err, false)
 		return
 	}
-	a.mu.Lock()
-	a.life = alive
-	a.mu.Unlock()
+	a.raised()
 	a.up.x.sup.isUp(a)
+}
+
+// raised makes an actor alive, unless Close has ended it meanwhile.
+func (a *actor) raised() {
+	a.mu.Lock()
+	if a.life != ended {
+		a.life = alive
+	}
+	a.mu.Unlock()
 }
 
 func (s *System) restarted(a *actor) {
@@ -238,8 +251,8 @@ func (a *actor) finish() {
 	for _, w := range watchers {
 		w(Down{a.name, why})
 	}
-	if up != nil && up.x != nil && up.x.sup != nil {
-		up.x.sup.gone(a, x.fail)
+	if up != nil && up.supervisor() != nil {
+		up.supervisor().gone(a, x.fail)
 	}
 	s.orphan(a)
 }

@@ -10,13 +10,12 @@ type queue interface {
 	get() (entry, bool)
 	len() int
 	now() int64 // the virtual time: the start tag of the latest turn
-	oldest() (since int64, ok bool)
 }
 
 // entry of a run queue.
 type entry struct {
 	tag   int64
-	seq   uint64 // breaks ties: first come, first served
+	seq   uint64 // breaks ties: who was idle first, then first come, first served
 	since int64  // when it was put in
 	a     *actor
 	w     *hand // nil: a turn; else a handler of a that wants a slot
@@ -37,9 +36,12 @@ func (q *heap4) len() int   { return len(q.h) }
 func (q *heap4) now() int64 { return q.v }
 
 func (q *heap4) put(e entry) {
-	e.tag = max(e.tag, q.v)
 	q.seq++
 	e.seq = q.seq
+	if e.tag >= q.v {
+		e.seq |= 1 << 63 // behind those who have used less, which ties hide
+	}
+	e.tag = max(e.tag, q.v)
 	i := len(q.h)
 	q.h = append(q.h, e)
 	for i > 0 {
@@ -92,13 +94,4 @@ func (q *heap4) sink(e entry) {
 		i = least
 	}
 	q.h[i] = e
-}
-
-func (q *heap4) oldest() (since int64, ok bool) {
-	for i := range q.h {
-		if !ok || q.h[i].since < since {
-			since, ok = q.h[i].since, true
-		}
-	}
-	return since, ok
 }

@@ -93,7 +93,11 @@ func TestTimeoutStop(t *testing.T) {
 }
 
 func stopTimeout(t *testing.T, how string, slots int) {
-	s := newSys(t, Config{Slots: slots, Handoff: -1, OnTimeout: func(SlowHandler) {}})
+	cfg := Config{Slots: slots, OnTimeout: func(SlowHandler) {}}
+	if how != "call" && how != "full" {
+		cfg.Handoff = -1 // a Stop timeout needs none
+	}
+	s := newSys(t, cfg)
 	p := sup(t, s, "sup", Supervision{MaxRestarts: 10})
 	var d diary
 	opts := []Option{WithHandlerTimeout(30*time.Millisecond, Stop)}
@@ -222,6 +226,7 @@ func TestTimers(t *testing.T) {
 		free = block(t, r)
 		_ = do.Tell(bg, r, note("first"))
 		sleep(2)
+		synctest.Wait()
 		if len(dead) != 1 || dead[0].Err != ErrMailboxFull {
 			t.Error(dead)
 		}

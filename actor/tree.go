@@ -6,6 +6,9 @@ func (s *System) adopt(up, a *actor, c *Ctx) error {
 	defer s.tree.Unlock()
 	up.mu.Lock()
 	defer up.mu.Unlock()
+	if c != nil && !c.valid() {
+		return ErrStale
+	}
 	if s.closed.Load() || c == nil && s.shutting.Load() || up.life == ended || up.doomed || up.ending {
 		return ErrStopped
 	}
@@ -23,10 +26,11 @@ func (s *System) adopt(up, a *actor, c *Ctx) error {
 func (s *System) orphan(a *actor) {
 	s.tree.Lock()
 	up := a.up
-	if up == nil {
+	if up == nil || a.orphaned {
 		s.tree.Unlock()
 		return
 	}
+	a.orphaned = true
 	if a.older != nil {
 		a.older.younger = a.younger
 	}
@@ -37,7 +41,7 @@ func (s *System) orphan(a *actor) {
 		up.x.last = a.older
 		up.mu.Unlock()
 	}
-	a.up, a.older, a.younger = nil, nil, nil
+	a.older, a.younger = nil, nil
 	s.tree.Unlock()
 	up.nudge()
 }
@@ -69,6 +73,13 @@ func (a *actor) nudge() {
 func (s *System) youngest(a *actor) *actor {
 	s.tree.Lock()
 	defer s.tree.Unlock()
+	return a.last()
+}
+
+// last returns the youngest child. The caller holds System.tree.
+func (a *actor) last() *actor {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.x == nil {
 		return nil
 	}
@@ -79,10 +90,7 @@ func (s *System) youngest(a *actor) *actor {
 func (s *System) children(a *actor) (list []*actor) {
 	s.tree.Lock()
 	defer s.tree.Unlock()
-	if a.x == nil {
-		return nil
-	}
-	first := a.x.last
+	first := a.last()
 	for first != nil && first.older != nil {
 		first = first.older
 	}

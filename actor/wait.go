@@ -93,13 +93,9 @@ func (c *Ctx) resume(start int64) {
 // want waits for a slot.
 func (w *hand) want(a *actor) {
 	p := w.pool
-	p.mu.Lock()
-	over := p.closed
-	p.mu.Unlock()
-	if over {
+	if !p.push(entry{tag: p.v.Load(), a: a, w: w}) {
 		return
 	}
-	p.push(entry{tag: p.v.Load(), a: a, w: w})
 	if sl := <-w.give; sl != nil {
 		w.own(sl)
 		sl.since.Store(p.sys.now())
@@ -125,12 +121,13 @@ func (a *actor) dropHolder(c *Ctx) {
 
 // leaveReader ends a read-only handler, or one that waited in a reentrant actor and
 // has had the turn since.
-func (a *actor) leaveReader(c *Ctx, _ *hand) {
+func (a *actor) leaveReader(c *Ctx) {
 	a.mu.Lock()
 	var wake bool
 	switch c.hold {
 	case holdRead:
 		a.x.readers--
+		a.x.owed += max(c.sys.now()-c.start.Load()-c.acct.lent.Load(), 0)
 		a.dropHolder(c)
 		wake = a.wake()
 	case holdTurn:
@@ -147,6 +144,10 @@ func (a *actor) leaveReader(c *Ctx, _ *hand) {
 func (a *actor) suspend(c *Ctx) {
 	a.mu.Lock()
 	x := a.extra()
+	if c.pauses++; c.pauses > 1 { // a goroutine of the handler waits too
+		a.mu.Unlock()
+		return
+	}
 	wake := false
 	switch c.hold {
 	case holdRead:
@@ -170,7 +171,7 @@ func (a *actor) suspend(c *Ctx) {
 // regain takes the turn back, before any message that waits.
 func (a *actor) regain(c *Ctx) {
 	a.mu.Lock()
-	if c.st.Load() == abandoned {
+	if c.pauses--; c.pauses > 0 || c.st.Load() == abandoned {
 		a.mu.Unlock()
 		return // and abandon has taken it from the suspended ones
 	}
@@ -211,24 +212,22 @@ func (c *Ctx) Await(f func() error) error {
 // keeps the actor's turn: no message of the actor comes in.
 func (c *Ctx) Yield() {
 	w := c.w
-	if w == nil || !c.valid() || w.pool.locked || w.pool.n.Load() == 0 {
+	if w == nil || !c.valid() || w.pool.locked || !w.pool.waits() {
 		return
 	}
 	a := c.a.Load()
 	start := c.sys.now()
-	tag := a.used + max(start-c.start.Load()-c.acct.lent.Load(), 0)/a.set.weight
+	tag := w.pool.v.Load()
+	if c.hold == holdTurn {
+		tag = max(tag, a.used)
+	}
+	tag += max(start-c.start.Load()-c.acct.lent.Load(), 0) / a.set.weight
 	if !w.lose() {
 		return
 	}
-	p := w.pool
-	e := entry{tag: tag, a: a, w: w}
-	p.mu.Lock()
-	over := p.closed
-	p.mu.Unlock()
-	if over {
+	if !w.pool.push(entry{tag: tag, a: a, w: w}) {
 		return
 	}
-	p.push(e)
 	if sl := <-w.give; sl != nil {
 		w.own(sl)
 		sl.since.Store(c.sys.now())
