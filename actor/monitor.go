@@ -67,13 +67,28 @@ func (s *System) handOff() {
 		if since == 0 || s.now()-since < int64(s.cfg.Handoff) || s.pool.n.Load() == 0 && sl.next.Load() == nil {
 			continue
 		}
-		if w := sl.owner.Load(); w != nil && w.lose() {
+		if s.pool.takeAway(sl, since) {
 			s.handoffs.Add(1)
 			if m := s.cfg.Metrics; m != nil {
 				s.hook("Metrics.Handoff", m.Handoff)
 			}
 		}
 	}
+}
+
+// takeAway takes a slot from its owner, if that is still at the handler that has been in
+// progress since then, and passes it on. Under p.mu: an owner that has just finished is
+// in pop before, and keeps the slot, or after, and sees that it has none.
+func (p *pool) takeAway(sl *slot, since int64) bool {
+	p.mu.Lock()
+	w := sl.owner.Load()
+	took := w != nil && sl.since.Load() == since && sl.owner.CompareAndSwap(w, nil)
+	p.mu.Unlock()
+	if took {
+		sl.since.Store(0)
+		p.pass(sl)
+	}
+	return took
 }
 
 // class of a wait: the power of two of nanoseconds that is not below it.

@@ -158,8 +158,11 @@ func (w *hand) turns(sl *slot) bool {
 			e = entry{tag: p.v.Load(), since: w.now, a: a}
 		} else {
 			var ok bool
-			if e, ok = p.pop(sl); !ok {
+			if e, ok = p.pop(w, sl); !ok {
 				return false
+			}
+			if e.a == nil {
+				return true
 			}
 		}
 		w.now = p.sys.now()
@@ -245,8 +248,10 @@ func (p *pool) push(e entry) bool {
 	return true
 }
 
-// pop waits for the entry that is to go next.
-func (p *pool) pop(sl *slot) (entry, bool) {
+// pop waits for the entry that is to go next; false: the pool is closed. It returns none
+// if w has lost its slot since its last handler: else the slot would have two goroutines
+// that wait for it to be woken.
+func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 	for i := 0; i < spins && p.n.Load() == 0; i++ {
 		runtime.Gosched()
 	}
@@ -258,6 +263,10 @@ func (p *pool) pop(sl *slot) (entry, bool) {
 		p.mu.Unlock()
 		return entry{}, false
 	}
+	if sl.owner.Load() != w { // only the monitor takes it now, and holds p.mu
+		p.mu.Unlock()
+		return entry{}, true
+	}
 	if e, ok := p.q.get(); ok {
 		p.n.Store(int32(p.q.len()))
 		p.delivered(&e)
@@ -268,7 +277,7 @@ func (p *pool) pop(sl *slot) (entry, bool) {
 	p.mu.Unlock()
 	e := <-sl.wake
 	if e.since == lookAgain {
-		return p.pop(sl)
+		return p.pop(w, sl)
 	}
 	return e, e.a != nil
 }
