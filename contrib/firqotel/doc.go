@@ -22,6 +22,7 @@
 //	r, err := firqotel.RegisterPool(p, opts)     // *worker.Pool
 //	r, err := firqotel.RegisterWatchdog(w, opts) // *watchdog.Watchdog
 //	r, err := firqotel.RegisterRedis(q, opts)    // *firqredis.Queue
+//	r, err := firqotel.RegisterActors(sys, recorder, opts) // *actor.System, *actor.Recorder
 //
 // The scheduler of a gate is part of RegisterGate; another one needs another name.
 // Anything that has the method can be registered: Stats() firq.Stats[K] (see
@@ -147,6 +148,30 @@
 //
 // These are of the queue, which many processes share, and each process that exports them says the same: take
 // the maximum over processes, not the sum.
+//
+// Of a System of actors; those with a kind need the Recorder:
+//
+//	name                               instrument, unit            actor.Stats, or actor.Recorded
+//	firq.actor.actors                  UpDownCounter {actor}       Actors
+//	firq.actor.waiting                 UpDownCounter {message}     Waiting
+//	firq.actor.accepted                Counter {message}           Accepted
+//	firq.actor.handled                 Counter {message}           Handled
+//	firq.actor.dead_letters            Counter {message}           DeadLetters
+//	firq.actor.cancelled               Counter {message}           Cancelled
+//	firq.actor.rejected                Counter {message}           Refused
+//	firq.actor.restarted               Counter {incarnation}       Restarts
+//	firq.actor.abandonments            Counter {handler}           Abandoned
+//	firq.actor.deadlocks               Counter {call}              Deadlocks
+//	firq.actor.handoffs                Counter {slot}              Handoffs
+//	firq.actor.turns                   Counter {turn}              Turns; firq.kind, firq.end
+//	firq.actor.messages                Counter {message}           Messages; firq.kind
+//	firq.actor.processor_time          Counter s                   Used; firq.kind
+//	firq.actor.failures                Counter {incarnation}       Failed; firq.kind
+//	firq.actor.restarts                Counter {incarnation}       Restarted; firq.kind
+//	firq.actor.abandoned               UpDownCounter {handler}     Abandoned; firq.kind
+//	firq.actor.refused                 Counter {message}           Refused; firq.kind, firq.reason
+//	firq.actor.timeouts                Counter {handler}           Timeouts; firq.kind, firq.method, firq.mode
+//	firq.actor.wait                    Histogram s                 Waited, by the Producer
 //
 // What a watchdog has measured is that of its last interval, and is not there
 // before the first has ended.

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/actor"
 	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
@@ -313,6 +314,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 	g, p, w := &part[gateStats]{says: distinctGate()}, &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
 	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
 	q := &queue{part: part[queueStats]{says: distinctQueue()}}
+	a := &part[actor.Stats]{says: distinctActors()}
 	all := map[string]made{
 		"scheduler": {must(firqprom.New(s, opts)), &s.calls, exposition},
 		"gate":      {must(firqprom.NewGate(g, opts)), &g.calls, gateExposition},
@@ -321,6 +323,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 		"pool":      {must(firqprom.NewPool(p, opts)), &p.calls, poolExposition},
 		"watchdog":  {must(firqprom.NewWatchdog(w, opts)), &w.calls, watchdogExposition},
 		"redis":     {must(firqprom.NewRedis(q, opts)), &q.calls, redisExposition},
+		"actors":    {must(firqprom.NewActors(a, distinctRecorder(), opts)), &a.calls, actorExposition},
 	}
 	p.calls.Store(0) // NewPool asks for the name
 	return all
@@ -365,6 +368,7 @@ func TestEveryField(t *testing.T) {
 		"traffic": {distinctTraffic(), trafficExposition},
 		"pool":    {distinctPool(), poolExposition},
 		"redis":   {distinctQueue(), redisExposition},
+		"actors":  {distinctActors(), actorExposition},
 	} {
 		part := reflect.ValueOf(c.part)
 		for i := range part.NumField() {

@@ -1,0 +1,53 @@
+package compute
+
+import (
+	"context"
+	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
+
+// refresh makes a result anew behind, unless somebody is about it. A refresh is a flight
+// like any other, with a leader of its own that never gives up.
+func (s *Server[T, K, V]) refresh(ctx context.Context, k *Key[T, K], h uint64, o *options[T, K, V], e *Entry[V]) {
+	if e.flags.Load()&refreshing != 0 || e.flags.Or(refreshing)&refreshing != 0 {
+		return
+	}
+	var f *flight[T, K, V]
+	if s.life.enter() {
+		if f = s.enlistBehind(k, h, o, e); f == nil {
+			s.life.leave()
+		}
+	}
+	if f == nil {
+		e.flags.And(^refreshing)
+		return
+	}
+	go f.refresh(context.WithoutCancel(ctx), e)
+}
+
+// enlistBehind returns a flight for a refresh; nil: it is being made, or has just been.
+func (s *Server[T, K, V]) enlistBehind(k *Key[T, K], h uint64, o *options[T, K, V], e *Entry[V]) *flight[T, K, V] {
+	p := s.part(h)
+	failpoint.Lock(&p.mu, "enlist behind")
+	defer p.mu.Unlock() // whatever a cache of others does
+	if p.flights[*k] != nil || s.lookup(h, k) != e {
+		return nil
+	}
+	f := s.depart(p, *k, h, o)
+	f.behind, f.listed = true, true
+	p.flights[*k] = f
+	return f
+}
+
+// refresh is the refresh's own goroutine.
+func (f *flight[T, K, V]) refresh(ctx context.Context, e *Entry[V]) {
+	defer f.s.life.leave()
+	defer e.flags.And(^refreshing)
+	defer func() {
+		// A panic of Cost, or of the gate's functions: there is no caller to whom it
+		// could go. Who had joined leads now, and who comes next, and gets it.
+		_ = recover()
+	}()
+	f.lead(ctx, time.Time{})
+}

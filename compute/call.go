@@ -1,0 +1,109 @@
+package compute
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// Exec makes the result of one key. It runs with one of the server's slots, on the
+// goroutine of the call that leads, or on one of its own (Config.Detach, and what is
+// refreshed behind). It may panic, or call runtime.Goexit: see PanicError.
+//
+// Its context has the values of the call that leads, no deadline but
+// Config.ExecTimeout's, and ends when nobody waits for the result any more, after
+// ExecTimeout, and with Server.Close; also once Exec has returned. Exec must look at
+// it: without Config.Detach the call that leads returns no sooner than Exec does. A
+// value that comes with an error is not passed on.
+type Exec[T, K comparable, V any] func(ctx context.Context, c Call[T, K]) (V, error)
+
+// Call is what is to be made.
+type Call[T, K comparable] struct {
+	Tenant T
+	Key    K
+	Group  int // which of Config.Groups it runs in, from 0 on; of a Batcher: 0
+}
+
+// Key is what results are kept by: never without the tenant.
+type Key[T, K comparable] struct {
+	Tenant T
+	Key    K
+}
+
+// Info says how a call was answered.
+type Info struct {
+	// Source says where the answer comes from.
+	Source Source
+	// Age is, of Hit and Stale, how long ago the answer was made (or put there by
+	// Warm); else 0.
+	Age time.Duration
+	// Wait is, of Executed, how long the call waited for its slot; of Coalesced, for
+	// the outcome; else 0.
+	Wait time.Duration
+	// Group is where it ran, of Executed and Coalesced; else -1.
+	Group int
+	// Err is, of Stale by Config.StaleIfError, what went wrong; else nil.
+	Err error
+}
+
+// Source says where an answer comes from.
+type Source uint8
+
+// The sources.
+const (
+	// None: the call was refused, or the server is closed, or its context ended first.
+	None Source = iota
+	// Hit: it was kept, and is within its TTL. It may be a kept error.
+	Hit
+	// Stale: it was kept, and is past its TTL.
+	Stale
+	// Coalesced: another call executed, whether or not that failed.
+	Coalesced
+	// Executed: this call executed, whether or not that failed.
+	Executed
+)
+
+// String returns the source in one word of lower case.
+func (s Source) String() string {
+	switch s {
+	case None:
+		return "none"
+	case Hit:
+		return "hit"
+	case Stale:
+		return "stale"
+	case Coalesced:
+		return "coalesced"
+	case Executed:
+		return "executed"
+	}
+	return "Source(" + strconv.Itoa(int(s)) + ")"
+}
+
+// ErrTooManyWaiters is what a call gets that would be one too many to wait for the
+// execution of its key (Config.MaxWaiters). It matches firq.ErrRejected.
+var ErrTooManyWaiters error = fmt.Errorf("%w: too many calls wait for this key (MaxWaiters)", firq.ErrRejected)
+
+// PanicError is what every call of a key gets whose execution panicked, or called
+// runtime.Goexit.
+type PanicError struct {
+	Value any    // what it panicked with; nil: it called runtime.Goexit
+	Stack []byte // of the goroutine that panicked; nil for runtime.Goexit
+}
+
+// Error says what happened, without the stack.
+func (p *PanicError) Error() string {
+	if p.Value == nil {
+		return "firq: compute: the execution called runtime.Goexit"
+	}
+	return fmt.Sprintf("firq: compute: the execution panicked: %v", p.Value)
+}
+
+// Unwrap returns Value if it is an error.
+func (p *PanicError) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}

@@ -1,0 +1,106 @@
+package compute
+
+import (
+	"time"
+
+	"github.com/firq-go/firq/gate"
+)
+
+// Defaults and limits of Config.
+const (
+	DefaultSize        = 65_536
+	DefaultMaxWaiters  = 1_024
+	DefaultJitter      = 0.1
+	DefaultSpill       = 1.25
+	DefaultMaxQueueAge = 3 * time.Second
+
+	MaxGroups = 256 // the most that Config.Groups may be
+)
+
+// Config says how a Server behaves. The zero value works: it coalesces, is fair, and
+// keeps nothing.
+//
+// Its functions are called by many goroutines at once, never with a lock held.
+type Config[T, K comparable, V any] struct {
+	// Limit is how many executions there may be at once, all groups together, at most
+	// gate.MaxSlots, at least Groups. 0: 2 x GOMAXPROCS, at least Groups.
+	Limit int
+	// Adaptive moves the limit of all groups together by how long executions take, and
+	// begins with its Min; an execution that ends with context.DeadlineExceeded counts
+	// as failed. SetLimit then lasts until its next step. nil: the limit is fixed.
+	Adaptive *gate.AdaptiveConfig
+	// Groups is how many groups there are: executions of a key go to its group as long
+	// as that is not overloaded. 1 to MaxGroups. 0: 1.
+	Groups int
+	// Spill is how many times the mean load a group may have; at least 1. 0: 1.25. +Inf:
+	// calls never go to another group than theirs.
+	Spill float64
+	// Gate says how calls wait for a slot, in each group. Order 0: firq.AdaptiveLIFO (with
+	// 40 and 80), unless FIFO. MaxQueueAge holds for every call, whatever its context;
+	// 0: 3 s; below 0: none.
+	Gate gate.Config[T]
+	// FIFO lets the oldest call of a tenant go first always (Gate.Order cannot say so, as
+	// firq.FIFO is its zero value). Invalid with another Gate.Order.
+	FIFO bool
+
+	// TTL is how long a result is an answer, to the millisecond, from the end of its
+	// execution on. 0: results are not kept, unless TTLFor says so.
+	TTL time.Duration
+	// TTLFor gives each result a TTL of its own, instead of TTL. 0 or less: it is not
+	// kept. A panic is that of the execution. nil: TTL.
+	TTLFor func(T, K, V) time.Duration
+	// Jitter is up to what part of it a TTL is shortened, at random, so that not all
+	// results of one moment end at one moment. 0: 0.1; below 0: none; 1 or more is
+	// invalid.
+	Jitter float64
+	// RefreshAhead is for how long before the end of its TTL a result that is asked for
+	// is made anew, behind, by one call. As long as TTL or longer is invalid; results with
+	// a TTL (TTLFor, Jitter) that is not longer are not refreshed ahead. 0: off.
+	RefreshAhead time.Duration
+	// Stale is for how long after the end of its TTL a result still is an answer, while
+	// it is made anew behind. 0: off.
+	Stale time.Duration
+	// StaleIfError is for how long after the end of its TTL a result is an answer, with
+	// a nil error, if the execution fails or is refused, but not if the call's context ends.
+	// 0: off.
+	StaleIfError time.Duration
+	// ErrorTTL says for how long an error of exec is kept; 0 or less: not at all. It is not
+	// asked for what matches context.Canceled or DeadlineExceeded. An error takes no
+	// result's place that can still be an answer. A panic is that of the execution. nil:
+	// errors are not kept.
+	ErrorTTL func(error) time.Duration
+
+	// Size is how many entries are kept; with Weigh it is their total weight, and must
+	// be given. 0: 65,536.
+	Size int
+	// Weigh weighs a result; below 1 counts as 1, and an error weighs 1. What is heavier
+	// than Size, or than a tenant's part of it, is not kept. A panic is that of the
+	// execution. nil: each weighs 1.
+	Weigh func(K, V) int64
+	// MaxPerTenant is the part of Size that one tenant may fill, above 0 and up to 1;
+	// beyond it the tenant evicts its own entries. 0: all of it.
+	MaxPerTenant float64
+	// Cache keeps the entries instead of the one of this package. Size, Weigh and
+	// MaxPerTenant beside it are invalid.
+	Cache Cache[T, K, V]
+
+	// MaxWaiters is how many calls may wait for one execution, its leader not counted;
+	// further ones get ErrTooManyWaiters. 0: 1,024.
+	MaxWaiters int
+	// NoCoalesce lets each call that misses execute by itself.
+	NoCoalesce bool
+	// Detach lets executions run on goroutines of their own, so that a call returns when
+	// its context ends though the execution goes on.
+	Detach bool
+	// ExecTimeout is after what time the context of an execution ends. 0: never.
+	ExecTimeout time.Duration
+	// Cost is what the execution counts in fairness; 0 means 1; negative is
+	// firq.ErrInvalidTask. A panic goes to the call that leads. nil: 1.
+	Cost func(T, K) int64
+	// ChargeByTime lets an execution count as many units as it takes milliseconds,
+	// rounded up, in fairness; Cost is the estimate until it has ended.
+	ChargeByTime bool
+	// Clone returns a copy of a result for one call. A panic goes to that call. nil: the
+	// same result goes to everybody, who must not change it.
+	Clone func(V) V
+}

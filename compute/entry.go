@@ -1,0 +1,74 @@
+package compute
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Entry is what a Cache keeps: a result, or an error that Config.ErrorTTL gave a life,
+// with its times. It is immutable outside this package.
+type Entry[V any] struct {
+	val   V
+	made  int64  // by the server's clock
+	fresh int64  // until then it is an answer
+	extra *extra // what few entries have; nil: nothing of it
+
+	slot  uint32        // where the shard of the cache of this package has it; guarded by the shard
+	flags atomic.Uint32 // visited, refreshing
+}
+
+// extra is kept apart, so that an entry of 8 bytes with a key of 8 fits into 48.
+type extra struct {
+	err    error
+	weight int64
+	end    int64  // until then it can be an answer
+	seq    uint64 // the server's number when it was set; for caches that cannot be walked
+}
+
+// The flags of an entry.
+const (
+	visited    uint32 = 1 << iota // a Get has found it since the hand passed
+	refreshing                    // somebody is refreshing it behind
+)
+
+// Weight returns what Config.Weigh said, 1 without it.
+func (e *Entry[V]) Weight() int64 {
+	if e.extra == nil {
+		return 1
+	}
+	return e.extra.weight
+}
+
+// TTL returns how long the entry can be an answer, from Set on, Config.Stale and
+// StaleIfError included.
+func (e *Entry[V]) TTL() time.Duration {
+	if e.extra == nil {
+		return time.Duration(e.fresh - e.made)
+	}
+	return time.Duration(e.extra.end - e.made)
+}
+
+// err returns the kept error; nil: it is a result.
+func (e *Entry[V]) error() error {
+	if e.extra == nil {
+		return nil
+	}
+	return e.extra.err
+}
+
+// Cache keeps entries by key, bounded as it likes: it may forget any entry at any time.
+// Entries know their times, so how exact its own expiry is does not matter.
+//
+// All methods are called by many goroutines at once. Set and Delete are called with a
+// lock of the server's held, so they must not call the server.
+type Cache[T, K comparable, V any] interface {
+	// Get returns the entry that was set last, or nil: there is none.
+	Get(k Key[T, K]) *Entry[V]
+	// Set keeps an entry instead of any other of its key. Every Get that begins after
+	// Set has returned sees it, or nil.
+	Set(k Key[T, K], e *Entry[V])
+	// Delete forgets the entry of a key, if there is one.
+	Delete(k Key[T, K])
+	// Len returns how many entries there are.
+	Len() int
+}

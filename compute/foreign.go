@@ -1,0 +1,90 @@
+package compute
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// foreign is a cache of others, which cannot be walked over: ForgetTenant and ForgetAll
+// note what is not to be found any more. Entries have the number at which they were set.
+type foreign[T, K comparable, V any] struct {
+	cache Cache[T, K, V] // immutable
+	now   func() int64   // immutable
+
+	seq   atomic.Uint64 // counts what was forgotten
+	floor atomic.Uint64 // what was set before it is forgotten
+	any   atomic.Bool   // there are forgotten tenants
+
+	mu      sync.RWMutex
+	longest int64        // until when the entry that can be an answer for longest can; under mu
+	tenants map[T]forgot // who was forgotten, for as long as an older entry can be an answer
+	most    int          // that many at most; immutable
+}
+
+// forgot is when a tenant was forgotten.
+type forgot struct {
+	seq   uint64
+	until int64 // later no entry from before can be an answer
+}
+
+func (c *foreign[T, K, V]) get(k *Key[T, K]) *Entry[V] {
+	e := c.cache.Get(*k)
+	if e == nil || e.extra == nil || e.extra.seq < c.floor.Load() {
+		return nil
+	}
+	if c.any.Load() {
+		c.mu.RLock()
+		t, found := c.tenants[k.Tenant]
+		c.mu.RUnlock()
+		if found && e.extra.seq < t.seq {
+			return nil
+		}
+	}
+	return e
+}
+
+func (c *foreign[T, K, V]) set(k *Key[T, K], e *Entry[V]) {
+	e.extra.seq = c.seq.Load()
+	c.mu.RLock()
+	longer := e.extra.end > c.longest
+	c.mu.RUnlock()
+	if longer {
+		c.mu.Lock()
+		c.longest = max(c.longest, e.extra.end)
+		c.mu.Unlock()
+	}
+	c.cache.Set(*k, e)
+}
+
+// forgetTenant lets no entry of the tenant be found that was set before.
+func (c *foreign[T, K, V]) forgetTenant(tenant T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.seq.Add(1)
+	now := c.now()
+	if len(c.tenants) >= c.most {
+		for t, f := range c.tenants {
+			if f.until <= now {
+				delete(c.tenants, t)
+			}
+		}
+	}
+	if len(c.tenants) >= c.most { // so many at once: it is simpler to forget all
+		clear(c.tenants)
+		c.floor.Store(n)
+	}
+	c.tenants[tenant] = forgot{n, c.longest}
+	c.any.Store(true)
+}
+
+func (c *foreign[T, K, V]) forgetAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.floor.Store(c.seq.Add(1))
+	clear(c.tenants)
+	c.any.Store(false)
+}
+
+// mostForgotten is how many tenants a foreign remembers as forgotten.
+const mostForgotten = math.MaxUint16

@@ -1,0 +1,246 @@
+package compute
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/failpoint"
+)
+
+// answer is what becomes of a call.
+type answer[V any] struct {
+	val  V
+	err  error
+	info Info
+}
+
+func none[V any](err error) answer[V] { return answer[V]{err: err, info: Info{Group: -1}} }
+
+// lead gets a slot, executes, and tells everybody. since is when a call came that did
+// not lead from the beginning; else zero.
+func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
+	s, aboard := f.s, false
+	defer func() {
+		if !aboard { // it gave up, or Cost, a function of the gate's, or ctx panicked
+			f.handOver()
+		}
+	}()
+	req := gate.Request{Cost: f.cost(), Priority: f.opts.priority}
+	if req.Cost < 0 {
+		aboard = true
+		f.refuse(errCost)
+		return none[V](errCost)
+	}
+	sl, err := s.acquire(ctx, f.key.Tenant, f.hash, req, since)
+	if err == nil && s.life.isKilled() {
+		sl.permit.Release()
+		err = firq.ErrClosed
+	}
+	if err != nil {
+		if refusal(err) {
+			aboard = true
+			f.refuse(err)
+		}
+		return none[V](err)
+	}
+	aboard = true
+	info := Info{Source: Executed, Group: sl.group}
+	switch {
+	case !since.IsZero():
+		info.Wait = time.Since(since)
+	default:
+		info.Wait = sl.permit.Waited()
+	}
+	if s.cfg.ExecTimeout > 0 {
+		f.deadline = time.Now().Add(s.cfg.ExecTimeout)
+	}
+	f.begin(ctx, sl.group)
+	if s.cfg.Detach && !f.behind {
+		s.life.hold()
+		go f.detached(sl, req.Cost)
+		return f.attend(ctx, info)
+	}
+	f.execute(&sl, req.Cost)
+	return f.landed(ctx, info)
+}
+
+// detached is execute on a goroutine of its own.
+func (f *flight[T, K, V]) detached(sl slot[T], cost int64) {
+	defer f.s.life.leave()
+	f.execute(&sl, cost)
+}
+
+// cost returns what the execution counts in fairness. It may panic.
+func (f *flight[T, K, V]) cost() int64 {
+	c := int64(1)
+	switch {
+	case f.opts.cost >= 0:
+		c = f.opts.cost
+	case f.s.cfg.Cost != nil:
+		c = f.s.cfg.Cost(f.key.Tenant, f.key.Key)
+	}
+	if c == 0 {
+		return 1
+	}
+	return c
+}
+
+// attend waits for an execution of its own that runs elsewhere.
+func (f *flight[T, K, V]) attend(ctx context.Context, info Info) answer[V] {
+	select {
+	case <-f.done:
+		return f.landed(ctx, info)
+	case <-ctx.Done():
+	case <-f.s.life.killed:
+		f.leave(true)
+		return none[V](firq.ErrClosed)
+	}
+	select {
+	case <-f.done:
+		return f.landed(ctx, info)
+	default:
+	}
+	f.leave(true)
+	return none[V](ended(ctx))
+}
+
+// landed is the answer of the call whose execution is over.
+func (f *flight[T, K, V]) landed(ctx context.Context, info Info) answer[V] {
+	if f.err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return none[V](ended(ctx))
+		case f.s.life.isKilled() && errors.Is(f.err, context.Canceled):
+			return none[V](firq.ErrClosed)
+		}
+	}
+	return answer[V]{f.val, f.err, info}
+}
+
+// follow waits for the outcome, or leads if the leader gives up.
+func (f *flight[T, K, V]) follow(ctx context.Context) answer[V] {
+	came := time.Now()
+	select {
+	case <-f.done:
+		return f.joined(came)
+	case <-f.baton:
+		f.take()
+		failpoint.At("promoted")
+		return f.lead(ctx, came)
+	case <-ctx.Done():
+	case <-f.s.life.killed:
+		f.leave(false)
+		return none[V](firq.ErrClosed)
+	}
+	select {
+	case <-f.done:
+		return f.joined(came)
+	default:
+	}
+	f.leave(false)
+	return none[V](ended(ctx))
+}
+
+// joined is the answer of a call that joined, once the outcome is there.
+func (f *flight[T, K, V]) joined(came time.Time) answer[V] {
+	if !f.ran {
+		return none[V](f.err)
+	}
+	return answer[V]{f.val, f.err, Info{Source: Coalesced, Wait: time.Since(came), Group: f.group}}
+}
+
+// execute calls exec, gives the slot back, and tells everybody.
+func (f *flight[T, K, V]) execute(sl *slot[T], cost int64) {
+	s := f.s
+	s.begun.Inc()
+	if f.behind {
+		s.behind.Add(1)
+	}
+	if sl.spilled {
+		s.spilled.Add(1)
+	}
+	ex := execution[T, K, V]{began: s.clock.Now()}
+	defer func() {
+		if !ex.complete {
+			ex.spoil(recover())
+			s.panics.Add(1)
+		}
+		f.land(&ex, sl, cost)
+	}()
+	exec := s.exec
+	if f.opts.exec != nil {
+		exec = f.opts.exec
+	}
+	ex.val, ex.err = exec((*execCtx[T, K, V])(f), Call[T, K]{f.key.Tenant, f.key.Key, sl.group})
+	ex.ended = s.clock.Now()
+	if f.keep {
+		ex.entry = s.entry(&f.key, ex.val, ex.err, ex.ended)
+	}
+	if s.adaptive != nil && !errors.Is(ex.err, context.Canceled) {
+		s.adaptive.Observe(time.Duration(ex.ended-ex.began), errors.Is(ex.err, context.DeadlineExceeded))
+	}
+	ex.complete = true
+}
+
+// execution is what execute finds out.
+type execution[T, K comparable, V any] struct {
+	outcome[V]
+	entry        *node[T, K, V] // what is to be kept; nil: nothing
+	began, ended int64
+	complete     bool // nothing panicked
+}
+
+// spoil makes it one that panicked.
+func (ex *execution[T, K, V]) spoil(v any) {
+	p := &PanicError{Value: v}
+	if v != nil {
+		p.Stack = debug.Stack()
+	}
+	ex.outcome, ex.entry = outcome[V]{err: p}, nil
+}
+
+// land ends an execution: first the books and the slot, then the outcome, so that
+// whoever has it finds everything at rest.
+func (f *flight[T, K, V]) land(ex *execution[T, K, V], sl *slot[T], cost int64) {
+	s := f.s
+	if ex.ended == 0 {
+		ex.ended = s.clock.Now()
+	}
+	took := max(ex.ended-ex.began, 0)
+	s.times.Record(time.Duration(took))
+	if s.cfg.ChargeByTime {
+		sl.permit.Charge(max((took+int64(time.Millisecond)-1)/int64(time.Millisecond), 1) - cost)
+	}
+	sl.permit.Release()
+	f.cancel()
+	if ex.err != nil {
+		var zero V
+		ex.val = zero
+		s.failed.Inc()
+	} else {
+		s.succeeded.Inc()
+	}
+	f.publish(ex)
+}
+
+// publish keeps what is to be kept, and ends the flight, in this order and under the
+// lock of its part: whoever finds no flight finds the entry, and Forget comes before
+// or after both.
+func (f *flight[T, K, V]) publish(ex *execution[T, K, V]) {
+	failpoint.Lock(&f.p.mu, "publish")
+	defer func() {
+		if v := recover(); v != nil { // a cache of others
+			ex.spoil(v)
+		}
+		f.outcome = ex.outcome
+		f.end()
+		f.p.mu.Unlock()
+	}()
+	if f.keep && !f.forgotten {
+		f.s.store(f.hash, &f.key, ex.entry, ex.err)
+	}
+}

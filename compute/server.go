@@ -1,0 +1,244 @@
+package compute
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/puzpuzpuz/xsync/v3"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/key"
+)
+
+// Server answers calls from its cache, from the execution of their key that is under
+// way, or by executing. Make it with New; it must not be copied. All methods are safe for
+// concurrent use; the package's comment says which of them wait for what.
+type Server[T, K comparable, V any] struct {
+	// Immutable after New.
+	exec     Exec[T, K, V]
+	cfg      Config[T, K, V]
+	keeps    bool              // there is a cache
+	own      *sieve[T, K, V]   // nil: there is another, or none
+	other    *foreign[T, K, V] // Config.Cache
+	queueAll bool              // every permit goes through the gate's queue
+	tenants  key.Check[T]
+	names    key.Check[K]
+	seed     maphash.Seed
+	clock    clock.Clock
+	parts    []part[T, K, V] // a power of two
+	groups   groups[T]
+	adaptive *gate.Adaptive // nil: the limit is fixed
+	times    *hist.Histogram
+
+	life life
+
+	hits, stale, coalesced, executed *xsync.Counter
+	begun, succeeded, failed         *xsync.Counter
+
+	gaveUp, closed                     atomic.Uint64
+	refusedGlobal, refusedTenant       atomic.Uint64
+	refusedTimeout, refusedWaiters     atomic.Uint64
+	panics, abandoned, behind, spilled atomic.Uint64
+}
+
+// New returns a Server that makes results by exec. A config that makes no sense is an
+// error that matches firq.ErrInvalidConfig and names the field; a nil exec is
+// firq.ErrInvalidArgument. It starts no goroutine; close it with Shutdown or Close.
+func New[T, K comparable, V any](exec Exec[T, K, V], cfg Config[T, K, V]) (*Server[T, K, V], error) {
+	if exec == nil {
+		return nil, fmt.Errorf("%w: exec is nil", firq.ErrInvalidArgument)
+	}
+	cfg, err := cfg.check()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server[T, K, V]{
+		exec: exec, cfg: cfg,
+		keeps:    cfg.keeps(),
+		queueAll: cfg.Gate.MaxInFlightPerTenant != 0 || cfg.Gate.MaxInFlightFor != nil,
+		tenants:  key.New[T](),
+		names:    key.New[K](),
+		seed:     maphash.MakeSeed(),
+		clock:    clock.New(),
+		times:    hist.New(),
+		parts:    make([]part[T, K, V], max(64, 1<<bits.Len(uint(8*runtime.GOMAXPROCS(0)-1)))),
+	}
+	for _, c := range []**xsync.Counter{&s.hits, &s.stale, &s.coalesced, &s.executed, &s.begun, &s.succeeded, &s.failed} {
+		*c = xsync.NewCounter()
+	}
+	for i := range s.parts {
+		s.parts[i].flights = map[Key[T, K]]*flight[T, K, V]{}
+		s.parts[i].loose = map[*flight[T, K, V]]struct{}{}
+	}
+	switch {
+	case !s.keeps:
+	case cfg.Cache != nil:
+		s.other = &foreign[T, K, V]{cache: cfg.Cache, now: s.clock.Now, tenants: map[T]forgot{}, most: mostForgotten}
+	default:
+		s.own = newSieve[T, K, V](&cfg, s.seed, &s.clock)
+	}
+	if err := s.groups.init(cfg.Limit, cfg.Groups, cfg.Gate, cfg.Spill); err != nil {
+		return nil, err
+	}
+	if cfg.Adaptive != nil {
+		if s.adaptive, err = gate.NewAdaptive(&s.groups, *cfg.Adaptive); err != nil {
+			return nil, fmt.Errorf("firq: compute: Adaptive: %w", err)
+		}
+	}
+	s.life.init(s.end)
+	return s, nil
+}
+
+// end is called once, when everything is over, or by Close.
+func (s *Server[T, K, V]) end() {
+	s.groups.close()
+	if s.own != nil {
+		s.own.stop()
+	}
+}
+
+func (s *Server[T, K, V]) hash(k *Key[T, K]) uint64 { return maphash.Comparable(s.seed, *k) }
+
+// Do answers a call. It returns the result, or the error of the execution that it was
+// to come from, or
+//
+//   - ctx.Err(), if ctx ends first;
+//   - what matches firq.ErrRejected, if there was no slot for it in time: the errors of
+//     gate.Gate.Acquire, and ErrTooManyWaiters;
+//   - firq.ErrClosed after Shutdown or Close;
+//   - *PanicError, if the execution panicked, or called runtime.Goexit;
+//   - firq.ErrInvalidTask if the tenant is not equal to itself (NaN), or the cost is
+//     negative; firq.ErrInvalidArgument if ctx is nil.
+//
+// It returns when ctx ends at the latest, but for the call on whose goroutine exec runs
+// (without Config.Detach): that returns when exec does, with its value, or ctx.Err().
+// A hit does not look at ctx.
+//
+// If Config.Cost, Config.Clone, a function of Config.Gate or a method of ctx panics, or
+// the tenant or the key cannot be compared, then so does Do, and leaves nothing behind.
+func (s *Server[T, K, V]) Do(ctx context.Context, tenant T, key K) (V, error) {
+	o := plain[T, K, V]()
+	a := s.do(ctx, Key[T, K]{tenant, key}, &o)
+	return a.val, a.err
+}
+
+// DoInfo is Do with options, and says how the call was answered.
+func (s *Server[T, K, V]) DoInfo(ctx context.Context, tenant T, key K, o ...DoOption) (V, Info, error) {
+	opts, err := gather[T, K, V](o)
+	if err != nil {
+		a := none[V](err)
+		return a.val, a.info, a.err
+	}
+	a := s.do(ctx, Key[T, K]{tenant, key}, &opts)
+	return a.val, a.info, a.err
+}
+
+func (s *Server[T, K, V]) do(ctx context.Context, k Key[T, K], o *options[T, K, V]) answer[V] {
+	if ctx == nil {
+		return none[V](errNilContext)
+	}
+	if s.life.closing.Load() {
+		s.closed.Add(1)
+		return none[V](firq.ErrClosed)
+	}
+	h := s.hash(&k)
+	var seen *Entry[V]
+	if s.keeps && !o.noCache {
+		if e := s.lookup(h, &k); e != nil {
+			seen = e
+			now := s.clock.Now()
+			if now < e.fresh {
+				if s.due(e, now) {
+					s.refresh(ctx, &k, h, o, e)
+				}
+				return s.kept(e, Hit, now)
+			}
+			if !o.noStale && isStale(e, now, s.cfg.Stale) {
+				s.refresh(ctx, &k, h, o, e)
+				return s.kept(e, Stale, now)
+			}
+		}
+	}
+	return s.miss(ctx, k, h, o, seen)
+}
+
+// kept is the answer of an entry.
+func (s *Server[T, K, V]) kept(e *Entry[V], source Source, now int64) answer[V] {
+	a := answer[V]{err: e.error(), info: Info{Source: source, Age: s.ageOf(e, now), Group: -1}}
+	if a.err == nil {
+		a.val = s.clone(e.val)
+	}
+	s.count(source, nil)
+	return a
+}
+
+func (s *Server[T, K, V]) clone(v V) V {
+	if s.cfg.Clone == nil {
+		return v
+	}
+	return s.cfg.Clone(v)
+}
+
+// miss answers a call for which nothing was kept.
+func (s *Server[T, K, V]) miss(ctx context.Context, k Key[T, K], h uint64, o *options[T, K, V], seen *Entry[V]) answer[V] {
+	if err := s.tenants.Tenant(k.Tenant); err != nil {
+		return none[V](err)
+	}
+	if !s.life.enter() {
+		s.closed.Add(1)
+		return none[V](firq.ErrClosed)
+	}
+	defer s.life.leave()
+	a := s.make(ctx, k, h, o, seen)
+	switch {
+	case a.err != nil:
+		a = s.instead(k, h, o, a)
+	case a.info.Source != Stale && a.info.Source != Hit:
+		a.val = s.clone(a.val)
+	default:
+		return a // it is counted, and a copy
+	}
+	s.count(a.info.Source, a.err)
+	return a
+}
+
+// make joins what is being made, or makes it.
+func (s *Server[T, K, V]) make(ctx context.Context, k Key[T, K], h uint64, o *options[T, K, V], seen *Entry[V]) answer[V] {
+	odd := s.names.Tenant(k.Key) != nil
+	if odd || s.cfg.NoCoalesce {
+		return s.alone(k, h, o, !odd).lead(ctx, time.Time{})
+	}
+	f, leads, e, err := s.takePart(ctx, k, h, o, seen)
+	switch {
+	case err != nil:
+		return none[V](err)
+	case e != nil:
+		return s.kept(e, Hit, s.clock.Now())
+	case leads:
+		return f.lead(ctx, time.Time{})
+	}
+	return f.follow(ctx)
+}
+
+// instead is what answers a call for which a failed: what is kept, if StaleIfError says
+// so, and it was not the call that ended.
+func (s *Server[T, K, V]) instead(k Key[T, K], h uint64, o *options[T, K, V], a answer[V]) answer[V] {
+	failed := a.info.Source != None || isAny(a.err, firq.ErrRejected)
+	if a.info.Source == Hit || !failed || s.cfg.StaleIfError == 0 || !s.keeps || o.noCache || o.noStale {
+		return a
+	}
+	e := s.lookup(h, &k) // not what was seen before: that may have been forgotten
+	now := s.clock.Now()
+	if e == nil || !isStale(e, now, s.cfg.StaleIfError) {
+		return a
+	}
+	return answer[V]{val: s.clone(e.val), info: Info{Source: Stale, Age: s.ageOf(e, now), Group: -1, Err: a.err}}
+}
