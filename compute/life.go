@@ -22,7 +22,7 @@ type life struct {
 	killed  chan struct{} // closed by Close
 	root    context.Context
 	cancel  context.CancelFunc
-	onEnd   func() // called once, by who makes it idle or killed
+	onEnd   func()      // called once, by who makes it idle or killed
 	over    atomic.Bool // idle or killed, or about to be
 }
 
