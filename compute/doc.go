@@ -26,21 +26,21 @@
 // The executions of keys, and the calls that share them, are flights. One is in one of
 // these states:
 //
-//	           a call misses, and finds none
-//	                      │
-//	                   queued ◄──── take ──── adrift
-//	    its leader gives  │ │                 ▲  │
-//	    up, others wait   │ └── hand over ────┘  │ the last
-//	                      │                      │ leaves
-//	     slot, begin      │  refused, or it      │
-//	                      │  gives up alone      │
-//	        ┌─────────────┴────────────┬─────────┘
-//	        ▼                          ▼
-//	    executing ── publish ──────► over
-//	        │ the last leaves          ▲
-//	        ▼                          │
-//	    executing, cancelled, ─ publish┘
-//	    cannot be joined
+//	       a call misses, and finds none
+//	                  │
+//	               queued ◄──── take ──── adrift
+//	its leader gives  │ │                 ▲  │
+//	up, others wait   │ └── hand over ────┘  │ the last
+//	                  │                      │ leaves
+//	 slot, begin      │  refused, or it      │
+//	                  │  gives up alone      │
+//	    ┌─────────────┴────────────┬─────────┘
+//	    ▼                          ▼
+//	executing ── publish ──────► over
+//	    │ the last leaves          ▲
+//	    ▼                          │
+//	executing, cancelled, ─ publish┘
+//	cannot be joined
 //
 // Who leads a queued flight waits at the gate with its own context; a leader whose context
 // ends there hands over to one who has joined: the baton is a channel of one place, filled

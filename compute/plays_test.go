@@ -106,6 +106,12 @@ var plays = map[string]struct {
 		sc.caller("one")
 		sc.end()
 	}},
+	"everybody leaves": {2, func(sc *scene) {
+		sc.build(Config[string, string, int]{})
+		sc.fickle("fickle")
+		sc.fickle("fickle too")
+		sc.end()
+	}},
 	"the execution that nobody waits for": {2, func(sc *scene) {
 		sc.build(Config[string, string, int]{TTL: forever})
 		k, o := Key[string, string]{"a", "k"}, plain[string, string, int]()
