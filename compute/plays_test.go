@@ -4,7 +4,9 @@ package compute
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
@@ -92,6 +94,22 @@ var plays = map[string]struct {
 			sc.Errorf("executed %d times", sc.n)
 		}
 	}},
+	"two calls, one error": {2, func(sc *scene) {
+		sc.build(Config[string, string, int]{ErrorTTL: func(error) time.Duration { return time.Hour }})
+		bad := errors.New("bad")
+		with := sc.s.With(func(context.Context, Call[string, string]) (int, error) { sc.n++; return 0, bad })
+		for _, name := range []string{"one", "two"} {
+			sc.Go(name, func() {
+				if _, _, err := sc.s.DoInfo(background, "a", "k", with); err != bad {
+					sc.Errorf("%v", err)
+				}
+			})
+		}
+		sc.end()
+		if st := sc.s.Stats(); sc.n != 1 || st.Executed+st.Coalesced+st.Hits != 2 {
+			sc.Errorf("executed %d times; the books have %d, %d and %d", sc.n, st.Executed, st.Coalesced, st.Hits)
+		}
+	}},
 	"the baton": {2, func(sc *scene) {
 		sc.build(Config[string, string, int]{})
 		sc.fickle("fickle")
@@ -106,7 +124,7 @@ var plays = map[string]struct {
 		sc.caller("one")
 		sc.end()
 	}},
-	"everybody leaves": {2, func(sc *scene) {
+	"everybody leaves": {3, func(sc *scene) {
 		sc.build(Config[string, string, int]{})
 		sc.fickle("fickle")
 		sc.fickle("fickle too")
@@ -174,7 +192,7 @@ var plays = map[string]struct {
 		p, _ := g.gate.TryAcquire("x", gate.Request{})
 		sc.Go("waits", func() {
 			req := gate.Request{}
-			permit, sent, err := sc.s.wait(background, g, 1, "a", &req, 0)
+			permit, sent, err := sc.s.wait(background, g, 1, "a", &req, new(time.Time))
 			switch {
 			case err == nil && !sent:
 				permit.Release()
