@@ -47,22 +47,23 @@ var (
 // packages are the ones that docs/design.md names and that must exist; each name
 // here and below also stands for what is in folders under it.
 var packages = []string{
-	".", "actor", "baseline", "cmd/firqbench", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
+	".", "actor", "baseline", "cmd/firqbench", "compute", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
 	"shardsel", "watchdog", "worker",
 }
 
 // atMost says what else of this module a package may import.
 var atMost = map[string][]string{
 	".":             nil,
-	"actor":         {".", "internal/clock", "watchdog", "worker"},
+	"actor":         {".", "hist", "internal/clock", "watchdog", "worker"},
 	"drr":           {"."},
 	"hist":          {"."},
 	"watchdog":      {"."},
 	"cmd/firqbench": {"internal/bench"},
-	"firqhttp":      {".", "gate", "internal/retry", "internal/shortname"},
+	"compute":       {".", "gate", "hist", "lockfree", "internal/clock", "internal/failpoint", "internal/key", "internal/pad"},
+	"firqhttp":      {".", "compute", "gate", "internal/retry", "internal/shortname"},
 	"gate":          {".", "lockfree", "internal/failpoint", "internal/key", "internal/pad"},
 	"worker":        {".", "hist", "internal/pad"},
-	"examples":      {".", "gate", "hist", "lockfree", "worker"}, // what anybody can use
+	"examples":      {".", "actor", "compute", "gate", "hist", "lockfree", "worker"}, // what anybody can use
 }
 
 // never says what a package must not import, directly or through others.
