@@ -1,0 +1,3 @@
+// Package actor runs actors: states with a mailbox, one message at a time, fair by
+// processor time, supervised.
+package actor
