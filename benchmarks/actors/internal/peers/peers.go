@@ -73,6 +73,7 @@ const Own = "firq"
 // All returns the contestants.
 func All() []Peer {
 	return []Peer{
+		{Name: Own, About: "package actor of this checkout, with the default of everything", Own: true, New: newFirq},
 		{
 			Name: "hollywood", About: "github.com/anthdm/hollywood: a goroutine per activation",
 			Module: "github.com/anthdm/hollywood", New: newHollywood,
