@@ -67,15 +67,19 @@ func jobsTable(w io.Writer, f *file) {
 		}
 		for _, m := range j.Metrics {
 			cells := []string{j.Name, m.Name + ", " + m.Unit}
-			if m.Name == m.Unit {
-				cells[1] = m.Unit
-			}
 			for _, p := range chosen {
 				cells = append(cells, f.cell(j.Name, p.Name, m.Name))
 			}
 			own := f.figures(j.Name, peers.Own, m.Name)
 			best, _ := f.best(j.Name, m)
-			line(w, append(cells, ratio(own, f.figures(j.Name, best, m.Name)).String(), ratio(own, f.figures(j.Name, "channel", m.Name)).String())...)
+			for _, other := range []string{best, peers.Channel} {
+				text := "-"
+				if !m.Count {
+					text = ratio(own, f.figures(j.Name, other, m.Name)).String()
+				}
+				cells = append(cells, text)
+			}
+			line(w, cells...)
 		}
 	}
 	report.Printf(w, "\nThe interval has the median of endless rounds in it with %.0f %% confidence; below six rounds it goes from\n"+

@@ -88,7 +88,7 @@ func (p *plan) order(round int) (order []*peers.Peer) {
 	n := len(p.peers)
 	for i := range n {
 		if round%2 == 1 {
-			i = n - 1 - i
+			i = n - i
 		}
 		order = append(order, &p.peers[(round+i)%n])
 	}

@@ -25,6 +25,7 @@ type Metrics map[string]float64
 type Metric struct {
 	Name, Unit string
 	More       bool // is better
+	Count      bool // is about 0 for some, so that a ratio says nothing
 }
 
 // Job is some work.
@@ -36,10 +37,14 @@ type Job struct {
 }
 
 var (
-	throughput = []Metric{{"rate", "M/s", true}, {"allocs", "allocations", false}}
-	latency    = []Metric{{"p50", "µs", false}, {"p99", "µs", false}, {"rate", "M/s", true}, {"allocs", "allocations", false}}
-	opened     = []Metric{{"p50", "µs", false}, {"p99", "µs", false}, {"worst", "µs", false}}
-	idle       = []Metric{{"bytes", "B without its state", false}, {"all", "B with its state", false}, {"goroutines", "goroutines", false}, {"took", "µs", false}}
+	allocs     = Metric{Name: "allocs", Unit: "allocations", Count: true}
+	throughput = []Metric{{Name: "rate", Unit: "M/s", More: true}, allocs}
+	latency    = []Metric{{Name: "p50", Unit: "µs"}, {Name: "p99", Unit: "µs"}, {Name: "rate", Unit: "M/s", More: true}, allocs}
+	opened     = []Metric{{Name: "p50", Unit: "µs"}, {Name: "p99", Unit: "µs"}, {Name: "worst", Unit: "µs"}}
+	idle       = []Metric{
+		{Name: "bytes", Unit: "B without its state"}, {Name: "all", Unit: "B with its state"},
+		{Name: "goroutines", Unit: "per actor", Count: true}, {Name: "took", Unit: "µs to start and tell"},
+	}
 )
 
 // All returns the jobs.
@@ -56,17 +61,17 @@ func All() []Job {
 		{Name: "quiet-flooded", About: "the same while 4 others have an endless backlog of messages of 0.5 ms", Metrics: opened, run: quiet(4)},
 		{
 			Name: "share", About: "4 actors with messages of 1 ms and 4 with messages of 50 µs, all backlogged: processor time of the former per that of the latter",
-			Metrics: []Metric{{"ratio", "to 1", false}}, run: share,
+			Metrics: []Metric{{Name: "ratio", Unit: "to 1"}}, run: share,
 		},
 		{Name: "memory", About: "many actors that have had one message and are idle", Metrics: idle, run: func(s peers.System, z Size) (Metrics, error) { return memory(s, z.Actors) }},
 		{Name: "memory-many", About: "the same with ten times as many, ours only", Metrics: idle, OwnOnly: true, run: func(s peers.System, z Size) (Metrics, error) { return memory(s, z.Many) }},
 		{
 			Name: "spawn", About: "actors are started, then all of them stopped and waited for",
-			Metrics: []Metric{{"both", "µs", false}, {"spawn", "µs", false}, {"stop", "µs", false}}, run: spawn,
+			Metrics: []Metric{{Name: "both", Unit: "µs"}, {Name: "spawn", Unit: "µs"}, {Name: "stop", Unit: "µs"}}, run: spawn,
 		},
 		{
 			Name: "cycle", About: "A calls B, which calls C, which calls A; a call from a handler times out after 50 ms",
-			Metrics: []Metric{{"answer", "µs", false}, {"named", "of the answers name the cycle", true}}, run: cycle,
+			Metrics: []Metric{{Name: "answer", Unit: "µs"}, {Name: "named", Unit: "of the answers name the cycle", More: true, Count: true}}, run: cycle,
 		},
 	}
 }

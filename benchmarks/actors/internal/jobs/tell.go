@@ -105,10 +105,16 @@ func send(refs []peers.Ref, first int, stop *atomic.Bool, room func(n int64) boo
 	return n, nil
 }
 
-// await waits for what happens soon.
+// await waits for what happens soon. It looks often at first, and then leaves the processors to those it waits for.
 func await(done func() bool) error {
-	for end := time.Now().Add(patience); !done(); runtime.Gosched() {
-		if time.Now().After(end) {
+	end := time.Now().Add(patience)
+	for n := 0; !done(); n++ {
+		switch {
+		case n < 1000:
+			runtime.Gosched()
+		case time.Now().Before(end):
+			time.Sleep(50 * time.Microsecond)
+		default:
 			return fmt.Errorf("not handled after %v", patience)
 		}
 	}

@@ -2,6 +2,7 @@ package peers
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/firq-go/firq/actor"
@@ -70,7 +71,11 @@ func (a *firqActor) Tell(to Ref, m *Msg) error {
 func (a *firqActor) Call(to Ref, m *Msg, timeout time.Duration) (*Msg, error) {
 	ctx, cancel := context.WithTimeout(a.c, timeout)
 	defer cancel()
-	return message.Call(ctx, to.(*firqRef).r, m) //nolint:forcetypeassert // as above
+	res, err := message.Call(ctx, to.(*firqRef).r, m) //nolint:forcetypeassert // as above
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = ErrTimeout
+	}
+	return res, err
 }
 
 type firqRef struct{ r actor.Ref[*firqActor] }

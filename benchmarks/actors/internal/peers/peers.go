@@ -67,8 +67,11 @@ type Peer struct {
 	New         func() (System, error)
 }
 
-// Own is the name of our contestant.
-const Own = "firq"
+// The names of contestants that the tables treat apart: ours, and what a program has without a library.
+const (
+	Own     = "firq"
+	Channel = "channel"
+)
 
 // All returns the contestants.
 func All() []Peer {
@@ -82,7 +85,7 @@ func All() []Peer {
 			Name: "protoactor", About: "github.com/asynkron/protoactor-go: a goroutine per activation",
 			Module: "github.com/asynkron/protoactor-go", New: newProtoactor,
 		},
-		{Name: "channel", About: "a goroutine and a channel per actor, nothing else", Plain: true, New: newChannel},
+		{Name: Channel, About: "a goroutine and a channel per actor, nothing else", Plain: true, New: newChannel},
 	}
 }
 
