@@ -33,10 +33,10 @@ func intervalOf(xs []float64) interval {
 
 // String is the median and, if there is one, the interval.
 func (i interval) String() string {
-	switch {
-	case i.n == 0:
+	switch i.n {
+	case 0:
 		return "-"
-	case i.n == 1:
+	case 1:
 		return figure(i.median)
 	}
 	return fmt.Sprintf("%s (%s to %s)", figure(i.median), figure(i.low), figure(i.high))

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -54,17 +55,17 @@ func memory(s peers.System, n int) (Metrics, error) {
 	return Metrics{"bytes": all - state, "all": all, "goroutines": goroutines, "took": us(took) / float64(n)}, nil
 }
 
-// settle measures until the goroutines of activations have ended, or do not, and returns how many there are more
-// than before for each of n actors.
+// settle measures until the goroutines of activations have ended, or no more of them do, and returns how many there
+// are more than before for each of n actors.
 func settle(before float64, n int) (f footprint, goroutines float64) {
-	for range 20 {
+	for last := math.Inf(1); ; {
 		f = measureFootprint()
-		if goroutines = (f.goroutines - before) / float64(n); goroutines < 0.5 {
-			break
+		if goroutines = (f.goroutines - before) / float64(n); goroutines < 0.5/float64(n) || goroutines >= last {
+			return f, goroutines
 		}
+		last = goroutines
 		time.Sleep(time.Millisecond)
 	}
-	return f, goroutines
 }
 
 // stateBytes returns how much memory a state takes.

@@ -1,4 +1,4 @@
 package peers
 
-// The package is imported for what it does when it is initialised.
-import _ "github.com/firq-go/firq/benchmarks/actors/internal/conflict"
+// Package conflict is imported for what it does when it is initialised.
+import _ "github.com/firq-go/firq/benchmarks/actors/internal/conflict" // before hollywood and protoactor

@@ -12,8 +12,8 @@ import (
 type firqSystem struct{ s *actor.System }
 
 // queued is a context that could end: a call with it cannot run on the goroutine of a caller who has to be able to
-// leave. A call with a context of its own for each, as a deadline needs, would measure package context as well.
-var queued, _ = context.WithCancel(context.Background()) //nolint:govet // it never ends
+// leave; it never does. A call with a context of its own for each, as a deadline needs, would measure package context as well.
+var queued, _ = context.WithCancel(context.Background())
 
 func newFirq() (System, error) {
 	s, err := actor.New(actor.Config{})
