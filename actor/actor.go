@@ -41,7 +41,8 @@ type actor struct {
 	state any
 	cur   atomic.Pointer[Ctx] // the handler that has the turn, for the rule of deadlocks
 
-	up, older, younger *actor // parent, and its children before and after; System.tree
+	up             *actor // parent; immutable once the actor has it
+	older, younger *actor // its children before and after; System.tree
 
 	life     life // mu
 	turn     turn // mu
@@ -49,6 +50,7 @@ type actor struct {
 	draining bool // it ends when its mailbox is worked off; mu
 	recycle  bool // its supervisor wants the incarnation to end; mu
 	nudged   bool // a supervisor's, or a parent's that waits for its children; mu
+	orphaned bool // it is no child any more; System.tree
 	ending   bool // the children of the incarnation are being ended; who has the turn
 }
 

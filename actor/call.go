@@ -29,7 +29,7 @@ type call struct {
 	ctx     context.Context // what the caller gave, without its own Ctx; nil: nothing
 	// caller is the handler that waits; written before the call is posted, and by who
 	// leaves, under System.graph. nil: it comes from outside.
-	caller *Ctx
+	caller atomic.Pointer[Ctx]
 	by     atomic.Pointer[Ctx] // the handler that serves it
 	env    *envelope
 	// A place among the calls of the caller's handler; guarded by its Ctx.mu.
@@ -104,36 +104,50 @@ func (f *call) refuse(err error, from uint32) bool {
 // leave gives a call up: its caller's ctx has ended with err, or its handler has. It
 // reports false if it is answered, or was left before.
 func (f *call) leave(s *System, err error) bool {
+	from, ok := f.claim()
+	if ok {
+		f.leaving(s, from, err)
+	}
+	return ok
+}
+
+// claim is the step of leave that decides: from here on the call is not used again.
+func (f *call) claim() (from uint32, ok bool) {
 	if f.st.CompareAndSwap(waiting, left) {
-		f.cut(s, nil)
-		if f.env != nil {
-			f.to.mu.Lock()
-			if f.env.in != nil {
-				f.env.unlink()
-				f.to.lose()
-				s.cancelled.Add(1)
-			}
-			wake := f.to.wake()
-			f.to.mu.Unlock()
-			if wake {
-				f.to.schedule(nil)
-			}
-		}
-		return true
+		return waiting, true
 	}
-	if !f.st.CompareAndSwap(taken, left) {
-		return false
+	return taken, f.st.CompareAndSwap(taken, left)
+}
+
+// leaving does the rest for who has claimed the call.
+func (f *call) leaving(s *System, from uint32, err error) {
+	if from == taken {
+		g := f.by.Load()
+		f.cut(s, g)
+		g.cancelFor(f, err)
+		return
 	}
-	g := f.by.Load()
-	f.cut(s, g)
-	g.cancelFor(f, err)
-	return true
+	f.cut(s, nil)
+	if f.env == nil {
+		return
+	}
+	f.to.mu.Lock()
+	if f.env.in != nil {
+		f.env.unlink()
+		f.to.lose()
+		s.cancelled.Add(1)
+	}
+	wake := f.to.wake()
+	f.to.mu.Unlock()
+	if wake {
+		f.to.schedule(nil)
+	}
 }
 
 // cut takes the caller out of the chain.
 func (f *call) cut(s *System, g *Ctx) {
 	s.graph.Lock()
-	f.caller = nil
+	f.caller.Store(nil)
 	if g != nil && g.serving.Load() == f {
 		g.caller.Store(nil)
 	}
@@ -171,7 +185,8 @@ func (k *ask[S, Req, Res]) free() {
 	var req Req
 	var res Res
 	k.req, k.res = req, res
-	k.f.ctx, k.f.caller, k.f.to, k.f.err, k.f.inChain = nil, nil, nil, nil, false
+	k.f.caller.Store(nil)
+	k.f.ctx, k.f.to, k.f.err, k.f.inChain = nil, nil, nil, false
 	k.f.by.Store(nil)
 	k.of.asks.Put(k)
 }
@@ -184,7 +199,8 @@ func (m *Method[S, Req, Res]) ask(a *actor, c *Ctx, ctx context.Context, req Req
 	}
 	k.req = req
 	k.f.st.Store(waiting)
-	k.f.to, k.f.caller, k.f.ctx, k.f.w = a, c, base(ctx, c), a.sys().waiter()
+	k.f.caller.Store(c)
+	k.f.to, k.f.ctx, k.f.w = a, base(ctx, c), a.sys().waiter()
 	return k
 }
 

@@ -106,9 +106,6 @@ func (s *System) Close() error {
 	}
 	s.ctxMu.Unlock()
 	for _, c := range list {
-		if f := c.serving.Load(); f != nil && c.st.Load() != stale {
-			f.refuse(ErrStopped, taken)
-		}
 		c.abort(ErrStopped)
 	}
 	c := s.newCtx()

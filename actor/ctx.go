@@ -270,25 +270,40 @@ func (c *Ctx) cancelFor(f *call, err error) {
 
 // endLocked cancels std with a cause and returns the calls that end with it. The
 // caller holds c.mu.
-func (c *Ctx) endLocked(cause error) (kids []*call) {
+func (c *Ctx) endLocked(cause error) (kids []kid) {
 	if c.cancel != nil {
 		c.cancel(cause)
 	}
+	return c.takeKids()
+}
+
+// takeKids returns the calls that end with the handler. The caller holds c.mu.
+func (c *Ctx) takeKids() (kids []kid) {
 	for f := c.kids; f != nil; {
 		next := f.kidNext
 		f.kidPrev, f.kidNext, f.kid = nil, nil, false
-		kids = append(kids, f)
+		if from, ok := f.claim(); ok { // now, as who waits may take it away without c.mu
+			kids = append(kids, kid{f, from})
+		}
 		f = next
 	}
 	c.kids = nil
 	return kids
 }
 
+// kid is a call that takeKids has claimed.
+type kid struct {
+	f    *call
+	from uint32
+}
+
 // leaveAll gives up calls whose handler has ended or was cancelled, and wakes who
 // waits for them.
-func (c *Ctx) leaveAll(kids []*call, err error) {
-	for _, f := range kids {
-		f.interrupt(c.sys, err)
+func (c *Ctx) leaveAll(kids []kid, err error) {
+	for _, k := range kids {
+		k.f.leaving(c.sys, k.from, err)
+		k.f.err = err
+		k.f.wake()
 	}
 }
 
@@ -300,12 +315,15 @@ func (f *call) interrupt(s *System, err error) {
 	}
 }
 
-// abort cancels the handler, if it is still in progress.
+// abort cancels the handler, if it is still in progress, and answers its caller.
 func (c *Ctx) abort(cause error) {
 	c.mu.Lock()
 	if !c.marked() {
 		c.mu.Unlock()
 		return
+	}
+	if f := c.serving.Load(); f != nil { // its own until c.mu is free
+		f.refuse(cause, taken)
 	}
 	c.context()
 	kids := c.endLocked(cause)

@@ -31,7 +31,8 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 	s := a.sys()
 	k := &ask[S, Req, Res]{of: m, req: req}
 	k.m, k.run, k.call, k.f.env = &m.method, k, &k.f, &k.envelope
-	k.f.to, k.f.caller, k.f.ctx, k.f.many = a, c, base(ctx, c), make(chan struct{})
+	k.f.caller.Store(c)
+	k.f.to, k.f.ctx, k.f.many = a, base(ctx, c), make(chan struct{})
 	s.mark(c, &k.f)
 	if err = a.post(&k.envelope, c, sent); err == errWait {
 		err = a.waitRoom(ctx, c, &k.envelope)

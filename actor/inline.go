@@ -10,7 +10,7 @@ import (
 func canInline(m *method, a *actor, c *Ctx, ctx context.Context) bool {
 	set := a.set
 	s := set.sys
-	if s.shuffle != nil || set.reent != None || set.dedicated || set.timeout > 0 || m.timeout > 0 || set.slowAfter > 0 {
+	if s.shuffle != nil || m.readOnly || set.reent != None || set.dedicated || set.timeout > 0 || m.timeout > 0 || set.slowAfter > 0 {
 		return false
 	}
 	if c == nil {

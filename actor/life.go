@@ -22,7 +22,7 @@ func (a *actor) fail(why error, gone bool) {
 		chain = a.empty()
 		a.evictRoom(ErrStopped)
 	} else if x.suspended > 0 {
-		a.refuseChain(why)
+		chain = a.refuseChain()
 	}
 	a.mu.Unlock()
 	a.deadLetters(chain, ErrStopped)
@@ -37,25 +37,22 @@ func (a *actor) restartable() bool {
 	return up != nil && up.x != nil && up.x.sup != nil && (a.x.start != nil || a.x.sup != nil) && !a.sys().closed.Load()
 }
 
-// refuseChain refuses calls that handlers in progress wait for: they would keep the
+// refuseChain takes out calls that handlers in progress wait for: they would keep the
 // failed incarnation from ending. The caller holds a.mu.
-func (a *actor) refuseChain(why error) {
+func (a *actor) refuseChain() (chain *envelope) {
 	a.each(func(l *list) bool {
 		for e := l.first; e != nil; {
 			next := e.next
 			if e.call != nil && e.call.inChain {
 				e.unlink()
 				a.lose()
-				if e.call.refuse(why, waiting) {
-					a.sys().dead.Add(1)
-				} else {
-					a.sys().cancelled.Add(1)
-				}
+				e.next, chain = chain, e
 			}
 			e = next
 		}
 		return true
 	})
+	return chain
 }
 
 // doom lets the actor end after the handlers in progress; what waits are dead letters.

@@ -212,6 +212,45 @@ func TestReaders(t *testing.T) {
 	})
 }
 
+// Readers overlap whoever calls them, and may call.
+func TestReadersMeet(t *testing.T) {
+	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
+		s := newSys(t, cfg)
+		r, q := box0(t, s, "a"), box0(t, s, "b")
+		var met, all sync.WaitGroup
+		met.Add(3)
+		for range 3 {
+			all.Go(func() {
+				_, err := look.Call(ctx, r, func(_ *box, c *Ctx) (any, error) {
+					met.Done()
+					_ = c.Await(func() error { met.Wait(); return nil })
+					return do.Call(c, q, inc)
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if n, err := do.Call(ctx, q, get); n != 3 || err != nil {
+			t.Error(n, err)
+		}
+		_, err := look.Call(ctx, r, func(_ *box, c *Ctx) (any, error) {
+			return do.Call(c, q, func(_ *box, c *Ctx) (any, error) { return do.Call(c, r, inc) })
+		})
+		if !errors.Is(err, ErrDeadlock) { // a writer would wait for the reader
+			t.Error(err)
+		}
+		n, err := look.Call(ctx, r, func(_ *box, c *Ctx) (any, error) {
+			return do.Call(c, q, func(_ *box, c *Ctx) (any, error) { return look.Call(c, r, get) })
+		})
+		if n != 0 { // another reader does not
+			t.Error(n, err)
+		}
+		books(t, s)
+	})
+}
+
 // What is stashed counts in the limit, and goes before what waits when it is taken
 // back; a stashed call's caller goes on waiting.
 func TestStash(t *testing.T) {

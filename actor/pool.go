@@ -37,7 +37,7 @@ type slot struct {
 	pool  *pool
 	owner atomic.Pointer[hand]
 	since atomic.Int64 // the message in progress was started about then; 0: none is
-	wake  chan entry   // to the owner, which sleeps; an entry without actor: closed
+	wake  chan entry   // to the owner, which sleeps; an entry without actor: closed, or lookAgain
 }
 
 // hand is a goroutine of the System, which runs turns while it has a slot, and goes on with its
@@ -171,8 +171,13 @@ func (p *pool) push(e entry) {
 	if n := len(p.idle); n > 0 && !p.closed {
 		sl := p.idle[n-1]
 		p.idle = p.idle[:n-1]
-		e, _ = p.q.get()
-		p.delivered(&e)
+		if p.sys.shuffle == nil {
+			e, _ = p.q.get()
+			p.delivered(&e)
+		} else { // it chooses when everybody waits
+			e = entry{since: lookAgain}
+			p.n.Store(int32(p.q.len()))
+		}
 		p.mu.Unlock()
 		sl.wake <- e
 		return
@@ -204,8 +209,13 @@ func (p *pool) pop(sl *slot) (entry, bool) {
 	p.idle = append(p.idle, sl)
 	p.mu.Unlock()
 	e := <-sl.wake
+	if e.since == lookAgain {
+		return p.pop(sl)
+	}
 	return e, e.a != nil
 }
+
+const lookAgain = -1 // since of an entry that only wakes
 
 // delivered counts an entry that has a slot now. The caller holds p.mu.
 func (p *pool) delivered(e *entry) {

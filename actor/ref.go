@@ -127,7 +127,7 @@ func (a *actor) stop(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	f := &call{to: a, caller: c, room: true}
+	f := &call{to: a, room: true}
 	s := a.sys()
 	if s.above(a, c.a.Load()) { // it ends before its parent does
 		s.deadlocks.Add(1)

@@ -44,7 +44,7 @@ func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	f := &call{to: a, caller: c, w: s.waiter(), room: true}
+	f := &call{to: a, w: s.waiter(), room: true}
 	r := &roomer{e: e, f: f}
 	if err := s.waitsFor(c, f); err != nil {
 		s.waiters.Put(f.w)

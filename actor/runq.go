@@ -16,7 +16,7 @@ type queue interface {
 // entry of a run queue.
 type entry struct {
 	tag   int64
-	seq   uint64 // breaks ties: first come, first served
+	seq   uint64 // breaks ties: who was idle first, then first come, first served
 	since int64  // when it was put in
 	a     *actor
 	w     *hand // nil: a turn; else a handler of a that wants a slot
@@ -37,9 +37,12 @@ func (q *heap4) len() int   { return len(q.h) }
 func (q *heap4) now() int64 { return q.v }
 
 func (q *heap4) put(e entry) {
-	e.tag = max(e.tag, q.v)
 	q.seq++
 	e.seq = q.seq
+	if e.tag >= q.v {
+		e.seq |= 1 << 63 // behind those who have used less, which ties hide
+	}
+	e.tag = max(e.tag, q.v)
 	i := len(q.h)
 	q.h = append(q.h, e)
 	for i > 0 {

@@ -19,10 +19,16 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 	c.state = state
 	if f != nil {
 		c.serving.Store(f)
-		c.caller.Store(f.caller)
+		c.caller.Store(f.caller.Load())
+		if f.caller.Load() == nil { // it was cut meanwhile
+			c.caller.Store(nil)
+		}
 		c.setBase(f.ctx)
 	}
 	c.st.Store(live)
+	if m.kind != nil && c.sys.closed.Load() {
+		c.abort(ErrStopped) // Close has not seen it
+	}
 	if f != nil && f.st.Load() == left {
 		c.cancelFor(f, context.Canceled) // before there was a handler to cancel
 	}
@@ -107,7 +113,10 @@ func (c *Ctx) guard(f func(), gone func(error)) (fail error) {
 // abandoned: then the actor, and what c stands for, are somebody else's.
 func (c *Ctx) serve(a *actor, e *envelope) (lost bool) {
 	fail := c.exec(a, e)
-	return c.after(a, e, fail)
+	if lost = c.after(a, e, fail); lost {
+		a.abandonMetric(-1)
+	}
+	return lost
 }
 
 func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
@@ -122,6 +131,9 @@ func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
 			return
 		}
 		lost := c.after(a, e, &PanicError{ErrGoexit, debug.Stack()})
+		if lost {
+			a.abandonMetric(-1)
+		}
 		c.w.died(a, lost)
 	}()
 	e.run.exec(c, c.state)

@@ -64,3 +64,11 @@ func (l *list) takeAllFront(from *list) {
 	all.takeAll(l)
 	l.takeAll(&all)
 }
+
+// Stop ends the actor after this handler: what waits are dead letters, and Ref.Err is
+// why. It is no failure: a supervisor does not start another incarnation.
+func (c *Ctx) Stop(why error) {
+	if c.valid() && !c.out.stop {
+		c.out.stop, c.out.stopErr = true, why
+	}
+}

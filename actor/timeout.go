@@ -33,10 +33,15 @@ func (c *Ctx) arm(a *actor, m *method, d time.Duration, mode TimeoutMode) {
 		if mode == Cancel && c.marked() {
 			parent := c.context()
 			std, end := context.WithDeadlineCause(parent, began.Add(d), ErrTimeout)
-			c.std = std
-			c.ends = end
+			stop := context.AfterFunc(std, func() { // so that Err says it before anybody is told
+				if context.Cause(std) == ErrTimeout {
+					c.late(a, m, run, began, mode)
+				}
+			})
+			c.std, c.ends = std, func() { stop(); end() }
+		} else {
+			c.watch = append(c.watch, time.AfterFunc(d, func() { c.late(a, m, run, began, mode) }))
 		}
-		c.watch = append(c.watch, time.AfterFunc(d, func() { c.late(a, m, run, began, mode) }))
 	}
 	if slow := a.set.slowAfter; slow > 0 {
 		c.watch = append(c.watch, time.AfterFunc(slow, func() {
@@ -59,10 +64,10 @@ func (c *Ctx) late(a *actor, m *method, run uint64, began time.Time, mode Timeou
 		return
 	}
 	s := c.sys
-	var kids []*call
+	var kids []kid
 	switch mode {
 	case Cancel:
-		kids = c.endLocked(nil)
+		kids = c.takeKids()
 	case Stop:
 		if !c.st.CompareAndSwap(slow, abandoned) {
 			c.mu.Unlock()

@@ -23,10 +23,11 @@ func (s *System) adopt(up, a *actor, c *Ctx) error {
 func (s *System) orphan(a *actor) {
 	s.tree.Lock()
 	up := a.up
-	if up == nil {
+	if up == nil || a.orphaned {
 		s.tree.Unlock()
 		return
 	}
+	a.orphaned = true
 	if a.older != nil {
 		a.older.younger = a.younger
 	}
@@ -37,7 +38,7 @@ func (s *System) orphan(a *actor) {
 		up.x.last = a.older
 		up.mu.Unlock()
 	}
-	a.up, a.older, a.younger = nil, nil, nil
+	a.older, a.younger = nil, nil
 	s.tree.Unlock()
 	up.nudge()
 }
