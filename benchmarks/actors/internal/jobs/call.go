@@ -29,10 +29,10 @@ func caller(call func(peers.Ref, *peers.Msg) (*peers.Msg, error)) func(peers.Sys
 func calls(r peers.Ref, call func(peers.Ref, *peers.Msg) (*peers.Msg, error), d time.Duration, times []time.Duration) (Metrics, error) {
 	m := &peers.Msg{}
 	n := 0
-	before, began := mallocs(), time.Now()
+	before := used()
 	for {
 		start := time.Now()
-		if start.Sub(began) > d {
+		if start.Sub(before.at) > d {
 			break
 		}
 		if _, err := call(r, m); err != nil {
@@ -46,9 +46,10 @@ func calls(r peers.Ref, call func(peers.Ref, *peers.Msg) (*peers.Msg, error), d 
 		}
 		n += sampled
 	}
-	took, allocs := time.Since(began), float64(mallocs()-before)/float64(n)
+	figures := used().since(before, float64(n))
 	slices.Sort(times)
-	return Metrics{"p50": us(percentile(times, 0.5)), "p99": us(percentile(times, 0.99)), "rate": float64(n) / took.Seconds() / 1e6, "allocs": allocs}, nil
+	figures["p50"], figures["p99"] = us(percentile(times, 0.5)), us(percentile(times, 0.99))
+	return figures, nil
 }
 
 // percentile returns the smallest of the sorted times that at least the part p of them do not exceed.

@@ -136,4 +136,3 @@ func want(t *testing.T, m Metrics, metric string, value, tolerance float64) {
 }
 
 func always(d time.Duration) func(int) time.Duration { return func(int) time.Duration { return d } }
-

@@ -38,8 +38,9 @@ type Job struct {
 
 var (
 	allocs     = Metric{Name: "allocs", Unit: "allocations", Count: true}
-	throughput = []Metric{{Name: "rate", Unit: "M/s", More: true}, allocs}
-	latency    = []Metric{{Name: "p50", Unit: "µs"}, {Name: "p99", Unit: "µs"}, {Name: "rate", Unit: "M/s", More: true}, allocs}
+	cpu        = Metric{Name: "cpu", Unit: "ns of processor time"}
+	throughput = []Metric{{Name: "rate", Unit: "M/s", More: true}, cpu, allocs}
+	latency    = []Metric{{Name: "p50", Unit: "µs"}, {Name: "p99", Unit: "µs"}, {Name: "rate", Unit: "M/s", More: true}, cpu, allocs}
 	opened     = []Metric{{Name: "p50", Unit: "µs"}, {Name: "p99", Unit: "µs"}, {Name: "worst", Unit: "µs"}}
 	idle       = []Metric{
 		{Name: "bytes", Unit: "B without its state"}, {Name: "all", Unit: "B with its state"},

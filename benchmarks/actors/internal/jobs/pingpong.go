@@ -33,9 +33,9 @@ func pingpong(pairs int) func(peers.System, Size) (Metrics, error) {
 			return n
 		}
 		time.Sleep(z.Duration / 5)
-		before, zero, began := mallocs(), total(), time.Now()
+		before, zero := used(), total()
 		time.Sleep(z.Duration)
-		took, n, after := time.Since(began), float64(total()-zero), mallocs()
+		after, n := used(), float64(total()-zero)
 		stop.Store(true)
 		for i := range ps {
 			if err := await(ps[i].ended.Load); err != nil {
@@ -46,9 +46,9 @@ func pingpong(pairs int) func(peers.System, Size) (Metrics, error) {
 			}
 		}
 		if n == 0 {
-			return nil, fmt.Errorf("no turn in %v", took)
+			return nil, fmt.Errorf("no turn in %v", z.Duration)
 		}
-		return Metrics{"rate": n / took.Seconds() / 1e6, "allocs": float64(after-before) / n}, nil
+		return after.since(before, n), nil
 	}
 }
 

@@ -63,7 +63,7 @@ func tell(refs []peers.Ref, handled []counter, senders int, d time.Duration) (Me
 		failures = make(chan error, senders)
 		zero     = sum(handled)
 	)
-	before, began := mallocs(), time.Now()
+	before := used()
 	for g := range senders {
 		wg.Go(func() {
 			n, err := send(refs, g, &stop, func(n int64) bool { return n-(sum(handled)-zero)/int64(senders) < window })
@@ -83,8 +83,7 @@ func tell(refs []peers.Ref, handled []counter, senders int, d time.Duration) (Me
 	if err := await(func() bool { return left() <= 0 }); err != nil {
 		return nil, fmt.Errorf("%d of %d messages: %w", left(), sent.Load(), err)
 	}
-	took, n := time.Since(began), float64(sent.Load())
-	return Metrics{"rate": n / took.Seconds() / 1e6, "allocs": float64(mallocs()-before) / n}, nil
+	return used().since(before, float64(sent.Load())), nil
 }
 
 // send sends one message again and again, each time to the next actor, while there is room for the n-th.
@@ -119,10 +118,4 @@ func await(done func() bool) error {
 		}
 	}
 	return nil
-}
-
-func mallocs() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.Mallocs
 }
