@@ -47,13 +47,14 @@ var (
 // packages are the ones that docs/design.md names and that must exist; each name
 // here and below also stands for what is in folders under it.
 var packages = []string{
-	".", "baseline", "cmd/firqbench", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
+	".", "actor", "baseline", "cmd/firqbench", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
 	"shardsel", "watchdog", "worker",
 }
 
 // atMost says what else of this module a package may import.
 var atMost = map[string][]string{
 	".":             nil,
+	"actor":         {".", "internal/clock", "watchdog", "worker"},
 	"drr":           {"."},
 	"hist":          {"."},
 	"watchdog":      {"."},
@@ -71,6 +72,7 @@ var never = map[string][]string{
 	"schedtest": {"lockfree", "baseline"},
 	"shardsel":  {"lockfree", "baseline"},
 	"worker":    {"lockfree", "baseline"},
+	"actor":     {"lockfree", "baseline"},
 }
 
 // source is what the files of one folder import, whatever their build tags.

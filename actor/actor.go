@@ -62,6 +62,7 @@ type extra struct {
 	stash       list
 	room        []*roomer
 	readers     int    // read-only handlers in progress
+	owed        int64  // processor time of read-only handlers, not charged yet
 	suspended   int    // handlers that wait and have given up the turn
 	holders     []*Ctx // all of both
 	resume      []*Ctx // who wants the turn back, first come first served

@@ -28,7 +28,7 @@ type call struct {
 	to      *actor
 	ctx     context.Context // what the caller gave, without its own Ctx; nil: nothing
 	// caller is the handler that waits; written before the call is posted, and by who
-	// leaves, under System.graph. nil: it comes from outside.
+	// leaves, under graph. nil: it comes from outside.
 	caller atomic.Pointer[Ctx]
 	by     atomic.Pointer[Ctx] // the handler that serves it
 	env    *envelope
@@ -146,12 +146,12 @@ func (f *call) leaving(s *System, from uint32, err error) {
 
 // cut takes the caller out of the chain.
 func (f *call) cut(s *System, g *Ctx) {
-	s.graph.Lock()
+	graph.Lock()
 	f.caller.Store(nil)
 	if g != nil && g.serving.Load() == f {
 		g.caller.Store(nil)
 	}
-	s.graph.Unlock()
+	graph.Unlock()
 }
 
 // ask is a message with a reply.
@@ -191,7 +191,7 @@ func (k *ask[S, Req, Res]) free() {
 	k.of.asks.Put(k)
 }
 
-func (m *Method[S, Req, Res]) ask(a *actor, c *Ctx, ctx context.Context, req Req) *ask[S, Req, Res] { //nolint:revive // the receiver's ctx comes after whose it is
+func (m *Method[S, Req, Res]) ask(ctx context.Context, a *actor, c *Ctx, req Req) *ask[S, Req, Res] {
 	k, _ := m.asks.Get().(*ask[S, Req, Res])
 	if k == nil {
 		k = &ask[S, Req, Res]{of: m}
@@ -229,15 +229,15 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 	if err != nil {
 		return res, err
 	}
-	if canInline(&m.method, a, c, ctx) {
-		if cc := a.enterInline(c, &m.method, ctx); cc != nil {
-			return m.inlined(cc, a, c, ctx, req)
+	if canInline(ctx, &m.method, a, c) {
+		if cc := a.enterInline(ctx, c, &m.method); cc != nil {
+			return m.inlined(ctx, cc, a, c, req)
 		}
 	}
 	if err = ctxErr(ctx, c); err != nil {
 		return res, a.refused(err)
 	}
-	k := m.ask(a, c, ctx, req)
+	k := m.ask(ctx, a, c, req)
 	s := a.sys()
 	s.mark(c, &k.f)
 	if err = s.waitsFor(c, &k.f); err != nil {

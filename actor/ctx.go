@@ -31,18 +31,19 @@ type Ctx struct {
 	inner   atomic.Pointer[Ctx]  // of the call that runs on this goroutine
 
 	// The handler's goroutine.
-	sys   *System
-	w     *hand // nil: the goroutine is not the System's
-	acct  *account
-	child *Ctx // for calls on this goroutine
-	once  bool // start is Value's
-	heavy bool // clean has something to do
-	state any  // of the incarnation
-	out   outcome
-	turn  chan struct{} // tells that the turn is the handler's again
-	hold  hold          // actor.mu, once the handler runs
-	timed atomic.Bool   // it has a timeout that may abandon or cancel it
-	lent  atomic.Bool   // child is in use
+	sys    *System
+	w      *hand // nil: the goroutine is not the System's
+	acct   *account
+	child  *Ctx // for calls on this goroutine
+	once   bool // start is Value's
+	heavy  bool // clean has something to do
+	state  any  // of the incarnation
+	out    outcome
+	turn   chan struct{} // tells that the turn is the handler's again
+	hold   hold          // actor.mu, once the handler runs
+	pauses int           // waits in progress, of a reentrant actor's handler; actor.mu
+	timed  atomic.Bool   // it has a timeout that may abandon or cancel it
+	lent   atomic.Bool   // child is in use
 
 	lentBefore int64 // of a call on its caller's goroutine
 

@@ -3,6 +3,8 @@ package actor
 import (
 	"context"
 	"errors"
+	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,4 +215,31 @@ func TestFuture(t *testing.T) {
 		books(t, s)
 		s.Close()
 	})
+}
+
+// Inline: on the caller's goroutine although its ctx may end; its Ctx ends with it.
+func TestInline(t *testing.T) {
+	limit(t, 20e9)
+	s := newSys(t, Config{})
+	r := box0(t, s, "a")
+	mine := func() string {
+		buf := make([]byte, 64)
+		return strings.Fields(string(buf[:runtime.Stack(buf, false)]))[1]
+	}
+	ctx, cancel := context.WithCancel(bg)
+	for m, same := range map[*Method[*box, job, any]]bool{quick: true, do: false} {
+		id, err := m.Call(ctx, r, func(_ *box, c *Ctx) (any, error) { return mine(), c.Err() })
+		if (id == mine()) != same || err != nil {
+			t.Error(id, mine(), err)
+		}
+	}
+	_, err := quick.Call(ctx, r, func(_ *box, c *Ctx) (any, error) {
+		cancel()
+		<-c.Done()
+		return nil, c.Err()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	books(t, s)
 }

@@ -19,16 +19,22 @@ func (s *System) dropDedicated(a *actor) {
 	}
 }
 
-// keep remembers a timer of a supervisor, which Close stops.
-func (s *System) keep(t *time.Timer) {
+// later calls f after d, unless Close comes before.
+func (s *System) later(d time.Duration, f func()) {
 	s.keepMu.Lock()
 	defer s.keepMu.Unlock()
 	if s.closed.Load() {
-		t.Stop()
 		return
 	}
 	if s.timers == nil {
 		s.timers = map[*time.Timer]struct{}{}
 	}
+	var t *time.Timer
+	t = time.AfterFunc(d, func() {
+		s.keepMu.Lock()
+		delete(s.timers, t)
+		s.keepMu.Unlock()
+		f()
+	})
 	s.timers[t] = struct{}{}
 }

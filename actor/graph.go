@@ -1,11 +1,13 @@
 package actor
 
+import "sync"
+
 // The rule of deadlocks is about handlers: a handler waits for a call; a call that is
 // served waits for its handler; one that is not waits for the handlers that its target
 // does not let it pass. Before a handler begins to wait it walks from the call along
 // what is waited for: if it comes to itself, the call would never end.
 //
-// Pointers of handlers that begin to wait are written under System.graph, and the walk
+// Pointers of handlers that begin to wait are written under graph, and the walk
 // holds it. Those of calls that run on their caller's goroutine are written without it,
 // and so is their end. That gives no false alarm: who is on a way that ends at the
 // walker waits for somebody who waits, down to the last one, who waits since before
@@ -13,16 +15,20 @@ package actor
 // changes during the walk. And it misses nothing: the last one of a cycle to begin to
 // wait sees the others' pointers, all written before.
 
+// graph is one for all Systems, as handlers may call actors of another one. It goes
+// before any actor's mu.
+var graph sync.Mutex
+
 // mark notes whether a handler of f's target has caused f, which is not posted yet.
 func (s *System) mark(c *Ctx, f *call) {
 	if c == nil || f.to.set.reent == None {
 		return
 	}
-	s.graph.Lock()
+	graph.Lock()
 	for p := c; p != nil && !f.inChain; p = p.caller.Load() {
 		f.inChain = p.a.Load() == f.to
 	}
-	s.graph.Unlock()
+	graph.Unlock()
 }
 
 // waitsFor notes that the handler of c is going to wait for f, unless it would wait for
@@ -31,8 +37,8 @@ func (s *System) waitsFor(c *Ctx, f *call) error {
 	if c == nil {
 		return nil
 	}
-	s.graph.Lock()
-	defer s.graph.Unlock()
+	graph.Lock()
+	defer graph.Unlock()
 	w := walk{me: c, left: 1 << 20}
 	if w.call(f) {
 		s.deadlocks.Add(1)
@@ -47,9 +53,9 @@ func (s *System) noWait(c *Ctx, f *call) {
 	if c == nil {
 		return
 	}
-	s.graph.Lock()
+	graph.Lock()
 	c.wait.CompareAndSwap(f, nil)
-	s.graph.Unlock()
+	graph.Unlock()
 }
 
 // walk looks for the way from a call to the handler me.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,7 +18,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type box struct {
 	n   int
 	log []string
-	mu  sync.Mutex
 	end func(*Ctx, error)
 }
 

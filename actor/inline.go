@@ -7,7 +7,7 @@ import (
 
 // canInline reports whether a call may run on its caller's goroutine: nobody could
 // tell the difference, or the method says that it may.
-func canInline(m *method, a *actor, c *Ctx, ctx context.Context) bool {
+func canInline(ctx context.Context, m *method, a *actor, c *Ctx) bool {
 	set := a.set
 	s := set.sys
 	if s.shuffle != nil || m.readOnly || set.reent != None || set.dedicated || set.timeout > 0 || m.timeout > 0 || set.slowAfter > 0 {
@@ -31,7 +31,7 @@ func canInline(m *method, a *actor, c *Ctx, ctx context.Context) bool {
 
 // enterInline takes the turn of an idle actor for a call of c, and returns the Ctx for
 // its handler; nil: the actor is not idle.
-func (a *actor) enterInline(c *Ctx, m *method, ctx context.Context) *Ctx {
+func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
 	if !a.mu.TryLock() {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (a *actor) enterInline(c *Ctx, m *method, ctx context.Context) *Ctx {
 }
 
 // inlined runs a call on its caller's goroutine; enterInline has taken the turn.
-func (m *Method[S, Req, Res]) inlined(cc *Ctx, a *actor, c *Ctx, ctx context.Context, req Req) (res Res, err error) { //nolint:revive // the receiver's ctx comes after whose it is
+func (m *Method[S, Req, Res]) inlined(ctx context.Context, cc *Ctx, a *actor, c *Ctx, req Req) (res Res, err error) {
 	normal := false
 	defer func() {
 		if normal {
@@ -83,7 +83,7 @@ func (m *Method[S, Req, Res]) inlined(cc *Ctx, a *actor, c *Ctx, ctx context.Con
 	cc.returned(err)
 	normal = true
 	if cc.out.stashed {
-		return m.stashedInline(cc, a, c, ctx, req)
+		return m.stashedInline(ctx, cc, a, c, req)
 	}
 	a.leaveInline(cc, c)
 	return res, err
@@ -107,9 +107,9 @@ func (a *actor) leaveInline(cc, c *Ctx) {
 }
 
 // stashedInline waits like any caller of a message that was put aside.
-func (m *Method[S, Req, Res]) stashedInline(cc *Ctx, a *actor, c *Ctx, ctx context.Context, req Req) (res Res, err error) { //nolint:revive // as above
+func (m *Method[S, Req, Res]) stashedInline(ctx context.Context, cc *Ctx, a *actor, c *Ctx, req Req) (res Res, err error) {
 	s := a.sys()
-	k := m.ask(a, c, ctx, req)
+	k := m.ask(ctx, a, c, req)
 	k.f.st.Store(taken)
 	k.f.by.Store(cc)
 	a.stash(&k.envelope)

@@ -162,6 +162,10 @@ func (a *actor) logLast(err error) {
 func (a *actor) rest() {
 	a.mu.Lock()
 	x := a.x
+	if a.life == ended {
+		a.mu.Unlock()
+		return
+	}
 	why, was := x.fail, a.life == failed
 	a.life, a.ending, a.recycle, x.fail = down, false, false, nil
 	x.back.takeAllFront(&x.stash)
@@ -174,9 +178,7 @@ func (a *actor) renew(c *Ctx) {
 	s := a.sys()
 	x := a.x
 	if x.sup != nil {
-		a.mu.Lock()
-		a.life = alive
-		a.mu.Unlock()
+		a.raised()
 		x.sup.fresh()
 		s.restarted(a)
 		a.up.x.sup.isUp(a)
@@ -188,10 +190,17 @@ func (a *actor) renew(c *Ctx) {
 		a.fail(err, false)
 		return
 	}
-	a.mu.Lock()
-	a.life = alive
-	a.mu.Unlock()
+	a.raised()
 	a.up.x.sup.isUp(a)
+}
+
+// raised makes an actor alive, unless Close has ended it meanwhile.
+func (a *actor) raised() {
+	a.mu.Lock()
+	if a.life != ended {
+		a.life = alive
+	}
+	a.mu.Unlock()
 }
 
 func (s *System) restarted(a *actor) {

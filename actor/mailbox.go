@@ -118,7 +118,7 @@ func (a *actor) closed(e *envelope, c *Ctx, how posting) error {
 	switch {
 	case a.life == ended || a.doomed || a.draining || s.closed.Load():
 		return ErrStopped
-	case c == nil && how == sent && s.shutting.Load():
+	case how == sent && s.shutting.Load() && (c == nil || c.sys != s):
 		return ErrStopped
 	case a.life == failed && e.call != nil && e.call.inChain && a.x.suspended > 0:
 		return a.x.fail // who waits for it keeps the failed incarnation from ending

@@ -241,11 +241,11 @@ func TestReadersMeet(t *testing.T) {
 		if !errors.Is(err, ErrDeadlock) { // a writer would wait for the reader
 			t.Error(err)
 		}
-		n, err := look.Call(ctx, r, func(_ *box, c *Ctx) (any, error) {
+		_, err = look.Call(ctx, r, func(_ *box, c *Ctx) (any, error) {
 			return do.Call(c, q, func(_ *box, c *Ctx) (any, error) { return look.Call(c, r, get) })
 		})
-		if n != 0 { // another reader does not
-			t.Error(n, err)
+		if !errors.Is(err, ErrDeadlock) { // and so may another reader, behind a writer
+			t.Error(err)
 		}
 		books(t, s)
 	})

@@ -156,9 +156,7 @@ func (p *supervisor) later(d time.Duration, f func()) {
 		f()
 		return
 	}
-	t := time.AfterFunc(d, f)
-	s := p.a.sys()
-	s.keep(t)
+	p.a.sys().later(d, f)
 }
 
 // take takes the youngest of the set that is up down; true: all are.

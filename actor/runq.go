@@ -10,7 +10,6 @@ type queue interface {
 	get() (entry, bool)
 	len() int
 	now() int64 // the virtual time: the start tag of the latest turn
-	oldest() (since int64, ok bool)
 }
 
 // entry of a run queue.
@@ -95,13 +94,4 @@ func (q *heap4) sink(e entry) {
 		i = least
 	}
 	q.h[i] = e
-}
-
-func (q *heap4) oldest() (since int64, ok bool) {
-	for i := range q.h {
-		if !ok || q.h[i].since < since {
-			since, ok = q.h[i].since, true
-		}
-	}
-	return since, ok
 }

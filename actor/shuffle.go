@@ -91,12 +91,3 @@ func (b *bag) get() (entry, bool) {
 	b.list = slices.Delete(b.list, i, i+1)
 	return e, true
 }
-
-func (b *bag) oldest() (since int64, ok bool) {
-	for i := range b.list {
-		if !ok || b.list[i].since < since {
-			since, ok = b.list[i].since, true
-		}
-	}
-	return since, ok
-}

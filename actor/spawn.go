@@ -121,7 +121,9 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 	}
 	if err != nil {
 		a.mu.Lock()
-		a.life = failed
+		if a.life != ended {
+			a.life = failed
+		}
 		x := a.extra()
 		x.start, x.fail, x.err, a.doomed = nil, err, err, true
 		chain := a.empty()
@@ -132,9 +134,15 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 		return err
 	}
 	a.mu.Lock()
-	a.life = alive
+	over := a.life == ended // by Close
+	if !over {
+		a.life = alive
+	}
 	a.mu.Unlock()
 	a.release()
+	if over {
+		return ErrStopped
+	}
 	return nil
 }
 
@@ -184,7 +192,9 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 		return err
 	}
 	a.mu.Lock()
-	a.state = state
+	if a.life != ended {
+		a.state = state
+	}
 	if c.once && a.x != nil {
 		a.x.start = nil
 	}

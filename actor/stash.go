@@ -20,8 +20,15 @@ func (c *Ctx) Unstash() {
 // stash puts a message aside whose handler is over.
 func (a *actor) stash(e *envelope) {
 	a.mu.Lock()
-	full := a.in-a.out >= a.set.limit && e.m.kind != nil
-	if a.life == ended || a.doomed || full {
+	if a.life == ended { // by Close, and it counts as handled
+		a.mu.Unlock()
+		if e.call != nil {
+			e.call.refuse(ErrStopped, taken)
+		}
+		return
+	}
+	full := a.in-a.out >= a.set.limit
+	if a.doomed || full {
 		a.mu.Unlock()
 		why := ErrStopped
 		if full {
@@ -48,6 +55,10 @@ func (a *actor) stash(e *envelope) {
 // unhandled makes a message a dead letter after its handler was started.
 func (a *actor) unhandled(e *envelope, why error) {
 	a.mu.Lock()
+	if a.life == ended {
+		a.mu.Unlock()
+		return
+	}
 	a.in--
 	a.out--
 	a.mu.Unlock()

@@ -27,8 +27,7 @@ type System struct {
 	waiters  sync.Pool // *waiter
 	shuffle  *shuffle  // of actortest
 
-	graph sync.Mutex // what is waited for; before any actor's mu
-	tree  sync.Mutex // parents and children; before any actor's mu
+	tree sync.Mutex // parents and children; before any actor's mu
 
 	shutting atomic.Bool // nothing from outside any more
 	closed   atomic.Bool // nothing any more

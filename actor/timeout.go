@@ -103,9 +103,9 @@ func (c *Ctx) abandon(a *actor) {
 	if f := c.serving.Load(); f != nil {
 		f.refuse(ErrTimeout, taken)
 	}
-	s.graph.Lock()
+	graph.Lock()
 	c.caller.Store(nil)
-	s.graph.Unlock()
+	graph.Unlock()
 	if c.w != nil {
 		c.w.lose()
 	}

@@ -6,6 +6,9 @@ func (s *System) adopt(up, a *actor, c *Ctx) error {
 	defer s.tree.Unlock()
 	up.mu.Lock()
 	defer up.mu.Unlock()
+	if c != nil && !c.valid() {
+		return ErrStale
+	}
 	if s.closed.Load() || c == nil && s.shutting.Load() || up.life == ended || up.doomed || up.ending {
 		return ErrStopped
 	}

@@ -26,6 +26,10 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		return turnOver
 	}
 	a.turn = busy
+	if x := a.x; x != nil && x.owed > 0 {
+		a.used += x.owed / a.set.weight
+		x.owed = 0
+	}
 	a.mu.Unlock()
 	a.cur.Store(c)
 	for check := 1; ; {
@@ -150,7 +154,7 @@ func (w *hand) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	if c.serve(a, e) {
 		return turnGone
 	}
-	a.leaveReader(c, w)
+	a.leaveReader(c)
 	w.now = w.pool.sys.now()
 	sl.since.Store(0)
 	if !w.has() {
@@ -183,6 +187,6 @@ func (w *hand) died(a *actor, lost bool) {
 	if w == nil || lost {
 		return
 	}
-	a.leaveReader(w.ctx, w)
+	a.leaveReader(w.ctx)
 	w.lose()
 }

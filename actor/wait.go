@@ -125,12 +125,13 @@ func (a *actor) dropHolder(c *Ctx) {
 
 // leaveReader ends a read-only handler, or one that waited in a reentrant actor and
 // has had the turn since.
-func (a *actor) leaveReader(c *Ctx, _ *hand) {
+func (a *actor) leaveReader(c *Ctx) {
 	a.mu.Lock()
 	var wake bool
 	switch c.hold {
 	case holdRead:
 		a.x.readers--
+		a.x.owed += max(c.sys.now()-c.start.Load()-c.acct.lent.Load(), 0)
 		a.dropHolder(c)
 		wake = a.wake()
 	case holdTurn:
@@ -147,6 +148,10 @@ func (a *actor) leaveReader(c *Ctx, _ *hand) {
 func (a *actor) suspend(c *Ctx) {
 	a.mu.Lock()
 	x := a.extra()
+	if c.pauses++; c.pauses > 1 { // a goroutine of the handler waits too
+		a.mu.Unlock()
+		return
+	}
 	wake := false
 	switch c.hold {
 	case holdRead:
@@ -170,7 +175,7 @@ func (a *actor) suspend(c *Ctx) {
 // regain takes the turn back, before any message that waits.
 func (a *actor) regain(c *Ctx) {
 	a.mu.Lock()
-	if c.st.Load() == abandoned {
+	if c.pauses--; c.pauses > 0 || c.st.Load() == abandoned {
 		a.mu.Unlock()
 		return // and abandon has taken it from the suspended ones
 	}
@@ -216,7 +221,11 @@ func (c *Ctx) Yield() {
 	}
 	a := c.a.Load()
 	start := c.sys.now()
-	tag := a.used + max(start-c.start.Load()-c.acct.lent.Load(), 0)/a.set.weight
+	tag := w.pool.v.Load()
+	if c.hold == holdTurn {
+		tag = max(tag, a.used)
+	}
+	tag += max(start-c.start.Load()-c.acct.lent.Load(), 0) / a.set.weight
 	if !w.lose() {
 		return
 	}
