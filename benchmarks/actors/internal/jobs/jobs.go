@@ -65,7 +65,7 @@ func All() []Job {
 			Metrics: []Metric{{Name: "ratio", Unit: "to 1"}}, run: share,
 		},
 		{Name: "memory", About: "many actors that have had one message and are idle", Metrics: idle, run: func(s peers.System, z Size) (Metrics, error) { return memory(s, z.Actors) }},
-		{Name: "memory-many", About: "the same with ten times as many, ours only", Metrics: idle, OwnOnly: true, run: func(s peers.System, z Size) (Metrics, error) { return memory(s, z.Many) }},
+		{Name: "memory-many", About: "the same with more of them, ours only", Metrics: idle, OwnOnly: true, run: func(s peers.System, z Size) (Metrics, error) { return memory(s, z.Many) }},
 		{
 			Name: "spawn", About: "actors are started, then all of them stopped and waited for",
 			Metrics: []Metric{{Name: "both", Unit: "µs"}, {Name: "spawn", Unit: "µs"}, {Name: "stop", Unit: "µs"}}, run: spawn,
