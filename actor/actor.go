@@ -32,6 +32,7 @@ type actor struct {
 	in   uint64 // messages accepted, except for those that left unhandled; mu
 	out  uint64 // messages whose handler was started; mu
 	used int64  // finish tag: processor time by weight; who has the turn
+	mean int64  // ns per message, a moving average; who has the turn
 	set  *settings
 	kind *kind // nil: a supervisor, or the System's root
 	name string

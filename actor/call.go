@@ -229,13 +229,13 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 	if err != nil {
 		return res, err
 	}
+	if err = ctxErr(ctx, c); err != nil {
+		return res, a.refused(err)
+	}
 	if canInline(ctx, &m.method, a, c) {
 		if cc := a.enterInline(ctx, c, &m.method); cc != nil {
 			return m.inlined(ctx, cc, a, c, req)
 		}
-	}
-	if err = ctxErr(ctx, c); err != nil {
-		return res, a.refused(err)
 	}
 	k := m.ask(ctx, a, c, req)
 	s := a.sys()

@@ -31,10 +31,18 @@ func (a *actor) fail(why error, gone bool) {
 	}
 }
 
+// supervisor returns what a has if it is a Supervisor. Its extra is there from the start.
+func (a *actor) supervisor() *supervisor {
+	if a.kind != nil {
+		return nil
+	}
+	return a.x.sup
+}
+
 // restartable reports whether a supervisor would start another incarnation.
 func (a *actor) restartable() bool {
 	up := a.up
-	return up != nil && up.x != nil && up.x.sup != nil && (a.x.start != nil || a.x.sup != nil) && !a.sys().closed.Load()
+	return up != nil && up.supervisor() != nil && (a.x.start != nil || a.x.sup != nil) && !a.sys().closed.Load()
 }
 
 // refuseChain takes out calls that handlers in progress wait for: they would keep the
@@ -180,7 +188,6 @@ func (a *actor) renew(c *Ctx) {
 	if x.sup != nil {
 		a.raised()
 		x.sup.fresh()
-		s.restarted(a)
 		a.up.x.sup.isUp(a)
 		return
 	}
@@ -244,8 +251,8 @@ func (a *actor) finish() {
 	for _, w := range watchers {
 		w(Down{a.name, why})
 	}
-	if up != nil && up.x != nil && up.x.sup != nil {
-		up.x.sup.gone(a, x.fail)
+	if up != nil && up.supervisor() != nil {
+		up.supervisor().gone(a, x.fail)
 	}
 	s.orphan(a)
 }

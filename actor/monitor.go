@@ -32,7 +32,7 @@ func (s *System) monitorSlots() {
 			return
 		case <-s.monitor:
 		}
-		for s.pool.n.Load() > 0 {
+		for s.pool.waits() {
 			t.Reset(step)
 			select {
 			case <-s.stopped:
@@ -42,16 +42,29 @@ func (s *System) monitorSlots() {
 			s.handOff()
 		}
 		s.monitoring.Store(false)
-		if s.pool.n.Load() > 0 { // who came meanwhile has not woken anybody
+		if s.pool.waits() { // who came meanwhile has not woken anybody
 			s.watch()
 		}
 	}
 }
 
+// waits reports whether somebody waits for a slot.
+func (p *pool) waits() bool {
+	if p.n.Load() > 0 {
+		return true
+	}
+	for _, sl := range p.slots {
+		if sl.next.Load() != nil {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *System) handOff() {
 	for _, sl := range s.pool.slots {
 		since := sl.since.Load()
-		if since == 0 || s.now()-since < int64(s.cfg.Handoff) || s.pool.n.Load() == 0 {
+		if since == 0 || s.now()-since < int64(s.cfg.Handoff) || s.pool.n.Load() == 0 && sl.next.Load() == nil {
 			continue
 		}
 		if w := sl.owner.Load(); w != nil && w.lose() {
@@ -64,7 +77,7 @@ func (s *System) handOff() {
 }
 
 // class of a wait: the power of two of nanoseconds that is not below it.
-func class(ns int64) int { return min(bits.Len64(uint64(max(ns, 1)-1)), waits-1) }
+func class(ns int64) int { return min(bits.Len64(uint64(max(ns, 1)-1)), classes-1) }
 
 // Queue is the actors that wait for a slot, for a Watchdog.
 func (s *System) Queue(name string) watchdog.Queue {

@@ -4,12 +4,13 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
-	spins  = 16  // how often a slot without work lets others run before it sleeps
-	spares = 256 // goroutines without a slot that are kept
-	waits  = 40  // classes of the times that actors have waited: powers of two of ns
+	spins   = 16  // how often a slot without work lets others run before it sleeps
+	spares  = 256 // goroutines without a slot that are kept
+	classes = 40  // of the times that actors have waited: powers of two of ns
 )
 
 // pool is some slots and the queue of actors that wait for one. A System has one, and
@@ -25,7 +26,7 @@ type pool struct {
 	spares []*hand
 	closed bool
 	popped uint64
-	hist   [waits]uint64
+	hist   [classes]uint64
 
 	n atomic.Int32 // entries of q
 	v atomic.Int64 // virtual time of q
@@ -36,8 +37,10 @@ type pool struct {
 type slot struct {
 	pool  *pool
 	owner atomic.Pointer[hand]
-	since atomic.Int64 // the message in progress was started about then; 0: none is
-	wake  chan entry   // to the owner, which sleeps; an entry without actor: closed, or lookAgain
+	since atomic.Int64          // the message in progress was started about then; 0: none is
+	next  atomic.Pointer[actor] // waits for this slot
+	short atomic.Bool           // the actor that has it has short handlers
+	wake  chan entry            // to the owner, which sleeps; an entry without actor: closed, or lookAgain
 }
 
 // hand is a goroutine of the System, which runs turns while it has a slot, and goes on with its
@@ -88,15 +91,27 @@ func (w *hand) loop(sl *slot) {
 	if w.pool.locked {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	}
-	defer w.pool.sys.dropCtx(w.ctx)
+	normal := false
+	defer func() {
+		w.pool.sys.dropCtx(w.ctx)
+		if normal {
+			return
+		}
+		// User code has called Goexit: a handler, and then died has done this, or a hook.
+		if a := w.ctx.a.Load(); a != nil && a.cur.CompareAndSwap(w.ctx, nil) {
+			a.release()
+		}
+		w.lose()
+	}()
 	for sl != nil {
 		w.own(sl)
 		if !w.turns(sl) {
-			return
+			break
 		}
 		w.slot.Store(nil)
 		sl = w.spare()
 	}
+	normal = true
 }
 
 func (w *hand) own(sl *slot) {
@@ -138,9 +153,14 @@ func (w *hand) lose() bool {
 func (w *hand) turns(sl *slot) bool {
 	p := w.pool
 	for {
-		e, ok := p.pop(sl)
-		if !ok {
-			return false
+		var e entry
+		if a := p.takeNext(sl); a != nil {
+			e = entry{tag: p.v.Load(), since: w.now, a: a}
+		} else {
+			var ok bool
+			if e, ok = p.pop(sl); !ok {
+				return false
+			}
 		}
 		w.now = p.sys.now()
 		if e.w != nil { // a handler wants a slot
@@ -153,6 +173,7 @@ func (w *hand) turns(sl *slot) bool {
 		case turnLost:
 			return true
 		case turnGone:
+			w.lose() // which it may have got since, in Yield
 			return false
 		}
 		if w.now-before >= p.sys.slice/2 {
@@ -161,8 +182,39 @@ func (w *hand) turns(sl *slot) bool {
 	}
 }
 
-// ready queues an actor that has become ready.
-func (p *pool) ready(a *actor, _ *Ctx) { p.push(entry{tag: a.used, a: a}) }
+// short is below which mean time of its messages a handler may leave an actor to its own
+// slot: a longer one would keep it waiting beside an idle slot. (Where a short one turns out
+// long, until the monitor takes its slot away; without a monitor no actor waits so.)
+const short = int64(20 * time.Microsecond)
+
+// ready queues an actor that has become ready. The first one that a short handler makes
+// ready waits for the slot of that handler, as Go's runnext: nobody has to be woken.
+func (p *pool) ready(a *actor, c *Ctx) {
+	if c != nil && c.w != nil && c.w.pool == p && p.sys.shuffle == nil && p.sys.cfg.Handoff > 0 {
+		w := c.w
+		if sl := w.slot.Load(); sl != nil && sl.short.Load() && sl.owner.Load() == w && sl.next.CompareAndSwap(nil, a) {
+			if sl.owner.Load() == w || !sl.next.CompareAndSwap(a, nil) {
+				p.sys.watch() // for the slot may have to be taken away
+				return
+			} // the slot was lost meanwhile, and its new owner may sleep already
+		}
+	}
+	p.push(entry{tag: a.used, a: a})
+}
+
+// takeNext returns the actor that waits for this slot, unless somebody in the queue is to
+// go before it.
+func (p *pool) takeNext(sl *slot) *actor {
+	a := sl.next.Load()
+	if a == nil || !sl.next.CompareAndSwap(a, nil) {
+		return nil
+	}
+	if p.n.Load() > 0 && a.used > p.v.Load() {
+		p.push(entry{tag: a.used, a: a})
+		return nil
+	}
+	return a
+}
 
 func (p *pool) push(e entry) {
 	e.since = p.sys.now()

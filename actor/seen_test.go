@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -174,14 +176,43 @@ func TestQuietFirst(t *testing.T) {
 	})
 }
 
+// Who was idle has saved nothing up.
+func TestIdleSavesNothingUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{Slots: 1, Handoff: -1})
+		var n [2]atomic.Int32
+		refs := []Ref[*box]{box0(t, s, ""), box0(t, s, "")}
+		for i, ms := range []int{400, 200} {
+			for range ms {
+				f := func(*box, *Ctx) (any, error) { sleep(1); n[i].Add(1); return nil, nil }
+				_ = do.Tell(bg, refs[i], f)
+			}
+			if i == 0 {
+				sleep(200) // the first one is alone
+			}
+		}
+		sleep(100)
+		if a, b := n[0].Load(), n[1].Load(); a < 240 || b < 40 {
+			t.Error(a, b)
+		}
+		s.Close()
+		sleep(10)
+	})
+}
+
 // What makes no sense is refused, and the error names the field.
 func TestInvalid(t *testing.T) {
 	for want, c := range map[string]Config{
-		"Slots": {Slots: -1}, "Slice": {Slice: -1}, "Throughput": {Throughput: -1}, "Mailbox.Limit": {Mailbox: Mailbox{Limit: 1 << 40}},
+		"Slots": {Slots: -1}, "Slice": {Slice: -1}, "Throughput": {Throughput: -1},
 		"Backpressure": {Mailbox: Mailbox{0, firq.Backpressure{Policy: firq.Wait}}},
 	} {
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), want) || !isInvalid(err) {
 			t.Errorf("%s: %v", want, err)
+		}
+	}
+	if most := math.MaxInt; most > math.MaxInt32 {
+		if _, err := New(Config{Mailbox: Mailbox{Limit: most}}); err == nil || !strings.Contains(err.Error(), "Mailbox.Limit") {
+			t.Error(err)
 		}
 	}
 	s := newSys(t, Config{})
@@ -218,3 +249,39 @@ func TestInvalid(t *testing.T) {
 }
 
 func isInvalid(err error) bool { return strings.Contains(err.Error(), firq.ErrInvalidConfig.Error()) }
+
+// A hook that calls Goexit takes neither a slot nor an actor with it.
+func TestHookGoexit(t *testing.T) {
+	limit(t, 20e9)
+	s := newSys(t, Config{Slots: 1, OnDeadLetter: func(DeadLetter) { runtime.Goexit() }})
+	r := box0(t, s, "a")
+	free := block(t, r)
+	_ = do.Tell(bg, r, func(_ *box, c *Ctx) (any, error) { c.Stop(nil); return nil, nil })
+	_ = do.Tell(bg, r, inc)
+	free()
+	if _, err := do.Call(within(t), box0(t, s, "b"), get); err != nil {
+		t.Fatal(err)
+	}
+	<-r.Done()
+}
+
+// The parent may be nil, or another System's handler may call.
+func TestOddParents(t *testing.T) {
+	limit(t, 20e9)
+	for _, p := range []Parent{nil, (*System)(nil), (*Ctx)(nil), (*Supervisor)(nil)} {
+		if _, err := Spawn(p, "", fresh); err == nil {
+			t.Errorf("%T", p)
+		}
+		if _, err := Supervise(p, "", Supervision{}); err == nil {
+			t.Errorf("%T", p)
+		}
+	}
+	s1, s2 := newSys(t, Config{}), newSys(t, Config{})
+	a, b := box0(t, s1, "a"), box0(t, s2, "b")
+	_, err := do.Call(within(t), a, func(_ *box, c *Ctx) (any, error) {
+		return do.Call(c, b, func(_ *box, c *Ctx) (any, error) { return do.Call(c, a, get) })
+	})
+	if _, ok := err.(*DeadlockError); !ok {
+		t.Error(err)
+	}
+}

@@ -8,6 +8,9 @@ type Parent interface {
 }
 
 func (s *System) home() (*System, *actor, *Ctx, error) {
+	if s == nil {
+		return nil, nil, nil, invalid("the parent is a nil System")
+	}
 	if s.shutting.Load() || s.closed.Load() {
 		return s, nil, nil, ErrStopped
 	}
@@ -21,7 +24,12 @@ func (c *Ctx) home() (*System, *actor, *Ctx, error) {
 	return c.sys, c.a.Load(), c, nil
 }
 
-func (p *Supervisor) home() (*System, *actor, *Ctx, error) { return p.a.sys(), p.a, nil, nil }
+func (p *Supervisor) home() (*System, *actor, *Ctx, error) {
+	if p == nil {
+		return nil, nil, nil, invalid("the parent is a nil Supervisor")
+	}
+	return p.a.sys(), p.a, nil, nil
+}
 
 // Starter is optional, on the state: Started is called after each start, before the
 // first message. Its error is one of start.
@@ -65,8 +73,8 @@ func Spawn[S any](p Parent, name string, start func(*Ctx) (S, error), opts ...Op
 		return Ref[S]{}, err
 	}
 	base := s.defaults
-	if up.x != nil && up.x.sup != nil {
-		base = up.x.sup.child
+	if sup := up.supervisor(); sup != nil {
+		base = sup.child
 	}
 	set, err := s.settle(base, opts)
 	if err != nil {
@@ -74,11 +82,11 @@ func Spawn[S any](p Parent, name string, start func(*Ctx) (S, error), opts ...Op
 	}
 	a := &actor{set: set, kind: kindOf[S](), name: name}
 	first := func(c *Ctx) (any, error) { return start(c) }
-	if up.x != nil && up.x.sup != nil || set.dedicated {
-		x := a.extra()
-		if up.x != nil && up.x.sup != nil {
-			x.start = first
-		}
+	if up.supervisor() != nil {
+		a.extra().start = first
+	}
+	if set.dedicated {
+		a.extra().pool = &pool{}
 	}
 	if err := s.launch(a, up, c, first); err != nil {
 		return Ref[S]{}, err
@@ -100,13 +108,14 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 			return ErrNameTaken
 		}
 	}
-	s.actors.Add(1)
+	if a.kind != nil {
+		s.actors.Add(1)
+	}
 	if err := s.adopt(up, a, c); err != nil {
 		s.retire(a)
 		return err
 	}
 	if a.set.dedicated {
-		a.x.pool = &pool{}
 		s.addDedicated(a)
 	}
 	a.mu.Lock()

@@ -60,7 +60,7 @@ type System struct {
 // Stats of a System. At rest Accepted is Handled + DeadLetters + Cancelled, and Waiting
 // is 0.
 type Stats struct {
-	Actors      int    // alive, supervisors included
+	Actors      int    // alive; supervisors do not count
 	Waiting     int    // messages in mailboxes, what is stashed included
 	Accepted    uint64 // messages, inline calls too
 	Handled     uint64 // a handler was started
@@ -135,7 +135,9 @@ func (s *System) retire(a *actor) {
 	a.mu.Unlock()
 	s.names.remove(a.name, a)
 	s.sumMu.Unlock()
-	s.actors.Add(-1)
+	if a.kind != nil {
+		s.actors.Add(-1)
+	}
 }
 
 // refused counts a message that was not accepted.

@@ -73,6 +73,13 @@ func (a *actor) nudge() {
 func (s *System) youngest(a *actor) *actor {
 	s.tree.Lock()
 	defer s.tree.Unlock()
+	return a.last()
+}
+
+// last returns the youngest child. The caller holds System.tree.
+func (a *actor) last() *actor {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.x == nil {
 		return nil
 	}
@@ -83,10 +90,7 @@ func (s *System) youngest(a *actor) *actor {
 func (s *System) children(a *actor) (list []*actor) {
 	s.tree.Lock()
 	defer s.tree.Unlock()
-	if a.x == nil {
-		return nil
-	}
-	first := a.x.last
+	first := a.last()
 	for first != nil && first.older != nil {
 		first = first.older
 	}

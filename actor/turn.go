@@ -16,6 +16,9 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 	s, c := w.pool.sys, w.ctx
 	t := tally{a: a, start: w.now, waited: waited}
 	sl.since.Store(w.now)
+	if s := a.mean > 0 && a.mean < short; s != sl.short.Load() {
+		sl.short.Store(s)
+	}
 	w.acct.lent.Store(0)
 	a.mu.Lock()
 	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
@@ -103,6 +106,9 @@ func (w *hand) charge(t *tally, why TurnEnd) {
 	used := max(w.now-t.start-w.acct.lent.Load(), 0)
 	w.acct.lent.Store(0)
 	t.a.used += used / t.a.set.weight
+	if t.n > 0 {
+		t.a.mean += (used/int64(t.n) - t.a.mean) / 4
+	}
 	if m := w.pool.sys.cfg.Metrics; m != nil {
 		w.pool.sys.tellTurn(m, *t, used, why)
 	}

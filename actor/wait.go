@@ -216,7 +216,7 @@ func (c *Ctx) Await(f func() error) error {
 // keeps the actor's turn: no message of the actor comes in.
 func (c *Ctx) Yield() {
 	w := c.w
-	if w == nil || !c.valid() || w.pool.locked || w.pool.n.Load() == 0 {
+	if w == nil || !c.valid() || w.pool.locked || !w.pool.waits() {
 		return
 	}
 	a := c.a.Load()
