@@ -41,8 +41,11 @@ var (
 	cpu        = Metric{Name: "cpu", Unit: "ns of processor time"}
 	throughput = []Metric{{Name: "rate", Unit: "M/s", More: true}, cpu, allocs}
 	latency    = []Metric{{Name: "p50", Unit: "µs"}, {Name: "p99", Unit: "µs"}, {Name: "rate", Unit: "M/s", More: true}, cpu, allocs}
-	opened     = []Metric{{Name: "p50", Unit: "µs"}, {Name: "p99", Unit: "µs"}, {Name: "worst", Unit: "µs"}}
-	idle       = []Metric{
+	opened     = []Metric{
+		{Name: "p50", Unit: "µs"}, {Name: "p99", Unit: "µs"}, {Name: "worst", Unit: "µs"},
+		{Name: "late-p50", Unit: "µs, the sender's part"}, {Name: "late-p99", Unit: "µs, the sender's part"},
+	}
+	idle = []Metric{
 		{Name: "bytes", Unit: "B without its state"}, {Name: "all", Unit: "B with its state"},
 		{Name: "goroutines", Unit: "per actor", Count: true}, {Name: "took", Unit: "µs to start and tell"},
 	}

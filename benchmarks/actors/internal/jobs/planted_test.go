@@ -30,11 +30,13 @@ func TestQuietOfASteadySystem(t *testing.T) {
 // held up, by Tell, and nothing but the due times tells.
 func TestQuietCountsFromWhenItIsDue(t *testing.T) {
 	for _, c := range []struct {
-		at         int
-		worst, p99 float64
+		at               int
+		worst, p99, late float64
 	}{
-		{500, 100_000, 90_000}, // 100, 99, ... 1 ms are late of 1,000 messages: all but 10 of the 1,000 are at most 90 ms late
-		{50, 0, 0},             // in the fifth that is not counted
+		// Of 1,000 messages one takes 100 ms and those after it 99, 98, ... 1 ms: all but 10 take at most 90. The one is
+		// sent in time, those after it are late.
+		{500, 100_000, 90_000, 89_000},
+		{50, 0, 0, 0}, // in the fifth that is not counted
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &stalling{planted: &planted{}, at: c.at, stall: 100 * time.Millisecond}
@@ -44,6 +46,8 @@ func TestQuietCountsFromWhenItIsDue(t *testing.T) {
 			}
 			want(t, m, "worst", c.worst, 0)
 			want(t, m, "p99", c.p99, 0)
+			want(t, m, "late-p99", c.late, 0)
+			want(t, m, "late-p50", 0, 0)
 			want(t, m, "p50", 0, 0)
 		})
 	}

@@ -29,22 +29,26 @@ func quiet(flooded int) func(peers.System, Size) (Metrics, error) {
 			return nil, err
 		}
 		skip, n := int(z.Long/5/interval), int((z.Long/5+z.Long)/interval)
-		times, err := openLoop(s, n, stop)
+		times, late, err := openLoop(s, n, stop)
 		if err != nil {
 			return nil, err
 		}
 		if err := hogs.err(); err != nil {
 			return nil, err
 		}
-		times = slices.Sorted(slices.Values(times[skip:]))
-		return Metrics{"p50": us(percentile(times, 0.5)), "p99": us(percentile(times, 0.99)), "worst": us(percentile(times, 1))}, nil
+		times, late = slices.Sorted(slices.Values(times[skip:])), slices.Sorted(slices.Values(late[skip:]))
+		return Metrics{
+			"p50": us(percentile(times, 0.5)), "p99": us(percentile(times, 0.99)), "worst": us(percentile(times, 1)),
+			"late-p50": us(percentile(late, 0.5)), "late-p99": us(percentile(late, 0.99)),
+		}, nil
 	}
 }
 
-// openLoop sends n messages when they are due, and returns how long after that each was handled, all of them: what is
-// not handled when the last one was sent gets the time that it takes when the load is off (stop is set).
-func openLoop(s peers.System, n int, stop *atomic.Bool) ([]time.Duration, error) {
-	times := make([]time.Duration, n)
+// openLoop sends n messages when they are due, and returns how long after that each was handled, all of them, and how
+// long after that the sender came to sending it: what is not handled when the last one was sent gets the time that it
+// takes when the load is off (stop is set).
+func openLoop(s peers.System, n int, stop *atomic.Bool) (times, late []time.Duration, err error) {
+	times, late = make([]time.Duration, n), make([]time.Duration, n)
 	var left atomic.Int64
 	left.Store(int64(n))
 	last := make(chan struct{})
@@ -56,9 +60,8 @@ func openLoop(s peers.System, n int, stop *atomic.Bool) ([]time.Duration, error)
 	})
 	refs := make([]peers.Ref, quietActors)
 	for i := range refs {
-		var err error
 		if refs[i], err = kind.Spawn(fmt.Sprint("quiet-", i), n/quietActors+1); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	began := time.Now()
@@ -67,8 +70,9 @@ func openLoop(s peers.System, n int, stop *atomic.Bool) ([]time.Duration, error)
 		if d := time.Until(due); d > 0 {
 			time.Sleep(d)
 		}
+		late[i] = time.Since(due)
 		if err := refs[i%quietActors].Tell(&peers.Msg{N: int64(i), Due: due}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	stop.Store(true)
@@ -76,9 +80,9 @@ func openLoop(s peers.System, n int, stop *atomic.Bool) ([]time.Duration, error)
 	defer t.Stop()
 	select {
 	case <-last:
-		return times, nil
+		return times, late, nil
 	case <-t.C:
-		return nil, fmt.Errorf("%d of %d messages are not handled after %v", left.Load(), n, patience)
+		return nil, nil, fmt.Errorf("%d of %d messages are not handled after %v", left.Load(), n, patience)
 	}
 }
 
