@@ -202,7 +202,7 @@ func TestShareOfRoundRobin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, m, "ratio", float64(dear/cheap), 3)
+	want(t, m, "ratio", float64(expensive/cheap), 3)
 }
 
 // turns is a system with one goroutine, and one queue of the messages of all.

@@ -134,29 +134,29 @@ func startHogs(s peers.System, stop *atomic.Bool, costs []time.Duration) (*hogs,
 }
 
 const (
-	dear  = time.Millisecond
-	cheap = 50 * time.Microsecond
+	expensive = time.Millisecond
+	cheap     = 50 * time.Microsecond
 )
 
 // share compares the processor time of actors with expensive messages with that of actors with cheap ones.
 func share(s peers.System, z Size) (Metrics, error) {
 	stop := new(atomic.Bool)
 	defer stop.Store(true)
-	h, err := startHogs(s, stop, slices.Concat(slices.Repeat([]time.Duration{dear}, 4), slices.Repeat([]time.Duration{cheap}, 4)))
+	h, err := startHogs(s, stop, slices.Concat(slices.Repeat([]time.Duration{expensive}, 4), slices.Repeat([]time.Duration{cheap}, 4)))
 	if err != nil {
 		return nil, err
 	}
 	time.Sleep(z.Long / 5)
-	dears, cheaps := -sum(h.handled[:4]), -sum(h.handled[4:])
+	costly, light := -sum(h.handled[:4]), -sum(h.handled[4:])
 	time.Sleep(z.Long)
-	dears += sum(h.handled[:4])
-	cheaps += sum(h.handled[4:])
+	costly += sum(h.handled[:4])
+	light += sum(h.handled[4:])
 	if err := h.err(); err != nil {
 		return nil, err
 	}
-	if dears+cheaps == 0 {
+	if costly+light == 0 {
 		return nil, fmt.Errorf("nothing was handled in %v", z.Long)
 	}
 	// Nothing at all for one side is shown as one message.
-	return Metrics{"ratio": float64(max(dears, 1)) * float64(dear) / (float64(max(cheaps, 1)) * float64(cheap))}, nil
+	return Metrics{"ratio": float64(max(costly, 1)) * float64(expensive) / (float64(max(light, 1)) * float64(cheap))}, nil
 }
