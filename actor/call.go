@@ -113,10 +113,15 @@ func (f *call) leave(s *System, err error) bool {
 
 // claim is the step of leave that decides: from here on the call is not used again.
 func (f *call) claim() (from uint32, ok bool) {
-	if f.st.CompareAndSwap(waiting, left) {
-		return waiting, true
+	for { // it goes from taken to waiting too, where it is stashed
+		from = f.st.Load()
+		if from > taken {
+			return from, false
+		}
+		if f.st.CompareAndSwap(from, left) {
+			return from, true
+		}
 	}
-	return taken, f.st.CompareAndSwap(taken, left)
 }
 
 // leaving does the rest for who has claimed the call.
@@ -124,7 +129,9 @@ func (f *call) leaving(s *System, from uint32, err error) {
 	if from == taken {
 		g := f.by.Load()
 		f.cut(s, g)
-		g.cancelFor(f, err)
+		if g != nil { // else it is just being stashed
+			g.cancelFor(f, err)
+		}
 		return
 	}
 	f.cut(s, nil)

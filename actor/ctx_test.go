@@ -243,3 +243,23 @@ func TestInline(t *testing.T) {
 	}
 	books(t, s)
 }
+
+// The caller of a stashed call leaves at once when its ctx ends.
+func TestStashedCallIsLeft(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{})
+		r := box0(t, s, "a")
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := do.Call(ctx, r, func(_ *box, c *Ctx) (any, error) { c.Stash(); return nil, nil })
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Second || r.Len() != 0 {
+			t.Error(err, time.Since(start), r.Len())
+		}
+		if st := s.Stats(); st.Cancelled != 1 || st.Handled != 0 {
+			t.Errorf("%+v", st)
+		}
+		books(t, s)
+		s.Close()
+	})
+}

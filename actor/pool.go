@@ -216,11 +216,16 @@ func (p *pool) takeNext(sl *slot) *actor {
 	return a
 }
 
-func (p *pool) push(e entry) {
+// push queues an entry; false: the pool is closed.
+func (p *pool) push(e entry) bool {
 	e.since = p.sys.now()
 	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return false
+	}
 	p.q.put(e)
-	if n := len(p.idle); n > 0 && !p.closed {
+	if n := len(p.idle); n > 0 {
 		sl := p.idle[n-1]
 		p.idle = p.idle[:n-1]
 		if p.sys.shuffle == nil {
@@ -232,11 +237,12 @@ func (p *pool) push(e entry) {
 		}
 		p.mu.Unlock()
 		sl.wake <- e
-		return
+		return true
 	}
 	p.n.Store(int32(p.q.len()))
 	p.mu.Unlock()
 	p.sys.watch()
+	return true
 }
 
 // pop waits for the entry that is to go next.

@@ -2,6 +2,7 @@ package actor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -281,7 +282,7 @@ func TestOddParents(t *testing.T) {
 	_, err := do.Call(within(t), a, func(_ *box, c *Ctx) (any, error) {
 		return do.Call(c, b, func(_ *box, c *Ctx) (any, error) { return do.Call(c, a, get) })
 	})
-	if _, ok := err.(*DeadlockError); !ok {
+	if !errors.Is(err, ErrDeadlock) {
 		t.Error(err)
 	}
 }

@@ -93,13 +93,9 @@ func (c *Ctx) resume(start int64) {
 // want waits for a slot.
 func (w *hand) want(a *actor) {
 	p := w.pool
-	p.mu.Lock()
-	over := p.closed
-	p.mu.Unlock()
-	if over {
+	if !p.push(entry{tag: p.v.Load(), a: a, w: w}) {
 		return
 	}
-	p.push(entry{tag: p.v.Load(), a: a, w: w})
 	if sl := <-w.give; sl != nil {
 		w.own(sl)
 		sl.since.Store(p.sys.now())
@@ -229,15 +225,9 @@ func (c *Ctx) Yield() {
 	if !w.lose() {
 		return
 	}
-	p := w.pool
-	e := entry{tag: tag, a: a, w: w}
-	p.mu.Lock()
-	over := p.closed
-	p.mu.Unlock()
-	if over {
+	if !w.pool.push(entry{tag: tag, a: a, w: w}) {
 		return
 	}
-	p.push(e)
 	if sl := <-w.give; sl != nil {
 		w.own(sl)
 		sl.since.Store(c.sys.now())
