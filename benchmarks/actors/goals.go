@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 
 	"github.com/firq-go/firq/benchmarks/actors/internal/peers"
 	"github.com/firq-go/firq/internal/bench/report"
@@ -71,21 +72,24 @@ func (g *goal) measured(f *file) (i interval, peer string) {
 func (g *goal) String() (text string) {
 	switch {
 	case g.low == g.high:
-		text = figure(g.low)
+		text = exact(g.low)
 	case math.IsInf(g.high, 1):
-		text = "at least " + figure(g.low)
+		text = "at least " + exact(g.low)
 	case g.low == 0 && g.high == none:
 		text = "0"
 	case g.low == 0:
-		text = "at most " + figure(g.high)
+		text = "at most " + exact(g.high)
 	default:
-		text = figure(g.low) + " to " + figure(g.high)
+		text = exact(g.low) + " to " + exact(g.high)
 	}
 	if g.against != itself {
 		text += " x"
 	}
 	return text
 }
+
+// exact writes a limit as it was given.
+func exact(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
 // reached says whether the median is within the goal, and whether all of its interval is on the same side.
 func (g *goal) reached(i interval) string {

@@ -70,7 +70,7 @@ func TestRun(t *testing.T) {
 	if !slices.Equal(order, want) {
 		t.Errorf("%q, want %q", order, want)
 	}
-	for _, want := range []string{"| call | p50, µs |", "| memory-many | bytes, B without its state |", "| call of an idle actor, p50 | at most 0.20 x |"} {
+	for _, want := range []string{"| call | p50, µs |", "| memory-many | bytes, B without its state |", "| call of an idle actor, p50 | at most 0.2 x |"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
