@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/contrib/firqotel"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
@@ -136,6 +137,7 @@ func everyKind() map[string]kind {
 	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
 	p, w := &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
 	q := &queue{part: part[queueStats]{says: distinctQueue()}}
+	c := &part[computeStats]{says: distinctCompute()}
 	type options = firqotel.Options[string]
 	type registration = *firqotel.Registration
 	return map[string]kind{
@@ -146,6 +148,7 @@ func everyKind() map[string]kind {
 		"pool":      {func(o options) (registration, error) { return firqotel.RegisterPool(p, o) }, &p.calls, 2, poolCollected},
 		"watchdog":  {func(o options) (registration, error) { return firqotel.RegisterWatchdog(w, o) }, &w.calls, 1, watchdogCollected},
 		"redis":     {func(o options) (registration, error) { return firqotel.RegisterRedis(q, o) }, &q.calls, 1, redisCollected},
+		"compute":   {func(o options) (registration, error) { return firqotel.RegisterCompute(c, o) }, &c.calls, 2, computeCollected},
 	}
 }
 
@@ -207,6 +210,7 @@ func TestEveryField(t *testing.T) {
 		"traffic": {distinctTraffic(), trafficCollected},
 		"pool":    {distinctPool(), poolCollected},
 		"redis":   {distinctQueue(), redisCollected},
+		"compute": {distinctCompute(), computeCollected + " 2826\n"}, // Refused is the sum of the four
 	} {
 		part := reflect.ValueOf(c.part)
 		for i := range part.NumField() {
@@ -310,6 +314,8 @@ func TestPartsErrors(t *testing.T) {
 		"pool that is nil":  second(firqotel.RegisterPool((*worker.Pool[int, int])(nil), none)),
 		"redis":             second(firqotel.RegisterRedis[string, queueStats](nil, none)),
 		"redis that is nil": second(firqotel.RegisterRedis((*queue)(nil), none)),
+		"compute":           second(firqotel.RegisterCompute[string](nil, none)),
+		"nil as compute":    second(firqotel.RegisterCompute((*compute.Server[string, int, int])(nil), none)),
 		"watchdog":          second(firqotel.RegisterWatchdog((*watchdog.Watchdog)(nil), none)),
 	} {
 		if !errors.Is(err, firq.ErrInvalidArgument) || !strings.Contains(fmt.Sprint(err), "source") {

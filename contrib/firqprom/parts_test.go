@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
@@ -312,7 +313,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 	s := &fixed[string]{stats: distinct()}
 	g, p, w := &part[gateStats]{says: distinctGate()}, &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
 	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
-	q := &queue{part: part[queueStats]{says: distinctQueue()}}
+	q, k := &queue{part: part[queueStats]{says: distinctQueue()}}, &part[computeStats]{says: distinctCompute()}
 	all := map[string]made{
 		"scheduler": {must(firqprom.New(s, opts)), &s.calls, exposition},
 		"gate":      {must(firqprom.NewGate(g, opts)), &g.calls, gateExposition},
@@ -321,6 +322,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 		"pool":      {must(firqprom.NewPool(p, opts)), &p.calls, poolExposition},
 		"watchdog":  {must(firqprom.NewWatchdog(w, opts)), &w.calls, watchdogExposition},
 		"redis":     {must(firqprom.NewRedis(q, opts)), &q.calls, redisExposition},
+		"compute":   {must(firqprom.NewCompute(k, opts)), &k.calls, computeExposition},
 	}
 	p.calls.Store(0) // NewPool asks for the name
 	return all
@@ -365,6 +367,7 @@ func TestEveryField(t *testing.T) {
 		"traffic": {distinctTraffic(), trafficExposition},
 		"pool":    {distinctPool(), poolExposition},
 		"redis":   {distinctQueue(), redisExposition},
+		"compute": {distinctCompute(), computeExposition + " 2826\n"}, // Refused is the sum of the four
 	} {
 		part := reflect.ValueOf(c.part)
 		for i := range part.NumField() {
@@ -479,6 +482,9 @@ func TestPartsErrors(t *testing.T) {
 		},
 		"redis": {
 			second(firqprom.NewRedis[string, queueStats](nil, none)), second(firqprom.NewRedis((*queue)(nil), none)), second(firqprom.NewRedis(&queue{}, bad)),
+		},
+		"compute": {
+			second(firqprom.NewCompute[string](nil, none)), second(firqprom.NewCompute((*compute.Server[string, int, int])(nil), none)), second(firqprom.NewCompute(&part[computeStats]{}, bad)),
 		},
 		"watchdog": {
 			second(firqprom.NewWatchdog(nil, none)), second(firqprom.NewWatchdog((*watchdog.Watchdog)(nil), none)), second(firqprom.NewWatchdog(&part[watchStatus]{}, bad)),
