@@ -47,7 +47,7 @@ var (
 // packages are the ones that docs/design.md names and that must exist; each name
 // here and below also stands for what is in folders under it.
 var packages = []string{
-	".", "baseline", "cmd/firqbench", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
+	".", "baseline", "cmd/firqbench", "compute", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
 	"shardsel", "watchdog", "worker",
 }
 
@@ -58,10 +58,11 @@ var atMost = map[string][]string{
 	"hist":          {"."},
 	"watchdog":      {"."},
 	"cmd/firqbench": {"internal/bench"},
-	"firqhttp":      {".", "gate", "internal/retry", "internal/shortname"},
+	"compute":       {".", "gate", "hist", "lockfree", "internal/clock", "internal/failpoint", "internal/key", "internal/pad"},
+	"firqhttp":      {".", "compute", "gate", "internal/retry", "internal/shortname"},
 	"gate":          {".", "lockfree", "internal/failpoint", "internal/key", "internal/pad"},
 	"worker":        {".", "hist", "internal/pad"},
-	"examples":      {".", "gate", "hist", "lockfree", "worker"}, // what anybody can use
+	"examples":      {".", "compute", "gate", "hist", "lockfree", "worker"}, // what anybody can use
 }
 
 // never says what a package must not import, directly or through others.

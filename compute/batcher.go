@@ -204,9 +204,9 @@ func why[T, K comparable, V any](ctx context.Context, c *pending[T, K, V], aged 
 	switch {
 	case c.ran:
 		return nil
-	case c.err == errGone: //nolint:errorlint // collect gives it as it is
+	case c.err == errGone:
 		return ended(ctx)
-	case c.err == firq.ErrTimeout && !aged: //nolint:errorlint // dropped gives it as it is
+	case c.err == firq.ErrTimeout && !aged:
 		return context.DeadlineExceeded
 	}
 	return c.err

@@ -53,7 +53,7 @@ func (c *execCtx[T, K, V]) ctx() context.Context {
 		return x.inner
 	}
 	x.unhook[0] = context.AfterFunc(c.s.life.root, x.stop)
-	if !c.s.cfg.Detach && c.leader.Done() != nil { // else whoever waits says when it leaves
+	if c.watched {
 		x.unhook[1] = context.AfterFunc(c.leader, (*flight[T, K, V])(c).leaderEnded)
 	}
 	return x.inner

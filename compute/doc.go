@@ -1,4 +1,94 @@
 // Package compute answers requests of many tenants for results that cost something to
-// make: from a cache, from the one execution of their key that is under way, or by
-// executing when it is their tenant's turn.
+// make: a query, a rendering, a call of another service. A call is answered from a cache,
+// or by the execution of its key that is under way, or it executes when it is its tenant's
+// turn (package gate). So a tenant that asks for too much waits for itself, and what all
+// ask for is made once.
+//
+//	s, err := compute.New(func(ctx context.Context, c compute.Call[string, Query]) (*Page, error) {
+//		return db.Page(ctx, c.Tenant, c.Key)
+//	}, compute.Config[string, Query, *Page]{Limit: 16, TTL: 10 * time.Second})
+//	...
+//	page, err := s.Do(ctx, tenant, query)
+//
+// A key belongs to its tenant: what one has made, no other sees. The key has to hold all
+// that the result depends on. Results are shared by all who ask for them, so nobody may
+// change one (Config.Clone hands out copies).
+//
+// # What protects what
+//
+// Executions are limited, and fair; hits are not, as they pass no gate: a tenant that
+// asks for what is kept in a tight loop can take all processors. Over a network the request
+// itself costs many times what a hit does: there, put firqhttp or firqgrpc in front, which
+// have a gate for requests.
+//
+// # Flights
+//
+// The executions of keys, and the calls that share them, are flights. One is in one of
+// these states:
+//
+//	       a call misses, and finds none
+//	                  │
+//	               queued ◄──── take ──── adrift
+//	its leader gives  │ │                 ▲  │
+//	up, others wait   │ └── hand over ────┘  │ the last
+//	                  │                      │ leaves
+//	 slot, begin      │  refused, or it      │
+//	                  │  gives up alone      │
+//	    ┌─────────────┴────────────┬─────────┘
+//	    ▼                          ▼
+//	executing ── publish ──────► over
+//	    │ the last leaves          ▲
+//	    ▼                          │
+//	executing, cancelled, ─ publish┘
+//	cannot be joined
+//
+// Who leads a queued flight waits at the gate with its own context; a leader whose context
+// ends there hands over to one who has joined: the baton is a channel of one place, filled
+// under the lock of the part, so somebody who waits takes it, or the last who leaves ends the
+// flight. Who leads an executing flight runs exec on its own goroutine (without
+// Config.Detach), so nobody watches its context unless exec asks for its own; a call that
+// would join a leader on its own looks at the leader's context first. What is made is kept
+// before the flight ends, both under the lock of the part, and a call that finds no flight
+// looks at the cache once more, under that lock: so nothing is made twice. Forget and Warm
+// take the same lock, and mark the flights whose results must not be kept.
+//
+// # Groups
+//
+// With Config.Groups executions are divided among groups that have something of their own,
+// a connection, a replica, a processor's cache: a key goes to its home as long as that has a
+// free slot, else to the first group in the key's own order that has less than Config.Spill
+// times the mean load. The load of a group is the word of its gate; nothing else counts it,
+// so nothing drifts. The cache is everybody's.
+//
+// # The cache
+//
+// SIEVE, with one bound for all shards, and a bound per tenant if Config.MaxPerTenant says
+// so. An entry with keys and values of 8 bytes takes about 80. What has expired is no answer
+// from that millisecond on, and its memory is freed somewhat later, by a timer: after
+// about a sixteenth of its time, a millisecond, and 2 µs for each entry there is. Config.Cache is for
+// others.
+//
+// # Concurrency properties
+//
+//	Do, DoInfo   a hit: lock-free, no allocation, one look at the clock; the first hit in
+//	             a refresh window, and the first stale answer, start a goroutine.
+//	             A miss takes the lock of its part a few times, for a few instructions, and then waits as
+//	             gate.Gate.Acquire does; alone it allocates once
+//	Peek         as a hit
+//	Forget, Warm take the lock of the key's part, and of a shard of the cache
+//	ForgetTenant, ForgetAll
+//	             walk over all flights and entries, one lock at a time
+//	SetLimit, SetGroups, SetQuantum
+//	             one at a time; they take the gates' locks
+//	Stats        walks over the parts and gates, one lock at a time
+//	Batcher.Do   as Enqueue of package lockfree; then one takes the lock that collects
+//	             batches
+//
+// Config.Cache's Set and Delete are called with the lock of a part held, and so is Get,
+// by calls that miss. No other user code runs under a lock.
+//
+// # Batches
+//
+// A Batcher is for backends that make many results as cheaply as one: its batches grow with
+// load. A Server's Exec may call one.
 package compute

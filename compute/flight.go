@@ -39,9 +39,10 @@ type flight[T, K comparable, V any] struct {
 	done      chan struct{}
 	baton     chan struct{} // of one place; whoever takes what is in it leads
 
-	// Written by who executes: these two before it calls exec, the outcome under p.mu
+	// Written by who leads: these three before it calls exec, the outcome under p.mu
 	// before it closes done; read after that.
 	leader   context.Context
+	watched  bool      // the leader's context may end, and nobody waits for that
 	deadline time.Time // zero: none
 	outcome[V]
 	group int
@@ -146,7 +147,7 @@ func (s *Server[T, K, V]) alone(k Key[T, K], h uint64, o *options[T, K, V], keep
 // doubtful reports whether only a leader waits for the execution, which may not have
 // looked at its context: then nobody may know yet that nobody waits. Under p.mu.
 func (f *flight[T, K, V]) doubtful() bool {
-	return f.state == executing && f.led && !f.behind && f.waiters == 1 && f.leader.Done() != nil
+	return f.state == executing && f.led && f.watched && f.waiters == 1
 }
 
 // unlist sees to it that nobody joins any more. Under p.mu.

@@ -282,8 +282,8 @@ func TestAdaptive(t *testing.T) {
 		if st := d.Stats(); st.Limit != 2 {
 			t.Errorf("limit %d, want Min", st.Limit)
 		}
-		ends := time.Now().Add(2 * time.Second)
-		for g := range 64 {
+		ends := time.Now().Add(300 * time.Millisecond)
+		for g := range 40 {
 			go func() {
 				for i := 0; time.Now().Before(ends); i++ {
 					d.ask(background, "a", fmt.Sprint(g, " ", i))

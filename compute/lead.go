@@ -29,6 +29,7 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 			f.handOver()
 		}
 	}()
+	f.watched = ctx.Done() != nil && !s.cfg.Detach && !f.behind // else who waits says when it leaves
 	req := gate.Request{Cost: f.cost(), Priority: f.opts.priority}
 	if req.Cost < 0 {
 		aboard = true
@@ -49,10 +50,7 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 	}
 	aboard = true
 	info := Info{Source: Executed, Group: sl.group}
-	switch {
-	case !since.IsZero():
-		info.Wait = time.Since(since)
-	default:
+	if info.Wait = sl.waited; info.Wait == 0 {
 		info.Wait = sl.permit.Waited()
 	}
 	if s.cfg.ExecTimeout > 0 {

@@ -3,7 +3,6 @@ package compute
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/firq-go/firq"
@@ -23,8 +22,8 @@ type life struct {
 	killed  chan struct{} // closed by Close
 	root    context.Context
 	cancel  context.CancelFunc
-	onEnd   func() // called once, by who makes it idle or killed
-	once    sync.Once
+	onEnd   func()      // called once, by who makes it idle or killed
+	over    atomic.Bool // idle or killed, or about to be
 }
 
 const closingBit = 1 << 62
@@ -55,11 +54,11 @@ func (l *life) leave() {
 
 // rest notes that nobody is at work any more.
 func (l *life) rest() {
-	l.once.Do(func() {
+	if l.over.CompareAndSwap(false, true) {
 		l.onEnd()
 		l.cancel()
 		close(l.idle)
-	})
+	}
 }
 
 // isKilled reports whether Close has been called.
@@ -98,15 +97,16 @@ func (l *life) shutdown(ctx context.Context) error {
 	}
 }
 
-// kill ends everything at once; false: it was over before.
+// kill ends everything at once, unless it is over. A second one may return before the
+// first has done it all.
 func (l *life) kill() {
 	l.closing.Store(true)
 	l.word.Or(closingBit)
-	l.once.Do(func() {
+	if l.over.CompareAndSwap(false, true) {
 		close(l.killed)
 		l.cancel()
 		l.onEnd()
-	})
+	}
 }
 
 // ended is the error of a context that has ended.

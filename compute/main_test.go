@@ -219,10 +219,10 @@ func modes(t *testing.T, f func(t *testing.T, cfg config)) {
 	}
 }
 
-// bubble is a synctest bubble that fails after ten seconds of real time.
+// bubble is a synctest bubble that fails after a minute of real time.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	watch := time.AfterFunc(20*time.Second, func() { panic("firq: " + t.Name() + " hangs") })
+	watch := time.AfterFunc(60*time.Second, func() { panic("firq: " + t.Name() + " hangs") })
 	defer watch.Stop()
 	synctest.Test(t, f)
 }

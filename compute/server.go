@@ -159,24 +159,29 @@ func (s *Server[T, K, V]) do(ctx context.Context, k Key[T, K], o *options[T, K, 
 				if s.due(e, now) {
 					s.refresh(ctx, &k, h, o, e)
 				}
-				return s.kept(e, Hit, now)
+				return s.counted(s.kept(e, Hit, now))
 			}
 			if !o.noStale && isStale(e, now, s.cfg.Stale) {
 				s.refresh(ctx, &k, h, o, e)
-				return s.kept(e, Stale, now)
+				return s.counted(s.kept(e, Stale, now))
 			}
 		}
 	}
 	return s.miss(ctx, k, h, o, seen)
 }
 
-// kept is the answer of an entry.
+// kept is the answer of an entry, a copy.
 func (s *Server[T, K, V]) kept(e *Entry[V], source Source, now int64) answer[V] {
 	a := answer[V]{err: e.error(), info: Info{Source: source, Age: s.ageOf(e, now), Group: -1}}
 	if a.err == nil {
 		a.val = s.clone(e.val)
 	}
-	s.count(source, nil)
+	return a
+}
+
+// counted notes an answer, which is returned then.
+func (s *Server[T, K, V]) counted(a answer[V]) answer[V] {
+	s.count(a.info.Source, a.err)
 	return a
 }
 
@@ -199,15 +204,13 @@ func (s *Server[T, K, V]) miss(ctx context.Context, k Key[T, K], h uint64, o *op
 	defer s.life.leave()
 	a := s.make(ctx, k, h, o, seen)
 	switch {
+	case a.info.Source == Hit: // a copy
 	case a.err != nil:
 		a = s.instead(k, h, o, a)
-	case a.info.Source != Stale && a.info.Source != Hit:
-		a.val = s.clone(a.val)
 	default:
-		return a // it is counted, and a copy
+		a.val = s.clone(a.val)
 	}
-	s.count(a.info.Source, a.err)
-	return a
+	return s.counted(a)
 }
 
 // make joins what is being made, or makes it.
@@ -232,7 +235,7 @@ func (s *Server[T, K, V]) make(ctx context.Context, k Key[T, K], h uint64, o *op
 // so, and it was not the call that ended.
 func (s *Server[T, K, V]) instead(k Key[T, K], h uint64, o *options[T, K, V], a answer[V]) answer[V] {
 	failed := a.info.Source != None || isAny(a.err, firq.ErrRejected)
-	if a.info.Source == Hit || !failed || s.cfg.StaleIfError == 0 || !s.keeps || o.noCache || o.noStale {
+	if !failed || s.cfg.StaleIfError == 0 || !s.keeps || o.noCache || o.noStale {
 		return a
 	}
 	e := s.lookup(h, &k) // not what was seen before: that may have been forgotten

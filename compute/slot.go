@@ -14,7 +14,7 @@ type slot[T comparable] struct {
 	permit  gate.Permit[T]
 	group   int
 	spilled bool
-	moved   bool // it waited elsewhere before
+	waited  time.Duration // in all, if that is more than the permit says; else 0
 }
 
 // acquire waits for a slot in the group that is to execute the key; until since + the
@@ -25,19 +25,23 @@ func (s *Server[T, K, V]) acquire(ctx context.Context, tenant T, h uint64, req g
 	if maxAge > 0 && !since.IsZero() {
 		req.Deadline = since.Add(maxAge)
 	}
-	for moved := false; ; moved = true {
+	for {
 		d, at, home := s.groups.pick(h)
-		sl := slot[T]{group: at, spilled: at != home, moved: moved}
+		sl := slot[T]{group: at, spilled: at != home}
 		failpoint.At("slot")
 		var err error
 		if at == 0 { // nobody ever has to go elsewhere from there
 			sl.permit, err = d.groups[0].gate.Acquire(ctx, tenant, req)
-			return sl, err
+		} else {
+			var sent bool
+			if sl.permit, sent, err = s.wait(ctx, d.groups[at], at, tenant, &req, &since); sent {
+				continue
+			}
 		}
-		var sent bool
-		if sl.permit, sent, err = s.wait(ctx, d.groups[at], at, tenant, &req, maxAge); !sent {
-			return sl, err
+		if !since.IsZero() && err == nil {
+			sl.waited = time.Since(since)
 		}
+		return sl, err
 	}
 }
 
@@ -47,19 +51,22 @@ func (s *Server[T, K, V]) acquire(ctx context.Context, tenant T, h uint64, req g
 //	who comes            who takes the slots
 //	[W1] come            [S1] the new division
 //	[W2] usable?         [S2] send
-func (s *Server[T, K, V]) wait(ctx context.Context, gr *group[T], at int, tenant T, req *gate.Request, maxAge time.Duration) (p gate.Permit[T], sent bool, err error) {
+func (s *Server[T, K, V]) wait(ctx context.Context, gr *group[T], at int, tenant T, req *gate.Request, since *time.Time) (p gate.Permit[T], sent bool, err error) {
 	select {
 	case <-ctx.Done():
 		return p, false, ended(ctx)
 	default:
 	}
-	if !s.queueAll && req.Deadline.IsZero() { // else TryAcquire would queue, and the limits apply
+	if !s.queueAll && since.IsZero() { // else TryAcquire would queue, and the limits apply
 		if p, ok := gr.gate.TryAcquire(tenant, *req); ok {
 			return p, false, nil
 		}
 	}
-	if maxAge > 0 && req.Deadline.IsZero() {
-		req.Deadline = time.Now().Add(maxAge)
+	if since.IsZero() {
+		*since = time.Now()
+		if maxAge := s.groups.cfg.MaxQueueAge; maxAge > 0 {
+			req.Deadline = since.Add(maxAge)
+		}
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -112,8 +112,11 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, rej Rejection) {
 	if i := reasonOf(rej.Err); reasons[i].reason == rej.Reason {
 		body.Detail = reasons[i].detail
 	}
-	if rej.Reason == BadRequest {
+	switch rej.Reason {
+	case BadRequest:
 		body.Detail = rej.Err.Error()
+	case TooManyWaiters:
+		body.Detail = tooManyWaiters
 	}
 	text, err := json.Marshal(body)
 	if err != nil {
