@@ -80,16 +80,17 @@ firq_compute_waiting{scheduler="api"} 720
 firq_compute_weight{scheduler="api"} 723
 `
 
-// fakeCompute is a server with which everything goes wrong: it answers from what it
-// keeps, then from there no more; it refuses, fails, and answers with what is stale.
+// fakeCompute is a server that goes wrong. One answers from what it keeps, for some
+// ticks, and then no more; the other refuses, fails, and answers with what is stale.
 type fakeCompute struct {
+	falls bool
 	mu    sync.Mutex
 	says  computeStats
 	ticks int
 }
 
-// good is for how many ticks it is a good one.
-const good = 40
+// good is for how many ticks one that falls answers from what it keeps.
+const good = 200
 
 func (f *fakeCompute) Stats() computeStats {
 	f.mu.Lock()
@@ -101,14 +102,19 @@ func (f *fakeCompute) tick() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	st := &f.says
-	if f.ticks++; f.ticks <= good {
+	f.ticks++
+	switch {
+	case f.falls && f.ticks <= good:
 		st.Hits += 100
 		return
+	case f.falls:
+		st.Executed += 100
+		return
 	}
-	st.Stale += 100
+	st.Stale += 300
 	st.Executed += 500
-	st.Refused += 100
-	st.RefusedGlobal += 100
+	st.Refused += 200
+	st.RefusedGlobal += 200
 	st.Executions += 500
 	st.Failed += 500
 	st.Panics += 500
@@ -128,6 +134,9 @@ func (f *fakeCompute) expect(want map[string]float64, name string) {
 		"gave_up_total NAME ": 0, "closed_total NAME ": 0, "succeeded_total NAME ": 0, "abandoned_total NAME ": 0, "behind_total NAME ": 0,
 		"spilled_total NAME ": 0, "limit NAME ": 0, "executing NAME ": 0, "waiting NAME ": 0, "flights NAME ": 0, "entries NAME ": 0, "weight NAME ": 0,
 	} {
+		if f.falls && strings.HasSuffix(key, " 1") {
+			continue // no buckets but the last
+		}
 		want["firq_compute_"+strings.ReplaceAll(key, "NAME", name)] = value
 	}
 }

@@ -34,7 +34,7 @@ type service struct {
 	cries, warn *watchdog.Watchdog
 	stopped     *watchdog.Watchdog
 	queues      map[string]*fakeQueue
-	compute     *fakeCompute
+	computes    map[string]*fakeCompute
 }
 
 // fakeQueue is a queue on Redis whose counters grow by step.
@@ -63,9 +63,9 @@ func newService(t *testing.T, stalled *lockfree.Scheduler[string, int]) *service
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	s := &service{
-		compute: new(fakeCompute),
-		full:    gate.New(1, gate.Config[string]{MaxPerTenant: 1}),
-		open:    gate.New(4, gate.Config[string]{}),
+		computes: map[string]*fakeCompute{"reports": {}, "falls": {falls: true}},
+		full:     gate.New(1, gate.Config[string]{MaxPerTenant: 1}),
+		open:     gate.New(4, gate.Config[string]{}),
 		queues: map[string]*fakeQueue{
 			"late":    {says: queueStats{Queued: 1, Oldest: time.Hour}, step: queueStats{Delivered: 4, Dead: 1, LeaseLost: 1, LeaseExpired: 1}},
 			"stalled": {says: queueStats{Queued: 1, Delivered: 1}},
@@ -119,7 +119,8 @@ func (s *service) register(t *testing.T, reg prometheus.Registerer) {
 		firqprom.Must(firqprom.NewGRPC(s.grpc, named("open"))),
 		firqprom.Must(firqprom.New(s.jobs, named("jobs"))),
 		firqprom.Must(firqprom.NewPool(s.pool, named("jobs"))),
-		firqprom.Must(firqprom.NewCompute(s.compute, named("reports"))),
+		firqprom.Must(firqprom.NewCompute(s.computes["reports"], named("reports"))),
+		firqprom.Must(firqprom.NewCompute(s.computes["falls"], named("falls"))),
 		firqprom.Must(firqprom.NewWatchdog(s.cries, named("cries"))),
 		firqprom.Must(firqprom.NewWatchdog(s.warn, named("warns"))),
 		firqprom.Must(firqprom.NewWatchdog(s.stopped, named("stopped"))),
@@ -166,7 +167,9 @@ func (s *service) run(ctx context.Context) {
 		for _, q := range s.queues {
 			q.tick()
 		}
-		s.compute.tick()
+		for _, c := range s.computes {
+			c.tick()
+		}
 		if s.full.Stats().Queue.QueueLen == 1 { // the tenant may have no other waiting: this one does not
 			ask(s.http, "/", "waits", nothing)
 		}
@@ -218,7 +221,9 @@ func (s *service) expect(want map[string]float64) {
 			want["firq_redis_"+metric+" "+name+" "] = value
 		}
 	}
-	s.compute.expect(want, "reports")
+	for name, c := range s.computes {
+		c.expect(want, name)
+	}
 	expect(want, "jobs", s.jobs.Stats())
 	st := s.pool.Stats()
 	for metric, value := range map[string]float64{
