@@ -9,13 +9,10 @@ import (
 
 const memoryCase = "memory per entry"
 
-// plainOtter is otter without expiry, which keeps less.
-const plainOtter = "otter without expiry"
-
 // runMemory measures what an entry takes whose key and value have 8 bytes each.
 func runMemory(ctx context.Context, p *plan, f *file, say func(string, ...any)) error {
 	for round := range p.seeds {
-		for _, name := range turn([]string{ours, pool, plainOtter}, round) {
+		for _, name := range turn([]string{ours, otterAlone, plainOtter}, round) {
 			bytes, err := measureMemory(ctx, name, p.entries)
 			if err != nil {
 				return err

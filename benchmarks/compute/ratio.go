@@ -34,7 +34,7 @@ func runRatio(ctx context.Context, p *plan, f *file, say func(string, ...any)) e
 	for _, size := range sizes {
 		for _, t := range traces {
 			for round := range p.seeds {
-				for _, name := range turn([]string{ours, pool}, round) {
+				for _, name := range turn([]string{ours, otterAlone}, round) {
 					hits, err := t.measure(ctx, name, size, p.requests, uint64(round))
 					if err != nil {
 						return err
@@ -52,8 +52,7 @@ func ratioCase(name string, size int) string {
 	return fmt.Sprintf("hit ratio, %s, %d entries", name, size)
 }
 
-// measure asks for the keys of a trace. pool stands for otter alone, aside of which what is
-// missing is made.
+// measure asks for the keys of a trace. What otter does not have is made aside of it.
 func (t trace) measure(ctx context.Context, name string, size, requests int, seed uint64) (percent float64, err error) {
 	z := rand.NewZipf(rand.New(rand.NewPCG(7, seed)), 1.01, 1, universe-1)
 	var ask func(k uint64) (hit bool, err error)

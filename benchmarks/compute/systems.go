@@ -25,6 +25,8 @@ const (
 	pool       = "pool+otter+singleflight"
 	groupCache = "groupcache"
 	loading    = "otter loading"
+	otterAlone = "otter v2"
+	plainOtter = "otter v2 without expiry" // which keeps less
 )
 
 // key is whose result is asked for, and which: the same struct in all systems that take
