@@ -47,13 +47,14 @@ var (
 // packages are the ones that docs/design.md names and that must exist; each name
 // here and below also stands for what is in folders under it.
 var packages = []string{
-	".", "baseline", "cmd/firqbench", "compute", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
+	".", "actor", "baseline", "cmd/firqbench", "compute", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
 	"shardsel", "watchdog", "worker",
 }
 
 // atMost says what else of this module a package may import.
 var atMost = map[string][]string{
 	".":             nil,
+	"actor":         {".", "hist", "internal/clock", "watchdog", "worker"},
 	"drr":           {"."},
 	"hist":          {"."},
 	"watchdog":      {"."},
@@ -62,7 +63,7 @@ var atMost = map[string][]string{
 	"firqhttp":      {".", "compute", "gate", "internal/retry", "internal/shortname"},
 	"gate":          {".", "lockfree", "internal/failpoint", "internal/key", "internal/pad"},
 	"worker":        {".", "hist", "internal/pad"},
-	"examples":      {".", "compute", "gate", "hist", "lockfree", "worker"}, // what anybody can use
+	"examples":      {".", "actor", "compute", "gate", "hist", "lockfree", "worker"}, // what anybody can use
 }
 
 // never says what a package must not import, directly or through others.
@@ -72,6 +73,7 @@ var never = map[string][]string{
 	"schedtest": {"lockfree", "baseline"},
 	"shardsel":  {"lockfree", "baseline"},
 	"worker":    {"lockfree", "baseline"},
+	"actor":     {"lockfree", "baseline"},
 }
 
 // source is what the files of one folder import, whatever their build tags.

@@ -33,13 +33,20 @@ type listed struct {
 	}
 }
 
-// TestLicences looks at the licence of every module that is compiled in, tests
-// included: nothing but permissive ones.
+// TestLicences looks at the licence of every module that is compiled in, here and
+// in actors, tests included: nothing but permissive ones.
 func TestLicences(t *testing.T) {
-	dirs := compiledIn(t)
-	if len(dirs) < 20 {
-		t.Fatalf("only %d modules are compiled in: is this the list?", len(dirs))
+	for _, folder := range []string{".", "actors"} {
+		dirs := compiledIn(t, folder)
+		if len(dirs) < 20 {
+			t.Fatalf("%s: only %d modules are compiled in: is this the list?", folder, len(dirs))
+		}
+		checkLicences(t, dirs)
 	}
+}
+
+func checkLicences(t *testing.T, dirs map[string]string) {
+	t.Helper()
 	for module, dir := range dirs {
 		ids, err := licences(dir)
 		if err != nil {
@@ -58,11 +65,12 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// compiledIn returns the folders of the modules that packages are compiled of.
-func compiledIn(t *testing.T) map[string]string {
+// compiledIn returns the folders of the modules that the packages of the module in
+// a folder are compiled of.
+func compiledIn(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-test", "-json=Standard,Module", "./...")
-	cmd.Stderr = os.Stderr
+	cmd.Dir, cmd.Stderr = folder, os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -173,7 +173,7 @@ func TestPlainIsNext(t *testing.T) {
 			t.Fatalf("seed %d, step %d: %s\n%v, by the long way\n%v", seed, step, what, a, b)
 		}
 		for step := range 200 {
-			key, op := r.IntN(3), r.IntN(12)
+			key, op := r.IntN(3), r.IntN(13)
 			task := plainTask(step, 1+r.Int64N(4))
 			if r.IntN(10) == 0 {
 				task.Cost = 1 + r.Int64N(40)
@@ -202,6 +202,11 @@ func TestPlainIsNext(t *testing.T) {
 				delta := r.Int64N(20) - 10
 				for i := range ps {
 					ps[i].q.Charge(tenants[i][key], firq.PriorityNormal, delta)
+				}
+			case 5: // other queues are in a later round
+				further := r.Uint64N(3)
+				for i := range ps {
+					ps[i].q.AdvanceRound(ps[i].q.Round() + further)
 				}
 			default:
 				if r.IntN(2) == 0 {

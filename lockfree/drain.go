@@ -1,6 +1,8 @@
 package lockfree
 
 import (
+	"sync/atomic"
+
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/clock"
 	"github.com/firq-go/firq/internal/failpoint"
@@ -8,10 +10,11 @@ import (
 )
 
 // takeIn takes the tenants out of the ring. Before it lets somebody join, the
-// queue catches up with the other shards.
+// queue catches up with the other shards. (Where there is nobody in the ring, whoever
+// joins does it: drr calls Back first.)
 func (sh *shard[K, T]) takeIn() {
 	failpoint.At("L1 tail")
-	if tail := sh.activations.Tail(); tail != sh.activations.Head() || !sh.saidLazy || sh.s.eager.Load() || sh.Queue.Waiting() {
+	if tail := sh.activations.Tail(); tail != sh.activations.Head() || !sh.saidLazy || sh.s.eager.Load() {
 		sh.takeInAll(tail)
 	}
 }
@@ -138,18 +141,28 @@ func (sh *shard[K, T]) unpack(t *tenant[K, T], m *message[T]) {
 	}
 }
 
-// beginDrain resets boxDue, and returns what it was. First it lowers due, for a
-// producer at a limit looks at either; then it resets; then the caller drains: see
-// tenant.deadline.
+// beginDrain resets the tenant's boxDue, and returns what it was; then the caller drains.
 func (sh *shard[K, T]) beginDrain(t *tenant[K, T]) (boxDue int64) {
 	sh.know(t)
-	boxDue = t.boxDue.Load()
-	if boxDue != clock.Never {
-		lower(&sh.due, boxDue)
-		failpoint.At("drain due")
-		t.boxDue.Store(clock.Never)
+	return sh.takeDue(&t.boxDue, "drain due")
+}
+
+// takeDue resets the time that an inbox says, or all of them say, and returns what it was.
+// First it lowers due, for a producer at a limit looks at either. What is lowered again in
+// between is not lost: its producer may have come by for the last time. The caller drains
+// after that: see tenant.deadline.
+func (sh *shard[K, T]) takeDue(box *atomic.Int64, mark string) int64 {
+	for {
+		due := box.Load()
+		if due == clock.Never {
+			return due
+		}
+		lower(&sh.due, due)
+		failpoint.At(mark)
+		if box.CompareAndSwap(due, clock.Never) {
+			return due
+		}
 	}
-	return boxDue
 }
 
 // keepDue takes back that boxDue was reset, if it may be of a task that is still
@@ -157,6 +170,7 @@ func (sh *shard[K, T]) beginDrain(t *tenant[K, T]) (boxDue int64) {
 func (t *tenant[K, T]) keepDue(boxDue int64, tail uint32) {
 	if boxDue != clock.Never && t.taker.Head() != tail {
 		lower(&t.boxDue, boxDue)
+		t.shard.kept = min(t.shard.kept, boxDue)
 	}
 }
 

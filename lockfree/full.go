@@ -158,7 +158,8 @@ func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) (found bool) {
 		sh.lock()
 		if t != nil {
 			sh.drainAll(t)
-		} else if sh.boxDue.Load() < now {
+		}
+		if min(sh.boxDue.Load(), sh.kept) < now {
 			sh.drainQuiet()
 		}
 		before := len(sh.freed)

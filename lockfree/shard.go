@@ -69,6 +69,10 @@ type shard[K comparable, T any] struct {
 	*serve.Shard[K, T]
 	s     *Scheduler[K, T] // immutable
 	index int              // immutable
+	// kept is before every deadline that a tenant's boxDue was reset for though its task
+	// stayed in the inbox: due is not later, until drainQuiet has taken in all of them. So
+	// somebody who reads boxDue while it is reset, and then due, misses none.
+	kept int64
 	// across is PriorityAcrossTenants, immutable. Each task may then be the one
 	// to serve first, and a tenant takes turns at each level: nobody is quiet.
 	across bool
@@ -106,6 +110,7 @@ func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh.activations.InitAt(announceSize, s.firstTicket)
 	sh.due.Store(clock.Never)
 	sh.boxDue.Store(clock.Never)
+	sh.kept = clock.Never
 	sh.met.at.Store(never)
 	sh.Shard = serve.NewShard(s.env, sh)
 	sh.Share(s.rounds, index)
@@ -152,14 +157,13 @@ func (sh *shard[K, T]) loud(t *tenant[K, T]) {
 	sh.owe(t, ^uint64(0)) // quietBit is 1
 }
 
-// drainQuiet drains every inbox that is not announced. With lock, which drains
-// the others, it brings in every task whose Enqueue has returned.
+// drainQuiet drains every inbox: it brings in every task whose Enqueue has returned.
+// What was announced since the lease was taken comes in after the reset: its producer
+// may have said its deadline for the last time before that.
 func (sh *shard[K, T]) drainQuiet() {
-	if due := sh.boxDue.Load(); due != clock.Never {
-		lower(&sh.due, due) // first, and reset before draining: as in drain
-		failpoint.At("drain quiet due")
-		sh.boxDue.Store(clock.Never)
-	}
+	sh.takeDue(&sh.boxDue, "drain quiet due")
+	sh.kept = clock.Never
+	sh.takeIn()
 	for _, t := range sh.quiet {
 		sh.drainAll(t)
 	}
@@ -264,7 +268,7 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	failpoint.At("L4 free")
 	sh.news = false
 	sh.activations.Free() // not before the shard has said whether it is ready
-	if due := sh.Queue.NextDue(); due != sh.due.Load() {
+	if due := min(sh.Queue.NextDue(), sh.kept); due != sh.due.Load() {
 		sh.due.Store(due)
 	}
 	ready, drops := sh.Ready(), sh.TakeDrops()

@@ -51,6 +51,19 @@ const (
 	Stop
 )
 
+// String returns the mode in one word, for labels: warn, cancel or stop.
+func (m TimeoutMode) String() string {
+	switch m {
+	case Warn:
+		return "warn"
+	case Cancel:
+		return "cancel"
+	case Stop:
+		return "stop"
+	}
+	return fmt.Sprintf("TimeoutMode(%d)", uint8(m))
+}
+
 // Event is what the hooks get. The Payload is the one the handler has: if T is
 // or holds a pointer, then in OnSlow, OnTimeout and OnStuck the handler may be
 // using what it points to.

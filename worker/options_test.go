@@ -223,3 +223,11 @@ func TestForgetsPool(t *testing.T) {
 		}
 	}
 }
+
+func TestTimeoutModeString(t *testing.T) {
+	for m, want := range map[worker.TimeoutMode]string{worker.Warn: "warn", worker.Cancel: "cancel", worker.Stop: "stop", 7: "TimeoutMode(7)"} {
+		if got := m.String(); got != want {
+			t.Errorf("%d: %s, want %s", uint8(m), got, want)
+		}
+	}
+}

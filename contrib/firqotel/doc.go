@@ -23,6 +23,7 @@
 //	r, err := firqotel.RegisterWatchdog(w, opts) // *watchdog.Watchdog
 //	r, err := firqotel.RegisterRedis(q, opts)    // *firqredis.Queue
 //	r, err := firqotel.RegisterCompute(c, opts)  // *compute.Server
+//	r, err := firqotel.RegisterActors(sys, recorder, opts) // *actor.System, *actor.Recorder
 //
 // The scheduler of a gate is part of RegisterGate; another one needs another name.
 // Anything that has the method can be registered: Stats() firq.Stats[K] (see
@@ -171,6 +172,30 @@
 //	firq.compute.flights               UpDownCounter {key}         Flights
 //	firq.compute.entries               UpDownCounter {entry}       Entries
 //	firq.compute.weight                UpDownCounter 1             Weight
+//
+// Of a System of actors; those with a kind need the Recorder:
+//
+//	name                               instrument, unit            actor.Stats, or actor.Recorded
+//	firq.actor.actors                  UpDownCounter {actor}       Actors
+//	firq.actor.waiting                 UpDownCounter {message}     Waiting
+//	firq.actor.accepted                Counter {message}           Accepted
+//	firq.actor.handled                 Counter {message}           Handled
+//	firq.actor.dead_letters            Counter {message}           DeadLetters
+//	firq.actor.cancelled               Counter {message}           Cancelled
+//	firq.actor.rejected                Counter {message}           Refused
+//	firq.actor.restarted               Counter {incarnation}       Restarts
+//	firq.actor.abandonments            Counter {handler}           Abandoned
+//	firq.actor.deadlocks               Counter {call}              Deadlocks
+//	firq.actor.handoffs                Counter {slot}              Handoffs
+//	firq.actor.turns                   Counter {turn}              Turns; firq.kind, firq.end
+//	firq.actor.messages                Counter {message}           Messages; firq.kind
+//	firq.actor.processor_time          Counter s                   Used; firq.kind
+//	firq.actor.failures                Counter {incarnation}       Failed; firq.kind
+//	firq.actor.restarts                Counter {incarnation}       Restarted; firq.kind
+//	firq.actor.abandoned               UpDownCounter {handler}     Abandoned; firq.kind
+//	firq.actor.refused                 Counter {message}           Refused; firq.kind, firq.reason
+//	firq.actor.timeouts                Counter {handler}           Timeouts; firq.kind, firq.method, firq.mode
+//	firq.actor.wait                    Histogram s                 Waited, by the Producer
 //
 // What a watchdog has measured is that of its last interval, and is not there
 // before the first has ended.

@@ -96,9 +96,16 @@ func (in *instruments[S]) gauges(name, unit, text string, observe func(*S, send[
 
 // seconds is a counter of time.
 func (in *instruments[S]) seconds(name, text string, value func(*S) float64) {
+	in.times(name, text, func(st *S, to send[float64]) { to(value(st)) })
+}
+
+// times is seconds with as many series as observe sends.
+func (in *instruments[S]) times(name, text string, observe func(*S, send[float64])) {
 	i, err := in.meter.Float64ObservableCounter(name, metric.WithUnit("s"), metric.WithDescription(text))
 	in.add(i, err, func(o metric.Observer, st *S) {
-		o.ObserveFloat64(i, value(st), metric.WithAttributeSet(in.attributes()))
+		observe(st, func(v float64, more ...attribute.KeyValue) {
+			o.ObserveFloat64(i, v, metric.WithAttributeSet(in.attributes(more...)))
+		})
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/actor"
 	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/contrib/firqotel"
 	"github.com/firq-go/firq/firqhttp"
@@ -138,6 +139,7 @@ func everyKind() map[string]kind {
 	p, w := &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
 	q := &queue{part: part[queueStats]{says: distinctQueue()}}
 	c := &part[computeStats]{says: distinctCompute()}
+	a, rec := &part[actor.Stats]{says: distinctActors()}, distinctRecorder()
 	type options = firqotel.Options[string]
 	type registration = *firqotel.Registration
 	return map[string]kind{
@@ -149,6 +151,7 @@ func everyKind() map[string]kind {
 		"watchdog":  {func(o options) (registration, error) { return firqotel.RegisterWatchdog(w, o) }, &w.calls, 1, watchdogCollected},
 		"redis":     {func(o options) (registration, error) { return firqotel.RegisterRedis(q, o) }, &q.calls, 1, redisCollected},
 		"compute":   {func(o options) (registration, error) { return firqotel.RegisterCompute(c, o) }, &c.calls, 2, computeCollected},
+		"actors":    {func(o options) (registration, error) { return firqotel.RegisterActors(a, rec, o) }, &a.calls, 1, actorCollected},
 	}
 }
 
@@ -159,10 +162,10 @@ func sorted(text string) []string {
 	return lines
 }
 
-// trimmed leaves the bounds out of the histogram of handlers.
+// trimmed leaves the bounds out of the histograms of handlers and of actors.
 func trimmed(lines []string) []string {
 	for i, line := range lines {
-		if strings.HasPrefix(line, "firq.pool.handler_time ") {
+		if strings.HasPrefix(line, "firq.pool.handler_time ") || strings.HasPrefix(line, "firq.actor.wait ") {
 			head, rest, _ := strings.Cut(line, " bounds=")
 			_, counts, _ := strings.Cut(rest, "counts=")
 			lines[i] = head + " counts=" + counts
@@ -211,6 +214,7 @@ func TestEveryField(t *testing.T) {
 		"pool":    {distinctPool(), poolCollected},
 		"redis":   {distinctQueue(), redisCollected},
 		"compute": {distinctCompute(), computeCollected + " 2826\n"}, // Refused is the sum of the four
+		"actors":  {distinctActors(), actorCollected},
 	} {
 		part := reflect.ValueOf(c.part)
 		for i := range part.NumField() {

@@ -24,7 +24,7 @@ const ScopeName = "github.com/firq-go/firq/contrib/firqotel"
 // The attributes of the metrics.
 const (
 	SchedulerKey = attribute.Key("firq.scheduler") // Options.Scheduler
-	ReasonKey    = attribute.Key("firq.reason")    // of firq.dropped: global, tenant, timeout or policy; of firq.requests.rejected; of firq.compute.refused
+	ReasonKey    = attribute.Key("firq.reason")    // of firq.dropped: global, tenant, timeout or policy; of firq.requests.rejected; of firq.actor.refused and firq.compute.refused
 	TenantKey    = attribute.Key("firq.tenant")    // of firq.tenant.dequeued: Options.TenantLabel
 	SourceKey    = attribute.Key("firq.source")    // of firq.compute.requests: compute.Source
 	ProtocolKey  = attribute.Key("firq.protocol")  // of firq.requests: http or grpc
@@ -34,6 +34,10 @@ const (
 	AtKey        = attribute.Key("firq.at")        // of a watchdog's latencies: p50, tail or max
 	QueueKey     = attribute.Key("firq.queue")     // of firq.watchdog.queue: watchdog.Queue.Name
 	ProbeKey     = attribute.Key("firq.probe")     // of firq.watchdog.probe: watchdog.Probe.Name
+	KindKey      = attribute.Key("firq.kind")      // of firq.actor: the type of the actors' state
+	MethodKey    = attribute.Key("firq.method")    // of firq.actor.timeouts: the method's name
+	ModeKey      = attribute.Key("firq.mode")      // of firq.actor.timeouts: warn, cancel or stop
+	EndKey       = attribute.Key("firq.end")       // of firq.actor.turns: actor.TurnEnd
 )
 
 // Source is what Register reads. Every firq.Scheduler is one, and so is what is

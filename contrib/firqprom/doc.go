@@ -15,6 +15,7 @@
 //		firqprom.Must(firqprom.NewWatchdog(w, opts)), // *watchdog.Watchdog
 //		firqprom.Must(firqprom.NewRedis(q, opts)),    // *firqredis.Queue
 //		firqprom.Must(firqprom.NewCompute(c, opts)),  // *compute.Server
+//		firqprom.Must(firqprom.NewActors(sys, recorder, opts)), // *actor.System, *actor.Recorder
 //	)
 //
 // A scheduler of its own has New; that of a gate is part of NewGate, so the two
@@ -168,6 +169,30 @@
 //
 // The sum of the requests over source is the number of calls that have returned. Series of
 // tenants, or of Config.Groups, there are none.
+//
+// Of a System of actors; those with a kind need the Recorder:
+//
+//	name                                   type       field of actor.Stats, or of actor.Recorded
+//	firq_actor_actors                      gauge      Actors
+//	firq_actor_waiting                     gauge      Waiting
+//	firq_actor_accepted_total              counter    Accepted
+//	firq_actor_handled_total               counter    Handled
+//	firq_actor_dead_letters_total          counter    DeadLetters
+//	firq_actor_cancelled_total             counter    Cancelled
+//	firq_actor_rejected_total              counter    Refused
+//	firq_actor_restarted_total             counter    Restarts
+//	firq_actor_abandoned_total             counter    Abandoned
+//	firq_actor_deadlocks_total             counter    Deadlocks
+//	firq_actor_handoffs_total              counter    Handoffs
+//	firq_actor_turns_total                 counter    Turns, by kind and end
+//	firq_actor_messages_total              counter    Messages, by kind
+//	firq_actor_processor_seconds_total     counter    Used, by kind
+//	firq_actor_failures_total              counter    Failed, by kind
+//	firq_actor_restarts_total              counter    Restarted, by kind
+//	firq_actor_abandoned                   gauge      Abandoned, by kind
+//	firq_actor_refused_total               counter    Refused, by kind and reason
+//	firq_actor_timeouts_total              counter    Timeouts, by kind, method and mode
+//	firq_actor_wait_seconds                histogram  Waited
 //
 // What a watchdog has measured is that of its last interval, and is not there
 // before the first has ended: a peak between two scrapes that is over by the

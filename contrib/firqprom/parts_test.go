@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/actor"
 	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/firqhttp"
@@ -314,6 +315,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 	g, p, w := &part[gateStats]{says: distinctGate()}, &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
 	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
 	q, k := &queue{part: part[queueStats]{says: distinctQueue()}}, &part[computeStats]{says: distinctCompute()}
+	a := &part[actor.Stats]{says: distinctActors()}
 	all := map[string]made{
 		"scheduler": {must(firqprom.New(s, opts)), &s.calls, exposition},
 		"gate":      {must(firqprom.NewGate(g, opts)), &g.calls, gateExposition},
@@ -323,6 +325,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 		"watchdog":  {must(firqprom.NewWatchdog(w, opts)), &w.calls, watchdogExposition},
 		"redis":     {must(firqprom.NewRedis(q, opts)), &q.calls, redisExposition},
 		"compute":   {must(firqprom.NewCompute(k, opts)), &k.calls, computeExposition},
+		"actors":    {must(firqprom.NewActors(a, distinctRecorder(), opts)), &a.calls, actorExposition},
 	}
 	p.calls.Store(0) // NewPool asks for the name
 	return all
@@ -368,6 +371,7 @@ func TestEveryField(t *testing.T) {
 		"pool":    {distinctPool(), poolExposition},
 		"redis":   {distinctQueue(), redisExposition},
 		"compute": {distinctCompute(), computeExposition + " 2826\n"}, // Refused is the sum of the four
+		"actors":  {distinctActors(), actorExposition},
 	} {
 		part := reflect.ValueOf(c.part)
 		for i := range part.NumField() {

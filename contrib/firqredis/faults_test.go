@@ -20,13 +20,19 @@ import (
 func underLoad(t *testing.T, producer, consumer *Queue[string], f func(h *history)) Stats {
 	t.Helper()
 	h := newHistory()
+	return h.underLoad(t, producer, consumer, func() { f(h) })
+}
+
+// underLoad is underLoad with this history.
+func (h *history) underLoad(t *testing.T, producer, consumer *Queue[string], f func()) Stats {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() { h.produce(ctx, t, producer, w) })
 		wg.Go(func() { h.consume(ctx, consumer) })
 	}
-	f(h)
+	f()
 	stop()
 	wg.Wait()
 	if t.Failed() {

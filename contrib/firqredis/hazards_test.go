@@ -415,7 +415,7 @@ func TestTies(t *testing.T) {
 // A slot moves to another node, key by key, under load: nothing is lost, and nothing is settled twice.
 func TestSlotMigrates(t *testing.T) {
 	t.Parallel()
-	s, ps := ownCluster(t)
+	s, ps := ownCluster(t, 0)
 	q, ctx := open(t, s, Config[string]{Partitions: 1, Lease: 20 * time.Second}), bounded(t)
 	run, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup

@@ -105,10 +105,10 @@ func own(t testing.TB, args ...string) (*server, *process) {
 	return &server{name: "own", addrs: []string{p.addr()}}, p
 }
 
-// ownCluster starts a cluster for one test.
-func ownCluster(t testing.TB) (*server, []*process) {
+// ownCluster starts a cluster for one test: three primaries, and replicas of each.
+func ownCluster(t testing.TB, replicas int) (*server, []*process) {
 	clusterServer.need(t)
-	ps, err := startCluster(t.TempDir())
+	ps, err := startCluster(t.TempDir(), replicas)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func startServers() (stop func()) {
 	wg.Go(func() { single(redisServer, "redis-server") })
 	wg.Go(func() { single(valkeyServer, "valkey-server") })
 	wg.Go(func() {
-		ps, err := startCluster(dir)
+		ps, err := startCluster(dir, 0)
 		clusterServer.err = err
 		for _, p := range ps {
 			clusterServer.addrs = append(clusterServer.addrs, p.addr())
@@ -162,8 +162,9 @@ func startServers() (stop func()) {
 	}
 }
 
-// startCluster starts three primaries that share the slots.
-func startCluster(dir string) (ps []*process, err error) {
+// startCluster starts three primaries that share the slots, and so many replicas of each. A node
+// that does not answer is taken for dead after 5 s, or, where there is one to take its place, after 1 s.
+func startCluster(dir string, replicas int) (ps []*process, err error) {
 	if _, err := exec.LookPath("redis-cli"); err != nil {
 		return nil, err
 	}
@@ -175,9 +176,14 @@ func startCluster(dir string) (ps []*process, err error) {
 			ps = nil
 		}
 	}()
-	args := []string{"--cluster", "create"}
-	for range 3 {
-		p, err := newProcess("redis-server", dir, "--cluster-enabled", "yes", "--cluster-node-timeout", "5000")
+	args := []string{"--cluster", "create", "--cluster-replicas", strconv.Itoa(replicas)}
+	timeout := "5000"
+	if replicas > 0 {
+		timeout = "1000"
+	}
+	for range 3 * (1 + replicas) {
+		p, err := newProcess("redis-server", dir, "--cluster-enabled", "yes", "--cluster-node-timeout", timeout,
+			"--repl-diskless-sync-delay", "0")
 		if err == nil {
 			err = p.start()
 		}

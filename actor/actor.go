@@ -1,0 +1,197 @@
+package actor
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// life of an actor: see the drawing in doc.go.
+type life uint8
+
+const (
+	starting life = iota // start runs for the first time
+	alive
+	failed // the incarnation has to end
+	down   // there is no incarnation, the supervisor will start one
+	ended
+)
+
+// turn says who may run an actor's messages.
+type turn uint8
+
+const (
+	idle  turn = iota
+	ready      // it is in a run queue
+	busy       // somebody has the turn
+)
+
+// actor is what a Ref points to. It is small: what few actors need is in extra.
+type actor struct {
+	mu   sync.Mutex
+	mail list   // of normal priority; mu
+	in   uint64 // messages accepted, except for those that left unhandled; mu
+	out  uint64 // messages whose handler was started; mu
+	used int64  // finish tag: processor time by weight; who has the turn
+	mean int64  // ns per message, a moving average; who has the turn
+	set  *settings
+	kind *kind // nil: a supervisor, or the System's root
+	name string
+	x    *extra // nil until it is needed; set under mu
+	// state of the incarnation, of the type that kind says; written by who has the
+	// turn and under mu, so either suffices to read it.
+	state any
+	cur   atomic.Pointer[Ctx] // the handler that has the turn, for the rule of deadlocks
+
+	up             *actor // parent; immutable once the actor has it
+	older, younger *actor // its children before and after; System.tree
+
+	life     life // mu
+	turn     turn // mu
+	doomed   bool // it ends after the handlers in progress; mu
+	draining bool // it ends when its mailbox is worked off; mu
+	recycle  bool // its supervisor wants the incarnation to end; mu
+	nudged   bool // a supervisor's, or a parent's that waits for its children; mu
+	orphaned bool // it is no child any more; System.tree
+	ending   bool // the children of the incarnation are being ended; who has the turn
+}
+
+// extra is what few actors have. All of it is guarded by the actor's mu, unless it
+// says otherwise.
+type extra struct {
+	lines       *[7]list // by priority, except for normal
+	back        list     // taken back from the stash: goes first
+	stash       list
+	room        []*roomer
+	readers     int    // read-only handlers in progress
+	owed        int64  // processor time of read-only handlers, not charged yet
+	suspended   int    // handlers that wait and have given up the turn
+	holders     []*Ctx // all of both
+	resume      []*Ctx // who wants the turn back, first come first served
+	pool        *pool  // of a Dedicated actor; set before it is used
+	done        chan struct{}
+	gone        bool  // done is closed
+	err         error // why it ends, or has ended
+	fail        error // why the incarnation failed
+	abandoned   bool  // a handler still has the state: no last words
+	watchers    []func(Down)
+	incarnation uint64 // counts those that have ended
+	timers      map[*Timer]struct{}
+	start       func(*Ctx) (any, error) // of a supervised actor
+	goUp        bool                    // the supervisor wants the next incarnation
+	final       error                   // the failure that sibling or child ends with
+	delay       backoff
+	sup         *supervisor
+	last        *actor // youngest child; System.tree
+}
+
+func (a *actor) sys() *System { return a.set.sys }
+
+// extra returns x, made if needed. The caller holds a.mu.
+func (a *actor) extra() *extra {
+	if a.x == nil {
+		a.x = new(extra)
+	}
+	return a.x
+}
+
+// wake makes an idle actor ready if it has something to do; who calls it schedules
+// it then. The caller holds a.mu.
+func (a *actor) wake() bool {
+	if a.turn != idle || !a.runnable() {
+		return false
+	}
+	a.turn = ready
+	return true
+}
+
+// runnable reports whether whoever gets the turn has something to do. The caller
+// holds a.mu.
+func (a *actor) runnable() bool {
+	if a.life == ended {
+		return false
+	}
+	if a.x != nil && len(a.x.resume) > 0 && a.x.readers == 0 {
+		return true
+	}
+	if a.due() {
+		return a.atRest()
+	}
+	return a.life == alive && !a.doomed && a.head() != nil
+}
+
+// atRest reports whether no handler is in progress beside the one with the turn. The
+// caller holds a.mu.
+func (a *actor) atRest() bool { return a.x == nil || a.x.readers == 0 && a.x.suspended == 0 }
+
+// due reports whether the actor's life goes on before its messages do. The caller
+// holds a.mu.
+func (a *actor) due() bool {
+	switch {
+	case a.life == starting || a.life == ended:
+		return false
+	case a.doomed || a.life == failed:
+		return !a.ending || a.nudged
+	case a.recycle:
+		return !a.ending || a.nudged
+	case a.life == down:
+		return a.x.goUp
+	case a.draining && a.spent():
+		return !a.ending || a.nudged
+	}
+	return a.nudged
+}
+
+// spent: nothing waits but what is stashed. The caller holds a.mu.
+func (a *actor) spent() bool {
+	n := a.in - a.out
+	if n == 0 || a.x == nil {
+		return n == 0
+	}
+	for e := a.x.stash.first; e != nil; e = e.next {
+		n--
+	}
+	return n == 0
+}
+
+// schedule puts an actor that wake made ready into its run queue. c is the handler
+// that did it.
+func (a *actor) schedule(c *Ctx) { a.pool().ready(a, c) }
+
+func (a *actor) pool() *pool {
+	if a.set.dedicated {
+		return a.x.pool
+	}
+	return &a.set.sys.pool
+}
+
+// release gives up the turn: to a handler that wants it back, to the run queue, or to
+// nobody.
+func (a *actor) release() {
+	a.cur.Store(nil)
+	a.mu.Lock()
+	wake := a.releaseLocked()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(nil)
+	}
+}
+
+func (a *actor) releaseLocked() bool {
+	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
+		a.handOver()
+		return false
+	}
+	a.turn = idle
+	return a.wake()
+}
+
+// handOver gives the turn to a handler that wants it back. The caller holds a.mu and
+// has the turn, which stays busy.
+func (a *actor) handOver() {
+	x := a.x
+	c := x.resume[0]
+	x.resume[0] = nil
+	x.resume = x.resume[1:]
+	a.resumed(c)
+	c.turn <- struct{}{}
+}

@@ -1,0 +1,65 @@
+// Package actortest makes Systems of package actor whose order of delivery is shuffled
+// by a seed, within what is allowed, so that tests find what depends on it.
+package actortest
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq/actor"
+	"github.com/firq-go/firq/actor/internal/seeded"
+)
+
+var (
+	mu    sync.Mutex
+	users int // Systems in bubbles
+	procs int // GOMAXPROCS before the first of them
+)
+
+// New returns a System that is closed with the test. It has one slot, turns of one
+// message, and no calls on their caller's goroutine. seed decides which actor is next,
+// and which sender's message; a handler that has waited goes on when it has the slot
+// again. Each message has a Ctx of its own, so that the use of one after its handler
+// has returned is always ErrStale.
+//
+// In a bubble of testing/synctest the order is a function of the seed, as long as the
+// test's own goroutines do not send at the same time as each other. For that
+// GOMAXPROCS is 1 until the test ends.
+func New(t testing.TB, seed uint64, c actor.Config) *actor.System {
+	t.Helper()
+	s, err := seeded.New(c, seed)
+	if err != nil {
+		t.Fatalf("actortest: %v", err)
+	}
+	sys := s.(*actor.System)
+	bubble := inBubble()
+	if bubble {
+		single(+1)
+	}
+	t.Cleanup(func() {
+		_ = sys.Close()
+		if bubble {
+			single(-1)
+		}
+	})
+	return sys
+}
+
+// inBubble: there time.Now has no monotonic reading.
+func inBubble() bool {
+	now := time.Now()
+	return now == now.Round(0) //nolint:staticcheck // Equal does not see the monotonic reading
+}
+
+func single(delta int) {
+	mu.Lock()
+	defer mu.Unlock()
+	if users == 0 {
+		procs = runtime.GOMAXPROCS(1)
+	}
+	if users += delta; users == 0 {
+		runtime.GOMAXPROCS(procs)
+	}
+}

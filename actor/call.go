@@ -1,0 +1,292 @@
+package actor
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// States of a call.
+const (
+	waiting  uint32 = iota // in a mailbox, or on its way
+	taken                  // its handler runs
+	replying               // who has answered it writes the result
+	answered
+	left // nobody waits for it any more
+)
+
+// call is the part of a message with a reply that does not know its types. Who moves
+// it out of waiting or taken owns it; one that was left is never used again.
+type call struct {
+	st      atomic.Uint32
+	foreign bool  // answered by somebody else than its handler; written while replying
+	room    bool  // not a message: its sender waits for room
+	inChain bool  // a handler of the target has caused it; immutable once posted
+	err     error // written while replying
+	w       *waiter
+	many    chan struct{}               // of a Future, instead of w
+	stop    atomic.Pointer[func() bool] // ends what waits for the end of ctx, for a Future
+	to      *actor
+	ctx     context.Context // what the caller gave, without its own Ctx; nil: nothing
+	// caller is the handler that waits; written before the call is posted, and by who
+	// leaves, under graph. nil: it comes from outside.
+	caller atomic.Pointer[Ctx]
+	by     atomic.Pointer[Ctx] // the handler that serves it
+	env    *envelope
+	// A place among the calls of the caller's handler; guarded by its Ctx.mu.
+	kidPrev, kidNext *call
+	kid              bool
+}
+
+// waiter is a channel that answers come through. It is pooled by System, as a
+// channel must not leave its bubble of testing/synctest.
+type waiter struct{ ch chan struct{} }
+
+func (s *System) waiter() *waiter {
+	if w, ok := s.waiters.Get().(*waiter); ok {
+		return w
+	}
+	return &waiter{make(chan struct{}, 1)}
+}
+
+// taken is called under the actor's mu by who is going to run the handler in c.
+func (f *call) taken(c *Ctx) bool {
+	f.by.Store(c) // before the call is taken: who leaves it looks for c
+	if f.st.CompareAndSwap(waiting, taken) {
+		return true
+	}
+	f.by.Store(nil)
+	return false
+}
+
+// signal publishes an answer and wakes who waits. From here on nobody waits for it, by
+// the rule of deadlocks, though who did may wake up later: else the next call in the
+// other direction would look like a cycle.
+func (f *call) signal() {
+	f.st.Store(answered)
+	f.wake()
+}
+
+// wake wakes who waits. The call may be somebody else's when it returns.
+func (f *call) wake() {
+	if f.many != nil {
+		close(f.many)
+		if stop := f.stop.Load(); stop != nil {
+			(*stop)()
+		}
+		return
+	}
+	f.w.ch <- struct{}{}
+}
+
+// done tells that the call was answered, or left by its handler.
+func (f *call) done() <-chan struct{} {
+	if f.many != nil {
+		return f.many
+	}
+	return f.w.ch
+}
+
+// answer answers what waits for room.
+func (f *call) answer(err error) { f.refuse(err, waiting) }
+
+// refuse answers a call in state from with an error. It reports false if somebody
+// else has answered it, or it was left.
+func (f *call) refuse(err error, from uint32) bool {
+	if !f.st.CompareAndSwap(from, replying) {
+		return false
+	}
+	f.err = err
+	f.foreign = true
+	f.signal()
+	return true
+}
+
+// leave gives a call up: its caller's ctx has ended with err, or its handler has. It
+// reports false if it is answered, or was left before.
+func (f *call) leave(s *System, err error) bool {
+	from, ok := f.claim()
+	if ok {
+		f.leaving(s, from, err)
+	}
+	return ok
+}
+
+// claim is the step of leave that decides: from here on the call is not used again.
+func (f *call) claim() (from uint32, ok bool) {
+	for { // it goes from taken to waiting too, where it is stashed
+		from = f.st.Load()
+		if from > taken {
+			return from, false
+		}
+		if f.st.CompareAndSwap(from, left) {
+			return from, true
+		}
+	}
+}
+
+// leaving does the rest for who has claimed the call.
+func (f *call) leaving(s *System, from uint32, err error) {
+	if from == taken {
+		g := f.by.Load()
+		f.cut(s, g)
+		if g != nil { // else it is just being stashed
+			g.cancelFor(f, err)
+		}
+		return
+	}
+	f.cut(s, nil)
+	if f.env == nil {
+		return
+	}
+	f.to.mu.Lock()
+	if f.env.in != nil {
+		f.env.unlink()
+		f.to.lose()
+		s.cancelled.Add(1)
+	}
+	wake := f.to.wake()
+	f.to.mu.Unlock()
+	if wake {
+		f.to.schedule(nil)
+	}
+}
+
+// cut takes the caller out of the chain.
+func (f *call) cut(s *System, g *Ctx) {
+	graph.Lock()
+	f.caller.Store(nil)
+	if g != nil && g.serving.Load() == f {
+		g.caller.Store(nil)
+	}
+	graph.Unlock()
+}
+
+// ask is a message with a reply.
+type ask[S, Req, Res any] struct {
+	envelope
+	f   call
+	of  *Method[S, Req, Res]
+	req Req
+	res Res
+}
+
+func (k *ask[S, Req, Res]) exec(c *Ctx, state any) {
+	s, _ := state.(S)
+	res, err := k.of.fn(s, c, k.req)
+	if !c.returned(err) {
+		return
+	}
+	if k.f.st.CompareAndSwap(taken, replying) {
+		k.res, k.f.err = res, err
+		k.f.signal()
+	}
+}
+
+func (k *ask[S, Req, Res]) request() any { return k.req }
+
+// free is called by who waited, after the answer.
+func (k *ask[S, Req, Res]) free() {
+	if k.f.foreign {
+		return // its handler may be using it
+	}
+	var req Req
+	var res Res
+	k.req, k.res = req, res
+	k.f.caller.Store(nil)
+	k.f.ctx, k.f.to, k.f.err, k.f.inChain = nil, nil, nil, false
+	k.f.by.Store(nil)
+	k.of.asks.Put(k)
+}
+
+func (m *Method[S, Req, Res]) ask(ctx context.Context, a *actor, c *Ctx, req Req) *ask[S, Req, Res] {
+	k, _ := m.asks.Get().(*ask[S, Req, Res])
+	if k == nil {
+		k = &ask[S, Req, Res]{of: m}
+		k.m, k.run, k.call, k.f.env = &m.method, k, &k.f, &k.envelope
+	}
+	k.req = req
+	k.f.st.Store(waiting)
+	k.f.caller.Store(c)
+	k.f.to, k.f.ctx, k.f.w = a, base(ctx, c), a.sys().waiter()
+	return k
+}
+
+// base returns what the handler of a call gets its values and its end from: what the
+// caller gave, or, if that is its own Ctx, what that one serves.
+func base(ctx context.Context, c *Ctx) context.Context {
+	if ctx == context.Background() {
+		return nil
+	}
+	if own, ok := ctx.(*Ctx); ok && own == c {
+		return c.served()
+	}
+	return ctx
+}
+
+// Call sends a message and waits for the reply, or until ctx ends: then it returns at
+// once, a message that still waits is never handled, and a handler in progress goes on
+// with its Ctx cancelled. If the actor is idle the handler may run on the caller's
+// goroutine, where nobody can tell the difference: see the package's documentation.
+func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res Res, err error) {
+	a := to.a
+	if a == nil {
+		return res, ErrStopped
+	}
+	c, err := sender(ctx)
+	if err != nil {
+		return res, err
+	}
+	if err = ctxErr(ctx, c); err != nil {
+		return res, a.refused(err)
+	}
+	if canInline(ctx, &m.method, a, c) {
+		if cc := a.enterInline(ctx, c, &m.method); cc != nil {
+			return m.inlined(ctx, cc, a, c, req)
+		}
+	}
+	k := m.ask(ctx, a, c, req)
+	s := a.sys()
+	s.mark(c, &k.f)
+	if err = s.waitsFor(c, &k.f); err != nil {
+		k.drop(s)
+		return res, a.refused(err)
+	}
+	if err = a.post(&k.envelope, c, sent); err == errWait {
+		s.noWait(c, &k.f)
+		if err = a.waitRoom(ctx, c, &k.envelope); err == nil {
+			if err = s.waitsFor(c, &k.f); err != nil && k.f.leave(s, err) {
+				return res, err
+			}
+		}
+	} else if err != nil {
+		s.noWait(c, &k.f)
+	}
+	if err != nil {
+		k.drop(s)
+		return res, a.refused(err)
+	}
+	if err = c.sleep(ctx, &k.f, nil); err != nil {
+		return res, err
+	}
+	return k.result(s)
+}
+
+// drop gives back what was never posted.
+func (k *ask[S, Req, Res]) drop(s *System) {
+	s.waiters.Put(k.f.w)
+	k.f.w, k.f.foreign = nil, false
+	k.free()
+}
+
+// result returns what the answer was, and gives back what it came in.
+func (k *ask[S, Req, Res]) result(s *System) (Res, error) {
+	res, err := k.res, k.f.err
+	if k.f.foreign { // then nobody wrote res, and an abandoned handler may not either
+		var zero Res
+		return zero, err
+	}
+	s.waiters.Put(k.f.w)
+	k.f.w = nil
+	k.free()
+	return res, err
+}

@@ -1,0 +1,179 @@
+package actor
+
+import (
+	"context"
+	"runtime"
+	"time"
+)
+
+// parentEnd is why the children of what ends do.
+func (s *System) parentEnd() error {
+	if s.gently.Load() {
+		return nil
+	}
+	return ErrStopped
+}
+
+// Shutdown takes no new messages from outside, waits until all mailboxes are worked
+// off, and ends the actors: children before parents, last started first. If ctx ends
+// first it does what Close does, and returns ctx's error.
+func (s *System) Shutdown(ctx context.Context) error {
+	c, err := sender(ctx)
+	if err != nil {
+		return err
+	}
+	if c != nil && c.sys == s {
+		s.deadlocks.Add(1)
+		return &DeadlockError{Cycle: []string{c.Name()}}
+	}
+	s.shutting.Store(true)
+	t := time.NewTimer(0)
+	defer t.Stop()
+	pause := 50 * time.Microsecond
+	for last, quiet := uint64(0), false; ; {
+		sum, still := s.still()
+		if still && quiet && sum == last {
+			break
+		}
+		last, quiet = sum, still
+		t.Reset(pause)
+		pause = min(2*pause, 5*time.Millisecond)
+		select {
+		case <-t.C:
+		case <-s.stopped:
+			return nil
+		case <-ctx.Done():
+			_ = s.Close()
+			return ctx.Err()
+		}
+	}
+	s.gently.Store(true)
+	for k := s.youngest(s.root); k != nil; k = s.youngest(s.root) {
+		k.doom(nil)
+		select {
+		case <-s.rootNudge:
+		case <-s.stopped:
+			return nil
+		case <-ctx.Done():
+			s.gently.Store(false)
+			_ = s.Close()
+			return ctx.Err()
+		}
+	}
+	return s.Close()
+}
+
+// still reports whether nothing runs or waits, and how much has.
+func (s *System) still() (sum uint64, still bool) {
+	still = true
+	s.sumMu.Lock()
+	defer s.sumMu.Unlock()
+	sum = s.in + s.out
+	s.names.all(func(a *actor) {
+		a.mu.Lock()
+		sum += a.in + a.out
+		if a.turn != idle || !a.atRest() || !a.spent() || a.life == starting {
+			still = false
+		}
+		a.mu.Unlock()
+	})
+	return sum, still
+}
+
+// Close ends everything at once: queued messages are dead letters, callers get
+// ErrStopped, contexts of handlers in progress are cancelled. It does not wait for
+// those handlers, whose actors end without last words; it does for the last words of
+// the others. It returns nil.
+func (s *System) Close() error {
+	s.shutting.Store(true)
+	if s.closed.Swap(true) {
+		<-s.closeDone
+		return nil
+	}
+	defer close(s.closeDone)
+	close(s.stopped)
+	s.names.all(func(a *actor) {
+		a.mu.Lock()
+		chain := a.empty()
+		a.evictRoom(ErrStopped)
+		a.mu.Unlock()
+		a.deadLetters(chain, ErrStopped)
+	})
+	s.ctxMu.Lock()
+	list := make([]*Ctx, 0, len(s.ctxs))
+	for c := range s.ctxs {
+		list = append(list, c)
+	}
+	s.ctxMu.Unlock()
+	for _, c := range list {
+		c.abort(ErrStopped)
+	}
+	c := s.newCtx()
+	s.endChildren(s.root, c)
+	s.dropCtx(c)
+	s.keepMu.Lock()
+	for t := range s.timers {
+		t.Stop()
+	}
+	s.timers = nil
+	s.keepMu.Unlock()
+	s.pool.close()
+	return nil
+}
+
+// endChildren ends what is below a, for Close.
+func (s *System) endChildren(a *actor, c *Ctx) {
+	for k := s.youngest(a); k != nil; k = s.youngest(a) {
+		k.mu.Lock()
+		k.doomed = true // it has no children from now on
+		if x := k.extra(); x.err == nil && k.life != ended {
+			x.err = ErrStopped
+		}
+		k.mu.Unlock()
+		s.endChildren(k, c)
+		mine := k.seize()
+		if mine {
+			k.cur.Store(c)
+			c.hold = holdTurn
+			k.close(c, k.err0())
+		}
+		k.finish()
+		if mine {
+			k.release()
+		}
+		s.orphan(k)
+	}
+}
+
+func (a *actor) err0() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.x.err
+}
+
+// seize takes the turn, for Close; false: a handler is in progress.
+func (a *actor) seize() bool {
+	for range 10_000 {
+		a.mu.Lock()
+		if a.turn != busy && a.atRest() {
+			a.turn = busy
+			a.mu.Unlock()
+			return true
+		}
+		in := a.life == starting
+		if c := a.cur.Load(); c != nil && c.valid() {
+			in = true
+		}
+		if a.x != nil {
+			for _, c := range a.x.holders {
+				in = in || c.valid()
+			}
+		}
+		a.mu.Unlock()
+		if in {
+			return false
+		}
+		runtime.Gosched() // between two handlers
+	}
+	return false
+}

@@ -1,0 +1,156 @@
+package actor
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Close: at once; queued messages are dead letters, callers get ErrStopped, also the
+// one whose handler is in progress, whose Ctx is cancelled, and which is not waited for.
+func TestClose(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var dead atomic.Int32
+		s := newSys(t, Config{Slots: 1, Handoff: -1, OnDeadLetter: func(d DeadLetter) { dead.Add(1) }})
+		var d diary
+		r := must(t, s, "a", d.writes("a"))
+		idle := must(t, s, "b", d.writes("b"))
+		gate, got := make(chan bool), make(chan error, 3)
+		f := do.Start(bg, r, func(_ *box, c *Ctx) (any, error) {
+			<-c.Done()
+			got <- c.Err()
+			got <- context.Cause(c)
+			<-gate
+			return nil, do.Tell(c, idle, inc)
+		})
+		synctest.Wait()
+		g := do.Start(bg, r, get)
+		for range 3 {
+			_ = do.Tell(bg, r, inc)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		for _, f := range []*Future[any]{f, g} {
+			if _, err := f.Wait(bg); !errors.Is(err, ErrStopped) {
+				t.Error(err)
+			}
+		}
+		if e1, e2 := <-got, <-got; e1 != context.Canceled || e2 != ErrStopped {
+			t.Error(e1, e2)
+		}
+		<-r.Done()
+		<-idle.Done()
+		if r.Err() != ErrStopped || dead.Load() != 4 || d.take() != "+a1 +b1 -b1:stopped" {
+			t.Error(r.Err(), dead.Load(), d.take())
+		}
+		books(t, s)
+		close(gate)
+		synctest.Wait()
+		books(t, s)
+		if _, err := Spawn(s, "", fresh); !errors.Is(err, ErrStopped) {
+			t.Error(err)
+		}
+		if s.Close() != nil || s.Shutdown(bg) != nil {
+			t.Error("again")
+		}
+	})
+}
+
+// Close in the middle of a backoff, and from a handler.
+func TestCloseAnywhere(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{})
+		p := sup(t, s, "sup", Supervision{Backoff: time.Hour})
+		r := box0(t, p, "a")
+		_, _ = do.Call(bg, r, boom)
+		_ = do.Tell(bg, r, inc)
+		synctest.Wait()
+		s.Close()
+		<-p.Done()
+		if s.Stats().DeadLetters != 1 {
+			t.Errorf("%+v", s.Stats())
+		}
+		books(t, s)
+		s = newSys(t, Config{})
+		r = box0(t, s, "a")
+		_, err := do.Start(bg, r, func(*box, *Ctx) (any, error) { return nil, s.Close() }).Wait(bg)
+		if !errors.Is(err, ErrStopped) {
+			t.Error(err)
+		}
+		<-r.Done()
+	})
+}
+
+// Shutdown: nothing from outside, but what handlers send; children before parents, last
+// started first; when ctx ends first it is Close.
+func TestShutdown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{})
+		var d diary
+		a, b := must(t, s, "a", d.writes("a")), must(t, s, "b", d.writes("b"))
+		own := d.writes("c")
+		c := must(t, s, "c", func(c *Ctx) (*box, error) { must(t, c, "k", d.writes("k")); return own(c) })
+		d.take()
+		free := block(t, a)
+		_ = do.Tell(bg, a, func(_ *box, c *Ctx) (any, error) { return nil, do.Tell(c, b, note("from a")) })
+		done := make(chan error)
+		go func() { done <- s.Shutdown(bg) }()
+		synctest.Wait()
+		if err := do.Tell(bg, b, inc); !errors.Is(err, ErrStopped) {
+			t.Error(err)
+		}
+		if _, err := Spawn(s, "", fresh); !errors.Is(err, ErrStopped) {
+			t.Error(err)
+		}
+		free()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if got := d.take(); got != "-k1:nil -c1:nil -b1:nil -a1:nil" {
+			t.Error(got)
+		}
+		if c.Err() != nil || s.Stats().Handled != 3 {
+			t.Errorf("%v %+v", c.Err(), s.Stats())
+		}
+		books(t, s)
+
+		s = newSys(t, Config{})
+		a = box0(t, s, "a")
+		free = block(t, a)
+		_ = do.Tell(bg, a, inc)
+		ctx, cancel := context.WithTimeout(bg, time.Second)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != context.DeadlineExceeded || a.Err() != ErrStopped {
+			t.Error(err, a.Err())
+		}
+		free()
+		books(t, s)
+	})
+}
+
+// Who would wait for himself is told.
+func TestStopDeadlock(t *testing.T) {
+	limit(t, 20e9)
+	s := newSys(t, Config{})
+	a := box0(t, s, "a")
+	var kid Ref[*box]
+	_, err := do.Call(within(t), a, func(_ *box, c *Ctx) (any, error) {
+		kid = must(t, c, "kid", fresh)
+		if err := s.Shutdown(c); !errors.Is(err, ErrDeadlock) {
+			t.Error(err)
+		}
+		return nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = do.Call(within(t), kid, func(_ *box, c *Ctx) (any, error) { return nil, a.Stop(c) })
+	if !errors.Is(err, ErrDeadlock) {
+		t.Fatal(err)
+	}
+	<-a.Done()
+}

@@ -1,0 +1,162 @@
+package actor
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/worker"
+)
+
+// Defaults of Config.
+const (
+	DefaultSlice      = 100 * time.Microsecond
+	DefaultThroughput = 100
+	DefaultHandoff    = 10 * time.Millisecond
+	DefaultMailbox    = 65_536
+
+	maxSlots  = 1 << 16
+	maxWeight = 1 << 20
+)
+
+// Config of a System. The zero value works.
+type Config struct {
+	// Slots is how many handlers compute at once. 0: GOMAXPROCS. Handlers that wait in
+	// Call, Wait or Await do not count, nor do calls that run on their caller's
+	// goroutine, from outside of the System.
+	Slots int
+	// Slice is the processor time of a turn: after it the actor goes behind those who
+	// have used less. 0: 100 us.
+	Slice time.Duration
+	// Throughput is how many messages a turn has at most. 0: 100. 1 is the fairest.
+	Throughput int
+	// Handoff is how long a handler computes until it loses its slot, if others wait
+	// for one. 0: 10 ms; below 0: never.
+	Handoff time.Duration
+	// Mailbox of every actor that has no other one by WithMailbox. Zero: 65,536
+	// messages, reject.
+	Mailbox Mailbox
+	// Metrics is told about turns, timeouts, restarts. nil: nobody is.
+	Metrics Metrics
+	// Logger is for what no hook takes. nil: slog.Default().
+	Logger *slog.Logger
+	// OnDeadLetter is told about each accepted message that nobody will handle: the
+	// actor has ended, or the mailbox's policy evicted it. It is called without a lock,
+	// by the goroutine that found out, and may call the System. What it panics with is
+	// logged. nil: nobody is told.
+	OnDeadLetter func(DeadLetter)
+	// OnTimeout is told about each handler that has run for its timeout, in every
+	// mode. It is called by a goroutine of its own; what it panics with is logged.
+	// nil: it is logged.
+	OnTimeout func(SlowHandler)
+}
+
+// DeadLetter is an accepted message that nobody will handle.
+type DeadLetter struct {
+	Name, Method string
+	Req          any
+	Err          error // ErrStopped or ErrMailboxFull
+}
+
+// SlowHandler is a handler in progress.
+type SlowHandler struct {
+	Name, Method string
+	Elapsed      time.Duration // since it was started
+}
+
+// Mailbox says how many messages may wait for an actor, and what happens to a message
+// that comes when so many do. DropOldest and DropNewest evict a message of the lowest
+// priority that is not above the new one's, as they do in package firq, and reject
+// where there is none; Wait waits for room, for Backpressure.Wait.
+type Mailbox struct {
+	Limit int // 0: 65,536; below 0: none
+	firq.Backpressure
+}
+
+// TimeoutMode says what happens when a handler has run for its timeout.
+type TimeoutMode = worker.TimeoutMode
+
+// The modes of WithTimeout and WithHandlerTimeout.
+const (
+	// Warn calls Config.OnTimeout and nothing else.
+	Warn = worker.Warn
+	// Cancel cancels the handler's Ctx too.
+	Cancel = worker.Cancel
+	// Stop abandons the handler: its caller gets ErrTimeout, and the actor goes on
+	// with a new incarnation, or ends if it has no supervisor.
+	Stop = worker.Stop
+)
+
+// Reentrancy says which messages an actor handles while one of its handlers waits in
+// Call, Future.Wait or Ctx.Await.
+type Reentrancy uint8
+
+const (
+	// None: no message. A call that comes back to the actor is ErrDeadlock.
+	None Reentrancy = iota
+	// CallChain: calls that the waiting handler has caused, directly or by way of others.
+	CallChain
+	// Full: any message. The state may have changed when the wait is over.
+	Full
+)
+
+func (c Config) resolve() (Config, error) {
+	switch {
+	case c.Slots < 0 || c.Slots > maxSlots:
+		return c, invalid("Slots: %d, must be 0 to %d", c.Slots, maxSlots)
+	case c.Slice < 0:
+		return c, invalid("Slice: %v, must not be negative", c.Slice)
+	case c.Throughput < 0 || c.Throughput > math.MaxInt32:
+		return c, invalid("Throughput: %d, must be 0 to %d", c.Throughput, math.MaxInt32)
+	}
+	if err := c.Mailbox.check(); err != nil {
+		return c, err
+	}
+	if c.Slots == 0 {
+		c.Slots = runtime.GOMAXPROCS(0)
+	}
+	if c.Slice == 0 {
+		c.Slice = DefaultSlice
+	}
+	if c.Throughput == 0 {
+		c.Throughput = DefaultThroughput
+	}
+	if c.Handoff == 0 {
+		c.Handoff = DefaultHandoff
+	}
+	return c, nil
+}
+
+func (m Mailbox) check() error {
+	if m.Limit > math.MaxInt32 {
+		return invalid("Mailbox.Limit: %d, must be at most %d", m.Limit, math.MaxInt32)
+	}
+	if err := m.Validate(); err != nil {
+		return fmt.Errorf("actor: Mailbox: %w", err)
+	}
+	return nil
+}
+
+func (m Mailbox) limit() uint64 {
+	switch {
+	case m.Limit == 0:
+		return DefaultMailbox
+	case m.Limit < 0:
+		return math.MaxUint64
+	}
+	return uint64(m.Limit)
+}
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: actor: "+format, append([]any{firq.ErrInvalidConfig}, args...)...)
+}
+
+func (s *System) logger() *slog.Logger {
+	if s.cfg.Logger != nil {
+		return s.cfg.Logger
+	}
+	return slog.Default()
+}

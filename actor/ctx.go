@@ -1,0 +1,225 @@
+package actor
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// States of a Ctx.
+const (
+	stale     uint32 = iota // no handler has it
+	live                    // a handler has it
+	slow                    // and there is something to clean up behind it
+	abandoned               // its handler was abandoned; it is never used again
+)
+
+// Ctx is what a handler gets: a context.Context, and how the handler tells who calls.
+// It is valid while its handler runs; later it is another handler's.
+//
+// A handler's goroutines may use it as a context. To wait for several calls at once
+// use Start: a Call of a goroutine counts as one that the handler waits for.
+type Ctx struct {
+	st      atomic.Uint32
+	a       atomic.Pointer[actor]
+	m       atomic.Pointer[method]
+	start   atomic.Int64         // of the handler, or a little before
+	serving atomic.Pointer[call] // nil: a Tell, or a call on its caller's goroutine
+	caller  atomic.Pointer[Ctx]  // who waits for the handler; see call.cut
+	wait    atomic.Pointer[call] // what the handler waits for
+	inner   atomic.Pointer[Ctx]  // of the call that runs on this goroutine
+
+	// The handler's goroutine.
+	sys    *System
+	w      *hand // nil: the goroutine is not the System's
+	acct   *account
+	child  *Ctx // for calls on this goroutine
+	once   bool // start is Value's
+	heavy  bool // clean has something to do
+	state  any  // of the incarnation
+	out    outcome
+	turn   chan struct{} // tells that the turn is the handler's again
+	hold   hold          // actor.mu, once the handler runs
+	pauses int           // waits in progress, of a reentrant actor's handler; actor.mu
+	timed  atomic.Bool   // it has a timeout that may abandon or cancel it
+	lent   atomic.Bool   // child is in use
+
+	lentBefore int64 // of a call on its caller's goroutine
+
+	mu     sync.Mutex
+	base   context.Context         // of the call that is served; nil: nothing
+	std    context.Context         // made when it is asked for
+	cancel context.CancelCauseFunc // of std
+	ends   context.CancelFunc      // of a timeout with Cancel
+	kids   *call                   // calls that were started with this Ctx
+	watch  []*time.Timer           // timeouts
+	run    uint64                  // counts handlers with timeouts
+}
+
+// hold is what a handler has of its actor.
+type hold uint8
+
+const (
+	holdTurn hold = iota
+	holdRead
+	holdNothing // it waits, or was abandoned
+)
+
+// outcome of a handler, as it says by its Ctx.
+type outcome struct {
+	err     error
+	stashed bool
+	stop    bool // c.Stop
+	stopErr error
+	unstash bool
+}
+
+// account is what a goroutine has not computed for the actor whose turn it has.
+type account struct{ lent atomic.Int64 }
+
+type ctxKey struct{}
+
+var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// sender returns the handler that sends with ctx, nil: it comes from outside.
+func sender(ctx context.Context) (*Ctx, error) {
+	if ctx == context.Background() {
+		return nil, nil
+	}
+	c, ok := ctx.(*Ctx)
+	if !ok {
+		if ctx == nil {
+			return nil, errNilContext
+		}
+		if c, _ = ctx.Value(ctxKey{}).(*Ctx); c == nil {
+			return nil, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err // it may be derived from what another handler has now
+		}
+	}
+	if c == nil || !c.valid() {
+		return nil, ErrStale
+	}
+	return c, nil
+}
+
+// ctxErr returns why ctx has ended. c is the handler that it belongs to.
+func ctxErr(ctx context.Context, c *Ctx) error {
+	if own, ok := ctx.(*Ctx); ok && own == c {
+		return c.ended()
+	}
+	return ctx.Err()
+}
+
+func (c *Ctx) valid() bool {
+	st := c.st.Load()
+	return st == live || st == slow
+}
+
+// served returns what the Ctx has its values and its end from.
+func (c *Ctx) served() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.base
+}
+
+// ended is Err of a Ctx that is valid.
+func (c *Ctx) ended() error {
+	c.mu.Lock()
+	std, b := c.std, c.base
+	c.mu.Unlock()
+	switch {
+	case std != nil:
+		return std.Err()
+	case b != nil:
+		return b.Err()
+	}
+	return nil
+}
+
+// Deadline is that of the call which is served, or of a timeout with Cancel.
+func (c *Ctx) Deadline() (time.Time, bool) {
+	c.mu.Lock()
+	std, b := c.std, c.base
+	c.mu.Unlock()
+	switch {
+	case !c.valid():
+	case std != nil:
+		return std.Deadline()
+	case b != nil:
+		return b.Deadline()
+	}
+	return time.Time{}, false
+}
+
+// Done is closed when the ctx of the call which is served ends, when its caller has
+// left, by a timeout, by Close, and when the handler has returned.
+func (c *Ctx) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.marked() {
+		return closedChan
+	}
+	return c.context().Done()
+}
+
+// marked notes that clean has something to do; false: the Ctx is stale. The caller
+// holds c.mu.
+func (c *Ctx) marked() bool {
+	return c.st.CompareAndSwap(live, slow) || c.st.Load() == slow
+}
+
+// context makes std. The caller holds c.mu, and has marked c.
+func (c *Ctx) context() context.Context {
+	if c.std == nil {
+		b := c.base
+		if b == nil {
+			b = context.Background()
+		}
+		c.std, c.cancel = context.WithCancelCause(b)
+		if c.sys.closed.Load() {
+			c.cancel(ErrStopped)
+		}
+	}
+	return c.std
+}
+
+// Err is ErrStale once the handler has returned or was abandoned, else as for any
+// context.
+func (c *Ctx) Err() error {
+	if !c.valid() {
+		return ErrStale
+	}
+	return c.ended()
+}
+
+// Value returns the values of the ctx of the call which is served.
+func (c *Ctx) Value(key any) any {
+	if _, ok := key.(ctxKey); ok {
+		return c
+	}
+	c.mu.Lock()
+	std, b := c.std, c.base
+	c.mu.Unlock()
+	switch {
+	case !c.valid():
+	case std != nil:
+		return std.Value(key)
+	case b != nil:
+		return b.Value(key)
+	}
+	return nil
+}
+
+// Name of the actor.
+func (c *Ctx) Name() string {
+	if a := c.a.Load(); a != nil && c.valid() {
+		return a.name
+	}
+	return ""
+}
+
+// System that the actor belongs to.
+func (c *Ctx) System() *System { return c.sys }

@@ -1,0 +1,73 @@
+package actor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/firq-go/firq"
+)
+
+// Sentinels for errors.Is.
+var (
+	// ErrStopped: the actor, its parent or the System has ended, or is about to.
+	ErrStopped = errors.New("actor: stopped")
+	// ErrDeadlock: the call would wait for itself. The error is a *DeadlockError.
+	ErrDeadlock = errors.New("actor: deadlock")
+	// ErrTimeout: the handler ran for its timeout with the mode Stop, and the actor
+	// goes on without it. With Cancel it is context.Cause of the handler's Ctx.
+	ErrTimeout = errors.New("actor: the handler ran longer than its timeout")
+	// ErrMailboxFull: the mailbox has its limit, or the message was evicted from it.
+	// It matches firq.ErrRejected.
+	ErrMailboxFull error = &rejection{"actor: the mailbox is full"}
+	// ErrStale: the Ctx was used after its handler had returned, or was abandoned.
+	ErrStale = errors.New("actor: the Ctx is stale: its handler has returned or was abandoned")
+	// ErrNameTaken: another actor or supervisor of the System has the name.
+	ErrNameTaken = errors.New("actor: the name is taken")
+	// ErrPanicked: a handler, start or hook panicked. The error is a *PanicError.
+	ErrPanicked = errors.New("actor: panicked")
+	// ErrGoexit is the Value of the PanicError of a handler that called runtime.Goexit,
+	// as FailNow of package testing does.
+	ErrGoexit = errors.New("actor: the handler called runtime.Goexit")
+)
+
+// rejection is an error that also matches firq.ErrRejected.
+type rejection struct{ text string }
+
+func (r *rejection) Error() string { return r.text }
+func (r *rejection) Unwrap() error { return firq.ErrRejected }
+
+// DeadlockError says who waits for whom. It matches ErrDeadlock.
+type DeadlockError struct {
+	// Cycle holds the name of each actor of the cycle once, in the order of the
+	// calls: each waits for the next one, and the last one would for the first.
+	Cycle []string
+}
+
+func (e *DeadlockError) Error() string {
+	if len(e.Cycle) == 0 {
+		return ErrDeadlock.Error()
+	}
+	return ErrDeadlock.Error() + ": " + strings.Join(e.Cycle, " -> ") + " -> " + e.Cycle[0]
+}
+
+// Is makes it match ErrDeadlock.
+func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
+
+// PanicError is what user code panicked with. It matches ErrPanicked, and the Value
+// too if that is an error.
+type PanicError struct {
+	Value any
+	Stack []byte // of the goroutine that panicked
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("actor: panicked: %v", e.Value) }
+
+// Is makes it match ErrPanicked.
+func (e *PanicError) Is(target error) bool { return target == ErrPanicked }
+
+// Unwrap returns the Value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

@@ -1,0 +1,131 @@
+package actor
+
+import "sync"
+
+// The rule of deadlocks is about handlers: a handler waits for a call; a call that is
+// served waits for its handler; one that is not waits for the handlers that its target
+// does not let it pass. Before a handler begins to wait it walks from the call along
+// what is waited for: if it comes to itself, the call would never end.
+//
+// Pointers of handlers that begin to wait are written under graph, and the walk
+// holds it. Those of calls that run on their caller's goroutine are written without it,
+// and so is their end. That gives no false alarm: who is on a way that ends at the
+// walker waits for somebody who waits, down to the last one, who waits since before
+// the walk began, and cannot be answered while it lasts; so no pointer on that way
+// changes during the walk. And it misses nothing: the last one of a cycle to begin to
+// wait sees the others' pointers, all written before.
+
+// graph is one for all Systems, as handlers may call actors of another one. It goes
+// before any actor's mu.
+var graph sync.Mutex
+
+// mark notes whether a handler of f's target has caused f, which is not posted yet.
+func (s *System) mark(c *Ctx, f *call) {
+	if c == nil || f.to.set.reent == None {
+		return
+	}
+	graph.Lock()
+	for p := c; p != nil && !f.inChain; p = p.caller.Load() {
+		f.inChain = p.a.Load() == f.to
+	}
+	graph.Unlock()
+}
+
+// waitsFor notes that the handler of c is going to wait for f, unless it would wait for
+// itself. c may be nil.
+func (s *System) waitsFor(c *Ctx, f *call) error {
+	if c == nil {
+		return nil
+	}
+	graph.Lock()
+	defer graph.Unlock()
+	w := walk{me: c, left: 1 << 20}
+	if w.call(f) {
+		s.deadlocks.Add(1)
+		return &DeadlockError{Cycle: w.cycle()}
+	}
+	c.wait.CompareAndSwap(nil, f) // else a goroutine of the handler waits too
+	return nil
+}
+
+// noWait takes waitsFor back. It takes the lock, so that no walk uses f afterwards.
+func (s *System) noWait(c *Ctx, f *call) {
+	if c == nil {
+		return
+	}
+	graph.Lock()
+	c.wait.CompareAndSwap(f, nil)
+	graph.Unlock()
+}
+
+// walk looks for the way from a call to the handler me.
+type walk struct {
+	me    *Ctx
+	names []string // of the cycle, last first
+	left  int      // steps; more means that what it reads is changing
+}
+
+// call reports whether f waits for me.
+func (w *walk) call(f *call) bool {
+	if f.st.Load() > taken {
+		return false // it is answered: who waits for it is about to go on
+	}
+	if g := f.by.Load(); g != nil {
+		return w.handler(g)
+	}
+	a := f.to
+	if a == nil || a.set.reent == Full || a.set.reent == CallChain && f.inChain {
+		return false // it passes handlers that wait
+	}
+	if g := a.cur.Load(); g != nil && w.handler(g) {
+		return true
+	}
+	a.mu.Lock()
+	var others []*Ctx
+	if a.x != nil {
+		others = append(others, a.x.holders...)
+	}
+	a.mu.Unlock()
+	for _, g := range others {
+		if w.handler(g) {
+			return true
+		}
+	}
+	return false
+}
+
+// handler reports whether the end of g waits for me.
+func (w *walk) handler(g *Ctx) bool {
+	if w.left--; w.left < 0 {
+		return false
+	}
+	found := g == w.me
+	if !found {
+		if in := g.inner.Load(); in != nil {
+			found = w.handler(in)
+		}
+	}
+	if !found {
+		if f := g.wait.Load(); f != nil {
+			found = w.call(f)
+		}
+	}
+	if found {
+		if a := g.a.Load(); a != nil {
+			w.names = append(w.names, a.name)
+		}
+	}
+	return found
+}
+
+// cycle returns each name once, in the order of the calls.
+func (w *walk) cycle() (names []string) {
+	seen := map[string]bool{}
+	for i := len(w.names) - 1; i >= 0; i-- {
+		if n := w.names[i]; !seen[n] {
+			seen[n] = true
+			names = append(names, n)
+		}
+	}
+	return names
+}

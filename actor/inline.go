@@ -1,0 +1,126 @@
+package actor
+
+import (
+	"context"
+	"runtime/debug"
+)
+
+// canInline reports whether a call may run on its caller's goroutine: nobody could
+// tell the difference, or the method says that it may.
+func canInline(ctx context.Context, m *method, a *actor, c *Ctx) bool {
+	set := a.set
+	s := set.sys
+	if s.shuffle != nil || m.readOnly || set.reent != None || set.dedicated || set.timeout > 0 || m.timeout > 0 || set.slowAfter > 0 {
+		return false
+	}
+	if c == nil {
+		return (m.inline || ctx.Done() == nil) && set.sys.pool.n.Load() == 0
+	}
+	if c.a.Load().set.reent != None || c.timed.Load() || c.sys != s {
+		return false
+	}
+	if m.inline {
+		return true
+	}
+	if own, ok := ctx.(*Ctx); ok && own == c {
+		b := c.served()
+		return b == nil || b.Done() == nil
+	}
+	return false
+}
+
+// enterInline takes the turn of an idle actor for a call of c, and returns the Ctx for
+// its handler; nil: the actor is not idle.
+func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
+	if !a.mu.TryLock() {
+		return nil
+	}
+	s := a.sys()
+	if a.turn != idle || a.life != alive || a.doomed || a.draining || a.nudged || a.recycle ||
+		a.in != a.out || a.x != nil && (a.x.readers > 0 || a.x.suspended > 0) || s.closed.Load() || c == nil && s.shutting.Load() {
+		a.mu.Unlock()
+		return nil
+	}
+	a.turn = busy
+	a.in++
+	a.out++
+	state := a.state
+	a.mu.Unlock()
+	cc := s.childCtx(c)
+	cc.hold = holdTurn
+	cc.lentBefore = cc.acct.lent.Swap(0)
+	cc.caller.Store(c)
+	if c != nil {
+		c.inner.Store(cc)
+	}
+	a.cur.Store(cc)
+	cc.setBase(base(ctx, c))
+	cc.begin(a, m, nil, state, s.now())
+	return cc
+}
+
+// inlined runs a call on its caller's goroutine; enterInline has taken the turn.
+func (m *Method[S, Req, Res]) inlined(ctx context.Context, cc *Ctx, a *actor, c *Ctx, req Req) (res Res, err error) {
+	normal := false
+	defer func() {
+		if normal {
+			return
+		}
+		var fail error
+		if v := recover(); v != nil {
+			fail = &PanicError{v, debug.Stack()}
+		} else {
+			fail = &PanicError{ErrGoexit, debug.Stack()} // and the caller's goroutine ends
+		}
+		cc.out = outcome{}
+		cc.returned(fail)
+		a.fail(fail, false)
+		a.leaveInline(cc, c)
+		err = fail
+	}()
+	s, _ := cc.state.(S)
+	res, err = m.fn(s, cc, req)
+	cc.returned(err)
+	normal = true
+	if cc.out.stashed {
+		return m.stashedInline(ctx, cc, a, c, req)
+	}
+	a.leaveInline(cc, c)
+	return res, err
+}
+
+// leaveInline gives the turn back.
+func (a *actor) leaveInline(cc, c *Ctx) {
+	s := a.sys()
+	took := s.now() - cc.start.Load()
+	used := max(took-cc.acct.lent.Load(), 0)
+	a.used = max(a.used, s.pool.v.Load()) + used/a.set.weight
+	cc.acct.lent.Store(cc.lentBefore + took) // of the caller's time
+	cc.caller.Store(nil)
+	cc.state = nil
+	cc.out = outcome{}
+	a.release()
+	if c != nil {
+		c.inner.CompareAndSwap(cc, nil)
+	}
+	s.doneCtx(c, cc)
+}
+
+// stashedInline waits like any caller of a message that was put aside.
+func (m *Method[S, Req, Res]) stashedInline(ctx context.Context, cc *Ctx, a *actor, c *Ctx, req Req) (res Res, err error) {
+	s := a.sys()
+	k := m.ask(ctx, a, c, req)
+	k.f.st.Store(taken)
+	k.f.by.Store(cc)
+	a.stash(&k.envelope)
+	a.leaveInline(cc, c)
+	if err = s.waitsFor(c, &k.f); err != nil {
+		if k.f.leave(s, err) {
+			return res, err
+		}
+	}
+	if err = c.sleep(ctx, &k.f, nil); err != nil {
+		return res, err
+	}
+	return k.result(s)
+}

@@ -1,0 +1,111 @@
+package actor
+
+import "context"
+
+// addKid notes a call that ends with the handler; false: that is over.
+func (c *Ctx) addKid(f *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.marked() {
+		return false
+	}
+	f.kidPrev, f.kidNext, f.kid = nil, c.kids, true
+	if c.kids != nil {
+		c.kids.kidPrev = f
+	}
+	c.kids = f
+	return true
+}
+
+func (c *Ctx) dropKid(f *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !f.kid {
+		return
+	}
+	if f.kidPrev == nil {
+		c.kids = f.kidNext
+	} else {
+		f.kidPrev.kidNext = f.kidNext
+	}
+	if f.kidNext != nil {
+		f.kidNext.kidPrev = f.kidPrev
+	}
+	f.kidPrev, f.kidNext, f.kid = nil, nil, false
+}
+
+// cancelFor cancels the handler that serves f, whose caller has left.
+func (c *Ctx) cancelFor(f *call, err error) {
+	c.mu.Lock()
+	if !c.marked() || c.serving.Load() != f {
+		c.mu.Unlock()
+		return
+	}
+	c.context()
+	kids := c.endLocked(err)
+	c.mu.Unlock()
+	c.leaveAll(kids, context.Canceled)
+}
+
+// endLocked cancels std with a cause and returns the calls that end with it. The
+// caller holds c.mu.
+func (c *Ctx) endLocked(cause error) (kids []kid) {
+	if c.cancel != nil {
+		c.cancel(cause)
+	}
+	return c.takeKids()
+}
+
+// takeKids returns the calls that end with the handler. The caller holds c.mu.
+func (c *Ctx) takeKids() (kids []kid) {
+	for f := c.kids; f != nil; {
+		next := f.kidNext
+		f.kidPrev, f.kidNext, f.kid = nil, nil, false
+		if from, ok := f.claim(); ok { // now, as who waits may take it away without c.mu
+			kids = append(kids, kid{f, from})
+		}
+		f = next
+	}
+	c.kids = nil
+	return kids
+}
+
+// kid is a call that takeKids has claimed.
+type kid struct {
+	f    *call
+	from uint32
+}
+
+// leaveAll gives up calls whose handler has ended or was cancelled, and wakes who
+// waits for them.
+func (c *Ctx) leaveAll(kids []kid, err error) {
+	for _, k := range kids {
+		k.f.leaving(c.sys, k.from, err)
+		k.f.err = err
+		k.f.wake()
+	}
+}
+
+// interrupt leaves a call for who waits for it.
+func (f *call) interrupt(s *System, err error) {
+	if f.leave(s, err) {
+		f.err = err
+		f.wake()
+	}
+}
+
+// abort cancels the handler, if it is still in progress, and answers its caller.
+func (c *Ctx) abort(cause error) {
+	c.mu.Lock()
+	if !c.marked() {
+		c.mu.Unlock()
+		return
+	}
+	if f := c.serving.Load(); f != nil { // its own until c.mu is free
+		f.refuse(cause, taken)
+	}
+	c.context()
+	kids := c.endLocked(cause)
+	c.mu.Unlock()
+	c.leaveAll(kids, context.Canceled)
+}

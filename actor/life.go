@@ -1,0 +1,258 @@
+package actor
+
+// fail ends the incarnation because of why. The caller has the turn, or is one of the
+// handlers in progress. gone: a handler was abandoned, and has the state still.
+func (a *actor) fail(why error, gone bool) {
+	s := a.sys()
+	a.mu.Lock()
+	if a.life == ended {
+		a.mu.Unlock()
+		return
+	}
+	x := a.extra()
+	if a.life != failed {
+		a.life, x.fail = failed, why
+	}
+	x.abandoned = x.abandoned || gone
+	if !a.doomed && !a.restartable() { // nobody will restart it
+		a.doomed, x.err = true, why
+	}
+	var chain *envelope
+	if a.doomed {
+		chain = a.empty()
+		a.evictRoom(ErrStopped)
+	} else if x.suspended > 0 {
+		chain = a.refuseChain()
+	}
+	a.mu.Unlock()
+	a.deadLetters(chain, ErrStopped)
+	if m := s.cfg.Metrics; m != nil {
+		s.hook("Metrics.Failed", func() { m.Failed(a.kindName(), why) })
+	}
+}
+
+// supervisor returns what a has if it is a Supervisor. Its extra is there from the start.
+func (a *actor) supervisor() *supervisor {
+	if a.kind != nil {
+		return nil
+	}
+	return a.x.sup
+}
+
+// restartable reports whether a supervisor would start another incarnation.
+func (a *actor) restartable() bool {
+	up := a.up
+	return up != nil && up.supervisor() != nil && (a.x.start != nil || a.x.sup != nil) && !a.sys().closed.Load()
+}
+
+// refuseChain takes out calls that handlers in progress wait for: they would keep the
+// failed incarnation from ending. The caller holds a.mu.
+func (a *actor) refuseChain() (chain *envelope) {
+	a.each(func(l *list) bool {
+		for e := l.first; e != nil; {
+			next := e.next
+			if e.call != nil && e.call.inChain {
+				e.unlink()
+				a.lose()
+				e.next, chain = chain, e
+			}
+			e = next
+		}
+		return true
+	})
+	return chain
+}
+
+// doom lets the actor end after the handlers in progress; what waits are dead letters.
+func (a *actor) doom(why error) {
+	a.mu.Lock()
+	if a.life == ended || a.doomed {
+		a.mu.Unlock()
+		return
+	}
+	a.doomed = true
+	a.extra().err = why
+	chain := a.empty()
+	a.evictRoom(ErrStopped)
+	wake := a.wake()
+	a.mu.Unlock()
+	a.deadLetters(chain, ErrStopped)
+	if wake {
+		a.schedule(nil)
+	}
+}
+
+// step does what the actor's life has to do next; the caller has the turn, and no
+// handler is in progress. c is for user code.
+func (a *actor) step(c *Ctx) {
+	s := a.sys()
+	a.mu.Lock()
+	x := a.extra()
+	a.nudged = false
+	final := a.doomed || a.draining && a.life == alive && a.spent()
+	switch {
+	case a.kind == nil && !final && a.life == alive && !a.recycle:
+		a.mu.Unlock()
+		x.sup.step()
+		return
+	case a.life == down && !final && !a.recycle:
+		up := x.goUp
+		x.goUp = false
+		a.mu.Unlock()
+		if up {
+			a.renew(c)
+		}
+		return
+	case !final && a.life != failed && !a.recycle:
+		a.mu.Unlock()
+		return
+	}
+	why := x.err
+	if !final && a.life == failed {
+		why = x.fail
+	} else if !final {
+		why = x.final
+	}
+	a.ending = true
+	a.mu.Unlock()
+	if !final && a.kind == nil {
+		if !x.sup.downAll(why) {
+			return
+		}
+	} else if k := s.youngest(a); k != nil {
+		k.doom(s.parentEnd()) // and its end nudges this one
+		return
+	}
+	a.close(c, why)
+	if final {
+		a.finish()
+		return
+	}
+	a.rest()
+}
+
+// close runs the last words of an incarnation and lets its state go.
+func (a *actor) close(c *Ctx, why error) {
+	a.mu.Lock()
+	state, gone := a.state, a.x.abandoned
+	a.state, a.x.abandoned = nil, false
+	a.x.incarnation++
+	timers := a.x.timers
+	a.x.timers = nil
+	a.mu.Unlock()
+	for t := range timers {
+		t.end()
+	}
+	if st, ok := state.(Stopper); ok && !gone && c != nil {
+		c.begin(a, methodStop, nil, nil, a.sys().now())
+		fail := c.guard(func() { st.Stop(c, why) }, func(fail error) {
+			c.returned(fail)
+			a.logLast(fail)
+			a.mu.Lock()
+			a.ending = false // the next turn goes on, without a state
+			a.mu.Unlock()
+			if c.w != nil {
+				c.w.died(a, false)
+			}
+		})
+		c.returned(nil)
+		if fail != nil {
+			a.logLast(fail)
+		}
+	}
+}
+
+func (a *actor) logLast(err error) {
+	a.sys().logger().Error("actor: Stop of a state failed", "actor", a.name, "error", err)
+}
+
+// rest keeps an actor without an incarnation until its supervisor wants the next one.
+func (a *actor) rest() {
+	a.mu.Lock()
+	x := a.x
+	if a.life == ended {
+		a.mu.Unlock()
+		return
+	}
+	why, was := x.fail, a.life == failed
+	a.life, a.ending, a.recycle, x.fail = down, false, false, nil
+	x.back.takeAllFront(&x.stash)
+	a.mu.Unlock()
+	a.up.x.sup.isDown(a, why, was)
+}
+
+// renew starts the next incarnation.
+func (a *actor) renew(c *Ctx) {
+	s := a.sys()
+	x := a.x
+	if x.sup != nil {
+		a.raised()
+		x.sup.fresh()
+		a.up.x.sup.isUp(a)
+		return
+	}
+	err := a.open(c, nil, x.start, false)
+	s.restarted(a)
+	if err != nil {
+		a.fail(err, false)
+		return
+	}
+	a.raised()
+	a.up.x.sup.isUp(a)
+}
+
+// raised makes an actor alive, unless Close has ended it meanwhile.
+func (a *actor) raised() {
+	a.mu.Lock()
+	if a.life != ended {
+		a.life = alive
+	}
+	a.mu.Unlock()
+}
+
+func (s *System) restarted(a *actor) {
+	s.restarts.Add(1)
+	if m := s.cfg.Metrics; m != nil {
+		s.hook("Metrics.Restarted", func() { m.Restarted(a.kindName()) })
+	}
+}
+
+// finish ends an actor for good. Its children have ended, and its last words are said.
+func (a *actor) finish() {
+	s := a.sys()
+	a.mu.Lock()
+	if a.life == ended {
+		a.mu.Unlock()
+		return
+	}
+	a.life = ended
+	x := a.extra()
+	a.state, x.start = nil, nil
+	chain := a.empty()
+	a.evictRoom(ErrStopped)
+	why := x.err
+	a.mu.Unlock()
+	a.deadLetters(chain, ErrStopped)
+	s.retire(a)
+	if a.set.dedicated {
+		s.dropDedicated(a)
+	}
+	up := a.up
+	a.mu.Lock()
+	x.gone = true
+	watchers := x.watchers
+	x.watchers = nil
+	if x.done == nil {
+		x.done = closedChan
+	} else {
+		close(x.done)
+	}
+	a.mu.Unlock()
+	for _, w := range watchers {
+		w(Down{a.name, why})
+	}
+	if up != nil && up.supervisor() != nil {
+		up.supervisor().gone(a, x.fail)
+	}
+	s.orphan(a)
+}

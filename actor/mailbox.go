@@ -1,0 +1,282 @@
+package actor
+
+import (
+	"errors"
+
+	"github.com/firq-go/firq"
+)
+
+// envelope is a message in a mailbox. It is in one list at most; prev, next and in
+// are guarded by the actor's lock, the rest is set before it is posted.
+type envelope struct {
+	prev, next *envelope
+	in         *list
+	m          *method
+	run        runner
+	call       *call  // nil: nobody waits for a reply
+	from       *actor // who sent it, in a System of actortest
+}
+
+// runner is the part of a message that knows its types.
+type runner interface {
+	exec(c *Ctx, state any) // runs the handler; calls c.returned as soon as that is over
+	request() any
+	free() // nobody uses the message any more
+}
+
+// list of messages, oldest first.
+type list struct{ first, last *envelope }
+
+func (l *list) push(e *envelope) {
+	e.in, e.prev, e.next = l, l.last, nil
+	if l.last == nil {
+		l.first = e
+	} else {
+		l.last.next = e
+	}
+	l.last = e
+}
+
+func (e *envelope) unlink() {
+	l := e.in
+	if e.prev == nil {
+		l.first = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		l.last = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+	e.in, e.prev, e.next = nil, nil, nil
+}
+
+// takeAll moves what is in from to the end of l.
+func (l *list) takeAll(from *list) {
+	for e := from.first; e != nil; e = from.first {
+		e.unlink()
+		l.push(e)
+	}
+}
+
+// errWait: the mailbox is full, and who sends waits for room.
+var errWait = errors.New("actor: wait for room")
+
+// posting says how a message comes.
+type posting uint8
+
+const (
+	sent   posting = iota // by somebody
+	rung                  // by a timer
+	beyond                // by the System: the limit does not matter
+)
+
+// post puts a message in and schedules the actor if it was idle. c is the handler
+// that sends, nil: none.
+func (a *actor) post(e *envelope, c *Ctx, how posting) error {
+	s := a.sys()
+	if s.shuffle != nil && c != nil {
+		e.from = c.a.Load()
+	}
+	a.mu.Lock()
+	if err := a.closed(e, c, how); err != nil {
+		a.mu.Unlock()
+		return err
+	}
+	var evicted *envelope
+	if how != beyond && (a.in-a.out >= a.set.limit || a.x != nil && len(a.x.room) > 0) {
+		switch a.set.box.Policy {
+		case firq.Wait:
+			a.mu.Unlock()
+			return errWait
+		case firq.DropOldest, firq.DropNewest:
+			evicted = a.victim(e.m.prio)
+		}
+		if evicted == nil {
+			a.mu.Unlock()
+			return ErrMailboxFull
+		}
+		evicted.unlink()
+		a.lose()
+	}
+	a.put(e)
+	wake := a.wake()
+	a.mu.Unlock()
+	if evicted != nil {
+		a.deadLetter(evicted, ErrMailboxFull)
+	}
+	if wake {
+		a.schedule(c)
+	}
+	return nil
+}
+
+// closed says why the actor takes no message now. The caller holds a.mu.
+func (a *actor) closed(e *envelope, c *Ctx, how posting) error {
+	s := a.sys()
+	switch {
+	case a.life == ended || a.doomed || a.draining || s.closed.Load():
+		return ErrStopped
+	case how == sent && s.shutting.Load() && (c == nil || c.sys != s):
+		return ErrStopped
+	case a.life == failed && e.call != nil && e.call.inChain && a.x.suspended > 0:
+		return a.x.fail // who waits for it keeps the failed incarnation from ending
+	}
+	return nil
+}
+
+// put appends an accepted message. The caller holds a.mu.
+func (a *actor) put(e *envelope) {
+	a.in++
+	a.line(e.m.prio).push(e)
+}
+
+// line returns the list for a priority. The caller holds a.mu.
+func (a *actor) line(p firq.Priority) *list {
+	if p == firq.PriorityNormal {
+		return &a.mail
+	}
+	x := a.extra()
+	if x.lines == nil {
+		x.lines = new([firq.PriorityCritical + 1]list)
+	}
+	return &x.lines[p]
+}
+
+// each calls f with the lists of what waits, in the order of service, until f
+// returns false. The caller holds a.mu.
+func (a *actor) each(f func(*list) bool) {
+	x := a.x
+	if x == nil {
+		f(&a.mail)
+		return
+	}
+	if !f(&x.back) {
+		return
+	}
+	for p := firq.PriorityCritical; p > 0; p-- {
+		l := &a.mail
+		if p != firq.PriorityNormal {
+			if x.lines == nil {
+				continue
+			}
+			l = &x.lines[p]
+		}
+		if !f(l) {
+			return
+		}
+	}
+}
+
+// head returns the message that is to be handled next, nil: there is none that may
+// be handled now. The caller holds a.mu.
+func (a *actor) head() (e *envelope) {
+	x := a.x
+	switch {
+	case x == nil:
+		return a.mail.first
+	case x.suspended > 0 && a.set.reent == CallChain:
+		a.each(func(l *list) bool {
+			for e = l.first; e != nil && (e.call == nil || !e.call.inChain); e = e.next {
+			}
+			return e == nil
+		})
+	default:
+		a.each(func(l *list) bool { e = l.first; return e == nil })
+	}
+	if e != nil && x.readers > 0 && !e.m.readOnly {
+		return nil // it waits until they have left
+	}
+	return e
+}
+
+// victim returns the message that makes room for one of priority p: the oldest or
+// newest of the lowest priority. The caller holds a.mu.
+func (a *actor) victim(p firq.Priority) *envelope {
+	for q := firq.PriorityVeryLow; q <= p; q++ {
+		l := &a.mail
+		if q != firq.PriorityNormal {
+			if a.x == nil || a.x.lines == nil {
+				continue
+			}
+			l = &a.x.lines[q]
+		}
+		e := l.first
+		if a.set.box.Policy == firq.DropNewest {
+			e = l.last
+		}
+		if e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// take removes a message for the handler of c and lets who waits for room in. It
+// reports false if the caller has left. The caller holds a.mu.
+func (a *actor) take(e *envelope, c *Ctx) bool {
+	e.unlink()
+	ok := e.call == nil || e.call.taken(c)
+	if ok {
+		a.out++
+	} else {
+		a.in--
+		a.sys().cancelled.Add(1)
+	}
+	if a.x != nil && len(a.x.room) > 0 {
+		a.admit()
+	}
+	return ok
+}
+
+// lose counts a message that leaves the mailbox without being handled; the caller
+// has unlinked it, holds a.mu, and says elsewhere what became of it.
+func (a *actor) lose() {
+	a.in--
+	if a.x != nil && len(a.x.room) > 0 {
+		a.admit()
+	}
+}
+
+// empty removes everything, what is stashed too, and returns it as a chain: in no
+// list, so that callers who leave do not touch it. The caller holds a.mu.
+func (a *actor) empty() (chain *envelope) {
+	var all list
+	a.each(func(l *list) bool { all.takeAll(l); return true })
+	if a.x != nil {
+		all.takeAll(&a.x.stash)
+	}
+	for e := all.first; e != nil; e = e.next {
+		a.in--
+		e.in, e.prev = nil, nil
+	}
+	return all.first
+}
+
+// deadLetter says that nobody will handle a message, which is in no list any more.
+func (a *actor) deadLetter(e *envelope, why error) {
+	s := a.sys()
+	if e.call != nil && !e.call.refuse(why, waiting) {
+		s.cancelled.Add(1) // its caller had left
+		return
+	}
+	s.dead.Add(1)
+	if f := s.cfg.OnDeadLetter; f != nil {
+		d := DeadLetter{a.name, e.m.name, e.run.request(), why}
+		s.hook("OnDeadLetter", func() { f(d) })
+	}
+	if e.call == nil {
+		e.run.free()
+	}
+}
+
+// deadLetters is deadLetter for all of a chain.
+func (a *actor) deadLetters(chain *envelope, why error) {
+	for e := chain; e != nil; {
+		next := e.next
+		e.next = nil
+		a.deadLetter(e, why)
+		e = next
+	}
+}

@@ -1,0 +1,138 @@
+package actor
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// Method is a kind of message: a method of the state S of an actor, with its request
+// and reply. Make one with NewMethod or NewAction, as a variable of the package. It is
+// immutable, safe for concurrent use, and belongs to no System.
+type Method[S, Req, Res any] struct {
+	method
+	fn    func(S, *Ctx, Req) (Res, error)
+	tells sync.Pool // *letter[S, Req, Res]
+	asks  sync.Pool // *ask[S, Req, Res], without a waiter: those belong to a System
+}
+
+// method is what does not depend on types.
+type method struct {
+	name     string
+	kind     *kind // of the state
+	timeout  time.Duration
+	mode     TimeoutMode
+	prio     firq.Priority
+	readOnly bool
+	inline   bool
+}
+
+// kind of an actor: the type of its state. There is one for each type.
+type kind struct {
+	name string
+	typ  reflect.Type
+}
+
+var kinds sync.Map // reflect.Type -> *kind
+
+func kindOf[S any]() *kind {
+	typ := reflect.TypeFor[S]()
+	if k, ok := kinds.Load(typ); ok {
+		return k.(*kind)
+	}
+	k, _ := kinds.LoadOrStore(typ, &kind{typ.String(), typ})
+	return k.(*kind)
+}
+
+// NewMethod makes a kind of message with a reply. name is for errors, metrics and
+// traces. It panics on an empty name, a nil fn, an option that makes no sense.
+func NewMethod[S, Req, Res any](name string, fn func(S, *Ctx, Req) (Res, error), opts ...MethodOption) *Method[S, Req, Res] {
+	if fn == nil {
+		panic("actor: NewMethod: fn is nil")
+	}
+	m := &Method[S, Req, Res]{fn: fn}
+	m.name, m.kind, m.prio = name, kindOf[S](), firq.PriorityNormal
+	for _, o := range opts {
+		if o == nil {
+			panic("actor: NewMethod: an option is nil")
+		}
+		o(&m.method)
+	}
+	m.check()
+	return m
+}
+
+// NewAction makes a kind of message without a reply but its error.
+func NewAction[S, Req any](name string, fn func(S, *Ctx, Req) error, opts ...MethodOption) *Method[S, Req, struct{}] {
+	if fn == nil {
+		panic("actor: NewAction: fn is nil")
+	}
+	return NewMethod(name, func(s S, c *Ctx, req Req) (struct{}, error) { return struct{}{}, fn(s, c, req) }, opts...)
+}
+
+func (m *method) check() {
+	if m.prio == 0 {
+		m.prio = firq.PriorityNormal
+	}
+	switch {
+	case m.name == "":
+		panic("actor: NewMethod: the name is empty")
+	case m.prio > firq.PriorityCritical:
+		panic(fmt.Sprintf("actor: NewMethod: WithPriority: unknown priority %d", m.prio))
+	case m.timeout < 0:
+		panic(fmt.Sprintf("actor: NewMethod: WithTimeout: %v, must not be negative", m.timeout))
+	case m.mode > Stop:
+		panic(fmt.Sprintf("actor: NewMethod: WithTimeout: unknown mode %d", m.mode))
+	}
+}
+
+// Tell sends a message and does not wait for its handler. It blocks only where the
+// mailbox is full and its policy is Wait; only for that ctx matters, except that a Ctx
+// says who sends. An error means that the message was not accepted.
+func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) error {
+	a := to.a
+	if a == nil {
+		return ErrStopped
+	}
+	c, err := sender(ctx)
+	if err != nil {
+		return err
+	}
+	l, _ := m.tells.Get().(*letter[S, Req, Res])
+	if l == nil {
+		l = &letter[S, Req, Res]{of: m}
+		l.m, l.run = &m.method, l
+	}
+	l.req = req
+	if err = a.post(&l.envelope, c, sent); err == errWait {
+		err = a.waitRoom(ctx, c, &l.envelope)
+	}
+	if err != nil {
+		l.free()
+		return a.refused(err)
+	}
+	return nil
+}
+
+// letter is a message that nobody waits for.
+type letter[S, Req, Res any] struct {
+	envelope
+	of  *Method[S, Req, Res]
+	req Req
+}
+
+func (l *letter[S, Req, Res]) exec(c *Ctx, state any) {
+	s, _ := state.(S)
+	_, err := l.of.fn(s, c, l.req)
+	c.returned(err)
+}
+func (l *letter[S, Req, Res]) request() any { return l.req }
+func (l *letter[S, Req, Res]) free() {
+	var zero Req
+	l.req = zero
+	l.of.tells.Put(l)
+}

@@ -1,0 +1,73 @@
+package actor
+
+import "time"
+
+// Metrics is told what a System does. Its methods are called without a lock, by the
+// goroutine that did it, and have to be quick and safe for concurrent use; what they
+// panic with is logged. Labels are kinds and methods, never actors. NoMetrics does
+// nothing; embed it to implement a part.
+type Metrics interface {
+	// Turn of an actor has ended: it had so many messages and used so much processor
+	// time, after it had waited for a slot.
+	Turn(kind string, messages int, used, waited time.Duration, why TurnEnd)
+	// Timeout: a handler has run for its timeout.
+	Timeout(kind, method string, mode TimeoutMode)
+	// Abandoned: by so many the number of abandoned handlers that still run has changed.
+	Abandoned(kind string, delta int)
+	// Failed: an incarnation has failed.
+	Failed(kind string, why error)
+	// Restarted: a supervisor has started an incarnation.
+	Restarted(kind string)
+	// Refused: a message was not accepted.
+	Refused(kind string, why error)
+	// Handoff: a handler that computed for long has lost its slot.
+	Handoff()
+}
+
+// TurnEnd says why a turn has ended.
+type TurnEnd uint8
+
+// The reasons.
+const (
+	TurnIdle       TurnEnd = iota // nothing was left, or the next message may not run yet
+	TurnSlice                     // it had used its Slice
+	TurnThroughput                // it had handled so many messages
+	TurnLost                      // a handler waited, or lost the slot
+)
+
+// String returns the reason in one word, for labels.
+func (e TurnEnd) String() string {
+	switch e {
+	case TurnIdle:
+		return "idle"
+	case TurnSlice:
+		return "slice"
+	case TurnThroughput:
+		return "throughput"
+	}
+	return "lost"
+}
+
+// NoMetrics is Metrics that does nothing.
+type NoMetrics struct{}
+
+// Turn does nothing.
+func (NoMetrics) Turn(string, int, time.Duration, time.Duration, TurnEnd) {}
+
+// Timeout does nothing.
+func (NoMetrics) Timeout(string, string, TimeoutMode) {}
+
+// Abandoned does nothing.
+func (NoMetrics) Abandoned(string, int) {}
+
+// Failed does nothing.
+func (NoMetrics) Failed(string, error) {}
+
+// Restarted does nothing.
+func (NoMetrics) Restarted(string) {}
+
+// Refused does nothing.
+func (NoMetrics) Refused(string, error) {}
+
+// Handoff does nothing.
+func (NoMetrics) Handoff() {}

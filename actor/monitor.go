@@ -1,0 +1,131 @@
+package actor
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/watchdog"
+)
+
+// watch wakes the monitor, as there are actors that wait for a slot.
+func (s *System) watch() {
+	if s.monitoring.Load() || s.cfg.Handoff <= 0 || !s.monitoring.CompareAndSwap(false, true) {
+		return
+	}
+	select {
+	case s.monitor <- struct{}{}:
+	default:
+	}
+}
+
+// monitorSlots takes slots away from handlers that compute for long while others wait,
+// as the Go runtime does with processors. It sleeps while nobody waits.
+func (s *System) monitorSlots() {
+	step := max(s.cfg.Handoff/2, 1)
+	t := time.NewTimer(step)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.stopped:
+			return
+		case <-s.monitor:
+		}
+		for s.pool.waits() {
+			t.Reset(step)
+			select {
+			case <-s.stopped:
+				return
+			case <-t.C:
+			}
+			s.handOff()
+		}
+		s.monitoring.Store(false)
+		if s.pool.waits() { // who came meanwhile has not woken anybody
+			s.watch()
+		}
+	}
+}
+
+// waits reports whether somebody waits for a slot.
+func (p *pool) waits() bool {
+	if p.n.Load() > 0 {
+		return true
+	}
+	for _, sl := range p.slots {
+		if sl.next.Load() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *System) handOff() {
+	for _, sl := range s.pool.slots {
+		since := sl.since.Load()
+		if since == 0 || s.now()-since < int64(s.cfg.Handoff) || s.pool.n.Load() == 0 && sl.next.Load() == nil {
+			continue
+		}
+		if s.pool.takeAway(sl, since) {
+			s.handoffs.Add(1)
+			if m := s.cfg.Metrics; m != nil {
+				s.hook("Metrics.Handoff", m.Handoff)
+			}
+		}
+	}
+}
+
+// takeAway takes a slot from its owner, if that is still at the handler that has been in
+// progress since then, and passes it on. Under p.mu: an owner that has just finished is
+// in pop before, and keeps the slot, or after, and sees that it has none.
+func (p *pool) takeAway(sl *slot, since int64) bool {
+	p.mu.Lock()
+	w := sl.owner.Load()
+	took := w != nil && sl.since.Load() == since && sl.owner.CompareAndSwap(w, nil)
+	p.mu.Unlock()
+	if took {
+		sl.since.Store(0)
+		p.pass(sl)
+	}
+	return took
+}
+
+// class of a wait: the power of two of nanoseconds that is not below it.
+func class(ns int64) int { return min(bits.Len64(uint64(max(ns, 1)-1)), classes-1) }
+
+// Queue is the actors that wait for a slot, for a Watchdog.
+func (s *System) Queue(name string) watchdog.Queue {
+	return watchdog.Queue{Name: name, Read: func() watchdog.QueueCounters {
+		p := &s.pool
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		c := watchdog.QueueCounters{Len: p.q.len(), Delivered: p.popped}
+		for i, n := range p.hist {
+			c.Waits = append(c.Waits, firq.Bucket{UpperBound: time.Duration(1) << i, Count: n})
+		}
+		return c
+	}}
+}
+
+// Running returns the handlers in progress, longest first: those that wait, and those
+// that were abandoned, too. Elapsed may be short by up to a Slice.
+func (s *System) Running() []SlowHandler {
+	s.ctxMu.Lock()
+	list := make([]*Ctx, 0, len(s.ctxs))
+	for c := range s.ctxs {
+		list = append(list, c)
+	}
+	s.ctxMu.Unlock()
+	now := s.now()
+	var all []SlowHandler
+	for _, c := range list {
+		a, m, start := c.a.Load(), c.m.Load(), c.start.Load()
+		if st := c.st.Load(); st == stale || a == nil || m == nil {
+			continue
+		}
+		all = append(all, SlowHandler{a.name, m.name, time.Duration(max(now-start, 0))})
+	}
+	slices.SortFunc(all, func(x, y SlowHandler) int { return int(y.Elapsed - x.Elapsed) })
+	return all
+}

@@ -1,0 +1,144 @@
+package actor
+
+import (
+	"math"
+	"time"
+
+	"github.com/firq-go/firq"
+)
+
+// Option of an actor: see Spawn and Supervise.
+type Option func(*settings) error
+
+// settings of an actor: immutable once the actor is made, and shared by all that were
+// made without an option.
+type settings struct {
+	sys        *System
+	box        Mailbox
+	limit      uint64
+	throughput int
+	weight     int64
+	reent      Reentrancy
+	timeout    time.Duration
+	mode       TimeoutMode
+	slowAfter  time.Duration
+	onSlow     func(SlowHandler)
+	dedicated  bool
+}
+
+// WithThroughput is how many messages a turn of the actor has at most: at least 1.
+func WithThroughput(n int) Option {
+	return func(o *settings) error {
+		if n < 1 || n > math.MaxInt32 {
+			return invalid("WithThroughput: %d, must be 1 to %d", n, math.MaxInt32)
+		}
+		o.throughput = n
+		return nil
+	}
+}
+
+// WithWeight is by how many times more processor time the actor gets than one
+// without the option, where both have work: 1 to 1,048,576.
+func WithWeight(w int) Option {
+	return func(o *settings) error {
+		if w < 1 || w > maxWeight {
+			return invalid("WithWeight: %d, must be 1 to %d", w, maxWeight)
+		}
+		o.weight = int64(w)
+		return nil
+	}
+}
+
+// WithReentrancy says which messages the actor handles while a handler waits.
+func WithReentrancy(r Reentrancy) Option {
+	return func(o *settings) error {
+		if r > Full {
+			return invalid("WithReentrancy: unknown reentrancy %d", r)
+		}
+		o.reent = r
+		return nil
+	}
+}
+
+// WithMailbox replaces Config.Mailbox.
+func WithMailbox(m Mailbox) Option {
+	return func(o *settings) error {
+		if err := m.check(); err != nil {
+			return err
+		}
+		o.box, o.limit = m, m.limit()
+		return nil
+	}
+}
+
+// WithHandlerTimeout is how long a handler may run, its waits included, until mode
+// applies. A method's WithTimeout wins. 0: none.
+func WithHandlerTimeout(d time.Duration, mode TimeoutMode) Option {
+	return func(o *settings) error {
+		if d < 0 {
+			return invalid("WithHandlerTimeout: %v, must not be negative", d)
+		}
+		if mode > Stop {
+			return invalid("WithHandlerTimeout: unknown mode %d", mode)
+		}
+		o.timeout, o.mode = d, mode
+		return nil
+	}
+}
+
+// WithSlowAfter calls hook once for each handler that has run for d, by a goroutine of
+// its own, while the handler runs. What hook panics with is logged.
+func WithSlowAfter(d time.Duration, hook func(SlowHandler)) Option {
+	return func(o *settings) error {
+		if d <= 0 || hook == nil {
+			return invalid("WithSlowAfter: %v, must be positive, and the hook not nil", d)
+		}
+		o.slowAfter, o.onSlow = d, hook
+		return nil
+	}
+}
+
+// Dedicated gives the actor a goroutine, an operating system's thread and a slot of
+// its own: for code that wants to be on one thread, or computes all the time. Its
+// calls never run on a caller's goroutine.
+func Dedicated() Option {
+	return func(o *settings) error { o.dedicated = true; return nil }
+}
+
+// MethodOption of NewMethod and NewAction.
+type MethodOption func(*method)
+
+// ReadOnly says that the method only reads the state: such handlers of an actor run
+// together. Each waits its place in the mailbox.
+func ReadOnly() MethodOption { return func(m *method) { m.readOnly = true } }
+
+// Inline lets a call run on its caller's goroutine although its ctx may end: for
+// handlers that are short or honour their Ctx.
+func Inline() MethodOption { return func(m *method) { m.inline = true } }
+
+// WithTimeout is how long a handler of the method may run, its waits included, until
+// mode applies. It wins over the actor's. NewMethod panics if d is negative or mode
+// unknown. 0: the actor's.
+func WithTimeout(d time.Duration, mode TimeoutMode) MethodOption {
+	return func(m *method) { m.timeout, m.mode = d, mode }
+}
+
+// WithPriority of the method's messages in the mailbox; 0: normal.
+func WithPriority(p firq.Priority) MethodOption { return func(m *method) { m.prio = p } }
+
+// settle returns the settings by opts, checked.
+func (s *System) settle(base *settings, opts []Option) (*settings, error) {
+	if len(opts) == 0 {
+		return base, nil
+	}
+	o := *base
+	for _, opt := range opts {
+		if opt == nil {
+			return nil, invalid("an Option is nil")
+		}
+		if err := opt(&o); err != nil {
+			return nil, err
+		}
+	}
+	return &o, nil
+}

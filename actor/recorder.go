@@ -1,0 +1,160 @@
+package actor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firq-go/firq/hist"
+)
+
+// Recorder is Metrics that counts, for those that export numbers, as contrib/firqprom
+// and contrib/firqotel do: give it to one System's Config.Metrics. Make it with
+// NewRecorder; safe for concurrent use. A turn costs it two look-ups' worth of time, no
+// allocation and no lock that anybody waits for.
+type Recorder struct {
+	kinds    sync.Map // string: *kindRecorder
+	timeouts sync.Map // timeoutKey: *atomic.Uint64
+	handoffs atomic.Uint64
+	waited   *hist.Histogram
+}
+
+// NewRecorder returns an empty Recorder.
+func NewRecorder() *Recorder { return &Recorder{waited: hist.New()} }
+
+type kindRecorder struct {
+	turns             [TurnLost + 1]atomic.Uint64
+	messages, used    atomic.Int64
+	failed, restarted atomic.Uint64
+	refused           [len(refusals)]atomic.Uint64
+	abandoned         atomic.Int64
+}
+
+type timeoutKey struct {
+	kind, method string
+	mode         TimeoutMode
+}
+
+// refusals are the reasons for which a message is refused, in one word; the last one is
+// any other.
+var refusals = [...]string{"full", "stopped", "deadlock", "stale", "context", "other"}
+
+func refusal(why error) int {
+	switch {
+	case errors.Is(why, ErrMailboxFull):
+		return 0
+	case errors.Is(why, ErrStopped):
+		return 1
+	case errors.Is(why, ErrDeadlock):
+		return 2
+	case errors.Is(why, ErrStale):
+		return 3
+	case errors.Is(why, context.Canceled), errors.Is(why, context.DeadlineExceeded):
+		return 4
+	}
+	return 5
+}
+
+func (r *Recorder) kind(name string) *kindRecorder {
+	k, ok := r.kinds.Load(name)
+	if !ok {
+		k, _ = r.kinds.LoadOrStore(name, new(kindRecorder))
+	}
+	return k.(*kindRecorder)
+}
+
+// Turn counts a turn.
+func (r *Recorder) Turn(kind string, messages int, used, waited time.Duration, why TurnEnd) {
+	k := r.kind(kind)
+	k.turns[min(why, TurnLost)].Add(1)
+	k.messages.Add(int64(messages))
+	k.used.Add(int64(used))
+	r.waited.Record(waited)
+}
+
+// Timeout counts a handler that has run for its timeout.
+func (r *Recorder) Timeout(kind, method string, mode TimeoutMode) {
+	key := timeoutKey{kind, method, mode}
+	n, ok := r.timeouts.Load(key)
+	if !ok {
+		n, _ = r.timeouts.LoadOrStore(key, new(atomic.Uint64))
+	}
+	n.(*atomic.Uint64).Add(1)
+}
+
+// Abandoned counts abandoned handlers that still run.
+func (r *Recorder) Abandoned(kind string, delta int) { r.kind(kind).abandoned.Add(int64(delta)) }
+
+// Failed counts a failure.
+func (r *Recorder) Failed(kind string, _ error) { r.kind(kind).failed.Add(1) }
+
+// Restarted counts a restart.
+func (r *Recorder) Restarted(kind string) { r.kind(kind).restarted.Add(1) }
+
+// Refused counts a message that was not accepted, by reason.
+func (r *Recorder) Refused(kind string, why error) { r.kind(kind).refused[refusal(why)].Add(1) }
+
+// Handoff counts a slot that was taken from a handler that computed for long.
+func (r *Recorder) Handoff() { r.handoffs.Add(1) }
+
+// Recorded is what a Recorder has counted so far. All but Abandoned only grows.
+type Recorded struct {
+	Kinds    []KindRecord    // by name
+	Timeouts []TimeoutRecord // by kind, method and mode
+	Handoffs uint64          // slots taken from handlers that computed for long
+	Waited   *hist.Snapshot  // how long actors waited for a slot, one sample per turn
+}
+
+// KindRecord is what a Recorder has counted for one kind of actors.
+type KindRecord struct {
+	Kind      string
+	Turns     map[string]uint64 // by TurnEnd.String
+	Messages  uint64            // handled in turns: all but those whose handler ran on its caller's goroutine
+	Used      time.Duration     // processor time of turns
+	Failed    uint64            // incarnations that failed
+	Restarted uint64            // incarnations that a supervisor started
+	Refused   map[string]uint64 // messages not accepted: full, stopped, deadlock, stale, context, other
+	Abandoned int               // abandoned handlers that still run
+}
+
+// TimeoutRecord is how often handlers of a method have run for their timeout.
+type TimeoutRecord struct {
+	Kind, Method string
+	Mode         TimeoutMode
+	Count        uint64
+}
+
+// Recorded returns a snapshot, which the caller may keep.
+func (r *Recorder) Recorded() Recorded {
+	all := Recorded{Handoffs: r.handoffs.Load(), Waited: r.waited.Snapshot()}
+	r.kinds.Range(func(name, v any) bool {
+		k := v.(*kindRecorder)
+		one := KindRecord{
+			Kind: name.(string), Turns: map[string]uint64{}, Refused: map[string]uint64{},
+			Messages: uint64(k.messages.Load()), Used: time.Duration(k.used.Load()),
+			Failed: k.failed.Load(), Restarted: k.restarted.Load(), Abandoned: int(k.abandoned.Load()),
+		}
+		for why := range k.turns {
+			one.Turns[TurnEnd(why).String()] = k.turns[why].Load()
+		}
+		for i, why := range refusals {
+			one.Refused[why] = k.refused[i].Load()
+		}
+		all.Kinds = append(all.Kinds, one)
+		return true
+	})
+	r.timeouts.Range(func(key, n any) bool {
+		k := key.(timeoutKey)
+		all.Timeouts = append(all.Timeouts, TimeoutRecord{k.kind, k.method, k.mode, n.(*atomic.Uint64).Load()})
+		return true
+	})
+	slices.SortFunc(all.Kinds, func(x, y KindRecord) int { return cmp.Compare(x.Kind, y.Kind) })
+	slices.SortFunc(all.Timeouts, func(x, y TimeoutRecord) int {
+		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Method, y.Method), cmp.Compare(x.Mode, y.Mode))
+	})
+	return all
+}

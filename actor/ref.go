@@ -1,0 +1,148 @@
+package actor
+
+import "context"
+
+// Ref stands for an actor with the state S. It is a small value, comparable, and stays
+// valid through restarts. The zero Ref is an actor that has ended. Its methods are safe
+// for concurrent use.
+type Ref[S any] struct{ a *actor }
+
+// Lookup returns the actor of a name; false: there is none, or its state is of another
+// type than S.
+func Lookup[S any](s *System, name string) (Ref[S], bool) {
+	a := s.names.get(name)
+	if a == nil || a.kind != kindOf[S]() {
+		return Ref[S]{}, false
+	}
+	a.mu.Lock()
+	ok := a.life != starting && a.life != ended
+	a.mu.Unlock()
+	if !ok {
+		return Ref[S]{}, false
+	}
+	return Ref[S]{a}, true
+}
+
+// Self returns the actor whose handler runs; false: its state is of another type than
+// S, or c is stale.
+func Self[S any](c *Ctx) (Ref[S], bool) {
+	a := c.a.Load()
+	if a == nil || !c.valid() || a.kind != kindOf[S]() {
+		return Ref[S]{}, false
+	}
+	return Ref[S]{a}, true
+}
+
+// Name of the actor; "" of the zero Ref.
+func (r Ref[S]) Name() string {
+	if r.a == nil {
+		return ""
+	}
+	return r.a.name
+}
+
+// Len is how many messages wait.
+func (r Ref[S]) Len() int { return r.a.length() }
+
+// Done is closed when the actor has ended for good.
+func (r Ref[S]) Done() <-chan struct{} { return r.a.done() }
+
+// Err is why the actor has ended, once Done is closed: nil after Stop, Shutdown and
+// c.Stop(nil), ErrStopped after Kill, Close and the end of its parent, else the failure,
+// or what c.Stop was given. Before, nil.
+func (r Ref[S]) Err() error { return r.a.err() }
+
+// Stop lets the actor handle what is in its mailbox and end, and waits for that, or
+// until ctx ends; the actor ends nevertheless. From now on it takes no message.
+func (r Ref[S]) Stop(ctx context.Context) error { return r.a.stop(ctx) }
+
+// Kill ends the actor after the handlers in progress; what waits are dead letters.
+func (r Ref[S]) Kill() {
+	if r.a != nil {
+		r.a.doom(ErrStopped)
+	}
+}
+
+func (a *actor) length() int {
+	if a == nil {
+		return 0
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return int(a.in - a.out)
+}
+
+func (a *actor) done() <-chan struct{} {
+	if a == nil {
+		return closedChan
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	x := a.extra()
+	if x.done == nil {
+		x.done = make(chan struct{}) // finish makes it closed if nobody has asked before
+	}
+	return x.done
+}
+
+func (a *actor) err() error {
+	if a == nil {
+		return ErrStopped
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.x == nil || !a.x.gone {
+		return nil
+	}
+	return a.x.err
+}
+
+// stop is Stop of a Ref and of a Supervisor.
+func (a *actor) stop(ctx context.Context) error {
+	if a == nil {
+		return nil
+	}
+	c, err := sender(ctx)
+	if err != nil {
+		return err
+	}
+	done := a.done()
+	a.mu.Lock()
+	a.draining = true
+	wake := a.wake()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(c)
+	}
+	select {
+	case <-done:
+		return nil
+	default:
+	}
+	if c == nil {
+		select {
+		case <-done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	f := &call{to: a, room: true}
+	s := a.sys()
+	if s.above(a, c.a.Load()) { // it ends before its parent does
+		s.deadlocks.Add(1)
+		return &DeadlockError{Cycle: []string{a.name, c.Name()}}
+	}
+	if err := s.waitsFor(c, f); err != nil {
+		return err
+	}
+	defer s.noWait(c, f)
+	t := c.pause()
+	defer c.resume(t)
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

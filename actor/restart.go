@@ -1,0 +1,261 @@
+package actor
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// phase of a supervisor.
+type phase uint8
+
+const (
+	calm    phase = iota
+	taking        // it takes children down, the youngest first
+	backing       // it waits for the end of the backoff
+	raising       // it starts them, the oldest first
+)
+
+// supervisor is what an actor that is a Supervisor has. step runs in the actor's turn;
+// what others tell it is under mu.
+type supervisor struct {
+	a     *actor
+	v     Supervision
+	child *settings // of children, before their own options
+
+	mu     sync.Mutex
+	events []event
+	rang   uint64 // rounds whose backoff is over
+
+	// The turn's.
+	phase phase
+	times []time.Time // of restarts within v.Within
+	set   []*actor    // who is being restarted, oldest first
+	why   error
+	delay backoff
+	round uint64
+}
+
+// event: a child has failed, and is down or has ended.
+type event struct {
+	child *actor
+	why   error
+}
+
+// isDown is told that a child has no incarnation any more.
+func (p *supervisor) isDown(a *actor, why error, failed bool) {
+	if failed {
+		p.tell(event{a, why})
+		return
+	}
+	p.a.nudge()
+}
+
+// isUp is told that a child has a new incarnation.
+func (p *supervisor) isUp(*actor) { p.a.nudge() }
+
+// gone is told that a child has ended; fail: because it failed, and has no second
+// state.
+func (p *supervisor) gone(a *actor, fail error) {
+	if fail != nil && p.v.Strategy != OneForOne {
+		p.tell(event{a, fail})
+	}
+}
+
+func (p *supervisor) tell(e event) {
+	p.mu.Lock()
+	p.events = append(p.events, e)
+	p.mu.Unlock()
+	p.a.nudge()
+}
+
+func (p *supervisor) event() (event, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.events) == 0 {
+		return event{}, false
+	}
+	e := p.events[0]
+	p.events = p.events[1:]
+	return e, true
+}
+
+// step goes on as far as it can without waiting.
+func (p *supervisor) step() {
+	for {
+		switch p.phase {
+		case calm:
+			e, ok := p.event()
+			if !ok {
+				return
+			}
+			if !p.failure(e) {
+				return
+			}
+		case taking:
+			if !p.take() {
+				return
+			}
+		case backing:
+			p.mu.Lock()
+			over := p.rang == p.round
+			p.mu.Unlock()
+			if !over {
+				return
+			}
+			p.phase = raising
+		case raising:
+			if e, ok := p.event(); ok {
+				p.phase = calm
+				if !p.failure(e) {
+					return
+				}
+				continue
+			}
+			if !p.raise() {
+				return
+			}
+		}
+	}
+}
+
+// failure begins to restart; false: that is one too many.
+func (p *supervisor) failure(e event) bool {
+	l := e.child.lifeNow()
+	if l != down && l != ended || l == ended && p.v.Strategy == OneForOne {
+		return true // it is up again, with others
+	}
+	now := time.Now()
+	p.times = slices.DeleteFunc(p.times, func(t time.Time) bool { return now.Sub(t) > p.v.Within })
+	if len(p.times) >= max(p.v.MaxRestarts, 0) {
+		p.a.fail(e.why, false)
+		return false
+	}
+	p.times = append(p.times, now)
+	p.why = e.why
+	if p.v.Strategy == OneForOne && len(p.set) == 0 {
+		d := e.child.x.delay.next(p.a.sys(), &p.v, now)
+		p.later(d, func() { e.child.raise() })
+		return true
+	}
+	found := false
+	var set []*actor
+	for _, k := range p.a.sys().children(p.a) {
+		found = found || k == e.child
+		if k == e.child || p.v.Strategy == OneForAll || p.v.Strategy == RestForOne && found || slices.Contains(p.set, k) {
+			set = append(set, k)
+		}
+	}
+	p.set, p.phase = set, taking
+	return true
+}
+
+// later calls f after d, at once if there is nothing to wait for.
+func (p *supervisor) later(d time.Duration, f func()) {
+	if d <= 0 {
+		f()
+		return
+	}
+	p.a.sys().later(d, f)
+}
+
+// take takes the youngest of the set that is up down; true: all are.
+func (p *supervisor) take() bool {
+	for i := len(p.set) - 1; i >= 0; i-- {
+		if l := p.set[i].lifeNow(); l != down && l != ended {
+			p.set[i].takeDown(p.why)
+			return false
+		}
+	}
+	p.phase = backing
+	p.round++
+	round := p.round
+	p.later(p.delay.next(p.a.sys(), &p.v, time.Now()), func() {
+		p.mu.Lock()
+		p.rang = max(p.rang, round)
+		p.mu.Unlock()
+		p.a.nudge()
+	})
+	return true
+}
+
+// raise starts the oldest of the set that is down; true: none is.
+func (p *supervisor) raise() bool {
+	for len(p.set) > 0 {
+		k := p.set[0]
+		if k.lifeNow() == down {
+			k.raise()
+			return false
+		}
+		if l := k.lifeNow(); l == failed {
+			return false // it comes down again, and says so
+		}
+		p.set = p.set[1:]
+	}
+	p.set, p.phase = nil, calm
+	return true
+}
+
+// downAll takes all children down because the supervisor has failed, or is taken down
+// itself; false: it waits for one of them.
+func (p *supervisor) downAll(why error) bool {
+	kids := p.a.sys().children(p.a)
+	for _, k := range slices.Backward(kids) {
+		if l := k.lifeNow(); l != down && l != ended {
+			k.takeDown(why)
+			return false
+		}
+	}
+	return true
+}
+
+// fresh starts all children, as if the supervisor was just made.
+func (p *supervisor) fresh() {
+	p.mu.Lock()
+	p.events = nil
+	p.round++
+	p.mu.Unlock()
+	p.times, p.delay, p.why = nil, backoff{}, nil
+	p.set = p.a.sys().children(p.a)
+	for _, k := range p.set {
+		k.mu.Lock()
+		k.extra().delay = backoff{}
+		k.mu.Unlock()
+	}
+	p.phase = raising
+	p.a.nudge()
+}
+
+func (a *actor) lifeNow() life {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.life
+}
+
+// takeDown ends the incarnation of a child; one that has no other ends for good.
+func (a *actor) takeDown(why error) {
+	a.mu.Lock()
+	again := a.extra().start != nil || a.x.sup != nil
+	if !again {
+		a.mu.Unlock()
+		a.doom(why)
+		return
+	}
+	a.recycle, a.x.final = true, why
+	wake := a.wake()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(nil)
+	}
+}
+
+// raise lets a child that is down have its next incarnation.
+func (a *actor) raise() {
+	a.mu.Lock()
+	a.x.goUp = a.life == down
+	wake := a.wake()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(nil)
+	}
+}

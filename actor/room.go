@@ -1,0 +1,98 @@
+package actor
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// roomer is a message whose sender waits for room in a mailbox.
+type roomer struct {
+	e   *envelope
+	f   *call // what the sender's handler waits for, by the rule of deadlocks
+	err error // why it was not let in; written before the channel is
+}
+
+// admit lets those who wait in while there is room, first come first served. The
+// caller holds a.mu.
+func (a *actor) admit() {
+	for len(a.x.room) > 0 && a.in-a.out < a.set.limit {
+		r := a.x.room[0]
+		a.x.room[0] = nil
+		a.x.room = a.x.room[1:]
+		a.put(r.e)
+		r.f.answer(nil)
+	}
+}
+
+// evictRoom refuses everybody who waits for room. The caller holds a.mu.
+func (a *actor) evictRoom(err error) {
+	if a.x == nil {
+		return
+	}
+	for _, r := range a.x.room {
+		r.err = err
+		r.f.answer(nil)
+	}
+	a.x.room = nil
+}
+
+// waitRoom waits until the mailbox has room for e, and puts it in. For the rule of
+// deadlocks, and for what the sender's handler holds, it is a call.
+func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
+	s := a.sys()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f := &call{to: a, w: s.waiter(), room: true}
+	r := &roomer{e: e, f: f}
+	if err := s.waitsFor(c, f); err != nil {
+		s.waiters.Put(f.w)
+		return err
+	}
+	a.mu.Lock()
+	err := a.closed(e, c, sent)
+	switch {
+	case err != nil:
+	case a.in-a.out < a.set.limit && (a.x == nil || len(a.x.room) == 0):
+		a.put(e)
+		f.answer(nil)
+	default:
+		x := a.extra()
+		x.room = append(x.room, r)
+	}
+	wake := err == nil && a.wake()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(c)
+	}
+	if err != nil {
+		s.noWait(c, f)
+		s.waiters.Put(f.w)
+		return err
+	}
+	t := time.NewTimer(a.set.box.Wait)
+	defer t.Stop()
+	err = c.sleep(ctx, f, t.C)
+	if err == nil {
+		s.waiters.Put(f.w)
+		return r.err
+	}
+	a.mu.Lock()
+	i := slices.Index(a.roomers(), r)
+	if i >= 0 {
+		a.x.room = slices.Delete(a.x.room, i, i+1)
+	}
+	a.mu.Unlock()
+	if i < 0 { // somebody decided meanwhile
+		return r.err
+	}
+	return err
+}
+
+func (a *actor) roomers() []*roomer {
+	if a.x == nil {
+		return nil
+	}
+	return a.x.room
+}

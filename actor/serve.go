@@ -1,0 +1,181 @@
+package actor
+
+import (
+	"context"
+	"runtime/debug"
+)
+
+// begin makes c that of a handler of a, which is going to run e.
+func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
+	if c.a.Load() != a {
+		c.a.Store(a)
+	}
+	if c.m.Load() != m {
+		c.m.Store(m)
+	}
+	if c.start.Load() != now {
+		c.start.Store(now)
+	}
+	c.state = state
+	if f != nil {
+		c.serving.Store(f)
+		c.caller.Store(f.caller.Load())
+		if f.caller.Load() == nil { // it was cut meanwhile
+			c.caller.Store(nil)
+		}
+		c.setBase(f.ctx)
+	}
+	c.st.Store(live)
+	if m.kind != nil && c.sys.closed.Load() {
+		c.abort(ErrStopped) // Close has not seen it
+	}
+	if f != nil && f.st.Load() == left {
+		c.cancelFor(f, context.Canceled) // before there was a handler to cancel
+	}
+	if d, mode := a.timeout(m); d > 0 || a.set.slowAfter > 0 {
+		c.arm(a, m, d, mode)
+	}
+}
+
+func (c *Ctx) setBase(b context.Context) {
+	if b == nil {
+		return
+	}
+	c.heavy = true
+	c.mu.Lock()
+	c.base = b
+	c.mu.Unlock()
+}
+
+// returned ends the handler's time: what it does with c from now on is refused. It
+// reports whether the handler's result counts; otherwise it was abandoned, or has
+// stashed the message.
+func (c *Ctx) returned(err error) bool {
+	c.out.err = err
+	f := c.serving.Load()
+	switch st := c.st.Swap(stale); {
+	case st == abandoned:
+		c.st.Store(abandoned)
+		return false
+	case st == slow || c.heavy:
+		c.clean()
+	}
+	if f != nil {
+		c.serving.Store(nil)
+		c.caller.Store(nil)
+	}
+	if o := &c.out; o.stop || o.unstash {
+		c.a.Load().obey(o) // before the reply
+	}
+	return !c.out.stashed
+}
+
+// clean ends what was begun with c.
+func (c *Ctx) clean() {
+	c.heavy = false
+	c.timed.Store(false)
+	c.mu.Lock()
+	kids := c.endLocked(context.Canceled)
+	if c.ends != nil {
+		c.ends()
+	}
+	c.base, c.std, c.cancel, c.ends = nil, nil, nil, nil
+	for _, t := range c.watch {
+		t.Stop()
+	}
+	c.watch = c.watch[:0]
+	c.run++
+	c.mu.Unlock()
+	c.leaveAll(kids, context.Canceled)
+}
+
+// guard runs f, which is user code of c's handler, and returns what it panicked with.
+// If it called Goexit, then calls gone with an error, and the goroutine ends.
+func (c *Ctx) guard(f func(), gone func(error)) (fail error) {
+	normal := false
+	defer func() {
+		if normal {
+			return
+		}
+		v := recover()
+		if v != nil {
+			fail = &PanicError{v, debug.Stack()}
+			return
+		}
+		gone(&PanicError{ErrGoexit, debug.Stack()})
+	}()
+	f()
+	normal = true
+	return nil
+}
+
+// serve handles a message that was taken. The result says whether the handler was
+// abandoned: then the actor, and what c stands for, are somebody else's.
+func (c *Ctx) serve(a *actor, e *envelope) (lost bool) {
+	fail := c.exec(a, e)
+	if lost = c.after(a, e, fail); lost {
+		a.abandonMetric(-1)
+	}
+	return lost
+}
+
+func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
+	normal := false
+	defer func() {
+		if normal {
+			return
+		}
+		v := recover()
+		if v != nil {
+			fail = &PanicError{v, debug.Stack()}
+			return
+		}
+		lost := c.after(a, e, &PanicError{ErrGoexit, debug.Stack()})
+		if lost {
+			a.abandonMetric(-1)
+		}
+		c.w.died(a, lost)
+	}()
+	e.run.exec(c, c.state)
+	normal = true
+	return nil
+}
+
+// after settles a message whose handler is over.
+func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
+	if fail != nil {
+		c.out = outcome{}
+		if !c.returned(fail) {
+			return true
+		}
+		a.fail(fail, false)
+		if e.call != nil {
+			e.call.refuse(fail, taken)
+		}
+	} else if c.st.Load() == abandoned {
+		return true
+	}
+	c.state = nil
+	stashed := c.out.stashed
+	c.out = outcome{}
+	if stashed {
+		a.stash(e)
+	} else if e.call == nil {
+		e.run.free()
+	}
+	return false
+}
+
+// obey does what a handler has asked for by its Ctx, when it is over.
+func (a *actor) obey(o *outcome) {
+	if o.unstash {
+		a.mu.Lock()
+		if a.x != nil {
+			a.x.back.takeAllFront(&a.x.stash)
+		}
+		a.mu.Unlock()
+	}
+	if o.stop {
+		a.doom(o.stopErr)
+	}
+}

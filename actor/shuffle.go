@@ -1,0 +1,93 @@
+package actor
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/firq-go/firq/actor/internal/seeded"
+)
+
+func init() {
+	seeded.New = func(config any, seed uint64) (any, error) {
+		c := config.(Config)
+		c.Slots, c.Throughput = 1, 1
+		return newSystem(c, &shuffle{rng: rand.New(rand.NewPCG(seed, seed))})
+	}
+}
+
+// shuffle chooses by a seed who is next, for package actortest.
+type shuffle struct {
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func (h *shuffle) intn(n int) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rng.IntN(n)
+}
+
+// random returns a number from 0 to n-1.
+func (s *System) random(n int64) int64 {
+	if h := s.shuffle; h != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.rng.Int64N(n)
+	}
+	return rand.Int64N(n)
+}
+
+// next returns one of the messages that may be handled now: the first of a sender, of
+// the highest priority; and a new Ctx for it. The caller holds a.mu.
+func (h *shuffle) next(w *hand, a *actor, e *envelope) (*envelope, *Ctx) {
+	s := a.sys()
+	if a.x == nil || e.in != &a.x.back && a.x.readers == 0 && a.x.suspended == 0 {
+		var first []*envelope
+		var from []*actor
+		for k := e; k != nil; k = k.next {
+			if !slices.Contains(from, k.from) {
+				from, first = append(from, k.from), append(first, k)
+			}
+		}
+		e = first[h.intn(len(first))]
+	}
+	old := w.ctx
+	w.ctx = s.newCtx()
+	w.ctx.w, w.ctx.acct, w.ctx.hold = w, &w.acct, holdTurn
+	a.cur.Store(w.ctx)
+	s.dropCtx(old)
+	return e, w.ctx
+}
+
+// settle lets everybody else run until they wait.
+func (h *shuffle) settle(*pool) {
+	for range 64 {
+		runtime.Gosched()
+	}
+}
+
+// queue of entries in an order by the seed.
+func (h *shuffle) queue() queue { return &bag{h: h} }
+
+type bag struct {
+	h    *shuffle
+	list []entry
+	v    int64
+}
+
+func (b *bag) put(e entry) { b.list = append(b.list, e) }
+func (b *bag) len() int    { return len(b.list) }
+func (b *bag) now() int64  { return b.v }
+
+func (b *bag) get() (entry, bool) {
+	n := len(b.list)
+	if n == 0 {
+		return entry{}, false
+	}
+	i := b.h.intn(n)
+	e := b.list[i]
+	b.list = slices.Delete(b.list, i, i+1)
+	return e, true
+}

@@ -1,0 +1,225 @@
+package actor
+
+// Parent is where an actor is started: a *System; a *Ctx, for a child of the actor
+// whose handler runs, which ends with its incarnation; or a *Supervisor.
+type Parent interface {
+	// home returns the parent, and the handler that starts the child, if one does.
+	home() (*System, *actor, *Ctx, error)
+}
+
+func (s *System) home() (*System, *actor, *Ctx, error) {
+	if s == nil {
+		return nil, nil, nil, invalid("the parent is a nil System")
+	}
+	if s.shutting.Load() || s.closed.Load() {
+		return s, nil, nil, ErrStopped
+	}
+	return s, s.root, nil, nil
+}
+
+func (c *Ctx) home() (*System, *actor, *Ctx, error) {
+	if c == nil || !c.valid() {
+		return nil, nil, nil, ErrStale
+	}
+	return c.sys, c.a.Load(), c, nil
+}
+
+func (p *Supervisor) home() (*System, *actor, *Ctx, error) {
+	if p == nil {
+		return nil, nil, nil, invalid("the parent is a nil Supervisor")
+	}
+	return p.a.sys(), p.a, nil, nil
+}
+
+// Starter is optional, on the state: Started is called after each start, before the
+// first message. Its error is one of start.
+type Starter interface{ Started(c *Ctx) error }
+
+// Stopper is optional, on the state: Stop is called when an incarnation ends, after its
+// last handler and when its children have ended, unless a handler of it was abandoned or
+// is still in progress at Close. why is what Ref.Err will be, or the failure that it is
+// restarted for. What it panics with is logged.
+type Stopper interface{ Stop(c *Ctx, why error) }
+
+// Value is the start of an actor whose state is made already. There is no second one:
+// a failure ends such an actor, also under a supervisor.
+func Value[S any](state S) func(*Ctx) (S, error) {
+	v := &value[S]{state}
+	return v.start
+}
+
+type value[S any] struct{ state S }
+
+func (v *value[S]) start(c *Ctx) (S, error) {
+	c.once = true
+	return v.state, nil
+}
+
+var (
+	methodStart   = &method{name: "Start"}
+	methodStarted = &method{name: "Started"}
+	methodStop    = &method{name: "Stop"}
+)
+
+// Spawn starts an actor. start makes its state: for the first time before Spawn
+// returns, on its caller's goroutine, and its error or panic is Spawn's; later, under a
+// supervisor, once for each incarnation. An empty name means that one is made.
+func Spawn[S any](p Parent, name string, start func(*Ctx) (S, error), opts ...Option) (Ref[S], error) {
+	if p == nil || start == nil {
+		return Ref[S]{}, invalid("Spawn: the parent or start is nil")
+	}
+	s, up, c, err := p.home()
+	if err != nil {
+		return Ref[S]{}, err
+	}
+	base := s.defaults
+	if sup := up.supervisor(); sup != nil {
+		base = sup.child
+	}
+	set, err := s.settle(base, opts)
+	if err != nil {
+		return Ref[S]{}, err
+	}
+	a := &actor{set: set, kind: kindOf[S](), name: name}
+	first := func(c *Ctx) (any, error) { return start(c) }
+	if up.supervisor() != nil {
+		a.extra().start = first
+	}
+	if set.dedicated {
+		a.extra().pool = &pool{}
+	}
+	if err := s.launch(a, up, c, first); err != nil {
+		return Ref[S]{}, err
+	}
+	return Ref[S]{a}, nil
+}
+
+// launch registers an actor and runs its first start on this goroutine.
+func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) error {
+	made := a.name == ""
+	for {
+		if made {
+			a.name = s.names.make()
+		}
+		if s.names.add(a.name, a) {
+			break
+		}
+		if !made {
+			return ErrNameTaken
+		}
+	}
+	if a.kind != nil {
+		s.actors.Add(1)
+	}
+	if err := s.adopt(up, a, c); err != nil {
+		s.retire(a)
+		return err
+	}
+	if a.set.dedicated {
+		s.addDedicated(a)
+	}
+	a.mu.Lock()
+	a.turn = busy
+	a.mu.Unlock()
+	var err error
+	if first != nil {
+		cc := s.childCtx(c)
+		defer s.doneCtx(c, cc)
+		cc.hold = holdTurn
+		err = a.open(cc, c, first, true)
+	}
+	if err != nil {
+		a.mu.Lock()
+		if a.life != ended {
+			a.life = failed
+		}
+		x := a.extra()
+		x.start, x.fail, x.err, a.doomed = nil, err, err, true
+		chain := a.empty()
+		a.mu.Unlock()
+		a.deadLetters(chain, ErrStopped)
+		a.release()
+		a.awaitEnd(c)
+		return err
+	}
+	a.mu.Lock()
+	over := a.life == ended // by Close
+	if !over {
+		a.life = alive
+	}
+	a.mu.Unlock()
+	a.release()
+	if over {
+		return ErrStopped
+	}
+	return nil
+}
+
+// open makes the state of an incarnation. The caller has the turn. If first, and start
+// calls Goexit, then the goroutine is that of Spawn, and the actor ends.
+func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err error) {
+	a.cur.Store(c)
+	gone := func(fail error) {
+		c.returned(fail)
+		if first {
+			a.mu.Lock()
+			a.life = failed
+			a.extra().start = nil
+			a.mu.Unlock()
+		}
+		a.fail(fail, false)
+		if c.w != nil && by == nil {
+			c.w.died(a, false)
+		} else {
+			a.release()
+		}
+	}
+	if by != nil {
+		by.inner.Store(c)
+		c.caller.Store(by)
+		defer func() {
+			by.inner.CompareAndSwap(c, nil)
+			c.caller.Store(nil)
+		}()
+	}
+	c.once = false
+	c.begin(a, methodStart, nil, nil, a.sys().now())
+	var state any
+	fail := c.guard(func() { state, err = start(c) }, gone)
+	c.returned(err)
+	if fail == nil && err == nil {
+		if st, ok := state.(Starter); ok {
+			c.begin(a, methodStarted, nil, nil, a.sys().now())
+			fail = c.guard(func() { err = st.Started(c) }, gone)
+			c.returned(err)
+		}
+	}
+	if fail != nil {
+		return fail
+	}
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	if a.life != ended {
+		a.state = state
+	}
+	if c.once && a.x != nil {
+		a.x.start = nil
+	}
+	a.mu.Unlock()
+	return nil
+}
+
+// awaitEnd waits until an actor whose start has failed is gone, children first.
+func (a *actor) awaitEnd(c *Ctx) {
+	done := a.done()
+	if c != nil {
+		t := c.pause()
+		defer c.resume(t)
+	}
+	select {
+	case <-done:
+	case <-a.sys().stopped:
+	}
+}

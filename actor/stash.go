@@ -1,0 +1,85 @@
+package actor
+
+// Stash puts the message in progress aside: it is handled again after Unstash, or by
+// the next incarnation, before what waits. What the handler returns is ignored; the
+// caller goes on waiting. What is put aside counts in the mailbox's limit; where there
+// is no room left the message is a dead letter, and its caller gets ErrMailboxFull.
+func (c *Ctx) Stash() {
+	if c.valid() {
+		c.out.stashed = true
+	}
+}
+
+// Unstash takes back all that was put aside, in order, when the handler has returned.
+func (c *Ctx) Unstash() {
+	if c.valid() {
+		c.out.unstash = true
+	}
+}
+
+// stash puts a message aside whose handler is over.
+func (a *actor) stash(e *envelope) {
+	a.mu.Lock()
+	if a.life == ended { // by Close, and it counts as handled
+		a.mu.Unlock()
+		if e.call != nil {
+			e.call.refuse(ErrStopped, taken)
+		}
+		return
+	}
+	full := a.in-a.out >= a.set.limit
+	if a.doomed || full {
+		a.mu.Unlock()
+		why := ErrStopped
+		if full {
+			why = ErrMailboxFull
+		}
+		a.unhandled(e, why)
+		return
+	}
+	ok := true
+	if f := e.call; f != nil {
+		f.by.Store(nil)
+		ok = f.st.CompareAndSwap(taken, waiting)
+	}
+	a.out--
+	if ok {
+		a.extra().stash.push(e)
+	} else { // its caller has left
+		a.in--
+		a.sys().cancelled.Add(1)
+	}
+	a.mu.Unlock()
+}
+
+// unhandled makes a message a dead letter after its handler was started.
+func (a *actor) unhandled(e *envelope, why error) {
+	a.mu.Lock()
+	if a.life == ended {
+		a.mu.Unlock()
+		return
+	}
+	a.in--
+	a.out--
+	a.mu.Unlock()
+	if e.call != nil {
+		e.call.st.CompareAndSwap(taken, waiting)
+	}
+	a.deadLetter(e, why)
+}
+
+// takeAllFront moves what is in from before what is in l, in order.
+func (l *list) takeAllFront(from *list) {
+	var all list
+	all.takeAll(from)
+	all.takeAll(l)
+	l.takeAll(&all)
+}
+
+// Stop ends the actor after this handler: what waits are dead letters, and Ref.Err is
+// why. It is no failure: a supervisor does not start another incarnation.
+func (c *Ctx) Stop(why error) {
+	if c.valid() && !c.out.stop {
+		c.out.stop, c.out.stopErr = true, why
+	}
+}

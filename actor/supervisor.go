@@ -1,0 +1,128 @@
+package actor
+
+import (
+	"context"
+	"time"
+)
+
+// Strategy says who is restarted with a child that has failed.
+type Strategy uint8
+
+const (
+	// OneForOne: the child alone.
+	OneForOne Strategy = iota
+	// OneForAll: all children.
+	OneForAll
+	// RestForOne: the child, and those that were started after it.
+	RestForOne
+)
+
+// Defaults of Supervision.
+const (
+	DefaultMaxRestarts = 3
+	DefaultWithin      = 5 * time.Second
+)
+
+// Supervision says how a Supervisor restarts its children. Zero: OneForOne, three
+// times in 5 s, without backoff.
+type Supervision struct {
+	Strategy Strategy
+	// MaxRestarts within Within; one more, and the supervisor has failed itself. 0: 3;
+	// below 0: none.
+	MaxRestarts int
+	// Within: 0: 5 s.
+	Within time.Duration
+	// Backoff before a restart: it doubles with each one, until none was needed for
+	// Within; jitter takes at most half of it away. 0: none.
+	Backoff time.Duration
+	// MaxBackoff is where it ends. 0: nowhere.
+	MaxBackoff time.Duration
+}
+
+// Supervisor restarts its children when they fail: actors, and other supervisors. A
+// child keeps its mailbox, its name and its Ref; messages wait meanwhile.
+type Supervisor struct{ a *actor }
+
+// Supervise starts a supervisor. Its children are started by Spawn and Supervise with
+// it as the parent, at any time. opts are those of each child, before its own.
+func Supervise(p Parent, name string, v Supervision, opts ...Option) (*Supervisor, error) {
+	if p == nil {
+		return nil, invalid("Supervise: the parent is nil")
+	}
+	s, up, c, err := p.home()
+	if err != nil {
+		return nil, err
+	}
+	if v, err = v.resolve(); err != nil {
+		return nil, err
+	}
+	child, err := s.settle(s.defaults, opts)
+	if err != nil {
+		return nil, err
+	}
+	a := &actor{set: s.defaults, name: name}
+	a.x = &extra{sup: &supervisor{a: a, v: v, child: child}}
+	if err := s.launch(a, up, c, nil); err != nil {
+		return nil, err
+	}
+	return &Supervisor{a}, nil
+}
+
+// Name of the supervisor.
+func (p *Supervisor) Name() string { return p.a.name }
+
+// Done is closed when it has ended, after its children.
+func (p *Supervisor) Done() <-chan struct{} { return p.a.done() }
+
+// Err is why it has ended, as Err of a Ref.
+func (p *Supervisor) Err() error { return p.a.err() }
+
+// Stop ends it, its children first, last started first, and waits for that or until
+// ctx ends.
+func (p *Supervisor) Stop(ctx context.Context) error { return p.a.stop(ctx) }
+
+func (v Supervision) resolve() (Supervision, error) {
+	switch {
+	case v.Strategy > RestForOne:
+		return v, invalid("Supervision.Strategy: unknown strategy %d", v.Strategy)
+	case v.Within < 0:
+		return v, invalid("Supervision.Within: %v, must not be negative", v.Within)
+	case v.Backoff < 0:
+		return v, invalid("Supervision.Backoff: %v, must not be negative", v.Backoff)
+	case v.MaxBackoff < 0:
+		return v, invalid("Supervision.MaxBackoff: %v, must not be negative", v.MaxBackoff)
+	}
+	if v.MaxRestarts == 0 {
+		v.MaxRestarts = DefaultMaxRestarts
+	}
+	if v.Within == 0 {
+		v.Within = DefaultWithin
+	}
+	return v, nil
+}
+
+// backoff of a child, or of all where they are restarted together.
+type backoff struct {
+	n    int // restarts in a row
+	last time.Time
+}
+
+// next returns how long to wait before a restart now.
+func (b *backoff) next(s *System, v *Supervision, now time.Time) time.Duration {
+	if !b.last.IsZero() && now.Sub(b.last) > v.Within {
+		b.n = 0
+	}
+	b.n++
+	d := v.Backoff
+	for i := 1; i < b.n && d < 1<<61 && (v.MaxBackoff == 0 || d < v.MaxBackoff); i++ {
+		d *= 2
+	}
+	if v.MaxBackoff > 0 {
+		d = min(d, v.MaxBackoff)
+	}
+	b.last = now.Add(d)
+	if d > 1 {
+		d -= time.Duration(s.random(int64(d/2 + 1)))
+	}
+	return d
+}

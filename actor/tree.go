@@ -1,0 +1,113 @@
+package actor
+
+// adopt makes a the youngest child of up.
+func (s *System) adopt(up, a *actor, c *Ctx) error {
+	s.tree.Lock()
+	defer s.tree.Unlock()
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	if c != nil && !c.valid() {
+		return ErrStale
+	}
+	if s.closed.Load() || c == nil && s.shutting.Load() || up.life == ended || up.doomed || up.ending {
+		return ErrStopped
+	}
+	x := up.extra()
+	a.up, a.older = up, x.last
+	if x.last != nil {
+		x.last.younger = a
+	}
+	x.last = a
+	return nil
+}
+
+// orphan takes a out of the children of its parent, which may go on now if it has
+// waited for that.
+func (s *System) orphan(a *actor) {
+	s.tree.Lock()
+	up := a.up
+	if up == nil || a.orphaned {
+		s.tree.Unlock()
+		return
+	}
+	a.orphaned = true
+	if a.older != nil {
+		a.older.younger = a.younger
+	}
+	if a.younger != nil {
+		a.younger.older = a.older
+	} else {
+		up.mu.Lock()
+		up.x.last = a.older
+		up.mu.Unlock()
+	}
+	a.older, a.younger = nil, nil
+	s.tree.Unlock()
+	up.nudge()
+}
+
+// nudge makes a parent look at its children again.
+func (a *actor) nudge() {
+	s := a.sys()
+	if a == s.root {
+		select {
+		case s.rootNudge <- struct{}{}:
+		default:
+		}
+		return
+	}
+	a.mu.Lock()
+	if a.kind != nil && !a.ending {
+		a.mu.Unlock()
+		return // it does not wait for a child
+	}
+	a.nudged = true
+	wake := a.wake()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(nil)
+	}
+}
+
+// youngest returns the last child, nil: there is none.
+func (s *System) youngest(a *actor) *actor {
+	s.tree.Lock()
+	defer s.tree.Unlock()
+	return a.last()
+}
+
+// last returns the youngest child. The caller holds System.tree.
+func (a *actor) last() *actor {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.x == nil {
+		return nil
+	}
+	return a.x.last
+}
+
+// children returns all of them, oldest first.
+func (s *System) children(a *actor) (list []*actor) {
+	s.tree.Lock()
+	defer s.tree.Unlock()
+	first := a.last()
+	for first != nil && first.older != nil {
+		first = first.older
+	}
+	for k := first; k != nil; k = k.younger {
+		list = append(list, k)
+	}
+	return list
+}
+
+// above reports whether a is an ancestor of b, or b.
+func (s *System) above(a, b *actor) bool {
+	s.tree.Lock()
+	defer s.tree.Unlock()
+	for ; b != nil; b = b.up {
+		if b == a {
+			return true
+		}
+	}
+	return false
+}

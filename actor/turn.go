@@ -1,0 +1,198 @@
+package actor
+
+import "time"
+
+// How a turn ends for the hand.
+type turnEnd uint8
+
+const (
+	turnOver turnEnd = iota // the hand has its slot still
+	turnLost                // it has not
+	turnGone                // its handler was abandoned: the goroutine ends
+)
+
+// turn runs messages of a until the slice or their number is spent.
+func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
+	s, c := w.pool.sys, w.ctx
+	t := tally{a: a, start: w.now, waited: waited}
+	sl.since.Store(w.now)
+	if s := a.mean > 0 && a.mean < short; s != sl.short.Load() {
+		sl.short.Store(s)
+	}
+	w.acct.lent.Store(0)
+	a.mu.Lock()
+	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
+		a.turn = busy
+		a.handOver()
+		a.mu.Unlock()
+		sl.since.Store(0)
+		return turnOver
+	}
+	a.turn = busy
+	if x := a.x; x != nil && x.owed > 0 {
+		a.used += x.owed / a.set.weight
+		x.owed = 0
+	}
+	a.mu.Unlock()
+	a.cur.Store(c)
+	for check := 1; ; {
+		a.mu.Lock()
+		if a.due() && a.atRest() {
+			a.mu.Unlock()
+			if end, done := w.live(sl, a, &t); done {
+				return end
+			}
+			continue
+		}
+		var e *envelope
+		if a.life == alive && !a.doomed && (a.x == nil || len(a.x.resume) == 0) {
+			e = a.head()
+			if s.shuffle != nil && e != nil {
+				e, c = s.shuffle.next(w, a, e)
+			}
+		}
+		if e == nil {
+			return w.rest(sl, a, &t, TurnIdle)
+		}
+		if e.m.readOnly {
+			return w.read(sl, a, e, &t)
+		}
+		state := a.state
+		if !a.take(e, c) {
+			a.mu.Unlock()
+			continue
+		}
+		a.mu.Unlock()
+		c.hold = holdTurn
+		c.begin(a, e.m, e.call, state, w.now)
+		t.n++
+		if c.serve(a, e) {
+			return turnGone
+		}
+		if !w.has() {
+			w.charge(&t, TurnLost)
+			a.release()
+			return turnLost
+		}
+		if t.n < check {
+			continue
+		}
+		w.now = s.now()
+		switch used := w.now - t.start - w.acct.lent.Load(); {
+		case used >= s.slice:
+			return w.again(sl, a, &t, TurnSlice)
+		case t.n >= a.set.throughput:
+			return w.again(sl, a, &t, TurnThroughput)
+		case used < s.slice/4:
+			check = min(2*t.n, a.set.throughput)
+		default:
+			check = t.n + 1
+		}
+		sl.since.Store(w.now)
+	}
+}
+
+// tally is what a turn has used.
+type tally struct {
+	a      *actor
+	start  int64
+	waited int64
+	n      int
+}
+
+// charge ends the account of a turn. Who calls it has the turn of the actor.
+func (w *hand) charge(t *tally, why TurnEnd) {
+	w.now = w.pool.sys.now()
+	used := max(w.now-t.start-w.acct.lent.Load(), 0)
+	w.acct.lent.Store(0)
+	t.a.used += used / t.a.set.weight
+	if t.n > 0 {
+		t.a.mean += (used/int64(t.n) - t.a.mean) / 4
+	}
+	if m := w.pool.sys.cfg.Metrics; m != nil {
+		w.pool.sys.tellTurn(m, *t, used, why)
+	}
+}
+
+//go:noinline
+func (s *System) tellTurn(m Metrics, t tally, used int64, why TurnEnd) {
+	s.hook("Metrics.Turn", func() {
+		m.Turn(t.a.kindName(), t.n, time.Duration(used), time.Duration(t.waited), why)
+	})
+}
+
+// rest ends a turn of an actor with nothing to do. The caller holds a.mu.
+func (w *hand) rest(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
+	a.mu.Unlock()
+	return w.again(sl, a, t, why)
+}
+
+// again ends a turn: the actor queues again if it has work.
+func (w *hand) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
+	w.charge(t, why)
+	sl.since.Store(0)
+	a.release()
+	if !w.has() {
+		return turnLost
+	}
+	return turnOver
+}
+
+// read runs a read-only handler: the turn is passed on, so that the next one, if it
+// only reads too, may run meanwhile. The caller holds a.mu.
+func (w *hand) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
+	c := w.ctx
+	w.acct.lent.Store(0)
+	state := a.state
+	if !a.take(e, c) {
+		a.mu.Unlock()
+		return w.again(sl, a, t, TurnIdle)
+	}
+	a.enter(c)
+	a.cur.Store(nil)
+	wake := a.releaseLocked()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(nil)
+	}
+	start := w.pool.sys.now()
+	c.begin(a, e.m, e.call, state, start)
+	if c.serve(a, e) {
+		return turnGone
+	}
+	a.leaveReader(c)
+	w.now = w.pool.sys.now()
+	sl.since.Store(0)
+	if !w.has() {
+		return turnLost
+	}
+	return turnOver
+}
+
+// live goes on with the life of a. done: the turn is over.
+func (w *hand) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
+	w.ctx.hold = holdTurn
+	a.step(w.ctx)
+	if !w.has() {
+		w.charge(t, TurnLost)
+		a.release()
+		return turnLost, true
+	}
+	sl.since.Store(w.pool.sys.now())
+	a.mu.Lock()
+	more := a.due() && a.atRest() || a.life == alive && !a.doomed && a.head() != nil
+	a.mu.Unlock()
+	if more {
+		return turnOver, false
+	}
+	return w.again(sl, a, t, TurnIdle), true
+}
+
+// died is called on a goroutine that ends, as a handler has called Goexit.
+func (w *hand) died(a *actor, lost bool) {
+	if w == nil || lost {
+		return
+	}
+	a.leaveReader(w.ctx)
+	w.lose()
+}

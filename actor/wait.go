@@ -1,0 +1,238 @@
+package actor
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// sleep waits for the answer of f, until ctx ends, or timer rings. Meanwhile the
+// handler has no slot, and no turn if its actor is reentrant. c may be nil.
+func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err error) {
+	var done <-chan struct{}
+	if own, ok := ctx.(*Ctx); ok && own == c {
+		if b := c.served(); b != nil { // what else ends the handler interrupts f
+			ctx = b
+			done = b.Done()
+		}
+	} else {
+		done = ctx.Done()
+	}
+	s := f.to.sys()
+	if c != nil {
+		defer s.noWait(c, f)
+		if !c.addKid(f) {
+			if f.leave(s, ErrStale) {
+				return ErrStale
+			}
+			<-f.done()
+			return nil
+		}
+		defer c.dropKid(f)
+		t := c.pause()
+		defer c.resume(t)
+	}
+	select {
+	case <-f.done():
+	case <-done:
+		err = ctx.Err()
+	case <-timer:
+		err = ErrMailboxFull
+	}
+	if err != nil && !f.leave(s, err) {
+		<-f.done()
+		err = nil
+	}
+	if err == nil && f.st.Load() == left {
+		return f.err // interrupted
+	}
+	return err
+}
+
+// look waits for the answer of f, which goes on if ctx ends before.
+func (c *Ctx) look(ctx context.Context, f *call) error {
+	if c != nil {
+		defer c.sys.noWait(c, f)
+		t := c.pause()
+		defer c.resume(t)
+	}
+	select {
+	case <-f.done():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pause gives up what the handler holds while it waits.
+func (c *Ctx) pause() (start int64) {
+	start = c.sys.now()
+	a := c.a.Load()
+	if a.set.reent != None {
+		a.suspend(c)
+	}
+	if c.w != nil && (!c.w.pool.locked || a.set.reent != None) {
+		c.w.lose()
+	}
+	return start
+}
+
+// resume takes it back, except for the slot: who goes on may hold what others wait
+// for. (With one slot and an order by seed it is otherwise.)
+func (c *Ctx) resume(start int64) {
+	a := c.a.Load()
+	if a.set.reent != None {
+		a.regain(c)
+	}
+	if c.w != nil && c.sys.shuffle != nil && !c.w.has() && c.st.Load() != abandoned {
+		c.w.want(a)
+	}
+	c.acct.lent.Add(c.sys.now() - start)
+}
+
+// want waits for a slot.
+func (w *hand) want(a *actor) {
+	p := w.pool
+	if !p.push(entry{tag: p.v.Load(), a: a, w: w}) {
+		return
+	}
+	if sl := <-w.give; sl != nil {
+		w.own(sl)
+		sl.since.Store(p.sys.now())
+	} else {
+		w.give = make(chan *slot, 1)
+	}
+}
+
+// enter makes c one of the handlers that are in progress beside the one that has the
+// turn. The caller holds a.mu.
+func (a *actor) enter(c *Ctx) {
+	x := a.extra()
+	x.readers++
+	x.holders = append(x.holders, c)
+	c.hold = holdRead
+}
+
+func (a *actor) dropHolder(c *Ctx) {
+	if i := slices.Index(a.x.holders, c); i >= 0 {
+		a.x.holders = slices.Delete(a.x.holders, i, i+1)
+	}
+}
+
+// leaveReader ends a read-only handler, or one that waited in a reentrant actor and
+// has had the turn since.
+func (a *actor) leaveReader(c *Ctx) {
+	a.mu.Lock()
+	var wake bool
+	switch c.hold {
+	case holdRead:
+		a.x.readers--
+		a.x.owed += max(c.sys.now()-c.start.Load()-c.acct.lent.Load(), 0)
+		a.dropHolder(c)
+		wake = a.wake()
+	case holdTurn:
+		a.cur.Store(nil)
+		wake = a.releaseLocked()
+	}
+	a.mu.Unlock()
+	if wake {
+		a.schedule(nil)
+	}
+}
+
+// suspend gives up the turn of a handler that is going to wait.
+func (a *actor) suspend(c *Ctx) {
+	a.mu.Lock()
+	x := a.extra()
+	if c.pauses++; c.pauses > 1 { // a goroutine of the handler waits too
+		a.mu.Unlock()
+		return
+	}
+	wake := false
+	switch c.hold {
+	case holdRead:
+		x.readers--
+		x.suspended++
+		c.hold = holdNothing
+		wake = a.wake()
+	case holdTurn:
+		x.suspended++
+		x.holders = append(x.holders, c)
+		c.hold = holdNothing
+		a.cur.Store(nil)
+		wake = a.releaseLocked()
+	}
+	a.mu.Unlock()
+	if wake {
+		a.schedule(c)
+	}
+}
+
+// regain takes the turn back, before any message that waits.
+func (a *actor) regain(c *Ctx) {
+	a.mu.Lock()
+	if c.pauses--; c.pauses > 0 || c.st.Load() == abandoned {
+		a.mu.Unlock()
+		return // and abandon has taken it from the suspended ones
+	}
+	if a.turn == idle && a.x.readers == 0 {
+		a.turn = busy
+		a.resumed(c)
+		a.mu.Unlock()
+		return
+	}
+	if c.turn == nil {
+		c.turn = make(chan struct{}, 1)
+	}
+	a.x.resume = append(a.x.resume, c)
+	a.mu.Unlock()
+	<-c.turn
+}
+
+// resumed makes c the handler that has the turn. The caller holds a.mu.
+func (a *actor) resumed(c *Ctx) {
+	a.x.suspended--
+	a.dropHolder(c)
+	c.hold = holdTurn
+	a.cur.Store(c)
+}
+
+// Await runs f, which may block: meanwhile the handler has no slot, and if its actor is
+// reentrant other messages come in. It returns what f does, or ErrStale.
+func (c *Ctx) Await(f func() error) error {
+	if !c.valid() {
+		return ErrStale
+	}
+	t := c.pause()
+	defer c.resume(t)
+	return f()
+}
+
+// Yield gives the slot to who waits for one, and comes back in its turn. The handler
+// keeps the actor's turn: no message of the actor comes in.
+func (c *Ctx) Yield() {
+	w := c.w
+	if w == nil || !c.valid() || w.pool.locked || !w.pool.waits() {
+		return
+	}
+	a := c.a.Load()
+	start := c.sys.now()
+	tag := w.pool.v.Load()
+	if c.hold == holdTurn {
+		tag = max(tag, a.used)
+	}
+	tag += max(start-c.start.Load()-c.acct.lent.Load(), 0) / a.set.weight
+	if !w.lose() {
+		return
+	}
+	if !w.pool.push(entry{tag: tag, a: a, w: w}) {
+		return
+	}
+	if sl := <-w.give; sl != nil {
+		w.own(sl)
+		sl.since.Store(c.sys.now())
+	} else {
+		w.give = make(chan *slot, 1)
+	}
+	c.acct.lent.Add(c.sys.now() - start)
+}

@@ -1,0 +1,116 @@
+// Command actors compares package actor with other actor libraries for Go, and with a goroutine and a channel.
+//
+//	go run . -o results/
+//
+// It is a module of its own, so that firq does not depend on any of them. README.md says what the jobs measure, and
+// what is fair and unfair about them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/benchmarks/actors/internal/jobs"
+	"github.com/firq-go/firq/benchmarks/actors/internal/peers"
+	"github.com/firq-go/firq/internal/bench/report"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	os.Exit(execute(ctx, os.Args, os.Stdout, os.Stderr))
+}
+
+// execute runs the command line args and returns the exit code.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := app(stdout, stderr).Run(ctx, args)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &usage):
+		report.Printf(stderr, "actors: %v\nSee \"actors --help\".\n", err)
+		return exitUsage
+	case ctx.Err() != nil:
+		report.Printf(stderr, "actors: interrupted\n")
+		return exitInterrupted
+	}
+	report.Printf(stderr, "actors: %v\n", err)
+	return exitFailed
+}
+
+// usageError is the user's mistake.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func app(stdout, stderr io.Writer) *cli.Command {
+	return &cli.Command{
+		Name:  "actors",
+		Usage: "compare package actor with its peers",
+		Description: "Gives every contestant the same jobs, in rounds that each begin with another one; a run is a process\n" +
+			"of its own. Prints tables in Markdown: medians with their intervals, ratios of one round each, and\n" +
+			"which goals are reached. The default takes about eight minutes. Keep the machine quiet meanwhile.\n" +
+			"Ctrl-C ends early and shows what is there.\n\n" +
+			"Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.\n\n" +
+			"Contestants:\n" + contestants() + "\nJobs:\n" + allJobs() + "\n" +
+			"Examples:\n" +
+			"   go run . -o results/\n" +
+			"   go run . --jobs tell-1-1,call --contestants firq,channel --rounds 3\n" +
+			"   go run . --rounds 1 --seconds 0.1 --actors 5000 --many 20000",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "jobs", DefaultText: "all", Usage: "measure this `LIST`"},
+			&cli.StringFlag{Name: "contestants", DefaultText: "all", Usage: "compare this `LIST`"},
+			&cli.IntFlag{Name: "rounds", Value: 7, Usage: "`N` runs of each"},
+			&cli.FloatFlag{Name: "seconds", Value: 0.6, Usage: "measured time of a run; three times as long in quiet-alone, quiet-flooded and share"},
+			&cli.IntFlag{Name: "actors", Value: 100_000, Usage: "`N` idle actors in memory"},
+			&cli.IntFlag{Name: "many", Value: 1_000_000, Usage: "`N` idle actors in memory-many"},
+			&cli.IntFlag{Name: "spawn", Value: 20_000, Usage: "`N` actors that spawn starts and stops"},
+			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "write every single run as JSON to `FILE`; a directory gets a file named after the time"},
+		},
+		Commands:        []*cli.Command{{Name: childCommand, Hidden: true, Action: one, OnUsageError: onUsageError}},
+		Writer:          stdout,
+		ErrWriter:       stderr,
+		Suggest:         true,
+		HideHelpCommand: true,
+		OnUsageError:    onUsageError,
+		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // execute does it
+		Action:          run,
+	}
+}
+
+func onUsageError(_ context.Context, _ *cli.Command, err error, _ bool) error {
+	return &usageError{err}
+}
+
+// contestants lists them for the help.
+func contestants() (text string) {
+	for _, p := range peers.All() {
+		text += fmt.Sprintf("   %-14s %s\n", p.Name, p.About)
+	}
+	return text
+}
+
+// allJobs lists them for the help.
+func allJobs() (text string) {
+	for _, j := range jobs.All() {
+		text += fmt.Sprintf("   %-14s %s\n", j.Name, j.About)
+	}
+	return text
+}

@@ -1,0 +1,156 @@
+package firqprom_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/actor"
+	"github.com/firq-go/firq/contrib/firqprom"
+)
+
+func distinctActors() actor.Stats {
+	return actor.Stats{
+		Actors: 601, Waiting: 602, Accepted: 603, Handled: 604, DeadLetters: 605, Cancelled: 606, Refused: 607,
+		Restarts: 608, Abandoned: 609, Deadlocks: 610, Handoffs: 611,
+	}
+}
+
+// distinctRecorder has another number for each label.
+func distinctRecorder() *actor.Recorder {
+	r := actor.NewRecorder()
+	times := func(n int, f func()) {
+		for range n {
+			f()
+		}
+	}
+	r.Turn("room", 700, 1500*time.Millisecond, time.Microsecond, actor.TurnIdle)
+	times(2, func() { r.Turn("room", 0, 0, time.Millisecond, actor.TurnSlice) })
+	times(3, func() { r.Turn("user", 1, time.Second, time.Millisecond, actor.TurnLost) })
+	times(4, func() { r.Failed("room", errors.New("x")) })
+	times(5, func() { r.Restarted("room") })
+	r.Abandoned("room", 6)
+	times(7, func() { r.Refused("user", actor.ErrMailboxFull) })
+	times(8, func() { r.Timeout("user", "Hear", actor.Cancel) })
+	return r
+}
+
+const actorExposition = `
+# TYPE firq_actor_abandoned gauge
+firq_actor_abandoned{kind="room",scheduler="api"} 6
+firq_actor_abandoned{kind="user",scheduler="api"} 0
+# TYPE firq_actor_abandoned_total counter
+firq_actor_abandoned_total{scheduler="api"} 609
+# TYPE firq_actor_accepted_total counter
+firq_actor_accepted_total{scheduler="api"} 603
+# TYPE firq_actor_actors gauge
+firq_actor_actors{scheduler="api"} 601
+# TYPE firq_actor_cancelled_total counter
+firq_actor_cancelled_total{scheduler="api"} 606
+# TYPE firq_actor_dead_letters_total counter
+firq_actor_dead_letters_total{scheduler="api"} 605
+# TYPE firq_actor_deadlocks_total counter
+firq_actor_deadlocks_total{scheduler="api"} 610
+# TYPE firq_actor_failures_total counter
+firq_actor_failures_total{kind="room",scheduler="api"} 4
+firq_actor_failures_total{kind="user",scheduler="api"} 0
+# TYPE firq_actor_handled_total counter
+firq_actor_handled_total{scheduler="api"} 604
+# TYPE firq_actor_handoffs_total counter
+firq_actor_handoffs_total{scheduler="api"} 611
+# TYPE firq_actor_messages_total counter
+firq_actor_messages_total{kind="room",scheduler="api"} 700
+firq_actor_messages_total{kind="user",scheduler="api"} 3
+# TYPE firq_actor_processor_seconds_total counter
+firq_actor_processor_seconds_total{kind="room",scheduler="api"} 1.5
+firq_actor_processor_seconds_total{kind="user",scheduler="api"} 3
+# TYPE firq_actor_refused_total counter
+firq_actor_refused_total{kind="room",reason="context",scheduler="api"} 0
+firq_actor_refused_total{kind="room",reason="deadlock",scheduler="api"} 0
+firq_actor_refused_total{kind="room",reason="full",scheduler="api"} 0
+firq_actor_refused_total{kind="room",reason="other",scheduler="api"} 0
+firq_actor_refused_total{kind="room",reason="stale",scheduler="api"} 0
+firq_actor_refused_total{kind="room",reason="stopped",scheduler="api"} 0
+firq_actor_refused_total{kind="user",reason="context",scheduler="api"} 0
+firq_actor_refused_total{kind="user",reason="deadlock",scheduler="api"} 0
+firq_actor_refused_total{kind="user",reason="full",scheduler="api"} 7
+firq_actor_refused_total{kind="user",reason="other",scheduler="api"} 0
+firq_actor_refused_total{kind="user",reason="stale",scheduler="api"} 0
+firq_actor_refused_total{kind="user",reason="stopped",scheduler="api"} 0
+# TYPE firq_actor_rejected_total counter
+firq_actor_rejected_total{scheduler="api"} 607
+# TYPE firq_actor_restarted_total counter
+firq_actor_restarted_total{scheduler="api"} 608
+# TYPE firq_actor_restarts_total counter
+firq_actor_restarts_total{kind="room",scheduler="api"} 5
+firq_actor_restarts_total{kind="user",scheduler="api"} 0
+# TYPE firq_actor_timeouts_total counter
+firq_actor_timeouts_total{kind="user",method="Hear",mode="cancel",scheduler="api"} 8
+# TYPE firq_actor_turns_total counter
+firq_actor_turns_total{end="idle",kind="room",scheduler="api"} 1
+firq_actor_turns_total{end="idle",kind="user",scheduler="api"} 0
+firq_actor_turns_total{end="lost",kind="room",scheduler="api"} 0
+firq_actor_turns_total{end="lost",kind="user",scheduler="api"} 3
+firq_actor_turns_total{end="slice",kind="room",scheduler="api"} 2
+firq_actor_turns_total{end="slice",kind="user",scheduler="api"} 0
+firq_actor_turns_total{end="throughput",kind="room",scheduler="api"} 0
+firq_actor_turns_total{end="throughput",kind="user",scheduler="api"} 0
+# TYPE firq_actor_wait_seconds histogram
+firq_actor_wait_seconds_bucket{scheduler="api",le="1e-06"} 1
+firq_actor_wait_seconds_bucket{scheduler="api",le="0.001"} 6
+firq_actor_wait_seconds_bucket{scheduler="api",le="+Inf"} 6
+firq_actor_wait_seconds_sum{scheduler="api"} 0.005001
+firq_actor_wait_seconds_count{scheduler="api"} 6
+# TYPE firq_actor_waiting gauge
+firq_actor_waiting{scheduler="api"} 602
+`
+
+// Without a Recorder there is what Stats says.
+func TestActorsWithoutRecorder(t *testing.T) {
+	c, err := firqprom.NewActors(&part[actor.Stats]{says: distinctActors()}, nil, firqprom.Options[string]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := scrape(t, pedantic(t, c), "")
+	if !strings.Contains(got, "firq_actor_actors 601") || strings.Contains(got, "kind=") {
+		t.Error(got)
+	}
+	if _, err := firqprom.NewActors((*actor.System)(nil), nil, firqprom.Options[string]{}); !errors.Is(err, firq.ErrInvalidArgument) {
+		t.Error(err)
+	}
+}
+
+// A real System: what it did is in the scrape.
+func TestActorsOfSystem(t *testing.T) {
+	rec := actor.NewRecorder()
+	sys, err := actor.New(actor.Config{Metrics: rec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sys.Close() }()
+	say := actor.NewAction("Say", func(int, *actor.Ctx, string) error { return nil })
+	r, err := actor.Spawn(sys, "", actor.Value(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if err := say.Tell(t.Context(), r, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sys.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c, err := firqprom.NewActors(sys, rec, firqprom.Options[string]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := scrape(t, pedantic(t, c), "")
+	for _, want := range []string{"firq_actor_handled_total 3\n", `firq_actor_messages_total{kind="int"} 3`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing:\n%s", want, got)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package firqredis
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// The primary that has the queue is killed under load, its replica takes its place, and the killed one comes back as the
+// replica of that one, again and again. What Enqueue said is queued, with a replica that had it, is handled. An ack is not
+// waited for: it may be forgotten, and its task handled once more.
+func TestFailover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
+	t.Parallel()
+	s, ps := ownCluster(t, 1)
+	q := open(t, s, Config[string]{Lease: time.Second, WaitReplicas: 1})
+	node := map[*process]*redis.Client{}
+	for _, p := range ps {
+		c := redis.NewClient(&redis.Options{Addr: p.addr(), MaxRetries: -1})
+		t.Cleanup(func() { _ = c.Close() })
+		node[p] = c
+	}
+	info := func(p *process) string {
+		text, _ := node[p].Info(context.Background(), "replication").Result()
+		return text
+	}
+	slot, err := q.db.ClusterKeySlot(bounded(t), q.prefix[0]).Result()
+	ok(t, err)
+	owner := func(seen *process) *process { // that a node knows; nil: none
+		slots, err := node[seen].ClusterSlots(context.Background()).Result() //nolint:staticcheck // every version knows it
+		if err != nil {
+			return nil
+		}
+		for _, r := range slots {
+			if r.Start <= int(slot) && int(slot) <= r.End {
+				i := slices.IndexFunc(ps, func(p *process) bool { return strings.HasSuffix(r.Nodes[0].Addr, ":"+strconv.Itoa(p.port)) })
+				return ps[i]
+			}
+		}
+		return nil
+	}
+	h := newHistory()
+	h.forgets = true
+	failovers := 0
+	st := h.underLoad(t, q, q, func() {
+		for range rounds(2) {
+			var p *process
+			until(t, "the primary has its replica", func() bool {
+				i := slices.IndexFunc(ps, func(p *process) bool { return owner(p) == p && strings.Contains(info(p), "state=online") })
+				if i >= 0 {
+					p = ps[i]
+				}
+				return i >= 0
+			})
+			h.more(t, 50)
+			p.kill()
+			other := ps[0]
+			if other == p {
+				other = ps[1]
+			}
+			until(t, "a replica takes its place", func() bool { o := owner(other); return o != nil && o != p })
+			ok(t, p.start()) // until it is back no replica has anything, and no Enqueue returns without an error
+			until(t, "the killed one comes back as a replica", func() bool {
+				return strings.Contains(info(p), "role:slave") && strings.Contains(info(p), "master_link_status:up")
+			})
+			failovers++
+			h.more(t, 50)
+		}
+	})
+	t.Logf("%d failovers: %d tasks, %d deliveries, %d settled more than once", failovers, st.Acked, st.Delivered, h.again())
+}

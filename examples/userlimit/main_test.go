@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firq-go/firq/actor"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestPlay(t *testing.T) {
+	var out strings.Builder
+	l := limits{users: 20, requests: 2000, burst: 5, rate: 1, idle: 20 * time.Millisecond}
+	if err := l.play(t.Context(), &out); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "0 a while later") {
+		t.Error(out.String())
+	}
+}
+
+// A user gets the burst, then a request per 100 ms; another one is not concerned; and who
+// has been quiet for a second is forgotten.
+func TestAllow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sys, err := actor.New(actor.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = sys.Close() }()
+		l := limiter{sys, limits{burst: 3, rate: 10, idle: time.Second}}
+		ask := func(user string) (yes bool) {
+			t.Helper()
+			yes, err := l.allow(context.Background(), user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return yes
+		}
+		for i, want := range []bool{true, true, true, false, false} {
+			if got := ask("a"); got != want {
+				t.Errorf("request %d: %t", i, got)
+			}
+		}
+		if !ask("b") {
+			t.Error("b pays for a")
+		}
+		time.Sleep(100 * time.Millisecond)
+		if !ask("a") || ask("a") {
+			t.Error("a does not get one request after 100 ms")
+		}
+		if n := sys.Stats().Actors; n != 2 {
+			t.Errorf("%d actors", n)
+		}
+		time.Sleep(1100 * time.Millisecond)
+		synctest.Wait()
+		if n := sys.Stats().Actors; n != 0 {
+			t.Errorf("%d actors after a quiet while", n)
+		}
+		if !ask("a") {
+			t.Error("a is not known, and refused")
+		}
+	})
+}
