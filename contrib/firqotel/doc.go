@@ -1,6 +1,6 @@
 // Package firqotel exports the numbers of firq as OpenTelemetry metrics: of
 // schedulers and gates, of HTTP and gRPC middlewares, of worker pools, of
-// watchdogs and of queues on Redis. Inject and Extract let traces travel with the
+// watchdogs, of queues on Redis and of compute servers. Inject and Extract let traces travel with the
 // tasks of such a queue.
 //
 // # Usage
@@ -22,6 +22,7 @@
 //	r, err := firqotel.RegisterPool(p, opts)     // *worker.Pool
 //	r, err := firqotel.RegisterWatchdog(w, opts) // *watchdog.Watchdog
 //	r, err := firqotel.RegisterRedis(q, opts)    // *firqredis.Queue
+//	r, err := firqotel.RegisterCompute(c, opts)  // *compute.Server
 //	r, err := firqotel.RegisterActors(sys, recorder, opts) // *actor.System, *actor.Recorder
 //
 // The scheduler of a gate is part of RegisterGate; another one needs another name.
@@ -148,6 +149,29 @@
 //
 // These are of the queue, which many processes share, and each process that exports them says the same: take
 // the maximum over processes, not the sum.
+//
+//	name                               instrument, unit            compute.Stats
+//	firq.compute.requests              Counter {call}              by firq.source: Hits (hit), Stale (stale), Coalesced
+//	                                                               (coalesced), Executed (executed); none: Refused, GaveUp, Closed
+//	firq.compute.refused               Counter {call}              by firq.reason: RefusedGlobal (global), RefusedTenant (tenant),
+//	                                                               RefusedTimeout (timeout), RefusedWaiters (waiters)
+//	firq.compute.gave_up               Counter {call}              GaveUp
+//	firq.compute.closed                Counter {call}              Closed
+//	firq.compute.executions            Counter {execution}         Executions
+//	firq.compute.succeeded             Counter {execution}         Succeeded
+//	firq.compute.failed                Counter {execution}         Failed
+//	firq.compute.panicked              Counter {execution}         Panics
+//	firq.compute.abandoned             Counter {execution}         Abandoned
+//	firq.compute.behind                Counter {execution}         Behind
+//	firq.compute.spilled               Counter {execution}         Spilled
+//	firq.compute.exec                  Histogram s                 ExecTime (firq_compute_exec_seconds)
+//	firq.compute.exec_sum              Counter s                   ExecTime.Sum
+//	firq.compute.limit                 UpDownCounter {execution}   Limit
+//	firq.compute.executing             UpDownCounter {execution}   Executing
+//	firq.compute.waiting               UpDownCounter {call}        Waiting
+//	firq.compute.flights               UpDownCounter {key}         Flights
+//	firq.compute.entries               UpDownCounter {entry}       Entries
+//	firq.compute.weight                UpDownCounter 1             Weight
 //
 // Of a System of actors; those with a kind need the Recorder:
 //

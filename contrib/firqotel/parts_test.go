@@ -13,6 +13,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/actor"
+	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/contrib/firqotel"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
@@ -137,6 +138,7 @@ func everyKind() map[string]kind {
 	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
 	p, w := &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
 	q := &queue{part: part[queueStats]{says: distinctQueue()}}
+	c := &part[computeStats]{says: distinctCompute()}
 	a, rec := &part[actor.Stats]{says: distinctActors()}, distinctRecorder()
 	type options = firqotel.Options[string]
 	type registration = *firqotel.Registration
@@ -148,6 +150,7 @@ func everyKind() map[string]kind {
 		"pool":      {func(o options) (registration, error) { return firqotel.RegisterPool(p, o) }, &p.calls, 2, poolCollected},
 		"watchdog":  {func(o options) (registration, error) { return firqotel.RegisterWatchdog(w, o) }, &w.calls, 1, watchdogCollected},
 		"redis":     {func(o options) (registration, error) { return firqotel.RegisterRedis(q, o) }, &q.calls, 1, redisCollected},
+		"compute":   {func(o options) (registration, error) { return firqotel.RegisterCompute(c, o) }, &c.calls, 2, computeCollected},
 		"actors":    {func(o options) (registration, error) { return firqotel.RegisterActors(a, rec, o) }, &a.calls, 1, actorCollected},
 	}
 }
@@ -210,6 +213,7 @@ func TestEveryField(t *testing.T) {
 		"traffic": {distinctTraffic(), trafficCollected},
 		"pool":    {distinctPool(), poolCollected},
 		"redis":   {distinctQueue(), redisCollected},
+		"compute": {distinctCompute(), computeCollected + " 2826\n"}, // Refused is the sum of the four
 		"actors":  {distinctActors(), actorCollected},
 	} {
 		part := reflect.ValueOf(c.part)
@@ -314,6 +318,8 @@ func TestPartsErrors(t *testing.T) {
 		"pool that is nil":  second(firqotel.RegisterPool((*worker.Pool[int, int])(nil), none)),
 		"redis":             second(firqotel.RegisterRedis[string, queueStats](nil, none)),
 		"redis that is nil": second(firqotel.RegisterRedis((*queue)(nil), none)),
+		"compute":           second(firqotel.RegisterCompute[string](nil, none)),
+		"nil as compute":    second(firqotel.RegisterCompute((*compute.Server[string, int, int])(nil), none)),
 		"watchdog":          second(firqotel.RegisterWatchdog((*watchdog.Watchdog)(nil), none)),
 	} {
 		if !errors.Is(err, firq.ErrInvalidArgument) || !strings.Contains(fmt.Sprint(err), "source") {

@@ -15,7 +15,7 @@ import (
 )
 
 // Producer yields the histograms of every source that was registered with it:
-// firq.queue.time and firq.pool.handler_time. It goes to a reader, with metric.WithProducer; given to
+// firq.queue.time, firq.pool.handler_time and firq.compute.exec. It goes to a reader, with metric.WithProducer; given to
 // several readers it serves all of them. The zero value is ready. Safe for
 // concurrent use.
 type Producer struct {

@@ -24,8 +24,9 @@ const ScopeName = "github.com/firq-go/firq/contrib/firqotel"
 // The attributes of the metrics.
 const (
 	SchedulerKey = attribute.Key("firq.scheduler") // Options.Scheduler
-	ReasonKey    = attribute.Key("firq.reason")    // of firq.dropped: global, tenant, timeout or policy; of firq.requests.rejected; of firq.actor.refused
+	ReasonKey    = attribute.Key("firq.reason")    // of firq.dropped: global, tenant, timeout or policy; of firq.requests.rejected; of firq.actor.refused and firq.compute.refused
 	TenantKey    = attribute.Key("firq.tenant")    // of firq.tenant.dequeued: Options.TenantLabel
+	SourceKey    = attribute.Key("firq.source")    // of firq.compute.requests: compute.Source
 	ProtocolKey  = attribute.Key("firq.protocol")  // of firq.requests: http or grpc
 	PoolKey      = attribute.Key("firq.pool")      // of firq.pool: worker.Options.Name
 	SignalKey    = attribute.Key("firq.signal")    // of firq.watchdog.findings: watchdog.Signal
@@ -67,12 +68,12 @@ type (
 type Options[K comparable] struct {
 	// MeterProvider makes the meter. nil: otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
-	// Producer yields the histograms, of queue times and of how long handlers ran;
-	// it belongs to a reader of the MeterProvider. nil: no firq.queue.time and no
-	// firq.pool.handler_time.
+	// Producer yields the histograms, of queue times and of how long handlers and
+	// executions ran; it belongs to a reader of the MeterProvider. nil: no firq.queue.time,
+	// no firq.pool.handler_time and no firq.compute.exec.
 	Producer *Producer
 	// Scheduler is the value of the attribute firq.scheduler, which tells several
-	// schedulers apart, and several gates, middlewares, pools and watchdogs. It must
+	// schedulers apart, and several gates, middlewares, pools, watchdogs and compute servers. It must
 	// be valid UTF-8, which OTLP demands. Empty: no such attribute. Two of a kind
 	// with the same one spoil each other's metrics: the SDK adds up counters and keeps
 	// the last value of gauges.

@@ -66,7 +66,7 @@ func TestRegister(t *testing.T) {
 // The table in the documentation names every metric.
 func TestDocumented(t *testing.T) {
 	table := source(t, "doc.go")
-	for line := range strings.Lines(strings.TrimSpace(collected + gateCollected + trafficCollected + poolCollected + redisCollected + watchdogCollected)) {
+	for line := range strings.Lines(strings.TrimSpace(collected + gateCollected + trafficCollected + poolCollected + redisCollected + watchdogCollected + computeCollected)) {
 		if line == "\n" {
 			continue
 		}

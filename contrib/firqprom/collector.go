@@ -42,7 +42,7 @@ type (
 type Options[K comparable] struct {
 	// Scheduler is the value of the constant label "scheduler", which tells
 	// several schedulers in one registry apart, and several gates, middlewares,
-	// pools and watchdogs. It must be valid UTF-8. Empty: no such label; Prometheus
+	// pools, watchdogs and compute servers. It must be valid UTF-8. Empty: no such label; Prometheus
 	// treats the two alike in queries, but a registry wants the label on all
 	// Collectors of one kind or on none.
 	Scheduler string
@@ -56,7 +56,7 @@ type Options[K comparable] struct {
 	// NewGate. 0: for as many as Stats names (Config.TopTenants); below 0: for none.
 	TopTenants int
 	// NativeHistogram adds the buckets of a native histogram to
-	// firq_queue_time_ns and firq_pool_handler_duration_seconds. They go only to a
+	// firq_queue_time_ns, firq_pool_handler_duration_seconds and firq_compute_exec_seconds. They go only to a
 	// server that asks for the protobuf format, and one that ingests native
 	// histograms then drops the classic buckets, firq_queue_time_ns_bucket for one,
 	// unless it is told to keep both (always_scrape_classic_histograms,

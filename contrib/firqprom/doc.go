@@ -1,6 +1,6 @@
 // Package firqprom exports the numbers of firq to Prometheus: of schedulers and
-// gates, of HTTP and gRPC middlewares, of worker pools, of watchdogs and of queues
-// on Redis.
+// gates, of HTTP and gRPC middlewares, of worker pools, of watchdogs, of queues
+// on Redis and of compute servers.
 //
 // # Usage
 //
@@ -14,6 +14,7 @@
 //		firqprom.Must(firqprom.NewPool(p, opts)),     // *worker.Pool
 //		firqprom.Must(firqprom.NewWatchdog(w, opts)), // *watchdog.Watchdog
 //		firqprom.Must(firqprom.NewRedis(q, opts)),    // *firqredis.Queue
+//		firqprom.Must(firqprom.NewCompute(c, opts)),  // *compute.Server
 //		firqprom.Must(firqprom.NewActors(sys, recorder, opts)), // *actor.System, *actor.Recorder
 //	)
 //
@@ -143,6 +144,31 @@
 //
 // These are of the queue, which many processes share, and each process that exports them says the same: take
 // the maximum over instances, not the sum. Series of tenants there are none; ask TopTenants.
+//
+//	name                                   type     field of compute.Stats
+//	firq_compute_requests_total            counter  by label source: Hits (hit), Stale (stale), Coalesced
+//	                                                (coalesced), Executed (executed); none: Refused, GaveUp and Closed
+//	firq_compute_refused_total             counter  by label reason: RefusedGlobal (global), RefusedTenant (tenant),
+//	                                                RefusedTimeout (timeout), RefusedWaiters (waiters)
+//	firq_compute_gave_up_total             counter  GaveUp
+//	firq_compute_closed_total              counter  Closed
+//	firq_compute_executions_total          counter  Executions
+//	firq_compute_succeeded_total           counter  Succeeded
+//	firq_compute_failed_total              counter  Failed
+//	firq_compute_panicked_total            counter  Panics
+//	firq_compute_abandoned_total           counter  Abandoned
+//	firq_compute_behind_total              counter  Behind
+//	firq_compute_spilled_total             counter  Spilled
+//	firq_compute_exec_seconds              histogram  ExecTime
+//	firq_compute_limit                     gauge    Limit
+//	firq_compute_executing                 gauge    Executing
+//	firq_compute_waiting                   gauge    Waiting
+//	firq_compute_flights                   gauge    Flights
+//	firq_compute_entries                   gauge    Entries
+//	firq_compute_weight                    gauge    Weight
+//
+// The sum of the requests over source is the number of calls that have returned. Series of
+// tenants, or of Config.Groups, there are none.
 //
 // Of a System of actors; those with a kind need the Recorder:
 //

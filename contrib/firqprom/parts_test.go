@@ -15,6 +15,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/actor"
+	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
@@ -313,7 +314,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 	s := &fixed[string]{stats: distinct()}
 	g, p, w := &part[gateStats]{says: distinctGate()}, &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
 	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
-	q := &queue{part: part[queueStats]{says: distinctQueue()}}
+	q, k := &queue{part: part[queueStats]{says: distinctQueue()}}, &part[computeStats]{says: distinctCompute()}
 	a := &part[actor.Stats]{says: distinctActors()}
 	all := map[string]made{
 		"scheduler": {must(firqprom.New(s, opts)), &s.calls, exposition},
@@ -323,6 +324,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 		"pool":      {must(firqprom.NewPool(p, opts)), &p.calls, poolExposition},
 		"watchdog":  {must(firqprom.NewWatchdog(w, opts)), &w.calls, watchdogExposition},
 		"redis":     {must(firqprom.NewRedis(q, opts)), &q.calls, redisExposition},
+		"compute":   {must(firqprom.NewCompute(k, opts)), &k.calls, computeExposition},
 		"actors":    {must(firqprom.NewActors(a, distinctRecorder(), opts)), &a.calls, actorExposition},
 	}
 	p.calls.Store(0) // NewPool asks for the name
@@ -368,6 +370,7 @@ func TestEveryField(t *testing.T) {
 		"traffic": {distinctTraffic(), trafficExposition},
 		"pool":    {distinctPool(), poolExposition},
 		"redis":   {distinctQueue(), redisExposition},
+		"compute": {distinctCompute(), computeExposition + " 2826\n"}, // Refused is the sum of the four
 		"actors":  {distinctActors(), actorExposition},
 	} {
 		part := reflect.ValueOf(c.part)
@@ -483,6 +486,9 @@ func TestPartsErrors(t *testing.T) {
 		},
 		"redis": {
 			second(firqprom.NewRedis[string, queueStats](nil, none)), second(firqprom.NewRedis((*queue)(nil), none)), second(firqprom.NewRedis(&queue{}, bad)),
+		},
+		"compute": {
+			second(firqprom.NewCompute[string](nil, none)), second(firqprom.NewCompute((*compute.Server[string, int, int])(nil), none)), second(firqprom.NewCompute(&part[computeStats]{}, bad)),
 		},
 		"watchdog": {
 			second(firqprom.NewWatchdog(nil, none)), second(firqprom.NewWatchdog((*watchdog.Watchdog)(nil), none)), second(firqprom.NewWatchdog(&part[watchStatus]{}, bad)),

@@ -34,6 +34,7 @@ type service struct {
 	cries, warn *watchdog.Watchdog
 	stopped     *watchdog.Watchdog
 	queues      map[string]*fakeQueue
+	computes    map[string]*fakeCompute
 }
 
 // fakeQueue is a queue on Redis whose counters grow by step.
@@ -62,8 +63,9 @@ func newService(t *testing.T, stalled *lockfree.Scheduler[string, int]) *service
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	s := &service{
-		full: gate.New(1, gate.Config[string]{MaxPerTenant: 1}),
-		open: gate.New(4, gate.Config[string]{}),
+		computes: map[string]*fakeCompute{"reports": {}, "falls": {falls: true}},
+		full:     gate.New(1, gate.Config[string]{MaxPerTenant: 1}),
+		open:     gate.New(4, gate.Config[string]{}),
 		queues: map[string]*fakeQueue{
 			"late":    {says: queueStats{Queued: 1, Oldest: time.Hour}, step: queueStats{Delivered: 4, Dead: 1, LeaseLost: 1, LeaseExpired: 1}},
 			"stalled": {says: queueStats{Queued: 1, Delivered: 1}},
@@ -117,6 +119,8 @@ func (s *service) register(t *testing.T, reg prometheus.Registerer) {
 		firqprom.Must(firqprom.NewGRPC(s.grpc, named("open"))),
 		firqprom.Must(firqprom.New(s.jobs, named("jobs"))),
 		firqprom.Must(firqprom.NewPool(s.pool, named("jobs"))),
+		firqprom.Must(firqprom.NewCompute(s.computes["reports"], named("reports"))),
+		firqprom.Must(firqprom.NewCompute(s.computes["falls"], named("falls"))),
 		firqprom.Must(firqprom.NewWatchdog(s.cries, named("cries"))),
 		firqprom.Must(firqprom.NewWatchdog(s.warn, named("warns"))),
 		firqprom.Must(firqprom.NewWatchdog(s.stopped, named("stopped"))),
@@ -162,6 +166,9 @@ func (s *service) run(ctx context.Context) {
 		}
 		for _, q := range s.queues {
 			q.tick()
+		}
+		for _, c := range s.computes {
+			c.tick()
 		}
 		if s.full.Stats().Queue.QueueLen == 1 { // the tenant may have no other waiting: this one does not
 			ask(s.http, "/", "waits", nothing)
@@ -213,6 +220,9 @@ func (s *service) expect(want map[string]float64) {
 		} {
 			want["firq_redis_"+metric+" "+name+" "] = value
 		}
+	}
+	for name, c := range s.computes {
+		c.expect(want, name)
 	}
 	expect(want, "jobs", s.jobs.Stats())
 	st := s.pool.Stats()

@@ -1,0 +1,142 @@
+package firqprom_test
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/compute"
+	"github.com/firq-go/firq/contrib/firqprom"
+)
+
+var _ firqprom.ComputeSource[string] = (*compute.Server[string, int, []byte])(nil)
+
+type computeStats = compute.Stats[string]
+
+func distinctCompute() computeStats {
+	return computeStats{
+		Hits: 701, Stale: 702, Coalesced: 703, Executed: 704, Refused: 705 + 706 + 707 + 708, GaveUp: 709, Closed: 710,
+		RefusedGlobal: 705, RefusedTenant: 706, RefusedTimeout: 707, RefusedWaiters: 708,
+		Executions: 711, Succeeded: 712, Failed: 713, Panics: 714, Abandoned: 715, Behind: 716, Spilled: 717,
+		Limit: 718, Executing: 719, Waiting: 720, Flights: 721, Entries: 722, Weight: 723,
+		ExecTime: firq.QueueTime{
+			Buckets: []firq.Bucket{
+				{UpperBound: time.Microsecond, Count: 1}, {UpperBound: time.Second}, {UpperBound: 2 * time.Second, Count: 2},
+			},
+			Sum: 3*time.Second + time.Microsecond, Samples: 3, Max: 1500 * time.Millisecond,
+		},
+	}
+}
+
+const computeExposition = `
+# TYPE firq_compute_abandoned_total counter
+firq_compute_abandoned_total{scheduler="api"} 715
+# TYPE firq_compute_behind_total counter
+firq_compute_behind_total{scheduler="api"} 716
+# TYPE firq_compute_closed_total counter
+firq_compute_closed_total{scheduler="api"} 710
+# TYPE firq_compute_entries gauge
+firq_compute_entries{scheduler="api"} 722
+# TYPE firq_compute_exec_seconds histogram
+firq_compute_exec_seconds_bucket{scheduler="api",le="1e-06"} 1
+firq_compute_exec_seconds_bucket{scheduler="api",le="1"} 1
+firq_compute_exec_seconds_bucket{scheduler="api",le="2"} 3
+firq_compute_exec_seconds_bucket{scheduler="api",le="+Inf"} 3
+firq_compute_exec_seconds_sum{scheduler="api"} 3.000001
+firq_compute_exec_seconds_count{scheduler="api"} 3
+# TYPE firq_compute_executing gauge
+firq_compute_executing{scheduler="api"} 719
+# TYPE firq_compute_executions_total counter
+firq_compute_executions_total{scheduler="api"} 711
+# TYPE firq_compute_failed_total counter
+firq_compute_failed_total{scheduler="api"} 713
+# TYPE firq_compute_flights gauge
+firq_compute_flights{scheduler="api"} 721
+# TYPE firq_compute_gave_up_total counter
+firq_compute_gave_up_total{scheduler="api"} 709
+# TYPE firq_compute_limit gauge
+firq_compute_limit{scheduler="api"} 718
+# TYPE firq_compute_panicked_total counter
+firq_compute_panicked_total{scheduler="api"} 714
+# TYPE firq_compute_refused_total counter
+firq_compute_refused_total{reason="global",scheduler="api"} 705
+firq_compute_refused_total{reason="tenant",scheduler="api"} 706
+firq_compute_refused_total{reason="timeout",scheduler="api"} 707
+firq_compute_refused_total{reason="waiters",scheduler="api"} 708
+# TYPE firq_compute_requests_total counter
+firq_compute_requests_total{scheduler="api",source="coalesced"} 703
+firq_compute_requests_total{scheduler="api",source="executed"} 704
+firq_compute_requests_total{scheduler="api",source="hit"} 701
+firq_compute_requests_total{scheduler="api",source="none"} 4245
+firq_compute_requests_total{scheduler="api",source="stale"} 702
+# TYPE firq_compute_spilled_total counter
+firq_compute_spilled_total{scheduler="api"} 717
+# TYPE firq_compute_succeeded_total counter
+firq_compute_succeeded_total{scheduler="api"} 712
+# TYPE firq_compute_waiting gauge
+firq_compute_waiting{scheduler="api"} 720
+# TYPE firq_compute_weight gauge
+firq_compute_weight{scheduler="api"} 723
+`
+
+// fakeCompute is a server that goes wrong. One answers from what it keeps, for some
+// ticks, and then no more; the other refuses, fails, and answers with what is stale.
+type fakeCompute struct {
+	falls bool
+	mu    sync.Mutex
+	says  computeStats
+	ticks int
+}
+
+// good is for how many ticks one that falls answers from what it keeps.
+const good = 200
+
+func (f *fakeCompute) Stats() computeStats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.says
+}
+
+func (f *fakeCompute) tick() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st := &f.says
+	f.ticks++
+	switch {
+	case f.falls && f.ticks <= good:
+		st.Hits += 100
+		return
+	case f.falls:
+		st.Executed += 100
+		return
+	}
+	st.Stale += 300
+	st.Executed += 500
+	st.Refused += 200
+	st.RefusedGlobal += 200
+	st.Executions += 500
+	st.Failed += 500
+	st.Panics += 500
+	st.ExecTime.Buckets = []firq.Bucket{{UpperBound: time.Second, Count: st.Executions}}
+	st.ExecTime.Sum = time.Duration(st.Executions) * time.Second
+}
+
+func (f *fakeCompute) expect(want map[string]float64, name string) {
+	st := f.Stats()
+	for key, value := range map[string]float64{
+		"requests_total NAME hit": float64(st.Hits), "requests_total NAME stale": float64(st.Stale),
+		"requests_total NAME coalesced": 0, "requests_total NAME executed": float64(st.Executed), "requests_total NAME none": float64(st.Refused),
+		"refused_total NAME global": float64(st.RefusedGlobal), "refused_total NAME tenant": 0, "refused_total NAME timeout": 0, "refused_total NAME waiters": 0,
+		"executions_total NAME ": float64(st.Executions), "failed_total NAME ": float64(st.Failed), "panicked_total NAME ": float64(st.Panics),
+		"exec_seconds_count NAME ": float64(st.Executions), "exec_seconds_sum NAME ": float64(st.Executions),
+		"exec_seconds_bucket NAME 1": float64(st.Executions), "exec_seconds_bucket NAME +Inf": float64(st.Executions),
+		"gave_up_total NAME ": 0, "closed_total NAME ": 0, "succeeded_total NAME ": 0, "abandoned_total NAME ": 0, "behind_total NAME ": 0,
+		"spilled_total NAME ": 0, "limit NAME ": 0, "executing NAME ": 0, "waiting NAME ": 0, "flights NAME ": 0, "entries NAME ": 0, "weight NAME ": 0,
+	} {
+		if f.falls && strings.HasSuffix(key, " 1") {
+			continue // no buckets but the last
+		}
+		want["firq_compute_"+strings.ReplaceAll(key, "NAME", name)] = value
+	}
+}

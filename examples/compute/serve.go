@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/firq-go/firq/compute"
+	"github.com/firq-go/firq/firqhttp"
+	"github.com/firq-go/firq/gate"
+)
+
+// header says whose request it is. A real service asks its authentication.
+const header = "X-Tenant"
+
+// api answers requests.
+type api struct {
+	reports *compute.Server[string, int, []product]
+	known   map[string]bool
+}
+
+// top is the cached endpoint.
+func (a *api) top(w http.ResponseWriter, r *http.Request) {
+	last, err := strconv.Atoi(r.FormValue("days"))
+	if tenant := r.Header.Get(header); !a.known[tenant] {
+		http.Error(w, "who are you? Say it in "+header, http.StatusForbidden)
+	} else if err != nil || last < 1 || last > days {
+		http.Error(w, fmt.Sprintf("days must be 1 to %d", days), http.StatusBadRequest)
+	} else if top, info, err := a.reports.DoInfo(r.Context(), tenant, last); err == nil {
+		firqhttp.CacheStatus(w.Header(), "reports", info)
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(top) // else the client has gone
+	} else if !firqhttp.RejectError(w, r, err) { // 429 or 503, with Retry-After
+		http.Error(w, "the report failed", http.StatusInternalServerError)
+	}
+}
+
+// handler puts a gate in front: one for requests, so that hits too are answered in turn;
+// that of the executions is in compute.
+func (o options) handler(a *api, g *gate.Gate[string]) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /top", a.top)
+	front := firqhttp.New(g, firqhttp.Config{
+		Tenant: firqhttp.Known(firqhttp.Header(header), func(tenant string) bool { return a.known[tenant] }),
+	})
+	return front.Handler(mux)
+}
+
+func newAPI(s *compute.Server[string, int, []product], tenants int) *api {
+	a := &api{reports: s, known: map[string]bool{}}
+	for i := range tenants {
+		a.known[tenantName(i)] = true
+	}
+	return a
+}
+
+// serve serves until ctx ends, and what has come until then.
+func (o options) serve(ctx context.Context, db *orders) (err error) {
+	s, err := o.open(db, o.ttl)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	// More requests than executions: most are hits, or wait for a slot.
+	g, err := gate.Open(32*o.slots, gate.Config[string]{MaxPerTenant: 200, MaxQueueAge: time.Second})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = g.Close() }()
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: o.handler(newAPI(s, o.tenants), g), ReadHeaderTimeout: 5 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	_, _ = fmt.Fprintf(os.Stderr, "serving http://%s/top?days=30, tenants %s to %s in the header %s\n", l.Addr(), tenantName(0), tenantName(o.tenants-1), header)
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	patience, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer stop()
+	err = firstOf(server.Shutdown(patience), s.Shutdown(patience))
+	if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+		err = firstOf(err, served)
+	}
+	return err
+}
