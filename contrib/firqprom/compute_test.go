@@ -90,7 +90,7 @@ type fakeCompute struct {
 }
 
 // good is for how many ticks one that falls answers from what it keeps.
-const good = 200
+const good = 50
 
 func (f *fakeCompute) Stats() computeStats {
 	f.mu.Lock()
@@ -108,7 +108,7 @@ func (f *fakeCompute) tick() {
 		st.Hits += 100
 		return
 	case f.falls:
-		st.Executed += 100
+		st.Executed += 10_000 // so that few ticks outweigh them
 		return
 	}
 	st.Stale += 300
