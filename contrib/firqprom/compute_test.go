@@ -90,7 +90,7 @@ type fakeCompute struct {
 }
 
 // good is for how many ticks one that falls answers from what it keeps.
-const good = 50
+const good = 200
 
 func (f *fakeCompute) Stats() computeStats {
 	f.mu.Lock()
@@ -108,7 +108,7 @@ func (f *fakeCompute) tick() {
 		st.Hits += 100
 		return
 	case f.falls:
-		st.Executed += 10_000 // so that few ticks outweigh them
+		st.Executed += 100
 		return
 	}
 	st.Stale += 300
