@@ -1,6 +1,7 @@
 package firqprom_test
 
 import (
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -80,37 +81,40 @@ firq_compute_waiting{scheduler="api"} 720
 firq_compute_weight{scheduler="api"} 723
 `
 
-// fakeCompute is a server that goes wrong. One answers from what it keeps, for some
-// ticks, and then no more; the other refuses, fails, and answers with what is stale.
+// fakeCompute is a server that goes wrong. One answers ever less from what it keeps, the
+// other refuses, fails, and answers with what is stale.
 type fakeCompute struct {
 	falls bool
 	mu    sync.Mutex
 	says  computeStats
-	ticks int
+	due   bool // there was a tick since somebody looked
+	looks int
 }
 
-// good is for how many ticks one that falls answers from what it keeps.
-const good = 200
-
+// Stats lets the share of hits fall with each look, not with time: a scrape may be slow.
+// After x looks it is x^-0.75, and so a quarter of its mean until then.
 func (f *fakeCompute) Stats() computeStats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.falls && f.due {
+		const each, good = 10_000, 4 // calls for each look; looks until it begins to fall
+		f.due = false
+		f.looks++
+		x := float64(f.looks)
+		f.says.Hits = uint64(each * x * min(math.Pow(x/good, -0.75), 1))
+		f.says.Executed = each*uint64(f.looks) - f.says.Hits
+	}
 	return f.says
 }
 
 func (f *fakeCompute) tick() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := &f.says
-	f.ticks++
-	switch {
-	case f.falls && f.ticks <= good:
-		st.Hits += 100
-		return
-	case f.falls:
-		st.Executed += 100
+	f.due = true
+	if f.falls {
 		return
 	}
+	st := &f.says
 	st.Stale += 300
 	st.Executed += 500
 	st.Refused += 200
