@@ -116,7 +116,7 @@ func (s *Server[T, K, V]) Stats() Stats[T] {
 	for i := range s.parts {
 		p := &s.parts[i]
 		p.mu.Lock()
-		st.Flights += len(p.flights) + len(p.loose)
+		st.Flights += p.n
 		p.mu.Unlock()
 	}
 	switch {

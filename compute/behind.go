@@ -13,17 +13,27 @@ func (s *Server[T, K, V]) refresh(ctx context.Context, k *Key[T, K], h uint64, o
 	if e.flags.Load()&refreshing != 0 || e.flags.Or(refreshing)&refreshing != 0 {
 		return
 	}
-	var f *flight[T, K, V]
-	if s.life.enter() {
-		if f = s.enlistBehind(k, h, o, e); f == nil {
-			s.life.leave()
+	if f := s.departBehind(k, h, o, e); f != nil {
+		go f.refresh(context.WithoutCancel(ctx), e)
+	}
+}
+
+// departBehind returns a flight for a refresh, which is counted as at work; nil: there
+// is to be none. A cache of others may panic.
+func (s *Server[T, K, V]) departBehind(k *Key[T, K], h uint64, o *options[T, K, V], e *Entry[V]) (f *flight[T, K, V]) {
+	entered := s.life.enter()
+	defer func() {
+		if f == nil {
+			e.flags.And(^refreshing)
+			if entered {
+				s.life.leave()
+			}
 		}
+	}()
+	if entered {
+		f = s.enlistBehind(k, h, o, e)
 	}
-	if f == nil {
-		e.flags.And(^refreshing)
-		return
-	}
-	go f.refresh(context.WithoutCancel(ctx), e)
+	return f
 }
 
 // enlistBehind returns a flight for a refresh; nil: it is being made, or has just been.

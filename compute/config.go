@@ -65,8 +65,8 @@ type Config[T, K comparable, V any] struct {
 	// 0: off.
 	StaleIfError time.Duration
 	// ErrorTTL says for how long an error of exec is kept; 0 or less: not at all. It is not
-	// asked for what matches context.Canceled or DeadlineExceeded. An error takes no
-	// result's place that can still be an answer. A panic is that of the execution. nil:
+	// asked for what matches context.Canceled or DeadlineExceeded, nor while an older
+	// result can still be an answer: an error takes no such result's place. A panic is that of the execution. nil:
 	// errors are not kept.
 	ErrorTTL func(error) time.Duration
 

@@ -25,11 +25,21 @@ type execState struct {
 // Deadline returns that of ExecTimeout.
 func (c *execCtx[T, K, V]) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
 
-// Done returns what is closed when it ends.
-func (c *execCtx[T, K, V]) Done() <-chan struct{} { return c.ctx().Done() }
+// Done returns what is closed when it ends. What has ended already is closed at once.
+func (c *execCtx[T, K, V]) Done() <-chan struct{} {
+	_ = c.Err()
+	return c.ctx().Done()
+}
 
-// Err says why it has ended.
-func (c *execCtx[T, K, V]) Err() error { return c.ctx().Err() }
+// Err says why it has ended. It looks at the leader's context itself: whatever watches that
+// may not have run yet.
+func (c *execCtx[T, K, V]) Err() error {
+	inner := c.ctx()
+	if c.watched && inner.Err() == nil && c.leader.Err() != nil {
+		(*flight[T, K, V])(c).leaderEnded()
+	}
+	return inner.Err()
+}
 
 // Value returns the leader's.
 func (c *execCtx[T, K, V]) Value(key any) any { return c.ctx().Value(key) }
@@ -49,6 +59,10 @@ func (c *execCtx[T, K, V]) ctx() context.Context {
 		x.inner, x.stop = context.WithDeadline(base, c.deadline)
 	}
 	if x.ended {
+		x.stop()
+		return x.inner
+	}
+	if c.s.life.root.Err() != nil {
 		x.stop()
 		return x.inner
 	}

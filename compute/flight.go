@@ -14,6 +14,7 @@ type part[T, K comparable, V any] struct {
 	mu      sync.Mutex
 	flights map[Key[T, K]]*flight[T, K, V] // those that may be joined
 	loose   map[*flight[T, K, V]]struct{}  // those that may not, and whose results may be kept
+	n       int                            // all that are not over
 	_       pad.Pad
 }
 
@@ -21,13 +22,12 @@ type part[T, K comparable, V any] struct {
 // draws its states. It is a context too: see execCtx.
 type flight[T, K comparable, V any] struct {
 	// Immutable.
-	s      *Server[T, K, V]
-	p      *part[T, K, V]
-	key    Key[T, K]
-	hash   uint64
-	opts   options[T, K, V] // of the call that began it
-	behind bool
-	keep   bool // the key may be kept
+	s    *Server[T, K, V]
+	p    *part[T, K, V]
+	key  Key[T, K]
+	hash uint64
+	opts options[T, K, V] // of the call that began it
+	keep bool             // the key may be kept
 
 	// Guarded by p.mu.
 	state     state
@@ -42,6 +42,7 @@ type flight[T, K comparable, V any] struct {
 	// Written by who leads: these three before it calls exec, the outcome under p.mu
 	// before it closes done; read after that.
 	leader   context.Context
+	behind   bool      // a refresh behind leads; written under p.mu by who takes over from it
 	watched  bool      // the leader's context may end, and nobody waits for that
 	deadline time.Time // zero: none
 	outcome[V]
@@ -123,23 +124,24 @@ func (s *Server[T, K, V]) enlist(p *part[T, K, V], k Key[T, K], h uint64, o *opt
 	return f, nil, false, nil, nil
 }
 
-// depart makes a flight with a leader.
+// depart makes a flight with a leader. Under p.mu.
 func (s *Server[T, K, V]) depart(p *part[T, K, V], k Key[T, K], h uint64, o *options[T, K, V]) *flight[T, K, V] {
 	f := &flight[T, K, V]{s: s, p: p, key: k, hash: h, opts: *o, keep: s.keeps, led: true, waiters: 1}
 	if s.cfg.Detach {
 		f.done = make(chan struct{})
 	}
+	p.n++
 	return f
 }
 
 // alone returns a flight that nobody joins.
 func (s *Server[T, K, V]) alone(k Key[T, K], h uint64, o *options[T, K, V], keep bool) *flight[T, K, V] {
 	p := s.part(h)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	f := s.depart(p, k, h, o)
 	if f.keep = keep && s.keeps; f.keep {
-		p.mu.Lock()
 		p.loose[f] = struct{}{}
-		p.mu.Unlock()
 	}
 	return f
 }
@@ -224,6 +226,7 @@ func (f *flight[T, K, V]) handOver() {
 func (f *flight[T, K, V]) take() {
 	failpoint.Lock(&f.p.mu, "take")
 	f.state, f.led = queued, true
+	f.behind = false // if the refresh has panicked: a call leads now
 	f.followers--
 	f.p.mu.Unlock()
 }
@@ -246,6 +249,7 @@ func (f *flight[T, K, V]) refuse(err error) {
 // end tells everybody. Under p.mu.
 func (f *flight[T, K, V]) end() {
 	f.state = over
+	f.p.n--
 	f.unlist()
 	delete(f.p.loose, f)
 	if f.done != nil {

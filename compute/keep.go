@@ -27,7 +27,7 @@ func (s *Server[T, K, V]) entry(k *Key[T, K], v V, err error, now int64) *node[T
 	ttl, weight := s.cfg.TTL, int64(1)
 	switch {
 	case err != nil:
-		if s.cfg.ErrorTTL == nil || isAny(err, context.Canceled, context.DeadlineExceeded) {
+		if s.cfg.ErrorTTL == nil || isAny(err, context.Canceled, context.DeadlineExceeded) || s.answers(s.lookup(s.hash(k), k), now) {
 			return nil
 		}
 		ttl = s.cfg.ErrorTTL(err)
@@ -65,7 +65,7 @@ func (s *Server[T, K, V]) store(h uint64, k *Key[T, K], n *node[T, K, V], err er
 		if n == nil {
 			return
 		}
-		if old := s.lookup(h, k); old != nil && old.error() == nil && n.made < old.fresh+s.cfg.grace() {
+		if s.answers(s.lookup(h, k), n.made) { // it may be another one than entry saw
 			return
 		}
 	}
@@ -77,6 +77,11 @@ func (s *Server[T, K, V]) store(h uint64, k *Key[T, K], n *node[T, K, V], err er
 	default:
 		s.other.set(k, &n.Entry)
 	}
+}
+
+// answers reports whether e is a result that can still be an answer.
+func (s *Server[T, K, V]) answers(e *Entry[V], now int64) bool {
+	return e != nil && e.error() == nil && now < e.fresh+s.cfg.grace()
 }
 
 // remove forgets a key.

@@ -29,7 +29,8 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 			f.handOver()
 		}
 	}()
-	f.watched = ctx.Done() != nil && !s.cfg.Detach && !f.behind // else who waits says when it leaves
+	gone := ctx.Done()
+	f.watched = gone != nil && !s.cfg.Detach && !f.behind // else who waits says when it leaves
 	req := gate.Request{Cost: f.cost(), Priority: f.opts.priority}
 	if req.Cost < 0 {
 		aboard = true
@@ -60,7 +61,7 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 	if s.cfg.Detach && !f.behind {
 		s.life.hold()
 		go f.detached(sl, req.Cost)
-		return f.attend(ctx, info)
+		return f.attend(ctx, gone, info)
 	}
 	f.execute(&sl, req.Cost)
 	return f.landed(ctx, info)
@@ -88,11 +89,11 @@ func (f *flight[T, K, V]) cost() int64 {
 }
 
 // attend waits for an execution of its own that runs elsewhere.
-func (f *flight[T, K, V]) attend(ctx context.Context, info Info) answer[V] {
+func (f *flight[T, K, V]) attend(ctx context.Context, gone <-chan struct{}, info Info) answer[V] {
 	select {
 	case <-f.done:
 		return f.landed(ctx, info)
-	case <-ctx.Done():
+	case <-gone:
 	case <-f.s.life.killed:
 		f.leave(true)
 		return none[V](firq.ErrClosed)
@@ -121,7 +122,7 @@ func (f *flight[T, K, V]) landed(ctx context.Context, info Info) answer[V] {
 
 // follow waits for the outcome, or leads if the leader gives up.
 func (f *flight[T, K, V]) follow(ctx context.Context) answer[V] {
-	came := time.Now()
+	came, gone := time.Now(), f.gone(ctx)
 	select {
 	case <-f.done:
 		return f.joined(came)
@@ -129,7 +130,7 @@ func (f *flight[T, K, V]) follow(ctx context.Context) answer[V] {
 		f.take()
 		failpoint.At("promoted")
 		return f.lead(ctx, came)
-	case <-ctx.Done():
+	case <-gone:
 	case <-f.s.life.killed:
 		f.leave(false)
 		return none[V](firq.ErrClosed)
@@ -143,10 +144,26 @@ func (f *flight[T, K, V]) follow(ctx context.Context) answer[V] {
 	return none[V](ended(ctx))
 }
 
+// gone is ctx.Done for a call that has joined. It may panic: then the call has left.
+func (f *flight[T, K, V]) gone(ctx context.Context) <-chan struct{} {
+	asked := false
+	defer func() {
+		if !asked {
+			f.leave(false)
+		}
+	}()
+	done := ctx.Done()
+	asked = true
+	return done
+}
+
 // joined is the answer of a call that joined, once the outcome is there.
 func (f *flight[T, K, V]) joined(came time.Time) answer[V] {
-	if !f.ran {
+	switch {
+	case !f.ran:
 		return none[V](f.err)
+	case f.err != nil && f.s.life.isKilled() && errors.Is(f.err, context.Canceled):
+		return none[V](firq.ErrClosed) // which of the two it sees first is chance
 	}
 	return answer[V]{f.val, f.err, Info{Source: Coalesced, Wait: time.Since(came), Group: f.group}}
 }
