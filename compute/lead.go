@@ -38,9 +38,14 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 		return none[V](errCost)
 	}
 	sl, err := s.acquire(ctx, f.key.Tenant, f.hash, req, since)
-	if err == nil && s.life.isKilled() {
+	switch {
+	case err != nil:
+	case s.life.isKilled():
 		sl.permit.Release()
 		err = firq.ErrClosed
+	case late(ctx): // the permit has come just as it ended
+		sl.permit.Release()
+		err = lateError(ctx)
 	}
 	if err != nil {
 		if refusal(err) {
@@ -65,6 +70,28 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 	}
 	f.execute(&sl, req.Cost)
 	return f.landed(ctx, info)
+}
+
+// late reports whether ctx is over, by the clock too: its timer may not be punctual.
+func late(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	d, ok := ctx.Deadline()
+	return ok && !time.Now().Before(d)
+}
+
+// lateError waits for ctx to say what the clock says already, but not for one that never
+// does.
+func lateError(ctx context.Context) error {
+	t := time.NewTimer(time.Second)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ended(ctx)
+	case <-t.C:
+		return context.DeadlineExceeded
+	}
 }
 
 // detached is execute on a goroutine of its own.
