@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -66,42 +67,44 @@ func TestSystems(t *testing.T) {
 	}
 }
 
-// No more executions at once than slots, where there is a limit; what fails is the
-// call's, and is not kept.
+// As many executions at once as there are slots, where there is a limit; what fails is
+// the call's, and is not kept.
 func TestSlotsAndErrors(t *testing.T) {
 	for _, name := range []string{ours, oursOtter, pool} {
-		var now, most, runs atomic.Int64
-		no := errors.New("no")
-		s, err := makeSystem(name, setup{slots: 2, size: 100, work: func(context.Context, key) (uint64, error) {
-			runs.Add(1)
-			n := now.Add(1)
-			defer now.Add(-1)
-			for {
-				m := most.Load()
-				if n <= m || most.CompareAndSwap(m, n) {
-					break
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var runs atomic.Int64
+				no, release := errors.New("no"), make(chan struct{})
+				s, err := makeSystem(name, setup{slots: 2, size: 100, work: func(context.Context, key) (uint64, error) {
+					runs.Add(1)
+					<-release
+					return 0, no
+				}})
+				if err != nil {
+					t.Fatal(err)
 				}
-			}
-			return 0, no
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var all sync.WaitGroup
-		for i := range uint64(50) {
-			all.Go(func() {
-				for range 2 {
-					if _, err := s.do(t.Context(), key{Key: i}); !errors.Is(err, no) {
-						t.Errorf("%s: %v", name, err)
-					}
+				defer s.close()
+				var all sync.WaitGroup
+				for i := range uint64(50) {
+					all.Go(func() {
+						for range 2 {
+							if _, err := s.do(t.Context(), key{Key: i}); !errors.Is(err, no) {
+								t.Error(err)
+							}
+						}
+					})
+				}
+				synctest.Wait()
+				if n := runs.Load(); n != 2 {
+					t.Errorf("%d executions at once", n)
+				}
+				close(release)
+				all.Wait()
+				if n := runs.Load(); n != 100 {
+					t.Errorf("%d executions of 100 calls that failed", n)
 				}
 			})
-		}
-		all.Wait()
-		s.close()
-		if most.Load() > 2 || runs.Load() != 100 {
-			t.Errorf("%s: %d at once, %d executions", name, most.Load(), runs.Load())
-		}
+		})
 	}
 }
 

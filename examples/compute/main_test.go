@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -83,6 +84,12 @@ func TestShow(t *testing.T) {
 func TestTop(t *testing.T) {
 	db := fill(t, few())
 	const tenant, last = "acme-3", 100
+	for i := range 40 { // on the first day that counts, and the last that does not
+		if _, err := db.db.ExecContext(t.Context(), `insert into orders values (?, 266, ?, 500.25), (?, 265, ?, 900)`,
+			tenant, fmt.Sprint("product ", i), tenant, fmt.Sprint("product ", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	sums := map[string]float64{}
 	rows, err := db.db.QueryContext(t.Context(), `select product, amount from orders where tenant = ? and day between 266 and 365`, tenant)
 	if err != nil {
