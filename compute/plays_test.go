@@ -140,13 +140,13 @@ var plays = map[string]struct {
 			if v, err := sc.s.Do(background, "a", "k"); err != nil || v == 0 {
 				sc.Errorf("%d, %v", v, err)
 			}
-			if f.exec.ended && sc.n == 0 {
+			if f.cancelled() && sc.n == 0 {
 				sc.Errorf("it has joined what was cancelled")
 			}
 		})
 		sc.Run()
 		// What is executing returns.
-		cancelled := f.exec.ended
+		cancelled := f.cancelled()
 		if cancelled != (sc.n == 1) {
 			sc.Errorf("cancelled %t, executed anew %d times", cancelled, sc.n)
 		}
