@@ -258,3 +258,14 @@ func TestBatcherPlays(t *testing.T) {
 		p.Run()
 	})
 }
+
+// cancelled reports whether cancel was called.
+func (f *flight[T, K, V]) cancelled() bool {
+	x := f.exec.Load()
+	if x == nil || x == execOver {
+		return x != nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ended
+}
