@@ -234,31 +234,6 @@ func TestPlays(t *testing.T) {
 
 }
 
-// A batcher's call and a free slot always find each other.
-func TestBatcherPlays(t *testing.T) {
-	interleave.Explore(t, 1, func(p *interleave.Play) {
-		b, err := NewBatcher(func(_ context.Context, calls []Call[string, int]) ([]int, error) {
-			return make([]int, len(calls)), nil
-		}, BatchConfig[string]{Limit: 1, FIFO: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"one", "two"} {
-			p.Go(name, func() {
-				if _, err := b.Do(background, "a", 1); err != nil {
-					p.Errorf("%s: %v", name, err)
-				}
-			})
-		}
-		p.Run()
-		if st := b.Stats(); st.Waiting != 0 || st.Executing != 0 {
-			p.Errorf("waiting %d, executing %d", st.Waiting, st.Executing)
-		}
-		_ = b.Close()
-		p.Run()
-	})
-}
-
 // cancelled reports whether cancel was called.
 func (f *flight[T, K, V]) cancelled() bool {
 	x := f.exec.Load()
