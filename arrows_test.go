@@ -60,7 +60,7 @@ var atMost = map[string][]string{
 	"watchdog":      {"."},
 	"cmd/firqbench": {"internal/bench"},
 	"compute":       {".", "gate", "hist", "lockfree", "internal/clock", "internal/failpoint", "internal/key", "internal/pad"},
-	"firqhttp":      {".", "compute", "gate", "internal/retry", "internal/shortname"},
+	"firqhttp":      {".", "compute", "gate", "internal/cachestatus", "internal/retry", "internal/shortname"},
 	"gate":          {".", "lockfree", "internal/failpoint", "internal/key", "internal/pad"},
 	"worker":        {".", "hist", "internal/pad"},
 	"examples":      {".", "actor", "compute", "gate", "hist", "lockfree", "worker"}, // what anybody can use

@@ -58,17 +58,17 @@ func (s *Server[T, K, V]) Close() error {
 	return nil
 }
 
-// count notes how a call ended.
-func (s *Server[T, K, V]) count(source Source, err error) {
+// count notes how a call of a key in p ended.
+func (s *Server[T, K, V]) count(p *part[T, K, V], source Source, err error) {
 	switch source {
 	case Hit:
 		s.hits.Inc()
 	case Stale:
 		s.stale.Inc()
 	case Coalesced:
-		s.coalesced.Inc()
+		p.coalesced.Add(1)
 	case Executed:
-		s.executed.Inc()
+		p.executed.Add(1)
 	case None:
 		s.countNone(err)
 	}
@@ -96,17 +96,14 @@ func (s *Server[T, K, V]) countNone(err error) {
 // turn.
 func (s *Server[T, K, V]) Stats() Stats[T] {
 	st := Stats[T]{
-		Hits: count(s.hits), Stale: count(s.stale), Coalesced: count(s.coalesced), Executed: count(s.executed),
+		Hits: count(s.hits), Stale: count(s.stale),
 		GaveUp: s.gaveUp.Load(), Closed: s.closed.Load(),
 		RefusedGlobal: s.refusedGlobal.Load(), RefusedTenant: s.refusedTenant.Load(),
 		RefusedTimeout: s.refusedTimeout.Load(), RefusedWaiters: s.refusedWaiters.Load(),
-		Succeeded: count(s.succeeded), Failed: count(s.failed),
 		Panics: s.panics.Load(), Abandoned: s.abandoned.Load(), Behind: s.behind.Load(), Spilled: s.spilled.Load(),
 		Limit: s.groups.Limit(),
 	}
 	st.Refused = st.RefusedGlobal + st.RefusedTenant + st.RefusedTimeout + st.RefusedWaiters
-	st.Executions = max(count(s.begun), st.Succeeded+st.Failed) // read later: what ended had begun
-	st.Executing = int(st.Executions - st.Succeeded - st.Failed)
 	for _, gr := range s.groups.every() {
 		st.Waiting += gr.gate.Waiting()
 	}
@@ -117,8 +114,14 @@ func (s *Server[T, K, V]) Stats() Stats[T] {
 		p := &s.parts[i]
 		p.mu.Lock()
 		st.Flights += p.n
+		st.Executions += p.begun
+		st.Succeeded += p.succeeded
+		st.Failed += p.failed
 		p.mu.Unlock()
+		st.Executed += p.executed.Load()
+		st.Coalesced += p.coalesced.Load()
 	}
+	st.Executing = int(st.Executions - st.Succeeded - st.Failed)
 	switch {
 	case s.own != nil:
 		st.Entries, st.Weight = int(s.own.n.Load()), s.own.weight.Load()

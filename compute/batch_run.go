@@ -71,6 +71,7 @@ func (b *Batcher[T, K, V]) next() *batch[T, K, V] {
 			return bt
 		}
 	}
+	failpoint.At("give back")
 	b.busy.Add(-1)
 	return nil
 }

@@ -41,12 +41,12 @@ func (s *Server[T, K, V]) enlistBehind(k *Key[T, K], h uint64, o *options[T, K, 
 	p := s.part(h)
 	failpoint.Lock(&p.mu, "enlist behind")
 	defer p.mu.Unlock() // whatever a cache of others does
-	if p.flights[*k] != nil || s.lookup(h, k) != e {
+	if p.flights.find(h, k) != nil || s.lookup(h, k) != e {
 		return nil
 	}
 	f := s.depart(p, *k, h, o)
 	f.behind, f.listed = true, true
-	p.flights[*k] = f
+	p.flights.add(f)
 	return f
 }
 

@@ -13,17 +13,26 @@ import (
 // it needs no goroutine.
 type execCtx[T, K comparable, V any] flight[T, K, V]
 
-// execState is guarded by mu.
+// execState is what an execCtx becomes.
 type execState struct {
+	inner context.Context // immutable
+	stop  context.CancelFunc
+
 	mu     sync.Mutex
-	inner  context.Context // nil: exec has not asked yet
-	stop   context.CancelFunc
 	unhook [2]func() bool // what watches the server, and the leader
 	ended  bool
 }
 
+// execOver stands for one that had ended before exec asked.
+var execOver = new(execState)
+
 // Deadline returns that of ExecTimeout.
-func (c *execCtx[T, K, V]) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
+func (c *execCtx[T, K, V]) Deadline() (time.Time, bool) {
+	if c.deadline == 0 {
+		return time.Time{}, false
+	}
+	return c.s.base.Add(c.deadline), true
+}
 
 // Done returns what is closed when it ends. What has ended already is closed at once.
 func (c *execCtx[T, K, V]) Done() <-chan struct{} {
@@ -46,42 +55,55 @@ func (c *execCtx[T, K, V]) Value(key any) any { return c.ctx().Value(key) }
 
 // ctx returns the context that it becomes.
 func (c *execCtx[T, K, V]) ctx() context.Context {
-	x := &c.exec
+	was := c.exec.Load()
+	if was != nil && was != execOver {
+		return was.inner
+	}
+	x := new(execState)
+	base := context.WithoutCancel(c.leader)
+	if deadline, has := c.Deadline(); has {
+		x.inner, x.stop = context.WithDeadline(base, deadline)
+	} else {
+		x.inner, x.stop = context.WithCancel(base)
+	}
+	if was == execOver || c.s.life.root.Err() != nil {
+		x.stop()
+	}
+	if !c.exec.CompareAndSwap(was, x) { // somebody else has asked, or it has ended
+		x.stop()
+		return c.ctx()
+	}
+	if was == nil {
+		c.watch(x)
+	}
+	return x.inner
+}
+
+// watch lets x end with the server and the leader.
+func (c *execCtx[T, K, V]) watch(x *execState) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.inner != nil {
-		return x.inner
-	}
-	base := context.WithoutCancel(c.leader)
-	if c.deadline.IsZero() {
-		x.inner, x.stop = context.WithCancel(base)
-	} else {
-		x.inner, x.stop = context.WithDeadline(base, c.deadline)
-	}
 	if x.ended {
-		x.stop()
-		return x.inner
-	}
-	if c.s.life.root.Err() != nil {
-		x.stop()
-		return x.inner
+		return
 	}
 	x.unhook[0] = context.AfterFunc(c.s.life.root, x.stop)
 	if c.watched {
 		x.unhook[1] = context.AfterFunc(c.leader, (*flight[T, K, V])(c).leaderEnded)
 	}
-	return x.inner
 }
 
 // cancel ends the context.
 func (f *flight[T, K, V]) cancel() {
-	x := &f.exec
+	if f.exec.CompareAndSwap(nil, execOver) {
+		return // exec has not asked
+	}
+	x := f.exec.Load()
+	if x == execOver {
+		return
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ended = true
-	if x.stop == nil {
-		return
-	}
 	x.stop()
 	for _, unhook := range x.unhook {
 		if unhook != nil {

@@ -3,19 +3,26 @@ package compute
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/pad"
 )
 
-// part is a part of the keys that are being made.
+// part is a part of the keys that are being made, and of the books.
 type part[T, K comparable, V any] struct {
 	mu      sync.Mutex
-	flights map[Key[T, K]]*flight[T, K, V] // those that may be joined
-	loose   map[*flight[T, K, V]]struct{}  // those that may not, and whose results may be kept
-	n       int                            // all that are not over
-	_       pad.Pad
+	flights flights[T, K, V]              // those that may be joined
+	loose   map[*flight[T, K, V]]struct{} // those that may not, and whose results may be kept
+	n       int                           // all that are not over
+
+	begun, succeeded, failed uint64 // executions; under mu
+
+	executed, coalesced atomic.Uint64 // calls
+
+	_ pad.Pad
 }
 
 // flight is one execution of a key, and the calls that share it. The package's comment
@@ -26,30 +33,41 @@ type flight[T, K comparable, V any] struct {
 	p    *part[T, K, V]
 	key  Key[T, K]
 	hash uint64
-	opts options[T, K, V] // of the call that began it
-	keep bool             // the key may be kept
+	with Exec[T, K, V] // of the call that began it, as cost and priority; nil: the server's
+	cost int64         // below 0: not given
 
 	// Guarded by p.mu.
+	next    *flight[T, K, V] // in p.flights
+	done    chan struct{}
+	baton   chan struct{} // of one place; whoever takes what is in it leads
+	waiters int           // who wants the outcome, a leader included; a refresh behind counts as one
+
 	state     state
 	led       bool // a leader counts among waiters
 	forgotten bool // what it makes is not kept
 	listed    bool // it is in flights
-	waiters   int  // who wants the outcome; a refresh behind counts as one
-	followers int  // of these, those that joined and do not lead
-	done      chan struct{}
-	baton     chan struct{} // of one place; whoever takes what is in it leads
 
-	// Written by who leads: these three before it calls exec, the outcome under p.mu
+	// Written by who leads: these before it calls exec, the outcome under p.mu
 	// before it closes done; read after that.
+	behind   bool          // a refresh behind leads; written under p.mu by who takes over from it
+	watched  bool          // the leader's context may end, and nobody waits for that
+	ran      bool          // exec was called
+	keep     bool          // the key may be kept; immutable
+	priority firq.Priority // immutable
+	group    int
 	leader   context.Context
-	behind   bool      // a refresh behind leads; written under p.mu by who takes over from it
-	watched  bool      // the leader's context may end, and nobody waits for that
-	deadline time.Time // zero: none
+	deadline time.Duration // of exec, after Server.base; 0: none
 	outcome[V]
-	group int
-	ran   bool // exec was called
 
-	exec execState
+	exec atomic.Pointer[execState] // nil: exec has not asked for it yet
+}
+
+// followers are those that joined and do not lead. Under p.mu.
+func (f *flight[T, K, V]) followers() int {
+	if f.led {
+		return f.waiters - 1
+	}
+	return f.waiters
 }
 
 // outcome is what an execution came to.
@@ -96,7 +114,7 @@ func (s *Server[T, K, V]) takePart(ctx context.Context, k Key[T, K], h uint64, o
 func (s *Server[T, K, V]) enlist(p *part[T, K, V], k Key[T, K], h uint64, o *options[T, K, V], seen *Entry[V], asked *flight[T, K, V]) (f *flight[T, K, V], leader context.Context, leads bool, e *Entry[V], err error) {
 	failpoint.Lock(&p.mu, "enlist")
 	defer p.mu.Unlock() // whatever a cache of others does
-	if f = p.flights[k]; f == nil {
+	if f = p.flights.find(h, &k); f == nil {
 		if s.keeps && !o.noCache { // somebody may have published since
 			if e = s.lookup(h, &k); e != nil && e != seen && s.clock.Now() < e.fresh {
 				return nil, nil, false, e, nil
@@ -104,17 +122,16 @@ func (s *Server[T, K, V]) enlist(p *part[T, K, V], k Key[T, K], h uint64, o *opt
 		}
 		f = s.depart(p, k, h, o)
 		f.listed = true
-		p.flights[k] = f
+		p.flights.add(f)
 		return f, nil, true, nil, nil
 	}
 	switch {
 	case f != asked && f.doubtful():
 		return f, f.leader, false, nil, nil
-	case f.followers >= s.cfg.MaxWaiters:
+	case f.followers() >= s.cfg.MaxWaiters:
 		return nil, nil, false, nil, ErrTooManyWaiters
 	}
 	f.waiters++
-	f.followers++
 	if f.baton == nil {
 		f.baton = make(chan struct{}, 1)
 	}
@@ -126,7 +143,7 @@ func (s *Server[T, K, V]) enlist(p *part[T, K, V], k Key[T, K], h uint64, o *opt
 
 // depart makes a flight with a leader. Under p.mu.
 func (s *Server[T, K, V]) depart(p *part[T, K, V], k Key[T, K], h uint64, o *options[T, K, V]) *flight[T, K, V] {
-	f := &flight[T, K, V]{s: s, p: p, key: k, hash: h, opts: *o, keep: s.keeps, led: true, waiters: 1}
+	f := &flight[T, K, V]{s: s, p: p, key: k, hash: h, with: o.exec, cost: o.cost, priority: o.priority, keep: s.keeps, led: true, waiters: 1}
 	if s.cfg.Detach {
 		f.done = make(chan struct{})
 	}
@@ -156,7 +173,7 @@ func (f *flight[T, K, V]) doubtful() bool {
 func (f *flight[T, K, V]) unlist() {
 	if f.listed {
 		f.listed = false
-		delete(f.p.flights, f.key)
+		f.p.flights.remove(f)
 		if f.state != over && f.keep && !f.forgotten {
 			f.p.loose[f] = struct{}{}
 		}
@@ -181,8 +198,6 @@ func (f *flight[T, K, V]) left(leads bool) (cancel bool) {
 	}
 	if leads {
 		f.led = false
-	} else {
-		f.followers--
 	}
 	if f.waiters--; f.waiters > 0 {
 		return false
@@ -227,7 +242,6 @@ func (f *flight[T, K, V]) take() {
 	failpoint.Lock(&f.p.mu, "take")
 	f.state, f.led = queued, true
 	f.behind = false // if the refresh has panicked: a call leads now
-	f.followers--
 	f.p.mu.Unlock()
 }
 
@@ -235,6 +249,7 @@ func (f *flight[T, K, V]) take() {
 func (f *flight[T, K, V]) begin(ctx context.Context, group int) {
 	failpoint.Lock(&f.p.mu, "begin")
 	f.state, f.leader, f.group, f.ran = executing, ctx, group, true
+	f.p.begun++
 	f.p.mu.Unlock()
 }
 
@@ -251,7 +266,9 @@ func (f *flight[T, K, V]) end() {
 	f.state = over
 	f.p.n--
 	f.unlist()
-	delete(f.p.loose, f)
+	if len(f.p.loose) > 0 {
+		delete(f.p.loose, f)
+	}
 	if f.done != nil {
 		close(f.done)
 	}

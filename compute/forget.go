@@ -17,8 +17,7 @@ func (s *Server[T, K, V]) Forget(tenant T, keys ...K) {
 			continue
 		}
 		h := s.hash(&k)
-		p := s.part(h)
-		p.fence(func(f *flight[T, K, V]) bool { return f.key == k }, k, true, func() {
+		s.part(h).fence(func(f *flight[T, K, V]) bool { return f.key == k }, &k, h, func() {
 			if s.keeps {
 				s.remove(h, &k)
 			}
@@ -27,22 +26,22 @@ func (s *Server[T, K, V]) Forget(tenant T, keys ...K) {
 }
 
 // fence lets the flights that are meant keep nothing, and nobody join them; then it
-// calls do. If one is given, only its flights are meant, and found faster.
-func (p *part[T, K, V]) fence(meant func(*flight[T, K, V]) bool, one Key[T, K], given bool, do func()) {
+// calls do. If one is given, with its hash, only its flights are meant, and found faster.
+func (p *part[T, K, V]) fence(meant func(*flight[T, K, V]) bool, one *Key[T, K], h uint64, do func()) {
 	failpoint.Lock(&p.mu, "fence")
 	defer p.mu.Unlock() // whatever a cache of others does
-	if given {
-		if f := p.flights[one]; f != nil {
+	if one != nil {
+		if f := p.flights.find(h, one); f != nil {
 			f.forgotten = true
 			f.unlist()
 		}
 	} else {
-		for _, f := range p.flights {
+		p.flights.each(func(f *flight[T, K, V]) {
 			if meant(f) {
 				f.forgotten = true
 				f.unlist()
 			}
-		}
+		})
 	}
 	for f := range p.loose {
 		if meant(f) {
@@ -59,9 +58,8 @@ func (s *Server[T, K, V]) ForgetTenant(tenant T) {
 	if s.tenants.Tenant(tenant) != nil {
 		return
 	}
-	var none Key[T, K]
 	for i := range s.parts {
-		s.parts[i].fence(func(f *flight[T, K, V]) bool { return f.key.Tenant == tenant }, none, false, func() {})
+		s.parts[i].fence(func(f *flight[T, K, V]) bool { return f.key.Tenant == tenant }, nil, 0, func() {})
 	}
 	switch {
 	case s.own != nil:
@@ -73,9 +71,8 @@ func (s *Server[T, K, V]) ForgetTenant(tenant T) {
 
 // ForgetAll forgets everything, as Forget does.
 func (s *Server[T, K, V]) ForgetAll() {
-	var none Key[T, K]
 	for i := range s.parts {
-		s.parts[i].fence(func(*flight[T, K, V]) bool { return true }, none, false, func() {})
+		s.parts[i].fence(func(*flight[T, K, V]) bool { return true }, nil, 0, func() {})
 	}
 	switch {
 	case s.own != nil:
@@ -98,7 +95,7 @@ func (s *Server[T, K, V]) Warm(tenant T, key K, v V) {
 		n = s.entry(&k, v, nil, s.clock.Now())
 	}
 	h := s.hash(&k)
-	s.part(h).fence(func(f *flight[T, K, V]) bool { return f.key == k }, k, true, func() {
+	s.part(h).fence(func(f *flight[T, K, V]) bool { return f.key == k }, &k, h, func() {
 		if s.keeps {
 			s.store(h, &k, n, nil)
 		}

@@ -31,7 +31,7 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 	}()
 	gone := ctx.Done()
 	f.watched = gone != nil && !s.cfg.Detach && !f.behind // else who waits says when it leaves
-	req := gate.Request{Cost: f.cost(), Priority: f.opts.priority}
+	req := gate.Request{Cost: f.charge(), Priority: f.priority}
 	if req.Cost < 0 {
 		aboard = true
 		f.refuse(errCost)
@@ -60,7 +60,7 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 		info.Wait = sl.permit.Waited()
 	}
 	if s.cfg.ExecTimeout > 0 {
-		f.deadline = time.Now().Add(s.cfg.ExecTimeout)
+		f.deadline = time.Since(s.base) + s.cfg.ExecTimeout
 	}
 	f.begin(ctx, sl.group)
 	if s.cfg.Detach && !f.behind {
@@ -100,12 +100,12 @@ func (f *flight[T, K, V]) detached(sl slot[T], cost int64) {
 	f.execute(&sl, cost)
 }
 
-// cost returns what the execution counts in fairness. It may panic.
-func (f *flight[T, K, V]) cost() int64 {
+// charge returns what the execution counts in fairness. It may panic.
+func (f *flight[T, K, V]) charge() int64 {
 	c := int64(1)
 	switch {
-	case f.opts.cost >= 0:
-		c = f.opts.cost
+	case f.cost >= 0:
+		c = f.cost
 	case f.s.cfg.Cost != nil:
 		c = f.s.cfg.Cost(f.key.Tenant, f.key.Key)
 	}
@@ -198,7 +198,6 @@ func (f *flight[T, K, V]) joined(came time.Time) answer[V] {
 // execute calls exec, gives the slot back, and tells everybody.
 func (f *flight[T, K, V]) execute(sl *slot[T], cost int64) {
 	s := f.s
-	s.begun.Inc()
 	if f.behind {
 		s.behind.Add(1)
 	}
@@ -214,8 +213,8 @@ func (f *flight[T, K, V]) execute(sl *slot[T], cost int64) {
 		f.land(&ex, sl, cost)
 	}()
 	exec := s.exec
-	if f.opts.exec != nil {
-		exec = f.opts.exec
+	if f.with != nil {
+		exec = f.with
 	}
 	ex.val, ex.err = exec((*execCtx[T, K, V])(f), Call[T, K]{f.key.Tenant, f.key.Key, sl.group})
 	ex.ended = s.clock.Now()
@@ -245,7 +244,7 @@ func (ex *execution[T, K, V]) spoil(v any) {
 	ex.outcome, ex.entry = outcome[V]{err: p}, nil
 }
 
-// land ends an execution: first the books and the slot, then the outcome, so that
+// land ends an execution: first the slot, then the books and the outcome in one, so that
 // whoever has it finds everything at rest.
 func (f *flight[T, K, V]) land(ex *execution[T, K, V], sl *slot[T], cost int64) {
 	s := f.s
@@ -262,9 +261,6 @@ func (f *flight[T, K, V]) land(ex *execution[T, K, V], sl *slot[T], cost int64) 
 	if ex.err != nil {
 		var zero V
 		ex.val = zero
-		s.failed.Inc()
-	} else {
-		s.succeeded.Inc()
 	}
 	f.publish(ex)
 }
@@ -277,8 +273,13 @@ func (f *flight[T, K, V]) publish(ex *execution[T, K, V]) {
 	defer func() {
 		if v := recover(); v != nil { // a cache of others
 			ex.spoil(v)
+			f.s.panics.Add(1)
 		}
-		f.outcome = ex.outcome
+		if f.outcome = ex.outcome; f.err != nil {
+			f.p.failed++
+		} else {
+			f.p.succeeded++
+		}
 		f.end()
 		f.p.mu.Unlock()
 	}()

@@ -125,8 +125,8 @@ func (d *desk) rest() {
 		d.t.Errorf("at rest: executing %d, waiting %d, flights %d", st.Executing, st.Waiting, st.Flights)
 	}
 	for i := range d.parts {
-		if p := &d.parts[i]; len(p.flights)+len(p.loose) != 0 {
-			d.t.Errorf("flights left: %d, %d", len(p.flights), len(p.loose))
+		if p := &d.parts[i]; p.flights.n+len(p.loose)+p.n != 0 {
+			d.t.Errorf("flights left: %d, %d", p.flights.n, len(p.loose))
 		}
 	}
 	for _, g := range st.Groups {

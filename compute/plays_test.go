@@ -140,13 +140,13 @@ var plays = map[string]struct {
 			if v, err := sc.s.Do(background, "a", "k"); err != nil || v == 0 {
 				sc.Errorf("%d, %v", v, err)
 			}
-			if f.exec.ended && sc.n == 0 {
+			if f.cancelled() && sc.n == 0 {
 				sc.Errorf("it has joined what was cancelled")
 			}
 		})
 		sc.Run()
 		// What is executing returns.
-		cancelled := f.exec.ended
+		cancelled := f.cancelled()
 		if cancelled != (sc.n == 1) {
 			sc.Errorf("cancelled %t, executed anew %d times", cancelled, sc.n)
 		}
@@ -234,27 +234,13 @@ func TestPlays(t *testing.T) {
 
 }
 
-// A batcher's call and a free slot always find each other.
-func TestBatcherPlays(t *testing.T) {
-	interleave.Explore(t, 1, func(p *interleave.Play) {
-		b, err := NewBatcher(func(_ context.Context, calls []Call[string, int]) ([]int, error) {
-			return make([]int, len(calls)), nil
-		}, BatchConfig[string]{Limit: 1, FIFO: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range []string{"one", "two"} {
-			p.Go(name, func() {
-				if _, err := b.Do(background, "a", 1); err != nil {
-					p.Errorf("%s: %v", name, err)
-				}
-			})
-		}
-		p.Run()
-		if st := b.Stats(); st.Waiting != 0 || st.Executing != 0 {
-			p.Errorf("waiting %d, executing %d", st.Waiting, st.Executing)
-		}
-		_ = b.Close()
-		p.Run()
-	})
+// cancelled reports whether cancel was called.
+func (f *flight[T, K, V]) cancelled() bool {
+	x := f.exec.Load()
+	if x == nil || x == execOver {
+		return x != nil
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ended
 }

@@ -33,6 +33,7 @@ type Server[T, K comparable, V any] struct {
 	names    key.Check[K]
 	seed     maphash.Seed
 	clock    clock.Clock
+	base     time.Time       // when it was made
 	parts    []part[T, K, V] // a power of two
 	groups   groups[T]
 	adaptive *gate.Adaptive // nil: the limit is fixed
@@ -40,8 +41,7 @@ type Server[T, K comparable, V any] struct {
 
 	life life
 
-	hits, stale, coalesced, executed *xsync.Counter
-	begun, succeeded, failed         *xsync.Counter
+	hits, stale *xsync.Counter // what else calls and executions come to is in the parts
 
 	gaveUp, closed                     atomic.Uint64
 	refusedGlobal, refusedTenant       atomic.Uint64
@@ -68,14 +68,12 @@ func New[T, K comparable, V any](exec Exec[T, K, V], cfg Config[T, K, V]) (*Serv
 		names:    key.New[K](),
 		seed:     maphash.MakeSeed(),
 		clock:    clock.New(),
+		base:     time.Now(),
 		times:    hist.New(),
 		parts:    make([]part[T, K, V], max(64, 1<<bits.Len(uint(8*runtime.GOMAXPROCS(0)-1)))),
 	}
-	for _, c := range []**xsync.Counter{&s.hits, &s.stale, &s.coalesced, &s.executed, &s.begun, &s.succeeded, &s.failed} {
-		*c = xsync.NewCounter()
-	}
+	s.hits, s.stale = xsync.NewCounter(), xsync.NewCounter()
 	for i := range s.parts {
-		s.parts[i].flights = map[Key[T, K]]*flight[T, K, V]{}
 		s.parts[i].loose = map[*flight[T, K, V]]struct{}{}
 	}
 	switch {
@@ -159,11 +157,11 @@ func (s *Server[T, K, V]) do(ctx context.Context, k Key[T, K], o *options[T, K, 
 				if s.due(e, now) {
 					s.refresh(ctx, &k, h, o, e)
 				}
-				return s.counted(s.kept(e, Hit, now))
+				return s.counted(h, s.kept(e, Hit, now))
 			}
 			if !o.noStale && isStale(e, now, s.cfg.Stale) {
 				s.refresh(ctx, &k, h, o, e)
-				return s.counted(s.kept(e, Stale, now))
+				return s.counted(h, s.kept(e, Stale, now))
 			}
 		}
 	}
@@ -180,8 +178,8 @@ func (s *Server[T, K, V]) kept(e *Entry[V], source Source, now int64) answer[V] 
 }
 
 // counted notes an answer, which is returned then.
-func (s *Server[T, K, V]) counted(a answer[V]) answer[V] {
-	s.count(a.info.Source, a.err)
+func (s *Server[T, K, V]) counted(h uint64, a answer[V]) answer[V] {
+	s.count(s.part(h), a.info.Source, a.err)
 	return a
 }
 
@@ -210,7 +208,7 @@ func (s *Server[T, K, V]) miss(ctx context.Context, k Key[T, K], h uint64, o *op
 	default:
 		a.val = s.clone(a.val)
 	}
-	return s.counted(a)
+	return s.counted(h, a)
 }
 
 // make joins what is being made, or makes it.

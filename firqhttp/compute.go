@@ -4,12 +4,10 @@ import (
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/compute"
+	"github.com/firq-go/firq/internal/cachestatus"
 	"github.com/firq-go/firq/internal/retry"
 )
 
@@ -56,51 +54,11 @@ func RejectError(w http.ResponseWriter, r *http.Request, err error) bool {
 // whole seconds. What other caches have said in Cache-Status stays before it. Call it
 // before the header is written. Of compute.None it says nothing.
 func CacheStatus(h http.Header, name string, i compute.Info) {
-	text := item(name)
-	switch i.Source {
-	case compute.Hit:
-		text += "; hit"
-	case compute.Stale:
-		text += "; hit; detail=stale"
-	case compute.Coalesced:
-		text += "; fwd=miss; collapsed"
-	case compute.Executed:
-		text += "; fwd=miss"
-	case compute.None:
-		return
-	default:
-		return
+	status, age := cachestatus.Of(name, i)
+	if status != "" {
+		h.Add("Cache-Status", status)
 	}
-	h.Add("Cache-Status", text)
-	if i.Source == compute.Hit || i.Source == compute.Stale {
-		h.Set("Age", strconv.FormatInt(int64(max(i.Age, 0)/time.Second), 10))
+	if age != "" {
+		h.Set("Age", age)
 	}
-}
-
-// item returns a name as a structured field has it (RFC 9651): a token if it can be one,
-// else a string, in which what is not printable ASCII becomes a question mark.
-func item(name string) string {
-	token := name != ""
-	for i, c := range name {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '*'
-		if !letter && (i == 0 || (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'+-.^_`|~:/", c)) {
-			token = false
-		}
-	}
-	if token {
-		return name
-	}
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, c := range name {
-		switch {
-		case c < ' ' || c > '~':
-			c = '?'
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-		}
-		b.WriteRune(c)
-	}
-	b.WriteByte('"')
-	return b.String()
 }

@@ -59,6 +59,13 @@
 // this server's own timer as a rule. So a call that is cancelled within 10 ms of its
 // deadline counts as CLIENT_DEADLINE.
 //
+// # Results of package compute
+//
+// A handler that asks a compute.Server turns its refusals, ends of contexts and
+// firq.ErrClosed into the same answers by RejectError (and TOO_MANY_WAITERS,
+// RESOURCE_EXHAUSTED, for compute.ErrTooManyWaiters), and says where a response comes from
+// by CacheStatus.
+//
 // # Concurrency properties
 //
 // Every method may be called from anywhere. There is no goroutine. The functions of

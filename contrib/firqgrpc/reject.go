@@ -39,14 +39,17 @@ const (
 	Internal        Reason = "INTERNAL"         // INTERNAL, without details: a Cost or Priority that makes no sense; or a function of Config panicked
 )
 
-// reasons are in the order of the counters; the last one is any other error.
-var reasons = [...]struct {
+// why is a reason, and how it is answered.
+type why struct {
 	reason Reason
 	code   codes.Code
 	err    error // what errors.Is is asked for
 	detail string
 	later  bool // it makes sense to try this server again
-}{
+}
+
+// reasons are in the order of the counters; the last one is any other error.
+var reasons = [...]why{
 	{TenantFull, codes.ResourceExhausted, firq.ErrTenantFull, "you have too many calls waiting", true},
 	{TenantThreshold, codes.ResourceExhausted, firq.ErrTenantThreshold, "you have too many calls waiting for how busy the server is", true},
 	{TooManyTenants, codes.ResourceExhausted, firq.ErrTooManyTenants, "too many clients are waiting", true},
@@ -130,13 +133,18 @@ func (a *answers) answer(reason int, delay time.Duration) (*answer, error) {
 
 // build makes one. It fails if the domain is not UTF-8.
 func (a *answers) build(key asked) (*answer, error) {
-	r, made := reasons[key.reason], &answer{}
+	return reasons[key.reason].answer(a.domain, key.delay)
+}
+
+// answer makes one.
+func (r *why) answer(domain string, delay time.Duration) (*answer, error) {
+	made := &answer{}
 	st := status.New(r.code, "firq: "+r.detail)
 	if r.code == codes.ResourceExhausted || r.code == codes.Unavailable {
-		details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: string(r.reason), Domain: a.domain}}
-		if key.delay > 0 {
-			details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(key.delay)})
-			ms := (key.delay-1)/time.Millisecond + 1 // rounded up
+		details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: string(r.reason), Domain: domain}}
+		if delay > 0 {
+			details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
+			ms := (delay-1)/time.Millisecond + 1 // rounded up
 			made.trailer = metadata.Pairs(pushback, strconv.FormatInt(int64(ms), 10))
 		}
 		var err error
