@@ -78,6 +78,12 @@ type outcome struct {
 // account is what a goroutine has not computed for the actor whose turn it has.
 type account struct{ lent atomic.Int64 }
 
+func (t *account) reset() {
+	if t.lent.Load() != 0 { // a store costs more
+		t.lent.Store(0)
+	}
+}
+
 type ctxKey struct{}
 
 var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
