@@ -21,7 +21,7 @@ type envelope struct {
 type runner interface {
 	exec(c *Ctx, state any) // runs the handler; calls c.returned as soon as that is over
 	request() any
-	free() // nobody uses the message any more
+	free() bool // nobody uses the message any more; true: its envelope is for the method's pool
 }
 
 // list of messages, oldest first.
@@ -267,7 +267,7 @@ func (a *actor) deadLetter(e *envelope, why error) {
 		s.hook("OnDeadLetter", func() { f(d) })
 	}
 	if e.call == nil {
-		e.run.free()
+		e.over()
 	}
 }
 

@@ -46,12 +46,13 @@ type slot struct {
 // hand is a goroutine of the System, which runs turns while it has a slot, and goes on with its
 // handler without one.
 type hand struct {
-	pool *pool
-	slot atomic.Pointer[slot] // its own, unless owner says that it was lost
-	ctx  *Ctx
-	now  int64      // a little before, while it looks for an actor
-	give chan *slot // to a hand that is spare or wants a slot; nil: closed
-	acct account
+	pool  *pool
+	slot  atomic.Pointer[slot] // its own, unless owner says that it was lost
+	ctx   *Ctx
+	now   int64      // a little before, while it looks for an actor
+	give  chan *slot // to a hand that is spare or wants a slot; nil: closed
+	acct  account
+	shelf shelf
 }
 
 func (p *pool) init(s *System, n int, locked bool) {
@@ -172,7 +173,9 @@ func (w *hand) turns(sl *slot) bool {
 		}
 		e.a.used = max(e.a.used, e.tag)
 		before := w.now
-		switch w.turn(sl, e.a, max(w.now-e.since, 0)) {
+		end := w.turn(sl, e.a, max(w.now-e.since, 0))
+		w.shelf.clear()
+		switch end {
 		case turnLost:
 			return true
 		case turnGone:

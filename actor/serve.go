@@ -161,7 +161,7 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 	if stashed {
 		a.stash(e)
 	} else if e.call == nil {
-		e.run.free()
+		c.w.shelf.put(e)
 	}
 	return false
 }
