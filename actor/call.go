@@ -173,7 +173,7 @@ type ask[S, Req, Res any] struct {
 func (k *ask[S, Req, Res]) exec(c *Ctx, state any) {
 	s, _ := state.(S)
 	res, err := k.of.fn(s, c, k.req)
-	if !c.returned(err) {
+	if !c.returned() {
 		return
 	}
 	if k.f.st.CompareAndSwap(taken, replying) {

@@ -139,8 +139,8 @@ func (m *Method[S, Req, Res]) letter() *letter[S, Req, Res] {
 
 func (l *letter[S, Req, Res]) exec(c *Ctx, state any) {
 	s, _ := state.(S)
-	_, err := l.of.fn(s, c, l.req)
-	c.returned(err)
+	_, _ = l.of.fn(s, c, l.req)
+	c.returned()
 }
 func (l *letter[S, Req, Res]) request() any { return l.req }
 func (l *letter[S, Req, Res]) free() bool {

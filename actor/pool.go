@@ -53,6 +53,7 @@ type hand struct {
 	give  chan *slot // to a hand that is spare or wants a slot; nil: closed
 	acct  account
 	shelf shelf
+	batch batch
 }
 
 func (p *pool) init(s *System, n int, locked bool) {

@@ -13,7 +13,7 @@ const (
 
 // turn runs messages of a until the slice or their number is spent.
 func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
-	s, c := w.pool.sys, w.ctx
+	s := w.pool.sys
 	t := tally{a: a, start: w.now, waited: waited}
 	sl.since.Store(w.now)
 	if s := a.mean > 0 && a.mean < short; s != sl.short.Load() {
@@ -32,8 +32,9 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		a.used += x.owed / a.set.weight
 		x.owed = 0
 	}
-	a.cur.Store(c)
+	a.cur.Store(w.ctx)
 	for check := 1; ; a.mu.Lock() { // which is held here
+		a.recall()
 		if a.due() && a.atRest() {
 			a.mu.Unlock()
 			if end, done := w.live(sl, a, &t); done {
@@ -45,7 +46,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		if a.life == alive && !a.doomed && (a.x == nil || len(a.x.resume) == 0) {
 			e = a.head()
 			if s.shuffle != nil && e != nil {
-				e, c = s.shuffle.next(w, a, e)
+				e = s.shuffle.next(w, a, e)
 			}
 		}
 		if e == nil {
@@ -54,16 +55,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		if e.m.readOnly {
 			return w.read(sl, a, e, &t)
 		}
-		state := a.state
-		if !a.take(e, c) {
-			a.mu.Unlock()
-			continue
-		}
-		a.mu.Unlock()
-		c.hold = holdTurn
-		c.begin(a, e.m, e.call, state, w.now)
-		t.n++
-		if c.serve(a, e) {
+		if w.handle(a, e, check-t.n, &t) {
 			return turnGone
 		}
 		if !w.has() {
@@ -89,6 +81,25 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		}
 		sl.since.Store(w.now)
 	}
+}
+
+// handle runs the handler of e, the head, and of what follows it: k messages at most. The
+// caller holds a.mu, which is free afterwards. lost: as with serve.
+func (w *hand) handle(a *actor, e *envelope, k int, t *tally) (lost bool) {
+	c, state := w.ctx, a.state
+	if a.grab(&w.batch, e, min(k, batched)) {
+		a.mu.Unlock()
+		return w.several(a, state, t)
+	}
+	ok := a.take(e, c)
+	a.mu.Unlock()
+	if !ok {
+		return false
+	}
+	c.hold = holdTurn
+	c.begin(a, e.m, e.call, state, w.now)
+	t.n++
+	return c.serve(a, e)
 }
 
 // tally is what a turn has used.
