@@ -63,6 +63,7 @@ func (a *actor) recall() {
 	a.out += uint64(begun)
 	for i := b.n - 1; i >= begun; i-- {
 		a.mail.pushFront(b.msgs[i])
+		b.msgs[i] = nil
 	}
 }
 
@@ -84,6 +85,7 @@ func (w *hand) several(a *actor, state any, t *tally) (lost bool) {
 	c.hold = holdTurn
 	for i, n := 0, b.n; i < n && b.claim(); i++ {
 		e := b.msgs[i]
+		b.msgs[i] = nil
 		if !c.more {
 			c.begin(a, e.m, nil, state, w.now)
 		}

@@ -224,3 +224,63 @@ func TestBatchLeavesNothing(t *testing.T) {
 		t.Errorf("something keeps message %d", i)
 	}
 }
+
+// Senders at once, panics, urgent messages and slots that are lost: the messages of a
+// sender stay in order, the limit holds at any instant, nothing gets lost.
+func TestBatchStress(t *testing.T) {
+	limit(t, 60e9)
+	const senders, each, most = 4, 4000, 64
+	type state struct{}
+	for _, cfg := range []Config{{}, {Slots: 1}, {Slots: 3, Handoff: 100 * time.Microsecond}} {
+		s := newSys(t, cfg)
+		sup, err := Supervise(s, "sup", Supervision{MaxRestarts: 1 << 30})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var in, wrong atomic.Int32
+		var next [senders]int // of all incarnations
+		type msg struct{ from, n int }
+		count := NewAction("Count", func(_ *state, c *Ctx, m msg) error {
+			if in.Add(1) != 1 || next[m.from] != m.n {
+				wrong.Add(1)
+			}
+			next[m.from]++
+			if m.n%97 == 3 {
+				for start := time.Now(); time.Since(start) < 200*time.Microsecond; {
+				}
+			}
+			in.Add(-1)
+			if m.n%501 == 7 {
+				panic("boom")
+			}
+			return nil
+		})
+		urgent := NewAction("Urgent", func(*state, *Ctx, int) error { return nil }, WithPriority(firq.PriorityHigh))
+		r := must(t, sup, "", func(*Ctx) (*state, error) { return &state{}, nil }, WithMailbox(Mailbox{Limit: most}))
+		var wg sync.WaitGroup
+		for from := range senders {
+			wg.Go(func() {
+				for n := range each {
+					for count.Tell(bg, r, msg{from, n}) != nil {
+						runtime.Gosched()
+					}
+					if n%64 == 0 {
+						_ = urgent.Tell(bg, r, n)
+					}
+					if n := r.Len(); n > most {
+						t.Errorf("%d wait", n)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if err := r.Stop(within(t)); err != nil {
+			t.Fatal(err)
+		}
+		if wrong.Load() > 0 || next != [senders]int{each, each, each, each} {
+			t.Error(wrong.Load(), next)
+		}
+		books(t, s)
+		s.Close()
+	}
+}
