@@ -193,23 +193,45 @@ func TestBatchAndStash(t *testing.T) {
 	books(t, s)
 }
 
-// A Ctx that a tell has leaked is stale once the last of a batch is over, or the rest was
-// recalled; nothing keeps what was in the messages.
-func TestBatchLeavesNothing(t *testing.T) {
+// A Ctx that a tell has leaked is stale once the rest of its batch was recalled: no other
+// handler gets it, as the actor has no last words.
+func TestBatchEndsItsCtx(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{Slice: time.Hour, Handoff: -1})
+	gate, in, end := make(chan bool), make(chan bool), make(chan bool)
 	var leaked *Ctx
-	r, _, free := held(t, s, s, 8, 20, func(_ *box, c *Ctx) (any, error) { leaked = c; return nil, nil })
-	free()
-	if err := r.Stop(t.Context()); err != nil {
-		t.Fatal(err)
+	leak := NewAction("Leak", func(_ int, c *Ctx, i int) error {
+		switch i {
+		case 0:
+			<-gate
+		case 8:
+			leaked = c
+			close(in)
+			<-end
+		}
+		return nil
+	})
+	r := must(t, s, "", Value(0))
+	for i := range 20 {
+		_ = leak.Tell(bg, r, i)
 	}
+	close(gate)
+	<-in
+	r.Kill()
+	close(end)
+	<-r.Done()
 	if err := leaked.Err(); !errors.Is(err, ErrStale) {
 		t.Error(err)
 	}
+}
+
+// Nothing keeps what was in the messages.
+func TestBatchLeavesNothing(t *testing.T) {
+	limit(t, 20e9)
+	s := newSys(t, Config{Slice: time.Hour, Handoff: -1})
 	keep := NewAction("Keep", func(*box, *Ctx, *[1 << 10]byte) error { return nil })
-	r = box0(t, s, "")
-	free = block(t, r)
+	r := box0(t, s, "")
+	free := block(t, r)
 	var refs []weak.Pointer[[1 << 10]byte]
 	for range 50 {
 		p := new([1 << 10]byte)
