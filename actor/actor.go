@@ -27,16 +27,17 @@ const (
 
 // actor is what a Ref points to. It is small: what few actors need is in extra.
 type actor struct {
-	mu   sync.Mutex
-	mail list   // of normal priority; mu
-	in   uint64 // messages accepted, except for those that left unhandled; mu
-	out  uint64 // messages whose handler was started; mu
-	used int64  // finish tag: processor time by weight; who has the turn
-	mean int64  // ns per message, a moving average; who has the turn
-	set  *settings
-	kind *kind // nil: a supervisor, or the System's root
-	name string
-	x    *extra // nil until it is needed; set under mu
+	mu    sync.Mutex
+	mail  list   // of normal priority; mu
+	in    uint64 // messages accepted, except for those that left unhandled; mu
+	out   uint64 // messages whose handler was started, except for those of batch; mu
+	batch *batch // messages that who has the turn has taken, nil: none; mu
+	used  int64  // finish tag: processor time by weight; who has the turn
+	mean  int64  // ns per message, a moving average; who has the turn
+	set   *settings
+	kind  *kind // nil: a supervisor, or the System's root
+	name  string
+	x     *extra // nil until it is needed; set under mu
 	// state of the incarnation, of the type that kind says; written by who has the
 	// turn and under mu, so either suffices to read it.
 	state any
@@ -143,7 +144,7 @@ func (a *actor) due() bool {
 
 // spent: nothing waits but what is stashed. The caller holds a.mu.
 func (a *actor) spent() bool {
-	n := a.in - a.out
+	n := a.waits()
 	if n == 0 || a.x == nil {
 		return n == 0
 	}
@@ -177,6 +178,7 @@ func (a *actor) release() {
 }
 
 func (a *actor) releaseLocked() bool {
+	a.recall()
 	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
 		a.handOver()
 		return false

@@ -173,7 +173,7 @@ type ask[S, Req, Res any] struct {
 func (k *ask[S, Req, Res]) exec(c *Ctx, state any) {
 	s, _ := state.(S)
 	res, err := k.of.fn(s, c, k.req)
-	if !c.returned(err) {
+	if !c.returned() {
 		return
 	}
 	if k.f.st.CompareAndSwap(taken, replying) {
@@ -183,9 +183,10 @@ func (k *ask[S, Req, Res]) exec(c *Ctx, state any) {
 }
 
 func (k *ask[S, Req, Res]) request() any { return k.req }
+func (k *ask[S, Req, Res]) free() bool   { return false } // giveBack is its caller's
 
-// free is called by who waited, after the answer.
-func (k *ask[S, Req, Res]) free() {
+// giveBack is called by who waited, after the answer.
+func (k *ask[S, Req, Res]) giveBack() {
 	if k.f.foreign {
 		return // its handler may be using it
 	}
@@ -275,7 +276,7 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 func (k *ask[S, Req, Res]) drop(s *System) {
 	s.waiters.Put(k.f.w)
 	k.f.w, k.f.foreign = nil, false
-	k.free()
+	k.giveBack()
 }
 
 // result returns what the answer was, and gives back what it came in.
@@ -287,6 +288,6 @@ func (k *ask[S, Req, Res]) result(s *System) (Res, error) {
 	}
 	s.waiters.Put(k.f.w)
 	k.f.w = nil
-	k.free()
+	k.giveBack()
 	return res, err
 }

@@ -40,6 +40,7 @@ type Ctx struct {
 	state  any  // of the incarnation
 	out    outcome
 	turn   chan struct{} // tells that the turn is the handler's again
+	more   bool          // the next message of a batch follows at once
 	hold   hold          // actor.mu, once the handler runs
 	pauses int           // waits in progress, of a reentrant actor's handler; actor.mu
 	timed  atomic.Bool   // it has a timeout that may abandon or cancel it
@@ -68,15 +69,23 @@ const (
 
 // outcome of a handler, as it says by its Ctx.
 type outcome struct {
-	err     error
 	stashed bool
 	stop    bool // c.Stop
 	stopErr error
 	unstash bool
 }
 
+// any: there is something to do.
+func (o *outcome) any() bool { return o.stashed || o.stop || o.unstash }
+
 // account is what a goroutine has not computed for the actor whose turn it has.
 type account struct{ lent atomic.Int64 }
+
+func (t *account) reset() {
+	if t.lent.Load() != 0 { // a store costs more
+		t.lent.Store(0)
+	}
+}
 
 type ctxKey struct{}
 

@@ -150,7 +150,7 @@ func TestWhoRunsMeanwhile(t *testing.T) {
 	limit(t, 20e9)
 	for _, r := range []Reentrancy{None, CallChain, Full} {
 		bubble(t, func(t *testing.T) {
-			s := newSys(t, Config{})
+			s := newSys(t, Config{Slots: 2}) // one is b's, which sleeps
 			a, b := box0(t, s, "a", WithReentrancy(r)), box0(t, s, "b")
 			f := do.Start(context.Background(), a, func(st *box, c *Ctx) (any, error) {
 				_, err := do.Call(c, b, func(*box, *Ctx) (any, error) { sleep(10); return 0, nil })

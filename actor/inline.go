@@ -73,14 +73,14 @@ func (m *Method[S, Req, Res]) inlined(ctx context.Context, cc *Ctx, a *actor, c 
 			fail = &PanicError{ErrGoexit, debug.Stack()} // and the caller's goroutine ends
 		}
 		cc.out = outcome{}
-		cc.returned(fail)
+		cc.returned()
 		a.fail(fail, false)
 		a.leaveInline(cc, c)
 		err = fail
 	}()
 	s, _ := cc.state.(S)
 	res, err = m.fn(s, cc, req)
-	cc.returned(err)
+	cc.returned()
 	normal = true
 	if cc.out.stashed {
 		return m.stashedInline(ctx, cc, a, c, req)

@@ -9,6 +9,7 @@ func (a *actor) fail(why error, gone bool) {
 		a.mu.Unlock()
 		return
 	}
+	a.recall()
 	x := a.extra()
 	if a.life != failed {
 		a.life, x.fail = failed, why
@@ -146,7 +147,7 @@ func (a *actor) close(c *Ctx, why error) {
 	if st, ok := state.(Stopper); ok && !gone && c != nil {
 		c.begin(a, methodStop, nil, nil, a.sys().now())
 		fail := c.guard(func() { st.Stop(c, why) }, func(fail error) {
-			c.returned(fail)
+			c.returned()
 			a.logLast(fail)
 			a.mu.Lock()
 			a.ending = false // the next turn goes on, without a state
@@ -155,7 +156,7 @@ func (a *actor) close(c *Ctx, why error) {
 				c.w.died(a, false)
 			}
 		})
-		c.returned(nil)
+		c.returned()
 		if fail != nil {
 			a.logLast(fail)
 		}

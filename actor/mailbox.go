@@ -21,7 +21,7 @@ type envelope struct {
 type runner interface {
 	exec(c *Ctx, state any) // runs the handler; calls c.returned as soon as that is over
 	request() any
-	free() // nobody uses the message any more
+	free() bool // nobody uses the message any more; true: its envelope is for the method's pool
 }
 
 // list of messages, oldest first.
@@ -35,6 +35,16 @@ func (l *list) push(e *envelope) {
 		l.last.next = e
 	}
 	l.last = e
+}
+
+func (l *list) pushFront(e *envelope) {
+	e.in, e.prev, e.next = l, nil, l.first
+	if l.first == nil {
+		l.last = e
+	} else {
+		l.first.prev = e
+	}
+	l.first = e
 }
 
 func (e *envelope) unlink() {
@@ -85,7 +95,7 @@ func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 		return err
 	}
 	var evicted *envelope
-	if how != beyond && (a.in-a.out >= a.set.limit || a.x != nil && len(a.x.room) > 0) {
+	if how != beyond && (a.in-a.out >= a.set.limit && a.waits() >= a.set.limit || a.x != nil && len(a.x.room) > 0) {
 		switch a.set.box.Policy {
 		case firq.Wait:
 			a.mu.Unlock()
@@ -129,6 +139,9 @@ func (a *actor) closed(e *envelope, c *Ctx, how posting) error {
 // put appends an accepted message. The caller holds a.mu.
 func (a *actor) put(e *envelope) {
 	a.in++
+	if e.m.prio > firq.PriorityNormal {
+		a.recall() // it goes first
+	}
 	a.line(e.m.prio).push(e)
 }
 
@@ -242,6 +255,7 @@ func (a *actor) lose() {
 // empty removes everything, what is stashed too, and returns it as a chain: in no
 // list, so that callers who leave do not touch it. The caller holds a.mu.
 func (a *actor) empty() (chain *envelope) {
+	a.recall()
 	var all list
 	a.each(func(l *list) bool { all.takeAll(l); return true })
 	if a.x != nil {
@@ -267,7 +281,7 @@ func (a *actor) deadLetter(e *envelope, why error) {
 		s.hook("OnDeadLetter", func() { f(d) })
 	}
 	if e.call == nil {
-		e.run.free()
+		e.over()
 	}
 }
 

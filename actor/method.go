@@ -15,9 +15,8 @@ import (
 // immutable, safe for concurrent use, and belongs to no System.
 type Method[S, Req, Res any] struct {
 	method
-	fn    func(S, *Ctx, Req) (Res, error)
-	tells sync.Pool // *letter[S, Req, Res]
-	asks  sync.Pool // *ask[S, Req, Res], without a waiter: those belong to a System
+	fn   func(S, *Ctx, Req) (Res, error)
+	asks sync.Pool // *ask[S, Req, Res], without a waiter: those belong to a System
 }
 
 // method is what does not depend on types.
@@ -29,6 +28,7 @@ type method struct {
 	prio     firq.Priority
 	readOnly bool
 	inline   bool
+	tells    sync.Pool // *envelope of a letter, and of others behind it, by next
 }
 
 // kind of an actor: the type of its state. There is one for each type.
@@ -102,17 +102,13 @@ func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) erro
 	if err != nil {
 		return err
 	}
-	l, _ := m.tells.Get().(*letter[S, Req, Res])
-	if l == nil {
-		l = &letter[S, Req, Res]{of: m}
-		l.m, l.run = &m.method, l
-	}
+	l := m.letter()
 	l.req = req
 	if err = a.post(&l.envelope, c, sent); err == errWait {
 		err = a.waitRoom(ctx, c, &l.envelope)
 	}
 	if err != nil {
-		l.free()
+		l.over()
 		return a.refused(err)
 	}
 	return nil
@@ -125,14 +121,30 @@ type letter[S, Req, Res any] struct {
 	req Req
 }
 
+// letter returns one without a request. What else the pool has given goes back to the
+// place of this processor, which costs less than a trip to those of others.
+func (m *Method[S, Req, Res]) letter() *letter[S, Req, Res] {
+	e, _ := m.tells.Get().(*envelope)
+	if e == nil {
+		l := &letter[S, Req, Res]{of: m}
+		l.m, l.run = &m.method, l
+		return l
+	}
+	if more := e.next; more != nil {
+		e.next = nil
+		m.tells.Put(more)
+	}
+	return e.run.(*letter[S, Req, Res])
+}
+
 func (l *letter[S, Req, Res]) exec(c *Ctx, state any) {
 	s, _ := state.(S)
-	_, err := l.of.fn(s, c, l.req)
-	c.returned(err)
+	_, _ = l.of.fn(s, c, l.req)
+	c.returned()
 }
 func (l *letter[S, Req, Res]) request() any { return l.req }
-func (l *letter[S, Req, Res]) free() {
+func (l *letter[S, Req, Res]) free() bool {
 	var zero Req
 	l.req = zero
-	l.of.tells.Put(l)
+	return true
 }

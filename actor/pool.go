@@ -46,12 +46,14 @@ type slot struct {
 // hand is a goroutine of the System, which runs turns while it has a slot, and goes on with its
 // handler without one.
 type hand struct {
-	pool *pool
-	slot atomic.Pointer[slot] // its own, unless owner says that it was lost
-	ctx  *Ctx
-	now  int64
-	give chan *slot // to a hand that is spare or wants a slot; nil: closed
-	acct account
+	pool  *pool
+	slot  atomic.Pointer[slot] // its own, unless owner says that it was lost
+	ctx   *Ctx
+	now   int64      // a little before, while it looks for an actor
+	give  chan *slot // to a hand that is spare or wants a slot; nil: closed
+	acct  account
+	shelf shelf
+	batch batch
 }
 
 func (p *pool) init(s *System, n int, locked bool) {
@@ -115,6 +117,7 @@ func (w *hand) loop(sl *slot) {
 }
 
 func (w *hand) own(sl *slot) {
+	w.now = w.pool.sys.now()
 	w.slot.Store(sl)
 	sl.owner.Store(w)
 }
@@ -165,14 +168,15 @@ func (w *hand) turns(sl *slot) bool {
 				return true
 			}
 		}
-		w.now = p.sys.now()
 		if e.w != nil { // a handler wants a slot
 			e.w.give <- sl
 			return true
 		}
 		e.a.used = max(e.a.used, e.tag)
 		before := w.now
-		switch w.turn(sl, e.a, w.now-e.since) {
+		end := w.turn(sl, e.a, max(w.now-e.since, 0))
+		w.shelf.clear()
+		switch end {
 		case turnLost:
 			return true
 		case turnGone:
@@ -181,6 +185,7 @@ func (w *hand) turns(sl *slot) bool {
 		}
 		if w.now-before >= p.sys.slice/2 {
 			runtime.Gosched() // the other goroutines of the process: timers, connections, senders
+			w.now = p.sys.now()
 		}
 	}
 }
@@ -233,7 +238,7 @@ func (p *pool) push(e entry) bool {
 		p.idle = p.idle[:n-1]
 		if p.sys.shuffle == nil {
 			e, _ = p.q.get()
-			p.delivered(&e)
+			p.delivered(&e, e.since)
 		} else { // it chooses when everybody waits
 			e = entry{since: lookAgain}
 			p.n.Store(int32(p.q.len()))
@@ -252,11 +257,14 @@ func (p *pool) push(e entry) bool {
 // if w has lost its slot since its last handler: else the slot would have two goroutines
 // that wait for it to be woken.
 func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
-	for i := 0; i < spins && p.n.Load() == 0; i++ {
-		runtime.Gosched()
-	}
-	if p.sys.shuffle != nil {
-		p.sys.shuffle.settle(p)
+	if p.n.Load() == 0 || p.sys.shuffle != nil {
+		for i := 0; i < spins && p.n.Load() == 0; i++ {
+			runtime.Gosched()
+		}
+		if p.sys.shuffle != nil {
+			p.sys.shuffle.settle(p)
+		}
+		w.now = p.sys.now()
 	}
 	p.mu.Lock()
 	if p.closed {
@@ -269,13 +277,14 @@ func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 	}
 	if e, ok := p.q.get(); ok {
 		p.n.Store(int32(p.q.len()))
-		p.delivered(&e)
+		p.delivered(&e, w.now)
 		p.mu.Unlock()
 		return e, true
 	}
 	p.idle = append(p.idle, sl)
 	p.mu.Unlock()
 	e := <-sl.wake
+	w.now = p.sys.now()
 	if e.since == lookAgain {
 		return p.pop(w, sl)
 	}
@@ -285,10 +294,10 @@ func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 const lookAgain = -1 // since of an entry that only wakes
 
 // delivered counts an entry that has a slot now. The caller holds p.mu.
-func (p *pool) delivered(e *entry) {
+func (p *pool) delivered(e *entry, now int64) {
 	p.v.Store(p.q.now())
 	p.popped++
-	p.hist[class(p.sys.now()-e.since)]++
+	p.hist[class(now-e.since)]++
 }
 
 // close ends the goroutines that have no handler in progress, and lets those end that

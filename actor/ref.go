@@ -69,7 +69,7 @@ func (a *actor) length() int {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return int(a.in - a.out)
+	return int(a.waits())
 }
 
 func (a *actor) done() <-chan struct{} {

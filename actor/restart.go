@@ -241,6 +241,7 @@ func (a *actor) takeDown(why error) {
 		a.doom(why)
 		return
 	}
+	a.recall()
 	a.recycle, a.x.final = true, why
 	wake := a.wake()
 	a.mu.Unlock()

@@ -148,6 +148,7 @@ func TestShares(t *testing.T) {
 		}
 		sleep(2000)
 		s.Close()
+		sleep(2) // it does not wait for the handler in progress
 		synctest.Wait()
 		if share := float64(n[0]) / float64(n[1]); share < 2.7 || share > 3.3 {
 			t.Error(share)

@@ -50,8 +50,13 @@ func (c *Ctx) setBase(b context.Context) {
 // returned ends the handler's time: what it does with c from now on is refused. It
 // reports whether the handler's result counts; otherwise it was abandoned, or has
 // stashed the message.
-func (c *Ctx) returned(err error) bool {
-	c.out.err = err
+func (c *Ctx) returned() bool {
+	if c.more {
+		if c.st.Load() == live && !c.heavy && !c.out.any() {
+			return true
+		}
+		c.more = false
+	}
 	f := c.serving.Load()
 	switch st := c.st.Swap(stale); {
 	case st == abandoned:
@@ -145,7 +150,8 @@ func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
 func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 	if fail != nil {
 		c.out = outcome{}
-		if !c.returned(fail) {
+		c.more = false
+		if !c.returned() {
 			return true
 		}
 		a.fail(fail, false)
@@ -155,13 +161,19 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 	} else if c.st.Load() == abandoned {
 		return true
 	}
+	if c.more {
+		c.w.shelf.put(e)
+		return false
+	}
 	c.state = nil
 	stashed := c.out.stashed
-	c.out = outcome{}
+	if c.out.any() {
+		c.out = outcome{}
+	}
 	if stashed {
 		a.stash(e)
 	} else if e.call == nil {
-		e.run.free()
+		c.w.shelf.put(e)
 	}
 	return false
 }
@@ -170,6 +182,7 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 func (a *actor) obey(o *outcome) {
 	if o.unstash {
 		a.mu.Lock()
+		a.recall() // what comes back goes first
 		if a.x != nil {
 			a.x.back.takeAllFront(&a.x.stash)
 		}

@@ -40,8 +40,8 @@ func (s *System) random(n int64) int64 {
 }
 
 // next returns one of the messages that may be handled now: the first of a sender, of
-// the highest priority; and a new Ctx for it. The caller holds a.mu.
-func (h *shuffle) next(w *hand, a *actor, e *envelope) (*envelope, *Ctx) {
+// the highest priority, and gives w a new Ctx for it. The caller holds a.mu.
+func (h *shuffle) next(w *hand, a *actor, e *envelope) *envelope {
 	s := a.sys()
 	if a.x == nil || e.in != &a.x.back && a.x.readers == 0 && a.x.suspended == 0 {
 		var first []*envelope
@@ -58,7 +58,7 @@ func (h *shuffle) next(w *hand, a *actor, e *envelope) (*envelope, *Ctx) {
 	w.ctx.w, w.ctx.acct, w.ctx.hold = w, &w.acct, holdTurn
 	a.cur.Store(w.ctx)
 	s.dropCtx(old)
-	return e, w.ctx
+	return e
 }
 
 // settle lets everybody else run until they wait.

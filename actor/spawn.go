@@ -160,7 +160,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err error) {
 	a.cur.Store(c)
 	gone := func(fail error) {
-		c.returned(fail)
+		c.returned()
 		if first {
 			a.mu.Lock()
 			a.life = failed
@@ -186,12 +186,12 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 	c.begin(a, methodStart, nil, nil, a.sys().now())
 	var state any
 	fail := c.guard(func() { state, err = start(c) }, gone)
-	c.returned(err)
+	c.returned()
 	if fail == nil && err == nil {
 		if st, ok := state.(Starter); ok {
 			c.begin(a, methodStarted, nil, nil, a.sys().now())
 			fail = c.guard(func() { err = st.Started(c) }, gone)
-			c.returned(err)
+			c.returned()
 		}
 	}
 	if fail != nil {

@@ -117,7 +117,7 @@ func (s *System) Stats() Stats {
 	in, out := s.in, s.out
 	s.names.all(func(a *actor) {
 		a.mu.Lock()
-		in, out = in+a.in, out+a.out
+		in, out = in+a.in, out+a.handled()
 		a.mu.Unlock()
 	})
 	s.sumMu.Unlock()

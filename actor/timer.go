@@ -76,7 +76,7 @@ func (k *tick[S, Req, Res]) exec(c *Ctx, state any) {
 	k.letter.exec(c, state)
 }
 
-func (k *tick[S, Req, Res]) free() { k.t.handled() }
+func (k *tick[S, Req, Res]) free() bool { k.t.handled(); return false }
 
 func (t *Timer) handled() {
 	t.mu.Lock()

@@ -13,30 +13,28 @@ const (
 
 // turn runs messages of a until the slice or their number is spent.
 func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
-	s, c := w.pool.sys, w.ctx
+	s := w.pool.sys
 	t := tally{a: a, start: w.now, waited: waited}
 	sl.since.Store(w.now)
 	if s := a.mean > 0 && a.mean < short; s != sl.short.Load() {
 		sl.short.Store(s)
 	}
-	w.acct.lent.Store(0)
+	w.acct.reset()
 	a.mu.Lock()
+	a.turn = busy
 	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
-		a.turn = busy
 		a.handOver()
 		a.mu.Unlock()
 		sl.since.Store(0)
 		return turnOver
 	}
-	a.turn = busy
 	if x := a.x; x != nil && x.owed > 0 {
 		a.used += x.owed / a.set.weight
 		x.owed = 0
 	}
-	a.mu.Unlock()
-	a.cur.Store(c)
-	for check := 1; ; {
-		a.mu.Lock()
+	a.cur.Store(w.ctx)
+	for check := 1; ; a.mu.Lock() { // which is held here
+		a.recall()
 		if a.due() && a.atRest() {
 			a.mu.Unlock()
 			if end, done := w.live(sl, a, &t); done {
@@ -48,25 +46,16 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		if a.life == alive && !a.doomed && (a.x == nil || len(a.x.resume) == 0) {
 			e = a.head()
 			if s.shuffle != nil && e != nil {
-				e, c = s.shuffle.next(w, a, e)
+				e = s.shuffle.next(w, a, e)
 			}
 		}
 		if e == nil {
-			return w.rest(sl, a, &t, TurnIdle)
+			return w.again(sl, a, &t, TurnIdle)
 		}
 		if e.m.readOnly {
 			return w.read(sl, a, e, &t)
 		}
-		state := a.state
-		if !a.take(e, c) {
-			a.mu.Unlock()
-			continue
-		}
-		a.mu.Unlock()
-		c.hold = holdTurn
-		c.begin(a, e.m, e.call, state, w.now)
-		t.n++
-		if c.serve(a, e) {
+		if w.handle(a, e, check-t.n, &t) {
 			return turnGone
 		}
 		if !w.has() {
@@ -77,11 +66,13 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		if t.n < check {
 			continue
 		}
-		w.now = s.now()
+		w.now, t.read = s.now(), t.n
 		switch used := w.now - t.start - w.acct.lent.Load(); {
 		case used >= s.slice:
+			a.mu.Lock()
 			return w.again(sl, a, &t, TurnSlice)
 		case t.n >= a.set.throughput:
+			a.mu.Lock()
 			return w.again(sl, a, &t, TurnThroughput)
 		case used < s.slice/4:
 			check = min(2*t.n, a.set.throughput)
@@ -92,25 +83,48 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 	}
 }
 
+// handle runs the handler of e, the head, and of what follows it: k messages at most. The
+// caller holds a.mu, which is free afterwards. lost: as with serve.
+func (w *hand) handle(a *actor, e *envelope, k int, t *tally) (lost bool) {
+	c, state := w.ctx, a.state
+	if a.grab(&w.batch, e, min(k, batched)) {
+		a.mu.Unlock()
+		return w.several(a, state, t)
+	}
+	ok := a.take(e, c)
+	a.mu.Unlock()
+	if !ok {
+		return false
+	}
+	c.hold = holdTurn
+	c.begin(a, e.m, e.call, state, w.now)
+	t.n++
+	return c.serve(a, e)
+}
+
 // tally is what a turn has used.
 type tally struct {
 	a      *actor
 	start  int64
 	waited int64
-	n      int
+	n      int // messages
+	read   int // so many when the clock was read last
 }
 
 // charge ends the account of a turn. Who calls it has the turn of the actor.
 func (w *hand) charge(t *tally, why TurnEnd) {
-	w.now = w.pool.sys.now()
+	if t.read != t.n {
+		w.now = w.pool.sys.now()
+	}
 	used := max(w.now-t.start-w.acct.lent.Load(), 0)
-	w.acct.lent.Store(0)
+	w.acct.reset()
 	t.a.used += used / t.a.set.weight
 	if t.n > 0 {
 		t.a.mean += (used/int64(t.n) - t.a.mean) / 4
 	}
 	if m := w.pool.sys.cfg.Metrics; m != nil {
 		w.pool.sys.tellTurn(m, *t, used, why)
+		w.now = w.pool.sys.now()
 	}
 }
 
@@ -121,17 +135,22 @@ func (s *System) tellTurn(m Metrics, t tally, used int64, why TurnEnd) {
 	})
 }
 
-// rest ends a turn of an actor with nothing to do. The caller holds a.mu.
-func (w *hand) rest(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
-	a.mu.Unlock()
-	return w.again(sl, a, t, why)
-}
-
-// again ends a turn: the actor queues again if it has work.
+// again ends a turn: the actor queues again if it has work. The caller holds a.mu.
 func (w *hand) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
-	w.charge(t, why)
+	if w.pool.sys.cfg.Metrics != nil { // user code
+		a.mu.Unlock()
+		w.charge(t, why)
+		a.mu.Lock()
+	} else {
+		w.charge(t, why)
+	}
 	sl.since.Store(0)
-	a.release()
+	a.cur.Store(nil)
+	wake := a.releaseLocked()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(nil)
+	}
 	if !w.has() {
 		return turnLost
 	}
@@ -142,10 +161,9 @@ func (w *hand) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
 // only reads too, may run meanwhile. The caller holds a.mu.
 func (w *hand) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	c := w.ctx
-	w.acct.lent.Store(0)
+	w.acct.reset()
 	state := a.state
 	if !a.take(e, c) {
-		a.mu.Unlock()
 		return w.again(sl, a, t, TurnIdle)
 	}
 	a.enter(c)
@@ -172,6 +190,7 @@ func (w *hand) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 // live goes on with the life of a. done: the turn is over.
 func (w *hand) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	w.ctx.hold = holdTurn
+	t.read = -1
 	a.step(w.ctx)
 	if !w.has() {
 		w.charge(t, TurnLost)
@@ -180,9 +199,8 @@ func (w *hand) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	}
 	sl.since.Store(w.pool.sys.now())
 	a.mu.Lock()
-	more := a.due() && a.atRest() || a.life == alive && !a.doomed && a.head() != nil
-	a.mu.Unlock()
-	if more {
+	if a.due() && a.atRest() || a.life == alive && !a.doomed && a.head() != nil {
+		a.mu.Unlock()
 		return turnOver, false
 	}
 	return w.again(sl, a, t, TurnIdle), true
