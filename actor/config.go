@@ -52,6 +52,11 @@ type Config struct {
 	// mode. It is called by a goroutine of its own; what it panics with is logged.
 	// nil: it is logged.
 	OnTimeout func(SlowHandler)
+
+	// Profile gives the goroutine of each handler the pprof labels actor, the kind of the
+	// actor, and method while the handler runs: some tens of ns per message. (In an
+	// execution trace handlers are regions in any case.)
+	Profile bool
 }
 
 // DeadLetter is an accepted message that nobody will handle.

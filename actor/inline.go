@@ -78,6 +78,9 @@ func (m *Method[S, Req, Res]) inlined(ctx context.Context, cc *Ctx, a *actor, c 
 		a.leaveInline(cc, c)
 		err = fail
 	}()
+	if end := cc.observed(labelsOf(ctx, c), a, &m.method); end != nil {
+		defer end()
+	}
 	s, _ := cc.state.(S)
 	res, err = m.fn(s, cc, req)
 	cc.returned()

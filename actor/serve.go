@@ -141,6 +141,9 @@ func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
 		}
 		c.w.died(a, lost)
 	}()
+	if end := c.observed(context.Background(), a, e.m); end != nil {
+		defer end()
+	}
 	e.run.exec(c, c.state)
 	normal = true
 	return nil

@@ -17,15 +17,16 @@ var errNilContext = fmt.Errorf("%w: actor: the context is nil", firq.ErrInvalidA
 // System is some actors and the slots that they share. Its methods are safe for
 // concurrent use.
 type System struct {
-	cfg      Config
-	slice    int64
-	clk      clock.Clock
-	defaults *settings
-	pool     pool
-	names    names
-	root     *actor
-	waiters  sync.Pool // *waiter
-	shuffle  *shuffle  // of actortest
+	cfg          Config
+	slice        int64
+	clk          clock.Clock
+	defaults     *settings
+	pool         pool
+	names        names
+	root         *actor
+	waiters      sync.Pool // *waiter
+	observations sync.Map  // observationKey: *observation
+	shuffle      *shuffle  // of actortest
 
 	tree sync.Mutex // parents and children; before any actor's mu
 

@@ -1,0 +1,68 @@
+package actor
+
+import (
+	"context"
+	"runtime/pprof"
+	"runtime/trace"
+)
+
+// observed makes a handler visible: as a region of an execution trace while one is being
+// taken, and, with Config.Profile, by the labels of its goroutine in profiles. before is
+// what the goroutine's labels are taken from when the handler is over. The result is to be
+// deferred; nil: nobody looks.
+func (c *Ctx) observed(before context.Context, a *actor, m *method) (end func()) {
+	profile, traced := c.sys.cfg.Profile, trace.IsEnabled()
+	if !profile && !traced {
+		return nil
+	}
+	o := c.sys.observation(a, m)
+	if profile {
+		pprof.SetGoroutineLabels(o.labels)
+	}
+	var region *trace.Region
+	if traced {
+		region = trace.StartRegion(o.labels, o.name)
+	}
+	return func() {
+		if region != nil {
+			region.End()
+		}
+		if profile {
+			pprof.SetGoroutineLabels(before)
+		}
+	}
+}
+
+// observation is what handlers of a kind and method are called.
+type observation struct {
+	name   string // of the region: kind.method
+	labels context.Context
+}
+
+type observationKey struct{ kind, method string }
+
+// observation is made once per kind and method: there are as many as handles.
+func (s *System) observation(a *actor, m *method) *observation {
+	key := observationKey{a.kindName(), m.name}
+	o, ok := s.observations.Load(key)
+	if !ok {
+		o, _ = s.observations.LoadOrStore(key, &observation{
+			name:   key.kind + "." + key.method,
+			labels: pprof.WithLabels(context.Background(), pprof.Labels("actor", key.kind, "method", key.method)),
+		})
+	}
+	return o.(*observation)
+}
+
+// labelsOf returns where the goroutine of a caller has its labels from: its own handler's,
+// or ctx, as with pprof.Do.
+func labelsOf(ctx context.Context, c *Ctx) context.Context {
+	if c == nil || !c.sys.cfg.Profile {
+		return ctx
+	}
+	a, m := c.a.Load(), c.m.Load()
+	if a == nil || m == nil {
+		return context.Background()
+	}
+	return c.sys.observation(a, m).labels
+}
