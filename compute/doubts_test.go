@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -249,4 +250,15 @@ func TestRefusedBooks(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 	})
+}
+
+// An ExecTimeout that is as long as can be is none that has passed.
+func TestLongExecTimeout(t *testing.T) {
+	d := openWith(t, newMaker(), config{ExecTimeout: math.MaxInt64}, func(ctx context.Context, _ call) (string, error) {
+		if at, has := ctx.Deadline(); !has || time.Until(at) < 1000*time.Hour {
+			t.Errorf("deadline %v, %t", at, has)
+		}
+		return "v", ctx.Err()
+	})
+	d.ask(background, "a", "k").is(Executed, "v")
 }

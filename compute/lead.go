@@ -60,7 +60,7 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 		info.Wait = sl.permit.Waited()
 	}
 	if s.cfg.ExecTimeout > 0 {
-		f.deadline = time.Since(s.base) + s.cfg.ExecTimeout
+		f.deadline = time.Since(s.base) + min(s.cfg.ExecTimeout, forever)
 	}
 	f.begin(ctx, sl.group)
 	if s.cfg.Detach && !f.behind {
