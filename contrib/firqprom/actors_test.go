@@ -1,8 +1,11 @@
 package firqprom_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -106,6 +109,70 @@ firq_actor_wait_seconds_count{scheduler="api"} 6
 # TYPE firq_actor_waiting gauge
 firq_actor_waiting{scheduler="api"} 602
 `
+
+// fakeActors is a System in which all goes wrong that an alert is for.
+type fakeActors struct {
+	rec  *actor.Recorder
+	mu   sync.Mutex
+	says actor.Stats
+}
+
+func (f *fakeActors) Stats() actor.Stats {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.says
+}
+
+func (f *fakeActors) tick() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	st := &f.says
+	if st.Actors == 0 {
+		f.rec.Abandoned("room", 1)
+	}
+	st.Actors, st.Waiting = 2, 3
+	for _, n := range []*uint64{&st.Accepted, &st.Handled, &st.DeadLetters, &st.Cancelled, &st.Refused, &st.Restarts, &st.Abandoned, &st.Deadlocks, &st.Handoffs} {
+		*n++
+	}
+	for end := range actor.TurnLost + 1 {
+		f.rec.Turn("room", 1, time.Second/64, time.Millisecond, end)
+	}
+	f.rec.Failed("room", errors.New("x"))
+	f.rec.Restarted("room")
+	for _, why := range []error{actor.ErrMailboxFull, actor.ErrStopped, actor.ErrDeadlock, actor.ErrStale, context.Canceled, errors.New("x")} {
+		f.rec.Refused("room", why)
+	}
+	f.rec.Timeout("room", "Say", actor.Warn)
+}
+
+func (f *fakeActors) expect(want map[string]float64, name string) {
+	st, got := f.Stats(), f.rec.Recorded()
+	k := got.Kinds[0]
+	for key, value := range map[string]float64{
+		"actors NAME ": float64(st.Actors), "waiting NAME ": float64(st.Waiting), "accepted_total NAME ": float64(st.Accepted),
+		"handled_total NAME ": float64(st.Handled), "dead_letters_total NAME ": float64(st.DeadLetters), "cancelled_total NAME ": float64(st.Cancelled),
+		"rejected_total NAME ": float64(st.Refused), "restarted_total NAME ": float64(st.Restarts), "abandoned_total NAME ": float64(st.Abandoned),
+		"deadlocks_total NAME ": float64(st.Deadlocks), "handoffs_total NAME ": float64(st.Handoffs),
+		"messages_total NAME room": float64(k.Messages), "processor_seconds_total NAME room": k.Used.Seconds(), "failures_total NAME room": float64(k.Failed),
+		"restarts_total NAME room": float64(k.Restarted), "abandoned NAME room": float64(k.Abandoned),
+		"timeouts_total NAME roomSaywarn": float64(got.Timeouts[0].Count),
+		"wait_seconds_sum NAME ":          got.Waited.Sum().Seconds(), "wait_seconds_count NAME ": float64(got.Waited.Count()),
+	} {
+		want["firq_actor_"+strings.ReplaceAll(key, "NAME", name)] = value
+	}
+	for end, n := range k.Turns {
+		want["firq_actor_turns_total "+name+" room"+end] = float64(n)
+	}
+	for why, n := range k.Refused {
+		want["firq_actor_refused_total "+name+" room"+why] = float64(n)
+	}
+	var upTo uint64
+	for _, b := range got.Waited.Buckets() {
+		upTo += b.Count
+		want[fmt.Sprintf("firq_actor_wait_seconds_bucket %s %v", name, b.UpperBound.Seconds())] = float64(upTo)
+	}
+	want["firq_actor_wait_seconds_bucket "+name+" +Inf"] = float64(upTo)
+}
 
 // Without a Recorder there is what Stats says.
 func TestActorsWithoutRecorder(t *testing.T) {

@@ -198,7 +198,7 @@ func compareValues(t *testing.T, api promv1.API, scheds fleet, parts *service) {
 		t.Fatal(err)
 	}
 	for _, s := range result {
-		key := fmt.Sprintf("%s %s %s%s", s.Metric[model.MetricNameLabel], s.Metric["scheduler"], s.Metric["tenant"]+s.Metric["reason"]+s.Metric["source"], s.Metric["le"])
+		key := fmt.Sprintf("%s %s %s%s", s.Metric[model.MetricNameLabel], s.Metric["scheduler"], s.Metric["tenant"]+s.Metric["kind"]+s.Metric["method"]+s.Metric["mode"]+s.Metric["end"]+s.Metric["reason"]+s.Metric["source"], s.Metric["le"])
 		value, ok := want[key]
 		if !ok {
 			t.Errorf("unexpected: %v", s)

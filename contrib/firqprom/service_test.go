@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/actor"
 	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
@@ -35,6 +36,7 @@ type service struct {
 	stopped     *watchdog.Watchdog
 	queues      map[string]*fakeQueue
 	computes    map[string]*fakeCompute
+	actors      *fakeActors
 }
 
 // fakeQueue is a queue on Redis whose counters grow by step.
@@ -63,6 +65,7 @@ func newService(t *testing.T, stalled *lockfree.Scheduler[string, int]) *service
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	s := &service{
+		actors:   &fakeActors{rec: actor.NewRecorder()},
 		computes: map[string]*fakeCompute{"reports": {}, "falls": {falls: true}},
 		full:     gate.New(1, gate.Config[string]{MaxPerTenant: 1}),
 		open:     gate.New(4, gate.Config[string]{}),
@@ -121,6 +124,7 @@ func (s *service) register(t *testing.T, reg prometheus.Registerer) {
 		firqprom.Must(firqprom.NewPool(s.pool, named("jobs"))),
 		firqprom.Must(firqprom.NewCompute(s.computes["reports"], named("reports"))),
 		firqprom.Must(firqprom.NewCompute(s.computes["falls"], named("falls"))),
+		firqprom.Must(firqprom.NewActors(s.actors, s.actors.rec, named("rooms"))),
 		firqprom.Must(firqprom.NewWatchdog(s.cries, named("cries"))),
 		firqprom.Must(firqprom.NewWatchdog(s.warn, named("warns"))),
 		firqprom.Must(firqprom.NewWatchdog(s.stopped, named("stopped"))),
@@ -170,6 +174,7 @@ func (s *service) run(ctx context.Context) {
 		for _, c := range s.computes {
 			c.tick()
 		}
+		s.actors.tick()
 		if s.full.Stats().Queue.QueueLen == 1 { // the tenant may have no other waiting: this one does not
 			ask(s.http, "/", "waits", nothing)
 		}
@@ -224,6 +229,7 @@ func (s *service) expect(want map[string]float64) {
 	for name, c := range s.computes {
 		c.expect(want, name)
 	}
+	s.actors.expect(want, "rooms")
 	expect(want, "jobs", s.jobs.Stats())
 	st := s.pool.Stats()
 	for metric, value := range map[string]float64{
