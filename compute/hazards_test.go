@@ -101,9 +101,9 @@ func TestRouterBalance(t *testing.T) {
 					if random.Float64() < hot {
 						key = 0
 					}
-					takes := int(random.ExpFloat64() * float64(time.Second))
+					takes := time.Duration(random.ExpFloat64() * float64(time.Second))
 					with := s.With(func(context.Context, Call[int, int]) (int, error) {
-						time.Sleep(time.Duration(takes))
+						time.Sleep(takes)
 						return 0, nil
 					})
 					go func() { _, _, _ = s.DoInfo(background, 0, key, with) }()
