@@ -156,7 +156,7 @@ func (f *fakeActors) expect(want map[string]float64, name string) {
 		"messages_total NAME room": float64(k.Messages), "processor_seconds_total NAME room": k.Used.Seconds(), "failures_total NAME room": float64(k.Failed),
 		"restarts_total NAME room": float64(k.Restarted), "abandoned NAME room": float64(k.Abandoned),
 		"timeouts_total NAME roomSaywarn": float64(got.Timeouts[0].Count),
-		"wait_seconds_sum NAME ":          got.Waited.Sum().Seconds(), "wait_seconds_count NAME ": float64(got.Waited.Count()),
+		"wait_seconds_sum NAME ":          float64(got.Waited.Sum()) / float64(time.Second), "wait_seconds_count NAME ": float64(got.Waited.Count()),
 	} {
 		want["firq_actor_"+strings.ReplaceAll(key, "NAME", name)] = value
 	}
