@@ -26,7 +26,7 @@ type Stats[K comparable] struct {
 	QueueLen        int     // tasks queued, places reserved by calls in progress included
 	MaxGlobal       int     // the present one: Config.MaxGlobal, or what SetMaxGlobal says
 	InFlight        int     // delivered and not yet Done; only of tenants with an in-flight limit
-	Tenants         int     // tenants known: queued, in flight, or idle for less than TenantIdle
+	Tenants         int     // tenants known: queued, in flight, or idle for less than TenantIdle; MaxTenants at most
 	QueueSaturation float64 // QueueLen / MaxGlobal; above 1 after SetMaxGlobal has set it below what was queued
 
 	QueueTime  QueueTime

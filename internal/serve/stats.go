@@ -44,6 +44,11 @@ func (e *Env[K, T]) Stats(b *Books[K], queued, maxGlobal int) firq.Stats[K] {
 	s.QueueLen, s.MaxGlobal = queued, maxGlobal
 	s.QueueSaturation = float64(queued) / float64(s.MaxGlobal)
 	s.QueueTime = b.waits.QueueTime()
+	if most := e.Config.MaxTenants; most > 0 {
+		// Shards are asked one after the other: a tenant that one of them has forgotten
+		// since, and the one that has its place on another, are both counted.
+		s.Tenants = min(s.Tenants, most)
+	}
 	s.TopTenants = rankTop(s.TopTenants, e.Config.TopTenants)
 	return s
 }

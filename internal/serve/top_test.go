@@ -140,3 +140,22 @@ func TestTopOfAllShards(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// Shards are asked one after the other, while tenants come and go. No more than
+// MaxTenants are ever said to be known.
+func TestStatsTenants(t *testing.T) {
+	for most, want := range map[int]int{0: 3, 2: 2, 3: 3} {
+		e := newEnv(t, config{MaxTenants: most})
+		books := NewBooks[string]()
+		for _, keys := range [][]string{{"a", "b"}, {"c"}} {
+			s := NewShard(e, host{})
+			for _, key := range keys {
+				add(s, key, 0)
+			}
+			s.AddTo(books)
+		}
+		if got := e.Stats(books, 0, 1).Tenants; got != want {
+			t.Errorf("MaxTenants %d: %d tenants, want %d", most, got, want)
+		}
+	}
+}
