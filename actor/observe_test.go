@@ -69,7 +69,7 @@ func TestProfileLabels(t *testing.T) {
 // While a trace is taken each handler is a region in it.
 func TestTraceRegions(t *testing.T) {
 	if trace.IsEnabled() {
-		t.Skip("somebody else takes a trace")
+		t.Skip("go test -trace takes one already")
 	}
 	var b bytes.Buffer
 	if err := trace.Start(&b); err != nil {

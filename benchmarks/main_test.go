@@ -11,6 +11,7 @@ import (
 
 	"github.com/firq-go/firq/benchmarks/internal/gap"
 	"github.com/firq-go/firq/benchmarks/internal/peers"
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/machine"
@@ -21,7 +22,7 @@ import (
 // call runs the command and returns its exit code and what it wrote.
 func call(ctx context.Context, args ...string) (code int, out, errOut string) {
 	var o, e bytes.Buffer
-	code = execute(ctx, append([]string{"benchmarks"}, args...), &o, &e)
+	code = command.Execute(ctx, app, append([]string{"benchmarks"}, args...), &o, &e)
 	return code, o.String(), e.String()
 }
 
@@ -30,7 +31,7 @@ func TestRun(t *testing.T) {
 	chosen := []string{contest.Lockfree, peers.Temporal, peers.Ants, contest.Channel}
 	code, out, errOut := call(t.Context(), "--tenants", "4,8", "--consumers", "2", "--rounds", "2", "--duration", "10ms", "--warmup", "1ms",
 		"--window", "64", "--work", "0s,1us", "--peers", strings.Join(chosen, ","), "-o", path)
-	if code != exitOK {
+	if code != command.OK {
 		t.Fatalf("exit code %d\n%s", code, errOut)
 	}
 	text, err := os.ReadFile(path)
@@ -82,13 +83,13 @@ func TestUsage(t *testing.T) {
 		{[]string{"temporal"}, `unknown argument "temporal"`},
 	} {
 		code, _, errOut := call(t.Context(), c.args...)
-		if code != exitUsage || !strings.Contains(errOut, c.want) {
-			t.Errorf("%v: exit code %d, %q; want %d, %q", c.args, code, errOut, exitUsage, c.want)
+		if code != command.Usage || !strings.Contains(errOut, c.want) {
+			t.Errorf("%v: exit code %d, %q; want %d, %q", c.args, code, errOut, command.Usage, c.want)
 		}
 	}
 	code, out, _ := call(t.Context(), "--help")
 	for _, p := range peers.All() {
-		if code != exitOK || !strings.Contains(out, p.Name) {
+		if code != command.OK || !strings.Contains(out, p.Name) {
 			t.Errorf("--help: exit code %d, nothing of %s", code, p.Name)
 		}
 	}
@@ -99,7 +100,7 @@ func TestInterrupted(t *testing.T) {
 	cancel()
 	path := filepath.Join(t.TempDir(), "peers.json")
 	code, _, _ := call(ctx, "--peers", contest.Lockfree, "-o", path)
-	if code != exitInterrupted {
+	if code != command.Interrupted {
 		t.Errorf("exit code %d", code)
 	}
 	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), `"interrupted": true`) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/firq-go/firq/benchmarks/actors/internal/jobs"
 	"github.com/firq-go/firq/benchmarks/actors/internal/peers"
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 // childCommand is what this program is called with to do one run. Runs have processes of their own, so that nothing
@@ -32,7 +33,7 @@ type request struct {
 func one(_ context.Context, cmd *cli.Command) error {
 	var r request
 	if err := json.Unmarshal([]byte(cmd.Args().First()), &r); err != nil {
-		return &usageError{fmt.Errorf("%s: %w", childCommand, err)}
+		return command.Misuse(cmd, fmt.Errorf("%s: %w", childCommand, err))
 	}
 	m, err := r.run()
 	if err != nil {

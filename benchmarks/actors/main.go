@@ -7,58 +7,17 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/firq-go/firq/benchmarks/actors/internal/jobs"
 	"github.com/firq-go/firq/benchmarks/actors/internal/peers"
-	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
-)
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	os.Exit(execute(ctx, os.Args, os.Stdout, os.Stderr))
-}
-
-// execute runs the command line args and returns the exit code.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := app(stdout, stderr).Run(ctx, args)
-	var usage *usageError
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.As(err, &usage):
-		report.Printf(stderr, "actors: %v\nSee \"actors --help\".\n", err)
-		return exitUsage
-	case ctx.Err() != nil:
-		report.Printf(stderr, "actors: interrupted\n")
-		return exitInterrupted
-	}
-	report.Printf(stderr, "actors: %v\n", err)
-	return exitFailed
-}
-
-// usageError is the user's mistake.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func main() { command.Main(app) }
 
 func app(stdout, stderr io.Writer) *cli.Command {
 	return &cli.Command{
@@ -84,19 +43,15 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			&cli.IntFlag{Name: "spawn", Value: 20_000, Usage: "`N` actors that spawn starts and stops"},
 			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "write every single run as JSON to `FILE`; a directory gets a file named after the time"},
 		},
-		Commands:        []*cli.Command{{Name: childCommand, Hidden: true, Action: one, OnUsageError: onUsageError}},
+		Commands:        []*cli.Command{{Name: childCommand, Hidden: true, Action: one, OnUsageError: command.OnUsageError}},
 		Writer:          stdout,
 		ErrWriter:       stderr,
 		Suggest:         true,
 		HideHelpCommand: true,
-		OnUsageError:    onUsageError,
-		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // execute does it
+		OnUsageError:    command.OnUsageError,
+		ExitErrHandler:  command.KeepErr,
 		Action:          run,
 	}
-}
-
-func onUsageError(_ context.Context, _ *cli.Command, err error, _ bool) error {
-	return &usageError{err}
 }
 
 // contestants lists them for the help.

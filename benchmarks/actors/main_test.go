@@ -14,12 +14,13 @@ import (
 	"github.com/firq-go/firq/benchmarks/actors/internal/conflict"
 	"github.com/firq-go/firq/benchmarks/actors/internal/jobs"
 	"github.com/firq-go/firq/benchmarks/actors/internal/peers"
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 // The tests start their own binary where the program starts itself.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == childCommand {
-		os.Exit(execute(context.Background(), os.Args, os.Stdout, os.Stderr))
+		os.Exit(command.Execute(context.Background(), app, os.Args, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 // call runs the command and returns its exit code and what it wrote.
 func call(ctx context.Context, args ...string) (code int, out, errOut string) {
 	var o, e bytes.Buffer
-	code = execute(ctx, append([]string{"actors"}, args...), &o, &e)
+	code = command.Execute(ctx, app, append([]string{"actors"}, args...), &o, &e)
 	return code, o.String(), e.String()
 }
 
@@ -49,7 +50,7 @@ func TestRun(t *testing.T) {
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "actors.json")
 	code, out, errOut := call(ctx, "--jobs", "call,memory-many", "--rounds", "2", "--seconds", "0.01", "--many", "500", "-o", path)
-	if code != exitOK {
+	if code != command.OK {
 		t.Fatalf("exit code %d\n%s", code, errOut)
 	}
 	f := read(t, path)
@@ -112,13 +113,13 @@ func TestUsage(t *testing.T) {
 		{[]string{"--what"}, "what"}, {[]string{childCommand, "{"}, childCommand},
 	} {
 		code, _, errOut := call(t.Context(), c.args...)
-		if code != exitUsage || !strings.Contains(errOut, c.want) {
+		if code != command.Usage || !strings.Contains(errOut, c.want) {
 			t.Errorf("%v: exit code %d, %q, want %q", c.args, code, errOut, c.want)
 		}
 	}
 	code, out, _ := call(t.Context(), "--help")
 	for _, want := range []string{"quiet-flooded", "protoactor", "--contestants", "Exit codes"} {
-		if code != exitOK || !strings.Contains(out, want) {
+		if code != command.OK || !strings.Contains(out, want) {
 			t.Errorf("exit code %d, no %q in\n%s", code, want, out)
 		}
 	}
@@ -134,11 +135,11 @@ func TestInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "actors.json")
 	done := make(chan int, 1)
 	go func() {
-		done <- execute(ctx, []string{"actors", "--jobs", "call", "--rounds", "900", "--seconds", "0.01", "-o", path}, &bytes.Buffer{}, &watched{"round 2", cancel})
+		done <- command.Execute(ctx, app, []string{"actors", "--jobs", "call", "--rounds", "900", "--seconds", "0.01", "-o", path}, &bytes.Buffer{}, &watched{"round 2", cancel})
 	}()
 	select {
 	case code := <-done:
-		if code != exitInterrupted {
+		if code != command.Interrupted {
 			t.Errorf("exit code %d", code)
 		}
 	case <-time.After(20 * time.Second):

@@ -13,6 +13,7 @@ import (
 
 	"github.com/firq-go/firq/benchmarks/actors/internal/jobs"
 	"github.com/firq-go/firq/benchmarks/actors/internal/peers"
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/report"
 )
@@ -27,11 +28,11 @@ type plan struct {
 
 func run(ctx context.Context, cmd *cli.Command) error {
 	if name := cmd.Args().First(); name != "" {
-		return &usageError{fmt.Errorf("unknown argument %q", name)}
+		return command.Misuse(cmd, fmt.Errorf("unknown argument %q", name))
 	}
 	p, err := parse(cmd)
 	if err != nil {
-		return &usageError{err}
+		return command.Misuse(cmd, err)
 	}
 	f := &file{Schema: schema, Env: machine.Read(), Modules: modules(), Rounds: p.rounds, Size: p.size}
 	destination := cmd.String("out")

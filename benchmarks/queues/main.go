@@ -7,58 +7,14 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"io"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
-)
-
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	os.Exit(execute(ctx, os.Args, os.Stdout, os.Stderr))
-}
-
-// execute runs the command line args and returns the exit code.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := app(stdout, stderr).Run(ctx, args)
-	var usage *usageError
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.As(err, &usage):
-		report.Printf(stderr, "queues: %v\nSee \"queues --help\".\n", err)
-		return exitUsage
-	case ctx.Err() != nil:
-		report.Printf(stderr, "queues: interrupted\n")
-		return exitInterrupted
-	case errors.Is(err, errNoServer): // nothing was measured, and nothing is wrong
-		report.Printf(stderr, "queues: skipped: %v\n", err)
-		return exitOK
-	}
-	report.Printf(stderr, "queues: %v\n", err)
-	return exitFailed
-}
-
-// usageError is the user's mistake.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
+func main() { command.Main(app) }
 
 func app(stdout, stderr io.Writer) *cli.Command {
 	return &cli.Command{
@@ -100,8 +56,8 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		ErrWriter:       stderr,
 		Suggest:         true,
 		HideHelpCommand: true,
-		OnUsageError:    func(_ context.Context, _ *cli.Command, err error, _ bool) error { return &usageError{err} },
-		ExitErrHandler:  func(context.Context, *cli.Command, error) {}, // execute does it
+		OnUsageError:    command.OnUsageError,
+		ExitErrHandler:  command.KeepErr,
 		Action:          run,
 	}
 }

@@ -12,13 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/machine"
 )
 
 // call runs the command and returns its exit code and what it wrote.
 func call(ctx context.Context, args ...string) (code int, out, errOut string) {
 	var o, e bytes.Buffer
-	code = execute(ctx, append([]string{"queues"}, args...), &o, &e)
+	code = command.Execute(ctx, app, append([]string{"queues"}, args...), &o, &e)
 	return code, o.String(), e.String()
 }
 
@@ -40,7 +41,7 @@ func TestRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "queues.json")
 	code, out, errOut := call(ctx, "--tasks", "300", "--rounds", "2", "--workers", "4,8", "--tenants", "5", "--crowd", "100", "--noisy", "500",
 		"--samples", "5", "-o", path)
-	if code != exitOK {
+	if code != command.OK {
 		t.Fatalf("exit code %d\n%s", code, errOut)
 	}
 	text, err := os.ReadFile(path)
@@ -116,13 +117,13 @@ func TestUsage(t *testing.T) {
 		{[]string{"asynq"}, `unknown argument "asynq"`},
 	} {
 		code, _, errOut := call(t.Context(), c.args...)
-		if code != exitUsage || !strings.Contains(errOut, c.want) {
-			t.Errorf("%v: exit code %d, %q; want %d, %q", c.args, code, errOut, exitUsage, c.want)
+		if code != command.Usage || !strings.Contains(errOut, c.want) {
+			t.Errorf("%v: exit code %d, %q; want %d, %q", c.args, code, errOut, command.Usage, c.want)
 		}
 	}
 	code, out, _ := call(t.Context(), "--help")
 	for _, p := range parts {
-		if code != exitOK || !strings.Contains(out, p.name) {
+		if code != command.OK || !strings.Contains(out, p.name) {
 			t.Errorf("--help: exit code %d, nothing of %s", code, p.name)
 		}
 	}
@@ -130,12 +131,12 @@ func TestUsage(t *testing.T) {
 
 func TestNoServer(t *testing.T) {
 	code, _, errOut := call(t.Context(), "--server", "no-such-server")
-	if code != exitOK || !strings.Contains(errOut, "skipped: there is no redis-server in PATH") || !strings.Contains(errOut, "no-such-server") {
+	if code != command.OK || !strings.Contains(errOut, "skipped: there is no redis-server in PATH") || !strings.Contains(errOut, "no-such-server") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 	// One that ends at once: an error within its time, with what it said.
 	code, _, errOut = call(t.Context(), "--server", "false")
-	if code != exitFailed || !strings.Contains(errOut, "false: has ended") {
+	if code != command.Failed || !strings.Contains(errOut, "false: has ended") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 }
@@ -149,11 +150,11 @@ func TestInterrupted(t *testing.T) {
 	done := make(chan int, 1)
 	errOut := &watched{want: "throughput", seen: cancel}
 	go func() {
-		done <- execute(ctx, []string{"queues", "--tasks", "200", "--workers", "4", "--rounds", "500", "-o", path}, &bytes.Buffer{}, errOut)
+		done <- command.Execute(ctx, app, []string{"queues", "--tasks", "200", "--workers", "4", "--rounds", "500", "-o", path}, &bytes.Buffer{}, errOut)
 	}()
 	select {
 	case code := <-done:
-		if code != exitInterrupted {
+		if code != command.Interrupted {
 			t.Errorf("exit code %d", code)
 		}
 	case <-time.After(30 * time.Second):

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/report"
 )
@@ -70,15 +71,19 @@ func partNames() string {
 
 func run(ctx context.Context, cmd *cli.Command) error {
 	if name := cmd.Args().First(); name != "" {
-		return &usageError{fmt.Errorf("unknown argument %q", name)}
+		return command.Misuse(cmd, fmt.Errorf("unknown argument %q", name))
 	}
 	p, err := parse(cmd)
 	if err != nil {
-		return &usageError{err}
+		return command.Misuse(cmd, err)
 	}
 	f := &file{Schema: schema, Env: machine.Read(), Modules: modules(), Tasks: p.tasks, Tenants: p.tenants, Rounds: p.rounds}
 	out, errOut := cmd.Root().Writer, cmd.Root().ErrWriter
 	s, err := startServer(ctx, p.server)
+	if errors.Is(err, errNoServer) { // nothing was measured, and nothing is wrong
+		report.Printf(errOut, "queues: skipped: %v\n", err)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/compare"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/export"
@@ -43,7 +44,7 @@ func compareCommand() *cli.Command {
 			&cli.BoolFlag{Name: "all", Category: whereTo, Usage: "show the figures that have not changed, too"},
 			formatFlag(),
 		},
-		OnUsageError:  onUsageError,
+		OnUsageError:  command.OnUsageError,
 		ShellComplete: complete(contest.ForRun(), nil),
 		Action:        runCompare,
 	}
@@ -52,11 +53,11 @@ func compareCommand() *cli.Command {
 func runCompare(_ context.Context, cmd *cli.Command) error {
 	paths := cmd.Args().Slice()
 	if len(paths) < 1 || len(paths) > 2 {
-		return misuse(cmd, fmt.Errorf("compare needs one or two files, there are %d", len(paths)))
+		return command.Misuse(cmd, fmt.Errorf("compare needs one or two files, there are %d", len(paths)))
 	}
 	options, err := compareOptions(cmd, len(paths))
 	if err != nil {
-		return misuse(cmd, err)
+		return command.Misuse(cmd, err)
 	}
 	var files []*report.File
 	for _, path := range paths {
@@ -74,7 +75,7 @@ func runCompare(_ context.Context, cmd *cli.Command) error {
 	}
 	c, err := compareFiles(files, options)
 	if err != nil {
-		return misuse(cmd, err)
+		return command.Misuse(cmd, err)
 	}
 	c.Old, c.New = paths[0], paths[len(paths)-1]
 	if len(paths) == 1 {

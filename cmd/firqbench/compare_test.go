@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/compare"
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/machine"
@@ -39,30 +40,30 @@ func TestCompare(t *testing.T) {
 		code int
 		want string
 	}{
-		{[]string{fast, slow}, exitFailed, "1 REGRESSION"},
-		{[]string{fast, slow, "--threshold", "5%"}, exitFailed, "REGRESSION"},
-		{[]string{fast, slow, "--threshold", "0.2"}, exitOK, "1 worse"},
-		{[]string{fast, slow, "--alpha", "0.001"}, exitOK, "too few runs to tell"},
-		{[]string{fast, slow, "--contestants", "baseline"}, exitOK, "no significant change: tasks/s"},
-		{[]string{slow, fast}, exitOK, "1 better"},
-		{[]string{fast, fast, "--all"}, exitOK, "+0.0%"},
-		{[]string{fast, "--contestants", "baseline,lockfree"}, exitOK, "baseline-1 -> lockfree"},
-		{[]string{fast, "--contestants", "lockfree,baseline-1"}, exitFailed, "REGRESSION"},
-		{[]string{fast, slow, "--format", "csv"}, exitFailed, "contended,no work,lockfree,tasks/s,"},
-		{[]string{fast, slow, "--format", "benchfmt"}, exitOK, "side: new"},
-		{[]string{fast, "--format", "benchfmt"}, exitOK, "/impl=lockfree/"},
+		{[]string{fast, slow}, command.Failed, "1 REGRESSION"},
+		{[]string{fast, slow, "--threshold", "5%"}, command.Failed, "REGRESSION"},
+		{[]string{fast, slow, "--threshold", "0.2"}, command.OK, "1 worse"},
+		{[]string{fast, slow, "--alpha", "0.001"}, command.OK, "too few runs to tell"},
+		{[]string{fast, slow, "--contestants", "baseline"}, command.OK, "no significant change: tasks/s"},
+		{[]string{slow, fast}, command.OK, "1 better"},
+		{[]string{fast, fast, "--all"}, command.OK, "+0.0%"},
+		{[]string{fast, "--contestants", "baseline,lockfree"}, command.OK, "baseline-1 -> lockfree"},
+		{[]string{fast, "--contestants", "lockfree,baseline-1"}, command.Failed, "REGRESSION"},
+		{[]string{fast, slow, "--format", "csv"}, command.Failed, "contended,no work,lockfree,tasks/s,"},
+		{[]string{fast, slow, "--format", "benchfmt"}, command.OK, "side: new"},
+		{[]string{fast, "--format", "benchfmt"}, command.OK, "/impl=lockfree/"},
 	} {
 		code, out, errOut := call(t, append([]string{"compare"}, c.args...)...)
-		if code != c.code || !strings.Contains(out, c.want) || (code == exitFailed) != strings.Contains(errOut, "regression: 1 of") {
+		if code != c.code || !strings.Contains(out, c.want) || (code == command.Failed) != strings.Contains(errOut, "regression: 1 of") {
 			t.Errorf("%v: exit code %d, want %d and %q\n%s\n%s", c.args, code, c.code, c.want, out, errOut)
 		}
 	}
 	code, out, _ := call(t, "compare", fast, slow, "--format", "json")
 	var got compare.Comparison
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitFailed || got.Regressions != 1 || got.Old != fast || got.Rows[0].Old.Median != 2002 {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.Failed || got.Regressions != 1 || got.Old != fast || got.Rows[0].Old.Median != 2002 {
 		t.Errorf("exit code %d, %v, %+v", code, err, got)
 	}
-	if code, _, errOut := call(t, "compare", fast, "--contestants", "lockfree,nobody"); code != exitUsage || !strings.Contains(errOut, "no scenario of the file has both") {
+	if code, _, errOut := call(t, "compare", fast, "--contestants", "lockfree,nobody"); code != command.Usage || !strings.Contains(errOut, "no scenario of the file has both") {
 		t.Errorf("exit code %d, %s", code, errOut)
 	}
 	replayed := filepath.Join(t.TempDir(), "r.json")
@@ -70,7 +71,7 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, bad := range []string{replayed, filepath.Join(t.TempDir(), "none.json")} {
-		if code, _, errOut := call(t, "compare", fast, bad); code != exitFailed || !strings.Contains(errOut, bad) {
+		if code, _, errOut := call(t, "compare", fast, bad); code != command.Failed || !strings.Contains(errOut, bad) {
 			t.Errorf("%s: exit code %d, %s", bad, code, errOut)
 		}
 	}

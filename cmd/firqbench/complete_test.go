@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 // Every command has examples, and its description fits a terminal.
@@ -27,12 +29,12 @@ func TestCompletion(t *testing.T) {
 		"compare": "", // files
 	} {
 		code, out, errOut := call(t, append(strings.Fields(args), "--generate-shell-completion")...)
-		if code != exitOK || errOut != "" || !strings.Contains(out, want) || want == "" && out != "" {
+		if code != command.OK || errOut != "" || !strings.Contains(out, want) || want == "" && out != "" {
 			t.Errorf("%q: exit code %d, %q is missing in\n%s\n%s", args, code, want, out, errOut)
 		}
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "pwsh"} {
-		if code, out, _ := call(t, "completion", shell); code != exitOK || !strings.Contains(out, "--generate-shell-completion") {
+		if code, out, _ := call(t, "completion", shell); code != command.OK || !strings.Contains(out, "--generate-shell-completion") {
 			t.Errorf("completion %s: exit code %d\n%s", shell, code, out)
 		}
 	}

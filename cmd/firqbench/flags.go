@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/firq-go/firq/internal/bench/arrivals"
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/export"
 	"github.com/firq-go/firq/internal/bench/pin"
 	"github.com/firq-go/firq/internal/bench/profile"
@@ -116,7 +117,7 @@ func setGOMAXPROCS(cmd *cli.Command) error {
 	}
 	n := cmd.Int("gomaxprocs")
 	if n < 1 || n > 1024 {
-		return misuse(cmd, fmt.Errorf("--gomaxprocs: %d, must be 1 to 1024", n))
+		return command.Misuse(cmd, fmt.Errorf("--gomaxprocs: %d, must be 1 to 1024", n))
 	}
 	runtime.GOMAXPROCS(n)
 	return nil
@@ -130,7 +131,7 @@ func pinCPUs(cmd *cli.Command) (cpus []int, undo func() error, err error) {
 	}
 	cpus, unpin, err := pin.First(cmd.Int("cpus"))
 	if err != nil {
-		return nil, nil, misuse(cmd, fmt.Errorf("--cpus: %w", err))
+		return nil, nil, command.Misuse(cmd, fmt.Errorf("--cpus: %w", err))
 	}
 	if cmd.IsSet("gomaxprocs") {
 		return cpus, unpin, nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/report"
@@ -17,7 +18,7 @@ func listCommand() *cli.Command {
 		Usage: "describe the scenarios and the contestants",
 		Description: "Examples:\n" +
 			"   firqbench list",
-		OnUsageError: onUsageError,
+		OnUsageError: command.OnUsageError,
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			return report.List(cmd.Root().Writer, scenario.All(), contest.ForRun(), contest.ForReplay())
 		},
@@ -32,7 +33,7 @@ func envCommand() *cli.Command {
 			"   firqbench env\n" +
 			"   firqbench env --json",
 		Flags:        []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "as JSON"}},
-		OnUsageError: onUsageError,
+		OnUsageError: command.OnUsageError,
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			if cmd.Bool("json") {
 				return report.EnvJSON(cmd.Root().Writer, machine.Read())

@@ -10,6 +10,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/firq-go/firq/internal/bench/arrivals"
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/live"
 	"github.com/firq-go/firq/internal/bench/load"
@@ -56,7 +57,7 @@ func liveCommand() *cli.Command {
 			&cli.StringFlag{Name: "arrivals", Category: openLoop, Value: string(arrivals.Constant), Usage: "`SHAPE` of the arrivals: constant, poisson or bursty (all in a fifth of each 20ms)"},
 			listenFlag(),
 		},
-		OnUsageError:  onUsageError,
+		OnUsageError:  command.OnUsageError,
 		ShellComplete: complete(contest.ForRun(), scenario.Names()),
 		Action:        look,
 	}
@@ -69,7 +70,7 @@ func listenFlag() cli.Flag {
 func look(ctx context.Context, cmd *cli.Command) (err error) {
 	plan, err := livePlan(cmd)
 	if err != nil {
-		return misuse(cmd, err)
+		return command.Misuse(cmd, err)
 	}
 	if err := setGOMAXPROCS(cmd); err != nil {
 		return err

@@ -10,11 +10,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 func TestLive(t *testing.T) {
 	code, out, errOut := call(t, "live", "zipf", "--contestants", "baseline", "--duration", "60ms", "--every", "50ms", "--work", "100ns")
-	if code != exitOK || !strings.Contains(out, "whole run") || !strings.Contains(out, "baseline-1") || !strings.Contains(out, "fairness (Jain)") {
+	if code != command.OK || !strings.Contains(out, "whole run") || !strings.Contains(out, "baseline-1") || !strings.Contains(out, "fairness (Jain)") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, errOut)
 	}
 }
@@ -51,7 +53,7 @@ func TestLiveListen(t *testing.T) {
 	errOut := watched{written: make(chan struct{}, 1)}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, []string{"firqbench", "live", "overload", "--listen", ":0", "--every", "50ms"}, &out, &errOut)
+		ended <- command.Execute(ctx, app, []string{"firqbench", "live", "overload", "--listen", ":0", "--every", "50ms"}, &out, &errOut)
 	}()
 	var url string
 	for url == "" {
@@ -83,7 +85,7 @@ func TestLiveListen(t *testing.T) {
 		t.Errorf("got\n%s", profile)
 	}
 	interrupt()
-	if code := <-ended; code != exitOK || !strings.Contains(out.String(), "whole run") || strings.Contains(errOut.String(), "not only this machine") {
+	if code := <-ended; code != command.OK || !strings.Contains(out.String(), "whole run") || strings.Contains(errOut.String(), "not only this machine") {
 		t.Errorf("exit code %d\n%s\n%s", code, &out, &errOut)
 	}
 	if _, err := client.Get(url); err == nil {
@@ -94,10 +96,10 @@ func TestLiveListen(t *testing.T) {
 // run can be looked at too.
 func TestRunListen(t *testing.T) {
 	code, out, errOut := call(t, append([]string{"run", "uncontended", "--contestants", "channel", "--listen", "127.0.0.1:0"}, tiny...)...)
-	if code != exitOK || !strings.Contains(out, "tasks/s") || !strings.Contains(errOut, "see http://127.0.0.1:") {
+	if code != command.OK || !strings.Contains(out, "tasks/s") || !strings.Contains(errOut, "see http://127.0.0.1:") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, errOut)
 	}
-	if code, _, errOut := call(t, append([]string{"run", "uncontended", "--listen", "nowhere"}, tiny...)...); code != exitFailed || !strings.Contains(errOut, "--listen: ") {
+	if code, _, errOut := call(t, append([]string{"run", "uncontended", "--listen", "nowhere"}, tiny...)...); code != command.Failed || !strings.Contains(errOut, "--listen: ") {
 		t.Errorf("exit code %d\n%s", code, errOut)
 	}
 }
@@ -108,19 +110,19 @@ func TestLiveRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{"zip", exitUsage, `unknown scenario "zip"`},
-		{"zipf overload", exitUsage, "live runs one SCENARIO, there are 2"},
-		{"--contestants lockfree,channel,baseline", exitUsage, "--contestants: 3, must be one or two"},
-		{"--contestants nobody", exitUsage, `unknown contestant "nobody"`},
-		{"--contestants channel-0", exitUsage, "--contestants: channel-0 takes part in ping_pong only"},
-		{"--duration 0s", exitUsage, "--duration: 0s"},
-		{"--every 1ms", exitUsage, "--every: 1ms"},
-		{"--work 0s,1us", exitUsage, "--work: more than one"},
-		{"--rate 1k,2k", exitUsage, "--rate: more than one"},
-		{"uncontended --rate 1k", exitUsage, "--rate: uncontended is a closed loop"},
-		{"--rate 1k --arrivals ramp", exitUsage, "--arrivals: ramp"},
-		{"--tenants 0", exitUsage, "--tenants: 0"},
-		{"--listen 6060", exitFailed, "--listen: "},
+		{"zip", command.Usage, `unknown scenario "zip"`},
+		{"zipf overload", command.Usage, "live runs one SCENARIO, there are 2"},
+		{"--contestants lockfree,channel,baseline", command.Usage, "--contestants: 3, must be one or two"},
+		{"--contestants nobody", command.Usage, `unknown contestant "nobody"`},
+		{"--contestants channel-0", command.Usage, "--contestants: channel-0 takes part in ping_pong only"},
+		{"--duration 0s", command.Usage, "--duration: 0s"},
+		{"--every 1ms", command.Usage, "--every: 1ms"},
+		{"--work 0s,1us", command.Usage, "--work: more than one"},
+		{"--rate 1k,2k", command.Usage, "--rate: more than one"},
+		{"uncontended --rate 1k", command.Usage, "--rate: uncontended is a closed loop"},
+		{"--rate 1k --arrivals ramp", command.Usage, "--arrivals: ramp"},
+		{"--tenants 0", command.Usage, "--tenants: 0"},
+		{"--listen 6060", command.Failed, "--listen: "},
 	} {
 		code, out, errOut := call(t, append([]string{"live"}, strings.Fields(c.args)...)...)
 		if code != c.code || !strings.Contains(errOut, c.want) || out != "" {

@@ -9,73 +9,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
-// Exit codes.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
-)
-
-func main() {
-	// The first Ctrl-C ends the measurement; with a second one the default
-	// action ends the program.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	os.Exit(execute(ctx, os.Args, os.Stdout, os.Stderr))
-}
-
-// execute runs the command line args and returns the exit code.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := app(stdout, stderr).Run(ctx, args)
-	var usage *usageError
-	switch {
-	case err == nil:
-		return exitOK
-	case errors.Is(err, context.Canceled):
-		report.Printf(stderr, "firqbench: interrupted\n")
-		return exitInterrupted
-	case errors.As(err, &usage):
-		report.Printf(stderr, "firqbench: %v\n", err)
-		if usage.command != "" {
-			report.Printf(stderr, "See \"%s --help\".\n", usage.command)
-		}
-		return exitUsage
-	}
-	report.Printf(stderr, "firqbench: %v\n", err)
-	return exitFailed
-}
-
-// usageError is the user's mistake.
-type usageError struct {
-	err     error
-	command string // whose help explains it
-}
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-// misuse makes err the user's mistake; nil stays nil.
-func misuse(cmd *cli.Command, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &usageError{err, cmd.FullName()}
-}
+func main() { command.Main(app) }
 
 func app(stdout, stderr io.Writer) *cli.Command {
 	return &cli.Command{
@@ -105,19 +49,15 @@ func app(stdout, stderr io.Writer) *cli.Command {
 
 		ConfigureShellCompletionCommand: showCompletion,
 		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), reportCommand(), liveCommand(), listCommand(), envCommand()},
-		OnUsageError:                    onUsageError,
-		ExitErrHandler:                  func(context.Context, *cli.Command, error) {}, // execute does it
+		OnUsageError:                    command.OnUsageError,
+		ExitErrHandler:                  command.KeepErr,
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			if name := cmd.Args().First(); name != "" {
-				return misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, report, live, list, env", name))
+				return command.Misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, report, live, list, env", name))
 			}
 			return cli.ShowRootCommandHelp(cmd)
 		},
 	}
-}
-
-func onUsageError(_ context.Context, cmd *cli.Command, err error, _ bool) error {
-	return misuse(cmd, err)
 }
 
 func version() string {

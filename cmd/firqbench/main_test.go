@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/scenario"
@@ -26,7 +27,7 @@ func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func callWith(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	code = execute(ctx, append([]string{"firqbench"}, args...), &out, &err)
+	code = command.Execute(ctx, app, append([]string{"firqbench"}, args...), &out, &err)
 	return code, out.String(), err.String()
 }
 
@@ -57,7 +58,7 @@ func TestHelp(t *testing.T) {
 		{[]string{"run", "--help"}, "--mutexprofile FILE"}, {[]string{"replay", "--help"}, "--trace FILE"},
 		{[]string{"live", "--help"}, "the Host header is not checked"}, {[]string{"run", "--help"}, "the Host header is not checked"},
 	} {
-		if code, out, errOut := call(t, c.args...); code != exitOK || !strings.Contains(out, c.want) || errOut != "" {
+		if code, out, errOut := call(t, c.args...); code != command.OK || !strings.Contains(out, c.want) || errOut != "" {
 			t.Errorf("%v: exit code %d, %q is missing in\n%s\n%s", c.args, code, c.want, out, errOut)
 		}
 	}
@@ -117,8 +118,8 @@ func TestUsageErrors(t *testing.T) {
 		{"replay --service 500h " + good, "choose a higher --speed"},
 	} {
 		code, out, errOut := call(t, strings.Fields(c.args)...)
-		if code != exitUsage || !strings.Contains(errOut, c.want) || out != "" {
-			t.Errorf("%s: exit code %d, want %d and %q\n%s\n%s", c.args, code, exitUsage, c.want, out, errOut)
+		if code != command.Usage || !strings.Contains(errOut, c.want) || out != "" {
+			t.Errorf("%s: exit code %d, want %d and %q\n%s\n%s", c.args, code, command.Usage, c.want, out, errOut)
 		}
 		if strings.Contains(errOut, "See") != strings.Contains(errOut, "--help") {
 			t.Errorf("%s: no way to the help in %s", c.args, errOut)
@@ -138,8 +139,8 @@ func TestFailures(t *testing.T) {
 		{append([]string{"run", "uncontended", "--cpuprofile", missing}, tiny...), missing},
 		{append([]string{"run", "uncontended", "-o", bad + "/x.json"}, tiny...), bad},
 	} {
-		if code, _, errOut := call(t, c.args...); code != exitFailed || !strings.Contains(errOut, c.want) {
-			t.Errorf("%v: exit code %d, want %d and %q\n%s", c.args, code, exitFailed, c.want, errOut)
+		if code, _, errOut := call(t, c.args...); code != command.Failed || !strings.Contains(errOut, c.want) {
+			t.Errorf("%v: exit code %d, want %d and %q\n%s", c.args, code, command.Failed, c.want, errOut)
 		}
 	}
 }
@@ -147,15 +148,15 @@ func TestFailures(t *testing.T) {
 func TestListAndEnv(t *testing.T) {
 	code, out, _ := call(t, "list")
 	for _, name := range scenario.Names() {
-		if code != exitOK || !strings.Contains(out, name) {
+		if code != command.OK || !strings.Contains(out, name) {
 			t.Errorf("list: exit code %d, %s is missing in\n%s", code, name, out)
 		}
 	}
-	if code, out, _ := call(t, "env"); code != exitOK || !strings.Contains(out, "GOMAXPROCS") || !strings.Contains(out, "kernel") {
+	if code, out, _ := call(t, "env"); code != command.OK || !strings.Contains(out, "GOMAXPROCS") || !strings.Contains(out, "kernel") {
 		t.Errorf("env: exit code %d\n%s", code, out)
 	}
 	var env machine.Env
-	if code, out, _ := call(t, "env", "--json"); code != exitOK || json.Unmarshal([]byte(out), &env) != nil || env.Cores < 1 || env.CPU == "" {
+	if code, out, _ := call(t, "env", "--json"); code != command.OK || json.Unmarshal([]byte(out), &env) != nil || env.Cores < 1 || env.CPU == "" {
 		t.Errorf("env --json: exit code %d\n%s", code, out)
 	}
 }
@@ -168,7 +169,7 @@ func TestRun(t *testing.T) {
 		"--cpuprofile", dir + "/cpu", "--trace", dir + "/trace",
 	}, tiny...)
 	code, out, errOut := call(t, args...)
-	if code != exitOK {
+	if code != command.OK {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
 	}
 	for _, want := range []string{"uncontended: ", "ping_pong: ", "baseline-1", "channel", "How to read"} {
@@ -208,7 +209,7 @@ func TestPinned(t *testing.T) {
 		if n := runtime.GOMAXPROCS(before); c.extra == nil && n != before { // --gomaxprocs stays
 			t.Errorf("GOMAXPROCS is %d afterwards, was %d", n, before)
 		}
-		if code != exitOK || !strings.Contains(out, ", pinned to [") {
+		if code != command.OK || !strings.Contains(out, ", pinned to [") {
 			t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
 		}
 		f, err := report.ReadFile(path)
@@ -229,7 +230,7 @@ func TestReplay(t *testing.T) {
 	} {
 		result := filepath.Join(t.TempDir(), "r.json")
 		code, out, errOut := call(t, append([]string{"replay", path, "-o", result}, extra...)...)
-		if code != exitOK || !strings.Contains(out, "quiet tenants") || !strings.Contains(out, "lockfree") {
+		if code != command.OK || !strings.Contains(out, "quiet tenants") || !strings.Contains(out, "lockfree") {
 			t.Fatalf("%v: exit code %d\n%s\n%s", extra, code, out, errOut)
 		}
 		f, err := report.ReadFile(result)
@@ -270,8 +271,8 @@ func TestInterrupt(t *testing.T) {
 		result := filepath.Join(t.TempDir(), "r.json")
 		var out bytes.Buffer
 		errOut := interrupted{marker: c.marker, cancel: cancel}
-		code := execute(ctx, append([]string{"firqbench"}, append(c.args, "-o", result)...), &out, &errOut)
-		if code != exitInterrupted || !strings.Contains(out.String(), c.want) || !strings.Contains(errOut.buf.String(), "interrupted") {
+		code := command.Execute(ctx, app, append([]string{"firqbench"}, append(c.args, "-o", result)...), &out, &errOut)
+		if code != command.Interrupted || !strings.Contains(out.String(), c.want) || !strings.Contains(errOut.buf.String(), "interrupted") {
 			t.Errorf("%v: exit code %d\n%s\n%s", c.args, code, &out, &errOut.buf)
 		}
 		if f, err := report.ReadFile(result); err != nil || !f.Interrupted {

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/replay"
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/scenario"
@@ -51,7 +52,7 @@ func TestReplayIsTame(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, errOut := call(t, "replay", path, "-o", result, "--duration", "20ms", "--busiest", "9", "--cpuprofile", filepath.Join(dir, "cpu"))
-	if code != exitOK {
+	if code != command.OK {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
 	}
 	wantTame(t, out, `\x1b]0;owned\a.csv: 6 requests of 6 tenants`, `tenant \x1b[31mred:`, `tenant ding\a:`, `tenant c1\u009b31m:`, `tenant \u202eback:`, `tenant \x1b[2Jgone:`)
@@ -77,7 +78,7 @@ func TestErrorsAreTame(t *testing.T) {
 		{"run", "uncontended", "-o", bad + "/x"}, {"run", "uncontended", "--hdr", bad + "/x"}, {"run", "uncontended", "--trace", bad + "/x"},
 	} {
 		code, out, errOut := call(t, args...)
-		if code == exitOK || code == exitInterrupted {
+		if code == command.OK || code == command.Interrupted {
 			t.Errorf("%q: exit code %d\n%s", args, code, out)
 		}
 		wantTame(t, out)
@@ -120,12 +121,12 @@ func TestResultsAreTame(t *testing.T) {
 		}
 		wantTame(t, out)
 		wantTame(t, errOut)
-		if !strings.Contains(out+errOut, `\x1b[31m\a`) || code == exitUsage {
+		if !strings.Contains(out+errOut, `\x1b[31m\a`) || code == command.Usage {
 			t.Errorf("%q: exit code %d\n%s\n%s", args, code, out, errOut)
 		}
 	}
 	page := filepath.Join(dir, "p.html")
-	if code, out, errOut := call(t, "report", other, "-o", page); code != exitOK {
+	if code, out, errOut := call(t, "report", other, "-o", page); code != command.OK {
 		t.Errorf("exit code %d\n%s\n%s", code, out, errOut)
 	} else {
 		wantTame(t, errOut, `wrote `, `\x1b[31m\a`)

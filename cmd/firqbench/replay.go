@@ -7,6 +7,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/profile"
@@ -46,7 +47,7 @@ func replayCommand() *cli.Command {
 			"   firqbench replay trace.csv --speed 100 --service 2ms --workers 32\n" +
 			"   firqbench replay trace.csv --contestants fifo,lockfree -o results/",
 		Flags:         flags,
-		OnUsageError:  onUsageError,
+		OnUsageError:  command.OnUsageError,
 		ShellComplete: complete(contest.ForReplay(), nil),
 		Action:        runReplay,
 	}
@@ -54,18 +55,18 @@ func replayCommand() *cli.Command {
 
 func runReplay(ctx context.Context, cmd *cli.Command) error {
 	if n := cmd.Args().Len(); n != 1 {
-		return misuse(cmd, fmt.Errorf("replay needs one FILE, there are %d", n))
+		return command.Misuse(cmd, fmt.Errorf("replay needs one FILE, there are %d", n))
 	}
 	if err := setGOMAXPROCS(cmd); err != nil {
 		return err
 	}
 	contestants, err := contest.Select(contest.ForReplay(), list(cmd.String("contestants")))
 	if err != nil {
-		return misuse(cmd, err)
+		return command.Misuse(cmd, err)
 	}
 	options, err := replayOptions(cmd)
 	if err != nil {
-		return misuse(cmd, err)
+		return command.Misuse(cmd, err)
 	}
 	t, err := trace.ReadFile(cmd.Args().First())
 	if err != nil {
@@ -73,7 +74,7 @@ func runReplay(ctx context.Context, cmd *cli.Command) error {
 	}
 	plan, err := replay.NewPlan(t, options)
 	if err != nil {
-		return misuse(cmd, err)
+		return command.Misuse(cmd, err)
 	}
 	env := machine.Read()
 	destination := cmd.String("output")

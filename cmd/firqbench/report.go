@@ -9,6 +9,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/page"
 	"github.com/firq-go/firq/internal/bench/report"
 )
@@ -27,7 +28,7 @@ func reportCommand() *cli.Command {
 			"   firqbench report run.json replay.json -o charts.html",
 		Flags: []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: whereTo, Value: "report.html",
 			Usage: "write the page to `FILE`; -: to the standard output"}},
-		OnUsageError:  onUsageError,
+		OnUsageError:  command.OnUsageError,
 		ShellComplete: complete(nil, nil),
 		Action:        makeReport,
 	}
@@ -36,11 +37,11 @@ func reportCommand() *cli.Command {
 func makeReport(_ context.Context, cmd *cli.Command) error {
 	paths := cmd.Args().Slice()
 	if len(paths) == 0 {
-		return misuse(cmd, errors.New("report needs a RESULT, there is none"))
+		return command.Misuse(cmd, errors.New("report needs a RESULT, there is none"))
 	}
 	output := cmd.String("output")
 	if output == "" {
-		return misuse(cmd, errors.New("--output: is empty"))
+		return command.Misuse(cmd, errors.New("--output: is empty"))
 	}
 	files, err := page.Read(paths)
 	if err != nil {

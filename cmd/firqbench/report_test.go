@@ -6,17 +6,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	result, html := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.html")
 	args := append([]string{"run", "zipf", "--contestants", "baseline,channel", "-o", result, "--record", "20ms"}, tiny...)
-	if code, out, errOut := call(t, args...); code != exitOK {
+	if code, out, errOut := call(t, args...); code != command.OK {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
 	}
 	code, out, errOut := call(t, "report", result, "-o", html)
-	if code != exitOK || out != "" || errOut != "wrote "+html+"\n" {
+	if code != command.OK || out != "" || errOut != "wrote "+html+"\n" {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
 	}
 	page, err := os.ReadFile(html)
@@ -25,10 +27,10 @@ func TestReport(t *testing.T) {
 			t.Errorf("%q is missing, %v", want, err)
 		}
 	}
-	if code, out, errOut := call(t, "report", result, "-o", "-"); code != exitOK || out != string(page) || errOut != "" {
+	if code, out, errOut := call(t, "report", result, "-o", "-"); code != command.OK || out != string(page) || errOut != "" {
 		t.Errorf("exit code %d, %d bytes, want %d\n%s", code, len(out), len(page), errOut)
 	}
-	if code, _, errOut := call(t, "report", result, "-o", filepath.Join(dir, "no", "such")); code != exitFailed || !strings.Contains(errOut, "--output: ") {
+	if code, _, errOut := call(t, "report", result, "-o", filepath.Join(dir, "no", "such")); code != command.Failed || !strings.Contains(errOut, "--output: ") {
 		t.Errorf("exit code %d\n%s", code, errOut)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
@@ -43,10 +45,10 @@ func TestReportRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{nil, exitUsage, "report needs a RESULT"},
-		{[]string{"-o=", bad}, exitUsage, "--output: is empty"},
-		{[]string{missing}, exitFailed, missing},
-		{[]string{bad}, exitFailed, bad + ": is not a result file"},
+		{nil, command.Usage, "report needs a RESULT"},
+		{[]string{"-o=", bad}, command.Usage, "--output: is empty"},
+		{[]string{missing}, command.Failed, missing},
+		{[]string{bad}, command.Failed, bad + ": is not a result file"},
 	} {
 		if code, out, errOut := call(t, append([]string{"report"}, c.args...)...); code != c.code || out != "" || !strings.Contains(errOut, c.want) {
 			t.Errorf("%q: exit code %d, want %d and %q\n%s\n%s", c.args, code, c.code, c.want, out, errOut)

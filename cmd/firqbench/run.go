@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/firq-go/firq/internal/bench/arrivals"
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/export"
 	"github.com/firq-go/firq/internal/bench/hdrlog"
@@ -72,7 +73,7 @@ func runCommand() *cli.Command {
 			"   firqbench run zipf --rounds 10 --format benchfmt | benchstat -col /impl -\n" +
 			"   firqbench run hot_tenant_sustained --contestants lockfree,baseline --cpuprofile cpu.out",
 		Flags:         flags,
-		OnUsageError:  onUsageError,
+		OnUsageError:  command.OnUsageError,
 		ShellComplete: complete(contest.ForRun(), scenario.Names()),
 		Action:        run,
 	}
@@ -80,14 +81,14 @@ func runCommand() *cli.Command {
 
 func run(ctx context.Context, cmd *cli.Command) (err error) {
 	if err := named("--format", export.Check(cmd.String("format"))); err != nil {
-		return misuse(cmd, err)
+		return command.Misuse(cmd, err)
 	}
 	if err := setGOMAXPROCS(cmd); err != nil {
 		return err
 	}
 	plan, err := runPlan(cmd)
 	if err != nil {
-		return misuse(cmd, err)
+		return command.Misuse(cmd, err)
 	}
 	cpus, unpin, err := pinCPUs(cmd)
 	if err != nil {

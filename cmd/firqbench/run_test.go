@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/report"
 )
 
@@ -16,7 +17,7 @@ func TestRunAtRate(t *testing.T) {
 		"run", "--skip", "many_tenants", "--contestants", "channel", "--rate", "2k/s", "--arrivals", "poisson", "--hdr", dir + "/logs", "-o", dir + "/r.json",
 	}, tiny...)
 	code, out, errOut := call(t, args...)
-	if code != exitOK || strings.Contains(out, "uncontended") {
+	if code != command.OK || strings.Contains(out, "uncontended") {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
 	}
 	for _, want := range []string{"2k/s poisson", "(open loop, ", "whatever became of those before"} {
@@ -37,7 +38,7 @@ func TestRunAtRate(t *testing.T) {
 func TestRunFormats(t *testing.T) {
 	for format, first := range map[string]string{"json": "{", "csv": "scenario,contestant,", "benchfmt": "Unit tasks/s better=higher"} {
 		code, out, errOut := call(t, append([]string{"run", "uncontended", "--contestants", "channel", "--format", format}, tiny...)...)
-		if code != exitOK || !strings.HasPrefix(out, first) || !strings.Contains(out, "channel") {
+		if code != command.OK || !strings.HasPrefix(out, first) || !strings.Contains(out, "channel") {
 			t.Errorf("%s: exit code %d\n%s\n%s", format, code, out, errOut)
 		}
 	}

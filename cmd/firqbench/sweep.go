@@ -14,6 +14,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/firq-go/firq/internal/bench/arrivals"
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/export"
 	"github.com/firq-go/firq/internal/bench/machine"
@@ -67,7 +68,7 @@ func sweepCommand() *cli.Command {
 			&cli.BoolFlag{Name: "dry-run", Category: whereTo, Usage: "say how many steps and runs there are, and how long they take; run none"},
 			formatFlag(),
 		},
-		OnUsageError:  onUsageError,
+		OnUsageError:  command.OnUsageError,
 		ShellComplete: complete(contest.ForRun(), scenario.Names()),
 		Action:        runSweep,
 	}
@@ -76,15 +77,15 @@ func sweepCommand() *cli.Command {
 func runSweep(ctx context.Context, cmd *cli.Command) error {
 	plan, steps, err := sweepPlan(cmd)
 	if err != nil {
-		return misuse(cmd, err)
+		return command.Misuse(cmd, err)
 	}
 	path := cmd.String("output")
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return misuse(cmd, fmt.Errorf("--output: %s is a directory; a sweep needs the name of a file, to go on with it", path))
+		return command.Misuse(cmd, fmt.Errorf("--output: %s is a directory; a sweep needs the name of a file, to go on with it", path))
 	}
 	file, err := resume.Open(path, plan, machine.Read(), machine.Program(), cmd.Bool("restart"))
 	if errors.Is(err, resume.ErrConflict) {
-		return misuse(cmd, err)
+		return command.Misuse(cmd, err)
 	} else if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/report"
 )
 
@@ -20,8 +21,8 @@ func TestSweep(t *testing.T) {
 	defer cancel()
 	var out bytes.Buffer
 	errOut := interrupted{marker: "2/3: contended", cancel: cancel}
-	code := execute(ctx, append([]string{"firqbench"}, args...), &out, &errOut)
-	if code != exitInterrupted || !strings.Contains(errOut.buf.String(), "has 1 of 3 steps") {
+	code := command.Execute(ctx, app, append([]string{"firqbench"}, args...), &out, &errOut)
+	if code != command.Interrupted || !strings.Contains(errOut.buf.String(), "has 1 of 3 steps") {
 		t.Fatalf("exit code %d\n%s\n%s", code, &out, &errOut.buf)
 	}
 	f, err := report.ReadFile(path)
@@ -31,14 +32,14 @@ func TestSweep(t *testing.T) {
 	kept := f.Cells()[0].Runs[0].TasksPerSec
 
 	for _, other := range []string{"--rounds=2", "--tenants=5"} {
-		if code, out, errOut := call(t, append(args, other)...); code != exitUsage || out != "" ||
+		if code, out, errOut := call(t, append(args, other)...); code != command.Usage || out != "" ||
 			!strings.Contains(errOut, "it is of another command") || !strings.Contains(errOut, "--restart") {
 			t.Errorf("%s: exit code %d\n%s\n%s", other, code, out, errOut)
 		}
 	}
 
 	code, text, errText := call(t, args...)
-	if code != exitOK || strings.Contains(errText, "1/3: ") || !strings.Contains(errText, "2/3: ") || !strings.Contains(text, "1 of them done") {
+	if code != command.OK || strings.Contains(errText, "1/3: ") || !strings.Contains(errText, "2/3: ") || !strings.Contains(text, "1 of them done") {
 		t.Fatalf("exit code %d\n%s\n%s", code, text, errText)
 	}
 	f, err = report.ReadFile(path)
@@ -47,16 +48,16 @@ func TestSweep(t *testing.T) {
 	}
 	before, _ := os.ReadFile(path)
 	code, text, errText = call(t, append(args, "--format", "benchfmt")...)
-	if after, _ := os.ReadFile(path); code != exitOK || !bytes.Equal(before, after) || !strings.Contains(text, "producers=3/") {
+	if after, _ := os.ReadFile(path); code != command.OK || !bytes.Equal(before, after) || !strings.Contains(text, "producers=3/") {
 		t.Errorf("nothing left: exit code %d\n%s\n%s", code, text, errText)
 	}
-	if code, text, errText = call(t, append(args, "--restart", "--dry-run")...); code != exitOK || !strings.Contains(text, "3 steps, 0 of them done; 3 runs of 5ms left") {
+	if code, text, errText = call(t, append(args, "--restart", "--dry-run")...); code != command.OK || !strings.Contains(text, "3 steps, 0 of them done; 3 runs of 5ms left") {
 		t.Errorf("exit code %d\n%s\n%s", code, text, errText)
 	}
 	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 		t.Error("--dry-run has written")
 	}
-	if code, _, errText = call(t, append(args, "--restart")...); code != exitOK || !strings.Contains(errText, "1/3: ") {
+	if code, _, errText = call(t, append(args, "--restart")...); code != command.OK || !strings.Contains(errText, "1/3: ") {
 		t.Errorf("--restart: exit code %d\n%s", code, errText)
 	}
 }

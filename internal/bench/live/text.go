@@ -27,11 +27,7 @@ type Screen struct {
 
 // NewScreen returns a screen on w.
 func NewScreen(w io.Writer) *Screen {
-	s := &Screen{w: w}
-	if f, ok := w.(*os.File); ok && report.IsTerminal(w) {
-		s.terminal = f
-	}
-	return s
+	return &Screen{w: w, terminal: report.Terminal(w)}
 }
 
 // Show shows v.

@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"runtime/trace"
+
+	"github.com/firq-go/firq/internal/bench/report"
 )
 
 // Files names the file of each profile; empty: not wanted.
@@ -53,10 +55,16 @@ func Start(f Files) (stop func() error, err error) {
 	lookup := func(name string) func(*os.File) error {
 		return func(file *os.File) error { return pprof.Lookup(name).WriteTo(file, 0) }
 	}
-	begin(f.CPU, "cpu", func(file *os.File) error { return pprof.StartCPUProfile(file) },
-		func(*os.File) error { pprof.StopCPUProfile(); return nil })
-	begin(f.Trace, "trace", func(file *os.File) error { return trace.Start(file) },
-		func(*os.File) error { trace.Stop(); return nil })
+	// The runtime writes these two by itself, and looks at no error.
+	var cpu, events *report.Checked
+	begin(f.CPU, "cpu", func(file *os.File) error {
+		cpu = report.NewChecked(file)
+		return pprof.StartCPUProfile(cpu)
+	}, func(*os.File) error { pprof.StopCPUProfile(); return cpu.Err() })
+	begin(f.Trace, "trace", func(file *os.File) error {
+		events = report.NewChecked(file)
+		return trace.Start(events)
+	}, func(*os.File) error { trace.Stop(); return events.Err() })
 	begin(f.Mutex, "mutex", func(*os.File) error { runtime.SetMutexProfileFraction(mutexFraction); return nil }, lookup("mutex"))
 	begin(f.Block, "block", func(*os.File) error { runtime.SetBlockProfileRate(blockRateNs); return nil }, lookup("block"))
 	begin(f.Memory, "memory", nil, func(file *os.File) error {

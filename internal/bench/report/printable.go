@@ -51,7 +51,7 @@ func escape(s string) string {
 // between errors that were joined become semicolons. What is put together already
 // is for Print.
 //
-// An error is not worth reporting: there would be nobody to report it to.
+// It returns no error: a Checked keeps the first one for whoever ends the program.
 func Printf(w io.Writer, format string, args ...any) {
 	if false {
 		_ = fmt.Sprintf(format, args...) // go vet: this is like Printf

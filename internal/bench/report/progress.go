@@ -88,7 +88,17 @@ func clearLine(w io.Writer) {
 }
 
 // IsTerminal reports whether w is a terminal that somebody looks at.
-func IsTerminal(w io.Writer) bool {
+func IsTerminal(w io.Writer) bool { return Terminal(w) != nil }
+
+// Terminal returns the terminal that w writes to, through a Checked too; nil: w is none,
+// or nobody looks at it.
+func Terminal(w io.Writer) *os.File {
+	if c, ok := w.(*Checked); ok {
+		w = c.w
+	}
 	f, ok := w.(*os.File)
-	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+	if !ok || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return f
 }
