@@ -119,7 +119,7 @@ func TestMarkdown(t *testing.T) {
 		contest.Lockfree: {6e6, 9e6}, contest.OneLock: {8e6, 8e6}, peers.Temporal: {2e6, 1.5e6}, peers.Kubernetes: {6e4, 6e4}, peers.Pond: {7e6, 7e6},
 	} {
 		for round, rate := range rates {
-			cell.Runs = append(cell.Runs, suite.Run{Contestant: name, Round: round, Result: load.Result{TasksPerSec: rate, AllocsPerTask: 3}})
+			cell.Runs = append(cell.Runs, suite.Run{Contestant: name, Round: round, Result: load.Result{TasksPerSec: rate, AllocsPerTask: 3, CPUPerTask: 250}})
 		}
 	}
 	f := newFile(&plan{peers: chosen}, machine.Env{GoVersion: "go1.26", Command: "benchmarks -o x"})
@@ -137,11 +137,12 @@ func TestMarkdown(t *testing.T) {
 	var out bytes.Buffer
 	markdown(&out, f, chosen)
 	for _, want := range []string{
-		"| `lockfree` | this one | 7.50M ±20 % · 3.00 · 3 |",
-		"| `temporal-iwrr` (1) | v1.2.3 | 1.75M ±14 % · 3.00 · - |",
-		"| `k8s-fairqueuing` (2) | unknown | 60.0k ±0 % · 3.00 · all 16 |",
-		"| `pond` (3) | unknown | 7.00M ±0 % · 3.00 · n/a |",
-		"**4.5** (temporal-iwrr)", // the median of 3 and 6: pond is not fair, baseline-1 no peer
+		"| `lockfree` | this one | 7.50M · 250ns · 3.00 · 3 |",
+		"| `temporal-iwrr` (1) | v1.2.3 | 1.75M · 250ns · 3.00 · - |",
+		"| `k8s-fairqueuing` (2) | unknown | 60.0k · 250ns · 3.00 · all 16 |",
+		"| `pond` (3) | unknown | 7.00M · 250ns · 3.00 · n/a |",
+		"| `lockfree` / `baseline-1` |  | **0.94** [0.75, 1.12] |",
+		"**4.50** [3.00, 6.00] (temporal-iwrr)", // the median of 3 and 6: pond is not fair, baseline-1 no peer
 		"1. Round robin by task",
 		"FAILED, 64 tenants, 2 x 2: round 2: lost",
 		"FAILED, gap, 64 tenants, 2 x 2: gone",

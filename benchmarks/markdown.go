@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/firq-go/firq/benchmarks/internal/peers"
 	"github.com/firq-go/firq/internal/bench/contest"
@@ -35,13 +36,27 @@ func markdown(w io.Writer, f *file, chosen []peers.Peer) {
 		}
 		line(w, row)
 	}
+	for _, own := range []string{contest.OneLock, contest.Simple} {
+		if !slices.ContainsFunc(chosen, func(p peers.Peer) bool { return p.Name == own }) {
+			continue
+		}
+		row := []string{"`lockfree` / `" + own + "`", ""}
+		for c := range f.Run.Cells {
+			row = append(row, lead(&f.Run.Cells[c], own))
+		}
+		line(w, row)
+	}
 	row := []string{"`lockfree` / fastest fair peer", ""}
 	for c := range f.Run.Cells {
-		row = append(row, lead(&f.Run.Cells[c], chosen))
+		fastest := fastestPeer(&f.Run.Cells[c], chosen)
+		row = append(row, lead(&f.Run.Cells[c], fastest)+" ("+fastest+")")
 	}
 	line(w, row)
-	report.Printf(w, "\ntasks/s · allocations per task · fairness gap: the largest difference of tasks served to two\n"+
-		"backlogged equal tenants over any interval. Medians of %d rounds of %v; \"n/a\": no tenants.\n", f.Run.Rounds, f.Run.Measure)
+	report.Printf(w, "\ntasks/s · processor time of the whole process per task · allocations per task · fairness gap: the\n"+
+		"largest difference of tasks served to two backlogged equal tenants over any interval. Medians of %d\n"+
+		"rounds of %v; \"n/a\": no tenants. Ratios are medians of the ratios of single rounds, with the range that\n"+
+		"holds the true median with a confidence of %s.\n", f.Run.Rounds, f.Run.Measure,
+		report.Percent(stats.IntervalOf(make([]float64, f.Run.Rounds)).Confidence))
 	for i, note := range notes {
 		report.Printf(w, "%d. %s\n", i+1, note)
 	}
@@ -93,7 +108,7 @@ func value(f *file, c *suite.Cell, p *peers.Peer) string {
 		if s.Contestant != p.Name {
 			continue
 		}
-		text := fmt.Sprintf("%s ±%.0f %% · %s", report.Count(s.Rate), 100*s.Spread, report.PerTask(s.Allocs))
+		text := fmt.Sprintf("%s · %s · %s", report.Count(s.Rate), report.Duration(time.Duration(s.CPU)), report.PerTask(s.Allocs))
 		gap, tasks := f.gapOf(c.Scenario.Name, p.Name)
 		switch {
 		case !p.Fair:
@@ -108,29 +123,41 @@ func value(f *file, c *suite.Cell, p *peers.Peer) string {
 	return "-"
 }
 
-// lead is how many times as fast as the fastest fair peer the low-contention core
-// is: the median of the ratios round by round.
-func lead(c *suite.Cell, chosen []peers.Peer) string {
-	rates := make(map[string][]float64)
-	for i := range c.Runs {
-		r := &c.Runs[i]
-		if rates[r.Contestant] == nil {
-			rates[r.Contestant] = []float64{}
-		}
-		rates[r.Contestant] = append(rates[r.Contestant], r.TasksPerSec)
-	}
-	fastest, best := "", 0.0
+// fastestPeer returns the fair peer with the best median rate, "" for none.
+func fastestPeer(c *suite.Cell, chosen []peers.Peer) (fastest string) {
+	best := 0.0
 	for i := range chosen {
 		p := &chosen[i]
-		if m := stats.Median(rates[p.Name]); p.Fair && !p.Own() && m > best {
+		if m := stats.Median(rates(c, p.Name)); p.Fair && !p.Own() && m > best {
 			fastest, best = p.Name, m
 		}
 	}
-	ratio := stats.Ratio(rates[contest.Lockfree], rates[fastest])
-	if fastest == "" || math.IsNaN(ratio) {
+	return fastest
+}
+
+// lead is how many times as fast as another one the low-contention core is, round by
+// round.
+func lead(c *suite.Cell, other string) string {
+	ratio := stats.IntervalOf(stats.Ratios(rates(c, contest.Lockfree), rates(c, other)))
+	if ratio.N == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("**%.1f** (%s)", ratio, fastest)
+	return fmt.Sprintf("**%.2f** [%.2f, %.2f]", ratio.Median, ratio.Low, ratio.High)
+}
+
+// rates returns those of a contestant by round, NaN where it has none.
+func rates(c *suite.Cell, name string) (xs []float64) {
+	for i := range c.Runs {
+		r := &c.Runs[i]
+		if r.Contestant != name {
+			continue
+		}
+		for len(xs) < r.Round {
+			xs = append(xs, math.NaN())
+		}
+		xs = append(xs, r.TasksPerSec)
+	}
+	return xs
 }
 
 // failed tells of the runs that have no result.

@@ -9,7 +9,6 @@ require (
 	github.com/asynkron/protoactor-go v0.0.0-20260118094027-288962e52f3f
 	github.com/firq-go/firq v0.0.0
 	github.com/urfave/cli/v3 v3.14.0
-	golang.org/x/perf v0.0.0-20260709024250-82a0b07e230d
 )
 
 require (
@@ -54,6 +53,7 @@ require (
 	go.opentelemetry.io/otel/sdk/metric v1.38.0 // indirect
 	go.opentelemetry.io/otel/trace v1.38.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
+	golang.org/x/perf v0.0.0-20260709024250-82a0b07e230d // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/term v0.37.0 // indirect
 	golang.org/x/text v0.40.0 // indirect

@@ -95,11 +95,11 @@ func exact(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 func (g *goal) reached(i interval) string {
 	in := func(x float64) bool { return x >= g.low && x <= g.high }
 	switch {
-	case in(i.median) && in(i.low) && in(i.high):
+	case in(i.Median) && in(i.Low) && in(i.High):
 		return "yes"
-	case in(i.median):
+	case in(i.Median):
 		return "yes, not certain"
-	case i.low <= g.high && i.high >= g.low:
+	case i.Low <= g.high && i.High >= g.low:
 		return "**no**, not certain"
 	}
 	return "**no**"
@@ -110,7 +110,7 @@ func goalsTable(w io.Writer, f *file) {
 	began := false
 	for _, g := range goals() {
 		i, peer := g.measured(f)
-		if i.n == 0 {
+		if i.N == 0 {
 			continue
 		}
 		if !began {
@@ -123,9 +123,9 @@ func goalsTable(w io.Writer, f *file) {
 			_, median := f.best(g.job, metricOf(g.job, g.metric))
 			theirs = fmt.Sprintf("%s, %s", figure(median), peer)
 		case otherJob:
-			theirs = fmt.Sprintf("%s, ours in %s", figure(intervalOf(values(f.figures(g.than, peers.Own, g.metric))).median), g.than)
+			theirs = fmt.Sprintf("%s, ours in %s", figure(intervalOf(values(f.figures(g.than, peers.Own, g.metric))).Median), g.than)
 		}
-		line(w, g.what, g.String(), figure(intervalOf(values(f.figures(g.job, peers.Own, g.metric))).median), theirs, i.String(), g.reached(i))
+		line(w, g.what, g.String(), figure(intervalOf(values(f.figures(g.job, peers.Own, g.metric))).Median), theirs, i.String(), g.reached(i))
 	}
 	if began {
 		report.Printf(w, "\n\"Not certain\": the interval has both sides of the goal in it. GoAkt and ergo are missing (README.md), so the\n"+

@@ -6,40 +6,23 @@ import (
 	"math"
 	"slices"
 
-	"golang.org/x/perf/benchmath"
+	"github.com/firq-go/firq/internal/bench/stats"
 )
 
-// confidence is that of the intervals where there are rounds enough; six.
-const confidence = 0.95
+// interval is a median and where it lies.
+type interval struct{ stats.Interval }
 
-// interval is a median and where it lies, by the order statistics of the sample: nothing is assumed of how figures
-// scatter. Fewer than six figures cannot say that with enough confidence: low and high are then the extremes.
-type interval struct {
-	n                 int
-	median, low, high float64
-}
-
-func intervalOf(xs []float64) interval {
-	if len(xs) == 0 {
-		return interval{0, math.NaN(), math.NaN(), math.NaN()}
-	}
-	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(xs), &benchmath.DefaultThresholds), confidence)
-	i := interval{len(xs), s.Center, s.Lo, s.Hi}
-	if math.IsInf(i.low, 0) || math.IsInf(i.high, 0) {
-		i.low, i.high = slices.Min(xs), slices.Max(xs)
-	}
-	return i
-}
+func intervalOf(xs []float64) interval { return interval{stats.IntervalOf(xs)} }
 
 // String is the median and, if there is one, the interval.
 func (i interval) String() string {
-	switch i.n {
+	switch i.N {
 	case 0:
 		return "-"
 	case 1:
-		return figure(i.median)
+		return figure(i.Median)
 	}
-	return fmt.Sprintf("%s (%s to %s)", figure(i.median), figure(i.low), figure(i.high))
+	return fmt.Sprintf("%s (%s to %s)", figure(i.Median), figure(i.Low), figure(i.High))
 }
 
 // values returns them in the order of the rounds.

@@ -10,6 +10,7 @@ import (
 	"github.com/firq-go/firq/benchmarks/actors/internal/jobs"
 	"github.com/firq-go/firq/benchmarks/actors/internal/peers"
 	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/stats"
 )
 
 // markdown writes the tables of what was measured.
@@ -84,7 +85,7 @@ func jobsTable(w io.Writer, f *file) {
 	}
 	report.Printf(w, "\nThe interval has the median of endless rounds in it with %.0f %% confidence; below six rounds it goes from\n"+
 		"the least to the most. A ratio is the median of the ratios of single rounds. The best peer is the library with\n"+
-		"the best median, without the channel.\n\n", 100*confidence)
+		"the best median, without the channel.\n\n", 100*stats.Confidence)
 }
 
 // cell is what a contestant has.
@@ -103,7 +104,7 @@ func (f *file) best(job string, m jobs.Metric) (name string, median float64) {
 		if p.Own || p.Plain {
 			continue
 		}
-		x := intervalOf(values(f.figures(job, p.Name, m.Name))).median
+		x := intervalOf(values(f.figures(job, p.Name, m.Name))).Median
 		if !math.IsNaN(x) && (name == "" || m.More == (x > median) && x != median) {
 			name, median = p.Name, x
 		}

@@ -106,15 +106,15 @@ func TestInterval(t *testing.T) {
 		{[]float64{11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}, 6, 2, 9},
 	} {
 		i := intervalOf(c.xs)
-		if i.median != c.median || i.low != c.low || i.high != c.high || i.n != len(c.xs) {
+		if i.Median != c.median || i.Low != c.low || i.High != c.high || i.N != len(c.xs) {
 			t.Errorf("%v: %+v", c.xs, i)
 		}
 	}
-	if i := intervalOf(nil); !math.IsNaN(i.median) || i.String() != "-" {
+	if i := intervalOf(nil); !math.IsNaN(i.Median) || i.String() != "-" {
 		t.Errorf("%+v", i)
 	}
 	r := ratio(map[int]float64{0: 2, 1: 30, 2: 5, 3: 7}, map[int]float64{0: 1, 1: 10, 3: 0, 4: 1})
-	if r.n != 2 || r.median != 2.5 || r.low != 2 || r.high != 3 {
+	if r.N != 2 || r.Median != 2.5 || r.Low != 2 || r.High != 3 {
 		t.Errorf("%+v", r)
 	}
 }

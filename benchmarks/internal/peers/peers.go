@@ -64,6 +64,9 @@ func All() []Peer {
 		switch c.Name {
 		case contest.Lockfree, contest.OneLock, contest.Sharded:
 			all = append(all, Peer{Contestant: c, Module: Firq, Fair: true})
+		case contest.Simple:
+			all = append(all, Peer{Contestant: c, Module: Firq, Fair: true,
+				Note: "What an afternoon gives: one mutex, a ring for each tenant, round robin by task; no costs, priorities or limits per tenant."})
 		}
 		if c.Name == contest.Lockfree {
 			all = append(all, Peer{Contestant: oneShard(c), Module: Firq, Fair: true})

@@ -30,6 +30,11 @@ type Result struct {
 	AllocsPerTask float64 `json:"allocs_per_task"`
 	BytesPerTask  float64 `json:"bytes_per_task"`
 	Collections   uint32  `json:"gc_cycles"`
+	// CPUPerTask is the processor time of the whole process, user and system, driver and
+	// garbage collection included, per delivered task; SwitchesPerTask the context
+	// switches of its threads. 0: the system does not say.
+	CPUPerTask      float64 `json:"cpu_ns_per_task,omitempty"`
+	SwitchesPerTask float64 `json:"switches_per_task,omitempty"`
 	// MeanBacklog is the mean number of queued tasks by Little's law.
 	MeanBacklog float64 `json:"mean_backlog"`
 
@@ -138,6 +143,8 @@ func (r *run) result(m meter, producers []*producer, consumers []*consumer) Resu
 	if res.Delivered > 0 {
 		res.AllocsPerTask = float64(m.mallocs) / float64(res.Delivered)
 		res.BytesPerTask = float64(m.bytes) / float64(res.Delivered)
+		res.CPUPerTask = float64(m.used.CPU) / float64(res.Delivered)
+		res.SwitchesPerTask = float64(m.used.Switches) / float64(res.Delivered)
 	}
 	res.Histograms = Histograms{Began: m.wall, Queue: waits, Enqueue: calls}
 	if r.open {

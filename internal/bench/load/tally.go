@@ -8,6 +8,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/usage"
 )
 
 // drops counts what OnDrop told.
@@ -55,6 +56,7 @@ type meter struct {
 	mallocs, bytes uint64
 	collections    uint32
 	expired        uint64
+	used           usage.Usage
 
 	began  time.Duration
 	wall   time.Time // the same
@@ -67,12 +69,14 @@ type meter struct {
 func (m *meter) start(r *run) {
 	runtime.ReadMemStats(&m.before)
 	m.expired = r.drops.expired.Load()
+	m.used = usage.Now()
 	r.phase.CompareAndSwap(warming, measuring) // unless the run has failed
 	m.began, m.wall = contest.Now(), time.Now()
 }
 
 func (m *meter) stop(r *run) {
 	m.elapsed = contest.Now() - m.began
+	m.used = usage.Now().Since(m.used)
 	if r.Watch != nil {
 		r.phase.CompareAndSwap(measuring, recording) // unless the run has failed
 	} else if !r.open || !r.phase.CompareAndSwap(measuring, finishing) {

@@ -94,6 +94,8 @@ func All() []Metric {
 		Metric{Name: "bytes/task", Unit: "B/task", Kind: PerTask, Better: Lower, Floor: 1, Of: func(c *suite.Cell, r *suite.Run) (float64, bool) {
 			return r.BytesPerTask, !paced(c)
 		}},
+		cost("cpu/task", "cpu-ns/task", Duration, func(r *suite.Run) float64 { return r.CPUPerTask }),
+		cost("switches/task", "switches/task", PerTask, func(r *suite.Run) float64 { return r.SwitchesPerTask }),
 		Metric{Name: "rejected", Unit: "rejected-part", Kind: Part, Of: always(func(r *suite.Run) float64 {
 			return part(r.Rejected, r.Offered)
 		})},
@@ -140,6 +142,13 @@ func openRate(name string, better Direction, of func(*load.Open) float64) Metric
 			return 0, false
 		}
 		return of(r.Open), true
+	}}
+}
+
+// cost is what a task takes of the machine; a run has none where the system does not say.
+func cost(name, unit string, kind Kind, of func(*suite.Run) float64) Metric {
+	return Metric{Name: name, Unit: unit, Kind: kind, Better: Lower, Of: func(c *suite.Cell, r *suite.Run) (float64, bool) {
+		return of(r), r.CPUPerTask > 0 && c.Variant.Idle == 0
 	}}
 }
 

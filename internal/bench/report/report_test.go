@@ -40,7 +40,7 @@ func TestUnits(t *testing.T) {
 func result(rate float64, s scenario.Scenario) load.Result {
 	l := load.Latency{Samples: 1000, Mean: 12345, P50: 123 * time.Microsecond, P95: 12340 * time.Microsecond, P99: 12340 * time.Microsecond, P999: 123 * time.Millisecond, Max: time.Second}
 	r := load.Result{
-		Elapsed: time.Second, Delivered: uint64(rate), TasksPerSec: rate, Offered: uint64(2 * rate), Rejected: uint64(rate),
+		Elapsed: time.Second, Delivered: uint64(rate), TasksPerSec: rate, CPUPerTask: 1234, MeanBacklog: 3456, Offered: uint64(2 * rate), Rejected: uint64(rate),
 		Expired: uint64(rate / 3), Enqueue: l, Queue: l, AllocsPerTask: 1.23, BytesPerTask: 123, Jain: 0.997, JainTenants: 64,
 	}
 	if s.Focus != "" {
@@ -80,7 +80,7 @@ func TestScenarioTable(t *testing.T) {
 			}
 		}
 		at := -1
-		for _, want := range []string{s.Name + ": ", "tasks/s", "lockfree", "44.0M", "1.33x", "baseline-1 ", "baseline-sharded", "channel", "0.997"} {
+		for _, want := range []string{s.Name + ": ", "tasks/s", "lockfree", "44.0M", "1.33 1.33-1.33", "baseline-1 ", "baseline-sharded", "channel", "0.997"} {
 			i := strings.Index(text, want)
 			if i < 0 || strings.HasPrefix(want, "baseline") && i < at {
 				t.Errorf("%s: %q is missing or out of order in\n%s", s.Name, want, text)

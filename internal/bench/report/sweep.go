@@ -88,7 +88,7 @@ func sweepValue(l *suite.Summary) string {
 	case l.Paced:
 		return Duration(l.Queue.P50)
 	}
-	return fmt.Sprintf("%s %s", Count(l.Rate), number(l.Ratio, "%.2fx"))
+	return fmt.Sprintf("%s %s", Count(l.Rate), ratio(l.Ratio.Median)+"x")
 }
 
 // order sorts contestants as other tables have them.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/scenario"
+	"github.com/firq-go/firq/internal/bench/stats"
 	"github.com/firq-go/firq/internal/bench/suite"
 )
 
@@ -154,12 +156,6 @@ func columnsOf(s scenario.Scenario) []column {
 		}
 		return Count(l.Rate)
 	}
-	spread := func(l *suite.Summary) string {
-		if l.Paced {
-			return "-"
-		}
-		return fmt.Sprintf("%.0f%%", 100*l.Spread)
-	}
 	perTask := func(value func(*suite.Summary) float64) func(*suite.Summary) string {
 		return func(l *suite.Summary) string {
 			if l.Paced { // too few to divide what the driver allocates
@@ -168,36 +164,45 @@ func columnsOf(s scenario.Scenario) []column {
 			return PerTask(value(l))
 		}
 	}
+	cpu := func(l *suite.Summary) string {
+		if l.Paced || l.CPU == 0 {
+			return "-"
+		}
+		return Duration(time.Duration(l.CPU))
+	}
 	columns := []column{
 		{"", "", func(s *suite.Summary) string { return " " + s.Contestant }},
 		{"", "tasks/s", rate},
-		{"", "±", spread},
-		{"vs", "1 lock", func(s *suite.Summary) string { return number(s.Ratio, "%.2fx") }},
-		{"vs", "simple", func(s *suite.Summary) string { return number(s.ToSimple, "%.2fx") }},
-		{"enqueue call", "p50", latency(call, p50)},
-		{"enqueue call", "p99", latency(call, p99)},
-		{"enqueue call", "p99.9", latency(call, p999)},
+		{"vs 1 lock", "x", func(s *suite.Summary) string { return ratio(s.Ratio.Median) }},
+		{"vs 1 lock", "95%", func(s *suite.Summary) string { return between(s.Ratio) }},
+	}
+	simple := func(s *suite.Summary) string { return ratio(s.ToSimple.Median) }
+	if s.Life > 0 { // the line is full; all figures are in the file
+		columns = append(columns, column{"vs", "simple", simple}, column{"enq.", "p99", latency(call, p99)})
+	} else {
+		columns = append(columns, column{"vs simple", "x", simple},
+			column{"vs simple", "95%", func(s *suite.Summary) string { return between(s.ToSimple) }},
+			column{"enqueue call", "p50", latency(call, p50)}, column{"enqueue call", "p99", latency(call, p99)})
+	}
+	if !s.Reject {
+		columns = append(columns, column{"enqueue call", "p99.9", latency(call, p999)})
+	}
+	columns = append(columns, []column{
 		{"queue time", "p50", latency(queue, p50)},
 		{"queue time", "p99", latency(queue, p99)},
-		{"queue time", "p99.9", latency(queue, p999)},
-	}
-	if s.Focus == "" && !s.Reject { // else the line is full, as below
-		at := slices.IndexFunc(columns, func(c column) bool { return c.group == "queue time" }) + 1
-		columns = slices.Insert(columns, at, column{"queue time", "p95", latency(queue, p95)})
-	}
+		{"", "queued", func(s *suite.Summary) string { return Count(s.Backlog) }},
+	}...)
 	columns = append(columns, focusColumns(s)...)
 	if s.Reject {
-		columns = append(columns, column{"rej.", "call", latency(func(s *suite.Summary) *load.Latency { return s.Refusal }, p50)})
+		columns = append(columns, column{"rej.", "call", latency(func(s *suite.Summary) *load.Latency { return s.Refusal }, p50)},
+			column{"re-", "ject", func(s *suite.Summary) string { return Percent(s.Rejected) }})
 	}
-	columns = append(columns,
-		column{"re-", "ject", func(s *suite.Summary) string { return Percent(s.Rejected) }},
-		column{"ex-", "pire", func(s *suite.Summary) string { return Percent(s.Expired) }},
-	)
-	if s.Life == 0 { // else the line is full; all figures are in the file
-		columns = append(columns,
-			column{"allocs", "/task", perTask(func(s *suite.Summary) float64 { return s.Allocs })},
-			column{"bytes", "/task", perTask(func(s *suite.Summary) float64 { return s.Bytes })},
-		)
+	if s.Deadlines() {
+		columns = append(columns, column{"ex-", "pire", func(s *suite.Summary) string { return Percent(s.Expired) }})
+	}
+	columns = append(columns, column{"CPU", "/task", cpu})
+	if s.Life == 0 {
+		columns = append(columns, column{"allocs", "/task", perTask(func(s *suite.Summary) float64 { return s.Allocs })})
 	}
 	return append(columns, column{"", "Jain", func(s *suite.Summary) string { return number(s.Jain, "%.3f") }})
 }
@@ -220,23 +225,55 @@ func NewTable() table.Writer {
 func Legend(w io.Writer, p *suite.Plan) {
 	Printf(w, `How to read the tables
   Each figure is the median of %d rounds of %v after %v of warm-up; the contestants alternate.
-  tasks/s   delivered to consumers in the measured window; ± is half the range of the rounds.
-  vs 1 lock tasks/s over those of %s, median of the ratios round by round.
+  tasks/s   delivered to consumers in the measured window.
+  vs 1 lock tasks/s over those of %s: the median of the ratios round by round, and the range that
+            holds the true median with a confidence of %s (order statistics of the rounds of this
+            run; another run on another day may lie elsewhere). A range with 1 in it shows no difference.
   vs simple the same over those of %s.
   enqueue   how long an enqueue call takes; 1 call in %d is timed (all in ping_pong),
             and what is timed includes one read of the clock, here %v.
   queue time from enqueue to delivery, every task. All loops but overload's are closed: producers wait
             while many tasks are under way, so this says what a full pipe looks like, not what clients
             see that come at a rate of their own (--rate and "firqbench replay" do).
+  queued    tasks in the queue, on average. Queue times of contestants that keep different numbers
+            of tasks queued do not compare: --rate gives all the same load.
   quiet     queue time of all tenants but the hot ones; crit.: of the tasks of critical priority.
   goodput/s tasks delivered before their deadline, by the clock of who got them.
   rej. call how long an enqueue call takes that is rejected: the median of those that were timed.
   reject    part of the offered tasks; expire: part of the accepted ones.
+  CPU       processor time of the whole process, the load generator included, per delivered task.
   Jain      fairness index by delivered cost, 1 is best: over up to 1,000 tenants, all with work queued
             throughout, offered in the scenario's proportions with costs of 1 to 4; a probe of its own
             after the measured window.
   Work is CPU time on each side, a calibrated loop: per task, in batches per call. A consumer that
   does nothing between two calls mostly measures how cache lines move between cores: look at both
   variants.
-`, p.Rounds, p.Measure, p.Warmup, contest.Reference, contest.Simple, load.SampleEvery, contest.ClockCost())
+`, p.Rounds, p.Measure, p.Warmup, contest.Reference, confidence(p.Rounds), contest.Simple, load.SampleEvery, contest.ClockCost())
+}
+
+// confidence is that of the intervals of so many rounds.
+func confidence(rounds int) string {
+	return Percent(stats.IntervalOf(make([]float64, rounds)).Confidence)
+}
+
+// ratio writes a ratio in at most four characters, or five from 100 on.
+func ratio(x float64) string {
+	switch {
+	case math.IsNaN(x):
+		return "-"
+	case x < 9.995:
+		return fmt.Sprintf("%.2f", x)
+	case x < 99.95:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
+}
+
+// between writes where the median of a ratio lies; "-": one round, or none, says nothing
+// about others.
+func between(i stats.Interval) string {
+	if i.N < 2 {
+		return "-"
+	}
+	return ratio(i.Low) + "-" + ratio(i.High)
 }

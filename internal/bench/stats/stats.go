@@ -34,19 +34,6 @@ func Spread(xs []float64) float64 {
 	return (slices.Max(xs) - slices.Min(xs)) / 2 / m
 }
 
-// Ratio returns the median of a[i]/b[i] over the rounds i that both have.
-// Comparing round by round cancels what disturbed both: the machine is not
-// equally fast all the time.
-func Ratio(a, b []float64) float64 {
-	var rs []float64
-	for i := range min(len(a), len(b)) {
-		if b[i] != 0 && !math.IsNaN(a[i]) && !math.IsNaN(b[i]) {
-			rs = append(rs, a[i]/b[i])
-		}
-	}
-	return Median(rs)
-}
-
 // Jain returns Jain's fairness index of xs: 1 when all are equal, 1/n when one
 // of n has everything (Jain, Chiu and Hawe 1984). Nobody got anything: NaN.
 func Jain(xs []float64) float64 {

@@ -43,7 +43,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-func TestRatio(t *testing.T) {
+func TestRatios(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {
 		a, b []float64
@@ -55,8 +55,8 @@ func TestRatio(t *testing.T) {
 		{[]float64{2, 30, 4}, []float64{0, 10, nan}, 3}, // and that have a ratio
 		{[]float64{1}, []float64{0}, nan},
 	} {
-		if got := Ratio(c.a, c.b); !near(got, c.want) {
-			t.Errorf("Ratio(%v, %v) = %v, want %v", c.a, c.b, got, c.want)
+		if got := Median(Ratios(c.a, c.b)); !near(got, c.want) {
+			t.Errorf("Ratios(%v, %v) = %v, want %v", c.a, c.b, got, c.want)
 		}
 	}
 }

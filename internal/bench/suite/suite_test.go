@@ -213,8 +213,8 @@ func TestSummarize(t *testing.T) {
 		t.Fatalf("%+v", lines)
 	}
 	a, b := lines[0], lines[1]
-	if a.Rate != 25 || a.Ratio != 3 || b.Ratio != 1 || a.Queue.P50 != 25 || a.Rejected != 0.5 || a.Expired != 0.1 ||
-		a.Jain != 0.5 || a.Focus.P99 != 7 || a.Refusal.P50 != 9 || a.Goodput != 25 || b.Spread != 0.25 {
+	if a.Rate != 25 || a.Ratio.Median != 3 || b.Ratio.Median != 1 || a.Queue.P50 != 25 || a.Rejected != 0.5 || a.Expired != 0.1 ||
+		a.Jain != 0.5 || a.Focus.P99 != 7 || a.Refusal.P50 != 9 || a.Goodput != 25 {
 		t.Errorf("%+v\n%+v", a, b)
 	}
 	for i := range cell.Runs {
@@ -222,7 +222,7 @@ func TestSummarize(t *testing.T) {
 			cell.Runs[i].Contestant = contest.Simple
 		}
 	}
-	if lines := cell.Summarize("a"); !math.IsNaN(a.ToSimple) || lines[0].ToSimple != 3 || lines[1].ToSimple != 1 || lines[0].Ratio != 1 {
+	if lines := cell.Summarize("a"); !math.IsNaN(a.ToSimple.Median) || lines[0].ToSimple.Median != 3 || lines[1].ToSimple.Median != 1 || lines[0].Ratio.Median != 1 {
 		t.Errorf("to the plain queue: %+v\n%+v", lines, a)
 	}
 	for i := range cell.Runs {
@@ -241,7 +241,7 @@ func TestSummarize(t *testing.T) {
 	if o := cell.Summarize("b")[0].Open; o.Offered != 10 || o.Sent != 3.5 || o.GeneratorShare != 0.5 || o.Unsent != 4 || o.Behind[load.BehindGenerator] != 1 {
 		t.Errorf("%+v", o)
 	}
-	if lines := cell.Summarize("c"); !math.IsNaN(lines[0].Ratio) {
+	if lines := cell.Summarize("c"); !math.IsNaN(lines[0].Ratio.Median) {
 		t.Errorf("a ratio without the reference: %v", lines[0].Ratio)
 	}
 }

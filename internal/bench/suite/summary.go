@@ -13,11 +13,13 @@ import (
 type Summary struct {
 	Contestant string
 	Rounds     int
-	Paced      bool    // by the driver's pauses: a rate means nothing
-	Rate       float64 // tasks/s
-	Spread     float64 // half the range of the rates / their median
-	Ratio      float64 // to the reference, median of the ratios per round; NaN without it
-	ToSimple   float64 // the same to contest.Simple
+	Paced      bool           // by the driver's pauses: a rate means nothing
+	Rate       float64        // tasks/s
+	Ratio      stats.Interval // to the reference: of the ratios per round; NaN without it
+	ToSimple   stats.Interval // the same to contest.Simple
+	Backlog    float64        // tasks queued, on average
+	CPU        float64        // ns of processor time of the whole process per task
+	Switches   float64        // context switches per task
 
 	Goodput        float64 // tasks/s before their deadline; NaN where there is none
 	Enqueue, Queue load.Latency
@@ -47,7 +49,7 @@ func (c *Cell) Summarize(reference string) []Summary {
 		line := summarize(name, byName[name], byName[reference])
 		line.ToSimple = ratio(byName[name], byName[contest.Simple])
 		if line.Paced = paced; paced {
-			line.Ratio, line.ToSimple = math.NaN(), math.NaN()
+			line.Ratio, line.ToSimple = stats.IntervalOf(nil), stats.IntervalOf(nil)
 		}
 		lines = append(lines, line)
 	}
@@ -60,13 +62,16 @@ func summarize(name string, runs, reference []Run) Summary {
 	latency := func(of func(*Run) *load.Latency) load.Latency { return latencies(runs, of) }
 	s := Summary{
 		Contestant: name, Rounds: len(runs),
-		Rate: median(rate), Spread: stats.Spread(column(runs, rate)), Ratio: ratio(runs, reference),
+		Rate: median(rate), Ratio: ratio(runs, reference),
 		Enqueue:  latency(func(r *Run) *load.Latency { return &r.Enqueue }),
 		Queue:    latency(func(r *Run) *load.Latency { return &r.Queue }),
 		Rejected: median(func(r *Run) float64 { return part(r.Rejected, r.Offered) }),
 		Expired:  median(func(r *Run) float64 { return part(r.Expired, r.Expired+r.Delivered) }),
 		Allocs:   median(func(r *Run) float64 { return r.AllocsPerTask }),
 		Bytes:    median(func(r *Run) float64 { return r.BytesPerTask }),
+		Backlog:  median(func(r *Run) float64 { return r.MeanBacklog }),
+		CPU:      median(func(r *Run) float64 { return r.CPUPerTask }),
+		Switches: median(func(r *Run) float64 { return r.SwitchesPerTask }),
 		Jain:     math.NaN(),
 		Goodput:  math.NaN(),
 	}
@@ -107,7 +112,7 @@ func latencies(runs []Run, of func(*Run) *load.Latency) load.Latency {
 }
 
 // ratio pairs the rounds that both have.
-func ratio(runs, reference []Run) float64 {
+func ratio(runs, reference []Run) stats.Interval {
 	rates := make(map[int]float64)
 	for _, r := range reference {
 		rates[r.Round] = r.TasksPerSec
@@ -118,7 +123,7 @@ func ratio(runs, reference []Run) float64 {
 			ours, theirs = append(ours, r.TasksPerSec), append(theirs, rate)
 		}
 	}
-	return stats.Ratio(ours, theirs)
+	return stats.IntervalOf(stats.Ratios(ours, theirs))
 }
 
 func column(runs []Run, value func(*Run) float64) []float64 {
