@@ -46,6 +46,8 @@ func runCommand() *cli.Command {
 		count("tenants", "tasks come from `N` tenants"),
 		count("batch", "`N` tasks per call, on both sides; 1: single calls"),
 		count("window", "producers pause while `N` tasks are unfinished"),
+		&cli.IntFlag{Name: "depth", Category: changeLoad, DefaultText: "not", Usage: "keep `N` tasks queued all the time: producers pause at N, consumers somewhat below it"},
+		&cli.FloatFlag{Name: "skew", Category: changeLoad, DefaultText: "the scenario's", Usage: "in zipf the k-th tenant sends in proportion to k^-`S`"},
 		count("capacity", "the queue holds `N` tasks"),
 		count("shards", "`N` shards in the sharded schedulers"),
 		&cli.StringFlag{Name: "rate", Category: openLoop,
@@ -70,6 +72,7 @@ func runCommand() *cli.Command {
 			"   firqbench run contended --producers 2 --consumers 2 --batch 8\n" +
 			"   firqbench run contended --cpus 4 --contestants lockfree,baseline,floor\n" +
 			"   firqbench run contended --rate 50k/s,500k/s --arrivals poisson --duration 2s --hdr logs/\n" +
+			"   firqbench run zipf --skew 1.5 --depth 20000\n" +
 			"   firqbench run zipf --rounds 10 --format benchfmt | benchstat -col /impl -\n" +
 			"   firqbench run hot_tenant_sustained --contestants lockfree,baseline --cpuprofile cpu.out",
 		Flags:         flags,
@@ -200,7 +203,16 @@ func runPlan(cmd *cli.Command) (*suite.Plan, error) {
 	overrides := scenario.Overrides{
 		Producers: override(cmd, "producers"), Consumers: override(cmd, "consumers"), Tenants: override(cmd, "tenants"),
 		Batch: override(cmd, "batch"), Shards: override(cmd, "shards"), Capacity: override(cmd, "capacity"),
-		Window: override(cmd, "window"),
+		Window: override(cmd, "window"), Depth: override(cmd, "depth"),
+	}
+	if cmd.IsSet("skew") {
+		skew := cmd.Float("skew")
+		overrides.Skew = &skew
+	}
+	if len(only) == 0 { // all that can; Apply refuses those that are named and cannot
+		chosen = slices.DeleteFunc(chosen, func(s scenario.Scenario) bool {
+			return overrides.Depth != nil && !s.CanBeDeep() || overrides.Skew != nil && s.Skew == 0
+		})
 	}
 	for i := range chosen {
 		if chosen[i], err = overrides.Apply(chosen[i]); err != nil {

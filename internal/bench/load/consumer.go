@@ -15,7 +15,7 @@ import (
 type consumer struct {
 	r          *run
 	line       spin.Line
-	unreported [2]int64 // per window
+	unreported int64 // to the window
 
 	waits, focus *hist.Local // in the measured window; with Spec.Rate, due in it
 	response     *hist.Local // Open.Queue
@@ -95,11 +95,11 @@ func (c *consumer) take(it *contest.Item) {
 	if c.r.open {
 		c.takeOpen(it, phase)
 	}
-	if i := windowOf(it.Payload); c.r.windows[i] != nil {
-		c.unreported[i]++
-		if w := c.r.windows[i]; c.unreported[i] >= w.chunk {
-			w.finished(c.unreported[i])
-			c.unreported[i] = 0
+	if w := c.r.window; w != nil && it.Payload&freeBit == 0 {
+		c.unreported++
+		if c.unreported >= w.chunk {
+			w.finished(c.unreported)
+			c.unreported = 0
 			w.hold(&c.r.phase)
 		}
 	}

@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -61,8 +62,12 @@ func fairness(ctx context.Context, spec Spec) (jain float64, tenants int, err er
 }
 
 // mix returns the tenants of a backlog in random order: each of n occurs at
-// least each times, the hot ones as often as the scenario has it.
+// least each times, the hot ones as often as the scenario has it, those of a skew up to
+// mostSkewed times as often as the last one.
 func mix(s scenario.Scenario, n, each int) []int {
+	if s.Skew > 0 {
+		return shuffled(mixZipf(s.Skew, n, each))
+	}
 	hot := each
 	hottest := max(1, s.Hot()) // how many share what is hot
 	share := s.HotShare
@@ -83,6 +88,23 @@ func mix(s scenario.Scenario, n, each int) []int {
 			backlog = append(backlog, t)
 		}
 	}
+	return shuffled(backlog)
+}
+
+// mostSkewed keeps the backlog of a steep skew small.
+const mostSkewed = 16
+
+func mixZipf(skew float64, n, each int) (backlog []int) {
+	for t := range n {
+		more := min(mostSkewed, math.Pow(float64(n)/float64(t+1), skew))
+		for range int(float64(each) * more) {
+			backlog = append(backlog, t)
+		}
+	}
+	return backlog
+}
+
+func shuffled(backlog []int) []int {
 	rnd := newRandom(1) // every contestant gets the same order
 	for i := len(backlog) - 1; i > 0; i-- {
 		j := rnd.below(i + 1)

@@ -80,7 +80,7 @@ const (
 	stopping
 )
 
-// run is a run in progress. Everything but the phase, the windows, the drops
+// run is a run in progress. Everything but the phase, the window, the drops
 // and the failure is immutable once the goroutines have started.
 type run struct {
 	Spec
@@ -88,13 +88,14 @@ type run struct {
 	work  spin.Work // between calls
 	serve spin.Work // a consumer's, per task: Scenario.Service
 	keys  []string
+	zipf  []float64 // Scenario.Skew: the parts of the tenants up to this one; nil: none
 	// handles are by tenant, as keys are; nil: producers enqueue by key.
 	handles []firq.Handle[string, uint64]
 	q       contest.Queue
 	ctx     context.Context
 	every   uint64 // one enqueue in so many is timed
 
-	paced    bool // producers go by the clock: overload, and open
+	paced    bool // all producers go by the clock: overload, and open
 	open     bool // with Spec.Rate: latencies are from the intended start
 	schedule arrivals.Schedule
 	origin   time.Duration // when the schedule starts, by contest.Now
@@ -105,8 +106,8 @@ type run struct {
 	phase atomic.Int32 // written by measure and finish, or by fail
 	_     [64]byte
 
-	windows [2]*window // producers of the hot tenant have one of their own
-	drops   drops
+	window *window // nil: producers go by the clock
+	drops  drops
 
 	producers, consumers []*sight // with a Watch
 
@@ -125,6 +126,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 		return Result{}, err
 	}
 	r.keys = tenantKeys(r.s.Tenants)
+	r.zipf = zipf(r.s.Tenants, r.s.Skew)
 	var cancel context.CancelFunc
 	r.ctx, cancel = context.WithCancel(ctx)
 	defer cancel()
@@ -171,11 +173,11 @@ func (r *run) do(cancel context.CancelFunc) (Result, error) {
 }
 
 // config is the contestant's. A capacity that is not the subject is above all
-// that the windows let through.
+// that the window lets through.
 func (r *run) config() contest.Config {
 	capacity := r.s.Capacity
 	if capacity == 0 {
-		capacity = max(1<<16, 2*(r.s.Window+r.s.QuietWindow))
+		capacity = max(1<<16, 2*r.s.Window)
 	}
 	return contest.Config{
 		Shards: r.s.Shards, MaxGlobal: capacity, MaxPerTenant: r.s.PerTenant,
@@ -189,11 +191,10 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 		return Result{}, err
 	}
 	if !r.open {
-		r.windows[0] = newWindow(r.s.Window, r.s.Burst, r.s.Consumers)
+		r.window = newWindow(r.s.Window, r.s.Burst, r.s.Consumers)
 		if r.s.Deep && r.s.Capacity == 0 { // else there may never be so much
-			r.windows[0].keepDeep()
+			r.window.keepDeep()
 		}
-		r.windows[1] = newWindow(max(1, r.s.QuietWindow), false, r.s.Consumers)
 	}
 	producers := make([]*producer, r.s.Producers)
 	consumers := make([]*consumer, r.s.Consumers)
@@ -214,13 +215,11 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 		sending.Go(producers[i].loop)
 	}
 	if !r.open {
-		r.windows[0].fill(r.ctx, &r.phase)
+		r.window.fill(r.ctx, &r.phase)
 	}
 	m := r.measure()
-	for _, w := range r.windows {
-		if w != nil {
-			w.stop()
-		}
+	if r.window != nil {
+		r.window.stop()
 	}
 	err := r.finish(cancel, &sending, &receiving, r.q)
 	if _, ok := r.q.(contest.Runner); ok && err != nil {

@@ -86,9 +86,11 @@ func (r *run) plan() error {
 		r.every = 1
 	}
 	r.paced = calls > 0
-	r.schedule = arrivals.Schedule{
-		Shape: shape, Rate: calls, Streams: r.s.Producers, Mid: r.Warmup + r.Measure/2,
+	streams := r.s.Producers
+	if !r.paced && r.s.QuietRate > 0 {
+		calls, shape, streams = r.s.QuietRate/float64(r.s.Batch), arrivals.Poisson, r.s.Producers-r.s.HotProducers
 	}
+	r.schedule = arrivals.Schedule{Shape: shape, Rate: calls, Streams: streams, Mid: r.Warmup + r.Measure/2}
 	return nil
 }
 
@@ -107,8 +109,9 @@ type clocked struct {
 	unsent           uint64
 }
 
-func newClocked(r *run, id int) clocked {
-	c := clocked{arrivals: r.schedule.Stream(id), entry: hist.NewLocal(), lag: hist.NewLocal(), held: hist.NewLocal()}
+// newClocked returns that of a stream of run.schedule.
+func newClocked(r *run, stream int) clocked {
+	c := clocked{arrivals: r.schedule.Stream(stream), entry: hist.NewLocal(), lag: hist.NewLocal(), held: hist.NewLocal()}
 	c.due = c.arrivals.Next()
 	return c
 }

@@ -7,7 +7,7 @@ import "time"
 //
 //	bits 0-19   index of the tenant
 //	bit  20     1: the task is one of those that the scenario looks at by itself
-//	bit  21     window that the task counts in, 0 or 1
+//	bit  21     1: the task does not count in the window, as its producer goes by the clock
 //	bits 22-    a number of its own, so that a sum over payloads proves that
 //	            none was lost and another one delivered twice; with Spec.Rate, when
 //	            the task was due, in units of dueUnit ns: where two were due at
@@ -15,7 +15,7 @@ import "time"
 const (
 	tenantMask  = 1<<20 - 1
 	focusBit    = 1 << 20
-	windowShift = 21
+	freeBit     = 1 << 21
 	numberShift = 22
 
 	// 42 bits are enough for the longest warm-up and run, an hour each.
@@ -24,8 +24,6 @@ const (
 
 // dueOf returns when a task was due, since run.origin.
 func dueOf(payload uint64) time.Duration { return time.Duration(payload >> numberShift * dueUnit) }
-
-func windowOf(payload uint64) int { return int(payload >> windowShift & 1) }
 
 // random is a small generator per goroutine (xorshift64*): the shared one of
 // math/rand would be a lock or a call per task.

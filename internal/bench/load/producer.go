@@ -2,7 +2,9 @@ package load
 
 import (
 	"errors"
+	"math"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -18,7 +20,8 @@ type producer struct {
 	rnd    random
 	pick   func(*producer) int // index of the next task's tenant
 	hot    int                 // Scenario.Hot
-	window int                 // index in run.windows, and in the payload
+	window *window             // nil: it goes by the clock
+	mark   uint64              // of its payloads: freeBit, or nothing
 	number uint64              // numbers the payloads; distinct between producers
 	line   spin.Line           // what the simulated work works on
 	soon   time.Time           // scenario.ShortLife: a deadline soon
@@ -44,7 +47,7 @@ type producer struct {
 func newProducer(r *run, id int) *producer {
 	p := &producer{
 		r: r, rnd: newRandom(id + 1), pick: pickAny, latency: hist.NewLocal(), refusal: hist.NewLocal(),
-		number: uint64(id) << 32, hot: r.s.Hot(),
+		number: uint64(id) << 32, hot: r.s.Hot(), window: r.window,
 		batch: make([]contest.Task, r.s.Batch), sight: r.newSight(&r.producers),
 	}
 	if r.paced {
@@ -54,7 +57,12 @@ func newProducer(r *run, id int) *producer {
 	case r.s.HotProducers > 0 && id < r.s.HotProducers:
 		p.pick = func(*producer) int { return 0 }
 	case r.s.HotProducers > 0:
-		p.pick, p.window = pickQuiet, 1
+		p.pick = pickQuiet
+		if r.s.QuietRate > 0 && !r.paced {
+			p.clocked, p.window, p.mark = newClocked(r, id-r.s.HotProducers), nil, freeBit
+		}
+	case r.s.Skew > 0:
+		p.pick = pickZipf
 	case r.s.HotShare > 0:
 		p.pick = pickSkewed
 	}
@@ -65,6 +73,31 @@ func pickAny(p *producer) int { return p.rnd.below(p.r.s.Tenants) }
 
 func pickQuiet(p *producer) int { return p.hot + p.rnd.below(p.r.s.Tenants-p.hot) }
 
+// pickZipf returns the first tenant up to which the parts are more than a random number.
+func pickZipf(p *producer) int {
+	x := float64(p.rnd.next()>>11) / (1 << 53)
+	at, _ := slices.BinarySearch(p.r.zipf, x)
+	return at
+}
+
+// zipf returns for each of n tenants how large a part it and those before it have
+// together, tenant k from 1 in proportion to k^-skew; nil: skew is 0.
+func zipf(n int, skew float64) []float64 {
+	if skew == 0 {
+		return nil
+	}
+	parts, sum := make([]float64, n), 0.0
+	for k := range parts {
+		sum += math.Pow(float64(k+1), -skew)
+		parts[k] = sum
+	}
+	for k := range parts {
+		parts[k] /= sum
+	}
+	parts[n-1] = 1 // and no number is
+	return parts
+}
+
 func pickSkewed(p *producer) int {
 	if p.rnd.below(1000) < int(p.r.s.HotShare*1000) {
 		return p.rnd.below(p.hot)
@@ -74,7 +107,7 @@ func pickSkewed(p *producer) int {
 
 func (p *producer) loop() {
 	r := p.r
-	w := r.windows[p.window]
+	w := p.window
 	for unreported := int64(0); ; {
 		phase := r.phase.Load()
 		if phase == stopping || r.open && p.due >= r.end {
@@ -87,7 +120,7 @@ func (p *producer) loop() {
 			p.deadlines()
 			continue
 		}
-		if r.paced && !p.paced() {
+		if p.arrivals != nil && !p.paced() {
 			continue // it waited: look at the phase again
 		}
 		counts := p.counts(phase)
@@ -133,7 +166,7 @@ func (p *producer) task(tenant int) (t contest.Task) {
 	if p.r.open {
 		number = uint64(p.start) / dueUnit
 	}
-	t.Payload = number<<numberShift | uint64(p.window)<<windowShift | uint64(tenant)
+	t.Payload = number<<numberShift | p.mark | uint64(tenant)
 	focus := p.r.s.Focus != "" && tenant >= p.hot
 	if p.r.s.Priorities {
 		t.Priority = firq.PriorityVeryLow + firq.Priority(p.rnd.below(6))

@@ -23,7 +23,7 @@ func (r *run) dropped(_ string, payload uint64, why firq.DropReason) {
 	if why == firq.DropExpired {
 		r.drops.expired.Add(1)
 	}
-	if w := r.windows[windowOf(payload)]; w != nil {
+	if w := r.window; w != nil && payload&freeBit == 0 {
 		w.finished(1)
 	}
 }

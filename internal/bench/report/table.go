@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/firq-go/firq/internal/bench/arrivals"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/scenario"
@@ -75,7 +76,7 @@ func appendCell(t table.Writer, cell suite.Cell, columns []column, order []strin
 func cellFacts(c *suite.Cell) string {
 	s := c.Scenario
 	if c.Variant.Rate > 0 { // the variants say how much is offered
-		s.Overload, s.Window = 0, 0
+		s.Overload, s.Window, s.QuietRate = 0, 0, 0
 		return strings.Replace(facts(s), "closed loop", "open loop", 1)
 	}
 	return facts(s)
@@ -93,6 +94,12 @@ func facts(s scenario.Scenario) string {
 	if s.Tenants > 1 {
 		parts = append(parts, fmt.Sprintf("%d tenants", s.Tenants))
 	}
+	if s.Skew > 0 {
+		parts = append(parts, fmt.Sprintf("skew %g", s.Skew))
+	}
+	if s.QuietRate > 0 {
+		parts = append(parts, fmt.Sprintf("%s of the quiet tenants", arrivals.FormatRate(s.QuietRate)))
+	}
 	if s.Batch > 1 {
 		parts = append(parts, fmt.Sprintf("batches of %d", s.Batch))
 	}
@@ -109,7 +116,7 @@ func facts(s scenario.Scenario) string {
 		parts = append(parts, fmt.Sprintf("capacity %d", s.Capacity))
 	}
 	if s.Shape == scenario.Flow && !s.Reject && s.Window > 0 {
-		parts = append(parts, fmt.Sprintf("about %d tasks under way", s.Window+s.QuietWindow))
+		parts = append(parts, fmt.Sprintf("about %d tasks under way", s.Window))
 	}
 	return strings.Join(parts, ", ")
 }

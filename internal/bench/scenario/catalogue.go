@@ -54,18 +54,26 @@ func crowds() []Scenario {
 		}),
 		with(Scenario{
 			Name:  "hot_tenant_sustained",
-			About: "one tenant floods, 63 others send a little all the time",
-			More: "Half of the producers send to one tenant only and keep thousands of its tasks queued; " +
-				"the other half keeps a few queued for each of the others. Look at the queue time of the " +
-				"quiet tenants: first in, first out makes them wait behind the flood.",
-			HotProducers: 4, QuietWindow: 128, Focus: FocusQuiet,
+			About: "one tenant floods, 63 others send 50,000 tasks/s by the clock",
+			More: "Half of the producers send to one tenant only and keep thousands of its tasks queued. The " +
+				"other half sends for the quiet tenants, as clients do that do not wait: the same 50,000 tasks/s (Poisson) to " +
+				"every contestant. So tasks/s is what the flood gets done, beside the same quiet load, and the queue time of " +
+				"the quiet is what the flood does to them: first in, first out makes them wait behind it.",
+			HotProducers: 4, QuietRate: 50_000, Focus: FocusQuiet,
+		}),
+		with(Scenario{
+			Name:  "skewed_90",
+			About: "90 % of the tasks go to one of 64 tenants",
+			More: "Every producer sends nine tasks in ten to the same tenant, and the tenth to one of the others. " +
+				"One tenant's queue is the hot spot; the others' tasks are few and should overtake.",
+			HotShare: 0.9, Focus: FocusQuiet,
 		}),
 		with(Scenario{
 			Name:  "zipf",
-			About: "90 % of the tasks go to one of 64 tenants",
-			More: "Skew as real traffic has it: every producer sends nine tasks in ten to the same tenant. " +
-				"One tenant's queue is the hot spot; the others' tasks are few and should overtake.",
-			HotShare: 0.9, Focus: FocusQuiet,
+			About: "64 tenants by Zipf's law: the k-th sends in proportion to 1/k (see --skew)",
+			More: "Skew as traffic often has it (exponent 1: the first tenant has 21 % of the tasks, the first ten have 62 %, " +
+				"the last has a third of a percent). Quiet are all but the first.",
+			Skew: 1, Focus: FocusQuiet,
 		}),
 		with(Scenario{
 			Name:    "single_hot_tenant",

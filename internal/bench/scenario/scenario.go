@@ -56,10 +56,15 @@ type Scenario struct {
 	// the first HotTenants (0 means 1); 0: all tenants are equal.
 	HotShare   float64 `json:"hot_share"`
 	HotTenants int     `json:"hot_tenants,omitempty"`
-	// HotProducers do nothing but send to the hot tenant; the others then send
-	// to the rest, and keep at most QuietWindow tasks unfinished.
-	HotProducers int `json:"hot_producers"`
-	QuietWindow  int `json:"quiet_window"`
+	// HotProducers do nothing but send to the hot tenant, as fast as the window lets
+	// them; the others then send to the rest, by the clock, QuietRate tasks per second
+	// together: the same load on every contestant. With a rate of the user's choice all
+	// producers go by that one.
+	HotProducers int     `json:"hot_producers"`
+	QuietRate    float64 `json:"quiet_rate,omitempty"`
+	// Skew: tenant k, from 1, gets a part of the tasks in proportion to k^-Skew (Zipf's
+	// law); 0: as HotShare has it.
+	Skew float64 `json:"skew,omitempty"`
 
 	// Priorities: each task has one of the six, at random.
 	Priorities bool `json:"priorities"`
@@ -99,7 +104,7 @@ const (
 
 // Hot returns how many hot tenants there are; they are the first ones.
 func (s *Scenario) Hot() int {
-	if s.HotShare > 0 || s.HotProducers > 0 {
+	if s.HotShare > 0 || s.HotProducers > 0 || s.Skew > 0 {
 		return max(1, s.HotTenants)
 	}
 	return 0
@@ -109,6 +114,10 @@ func (s *Scenario) Hot() int {
 // goroutine does both, or waits for an answer, or a burst is over when the queue
 // is empty.
 func (s *Scenario) CanOpen() bool { return s.Shape == Flow && !s.Burst }
+
+// CanBeDeep reports whether consumers may pause while less than the window is queued: not
+// where the queue is to run empty, or producers do not wait.
+func (s *Scenario) CanBeDeep() bool { return s.CanOpen() && !s.Reject }
 
 // Deadlines reports whether tasks may come too late.
 func (s *Scenario) Deadlines() bool { return s.ShortLife > 0 || s.Life > 0 }
@@ -126,7 +135,13 @@ func (s *Scenario) Offered(processors int) float64 {
 // Overrides replaces parts of each scenario; nil fields change nothing.
 type Overrides struct {
 	Producers, Consumers, Tenants, Batch, Shards, Capacity, Window *int
+
+	Depth *int     // Window, and Deep
+	Skew  *float64 // of scenarios that have one
 }
+
+// MaxSkew bounds Scenario.Skew: beyond it all tasks are the first tenant's.
+const MaxSkew = 10
 
 // Apply returns s with the overrides, or an error that says which of them makes
 // no sense in s.
@@ -144,6 +159,7 @@ func (o Overrides) Apply(s Scenario) (Scenario, error) {
 		{"shards", o.Shards, &s.Shards, 0},
 		{"capacity", o.Capacity, &s.Capacity, 1},
 		{"window", o.Window, &s.Window, 1},
+		{"depth", o.Depth, &s.Window, 1},
 	} {
 		if f.value == nil {
 			continue
@@ -152,6 +168,21 @@ func (o Overrides) Apply(s Scenario) (Scenario, error) {
 			return s, fmt.Errorf("--%s: %d, must be %d to %d", f.name, *f.value, f.least, MaxCount)
 		}
 		*f.to = *f.value
+	}
+	if o.Depth != nil {
+		if !s.CanBeDeep() {
+			return s, fmt.Errorf("--depth: %s keeps no backlog; leave it out", s.Name)
+		}
+		s.Deep = true
+	}
+	if o.Skew != nil {
+		switch {
+		case s.Skew == 0:
+			return s, fmt.Errorf("--skew: %s has none; leave it out", s.Name)
+		case !(*o.Skew > 0) || *o.Skew > MaxSkew:
+			return s, fmt.Errorf("--skew: %v, must be above 0, and %d at most", *o.Skew, MaxSkew)
+		}
+		s.Skew = *o.Skew
 	}
 	if s.Shape != Flow {
 		s.Producers, s.Consumers, s.Batch = 1, 1, 1 // that is what they are about

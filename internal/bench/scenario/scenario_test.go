@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,7 @@ import (
 func TestAll(t *testing.T) {
 	want := []string{
 		"hot_tenant_sustained", "burst_massive", "mixed_priorities", "deadline_expiration", "capacity_pressure",
-		"contended", "deep_backlog", "busy_neighbour", "one_to_one", "calls_only", "batches", "overload", "single_hot_tenant", "many_tenants", "many_tenants_by_handle", "zipf", "uncontended", "ping_pong",
+		"contended", "deep_backlog", "busy_neighbour", "one_to_one", "calls_only", "batches", "overload", "single_hot_tenant", "many_tenants", "many_tenants_by_handle", "skewed_90", "zipf", "uncontended", "ping_pong",
 	}
 	got := Names()
 	for _, name := range want {
@@ -79,6 +80,7 @@ func TestHot(t *testing.T) {
 
 func TestOverrides(t *testing.T) {
 	p := func(n int) *int { return &n }
+	f := func(x float64) *float64 { return &x }
 	by := func(name string) Scenario {
 		s, err := Choose([]string{name}, nil)
 		if err != nil {
@@ -91,6 +93,9 @@ func TestOverrides(t *testing.T) {
 	}.Apply(by("hot_tenant_sustained"))
 	if err != nil || s.Producers != 6 || s.HotProducers != 3 || s.Consumers != 3 || s.Tenants != 7 || s.Batch != 5 ||
 		s.Shards != 4 || s.Capacity != 100 || s.Window != 9 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if s, err := (Overrides{Depth: p(7000), Skew: f(1.5)}).Apply(by("zipf")); err != nil || s.Window != 7000 || !s.Deep || s.Skew != 1.5 {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if s, err := (Overrides{Producers: p(6), Batch: p(5)}).Apply(by("ping_pong")); err != nil || s.Producers != 1 || s.Batch != 1 {
@@ -107,6 +112,13 @@ func TestOverrides(t *testing.T) {
 		{Overrides{Shards: p(-1)}, "contended", "--shards: -1"},
 		{Overrides{Producers: p(1)}, "hot_tenant_sustained", "hot_tenant_sustained needs 2"},
 		{Overrides{Tenants: p(1)}, "zipf", "zipf needs 2"},
+		{Overrides{Depth: p(0)}, "contended", "--depth: 0, must be 1 to"},
+		{Overrides{Depth: p(9)}, "burst_massive", "--depth: burst_massive keeps no backlog; leave it out"},
+		{Overrides{Depth: p(9)}, "overload", "--depth: overload keeps no backlog"},
+		{Overrides{Skew: f(1)}, "contended", "--skew: contended has none; leave it out"},
+		{Overrides{Skew: f(0)}, "zipf", "--skew: 0, must be above 0, and 10 at most"},
+		{Overrides{Skew: f(math.NaN())}, "zipf", "--skew: NaN"},
+		{Overrides{Skew: f(10.5)}, "zipf", "--skew: 10.5"},
 		{Overrides{Tenants: p(4)}, "overload", "overload needs 5"},
 	} {
 		if _, err := c.o.Apply(by(c.name)); err == nil || !strings.Contains(err.Error(), c.want) {
