@@ -6,9 +6,9 @@ import (
 )
 
 // All returns the scenarios in the order of the report.
-func All() []Scenario { return slices.Concat(crowds(), extras(), overloads(), alone()) }
+func All() []Scenario { return slices.Concat(crowds(), skews(), extras(), overloads(), alone()) }
 
-// crowds are about who sends, and in which calls.
+// crowds are about how many send, and in which calls.
 func crowds() []Scenario {
 	return []Scenario{
 		with(Scenario{
@@ -53,6 +53,27 @@ func crowds() []Scenario {
 			Batch: 32, WorkPerCall: true,
 		}),
 		with(Scenario{
+			Name:  "many_tenants",
+			About: "100,000 tenants, each with a task now and then",
+			More: "Nearly every task finds its tenant idle and has to make it active: the cost of a tenant's " +
+				"coming and going, and of a working set larger than the caches.",
+			Tenants: 100_000,
+		}),
+		with(Scenario{
+			Name:  "many_tenants_by_handle",
+			About: "the same, with a handle of each tenant",
+			More: "Producers look no tenant up, as a service does not that keeps what it knows of a client " +
+				"together. A contestant without handles is called with keys, as in many_tenants.",
+			Tenants: 100_000,
+			Handles: true,
+		}),
+	}
+}
+
+// skews are about tenants that do not send alike.
+func skews() []Scenario {
+	return []Scenario{
+		with(Scenario{
 			Name:  "hot_tenant_sustained",
 			About: "one tenant floods, 63 others send 50,000 tasks/s by the clock",
 			More: "Half of the producers send to one tenant only and keep thousands of its tasks queued. The " +
@@ -80,21 +101,6 @@ func crowds() []Scenario {
 			About:   "8 producers, 8 consumers, one tenant",
 			More:    "Nothing to be fair about, and no way to spread the load over shards: the worst case of a sharded design.",
 			Tenants: 1,
-		}),
-		with(Scenario{
-			Name:  "many_tenants",
-			About: "100,000 tenants, each with a task now and then",
-			More: "Nearly every task finds its tenant idle and has to make it active: the cost of a tenant's " +
-				"coming and going, and of a working set larger than the caches.",
-			Tenants: 100_000,
-		}),
-		with(Scenario{
-			Name:  "many_tenants_by_handle",
-			About: "the same, with a handle of each tenant",
-			More: "Producers look no tenant up, as a service does not that keeps what it knows of a client " +
-				"together. A contestant without handles is called with keys, as in many_tenants.",
-			Tenants: 100_000,
-			Handles: true,
 		}),
 	}
 }
