@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,26 +22,31 @@ import (
 func compareCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "compare",
-		Usage:     "say what differs between two result files, or two contestants, by more than chance",
-		ArgsUsage: "OLD.json [NEW.json]",
-		Description: "With two files, compares each contestant in OLD with itself in NEW. With one, compares two\n" +
-			"contestants in it (--contestants REFERENCE,OTHER); that is the better way, because they ran in\n" +
-			"alternation on the same machine. Files are written by run and sweep with -o.\n\n" +
+		Usage:     "say what differs between two programs, or two contestants, by more than chance",
+		ArgsUsage: "OLD.json... -- NEW.json...",
+		Description: "Compares each contestant in the OLD files with itself in the NEW ones. A file is a series, and\n" +
+			"counts as one value, the median of its rounds: rounds of one series are not independent. At least\n" +
+			"5 series of each program are needed, 8 are better, in alternation on the same machine (scripts/ab\n" +
+			"in the repository builds two commits and runs them so). With one file each (the -- may be left out)\n" +
+			"it says what differs between the two series, and calls nothing a regression.\n\n" +
+			"With one file in all, compares two contestants in it (--contestants REFERENCE,OTHER) over its\n" +
+			"rounds, in which they alternated; 10 rounds are good (--rounds 10). Files are written by run and\n" +
+			"sweep with -o.\n\n" +
 			"For each scenario, part and metric: medians, the range of their 95% confidence intervals, the\n" +
-			"change, and p of the Mann-Whitney test. At least 5 runs on each side are needed, 10 are better\n" +
-			"(--rounds 10).\n\n" +
+			"change, p of the Mann-Whitney test, and q, which is p adjusted for the number of comparisons\n" +
+			"(Benjamini and Hochberg).\n\n" +
 			"Exit codes: 0 no regression, 1 a regression (significant, and worse by more than --threshold)\n" +
 			"or a failure, 2 wrong usage.\n\n" +
 			"Examples:\n" +
-			"   firqbench compare old.json new.json\n" +
+			"   firqbench compare old*.json -- new*.json\n" +
+			"   firqbench compare --metrics all --threshold 10% old*.json -- new*.json\n" +
 			"   firqbench compare results/run.json --contestants baseline-1,lockfree\n" +
-			"   firqbench compare old.json new.json --metrics tasks/s,queue-p99 --threshold 10%\n" +
 			"   firqbench compare old.json new.json --format benchfmt | benchstat -col side -",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "contestants", Category: whatToRun, Usage: "with one file: the two to compare, the reference first; with two: only these (`LIST`)"},
-			&cli.StringFlag{Name: "metrics", Category: whatToRun, Usage: "compare this `LIST` only, such as tasks/s,enqueue-p99.9,queue-p99,allocs/task", DefaultText: "all"},
+			&cli.StringFlag{Name: "metrics", Category: whatToRun, Value: "tasks/s,enqueue-p99,queue-p99", Usage: "compare this `LIST`, such as tasks/s,enqueue-p99.9,cpu/task,allocs/task, or all"},
 			&cli.StringFlag{Name: "threshold", Category: howToRun, Value: "5%", Usage: "a significant change for the worse by more than this `PART` is a regression"},
-			&cli.FloatFlag{Name: "alpha", Category: howToRun, Value: 0.05, Usage: "a change is significant if p is at most `P`"},
+			&cli.FloatFlag{Name: "alpha", Category: howToRun, Value: 0.05, Usage: "a change is significant if q is at most `P`: of all that are called so, at most that part is chance"},
 			&cli.BoolFlag{Name: "all", Category: whereTo, Usage: "show the figures that have not changed, too"},
 			formatFlag(),
 		},
@@ -51,35 +57,37 @@ func compareCommand() *cli.Command {
 }
 
 func runCompare(_ context.Context, cmd *cli.Command) error {
-	paths := cmd.Args().Slice()
-	if len(paths) < 1 || len(paths) > 2 {
-		return command.Misuse(cmd, fmt.Errorf("compare needs one or two files, there are %d", len(paths)))
-	}
-	options, err := compareOptions(cmd, len(paths))
+	olds, news, err := sides(cmd.Args().Slice())
 	if err != nil {
 		return command.Misuse(cmd, err)
 	}
-	var files []*report.File
-	for _, path := range paths {
-		f, err := report.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if len(f.Cells()) == 0 {
-			return fmt.Errorf("%s: has no runs to compare (a replay is one pass)", path)
-		}
-		files = append(files, f)
+	options, err := compareOptions(cmd, len(olds)+len(news))
+	if err != nil {
+		return command.Misuse(cmd, err)
+	}
+	before, err := readAll(olds)
+	if err != nil {
+		return err
+	}
+	after, err := readAll(news)
+	if err != nil {
+		return err
 	}
 	if cmd.String("format") == export.Benchfmt {
-		return benchmarks(cmd, files)
+		return benchmarks(cmd, before, after)
 	}
-	c, err := compareFiles(files, options)
+	var c *compare.Comparison
+	if len(after) == 0 {
+		c, err = compare.Contestants(before[0], options)
+	} else {
+		c, err = compare.Files(before, after, options)
+	}
 	if err != nil {
 		return command.Misuse(cmd, err)
 	}
-	c.Old, c.New = paths[0], paths[len(paths)-1]
-	if len(paths) == 1 {
-		c.Old, c.New = options.Contestants[0]+" in "+c.Old, options.Contestants[1]+" in "+c.New
+	c.Old, c.New = strings.Join(olds, " "), strings.Join(news, " ")
+	if len(news) == 0 {
+		c.Old, c.New = options.Contestants[0]+" in "+c.Old, options.Contestants[1]+" in "+c.Old
 	}
 	out := cmd.Root().Writer
 	switch cmd.String("format") {
@@ -93,22 +101,71 @@ func runCompare(_ context.Context, cmd *cli.Command) error {
 	return errors.Join(err, c.Err())
 }
 
-func compareFiles(files []*report.File, o compare.Options) (*compare.Comparison, error) {
-	if len(files) == 1 {
-		return compare.Contestants(files[0], o)
+// between stands between the OLD files and the NEW ones.
+const between = "--"
+
+// keepBetween returns a command line of compare in which the -- between the files is
+// still there when the flags have been read: the first one only ends the flags.
+func keepBetween(args []string) []string {
+	at := slices.Index(args, between)
+	if len(args) < 2 || args[1] != "compare" || at < 0 {
+		return args
 	}
-	return compare.Files(files[0], files[1], o)
+	return slices.Insert(slices.Clone(args), at, between)
+}
+
+// sides splits the files; no news: there is one file.
+func sides(args []string) (olds, news []string, err error) {
+	if at := slices.Index(args, between); at >= 0 {
+		olds, news = args[:at], args[at+1:]
+		if len(olds) == 0 || len(news) == 0 {
+			return nil, nil, fmt.Errorf("compare needs files on both sides of --, there are %d and %d", len(olds), len(news))
+		}
+		for _, path := range news {
+			if strings.HasPrefix(path, "-") {
+				return nil, nil, fmt.Errorf("%s: options come before the --", path)
+			}
+		}
+		return olds, news, nil
+	}
+	switch len(args) {
+	case 1:
+		return args, nil, nil
+	case 2:
+		return args[:1], args[1:], nil
+	}
+	return nil, nil, fmt.Errorf("compare needs one or two files, or OLD... -- NEW..., there are %d", len(args))
+}
+
+func readAll(paths []string) (files []*report.File, err error) {
+	for _, path := range paths {
+		f, err := report.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if len(f.Cells()) == 0 {
+			return nil, fmt.Errorf("%s: has no runs to compare (a replay is one pass)", path)
+		}
+		files = append(files, f)
+	}
+	return files, nil
 }
 
 // benchmarks writes the files for benchstat, which compares them itself.
-func benchmarks(cmd *cli.Command, files []*report.File) error {
+func benchmarks(cmd *cli.Command, before, after []*report.File) error {
 	w := export.NewBenchmarks(cmd.Root().Writer)
-	for i, side := range []string{"old", "new"}[:len(files)] {
-		if len(files) == 1 {
-			side = ""
-		}
-		if err := w.Write(files[i], side); err != nil {
-			return err
+	old := "old"
+	if len(after) == 0 {
+		old = ""
+	}
+	for _, side := range []struct {
+		name  string
+		files []*report.File
+	}{{old, before}, {"new", after}} {
+		for _, f := range side.files {
+			if err := w.Write(f, side.name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -124,7 +181,11 @@ func compareOptions(cmd *cli.Command, files int) (o compare.Options, err error) 
 	if o.Alpha = cmd.Float("alpha"); !(o.Alpha > 0) || o.Alpha >= 1 {
 		return o, fmt.Errorf("--alpha: %v, must be between 0 and 1", o.Alpha)
 	}
-	if o.Metrics, err = metric.Choose(list(cmd.String("metrics"))); err != nil {
+	names := list(cmd.String("metrics"))
+	if slices.Equal(names, []string{"all"}) {
+		names = nil
+	}
+	if o.Metrics, err = metric.Choose(names); err != nil {
 		return o, named("--metrics", err)
 	}
 	for _, name := range list(cmd.String("contestants")) {

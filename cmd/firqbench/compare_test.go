@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,21 +36,30 @@ func result(t *testing.T, rates ...float64) string {
 // Exit codes are for CI: 1 on a regression beyond the threshold, and only then.
 func TestCompare(t *testing.T) {
 	fast, slow := result(t, 2000, 2001, 2002, 2003, 2004), result(t, 1800, 1801, 1802, 1803, 1804)
+	var fasts, slows []string // series
+	for i := range 5 {
+		fasts, slows = append(fasts, result(t, float64(2000+i))), append(slows, result(t, float64(1800+i)))
+	}
+	down, up := slices.Concat(fasts, []string{"--"}, slows), slices.Concat(slows, []string{"--"}, fasts)
+	with := func(files []string, flags ...string) []string { return append(flags, files...) }
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
-		{[]string{fast, slow}, command.Failed, "1 REGRESSION"},
-		{[]string{fast, slow, "--threshold", "5%"}, command.Failed, "REGRESSION"},
-		{[]string{fast, slow, "--threshold", "0.2"}, command.OK, "1 worse"},
-		{[]string{fast, slow, "--alpha", "0.001"}, command.OK, "too few runs to tell"},
+		{down, command.Failed, "1 REGRESSION"},
+		{with(down, "--threshold", "5%"), command.Failed, "REGRESSION"},
+		{with(down, "--threshold", "0.2"), command.OK, "1 worse"},
+		{with(down, "--alpha", "0.001"), command.OK, "too few runs to tell"},
+		{up, command.OK, "1 better"},
+		{with(down, "--format", "csv"), command.Failed, "contended,no work,lockfree,tasks/s,"},
+		{with(down, "--format", "benchfmt"), command.OK, "side: new"},
+		{[]string{fast, slow}, command.OK, "1 the series differ"}, // one of each: no claim
+		{[]string{fast, "--", slow}, command.OK, "nothing here is called a regression"},
 		{[]string{fast, slow, "--contestants", "baseline"}, command.OK, "no significant change: tasks/s"},
-		{[]string{slow, fast}, command.OK, "1 better"},
 		{[]string{fast, fast, "--all"}, command.OK, "+0.0%"},
 		{[]string{fast, "--contestants", "baseline,lockfree"}, command.OK, "baseline-1 -> lockfree"},
 		{[]string{fast, "--contestants", "lockfree,baseline-1"}, command.Failed, "REGRESSION"},
-		{[]string{fast, slow, "--format", "csv"}, command.Failed, "contended,no work,lockfree,tasks/s,"},
 		{[]string{fast, slow, "--format", "benchfmt"}, command.OK, "side: new"},
 		{[]string{fast, "--format", "benchfmt"}, command.OK, "/impl=lockfree/"},
 	} {
@@ -58,9 +68,9 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%v: exit code %d, want %d and %q\n%s\n%s", c.args, code, c.code, c.want, out, errOut)
 		}
 	}
-	code, out, _ := call(t, "compare", fast, slow, "--format", "json")
+	code, out, _ := call(t, append([]string{"compare", "--format", "json"}, down...)...)
 	var got compare.Comparison
-	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.Failed || got.Regressions != 1 || got.Old != fast || got.Rows[0].Old.Median != 2002 {
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != command.Failed || got.Regressions != 1 || got.Old != strings.Join(fasts, " ") || got.Unit != compare.Series || got.Rows[0].Old.Median != 2002 {
 		t.Errorf("exit code %d, %v, %+v", code, err, got)
 	}
 	if code, _, errOut := call(t, "compare", fast, "--contestants", "lockfree,nobody"); code != command.Usage || !strings.Contains(errOut, "no scenario of the file has both") {

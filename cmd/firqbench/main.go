@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 
@@ -19,7 +20,10 @@ import (
 	"github.com/firq-go/firq/internal/bench/command"
 )
 
-func main() { command.Main(app) }
+func main() {
+	os.Args = keepBetween(os.Args)
+	command.Main(app)
+}
 
 func app(stdout, stderr io.Writer) *cli.Command {
 	return &cli.Command{

@@ -27,7 +27,7 @@ func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 
 func callWith(ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	code = command.Execute(ctx, app, append([]string{"firqbench"}, args...), &out, &err)
+	code = command.Execute(ctx, app, keepBetween(append([]string{"firqbench"}, args...)), &out, &err)
 	return code, out.String(), err.String()
 }
 
@@ -99,8 +99,11 @@ func TestUsageErrors(t *testing.T) {
 		{"sweep uncontended --rate 5", "--rate: uncontended is a closed loop"},
 		{"sweep --contestants nobody", `unknown contestant "nobody"`},
 		{"sweep -o .", "--output: . is a directory"},
-		{"compare", "compare needs one or two files, there are 0"},
-		{"compare a b c", "compare needs one or two files, there are 3"},
+		{"compare", "compare needs one or two files, or OLD... -- NEW..., there are 0"},
+		{"compare a -- -x", "-x: options come before the --"},
+		{"compare a --", "compare needs files on both sides of --, there are 1 and 0"},
+		{"compare -- a", "compare needs files on both sides of --, there are 0 and 1"},
+		{"compare a b c", "there are 3"},
 		{"compare a", "--contestants REFERENCE,OTHER"},
 		{"compare a b --threshold much", `--threshold: "much", must be a part such as 5% or 0.05`},
 		{"compare a b --threshold -1", `--threshold: "-1"`},

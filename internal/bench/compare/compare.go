@@ -1,11 +1,20 @@
-// Package compare says which figures of two result files, or of two contestants
-// in one file, differ by more than chance.
+// Package compare says which figures of two programs, or of two contestants in one
+// file, differ by more than chance.
 //
-// The statistics are those of benchstat, from golang.org/x/perf/benchmath: the
-// median of the runs with an order-statistic confidence interval, and the
-// Mann-Whitney U test (Mann and Whitney 1947), which supposes nothing about how
-// the values are distributed. A difference is significant if p is not above
-// alpha: of metrics that did not change, that part seems to.
+// A file is a series of rounds. The rounds of a series are not independent: the machine
+// was in one state for all of them, and the heap, the addresses and the threads of the
+// process as well. Two series of one program differ in one figure of five by a test over
+// their rounds. So where programs are compared, the unit is the series: each file counts
+// as one value, the median of its rounds, and several files of each program are needed,
+// run in alternation. With one file each it can only be said that the series differ.
+// Two contestants of one file ran in alternation; there the unit is the round.
+//
+// The test is that of Mann and Whitney (1947), which supposes nothing about how the
+// values are distributed (golang.org/x/perf/benchmath, as in benchstat). Many figures
+// are tested at once, and of those that have not changed alpha would seem to; so p is
+// adjusted by the procedure of Benjamini and Hochberg (1995), and a difference is
+// significant if the adjusted one, q, is not above alpha: of all differences that are
+// said to be significant, at most that part is chance.
 package compare
 
 import (
@@ -18,16 +27,33 @@ import (
 
 	"github.com/firq-go/firq/internal/bench/metric"
 	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/stats"
 	"github.com/firq-go/firq/internal/bench/suite"
 )
 
 // Options is what counts.
 type Options struct {
 	Threshold   float64         // a significant change for the worse beyond it is a regression; 0.05 is 5 %
-	Alpha       float64         // of the test; 0: 0.05
-	Metrics     []metric.Metric // nil: all
+	Alpha       float64         // the part of chance in what is significant; 0: 0.05
+	Metrics     []metric.Metric // nil: those of Gate
 	Contestants []string        // Files: only these; Contestants: the two
 }
+
+// Gate returns the metrics that decide by default. The others explain; to test all of
+// them would hide a change of one.
+func Gate() []metric.Metric {
+	ms, err := metric.Choose([]string{"tasks/s", "enqueue-p99", "queue-p99"})
+	if err != nil {
+		panic("firq: " + err.Error())
+	}
+	return ms
+}
+
+// Units of a comparison.
+const (
+	Rounds = "round"
+	Series = "series"
+)
 
 // ErrRegression is what Comparison.Err wraps.
 var ErrRegression = errors.New("regression")
@@ -42,12 +68,13 @@ const (
 	Worse      Verdict = "worse"      // but not beyond the threshold
 	Regression Verdict = "REGRESSION" // worse beyond the threshold
 	Changed    Verdict = "changed"    // in a metric that has no better
+	Differs    Verdict = "the series differ"
 	TooFew     Verdict = "too few runs to tell"
 )
 
 // Side is one of the two that are compared.
 type Side struct {
-	N      int     `json:"runs"`
+	N      int     `json:"runs"` // rounds or series: see Comparison.Unit
 	Median float64 `json:"median"`
 	// Low and High bound the median with the given confidence; nil: there are too
 	// few runs for a bound (6 are needed for 0.95).
@@ -67,14 +94,18 @@ type Row struct {
 	New        Side   `json:"new"`
 	// Change is (new - old) / old; nil: old is zero and new is not.
 	Change  *float64 `json:"change"`
-	P       float64  `json:"p"`
+	P       float64  `json:"p"` // of this row alone
+	Q       float64  `json:"q"` // P adjusted for the number of rows
 	Verdict Verdict  `json:"verdict"`
+
+	metric metric.Metric
 }
 
 // Comparison is the outcome.
 type Comparison struct {
 	Old         string   `json:"old"` // what is compared, for people
 	New         string   `json:"new"`
+	Unit        string   `json:"unit"` // of a value: Rounds or Series
 	Threshold   float64  `json:"threshold"`
 	Alpha       float64  `json:"alpha"`
 	Warnings    []string `json:"warnings"`
@@ -90,42 +121,47 @@ func (c *Comparison) Err() error {
 	return fmt.Errorf("%w: %d of %d comparisons are worse by more than %.3g%%", ErrRegression, c.Regressions, len(c.Rows), 100*c.Threshold)
 }
 
-// Files compares each contestant in the first file, the reference, with itself in
-// the second one.
-func Files(before, after *report.File, o Options) (*Comparison, error) {
+// Files compares each contestant in the files before, which are of the reference, with
+// itself in the files after. Each side has at least one.
+func Files(before, after []*report.File, o Options) (*Comparison, error) {
 	c := o.comparison()
-	c.environment(before, after)
+	if len(before) > 1 || len(after) > 1 {
+		c.Unit = Series
+	}
+	c.environments(before, after)
 	olds, news := byKey(before), byKey(after)
-	for i := range before.Cells() {
-		a := &before.Cells()[i]
-		b := news[key(a)]
+	for _, k := range keys(before) {
+		a, b := olds[k], news[k]
 		if b == nil {
-			c.warn("only the old file has %s", title(a))
+			c.warn("only the old file has %s", title(a[0]))
 			continue
 		}
-		if same, what := settings(a, b); !same {
-			c.warn("%s was not run alike: %s", title(a), what)
-		}
+		c.alike(a, b, len(before), len(after))
 		for _, name := range contestants(a) {
 			if len(o.Contestants) > 0 && !slices.Contains(o.Contestants, name) {
 				continue
 			}
 			if !slices.Contains(contestants(b), name) {
-				c.warn("only the old file has %s in %s", name, title(a))
+				c.warn("only the old file has %s in %s", name, title(a[0]))
 				continue
 			}
 			c.compare(a, b, name, name, o.Metrics)
 		}
 	}
-	for i := range after.Cells() {
-		if b := &after.Cells()[i]; olds[key(b)] == nil {
-			c.warn("only the new file has %s", title(b))
+	for _, k := range keys(after) {
+		if olds[k] == nil {
+			c.warn("only the new file has %s", title(news[k][0]))
 		}
 	}
-	const meaning = "compare within one run instead (--contestants)"
-	c.noise("old", before, meaning)
-	c.noise("new", after, meaning)
-	c.control(before, news)
+	if c.Unit == Rounds {
+		c.warn("one series on each side: they differ by more than their rounds do, also where the program is the same; " +
+			"nothing here is called a regression. Run several of each in alternation: compare OLD... -- NEW...")
+		const meaning = "compare within one run instead (--contestants)"
+		c.noise("old", before[0], meaning)
+		c.noise("new", after[0], meaning)
+	}
+	c.control(olds, news)
+	c.verdicts(c.Unit == Rounds)
 	return c.finish()
 }
 
@@ -139,25 +175,26 @@ func Contestants(f *report.File, o Options) (*Comparison, error) {
 	from, to := o.Contestants[0], o.Contestants[1]
 	for i := range f.Cells() {
 		cell := &f.Cells()[i]
-		if names := contestants(cell); slices.Contains(names, from) && slices.Contains(names, to) {
-			c.compare(cell, cell, from, to, o.Metrics)
+		if names := contestants([]*suite.Cell{cell}); slices.Contains(names, from) && slices.Contains(names, to) {
+			c.compare([]*suite.Cell{cell}, []*suite.Cell{cell}, from, to, o.Metrics)
 		}
 	}
 	c.noise("one", f, "only large differences can be found")
 	if len(c.Rows) == 0 {
 		return nil, fmt.Errorf("--contestants: no scenario of the file has both %s and %s", from, to)
 	}
+	c.verdicts(false)
 	return c.finish()
 }
 
 func (o *Options) comparison() *Comparison {
 	if o.Metrics == nil {
-		o.Metrics = metric.All()
+		o.Metrics = Gate()
 	}
 	if o.Alpha == 0 {
 		o.Alpha = benchmath.DefaultThresholds.CompareAlpha
 	}
-	return &Comparison{Threshold: o.Threshold, Alpha: o.Alpha, Warnings: []string{}}
+	return &Comparison{Threshold: o.Threshold, Alpha: o.Alpha, Unit: Rounds, Warnings: []string{}}
 }
 
 // finish looks at what came out as a whole.
@@ -175,32 +212,36 @@ func (c *Comparison) finish() (*Comparison, error) {
 			c.Regressions++
 		}
 	}
-	if fewest < EnoughRuns {
+	switch {
+	case fewest >= EnoughRuns:
+	case c.Unit == Series:
+		c.warn("there are as few as %d series, and p cannot become small: run %d or more of each", fewest, EnoughRuns)
+	default:
 		c.warn("there are as few as %d runs, and p cannot become small: use --rounds %d or more", fewest, 2*EnoughRuns)
 	}
 	if few > 0 {
-		c.warn("%d of %d comparisons have too few runs to find any difference, however large", few, len(c.Rows))
+		c.warn("%d of %d comparisons have too few values to find any difference, however large", few, len(c.Rows))
 	}
 	return c, nil
 }
 
-// EnoughRuns is how many runs there should be on each side, at least.
+// EnoughRuns is how many values there should be on each side, at least.
 const EnoughRuns = 5
 
 const confidence = 0.95
 
 // compare adds a row for each metric that both have.
-func (c *Comparison) compare(a, b *suite.Cell, from, to string, metrics []metric.Metric) {
+func (c *Comparison) compare(a, b []*suite.Cell, from, to string, metrics []metric.Metric) {
 	who := to
 	if from != to {
 		who = from + " -> " + to
 	}
 	for _, m := range metrics {
-		olds, news := values(a, from, m), values(b, to, m)
+		olds, news := c.values(a, from, m), c.values(b, to, m)
 		if len(olds) == 0 || len(news) == 0 {
 			continue
 		}
-		r := Row{Scenario: a.Scenario.Name, Variant: variant(a), Contestant: who, Metric: m.Name, Kind: string(m.Kind)}
+		r := Row{Scenario: a[0].Scenario.Name, Variant: variant(a[0]), Contestant: who, Metric: m.Name, Kind: string(m.Kind), metric: m}
 		thresholds := &benchmath.Thresholds{CompareAlpha: c.Alpha}
 		before, after := benchmath.NewSample(olds, thresholds), benchmath.NewSample(news, thresholds)
 		r.Old, r.New = side(before), side(after)
@@ -212,21 +253,47 @@ func (c *Comparison) compare(a, b *suite.Cell, from, to string, metrics []metric
 		if !math.IsInf(change, 0) {
 			r.Change = &change
 		}
-		r.Verdict = c.verdict(m, &r, change)
 		c.Rows = append(c.Rows, r)
 	}
 }
 
-// verdict judges a change, which is infinite where the old value is zero.
-func (c *Comparison) verdict(m metric.Metric, r *Row, change float64) Verdict {
+// verdicts judges the rows, all together; alone says that there is one series on each
+// side.
+func (c *Comparison) verdicts(alone bool) {
+	var ps []float64
+	for i := range c.Rows { // a row that cannot be significant is no test
+		if r := &c.Rows[i]; !c.few(r) {
+			ps = append(ps, r.P)
+		}
+	}
+	qs := stats.BenjaminiHochberg(ps)
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		if r.Q = 1; !c.few(r) {
+			r.Q, qs = qs[0], qs[1:]
+		}
+		r.Verdict = c.verdict(r)
+		if alone && (r.Verdict == Better || r.Verdict == Worse || r.Verdict == Regression) {
+			r.Verdict = Differs
+		}
+	}
+}
+
+func (c *Comparison) few(r *Row) bool { return leastP(r.Old.N, r.New.N) > c.Alpha }
+
+func (c *Comparison) verdict(r *Row) Verdict {
+	m, change := &r.metric, math.Inf(1) // where the old value is zero
+	if r.Change != nil {
+		change = *r.Change
+	}
 	switch {
-	case leastP(r.Old.N, r.New.N) > c.Alpha:
+	case c.few(r):
 		return TooFew
-	case r.P > c.Alpha || r.Old.Median == r.New.Median || math.Abs(r.New.Median-r.Old.Median) <= m.Floor:
+	case r.Q > c.Alpha || r.Old.Median == r.New.Median || math.Abs(r.New.Median-r.Old.Median) <= m.Floor:
 		return Same
 	case m.Better == metric.None:
 		return Changed
-	case (change > 0) == (m.Better == metric.Higher):
+	case (r.New.Median > r.Old.Median) == (m.Better == metric.Higher):
 		return Better
 	case math.Abs(change) > c.Threshold:
 		return Regression
@@ -255,6 +322,19 @@ func side(s *benchmath.Sample) Side {
 	return Side{N: len(s.Values), Median: sum.Center, Low: bound(sum.Lo), High: bound(sum.Hi), Confidence: sum.Confidence}
 }
 
+// values are those of the rounds of the cells, or a median for each cell where the unit
+// is the series.
+func (c *Comparison) values(cells []*suite.Cell, contestant string, m metric.Metric) (vs []float64) {
+	for _, cell := range cells {
+		rounds := values(cell, contestant, m)
+		if c.Unit == Series && len(rounds) > 0 {
+			rounds = []float64{stats.Median(rounds)}
+		}
+		vs = append(vs, rounds...)
+	}
+	return vs
+}
+
 func values(c *suite.Cell, contestant string, m metric.Metric) (vs []float64) {
 	for i := range c.Runs {
 		if r := &c.Runs[i]; r.Contestant == contestant {
@@ -266,11 +346,13 @@ func values(c *suite.Cell, contestant string, m metric.Metric) (vs []float64) {
 	return vs
 }
 
-// contestants returns those of a cell, in the order of the first round.
-func contestants(c *suite.Cell) (names []string) {
-	for _, r := range c.Runs {
-		if !slices.Contains(names, r.Contestant) {
-			names = append(names, r.Contestant)
+// contestants returns those of the cells, in the order of the first round.
+func contestants(cells []*suite.Cell) (names []string) {
+	for _, c := range cells {
+		for _, r := range c.Runs {
+			if !slices.Contains(names, r.Contestant) {
+				names = append(names, r.Contestant)
+			}
 		}
 	}
 	return names

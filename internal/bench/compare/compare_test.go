@@ -70,6 +70,17 @@ func upwards(first float64, n int) (xs []float64) {
 	return xs
 }
 
+// series are files with one round each.
+func series(rs []float64) (files []*report.File) {
+	for _, r := range rs {
+		files = append(files, file(cell("s", rates{"lockfree": {r}})))
+	}
+	return files
+}
+
+// one is a side with one file.
+func one(f *report.File) []*report.File { return []*report.File{f} }
+
 // p of samples that do not overlap is 2 / (n1+n2 choose n1).
 func TestVerdicts(t *testing.T) {
 	for _, c := range []struct {
@@ -91,8 +102,7 @@ func TestVerdicts(t *testing.T) {
 		{"all equal", []float64{7, 7, 7, 7, 7}, []float64{7, 7, 7, 7, 7}, 1, 0, Same},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			got, err := Files(file(cell("s", rates{"lockfree": c.old})), file(cell("s", rates{"lockfree": c.new})),
-				Options{Threshold: 0.05, Metrics: choose(t, "tasks/s")})
+			got, err := Files(series(c.old), series(c.new), Options{Threshold: 0.05, Metrics: choose(t, "tasks/s")})
 			if err != nil || len(got.Rows) != 1 {
 				t.Fatal(got, err)
 			}
@@ -122,7 +132,14 @@ func TestDirections(t *testing.T) {
 		}
 		return c
 	}
-	got, err := Files(file(runs(100, 0, 100)), file(runs(110, 0.009, 200)), Options{Threshold: 0.05})
+	six := func(c suite.Cell) (files []*report.File) {
+		for range 6 {
+			files = append(files, file(c))
+		}
+		return files
+	}
+	all := metric.All()
+	got, err := Files(six(runs(100, 0, 100)), six(runs(110, 0.009, 200)), Options{Threshold: 0.05, Metrics: all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +154,7 @@ func TestDirections(t *testing.T) {
 	if v := verdicts(got); v["enqueue-p99"] != Same || v["allocs/task"] != Same || v["goodput/s"] != Better || v["tasks/s"] != Same {
 		t.Errorf("%v", v)
 	}
-	got, err = Files(file(runs(100, 0, 100)), file(runs(111, 1, 50)), Options{Threshold: 0.05})
+	got, err = Files(six(runs(100, 0, 100)), six(runs(111, 1, 50)), Options{Threshold: 0.05, Metrics: all})
 	if v := verdicts(got); err != nil || v["enqueue-p99"] != Regression || v["allocs/task"] != Regression || v["goodput/s"] != Regression || v["rejected"] != Changed {
 		t.Errorf("%v, %v", v, err)
 	}
@@ -176,11 +193,11 @@ func TestContestants(t *testing.T) {
 		}
 	}
 	two := file(cell("s", rates{"a": upwards(1, 6), "b": upwards(1, 6)}))
-	got, err = Files(two, two, Options{Metrics: ms, Contestants: []string{"b"}})
+	got, err = Files(one(two), one(two), Options{Metrics: ms, Contestants: []string{"b"}})
 	if err != nil || len(got.Rows) != 1 || got.Rows[0].Contestant != "b" {
 		t.Errorf("only b: %+v, %v", got, err)
 	}
-	if _, err := Files(two, file(cell("other", rates{"a": {1}})), Options{}); err == nil || !strings.Contains(err.Error(), "nothing to compare") {
+	if _, err := Files(one(two), one(file(cell("other", rates{"a": {1}}))), Options{}); err == nil || !strings.Contains(err.Error(), "nothing to compare") {
 		t.Errorf("nothing in common: %v", err)
 	}
 }
@@ -188,21 +205,21 @@ func TestContestants(t *testing.T) {
 // golden is two files with one of each verdict.
 func golden(t *testing.T) *Comparison {
 	t.Helper()
-	old := file(
-		cell("contended", rates{"channel": {100, 100, 100, 100, 100, 100}, "lockfree": {100e3, 101e3, 102e3, 103e3, 104e3, 105e3}}),
-		cell("zipf", rates{"lockfree": {100e3, 101e3, 102e3, 103e3, 104e3, 105e3}}),
-		cell("few", rates{"lockfree": {1000, 1001, 1002}}),
-	)
-	now := file(
-		cell("contended", rates{"channel": {100, 100, 100, 100, 100, 100}, "lockfree": {80e3, 81e3, 82e3, 83e3, 84e3, 85e3}}),
-		cell("zipf", rates{"lockfree": {200e3, 201e3, 202e3, 203e3, 204e3, 205e3}}),
-		cell("few", rates{"lockfree": {1, 2, 3}}),
-	)
+	var old, now []*report.File
+	for i := range 6 {
+		x := float64(i) * 1e3
+		before := []suite.Cell{cell("contended", rates{"channel": {100}, "lockfree": {100e3 + x}}), cell("zipf", rates{"lockfree": {100e3 + x}})}
+		after := []suite.Cell{cell("contended", rates{"channel": {100}, "lockfree": {80e3 + x}}), cell("zipf", rates{"lockfree": {200e3 + x}})}
+		if i < 3 {
+			before, after = append(before, cell("few", rates{"lockfree": {1000 + x}})), append(after, cell("few", rates{"lockfree": {1 + x}}))
+		}
+		old, now = append(old, file(before...)), append(now, file(after...))
+	}
 	c, err := Files(old, now, Options{Threshold: 0.05, Metrics: choose(t, "tasks/s", "enqueue-p99", "jain", "rejected")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Old, c.New = "old.json", "new.json"
+	c.Old, c.New = "6 files", "6 others"
 	return c
 }
 

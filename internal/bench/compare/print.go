@@ -36,16 +36,17 @@ func (c *Comparison) Table(w io.Writer, all bool) {
 		counts[r.Verdict]++
 	}
 	report.Printf(w, "\n%d comparisons:", len(c.Rows))
-	for _, v := range []Verdict{Regression, Worse, Better, Changed, Same, TooFew} {
+	for _, v := range []Verdict{Regression, Worse, Better, Changed, Differs, Same, TooFew} {
 		if counts[v] > 0 {
 			report.Printf(w, " %d %s;", counts[v], v)
 		}
 	}
 	report.Printf(w, `
-Medians with the range of their 95%% confidence interval (?: needs 6 runs); p of the Mann-Whitney test.
-Significant is p <= %.3g: where nothing has changed, about one comparison in %.0f seems to. A
-regression is significant and worse by more than %.3g%%.
-`, c.Alpha, 1/c.Alpha, 100*c.Threshold)
+Medians over the %s, with the range of their 95%% confidence interval (?: needs 6 values). p is that
+of the Mann-Whitney test, q is p adjusted for %d comparisons (Benjamini and Hochberg). Significant is
+q <= %.3g: of all differences that are called so, at most that part is chance. A regression is
+significant and worse by more than %.3g%%.
+`, map[string]string{Rounds: "rounds", Series: "series (the median of the rounds of each)"}[c.Unit], len(c.Rows), c.Alpha, 100*c.Threshold)
 }
 
 func (r *Row) group() string { return r.Scenario + "\n" + r.Variant + "\n" + r.Contestant }
@@ -54,11 +55,11 @@ func (c *Comparison) group(w io.Writer, rows []Row, all bool) {
 	report.Printf(w, "\n%s, %s: %s\n", rows[0].Scenario, rows[0].Variant, rows[0].Contestant)
 	t := report.NewTable()
 	var configs []table.ColumnConfig
-	for i := 2; i <= 7; i++ {
+	for i := 2; i <= 8; i++ {
 		configs = append(configs, table.ColumnConfig{Number: i, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
 	t.SetColumnConfigs(configs)
-	t.AppendHeader(table.Row{"  ", "old", "±", "new", "±", "change", "p", ""})
+	t.AppendHeader(table.Row{"  ", "old", "±", "new", "±", "change", "p", "q", ""})
 	unchanged := map[Verdict][]string{}
 	for _, r := range rows {
 		if !all && (r.Verdict == Same || r.Verdict == TooFew) {
@@ -67,7 +68,7 @@ func (c *Comparison) group(w io.Writer, rows []Row, all bool) {
 		}
 		t.AppendRow(table.Row{
 			"  " + r.Metric, value(r.Kind, r.Old.Median), r.Old.spread(), value(r.Kind, r.New.Median), r.New.spread(),
-			r.change(), probability(r.P), r.Verdict,
+			r.change(), probability(r.P), probability(r.Q), r.Verdict,
 		})
 	}
 	if t.Length() > 0 {
@@ -135,12 +136,12 @@ func (c *Comparison) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	lines := [][]string{{
 		"scenario", "variant", "contestant", "metric", "kind", "old_runs", "old_median", "old_low", "old_high",
-		"new_runs", "new_median", "new_low", "new_high", "change", "p", "verdict",
+		"new_runs", "new_median", "new_low", "new_high", "change", "p", "q", "verdict",
 	}}
 	for _, r := range c.Rows {
 		lines = append(lines, []string{
 			report.Printable(r.Scenario), report.Printable(r.Variant), report.Printable(r.Contestant), r.Metric, r.Kind, strconv.Itoa(r.Old.N), number(r.Old.Median), maybe(r.Old.Low), maybe(r.Old.High),
-			strconv.Itoa(r.New.N), number(r.New.Median), maybe(r.New.Low), maybe(r.New.High), maybe(r.Change), number(r.P), string(r.Verdict),
+			strconv.Itoa(r.New.N), number(r.New.Median), maybe(r.New.Low), maybe(r.New.High), maybe(r.Change), number(r.P), number(r.Q), string(r.Verdict),
 		})
 	}
 	return out.WriteAll(lines)

@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 )
 
 func (c *Comparison) warn(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); len(c.Warnings) == 0 || c.Warnings[len(c.Warnings)-1] != text {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(c.Warnings, text) {
 		c.Warnings = append(c.Warnings, text)
 	}
 }
@@ -34,13 +35,40 @@ func key(c *suite.Cell) string {
 	return k
 }
 
-func byKey(f *report.File) map[string]*suite.Cell {
-	m := make(map[string]*suite.Cell)
-	for i := range f.Cells() {
-		c := &f.Cells()[i]
-		m[key(c)] = c
+// byKey returns the cells of the files, one of each file that has it.
+func byKey(files []*report.File) map[string][]*suite.Cell {
+	m := make(map[string][]*suite.Cell)
+	for _, f := range files {
+		for i := range f.Cells() {
+			c := &f.Cells()[i]
+			m[key(c)] = append(m[key(c)], c)
+		}
 	}
 	return m
+}
+
+// keys returns those of all files, in the order of the first that has them.
+func keys(files []*report.File) (ks []string) {
+	for _, f := range files {
+		for i := range f.Cells() {
+			if k := key(&f.Cells()[i]); !slices.Contains(ks, k) {
+				ks = append(ks, k)
+			}
+		}
+	}
+	return ks
+}
+
+// alike warns of cells that were not run alike, or that not all files have.
+func (c *Comparison) alike(a, b []*suite.Cell, olds, news int) {
+	if len(a) != olds || len(b) != news {
+		c.warn("%s is in %d of %d old files and %d of %d new ones", title(a[0]), len(a), olds, len(b), news)
+	}
+	for _, other := range slices.Concat(a[1:], b) {
+		if same, what := settings(a[0], other); !same {
+			c.warn("%s was not run alike: %s", title(a[0]), what)
+		}
+	}
 }
 
 // variant is what people call a cell, beside the name of its scenario.
@@ -58,29 +86,37 @@ func variant(c *suite.Cell) string {
 
 func title(c *suite.Cell) string { return c.Scenario.Name + ", " + variant(c) }
 
-// environment warns of what is not the same for both, other than the program.
-func (c *Comparison) environment(before, after *report.File) {
-	ds := before.Env.Differences(&after.Env)
-	a, b := optionsOf(before), optionsOf(after)
-	for i := range a {
-		ds = append(ds, machine.Difference{Name: a[i][0], Old: a[i][1], New: b[i][1]})
-	}
-	for _, d := range ds {
-		if d.Old != d.New {
-			c.warn("%s differs: %s, now %s", d.Name, quote(d.Old), quote(d.New))
+// environments warns of what is not the same for all files, other than the program.
+func (c *Comparison) environments(before, after []*report.File) {
+	first := before[0]
+	for _, other := range slices.Concat(before[1:], after) {
+		ds := first.Env.Differences(&other.Env)
+		a, b := optionsOf(first), optionsOf(other)
+		for i := range a {
+			ds = append(ds, machine.Difference{Name: a[i][0], Old: a[i][1], New: b[i][1]})
+		}
+		for _, d := range ds {
+			if d.Old != d.New {
+				c.warn("%s differs: %s, now %s", d.Name, quote(d.Old), quote(d.New))
+			}
 		}
 	}
-	for _, side := range []struct {
-		name string
-		f    *report.File
-	}{{"old", before}, {"new", after}} {
-		if side.f.Interrupted {
-			c.warn("the %s file is of a run that was interrupted", side.name)
+	c.disturbed("old", before)
+	c.disturbed("new", after)
+}
+
+// disturbed warns of a run that was not whole, or not alone on its machine. With several
+// series the load is no sign: it is what the series before has left behind.
+func (c *Comparison) disturbed(which string, files []*report.File) {
+	for _, f := range files {
+		if f.Interrupted {
+			c.warn("the %s file is of a run that was interrupted", which)
 		}
-		load, err := strconv.ParseFloat(side.f.Env.Load, 64)
-		if err == nil && load > float64(side.f.Env.Cores)/4 {
-			c.warn("something else ran when the %s file was begun: the load was %s on %d cores", side.name, side.f.Env.Load, side.f.Env.Cores)
-		}
+	}
+	f := files[0]
+	load, err := strconv.ParseFloat(f.Env.Load, 64)
+	if err == nil && load > float64(f.Env.Cores)/4 && c.Unit == Rounds {
+		c.warn("something else ran when the %s file was begun: the load was %s on %d cores", which, f.Env.Load, f.Env.Cores)
 	}
 }
 
@@ -135,7 +171,7 @@ func (c *Comparison) noise(which string, f *report.File, meaning string) {
 	var spreads []float64
 	for i := range f.Cells() {
 		cell := &f.Cells()[i]
-		for _, name := range contestants(cell) {
+		for _, name := range contestants([]*suite.Cell{cell}) {
 			if vs := values(cell, name, rate[0]); len(vs) > 1 {
 				spreads = append(spreads, stats.Spread(vs))
 			}
@@ -148,21 +184,20 @@ func (c *Comparison) noise(which string, f *report.File, meaning string) {
 
 // control looks at the channel, which no change of ours makes faster: where it
 // differs, the machine does.
-func (c *Comparison) control(before *report.File, news map[string]*suite.Cell) {
-	probe := Comparison{Alpha: c.Alpha}
+func (c *Comparison) control(olds, news map[string][]*suite.Cell) {
+	probe := Comparison{Alpha: c.Alpha, Unit: c.Unit}
 	rate, err := metric.Choose([]string{"tasks/s"})
 	if err != nil {
 		panic("firq: " + err.Error())
 	}
-	for i := range before.Cells() {
-		a := &before.Cells()[i]
-		if b := news[key(a)]; b != nil {
+	for k, a := range olds {
+		if b := news[k]; b != nil {
 			probe.compare(a, b, contest.Channel, contest.Channel, rate)
 		}
 	}
 	changed := 0
 	for _, r := range probe.Rows {
-		if r.Verdict != Same && r.Verdict != TooFew {
+		if r.P <= c.Alpha && r.Old.Median != r.New.Median {
 			changed++
 		}
 	}

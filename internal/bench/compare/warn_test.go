@@ -37,26 +37,43 @@ func TestWarnings(t *testing.T) {
 		{func(f *report.File) { f.Run.Cells = append(f.Run.Cells, cell("t", rates{"lockfree": {1}})) }, "only the new file has t, no work"},
 		{with(rates{"lockfree": {700, 1000, 1400, 900, 1100, 1000}}), "noisy in the new file: rounds lie within 35%"},
 		{with(rates{"lockfree": upwards(1000, 4)}), "there are as few as 4 runs, and p cannot become small: use --rounds 10 or more"},
-		{with(rates{"lockfree": upwards(1000, 1)}), "comparisons have too few runs to find any difference"},
+		{with(rates{"lockfree": upwards(1000, 1)}), "comparisons have too few values to find any difference"},
 	} {
 		now := steady()
 		c.change(now)
-		got, err := Files(steady(), now, Options{Metrics: choose(t, "tasks/s")})
+		got, err := Files(one(steady()), one(now), Options{Metrics: choose(t, "tasks/s")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all := strings.Join(got.Warnings, "\n"); c.want == "" && all != "" || !strings.Contains(all, c.want) {
+		if all := strings.Join(got.Warnings, "\n"); c.want == "" && len(got.Warnings) > 1 || !strings.Contains(all, c.want) { // one says that there is one series
 			t.Errorf("got %q, want %q", all, c.want)
 		}
 	}
 	old := steady()
 	old.Run.Cells = append(old.Run.Cells, cell("t", rates{"lockfree": {1}}))
 	old.Run.Cells[0] = cell("s", rates{"lockfree": upwards(1000, 10), "gone": upwards(1000, 10)})
-	got, err := Files(old, steady(), Options{Metrics: choose(t, "tasks/s")})
+	got, err := Files(one(old), one(steady()), Options{Metrics: choose(t, "tasks/s")})
 	for _, want := range []string{"only the old file has t, no work", "only the old file has gone in s, no work"} {
 		if err != nil || !slices.Contains(got.Warnings, want) {
 			t.Errorf("%q, %v; want %q", got.Warnings, err, want)
 		}
+	}
+}
+
+// With several series, what is not the same in all of them is said, once.
+func TestWarningsOfSeries(t *testing.T) {
+	old, now := series(upwards(1000, 5)), series(upwards(1000, 5))
+	now[2].Env.Kernel, now[3].Env.Kernel = "7", "7"
+	now[1].Run.Cells = append(now[1].Run.Cells, cell("t", rates{"lockfree": {1}}))
+	old[4].Run.Cells = nil
+	old[0].Env.Load = "7" // that of the series before
+	got, err := Files(old, now, Options{Metrics: choose(t, "tasks/s")})
+	want := []string{
+		"the kernel differs: none, now 7", "s, no work is in 4 of 5 old files and 5 of 5 new ones", "only the new file has t, no work",
+		"there are as few as 4 series, and p cannot become small: run 5 or more of each",
+	}
+	if err != nil || !slices.Equal(got.Warnings, want) || got.Unit != Series {
+		t.Errorf("%s: %q, %v; want %q", got.Unit, got.Warnings, err, want)
 	}
 }
 
@@ -68,7 +85,7 @@ func TestControl(t *testing.T) {
 	}{{1000, false}, {1500, true}} {
 		old := file(cell("s", rates{contest.Channel: upwards(1000, 6), contest.Lockfree: upwards(1000, 6)}))
 		now := file(cell("s", rates{contest.Channel: upwards(c.now, 6), contest.Lockfree: upwards(1000, 6)}))
-		got, err := Files(old, now, Options{Contestants: []string{contest.Lockfree}})
+		got, err := Files(one(old), one(now), Options{Contestants: []string{contest.Lockfree}})
 		if err != nil || strings.Contains(strings.Join(got.Warnings, "\n"), "the machine was not the same") != c.warned {
 			t.Errorf("the channel at %v, was 1000: %q, %v", c.now, got.Warnings, err)
 		}
@@ -86,7 +103,7 @@ func TestKey(t *testing.T) {
 	swept.Run, swept.Sweep = nil, &sweep.Report{Plan: sweep.Plan{Warmup: 5}, Cells: []suite.Cell{cell("s", rates{"a": upwards(1, 6)})}}
 	other := file()
 	other.Run, other.Sweep = nil, &sweep.Report{Cells: swept.Sweep.Cells}
-	if got, err := Files(swept, other, Options{}); err != nil || !slices.Contains(got.Warnings, "--warmup differs: 5ns, now 0s") {
+	if got, err := Files(one(swept), one(other), Options{}); err != nil || !slices.Contains(got.Warnings, "--warmup differs: 5ns, now 0s") {
 		t.Errorf("two sweeps: %+v, %v", got, err)
 	}
 	a.Point, b.Point = &suite.Point{GOMAXPROCS: 2}, &suite.Point{GOMAXPROCS: 2}

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -48,3 +49,21 @@ func Ratios(a, b []float64) (rs []float64) {
 
 // Ratio returns the median of Ratios, NaN if there are none.
 func Ratio(a, b []float64) float64 { return Median(Ratios(a, b)) }
+
+// BenjaminiHochberg returns for each p-value the smallest rate of false discoveries at
+// which its test is one of those that are called significant (Benjamini and Hochberg,
+// Controlling the false discovery rate, 1995). ps stay as they are.
+func BenjaminiHochberg(ps []float64) []float64 {
+	order := make([]int, len(ps))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(ps[a], ps[b]) })
+	qs, least := make([]float64, len(ps)), 1.0
+	for rank := len(ps); rank > 0; rank-- {
+		at := order[rank-1]
+		least = min(least, ps[at]*float64(len(ps))/float64(rank))
+		qs[at] = least
+	}
+	return qs
+}

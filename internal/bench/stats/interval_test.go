@@ -45,3 +45,21 @@ func TestIntervalHolds(t *testing.T) {
 		}
 	}
 }
+
+// The example of Benjamini and Hochberg (1995), section 3.2: of 15 comparisons the first
+// four are significant at 0.05.
+func TestBenjaminiHochberg(t *testing.T) {
+	ps := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1}
+	rand.New(rand.NewPCG(1, 1)).Shuffle(len(ps), func(i, j int) { ps[i], ps[j] = ps[j], ps[i] })
+	for i, q := range BenjaminiHochberg(ps) {
+		if (q <= 0.05) != (ps[i] <= 0.0095) || q < ps[i] || q > 1 {
+			t.Errorf("p %v: q %v", ps[i], q)
+		}
+		if ps[i] == 0.0095 && math.Abs(q-0.0095*15/4) > 1e-12 {
+			t.Errorf("p %v: q %v", ps[i], q)
+		}
+	}
+	if qs := BenjaminiHochberg(nil); len(qs) != 0 {
+		t.Error(qs)
+	}
+}
