@@ -25,6 +25,7 @@ type consumer struct {
 	total        uint64      // in the whole run
 	sum          uint64      // of their payloads
 	sight        *sight      // nil where nobody watches
+	labels       labels      // none of a contest.Runner, whose goroutines are its own
 
 	_ [64]byte // the next allocation is somebody else's
 }
@@ -77,6 +78,9 @@ func (c *consumer) take(it *contest.Item) {
 	c.total++
 	c.sum += it.Payload
 	phase := c.r.phase.Load()
+	if c.labels.of != nil {
+		c.labels.enter(phase)
+	}
 	if phase == measuring {
 		c.delivered++
 		if c.r.s.Life > 0 && contest.Now() <= contest.OnClock(it.Deadline) {

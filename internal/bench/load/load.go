@@ -198,10 +198,12 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	}
 	producers := make([]*producer, r.s.Producers)
 	consumers := make([]*consumer, r.s.Consumers)
+	sends, receives := newLabels(r.ctx, "producer"), newLabels(r.ctx, "consumer")
 	var sending, receiving sync.WaitGroup
 	r.origin = contest.Now()
 	for i := range consumers {
 		consumers[i] = newConsumer(r)
+		consumers[i].labels = receives()
 	}
 	if runner, ok := r.q.(contest.Runner); ok {
 		runner.Serve(len(consumers), newDesks(consumers).handle)
@@ -212,6 +214,7 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	}
 	for i := range producers {
 		producers[i] = newProducer(r, i)
+		producers[i].labels = sends()
 		sending.Go(producers[i].loop)
 	}
 	if !r.open {
@@ -221,7 +224,8 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	if r.window != nil {
 		r.window.stop()
 	}
-	err := r.finish(cancel, &sending, &receiving, r.q)
+	var err error
+	r.region(stopping, func() { err = r.finish(cancel, &sending, &receiving, r.q) })
 	if _, ok := r.q.(contest.Runner); ok && err != nil {
 		return Result{}, err // its workers may still be at work
 	}
@@ -230,9 +234,9 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 
 // measure waits out the warm-up, the measured window, and the watch.
 func (r *run) measure() (m meter) {
-	sleep(r.ctx, r.Warmup)
+	r.region(warming, func() { sleep(r.ctx, r.Warmup) })
 	m.start(r)
-	sleep(r.ctx, r.Measure)
+	r.region(measuring, func() { sleep(r.ctx, r.Measure) })
 	m.stop(r)
 	if r.Watch != nil {
 		r.watch()

@@ -29,6 +29,7 @@ type producer struct {
 	batch  []contest.Task
 
 	clocked
+	labels labels
 
 	calls    uint64
 	latency  *hist.Local
@@ -110,6 +111,7 @@ func (p *producer) loop() {
 	w := p.window
 	for unreported := int64(0); ; {
 		phase := r.phase.Load()
+		p.labels.enter(phase)
 		if phase == stopping || r.open && p.due >= r.end {
 			p.leave()
 			return

@@ -4,6 +4,8 @@ package suite
 import (
 	"context"
 	"fmt"
+	"runtime/pprof"
+	"runtime/trace"
 	"time"
 
 	"github.com/firq-go/firq/internal/bench/arrivals"
@@ -232,6 +234,20 @@ func (p *Plan) Run(ctx context.Context, o Observer) ([]Cell, error) {
 	return all, nil
 }
 
+// one is one run. Its goroutines have labels in profiles, and it is a task in traces.
+func (p *Plan) one(ctx context.Context, cell *Cell, c contest.Contestant, round int) (result load.Result, err error) {
+	ctx, task := trace.NewTask(ctx, c.Name+", "+cell.Scenario.Name+", "+cell.Label())
+	defer task.End()
+	pprof.Do(ctx, pprof.Labels("contestant", c.Name, "scenario", cell.Scenario.Name, "part", cell.Label()), func(ctx context.Context) {
+		result, err = load.Run(ctx, load.Spec{
+			Scenario: cell.Scenario, Contestant: c,
+			Work: cell.Variant.Work, Idle: cell.Variant.Idle, Rate: cell.Variant.Rate, Arrivals: cell.Variant.Arrivals,
+			Warmup: p.Warmup, Measure: p.Measure, Probe: p.Probe, Record: p.record(cell.Scenario, round),
+		})
+	})
+	return result, err
+}
+
 // runCell runs the rounds of a cell. The contestants alternate, so that a
 // machine that becomes slower meanwhile does not punish one of them, and each
 // round starts with another one, so that none is always first.
@@ -248,11 +264,7 @@ func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)
 			if failed[c.Name] {
 				continue
 			}
-			result, err := load.Run(ctx, load.Spec{
-				Scenario: cell.Scenario, Contestant: c,
-				Work: cell.Variant.Work, Idle: cell.Variant.Idle, Rate: cell.Variant.Rate, Arrivals: cell.Variant.Arrivals,
-				Warmup: p.Warmup, Measure: p.Measure, Probe: p.Probe, Record: p.record(cell.Scenario, round),
-			})
+			result, err := p.one(ctx, cell, c, round)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
