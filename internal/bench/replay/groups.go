@@ -58,7 +58,8 @@ const (
 
 // Groups returns all tenants; the quiet ones, which are the half of them that
 // asks for least (by cost over the whole trace; of an odd number the smaller
-// half); and the n that ask for most, together and each by itself.
+// half); and the n that ask for most, together and each by itself. What has the same
+// tenants as a group before it is left out.
 func Groups(t *trace.Trace, n int) []Group {
 	cost := make([]int64, len(t.Tenants))
 	for _, r := range t.Requests {
@@ -85,15 +86,20 @@ func Groups(t *trace.Trace, n int) []Group {
 		return g
 	}
 	groups := []Group{group(GroupAll, byCost)}
+	add := func(g Group) {
+		if !slices.ContainsFunc(groups, func(other Group) bool { return slices.Equal(g.has, other.has) }) {
+			groups = append(groups, g)
+		}
+	}
 	if quiet := byCost[len(byCost)-len(byCost)/2:]; len(quiet) > 0 {
-		groups = append(groups, group(GroupQuiet, quiet))
+		add(group(GroupQuiet, quiet))
 	}
 	n = min(n, len(byCost))
 	if n > 1 {
-		groups = append(groups, group(GroupBusiest, byCost[:n]))
+		add(group(GroupBusiest, byCost[:n]))
 	}
 	for _, i := range byCost[:n] {
-		groups = append(groups, group(t.Tenants[i], []int{i}))
+		add(group(t.Tenants[i], []int{i}))
 	}
 	return groups
 }

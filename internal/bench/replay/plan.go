@@ -123,6 +123,11 @@ func (o *Options) check() error {
 	return nil
 }
 
+// Grained reports whether so many tasks are shorter than the grain of the workers' timers
+// (a millisecond) that a worker takes several at once: their order of service, and queue
+// times of about that size, are then the workers' as much as the scheduler's.
+func (p *Plan) Grained() bool { return p.MedianTask < grain }
+
 // describe fills in what helps to judge the plan.
 func (p *Plan) describe(t *trace.Trace) {
 	costs := make([]int64, len(t.Requests))

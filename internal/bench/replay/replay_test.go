@@ -136,6 +136,13 @@ func TestGroups(t *testing.T) {
 	if one := Groups(parse(t, "at_ms,tenant,cost\n0,a,5\n"), 0); len(one) != 1 {
 		t.Errorf("one tenant: %+v", one)
 	}
+	var names []string // of two, whose busiest two are all, and whose quiet half is the smaller one
+	for _, g := range Groups(parse(t, "at_ms,tenant,cost\n0,big,5\n1,small,1\n"), 3) {
+		names = append(names, g.Name)
+	}
+	if want := []string{GroupAll, GroupQuiet, "big"}; !slices.Equal(names, want) {
+		t.Errorf("two tenants: %q, want %q", names, want)
+	}
 }
 
 func quick(t *testing.T, tr *trace.Trace, o Options) Plan {

@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/replay"
 )
 
@@ -28,6 +29,13 @@ func ReplayPlan(w io.Writer, t replay.TraceFacts, p replay.Plan) {
 	}
 	Printf(&b, "a task takes %s (median) to %s (the longest); quantum %d, the same for every tenant\n",
 		Duration(p.MedianTask), Duration(p.LongestTask), p.Quantum)
+	if p.ShortTasks > 0 {
+		Printf(&b, "%s of the tasks take less than 1ms, and workers sleep in steps of about that\n", Percent(p.ShortTasks))
+	}
+	if p.Grained() {
+		Printf(&b, "NOTE: half of the tasks are that short. A worker takes several at once, before it sleeps: queue times of\n"+
+			"a millisecond or two say nothing. Use fewer --workers, or a longer --duration.\n")
+	}
 	if p.InFlight > 0 {
 		Printf(&b, "at most %d requests of a tenant with workers at a time (not with fifo)\n", p.InFlight)
 	}
@@ -58,7 +66,7 @@ func Replay(w io.Writer, r *replay.Report) {
 		t.AppendRow(table.Row{groupLabel(group.Group, r.Trace)})
 		for _, res := range r.Results {
 			q := res.Groups[g].Queue
-			t.AppendRow(table.Row{"  " + res.Contestant, Duration(q.P50), Duration(q.P95), Duration(q.P99), Duration(q.Max), Duration(q.Mean), q.Samples})
+			t.AppendRow(table.Row{"  " + res.Contestant, quantile(&q, 0.5), quantile(&q, 0.95), quantile(&q, 0.99), Duration(q.Max), Duration(q.Mean), q.Samples})
 		}
 	}
 	var b strings.Builder
@@ -74,15 +82,24 @@ func Replay(w io.Writer, r *replay.Report) {
 	}
 	b.WriteString(`
 Queue time is from the intended arrival to the delivery to a worker (open loop). Workers sleep for
-the service time; single queue times are exact to about 1 ms. "Quiet tenants" is the half of the
-tenants that asks for least, by cost over the whole trace.
+the service time; single queue times are exact to about 1 ms. "-": too few requests for that
+percentile. "Quiet tenants" is the half of the tenants that asks for least, by cost over the trace.
 `)
 	Print(w, b.String())
 }
 
+// quantile writes one of 0.5, 0.95 and 0.99; "-" where there are fewer than 1/(1-q)
+// samples, of which the greatest would stand for it.
+func quantile(l *load.Latency, q float64) string {
+	if float64(l.Samples)*(1-q) < 1-1e-9 {
+		return "-"
+	}
+	return Duration(map[float64]time.Duration{0.5: l.P50, 0.95: l.P95, 0.99: l.P99}[q])
+}
+
 func groupLabel(g replay.Group, t replay.TraceFacts) string {
 	share := Percent(float64(g.Cost) / float64(t.Cost))
-	if g.Tenants == 1 && t.Tenants > 1 {
+	if g.Tenants == 1 && t.Tenants > 1 && g.Name != replay.GroupQuiet {
 		return fmt.Sprintf("tenant %s: %d requests, %s of the work", g.Name, g.Requests, share)
 	}
 	return fmt.Sprintf("%s (%d): %d requests, %s of the work", g.Name, g.Tenants, g.Requests, share)

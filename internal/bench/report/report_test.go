@@ -220,3 +220,37 @@ func TestList(t *testing.T) {
 		}
 	}
 }
+
+// A percentile needs as many samples as it takes to have one beyond it.
+func TestQuantile(t *testing.T) {
+	l := load.Latency{P50: time.Millisecond, P95: 2 * time.Millisecond, P99: 3 * time.Millisecond}
+	for _, c := range []struct {
+		samples uint64
+		want    string
+	}{
+		{0, "- - -"}, {1, "- - -"}, {2, "1.00ms - -"}, {19, "1.00ms - -"}, {20, "1.00ms 2.00ms -"},
+		{99, "1.00ms 2.00ms -"}, {100, "1.00ms 2.00ms 3.00ms"},
+	} {
+		l.Samples = c.samples
+		if got := quantile(&l, 0.5) + " " + quantile(&l, 0.95) + " " + quantile(&l, 0.99); got != c.want {
+			t.Errorf("%d samples: %s, want %s", c.samples, got, c.want)
+		}
+	}
+}
+
+// Tasks that are shorter than a worker's sleep are said to be.
+func TestReplayGrain(t *testing.T) {
+	r := replayed()
+	for _, c := range []struct {
+		median time.Duration
+		short  float64
+		want   bool
+	}{{2 * time.Millisecond, 0.1, false}, {500 * time.Microsecond, 0.7, true}} {
+		var b bytes.Buffer
+		r.Plan.MedianTask, r.Plan.ShortTasks = c.median, c.short
+		ReplayPlan(&b, r.Trace, r.Plan)
+		if text := b.String(); strings.Contains(text, "NOTE") != c.want || !strings.Contains(text, Percent(c.short)+" of the tasks take less than 1ms") {
+			t.Errorf("%v: %s", c.median, text)
+		}
+	}
+}
