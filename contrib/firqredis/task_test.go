@@ -217,17 +217,18 @@ func TestUniqueFor(t *testing.T) {
 
 func TestDeadlineAndDelay(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
+		const soon = 600 * time.Millisecond // longer than a slow machine needs for the first lines
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
 		began := time.Now()
-		put(t, q, job{ID: "late", Deadline: time.Now().Add(-time.Second)}, job{ID: "delayed", Delay: 120 * time.Millisecond},
-			job{ID: "at", At: time.Now().Add(60 * time.Millisecond)}, job{ID: "past", At: time.Now().Add(-time.Hour)},
+		put(t, q, job{ID: "late", Deadline: time.Now().Add(-time.Second)}, job{ID: "delayed", Delay: 2 * soon},
+			job{ID: "at", At: time.Now().Add(soon)}, job{ID: "past", At: time.Now().Add(-time.Hour)},
 			job{ID: "both", Delay: 30 * time.Millisecond, Deadline: time.Now().Add(time.Millisecond)})
 		same(t, "Enqueued", books(t, q).Enqueued, 5)
 		var got []string
 		for range 3 {
 			it := take(t, q)
 			got = append(got, it.ID)
-			if it.ID == "delayed" && time.Since(began) < 120*time.Millisecond || it.ID == "at" && time.Since(began) < 60*time.Millisecond {
+			if it.ID == "delayed" && time.Since(began) < 2*soon || it.ID == "at" && time.Since(began) < soon {
 				t.Errorf("%s comes after %v", it.ID, time.Since(began))
 			}
 			ok(t, q.Ack(ctx, it))
