@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v3"
 
@@ -19,14 +21,16 @@ func reportCommand() *cli.Command {
 		Name:      "report",
 		Usage:     "make a web page with charts of result files",
 		ArgsUsage: "RESULT...",
-		Description: "Makes one HTML file of the results that run and replay wrote with -o: latency by percentile,\n" +
+		Description: "Makes one HTML file of the results that run and replay wrote with -o: first how many times as fast\n" +
+			"as the others the low-contention core was in each scenario; then latency by percentile,\n" +
 			"throughput by cores, by tenants and by scenario, who was served when, queue times of quiet\n" +
 			"tenants, with the numbers, the machines and the commands. It needs neither a script nor the\n" +
 			"network. What the files lack is said in it.\n\n" +
 			"Examples:\n" +
 			"   firqbench report results/*.json\n" +
-			"   firqbench report run.json replay.json -o charts.html",
-		Flags: []cli.Flag{&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: whereTo, Value: "report.html",
+			"   firqbench report run.json replay.json -o charts.html\n" +
+			"   firqbench report results/*.json --only answer,throughput",
+		Flags: []cli.Flag{&cli.StringFlag{Name: "only", Category: whereTo, DefaultText: "all", Usage: "make this `LIST` of sections: " + strings.Join(page.Sections(), ", ")}, &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: whereTo, Value: "report.html",
 			Usage: "write the page to `FILE`; -: to the standard output"}},
 		OnUsageError:  command.OnUsageError,
 		ShellComplete: complete(nil, nil),
@@ -43,14 +47,20 @@ func makeReport(_ context.Context, cmd *cli.Command) error {
 	if output == "" {
 		return command.Misuse(cmd, errors.New("--output: is empty"))
 	}
+	only := list(cmd.String("only"))
+	for _, name := range only {
+		if !slices.Contains(page.Sections(), name) {
+			return command.Misuse(cmd, fmt.Errorf("--only: %q, must be of %s", name, strings.Join(page.Sections(), ", ")))
+		}
+	}
 	files, err := page.Read(paths)
 	if err != nil {
 		return err
 	}
 	if output == "-" {
-		return page.Write(cmd.Root().Writer, files)
+		return page.Write(cmd.Root().Writer, files, only...)
 	}
-	if err := writePage(output, files); err != nil {
+	if err := writePage(output, files, only); err != nil {
 		return err
 	}
 	report.Printf(cmd.Root().ErrWriter, "wrote %s\n", output)
@@ -58,13 +68,13 @@ func makeReport(_ context.Context, cmd *cli.Command) error {
 }
 
 // writePage writes the page to path, whole or not at all.
-func writePage(path string, files []page.File) error {
+func writePage(path string, files []page.File, only []string) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".firqbench-*")
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
 	defer os.Remove(tmp.Name()) //nolint:errcheck // gone already when all went well
-	err = page.Write(tmp, files)
+	err = page.Write(tmp, files, only...)
 	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
 		return err
 	}

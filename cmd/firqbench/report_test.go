@@ -33,6 +33,12 @@ func TestReport(t *testing.T) {
 	if code, _, errOut := call(t, "report", result, "-o", filepath.Join(dir, "no", "such")); code != command.Failed || !strings.Contains(errOut, "--output: ") {
 		t.Errorf("exit code %d\n%s", code, errOut)
 	}
+	if code, out, errOut := call(t, "report", result, "--only", "throughput", "-o", "-"); code != command.OK || len(out) >= len(page) || strings.Contains(out, "zipf: enqueue call, no work") {
+		t.Errorf("--only: exit code %d, %d bytes\n%s", code, len(out), errOut)
+	}
+	if code, _, errOut := call(t, "report", result, "--only", "speed"); code != command.Usage || !strings.Contains(errOut, `--only: "speed", must be of answer`) {
+		t.Errorf("exit code %d\n%s", code, errOut)
+	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
 		t.Errorf("left over: %v", entries)
 	}

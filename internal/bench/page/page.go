@@ -47,9 +47,32 @@ var Style string
 
 var page = template.Must(template.New("page").Parse(text))
 
-// Write writes the page of files to w. The same files give the same page.
-func Write(w io.Writer, files []File) error {
-	return page.Execute(w, build(files))
+// sections are what a page is made of, in this order.
+var sections = []struct {
+	name string
+	of   func(*builder) section
+}{
+	{"answer", (*builder).answer}, {"latency", (*builder).latency}, {"throughput", (*builder).throughput},
+	{"service", (*builder).service}, {"quiet", (*builder).quiet},
+}
+
+// Sections returns the names of all sections, for Write.
+func Sections() (names []string) {
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// Write writes the page of files to w, with these sections only; none: all. The same
+// files give the same page.
+func Write(w io.Writer, files []File, only ...string) error {
+	for _, name := range only {
+		if !slices.Contains(Sections(), name) {
+			return fmt.Errorf("unknown section %q; there are %s", name, strings.Join(Sections(), ", "))
+		}
+	}
+	return page.Execute(w, build(files, only))
 }
 
 // view is what the template shows.
@@ -107,11 +130,15 @@ type builder struct {
 	slots slots
 }
 
-func build(files []File) view {
+func build(files []File, only []string) view {
 	b := &builder{files: files, ids: map[string]int{}, slots: slots{}}
 	b.names = shortNames(files)
 	v := view{Style: template.CSS(Style), Files: b.facts()} //nolint:gosec // a file of this package
-	for _, s := range []section{b.latency(), b.throughput(), b.service(), b.quiet()} {
+	for _, known := range sections {
+		if len(only) > 0 && !slices.Contains(only, known.name) {
+			continue
+		}
+		s := known.of(b)
 		s.ID = b.id(s.Title)
 		v.Sections = append(v.Sections, s)
 	}
