@@ -32,9 +32,16 @@ func Scenario(w io.Writer, cells []suite.Cell, order []string) {
 	}
 	var groups, heads table.Row
 	configs := make([]table.ColumnConfig, len(columns))
+	members := map[string]int{}
+	for _, c := range columns {
+		members[c.group]++
+	}
 	for i, c := range columns {
 		groups, heads = append(groups, c.group), append(heads, c.head)
-		configs[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight}
+		// A group as wide as its columns together at most: the library divides by zero
+		// where a wider one is to be spread over columns of which none is to grow.
+		least := (len(c.group) + members[c.group] - 1) / members[c.group]
+		configs[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignRight, AlignHeader: text.AlignRight, WidthMin: least}
 	}
 	configs[0].Align = text.AlignLeft
 	t.SetColumnConfigs(configs)
