@@ -40,6 +40,7 @@ var (
 		"github.com/urfave/cli/v3",
 		"golang.org/x/perf",
 		"golang.org/x/term",
+		"gonum.org/v1/gonum",
 		"gonum.org/v1/plot",
 	}
 )

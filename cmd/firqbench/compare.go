@@ -189,10 +189,7 @@ func compareOptions(cmd *cli.Command, files int) (o compare.Options, err error) 
 		return o, named("--metrics", err)
 	}
 	for _, name := range list(cmd.String("contestants")) {
-		if name == "baseline" { // as elsewhere
-			name = contest.OneLock
-		}
-		o.Contestants = append(o.Contestants, name)
+		o.Contestants = append(o.Contestants, fullName(name))
 	}
 	if files == 1 && len(o.Contestants) != 2 && cmd.String("format") != export.Benchfmt {
 		return o, errors.New("one file: --contestants REFERENCE,OTHER says which two to compare")

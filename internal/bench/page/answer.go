@@ -96,7 +96,7 @@ func (b *builder) ratios(label string) chart.Chart {
 	}
 	for i := range rows {
 		for _, other := range opponents {
-			rows[i].ratios[other] = ratioOf(byName[rows[i].name], other)
+			rows[i].ratios[other] = suite.RatioOver(byName[rows[i].name], contest.Lockfree, other)
 		}
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool {
@@ -130,24 +130,4 @@ func (b *builder) ratios(label string) chart.Chart {
 		c.Series = append(c.Series, line)
 	}
 	return c
-}
-
-// ratioOf is that of one scenario: over the rounds of one file, or over the files.
-func ratioOf(cells []*suite.Cell, other string) stats.Interval {
-	var files []stats.Interval
-	var medians []float64
-	for _, c := range cells {
-		for _, l := range c.Summarize(other) {
-			if l.Contestant == contest.Lockfree && l.Ratio.N > 0 {
-				files, medians = append(files, l.Ratio), append(medians, l.Ratio.Median)
-			}
-		}
-	}
-	switch len(files) {
-	case 0:
-		return stats.Interval{}
-	case 1:
-		return files[0]
-	}
-	return stats.Interval{N: len(medians), Median: stats.Median(medians), Low: slices.Min(medians), High: slices.Max(medians)}
 }

@@ -16,11 +16,13 @@ const Confidence = 0.95
 // example. Nothing is assumed of how values scatter. (David and Nagaraja, Order
 // Statistics, 2003, 7.1.)
 type Interval struct {
-	N                 int
-	Median, Low, High float64 // NaN without values
+	N      int     `json:"n"`
+	Median float64 `json:"median"` // NaN without values, as are the next two
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
 	// Confidence is at least 0.95 from six values on; below that Low and High are the
 	// extremes, and it is what those have: 0.94 of five, 0 of one.
-	Confidence float64
+	Confidence float64 `json:"confidence"`
 }
 
 // IntervalOf returns the interval of xs, which may be in any order and stay as they are.

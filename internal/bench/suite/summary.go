@@ -2,6 +2,7 @@ package suite
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/firq-go/firq/internal/bench/contest"
@@ -139,4 +140,27 @@ func part(n, of uint64) float64 {
 		return 0
 	}
 	return float64(n) / float64(of)
+}
+
+// RatioOver returns how many times the tasks/s of another contestant the subject has in
+// cells of one scenario, each of a file of its own: of one cell over its rounds; of several
+// the median of their medians, with the least and the greatest of them. No cell has both:
+// N is 0.
+func RatioOver(cells []*Cell, subject, other string) stats.Interval {
+	var all []stats.Interval
+	var medians []float64
+	for _, c := range cells {
+		for _, l := range c.Summarize(other) {
+			if l.Contestant == subject && l.Ratio.N > 0 {
+				all, medians = append(all, l.Ratio), append(medians, l.Ratio.Median)
+			}
+		}
+	}
+	switch len(all) {
+	case 0:
+		return stats.Interval{}
+	case 1:
+		return all[0]
+	}
+	return stats.Interval{N: len(medians), Median: stats.Median(medians), Low: slices.Min(medians), High: slices.Max(medians)}
 }

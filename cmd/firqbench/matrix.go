@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/internal/bench/command"
+	"github.com/firq-go/firq/internal/bench/contest"
+	"github.com/firq-go/firq/internal/bench/export"
+	"github.com/firq-go/firq/internal/bench/matrix"
+)
+
+func matrixCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "matrix",
+		Usage:     "put results of several machines side by side",
+		ArgsUsage: "RESULT...",
+		Description: "Shows how many times the tasks/s of others the low-contention core had, a row for each scenario,\n" +
+			"a column for each kind of machine (processor, number of processors, system, Go). Only ratios\n" +
+			"compare between machines. Of sweeps over three or more numbers of processors it fits Gunther's\n" +
+			"Universal Scalability Law for each contestant: how much is done one after another, what each\n" +
+			"processor costs each other one, and how many would be best. scripts/cloud makes such results.\n\n" +
+			"Examples:\n" +
+			"   firqbench matrix */run-*.json */multicore/*.json\n" +
+			"   firqbench matrix a.json b.json --over baseline-1,channel --format json",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "subject", Category: whatToRun, Value: contest.Lockfree, Usage: "the `CONTESTANT` whose tasks/s are divided"},
+			&cli.StringFlag{Name: "over", Category: whatToRun, Value: contest.OneLock + "," + contest.Simple, Usage: "by those of each in this `LIST`"},
+			&cli.StringFlag{Name: "format", Category: whereTo, Value: export.Table, Usage: "print as `FORMAT`: table or json"},
+		},
+		OnUsageError:  command.OnUsageError,
+		ShellComplete: complete(contest.ForRun(), nil),
+		Action:        showMatrix,
+	}
+}
+
+func showMatrix(_ context.Context, cmd *cli.Command) error {
+	paths := cmd.Args().Slice()
+	if len(paths) == 0 {
+		return command.Misuse(cmd, errors.New("matrix needs a RESULT, there is none"))
+	}
+	subject, over, format := cmd.String("subject"), list(cmd.String("over")), cmd.String("format")
+	if format != export.Table && format != export.JSON {
+		return command.Misuse(cmd, fmt.Errorf("--format: %q, must be table or json", format))
+	}
+	subject = fullName(subject)
+	for i := range over {
+		over[i] = fullName(over[i])
+	}
+	if len(over) == 0 {
+		return command.Misuse(cmd, errors.New("--over: is empty"))
+	}
+	for _, name := range append([]string{subject}, over...) {
+		if _, err := contest.Select(contest.ForRun(), []string{name}); err != nil {
+			return command.Misuse(cmd, fmt.Errorf("--subject, --over: %w", err))
+		}
+	}
+	files, err := readAll(paths)
+	if err != nil {
+		return err
+	}
+	m := matrix.Of(files, subject, over)
+	if format == export.JSON {
+		return export.WriteJSON(cmd.Root().Writer, m)
+	}
+	m.Table(cmd.Root().Writer, subject)
+	return nil
+}
+
+// fullName is a contestant's, where people say less, as elsewhere.
+func fullName(name string) string {
+	if name == "baseline" {
+		return contest.OneLock
+	}
+	return name
+}
