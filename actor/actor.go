@@ -28,12 +28,13 @@ const (
 // actor is what a Ref points to. It is small: what few actors need is in extra.
 type actor struct {
 	mu    sync.Mutex
-	mail  list   // of normal priority; mu
-	in    uint64 // messages accepted, except for those that left unhandled; mu
-	out   uint64 // messages whose handler was started, except for those of batch; mu
-	batch *batch // messages that who has the turn has taken, nil: none; mu
-	used  int64  // finish tag: processor time by weight; who has the turn
-	mean  int64  // ns per message, a moving average; who has the turn
+	mail  list      // of normal priority; mu
+	in    uint64    // messages accepted, except for those that left unhandled; mu
+	out   uint64    // messages whose handler was started, except for those of batch; mu
+	batch *batch    // messages that who has the turn has taken, nil: none; mu
+	spare *envelope // of an empty pack, while it has a turn or waits for one; mu
+	used  int64     // finish tag: processor time by weight; who has the turn
+	mean  int64     // ns per message, a moving average; who has the turn
 	set   *settings
 	kind  *kind // nil: a supervisor, or the System's root
 	name  string
@@ -46,14 +47,15 @@ type actor struct {
 	up             *actor // parent; immutable once the actor has it
 	older, younger *actor // its children before and after; System.tree
 
-	life     life // mu
-	turn     turn // mu
-	doomed   bool // it ends after the handlers in progress; mu
-	draining bool // it ends when its mailbox is worked off; mu
-	recycle  bool // its supervisor wants the incarnation to end; mu
-	nudged   bool // a supervisor's, or a parent's that waits for its children; mu
-	orphaned bool // it is no child any more; System.tree
-	ending   bool // the children of the incarnation are being ended; who has the turn
+	life     life        // mu
+	turn     turn        // mu
+	doomed   bool        // it ends after the handlers in progress; mu
+	draining bool        // it ends when its mailbox is worked off; mu
+	recycle  bool        // its supervisor wants the incarnation to end; mu
+	crowded  atomic.Bool // it may pay to pack what is told; written under mu
+	nudged   bool        // a supervisor's, or a parent's that waits for its children; mu
+	orphaned bool        // it is no child any more; System.tree
+	ending   bool        // the children of the incarnation are being ended; who has the turn
 }
 
 // extra is what few actors have. All of it is guarded by the actor's mu, unless it
@@ -184,7 +186,14 @@ func (a *actor) releaseLocked() bool {
 		return false
 	}
 	a.turn = idle
-	return a.wake()
+	if a.wake() {
+		return true
+	}
+	if e := a.spare; e != nil {
+		a.spare = nil
+		e.over()
+	}
+	return false
 }
 
 // handOver gives the turn to a handler that wants it back. The caller holds a.mu and

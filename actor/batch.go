@@ -1,55 +1,44 @@
 package actor
 
-import (
-	"sync/atomic"
+import "sync/atomic"
 
-	"github.com/firq-go/firq"
-)
-
-// batched is how many messages a hand takes out of a mailbox at once, at most.
-const batched = 32
-
-// batch is some plain tells that a hand has taken out of a mailbox under one lock: each
-// is the hand's as soon as it is claimed, and counts as waiting until then. Who changes
-// what the actor is to do next recalls the rest, under the actor's mu.
+// batch is the pack that a hand has taken out of a mailbox under one lock: each of its tells
+// is the hand's as soon as it is claimed, and counts as waiting until then. Who changes what
+// the actor is to do next recalls the rest, under the actor's mu.
 type batch struct {
-	msgs  [batched]*envelope // written under the actor's mu, while nobody can recall
-	n     int
+	e     *envelope    // of the pack; written under the actor's mu, while nobody can recall
+	p     *pack        // as e
+	n     int          // tells of it; as e
+	left  int          // so many the hand may claim still
 	begun atomic.Int32 // claimed; recalled or more: there is no batch
 }
 
 const recalled = 1 << 30
 
-// claim makes the next message the hand's; false: the rest was recalled.
-func (b *batch) claim() bool { return b.begun.Add(1) <= recalled }
+// claim makes the next message the hand's; false: it has claimed as many as it may, or the
+// rest was recalled.
+func (b *batch) claim() bool {
+	if b.left == 0 {
+		return false
+	}
+	b.left--
+	return b.begun.Add(1) <= recalled
+}
 
-// grab takes up to k messages like e, the head, out of the mailbox; false: that is not
-// worth it, or each has to be taken by itself, as it matters to somebody when: it has a
-// timeout, others wait for its place or would evict it, or others come in while its
-// handler waits. The caller holds a.mu and has the turn.
-func (a *actor) grab(b *batch, e *envelope, k int) bool {
-	set := a.set
-	if k < 2 || e.next == nil || e.in != &a.mail || e.call != nil || set.sys.shuffle != nil ||
-		set.reent != None || set.box.Policy != firq.Reject || set.slowAfter > 0 {
-		return false
-	}
-	if d, _ := a.timeout(e.m); d > 0 {
-		return false
-	}
-	n, m := 0, e.m
-	for ; e != nil && n < k && e.m == m && e.call == nil; e = e.next {
-		b.msgs[n], e.in = e, nil
-		n++
-	}
-	if a.mail.first = e; e != nil {
-		e.prev = nil
-	} else {
-		a.mail.last = nil
-	}
-	b.n = n
+// next is claim between two handlers; false also if there is something to do after the
+// first of them.
+func (b *batch) next(c *Ctx) bool {
+	return c.st.Load() == live && !c.heavy && !c.alone && !c.out.any() && c.w.has() && b.claim()
+}
+
+// grab takes e, the head, which is a pack, out of the mailbox, to claim up to k of its
+// messages. The caller holds a.mu and has the turn.
+func (a *actor) grab(b *batch, e *envelope, p *pack, k int) {
+	e.unlink()
+	b.e, b.p, b.n = e, p, p.waits()
+	b.left, p.at = min(k, b.n), p.done
 	b.begun.Store(0)
 	a.batch = b
-	return true
 }
 
 // recall puts what was not claimed of a batch back where it was. The caller holds a.mu.
@@ -59,12 +48,14 @@ func (a *actor) recall() {
 		return
 	}
 	a.batch = nil
-	begun := int(b.begun.Swap(recalled))
+	begun := b.begun.Swap(recalled)
 	a.out += uint64(begun)
-	for i := b.n - 1; i >= begun; i-- {
-		a.mail.pushFront(b.msgs[i])
-		b.msgs[i] = nil
+	if int(begun) < b.n {
+		b.p.done += begun
+		b.p.torn = true
+		a.mail.pushFront(b.e)
 	}
+	b.e, b.p = nil, nil
 }
 
 // handled is how many messages were handled, or are being. The caller holds a.mu.
@@ -78,30 +69,37 @@ func (a *actor) handled() uint64 {
 // waits is how many messages wait. The caller holds a.mu.
 func (a *actor) waits() uint64 { return a.in - a.handled() }
 
-// several handles w's batch, or what nobody recalls. The Ctx stays valid from message to
-// message, as if the next handler had got it at once. lost: as with serve.
-func (w *hand) several(a *actor, state any, t *tally) (lost bool) {
-	b, c := &w.batch, w.ctx
+// several handles what the hand may claim of its batch, or what nobody recalls. The Ctx
+// stays valid from message to message, as if the next handler had got it at once. lost: as
+// with serve.
+func (w *hand) several(a *actor, e *envelope, of bundle, state any, t *tally) (lost bool) {
+	b, c, p := &w.batch, w.ctx, of.packed()
 	c.hold = holdTurn
-	for i, n := 0, b.n; i < n && b.claim(); i++ {
-		e := b.msgs[i]
-		b.msgs[i] = nil
-		if !c.more {
-			c.begin(a, e.m, nil, state, w.now)
-		}
-		c.more = i+1 < n
-		t.n++
-		if c.serve(a, e) {
-			return true
-		}
-		if !w.has() {
+	first, n := p.at, b.n
+	for b.claim() {
+		c.begin(a, e.m, nil, state, w.now)
+		lost = c.serve(a, e)
+		p.at++
+		if lost || !w.has() {
 			break
 		}
 	}
-	if c.more {
-		c.more = false
-		c.returned()
-		c.state = nil
+	did := int(p.at - first)
+	t.n += did
+	if did == n {
+		*p = pack{}
+		if w.empty != nil {
+			w.empty.over()
+		}
+		w.empty = e
 	}
-	return false // and who takes the actor's mu next ends the batch
+	return lost // and who takes the actor's mu next ends the batch
+}
+
+// keep leaves the pack that w has emptied to who tells the actor next. The caller holds
+// a.mu and has the turn.
+func (w *hand) keep(a *actor) {
+	if e := w.empty; e != nil && a.spare == nil {
+		a.spare, w.empty = e, nil
+	}
 }

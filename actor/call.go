@@ -182,8 +182,9 @@ func (k *ask[S, Req, Res]) exec(c *Ctx, state any) {
 	}
 }
 
-func (k *ask[S, Req, Res]) request() any { return k.req }
-func (k *ask[S, Req, Res]) free() bool   { return false } // giveBack is its caller's
+func (k *ask[S, Req, Res]) request() any   { return k.req }
+func (k *ask[S, Req, Res]) bundle() bundle { return nil }
+func (k *ask[S, Req, Res]) free() bool     { return false } // giveBack is its caller's
 
 // giveBack is called by who waited, after the answer.
 func (k *ask[S, Req, Res]) giveBack() {

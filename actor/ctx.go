@@ -40,7 +40,7 @@ type Ctx struct {
 	state  any  // of the incarnation
 	out    outcome
 	turn   chan struct{} // tells that the turn is the handler's again
-	more   bool          // the next message of a batch follows at once
+	alone  bool          // the handler is observed, so no other follows at once
 	hold   hold          // actor.mu, once the handler runs
 	pauses int           // waits in progress, of a reentrant actor's handler; actor.mu
 	timed  atomic.Bool   // it has a timeout that may abandon or cancel it

@@ -21,7 +21,8 @@ type envelope struct {
 type runner interface {
 	exec(c *Ctx, state any) // runs the handler; calls c.returned as soon as that is over
 	request() any
-	free() bool // nobody uses the message any more; true: its envelope is for the method's pool
+	free() bool     // nobody uses the message any more; true: its envelope is for the method's pool
+	bundle() bundle // nil: it is a message by itself
 }
 
 // list of messages, oldest first.
@@ -90,12 +91,12 @@ func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 		e.from = c.a.Load()
 	}
 	a.mu.Lock()
-	if err := a.closed(e, c, how); err != nil {
+	if err := a.closed(e.call, c, how); err != nil {
 		a.mu.Unlock()
 		return err
 	}
 	var evicted *envelope
-	if how != beyond && (a.in-a.out >= a.set.limit && a.waits() >= a.set.limit || a.x != nil && len(a.x.room) > 0) {
+	if how != beyond && a.full() {
 		switch a.set.box.Policy {
 		case firq.Wait:
 			a.mu.Unlock()
@@ -111,6 +112,9 @@ func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 		a.lose()
 	}
 	a.put(e)
+	if how == sent && (e.prev != nil || a.turn == busy) {
+		a.crowd(e.m)
+	}
 	wake := a.wake()
 	a.mu.Unlock()
 	if evicted != nil {
@@ -122,15 +126,20 @@ func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 	return nil
 }
 
+// full reports whether the mailbox takes no message without a policy. The caller holds a.mu.
+func (a *actor) full() bool {
+	return a.in-a.out >= a.set.limit && a.waits() >= a.set.limit || a.x != nil && len(a.x.room) > 0
+}
+
 // closed says why the actor takes no message now. The caller holds a.mu.
-func (a *actor) closed(e *envelope, c *Ctx, how posting) error {
+func (a *actor) closed(f *call, c *Ctx, how posting) error {
 	s := a.sys()
 	switch {
 	case a.life == ended || a.doomed || a.draining || s.closed.Load():
 		return ErrStopped
 	case how == sent && s.shutting.Load() && (c == nil || c.sys != s):
 		return ErrStopped
-	case a.life == failed && e.call != nil && e.call.inChain && a.x.suspended > 0:
+	case a.life == failed && f != nil && f.inChain && a.x.suspended > 0:
 		return a.x.fail // who waits for it keeps the failed incarnation from ending
 	}
 	return nil
@@ -262,7 +271,7 @@ func (a *actor) empty() (chain *envelope) {
 		all.takeAll(&a.x.stash)
 	}
 	for e := all.first; e != nil; e = e.next {
-		a.in--
+		a.in -= e.messages()
 		e.in, e.prev = nil, nil
 	}
 	return all.first
@@ -290,7 +299,14 @@ func (a *actor) deadLetters(chain *envelope, why error) {
 	for e := chain; e != nil; {
 		next := e.next
 		e.next = nil
-		a.deadLetter(e, why)
+		if b := e.run.bundle(); b != nil {
+			for p := b.packed(); p.done < p.n; p.done++ {
+				a.deadLetter(b.single(p.done), why)
+			}
+			e.over()
+		} else {
+			a.deadLetter(e, why)
+		}
 		e = next
 	}
 }

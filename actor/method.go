@@ -1,7 +1,6 @@
 package actor
 
 import (
-	"context"
 	"fmt"
 	"reflect"
 	"sync"
@@ -29,6 +28,8 @@ type method struct {
 	readOnly bool
 	inline   bool
 	tells    sync.Pool // *envelope of a letter, and of others behind it, by next
+	bundles  sync.Pool // *packOf[S, Req, Res]
+	bulk     int       // room of a pack
 }
 
 // kind of an actor: the type of its state. There is one for each type.
@@ -55,7 +56,7 @@ func NewMethod[S, Req, Res any](name string, fn func(S, *Ctx, Req) (Res, error),
 		panic("actor: NewMethod: fn is nil")
 	}
 	m := &Method[S, Req, Res]{fn: fn}
-	m.name, m.kind, m.prio = name, kindOf[S](), firq.PriorityNormal
+	m.name, m.kind, m.prio, m.bulk = name, kindOf[S](), firq.PriorityNormal, bulk[Req]()
 	for _, o := range opts {
 		if o == nil {
 			panic("actor: NewMethod: an option is nil")
@@ -90,30 +91,6 @@ func (m *method) check() {
 	}
 }
 
-// Tell sends a message and does not wait for its handler. It blocks only where the
-// mailbox is full and its policy is Wait; only for that ctx matters, except that a Ctx
-// says who sends. An error means that the message was not accepted.
-func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) error {
-	a := to.a
-	if a == nil {
-		return ErrStopped
-	}
-	c, err := sender(ctx)
-	if err != nil {
-		return err
-	}
-	l := m.letter()
-	l.req = req
-	if err = a.post(&l.envelope, c, sent); err == errWait {
-		err = a.waitRoom(ctx, c, &l.envelope)
-	}
-	if err != nil {
-		l.over()
-		return a.refused(err)
-	}
-	return nil
-}
-
 // letter is a message that nobody waits for.
 type letter[S, Req, Res any] struct {
 	envelope
@@ -142,7 +119,8 @@ func (l *letter[S, Req, Res]) exec(c *Ctx, state any) {
 	_, _ = l.of.fn(s, c, l.req)
 	c.returned()
 }
-func (l *letter[S, Req, Res]) request() any { return l.req }
+func (l *letter[S, Req, Res]) request() any   { return l.req }
+func (l *letter[S, Req, Res]) bundle() bundle { return nil }
 func (l *letter[S, Req, Res]) free() bool {
 	var zero Req
 	l.req = zero

@@ -54,6 +54,7 @@ type hand struct {
 	acct  account
 	shelf shelf
 	batch batch
+	empty *envelope // of the pack that it has handled last
 }
 
 func (p *pool) init(s *System, n int, locked bool) {
@@ -175,7 +176,7 @@ func (w *hand) turns(sl *slot) bool {
 		e.a.used = max(e.a.used, e.tag)
 		before := w.now
 		end := w.turn(sl, e.a, max(w.now-e.since, 0))
-		w.shelf.clear()
+		w.clear()
 		switch end {
 		case turnLost:
 			return true

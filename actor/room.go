@@ -51,7 +51,7 @@ func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 		return err
 	}
 	a.mu.Lock()
-	err := a.closed(e, c, sent)
+	err := a.closed(e.call, c, sent)
 	switch {
 	case err != nil:
 	case a.in-a.out < a.set.limit && (a.x == nil || len(a.x.room) == 0):

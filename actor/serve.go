@@ -51,12 +51,6 @@ func (c *Ctx) setBase(b context.Context) {
 // reports whether the handler's result counts; otherwise it was abandoned, or has
 // stashed the message.
 func (c *Ctx) returned() bool {
-	if c.more {
-		if c.st.Load() == live && !c.heavy && !c.out.any() {
-			return true
-		}
-		c.more = false
-	}
 	f := c.serving.Load()
 	switch st := c.st.Swap(stale); {
 	case st == abandoned:
@@ -141,7 +135,9 @@ func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
 		}
 		c.w.died(a, lost)
 	}()
+	c.alone = false
 	if end := c.observed(context.Background(), a, e.m); end != nil {
+		c.alone = true
 		defer end()
 	}
 	e.run.exec(c, c.state)
@@ -153,7 +149,6 @@ func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
 func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 	if fail != nil {
 		c.out = outcome{}
-		c.more = false
 		if !c.returned() {
 			return true
 		}
@@ -164,16 +159,15 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 	} else if c.st.Load() == abandoned {
 		return true
 	}
-	if c.more {
-		c.w.shelf.put(e)
-		return false
-	}
 	c.state = nil
 	stashed := c.out.stashed
 	if c.out.any() {
 		c.out = outcome{}
 	}
 	if stashed {
+		if b := e.run.bundle(); b != nil {
+			e = b.single(b.packed().at)
+		}
 		a.stash(e)
 	} else if e.call == nil {
 		c.w.shelf.put(e)

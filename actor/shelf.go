@@ -23,6 +23,15 @@ func (h *shelf) put(e *envelope) {
 	h.n++
 }
 
+// clear gives back what w has emptied in a turn.
+func (w *hand) clear() {
+	w.shelf.clear()
+	if e := w.empty; e != nil {
+		w.empty = nil
+		e.over()
+	}
+}
+
 func (h *shelf) clear() {
 	if h.n > 0 {
 		h.first.m.tells.Put(h.first)
@@ -32,6 +41,10 @@ func (h *shelf) clear() {
 
 // over gives back a tell that will not be handled; it is in no list any more.
 func (e *envelope) over() {
+	if b := e.run.bundle(); b != nil {
+		b.discard()
+		return
+	}
 	if e.run.free() {
 		e.next = nil
 		e.m.tells.Put(e)

@@ -1,0 +1,218 @@
+package actor
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/firq-go/firq"
+)
+
+const (
+	packed    = 32  // tells of a pack, at most
+	packBytes = 256 // what their requests take, about
+	leastPack = 4   // fewer tells do not earn a pack
+)
+
+// pack is tells of one method that wait behind each other in a mailbox: one place in the
+// list for all of them, and their requests side by side in memory. Who tells appends to the
+// last of the list. The actor's mu guards n and done; a request is its sender's until n
+// counts it, and belongs to whoever has the pack in a batch, or has taken it out, after that.
+type pack struct {
+	n    int32 // tells
+	done int32 // of them were handled
+	at   int32 // the one in progress; the hand's
+	torn bool  // a hand may still look at what it had claimed before the rest was recalled
+}
+
+func (p *pack) waits() int { return int(p.n - p.done) }
+
+// packOf is a pack with its requests.
+type packOf[S, Req, Res any] struct {
+	envelope
+	pack
+	reqs []Req
+	of   *Method[S, Req, Res]
+}
+
+// bulk is how many requests of a size a pack has room for; 0: packs are not worth it.
+func bulk[Req any]() int {
+	n := packBytes / max(int(reflect.TypeFor[Req]().Size()), 1)
+	if n*2 < leastPack {
+		return 0
+	}
+	return min(max(n, leastPack), packed)
+}
+
+// packs reports whether tells of m may be packed: not if it matters to somebody when each
+// of them is taken, since it has a timeout, others wait for its place or would evict it,
+// others come in while its handler waits, or actortest chooses an order.
+func (a *actor) packs(m *method) bool {
+	set := a.set
+	return m.bulk > 0 && m.prio == firq.PriorityNormal && !m.readOnly && m.timeout == 0 && set.timeout == 0 &&
+		set.slowAfter == 0 && set.reent == None && set.box.Policy == firq.Reject && set.sys.shuffle == nil
+}
+
+// join appends a tell to the pack at the end of the mailbox. done: it was accepted; else it
+// needs an envelope of its own, and pack says whether that should be a pack.
+func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) {
+	a.mu.Lock()
+	last := a.mail.last
+	switch {
+	case last == nil && a.turn != busy:
+		a.crowded.Store(false)
+		a.mu.Unlock()
+		return false, false
+	case last != nil && last.m != &m.method:
+		a.mu.Unlock()
+		return false, false
+	}
+	if p := m.open(a, last); p != nil && !a.full() && a.closed(nil, c, sent) == nil {
+		p.reqs[p.n] = req
+		if p.n++; p.n == 1 {
+			a.spare = nil
+			a.mail.push(&p.envelope)
+		}
+		a.in++
+		wake := a.wake()
+		a.mu.Unlock()
+		if wake {
+			a.schedule(c)
+		}
+		return true, false
+	}
+	a.mu.Unlock()
+	return false, a.packs(&m.method)
+}
+
+// open returns a pack with room: the last in the mailbox, or else the spare one. The caller
+// holds a.mu.
+func (m *Method[S, Req, Res]) open(a *actor, last *envelope) *packOf[S, Req, Res] {
+	if last != nil {
+		if p, ok := last.run.(*packOf[S, Req, Res]); ok && int(p.n) < len(p.reqs) {
+			return p
+		}
+	}
+	if e := a.spare; e != nil && e.m == &m.method {
+		p, _ := e.run.(*packOf[S, Req, Res])
+		return p
+	}
+	return nil
+}
+
+// newPack returns a pack of one tell.
+func (m *Method[S, Req, Res]) newPack(req Req) *packOf[S, Req, Res] {
+	p, _ := m.bundles.Get().(*packOf[S, Req, Res])
+	if p == nil {
+		p = &packOf[S, Req, Res]{of: m, reqs: make([]Req, m.bulk)}
+		p.m, p.run = &m.method, p
+	}
+	p.reqs[0], p.n = req, 1
+	return p
+}
+
+// exec runs the handlers of what c's hand can claim of the pack, as long as nothing has to
+// be done between two of them. Its hand has claimed the first.
+func (p *packOf[S, Req, Res]) exec(c *Ctx, state any) {
+	s, _ := state.(S)
+	b := &c.w.batch
+	for {
+		_, _ = p.of.fn(s, c, p.reqs[p.at])
+		if !b.next(c) {
+			c.returned()
+			return
+		}
+		p.clear()
+		p.at++
+	}
+}
+
+// clear forgets the request whose handler is over.
+func (p *packOf[S, Req, Res]) clear() {
+	var zero Req
+	p.reqs[p.at] = zero
+}
+
+func (p *packOf[S, Req, Res]) request() any   { return p.reqs[p.at] }
+func (p *packOf[S, Req, Res]) packed() *pack  { return &p.pack }
+func (p *packOf[S, Req, Res]) bundle() bundle { return p }
+
+// free is called after each handler that was not followed by another at once.
+func (p *packOf[S, Req, Res]) free() bool { p.clear(); return false }
+
+// single returns tell i of the pack as a message of its own, and forgets it here.
+func (p *packOf[S, Req, Res]) single(i int32) *envelope {
+	var zero Req
+	l := p.of.letter()
+	l.req, p.reqs[i] = p.reqs[i], zero
+	return &l.envelope
+}
+
+// discard gives back a pack that is in no list. One that is torn is left to the collector.
+func (p *packOf[S, Req, Res]) discard() {
+	if p.torn {
+		return
+	}
+	clear(p.reqs[p.done:p.n])
+	p.pack = pack{}
+	p.of.bundles.Put(p)
+}
+
+// bundle is a pack, to those who do not know its types.
+type bundle interface {
+	runner
+	packed() *pack
+	single(i int32) *envelope
+	discard()
+}
+
+// messages is how many there are in an envelope.
+func (e *envelope) messages() uint64 {
+	if b := e.run.bundle(); b != nil {
+		return uint64(b.packed().waits())
+	}
+	return 1
+}
+
+// crowd notes that it may pay to pack tells of m. The caller holds a.mu.
+func (a *actor) crowd(m *method) {
+	if !a.crowded.Load() && a.packs(m) {
+		a.crowded.Store(true)
+	}
+}
+
+// Tell sends a message and does not wait for its handler. It blocks only where the
+// mailbox is full and its policy is Wait; only for that ctx matters, except that a Ctx
+// says who sends. An error means that the message was not accepted.
+func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) error {
+	a := to.a
+	if a == nil {
+		return ErrStopped
+	}
+	c, err := sender(ctx)
+	if err != nil {
+		return err
+	}
+	var e *envelope
+	if a.crowded.Load() {
+		done, pack := m.join(a, c, req)
+		if done {
+			return nil
+		}
+		if pack {
+			e = &m.newPack(req).envelope
+		}
+	}
+	if e == nil {
+		l := m.letter()
+		l.req = req
+		e = &l.envelope
+	}
+	if err = a.post(e, c, sent); err == errWait {
+		err = a.waitRoom(ctx, c, e)
+	}
+	if err != nil {
+		e.over()
+		return a.refused(err)
+	}
+	return nil
+}
