@@ -200,7 +200,9 @@ func TestBatchEndsItsCtx(t *testing.T) {
 	s := newSys(t, Config{Slice: time.Hour, Handoff: -1})
 	gate, in, end := make(chan bool), make(chan bool), make(chan bool)
 	var leaked *Ctx
+	var began atomic.Int32
 	leak := NewAction("Leak", func(_ int, c *Ctx, i int) error {
+		began.Add(1)
 		switch i {
 		case 0:
 			<-gate
@@ -220,8 +222,8 @@ func TestBatchEndsItsCtx(t *testing.T) {
 	r.Kill()
 	close(end)
 	<-r.Done()
-	if err := leaked.Err(); !errors.Is(err, ErrStale) {
-		t.Error(err)
+	if err := leaked.Err(); !errors.Is(err, ErrStale) || began.Load() != 9 {
+		t.Error(err, began.Load())
 	}
 }
 

@@ -14,7 +14,7 @@ func canInline(ctx context.Context, m *method, a *actor, c *Ctx) bool {
 		return false
 	}
 	if c == nil {
-		return (m.inline || ctx.Done() == nil) && set.sys.pool.n.Load() == 0
+		return (m.inline || ctx.Done() == nil) && set.sys.pool.q.len() == 0
 	}
 	if c.a.Load().set.reent != None || c.timed.Load() || c.sys != s {
 		return false
@@ -97,7 +97,7 @@ func (a *actor) leaveInline(cc, c *Ctx) {
 	s := a.sys()
 	took := s.now() - cc.start.Load()
 	used := max(took-cc.acct.lent.Load(), 0)
-	a.used = max(a.used, s.pool.v.Load()) + used/a.set.weight
+	a.used = max(a.used, s.pool.q.now()) + used/a.set.weight
 	cc.acct.lent.Store(cc.lentBefore + took) // of the caller's time
 	cc.caller.Store(nil)
 	cc.state = nil

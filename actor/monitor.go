@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/watchdog"
 )
 
@@ -50,7 +49,7 @@ func (s *System) monitorSlots() {
 
 // waits reports whether somebody waits for a slot.
 func (p *pool) waits() bool {
-	if p.n.Load() > 0 {
+	if p.q.len() > 0 {
 		return true
 	}
 	for _, sl := range p.slots {
@@ -64,7 +63,7 @@ func (p *pool) waits() bool {
 func (s *System) handOff() {
 	for _, sl := range s.pool.slots {
 		since := sl.since.Load()
-		if since == 0 || s.now()-since < int64(s.cfg.Handoff) || s.pool.n.Load() == 0 && sl.next.Load() == nil {
+		if since == 0 || s.now()-since < int64(s.cfg.Handoff) || s.pool.q.len() == 0 && sl.next.Load() == nil {
 			continue
 		}
 		if s.pool.takeAway(sl, since) {
@@ -77,13 +76,13 @@ func (s *System) handOff() {
 }
 
 // takeAway takes a slot from its owner, if that is still at the handler that has been in
-// progress since then, and passes it on. Under p.mu: an owner that has just finished is
+// progress since then, and passes it on. Under sl.mu: an owner that has just finished is
 // in pop before, and keeps the slot, or after, and sees that it has none.
 func (p *pool) takeAway(sl *slot, since int64) bool {
-	p.mu.Lock()
+	sl.mu.Lock()
 	w := sl.owner.Load()
 	took := w != nil && sl.since.Load() == since && sl.owner.CompareAndSwap(w, nil)
-	p.mu.Unlock()
+	sl.mu.Unlock()
 	if took {
 		sl.since.Store(0)
 		p.pass(sl)
@@ -96,16 +95,7 @@ func class(ns int64) int { return min(bits.Len64(uint64(max(ns, 1)-1)), classes-
 
 // Queue is the actors that wait for a slot, for a Watchdog.
 func (s *System) Queue(name string) watchdog.Queue {
-	return watchdog.Queue{Name: name, Read: func() watchdog.QueueCounters {
-		p := &s.pool
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		c := watchdog.QueueCounters{Len: p.q.len(), Delivered: p.popped}
-		for i, n := range p.hist {
-			c.Waits = append(c.Waits, firq.Bucket{UpperBound: time.Duration(1) << i, Count: n})
-		}
-		return c
-	}}
+	return watchdog.Queue{Name: name, Read: s.pool.q.counters}
 }
 
 // Running returns the handlers in progress, longest first: those that wait, and those

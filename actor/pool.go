@@ -20,22 +20,20 @@ type pool struct {
 	locked bool // its goroutines stay on a thread each
 	slots  []*slot
 
-	mu     sync.Mutex
 	q      queue
+	asleep atomic.Int32 // len(idle)
+
+	mu     sync.Mutex
 	idle   []*slot
 	spares []*hand
 	closed bool
-	popped uint64
-	hist   [classes]uint64
-
-	n atomic.Int32 // entries of q
-	v atomic.Int64 // virtual time of q
 }
 
 // slot is the right to compute. Its owner is the goroutine that has it; the monitor
 // may take it away.
 type slot struct {
 	pool  *pool
+	mu    sync.Mutex // of who takes it from its owner's handler, and of the owner's look whether it was
 	owner atomic.Pointer[hand]
 	since atomic.Int64          // the message in progress was started about then; 0: none is
 	next  atomic.Pointer[actor] // waits for this slot
@@ -58,7 +56,7 @@ type hand struct {
 }
 
 func (p *pool) init(s *System, n int, locked bool) {
-	p.sys, p.locked, p.q = s, locked, s.newQueue()
+	p.sys, p.locked, p.q = s, locked, s.newQueue(n)
 	for range n {
 		p.slots = append(p.slots, &slot{pool: p, wake: make(chan entry, 1)})
 	}
@@ -159,7 +157,7 @@ func (w *hand) turns(sl *slot) bool {
 	for {
 		var e entry
 		if a := p.takeNext(sl); a != nil {
-			e = entry{tag: p.v.Load(), since: w.now, a: a}
+			e = entry{tag: p.q.now(), since: w.now, a: a}
 		} else {
 			var ok bool
 			if e, ok = p.pop(w, sl); !ok {
@@ -218,39 +216,48 @@ func (p *pool) takeNext(sl *slot) *actor {
 	if a == nil || !sl.next.CompareAndSwap(a, nil) {
 		return nil
 	}
-	if p.n.Load() > 0 && a.used > p.v.Load() {
+	if p.q.len() > 0 && a.used > p.q.now() {
 		p.push(entry{tag: a.used, a: a})
 		return nil
 	}
 	return a
 }
 
-// push queues an entry; false: the pool is closed.
+// push queues an entry; false: the pool is closed. Who sleeps is seen by whoever has queued
+// something, or sees what was queued: push puts it in before it looks for sleepers, and pop
+// goes to sleep before it looks at the queue for the last time.
 func (p *pool) push(e entry) bool {
 	e.since = p.sys.now()
+	if !p.q.put(e) {
+		return false
+	}
+	if p.asleep.Load() == 0 || !p.wake(e.since) {
+		p.sys.watch()
+	}
+	return true
+}
+
+// wake gives the next entry to a slot that sleeps; false: none does, or there is no entry.
+func (p *pool) wake(now int64) bool {
 	p.mu.Lock()
-	if p.closed {
+	n := len(p.idle)
+	if n == 0 || p.closed {
 		p.mu.Unlock()
 		return false
 	}
-	p.q.put(e)
-	if n := len(p.idle); n > 0 {
-		sl := p.idle[n-1]
-		p.idle = p.idle[:n-1]
-		if p.sys.shuffle == nil {
-			e, _ = p.q.get()
-			p.delivered(&e, e.since)
-		} else { // it chooses when everybody waits
-			e = entry{since: lookAgain}
-			p.n.Store(int32(p.q.len()))
+	e := entry{since: lookAgain} // an order by seed chooses when everybody waits
+	if p.sys.shuffle == nil {
+		var ok bool
+		if e, ok = p.q.get(now); !ok {
+			p.mu.Unlock()
+			return false
 		}
-		p.mu.Unlock()
-		sl.wake <- e
-		return true
 	}
-	p.n.Store(int32(p.q.len()))
+	sl := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	p.asleep.Store(int32(n - 1))
 	p.mu.Unlock()
-	p.sys.watch()
+	sl.wake <- e
 	return true
 }
 
@@ -258,48 +265,48 @@ func (p *pool) push(e entry) bool {
 // if w has lost its slot since its last handler: else the slot would have two goroutines
 // that wait for it to be woken.
 func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
-	if p.n.Load() == 0 || p.sys.shuffle != nil {
-		for i := 0; i < spins && p.n.Load() == 0; i++ {
-			runtime.Gosched()
+	for {
+		if p.q.len() == 0 || p.sys.shuffle != nil {
+			for i := 0; i < spins && p.q.len() == 0; i++ {
+				runtime.Gosched()
+			}
+			if p.sys.shuffle != nil {
+				p.sys.shuffle.settle(p)
+			}
+			w.now = p.sys.now()
 		}
-		if p.sys.shuffle != nil {
-			p.sys.shuffle.settle(p)
+		sl.mu.Lock()
+		lost := sl.owner.Load() != w
+		sl.mu.Unlock() // from here on nobody takes it: no handler is in progress
+		if lost {
+			return entry{}, true
 		}
+		if e, ok := p.q.get(w.now); ok {
+			return e, true
+		}
+		p.mu.Lock()
+		if p.closed {
+			p.mu.Unlock()
+			return entry{}, false
+		}
+		p.idle = append(p.idle, sl)
+		p.asleep.Store(int32(len(p.idle)))
+		if p.q.len() > 0 {
+			p.idle = p.idle[:len(p.idle)-1]
+			p.asleep.Store(int32(len(p.idle)))
+			p.mu.Unlock()
+			continue
+		}
+		p.mu.Unlock()
+		e := <-sl.wake
 		w.now = p.sys.now()
+		if e.since != lookAgain {
+			return e, e.a != nil
+		}
 	}
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return entry{}, false
-	}
-	if sl.owner.Load() != w { // only the monitor takes it now, and holds p.mu
-		p.mu.Unlock()
-		return entry{}, true
-	}
-	if e, ok := p.q.get(); ok {
-		p.n.Store(int32(p.q.len()))
-		p.delivered(&e, w.now)
-		p.mu.Unlock()
-		return e, true
-	}
-	p.idle = append(p.idle, sl)
-	p.mu.Unlock()
-	e := <-sl.wake
-	w.now = p.sys.now()
-	if e.since == lookAgain {
-		return p.pop(w, sl)
-	}
-	return e, e.a != nil
 }
 
 const lookAgain = -1 // since of an entry that only wakes
-
-// delivered counts an entry that has a slot now. The caller holds p.mu.
-func (p *pool) delivered(e *entry, now int64) {
-	p.v.Store(p.q.now())
-	p.popped++
-	p.hist[class(now-e.since)]++
-}
 
 // close ends the goroutines that have no handler in progress, and lets those end that
 // have.
@@ -313,15 +320,11 @@ func (p *pool) close() {
 		close(w.give)
 	}
 	p.idle, p.spares = nil, nil
-	var want []*hand
-	for e, ok := p.q.get(); ok; e, ok = p.q.get() {
-		if e.w != nil {
-			want = append(want, e.w)
-		}
-	}
-	p.n.Store(0)
+	p.asleep.Store(0)
 	p.mu.Unlock()
-	for _, w := range want {
-		close(w.give)
+	for _, e := range p.q.close() {
+		if e.w != nil {
+			close(e.w.give)
+		}
 	}
 }

@@ -1,15 +1,33 @@
 package actor
 
+import (
+	"math"
+
+	"github.com/firq-go/firq/watchdog"
+)
+
 // queue is where actors with work, and handlers that want a slot, wait: start-time
 // fair queueing (Goyal, Vin, Cheng 1996) over nanoseconds of processor time. Each
 // entry has a start tag: the finish tag of the actor's last turn, or the virtual time
 // if that is later, so that who was idle has saved nothing up. The smallest tag is
-// served first. Not safe for concurrent use.
+// served first. Safe for concurrent use.
 type queue interface {
+	put(e entry) bool            // false: it is closed
+	get(now int64) (entry, bool) // the smallest tag; false: there was none
+	len() int                    // not 0 from put's return until get's
+	now() int64                  // the virtual time: the start tag of the latest turn
+	close() []entry              // returns what is in it
+	counters() watchdog.QueueCounters
+}
+
+// order is what a queue, or a part of it, keeps its entries in. Not safe for concurrent use.
+type order interface {
 	put(e entry)
 	get() (entry, bool)
 	len() int
-	now() int64 // the virtual time: the start tag of the latest turn
+	head() int64   // a key of who goes first, less than others' if it goes before them; empty: nobody
+	now() int64    // the virtual time
+	raise(v int64) // the virtual time is v at least
 }
 
 // entry of a run queue.
@@ -25,7 +43,7 @@ func (e *entry) before(f *entry) bool {
 	return e.tag < f.tag || e.tag == f.tag && e.seq < f.seq
 }
 
-// heap4 is a queue as a heap with four children.
+// heap4 is an order as a heap with four children.
 type heap4 struct {
 	h   []entry
 	v   int64
@@ -34,6 +52,16 @@ type heap4 struct {
 
 func (q *heap4) len() int   { return len(q.h) }
 func (q *heap4) now() int64 { return q.v }
+
+func (q *heap4) raise(v int64) { q.v = max(q.v, v) }
+
+// head is the tag, doubled, and 1 if it is not among those who have used less.
+func (q *heap4) head() int64 {
+	if len(q.h) == 0 {
+		return empty
+	}
+	return min(q.h[0].tag, math.MaxInt64/4)<<1 | int64(q.h[0].seq>>63)
+}
 
 func (q *heap4) put(e entry) {
 	q.seq++

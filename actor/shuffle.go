@@ -69,17 +69,28 @@ func (h *shuffle) settle(*pool) {
 }
 
 // queue of entries in an order by the seed.
-func (h *shuffle) queue() queue { return &bag{h: h} }
+func (h *shuffle) queue() queue {
+	q := newShards(1)
+	q.all[0].order = &bag{h: h}
+	return q
+}
 
 type bag struct {
 	h    *shuffle
 	list []entry
-	v    int64
 }
 
 func (b *bag) put(e entry) { b.list = append(b.list, e) }
 func (b *bag) len() int    { return len(b.list) }
-func (b *bag) now() int64  { return b.v }
+func (b *bag) now() int64  { return 0 }
+func (b *bag) raise(int64) {}
+
+func (b *bag) head() int64 {
+	if len(b.list) == 0 {
+		return empty
+	}
+	return 0 // get chooses
+}
 
 func (b *bag) get() (entry, bool) {
 	n := len(b.list)

@@ -100,11 +100,11 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 
 func (s *System) now() int64 { return s.clk.Now() }
 
-func (s *System) newQueue() queue {
+func (s *System) newQueue(slots int) queue {
 	if s.shuffle != nil {
 		return s.shuffle.queue()
 	}
-	return &heap4{}
+	return newShards(slots)
 }
 
 // Stats of now. It takes time in proportion to the number of actors.

@@ -93,7 +93,7 @@ func (c *Ctx) resume(start int64) {
 // want waits for a slot.
 func (w *hand) want(a *actor) {
 	p := w.pool
-	if !p.push(entry{tag: p.v.Load(), a: a, w: w}) {
+	if !p.push(entry{tag: p.q.now(), a: a, w: w}) {
 		return
 	}
 	if sl := <-w.give; sl != nil {
@@ -217,7 +217,7 @@ func (c *Ctx) Yield() {
 	}
 	a := c.a.Load()
 	start := c.sys.now()
-	tag := w.pool.v.Load()
+	tag := w.pool.q.now()
 	if c.hold == holdTurn {
 		tag = max(tag, a.used)
 	}
