@@ -71,13 +71,14 @@ func (q *shards) put(e entry) bool {
 	}
 	sh := &q.all[i]
 	sh.mu.Lock()
-	defer sh.mu.Unlock()
 	if sh.closed {
+		sh.mu.Unlock()
 		return false
 	}
 	sh.order.raise(q.v.Load()) // which keeps the shards together
 	sh.order.put(e)
 	sh.publish()
+	sh.mu.Unlock()
 	return true
 }
 

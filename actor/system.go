@@ -100,11 +100,14 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 
 func (s *System) now() int64 { return s.clk.Now() }
 
+// queueFor makes the run queue for so many slots; a variable for those who measure others.
+var queueFor = func(slots int) queue { return newShards(slots) }
+
 func (s *System) newQueue(slots int) queue {
 	if s.shuffle != nil {
 		return s.shuffle.queue()
 	}
-	return newShards(slots)
+	return queueFor(slots)
 }
 
 // Stats of now. It takes time in proportion to the number of actors.

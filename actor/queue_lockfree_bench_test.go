@@ -1,0 +1,209 @@
+package actor
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/lockfree"
+	"github.com/firq-go/firq/watchdog"
+)
+
+// overLockfree is a run queue over the lock-free scheduler, to be measured: an actor is a
+// tenant, an activation is a task, and its cost is the processor time that the actor has
+// used since the last one, so that a turn is charged when the next one is asked for.
+type overLockfree struct {
+	s    *lockfree.Scheduler[*actor, entry]
+	last sync.Map // *actor: *int64, its finish tag when it came last
+}
+
+func newOverLockfree(slice time.Duration) *overLockfree {
+	s, err := lockfree.New(firq.Config[*actor, entry]{
+		MaxGlobal: firq.MaxTasks, Quantum: int64(slice), NewTenantsFirst: true, TopTenants: -1,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return &overLockfree{s: s}
+}
+
+func (q *overLockfree) put(e entry) bool {
+	last, ok := q.last.Load(e.a)
+	if !ok {
+		last, _ = q.last.LoadOrStore(e.a, new(int64))
+	}
+	was := last.(*int64)
+	cost := max(e.tag-*was, 1)
+	*was = e.tag
+	return q.s.Enqueue(e.a, firq.Task[entry]{Payload: e, Cost: cost}) == nil
+}
+
+func (q *overLockfree) get(int64) (entry, bool) {
+	it, ok := q.s.TryDequeue()
+	return it.Payload, ok
+}
+
+func (q *overLockfree) close() (left []entry) {
+	for e, ok := q.get(0); ok; e, ok = q.get(0) {
+		left = append(left, e)
+	}
+	_ = q.s.Close()
+	return left
+}
+
+func (q *overLockfree) len() int                         { return q.s.Len() }
+func (q *overLockfree) now() int64                       { return 0 }
+func (q *overLockfree) counters() watchdog.QueueCounters { return watchdog.QueueCounters{Len: q.len()} }
+
+var runQueues = []struct {
+	name string
+	make func() queue
+}{
+	{"heap", func() queue { return newShards(1) }},
+	{"shards", func() queue { return newShards(16) }},
+	{"lockfree", func() queue { return newOverLockfree(100 * time.Microsecond) }},
+}
+
+// with makes Systems with a run queue for the time of a test.
+func with(t testing.TB, make func() queue) {
+	was := queueFor
+	queueFor = func(int) queue { return make() }
+	t.Cleanup(func() { queueFor = was })
+}
+
+// What is measured works.
+func TestRunQueues(t *testing.T) {
+	for _, q := range runQueues {
+		t.Run(q.name, func(t *testing.T) {
+			limit(t, 20e9)
+			with(t, q.make)
+			s := newSys(t, Config{Slots: 8})
+			var wg sync.WaitGroup
+			refs := make([]Ref[*counter], 16)
+			for i := range refs {
+				refs[i] = must(t, s, "", Value(&counter{}))
+			}
+			for g := range 4 {
+				wg.Go(func() {
+					for i := range 2000 {
+						_ = add.Tell(bg, refs[(g+i)%len(refs)], 1)
+					}
+				})
+			}
+			wg.Wait()
+			sum := 0
+			for _, r := range refs {
+				n, err := add.Call(within(t), r, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				sum += n
+			}
+			if sum != 8000 {
+				t.Error(sum)
+			}
+			s.Close()
+			books(t, s)
+		})
+	}
+}
+
+// BenchmarkRunQueue is a turn's way through the queue alone: each goroutine takes an actor
+// and puts it back with the time that a turn of its own length has used.
+func BenchmarkRunQueue(b *testing.B) {
+	for _, rq := range runQueues {
+		for _, procs := range []int{1, 8} {
+			b.Run(fmt.Sprintf("queue=%s/goroutines=%d", rq.name, procs), func(b *testing.B) {
+				q := rq.make()
+				for i := range 256 {
+					q.put(entry{tag: int64(i), a: &actor{}})
+				}
+				b.ReportAllocs()
+				b.ResetTimer()
+				var wg sync.WaitGroup
+				for g := range procs {
+					wg.Go(func() {
+						for i := range b.N / procs {
+							e, ok := q.get(0)
+							if !ok {
+								continue
+							}
+							e.tag += int64(100 + (g*7+i)%500)
+							q.put(e)
+						}
+					})
+				}
+				wg.Wait()
+				b.StopTimer()
+				q.close()
+			})
+		}
+	}
+}
+
+// BenchmarkTurns is a System whose turns are one message each, so that the run queue is most
+// of what there is to do.
+func BenchmarkTurns(b *testing.B) {
+	for _, rq := range runQueues {
+		b.Run("queue="+rq.name, func(b *testing.B) {
+			with(b, rq.make)
+			s := newSys(b, Config{Slots: 8, Throughput: 1})
+			refs := make([]Ref[*counter], 64)
+			for i := range refs {
+				refs[i] = must(b, s, "", Value(&counter{}))
+			}
+			ctx := within(b)
+			b.ReportAllocs()
+			b.ResetTimer()
+			var wg sync.WaitGroup
+			for g := range 8 {
+				wg.Go(func() {
+					for i := range b.N / 8 {
+						r := refs[(g*7+i)%len(refs)]
+						_ = add.Tell(context.Background(), r, 1)
+						if i%2048 == 2047 {
+							_, _ = add.Call(ctx, r, 1)
+						}
+					}
+				})
+			}
+			wg.Wait()
+		})
+	}
+}
+
+// BenchmarkRunQueueShare is the share of processor time that actors with messages of 200 us
+// get, by that of others with 20 us; 1 is fair.
+func BenchmarkRunQueueShare(b *testing.B) {
+	for _, rq := range runQueues {
+		b.Run("queue="+rq.name, func(b *testing.B) {
+			with(b, rq.make)
+			for range b.N {
+				s := newSys(b, Config{Slots: 2})
+				var mu sync.Mutex
+				var used [2]time.Duration
+				for i := range 8 {
+					d := []time.Duration{200 * time.Microsecond, 20 * time.Microsecond}[i%2]
+					var loop job
+					loop = func(_ *box, c *Ctx) (any, error) {
+						for start := time.Now(); time.Since(start) < d; {
+						}
+						mu.Lock()
+						used[i%2] += d
+						mu.Unlock()
+						return nil, do.Tell(c, must3[*box](c), loop)
+					}
+					_ = do.Tell(bg, box0(b, s, ""), loop)
+				}
+				time.Sleep(300 * time.Millisecond)
+				s.Close()
+				mu.Lock()
+				b.ReportMetric(float64(used[0])/float64(used[1]), "share")
+				mu.Unlock()
+			}
+		})
+	}
+}
