@@ -1,0 +1,81 @@
+package actor
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// blocked waits until a goroutine waits for a lock in the function.
+func blocked(t *testing.T, function string) {
+	t.Helper()
+	buf := make([]byte, 1<<20)
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); runtime.Gosched() {
+		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			if strings.Contains(g, "[sync.Mutex.Lock") && strings.Contains(g, function+"(") {
+				return
+			}
+		}
+	}
+	t.Fatalf("nobody waits for a lock in %s", function)
+}
+
+// Who has chosen a shard, and comes to its lock when its head has been taken, looks at all of
+// them again.
+func TestShardsLookAgain(t *testing.T) {
+	limit(t, 20e9)
+	q := newShards(16)
+	for i := range 64 {
+		q.put(entry{tag: int64(i), a: &actor{}})
+	}
+	_, i := q.first()
+	sh := &q.all[i]
+	sh.mu.Lock()
+	got := make(chan entry)
+	go func() { e, _ := q.get(0); got <- e }()
+	blocked(t, "(*shards).get")
+	sh.order.get()
+	sh.publish()
+	best, at := q.first()
+	sh.mu.Unlock()
+	if e := <-got; e.tag != best>>1 {
+		t.Errorf("it took %d of shard %d, and not %d of shard %d", e.tag, i, best>>1, at)
+	}
+}
+
+// Who goes to sleep looks at the queue once more: what is put in meanwhile finds nobody
+// asleep.
+func TestPopLooksAgain(t *testing.T) {
+	for _, slots := range []int{1, 8} {
+		limit(t, 20e9)
+		s := newSys(t, Config{Slots: slots, Handoff: -1})
+		p := &s.pool
+		resting(t, p)
+		in, gate := make(chan bool, slots), make(chan bool)
+		stay := NewAction("Stay", func(int, *Ctx, int) error { in <- true; <-gate; return nil })
+		for range slots {
+			_ = stay.Tell(bg, must(t, s, "", Value(0)), 0)
+		}
+		for range slots {
+			<-in
+		}
+		r := must(t, s, "", Value(&counter{}))
+		p.mu.Lock()
+		close(gate)
+		blocked(t, "(*pool).pop")
+		if p.asleep.Load() != 0 {
+			t.Fatal("a slot sleeps")
+		}
+		err := add.Tell(bg, r, 1)
+		p.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Stop(within(t)); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+		books(t, s)
+	}
+}
