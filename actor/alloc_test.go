@@ -80,7 +80,7 @@ func TestMemory(t *testing.T) {
 		}
 		_ = add.Tell(context.Background(), r, 1)
 	}
-	for s.pool.q.len() > 0 {
+	for s.pool.q.any() {
 		runtime.Gosched()
 	}
 	each := float64(heap()-before) / float64(n)

@@ -256,7 +256,7 @@ func TestBatchStress(t *testing.T) {
 	limit(t, 60e9)
 	const senders, each, most = 4, 4000, 64
 	type state struct{}
-	for _, cfg := range []Config{{}, {Slots: 1}, {Slots: 3, Handoff: 100 * time.Microsecond}} {
+	for _, cfg := range []Config{{}, {Slots: 1}, {Slots: 3, Handoff: 100 * time.Microsecond}, {Slots: 16, Handoff: 100 * time.Microsecond}} {
 		s := newSys(t, cfg)
 		sup, err := Supervise(s, "sup", Supervision{MaxRestarts: 1 << 30})
 		if err != nil {

@@ -14,7 +14,7 @@ func canInline(ctx context.Context, m *method, a *actor, c *Ctx) bool {
 		return false
 	}
 	if c == nil {
-		return (m.inline || ctx.Done() == nil) && set.sys.pool.q.len() == 0
+		return (m.inline || ctx.Done() == nil) && !set.sys.pool.q.any()
 	}
 	if c.a.Load().set.reent != None || c.timed.Load() || c.sys != s {
 		return false

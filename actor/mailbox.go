@@ -126,11 +126,6 @@ func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 	return nil
 }
 
-// full reports whether the mailbox takes no message without a policy. The caller holds a.mu.
-func (a *actor) full() bool {
-	return a.in-a.out >= a.set.limit && a.waits() >= a.set.limit || a.x != nil && len(a.x.room) > 0
-}
-
 // closed says why the actor takes no message now. The caller holds a.mu.
 func (a *actor) closed(f *call, c *Ctx, how posting) error {
 	s := a.sys()
@@ -300,10 +295,7 @@ func (a *actor) deadLetters(chain *envelope, why error) {
 		next := e.next
 		e.next = nil
 		if b := e.run.bundle(); b != nil {
-			for p := b.packed(); p.done < p.n; p.done++ {
-				a.deadLetter(b.single(p.done), why)
-			}
-			e.over()
+			a.deadPack(b, why)
 		} else {
 			a.deadLetter(e, why)
 		}

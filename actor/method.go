@@ -29,7 +29,7 @@ type method struct {
 	inline   bool
 	tells    sync.Pool // *envelope of a letter, and of others behind it, by next
 	bundles  sync.Pool // *packOf[S, Req, Res]
-	bulk     int       // room of a pack
+	bulk     int       // room of a pack; 0: tells are not packed
 }
 
 // kind of an actor: the type of its state. There is one for each type.
@@ -56,7 +56,7 @@ func NewMethod[S, Req, Res any](name string, fn func(S, *Ctx, Req) (Res, error),
 		panic("actor: NewMethod: fn is nil")
 	}
 	m := &Method[S, Req, Res]{fn: fn}
-	m.name, m.kind, m.prio, m.bulk = name, kindOf[S](), firq.PriorityNormal, bulk[Req]()
+	m.name, m.kind, m.prio = name, kindOf[S](), firq.PriorityNormal
 	for _, o := range opts {
 		if o == nil {
 			panic("actor: NewMethod: an option is nil")
@@ -64,6 +64,7 @@ func NewMethod[S, Req, Res any](name string, fn func(S, *Ctx, Req) (Res, error),
 		o(&m.method)
 	}
 	m.check()
+	m.pack(bulk[Req]())
 	return m
 }
 

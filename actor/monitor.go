@@ -49,7 +49,7 @@ func (s *System) monitorSlots() {
 
 // waits reports whether somebody waits for a slot.
 func (p *pool) waits() bool {
-	if p.q.len() > 0 {
+	if p.q.any() {
 		return true
 	}
 	for _, sl := range p.slots {
@@ -63,7 +63,7 @@ func (p *pool) waits() bool {
 func (s *System) handOff() {
 	for _, sl := range s.pool.slots {
 		since := sl.since.Load()
-		if since == 0 || s.now()-since < int64(s.cfg.Handoff) || s.pool.q.len() == 0 && sl.next.Load() == nil {
+		if since == 0 || s.now()-since < int64(s.cfg.Handoff) || !s.pool.q.any() && sl.next.Load() == nil {
 			continue
 		}
 		if s.pool.takeAway(sl, since) {

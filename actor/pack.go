@@ -43,13 +43,20 @@ func bulk[Req any]() int {
 	return min(max(n, leastPack), packed)
 }
 
+// pack lets tells of m be packed where that is possible at all.
+func (m *method) pack(bulk int) {
+	if m.prio == firq.PriorityNormal && !m.readOnly && m.timeout == 0 {
+		m.bulk = bulk
+	}
+}
+
 // packs reports whether tells of m may be packed: not if it matters to somebody when each
 // of them is taken, since it has a timeout, others wait for its place or would evict it,
 // others come in while its handler waits, or actortest chooses an order.
 func (a *actor) packs(m *method) bool {
 	set := a.set
-	return m.bulk > 0 && m.prio == firq.PriorityNormal && !m.readOnly && m.timeout == 0 && set.timeout == 0 &&
-		set.slowAfter == 0 && set.reent == None && set.box.Policy == firq.Reject && set.sys.shuffle == nil
+	return m.bulk > 0 && set.timeout == 0 && set.slowAfter == 0 &&
+		set.reent == None && set.box.Policy == firq.Reject && set.sys.shuffle == nil
 }
 
 // join appends a tell to the pack at the end of the mailbox. done: it was accepted; else it
@@ -173,6 +180,14 @@ func (e *envelope) messages() uint64 {
 	return 1
 }
 
+// deadPack is deadLetter for each tell of a pack, which is in no list any more.
+func (a *actor) deadPack(b bundle, why error) {
+	for p := b.packed(); p.done < p.n; p.done++ {
+		a.deadLetter(b.single(p.done), why)
+	}
+	b.discard()
+}
+
 // crowd notes that it may pay to pack tells of m. The caller holds a.mu.
 func (a *actor) crowd(m *method) {
 	if !a.crowded.Load() && a.packs(m) {
@@ -193,7 +208,7 @@ func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) erro
 		return err
 	}
 	var e *envelope
-	if a.crowded.Load() {
+	if m.bulk > 0 && a.crowded.Load() {
 		done, pack := m.join(a, c, req)
 		if done {
 			return nil

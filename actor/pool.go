@@ -216,7 +216,7 @@ func (p *pool) takeNext(sl *slot) *actor {
 	if a == nil || !sl.next.CompareAndSwap(a, nil) {
 		return nil
 	}
-	if p.q.len() > 0 && a.used > p.q.now() {
+	if p.q.any() && a.used > p.q.now() {
 		p.push(entry{tag: a.used, a: a})
 		return nil
 	}
@@ -266,8 +266,8 @@ func (p *pool) wake(now int64) bool {
 // that wait for it to be woken.
 func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 	for {
-		if p.q.len() == 0 || p.sys.shuffle != nil {
-			for i := 0; i < spins && p.q.len() == 0; i++ {
+		if !p.q.any() || p.sys.shuffle != nil {
+			for i := 0; i < spins && !p.q.any(); i++ {
 				runtime.Gosched()
 			}
 			if p.sys.shuffle != nil {
@@ -291,7 +291,7 @@ func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 		}
 		p.idle = append(p.idle, sl)
 		p.asleep.Store(int32(len(p.idle)))
-		if p.q.len() > 0 {
+		if p.q.any() {
 			p.idle = p.idle[:len(p.idle)-1]
 			p.asleep.Store(int32(len(p.idle)))
 			p.mu.Unlock()

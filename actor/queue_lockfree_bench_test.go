@@ -54,9 +54,11 @@ func (q *overLockfree) close() (left []entry) {
 	return left
 }
 
-func (q *overLockfree) len() int                         { return q.s.Len() }
-func (q *overLockfree) now() int64                       { return 0 }
-func (q *overLockfree) counters() watchdog.QueueCounters { return watchdog.QueueCounters{Len: q.len()} }
+func (q *overLockfree) any() bool  { return q.s.Len() > 0 }
+func (q *overLockfree) now() int64 { return 0 }
+func (q *overLockfree) counters() watchdog.QueueCounters {
+	return watchdog.QueueCounters{Len: q.s.Len()}
+}
 
 var runQueues = []struct {
 	name string

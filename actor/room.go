@@ -13,6 +13,11 @@ type roomer struct {
 	err error // why it was not let in; written before the channel is
 }
 
+// full reports whether the mailbox takes no message without a policy. The caller holds a.mu.
+func (a *actor) full() bool {
+	return a.in-a.out >= a.set.limit && a.waits() >= a.set.limit || a.x != nil && len(a.x.room) > 0
+}
+
 // admit lets those who wait in while there is room, first come first served. The
 // caller holds a.mu.
 func (a *actor) admit() {

@@ -14,7 +14,7 @@ import (
 type queue interface {
 	put(e entry) bool            // false: it is closed
 	get(now int64) (entry, bool) // the smallest tag; false: there was none
-	len() int                    // not 0 from put's return until get's
+	any() bool                   // from put's return until the last get
 	now() int64                  // the virtual time: the start tag of the latest turn
 	close() []entry              // returns what is in it
 	counters() watchdog.QueueCounters

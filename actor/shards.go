@@ -27,11 +27,10 @@ type shards struct {
 	all []shard
 }
 
-// shard is a heap. What others look at without its lock is written under it.
+// shard is a heap. What others look at without its lock, head, is written under it.
 type shard struct {
 	head atomic.Int64 // key of who goes first; empty: nobody
-	n    atomic.Int32
-	_    [48]byte
+	_    [56]byte
 
 	mu     sync.Mutex
 	order  order
@@ -57,11 +56,13 @@ func newShards(slots int) *shards {
 
 func (q *shards) now() int64 { return q.v.Load() }
 
-func (q *shards) len() (n int) {
+func (q *shards) any() bool {
 	for i := range q.all {
-		n += int(q.all[i].n.Load())
+		if q.all[i].head.Load() != empty {
+			return true
+		}
 	}
-	return n
+	return false
 }
 
 func (q *shards) put(e entry) bool {
@@ -83,10 +84,7 @@ func (q *shards) put(e entry) bool {
 }
 
 // publish tells the others what the shard has. The caller holds sh.mu.
-func (sh *shard) publish() {
-	sh.head.Store(sh.order.head())
-	sh.n.Store(int32(sh.order.len()))
-}
+func (sh *shard) publish() { sh.head.Store(sh.order.head()) }
 
 func (q *shards) get(now int64) (entry, bool) {
 	for {
