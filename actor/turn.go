@@ -53,14 +53,14 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		if e == nil {
 			return w.again(sl, a, &t, TurnIdle)
 		}
-		if e.m.readOnly && t.n > 0 { // what came before it is the turn's, what it takes is its own
-			a.mu.Unlock()
+		if e.m.readOnly {
+			if t.n == 0 && t.read == 0 {
+				return w.read(sl, a, e, &t)
+			}
+			a.mu.Unlock() // what came before it is the turn's, what it takes is its own
 			w.charge(&t, TurnIdle)
 			t, check = tally{a: a, start: w.now}, 1
 			continue
-		}
-		if e.m.readOnly {
-			return w.read(sl, a, e, &t)
 		}
 		if w.handle(a, e, check-t.n, &t) {
 			return turnGone

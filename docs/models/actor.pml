@@ -5,7 +5,8 @@ Stands for   actor: post, wake, release (actor.go, mailbox.go); hand.turn, live,
              hand.lose (pool.go); handOff (monitor.go); abandon (timeout.go); fail, doom, step, finish (life.go);
              supervisor.failure, raise (restart.go). What the actor's lock covers is one step, and so is what the pool's does.
 Left out     Batches (batch.go: to claim a message is to take it here), priorities, limits, stash, readers, reentrancy,
-             calls (who waits for whom is deadlock_test.go's), inline calls, children, backoff; one supervisor with one
+             calls (who waits for whom is deadlock_test.go's), inline calls, children, backoff; that push and pop are several
+             steps, the queue's and those of who sleeps (TestPopLooksAgain), and the queue's shards; one supervisor with one
              strategy; costs.
 Property     One handler of an incarnation at a time, none of one that has failed or ended, none after the end. No slot is
              lost or made. When everybody is at rest each accepted message was handled or is a dead letter, once; who was killed,
