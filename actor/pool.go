@@ -41,20 +41,6 @@ type slot struct {
 	wake  chan entry            // to the owner, which sleeps; an entry without actor: closed, or lookAgain
 }
 
-// hand is a goroutine of the System, which runs turns while it has a slot, and goes on with its
-// handler without one.
-type hand struct {
-	pool  *pool
-	slot  atomic.Pointer[slot] // its own, unless owner says that it was lost
-	ctx   *Ctx
-	now   int64      // a little before, while it looks for an actor
-	give  chan *slot // to a hand that is spare or wants a slot; nil: closed
-	acct  account
-	shelf shelf
-	batch batch
-	empty *envelope // of the pack that it has handled last
-}
-
 func (p *pool) init(s *System, n int, locked bool) {
 	p.sys, p.locked, p.q = s, locked, s.newQueue(n)
 	for range n {
@@ -85,108 +71,6 @@ func (p *pool) pass(sl *slot) {
 	w.ctx = p.sys.newCtx()
 	w.ctx.w, w.ctx.acct = w, &w.acct
 	go w.loop(sl)
-}
-
-// loop is the life of a hand.
-func (w *hand) loop(sl *slot) {
-	if w.pool.locked {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-	}
-	normal := false
-	defer func() {
-		w.pool.sys.dropCtx(w.ctx)
-		if normal {
-			return
-		}
-		// User code has called Goexit: a handler, and then died has done this, or a hook.
-		if a := w.ctx.a.Load(); a != nil && a.cur.CompareAndSwap(w.ctx, nil) {
-			a.release()
-		}
-		w.lose()
-	}()
-	for sl != nil {
-		w.own(sl)
-		if !w.turns(sl) {
-			break
-		}
-		w.slot.Store(nil)
-		sl = w.spare()
-	}
-	normal = true
-}
-
-func (w *hand) own(sl *slot) {
-	w.now = w.pool.sys.now()
-	w.slot.Store(sl)
-	sl.owner.Store(w)
-}
-
-// spare waits for a slot; nil: the pool is closed, or has spares enough.
-func (w *hand) spare() *slot {
-	p := w.pool
-	p.mu.Lock()
-	if p.closed || len(p.spares) >= spares {
-		p.mu.Unlock()
-		return nil
-	}
-	p.spares = append(p.spares, w)
-	p.mu.Unlock()
-	return <-w.give
-}
-
-// has reports whether w has its slot still.
-func (w *hand) has() bool {
-	sl := w.slot.Load()
-	return sl != nil && sl.owner.Load() == w
-}
-
-// lose takes the slot away from w, if it has one, and passes it on.
-func (w *hand) lose() bool {
-	sl := w.slot.Load()
-	if sl == nil || !sl.owner.CompareAndSwap(w, nil) {
-		return false
-	}
-	sl.since.Store(0)
-	w.pool.pass(sl)
-	return true
-}
-
-// turns runs turns until the slot is lost (true), or the pool closes (false).
-func (w *hand) turns(sl *slot) bool {
-	p := w.pool
-	for {
-		var e entry
-		if a := p.takeNext(sl); a != nil {
-			e = entry{tag: p.q.now(), since: w.now, a: a}
-		} else {
-			var ok bool
-			if e, ok = p.pop(w, sl); !ok {
-				return false
-			}
-			if e.a == nil {
-				return true
-			}
-		}
-		if e.w != nil { // a handler wants a slot
-			e.w.give <- sl
-			return true
-		}
-		e.a.used = max(e.a.used, e.tag)
-		before := w.now
-		end := w.turn(sl, e.a, max(w.now-e.since, 0))
-		w.clear()
-		switch end {
-		case turnLost:
-			return true
-		case turnGone:
-			w.lose() // which it may have got since, in Yield
-			return false
-		}
-		if w.now-before >= p.sys.slice/2 {
-			runtime.Gosched() // the other goroutines of the process: timers, connections, senders
-			w.now = p.sys.now()
-		}
-	}
 }
 
 // short is below which mean time of its messages a handler may leave an actor to its own
