@@ -247,15 +247,6 @@ func (a *actor) take(e *envelope, c *Ctx) bool {
 	return ok
 }
 
-// lose counts a message that leaves the mailbox without being handled; the caller
-// has unlinked it, holds a.mu, and says elsewhere what became of it.
-func (a *actor) lose() {
-	a.in--
-	if a.x != nil && len(a.x.room) > 0 {
-		a.admit()
-	}
-}
-
 // empty removes everything, what is stashed too, and returns it as a chain: in no
 // list, so that callers who leave do not touch it. The caller holds a.mu.
 func (a *actor) empty() (chain *envelope) {

@@ -30,6 +30,15 @@ func (a *actor) admit() {
 	}
 }
 
+// lose counts a message that leaves the mailbox without being handled; the caller
+// has unlinked it, holds a.mu, and says elsewhere what became of it.
+func (a *actor) lose() {
+	a.in--
+	if a.x != nil && len(a.x.room) > 0 {
+		a.admit()
+	}
+}
+
 // evictRoom refuses everybody who waits for room. The caller holds a.mu.
 func (a *actor) evictRoom(err error) {
 	if a.x == nil {
