@@ -104,7 +104,7 @@ func TestNoPacks(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{})
 	late := NewAction("Late", (*pupil).say, WithTimeout(time.Hour, Warn))
-	read := NewAction("Read", (*pupil).say, ReadOnly())
+	read := NewAction("Read", func(*pupil, *Ctx, string) error { return nil }, ReadOnly())
 	low := NewAction("Low", (*pupil).say, WithPriority(firq.PriorityLow))
 	for name, c := range map[string]struct {
 		m    *Method[*pupil, string, struct{}]
