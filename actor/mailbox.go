@@ -112,8 +112,8 @@ func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 		a.lose()
 	}
 	a.put(e)
-	if how == sent && (e.prev != nil || a.turn == busy) {
-		a.crowd(e.m)
+	if how == sent {
+		a.crowd(e)
 	}
 	wake := a.wake()
 	a.mu.Unlock()

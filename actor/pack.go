@@ -64,12 +64,8 @@ func (a *actor) packs(m *method) bool {
 func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) {
 	a.mu.Lock()
 	last := a.mail.last
-	switch {
-	case last == nil && a.turn != busy:
+	if last == nil && a.turn != busy || last != nil && last.m != &m.method {
 		a.crowded.Store(false)
-		a.mu.Unlock()
-		return false, false
-	case last != nil && last.m != &m.method:
 		a.mu.Unlock()
 		return false, false
 	}
@@ -188,9 +184,13 @@ func (a *actor) deadPack(b bundle, why error) {
 	b.discard()
 }
 
-// crowd notes that it may pay to pack tells of m. The caller holds a.mu.
-func (a *actor) crowd(m *method) {
-	if !a.crowded.Load() && a.packs(m) {
+// crowd notes that it may pay to pack what is told, if e is behind another message of its
+// method, or comes while a hand is at work. The caller holds a.mu and has put e in.
+func (a *actor) crowd(e *envelope) {
+	if p := e.prev; p != nil && p.m != e.m || p == nil && a.turn != busy || a.crowded.Load() {
+		return
+	}
+	if a.packs(e.m) {
 		a.crowded.Store(true)
 	}
 }
