@@ -20,6 +20,11 @@ import (
 // heavy as all of it, and a shard whose keys are many may be larger. Who inserts makes
 // room in its own shard first, then in others. With a bound per tenant, all entries of
 // a tenant are in one shard, which keeps a second line for each of its tenants.
+//
+// And a key that comes back soon after it was evicted begins as visited. That is the idea
+// of the ghost queue of S3-FIFO (Yang et al., SOSP 2023), without its other queues: when
+// other keys become popular, SIEVE alone evicts the new ones again and again, until its
+// hand has passed all of the old ones.
 type sieve[T, K comparable, V any] struct {
 	// Immutable.
 	size      int64 // total weight
@@ -133,6 +138,9 @@ func (s *sieve[T, K, V]) set(h uint64, n *node[T, K, V]) {
 
 // insert makes room, and adds n. Under sh.mu.
 func (s *sieve[T, K, V]) insert(sh *shard[T, K, V], h uint64, n *node[T, K, V], w int64) {
+	if sh.slots.ghosts.take(h) { // before those that it evicts take its place
+		n.flags.Store(visited) // nobody else has n yet
+	}
 	var o *owner
 	if s.byTenant {
 		if o = sh.owners[n.key.Tenant]; o != nil {
@@ -200,7 +208,9 @@ func (s *sieve[T, K, V]) evict(sh *shard[T, K, V], l *line, links []link, spare 
 	}
 	l.hand = at // take moves it on
 	n := sh.slots.nodes[at]
-	s.take(sh, s.hash(&n.key), n)
+	h := s.hash(&n.key)
+	sh.slots.ghosts.add(h)
+	s.take(sh, h, n)
 }
 
 // evictElsewhere evicts one from any other shard; false: there is none.

@@ -6,6 +6,7 @@ type slots[T, K comparable, V any] struct {
 	nodes    []*node[T, K, V] // by number; nil: free
 	links    []link           // of the shard's line; a free one points to the next free one
 	owned    []link           // of the tenants' lines; nil without a bound per tenant
+	ghosts   ghosts           // of half as many keys as there are numbers
 	free     uint32
 	live     int
 	expected int
@@ -86,6 +87,7 @@ func (s *slots[T, K, V]) grow(owned bool) {
 	copy(nodes, s.nodes)
 	copy(links, s.links)
 	s.nodes, s.links = nodes, links
+	s.ghosts = make(ghosts, want/2) // what the old one has is not worth moving
 	if owned {
 		o := make([]link, want)
 		copy(o, s.owned)
