@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"time"
 
+	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
 )
@@ -106,4 +107,29 @@ func ExampleWaited() {
 	// GET /hello acme served true true
 	// queue;dur=0.0
 	// GET /hello acme closed true true
+}
+
+// A cached JSON endpoint: the executions are shared fairly, and what was made is kept.
+func ExampleJSON() {
+	prices, err := compute.New(func(_ context.Context, c compute.Call[string, string]) (map[string]any, error) {
+		return map[string]any{"item": c.Key, "price": 1.5}, nil // ask the database of c.Tenant
+	}, compute.Config[string, string, map[string]any]{Limit: 8, TTL: time.Minute})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = prices.Close() }()
+	mux := http.NewServeMux()
+	mux.Handle("GET /prices/{item}", firqhttp.JSON(prices, func(r *http.Request) (string, string, error) {
+		tenant, _ := firqhttp.Remote{}.Tenant(r)
+		return tenant, r.PathValue("item"), nil
+	}, firqhttp.JSONConfig{Name: "prices"}))
+
+	for range 2 {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/prices/tea", nil))
+		fmt.Print(w.Code, " ", w.Header().Get("Cache-Status"), " ", w.Body)
+	}
+	// Output:
+	// 200 prices; fwd=miss {"item":"tea","price":1.5}
+	// 200 prices; hit {"item":"tea","price":1.5}
 }

@@ -81,3 +81,22 @@ func CacheStatus(name string, i compute.Info) metadata.MD {
 	}
 	return md
 }
+
+// Do is s.DoInfo for a handler of gRPC: it sets the header metadata of CacheStatus, and an
+// error that RejectError has a status for becomes that. Any other error is returned as it is.
+// A result is shared by all calls that get it, so the handler must not change it, unless
+// compute.Config.Clone copies.
+//
+//	func (s *service) Price(ctx context.Context, r *pb.PriceRequest) (*pb.Price, error) {
+//		return firqgrpc.Do(ctx, s.prices, "prices", tenantOf(ctx), r.GetItem())
+//	}
+func Do[T, K comparable, V any](ctx context.Context, s *compute.Server[T, K, V], name string, tenant T, key K, o ...compute.DoOption) (V, error) {
+	v, info, err := s.DoInfo(ctx, tenant, key, o...)
+	if ctx != nil {
+		_ = grpc.SetHeader(ctx, CacheStatus(name, info)) // it fails outside a handler, where nobody gets one
+		if st := RejectError(ctx, err); st != nil {
+			err = st
+		}
+	}
+	return v, err
+}

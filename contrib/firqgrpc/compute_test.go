@@ -99,3 +99,55 @@ func TestCacheStatus(t *testing.T) {
 		}
 	}
 }
+
+// TestDo: a handler over Do tells where its response comes from, and refuses as the interceptor does.
+func TestDo(t *testing.T) {
+	broken := status.Error(codes.DataLoss, "broken")
+	made := 0
+	cached, err := compute.New(func(_ context.Context, c compute.Call[string, string]) (string, error) {
+		switch made++; c.Key {
+		case "broken":
+			return "", broken
+		case "full":
+			return "", firq.ErrTenantFull
+		}
+		return "result of " + c.Key, nil
+	}, compute.Config[string, string, string]{TTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cached.Close() }()
+	s := &service{do: func(ctx context.Context, say string) (string, error) {
+		return firqgrpc.Do(ctx, cached, "pages", "a", say)
+	}}
+	conn := serve(t, s, gate.New(1, gate.Config[string]{}), firqgrpc.Config{})
+	for _, c := range []struct {
+		key, want, header string
+		code              codes.Code
+	}{
+		{"x", "result of x", "pages; fwd=miss", codes.OK},
+		{"x", "result of x", "pages; hit", codes.OK},
+		{"broken", "", "pages; fwd=miss", codes.DataLoss},
+		{"full", "", "pages; fwd=miss", codes.ResourceExhausted},
+	} {
+		var header metadata.MD
+		got, err := call(as("a"), conn, c.key, grpc.Header(&header))
+		if got != c.want || status.Code(err) != c.code || !reflect.DeepEqual(header.Get("cache-status"), []string{c.header}) {
+			t.Errorf("%s: %q, %v, %v", c.key, got, err, header)
+		}
+	}
+	if made != 3 {
+		t.Errorf("made %d times, want 3", made)
+	}
+	_ = cached.Close()
+	var header metadata.MD
+	if _, err := call(as("a"), conn, "x", grpc.Header(&header)); status.Code(err) != codes.Unavailable || header.Get("cache-status") != nil {
+		t.Errorf("closed: %v, %v", err, header)
+	}
+	if _, err := firqgrpc.Do(nil, cached, "pages", "a", "x"); !errors.Is(err, firq.ErrInvalidArgument) { //nolint:staticcheck // on purpose
+		t.Errorf("nil: %v", err)
+	}
+	if v, err := firqgrpc.Do(t.Context(), cached, "pages", "a", "x"); v != "" || status.Code(err) != codes.Unavailable {
+		t.Errorf("outside a handler: %q, %v", v, err)
+	}
+}
