@@ -6,7 +6,6 @@ require (
 	github.com/firq-go/firq v0.0.0
 	github.com/firq-go/firq/contrib/firqotter v0.0.0
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8
-	github.com/google/licensecheck v0.3.1
 	github.com/maypok86/otter/v2 v2.4.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.22.0

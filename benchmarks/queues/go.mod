@@ -9,7 +9,6 @@ replace github.com/firq-go/firq/contrib/firqredis => ../../contrib/firqredis
 require (
 	github.com/firq-go/firq v0.0.0
 	github.com/firq-go/firq/contrib/firqredis v0.0.0
-	github.com/google/licensecheck v0.3.1
 	github.com/hibiken/asynq v0.26.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.2
