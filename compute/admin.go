@@ -117,6 +117,7 @@ func (s *Server[T, K, V]) Stats() Stats[T] {
 		st.Executions += p.begun
 		st.Succeeded += p.succeeded
 		st.Failed += p.failed
+		p.took.handIn(&s.times)
 		p.mu.Unlock()
 		st.Executed += p.executed.Load()
 		st.Coalesced += p.coalesced.Load()
@@ -129,7 +130,7 @@ func (s *Server[T, K, V]) Stats() Stats[T] {
 		st.Entries = s.other.cache.Len()
 		st.Weight = int64(st.Entries)
 	}
-	st.ExecTime = s.times.Snapshot().QueueTime()
+	st.ExecTime = s.times.queueTime()
 	return st
 }
 func count(c *xsync.Counter) uint64 { return uint64(c.Value()) }

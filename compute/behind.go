@@ -52,7 +52,7 @@ func (s *Server[T, K, V]) enlistBehind(k *Key[T, K], h uint64, o *options[T, K, 
 
 // refresh is the refresh's own goroutine.
 func (f *flight[T, K, V]) refresh(ctx context.Context, e *Entry[V]) {
-	defer f.s.life.leave()
+	defer f.p.s.life.leave()
 	defer e.flags.And(^refreshing)
 	defer func() {
 		// A panic of Cost, or of the gate's functions: there is no caller to whom it

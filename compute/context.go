@@ -31,7 +31,7 @@ func (c *execCtx[T, K, V]) Deadline() (time.Time, bool) {
 	if c.deadline == 0 {
 		return time.Time{}, false
 	}
-	return c.s.base.Add(c.deadline), true
+	return c.p.s.base.Add(c.deadline), true
 }
 
 // Done returns what is closed when it ends. What has ended already is closed at once.
@@ -66,7 +66,7 @@ func (c *execCtx[T, K, V]) ctx() context.Context {
 	} else {
 		x.inner, x.stop = context.WithCancel(base)
 	}
-	if was == execOver || c.s.life.root.Err() != nil {
+	if was == execOver || c.p.s.life.root.Err() != nil {
 		x.stop()
 	}
 	if !c.exec.CompareAndSwap(was, x) { // somebody else has asked, or it has ended
@@ -86,7 +86,7 @@ func (c *execCtx[T, K, V]) watch(x *execState) {
 	if x.ended {
 		return
 	}
-	x.unhook[0] = context.AfterFunc(c.s.life.root, x.stop)
+	x.unhook[0] = context.AfterFunc(c.p.s.life.root, x.stop)
 	if c.watched {
 		x.unhook[1] = context.AfterFunc(c.leader, (*flight[T, K, V])(c).leaderEnded)
 	}

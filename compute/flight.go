@@ -13,12 +13,15 @@ import (
 
 // part is a part of the keys that are being made, and of the books.
 type part[T, K comparable, V any] struct {
+	s       *Server[T, K, V] // immutable
 	mu      sync.Mutex
 	flights flights[T, K, V]              // those that may be joined
 	loose   map[*flight[T, K, V]]struct{} // those that may not, and whose results may be kept
 	n       int                           // all that are not over
 
 	begun, succeeded, failed uint64 // executions; under mu
+
+	took laps // of executions; under mu
 
 	executed, coalesced atomic.Uint64 // calls
 
@@ -29,7 +32,6 @@ type part[T, K comparable, V any] struct {
 // draws its states. It is a context too: see execCtx.
 type flight[T, K comparable, V any] struct {
 	// Immutable.
-	s    *Server[T, K, V]
 	p    *part[T, K, V]
 	key  Key[T, K]
 	hash uint64
@@ -40,7 +42,7 @@ type flight[T, K comparable, V any] struct {
 	next    *flight[T, K, V] // in p.flights
 	done    chan struct{}
 	baton   chan struct{} // of one place; whoever takes what is in it leads
-	waiters int           // who wants the outcome, a leader included; a refresh behind counts as one
+	waiters int32         // who wants the outcome, a leader included; a refresh behind counts as one
 
 	state     state
 	led       bool // a leader counts among waiters
@@ -49,12 +51,12 @@ type flight[T, K comparable, V any] struct {
 
 	// Written by who leads: these before it calls exec, the outcome under p.mu
 	// before it closes done; read after that.
-	behind   bool          // a refresh behind leads; written under p.mu by who takes over from it
-	watched  bool          // the leader's context may end, and nobody waits for that
-	ran      bool          // exec was called
-	keep     bool          // the key may be kept; immutable
-	priority firq.Priority // immutable
-	group    int
+	behind   bool // a refresh behind leads; written under p.mu by who takes over from it
+	watched  bool // the leader's context may end, and nobody waits for that
+	ran      bool // exec was called
+	keep     bool // the key may be kept; immutable
+	priority firq.Priority
+	group    uint8 // below MaxGroups
 	leader   context.Context
 	deadline time.Duration // of exec, after Server.base; 0: none
 	outcome[V]
@@ -65,9 +67,9 @@ type flight[T, K comparable, V any] struct {
 // followers are those that joined and do not lead. Under p.mu.
 func (f *flight[T, K, V]) followers() int {
 	if f.led {
-		return f.waiters - 1
+		return int(f.waiters) - 1
 	}
-	return f.waiters
+	return int(f.waiters)
 }
 
 // outcome is what an execution came to.
@@ -143,7 +145,7 @@ func (s *Server[T, K, V]) enlist(p *part[T, K, V], k Key[T, K], h uint64, o *opt
 
 // depart makes a flight with a leader. Under p.mu.
 func (s *Server[T, K, V]) depart(p *part[T, K, V], k Key[T, K], h uint64, o *options[T, K, V]) *flight[T, K, V] {
-	f := &flight[T, K, V]{s: s, p: p, key: k, hash: h, with: o.exec, cost: o.cost, priority: o.priority, keep: s.keeps, led: true, waiters: 1}
+	f := &flight[T, K, V]{p: p, key: k, hash: h, with: o.exec, cost: o.cost, priority: o.priority, keep: s.keeps, led: true, waiters: 1}
 	if s.cfg.Detach {
 		f.done = make(chan struct{})
 	}
@@ -204,8 +206,8 @@ func (f *flight[T, K, V]) left(leads bool) (cancel bool) {
 	}
 	if f.state == executing {
 		f.unlist()
-		if !f.s.life.isKilled() {
-			f.s.abandoned.Add(1)
+		if !f.p.s.life.isKilled() {
+			f.p.s.abandoned.Add(1)
 		}
 		return true
 	}
@@ -248,7 +250,7 @@ func (f *flight[T, K, V]) take() {
 // begin notes that exec is called.
 func (f *flight[T, K, V]) begin(ctx context.Context, group int) {
 	failpoint.Lock(&f.p.mu, "begin")
-	f.state, f.leader, f.group, f.ran = executing, ctx, group, true
+	f.state, f.leader, f.group, f.ran = executing, ctx, uint8(group), true //nolint:gosec // below MaxGroups
 	f.p.begun++
 	f.p.mu.Unlock()
 }

@@ -23,7 +23,7 @@ func none[V any](err error) answer[V] { return answer[V]{err: err, info: Info{Gr
 // lead gets a slot, executes, and tells everybody. since is when a call came that did
 // not lead from the beginning; else zero.
 func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
-	s, aboard := f.s, false
+	s, aboard := f.p.s, false
 	defer func() {
 		if !aboard { // it gave up, or Cost, a function of the gate's, or ctx panicked
 			f.handOver()
@@ -96,7 +96,7 @@ func lateError(ctx context.Context) error {
 
 // detached is execute on a goroutine of its own.
 func (f *flight[T, K, V]) detached(sl slot[T], cost int64) {
-	defer f.s.life.leave()
+	defer f.p.s.life.leave()
 	f.execute(&sl, cost)
 }
 
@@ -106,8 +106,8 @@ func (f *flight[T, K, V]) charge() int64 {
 	switch {
 	case f.cost >= 0:
 		c = f.cost
-	case f.s.cfg.Cost != nil:
-		c = f.s.cfg.Cost(f.key.Tenant, f.key.Key)
+	case f.p.s.cfg.Cost != nil:
+		c = f.p.s.cfg.Cost(f.key.Tenant, f.key.Key)
 	}
 	if c == 0 {
 		return 1
@@ -121,7 +121,7 @@ func (f *flight[T, K, V]) attend(ctx context.Context, gone <-chan struct{}, info
 	case <-f.done:
 		return f.landed(ctx, info)
 	case <-gone:
-	case <-f.s.life.killed:
+	case <-f.p.s.life.killed:
 		f.leave(true)
 		return none[V](firq.ErrClosed)
 	}
@@ -140,7 +140,7 @@ func (f *flight[T, K, V]) landed(ctx context.Context, info Info) answer[V] {
 		switch {
 		case ctx.Err() != nil:
 			return none[V](ended(ctx))
-		case f.s.life.isKilled() && errors.Is(f.err, context.Canceled):
+		case f.p.s.life.isKilled() && errors.Is(f.err, context.Canceled):
 			return none[V](firq.ErrClosed)
 		}
 	}
@@ -158,7 +158,7 @@ func (f *flight[T, K, V]) follow(ctx context.Context) answer[V] {
 		failpoint.At("promoted")
 		return f.lead(ctx, came)
 	case <-gone:
-	case <-f.s.life.killed:
+	case <-f.p.s.life.killed:
 		f.leave(false)
 		return none[V](firq.ErrClosed)
 	}
@@ -189,15 +189,15 @@ func (f *flight[T, K, V]) joined(came time.Time) answer[V] {
 	switch {
 	case !f.ran:
 		return none[V](f.err)
-	case f.err != nil && f.s.life.isKilled() && errors.Is(f.err, context.Canceled):
+	case f.err != nil && f.p.s.life.isKilled() && errors.Is(f.err, context.Canceled):
 		return none[V](firq.ErrClosed) // which of the two it sees first is chance
 	}
-	return answer[V]{f.val, f.err, Info{Source: Coalesced, Wait: time.Since(came), Group: f.group}}
+	return answer[V]{f.val, f.err, Info{Source: Coalesced, Wait: time.Since(came), Group: int(f.group)}}
 }
 
 // execute calls exec, gives the slot back, and tells everybody.
 func (f *flight[T, K, V]) execute(sl *slot[T], cost int64) {
-	s := f.s
+	s := f.p.s
 	if f.behind {
 		s.behind.Add(1)
 	}
@@ -247,12 +247,11 @@ func (ex *execution[T, K, V]) spoil(v any) {
 // land ends an execution: first the slot, then the books and the outcome in one, so that
 // whoever has it finds everything at rest.
 func (f *flight[T, K, V]) land(ex *execution[T, K, V], sl *slot[T], cost int64) {
-	s := f.s
+	s := f.p.s
 	if ex.ended == 0 {
 		ex.ended = s.clock.Now()
 	}
 	took := max(ex.ended-ex.began, 0)
-	s.times.Record(time.Duration(took))
 	if s.cfg.ChargeByTime {
 		sl.permit.Charge(max((took+int64(time.Millisecond)-1)/int64(time.Millisecond), 1) - cost)
 	}
@@ -273,17 +272,18 @@ func (f *flight[T, K, V]) publish(ex *execution[T, K, V]) {
 	defer func() {
 		if v := recover(); v != nil { // a cache of others
 			ex.spoil(v)
-			f.s.panics.Add(1)
+			f.p.s.panics.Add(1)
 		}
 		if f.outcome = ex.outcome; f.err != nil {
 			f.p.failed++
 		} else {
 			f.p.succeeded++
 		}
+		f.p.took.add(&f.p.s.times, time.Duration(max(ex.ended-ex.began, 0)))
 		f.end()
 		f.p.mu.Unlock()
 	}()
 	if f.keep && !f.forgotten {
-		f.s.store(f.hash, &f.key, ex.entry, ex.err)
+		f.p.s.store(f.hash, &f.key, ex.entry, ex.err)
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/hist"
 	"github.com/firq-go/firq/internal/clock"
 	"github.com/firq-go/firq/internal/key"
 )
@@ -37,9 +36,9 @@ type Server[T, K comparable, V any] struct {
 	parts    []part[T, K, V] // a power of two
 	groups   groups[T]
 	adaptive *gate.Adaptive // nil: the limit is fixed
-	times    *hist.Histogram
 
-	life life
+	times times
+	life  life
 
 	hits, stale *xsync.Counter // what else calls and executions come to is in the parts
 
@@ -69,12 +68,11 @@ func New[T, K comparable, V any](exec Exec[T, K, V], cfg Config[T, K, V]) (*Serv
 		seed:     maphash.MakeSeed(),
 		clock:    clock.New(),
 		base:     time.Now(),
-		times:    hist.New(),
 		parts:    make([]part[T, K, V], max(64, 1<<bits.Len(uint(8*runtime.GOMAXPROCS(0)-1)))),
 	}
 	s.hits, s.stale = xsync.NewCounter(), xsync.NewCounter()
 	for i := range s.parts {
-		s.parts[i].loose = map[*flight[T, K, V]]struct{}{}
+		s.parts[i].s, s.parts[i].loose = s, map[*flight[T, K, V]]struct{}{}
 	}
 	switch {
 	case !s.keeps:
