@@ -60,6 +60,7 @@ type plan struct {
 	calls    int           // of one caller alone
 	requests int           // of a trace
 	entries  int           // whose memory is measured
+	wrk      string        // the load generator
 	moved    int           // keys of which some move
 }
 
@@ -71,7 +72,11 @@ type part struct {
 
 var parts = []part{
 	{"speed", runSpeed}, {"single", runSingle}, {"overload", runOverload}, {"ratio", runRatio}, {"memory", runMemory}, {"router", runRouter},
+	{"document", runDocument}, {"http", runHTTP},
 }
+
+// aside is a part that is measured only if it is named: it needs a program that may not be there.
+const aside = "http"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -106,11 +111,12 @@ func parse(args []string, stderr io.Writer) (*plan, string, error) {
 	p := new(plan)
 	fs := flag.NewFlagSet("compute", flag.ContinueOnError)
 	fs.SetOutput(stderr)
-	names := fs.String("parts", partNames(), "measure this list")
+	names := fs.String("parts", strings.TrimSuffix(partNames(), ","+aside), "measure this list; "+aside+" too is there, and needs wrk")
+	fs.StringVar(&p.wrk, "wrk", "wrk", "the load generator of the part "+aside)
 	fs.IntVar(&p.rounds, "rounds", 7, "rounds; the systems take turns in each")
 	fs.IntVar(&p.seeds, "seeds", 3, "rounds of hit ratios, memory and router")
 	fs.DurationVar(&p.time, "time", time.Second, "of each round of a throughput")
-	fs.DurationVar(&p.over, "over", 4*time.Second, "of each round of the overload, and of the router")
+	fs.DurationVar(&p.over, "over", 4*time.Second, "of each round of the overload, of the router and of http")
 	fs.IntVar(&p.calls, "calls", 500_000, "calls of one caller alone")
 	fs.IntVar(&p.requests, "requests", 1_000_000, "requests of each trace")
 	fs.IntVar(&p.entries, "entries", 200_000, "entries whose memory is measured")
