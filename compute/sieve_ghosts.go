@@ -2,12 +2,12 @@ package compute
 
 // ghosts remember which keys a shard has evicted of late: a mark of each, in a table with
 // half as many places as the shard has entries. A place has the key that was evicted last
-// of those that belong there, so nothing is ever searched, and it is a byte per entry. With
-// four times as many places the hit ratio is within a point of this. Guarded by the shard.
+// of those that belong there, so nothing is ever searched, and it is a byte per entry. Four
+// times as many places gain a point where popularity shifts and lose one where it does
+// not. Guarded by the shard.
 //
-// Two keys may have the same mark and place, one pair in 32,768 of those that share a
-// place. Then a new entry counts as one that was asked for before, which costs the time
-// until the hand has passed it twice.
+// Of the pairs of keys that share a place, one in 32,768 has the same mark too. Then a new
+// entry counts as one that came back, and the hand spares it once.
 type ghosts []uint16
 
 // at returns the place of a key, and its mark, which is not 0. The bits of the hash are

@@ -36,8 +36,8 @@ type JSONConfig struct {
 //
 // A result has a weak ETag, made of its JSON, so a client that has it already is
 // answered with 304. It is the client's alone (Cache-Control: private, no-cache), unless a handler
-// outside has set Cache-Control. The result is written as JSON once for each request, hits too; a V
-// of json.RawMessage, which exec has made, saves most of that.
+// outside has set Cache-Control. Each request encodes the result anew, hits too; if that is
+// expensive, let exec do it and make V json.RawMessage, whose syntax alone is checked.
 //
 // JSON panics if s or key is nil. If key, Error, Config.Clone or a MarshalJSON panics, so
 // does the handler, which holds nothing then.
