@@ -95,7 +95,10 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		report.Printf(stderr, "compute: %v\n", err)
 		return 2
 	}
-	err = run(ctx, p, destination, stdout, stderr)
+	out := report.NewChecked(stdout)
+	if err = run(ctx, p, destination, out, stderr); err == nil {
+		err = out.Err()
+	}
 	switch {
 	case err == nil:
 		return 0
