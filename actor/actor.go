@@ -3,6 +3,8 @@ package actor
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // life of an actor: see the drawing in doc.go.
@@ -156,7 +158,10 @@ func (a *actor) spent() bool {
 
 // schedule puts an actor that wake made ready into its run queue. c is the handler
 // that did it.
-func (a *actor) schedule(c *Ctx) { a.pool().ready(a, c) }
+func (a *actor) schedule(c *Ctx) {
+	failpoint.At("schedule")
+	a.pool().ready(a, c)
+}
 
 func (a *actor) pool() *pool {
 	if a.set.dedicated {
@@ -169,6 +174,7 @@ func (a *actor) pool() *pool {
 // nobody.
 func (a *actor) release() {
 	a.cur.Store(nil)
+	failpoint.At("release")
 	a.mu.Lock()
 	wake := a.releaseLocked()
 	a.mu.Unlock()

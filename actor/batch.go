@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // batched is how many messages a hand takes out of a mailbox at once, at most.
@@ -21,7 +22,10 @@ type batch struct {
 const recalled = 1 << 30
 
 // claim makes the next message the hand's; false: the rest was recalled.
-func (b *batch) claim() bool { return b.begun.Add(1) <= recalled }
+func (b *batch) claim() bool {
+	failpoint.At("claim")
+	return b.begun.Add(1) <= recalled
+}
 
 // grab takes up to k messages like e, the head, out of the mailbox; false: that is not
 // worth it, or each has to be taken by itself, as it matters to somebody when: it has a

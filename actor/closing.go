@@ -2,8 +2,9 @@ package actor
 
 import (
 	"context"
-	"runtime"
 	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // parentEnd is why the children of what ends do.
@@ -92,6 +93,7 @@ func (s *System) Close() error {
 	}
 	defer close(s.closeDone)
 	close(s.stopped)
+	failpoint.At("closing")
 	s.names.all(func(a *actor) {
 		a.mu.Lock()
 		chain := a.empty()
@@ -173,7 +175,7 @@ func (a *actor) seize() bool {
 		if in {
 			return false
 		}
-		runtime.Gosched() // between two handlers
+		failpoint.Gosched("seize") // between two handlers
 	}
 	return false
 }

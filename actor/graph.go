@@ -1,6 +1,10 @@
 package actor
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
 
 // The rule of deadlocks is about handlers: a handler waits for a call; a call that is
 // served waits for its handler; one that is not waits for the handlers that its target
@@ -24,7 +28,7 @@ func (s *System) mark(c *Ctx, f *call) {
 	if c == nil || f.to.set.reent == None {
 		return
 	}
-	graph.Lock()
+	failpoint.Lock(&graph, "chain")
 	for p := c; p != nil && !f.inChain; p = p.caller.Load() {
 		f.inChain = p.a.Load() == f.to
 	}
@@ -37,7 +41,7 @@ func (s *System) waitsFor(c *Ctx, f *call) error {
 	if c == nil {
 		return nil
 	}
-	graph.Lock()
+	failpoint.Lock(&graph, "waits for")
 	defer graph.Unlock()
 	w := walk{me: c, left: 1 << 20}
 	if w.call(f) {
@@ -53,7 +57,7 @@ func (s *System) noWait(c *Ctx, f *call) {
 	if c == nil {
 		return
 	}
-	graph.Lock()
+	failpoint.Lock(&graph, "no wait")
 	c.wait.CompareAndSwap(f, nil)
 	graph.Unlock()
 }
@@ -96,6 +100,7 @@ func (w *walk) call(f *call) bool {
 
 // handler reports whether the end of g waits for me.
 func (w *walk) handler(g *Ctx) bool {
+	failpoint.At("walk")
 	if w.left--; w.left < 0 {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/watchdog"
 )
 
@@ -80,6 +81,7 @@ func (s *System) handOff() {
 // progress since then, and passes it on. Under p.mu: an owner that has just finished is
 // in pop before, and keeps the slot, or after, and sees that it has none.
 func (p *pool) takeAway(sl *slot, since int64) bool {
+	failpoint.At("take away")
 	p.mu.Lock()
 	w := sl.owner.Load()
 	took := w != nil && sl.since.Load() == since && sl.owner.CompareAndSwap(w, nil)

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 const (
@@ -68,6 +70,7 @@ func (p *pool) init(s *System, n int, locked bool) {
 
 // pass finds a goroutine for a slot.
 func (p *pool) pass(sl *slot) {
+	failpoint.At("pass")
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -90,6 +93,7 @@ func (p *pool) pass(sl *slot) {
 
 // loop is the life of a hand.
 func (w *hand) loop(sl *slot) {
+	failpoint.At("hand")
 	if w.pool.locked {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	}
@@ -119,12 +123,14 @@ func (w *hand) loop(sl *slot) {
 func (w *hand) own(sl *slot) {
 	w.now = w.pool.sys.now()
 	w.slot.Store(sl)
+	failpoint.At("own")
 	sl.owner.Store(w)
 }
 
 // spare waits for a slot; nil: the pool is closed, or has spares enough.
 func (w *hand) spare() *slot {
 	p := w.pool
+	failpoint.At("spare")
 	p.mu.Lock()
 	if p.closed || len(p.spares) >= spares {
 		p.mu.Unlock()
@@ -143,6 +149,7 @@ func (w *hand) has() bool {
 
 // lose takes the slot away from w, if it has one, and passes it on.
 func (w *hand) lose() bool {
+	failpoint.At("lose")
 	sl := w.slot.Load()
 	if sl == nil || !sl.owner.CompareAndSwap(w, nil) {
 		return false
@@ -201,6 +208,7 @@ func (p *pool) ready(a *actor, c *Ctx) {
 	if c != nil && c.w != nil && c.w.pool == p && p.sys.shuffle == nil && p.sys.cfg.Handoff > 0 {
 		w := c.w
 		if sl := w.slot.Load(); sl != nil && sl.short.Load() && sl.owner.Load() == w && sl.next.CompareAndSwap(nil, a) {
+			failpoint.At("next")
 			if sl.owner.Load() == w || !sl.next.CompareAndSwap(a, nil) {
 				p.sys.watch() // for the slot may have to be taken away
 				return
@@ -214,6 +222,9 @@ func (p *pool) ready(a *actor, c *Ctx) {
 // go before it.
 func (p *pool) takeNext(sl *slot) *actor {
 	a := sl.next.Load()
+	if a != nil {
+		failpoint.At("take next")
+	}
 	if a == nil || !sl.next.CompareAndSwap(a, nil) {
 		return nil
 	}
@@ -227,6 +238,7 @@ func (p *pool) takeNext(sl *slot) *actor {
 // push queues an entry; false: the pool is closed.
 func (p *pool) push(e entry) bool {
 	e.since = p.sys.now()
+	failpoint.At("push")
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -244,6 +256,7 @@ func (p *pool) push(e entry) bool {
 			p.n.Store(int32(p.q.len()))
 		}
 		p.mu.Unlock()
+		failpoint.At("wake")
 		sl.wake <- e
 		return true
 	}
@@ -266,6 +279,7 @@ func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 		}
 		w.now = p.sys.now()
 	}
+	failpoint.At("pop")
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()

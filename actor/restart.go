@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // phase of a supervisor.
@@ -234,6 +236,7 @@ func (a *actor) lifeNow() life {
 
 // takeDown ends the incarnation of a child; one that has no other ends for good.
 func (a *actor) takeDown(why error) {
+	failpoint.At("take down")
 	a.mu.Lock()
 	again := a.extra().start != nil || a.x.sup != nil
 	if !again {
@@ -252,6 +255,7 @@ func (a *actor) takeDown(why error) {
 
 // raise lets a child that is down have its next incarnation.
 func (a *actor) raise() {
+	failpoint.At("raise")
 	a.mu.Lock()
 	a.x.goUp = a.life == down
 	wake := a.wake()

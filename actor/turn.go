@@ -1,6 +1,10 @@
 package actor
 
-import "time"
+import (
+	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
 
 // How a turn ends for the hand.
 type turnEnd uint8
@@ -20,6 +24,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		sl.short.Store(s)
 	}
 	w.acct.reset()
+	failpoint.At("turn")
 	a.mu.Lock()
 	a.turn = busy
 	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
@@ -63,6 +68,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 			a.release()
 			return turnLost
 		}
+		failpoint.At("next message")
 		if t.n < check {
 			continue
 		}
