@@ -110,11 +110,11 @@ func (a *actor) wake() bool {
 // runnable reports whether whoever gets the turn has something to do. The caller
 // holds a.mu.
 func (a *actor) runnable() bool {
+	if a.x != nil && len(a.x.resume) > 0 && a.x.readers == 0 {
+		return true // also after the end, by Close
+	}
 	if a.life == ended {
 		return false
-	}
-	if a.x != nil && len(a.x.resume) > 0 && a.x.readers == 0 {
-		return true
 	}
 	if a.due() {
 		return a.atRest()
@@ -191,6 +191,20 @@ func (a *actor) releaseLocked() bool {
 	}
 	a.turn = idle
 	return a.wake()
+}
+
+// dropped takes back a turn that nobody will have, as the pool is closed: a handler that
+// Close does not wait for may want it.
+func (a *actor) dropped() {
+	a.mu.Lock()
+	if a.turn == ready {
+		a.turn = idle
+		if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
+			a.turn = busy
+			a.handOver()
+		}
+	}
+	a.mu.Unlock()
 }
 
 // handOver gives the turn to a handler that wants it back. The caller holds a.mu and

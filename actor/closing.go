@@ -83,8 +83,8 @@ func (s *System) still() (sum uint64, still bool) {
 
 // Close ends everything at once: queued messages are dead letters, callers get
 // ErrStopped, contexts of handlers in progress are cancelled. It does not wait for
-// those handlers, whose actors end without last words; it does for the last words of
-// the others. It returns nil.
+// those handlers, whose actors end without last words, nor for last words that have
+// begun; it does for the last words of the others. It returns nil.
 func (s *System) Close() error {
 	s.shutting.Store(true)
 	if s.closed.Swap(true) {

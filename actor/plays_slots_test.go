@@ -77,7 +77,7 @@ var slotPlays = map[string]play{
 		sc.monitor()
 		sc.end()
 	}},
-	"a slot of who waits": {2, func(sc *scene) {
+	"a slot of who waits": {1, func(sc *scene) {
 		sc.build(1, Config{})
 		q := sc.actor(sc.s, nil)
 		r := sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {

@@ -95,7 +95,18 @@ type prop struct {
 	in       int // handlers in progress that do not wait, and that was not abandoned
 	readers  int
 	suspends int
-	body     func(p *prop, c *Ctx, n int) (int, error)
+	body     body
+	last     func(c *Ctx) // what it does as last words
+}
+
+// Stop is the state's last words.
+func (p *prop) Stop(c *Ctx, _ error) {
+	p.enter()
+	failpoint.At("last words")
+	if p.last != nil {
+		p.last(c)
+	}
+	p.leave()
 }
 
 func (p *prop) handle(c *Ctx, n int) (int, error) {

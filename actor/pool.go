@@ -74,6 +74,9 @@ func (p *pool) pass(sl *slot) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
+		if a := sl.next.Swap(nil); a != nil {
+			a.dropped()
+		}
 		return
 	}
 	if n := len(p.spares); n > 0 {
@@ -242,6 +245,9 @@ func (p *pool) push(e entry) bool {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
+		if e.w == nil {
+			e.a.dropped()
+		}
 		return false
 	}
 	p.q.put(e)
@@ -326,15 +332,17 @@ func (p *pool) close() {
 		close(w.give)
 	}
 	p.idle, p.spares = nil, nil
-	var want []*hand
+	var left []entry
 	for e, ok := p.q.get(); ok; e, ok = p.q.get() {
-		if e.w != nil {
-			want = append(want, e.w)
-		}
+		left = append(left, e)
 	}
 	p.n.Store(0)
 	p.mu.Unlock()
-	for _, w := range want {
-		close(w.give)
+	for _, e := range left {
+		if e.w != nil {
+			close(e.w.give)
+		} else {
+			e.a.dropped()
+		}
 	}
 }

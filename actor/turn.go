@@ -26,6 +26,11 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 	w.acct.reset()
 	failpoint.At("turn")
 	a.mu.Lock()
+	if a.turn != ready { // Close has it, or had it
+		a.mu.Unlock()
+		sl.since.Store(0)
+		return turnOver
+	}
 	a.turn = busy
 	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
 		a.handOver()
