@@ -23,7 +23,7 @@ var mailboxPlays = map[string]play{
 		}
 		sc.end()
 	}},
-	"one message a turn": {2, func(sc *scene) {
+	"one message a turn": {3, func(sc *scene) {
 		sc.build(1, Config{Throughput: 1})
 		r := sc.actor(sc.s, nil)
 		sc.sends("one", tell, r, 1, 2)
@@ -78,7 +78,7 @@ var mailboxPlays = map[string]play{
 		})
 		sc.end()
 	}},
-	"a batch and a failure": {2, func(sc *scene) {
+	"a batch and a failure": {3, func(sc *scene) {
 		sc.build(1, Config{})
 		r := sc.actor(sc.s, func(_ *prop, _ *Ctx, n int) (int, error) {
 			if n == 4 {
@@ -125,7 +125,7 @@ var mailboxPlays = map[string]play{
 		sc.goes("kill", r.Kill)
 		sc.end()
 	}},
-	"readers and a writer": {2, func(sc *scene) {
+	"readers and a writer": {1, func(sc *scene) {
 		sc.build(2, Config{})
 		r := sc.actor(sc.s, nil)
 		sc.sends("reader", reads, r, 1)

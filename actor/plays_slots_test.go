@@ -13,7 +13,7 @@ var slotPlays = map[string]play{
 		sc.sends("two", tell, q, 2)
 		sc.end()
 	}},
-	"a slot that is taken away": {2, func(sc *scene) {
+	"a slot that is taken away": {1, func(sc *scene) {
 		sc.build(1, Config{})
 		r, q := sc.actor(sc.s, nil), sc.actor(sc.s, nil)
 		sc.sends("one", tell, r, 1)

@@ -24,6 +24,7 @@ type scene struct {
 	hands    int
 	names    []string // of goroutines that have to end
 	accepted map[int]bool
+	left     map[int]bool   // callers have left: they are handled, or nobody hears of them
 	ends     map[int]string // how each message ended
 	order    []int          // of those that were handled
 }
@@ -49,7 +50,7 @@ func TestPlays(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				limit(t, 5*time.Minute)
 				interleave.Explore(t, p.preemptions, func(ip *interleave.Play) {
-					sc := &scene{Play: ip, accepted: map[int]bool{}, ends: map[int]string{}}
+					sc := &scene{Play: ip, accepted: map[int]bool{}, left: map[int]bool{}, ends: map[int]string{}}
 					defer failpoint.Set(sc)()
 					p.f(sc)
 				})
@@ -219,6 +220,11 @@ func (sc *scene) rest() {
 		}
 	})
 	books(sc.T(), sc.s)
+	for n := range sc.left {
+		if _, ok := sc.ends[n]; ok {
+			sc.accepted[n] = true
+		}
+	}
 	for n := range sc.accepted {
 		if _, ok := sc.ends[n]; !ok {
 			sc.Errorf("message %d was accepted and is gone", n)
