@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -56,4 +57,21 @@ func eventually(t *testing.T, f func() bool) {
 			t.Fatal("it never happens")
 		}
 	}
+}
+
+// A timer that rings again and again does not keep Shutdown from ending.
+func TestShutdownAndTimers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{})
+		rung := 0
+		tick := NewAction("Tick", func(*box, *Ctx, int) error { rung++; return nil })
+		r := box0(t, s, "")
+		_, _ = do.Call(bg, r, func(_ *box, c *Ctx) (any, error) { tick.Every(c, time.Millisecond, 0); return nil, nil })
+		_ = do.Tell(bg, box0(t, s, ""), func(*box, *Ctx) (any, error) { time.Sleep(50 * time.Millisecond); return nil, nil })
+		ctx, cancel := context.WithTimeout(bg, time.Minute)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil || rung < 49 || rung > 60 {
+			t.Errorf("%v after %d", err, rung)
+		}
+	})
 }

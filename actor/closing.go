@@ -31,12 +31,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 	t := time.NewTimer(0)
 	defer t.Stop()
 	pause := 50 * time.Microsecond
-	for last, quiet := uint64(0), false; ; {
-		sum, still := s.still()
-		if still && quiet && sum == last {
-			break
-		}
-		last, quiet = sum, still
+	for !s.quiet() {
 		t.Reset(pause)
 		pause = min(2*pause, 5*time.Millisecond)
 		select {
@@ -62,6 +57,18 @@ func (s *System) Shutdown(ctx context.Context) error {
 		}
 	}
 	return s.Close()
+}
+
+// quiet reports whether nothing ran or waited at some moment. One look takes time, in which
+// a message may pass it by; so there are two, between which nothing has happened. They
+// follow at once: timers that ring all the time are to find no gap.
+func (s *System) quiet() bool {
+	was, still := s.still()
+	if !still {
+		return false
+	}
+	sum, still := s.still()
+	return still && sum == was
 }
 
 // still reports whether nothing runs or waits, and how much has.

@@ -13,6 +13,17 @@ var slotPlays = map[string]play{
 		sc.sends("two", tell, q, 2)
 		sc.end()
 	}},
+	"two slots and one actor": {2, func(sc *scene) {
+		sc.build(2, Config{})
+		r := sc.actor(sc.s, nil)
+		sc.sends("one", tell, r, 1, 2)
+		sc.sends("two", tell, r, 3)
+		sc.rest()
+		if sc.inOrder(1, 2); sc.count("handled") != 3 {
+			sc.Errorf("%v", sc.ends)
+		}
+		sc.end()
+	}},
 	"a slot that is taken away": {1, func(sc *scene) {
 		sc.build(1, Config{})
 		r, q := sc.actor(sc.s, nil), sc.actor(sc.s, nil)

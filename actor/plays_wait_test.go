@@ -100,6 +100,10 @@ func (sc *scene) call(c *Ctx, to Ref[*prop], n int) (int, error) {
 	if errors.Is(err, ErrDeadlock) || errors.Is(err, ErrStopped) && sc.ends[n] == "" {
 		delete(sc.accepted, n)
 	}
+	if errors.Is(err, context.Canceled) { // by who has left the call that the handler serves
+		delete(sc.accepted, n)
+		sc.left[n] = true
+	}
 	return got, err
 }
 
@@ -225,7 +229,7 @@ func leftInRing(sc *scene) {
 	var r, q Ref[*prop]
 	q = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
 		before := left
-		if _, err := sc.call(c, r, n+10); err != nil && before {
+		if _, err := sc.call(c, r, n+10); errors.Is(err, ErrDeadlock) && before {
 			sc.Errorf("%v", err)
 		}
 		return n, nil

@@ -209,13 +209,16 @@ const short = int64(20 * time.Microsecond)
 // ready waits for the slot of that handler, as Go's runnext: nobody has to be woken.
 func (p *pool) ready(a *actor, c *Ctx) {
 	if c != nil && c.w != nil && c.w.pool == p && p.sys.shuffle == nil && p.sys.cfg.Handoff > 0 {
-		w := c.w
-		if sl := w.slot.Load(); sl != nil && sl.short.Load() && sl.owner.Load() == w && sl.next.CompareAndSwap(nil, a) {
+		w, sl := c.w, c.w.slot.Load()
+		if sl != nil && sl.short.Load() && sl.owner.Load() == w {
 			failpoint.At("next")
-			if sl.owner.Load() == w || !sl.next.CompareAndSwap(a, nil) {
-				p.sys.watch() // for the slot may have to be taken away
-				return
-			} // the slot was lost meanwhile, and its new owner may sleep already
+			if sl.next.CompareAndSwap(nil, a) {
+				failpoint.At("next again")
+				if sl.owner.Load() == w || !sl.next.CompareAndSwap(a, nil) {
+					p.sys.watch() // for the slot may have to be taken away
+					return
+				} // the slot was lost meanwhile, and its new owner may sleep already
+			}
 		}
 	}
 	p.push(entry{tag: a.used, a: a})
