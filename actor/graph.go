@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/firq-go/firq/internal/failpoint"
@@ -47,6 +48,10 @@ func (s *System) waitsFor(c *Ctx, f *call) error {
 	if w.call(f) {
 		s.deadlocks.Add(1)
 		return &DeadlockError{Cycle: w.cycle()}
+	}
+	if names := c.endless(f); names != nil {
+		s.deadlocks.Add(1)
+		return &DeadlockError{Cycle: names}
 	}
 	c.wait.CompareAndSwap(nil, f) // else a goroutine of the handler waits too
 	return nil
@@ -124,13 +129,7 @@ func (w *walk) handler(g *Ctx) bool {
 }
 
 // cycle returns each name once, in the order of the calls.
-func (w *walk) cycle() (names []string) {
-	seen := map[string]bool{}
-	for i := len(w.names) - 1; i >= 0; i-- {
-		if n := w.names[i]; !seen[n] {
-			seen[n] = true
-			names = append(names, n)
-		}
-	}
-	return names
+func (w *walk) cycle() []string {
+	slices.Reverse(w.names)
+	return unique(w.names)
 }

@@ -127,6 +127,7 @@ func (a *actor) step(c *Ctx) {
 		}
 	} else if k := s.youngest(a); k != nil {
 		k.doom(s.parentEnd()) // and its end nudges this one
+		k.unwait()
 		return
 	}
 	a.close(c, why)

@@ -248,6 +248,7 @@ func (a *actor) takeDown(why error) {
 	a.recycle, a.x.final = true, why
 	wake := a.wake()
 	a.mu.Unlock()
+	a.unwait()
 	if wake {
 		a.schedule(nil)
 	}
