@@ -49,10 +49,6 @@ func (s *System) waitsFor(c *Ctx, f *call) error {
 		s.deadlocks.Add(1)
 		return &DeadlockError{Cycle: w.cycle()}
 	}
-	if names := c.endless(f); names != nil {
-		s.deadlocks.Add(1)
-		return &DeadlockError{Cycle: names}
-	}
 	c.wait.CompareAndSwap(nil, f) // else a goroutine of the handler waits too
 	return nil
 }
@@ -83,6 +79,9 @@ func (w *walk) call(f *call) bool {
 		return w.handler(g)
 	}
 	a := f.to
+	if a != nil && a.between() && w.life(a) {
+		return true
+	}
 	if a == nil || a.set.reent == Full || a.set.reent == CallChain && f.inChain {
 		return false // it passes handlers that wait
 	}

@@ -12,7 +12,7 @@ import "github.com/firq-go/firq/internal/failpoint"
 // actor that has no incarnation or is about to lose it, and the names on the way there.
 // The caller holds graph.
 func last(g *Ctx, names []string) (*call, []string) {
-	for n := 0; g != nil && n < 1<<16; n++ {
+	for n := 0; g != nil && n < enough; n++ {
 		if a := g.a.Load(); a != nil && g.inner.Load() == nil {
 			names = append(names, a.name)
 		}
@@ -54,6 +54,13 @@ func (a *actor) between() bool {
 	return !a.doomed && (a.life == failed || a.life == down || a.recycle && a.life != ended)
 }
 
+// recycled reports whether the actor's supervisor takes it down.
+func (a *actor) recycled() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.recycle
+}
+
 // comesAfter reports whether the next incarnation of a has to wait for the end of b.
 func (a *actor) comesAfter(b *actor) bool {
 	for p := a; p != nil; p = p.up {
@@ -64,10 +71,7 @@ func (a *actor) comesAfter(b *actor) bool {
 			if q.up == p {
 				return true
 			}
-			q.mu.Lock()
-			beside := q.recycle && q.up != nil && q.up == p.up
-			q.mu.Unlock()
-			if beside {
+			if q.up != nil && q.up == p.up && q.recycled() {
 				return true
 			}
 		}
@@ -75,56 +79,86 @@ func (a *actor) comesAfter(b *actor) bool {
 	return false
 }
 
-// endless returns the cycle if the handler of c, which is about to wait for f, or one that
-// waits for that handler, has to end before f can be handled. The caller holds graph.
-func (c *Ctx) endless(f *call) []string {
-	to := f
-	var names []string
-	switch g, end := f.next(); {
-	case end:
-		names = []string{f.to.name}
-	case g == nil:
-		return nil
-	default:
-		if to, names = last(g, nil); to == nil {
-			return nil
+// enough actors to look at, of those that an incarnation waits for.
+const enough = 1 << 14
+
+// before returns the actors that may have to end before the next incarnation of a.
+func (a *actor) before() (list []*actor) {
+	s := a.sys()
+	s.tree.Lock()
+	defer s.tree.Unlock()
+	for p := a; p != nil; p = p.up {
+		if !p.between() {
+			continue
+		}
+		list = p.below(list)
+		if p.up == nil {
+			continue
+		}
+		for q := p.up.last(); q != nil; q = q.older {
+			if q != p && q.recycled() {
+				list = q.below(append(list, q))
+			}
 		}
 	}
-	for y, n := c, 0; y != nil && n < 1<<16; y, n = y.caller.Load(), n+1 {
-		a := y.a.Load()
-		if a == nil {
-			return nil
-		}
-		names = append([]string{a.name}, names...)
-		if to.to.comesAfter(a) {
-			return unique(names)
-		}
-	}
-	return nil
+	return list
 }
 
-// unwait ends what handlers of a wait for, where that comes only after the end of a, which
-// is to end now.
-func (a *actor) unwait() {
-	s := a.sys()
-	failpoint.Lock(&graph, "unwait")
+// below adds the descendants of a to list. The caller holds System.tree.
+func (a *actor) below(list []*actor) []*actor {
+	for k := a.last(); k != nil && len(list) < enough; k = k.older {
+		list = k.below(append(list, k))
+	}
+	return list
+}
+
+// handlers returns those in progress.
+func (a *actor) handlers() (all []*Ctx) {
 	a.mu.Lock()
-	var all []*Ctx
+	defer a.mu.Unlock()
 	if g := a.cur.Load(); g != nil {
 		all = append(all, g)
 	}
 	if a.x != nil {
 		all = append(all, a.x.holders...)
 	}
-	a.mu.Unlock()
+	return all
+}
+
+// life reports whether the next incarnation of a, which has none, waits for me.
+func (w *walk) life(a *actor) bool {
+	for _, b := range a.before() {
+		if !a.comesAfter(b) {
+			continue
+		}
+		for _, g := range b.handlers() {
+			if w.handler(g) {
+				w.names = append(w.names, a.name)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unwait ends what handlers of a and of its descendants wait for, where that comes only
+// after the end of a, which is to end now.
+func (a *actor) unwait() {
+	s := a.sys()
+	failpoint.Lock(&graph, "unwait")
 	type wait struct {
 		f   *call
 		err error
 	}
 	var vain []wait
-	for _, g := range all {
-		if f, names := last(g, nil); f != nil && f.to.comesAfter(a) {
-			vain = append(vain, wait{f, &DeadlockError{Cycle: unique(names)}})
+	s.tree.Lock()
+	all := a.below([]*actor{a})
+	s.tree.Unlock()
+	for _, b := range all {
+		for _, g := range b.handlers() {
+			if f, names := last(g, nil); f != nil && f.to.comesAfter(b) {
+				vain = append(vain, wait{f, &DeadlockError{Cycle: unique(names)}})
+			}
 		}
 	}
 	graph.Unlock()

@@ -240,8 +240,10 @@ func (a *actor) takeDown(why error) {
 	a.mu.Lock()
 	again := a.extra().start != nil || a.x.sup != nil
 	if !again {
+		a.recycle = true // others wait for its end
 		a.mu.Unlock()
 		a.doom(why)
+		a.unwait()
 		return
 	}
 	a.recall()
