@@ -77,7 +77,7 @@ var endPlays = map[string]play{
 		sc.end()
 	}},
 	"one is told of the other's end once": {3, func(sc *scene) {
-		sc.build(1, Config{})
+		sc.build(2, Config{})
 		q := sc.actor(sc.s, nil)
 		told := 0
 		down := NewAction("down", func(_ *prop, _ *Ctx, d Down) error { told++; return nil })
