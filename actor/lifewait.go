@@ -163,8 +163,11 @@ func (a *actor) unwait() {
 	}
 	graph.Unlock()
 	for _, v := range vain {
-		s.deadlocks.Add(1)
-		v.f.interrupt(v.f.to.sys(), v.err)
+		if v.f.leave(v.f.to.sys(), v.err) {
+			s.deadlocks.Add(1)
+			v.f.err = v.err
+			v.f.wake()
+		}
 	}
 }
 
