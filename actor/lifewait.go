@@ -46,12 +46,12 @@ func (f *call) next() (g *Ctx, end bool) {
 	return f.to.cur.Load(), false
 }
 
-// between reports whether the actor has no incarnation, or one that has to end, and will
-// have another one.
+// between reports whether the actor has no incarnation, or one that has to end and takes no
+// message before that, and will have another one.
 func (a *actor) between() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !a.doomed && (a.life == failed || a.life == down || a.recycle && a.life != ended)
+	return !a.doomed && (a.life == failed || a.life == down || a.recycle && a.life != ended && a.atRest())
 }
 
 // recycled reports whether the actor's supervisor takes it down.
@@ -146,28 +146,25 @@ func (w *walk) life(a *actor) bool {
 func (a *actor) unwait() {
 	s := a.sys()
 	failpoint.Lock(&graph, "unwait")
-	type wait struct {
-		f   *call
-		err error
-	}
-	var vain []wait
+	var vain []*call
 	s.tree.Lock()
 	all := a.below([]*actor{a})
 	s.tree.Unlock()
 	for _, b := range all {
 		for _, g := range b.handlers() {
-			if f, names := last(g, nil); f != nil && f.to.comesAfter(b) {
-				vain = append(vain, wait{f, &DeadlockError{Cycle: unique(names)}})
-			}
+			f, names := last(g, nil)
+			if f == nil || !f.to.comesAfter(b) || !f.st.CompareAndSwap(waiting, left) {
+				continue
+			} // claimed under graph: once its caller has been there the call may be another one
+			f.err = &DeadlockError{Cycle: unique(names)}
+			vain = append(vain, f)
 		}
 	}
 	graph.Unlock()
-	for _, v := range vain {
-		if v.f.leave(v.f.to.sys(), v.err) {
-			s.deadlocks.Add(1)
-			v.f.err = v.err
-			v.f.wake()
-		}
+	for _, f := range vain {
+		s.deadlocks.Add(1)
+		f.leaving(f.to.sys(), waiting, f.err)
+		f.wake()
 	}
 }
 

@@ -29,6 +29,9 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 	if a.turn != ready { // Close has it, or had it
 		a.mu.Unlock()
 		sl.since.Store(0)
+		if !w.has() {
+			return turnLost
+		}
 		return turnOver
 	}
 	a.turn = busy
