@@ -9,13 +9,10 @@ import "github.com/firq-go/firq/internal/failpoint"
 // waitsFor, or who ends its actor, in unwait. Both hold graph while they look.
 
 // last returns the call at the end of what g waits for, if it waits in the mailbox of an
-// actor that has no incarnation or is about to lose it, and the names on the way there.
+// actor that has no incarnation or is about to lose it, and the handler that waits for it.
 // The caller holds graph.
-func last(g *Ctx, names []string) (*call, []string) {
+func last(g *Ctx) (*call, *Ctx) {
 	for n := 0; g != nil && n < enough; n++ {
-		if a := g.a.Load(); a != nil && g.inner.Load() == nil {
-			names = append(names, a.name)
-		}
 		if in := g.inner.Load(); in != nil {
 			g = in
 			continue
@@ -24,10 +21,11 @@ func last(g *Ctx, names []string) (*call, []string) {
 		if f == nil {
 			return nil, nil
 		}
-		var end bool
-		if g, end = f.next(); end {
-			return f, append(names, f.to.name)
+		h, end := f.next()
+		if end {
+			return f, g
 		}
+		g = h
 	}
 	return nil, nil
 }
@@ -152,11 +150,12 @@ func (a *actor) unwait() {
 	s.tree.Unlock()
 	for _, b := range all {
 		for _, g := range b.handlers() {
-			f, names := last(g, nil)
-			if f == nil || !f.to.comesAfter(b) || !f.st.CompareAndSwap(waiting, left) {
+			f, h := last(g)
+			w := walk{me: h, left: 1 << 20}
+			if f == nil || f.st.Load() != waiting || !w.call(f) || !f.st.CompareAndSwap(waiting, left) {
 				continue
 			} // claimed under graph: once its caller has been there the call may be another one
-			f.err = &DeadlockError{Cycle: unique(names)}
+			f.err = &DeadlockError{Cycle: w.cycle()}
 			vain = append(vain, f)
 		}
 	}
