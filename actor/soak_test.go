@@ -19,7 +19,7 @@ import (
 // Everything at once, under supervisors of all strategies, with mailboxes of all
 // policies: each message that was accepted is handled or a dead letter, once; no two
 // handlers of an incarnation at once; who sends is served in order; nobody waits in the
-// end. FIRQ_SOAK=10m is for how long.
+// end. FIRQ_SOAK=10m is for how long, FIRQ_SOAK_GOEXIT=1 lets handlers call Goexit too.
 func TestSoak(t *testing.T) {
 	d := 2 * time.Second
 	if text := os.Getenv("FIRQ_SOAK"); text != "" {
@@ -205,7 +205,7 @@ func (p *soaked) handle(c *Ctx, n *soakNote) (int, error) {
 	switch x := rand.IntN(200); {
 	case x < 4:
 		panic("soak")
-	case x < 6:
+	case x < 6 && os.Getenv("FIRQ_SOAK_GOEXIT") != "":
 		runtime.Goexit()
 	case x < 12:
 		time.Sleep(time.Duration(rand.IntN(2500)) * time.Microsecond)
