@@ -55,7 +55,7 @@ var packages = []string{
 // atMost says what else of this module a package may import.
 var atMost = map[string][]string{
 	".":             nil,
-	"actor":         {".", "hist", "internal/clock", "watchdog", "worker"},
+	"actor":         {".", "hist", "internal/clock", "internal/failpoint", "watchdog", "worker"},
 	"drr":           {"."},
 	"hist":          {"."},
 	"watchdog":      {"."},

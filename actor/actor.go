@@ -3,6 +3,8 @@ package actor
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // life of an actor: see the drawing in doc.go.
@@ -110,11 +112,11 @@ func (a *actor) wake() bool {
 // runnable reports whether whoever gets the turn has something to do. The caller
 // holds a.mu.
 func (a *actor) runnable() bool {
+	if a.x != nil && len(a.x.resume) > 0 && a.x.readers == 0 {
+		return true // also after the end, by Close
+	}
 	if a.life == ended {
 		return false
-	}
-	if a.x != nil && len(a.x.resume) > 0 && a.x.readers == 0 {
-		return true
 	}
 	if a.due() {
 		return a.atRest()
@@ -158,7 +160,10 @@ func (a *actor) spent() bool {
 
 // schedule puts an actor that wake made ready into its run queue. c is the handler
 // that did it.
-func (a *actor) schedule(c *Ctx) { a.pool().ready(a, c) }
+func (a *actor) schedule(c *Ctx) {
+	failpoint.At("schedule")
+	a.pool().ready(a, c)
+}
 
 func (a *actor) pool() *pool {
 	if a.set.dedicated {
@@ -171,6 +176,7 @@ func (a *actor) pool() *pool {
 // nobody.
 func (a *actor) release() {
 	a.cur.Store(nil)
+	failpoint.At("release")
 	a.mu.Lock()
 	wake := a.releaseLocked()
 	a.mu.Unlock()
@@ -194,6 +200,20 @@ func (a *actor) releaseLocked() bool {
 		e.over()
 	}
 	return false
+}
+
+// dropped takes back a turn that nobody will have, as the pool is closed: a handler that
+// Close does not wait for may want it.
+func (a *actor) dropped() {
+	a.mu.Lock()
+	if a.turn == ready {
+		a.turn = idle
+		if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
+			a.turn = busy
+			a.handOver()
+		}
+	}
+	a.mu.Unlock()
 }
 
 // handOver gives the turn to a handler that wants it back. The caller holds a.mu and

@@ -1,6 +1,10 @@
 package actor
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
 
 // batch is the pack that a hand has taken out of a mailbox under one lock: each of its tells
 // is the hand's as soon as it is claimed, and counts as waiting until then. Who changes what
@@ -18,6 +22,7 @@ const recalled = 1 << 30
 // claim makes the next message the hand's; false: it has claimed as many as it may, or the
 // rest was recalled.
 func (b *batch) claim() bool {
+	failpoint.At("claim")
 	if b.left == 0 {
 		return false
 	}

@@ -3,6 +3,8 @@ package actor
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // States of a call.
@@ -104,6 +106,7 @@ func (f *call) refuse(err error, from uint32) bool {
 // leave gives a call up: its caller's ctx has ended with err, or its handler has. It
 // reports false if it is answered, or was left before.
 func (f *call) leave(s *System, err error) bool {
+	failpoint.At("leave")
 	from, ok := f.claim()
 	if ok {
 		f.leaving(s, from, err)
@@ -126,6 +129,7 @@ func (f *call) claim() (from uint32, ok bool) {
 
 // leaving does the rest for who has claimed the call.
 func (f *call) leaving(s *System, from uint32, err error) {
+	failpoint.At("leaving")
 	if from == taken {
 		g := f.by.Load()
 		f.cut(s, g)
@@ -138,6 +142,7 @@ func (f *call) leaving(s *System, from uint32, err error) {
 	if f.env == nil {
 		return
 	}
+	failpoint.At("leave mailbox")
 	f.to.mu.Lock()
 	if f.env.in != nil {
 		f.env.unlink()
@@ -153,7 +158,7 @@ func (f *call) leaving(s *System, from uint32, err error) {
 
 // cut takes the caller out of the chain.
 func (f *call) cut(s *System, g *Ctx) {
-	graph.Lock()
+	failpoint.Lock(&graph, "cut")
 	f.caller.Store(nil)
 	if g != nil && g.serving.Load() == f {
 		g.caller.Store(nil)
@@ -176,7 +181,9 @@ func (k *ask[S, Req, Res]) exec(c *Ctx, state any) {
 	if !c.returned() {
 		return
 	}
+	failpoint.At("reply")
 	if k.f.st.CompareAndSwap(taken, replying) {
+		failpoint.At("answer")
 		k.res, k.f.err = res, err
 		k.f.signal()
 	}

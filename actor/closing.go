@@ -2,8 +2,9 @@ package actor
 
 import (
 	"context"
-	"runtime"
 	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // parentEnd is why the children of what ends do.
@@ -30,12 +31,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 	t := time.NewTimer(0)
 	defer t.Stop()
 	pause := 50 * time.Microsecond
-	for last, quiet := uint64(0), false; ; {
-		sum, still := s.still()
-		if still && quiet && sum == last {
-			break
-		}
-		last, quiet = sum, still
+	for !s.quiet() {
 		t.Reset(pause)
 		pause = min(2*pause, 5*time.Millisecond)
 		select {
@@ -63,6 +59,18 @@ func (s *System) Shutdown(ctx context.Context) error {
 	return s.Close()
 }
 
+// quiet reports whether nothing ran or waited at some moment. One look takes time, in which
+// a message may pass it by; so there are two, between which nothing has happened. They
+// follow at once: timers that ring all the time are to find no gap.
+func (s *System) quiet() bool {
+	was, still := s.still()
+	if !still {
+		return false
+	}
+	sum, still := s.still()
+	return still && sum == was
+}
+
 // still reports whether nothing runs or waits, and how much has.
 func (s *System) still() (sum uint64, still bool) {
 	still = true
@@ -82,8 +90,8 @@ func (s *System) still() (sum uint64, still bool) {
 
 // Close ends everything at once: queued messages are dead letters, callers get
 // ErrStopped, contexts of handlers in progress are cancelled. It does not wait for
-// those handlers, whose actors end without last words; it does for the last words of
-// the others. It returns nil.
+// those handlers, whose actors end without last words, nor for last words that have
+// begun; it does for the last words of the others. It returns nil.
 func (s *System) Close() error {
 	s.shutting.Store(true)
 	if s.closed.Swap(true) {
@@ -92,6 +100,7 @@ func (s *System) Close() error {
 	}
 	defer close(s.closeDone)
 	close(s.stopped)
+	failpoint.At("closing")
 	s.names.all(func(a *actor) {
 		a.mu.Lock()
 		chain := a.empty()
@@ -173,7 +182,7 @@ func (a *actor) seize() bool {
 		if in {
 			return false
 		}
-		runtime.Gosched() // between two handlers
+		failpoint.Gosched("seize") // between two handlers
 	}
 	return false
 }

@@ -46,6 +46,11 @@
 // handles while its handler waits is its Reentrancy. A ReadOnly call that comes back to an
 // actor that is not reentrant is refused also where no writer waits between the two.
 //
+// A call to an actor that has failed waits for its next incarnation. A handler that has to
+// end before that can begin, as its actor is a child of the other, or a sibling which the
+// supervisor takes down too, would wait for itself: that is ErrDeadlock as well, also where
+// the failure comes after the call.
+//
 // Not seen is what waits by other means than this package's; and of several goroutines of
 // one handler that call at once only the first. Use Start and Wait to have several calls in
 // progress. A goroutine of a handler of a reentrant actor must not call with the handler's

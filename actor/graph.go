@@ -1,6 +1,11 @@
 package actor
 
-import "sync"
+import (
+	"slices"
+	"sync"
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
 
 // The rule of deadlocks is about handlers: a handler waits for a call; a call that is
 // served waits for its handler; one that is not waits for the handlers that its target
@@ -24,7 +29,7 @@ func (s *System) mark(c *Ctx, f *call) {
 	if c == nil || f.to.set.reent == None {
 		return
 	}
-	graph.Lock()
+	failpoint.Lock(&graph, "chain")
 	for p := c; p != nil && !f.inChain; p = p.caller.Load() {
 		f.inChain = p.a.Load() == f.to
 	}
@@ -37,7 +42,7 @@ func (s *System) waitsFor(c *Ctx, f *call) error {
 	if c == nil {
 		return nil
 	}
-	graph.Lock()
+	failpoint.Lock(&graph, "waits for")
 	defer graph.Unlock()
 	w := walk{me: c, left: 1 << 20}
 	if w.call(f) {
@@ -53,7 +58,7 @@ func (s *System) noWait(c *Ctx, f *call) {
 	if c == nil {
 		return
 	}
-	graph.Lock()
+	failpoint.Lock(&graph, "no wait")
 	c.wait.CompareAndSwap(f, nil)
 	graph.Unlock()
 }
@@ -74,6 +79,9 @@ func (w *walk) call(f *call) bool {
 		return w.handler(g)
 	}
 	a := f.to
+	if a != nil && a.between() && w.life(a) {
+		return true
+	}
 	if a == nil || a.set.reent == Full || a.set.reent == CallChain && f.inChain {
 		return false // it passes handlers that wait
 	}
@@ -96,6 +104,7 @@ func (w *walk) call(f *call) bool {
 
 // handler reports whether the end of g waits for me.
 func (w *walk) handler(g *Ctx) bool {
+	failpoint.At("walk")
 	if w.left--; w.left < 0 {
 		return false
 	}
@@ -119,13 +128,7 @@ func (w *walk) handler(g *Ctx) bool {
 }
 
 // cycle returns each name once, in the order of the calls.
-func (w *walk) cycle() (names []string) {
-	seen := map[string]bool{}
-	for i := len(w.names) - 1; i >= 0; i-- {
-		if n := w.names[i]; !seen[n] {
-			seen[n] = true
-			names = append(names, n)
-		}
-	}
-	return names
+func (w *walk) cycle() []string {
+	slices.Reverse(w.names)
+	return unique(w.names)
 }

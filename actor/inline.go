@@ -3,6 +3,8 @@ package actor
 import (
 	"context"
 	"runtime/debug"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // canInline reports whether a call may run on its caller's goroutine: nobody could
@@ -32,6 +34,7 @@ func canInline(ctx context.Context, m *method, a *actor, c *Ctx) bool {
 // enterInline takes the turn of an idle actor for a call of c, and returns the Ctx for
 // its handler; nil: the actor is not idle.
 func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
+	failpoint.At("inline")
 	if !a.mu.TryLock() {
 		return nil
 	}
@@ -53,6 +56,7 @@ func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
 	if c != nil {
 		c.inner.Store(cc)
 	}
+	failpoint.At("inline cur")
 	a.cur.Store(cc)
 	cc.setBase(base(ctx, c))
 	cc.begin(a, m, nil, state, s.now())
@@ -94,6 +98,7 @@ func (m *Method[S, Req, Res]) inlined(ctx context.Context, cc *Ctx, a *actor, c 
 
 // leaveInline gives the turn back.
 func (a *actor) leaveInline(cc, c *Ctx) {
+	failpoint.At("leave inline")
 	s := a.sys()
 	took := s.now() - cc.start.Load()
 	used := max(took-cc.acct.lent.Load(), 0)

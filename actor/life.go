@@ -1,8 +1,11 @@
 package actor
 
+import "github.com/firq-go/firq/internal/failpoint"
+
 // fail ends the incarnation because of why. The caller has the turn, or is one of the
 // handlers in progress. gone: a handler was abandoned, and has the state still.
 func (a *actor) fail(why error, gone bool) {
+	failpoint.At("fail")
 	s := a.sys()
 	a.mu.Lock()
 	if a.life == ended {
@@ -66,6 +69,7 @@ func (a *actor) refuseChain() (chain *envelope) {
 
 // doom lets the actor end after the handlers in progress; what waits are dead letters.
 func (a *actor) doom(why error) {
+	failpoint.At("doom")
 	a.mu.Lock()
 	if a.life == ended || a.doomed {
 		a.mu.Unlock()
@@ -86,6 +90,7 @@ func (a *actor) doom(why error) {
 // step does what the actor's life has to do next; the caller has the turn, and no
 // handler is in progress. c is for user code.
 func (a *actor) step(c *Ctx) {
+	failpoint.At("step")
 	s := a.sys()
 	a.mu.Lock()
 	x := a.extra()
@@ -122,6 +127,7 @@ func (a *actor) step(c *Ctx) {
 		}
 	} else if k := s.youngest(a); k != nil {
 		k.doom(s.parentEnd()) // and its end nudges this one
+		k.unwait()
 		return
 	}
 	a.close(c, why)
@@ -134,6 +140,7 @@ func (a *actor) step(c *Ctx) {
 
 // close runs the last words of an incarnation and lets its state go.
 func (a *actor) close(c *Ctx, why error) {
+	failpoint.At("close")
 	a.mu.Lock()
 	state, gone := a.state, a.x.abandoned
 	a.state, a.x.abandoned = nil, false
@@ -169,6 +176,7 @@ func (a *actor) logLast(err error) {
 
 // rest keeps an actor without an incarnation until its supervisor wants the next one.
 func (a *actor) rest() {
+	failpoint.At("rest")
 	a.mu.Lock()
 	x := a.x
 	if a.life == ended {
@@ -204,6 +212,7 @@ func (a *actor) renew(c *Ctx) {
 
 // raised makes an actor alive, unless Close has ended it meanwhile.
 func (a *actor) raised() {
+	failpoint.At("raised")
 	a.mu.Lock()
 	if a.life != ended {
 		a.life = alive
@@ -220,6 +229,7 @@ func (s *System) restarted(a *actor) {
 
 // finish ends an actor for good. Its children have ended, and its last words are said.
 func (a *actor) finish() {
+	failpoint.At("finish")
 	s := a.sys()
 	a.mu.Lock()
 	if a.life == ended {
@@ -234,10 +244,12 @@ func (a *actor) finish() {
 	why := x.err
 	a.mu.Unlock()
 	a.deadLetters(chain, ErrStopped)
+	failpoint.At("retire")
 	s.retire(a)
 	if a.set.dedicated {
 		s.dropDedicated(a)
 	}
+	failpoint.At("gone")
 	up := a.up
 	a.mu.Lock()
 	x.gone = true

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // envelope is a message in a mailbox. It is in one list at most; prev, next and in
@@ -90,6 +91,7 @@ func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 	if s.shuffle != nil && c != nil {
 		e.from = c.a.Load()
 	}
+	failpoint.At("post")
 	a.mu.Lock()
 	if err := a.closed(e.call, c, how); err != nil {
 		a.mu.Unlock()

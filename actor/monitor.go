@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/watchdog"
 )
 
@@ -79,6 +80,7 @@ func (s *System) handOff() {
 // progress since then, and passes it on. Under sl.mu: an owner that has just finished is
 // in pop before, and keeps the slot, or after, and sees that it has none.
 func (p *pool) takeAway(sl *slot, since int64) bool {
+	failpoint.At("take away")
 	sl.mu.Lock()
 	w := sl.owner.Load()
 	took := w != nil && sl.since.Load() == since && sl.owner.CompareAndSwap(w, nil)

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 const (
@@ -53,9 +55,13 @@ func (p *pool) init(s *System, n int, locked bool) {
 
 // pass finds a goroutine for a slot.
 func (p *pool) pass(sl *slot) {
+	failpoint.At("pass")
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
+		if a := sl.next.Swap(nil); a != nil {
+			a.dropped()
+		}
 		return
 	}
 	if n := len(p.spares); n > 0 {
@@ -82,12 +88,16 @@ const short = int64(20 * time.Microsecond)
 // ready waits for the slot of that handler, as Go's runnext: nobody has to be woken.
 func (p *pool) ready(a *actor, c *Ctx) {
 	if c != nil && c.w != nil && c.w.pool == p && p.sys.shuffle == nil && p.sys.cfg.Handoff > 0 {
-		w := c.w
-		if sl := w.slot.Load(); sl != nil && sl.short.Load() && sl.owner.Load() == w && sl.next.CompareAndSwap(nil, a) {
-			if sl.owner.Load() == w || !sl.next.CompareAndSwap(a, nil) {
-				p.sys.watch() // for the slot may have to be taken away
-				return
-			} // the slot was lost meanwhile, and its new owner may sleep already
+		w, sl := c.w, c.w.slot.Load()
+		if sl != nil && sl.short.Load() && sl.owner.Load() == w {
+			failpoint.At("next")
+			if sl.next.CompareAndSwap(nil, a) {
+				failpoint.At("next again")
+				if sl.owner.Load() == w || !sl.next.CompareAndSwap(a, nil) {
+					p.sys.watch() // for the slot may have to be taken away
+					return
+				} // the slot was lost meanwhile, and its new owner may sleep already
+			}
 		}
 	}
 	p.push(entry{tag: a.used, a: a})
@@ -97,6 +107,9 @@ func (p *pool) ready(a *actor, c *Ctx) {
 // go before it.
 func (p *pool) takeNext(sl *slot) *actor {
 	a := sl.next.Load()
+	if a != nil {
+		failpoint.At("take next")
+	}
 	if a == nil || !sl.next.CompareAndSwap(a, nil) {
 		return nil
 	}
@@ -112,7 +125,11 @@ func (p *pool) takeNext(sl *slot) *actor {
 // goes to sleep before it looks at the queue for the last time.
 func (p *pool) push(e entry) bool {
 	e.since = p.sys.now()
-	if !p.q.put(e) {
+	failpoint.At("push")
+	if !p.q.put(e) { // closed
+		if e.w == nil {
+			e.a.dropped()
+		}
 		return false
 	}
 	if p.asleep.Load() == 0 || !p.wake(e.since) {
@@ -141,6 +158,7 @@ func (p *pool) wake(now int64) bool {
 	p.idle = p.idle[:n-1]
 	p.asleep.Store(int32(n - 1))
 	p.mu.Unlock()
+	failpoint.At("wake")
 	sl.wake <- e
 	return true
 }
@@ -159,6 +177,7 @@ func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 			}
 			w.now = p.sys.now()
 		}
+		failpoint.At("pop")
 		sl.mu.Lock()
 		lost := sl.owner.Load() != w
 		sl.mu.Unlock() // from here on nobody takes it: no handler is in progress
@@ -209,6 +228,8 @@ func (p *pool) close() {
 	for _, e := range p.q.close() {
 		if e.w != nil {
 			close(e.w.give)
+		} else {
+			e.a.dropped()
 		}
 	}
 }

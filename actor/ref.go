@@ -1,6 +1,10 @@
 package actor
 
-import "context"
+import (
+	"context"
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
 
 // Ref stands for an actor with the state S. It is a small value, comparable, and stays
 // valid through restarts. The zero Ref is an actor that has ended. Its methods are safe
@@ -107,6 +111,7 @@ func (a *actor) stop(ctx context.Context) error {
 		return err
 	}
 	done := a.done()
+	failpoint.At("stop")
 	a.mu.Lock()
 	a.draining = true
 	wake := a.wake()

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // phase of a supervisor.
@@ -234,17 +236,21 @@ func (a *actor) lifeNow() life {
 
 // takeDown ends the incarnation of a child; one that has no other ends for good.
 func (a *actor) takeDown(why error) {
+	failpoint.At("take down")
 	a.mu.Lock()
 	again := a.extra().start != nil || a.x.sup != nil
 	if !again {
+		a.recycle = true // others wait for its end
 		a.mu.Unlock()
 		a.doom(why)
+		a.unwait()
 		return
 	}
 	a.recall()
 	a.recycle, a.x.final = true, why
 	wake := a.wake()
 	a.mu.Unlock()
+	a.unwait()
 	if wake {
 		a.schedule(nil)
 	}
@@ -252,6 +258,7 @@ func (a *actor) takeDown(why error) {
 
 // raise lets a child that is down have its next incarnation.
 func (a *actor) raise() {
+	failpoint.At("raise")
 	a.mu.Lock()
 	a.x.goUp = a.life == down
 	wake := a.wake()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // roomer is a message whose sender waits for room in a mailbox.
@@ -64,6 +66,7 @@ func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 		s.waiters.Put(f.w)
 		return err
 	}
+	failpoint.At("room")
 	a.mu.Lock()
 	err := a.closed(e.call, c, sent)
 	switch {
@@ -92,6 +95,7 @@ func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 		s.waiters.Put(f.w)
 		return r.err
 	}
+	failpoint.At("leave room")
 	a.mu.Lock()
 	i := slices.Index(a.roomers(), r)
 	if i >= 0 {

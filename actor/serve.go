@@ -3,6 +3,8 @@ package actor
 import (
 	"context"
 	"runtime/debug"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // begin makes c that of a handler of a, which is going to run e.
@@ -25,6 +27,7 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 		}
 		c.setBase(f.ctx)
 	}
+	failpoint.At("live")
 	c.st.Store(live)
 	if m.kind != nil && c.sys.closed.Load() {
 		c.abort(ErrStopped) // Close has not seen it
@@ -51,6 +54,7 @@ func (c *Ctx) setBase(b context.Context) {
 // reports whether the handler's result counts; otherwise it was abandoned, or has
 // stashed the message.
 func (c *Ctx) returned() bool {
+	failpoint.At("return")
 	f := c.serving.Load()
 	switch st := c.st.Swap(stale); {
 	case st == abandoned:
@@ -165,6 +169,7 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 		c.out = outcome{}
 	}
 	if stashed {
+		failpoint.At("stash")
 		if b := e.run.bundle(); b != nil {
 			e = b.single(b.packed().at)
 		}

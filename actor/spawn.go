@@ -1,5 +1,7 @@
 package actor
 
+import "github.com/firq-go/firq/internal/failpoint"
+
 // Parent is where an actor is started: a *System; a *Ctx, for a child of the actor
 // whose handler runs, which ends with its incarnation; or a *Supervisor.
 type Parent interface {
@@ -142,6 +144,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 		a.awaitEnd(c)
 		return err
 	}
+	failpoint.At("started")
 	a.mu.Lock()
 	over := a.life == ended // by Close
 	if !over {

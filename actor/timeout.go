@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // timeout of a handler of m.
@@ -58,6 +60,7 @@ func (c *Ctx) arm(a *actor, m *method, d time.Duration, mode TimeoutMode) {
 
 // late is called when a handler has run for its timeout.
 func (c *Ctx) late(a *actor, m *method, run uint64, began time.Time, mode TimeoutMode) {
+	failpoint.At("late")
 	c.mu.Lock()
 	if c.run != run || !c.marked() {
 		c.mu.Unlock()
@@ -97,18 +100,22 @@ func (c *Ctx) late(a *actor, m *method, run uint64, began time.Time, mode Timeou
 // abandon takes from a handler what it holds: from now on it is nobody's.
 func (c *Ctx) abandon(a *actor) {
 	s := c.sys
+	failpoint.At("abandon")
 	s.abandoned.Add(1)
 	a.abandonMetric(1)
 	a.fail(ErrTimeout, true)
+	failpoint.At("abandon call")
 	if f := c.serving.Load(); f != nil {
 		f.refuse(ErrTimeout, taken)
 	}
-	graph.Lock()
+	failpoint.Lock(&graph, "abandon caller")
 	c.caller.Store(nil)
 	graph.Unlock()
+	failpoint.At("abandon slot")
 	if c.w != nil {
 		c.w.lose()
 	}
+	failpoint.At("abandon turn")
 	a.mu.Lock()
 	var wake bool
 	switch c.hold {

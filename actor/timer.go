@@ -3,6 +3,8 @@ package actor
 import (
 	"sync"
 	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // Timer sends an actor a message of its own. It ends with the incarnation.
@@ -85,6 +87,7 @@ func (t *Timer) handled() {
 }
 
 func (t *Timer) ring() {
+	failpoint.At("ring")
 	t.mu.Lock()
 	if t.over {
 		t.mu.Unlock()
@@ -101,6 +104,7 @@ func (t *Timer) ring() {
 	if t.every == 0 {
 		t.forget()
 	}
+	failpoint.At("send")
 	if send {
 		t.send(t)
 	}
@@ -169,6 +173,7 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) {
 		tell(Down{Err: ErrStopped})
 		return
 	}
+	failpoint.At("watch")
 	to.a.mu.Lock()
 	if to.a.x == nil || !to.a.x.gone {
 		x := to.a.extra()

@@ -1,7 +1,10 @@
 package actor
 
+import "github.com/firq-go/firq/internal/failpoint"
+
 // adopt makes a the youngest child of up.
 func (s *System) adopt(up, a *actor, c *Ctx) error {
+	failpoint.At("adopt")
 	s.tree.Lock()
 	defer s.tree.Unlock()
 	up.mu.Lock()
@@ -24,6 +27,7 @@ func (s *System) adopt(up, a *actor, c *Ctx) error {
 // orphan takes a out of the children of its parent, which may go on now if it has
 // waited for that.
 func (s *System) orphan(a *actor) {
+	failpoint.At("orphan")
 	s.tree.Lock()
 	up := a.up
 	if up == nil || a.orphaned {
@@ -56,6 +60,7 @@ func (a *actor) nudge() {
 		}
 		return
 	}
+	failpoint.At("nudge")
 	a.mu.Lock()
 	if a.kind != nil && !a.ending {
 		a.mu.Unlock()

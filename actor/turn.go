@@ -1,6 +1,10 @@
 package actor
 
-import "time"
+import (
+	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
 
 // How a turn ends for the hand.
 type turnEnd uint8
@@ -20,7 +24,16 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		sl.short.Store(s)
 	}
 	w.acct.reset()
+	failpoint.At("turn")
 	a.mu.Lock()
+	if a.turn != ready { // Close has it, or had it
+		a.mu.Unlock()
+		sl.since.Store(0)
+		if !w.has() {
+			return turnLost
+		}
+		return turnOver
+	}
 	a.turn = busy
 	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
 		a.handOver()
@@ -70,6 +83,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 			a.release()
 			return turnLost
 		}
+		failpoint.At("next message")
 		if t.n < check {
 			continue
 		}

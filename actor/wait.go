@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // sleep waits for the answer of f, until ctx ends, or timer rings. Meanwhile the
@@ -32,6 +34,7 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 		t := c.pause()
 		defer c.resume(t)
 	}
+	failpoint.At("sleep")
 	select {
 	case <-f.done():
 	case <-done:
@@ -122,6 +125,7 @@ func (a *actor) dropHolder(c *Ctx) {
 // leaveReader ends a read-only handler, or one that waited in a reentrant actor and
 // has had the turn since.
 func (a *actor) leaveReader(c *Ctx) {
+	failpoint.At("leave reader")
 	a.mu.Lock()
 	var wake bool
 	switch c.hold {
@@ -142,6 +146,7 @@ func (a *actor) leaveReader(c *Ctx) {
 
 // suspend gives up the turn of a handler that is going to wait.
 func (a *actor) suspend(c *Ctx) {
+	failpoint.At("suspend")
 	a.mu.Lock()
 	x := a.extra()
 	if c.pauses++; c.pauses > 1 { // a goroutine of the handler waits too
@@ -170,6 +175,7 @@ func (a *actor) suspend(c *Ctx) {
 
 // regain takes the turn back, before any message that waits.
 func (a *actor) regain(c *Ctx) {
+	failpoint.At("regain")
 	a.mu.Lock()
 	if c.pauses--; c.pauses > 0 || c.st.Load() == abandoned {
 		a.mu.Unlock()

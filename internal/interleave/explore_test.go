@@ -121,3 +121,24 @@ func TestSpinning(t *testing.T) {
 		}
 	})
 }
+
+// A goroutine that another one starts takes part from where it joins.
+func TestJoin(t *testing.T) {
+	results := map[int32]int{}
+	schedules := Explore(t, 4, func(p *Play) {
+		var n atomic.Int32
+		p.Go("a", func() {
+			go func() {
+				p.Join("b")
+				lost(&n)
+			}()
+			failpoint.At("a")
+			lost(&n)
+		})
+		p.Run()
+		results[n.Load()]++
+	})
+	if schedules != 6 || results[1] != 4 || results[2] != 2 {
+		t.Errorf("%d schedules, results %v; want 6, 4 of them with a lost update", schedules, results)
+	}
+}

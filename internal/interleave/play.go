@@ -46,13 +46,14 @@ const (
 )
 
 type thread struct {
-	name  string
-	turn  chan struct{}
-	state int
-	point string
-	ran   int // steps of all threads when it last had its turn
-	since int // stuck: the moves at that time
-	spins int // stuck: steps when it was last stuck before; -1 never
+	name   string
+	turn   chan struct{}
+	state  int
+	point  string
+	joined bool // by Join: nobody sees its end
+	ran    int  // steps of all threads when it last had its turn
+	since  int  // stuck: the moves at that time
+	spins  int  // stuck: steps when it was last stuck before; -1 never
 	// stuck: who could have gone on since it was last stuck, and did not; they
 	// come first (fair scheduling as in CHESS, PLDI 2008)
 	behind []*thread
@@ -92,6 +93,23 @@ func (p *Play) Go(name string, f func()) {
 		}()
 		f()
 	}()
+}
+
+// Join makes the calling goroutine take part from here on: one that the code under test
+// has started, in a step of one that does. Who started it waits for nothing, so there must
+// be only one on its way here at a time. It may still be asleep at the end.
+func (p *Play) Join(name string) {
+	p.mu.Lock()
+	if !p.over {
+		th := &thread{name: name, turn: make(chan struct{}), spins: -1, joined: true}
+		p.threads = append(p.threads, th)
+		if p.byID == nil {
+			p.byID = map[uint64]*thread{}
+		}
+		p.byID[goroutine()] = th
+	}
+	p.mu.Unlock()
+	p.pause("start", atMark)
 }
 
 // Run lets the goroutines run until each is done or asleep. It may be called
@@ -178,7 +196,7 @@ func (p *Play) finish() {
 	p.release()
 	synctest.Wait()
 	for _, th := range p.threads {
-		if p.mu.Lock(); th.state != done {
+		if p.mu.Lock(); th.state != done && !th.joined {
 			p.Errorf("%s never ends", th.name)
 		}
 		p.mu.Unlock()

@@ -1,0 +1,70 @@
+package actor
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A handler whose actor has to end before the next incarnation of another one does not
+// wait for that: a sibling that is restarted together with the other, a child.
+func TestCallOfWhoEndsFirst(t *testing.T) {
+	for _, before := range []bool{true, false} { // the call comes before the failure
+		t.Run(fmt.Sprint("sibling, call first: ", before), func(t *testing.T) {
+			limit(t, 20*time.Second)
+			s := newSys(t, Config{})
+			p := sup(t, s, "", Supervision{Strategy: OneForAll})
+			x, y := box0(t, p, "x"), box0(t, p, "y")
+			endsFirst(t, x, y, before, func() { _ = do.Tell(bg, x, boom) })
+		})
+		t.Run(fmt.Sprint("child, call first: ", before), func(t *testing.T) {
+			limit(t, 20*time.Second)
+			s := newSys(t, Config{})
+			x := box0(t, sup(t, s, "", Supervision{}), "x")
+			var y Ref[*box]
+			if _, err := do.Call(within(t), x, func(_ *box, c *Ctx) (any, error) {
+				var err error
+				y, err = Spawn(c, "y", fresh)
+				return nil, err
+			}); err != nil {
+				t.Fatal(err)
+			}
+			endsFirst(t, x, y, before, func() { _ = do.Tell(bg, x, boom) })
+		})
+	}
+}
+
+// endsFirst lets x fail while a handler of y calls it, or has called it.
+func endsFirst(t *testing.T, x, y Ref[*box], before bool, fail func()) {
+	t.Helper()
+	hold, held, told := make(chan bool), make(chan bool), make(chan error, 1)
+	_ = do.Tell(bg, x, func(*box, *Ctx) (any, error) { close(held); <-hold; return nil, nil })
+	<-held
+	fail() // the next message
+	called := make(chan bool)
+	down := func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return x.a.life == down || x.a.ending }
+	_ = do.Tell(bg, y, func(_ *box, c *Ctx) (any, error) {
+		if !before {
+			close(called)
+			eventually(t, down)
+		}
+		_, err := do.Call(c, x, get)
+		told <- err
+		return nil, nil
+	})
+	if before {
+		eventually(t, func() bool { return x.Len() == 2 })
+	} else {
+		<-called
+	}
+	close(hold)
+	var d *DeadlockError
+	if err := <-told; !errors.As(err, &d) || len(d.Cycle) != 2 || !slices.Contains(d.Cycle, "x") || !slices.Contains(d.Cycle, "y") {
+		t.Errorf("%v", err)
+	}
+	if _, err := do.Call(within(t), x, get); err != nil {
+		t.Errorf("x: %v", err)
+	}
+}

@@ -1,0 +1,112 @@
+//go:build firq_failpoints
+
+package actor
+
+import "github.com/firq-go/firq/internal/failpoint"
+
+// slotPlays are about slots: who has one, and who gets it next.
+var slotPlays = map[string]play{
+	"two slots": {2, func(sc *scene) {
+		sc.build(2, Config{})
+		r, q := sc.actor(sc.s, nil), sc.actor(sc.s, nil)
+		sc.sends("one", tell, r, 1)
+		sc.sends("two", tell, q, 2)
+		sc.end()
+	}},
+	"two slots and one actor": {2, func(sc *scene) {
+		sc.build(2, Config{})
+		r := sc.actor(sc.s, nil)
+		sc.sends("one", tell, r, 1, 2)
+		sc.sends("two", tell, r, 3)
+		sc.rest()
+		if sc.inOrder(1, 2); sc.count("handled") != 3 {
+			sc.Errorf("%v", sc.ends)
+		}
+		sc.end()
+	}},
+	"a slot that is taken away": {1, func(sc *scene) {
+		sc.build(1, Config{})
+		r, q := sc.actor(sc.s, nil), sc.actor(sc.s, nil)
+		sc.sends("one", tell, r, 1)
+		sc.sends("two", tell, q, 2)
+		sc.monitor()
+		sc.end()
+	}},
+	"the actor that waits for a slot": {2, func(sc *scene) {
+		sc.build(1, Config{})
+		q := sc.actor(sc.s, nil)
+		r := sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+			if err := tell.Tell(c, q, n+10); err != nil {
+				sc.Errorf("%v", err)
+			}
+			sc.accepted[n+10] = true
+			failpoint.At("told")
+			return n, nil
+		})
+		r.a.mean, q.a.mean = 1, 1 // short handlers
+		sc.sends("one", tell, r, 1)
+		sc.monitor()
+		sc.end()
+	}},
+	"the actor that waits for a slot, and others": {1, func(sc *scene) {
+		sc.build(2, Config{})
+		q := sc.actor(sc.s, nil)
+		r := sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+			if err := tell.Tell(c, q, n+10); err != nil {
+				sc.Errorf("%v", err)
+			}
+			sc.accepted[n+10] = true
+			return n, nil
+		})
+		r.a.mean, q.a.mean = 1, 1
+		sc.sends("one", tell, r, 1)
+		sc.sends("two", tell, q, 2)
+		sc.monitor()
+		sc.end()
+	}},
+	"a slot that is given away": {2, func(sc *scene) {
+		sc.build(1, Config{})
+		q := sc.actor(sc.s, nil)
+		r := sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+			c.Yield()
+			return n, nil
+		})
+		sc.sends("one", tell, r, 1)
+		sc.sends("two", tell, q, 2)
+		sc.end()
+	}},
+	"a slot that is given away and taken": {2, func(sc *scene) {
+		sc.build(1, Config{})
+		q := sc.actor(sc.s, nil)
+		r := sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+			c.Yield()
+			failpoint.At("back")
+			return n, nil
+		})
+		sc.backlog(r, 1)
+		sc.sends("two", tell, q, 2)
+		sc.monitor()
+		sc.end()
+	}},
+	"a slot of who waits": {1, func(sc *scene) {
+		sc.build(1, Config{})
+		q := sc.actor(sc.s, nil)
+		r := sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+			return n, c.Await(func() error { failpoint.At("waits"); return nil })
+		})
+		sc.sends("one", tell, r, 1)
+		sc.sends("two", tell, q, 2)
+		sc.monitor()
+		sc.end()
+	}},
+}
+
+// monitor is a goroutine that takes a slot away, if a handler is in progress.
+func (sc *scene) monitor() {
+	sc.goes("monitor", func() {
+		sl := sc.s.pool.slots[0]
+		if since := sl.since.Load(); since != 0 {
+			sc.s.pool.takeAway(sl, since)
+		}
+	})
+}

@@ -1,0 +1,272 @@
+//go:build firq_failpoints
+
+package actor
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/interleave"
+)
+
+// scene is one run of a play: a System whose goroutines take part, and what became of
+// each message. Only one goroutine runs at a time, so its fields need no lock.
+type scene struct {
+	*interleave.Play
+	s        *System
+	hands    int
+	names    []string // of goroutines that have to end
+	accepted map[int]bool
+	left     map[int]bool   // callers have left: they are handled, or nobody hears of them
+	ends     map[int]string // how each message ended
+	order    []int          // of those that were handled
+}
+
+// At implements failpoint.Hook: a new hand of the pool takes part.
+func (sc *scene) At(point string) {
+	if point == "hand" {
+		sc.hands++
+		sc.Join(fmt.Sprint("hand ", sc.hands))
+		return
+	}
+	sc.Play.At(point)
+}
+
+type play struct {
+	preemptions int
+	f           func(sc *scene)
+}
+
+func TestPlays(t *testing.T) {
+	for _, group := range []map[string]play{mailboxPlays, slotPlays, callPlays, waitPlays, lifePlays, endPlays} {
+		for name, p := range group {
+			t.Run(name, func(t *testing.T) {
+				limit(t, 5*time.Minute)
+				interleave.Explore(t, p.preemptions, func(ip *interleave.Play) {
+					sc := &scene{Play: ip, accepted: map[int]bool{}, left: map[int]bool{}, ends: map[int]string{}}
+					defer failpoint.Set(sc)()
+					p.f(sc)
+				})
+			})
+		}
+	}
+}
+
+// build makes the System, with so many slots, all of them asleep. Its monitor does nothing
+// by itself.
+func (sc *scene) build(slots int, cfg Config) {
+	cfg.Slots, cfg.Handoff = 1, -1
+	cfg.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg.OnDeadLetter = func(d DeadLetter) { sc.ended(d.Req.(int), "a dead letter") }
+	s, err := New(cfg)
+	if err != nil {
+		sc.T().Fatal(err)
+	}
+	s.cfg.Handoff = time.Hour
+	sc.s = s
+	synctest.Wait()
+	sc.Run()
+	for range slots - 1 {
+		sl := &slot{pool: &s.pool, wake: make(chan entry, 1)}
+		s.pool.slots = append(s.pool.slots, sl)
+		s.pool.pass(sl)
+		synctest.Wait()
+		sc.Run()
+	}
+}
+
+// ended notes the end of a message, which must be its only one.
+func (sc *scene) ended(n int, how string) {
+	if was, twice := sc.ends[n]; twice {
+		sc.Errorf("message %d ended twice: %s and %s", n, was, how)
+	}
+	sc.ends[n] = how
+}
+
+// prop is the state of an actor: body is what its handlers do.
+type prop struct {
+	sc       *scene
+	in       int // handlers in progress that do not wait, and that was not abandoned
+	readers  int
+	suspends int
+	body     body
+	last     func(c *Ctx) // what it does as last words
+}
+
+// Stop is the state's last words.
+func (p *prop) Stop(c *Ctx, _ error) {
+	p.enter()
+	failpoint.At("last words")
+	if p.last != nil {
+		p.last(c)
+	}
+	p.leave()
+}
+
+func (p *prop) handle(c *Ctx, n int) (int, error) {
+	p.sc.ended(n, "handled")
+	p.sc.order = append(p.sc.order, n)
+	p.enter()
+	defer p.leave()
+	failpoint.At("handler")
+	if p.body != nil {
+		return p.body(p, c, n)
+	}
+	return n, nil
+}
+
+func (p *prop) enter() {
+	if p.in++; p.in+p.readers > 1 {
+		p.sc.Errorf("%d handlers at once, and %d that read", p.in, p.readers)
+	}
+}
+
+func (p *prop) leave() { p.in-- }
+
+// wait runs f, for which the handler waits.
+func (p *prop) wait(f func()) {
+	p.in--
+	p.suspends++
+	f()
+	p.suspends--
+	p.enter()
+}
+
+func (p *prop) read(_ *Ctx, n int) (int, error) {
+	p.sc.ended(n, "handled")
+	if p.readers++; p.in > 0 {
+		p.sc.Errorf("a reader beside a writer")
+	}
+	failpoint.At("reader")
+	p.readers--
+	return n, nil
+}
+
+var (
+	tell   = NewMethod("m", (*prop).handle)
+	reads  = NewMethod("r", (*prop).read, ReadOnly())
+	urgent = NewMethod("u", (*prop).handle, WithPriority(firq.PriorityHigh))
+)
+
+type body = func(p *prop, c *Ctx, n int) (int, error)
+
+// actor starts one; nil: its handlers do nothing.
+func (sc *scene) actor(parent Parent, f body, opts ...Option) Ref[*prop] {
+	r, err := Spawn(parent, "", func(*Ctx) (*prop, error) { return &prop{sc: sc, body: f}, nil }, opts...)
+	if err != nil {
+		sc.T().Fatal(err)
+	}
+	return r
+}
+
+// sends is a goroutine that tells r so many messages.
+func (sc *scene) sends(name string, m *Method[*prop, int, int], r Ref[*prop], messages ...int) {
+	sc.goes(name, func() {
+		for _, n := range messages {
+			sc.tell(m, r, n)
+		}
+	})
+}
+
+func (sc *scene) tell(m *Method[*prop, int, int], r Ref[*prop], n int) {
+	if err := m.Tell(bg, r, n); err == nil {
+		sc.accepted[n] = true
+	}
+}
+
+// goes is Go for a goroutine that has to end.
+func (sc *scene) goes(name string, f func()) {
+	sc.names = append(sc.names, name)
+	sc.Go(name, f)
+}
+
+// calls is a goroutine that calls r, and waits for the answer whatever it is.
+func (sc *scene) calls(name string, m *Method[*prop, int, int], r Ref[*prop], n int) {
+	sc.goes(name, func() {
+		got, err := m.Call(bg, r, n)
+		_, handled := sc.ends[n]
+		switch {
+		case err == nil && (got != n || sc.ends[n] != "handled"):
+			sc.Errorf("%d answers %d, and was %s", n, got, sc.ends[n])
+		case err == nil || handled:
+			sc.accepted[n] = true
+		}
+	})
+}
+
+// rest lets everybody run, and fails if somebody sleeps, if work is left, or the books do
+// not add up.
+func (sc *scene) rest() {
+	sc.Run()
+	for _, name := range sc.names {
+		if sc.Asleep(name) {
+			sc.Errorf("%s sleeps", name)
+		}
+	}
+	p := &sc.s.pool
+	if !sc.s.closed.Load() && (len(p.idle) != len(p.slots) || p.n.Load() != 0 || p.waits()) {
+		sc.Errorf("%d of %d slots sleep, %d entries wait", len(p.idle), len(p.slots), p.n.Load())
+	}
+	sc.s.names.all(func(a *actor) {
+		if a.turn != idle || a.life != alive || !a.atRest() {
+			sc.Errorf("%s rests with turn %d, life %d", a.name, a.turn, a.life)
+		}
+	})
+	books(sc.T(), sc.s)
+	for n := range sc.left {
+		if _, ok := sc.ends[n]; ok {
+			sc.accepted[n] = true
+		}
+	}
+	for n := range sc.accepted {
+		if _, ok := sc.ends[n]; !ok {
+			sc.Errorf("message %d was accepted and is gone", n)
+		}
+	}
+	for n, how := range sc.ends {
+		if !sc.accepted[n] {
+			sc.Errorf("message %d was refused and is %s", n, how)
+		}
+	}
+	if st := sc.s.Stats(); st.Accepted != uint64(len(sc.accepted))+st.Cancelled {
+		sc.Errorf("%d accepted of %+v", len(sc.accepted), st)
+	}
+}
+
+// end is rest, and then the end of the System.
+func (sc *scene) end() {
+	sc.rest()
+	_ = sc.s.Close()
+	sc.Run()
+}
+
+// count of messages that ended so.
+func (sc *scene) count(how string) (n int) {
+	for h := range maps.Values(sc.ends) {
+		if h == how {
+			n++
+		}
+	}
+	return n
+}
+
+// inOrder fails unless those of the messages that were handled were in this order.
+func (sc *scene) inOrder(messages ...int) {
+	at := -1
+	for _, n := range messages {
+		for i, m := range sc.order {
+			if m == n && i < at {
+				sc.Errorf("%d came before its turn: %v", n, sc.order)
+			} else if m == n {
+				at = i
+			}
+		}
+	}
+}

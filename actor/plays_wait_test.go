@@ -1,0 +1,259 @@
+//go:build firq_failpoints
+
+package actor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/firq-go/firq/internal/failpoint"
+)
+
+// waitPlays are about handlers that wait: who comes in meanwhile, and who waits for whom.
+var waitPlays = map[string]play{
+	"an actor that lets everybody in": {2, func(sc *scene) {
+		sc.build(1, Config{})
+		r := sc.actor(sc.s, awaits, WithReentrancy(Full))
+		sc.sends("one", tell, r, 1)
+		sc.sends("two", tell, r, 2)
+		sc.end()
+	}},
+	"two handlers of an actor that wait": {2, func(sc *scene) {
+		sc.build(1, Config{})
+		r := sc.actor(sc.s, func(p *prop, c *Ctx, n int) (int, error) { return awaits(p, c, 1) }, WithReentrancy(Full))
+		sc.sends("one", tell, r, 1)
+		sc.sends("two", tell, r, 2)
+		sc.end()
+	}},
+	"an actor that waits, and a kill": {2, func(sc *scene) {
+		sc.build(1, Config{})
+		r := sc.actor(sc.s, awaits, WithReentrancy(Full))
+		sc.backlog(r, 2)
+		sc.goes("kill", r.Kill)
+		sc.rest()
+		sc.gone(r)
+		sc.end()
+	}},
+	"a chain that comes back, and somebody else": {1, func(sc *scene) {
+		sc.build(1, Config{})
+		var r, q Ref[*prop]
+		waits := false
+		q = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) { return sc.call(c, r, n+1) })
+		r = sc.actor(sc.s, func(p *prop, c *Ctx, n int) (got int, err error) {
+			switch {
+			case n == 1:
+				waits = true
+				p.wait(func() { got, err = sc.call(c, q, 11) })
+				if waits = false; err != nil {
+					sc.Errorf("%v", err)
+				}
+			case n == 5 && waits:
+				sc.Errorf("somebody else came in")
+			}
+			return n, nil
+		}, WithReentrancy(CallChain))
+		sc.sends("one", tell, r, 1)
+		sc.sends("else", tell, r, 5)
+		sc.rest()
+		if sc.count("handled") != 4 {
+			sc.Errorf("%v", sc.ends)
+		}
+		sc.end()
+	}},
+	"a reader that waits, and a writer": {2, func(sc *scene) {
+		sc.build(1, Config{})
+		q := sc.actor(sc.s, nil)
+		r := sc.actor(sc.s, nil)
+		through := NewMethod("t", func(p *prop, c *Ctx, n int) (int, error) {
+			sc.ended(n, "handled")
+			p.readers++
+			_, err := sc.call(c, q, n+10)
+			p.readers--
+			return n, err
+		}, ReadOnly())
+		sc.sends("reader", through, r, 1)
+		sc.sends("writer", tell, r, 2)
+		sc.sends("another", reads, r, 3)
+		sc.end()
+	}},
+	"two calls that cross":                 {2, func(sc *scene) { cross(sc, 1) }},
+	"two calls that cross, with two slots": {1, func(sc *scene) { cross(sc, 2) }},
+	"two calls that cross from outside":    {2, func(sc *scene) { crossInline(sc) }},
+	"three calls in a ring":                {1, ringOfThree},
+	"a call back and forth":                {2, backAndForth},
+	"a call that its handler has left":     {2, leftInRing},
+}
+
+// awaits is a handler that waits if n is 1.
+func awaits(p *prop, c *Ctx, n int) (int, error) {
+	if n == 1 {
+		p.wait(func() { _ = c.Await(func() error { failpoint.At("waits"); return nil }) })
+		failpoint.At("back")
+	}
+	return n, nil
+}
+
+// call is a call of a handler.
+func (sc *scene) call(c *Ctx, to Ref[*prop], n int) (int, error) {
+	sc.accepted[n] = true
+	got, err := tell.Call(c, to, n)
+	if errors.Is(err, ErrDeadlock) || errors.Is(err, ErrStopped) && sc.ends[n] == "" {
+		delete(sc.accepted, n)
+	}
+	if errors.Is(err, context.Canceled) { // by who has left the call that the handler serves
+		delete(sc.accepted, n)
+		sc.left[n] = true
+	}
+	return got, err
+}
+
+// crossing is a pair of actors that call each other.
+type crossing struct {
+	sc      *scene
+	r, q    Ref[*prop]
+	refused int
+}
+
+func (sc *scene) crossing() *crossing {
+	x := &crossing{sc: sc}
+	x.r = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) { return x.to(c, x.q, n, 1) })
+	x.q = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) { return x.to(c, x.r, n, 2) })
+	return x
+}
+
+// to calls the other one if n is mine. It must not be refused if what the other waits for
+// has been handled already.
+func (x *crossing) to(c *Ctx, other Ref[*prop], n, mine int) (int, error) {
+	if n != mine {
+		return n, nil
+	}
+	theirs := 10 + 3 - mine
+	_, err := x.sc.call(c, other, 10+mine)
+	if err != nil {
+		x.refused++
+		if _, handled := x.sc.ends[theirs]; handled || !errors.Is(err, ErrDeadlock) {
+			x.sc.Errorf("%d: %v, though %d was handled: %t", mine, err, theirs, handled)
+		}
+	}
+	return n, nil
+}
+
+func (x *crossing) end() {
+	x.sc.rest()
+	if x.refused > 1 || x.refused != int(x.sc.s.Stats().Deadlocks) || x.refused+x.sc.count("handled") != 4 {
+		x.sc.Errorf("%d were refused: %v", x.refused, x.sc.ends)
+	}
+	x.sc.end()
+}
+
+func cross(sc *scene, slots int) {
+	sc.build(slots, Config{})
+	x := sc.crossing()
+	sc.sends("one", tell, x.r, 1)
+	sc.sends("two", tell, x.q, 2)
+	x.end()
+}
+
+// crossInline: both handlers run on their callers' goroutines.
+func crossInline(sc *scene) {
+	sc.build(1, Config{})
+	x := sc.crossing()
+	sc.calls("one", tell, x.r, 1)
+	sc.calls("two", tell, x.q, 2)
+	x.end()
+}
+
+func ringOfThree(sc *scene) {
+	sc.build(1, Config{})
+	refused := 0
+	var all [3]Ref[*prop]
+	for i := range all {
+		all[i] = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+			if n > 3 {
+				return n, nil
+			}
+			if _, err := sc.call(c, all[(i+1)%3], n+10); err != nil {
+				var d *DeadlockError
+				if refused++; !errors.As(err, &d) || len(d.Cycle) != 3 {
+					sc.Errorf("%v", err)
+				}
+			}
+			return n, nil
+		})
+	}
+	sc.calls("one", tell, all[0], 1)
+	sc.calls("two", tell, all[1], 2)
+	sc.calls("three", tell, all[2], 3)
+	sc.rest()
+	if refused > 1 || refused+sc.count("handled") != 6 {
+		sc.Errorf("%d were refused: %v", refused, sc.ends)
+	}
+	sc.end()
+}
+
+// backAndForth: each calls the other, one after the other: none of them is refused, though
+// who was answered may not have woken up yet.
+func backAndForth(sc *scene) {
+	sc.build(1, Config{})
+	var r, q Ref[*prop]
+	call := func(c *Ctx, to *Ref[*prop], n int) (int, error) {
+		if n < 3 {
+			if _, err := sc.call(c, *to, n+10); err != nil {
+				sc.Errorf("%d: %v", n, err)
+			}
+		}
+		return n, nil
+	}
+	q = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+		if n == 11 { // from r; the next message of q calls r
+			sc.accepted[2] = true
+			_ = tell.Tell(c, q, 2)
+		}
+		return call(c, &r, n)
+	})
+	r = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) { return call(c, &q, n) })
+	sc.sends("one", tell, r, 1)
+	sc.sends("busy", tell, q, 3) // else it is a call on the caller's goroutine
+	sc.rest()
+	if sc.count("handled") != 5 {
+		sc.Errorf("%v", sc.ends)
+	}
+	sc.end()
+}
+
+// leftInRing: nobody waits for a call that its caller's handler has left, by the rule of
+// deadlocks.
+func leftInRing(sc *scene) {
+	sc.build(2, Config{})
+	left := false
+	var r, q Ref[*prop]
+	q = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+		before := left
+		if _, err := sc.call(c, r, n+10); errors.Is(err, ErrDeadlock) && before {
+			sc.Errorf("%v", err)
+		}
+		return n, nil
+	})
+	r = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+		if n != 1 {
+			return n, nil
+		}
+		k := tell.ask(bg, q.a, c, 2)
+		if err := sc.s.waitsFor(c, &k.f); err != nil {
+			sc.Errorf("%v", err)
+		}
+		if err := q.a.post(&k.envelope, c, sent); err != nil {
+			sc.Errorf("%v", err)
+		}
+		failpoint.At("give up")
+		if left = k.f.leave(sc.s, context.Canceled); !left {
+			<-k.f.done()
+		}
+		sc.s.noWait(c, &k.f)
+		sc.left[2] = true
+		failpoint.At("left")
+		return n, nil
+	})
+	sc.sends("one", tell, r, 1)
+	sc.end()
+}
