@@ -3,6 +3,8 @@ package actor
 import (
 	"runtime"
 	"sync/atomic"
+
+	"github.com/firq-go/firq/internal/failpoint"
 )
 
 // hand is a goroutine of the System, which runs turns while it has a slot, and goes on with its
@@ -21,6 +23,7 @@ type hand struct {
 
 // loop is the life of a hand.
 func (w *hand) loop(sl *slot) {
+	failpoint.At("hand")
 	if w.pool.locked {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	}
@@ -50,12 +53,14 @@ func (w *hand) loop(sl *slot) {
 func (w *hand) own(sl *slot) {
 	w.now = w.pool.sys.now()
 	w.slot.Store(sl)
+	failpoint.At("own")
 	sl.owner.Store(w)
 }
 
 // spare waits for a slot; nil: the pool is closed, or has spares enough.
 func (w *hand) spare() *slot {
 	p := w.pool
+	failpoint.At("spare")
 	p.mu.Lock()
 	if p.closed || len(p.spares) >= spares {
 		p.mu.Unlock()
@@ -72,21 +77,53 @@ func (w *hand) has() bool {
 	return sl != nil && sl.owner.Load() == w
 }
 
-// lose takes the slot away from w, if it has one, and passes it on.
-func (w *hand) lose() bool {
-	sl := w.slot.Load()
-	if sl == nil || !sl.owner.CompareAndSwap(w, nil) {
+// keeps reports whether w has sl still, of which no turn is in progress any more: from now
+// on nobody takes it away. Without this look a hand whose slot the monitor has taken after
+// its last handler could run the actor that waits for the slot beside the new owner.
+func (w *hand) keeps(sl *slot) bool {
+	failpoint.At("keeps")
+	return w.stamp(sl, 0)
+}
+
+// stamp says since when a handler is in progress on sl, 0: none is; false: w has lost sl,
+// and what is said of it is its new owner's business. A time left behind on a slot whose
+// owner sleeps would have the monitor take it from the sleeper.
+func (w *hand) stamp(sl *slot, since int64) bool {
+	sl.mu.Lock()
+	defer sl.mu.Unlock()
+	if sl.owner.Load() != w {
 		return false
 	}
-	sl.since.Store(0)
-	w.pool.pass(sl)
+	sl.since.Store(since)
 	return true
+}
+
+// lose takes the slot away from w, if it has one, and passes it on.
+func (w *hand) lose() bool {
+	failpoint.At("lose")
+	sl := w.slot.Load()
+	if sl == nil || sl.owner.Load() != w {
+		return false
+	}
+	sl.mu.Lock()
+	took := sl.owner.CompareAndSwap(w, nil)
+	if took {
+		sl.since.Store(0)
+	}
+	sl.mu.Unlock()
+	if took {
+		w.pool.pass(sl)
+	}
+	return took
 }
 
 // turns runs turns until the slot is lost (true), or the pool closes (false).
 func (w *hand) turns(sl *slot) bool {
 	p := w.pool
 	for {
+		if !w.keeps(sl) {
+			return true
+		}
 		var e entry
 		if a := p.takeNext(sl); a != nil {
 			e = entry{tag: p.q.now(), since: w.now, a: a}

@@ -68,3 +68,42 @@ func endsFirst(t *testing.T, x, y Ref[*box], before bool, fail func()) {
 		t.Errorf("x: %v", err)
 	}
 }
+
+// An actor whose life has to go on after the handlers in progress still handles what one of
+// those waits for in its own call chain: else neither would ever come.
+func TestCallChainBeforeLife(t *testing.T) {
+	for name, due := range map[string]func(x, y Ref[*box]){
+		"taken down": func(x, y Ref[*box]) {
+			_ = do.Tell(bg, y, boom) // and x goes with it
+			eventually(t, func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return x.a.recycle })
+		},
+		"nudged": func(x, _ Ref[*box]) { x.a.nudge() },
+	} {
+		for _, before := range []bool{true, false} { // the call comes before that
+			t.Run(fmt.Sprint(name, ", call first: ", before), func(t *testing.T) {
+				limit(t, 20*time.Second)
+				s := newSys(t, Config{})
+				p := sup(t, s, "", Supervision{Strategy: OneForAll})
+				x, y := box0(t, p, "x", WithReentrancy(CallChain)), box0(t, p, "y")
+				_, err := do.Call(within(t), x, func(_ *box, c *Ctx) (any, error) {
+					self, via := Ref[*box]{x.a}, must(t, s, "", fresh)
+					if !before {
+						due(x, y)
+					}
+					return do.Call(c, via, func(_ *box, c *Ctx) (any, error) {
+						if before {
+							due(x, y)
+						}
+						return do.Call(c, self, get)
+					})
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if _, err := do.Call(within(t), x, get); err != nil {
+					t.Errorf("afterwards: %v", err)
+				}
+			})
+		}
+	}
+}

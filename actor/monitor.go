@@ -84,9 +84,11 @@ func (p *pool) takeAway(sl *slot, since int64) bool {
 	sl.mu.Lock()
 	w := sl.owner.Load()
 	took := w != nil && sl.since.Load() == since && sl.owner.CompareAndSwap(w, nil)
-	sl.mu.Unlock()
 	if took {
 		sl.since.Store(0)
+	}
+	sl.mu.Unlock()
+	if took {
 		p.pass(sl)
 	}
 	return took

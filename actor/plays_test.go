@@ -211,8 +211,8 @@ func (sc *scene) rest() {
 		}
 	}
 	p := &sc.s.pool
-	if !sc.s.closed.Load() && (len(p.idle) != len(p.slots) || p.n.Load() != 0 || p.waits()) {
-		sc.Errorf("%d of %d slots sleep, %d entries wait", len(p.idle), len(p.slots), p.n.Load())
+	if !sc.s.closed.Load() && (len(p.idle) != len(p.slots) || p.q.any() || p.waits()) {
+		sc.Errorf("%d of %d slots sleep, entries wait: %t", len(p.idle), len(p.slots), p.q.any())
 	}
 	sc.s.names.all(func(a *actor) {
 		if a.turn != idle || a.life != alive || !a.atRest() {

@@ -35,7 +35,7 @@ type pool struct {
 // may take it away.
 type slot struct {
 	pool  *pool
-	mu    sync.Mutex // of who takes it from its owner's handler, and of the owner's look whether it was
+	mu    sync.Mutex // held to take it from its owner, and by the owner to set since
 	owner atomic.Pointer[hand]
 	since atomic.Int64          // the message in progress was started about then; 0: none is
 	next  atomic.Pointer[actor] // waits for this slot
@@ -93,10 +93,10 @@ func (p *pool) ready(a *actor, c *Ctx) {
 			failpoint.At("next")
 			if sl.next.CompareAndSwap(nil, a) {
 				failpoint.At("next again")
-				if sl.owner.Load() == w || !sl.next.CompareAndSwap(a, nil) {
+				if sl.owner.Load() == w && sl.since.Load() != 0 || !sl.next.CompareAndSwap(a, nil) {
 					p.sys.watch() // for the slot may have to be taken away
 					return
-				} // the slot was lost meanwhile, and its new owner may sleep already
+				} // the slot was lost, or the handler is over, and the slot's owner may sleep already
 			}
 		}
 	}
@@ -178,10 +178,7 @@ func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 			w.now = p.sys.now()
 		}
 		failpoint.At("pop")
-		sl.mu.Lock()
-		lost := sl.owner.Load() != w
-		sl.mu.Unlock() // from here on nobody takes it: no handler is in progress
-		if lost {
+		if !w.keeps(sl) {
 			return entry{}, true
 		}
 		if e, ok := p.q.get(w.now); ok {

@@ -67,3 +67,41 @@ func TestSlotIsPassedOn(t *testing.T) {
 	}
 	resting(t, p)
 }
+
+// A hand whose slot was taken away between two turns neither runs the actor that waits for
+// the slot nor says since when a handler is in progress there: both are its new owner's
+// business. (A time left behind had the monitor take the slot from an owner that slept, and
+// then it had two; in the end nobody had it.)
+func TestLostBetweenTurns(t *testing.T) {
+	limit(t, 20*time.Second)
+	s := newSys(t, Config{Slots: 1})
+	r := must(t, s, "", Value(&counter{}))
+	if _, err := add.Call(within(t), r, 1); err != nil {
+		t.Fatal(err)
+	}
+	p, sl := &s.pool, s.pool.slots[0]
+	eventually(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.idle) == 1 })
+	w := &hand{pool: p, give: make(chan *slot, 1), ctx: s.newCtx()}
+	w.slot.Store(sl) // which another hand owns
+	r.a.mu.Lock()
+	r.a.turn = ready
+	r.a.mu.Unlock()
+	sl.next.Store(r.a)
+	if !w.turns(sl) || sl.next.Load() != r.a {
+		t.Error("a hand has run what waits for a slot that it does not have")
+	}
+	if w.stamp(sl, 7) || sl.since.Load() != 0 {
+		t.Errorf("since %d", sl.since.Load())
+	}
+	owner := sl.owner.Load()
+	if !owner.stamp(sl, 7) || sl.since.Load() != 7 || !owner.keeps(sl) || sl.since.Load() != 0 {
+		t.Error("nor has its owner")
+	}
+	// Who makes an actor ready when the handler is over does not leave it to the slot, whose
+	// owner sleeps.
+	sl.next.Store(nil)
+	sl.short.Store(true)
+	p.ready(r.a, owner.ctx)
+	eventually(t, func() bool { r.a.mu.Lock(); defer r.a.mu.Unlock(); return r.a.turn == idle })
+	s.dropCtx(w.ctx)
+}

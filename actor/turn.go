@@ -28,7 +28,6 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 	a.mu.Lock()
 	if a.turn != ready { // Close has it, or had it
 		a.mu.Unlock()
-		sl.since.Store(0)
 		if !w.has() {
 			return turnLost
 		}
@@ -38,7 +37,6 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
 		a.handOver()
 		a.mu.Unlock()
-		sl.since.Store(0)
 		return turnOver
 	}
 	if x := a.x; x != nil && x.owed > 0 {
@@ -100,7 +98,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		default:
 			check = t.n + 1
 		}
-		sl.since.Store(w.now)
+		w.stamp(sl, w.now)
 	}
 }
 
@@ -175,7 +173,6 @@ func (w *hand) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
 	} else {
 		w.charge(t, why)
 	}
-	sl.since.Store(0)
 	a.cur.Store(nil)
 	w.keep(a)
 	wake := a.releaseLocked()
@@ -212,7 +209,6 @@ func (w *hand) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	}
 	a.leaveReader(c)
 	w.now = w.pool.sys.now()
-	sl.since.Store(0)
 	if !w.has() {
 		return turnLost
 	}
@@ -229,7 +225,7 @@ func (w *hand) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 		a.release()
 		return turnLost, true
 	}
-	sl.since.Store(w.pool.sys.now())
+	w.stamp(sl, w.pool.sys.now())
 	a.mu.Lock()
 	if a.due() && a.atRest() || a.life == alive && !a.doomed && a.head() != nil {
 		a.mu.Unlock()

@@ -101,7 +101,7 @@ func (w *hand) want(a *actor) {
 	}
 	if sl := <-w.give; sl != nil {
 		w.own(sl)
-		sl.since.Store(p.sys.now())
+		w.stamp(sl, p.sys.now())
 	} else {
 		w.give = make(chan *slot, 1)
 	}
@@ -236,7 +236,7 @@ func (c *Ctx) Yield() {
 	}
 	if sl := <-w.give; sl != nil {
 		w.own(sl)
-		sl.since.Store(c.sys.now())
+		w.stamp(sl, c.sys.now())
 	} else {
 		w.give = make(chan *slot, 1)
 	}
