@@ -30,14 +30,9 @@ func (w *hand) loop(sl *slot) {
 	normal := false
 	defer func() {
 		w.pool.sys.dropCtx(w.ctx)
-		if normal {
-			return
+		if !normal {
+			w.gone()
 		}
-		// User code has called Goexit: a handler, and then died has done this, or a hook.
-		if a := w.ctx.a.Load(); a != nil && a.cur.CompareAndSwap(w.ctx, nil) {
-			a.release()
-		}
-		w.lose()
 	}()
 	for sl != nil {
 		w.own(sl)
@@ -48,6 +43,16 @@ func (w *hand) loop(sl *slot) {
 		sl = w.spare()
 	}
 	normal = true
+}
+
+// gone gives back what w has when its goroutine ends because user code has called Goexit: a
+// handler, and then died has done this, or a hook. What an abandoned handler had is given
+// back by who has abandoned it: twice would queue the actor twice.
+func (w *hand) gone() {
+	if a := w.ctx.a.Load(); a != nil && w.ctx.st.Load() != abandoned && a.cur.CompareAndSwap(w.ctx, nil) {
+		a.release()
+	}
+	w.lose()
 }
 
 func (w *hand) own(sl *slot) {

@@ -105,3 +105,33 @@ func TestLostBetweenTurns(t *testing.T) {
 	eventually(t, func() bool { r.a.mu.Lock(); defer r.a.mu.Unlock(); return r.a.turn == idle })
 	s.dropCtx(w.ctx)
 }
+
+// A handler that calls Goexit while it is being abandoned leaves the turn to who abandons
+// it: else both give it back, and two goroutines have the actor.
+func TestGoexitOfAbandoned(t *testing.T) {
+	s := newSys(t, Config{Slots: 1})
+	r := must(t, s, "", Value(&counter{}))
+	resting(t, &s.pool)
+	w := &hand{pool: &s.pool, give: make(chan *slot, 1), ctx: s.newCtx()}
+	defer s.dropCtx(w.ctx)
+	a := r.a
+	a.mu.Lock()
+	a.turn, w.ctx.hold = busy, holdTurn
+	a.mu.Unlock()
+	w.ctx.a.Store(a)
+	a.cur.Store(w.ctx)
+	w.ctx.st.Store(abandoned)
+	w.gone()
+	a.mu.Lock()
+	if a.turn != busy || a.cur.Load() != w.ctx {
+		t.Errorf("turn %d", a.turn)
+	}
+	a.mu.Unlock()
+	w.ctx.st.Store(stale) // a hook has called it: nobody else gives the turn back
+	w.gone()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.turn != idle || a.cur.Load() != nil {
+		t.Errorf("turn %d", a.turn)
+	}
+}
