@@ -118,8 +118,8 @@ func (a *actor) runnable() bool {
 	if a.life == ended {
 		return false
 	}
-	if a.due() { // and what a suspended handler waits for in its own call chain comes before that
-		return a.atRest() || a.set.reent == CallChain && a.x.suspended > 0 && a.life == alive && !a.doomed && a.head() != nil
+	if a.due() { // and what a suspended handler may wait for comes before that
+		return a.atRest() || a.x.suspended > 0 && a.life == alive && !a.doomed && a.head() != nil
 	}
 	return a.life == alive && !a.doomed && a.head() != nil
 }

@@ -72,6 +72,11 @@ func endsFirst(t *testing.T, x, y Ref[*box], before bool, fail func()) {
 // An actor whose life has to go on after the handlers in progress still handles what one of
 // those waits for in its own call chain: else neither would ever come.
 func TestCallChainBeforeLife(t *testing.T) {
+	t.Run("call chain", func(t *testing.T) { callBeforeLife(t, CallChain) })
+	t.Run("full", func(t *testing.T) { callBeforeLife(t, Full) })
+}
+
+func callBeforeLife(t *testing.T, re Reentrancy) {
 	for name, due := range map[string]func(x, y Ref[*box]){
 		"taken down": func(x, y Ref[*box]) {
 			_ = do.Tell(bg, y, boom) // and x goes with it
@@ -84,7 +89,7 @@ func TestCallChainBeforeLife(t *testing.T) {
 				limit(t, 20*time.Second)
 				s := newSys(t, Config{})
 				p := sup(t, s, "", Supervision{Strategy: OneForAll})
-				x, y := box0(t, p, "x", WithReentrancy(CallChain)), box0(t, p, "y")
+				x, y := box0(t, p, "x", WithReentrancy(re)), box0(t, p, "y")
 				_, err := do.Call(within(t), x, func(_ *box, c *Ctx) (any, error) {
 					self, via := Ref[*box]{x.a}, must(t, s, "", fresh)
 					if !before {

@@ -195,9 +195,9 @@ func (a *actor) head() (e *envelope) {
 	switch {
 	case x == nil:
 		return a.mail.first
-	case x.suspended > 0 && a.set.reent == CallChain:
+	case x.suspended > 0 && (a.set.reent == CallChain || a.due()):
 		a.each(func(l *list) bool {
-			for e = l.first; e != nil && (e.call == nil || !e.call.inChain); e = e.next {
+			for e = l.first; e != nil && !a.passes(e); e = e.next {
 			}
 			return e == nil
 		})
@@ -208,6 +208,13 @@ func (a *actor) head() (e *envelope) {
 		return nil // it waits until they have left
 	}
 	return e
+}
+
+// passes reports whether e may be handled while handlers of the actor wait, and those by
+// its reentrancy or since its life has to go on after them: then what they may wait for,
+// which are calls, comes before that, and what nobody waits for does not.
+func (a *actor) passes(e *envelope) bool {
+	return e.call != nil && (e.call.inChain || a.set.reent == Full)
 }
 
 // victim returns the message that makes room for one of priority p: the oldest or
