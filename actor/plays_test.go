@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/failpoint"
 	"github.com/firq-go/firq/internal/interleave"
@@ -45,6 +47,14 @@ type play struct {
 }
 
 func TestPlays(t *testing.T) {
+	// What other tests have left behind passes the same marks, and would take part.
+	err := goleak.Find()
+	for tries := 0; err != nil && tries < 20; tries++ {
+		err = goleak.Find() // which waits for half a second
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, group := range []map[string]play{mailboxPlays, slotPlays, callPlays, waitPlays, lifePlays, endPlays} {
 		for name, p := range group {
 			t.Run(name, func(t *testing.T) {
