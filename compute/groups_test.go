@@ -14,6 +14,18 @@ import (
 // Behaviour 4: home while a slot is free there; else the load stays within the bound, and
 // a spilled key is kept and joined as ever.
 func TestBoundedLoad(t *testing.T) {
+	// Where the keys are at home is chance. One time in a hundred no group is ever full
+	// before the others.
+	spilled := uint64(0)
+	for range 5 {
+		spilled += boundedLoad(t)
+	}
+	if spilled == 0 {
+		t.Error("no call was spilled")
+	}
+}
+
+func boundedLoad(t *testing.T) (spilled uint64) {
 	bubble(t, func(t *testing.T) {
 		d := open(t, config{Groups: 4, Limit: 8, Gate: gate.Config[string]{MaxQueueAge: -1}})
 		release := d.m.hold("k")
@@ -54,10 +66,12 @@ func TestBoundedLoad(t *testing.T) {
 			close(ch)
 		}
 		synctest.Wait()
-		if st := d.Stats(); st.Spilled == 0 || st.Executions != 101 {
-			t.Errorf("spilled %d of %d", st.Spilled, st.Executions)
+		st := d.Stats()
+		if spilled = uint64(st.Spilled); st.Executions != 101 {
+			t.Errorf("%d executions", st.Executions)
 		}
 	})
+	return spilled
 }
 
 func (d *desk) loads() []int {
