@@ -33,15 +33,15 @@ type actor struct {
 	mail  list      // of normal priority; mu
 	in    uint64    // messages accepted, except for those that left unhandled; mu
 	out   uint64    // messages whose handler was started, except for those of batch; mu
-	batch *batch    // messages that who has the turn has taken, nil: none; mu
+	batch *batch    // messages that the hand with the turn has taken, nil: none; mu
 	spare *envelope // of an empty pack, while it has a turn or waits for one; mu
-	used  int64     // finish tag: processor time by weight; who has the turn
-	mean  int64     // ns per message, a moving average; who has the turn
+	used  int64     // finish tag: processor time by weight; guarded by the turn
+	mean  int64     // ns per message, a moving average; guarded by the turn
 	set   *settings
 	kind  *kind // nil: a supervisor, or the System's root
 	name  string
 	x     *extra // nil until it is needed; set under mu
-	// state of the incarnation, of the type that kind says; written by who has the
+	// state of the incarnation, of the type that kind says; written with the
 	// turn and under mu, so either suffices to read it.
 	state any
 	cur   atomic.Pointer[Ctx] // the handler that has the turn, for the rule of deadlocks
@@ -57,7 +57,7 @@ type actor struct {
 	crowded  atomic.Bool // it may pay to pack what is told; written under mu
 	nudged   bool        // a supervisor's, or a parent's that waits for its children; mu
 	orphaned bool        // it is no child any more; System.tree
-	ending   bool        // the children of the incarnation are being ended; who has the turn
+	ending   bool        // the children of the incarnation are being ended; guarded by the turn
 }
 
 // extra is what few actors have. All of it is guarded by the actor's mu, unless it
@@ -71,7 +71,7 @@ type extra struct {
 	owed        int64  // processor time of read-only handlers, not charged yet
 	suspended   int    // handlers that wait and have given up the turn
 	holders     []*Ctx // all of both
-	resume      []*Ctx // who wants the turn back, first come first served
+	resume      []*Ctx // handlers that want the turn back, first come first served
 	pool        *pool  // of a Dedicated actor; set before it is used
 	done        chan struct{}
 	gone        bool  // done is closed
@@ -99,8 +99,8 @@ func (a *actor) extra() *extra {
 	return a.x
 }
 
-// wake makes an idle actor ready if it has something to do; who calls it schedules
-// it then. The caller holds a.mu.
+// wake makes an idle actor ready if it has something to do; the caller, who holds a.mu,
+// schedules it then.
 func (a *actor) wake() bool {
 	if a.turn != idle || !a.runnable() {
 		return false

@@ -98,10 +98,10 @@ func (w *hand) several(a *actor, e *envelope, of bundle, state any, t *tally) (l
 		}
 		w.empty = e
 	}
-	return lost // and who takes the actor's mu next ends the batch
+	return lost // and whatever takes the actor's mu next ends the batch
 }
 
-// keep leaves the pack that w has emptied to who tells the actor next. The caller holds
+// keep leaves the pack that w has emptied to the next sender. The caller holds
 // a.mu and has the turn.
 func (w *hand) keep(a *actor) {
 	if e := w.empty; e != nil && a.spare == nil {

@@ -11,7 +11,7 @@ import (
 const (
 	waiting  uint32 = iota // in a mailbox, or on its way
 	taken                  // its handler runs
-	replying               // who has answered it writes the result
+	replying               // the handler that answers it writes the result
 	answered
 	left // nobody waits for it any more
 )
@@ -50,9 +50,9 @@ func (s *System) waiter() *waiter {
 	return &waiter{make(chan struct{}, 1)}
 }
 
-// taken is called under the actor's mu by who is going to run the handler in c.
+// taken is called under the actor's mu by the hand that is going to run the handler in c.
 func (f *call) taken(c *Ctx) bool {
-	f.by.Store(c) // before the call is taken: who leaves it looks for c
+	f.by.Store(c) // before the call is taken: a caller that leaves looks for c
 	if f.st.CompareAndSwap(waiting, taken) {
 		return true
 	}
@@ -60,7 +60,7 @@ func (f *call) taken(c *Ctx) bool {
 	return false
 }
 
-// signal publishes an answer and wakes who waits. From here on nobody waits for it, by
+// signal publishes an answer and wakes the caller. From here on nobody waits for it, by
 // the rule of deadlocks, though who did may wake up later: else the next call in the
 // other direction would look like a cycle.
 func (f *call) signal() {
@@ -68,7 +68,7 @@ func (f *call) signal() {
 	f.wake()
 }
 
-// wake wakes who waits. The call may be somebody else's when it returns.
+// wake wakes the caller. The call may be somebody else's when it returns.
 func (f *call) wake() {
 	if f.many != nil {
 		close(f.many)
@@ -127,7 +127,7 @@ func (f *call) claim() (from uint32, ok bool) {
 	}
 }
 
-// leaving does the rest for who has claimed the call.
+// leaving does the rest; its caller has claimed the call.
 func (f *call) leaving(s *System, from uint32, err error) {
 	failpoint.At("leaving")
 	if from == taken {

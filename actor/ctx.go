@@ -15,7 +15,7 @@ const (
 	abandoned               // its handler was abandoned; it is never used again
 )
 
-// Ctx is what a handler gets: a context.Context, and how the handler tells who calls.
+// Ctx is what a handler gets: a context.Context, and how a call knows the handler that makes it.
 // It is valid while its handler runs; later it is another handler's.
 //
 // A handler's goroutines may use it as a context. To wait for several calls at once
@@ -26,7 +26,7 @@ type Ctx struct {
 	m       atomic.Pointer[method]
 	start   atomic.Int64         // of the handler, or a little before
 	serving atomic.Pointer[call] // nil: a Tell, or a call on its caller's goroutine
-	caller  atomic.Pointer[Ctx]  // who waits for the handler; see call.cut
+	caller  atomic.Pointer[Ctx]  // the handler that waits for this one; see call.cut
 	wait    atomic.Pointer[call] // what the handler waits for
 	inner   atomic.Pointer[Ctx]  // of the call that runs on this goroutine
 

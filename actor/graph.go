@@ -14,8 +14,8 @@ import (
 //
 // Pointers of handlers that begin to wait are written under graph, and the walk
 // holds it. Those of calls that run on their caller's goroutine are written without it,
-// and so is their end. That gives no false alarm: who is on a way that ends at the
-// walker waits for somebody who waits, down to the last one, who waits since before
+// and so is their end. That gives no false alarm: every handler on a way that ends at
+// the walker waits for another one that waits, down to the last, which waits since before
 // the walk began, and cannot be answered while it lasts; so no pointer on that way
 // changes during the walk. And it misses nothing: the last one of a cycle to begin to
 // wait sees the others' pointers, all written before.
@@ -73,7 +73,7 @@ type walk struct {
 // call reports whether f waits for me.
 func (w *walk) call(f *call) bool {
 	if f.st.Load() > taken {
-		return false // it is answered: who waits for it is about to go on
+		return false // it is answered: its caller is about to go on
 	}
 	if g := f.by.Load(); g != nil {
 		return w.handler(g)

@@ -61,7 +61,7 @@ func (c *Ctx) takeKids() (kids []kid) {
 	for f := c.kids; f != nil; {
 		next := f.kidNext
 		f.kidPrev, f.kidNext, f.kid = nil, nil, false
-		if from, ok := f.claim(); ok { // now, as who waits may take it away without c.mu
+		if from, ok := f.claim(); ok { // now, as its caller may take it away without c.mu
 			kids = append(kids, kid{f, from})
 		}
 		f = next
@@ -86,7 +86,7 @@ func (c *Ctx) leaveAll(kids []kid, err error) {
 	}
 }
 
-// interrupt leaves a call for who waits for it.
+// interrupt leaves a call on behalf of its caller.
 func (f *call) interrupt(s *System, err error) {
 	if f.leave(s, err) {
 		f.err = err

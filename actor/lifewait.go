@@ -5,8 +5,8 @@ import "github.com/firq-go/firq/internal/failpoint"
 // A call to an actor without an incarnation waits for the next one, and that waits for
 // others to end first: the children of the last one, and the siblings that its supervisor
 // takes down with it. A handler of theirs that waits for the call, directly or by way of
-// others, would wait for itself. Who begins to wait last sees it: the handler, in
-// waitsFor, or who ends its actor, in unwait. Both hold graph while they look.
+// others, would wait for itself. The last one to begin sees it: the handler, in
+// waitsFor, or whatever ends its actor, in unwait. Both hold graph while they look.
 
 // last returns the call at the end of what g waits for, if it waits in the mailbox of an
 // actor that has no incarnation or is about to lose it, and the handler that waits for it.

@@ -137,7 +137,7 @@ func (a *actor) closed(f *call, c *Ctx, how posting) error {
 	case how == sent && s.shutting.Load() && (c == nil || c.sys != s):
 		return ErrStopped
 	case a.life == failed && f != nil && f.inChain && a.x.suspended > 0:
-		return a.x.fail // who waits for it keeps the failed incarnation from ending
+		return a.x.fail // its caller keeps the failed incarnation from ending
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (a *actor) victim(p firq.Priority) *envelope {
 	return nil
 }
 
-// take removes a message for the handler of c and lets who waits for room in. It
+// take removes a message for the handler of c and lets waiting senders in. It
 // reports false if the caller has left. The caller holds a.mu.
 func (a *actor) take(e *envelope, c *Ctx) bool {
 	e.unlink()

@@ -14,7 +14,7 @@ const (
 )
 
 // pack is tells of one method that wait behind each other in a mailbox: one place in the
-// list for all of them, and their requests side by side in memory. Who tells appends to the
+// list for all of them, and their requests side by side in memory. A sender appends to the
 // last of the list. The actor's mu guards n and done; a request is its sender's until n
 // counts it, and belongs to whoever has the pack in a batch, or has taken it out, after that.
 type pack struct {

@@ -120,8 +120,8 @@ func (p *pool) takeNext(sl *slot) *actor {
 	return a
 }
 
-// push queues an entry; false: the pool is closed. Who sleeps is seen by whoever has queued
-// something, or sees what was queued: push puts it in before it looks for sleepers, and pop
+// push queues an entry; false: the pool is closed. A sleeper is seen by the
+// sender, or sees what was queued: push puts it in before it looks for sleepers, and pop
 // goes to sleep before it looks at the queue for the last time.
 func (p *pool) push(e entry) bool {
 	e.since = p.sys.now()

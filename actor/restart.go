@@ -32,7 +32,7 @@ type supervisor struct {
 	// The turn's.
 	phase phase
 	times []time.Time // of restarts within v.Within
-	set   []*actor    // who is being restarted, oldest first
+	set   []*actor    // children that are being restarted, oldest first
 	why   error
 	delay backoff
 	round uint64

@@ -20,7 +20,7 @@ func (a *actor) full() bool {
 	return a.in-a.out >= a.set.limit && a.waits() >= a.set.limit || a.x != nil && len(a.x.room) > 0
 }
 
-// admit lets those who wait in while there is room, first come first served. The
+// admit lets waiting senders in while there is room, first come first served. The
 // caller holds a.mu.
 func (a *actor) admit() {
 	for len(a.x.room) > 0 && a.in-a.out < a.set.limit {
@@ -41,7 +41,7 @@ func (a *actor) lose() {
 	}
 }
 
-// evictRoom refuses everybody who waits for room. The caller holds a.mu.
+// evictRoom refuses all senders that wait for room. The caller holds a.mu.
 func (a *actor) evictRoom(err error) {
 	if a.x == nil {
 		return

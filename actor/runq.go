@@ -25,7 +25,7 @@ type order interface {
 	put(e entry)
 	get() (entry, bool)
 	len() int
-	head() int64   // a key of who goes first, less than others' if it goes before them; empty: nobody
+	head() int64   // the key of the first entry, less than that of a shard it goes before; empty: no entry
 	now() int64    // the virtual time
 	raise(v int64) // the virtual time is v at least
 }
@@ -55,7 +55,7 @@ func (q *heap4) now() int64 { return q.v }
 
 func (q *heap4) raise(v int64) { q.v = max(q.v, v) }
 
-// head is the tag, doubled, and 1 if it is not among those who have used less.
+// head is the tag, doubled, and 1 if it is not among those that have used less.
 func (q *heap4) head() int64 {
 	if len(q.h) == 0 {
 		return empty
@@ -67,7 +67,7 @@ func (q *heap4) put(e entry) {
 	q.seq++
 	e.seq = q.seq
 	if e.tag >= q.v {
-		e.seq |= 1 << 63 // behind those who have used less, which ties hide
+		e.seq |= 1 << 63 // behind those that have used less, which ties hide
 	}
 	e.tag = max(e.tag, q.v)
 	i := len(q.h)

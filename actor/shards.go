@@ -20,7 +20,7 @@ const (
 // shards is the queue: one heap with a lock, or several of them that share a virtual time.
 // An entry is put into any of them; get takes from the one whose head is to go first. It
 // looks at all heads without a lock and again with that of the shard that it has chosen, so
-// it never takes what was not first of all when it looked. Hence who is first is passed only
+// it never takes what was not first of all when it looked. Hence the first entry is passed only
 // by those that were chosen before it came: at most one for each other slot.
 type shards struct {
 	v   atomic.Int64 // virtual time: the start tag of the latest turn
@@ -29,7 +29,7 @@ type shards struct {
 
 // shard is a heap. What others look at without its lock, head, is written under it.
 type shard struct {
-	head atomic.Int64 // key of who goes first; empty: nobody
+	head atomic.Int64 // key of the first entry; empty: there is none
 	_    [56]byte
 
 	mu     sync.Mutex

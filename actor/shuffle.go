@@ -17,7 +17,7 @@ func init() {
 	}
 }
 
-// shuffle chooses by a seed who is next, for package actortest.
+// shuffle chooses the next entry by a seed, for package actortest.
 type shuffle struct {
 	mu  sync.Mutex
 	rng *rand.Rand

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Strategy says who is restarted with a child that has failed.
+// Strategy says which siblings are restarted with a child that has failed.
 type Strategy uint8
 
 const (

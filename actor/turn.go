@@ -140,7 +140,7 @@ type tally struct {
 	read   int // so many when the clock was read last
 }
 
-// charge ends the account of a turn. Who calls it has the turn of the actor.
+// charge ends the account of a turn. The caller has the turn of the actor.
 func (w *hand) charge(t *tally, why TurnEnd) {
 	if t.read != t.n {
 		w.now = w.pool.sys.now()

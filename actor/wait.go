@@ -80,8 +80,8 @@ func (c *Ctx) pause() (start int64) {
 	return start
 }
 
-// resume takes it back, except for the slot: who goes on may hold what others wait
-// for. (With one slot and an order by seed it is otherwise.)
+// resume takes it back, except for the slot: a handler that goes on may hold what others
+// wait for. (With one slot and an order by seed it is otherwise.)
 func (c *Ctx) resume(start int64) {
 	a := c.a.Load()
 	if a.set.reent != None {
@@ -214,7 +214,7 @@ func (c *Ctx) Await(f func() error) error {
 	return f()
 }
 
-// Yield gives the slot to who waits for one, and comes back in its turn. The handler
+// Yield gives the slot to an actor that waits for one, and comes back in its turn. The handler
 // keeps the actor's turn: no message of the actor comes in.
 func (c *Ctx) Yield() {
 	w := c.w
