@@ -74,13 +74,17 @@ func TestSieveMemory(t *testing.T) {
 		t.Skip("the race detector has memory of its own")
 	}
 	for _, size := range []int{50_000, 100_000, 131_072} {
+		// What something else allocates or frees during a measurement counts too: the least
+		// of three counts that are possible, which is not below a node.
 		const node = float64(unsafe.Sizeof(node[uint32, uint32, int64]{}))
-		per := 0.0
-		for try := 0; per < node; try++ { // less cannot be: something else was freed meanwhile
-			if try == 5 {
-				t.Fatalf("%d entries: %.1f bytes each, less than the %.0f of a node", size, per, node)
+		per, counts := math.Inf(1), 0
+		for try := 0; counts < 3 && try < 8; try++ {
+			if x := perEntry(t, size); x >= node {
+				per, counts = min(per, x), counts+1
 			}
-			per = perEntry(t, size)
+		}
+		if counts == 0 {
+			t.Fatalf("%d entries: each measurement was disturbed", size)
 		}
 		t.Logf("%d entries: %.1f bytes each", size, per)
 		if per > 82 {
