@@ -45,9 +45,9 @@ func (w *hand) loop(sl *slot) {
 	normal = true
 }
 
-// gone gives back what w has when its goroutine ends because user code has called Goexit: a
-// handler, and then died has done this, or a hook. What an abandoned handler had is given
-// back by who has abandoned it: twice would queue the actor twice.
+// gone gives back what w has when its goroutine ends because user code has called Goexit. If
+// that was a handler, died has given it back already; if it was a hook, nobody has. Ctx.abandon
+// gives back what an abandoned handler had; to do so here as well would queue the actor twice.
 func (w *hand) gone() {
 	if a := w.ctx.a.Load(); a != nil && w.ctx.st.Load() != abandoned && a.cur.CompareAndSwap(w.ctx, nil) {
 		a.release()
@@ -82,9 +82,9 @@ func (w *hand) has() bool {
 	return sl != nil && sl.owner.Load() == w
 }
 
-// keeps reports whether w has sl still, of which no turn is in progress any more: from now
-// on nobody takes it away. Without this look a hand whose slot the monitor has taken after
-// its last handler could run the actor that waits for the slot beside the new owner.
+// keeps reports whether w has sl still. No turn of w is in progress any more, so from now on
+// the monitor does not take the slot. The monitor may have taken it after the last handler of
+// w: then the slot's new owner runs the actor in sl.next, and w must not.
 func (w *hand) keeps(sl *slot) bool {
 	failpoint.At("keeps")
 	return w.stamp(sl, 0)

@@ -21,8 +21,8 @@ func blocked(t *testing.T, function string) {
 	t.Fatalf("nobody waits for a lock in %s", function)
 }
 
-// Who has chosen a shard, and comes to its lock when its head has been taken, looks at all of
-// them again.
+// A get that has chosen a shard, and finds under its lock that another get has taken the head,
+// looks at all shards again.
 func TestShardsLookAgain(t *testing.T) {
 	limit(t, 20e9)
 	q := newShards(16)
