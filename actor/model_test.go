@@ -92,7 +92,7 @@ func (m *tree) step(s *System, op lifeOp, n int) error {
 			parent = op.at % len(*m)
 			if ref, err = growChild.Call(context.Background(), (*m)[parent].ref, what); !(*m)[parent].alive {
 				if !errors.Is(err, ErrStopped) {
-					return fmt.Errorf("an actor that has ended spawned a child: %v", err)
+					return fmt.Errorf("an actor that has ended spawned a child: %w", err)
 				}
 				return nil
 			}
