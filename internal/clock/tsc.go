@@ -64,7 +64,10 @@ func now(bubble bool) int64 {
 
 // nowSlow reads the runtime's clock, and makes a new anchor if nobody else does.
 func nowSlow() int64 {
-	if bubbled(time.Now()) || !trusted() || !renewal.TryLock() { // a bubble's time is nobody else's
+	if !trusted() { // on such a machine every reading comes here: it is to cost no more than the runtime's
+		return monotonic()
+	}
+	if bubbled(time.Now()) || !renewal.TryLock() { // a bubble's time is nobody else's
 		return monotonic()
 	}
 	defer renewal.Unlock()
