@@ -30,7 +30,9 @@
 // one; its turn ends after Config.Slice of processor time, or Config.Throughput messages,
 // and then it goes behind everybody who has used less by weight: start-time fair queueing
 // (Goyal, Vin and Cheng 1996) over nanoseconds. Who was idle has saved nothing up and goes
-// first. A handler that waits in Call, Future.Wait or Ctx.Await has no slot, and goes on
+// first. An actor that a short handler has made ready is next on the handler's slot, without
+// the queue, unless it is a slice ahead of who waits there, or the slot was passed on like
+// that for a slice. A handler that waits in Call, Future.Wait or Ctx.Await has no slot, and goes on
 // without one. One that computes for Config.Handoff loses its slot if others wait, and
 // keeps its goroutine: it is Go's scheduler that it shares the processor by then.
 //

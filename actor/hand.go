@@ -14,6 +14,7 @@ type hand struct {
 	slot  atomic.Pointer[slot] // its own, unless owner says that it was lost
 	ctx   *Ctx
 	now   int64      // a little before, while it looks for an actor
+	took  int64      // when it took an actor from the queue last, or got its slot
 	give  chan *slot // to a hand that is spare or wants a slot; nil: closed
 	acct  account
 	shelf shelf
@@ -57,6 +58,7 @@ func (w *hand) gone() {
 
 func (w *hand) own(sl *slot) {
 	w.now = w.pool.sys.now()
+	w.took = w.now
 	w.slot.Store(sl)
 	failpoint.At("own")
 	sl.owner.Store(w)
@@ -130,7 +132,7 @@ func (w *hand) turns(sl *slot) bool {
 			return true
 		}
 		var e entry
-		if a := p.takeNext(sl); a != nil {
+		if a := p.takeNext(w, sl); a != nil {
 			e = entry{tag: p.q.now(), since: w.now, a: a}
 		} else {
 			var ok bool
@@ -140,6 +142,7 @@ func (w *hand) turns(sl *slot) bool {
 			if e.a == nil {
 				return true
 			}
+			w.took = w.now
 		}
 		if e.w != nil { // a handler wants a slot
 			e.w.give <- sl

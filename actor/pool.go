@@ -103,9 +103,11 @@ func (p *pool) ready(a *actor, c *Ctx) {
 	p.push(entry{tag: a.used, a: a})
 }
 
-// takeNext returns the actor that waits for this slot, unless somebody in the queue is to
-// go before it.
-func (p *pool) takeNext(sl *slot) *actor {
+// takeNext returns the actor that waits for this slot of w, unless somebody in the queue is to
+// go before it. That is so when the actor has used more than the virtual time, and as much
+// as a slice more, or when the slot has passed from one actor to the next for a slice: so the
+// queue waits for a slice at most, as it does for a turn.
+func (p *pool) takeNext(w *hand, sl *slot) *actor {
 	a := sl.next.Load()
 	if a != nil {
 		failpoint.At("take next")
@@ -113,7 +115,7 @@ func (p *pool) takeNext(sl *slot) *actor {
 	if a == nil || !sl.next.CompareAndSwap(a, nil) {
 		return nil
 	}
-	if p.q.any() && a.used > p.q.now() {
+	if ahead := a.used - p.q.now(); ahead > 0 && (ahead >= p.sys.slice || w.now-w.took >= p.sys.slice) && p.q.any() {
 		p.push(entry{tag: a.used, a: a})
 		return nil
 	}

@@ -68,6 +68,48 @@ func TestSlotIsPassedOn(t *testing.T) {
 	resting(t, p)
 }
 
+// An actor that waits for a slot goes before those in the queue as long as it is less than a
+// slice ahead of them, and the slot was passed on for less than a slice.
+func TestTakeNext(t *testing.T) {
+	s := newSys(t, Config{Slots: 1})
+	for _, c := range []struct {
+		name           string
+		used, passedOn int64
+		others, goesOn bool
+	}{
+		{"nobody waits", 5 * s.slice, 5 * s.slice, false, true},
+		{"it has used less", 0, 5 * s.slice, true, true},
+		{"a little ahead", s.slice - 1, s.slice - 1, true, true},
+		{"a slice ahead", s.slice, 0, true, false},
+		{"the slot was passed on for a slice", 1, s.slice, true, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := &pool{sys: s, q: s.newQueue(1)}
+			w, sl, a := &hand{pool: p, now: 7 + c.passedOn, took: 7}, &slot{pool: p}, &actor{used: c.used}
+			if c.others {
+				p.q.put(entry{a: new(actor)})
+			}
+			if p.takeNext(w, sl) != nil {
+				t.Fatal("an actor where none was")
+			}
+			sl.next.Store(a)
+			got := p.takeNext(w, sl)
+			if (got == a) != c.goesOn || got != a && got != nil || sl.next.Load() != nil {
+				t.Errorf("it goes on: %t", got == a)
+			}
+			queued := 0
+			for e, ok := p.q.get(0); ok; e, ok = p.q.get(0) {
+				if e.a == a {
+					queued++
+				}
+			}
+			if (queued == 1) == c.goesOn {
+				t.Errorf("queued %d times", queued)
+			}
+		})
+	}
+}
+
 // A hand whose slot was taken away between two turns neither runs the actor that waits for
 // the slot nor says since when a handler is in progress there: both are its new owner's
 // business. (A time left behind had the monitor take the slot from an owner that slept, and
