@@ -61,16 +61,23 @@ func (s *Server[T, K, V]) Close() error {
 // count notes how a call of a key in p ended.
 func (s *Server[T, K, V]) count(p *part[T, K, V], source Source, err error) {
 	switch source {
-	case Hit:
-		s.hits.Inc()
-	case Stale:
-		s.stale.Inc()
+	case Hit, Stale:
+		s.countKept(source)
 	case Coalesced:
 		p.coalesced.Add(1)
 	case Executed:
 		p.executed.Add(1)
 	case None:
 		s.countNone(err)
+	}
+}
+
+// countKept notes a hit or a stale answer.
+func (s *Server[T, K, V]) countKept(source Source) {
+	if source == Hit {
+		s.hits.Inc()
+	} else {
+		s.stale.Inc()
 	}
 }
 

@@ -121,9 +121,19 @@ func (s *Server[T, K, V]) hash(k *Key[T, K]) uint64 { return maphash.Comparable(
 // If Config.Cost, Config.Clone, a function of Config.Gate or a method of ctx panics, or
 // the tenant or the key cannot be compared, then so does Do, and leaves nothing behind.
 func (s *Server[T, K, V]) Do(ctx context.Context, tenant T, key K) (V, error) {
-	o := plain[T, K, V]()
-	a := s.do(ctx, Key[T, K]{tenant, key}, &o)
-	return a.val, a.err
+	o, k := plain[T, K, V](), Key[T, K]{tenant, key}
+	h, e, source, _, err := s.find(ctx, &k, &o)
+	switch {
+	case err != nil:
+		var none V
+		return none, err
+	case source == None:
+		a := s.miss(ctx, k, h, &o, e)
+		return a.val, a.err
+	}
+	v, err := s.copied(e)
+	s.countKept(source)
+	return v, err
 }
 
 // DoInfo is Do with options, and says how the call was answered.
@@ -138,40 +148,61 @@ func (s *Server[T, K, V]) DoInfo(ctx context.Context, tenant T, key K, o ...DoOp
 }
 
 func (s *Server[T, K, V]) do(ctx context.Context, k Key[T, K], o *options[T, K, V]) answer[V] {
+	h, e, source, now, err := s.find(ctx, &k, o)
+	switch {
+	case err != nil:
+		return none[V](err)
+	case source == None:
+		return s.miss(ctx, k, h, o, e)
+	}
+	a := s.kept(e, source, now)
+	s.countKept(source)
+	return a
+}
+
+// find returns the key's hash, and what is kept of it: source says what kind of answer that
+// is, None that it is none, nil or not.
+func (s *Server[T, K, V]) find(ctx context.Context, k *Key[T, K], o *options[T, K, V]) (h uint64, e *Entry[V], source Source, now int64, err error) {
 	if ctx == nil {
-		return none[V](errNilContext)
+		return 0, nil, None, 0, errNilContext
 	}
 	if s.life.closing.Load() {
 		s.closed.Add(1)
-		return none[V](firq.ErrClosed)
+		return 0, nil, None, 0, firq.ErrClosed
 	}
-	h := s.hash(&k)
-	var seen *Entry[V]
-	if s.keeps && !o.noCache {
-		if e := s.lookup(h, &k); e != nil {
-			seen = e
-			now := s.clock.Now()
-			if now < e.fresh {
-				if s.due(e, now) {
-					s.refresh(ctx, &k, h, o, e)
-				}
-				return s.counted(h, s.kept(e, Hit, now))
-			}
-			if !o.noStale && isStale(e, now, s.cfg.Stale) {
-				s.refresh(ctx, &k, h, o, e)
-				return s.counted(h, s.kept(e, Stale, now))
-			}
+	h = s.hash(k)
+	if !s.keeps || o.noCache {
+		return h, nil, None, 0, nil
+	}
+	if e = s.lookup(h, k); e == nil {
+		return h, nil, None, 0, nil
+	}
+	now = s.clock.Now()
+	if now < e.fresh {
+		if s.due(e, now) {
+			s.refresh(ctx, k, h, o, e)
 		}
+		return h, e, Hit, now, nil
 	}
-	return s.miss(ctx, k, h, o, seen)
+	if !o.noStale && isStale(e, now, s.cfg.Stale) {
+		s.refresh(ctx, k, h, o, e)
+		return h, e, Stale, now, nil
+	}
+	return h, e, None, now, nil
 }
 
-// kept is the answer of an entry, a copy.
-func (s *Server[T, K, V]) kept(e *Entry[V], source Source, now int64) answer[V] {
-	a := answer[V]{err: e.error(), info: Info{Source: source, Age: s.ageOf(e, now), Group: -1}}
-	if a.err == nil {
-		a.val = s.clone(e.val)
+// copied returns what an entry answers: a copy, or its error.
+func (s *Server[T, K, V]) copied(e *Entry[V]) (v V, err error) {
+	if err = e.error(); err == nil {
+		v = s.clone(e.val)
 	}
+	return v, err
+}
+
+// kept is the answer of an entry.
+func (s *Server[T, K, V]) kept(e *Entry[V], source Source, now int64) answer[V] {
+	a := answer[V]{info: Info{Source: source, Age: s.ageOf(e, now), Group: -1}}
+	a.val, a.err = s.copied(e)
 	return a
 }
 
