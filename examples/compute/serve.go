@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -25,27 +24,33 @@ type api struct {
 	known   map[string]bool
 }
 
-// top is the cached endpoint.
-func (a *api) top(w http.ResponseWriter, r *http.Request) {
-	last, err := strconv.Atoi(r.FormValue("days"))
-	if tenant := r.Header.Get(header); !a.known[tenant] {
-		http.Error(w, "who are you? Say it in "+header, http.StatusForbidden)
-	} else if err != nil || last < 1 || last > days {
-		http.Error(w, fmt.Sprintf("days must be 1 to %d", days), http.StatusBadRequest)
-	} else if top, info, err := a.reports.DoInfo(r.Context(), tenant, last); err == nil {
-		firqhttp.CacheStatus(w.Header(), "reports", info)
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(top) // else the client has gone
-	} else if !firqhttp.RejectError(w, r, err) { // 429 or 503, with Retry-After
-		http.Error(w, "the report failed", http.StatusInternalServerError)
+var errUnknown = errors.New("who are you? Say it in " + header)
+
+// asked reads from a request whose report is wanted, and which.
+func (a *api) asked(r *http.Request) (tenant string, last int, err error) {
+	if tenant = r.Header.Get(header); !a.known[tenant] {
+		return "", 0, errUnknown
 	}
+	if last, err = strconv.Atoi(r.FormValue("days")); err != nil || last < 1 || last > days {
+		return "", 0, fmt.Errorf("days must be 1 to %d", days)
+	}
+	return tenant, last, nil
+}
+
+// refuse answers strangers; JSON answers all other errors.
+func refuse(w http.ResponseWriter, _ *http.Request, err error) bool {
+	if !errors.Is(err, errUnknown) {
+		return false
+	}
+	http.Error(w, err.Error(), http.StatusForbidden)
+	return true
 }
 
 // handler puts a gate in front: one for requests, so that hits too are answered in turn;
 // that of the executions is in compute.
 func (o options) handler(a *api, g *gate.Gate[string]) http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /top", a.top)
+	mux.Handle("GET /top", firqhttp.JSON(a.reports, a.asked, firqhttp.JSONConfig{Name: "reports", Error: refuse}))
 	front := firqhttp.New(g, firqhttp.Config{
 		Tenant: firqhttp.Known(firqhttp.Header(header), func(tenant string) bool { return a.known[tenant] }),
 	})
