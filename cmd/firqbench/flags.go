@@ -16,6 +16,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/export"
 	"github.com/firq-go/firq/internal/bench/pin"
 	"github.com/firq-go/firq/internal/bench/profile"
+	"github.com/firq-go/firq/internal/bench/quota"
 )
 
 // Categories of flags in the help.
@@ -140,6 +141,28 @@ func pinCPUs(cmd *cli.Command) (cpus []int, undo func() error, err error) {
 	return cpus, func() error {
 		runtime.GOMAXPROCS(before)
 		return unpin()
+	}, nil
+}
+
+// limitTime applies --quota, and returns a function that undoes it. Where neither
+// --gomaxprocs nor --cpus says otherwise, Go uses as many processors as it does in a
+// container with that quota.
+func limitTime(cmd *cli.Command) (undo func() error, err error) {
+	if !cmd.IsSet("quota") {
+		return func() error { return nil }, nil
+	}
+	percent := cmd.Int("quota")
+	lift, err := quota.Limit(percent)
+	if err != nil {
+		return nil, command.Misuse(cmd, fmt.Errorf("--quota: %w", err))
+	}
+	if cmd.IsSet("gomaxprocs") || cmd.IsSet("cpus") {
+		return lift, nil
+	}
+	before := runtime.GOMAXPROCS(quota.Processors(percent, runtime.NumCPU()))
+	return func() error {
+		runtime.GOMAXPROCS(before)
+		return lift()
 	}, nil
 }
 

@@ -13,6 +13,9 @@ import (
 	"github.com/firq-go/firq/internal/bench/matrix"
 )
 
+// markdown is a format of matrix alone: the tables in BENCHMARKS.md.
+const markdown = "markdown"
+
 func matrixCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "matrix",
@@ -29,7 +32,7 @@ func matrixCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "subject", Category: whatToRun, Value: contest.Lockfree, Usage: "the `CONTESTANT` whose tasks/s are divided"},
 			&cli.StringFlag{Name: "over", Category: whatToRun, Value: contest.OneLock + "," + contest.Simple, Usage: "by those of each in this `LIST`"},
-			&cli.StringFlag{Name: "format", Category: whereTo, Value: export.Table, Usage: "print as `FORMAT`: table or json"},
+			&cli.StringFlag{Name: "format", Category: whereTo, Value: export.Table, Usage: "print as `FORMAT`: table, json or markdown"},
 		},
 		OnUsageError:  command.OnUsageError,
 		ShellComplete: complete(contest.ForRun(), nil),
@@ -43,8 +46,8 @@ func showMatrix(_ context.Context, cmd *cli.Command) error {
 		return command.Misuse(cmd, errors.New("matrix needs a RESULT, there is none"))
 	}
 	subject, over, format := cmd.String("subject"), list(cmd.String("over")), cmd.String("format")
-	if format != export.Table && format != export.JSON {
-		return command.Misuse(cmd, fmt.Errorf("--format: %q, must be table or json", format))
+	if format != export.Table && format != export.JSON && format != markdown {
+		return command.Misuse(cmd, fmt.Errorf("--format: %q, must be table, json or markdown", format))
 	}
 	subject = fullName(subject)
 	for i := range over {
@@ -63,10 +66,14 @@ func showMatrix(_ context.Context, cmd *cli.Command) error {
 		return err
 	}
 	m := matrix.Of(files, subject, over)
-	if format == export.JSON {
-		return export.WriteJSON(cmd.Root().Writer, m)
+	switch out := cmd.Root().Writer; format {
+	case export.JSON:
+		return export.WriteJSON(out, m)
+	case markdown:
+		m.Markdown(out, subject)
+	default:
+		m.Table(out, subject)
 	}
-	m.Table(cmd.Root().Writer, subject)
 	return nil
 }
 

@@ -39,6 +39,8 @@ func runCommand() *cli.Command {
 		gomaxprocsFlag(),
 		&cli.IntFlag{Name: "cpus", Category: howToRun, DefaultText: "all",
 			Usage: "stay on the first `N` processors that the program may run on, with as many for Go unless --gomaxprocs says otherwise (Linux)"},
+		&cli.IntFlag{Name: "quota", Category: howToRun, DefaultText: "all there is",
+			Usage: "use at most `PERCENT` of the time of one processor (200: of two), as a container with that limit does; rounds of a second or more show it best (Linux, root)"},
 		&cli.StringFlag{Name: "work", Category: changeLoad, Value: "0s,100ns",
 			Usage: "CPU time per task (batches: per call), for the producer and for the consumer each; a `LIST` gives one part of the table for each"},
 		count("producers", "`N` goroutines enqueue"),
@@ -71,6 +73,7 @@ func runCommand() *cli.Command {
 			"   firqbench run --skip many_tenants --work 0s,50ns,1us\n" +
 			"   firqbench run contended --producers 2 --consumers 2 --batch 8\n" +
 			"   firqbench run contended --cpus 4 --contestants lockfree,baseline,floor\n" +
+			"   firqbench run contended --quota 80 --duration 1s\n" +
 			"   firqbench run contended --rate 50k/s,500k/s --arrivals poisson --duration 2s --hdr logs/\n" +
 			"   firqbench run zipf --skew 1.5 --depth 20000\n" +
 			"   firqbench run zipf --rounds 10 --format benchfmt | benchstat -col /impl -\n" +
@@ -98,8 +101,13 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unpin()) }()
+	lift, err := limitTime(cmd)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lift()) }()
 	env := machine.Read()
-	env.Pinned = cpus
+	env.Pinned, env.Quota = cpus, cmd.Int("quota")
 	out, errOut := cmd.Root().Writer, cmd.Root().ErrWriter
 	format := cmd.String("format")
 	if format != export.Table {

@@ -28,7 +28,8 @@ type Env struct {
 	CPU        string    `json:"cpu"`
 	Cores      int       `json:"cores"`
 	GOMAXPROCS int       `json:"gomaxprocs"`
-	Pinned     []int     `json:"pinned_cpus,omitempty"` // the processors that the process was pinned to (--cpus)
+	Pinned     []int     `json:"pinned_cpus,omitempty"`   // the processors that the process was pinned to (--cpus)
+	Quota      int       `json:"quota_percent,omitempty"` // of one processor's time, where it was limited (--quota)
 	GOGC       string    `json:"gogc,omitempty"`
 	Governor   string    `json:"governor,omitempty"` // CPU frequency governor, where the system tells
 	Clock      string    `json:"clocksource,omitempty"`
@@ -72,6 +73,7 @@ func (e *Env) Differences(o *Env) (ds []Difference) {
 		{"the processor", e.CPU, o.CPU}, {"the number of cores", strconv.Itoa(e.Cores), strconv.Itoa(o.Cores)},
 		{"GOMAXPROCS", strconv.Itoa(e.GOMAXPROCS), strconv.Itoa(o.GOMAXPROCS)},
 		{"the processors it was pinned to", list(e.Pinned), list(o.Pinned)},
+		{"the quota of processor time in percent", strconv.Itoa(e.Quota), strconv.Itoa(o.Quota)},
 		{"the system", e.OS + "/" + e.Arch, o.OS + "/" + o.Arch}, {"the kernel", e.Kernel, o.Kernel},
 		{"Go", e.GoVersion, o.GoVersion}, {"GOGC", e.GOGC, o.GOGC},
 		{"the frequency governor", e.Governor, o.Governor}, {"the clock", e.Clock, o.Clock},

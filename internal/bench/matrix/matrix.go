@@ -107,7 +107,14 @@ func Of(files []*report.File, subject string, over []string) Matrix {
 func Host(f *report.File) string {
 	e := &f.Env
 	cpu := strings.Join(strings.Fields(strings.NewReplacer("(R)", "", "(TM)", "", "(tm)", "", "Processor", "", "CPU", "").Replace(e.CPU)), " ")
-	return fmt.Sprintf("%s, %d x, %s/%s, %s", cpu, e.Cores, e.OS, e.Arch, e.GoVersion)
+	host := fmt.Sprintf("%s, %d x, %s/%s, %s", cpu, e.Cores, e.OS, e.Arch, e.GoVersion)
+	if n := len(e.Pinned); n > 0 {
+		host += fmt.Sprintf(", pinned to %d", n)
+	}
+	if e.Quota > 0 {
+		host += fmt.Sprintf(", at most %d %% of one processor's time", e.Quota)
+	}
+	return host
 }
 
 // scale fits a law to each contestant of the sweeps of a host, where nothing but the

@@ -57,6 +57,53 @@ func TestRatios(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &b)
 		}
 	}
+	text := asMarkdown(&m)
+	for _, want := range []string{"`lockfree` divided by those of each other; AMD EPYC 9000, 64 x", "| contended | no work | 5.00 [5.00, 5.00] |\n", "| zipf | no work | 3.00 |\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "**") {
+		t.Errorf("bold without having lost:\n%s", text)
+	}
+}
+
+func asMarkdown(m *Matrix) string {
+	var b bytes.Buffer
+	m.Markdown(&b, contest.Lockfree)
+	return b.String()
+}
+
+// What is lost for certain is bold: the interval, and not only the median, is below 1.
+func TestMarkdownBold(t *testing.T) {
+	for _, c := range []struct {
+		ratios []float64
+		want   string
+	}{
+		{[]float64{0.5, 0.7}, "| **0.60** [0.50, 0.70] |"}, {[]float64{0.5, 1.1}, "| 0.80 [0.50, 1.10] |"}, {[]float64{0.5}, "| 0.50 |"},
+	} {
+		var files []*report.File
+		for _, r := range c.ratios {
+			files = append(files, ran(2, map[string][]float64{"contended": {r}}))
+		}
+		m := Of(files, contest.Lockfree, []string{contest.Simple, contest.OneLock})
+		if text := asMarkdown(&m); !strings.Contains(text, c.want) {
+			t.Errorf("no %q in\n%s", c.want, text)
+		}
+	}
+}
+
+// What was pinned or limited is a machine of its own.
+func TestHosts(t *testing.T) {
+	f := ran(2, nil)
+	f.Env.Pinned, f.Env.Quota = []int{1}, 80
+	m := Of([]*report.File{ran(2, nil), f}, contest.Lockfree, []string{contest.OneLock})
+	if len(m.Hosts) != 2 || !strings.HasSuffix(m.Hosts[1], ", pinned to 1, at most 80 % of one processor's time") {
+		t.Errorf("%q", m.Hosts)
+	}
+	if text := asMarkdown(&m); text != "" {
+		t.Errorf("a table of nothing:\n%s", text)
+	}
 }
 
 // The law of a sweep is the one that it was made with; shards that follow from the number

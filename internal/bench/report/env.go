@@ -28,6 +28,9 @@ func Env(w io.Writer, e machine.Env) {
 	if len(e.Pinned) > 0 {
 		cpu += fmt.Sprintf(", pinned to %v", e.Pinned)
 	}
+	if e.Quota > 0 {
+		cpu += fmt.Sprintf(", at most %d %% of one processor's time", e.Quota)
+	}
 	line("cpu", cpu)
 	line("kernel", e.Kernel)
 	line("clock", e.Clock)

@@ -1,0 +1,67 @@
+package matrix
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/stats"
+)
+
+// Markdown writes a table of ratios for each host, a column for each contestant that the
+// subject is compared with. A ratio is bold where the subject has lost for certain.
+func (m *Matrix) Markdown(w io.Writer, subject string) {
+	for i, host := range m.Hosts {
+		t, over := m.wide(i)
+		if t == nil {
+			continue
+		}
+		head := table.Row{"scenario", "work"}
+		for _, name := range over {
+			head = append(head, name)
+		}
+		t.AppendHeader(head)
+		report.Printf(w, "tasks/s of `%s` divided by those of each other; %s\n\n", subject, host)
+		report.Print(w, t.RenderMarkdown())
+		report.Printf(w, "\n\n")
+	}
+}
+
+// wide returns the rows of a host, and whom its columns are of; nil if it has none.
+func (m *Matrix) wide(host int) (t table.Writer, over []string) {
+	type place struct{ scenario, variant string }
+	cells := map[place]map[string]*stats.Interval{}
+	var order []place
+	column := map[string]bool{}
+	for _, r := range m.Rows {
+		if r.Ratios[host] == nil {
+			continue
+		}
+		p := place{r.Scenario, r.Variant}
+		if cells[p] == nil {
+			cells[p], order = map[string]*stats.Interval{}, append(order, p)
+		}
+		cells[p][r.Over] = r.Ratios[host]
+		if !column[r.Over] {
+			column[r.Over], over = true, append(over, r.Over)
+		}
+	}
+	if len(order) == 0 {
+		return nil, nil
+	}
+	t = report.NewTable()
+	for _, p := range order {
+		row := table.Row{p.scenario, p.variant}
+		for _, name := range over {
+			text := cell(cells[p][name])
+			if i := cells[p][name]; i != nil && i.N > 1 && i.High < 1 {
+				text = fmt.Sprintf("**%.2f** [%.2f, %.2f]", i.Median, i.Low, i.High)
+			}
+			row = append(row, text)
+		}
+		t.AppendRow(row)
+	}
+	return t, over
+}
