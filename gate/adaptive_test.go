@@ -23,7 +23,7 @@ func TestAdaptiveTable(t *testing.T) {
 		for _, knee := range []int{1, 4, 16, 50, 200} {
 			for _, queues := range []bool{false, true} {
 				for _, start := range []int{1, 1000} {
-					if queues != (start == 1) || testing.Short() && knee > 50 {
+					if queues != (start == 1) || testing.Short() && knee > 16 {
 						continue
 					}
 					b := newBackend(t, start, knee, base, AdaptiveConfig{Max: 1000})
@@ -64,6 +64,9 @@ func (b *backend) settles(t *testing.T, what string, after, d time.Duration, fro
 // The limit follows the backend when that becomes smaller, slower, larger or faster.
 func TestAdaptiveFollows(t *testing.T) {
 	for _, queues := range []bool{false, true} {
+		if testing.Short() && queues {
+			continue
+		}
 		b := newBackend(t, 1, 20, 20*time.Millisecond, AdaptiveConfig{Max: 1000})
 		b.queues = queues
 		b.settles(t, "at first", 5*time.Second, 20*time.Second, 20, 42)
@@ -83,6 +86,9 @@ func TestAdaptiveFollows(t *testing.T) {
 // Rare failures are everyday; what is more than that shrinks the limit by as much.
 func TestAdaptiveFailures(t *testing.T) {
 	for _, fails := range []float64{0.001, 0.0033, 0.01} {
+		if testing.Short() && fails != 0.01 {
+			continue
+		}
 		b := newBackend(t, 1, 100, 5*time.Millisecond, AdaptiveConfig{Max: 1000})
 		b.fails = fails
 		b.settles(t, fmt.Sprintf("%.2f %% fail", 100*fails), 10*time.Second, 20*time.Second, 100, 201)
@@ -122,6 +128,9 @@ func TestAdaptiveBounds(t *testing.T) {
 // With any Tolerance the limit settles; 1 is the knee itself.
 func TestAdaptiveTolerance(t *testing.T) {
 	for _, tolerance := range []float64{1, 1.2, 2, 5} {
+		if testing.Short() && tolerance > 1.2 {
+			continue
+		}
 		b := newBackend(t, 1, 20, 5*time.Millisecond, AdaptiveConfig{Max: 1000, Tolerance: tolerance})
 		b.settles(t, fmt.Sprintf("Tolerance %v", tolerance), 20*time.Second, 60*time.Second, 14*tolerance, 28*tolerance)
 	}

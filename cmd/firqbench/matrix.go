@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v3"
 
@@ -11,6 +12,9 @@ import (
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/export"
 	"github.com/firq-go/firq/internal/bench/matrix"
+	"github.com/firq-go/firq/internal/bench/metric"
+	"github.com/firq-go/firq/internal/bench/scenario"
+	"github.com/firq-go/firq/internal/bench/suite"
 )
 
 // markdown is a format of matrix alone: the tables in BENCHMARKS.md.
@@ -21,16 +25,19 @@ func matrixCommand() *cli.Command {
 		Name:      "matrix",
 		Usage:     "put results of several machines side by side",
 		ArgsUsage: "RESULT...",
-		Description: "Shows how many times the tasks/s of others the low-contention core had, a row for each scenario,\n" +
-			"a column for each kind of machine (processor, number of processors, system, Go). Only ratios\n" +
-			"compare between machines. Of sweeps over three or more numbers of processors it fits Gunther's\n" +
+		Description: "Shows how many times the tasks/s (or --metric) of others the low-contention core had, a row for\n" +
+			"each scenario, a column for each kind of machine (processor, number of processors, system, Go).\n" +
+			"Only ratios compare between machines. Of sweeps over three or more numbers of processors it fits Gunther's\n" +
 			"Universal Scalability Law for each contestant: how much is done one after another, what each\n" +
 			"processor costs each other one, and how many would be best. scripts/cloud makes such results.\n\n" +
 			"Examples:\n" +
 			"   firqbench matrix */run-*.json */multicore/*.json\n" +
-			"   firqbench matrix a.json b.json --over baseline-1,channel --format json",
+			"   firqbench matrix a.json b.json --over baseline-1,channel --format json\n" +
+			"   firqbench matrix a.json --metric cpu/task",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "subject", Category: whatToRun, Value: contest.Lockfree, Usage: "the `CONTESTANT` whose tasks/s are divided"},
+			&cli.StringFlag{Name: "only", Category: whatToRun, Usage: "show this `LIST` of scenarios"},
+			&cli.StringFlag{Name: "subject", Category: whatToRun, Value: contest.Lockfree, Usage: "the `CONTESTANT` whose figures are divided"},
+			&cli.StringFlag{Name: "metric", Category: whatToRun, Value: "tasks/s", Usage: "compare this `METRIC`; firqbench compare --help lists them"},
 			&cli.StringFlag{Name: "over", Category: whatToRun, Value: contest.OneLock + "," + contest.Simple, Usage: "by those of each in this `LIST`"},
 			&cli.StringFlag{Name: "format", Category: whereTo, Value: export.Table, Usage: "print as `FORMAT`: table, json or markdown"},
 		},
@@ -49,6 +56,10 @@ func showMatrix(_ context.Context, cmd *cli.Command) error {
 	if format != export.Table && format != export.JSON && format != markdown {
 		return command.Misuse(cmd, fmt.Errorf("--format: %q, must be table, json or markdown", format))
 	}
+	chosen, err := metric.Choose([]string{cmd.String("metric")})
+	if err != nil {
+		return command.Misuse(cmd, fmt.Errorf("--metric: %w", err))
+	}
 	subject = fullName(subject)
 	for i := range over {
 		over[i] = fullName(over[i])
@@ -65,7 +76,17 @@ func showMatrix(_ context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	m := matrix.Of(files, subject, over)
+	if only := list(cmd.String("only")); len(only) > 0 {
+		if _, err := scenario.Choose(only, nil); err != nil {
+			return command.Misuse(cmd, fmt.Errorf("--only: %w", err))
+		}
+		for _, f := range files {
+			if f.Run != nil {
+				f.Run.Cells = slices.DeleteFunc(f.Run.Cells, func(c suite.Cell) bool { return !slices.Contains(only, c.Scenario.Name) })
+			}
+		}
+	}
+	m := matrix.Of(files, chosen[0], subject, over)
 	switch out := cmd.Root().Writer; format {
 	case export.JSON:
 		return export.WriteJSON(out, m)

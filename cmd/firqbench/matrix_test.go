@@ -21,13 +21,16 @@ func TestMatrix(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &m); code != command.OK || err != nil || len(m.Rows) != 1 || math.Abs(m.Rows[0].Ratios[0].Median-0.5) > 0.01 || strings.Contains(out, "null") {
 		t.Errorf("exit code %d, %v\n%s", code, err, out)
 	}
+	if code, out, _ := call(t, "matrix", a, "--only", "ping_pong"); code != command.OK || !strings.Contains(out, "No file has runs") {
+		t.Errorf("--only: exit code %d\n%s", code, out)
+	}
 	for _, c := range []struct {
 		args []string
 		code int
 		want string
 	}{
 		{nil, command.Usage, "matrix needs a RESULT"}, {[]string{a, "--format", "csv"}, command.Usage, `--format: "csv"`},
-		{[]string{a, "--over", ","}, command.Usage, "--over: is empty"}, {[]string{a, "--over", "nobody"}, command.Usage, "nobody"},
+		{[]string{a, "--over", ","}, command.Usage, "--over: is empty"}, {[]string{a, "--only", "none"}, command.Usage, "--only: "}, {[]string{a, "--metric", "speed"}, command.Usage, `--metric: unknown metric "speed"`}, {[]string{a, "--over", "nobody"}, command.Usage, "nobody"},
 		{[]string{a, a + ".none"}, command.Failed, a + ".none"},
 	} {
 		if code, _, errOut := call(t, append([]string{"matrix"}, c.args...)...); code != c.code || !strings.Contains(errOut, c.want) {

@@ -59,6 +59,9 @@ func TestEveryScenario(t *testing.T) {
 			if c.WakeOnly && s.Shape != scenario.PingPong {
 				continue
 			}
+			if testing.Short() && c.Name != contest.Lockfree && c.Name != contest.Channel {
+				continue
+			}
 			t.Run(s.Name+"/"+c.Name, func(t *testing.T) {
 				t.Parallel()
 				spec := Spec{Scenario: small(s), Contestant: c, Warmup: tick, Measure: 2 * tick, Probe: 8}

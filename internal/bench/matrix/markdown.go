@@ -23,7 +23,7 @@ func (m *Matrix) Markdown(w io.Writer, subject string) {
 			head = append(head, name)
 		}
 		t.AppendHeader(head)
-		report.Printf(w, "tasks/s of `%s` divided by those of each other; %s\n\n", subject, host)
+		report.Printf(w, "%s of `%s`, divided by that of each other; %s\n\n", m.Metric, subject, host)
 		report.Print(w, t.RenderMarkdown())
 		report.Printf(w, "\n\n")
 	}
@@ -56,7 +56,7 @@ func (m *Matrix) wide(host int) (t table.Writer, over []string) {
 		row := table.Row{p.scenario, p.variant}
 		for _, name := range over {
 			text := cell(cells[p][name])
-			if i := cells[p][name]; i != nil && i.N > 1 && i.High < 1 {
+			if i := cells[p][name]; m.lost(i) {
 				text = fmt.Sprintf("**%.2f** [%.2f, %.2f]", i.Median, i.Low, i.High)
 			}
 			row = append(row, text)
@@ -64,4 +64,12 @@ func (m *Matrix) wide(host int) (t table.Writer, over []string) {
 		t.AppendRow(row)
 	}
 	return t, over
+}
+
+// lost reports whether the whole interval is on the worse side of 1.
+func (m *Matrix) lost(i *stats.Interval) bool {
+	if i == nil || i.N < 2 {
+		return false
+	}
+	return i.High < 1 && !m.lower || i.Low > 1 && m.lower
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/firq-go/firq/internal/bench/metric"
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/stats"
 	"github.com/firq-go/firq/internal/bench/suite"
@@ -15,12 +16,15 @@ import (
 
 // Matrix is what all hosts have measured. Files of one kind of machine are one host.
 type Matrix struct {
-	Hosts []string `json:"hosts"`
-	Rows  []Row    `json:"rows"`
-	Scale []Scale  `json:"scale"`
+	Metric string   `json:"metric"`
+	Hosts  []string `json:"hosts"`
+	Rows   []Row    `json:"rows"`
+	Scale  []Scale  `json:"scale"`
+
+	lower bool // less is better
 }
 
-// Row is a ratio of tasks/s in one scenario, by host.
+// Row is a ratio of the metric in one scenario, by host.
 type Row struct {
 	Scenario string `json:"scenario"`
 	Variant  string `json:"variant"`
@@ -48,9 +52,9 @@ type Scale struct {
 	WorstFit float64  `json:"worst_fit"` // largest distance of a median from the law, as a part of it
 }
 
-// Of makes the matrix of files, with the ratios of subject to each of over.
-func Of(files []*report.File, subject string, over []string) Matrix {
-	m := Matrix{Hosts: []string{}, Rows: []Row{}, Scale: []Scale{}}
+// Of makes the matrix of files, with the ratios of a metric of subject to that of each of over.
+func Of(files []*report.File, of metric.Metric, subject string, over []string) Matrix {
+	m := Matrix{Metric: of.Name, Hosts: []string{}, Rows: []Row{}, Scale: []Scale{}, lower: of.Better == metric.Lower}
 	byHost := map[string][]*report.File{}
 	for _, f := range files {
 		h := Host(f)
@@ -68,9 +72,6 @@ func Of(files []*report.File, subject string, over []string) Matrix {
 			}
 			for i := range f.Run.Cells {
 				c := &f.Run.Cells[i]
-				if c.Variant.Idle > 0 {
-					continue // paced by the driver
-				}
 				row := c.Scenario.Name + "\n" + c.Label()
 				if !slices.Contains(order, row) {
 					order = append(order, row)
@@ -84,7 +85,7 @@ func Of(files []*report.File, subject string, over []string) Matrix {
 		for _, other := range over {
 			r, some := Row{Scenario: name, Variant: label, Over: other}, false
 			for _, h := range m.Hosts {
-				i := suite.RatioOver(cells[h+"\n"+row], subject, other)
+				i := suite.RatioOver(cells[h+"\n"+row], subject, other, of.Of)
 				if i.N == 0 {
 					r.Ratios = append(r.Ratios, nil)
 					continue

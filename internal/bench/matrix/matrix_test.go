@@ -9,6 +9,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/machine"
+	"github.com/firq-go/firq/internal/bench/metric"
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/suite"
@@ -39,7 +40,7 @@ func TestRatios(t *testing.T) {
 		ran(64, map[string][]float64{"contended": {5, 5, 5}}),
 		ran(2, map[string][]float64{"contended": {1, 1, 1}}),
 	}
-	m := Of(files, contest.Lockfree, []string{contest.OneLock, contest.Simple})
+	m := Of(files, rate(t), contest.Lockfree, []string{contest.OneLock, contest.Simple})
 	if len(m.Hosts) != 2 || m.Hosts[0] != "AMD EPYC 9000, 2 x, linux/amd64, go1.26" || len(m.Rows) != 2 {
 		t.Fatalf("%+v", m)
 	}
@@ -58,7 +59,7 @@ func TestRatios(t *testing.T) {
 		}
 	}
 	text := asMarkdown(&m)
-	for _, want := range []string{"`lockfree` divided by those of each other; AMD EPYC 9000, 64 x", "| contended | no work | 5.00 [5.00, 5.00] |\n", "| zipf | no work | 3.00 |\n"} {
+	for _, want := range []string{"tasks/s of `lockfree`, divided by that of each other; AMD EPYC 9000, 64 x", "| contended | no work | 5.00 [5.00, 5.00] |\n", "| zipf | no work | 3.00 |\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -66,6 +67,17 @@ func TestRatios(t *testing.T) {
 	if strings.Contains(text, "**") {
 		t.Errorf("bold without having lost:\n%s", text)
 	}
+}
+
+func rate(t *testing.T) metric.Metric { return chosen(t, "tasks/s") }
+
+func chosen(t *testing.T, name string) metric.Metric {
+	t.Helper()
+	ms, err := metric.Choose([]string{name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ms[0]
 }
 
 func asMarkdown(m *Matrix) string {
@@ -86,10 +98,24 @@ func TestMarkdownBold(t *testing.T) {
 		for _, r := range c.ratios {
 			files = append(files, ran(2, map[string][]float64{"contended": {r}}))
 		}
-		m := Of(files, contest.Lockfree, []string{contest.Simple, contest.OneLock})
+		m := Of(files, rate(t), contest.Lockfree, []string{contest.Simple, contest.OneLock})
 		if text := asMarkdown(&m); !strings.Contains(text, c.want) {
 			t.Errorf("no %q in\n%s", c.want, text)
 		}
+	}
+}
+
+// Of what is better when it is less, more is lost.
+func TestMarkdownLower(t *testing.T) {
+	var files []*report.File
+	for _, r := range []float64{1.5, 1.7} {
+		f := ran(2, map[string][]float64{"contended": {1}})
+		f.Run.Cells[0].Runs[0].CPUPerTask, f.Run.Cells[0].Runs[1].CPUPerTask = 100*r, 100
+		files = append(files, f)
+	}
+	m := Of(files, chosen(t, "cpu/task"), contest.Lockfree, []string{contest.OneLock})
+	if text := asMarkdown(&m); !strings.Contains(text, "cpu/task of `lockfree`") || !strings.Contains(text, "| **1.60** [1.50, 1.70] |") {
+		t.Error(text)
 	}
 }
 
@@ -97,7 +123,7 @@ func TestMarkdownBold(t *testing.T) {
 func TestHosts(t *testing.T) {
 	f := ran(2, nil)
 	f.Env.Pinned, f.Env.Quota = []int{1}, 80
-	m := Of([]*report.File{ran(2, nil), f}, contest.Lockfree, []string{contest.OneLock})
+	m := Of([]*report.File{ran(2, nil), f}, rate(t), contest.Lockfree, []string{contest.OneLock})
 	if len(m.Hosts) != 2 || !strings.HasSuffix(m.Hosts[1], ", pinned to 1, at most 80 % of one processor's time") {
 		t.Errorf("%q", m.Hosts)
 	}
@@ -121,7 +147,7 @@ func TestScale(t *testing.T) {
 			f.Sweep.Cells = append(f.Sweep.Cells, c)
 		}
 	}
-	m := Of([]*report.File{f}, contest.Lockfree, []string{contest.OneLock})
+	m := Of([]*report.File{f}, rate(t), contest.Lockfree, []string{contest.OneLock})
 	var variants []string
 	for _, s := range m.Scale {
 		variants = append(variants, s.Variant)

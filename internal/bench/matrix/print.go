@@ -45,7 +45,7 @@ func (m *Matrix) ratios(w io.Writer, subject string) {
 		}
 		t.AppendRow(row)
 	}
-	report.Printf(w, "\nRatios of tasks/s\n")
+	report.Printf(w, "\nRatios of %s\n", m.Metric)
 	report.Print(w, t.Render())
 	report.Printf(w, `
 

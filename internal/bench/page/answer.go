@@ -96,7 +96,7 @@ func (b *builder) ratios(label string) chart.Chart {
 	}
 	for i := range rows {
 		for _, other := range opponents {
-			rows[i].ratios[other] = suite.RatioOver(byName[rows[i].name], contest.Lockfree, other)
+			rows[i].ratios[other] = suite.RatioOver(byName[rows[i].name], contest.Lockfree, other, suite.Rate)
 		}
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool {

@@ -142,18 +142,22 @@ func part(n, of uint64) float64 {
 	return float64(n) / float64(of)
 }
 
-// RatioOver returns how many times the tasks/s of another contestant the subject has in
+// Figure returns a figure of a run, and whether the run has it.
+type Figure func(*Cell, *Run) (float64, bool)
+
+// Rate is the figure tasks/s. A run whose pace is the driver's has none.
+func Rate(c *Cell, r *Run) (float64, bool) { return r.TasksPerSec, c.Variant.Idle == 0 }
+
+// RatioOver returns how many times a figure of another contestant the subject has in
 // cells of one scenario, each of a file of its own: of one cell over its rounds; of several
 // the median of their medians, with the least and the greatest of them. No cell has both:
 // N is 0.
-func RatioOver(cells []*Cell, subject, other string) stats.Interval {
+func RatioOver(cells []*Cell, subject, other string, of Figure) stats.Interval {
 	var all []stats.Interval
 	var medians []float64
 	for _, c := range cells {
-		for _, l := range c.Summarize(other) {
-			if l.Contestant == subject && l.Ratio.N > 0 {
-				all, medians = append(all, l.Ratio), append(medians, l.Ratio.Median)
-			}
+		if i := c.ratioOver(subject, other, of); i.N > 0 {
+			all, medians = append(all, i), append(medians, i.Median)
 		}
 	}
 	switch len(all) {
@@ -163,4 +167,29 @@ func RatioOver(cells []*Cell, subject, other string) stats.Interval {
 		return all[0]
 	}
 	return stats.Interval{N: len(medians), Median: stats.Median(medians), Low: slices.Min(medians), High: slices.Max(medians)}
+}
+
+// ratioOver pairs the rounds that both have.
+func (c *Cell) ratioOver(subject, other string, of Figure) stats.Interval {
+	figures := make(map[int]float64)
+	for i := range c.Runs {
+		if r := &c.Runs[i]; r.Contestant == other {
+			if x, ok := of(c, r); ok {
+				figures[r.Round] = x
+			}
+		}
+	}
+	var ours, theirs []float64
+	for i := range c.Runs {
+		r := &c.Runs[i]
+		if r.Contestant != subject {
+			continue
+		}
+		if their, ok := figures[r.Round]; ok {
+			if our, ok := of(c, r); ok {
+				ours, theirs = append(ours, our), append(theirs, their)
+			}
+		}
+	}
+	return stats.IntervalOf(stats.Ratios(ours, theirs))
 }
