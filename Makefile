@@ -1,7 +1,7 @@
 STRESS_TIME ?= 5m
 FUZZTIME    ?= 30s
 
-.PHONY: help test race stress fuzz bench lint
+.PHONY: help test quick lint race plays models mutate stress fuzz bench api hooks
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -9,8 +9,20 @@ help: ## this list
 test: ## everything that CI checks; installs what it needs (scripts/test --help)
 	scripts/test
 
+quick: ## what takes a few minutes of it
+	scripts/test --quick
+
 race: ## the tests under the race detector, nothing else
 	go test -race -timeout=30m ./...
+
+plays: ## every schedule of small stories that changes goroutines a few times
+	scripts/test plays
+
+models: ## search the models in docs/models/ with spin
+	scripts/verify
+
+mutate: ## plant faults one at a time, see scripts/mutate --help
+	scripts/mutate
 
 stress: ## the concurrent packages again and again, see scripts/stress --help; STRESS_TIME=5m
 	scripts/stress --time $(STRESS_TIME)
@@ -30,3 +42,9 @@ bench: ## both cores and a channel on synthetic load (about two minutes)
 
 lint: ## gofmt, go vet, golangci-lint
 	scripts/test format vet lint
+
+api: ## what the public API has lost or changed since the last release
+	scripts/api
+
+hooks: ## check formatting and vet at each git commit from now on
+	git config core.hooksPath scripts/hooks
