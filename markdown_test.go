@@ -75,7 +75,7 @@ func TestMarkdownBroken(t *testing.T) {
 	if err := s.follow("docs/a.md", "#same"); err != nil {
 		t.Error(err)
 	}
-	const text = "[a](x.md) and ![b](y.svg \"title\"), `[c](no.md)` [d](https://x.org/no.md) [`e`](z.md#q)\n" +
+	const text = "[a](x.md) and ![b](y.svg \"title\"), `[c](no.md)` [d](https://x.org/no.md) [`e\nf`](z.md#q) `\n[c](no.md)`\n" +
 		"```\n[f](no.md)\n```\n\n    [g](no.md)\n\n- item\n\n    [h](list.md)\n[i]: ref.md\n<img src=\"w.svg\" srcset=\"v.svg\"> [j](mailto:a@b)\n"
 	want := []string{"x.md", "y.svg", "z.md#q", "list.md", "ref.md", "w.svg", "v.svg"}
 	if got := relativeLinks(text); !slices.Equal(got, want) {
@@ -109,7 +109,7 @@ func (s site) follow(from, target string) error {
 }
 
 var (
-	codeSpan   = regexp.MustCompile("`[^`\n]*`")
+	codeSpan   = regexp.MustCompile("`(?:[^`\n]|\n[^`\n])*`")
 	inlineLink = regexp.MustCompile(`\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)`)
 	linkLabel  = regexp.MustCompile(`(?m)^ {0,3}\[[^\]^]+\]:\s*(\S+)`)
 	attribute  = regexp.MustCompile(`\b(?:href|src|srcset)="([^"\s]+)"`)
@@ -121,17 +121,15 @@ var (
 	notInSlug  = regexp.MustCompile(`[^\p{L}\p{N}\-_ ]+`)
 )
 
-// relativeLinks returns where the links of a document lead that stay in the
-// repository, in order within each line.
+// relativeLinks returns the targets of a document's links that stay in the
+// repository: of inline links, of labels, of HTML.
 func relativeLinks(text string) (targets []string) {
-	for _, line := range prose(text) {
-		// A span of code can be the text of a link, but holds none.
-		line = codeSpan.ReplaceAllString(line, "code")
-		for _, form := range []*regexp.Regexp{inlineLink, linkLabel, attribute} {
-			for _, m := range form.FindAllStringSubmatch(line, -1) {
-				if !scheme.MatchString(m[1]) {
-					targets = append(targets, m[1])
-				}
+	// A span of code can be the text of a link, but holds none.
+	text = codeSpan.ReplaceAllString(strings.Join(prose(text), "\n"), "code")
+	for _, form := range []*regexp.Regexp{inlineLink, linkLabel, attribute} {
+		for _, m := range form.FindAllStringSubmatch(text, -1) {
+			if !scheme.MatchString(m[1]) {
+				targets = append(targets, m[1])
 			}
 		}
 	}
