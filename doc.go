@@ -1,10 +1,10 @@
 // Package firq is the contract of an in-process multi-tenant scheduler.
 //
-// Services that serve many tenants (API keys, merchants, customers, routes)
-// share one set of workers; one noisy tenant, and everybody's tail latency is
-// gone. A firq scheduler sits in between: each tenant has a queue, deficit
-// round robin by cost decides who is next, limits bound memory and push back
-// explicitly, and deadlines drop work that nobody waits for any more.
+// A service with many tenants (API keys, merchants, customers, routes) runs their work
+// on one set of workers, so one noisy tenant spoils everybody's tail latency. A firq
+// scheduler sits in between: each tenant has a queue, deficit round robin by cost
+// decides which task is next, limits bound memory and push back explicitly, and
+// deadlines drop tasks that no caller waits for any more.
 //
 // # Usage
 //
@@ -19,13 +19,13 @@
 //
 // # Concurrency properties
 //
-// This package starts no goroutine and holds no lock. Every method of a
-// Scheduler is safe for concurrent use; which of them may block on what is said
-// by the core. An accepted task ends in exactly one of: delivered, expired,
-// cancelled, evicted, closed, still queued.
+// This package starts no goroutine and holds no lock. Every method of a Scheduler is
+// safe for concurrent use; the documentation of each core says which of them may block,
+// and on what. An accepted task ends in exactly one of: delivered, expired, cancelled,
+// evicted, closed, still queued.
 //
 // # Implementing a Scheduler
 //
-// Settler, Item.Bind, TicketOwner and the methods of Ticket other than Cancel
-// are for implementations; package schedtest tests one.
+// Settler, Item.Bind, TicketOwner and the methods of Ticket other than Cancel are for
+// implementations. Package schedtest tests an implementation.
 package firq

@@ -1,5 +1,5 @@
-// Package actor runs actors: states with a mailbox each, one message at a time, fair by
-// processor time, supervised.
+// Package actor runs actors. Each has a state and a mailbox, and handles one message at
+// a time. Actors share processor time fairly, and can be supervised.
 //
 //	type Counter struct{ n int }
 //
@@ -15,54 +15,57 @@
 // # Messages
 //
 // A message is a method of the state. The compiler checks request, reply and error. A
-// handle that its own handler uses, directly or by way of others (a timer to itself, ping
-// and pong), is an initialization cycle for the compiler: declare the variable, as
-// `var Tick *actor.Method[*Clock, int, int]`, and set it in init. Handles belong to no
-// System; several may use one at once.
+// handle that its own handler uses, directly or through others (a timer to itself, ping
+// and pong), is an initialization cycle for the compiler: declare the variable, as `var
+// Tick *actor.Method[*Clock, int, int]`, and set it in init. Handles belong to no
+// System; several Systems may use one at once.
 //
-// Messages are handled first in, first out by sender and priority. A message that is
-// ReadOnly runs together with others of that kind, in its place. Whoever hands a pointer
-// over shares what it points to.
+// Messages are handled first in, first out by sender and priority. A ReadOnly message
+// runs together with other ReadOnly messages, in its place. A sender that passes a
+// pointer shares its target.
 //
 // # Fairness
 //
-// A System has some slots, which are rights to compute. An actor with messages waits for
-// one; its turn ends after Config.Slice of processor time, or Config.Throughput messages,
-// and then it goes behind everybody who has used less by weight: start-time fair queueing
-// (Goyal, Vin and Cheng 1996) over nanoseconds. Who was idle has saved nothing up and goes
-// first. An actor that a short handler has made ready is next on the handler's slot, without
-// the queue, unless it is a slice ahead of who waits there, or the slot was passed on like
-// that for a slice. A handler that waits in Call, Future.Wait or Ctx.Await has no slot, and goes on
-// without one. One that computes for Config.Handoff loses its slot if others wait, and
-// keeps its goroutine: it is Go's scheduler that it shares the processor by then.
+// A System has some slots, which are rights to compute. An actor with messages waits
+// for a slot. Its turn ends after Config.Slice of processor time, or Config.Throughput
+// messages; then it goes behind all actors that have used less by weight: start-time
+// fair queueing (Goyal, Vin and Cheng 1996) over nanoseconds. An actor that was idle
+// has saved nothing up and goes first. An actor that a short handler has made ready is
+// next on the handler's slot, without the queue, unless it is a slice ahead of the
+// actors that wait there, or the slot was passed on in this way for a slice. A handler
+// that waits in Call, Future.Wait or Ctx.Await has no slot, and goes on without one. A
+// handler that computes for Config.Handoff loses its slot if others wait, and keeps its
+// goroutine: from then on it shares the processor by Go's scheduler.
 //
 // # Calls
 //
-// A call to an idle actor runs on its caller's goroutine when nobody can tell the
-// difference: the caller's ctx cannot end, no timeout applies, neither actor is reentrant,
-// nobody waits for a slot. There is one difference: runtime.Goexit in such a handler ends
-// the caller's goroutine too. Other calls go through the mailbox. Replies never do.
+// A call to an idle actor runs on its caller's goroutine when this makes no difference:
+// the caller's ctx cannot end, no timeout applies, neither actor is reentrant, no actor
+// waits for a slot. One difference remains: runtime.Goexit in such a handler ends the
+// caller's goroutine too. Other calls go through the mailbox. Replies never do.
 //
-// A call that would wait for itself is ErrDeadlock, at once, with the cycle; two chains of
-// calls that cross are one too, and so is waiting for room in a mailbox. What an actor
-// handles while its handler waits is its Reentrancy. A ReadOnly call that comes back to an
-// actor that is not reentrant is refused also where no writer waits between the two.
+// A call that would wait for itself fails at once with ErrDeadlock and the cycle. So do
+// two chains of calls that cross, and a wait for room in a mailbox that would close a
+// cycle. An actor's Reentrancy says which messages it handles while its handler waits.
+// A ReadOnly call that comes back to an actor that is not reentrant is refused even if
+// no writer waits between the two.
 //
-// A call to an actor that has failed waits for its next incarnation. A handler that has to
-// end before that can begin, as its actor is a child of the other, or a sibling which the
-// supervisor takes down too, would wait for itself: that is ErrDeadlock as well, also where
-// the failure comes after the call.
+// A call to an actor that has failed waits for its next incarnation. A handler that has
+// to end before that incarnation can begin would wait for itself: its actor is a child
+// of the failed actor, or a sibling which the supervisor takes down too. That is
+// ErrDeadlock as well, even if the failure comes after the call.
 //
-// Not seen is what waits by other means than this package's; and of several goroutines of
-// one handler that call at once only the first. Use Start and Wait to have several calls in
-// progress. A goroutine of a handler of a reentrant actor must not call with the handler's
-// Ctx: the actor takes that for the handler's own wait, and lets others in.
+// The package does not see waits by means other than its own. If several goroutines of
+// one handler call at once, it sees only the first; use Start and Wait to have several
+// calls in progress. A goroutine started by a handler of a reentrant actor must not
+// call with the handler's Ctx: the actor takes this for the handler's own wait, and
+// admits other messages.
 //
 // # Life
 //
 // An actor with a supervisor outlives its failures: a panic, an error of its start, a
-// timeout with the mode Stop. The state belongs to the incarnation, the mailbox, the name
-// and the Ref to the actor.
+// timeout with the mode Stop. The state belongs to the incarnation; the mailbox, the
+// name and the Ref belong to the actor.
 //
 //	          Spawn             failure, or taken down
 //	starting ------> alive ----------------------------> failed
@@ -76,10 +79,11 @@
 //	    v                v                                 v
 //	  ended <------------+---------------------------------+
 //
-// Each of these steps is done in a turn of the actor, when no handler of it is in
-// progress: so there are never two of them, or one and a handler, at once. A handler that
-// was abandoned does not count: its Ctx is its own from then on, and refuses everything.
+// Each of these steps is done in a turn of the actor, when none of its handlers is in
+// progress. So two steps, or a step and a handler, never run at once. A handler that
+// was abandoned does not count: its Ctx is its own from then on, and refuses
+// everything.
 //
-// Close does the steps itself, at once, and leaves out the last words of actors whose
+// Close does the steps itself, at once, and omits the last words of actors whose
 // handlers are in progress.
 package actor

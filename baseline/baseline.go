@@ -1,14 +1,14 @@
-// Package baseline is the mutex core: the contract of package firq over package
-// drr with one lock (Shards: 1), or one per shard. It is what the low-contention
-// core is measured against, and a fair opponent: the same order of service,
-// checks, histograms, clock, parking and batch calls. It is also the simplest
-// correct scheduler there is here, and a good choice where contention is low.
+// Package baseline is the mutex core: the contract of package firq over package drr
+// with one lock (Shards: 1), or one per shard. The low-contention core is measured
+// against it. The comparison is fair: both have the same order of service, checks,
+// histograms, clock, parking and batch calls. This core is also the simplest correct
+// scheduler of this module, and a good choice where contention is low.
 //
 // # Concurrency properties
 //
-// Every method takes a mutex and may wait for it; none does anything unbounded
-// under it. User code is never called with a lock held; keys that cannot be hashed
-// panic before one is taken (see firq.Producer).
+// Every method takes a mutex and may wait for it; none does unbounded work under it.
+// User code is never called with a lock held; keys that cannot be hashed panic before a
+// lock is taken (see firq.Producer).
 package baseline
 
 import (

@@ -1,8 +1,8 @@
-// Package compute answers requests of many tenants for results that cost something to
-// make: a query, a rendering, a call of another service. A call is answered from a cache,
-// or by the execution of its key that is under way, or it executes when it is its tenant's
-// turn (package gate). So a tenant that asks for too much waits for itself, and what all
-// ask for is made once.
+// Package compute answers requests of many tenants for results that are expensive to
+// make: a query, a rendering, a call of another service. A call is answered from a
+// cache, or joins the execution of its key that is under way, or executes when it is
+// its tenant's turn (package gate). So a tenant that asks for too much delays itself
+// only, and a result that many ask for is made once.
 //
 //	s, err := compute.New(func(ctx context.Context, c compute.Call[string, Query]) (*Page, error) {
 //		return db.Page(ctx, c.Tenant, c.Key)
@@ -10,20 +10,20 @@
 //	...
 //	page, err := s.Do(ctx, tenant, query)
 //
-// A key belongs to its tenant: what one has made, no other sees. The key has to hold all
-// that the result depends on. Results are shared by all who ask for them, so nobody may
-// change one (Config.Clone hands out copies).
+// A key belongs to its tenant: no tenant sees a result of another one. The key has to
+// hold all that the result depends on. All callers share a result, so none may change
+// it (Config.Clone hands out copies).
 //
 // # What protects what
 //
-// Executions are limited, and fair; hits are not, as they pass no gate: a tenant that
-// asks for what is kept in a tight loop can take all processors. Over a network the request
-// itself costs many times what a hit does: there, put firqhttp or firqgrpc in front, which
-// have a gate for requests.
+// Executions are limited, and fair. Hits are not, as they pass no gate: a tenant that
+// asks for kept results in a tight loop can take all processors. Over a network the
+// request itself costs many times as much as a hit. There, put firqhttp or firqgrpc in
+// front, which have a gate for requests.
 //
 // # Flights
 //
-// The executions of keys, and the calls that share them, are flights. One is in one of
+// An execution of a key, with the calls that share it, is a flight. It is in one of
 // these states:
 //
 //	       a call misses, and finds none
@@ -42,38 +42,40 @@
 //	executing, cancelled, ─ publish┘
 //	cannot be joined
 //
-// Who leads a queued flight waits at the gate with its own context; a leader whose context
-// ends there hands over to one who has joined: the baton is a channel of one place, filled
-// under the lock of the part, so somebody who waits takes it, or the last who leaves ends the
-// flight. Who leads an executing flight runs exec on its own goroutine (without
-// Config.Detach), so nobody watches its context unless exec asks for its own; a call that
-// would join a leader on its own looks at the leader's context first. What is made is kept
-// before the flight ends, both under the lock of the part, and a call that finds no flight
-// looks at the cache once more, under that lock: so nothing is made twice. Forget and Warm
-// take the same lock, and mark the flights whose results must not be kept.
+// The leader of a queued flight waits at the gate with its own context. A leader whose
+// context ends there hands over to a call that has joined: the baton is a channel of
+// one place, filled under the lock of the part, so a waiting call takes it, or the last
+// call that leaves ends the flight. The leader of an executing flight runs exec on its
+// own goroutine (without Config.Detach), so its context is not watched unless exec asks
+// for its own; a call that would join a leader without other callers checks the
+// leader's context first. The result is kept before the flight ends, both under the
+// lock of the part, and a call that finds no flight looks at the cache once more, under
+// that lock. So nothing is made twice. Forget and Warm take the same lock, and mark the
+// flights whose results must not be kept.
 //
 // # Groups
 //
-// With Config.Groups executions are divided among groups that have something of their own,
-// a connection, a replica, a processor's cache: a key goes to its home as long as that has a
-// free slot, else to the first group in the key's own order that has less than Config.Spill
-// times the mean load. The load of a group is the word of its gate; nothing else counts it,
-// so nothing drifts. The cache is everybody's.
+// With Config.Groups executions are divided among groups that have a resource of their
+// own: a connection, a replica, a processor's cache. A key goes to its home group as
+// long as that has a free slot, else to the first group in the key's own order that has
+// less than Config.Spill times the mean load. The load of a group is the word of its
+// gate; no second counter exists that could drift. All groups share the cache.
 //
 // # The cache
 //
-// SIEVE, with one bound for all shards, and a bound per tenant if Config.MaxPerTenant says
-// so. An entry with keys and values of 8 bytes takes about 80. What has expired is no answer
-// from that millisecond on, and its memory is freed somewhat later, by a timer: after
-// about a sixteenth of its time, a millisecond, and 2 µs for each entry there is. Config.Cache is for
-// others.
+// The cache is SIEVE, with one bound for all shards, and a bound per tenant if
+// Config.MaxPerTenant says so. An entry with keys and values of 8 bytes takes about 80
+// bytes. From the millisecond in which an entry expires it is no longer an answer. A
+// timer frees its memory somewhat later: after about a sixteenth of its time, a
+// millisecond, and 2 µs for each entry in the cache. Config.Cache replaces this cache
+// by another.
 //
 // # Concurrency properties
 //
-//	Do, DoInfo   a hit: lock-free, no allocation, one look at the clock; the first hit in
+//	Do, DoInfo   a hit: lock-free, no allocation, one read of the clock; the first hit in
 //	             a refresh window, and the first stale answer, start a goroutine.
-//	             A miss takes the lock of its part a few times, for a few instructions, and then waits as
-//	             gate.Gate.Acquire does; alone it allocates once
+//	             A miss takes the lock of its part a few times, for a few instructions,
+//	             and then waits as gate.Gate.Acquire does; alone it allocates once
 //	Peek         as a hit
 //	Forget, Warm take the lock of the key's part, and of a shard of the cache
 //	ForgetTenant, ForgetAll
@@ -81,8 +83,8 @@
 //	SetLimit, SetGroups, SetQuantum
 //	             one at a time; they take the gates' locks
 //	Stats        walks over the parts and gates, one lock at a time
-//	Batcher.Do   as Enqueue of package lockfree; then one takes the lock that collects
-//	             batches
+//	Batcher.Do   as Enqueue of package lockfree; then one call takes the lock that
+//	             collects batches
 //
 // Config.Cache's Set and Delete are called with the lock of a part held, and so is Get,
 // by calls that miss. No other user code runs under a lock.

@@ -1,5 +1,5 @@
-// Package hist keeps HDR histograms of durations: for waiting times, where the
-// tail is what matters and a dozen fixed buckets would hide it.
+// Package hist keeps HDR histograms of durations: for waiting times, where the tail
+// matters and a dozen fixed buckets would hide it.
 //
 // All histograms of the package have one range, [Lowest, Highest] (1 ns to 1 h),
 // and one resolution, 3 significant digits: a quantile is at most 0.1 % above
@@ -9,8 +9,8 @@
 //
 // # Usage
 //
-// A [Local] is for code that holds a lock anyway; a [Histogram] is for many
-// goroutines; both end in a [Snapshot], which answers questions and merges:
+// A [Local] is for code that holds a lock anyway, a [Histogram] for many goroutines.
+// Both produce a [Snapshot], which has quantiles and can be merged:
 //
 //	h := hist.New()
 //	h.Record(wait)            // from anywhere
@@ -27,12 +27,12 @@
 //
 // # Memory
 //
-// The slots are those of HdrHistogram (github.com/HdrHistogram/hdrhistogram-go
-// with the same range and digits; a test compares every boundary), so that its
-// encoder, which writes the logs, takes them as they are. What differs is the
-// storage. There a histogram of this range is one block of 270 kB, and merging
-// or copying walks all of it. Here each power of two has a row of its own, 8 kB,
-// allocated when a duration first falls into it: an unused histogram costs about
-// 300 bytes, a typical one 50 to 100 kB, and merging costs as much as is used.
-// After that first time nothing is allocated.
+// The slots are those of HdrHistogram (github.com/HdrHistogram/hdrhistogram-go with the
+// same range and digits; a test compares every boundary), so its encoder, which writes
+// the logs, accepts them as they are. Only the storage differs. In HdrHistogram a
+// histogram of this range is one block of 270 kB, and merging or copying walks all of
+// it. In this package each power of two has a row of its own, 8 kB, allocated when a
+// duration first falls into it. So an unused histogram takes about 300 bytes, a typical
+// one 50 to 100 kB, and the cost of merging depends on the rows in use. After a row's
+// first use, recording allocates nothing.
 package hist

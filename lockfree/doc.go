@@ -3,25 +3,24 @@
 //
 // # How it works
 //
-// Each tenant has an inbox, a small ring that its producers publish tasks in;
-// the ticket for a slot is at the same time the reservation of the tenant's
-// capacity, one CAS on a line that only this tenant's producers and its server
-// write. As long as the tenant is not marked quiet, each task also puts it into
-// its shard's activation ring, as an actor's mailbox is scheduled.
-// A consumer takes a shard's lease, moves what came in into the shard's deficit
-// round robin (package drr), serves, and releases the lease. The scheduler's
-// capacity is a pool of credits in stripes, one per processor. docs/design.md
-// has the whole of it.
+// Each tenant has an inbox, a small ring in which its producers publish tasks. The
+// ticket for a slot also reserves the tenant's capacity: one CAS on a cache line that
+// only this tenant's producers and its server write. As long as the tenant is not
+// marked quiet, each task also puts the tenant into its shard's activation ring, as an
+// actor's mailbox is scheduled. A consumer takes a shard's lease, moves new tasks into
+// the shard's deficit round robin (package drr), serves, and releases the lease. The
+// scheduler's capacity is a pool of credits in stripes, one per processor.
+// docs/design.md has the details.
 //
 // # Concurrency properties
 //
 //	Enqueue         lock-free for a known tenant whose inbox has room, while
-//	                nobody has to be woken. A new tenant takes a lock of the
+//	                no consumer has to be woken. A new tenant takes a lock of the
 //	                tenant map. It takes the lease when the inbox or the
 //	                activation ring is full, to evict, and to drop expired tasks
 //	                where a limit is reached; and without waiting for it, if it
-//	                is free and nobody was met there for a millisecond, to push
-//	                the task past the inbox
+//	                is free and no other call was met there for a millisecond,
+//	                to push the task past the inbox
 //	EnqueueBatch    as Enqueue, for up to 32 tasks at a time; one by one at a limit
 //	EnqueueWait     as Enqueue; sleeps until there is capacity
 //	TryDequeue      takes a lease: the first free one, else it waits for one
@@ -36,12 +35,12 @@
 //	Shutdown        sleeps until the backlog is gone
 //	Close           takes each lease
 //
-// A lease is held for a bounded number of tasks and never while user code runs.
-// What a key needs to be hashed and compared is looked at before: a key that is in
-// the maps cannot panic (see firq.Producer).
-// A producer that is stopped in the middle of Enqueue hides its own task only,
-// though a call that finds its tenant full waits for it; but on a shard where nobody else
-// was at work it may hold the lease, and then that shard waits.
+// A lease is held for a bounded number of tasks and never while user code runs. Whether
+// a key can be hashed and compared is checked beforehand: a key in the maps cannot
+// panic (see firq.Producer). A producer that is stopped in the middle of Enqueue hides
+// only its own task, though a call whose tenant is full waits for it. On a shard where
+// no other call was at work such a producer may hold the lease, and then that shard
+// waits.
 //
 // # Sources
 //

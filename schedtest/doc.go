@@ -1,5 +1,5 @@
-// Package schedtest is the contract of package firq as a test suite. Whoever
-// implements firq.Scheduler runs it, best under the race detector:
+// Package schedtest is the contract of package firq as a test suite. Run it on an
+// implementation of firq.Scheduler, preferably under the race detector:
 //
 //	func TestScheduler(t *testing.T) {
 //		schedtest.Run(t, lockfree.New[string, int])
@@ -19,19 +19,18 @@
 //
 // # Reading a failure
 //
-// The subtests are named after the part of the contract that they test. A
-// call that should have returned is given ten seconds, so that a lost wake-up
-// is a failure of one subtest and not a hang; a subtest that hangs in a call
-// that takes no context fails with the stacks of all goroutines. Comparisons
-// with the model (subtests model/...) print the seed and the shortest sequence
-// of calls that they found to go wrong.
+// The subtests are named after the part of the contract that they test. A call that
+// should have returned gets ten seconds, so a lost wake-up is a failure of one subtest
+// and not a hang. A subtest that hangs in a call without a context fails with the
+// stacks of all goroutines. Comparisons with the model (subtests model/...) print the
+// seed and the shortest failing sequence of calls that they found.
 //
 // # What it cannot test
 //
-// Whether user code runs under a lock shows only where it calls back; whether a
-// parked consumer costs CPU, and how long a call may take, are benchmarks. The
-// suite does not know which shard a tenant lives on.
+// Whether user code runs under a lock shows only where that code calls back. Whether a
+// parked consumer costs CPU, and how long a call may take, are questions for
+// benchmarks. The suite does not know which shard a tenant lives on.
 //
-// Run, RunPayload and RunLeaks may not be called from a parallel test: they count
-// allocations and watch the heap.
+// Do not call Run, RunPayload and RunLeaks from a parallel test: they count allocations
+// and watch the heap.
 package schedtest

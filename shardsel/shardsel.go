@@ -1,6 +1,6 @@
-// Package shardsel decides which shard: the one that a tenant lives on, the one
-// that a consumer looks at first, and which shards may be served without being
-// unfair to the others.
+// Package shardsel chooses shards: the shard that a tenant lives on, the shard that a
+// consumer looks at first, and the shards that consumers may serve without being unfair
+// to the others.
 package shardsel
 
 import (

@@ -1,5 +1,5 @@
-// Package watchdog notices that work has to wait: for a processor, or in a
-// queue, and says so before the callers do.
+// Package watchdog detects work that waits for a CPU or in a queue, and reports it
+// before the callers do.
 //
 // # Usage
 //
@@ -10,64 +10,61 @@
 //	...
 //	go w.Run(ctx) // until ctx is done
 //
-// Every interval (1 s) the signals below are measured and compared with two
-// thresholds (100 ms and 1 s). The worst of them is the level.
+// Every interval (1 s) the watchdog measures the signals below and compares them with
+// two thresholds (100 ms and 1 s). The worst of them is the level.
 //
 // # Signals
 //
 //	timer lateness      by how much a timer of the watchdog fired late, the worst of the interval
 //	scheduling latency  how long goroutines were ready to run before they ran: runtime/metrics
-//	queue wait          how long tasks had waited that a queue delivered in the interval
+//	queue wait          how long the tasks that a queue delivered in the interval had waited
 //	queue stall         how long a queue with a backlog has delivered nothing
 //	probe time          how long a call that the user supplies takes
 //	probe error         that call failed
 //
-// The first two are about processors, the others about queues and those who
-// work on them. Late queues while the first two are fine: too few workers, or
-// workers that wait for something. All of them late: too little processor, or
-// somebody who takes it all.
+// The first two are about processors, the others about queues and their workers. If
+// queues are late while the first two are fine, there are too few workers, or the
+// workers wait for something. If all are late, there is too little processor time, or
+// one program takes it all.
 //
-// There is no probe that starts a goroutine and looks when it runs, though many
-// systems have one. In Go a new goroutine is the next that its processor runs,
-// whatever else is ready (runqput in the runtime's proc.go): with 16 goroutines
-// per processor that never yield, such a probe waits for a few microseconds and
-// others for 100 ms and more. A timer sees more, but only the wait of one
-// goroutine per tick. The runtime's histogram sees goroutines of all kinds, and is
-// the main signal.
+// There is no probe that starts a goroutine and measures when it runs, though many
+// systems have one. In Go a new goroutine is the next that its processor runs, whatever
+// else is ready (runqput in the runtime's proc.go). With 16 goroutines per processor
+// that never yield, such a probe waits for a few microseconds while others wait for 100
+// ms and more. A timer shows more, but only the wait of one goroutine per tick. The
+// runtime's histogram covers goroutines of all kinds, and is the main signal.
 //
 // # Levels
 //
-// The level rises at once, with the first interval that calls for it. It falls
-// after Options.Calm intervals in a row that were below it, to the worst level
-// among these. So a value that jitters around a threshold is one report, not
-// many. Each change is reported once; while the level is not OK, a reminder
-// follows every Options.Remind.
+// The level rises at once, with the first interval that calls for it. It falls after
+// Options.Calm consecutive intervals below it, to the worst level among these. So a
+// value that jitters around a threshold causes one report, not many. Each change is
+// reported once; while the level is not OK, a reminder follows every Options.Remind.
 //
 // # What it cannot see
 //
-//   - A wait that has not ended: a goroutine counts in the scheduling latency
-//     once it runs, a task in the queue wait once it is delivered. A queue in
-//     which nothing moves is what queue stall is for; a tenant that starves
-//     while others are served is seen by a Probe in its name only.
+//   - A wait that has not ended: a goroutine counts in the scheduling latency once it
+//     runs, a task in the queue wait once it is delivered. Queue stall detects a queue
+//     in which nothing moves. Only a Probe in a tenant's name detects that this tenant
+//     starves while others are served.
 //   - A rare wait: the runtime records about every eighth wait of a goroutine,
 //     and Tail is a quantile. Where millions of short hand-overs hide a few long
 //     waits, set Options.Quantile to 1 (the maximum).
-//   - The exact value: the runtime's buckets are 25 % wide, those of
-//     firq.Stats go 1, 2, 5, 10. Both are rounded down, so no alarm is false, but
-//     it can be late by as much: choose thresholds for queues that are 1, 2 or 5
-//     times a power of ten.
-//   - Whose fault it is. A stopped process or virtual machine, a garbage
-//     collector that needs the processors and goroutines that never yield look
-//     alike. Stacks help, but show what runs when they are taken, after the
-//     interval.
-//   - Anything while no goroutine of the process runs. It reports afterwards.
+//   - The exact value: the runtime's buckets are 25 % wide, those of firq.Stats go 1,
+//     2, 5, 10. Both are rounded down, so no alarm is false, but an alarm can be late
+//     by as much. For queues, choose thresholds that are 1, 2 or 5 times a power of
+//     ten.
+//   - The cause. A stopped process or virtual machine, a garbage collector that needs
+//     the processors, and goroutines that never yield look alike. Stacks help, but show
+//     what runs when they are taken, after the interval.
+//   - Anything while no goroutine of the process runs. The watchdog reports afterwards.
 //
-// Without the metrics that this package reads (Go 1.25 has no count of runnable
-// goroutines) the rest goes on: Sample says what is missing.
+// Where the runtime lacks a metric that this package reads (Go 1.25 has no count of
+// runnable goroutines), the others still work, and Sample says which is missing.
 //
 // # Concurrency properties
 //
-// New and Status may be called from anywhere at any time; Status takes no lock.
-// Run has its goroutine, one that reports and one per probe in progress, and
-// leaves none behind. No lock is held while code of the user runs.
+// New and Status may be called from anywhere at any time; Status takes no lock. Run
+// uses the caller's goroutine, one that reports, and one per probe in progress, and
+// leaves none behind. No lock is held while user code runs.
 package watchdog

@@ -1,6 +1,6 @@
 // Package worker runs handlers over a firq.Scheduler, or anything else that is a
-// firq.Consumer: a fixed number of goroutines that each take one task, handle it,
-// say Done, and take the next.
+// firq.Consumer: a fixed number of goroutines that each take one task, handle it, call
+// Done, and take the next.
 //
 // # Usage
 //
@@ -8,36 +8,36 @@
 //		return it.Payload.Do(ctx)
 //	}, worker.Options[string, Job]{Name: "jobs", Concurrency: 16})
 //
-// Run blocks until ctx is done or the scheduler is closed. New and Pool.Run are
-// the same in two steps, for who wants Pool.Stats meanwhile.
+// Run blocks until ctx is done or the scheduler is closed. New and Pool.Run do the same
+// in two steps, for programs that read Pool.Stats meanwhile.
 //
 // # What a handler may rely on
 //
 //   - A worker takes a task only when it is free. Nothing is prefetched, so the
 //     next free worker gets what the scheduler finds most urgent at that moment,
 //     and no task passes its deadline in a worker's hands before its handler starts.
-//   - What was taken is handled, whatever happens: also when ctx is done at the
-//     same instant.
-//   - Item.Done is called once the handler has really returned, not when its
-//     time is over. So with MaxInFlightPerTenant 1 two tasks of a tenant never
-//     overlap, even if a handler ignores its cancelled context. (A handler that
-//     calls it.Done itself gives that up, from then on.)
-//   - The context carries the values of Run's ctx, but it is not cancelled with
-//     it: see Options.Grace. Its deadline is the earlier of the task's own
-//     (unless Options.IgnoreDeadline) and of Options.Timeout (unless it only warns).
-//     Context and item are the handler's until it returns, not longer: the
-//     memory of the item is used again, and what the handler leaves running in the
-//     background is not waited for.
+//   - A task that was taken is handled in any case, even if ctx is done at the same
+//     instant.
+//   - The pool calls Item.Done once the handler has really returned, not when its time
+//     is over. So with MaxInFlightPerTenant 1 two tasks of a tenant never overlap, even
+//     if a handler ignores its cancelled context. (A handler that calls it.Done itself
+//     gives this up from then on.)
+//   - The context carries the values of Run's ctx, but it is not cancelled with it: see
+//     Options.Grace. Its deadline is the earlier of the task's own (unless
+//     Options.IgnoreDeadline) and of Options.Timeout (unless it only warns). Context
+//     and item belong to the handler until it returns, and not longer: the pool uses
+//     the memory of the item again, and does not wait for goroutines that the handler
+//     leaves behind.
 //
 // # Limits per tenant
 //
-// How many tasks of one tenant are handled at once is firq.Config's
-// MaxInFlightPerTenant, not an option of the pool. Only the scheduler can pass
-// over a tenant at its limit and serve somebody else; a pool that has taken a
-// task could only sit on it, with a worker that others wait for. What the pool does is call
-// Item.Done, without which that limit would fill up for good. Without that limit
-// one tenant may have all workers at a time, if nobody else has work queued when
-// they become free: fairness then decides who is next, not who may go on.
+// firq.Config.MaxInFlightPerTenant, not an option of the pool, limits how many tasks of
+// one tenant run at once. Only the scheduler can pass over a tenant at its limit and
+// serve another one; a pool that has taken a task could only hold on to it, with a
+// worker that other tasks wait for. The pool calls Item.Done, without which that limit
+// would fill up for good. Without the limit one tenant may have all workers at a time,
+// if no other tenant has work queued when they become free: fairness decides which task
+// is next, not which may go on.
 //
 // # Time
 //
@@ -54,25 +54,25 @@
 //	Grace          after Run's ctx is done: cancels the contexts of all handlers
 //
 // Go cannot end a goroutine from outside. A handler that ignores its context keeps its
-// worker (and its tenant's place in flight) until it returns. The pool says so, and
-// goes on with the workers that are left.
+// worker (and its tenant's place in flight) until it returns. The pool reports this,
+// and goes on with the remaining workers.
 //
-// One timer per worker watches over this. It is not set for each task: it rings at most
-// once per limit, looks whether the task that runs now is over its time, and if not
-// is set again for that one. (Resetting it for each task costs 96 ns, this 30.)
-// A context with a deadline of its own costs 530 ns and 4 allocations, so a
-// handler gets one only if the task has a deadline or the pool a Timeout that cancels.
+// One timer per worker watches these limits. It is not set for each task: it fires at
+// most once per limit, checks whether the running task is over its time, and if not is
+// set again for that task. (Resetting it for each task costs 96 ns, this 30.) A context
+// with a deadline of its own costs 530 ns and 4 allocations, so a handler gets one only
+// if the task has a deadline or the pool a Timeout that cancels.
 //
 // # Concurrency properties
 //
 // Pool is safe for concurrent use; Run may be called once. Hooks are called by the
-// worker or by the timer's goroutine, never with a lock held, several at a time;
-// they should be quick, must not panic (that ends the program, as in any
-// goroutine) and must not wait for Run to return. One that ends its goroutine by
-// runtime.Goexit, as testing's FailNow does, costs the pool nothing. Run waits for
-// hooks, except those of handlers that it leaves behind.
+// worker or by the timer's goroutine, never with a lock held, several at a time; they
+// should be quick, must not panic (that ends the program, as in any goroutine) and must
+// not wait for Run to return. A hook that ends its goroutine by runtime.Goexit, as
+// testing's FailNow does, does no harm to the pool. Run waits for hooks, except those
+// of handlers that it leaves behind.
 //
 // # Long loops
 //
-// YieldBudget and YieldEvery help handlers that compute for long; their comments say when.
+// YieldBudget and YieldEvery help handlers that compute for long; see their comments.
 package worker

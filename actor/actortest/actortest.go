@@ -1,5 +1,6 @@
-// Package actortest makes Systems of package actor whose order of delivery is shuffled
-// by a seed, within what is allowed, so that tests find what depends on it.
+// Package actortest makes Systems of package actor whose order of delivery a seed
+// shuffles, within what is allowed, so that tests reveal code that depends on the
+// order.
 package actortest
 
 import (

@@ -14,23 +14,25 @@
 //		grpc.ChainStreamInterceptor(authenticateStream, in.Stream),
 //	)
 //
-// Put it after authentication, so that nobody can use up another tenant's share,
-// and before what costs much. Who can choose a name freely has as many turns as names,
-// and beats fairness: let only names in that were verified, or that are Known.
+// Put it after authentication, so that no client can use up another tenant's share, and
+// before expensive interceptors. A client that can choose a name freely has as many
+// turns as names, and defeats fairness: accept only names that were verified, or that
+// are Known.
 //
-// Fairness is about turns, not about how long a turn lasts: streams of one client can
-// hold all slots. gate.Config.MaxInFlightPerTenant bounds how many one tenant holds.
+// Fairness is about turns, not about how long a turn lasts, so streams of one client
+// can hold all slots. gate.Config.MaxInFlightPerTenant bounds how many one tenant
+// holds.
 //
 // # What holds a slot
 //
-// A unary call holds one slot of the gate while its handler runs, a stream until
-// its handler returns; also if the handler panics. A stream that is idle most of
-// the time can hold a slot per message instead: Config.PerMessage. Health checks
-// and reflection hold none, unless Config.Skip says otherwise: a server that is
-// full is not a sick one. What a call really cost can be corrected with Charge.
+// A unary call holds one slot of the gate while its handler runs, a stream until its
+// handler returns or panics. A stream that is idle most of the time can hold a slot per
+// message instead: Config.PerMessage. Health checks and reflection hold none, unless
+// Config.Skip says otherwise: a full server is not a sick one. Charge corrects the cost
+// of a call to what it really was.
 //
 // A client that gives up frees its place in the queue at once. The deadline that a
-// client sets (grpc-timeout) is that of the context, and ends the wait.
+// client sets (grpc-timeout) becomes that of the context, and ends the wait.
 //
 // # Errors
 //
@@ -48,31 +50,32 @@
 //	INTERNAL          INTERNAL            a Cost or Priority that makes no sense; or a
 //	                                      function of Config panicked
 //
-// RESOURCE_EXHAUSTED says that this tenant asks for too much, UNAVAILABLE that the
-// server cannot now, so that a client or proxy may try another one. Both carry
-// google.rpc.ErrorInfo with the Reason, and all but CLOSED also google.rpc.RetryInfo
-// and the trailer grpc-retry-pushback-ms, which clients with a retry policy obey
-// (gRFC A6): how long to wait before the next try, by default an estimate
-// (Config.RetryDelay). With CLOSED there is no use in waiting for this server.
+// RESOURCE_EXHAUSTED says that this tenant asks for too much. UNAVAILABLE says that the
+// server cannot serve the call now, so a client or proxy may try another server. Both
+// carry google.rpc.ErrorInfo with the Reason, and all but CLOSED also
+// google.rpc.RetryInfo and the trailer grpc-retry-pushback-ms, which clients with a
+// retry policy obey (gRFC A6). Both say how long to wait before the next try, by
+// default an estimate (Config.RetryDelay). With CLOSED there is no use in waiting for
+// this server.
 //
-// A client whose deadline passes says so by RST_STREAM, which is here a moment before
-// this server's own timer as a rule. So a call that is cancelled within 10 ms of its
+// A client whose deadline passes sends RST_STREAM, which as a rule arrives a moment
+// before this server's own timer fires. So a call that is cancelled within 10 ms of its
 // deadline counts as CLIENT_DEADLINE.
 //
 // # Results of package compute
 //
-// A handler that asks a compute.Server turns its refusals, ends of contexts and
-// firq.ErrClosed into the same answers by RejectError (and TOO_MANY_WAITERS,
-// RESOURCE_EXHAUSTED, for compute.ErrTooManyWaiters), and says where a response comes from
-// by CacheStatus.
+// A handler that calls a compute.Server uses RejectError to turn refusals, ends of
+// contexts and firq.ErrClosed into the same answers (and compute.ErrTooManyWaiters into
+// TOO_MANY_WAITERS, RESOURCE_EXHAUSTED), and CacheStatus to say where a response comes
+// from.
 //
 // # Concurrency properties
 //
-// Every method may be called from anywhere. There is no goroutine. The functions of
-// Config are called by the goroutine of the call, with no lock held.
+// Every method is safe for concurrent use. The package starts no goroutine. The
+// goroutine of the call runs the functions of Config, with no lock held.
 //
 // # What it is not
 //
-// It does not authenticate anybody, does not limit rates, and knows of one process
-// only, as firqhttp.
+// As firqhttp, it does not authenticate clients, does not limit rates, and knows one
+// process only.
 package firqgrpc

@@ -1,4 +1,4 @@
-// Package firqhttpexamples shows firqhttp with the routers that people use: chi,
-// Gin and Echo; its tests drive each. Copy what you need. The command noisy
-// measures what the middleware costs, and what it buys: go run ./noisy.
+// Package firqhttpexamples shows firqhttp with popular routers: chi, Gin and Echo. Its
+// tests drive each. Copy what you need. The command noisy measures the price of the
+// middleware and its effect: go run ./noisy.
 package firqhttpexamples

@@ -1,11 +1,11 @@
-// Package firqotel exports the numbers of firq as OpenTelemetry metrics: of
-// schedulers and gates, of HTTP and gRPC middlewares, of worker pools, of
-// watchdogs, of queues on Redis and of compute servers. Inject and Extract let traces travel with the
-// tasks of such a queue.
+// Package firqotel exports the numbers of firq as OpenTelemetry metrics: of schedulers
+// and gates, of HTTP and gRPC middlewares, of worker pools, of watchdogs, of queues on
+// Redis and of compute servers. Inject and Extract carry traces with the tasks of such
+// a queue.
 //
 // # Usage
 //
-// The histograms need a [Producer], which is given to the reader; all else are
+// The histograms need a [Producer], which is given to the reader; all other metrics are
 // observable instruments of a meter:
 //
 //	times := firqotel.NewProducer()
@@ -13,7 +13,8 @@
 //	provider := metric.NewMeterProvider(metric.WithReader(reader))
 //	opts := firqotel.Options[string]{MeterProvider: provider, Producer: times, Scheduler: "api"}
 //
-// Then a line each, with an error and a [Registration] to Unregister:
+// Then each source takes one line, which returns a [Registration] to Unregister and an
+// error:
 //
 //	r, err := firqotel.Register(s, opts)         // a firq.Scheduler
 //	r, err := firqotel.RegisterGate(g, opts)     // *gate.Gate
@@ -25,16 +26,16 @@
 //	r, err := firqotel.RegisterCompute(c, opts)  // *compute.Server
 //	r, err := firqotel.RegisterActors(sys, recorder, opts) // *actor.System, *actor.Recorder
 //
-// The scheduler of a gate is part of RegisterGate; another one needs another name.
-// Anything that has the method can be registered: Stats() firq.Stats[K] (see
-// [Source]), Traffic() gate.Traffic, and so on. Several of a kind share meter and
-// Producer, each with an Options.Scheduler of its own.
+// RegisterGate includes the gate's scheduler; another scheduler needs another name. Any
+// type with the right method can be registered: Stats() firq.Stats[K] (see [Source]),
+// Traffic() gate.Traffic, and so on. Several of a kind share meter and Producer, each
+// with an Options.Scheduler of its own.
 //
 // # Metrics of schedulers, and of the queues of gates
 //
 // Times are in seconds. Every metric has the attribute firq.scheduler, if
-// Options.Scheduler is set. The last column is the name that package firqprom
-// has for the same number, there in nanoseconds where it is a time.
+// Options.Scheduler is set. The last column is the name of the same number in package
+// firqprom, where times are in nanoseconds.
 //
 //	name                     instrument, unit          firq.Stats         Prometheus
 //	firq.enqueued            Counter {task}            Enqueued           firq_enqueued_total
@@ -62,8 +63,8 @@
 //	firq.tenant.dequeued     Counter {task}            TopTenants         firq_tenant_dequeued_total
 //	firq.tenant.lag          Gauge {round}             TopTenants         firq_tenant_lag_rounds
 //
-// The two quantiles are exact to 0.1 % and over all tasks since the scheduler
-// was built; for what happens now use the histogram.
+// The two quantiles are exact to 0.1 %, over all tasks since the scheduler was built;
+// for the present, use the histogram.
 //
 // An EnqueueBatch that is cut short counts as one rejection, however many tasks
 // it leaves.
@@ -147,8 +148,8 @@
 //	firq.redis.oldest                  Gauge s                     Oldest
 //	firq.redis.paused                  Gauge 1                     Paused: 0 or 1
 //
-// These are of the queue, which many processes share, and each process that exports them says the same: take
-// the maximum over processes, not the sum.
+// These metrics describe the queue, which many processes share, so each process exports
+// the same numbers: take the maximum over processes, not the sum.
 //
 //	name                               instrument, unit            compute.Stats
 //	firq.compute.requests              Counter {call}              by firq.source: Hits (hit), Stale (stale), Coalesced
@@ -173,7 +174,7 @@
 //	firq.compute.entries               UpDownCounter {entry}       Entries
 //	firq.compute.weight                UpDownCounter 1             Weight
 //
-// Of a System of actors; those with a kind need the Recorder:
+// Metrics of a System of actors; those with a kind need the Recorder:
 //
 //	name                               instrument, unit            actor.Stats, or actor.Recorded
 //	firq.actor.actors                  UpDownCounter {actor}       Actors
@@ -197,40 +198,39 @@
 //	firq.actor.timeouts                Counter {handler}           Timeouts; firq.kind, firq.method, firq.mode
 //	firq.actor.wait                    Histogram s                 Waited, by the Producer
 //
-// What a watchdog has measured is that of its last interval, and is not there
-// before the first has ended.
+// The measurements of a watchdog are those of its last interval, and are missing before
+// the first interval has ended.
 //
 // # The histograms
 //
-// OpenTelemetry has no observable histogram, and to record each wait in a
-// synchronous one would put the SDK into the path of every task. So the Producer
-// hands the SDK finished histograms with the bounds of QueueTime.Buckets (1, 2,
-// 5, 10 us and so on up to 1 h) and their exact counts, and as the maximum that
-// of all tasks since the scheduler, or the pool, was built. They do not go through
-// the SDK's aggregation: views do not apply to them, and their temporality is
-// always cumulative, even on a reader that asks for delta.
+// OpenTelemetry has no observable histogram, and recording each wait in a synchronous
+// one would put the SDK into the path of every task. So the Producer hands the SDK
+// finished histograms with the bounds of QueueTime.Buckets (1, 2, 5, 10 us and so on up
+// to 1 h) and their exact counts. Their maximum is that of all tasks since the
+// scheduler, or the pool, was built. They do not go through the SDK's aggregation:
+// views do not apply to them, and their temporality is always cumulative, even on a
+// reader that asks for delta.
 //
-// Their start time is when Register was called, as the SDK has it for the counters.
-// What the scheduler had delivered before then is counted all the same.
+// Their start time is when Register was called, as with the SDK's counters. Tasks that
+// the scheduler had delivered before then are counted all the same.
 //
 // # Series of tenants
 //
-// firq.tenant.dequeued, with the attribute firq.tenant, exists only for the
-// tenants of Stats.TopTenants: an approximate ranking, which changes. With
-// cumulative temporality the series of a tenant that drops out ends, and goes on
-// from its whole count when the tenant comes back. With delta temporality the
-// SDK reports the whole count, not the difference, of a tenant that comes in or
-// comes back: the sum of the deltas is then too high. Set TopTenants below 0
-// there, or keep to cumulative temporality.
+// firq.tenant.dequeued, with the attribute firq.tenant, exists only for the tenants of
+// Stats.TopTenants: an approximate ranking, which changes. With cumulative temporality
+// the series of a tenant that drops out ends, and goes on from its whole count when the
+// tenant comes back. With delta temporality, when a tenant comes in or comes back, the
+// SDK reports its whole count, not the difference, so the sum of the deltas is too
+// high. Set TopTenants below 0 there, or keep to cumulative temporality.
 //
-// Behind a middleware the tenants are what its Config.Tenant makes of a request,
-// and what it lets clients choose, keys with firqhttp.PlainAPIKey: set TopTenants
-// below 0 then, or a TenantLabel that maps to names you know.
+// Behind a middleware, Config.Tenant derives the tenants from requests, and may let
+// clients choose them (keys, with firqhttp.PlainAPIKey). Set TopTenants below 0 then,
+// or a TenantLabel that maps to names you know.
 //
 // # Concurrency properties
 //
-// Everything is safe for concurrent use. A collection takes one snapshot of each
-// source for the instruments and, with a Producer, one more for its histogram; the
-// two may differ by what was delivered in between. The Stats of a scheduler, and of
-// a gate, waits for each shard in turn.
+// Everything is safe for concurrent use. A collection takes one snapshot of each source
+// for the instruments and, with a Producer, one more for its histogram; the two may
+// differ by the tasks delivered in between. The Stats of a scheduler, and of a gate,
+// waits for each shard in turn.
 package firqotel

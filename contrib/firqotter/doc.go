@@ -1,9 +1,9 @@
 // Package firqotter keeps the results of package compute in otter v2, a cache that
-// decides by W-TinyLFU what to evict.
+// evicts by W-TinyLFU.
 //
 // # Usage
 //
-// Make a [Cache] for each server and hand it over; Close both at the end:
+// Make a [Cache] for each server and pass it in the Config; Close both at the end:
 //
 //	kept, err := firqotter.New[string, int, report](10_000)
 //	if err != nil {
@@ -12,28 +12,29 @@
 //	defer kept.Close()
 //	s, err := compute.New(query, compute.Config[string, int, report]{TTL: time.Minute, Cache: kept})
 //
-// compute has a cache of its own (SIEVE), which is what you get without any of this: it
-// needs no other module, bounds what one tenant may fill, and weighs results. Take otter
-// where your own requests say that it finds more, or where its statistics and hooks are in
-// use already. Stats().Entries of the server is otter's estimate: for a moment after many
-// writes it may be above the size, and entries that have expired count until otter has
-// cleaned up, about once per second.
+// compute has a cache of its own (SIEVE), which it uses by default: it needs no other
+// module, bounds the share of one tenant, and weighs results. Take otter if it has more
+// hits on your own requests, or if you already use its statistics and hooks.
+// Stats().Entries of the server is otter's estimate: for a moment after many writes it
+// may exceed the size, and expired entries count until otter has cleaned up, about once
+// per second.
 //
 // A Cache must not serve two servers: the entries of one mean nothing to the other.
 //
 // # Weights and expiry
 //
-// What an entry weighs is its Weight, and the size given to New bounds the sum. A
-// compute.Server gives every entry the weight 1 as long as it has a Cache that is not its
-// own, where Config.Weigh is invalid, so the size is the number of entries.
+// The size given to New bounds the sum of the entries' Weights. A compute.Server with a
+// Cache that is not its own gives every entry the weight 1, as Config.Weigh is invalid
+// there, so the size is the number of entries.
 //
-// An entry leaves the cache once it can no longer be an answer, after its TTL, stale
-// times included. The server looks at the times of an entry itself, so how exact otter is
-// there does not matter.
+// An entry leaves the cache once it can no longer be an answer: after its TTL, stale
+// times included. The server checks the times of an entry itself, so otter's precision
+// does not matter.
 //
 // # Concurrency properties
 //
-// Everything is safe for concurrent use. A Get takes no lock. What Set has put there is
-// seen by every Get that begins after it, unless otter has evicted it since. Otter evicts on
-// goroutines that end by themselves, and frees what has expired on one that ends with Close.
+// Everything is safe for concurrent use. A Get takes no lock. Every Get that begins
+// after a Set sees its entry, unless otter has evicted it since. Otter evicts on
+// goroutines that end by themselves, and frees expired entries on a goroutine that ends
+// with Close.
 package firqotter

@@ -4,7 +4,7 @@
 //
 // # Usage
 //
-// A collector each, with the same options:
+// Each source has a collector, and all take the same options:
 //
 //	opts := firqprom.Options[string]{Scheduler: "api"}
 //	prometheus.MustRegister(
@@ -18,12 +18,12 @@
 //		firqprom.Must(firqprom.NewActors(sys, recorder, opts)), // *actor.System, *actor.Recorder
 //	)
 //
-// A scheduler of its own has New; that of a gate is part of NewGate, so the two
-// need different names. Must panics where the functions return an error.
+// New is for a scheduler without a gate. NewGate includes the gate's scheduler, so the
+// two need different names. Must panics where the functions return an error.
 //
-// Anything that has the method can be collected: Stats() firq.Stats[K] (see
-// [Source]), Traffic() gate.Traffic, and so on. Several of a kind go into one
-// registry with a different Options.Scheduler each. More labels come from
+// Any type with the right method can be collected: Stats() firq.Stats[K] (see
+// [Source]), Traffic() gate.Traffic, and so on. Several of a kind go into one registry
+// with a different Options.Scheduler each. More labels come from
 // prometheus.WrapRegistererWith.
 //
 // # Metrics of schedulers, and of the queues of gates
@@ -58,16 +58,16 @@
 //	firq_tenant_dequeued_total     counter    TopTenants, by label tenant
 //	firq_tenant_lag_rounds         gauge      TopTenants, by label tenant; of several tenants the most
 //
-// The two quantiles are exact to 0.1 % and over all tasks since the scheduler
-// was built: after a day they hardly move any more. For an alert or a graph use
-// the histogram, over a window:
+// The two quantiles are exact to 0.1 %, over all tasks since the scheduler was built,
+// so after a day they hardly change. For an alert or a graph use the histogram, over a
+// window:
 //
 //	histogram_quantile(0.99, sum by (le) (rate(firq_queue_time_ns_bucket[5m])))
 //
 // # Metrics of the parts around them
 //
-// Times are in seconds. What the fields count is in the documentation of gate,
-// worker and watchdog.
+// Times are in seconds. The documentation of gate, worker and watchdog says what the
+// fields count.
 //
 //	name                                   type     field of gate.Stats
 //	firq_gate_limit                        gauge    Limit
@@ -142,8 +142,9 @@
 //	firq_redis_oldest_seconds              gauge    Oldest
 //	firq_redis_paused                      gauge    Paused: 0 or 1
 //
-// These are of the queue, which many processes share, and each process that exports them says the same: take
-// the maximum over instances, not the sum. Series of tenants there are none; ask TopTenants.
+// These metrics describe the queue, which many processes share, so each process exports
+// the same numbers: take the maximum over instances, not the sum. There are no series
+// of tenants; call TopTenants instead.
 //
 //	name                                   type     field of compute.Stats
 //	firq_compute_requests_total            counter  by label source: Hits (hit), Stale (stale), Coalesced
@@ -167,10 +168,10 @@
 //	firq_compute_entries                   gauge    Entries
 //	firq_compute_weight                    gauge    Weight
 //
-// The sum of the requests over source is the number of calls that have returned. Series of
-// tenants, or of Config.Groups, there are none.
+// The sum of the requests over source is the number of calls that have returned. There
+// are no series of tenants, or of Config.Groups.
 //
-// Of a System of actors; those with a kind need the Recorder:
+// Metrics of a System of actors; those with a kind need the Recorder:
 //
 //	name                                   type       field of actor.Stats, or of actor.Recorded
 //	firq_actor_actors                      gauge      Actors
@@ -194,15 +195,15 @@
 //	firq_actor_timeouts_total              counter    Timeouts, by kind, method and mode
 //	firq_actor_wait_seconds                histogram  Waited
 //
-// What a watchdog has measured is that of its last interval, and is not there
-// before the first has ended: a peak between two scrapes that is over by the
-// second is in the level, which falls only after Options.Calm intervals, and in
-// the counter of reports, but may not be in the times. Its findings have a series
-// for every signal and level, at 0 as a rule.
+// The measurements of a watchdog are those of its last interval, and are missing before
+// the first interval has ended. A peak that begins and ends between two scrapes shows
+// in the level, which falls only after Options.Calm intervals, and in the counter of
+// reports, but perhaps not in the times. The findings have a series for every signal
+// and level, usually at 0.
 //
-// A request that a middleware serves is also one permit of its gate, and one that
-// it rejects while it waits is also in the counters of the gate's queue: compare the two,
-// do not add them up.
+// A request that a middleware serves is also one permit of its gate, and a request that
+// it rejects while it waits is also in the counters of the gate's queue. Compare the
+// two, do not add them up.
 //
 // # Series of tenants
 //
@@ -213,30 +214,31 @@
 //   - A tenant that drops out of it loses its series. Prometheus marks the series
 //     stale, and rate() over a window that still holds two samples of it goes on
 //     until they leave the window.
-//   - A tenant that comes in appears with its whole count so far. rate() and
-//     increase() need two samples: what it was served before the first of them is
-//     not seen. They understate newcomers.
-//   - A tenant that comes back while the window still holds its last sample goes
-//     on as if it had not been away, what it was served meanwhile included.
+//   - A tenant that comes in appears with its whole count so far. rate() and increase()
+//     need two samples and do not see service before the first of them, so they
+//     understate newcomers.
+//   - A tenant that comes back while the window still holds its last sample goes on as
+//     if it had not been away, service in the meantime included.
 //   - A tenant that was idle for Config.TenantIdle is forgotten, and its count can
 //     begin at 0 again. rate() takes that for the reset of a counter, which it is.
-//   - If TenantLabel gives several tenants one label, their series is the sum of
-//     those that are in the ranking at the moment, and falls when one leaves it:
-//     rate() takes the fall for a reset and then overstates, by up to the sum that
-//     is left. Use such labels for graphs, not for alerts or bills.
+//   - If TenantLabel gives several tenants one label, their series is the sum of those
+//     in the ranking at the moment, and falls when one leaves it. rate() takes the fall
+//     for a reset and then overstates, by up to the remaining sum. Use such labels for
+//     graphs, not for alerts or bills.
 //
 // The sum over these series is not the total; that is firq_dequeued_total.
 //
-// Behind a middleware the tenants are what its Config.Tenant makes of a request,
-// and what it lets clients choose: addresses, names from headers and, with
-// firqhttp.PlainAPIKey, the keys themselves. Everybody who may read the metrics reads
-// them, and a client that invents names makes new series with each scrape. Set
-// Options.TopTenants below 0 then, or a TenantLabel that maps to names you know.
+// Behind a middleware, Config.Tenant derives the tenants from requests, and may let
+// clients choose them: addresses, names from headers and, with firqhttp.PlainAPIKey,
+// the keys themselves. Everyone with access to the metrics can read them, and a client
+// that invents names makes new series with each scrape. Set Options.TopTenants below 0
+// then, or a TenantLabel that maps to names you know.
 //
 // # Concurrency properties
 //
-// A [Collector] is immutable. Collect may run in any number of goroutines at a
-// time; each run takes one snapshot, so that what one scrape says of a source fits
-// together as far as one Stats does. That of NewRedis asks the server, several times with many tenants. The Stats of a scheduler, and of a gate,
-// waits for each shard in turn.
+// A [Collector] is immutable. Collect may run in any number of goroutines at a time.
+// Each run takes one snapshot, so the numbers of one scrape of a source are as
+// consistent as one Stats. The collector of NewRedis asks the server, several times if
+// there are many tenants. The Stats of a scheduler, and of a gate, waits for each shard
+// in turn.
 package firqprom

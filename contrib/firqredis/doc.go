@@ -4,24 +4,26 @@
 //
 // # Fairness
 //
-// Within a partition tenants are served by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM
-// 1996): over any interval in which two tenants have tasks, and whatever workers come and go, the
-// costs served per weight differ by at most c/w + c'/w', c being the most expensive task. A tenant
-// that is idle saves nothing up, and one that comes and goes gains nothing. Across partitions a
-// process serves the one with the least virtual time first.
+// Within a partition the queue serves tenants by start-time fair queueing (Goyal, Vin
+// and Cheng, SIGCOMM 1996): over any interval in which two tenants have tasks, and
+// whatever workers come and go, the costs served per weight differ by at most c/w +
+// c'/w', c being the cost of the most expensive task. An idle tenant saves nothing up,
+// and a tenant that comes and goes gains nothing. Across partitions, a process serves
+// the partition with the least virtual time first.
 //
 // # Delivery
 //
-// A delivery is a lease with a token. A worker that keeps it (Run sends heartbeats) has the task to
-// itself; if it dies, the lease runs out and the task is delivered again. What the old worker says
-// about it from then on is ErrLeaseLost and changes nothing. So handlers may run twice, and have to
-// be idempotent or hand Item.Token to their store; settling twice is impossible.
+// A delivery is a lease with a token. A worker that keeps its lease (Run sends
+// heartbeats) has the task to itself. If the worker dies, the lease runs out and the
+// task is delivered again. From then on the old worker's calls about the task return
+// ErrLeaseLost and change nothing. So handlers may run twice, and have to be idempotent
+// or hand Item.Token to their store; settling twice is impossible.
 //
 // # Concurrency
 //
-// All methods may be called by any number of goroutines. Enqueue and Ack calls that are made at the
-// same time share scripts, and waiting Dequeue calls of a process share one that fetches for all of
-// them. Waiting does not poll: a consumer sleeps on a list that whoever brings work writes to, one
-// connection per partition and process. Consumers of From, which take from some tenants only, look
-// every 100 ms.
+// All methods are safe for concurrent use. Enqueue and Ack calls made at the same time
+// share scripts, and waiting Dequeue calls of a process share one script that fetches
+// for all of them. Waiting does not poll: a consumer sleeps on a list to which
+// producers of work write, with one connection per partition and process. Consumers of
+// From, which take from some tenants only, look every 100 ms.
 package firqredis

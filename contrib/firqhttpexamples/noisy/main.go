@@ -1,6 +1,6 @@
-// Command noisy measures firqhttp over loopback: what the middleware costs per
-// request, and what it does for quiet clients beside a noisy one. It takes about
-// 20 seconds; see -help.
+// Command noisy measures firqhttp over loopback: what the middleware costs per request,
+// and what it does for quiet clients while another client is noisy. It takes about 20
+// seconds; see -help.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package embedded is a queue with a server in this process: for tests and for a quick start. It keeps nothing
-// on disk, and is about twenty times slower than a real server.
+// Package embedded makes queues whose server runs in this process, for tests and for a quick start. The server
+// keeps nothing on disk, and is about twenty times slower than a real one.
 package embedded
 
 import (

@@ -1,5 +1,5 @@
-// Command firqd looks after a queue of package firqredis: it serves its schedules, metrics and a status page,
-// puts tasks in, shows what is there, and settles what went wrong.
+// Command firqd manages a queue of package firqredis: it queues the tasks of its schedules, serves metrics and
+// a status page, enqueues tasks, shows the state of the queue, and requeues or purges dead letters.
 //
 //	go run ./cmd/firqd demo
 //	firqd --addr localhost:6379 enqueue --tenant alice '{"mail": 17}'
