@@ -10,7 +10,7 @@
 // its shard's activation ring, as an actor's mailbox is scheduled.
 // A consumer takes a shard's lease, moves what came in into the shard's deficit
 // round robin (package drr), serves, and releases the lease. The scheduler's
-// capacity is a pool of credits in stripes, one per processor. docs/design.md
+// capacity is a pool of credits in stripes, one per processor. docs/design/core.md
 // has the whole of it.
 //
 // # Concurrency properties
