@@ -28,7 +28,7 @@ func TestWordPicture(t *testing.T) {
 			t.Fatalf("%q: not a number of bits that are left", line)
 		}
 		low -= bits
-		drawn := uint64(1)<<bits - 1<<low
+		drawn := (uint64(1)<<bits - 1) << low
 		if mask, ok := masks[field[0]]; !ok || mask != drawn {
 			t.Errorf("%s is drawn as %#x, and is %#x", field[0], drawn, mask)
 		}
