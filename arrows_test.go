@@ -45,7 +45,7 @@ var (
 	}
 )
 
-// packages are the ones that docs/design.md names and that must exist; each name
+// packages are the ones that docs/design/packages.md names and that must exist; each name
 // here and below also stands for what is in folders under it.
 var packages = []string{
 	".", "actor", "baseline", "cmd/firqbench", "compute", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",

@@ -98,7 +98,7 @@ type Config[K comparable, T any] struct {
 	// TargetWait again; bursts that are over within an Interval lose nothing. The last task
 	// of a tenant is not dropped, and none is after Shutdown. Only with Order FIFO. It is
 	// for moderate overload, up to about 1.5 times of what can be served, or clients that
-	// slow down; else see AdaptiveLIFO, and docs/design.md for figures. 0: off.
+	// slow down; else see AdaptiveLIFO, and docs/design/order.md for figures. 0: off.
 	TargetWait time.Duration
 	// Interval is for how long waits may be above TargetWait: somewhat longer than what
 	// a common burst takes. The shorter, the faster it drops: against clients that do not

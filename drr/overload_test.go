@@ -131,7 +131,7 @@ func TestOverloadTable(t *testing.T) {
 	}
 	t.Log("\n" + b.String())
 
-	// What docs/design.md says of it.
+	// What docs/design/order.md says of it.
 	for _, rate := range []float64{1.2, 1.5} {
 		fifo, lifo, short := got[fmt.Sprint("steady", rate, "FIFO")], got[fmt.Sprint("steady", rate, "AdaptiveLIFO")], got[fmt.Sprint("steady", rate, "CoDel, 20 ms")]
 		if fifo.good > 20 || lifo.good < 950 || short.good < 980 || short.p99 > 100*time.Millisecond || lifo.p99 < 200*time.Millisecond {

@@ -10,7 +10,7 @@
 // actor's mailbox is scheduled. A consumer takes a shard's lease, moves new tasks into
 // the shard's deficit round robin (package drr), serves, and releases the lease. The
 // scheduler's capacity is a pool of credits in stripes, one per processor.
-// docs/design.md has the details.
+// docs/design/core.md has the details.
 //
 // # Concurrency properties
 //

@@ -12,7 +12,7 @@ import (
 
 // BenchmarkPair is one goroutine that enqueues burst tasks, of 64 tenants in turn,
 // and dequeues them. With burst=1 each task finds its tenant idle. An operation is
-// both calls. docs/design.md counts its instructions.
+// both calls. docs/design/cost.md counts its instructions.
 func BenchmarkPair(b *testing.B) { benchmarkPair(b, 1) }
 
 // BenchmarkPairFlows is BenchmarkPair with tasks of eight flows of each tenant.

@@ -26,7 +26,7 @@ func (l Law) bound(a, b Tenant) int64 {
 	return turns*a.Quantum*b.Quantum + (a.Dearest-1)*b.Quantum + (b.Dearest-1)*a.Quantum
 }
 
-// stated is the bound that docs/design.md states, in the same unit: 1 + C/q_i +
+// stated is the bound that docs/design/shards.md states, in the same unit: 1 + C/q_i +
 // C/q_j, and slack+1 more across shards; C is the dearest task of all. For
 // newcomers it is one more there too, and holds in progress come on top.
 func (l Law) stated(a, b Tenant, dearest int64) int64 {

@@ -27,7 +27,7 @@ func (x setup) must(t *testing.T, build Maker) found {
 		t.Errorf("%+v: %v", x, err)
 	}
 	if f.within.Stated.Over+f.across.Stated.Over > 0 && !x.newFirst {
-		t.Errorf("%+v: %v rounds on one shard, %v across: beyond what design.md states", x, f.within.Stated, f.across.Stated)
+		t.Errorf("%+v: %v rounds on one shard, %v across: beyond what docs/design/shards.md states", x, f.within.Stated, f.across.Stated)
 	}
 	return f
 }
