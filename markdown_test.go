@@ -17,8 +17,10 @@ import (
 // repository: the file is there, and so is the heading that an #anchor names.
 func TestMarkdownLinks(t *testing.T) {
 	out, err := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard").Output()
-	if err != nil {
+	if err != nil && os.Getenv("CI") == "" {
 		t.Skipf("git cannot list the files: %v", err)
+	} else if err != nil {
+		t.Fatal(err)
 	}
 	files := site{}
 	for name := range strings.Lines(string(out)) {

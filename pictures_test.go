@@ -4,14 +4,12 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"unicode"
 )
 
 const pictures = "docs/pictures"
@@ -100,63 +98,4 @@ func checkPicture(t *testing.T, name, kind string) {
 	} else if n, err := strconv.ParseFloat(string(w[1]), 64); err != nil || n > 800 {
 		t.Errorf("%s.svg is %s wide; GitHub shows 800", name, w[1])
 	}
-}
-
-var (
-	fence   = regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
-	link    = regexp.MustCompile(`\]\(([^()\s]+)\)|<img src="([^"]+)"`)
-	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
-)
-
-// TestLinks: the links of Markdown files to files and headings of this repository lead
-// somewhere.
-func TestLinks(t *testing.T) {
-	texts := markdown(t)
-	for name, text := range texts {
-		for _, found := range link.FindAllStringSubmatch(fence.ReplaceAllString(text, "``"), -1) {
-			to := found[1] + found[2]
-			file, anchor, _ := strings.Cut(to, "#")
-			if strings.Contains(file, ":") {
-				continue // another site
-			}
-			file, err := url.PathUnescape(file)
-			if err != nil {
-				t.Errorf("%s: %s: %v", name, to, err)
-			}
-			at := filepath.ToSlash(filepath.Join(filepath.Dir(name), file))
-			if file == "" {
-				at = name
-			}
-			if _, err := os.Stat(at); err != nil {
-				t.Errorf("%s: the link to %s leads nowhere", name, to)
-			} else if other, ok := texts[at]; ok && anchor != "" && !anchors(other)[anchor] {
-				t.Errorf("%s: %s has no heading for %s", name, at, to)
-			}
-		}
-	}
-}
-
-// anchors returns what GitHub makes of the headings of a page.
-func anchors(text string) map[string]bool {
-	names, times := map[string]bool{}, map[string]int{}
-	text = regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(text, "")
-	for _, found := range heading.FindAllStringSubmatch(text, -1) {
-		plain := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(strings.TrimSpace(found[1]), "$1")
-		slug := strings.Map(func(r rune) rune {
-			switch {
-			case r == ' ':
-				return '-'
-			case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
-				return unicode.ToLower(r)
-			}
-			return -1
-		}, plain)
-		if n := times[slug]; n > 0 {
-			names[slug+"-"+strconv.Itoa(n)] = true
-		} else {
-			names[slug] = true
-		}
-		times[slug]++
-	}
-	return names
 }
