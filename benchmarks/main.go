@@ -1,6 +1,6 @@
 // Command benchmarks compares firq with what a Go engineer would pick instead:
 // Temporal's interleaved weighted round robin, the fair queueing of the Kubernetes
-// API server, client-go's workqueue, worker pools, a channel.
+// API server, client-go's workqueue, controller-runtime's priority queue, worker pools, a channel.
 //
 //	go run . --rounds 5 -o peers.json
 //
@@ -26,8 +26,13 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		Usage: "compare firq with its peers",
 		Description: "Runs every contestant on the same load, in alternating rounds that each begin with another\n" +
 			"one, and prints a table in Markdown. A cell is a number of tenants with a number of\n" +
-			"consumers. The fairness gap is measured apart, with everybody backlogged.\n" +
-			"The default takes about three minutes. Keep the machine quiet meanwhile. Ctrl-C ends early\n" +
+			"consumers. The fairness gap is measured apart, with everybody backlogged.\n\n" +
+			"Loads, of which all but the first have a cell of their own, with the first numbers:\n" +
+			"   even                 tenants send alike, as fast as they can\n" +
+			"   skewed               the same, but the k-th tenant sends in proportion to 1/k\n" +
+			fmt.Sprintf("   open                 tenants send so by the clock, at random, %.0f %% of what two processors\n", 100*openLoad) +
+			fmt.Sprintf("                        could serve if a task takes %v\n\n", openService) +
+			"The default takes about four minutes. Keep the machine quiet meanwhile. Ctrl-C ends early\n" +
 			"and shows what is there.\n\n" +
 			"Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.\n\n" +
 			"Contestants:\n" + contestants() + "\n" +
@@ -38,6 +43,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "tenants", Value: "64,4096", Usage: "a `LIST` of numbers of tenants"},
 			&cli.StringFlag{Name: "consumers", Value: "2,128", Usage: "a `LIST` of numbers of consumers"},
+			&cli.StringFlag{Name: "loads", Value: even + "," + skewed + "," + open, Usage: "a `LIST` of loads"},
 			&cli.IntFlag{Name: "producers", Value: 2, Usage: "`N` goroutines enqueue"},
 			&cli.StringFlag{Name: "peers", DefaultText: "all but those that are only run if named", Usage: "compare this `LIST`"},
 			&cli.IntFlag{Name: "rounds", Value: 5, Usage: "`N` runs of each contestant in each cell; the table shows medians"},

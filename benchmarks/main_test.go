@@ -45,7 +45,7 @@ func TestRun(t *testing.T) {
 	if f.Schema != schema || f.Interrupted || f.Env.GoVersion == "" || len(f.Run.Contestants) != 4 {
 		t.Errorf("%+v", f)
 	}
-	if len(f.Run.Cells) != 4 || len(f.Run.Cells[0].Runs) != 2*4 {
+	if len(f.Run.Cells) != 2*2+2+1 || len(f.Run.Cells[0].Runs) != 2*4 { // no work and 1 µs, but of the open loop
 		t.Errorf("%d cells: %+v", len(f.Run.Cells), f.Run.Cells)
 	}
 	if len(f.Gaps) != 2*2 { // two cells without regard to work, two fair contestants
@@ -54,7 +54,7 @@ func TestRun(t *testing.T) {
 	if v := f.Modules["go.temporal.io/server"]; !strings.HasPrefix(v, "v1.") || !strings.Contains(out, v) {
 		t.Errorf("version of Temporal: %q in\n%s", v, out)
 	}
-	for _, want := range append(chosen, "4 tenants, 2 x 2, no work", "8 tenants, 2 x 2, work 1µs/task", "n/a", "(temporal-iwrr)") {
+	for _, want := range append(chosen, "4 tenants, 2 x 2, no work", "8 tenants, 2 x 2, work 1µs/task", "skewed, 4 tenants, 2 x 2, no work", "open loop, 4 tenants, 2 x 2", "n/a", "(temporal-iwrr)") {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -78,6 +78,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"--duration", "0s"}, "--duration: 0s"},
 		{[]string{"--work", "fast"}, `--work: "fast"`},
 		{[]string{"--work", ","}, "--work: is empty"},
+		{[]string{"--loads", "odd"}, `--loads: "odd", must be even, skewed or open`},
+		{[]string{"--loads", ""}, "--loads: is empty"},
 		{[]string{"--peers", "loki"}, `--peers: unknown contestant "loki"`},
 		{[]string{"--tenant", "4"}, "-tenant"},
 		{[]string{"temporal"}, `unknown argument "temporal"`},

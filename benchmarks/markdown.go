@@ -53,7 +53,8 @@ func markdown(w io.Writer, f *file, chosen []peers.Peer) {
 	}
 	line(w, row)
 	report.Printf(w, "\ntasks/s · processor time of the whole process per task · allocations per task · fairness gap: the\n"+
-		"largest difference of tasks served to two backlogged equal tenants over any interval. Medians of %d\n"+
+		"largest difference of tasks served to two backlogged equal tenants over any interval (skewed and open loop:\n"+
+		"queue time of all tenants but the first at the 99th percentile instead). Medians of %d\n"+
 		"rounds of %v; \"n/a\": no tenants. Ratios are medians of the ratios of single rounds, with the range that\n"+
 		"holds the true median with a confidence of %s.\n", f.Run.Rounds, f.Run.Measure,
 		report.Percent(stats.IntervalOf(make([]float64, f.Run.Rounds)).Confidence))
@@ -109,6 +110,9 @@ func value(f *file, c *suite.Cell, p *peers.Peer) string {
 			continue
 		}
 		text := fmt.Sprintf("%s · %s · %s", report.Count(s.Rate), report.Duration(time.Duration(s.CPU)), report.PerTask(s.Allocs))
+		if s.Focus != nil {
+			return text + " · " + report.Duration(s.Focus.P99)
+		}
 		gap, tasks := f.gapOf(c.Scenario.Name, p.Name)
 		switch {
 		case !p.Fair:
@@ -139,7 +143,7 @@ func fastestPeer(c *suite.Cell, chosen []peers.Peer) (fastest string) {
 // round.
 func lead(c *suite.Cell, other string) string {
 	ratio := stats.IntervalOf(stats.Ratios(rates(c, contest.Lockfree), rates(c, other)))
-	if ratio.N == 0 {
+	if ratio.N == 0 || c.Scenario.Overload > 0 { // all are sent the same
 		return "-"
 	}
 	return fmt.Sprintf("**%.2f** [%.2f, %.2f]", ratio.Median, ratio.Low, ratio.High)

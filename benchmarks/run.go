@@ -73,6 +73,9 @@ func measure(ctx context.Context, p *plan, file *file, errOut io.Writer) (err er
 func measureGaps(ctx context.Context, p *plan, file *file, errOut io.Writer) error {
 	for round := range p.gapRounds {
 		for _, s := range p.Scenarios {
+			if s.Skew > 0 {
+				continue // the gap is that of tenants who are all backlogged
+			}
 			for i := range p.peers {
 				peer := &p.peers[(round+i)%len(p.peers)]
 				if !peer.Fair || peer.NoGap {
@@ -127,8 +130,26 @@ func parse(cmd *cli.Command) (*plan, error) {
 	return p, p.Check()
 }
 
-// scenarios makes one of each number of tenants with each number of consumers.
+// The loads.
+const (
+	even   = "even"
+	skewed = "skewed"
+	open   = "open"
+)
+
+// Of the open loop: 70 % of what two busy consumers could serve.
+const (
+	openService = 20 * time.Microsecond
+	openLoad    = 0.7
+)
+
+// scenarios makes one of each number of tenants with each number of consumers, and of the
+// other loads one with the first numbers.
 func scenarios(cmd *cli.Command) (all []scenario.Scenario, err error) {
+	loads := list(cmd.String("loads"))
+	if len(loads) == 0 {
+		return nil, errors.New("--loads: is empty")
+	}
 	tenants, err := numbers(cmd, "tenants")
 	if err != nil {
 		return nil, err
@@ -138,18 +159,36 @@ func scenarios(cmd *cli.Command) (all []scenario.Scenario, err error) {
 		return nil, err
 	}
 	producers, window := cmd.Int("producers"), cmd.Int("window")
-	for _, n := range tenants {
-		for _, c := range consumers {
-			s := scenario.Scenario{
-				Name:  fmt.Sprintf("%d tenants, %d x %d", n, producers, c),
-				About: "tasks of tenants that all send alike, one per call",
-				Shape: scenario.Flow, Batch: 1,
+	add := func(n, c int, s scenario.Scenario) error {
+		s.Name = fmt.Sprintf("%s%d tenants, %d x %d", s.Name, n, producers, c)
+		s.Shape, s.Batch = scenario.Flow, 1
+		s, err := scenario.Overrides{Producers: &producers, Consumers: &c, Tenants: &n, Window: &window}.Apply(s)
+		all = append(all, s)
+		return err
+	}
+	for _, load := range loads {
+		var err error
+		switch load {
+		case even:
+			for _, n := range tenants {
+				for _, c := range consumers {
+					err = errors.Join(err, add(n, c, scenario.Scenario{About: "tasks of tenants that all send alike, one per call"}))
+				}
 			}
-			s, err := scenario.Overrides{Producers: &producers, Consumers: &c, Tenants: &n, Window: &window}.Apply(s)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, s)
+		case skewed:
+			err = add(tenants[0], consumers[0], scenario.Scenario{
+				Name: "skewed, ", About: "tasks of tenants that send by Zipf's law, one per call", Skew: 1, Focus: scenario.FocusQuiet,
+			})
+		case open:
+			err = add(tenants[0], consumers[0], scenario.Scenario{
+				Name: "open loop, ", About: "the same, by the clock", Skew: 1, Focus: scenario.FocusQuiet,
+				Service: openService, Overload: openLoad, FixedWork: true,
+			})
+		default:
+			err = fmt.Errorf("--loads: %q, must be %s, %s or %s", load, even, skewed, open)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	return all, nil

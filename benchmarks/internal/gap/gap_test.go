@@ -54,6 +54,7 @@ func TestExact(t *testing.T) {
 	for name, want := range map[string]int64{
 		contest.Channel:  tasks - 1, // the last of them ends the interval
 		peers.WorkQueue:  tasks - 1,
+		peers.Controller: tasks - 1,
 		peers.Pond:       tasks - 1,
 		contest.OneLock:  1,
 		peers.OneShard:   1,

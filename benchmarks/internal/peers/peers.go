@@ -44,6 +44,7 @@ const (
 	Kubernetes   = "k8s-fairqueuing"
 	Kubernetes64 = "k8s-fairqueuing-64"
 	WorkQueue    = "client-go-workqueue"
+	Controller   = "controller-runtime"
 	Pond         = "pond"
 	Ants         = "ants"
 )
@@ -97,6 +98,11 @@ func All() []Peer {
 			Contestant: contest.Contestant{Name: WorkQueue, New: newWorkQueue, About: "client-go's workqueue"},
 			Module:     "k8s.io/client-go",
 			Note:       "No tenants, no limit: a set of items, first in, first out.",
+		},
+		Peer{
+			Contestant: contest.Contestant{Name: Controller, New: newPriorityQueue, About: "controller-runtime's priority queue"},
+			Module:     "sigs.k8s.io/controller-runtime",
+			Note:       "No tenants, no limit: a set of items by priority, here all the same, then first in, first out; a goroutine of its own hands each item out.",
 		},
 		Peer{
 			Contestant: contest.Contestant{Name: Pond, New: newPond, About: "alitto/pond, a worker pool"},
