@@ -71,10 +71,14 @@ func (w *window) finished(n int64) {
 func (w *window) keepDeep() { w.floor = max(0, 2*w.low-w.high) }
 
 // hold is called by a consumer between two tasks: it waits while less than floor is
-// under way. It lets others run instead of sleeping: a producer is most likely among
-// them, and consumers that sleep would be woken all at once.
+// under way. Without a floor it does not: outstanding is below 0 while consumers have
+// reported tasks that their producers have not, and a producer that hands each task to a
+// consumer cannot report before one is free.
+//
+// It lets others run instead of sleeping: a producer is most likely among them, and
+// consumers that sleep would be woken all at once.
 func (w *window) hold(phase *atomic.Int32) {
-	for w.outstanding.Load() < w.floor && phase.Load() < stopping {
+	for w.floor > 0 && w.outstanding.Load() < w.floor && phase.Load() < stopping {
 		runtime.Gosched()
 	}
 }
