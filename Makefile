@@ -1,10 +1,10 @@
 STRESS_TIME ?= 5m
 FUZZTIME    ?= 30s
 
-.PHONY: help test quick lint race plays models mutate stress fuzz bench api hooks
+.PHONY: help test quick lint race plays models mutate stress fuzz bench api pictures hooks
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: ## everything that CI checks; installs what it needs (scripts/test --help)
 	scripts/test
@@ -45,6 +45,9 @@ lint: ## gofmt, go vet, golangci-lint
 
 api: ## what the public API has lost or changed since the last release
 	scripts/api
+
+pictures: ## draw docs/pictures from its sources
+	scripts/pictures
 
 hooks: ## check formatting and vet at each git commit from now on
 	git config core.hooksPath scripts/hooks
