@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,22 +90,17 @@ func TestLimit(t *testing.T) {
 		}
 		return
 	}
-	stop := make(chan struct{})
+	var stop atomic.Bool
 	for range runtime.GOMAXPROCS(0) {
 		go func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
+			for !stop.Load() { // all the processor time there is
 			}
 		}()
 	}
 	began, used := time.Now(), usage.Now()
 	time.Sleep(10 * Period)
 	took, cpu := time.Since(began), usage.Now().Since(used).CPU
-	close(stop)
+	stop.Store(true)
 	if err := undo(); err != nil {
 		t.Error(err)
 	}
