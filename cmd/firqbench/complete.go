@@ -28,6 +28,9 @@ func complete(contestants []contest.Contestant, arguments []string) cli.ShellCom
 			candidates = names(contestants)
 		case "--format":
 			candidates = []string{export.Table, export.JSON, export.CSV, export.Benchfmt}
+			if cmd.Name == "matrix" || cmd.Name == "model" {
+				candidates = []string{export.Table, export.JSON, markdown}
+			}
 		case "--arrivals":
 			candidates = nil
 			for _, s := range arrivals.Shapes() {

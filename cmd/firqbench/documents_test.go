@@ -23,7 +23,7 @@ func TestDocuments(t *testing.T) {
 	root := filepath.Join("..", "..")
 	t.Chdir(root)
 	tables := 0
-	for _, document := range []string{"README.md", "BENCHMARKS.md"} {
+	for _, document := range []string{"README.md", "BENCHMARKS.md", filepath.Join("docs", "model.md")} {
 		text, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
