@@ -151,7 +151,7 @@ func (a *actor) unwait() {
 	for _, b := range all {
 		for _, g := range b.handlers() {
 			f, h := last(g)
-			w := walk{me: h, left: 1 << 20}
+			w := newWalk(h)
 			if f == nil || f.st.Load() != waiting || !w.call(f) || !f.st.CompareAndSwap(waiting, left) {
 				continue
 			} // claimed under graph: once its caller has been there the call may be another one

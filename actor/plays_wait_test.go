@@ -82,6 +82,7 @@ var waitPlays = map[string]play{
 	"three calls in a ring":                {1, ringOfThree},
 	"a call back and forth":                {2, backAndForth},
 	"a call that its handler has left":     {2, leftInRing},
+	"a call beside a ring":                 {1, besideRing},
 }
 
 // awaits is a handler that waits if n is 1.
@@ -255,5 +256,22 @@ func leftInRing(sc *scene) {
 		return n, nil
 	})
 	sc.sends("one", tell, r, 1)
+	sc.end()
+}
+
+// besideRing: two siblings fail together, and a handler of one waits for the other, which
+// nobody has told it yet, when somebody else begins to wait for that too.
+func besideRing(sc *scene) {
+	sc.build(1, Config{})
+	sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
+	r := sc.actor(sup, fails)
+	through := func(_ *prop, c *Ctx, n int) (int, error) {
+		_, _ = sc.call(c, r, n+10)
+		return n, nil
+	}
+	q, other := sc.actor(sup, through), sc.actor(sc.s, through)
+	sc.tell(tell, r, 1)
+	sc.tell(tell, q, 2)
+	sc.calls("else", tell, other, 3)
 	sc.end()
 }
