@@ -112,3 +112,37 @@ func callBeforeLife(t *testing.T, re Reentrancy) {
 		}
 	}
 }
+
+// The same where the handler that waits for the next incarnation does not have the turn of
+// its actor, but keeps others out: it reads, or the actor lets its call chain in only.
+func TestCallOfWhoEndsFirstByOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		m  *Method[*box, job, any]
+		re Reentrancy
+	}{"reader": {look, None}, "call chain": {do, CallChain}} {
+		t.Run(name, func(t *testing.T) {
+			limit(t, 20*time.Second)
+			s := newSys(t, Config{})
+			x, z := box0(t, sup(t, s, "", Supervision{}), "x"), box0(t, s, "z", WithReentrancy(c.re))
+			var y Ref[*box]
+			if _, err := do.Call(within(t), x, func(_ *box, c *Ctx) (_ any, err error) { y, err = Spawn(c, "y", fresh); return nil, err }); err != nil {
+				t.Fatal(err)
+			}
+			hold, held, told := make(chan bool), make(chan bool), make(chan error, 1)
+			_ = do.Tell(bg, x, func(*box, *Ctx) (any, error) { close(held); <-hold; return nil, nil })
+			<-held
+			_ = do.Tell(bg, x, boom)
+			_ = c.m.Tell(bg, z, func(_ *box, c *Ctx) (any, error) { _, err := do.Call(c, x, get); told <- err; return nil, nil })
+			eventually(t, func() bool { return x.Len() == 2 })
+			_ = do.Tell(bg, y, func(_ *box, c *Ctx) (any, error) { return do.Call(c, z, get) })
+			eventually(t, func() bool { return z.Len() == 1 })
+			close(hold)
+			if err := <-told; !errors.Is(err, ErrDeadlock) {
+				t.Errorf("%v", err)
+			}
+			if _, err := do.Call(within(t), x, get); err != nil {
+				t.Errorf("x: %v", err)
+			}
+		})
+	}
+}
