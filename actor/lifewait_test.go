@@ -146,3 +146,23 @@ func TestCallOfWhoEndsFirstByOthers(t *testing.T) {
 		})
 	}
 }
+
+// Nor does it wait for the end of an actor that has to be restarted first.
+func TestStopByWhoEndsFirst(t *testing.T) {
+	limit(t, 20*time.Second)
+	s := newSys(t, Config{})
+	p := sup(t, s, "", Supervision{Strategy: OneForAll})
+	x, y := box0(t, p, "x"), box0(t, p, "y")
+	hold, held, told := make(chan bool), make(chan bool), make(chan error, 1)
+	_ = do.Tell(bg, x, func(*box, *Ctx) (any, error) { close(held); <-hold; return nil, nil })
+	<-held
+	_ = do.Tell(bg, x, boom)
+	_ = do.Tell(bg, y, func(_ *box, c *Ctx) (any, error) { told <- x.Stop(c); return nil, nil })
+	eventually(t, func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return x.a.draining })
+	eventually(t, func() bool { g := y.a.cur.Load(); return g != nil && g.wait.Load() != nil })
+	close(hold)
+	if err := <-told; !errors.Is(err, ErrDeadlock) {
+		t.Errorf("%v", err)
+	}
+	<-x.Done()
+}
