@@ -83,6 +83,7 @@ var waitPlays = map[string]play{
 	"a call back and forth":                {2, backAndForth},
 	"a call that its handler has left":     {2, leftInRing},
 	"a call beside a ring":                 {1, besideRing},
+	"a full mailbox, and an end":           {1, fullAndOver},
 }
 
 // awaits is a handler that waits if n is 1.
@@ -273,5 +274,36 @@ func besideRing(sc *scene) {
 	sc.tell(tell, r, 1)
 	sc.tell(tell, q, 2)
 	sc.calls("else", tell, other, 3)
+	sc.end()
+}
+
+// fullAndOver: a call that finds no room has been ended already, as its handler's actor has to
+// end before there is any. It leaves nothing behind for the next call.
+func fullAndOver(sc *scene) {
+	sc.build(2, Config{})
+	sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
+	q := sc.actor(sc.s, nil, WithReentrancy(Full)) // so that calls go through its mailbox
+	r := sc.actor(sup, func(p *prop, c *Ctx, n int) (int, error) {
+		if n == 1 {
+			r, _ := Self[*prop](c)
+			sc.tell(tell, r, 3)
+		}
+		return fails(p, c, n)
+	}, WithMailbox(Mailbox{Limit: 1}))
+	other := sc.actor(sup, func(_ *prop, c *Ctx, n int) (int, error) {
+		_, err := tell.Call(c, r, 12)
+		if err == nil {
+			sc.accepted[12] = true
+		}
+		if w := sc.s.waiter(); len(w.ch) > 0 {
+			sc.Errorf("the next call is woken by the last one")
+		}
+		if got, err := sc.call(c, q, 13); err != nil || got != 13 {
+			sc.Errorf("%d, %v", got, err)
+		}
+		return n, nil
+	})
+	sc.tell(tell, other, 2) // begins
+	sc.tell(tell, r, 1)
 	sc.end()
 }
