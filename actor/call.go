@@ -262,9 +262,9 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 	if err = a.post(&k.envelope, c, sent); err == errWait {
 		s.noWait(c, &k.f)
 		if err = a.waitRoom(ctx, c, &k.envelope); err == nil {
-			if err = s.waitsFor(c, &k.f); err != nil && k.f.leave(s, err) {
-				return res, err
-			}
+			if dead := s.waitsFor(c, &k.f); dead != nil && k.f.leave(s, dead) {
+				return res, dead
+			} // else it is answered already
 		}
 	} else if err != nil {
 		s.noWait(c, &k.f)

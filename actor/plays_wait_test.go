@@ -5,7 +5,9 @@ package actor
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/failpoint"
 )
 
@@ -84,6 +86,7 @@ var waitPlays = map[string]play{
 	"a call that its handler has left":     {2, leftInRing},
 	"a call beside a ring":                 {1, besideRing},
 	"a full mailbox, and an end":           {1, fullAndOver},
+	"a call that was let in too late":      {1, letInTooLate},
 }
 
 // awaits is a handler that waits if n is 1.
@@ -305,5 +308,28 @@ func fullAndOver(sc *scene) {
 	})
 	sc.tell(tell, other, 2) // begins
 	sc.tell(tell, r, 1)
+	sc.end()
+}
+
+// letInTooLate: whose call gets room has to wait for itself, and learns what became of the
+// call if that has been answered meanwhile.
+func letInTooLate(sc *scene) {
+	sc.build(1, Config{})
+	var r, q Ref[*prop]
+	q = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+		if n == 1 {
+			_, _ = sc.call(c, r, 11)
+		}
+		return n, nil
+	}, WithMailbox(Mailbox{1, firq.Backpressure{Policy: firq.Wait, Wait: time.Hour}}))
+	r = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+		if n == 2 {
+			_, _ = sc.call(c, q, 12)
+		}
+		return n, nil
+	})
+	sc.tell(tell, r, 2) // begins
+	sc.tell(tell, q, 1)
+	sc.goes("kill", q.Kill)
 	sc.end()
 }
