@@ -40,7 +40,6 @@ func (s *search) handler(g *Ctx) {
 	}
 	if f.to.between() {
 		s.ends = append(s.ends, vain{f, g})
-		return
 	}
 	for _, h := range f.to.handlers() {
 		s.handler(h)

@@ -166,3 +166,42 @@ func TestStopByWhoEndsFirst(t *testing.T) {
 	}
 	<-x.Done()
 }
+
+// A failed actor handles nothing while one of its handlers still waits, whatever its
+// reentrancy, so who has called it waits for that handler too.
+func TestCallOfWhoFailsMeanwhile(t *testing.T) {
+	limit(t, 20*time.Second)
+	s := newSys(t, Config{})
+	p := sup(t, s, "", Supervision{Strategy: OneForAll})
+	x, y := box0(t, p, "x"), box0(t, p, "y")
+	z := box0(t, sup(t, s, "", Supervision{}), "z", WithReentrancy(Full))
+	hold, told := make(chan bool), make(chan error, 2)
+	stays := func(r Ref[*box], then job) {
+		held := make(chan bool)
+		gate := hold
+		_ = do.Tell(bg, r, func(b *box, c *Ctx) (any, error) { close(held); <-gate; return then(b, c) })
+		<-held
+	}
+	calls := func(r, to Ref[*box]) {
+		_ = do.Tell(bg, r, func(_ *box, c *Ctx) (any, error) { _, err := do.Call(c, to, get); told <- err; return nil, nil })
+	}
+	stays(x, boom)
+	calls(z, x)
+	eventually(t, func() bool { return x.Len() == 1 })
+	xFails := hold
+	hold = make(chan bool)
+	stays(z, boom)
+	calls(y, z)
+	eventually(t, func() bool { return z.Len() == 1 })
+	close(xFails)
+	eventually(t, func() bool { return y.a.recycled() })
+	close(hold)
+	if err := errors.Join(<-told, <-told); !errors.Is(err, ErrDeadlock) {
+		t.Errorf("%v", err)
+	}
+	for _, r := range []Ref[*box]{x, y, z} {
+		if _, err := do.Call(within(t), r, get); err != nil {
+			t.Errorf("%s: %v", r.Name(), err)
+		}
+	}
+}
