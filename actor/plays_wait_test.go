@@ -78,15 +78,16 @@ var waitPlays = map[string]play{
 		sc.sends("another", reads, r, 3)
 		sc.end()
 	}},
-	"two calls that cross":                 {2, func(sc *scene) { cross(sc, 1) }},
-	"two calls that cross, with two slots": {1, func(sc *scene) { cross(sc, 2) }},
-	"two calls that cross from outside":    {2, func(sc *scene) { crossInline(sc) }},
-	"three calls in a ring":                {1, ringOfThree},
-	"a call back and forth":                {2, backAndForth},
-	"a call that its handler has left":     {2, leftInRing},
-	"a call beside a ring":                 {1, besideRing},
-	"a full mailbox, and an end":           {1, fullAndOver},
-	"a call that was let in too late":      {1, letInTooLate},
+	"two calls that cross":                  {2, func(sc *scene) { cross(sc, 1) }},
+	"two calls that cross, with two slots":  {1, func(sc *scene) { cross(sc, 2) }},
+	"two calls that cross from outside":     {2, func(sc *scene) { crossInline(sc) }},
+	"three calls in a ring":                 {1, ringOfThree},
+	"a call back and forth":                 {2, backAndForth},
+	"a call that its handler has left":      {2, leftInRing},
+	"a call beside a ring":                  {1, besideRing},
+	"a full mailbox, and an end":            {1, fullAndOver},
+	"a call that was let in too late":       {1, letInTooLate},
+	"a call of who fails while others rise": {1, failsAgain},
 }
 
 // awaits is a handler that waits if n is 1.
@@ -331,5 +332,24 @@ func letInTooLate(sc *scene) {
 	sc.tell(tell, r, 2) // begins
 	sc.tell(tell, q, 1)
 	sc.goes("kill", q.Kill)
+	sc.end()
+}
+
+// failsAgain: of two siblings that are restarted the first one fails at once, while a handler
+// of it waits for the second one, which comes up after it.
+func failsAgain(sc *scene) {
+	sc.build(2, Config{})
+	sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
+	var r, q Ref[*prop]
+	r = sc.actor(sup, func(p *prop, c *Ctx, n int) (int, error) {
+		if n == 3 {
+			p.wait(func() { _, _ = sc.call(c, q, 13) })
+		}
+		return fails(p, c, n)
+	}, WithReentrancy(Full))
+	q = sc.actor(sup, nil)
+	for _, n := range []int{1, 3, 101} {
+		sc.tell(tell, r, n)
+	}
 	sc.end()
 }

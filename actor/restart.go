@@ -190,7 +190,8 @@ func (p *supervisor) raise() bool {
 			return false
 		}
 		if l := k.lifeNow(); l == failed {
-			return false // it comes down again, and says so
+			k.takeDown(p.why) // for its handlers, which must not wait for those that come up after it
+			return false      // it comes down again, and says so
 		}
 		p.set = p.set[1:]
 	}
