@@ -189,6 +189,7 @@ func (a *actor) rest() {
 	}
 	why, was := x.fail, a.life == failed
 	a.life, a.ending, a.recycle, x.fail = down, false, false, nil
+	x.goUp = false // the supervisor may have wanted it more than once
 	x.back.takeAllFront(&x.stash)
 	a.mu.Unlock()
 	a.up.x.sup.isDown(a, why, was)
