@@ -192,6 +192,7 @@ func (a *actor) rest() {
 	x.goUp = false // the supervisor may have wanted it more than once
 	x.back.takeAllFront(&x.stash)
 	a.mu.Unlock()
+	failpoint.At("is down")
 	a.up.x.sup.isDown(a, why, was)
 }
 

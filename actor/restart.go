@@ -112,6 +112,9 @@ func (p *supervisor) step() {
 				if !p.failure(e) {
 					return
 				}
+				if p.phase == calm {
+					p.phase = raising // nothing has come of it, and others are still to be started
+				}
 				continue
 			}
 			if !p.raise() {
