@@ -257,22 +257,20 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 	s := a.sys()
 	s.mark(c, &k.f)
 	if err = s.waitsFor(c, &k.f); err != nil {
-		k.drop(s)
-		return res, a.refused(err)
+		return res, a.refused(k.drop(s, err))
 	}
 	if err = a.post(&k.envelope, c, sent); err == errWait {
 		s.noWait(c, &k.f)
 		if err = a.waitRoom(ctx, c, &k.envelope); err == nil {
-			if err = s.waitsFor(c, &k.f); err != nil && k.f.leave(s, err) {
-				return res, err
-			}
+			if dead := s.waitsFor(c, &k.f); dead != nil && k.f.leave(s, dead) {
+				return res, dead
+			} // else it is answered already
 		}
 	} else if err != nil {
 		s.noWait(c, &k.f)
 	}
 	if err != nil {
-		k.drop(s)
-		return res, a.refused(err)
+		return res, a.refused(k.drop(s, err))
 	}
 	if err = c.sleep(ctx, &k.f, nil); err != nil {
 		return res, err
@@ -280,11 +278,17 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 	return k.result(s)
 }
 
-// drop gives back what was never posted.
-func (k *ask[S, Req, Res]) drop(s *System) {
+// drop gives back what was not posted because of an error, and returns that error, or the one
+// of unwait, if that has ended the call before.
+func (k *ask[S, Req, Res]) drop(s *System, err error) error {
+	if _, ok := k.f.claim(); !ok {
+		<-k.f.done() // or the waiter's next call would be woken
+		err = k.f.err
+	}
 	s.waiters.Put(k.f.w)
 	k.f.w, k.f.foreign = nil, false
 	k.giveBack()
+	return err
 }
 
 // result returns what the answer was, and gives back what it came in.

@@ -29,6 +29,7 @@ type Ctx struct {
 	caller  atomic.Pointer[Ctx]  // the handler that waits for this one; see call.cut
 	wait    atomic.Pointer[call] // what the handler waits for
 	inner   atomic.Pointer[Ctx]  // of the call that runs on this goroutine
+	walk    uint64               // the last walk that has come here; guarded by graph
 
 	// The handler's goroutine.
 	sys    *System

@@ -24,6 +24,9 @@ import (
 // before any actor's mu.
 var graph sync.Mutex
 
+// walks counts those that have begun; guarded by graph.
+var walks uint64
+
 // mark notes whether a handler of f's target has caused f, which is not posted yet.
 func (s *System) mark(c *Ctx, f *call) {
 	if c == nil || f.to.set.reent == None {
@@ -44,7 +47,7 @@ func (s *System) waitsFor(c *Ctx, f *call) error {
 	}
 	failpoint.Lock(&graph, "waits for")
 	defer graph.Unlock()
-	w := walk{me: c, left: 1 << 20}
+	w := newWalk(c)
 	if w.call(f) {
 		s.deadlocks.Add(1)
 		return &DeadlockError{Cycle: w.cycle()}
@@ -63,11 +66,18 @@ func (s *System) noWait(c *Ctx, f *call) {
 	graph.Unlock()
 }
 
-// walk looks for the way from a call to the handler me.
+// walk looks for the way from a call to the handler me. It comes to each handler once: there
+// may be cycles that do not lead to me, as one is closed a moment before unwait cuts it.
 type walk struct {
 	me    *Ctx
+	id    uint64   // Ctx.walk of handlers that it has come to
 	names []string // of the cycle, last first
-	left  int      // steps; more means that what it reads is changing
+}
+
+// newWalk begins a walk. The caller holds graph until it is over.
+func newWalk(me *Ctx) walk {
+	walks++
+	return walk{me: me, id: walks}
 }
 
 // call reports whether f waits for me.
@@ -79,10 +89,14 @@ func (w *walk) call(f *call) bool {
 		return w.handler(g)
 	}
 	a := f.to
-	if a != nil && a.between() && w.life(a) {
-		return true
+	if a == nil {
+		return false
 	}
-	if a == nil || a.set.reent == Full || a.set.reent == CallChain && f.inChain {
+	if a.between() {
+		if w.life(a) {
+			return true
+		} // it waits for all handlers in progress, too
+	} else if a.set.reent == Full || a.set.reent == CallChain && f.inChain {
 		return false // it passes handlers that wait
 	}
 	if g := a.cur.Load(); g != nil && w.handler(g) {
@@ -105,9 +119,10 @@ func (w *walk) call(f *call) bool {
 // handler reports whether the end of g waits for me.
 func (w *walk) handler(g *Ctx) bool {
 	failpoint.At("walk")
-	if w.left--; w.left < 0 {
+	if g.walk == w.id {
 		return false
 	}
+	g.walk = w.id
 	found := g == w.me
 	if !found {
 		if in := g.inner.Load(); in != nil {

@@ -127,7 +127,7 @@ func (w *hand) lose() bool {
 // turns runs turns until the slot is lost (true), or the pool closes (false).
 func (w *hand) turns(sl *slot) bool {
 	p := w.pool
-	for {
+	for ; ; sl = w.slot.Load() { // a handler that called Yield may have come back with another slot
 		if !w.keeps(sl) {
 			return true
 		}

@@ -28,8 +28,12 @@ func (a *actor) fail(why error, gone bool) {
 	} else if x.suspended > 0 {
 		chain = a.refuseChain()
 	}
+	waits := x.suspended > 0 && !a.doomed // until now what they wait for may have come in
 	a.mu.Unlock()
 	a.deadLetters(chain, ErrStopped)
+	if waits {
+		a.unwait()
+	}
 	if m := s.cfg.Metrics; m != nil {
 		s.hook("Metrics.Failed", func() { m.Failed(a.kindName(), why) })
 	}
@@ -185,8 +189,10 @@ func (a *actor) rest() {
 	}
 	why, was := x.fail, a.life == failed
 	a.life, a.ending, a.recycle, x.fail = down, false, false, nil
+	x.goUp = false // the supervisor may have wanted it more than once
 	x.back.takeAllFront(&x.stash)
 	a.mu.Unlock()
+	failpoint.At("is down")
 	a.up.x.sup.isDown(a, why, was)
 }
 

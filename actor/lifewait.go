@@ -8,40 +8,42 @@ import "github.com/firq-go/firq/internal/failpoint"
 // others, would wait for itself. The last one to begin sees it: the handler, in
 // waitsFor, or whatever ends its actor, in unwait. Both hold graph while they look.
 
-// last returns the call at the end of what g waits for, if it waits in the mailbox of an
-// actor that has no incarnation or is about to lose it, and the handler that waits for it.
-// The caller holds graph.
-func last(g *Ctx) (*call, *Ctx) {
-	for n := 0; g != nil && n < enough; n++ {
-		if in := g.inner.Load(); in != nil {
-			g = in
-			continue
-		}
-		f := g.wait.Load()
-		if f == nil {
-			return nil, nil
-		}
-		h, end := f.next()
-		if end {
-			return f, g
-		}
-		g = h
-	}
-	return nil, nil
+// vain is a call that waits in the mailbox of an actor which has no incarnation or is about to
+// lose it, and the handler that waits for it.
+type vain struct {
+	f *call
+	h *Ctx
 }
 
-// next returns the handler that f waits for; end: it waits for an incarnation.
-func (f *call) next() (g *Ctx, end bool) {
-	if f.st.Load() > taken || f.to == nil {
-		return nil, false
+// search follows all that handlers wait for, as a walk does, to calls that wait for an
+// incarnation.
+type search struct {
+	walk
+	ends []vain
+}
+
+func (s *search) handler(g *Ctx) {
+	if g.walk == s.id {
+		return
 	}
-	if g = f.by.Load(); g != nil {
-		return g, false
+	g.walk = s.id
+	if in := g.inner.Load(); in != nil {
+		s.handler(in)
+	}
+	f := g.wait.Load()
+	if f == nil || f.st.Load() > taken || f.to == nil {
+		return
+	}
+	if by := f.by.Load(); by != nil {
+		s.handler(by)
+		return
 	}
 	if f.to.between() {
-		return nil, true
+		s.ends = append(s.ends, vain{f, g})
 	}
-	return f.to.cur.Load(), false
+	for _, h := range f.to.handlers() {
+		s.handler(h)
+	}
 }
 
 // between reports whether the actor has no incarnation, or one that has to end and takes no
@@ -144,23 +146,26 @@ func (w *walk) life(a *actor) bool {
 func (a *actor) unwait() {
 	s := a.sys()
 	failpoint.Lock(&graph, "unwait")
-	var vain []*call
+	see := search{walk: newWalk(nil)}
 	s.tree.Lock()
 	all := a.below([]*actor{a})
 	s.tree.Unlock()
 	for _, b := range all {
 		for _, g := range b.handlers() {
-			f, h := last(g)
-			w := walk{me: h, left: 1 << 20}
-			if f == nil || f.st.Load() != waiting || !w.call(f) || !f.st.CompareAndSwap(waiting, left) {
-				continue
-			} // claimed under graph: once its caller has been there the call may be another one
-			f.err = &DeadlockError{Cycle: w.cycle()}
-			vain = append(vain, f)
+			see.handler(g)
 		}
 	}
+	var over []*call
+	for _, e := range see.ends {
+		f, w := e.f, newWalk(e.h)
+		if f.st.Load() != waiting || !w.call(f) || !f.st.CompareAndSwap(waiting, left) {
+			continue
+		} // claimed under graph: once its caller has been there the call may be another one
+		f.err = &DeadlockError{Cycle: w.cycle()}
+		over = append(over, f)
+	}
 	graph.Unlock()
-	for _, f := range vain {
+	for _, f := range over {
 		s.deadlocks.Add(1)
 		f.leaving(f.to.sys(), waiting, f.err)
 		f.wake()

@@ -112,3 +112,96 @@ func callBeforeLife(t *testing.T, re Reentrancy) {
 		}
 	}
 }
+
+// The same where the handler that waits for the next incarnation does not have the turn of
+// its actor, but keeps others out: it reads, or the actor lets its call chain in only.
+func TestCallOfWhoEndsFirstByOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		m  *Method[*box, job, any]
+		re Reentrancy
+	}{"reader": {look, None}, "call chain": {do, CallChain}} {
+		t.Run(name, func(t *testing.T) {
+			limit(t, 20*time.Second)
+			s := newSys(t, Config{})
+			x, z := box0(t, sup(t, s, "", Supervision{}), "x"), box0(t, s, "z", WithReentrancy(c.re))
+			var y Ref[*box]
+			if _, err := do.Call(within(t), x, func(_ *box, c *Ctx) (_ any, err error) { y, err = Spawn(c, "y", fresh); return nil, err }); err != nil {
+				t.Fatal(err)
+			}
+			hold, held, told := make(chan bool), make(chan bool), make(chan error, 1)
+			_ = do.Tell(bg, x, func(*box, *Ctx) (any, error) { close(held); <-hold; return nil, nil })
+			<-held
+			_ = do.Tell(bg, x, boom)
+			_ = c.m.Tell(bg, z, func(_ *box, c *Ctx) (any, error) { _, err := do.Call(c, x, get); told <- err; return nil, nil })
+			eventually(t, func() bool { return x.Len() == 2 })
+			_ = do.Tell(bg, y, func(_ *box, c *Ctx) (any, error) { return do.Call(c, z, get) })
+			eventually(t, func() bool { return z.Len() == 1 })
+			close(hold)
+			if err := <-told; !errors.Is(err, ErrDeadlock) {
+				t.Errorf("%v", err)
+			}
+			if _, err := do.Call(within(t), x, get); err != nil {
+				t.Errorf("x: %v", err)
+			}
+		})
+	}
+}
+
+// Nor does it wait for the end of an actor that has to be restarted first.
+func TestStopByWhoEndsFirst(t *testing.T) {
+	limit(t, 20*time.Second)
+	s := newSys(t, Config{})
+	p := sup(t, s, "", Supervision{Strategy: OneForAll})
+	x, y := box0(t, p, "x"), box0(t, p, "y")
+	hold, held, told := make(chan bool), make(chan bool), make(chan error, 1)
+	_ = do.Tell(bg, x, func(*box, *Ctx) (any, error) { close(held); <-hold; return nil, nil })
+	<-held
+	_ = do.Tell(bg, x, boom)
+	_ = do.Tell(bg, y, func(_ *box, c *Ctx) (any, error) { told <- x.Stop(c); return nil, nil })
+	eventually(t, func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return x.a.draining })
+	eventually(t, func() bool { g := y.a.cur.Load(); return g != nil && g.wait.Load() != nil })
+	close(hold)
+	if err := <-told; !errors.Is(err, ErrDeadlock) {
+		t.Errorf("%v", err)
+	}
+	<-x.Done()
+}
+
+// A failed actor handles nothing while one of its handlers still waits, whatever its
+// reentrancy, so who has called it waits for that handler too.
+func TestCallOfWhoFailsMeanwhile(t *testing.T) {
+	limit(t, 20*time.Second)
+	s := newSys(t, Config{})
+	p := sup(t, s, "", Supervision{Strategy: OneForAll})
+	x, y := box0(t, p, "x"), box0(t, p, "y")
+	z := box0(t, sup(t, s, "", Supervision{}), "z", WithReentrancy(Full))
+	hold, told := make(chan bool), make(chan error, 2)
+	stays := func(r Ref[*box], then job) {
+		held := make(chan bool)
+		gate := hold
+		_ = do.Tell(bg, r, func(b *box, c *Ctx) (any, error) { close(held); <-gate; return then(b, c) })
+		<-held
+	}
+	calls := func(r, to Ref[*box]) {
+		_ = do.Tell(bg, r, func(_ *box, c *Ctx) (any, error) { _, err := do.Call(c, to, get); told <- err; return nil, nil })
+	}
+	stays(x, boom)
+	calls(z, x)
+	eventually(t, func() bool { return x.Len() == 1 })
+	xFails := hold
+	hold = make(chan bool)
+	stays(z, boom)
+	calls(y, z)
+	eventually(t, func() bool { return z.Len() == 1 })
+	close(xFails)
+	eventually(t, func() bool { return y.a.recycled() })
+	close(hold)
+	if err := errors.Join(<-told, <-told); !errors.Is(err, ErrDeadlock) {
+		t.Errorf("%v", err)
+	}
+	for _, r := range []Ref[*box]{x, y, z} {
+		if _, err := do.Call(within(t), r, get); err != nil {
+			t.Errorf("%s: %v", r.Name(), err)
+		}
+	}
+}

@@ -78,6 +78,18 @@ var lifePlays = map[string]play{
 		}
 		sc.end()
 	}},
+	"two failures at once, one for all": {1, func(sc *scene) {
+		sc.build(2, Config{})
+		sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
+		r, q := sc.actor(sup, fails), sc.actor(sup, fails)
+		sc.tell(tell, r, 1)
+		sc.tell(tell, q, 101)
+		sc.rest()
+		if st := sc.s.Stats(); sc.count("handled") != 2 || st.Actors != 2 {
+			sc.Errorf("%v, %+v", sc.ends, st)
+		}
+		sc.end()
+	}},
 	"a failure beside a call on its caller's goroutine": {2, func(sc *scene) {
 		sc.build(1, Config{})
 		sup, _ := Supervise(sc.s, "", Supervision{})

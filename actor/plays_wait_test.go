@@ -5,7 +5,9 @@ package actor
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/failpoint"
 )
 
@@ -76,12 +78,16 @@ var waitPlays = map[string]play{
 		sc.sends("another", reads, r, 3)
 		sc.end()
 	}},
-	"two calls that cross":                 {2, func(sc *scene) { cross(sc, 1) }},
-	"two calls that cross, with two slots": {1, func(sc *scene) { cross(sc, 2) }},
-	"two calls that cross from outside":    {2, func(sc *scene) { crossInline(sc) }},
-	"three calls in a ring":                {1, ringOfThree},
-	"a call back and forth":                {2, backAndForth},
-	"a call that its handler has left":     {2, leftInRing},
+	"two calls that cross":                  {2, func(sc *scene) { cross(sc, 1) }},
+	"two calls that cross, with two slots":  {1, func(sc *scene) { cross(sc, 2) }},
+	"two calls that cross from outside":     {2, func(sc *scene) { crossInline(sc) }},
+	"three calls in a ring":                 {1, ringOfThree},
+	"a call back and forth":                 {2, backAndForth},
+	"a call that its handler has left":      {2, leftInRing},
+	"a call beside a ring":                  {1, besideRing},
+	"a full mailbox, and an end":            {1, fullAndOver},
+	"a call that was let in too late":       {1, letInTooLate},
+	"a call of who fails while others rise": {1, failsAgain},
 }
 
 // awaits is a handler that waits if n is 1.
@@ -255,5 +261,95 @@ func leftInRing(sc *scene) {
 		return n, nil
 	})
 	sc.sends("one", tell, r, 1)
+	sc.end()
+}
+
+// besideRing: two siblings fail together, and a handler of one waits for the other, which
+// nobody has told it yet, when somebody else begins to wait for that too.
+func besideRing(sc *scene) {
+	sc.build(1, Config{})
+	sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
+	r := sc.actor(sup, fails)
+	through := func(_ *prop, c *Ctx, n int) (int, error) {
+		_, _ = sc.call(c, r, n+10)
+		return n, nil
+	}
+	q, other := sc.actor(sup, through), sc.actor(sc.s, through)
+	sc.tell(tell, r, 1)
+	sc.tell(tell, q, 2)
+	sc.calls("else", tell, other, 3)
+	sc.end()
+}
+
+// fullAndOver: a call that finds no room has been ended already, as its handler's actor has to
+// end before there is any. It leaves nothing behind for the next call.
+func fullAndOver(sc *scene) {
+	sc.build(2, Config{})
+	sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
+	q := sc.actor(sc.s, nil, WithReentrancy(Full)) // so that calls go through its mailbox
+	r := sc.actor(sup, func(p *prop, c *Ctx, n int) (int, error) {
+		if n == 1 {
+			r, _ := Self[*prop](c)
+			sc.tell(tell, r, 3)
+		}
+		return fails(p, c, n)
+	}, WithMailbox(Mailbox{Limit: 1}))
+	other := sc.actor(sup, func(_ *prop, c *Ctx, n int) (int, error) {
+		_, err := tell.Call(c, r, 12)
+		if err == nil {
+			sc.accepted[12] = true
+		}
+		if w := sc.s.waiter(); len(w.ch) > 0 {
+			sc.Errorf("the next call is woken by the last one")
+		}
+		if got, err := sc.call(c, q, 13); err != nil || got != 13 {
+			sc.Errorf("%d, %v", got, err)
+		}
+		return n, nil
+	})
+	sc.tell(tell, other, 2) // begins
+	sc.tell(tell, r, 1)
+	sc.end()
+}
+
+// letInTooLate: whose call gets room has to wait for itself, and learns what became of the
+// call if that has been answered meanwhile.
+func letInTooLate(sc *scene) {
+	sc.build(1, Config{})
+	var r, q Ref[*prop]
+	q = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+		if n == 1 {
+			_, _ = sc.call(c, r, 11)
+		}
+		return n, nil
+	}, WithMailbox(Mailbox{1, firq.Backpressure{Policy: firq.Wait, Wait: time.Hour}}))
+	r = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+		if n == 2 {
+			_, _ = sc.call(c, q, 12)
+		}
+		return n, nil
+	})
+	sc.tell(tell, r, 2) // begins
+	sc.tell(tell, q, 1)
+	sc.goes("kill", q.Kill)
+	sc.end()
+}
+
+// failsAgain: of two siblings that are restarted the first one fails at once, while a handler
+// of it waits for the second one, which comes up after it.
+func failsAgain(sc *scene) {
+	sc.build(2, Config{})
+	sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
+	var r, q Ref[*prop]
+	r = sc.actor(sup, func(p *prop, c *Ctx, n int) (int, error) {
+		if n == 3 {
+			p.wait(func() { _, _ = sc.call(c, q, 13) })
+		}
+		return fails(p, c, n)
+	}, WithReentrancy(Full))
+	q = sc.actor(sup, nil)
+	for _, n := range []int{1, 3, 101} {
+		sc.tell(tell, r, n)
+	}
 	sc.end()
 }

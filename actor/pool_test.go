@@ -177,3 +177,37 @@ func TestGoexitOfAbandoned(t *testing.T) {
 		t.Errorf("turn %d", a.turn)
 	}
 }
+
+// A handler that comes back from Yield with another slot than it gave gives that one back in
+// the end: without a monitor nobody else would.
+func TestYieldToAnotherSlot(t *testing.T) {
+	limit(t, 20*time.Second)
+	s := newSys(t, Config{Slots: 2, Handoff: -1})
+	p := &s.pool
+	resting(t, p)
+	begun := make(chan bool)
+	stay := NewAction("Stay", func(_ int, c *Ctx, gate chan bool) error { begun <- true; <-gate; return nil })
+	yields := NewAction("Yields", func(_ int, c *Ctx, gate chan bool) error {
+		begun <- true
+		<-gate
+		before := c.w.slot.Load()
+		c.Yield()
+		if c.w.slot.Load() == before {
+			t.Error("it has the slot that it gave")
+		}
+		return nil
+	})
+	first, other, next := make(chan bool), make(chan bool), make(chan bool)
+	_ = yields.Tell(bg, must(t, s, "", Value(1)), first)
+	<-begun
+	_ = stay.Tell(bg, must(t, s, "", Value(2)), other)
+	<-begun
+	_ = stay.Tell(bg, must(t, s, "", Value(3)), next)
+	close(first)
+	<-begun // the third has its slot
+	eventually(t, p.q.any)
+	close(other)
+	eventually(t, func() bool { return !p.q.any() })
+	close(next)
+	resting(t, p)
+}

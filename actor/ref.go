@@ -132,7 +132,7 @@ func (a *actor) stop(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	f := &call{to: a, room: true}
+	f := &call{to: a, room: true, many: make(chan struct{})}
 	s := a.sys()
 	if s.above(a, c.a.Load()) { // it ends before its parent does
 		s.deadlocks.Add(1)
@@ -147,6 +147,8 @@ func (a *actor) stop(ctx context.Context) error {
 	select {
 	case <-done:
 		return nil
+	case <-f.many: // by unwait
+		return f.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}

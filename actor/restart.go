@@ -112,6 +112,9 @@ func (p *supervisor) step() {
 				if !p.failure(e) {
 					return
 				}
+				if p.phase == calm {
+					p.phase = raising // nothing has come of it, and others are still to be started
+				}
 				continue
 			}
 			if !p.raise() {
@@ -190,7 +193,8 @@ func (p *supervisor) raise() bool {
 			return false
 		}
 		if l := k.lifeNow(); l == failed {
-			return false // it comes down again, and says so
+			k.takeDown(p.why) // for its handlers, which must not wait for those that come up after it
+			return false      // it comes down again, and says so
 		}
 		p.set = p.set[1:]
 	}

@@ -85,7 +85,9 @@ func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 	}
 	if err != nil {
 		s.noWait(c, f)
-		s.waiters.Put(f.w)
+		if _, ok := f.claim(); ok { // else unwait wakes it
+			s.waiters.Put(f.w)
+		}
 		return err
 	}
 	t := time.NewTimer(a.set.box.Wait)

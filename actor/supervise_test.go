@@ -236,3 +236,32 @@ func TestRestartUnstashes(t *testing.T) {
 		s.Close()
 	})
 }
+
+// A supervisor that looks at its children while one of them is being started does not give
+// that one another start in advance, which no limit would count.
+func TestStartIsWantedOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{Slots: 2})
+		p := sup(t, s, "sup", Supervision{Strategy: OneForAll, MaxRestarts: 1})
+		starts, begun, goOn := 0, make(chan bool, 1), make(chan bool)
+		r := must(t, p, "a", func(*Ctx) (*box, error) {
+			if starts++; starts == 2 {
+				begun <- true
+				<-goOn
+			}
+			return &box{}, nil
+		})
+		_ = do.Tell(bg, r, boom)
+		<-begun
+		p.a.nudge()
+		synctest.Wait()
+		close(goOn)
+		synctest.Wait()
+		_ = do.Tell(bg, r, boom)
+		<-p.Done()
+		if starts != 2 {
+			t.Errorf("%d starts", starts)
+		}
+		s.Close()
+	})
+}

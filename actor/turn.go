@@ -98,7 +98,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		default:
 			check = t.n + 1
 		}
-		w.stamp(sl, w.now)
+		w.stamp(w.slot.Load(), w.now) // Yield may have changed it
 	}
 }
 
@@ -225,7 +225,7 @@ func (w *hand) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 		a.release()
 		return turnLost, true
 	}
-	w.stamp(sl, w.pool.sys.now())
+	w.stamp(w.slot.Load(), w.pool.sys.now())
 	a.mu.Lock()
 	if a.due() && a.atRest() || a.life == alive && !a.doomed && a.head() != nil {
 		a.mu.Unlock()
