@@ -130,6 +130,9 @@ func (a *actor) step(c *Ctx) {
 			return
 		}
 	} else if k := s.youngest(a); k != nil {
+		if a.kind == nil {
+			x.sup.end()
+		}
 		k.doom(s.parentEnd()) // and its end nudges this one
 		k.unwait()
 		return

@@ -28,6 +28,7 @@ type supervisor struct {
 	mu     sync.Mutex
 	events []event
 	rang   uint64 // rounds whose backoff is over
+	over   bool   // it ends for good, and starts no child any more
 
 	// The turn's.
 	phase phase
@@ -46,11 +47,36 @@ type event struct {
 
 // isDown is told that a child has no incarnation any more.
 func (p *supervisor) isDown(a *actor, why error, failed bool) {
+	p.mu.Lock()
+	over := p.over
+	p.mu.Unlock()
+	if over {
+		a.doom(p.a.sys().parentEnd())
+		return
+	}
 	if failed {
 		p.tell(event{a, why})
 		return
 	}
 	p.a.nudge()
+}
+
+// end lets the children without an incarnation end at once: there is no other one, and those
+// whose end comes first, as they are younger, may wait for it.
+func (p *supervisor) end() {
+	p.mu.Lock()
+	was := p.over
+	p.over = true
+	p.mu.Unlock()
+	if was {
+		return
+	}
+	s := p.a.sys()
+	for _, k := range s.children(p.a) {
+		if k.lifeNow() == down {
+			k.doom(s.parentEnd())
+		}
+	}
 }
 
 // isUp is told that a child has a new incarnation.

@@ -2,6 +2,7 @@ package actor
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -264,4 +265,40 @@ func TestStartIsWantedOnce(t *testing.T) {
 		}
 		s.Close()
 	})
+}
+
+// A supervisor that ends starts no child any more, so nobody waits for one that is down, and
+// least of all a sibling that has to end before it.
+func TestSupervisorEndsWhileAChildIsDown(t *testing.T) {
+	for _, before := range []bool{true, false} { // it is down before the supervisor ends
+		t.Run(fmt.Sprint(before), func(t *testing.T) {
+			limit(t, 20*time.Second)
+			s := newSys(t, Config{})
+			p := sup(t, s, "sup", Supervision{Backoff: time.Hour})
+			x, y := box0(t, p, "x"), box0(t, p, "y")
+			free, told := block(t, x), make(chan error, 1)
+			_ = do.Tell(bg, x, boom)
+			fails := func() {
+				free()
+				eventually(t, func() bool { l := x.a.lifeNow(); return l == down || l == ended })
+			}
+			stops := func() {
+				go func() { _ = p.Stop(bg) }()
+				eventually(t, func() bool { y.a.mu.Lock(); defer y.a.mu.Unlock(); return y.a.doomed })
+			}
+			_ = do.Tell(bg, y, func(_ *box, c *Ctx) (any, error) { _, err := do.Call(c, x, get); told <- err; return nil, nil })
+			eventually(t, func() bool { return x.Len() == 2 })
+			if before {
+				fails()
+				stops()
+			} else {
+				stops()
+				fails()
+			}
+			if err := <-told; !errors.Is(err, ErrStopped) {
+				t.Errorf("%v", err)
+			}
+			<-p.Done()
+		})
+	}
 }

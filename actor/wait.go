@@ -224,9 +224,11 @@ func (c *Ctx) Yield() {
 	a := c.a.Load()
 	start := c.sys.now()
 	tag := w.pool.q.now()
+	a.mu.Lock() // or the turn could be taken from the handler, by its timeout
 	if c.hold == holdTurn {
 		tag = max(tag, a.used)
 	}
+	a.mu.Unlock()
 	tag += max(start-c.start.Load()-c.acct.lent.Load(), 0) / a.set.weight
 	if !w.lose() {
 		return
