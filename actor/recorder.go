@@ -101,7 +101,8 @@ func (r *Recorder) Refused(kind string, why error) { r.kind(kind).refused[refusa
 // Handoff counts a slot that was taken from a handler that computed for long.
 func (r *Recorder) Handoff() { r.handoffs.Add(1) }
 
-// Recorded is what a Recorder has counted so far. All but Abandoned only grows.
+// Recorded is what a Recorder has counted so far. All but Abandoned only grows. A turn is in
+// it when it is over, which its last message is, and even its actor, a moment before.
 type Recorded struct {
 	Kinds    []KindRecord    // by name
 	Timeouts []TimeoutRecord // by kind, method and mode
