@@ -92,11 +92,10 @@ func (w *walk) call(f *call) bool {
 	if a == nil {
 		return false
 	}
-	if a.between() {
-		if w.life(a) {
-			return true
-		} // it waits for all handlers in progress, too
-	} else if a.set.reent == Full || a.set.reent == CallChain && f.inChain {
+	if a.between() && w.life(a) {
+		return true
+	}
+	if !a.broken() && (a.set.reent == Full || a.set.reent == CallChain && f.inChain) {
 		return false // it passes handlers that wait
 	}
 	if g := a.cur.Load(); g != nil && w.handler(g) {

@@ -54,6 +54,14 @@ func (a *actor) between() bool {
 	return !a.doomed && (a.life == failed || a.life == down || a.recycle && a.life != ended && a.atRest())
 }
 
+// broken reports whether the actor takes no message because it has failed, not even one that
+// its handlers in progress wait for. One that is to be taken down does take those.
+func (a *actor) broken() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.life == failed || a.life == down
+}
+
 // recycled reports whether the actor's supervisor takes it down.
 func (a *actor) recycled() bool {
 	a.mu.Lock()

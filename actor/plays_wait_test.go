@@ -88,6 +88,7 @@ var waitPlays = map[string]play{
 	"a full mailbox, and an end":            {1, fullAndOver},
 	"a call that was let in too late":       {1, letInTooLate},
 	"a call of who fails while others rise": {1, failsAgain},
+	"a call back to who is taken down":      {1, backBeforeRest},
 }
 
 // awaits is a handler that waits if n is 1.
@@ -351,5 +352,29 @@ func failsAgain(sc *scene) {
 	for _, n := range []int{1, 3, 101} {
 		sc.tell(tell, r, n)
 	}
+	sc.end()
+}
+
+// backBeforeRest: an actor that is to be taken down lets calls in that its handler in progress
+// has caused, before that handler waits as after.
+func backBeforeRest(sc *scene) {
+	sc.build(2, Config{})
+	sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
+	var r, v Ref[*prop]
+	q := sc.actor(sup, fails)
+	r = sc.actor(sup, func(p *prop, c *Ctx, n int) (int, error) {
+		if n == 2 {
+			sc.tell(tell, q, 1)
+			p.wait(func() { _, _ = sc.call(c, v, 12) })
+		}
+		return n, nil
+	}, WithReentrancy(CallChain))
+	v = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+		if got, err := sc.call(c, r, n+10); err != nil || got != n+10 {
+			sc.Errorf("%d, %v", got, err)
+		}
+		return n, nil
+	})
+	sc.tell(tell, r, 2)
 	sc.end()
 }
