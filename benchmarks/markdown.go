@@ -49,7 +49,11 @@ func markdown(w io.Writer, f *file, chosen []peers.Peer) {
 	row := []string{"`lockfree` / fastest fair peer", ""}
 	for c := range f.Run.Cells {
 		fastest := fastestPeer(&f.Run.Cells[c], chosen)
-		row = append(row, lead(&f.Run.Cells[c], fastest)+" ("+fastest+")")
+		text := lead(&f.Run.Cells[c], fastest)
+		if text != "-" {
+			text += " (" + fastest + ")"
+		}
+		row = append(row, text)
 	}
 	line(w, row)
 	report.Printf(w, "\ntasks/s · processor time of the whole process per task · allocations per task · fairness gap: the\n"+
