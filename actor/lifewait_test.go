@@ -168,7 +168,7 @@ func TestStopByWhoEndsFirst(t *testing.T) {
 }
 
 // A failed actor handles nothing while one of its handlers still waits, whatever its
-// reentrancy, so who has called it waits for that handler too.
+// reentrancy. So its callers wait for that handler as well.
 func TestCallOfWhoFailsMeanwhile(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})
