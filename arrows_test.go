@@ -55,15 +55,15 @@ var packages = []string{
 // atMost says what else of this module a package may import.
 var atMost = map[string][]string{
 	".":             nil,
-	"actor":         {".", "hist", "internal/clock", "internal/failpoint", "watchdog", "worker"},
+	"actor":         {".", "hist", "internal/core/clock", "internal/proof/failpoint", "watchdog", "worker"},
 	"drr":           {"."},
 	"hist":          {"."},
 	"watchdog":      {"."},
 	"cmd/firqbench": {"internal/bench"},
-	"compute":       {".", "gate", "hist", "lockfree", "internal/clock", "internal/failpoint", "internal/key", "internal/pad"},
-	"firqhttp":      {".", "compute", "gate", "internal/cachestatus", "internal/retry", "internal/shortname"},
-	"gate":          {".", "lockfree", "internal/failpoint", "internal/key", "internal/pad"},
-	"worker":        {".", "hist", "internal/pad"},
+	"compute":       {".", "gate", "hist", "lockfree", "internal/core/clock", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
+	"firqhttp":      {".", "compute", "gate", "internal/adapter/cachestatus", "internal/adapter/retry", "internal/adapter/shortname"},
+	"gate":          {".", "lockfree", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
+	"worker":        {".", "hist", "internal/core/pad"},
 	"examples":      {".", "actor", "compute", "gate", "hist", "lockfree", "worker"}, // what anybody can use
 }
 
@@ -168,6 +168,12 @@ func reach(all map[string]*source, from, to string, seen map[string]bool) []stri
 	return nil
 }
 
+// mayProve reports whether code of dir that is no test may import a package that proves: a mark
+// costs nothing without its build tag, and what proves may use all of it.
+func mayProve(dir, name string) bool {
+	return name == "internal/proof/failpoint" || under(dir, "internal/proof") || dir == "schedtest" && name == "internal/proof/fairness"
+}
+
 func TestArrowsPackagesExist(t *testing.T) {
 	all := sources(t)
 	for _, dir := range packages {
@@ -205,8 +211,14 @@ func TestArrowsWithinModule(t *testing.T) {
 			if under(name, "contrib") {
 				t.Errorf("%s imports %s: the root module must not need a nested one", dir, name)
 			}
-			if under(name, "internal/lincheck") && slices.Contains(s.imports, name) {
+			if under(name, "internal/proof") && slices.Contains(s.imports, name) && !mayProve(dir, name) {
 				t.Errorf("%s imports %s, which is for tests alone", dir, name)
+			}
+			if under(dir, "internal/core") && !under(name, "internal/core") && under(name, "internal") && !under(name, "internal/proof") {
+				t.Errorf("%s imports %s: what the cores stand on stands on nothing else in internal", dir, name)
+			}
+			if under(name, "internal/adapter") && !under(dir, "internal/adapter") && !under(dir, "firqhttp") {
+				t.Errorf("%s imports %s, which is for adapters alone", dir, name)
 			}
 			if under(name, "internal/bench") && !under(dir, "internal/bench") && !under(dir, "cmd/firqbench") {
 				t.Errorf("%s imports %s, which is for cmd/firqbench alone", dir, name)
@@ -270,7 +282,7 @@ func TestArrowsOutside(t *testing.T) {
 		case under(dir, "cmd/firqbench") || under(dir, "internal/bench"):
 			allowed = append(allowed, commandLine...)
 		}
-		if under(dir, "internal/lincheck") {
+		if under(dir, "internal/proof/lincheck") {
 			allowed = append(allowed, checking...)
 		}
 		outside(t, dir, s.imports, allowed)

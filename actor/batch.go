@@ -3,7 +3,7 @@ package actor
 import (
 	"sync/atomic"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // batch is the pack that a hand has taken out of a mailbox under one lock: each of its tells

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // parentEnd is why the children of what ends do.

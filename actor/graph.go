@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // The rule of deadlocks is about handlers: a handler waits for a call; a call that is

@@ -4,7 +4,7 @@ import (
 	"context"
 	"runtime/debug"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // canInline reports whether a call may run on its caller's goroutine: nobody could

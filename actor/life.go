@@ -1,6 +1,6 @@
 package actor
 
-import "github.com/firq-go/firq/internal/failpoint"
+import "github.com/firq-go/firq/internal/proof/failpoint"
 
 // fail ends the incarnation because of why. The caller has the turn, or is one of the
 // handlers in progress. gone: a handler was abandoned, and has the state still.

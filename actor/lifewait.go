@@ -1,6 +1,6 @@
 package actor
 
-import "github.com/firq-go/firq/internal/failpoint"
+import "github.com/firq-go/firq/internal/proof/failpoint"
 
 // A call to an actor without an incarnation waits for the next one, and that waits for
 // others to end first: the children of the last one, and the siblings that its supervisor

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // envelope is a message in a mailbox. It is in one list at most; prev, next and in

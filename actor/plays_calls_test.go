@@ -7,7 +7,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // callPlays are about calls: who answers them, and who has gone meanwhile.

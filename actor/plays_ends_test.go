@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // endPlays are about the end of actors, and of the System.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // goexitPlays are about handlers that call runtime.Goexit: what their goroutine has held is

@@ -5,7 +5,7 @@ package actor
 import (
 	"errors"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // lifePlays are about incarnations: failures, restarts, and what comes meanwhile.

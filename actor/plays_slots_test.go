@@ -2,7 +2,7 @@
 
 package actor
 
-import "github.com/firq-go/firq/internal/failpoint"
+import "github.com/firq-go/firq/internal/proof/failpoint"
 
 // slotPlays are about slots: who has one, and who gets it next.
 var slotPlays = map[string]play{

@@ -14,8 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/interleave"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/internal/proof/interleave"
 )
 
 // scene is one run of a play: a System whose goroutines take part, and what became of

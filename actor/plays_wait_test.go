@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // waitPlays are about handlers that wait: who comes in meanwhile, and who waits for whom.

@@ -3,7 +3,7 @@ package actor
 import (
 	"context"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // Ref stands for an actor with the state S. It is a small value, comparable, and stays

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // phase of a supervisor.

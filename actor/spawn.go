@@ -1,6 +1,6 @@
 package actor
 
-import "github.com/firq-go/firq/internal/failpoint"
+import "github.com/firq-go/firq/internal/proof/failpoint"
 
 // Parent is where an actor is started: a *System; a *Ctx, for a child of the actor
 // whose handler runs, which ends with its incarnation; or a *Supervisor.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/core/clock"
 )
 
 var errNilContext = fmt.Errorf("%w: actor: the context is nil", firq.ErrInvalidArgument)

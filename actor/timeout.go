@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // timeout of a handler of m.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // Timer sends an actor a message of its own. It ends with the incarnation.

@@ -1,6 +1,6 @@
 package actor
 
-import "github.com/firq-go/firq/internal/failpoint"
+import "github.com/firq-go/firq/internal/proof/failpoint"
 
 // adopt makes a the youngest child of up.
 func (s *System) adopt(up, a *actor, c *Ctx) error {

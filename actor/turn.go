@@ -3,7 +3,7 @@ package actor
 import (
 	"time"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // How a turn ends for the hand.

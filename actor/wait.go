@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // sleep waits for the answer of f, until ctx ends, or timer rings. Meanwhile the

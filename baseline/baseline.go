@@ -20,10 +20,10 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/pad"
-	"github.com/firq-go/firq/internal/park"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/pad"
+	"github.com/firq-go/firq/internal/core/park"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 	"github.com/firq-go/firq/shardsel"
 )
 

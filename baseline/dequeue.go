@@ -7,9 +7,9 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/park"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/park"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // TryDequeue returns the next item; false only when nothing deliverable is

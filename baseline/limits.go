@@ -1,8 +1,8 @@
 package baseline
 
 import (
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // SetLimit sets how many tasks the tenant may have queued.

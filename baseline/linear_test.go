@@ -3,7 +3,7 @@ package baseline
 import (
 	"testing"
 
-	"github.com/firq-go/firq/internal/lincheck"
+	"github.com/firq-go/firq/internal/proof/lincheck"
 )
 
 // Every history of concurrent calls is one that the contract allows.

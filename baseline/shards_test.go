@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/shardtest"
+	"github.com/firq-go/firq/internal/proof/shardtest"
 )
 
 func TestShards(t *testing.T) {

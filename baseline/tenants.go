@@ -3,8 +3,8 @@ package baseline
 import (
 	"maps"
 
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 func (sh *shard[K, T]) newTenant(k K) *tenant[K, T] {

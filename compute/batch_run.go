@@ -9,7 +9,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // Errors is what a Batcher's exec returns as its error to say for each call by itself

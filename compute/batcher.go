@@ -10,7 +10,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 	"github.com/firq-go/firq/lockfree"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/interleave"
+	"github.com/firq-go/firq/internal/proof/interleave"
 )
 
 // A batcher's call and a free slot always find each other.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // refresh makes a result anew behind, unless somebody is about it. A refresh is a flight

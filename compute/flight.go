@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/pad"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // part is a part of the keys that are being made, and of the books.

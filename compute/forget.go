@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // Forget forgets results, and errors, of a tenant. What is being made right now is not

@@ -10,8 +10,8 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/interleave"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/internal/proof/interleave"
 )
 
 // scene is a server whose flights are looked at. Where a leader's slot is not what

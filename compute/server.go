@@ -13,8 +13,8 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/clock"
-	"github.com/firq-go/firq/internal/key"
+	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/key"
 )
 
 // Server answers calls from its cache, from the execution of their key that is under

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/firq-go/firq/internal/clock"
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/pad"
 )
 
 // sieve is the cache of this package: SIEVE (Zhang et al., NSDI 2024), bounded by

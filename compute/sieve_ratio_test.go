@@ -10,7 +10,7 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/core/clock"
 )
 
 // Hit ratios on generated traces, at least what otter v2 had on such ones: 0.628, 0.613, 0.547,

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/core/clock"
 	"pgregory.net/rapid"
 )
 

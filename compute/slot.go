@@ -6,7 +6,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // slot is a permit, and where it is for.

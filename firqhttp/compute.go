@@ -7,8 +7,8 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/compute"
-	"github.com/firq-go/firq/internal/cachestatus"
-	"github.com/firq-go/firq/internal/retry"
+	"github.com/firq-go/firq/internal/adapter/cachestatus"
+	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
 // TooManyWaiters, 429, is a reason of RejectError alone: as many calls wait for the

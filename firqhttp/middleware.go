@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/retry"
+	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
 // Middleware lets requests into handlers as its gate says. Make it with New or

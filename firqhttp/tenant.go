@@ -11,7 +11,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/firq-go/firq/internal/shortname"
+	"github.com/firq-go/firq/internal/adapter/shortname"
 )
 
 // TenantFunc says whose request it is; false: it does not know. A client that can

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // Request is what a call of Acquire asks for. The zero value is fine.

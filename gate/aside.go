@@ -4,7 +4,7 @@ import (
 	"container/list"
 	"sync/atomic"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // aside are the calls that ask for more slots than the limit. They are not in the

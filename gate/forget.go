@@ -3,7 +3,7 @@ package gate
 import (
 	"time"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // What a gate remembers of a tenant (that it had to wait, and its debts) is

@@ -10,9 +10,9 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/key"
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/key"
+	"github.com/firq-go/firq/internal/core/pad"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 	"github.com/firq-go/firq/lockfree"
 )
 

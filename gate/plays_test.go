@@ -7,8 +7,8 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/baseline"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/interleave"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/internal/proof/interleave"
 )
 
 // scene is a gate over the core with one lock, which has few marks: what is

@@ -2,7 +2,7 @@ package gate
 
 import (
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // maxLet is how many are let in under one hold of the lock.

@@ -2,8 +2,8 @@ package lockfree
 
 import (
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/cpu"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // enqueueDirect is the way of a task past the inbox, straight into the queue: for a task

@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/clock"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 

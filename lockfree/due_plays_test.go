@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/core/clock"
 )
 
 // drainQuietly is a hold that drains every inbox.

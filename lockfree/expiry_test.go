@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/core/clock"
 )
 
 // A task that came in by Replace can expire too.

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/fairness"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/fairness"
 	"github.com/firq-go/firq/shardsel"
 )
 

@@ -3,9 +3,9 @@ package lockfree
 import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/clock"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // overThreshold looks at DynamicThreshold.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // handle is a firq.Handle: a key, and the tenant that was last found under it. It is

@@ -3,7 +3,7 @@ package lockfree
 import (
 	"fmt"
 
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/pad"
 )
 
 // tenantLine is a cache line: a tenant's two sides are on different ones. There

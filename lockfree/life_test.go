@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/serve"
 )
 
 // draining starts a Shutdown that has something to wait for.

@@ -4,8 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // limit is how many tasks a tenant may hold: times<<limitBits | limit. times is how

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/lincheck"
+	"github.com/firq-go/firq/internal/proof/lincheck"
 )
 
 // Every history of concurrent calls is one that the contract allows. The tickets

@@ -13,7 +13,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 

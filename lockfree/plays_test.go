@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/plays"
+	"github.com/firq-go/firq/internal/proof/plays"
 )
 
 // Tasks go by the inboxes' slots.

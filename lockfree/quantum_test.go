@@ -3,7 +3,7 @@ package lockfree
 import (
 	"testing"
 
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/serve"
 )
 
 // SetQuantum comes while a producer is between asking for its tenant's quantum

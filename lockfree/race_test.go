@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/serve"
 )
 
 // races is how long a test tries to hit an interleaving that it cannot play.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/shardtest"
+	"github.com/firq-go/firq/internal/proof/shardtest"
 )
 
 func TestShards(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"unsafe"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/cpu"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // takeStraight is takeSome for one item in the usual case, without what only others need:

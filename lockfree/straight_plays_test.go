@@ -5,7 +5,7 @@ package lockfree
 import (
 	"testing"
 
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // A producer on its way past the inbox sees what another one has taken meanwhile: the

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/room"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/room"
+	"github.com/firq-go/firq/internal/core/serve"
 )
 
 // straight takes one item by the straight path.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/clock"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 

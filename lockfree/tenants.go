@@ -1,6 +1,6 @@
 package lockfree
 
-import "github.com/firq-go/firq/internal/serve"
+import "github.com/firq-go/firq/internal/core/serve"
 
 // roomForTenant forgets the longest idle tenant of some shard, so that a new one can
 // have its place, and reports whether it is worth trying again.

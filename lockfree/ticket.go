@@ -3,10 +3,10 @@ package lockfree
 import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/clock"
-	"github.com/firq-go/firq/internal/cpu"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/serve"
+	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // put takes the lease, drains the inbox, and queues the task itself: also when the

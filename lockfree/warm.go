@@ -3,8 +3,8 @@ package lockfree
 import (
 	"sync/atomic"
 
-	"github.com/firq-go/firq/internal/cpu"
-	"github.com/firq-go/firq/internal/failpoint"
+	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // warmth says on which processor a shard was served last, and when: there its

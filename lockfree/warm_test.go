@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firq-go/firq/internal/clock"
-	"github.com/firq-go/firq/internal/cpu"
+	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/cpu"
 )
 
 // Another processor is at it if it has just been.

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/firq-go/firq/internal/fairness"
+	"github.com/firq-go/firq/internal/proof/fairness"
 )
 
 // Over every interval of the service, any two backlogged tenants are within the

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/fairness"
+	"github.com/firq-go/firq/internal/proof/fairness"
 )
 
 // Nobody is behind in a scheduler that is fair: that the figure grows where one is not

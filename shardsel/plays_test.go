@@ -5,8 +5,8 @@ package shardsel
 import (
 	"testing"
 
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/interleave"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/internal/proof/interleave"
 )
 
 // look looks for a ready shard, of which there is one at every instant; false: it

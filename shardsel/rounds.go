@@ -4,8 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/pad"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // Rounds keeps shards fair to each other. Each shard serves its tenants in

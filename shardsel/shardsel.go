@@ -7,8 +7,8 @@ import (
 	"hash/maphash"
 	"sync/atomic"
 
-	"github.com/firq-go/firq/internal/cpu"
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/core/pad"
 )
 
 // Placer maps tenants to shards by hash, with a seed of its own: no pattern in

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/pad"
 )
 
 // spread checks that keys land on all shards about evenly, for several seeds.

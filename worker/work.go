@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/pad"
 )
 
 // worker is one goroutine that takes and handles tasks, one at a time. What is not

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/shortname"
+	"github.com/firq-go/firq/internal/adapter/shortname"
 )
 
 // TenantFunc says whose call it is; false: it does not know. A client that can

@@ -11,7 +11,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/retry"
+	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
 // Interceptor lets calls into handlers as its gate says. Its Unary and Stream are

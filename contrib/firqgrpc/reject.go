@@ -17,7 +17,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/retry"
+	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
 // Reason says in one word why a call was not let in. The words are stable; those

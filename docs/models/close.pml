@@ -1,7 +1,7 @@
 /*
 Shutdown and Close.
 
-Stands for   Life.Shutdown, TryFinish, Close, Finish (internal/serve/life.go);
+Stands for   Life.Shutdown, TryFinish, Close, Finish (internal/core/serve/life.go);
              drainCheck, discardAll, Close, Shutdown (lockfree/lockfree.go);
              takeCredit, publish: E2 to E4 and E6 (lockfree/enqueue.go); serve and
              unlock as far as state and credits go (lockfree/shard.go); Pool.Give,

@@ -1,5 +1,5 @@
 /*
-The sleeping consumers' bed: internal/park/park.go.
+The sleeping consumers' bed: internal/core/park/park.go.
 
 Stands for   Parker.Notify, wakeOne, Found, arrive, Sleep, enlist, delist, drop,
              WakeAll; and the loop of DequeueBatch (lockfree/dequeue.go).

@@ -1,8 +1,8 @@
 /*
-Producers that wait for capacity: internal/room/room.go.
+Producers that wait for capacity: internal/core/room/room.go.
 
 Stands for   Room.Enter, Leave, Wait, Released, Pass, wakeLine; await in
-             internal/serve/overflow.go; admit, enter, takeCredit, publishVoid in
+             internal/core/serve/overflow.go; admit, enter, takeCredit, publishVoid in
              lockfree/enqueue.go and ticket.go (places and credits only); the
              giving back in serve and unlock (lockfree/shard.go).
 Left out     Threshold (everybody in that line is woken each time); the retry

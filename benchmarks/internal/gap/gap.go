@@ -31,7 +31,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/benchmarks/internal/peers"
 	"github.com/firq-go/firq/internal/bench/contest"
-	"github.com/firq-go/firq/internal/fairness"
+	"github.com/firq-go/firq/internal/proof/fairness"
 )
 
 // Result is what was found.

@@ -3,7 +3,7 @@ package contest
 import (
 	"time"
 
-	"github.com/firq-go/firq/internal/clock"
+	"github.com/firq-go/firq/internal/core/clock"
 )
 
 // driver is the clock of the driver and of the adapters: the same code that the

@@ -9,9 +9,9 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/hist"
-	"github.com/firq-go/firq/internal/cpu"
-	"github.com/firq-go/firq/internal/pad"
-	"github.com/firq-go/firq/internal/park"
+	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/core/pad"
+	"github.com/firq-go/firq/internal/core/park"
 )
 
 // floor is what a queue with strict limits per tenant cannot do without, and

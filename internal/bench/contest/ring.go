@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/pad"
 )
 
 // ring is a bounded queue for many producers and, under mu, one consumer at a

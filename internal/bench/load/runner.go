@@ -7,7 +7,7 @@ import (
 
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/scenario"
-	"github.com/firq-go/firq/internal/cpu"
+	"github.com/firq-go/firq/internal/core/cpu"
 )
 
 // errRunner: the other shapes have a goroutine that dequeues.

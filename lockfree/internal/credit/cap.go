@@ -1,6 +1,6 @@
 package credit
 
-import "github.com/firq-go/firq/internal/failpoint"
+import "github.com/firq-go/firq/internal/proof/failpoint"
 
 // SetCap changes the capacity, to 0 < n < 1<<30, and returns by how much it has risen.
 // Every Take that begins after it has returned goes by the new one; one that is in

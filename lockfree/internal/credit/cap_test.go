@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/firq-go/firq/internal/cpu"
+	"github.com/firq-go/firq/internal/core/cpu"
 )
 
 // What is out beyond a new capacity has to come back before anything is given out.

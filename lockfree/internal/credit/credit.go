@@ -6,9 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/firq-go/firq/internal/cpu"
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/core/pad"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // maxStripes bounds what a look at all stripes costs.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/firq-go/firq/internal/cpu"
+	"github.com/firq-go/firq/internal/core/cpu"
 )
 
 // The shapes of pools that the tests go through. 3 processors make 4 stripes.

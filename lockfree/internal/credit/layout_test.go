@@ -4,7 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/pad"
 )
 
 // Stripes are one line each, and moving is on none that Take reads in passing.

@@ -5,8 +5,8 @@ package credit
 import (
 	"testing"
 
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/interleave"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/internal/proof/interleave"
 )
 
 // scene is a pool of four stripes; the first goroutine uses stripe 0, and so on.

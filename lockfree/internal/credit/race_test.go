@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/firq-go/firq/internal/cpu"
+	"github.com/firq-go/firq/internal/core/cpu"
 )
 
 // fillAll keeps the last credits on the move: each goroutine goes from stripe to

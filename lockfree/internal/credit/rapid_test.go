@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/firq-go/firq/internal/cpu"
+	"github.com/firq-go/firq/internal/core/cpu"
 	"pgregory.net/rapid"
 )
 

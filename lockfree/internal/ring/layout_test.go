@@ -4,7 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/pad"
 )
 
 // Producers write tail and seen, the consumer writes head and freed: on different

@@ -3,8 +3,8 @@ package ring
 import (
 	"sync/atomic"
 
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/pad"
+	"github.com/firq-go/firq/internal/core/pad"
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // MPSC is a bounded multi-producer single-consumer ring. Draw is lock-free, and

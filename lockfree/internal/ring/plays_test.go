@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/firq-go/firq/internal/failpoint"
-	"github.com/firq-go/firq/internal/interleave"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/internal/proof/interleave"
 )
 
 // scene is a ring, and a place that its consumer moves the values to.

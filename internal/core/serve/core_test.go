@@ -1,0 +1,106 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/clock"
+)
+
+// core is an Admitter that gives the answers it was told, the last one for ever.
+type core struct {
+	answers  []error
+	admitted []drr.Task[int]
+	calls    atomic.Int32 // the test looks while the producer runs
+	hurt     func(call int32)
+
+	replace  error // what stands in the way of Replace; nil: it succeeds
+	replaced []bool
+	due      int64
+	anybody  []bool // whose expiry was asked for
+}
+
+func coreOf(answers ...error) *core { return &core{answers: answers, due: clock.Never} }
+
+func (c *core) Admit(_ string, task drr.Task[int]) error {
+	call := int(c.calls.Add(1)) - 1
+	if c.hurt != nil {
+		c.hurt(int32(call + 1))
+	}
+	err := c.answers[min(call, len(c.answers)-1)]
+	if err == nil {
+		c.admitted = append(c.admitted, task)
+	}
+	return err
+}
+
+func (c *core) Replace(_ string, _ drr.Task[int], newest bool) (bool, error) {
+	c.replaced = append(c.replaced, newest)
+	return c.replace == nil, c.replace
+}
+
+func (c *core) NextDue(_ string, anybody bool) int64 {
+	c.anybody = append(c.anybody, anybody)
+	return c.due
+}
+
+// waiting is one EnqueueWait of tenant a in a synctest bubble.
+type waiting struct {
+	*env
+	t    *testing.T
+	core *core
+	err  error // once it is over
+	over atomic.Bool
+}
+
+// wait starts it and lets it come to rest.
+func wait(t *testing.T, e *env, ctx context.Context, c *core) *waiting {
+	w := &waiting{env: e, t: t, core: c}
+	ctx, cancel := context.WithCancel(ctx)
+	t.Cleanup(cancel) // so that a failed test ends
+	go func() {
+		w.err = e.EnqueueWait(ctx, c, "a", firq.Task[int]{Payload: 7})
+		w.over.Store(true)
+	}()
+	synctest.Wait()
+	return w
+}
+
+// asleep checks that it waits, after so many tries.
+func (w *waiting) asleep(tries int) {
+	w.t.Helper()
+	synctest.Wait()
+	if w.over.Load() {
+		w.t.Fatalf("over: %v", w.err)
+	}
+	if int(w.core.calls.Load()) != tries || !w.Room.Waiting() {
+		w.t.Fatalf("%d tries, want %d; Waiting = %t", w.core.calls.Load(), tries, w.Room.Waiting())
+	}
+}
+
+// ended checks how it ended, after so many tries, and that it left the room.
+func (w *waiting) ended(tries int, want error) {
+	w.t.Helper()
+	synctest.Wait()
+	if !w.over.Load() {
+		w.t.Fatal("it still waits")
+	}
+	if !errors.Is(w.err, want) || int(w.core.calls.Load()) != tries {
+		w.t.Fatalf("%v after %d tries, want %v after %d", w.err, w.core.calls.Load(), want, tries)
+	}
+	if w.Room.Waiting() {
+		w.t.Error("still in the room")
+	}
+}
+
+func bubble(t *testing.T, cfg config, f func(t *testing.T, e *env)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, newEnv(t, cfg)) })
+}
+
+var background = context.Background()

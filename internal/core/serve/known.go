@@ -1,0 +1,206 @@
+package serve
+
+import (
+	"sync/atomic"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// known are a shard's tenants. It belongs to who holds the shard's lock or lease,
+// apart from told.
+//
+// A tenant is in one of two rings. Where the number of tenants is limited, the ring
+// idle has those that are not in use (nothing queued, nothing in flight, no debt),
+// who has been so for longest first: they make room for new ones. Else nobody is in
+// it, so that a task that comes and goes touches no other tenant.
+type known[K comparable, T any] struct {
+	tenants int
+	rest    ring[K, T] // where a sweep goes on
+	idle    ring[K, T] // only with MaxTenants
+	nIdle   int
+	bounded bool // MaxTenants is set; immutable
+
+	sweepLeft int // tenants that this sweep has still to look at
+
+	told        told
+	toldTenants int // how many of the tenants are counted in Env.learned
+}
+
+// told is what a shard lets others know of its idle tenants: how many there are, and
+// above that how often it has said so, so that equal words mean that nothing happened.
+type told struct{ word atomic.Uint64 }
+
+const (
+	toldOnce = 1 << 32
+	toldIdle = toldOnce - 1 // mask
+)
+
+// isIdle is the bit of Tenant.delivered that says that the tenant is in the ring idle.
+const isIdle = 1 << 62
+
+// ring is a ring of tenants. The zero value is empty.
+type ring[K comparable, T any] struct{ at *Tenant[K, T] }
+
+// push adds a tenant behind all others, seen from at.
+func (r *ring[K, T]) push(t *Tenant[K, T]) {
+	if r.at == nil {
+		t.next, t.prev = t, t
+		r.at = t
+		return
+	}
+	t.next, t.prev = r.at, r.at.prev
+	t.prev.next, t.next.prev = t, t
+}
+
+func (r *ring[K, T]) remove(t *Tenant[K, T]) {
+	switch {
+	case t.next == t:
+		r.at = nil
+	case r.at == t:
+		r.at = t.next
+		fallthrough
+	default:
+		t.prev.next, t.next.prev = t.next, t.prev
+	}
+	t.next, t.prev = nil, nil
+}
+
+// turn returns the tenant at at, and goes on to the next one.
+func (r *ring[K, T]) turn() *Tenant[K, T] {
+	t := r.at
+	r.at = t.next
+	return t
+}
+
+// Add makes a new tenant known. Nothing of it is queued yet.
+func (s *Shard[K, T]) Add(t *Tenant[K, T], now int64) {
+	t.lastUsed = now
+	s.LimitFlights(t, s.env.Says.InFlight)
+	s.rest.push(t)
+	s.tenants++
+	if s.bounded {
+		s.settle(t)
+	}
+}
+
+// settle puts a tenant that is known into the ring where it belongs. It comes after
+// each change of what it has queued, in flight, or on account.
+func (s *Shard[K, T]) settle(t *Tenant[K, T]) {
+	idle := t.Len() == 0 && t.inFlight() == 0 && !s.Queue.Owes(&t.Tenant)
+	switch {
+	case idle == (t.delivered&isIdle != 0) || t.next == nil:
+	case idle:
+		s.rest.remove(t)
+		s.idle.push(t)
+		s.nIdle++
+		t.delivered |= isIdle
+	default:
+		s.idle.remove(t)
+		s.rest.push(t)
+		s.nIdle--
+		t.delivered &^= isIdle
+	}
+}
+
+// Bounded reports whether TellIdle may have something to tell.
+func (s *Shard[K, T]) Bounded() bool { return s.bounded }
+
+// TellIdle lets producers know whether there are idle tenants that can make room. It
+// comes before the lock is released.
+func (s *Shard[K, T]) TellIdle() {
+	if s.bounded && (s.nIdle != int(s.told.word.Load()&toldIdle) || s.tenants != s.toldTenants) {
+		s.tellIdle()
+	}
+}
+
+func (s *Shard[K, T]) tellIdle() {
+	times := s.told.word.Load() &^ toldIdle
+	s.told.word.Store(times + toldOnce + uint64(s.nIdle))
+	failpoint.At("crowd told")
+	// After that: who finds that shards know of all tenants looks who is idle then.
+	s.env.learned.Add(int64(s.tenants - s.toldTenants))
+	s.toldTenants = s.tenants
+}
+
+// ForgetLongest forgets the tenant that has been idle for longest, and reports
+// whether there was one. forget may refuse.
+func (s *Shard[K, T]) ForgetLongest(forget func(*Tenant[K, T]) bool) bool {
+	for n := s.nIdle; n > 0 && s.idle.at != nil; n-- {
+		if s.forget(s.idle.turn(), forget) {
+			return true
+		}
+	}
+	return false
+}
+
+// forget forgets an idle tenant, unless forget refuses.
+func (s *Shard[K, T]) forget(t *Tenant[K, T], forget func(*Tenant[K, T]) bool) bool {
+	// First, so that learned is never more than the tenants that are known.
+	s.untell(1)
+	if !forget(t) {
+		s.untell(-1)
+		return false
+	}
+	s.Queue.Retire(&t.Tenant)
+	if t.delivered&isIdle != 0 {
+		s.idle.remove(t)
+		s.nIdle--
+		t.delivered &^= isIdle
+	} else {
+		s.rest.remove(t)
+	}
+	t.flights = nil // top may still know it
+	s.tenants--
+	return true
+}
+
+func (s *Shard[K, T]) untell(n int) {
+	if s.bounded {
+		s.env.learned.Add(-int64(n))
+		s.toldTenants -= n
+	}
+}
+
+// SweepSome goes on with a round, or starts one, and looks at up to most
+// tenants. It reports whether the round goes on.
+func (s *Shard[K, T]) SweepSome(now int64, start bool, most int, forget func(*Tenant[K, T]) bool) bool {
+	if start {
+		s.sweepLeft, s.behind.now = s.tenants, firq.Lag[K]{}
+	}
+	s.lookAround()
+	for ; s.sweepLeft > 0 && most > 0; most-- {
+		s.sweepLeft--
+		t := s.toSweep(now)
+		if t == nil {
+			s.sweepLeft = 0
+			break
+		}
+		s.noteLag(t, now)
+		if t.Len() == 0 && t.inFlight() == 0 && s.old(t, now) {
+			s.forget(t, forget)
+		} else if s.bounded {
+			s.Queue.Forgive(&t.Tenant)
+			s.settle(t)
+		}
+	}
+	if s.sweepLeft == 0 {
+		s.behind.last = s.behind.now
+	}
+	return s.sweepLeft > 0
+}
+
+// toSweep returns the next tenant to look at, nil if none needs it.
+func (s *Shard[K, T]) toSweep(now int64) *Tenant[K, T] {
+	switch {
+	case s.idle.at != nil && s.old(s.idle.at, now):
+		return s.idle.turn()
+	case s.rest.at != nil:
+		return s.rest.turn()
+	}
+	return nil
+}
+
+func (s *Shard[K, T]) old(t *Tenant[K, T], now int64) bool {
+	return now-t.lastUsed >= int64(s.env.Config.TenantIdle)
+}

@@ -1,0 +1,174 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/room"
+)
+
+// Admitter is what a core does with one task. It acquires the task's ticket; when
+// it returns an error, the ticket is free again. The task comes by value: a
+// pointer through an interface would put every task on the heap.
+type Admitter[K comparable, T any] interface {
+	// Admit takes the task in, or returns ErrTicketInUse, ErrClosed, or one of
+	// the errors of a full scheduler, uncounted. Expired tasks have made room by
+	// then.
+	Admit(tenant K, task drr.Task[T]) error
+	// Replace evicts one task of the tenant and takes the new one in, in one
+	// step. It reports false if there is nothing to evict, with the limit that
+	// stands in the way.
+	Replace(tenant K, task drr.Task[T], newest bool) (bool, error)
+	// NextDue returns a time before which no task of the tenant, or of anybody,
+	// expires; clock.Never: none will.
+	NextDue(tenant K, anybody bool) int64
+}
+
+// Overflow does what the tenant's policy says with a task that Admit answered
+// with full.
+func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
+	if !isLimit(full) {
+		return full
+	}
+	bp, err := e.Backpressure(tenant)
+	if err != nil {
+		return err
+	}
+	switch bp.Policy {
+	case firq.DropOldest, firq.DropNewest:
+		for full != firq.ErrTooManyTenants { // who is not known has nothing to evict
+			ok, err := a.Replace(tenant, task, bp.Policy == firq.DropNewest)
+			if ok {
+				return nil
+			}
+			if err != firq.ErrTooManyTenants {
+				return e.Rejected(err)
+			}
+			if full = a.Admit(tenant, task); !isLimit(full) { // it was forgotten meanwhile
+				return full
+			}
+		}
+	case firq.Wait:
+		timer := time.NewTimer(bp.Wait)
+		defer timer.Stop()
+		return e.await(context.Background(), timer.C, a, tenant, task, full)
+	}
+	return e.Rejected(full)
+}
+
+// EnqueueWait is firq.Producer's.
+func (e *Env[K, T]) EnqueueWait(ctx context.Context, a Admitter[K, T], tenant K, t firq.Task[T]) error {
+	if ctx == nil {
+		return ErrNilContext
+	}
+	if err := e.CheckTenant(tenant); err != nil {
+		return err
+	}
+	var task drr.Task[T]
+	err := e.Task(&task, &t, e.Clock.Now())
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		e.rejects.timeout.Inc()
+		return timeoutError(ctx)
+	}
+	if err = a.Admit(tenant, task); err != nil {
+		err = e.await(ctx, nil, a, tenant, task, err)
+	}
+	return err
+}
+
+// await waits in the Room: see there for why no wake-up is lost. A new tenant
+// over MaxTenants is not a matter of capacity: it does not wait.
+//
+// Admit calls user code, which may panic: nobody is left in line who is not there
+// any more, and a place that this producer was woken for and does not take goes to
+// the next one.
+func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
+	var w room.Waiter[K]
+	inLine, woken := false, false
+	defer func() {
+		if inLine {
+			e.Room.Leave(&w)
+		} else if woken {
+			e.Room.Pass(&w)
+		}
+	}()
+	for {
+		cause, ok := causeOf(full)
+		if !ok { // admitted, ErrClosed, ErrTooManyTenants
+			return e.Rejected(full)
+		}
+		e.Room.Enter(&w, tenant, cause)
+		inLine, woken = true, false
+		e.Restamp(&task) // waiting for admission is not queue time
+		again := a.Admit(tenant, task)
+		if again != full {
+			inLine = false
+			e.Room.Leave(&w) // admitted, or to wait in another line
+			if full = again; isLimit(full) {
+				continue
+			}
+			return full
+		}
+		verdict := e.sleep(ctx, &w, timer, a.NextDue(tenant, full != firq.ErrTenantFull))
+		inLine = false
+		if verdict == room.GivenUp {
+			e.rejects.timeout.Inc()
+			return timeoutError(ctx)
+		}
+		woken = verdict == room.Woken
+		e.Restamp(&task)
+		if full = a.Admit(tenant, task); full == nil {
+			woken = false // it has the place
+		}
+	}
+}
+
+// causeOf returns what a producer waits for that was answered with full; false: it
+// does not wait.
+func causeOf(full error) (cause room.Cause, ok bool) {
+	switch full {
+	case firq.ErrGlobalFull:
+		return room.Global, true
+	case firq.ErrTenantFull:
+		return room.Tenant, true
+	case firq.ErrTenantThreshold:
+		return room.Threshold, true
+	}
+	return 0, false
+}
+
+// sleep waits in the Room, but not beyond the time at which an expired task may
+// make room: nobody would tell.
+func (e *Env[K, T]) sleep(ctx context.Context, w *room.Waiter[K], timer <-chan time.Time, due int64) room.Verdict {
+	if due == clock.Never {
+		return e.Room.Wait(ctx, w, timer, nil)
+	}
+	now := e.Clock.Now() // due may be as early as math.MinInt64
+	retry := time.NewTimer(time.Duration(max(due, now)-now) + time.Millisecond)
+	defer retry.Stop()
+	return e.Room.Wait(ctx, w, timer, retry.C)
+}
+
+// isLimit reports whether err is an answer that waiting or evicting may change.
+func isLimit(err error) bool {
+	switch err {
+	case firq.ErrGlobalFull, firq.ErrTenantFull, firq.ErrTenantThreshold, firq.ErrTooManyTenants:
+		return true
+	}
+	return false
+}
+
+// timeoutError is ErrTimeout, with the context's reason if it has one.
+func timeoutError(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", firq.ErrTimeout, err)
+	}
+	return firq.ErrTimeout
+}

@@ -1,0 +1,192 @@
+package serve
+
+import (
+	"math"
+
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/shardsel"
+)
+
+// Share gives the shard an index among the others, to which it has to be fair.
+func (s *Shard[K, T]) Share(r *shardsel.Rounds, index int) {
+	s.rounds, s.index = r, index
+	if s.Shared() {
+		s.said.due = drr.NoDeadline
+		s.Queue.Share(s)
+	}
+}
+
+// Shared reports whether there are other shards to be fair to.
+func (s *Shard[K, T]) Shared() bool { return s.env.Config.Shards > 1 }
+
+// Limit returns the round that the shard may be served up to; math.MaxUint64 is any.
+func (s *Shard[K, T]) Limit() uint64 {
+	if !s.Shared() {
+		return math.MaxUint64
+	}
+	return s.rounds.Limit(s.index)
+}
+
+// CatchUp takes the empty turns that have passed meanwhile. It comes before a
+// tenant joins.
+func (s *Shard[K, T]) CatchUp() {
+	if s.Queue.Waiting() {
+		s.Queue.CatchUp(s.rounds.Current())
+	}
+}
+
+// Pass and Back implement drr.Peers.
+
+// Pass asks whether the shard may be served in a round after empty turns. If it is
+// alone by now, it counts no more of them than the others have counted: so its tag goes
+// back, as in Back, and who wakes up during this hold does not pass to where it has
+// waited for.
+func (s *Shard[K, T]) Pass(round uint64) drr.Passage {
+	switch may, alone := s.rounds.Pass(s.index, round); {
+	case alone:
+		if s.said.ready {
+			s.Back()
+		} else {
+			s.Queue.CatchUp(s.rounds.Current())
+		}
+		return drr.Alone
+	case may:
+		return drr.Together
+	}
+	return drr.Stay
+}
+
+// Back says that the shard can be served now, and not only in the round that it has
+// waited for. If the others have passed to a later round before they saw that, it
+// catches up.
+func (s *Shard[K, T]) Back() {
+	wasReady := s.said.ready
+	s.say(s.Queue.Round(), true) // [K1]
+	if !wasReady {
+		s.wokeUp()
+		return
+	}
+	s.Queue.CatchUp(s.rounds.Settled()) // [K2], [K3]
+}
+
+// Join takes an idle shard to the current round, where what comes in begins; or to the
+// next one if no other shard has work, as in the current one somebody was served. It
+// stays where it is if that is further. However long it was idle: that it is so far
+// ahead, it knows from then.
+func (s *Shard[K, T]) Join() {
+	current := s.rounds.Current()
+	ahead, passed := drr.Apart(s.Queue.Round(), s.parked), drr.Apart(current, s.parked)
+	if ahead > 0 && passed >= 0 && passed < ahead {
+		return
+	}
+	if s.parked = current; s.Limit() == math.MaxUint64 {
+		current++
+	}
+	s.Queue.SetRound(current)
+}
+
+// Onward comes between two deliveries of a hold, with the limit that the first one had. If
+// the queue has come to another round, Onward makes that the current one, where who wakes up
+// now joins, and returns the limit as it is now: another shard may have come into an earlier
+// round meanwhile.
+func (s *Shard[K, T]) Onward(limit uint64) uint64 {
+	reached := s.Queue.Reached()
+	if reached == s.said.reached || !s.Shared() {
+		return limit
+	}
+	s.said.reached = reached
+	s.rounds.Served(reached)
+	failpoint.At("onward limit")
+	return s.rounds.Limit(s.index)
+}
+
+func (s *Shard[K, T]) tag(ready bool) uint64 {
+	switch {
+	case !ready:
+		return 0
+	case s.Queue.Fresh(): // they may be served now, whatever the round
+		if current := s.rounds.Current(); drr.Apart(s.Queue.Round(), current) > 0 {
+			return current
+		}
+		return s.Queue.Round()
+	}
+	return s.Queue.Tag()
+}
+
+// said is what a shard has published; without other shards its rounds are nobody's
+// business.
+type said struct {
+	tag, reached     uint64
+	due              int64 // see shardsel.Rounds.SetDue
+	ready, lingering bool
+}
+
+// Publish lets consumers know the shard's tag, the round that it has come to, and
+// whether it has something to serve, or at least has to be asked (drr.Queue.Lingering).
+func (s *Shard[K, T]) Publish(ready bool) {
+	now := said{ready: ready, lingering: !ready && s.Queue.Lingering()}
+	if s.Shared() {
+		now.tag, now.reached, now.due = s.tag(ready), s.Queue.Reached(), drr.NoDeadline
+		if s.Queue.Waiting() {
+			now.due = s.Queue.NextDue()
+		}
+	}
+	if now == s.said {
+		return
+	}
+	if now.reached != s.said.reached { // else it may be long ago
+		s.rounds.Served(now.reached)
+		s.said.reached = now.reached
+	}
+	wasReady := s.said.ready
+	s.said.lingering = now.lingering
+	if s.said.due != now.due {
+		s.said.due = now.due
+		s.rounds.SetDue(s.index, now.due)
+	}
+	failpoint.At("publish tag") // after the round: who sees the tag gone joins at that round
+	s.say(now.tag, ready)
+	switch {
+	case !s.Shared():
+	case !ready:
+		s.parked = s.rounds.Current()
+	case !wasReady:
+		s.wokeUp()
+	}
+}
+
+// Unwait drops what has expired, if the shard waits for a far round: what it waits for
+// may be among that.
+func (s *Shard[K, T]) Unwait(now int64) {
+	if s.Queue.Waiting() && s.Queue.NextDue() < now {
+		s.Queue.Reclaim(now, MaxHold)
+	}
+}
+
+// Ready reports whether the shard has said that it has something to serve.
+func (s *Shard[K, T]) Ready() bool { return s.said.ready }
+
+func (s *Shard[K, T]) say(tag uint64, ready bool) {
+	s.said.tag, s.said.ready = tag, ready
+	if !ready && s.said.lingering {
+		s.rounds.Linger(s.index)
+	} else {
+		s.rounds.Publish(s.index, tag, ready)
+	}
+}
+
+// wokeUp is called when an idle shard has become ready [K1]. Since it joined, the
+// others may have gone on to any round, as nothing has held them back; then it follows.
+func (s *Shard[K, T]) wokeUp() {
+	if s.Limit() == math.MaxUint64 {
+		s.rounds.Served(s.Queue.Round()) // whoever comes now joins it there
+	}
+	current := s.rounds.Settled() // [K2], [K3]
+	if drr.Apart(current, s.Queue.Round()) <= int64(s.env.Config.FairnessSlack) {
+		return
+	}
+	s.Queue.CatchUp(current)
+	s.Queue.AdvanceRound(current)
+	s.say(s.tag(true), true)
+}
