@@ -208,6 +208,42 @@ func TestNoisyNeighbour(t *testing.T) {
 	}
 }
 
+// A process does not depend on wake-ups to see tenants that come to other partitions: here, it does not listen
+// for any. It takes at most fewUnseen tasks and a batch before it asks, and a batch of each partition after that.
+func TestNewcomersInOtherPartitions(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Partitions: 4}), bounded(t)
+		q.fetch.mu.Lock()
+		for p := 1; p < 4; p++ {
+			q.fetch.sleeping[p] = true // so it does not start to
+		}
+		q.fetch.mu.Unlock()
+		noisy := in(q, 0, 0)
+		put(t, q, many(noisy, 1000)...)
+		for range 2 { // then it has looked everywhere
+			its, err := q.DequeueBatch(ctx, 4)
+			ok(t, err)
+			ok(t, q.Ack(ctx, its...))
+		}
+		for p := 1; p < 4; p++ {
+			put(t, q, job{Tenant: in(q, p, 0)})
+		}
+		quiet := 0
+		for n := 0; n < fewUnseen+2*16; {
+			its, err := q.DequeueBatch(ctx, 16)
+			ok(t, err)
+			for _, it := range its {
+				if it.Tenant != noisy {
+					quiet++
+				}
+			}
+			n += len(its)
+			ok(t, q.Ack(ctx, its...))
+		}
+		same(t, "of the quiet ones", quiet, 3)
+	})
+}
+
 func TestIdleSavesNothing(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)

@@ -1,5 +1,0 @@
-//go:build !race
-
-package compute
-
-const raceDetector = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package fairness
-
-const raceDetector = false

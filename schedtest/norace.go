@@ -1,7 +1,0 @@
-//go:build !race
-
-package schedtest
-
-const raceDetector = false
-
-const slowness = 1
