@@ -171,7 +171,8 @@ func reach(all map[string]*source, from, to string, seen map[string]bool) []stri
 // mayProve reports whether code of dir that is no test may import a package that proves: a mark
 // costs nothing without its build tag, and what proves may use all of it.
 func mayProve(dir, name string) bool {
-	return name == "internal/proof/failpoint" || under(dir, "internal/proof") || dir == "schedtest" && name == "internal/proof/fairness"
+	return name == "internal/proof/failpoint" || under(dir, "internal/proof") ||
+		dir == "schedtest" && (name == "internal/proof/fairness" || name == "internal/proof/race")
 }
 
 func TestArrowsPackagesExist(t *testing.T) {

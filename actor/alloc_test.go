@@ -6,12 +6,14 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // What is promised to allocate nothing: tells, calls inline and through the mailbox, calls
 // of handlers, refusals.
 func TestAllocations(t *testing.T) {
-	if raceOn {
+	if race.Enabled {
 		t.Skip("under the race detector pools drop things at random")
 	}
 	limit(t, 60e9)
@@ -54,7 +56,7 @@ var must2 Ref[*counter]
 
 // An idle actor without its state costs at most 256 bytes, and no goroutine.
 func TestMemory(t *testing.T) {
-	if raceOn {
+	if race.Enabled {
 		t.Skip("the race detector's memory is not the actors'")
 	}
 	limit(t, 120e9)

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // Hit ratios on generated traces, at least what otter v2 had on such ones: 0.628, 0.613, 0.547,
@@ -72,7 +73,7 @@ func replay(c *intCache, trace string) float64 {
 // which was measured on amd64. On arm64 (under qemu) the largest size takes 82.2, and there
 // is no figure of otter's to compare that with: there the limit only keeps it from growing.
 func TestSieveMemory(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector has memory of its own")
 	}
 	for _, size := range []int{50_000, 100_000, 131_072} {

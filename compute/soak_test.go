@@ -13,11 +13,12 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // One hit allocates nothing, one miss the flight; options nothing.
 func TestAllocations(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	type key struct {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // compare returns the first difference between the Queue and the model.
@@ -95,8 +97,12 @@ func randomOps(seed uint64, n int) []byte {
 
 // TestAgainstModel compares every config with the model on random operations.
 func TestAgainstModel(t *testing.T) {
+	seeds := uint64(4)
+	if race.Enabled && testing.Short() {
+		seeds = 2
+	}
 	for shape := range configs {
-		for seed := range uint64(4) {
+		for seed := range seeds {
 			tenants := 1 + int(seed*seed)%9
 			if err := newTwin(shape, tenants, randomOps(seed, 2500)).run(); err != nil {
 				t.Fatalf("config %d, %d tenants, seed %d: %v", shape, tenants, seed, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq/internal/proof/fairness"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // Over every interval of the service, any two backlogged tenants are within the
@@ -16,7 +17,7 @@ var fairnessChecks = func() []check {
 	for _, shards := range []int{1, 8, 64} {
 		for _, consumers := range []int{1, 2, 16} {
 			for _, batch := range []int{1, 32} {
-				if raceDetector && (consumers == 2 || (consumers == 1) != (batch == 1)) {
+				if race.Enabled && (consumers == 2 || (consumers == 1) != (batch == 1)) {
 					continue
 				}
 				checks = append(checks, check{
@@ -31,7 +32,7 @@ var fairnessChecks = func() []check {
 
 func fairnessBound(t *testing.T, newSched maker, shards, consumers, batch int) {
 	for _, mix := range []fairness.Mix{fairness.Random, fairness.Cheap, fairness.Dear} {
-		if testing.Short() || raceDetector {
+		if testing.Short() || race.Enabled {
 			mix.Rounds /= 2
 		}
 		for _, slack := range []int{1, 4}[:min(shards, 2)] {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // User code that does not return: each callback, in each method that may call it, in
@@ -71,7 +72,7 @@ func hurtInBubble(t *testing.T, newSched anyMaker, m method, where callback, how
 
 // hurtLimit is how long a case may take, which takes milliseconds. What waits for a
 // lock that nobody gives back does not see the bubble's time pass.
-const hurtLimit = slowness * 5 * time.Second
+const hurtLimit = race.Slowness * 5 * time.Second
 
 // callback is what fails.
 type callback string

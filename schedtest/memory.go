@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // Nothing is allocated per task in the steady state.
@@ -36,7 +37,7 @@ func allocations(t *testing.T, what string, run func()) {
 	}
 	runtime.ReadMemStats(&after)
 	most := uint64(runs / 50)
-	if raceDetector {
+	if race.Enabled {
 		most = runs / 2 // sync.Pool then drops some of what it is given
 	}
 	if n := after.Mallocs - before.Mallocs; n > most {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // The instantiation that the suite works with. A payload is the task's id.
@@ -131,7 +132,7 @@ func runChecks(t *testing.T, newSched maker, checks []check) {
 
 // patience is how long a call that must return may take. It is far above what
 // any machine needs, so that only a lost wake-up exceeds it.
-const patience = slowness * 10 * time.Second
+const patience = race.Slowness * 10 * time.Second
 
 // guard runs a check and fails it if it hangs in a call without a context.
 func guard(t *testing.T, run func()) { guardFor(t, 4*patience, run) }

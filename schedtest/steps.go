@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // open builds a scheduler and, when the test has passed otherwise, closes it
@@ -214,7 +215,7 @@ func reps(n int) int {
 	switch {
 	case testing.Short():
 		n /= 10
-	case raceDetector:
+	case race.Enabled:
 		n /= 3
 	}
 	return max(n, 1)

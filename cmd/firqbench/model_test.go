@@ -14,6 +14,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // measured writes a file in which lockfree and baseline-1 have these tasks/s on so many
@@ -34,6 +35,9 @@ func measured(t *testing.T, processors int, lockfree, baseline float64) string {
 }
 
 func TestModel(t *testing.T) {
+	if race.Enabled {
+		t.Skip("simulations, each by one goroutine")
+	}
 	one, two := measured(t, 1, 3e6, 3e6), measured(t, 2, 4e6, 2.5e6)
 	small := []string{"model", one, two, "--processors", "2,4", "--transfer", "60ns"}
 	for format, want := range map[string]string{"table": "lockfree / baseline-1", "markdown": "| lockfree / baseline-1 |"} {

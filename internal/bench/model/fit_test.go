@@ -15,6 +15,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/internal/proof/race"
 	"github.com/firq-go/firq/shardsel"
 )
 
@@ -53,6 +54,9 @@ func made(t *testing.T, m Machine, local map[string]float64, processors int) *re
 
 // Parameters are found again in what a machine with them does.
 func TestCalibrate(t *testing.T) {
+	if race.Enabled {
+		t.Skip("minutes of simulations, each by one goroutine")
+	}
 	planted := Assumed()
 	planted.Transfer, planted.Wake = 110, 4000
 	local := map[string]float64{contest.Lockfree: 250, contest.OneLock: 330, contest.Channel: 150}

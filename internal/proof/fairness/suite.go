@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // Run measures a core under every setup, and logs the tables that are in
@@ -64,4 +66,4 @@ func (x setup) row(t *testing.T, build Maker, b *strings.Builder) {
 }
 
 // quick leaves out most of the table.
-func quick() bool { return testing.Short() || raceDetector }
+func quick() bool { return testing.Short() || race.Enabled }

@@ -6,15 +6,21 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // Run records histories of what build makes, and fails for one that the contract
 // does not allow. FIRQ_LINEAR is the number of histories of each case, FIRQ_SEED
 // repeats the plans of a run, though not its schedules.
 func Run(t *testing.T, free Freedom, build func(Config) (Scheduler, error)) {
-	n := number(t, "FIRQ_LINEAR", histories)
+	most := 600
+	if race.Enabled {
+		most = 100
+	}
+	n := number(t, "FIRQ_LINEAR", most)
 	if testing.Short() {
-		n = min(n, histories/10)
+		n = min(n, most/10)
 	}
 	seed := number(t, "FIRQ_SEED", int(time.Now().UnixNano()))
 	for _, cs := range Cases() {
