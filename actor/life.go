@@ -160,16 +160,19 @@ func (a *actor) close(c *Ctx, why error) {
 	}
 	if st, ok := state.(Stopper); ok && !gone && c != nil {
 		c.begin(a, methodStop, nil, nil, a.sys().now())
-		fail := c.guard(func() { st.Stop(c, why) }, func(fail error) {
-			c.returned()
-			a.logLast(fail)
-			a.mu.Lock()
-			a.ending = false // the next turn goes on, without a state
-			a.mu.Unlock()
-			if c.w != nil {
+		var fail error
+		if c.w == nil { // Close, whose goroutine is the user's and has more to end
+			apart(func() { fail = c.guard(func() { st.Stop(c, why) }, func(f error) { fail = f }) })
+		} else {
+			fail = c.guard(func() { st.Stop(c, why) }, func(fail error) {
+				c.returned()
+				a.logLast(fail)
+				a.mu.Lock()
+				a.ending = false // the next turn goes on, without a state
+				a.mu.Unlock()
 				c.w.died(a, false)
-			}
-		})
+			})
+		}
 		c.returned()
 		if fail != nil {
 			a.logLast(fail)

@@ -152,7 +152,7 @@ func (a *actor) refused(err error) error {
 	s := a.sys()
 	s.rejected.Add(1)
 	if m := s.cfg.Metrics; m != nil {
-		s.hook("Metrics.Refused", func() { m.Refused(a.kindName(), err) })
+		s.hookHere("Metrics.Refused", func() { m.Refused(a.kindName(), err) })
 	}
 	return err
 }
@@ -164,14 +164,31 @@ func (a *actor) kindName() string {
 	return a.kind.name
 }
 
-// hook runs what the user gave; what it panics with is logged.
+// hook runs what the user gave, on a goroutine of its own: what it panics with is logged, and
+// Goexit ends neither the monitor, nor Close, nor an actor's end half-way.
 func (s *System) hook(name string, f func()) {
+	apart(func() { s.hookHere(name, f) })
+}
+
+// hookHere is hook for what is called for each message or turn, where a goroutine would cost too
+// much: after Goexit the caller's goroutine ends, and gives back what it holds.
+func (s *System) hookHere(name string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {
 			s.logger().Error("actor: a hook panicked", "hook", name, "panic", v)
 		}
 	}()
 	f()
+}
+
+// apart runs f on a goroutine of its own, and returns when that has ended, by Goexit too.
+func apart(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
 }
 
 // newCtx returns a Ctx of its own account.

@@ -159,7 +159,7 @@ func (w *hand) charge(t *tally, why TurnEnd) {
 
 //go:noinline
 func (s *System) tellTurn(m Metrics, t tally, used int64, why TurnEnd) {
-	s.hook("Metrics.Turn", func() {
+	s.hookHere("Metrics.Turn", func() {
 		m.Turn(t.a.kindName(), t.n, time.Duration(used), time.Duration(t.waited), why)
 	})
 }
