@@ -67,7 +67,7 @@ func TestHelp(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	good := write(t, "t.csv", smallTrace)
 	for _, c := range []struct{ args, want string }{
-		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, matrix, model, report, live, list, env`},
+		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, matrix, model, instructions, report, live, list, env`},
 		{"--nope", "-nope"},
 		{"run --nope", "-nope"},
 		{"run --rounds x", "rounds"},
