@@ -76,6 +76,11 @@ func runCompare(_ context.Context, cmd *cli.Command) error {
 	if cmd.String("format") == export.Benchfmt {
 		return benchmarks(cmd, before, after)
 	}
+	for _, f := range slices.Concat(before, after) {
+		if f.Run == nil && f.Instructions != nil { // its runs have one metric
+			f.Run = &report.RunSection{Rounds: f.Instructions.Rounds, Cells: f.Instructions.Cells}
+		}
+	}
 	var c *compare.Comparison
 	if len(after) == 0 {
 		c, err = compare.Contestants(before[0], options)
@@ -143,7 +148,7 @@ func readAll(paths []string) (files []*report.File, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(f.Cells()) == 0 {
+		if len(f.Cells()) == 0 && f.Instructions == nil {
 			return nil, fmt.Errorf("%s: has no runs to compare (a replay is one pass)", path)
 		}
 		files = append(files, f)

@@ -52,12 +52,12 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		EnableShellCompletion: true,
 
 		ConfigureShellCompletionCommand: showCompletion,
-		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), matrixCommand(), modelCommand(), reportCommand(), liveCommand(), listCommand(), envCommand()},
+		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), matrixCommand(), modelCommand(), instructionsCommand(), reportCommand(), liveCommand(), listCommand(), envCommand()},
 		OnUsageError:                    command.OnUsageError,
 		ExitErrHandler:                  command.KeepErr,
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			if name := cmd.Args().First(); name != "" {
-				return command.Misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, matrix, model, report, live, list, env", name))
+				return command.Misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, matrix, model, instructions, report, live, list, env", name))
 			}
 			return cli.ShowRootCommandHelp(cmd)
 		},

@@ -54,7 +54,7 @@ func TestHelp(t *testing.T) {
 		{[]string{"replay", "-h"}, "firqbench replay trace.csv"}, {[]string{"list", "--help"}, "firqbench list"},
 		{[]string{"env", "--help"}, "firqbench env --json"}, {[]string{"--version"}, "firqbench version "},
 		{[]string{"sweep", "--help"}, "firqbench sweep zipf"}, {[]string{"compare", "--help"}, "firqbench compare old.json new.json"},
-		{[]string{"completion", "--help"}, "firqbench completion fish"}, {nil, "completion  print a script"},
+		{[]string{"completion", "--help"}, "firqbench completion fish"}, {nil, "completion    print a script"},
 		{[]string{"run", "--help"}, "--mutexprofile FILE"}, {[]string{"replay", "--help"}, "--trace FILE"},
 		{[]string{"live", "--help"}, "the Host header is not checked"}, {[]string{"run", "--help"}, "the Host header is not checked"},
 	} {
@@ -67,7 +67,7 @@ func TestHelp(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	good := write(t, "t.csv", smallTrace)
 	for _, c := range []struct{ args, want string }{
-		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, matrix, model, report, live, list, env`},
+		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, matrix, model, instructions, report, live, list, env`},
 		{"--nope", "-nope"},
 		{"run --nope", "-nope"},
 		{"run --rounds x", "rounds"},

@@ -33,11 +33,13 @@ func matrixCommand() *cli.Command {
 			"Examples:\n" +
 			"   firqbench matrix */run-*.json */multicore/*.json\n" +
 			"   firqbench matrix a.json b.json --over baseline-1,channel --format json\n" +
-			"   firqbench matrix a.json --metric cpu/task",
+			"   firqbench matrix a.json --metric cpu/task\n" +
+			"   firqbench matrix a.json instructions.json --costs",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "only", Category: whatToRun, Usage: "show this `LIST` of scenarios"},
 			&cli.StringFlag{Name: "subject", Category: whatToRun, Value: contest.Lockfree, Usage: "the `CONTESTANT` whose figures are divided"},
 			&cli.StringFlag{Name: "metric", Category: whatToRun, Value: "tasks/s", Usage: "compare this `METRIC`; firqbench compare --help lists them"},
+			&cli.BoolFlag{Name: "costs", Category: whatToRun, Usage: "show what a task of the subject takes: processor time, context switches, allocations, and instructions where a RESULT of firqbench instructions has them"},
 			&cli.StringFlag{Name: "over", Category: whatToRun, Value: contest.OneLock + "," + contest.Simple, Usage: "by those of each in this `LIST`"},
 			&cli.StringFlag{Name: "format", Category: whereTo, Value: export.Table, Usage: "print as `FORMAT`: table, json or markdown"},
 		},
@@ -81,12 +83,20 @@ func showMatrix(_ context.Context, cmd *cli.Command) error {
 			return command.Misuse(cmd, fmt.Errorf("--only: %w", err))
 		}
 		for _, f := range files {
+			if f.Instructions != nil {
+				f.Instructions.Cells = slices.DeleteFunc(f.Instructions.Cells, func(c suite.Cell) bool { return !slices.Contains(only, c.Scenario.Name) })
+			}
 			if f.Run != nil {
 				f.Run.Cells = slices.DeleteFunc(f.Run.Cells, func(c suite.Cell) bool { return !slices.Contains(only, c.Scenario.Name) })
 			}
 		}
 	}
 	m := matrix.Of(files, chosen[0], subject, over)
+	if cmd.Bool("costs") {
+		if err := m.AddCosts(files, subject); err != nil {
+			return err
+		}
+	}
 	switch out := cmd.Root().Writer; format {
 	case export.JSON:
 		return export.WriteJSON(out, m)

@@ -33,6 +33,7 @@ func modelCommand() *cli.Command {
 			&cli.StringFlag{Name: "processors", Category: whatToRun, Value: "1,2,8,32,128", Usage: "predict for each number in this `LIST`"},
 			&cli.StringFlag{Name: "transfer", Category: whatToRun, Value: "20ns,60ns,200ns", Usage: "and for each cost of a transfer of a cache line in this `LIST`"},
 			&cli.StringFlag{Name: "tenants", Category: whatToRun, Value: "64", Usage: "and for each number of tenants in this `LIST`"},
+			&cli.BoolFlag{Name: "sensitivity", Category: whatToRun, Usage: "show instead how far these predictions move when parameters that are not known well change: the largest change, over the processors, at the first transfer and number of tenants"},
 			&cli.StringFlag{Name: "format", Category: whereTo, Value: export.Table, Usage: "print as `FORMAT`: table, json or markdown"},
 		},
 		OnUsageError:  command.OnUsageError,
@@ -69,6 +70,17 @@ func showModel(ctx context.Context, cmd *cli.Command) error {
 	calibrated, err := model.Calibrate(ctx, files)
 	if err != nil {
 		return err
+	}
+	if cmd.Bool("sensitivity") {
+		moves, err := calibrated.Sensitivity(ctx, processors, transfers[0], tenants[0])
+		if err != nil {
+			return err
+		}
+		if format == export.JSON {
+			return export.WriteJSON(cmd.Root().Writer, moves)
+		}
+		calibrated.WriteSensitivity(cmd.Root().Writer, moves, format == markdown)
+		return nil
 	}
 	var all []model.Prediction
 	for _, n := range tenants {

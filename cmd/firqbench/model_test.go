@@ -51,6 +51,12 @@ func TestModel(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); code != command.OK || err != nil || len(r.Predictions) != 2*2*2 || r.Errors.Fitted.N != 2 {
 		t.Errorf("exit code %d, %v\n%s", code, err, out)
 	}
+	if code, out, errOut := call(t, append(small, "--sensitivity")...); code != command.OK || !strings.Contains(out, "other random numbers") || !strings.Contains(out, "moved under the lock") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, errOut)
+	}
+	if code, out, _ := call(t, append(small, "--sensitivity", "--format", "json")...); code != command.OK || strings.Count(out, `"changed"`) != 3 {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
 	for _, c := range []struct {
 		args []string
 		code int

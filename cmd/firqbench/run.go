@@ -56,6 +56,7 @@ func runCommand() *cli.Command {
 			Usage: "tasks come by the clock, at `RATE` (800, 50k/s, 1.5M) of all producers together, whatever becomes of them; a list gives one part of the table for each"},
 		&cli.StringFlag{Name: "arrivals", Category: openLoop, Value: string(arrivals.Constant),
 			Usage: "`SHAPE` of the arrivals: constant, poisson, bursty (all in a fifth of each 20ms) or ramp (rising evenly, RATE in the middle)"},
+		&cli.StringFlag{Name: "instructions", Category: whereTo, Usage: "show the instructions per task of `FILE`, which firqbench instructions wrote, in scenarios that are as they were there"},
 		&cli.StringFlag{Name: "hdr", Category: whereTo, Usage: "write an HdrHistogram interval log to `DIR` for each contestant, scenario and part"},
 		formatFlag(), listenFlag(),
 	}
@@ -124,6 +125,9 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 			return err
 		}
 		plan.Recorded = logs.Record
+	}
+	if err := addCounts(cmd, plan); err != nil {
+		return err
 	}
 	destination := cmd.String("output")
 	if destination != "" {

@@ -58,6 +58,10 @@ type Dispatcher interface {
 	Exact(dispatched func(payload uint64))
 }
 
+// added are peers of which nothing but an adapter is kept here, as text in agpl/:
+// scripts/peers-agpl compiles them in elsewhere.
+var added []Peer
+
 // All returns every peer, in the order of the tables: firq first.
 func All() []Peer {
 	var all []Peer
@@ -115,6 +119,7 @@ func All() []Peer {
 			Note:       "No tenants and no queue: producers wait for a free worker.",
 		},
 	)
+	all = append(all, added...)
 	for _, c := range contest.ForRun() {
 		if c.Name == contest.Channel {
 			all = append(all, Peer{Contestant: c, Note: "No tenants: a buffered channel."})

@@ -56,6 +56,7 @@ type Spec struct {
 	Idle       time.Duration // ping-pong: the sleep between two rounds
 	Warmup     time.Duration
 	Measure    time.Duration
+	Tasks      int // the run sends so many tasks, and Warmup and Measure count for nothing; 0: it goes by them
 	Probe      int // tasks per tenant in the fairness probe; 0: 128; below 0: no probe
 
 	// Rate makes an open loop of a Flow: the producers together send so many
@@ -111,6 +112,9 @@ type run struct {
 
 	producers, consumers []*sight // with a Watch
 
+	sending atomic.Int32  // with Spec.Tasks: producers that have not ended
+	sent    chan struct{} // closed by the last of them
+
 	failure  error // the first one; guarded by failOnce
 	failOnce sync.Once
 }
@@ -124,6 +128,16 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	}
 	if err := r.plan(); err != nil {
 		return Result{}, err
+	}
+	if r.Tasks > 0 {
+		if !r.s.CanCount() || r.open {
+			return Result{}, fmt.Errorf("%s goes by the clock and cannot run a number of tasks", r.s.Name)
+		}
+		if r.s.Deep && r.Tasks < r.s.Window { // consumers would pause for ever
+			return Result{}, fmt.Errorf("%s needs %d tasks at least", r.s.Name, r.s.Window)
+		}
+		r.sending.Store(int32(r.s.Producers))
+		r.sent = make(chan struct{})
 	}
 	r.keys = tenantKeys(r.s.Tenants)
 	r.zipf = zipf(r.s.Tenants, r.s.Skew)
@@ -232,8 +246,30 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	return r.result(m, producers, consumers), errors.Join(err, r.verify(producers, consumers))
 }
 
+// enough reports whether a producer that has sent so many tasks has sent its share of
+// Spec.Tasks.
+func (r *run) enough(sent uint64) bool {
+	return r.Tasks > 0 && sent >= uint64((r.Tasks+r.s.Producers-1)/r.s.Producers)
+}
+
+// ended is called once by each producer, at its end.
+func (r *run) ended() {
+	if r.Tasks > 0 && r.sending.Add(-1) == 0 {
+		close(r.sent)
+	}
+}
+
 // measure waits out the warm-up, the measured window, and the watch.
 func (r *run) measure() (m meter) {
+	if r.Tasks > 0 {
+		m.start(r)
+		select {
+		case <-r.sent:
+		case <-r.ctx.Done():
+		}
+		m.stop(r)
+		return m
+	}
 	r.region(warming, func() { sleep(r.ctx, r.Warmup) })
 	m.start(r)
 	r.region(measuring, func() { sleep(r.ctx, r.Measure) })

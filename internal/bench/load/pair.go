@@ -21,7 +21,8 @@ func (r *run) pair() (Result, error) {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for phase := r.phase.Load(); phase != stopping; phase = r.phase.Load() {
+		defer r.ended()
+		for phase := r.phase.Load(); phase != stopping && !r.enough(p.accepted); phase = r.phase.Load() {
 			r.work.Do(&p.line)
 			tenant := p.pick(p)
 			task := p.task(tenant)

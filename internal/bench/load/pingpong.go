@@ -61,7 +61,8 @@ func (r *run) pingPong(cancel context.CancelFunc) (Result, error) {
 // ping sends a task and waits for the answer.
 func (w *wakeups) ping() {
 	r := w.r
-	for phase := r.phase.Load(); phase != stopping; phase = r.phase.Load() {
+	defer r.ended()
+	for phase := r.phase.Load(); phase != stopping && !r.enough(w.p.accepted); phase = r.phase.Load() {
 		if r.Idle > 0 {
 			time.Sleep(r.Idle)
 			phase = r.phase.Load()

@@ -108,11 +108,12 @@ func pickSkewed(p *producer) int {
 
 func (p *producer) loop() {
 	r := p.r
+	defer r.ended()
 	w := p.window
 	for unreported := int64(0); ; {
 		phase := r.phase.Load()
 		p.labels.enter(phase)
-		if phase == stopping || r.open && p.due >= r.end {
+		if phase == stopping || r.open && p.due >= r.end || r.enough(p.accepted) {
 			p.leave()
 			return
 		}

@@ -35,6 +35,9 @@ type Result struct {
 	// switches of its threads. 0: the system does not say.
 	CPUPerTask      float64 `json:"cpu_ns_per_task,omitempty"`
 	SwitchesPerTask float64 `json:"switches_per_task,omitempty"`
+	// InstructionsPerTask is what another run has counted, one thread at a time (package
+	// instructions); 0: none has.
+	InstructionsPerTask float64 `json:"instructions_per_task,omitempty"`
 	// MeanBacklog is the mean number of queued tasks by Little's law.
 	MeanBacklog float64 `json:"mean_backlog"`
 

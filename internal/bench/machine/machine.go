@@ -122,9 +122,16 @@ func command(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// built is the commit where the linker was told (-X), as the Containerfile does, whose
+// build has no repository; with "-modified" behind it if there were changes.
+var built string
+
 // commit asks the binary, and where that was built without version control
 // ("go run" and -buildvcs=false leave it out) the repository around us.
 func commit() (hash string, modified bool) {
+	if built != "" {
+		return strings.CutSuffix(built, "-modified")
+	}
 	if bi, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range bi.Settings {
 			switch s.Key {

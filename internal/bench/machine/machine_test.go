@@ -51,3 +51,17 @@ func TestProgram(t *testing.T) {
 		t.Errorf("%q, then %q", a, b)
 	}
 }
+
+// What the linker was told goes before what the repository says.
+func TestBuilt(t *testing.T) {
+	defer func() { built = "" }()
+	for _, c := range []struct {
+		told, hash string
+		modified   bool
+	}{{"abc", "abc", false}, {"abc-modified", "abc", true}} {
+		built = c.told
+		if e := Read(); e.Commit != c.hash || e.Modified != c.modified {
+			t.Errorf("%s: %s, %v", c.told, e.Commit, e.Modified)
+		}
+	}
+}

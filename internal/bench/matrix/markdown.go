@@ -22,8 +22,12 @@ func (m *Matrix) Markdown(w io.Writer, subject string) {
 		for _, name := range over {
 			head = append(head, name)
 		}
+		what := ""
+		if len(m.Costs) > 0 {
+			head, what = append(head, costHead...), fmt.Sprintf("; then what a task of `%s` takes", subject)
+		}
 		t.AppendHeader(head)
-		report.Printf(w, "%s of `%s`, divided by that of each other; %s\n\n", m.Metric, subject, host)
+		report.Printf(w, "%s of `%s`, divided by that of each other%s; %s\n\n", m.Metric, subject, what, host)
 		report.Print(w, t.RenderMarkdown())
 		report.Printf(w, "\n\n")
 	}
@@ -60,6 +64,9 @@ func (m *Matrix) wide(host int) (t table.Writer, over []string) {
 				text = fmt.Sprintf("**%.2f** [%.2f, %.2f]", i.Median, i.Low, i.High)
 			}
 			row = append(row, text)
+		}
+		if len(m.Costs) > 0 {
+			row = append(row, m.costCells(m.Hosts[host], p.scenario, p.variant)...)
 		}
 		t.AppendRow(row)
 	}

@@ -20,6 +20,7 @@ type Matrix struct {
 	Hosts  []string `json:"hosts"`
 	Rows   []Row    `json:"rows"`
 	Scale  []Scale  `json:"scale"`
+	Costs  []Cost   `json:"costs,omitempty"` // AddCosts
 
 	lower bool // less is better
 }
@@ -56,7 +57,11 @@ type Scale struct {
 func Of(files []*report.File, of metric.Metric, subject string, over []string) Matrix {
 	m := Matrix{Metric: of.Name, Hosts: []string{}, Rows: []Row{}, Scale: []Scale{}, lower: of.Better == metric.Lower}
 	byHost := map[string][]*report.File{}
+	counts := of.Name == "instructions/task"
 	for _, f := range files {
+		if counts != (f.Instructions != nil) {
+			continue // a count is no host of anything else
+		}
 		h := Host(f)
 		if byHost[h] == nil {
 			m.Hosts = append(m.Hosts, h)
@@ -67,11 +72,14 @@ func Of(files []*report.File, of metric.Metric, subject string, over []string) M
 	var order []string
 	for _, h := range m.Hosts {
 		for _, f := range byHost[h] {
-			if f.Run == nil {
-				continue
+			var some []suite.Cell
+			if f.Run != nil {
+				some = f.Run.Cells
+			} else if f.Instructions != nil {
+				some = f.Instructions.Cells
 			}
-			for i := range f.Run.Cells {
-				c := &f.Run.Cells[i]
+			for i := range some {
+				c := &some[i]
 				row := c.Scenario.Name + "\n" + c.Label()
 				if !slices.Contains(order, row) {
 					order = append(order, row)
@@ -114,6 +122,9 @@ func Host(f *report.File) string {
 	}
 	if e.Quota > 0 {
 		host += fmt.Sprintf(", at most %d %% of one processor's time", e.Quota)
+	}
+	if f.Instructions != nil {
+		host += ", one thread, " + f.Instructions.Tool
 	}
 	return host
 }

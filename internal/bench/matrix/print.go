@@ -19,6 +19,7 @@ func (m *Matrix) Table(w io.Writer, subject string) {
 		report.Printf(w, "  %c  %s\n", letter(i), h)
 	}
 	m.ratios(w, subject)
+	m.costs(w, subject)
 	m.scaling(w)
 }
 

@@ -49,13 +49,15 @@ const (
 // All returns all metrics, in the order of reports. In an open loop enqueue-*,
 // queue-* and focus-* count from the intended start.
 func All() []Metric {
+	// counted: of a run of package instructions nothing but those is known.
+	counted := func(r *suite.Run) bool { return r.Elapsed == 0 && r.InstructionsPerTask > 0 }
 	always := func(value func(*suite.Run) float64) func(*suite.Cell, *suite.Run) (float64, bool) {
-		return func(_ *suite.Cell, r *suite.Run) (float64, bool) { return value(r), true }
+		return func(_ *suite.Cell, r *suite.Run) (float64, bool) { return value(r), !counted(r) }
 	}
 	paced := func(c *suite.Cell) bool { return c.Variant.Idle > 0 } // by the driver's pauses
 	ms := []Metric{
 		{Name: "tasks/s", Unit: "tasks/s", Kind: Rate, Better: Higher, Of: func(c *suite.Cell, r *suite.Run) (float64, bool) {
-			return r.TasksPerSec, !paced(c)
+			return r.TasksPerSec, !paced(c) && !counted(r)
 		}},
 		{Name: "goodput/s", Unit: "goodput/s", Kind: Rate, Better: Higher, Of: func(_ *suite.Cell, r *suite.Run) (float64, bool) {
 			if r.Goodput == nil {
@@ -89,13 +91,16 @@ func All() []Metric {
 	lag[0].Better = None
 	return append(append(ms, lag...),
 		Metric{Name: "allocs/task", Unit: "allocs/task", Kind: PerTask, Better: Lower, Floor: 0.01, Of: func(c *suite.Cell, r *suite.Run) (float64, bool) {
-			return r.AllocsPerTask, !paced(c)
+			return r.AllocsPerTask, !paced(c) && !counted(r)
 		}},
 		Metric{Name: "bytes/task", Unit: "B/task", Kind: PerTask, Better: Lower, Floor: 1, Of: func(c *suite.Cell, r *suite.Run) (float64, bool) {
-			return r.BytesPerTask, !paced(c)
+			return r.BytesPerTask, !paced(c) && !counted(r)
 		}},
 		cost("cpu/task", "cpu-ns/task", Duration, func(r *suite.Run) float64 { return r.CPUPerTask }),
 		cost("switches/task", "switches/task", PerTask, func(r *suite.Run) float64 { return r.SwitchesPerTask }),
+		Metric{Name: "instructions/task", Unit: "instructions/task", Kind: PerTask, Better: Lower, Of: func(c *suite.Cell, r *suite.Run) (float64, bool) {
+			return r.InstructionsPerTask, r.InstructionsPerTask > 0 && !paced(c)
+		}},
 		Metric{Name: "rejected", Unit: "rejected-part", Kind: Part, Of: always(func(r *suite.Run) float64 {
 			return part(r.Rejected, r.Offered)
 		})},

@@ -9,6 +9,8 @@ import (
 // Load is what the goroutines do: a scenario of firqbench in which all tenants send alike,
 // one task per call.
 type Load struct {
+	seed uint64 // of the random numbers; another one shows how much they matter
+
 	Processors int
 	Producers  int
 	Consumers  int
@@ -77,7 +79,7 @@ type driver struct {
 
 // newDriver makes a run of a contestant that takes perTask ns of local work for a task.
 func newDriver(m Machine, a Anatomy, perTask float64, l Load) *driver {
-	d := &driver{sim: newSim(m, l.Processors), load: l, anatomy: a, perTask: perTask, random: rand.New(rand.NewPCG(1, uint64(l.Processors)))}
+	d := &driver{sim: newSim(m, l.Processors), load: l, anatomy: a, perTask: perTask, random: rand.New(rand.NewPCG(1+l.seed, uint64(l.Processors)))}
 	n := a.shards(l)
 	d.rounds = newRounds(n)
 	for i := range n {

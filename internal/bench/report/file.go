@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/firq-go/firq/internal/bench/instructions"
 	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/replay"
 	"github.com/firq-go/firq/internal/bench/suite"
@@ -30,6 +31,8 @@ type File struct {
 	Run         *RunSection    `json:"run,omitempty"`
 	Replay      *replay.Report `json:"replay,omitempty"`
 	Sweep       *sweep.Report  `json:"sweep,omitempty"`
+
+	Instructions *instructions.Section `json:"instructions,omitempty"`
 }
 
 // RunSection is what "firqbench run" measured.

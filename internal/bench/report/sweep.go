@@ -44,10 +44,11 @@ func Sweep(w io.Writer, r *sweep.Report) {
 	t.AppendHeader(head)
 	open := false
 	for i := range r.Cells {
-		t.AppendRow(sweepRow(&r.Cells[i], names))
+		t.AppendRow(sweepRow(&r.Cells[i], names, sweepValue))
 		open = open || r.Cells[i].Variant.Rate > 0
 	}
 	Print(w, t.Render()+"\n\n")
+	sweepCosts(w, r, names, head, configs)
 	what := "tasks/s, and how many times those of " + contest.Reference + " round by round"
 	if open {
 		what = "queue time p99 from the intended start; *: the producers did not keep up"
@@ -60,7 +61,26 @@ func Sweep(w io.Writer, r *sweep.Report) {
 	}
 }
 
-func sweepRow(c *suite.Cell, names []string) table.Row {
+// sweepCosts writes what a task takes, as Sweep does what was measured.
+func sweepCosts(w io.Writer, r *sweep.Report, names []string, head table.Row, configs []table.ColumnConfig) {
+	t := NewTable()
+	t.SetColumnConfigs(configs)
+	t.AppendHeader(head)
+	for i := range r.Cells {
+		t.AppendRow(sweepRow(&r.Cells[i], names, sweepCost))
+	}
+	Print(w, t.Render()+"\n\n")
+	Printf(w, "What a task takes: processor time of the whole process, context switches, allocations.\n")
+}
+
+func sweepCost(l *suite.Summary) string {
+	if l.Paced || l.CPU == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%s %s %s", Duration(time.Duration(l.CPU)), Switches(l.Switches), PerTask(l.Allocs))
+}
+
+func sweepRow(c *suite.Cell, names []string, value func(*suite.Summary) string) table.Row {
 	s := &c.Scenario
 	shards := "default"
 	if s.Shards > 0 {
@@ -74,7 +94,7 @@ func sweepRow(c *suite.Cell, names []string) table.Row {
 			row = append(row, "-")
 			continue
 		}
-		row = append(row, sweepValue(&lines[i]))
+		row = append(row, value(&lines[i]))
 	}
 	return row
 }

@@ -54,6 +54,7 @@ func Scenario(w io.Writer, cells []suite.Cell, order []string) {
 		appendCell(t, cell, columns, order)
 	}
 	Print(w, t.Render()+"\n")
+	costs(w, cells, order)
 	for _, cell := range cells {
 		openNotes(w, &cell, cell.Summarize(contest.Reference))
 		for _, e := range cell.Errors {
@@ -170,20 +171,6 @@ func columnsOf(s scenario.Scenario) []column {
 		}
 		return Count(l.Rate)
 	}
-	perTask := func(value func(*suite.Summary) float64) func(*suite.Summary) string {
-		return func(l *suite.Summary) string {
-			if l.Paced { // too few to divide what the driver allocates
-				return "-"
-			}
-			return PerTask(value(l))
-		}
-	}
-	cpu := func(l *suite.Summary) string {
-		if l.Paced || l.CPU == 0 {
-			return "-"
-		}
-		return Duration(time.Duration(l.CPU))
-	}
 	columns := []column{
 		{"", "", func(s *suite.Summary) string { return " " + s.Contestant }},
 		{"", "tasks/s", rate},
@@ -213,10 +200,6 @@ func columnsOf(s scenario.Scenario) []column {
 	}
 	if s.Deadlines() {
 		columns = append(columns, column{"ex-", "pire", func(s *suite.Summary) string { return Percent(s.Expired) }})
-	}
-	columns = append(columns, column{"CPU", "/task", cpu})
-	if s.Life == 0 {
-		columns = append(columns, column{"allocs", "/task", perTask(func(s *suite.Summary) float64 { return s.Allocs })})
 	}
 	return append(columns, column{"", "Jain", func(s *suite.Summary) string { return number(s.Jain, "%.3f") }})
 }
@@ -255,14 +238,13 @@ func Legend(w io.Writer, p *suite.Plan) {
   goodput/s tasks delivered before their deadline, by the clock of who got them.
   rej. call how long an enqueue call takes that is rejected: the median of those that were timed.
   reject    part of the offered tasks; expire: part of the accepted ones.
-  CPU       processor time of the whole process, the load generator included, per delivered task.
-  Jain      fairness index by delivered cost, 1 is best: over up to 1,000 tenants, all with work queued
+%s  Jain      fairness index by delivered cost, 1 is best: over up to 1,000 tenants, all with work queued
             throughout, offered in the scenario's proportions with costs of 1 to 4; a probe of its own
             after the measured window.
   Work is CPU time on each side, a calibrated loop: per task, in batches per call. A consumer that
   does nothing between two calls mostly measures how cache lines move between cores: look at both
   variants.
-`, p.Rounds, p.Measure, p.Warmup, contest.Reference, confidence(p.Rounds), contest.Simple, load.SampleEvery, contest.ClockCost())
+`, p.Rounds, p.Measure, p.Warmup, contest.Reference, confidence(p.Rounds), contest.Simple, load.SampleEvery, contest.ClockCost(), costLegend)
 }
 
 // confidence is that of the intervals of so many rounds.

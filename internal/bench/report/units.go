@@ -87,6 +87,19 @@ func PerTask(x float64) string {
 	return Count(x)
 }
 
+// Switches writes context switches per task, of which a part is usual.
+func Switches(x float64) string {
+	switch {
+	case x == 0:
+		return "0"
+	case x < 0.00005:
+		return "<0.0001"
+	case x < 0.995:
+		return fmt.Sprintf("%.2g", x)
+	}
+	return PerTask(x)
+}
+
 // factor writes a ratio that may be anything from tiny to huge, in plain digits.
 func factor(x float64) string {
 	if x >= 100 {

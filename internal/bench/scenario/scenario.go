@@ -119,6 +119,12 @@ func (s *Scenario) CanOpen() bool { return s.Shape == Flow && !s.Burst }
 // where the queue is to run empty, or producers do not wait.
 func (s *Scenario) CanBeDeep() bool { return s.CanOpen() && !s.Reject }
 
+// CanCount reports whether a run may be a number of tasks instead of a time: not where
+// producers go by the clock, or tasks expire, so that a slower machine does other work.
+func (s *Scenario) CanCount() bool {
+	return s.Overload == 0 && s.QuietRate == 0 && !s.Neighbour && !s.Deadlines()
+}
+
 // Deadlines reports whether tasks may come too late.
 func (s *Scenario) Deadlines() bool { return s.ShortLife > 0 || s.Life > 0 }
 

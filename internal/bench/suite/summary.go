@@ -22,6 +22,8 @@ type Summary struct {
 	CPU        float64        // ns of processor time of the whole process per task
 	Switches   float64        // context switches per task
 
+	Instructions float64 // per task, from another run; 0: unknown
+
 	Goodput        float64 // tasks/s before their deadline; NaN where there is none
 	Enqueue, Queue load.Latency
 	Refusal, Focus *load.Latency
@@ -73,8 +75,10 @@ func summarize(name string, runs, reference []Run) Summary {
 		Backlog:  median(func(r *Run) float64 { return r.MeanBacklog }),
 		CPU:      median(func(r *Run) float64 { return r.CPUPerTask }),
 		Switches: median(func(r *Run) float64 { return r.SwitchesPerTask }),
-		Jain:     math.NaN(),
-		Goodput:  math.NaN(),
+
+		Instructions: median(func(r *Run) float64 { return r.InstructionsPerTask }),
+		Jain:         math.NaN(),
+		Goodput:      math.NaN(),
 	}
 	if runs[0].Goodput != nil {
 		s.Goodput = median(func(r *Run) float64 { return *r.Goodput })
