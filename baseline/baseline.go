@@ -94,7 +94,7 @@ func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 	s.parker = park.New(s.work)
 	s.life.Init(func() {
 		s.parker.WakeAll()
-		s.env.Room.WakeAll()
+		s.env.Waiters.WakeAll()
 	})
 	for i := range s.shards {
 		sh := &shard[K, T]{s: s, tenants: make(map[K]*tenant[K, T])}
@@ -130,7 +130,7 @@ func (sh *shard[K, T]) Late(t *drr.Tenant[K, T], task *drr.Task[T]) {
 func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropReason) {
 	sh.Dropped(&t.Tenant, task, why)
 	sh.s.held.Add(-1)
-	sh.s.env.Room.Released(t.Key, 1)
+	sh.s.env.Waiters.Released(t.Key, 1)
 }
 
 // lock takes the lock and lets the queue catch up with the other shards, so that
@@ -219,7 +219,7 @@ func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 	return s.life.Shutdown(ctx, func() {
 		s.fence()
 		s.drains.Store(true)
-		s.env.Room.WakeAll() // nobody will be admitted
+		s.env.Waiters.WakeAll() // nobody will be admitted
 		s.drainCheck()
 	})
 }

@@ -164,9 +164,9 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 			}
 		}
 		s.held.Add(-int64(n))
-		if s.env.Room.Waiting() {
+		if s.env.Waiters.Waiting() {
 			for i := range dst[:n] {
-				s.env.Room.Released(dst[i].Tenant, 1)
+				s.env.Waiters.Released(dst[i].Tenant, 1)
 			}
 		}
 	}
@@ -209,7 +209,7 @@ func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 	ok := sh.Cancel(&t.Tenant, tk)
 	if ok {
 		sh.s.held.Add(-1)
-		sh.s.env.Room.Released(t.Key, 1)
+		sh.s.env.Waiters.Released(t.Key, 1)
 	}
 	sh.unlock()
 	sh.s.sweep(sh.s.env.Clock.Now())

@@ -229,7 +229,7 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], says *serve.Says
 	if t.Len() == 0 {
 		limit := env.Limit(t.Key, says.PerTenant)
 		if limit > t.limit && env.Config.MaxPerTenantFor != nil {
-			env.Room.TenantRaised(t.Key, limit-t.limit) // it is empty: who was woken for that is not alone now
+			env.Waiters.TenantRaised(t.Key, limit-t.limit) // it is empty: who was woken for that is not alone now
 		}
 		t.limit = limit
 		if env.Config.MaxInFlightFor != nil {

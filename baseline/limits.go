@@ -32,6 +32,6 @@ func (s *Scheduler[K, T]) SetMaxGlobal(n int) {
 	}
 	if risen > 0 {
 		failpoint.At("max global risen")
-		s.env.Room.GlobalRaised(risen)
+		s.env.Waiters.GlobalRaised(risen)
 	}
 }

@@ -99,7 +99,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	b.n = got
 	s.publish(t, word, nil, b, due, eager)
 	if got < places {
-		s.env.Room.Released(k, places-got)
+		s.env.Waiters.Released(k, places-got)
 	}
 	return got
 }

@@ -67,7 +67,7 @@ func (sh *shard[K, T]) pushDirect(t *tenant[K, T], task *firq.Task[T], now int64
 	failpoint.At("direct skip")
 	if err != nil {
 		t.word.Add(^uint64(usedUnit-1) + roomUnit)
-		sh.s.env.Room.Released(t.Key, 1)
+		sh.s.env.Waiters.Released(t.Key, 1)
 		sh.know(t)
 		return false
 	}

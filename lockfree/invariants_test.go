@@ -36,7 +36,7 @@ func withStopped[K comparable, T any](s *Scheduler[K, T], tickets, credits int) 
 	if n := s.known.Load(); s.env.Config.MaxTenants > 0 && int(n) != s.tenants.Size() {
 		return fmt.Errorf("known is %d, %d tenants are in the map", n, s.tenants.Size())
 	}
-	if s.env.Room.Waiting() {
+	if s.env.Waiters.Waiting() {
 		return fmt.Errorf("somebody waits for room")
 	}
 	return s.parkerAtRest()

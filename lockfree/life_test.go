@@ -218,7 +218,7 @@ func TestPanicInClose(t *testing.T) {
 	ctx := patient(t)
 	consumer := start(func() error { _, err := s.Dequeue(ctx); return err })
 	producer := start(func() error { return s.EnqueueWait(ctx, "b", task{}) })
-	until(t, "both asleep", func() bool { return s.parker.Parked() == 1 && s.env.Room.Waiting() })
+	until(t, "both asleep", func() bool { return s.parker.Parked() == 1 && s.env.Waiters.Waiting() })
 	if recovered := quietly(func() { s.Close() }); recovered != "OnDrop" {
 		t.Errorf("recovered %v", recovered)
 	}

@@ -83,7 +83,7 @@ func (s *Scheduler[K, T]) SetMaxGlobal(n int) {
 	}
 	if risen > 0 {
 		failpoint.At("max global risen")
-		s.env.Room.GlobalRaised(risen)
+		s.env.Waiters.GlobalRaised(risen)
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *Scheduler[K, T]) relimit(t *tenant[K, T], perTenant int) {
 		risen = t.setLimit(s.env.Limit(t.Key, perTenant))
 	}
 	if risen > 0 { // whoever was woken for its last place is not the only one now
-		defer s.env.Room.TenantRaised(t.Key, risen)
+		defer s.env.Waiters.TenantRaised(t.Key, risen)
 	}
 	sh.unlock()
 }

@@ -74,7 +74,7 @@ func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32, box i
 	s.parker = park.New(s.work)
 	s.life.Init(func() {
 		s.parker.WakeAll()
-		s.env.Room.WakeAll()
+		s.env.Waiters.WakeAll()
 	})
 	for i := range s.shards {
 		s.shards[i] = newShard(s, i)
@@ -110,7 +110,7 @@ func (s *Scheduler[K, T]) lookUp(k K, says *serve.Says) (*tenant[K, T], error) {
 		return nil, firq.ErrTooManyTenants
 	}
 	if s.env.Config.MaxPerTenantFor != nil { // it may have more room than when it was forgotten
-		s.env.Room.TenantRaised(k, t.limit.get())
+		s.env.Waiters.TenantRaised(k, t.limit.get())
 	}
 	return t, nil
 }
@@ -203,7 +203,7 @@ func (t *tenant[K, T]) override(quantum int64) {
 // Shutdown stops admitting and returns once the backlog is gone.
 func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 	return s.life.Shutdown(ctx, func() {
-		s.env.Room.WakeAll() // nobody will be admitted
+		s.env.Waiters.WakeAll() // nobody will be admitted
 		s.drainCheck()
 	})
 }

@@ -254,9 +254,9 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 		failpoint.At("L3 credit")
 		s.credit.Give(n)
 		failpoint.At("L3 released")
-		if s.env.Room.Waiting() {
+		if s.env.Waiters.Waiting() {
 			for _, t := range sh.freed {
-				s.env.Room.Released(t.Key, 1)
+				s.env.Waiters.Released(t.Key, 1)
 			}
 		}
 		clear(sh.freed)
@@ -338,9 +338,9 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 		failpoint.At("serve credit")
 		s.credit.GiveAt(hint, n)
 		failpoint.At("serve released")
-		if s.env.Room.Waiting() {
+		if s.env.Waiters.Waiting() {
 			for i := range dst[:n] {
-				s.env.Room.Released(dst[i].Tenant, 1)
+				s.env.Waiters.Released(dst[i].Tenant, 1)
 			}
 		}
 	}

@@ -35,8 +35,8 @@ func (s *Scheduler[K, T]) takeStraight(it *firq.Item[K, T]) bool {
 	failpoint.At("serve credit")
 	s.credit.GiveAt(hint, 1)
 	failpoint.At("serve released")
-	if s.env.Room.Waiting() {
-		s.env.Room.Released(it.Tenant, 1)
+	if s.env.Waiters.Waiting() {
+		s.env.Waiters.Released(it.Tenant, 1)
 	}
 	sh.unlockStraight(unsafe.Slice(it, 1))
 	s.sweep(now)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/core/room"
 	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/core/waitq"
 )
 
 // straight takes one item by the straight path.
@@ -29,11 +29,11 @@ func pushed(t *testing.T, s *scheduler, k string, x task) {
 }
 
 // woken fails if nobody has woken the waiter.
-func woken(t *testing.T, s *scheduler, w *room.Waiter[string]) {
+func woken(t *testing.T, s *scheduler, w *waitq.Waiter[string]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if s.env.Room.Wait(ctx, w, nil, nil) != room.Woken {
+	if s.env.Waiters.Wait(ctx, w, nil, nil) != waitq.Woken {
 		t.Error("a place came free, and the producer that waits for it sleeps on")
 	}
 }
@@ -41,17 +41,17 @@ func woken(t *testing.T, s *scheduler, w *room.Waiter[string]) {
 // A producer that waits for room is told of the place of a task that is delivered by the
 // straight path, and of one that was taken on the way past the inbox and given back.
 func TestStraightReleases(t *testing.T) {
-	for _, cause := range []room.Cause{room.Tenant, room.Global} {
+	for _, cause := range []waitq.Cause{waitq.Tenant, waitq.Global} {
 		s := direct(t, config{})
 		pushed(t, s, "a", task{Payload: 2})
-		var w room.Waiter[string]
-		s.env.Room.Enter(&w, "a", cause)
+		var w waitq.Waiter[string]
+		s.env.Waiters.Enter(&w, "a", cause)
 		straight(t, s, 2)
 		woken(t, s, &w)
 	}
 	s := direct(t, config{})
-	var w room.Waiter[string]
-	s.env.Room.Enter(&w, "a", room.Tenant)
+	var w waitq.Waiter[string]
+	s.env.Waiters.Enter(&w, "a", waitq.Tenant)
 	giveBack := exhaust(s)
 	if s.enqueueDirect("a", nil, &task{}, s.env.Clock.Now()) {
 		t.Error("there was no credit")

@@ -33,7 +33,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], says *serve.Says)
 	}
 	if _, err := sh.s.takeCredit(1, cpu.Hint()); err != nil {
 		t.word.Add(roomUnit)
-		sh.s.env.Room.Released(t.Key, 1)
+		sh.s.env.Waiters.Released(t.Key, 1)
 		if task.Ticket != nil {
 			task.Ticket.Abandon()
 		}
@@ -111,7 +111,7 @@ func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, places int
 	failpoint.At("void slot")
 	t.inbox.Load().Publish(ticket) // as it is: a zero message is void
 	failpoint.At("void released")
-	s.env.Room.Released(t.Key, places)
+	s.env.Waiters.Released(t.Key, places)
 	failpoint.At("void quiet?")
 	if t.word.Load()&quietBit == 0 {
 		t.shard.announce(t, ticket) // so that it is drained, and the tenant known

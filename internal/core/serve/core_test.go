@@ -78,12 +78,12 @@ func (w *waiting) asleep(tries int) {
 	if w.over.Load() {
 		w.t.Fatalf("over: %v", w.err)
 	}
-	if int(w.core.calls.Load()) != tries || !w.Room.Waiting() {
-		w.t.Fatalf("%d tries, want %d; Waiting = %t", w.core.calls.Load(), tries, w.Room.Waiting())
+	if int(w.core.calls.Load()) != tries || !w.Waiters.Waiting() {
+		w.t.Fatalf("%d tries, want %d; Waiting = %t", w.core.calls.Load(), tries, w.Waiters.Waiting())
 	}
 }
 
-// ended checks how it ended, after so many tries, and that it left the room.
+// ended checks how it ended, after so many tries, and that it left the wait queue.
 func (w *waiting) ended(tries int, want error) {
 	w.t.Helper()
 	synctest.Wait()
@@ -93,8 +93,8 @@ func (w *waiting) ended(tries int, want error) {
 	if !errors.Is(w.err, want) || int(w.core.calls.Load()) != tries {
 		w.t.Fatalf("%v after %d tries, want %v after %d", w.err, w.core.calls.Load(), want, tries)
 	}
-	if w.Room.Waiting() {
-		w.t.Error("still in the room")
+	if w.Waiters.Waiting() {
+		w.t.Error("still in the queue")
 	}
 }
 

@@ -10,15 +10,15 @@ import (
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
 	"github.com/firq-go/firq/internal/core/key"
-	"github.com/firq-go/firq/internal/core/room"
+	"github.com/firq-go/firq/internal/core/waitq"
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
 // Env is what all shards of a scheduler share. Safe for concurrent use.
 type Env[K comparable, T any] struct {
-	Config firq.Config[K, T] // resolved, immutable
-	Clock  clock.Clock
-	Room   room.Room[K] // producers that wait for capacity
+	Config  firq.Config[K, T] // resolved, immutable
+	Clock   clock.Clock
+	Waiters waitq.Queue[K] // producers that wait for capacity
 
 	Says    Says // what Config says of tenants, unless it Asks; immutable
 	Asks    bool // Config has functions that are to be asked about a tenant; immutable

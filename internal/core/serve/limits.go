@@ -91,7 +91,7 @@ func (e *Env[K, T]) SetLimit(tenant K, n int, apply func(limit int) (risen int),
 		limit = e.askPerTenant(tenant)
 	}
 	if risen := apply(limit); risen > 0 {
-		defer e.Room.TenantRaised(tenant, risen) // even if OnDrop panics
+		defer e.Waiters.TenantRaised(tenant, risen) // even if OnDrop panics
 	}
 	unlock()
 }

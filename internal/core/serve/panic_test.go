@@ -64,11 +64,11 @@ func TestAwaitWhenAdmitDoesNotReturn(t *testing.T) {
 							ended.returned = true // the goroutine has come back
 						}()
 						synctest.Wait()
-						if try < 3 == e.Room.Waiting() {
-							t.Fatalf("hurt at try %d: Waiting is %t", try, e.Room.Waiting())
+						if try < 3 == e.Waiters.Waiting() {
+							t.Fatalf("hurt at try %d: Waiting is %t", try, e.Waiters.Waiting())
 						}
 						good := wait(t, e, background, coreOf(full, full, nil))
-						e.Room.Released("a", 1)
+						e.Waiters.Released("a", 1)
 						good.ended(3, nil)
 						if !ended.returned || bad.calls.Load() != try {
 							t.Errorf("over: %t, after %d tries, want %d", ended.returned, bad.calls.Load(), try)

@@ -1,4 +1,4 @@
-package room
+package waitq
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // places is a limit as the cores have them: a number that is taken from and given
 // back, and the room of those who found it at 0.
 type places struct {
-	Room[int]
+	Queue[int]
 	free atomic.Int64
 }
 
@@ -80,7 +80,7 @@ func TestNobodyStarves(t *testing.T) {
 				}
 				wg.Wait()
 				if got := p.free.Load(); got != capacity || p.Waiting() || len(p.tenants) != 0 {
-					t.Errorf("%d places in the end, want %d; Waiting = %t, %d lines", got, capacity, p.Waiting(), len(p.tenants))
+					t.Errorf("%d places in the end, want %d; Waiting = %t, %d lists", got, capacity, p.Waiting(), len(p.tenants))
 				}
 			})
 		}

@@ -1,4 +1,4 @@
-package room
+package waitq
 
 import (
 	"context"
@@ -8,17 +8,17 @@ import (
 	"testing/synctest"
 )
 
-// crowd is a Room with producers that wait in it; each says its name when it is
+// crowd is a Queue with producers that wait in it; each says its name when it is
 // woken. It lives in a synctest bubble.
 type crowd struct {
-	Room[string]
+	Queue[string]
 	t     *testing.T
 	wg    sync.WaitGroup
 	mu    sync.Mutex
 	woken []string
 }
 
-// inCrowd runs f with an empty room, and then ends and checks it.
+// inCrowd runs f with an empty queue, and then ends and checks it.
 func inCrowd(t *testing.T, f func(c *crowd)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -31,7 +31,7 @@ func inCrowd(t *testing.T, f func(c *crowd)) {
 		f(c)
 		end()
 		if c.Waiting() || c.waiting.Load() != 0 || len(c.tenants) != 0 || c.global.head != nil || c.threshold.head != nil {
-			t.Errorf("in the end %d are waiting, in %d tenants' lines", c.waiting.Load(), len(c.tenants))
+			t.Errorf("in the end %d are waiting, in %d tenants' lists", c.waiting.Load(), len(c.tenants))
 		}
 	})
 }
@@ -84,8 +84,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// n places wake n of the scheduler's line and n of the tenant's, nobody of
-// another tenant's, and the whole threshold line.
+// n places wake n of the scheduler's list and n of the tenant's, nobody of
+// another tenant's, and the whole threshold list.
 func TestReleasedWakesPerLine(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
 		for _, name := range []string{"1", "2", "3"} {
@@ -117,36 +117,36 @@ func TestWakeAll(t *testing.T) {
 	})
 }
 
-// Waiting counts who is in a line, and a tenant that nobody waits for has none.
+// Waiting counts who is in a list, and a tenant that nobody waits for has none.
 func TestLinesAreForgotten(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
 		if c.Waiting() {
-			t.Error("Waiting in an empty room")
+			t.Error("Waiting in an empty queue")
 		}
 		c.wait("a1", "a", Tenant)
 		c.wait("a2", "a", Tenant)
 		b := c.wait("b1", "b", Tenant)
 		if len(c.tenants) != 2 || !c.Waiting() || c.waiting.Load() != 3 {
-			t.Errorf("%d lines, %d waiting", len(c.tenants), c.waiting.Load())
+			t.Errorf("%d lists, %d waiting", len(c.tenants), c.waiting.Load())
 		}
 		c.Released("a", 1)
 		if c.tenants["a"] == nil {
-			t.Error("the line of a tenant was deleted with somebody in it")
+			t.Error("the list of a tenant was deleted with somebody in it")
 		}
 		c.Released("a", 1)
 		c.wantWoken("a1", "a2")
 		if c.tenants["a"] != nil {
-			t.Error("an empty line is kept")
+			t.Error("an empty list is kept")
 		}
 		c.Leave(b)
 		if len(c.tenants) != 0 || c.Waiting() {
-			t.Errorf("%d lines, %d waiting after all have left", len(c.tenants), c.waiting.Load())
+			t.Errorf("%d lists, %d waiting after all have left", len(c.tenants), c.waiting.Load())
 		}
 		b.wake <- struct{}{} // lets its goroutine end
 	})
 }
 
-// From the middle, the front and the end of a line: the others keep their order.
+// From the middle, the front and the end of a list: the others keep their order.
 func TestLeaveKeepsTheOrder(t *testing.T) {
 	names := []string{"1", "2", "3"}
 	for gone := range names {

@@ -1,4 +1,4 @@
-package room
+package waitq
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 )
 
 // Whoever got in without the wake-up that was on its way to him passes it on, to
-// the line that he was in and to nobody else.
+// the list that he was in and to nobody else.
 func TestLeavePassesOn(t *testing.T) {
 	for _, cause := range []Cause{Global, Tenant} {
 		inCrowd(t, func(c *crowd) {
@@ -86,7 +86,7 @@ func TestGivesUp(t *testing.T) {
 				t.Errorf("it ended after %v, want %v", d, x.after)
 			}
 			if c.Waiting() {
-				t.Error("still in the room")
+				t.Error("still in the queue")
 			}
 		}
 	})
@@ -141,7 +141,7 @@ func TestCauseChangeOfTheLast(t *testing.T) {
 	})
 }
 
-// Who comes back for the same cause has its old place in the line, and passes
+// Who comes back for the same cause has its old place in the list, and passes
 // nothing on.
 func TestComingBackKeepsThePlace(t *testing.T) {
 	for _, back := range []int{0, 1, 2, 3} { // in what order they come back
@@ -166,7 +166,7 @@ func TestComingBackKeepsThePlace(t *testing.T) {
 	}
 }
 
-// A place kept in one line is one in every line: first come is first come.
+// A place kept in one list is one in every list: first come is first come.
 func TestPlaceInAnotherLine(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
 		early := c.wait("early", "a", Tenant)

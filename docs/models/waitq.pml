@@ -1,7 +1,7 @@
 /*
-Producers that wait for capacity: internal/core/room/room.go.
+Producers that wait for capacity: internal/core/waitq/waitq.go.
 
-Stands for   Room.Enter, Leave, Wait, Released, Pass, wakeLine; await in
+Stands for   Queue.Enter, Leave, Wait, Released, Pass, wakeList; await in
              internal/core/serve/overflow.go; admit, enter, takeCredit, publishVoid in
              lockfree/enqueue.go and ticket.go (places and credits only); the
              giving back in serve and unlock (lockfree/shard.go).
@@ -47,9 +47,9 @@ byte credit = CREDITS;
 byte room[2] = PLACES;
 byte between[2];        /* calls between E1 and E4, for tenant.full */
 byte queue[2];
-byte waiting;           /* Room.waiting */
+byte waiting;           /* Queue.waiting */
 bool mu;
-byte seq;               /* Room.seq */
+byte seq;               /* Queue.seq */
 bool queued[PRODUCERS], wake[PRODUCERS], cancelled[PRODUCERS];
 byte order[PRODUCERS];  /* Waiter.seq */
 mtype cause[PRODUCERS] = none;
@@ -63,7 +63,7 @@ byte left = PRODUCERS + 1; /* ghost: tasks that are still to be delivered */
 
 inline lock() { atomic { !mu -> mu = true } }
 
-/* wakeLine wakes the first of a line. Under mu. */
+/* wakeList wakes the first of a line. Under mu. */
 inline wakeFirst(c, ten) {
 	atomic {
 		first = 255; i = 0;
