@@ -29,7 +29,7 @@ func (m *meeting) note(now int64) {
 	}
 }
 
-// calm reports whether nobody has met for a while. In plays, which have no time, that is
+// calm reports whether nobody has met for a while. In the schedules of package interleave, which have no time, that is
 // until somebody meets.
 func (m *meeting) calm(now int64) bool {
 	at := m.at.Load()

@@ -13,7 +13,7 @@ import (
 	"github.com/firq-go/firq/internal/core/serve"
 )
 
-// races is how long a test tries to hit an interleaving that it cannot play.
+// races is how long a test tries to hit an interleaving that it cannot force.
 func races() time.Duration {
 	if testing.Short() {
 		return 20 * time.Millisecond

@@ -15,9 +15,9 @@ import (
 )
 
 // scene is a server whose flights are looked at. Where a leader's slot is not what
-// matters, it does not go through the gate, whose steps are played in its own package.
+// matters, it does not go through the gate, whose steps are tested in its own package.
 type scene struct {
-	*interleave.Play
+	*interleave.Schedule
 	s *Server[string, string, int]
 	n int // executions
 }
@@ -81,7 +81,7 @@ func (sc *scene) end() {
 	sc.Run()
 }
 
-var plays = map[string]struct {
+var programs = map[string]struct {
 	preemptions int
 	f           func(sc *scene)
 }{
@@ -225,10 +225,10 @@ var plays = map[string]struct {
 	}},
 }
 
-func TestPlays(t *testing.T) {
-	for name, play := range plays {
+func TestSchedules(t *testing.T) {
+	for name, program := range programs {
 		t.Run(name, func(t *testing.T) {
-			interleave.Explore(t, play.preemptions, func(ip *interleave.Play) { play.f(&scene{Play: ip}) })
+			interleave.Explore(t, program.preemptions, func(ip *interleave.Schedule) { program.f(&scene{Schedule: ip}) })
 		})
 	}
 

@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // ordered: with one shard the order is that of deficit round robin, as if each turn
 // had happened at one instant.
-var ordered = map[string]play{
+var ordered = map[string]program{
 	// b's turn goes on when it has been served; a comes after b's next task.
 	"who came first in a hold": {3, func(st *stage) {
 		st.build(config{})

@@ -6,22 +6,22 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/proof/plays"
+	"github.com/firq-go/firq/internal/proof/schedules"
 )
 
 // Tasks go by the inboxes' slots.
-func TestPlays(t *testing.T) { playWith(t, 0, inboxSize, false) }
+func TestSchedules(t *testing.T) { playWith(t, 0, inboxSize, false) }
 
 // A task of an idle tenant goes into the activation ring, and inboxes are as they are
 // at first: they grow in the middle of the stories.
-func TestPlaysSmallInbox(t *testing.T) { playWith(t, inboxSize, firstBox, false) }
+func TestSchedulesSmallInbox(t *testing.T) { playWith(t, inboxSize, firstBox, false) }
 
 // Tasks pass the inboxes by, whoever meets at the lease.
-func TestPlaysDirect(t *testing.T) { playWith(t, inboxSize, firstBox, true) }
+func TestSchedulesDirect(t *testing.T) { playWith(t, inboxSize, firstBox, true) }
 
 func playWith(t *testing.T, first uint32, box int, direct bool) {
-	plays.Run(t, plays.Core{
-		New: func(cfg firq.Config[string, int]) (plays.Scheduler, error) {
+	schedules.Run(t, schedules.Core{
+		New: func(cfg firq.Config[string, int]) (schedules.Scheduler, error) {
 			s, err := newAt(cfg, first, box)
 			if err != nil || !direct {
 				return s, err
@@ -29,7 +29,7 @@ func playWith(t *testing.T, first uint32, box int, direct bool) {
 			s.straight = straightOf(&s.env.Config)
 			return alwaysCalm{s}, nil
 		},
-		Shard: func(s plays.Scheduler, tenant string) int {
+		Shard: func(s schedules.Scheduler, tenant string) int {
 			if calm, ok := s.(alwaysCalm); ok {
 				s = calm.scheduler
 			}

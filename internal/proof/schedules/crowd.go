@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 
 // crowded: there are MaxTenants tenants, and new ones come. Nobody is forgotten for
 // having been idle for long.
-var crowded = map[string]play{
+var crowded = map[string]program{
 	"two come for one place": {2, func(st *stage) {
 		st.known(config{MaxTenants: 1}, "a")
 		got := map[string]error{}

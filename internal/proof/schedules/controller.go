@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"runtime"
@@ -8,10 +8,10 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// director plays one schedule that an exploration does not reach, because it has
+// controller runs one schedule that an exploration does not reach, because it has
 // more preemptions: it stops calls where it wants and lets them go on, and acts
 // itself at the marks of all others. Only one goroutine runs at a time.
-type director struct {
+type controller struct {
 	failpoint.Hook
 	at        func(point string) // at the marks of who is not a call
 	processor int                // that everybody believes to run on
@@ -21,24 +21,24 @@ type director struct {
 
 // call is a goroutine that runs up to a mark.
 type call struct {
-	d     *director
+	d     *controller
 	until string
 	over  bool
 	pause chan struct{} // it has come there, or to its end
 	goOn  chan struct{}
 }
 
-// direct installs a director.
-func (st *stage) direct() (d *director, restore func()) {
+// direct installs a controller.
+func (st *stage) direct() (d *controller, restore func()) {
 	if st.core.PastInbox {
 		st.Skip("it directs steps that are not taken")
 	}
-	d = &director{Hook: st.Play, at: func(string) {}}
+	d = &controller{Hook: st.Schedule, at: func(string) {}}
 	return d, failpoint.Set(d)
 }
 
 // call runs f up to the mark.
-func (d *director) call(until string, f func()) *call {
+func (d *controller) call(until string, f func()) *call {
 	c := &call{d: d, pause: make(chan struct{}), goOn: make(chan struct{})}
 	go func() {
 		<-c.goOn
@@ -64,7 +64,7 @@ func (c *call) run(until string) {
 }
 
 // At implements failpoint.Hook.
-func (d *director) At(point string) {
+func (d *controller) At(point string) {
 	switch c := d.running; {
 	case c != nil:
 		if point == c.until {
@@ -79,10 +79,10 @@ func (d *director) At(point string) {
 }
 
 // Stuck implements failpoint.Hook.
-func (d *director) Stuck(point string) {
+func (d *controller) Stuck(point string) {
 	d.At(point)
 	runtime.Gosched()
 }
 
 // Processor implements failpoint.Hook.
-func (d *director) Processor() (int, bool) { return d.processor, true }
+func (d *controller) Processor() (int, bool) { return d.processor, true }

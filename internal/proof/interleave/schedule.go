@@ -14,9 +14,9 @@ import (
 	"testing/synctest"
 )
 
-// Play is one run under one schedule. Its methods are for the function that was
+// Schedule is one run under one schedule. Its methods are for the function that was
 // given to Explore; those of failpoint.Hook are for the marks.
-type Play struct {
+type Schedule struct {
 	t       *testing.T
 	path    []decision // the schedule, and beyond it the first choices
 	depth   int        // decisions so far
@@ -59,20 +59,20 @@ type thread struct {
 	behind []*thread
 }
 
-// T is for the play's own checks; they must not end the goroutine.
-func (p *Play) T() *testing.T { return p.t }
+// T is for the program's own checks; they must not end the goroutine.
+func (p *Schedule) T() *testing.T { return p.t }
 
 // Errorf fails the schedule.
-func (p *Play) Errorf(format string, args ...any) {
+func (p *Schedule) Errorf(format string, args ...any) {
 	p.t.Helper()
 	p.t.Errorf(format, args...)
 }
 
-// Skip ends the play, which is to be left out. It comes before anything else.
-func (p *Play) Skip(why string) { p.t.Skip(why) }
+// Skip ends the run, which is to be left out. It comes before anything else.
+func (p *Schedule) Skip(why string) { p.t.Skip(why) }
 
 // Go starts a goroutine that takes part. It waits for its first turn.
-func (p *Play) Go(name string, f func()) {
+func (p *Schedule) Go(name string, f func()) {
 	th := &thread{name: name, turn: make(chan struct{}), spins: -1}
 	p.mu.Lock()
 	p.threads = append(p.threads, th)
@@ -98,7 +98,7 @@ func (p *Play) Go(name string, f func()) {
 // Join makes the calling goroutine take part from here on: one that the code under test
 // has started, in a step of one that does. Who started it waits for nothing, so there must
 // be only one on its way here at a time. It may still be asleep at the end.
-func (p *Play) Join(name string) {
+func (p *Schedule) Join(name string) {
 	p.mu.Lock()
 	if !p.over {
 		th := &thread{name: name, turn: make(chan struct{}), spins: -1, joined: true}
@@ -114,7 +114,7 @@ func (p *Play) Join(name string) {
 
 // Run lets the goroutines run until each is done or asleep. It may be called
 // again after what it found was changed.
-func (p *Play) Run() {
+func (p *Schedule) Run() {
 	for tries := 0; ; {
 		synctest.Wait()
 		p.mu.Lock()
@@ -152,7 +152,7 @@ func (p *Play) Run() {
 }
 
 // enabled returns who can make a step, and who waits for a turn at all.
-func (p *Play) enabled() (enabled, waiting []int) {
+func (p *Schedule) enabled() (enabled, waiting []int) {
 	for i, th := range p.threads {
 		if th.state != atMark && th.state != stuck {
 			continue
@@ -167,7 +167,7 @@ func (p *Play) enabled() (enabled, waiting []int) {
 }
 
 // Asleep reports, after Run, whether the goroutine is blocked.
-func (p *Play) Asleep(name string) bool {
+func (p *Schedule) Asleep(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, th := range p.threads {
@@ -179,7 +179,7 @@ func (p *Play) Asleep(name string) bool {
 }
 
 // release lets everybody go on without taking turns.
-func (p *Play) release() {
+func (p *Schedule) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
@@ -192,7 +192,7 @@ func (p *Play) release() {
 }
 
 // finish lets everybody run to the end.
-func (p *Play) finish() {
+func (p *Schedule) finish() {
 	p.release()
 	synctest.Wait()
 	for _, th := range p.threads {
@@ -203,8 +203,8 @@ func (p *Play) finish() {
 	}
 }
 
-// story tells the steps of the schedule, those of one thread in a row on a line.
-func (p *Play) story() string {
+// trace lists the steps of the schedule, those of one thread in a row on a line.
+func (p *Schedule) trace() string {
 	var b strings.Builder
 	last := -1
 	steps := p.steps
@@ -223,17 +223,17 @@ func (p *Play) story() string {
 }
 
 // At implements failpoint.Hook.
-func (p *Play) At(point string) { p.pause(point, atMark) }
+func (p *Schedule) At(point string) { p.pause(point, atMark) }
 
 // Stuck implements failpoint.Hook.
-func (p *Play) Stuck(point string) {
+func (p *Schedule) Stuck(point string) {
 	if !p.pause(point, stuck) {
 		runtime.Gosched()
 	}
 }
 
 // Processor implements failpoint.Hook: each goroutine has a processor of its own.
-func (p *Play) Processor() (int, bool) {
+func (p *Schedule) Processor() (int, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	me := p.byID[goroutine()]
@@ -246,7 +246,7 @@ func (p *Play) Processor() (int, bool) {
 }
 
 // pause waits for the caller's next turn; false: it does not take part.
-func (p *Play) pause(point string, state int) bool {
+func (p *Schedule) pause(point string, state int) bool {
 	p.mu.Lock()
 	th := p.byID[goroutine()]
 	if th == nil || p.over {

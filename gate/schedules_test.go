@@ -14,10 +14,10 @@ import (
 // scene is a gate over the core with one lock, which has few marks: what is
 // looked at is the gate's own steps. Only one goroutine runs at a time.
 type scene struct {
-	*interleave.Play
+	*interleave.Schedule
 	g     *Gate[string]
 	out   int
-	falls bool // the limit does, in this story
+	falls bool // the limit does, in this program
 }
 
 func (sc *scene) build(limit int, cfg Config[string]) {
@@ -72,7 +72,7 @@ func (sc *scene) giveUp(tenant string, weight int) {
 	}
 }
 
-// hold takes a permit before the story begins, and returns what gives it back.
+// hold takes a permit before the program begins, and returns what gives it back.
 func (sc *scene) hold(tenant string) (release func()) {
 	p := must(sc.T(), sc.g, tenant)
 	sc.out++
@@ -121,7 +121,7 @@ func (sc *scene) end() {
 	}
 }
 
-var plays = map[string]struct {
+var programs = map[string]struct {
 	preemptions int
 	f           func(sc *scene)
 }{
@@ -229,14 +229,14 @@ var plays = map[string]struct {
 	}},
 }
 
-func TestPlays(t *testing.T) {
+func TestSchedules(t *testing.T) {
 	for _, some := range []map[string]struct {
 		preemptions int
 		f           func(sc *scene)
-	}{plays, heavyPlays} {
-		for name, play := range some {
+	}{programs, heavyPrograms} {
+		for name, program := range some {
 			t.Run(name, func(t *testing.T) {
-				interleave.Explore(t, play.preemptions, func(ip *interleave.Play) { play.f(&scene{Play: ip}) })
+				interleave.Explore(t, program.preemptions, func(ip *interleave.Schedule) { program.f(&scene{Schedule: ip}) })
 			})
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // ending: Close and Shutdown against everything. What is accepted is delivered or
 // dropped, and nobody sleeps on.
-var ending = map[string]play{
+var ending = map[string]program{
 	"close and a task": {3, func(st *stage) {
 		st.build(config{})
 		st.Go("producer", func() { st.refusedBy(st.enqueue("a", 1), firq.ErrClosed) })

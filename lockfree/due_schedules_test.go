@@ -18,7 +18,7 @@ func drainQuietly(sh *shard[string, int]) {
 
 // A task may be announced between the moment the lease is taken and the moment boxDue is
 // reset; its producer has said its deadline for the last time by then.
-func TestPlaysDueAnnouncedBeforeReset(t *testing.T) {
+func TestSchedulesDueAnnouncedBeforeReset(t *testing.T) {
 	s := build(t, config{})
 	sh := s.shards[0]
 	admit(t, s, "a", task{Payload: 1, Deadline: far().Add(time.Hour)}) // so that there is something to reset
@@ -37,7 +37,7 @@ func TestPlaysDueAnnouncedBeforeReset(t *testing.T) {
 // came later in the inbox, and gives the inbox its deadline back. Somebody who has looked at
 // the inbox in between looks at the queue next: that keeps the deadline as well, until a hold
 // has drained every inbox.
-func TestPlaysDueLeftInInbox(t *testing.T) {
+func TestSchedulesDueLeftInInbox(t *testing.T) {
 	s := build(t, config{})
 	sh := s.shards[0]
 	hole := stopped(t, s, "a", task{Payload: 1}) // so that the next ones go into the inbox
@@ -72,7 +72,7 @@ func TestPlaysDueLeftInInbox(t *testing.T) {
 
 // Who finds a tenant full looks at what all inboxes say once that has expired: or it would
 // take the lease again and again for a time that only drainQuiet can take back.
-func TestPlaysDueTakenBackByTenant(t *testing.T) {
+func TestSchedulesDueTakenBackByTenant(t *testing.T) {
 	s := build(t, config{MaxPerTenant: 2})
 	sh := s.shards[0]
 	admit(t, s, "a", task{Payload: 1}, task{Payload: 2})

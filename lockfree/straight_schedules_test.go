@@ -10,7 +10,7 @@ import (
 
 // A producer on its way past the inbox sees what another one has taken meanwhile: the
 // tenant's last place.
-func TestPlaysDirectIsBehind(t *testing.T) {
+func TestSchedulesDirectIsBehind(t *testing.T) {
 	s := direct(t, config{MaxPerTenant: 1})
 	other := 0
 	restore := failpoint.AtMark("direct ticket", func() {

@@ -11,8 +11,8 @@ import (
 )
 
 // A batcher's call and a free slot always find each other.
-func TestBatcherPlays(t *testing.T) {
-	interleave.Explore(t, 1, func(p *interleave.Play) {
+func TestBatcherSchedules(t *testing.T) {
+	interleave.Explore(t, 1, func(p *interleave.Schedule) {
 		b, err := NewBatcher(func(_ context.Context, calls []Call[string, int]) ([]int, error) {
 			return make([]int, len(calls)), nil
 		}, BatchConfig[string]{Limit: 1, FIFO: true})
@@ -37,7 +37,7 @@ func TestBatcherPlays(t *testing.T) {
 
 // A call that comes while a slot is given back finds it, or the slot finds the call.
 func TestBatcherGivesBack(t *testing.T) {
-	interleave.Explore(t, 2, func(p *interleave.Play) {
+	interleave.Explore(t, 2, func(p *interleave.Schedule) {
 		b, err := NewBatcher(func(_ context.Context, calls []Call[string, int]) ([]int, error) {
 			return make([]int, len(calls)), nil
 		}, BatchConfig[string]{Limit: 1, FIFO: true})

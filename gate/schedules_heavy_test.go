@@ -4,9 +4,9 @@ package gate
 
 import "github.com/firq-go/firq"
 
-// heavyPlays are those of permits of several slots, of calls that are heavier than
+// heavyPrograms are those of permits of several slots, of calls that are heavier than
 // the limit, and of four goroutines.
-var heavyPlays = map[string]struct {
+var heavyPrograms = map[string]struct {
 	preemptions int
 	f           func(sc *scene)
 }{

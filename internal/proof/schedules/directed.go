@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"context"
@@ -250,7 +250,7 @@ func thresholdOfNothing(st *stage) {
 	st.must()
 	synctest.Wait() // for the tenant to hold less
 	if in {
-		st.Errorf("the tenant was not over its threshold: this play shows nothing")
+		st.Errorf("the tenant was not over its threshold: this schedule shows nothing")
 	}
 	refused.run("")
 	synctest.Wait()

@@ -12,7 +12,7 @@ import (
 // scene is a pool of four stripes; the first goroutine uses stripe 0, and so on.
 // All credits are in stripe 0 to begin with, if there are fewer than four.
 type scene struct {
-	*interleave.Play
+	*interleave.Schedule
 	p   *Pool
 	out int // credits that were taken and not given back; at most the truth
 
@@ -50,7 +50,7 @@ func (sc *scene) give() {
 	sc.p.Give(1)
 }
 
-func TestPlays(t *testing.T) {
+func TestSchedules(t *testing.T) {
 	for name, c := range map[string]struct {
 		preemptions, capacity int
 		f                     func(sc *scene)
@@ -114,8 +114,8 @@ func TestPlays(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) {
-				sc := &scene{Play: ip, p: newStriped(c.capacity, 4), most: c.capacity}
+			interleave.Explore(t, c.preemptions, func(ip *interleave.Schedule) {
+				sc := &scene{Schedule: ip, p: newStriped(c.capacity, 4), most: c.capacity}
 				c.f(sc)
 				if free, sure := sc.p.Free(); !sure || free != c.capacity-sc.out {
 					sc.Errorf("%d free in the end (sure: %t), and %d out of %d", free, sure, sc.out, c.capacity)
@@ -125,8 +125,8 @@ func TestPlays(t *testing.T) {
 	}
 }
 
-// TestPlaysCap: the capacity changes, of a pool of two stripes.
-func TestPlaysCap(t *testing.T) {
+// TestSchedulesCap: the capacity changes, of a pool of two stripes.
+func TestSchedulesCap(t *testing.T) {
 	for name, c := range map[string]struct {
 		preemptions, capacity int
 		f                     func(sc *scene)
@@ -210,8 +210,8 @@ func TestPlaysCap(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) {
-				sc := &scene{Play: ip, p: newStriped(c.capacity, 2), most: c.capacity}
+			interleave.Explore(t, c.preemptions, func(ip *interleave.Schedule) {
+				sc := &scene{Schedule: ip, p: newStriped(c.capacity, 2), most: c.capacity}
 				c.f(sc)
 				if free, sure := sc.p.Free(); !sure || free != max(sc.p.capacity()-sc.out, 0) || sc.p.Out() != sc.out {
 					sc.Errorf("%d free in the end (sure: %t), and %d (%d) out of %d", free, sure, sc.out, sc.p.Out(), sc.p.capacity())
@@ -256,9 +256,9 @@ func (h *hopper) Stuck(string) {} // the next look is not disturbed
 
 func (h *hopper) Processor() (int, bool) { return h.processor, true }
 
-// TestPlayCreditsHop: both looks see no credits, of two, because they are
+// TestScheduleCreditsHop: both looks see no credits, of two, because they are
 // always where the look was before.
-func TestPlayCreditsHop(t *testing.T) {
+func TestScheduleCreditsHop(t *testing.T) {
 	p := newStriped(2, 2)
 	p.stripes[0].word.Store(0)
 	p.stripes[1].word.Store(2)

@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // sleeping: whoever sleeps is woken when there is something for him.
-var sleeping = map[string]play{
+var sleeping = map[string]program{
 	"a task and a consumer": {3, func(st *stage) {
 		st.build(config{})
 		st.Go("producer", func() { st.enqueue("a", 1) })
@@ -89,7 +89,7 @@ var sleeping = map[string]play{
 
 // quietness: a tenant goes to and fro between idle and active, quiet and loud,
 // and no task is forgotten or overtaken.
-var quietness = map[string]play{
+var quietness = map[string]program{
 	"the last task leaves, the next comes": {3, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1)

@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // limits are strict, and nobody is refused while there is room.
-var limits = map[string]play{
+var limits = map[string]program{
 	"the last place of all": {3, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
 		st.Go("a", func() { st.refusedBy(st.enqueue("a", 1), firq.ErrGlobalFull) })
@@ -85,7 +85,7 @@ var limits = map[string]play{
 }
 
 // waiting: who waits for a place gets it when there is one.
-var waiting = map[string]play{
+var waiting = map[string]program{
 	"user code panics in who waits": {1, func(st *stage) {
 		st.build(config{MaxGlobal: 1, QuantumFor: func(tenant string) int64 {
 			if tenant == "bad" {

@@ -25,7 +25,7 @@ func once(mark string, f func()) (met *bool, restore func()) {
 
 // A task with a ticket whose tenant dies before it has drawn a place goes to the tenant
 // that comes after that one.
-func TestPlaysTicketOfDeadTenant(t *testing.T) {
+func TestSchedulesTicketOfDeadTenant(t *testing.T) {
 	s := build(t, config{TenantIdle: time.Hour})
 	admit(t, s, "a", task{Payload: 1})
 	take(t, s, 1)
@@ -47,7 +47,7 @@ func TestPlaysTicketOfDeadTenant(t *testing.T) {
 }
 
 // The quantum that was asked for is there before anybody can take the task in.
-func TestPlaysQuantumIsThereFirst(t *testing.T) {
+func TestSchedulesQuantumIsThereFirst(t *testing.T) {
 	quantum := int64(2)
 	s := build(t, config{QuantumFor: func(string) int64 { return quantum }})
 	admit(t, s, "a", task{Payload: 1})
@@ -65,7 +65,7 @@ func TestPlaysQuantumIsThereFirst(t *testing.T) {
 
 // A quiet tenant that becomes loud while a call gives up its slot is announced by that
 // call: else nobody would ever drain the slot.
-func TestPlaysVoidOfLoudTenant(t *testing.T) {
+func TestSchedulesVoidOfLoudTenant(t *testing.T) {
 	s := build(t, config{})
 	tn := quiet(t, s, "a", 1, 2)
 	p := stopped(t, s, "a", task{Payload: 3})
@@ -84,7 +84,7 @@ func TestPlaysVoidOfLoudTenant(t *testing.T) {
 }
 
 // A deadline is seen on its way from the inbox to the queue.
-func TestPlaysDueOnItsWay(t *testing.T) {
+func TestSchedulesDueOnItsWay(t *testing.T) {
 	for _, anybody := range []bool{false, true} {
 		s := build(t, config{})
 		tn := quiet(t, s, "a", 1, 2)
@@ -114,7 +114,7 @@ func TestPlaysDueOnItsWay(t *testing.T) {
 
 // Who drains all inboxes of a shard takes over what they know of deadlines before it
 // resets that, and resets it before it drains: what a producer says meanwhile stays.
-func TestPlaysDrainQuietDue(t *testing.T) {
+func TestSchedulesDrainQuietDue(t *testing.T) {
 	s := build(t, config{})
 	tn := quiet(t, s, "a", 1, 2)
 	sh := tn.shard
@@ -144,7 +144,7 @@ func TestPlaysDrainQuietDue(t *testing.T) {
 
 // When the next task expires is said before the lease is free: what the next holder says
 // stays.
-func TestPlaysDueBeforeUnlock(t *testing.T) {
+func TestSchedulesDueBeforeUnlock(t *testing.T) {
 	s := build(t, config{})
 	sh := s.shards[0]
 	admit(t, s, "a", task{Payload: 1})
@@ -163,7 +163,7 @@ func TestPlaysDueBeforeUnlock(t *testing.T) {
 
 // Who looks at the threshold while somebody moves credits waits for that: those that are
 // on their way are free, too.
-func TestPlaysThresholdWaits(t *testing.T) {
+func TestSchedulesThresholdWaits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // so many stripes
 	s := build(t, config{MaxGlobal: 4, DynamicThreshold: 1})
 	admit(t, s, "a", task{Payload: 1})
@@ -222,7 +222,7 @@ func (h *onTheWay) goOn() {
 func (*onTheWay) Processor() (int, bool) { return 0, true }
 
 // Of two deadlines that are told at the same time the earlier one stays.
-func TestPlaysLowerTwice(t *testing.T) {
+func TestSchedulesLowerTwice(t *testing.T) {
 	var v atomic.Int64
 	v.Store(100)
 	met, restore := once("lower", func() { lower(&v, 10) })
@@ -235,7 +235,7 @@ func TestPlaysLowerTwice(t *testing.T) {
 
 // Whether some task goes before others is asked after the look at how far the ring goes:
 // what was announced later than it is not taken in without its being seen.
-func TestPlaysEagerAfterTail(t *testing.T) {
+func TestSchedulesEagerAfterTail(t *testing.T) {
 	s := build(t, config{})
 	quiet(t, s, "a", 1, 2)
 	met, restore := once("L1 tail", func() {

@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // sharded: several shards look like one queue.
-var sharded = map[string]play{
+var sharded = map[string]program{
 	// At every instant until the second take, something is queued: nobody may find
 	// nothing, although the shards are not looked at in one instant.
 	"never empty": {2, func(st *stage) {

@@ -11,7 +11,7 @@ import (
 
 // look looks for a ready shard, of which there is one at every instant; false: it
 // cannot be sure.
-func look(ip *interleave.Play, r *Rounds) bool {
+func look(ip *interleave.Schedule, r *Rounds) bool {
 	before, sure := r.Version()
 	for i := range r.cells {
 		failpoint.At("look")
@@ -27,13 +27,13 @@ func look(ip *interleave.Play, r *Rounds) bool {
 	return false
 }
 
-func TestPlays(t *testing.T) {
+func TestSchedules(t *testing.T) {
 	for name, c := range map[string]struct {
 		preemptions int
-		f           func(ip *interleave.Play, r *Rounds)
+		f           func(ip *interleave.Schedule, r *Rounds)
 	}{
 		// Some shard is ready at every instant, but not always the same one.
-		"a version tells an instant": {4, func(ip *interleave.Play, r *Rounds) {
+		"a version tells an instant": {4, func(ip *interleave.Schedule, r *Rounds) {
 			r.Publish(1, 0, true)
 			ip.Go("holder", func() {
 				for _, next := range []int{0, 1} {
@@ -51,7 +51,7 @@ func TestPlays(t *testing.T) {
 			ip.Run()
 		}},
 		// One shard becomes ready, then the other is served its last task.
-		"a version that is not sure": {4, func(ip *interleave.Play, r *Rounds) {
+		"a version that is not sure": {4, func(ip *interleave.Schedule, r *Rounds) {
 			r.Publish(1, 0, true)
 			ip.Go("first", func() { r.Publish(0, 0, true) })
 			ip.Go("second", func() {
@@ -62,7 +62,7 @@ func TestPlays(t *testing.T) {
 			ip.Go("consumer", func() { look(ip, r) })
 			ip.Run()
 		}},
-		"the current round": {4, func(ip *interleave.Play, r *Rounds) {
+		"the current round": {4, func(ip *interleave.Schedule, r *Rounds) {
 			ip.Go("a", func() { r.Served(5); failpoint.At("more"); r.Served(7) })
 			ip.Go("b", func() { r.Served(6); failpoint.At("more"); r.Served(9) })
 			ip.Go("asker", func() {
@@ -80,9 +80,9 @@ func TestPlays(t *testing.T) {
 		// One shard passes empty turns up to a far round, while the other one goes back from
 		// a round that is further: either the first one sees that, or the second one joins
 		// where the first one has gone to.
-		"passing, and going back": {4, func(ip *interleave.Play, r *Rounds) { passAndBack(ip, r, true) }},
-		"passing, and waking up":  {4, func(ip *interleave.Play, r *Rounds) { passAndBack(ip, r, false) }},
-		"two pass, one goes back": {2, func(ip *interleave.Play, _ *Rounds) {
+		"passing, and going back": {4, func(ip *interleave.Schedule, r *Rounds) { passAndBack(ip, r, true) }},
+		"passing, and waking up":  {4, func(ip *interleave.Schedule, r *Rounds) { passAndBack(ip, r, false) }},
+		"two pass, one goes back": {2, func(ip *interleave.Schedule, _ *Rounds) {
 			r := NewRounds(3, 1)
 			r.Publish(0, 200, true)
 			r.Publish(1, 100, true)
@@ -106,14 +106,14 @@ func TestPlays(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) { c.f(ip, NewRounds(2, 1)) })
+			interleave.Explore(t, c.preemptions, func(ip *interleave.Schedule) { c.f(ip, NewRounds(2, 1)) })
 		})
 	}
 }
 
 // passAndBack: the shard that goes back, or wakes up, publishes its tag and then asks
 // where to join.
-func passAndBack(ip *interleave.Play, r *Rounds, ready bool) {
+func passAndBack(ip *interleave.Schedule, r *Rounds, ready bool) {
 	r.Publish(0, 200, ready)
 	r.Publish(1, 100, true)
 	passed, joined := false, uint64(0)

@@ -12,7 +12,7 @@ import (
 
 // scene is a ring, and a place that its consumer moves the values to.
 type scene struct {
-	*interleave.Play
+	*interleave.Schedule
 	r     MPSC[int]
 	moved []int
 }
@@ -61,7 +61,7 @@ func (sc *scene) ask() {
 	}
 }
 
-func TestPlays(t *testing.T) {
+func TestSchedules(t *testing.T) {
 	for name, c := range map[string]struct {
 		preemptions int
 		f           func(sc *scene)
@@ -169,8 +169,8 @@ func TestPlays(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) {
-				sc := &scene{Play: ip}
+			interleave.Explore(t, c.preemptions, func(ip *interleave.Schedule) {
+				sc := &scene{Schedule: ip}
 				sc.r.InitAt(4, 1<<TicketBits-2)
 				c.f(sc)
 			})

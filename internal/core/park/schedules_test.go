@@ -12,7 +12,7 @@ import (
 
 // scene is a Parker over a number of tasks. Only one goroutine runs at a time.
 type scene struct {
-	*interleave.Play
+	*interleave.Schedule
 	p       *Parker
 	tasks   int
 	waiters []*Waiter
@@ -89,7 +89,7 @@ func (sc *scene) end(sleepers ...string) {
 	sc.Run()
 }
 
-func TestPlays(t *testing.T) {
+func TestSchedules(t *testing.T) {
 	for name, c := range map[string]struct {
 		preemptions int
 		f           func(sc *scene)
@@ -130,8 +130,8 @@ func TestPlays(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			interleave.Explore(t, c.preemptions, func(ip *interleave.Play) {
-				sc := &scene{Play: ip}
+			interleave.Explore(t, c.preemptions, func(ip *interleave.Schedule) {
+				sc := &scene{Schedule: ip}
 				sc.p = New(func() bool { return sc.tasks > 0 })
 				c.f(sc)
 			})
@@ -153,9 +153,9 @@ func (o *onceAt) At(point string) {
 	}
 }
 
-// TestPlayAnotherOnTheWay: a consumer that was woken finds nothing, announces itself,
+// TestScheduleAnotherOnTheWay: a consumer that was woken finds nothing, announces itself,
 // and looks again. Meanwhile the wake-up for what it now sees has gone to another.
-func TestPlayAnotherOnTheWay(t *testing.T) {
+func TestScheduleAnotherOnTheWay(t *testing.T) {
 	p := New(func() bool { return true })
 	other := &sleeper{wake: make(chan struct{}, 1), index: -1}
 	defer failpoint.Set(&onceAt{point: "C2 delist", f: func() {
@@ -172,9 +172,9 @@ func TestPlayAnotherOnTheWay(t *testing.T) {
 	}
 }
 
-// TestPlayCancelledTakesTheMessage: a sleeper that is used again must not find the
+// TestScheduleCancelledTakesTheMessage: a sleeper that is used again must not find the
 // wake-up of the time before.
-func TestPlayCancelledTakesTheMessage(t *testing.T) {
+func TestScheduleCancelledTakesTheMessage(t *testing.T) {
 	for range 100 { // which of the two comes first is left to chance
 		p := New(func() bool { return false })
 		ctx, cancel := context.WithCancel(context.Background())

@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 // comesBackUnseen: somebody who was served his last task gets one under the lease. A
 // consumer that finds nothing just then has seen off who was served. until is where the
@@ -35,7 +35,7 @@ func comesBackUnseen(st *stage, until string) {
 
 // smallInbox reports whether the second task of a tenant finds the inbox full. What it
 // takes to know is served.
-func (st *stage) smallInbox(d *director) bool {
+func (st *stage) smallInbox(d *controller) bool {
 	c := d.call("grow", func() { st.queue("probe", 91, 92) })
 	small := !c.over
 	c.run("")

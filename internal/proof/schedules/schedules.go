@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 type (
-	// Scheduler is what the plays are about.
+	// Scheduler is what the programs call.
 	Scheduler = firq.Scheduler[string, int]
 	config    = firq.Config[string, int]
 	task      = firq.Task[int]
@@ -28,18 +28,18 @@ type Core struct {
 	New func(firq.Config[string, int]) (Scheduler, error)
 	// Shard tells on which shard a tenant of the scheduler lives.
 	Shard func(s Scheduler, tenant string) int
-	// PastInbox: tasks go past the inboxes while nobody meets. Plays that direct each step
+	// PastInbox: tasks go past the inboxes while no two goroutines meet. Programs that direct each step
 	// of the way through the inboxes are left out.
 	PastInbox bool
 }
 
-// Run runs all plays.
+// Run runs all programs.
 func Run(t *testing.T, c Core) {
-	for _, group := range []map[string]play{sleeping, quietness, limits, waiting, leaving, crowded, ending, sharded, ordered, more, changing} {
+	for _, group := range []map[string]program{sleeping, quietness, limits, waiting, leaving, crowded, ending, sharded, ordered, more, changing} {
 		for name, p := range group {
 			t.Run(name, func(t *testing.T) {
-				interleave.Explore(t, p.preemptions, func(ip *interleave.Play) {
-					st := &stage{Play: ip, core: c, ends: map[int]string{}, accepted: map[int]bool{}}
+				interleave.Explore(t, p.preemptions, func(ip *interleave.Schedule) {
+					st := &stage{Schedule: ip, core: c, ends: map[int]string{}, accepted: map[int]bool{}}
 					p.f(st)
 					st.close()
 				})
@@ -48,16 +48,16 @@ func Run(t *testing.T, c Core) {
 	}
 }
 
-// play is one story: its goroutines, and what has to be true afterwards.
-type play struct {
+// program is one case: its goroutines, and what has to be true afterwards.
+type program struct {
 	preemptions int
 	f           func(st *stage)
 }
 
-// stage is one run of a play: a scheduler, and what became of each task. Only one
+// stage is one run of a program: a scheduler, and what became of each task. Only one
 // goroutine runs at a time, so its fields need no lock.
 type stage struct {
-	*interleave.Play
+	*interleave.Schedule
 	core     Core
 	s        Scheduler
 	accepted map[int]bool
@@ -202,7 +202,7 @@ func (st *stage) everything() {
 	}
 }
 
-// close ends the play: nobody may sleep after it, and every task has ended.
+// close ends the run: nobody may sleep after it, and every task has ended.
 func (st *stage) close() {
 	st.s.Close()
 	st.Run()

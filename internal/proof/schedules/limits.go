@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // changing: limits change while others enqueue, and handles are used while their
 // tenants are forgotten.
-var changing = map[string]play{
+var changing = map[string]program{
 	"the limit of all is lowered": {1, func(st *stage) {
 		st.build(config{MaxGlobal: 3})
 		st.Go("a", func() { st.enqueue("a", 1) })

@@ -17,7 +17,7 @@ import (
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
-// The tests of this package play interleavings: the test itself takes the steps
+// The tests of this package step through interleavings: the test itself takes the steps
 // of a producer, or of who holds a lease, one by one, and does something else in
 // between, as if the other had been stopped there by the operating system.
 

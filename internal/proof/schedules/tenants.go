@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"time"
@@ -10,7 +10,7 @@ import (
 
 // leaving: tasks are cancelled while others deliver them, and tenants are
 // forgotten while others use them.
-var leaving = map[string]play{
+var leaving = map[string]program{
 	"cancel or deliver": {3, func(st *stage) {
 		var tk firq.Ticket
 		st.build(config{})

@@ -1,6 +1,6 @@
 //go:build firq_failpoints
 
-package plays
+package schedules
 
 import (
 	"context"
@@ -20,9 +20,9 @@ func upTo(n int) (all []int) {
 	return all
 }
 
-// more are the plays that planted faults have shown to be missing (see
+// more are the programs that planted faults have shown to be missing (see
 // scripts/mutate).
-var more = map[string]play{
+var more = map[string]program{
 	"never empty, however it moves":    {1, neverEmptyHowever},
 	"nothing, and served on the other": {1, seenOffOnPassed},
 	"nothing, and back under a lease":  {1, func(st *stage) { comesBackUnseen(st, "L4 publish") }},
