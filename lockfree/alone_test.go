@@ -98,8 +98,8 @@ func TestAloneBesideADeadline(t *testing.T) {
 	}
 	admit(t, s, "a", task{Payload: 1}, task{Payload: 2})
 	touch(s)
-	if p.t.word.Load()&quietBit == 0 {
-		t.Fatal("a is loud with two tasks")
+	if p.t.word.Load()&polledBit == 0 {
+		t.Fatal("a is unpolled with two tasks")
 	}
 	admit(t, s, "a", task{Payload: 3, Deadline: past()}) // unannounced
 	p.publish()

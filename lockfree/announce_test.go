@@ -105,7 +105,7 @@ func TestActivationBehindHole(t *testing.T) {
 }
 
 // L4: the ring is freed after the shard has said whether it is ready, and a tenant
-// is made quiet after it has. Whoever looks at any instant sees work.
+// is made polled after it has. Whoever looks at any instant sees work.
 func TestWorkIsSeenAllTheTime(t *testing.T) {
 	s := build(t, config{})
 	sh := s.shards[0]
@@ -122,9 +122,9 @@ func TestWorkIsSeenAllTheTime(t *testing.T) {
 	p := published(t, s, "a", task{Payload: 2})
 	admit(t, s, "a", task{Payload: 3})
 	sh.lock()
-	// The tenant is quiet now, and its next task is announced by nobody.
-	if tn, _ := s.tenants.Load("a"); !tn.quiet || !s.rounds.Ready(0) {
-		t.Errorf("quiet: %t, ready: %t; want both, before the lease is free", tn.quiet, s.rounds.Ready(0))
+	// The tenant is polled now, and its next task is announced by nobody.
+	if tn, _ := s.tenants.Load("a"); !tn.polled || !s.rounds.Ready(0) {
+		t.Errorf("polled: %t, ready: %t; want both, before the lease is free", tn.polled, s.rounds.Ready(0))
 	}
 	sh.unlock()
 	p.announce()

@@ -69,7 +69,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	if word&roomBit == 0 {
 		return 0
 	}
-	asks, says := s.env.Asks && word&quietBit == 0, serve.Says{}
+	asks, says := s.env.Asks && word&polledBit == 0, serve.Says{}
 	if asks {
 		says = s.ask(t, k)
 	}

@@ -63,16 +63,16 @@ func TestSchedulesQuantumIsThereFirst(t *testing.T) {
 	take(t, s, 2)
 }
 
-// A quiet tenant that becomes loud while a call gives up its slot is announced by that
+// A polled tenant that becomes unpolled while a call gives up its slot is announced by that
 // call: else nobody would ever drain the slot.
-func TestSchedulesVoidOfLoudTenant(t *testing.T) {
+func TestSchedulesVoidOfUnpolledTenant(t *testing.T) {
 	s := build(t, config{})
-	tn := quiet(t, s, "a", 1, 2)
+	tn := polled(t, s, "a", 1, 2)
 	p := stopped(t, s, "a", task{Payload: 3})
 	met, restore := once("void slot", func() {
 		take(t, s, 1, 2)
-		if tn.quiet {
-			t.Error("the tenant is quiet: this test shows nothing")
+		if tn.polled {
+			t.Error("the tenant is polled: this test shows nothing")
 		}
 	})
 	p.void()
@@ -87,13 +87,13 @@ func TestSchedulesVoidOfLoudTenant(t *testing.T) {
 func TestSchedulesDueOnItsWay(t *testing.T) {
 	for _, anybody := range []bool{false, true} {
 		s := build(t, config{})
-		tn := quiet(t, s, "a", 1, 2)
+		tn := polled(t, s, "a", 1, 2)
 		due := time.Now().Add(time.Hour)
 		admit(t, s, "a", task{Payload: 3, Deadline: due})
 		met, restore := once("due?", func() {
 			sh := tn.shard
 			sh.lock()
-			sh.drainQuiet()
+			sh.drainPolled()
 			sh.unlock()
 		})
 		key := "a"
@@ -114,16 +114,16 @@ func TestSchedulesDueOnItsWay(t *testing.T) {
 
 // Who drains all inboxes of a shard takes over what they know of deadlines before it
 // resets that, and resets it before it drains: what a producer says meanwhile stays.
-func TestSchedulesDrainQuietDue(t *testing.T) {
+func TestSchedulesDrainPolledDue(t *testing.T) {
 	s := build(t, config{})
-	tn := quiet(t, s, "a", 1, 2)
+	tn := polled(t, s, "a", 1, 2)
 	sh := tn.shard
 	admit(t, s, "a", task{Payload: 3, Deadline: time.Now().Add(time.Hour)})
 	limit := s.env.Clock.Now() + int64(time.Hour)
 	var between int64
-	met, restore := once("drain quiet due", func() { between = s.NextDue("nobody", true) })
+	met, restore := once("drain polled due", func() { between = s.NextDue("nobody", true) })
 	sh.lock()
-	sh.drainQuiet()
+	sh.drainPolled()
 	sh.unlock()
 	restore()
 	if !*met || between > limit {
@@ -133,7 +133,7 @@ func TestSchedulesDrainQuietDue(t *testing.T) {
 	admit(t, s, "a", task{Payload: 4, Deadline: time.Now().Add(time.Hour)})
 	met, restore = once("drain all", func() { lower(&sh.boxDue, 7) })
 	sh.lock()
-	sh.drainQuiet()
+	sh.drainPolled()
 	sh.unlock()
 	restore()
 	if due := sh.boxDue.Load(); !*met || due != 7 {
@@ -237,7 +237,7 @@ func TestSchedulesLowerTwice(t *testing.T) {
 // what was announced later than it is not taken in without its being seen.
 func TestSchedulesEagerAfterTail(t *testing.T) {
 	s := build(t, config{})
-	quiet(t, s, "a", 1, 2)
+	polled(t, s, "a", 1, 2)
 	met, restore := once("L1 tail", func() {
 		admit(t, s, "a", task{Payload: 9, Priority: firq.PriorityCritical})
 		admit(t, s, "b", task{Payload: 3})
@@ -260,7 +260,7 @@ func TestSchedulesEagerAfterTail(t *testing.T) {
 // of what is in there.
 func TestStaleDrainKeepsDue(t *testing.T) {
 	s := build(t, config{})
-	tn := quiet(t, s, "a", 1, 2)
+	tn := polled(t, s, "a", 1, 2)
 	admit(t, s, "a", task{Payload: 3, Deadline: time.Now().Add(time.Hour)})
 	limit := s.env.Clock.Now() + int64(time.Hour)
 	tn.shard.lock()

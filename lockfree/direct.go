@@ -26,7 +26,7 @@ func (s *Scheduler[K, T]) enqueueDirect(k K, h *handle[K, T], task *firq.Task[T]
 	if !canSkip(word) {
 		return false
 	}
-	if s.env.Asks && word&quietBit == 0 {
+	if s.env.Asks && word&polledBit == 0 {
 		says := s.ask(t, k)
 		t.note(&says)
 	}

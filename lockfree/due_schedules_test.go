@@ -12,7 +12,7 @@ import (
 // drainQuietly is a hold that drains every inbox.
 func drainQuietly(sh *shard[string, int]) {
 	sh.lock()
-	sh.drainQuiet()
+	sh.drainPolled()
 	sh.unlock()
 }
 
@@ -24,7 +24,7 @@ func TestSchedulesDueAnnouncedBeforeReset(t *testing.T) {
 	admit(t, s, "a", task{Payload: 1, Deadline: far().Add(time.Hour)}) // so that there is something to reset
 	deadline := far()
 	limit := s.env.Clock.Due(deadline)
-	met, restore := once("drain quiet due", func() { admit(t, s, "b", task{Payload: 2, Deadline: deadline}) })
+	met, restore := once("drain polled due", func() { admit(t, s, "b", task{Payload: 2, Deadline: deadline}) })
 	drainQuietly(sh)
 	restore()
 	if due := s.NextDue("nobody", true); !*met || due > limit {
@@ -71,7 +71,7 @@ func TestSchedulesDueLeftInInbox(t *testing.T) {
 }
 
 // Who finds a tenant full looks at what all inboxes say once that has expired: or it would
-// take the lease again and again for a time that only drainQuiet can take back.
+// take the lease again and again for a time that only drainPolled can take back.
 func TestSchedulesDueTakenBackByTenant(t *testing.T) {
 	s := build(t, config{MaxPerTenant: 2})
 	sh := s.shards[0]

@@ -114,7 +114,7 @@ func (s *Scheduler[K, T]) admitAll(k K, h *handle[K, T], task *drr.Task[T]) erro
 //	[E3] look at the state: who closes or drains looks at the credits after
 //	     setting it, so a task with a credit is waited for or refused here
 //	[E4] publish the task
-//	[E5] announce the tenant, unless it is quiet
+//	[E5] announce the tenant, unless it is polled
 //	[E6] look at the state again: after a Close nobody else may come by
 //
 // Nobody is refused on account of a call that is itself refused in the end: a
@@ -149,7 +149,7 @@ func (s *Scheduler[K, T]) admit(k K, h *handle[K, T], task *drr.Task[T]) error {
 			return firq.ErrTenantThreshold
 		}
 	}
-	if s.env.Asks && (t == nil || word&quietBit == 0) {
+	if s.env.Asks && (t == nil || word&polledBit == 0) {
 		return s.enterAsking(t, k, task, hint)
 	}
 	return s.enter(t, k, task, nil, hint)
@@ -252,9 +252,9 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, task *drr.Task[T
 	if !comesAlone(word) || !t.shard.bring(t, tailOf(word), task, b) {
 		ticket, box := tailOf(word), t.inbox.Load()
 		box.Slot(ticket).set(task, b)
-		box.Publish(ticket) // [E4]; a full barrier before the look at quiet
-		failpoint.At("E5 quiet?")
-		if t.word.Load()&quietBit == 0 { // [E5]
+		box.Publish(ticket) // [E4]; a full barrier before the look at polled
+		failpoint.At("E5 polled?")
+		if t.word.Load()&polledBit == 0 { // [E5]
 			t.shard.announce(t, ticket)
 		}
 	}

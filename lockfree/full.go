@@ -160,7 +160,7 @@ func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) (found bool) {
 			sh.drainAll(t)
 		}
 		if min(sh.boxDue.Load(), sh.kept) < now {
-			sh.drainQuiet()
+			sh.drainPolled()
 		}
 		before := len(sh.freed)
 		more = sh.Queue.Reclaim(now, serve.MaxHold)

@@ -48,7 +48,7 @@ func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 	for _, sh := range s.shards {
 		sh.lock()
 		defer sh.unlock()
-		sh.drainQuiet()
+		sh.drainPolled()
 	}
 	s.tenants.Range(func(_ K, t *tenant[K, T]) bool {
 		w := t.word.Load()
@@ -84,17 +84,17 @@ func (sh *shard[K, T]) check() error {
 	if n := len(sh.emptied) + len(sh.freed); n != 0 {
 		return fmt.Errorf("shard %d: %d tenants left over in emptied and freed", sh.index, n)
 	}
-	for i, t := range sh.quiet {
+	for i, t := range sh.polled {
 		switch {
-		case !t.quiet || int(t.quietAt) != i || t.shard != sh:
-			return fmt.Errorf("%v: in the list of quiet tenants at %d; says %t, %d", t.Key, i, t.quiet, t.quietAt)
+		case !t.polled || int(t.polledAt) != i || t.shard != sh:
+			return fmt.Errorf("%v: in the list of polled tenants at %d; says %t, %d", t.Key, i, t.polled, t.polledAt)
 		case t.Len() == 0: // I4
-			return fmt.Errorf("%v: quiet without a task", t.Key)
+			return fmt.Errorf("%v: polled without a task", t.Key)
 		case !t.Blocked() && !sh.s.rounds.Ready(sh.index): // I4
-			return fmt.Errorf("%v: quiet on a shard that is not ready", t.Key)
+			return fmt.Errorf("%v: polled on a shard that is not ready", t.Key)
 		}
 	}
-	queued, ready, quiet := 0, 0, 0
+	queued, ready, polled := 0, 0, 0
 	var err error
 	sh.s.tenants.Range(func(_ K, t *tenant[K, T]) bool {
 		if t.shard == sh {
@@ -102,8 +102,8 @@ func (sh *shard[K, T]) check() error {
 			if !t.Blocked() {
 				ready += t.Len()
 			}
-			if t.quiet {
-				quiet++
+			if t.polled {
+				polled++
 			}
 			err = t.check()
 		}
@@ -116,8 +116,8 @@ func (sh *shard[K, T]) check() error {
 	switch {
 	case q.Len() != queued || q.Ready() != ready:
 		return fmt.Errorf("shard %d: %d queued, %d ready; its tenants have %d and %d", sh.index, q.Len(), q.Ready(), queued, ready)
-	case quiet != len(sh.quiet):
-		return fmt.Errorf("shard %d: %d quiet tenants, %d in the list", sh.index, quiet, len(sh.quiet))
+	case polled != len(sh.polled):
+		return fmt.Errorf("shard %d: %d polled tenants, %d in the list", sh.index, polled, len(sh.polled))
 	case sh.Ready() != (ready > 0) || sh.s.rounds.Ready(sh.index) != sh.Ready():
 		return fmt.Errorf("shard %d: %d ready, says %t, published %t", sh.index, ready, sh.Ready(), sh.s.rounds.Ready(sh.index))
 	case sh.s.rounds.Asks(sh.index) != (q.Ready() > 0 || q.Lingering()):
@@ -134,8 +134,8 @@ func (t *tenant[K, T]) check() error {
 	held, holds, limit := t.held(w), t.holds(), t.limit.get()
 	want := t.shard.s.env.Limit(t.Key, limit)
 	switch {
-	case (w&quietBit != 0) != t.quiet:
-		return fmt.Errorf("%v: quiet is %t, its word says %t", t.Key, t.quiet, w&quietBit != 0)
+	case (w&polledBit != 0) != t.polled:
+		return fmt.Errorf("%v: polled is %t, its word says %t", t.Key, t.polled, w&polledBit != 0)
 	case held < t.Len() || held > limit && t.limit.word.Load() < limitTimes: // I2
 		return fmt.Errorf("%v: %d queued, %d of %d places taken", t.Key, t.Len(), held, limit)
 	case w&deadBit == 0 && limit != want:
@@ -144,8 +144,8 @@ func (t *tenant[K, T]) check() error {
 		return fmt.Errorf("%v: holds %d, by the word %d", t.Key, holds, held)
 	case int(usedIn(w)) != ring.Distance(tailOf(w), t.taker.Head()): // nothing is owed
 		return fmt.Errorf("%v: %d slots in use, its word says %d", t.Key, ring.Distance(tailOf(w), t.taker.Head()), usedIn(w))
-	case w&deadBit != 0 && (held != 0 || t.quiet): // I8
-		return fmt.Errorf("%v: dead with %d places taken, quiet %t", t.Key, held, t.quiet)
+	case w&deadBit != 0 && (held != 0 || t.polled): // I8
+		return fmt.Errorf("%v: dead with %d places taken, polled %t", t.Key, held, t.polled)
 	case t.Len() > 0 && !t.known:
 		return fmt.Errorf("%v: has tasks, and Sweep does not know it", t.Key)
 	}

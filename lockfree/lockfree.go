@@ -156,7 +156,7 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 	for _, sh := range s.shards {
 		sh.sweepAll()
 		sh.lock()
-		sh.drainQuiet() // tasks are counted when they are drained
+		sh.drainPolled() // tasks are counted when they are drained
 		sh.AddTo(books)
 		sh.unlock()
 	}
@@ -250,7 +250,7 @@ func (sh *shard[K, T]) discard() bool {
 		sh.Dropped(&t.Tenant, &task, firq.DropClosed)
 		sh.left(t)
 	}
-	sh.loudAgain() // may find tasks in inboxes
+	sh.unpollEmptied() // may find tasks in inboxes
 	more := sh.Queue.Len() > 0
 	sh.unlock()
 	return more

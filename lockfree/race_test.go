@@ -120,7 +120,7 @@ func deadlineIsSeen(t *testing.T, by string, anybody bool) {
 			t.Error(err)
 		}
 	}
-	for range 2 { // which stay, so that the tenant stays quiet
+	for range 2 { // which stay, so that the tenant stays polled
 		enqueue(time.Time{})
 	}
 	sh := s.shards[0]
@@ -129,7 +129,7 @@ func deadlineIsSeen(t *testing.T, by string, anybody bool) {
 	wg.Go(func() {
 		for !over.Load() {
 			sh.lock()
-			sh.drainQuiet()
+			sh.drainPolled()
 			sh.unlock()
 			runtime.Gosched()
 		}

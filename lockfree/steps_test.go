@@ -139,16 +139,16 @@ func touch(s *scheduler) {
 	}
 }
 
-// quiet makes a tenant quiet: it gets two tasks that are drained.
-func quiet(t *testing.T, s *scheduler, k string, payloads ...int) *tenant[string, int] {
+// polled makes a tenant polled: it gets two tasks that are drained.
+func polled(t *testing.T, s *scheduler, k string, payloads ...int) *tenant[string, int] {
 	t.Helper()
 	for _, p := range payloads {
 		admit(t, s, k, task{Payload: p})
 	}
 	touch(s)
 	tn, _ := s.tenants.Load(k)
-	if !tn.quiet || tn.word.Load()&quietBit == 0 {
-		t.Fatalf("%s is loud with %d tasks", k, tn.Len())
+	if !tn.polled || tn.word.Load()&polledBit == 0 {
+		t.Fatalf("%s is unpolled with %d tasks", k, tn.Len())
 	}
 	return tn
 }
@@ -198,7 +198,7 @@ func (p *producer) put() {
 
 // announce does the rest after put.
 func (p *producer) announce() {
-	if p.t.word.Load()&quietBit == 0 {
+	if p.t.word.Load()&polledBit == 0 {
 		p.t.shard.announce(p.t, p.ticket)
 	}
 }

@@ -86,7 +86,7 @@ func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
 	}
 	t := ownerOf(dt)
 	it.Bind(t, sh.Deliver(it, &t.Tenant, h, now))
-	if !t.quiet {
+	if !t.polled {
 		failpoint.At("flush")
 		t.Ripe = usedIn(t.word.Add(roomUnit)) >= ripeAt
 	} else {

@@ -119,14 +119,14 @@ func TestStraightUnlocks(t *testing.T) {
 		}
 		take(t, s, 3)
 	})
-	t.Run("a quiet tenant is served its last task", func(t *testing.T) {
+	t.Run("a polled tenant is served its last task", func(t *testing.T) {
 		s := direct(t, config{})
 		s.straight = false
-		tn := quiet(t, s, "a", 2, 3)
+		tn := polled(t, s, "a", 2, 3)
 		straight(t, s, 2)
 		straight(t, s, 3)
-		if tn.quiet {
-			t.Error("it is still quiet")
+		if tn.polled {
+			t.Error("it is still polled")
 		}
 	})
 	t.Run("a deadline has left", func(t *testing.T) {
@@ -312,12 +312,12 @@ func TestStraightRipe(t *testing.T) {
 	take(t, s, count(3, 1+ripeAt)...)
 }
 
-// A task that goes before others is served first, also of a quiet tenant, which nobody
+// A task that goes before others is served first, also of a polled tenant, which nobody
 // announces.
 func TestEagerQuietly(t *testing.T) {
 	s := direct(t, config{})
 	s.straight = false
-	quiet(t, s, "a", 2, 3)
+	polled(t, s, "a", 2, 3)
 	admit(t, s, "a", task{Payload: 4, Priority: firq.PriorityHigh})
 	if s.shards[0].activations.Ready() {
 		t.Fatal("it was announced")

@@ -14,29 +14,29 @@ import (
 
 // A tenant's word: everything that a producer has to agree on, in one CAS.
 //
-//	tail (26) | used (5) | room (31) | dead (1) | quiet (1)
+//	tail (26) | used (5) | room (31) | dead (1) | polled (1)
 //
 // tail is the next ticket of the inbox, used how many of its slots are in use.
 // room is how many tasks the tenant may still hold: the ticket's CAS takes one, so
 // that ticket, slot and capacity are one step; who takes a task out gives them
 // back. It is below 0 if the limit was set below what the tenant holds (see
 // setLimit), so the field holds room + noRoom, of which the highest bit says that
-// there is some. dead: the tenant was forgotten, look it up again; never cleared. quiet: a
+// there is some. dead: the tenant was forgotten, look it up again; never cleared. polled: a
 // producer need not announce its task, because somebody will come by (see shard);
 // set and cleared under the lease.
 //
 // What the holder of the lease changes, it collects and adds in one step, mostly
 // once per visit (shard.owe, flush).
 const (
-	quietBit = 1 << 0
-	deadBit  = 1 << 1
-	roomUnit = 1 << 2
-	noRoom   = firq.MaxTasks
-	roomBit  = (noRoom + 1) * roomUnit
-	roomMask = usedUnit - roomUnit
-	usedUnit = 2 * roomBit
-	usedMask = tailUnit - usedUnit
-	tailUnit = 1 << (64 - ring.TicketBits)
+	polledBit = 1 << 0
+	deadBit   = 1 << 1
+	roomUnit  = 1 << 2
+	noRoom    = firq.MaxTasks
+	roomBit   = (noRoom + 1) * roomUnit
+	roomMask  = usedUnit - roomUnit
+	usedUnit  = 2 * roomBit
+	usedMask  = tailUnit - usedUnit
+	tailUnit  = 1 << (64 - ring.TicketBits)
 )
 
 // tailOf and usedIn take a word apart.
@@ -79,10 +79,10 @@ type tenant[K comparable, T any] struct {
 	// wants is eagerBit, and to the in-flight limit what quantum is to the quantum.
 	wants atomic.Uint32
 	// These change when the word does, and belong to the lease.
-	quiet   bool // the bit in word; then it is in shard.quiet, at quietAt
-	emptied bool // in shard.emptied
-	known   bool // in the shard's ring of tenants
-	quietAt int32
+	polled   bool // the bit in word; then it is in shard.polled, at polledAt
+	emptied  bool // in shard.emptied
+	known    bool // in the shard's ring of tenants
+	polledAt int32
 	// limit is how many tasks the tenant may hold; written under the lease.
 	limit limit
 

@@ -91,7 +91,7 @@ const slotsEvery = 1 << 20
 // Slots that are passed by keep what they said about an older ticket. So every so
 // many tickets all slots are used in their turn; nothing is as old as the wrap.
 func comesAlone(word uint64) bool {
-	return word&(usedMask|quietBit) == 0 && tailOf(word)%slotsEvery >= inboxSize
+	return word&(usedMask|polledBit) == 0 && tailOf(word)%slotsEvery >= inboxSize
 }
 
 // giveBack gives back places of tasks that were refused.
@@ -112,8 +112,8 @@ func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, places int
 	t.inbox.Load().Publish(ticket) // as it is: a zero message is void
 	failpoint.At("void released")
 	s.env.Waiters.Released(t.Key, places)
-	failpoint.At("void quiet?")
-	if t.word.Load()&quietBit == 0 {
+	failpoint.At("void polled?")
+	if t.word.Load()&polledBit == 0 {
 		t.shard.announce(t, ticket) // so that it is drained, and the tenant known
 	}
 }

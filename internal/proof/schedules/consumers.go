@@ -87,9 +87,9 @@ var sleeping = map[string]program{
 	}},
 }
 
-// quietness: a tenant goes to and fro between idle and active, quiet and loud,
+// polling: a tenant goes to and fro between idle and active, polled and unpolled,
 // and no task is forgotten or overtaken.
-var quietness = map[string]program{
+var polling = map[string]program{
 	"the last task leaves, the next comes": {3, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1)
@@ -98,26 +98,26 @@ var quietness = map[string]program{
 		st.Run()
 		st.inOrder(st.rest(), []int{2})
 	}},
-	"a quiet tenant is emptied": {2, func(st *stage) {
-		st.quiet(config{})
+	"a polled tenant is emptied": {2, func(st *stage) {
+		st.polled(config{})
 		st.Go("consumer", func() { st.must(); st.must() })
 		st.Go("producer", func() { st.enqueue("a", 3, 4) })
 		st.Run()
 		st.inOrder(st.rest(), []int{3, 4})
 	}},
-	"a quiet tenant and a sleeper": {2, func(st *stage) {
-		st.quiet(config{})
+	"a polled tenant and a sleeper": {2, func(st *stage) {
+		st.polled(config{})
 		st.Go("consumer", func() { st.dequeue(); st.dequeue(); st.dequeue() })
 		st.Go("producer", func() { st.enqueue("a", 3) })
 		st.Run()
 		st.awake("consumer")
 	}},
-	"a quiet tenant is cancelled": {2, func(st *stage) {
+	"a polled tenant is cancelled": {2, func(st *stage) {
 		var tk firq.Ticket
 		st.build(config{})
 		st.offer("a", task{Payload: 1, Ticket: &tk})
 		st.queue("a", 2)
-		st.s.Stats() // drains: the tenant is quiet
+		st.s.Stats() // drains: the tenant is polled
 		st.Go("consumer", func() { st.must() })
 		st.Go("canceller", func() { tk.Cancel() })
 		st.Go("producer", func() { st.enqueue("a", 3) })
@@ -157,9 +157,9 @@ var quietness = map[string]program{
 	}},
 }
 
-// quiet builds a scheduler in which tenant a has tasks 1 and 2, drained, so that
+// polled builds a scheduler in which tenant a has tasks 1 and 2, drained, so that
 // nobody announces its next one.
-func (st *stage) quiet(cfg config) {
+func (st *stage) polled(cfg config) {
 	st.build(cfg)
 	st.queue("a", 1, 2)
 	st.s.Stats()

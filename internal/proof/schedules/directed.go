@@ -259,10 +259,10 @@ func thresholdOfNothing(st *stage) {
 	}
 }
 
-// quietTooEarly: three calls have published their tasks and announced none, when
+// polledTooEarly: three calls have published their tasks and announced none, when
 // who cancels one drains the others. As soon as the next call need not announce its
 // task, the shard has to say that it is ready.
-func quietTooEarly(st *stage) {
+func polledTooEarly(st *stage) {
 	d, restore := st.direct()
 	defer restore()
 	st.build(config{})
@@ -273,7 +273,7 @@ func quietTooEarly(st *stage) {
 		if n == 1 {
 			x.Ticket = &tk
 		}
-		calls = append(calls, d.call("E5 quiet?", func() { st.offer("a", x) }))
+		calls = append(calls, d.call("E5 polled?", func() { st.offer("a", x) }))
 	}
 	cancels := d.call("cancel", func() { tk.Cancel() })
 	st.queue("a", 4)

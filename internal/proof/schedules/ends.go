@@ -19,8 +19,8 @@ var ending = map[string]program{
 		st.Run()
 		st.everything()
 	}},
-	"close and a quiet tenant": {2, func(st *stage) {
-		st.quiet(config{})
+	"close and a polled tenant": {2, func(st *stage) {
+		st.polled(config{})
 		st.Go("producer", func() { st.refusedBy(st.enqueue("a", 3), firq.ErrClosed) })
 		st.Go("closer", func() { st.s.Close() })
 		st.Go("consumer", func() { st.try() })

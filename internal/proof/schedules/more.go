@@ -34,7 +34,7 @@ var more = map[string]program{
 	"closed before it was full":        {1, closedFirst},
 	"a place that comes back":          {1, placeComesBack},
 	"over the threshold of nothing":    {1, thresholdOfNothing},
-	"quiet too early":                  {1, quietTooEarly},
+	"polled too early":                 {1, polledTooEarly},
 	"a limit that is old":              {1, oldLimit},
 	"full of a call that was refused":  {1, func(st *stage) { fullOfNothing(st, "") }},
 	"full of a call that is refused":   {1, func(st *stage) { fullOfNothing(st, "void place") }},
@@ -103,15 +103,15 @@ var more = map[string]program{
 	// The shard's lease holder drains the tenant between the producer's note of the
 	// deadline and its task.
 	"a deadline while it is drained": {2, func(st *stage) {
-		st.quiet(config{MaxGlobal: 3})
+		st.polled(config{MaxGlobal: 3})
 		st.Go("producer", func() { st.offer("a", task{Payload: 3, Deadline: time.Now().Add(1)}) })
 		st.Go("drains", func() { st.s.Stats() })
 		st.Run()
 		expire()
 		st.queue("b", 4)
 	}},
-	// The same with a tenant that is announced: who drains looks at the quiet ones.
-	"a deadline of a loud tenant while others are drained": {1, func(st *stage) {
+	// The same with a tenant that is announced: who drains looks at the polled ones.
+	"a deadline of an unpolled tenant while others are drained": {1, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
 		st.Go("producer", func() { st.offer("a", task{Payload: 3, Deadline: time.Now().Add(1)}) })
 		st.Go("drains", func() { st.s.Stats() })
@@ -133,14 +133,14 @@ var more = map[string]program{
 			st.must()
 		}
 	}},
-	"a quiet tenant's inbox is full": {1, func(st *stage) {
-		st.quiet(config{})
+	"a polled tenant's inbox is full": {1, func(st *stage) {
+		st.polled(config{})
 		st.queue("a", upTo(inbox + 3)[2:]...)
 		st.inOrder(st.rest(), upTo(inbox+3))
 	}},
 	// A batch that is not filled has asked the tenant for more: it is seen off.
-	"a quiet tenant, emptied by a batch": {2, func(st *stage) {
-		st.quiet(config{})
+	"a polled tenant, emptied by a batch": {2, func(st *stage) {
+		st.polled(config{})
 		st.Go("consumer", func() {
 			for n := 0; n < 3; {
 				var dst [4]firq.Item[string, int]
@@ -158,7 +158,7 @@ var more = map[string]program{
 		st.Run()
 		st.awake("consumer")
 	}},
-	"a quiet tenant, all cancelled": {2, func(st *stage) {
+	"a polled tenant, all cancelled": {2, func(st *stage) {
 		var tickets [2]firq.Ticket
 		st.build(config{})
 		for i := range tickets {
@@ -166,7 +166,7 @@ var more = map[string]program{
 				st.Errorf("%v", err)
 			}
 		}
-		st.s.Stats() // drains: the tenant is quiet
+		st.s.Stats() // drains: the tenant is polled
 		for i := range tickets {
 			tickets[i].Cancel()
 		}
@@ -175,7 +175,7 @@ var more = map[string]program{
 		st.Run()
 		st.awake("consumer")
 	}},
-	"a quiet tenant, cancelled while a task comes": {2, func(st *stage) {
+	"a polled tenant, cancelled while a task comes": {2, func(st *stage) {
 		var tickets [2]firq.Ticket
 		st.build(config{})
 		for i := range tickets {
@@ -183,7 +183,7 @@ var more = map[string]program{
 				st.Errorf("%v", err)
 			}
 		}
-		st.s.Stats() // drains: the tenant is quiet
+		st.s.Stats() // drains: the tenant is polled
 		tickets[0].Cancel()
 		st.Go("canceller", func() { tickets[1].Cancel() })
 		st.Go("producer", func() { st.queue("a", 3) })
@@ -203,7 +203,7 @@ var more = map[string]program{
 				st.Errorf("%v", err)
 			}
 		}
-		st.s.Stats() // drains: the tenant is quiet
+		st.s.Stats() // drains: the tenant is polled
 		it := st.must()
 		tickets[0].Cancel()
 		st.Go("canceller", func() { tickets[1].Cancel() })

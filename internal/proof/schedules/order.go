@@ -150,7 +150,7 @@ var ordered = map[string]program{
 		st.rest()
 	}},
 	// What one user has queued does not hide what another one of the same tenant, which
-	// is quiet, has put in.
+	// is polled, has put in.
 	"a task of another flow": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1, 2, 5)

@@ -6,12 +6,12 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// L3, the second look: a producer that saw the quiet bit publishes after the last
+// L3, the second look: a producer that saw the polled bit publishes after the last
 // look at its inbox and before the bit is cleared. It announces nothing.
-func TestLoudLooksAgain(t *testing.T) {
+func TestUnpolledLooksAgain(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		s := buildAt(t, config{}, first)
-		tn := quiet(t, s, "a", 1, 2)
+		tn := polled(t, s, "a", 1, 2)
 		sh := tn.shard
 		sh.lock()
 		for range 2 {
@@ -22,19 +22,19 @@ func TestLoudLooksAgain(t *testing.T) {
 			sh.left(tn)
 		}
 		if tn.Len() != 0 || len(sh.emptied) != 1 {
-			t.Fatalf("%d queued, %d tenants to become loud", tn.Len(), len(sh.emptied))
+			t.Fatalf("%d queued, %d tenants to become unpolled", tn.Len(), len(sh.emptied))
 		}
 		tail := sh.activations.Tail()
 		admit(t, s, "a", task{Payload: 3})
 		if sh.activations.Tail() != tail {
-			t.Fatal("announced, though the tenant is quiet")
+			t.Fatal("announced, though the tenant is polled")
 		}
 		sh.unlock()
 		if tn.Len() != 1 || !sh.work() {
 			t.Errorf("%d queued, work: %t; the task is hidden", tn.Len(), sh.work())
 		}
-		if tn.quiet {
-			t.Error("quiet with one task: it would be loud again soon")
+		if tn.polled {
+			t.Error("polled with one task: it would be unpolled again soon")
 		}
 		sh.lease.Lock()
 		if err := sh.check(); err != nil {
@@ -46,11 +46,11 @@ func TestLoudLooksAgain(t *testing.T) {
 	})
 }
 
-// The same with more tasks than one: the tenant is quiet again after the look,
+// The same with more tasks than one: the tenant is polled again after the look,
 // and the shard is ready.
-func TestQuietAgain(t *testing.T) {
+func TestPolledAgain(t *testing.T) {
 	s := build(t, config{})
-	tn := quiet(t, s, "a", 1, 2)
+	tn := polled(t, s, "a", 1, 2)
 	sh := tn.shard
 	sh.lock()
 	for range 2 {
@@ -60,8 +60,8 @@ func TestQuietAgain(t *testing.T) {
 	admit(t, s, "a", task{Payload: 3}, task{Payload: 4})
 	sh.unlock()
 	sh.lease.Lock()
-	if err := sh.check(); err != nil || !tn.quiet {
-		t.Errorf("%v; quiet: %t", err, tn.quiet)
+	if err := sh.check(); err != nil || !tn.polled {
+		t.Errorf("%v; polled: %t", err, tn.polled)
 	}
 	sh.lease.Unlock()
 	admit(t, s, "a", task{Payload: 5})
@@ -69,12 +69,12 @@ func TestQuietAgain(t *testing.T) {
 	nothing(t, s)
 }
 
-// A quiet tenant's tasks are seen by whoever looks, although nobody announces
+// A polled tenant's tasks are seen by whoever looks, although nobody announces
 // them, also when they are all that is there.
-func TestQuietIsServed(t *testing.T) {
+func TestPolledIsServed(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		s := buildAt(t, config{}, first)
-		quiet(t, s, "a", 0, 1)
+		polled(t, s, "a", 0, 1)
 		for i := range 3 * inboxSize {
 			admit(t, s, "a", task{Payload: i + 2})
 			take(t, s, i)
@@ -88,11 +88,11 @@ func TestQuietIsServed(t *testing.T) {
 	})
 }
 
-// What comes while a quiet tenant is being served belongs to the same turn: its
+// What comes while a polled tenant is being served belongs to the same turn: its
 // inbox is looked at again before the tenant counts as empty.
 func TestTurnGoesOn(t *testing.T) {
 	s := build(t, config{Quantum: 10})
-	tn := quiet(t, s, "a", 1, 2)
+	tn := polled(t, s, "a", 1, 2)
 	admit(t, s, "b", task{Payload: 9})
 	sh := tn.shard
 	sh.lock()
@@ -125,8 +125,8 @@ func TestBatchGivesPlacesBack(t *testing.T) {
 	}
 }
 
-// However a quiet tenant loses its last task, it becomes loud.
-func TestLoudWhenEmptied(t *testing.T) {
+// However a polled tenant loses its last task, it becomes unpolled.
+func TestUnpolledWhenEmptied(t *testing.T) {
 	for _, x := range []struct {
 		how   string
 		empty func(t *testing.T, s *scheduler)
@@ -156,15 +156,15 @@ func TestLoudWhenEmptied(t *testing.T) {
 			admit(t, s, "a", task{Payload: 1, Deadline: far()}, task{Payload: 2, Deadline: far()})
 			touch(s)
 			tn, _ := s.tenants.Load("a")
-			if !tn.quiet {
-				t.Fatal("loud with two tasks")
+			if !tn.polled {
+				t.Fatal("unpolled with two tasks")
 			}
 			x.empty(t, s)
 			if err := atRest(s); err != nil {
 				t.Error(err)
 			}
-			if tn.quiet {
-				t.Error("quiet without a task")
+			if tn.polled {
+				t.Error("polled without a task")
 			}
 			admit(t, s, "a", task{Payload: 3})
 			take(t, s, 3)
@@ -172,17 +172,17 @@ func TestLoudWhenEmptied(t *testing.T) {
 	}
 }
 
-// A quiet tenant that is blocked by its in-flight limit makes no shard ready: Done
+// A polled tenant that is blocked by its in-flight limit makes no shard ready: Done
 // does.
-func TestQuietAndBlocked(t *testing.T) {
+func TestPolledAndBlocked(t *testing.T) {
 	s := build(t, config{MaxInFlightPerTenant: 1})
-	tn := quiet(t, s, "a", 1, 2, 3)
+	tn := polled(t, s, "a", 1, 2, 3)
 	it := take(t, s, 1)
 	if s.work() {
 		t.Error("work, though the only tenant is blocked")
 	}
-	if !tn.quiet {
-		t.Error("loud with two tasks queued")
+	if !tn.polled {
+		t.Error("unpolled with two tasks queued")
 	}
 	admit(t, s, "a", task{Payload: 4})
 	nothing(t, s)
