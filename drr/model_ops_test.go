@@ -66,16 +66,16 @@ func (m *model) due(now int64) (payloads []int) {
 
 // purge is the Queue's, with everything counted anew.
 func (m *model) purge() {
-	hollow, listed := 0, 0
+	nEmpty, listed := 0, 0
 	for i := range m.lists {
 		for _, s := range slices.Concat(m.lists[i].fresh, m.lists[i].active) {
 			listed++
 			if s.empty() {
-				hollow++
+				nEmpty++
 			}
 		}
 	}
-	if hollow < 64 || hollow < listed/2 {
+	if nEmpty < 64 || nEmpty < listed/2 {
 		return
 	}
 	for i := range m.lists {

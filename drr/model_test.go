@@ -23,16 +23,16 @@ type model struct {
 }
 
 type modelTenant struct {
-	key     int
-	quantum int64
-	tasks   [levels][]Task[int]
-	inbox   []Task[int] // what Fill will push
-	ripe    bool
-	lifo    bool
-	blocked bool
-	seats   []*modelSeat
-	flows   [levels]*modelFlows // nil: all tasks of that level are of one flow
-	flowed  [levels]bool        // the seat had a task of a flow other than 0
+	key       int
+	quantum   int64
+	tasks     [levels][]Task[int]
+	inbox     []Task[int] // what Fill will push
+	needsFill bool
+	lifo      bool
+	blocked   bool
+	seats     []*modelSeat
+	flows     [levels]*modelFlows // nil: all tasks of that level are of one flow
+	flowed    [levels]bool        // the seat had a task of a flow other than 0
 }
 
 type modelSeat struct {
@@ -105,7 +105,7 @@ func (m *model) push(t *modelTenant, task Task[int]) {
 
 // fill is about to look at the tenant.
 func (m *model) fill(t *modelTenant) {
-	if !m.lazy || t.ripe || t.queued() == 0 {
+	if !m.lazy || t.needsFill || t.queued() == 0 {
 		m.bringIn(t)
 	}
 }

@@ -40,7 +40,7 @@ type Queue[K comparable, T any] struct {
 	lists   [levels]list[K, T] // only lists[0] is used unless Across
 	queued  int                // tasks held
 	ready   int                // tasks of tenants that are not blocked
-	hollow  int                // seats that are in a list without a task
+	nEmpty  int                // seats that are in a list without a task
 	blocked seats[K, T]        // Tenant.seat of blocked tenants that have tasks
 	pool    pool[K, T]
 	dues    dues[K, T]
@@ -91,7 +91,7 @@ func New[K comparable, T any](cfg Config, host Host[K, T]) *Queue[K, T] {
 }
 
 // Lazy says whether Fill may be left out for tenants that have a task, and whose
-// Ripe is not set: nothing that waits elsewhere is to be served before that task.
+// NeedsFill is not set: nothing that waits elsewhere is to be served before that task.
 func (q *Queue[K, T]) Lazy(yes bool) { q.lazy = yes }
 
 // Len returns the number of tasks held.
@@ -103,7 +103,7 @@ func (q *Queue[K, T]) Ready() int { return q.ready }
 // Lingering reports whether Next would find nothing, but has tenants to see off
 // that were served their last task: whether their turn goes on is decided when
 // the next task is asked for.
-func (q *Queue[K, T]) Lingering() bool { return q.ready == 0 && q.hollow > 0 }
+func (q *Queue[K, T]) Lingering() bool { return q.ready == 0 && q.nEmpty > 0 }
 
 // Push queues a task, which it copies. A tenant that gets its first task joins the
 // list. A tenant can have up to firq.MaxTasks.
@@ -181,7 +181,7 @@ func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, news bool) {
 	case s.place == nowhere:
 		q.join(s, q.cfg.NewFirst)
 	case wasEmpty:
-		q.hollow--
+		q.nEmpty--
 	}
 	q.ready++
 	if news {
@@ -285,7 +285,7 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T) (*Tenant[K,
 
 // fill lets the host push what waits elsewhere, if that can matter.
 func (q *Queue[K, T]) fill(t *Tenant[K, T]) {
-	if !q.lazy || t.queued == 0 || t.Ripe {
+	if !q.lazy || t.queued == 0 || t.NeedsFill {
 		q.host.Fill(t)
 	}
 }

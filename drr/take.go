@@ -78,7 +78,7 @@ func (q *Queue[K, T]) taken(s *seat[K, T]) {
 		q.water(t)
 	}
 	if s.place != nowhere && q.empty(s) {
-		q.hollow++
+		q.nEmpty++
 	}
 }
 

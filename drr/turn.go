@@ -103,7 +103,7 @@ func (q *Queue[K, T]) emptied(s *seat[K, T]) {
 // leave takes a seat without a task out of its list. Credit is forfeited, debt
 // is not.
 func (q *Queue[K, T]) leave(s *seat[K, T]) {
-	q.hollow--
+	q.nEmpty--
 	q.detach(s)
 	s.deficit = min(s.deficit, 0)
 }
@@ -286,7 +286,7 @@ func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 		if !q.empty(s) {
 			most = max(most, q.price(s))
 		} else {
-			q.hollow--
+			q.nEmpty--
 		}
 		s.deficit = min(s.deficit, most)
 		s.barred = true
@@ -316,7 +316,7 @@ func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 		s.deficit = min(s.deficit, 0)
 		if barred && q.cfg.NewFirst && q.ready > 0 {
 			q.join(s, false)
-			q.hollow++
+			q.nEmpty++
 		}
 	})
 }
@@ -342,7 +342,7 @@ func (q *Queue[K, T]) purge() {
 	for i := range q.lists {
 		listed += q.lists[i].active.n + q.lists[i].fresh.n
 	}
-	if q.hollow < 64 || q.hollow < listed/2 {
+	if q.nEmpty < 64 || q.nEmpty < listed/2 {
 		return
 	}
 	for i := range q.lists {

@@ -16,7 +16,7 @@ import (
 // queued. Where others hold the only leases that matter, it waits for one; and where
 // another processor has served a shard within the last microsecond, for that to pass.
 func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
-	ok = s.takeStraight(&it) || s.take(unsafe.Slice(&it, 1), true) == 1
+	ok = s.takeFast(&it) || s.take(unsafe.Slice(&it, 1), true) == 1
 	return it, ok
 }
 
@@ -28,7 +28,7 @@ func (s *Scheduler[K, T]) Dequeue(ctx context.Context) (it firq.Item[K, T], err 
 }
 
 func (s *Scheduler[K, T]) dequeue(ctx context.Context, it *firq.Item[K, T]) (err error) {
-	if ctx == nil || !s.takeStraight(it) {
+	if ctx == nil || !s.takeFast(it) {
 		_, err = s.DequeueBatch(ctx, unsafe.Slice(it, 1))
 	}
 	return err
@@ -54,7 +54,7 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 	defer s.parker.Found(&w) // even if OnDrop panics
 	now := s.env.Clock.Now()
 	for _, sh := range s.shards {
-		sh.met.note(now) // a consumer that waits and the producer that wakes it are two
+		sh.contention.note(now) // a consumer that waits and the producer that wakes it are two
 	}
 	for {
 		if s.life.Over() {
@@ -161,12 +161,12 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		sh := s.shards[0]
 		switch {
 		case sh.elsewhere(hint, now) && (have == 0 || sh.work()):
-			sh.met.note(now)
+			sh.contention.note(now)
 			return sh, 0, true
 		case !sh.activations.Ready() && !s.rounds.Asks(0): // in this order; see shard.work
 			return nil, 0, false
 		case !sh.try():
-			sh.met.note(now)
+			sh.contention.note(now)
 			return sh, 0, true
 		}
 		return nil, sh.serve(dst, have, hint, now), true
@@ -192,7 +192,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 			continue // its turn comes below
 		}
 		if !sh.try() {
-			sh.met.note(now)
+			sh.contention.note(now)
 			busy = sh
 		} else if n = sh.serve(dst, have, hint, now); n > 0 {
 			return nil, n, true
@@ -205,7 +205,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		sh := s.shards[j]
 		// Before its round and its lease: who is at it should not lose those lines.
 		if sh.elsewhere(hint, now) && (have == 0 || sh.work()) {
-			sh.met.note(now)
+			sh.contention.note(now)
 			busy, more = sh, true
 			continue
 		}
@@ -221,7 +221,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		}
 		more = true
 		if !sh.try() {
-			sh.met.note(now)
+			sh.contention.note(now)
 			busy = sh
 		} else if n = sh.serve(dst, have, hint, now); n > 0 {
 			if i > 0 {
@@ -237,7 +237,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 
 // elsewhere reports whether another processor is at the shard. It looks at no line
 // that who is at it writes often.
-func (sh *shard[K, T]) elsewhere(hint int, now int64) bool { return sh.warm.elsewhere(hint, now) }
+func (sh *shard[K, T]) elsewhere(hint int, now int64) bool { return sh.affinity.elsewhere(hint, now) }
 
 // try takes the lease unless somebody else has it. The caller serves the shard.
 func (sh *shard[K, T]) try() bool {

@@ -186,7 +186,7 @@ func (sh *shard[K, T]) endDrain(t *tenant[K, T], head uint32) {
 		sh.polled = append(sh.polled, t)
 		change += polledBit
 	}
-	t.Ripe = false
+	t.NeedsFill = false
 	sh.owe(t, change)
 }
 

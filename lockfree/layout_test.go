@@ -51,7 +51,7 @@ func TestShardLayout(t *testing.T) {
 	ringEnd := at{"the activations' end", unsafe.Offsetof(sh.activations) + unsafe.Sizeof(sh.activations)}
 	end := at{"the end", unsafe.Sizeof(sh)}
 	apart(t, pad.Line, lease, at{"the activations", unsafe.Offsetof(sh.activations)}, ringEnd)
-	apart(t, pad.Line, at{"warm", unsafe.Offsetof(sh.warm)}, lease, ringEnd)
+	apart(t, pad.Line, at{"affinity", unsafe.Offsetof(sh.affinity)}, lease, ringEnd)
 	apart(t, pad.Line, end, lease, at{"due", unsafe.Offsetof(sh.due)}, at{"freed", unsafe.Offsetof(sh.freed)})
 }
 

@@ -48,7 +48,7 @@ func TestEagerAfterPut(t *testing.T) {
 }
 
 // An inbox is drained once half of it is in use, and not by every visit.
-func TestRipe(t *testing.T) {
+func TestNeedsFill(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		s := buildAt(t, config{}, first)
 		tn := polled(t, s, "a", count(0, 6)...)
@@ -60,15 +60,15 @@ func TestRipe(t *testing.T) {
 				t.Errorf("%s: %d slots are in use, want %d", what, got, want)
 			}
 		}
-		for range ripeAt - 1 {
+		for range fillAt - 1 {
 			add()
 		}
 		take(t, s, 0, 1)
-		used("not yet ripe", ripeAt-1)
+		used("not yet to be filled", fillAt-1)
 		add()
 		take(t, s, 2) // sees it
 		take(t, s, 3)
-		used("ripe", 0)
+		used("needsFill", 0)
 		take(t, s, count(4, next-4)...)
 		nothing(t, s)
 	})

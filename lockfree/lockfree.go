@@ -29,7 +29,7 @@ type Scheduler[K comparable, T any] struct {
 	tenants     *xsync.MapOf[K, *tenant[K, T]]
 	firstTicket uint32
 	firstBox    int
-	straight    bool      // tasks may pass by the inbox; see enqueueDirect
+	direct      bool      // tasks may pass by the inbox; see enqueueDirect
 	batches     sync.Pool // *batch
 
 	// Read by every call, written hardly ever.
@@ -47,7 +47,7 @@ type Scheduler[K comparable, T any] struct {
 func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 	s, err := newAt(cfg, inboxSize, firstBox) // past those that use their slots; see comesAlone
 	if err == nil {
-		s.straight = straightOf(&s.env.Config)
+		s.direct = directOf(&s.env.Config)
 	}
 	return s, err
 }

@@ -26,12 +26,12 @@ func playWith(t *testing.T, first uint32, box int, direct bool) {
 			if err != nil || !direct {
 				return s, err
 			}
-			s.straight = straightOf(&s.env.Config)
-			return alwaysCalm{s}, nil
+			s.direct = directOf(&s.env.Config)
+			return neverContended{s}, nil
 		},
 		Shard: func(s schedules.Scheduler, tenant string) int {
-			if calm, ok := s.(alwaysCalm); ok {
-				s = calm.scheduler
+			if uncontended, ok := s.(neverContended); ok {
+				s = uncontended.scheduler
 			}
 			return s.(*scheduler).placer.Shard(tenant)
 		},

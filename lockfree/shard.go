@@ -50,11 +50,11 @@ type shard[K comparable, T any] struct {
 	activations ring.MPSC[activation[K, T]]
 	_           pad.Pad
 
-	warm warmth // written under the lease, now and then
-	_    pad.Pad
+	affinity affinity // written under the lease, now and then
+	_        pad.Pad
 
-	met meeting
-	_   pad.Pad
+	contention contention
+	_          pad.Pad
 
 	lease sync.Mutex
 
@@ -111,7 +111,7 @@ func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh.due.Store(clock.Never)
 	sh.boxDue.Store(clock.Never)
 	sh.kept = clock.Never
-	sh.met.at.Store(never)
+	sh.contention.at.Store(never)
 	sh.Shard = serve.NewShard(s.env, sh)
 	sh.Share(s.rounds, index)
 	return sh
@@ -171,7 +171,7 @@ func (sh *shard[K, T]) drainPolled() {
 
 // Fill drains a tenant's inbox before the queue looks at its tasks. Where the
 // oldest task goes first whatever comes behind it, the inbox waits until there is
-// no other task, or it is worth the while (Ripe). It makes the shard a drr.Host.
+// no other task, or it is worth the while (NeedsFill). It makes the shard a drr.Host.
 //
 // Else each look needs it, also the second one in the same hold: what was announced
 // in between, and is later, may have been taken in.
@@ -182,7 +182,7 @@ func (sh *shard[K, T]) drainPolled() {
 // its Enqueue returned is not taken in without its being seen.
 func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 	t := ownerOf(dt)
-	if sh.across || t.Len() > 0 && sh.lazy && !t.Ripe && !t.eager() {
+	if sh.across || t.Len() > 0 && sh.lazy && !t.NeedsFill && !t.eager() {
 		return
 	}
 	sh.drainAll(t)
@@ -312,7 +312,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	sh.Queue.Control(s.life.State() == serve.Open)
 	sh.Unwait(now)
 	limit := sh.Limit() // it may have changed before the lease was ours
-	sh.warm.touch(hint, now)
+	sh.affinity.touch(hint, now)
 	var visited *tenant[K, T]
 	for most := min(len(dst), serve.MaxHold); n < most; {
 		failpoint.At("serve next")
@@ -366,7 +366,7 @@ func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
 	}
 	sh.owe(t, 0)
 	word := sh.flush()
-	t.Ripe = usedIn(word) >= ripeAt
+	t.NeedsFill = usedIn(word) >= fillAt
 	if looked && tailOf(word) != t.taker.Head() {
 		sh.lookAgain(t)
 		sh.flush()

@@ -55,9 +55,9 @@ const (
 	inboxSize = 16
 )
 
-// ripeAt is how many slots have to be in use for a visit to drain the inbox of a
+// fillAt is how many slots have to be in use for a visit to drain the inbox of a
 // tenant whose order does not depend on what is in there.
-const ripeAt = inboxSize / 2
+const fillAt = inboxSize / 2
 
 // tenant is one tenant. Producers write the first cache line and the inbox's
 // slots; the rest belongs to the lease of its shard. With keys of two words it takes

@@ -91,7 +91,7 @@ func seenOffOnPassed(st *stage) {
 		}
 	}
 	d.busy, d.processor = false, 0
-	ok := st.tryBatch() // not by the straight path, after which all are looked at once more
+	ok := st.tryBatch() // not by the fast path, after which all are looked at once more
 	d.busy = true
 	if ok {
 		return // another core, or another way round

@@ -11,12 +11,12 @@ import (
 	"github.com/firq-go/firq/internal/core/waitq"
 )
 
-// straight takes one item by the straight path.
-func straight(t *testing.T, s *scheduler, want int) {
+// fast takes one item by the fast path.
+func fast(t *testing.T, s *scheduler, want int) {
 	t.Helper()
 	var it item
-	if !s.takeStraight(&it) || it.Payload != want {
-		t.Fatalf("straight: %d, want %d", it.Payload, want)
+	if !s.takeFast(&it) || it.Payload != want {
+		t.Fatalf("fast path: %d, want %d", it.Payload, want)
 	}
 }
 
@@ -39,14 +39,14 @@ func woken(t *testing.T, s *scheduler, w *waitq.Waiter[string]) {
 }
 
 // A producer that waits for room is told of the place of a task that is delivered by the
-// straight path, and of one that was taken on the way past the inbox and given back.
-func TestStraightReleases(t *testing.T) {
+// fast path, and of one that was taken on the way past the inbox and given back.
+func TestFastPathReleases(t *testing.T) {
 	for _, cause := range []waitq.Cause{waitq.Tenant, waitq.Global} {
 		s := direct(t, config{})
 		pushed(t, s, "a", task{Payload: 2})
 		var w waitq.Waiter[string]
 		s.env.Waiters.Enter(&w, "a", cause)
-		straight(t, s, 2)
+		fast(t, s, 2)
 		woken(t, s, &w)
 	}
 	s := direct(t, config{})
@@ -72,7 +72,7 @@ func TestDirectWakes(t *testing.T) {
 			return it.Payload
 		})
 		synctest.Wait()
-		s.shards[0].met.at.Store(never) // the consumer came to wait long ago
+		s.shards[0].contention.at.Store(never) // the consumer came to wait long ago
 		pushed(t, s, "a", task{Payload: 2})
 		synctest.Wait()
 		select {
@@ -93,9 +93,9 @@ func TestDirectThenInbox(t *testing.T) {
 	for _, cfg := range []config{{}, {MaxPerTenant: 6}, {Shards: 2}} {
 		s := direct(t, cfg)
 		for n := range 60 {
-			s.straight = n%3 != 0
+			s.direct = n%3 != 0
 			admit(t, s, "a", task{Payload: n}, task{Payload: n + 100}, task{Payload: n + 200})
-			s.straight = n%2 != 0
+			s.direct = n%2 != 0
 			admit(t, s, "a", task{Payload: n + 300})
 			take(t, s, n, n+100, n+200, n+300)
 		}
@@ -103,17 +103,17 @@ func TestDirectThenInbox(t *testing.T) {
 	}
 }
 
-// The straight path ends a hold that is not plain as the other one does.
-func TestStraightUnlocks(t *testing.T) {
+// The fast path ends a hold that is not plain as the other one does.
+func TestFastPathUnlocks(t *testing.T) {
 	t.Run("something was announced", func(t *testing.T) {
 		s := direct(t, config{})
 		pushed(t, s, "a", task{Payload: 2})
-		s.straight = false
+		s.direct = false
 		admit(t, s, "a", task{Payload: 3})
 		if !s.shards[0].activations.Ready() {
 			t.Fatal("nothing was announced")
 		}
-		straight(t, s, 2)
+		fast(t, s, 2)
 		if s.shards[0].activations.Ready() {
 			t.Error("the ring was not freed")
 		}
@@ -121,10 +121,10 @@ func TestStraightUnlocks(t *testing.T) {
 	})
 	t.Run("a polled tenant is served its last task", func(t *testing.T) {
 		s := direct(t, config{})
-		s.straight = false
+		s.direct = false
 		tn := polled(t, s, "a", 2, 3)
-		straight(t, s, 2)
-		straight(t, s, 3)
+		fast(t, s, 2)
+		fast(t, s, 3)
 		if tn.polled {
 			t.Error("it is still polled")
 		}
@@ -133,7 +133,7 @@ func TestStraightUnlocks(t *testing.T) {
 		s := direct(t, config{})
 		admit(t, s, "a", task{Payload: 2, Deadline: far()})
 		touch(s)
-		straight(t, s, 2)
+		fast(t, s, 2)
 		if due, next := s.shards[0].due.Load(), s.shards[0].Queue.NextDue(); due != next {
 			t.Errorf("due %d, want %d", due, next)
 		}
@@ -149,7 +149,7 @@ func TestStraightUnlocks(t *testing.T) {
 		}
 		shutdown := draining(t, s)
 		s.credit.GiveAt(0, 1)
-		sh.unlockStraight([]item{it})
+		sh.unlockFast([]item{it})
 		if err := result(t, "Shutdown", shutdown); err != nil {
 			t.Errorf("Shutdown: %v", err)
 		}
@@ -172,7 +172,7 @@ func TestStraightUnlocks(t *testing.T) {
 	t.Run("dropped for CoDel", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := late(t)
-			straight(t, s, 3)
+			fast(t, s, 3)
 			if n := s.Len(); n != 1 {
 				t.Errorf("%d are queued, want 1", n)
 			}
@@ -183,7 +183,7 @@ func TestStraightUnlocks(t *testing.T) {
 		s := direct(t, config{MaxTenants: 1})
 		pushed(t, s, "a", task{Payload: 2})
 		touch(s) // says that nobody is idle
-		straight(t, s, 2)
+		fast(t, s, 2)
 		if !s.roomForTenant() {
 			t.Error("nobody knows that the tenant is idle")
 		}
@@ -293,30 +293,30 @@ func TestDirectDraining(t *testing.T) {
 }
 
 // An inbox that is half full when its tenant is served is drained at the next visit.
-func TestStraightRipe(t *testing.T) {
+func TestFastPathNeedsFill(t *testing.T) {
 	s := direct(t, config{})
 	pushed(t, s, "a", task{Payload: 2})
 	pushed(t, s, "a", task{Payload: 3})
 	tn, _ := s.tenants.Load("a")
 	var ps []*producer
-	for n := range ripeAt {
+	for n := range fillAt {
 		ps = append(ps, published(t, s, "a", task{Payload: 4 + n}))
 	}
-	straight(t, s, 2)
-	if !tn.Ripe {
+	fast(t, s, 2)
+	if !tn.NeedsFill {
 		t.Error("nobody will look into a half-full inbox")
 	}
 	for _, p := range ps {
 		p.announce()
 	}
-	take(t, s, count(3, 1+ripeAt)...)
+	take(t, s, count(3, 1+fillAt)...)
 }
 
 // A task that goes before others is served first, also of a polled tenant, which nobody
 // announces.
 func TestEagerQuietly(t *testing.T) {
 	s := direct(t, config{})
-	s.straight = false
+	s.direct = false
 	polled(t, s, "a", 2, 3)
 	admit(t, s, "a", task{Payload: 4, Priority: firq.PriorityHigh})
 	if s.shards[0].activations.Ready() {
@@ -325,15 +325,15 @@ func TestEagerQuietly(t *testing.T) {
 	take(t, s, 4, 2, 3)
 }
 
-// What the straight path has delivered moves the shard's tag.
-func TestStraightTag(t *testing.T) {
+// What the fast path has delivered moves the shard's tag.
+func TestFastPathTag(t *testing.T) {
 	s, k := twoShards(t)
 	for n := range 4 {
 		pushed(t, s, k, task{Payload: n})
 	}
 	q, first := s.shards[0].Queue, s.rounds.Tag(0)
 	for n := range 3 {
-		straight(t, s, n)
+		fast(t, s, n)
 		if got, want := s.rounds.Tag(0), q.Tag(); got != want {
 			t.Errorf("after %d: tag %d, want %d", n, got, want)
 		}
@@ -361,12 +361,12 @@ func twoShards(t *testing.T) (s *scheduler, k string) {
 	admit(t, s, k, task{})
 	take(t, s, 0)
 	nothing(t, s)
-	s.straight = true
+	s.direct = true
 	return s, k
 }
 
-// What others have said since the shard was chosen limits the straight path.
-func TestStraightLimit(t *testing.T) {
+// What others have said since the shard was chosen limits the fast path.
+func TestFastPathLimit(t *testing.T) {
 	s, k := twoShards(t)
 	s.rounds.Served(50)
 	pushed(t, s, k, task{Payload: 2})

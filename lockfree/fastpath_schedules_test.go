@@ -15,9 +15,9 @@ func TestSchedulesDirectIsBehind(t *testing.T) {
 	other := 0
 	restore := failpoint.AtMark("direct ticket", func() {
 		if other++; other == 1 {
-			s.straight = false
+			s.direct = false
 			admit(t, s, "a", task{Payload: 2})
-			s.straight = true
+			s.direct = true
 		}
 	})
 	past := s.enqueueDirect("a", nil, &task{Payload: 3}, s.env.Clock.Now())

@@ -20,7 +20,7 @@ func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T) (t *Tenant[
 			return nil, h
 		}
 		t = s.tenant
-		if t.mask != 1<<usual || t.Ripe {
+		if t.mask != 1<<usual || t.NeedsFill {
 			if t.mask != 0 {
 				return nil, h
 			}
@@ -62,7 +62,7 @@ func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T) (t *Tenant[
 		q.ready-- // who is in a list is not blocked
 		if t.queued--; t.queued == 0 {
 			t.mask = 0
-			q.hollow++
+			q.nEmpty++
 		}
 		return t, h
 	}

@@ -23,7 +23,7 @@ func TestWarmRecent(t *testing.T) {
 		{"long ago", time.Second, false},
 		{"a time that is yet to come", -time.Second, false},
 	} {
-		if got := recent(warmTime(now-int64(x.age)), now); got != x.want {
+		if got := recent(affinityTime(now-int64(x.age)), now); got != x.want {
 			t.Errorf("%s: recent = %t", x.what, got)
 		}
 	}
@@ -31,7 +31,7 @@ func TestWarmRecent(t *testing.T) {
 
 // The processor that is at it itself is not elsewhere, however recent.
 func TestWarmHere(t *testing.T) {
-	var w warmth
+	var w affinity
 	c := clock.New()
 	for range 100 { // the test may be moved to another processor at any time
 		w.touch(cpu.Hint(), c.Now())
@@ -45,28 +45,28 @@ func TestWarmHere(t *testing.T) {
 // A touch is written when the processor is another one, or time has passed, and
 // not each time.
 func TestWarmTouch(t *testing.T) {
-	var w warmth
+	var w affinity
 	const now = int64(time.Hour)
 	for range 100 { // the test may be moved to another processor at any time
 		w.touch(cpu.Hint(), now)
 		first := w.word.Load()
-		w.touch(cpu.Hint(), now+1<<warmUnit)
+		w.touch(cpu.Hint(), now+1<<affinityUnit)
 		second := w.word.Load()
-		w.touch(cpu.Hint(), now+1000<<warmUnit)
+		w.touch(cpu.Hint(), now+1000<<affinityUnit)
 		third := w.word.Load()
 		w.word.Store(0)
-		if first>>warmBits == warmTime(now) && second == first && third>>warmBits == warmTime(now+1000<<warmUnit) {
+		if first>>affinityBits == affinityTime(now) && second == first && third>>affinityBits == affinityTime(now+1000<<affinityUnit) {
 			return
 		}
 	}
 	t.Error("never as it should be")
 }
 
-// A shard that another processor keeps warm is served all the same, after a while.
+// A shard that another processor keeps in its cache is served all the same, after a while.
 func TestWarmIsNoLock(t *testing.T) {
 	s := build(t, config{})
 	admit(t, s, "a", task{Payload: 1})
-	s.shards[0].warm.word.Store(warmTime(s.env.Clock.Now()+int64(time.Microsecond))<<warmBits | 1<<warmBits - 1)
+	s.shards[0].affinity.word.Store(affinityTime(s.env.Clock.Now()+int64(time.Microsecond))<<affinityBits | 1<<affinityBits - 1)
 	take(t, s, 1)
 }
 
@@ -78,7 +78,7 @@ func TestWarmWithItemsInHand(t *testing.T) {
 	waits := [2]int{}
 	for range 100 { // the time may be over before it is looked at
 		for i, have := range []int{0, 1} {
-			s.shards[1].warm.word.Store(warmTime(s.env.Clock.Now()+int64(time.Microsecond))<<warmBits | 1<<warmBits - 1)
+			s.shards[1].affinity.word.Store(affinityTime(s.env.Clock.Now()+int64(time.Microsecond))<<affinityBits | 1<<affinityBits - 1)
 			if busy, _, _ := s.tryShards(dst[:], have, 0); busy != nil {
 				waits[i]++
 			}

@@ -9,25 +9,25 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// takeStraight is takeSome for one item in the usual case, without what only others need:
+// takeFast is takeSome for one item in the usual case, without what only others need:
 // a shard may be served now, its lease is free, and no shard that may not be has news. It
 // reports false if it has delivered nothing; then the caller goes on with takeSome, which
 // does all over again.
-func (s *Scheduler[K, T]) takeStraight(it *firq.Item[K, T]) bool {
+func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 	s.env.Rethrow()
 	now, hint := s.env.Clock.Now(), cpu.Hint()
-	sh := s.straightTo(hint, now)
+	sh := s.fastShard(hint, now)
 	if sh == nil {
 		return false
 	}
-	calm := sh.met.calm(now)
-	if !calm && sh.elsewhere(hint, now) || !sh.try() {
-		sh.met.note(now)
+	uncontended := sh.contention.none(now)
+	if !uncontended && sh.elsewhere(hint, now) || !sh.try() {
+		sh.contention.note(now)
 		return false
 	}
 	sh.begin()
-	if !calm {
-		sh.warm.touch(hint, now)
+	if !uncontended {
+		sh.affinity.touch(hint, now)
 	}
 	if s.life.State() != serve.Open || !sh.serveOne(it, now) {
 		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1
@@ -38,15 +38,15 @@ func (s *Scheduler[K, T]) takeStraight(it *firq.Item[K, T]) bool {
 	if s.env.Waiters.Waiting() {
 		s.env.Waiters.Released(it.Tenant, 1)
 	}
-	sh.unlockStraight(unsafe.Slice(it, 1))
+	sh.unlockFast(unsafe.Slice(it, 1))
 	s.sweep(now)
 	return true
 }
 
-// straightTo returns the first shard from the cursor on that may be served now; nil if
+// fastShard returns the first shard from the cursor on that may be served now; nil if
 // there is none, or one that may not be has announcements, as nobody knows yet when those
 // can be served, or is due to be asked (shardsel.Rounds.Due).
-func (s *Scheduler[K, T]) straightTo(hint int, now int64) (to *shard[K, T]) {
+func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 	if len(s.shards) == 1 {
 		if s.rounds.InTime(0) {
 			to = s.shards[0]
@@ -88,7 +88,7 @@ func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
 	it.Bind(t, sh.Deliver(it, &t.Tenant, h, now))
 	if !t.polled {
 		failpoint.At("flush")
-		t.Ripe = usedIn(t.word.Add(roomUnit)) >= ripeAt
+		t.NeedsFill = usedIn(t.word.Add(roomUnit)) >= fillAt
 	} else {
 		sh.owe(t, roomUnit)
 		sh.endVisit(t)
@@ -96,9 +96,9 @@ func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
 	return true
 }
 
-// unlockStraight is unlockWith for a hold that most often has nothing to give back, and
+// unlockFast is unlockWith for a hold that most often has nothing to give back, and
 // little to say.
-func (sh *shard[K, T]) unlockStraight(served []firq.Item[K, T]) {
+func (sh *shard[K, T]) unlockFast(served []firq.Item[K, T]) {
 	if sh.news || sh.owing != nil || len(sh.emptied) > 0 || len(sh.freed) > 0 || sh.Bounded() ||
 		sh.s.deadlines.Load() || sh.s.life.State() != serve.Open {
 		sh.unlockWith(served)
