@@ -174,15 +174,15 @@ func (s *Scheduler[K, T]) Len() int { return int(s.held.Load()) }
 
 // Stats returns a snapshot; it takes each lock in turn and forgets idle tenants.
 func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
-	books := serve.NewBooks[K]()
+	counters := serve.NewCounters[K]()
 	s.lookAhead()
 	for _, sh := range s.shards {
 		sh.sweepAll()
 		failpoint.Lock(&sh.mu, "lock")
-		sh.AddTo(books)
+		sh.AddTo(counters)
 		sh.mu.Unlock()
 	}
-	return s.env.Stats(books, s.Len(), int(s.most.Load()))
+	return s.env.Stats(counters, s.Len(), int(s.most.Load()))
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on.
@@ -250,7 +250,7 @@ func (s *Scheduler[K, T]) Close() error {
 	}
 	defer s.life.Finish() // even if OnDrop panics
 	left := s.shards
-	serve.InSpite(func() bool {
+	serve.RunAll(func() bool {
 		if !left[0].discard() {
 			left = left[1:]
 		}

@@ -48,7 +48,7 @@ func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T) (t *Tenant[
 			continue
 		}
 		s.deficit -= h.Cost
-		l.reached, l.used, l.barren = l.round, true, 0
+		l.reached, l.used, l.emptyVisits = l.round, true, 0
 		l.audit.spent += uint64(h.Cost)
 		var zero T
 		*payload, at.payload = at.payload, zero // keep no payload alive

@@ -143,7 +143,7 @@ func (*pantry) Expired(*Tenant[int, int], *Task[int]) {}
 // state is what a queue knows that a step can change.
 func (p *pantry) state(tenants []*Tenant[int, int]) string {
 	q, l := p.q, &p.q.lists[0]
-	say := fmt.Sprint(q.queued, q.ready, q.nEmpty, "; ", l.round, l.skipped, l.reached, l.used, l.left, l.barren, l.wait,
+	say := fmt.Sprint(q.queued, q.ready, q.nEmpty, "; ", l.round, l.skipped, l.reached, l.used, l.left, l.emptyVisits, l.wait,
 		l.audit, l.news, "; ", l.active.n, l.fresh.n)
 	for _, t := range tenants {
 		s := &t.seat

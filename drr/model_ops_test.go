@@ -25,11 +25,11 @@ func (m *model) take(t *modelTenant, payload int) {
 		n := len(t.tasks[level])
 		t.tasks[level] = slices.DeleteFunc(t.tasks[level], func(e Task[int]) bool { return e.Payload == payload })
 		if len(t.tasks[level]) < n {
-			m.lists[m.seatOf(t, firq.Priority(level+1)).level].barren = 0
+			m.lists[m.seatOf(t, firq.Priority(level+1)).level].emptyVisits = 0
 			m.takeOut(t, level, payload)
 		}
 	}
-	m.water(t)
+	m.watermark(t)
 }
 
 func (m *model) evict(t *modelTenant, p firq.Priority, newest bool) (int, bool) {

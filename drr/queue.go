@@ -64,7 +64,7 @@ type list[K comparable, T any] struct {
 	reached       uint64 // the last round that NextWithin has begun a turn in, or passed empty turns up to
 	used          bool   // some seat was served in this round, or could not pay
 	left          int    // active seats that this round has still to visit
-	barren        int    // visits since somebody could pay
+	emptyVisits   int    // visits since somebody could pay
 	wait          uint64 // nobody can pay in the next so many rounds: there is nothing to visit until then
 	audit         audit
 	news          bool // something may have come to the front of a seat; see skip
@@ -170,7 +170,7 @@ func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, news bool) {
 	t.queued++
 	q.queued++
 	if q.cfg.Order == firq.AdaptiveLIFO {
-		q.water(t)
+		q.watermark(t)
 	}
 	switch {
 	case t.blocked:
@@ -193,7 +193,7 @@ func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, news bool) {
 	}
 }
 
-// Verdict is what Next says.
+// Verdict is the outcome of Next.
 type Verdict uint8
 
 const (

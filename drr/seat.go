@@ -329,8 +329,8 @@ func (q *Queue[K, T]) aged(h *head, level int, now int64) int64 {
 	return int64(level) + max(now-h.enqueued, 0)/q.cfg.Aging
 }
 
-// water moves AdaptiveLIFO between its two orders.
-func (q *Queue[K, T]) water(t *Tenant[K, T]) {
+// watermark moves AdaptiveLIFO between its two orders.
+func (q *Queue[K, T]) watermark(t *Tenant[K, T]) {
 	if int(t.queued) > q.cfg.HighWater {
 		t.lifo = true
 	} else if int(t.queued) < q.cfg.LowWater {

@@ -81,7 +81,7 @@ func (q *Queue[K, T]) turnOver(s *seat[K, T], now int64, limit uint64) {
 	s.due, l.used = l.round+1, true
 	l.active.rotate()
 	l.visited(due)
-	if l.barren++; l.barren >= l.active.n {
+	if l.emptyVisits++; l.emptyVisits >= l.active.n {
 		q.skip(l, now, limit)
 	}
 }
@@ -155,7 +155,7 @@ func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 // front task expired). If that would be after the round limit nothing is given yet,
 // but remembered (wait).
 func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
-	l.barren, l.news = 0, false
+	l.emptyVisits, l.news = 0, false
 	fewest := uint64(math.MaxUint64)
 	for s := l.active.head; s != nil; s = s.next {
 		q.fill(s.tenant)

@@ -69,9 +69,9 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	if word&roomBit == 0 {
 		return 0
 	}
-	asks, says := s.env.Asks && word&polledBit == 0, serve.Says{}
+	asks, conf := s.env.Asks && word&polledBit == 0, serve.TenantConfig{}
 	if asks {
-		says = s.ask(t, k)
+		conf = s.ask(t, k)
 	}
 	failpoint.At("E1 ticket")
 	word, places, took := t.take(n) // [E1]
@@ -79,7 +79,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 		return 0
 	}
 	if asks {
-		t.note(&says)
+		t.note(&conf)
 	}
 	got, err := s.takeCredit(places, cpu.Hint()) // [E2], [E3]
 	if err != nil {

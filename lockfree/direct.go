@@ -27,8 +27,8 @@ func (s *Scheduler[K, T]) enqueueDirect(k K, h *handle[K, T], task *firq.Task[T]
 		return false
 	}
 	if s.env.Asks && word&polledBit == 0 {
-		says := s.ask(t, k)
-		t.note(&says)
+		conf := s.ask(t, k)
+		t.note(&conf)
 	}
 	sh := t.shard
 	if !sh.try() {

@@ -156,14 +156,14 @@ func (s *Scheduler[K, T]) admit(k K, h *handle[K, T], task *drr.Task[T]) error {
 }
 
 // enter is admit from E1 on. says is what was asked about the tenant, nil for nothing.
-func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], says *serve.Says, hint int) error {
+func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *serve.TenantConfig, hint int) error {
 	for tries := 0; ; tries++ {
 		if t == nil || t.word.Load()&deadBit != 0 {
-			if says == nil && s.env.Asks { // it was busy, and is forgotten by now
+			if conf == nil && s.env.Asks { // it was busy, and is forgotten by now
 				return s.enterAsking(nil, k, task, hint)
 			}
 			var err error
-			if t, err = s.lookUp(k, says); err != nil {
+			if t, err = s.lookUp(k, conf); err != nil {
 				return err
 			}
 		}
@@ -176,8 +176,8 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], says *s
 		failpoint.At("E1 ticket")
 		word, _, took := t.take(1) // [E1]
 		if took == ticketTaken {
-			if says != nil {
-				t.note(says)
+			if conf != nil {
+				t.note(conf)
 			}
 			if _, err := s.takeCredit(1, hint); err != nil { // [E2], [E3]
 				if task.Ticket != nil {
@@ -192,7 +192,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], says *s
 		if took == inboxFull {
 			if tries < leaseTries && s.emptying(t) {
 				runtime.Gosched()
-			} else if done, err := t.shard.put(t, task, says); done { // the lease holder's work is ours
+			} else if done, err := t.shard.put(t, task, conf); done { // the lease holder's work is ours
 				s.sweep(task.Enqueued)
 				return err
 			}

@@ -89,19 +89,19 @@ func (s *Scheduler[K, T]) SetMaxGlobal(n int) {
 
 // enterAsking is enter that asks before what the config says of the tenant.
 func (s *Scheduler[K, T]) enterAsking(t *tenant[K, T], k K, task *drr.Task[T], hint int) error {
-	says := s.ask(t, k)
-	return s.enter(t, k, task, &says, hint)
+	conf := s.ask(t, k)
+	return s.enter(t, k, task, &conf, hint)
 }
 
 // ask asks what the config says of a tenant, which is nil if nobody knows it. If that
 // is another limit than the tenant has, and it holds nothing, it gets that now, before
 // the caller's task is admitted.
-func (s *Scheduler[K, T]) ask(t *tenant[K, T], k K) serve.Says {
-	says := s.env.Ask(k)
-	if t != nil && s.env.Limit(k, says.PerTenant) != t.limit.get() && t.holds() == 0 {
-		s.relimit(t, says.PerTenant)
+func (s *Scheduler[K, T]) ask(t *tenant[K, T], k K) serve.TenantConfig {
+	conf := s.env.Ask(k)
+	if t != nil && s.env.Limit(k, conf.PerTenant) != t.limit.get() && t.holds() == 0 {
+		s.relimit(t, conf.PerTenant)
 	}
-	return says
+	return conf
 }
 
 // relimit gives a tenant that holds nothing the limit that it has from when it becomes
@@ -119,9 +119,9 @@ func (s *Scheduler[K, T]) relimit(t *tenant[K, T], perTenant int) {
 }
 
 // note notes what the tenant will have when it becomes active.
-func (t *tenant[K, T]) note(says *serve.Says) {
-	t.quantum.Store(says.Quantum)
+func (t *tenant[K, T]) note(conf *serve.TenantConfig) {
+	t.quantum.Store(conf.Quantum)
 	if t.shard.s.env.Config.MaxInFlightFor != nil {
-		t.setInFlight(says.InFlight)
+		t.setInFlight(conf.InFlight)
 	}
 }

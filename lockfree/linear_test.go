@@ -12,7 +12,7 @@ import (
 // from the start, or grow; tasks go through the inboxes, or past them where they can.
 func TestLinearizable(t *testing.T) {
 	var n uint32
-	free := lincheck.Freedom{Turns: true, Tickets: true, Batches: true, Limits: true}
+	free := lincheck.Relaxation{Turns: true, Tickets: true, Batches: true, Limits: true}
 	lincheck.Run(t, free, func(cfg lincheck.Config) (lincheck.Scheduler, error) {
 		n++
 		distance := n % (2*inboxSize + 1) // odd: either box at each distance, and either way

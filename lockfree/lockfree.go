@@ -87,15 +87,15 @@ func (s *Scheduler[K, T]) work() bool { return s.anyWork("work?") || s.life.Over
 
 // lookUp returns the live tenant of a key, a new one if need be. says is what was asked
 // about it, nil for nothing.
-func (s *Scheduler[K, T]) lookUp(k K, says *serve.Says) (*tenant[K, T], error) {
+func (s *Scheduler[K, T]) lookUp(k K, conf *serve.TenantConfig) (*tenant[K, T], error) {
 	if t, ok := s.tenants.Load(k); ok && t.word.Load()&deadBit == 0 {
 		return t, nil
 	}
 	// MaxTenants is about what is in the map: a new tenant takes over the place
 	// of a dead one of the same key.
 	failpoint.At("look up")
-	if says == nil {
-		says = &s.env.Says
+	if conf == nil {
+		conf = &s.env.Defaults
 	}
 	t, _ := s.tenants.Compute(k, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
 		if loaded && old.word.Load()&deadBit == 0 {
@@ -104,7 +104,7 @@ func (s *Scheduler[K, T]) lookUp(k K, says *serve.Says) (*tenant[K, T], error) {
 		if !loaded && !s.addKnown() {
 			return nil, true
 		}
-		return newTenant(s.shards[s.placer.Shard(k)], k, says), false
+		return newTenant(s.shards[s.placer.Shard(k)], k, conf), false
 	})
 	if t == nil {
 		return nil, firq.ErrTooManyTenants
@@ -151,16 +151,16 @@ func (s *Scheduler[K, T]) Len() int { return s.credit.Out() }
 // Stats returns a snapshot; it takes each lease in turn and forgets idle
 // tenants.
 func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
-	books := serve.NewBooks[K]()
+	counters := serve.NewCounters[K]()
 	s.lookAhead()
 	for _, sh := range s.shards {
 		sh.sweepAll()
 		sh.lock()
 		sh.drainPolled() // tasks are counted when they are drained
-		sh.AddTo(books)
+		sh.AddTo(counters)
 		sh.unlock()
 	}
-	return s.env.Stats(books, s.credit.Out(), s.credit.Cap())
+	return s.env.Stats(counters, s.credit.Out(), s.credit.Cap())
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on. It takes the
@@ -224,7 +224,7 @@ func (s *Scheduler[K, T]) Close() error {
 	if s.life.Close() {
 		defer s.life.Finish() // even if OnDrop panics
 		left := s.shards
-		serve.InSpite(func() bool {
+		serve.RunAll(func() bool {
 			if !left[0].discard() {
 				left = left[1:]
 			}
@@ -235,7 +235,7 @@ func (s *Scheduler[K, T]) Close() error {
 }
 
 // discardAll drops everything that the shard holds.
-func (sh *shard[K, T]) discardAll() { serve.InSpite(sh.discard) }
+func (sh *shard[K, T]) discardAll() { serve.RunAll(sh.discard) }
 
 // discard drops a few hundred tasks of the shard, and reports whether there are
 // more.

@@ -40,7 +40,7 @@ func TestSetQuantumOvertakesPut(t *testing.T) {
 	}
 	s.SetQuantum("a", 10)
 	d := mustTask(t, s, task{})
-	if done, err := tn.shard.put(tn, &d, &serve.Says{Quantum: 3}); !done || err != nil {
+	if done, err := tn.shard.put(tn, &d, &serve.TenantConfig{Quantum: 3}); !done || err != nil {
 		t.Fatalf("put: %t, %v", done, err)
 	}
 	if tn.Quantum() != 10 {

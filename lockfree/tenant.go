@@ -97,16 +97,16 @@ func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
 }
 
 // newTenant returns a tenant of whom the config says so much.
-func newTenant[K comparable, T any](sh *shard[K, T], k K, says *serve.Says) *tenant[K, T] {
+func newTenant[K comparable, T any](sh *shard[K, T], k K, conf *serve.TenantConfig) *tenant[K, T] {
 	t := &tenant[K, T]{shard: sh}
-	t.limit.set(sh.s.env.Limit(k, says.PerTenant))
+	t.limit.set(sh.s.env.Limit(k, conf.PerTenant))
 	t.word.Store(uint64(t.limit.get()+noRoom)*roomUnit + uint64(sh.s.firstTicket)*tailUnit) // cut off by the wrap
 	t.boxDue.Store(clock.Never)
 	t.inbox.Store(newInbox[T](sh.s.firstBox, sh.s.firstTicket))
 	t.taker.Init(sh.s.firstTicket)
-	t.quantum.Store(says.Quantum)
-	t.wants.Store(uint32(says.InFlight))
-	t.Init(k, says.Quantum)
+	t.quantum.Store(conf.Quantum)
+	t.wants.Store(uint32(conf.InFlight))
+	t.Init(k, conf.Quantum)
 	t.Ticket.Canceler = t
 	return t
 }

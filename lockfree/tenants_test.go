@@ -22,7 +22,7 @@ func TestSameTenantTwice(t *testing.T) {
 		if !s.addKnown() {
 			t.Error("the place of the first tenant is taken by a call that adds none")
 		}
-		return newTenant(s.shards[0], "a", &s.env.Says), false
+		return newTenant(s.shards[0], "a", &s.env.Defaults), false
 	})
 	if err := result(t, "lookUp", second); err != nil {
 		t.Errorf("a known tenant: %v", err)

@@ -13,7 +13,7 @@ import (
 // inbox stays full because a producer was stopped between ticket and publishing.
 // It reports done false if the tenant was forgotten or filled up meanwhile. The
 // task's ticket is acquired.
-func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], says *serve.Says) (done bool, err error) {
+func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], conf *serve.TenantConfig) (done bool, err error) {
 	sh.lock()
 	defer sh.unlock()
 	sh.drainAll(t)
@@ -39,8 +39,8 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], says *serve.Says)
 		}
 		return true, err
 	}
-	if says != nil {
-		t.note(says)
+	if conf != nil {
+		t.note(conf)
 	}
 	if task.Due != clock.Never {
 		sh.s.sawDeadline()
@@ -50,7 +50,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], says *serve.Says)
 	return true, nil
 }
 
-// What take says.
+// The outcomes of take.
 const (
 	ticketTaken = iota
 	tenantFull  // no place left

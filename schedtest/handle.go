@@ -240,8 +240,8 @@ func handleAllocations(t *testing.T, newSched maker) {
 	}
 }
 
-// hurtHandleKey: a key that no map takes is as bad by handle, and no worse.
-func hurtHandleKey(t *testing.T, newSched anyMaker) {
+// panicHandleKey: a key that no map takes is as bad by handle, and no worse.
+func panicHandleKey(t *testing.T, newSched anyMaker) {
 	s := openAny(t, newSched, anyConfig{Shards: 4})
 	nan := s.Tenant(math.NaN())
 	for range 2 {

@@ -36,7 +36,7 @@ func RunPanics[S firq.Scheduler[any, int]](t *testing.T, newScheduler func(firq.
 	}
 	for _, c := range panicChecks {
 		t.Run(c.name, func(t *testing.T) {
-			guardFor(t, 4*hurtLimit, func() { c.run(t, newSched) })
+			guardFor(t, 4*panicLimit, func() { c.run(t, newSched) })
 		})
 	}
 	for _, m := range methods {
@@ -48,11 +48,11 @@ func RunPanics[S firq.Scheduler[any, int]](t *testing.T, newScheduler func(firq.
 					}
 					for _, shards := range []int{1, 4} {
 						t.Run(fmt.Sprintf("%s/%s/shards=%d", where, how.name, shards), func(t *testing.T) {
-							hurtInBubble(t, newSched, m, where, how, shards)
+							panicInBubble(t, newSched, m, where, how, shards)
 						})
 					}
 					t.Run(fmt.Sprintf("%s/%s/by handle", where, how.name), func(t *testing.T) {
-						hurtInBubble(t, func(cfg anyConfig) (anySched, error) {
+						panicInBubble(t, func(cfg anyConfig) (anySched, error) {
 							s, err := newSched(cfg)
 							return &byHandle[any, int]{Scheduler: s, fresh: true}, err
 						}, m, where, how, 2)
@@ -63,15 +63,15 @@ func RunPanics[S firq.Scheduler[any, int]](t *testing.T, newScheduler func(firq.
 	}
 }
 
-func hurtInBubble(t *testing.T, newSched anyMaker, m method, where callback, how way, shards int) {
-	guardFor(t, hurtLimit, func() {
+func panicInBubble(t *testing.T, newSched anyMaker, m method, where callback, how way, shards int) {
+	guardFor(t, panicLimit, func() {
 		synctest.Test(t, func(t *testing.T) { hurt(t, newSched, m, where, how, shards) })
 	})
 }
 
-// hurtLimit is how long a case may take, which takes milliseconds. What waits for a
+// panicLimit is how long a case may take, which takes milliseconds. What waits for a
 // lock that nobody gives back does not see the bubble's time pass.
-const hurtLimit = slowness * 5 * time.Second
+const panicLimit = slowness * 5 * time.Second
 
 // callback is what fails.
 type callback string
@@ -101,10 +101,10 @@ type way struct {
 	fits func(panicked any) bool // nil: it does not panic
 }
 
-var errHurt = errors.New("user code")
+var errPanic = errors.New("user code")
 
 var ways = []way{
-	{"a panic", func() { panic(errHurt) }, func(v any) bool { return v == errHurt }},
+	{"a panic", func() { panic(errPanic) }, func(v any) bool { return v == errPanic }},
 	{"a runtime error", func() { var w *world; w.key = 1 }, func(v any) bool { _, ok := v.(runtime.Error); return ok }},
 	{"panic(nil)", func() { panic(nil) }, func(v any) bool { _, ok := v.(*runtime.PanicNilError); return ok }},
 	{"Goexit", runtime.Goexit, nil},

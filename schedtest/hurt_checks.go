@@ -20,13 +20,13 @@ var panicChecks = []struct {
 	name string
 	run  func(*testing.T, anyMaker)
 }{
-	{"a tenant that is not equal to itself", hurtNaN},
-	{"OnDrop always fails, at a dequeue", hurtDequeue},
-	{"OnDrop always fails, in a batch of several shards", hurtBatch},
-	{"OnDrop always fails, at Close", hurtClose},
-	{"a handle of a tenant that is no key", hurtHandleKey},
-	{"who waits is not the next to call", hurtSleepers},
-	{"user code fails for tenants that are new", hurtNewcomers},
+	{"a tenant that is not equal to itself", panicNaN},
+	{"OnDrop always fails, at a dequeue", panicDequeue},
+	{"OnDrop always fails, in a batch of several shards", panicBatch},
+	{"OnDrop always fails, at Close", panicClose},
+	{"a handle of a tenant that is no key", panicHandleKey},
+	{"who waits is not the next to call", panicSleepers},
+	{"user code fails for tenants that are new", panicNewcomers},
 }
 
 // outcome is how a call ended.
@@ -64,8 +64,8 @@ func openAny(t *testing.T, newSched anyMaker, cfg anyConfig) anySched {
 	return s
 }
 
-// hurtNaN: it is refused before user code is asked, and nothing is kept of it.
-func hurtNaN(t *testing.T, newSched anyMaker) {
+// panicNaN: it is refused before user code is asked, and nothing is kept of it.
+func panicNaN(t *testing.T, newSched anyMaker) {
 	type pair struct {
 		name  string
 		value float64
@@ -76,7 +76,7 @@ func hurtNaN(t *testing.T, newSched anyMaker) {
 			t.Errorf("user code was asked about %v", k)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), hurtLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), panicLimit)
 	defer cancel()
 	for _, shards := range []int{1, 4} {
 		s := openAny(t, newSched, anyConfig{
@@ -122,7 +122,7 @@ func hurtNaN(t *testing.T, newSched anyMaker) {
 }
 
 // failures are user code that panics, or ends its goroutine.
-var failures = map[string]func(){"panic": func() { panic(errHurt) }, "Goexit": runtime.Goexit}
+var failures = map[string]func(){"panic": func() { panic(errPanic) }, "Goexit": runtime.Goexit}
 
 // told returns an OnDrop that always fails, and what it was told.
 func told(fail func()) (func(any, int, firq.DropReason), func() []int) {
@@ -140,10 +140,10 @@ func told(fail func()) (func(any, int, firq.DropReason), func() []int) {
 		}
 }
 
-// hurtDequeue: the item reaches the caller, OnDrop is told of every task, and the
+// panicDequeue: the item reaches the caller, OnDrop is told of every task, and the
 // next call panics; then all is as before. With Goexit the item goes with the
 // goroutine, and does not count as in flight.
-func hurtDequeue(t *testing.T, newSched anyMaker) {
+func panicDequeue(t *testing.T, newSched anyMaker) {
 	for name, fail := range failures {
 		onDrop, drops := told(fail)
 		s := openAny(t, newSched, anyConfig{Shards: 1, MaxInFlightPerTenant: 1, OnDrop: onDrop})
@@ -164,7 +164,7 @@ func hurtDequeue(t *testing.T, newSched anyMaker) {
 				t.Fatalf("%+v, %t, %+v: the item has not reached its caller", first, ok, it)
 			}
 			ctx := context.Background()
-			if next := outcomeOf(func() { _, _ = s.Dequeue(ctx) }); next.panicked != errHurt {
+			if next := outcomeOf(func() { _, _ = s.Dequeue(ctx) }); next.panicked != errPanic {
 				t.Fatalf("the next call: %+v", next)
 			}
 			it.Done()
@@ -179,9 +179,9 @@ func hurtDequeue(t *testing.T, newSched anyMaker) {
 	}
 }
 
-// hurtBatch: what one shard has delivered reaches the caller, though OnDrop fails for
+// panicBatch: what one shard has delivered reaches the caller, though OnDrop fails for
 // the tasks of another one, which delivers nothing.
-func hurtBatch(t *testing.T, newSched anyMaker) {
+func panicBatch(t *testing.T, newSched anyMaker) {
 	onDrop, drops := told(failures["panic"])
 	s := openAny(t, newSched, anyConfig{Shards: 8, OnDrop: onDrop})
 	late := time.Now().Add(-time.Second)
@@ -214,7 +214,7 @@ func hurtBatch(t *testing.T, newSched anyMaker) {
 				n--
 			}
 		}
-		if n != 0 || !call.returned && call.panicked != errHurt {
+		if n != 0 || !call.returned && call.panicked != errPanic {
 			t.Errorf("%+v, and %d more than it says", call, -n)
 		}
 	}
@@ -223,8 +223,8 @@ func hurtBatch(t *testing.T, newSched anyMaker) {
 	}
 }
 
-// hurtClose: Close tells OnDrop of every task, on every shard.
-func hurtClose(t *testing.T, newSched anyMaker) {
+// panicClose: Close tells OnDrop of every task, on every shard.
+func panicClose(t *testing.T, newSched anyMaker) {
 	const n = 1000
 	for name, fail := range failures {
 		for _, shards := range []int{1, 4} {
@@ -236,7 +236,7 @@ func hurtClose(t *testing.T, newSched anyMaker) {
 				}
 			}
 			call := outcomeOf(func() { s.Close() })
-			if call.returned || name == "panic" && call.panicked != errHurt || name != "panic" && call.panicked != nil {
+			if call.returned || name == "panic" && call.panicked != errPanic || name != "panic" && call.panicked != nil {
 				t.Errorf("%s: %+v", name, call)
 			}
 			if got := drops(); len(slices.Compact(got)) != n {
@@ -252,9 +252,9 @@ func hurtClose(t *testing.T, newSched anyMaker) {
 	}
 }
 
-// hurtSleepers: OnDrop panics in the call of a consumer that gets an item; another
+// panicSleepers: OnDrop panics in the call of a consumer that gets an item; another
 // one, which was asleep by then, is served; the next call panics.
-func hurtSleepers(t *testing.T, newSched anyMaker) {
+func panicSleepers(t *testing.T, newSched anyMaker) {
 	synctest.Test(t, func(t *testing.T) {
 		onDrop, _ := told(failures["panic"])
 		s := openAny(t, newSched, anyConfig{Shards: 1, MaxInFlightPerTenant: 1, OnDrop: onDrop})
@@ -282,7 +282,7 @@ func hurtSleepers(t *testing.T, newSched anyMaker) {
 				t.Errorf("who was asleep: %+v", call)
 			}
 		}
-		if call := outcomeOf(func() { s.TryDequeue() }); call.panicked != errHurt {
+		if call := outcomeOf(func() { s.TryDequeue() }); call.panicked != errPanic {
 			t.Errorf("the next call: %+v", call)
 		}
 	})

@@ -28,10 +28,10 @@ var arrivals = map[string]func(s anySched, ctx context.Context, k any, tk *firq.
 	},
 }
 
-// hurtNewcomers: the calls of tenants that nobody knows end in user code, one after the
+// panicNewcomers: the calls of tenants that nobody knows end in user code, one after the
 // other and more of them than MaxTenants. None of them takes a tenant's place for
 // good: as many others as may be are let in at once, and later all are forgotten.
-func hurtNewcomers(t *testing.T, newSched anyMaker) {
+func panicNewcomers(t *testing.T, newSched anyMaker) {
 	for _, where := range []callback{inQuantumFor, inBackpressureFor, onExpired, key, inUse} {
 		for _, how := range ways {
 			if (where == key || where == inUse) && how.name != "a runtime error" {
@@ -40,7 +40,7 @@ func hurtNewcomers(t *testing.T, newSched anyMaker) {
 			for arrival, arrive := range arrivals {
 				for _, shards := range []int{1, 4} {
 					t.Run(fmt.Sprintf("%s/%s/%s/shards=%d", arrival, where, how.name, shards), func(t *testing.T) {
-						guardFor(t, hurtLimit, func() {
+						guardFor(t, panicLimit, func() {
 							synctest.Test(t, func(t *testing.T) {
 								c := newcomers{t: t, where: where, how: how}
 								c.open(newSched, shards)
@@ -56,7 +56,7 @@ func hurtNewcomers(t *testing.T, newSched anyMaker) {
 	}
 }
 
-// newcomers is one case of hurtNewcomers.
+// newcomers is one case of panicNewcomers.
 type newcomers struct {
 	t      *testing.T
 	s      anySched

@@ -82,7 +82,7 @@ func TestAwaitContext(t *testing.T) {
 		w.asleep(2)
 		cancel()
 		w.ended(2, context.Canceled)
-		if st := e.Stats(NewBooks[string](), 0, 1); st.TimeoutRejected != 3 || st.Dropped != 3 {
+		if st := e.Stats(NewCounters[string](), 0, 1); st.TimeoutRejected != 3 || st.Dropped != 3 {
 			t.Errorf("%d timeouts counted, want 3", st.TimeoutRejected)
 		}
 	})
@@ -127,7 +127,7 @@ func TestAwaitClosed(t *testing.T) {
 		}
 		wait(t, e, background, coreOf(firq.ErrClosed)).ended(1, firq.ErrClosed)
 		wait(t, e, background, coreOf(firq.ErrGlobalFull, firq.ErrClosed)).ended(2, firq.ErrClosed)
-		if st := e.Stats(NewBooks[string](), 0, 1); st.Dropped != 0 {
+		if st := e.Stats(NewCounters[string](), 0, 1); st.Dropped != 0 {
 			t.Errorf("%d rejections counted", st.Dropped)
 		}
 	})
@@ -169,7 +169,7 @@ func TestAwaitTooManyTenants(t *testing.T) {
 		many := firq.ErrTooManyTenants
 		wait(t, e, background, coreOf(many)).ended(1, many)
 		wait(t, e, background, coreOf(firq.ErrGlobalFull, many)).ended(2, many)
-		if st := e.Stats(NewBooks[string](), 0, 1); st.RejectedTenant != 2 {
+		if st := e.Stats(NewCounters[string](), 0, 1); st.RejectedTenant != 2 {
 			t.Errorf("%d rejections counted, want 2", st.RejectedTenant)
 		}
 	})

@@ -17,7 +17,7 @@ type core struct {
 	answers  []error
 	admitted []drr.Task[int]
 	calls    atomic.Int32 // the test looks while the producer runs
-	hurt     func(call int32)
+	abort    func(call int32)
 
 	replace  error // what stands in the way of Replace; nil: it succeeds
 	replaced []bool
@@ -29,8 +29,8 @@ func coreOf(answers ...error) *core { return &core{answers: answers, due: clock.
 
 func (c *core) Admit(_ string, task drr.Task[int]) error {
 	call := int(c.calls.Add(1)) - 1
-	if c.hurt != nil {
-		c.hurt(int32(call + 1))
+	if c.abort != nil {
+		c.abort(int32(call + 1))
 	}
 	err := c.answers[min(call, len(c.answers)-1)]
 	if err == nil {

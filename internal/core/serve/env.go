@@ -20,9 +20,9 @@ type Env[K comparable, T any] struct {
 	Clock   clock.Clock
 	Waiters waitq.Queue[K] // producers that wait for capacity
 
-	Says    Says // what Config says of tenants, unless it Asks; immutable
-	Asks    bool // Config has functions that are to be asked about a tenant; immutable
-	Flights bool // a tenant may have an in-flight limit; immutable
+	Defaults TenantConfig // what Config says of tenants, unless it Asks; immutable
+	Asks     bool         // Config has functions that are to be asked about a tenant; immutable
+	Flights  bool         // a tenant may have an in-flight limit; immutable
 
 	limits     setLimits[K]
 	quanta     *xsync.MapOf[K, int64] // SetQuantum
@@ -36,9 +36,9 @@ type Env[K comparable, T any] struct {
 
 	lastSweep atomic.Int64
 
-	crowd   []*told         // of each shard; immutable once all shards are made
-	aheads  []atomic.Uint64 // by how many rounds somebody of each shard is ahead (float64 bits): see Shard.LookAhead
-	learned atomic.Int64    // with MaxTenants: the tenants that shards have told of
+	idleWords []*idleWord     // of each shard; immutable once all shards are made
+	aheads    []atomic.Uint64 // by how many rounds somebody of each shard is ahead (float64 bits): see Shard.LookAhead
+	learned   atomic.Int64    // with MaxTenants: the tenants that shards have told of
 }
 
 // NewEnv resolves the config.

@@ -20,7 +20,7 @@ func with(p firq.Policy) config {
 // counted returns how many rejections of each kind there were: global, tenant,
 // timeout.
 func counted(e *env) [3]uint64 {
-	st := e.Stats(NewBooks[string](), 0, 1)
+	st := e.Stats(NewCounters[string](), 0, 1)
 	return [3]uint64{st.RejectedGlobal, st.RejectedTenant, st.TimeoutRejected}
 }
 

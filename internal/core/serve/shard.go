@@ -21,12 +21,12 @@ type Shard[K comparable, T any] struct {
 	rounds *shardsel.Rounds // of all shards
 	index  int              // among them; immutable, as is rounds
 
-	inFlight int
-	said     said
-	parked   uint64 // the current round as it was when the shard was last seen idle
-	top      top[K, T]
-	drops    *Drops[K, T] // to be told once the lock is free
-	behind   behind[K]
+	inFlight  int
+	published published
+	parked    uint64 // the current round as it was when the shard was last seen idle
+	top       top[K, T]
+	drops     *Drops[K, T] // to be told once the lock is free
+	behind    behind[K]
 
 	known[K, T]
 }
@@ -40,7 +40,7 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 	s := &Shard[K, T]{env: env, waits: hist.NewLocal()}
 	s.top.size = max(cfg.TopTenants, 0)
 	s.bounded = cfg.MaxTenants > 0
-	env.crowd = append(env.crowd, &s.told)
+	env.idleWords = append(env.idleWords, &s.idleWord)
 	s.Queue = drr.New(drr.Config{
 		Order:     cfg.Order,
 		LowWater:  cfg.LowWater,

@@ -146,7 +146,7 @@ func (b *steps) inVain() {
 // turns are such as give nothing, before the one that gives the task: others may
 // become active in between. There may also have been fewer, or none.
 func (b *steps) turns() {
-	for n := 0; b.oneShard && b.Freedom.Turns && n < mostTurns; n++ {
+	for n := 0; b.oneShard && b.Relaxation.Turns && n < mostTurns; n++ {
 		b.then("turn", func(s *state) bool { b.turn(s); return true })
 	}
 }

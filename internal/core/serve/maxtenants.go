@@ -49,10 +49,10 @@ func (e *Env[K, T]) MakeRoomForTenant(known *atomic.Int64, forget func(shard int
 // lookIdle returns a shard that has said that it has idle tenants, -1 for none, and
 // what changes whenever a shard says something.
 func (e *Env[K, T]) lookIdle() (shard int, version uint64) {
-	for i, told := range e.crowd {
+	for i, told := range e.idleWords {
 		failpoint.At("crowd idle?")
 		word := told.word.Load()
-		if word&toldIdle != 0 {
+		if word&idleMask != 0 {
 			return i, 0
 		}
 		version += word
