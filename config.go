@@ -69,7 +69,7 @@ type Config[K comparable, T any] struct {
 	// 0: off.
 	DynamicThreshold float64
 	// Quantum is the cost that a tenant may spend per round. For O(1) work per
-	// task choose it about as large as the dearest common task. 0: 1.
+	// task choose it about as large as the largest common cost. 0: 1.
 	Quantum int64
 	// QuantumFor gives each tenant a weight. What it said last when the tenant became
 	// active (got a task, having had none) holds until it becomes active again. It is

@@ -146,7 +146,7 @@ func TestLagOfFaults(t *testing.T) {
 
 // What the deficit explains is no lag: a task that takes many rounds, and what is left
 // of it when others have come that far.
-func TestLagOfDearTasks(t *testing.T) {
+func TestLagOfCostlyTasks(t *testing.T) {
 	q := New[int, int](Config{}, idleHost{})
 	q.Share(lonePeers{})
 	ts := newTenants(2, func(int) int64 { return 3 })

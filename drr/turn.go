@@ -273,7 +273,7 @@ func (q *Queue[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
 }
 
 // Block takes a tenant out of the lists until Unblock; its tasks stay. It keeps
-// its deficit, though at most what a turn and its dearest front task need, so
+// its deficit, though at most what a turn and its costliest front task need, so
 // that turns cut short do not add up to a burst.
 func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 	t.blocked = true

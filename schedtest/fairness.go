@@ -30,7 +30,7 @@ var fairnessChecks = func() []check {
 }()
 
 func fairnessBound(t *testing.T, newSched maker, shards, consumers, batch int) {
-	for _, mix := range []fairness.Mix{fairness.Random, fairness.Cheap, fairness.Dear} {
+	for _, mix := range []fairness.Mix{fairness.Random, fairness.Cheap, fairness.Costly} {
 		if testing.Short() || raceDetector {
 			mix.Rounds /= 2
 		}

@@ -41,7 +41,7 @@ func lagOf(t *testing.T, s sched) float64 {
 // whatever tasks cost, and whatever the scheduler has served before.
 func lagFair(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 8} {
-		for i, mix := range []fairness.Mix{fairness.Random, fairness.Cheap, fairness.Dear} {
+		for i, mix := range []fairness.Mix{fairness.Random, fairness.Cheap, fairness.Costly} {
 			mix.Rounds /= 4
 			for _, slack := range []int{1, 4}[:min(shards, 2)] {
 				names := tenants(20)

@@ -16,7 +16,7 @@ import (
 // Hedayati et al., USENIX ATC 2019).
 //
 // It has to be the round of the next delivery and not the round that the shard
-// is in: a shard whose tenants all save up for dear tasks must neither deliver
+// is in: a shard whose tenants all save up for costly tasks must neither deliver
 // them before the others have come to that round, nor be taken for slow. And the
 // current round is the last one that somebody has had a turn in, as in start-time
 // fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), not the smallest tag: time

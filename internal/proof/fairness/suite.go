@@ -53,7 +53,7 @@ func table(t *testing.T, build Maker) {
 
 func (x setup) row(t *testing.T, build Maker, b *strings.Builder) {
 	fmt.Fprintf(b, "| %d | %d | %d |", x.shards, x.consumers, x.batch)
-	for _, x.mix = range []Mix{Random, Cheap, Dear} {
+	for _, x.mix = range []Mix{Random, Cheap, Costly} {
 		f := x.must(t, build)
 		fmt.Fprintf(b, " %v | %v | %v |", f.within.Proved, f.across.Proved, f.across.Stated)
 		if x.mix == Cheap {

@@ -132,7 +132,7 @@ func TestWrong(t *testing.T) {
 		{name: "priority", cfg: four, tasks: urgent, calls: []Call{put(a, 1, 2), get(1, 2)}},
 		{name: "rotation", cfg: four, tasks: mixed, calls: []Call{put(a, 1, 3), put(b, 2), get(1, 3, 2)}},
 		{name: "who was first", cfg: four, tasks: mixed, calls: []Call{put(a, 1), put(b, 2), get(2, 1)}},
-		{name: "a dear task", cfg: four, tasks: []Task{{Cost: 2}, {Tenant: b}}, calls: []Call{put(a, 1), put(b, 2), get(1, 2)}},
+		{name: "a costly task", cfg: four, tasks: []Task{{Cost: 2}, {Tenant: b}}, calls: []Call{put(a, 1), put(b, 2), get(1, 2)}},
 		{name: "a quantum", cfg: four, tasks: mixed, calls: []Call{
 			{Kind: SetQuantum, Tenant: a, Most: 2}, put(a, 1, 3), put(b, 2), get(1, 2, 3)}},
 		{name: "a quantum that was reset", cfg: four, tasks: mixed, calls: []Call{

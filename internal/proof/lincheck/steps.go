@@ -152,7 +152,7 @@ func (b *steps) turns() {
 }
 
 // mostTurns is how many of them one dequeue may need: each step more makes the
-// search longer. Three tenants whose dearest tasks cost three have five.
+// search longer. Three tenants whose costliest tasks cost three have five.
 const mostTurns = 5
 
 func (b *steps) freeAll(s *state, id int) bool { b.free(s, id); return true }

@@ -75,7 +75,7 @@ var sleeping = map[string]program{
 		st.Run()
 		st.awake("consumer")
 	}},
-	// More quantum can make a tenant ready whose task was too dear.
+	// More quantum can make a tenant ready whose task was too costly.
 	"a quantum and a consumer": {2, func(st *stage) {
 		st.build(config{})
 		st.s.SetQuantum("a", 1)

@@ -166,7 +166,7 @@ func closedFirst(st *stage) {
 	first.run("")
 }
 
-// oldLimit: a shard is alone, and may deliver a dear task whose round is far, when
+// oldLimit: a shard is alone, and may deliver a costly task whose round is far, when
 // a consumer looks. Before it has the lease, there is work on the other shard.
 func oldLimit(st *stage) {
 	d, restore := st.direct()

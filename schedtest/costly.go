@@ -5,20 +5,20 @@ import (
 	"testing"
 )
 
-// A dear task skips many empty turns at once. That must not put its shard so far
+// A costly task skips many empty turns at once. That must not put its shard so far
 // ahead that whoever shares it waits until the others have come there.
-var dearChecks = []check{
-	{name: "a newcomer does not wait for dear tasks", run: dearNewcomers},
-	{name: "dear tasks get their share beside cheap ones", run: dearShare},
+var costlyChecks = []check{
+	{name: "a newcomer does not wait for costly tasks", run: costlyNewcomers},
+	{name: "costly tasks get their share beside cheap ones", run: costlyShare},
 }
 
-func dearNewcomers(t *testing.T, newSched maker) {
-	const dear, steady = 8, 4
+func costlyNewcomers(t *testing.T, newSched maker) {
+	const costly, steady = 8, 4
 	for _, shards := range []int{1, 2, 8} {
 		s := open(t, newSched, config{Shards: shards})
-		for i := range dear {
+		for i := range costly {
 			for range 20 {
-				admit(t, s, fmt.Sprint("dear", i), task{Cost: 200})
+				admit(t, s, fmt.Sprint("costly", i), task{Cost: 200})
 			}
 		}
 		for i := range steady {
@@ -35,14 +35,14 @@ func dearNewcomers(t *testing.T, newSched maker) {
 				waited++
 			}
 			// A few rounds, in each of which everybody has at most one task.
-			if most := 4 * (dear + steady); waited > most {
+			if most := 4 * (costly + steady); waited > most {
 				t.Fatalf("%d shards: newcomer %d waited for %d tasks, at most %d are fair", shards, i, waited, most)
 			}
 		}
 	}
 }
 
-func dearShare(t *testing.T, newSched maker) {
+func costlyShare(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 2, 8} {
 		s := open(t, newSched, config{Shards: shards})
 		const perTenant = 20_000 // of cost, for each of them
