@@ -188,7 +188,7 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 // SetQuantum overrides the tenant's quantum from its next turn on.
 func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 	if s.env.CheckTenant(k) != nil {
-		return // nobody would find it again
+		return // it could not be found again
 	}
 	quantum = max(quantum, 1)
 	sh := s.shardOf(k)
@@ -219,12 +219,12 @@ func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 	return s.life.Shutdown(ctx, func() {
 		s.fence()
 		s.drains.Store(true)
-		s.env.Waiters.WakeAll() // nobody will be admitted
+		s.env.Waiters.WakeAll() // no call will be admitted
 		s.drainCheck()
 	})
 }
 
-// fence waits until nobody is at work who has looked at the state before it was
+// fence waits until no call is at work that has looked at the state before it was
 // changed: it is looked at under each lock.
 func (s *Scheduler[K, T]) fence() {
 	for _, sh := range s.shards {
@@ -276,7 +276,7 @@ func (sh *shard[K, T]) discard() bool {
 
 var _ firq.Scheduler[int, int] = (*Scheduler[int, int])(nil)
 
-// lookAhead says how far each shard is, for who is behind another one.
+// lookAhead says how far each shard is, for tenants that are behind another one.
 func (s *Scheduler[K, T]) lookAhead() {
 	for _, sh := range s.shards {
 		failpoint.Lock(&sh.mu, "lock")

@@ -60,7 +60,7 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 // take fills dst with what is deliverable now. It goes on from shard to shard
 // until dst is full or nothing is ready. first: the call begins.
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) int {
-	if first { // who has waited is not the next to call
+	if first { // a caller that has waited is not the next to call
 		s.env.Rethrow()
 	}
 	n := 0
@@ -125,7 +125,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 			return n, true
 		}
 	}
-	// Everybody who may be served is being served by others: wait for one rather
+	// All shards that may be served are being served by others: wait for one rather
 	// than take from a shard that is ahead.
 	if busy != nil {
 		failpoint.Lock(&busy.mu, "lock busy")

@@ -110,7 +110,7 @@ func (h *handle[K, T]) admitOne(task *drr.Task[T]) error {
 	s := h.s
 	err := h.try(task)
 	for again := true; again && (err == firq.ErrGlobalFull || err == firq.ErrTenantThreshold); {
-		// If what had expired elsewhere was dropped by somebody else just now, there
+		// If what had expired elsewhere was dropped by another call just now, there
 		// was no instant at which this task had to be refused. A threshold moves with
 		// everything: one more try.
 		again = s.reclaimElsewhere(h.sh) || err == firq.ErrGlobalFull && s.held.Load() < s.most.Load()
@@ -229,7 +229,7 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], conf *serve.Tena
 	if t.Len() == 0 {
 		limit := env.Limit(t.Key, conf.PerTenant)
 		if limit > t.limit && env.Config.MaxPerTenantFor != nil {
-			env.Waiters.TenantRaised(t.Key, limit-t.limit) // it is empty: who was woken for that is not alone now
+			env.Waiters.TenantRaised(t.Key, limit-t.limit) // it is empty: a producer woken for that is not alone now
 		}
 		t.limit = limit
 		if env.Config.MaxInFlightFor != nil {
@@ -245,11 +245,11 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], conf *serve.Tena
 // reserve takes a place for one task of the tenant, which it adds if it is new,
 // and acquires its ticket. The scheduler's limit is looked at first, then the
 // tenant's; the scheduler's place is taken last, when nothing else can stand in
-// the way, so that nobody is refused on account of a call that is itself refused.
+// the way, so that no call is refused on account of a call that is itself refused.
 // Under mu.
 func (h *handle[K, T]) reserve(tk *firq.Ticket) (*tenant[K, T], error) {
 	s, sh, cfg := h.s, h.sh, &h.s.env.Config
-	most := s.most.Load() // nobody changes it before mu is free
+	most := s.most.Load() // no call changes it before mu is free
 	held := s.held.Load()
 	if held >= most {
 		return nil, firq.ErrGlobalFull

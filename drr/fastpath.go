@@ -59,7 +59,7 @@ func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T) (t *Tenant[
 			t.line.lane.popFront(&q.pool)
 		}
 		q.queued--
-		q.ready-- // who is in a list is not blocked
+		q.ready-- // a tenant in a list is not blocked
 		if t.queued--; t.queued == 0 {
 			t.mask = 0
 			q.nEmpty++

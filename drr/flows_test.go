@@ -136,7 +136,7 @@ func TestFlowsLookAgain(t *testing.T) {
 	}
 }
 
-// TestFlowHash: no two queues share in the same way, so that nobody can choose flows
+// TestFlowHash: no two queues share in the same way, so that no client can choose flows
 // that fall on each other.
 func TestFlowHash(t *testing.T) {
 	a, _ := makeTenants(Config{MaxFlows: 64}, 0, 1)

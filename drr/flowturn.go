@@ -39,7 +39,7 @@ func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) (next *head, e *en
 	}
 }
 
-// skipTurns is skip for the lines of a tenant, which nobody else has to wait for.
+// skipTurns is skip for the lines of a tenant, which no other tenant has to wait for.
 func (q *Queue[K, T]) skipTurns(t *Tenant[K, T], x *flows[K, T]) {
 	fewest, quantum := uint64(math.MaxUint64), uint64(t.quantum)
 	for _, h := range x.open {

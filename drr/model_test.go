@@ -243,7 +243,7 @@ func (m *model) head(now int64) (best *modelSeat) {
 		e, ok := m.front(both[0], now)
 		switch {
 		case !ok, best == nil && m.cfg.Aging == 0:
-			return both[0] // its turn is over; or nobody below can be before it
+			return both[0] // its turn is over; or none below can be before it
 		case best == nil || m.before(e, bestTask, now):
 			best, bestTask = both[0], e
 		}

@@ -71,7 +71,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// Whatever may enable somebody to pay earlier tells the peers.
+// Whatever may enable a tenant to pay earlier tells the peers.
 func TestPeersHear(t *testing.T) {
 	for name, change := range map[string]func(*Queue[int, int], []*Tenant[int, int]){
 		"a newcomer":     func(q *Queue[int, int], ts []*Tenant[int, int]) { push(q, ts[1], plainTask(0, 1)) },

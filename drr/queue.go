@@ -36,7 +36,7 @@ type Queue[K comparable, T any] struct {
 	peers   Peers // nil: none
 	lazy    bool
 	plain   bool               // first in, first out, and one seat per tenant: there are slots
-	jumps   bool               // who comes in may go first
+	jumps   bool               // a tenant that joins may go first
 	lists   [levels]list[K, T] // only lists[0] is used unless Across
 	queued  int                // tasks held
 	ready   int                // tasks of tenants that are not blocked
@@ -60,12 +60,12 @@ type Queue[K comparable, T any] struct {
 type list[K comparable, T any] struct {
 	fresh, active seats[K, T]
 	round         uint64 // modulo 1<<63; see Apart
-	skipped       uint64 // rounds that were not counted, as nobody else shared time
+	skipped       uint64 // rounds that were not counted, as no other queue shared time
 	reached       uint64 // the last round that NextWithin has begun a turn in, or passed empty turns up to
 	used          bool   // some seat was served in this round, or could not pay
 	left          int    // active seats that this round has still to visit
-	emptyVisits   int    // visits since somebody could pay
-	wait          uint64 // nobody can pay in the next so many rounds: there is nothing to visit until then
+	emptyVisits   int    // visits since a tenant could pay
+	wait          uint64 // no tenant can pay in the next so many rounds: there is nothing to visit until then
 	audit         audit
 	news          bool // something may have come to the front of a seat; see skip
 }
@@ -310,9 +310,9 @@ func (q *Queue[K, T]) headOfAll(now int64) *seat[K, T] {
 		}
 		h, _ := q.front(s, now)
 		if h == nil || q.cfg.Aging == 0 && best == nil {
-			return s // nobody below can be before it
+			return s // none below can be before it
 		}
-		// Who waited longer wins a tie.
+		// The tenant that waited longer wins a tie.
 		if a := q.aged(h, l, now); best == nil || a > most || a == most && h.enqueued < oldest.enqueued {
 			best, oldest, most = s, h, a
 		}

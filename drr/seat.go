@@ -99,7 +99,7 @@ func (l *seats[K, T]) remove(s *seat[K, T]) {
 //
 // What each visit needs comes first.
 type Tenant[K comparable, T any] struct {
-	seat      seat[K, T] // with Across see more; of who is blocked and has tasks, in Queue.blocked
+	seat      seat[K, T] // with Across see more; those of blocked tenants with tasks, in Queue.blocked
 	quantum   int64
 	queued    int32 // at most firq.MaxTasks, of all shards
 	mask      uint8 // levels that have tasks; and splitUsual, mixedUsual
@@ -248,7 +248,7 @@ func (q *Queue[K, T]) best(s *seat[K, T], now int64) (h *head, e *entry[K, T]) {
 	for m := mask &^ (1 << top); m != 0; {
 		l := bits.Len8(m) - 1
 		m &^= 1 << l
-		// Who waited longer wins a tie.
+		// The tenant that waited longer wins a tie.
 		other, entry := q.end(s, l)
 		if a := q.aged(other, l, now); a > most || a == most && other.enqueued < h.enqueued {
 			h, e, most = other, entry, a

@@ -31,7 +31,7 @@ func (q *Queue[K, T]) join(s *seat[K, T], first bool) {
 // next round on, or in this one if it is the only seat.
 func (q *Queue[K, T]) activate(l *list[K, T], s *seat[K, T]) {
 	if l.wait > 0 {
-		q.lookAgain(l) // nobody has asked whether s can pay
+		q.lookAgain(l) // it is not known yet whether s can pay
 	}
 	s.place, s.due = active, l.round+1
 	if l.active.n == 0 {
@@ -149,7 +149,7 @@ func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 	})
 }
 
-// skip gives everybody as many refills at once as it takes until somebody can
+// skip gives every tenant as many refills at once as it takes until one can
 // pay, less the one that each gets at the start of its turn. Called between
 // turns; does nothing if some seat needs a visit first (it is empty, or its
 // front task expired). If that would be after the round limit nothing is given yet,
@@ -171,7 +171,7 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 	if fewest == math.MaxUint64 || fewest < 2 || l.news { // Fill may push for whom was looked at before
 		return
 	}
-	turns := fewest - 1 // nobody can pay after these: turns x quantum < need
+	turns := fewest - 1 // no tenant can pay after these: turns x quantum < need
 	if l.wait = turns; q.peers != nil || limit != math.MaxUint64 {
 		l.wait = min(turns, mostAtOnce)
 	}
@@ -179,7 +179,7 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 }
 
 // pass takes the empty turns that are known, if the limit and the peers let somebody
-// be served after them. Else the round stays: who joins before the peers have come so
+// be served after them. Else the round stays: a tenant that joins before the peers have come so
 // far joins now. Where no peer has work the round stays, too: it is counted for them.
 func (q *Queue[K, T]) pass(l *list[K, T], limit uint64) {
 	may := Alone
@@ -221,7 +221,7 @@ func (l *list[K, T]) catchUp(turns uint64) {
 }
 
 // CatchUp takes the empty turns up to round r, as far as it is known that they
-// are empty: who shares time with other queues calls it before it adds a task,
+// are empty: a queue that shares time with others calls it before it adds a task,
 // so that the newcomer joins at the current round and the others have what is
 // due to them.
 func (q *Queue[K, T]) CatchUp(r uint64) {
@@ -240,7 +240,7 @@ func (q *Queue[K, T]) lookAgain(l *list[K, T]) {
 	l.wait = 0
 }
 
-// Waiting reports whether it is known that nobody can pay before a later round.
+// Waiting reports whether it is known that no tenant can pay before a later round.
 func (q *Queue[K, T]) Waiting() bool { return q.lists[0].wait > 0 }
 
 // Tag returns the round in which the next delivery can be, as far as is known,
@@ -298,7 +298,7 @@ func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 }
 
 // Unblock lets a blocked tenant back in, at the tail. Without a task it is idle;
-// with NewFirst, if somebody is backlogged, it goes through the active list
+// with NewFirst, if a tenant is backlogged, it goes through the active list
 // before, as emptied has it do.
 func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 	t.blocked = false

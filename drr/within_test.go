@@ -133,7 +133,7 @@ func TestWithinWaits(t *testing.T) {
 	}
 }
 
-// TestWithinLooksAgain: what may enable somebody to pay ends the wait.
+// TestWithinLooksAgain: what may enable a tenant to pay ends the wait.
 func TestWithinLooksAgain(t *testing.T) {
 	for name, change := range map[string]func(*pair, *firq.Ticket){
 		"a cheaper task of a higher priority": func(p *pair, _ *firq.Ticket) {

@@ -39,7 +39,7 @@ func (m *message[T]) set(task *drr.Task[T], b *batch[T]) {
 
 // batch is several tasks of one tenant that took one ticket: one step on the
 // tenant's word, one on the credits, one slot. The producer fills it; from E4 on
-// it belongs to the lease holder, who recycles it.
+// it belongs to the lease holder, which recycles it.
 type batch[T any] struct {
 	ticket firq.Ticket // cancels nothing: by it a message knows the batch; the first field
 	tasks  [batchSize]drr.Task[T]

@@ -153,7 +153,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 // shard that is ahead. It reports more false when no shard has work.
 //
 // A shard that another processor has just served counts as one that is being
-// served, whether it has work or not: to ask takes lines from who is at it. Who
+// served, whether it has work or not: to ask takes lines from the consumer that serves it. Who
 // has something to return asks.
 func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy *shard[K, T], n int, more bool) {
 	now := s.env.Clock.Now()
@@ -181,7 +181,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		sh := s.shards[j]
 		failpoint.At("take active?")
 		if sh.elsewhere(hint, now) {
-			continue // who is at it takes in the ring
+			continue // the consumer that serves it takes in the ring
 		}
 		if !sh.activations.Ready() && s.rounds.Due(j) >= now { // before ready; see shard.work
 			continue
@@ -203,7 +203,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 	for i := range s.shards {
 		j := (start + i) & mask
 		sh := s.shards[j]
-		// Before its round and its lease: who is at it should not lose those lines.
+		// Before its round and its lease: the consumer that serves it should not lose those lines.
 		if sh.elsewhere(hint, now) && (have == 0 || sh.work()) {
 			sh.contention.note(now)
 			busy, more = sh, true
@@ -216,7 +216,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 				continue
 			}
 		} else if !s.rounds.Asks(j) {
-			more = more || have > 0 && sh.activations.Ready() // somebody was at it a moment ago
+			more = more || have > 0 && sh.activations.Ready() // another consumer served it a moment ago
 			continue
 		}
 		more = true
@@ -236,10 +236,10 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 }
 
 // elsewhere reports whether another processor is at the shard. It looks at no line
-// that who is at it writes often.
+// that the consumer that serves it writes often.
 func (sh *shard[K, T]) elsewhere(hint int, now int64) bool { return sh.affinity.elsewhere(hint, now) }
 
-// try takes the lease unless somebody else has it. The caller serves the shard.
+// try takes the lease unless another goroutine has it. The caller serves the shard.
 func (sh *shard[K, T]) try() bool {
 	failpoint.At("L1 try")
 	return sh.lease.TryLock()

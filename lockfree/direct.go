@@ -73,7 +73,7 @@ func (sh *shard[K, T]) pushDirect(t *tenant[K, T], task *firq.Task[T], now int64
 	}
 	t.word.Add(^uint64(usedUnit - 1))
 	sh.know(t)
-	sh.takeIn() // who was announced before the task had its credit goes first
+	sh.takeIn() // tenants that were announced before the task had its credit goes first
 	sh.admits(t)
 	sh.PushPlain(&t.Tenant, &task.Payload, max(task.Cost, 1), now)
 	return true

@@ -111,13 +111,13 @@ func (s *Scheduler[K, T]) admitAll(k K, h *handle[K, T], task *drr.Task[T]) erro
 //	[E1] take the ticket, and with it a place of the tenant; the ticket cannot
 //	     be given back, but published without a task (void)
 //	[E2] take a credit of the scheduler
-//	[E3] look at the state: who closes or drains looks at the credits after
+//	[E3] look at the state: a call that closes or drains looks at the credits after
 //	     setting it, so a task with a credit is waited for or refused here
 //	[E4] publish the task
 //	[E5] announce the tenant, unless it is polled
-//	[E6] look at the state again: after a Close nobody else may come by
+//	[E6] look at the state again: after a Close no consumer may come by
 //
-// Nobody is refused on account of a call that is itself refused in the end: a
+// No call is refused on account of a call that is itself refused in the end: a
 // credit is taken only when nothing but the state can stand in the way, and who
 // finds a tenant full waits for the calls that are between E1 and E4
 // (tenant.full).
@@ -169,7 +169,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *s
 		}
 		if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
 			t.shard.lock()
-			t.shard.know(t) // or nobody would ever forget it
+			t.shard.know(t) // or it would never be forgotten
 			t.shard.unlock()
 			return serve.ErrTicketInUse
 		}
@@ -210,7 +210,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *s
 }
 
 // emptying reports whether somebody is about to empty the inbox, being at the shard
-// on another processor. One that can grow has to be seen to by who found it full.
+// on another processor. One that can grow has to be seen to by the producer that found it full.
 func (s *Scheduler[K, T]) emptying(t *tenant[K, T]) bool {
 	return t.inbox.Load().Size() == inboxSize && t.shard.elsewhere(cpu.Hint(), s.env.Clock.Now())
 }
@@ -274,7 +274,7 @@ func (s *Scheduler[K, T]) jumps(task *drr.Task[T]) bool {
 	return task.Priority != firq.PriorityNormal || task.Flow != 0 && s.env.Config.MaxFlows > 1
 }
 
-// sawDeadline notes that tasks can expire: from now on, who finds no room looks
+// sawDeadline notes that tasks can expire: from now on, a producer that finds no room looks
 // for some that have.
 func (s *Scheduler[K, T]) sawDeadline() {
 	if !s.deadlines.Load() {

@@ -75,7 +75,7 @@ func (s *Scheduler[K, T]) parkerAtRest() error {
 	return nil
 }
 
-// check is for who has just taken the lease, and has not begun: it looks at what
+// check is for a goroutine that has just taken the lease, and has not begun: it looks at what
 // the last holder has left. Producers may be at work.
 func (sh *shard[K, T]) check() error {
 	if sh.owing != nil || sh.owed != 0 {

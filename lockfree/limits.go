@@ -63,7 +63,7 @@ func (s *Scheduler[K, T]) SetLimit(k K, n int) {
 		sh.lock()
 		s.env.NoteLimit(k, n)
 		failpoint.At("limit noted")
-		// Who is just making the tenant is waited for, or sees what was noted.
+		// A producer that is just creating the tenant is waited for, or sees what was noted.
 		s.tenants.Compute(k, func(t *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
 			if loaded {
 				risen = t.setLimit(limit)
@@ -79,7 +79,7 @@ func (s *Scheduler[K, T]) SetMaxGlobal(n int) {
 	serve.CheckMaxGlobal(n)
 	risen := s.credit.SetCap(n)
 	if s.life.State() == serve.Draining {
-		s.drainCheck() // who looked meanwhile was not sure
+		s.drainCheck() // a call that looked meanwhile was not sure
 	}
 	if risen > 0 {
 		failpoint.At("max global risen")
@@ -93,7 +93,7 @@ func (s *Scheduler[K, T]) enterAsking(t *tenant[K, T], k K, task *drr.Task[T], h
 	return s.enter(t, k, task, &conf, hint)
 }
 
-// ask asks what the config says of a tenant, which is nil if nobody knows it. If that
+// ask asks what the config says of a tenant, which is nil if it is not known. If that
 // is another limit than the tenant has, and it holds nothing, it gets that now, before
 // the caller's task is admitted.
 func (s *Scheduler[K, T]) ask(t *tenant[K, T], k K) serve.TenantConfig {

@@ -116,7 +116,7 @@ func (s *Scheduler[K, T]) lookUp(k K, conf *serve.TenantConfig) (*tenant[K, T], 
 }
 
 // addKnown counts one more tenant, unless there are MaxTenants. No mark is in here: it is
-// called with a lock of the map held, for which who comes to the same bucket waits.
+// called with a lock of the map held, for which a call that comes to the same bucket waits.
 func (s *Scheduler[K, T]) addKnown() bool {
 	limit := int64(s.env.Config.MaxTenants)
 	for limit > 0 {
@@ -167,7 +167,7 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 // lease of the tenant's shard.
 func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 	if s.env.CheckTenant(k) != nil {
-		return // nobody would find it again
+		return // it could not be found again
 	}
 	quantum = max(quantum, 1)
 	sh := s.shards[s.placer.Shard(k)]
@@ -203,7 +203,7 @@ func (t *tenant[K, T]) override(quantum int64) {
 // Shutdown stops admitting and returns once the backlog is gone.
 func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 	return s.life.Shutdown(ctx, func() {
-		s.env.Waiters.WakeAll() // nobody will be admitted
+		s.env.Waiters.WakeAll() // no call will be admitted
 		s.drainCheck()
 	})
 }
@@ -258,7 +258,7 @@ func (sh *shard[K, T]) discard() bool {
 
 var _ firq.Scheduler[int, int] = (*Scheduler[int, int])(nil)
 
-// lookAhead says how far each shard is, for who is behind another one.
+// lookAhead says how far each shard is, for tenants that are behind another one.
 func (s *Scheduler[K, T]) lookAhead() {
 	for _, sh := range s.shards {
 		sh.lock()

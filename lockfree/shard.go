@@ -23,7 +23,7 @@ const announceSize = 256
 // How a task gets from a producer to the queue, and why none is forgotten:
 //
 //	[E4] put the task into the tenant's inbox
-//	[E5] tenant polled? then done: somebody will come by; else push the tenant
+//	[E5] tenant polled? then done: a consumer will come by; else push the tenant
 //	     into the activation ring, and notify the parker
 //
 //	[L1] take the lease; take the activations out of the ring; drain each one's
@@ -35,7 +35,7 @@ const announceSize = 256
 //	     inbox is looked at again
 //	[L4] say whether the shard is ready; release; if it is, notify
 //
-// When nobody holds the lease, a polled tenant therefore has a task in the queue
+// While the lease is free, a polled tenant therefore has a task in the queue
 // and either the shard says that it is ready, or the tenant is at its in-flight
 // limit and Item.Done will come. Between E4, E5 and L3 it is Dekker's
 // pattern: either E5 sees the cleared bit, or L3 sees the task. A tenant may be
@@ -118,7 +118,7 @@ func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 }
 
 // work reports whether there is something to serve, or to look at. The order
-// matters: who moves work from the ring to the queue says ready before it frees
+// matters: a consumer that moves work from the ring to the queue says ready before it frees
 // the ring.
 func (sh *shard[K, T]) work() bool { return sh.activations.Ready() || sh.s.rounds.Ready(sh.index) }
 
@@ -137,7 +137,7 @@ func (sh *shard[K, T]) lock() {
 	sh.begin()
 }
 
-// begin does L1 for who has just taken the lease.
+// begin does L1 for a goroutine that has just taken the lease.
 func (sh *shard[K, T]) begin() {
 	if !sh.Ready() && sh.Shared() {
 		sh.Join() // idle until now

@@ -18,11 +18,11 @@ import (
 //
 // tail is the next ticket of the inbox, used how many of its slots are in use.
 // room is how many tasks the tenant may still hold: the ticket's CAS takes one, so
-// that ticket, slot and capacity are one step; who takes a task out gives them
+// that ticket, slot and capacity are one step; the consumer that takes a task out gives them
 // back. It is below 0 if the limit was set below what the tenant holds (see
 // setLimit), so the field holds room + noRoom, of which the highest bit says that
 // there is some. dead: the tenant was forgotten, look it up again; never cleared. polled: a
-// producer need not announce its task, because somebody will come by (see shard);
+// producer need not announce its task, because a consumer will come by (see shard);
 // set and cleared under the lease.
 //
 // What the holder of the lease changes, it collects and adds in one step, mostly
@@ -64,7 +64,7 @@ const fillAt = inboxSize / 2
 // four lines, and a task that comes and goes touches three of them.
 type tenant[K comparable, T any] struct {
 	word atomic.Uint64
-	// inbox is replaced by a larger one while no ticket is out; see grow. Who has a
+	// inbox is replaced by a larger one while no ticket is out; see grow. A producer with a
 	// ticket loads it after that.
 	inbox atomic.Pointer[ring.Slots[message[T]]]
 	// quantum is what the tenant will have when it becomes active; the producer

@@ -45,7 +45,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], conf *serve.Tenan
 	if task.Due != clock.Never {
 		sh.s.sawDeadline()
 	}
-	sh.takeIn() // who was announced before the task had its credit goes first
+	sh.takeIn() // tenants that were announced before the task had its credit goes first
 	sh.push(t, task)
 	return true, nil
 }
@@ -104,7 +104,7 @@ func (s *Scheduler[K, T]) giveBack(t *tenant[K, T], places int) {
 const void firq.Priority = 0
 
 // publishVoid gives back the places of tasks that were refused after E1, and fills
-// their slot with nothing. The places come first: who finds no hole may rely on
+// their slot with nothing. The places come first: a producer that finds no hole may rely on
 // every place being taken by a task.
 func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, places int) {
 	s.giveBack(t, places)

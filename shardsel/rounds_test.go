@@ -166,7 +166,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// Who finds no shard ready at an unchanged version knows that there was an
+// A consumer that finds no shard ready at an unchanged version knows that there was an
 // instant at which none was. Here one of two shards is ready at any instant.
 func TestVersionTellsAnInstant(t *testing.T) {
 	r := roundsOf(1, cell{0, true}, cell{0, false})

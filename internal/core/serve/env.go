@@ -37,7 +37,7 @@ type Env[K comparable, T any] struct {
 	lastSweep atomic.Int64
 
 	idleWords []*idleWord     // of each shard; immutable once all shards are made
-	aheads    []atomic.Uint64 // by how many rounds somebody of each shard is ahead (float64 bits): see Shard.LookAhead
+	aheads    []atomic.Uint64 // by how many rounds a tenant of each shard is ahead (float64 bits): see Shard.LookAhead
 	learned   atomic.Int64    // with MaxTenants: the tenants that shards have told of
 }
 
@@ -178,7 +178,7 @@ func (e *Env[K, T]) RejectedMore(err error, n int) {
 
 // SweepAllDue reports whether looking for idle tenants everywhere is due again,
 // when there are too many: eight times per TenantIdle, at most every millisecond.
-// Who is told so does it.
+// The caller that is told so does it.
 func (e *Env[K, T]) SweepAllDue() bool {
 	now, last := e.Clock.Now(), e.lastSweep.Load()
 	every := max(int64(e.Config.TenantIdle)/8, int64(time.Millisecond))

@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// known are a shard's tenants. It belongs to who holds the shard's lock or lease,
+// known are a shard's tenants. It belongs to the holder of the shard's lock or lease,
 // apart from idleWord.
 //
 // A tenant is in one of two rings. Where the number of tenants is limited, the ring
@@ -118,7 +118,7 @@ func (s *Shard[K, T]) tellIdle() {
 	times := s.idleWord.word.Load() &^ idleMask
 	s.idleWord.word.Store(times + idleVersion + uint64(s.nIdle))
 	failpoint.At("crowd told")
-	// After that: who finds that shards know of all tenants looks who is idle then.
+	// After that: a call that finds that shards know of all tenants looks which are idle then.
 	s.env.learned.Add(int64(s.tenants - s.publishedTenants))
 	s.publishedTenants = s.tenants
 }

@@ -76,7 +76,7 @@ func (e *Env[K, T]) Limit(tenant K, n int) int {
 }
 
 // SetLimit does what is the same for both cores in firq.Scheduler's SetLimit: it checks
-// n, asks what holds instead of 0, and wakes who waits. apply takes the lock of the
+// n, asks what holds instead of 0, and wakes the waiters. apply takes the lock of the
 // tenant's shard, calls NoteLimit, gives the tenant the limit, and returns by how much
 // that has risen.
 func (e *Env[K, T]) SetLimit(tenant K, n int, apply func(limit int) (risen int), unlock func()) {
@@ -84,7 +84,7 @@ func (e *Env[K, T]) SetLimit(tenant K, n int, apply func(limit int) (risen int),
 		panic(fmt.Sprintf("firq: SetLimit: n is %d, must not be negative", n))
 	}
 	if e.CheckTenant(tenant) != nil {
-		return // nobody would find it again
+		return // it could not be found again
 	}
 	limit := min(n, firq.MaxTasks)
 	if n == 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// MakeRoomForTenant is for who finds MaxTenants tenants known. It has one of them
+// MakeRoomForTenant is for a call that finds MaxTenants tenants known. It has one of them
 // forgotten that is not in use, and reports whether it is worth trying again; false:
 // there was an instant during the call at which all were in use.
 //

@@ -40,7 +40,7 @@ func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task drr.Task[T], full 
 	}
 	switch bp.Policy {
 	case firq.DropOldest, firq.DropNewest:
-		for full != firq.ErrTooManyTenants { // who is not known has nothing to evict
+		for full != firq.ErrTooManyTenants { // an unknown tenant has nothing to evict
 			ok, err := a.Replace(tenant, task, bp.Policy == firq.DropNewest)
 			if ok {
 				return nil
@@ -145,7 +145,7 @@ func causeOf(full error) (cause waitq.Cause, ok bool) {
 }
 
 // sleep waits in the wait queue, but not beyond the time at which an expired task may
-// make room: nobody would tell.
+// make room: no call would tell.
 func (e *Env[K, T]) sleep(ctx context.Context, w *waitq.Waiter[K], timer <-chan time.Time, due int64) waitq.Verdict {
 	if due == clock.Never {
 		return e.Waiters.Wait(ctx, w, timer, nil)

@@ -40,7 +40,7 @@ func (s *Shard[K, T]) CatchUp() {
 
 // Pass asks whether the shard may be served in a round after empty turns. If it is
 // alone by now, it counts no more of them than the others have counted: so its tag goes
-// back, as in Back, and who wakes up during this hold does not pass to where it has
+// back, as in Back, and a shard that wakes up during this hold does not pass to where it has
 // waited for.
 func (s *Shard[K, T]) Pass(round uint64) drr.Passage {
 	switch may, alone := s.rounds.Pass(s.index, round); {
@@ -71,7 +71,7 @@ func (s *Shard[K, T]) Back() {
 }
 
 // Join takes an idle shard to the current round, where what comes in begins; or to the
-// next one if no other shard has work, as in the current one somebody was served. It
+// next one if no other shard has work, as in the current one a tenant was served. It
 // stays where it is if that is further. However long it was idle: that it is so far
 // ahead, it knows from then.
 func (s *Shard[K, T]) Join() {
@@ -87,7 +87,7 @@ func (s *Shard[K, T]) Join() {
 }
 
 // Onward comes between two deliveries of a hold, with the limit that the first one had. If
-// the queue has come to another round, Onward makes that the current one, where who wakes up
+// the queue has come to another round, Onward makes that the current one, where a shard that wakes up
 // now joins, and returns the limit as it is now: another shard may have come into an earlier
 // round meanwhile.
 func (s *Shard[K, T]) Onward(limit uint64) uint64 {
@@ -145,7 +145,7 @@ func (s *Shard[K, T]) Publish(ready bool) {
 		s.published.due = now.due
 		s.rounds.SetDue(s.index, now.due)
 	}
-	failpoint.At("publish tag") // after the round: who sees the tag gone joins at that round
+	failpoint.At("publish tag") // after the round: a shard that sees the tag gone joins at that round
 	s.say(now.tag, ready)
 	switch {
 	case !s.Shared():

@@ -10,7 +10,7 @@ import (
 )
 
 // Shard is one shard's queue and books. Not safe for concurrent use: it belongs
-// to who holds the shard's lock or lease.
+// to the holder of the shard's lock or lease.
 type Shard[K comparable, T any] struct {
 	Queue *drr.Queue[K, T]
 	env   *Env[K, T]
@@ -98,7 +98,7 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], h drr.Head, 
 func (s *Shard[K, T]) Delivered(t *Tenant[K, T], p firq.Priority, wait time.Duration, now int64) (token uint64) {
 	s.waits.Record(wait)
 	s.dequeued++
-	t.lastUsed = max(t.lastUsed, now) // who reads the clock first may come last
+	t.lastUsed = max(t.lastUsed, now) // the goroutine that reads the clock first may come last
 	if s.top.size > 0 {
 		s.top.delivered(t)
 	}

@@ -32,7 +32,7 @@ const (
 // A producer that was woken but does not need it (it got in at P2, or gave up)
 // passes the wake-up on (Leave).
 //
-// Released costs one load while nobody waits.
+// Released costs one load while no call waits.
 type Queue[K comparable] struct {
 	_       pad.Pad
 	waiting atomic.Int32 // producers in the lists; written under mu
@@ -42,7 +42,7 @@ type Queue[K comparable] struct {
 	seq       uint64
 	global    list[K]
 	threshold list[K]
-	tenants   map[K]*list[K] // only tenants that somebody waits for
+	tenants   map[K]*list[K] // only tenants with a waiter
 }
 
 // list is a queue of waiting producers, first come first woken.
@@ -226,7 +226,7 @@ func (q *Queue[K]) remove(w *Waiter[K]) {
 	}
 }
 
-// insert puts w behind everybody who came before it.
+// insert puts w behind all that came before it.
 func (l *list[K]) insert(w *Waiter[K]) {
 	after := l.tail
 	for after != nil && after.seq > w.seq {
