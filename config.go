@@ -125,7 +125,7 @@ type Config[K comparable, T any] struct {
 	//
 	// A further flow shares the line of one of them, chosen by a seeded hash, until no
 	// task of its own is left in it; one that is queued apart stays apart as long as it
-	// has tasks. Who shares a line shares its turns. 0: 64. 1: flows do not matter.
+	// has tasks. A flow that shares a line shares its turns. 0: 64. 1: flows do not matter.
 	MaxFlows int
 	// NewTenantsFirst serves a tenant that becomes active one quantum ahead of
 	// the backlogged ones (DRR++, RFC 8290).

@@ -195,7 +195,7 @@ func TestLagOfRefund(t *testing.T) {
 }
 
 // In its turn, with nothing left to spend, a tenant has its next turn in the next round;
-// rounds that are set anew have a turn for everybody; and who is refunded in its turn may
+// rounds that are set anew have a turn for everybody; and a tenant that is refunded in its turn may
 // spend more in it.
 func TestLagInTurn(t *testing.T) {
 	q := New[int, int](Config{}, idleHost{})

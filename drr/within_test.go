@@ -103,7 +103,7 @@ func TestWithinIsNext(t *testing.T) {
 	}
 }
 
-// TestWithinWaits: who saves up for a costly task is not served before its round,
+// TestWithinWaits: a tenant that saves up for a costly task is not served before its round,
 // gets what is due meanwhile, and does not make a newcomer wait.
 func TestWithinWaits(t *testing.T) {
 	p := newPair(2, func(int) int64 { return 10 })

@@ -173,7 +173,7 @@ func TestRequestIsTheSame(t *testing.T) {
 	}
 }
 
-// Who is rejected after its body was read can still be read.
+// A client that is rejected after its body was read can still be read.
 func TestRejectedBody(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{})
 	g.Close()

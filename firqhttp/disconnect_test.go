@@ -132,7 +132,7 @@ func TestGoesAwayUnnoticed(t *testing.T) {
 	}
 }
 
-// Who expects a word before it sends its body gets none if the request is rejected
+// A client that expects a word before it sends its body gets none if the request is rejected
 // at once; if it has to wait, the word comes, and the handler gets the body; if
 // there is a slot, the handler says when.
 func TestExpectContinue(t *testing.T) {

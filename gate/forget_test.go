@@ -90,7 +90,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// Who waits for ever is not looked for for ever: or in a bubble time would run on
+// A call that waits for ever is not looked for for ever: or in a bubble time would run on
 // where nothing else does.
 func TestForgetStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -147,7 +147,7 @@ type endless struct{ context.Context }
 
 func (endless) Err() error { return nil }
 
-// Whatever a context says: who gets no permit gets an error.
+// Whatever a context says: a call that gets no permit gets an error.
 func TestContextWithoutError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New[string](1, Config[string]{})

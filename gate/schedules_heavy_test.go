@@ -25,7 +25,7 @@ var heavyPrograms = map[string]struct {
 		sc.Go("release", release)
 		sc.end()
 	}},
-	// Nobody releases anything: who is next has to make way by itself.
+	// Nobody releases anything: a call that is next has to make way by itself.
 	"next gives up": {2, func(sc *scene) {
 		sc.build(2, Config[string]{})
 		release := sc.hold("a")
@@ -65,7 +65,7 @@ var heavyPrograms = map[string]struct {
 		release()
 		sc.end()
 	}},
-	// Who was not let in when the limit fell stays out.
+	// A call that was not let in when the limit fell stays out.
 	"the limit falls while one is let in": {2, func(sc *scene) {
 		sc.falls = true
 		sc.build(2, Config[string]{})

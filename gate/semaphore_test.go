@@ -203,7 +203,7 @@ func TestLargeAcquireDoesntStarve(t *testing.T) {
 	})
 }
 
-// Who is next gives up while others wait behind it.
+// A call that is next gives up while others wait behind it.
 func TestAllocCancelDoesntStarve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSem(t, 10)

@@ -71,7 +71,7 @@ func TestWarmIsNoLock(t *testing.T) {
 }
 
 // A shard that another processor has just served counts as one that is being
-// served; but who has something to return does not wait for one that has nothing.
+// served; but a call that has something to return does not wait for one that has nothing.
 func TestWarmWithItemsInHand(t *testing.T) {
 	s := build(t, config{Shards: 2})
 	var dst [8]item

@@ -36,7 +36,7 @@ func TestSlotsAreUsedInTurn(t *testing.T) {
 	}
 }
 
-// Who finds a tenant full of tasks that came alone takes them out of the ring: they
+// A call that finds a tenant full of tasks that came alone takes them out of the ring: they
 // look like calls that are not over.
 func TestFullOfWhoCameAlone(t *testing.T) {
 	s := buildAt(t, config{MaxPerTenant: 1}, inboxSize)

@@ -112,7 +112,7 @@ func TestSchedulesDueOnItsWay(t *testing.T) {
 	}
 }
 
-// Who drains all inboxes of a shard takes over what they know of deadlines before it
+// A call that drains all inboxes of a shard takes over what they know of deadlines before it
 // resets that, and resets it before it drains: what a producer says meanwhile stays.
 func TestSchedulesDrainPolledDue(t *testing.T) {
 	s := build(t, config{})
@@ -161,7 +161,7 @@ func TestSchedulesDueBeforeUnlock(t *testing.T) {
 	take(t, s, 1, 2)
 }
 
-// Who looks at the threshold while somebody moves credits waits for that: those that are
+// A call that looks at the threshold while somebody moves credits waits for that: those that are
 // on their way are free, too.
 func TestSchedulesThresholdWaits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // so many stripes

@@ -70,7 +70,7 @@ func TestSchedulesDueLeftInInbox(t *testing.T) {
 	}
 }
 
-// Who finds a tenant full looks at what all inboxes say once that has expired: or it would
+// A call that finds a tenant full looks at what all inboxes say once that has expired: or it would
 // take the lease again and again for a time that only drainPolled can take back.
 func TestSchedulesDueTakenBackByTenant(t *testing.T) {
 	s := build(t, config{MaxPerTenant: 2})

@@ -224,7 +224,7 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// Who draws a ticket after the first look is seen by the second one: his task goes first.
+// A call that draws a ticket after the first look is seen by the second one: its task goes first.
 func TestPushDirectLooksAgain(t *testing.T) {
 	s := direct(t, config{})
 	tn, _ := s.tenants.Load("a")

@@ -67,7 +67,7 @@ func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 	return queued, held, err
 }
 
-// parkerAtRest checks that nobody sleeps beside work.
+// parkerAtRest checks that nobody sleeps while there is work.
 func (s *Scheduler[K, T]) parkerAtRest() error {
 	if n := s.parker.Parked(); n != 0 && s.work() {
 		return fmt.Errorf("%d consumers sleep beside work", n)
@@ -128,7 +128,7 @@ func (sh *shard[K, T]) check() error {
 	return nil
 }
 
-// check is for who holds the lease of the tenant's shard.
+// check is for the holder of the lease of the tenant's shard.
 func (t *tenant[K, T]) check() error {
 	w := t.word.Load()
 	held, holds, limit := t.held(w), t.holds(), t.limit.get()

@@ -55,7 +55,7 @@ func TestShardLayout(t *testing.T) {
 	apart(t, pad.Line, end, lease, at{"due", unsafe.Offsetof(sh.due)}, at{"freed", unsafe.Offsetof(sh.freed)})
 }
 
-// Producers write a tenant's first line; who holds the lease writes all the rest.
+// Producers write a tenant's first line; the lease holder writes all the rest.
 // The runtime's size classes keep it at multiples of its size, if that is one of
 // them: so lines are lines.
 func TestTenantLayout(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 )
 
 // The tests of this package step through interleavings: the test itself takes the steps
-// of a producer, or of who holds a lease, one by one, and does something else in
+// of a producer, or of the holder of a lease, one by one, and does something else in
 // between, as if the other had been stopped there by the operating system.
 
 type (

@@ -75,7 +75,7 @@ func TestVoidOfNewTenant(t *testing.T) {
 	}
 }
 
-// A polled tenant's void slot is found by who comes by anyway.
+// A polled tenant's void slot is found by the call that comes by anyway.
 func TestVoidOfPolledTenant(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		s := buildAt(t, config{}, first)
@@ -97,7 +97,7 @@ func TestVoidOfPolledTenant(t *testing.T) {
 }
 
 // Nobody is told that a tenant is full on account of a call that is itself
-// refused in the end: who finds the last place taken by a call between E1 and E4
+// refused in the end: a call that finds the last place taken by a call between E1 and E4
 // waits for it.
 func TestFullWaitsForCalls(t *testing.T) {
 	for _, x := range []struct {

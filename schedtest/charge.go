@@ -122,7 +122,7 @@ func chargeExtreme(t *testing.T, newSched maker) {
 		for _, delta := range deltas {
 			it.Charge(delta)
 		}
-		// However deep the debt: who is alone is served.
+		// However deep the debt: a tenant that is alone is served.
 		if n := len(drain(t, s)); n != len("a2 a3 a4 b1 b2 b3 b4") {
 			t.Fatalf("after charges of %d not everything was delivered", deltas)
 		}

@@ -221,7 +221,7 @@ func flowHistory(t *testing.T, s sched, r *rand.Rand, names []string) {
 }
 
 // flowBeyond: with more flows than may be queued apart each is first in, first out, also
-// while it changes from sharing a line to its own; who is queued apart keeps at least
+// while it changes from sharing a line to its own; a flow that is queued apart keeps at least
 // its line's share.
 func flowBeyond(t *testing.T, newSched maker) {
 	for seed := range uint64(reps(30)) {

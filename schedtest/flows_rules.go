@@ -33,7 +33,7 @@ func flowCharge(t *testing.T, newSched maker) {
 	within(t, work[0], work[1], 1, 0.05)
 }
 
-// flowDebt: who sends one task at a time pays for it, be it charged while the flow has
+// flowDebt: a flow that sends one task at a time pays for it, be it charged while the flow has
 // nothing queued, or the tenant.
 func flowDebt(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1})

@@ -105,7 +105,7 @@ func among(f func(w *world)) func(w *world) {
 		w.admit("g", firq.Task[int]{})
 		w.admit("g", firq.Task[int]{})
 		w.start("EnqueueWait of another tenant", func() { w.wait("g", nil) })
-		w.prepare() // after that: who finds no place drops what has expired
+		w.prepare() // after that: a call that finds no place drops what has expired
 		w.run(f)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Who is backlogged gets work in proportion to its quantum, whatever its costs.
+// A tenant that is backlogged gets work in proportion to its quantum, whatever its costs.
 var shareChecks = []check{
 	{name: "quanta 100 to 1 give 100 to 1", run: shareQuanta},
 	{name: "quanta 10 to 1 give 10 to 1", run: shareQuanta10},

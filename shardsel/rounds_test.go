@@ -141,7 +141,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// Who may pass takes the current round along, unless no other shard has work.
+// A shard that may pass takes the current round along, unless no other shard has work.
 func TestPass(t *testing.T) {
 	for _, c := range []struct {
 		what       string

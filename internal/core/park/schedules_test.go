@@ -64,7 +64,7 @@ func (sc *scene) oneOnTheWay() {
 	}
 }
 
-// end fails if somebody sleeps beside a task, or nobody will be woken any more.
+// end fails if somebody sleeps while there is a task, or nobody will be woken any more.
 func (sc *scene) end(sleepers ...string) {
 	sc.Run()
 	asleep := 0

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// batch is a set of jobs that are done together: who takes one waits until all
-// are taken. So a job that is left beside a sleeper stops everything.
+// batch is a set of jobs that are done together: a consumer that takes one waits until all
+// are taken. So a job that is left waiting next to a sleeper stops everything.
 type batch struct {
 	left atomic.Int64
 	full chan struct{}

@@ -74,7 +74,7 @@ func TestBackToSleepSeesWork(t *testing.T) {
 
 // A consumer on its way finds nothing at first, then several jobs in its last look
 // ([C2]), all of which were left to it: it stays on its way, so that the next one
-// is woken when it arrives. Otherwise a job waits for it beside a sleeper.
+// is woken when it arrives. Otherwise a job waits for it while a consumer sleeps.
 func TestStaysOnTheWay(t *testing.T) {
 	b := newBench()
 	var wg sync.WaitGroup

@@ -29,7 +29,7 @@ func TestLeavePassesOn(t *testing.T) {
 	}
 }
 
-// Who leaves without having been woken passes nothing on.
+// A producer that leaves without having been woken passes nothing on.
 func TestLeaveUnwoken(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
 		var first Waiter[string]
@@ -92,7 +92,7 @@ func TestGivesUp(t *testing.T) {
 	})
 }
 
-// Who was woken, and then fails for another reason, passes the place on.
+// A producer that was woken, and then fails for another reason, passes the place on.
 func TestPass(t *testing.T) {
 	for _, cause := range []Cause{Global, Tenant} {
 		inCrowd(t, func(c *crowd) {
@@ -141,7 +141,7 @@ func TestCauseChangeOfTheLast(t *testing.T) {
 	})
 }
 
-// Who comes back for the same cause has its old place in the list, and passes
+// A producer that comes back for the same cause has its old place in the list, and passes
 // nothing on.
 func TestComingBackKeepsThePlace(t *testing.T) {
 	for _, back := range []int{0, 1, 2, 3} { // in what order they come back

@@ -144,7 +144,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Who has been served its last task is not compared any more.
+// A tenant that has been served its last task is not compared any more.
 func TestMeasureEnds(t *testing.T) {
 	tenants := []Tenant{{1, 1, 99, 0, false}, {1, 1, 2, 0, false}}
 	if g := Measure(tenants, turns("abab"+"aaaaaaa")); g.Gap(0, 1) != 1 || g.Turns() != 1 {

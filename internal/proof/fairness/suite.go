@@ -32,7 +32,7 @@ func (x setup) must(t *testing.T, build Maker) found {
 	return f
 }
 
-// table is the one of the measured maximum beside the bound.
+// table is the one of the measured maximum, with the bound.
 func table(t *testing.T, build Maker) {
 	var b strings.Builder
 	for _, shards := range []int{1, 2, 8, 64} {

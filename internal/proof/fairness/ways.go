@@ -38,7 +38,7 @@ func twoTenants(t *testing.T, build Maker) {
 	t.Logf("across %v, as stated %v", f.across.Proved, f.across.Stated)
 }
 
-// waitingShard: who joins a shard that waits for a far round joins now, and not
+// waitingShard: a tenant that joins a shard that waits for a far round joins now, and not
 // in the round that the shard was in when it began to wait.
 func waitingShard(t *testing.T, build Maker) {
 	for shards, consumers := range map[int]int{2: 1, 8: 4} {
@@ -143,7 +143,7 @@ func history(t *testing.T, build Maker) {
 	}
 }
 
-// newFirst: who comes gets a turn ahead of its order.
+// newFirst: a tenant that comes gets a turn ahead of its order.
 func newFirst(t *testing.T, build Maker) {
 	for _, m := range []Mix{Random, Cheap, Costly} {
 		f := setup{shards: 1, crowd: 50, consumers: 1, batch: 1, slack: 1, mix: m, newFirst: true}.must(t, build)

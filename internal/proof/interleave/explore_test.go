@@ -69,7 +69,7 @@ func TestLock(t *testing.T) {
 	})
 }
 
-// Who sleeps is not waited for, and goes on when it is woken.
+// A goroutine that sleeps is not waited for, and goes on when it is woken.
 func TestAsleep(t *testing.T) {
 	missed, met := 0, 0
 	Explore(t, 2, func(p *Schedule) {

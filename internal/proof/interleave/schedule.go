@@ -54,7 +54,7 @@ type thread struct {
 	ran    int  // steps of all threads when it last had its turn
 	since  int  // stuck: the moves at that time
 	spins  int  // stuck: steps when it was last stuck before; -1 never
-	// stuck: who could have gone on since it was last stuck, and did not; they
+	// stuck: the threads that could have gone on since they were last stuck, and did not; they
 	// come first (fair scheduling as in CHESS, PLDI 2008)
 	behind []*thread
 }
@@ -96,7 +96,7 @@ func (p *Schedule) Go(name string, f func()) {
 }
 
 // Join makes the calling goroutine take part from here on: one that the code under test
-// has started, in a step of one that does. Who started it waits for nothing, so there must
+// has started, in a step of one that does. The goroutine that started it waits for nothing, so there must
 // be only one on its way here at a time. It may still be asleep at the end.
 func (p *Schedule) Join(name string) {
 	p.mu.Lock()

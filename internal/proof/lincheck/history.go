@@ -107,7 +107,7 @@ type Relaxation struct {
 
 func tenantName(tenant int) string { return string(rune('a' + tenant)) }
 
-// String is for who has to find out what went wrong.
+// String is for the reader who has to find out what went wrong.
 func (c *Call) String() string {
 	var b strings.Builder
 	b.WriteString(kindNames[c.Kind])

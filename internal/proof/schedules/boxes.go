@@ -43,7 +43,7 @@ func (st *stage) smallInbox(d *controller) bool {
 	return small
 }
 
-// joinsUnannounced: who holds the lease drains a full inbox of a tenant that is in no
+// joinsUnannounced: the lease holder drains a full inbox of a tenant that is in no
 // list. What is put in after the ring was read comes after who was announced
 // meanwhile.
 func joinsUnannounced(st *stage) {

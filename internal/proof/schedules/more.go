@@ -79,7 +79,7 @@ var more = map[string]program{
 		st.Run()
 		st.took(inbox + 1)
 	}},
-	// Who holds the lease moves the deadline from the inbox to the shard; who finds
+	// The lease holder moves the deadline from the inbox to the shard; a call that finds
 	// no place sees it all the time.
 	"expired while it is drained": {2, func(st *stage) {
 		st.build(config{MaxPerTenant: 1, MaxQueueAge: 1})
@@ -110,7 +110,7 @@ var more = map[string]program{
 		expire()
 		st.queue("b", 4)
 	}},
-	// The same with a tenant that is announced: who drains looks at the polled ones.
+	// The same with a tenant that is announced: a call that drains looks at the polled ones.
 	"a deadline of an unpolled tenant while others are drained": {1, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
 		st.Go("producer", func() { st.offer("a", task{Payload: 3, Deadline: time.Now().Add(1)}) })

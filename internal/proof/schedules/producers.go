@@ -41,7 +41,7 @@ var limits = map[string]program{
 		st.Run()
 		st.took(2)
 	}},
-	// Who is refused for want of room in the scheduler must not make the tenant
+	// A call that is refused for want of room in the scheduler must not make the tenant
 	// look full.
 	"refused on account of the refused": {2, func(st *stage) {
 		st.build(config{MaxGlobal: 1, MaxPerTenant: 1})
@@ -84,7 +84,7 @@ var limits = map[string]program{
 	}},
 }
 
-// waiting: who waits for a place gets it when there is one.
+// waiting: a call that waits for a place gets it when there is one.
 var waiting = map[string]program{
 	"user code panics in who waits": {1, func(st *stage) {
 		st.build(config{MaxGlobal: 1, QuantumFor: func(tenant string) int64 {

@@ -162,7 +162,7 @@ func refundThenNewcomer(t *testing.T, build Maker) {
 	}
 }
 
-// Expired tasks of the other shard count as held until somebody looks; who is
+// Expired tasks of the other shard count as held until somebody looks; a call that is
 // over the threshold looks.
 func thresholdReclaimsElsewhere(t *testing.T, build Maker) {
 	s, a, b, _ := onTwoShards(t, build, firq.Config[int, int]{MaxGlobal: 10, DynamicThreshold: 1})

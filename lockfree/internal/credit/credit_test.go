@@ -191,7 +191,7 @@ func words(p *Pool) (w [maxStripes]uint64) {
 	return w
 }
 
-// The fill of a stripe itself is a change: who looks while credits leave one
+// The fill of a stripe itself is a change: a call that looks while credits leave one
 // stripe for another sees either word change.
 func TestRefillChangesBothVersions(t *testing.T) {
 	p := newWrapping(4, 2)

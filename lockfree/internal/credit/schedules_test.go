@@ -32,7 +32,7 @@ func (sc *scene) take() bool {
 	return true
 }
 
-// set lowers the capacity: who comes later goes by it.
+// set lowers the capacity: a call that comes later goes by it.
 func (sc *scene) set(n int) {
 	sc.p.SetCap(n)
 	sc.most = n
