@@ -65,7 +65,7 @@ func RunPanics[S firq.Scheduler[any, int]](t *testing.T, newScheduler func(firq.
 
 func panicInBubble(t *testing.T, newSched anyMaker, m method, where callback, how way, shards int) {
 	guardFor(t, panicLimit, func() {
-		synctest.Test(t, func(t *testing.T) { hurt(t, newSched, m, where, how, shards) })
+		synctest.Test(t, func(t *testing.T) { runPanic(t, newSched, m, where, how, shards) })
 	})
 }
 
@@ -132,8 +132,8 @@ type world struct {
 	book    anyBook
 }
 
-// hurt is one case.
-func hurt(t *testing.T, newSched anyMaker, m method, where callback, how way, shards int) {
+// runPanic is one case.
+func runPanic(t *testing.T, newSched anyMaker, m method, where callback, how way, shards int) {
 	w := &world{t: t, method: m, where: where, how: how, key: "v"}
 	if where == key {
 		w.key = []int{1}
