@@ -99,7 +99,7 @@ func TestCosts(t *testing.T) {
 					}
 				}
 				if n["costly"] < 5 || n["costly"] > 9 {
-					t.Errorf("%d costly executions beside 60 cheap ones, want about 6", n["costly"])
+					t.Errorf("%d costly executions among 60 cheap ones, want about 6", n["costly"])
 				}
 			})
 		})

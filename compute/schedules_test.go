@@ -168,7 +168,7 @@ var programs = map[string]struct {
 		})
 		sc.end()
 		if after == 1 && forgotten == 1 && sc.n == 1 {
-			sc.Errorf("who comes after Forget got what was made before")
+			sc.Errorf("a call after Forget got what was made before")
 		}
 	}},
 	"Warm and publication": {2, func(sc *scene) {

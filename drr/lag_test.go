@@ -138,7 +138,7 @@ func TestLagOfFaults(t *testing.T) {
 				served = ts[1]
 			}
 			if other := q.Lag(served, 0, 0, 0); other > 1 && other >= lag {
-				t.Errorf("who was served most is behind by %v, the victim by %v", other, lag)
+				t.Errorf("the tenant that was served most is behind by %v, the victim by %v", other, lag)
 			}
 		})
 	}

@@ -127,7 +127,7 @@ func TestErrors(t *testing.T) {
 		waiters = append(waiters, wait(background, g, "b", Request{}))
 		full("c", firq.ErrGlobalFull)
 		if g.Waiting() != 3 {
-			t.Errorf("%d wait; those who were refused are counted", g.Waiting())
+			t.Errorf("%d wait; the refused calls are counted", g.Waiting())
 		}
 		p.Release()
 		for range waiters {

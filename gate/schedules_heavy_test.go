@@ -33,7 +33,7 @@ var heavyPrograms = map[string]struct {
 		sc.user("light", "c")
 		sc.Run()
 		if sc.g.Waiting() > 0 {
-			sc.Errorf("%d wait beside a free slot", sc.g.Waiting())
+			sc.Errorf("%d wait while a slot is free", sc.g.Waiting())
 		}
 		release()
 		sc.end()
@@ -45,7 +45,7 @@ var heavyPrograms = map[string]struct {
 		sc.user("light", "b")
 		sc.Run()
 		if sc.g.Waiting() > 0 {
-			sc.Errorf("%d wait beside a free slot", sc.g.Waiting())
+			sc.Errorf("%d wait while a slot is free", sc.g.Waiting())
 		}
 		release()
 		sc.end()
@@ -143,7 +143,7 @@ var heavyPrograms = map[string]struct {
 		sc.user("user", "a")
 		sc.end()
 		if sc.g.memory.Load() == nothing {
-			sc.Errorf("nobody will forget the tenant")
+			sc.Errorf("the tenant will never be forgotten")
 		}
 	}},
 	// Four: a pump looks in vain, as the tenant is at its limit; a slot comes back and

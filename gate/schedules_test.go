@@ -190,7 +190,7 @@ var programs = map[string]struct {
 		sc.user("two", "b")
 		sc.Run()
 		if sc.g.Waiting() > 0 {
-			sc.Errorf("%d wait beside a free slot", sc.g.Waiting())
+			sc.Errorf("%d wait while a slot is free", sc.g.Waiting())
 		}
 		release()
 		sc.end()

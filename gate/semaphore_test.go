@@ -240,7 +240,7 @@ func TestAllocCancelDoesntStarve(t *testing.T) {
 		go stop()
 		q, err := s.acquire(ctx, 1)
 		if err != nil {
-			t.Fatalf("Acquire(1) beside nine free slots: %v", err)
+			t.Fatalf("Acquire(1) with nine free slots: %v", err)
 		}
 		q.Release()
 		<-done

@@ -112,11 +112,11 @@ func TestWorkIsSeenAllTheTime(t *testing.T) {
 	admit(t, s, "a", task{Payload: 1})
 	sh.lock()
 	if !sh.work() {
-		t.Error("drained, and nobody is told")
+		t.Error("drained, and no consumer is notified")
 	}
 	sh.unlock()
 	if !sh.work() {
-		t.Error("queued, and nobody is told")
+		t.Error("queued, and no consumer is notified")
 	}
 	take(t, s, 1)
 	p := published(t, s, "a", task{Payload: 2})
@@ -202,7 +202,7 @@ func TestActivationRingFullWakes(t *testing.T) {
 	until(t, "a consumer asleep", func() bool { return s.parker.Parked() == 1 })
 	admit(t, s, "a", task{})
 	if err := result(t, "Dequeue", got); err != nil {
-		t.Errorf("asleep beside a task: %v", err)
+		t.Errorf("asleep while there is a task: %v", err)
 	}
 	put(&sh.activations.Slots, hole, stale)
 }

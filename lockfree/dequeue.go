@@ -153,8 +153,8 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 // shard that is ahead. It reports more false when no shard has work.
 //
 // A shard that another processor has just served counts as one that is being
-// served, whether it has work or not: to ask takes lines from the consumer that serves it. Who
-// has something to return asks.
+// served, whether it has work or not: to ask takes cache lines from the consumer that
+// serves it. A call that has something to return asks.
 func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy *shard[K, T], n int, more bool) {
 	now := s.env.Clock.Now()
 	if len(s.shards) == 1 {
@@ -203,7 +203,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 	for i := range s.shards {
 		j := (start + i) & mask
 		sh := s.shards[j]
-		// Before its round and its lease: the consumer that serves it should not lose those lines.
+		// Before its round and its lease: the consumer that serves it should not lose those cache lines.
 		if sh.elsewhere(hint, now) && (have == 0 || sh.work()) {
 			sh.contention.note(now)
 			busy, more = sh, true

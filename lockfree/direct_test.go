@@ -166,7 +166,7 @@ func TestDirectForgotten(t *testing.T) {
 		t.Fatal("the tenant was not forgotten")
 	}
 	if s.enqueueDirect("a", h, &task{Payload: 2}, s.env.Clock.Now()) {
-		t.Fatal("a task went to a tenant that nobody knows")
+		t.Fatal("a task went to an unknown tenant")
 	}
 	admit(t, s, "a", task{Payload: 2})
 	take(t, s, 2)

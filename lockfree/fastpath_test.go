@@ -81,7 +81,7 @@ func TestDirectWakes(t *testing.T) {
 				t.Errorf("got %d, want 2", n)
 			}
 		default:
-			t.Error("the consumer sleeps beside work")
+			t.Error("the consumer sleeps while there is work")
 			touch(s) // wakes it
 		}
 	})
@@ -185,7 +185,7 @@ func TestFastPathUnlocks(t *testing.T) {
 		touch(s) // says that nobody is idle
 		fast(t, s, 2)
 		if !s.roomForTenant() {
-			t.Error("nobody knows that the tenant is idle")
+			t.Error("the tenant is not known to be idle")
 		}
 	})
 }
@@ -259,7 +259,7 @@ func TestDirectIsKnown(t *testing.T) {
 			t.Errorf("direct: %v", got)
 		}
 		if !tn.known {
-			t.Errorf("refused %t: nobody will forget it", refused)
+			t.Errorf("refused %t: it will never be forgotten", refused)
 		}
 		undo()
 	}
@@ -304,7 +304,7 @@ func TestFastPathNeedsFill(t *testing.T) {
 	}
 	fast(t, s, 2)
 	if !tn.NeedsFill {
-		t.Error("nobody will look into a half-full inbox")
+		t.Error("a half-full inbox will not be looked at")
 	}
 	for _, p := range ps {
 		p.announce()

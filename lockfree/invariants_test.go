@@ -37,7 +37,7 @@ func withStopped[K comparable, T any](s *Scheduler[K, T], tickets, credits int) 
 		return fmt.Errorf("known is %d, %d tenants are in the map", n, s.tenants.Size())
 	}
 	if s.env.Waiters.Waiting() {
-		return fmt.Errorf("somebody waits for room")
+		return fmt.Errorf("a producer waits for capacity")
 	}
 	return s.parkerAtRest()
 }
@@ -57,7 +57,7 @@ func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 			err = fmt.Errorf("%v: %d places taken, %d queued", t.Key, t.held(w), t.Len())
 		}
 		if s.life.State() == serve.Open && !t.known && w&deadBit == 0 && t.held(w) == 0 {
-			err = fmt.Errorf("%v: nobody will forget it", t.Key)
+			err = fmt.Errorf("%v: it will never be forgotten", t.Key)
 		}
 		return err == nil
 	})
@@ -70,7 +70,7 @@ func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 // parkerAtRest checks that nobody sleeps while there is work.
 func (s *Scheduler[K, T]) parkerAtRest() error {
 	if n := s.parker.Parked(); n != 0 && s.work() {
-		return fmt.Errorf("%d consumers sleep beside work", n)
+		return fmt.Errorf("%d consumers sleep while there is work", n)
 	}
 	return nil
 }

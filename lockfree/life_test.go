@@ -205,7 +205,7 @@ func TestPanicOfWokenConsumer(t *testing.T) {
 	until(t, "another consumer asleep", func() bool { return s.parker.Parked() == 1 })
 	admit(t, s, "a", task{})
 	if err := result(t, "Dequeue", second); err != nil {
-		t.Errorf("asleep beside a task: %v", err)
+		t.Errorf("asleep while there is a task: %v", err)
 	}
 }
 

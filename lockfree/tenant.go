@@ -61,7 +61,7 @@ const fillAt = inboxSize / 2
 
 // tenant is one tenant. Producers write the first cache line and the inbox's
 // slots; the rest belongs to the lease of its shard. With keys of two words it takes
-// four lines, and a task that comes and goes touches three of them.
+// four cache lines, and a task that comes and goes touches three of them.
 type tenant[K comparable, T any] struct {
 	word atomic.Uint64
 	// inbox is replaced by a larger one while no ticket is out; see grow. A producer with a

@@ -218,7 +218,7 @@ func TestLastPlaceOfATenant(t *testing.T) {
 	all.Wait()
 	for i := range rounds {
 		if got[0][i] == got[1][i] {
-			t.Fatalf("round %d: the last place is given to both, or to nobody: %t", i, got[0][i])
+			t.Fatalf("round %d: the last place is given to both, or to neither: %t", i, got[0][i])
 		}
 	}
 	s.known.Store(0)

@@ -59,7 +59,7 @@ func fairnessBound(t *testing.T, newSched maker, shards, consumers, batch int) {
 				}
 			}
 			if consumers == 1 && g.Turns() < 3 { // others may hold most of the tasks at the same time
-				t.Errorf("%s, slack %d: somebody had %d turns: too little to see anything", mix.Name, slack, g.Turns())
+				t.Errorf("%s, slack %d: a tenant had %d turns: too little to see anything", mix.Name, slack, g.Turns())
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func handleUnknown(t *testing.T, newSched maker) {
 		}
 	}
 	if n := s.Stats().Tenants; n != 0 {
-		t.Errorf("%d tenants are known, of whom nobody has enqueued", n)
+		t.Errorf("%d tenants are known, of which none has enqueued", n)
 	}
 	load(t, s, "c", 1)
 	if err := s.Tenant("a").Enqueue(task{}); err != firq.ErrTooManyTenants {

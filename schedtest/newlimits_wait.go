@@ -29,7 +29,7 @@ func wakes(t *testing.T, newSched maker, cfg config, set func(s sched)) {
 		}
 		linger(1)
 		if len(answers) > 0 {
-			t.Error("nobody waits")
+			t.Error("no producer waits")
 		}
 		set(s)
 		for range 2 {

@@ -279,7 +279,7 @@ func panicSleepers(t *testing.T, newSched anyMaker) {
 		admit("b", firq.Task[int]{})
 		for range 2 {
 			if call := <-calls; !call.returned {
-				t.Errorf("who was asleep: %+v", call)
+				t.Errorf("a call that was asleep: %+v", call)
 			}
 		}
 		if call := outcomeOf(func() { s.TryDequeue() }); call.panicked != errPanic {

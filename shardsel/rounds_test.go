@@ -117,7 +117,7 @@ func TestLimitLetsSomebodyGo(t *testing.T) {
 					some = some || r.Tag(i) <= v.Limit(i)
 				}
 				if !some {
-					t.Errorf("slack %d, tags %d, %d, 5: nobody may be served", slack, a, b)
+					t.Errorf("slack %d, tags %d, %d, 5: no shard may be served", slack, a, b)
 				}
 			}
 		}

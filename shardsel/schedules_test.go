@@ -101,7 +101,7 @@ func TestSchedules(t *testing.T) {
 				ip.Errorf("passed: %v; the newcomer joined in round %d, the current one is %d", passed, joined, r.Current())
 			}
 			if r.jumping.Load() != 0 {
-				ip.Errorf("somebody is still jumping")
+				ip.Errorf("a shard is still passing")
 			}
 		}},
 	} {

@@ -74,13 +74,13 @@ func (sc *scene) end(sleepers ...string) {
 		}
 	}
 	if asleep > 0 && sc.tasks > 0 {
-		sc.Errorf("%d sleep beside %d tasks", asleep, sc.tasks)
+		sc.Errorf("%d sleep while there are %d tasks", asleep, sc.tasks)
 	}
 	if n := sc.p.Parked(); n != asleep {
 		sc.Errorf("%d sleep, and the parker counts %d", asleep, n)
 	}
 	if sc.p.waking.Load() != 0 {
-		sc.Errorf("somebody is on its way for ever")
+		sc.Errorf("a consumer is on its way for ever")
 	}
 	// Everybody wakes up, to find something. It is not the rule that is tested.
 	sc.waiters = nil

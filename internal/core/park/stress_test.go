@@ -124,7 +124,7 @@ func TestWakeUpForNobody(t *testing.T) {
 		wg.Go(b.wakeOne) // a Notify that saw somebody who has left
 		wg.Go(func() {
 			if err := b.consume(ctx); err != nil {
-				t.Errorf("round %d: asleep beside a job: %v", round, err)
+				t.Errorf("round %d: asleep while there is a job: %v", round, err)
 			}
 		})
 		wg.Go(func() { b.publish(1) })

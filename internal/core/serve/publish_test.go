@@ -293,7 +293,7 @@ func TestPublishLingers(t *testing.T) {
 		for range 2 {
 			serveIn(t, s, 3)
 			if !s.Queue.Lingering() {
-				t.Fatal("nobody lingers")
+				t.Fatal("no tenant lingers")
 			}
 			say("served", true)
 			s.Queue.Retire(&s.rest.at.Tenant)

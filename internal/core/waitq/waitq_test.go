@@ -131,7 +131,7 @@ func TestLinesAreForgotten(t *testing.T) {
 		}
 		c.Released("a", 1)
 		if c.tenants["a"] == nil {
-			t.Error("the list of a tenant was deleted with somebody in it")
+			t.Error("the list of a tenant was deleted with a waiter in it")
 		}
 		c.Released("a", 1)
 		c.wantWoken("a1", "a2")

@@ -126,7 +126,7 @@ func (x setup) run(build Maker) (f found, err error) {
 		return f, err
 	}
 	if f.turns < x.mix.Enough {
-		return f, fmt.Errorf("somebody had %d turns while backlogged: too little to see anything", f.turns)
+		return f, fmt.Errorf("a tenant had %d turns while backlogged: too little to see anything", f.turns)
 	}
 	g := Measure(left(load, start, Everybody), asReturned(calls))
 	for i := range keys {

@@ -255,7 +255,7 @@ func thresholdOfNothing(st *stage) {
 	refused.run("")
 	synctest.Wait()
 	if !in {
-		st.Errorf("who waits for the threshold sleeps, and the tenant has nothing")
+		st.Errorf("the waiter for the threshold sleeps, and the tenant has nothing")
 	}
 }
 

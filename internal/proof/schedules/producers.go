@@ -140,7 +140,7 @@ var waiting = map[string]program{
 		st.Run()
 		st.awake("gives up")
 		if in == !st.Asleep("waits") {
-			st.Errorf("who gave up is in: %t, who waits sleeps: %t", in, st.Asleep("waits"))
+			st.Errorf("the producer that gave up is in: %t, the one that waits sleeps: %t", in, st.Asleep("waits"))
 		}
 	}},
 	"cancelling makes room": {2, func(st *stage) {

@@ -211,7 +211,7 @@ func TestLookUnsureWhileMoving(t *testing.T) {
 	p := newWrapping(4, 2)
 	p.moving.Store(1)
 	if free, sure := p.Free(); sure || free != 4 {
-		t.Errorf("Free = %d, %t while somebody moves credits", free, sure)
+		t.Errorf("Free = %d, %t while a call moves credits", free, sure)
 	}
 	p.moving.Store(0)
 	p.wantFree(t, 4)
