@@ -15,7 +15,7 @@ quick: ## what takes a few minutes of it
 race: ## the tests under the race detector, nothing else
 	go test -race -timeout=30m ./...
 
-plays: ## every schedule of small stories that changes goroutines a few times
+plays: ## every schedule of small programs that changes goroutines a few times
 	scripts/test plays
 
 models: ## search the models in docs/models/ with spin

@@ -69,7 +69,7 @@ type Config[K comparable, T any] struct {
 	// 0: off.
 	DynamicThreshold float64
 	// Quantum is the cost that a tenant may spend per round. For O(1) work per
-	// task choose it about as large as the dearest common task. 0: 1.
+	// task choose it about as large as the largest common cost. 0: 1.
 	Quantum int64
 	// QuantumFor gives each tenant a weight. What it said last when the tenant became
 	// active (got a task, having had none) holds until it becomes active again. It is
@@ -125,7 +125,7 @@ type Config[K comparable, T any] struct {
 	//
 	// A further flow shares the line of one of them, chosen by a seeded hash, until no
 	// task of its own is left in it; one that is queued apart stays apart as long as it
-	// has tasks. Who shares a line shares its turns. 0: 64. 1: flows do not matter.
+	// has tasks. A flow that shares a line shares its turns. 0: 64. 1: flows do not matter.
 	MaxFlows int
 	// NewTenantsFirst serves a tenant that becomes active one quantum ahead of
 	// the backlogged ones (DRR++, RFC 8290).

@@ -93,7 +93,7 @@ type Scheduler[K comparable, T any] interface {
 	// the new one. What is queued beyond a lower limit stays until it is delivered,
 	// expires, or is cancelled; until so much has left that there is room again,
 	// nothing is admitted, except that the policies DropOldest and DropNewest go on
-	// putting a new task in the place of an old one. Who waits for capacity is woken
+	// putting a new task in the place of an old one. A call that waits for capacity is woken
 	// when the limit rises.
 	SetMaxGlobal(n int)
 	// SetLimit sets how many tasks this tenant may have queued from now on, instead

@@ -21,7 +21,7 @@ import (
 // scene is one run of a play: a System whose goroutines take part, and what became of
 // each message. Only one goroutine runs at a time, so its fields need no lock.
 type scene struct {
-	*interleave.Play
+	*interleave.Schedule
 	s        *System
 	hands    int
 	names    []string // of goroutines that have to end
@@ -38,7 +38,7 @@ func (sc *scene) At(point string) {
 		sc.Join(fmt.Sprint("hand ", sc.hands))
 		return
 	}
-	sc.Play.At(point)
+	sc.Schedule.At(point)
 }
 
 type play struct {
@@ -46,7 +46,7 @@ type play struct {
 	f           func(sc *scene)
 }
 
-func TestPlays(t *testing.T) {
+func TestSchedules(t *testing.T) {
 	// What other tests have left behind passes the same marks, and would take part.
 	err := goleak.Find()
 	for tries := 0; err != nil && tries < 20; tries++ {
@@ -59,8 +59,8 @@ func TestPlays(t *testing.T) {
 		for name, p := range group {
 			t.Run(name, func(t *testing.T) {
 				limit(t, 5*time.Minute)
-				interleave.Explore(t, p.preemptions, func(ip *interleave.Play) {
-					sc := &scene{Play: ip, accepted: map[int]bool{}, left: map[int]bool{}, ends: map[int]string{}}
+				interleave.Explore(t, p.preemptions, func(ip *interleave.Schedule) {
+					sc := &scene{Schedule: ip, accepted: map[int]bool{}, left: map[int]bool{}, ends: map[int]string{}}
 					defer failpoint.Set(sc)()
 					p.f(sc)
 				})

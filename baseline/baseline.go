@@ -94,7 +94,7 @@ func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 	s.parker = park.New(s.work)
 	s.life.Init(func() {
 		s.parker.WakeAll()
-		s.env.Room.WakeAll()
+		s.env.Waiters.WakeAll()
 	})
 	for i := range s.shards {
 		sh := &shard[K, T]{s: s, tenants: make(map[K]*tenant[K, T])}
@@ -130,7 +130,7 @@ func (sh *shard[K, T]) Late(t *drr.Tenant[K, T], task *drr.Task[T]) {
 func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropReason) {
 	sh.Dropped(&t.Tenant, task, why)
 	sh.s.held.Add(-1)
-	sh.s.env.Room.Released(t.Key, 1)
+	sh.s.env.Waiters.Released(t.Key, 1)
 }
 
 // lock takes the lock and lets the queue catch up with the other shards, so that
@@ -174,21 +174,21 @@ func (s *Scheduler[K, T]) Len() int { return int(s.held.Load()) }
 
 // Stats returns a snapshot; it takes each lock in turn and forgets idle tenants.
 func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
-	books := serve.NewBooks[K]()
+	counters := serve.NewCounters[K]()
 	s.lookAhead()
 	for _, sh := range s.shards {
 		sh.sweepAll()
 		failpoint.Lock(&sh.mu, "lock")
-		sh.AddTo(books)
+		sh.AddTo(counters)
 		sh.mu.Unlock()
 	}
-	return s.env.Stats(books, s.Len(), int(s.most.Load()))
+	return s.env.Stats(counters, s.Len(), int(s.most.Load()))
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on.
 func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 	if s.env.CheckTenant(k) != nil {
-		return // nobody would find it again
+		return // it could not be found again
 	}
 	quantum = max(quantum, 1)
 	sh := s.shardOf(k)
@@ -219,12 +219,12 @@ func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 	return s.life.Shutdown(ctx, func() {
 		s.fence()
 		s.drains.Store(true)
-		s.env.Room.WakeAll() // nobody will be admitted
+		s.env.Waiters.WakeAll() // no call will be admitted
 		s.drainCheck()
 	})
 }
 
-// fence waits until nobody is at work who has looked at the state before it was
+// fence waits until no call is at work that has looked at the state before it was
 // changed: it is looked at under each lock.
 func (s *Scheduler[K, T]) fence() {
 	for _, sh := range s.shards {
@@ -250,7 +250,7 @@ func (s *Scheduler[K, T]) Close() error {
 	}
 	defer s.life.Finish() // even if OnDrop panics
 	left := s.shards
-	serve.InSpite(func() bool {
+	serve.RunAll(func() bool {
 		if !left[0].discard() {
 			left = left[1:]
 		}
@@ -276,7 +276,7 @@ func (sh *shard[K, T]) discard() bool {
 
 var _ firq.Scheduler[int, int] = (*Scheduler[int, int])(nil)
 
-// lookAhead says how far each shard is, for who is behind another one.
+// lookAhead says how far each shard is, for tenants that are behind another one.
 func (s *Scheduler[K, T]) lookAhead() {
 	for _, sh := range s.shards {
 		failpoint.Lock(&sh.mu, "lock")

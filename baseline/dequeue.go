@@ -60,7 +60,7 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 // take fills dst with what is deliverable now. It goes on from shard to shard
 // until dst is full or nothing is ready. first: the call begins.
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) int {
-	if first { // who has waited is not the next to call
+	if first { // a caller that has waited is not the next to call
 		s.env.Rethrow()
 	}
 	n := 0
@@ -125,7 +125,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 			return n, true
 		}
 	}
-	// Everybody who may be served is being served by others: wait for one rather
+	// All shards that may be served are being served by others: wait for one rather
 	// than take from a shard that is ahead.
 	if busy != nil {
 		failpoint.Lock(&busy.mu, "lock busy")
@@ -164,9 +164,9 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 			}
 		}
 		s.held.Add(-int64(n))
-		if s.env.Room.Waiting() {
+		if s.env.Waiters.Waiting() {
 			for i := range dst[:n] {
-				s.env.Room.Released(dst[i].Tenant, 1)
+				s.env.Waiters.Released(dst[i].Tenant, 1)
 			}
 		}
 	}
@@ -209,7 +209,7 @@ func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 	ok := sh.Cancel(&t.Tenant, tk)
 	if ok {
 		sh.s.held.Add(-1)
-		sh.s.env.Room.Released(t.Key, 1)
+		sh.s.env.Waiters.Released(t.Key, 1)
 	}
 	sh.unlock()
 	sh.s.sweep(sh.s.env.Clock.Now())

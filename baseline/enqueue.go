@@ -84,15 +84,15 @@ func (h *handle[K, T]) enqueueBatch(a serve.Admitter[K, T], ts []firq.Task[T]) (
 
 // admitSome takes in as many of ts as it can under one lock, at most 256.
 func (h *handle[K, T]) admitSome(ts []firq.Task[T], now int64) (int, error) {
-	var into serve.Says
-	says := h.lockActive(&into)
+	var into serve.TenantConfig
+	conf := h.lockActive(&into)
 	defer h.sh.unlock()
 	for i := range ts[:min(len(ts), 256)] {
 		var task drr.Task[T]
 		if err := h.s.env.Task(&task, &ts[i], now); err != nil {
 			return i, err
 		}
-		if err := h.admit(&task, says); err != nil {
+		if err := h.admit(&task, conf); err != nil {
 			return i, err
 		}
 	}
@@ -110,7 +110,7 @@ func (h *handle[K, T]) admitOne(task *drr.Task[T]) error {
 	s := h.s
 	err := h.try(task)
 	for again := true; again && (err == firq.ErrGlobalFull || err == firq.ErrTenantThreshold); {
-		// If what had expired elsewhere was dropped by somebody else just now, there
+		// If what had expired elsewhere was dropped by another call just now, there
 		// was no instant at which this task had to be refused. A threshold moves with
 		// everything: one more try.
 		again = s.reclaimElsewhere(h.sh) || err == firq.ErrGlobalFull && s.held.Load() < s.most.Load()
@@ -126,7 +126,7 @@ func (h *handle[K, T]) admitOne(task *drr.Task[T]) error {
 }
 
 func (h *handle[K, T]) try(task *drr.Task[T]) error {
-	var into serve.Says
+	var into serve.TenantConfig
 	_, err := h.tryLocked(task, &into)
 	h.sh.unlock()
 	h.s.sweep(task.Enqueued)
@@ -136,12 +136,12 @@ func (h *handle[K, T]) try(task *drr.Task[T]) error {
 // tryLocked takes the task in or says why not, and returns with the tenant's shard
 // locked. If it does not, nothing of that shard has expired. To find that out can take
 // several holds of the lock.
-func (h *handle[K, T]) tryLocked(task *drr.Task[T], into *serve.Says) (says *serve.Says, err error) {
+func (h *handle[K, T]) tryLocked(task *drr.Task[T], into *serve.TenantConfig) (conf *serve.TenantConfig, err error) {
 	for {
-		says = h.lockActive(into)
-		err = h.admit(task, says)
+		conf = h.lockActive(into)
+		err = h.admit(task, conf)
 		if !isFull(err) || h.sh.Queue.NextDue() >= task.Enqueued {
-			return says, err
+			return conf, err
 		}
 		h.sh.unlock()
 	}
@@ -159,8 +159,8 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 }
 
 func (h *handle[K, T]) replace(task *drr.Task[T], newest bool) (bool, error) {
-	var into serve.Says
-	says, err := h.tryLocked(task, &into) // there may be room by now
+	var into serve.TenantConfig
+	conf, err := h.tryLocked(task, &into) // there may be room by now
 	sh := h.sh
 	defer sh.unlock()
 	if err == nil {
@@ -179,21 +179,21 @@ func (h *handle[K, T]) replace(task *drr.Task[T], newest bool) (bool, error) {
 		}
 		return false, err
 	}
-	sh.push(t, task, says) // in the place of the evicted one
+	sh.push(t, task, conf) // in the place of the evicted one
 	return true, nil
 }
 
 // lockActive locks the tenant's shard. If the tenant is about to become active
 // it asks what the config says of it first, without the lock. It returns what was said,
 // perhaps in into.
-func (h *handle[K, T]) lockActive(into *serve.Says) *serve.Says {
+func (h *handle[K, T]) lockActive(into *serve.TenantConfig) *serve.TenantConfig {
 	sh, env := h.sh, h.s.env
 	sh.lock()
 	if !env.Asks {
-		return &env.Says
+		return &env.Defaults
 	}
 	if t := h.tenant(); t != nil && t.Len() > 0 {
-		*into = serve.Says{Quantum: t.Quantum(), PerTenant: t.limit, InFlight: t.FlightLimit()}
+		*into = serve.TenantConfig{Quantum: t.Quantum(), PerTenant: t.limit, InFlight: t.FlightLimit()}
 		return into
 	}
 	sh.mu.Unlock()
@@ -203,7 +203,7 @@ func (h *handle[K, T]) lockActive(into *serve.Says) *serve.Says {
 }
 
 // admit takes the task in or says why not. Under mu.
-func (h *handle[K, T]) admit(task *drr.Task[T], says *serve.Says) error {
+func (h *handle[K, T]) admit(task *drr.Task[T], conf *serve.TenantConfig) error {
 	s, sh := h.s, h.sh
 	if s.life.State() != serve.Open {
 		return firq.ErrClosed
@@ -218,26 +218,26 @@ func (h *handle[K, T]) admit(task *drr.Task[T], says *serve.Says) error {
 	if task.Due != clock.Never && !s.deadlines.Load() {
 		s.deadlines.Store(true)
 	}
-	sh.push(t, task, says)
+	sh.push(t, task, conf)
 	return nil
 }
 
 // push queues a task whose place is reserved. If that makes the tenant active, it has
 // what was said of it, unless SetQuantum or SetLimit overrides it. Under mu.
-func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], says *serve.Says) {
+func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], conf *serve.TenantConfig) {
 	env := sh.s.env
 	if t.Len() == 0 {
-		limit := env.Limit(t.Key, says.PerTenant)
+		limit := env.Limit(t.Key, conf.PerTenant)
 		if limit > t.limit && env.Config.MaxPerTenantFor != nil {
-			env.Room.TenantRaised(t.Key, limit-t.limit) // it is empty: who was woken for that is not alone now
+			env.Waiters.TenantRaised(t.Key, limit-t.limit) // it is empty: a producer woken for that is not alone now
 		}
 		t.limit = limit
 		if env.Config.MaxInFlightFor != nil {
-			sh.LimitFlights(&t.Tenant, says.InFlight)
+			sh.LimitFlights(&t.Tenant, conf.InFlight)
 		}
 	}
 	if !t.Active() {
-		sh.SetQuantum(&t.Tenant, env.Override(t.Key, says.Quantum))
+		sh.SetQuantum(&t.Tenant, env.Override(t.Key, conf.Quantum))
 	}
 	sh.Push(&t.Tenant, task)
 }
@@ -245,11 +245,11 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], says *serve.Says
 // reserve takes a place for one task of the tenant, which it adds if it is new,
 // and acquires its ticket. The scheduler's limit is looked at first, then the
 // tenant's; the scheduler's place is taken last, when nothing else can stand in
-// the way, so that nobody is refused on account of a call that is itself refused.
+// the way, so that no call is refused on account of a call that is itself refused.
 // Under mu.
 func (h *handle[K, T]) reserve(tk *firq.Ticket) (*tenant[K, T], error) {
 	s, sh, cfg := h.s, h.sh, &h.s.env.Config
-	most := s.most.Load() // nobody changes it before mu is free
+	most := s.most.Load() // no call changes it before mu is free
 	held := s.held.Load()
 	if held >= most {
 		return nil, firq.ErrGlobalFull

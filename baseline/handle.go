@@ -29,7 +29,7 @@ func (s *Scheduler[K, T]) Tenant(k K) firq.Handle[K, T] {
 	return h
 }
 
-// tenant returns the tenant, nil if nobody knows it. It looks it up if it has not found
+// tenant returns the tenant, nil if it is not known. It looks it up if it has not found
 // it yet, or has found one that is forgotten. Under mu.
 func (h *handle[K, T]) tenant() *tenant[K, T] {
 	if h.found == nil || !h.found.Known() {

@@ -20,7 +20,7 @@ func (s *Scheduler[K, T]) SetLimit(k K, n int) {
 }
 
 // SetMaxGlobal sets how many tasks may be queued. It takes the locks of all shards at a
-// time, in the order of their indexes; nobody else takes more than one.
+// time, in the order of their indexes; no other call takes more than one.
 func (s *Scheduler[K, T]) SetMaxGlobal(n int) {
 	serve.CheckMaxGlobal(n)
 	for _, sh := range s.shards {
@@ -32,6 +32,6 @@ func (s *Scheduler[K, T]) SetMaxGlobal(n int) {
 	}
 	if risen > 0 {
 		failpoint.At("max global risen")
-		s.env.Room.GlobalRaised(risen)
+		s.env.Waiters.GlobalRaised(risen)
 	}
 }

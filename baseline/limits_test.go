@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// SetMaxGlobal waits for who holds the lock of any shard: what that one has seen of the
+// SetMaxGlobal waits for the holder of the lock of any shard: what that one has seen of the
 // limit, it has done when the limit changes.
 func TestSetMaxGlobalWaits(t *testing.T) {
 	s, err := New(firq.Config[string, int]{Shards: 4, MaxGlobal: 9})

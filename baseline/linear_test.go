@@ -8,7 +8,7 @@ import (
 
 // Every history of concurrent calls is one that the contract allows.
 func TestLinearizable(t *testing.T) {
-	free := lincheck.Freedom{}
+	free := lincheck.Relaxation{}
 	lincheck.Run(t, free, func(cfg lincheck.Config) (lincheck.Scheduler, error) {
 		return New(cfg)
 	})

@@ -56,7 +56,7 @@ func (f *flight[T, K, V]) refresh(ctx context.Context, e *Entry[V]) {
 	defer e.flags.And(^refreshing)
 	defer func() {
 		// A panic of Cost, or of the gate's functions: there is no caller to whom it
-		// could go. Who had joined leads now, and who comes next, and gets it.
+		// could go. A caller that had joined leads now, or the next one to come, and gets it.
 		_ = recover()
 	}()
 	f.lead(ctx, time.Time{})

@@ -81,7 +81,7 @@ type Config[T, K comparable, V any] struct {
 	// beyond it the tenant evicts its own entries. 0: all of it.
 	MaxPerTenant float64
 	// Cache keeps the entries instead of the one of this package. Size, Weigh and
-	// MaxPerTenant beside it are invalid.
+	// MaxPerTenant together with it are invalid.
 	Cache Cache[T, K, V]
 
 	// MaxWaiters is how many calls may wait for one execution, its leader not counted;

@@ -87,7 +87,7 @@ func TestPanicOfContext(t *testing.T) {
 	})
 }
 
-// Behaviour 8: who has joined when Close comes gets firq.ErrClosed, also if it sees the
+// Behaviour 8: a caller that has joined when Close comes gets firq.ErrClosed, also if it sees the
 // end of the execution first.
 func TestCloseIsWhatWasSeenFirst(t *testing.T) {
 	s, err := New(newMaker().exec, config{})

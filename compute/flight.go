@@ -51,7 +51,7 @@ type flight[T, K comparable, V any] struct {
 
 	// Written by who leads: these before it calls exec, the outcome under p.mu
 	// before it closes done; read after that.
-	behind   bool // a refresh behind leads; written under p.mu by who takes over from it
+	behind   bool // a refresh behind leads; written under p.mu by the caller that takes over from it
 	watched  bool // the leader's context may end, and nobody waits for that
 	ran      bool // exec was called
 	keep     bool // the key may be kept; immutable
@@ -239,7 +239,7 @@ func (f *flight[T, K, V]) handOver() {
 	f.baton <- struct{}{} // it is empty: one leads at a time
 }
 
-// take is for who has the baton.
+// take is for a caller that has the baton.
 func (f *flight[T, K, V]) take() {
 	failpoint.Lock(&f.p.mu, "take")
 	f.state, f.led = queued, true

@@ -209,7 +209,7 @@ func TestAbandonedUnseen(t *testing.T) {
 		cancel()
 		second := d.start(background, "a", "k")
 		if m.count("k") != 2 {
-			t.Error("it has joined what nobody waits for")
+			t.Error("it has joined a flight without waiters")
 		}
 		release()
 		synctest.Wait()

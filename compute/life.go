@@ -13,7 +13,7 @@ import (
 //	open ──Shutdown──> closing ──the last one leaves──> idle
 //	  └──────Close──────┴──> killed
 //
-// Who is at work is counted in word, with closing as its top bit, so that after closing
+// A caller that is at work is counted in word, with closing as its top bit, so that after closing
 // is set nobody begins who is not seen.
 type life struct {
 	closing atomic.Bool // for who does not count itself, hits
@@ -22,7 +22,7 @@ type life struct {
 	killed  chan struct{} // closed by Close
 	root    context.Context
 	cancel  context.CancelFunc
-	onEnd   func()      // called once, by who makes it idle or killed
+	onEnd   func()      // called once, by the caller that makes it idle or killed
 	over    atomic.Bool // idle or killed, or about to be
 }
 

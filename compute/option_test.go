@@ -59,7 +59,7 @@ func TestCosts(t *testing.T) {
 	for name, cfg := range map[string]config{
 		"option": {},
 		"config": {Cost: func(tenant, _ string) int64 {
-			if tenant == "dear" {
+			if tenant == "costly" {
 				return 10
 			}
 			return 1
@@ -72,7 +72,7 @@ func TestCosts(t *testing.T) {
 				cfg.Gate = gate.Config[string]{MaxQueueAge: -1}
 				m := newMaker()
 				d := openWith(t, m, cfg, func(ctx context.Context, c call) (string, error) {
-					if c.Tenant == "dear" {
+					if c.Tenant == "costly" {
 						time.Sleep(10*time.Millisecond - time.Microsecond) // rounded up
 					} else {
 						time.Sleep(time.Microsecond)
@@ -86,7 +86,7 @@ func TestCosts(t *testing.T) {
 					if name == "option" {
 						o = Cost(10)
 					}
-					d.start(background, "dear", fmt.Sprint("dear", i), o)
+					d.start(background, "costly", fmt.Sprint("costly", i), o)
 					d.start(background, "cheap", fmt.Sprint("cheap", i))
 				}
 				release()
@@ -98,8 +98,8 @@ func TestCosts(t *testing.T) {
 						break
 					}
 				}
-				if n["dear"] < 5 || n["dear"] > 9 {
-					t.Errorf("%d dear executions beside 60 cheap ones, want about 6", n["dear"])
+				if n["costly"] < 5 || n["costly"] > 9 {
+					t.Errorf("%d costly executions among 60 cheap ones, want about 6", n["costly"])
 				}
 			})
 		})

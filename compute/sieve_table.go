@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// table finds nodes by key: open addressing, linear probing. Who reads takes no lock;
+// table finds nodes by key: open addressing, linear probing. A caller that reads takes no lock;
 // who writes has the shard's.
 //
 // A node never moves within one array, and no place becomes empty again, so a reader

@@ -65,7 +65,7 @@ func TestMaxQueueAge(t *testing.T) {
 	})
 }
 
-// Who gets the baton late has waited already.
+// A caller that gets the baton late has waited already.
 func TestMaxQueueAgeCountsFromTheCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		d := open(t, config{Limit: 1})

@@ -10,7 +10,7 @@ import (
 // 1990). Times only move forward, so a task is put in the bucket of the highest
 // bit in which its time differs from last, a time that nothing unexpired is
 // before; inserting and removing are O(1), and a task moves to a lower bucket
-// at most 63 times. Nothing moves until somebody asks for expired tasks, and then so
+// at most 63 times. Nothing moves until a caller asks for expired tasks, and then so
 // many at a time: a bucket may hold all tasks.
 type dues[K comparable, T any] struct {
 	buckets [65]*entry[K, T]
@@ -84,7 +84,7 @@ func (d *dues[K, T]) ceiling(b int) uint64 {
 // there is none. It moves at most budget entries to lower buckets, and reduces it by
 // as many; more: that was not enough, and there may be one.
 //
-// What is in bucket 0 has expired by the clock of somebody who asked before, if not
+// What is in bucket 0 has expired by the clock of an earlier caller, if not
 // by now.
 func (d *dues[K, T]) expired(now int64, budget *int) (e *entry[K, T], more bool) {
 	if now <= 0 {
@@ -110,7 +110,7 @@ func (d *dues[K, T]) expired(now int64, budget *int) (e *entry[K, T], more bool)
 	}
 }
 
-// scanFirst looks through bucket 0, for who asks by a clock that is not above 0, where
+// scanFirst looks through bucket 0, for a caller that asks by a clock that is not above 0, where
 // all times that are not are taken for one. Clocks of schedulers are above it.
 func (d *dues[K, T]) scanFirst(now int64) *entry[K, T] {
 	for e := d.buckets[0]; e != nil; e = e.dueNext {

@@ -15,12 +15,12 @@ func (host) Expired(t *drr.Tenant[string, string], task *drr.Task[string]) {
 	fmt.Println(t.Key, task.Payload, "expired")
 }
 
-// A noisy tenant, one with twice its quantum and dear tasks, and a quiet one whose
+// A noisy tenant, one with twice its quantum and costly tasks, and a quiet one whose
 // second task comes too late.
 func Example() {
-	var noisy, dear, quiet drr.Tenant[string, string]
+	var noisy, costly, quiet drr.Tenant[string, string]
 	noisy.Init("noisy", 2)
-	dear.Init("dear", 4)
+	costly.Init("costly", 4)
 	quiet.Init("quiet", 2)
 
 	q := drr.New[string, string](drr.Config{}, host{})
@@ -30,8 +30,8 @@ func Example() {
 	for i := range 5 {
 		push(&noisy, fmt.Sprint("n", i), 1, drr.NoDeadline)
 	}
-	push(&dear, "d0", 4, drr.NoDeadline)
-	push(&dear, "d1", 4, drr.NoDeadline)
+	push(&costly, "d0", 4, drr.NoDeadline)
+	push(&costly, "d1", 4, drr.NoDeadline)
 	push(&quiet, "q0", 1, 100)
 	push(&quiet, "q1", 1, 10)
 
@@ -48,11 +48,11 @@ func Example() {
 	// Output:
 	// noisy n0
 	// noisy n1
-	// dear d0
+	// costly d0
 	// quiet q0
 	// quiet q1 expired
 	// noisy n2
 	// noisy n3
-	// dear d1
+	// costly d1
 	// noisy n4
 }

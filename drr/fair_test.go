@@ -48,7 +48,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestEqualWork: a tenant with dear tasks gets the work of one with cheap tasks.
+// TestEqualWork: a tenant with costly tasks gets the work of one with cheap tasks.
 func TestEqualWork(t *testing.T) {
 	for _, quantum := range []int64{1, 10, 100, 1000} {
 		q, tenants := makeTenants(Config{}, 2, quantum)

@@ -49,7 +49,7 @@ func (l *flowList[K, T]) remove(f *flow[K, T]) {
 // flows is the round robin among the flows of one tenant at one level: their lines take
 // turns as seats do in a list of the Queue, each with the tenant's quantum. A level has
 // one only while it is needed (seat.split): from when a second flow has a task queued,
-// or one gets into debt, until no task is left and nobody is in debt.
+// or one gets into debt, until no task is left and no flow is in debt.
 //
 // What the seat is to serve next is chosen when it is asked for (choose): then the turn
 // passes to a line that can pay. First in, first out, what was chosen stays chosen
@@ -59,7 +59,7 @@ type flows[K comparable, T any] struct {
 	table   []*flow[K, T] // buckets, a power of two, of all flows
 	open    []*flow[K, T] // those with a line, in no order
 	lines   flowList[K, T]
-	debtors flowList[K, T] // without tasks; who left first is first
+	debtors flowList[K, T] // without tasks; the flow that left first is first
 	mark    *flow[K, T]    // the last line that this round has still to visit
 	round   uint64
 	n       int32 // flows in the table

@@ -4,7 +4,7 @@ import "github.com/firq-go/firq"
 
 // ChargeFlow is Charge for a task of a flow: it moves the flow's deficit as well as the
 // tenant's. As with tenants, a flow without a task gathers no credit, but its debt is
-// remembered (of at most Config.MaxFlows flows; who left first is forgotten), and each
+// remembered (of at most Config.MaxFlows flows; the flow that left first is forgotten), and each
 // round of the tenant's flows takes a quantum off it. A flow that shares another's line
 // is charged to that line.
 func (q *Queue[K, T]) ChargeFlow(t *Tenant[K, T], p firq.Priority, id uint64, delta int64) {

@@ -190,7 +190,7 @@ func (q *Queue[K, T]) takenOut(s *seat[K, T], level int, id uint64) {
 	}
 }
 
-// allGone ends the round robin of a level without a task, unless somebody is in debt.
+// allGone ends the round robin of a level without a task, unless a flow is in debt.
 func (q *Queue[K, T]) allGone(s *seat[K, T], level int, x *flows[K, T]) {
 	if h := x.lines.head; h != nil {
 		q.closeLine(x, h)

@@ -136,7 +136,7 @@ func TestFlowsLookAgain(t *testing.T) {
 	}
 }
 
-// TestFlowHash: no two queues share in the same way, so that nobody can choose flows
+// TestFlowHash: no two queues share in the same way, so that no client can choose flows
 // that fall on each other.
 func TestFlowHash(t *testing.T) {
 	a, _ := makeTenants(Config{MaxFlows: 64}, 0, 1)
@@ -197,20 +197,20 @@ func TestFlowBound(t *testing.T) {
 		q, tenants := makeTenants(Config{MaxFlows: 64}, 2, quantum)
 		const flows = 6
 		var queued [flows]int
-		var dearest, served [flows]float64
+		var costliest, served [flows]float64
 		var low, high [flows][flows]float64
 		add := func(flow int) {
 			cost := 1 + r.Int64N(1<<(1+r.IntN(1+flow*8)))
 			push(q, tenants[0], flowTask(flow, uint64(flow), cost))
 			queued[flow]++
 			if queued[flow] == 1 { // its intervals begin
-				dearest[flow] = 0
+				costliest[flow] = 0
 				for j := range flows {
 					d := served[flow] - served[j]
 					low[flow][j], high[flow][j], low[j][flow], high[j][flow] = d, d, -d, -d
 				}
 			}
-			dearest[flow] = max(dearest[flow], float64(cost))
+			costliest[flow] = max(costliest[flow], float64(cost))
 		}
 		for step := range 6000 {
 			if push(q, tenants[1], plainTask(-1, 1+r.Int64N(10))); r.IntN(3) > 0 || step < 50 {
@@ -230,7 +230,7 @@ func TestFlowBound(t *testing.T) {
 					d := served[i] - served[j]
 					low[i][j], high[i][j] = min(low[i][j], d), max(high[i][j], d)
 					low[j][i], high[j][i] = -high[i][j], -low[i][j]
-					bound := 1 + (dearest[i]-1+dearest[j]-1)/float64(quantum)
+					bound := 1 + (costliest[i]-1+costliest[j]-1)/float64(quantum)
 					if gap := high[i][j] - low[i][j]; gap > bound*(1+1e-9)+1e-3 {
 						t.Fatalf("seed %d, step %d: flows %d and %d are %v quanta apart, the bound is %v", seed, step, i, j, gap, bound)
 					}

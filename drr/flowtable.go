@@ -2,7 +2,7 @@ package drr
 
 import "hash/maphash"
 
-// hash is seeded, so that nobody can choose flows that fall on each other.
+// hash is seeded, so that no client can choose flows that fall on each other.
 func (q *Queue[K, T]) hash(id uint64) uint64 { return maphash.Comparable(q.seed, id) }
 
 // find returns the flow, nil if it is not there.
@@ -69,7 +69,7 @@ func (s *stock[N]) get() *N {
 	return n
 }
 
-// put takes back what nobody knows any more, and which is as new.
+// put takes back a flow that is no longer known, and which is as new.
 func (s *stock[N]) put(n *N) {
 	if len(s.free) < keepStock {
 		s.free = append(s.free, n)

@@ -9,7 +9,7 @@ import (
 
 // choose returns the task that is next among the flows, of which one has some.
 func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) (next *head, e *entry[K, T]) {
-	for barren := 0; ; {
+	for emptyVisits := 0; ; {
 		h := x.lines.head
 		next, e = q.endOf(t, &h.line)
 		switch {
@@ -32,14 +32,14 @@ func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) (next *head, e *en
 		if h == x.mark {
 			x.nextRound()
 		}
-		if barren++; barren >= len(x.open) {
-			barren = 0
+		if emptyVisits++; emptyVisits >= len(x.open) {
+			emptyVisits = 0
 			q.skipTurns(t, x)
 		}
 	}
 }
 
-// skipTurns is skip for the lines of a tenant, which nobody else has to wait for.
+// skipTurns is skip for the lines of a tenant, which no other tenant has to wait for.
 func (q *Queue[K, T]) skipTurns(t *Tenant[K, T], x *flows[K, T]) {
 	fewest, quantum := uint64(math.MaxUint64), uint64(t.quantum)
 	for _, h := range x.open {

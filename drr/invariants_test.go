@@ -33,10 +33,10 @@ func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) er
 			break
 		}
 	}
-	got := [...]int{q.queued, q.ready, q.hollow, blocked, q.pool.used}
-	want := [...]int{len(c.held) + c.inLanes, c.ready, c.hollow, c.blocked, len(c.held) + c.slots}
+	got := [...]int{q.queued, q.ready, q.nEmpty, blocked, q.pool.used}
+	want := [...]int{len(c.held) + c.inLanes, c.ready, c.nEmpty, c.blocked, len(c.held) + c.slots}
 	if got != want {
-		return fmt.Errorf("queued, ready, hollow, blocked, used: %v, counted %v", got, want)
+		return fmt.Errorf("queued, ready, nEmpty, blocked, used: %v, counted %v", got, want)
 	}
 	if free := countFree(&q.pool); free != q.pool.n {
 		return fmt.Errorf("room for %d tasks is free, counted %d", q.pool.n, free)
@@ -61,7 +61,7 @@ func countFree[K comparable, T any](p *pool[K, T]) (free int) {
 type census[K comparable, T any] struct {
 	held                              map[*entry[K, T]]bool
 	listed                            map[*seat[K, T]]place
-	ready, hollow, blocked, canExpire int
+	ready, nEmpty, blocked, canExpire int
 	inLanes, slots                    int
 }
 
@@ -86,7 +86,7 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 				return fmt.Errorf("tenant %v: due in round %d, this is %d", s.tenant.Key, s.due, l.round)
 			}
 			if q.empty(s) {
-				c.hollow++
+				c.nEmpty++
 			}
 			if s.place == active && Apart(s.due, l.round) <= 0 {
 				left++

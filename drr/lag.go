@@ -9,7 +9,7 @@ import "math"
 // it can pay: so it is to be served in a certain round, and that is over once somebody
 // was served in a later one. What is late is what the round of the list has passed it by,
 // or the round that others have come to with whom the queue shares time: current, plus
-// ahead; current is not looked at if the queue shares time with nobody. On top comes what
+// ahead; current is not looked at if the queue shares time with no other. On top comes what
 // its list has served in this round beyond what the round holds; see Excess. In a Queue
 // that serves in turn all that is 0, whatever tasks cost.
 func (q *Queue[K, T]) Lag(t *Tenant[K, T], now int64, current uint64, ahead float64) (rounds float64) {
@@ -64,7 +64,7 @@ func (q *Queue[K, T]) Excess() float64 {
 	return most
 }
 
-// audit is what excess is told from: kept beside the deficits, so that it does not err
+// audit is what excess is told from: kept apart from the deficits, so that it does not err
 // when they do.
 type audit struct {
 	spare int    // turns of active seats that this round has still to come, as far as is known

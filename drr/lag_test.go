@@ -138,7 +138,7 @@ func TestLagOfFaults(t *testing.T) {
 				served = ts[1]
 			}
 			if other := q.Lag(served, 0, 0, 0); other > 1 && other >= lag {
-				t.Errorf("who was served most is behind by %v, the victim by %v", other, lag)
+				t.Errorf("the tenant that was served most is behind by %v, the victim by %v", other, lag)
 			}
 		})
 	}
@@ -146,7 +146,7 @@ func TestLagOfFaults(t *testing.T) {
 
 // What the deficit explains is no lag: a task that takes many rounds, and what is left
 // of it when others have come that far.
-func TestLagOfDearTasks(t *testing.T) {
+func TestLagOfCostlyTasks(t *testing.T) {
 	q := New[int, int](Config{}, idleHost{})
 	q.Share(lonePeers{})
 	ts := newTenants(2, func(int) int64 { return 3 })
@@ -195,7 +195,7 @@ func TestLagOfRefund(t *testing.T) {
 }
 
 // In its turn, with nothing left to spend, a tenant has its next turn in the next round;
-// rounds that are set anew have a turn for everybody; and who is refunded in its turn may
+// rounds that are set anew have a turn for everybody; and a tenant that is refunded in its turn may
 // spend more in it.
 func TestLagInTurn(t *testing.T) {
 	q := New[int, int](Config{}, idleHost{})

@@ -95,7 +95,7 @@ func TestLineWraps(t *testing.T) {
 	}
 }
 
-// TestPlainZeroesPayload is TestLaneZeroesPayload for the straight path.
+// TestPlainZeroesPayload is TestLaneZeroesPayload for the fast path.
 func TestPlainZeroesPayload(t *testing.T) {
 	q := New[int, *int](Config{}, quiet[int, *int]{})
 	q.Lazy(true)
@@ -109,7 +109,7 @@ func TestPlainZeroesPayload(t *testing.T) {
 	for range 20 {
 		payload = nil
 		if got, _ := q.nextPlain(0, math.MaxUint64, &payload); got != &a || payload == nil {
-			t.Fatal("not by the straight path")
+			t.Fatal("not by the fast path")
 		}
 	}
 	for _, s := range q.pool.segments {
@@ -130,7 +130,7 @@ type pantry struct {
 }
 
 func (p *pantry) Fill(t *Tenant[int, int]) {
-	t.Ripe = false
+	t.NeedsFill = false
 	tasks := p.waits[t.Key]
 	p.waits[t.Key] = nil
 	for i := range tasks {
@@ -143,11 +143,11 @@ func (*pantry) Expired(*Tenant[int, int], *Task[int]) {}
 // state is what a queue knows that a step can change.
 func (p *pantry) state(tenants []*Tenant[int, int]) string {
 	q, l := p.q, &p.q.lists[0]
-	say := fmt.Sprint(q.queued, q.ready, q.hollow, "; ", l.round, l.skipped, l.reached, l.used, l.left, l.barren, l.wait,
+	say := fmt.Sprint(q.queued, q.ready, q.nEmpty, "; ", l.round, l.skipped, l.reached, l.used, l.left, l.emptyVisits, l.wait,
 		l.audit, l.news, "; ", l.active.n, l.fresh.n)
 	for _, t := range tenants {
 		s := &t.seat
-		say += fmt.Sprint("; ", t.queued, t.mask, t.Ripe, s.deficit, s.due, s.place, s.inTurn, t.line.lane.in, t.line.lane.out)
+		say += fmt.Sprint("; ", t.queued, t.mask, t.NeedsFill, s.deficit, s.due, s.place, s.inTurn, t.line.lane.in, t.line.lane.out)
 	}
 	return say
 }
@@ -190,13 +190,13 @@ func TestPlainIsNext(t *testing.T) {
 					push(ps[i].q, tenants[i][key], task)
 				}
 			case 3: // waits elsewhere
-				ripe := r.IntN(2) == 0
+				needsFill := r.IntN(2) == 0
 				if tenants[0][key].Len() == 0 {
 					continue // nobody would ask
 				}
 				for i := range ps {
 					ps[i].waits[key] = append(ps[i].waits[key], task)
-					tenants[i][key].Ripe = ripe
+					tenants[i][key].NeedsFill = needsFill
 				}
 			case 4:
 				delta := r.Int64N(20) - 10

@@ -25,11 +25,11 @@ func (m *model) take(t *modelTenant, payload int) {
 		n := len(t.tasks[level])
 		t.tasks[level] = slices.DeleteFunc(t.tasks[level], func(e Task[int]) bool { return e.Payload == payload })
 		if len(t.tasks[level]) < n {
-			m.lists[m.seatOf(t, firq.Priority(level+1)).level].barren = 0
+			m.lists[m.seatOf(t, firq.Priority(level+1)).level].emptyVisits = 0
 			m.takeOut(t, level, payload)
 		}
 	}
-	m.water(t)
+	m.watermark(t)
 }
 
 func (m *model) evict(t *modelTenant, p firq.Priority, newest bool) (int, bool) {
@@ -66,16 +66,16 @@ func (m *model) due(now int64) (payloads []int) {
 
 // purge is the Queue's, with everything counted anew.
 func (m *model) purge() {
-	hollow, listed := 0, 0
+	nEmpty, listed := 0, 0
 	for i := range m.lists {
 		for _, s := range slices.Concat(m.lists[i].fresh, m.lists[i].active) {
 			listed++
 			if s.empty() {
-				hollow++
+				nEmpty++
 			}
 		}
 	}
-	if hollow < 64 || hollow < listed/2 {
+	if nEmpty < 64 || nEmpty < listed/2 {
 		return
 	}
 	for i := range m.lists {

@@ -23,16 +23,16 @@ type model struct {
 }
 
 type modelTenant struct {
-	key     int
-	quantum int64
-	tasks   [levels][]Task[int]
-	inbox   []Task[int] // what Fill will push
-	ripe    bool
-	lifo    bool
-	blocked bool
-	seats   []*modelSeat
-	flows   [levels]*modelFlows // nil: all tasks of that level are of one flow
-	flowed  [levels]bool        // the seat had a task of a flow other than 0
+	key       int
+	quantum   int64
+	tasks     [levels][]Task[int]
+	inbox     []Task[int] // what Fill will push
+	needsFill bool
+	lifo      bool
+	blocked   bool
+	seats     []*modelSeat
+	flows     [levels]*modelFlows // nil: all tasks of that level are of one flow
+	flowed    [levels]bool        // the seat had a task of a flow other than 0
 }
 
 type modelSeat struct {
@@ -50,7 +50,7 @@ type modelList struct {
 	toVisit       map[*modelSeat]bool
 	round         uint64
 	used          bool // some flow has had a turn in this round
-	barren        int
+	emptyVisits   int
 }
 
 func newModel(cfg Config, quanta []int64, fill bool) *model {
@@ -97,7 +97,7 @@ func (m *model) seatOf(t *modelTenant, p firq.Priority) *modelSeat {
 func (m *model) push(t *modelTenant, task Task[int]) {
 	m.line(t, task)
 	t.tasks[task.Priority-1] = append(t.tasks[task.Priority-1], task)
-	m.water(t)
+	m.watermark(t)
 	if s := m.seatOf(t, task.Priority); !t.blocked && s.place == nowhere {
 		m.join(s, m.cfg.NewFirst)
 	}
@@ -105,7 +105,7 @@ func (m *model) push(t *modelTenant, task Task[int]) {
 
 // fill is about to look at the tenant.
 func (m *model) fill(t *modelTenant) {
-	if !m.lazy || t.ripe || t.queued() == 0 {
+	if !m.lazy || t.needsFill || t.queued() == 0 {
 		m.bringIn(t)
 	}
 }
@@ -117,7 +117,7 @@ func (m *model) bringIn(t *modelTenant) {
 	t.inbox = nil
 }
 
-func (m *model) water(t *modelTenant) {
+func (m *model) watermark(t *modelTenant) {
 	if n := t.queued(); n > m.cfg.HighWater {
 		t.lifo = true
 	} else if n < m.cfg.LowWater {
@@ -243,7 +243,7 @@ func (m *model) head(now int64) (best *modelSeat) {
 		e, ok := m.front(both[0], now)
 		switch {
 		case !ok, best == nil && m.cfg.Aging == 0:
-			return both[0] // its turn is over; or nobody below can be before it
+			return both[0] // its turn is over; or none below can be before it
 		case best == nil || m.before(e, bestTask, now):
 			best, bestTask = both[0], e
 		}
@@ -285,7 +285,7 @@ func (m *model) next(now int64) (tenant, payload int, ok bool) {
 			x.queues[0].deficit -= e.Cost
 			x.served = true
 		}
-		m.lists[s.level].barren, m.lists[s.level].used = 0, true
+		m.lists[s.level].emptyVisits, m.lists[s.level].used = 0, true
 		m.take(s.tenant, e.Payload)
 		return s.tenant.key, e.Payload, true
 	}
@@ -303,8 +303,8 @@ func (m *model) turnOver(s *modelSeat, now int64) {
 	l.active = append(l.active, s)
 	l.used = true
 	l.visited(s)
-	if l.barren++; m.whole && l.barren >= len(l.active) {
-		l.barren = 0
+	if l.emptyVisits++; m.whole && l.emptyVisits >= len(l.active) {
+		l.emptyVisits = 0
 		for m.emptyTurn(l, now) {
 			for _, s := range l.active {
 				s.deficit += s.tenant.quantum

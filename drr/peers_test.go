@@ -71,7 +71,7 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// Whatever may enable somebody to pay earlier tells the peers.
+// Whatever may enable a tenant to pay earlier tells the peers.
 func TestPeersHear(t *testing.T) {
 	for name, change := range map[string]func(*Queue[int, int], []*Tenant[int, int]){
 		"a newcomer":     func(q *Queue[int, int], ts []*Tenant[int, int]) { push(q, ts[1], plainTask(0, 1)) },
@@ -259,7 +259,7 @@ func TestDebtExpiresOnce(t *testing.T) {
 	}
 }
 
-// Who begins a turn has come to its round, even if it cannot pay: whoever joins the
+// A tenant that begins a turn has come to its round, even if it cannot pay: whoever joins the
 // others joins there.
 func TestReachedByEmptyTurn(t *testing.T) {
 	for _, base := range []uint64{5, 1<<63 - 2} {
@@ -282,7 +282,7 @@ func TestReachedByEmptyTurn(t *testing.T) {
 
 // Rounds in which nobody has had a turn do not pass: tenants that enqueue and cancel,
 // one after the other, so that the list is never empty, do not take their queue beyond
-// its limit. It does not matter who finds that they have no task: who asks for the next
+// its limit. It does not matter who finds that they have no task: a caller that asks for the next
 // one, or who sees too many of them.
 func TestCancellingCrowd(t *testing.T) {
 	for _, group := range []int{1, 2, 100} {

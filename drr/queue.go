@@ -36,11 +36,11 @@ type Queue[K comparable, T any] struct {
 	peers   Peers // nil: none
 	lazy    bool
 	plain   bool               // first in, first out, and one seat per tenant: there are slots
-	jumps   bool               // who comes in may go first
+	jumps   bool               // a tenant that joins may go first
 	lists   [levels]list[K, T] // only lists[0] is used unless Across
 	queued  int                // tasks held
 	ready   int                // tasks of tenants that are not blocked
-	hollow  int                // seats that are in a list without a task
+	nEmpty  int                // seats that are in a list without a task
 	blocked seats[K, T]        // Tenant.seat of blocked tenants that have tasks
 	pool    pool[K, T]
 	dues    dues[K, T]
@@ -60,12 +60,12 @@ type Queue[K comparable, T any] struct {
 type list[K comparable, T any] struct {
 	fresh, active seats[K, T]
 	round         uint64 // modulo 1<<63; see Apart
-	skipped       uint64 // rounds that were not counted, as nobody else shared time
+	skipped       uint64 // rounds that were not counted, as no other queue shared time
 	reached       uint64 // the last round that NextWithin has begun a turn in, or passed empty turns up to
 	used          bool   // some seat was served in this round, or could not pay
 	left          int    // active seats that this round has still to visit
-	barren        int    // visits since somebody could pay
-	wait          uint64 // nobody can pay in the next so many rounds: there is nothing to visit until then
+	emptyVisits   int    // visits since a tenant could pay
+	wait          uint64 // no tenant can pay in the next so many rounds: there is nothing to visit until then
 	audit         audit
 	news          bool // something may have come to the front of a seat; see skip
 }
@@ -91,7 +91,7 @@ func New[K comparable, T any](cfg Config, host Host[K, T]) *Queue[K, T] {
 }
 
 // Lazy says whether Fill may be left out for tenants that have a task, and whose
-// Ripe is not set: nothing that waits elsewhere is to be served before that task.
+// NeedsFill is not set: nothing that waits elsewhere is to be served before that task.
 func (q *Queue[K, T]) Lazy(yes bool) { q.lazy = yes }
 
 // Len returns the number of tasks held.
@@ -103,7 +103,7 @@ func (q *Queue[K, T]) Ready() int { return q.ready }
 // Lingering reports whether Next would find nothing, but has tenants to see off
 // that were served their last task: whether their turn goes on is decided when
 // the next task is asked for.
-func (q *Queue[K, T]) Lingering() bool { return q.ready == 0 && q.hollow > 0 }
+func (q *Queue[K, T]) Lingering() bool { return q.ready == 0 && q.nEmpty > 0 }
 
 // Push queues a task, which it copies. A tenant that gets its first task joins the
 // list. A tenant can have up to firq.MaxTasks.
@@ -170,7 +170,7 @@ func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, news bool) {
 	t.queued++
 	q.queued++
 	if q.cfg.Order == firq.AdaptiveLIFO {
-		q.water(t)
+		q.watermark(t)
 	}
 	switch {
 	case t.blocked:
@@ -181,7 +181,7 @@ func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, news bool) {
 	case s.place == nowhere:
 		q.join(s, q.cfg.NewFirst)
 	case wasEmpty:
-		q.hollow--
+		q.nEmpty--
 	}
 	q.ready++
 	if news {
@@ -193,7 +193,7 @@ func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, news bool) {
 	}
 }
 
-// Verdict is what Next says.
+// Verdict is the outcome of Next.
 type Verdict uint8
 
 const (
@@ -285,7 +285,7 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T) (*Tenant[K,
 
 // fill lets the host push what waits elsewhere, if that can matter.
 func (q *Queue[K, T]) fill(t *Tenant[K, T]) {
-	if !q.lazy || t.queued == 0 || t.Ripe {
+	if !q.lazy || t.queued == 0 || t.NeedsFill {
 		q.host.Fill(t)
 	}
 }
@@ -310,9 +310,9 @@ func (q *Queue[K, T]) headOfAll(now int64) *seat[K, T] {
 		}
 		h, _ := q.front(s, now)
 		if h == nil || q.cfg.Aging == 0 && best == nil {
-			return s // nobody below can be before it
+			return s // none below can be before it
 		}
-		// Who waited longer wins a tie.
+		// The tenant that waited longer wins a tie.
 		if a := q.aged(h, l, now); best == nil || a > most || a == most && h.enqueued < oldest.enqueued {
 			best, oldest, most = s, h, a
 		}

@@ -86,7 +86,7 @@ func TestPurgeBoundsLists(t *testing.T) {
 	}
 }
 
-// TestPurgeKeepsMidTurn: who was just served its last task may go on with its turn
+// TestPurgeKeepsMidTurn: a tenant that was just served its last task may go on with its turn
 // if the next one comes before the next call, whatever was cancelled meanwhile.
 func TestPurgeKeepsMidTurn(t *testing.T) {
 	q, tenants := makeTenants(Config{}, 200, 5)

@@ -23,7 +23,7 @@ type Peers interface {
 	// it.
 	Pass(round uint64) Passage
 	// Back is called before Tag goes back from a later round to Round, because
-	// something changes that may enable somebody to pay.
+	// something changes that may enable a tenant to pay.
 	Back()
 }
 

@@ -99,16 +99,16 @@ func (l *seats[K, T]) remove(s *seat[K, T]) {
 //
 // What each visit needs comes first.
 type Tenant[K comparable, T any] struct {
-	seat    seat[K, T] // with Across see more; of who is blocked and has tasks, in Queue.blocked
-	quantum int64
-	queued  int32 // at most firq.MaxTasks, of all shards
-	mask    uint8 // levels that have tasks; and splitUsual, mixedUsual
-	lifo    bool  // AdaptiveLIFO is serving newest first
-	blocked bool  // at its in-flight limit
-	Ripe    bool  // Fill is wanted although there is a task; see Queue.Lazy
-	Key     K
-	line    line[K, T]  // of PriorityNormal; the others in more. Its entries come last
-	more    *more[K, T] // allocated when first needed
+	seat      seat[K, T] // with Across see more; those of blocked tenants with tasks, in Queue.blocked
+	quantum   int64
+	queued    int32 // at most firq.MaxTasks, of all shards
+	mask      uint8 // levels that have tasks; and splitUsual, mixedUsual
+	lifo      bool  // AdaptiveLIFO is serving newest first
+	blocked   bool  // at its in-flight limit
+	NeedsFill bool  // Fill is wanted although there is a task; see Queue.Lazy
+	Key       K
+	line      line[K, T]  // of PriorityNormal; the others in more. Its entries come last
+	more      *more[K, T] // allocated when first needed
 }
 
 // more is what few tenants need.
@@ -248,7 +248,7 @@ func (q *Queue[K, T]) best(s *seat[K, T], now int64) (h *head, e *entry[K, T]) {
 	for m := mask &^ (1 << top); m != 0; {
 		l := bits.Len8(m) - 1
 		m &^= 1 << l
-		// Who waited longer wins a tie.
+		// The tenant that waited longer wins a tie.
 		other, entry := q.end(s, l)
 		if a := q.aged(other, l, now); a > most || a == most && other.enqueued < h.enqueued {
 			h, e, most = other, entry, a
@@ -329,8 +329,8 @@ func (q *Queue[K, T]) aged(h *head, level int, now int64) int64 {
 	return int64(level) + max(now-h.enqueued, 0)/q.cfg.Aging
 }
 
-// water moves AdaptiveLIFO between its two orders.
-func (q *Queue[K, T]) water(t *Tenant[K, T]) {
+// watermark moves AdaptiveLIFO between its two orders.
+func (q *Queue[K, T]) watermark(t *Tenant[K, T]) {
 	if int(t.queued) > q.cfg.HighWater {
 		t.lifo = true
 	} else if int(t.queued) < q.cfg.LowWater {

@@ -63,7 +63,7 @@ func (q *Queue[K, T]) takeEntry(e *entry[K, T], payload *T) Head {
 // taken counts a task that has left a seat.
 func (q *Queue[K, T]) taken(s *seat[K, T]) {
 	t, on := s.tenant, &q.lists[s.level]
-	on.barren = 0
+	on.emptyVisits = 0
 	if on.wait > 0 {
 		q.lookAgain(on) // what is behind it may be cheaper
 	}
@@ -75,10 +75,10 @@ func (q *Queue[K, T]) taken(s *seat[K, T]) {
 		q.blocked.remove(&t.seat)
 	}
 	if q.cfg.Order == firq.AdaptiveLIFO {
-		q.water(t)
+		q.watermark(t)
 	}
 	if s.place != nowhere && q.empty(s) {
-		q.hollow++
+		q.nEmpty++
 	}
 }
 

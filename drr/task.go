@@ -14,12 +14,12 @@ const NoDeadline = math.MaxInt64
 type Task[T any] struct {
 	Payload  T
 	Cost     int64         // at least 1
-	Enqueued int64         // for ageing and for who waited longest
+	Enqueued int64         // for ageing and to find the longest waiting
 	Due      int64         // expired once now is after it; NoDeadline: never
 	Ticket   *firq.Ticket  // nil: cannot be cancelled
 	Priority firq.Priority // 1 to 6
 	// Ages: Due is an age after Enqueued, not a deadline of the task's own. The Queue
-	// does not look at it; it is for who moves Enqueued before the task is queued.
+	// does not look at it; it is for a caller that moves Enqueued before the task is queued.
 	Ages bool
 	Flow uint64 // whose it is inside its tenant; see Config.MaxFlows
 }

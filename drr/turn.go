@@ -31,7 +31,7 @@ func (q *Queue[K, T]) join(s *seat[K, T], first bool) {
 // next round on, or in this one if it is the only seat.
 func (q *Queue[K, T]) activate(l *list[K, T], s *seat[K, T]) {
 	if l.wait > 0 {
-		q.lookAgain(l) // nobody has asked whether s can pay
+		q.lookAgain(l) // it is not known yet whether s can pay
 	}
 	s.place, s.due = active, l.round+1
 	if l.active.n == 0 {
@@ -81,7 +81,7 @@ func (q *Queue[K, T]) turnOver(s *seat[K, T], now int64, limit uint64) {
 	s.due, l.used = l.round+1, true
 	l.active.rotate()
 	l.visited(due)
-	if l.barren++; l.barren >= l.active.n {
+	if l.emptyVisits++; l.emptyVisits >= l.active.n {
 		q.skip(l, now, limit)
 	}
 }
@@ -103,7 +103,7 @@ func (q *Queue[K, T]) emptied(s *seat[K, T]) {
 // leave takes a seat without a task out of its list. Credit is forfeited, debt
 // is not.
 func (q *Queue[K, T]) leave(s *seat[K, T]) {
-	q.hollow--
+	q.nEmpty--
 	q.detach(s)
 	s.deficit = min(s.deficit, 0)
 }
@@ -149,13 +149,13 @@ func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 	})
 }
 
-// skip gives everybody as many refills at once as it takes until somebody can
+// skip gives every tenant as many refills at once as it takes until one can
 // pay, less the one that each gets at the start of its turn. Called between
 // turns; does nothing if some seat needs a visit first (it is empty, or its
 // front task expired). If that would be after the round limit nothing is given yet,
 // but remembered (wait).
 func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
-	l.barren, l.news = 0, false
+	l.emptyVisits, l.news = 0, false
 	fewest := uint64(math.MaxUint64)
 	for s := l.active.head; s != nil; s = s.next {
 		q.fill(s.tenant)
@@ -171,7 +171,7 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 	if fewest == math.MaxUint64 || fewest < 2 || l.news { // Fill may push for whom was looked at before
 		return
 	}
-	turns := fewest - 1 // nobody can pay after these: turns x quantum < need
+	turns := fewest - 1 // no tenant can pay after these: turns x quantum < need
 	if l.wait = turns; q.peers != nil || limit != math.MaxUint64 {
 		l.wait = min(turns, mostAtOnce)
 	}
@@ -179,7 +179,7 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 }
 
 // pass takes the empty turns that are known, if the limit and the peers let somebody
-// be served after them. Else the round stays: who joins before the peers have come so
+// be served after them. Else the round stays: a tenant that joins before the peers have come so
 // far joins now. Where no peer has work the round stays, too: it is counted for them.
 func (q *Queue[K, T]) pass(l *list[K, T], limit uint64) {
 	may := Alone
@@ -221,7 +221,7 @@ func (l *list[K, T]) catchUp(turns uint64) {
 }
 
 // CatchUp takes the empty turns up to round r, as far as it is known that they
-// are empty: who shares time with other queues calls it before it adds a task,
+// are empty: a queue that shares time with others calls it before it adds a task,
 // so that the newcomer joins at the current round and the others have what is
 // due to them.
 func (q *Queue[K, T]) CatchUp(r uint64) {
@@ -240,7 +240,7 @@ func (q *Queue[K, T]) lookAgain(l *list[K, T]) {
 	l.wait = 0
 }
 
-// Waiting reports whether it is known that nobody can pay before a later round.
+// Waiting reports whether it is known that no tenant can pay before a later round.
 func (q *Queue[K, T]) Waiting() bool { return q.lists[0].wait > 0 }
 
 // Tag returns the round in which the next delivery can be, as far as is known,
@@ -273,7 +273,7 @@ func (q *Queue[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
 }
 
 // Block takes a tenant out of the lists until Unblock; its tasks stay. It keeps
-// its deficit, though at most what a turn and its dearest front task need, so
+// its deficit, though at most what a turn and its costliest front task need, so
 // that turns cut short do not add up to a burst.
 func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 	t.blocked = true
@@ -286,7 +286,7 @@ func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 		if !q.empty(s) {
 			most = max(most, q.price(s))
 		} else {
-			q.hollow--
+			q.nEmpty--
 		}
 		s.deficit = min(s.deficit, most)
 		s.barred = true
@@ -298,7 +298,7 @@ func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
 }
 
 // Unblock lets a blocked tenant back in, at the tail. Without a task it is idle;
-// with NewFirst, if somebody is backlogged, it goes through the active list
+// with NewFirst, if a tenant is backlogged, it goes through the active list
 // before, as emptied has it do.
 func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 	t.blocked = false
@@ -316,7 +316,7 @@ func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 		s.deficit = min(s.deficit, 0)
 		if barred && q.cfg.NewFirst && q.ready > 0 {
 			q.join(s, false)
-			q.hollow++
+			q.nEmpty++
 		}
 	})
 }
@@ -342,7 +342,7 @@ func (q *Queue[K, T]) purge() {
 	for i := range q.lists {
 		listed += q.lists[i].active.n + q.lists[i].fresh.n
 	}
-	if q.hollow < 64 || q.hollow < listed/2 {
+	if q.nEmpty < 64 || q.nEmpty < listed/2 {
 		return
 	}
 	for i := range q.lists {

@@ -22,7 +22,7 @@ var operations = []operation{
 	{"evict", 2, (*twin).evict},
 	{"reclaim", 2, (*twin).reclaim},
 	{"retire or drain", 1, (*twin).retireOrDrain},
-	{"lazy or ripe", 2, (*twin).lazyOrRipe},
+	{"lazy or needs fill", 2, (*twin).lazyOrNeedsFill},
 }
 
 const operationWeights = 64
@@ -79,12 +79,12 @@ func (w *twin) dress(task *Task[int]) {
 	}
 }
 
-// lazyOrRipe changes which visits bring in what is in the inbox.
-func (w *twin) lazyOrRipe() error {
-	if w.next("ripe", 2) == 1 {
+// lazyOrNeedsFill changes which visits bring in what is in the inbox.
+func (w *twin) lazyOrNeedsFill() error {
+	if w.next("needsFill", 2) == 1 {
 		t, mt := w.tenant()
-		mt.ripe = !mt.ripe
-		t.Ripe = mt.ripe
+		mt.needsFill = !mt.needsFill
+		t.NeedsFill = mt.needsFill
 		return nil
 	}
 	w.m.lazy = !w.m.lazy

@@ -103,7 +103,7 @@ func TestWithinIsNext(t *testing.T) {
 	}
 }
 
-// TestWithinWaits: who saves up for a dear task is not served before its round,
+// TestWithinWaits: a tenant that saves up for a costly task is not served before its round,
 // gets what is due meanwhile, and does not make a newcomer wait.
 func TestWithinWaits(t *testing.T) {
 	p := newPair(2, func(int) int64 { return 10 })
@@ -129,11 +129,11 @@ func TestWithinWaits(t *testing.T) {
 		t.Fatalf("verdict %d in round 98, want ahead", v)
 	}
 	if tn, task, v := within(p.a, 0, 99); v != Delivered || tn.Key != 0 || task.Cost != 1000 {
-		t.Fatalf("verdict %d in round 99, want the dear task", v)
+		t.Fatalf("verdict %d in round 99, want the costly task", v)
 	}
 }
 
-// TestWithinLooksAgain: what may enable somebody to pay ends the wait.
+// TestWithinLooksAgain: what may enable a tenant to pay ends the wait.
 func TestWithinLooksAgain(t *testing.T) {
 	for name, change := range map[string]func(*pair, *firq.Ticket){
 		"a cheaper task of a higher priority": func(p *pair, _ *firq.Ticket) {

@@ -58,12 +58,12 @@ func (m *Middleware) glance(ctx context.Context, tenant string, req gate.Request
 }
 
 // firstRead is how much memory a body gets before anything of it has come. Each
-// time that it is full, it gets four times as much: so who announces much and sends
+// time that it is full, it gets four times as much: so a client that announces much and sends
 // little occupies little.
 const firstRead = 4 << 10
 
 // body is a request's body of which a part was read before. Safe for concurrent use
-// as far as that of net/http is: Read beside Close.
+// as far as that of net/http is: Read at the same time as Close.
 type body struct {
 	rest io.ReadCloser
 

@@ -93,7 +93,7 @@ func TestBodyStops(t *testing.T) {
 	b := &body{rest: &source{Reader: endless{}}}
 	b.read(over, 100, -1, time.Time{})
 	if len(b.buf) != 0 {
-		t.Errorf("%d bytes were read for nobody", len(b.buf))
+		t.Errorf("%d bytes were read for no request", len(b.buf))
 	}
 	b.read(context.Background(), 100, -1, time.Now().Add(-time.Second))
 	if len(b.buf) != 0 {
@@ -111,7 +111,7 @@ func TestBodyStops(t *testing.T) {
 	b = &body{rest: &source{Reader: silent{}}}
 	b.read(context.Background(), 100, -1, time.Time{})
 	if _, err := b.Read(make([]byte, 1)); err != io.ErrNoProgress {
-		t.Errorf("who never says anything: %v", err)
+		t.Errorf("a source that returns nothing: %v", err)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestRequestIsTheSame(t *testing.T) {
 	}
 }
 
-// Who is rejected after its body was read can still be read.
+// A client that is rejected after its body was read can still be read.
 func TestRejectedBody(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{})
 	g.Close()

@@ -132,7 +132,7 @@ func TestGoesAwayUnnoticed(t *testing.T) {
 	}
 }
 
-// Who expects a word before it sends its body gets none if the request is rejected
+// A client that expects a word before it sends its body gets none if the request is rejected
 // at once; if it has to wait, the word comes, and the handler gets the body; if
 // there is a slot, the handler says when.
 func TestExpectContinue(t *testing.T) {
@@ -147,7 +147,7 @@ func TestExpectContinue(t *testing.T) {
 	defer p.Release()
 	c, in := raw(t, s, expect)
 	if got := line(t, in); got != "HTTP/1.1 100 Continue" {
-		t.Fatalf("who waits is told %q", got)
+		t.Fatalf("a client that waits is told %q", got)
 	}
 	if got := line(t, in); got != "" {
 		t.Fatal(got)
@@ -156,7 +156,7 @@ func TestExpectContinue(t *testing.T) {
 	until(t, "it waits", func() bool { return g.Stats().Queue.QueueLen == 1 })
 	_, in2 := raw(t, s, expect)
 	if got := line(t, in2); got != "HTTP/1.1 429 Too Many Requests" {
-		t.Errorf("who is rejected is told %q first", got)
+		t.Errorf("a rejected client is told %q first", got)
 	}
 	p.Release()
 	if got := next(t, bodies); got != "hello<nil>" {
@@ -178,7 +178,7 @@ func TestExpectContinue(t *testing.T) {
 	g.Close()
 	_, in = raw(t, s, expect)
 	if got := line(t, in); got != "HTTP/1.1 503 Service Unavailable" {
-		t.Errorf("who comes after the end is told %q first", got)
+		t.Errorf("a client that comes after the end is told %q first", got)
 	}
 	idle(t, g, m)
 }

@@ -23,7 +23,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// hold takes a slot beside the middleware.
+// hold takes a slot without the middleware.
 func hold(t *testing.T, g *gate.Gate[string]) gate.Permit[string] {
 	t.Helper()
 	p, ok := g.TryAcquire("somebody", gate.Request{})

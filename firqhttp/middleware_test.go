@@ -289,7 +289,7 @@ func TestRequestOf(t *testing.T) {
 		t.Errorf("order %v", got)
 	}
 	if Charge(context.Background(), 1) {
-		t.Error("charged nobody")
+		t.Error("charged no tenant")
 	}
 	idle(t, g, m)
 }

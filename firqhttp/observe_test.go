@@ -87,7 +87,7 @@ func TestObserve(t *testing.T) {
 			t.Errorf("Waited: %v", waits)
 		}
 		if _, ok := Waited(context.Background()); ok {
-			t.Error("nobody waited")
+			t.Error("no request waited")
 		}
 	})
 }

@@ -167,12 +167,12 @@ type verdict uint8
 
 const (
 	taken     verdict = iota + 1 // the slots are the caller's
-	announced                    // the caller is counted as one who waits
+	announced                    // the caller is counted as a waiter
 	heavy                        // the caller asks for more than the limit; nothing has changed
 )
 
-// decide takes n free slots if nobody waits; else the caller is announced as one
-// who waits, unless n is more than the limit, the gate is closed, or more wait
+// decide takes n free slots if no call waits; else the caller is announced as one
+// that waits, unless n is more than the limit, the gate is closed, or more wait
 // than word can count.
 func (g *Gate[K]) decide(n int) (verdict, error) {
 	for {
@@ -195,11 +195,11 @@ func (g *Gate[K]) decide(n int) (verdict, error) {
 	}
 }
 
-// atOnce makes the permit of who took n slots while nobody waited.
+// atOnce makes the permit of a call that took n slots while none waited.
 func (g *Gate[K]) atOnce(tenant K, n int) Permit[K] {
 	g.immediate.Inc()
 	if g.debts.some.Load() {
-		g.debts.take(tenant) // a turn that nobody else wants pays off what is owed
+		g.debts.take(tenant) // a turn that no other tenant wants pays off what is owed
 	}
 	h := g.holder(tenant, n)
 	return Permit[K]{h, h.gen}
@@ -212,7 +212,7 @@ func (g *Gate[K]) holder(tenant K, n int) *holder[K] {
 	return h
 }
 
-// enqueue puts one who is announced into the queue, and looks for slots: [W1] and
+// enqueue puts an announced call into the queue, and looks for slots: [W1] and
 // [W2].
 func (g *Gate[K]) enqueue(tenant K, req *Request) (_ *holder[K], err error) {
 	h, queued := g.holder(tenant, req.Weight), false

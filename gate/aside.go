@@ -12,7 +12,7 @@ import (
 // gets one message, recalled, when the limit or the end of the gate changes what
 // there is to wait for; what that is its call finds out by itself.
 //
-// The limit rises, or the gate closes, in word; then recall looks who is aside. A
+// The limit rises, or the gate closes, in word; then recall looks at the calls aside. A
 // call looks at word again when it has the lock. So it sees the change, or recall
 // sees the call.
 //
@@ -23,7 +23,7 @@ type aside[K comparable] struct {
 	n     atomic.Int64                        // how many; written under Gate.mu
 	most  struct{ all, tenant int }           // immutable
 	full  struct{ all, tenant atomic.Uint64 } // refused for want of a place
-	calls list.List                           // of *holder[K]: who does not fit, first come first. Under Gate.mu
+	calls list.List                           // of *holder[K]: calls that do not fit, first come first. Under Gate.mu
 	of    map[K]*asideOf                      // likewise
 }
 
@@ -84,7 +84,7 @@ func (a *aside[K]) drop(h *holder[K]) bool {
 	return true
 }
 
-// forget forgets the tenant if nobody of it is left.
+// forget forgets the tenant if none of its calls is left.
 func (a *aside[K]) forget(tenant K, t *asideOf) {
 	if t.n == 0 && !t.busy {
 		delete(a.of, tenant)

@@ -172,8 +172,8 @@ func TestAsideComesBackInOrder(t *testing.T) {
 	})
 }
 
-// Who has come back from aside says so once it is in the queue, and not when it has
-// its permit: the others of its tenant wait for their turn, too, beside a limit that
+// A call that has come back from aside says so once it is in the queue, and not when it has
+// its permit: the others of its tenant wait for their turn, too, in addition to a limit that
 // has room for them.
 func TestAsideAllComeBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

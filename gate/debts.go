@@ -7,11 +7,11 @@ import (
 )
 
 // debts are what permits that did not queue cost more than was asked for, per
-// tenant, until somebody takes it (see Permit.Charge). They are in two
-// generations, each as long as a tenant is remembered: so what nobody comes for
+// tenant, until a permit takes it (see Permit.Charge). They are in two
+// generations, each as long as a tenant is remembered: so a debt that no permit takes
 // goes away when anybody looks.
 type debts[K comparable] struct {
-	some atomic.Bool // whether there may be any; so that who has none takes no lock
+	some atomic.Bool // whether there may be any; so that a tenant without debts takes no lock
 	ttl  time.Duration
 
 	mu         sync.Mutex

@@ -7,7 +7,7 @@ import (
 )
 
 // What a gate remembers of a tenant (that it had to wait, and its debts) is
-// forgotten when somebody looks; the scheduler looks at each of its calls. While
+// forgotten when a call looks; the scheduler looks at each of its calls. While
 // permits are given at once nobody calls it. So, as long as there is something to
 // forget, a release sets a timer, of half a TenantIdle, which looks:
 //

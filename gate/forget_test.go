@@ -90,7 +90,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// Who waits for ever is not looked for for ever: or in a bubble time would run on
+// A call that waits for ever is not looked for for ever: or in a bubble time would run on
 // where nothing else does.
 func TestForgetStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestForgetStops(t *testing.T) {
 		first := w.granted(t)
 		time.Sleep(time.Hour)
 		if g.memory.Load() != something {
-			t.Error("the timer goes on though somebody waits, or forgot that somebody does")
+			t.Error("the timer goes on though a call waits, or forgot that one does")
 		}
 		first.Release()
 		second.granted(t).Release()

@@ -38,7 +38,7 @@ var ErrOverload = fmt.Errorf("%w: the tenant's waiters have waited for too long 
 //	                         │            │          └─> decide (now heavier than the limit)
 //	                         └─> refused  └─> gave up, expired, evicted, overload, closed
 //
-// waiting, in word, counts those who are announced, queued or next. At most one is
+// waiting, in word, counts the calls that are announced, queued or next. At most one is
 // next: it has had its turn, and waits until all its slots are free; meanwhile
 // nobody else is taken out of the queue. It holds none of them: those who come
 // leave them alone because somebody waits. A waiter and the slots that it may have
@@ -48,22 +48,22 @@ var ErrOverload = fmt.Errorf("%w: the tenant's waiters have waited for too long 
 //	who comes to wait    who gives slots back         who raises the limit
 //	[W1] Enqueue         [R1] Item.Done               [L1] word
 //	[W2] pump            [R2] word                    [L2] pump
-//	                     [R3] pump, if somebody waits
+//	                     [R3] pump, if a call waits
 //	who is next and leaves
 //	[N1] not next, not counted
 //	[N2] pump
 //
 //	pump
-//	[P1] nobody waits, or no slot is free? leave
-//	[P2] lock; take the next one out of the queue, if nobody is next
+//	[P1] no call waits, or no slot is free? leave
+//	[P2] lock; take the next one out of the queue, if no call is next
 //	[P3] so many slots are not free? it stays next; leave
 //	[P4] take the slots and count the waiter as let in, in one step; again
 //
 // Of two pumps the second to get the lock sees what was changed before either. A
-// pump that leaves at P1 or P3 for want of slots leaves it to who gives some back,
+// pump that leaves at P1 or P3 for want of slots leaves it to the call that gives some back,
 // or raises the limit: that changes word, so either the pump has seen it there, or
-// it comes later, sees that somebody waits, and pumps. A pump that finds nobody at
-// P2 leaves it to who enqueues, or ends what kept the tenant from its turn (R1).
+// it comes later, sees that a call waits, and pumps. A pump that finds nobody at
+// P2 leaves it to the call that enqueues, or ends what kept the tenant from its turn (R1).
 type Gate[K comparable] struct {
 	// Immutable after Open.
 	s         firq.Scheduler[K, *holder[K]]
@@ -83,8 +83,8 @@ type Gate[K comparable] struct {
 	word atomic.Uint64 // a word; written by everybody
 	_    pad.Pad
 
-	mu    sync.Mutex // held by who pumps; no user code runs under it
-	next  *holder[K] // whose turn it is, while too few slots are free; nil: nobody. Guarded by mu
+	mu    sync.Mutex // held by the goroutine that pumps; no user code runs under it
+	next  *holder[K] // the call whose turn it is, while too few slots are free; nil: none. Guarded by mu
 	aside aside[K]
 
 	timedOut atomic.Uint64
@@ -157,8 +157,8 @@ func (g *Gate[K]) Waiting() int { return g.load().waiting() + int(g.aside.n.Load
 func (g *Gate[K]) load() word { return word(g.word.Load()) }
 
 // SetLimit changes the limit to n slots, 0 to MaxSlots (anything else panics). When
-// it rises, those who wait are let in; when it falls, permits that are out stay
-// valid, and none is given out until enough have come back. With 0 nobody is let
+// it rises, the calls that wait are let in; when it falls, permits that are out stay
+// valid, and none is given out until enough have come back. With 0 no call is let
 // in. Calls that ask for more than n are out of turn from then on: see Acquire.
 func (g *Gate[K]) SetLimit(n int) {
 	if n < 0 || n > MaxSlots {
@@ -233,7 +233,7 @@ func (g *Gate[K]) Close() error {
 	}
 	g.killOnce.Do(func() { close(g.killed) })
 	g.ended(g.load())
-	err := g.s.Close() // ends those who are queued; refuses those who are announced
+	err := g.s.Close() // ends the queued calls; refuses the announced ones
 	g.recall()
 	failpoint.Lock(&g.mu, "close next")
 	if g.next != nil {
@@ -267,7 +267,7 @@ type Stats[K comparable] struct {
 	Forgone uint64
 	// TimedOut counts the calls that ended with firq.ErrTimeout.
 	TimedOut uint64
-	// Queue is about the calls that had to queue. Who gave up (its context ended,
+	// Queue is about the calls that had to queue. A call that gave up (its context ended,
 	// or its Deadline passed) is Cancelled there; Expired are those whose Deadline a
 	// releaser was the first to notice.
 	Queue firq.Stats[K]

@@ -127,7 +127,7 @@ func TestErrors(t *testing.T) {
 		waiters = append(waiters, wait(background, g, "b", Request{}))
 		full("c", firq.ErrGlobalFull)
 		if g.Waiting() != 3 {
-			t.Errorf("%d wait; those who were refused are counted", g.Waiting())
+			t.Errorf("%d wait; the refused calls are counted", g.Waiting())
 		}
 		p.Release()
 		for range waiters {
@@ -147,7 +147,7 @@ type endless struct{ context.Context }
 
 func (endless) Err() error { return nil }
 
-// Whatever a context says: who gets no permit gets an error.
+// Whatever a context says: a call that gets no permit gets an error.
 func TestContextWithoutError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New[string](1, Config[string]{})

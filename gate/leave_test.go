@@ -205,7 +205,7 @@ func TestShutdown(t *testing.T) {
 		ctx, cancel := context.WithTimeout(background, time.Second)
 		defer cancel()
 		if err := g.Shutdown(ctx); err != context.DeadlineExceeded {
-			t.Errorf("Shutdown while somebody waits: %v", err)
+			t.Errorf("Shutdown while a call waits: %v", err)
 		}
 		if _, err := g.Acquire(background, "a", Request{}); err != firq.ErrClosed {
 			t.Errorf("Acquire: %v", err)
@@ -246,7 +246,7 @@ func TestShutdownLastWaiter(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		if len(down) != 1 || w.err != context.Canceled {
-			t.Fatalf("Shutdown waits though nobody is left (%v)", w.err)
+			t.Fatalf("Shutdown waits though no call is left (%v)", w.err)
 		}
 	})
 }

@@ -214,8 +214,8 @@ func (m *model) charge(a *ask, delta int64) {
 	}
 }
 
-// TestMachine compares a gate with the model, step by step: who holds a permit,
-// who waits, and in which order they are let in.
+// TestMachine compares a gate with the model, step by step: which calls hold a permit,
+// which wait, and in which order they are let in.
 func TestMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) { // a T would be asked for its Deadline

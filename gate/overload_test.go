@@ -45,7 +45,7 @@ func TestTargetWait(t *testing.T) {
 					t.Errorf("dropped with %v", err)
 				}
 			case <-time.After(time.Minute):
-				t.Fatal("somebody got no answer")
+				t.Fatal("a call got no answer")
 			}
 		}
 		if st := g.Stats(); lost == 0 || lost > waiters/2 || st.Queue.Overload != lost {

@@ -17,7 +17,7 @@ type Permit[K comparable] struct {
 }
 
 // Release gives all its slots to whoever is next. A second call, on the permit or on a
-// copy, does nothing, so that it can be deferred beside an early Release.
+// copy, does nothing, so that it can be deferred in addition to an early Release.
 func (p Permit[K]) Release() {
 	h := p.h
 	if h == nil {
@@ -47,13 +47,13 @@ func (p Permit[K]) Release() {
 //
 // A permit that waited corrects the tenant's deficit at once, as Item.Charge
 // does: a debt outlives an idle spell of the tenant, a credit does not. A permit
-// that was given at once, while nobody waited, was paid from nobody's share, so a
+// that was given at once, while no call waited, was paid from no tenant's share, so a
 // lower cost than was asked for gives nothing back; a higher one is a debt, which
 // is kept until the tenant's next permit. If that one has to queue, then the debt
 // is charged to the tenant's deficit when it is granted, and delays the ones after
 // it (to its flows it is charged as flow 0, for whose it was is not kept); if it is
 // given at once, the debt is paid off, as it would be by a turn in a scheduler where
-// nobody else waits. A debt that nobody comes for is forgotten after TenantIdle, at
+// no other call waits. A debt that no permit takes is forgotten after TenantIdle, at
 // the latest after twice that.
 func (p Permit[K]) Charge(delta int64) {
 	h := p.h

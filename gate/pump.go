@@ -9,7 +9,7 @@ import (
 const maxLet = 64
 
 // pump lets in those whose turn it is, until too few slots are free for the next
-// one, or nobody may have any. See Gate for why nobody is forgotten.
+// one, or nobody may have any. See Gate for why no call is forgotten.
 func (g *Gate[K]) pump() {
 	for more := true; more; {
 		if w := g.load(); w.waiting() == 0 || !w.fits(1) { // [P1]
@@ -24,7 +24,7 @@ func (g *Gate[K]) pump() {
 }
 
 // letIn lets in the next one, or sends it away if it can never have its slots now.
-// It reports false if there is nobody, or too few slots are free. Under mu.
+// It reports false if no call waits, or too few slots are free. Under mu.
 func (g *Gate[K]) letIn() bool {
 	if w := g.load(); w.waiting() == 0 || !w.fits(1) {
 		return false // in the queue it may still be evicted, or overtaken by priority
@@ -58,7 +58,7 @@ func (g *Gate[K]) letIn() bool {
 	}
 	if g.debts.some.Load() {
 		it := h.item
-		it.Flow = 0 // nobody knows which of the tenant's flows it was
+		it.Flow = 0 // it is not known which of the tenant's flows it was
 		it.Charge(g.debts.take(h.tenant))
 	}
 	g.next = nil
@@ -91,10 +91,10 @@ func (g *Gate[K]) release(n int) {
 	}
 }
 
-// leave counts one less who waits.
+// leave counts one waiter less.
 func (g *Gate[K]) leave() { g.ended(word(g.word.Add(^uint64(oneWaiting - 1)))) }
 
-// dropped is the scheduler's OnDrop: it ends the waiter. Who cancelled knows it.
+// dropped is the scheduler's OnDrop: it ends the waiter. A call that cancelled knows it.
 // The pump may be calling, with mu held.
 func (g *Gate[K]) dropped(_ K, h *holder[K], why firq.DropReason) {
 	failpoint.At("dropped")

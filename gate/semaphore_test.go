@@ -203,7 +203,7 @@ func TestLargeAcquireDoesntStarve(t *testing.T) {
 	})
 }
 
-// Who is next gives up while others wait behind it.
+// A call that is next gives up while others wait behind it.
 func TestAllocCancelDoesntStarve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSem(t, 10)
@@ -240,7 +240,7 @@ func TestAllocCancelDoesntStarve(t *testing.T) {
 		go stop()
 		q, err := s.acquire(ctx, 1)
 		if err != nil {
-			t.Fatalf("Acquire(1) beside nine free slots: %v", err)
+			t.Fatalf("Acquire(1) with nine free slots: %v", err)
 		}
 		q.Release()
 		<-done

@@ -116,7 +116,7 @@ func TestStrictLimit(t *testing.T) {
 }
 
 // TestNobodyIsForgotten: many short stories of a waiter, a releaser and one who
-// gives up, at full speed; at the end of each nobody is left beside a free slot.
+// gives up, at full speed; at the end of each nobody is left waiting next to a free slot.
 func TestNobodyIsForgotten(t *testing.T) {
 	for _, cfg := range []Config[string]{{}, {MaxInFlightPerTenant: 1}} {
 		g := New[string](1, cfg)
@@ -146,7 +146,7 @@ func TestNobodyIsForgotten(t *testing.T) {
 	}
 }
 
-// TestShutdownStress: who is let in by a gate that shuts down is waited for.
+// TestShutdownStress: a call that is let in by a gate that shuts down is waited for.
 func TestShutdownStress(t *testing.T) {
 	for range 200 {
 		g := New[int](2, Config[int]{})

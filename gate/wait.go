@@ -92,7 +92,7 @@ func (g *Gate[K]) await(done <-chan struct{}, h *holder[K], deadline time.Time) 
 }
 
 // withdraw ends the waiting of h by its own call: it leaves the queue, or stops
-// being next, or aside. False: somebody else has ended it.
+// being next, or aside. False: another goroutine has ended it.
 func (g *Gate[K]) withdraw(h *holder[K]) bool {
 	if h.ticket.Cancel() {
 		return true

@@ -59,7 +59,7 @@ func TestHeavyIsNext(t *testing.T) {
 				out[0].Release()
 				synctest.Wait()
 				if heavy.done.Load() || light.done.Load() || g.InUse() != 2 {
-					t.Fatal("two free slots for one who needs three")
+					t.Fatal("two free slots for one that needs three")
 				}
 				out[1].Release()
 				p := heavy.granted(t)

@@ -1,9 +1,9 @@
 package gate
 
-// word is the whole state of a gate but for the order of those who wait: how many
+// word is the whole state of a gate but for the order of the waiting calls: how many
 // slots are taken, how many calls wait or are about to, the limit, and whether
-// the gate admits. In one word, so that "the slots are free and nobody waits" and
-// "otherwise I am one of those who wait" are one step.
+// the gate admits. In one word, so that "the slots are free and no call waits" and
+// "otherwise I am one of the waiters" are one step.
 //
 //	bit 63     closed: Acquire is refused
 //	bits 42    limit

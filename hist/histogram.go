@@ -21,7 +21,7 @@ const maxStripes = 64
 // takes the stripe that was last used on its processor; if somebody holds that,
 // the next free one. It waits only if all of them are held at once.
 //
-// Rejected: a random stripe for each Record. It moves the stripe's lines from
+// Rejected: a random stripe for each Record. It moves the stripe's cache lines from
 // core to core nearly every time, which cost three times as much, about what one
 // mutex for all costs.
 type Histogram struct {
@@ -34,7 +34,7 @@ type Histogram struct {
 	handed atomic.Uint32 // stripes that near was given so far; written by near.New
 }
 
-// stripe is padded so that neighbours share no cache line, nor a pair of lines
+// stripe is padded so that neighbours share no cache line, nor a pair of them
 // that the processor fetches together.
 type stripe struct {
 	locked

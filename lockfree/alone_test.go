@@ -36,7 +36,7 @@ func TestSlotsAreUsedInTurn(t *testing.T) {
 	}
 }
 
-// Who finds a tenant full of tasks that came alone takes them out of the ring: they
+// A call that finds a tenant full of tasks that came alone takes them out of the ring: they
 // look like calls that are not over.
 func TestFullOfWhoCameAlone(t *testing.T) {
 	s := buildAt(t, config{MaxPerTenant: 1}, inboxSize)
@@ -98,8 +98,8 @@ func TestAloneBesideADeadline(t *testing.T) {
 	}
 	admit(t, s, "a", task{Payload: 1}, task{Payload: 2})
 	touch(s)
-	if p.t.word.Load()&quietBit == 0 {
-		t.Fatal("a is loud with two tasks")
+	if p.t.word.Load()&polledBit == 0 {
+		t.Fatal("a is unpolled with two tasks")
 	}
 	admit(t, s, "a", task{Payload: 3, Deadline: past()}) // unannounced
 	p.publish()

@@ -105,26 +105,26 @@ func TestActivationBehindHole(t *testing.T) {
 }
 
 // L4: the ring is freed after the shard has said whether it is ready, and a tenant
-// is made quiet after it has. Whoever looks at any instant sees work.
+// is made polled after it has. Whoever looks at any instant sees work.
 func TestWorkIsSeenAllTheTime(t *testing.T) {
 	s := build(t, config{})
 	sh := s.shards[0]
 	admit(t, s, "a", task{Payload: 1})
 	sh.lock()
 	if !sh.work() {
-		t.Error("drained, and nobody is told")
+		t.Error("drained, and no consumer is notified")
 	}
 	sh.unlock()
 	if !sh.work() {
-		t.Error("queued, and nobody is told")
+		t.Error("queued, and no consumer is notified")
 	}
 	take(t, s, 1)
 	p := published(t, s, "a", task{Payload: 2})
 	admit(t, s, "a", task{Payload: 3})
 	sh.lock()
-	// The tenant is quiet now, and its next task is announced by nobody.
-	if tn, _ := s.tenants.Load("a"); !tn.quiet || !s.rounds.Ready(0) {
-		t.Errorf("quiet: %t, ready: %t; want both, before the lease is free", tn.quiet, s.rounds.Ready(0))
+	// The tenant is polled now, and its next task is announced by nobody.
+	if tn, _ := s.tenants.Load("a"); !tn.polled || !s.rounds.Ready(0) {
+		t.Errorf("polled: %t, ready: %t; want both, before the lease is free", tn.polled, s.rounds.Ready(0))
 	}
 	sh.unlock()
 	p.announce()
@@ -202,7 +202,7 @@ func TestActivationRingFullWakes(t *testing.T) {
 	until(t, "a consumer asleep", func() bool { return s.parker.Parked() == 1 })
 	admit(t, s, "a", task{})
 	if err := result(t, "Dequeue", got); err != nil {
-		t.Errorf("asleep beside a task: %v", err)
+		t.Errorf("asleep while there is a task: %v", err)
 	}
 	put(&sh.activations.Slots, hole, stale)
 }

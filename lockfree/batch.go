@@ -39,7 +39,7 @@ func (m *message[T]) set(task *drr.Task[T], b *batch[T]) {
 
 // batch is several tasks of one tenant that took one ticket: one step on the
 // tenant's word, one on the credits, one slot. The producer fills it; from E4 on
-// it belongs to the lease holder, who recycles it.
+// it belongs to the lease holder, which recycles it.
 type batch[T any] struct {
 	ticket firq.Ticket // cancels nothing: by it a message knows the batch; the first field
 	tasks  [batchSize]drr.Task[T]
@@ -69,9 +69,9 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	if word&roomBit == 0 {
 		return 0
 	}
-	asks, says := s.env.Asks && word&quietBit == 0, serve.Says{}
+	asks, conf := s.env.Asks && word&polledBit == 0, serve.TenantConfig{}
 	if asks {
-		says = s.ask(t, k)
+		conf = s.ask(t, k)
 	}
 	failpoint.At("E1 ticket")
 	word, places, took := t.take(n) // [E1]
@@ -79,7 +79,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 		return 0
 	}
 	if asks {
-		t.note(&says)
+		t.note(&conf)
 	}
 	got, err := s.takeCredit(places, cpu.Hint()) // [E2], [E3]
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	b.n = got
 	s.publish(t, word, nil, b, due, eager)
 	if got < places {
-		s.env.Room.Released(k, places-got)
+		s.env.Waiters.Released(k, places-got)
 	}
 	return got
 }

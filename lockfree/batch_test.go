@@ -85,7 +85,7 @@ func TestBatchBehindFullInbox(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		for _, hole := range []bool{false, true} {
 			s := buildAt(t, config{}, first)
-			tn := quiet(t, s, "a", 0, 1)
+			tn := polled(t, s, "a", 0, 1)
 			var p *producer
 			admitted := 2
 			if hole {
@@ -129,7 +129,7 @@ func TestBatchLimits(t *testing.T) {
 		{"more than a message", 1000, 40, 1, 1, 60, 39, firq.ErrTenantFull},
 	} {
 		t.Run(x.what, func(t *testing.T) {
-			for _, isQuiet := range []bool{false, true} {
+			for _, isPolled := range []bool{false, true} {
 				s := build(t, config{MaxGlobal: x.global, MaxPerTenant: x.tenant})
 				idle(t, s, "a")
 				for i := range x.others {
@@ -138,7 +138,7 @@ func TestBatchLimits(t *testing.T) {
 				for i := range x.own {
 					admit(t, s, "a", task{Payload: i})
 				}
-				if isQuiet {
+				if isPolled {
 					touch(s)
 				}
 				for again := range 3 { // nothing is lost on the way
@@ -305,12 +305,12 @@ func TestBatchQuantum(t *testing.T) {
 }
 
 // Whichever task of a batch has expired, it makes room for others, also while it
-// is in the inbox of a quiet tenant.
+// is in the inbox of a polled tenant.
 func TestBatchDeadlines(t *testing.T) {
 	for at := range 3 {
 		for _, by := range []string{"a", "b"} {
 			s := build(t, config{MaxGlobal: 5, MaxPerTenant: 5})
-			quiet(t, s, "a", 0, 1)
+			polled(t, s, "a", 0, 1)
 			ts := tasks(2, 3)
 			ts[at].Deadline = past()
 			batched(t, s, "a", 3, nil, ts...)
@@ -333,7 +333,7 @@ func TestBatchDeadlines(t *testing.T) {
 // tenant that had others.
 func TestBatchPriorities(t *testing.T) {
 	s := build(t, config{})
-	quiet(t, s, "a", 0, 1, 2)
+	polled(t, s, "a", 0, 1, 2)
 	ts := tasks(3, 3)
 	ts[1].Priority = firq.PriorityHigh
 	batched(t, s, "a", 3, nil, ts...)

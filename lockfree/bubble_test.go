@@ -14,7 +14,7 @@ import (
 // A consumer may sleep in a synctest bubble, and another one later in another
 // bubble, or outside: nothing that it slept on is shared.
 func TestSleepInBubble(t *testing.T) {
-	story := func(t *testing.T) {
+	check := func(t *testing.T) {
 		s, err := New(firq.Config[string, int]{})
 		if err != nil {
 			t.Fatal(err)
@@ -40,8 +40,8 @@ func TestSleepInBubble(t *testing.T) {
 		}
 	}
 	for range 3 {
-		synctest.Test(t, story)
-		story(t)
+		synctest.Test(t, check)
+		check(t)
 	}
 }
 

@@ -16,7 +16,7 @@ func TestCoDelSeesInbox(t *testing.T) {
 			}
 		}
 		enqueue(n)
-		s.Stats() // they are in the queue, and the tenant is quiet: what comes now waits in its inbox
+		s.Stats() // they are in the queue, and the tenant is polled: what comes now waits in its inbox
 		tenant, _ := s.tenants.Load("a")
 		for tenant.Len() > 1 {
 			if _, ok := s.TryDequeue(); !ok {

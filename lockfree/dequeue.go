@@ -16,7 +16,7 @@ import (
 // queued. Where others hold the only leases that matter, it waits for one; and where
 // another processor has served a shard within the last microsecond, for that to pass.
 func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
-	ok = s.takeStraight(&it) || s.take(unsafe.Slice(&it, 1), true) == 1
+	ok = s.takeFast(&it) || s.take(unsafe.Slice(&it, 1), true) == 1
 	return it, ok
 }
 
@@ -28,7 +28,7 @@ func (s *Scheduler[K, T]) Dequeue(ctx context.Context) (it firq.Item[K, T], err 
 }
 
 func (s *Scheduler[K, T]) dequeue(ctx context.Context, it *firq.Item[K, T]) (err error) {
-	if ctx == nil || !s.takeStraight(it) {
+	if ctx == nil || !s.takeFast(it) {
 		_, err = s.DequeueBatch(ctx, unsafe.Slice(it, 1))
 	}
 	return err
@@ -54,7 +54,7 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 	defer s.parker.Found(&w) // even if OnDrop panics
 	now := s.env.Clock.Now()
 	for _, sh := range s.shards {
-		sh.met.note(now) // a consumer that waits and the producer that wakes it are two
+		sh.contention.note(now) // a consumer that waits and the producer that wakes it are two
 	}
 	for {
 		if s.life.Over() {
@@ -153,20 +153,20 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 // shard that is ahead. It reports more false when no shard has work.
 //
 // A shard that another processor has just served counts as one that is being
-// served, whether it has work or not: to ask takes lines from who is at it. Who
-// has something to return asks.
+// served, whether it has work or not: to ask takes cache lines from the consumer that
+// serves it. A call that has something to return asks.
 func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy *shard[K, T], n int, more bool) {
 	now := s.env.Clock.Now()
 	if len(s.shards) == 1 {
 		sh := s.shards[0]
 		switch {
 		case sh.elsewhere(hint, now) && (have == 0 || sh.work()):
-			sh.met.note(now)
+			sh.contention.note(now)
 			return sh, 0, true
 		case !sh.activations.Ready() && !s.rounds.Asks(0): // in this order; see shard.work
 			return nil, 0, false
 		case !sh.try():
-			sh.met.note(now)
+			sh.contention.note(now)
 			return sh, 0, true
 		}
 		return nil, sh.serve(dst, have, hint, now), true
@@ -181,7 +181,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		sh := s.shards[j]
 		failpoint.At("take active?")
 		if sh.elsewhere(hint, now) {
-			continue // who is at it takes in the ring
+			continue // the consumer that serves it takes in the ring
 		}
 		if !sh.activations.Ready() && s.rounds.Due(j) >= now { // before ready; see shard.work
 			continue
@@ -192,7 +192,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 			continue // its turn comes below
 		}
 		if !sh.try() {
-			sh.met.note(now)
+			sh.contention.note(now)
 			busy = sh
 		} else if n = sh.serve(dst, have, hint, now); n > 0 {
 			return nil, n, true
@@ -203,9 +203,9 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 	for i := range s.shards {
 		j := (start + i) & mask
 		sh := s.shards[j]
-		// Before its round and its lease: who is at it should not lose those lines.
+		// Before its round and its lease: the consumer that serves it should not lose those cache lines.
 		if sh.elsewhere(hint, now) && (have == 0 || sh.work()) {
-			sh.met.note(now)
+			sh.contention.note(now)
 			busy, more = sh, true
 			continue
 		}
@@ -216,12 +216,12 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 				continue
 			}
 		} else if !s.rounds.Asks(j) {
-			more = more || have > 0 && sh.activations.Ready() // somebody was at it a moment ago
+			more = more || have > 0 && sh.activations.Ready() // another consumer served it a moment ago
 			continue
 		}
 		more = true
 		if !sh.try() {
-			sh.met.note(now)
+			sh.contention.note(now)
 			busy = sh
 		} else if n = sh.serve(dst, have, hint, now); n > 0 {
 			if i > 0 {
@@ -236,10 +236,10 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 }
 
 // elsewhere reports whether another processor is at the shard. It looks at no line
-// that who is at it writes often.
-func (sh *shard[K, T]) elsewhere(hint int, now int64) bool { return sh.warm.elsewhere(hint, now) }
+// that the consumer that serves it writes often.
+func (sh *shard[K, T]) elsewhere(hint int, now int64) bool { return sh.affinity.elsewhere(hint, now) }
 
-// try takes the lease unless somebody else has it. The caller serves the shard.
+// try takes the lease unless another goroutine has it. The caller serves the shard.
 func (sh *shard[K, T]) try() bool {
 	failpoint.At("L1 try")
 	return sh.lease.TryLock()

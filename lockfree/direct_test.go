@@ -13,7 +13,7 @@ import (
 func direct(t *testing.T, cfg config) *scheduler {
 	t.Helper()
 	s := buildAt(t, cfg, inboxSize)
-	s.straight = straightOf(&s.env.Config)
+	s.direct = directOf(&s.env.Config)
 	admit(t, s, "a", task{Payload: 1})
 	it, ok := s.TryDequeue()
 	if !ok {
@@ -68,8 +68,8 @@ func TestDirect(t *testing.T) {
 			sh.lock()
 			return sh.unlock
 		}, task{}, false, nil},
-		{"somebody was met", config{}, func(t *testing.T, s *scheduler) func() {
-			s.shards[0].met.at.Store(s.env.Clock.Now())
+		{"the lease was contended", config{}, func(t *testing.T, s *scheduler) func() {
+			s.shards[0].contention.at.Store(s.env.Clock.Now())
 			return func() {}
 		}, task{}, false, nil},
 	} {
@@ -118,7 +118,7 @@ func TestDirect(t *testing.T) {
 func TestCanSkip(t *testing.T) {
 	const fine = 3*tailUnit*slotsEvery + inboxSize*tailUnit + roomBit
 	for word, want := range map[uint64]bool{
-		fine: true, fine | quietBit: true, fine | deadBit: false, fine | usedUnit: false, fine &^ roomBit: false,
+		fine: true, fine | polledBit: true, fine | deadBit: false, fine | usedUnit: false, fine &^ roomBit: false,
 		fine - tailUnit: false,
 	} {
 		if got := canSkip(word); got != want {
@@ -166,15 +166,15 @@ func TestDirectForgotten(t *testing.T) {
 		t.Fatal("the tenant was not forgotten")
 	}
 	if s.enqueueDirect("a", h, &task{Payload: 2}, s.env.Clock.Now()) {
-		t.Fatal("a task went to a tenant that nobody knows")
+		t.Fatal("a task went to an unknown tenant")
 	}
 	admit(t, s, "a", task{Payload: 2})
 	take(t, s, 2)
 }
 
-// What takeStraight leaves to the other way: shards that have nothing, a lease that is
+// What takeFast leaves to the other way: shards that have nothing, a lease that is
 // taken, and all if another shard has news.
-func TestStraight(t *testing.T) {
+func TestFastPath(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		shards int
@@ -192,7 +192,7 @@ func TestStraight(t *testing.T) {
 		}, true},
 		{"news elsewhere", 2, func(t *testing.T, s *scheduler, there, other string) func() {
 			admit(t, s, there, task{})
-			s.straight = false
+			s.direct = false
 			admit(t, s, other, task{})
 			return func() {}
 		}, false},
@@ -204,7 +204,7 @@ func TestStraight(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := buildAt(t, config{Shards: test.shards}, inboxSize)
-			s.straight = true
+			s.direct = true
 			there, other := "a", "b"
 			for ; s.placer.Shard(there) != 0; there += "a" {
 			}
@@ -222,8 +222,8 @@ func TestStraight(t *testing.T) {
 			undo := test.before(t, s, there, other)
 			admitted := s.Len() - queued
 			var it firq.Item[string, int]
-			if got := s.takeStraight(&it); got != test.want {
-				t.Errorf("straight: %v, want %v", got, test.want)
+			if got := s.takeFast(&it); got != test.want {
+				t.Errorf("fast path: %v, want %v", got, test.want)
 			} else if got {
 				admitted--
 			}

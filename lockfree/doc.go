@@ -6,7 +6,7 @@
 // Each tenant has an inbox, a small ring in which its producers publish tasks. The
 // ticket for a slot also reserves the tenant's capacity: one CAS on a cache line that
 // only this tenant's producers and its server write. As long as the tenant is not
-// marked quiet, each task also puts the tenant into its shard's activation ring, as an
+// marked polled, each task also puts the tenant into its shard's activation ring, as an
 // actor's mailbox is scheduled. A consumer takes a shard's lease, moves new tasks into
 // the shard's deficit round robin (package drr), serves, and releases the lease. The
 // scheduler's capacity is a pool of credits in stripes, one per processor.

@@ -59,7 +59,7 @@ func (sh *shard[K, T]) learn(t *tenant[K, T]) {
 // drainAll moves what is in a tenant's inbox now into the queue. What was announced
 // before any of it goes first: its tenant may have to be served first. So a tenant
 // that is about to join brings along only what was there before the ring was looked
-// at; the rest is announced by who puts it in.
+// at; the producer that puts the rest in announces it.
 func (sh *shard[K, T]) drainAll(t *tenant[K, T]) {
 	failpoint.At("drain all")
 	end := tailOf(t.word.Load())
@@ -67,15 +67,15 @@ func (sh *shard[K, T]) drainAll(t *tenant[K, T]) {
 		sh.know(t)
 		return // no ticket is out: there is nothing, and nobody has to go before it
 	}
-	if !t.quiet && !t.Active() {
+	if !t.polled && !t.Active() {
 		end = t.inbox.Load().Prefix(&t.taker, end)
 	}
 	sh.takeIn()
 	sh.drain(t, end)
 }
 
-// lookAgain is drainAll for a tenant that has just become loud: nobody announces
-// what was put in while it was quiet, be it behind a hole.
+// lookAgain is drainAll for a tenant that has just become unpolled: no producer announced
+// what was put in while it was polled, be it behind a hole.
 func (sh *shard[K, T]) lookAgain(t *tenant[K, T]) {
 	failpoint.At("look again")
 	end := tailOf(t.word.Load())
@@ -175,24 +175,24 @@ func (t *tenant[K, T]) keepDue(boxDue int64, tail uint32) {
 }
 
 // endDrain gives back the slots that were drained since the inbox began at head,
-// and makes the tenant quiet if that is worth the while.
+// and makes the tenant polled if that is worth the while.
 func (sh *shard[K, T]) endDrain(t *tenant[K, T], head uint32) {
 	var change uint64
 	change -= uint64(ring.Distance(t.taker.Head(), head)) * usedUnit
-	// With one task it would most likely be loud again soon.
-	if t.Len() > 1 && !t.quiet && !sh.across {
-		sh.sayReady() // first: from now on nobody announces
-		t.quiet, t.quietAt = true, int32(len(sh.quiet))
-		sh.quiet = append(sh.quiet, t)
-		change += quietBit
+	// With one task it would most likely be unpolled again soon.
+	if t.Len() > 1 && !t.polled && !sh.across {
+		sh.sayReady() // first: from now on no producer announces
+		t.polled, t.polledAt = true, int32(len(sh.polled))
+		sh.polled = append(sh.polled, t)
+		change += polledBit
 	}
-	t.Ripe = false
+	t.NeedsFill = false
 	sh.owe(t, change)
 }
 
 // owe notes that the tenant's word is to be changed: slots and places that came
-// free, and the quiet bit. The changes of one tenant are collected; flush adds
-// them. Nobody may rely on the word before that, and the lease is not released.
+// free, and the polled bit. The changes of one tenant are collected; flush adds
+// them. No producer may rely on the word before that, and the lease is not released.
 func (sh *shard[K, T]) owe(t *tenant[K, T], change uint64) {
 	if sh.owing != t {
 		sh.flush()

@@ -111,13 +111,13 @@ func (s *Scheduler[K, T]) admitAll(k K, h *handle[K, T], task *drr.Task[T]) erro
 //	[E1] take the ticket, and with it a place of the tenant; the ticket cannot
 //	     be given back, but published without a task (void)
 //	[E2] take a credit of the scheduler
-//	[E3] look at the state: who closes or drains looks at the credits after
+//	[E3] look at the state: a call that closes or drains looks at the credits after
 //	     setting it, so a task with a credit is waited for or refused here
 //	[E4] publish the task
-//	[E5] announce the tenant, unless it is quiet
-//	[E6] look at the state again: after a Close nobody else may come by
+//	[E5] announce the tenant, unless it is polled
+//	[E6] look at the state again: after a Close no consumer may come by
 //
-// Nobody is refused on account of a call that is itself refused in the end: a
+// No call is refused on account of a call that is itself refused in the end: a
 // credit is taken only when nothing but the state can stand in the way, and who
 // finds a tenant full waits for the calls that are between E1 and E4
 // (tenant.full).
@@ -149,35 +149,35 @@ func (s *Scheduler[K, T]) admit(k K, h *handle[K, T], task *drr.Task[T]) error {
 			return firq.ErrTenantThreshold
 		}
 	}
-	if s.env.Asks && (t == nil || word&quietBit == 0) {
+	if s.env.Asks && (t == nil || word&polledBit == 0) {
 		return s.enterAsking(t, k, task, hint)
 	}
 	return s.enter(t, k, task, nil, hint)
 }
 
 // enter is admit from E1 on. says is what was asked about the tenant, nil for nothing.
-func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], says *serve.Says, hint int) error {
+func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *serve.TenantConfig, hint int) error {
 	for tries := 0; ; tries++ {
 		if t == nil || t.word.Load()&deadBit != 0 {
-			if says == nil && s.env.Asks { // it was busy, and is forgotten by now
+			if conf == nil && s.env.Asks { // it was busy, and is forgotten by now
 				return s.enterAsking(nil, k, task, hint)
 			}
 			var err error
-			if t, err = s.lookUp(k, says); err != nil {
+			if t, err = s.lookUp(k, conf); err != nil {
 				return err
 			}
 		}
 		if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
 			t.shard.lock()
-			t.shard.know(t) // or nobody would ever forget it
+			t.shard.know(t) // or it would never be forgotten
 			t.shard.unlock()
 			return serve.ErrTicketInUse
 		}
 		failpoint.At("E1 ticket")
 		word, _, took := t.take(1) // [E1]
 		if took == ticketTaken {
-			if says != nil {
-				t.note(says)
+			if conf != nil {
+				t.note(conf)
 			}
 			if _, err := s.takeCredit(1, hint); err != nil { // [E2], [E3]
 				if task.Ticket != nil {
@@ -192,7 +192,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], says *s
 		if took == inboxFull {
 			if tries < leaseTries && s.emptying(t) {
 				runtime.Gosched()
-			} else if done, err := t.shard.put(t, task, says); done { // the lease holder's work is ours
+			} else if done, err := t.shard.put(t, task, conf); done { // the lease holder's work is ours
 				s.sweep(task.Enqueued)
 				return err
 			}
@@ -210,7 +210,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], says *s
 }
 
 // emptying reports whether somebody is about to empty the inbox, being at the shard
-// on another processor. One that can grow has to be seen to by who found it full.
+// on another processor. One that can grow has to be seen to by the producer that found it full.
 func (s *Scheduler[K, T]) emptying(t *tenant[K, T]) bool {
 	return t.inbox.Load().Size() == inboxSize && t.shard.elsewhere(cpu.Hint(), s.env.Clock.Now())
 }
@@ -252,9 +252,9 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, task *drr.Task[T
 	if !comesAlone(word) || !t.shard.bring(t, tailOf(word), task, b) {
 		ticket, box := tailOf(word), t.inbox.Load()
 		box.Slot(ticket).set(task, b)
-		box.Publish(ticket) // [E4]; a full barrier before the look at quiet
-		failpoint.At("E5 quiet?")
-		if t.word.Load()&quietBit == 0 { // [E5]
+		box.Publish(ticket) // [E4]; a full barrier before the look at polled
+		failpoint.At("E5 polled?")
+		if t.word.Load()&polledBit == 0 { // [E5]
 			t.shard.announce(t, ticket)
 		}
 	}
@@ -274,7 +274,7 @@ func (s *Scheduler[K, T]) jumps(task *drr.Task[T]) bool {
 	return task.Priority != firq.PriorityNormal || task.Flow != 0 && s.env.Config.MaxFlows > 1
 }
 
-// sawDeadline notes that tasks can expire: from now on, who finds no room looks
+// sawDeadline notes that tasks can expire: from now on, a producer that finds no room looks
 // for some that have.
 func (s *Scheduler[K, T]) sawDeadline() {
 	if !s.deadlines.Load() {

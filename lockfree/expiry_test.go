@@ -64,11 +64,11 @@ func TestExpiredOnTheWay(t *testing.T) {
 	take(t, s, 3)
 }
 
-// Expired tasks that wait in a quiet tenant's inbox, which nobody has announced,
+// Expired tasks that wait in a polled tenant's inbox, which nobody has announced,
 // make room for everybody.
-func TestExpiredInQuietInbox(t *testing.T) {
+func TestExpiredInPolledInbox(t *testing.T) {
 	s := build(t, config{MaxGlobal: 4})
-	quiet(t, s, "a", 1, 2)
+	polled(t, s, "a", 1, 2)
 	admit(t, s, "a", task{Deadline: past()}, task{Deadline: past()})
 	admit(t, s, "b", task{Payload: 3}, task{Payload: 4})
 	take(t, s, 1)
@@ -136,7 +136,7 @@ func TestRejectionTakesNoLease(t *testing.T) {
 		{config{MaxTenants: 1}, "b", firq.ErrTooManyTenants}, // a flood of names waits for nobody
 	} {
 		s := build(t, x.cfg)
-		tn := quiet(t, s, "a", 1, 2)
+		tn := polled(t, s, "a", 1, 2)
 		tn.deadline(s.env.Clock.Due(past())) // the second call, late
 		s.sawDeadline()
 		refuse(t, s, x.by, x.want)
@@ -158,7 +158,7 @@ func TestRejectionTakesNoLease(t *testing.T) {
 // expired already, if not by that now.
 func TestExpiredBeforeItCame(t *testing.T) {
 	s := build(t, config{})
-	tn := quiet(t, s, "a", 1, 2)
+	tn := polled(t, s, "a", 1, 2)
 	sh := tn.shard
 	sh.lease.Lock()
 	sh.begin()
@@ -204,8 +204,8 @@ func TestExpiryWakesProducer(t *testing.T) {
 		{"in the queue", perTenant, "a", drained},
 		{"in the activation ring, another tenant's", global, "b", late},
 		{"in the queue, another tenant's", global, "b", drained},
-		{"in the inbox of a quiet tenant", config{MaxGlobal: 4}, "b", func(t *testing.T, s *scheduler) {
-			quiet(t, s, "a", 1, 2)
+		{"in the inbox of a polled tenant", config{MaxGlobal: 4}, "b", func(t *testing.T, s *scheduler) {
+			polled(t, s, "a", 1, 2)
 			late(t, s)
 		}},
 		{"in the queue, blocked", config{MaxPerTenant: 2, MaxInFlightPerTenant: 1}, "a", func(t *testing.T, s *scheduler) {

@@ -79,7 +79,7 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 }
 
 // noRoom reports whether some limit stands in the way of one more task of a
-// tenant, which is nil if nobody knows it.
+// tenant, which is nil if it is not known.
 func (s *Scheduler[K, T]) noRoom(t *tenant[K, T]) bool {
 	if t == nil {
 		return s.credit.None()
@@ -160,7 +160,7 @@ func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) (found bool) {
 			sh.drainAll(t)
 		}
 		if min(sh.boxDue.Load(), sh.kept) < now {
-			sh.drainQuiet()
+			sh.drainPolled()
 		}
 		before := len(sh.freed)
 		more = sh.Queue.Reclaim(now, serve.MaxHold)
@@ -185,7 +185,7 @@ func (s *Scheduler[K, T]) NextDue(k K, anybody bool) int64 {
 }
 
 // nextDue returns a time before which no task expires that is in the tenant's inbox, or in
-// the queue of its shard. The inbox comes first: who takes a task from there lowers the
+// the queue of its shard. The inbox comes first: a consumer that takes a task from there lowers the
 // queue's time before he resets the inbox's.
 func (t *tenant[K, T]) nextDue() int64 {
 	box := t.boxDue.Load()

@@ -20,7 +20,7 @@ type handle[K comparable, T any] struct {
 // Tenant returns a handle of a tenant.
 func (s *Scheduler[K, T]) Tenant(k K) firq.Handle[K, T] { return &handle[K, T]{s: s, key: k} }
 
-// find returns the tenant of a key, by a handle if there is one; nil if nobody knows
+// find returns the tenant of a key, by a handle if there is one; nil if the scheduler does not know
 // it. It may be dead.
 func (s *Scheduler[K, T]) find(k K, h *handle[K, T]) *tenant[K, T] {
 	if h != nil {

@@ -36,8 +36,8 @@ func withStopped[K comparable, T any](s *Scheduler[K, T], tickets, credits int) 
 	if n := s.known.Load(); s.env.Config.MaxTenants > 0 && int(n) != s.tenants.Size() {
 		return fmt.Errorf("known is %d, %d tenants are in the map", n, s.tenants.Size())
 	}
-	if s.env.Room.Waiting() {
-		return fmt.Errorf("somebody waits for room")
+	if s.env.Waiters.Waiting() {
+		return fmt.Errorf("a producer waits for capacity")
 	}
 	return s.parkerAtRest()
 }
@@ -48,7 +48,7 @@ func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 	for _, sh := range s.shards {
 		sh.lock()
 		defer sh.unlock()
-		sh.drainQuiet()
+		sh.drainPolled()
 	}
 	s.tenants.Range(func(_ K, t *tenant[K, T]) bool {
 		w := t.word.Load()
@@ -57,7 +57,7 @@ func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 			err = fmt.Errorf("%v: %d places taken, %d queued", t.Key, t.held(w), t.Len())
 		}
 		if s.life.State() == serve.Open && !t.known && w&deadBit == 0 && t.held(w) == 0 {
-			err = fmt.Errorf("%v: nobody will forget it", t.Key)
+			err = fmt.Errorf("%v: it will never be forgotten", t.Key)
 		}
 		return err == nil
 	})
@@ -67,15 +67,15 @@ func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 	return queued, held, err
 }
 
-// parkerAtRest checks that nobody sleeps beside work.
+// parkerAtRest checks that nobody sleeps while there is work.
 func (s *Scheduler[K, T]) parkerAtRest() error {
 	if n := s.parker.Parked(); n != 0 && s.work() {
-		return fmt.Errorf("%d consumers sleep beside work", n)
+		return fmt.Errorf("%d consumers sleep while there is work", n)
 	}
 	return nil
 }
 
-// check is for who has just taken the lease, and has not begun: it looks at what
+// check is for a goroutine that has just taken the lease, and has not begun: it looks at what
 // the last holder has left. Producers may be at work.
 func (sh *shard[K, T]) check() error {
 	if sh.owing != nil || sh.owed != 0 {
@@ -84,17 +84,17 @@ func (sh *shard[K, T]) check() error {
 	if n := len(sh.emptied) + len(sh.freed); n != 0 {
 		return fmt.Errorf("shard %d: %d tenants left over in emptied and freed", sh.index, n)
 	}
-	for i, t := range sh.quiet {
+	for i, t := range sh.polled {
 		switch {
-		case !t.quiet || int(t.quietAt) != i || t.shard != sh:
-			return fmt.Errorf("%v: in the list of quiet tenants at %d; says %t, %d", t.Key, i, t.quiet, t.quietAt)
+		case !t.polled || int(t.polledAt) != i || t.shard != sh:
+			return fmt.Errorf("%v: in the list of polled tenants at %d; says %t, %d", t.Key, i, t.polled, t.polledAt)
 		case t.Len() == 0: // I4
-			return fmt.Errorf("%v: quiet without a task", t.Key)
+			return fmt.Errorf("%v: polled without a task", t.Key)
 		case !t.Blocked() && !sh.s.rounds.Ready(sh.index): // I4
-			return fmt.Errorf("%v: quiet on a shard that is not ready", t.Key)
+			return fmt.Errorf("%v: polled on a shard that is not ready", t.Key)
 		}
 	}
-	queued, ready, quiet := 0, 0, 0
+	queued, ready, polled := 0, 0, 0
 	var err error
 	sh.s.tenants.Range(func(_ K, t *tenant[K, T]) bool {
 		if t.shard == sh {
@@ -102,8 +102,8 @@ func (sh *shard[K, T]) check() error {
 			if !t.Blocked() {
 				ready += t.Len()
 			}
-			if t.quiet {
-				quiet++
+			if t.polled {
+				polled++
 			}
 			err = t.check()
 		}
@@ -116,8 +116,8 @@ func (sh *shard[K, T]) check() error {
 	switch {
 	case q.Len() != queued || q.Ready() != ready:
 		return fmt.Errorf("shard %d: %d queued, %d ready; its tenants have %d and %d", sh.index, q.Len(), q.Ready(), queued, ready)
-	case quiet != len(sh.quiet):
-		return fmt.Errorf("shard %d: %d quiet tenants, %d in the list", sh.index, quiet, len(sh.quiet))
+	case polled != len(sh.polled):
+		return fmt.Errorf("shard %d: %d polled tenants, %d in the list", sh.index, polled, len(sh.polled))
 	case sh.Ready() != (ready > 0) || sh.s.rounds.Ready(sh.index) != sh.Ready():
 		return fmt.Errorf("shard %d: %d ready, says %t, published %t", sh.index, ready, sh.Ready(), sh.s.rounds.Ready(sh.index))
 	case sh.s.rounds.Asks(sh.index) != (q.Ready() > 0 || q.Lingering()):
@@ -128,14 +128,14 @@ func (sh *shard[K, T]) check() error {
 	return nil
 }
 
-// check is for who holds the lease of the tenant's shard.
+// check is for the holder of the lease of the tenant's shard.
 func (t *tenant[K, T]) check() error {
 	w := t.word.Load()
 	held, holds, limit := t.held(w), t.holds(), t.limit.get()
 	want := t.shard.s.env.Limit(t.Key, limit)
 	switch {
-	case (w&quietBit != 0) != t.quiet:
-		return fmt.Errorf("%v: quiet is %t, its word says %t", t.Key, t.quiet, w&quietBit != 0)
+	case (w&polledBit != 0) != t.polled:
+		return fmt.Errorf("%v: polled is %t, its word says %t", t.Key, t.polled, w&polledBit != 0)
 	case held < t.Len() || held > limit && t.limit.word.Load() < limitTimes: // I2
 		return fmt.Errorf("%v: %d queued, %d of %d places taken", t.Key, t.Len(), held, limit)
 	case w&deadBit == 0 && limit != want:
@@ -144,8 +144,8 @@ func (t *tenant[K, T]) check() error {
 		return fmt.Errorf("%v: holds %d, by the word %d", t.Key, holds, held)
 	case int(usedIn(w)) != ring.Distance(tailOf(w), t.taker.Head()): // nothing is owed
 		return fmt.Errorf("%v: %d slots in use, its word says %d", t.Key, ring.Distance(tailOf(w), t.taker.Head()), usedIn(w))
-	case w&deadBit != 0 && (held != 0 || t.quiet): // I8
-		return fmt.Errorf("%v: dead with %d places taken, quiet %t", t.Key, held, t.quiet)
+	case w&deadBit != 0 && (held != 0 || t.polled): // I8
+		return fmt.Errorf("%v: dead with %d places taken, polled %t", t.Key, held, t.polled)
 	case t.Len() > 0 && !t.known:
 		return fmt.Errorf("%v: has tasks, and Sweep does not know it", t.Key)
 	}

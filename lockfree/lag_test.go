@@ -67,7 +67,7 @@ func TestLagOfShard(t *testing.T) {
 		}
 		for _, row := range st.TopTenants {
 			if row.Tenant == on[shard] && row.Lag != 0 {
-				t.Errorf("who was served is behind: %+v", row)
+				t.Errorf("the tenant that was served is behind: %+v", row)
 			}
 		}
 	}

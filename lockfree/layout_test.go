@@ -51,11 +51,11 @@ func TestShardLayout(t *testing.T) {
 	ringEnd := at{"the activations' end", unsafe.Offsetof(sh.activations) + unsafe.Sizeof(sh.activations)}
 	end := at{"the end", unsafe.Sizeof(sh)}
 	apart(t, pad.Line, lease, at{"the activations", unsafe.Offsetof(sh.activations)}, ringEnd)
-	apart(t, pad.Line, at{"warm", unsafe.Offsetof(sh.warm)}, lease, ringEnd)
+	apart(t, pad.Line, at{"affinity", unsafe.Offsetof(sh.affinity)}, lease, ringEnd)
 	apart(t, pad.Line, end, lease, at{"due", unsafe.Offsetof(sh.due)}, at{"freed", unsafe.Offsetof(sh.freed)})
 }
 
-// Producers write a tenant's first line; who holds the lease writes all the rest.
+// Producers write a tenant's first line; the lease holder writes all the rest.
 // The runtime's size classes keep it at multiples of its size, if that is one of
 // them: so lines are lines.
 func TestTenantLayout(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// What is in the inbox of a quiet tenant waits there only as long as it is not the
+// What is in the inbox of a polled tenant waits there only as long as it is not the
 // one to be served first.
 func TestEager(t *testing.T) {
 	for _, x := range []struct {
@@ -20,7 +20,7 @@ func TestEager(t *testing.T) {
 	} {
 		t.Run(x.what, func(t *testing.T) {
 			s := build(t, x.cfg)
-			quiet(t, s, "a", 1, 2)
+			polled(t, s, "a", 1, 2)
 			admit(t, s, "a", x.last)
 			take(t, s, 3)
 		})
@@ -40,18 +40,18 @@ func TestEagerAfterPut(t *testing.T) {
 	}
 	admit(t, s, "a", task{Payload: 1})
 	take(t, s, 1)
-	if !tn.quiet {
-		t.Fatal("loud with two tasks: this test shows nothing")
+	if !tn.polled {
+		t.Fatal("unpolled with two tasks: this test shows nothing")
 	}
 	admit(t, s, "a", task{Payload: 2})
 	take(t, s, 2, 10, 11)
 }
 
 // An inbox is drained once half of it is in use, and not by every visit.
-func TestRipe(t *testing.T) {
+func TestNeedsFill(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		s := buildAt(t, config{}, first)
-		tn := quiet(t, s, "a", count(0, 6)...)
+		tn := polled(t, s, "a", count(0, 6)...)
 		next := 6
 		add := func() { admit(t, s, "a", task{Payload: next}); next++ }
 		used := func(what string, want int) {
@@ -60,27 +60,27 @@ func TestRipe(t *testing.T) {
 				t.Errorf("%s: %d slots are in use, want %d", what, got, want)
 			}
 		}
-		for range ripeAt - 1 {
+		for range fillAt - 1 {
 			add()
 		}
 		take(t, s, 0, 1)
-		used("not yet ripe", ripeAt-1)
+		used("not yet to be filled", fillAt-1)
 		add()
 		take(t, s, 2) // sees it
 		take(t, s, 3)
-		used("ripe", 0)
+		used("needsFill", 0)
 		take(t, s, count(4, next-4)...)
 		nothing(t, s)
 	})
 }
 
 // What Enqueue has accepted is found behind a hole, though nobody announces it:
-// the tenant is quiet.
-func TestCancelBehindHoleOfQuietTenant(t *testing.T) {
+// the tenant is polled.
+func TestCancelBehindHoleOfPolledTenant(t *testing.T) {
 	for _, empty := range []bool{false, true} {
 		s := build(t, config{})
-		tn := quiet(t, s, "a", 1, 2)
-		if empty { // quiet for the moment, and not active
+		tn := polled(t, s, "a", 1, 2)
+		if empty { // polled for the moment, and not active
 			tn.shard.lock()
 			defer tn.shard.unlock()
 			for range 2 {
@@ -107,13 +107,13 @@ func TestCancelBehindHoleOfQuietTenant(t *testing.T) {
 	}
 }
 
-// L3 finds what was put in while the tenant was quiet also behind a hole, at the
+// L3 finds what was put in while the tenant was polled also behind a hole, at the
 // end of a visit and at the end of a hold.
 func TestLooksAgainBehindHole(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		for _, visit := range []bool{false, true} {
 			s := buildAt(t, config{}, first)
-			tn := quiet(t, s, "a", 1, 2)
+			tn := polled(t, s, "a", 1, 2)
 			sh := tn.shard
 			sh.lock()
 			for range 2 {
@@ -145,7 +145,7 @@ func TestLooksAgainBehindHole(t *testing.T) {
 }
 
 // However often a hold goes to and fro between tenants, each gets back its own
-// slots and places, once, and the right ones are quiet.
+// slots and places, once, and the right ones are polled.
 func TestOweToAndFro(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		const limit = 6
@@ -169,8 +169,8 @@ func TestOweToAndFro(t *testing.T) {
 			}
 			for _, k := range keys {
 				tn, _ := s.tenants.Load(k)
-				if w := tn.word.Load(); usedIn(w) != 0 || tn.held(w) != 0 || w&quietBit != 0 {
-					t.Fatalf("%s: %d slots, %d places, quiet %t", k, usedIn(w), tn.held(w), w&quietBit != 0)
+				if w := tn.word.Load(); usedIn(w) != 0 || tn.held(w) != 0 || w&polledBit != 0 {
+					t.Fatalf("%s: %d slots, %d places, polled %t", k, usedIn(w), tn.held(w), w&polledBit != 0)
 				}
 			}
 		}

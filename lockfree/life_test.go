@@ -86,7 +86,7 @@ func TestShutdownEndsWithADrop(t *testing.T) {
 // E6: a task that is published after Close has swept the shard, by a producer
 // that passed E3 before, is swept too, once, and by nobody delivered.
 func TestPublishedAfterClose(t *testing.T) {
-	for _, wasQuiet := range []bool{false, true} {
+	for _, wasPolled := range []bool{false, true} {
 		eachStart(t, func(t *testing.T, first uint32) {
 			var dropped []int
 			s := buildAt(t, config{OnDrop: func(_ string, p int, why firq.DropReason) {
@@ -96,8 +96,8 @@ func TestPublishedAfterClose(t *testing.T) {
 				dropped = append(dropped, p)
 			}}, first)
 			want := []int{3, 4}
-			if wasQuiet {
-				quiet(t, s, "a", 1, 2)
+			if wasPolled {
+				polled(t, s, "a", 1, 2)
 				want = []int{1, 2, 3, 4}
 			}
 			calls := []*producer{stopped(t, s, "a", task{Payload: 3}), stopped(t, s, "a", task{Payload: 4})}
@@ -121,11 +121,11 @@ func TestPublishedAfterClose(t *testing.T) {
 	}
 }
 
-// Close drops what is in the inbox of a quiet tenant, too, without anybody's help.
+// Close drops what is in the inbox of a polled tenant, too, without anybody's help.
 func TestCloseLooksIntoInboxes(t *testing.T) {
 	var dropped []int
 	s := build(t, config{OnDrop: func(_ string, p int, _ firq.DropReason) { dropped = append(dropped, p) }})
-	quiet(t, s, "a", 1, 2)
+	polled(t, s, "a", 1, 2)
 	admit(t, s, "a", task{Payload: 3}, task{Payload: 4})
 	s.Close()
 	if want := []int{1, 2, 3, 4}; !slices.Equal(dropped, want) || s.Len() != 0 {
@@ -205,7 +205,7 @@ func TestPanicOfWokenConsumer(t *testing.T) {
 	until(t, "another consumer asleep", func() bool { return s.parker.Parked() == 1 })
 	admit(t, s, "a", task{})
 	if err := result(t, "Dequeue", second); err != nil {
-		t.Errorf("asleep beside a task: %v", err)
+		t.Errorf("asleep while there is a task: %v", err)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestPanicInClose(t *testing.T) {
 	ctx := patient(t)
 	consumer := start(func() error { _, err := s.Dequeue(ctx); return err })
 	producer := start(func() error { return s.EnqueueWait(ctx, "b", task{}) })
-	until(t, "both asleep", func() bool { return s.parker.Parked() == 1 && s.env.Room.Waiting() })
+	until(t, "both asleep", func() bool { return s.parker.Parked() == 1 && s.env.Waiters.Waiting() })
 	if recovered := quietly(func() { s.Close() }); recovered != "OnDrop" {
 		t.Errorf("recovered %v", recovered)
 	}

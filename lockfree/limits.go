@@ -63,7 +63,7 @@ func (s *Scheduler[K, T]) SetLimit(k K, n int) {
 		sh.lock()
 		s.env.NoteLimit(k, n)
 		failpoint.At("limit noted")
-		// Who is just making the tenant is waited for, or sees what was noted.
+		// A producer that is just creating the tenant is waited for, or sees what was noted.
 		s.tenants.Compute(k, func(t *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
 			if loaded {
 				risen = t.setLimit(limit)
@@ -79,29 +79,29 @@ func (s *Scheduler[K, T]) SetMaxGlobal(n int) {
 	serve.CheckMaxGlobal(n)
 	risen := s.credit.SetCap(n)
 	if s.life.State() == serve.Draining {
-		s.drainCheck() // who looked meanwhile was not sure
+		s.drainCheck() // a call that looked meanwhile was not sure
 	}
 	if risen > 0 {
 		failpoint.At("max global risen")
-		s.env.Room.GlobalRaised(risen)
+		s.env.Waiters.GlobalRaised(risen)
 	}
 }
 
 // enterAsking is enter that asks before what the config says of the tenant.
 func (s *Scheduler[K, T]) enterAsking(t *tenant[K, T], k K, task *drr.Task[T], hint int) error {
-	says := s.ask(t, k)
-	return s.enter(t, k, task, &says, hint)
+	conf := s.ask(t, k)
+	return s.enter(t, k, task, &conf, hint)
 }
 
-// ask asks what the config says of a tenant, which is nil if nobody knows it. If that
+// ask asks what the config says of a tenant, which is nil if it is not known. If that
 // is another limit than the tenant has, and it holds nothing, it gets that now, before
 // the caller's task is admitted.
-func (s *Scheduler[K, T]) ask(t *tenant[K, T], k K) serve.Says {
-	says := s.env.Ask(k)
-	if t != nil && s.env.Limit(k, says.PerTenant) != t.limit.get() && t.holds() == 0 {
-		s.relimit(t, says.PerTenant)
+func (s *Scheduler[K, T]) ask(t *tenant[K, T], k K) serve.TenantConfig {
+	conf := s.env.Ask(k)
+	if t != nil && s.env.Limit(k, conf.PerTenant) != t.limit.get() && t.holds() == 0 {
+		s.relimit(t, conf.PerTenant)
 	}
-	return says
+	return conf
 }
 
 // relimit gives a tenant that holds nothing the limit that it has from when it becomes
@@ -113,15 +113,15 @@ func (s *Scheduler[K, T]) relimit(t *tenant[K, T], perTenant int) {
 		risen = t.setLimit(s.env.Limit(t.Key, perTenant))
 	}
 	if risen > 0 { // whoever was woken for its last place is not the only one now
-		defer s.env.Room.TenantRaised(t.Key, risen)
+		defer s.env.Waiters.TenantRaised(t.Key, risen)
 	}
 	sh.unlock()
 }
 
 // note notes what the tenant will have when it becomes active.
-func (t *tenant[K, T]) note(says *serve.Says) {
-	t.quantum.Store(says.Quantum)
+func (t *tenant[K, T]) note(conf *serve.TenantConfig) {
+	t.quantum.Store(conf.Quantum)
 	if t.shard.s.env.Config.MaxInFlightFor != nil {
-		t.setInFlight(says.InFlight)
+		t.setInFlight(conf.InFlight)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // from the start, or grow; tasks go through the inboxes, or past them where they can.
 func TestLinearizable(t *testing.T) {
 	var n uint32
-	free := lincheck.Freedom{Turns: true, Tickets: true, Batches: true, Limits: true}
+	free := lincheck.Relaxation{Turns: true, Tickets: true, Batches: true, Limits: true}
 	lincheck.Run(t, free, func(cfg lincheck.Config) (lincheck.Scheduler, error) {
 		n++
 		distance := n % (2*inboxSize + 1) // odd: either box at each distance, and either way
@@ -20,22 +20,22 @@ func TestLinearizable(t *testing.T) {
 		if err != nil || n/2%2 == 0 {
 			return s, err
 		}
-		s.straight = straightOf(&s.env.Config)
-		return alwaysCalm{s}, nil
+		s.direct = directOf(&s.env.Config)
+		return neverContended{s}, nil
 	})
 }
 
-// alwaysCalm is a scheduler whose producers think that they meet nobody.
-type alwaysCalm struct{ *scheduler }
+// neverContended is a scheduler whose producers think that they meet nobody.
+type neverContended struct{ *scheduler }
 
-func (s alwaysCalm) Enqueue(k string, task firq.Task[int]) error {
-	s.calm()
+func (s neverContended) Enqueue(k string, task firq.Task[int]) error {
+	s.uncontended()
 	return s.scheduler.Enqueue(k, task)
 }
 
-// calm makes the scheduler forget that anybody was met.
-func (s *Scheduler[K, T]) calm() {
+// uncontended makes the scheduler forget that its lease was ever contended.
+func (s *Scheduler[K, T]) uncontended() {
 	for _, sh := range s.shards {
-		sh.met.at.Store(never)
+		sh.contention.at.Store(never)
 	}
 }

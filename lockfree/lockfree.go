@@ -29,7 +29,7 @@ type Scheduler[K comparable, T any] struct {
 	tenants     *xsync.MapOf[K, *tenant[K, T]]
 	firstTicket uint32
 	firstBox    int
-	straight    bool      // tasks may pass by the inbox; see enqueueDirect
+	direct      bool      // tasks may pass by the inbox; see enqueueDirect
 	batches     sync.Pool // *batch
 
 	// Read by every call, written hardly ever.
@@ -47,7 +47,7 @@ type Scheduler[K comparable, T any] struct {
 func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 	s, err := newAt(cfg, inboxSize, firstBox) // past those that use their slots; see comesAlone
 	if err == nil {
-		s.straight = straightOf(&s.env.Config)
+		s.direct = directOf(&s.env.Config)
 	}
 	return s, err
 }
@@ -74,7 +74,7 @@ func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32, box i
 	s.parker = park.New(s.work)
 	s.life.Init(func() {
 		s.parker.WakeAll()
-		s.env.Room.WakeAll()
+		s.env.Waiters.WakeAll()
 	})
 	for i := range s.shards {
 		s.shards[i] = newShard(s, i)
@@ -87,15 +87,15 @@ func (s *Scheduler[K, T]) work() bool { return s.anyWork("work?") || s.life.Over
 
 // lookUp returns the live tenant of a key, a new one if need be. says is what was asked
 // about it, nil for nothing.
-func (s *Scheduler[K, T]) lookUp(k K, says *serve.Says) (*tenant[K, T], error) {
+func (s *Scheduler[K, T]) lookUp(k K, conf *serve.TenantConfig) (*tenant[K, T], error) {
 	if t, ok := s.tenants.Load(k); ok && t.word.Load()&deadBit == 0 {
 		return t, nil
 	}
 	// MaxTenants is about what is in the map: a new tenant takes over the place
 	// of a dead one of the same key.
 	failpoint.At("look up")
-	if says == nil {
-		says = &s.env.Says
+	if conf == nil {
+		conf = &s.env.Defaults
 	}
 	t, _ := s.tenants.Compute(k, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
 		if loaded && old.word.Load()&deadBit == 0 {
@@ -104,19 +104,19 @@ func (s *Scheduler[K, T]) lookUp(k K, says *serve.Says) (*tenant[K, T], error) {
 		if !loaded && !s.addKnown() {
 			return nil, true
 		}
-		return newTenant(s.shards[s.placer.Shard(k)], k, says), false
+		return newTenant(s.shards[s.placer.Shard(k)], k, conf), false
 	})
 	if t == nil {
 		return nil, firq.ErrTooManyTenants
 	}
 	if s.env.Config.MaxPerTenantFor != nil { // it may have more room than when it was forgotten
-		s.env.Room.TenantRaised(k, t.limit.get())
+		s.env.Waiters.TenantRaised(k, t.limit.get())
 	}
 	return t, nil
 }
 
 // addKnown counts one more tenant, unless there are MaxTenants. No mark is in here: it is
-// called with a lock of the map held, for which who comes to the same bucket waits.
+// called with a lock of the map held, for which a call that comes to the same bucket waits.
 func (s *Scheduler[K, T]) addKnown() bool {
 	limit := int64(s.env.Config.MaxTenants)
 	for limit > 0 {
@@ -151,23 +151,23 @@ func (s *Scheduler[K, T]) Len() int { return s.credit.Out() }
 // Stats returns a snapshot; it takes each lease in turn and forgets idle
 // tenants.
 func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
-	books := serve.NewBooks[K]()
+	counters := serve.NewCounters[K]()
 	s.lookAhead()
 	for _, sh := range s.shards {
 		sh.sweepAll()
 		sh.lock()
-		sh.drainQuiet() // tasks are counted when they are drained
-		sh.AddTo(books)
+		sh.drainPolled() // tasks are counted when they are drained
+		sh.AddTo(counters)
 		sh.unlock()
 	}
-	return s.env.Stats(books, s.credit.Out(), s.credit.Cap())
+	return s.env.Stats(counters, s.credit.Out(), s.credit.Cap())
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on. It takes the
 // lease of the tenant's shard.
 func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 	if s.env.CheckTenant(k) != nil {
-		return // nobody would find it again
+		return // it could not be found again
 	}
 	quantum = max(quantum, 1)
 	sh := s.shards[s.placer.Shard(k)]
@@ -203,7 +203,7 @@ func (t *tenant[K, T]) override(quantum int64) {
 // Shutdown stops admitting and returns once the backlog is gone.
 func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 	return s.life.Shutdown(ctx, func() {
-		s.env.Room.WakeAll() // nobody will be admitted
+		s.env.Waiters.WakeAll() // no call will be admitted
 		s.drainCheck()
 	})
 }
@@ -224,7 +224,7 @@ func (s *Scheduler[K, T]) Close() error {
 	if s.life.Close() {
 		defer s.life.Finish() // even if OnDrop panics
 		left := s.shards
-		serve.InSpite(func() bool {
+		serve.RunAll(func() bool {
 			if !left[0].discard() {
 				left = left[1:]
 			}
@@ -235,7 +235,7 @@ func (s *Scheduler[K, T]) Close() error {
 }
 
 // discardAll drops everything that the shard holds.
-func (sh *shard[K, T]) discardAll() { serve.InSpite(sh.discard) }
+func (sh *shard[K, T]) discardAll() { serve.RunAll(sh.discard) }
 
 // discard drops a few hundred tasks of the shard, and reports whether there are
 // more.
@@ -250,7 +250,7 @@ func (sh *shard[K, T]) discard() bool {
 		sh.Dropped(&t.Tenant, &task, firq.DropClosed)
 		sh.left(t)
 	}
-	sh.loudAgain() // may find tasks in inboxes
+	sh.unpollEmptied() // may find tasks in inboxes
 	more := sh.Queue.Len() > 0
 	sh.unlock()
 	return more
@@ -258,7 +258,7 @@ func (sh *shard[K, T]) discard() bool {
 
 var _ firq.Scheduler[int, int] = (*Scheduler[int, int])(nil)
 
-// lookAhead says how far each shard is, for who is behind another one.
+// lookAhead says how far each shard is, for tenants that are behind another one.
 func (s *Scheduler[K, T]) lookAhead() {
 	for _, sh := range s.shards {
 		sh.lock()

@@ -15,7 +15,7 @@ func TestWordPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	masks := map[string]uint64{
-		"tail": ^uint64(tailUnit - 1), "used": usedMask, "room": roomMask, "dead": deadBit, "quiet": quietBit,
+		"tail": ^uint64(tailUnit - 1), "used": usedMask, "room": roomMask, "dead": deadBit, "polled": polledBit,
 	}
 	low := 64
 	for line := range strings.Lines(string(text)) {

@@ -40,7 +40,7 @@ func TestSetQuantumOvertakesPut(t *testing.T) {
 	}
 	s.SetQuantum("a", 10)
 	d := mustTask(t, s, task{})
-	if done, err := tn.shard.put(tn, &d, &serve.Says{Quantum: 3}); !done || err != nil {
+	if done, err := tn.shard.put(tn, &d, &serve.TenantConfig{Quantum: 3}); !done || err != nil {
 		t.Fatalf("put: %t, %v", done, err)
 	}
 	if tn.Quantum() != 10 {
@@ -52,11 +52,11 @@ func TestSetQuantumOvertakesPut(t *testing.T) {
 	}
 }
 
-// A producer that found its tenant quiet asks nobody. If the tenant is idle by the
+// A producer that found its tenant polled asks nobody. If the tenant is idle by the
 // time that the producer puts the task in itself, the last answer counts.
 func TestPutKeepsQuantum(t *testing.T) {
 	s := build(t, config{QuantumFor: func(string) int64 { return 10 }})
-	tn := quiet(t, s, "a", 1, 2)
+	tn := polled(t, s, "a", 1, 2)
 	take(t, s, 1, 2)
 	nothing(t, s)
 	if tn.Active() {
@@ -98,7 +98,7 @@ func TestQuantumHoldsWhileActive(t *testing.T) {
 	admit(t, s, "a", task{Payload: 1})
 	touch(s)
 	quantum = 9
-	admit(t, s, "a", task{Payload: 2}) // with one task it is not quiet: it is asked for
+	admit(t, s, "a", task{Payload: 2}) // with one task it is not polled: it is asked for
 	touch(s)
 	if tn, _ := s.tenants.Load("a"); tn.Quantum() != 2 || tn.Len() != 2 {
 		t.Errorf("quantum %d with %d tasks, want 2 with 2", tn.Quantum(), tn.Len())

@@ -13,7 +13,7 @@ import (
 	"github.com/firq-go/firq/internal/core/serve"
 )
 
-// races is how long a test tries to hit an interleaving that it cannot play.
+// races is how long a test tries to hit an interleaving that it cannot force.
 func races() time.Duration {
 	if testing.Short() {
 		return 20 * time.Millisecond
@@ -80,7 +80,7 @@ func TestForgetAgainstTicket(t *testing.T) {
 	died := 0
 	forget := func(st *serve.Tenant[string, int]) bool {
 		ok := sh.forget(st)
-		if w := ownerOf(&st.Tenant).word.Load(); ok && roomIn(w) != s.env.Says.PerTenant {
+		if w := ownerOf(&st.Tenant).word.Load(); ok && roomIn(w) != s.env.Defaults.PerTenant {
 			t.Error("dead, with a ticket out")
 		}
 		if ok {
@@ -120,7 +120,7 @@ func deadlineIsSeen(t *testing.T, by string, anybody bool) {
 			t.Error(err)
 		}
 	}
-	for range 2 { // which stay, so that the tenant stays quiet
+	for range 2 { // which stay, so that the tenant stays polled
 		enqueue(time.Time{})
 	}
 	sh := s.shards[0]
@@ -129,7 +129,7 @@ func deadlineIsSeen(t *testing.T, by string, anybody bool) {
 	wg.Go(func() {
 		for !over.Load() {
 			sh.lock()
-			sh.drainQuiet()
+			sh.drainPolled()
 			sh.unlock()
 			runtime.Gosched()
 		}

@@ -23,19 +23,19 @@ const announceSize = 256
 // How a task gets from a producer to the queue, and why none is forgotten:
 //
 //	[E4] put the task into the tenant's inbox
-//	[E5] tenant quiet? then done: somebody will come by; else push the tenant
+//	[E5] tenant polled? then done: a consumer will come by; else push the tenant
 //	     into the activation ring, and notify the parker
 //
 //	[L1] take the lease; take the activations out of the ring; drain each one's
 //	     inbox up to its ticket
 //	[L2] serve; before a tenant is looked at, its inbox is drained if that can
 //	     matter (Fill)
-//	[L3] at the end of a visit, and before releasing the lease: each quiet tenant
-//	     without a queued task becomes loud (the bit is cleared), and then its
+//	[L3] at the end of a visit, and before releasing the lease: each polled tenant
+//	     without a queued task becomes unpolled (the bit is cleared), and then its
 //	     inbox is looked at again
 //	[L4] say whether the shard is ready; release; if it is, notify
 //
-// When nobody holds the lease, a quiet tenant therefore has a task in the queue
+// While the lease is free, a polled tenant therefore has a task in the queue
 // and either the shard says that it is ready, or the tenant is at its in-flight
 // limit and Item.Done will come. Between E4, E5 and L3 it is Dekker's
 // pattern: either E5 sees the cleared bit, or L3 sees the task. A tenant may be
@@ -44,17 +44,17 @@ const announceSize = 256
 //
 // Whoever asks whether there is work, asks for the ring and then for ready. The
 // slots of the ring are freed at L4, after the shard has said whether it is ready,
-// and it says so before it makes a tenant quiet; so a task whose Enqueue has
+// and it says so before it makes a tenant polled; so a task whose Enqueue has
 // returned is always seen.
 type shard[K comparable, T any] struct {
 	activations ring.MPSC[activation[K, T]]
 	_           pad.Pad
 
-	warm warmth // written under the lease, now and then
-	_    pad.Pad
+	affinity affinity // written under the lease, now and then
+	_        pad.Pad
 
-	met meeting
-	_   pad.Pad
+	contention contention
+	_          pad.Pad
 
 	lease sync.Mutex
 
@@ -70,11 +70,11 @@ type shard[K comparable, T any] struct {
 	s     *Scheduler[K, T] // immutable
 	index int              // immutable
 	// kept is before every deadline that a tenant's boxDue was reset for though its task
-	// stayed in the inbox: due is not later, until drainQuiet has taken in all of them. So
+	// stayed in the inbox: due is not later, until drainPolled has taken in all of them. So
 	// somebody who reads boxDue while it is reset, and then due, misses none.
 	kept int64
 	// across is PriorityAcrossTenants, immutable. Each task may then be the one
-	// to serve first, and a tenant takes turns at each level: nobody is quiet.
+	// to serve first, and a tenant takes turns at each level: nobody is polled.
 	across bool
 	// owing is the tenant whose word is to be changed by owed: see owe.
 	owing *tenant[K, T]
@@ -83,14 +83,14 @@ type shard[K comparable, T any] struct {
 	// saidLazy: the queue has been told that, and need not be told again until eager.
 	saidLazy bool
 	news     bool // something was taken out of the ring in this hold
-	quiet    []*tenant[K, T]
-	emptied  []*tenant[K, T] // quiet tenants whose last queued task left in this hold
+	polled   []*tenant[K, T]
+	emptied  []*tenant[K, T] // polled tenants whose last queued task left in this hold
 	freed    []*tenant[K, T] // one entry per place that came free in this hold
 	_        pad.Pad
 }
 
 // activation says: look at the tenant's inbox, up to this ticket. What came later
-// is announced by its own producer, or the tenant is quiet by then; taken in with
+// is announced by its own producer, or the tenant is polled by then; taken in with
 // this one it would go ahead of other tenants that were announced in between.
 //
 // Or it brings the message of this ticket itself, which then is not in the inbox; no
@@ -111,14 +111,14 @@ func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh.due.Store(clock.Never)
 	sh.boxDue.Store(clock.Never)
 	sh.kept = clock.Never
-	sh.met.at.Store(never)
+	sh.contention.at.Store(never)
 	sh.Shard = serve.NewShard(s.env, sh)
 	sh.Share(s.rounds, index)
 	return sh
 }
 
 // work reports whether there is something to serve, or to look at. The order
-// matters: who moves work from the ring to the queue says ready before it frees
+// matters: a consumer that moves work from the ring to the queue says ready before it frees
 // the ring.
 func (sh *shard[K, T]) work() bool { return sh.activations.Ready() || sh.s.rounds.Ready(sh.index) }
 
@@ -137,7 +137,7 @@ func (sh *shard[K, T]) lock() {
 	sh.begin()
 }
 
-// begin does L1 for who has just taken the lease.
+// begin does L1 for a goroutine that has just taken the lease.
 func (sh *shard[K, T]) begin() {
 	if !sh.Ready() && sh.Shared() {
 		sh.Join() // idle until now
@@ -145,33 +145,33 @@ func (sh *shard[K, T]) begin() {
 	sh.takeIn()
 }
 
-// loud takes back that the tenant is quiet. Its inbox has to be looked at after
+// unpoll takes back that the tenant is polled. Its inbox has to be looked at after
 // flush.
-func (sh *shard[K, T]) loud(t *tenant[K, T]) {
-	last := len(sh.quiet) - 1
-	moved := sh.quiet[last]
-	sh.quiet[t.quietAt], moved.quietAt = moved, t.quietAt
-	sh.quiet[last] = nil
-	sh.quiet = sh.quiet[:last]
-	t.quiet = false
-	sh.owe(t, ^uint64(0)) // quietBit is 1
+func (sh *shard[K, T]) unpoll(t *tenant[K, T]) {
+	last := len(sh.polled) - 1
+	moved := sh.polled[last]
+	sh.polled[t.polledAt], moved.polledAt = moved, t.polledAt
+	sh.polled[last] = nil
+	sh.polled = sh.polled[:last]
+	t.polled = false
+	sh.owe(t, ^uint64(0)) // polledBit is 1
 }
 
-// drainQuiet drains every inbox: it brings in every task whose Enqueue has returned.
+// drainPolled drains every inbox: it brings in every task whose Enqueue has returned.
 // What was announced since the lease was taken comes in after the reset: its producer
 // may have said its deadline for the last time before that.
-func (sh *shard[K, T]) drainQuiet() {
-	sh.takeDue(&sh.boxDue, "drain quiet due")
+func (sh *shard[K, T]) drainPolled() {
+	sh.takeDue(&sh.boxDue, "drain polled due")
 	sh.kept = clock.Never
 	sh.takeIn()
-	for _, t := range sh.quiet {
+	for _, t := range sh.polled {
 		sh.drainAll(t)
 	}
 }
 
 // Fill drains a tenant's inbox before the queue looks at its tasks. Where the
 // oldest task goes first whatever comes behind it, the inbox waits until there is
-// no other task, or it is worth the while (Ripe). It makes the shard a drr.Host.
+// no other task, or it is worth the while (NeedsFill). It makes the shard a drr.Host.
 //
 // Else each look needs it, also the second one in the same hold: what was announced
 // in between, and is later, may have been taken in.
@@ -182,7 +182,7 @@ func (sh *shard[K, T]) drainQuiet() {
 // its Enqueue returned is not taken in without its being seen.
 func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 	t := ownerOf(dt)
-	if sh.across || t.Len() > 0 && sh.lazy && !t.Ripe && !t.eager() {
+	if sh.across || t.Len() > 0 && sh.lazy && !t.NeedsFill && !t.eager() {
 		return
 	}
 	sh.drainAll(t)
@@ -210,23 +210,23 @@ func (sh *shard[K, T]) left(t *tenant[K, T]) {
 	sh.checkEmptied(t)
 }
 
-// checkEmptied remembers a quiet tenant that has no queued task, for L3.
+// checkEmptied remembers a polled tenant that has no queued task, for L3.
 func (sh *shard[K, T]) checkEmptied(t *tenant[K, T]) {
-	if t.quiet && !t.emptied && t.Len() == 0 {
+	if t.polled && !t.emptied && t.Len() == 0 {
 		t.emptied = true
 		sh.emptied = append(sh.emptied, t)
 	}
 }
 
-// loudAgain does L3.
-func (sh *shard[K, T]) loudAgain() {
+// unpollEmptied does L3.
+func (sh *shard[K, T]) unpollEmptied() {
 	for n := len(sh.emptied); n > 0; n = len(sh.emptied) {
 		t := sh.emptied[n-1]
 		sh.emptied[n-1] = nil
 		sh.emptied = sh.emptied[:n-1]
 		t.emptied = false
-		if t.quiet && t.Len() == 0 {
-			sh.loud(t)
+		if t.polled && t.Len() == 0 {
+			sh.unpoll(t)
 			sh.flush()
 			sh.lookAgain(t)
 		}
@@ -247,16 +247,16 @@ func (sh *shard[K, T]) unlock() { sh.unlockWith(nil) }
 func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	s := sh.s
 	if len(sh.emptied) > 0 {
-		sh.loudAgain()
+		sh.unpollEmptied()
 	}
 	sh.flush()
 	if n := len(sh.freed); n > 0 {
 		failpoint.At("L3 credit")
 		s.credit.Give(n)
 		failpoint.At("L3 released")
-		if s.env.Room.Waiting() {
+		if s.env.Waiters.Waiting() {
 			for _, t := range sh.freed {
-				s.env.Room.Released(t.Key, 1)
+				s.env.Waiters.Released(t.Key, 1)
 			}
 		}
 		clear(sh.freed)
@@ -312,7 +312,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	sh.Queue.Control(s.life.State() == serve.Open)
 	sh.Unwait(now)
 	limit := sh.Limit() // it may have changed before the lease was ours
-	sh.warm.touch(hint, now)
+	sh.affinity.touch(hint, now)
 	var visited *tenant[K, T]
 	for most := min(len(dst), serve.MaxHold); n < most; {
 		failpoint.At("serve next")
@@ -338,9 +338,9 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 		failpoint.At("serve credit")
 		s.credit.GiveAt(hint, n)
 		failpoint.At("serve released")
-		if s.env.Room.Waiting() {
+		if s.env.Waiters.Waiting() {
 			for i := range dst[:n] {
-				s.env.Room.Released(dst[i].Tenant, 1)
+				s.env.Waiters.Released(dst[i].Tenant, 1)
 			}
 		}
 	}
@@ -350,23 +350,23 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	return n
 }
 
-// endVisit changes the word of a tenant that was served, and makes it loud if it
+// endVisit changes the word of a tenant that was served, and makes it unpolled if it
 // has no task left, even in its inbox.
 func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
 	looked := false
-	if t.quiet && t.Len() == 0 {
+	if t.polled && t.Len() == 0 {
 		failpoint.At("visit look")
-		if tailOf(t.word.Load()) != t.taker.Head() { // spares going loud and quiet again
+		if tailOf(t.word.Load()) != t.taker.Head() { // spares going unpolled and polled again
 			sh.drainAll(t)
 		}
 		if t.Len() == 0 {
-			sh.loud(t)
+			sh.unpoll(t)
 			looked = true
 		}
 	}
 	sh.owe(t, 0)
 	word := sh.flush()
-	t.Ripe = usedIn(word) >= ripeAt
+	t.NeedsFill = usedIn(word) >= fillAt
 	if looked && tailOf(word) != t.taker.Head() {
 		sh.lookAgain(t)
 		sh.flush()
@@ -379,7 +379,7 @@ func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	t := ownerOf(&st.Tenant)
 	w := t.word.Load()
 	failpoint.At("forget")
-	if tailOf(w) != t.taker.Head() || t.held(w) != 0 || w&quietBit != 0 ||
+	if tailOf(w) != t.taker.Head() || t.held(w) != 0 || w&polledBit != 0 ||
 		!t.word.CompareAndSwap(w, w|deadBit) {
 		return false
 	}

@@ -62,7 +62,7 @@ func (r *schedule) enqueue(k int, x firq.Task[load], rnd *rand.Rand) error {
 		return err
 	}
 	if rnd.IntN(2) == 0 {
-		r.s.calm()
+		r.s.uncontended()
 	}
 	return r.s.Enqueue(k, x)
 }

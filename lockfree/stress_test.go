@@ -108,7 +108,7 @@ func stress(t *testing.T, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.straight = rnd.IntN(2) == 0 && straightOf(&s.env.Config)
+	s.direct = rnd.IntN(2) == 0 && directOf(&s.env.Config)
 	r.s = s
 	r.tickets, r.deadlines, r.priorities = rnd.IntN(2) == 0, rnd.IntN(2) == 0, rnd.IntN(3) == 0
 	r.consumers = 1 + rnd.IntN(4)

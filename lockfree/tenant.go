@@ -14,29 +14,29 @@ import (
 
 // A tenant's word: everything that a producer has to agree on, in one CAS.
 //
-//	tail (26) | used (5) | room (31) | dead (1) | quiet (1)
+//	tail (26) | used (5) | room (31) | dead (1) | polled (1)
 //
 // tail is the next ticket of the inbox, used how many of its slots are in use.
 // room is how many tasks the tenant may still hold: the ticket's CAS takes one, so
-// that ticket, slot and capacity are one step; who takes a task out gives them
+// that ticket, slot and capacity are one step; the consumer that takes a task out gives them
 // back. It is below 0 if the limit was set below what the tenant holds (see
 // setLimit), so the field holds room + noRoom, of which the highest bit says that
-// there is some. dead: the tenant was forgotten, look it up again; never cleared. quiet: a
-// producer need not announce its task, because somebody will come by (see shard);
+// there is some. dead: the tenant was forgotten, look it up again; never cleared. polled: a
+// producer need not announce its task, because a consumer will come by (see shard);
 // set and cleared under the lease.
 //
 // What the holder of the lease changes, it collects and adds in one step, mostly
 // once per visit (shard.owe, flush).
 const (
-	quietBit = 1 << 0
-	deadBit  = 1 << 1
-	roomUnit = 1 << 2
-	noRoom   = firq.MaxTasks
-	roomBit  = (noRoom + 1) * roomUnit
-	roomMask = usedUnit - roomUnit
-	usedUnit = 2 * roomBit
-	usedMask = tailUnit - usedUnit
-	tailUnit = 1 << (64 - ring.TicketBits)
+	polledBit = 1 << 0
+	deadBit   = 1 << 1
+	roomUnit  = 1 << 2
+	noRoom    = firq.MaxTasks
+	roomBit   = (noRoom + 1) * roomUnit
+	roomMask  = usedUnit - roomUnit
+	usedUnit  = 2 * roomBit
+	usedMask  = tailUnit - usedUnit
+	tailUnit  = 1 << (64 - ring.TicketBits)
 )
 
 // tailOf and usedIn take a word apart.
@@ -55,16 +55,16 @@ const (
 	inboxSize = 16
 )
 
-// ripeAt is how many slots have to be in use for a visit to drain the inbox of a
+// fillAt is how many slots have to be in use for a visit to drain the inbox of a
 // tenant whose order does not depend on what is in there.
-const ripeAt = inboxSize / 2
+const fillAt = inboxSize / 2
 
 // tenant is one tenant. Producers write the first cache line and the inbox's
 // slots; the rest belongs to the lease of its shard. With keys of two words it takes
-// four lines, and a task that comes and goes touches three of them.
+// four cache lines, and a task that comes and goes touches three of them.
 type tenant[K comparable, T any] struct {
 	word atomic.Uint64
-	// inbox is replaced by a larger one while no ticket is out; see grow. Who has a
+	// inbox is replaced by a larger one while no ticket is out; see grow. A producer with a
 	// ticket loads it after that.
 	inbox atomic.Pointer[ring.Slots[message[T]]]
 	// quantum is what the tenant will have when it becomes active; the producer
@@ -79,10 +79,10 @@ type tenant[K comparable, T any] struct {
 	// wants is eagerBit, and to the in-flight limit what quantum is to the quantum.
 	wants atomic.Uint32
 	// These change when the word does, and belong to the lease.
-	quiet   bool // the bit in word; then it is in shard.quiet, at quietAt
-	emptied bool // in shard.emptied
-	known   bool // in the shard's ring of tenants
-	quietAt int32
+	polled   bool // the bit in word; then it is in shard.polled, at polledAt
+	emptied  bool // in shard.emptied
+	known    bool // in the shard's ring of tenants
+	polledAt int32
 	// limit is how many tasks the tenant may hold; written under the lease.
 	limit limit
 
@@ -97,16 +97,16 @@ func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
 }
 
 // newTenant returns a tenant of whom the config says so much.
-func newTenant[K comparable, T any](sh *shard[K, T], k K, says *serve.Says) *tenant[K, T] {
+func newTenant[K comparable, T any](sh *shard[K, T], k K, conf *serve.TenantConfig) *tenant[K, T] {
 	t := &tenant[K, T]{shard: sh}
-	t.limit.set(sh.s.env.Limit(k, says.PerTenant))
+	t.limit.set(sh.s.env.Limit(k, conf.PerTenant))
 	t.word.Store(uint64(t.limit.get()+noRoom)*roomUnit + uint64(sh.s.firstTicket)*tailUnit) // cut off by the wrap
 	t.boxDue.Store(clock.Never)
 	t.inbox.Store(newInbox[T](sh.s.firstBox, sh.s.firstTicket))
 	t.taker.Init(sh.s.firstTicket)
-	t.quantum.Store(says.Quantum)
-	t.wants.Store(uint32(says.InFlight))
-	t.Init(k, says.Quantum)
+	t.quantum.Store(conf.Quantum)
+	t.wants.Store(uint32(conf.InFlight))
+	t.Init(k, conf.Quantum)
 	t.Ticket.Canceler = t
 	return t
 }

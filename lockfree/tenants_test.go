@@ -22,7 +22,7 @@ func TestSameTenantTwice(t *testing.T) {
 		if !s.addKnown() {
 			t.Error("the place of the first tenant is taken by a call that adds none")
 		}
-		return newTenant(s.shards[0], "a", &s.env.Says), false
+		return newTenant(s.shards[0], "a", &s.env.Defaults), false
 	})
 	if err := result(t, "lookUp", second); err != nil {
 		t.Errorf("a known tenant: %v", err)
@@ -218,7 +218,7 @@ func TestLastPlaceOfATenant(t *testing.T) {
 	all.Wait()
 	for i := range rounds {
 		if got[0][i] == got[1][i] {
-			t.Fatalf("round %d: the last place is given to both, or to nobody: %t", i, got[0][i])
+			t.Fatalf("round %d: the last place is given to both, or to neither: %t", i, got[0][i])
 		}
 	}
 	s.known.Store(0)

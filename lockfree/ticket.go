@@ -13,7 +13,7 @@ import (
 // inbox stays full because a producer was stopped between ticket and publishing.
 // It reports done false if the tenant was forgotten or filled up meanwhile. The
 // task's ticket is acquired.
-func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], says *serve.Says) (done bool, err error) {
+func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], conf *serve.TenantConfig) (done bool, err error) {
 	sh.lock()
 	defer sh.unlock()
 	sh.drainAll(t)
@@ -33,24 +33,24 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], says *serve.Says)
 	}
 	if _, err := sh.s.takeCredit(1, cpu.Hint()); err != nil {
 		t.word.Add(roomUnit)
-		sh.s.env.Room.Released(t.Key, 1)
+		sh.s.env.Waiters.Released(t.Key, 1)
 		if task.Ticket != nil {
 			task.Ticket.Abandon()
 		}
 		return true, err
 	}
-	if says != nil {
-		t.note(says)
+	if conf != nil {
+		t.note(conf)
 	}
 	if task.Due != clock.Never {
 		sh.s.sawDeadline()
 	}
-	sh.takeIn() // who was announced before the task had its credit goes first
+	sh.takeIn() // tenants that were announced before the task had its credit goes first
 	sh.push(t, task)
 	return true, nil
 }
 
-// What take says.
+// The outcomes of take.
 const (
 	ticketTaken = iota
 	tenantFull  // no place left
@@ -91,7 +91,7 @@ const slotsEvery = 1 << 20
 // Slots that are passed by keep what they said about an older ticket. So every so
 // many tickets all slots are used in their turn; nothing is as old as the wrap.
 func comesAlone(word uint64) bool {
-	return word&(usedMask|quietBit) == 0 && tailOf(word)%slotsEvery >= inboxSize
+	return word&(usedMask|polledBit) == 0 && tailOf(word)%slotsEvery >= inboxSize
 }
 
 // giveBack gives back places of tasks that were refused.
@@ -104,16 +104,16 @@ func (s *Scheduler[K, T]) giveBack(t *tenant[K, T], places int) {
 const void firq.Priority = 0
 
 // publishVoid gives back the places of tasks that were refused after E1, and fills
-// their slot with nothing. The places come first: who finds no hole may rely on
+// their slot with nothing. The places come first: a producer that finds no hole may rely on
 // every place being taken by a task.
 func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, places int) {
 	s.giveBack(t, places)
 	failpoint.At("void slot")
 	t.inbox.Load().Publish(ticket) // as it is: a zero message is void
 	failpoint.At("void released")
-	s.env.Room.Released(t.Key, places)
-	failpoint.At("void quiet?")
-	if t.word.Load()&quietBit == 0 {
+	s.env.Waiters.Released(t.Key, places)
+	failpoint.At("void polled?")
+	if t.word.Load()&polledBit == 0 {
 		t.shard.announce(t, ticket) // so that it is drained, and the tenant known
 	}
 }

@@ -75,29 +75,29 @@ func TestVoidOfNewTenant(t *testing.T) {
 	}
 }
 
-// A quiet tenant's void slot is found by who comes by anyway.
-func TestVoidOfQuietTenant(t *testing.T) {
+// A polled tenant's void slot is found by the call that comes by anyway.
+func TestVoidOfPolledTenant(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
 		s := buildAt(t, config{}, first)
-		tn := quiet(t, s, "a", 1, 2)
+		tn := polled(t, s, "a", 1, 2)
 		tail := s.shards[0].activations.Tail()
 		for range inboxSize {
 			stopped(t, s, "a", task{}).void()
 		}
 		if n := s.shards[0].activations.Tail() - tail; n != 0 {
-			t.Errorf("a quiet tenant was announced %d times", n)
+			t.Errorf("a polled tenant was announced %d times", n)
 		}
 		admit(t, s, "a", task{Payload: 3}) // the inbox is full of nothing
 		take(t, s, 1, 2, 3)
 		nothing(t, s)
-		if tn.quiet {
-			t.Error("quiet without a task")
+		if tn.polled {
+			t.Error("polled without a task")
 		}
 	})
 }
 
 // Nobody is told that a tenant is full on account of a call that is itself
-// refused in the end: who finds the last place taken by a call between E1 and E4
+// refused in the end: a call that finds the last place taken by a call between E1 and E4
 // waits for it.
 func TestFullWaitsForCalls(t *testing.T) {
 	for _, x := range []struct {
@@ -200,7 +200,7 @@ func TestFullWaitsForRefusedCalls(t *testing.T) {
 // put needs a credit as well, and without one leaves everything as it was.
 func TestPutWithoutCredit(t *testing.T) {
 	s := build(t, config{MaxPerTenant: 3})
-	tn := quiet(t, s, "a", 1, 2)
+	tn := polled(t, s, "a", 1, 2)
 	giveBack := exhaust(s)
 	var tk firq.Ticket
 	tk.Acquire(&tn.Ticket)

@@ -8,15 +8,15 @@ import (
 )
 
 // The tickets of inbox and activation ring wrap: each distance to the wrap at
-// which something may go wrong, for a tenant that is loud all the time, for one
-// that becomes quiet, and with a hole across the wrap.
+// which something may go wrong, for a tenant that is unpolled all the time, for one
+// that becomes polled, and with a hole across the wrap.
 func TestTicketsWrap(t *testing.T) {
 	for before := range uint32(inboxSize + 2) {
 		first := uint32(1<<ring.TicketBits) - before
 		t.Run(fmt.Sprintf("before=%d", before), func(t *testing.T) {
 			s := buildAt(t, config{MaxPerTenant: 3 * inboxSize}, first)
-			for i := range 2 * inboxSize { // loud: one at a time
-				admit(t, s, "loud", task{Payload: i})
+			for i := range 2 * inboxSize { // unpolled: one at a time
+				admit(t, s, "unpolled", task{Payload: i})
 				take(t, s, i)
 			}
 			for n := range 3 * inboxSize { // backlogs of all sizes, the largest beyond the inbox
@@ -60,7 +60,7 @@ func TestActivationsWrap(t *testing.T) {
 }
 
 // A word's fields do not spill into each other: the tail wraps within its own
-// bits, and room, with the largest limit there is, keeps clear of dead and quiet.
+// bits, and room, with the largest limit there is, keeps clear of dead and polled.
 func TestWordFields(t *testing.T) {
 	s := buildAt(t, config{MaxGlobal: 1<<30 - 1}, 1<<ring.TicketBits-1)
 	tn, err := s.lookUp("a", nil)
@@ -71,11 +71,11 @@ func TestWordFields(t *testing.T) {
 		t.Fatalf("a new tenant holds %d", held)
 	}
 	admit(t, s, "a", task{Payload: 1})
-	if w := tn.word.Load(); tailOf(w) != 0 || usedIn(w) != 1 || tn.held(w) != 1 || w&(deadBit|quietBit) != 0 {
+	if w := tn.word.Load(); tailOf(w) != 0 || usedIn(w) != 1 || tn.held(w) != 1 || w&(deadBit|polledBit) != 0 {
 		t.Errorf("after one ticket: tail %#x, %d used, held %d, bits %b", tailOf(w), usedIn(w), tn.held(w), w&3)
 	}
 	take(t, s, 1)
-	if w := tn.word.Load(); w/tailUnit != 0 || tn.held(w) != 0 || w&(deadBit|quietBit) != 0 {
+	if w := tn.word.Load(); w/tailUnit != 0 || tn.held(w) != 0 || w&(deadBit|polledBit) != 0 {
 		t.Errorf("after its return: tail %#x, held %d, bits %b", w/tailUnit, tn.held(w), w&3)
 	}
 }

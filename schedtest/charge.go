@@ -7,7 +7,7 @@ import (
 
 // Item.Charge corrects the cost afterwards.
 var chargeChecks = []check{
-	{name: "dearer than thought", run: chargeDearer},
+	{name: "costlier than thought", run: chargeCostlier},
 	{name: "cheaper than thought", run: chargeCheaper},
 	{name: "each gets its share of actual cost", run: chargeShare},
 	{name: "a debt survives an empty queue", run: chargeDebt},
@@ -17,7 +17,7 @@ var chargeChecks = []check{
 	{name: "at each priority's own deficit across tenants", run: chargeAcross},
 }
 
-func chargeDearer(t *testing.T, newSched maker) {
+func chargeCostlier(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1})
 	load(t, s, "a", 3)
 	load(t, s, "b", 7)
@@ -122,7 +122,7 @@ func chargeExtreme(t *testing.T, newSched maker) {
 		for _, delta := range deltas {
 			it.Charge(delta)
 		}
-		// However deep the debt: who is alone is served.
+		// However deep the debt: a tenant that is alone is served.
 		if n := len(drain(t, s)); n != len("a2 a3 a4 b1 b2 b3 b4") {
 			t.Fatalf("after charges of %d not everything was delivered", deltas)
 		}

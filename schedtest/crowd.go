@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// MaxTenants keeps a new tenant out only while so many others are in use: who has
+// MaxTenants keeps a new tenant out only while so many others are in use: a tenant that has
 // nothing queued, nothing in flight and no debt makes room.
 var crowdChecks = []check{
 	{name: "who is idle makes room", run: crowdIdle},

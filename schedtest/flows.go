@@ -119,14 +119,14 @@ func flowMany(t *testing.T, newSched maker) {
 // flowGauge measures by how much any two of some parties are apart over any interval
 // until one of them has no task left, in quanta.
 type flowGauge struct {
-	quantum, dearest, served []float64
-	left                     []int
-	low, high                [][]float64
+	quantum, costliest, served []float64
+	left                       []int
+	low, high                  [][]float64
 }
 
 func newFlowGauge(parties int) *flowGauge {
 	g := &flowGauge{
-		quantum: make([]float64, parties), dearest: make([]float64, parties), served: make([]float64, parties),
+		quantum: make([]float64, parties), costliest: make([]float64, parties), served: make([]float64, parties),
 		left: make([]int, parties), low: make([][]float64, parties), high: make([][]float64, parties),
 	}
 	for i := range parties {
@@ -137,7 +137,7 @@ func newFlowGauge(parties int) *flowGauge {
 
 func (g *flowGauge) add(i int, quantum, cost int64) {
 	g.quantum[i] = float64(quantum)
-	g.dearest[i] = max(g.dearest[i], float64(cost))
+	g.costliest[i] = max(g.costliest[i], float64(cost))
 	g.left[i]++
 }
 
@@ -152,7 +152,7 @@ func (g *flowGauge) serve(i int, cost int64) string {
 		d := g.served[i] - g.served[j]
 		g.low[i][j], g.high[i][j] = min(g.low[i][j], d), max(g.high[i][j], d)
 		g.low[j][i], g.high[j][i] = -g.high[i][j], -g.low[i][j]
-		bound := 1 + (g.dearest[i]-1)/g.quantum[i] + (g.dearest[j]-1)/g.quantum[j]
+		bound := 1 + (g.costliest[i]-1)/g.quantum[i] + (g.costliest[j]-1)/g.quantum[j]
 		if gap := g.high[i][j] - g.low[i][j]; gap > bound*(1+1e-9)+1e-6 {
 			return fmt.Sprintf("%d and %d are %.3f quanta apart, the bound is %.3f", i, j, gap, bound)
 		}
@@ -207,7 +207,7 @@ func flowBoundOf(t *testing.T, newSched maker, cost func(r *rand.Rand, flow int)
 	}
 }
 
-// flowHistory is served to its end: dear tasks of some flows, and refunds.
+// flowHistory is served to its end: costly tasks of some flows, and refunds.
 func flowHistory(t *testing.T, s sched, r *rand.Rand, names []string) {
 	t.Helper()
 	for i := range 60 {
@@ -221,7 +221,7 @@ func flowHistory(t *testing.T, s sched, r *rand.Rand, names []string) {
 }
 
 // flowBeyond: with more flows than may be queued apart each is first in, first out, also
-// while it changes from sharing a line to its own; who is queued apart keeps at least
+// while it changes from sharing a line to its own; a flow that is queued apart keeps at least
 // its line's share.
 func flowBeyond(t *testing.T, newSched maker) {
 	for seed := range uint64(reps(30)) {

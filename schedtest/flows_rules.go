@@ -16,7 +16,7 @@ func flowCharge(t *testing.T, newSched maker) {
 	flowLoad(t, s, "a", 2, 8, 1)
 	it := take(t, s)
 	it.Charge(3)
-	same(t, "flow 1 was dearer", show(it)+" "+drain(t, s), "a101 a201 a202 a203 a204 a102 a205 a103 a206 a207 a208")
+	same(t, "flow 1 was costlier", show(it)+" "+drain(t, s), "a101 a201 a202 a203 a204 a102 a205 a103 a206 a207 a208")
 
 	s = open(t, newSched, config{Shards: 1, Quantum: 10})
 	work := map[uint64]int64{}
@@ -33,7 +33,7 @@ func flowCharge(t *testing.T, newSched maker) {
 	within(t, work[0], work[1], 1, 0.05)
 }
 
-// flowDebt: who sends one task at a time pays for it, be it charged while the flow has
+// flowDebt: a flow that sends one task at a time pays for it, be it charged while the flow has
 // nothing queued, or the tenant.
 func flowDebt(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1})

@@ -79,7 +79,7 @@ func handleUnknown(t *testing.T, newSched maker) {
 		}
 	}
 	if n := s.Stats().Tenants; n != 0 {
-		t.Errorf("%d tenants are known, of whom nobody has enqueued", n)
+		t.Errorf("%d tenants are known, of which none has enqueued", n)
 	}
 	load(t, s, "c", 1)
 	if err := s.Tenant("a").Enqueue(task{}); err != firq.ErrTooManyTenants {
@@ -240,8 +240,8 @@ func handleAllocations(t *testing.T, newSched maker) {
 	}
 }
 
-// hurtHandleKey: a key that no map takes is as bad by handle, and no worse.
-func hurtHandleKey(t *testing.T, newSched anyMaker) {
+// panicHandleKey: a key that no map takes is as bad by handle, and no worse.
+func panicHandleKey(t *testing.T, newSched anyMaker) {
 	s := openAny(t, newSched, anyConfig{Shards: 4})
 	nan := s.Tenant(math.NaN())
 	for range 2 {

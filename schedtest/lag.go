@@ -41,7 +41,7 @@ func lagOf(t *testing.T, s sched) float64 {
 // whatever tasks cost, and whatever the scheduler has served before.
 func lagFair(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 8} {
-		for i, mix := range []fairness.Mix{fairness.Random, fairness.Cheap, fairness.Dear} {
+		for i, mix := range []fairness.Mix{fairness.Random, fairness.Cheap, fairness.Costly} {
 			mix.Rounds /= 4
 			for _, slack := range []int{1, 4}[:min(shards, 2)] {
 				names := tenants(20)
@@ -69,10 +69,10 @@ func lagFair(t *testing.T, newSched maker) {
 					limit = 0
 				}
 				if most > limit {
-					t.Errorf("%s, %d shards, slack %d, history %q: somebody was behind by %v rounds", mix.Name, shards, slack, h.Name, most)
+					t.Errorf("%s, %d shards, slack %d, history %q: a tenant was behind by %v rounds", mix.Name, shards, slack, h.Name, most)
 				}
 				if got := lagOf(t, s); got != 0 {
-					t.Errorf("empty, and somebody is behind by %v", got)
+					t.Errorf("empty, and a tenant is behind by %v", got)
 				}
 			}
 		}
@@ -111,7 +111,7 @@ func lagCrowd(t *testing.T, newSched maker) {
 	}
 	// One round for FairnessSlack, and one that may pass between two looks.
 	if most > 3 {
-		t.Errorf("somebody was behind by %v rounds", most)
+		t.Errorf("a tenant was behind by %v rounds", most)
 	}
 }
 
@@ -125,7 +125,7 @@ func lagAtRest(t *testing.T, newSched maker) {
 		}
 	}
 	if got := lagOf(t, s); got != 0 {
-		t.Errorf("somebody is behind by %v, though nobody is served", got)
+		t.Errorf("a tenant is behind by %v, though none is served", got)
 	}
 }
 

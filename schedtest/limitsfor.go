@@ -144,7 +144,7 @@ func inFlightFor(t *testing.T, newSched maker) {
 	}
 }
 
-// inFlightForSome: for who has no limit Done need not be called, and nothing is counted.
+// inFlightForSome: for a tenant without a limit, Done need not be called, and nothing is counted.
 func inFlightForSome(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{TenantIdle: time.Millisecond, MaxInFlightFor: func(tenant string) int {
 		if tenant == "limited" {

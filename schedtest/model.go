@@ -271,7 +271,7 @@ func (m *model) remove(t *modelTenant, tk *modelTask) {
 	m.touch(t)
 	m.queued--
 	delete(m.tickets, tk.ticket)
-	m.water(t)
+	m.watermark(t)
 }
 
 // takeOut removes a task other than by delivery.
@@ -281,7 +281,7 @@ func (m *model) takeOut(t *modelTenant, tk *modelTask) {
 	f.vague = f.listed && len(alive(m.tasks(f))) == 0
 }
 
-func (m *model) water(t *modelTenant) {
+func (m *model) watermark(t *modelTenant) {
 	if len(t.queue) > m.cfg.HighWater {
 		t.newest = true
 	} else if len(t.queue) < m.cfg.LowWater {

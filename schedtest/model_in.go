@@ -160,7 +160,7 @@ func (m *model) enqueue(name string, tk *modelTask, a admission) {
 	if tk.ticket >= 0 {
 		m.tickets[tk.ticket] = tk
 	}
-	m.water(t)
+	m.watermark(t)
 	f := m.flow(t, tk.priority)
 	if f.listed || m.blocked(t) {
 		return

@@ -99,8 +99,8 @@ var quanta = map[kind]int{opSetQuantum: 4, opResetQuantum: 2, opPlan: 4}
 
 func policy(p firq.Policy) firq.Backpressure { return firq.Backpressure{Policy: p} }
 
-// scenarios avoid what the contract leaves open: a shared limit beside tasks
-// that expire, a change of length that a busy core may never see, costs beside
+// scenarios avoid what the contract leaves open: a shared limit together with tasks
+// that expire, a change of length that a busy core may never see, costs together with
 // in-flight limits (how much of a deficit a blocked tenant keeps).
 var scenarios = []scenario{
 	{name: "plain", tenants: 5, cost: 1, weights: basic},

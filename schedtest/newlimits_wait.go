@@ -29,7 +29,7 @@ func wakes(t *testing.T, newSched maker, cfg config, set func(s sched)) {
 		}
 		linger(1)
 		if len(answers) > 0 {
-			t.Error("nobody waits")
+			t.Error("no producer waits")
 		}
 		set(s)
 		for range 2 {
@@ -62,7 +62,7 @@ func newLimitWakes(t *testing.T, newSched maker) {
 }
 
 // newLimitWakesFew: above a limit that was set low, a place that comes free, or a limit
-// that rises, may not be enough; who was woken for nothing goes on waiting, and is woken
+// that rises, may not be enough; a call that was woken for nothing goes on waiting, and is woken
 // again.
 func newLimitWakesFew(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1})
@@ -121,7 +121,7 @@ func newLimitEnds(t *testing.T, newSched maker) {
 	refuse(t, s, "a", task{}, firq.ErrClosed)
 }
 
-// newLimitRandom does what comes, one call after the other, beside plain counts.
+// newLimitRandom does what comes, one call after the other, and compares with plain counts.
 func newLimitRandom(t *testing.T, newSched maker) {
 	names := tenants(3)
 	for seed := range reps(30) {

@@ -49,7 +49,7 @@ func deadlineAmongMany(t *testing.T, newSched maker) {
 		admit(t, s, "a", task{Payload: n, Deadline: now.Add(40 * time.Minute)})
 		time.Sleep(41 * time.Minute)
 		if err := s.Enqueue(x.by, task{}); err != nil {
-			t.Errorf("%+v: Enqueue by %s: %v, beside an expired task", x.cfg, x.by, err)
+			t.Errorf("%+v: Enqueue by %s: %v, with an expired task queued", x.cfg, x.by, err)
 		}
 		if st := s.Stats(); st.Expired != 1 || st.DroppedPolicy != 0 || st.QueueLen != n {
 			t.Errorf("%+v: Expired %d, DroppedPolicy %d, QueueLen %d, want 1, 0, %d", x.cfg, st.Expired, st.DroppedPolicy, st.QueueLen, n)

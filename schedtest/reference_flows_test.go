@@ -71,7 +71,7 @@ func (r *reference[K, T]) line(t *refTenant[K, T], task *firq.Task[T]) *refLine 
 
 // chosen returns the index of the task in t.tasks[p] that is next.
 func (r *reference[K, T]) chosen(t *refTenant[K, T], p int) int {
-	for barren := 0; ; {
+	for emptyVisits := 0; ; {
 		l := t.lines[p][0]
 		i := r.endOf(t, p, l)
 		if !l.inTurn {
@@ -89,8 +89,8 @@ func (r *reference[K, T]) chosen(t *refTenant[K, T], p int) int {
 		if i >= 0 || l.deficit < 0 {
 			t.lines[p] = append(t.lines[p], l)
 		}
-		if barren++; barren > len(t.lines[p]) {
-			barren = 0
+		if emptyVisits++; emptyVisits > len(t.lines[p]) {
+			emptyVisits = 0
 			r.skipLines(t, p)
 		}
 	}

@@ -273,7 +273,7 @@ func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, says 
 	t.lastUsed = now
 	r.queued++
 	r.stats.Enqueued++
-	r.water(t)
+	r.watermark(t)
 	f := r.flow(t, task.Priority)
 	if !f.listed && !r.blocked(t) {
 		t.says.quantum = says.quantum

@@ -176,7 +176,7 @@ func (r *reference[K, T]) head(now time.Time) *refFlow[K, T] {
 // next pays for the task to deliver, the front of the flow that it returns, or
 // nil.
 func (r *reference[K, T]) next(now time.Time, drops *[]refDrop[K, T]) *refFlow[K, T] {
-	for barren := 0; ; {
+	for emptyVisits := 0; ; {
 		f := r.head(now)
 		if f == nil {
 			return nil
@@ -211,9 +211,9 @@ func (r *reference[K, T]) next(now time.Time, drops *[]refDrop[K, T]) *refFlow[K
 			return f
 		}
 		r.toTail(f)
-		if barren++; barren > len(r.lists[f.level].active)+1 {
+		if emptyVisits++; emptyVisits > len(r.lists[f.level].active)+1 {
 			r.skip(f.level, now)
-			barren = 0
+			emptyVisits = 0
 		}
 	}
 }
@@ -265,10 +265,10 @@ func (r *reference[K, T]) remove(t *refTenant[K, T], p, i int) {
 	t.n--
 	r.queued--
 	r.touch(t)
-	r.water(t)
+	r.watermark(t)
 }
 
-func (r *reference[K, T]) water(t *refTenant[K, T]) {
+func (r *reference[K, T]) watermark(t *refTenant[K, T]) {
 	if t.n > r.cfg.HighWater {
 		t.newest = true
 	} else if t.n < r.cfg.LowWater {

@@ -77,7 +77,7 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 		{"re-entry", reentryChecks},
 		{"shards", shardChecks},
 		{"fairness", fairnessChecks},
-		{"dear", dearChecks},
+		{"costly", costlyChecks},
 		{"lag", lagChecks},
 		{"codel", codelChecks},
 		{"stats", statsChecks},

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Who is backlogged gets work in proportion to its quantum, whatever its costs.
+// A tenant that is backlogged gets work in proportion to its quantum, whatever its costs.
 var shareChecks = []check{
 	{name: "quanta 100 to 1 give 100 to 1", run: shareQuanta},
 	{name: "quanta 10 to 1 give 10 to 1", run: shareQuanta10},
@@ -63,10 +63,10 @@ func shareCosts(t *testing.T, newSched maker) {
 		s := open(t, newSched, config{Shards: 1, Quantum: quantum})
 		for i := range 200 {
 			admit(t, s, "cheap", task{Payload: i, Cost: 1})
-			admit(t, s, "dear", task{Payload: i, Cost: 100})
+			admit(t, s, "costly", task{Payload: i, Cost: 100})
 		}
 		work := serve(t, s, 101*50)
-		within(t, work["dear"], work["cheap"], 1, 0.03)
+		within(t, work["costly"], work["cheap"], 1, 0.03)
 	}
 }
 
@@ -108,7 +108,7 @@ func shareBound(t *testing.T, newSched maker) {
 	}
 }
 
-// shareGreedy: more tasks, dearer tasks, batches, cancelled tasks do not help.
+// shareGreedy: more tasks, costlier tasks, batches, cancelled tasks do not help.
 func shareGreedy(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1, Quantum: 10})
 	names := tenants(5)

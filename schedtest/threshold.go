@@ -83,7 +83,7 @@ func thresholdFollows(t *testing.T, newSched maker) {
 	}
 	// 45 are free: b is admitted while what it holds is less than 45 minus that.
 	if n := fill(t, s, "b", firq.ErrTenantThreshold); n != 23 {
-		t.Fatalf("b holds %d beside a's 45, want 23", n)
+		t.Fatalf("b holds %d with a's 45, want 23", n)
 	}
 	drain(t, s)
 	if n := fill(t, s, "b", firq.ErrTenantThreshold); n != 45 {

@@ -54,7 +54,7 @@ func answer(t *testing.T, answers <-chan error, what string) error {
 	case err := <-answers:
 		return err
 	case <-timer.C:
-		t.Fatalf("%s: nobody was woken within %v", what, patience)
+		t.Fatalf("%s: none was woken within %v", what, patience)
 		return nil
 	}
 }

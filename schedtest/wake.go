@@ -84,7 +84,7 @@ func pingPongBatch(t *testing.T, newSched maker) {
 				select {
 				case <-got:
 				case <-ctx.Done():
-					t.Fatalf("shards %d, round %d: tasks stay queued (%d) beside parked consumers", shards, i, s.Len())
+					t.Fatalf("shards %d, round %d: tasks stay queued (%d) while consumers are parked", shards, i, s.Len())
 				}
 			}
 		}

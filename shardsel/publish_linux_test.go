@@ -38,7 +38,7 @@ func TestPublishWritesOnlyChanges(t *testing.T) {
 			t.Errorf("%v was written again", c)
 		}
 		if writes(c.tag+1, c.ready) != c.ready {
-			t.Errorf("%v: the next round was written, though nobody looks at it, or was not", c)
+			t.Errorf("%v: the next round was written, though it is not read, or was not", c)
 		}
 	}
 }

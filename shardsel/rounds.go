@@ -16,9 +16,9 @@ import (
 // Hedayati et al., USENIX ATC 2019).
 //
 // It has to be the round of the next delivery and not the round that the shard
-// is in: a shard whose tenants all save up for dear tasks must neither deliver
+// is in: a shard whose tenants all save up for costly tasks must neither deliver
 // them before the others have come to that round, nor be taken for slow. And the
-// current round is the last one that somebody has had a turn in, as in start-time
+// current round is the last one that any tenant has had a turn in, as in start-time
 // fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), not the smallest tag: time
 // does not pass to a far round only because nobody could be served before it, as
 // long as nobody was asked.
@@ -31,7 +31,7 @@ import (
 // Only the holder of a shard's lock publishes for it; everybody reads. Reads of
 // several shards are not one instant. While a shard has work its tag mostly moves
 // forward, and then an old limit is too low, not too high. But a tag goes back when
-// somebody joins a shard that was waiting for a far round, or a cost or a quantum is
+// a tenant joins a shard that was waiting for a far round, or a cost or a quantum is
 // corrected, and an idle shard may join. A hold of another shard's lock that is in
 // progress then goes on by its old limit until it comes to another round: there it
 // calls Served, and looks at the limit again.
@@ -103,7 +103,7 @@ func (r *Rounds) Publish(shard int, tag uint64, ready bool) {
 }
 
 // Linger says that a shard has nothing to serve, but has to be asked once more, to see
-// off who was served last. The caller holds the shard's lock.
+// off the tenant that was served last. The caller holds the shard's lock.
 func (r *Rounds) Linger(shard int) { r.set(shard, lingers) }
 
 func (r *Rounds) set(shard int, w uint64) {
@@ -124,7 +124,7 @@ func (r *Rounds) set(shard int, w uint64) {
 }
 
 // Version counts how often a shard became ready, if there are several; it is not sure while one is
-// just about to. Who finds no shard ready, and the same version before and after
+// just about to. A consumer that finds no shard ready, and the same version before and after
 // looking, sure both times, knows that none became ready meanwhile, so that at
 // the end of the look none was.
 func (r *Rounds) Version() (v uint64, sure bool) {

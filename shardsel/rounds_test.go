@@ -117,7 +117,7 @@ func TestLimitLetsSomebodyGo(t *testing.T) {
 					some = some || r.Tag(i) <= v.Limit(i)
 				}
 				if !some {
-					t.Errorf("slack %d, tags %d, %d, 5: nobody may be served", slack, a, b)
+					t.Errorf("slack %d, tags %d, %d, 5: no shard may be served", slack, a, b)
 				}
 			}
 		}
@@ -141,7 +141,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// Who may pass takes the current round along, unless no other shard has work.
+// A shard that may pass takes the current round along, unless no other shard has work.
 func TestPass(t *testing.T) {
 	for _, c := range []struct {
 		what       string
@@ -166,7 +166,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// Who finds no shard ready at an unchanged version knows that there was an
+// A consumer that finds no shard ready at an unchanged version knows that there was an
 // instant at which none was. Here one of two shards is ready at any instant.
 func TestVersionTellsAnInstant(t *testing.T) {
 	r := roundsOf(1, cell{0, true}, cell{0, false})

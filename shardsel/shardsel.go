@@ -63,5 +63,5 @@ func NewCursors(processors, shards int) *Cursors {
 // Here returns the cursor of the caller's processor.
 func (c *Cursors) Here() *atomic.Uint32 { return c.At(cpu.Hint()) }
 
-// At is Here for who knows its cpu.Hint.
+// At is Here for a caller that knows its cpu.Hint.
 func (c *Cursors) At(hint int) *atomic.Uint32 { return &c.cells[hint&c.mask].shard }

@@ -118,7 +118,7 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-// What different processors or lock holders write is on different lines.
+// What different processors or lock holders write is on different cache lines.
 func TestLayout(t *testing.T) {
 	if n := unsafe.Sizeof(cursor{}); n != pad.Line {
 		t.Errorf("a cursor has %d bytes, want %d", n, pad.Line)

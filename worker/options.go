@@ -116,7 +116,7 @@ type Options[K comparable, T any] struct {
 	OnTimeout func(Event[K, T]) // once per handler that ran for Timeout, in every mode
 	OnStuck   func(Event[K, T]) // once per handler that is stuck
 	OnError   func(Event[K, T]) // the handler returned an error
-	// OnPanic: the handler panicked. The worker goes on; who wants the program to
+	// OnPanic: the handler panicked. The worker goes on; a user who wants the program to
 	// end lets the hook panic.
 	OnPanic func(Event[K, T])
 

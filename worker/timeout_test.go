@@ -261,7 +261,7 @@ func TestDequeueFails(t *testing.T) {
 	})
 }
 
-// TestFinishedMeansDone: who sees in Stats that a handler has finished knows that
+// TestFinishedMeansDone: a caller that sees in Stats that a handler has finished knows that
 // its task is Done.
 func TestFinishedMeansDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

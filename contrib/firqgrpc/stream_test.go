@@ -188,7 +188,7 @@ func TestPerMessage(t *testing.T) {
 	}
 }
 
-// TestPerMessageCharge: the tenant of a message that turns out to be dear waits for
+// TestPerMessageCharge: the tenant of a message that turns out to be costly waits for
 // its next turn until the other one, which came later, has had three.
 func TestPerMessageCharge(t *testing.T) {
 	charged, release := make(chan bool), make(chan bool)
@@ -210,7 +210,7 @@ func TestPerMessageCharge(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := open(t, conn, "a")
-	c.say("dear")
+	c.say("costly")
 	waiting(t, g, 1) // so that it is paid from a's share
 	first.Release()
 	<-charged

@@ -273,7 +273,7 @@ func TestSkip(t *testing.T) {
 	}
 }
 
-// TestCharge: a tenant whose first call turns out to be dear waits for its next
+// TestCharge: a tenant whose first call turns out to be costly waits for its next
 // turn until the others have had theirs. Without Charge they would take turns.
 func TestCharge(t *testing.T) {
 	s, running, release := holder()

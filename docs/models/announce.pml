@@ -6,14 +6,14 @@ Stands for   See shard.inc. Dequeue is take with one look, and Parker with one
 Left out     See shard.inc.
 Property     No task is forgotten: at rest everything that was accepted has been
              delivered (or cancelled), by one consumer that sleeps when it finds nothing.
-             Whenever the lease is free, a quiet tenant has a queued task, and the
+             Whenever the lease is free, a polled tenant has a queued task, and the
              shard is ready or the tenant is at its limit (I4); nothing is owed:
              the word says what is known under the lease. No task is delivered or
              queued twice.
 Bounds       1 or 2 tenants, inbox and ring of 1 or 2 slots, 4 tasks of 2
              producers (SMALL: 3, TINY: 2), a consumer that sleeps; one that tries
              once (OTHER); one delivery in flight per tenant (INFLIGHT); one that
-             cancels the two tasks that a quiet tenant starts with (CANCEL).
+             cancels the two tasks that a polled tenant starts with (CANCEL).
 
 RUN   one
 RUN   slots       -DSLOTS
@@ -23,7 +23,7 @@ RUN   two         -DTENANTS=2 -DRING=1
 RUN   other       -DTINY -DOTHER
 RUN   inflight    -DINFLIGHT -DSMALL
 RUN   cancel      -DCANCEL
-FAULT L3_NO_LOOK         -DCANCEL: the inbox is not looked at again after the tenant became loud
+FAULT L3_NO_LOOK         -DCANCEL: the inbox is not looked at again after the tenant became unpolled
 FAULT L3_LOOK_FIRST      -DCANCEL: it is looked at before
 FAULT VISIT_NO_LOOK      the same at the end of a visit
 FAULT VISIT_LOOK_FIRST   it is looked at before
@@ -32,7 +32,7 @@ FAULT OWE_LOST           -DTENANTS=2 -DRING=1: what one tenant is owed is lost w
 FAULT LOOK_PREFIX        the second look ends at a hole
 FAULT NOT_ALONE          a task comes alone though the inbox is not empty
 FAULT BRING_SILENT       bring does not notify
-FAULT E5_FIRST           -DSLOTS: the producer looks at quiet before it publishes
+FAULT E5_FIRST           -DSLOTS: the producer looks at polled before it publishes
 FAULT ANNOUNCE_SILENT    announce does not notify
 FAULT FULL_RING_SKIPS    -DRING=1: a full ring is ignored
 FAULT UNLOCK_SILENT      -DRING=1: unlock does not notify
@@ -141,7 +141,7 @@ init {
 		initShard();
 #ifdef CANCEL
 		queue[0] = 3; turn[0] = true; ready = true; version = 2;
-		quiet[0] = true; isquiet[0] = true;
+		polled[0] = true; ispolled[0] = true;
 		run Producer(0, 2, 1);
 #elif defined(TINY)
 		run Producer(0, 0, 1);

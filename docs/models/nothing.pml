@@ -8,14 +8,14 @@ Left out     See shard.inc; sleeping (parker.pml).
 Property     TryDequeue reports false only if there was an instant during the call
              at which no task whose Enqueue had returned was still queued (I6).
 Bounds       1 or 2 tenants, inbox of 2 slots, ring of 2 or 1; at the start one
-             task in the queue, of a loud or a quiet tenant (FRESH: none), two
+             task in the queue, of an unpolled or a polled tenant (FRESH: none), two
              producers of one task each, another consumer that takes one or two;
              or three producers, and nobody else (THREE).
 
 RUN   fresh       -DFRESH -DTENANTS=2
-RUN   loud        -DSTEAL=2
+RUN   unpolled        -DSTEAL=2
 RUN   two         -DTENANTS=2
-RUN   quiet       -DQUIET
+RUN   polled       -DPOLLED
 RUN   ring1       -DRING=1 -DSTEAL=2
 RUN   put         -DTHREE
 FAULT ONE_LOOK           nothing looks once only
@@ -23,7 +23,7 @@ FAULT VERSION_LATE       -DSTEAL=2: the version changes after what was taken ear
 FAULT NO_VERSION         -DSTEAL=2: nothing does not compare versions
 FAULT FREE_FIRST         -DFRESH -DTENANTS=2: the ring is freed at the end of L1
 FAULT FREE_BEFORE_READY  -DFRESH -DTENANTS=2: the ring is freed before the shard says ready
-FAULT QUIET_FIRST        -DTHREE -DSLOTS: a tenant becomes quiet before the shard says ready
+FAULT POLLED_FIRST        -DTHREE -DSLOTS: a tenant becomes polled before the shard says ready
 */
 
 #ifndef STEAL
@@ -106,8 +106,8 @@ init {
 #if !defined(FRESH) && !defined(THREE)
 		/* Task 3 is queued, what came with it was served. */
 		queue[0] = 8; turn[0] = true; returned = 8; ready = true; version = 2;
-#ifdef QUIET
-		quiet[0] = true; isquiet[0] = true;
+#ifdef POLLED
+		polled[0] = true; ispolled[0] = true;
 #endif
 #endif
 		run Producer(0, 0, 1);

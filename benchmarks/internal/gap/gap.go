@@ -201,7 +201,7 @@ func (r *run) push(ctx context.Context, _ int) error {
 func (r *run) widest() (most int64) {
 	tenants := make([]fairness.Tenant, r.tenants)
 	for i := range tenants {
-		tenants[i] = fairness.Tenant{Quantum: 1, Dearest: 1, Tasks: r.tasks}
+		tenants[i] = fairness.Tenant{Quantum: 1, Costliest: 1, Tasks: r.tasks}
 	}
 	gaps := fairness.Measure(tenants, r.log)
 	for i := range tenants {

@@ -38,7 +38,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// TestEstimateBusy: who finds the lock taken uses the rate that there is.
+// TestEstimateBusy: a call that finds the lock taken uses the rate that there is.
 func TestEstimateBusy(t *testing.T) {
 	var e Estimator
 	now := time.Unix(1_000_000, 0)

@@ -31,14 +31,14 @@ func fairness(ctx context.Context, spec Spec) (jain float64, tenants int, err er
 	if s.Shape != scenario.Flow || n < 2 {
 		return 0, 0, nil
 	}
-	const dearest = 4
+	const costliest = 4
 	each := spec.Probe
 	if each == 0 {
 		each = min(128, 1<<16/n)
 	}
 	backlog := mix(s, n, each)
 	q, err := spec.Contestant.New(contest.Config{
-		Shards: s.Shards, MaxGlobal: len(backlog), Quantum: dearest,
+		Shards: s.Shards, MaxGlobal: len(backlog), Quantum: costliest,
 	})
 	if err != nil {
 		return 0, 0, err
@@ -49,7 +49,7 @@ func fairness(ctx context.Context, spec Spec) (jain float64, tenants int, err er
 	}
 	names := tenantKeys(n)
 	for _, t := range backlog {
-		task := contest.Task{Payload: uint64(t), Cost: int64(1 + t%dearest)}
+		task := contest.Task{Payload: uint64(t), Cost: int64(1 + t%costliest)}
 		if err := q.EnqueueWait(ctx, names[t], task); err != nil {
 			return 0, 0, err
 		}

@@ -43,7 +43,7 @@ type tenant struct {
 	word    line
 	inbox   fifo[item]
 	drained int // the processor that emptied the inbox last, counted from 1
-	quiet   bool
+	polled  bool
 }
 
 // driver is the load generator: producers, consumers, and the window between them.
@@ -105,7 +105,7 @@ func newDriver(m Machine, a Anatomy, perTask float64, l Load) *driver {
 	for d.under < d.low { // as if it had been running for a while
 		t := d.pick()
 		t.shard.push(t, item{task: d.next})
-		t.quiet = t.tasks.len() > 1
+		t.polled = t.tasks.len() > 1
 		d.next, d.queued, d.under = d.next+1, d.queued+1, d.under+1
 	}
 	for i := range d.shards {

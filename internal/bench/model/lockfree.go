@@ -35,11 +35,11 @@ func (q *lockfree) put(g *goroutine) step {
 		return q.yield(g, q.driver.put)
 	case t.inbox.len() >= inboxSize:
 		return q.acquire(g, &sh.mutex, q.empty)
-	case !t.quiet && t.inbox.len() == 0: // it comes alone, with the announcement
+	case !t.polled && t.inbox.len() == 0: // it comes alone, with the announcement
 		q.announce(p, sh, t, it)
 	default:
 		q.fetch(p, t.drained, 1)
-		if t.inbox.push(it); !t.quiet {
+		if t.inbox.push(it); !t.polled {
 			q.announce(p, sh, t, item{task: none})
 		}
 	}
@@ -153,10 +153,10 @@ func (q *lockfree) drain(g *goroutine, t *tenant) {
 	q.settle(p, t)
 }
 
-// settle makes a tenant quiet that has two tasks: somebody will come by.
+// settle makes a tenant polled that has two tasks: somebody will come by.
 func (q *lockfree) settle(p *processor, t *tenant) {
 	if q.write(p, &t.word); t.tasks.len() > 1 {
-		t.quiet = true
+		t.polled = true
 	}
 }
 
@@ -181,7 +181,7 @@ func (q *lockfree) onHold(g *goroutine) step {
 		sh.turns.push(t)
 	}
 	if t.tasks.len() == 0 {
-		t.quiet = false
+		t.polled = false
 	}
 	return q.served
 }

@@ -233,7 +233,7 @@ func conserves(t *testing.T, a Anatomy, l Load) {
 		queued := 0
 		for _, x := range d.tenants {
 			queued += x.tasks.len() + x.inbox.len()
-			if x.inbox.len() > 0 && (!x.quiet || x.tasks.len() == 0) && !slices.Contains(x.shard.news, x) {
+			if x.inbox.len() > 0 && (!x.polled || x.tasks.len() == 0) && !slices.Contains(x.shard.news, x) {
 				t.Errorf("%s, %+v: nobody will look into an inbox with %d tasks", a.Name, l, x.inbox.len())
 			}
 		}

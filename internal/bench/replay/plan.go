@@ -139,7 +139,7 @@ func (p *Plan) describe(t *trace.Trace) {
 		}
 	}
 	slices.Sort(costs)
-	// The dearest common task: with it a tenant's turn serves at least one of
+	// The costliest common task: with it a tenant's turn serves at least one of
 	// nine tasks in ten, and the rare giants have to save up.
 	p.Quantum = or(p.Quantum, costs[len(costs)*9/10])
 	p.MedianTask = time.Duration(float64(costs[len(costs)/2]) * p.ServiceNs)

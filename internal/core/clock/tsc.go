@@ -62,7 +62,7 @@ func now(bubble bool) int64 {
 	return nowSlow()
 }
 
-// nowSlow reads the runtime's clock, and makes a new anchor if nobody else does.
+// nowSlow reads the runtime's clock, and makes a new anchor unless another goroutine does.
 func nowSlow() int64 {
 	if !trusted() { // on such a machine every reading comes here: it is to cost no more than the runtime's
 		return monotonic()

@@ -29,7 +29,7 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// Callers spread over the lines: by processor, or at random.
+// Callers spread over the cache lines: by processor, or at random.
 func TestHintSpreads(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	const most = 2_000_000 // each: until both have been seen

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNotItself is what a tenant gets that is not equal to itself: no map would
-// find it again, and nobody could tell what it holds.
+// find it again, and its contents could not be told.
 var ErrNotItself = fmt.Errorf("%w: tenant is not equal to itself (NaN)", firq.ErrInvalidTask)
 
 // Check looks at tenants of one type. The zero value looks at none; see New. It is

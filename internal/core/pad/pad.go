@@ -3,7 +3,7 @@
 package pad
 
 // Line is what the few global and per-shard structures are kept apart by: two
-// lines of 64 bytes, because processors fetch them in pairs.
+// cache lines of 64 bytes, because processors fetch them in pairs.
 const Line = 128
 
 // Pad is one Line of nothing.

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// Line is a power of two and whole lines of 64 bytes; Pad is one of it.
+// Line is a power of two and whole cache lines of 64 bytes; Pad is one of it.
 func TestLine(t *testing.T) {
 	if Line%64 != 0 || Line&(Line-1) != 0 {
 		t.Errorf("Line is %d", Line)
@@ -15,7 +15,7 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// A Pad between two words keeps them on different lines, wherever the struct
+// A Pad between two words keeps them on different cache lines, wherever the struct
 // starts and however wide a pointer is.
 func TestPadKeepsApart(t *testing.T) {
 	var x struct {

@@ -28,7 +28,7 @@ import (
 //
 // comes after, and sees the work at W2.
 //
-// Notify is wait-free while nobody sleeps; the rest takes a mutex for a few
+// Notify is wait-free while no consumer sleeps; the rest takes a mutex for a few
 // instructions.
 type Parker struct {
 	_      pad.Pad
@@ -44,7 +44,7 @@ type Parker struct {
 }
 
 type sleeper struct {
-	wake  chan struct{} // capacity 1: who takes the sleeper off the list sends once
+	wake  chan struct{} // capacity 1: the goroutine that takes the sleeper off the list sends once
 	index int           // in sleepers, -1: not there; guarded by mu
 }
 
@@ -117,7 +117,7 @@ func (p *Parker) Sleep(ctx context.Context, w *Waiter) error {
 			w.onTheWay = true
 		} else if owed {
 			// There may be more than this consumer takes, announced while it was
-			// on its way: it stays on its way, unless somebody else is already.
+			// on its way: it stays on its way, unless another one is already.
 			w.onTheWay = p.waking.CompareAndSwap(0, 1)
 		}
 	} else {
@@ -146,7 +146,7 @@ func (p *Parker) enlist(s *sleeper) {
 	p.mu.Unlock()
 }
 
-// delist takes s off the list; false: somebody else did, and a wake is coming.
+// delist takes s off the list; false: another goroutine did, and a wake is coming.
 func (p *Parker) delist(s *sleeper) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +185,7 @@ func (p *Parker) wakeOne() {
 			return
 		}
 		p.mu.Unlock()
-		// All awake. Who went to sleep since may have been passed over by a
+		// All awake. A consumer that went to sleep since may have been passed over by a
 		// Notify that saw waking at 1: look again, as in [W1], [W2].
 		failpoint.At("wake nobody")
 		p.waking.Store(0)

@@ -115,7 +115,7 @@ func TestLooksAgain(t *testing.T) {
 		t.Errorf("%d parked", n)
 	}
 	if w.onTheWay {
-		t.Error("on the way, though nobody woke it")
+		t.Error("on the way, though it was not woken")
 	}
 }
 
@@ -205,7 +205,7 @@ func TestOneOnTheWay(t *testing.T) {
 	}
 	wg.Wait()
 	if n := b.waking.Load(); n != 0 {
-		t.Errorf("waking is %d with nobody on the way", n)
+		t.Errorf("waking is %d with no consumer on the way", n)
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// batch is a set of jobs that are done together: who takes one waits until all
-// are taken. So a job that is left beside a sleeper stops everything.
+// batch is a set of jobs that are done together: a consumer that takes one waits until all
+// are taken. So a job that is left waiting next to a sleeper stops everything.
 type batch struct {
 	left atomic.Int64
 	full chan struct{}
@@ -124,7 +124,7 @@ func TestWakeUpForNobody(t *testing.T) {
 		wg.Go(b.wakeOne) // a Notify that saw somebody who has left
 		wg.Go(func() {
 			if err := b.consume(ctx); err != nil {
-				t.Errorf("round %d: asleep beside a job: %v", round, err)
+				t.Errorf("round %d: asleep while there is a job: %v", round, err)
 			}
 		})
 		wg.Go(func() { b.publish(1) })

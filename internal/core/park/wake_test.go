@@ -58,7 +58,7 @@ func TestBackToSleepSeesWork(t *testing.T) {
 		t.Fatalf("slept with work there: %v", err)
 	}
 	if n := b.waking.Load(); w.onTheWay != (n == 1) {
-		t.Errorf("onTheWay = %t, waking = %d: nobody will be woken any more", w.onTheWay, n)
+		t.Errorf("onTheWay = %t, waking = %d: no consumer will be woken any more", w.onTheWay, n)
 	}
 	// A job that comes after the look is no longer left to this consumer, as
 	// waking is 0 by then: it wakes somebody, this consumer being the only one.
@@ -74,7 +74,7 @@ func TestBackToSleepSeesWork(t *testing.T) {
 
 // A consumer on its way finds nothing at first, then several jobs in its last look
 // ([C2]), all of which were left to it: it stays on its way, so that the next one
-// is woken when it arrives. Otherwise a job waits for it beside a sleeper.
+// is woken when it arrives. Otherwise a job waits for it while a consumer sleeps.
 func TestStaysOnTheWay(t *testing.T) {
 	b := newBench()
 	var wg sync.WaitGroup
@@ -141,7 +141,7 @@ func TestCancelPassesWakeOn(t *testing.T) {
 			t.Error("still on the way after leaving")
 		}
 		if !served || b.Parked() != 0 || b.waking.Load() != 0 {
-			t.Errorf("the wake-up went down with who was cancelled: served %t, %d parked, waking = %d", served, b.Parked(), b.waking.Load())
+			t.Errorf("the wake-up was lost with the cancelled consumer: served %t, %d parked, waking = %d", served, b.Parked(), b.waking.Load())
 		}
 	})
 }
@@ -232,7 +232,7 @@ func TestWarmFirst(t *testing.T) {
 				t.Errorf("woke %d, want %d", got, want)
 			}
 		case <-time.After(patience):
-			t.Fatal("nobody came")
+			t.Fatal("no consumer came")
 		}
 	}
 	wg.Wait()
@@ -245,6 +245,6 @@ func TestNotifyAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	if b.waking.Load() != 0 {
-		t.Error("waking is set with nobody asleep")
+		t.Error("waking is set with no consumer asleep")
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/core/room"
+	"github.com/firq-go/firq/internal/core/waitq"
 )
 
 // There is room when it tries again after announcing itself: it does not sleep.
@@ -29,11 +29,11 @@ func TestAwaitWoken(t *testing.T) {
 		bubble(t, config{}, func(t *testing.T, e *env) {
 			w := wait(t, e, background, coreOf(full, full, full, full, nil))
 			w.asleep(2)
-			e.Room.Released("a", 1)
+			e.Waiters.Released("a", 1)
 			w.asleep(4) // once woken, once before it sleeps
-			if e.Room.Released("nobody", 1); !global {
+			if e.Waiters.Released("nobody", 1); !global {
 				w.asleep(4)
-				e.Room.Released("a", 1)
+				e.Waiters.Released("a", 1)
 			}
 			w.ended(5, nil)
 			if got := w.core.admitted[0]; got.Payload != 7 || got.Cost != 1 {
@@ -50,11 +50,11 @@ func TestAwaitChangesLines(t *testing.T) {
 		g, n := firq.ErrGlobalFull, firq.ErrTenantFull
 		w := wait(t, e, background, coreOf(g, n, n, g, g, nil))
 		w.asleep(3)
-		e.Room.Released("nobody", 1)
+		e.Waiters.Released("nobody", 1)
 		w.asleep(3)
-		e.Room.Released("a", 1)
+		e.Waiters.Released("a", 1)
 		w.asleep(5)
-		e.Room.Released("nobody", 1)
+		e.Waiters.Released("nobody", 1)
 		w.ended(6, nil)
 	})
 }
@@ -82,7 +82,7 @@ func TestAwaitContext(t *testing.T) {
 		w.asleep(2)
 		cancel()
 		w.ended(2, context.Canceled)
-		if st := e.Stats(NewBooks[string](), 0, 1); st.TimeoutRejected != 3 || st.Dropped != 3 {
+		if st := e.Stats(NewCounters[string](), 0, 1); st.TimeoutRejected != 3 || st.Dropped != 3 {
 			t.Errorf("%d timeouts counted, want 3", st.TimeoutRejected)
 		}
 	})
@@ -97,7 +97,7 @@ func TestAwaitGivesUpAndPassesOn(t *testing.T) {
 			first := wait(t, e, ctx, coreOf(firq.ErrTenantFull))
 			second := wait(t, e, background, coreOf(firq.ErrTenantFull, firq.ErrTenantFull, nil))
 			cancel()
-			e.Room.Released("a", 1)
+			e.Waiters.Released("a", 1)
 			synctest.Wait()
 			if !first.over.Load() {
 				t.Fatal("cancelled, and still there")
@@ -106,7 +106,7 @@ func TestAwaitGivesUpAndPassesOn(t *testing.T) {
 				if first.core.calls.Load() == 2 {
 					t.Fatal("the first one was not woken, nor was the second")
 				}
-				e.Room.Released("a", 1)
+				e.Waiters.Released("a", 1)
 			}
 			second.ended(3, nil)
 		}
@@ -121,13 +121,13 @@ func TestAwaitClosed(t *testing.T) {
 		for _, err := range full {
 			ws = append(ws, wait(t, e, background, coreOf(err, err, firq.ErrClosed)))
 		}
-		e.Room.WakeAll()
+		e.Waiters.WakeAll()
 		for _, w := range ws {
 			w.ended(3, firq.ErrClosed)
 		}
 		wait(t, e, background, coreOf(firq.ErrClosed)).ended(1, firq.ErrClosed)
 		wait(t, e, background, coreOf(firq.ErrGlobalFull, firq.ErrClosed)).ended(2, firq.ErrClosed)
-		if st := e.Stats(NewBooks[string](), 0, 1); st.Dropped != 0 {
+		if st := e.Stats(NewCounters[string](), 0, 1); st.Dropped != 0 {
 			t.Errorf("%d rejections counted", st.Dropped)
 		}
 	})
@@ -141,7 +141,7 @@ func TestAwaitFailsAndPassesOn(t *testing.T) {
 			full := firq.ErrTenantFull
 			first := wait(t, e, background, coreOf(full, full, fail))
 			second := wait(t, e, background, coreOf(full, full, nil))
-			e.Room.Released("a", 1)
+			e.Waiters.Released("a", 1)
 			second.ended(3, nil)
 			first.ended(3, fail)
 		})
@@ -154,7 +154,7 @@ func TestAwaitWhoseExpiry(t *testing.T) {
 	for full, anybody := range map[error]bool{firq.ErrGlobalFull: true, firq.ErrTenantFull: false, firq.ErrTenantThreshold: true} {
 		bubble(t, config{}, func(t *testing.T, e *env) {
 			w := wait(t, e, background, coreOf(full, full, nil))
-			e.Room.WakeAll()
+			e.Waiters.WakeAll()
 			w.ended(3, nil)
 			if !slices.Equal(w.core.anybody, []bool{anybody}) {
 				t.Errorf("%v: asked for anybody's: %v", full, w.core.anybody)
@@ -169,7 +169,7 @@ func TestAwaitTooManyTenants(t *testing.T) {
 		many := firq.ErrTooManyTenants
 		wait(t, e, background, coreOf(many)).ended(1, many)
 		wait(t, e, background, coreOf(firq.ErrGlobalFull, many)).ended(2, many)
-		if st := e.Stats(NewBooks[string](), 0, 1); st.RejectedTenant != 2 {
+		if st := e.Stats(NewCounters[string](), 0, 1); st.RejectedTenant != 2 {
 			t.Errorf("%d rejections counted, want 2", st.RejectedTenant)
 		}
 	})
@@ -206,7 +206,7 @@ func TestAwaitIsNotQueueTime(t *testing.T) {
 			}
 			go func() { _ = e.await(background, nil, c, "a", d, c.Admit("a", d)) }()
 			synctest.Wait()
-			e.Room.WakeAll()
+			e.Waiters.WakeAll()
 			synctest.Wait()
 			if got := c.admitted[0].Enqueued; got < before {
 				t.Errorf("admitted after %d tries as enqueued %v earlier", c.calls.Load(), time.Duration(before-got))
@@ -221,15 +221,15 @@ func TestAwaitKeepsPlaces(t *testing.T) {
 		full := firq.ErrTenantFull
 		first := wait(t, e, background, coreOf(full, full, full, full, nil))
 		second := wait(t, e, background, coreOf(full, full, nil))
-		e.Room.Released("a", 1)
+		e.Waiters.Released("a", 1)
 		first.asleep(4)
 		second.asleep(2)
-		e.Room.Released("a", 1)
+		e.Waiters.Released("a", 1)
 		second.asleep(2)
 		if !first.over.Load() {
 			t.Error("the first one has lost its place")
 		}
-		e.Room.Released("a", 1)
+		e.Waiters.Released("a", 1)
 		second.ended(3, nil)
 		if !slices.Equal(first.core.replaced, nil) {
 			t.Error("EnqueueWait evicts")
@@ -242,9 +242,9 @@ func TestSleepUntilLongAgo(t *testing.T) {
 	bubble(t, config{}, func(t *testing.T, e *env) {
 		ctx, cancel := context.WithTimeout(background, time.Hour)
 		defer cancel()
-		var w room.Waiter[string]
-		e.Room.Enter(&w, "a", room.Tenant)
-		if v := e.sleep(ctx, &w, nil, math.MinInt64); v != room.Retry {
+		var w waitq.Waiter[string]
+		e.Waiters.Enter(&w, "a", waitq.Tenant)
+		if v := e.sleep(ctx, &w, nil, math.MinInt64); v != waitq.Retry {
 			t.Errorf("verdict %d, want a retry", v)
 		}
 	})

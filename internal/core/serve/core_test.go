@@ -17,7 +17,7 @@ type core struct {
 	answers  []error
 	admitted []drr.Task[int]
 	calls    atomic.Int32 // the test looks while the producer runs
-	hurt     func(call int32)
+	abort    func(call int32)
 
 	replace  error // what stands in the way of Replace; nil: it succeeds
 	replaced []bool
@@ -29,8 +29,8 @@ func coreOf(answers ...error) *core { return &core{answers: answers, due: clock.
 
 func (c *core) Admit(_ string, task drr.Task[int]) error {
 	call := int(c.calls.Add(1)) - 1
-	if c.hurt != nil {
-		c.hurt(int32(call + 1))
+	if c.abort != nil {
+		c.abort(int32(call + 1))
 	}
 	err := c.answers[min(call, len(c.answers)-1)]
 	if err == nil {
@@ -78,12 +78,12 @@ func (w *waiting) asleep(tries int) {
 	if w.over.Load() {
 		w.t.Fatalf("over: %v", w.err)
 	}
-	if int(w.core.calls.Load()) != tries || !w.Room.Waiting() {
-		w.t.Fatalf("%d tries, want %d; Waiting = %t", w.core.calls.Load(), tries, w.Room.Waiting())
+	if int(w.core.calls.Load()) != tries || !w.Waiters.Waiting() {
+		w.t.Fatalf("%d tries, want %d; Waiting = %t", w.core.calls.Load(), tries, w.Waiters.Waiting())
 	}
 }
 
-// ended checks how it ended, after so many tries, and that it left the room.
+// ended checks how it ended, after so many tries, and that it left the wait queue.
 func (w *waiting) ended(tries int, want error) {
 	w.t.Helper()
 	synctest.Wait()
@@ -93,8 +93,8 @@ func (w *waiting) ended(tries int, want error) {
 	if !errors.Is(w.err, want) || int(w.core.calls.Load()) != tries {
 		w.t.Fatalf("%v after %d tries, want %v after %d", w.err, w.core.calls.Load(), want, tries)
 	}
-	if w.Room.Waiting() {
-		w.t.Error("still in the room")
+	if w.Waiters.Waiting() {
+		w.t.Error("still in the queue")
 	}
 }
 

@@ -52,10 +52,10 @@ func (e *Env[K, T]) tell(d *Drops[K, T]) bool {
 	return true
 }
 
-// InSpite calls step until it reports false, whatever the calls do: a panic, or the
+// RunAll calls step until it reports false, whatever the calls do: a panic, or the
 // end of the goroutine by runtime.Goexit, goes on when that is done. Of several
 // panics it is the first. Each call has to come closer to the end.
-func InSpite(step func() (more bool)) {
+func RunAll(step func() (more bool)) {
 	more := true
 	defer func() {
 		for more {

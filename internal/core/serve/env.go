@@ -10,19 +10,19 @@ import (
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
 	"github.com/firq-go/firq/internal/core/key"
-	"github.com/firq-go/firq/internal/core/room"
+	"github.com/firq-go/firq/internal/core/waitq"
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
 // Env is what all shards of a scheduler share. Safe for concurrent use.
 type Env[K comparable, T any] struct {
-	Config firq.Config[K, T] // resolved, immutable
-	Clock  clock.Clock
-	Room   room.Room[K] // producers that wait for capacity
+	Config  firq.Config[K, T] // resolved, immutable
+	Clock   clock.Clock
+	Waiters waitq.Queue[K] // producers that wait for capacity
 
-	Says    Says // what Config says of tenants, unless it Asks; immutable
-	Asks    bool // Config has functions that are to be asked about a tenant; immutable
-	Flights bool // a tenant may have an in-flight limit; immutable
+	Defaults TenantConfig // what Config says of tenants, unless it Asks; immutable
+	Asks     bool         // Config has functions that are to be asked about a tenant; immutable
+	Flights  bool         // a tenant may have an in-flight limit; immutable
 
 	limits     setLimits[K]
 	quanta     *xsync.MapOf[K, int64] // SetQuantum
@@ -36,9 +36,9 @@ type Env[K comparable, T any] struct {
 
 	lastSweep atomic.Int64
 
-	crowd   []*told         // of each shard; immutable once all shards are made
-	aheads  []atomic.Uint64 // by how many rounds somebody of each shard is ahead (float64 bits): see Shard.LookAhead
-	learned atomic.Int64    // with MaxTenants: the tenants that shards have told of
+	idleWords []*idleWord     // of each shard; immutable once all shards are made
+	aheads    []atomic.Uint64 // by how many rounds a tenant of each shard is ahead (float64 bits): see Shard.LookAhead
+	learned   atomic.Int64    // with MaxTenants: the tenants that shards have told of
 }
 
 // NewEnv resolves the config.
@@ -178,7 +178,7 @@ func (e *Env[K, T]) RejectedMore(err error, n int) {
 
 // SweepAllDue reports whether looking for idle tenants everywhere is due again,
 // when there are too many: eight times per TenantIdle, at most every millisecond.
-// Who is told so does it.
+// The caller that is told so does it.
 func (e *Env[K, T]) SweepAllDue() bool {
 	now, last := e.Clock.Now(), e.lastSweep.Load()
 	every := max(int64(e.Config.TenantIdle)/8, int64(time.Millisecond))

@@ -27,7 +27,7 @@ func TestFlightGenerations(t *testing.T) {
 		t.Error("the second one does not end")
 	}
 	if f.end(first) || f.end(second) || f.end(1<<40) || f.end(7) || f.n != 0 {
-		t.Error("a token that nobody has ended something")
+		t.Error("an unknown token ended something")
 	}
 }
 

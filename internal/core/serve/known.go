@@ -7,8 +7,8 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// known are a shard's tenants. It belongs to who holds the shard's lock or lease,
-// apart from told.
+// known are a shard's tenants. It belongs to the holder of the shard's lock or lease,
+// apart from idleWord.
 //
 // A tenant is in one of two rings. Where the number of tenants is limited, the ring
 // idle has those that are not in use (nothing queued, nothing in flight, no debt),
@@ -23,17 +23,17 @@ type known[K comparable, T any] struct {
 
 	sweepLeft int // tenants that this sweep has still to look at
 
-	told        told
-	toldTenants int // how many of the tenants are counted in Env.learned
+	idleWord         idleWord
+	publishedTenants int // how many of the tenants are counted in Env.learned
 }
 
-// told is what a shard lets others know of its idle tenants: how many there are, and
+// idleWord is what a shard lets others know of its idle tenants: how many there are, and
 // above that how often it has said so, so that equal words mean that nothing happened.
-type told struct{ word atomic.Uint64 }
+type idleWord struct{ word atomic.Uint64 }
 
 const (
-	toldOnce = 1 << 32
-	toldIdle = toldOnce - 1 // mask
+	idleVersion = 1 << 32
+	idleMask    = idleVersion - 1 // mask
 )
 
 // isIdle is the bit of Tenant.delivered that says that the tenant is in the ring idle.
@@ -76,7 +76,7 @@ func (r *ring[K, T]) turn() *Tenant[K, T] {
 // Add makes a new tenant known. Nothing of it is queued yet.
 func (s *Shard[K, T]) Add(t *Tenant[K, T], now int64) {
 	t.lastUsed = now
-	s.LimitFlights(t, s.env.Says.InFlight)
+	s.LimitFlights(t, s.env.Defaults.InFlight)
 	s.rest.push(t)
 	s.tenants++
 	if s.bounded {
@@ -109,18 +109,18 @@ func (s *Shard[K, T]) Bounded() bool { return s.bounded }
 // TellIdle lets producers know whether there are idle tenants that can make room. It
 // comes before the lock is released.
 func (s *Shard[K, T]) TellIdle() {
-	if s.bounded && (s.nIdle != int(s.told.word.Load()&toldIdle) || s.tenants != s.toldTenants) {
+	if s.bounded && (s.nIdle != int(s.idleWord.word.Load()&idleMask) || s.tenants != s.publishedTenants) {
 		s.tellIdle()
 	}
 }
 
 func (s *Shard[K, T]) tellIdle() {
-	times := s.told.word.Load() &^ toldIdle
-	s.told.word.Store(times + toldOnce + uint64(s.nIdle))
+	times := s.idleWord.word.Load() &^ idleMask
+	s.idleWord.word.Store(times + idleVersion + uint64(s.nIdle))
 	failpoint.At("crowd told")
-	// After that: who finds that shards know of all tenants looks who is idle then.
-	s.env.learned.Add(int64(s.tenants - s.toldTenants))
-	s.toldTenants = s.tenants
+	// After that: a call that finds that shards know of all tenants looks which are idle then.
+	s.env.learned.Add(int64(s.tenants - s.publishedTenants))
+	s.publishedTenants = s.tenants
 }
 
 // ForgetLongest forgets the tenant that has been idle for longest, and reports
@@ -158,7 +158,7 @@ func (s *Shard[K, T]) forget(t *Tenant[K, T], forget func(*Tenant[K, T]) bool) b
 func (s *Shard[K, T]) untell(n int) {
 	if s.bounded {
 		s.env.learned.Add(-int64(n))
-		s.toldTenants -= n
+		s.publishedTenants -= n
 	}
 }
 

@@ -8,14 +8,14 @@ import (
 )
 
 // behind is what a sweep over the tenants of a shard finds about their lags. It belongs
-// to who holds the shard's lock.
+// to the holder of the shard's lock.
 type behind[K comparable] struct {
 	now, last firq.Lag[K] // of the sweep in progress; of the last one that has come to its end
 	ahead     float64     // the most of Env.aheads, of the other shards
 }
 
-// LookAhead lets the other shards know if somebody on this one has had more than the
-// round that it is in. Stats calls it for each shard before it looks for who is behind.
+// LookAhead lets the other shards know if a tenant on this one has had more than the
+// round that it is in. Stats calls it for each shard before it looks for tenants that are behind.
 // The caller holds the shard's lock.
 func (s *Shard[K, T]) LookAhead() {
 	ahead := 0.0

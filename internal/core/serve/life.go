@@ -23,7 +23,7 @@ type Life struct {
 	state  atomic.Uint32 // one of the above; read by every call, written hardly ever
 	once   sync.Once
 	over   chan struct{} // closed once the state is Drained or Closed
-	wakeUp func()        // wakes everybody who sleeps; immutable
+	wakeUp func()        // wakes all that sleep; immutable
 }
 
 // Init sets what wakes every sleeping producer and consumer.

@@ -9,9 +9,9 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 )
 
-// Says is what the config says of a tenant: constants, or what user code says when it
+// TenantConfig is what the config says of a tenant: constants, or what user code says when it
 // is asked. It holds from when the tenant becomes active until it does so again.
-type Says struct {
+type TenantConfig struct {
 	Quantum   int64
 	PerTenant int // tasks queued, 1 to firq.MaxTasks
 	InFlight  int // 0: no limit
@@ -27,7 +27,7 @@ type setLimits[K comparable] struct {
 // MaxPerTenant is at most the MaxGlobal of that time.
 func (e *Env[K, T]) initLimits(cfg *firq.Config[K, T]) {
 	e.limits.set = xsync.NewMapOf[K, int]()
-	e.Says = Says{
+	e.Defaults = TenantConfig{
 		Quantum:   e.Config.Quantum,
 		PerTenant: cmp.Or(cfg.MaxPerTenant, firq.MaxTasks),
 		InFlight:  e.Config.MaxInFlightPerTenant,
@@ -37,24 +37,24 @@ func (e *Env[K, T]) initLimits(cfg *firq.Config[K, T]) {
 }
 
 // Ask asks what the config says of the tenant. It may call user code: no lock may be
-// held. Where Asks is false, that is Says.
-func (e *Env[K, T]) Ask(tenant K) (says Says) {
-	says = e.Says
+// held. Where Asks is false, that is Defaults.
+func (e *Env[K, T]) Ask(tenant K) (conf TenantConfig) {
+	conf = e.Defaults
 	if e.Config.QuantumFor != nil {
-		says.Quantum = e.Config.QuantumFor(tenant)
+		conf.Quantum = e.Config.QuantumFor(tenant)
 	}
-	says.PerTenant = e.askPerTenant(tenant)
+	conf.PerTenant = e.askPerTenant(tenant)
 	if e.Config.MaxInFlightFor != nil {
-		says.InFlight = answer(e.Config.MaxInFlightFor(tenant), says.InFlight)
+		conf.InFlight = answer(e.Config.MaxInFlightFor(tenant), conf.InFlight)
 	}
-	return says
+	return conf
 }
 
 func (e *Env[K, T]) askPerTenant(tenant K) int {
 	if e.Config.MaxPerTenantFor != nil {
-		return answer(e.Config.MaxPerTenantFor(tenant), e.Says.PerTenant)
+		return answer(e.Config.MaxPerTenantFor(tenant), e.Defaults.PerTenant)
 	}
-	return e.Says.PerTenant
+	return e.Defaults.PerTenant
 }
 
 // answer is what user code has said of a limit, which is otherwise if it said 0.
@@ -76,7 +76,7 @@ func (e *Env[K, T]) Limit(tenant K, n int) int {
 }
 
 // SetLimit does what is the same for both cores in firq.Scheduler's SetLimit: it checks
-// n, asks what holds instead of 0, and wakes who waits. apply takes the lock of the
+// n, asks what holds instead of 0, and wakes the waiters. apply takes the lock of the
 // tenant's shard, calls NoteLimit, gives the tenant the limit, and returns by how much
 // that has risen.
 func (e *Env[K, T]) SetLimit(tenant K, n int, apply func(limit int) (risen int), unlock func()) {
@@ -84,14 +84,14 @@ func (e *Env[K, T]) SetLimit(tenant K, n int, apply func(limit int) (risen int),
 		panic(fmt.Sprintf("firq: SetLimit: n is %d, must not be negative", n))
 	}
 	if e.CheckTenant(tenant) != nil {
-		return // nobody would find it again
+		return // it could not be found again
 	}
 	limit := min(n, firq.MaxTasks)
 	if n == 0 {
 		limit = e.askPerTenant(tenant)
 	}
 	if risen := apply(limit); risen > 0 {
-		defer e.Room.TenantRaised(tenant, risen) // even if OnDrop panics
+		defer e.Waiters.TenantRaised(tenant, risen) // even if OnDrop panics
 	}
 	unlock()
 }

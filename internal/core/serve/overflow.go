@@ -8,7 +8,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
-	"github.com/firq-go/firq/internal/core/room"
+	"github.com/firq-go/firq/internal/core/waitq"
 )
 
 // Admitter is what a core does with one task. It acquires the task's ticket; when
@@ -40,7 +40,7 @@ func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task drr.Task[T], full 
 	}
 	switch bp.Policy {
 	case firq.DropOldest, firq.DropNewest:
-		for full != firq.ErrTooManyTenants { // who is not known has nothing to evict
+		for full != firq.ErrTooManyTenants { // an unknown tenant has nothing to evict
 			ok, err := a.Replace(tenant, task, bp.Policy == firq.DropNewest)
 			if ok {
 				return nil
@@ -83,20 +83,20 @@ func (e *Env[K, T]) EnqueueWait(ctx context.Context, a Admitter[K, T], tenant K,
 	return err
 }
 
-// await waits in the Room: see there for why no wake-up is lost. A new tenant
+// await waits in the wait queue: see there for why no wake-up is lost. A new tenant
 // over MaxTenants is not a matter of capacity: it does not wait.
 //
 // Admit calls user code, which may panic: nobody is left in line who is not there
 // any more, and a place that this producer was woken for and does not take goes to
 // the next one.
 func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
-	var w room.Waiter[K]
+	var w waitq.Waiter[K]
 	inLine, woken := false, false
 	defer func() {
 		if inLine {
-			e.Room.Leave(&w)
+			e.Waiters.Leave(&w)
 		} else if woken {
-			e.Room.Pass(&w)
+			e.Waiters.Pass(&w)
 		}
 	}()
 	for {
@@ -104,13 +104,13 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 		if !ok { // admitted, ErrClosed, ErrTooManyTenants
 			return e.Rejected(full)
 		}
-		e.Room.Enter(&w, tenant, cause)
+		e.Waiters.Enter(&w, tenant, cause)
 		inLine, woken = true, false
 		e.Restamp(&task) // waiting for admission is not queue time
 		again := a.Admit(tenant, task)
 		if again != full {
 			inLine = false
-			e.Room.Leave(&w) // admitted, or to wait in another line
+			e.Waiters.Leave(&w) // admitted, or to wait in another line
 			if full = again; isLimit(full) {
 				continue
 			}
@@ -118,11 +118,11 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 		}
 		verdict := e.sleep(ctx, &w, timer, a.NextDue(tenant, full != firq.ErrTenantFull))
 		inLine = false
-		if verdict == room.GivenUp {
+		if verdict == waitq.GivenUp {
 			e.rejects.timeout.Inc()
 			return timeoutError(ctx)
 		}
-		woken = verdict == room.Woken
+		woken = verdict == waitq.Woken
 		e.Restamp(&task)
 		if full = a.Admit(tenant, task); full == nil {
 			woken = false // it has the place
@@ -132,28 +132,28 @@ func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitte
 
 // causeOf returns what a producer waits for that was answered with full; false: it
 // does not wait.
-func causeOf(full error) (cause room.Cause, ok bool) {
+func causeOf(full error) (cause waitq.Cause, ok bool) {
 	switch full {
 	case firq.ErrGlobalFull:
-		return room.Global, true
+		return waitq.Global, true
 	case firq.ErrTenantFull:
-		return room.Tenant, true
+		return waitq.Tenant, true
 	case firq.ErrTenantThreshold:
-		return room.Threshold, true
+		return waitq.Threshold, true
 	}
 	return 0, false
 }
 
-// sleep waits in the Room, but not beyond the time at which an expired task may
-// make room: nobody would tell.
-func (e *Env[K, T]) sleep(ctx context.Context, w *room.Waiter[K], timer <-chan time.Time, due int64) room.Verdict {
+// sleep waits in the wait queue, but not beyond the time at which an expired task may
+// make room: no call would tell.
+func (e *Env[K, T]) sleep(ctx context.Context, w *waitq.Waiter[K], timer <-chan time.Time, due int64) waitq.Verdict {
 	if due == clock.Never {
-		return e.Room.Wait(ctx, w, timer, nil)
+		return e.Waiters.Wait(ctx, w, timer, nil)
 	}
 	now := e.Clock.Now() // due may be as early as math.MinInt64
 	retry := time.NewTimer(time.Duration(max(due, now)-now) + time.Millisecond)
 	defer retry.Stop()
-	return e.Room.Wait(ctx, w, timer, retry.C)
+	return e.Waiters.Wait(ctx, w, timer, retry.C)
 }
 
 // isLimit reports whether err is an answer that waiting or evicting may change.

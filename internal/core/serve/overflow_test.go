@@ -20,7 +20,7 @@ func with(p firq.Policy) config {
 // counted returns how many rejections of each kind there were: global, tenant,
 // timeout.
 func counted(e *env) [3]uint64 {
-	st := e.Stats(NewBooks[string](), 0, 1)
+	st := e.Stats(NewCounters[string](), 0, 1)
 	return [3]uint64{st.RejectedGlobal, st.RejectedTenant, st.TimeoutRejected}
 }
 
@@ -92,8 +92,8 @@ func TestOverflowWait(t *testing.T) {
 		if d := time.Since(start); d != time.Minute {
 			t.Errorf("after %v, want a minute", d)
 		}
-		if e.Room.Waiting() {
-			t.Error("still in the room")
+		if e.Waiters.Waiting() {
+			t.Error("still in the queue")
 		}
 		second := firq.ErrClosed
 		go func() {
@@ -102,7 +102,7 @@ func TestOverflowWait(t *testing.T) {
 		}()
 		synctest.Wait()
 		time.Sleep(time.Minute - 1)
-		e.Room.Released("a", 1)
+		e.Waiters.Released("a", 1)
 		synctest.Wait()
 		if second != nil {
 			t.Errorf("woken in time: %v", second)

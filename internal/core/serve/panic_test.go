@@ -35,8 +35,8 @@ func endOf(f func()) (e end) {
 	return e
 }
 
-// hurts are the ways in which user code does not return.
-var hurts = map[string]func(){
+// aborts are the ways in which user code does not return.
+var aborts = map[string]func(){
 	"panic":  func() { panic("user code") },
 	"nil":    func() { panic(nil) },
 	"error":  func() { var e *end; e.returned = true },
@@ -47,15 +47,15 @@ var hurts = map[string]func(){
 // (woken): nobody is left in line, and the place that it was woken for goes to the
 // next one.
 func TestAwaitWhenAdmitDoesNotReturn(t *testing.T) {
-	for name, hurt := range hurts {
+	for name, abort := range aborts {
 		for _, full := range []error{firq.ErrGlobalFull, firq.ErrTenantFull, firq.ErrTenantThreshold} {
 			for try := int32(1); try <= 3; try++ {
 				t.Run(name, func(t *testing.T) {
 					bubble(t, config{}, func(t *testing.T, e *env) {
 						bad := coreOf(full)
-						bad.hurt = func(call int32) {
+						bad.abort = func(call int32) {
 							if call == try {
-								hurt()
+								abort()
 							}
 						}
 						var ended end
@@ -64,11 +64,11 @@ func TestAwaitWhenAdmitDoesNotReturn(t *testing.T) {
 							ended.returned = true // the goroutine has come back
 						}()
 						synctest.Wait()
-						if try < 3 == e.Room.Waiting() {
-							t.Fatalf("hurt at try %d: Waiting is %t", try, e.Room.Waiting())
+						if try < 3 == e.Waiters.Waiting() {
+							t.Fatalf("abort at try %d: Waiting is %t", try, e.Waiters.Waiting())
 						}
 						good := wait(t, e, background, coreOf(full, full, nil))
-						e.Room.Released("a", 1)
+						e.Waiters.Released("a", 1)
 						good.ended(3, nil)
 						if !ended.returned || bad.calls.Load() != try {
 							t.Errorf("over: %t, after %d tries, want %d", ended.returned, bad.calls.Load(), try)
@@ -92,14 +92,14 @@ func drops(n int) *Drops[string, int] {
 // Whatever OnDrop does, it is told of each drop once, in order, and the first of its
 // panics goes on.
 func TestTellDropsTellsAll(t *testing.T) {
-	for name, hurt := range hurts {
+	for name, abort := range aborts {
 		t.Run(name, func(t *testing.T) {
 			var told []int
 			e := newEnv(t, config{OnDrop: func(_ string, payload int, _ firq.DropReason) {
 				told = append(told, payload)
 				switch payload {
 				case 2:
-					hurt()
+					abort()
 				case 4:
 					panic("a later one")
 				case 5:
@@ -124,9 +124,9 @@ func TestTellDropsTellsAll(t *testing.T) {
 // What OnDrop panics with in a call that has items to return waits for the next
 // call, one for one. If it ends the goroutine, the items are Done.
 func TestTellServed(t *testing.T) {
-	for name, hurt := range hurts {
+	for name, abort := range aborts {
 		t.Run(name, func(t *testing.T) {
-			e := newEnv(t, config{OnDrop: func(string, int, firq.DropReason) { hurt() }})
+			e := newEnv(t, config{OnDrop: func(string, int, firq.DropReason) { abort() }})
 			var done doneLog
 			items := make([]firq.Item[string, int], 2)
 			for i := range items {
@@ -162,15 +162,15 @@ func (s *doneLog) SettleDone(token uint64)    { *s = append(*s, token) }
 func (s *doneLog) SettleCharge(uint64, int64) {}
 
 // So many steps that do not return do not need a stack each.
-func TestInSpiteOfMany(t *testing.T) {
-	for _, hurt := range []func(){hurts["panic"], hurts["goexit"]} {
+func TestRunAllOfMany(t *testing.T) {
+	for _, abort := range []func(){aborts["panic"], aborts["goexit"]} {
 		left := 20_000
 		endOf(func() {
-			InSpite(func() bool {
+			RunAll(func() bool {
 				if left--; left == 0 {
 					return false
 				}
-				hurt()
+				abort()
 				return true
 			})
 		})

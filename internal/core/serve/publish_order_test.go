@@ -11,7 +11,7 @@ import (
 // The round of the last delivery is said before the tag. Somebody who wakes up on
 // another shard in between would otherwise find this one idle, and join at a round
 // that is over.
-func TestPlaysPublishRoundFirst(t *testing.T) {
+func TestSchedulesPublishRoundFirst(t *testing.T) {
 	s, r := sharing(t, config{Shards: 2}, 1, 0)
 	serveIn(t, s, 5)
 	s.Publish(true)

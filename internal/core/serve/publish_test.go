@@ -150,7 +150,7 @@ func saveUp(t *testing.T, s *shard, x *tenant, cost int64) {
 }
 
 // Where no other shard has work a shard joins in the next round, and whoever joins after
-// it joins there: in the current one somebody was served, but not everybody.
+// it joins there: in the current one a tenant was served, but not everybody.
 func TestJoinAlone(t *testing.T) {
 	for _, base := range []uint64{0, 7, 1<<63 - 1} {
 		s, r := sharing(t, config{Shards: 2}, 0, base)
@@ -293,7 +293,7 @@ func TestPublishLingers(t *testing.T) {
 		for range 2 {
 			serveIn(t, s, 3)
 			if !s.Queue.Lingering() {
-				t.Fatal("nobody lingers")
+				t.Fatal("no tenant lingers")
 			}
 			say("served", true)
 			s.Queue.Retire(&s.rest.at.Tenant)

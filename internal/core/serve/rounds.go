@@ -12,7 +12,7 @@ import (
 func (s *Shard[K, T]) Share(r *shardsel.Rounds, index int) {
 	s.rounds, s.index = r, index
 	if s.Shared() {
-		s.said.due = drr.NoDeadline
+		s.published.due = drr.NoDeadline
 		s.Queue.Share(s)
 	}
 }
@@ -40,12 +40,12 @@ func (s *Shard[K, T]) CatchUp() {
 
 // Pass asks whether the shard may be served in a round after empty turns. If it is
 // alone by now, it counts no more of them than the others have counted: so its tag goes
-// back, as in Back, and who wakes up during this hold does not pass to where it has
+// back, as in Back, and a shard that wakes up during this hold does not pass to where it has
 // waited for.
 func (s *Shard[K, T]) Pass(round uint64) drr.Passage {
 	switch may, alone := s.rounds.Pass(s.index, round); {
 	case alone:
-		if s.said.ready {
+		if s.published.ready {
 			s.Back()
 		} else {
 			s.Queue.CatchUp(s.rounds.Current())
@@ -61,7 +61,7 @@ func (s *Shard[K, T]) Pass(round uint64) drr.Passage {
 // waited for. If the others have passed to a later round before they saw that, it
 // catches up.
 func (s *Shard[K, T]) Back() {
-	wasReady := s.said.ready
+	wasReady := s.published.ready
 	s.say(s.Queue.Round(), true) // [K1]
 	if !wasReady {
 		s.wokeUp()
@@ -71,7 +71,7 @@ func (s *Shard[K, T]) Back() {
 }
 
 // Join takes an idle shard to the current round, where what comes in begins; or to the
-// next one if no other shard has work, as in the current one somebody was served. It
+// next one if no other shard has work, as in the current one a tenant was served. It
 // stays where it is if that is further. However long it was idle: that it is so far
 // ahead, it knows from then.
 func (s *Shard[K, T]) Join() {
@@ -87,15 +87,15 @@ func (s *Shard[K, T]) Join() {
 }
 
 // Onward comes between two deliveries of a hold, with the limit that the first one had. If
-// the queue has come to another round, Onward makes that the current one, where who wakes up
+// the queue has come to another round, Onward makes that the current one, where a shard that wakes up
 // now joins, and returns the limit as it is now: another shard may have come into an earlier
 // round meanwhile.
 func (s *Shard[K, T]) Onward(limit uint64) uint64 {
 	reached := s.Queue.Reached()
-	if reached == s.said.reached || !s.Shared() {
+	if reached == s.published.reached || !s.Shared() {
 		return limit
 	}
-	s.said.reached = reached
+	s.published.reached = reached
 	s.rounds.Served(reached)
 	failpoint.At("onward limit")
 	return s.rounds.Limit(s.index)
@@ -114,9 +114,9 @@ func (s *Shard[K, T]) tag(ready bool) uint64 {
 	return s.Queue.Tag()
 }
 
-// said is what a shard has published; without other shards its rounds are nobody's
+// published is what a shard has published; without other shards its rounds are nobody's
 // business.
-type said struct {
+type published struct {
 	tag, reached     uint64
 	due              int64 // see shardsel.Rounds.SetDue
 	ready, lingering bool
@@ -125,27 +125,27 @@ type said struct {
 // Publish lets consumers know the shard's tag, the round that it has come to, and
 // whether it has something to serve, or at least has to be asked (drr.Queue.Lingering).
 func (s *Shard[K, T]) Publish(ready bool) {
-	now := said{ready: ready, lingering: !ready && s.Queue.Lingering()}
+	now := published{ready: ready, lingering: !ready && s.Queue.Lingering()}
 	if s.Shared() {
 		now.tag, now.reached, now.due = s.tag(ready), s.Queue.Reached(), drr.NoDeadline
 		if s.Queue.Waiting() {
 			now.due = s.Queue.NextDue()
 		}
 	}
-	if now == s.said {
+	if now == s.published {
 		return
 	}
-	if now.reached != s.said.reached { // else it may be long ago
+	if now.reached != s.published.reached { // else it may be long ago
 		s.rounds.Served(now.reached)
-		s.said.reached = now.reached
+		s.published.reached = now.reached
 	}
-	wasReady := s.said.ready
-	s.said.lingering = now.lingering
-	if s.said.due != now.due {
-		s.said.due = now.due
+	wasReady := s.published.ready
+	s.published.lingering = now.lingering
+	if s.published.due != now.due {
+		s.published.due = now.due
 		s.rounds.SetDue(s.index, now.due)
 	}
-	failpoint.At("publish tag") // after the round: who sees the tag gone joins at that round
+	failpoint.At("publish tag") // after the round: a shard that sees the tag gone joins at that round
 	s.say(now.tag, ready)
 	switch {
 	case !s.Shared():
@@ -165,11 +165,11 @@ func (s *Shard[K, T]) Unwait(now int64) {
 }
 
 // Ready reports whether the shard has said that it has something to serve.
-func (s *Shard[K, T]) Ready() bool { return s.said.ready }
+func (s *Shard[K, T]) Ready() bool { return s.published.ready }
 
 func (s *Shard[K, T]) say(tag uint64, ready bool) {
-	s.said.tag, s.said.ready = tag, ready
-	if !ready && s.said.lingering {
+	s.published.tag, s.published.ready = tag, ready
+	if !ready && s.published.lingering {
 		s.rounds.Linger(s.index)
 	} else {
 		s.rounds.Publish(s.index, tag, ready)

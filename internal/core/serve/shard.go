@@ -10,7 +10,7 @@ import (
 )
 
 // Shard is one shard's queue and books. Not safe for concurrent use: it belongs
-// to who holds the shard's lock or lease.
+// to the holder of the shard's lock or lease.
 type Shard[K comparable, T any] struct {
 	Queue *drr.Queue[K, T]
 	env   *Env[K, T]
@@ -21,12 +21,12 @@ type Shard[K comparable, T any] struct {
 	rounds *shardsel.Rounds // of all shards
 	index  int              // among them; immutable, as is rounds
 
-	inFlight int
-	said     said
-	parked   uint64 // the current round as it was when the shard was last seen idle
-	top      top[K, T]
-	drops    *Drops[K, T] // to be told once the lock is free
-	behind   behind[K]
+	inFlight  int
+	published published
+	parked    uint64 // the current round as it was when the shard was last seen idle
+	top       top[K, T]
+	drops     *Drops[K, T] // to be told once the lock is free
+	behind    behind[K]
 
 	known[K, T]
 }
@@ -40,7 +40,7 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 	s := &Shard[K, T]{env: env, waits: hist.NewLocal()}
 	s.top.size = max(cfg.TopTenants, 0)
 	s.bounded = cfg.MaxTenants > 0
-	env.crowd = append(env.crowd, &s.told)
+	env.idleWords = append(env.idleWords, &s.idleWord)
 	s.Queue = drr.New(drr.Config{
 		Order:     cfg.Order,
 		LowWater:  cfg.LowWater,
@@ -98,7 +98,7 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], h drr.Head, 
 func (s *Shard[K, T]) Delivered(t *Tenant[K, T], p firq.Priority, wait time.Duration, now int64) (token uint64) {
 	s.waits.Record(wait)
 	s.dequeued++
-	t.lastUsed = max(t.lastUsed, now) // who reads the clock first may come last
+	t.lastUsed = max(t.lastUsed, now) // the goroutine that reads the clock first may come last
 	if s.top.size > 0 {
 		s.top.delivered(t)
 	}

@@ -5,17 +5,17 @@ import (
 	"github.com/firq-go/firq/hist"
 )
 
-// Books are the counters of several shards added up.
-type Books[K comparable] struct {
+// Counters are the counters of several shards added up.
+type Counters[K comparable] struct {
 	stats firq.Stats[K]
 	waits *hist.Snapshot
 }
 
-// NewBooks returns empty books.
-func NewBooks[K comparable]() *Books[K] { return &Books[K]{waits: hist.NewSnapshot()} }
+// NewCounters returns empty counters.
+func NewCounters[K comparable]() *Counters[K] { return &Counters[K]{waits: hist.NewSnapshot()} }
 
 // AddTo adds the shard's counters. The caller holds its lock.
-func (s *Shard[K, T]) AddTo(b *Books[K]) {
+func (s *Shard[K, T]) AddTo(b *Counters[K]) {
 	now := s.env.Clock.Now()
 	b.stats.Enqueued += s.enqueued
 	b.stats.Dequeued += s.dequeued
@@ -35,7 +35,7 @@ func (s *Shard[K, T]) AddTo(b *Books[K]) {
 
 // Stats completes the books with what is counted elsewhere, such as the tasks
 // queued now, and how many may be.
-func (e *Env[K, T]) Stats(b *Books[K], queued, maxGlobal int) firq.Stats[K] {
+func (e *Env[K, T]) Stats(b *Counters[K], queued, maxGlobal int) firq.Stats[K] {
 	s := b.stats
 	s.RejectedGlobal = uint64(e.rejects.global.Value())
 	s.RejectedTenant = uint64(e.rejects.tenant.Value())

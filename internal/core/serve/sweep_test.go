@@ -171,7 +171,7 @@ func TestSweepAFewAtATime(t *testing.T) {
 	}
 }
 
-// Who is added during a round does not prolong it, and is looked at in the next.
+// A tenant that is added during a round does not prolong it, and is looked at in the next.
 func TestSweepEnds(t *testing.T) {
 	s := newSweeping(t, config{})
 	for i := range 10 {

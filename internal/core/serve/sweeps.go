@@ -16,7 +16,7 @@ const SweepStep = 32
 // there is any traffic. A sweep begins every half TenantIdle.
 type sweeps struct {
 	next atomic.Int64 // when the next one begins; in the past while one goes on
-	mu   sync.Mutex   // nobody waits for it
+	mu   sync.Mutex   // no goroutine waits for it
 	// Guarded by mu.
 	shard int  // that the sweep has come to
 	begun bool // it has looked at some of its tenants
@@ -38,7 +38,7 @@ func (e *Env[K, T]) Sweep(now int64, look func(shard int, start bool) (looked, m
 	defer s.mu.Unlock()
 	failpoint.At("sweep")
 	if !e.SweepDue(now) {
-		return // somebody has just come to the end
+		return // another call has just come to the end
 	}
 	looked, more := look(s.shard, !s.begun)
 	if !looked {

@@ -8,7 +8,7 @@ import (
 )
 
 // Tenant is one tenant's part of a Shard; the cores embed it. Everything in it
-// belongs to who holds the shard's lock.
+// belongs to the holder of the shard's lock.
 type Tenant[K comparable, T any] struct {
 	lastUsed  int64  // when it last had something queued or in flight; if it has, it does not matter
 	delivered uint64 // and the bits ranked and isIdle

@@ -14,7 +14,7 @@ import (
 type top[K comparable, T any] struct {
 	tenants []*Tenant[K, T]
 	size    int
-	floor   uint64 // who has no more than this cannot get in
+	floor   uint64 // a tenant that has no more than this cannot get in
 }
 
 // ranked is the bit of Tenant.delivered that says that the tenant is among them.

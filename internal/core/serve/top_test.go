@@ -11,7 +11,7 @@ import (
 
 // ranking returns what Stats says of the shards.
 func ranking(e *env, shards ...*shard) []firq.TenantCount[string] {
-	b := NewBooks[string]()
+	b := NewCounters[string]()
 	for _, s := range shards {
 		s.AddTo(b)
 	}
@@ -146,15 +146,15 @@ func TestTopOfAllShards(t *testing.T) {
 func TestStatsTenants(t *testing.T) {
 	for most, want := range map[int]int{0: 3, 2: 2, 3: 3} {
 		e := newEnv(t, config{MaxTenants: most})
-		books := NewBooks[string]()
+		counters := NewCounters[string]()
 		for _, keys := range [][]string{{"a", "b"}, {"c"}} {
 			s := NewShard(e, host{})
 			for _, key := range keys {
 				add(s, key, 0)
 			}
-			s.AddTo(books)
+			s.AddTo(counters)
 		}
-		if got := e.Stats(books, 0, 1).Tenants; got != want {
+		if got := e.Stats(counters, 0, 1).Tenants; got != want {
 			t.Errorf("MaxTenants %d: %d tenants, want %d", most, got, want)
 		}
 	}

@@ -11,30 +11,30 @@ type Law struct {
 }
 
 // Proved returns the bounds that docs/fairness.md proves: theorems 1 and 2. A
-// turn is a quantum's worth; what dear tasks and newcomers add is in bound.
+// turn is a quantum's worth; what costly tasks and newcomers add is in bound.
 func Proved(slack int) Law {
 	return Law{Slack: slack, Within: 1, Across: int64(slack) + 2}
 }
 
 // bound is turns + (C_i-1)/q_i + (C_j-1)/q_j, times q_i*q_j; C is a tenant's
-// dearest task.
+// costliest task.
 func (l Law) bound(a, b Tenant) int64 {
 	turns := l.Within
 	if a.Shard != b.Shard {
 		turns = l.Across + late(a, b)
 	}
-	return turns*a.Quantum*b.Quantum + (a.Dearest-1)*b.Quantum + (b.Dearest-1)*a.Quantum
+	return turns*a.Quantum*b.Quantum + (a.Costliest-1)*b.Quantum + (b.Costliest-1)*a.Quantum
 }
 
 // stated is the bound that docs/design/shards.md states, in the same unit: 1 + C/q_i +
-// C/q_j, and slack+1 more across shards; C is the dearest task of all. For
+// C/q_j, and slack+1 more across shards; C is the costliest task of all. For
 // newcomers it is one more there too, and holds in progress come on top.
-func (l Law) stated(a, b Tenant, dearest int64) int64 {
+func (l Law) stated(a, b Tenant, costliest int64) int64 {
 	turns := int64(1)
 	if a.Shard != b.Shard {
 		turns += int64(l.Slack) + 1 + late(a, b) + l.Holds
 	}
-	return turns*a.Quantum*b.Quantum + dearest*b.Quantum + dearest*a.Quantum
+	return turns*a.Quantum*b.Quantum + costliest*b.Quantum + costliest*a.Quantum
 }
 
 // late is 1 if one of them came later: its first turn is in the round after the
@@ -64,9 +64,9 @@ type Nearest struct {
 // Judge holds all pairs against the law: those that share a shard, and those that
 // do not.
 func (g *Gaps) Judge(l Law) (within, across Verdict) {
-	dearest := int64(0)
+	costliest := int64(0)
 	for _, t := range g.tenants {
-		dearest = max(dearest, t.Dearest)
+		costliest = max(costliest, t.Costliest)
 	}
 	for i, a := range g.tenants {
 		for j, b := range g.tenants[:i] {
@@ -79,7 +79,7 @@ func (g *Gaps) Judge(l Law) (within, across Verdict) {
 			}
 			v.Pairs++
 			v.Proved.add(a, b, g.Gap(i, j), l.bound(a, b))
-			v.Stated.add(a, b, g.Gap(i, j), l.stated(a, b, dearest))
+			v.Stated.add(a, b, g.Gap(i, j), l.stated(a, b, costliest))
 		}
 	}
 	return within, across

@@ -9,21 +9,21 @@ import (
 
 // Mix says what tenants are like.
 type Mix struct {
-	Name        string
-	Least, Most int64 // quanta
-	Cheap, Dear int64 // costs
-	Rounds      int64 // everybody has work for so many
-	Enough      int64 // turns that a log has to show, or it says nothing
+	Name          string
+	Least, Most   int64 // quanta
+	Cheap, Costly int64 // costs
+	Rounds        int64 // everybody has work for so many
+	Enough        int64 // turns that a log has to show, or it says nothing
 }
 
 // In Random the costs weigh most; in Cheap the turns do, as every turn is worth
-// exactly a quantum; in Dear most turns are empty, and are skipped. Long is Random for
+// exactly a quantum; in Costly most turns are empty, and are skipped. Long is Random for
 // longer.
 var (
 	Random = Mix{"random", 1, 100, 1, 50, 60, 10}
 	Long   = Mix{"long", 1, 100, 1, 50, 600, 100}
 	Cheap  = Mix{"cheap", 10, 20, 1, 1, 24, 6}
-	Dear   = Mix{"dear", 1, 3, 50, 100, 600, 150}
+	Costly = Mix{"costly", 1, 3, 50, 100, 600, 150}
 )
 
 // Load is tenants and the costs of their tasks.
@@ -38,9 +38,9 @@ func (m Mix) Draw(r *rand.Rand, n int) Load {
 	for i := range n {
 		t := Tenant{Quantum: m.Least + r.Int64N(m.Most-m.Least+1)}
 		for sum := int64(0); sum < m.Rounds*t.Quantum || t.Tasks < 4; t.Tasks++ {
-			cost := m.Cheap + r.Int64N(m.Dear-m.Cheap+1)
+			cost := m.Cheap + r.Int64N(m.Costly-m.Cheap+1)
 			l.Costs[i] = append(l.Costs[i], cost)
-			t.Dearest = max(t.Dearest, cost)
+			t.Costliest = max(t.Costliest, cost)
 			sum += cost
 		}
 		l.Tenants[i] = t

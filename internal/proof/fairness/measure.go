@@ -4,10 +4,10 @@ import "math"
 
 // Tenant is what the bound depends on.
 type Tenant struct {
-	Quantum int64
-	Dearest int64 // the largest cost of its tasks
-	Tasks   int   // it is backlogged from the start until the last of them is served
-	Shard   int   // where it lives
+	Quantum   int64
+	Costliest int64 // the largest cost of its tasks
+	Tasks     int   // it is backlogged from the start until the last of them is served
+	Shard     int   // where it lives
 	// Newcomer: it came while the others were backlogged, and the log begins
 	// before its first turn.
 	Newcomer bool

@@ -39,7 +39,7 @@ func naive(tenants []Tenant, log []Delivery, i, j int) *big.Rat {
 func draw(r *rand.Rand) ([]Tenant, []Delivery) {
 	tenants := make([]Tenant, 2+r.IntN(4))
 	for i := range tenants {
-		tenants[i] = Tenant{Quantum: 1 + r.Int64N(9), Dearest: 9, Tasks: 1 + r.IntN(20)}
+		tenants[i] = Tenant{Quantum: 1 + r.Int64N(9), Costliest: 9, Tasks: 1 + r.IntN(20)}
 	}
 	served := make([]int, len(tenants))
 	var log []Delivery
@@ -144,7 +144,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Who has been served its last task is not compared any more.
+// A tenant that has been served its last task is not compared any more.
 func TestMeasureEnds(t *testing.T) {
 	tenants := []Tenant{{1, 1, 99, 0, false}, {1, 1, 2, 0, false}}
 	if g := Measure(tenants, turns("abab"+"aaaaaaa")); g.Gap(0, 1) != 1 || g.Turns() != 1 {

@@ -23,7 +23,7 @@ type setup struct {
 	consumers, batch int
 	slack            int
 	mix              Mix
-	dearCrowd        bool // the crowd has dear tasks; only those who come later have not
+	costlyCrowd      bool // the crowd has costly tasks; only those who come later have not
 	newcomers        bool // others come while tasks are served
 	amid             bool // and one comes to another shard in the middle of many a hold
 	newFirst         bool // NewTenantsFirst
@@ -87,11 +87,11 @@ func (x setup) run(build Maker) (f found, err error) {
 
 	random := rand.New(rand.NewPCG(uint64(x.shards), uint64(x.crowd)))
 	load := x.mix.Draw(random, len(keys))
-	if x.dearCrowd {
-		dear := Dear.Draw(random, len(keys))
+	if x.costlyCrowd {
+		costly := Costly.Draw(random, len(keys))
 		for i := x.shards - 1; i < len(keys); i++ {
 			if early(i) {
-				load.Tenants[i], load.Costs[i] = dear.Tenants[i], dear.Costs[i]
+				load.Tenants[i], load.Costs[i] = costly.Tenants[i], costly.Costs[i]
 			}
 		}
 	}
@@ -126,7 +126,7 @@ func (x setup) run(build Maker) (f found, err error) {
 		return f, err
 	}
 	if f.turns < x.mix.Enough {
-		return f, fmt.Errorf("somebody had %d turns while backlogged: too little to see anything", f.turns)
+		return f, fmt.Errorf("a tenant had %d turns while backlogged: too little to see anything", f.turns)
 	}
 	g := Measure(left(load, start, Everybody), asReturned(calls))
 	for i := range keys {

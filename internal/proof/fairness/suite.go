@@ -34,7 +34,7 @@ func (x setup) must(t *testing.T, build Maker) found {
 	return f
 }
 
-// table is the one of the measured maximum beside the bound.
+// table is the one of the measured maximum, with the bound.
 func table(t *testing.T, build Maker) {
 	var b strings.Builder
 	for _, shards := range []int{1, 2, 8, 64} {
@@ -55,7 +55,7 @@ func table(t *testing.T, build Maker) {
 
 func (x setup) row(t *testing.T, build Maker, b *strings.Builder) {
 	fmt.Fprintf(b, "| %d | %d | %d |", x.shards, x.consumers, x.batch)
-	for _, x.mix = range []Mix{Random, Cheap, Dear} {
+	for _, x.mix = range []Mix{Random, Cheap, Costly} {
 		f := x.must(t, build)
 		fmt.Fprintf(b, " %v | %v | %v |", f.within.Proved, f.across.Proved, f.across.Stated)
 		if x.mix == Cheap {

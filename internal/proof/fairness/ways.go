@@ -38,13 +38,13 @@ func twoTenants(t *testing.T, build Maker) {
 	t.Logf("across %v, as stated %v", f.across.Proved, f.across.Stated)
 }
 
-// waitingShard: who joins a shard that waits for a far round joins now, and not
+// waitingShard: a tenant that joins a shard that waits for a far round joins now, and not
 // in the round that the shard was in when it began to wait.
 func waitingShard(t *testing.T, build Maker) {
 	for shards, consumers := range map[int]int{2: 1, 8: 4} {
 		f := setup{
 			shards: shards, crowd: 10, consumers: consumers, batch: 1, slack: 1,
-			mix: Mix{"long", 1, 3, 1, 1, 400, 50}, dearCrowd: true,
+			mix: Mix{"long", 1, 3, 1, 1, 400, 50}, costlyCrowd: true,
 		}.must(t, build)
 		t.Logf("%d shards, %d consumers: across %v", shards, consumers, f.across.Proved)
 	}
@@ -57,7 +57,7 @@ func newcomers(t *testing.T, build Maker) {
 	var b strings.Builder
 	for _, consumers := range []int{1, 4} {
 		for _, batch := range []int{1, 32} {
-			for _, m := range []Mix{Random, Long, Dear} {
+			for _, m := range []Mix{Random, Long, Costly} {
 				x := setup{shards: 8, crowd: 20, consumers: consumers, batch: batch, slack: 1, mix: m}
 				x.newcomers, x.amid = true, consumers == 1
 				f := x.must(t, build)
@@ -129,7 +129,7 @@ func midHold(t *testing.T, build Maker) {
 // history: what has been before, and wherever the rounds are, makes no difference.
 func history(t *testing.T, build Maker) {
 	for _, shards := range []int{1, 2, 8} {
-		for _, m := range []Mix{Random, Cheap, Dear} {
+		for _, m := range []Mix{Random, Cheap, Costly} {
 			x := setup{shards: shards, crowd: 20, consumers: 1, batch: 1, slack: 1, mix: m}
 			for _, x.round = range []uint64{1<<61 - 20, 1<<62 - 20, 1<<62 + 1<<61 - 20, 1<<63 - 20, 1<<63 - 1} {
 				x.must(t, build)
@@ -143,9 +143,9 @@ func history(t *testing.T, build Maker) {
 	}
 }
 
-// newFirst: who comes gets a turn ahead of its order.
+// newFirst: a tenant that comes gets a turn ahead of its order.
 func newFirst(t *testing.T, build Maker) {
-	for _, m := range []Mix{Random, Cheap, Dear} {
+	for _, m := range []Mix{Random, Cheap, Costly} {
 		f := setup{shards: 1, crowd: 50, consumers: 1, batch: 1, slack: 1, mix: m, newFirst: true}.must(t, build)
 		t.Logf("%s: %v", m.Name, f.within.Proved)
 	}
@@ -155,7 +155,7 @@ func newFirst(t *testing.T, build Maker) {
 func wait(t *testing.T, build Maker) {
 	var b strings.Builder
 	for _, shards := range []int{1, 2, 8} {
-		for _, m := range []Mix{Random, Cheap, Dear} {
+		for _, m := range []Mix{Random, Cheap, Costly} {
 			nearest, err := waits(setup{shards: shards, crowd: 20, slack: 1, mix: m}, build)
 			if err != nil {
 				t.Errorf("%d shards, %s: %v", shards, m.Name, err)
@@ -194,7 +194,7 @@ func waits(x setup, build Maker) (nearest Nearest, err error) {
 			if shardOf(keys[i]) != shardOf(key) {
 				k += Proved(x.slack).Across
 			}
-			most += k*t.Quantum + t.Dearest - 1
+			most += k*t.Quantum + t.Costliest - 1
 		}
 		for it, ok := s.TryDequeue(); it.Payload >= 0; it, ok = s.TryDequeue() {
 			if !ok {

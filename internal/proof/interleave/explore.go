@@ -22,12 +22,12 @@ type decision struct {
 	taken   int   // index of the one that this schedule takes
 }
 
-// Explore calls play once for each schedule of the goroutines that it starts, with
+// Explore calls program once for each schedule of the goroutines that it starts, with
 // at most so many preemptions, or one fewer under -short; FIRQ_PREEMPTIONS=n adds
-// n. It stops at the first schedule that fails, and prints it. play must do the
+// n. It stops at the first schedule that fails, and prints it. program must do the
 // same each time, apart from what its goroutines do in between. Not for parallel
 // tests.
-func Explore(t *testing.T, preemptions int, play func(p *Play)) (schedules int) {
+func Explore(t *testing.T, preemptions int, program func(p *Schedule)) (schedules int) {
 	t.Helper()
 	if testing.Short() && preemptions > 1 {
 		preemptions--
@@ -41,14 +41,14 @@ func Explore(t *testing.T, preemptions int, play func(p *Play)) (schedules int) 
 	}
 	var path []decision
 	for {
-		p := &Play{path: path, left: preemptions, current: -1}
+		p := &Schedule{path: path, left: preemptions, current: -1}
 		synctest.Test(t, func(t *testing.T) {
 			p.t = t
 			defer failpoint.Set(p)()
-			play(p)
+			program(p)
 			p.finish()
 			if t.Failed() { // then this is the last schedule
-				t.Logf("in schedule %d, the steps were:\n%s", schedules+1, p.story())
+				t.Logf("in schedule %d, the steps were:\n%s", schedules+1, p.trace())
 			}
 		})
 		schedules++
@@ -65,7 +65,7 @@ func Explore(t *testing.T, preemptions int, play func(p *Play)) (schedules int) 
 }
 
 // choose says who goes on, and notes that there was a choice.
-func (p *Play) choose(enabled []int) (int, error) {
+func (p *Schedule) choose(enabled []int) (int, error) {
 	choices := enabled
 	if at := slices.Index(enabled, p.current); at >= 0 {
 		if p.left == 0 {
@@ -82,7 +82,7 @@ func (p *Play) choose(enabled []int) (int, error) {
 	d := p.path[p.depth]
 	p.depth++
 	if !slices.Equal(d.choices, choices) {
-		return 0, fmt.Errorf("the play is not deterministic: could choose %v, now %v", d.choices, choices)
+		return 0, fmt.Errorf("the program is not deterministic: could choose %v, now %v", d.choices, choices)
 	}
 	next := d.choices[d.taken]
 	if next != p.current && choices[0] == p.current {

@@ -21,7 +21,7 @@ func lost(n *atomic.Int32) {
 // steps each have six, and two of those with one preemption lose an update.
 func TestAllSchedules(t *testing.T) {
 	results := map[int32]int{}
-	schedules := Explore(t, 4, func(p *Play) {
+	schedules := Explore(t, 4, func(p *Schedule) {
 		var n atomic.Int32
 		p.Go("a", func() { lost(&n) })
 		p.Go("b", func() { lost(&n) })
@@ -37,7 +37,7 @@ func TestAllSchedules(t *testing.T) {
 func TestBound(t *testing.T) {
 	want := []int{2, 4, 6}
 	for preemptions, want := range want {
-		if got := Explore(t, preemptions, func(p *Play) {
+		if got := Explore(t, preemptions, func(p *Schedule) {
 			var n atomic.Int32
 			p.Go("a", func() { lost(&n) })
 			p.Go("b", func() { lost(&n) })
@@ -50,7 +50,7 @@ func TestBound(t *testing.T) {
 
 // A lock is waited for without end and without a preemption.
 func TestLock(t *testing.T) {
-	Explore(t, 3, func(p *Play) {
+	Explore(t, 3, func(p *Schedule) {
 		var mu sync.Mutex
 		n := 0
 		for _, name := range []string{"a", "b", "c"} {
@@ -69,10 +69,10 @@ func TestLock(t *testing.T) {
 	})
 }
 
-// Who sleeps is not waited for, and goes on when it is woken.
+// A goroutine that sleeps is not waited for, and goes on when it is woken.
 func TestAsleep(t *testing.T) {
 	missed, met := 0, 0
-	Explore(t, 2, func(p *Play) {
+	Explore(t, 2, func(p *Schedule) {
 		var sleeps atomic.Bool
 		wake := make(chan struct{}, 1)
 		p.Go("sleeper", func() {
@@ -104,7 +104,7 @@ func TestAsleep(t *testing.T) {
 
 // Two goroutines that wait for each other are told from slow ones.
 func TestSpinning(t *testing.T) {
-	Explore(t, 2, func(p *Play) {
+	Explore(t, 2, func(p *Schedule) {
 		var flag atomic.Bool
 		p.Go("spins", func() {
 			for !flag.Load() {
@@ -125,7 +125,7 @@ func TestSpinning(t *testing.T) {
 // A goroutine that another one starts takes part from where it joins.
 func TestJoin(t *testing.T) {
 	results := map[int32]int{}
-	schedules := Explore(t, 4, func(p *Play) {
+	schedules := Explore(t, 4, func(p *Schedule) {
 		var n atomic.Int32
 		p.Go("a", func() {
 			go func() {

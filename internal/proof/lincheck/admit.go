@@ -2,12 +2,12 @@ package lincheck
 
 import "github.com/firq-go/firq"
 
-// acceptAll is for the tasks of one call, in order. With Freedom.Batches the places
+// acceptAll is for the tasks of one call, in order. With Relaxation.Batches the places
 // of later ones may be taken before the first can be seen.
 func (b *steps) acceptAll(ids []int) {
 	from := [3]int{b.last, b.last, b.last}
 	for _, id := range ids {
-		if b.loose && b.Freedom.Batches && !b.evicts() {
+		if b.loose && b.Relaxation.Batches && !b.evicts() {
 			from = b.acceptLoosely(id, b.Tasks[id].Tenant, from)
 		} else {
 			b.accept(id)
@@ -32,7 +32,7 @@ func (b *steps) accept(id int) {
 // returns the steps that take them.
 func (b *steps) acceptLoosely(id, t int, from [3]int) [3]int {
 	ticket := from[0]
-	if b.Freedom.Tickets {
+	if b.Relaxation.Tickets {
 		ticket = b.beside("take a ticket", from[0], func(s *state) bool {
 			if s.tenants[t].lined == maxQueued {
 				return false // a ticket goes with a place: there are never so many
@@ -42,7 +42,7 @@ func (b *steps) acceptLoosely(id, t int, from [3]int) [3]int {
 		})
 	}
 	var place, reserved int
-	if b.Freedom.Limits && b.changes {
+	if b.Relaxation.Limits && b.changes {
 		place = b.beside("reserve a place", from[1], func(s *state) bool { return b.reservePlace(s, t) })
 		reserved = b.beside("reserve", from[2], func(s *state) bool { return b.reserveCredit(s, t) }, place)
 	} else {

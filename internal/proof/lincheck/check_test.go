@@ -11,7 +11,7 @@ import (
 type written struct {
 	name  string
 	cfg   Config
-	free  Freedom
+	free  Relaxation
 	tasks []Task // from number 1; a missing one is of tenant a, cost 1
 	calls []Call
 	lost  []int // DropClosed
@@ -72,7 +72,7 @@ var (
 var mixed = []Task{{Tenant: a}, {Tenant: b}, {Tenant: a}, {Tenant: b}}
 
 func (w *written) history() *History {
-	h := &History{Config: w.cfg, Freedom: w.free, Tasks: make([]Task, 9), Closed: w.lost, Evicted: w.gone}
+	h := &History{Config: w.cfg, Relaxation: w.free, Tasks: make([]Task, 9), Closed: w.lost, Evicted: w.gone}
 	copy(h.Tasks[1:], w.tasks)
 	for id := range h.Tasks {
 		h.Tasks[id].Cost = max(h.Tasks[id].Cost, 1)
@@ -132,7 +132,7 @@ func TestWrong(t *testing.T) {
 		{name: "priority", cfg: four, tasks: urgent, calls: []Call{put(a, 1, 2), get(1, 2)}},
 		{name: "rotation", cfg: four, tasks: mixed, calls: []Call{put(a, 1, 3), put(b, 2), get(1, 3, 2)}},
 		{name: "who was first", cfg: four, tasks: mixed, calls: []Call{put(a, 1), put(b, 2), get(2, 1)}},
-		{name: "a dear task", cfg: four, tasks: []Task{{Cost: 2}, {Tenant: b}}, calls: []Call{put(a, 1), put(b, 2), get(1, 2)}},
+		{name: "a costly task", cfg: four, tasks: []Task{{Cost: 2}, {Tenant: b}}, calls: []Call{put(a, 1), put(b, 2), get(1, 2)}},
 		{name: "a quantum", cfg: four, tasks: mixed, calls: []Call{
 			{Kind: SetQuantum, Tenant: a, Most: 2}, put(a, 1, 3), put(b, 2), get(1, 2, 3)}},
 		{name: "a quantum that was reset", cfg: four, tasks: mixed, calls: []Call{
@@ -163,9 +163,9 @@ func TestWrong(t *testing.T) {
 		{name: "forgotten", cfg: four, calls: []Call{
 			over(1, 9, put(a, 1)), over(2, 8, simple(Close)), {Kind: Stats, Alone: true, Counters: Counters{Enqueued: 1}}}},
 		{name: "Stats", cfg: four, calls: []Call{put(a, 1), {Kind: Stats, Counters: Counters{Enqueued: 1, Dequeued: 1}}, get(1)}},
-		{name: "a task of a later tenant", cfg: four, free: Freedom{Turns: true}, tasks: mixed,
+		{name: "a task of a later tenant", cfg: four, free: Relaxation{Turns: true}, tasks: mixed,
 			calls: []Call{put(a, 1), put(b, 2), get(2), get(1)}},
-		{name: "a batch ahead of a tenant that became active during it", cfg: four, free: Freedom{Turns: true}, tasks: mixed, calls: []Call{
+		{name: "a batch ahead of a tenant that became active during it", cfg: four, free: Relaxation{Turns: true}, tasks: mixed, calls: []Call{
 			over(1, 2, put(a, 1)), over(3, 99, get(1, 3)), over(10, 11, put(b, 2)), over(12, 13, put(a, 3)), over(100, 101, get(2))}},
 		{name: "a batch that reserves ahead", cfg: pair, calls: reserved},
 		{name: "stopped, then not", cfg: parts, tasks: mixed, lost: []int{3},
@@ -201,10 +201,10 @@ func TestRight(t *testing.T) {
 			most(4), put(a, 5), refuse(6, firq.ErrTenantFull), limitTo(0), put(a, 6), get(4, 5, 6)}},
 		{name: "by the old limit, or by the new one", cfg: four, want: Atomic, calls: []Call{
 			put(a, 1), over(20, 29, put(a, 2)), over(21, 28, most(1)), over(31, 39, most(2)), over(32, 38, refuse(3, firq.ErrGlobalFull)), get(1, 2)}},
-		{name: "a place from before the limit", cfg: pair, tasks: mixed, free: Freedom{Limits: true}, want: Right, calls: between},
+		{name: "a place from before the limit", cfg: pair, tasks: mixed, free: Relaxation{Limits: true}, want: Right, calls: between},
 		{name: "full and empty", cfg: one, want: Right, calls: []Call{
 			over(1, 99, put(a, 1)), refuse(2, firq.ErrGlobalFull), nothing(), over(100, 101, get(1))}},
-		{name: "a batch may reserve ahead", cfg: pair, free: Freedom{Batches: true}, want: Right, calls: reserved},
+		{name: "a batch may reserve ahead", cfg: pair, free: Relaxation{Batches: true}, want: Right, calls: reserved},
 		{name: "empty and full", cfg: one, want: Right, calls: []Call{
 			put(a, 1), over(20, 99, get(1)), over(30, 31, nothing()), over(40, 41, refuse(2, firq.ErrGlobalFull))}},
 		{name: "a place for a refused task", cfg: one, want: Right, calls: []Call{

@@ -21,13 +21,13 @@
 // finished while a place is out; an eviction with room, or of the wrong task;
 // counters in Stats that were never true at one instant of a shard.
 //
-// # Freedom
+// # Relaxation
 //
 // First a history is tried with each call, or each task of a batch, as one step.
 // Nearly all pass. What does not is tried with what the contract leaves open:
 //
 //   - EnqueueBatch and DequeueBatch are one call after another, in order; with
-//     Freedom.Batches an EnqueueBatch may take the places of several tasks at once.
+//     Relaxation.Batches an EnqueueBatch may take the places of several tasks at once.
 //   - Enqueue takes its places at one instant and shows the task at a later one;
 //     who takes a task out gives back the tenant's place later, and the global one
 //     later still. Len counts such places, and those on the way between stripes.
@@ -37,7 +37,7 @@
 //   - A dequeue may come in vain before it succeeds, and then see off those who
 //     were served their last task.
 //   - With several shards, tenants are served in any order.
-//   - What a Freedom says, of one core. A core without Freedom has to be in exact
+//   - What a Relaxation says, of one core. A core without Relaxation has to be in exact
 //     order.
 //
 // # More schedules

@@ -206,7 +206,7 @@ func TestFaulty(t *testing.T) {
 func found(t *testing.T, name string, n int, build func(Config) (Scheduler, error)) bool {
 	for _, cs := range Cases() {
 		for i := 0; cs.Name == name && i < n; i++ {
-			h, _ := record(cs.draw(rand.New(rand.NewPCG(1, uint64(i)))), Freedom{}, build)
+			h, _ := record(cs.draw(rand.New(rand.NewPCG(1, uint64(i)))), Relaxation{}, build)
 			if verdict, err := Check(h); verdict == Wrong { // and not only the counters of rejections
 				t.Logf("history %d: %v", i, err)
 				return true

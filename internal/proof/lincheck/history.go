@@ -81,16 +81,16 @@ type Call struct {
 
 // History is what happened to one scheduler.
 type History struct {
-	Config  Config // the limits, Shards, Quantum and Backpressure matter
-	Tasks   []Task // by number; number 0 is unused
-	Calls   []Call
-	Closed  []int // the tasks that OnDrop was told about, in any order
-	Evicted []int
-	Freedom Freedom
+	Config     Config // the limits, Shards, Quantum and Backpressure matter
+	Tasks      []Task // by number; number 0 is unused
+	Calls      []Call
+	Closed     []int // the tasks that OnDrop was told about, in any order
+	Evicted    []int
+	Relaxation Relaxation
 }
 
-// Freedom is what the contract leaves open and a core makes use of.
-type Freedom struct {
+// Relaxation is what the contract leaves open and a core makes use of.
+type Relaxation struct {
 	// Turns: the turns of a dequeue that give nothing are at instants of their own;
 	// a tenant may become active between two of them.
 	Turns bool
@@ -107,7 +107,7 @@ type Freedom struct {
 
 func tenantName(tenant int) string { return string(rune('a' + tenant)) }
 
-// String is for who has to find out what went wrong.
+// String is for the reader who has to find out what went wrong.
 func (c *Call) String() string {
 	var b strings.Builder
 	b.WriteString(kindNames[c.Kind])

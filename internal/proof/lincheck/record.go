@@ -33,7 +33,7 @@ type recorder struct {
 
 // record runs the plan on a new scheduler. An error means that something hangs, or
 // that the rest does not add up.
-func record(p *plan, free Freedom, build func(Config) (Scheduler, error)) (*History, error) {
+func record(p *plan, free Relaxation, build func(Config) (Scheduler, error)) (*History, error) {
 	r := &recorder{plan: p}
 	cfg := p.config
 	cfg.OnDrop = r.dropped
@@ -48,7 +48,7 @@ func record(p *plan, free Freedom, build func(Config) (Scheduler, error)) (*Hist
 		return nil, err
 	}
 	r.s = s
-	r.history = History{Config: cfg, Tasks: p.tasks, Freedom: free}
+	r.history = History{Config: cfg, Tasks: p.tasks, Relaxation: free}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	defer r.cancel()
 	held := make([][]Item, len(p.clients))

@@ -13,7 +13,7 @@ import (
 // Run records histories of what build makes, and fails for one that the contract
 // does not allow. FIRQ_LINEAR is the number of histories of each case, FIRQ_SEED
 // repeats the plans of a run, though not its schedules.
-func Run(t *testing.T, free Freedom, build func(Config) (Scheduler, error)) {
+func Run(t *testing.T, free Relaxation, build func(Config) (Scheduler, error)) {
 	most := 600
 	if race.Enabled {
 		most = 100
@@ -31,7 +31,7 @@ func Run(t *testing.T, free Freedom, build func(Config) (Scheduler, error)) {
 }
 
 // Run checks n histories of one case.
-func (cs Case) Run(t *testing.T, n, seed int, free Freedom, build func(Config) (Scheduler, error)) {
+func (cs Case) Run(t *testing.T, n, seed int, free Relaxation, build func(Config) (Scheduler, error)) {
 	var seen [Atomic + 1]int
 	start := time.Now()
 	for i := range n {
@@ -50,7 +50,7 @@ func (cs Case) Run(t *testing.T, n, seed int, free Freedom, build func(Config) (
 }
 
 // one records and checks one history.
-func (cs Case) one(random *rand.Rand, free Freedom, build func(Config) (Scheduler, error)) (Verdict, *History, error) {
+func (cs Case) one(random *rand.Rand, free Relaxation, build func(Config) (Scheduler, error)) (Verdict, *History, error) {
 	h, err := record(cs.draw(random), free, build)
 	if err != nil {
 		return Wrong, h, err

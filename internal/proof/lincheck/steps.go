@@ -146,13 +146,13 @@ func (b *steps) inVain() {
 // turns are such as give nothing, before the one that gives the task: others may
 // become active in between. There may also have been fewer, or none.
 func (b *steps) turns() {
-	for n := 0; b.oneShard && b.Freedom.Turns && n < mostTurns; n++ {
+	for n := 0; b.oneShard && b.Relaxation.Turns && n < mostTurns; n++ {
 		b.then("turn", func(s *state) bool { b.turn(s); return true })
 	}
 }
 
 // mostTurns is how many of them one dequeue may need: each step more makes the
-// search longer. Three tenants whose dearest tasks cost three have five.
+// search longer. Three tenants whose costliest tasks cost three have five.
 const mostTurns = 5
 
 func (b *steps) freeAll(s *state, id int) bool { b.free(s, id); return true }

@@ -17,11 +17,11 @@ import (
 
 // goTest is one call of go test.
 type goTest struct {
-	pkgs              []string
-	tests             []string // exact names; none: all
-	race, plays, long bool
-	overlay           string // file, "" without a fault
-	timeout           time.Duration
+	pkgs                  []string
+	tests                 []string // exact names; none: all
+	race, schedules, long bool
+	overlay               string // file, "" without a fault
+	timeout               time.Duration
 }
 
 func (g *goTest) args() []string {
@@ -32,7 +32,7 @@ func (g *goTest) args() []string {
 	if g.race {
 		args = append(args, "-race")
 	}
-	if g.plays {
+	if g.schedules {
 		args = append(args, "-tags=firq_failpoints")
 	}
 	if !g.long {

@@ -33,15 +33,15 @@ type lab struct {
 // anyway kills nothing.
 func (l *lab) sound(ctx context.Context, some []mutant) error {
 	type build struct {
-		pkg               string
-		race, plays, long bool
+		pkg                   string
+		race, schedules, long bool
 	}
 	l.took = map[killer]time.Duration{}
 	var order []build
 	tests := map[build][]string{}
 	for _, m := range some {
 		for _, k := range m.killers {
-			b := build{k.pkg, k.race, k.plays, k.long}
+			b := build{k.pkg, k.race, k.schedules, k.long}
 			if tests[b] == nil {
 				order = append(order, b)
 			}
@@ -50,7 +50,7 @@ func (l *lab) sound(ctx context.Context, some []mutant) error {
 	}
 	for i, b := range order {
 		began := time.Now()
-		g := goTest{pkgs: []string{b.pkg}, tests: tests[b], race: b.race, plays: b.plays, long: b.long, timeout: 10 * l.timeout}
+		g := goTest{pkgs: []string{b.pkg}, tests: tests[b], race: b.race, schedules: b.schedules, long: b.long, timeout: 10 * l.timeout}
 		o, err := g.run(ctx)
 		if err != nil {
 			return err
@@ -59,18 +59,18 @@ func (l *lab) sound(ctx context.Context, some []mutant) error {
 			return fmt.Errorf("%s fails without any fault:\n%s", o.failed, o.output)
 		}
 		for _, name := range tests[b] {
-			l.took[killer{b.pkg, name, b.race, b.plays, b.long}] = o.took[name]
+			l.took[killer{b.pkg, name, b.race, b.schedules, b.long}] = o.took[name]
 		}
 		fmt.Printf("sound %d/%d  %s: %d tests pass without a fault, %s\n", i+1, len(order),
-			how(b.pkg, b.race, b.plays), o.ran, round(time.Since(began)))
+			how(b.pkg, b.race, b.schedules), o.ran, round(time.Since(began)))
 	}
 	return nil
 }
 
 // how names a build.
-func how(pkg string, race, plays bool) string {
-	if plays {
-		pkg += " (plays)"
+func how(pkg string, race, schedules bool) string {
+	if schedules {
+		pkg += " (schedules)"
 	}
 	if race {
 		pkg += " (-race)"
@@ -154,14 +154,14 @@ func (l *lab) try(ctx context.Context, index int, m *mutant) (by string, err err
 		return "", err
 	}
 	for _, k := range m.killers {
-		g := goTest{pkgs: []string{k.pkg}, tests: []string{k.test}, race: k.race, plays: k.plays, long: k.long, overlay: overlay}
+		g := goTest{pkgs: []string{k.pkg}, tests: []string{k.test}, race: k.race, schedules: k.schedules, long: k.long, overlay: overlay}
 		g.timeout = l.timeout + 10*l.took[k] // what is slow without a fault does not hang
 		o, err := g.run(ctx)
 		if err != nil {
 			return "", err
 		}
 		if o.failed != "" {
-			return how(o.failed, k.race, k.plays), nil
+			return how(o.failed, k.race, k.schedules), nil
 		}
 	}
 	if !l.wide {
@@ -177,14 +177,14 @@ func (l *lab) widely(ctx context.Context, overlay string, m *mutant) (by string,
 		return "", err
 	}
 	pkgs := all[strings.TrimPrefix(path.Dir(m.file), ".")]
-	for _, g := range []goTest{{}, {plays: true}, {race: true}} {
+	for _, g := range []goTest{{}, {schedules: true}, {race: true}} {
 		g.pkgs, g.overlay, g.timeout = pkgs, overlay, 10*l.timeout
 		o, err := g.run(ctx)
 		if err != nil {
 			return "", err
 		}
 		if o.failed != "" {
-			return how(o.failed, g.race, g.plays) + ", which was not expected", nil
+			return how(o.failed, g.race, g.schedules) + ", which was not expected", nil
 		}
 	}
 	return "", nil

@@ -19,12 +19,12 @@ type mutant struct {
 
 // killer is a test of one package.
 type killer struct {
-	pkg, test         string
-	race, plays, long bool
+	pkg, test             string
+	race, schedules, long bool
 }
 
 func (k killer) String() string {
-	s := how(k.pkg, k.race, k.plays) + " " + k.test
+	s := how(k.pkg, k.race, k.schedules) + " " + k.test
 	if k.long {
 		s += ", without -short"
 	}
@@ -60,14 +60,14 @@ func load() ([]mutant, error) {
 //	== name
 //	why   what is wrong then
 //	file  lockfree/enqueue.go
-//	test  ./lockfree TestName/subtest [race] [plays] [long]
+//	test  ./lockfree TestName/subtest [race] [schedules] [long]
 //	-- old
 //	lines that occur in the file exactly once
 //	-- new
 //	the lines in their place, maybe none
 //
 // There may be several lines test, and before the first mutant any text. race and
-// plays say how the test is built, long that it runs without -short.
+// schedules say how the test is built, long that it runs without -short.
 func parse(text string) (all []mutant, err error) {
 	var m *mutant
 	var part *string // old, new or nil: the head
@@ -131,8 +131,8 @@ func parseKiller(words []string) (k killer, err error) {
 		switch w {
 		case "race":
 			k.race = true
-		case "plays":
-			k.plays = true
+		case "schedules":
+			k.schedules = true
 		case "long":
 			k.long = true
 		default:

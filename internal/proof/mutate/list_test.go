@@ -110,13 +110,13 @@ func (in tests) read(t *testing.T, pattern string) []testFile {
 }
 
 // exists fails unless the package has the test. Of a subtest it looks for the
-// parts of the name, with spaces or underscores, in the package's tests, the plays
+// parts of the name, with spaces or underscores, in the package's tests, the schedules
 // and what both cores are tested with.
 func (in tests) exists(t *testing.T, mutant string, k killer) {
 	t.Helper()
 	test, sub, _ := strings.Cut(k.test, "/")
 	found, missing := false, strings.Split(strings.ReplaceAll(sub, "_", " "), "/")
-	for _, dir := range []string{k.pkg + "/*_test.go", "internal/proof/plays/*.go", "schedtest/*.go", "internal/proof/shardtest/*.go", "internal/proof/fairness/*.go"} {
+	for _, dir := range []string{k.pkg + "/*_test.go", "internal/proof/schedules/*.go", "schedtest/*.go", "internal/proof/shardtest/*.go", "internal/proof/fairness/*.go"} {
 		for _, f := range in.read(t, dir) {
 			found = found || slices.Contains(f.functions, test)
 			missing = slices.DeleteFunc(missing, func(part string) bool {
@@ -136,7 +136,7 @@ func TestParse(t *testing.T) {
 why   it is wrong
 file  a.go
 test  ./a TestA race
-test  ./b TestB/c plays long
+test  ./b TestB/c schedules long
 
 -- old
 	one
@@ -158,7 +158,7 @@ test  ./a TestA
 		t.Fatalf("%d mutants, %v", len(all), err)
 	}
 	if m := all[0]; m.name != "a name" || m.old != "\tone\n" || m.new != "" || len(m.killers) != 2 ||
-		m.killers[1] != (killer{pkg: "./b", test: "TestB/c", plays: true, long: true}) {
+		m.killers[1] != (killer{pkg: "./b", test: "TestB/c", schedules: true, long: true}) {
 		t.Errorf("the first is %+v", m)
 	}
 	if m := all[1]; m.new != "\ttwo\n\n\tthree\n" {

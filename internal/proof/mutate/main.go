@@ -3,7 +3,7 @@
 //
 // The faults are in mutants/*.txt. Each names the tests that are expected to
 // notice it; if they do not, the tests of every package that depends on the file
-// get their turn: short, with the plays, and under the race detector. The
+// get their turn: short, with the schedules, and under the race detector. The
 // checkout is not changed: the compiler is shown the faulty file in place of the
 // real one (go build -overlay).
 package main

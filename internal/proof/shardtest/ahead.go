@@ -143,7 +143,7 @@ func expensiveFrontExpires(t *testing.T, build Maker) {
 	}
 	enqueue(t, s, a, 1000, 1)
 	if got := dequeue(t, s, 20); got[a] > 0 && time.Now().Before(deadline) {
-		t.Fatal("a task was served that nobody can have paid for")
+		t.Fatal("a task was served that no tenant can have paid for")
 	}
 	time.Sleep(time.Until(deadline) + time.Millisecond)
 	if got := dequeue(t, s, 1000); got[a] < 490 {

@@ -131,13 +131,13 @@ func hugeRounds(t *testing.T, build Maker) {
 	dequeue(t, s, 40)
 }
 
-// A tenant that is saving up for dear tasks gets a quantum that pays for them.
+// A tenant that is saving up for costly tasks gets a quantum that pays for them.
 func quantumEndsWaiting(t *testing.T, build Maker) {
 	s, a, b, _ := onTwoShards(t, build, firq.Config[int, int]{})
 	enqueue(t, s, a, 5, 1e12)
 	enqueue(t, s, b, 5000, 1)
 	if got := dequeue(t, s, 500); got[a] > 0 {
-		t.Fatal("a dear task was served too early")
+		t.Fatal("a costly task was served too early")
 	}
 	s.SetQuantum(a, 1e12)
 	if got := dequeue(t, s, 20); got[a] == 0 {
@@ -162,7 +162,7 @@ func refundThenNewcomer(t *testing.T, build Maker) {
 	}
 }
 
-// Expired tasks of the other shard count as held until somebody looks; who is
+// Expired tasks of the other shard count as held until somebody looks; a call that is
 // over the threshold looks.
 func thresholdReclaimsElsewhere(t *testing.T, build Maker) {
 	s, a, b, _ := onTwoShards(t, build, firq.Config[int, int]{MaxGlobal: 10, DynamicThreshold: 1})

@@ -8,16 +8,16 @@ import "github.com/firq-go/firq/internal/proof/failpoint"
 //
 // If more than n credits are out, what is missing is a debt, and the pool is shut: no
 // stripe gives anything out, whatever comes back to it, until there is more than the
-// debt. That a stripe is shut is said in its own word, so that who takes a credit need
+// debt. That a stripe is shut is said in its own word, so that a call that takes a credit need
 // not look anywhere else.
 //
-//	[S1] moving++: from now on nobody says that there is none
+//	[S1] moving++: from now on no call reports that there is none
 //	[S2] take what is in the stripes; if that is not enough, shut them all, one after
 //	     the other, and note a debt; what came back until they were all shut may pay it
 //	[S3] moving--
 //
 // A Take in between has a credit of the old capacity, and comes before the last step of
-// S2; from then on nobody has a credit in reach that the new capacity does not have.
+// S2; from then on no call can reach a credit that the new capacity does not have.
 //
 // Credits in stripes and hands + credits out = cap + debt, always.
 func (p *Pool) SetCap(n int) (risen int) {
@@ -84,7 +84,7 @@ func (p *Pool) open() {
 	if debt == 0 && p.stripes[0].word.Load()&shut == 0 || p.shutIn() < debt {
 		return
 	}
-	for i := range p.stripes { // all of the debt first: who takes goes by the new capacity
+	for i := range p.stripes { // all of the debt first: calls that take go by the new capacity
 		failpoint.At("credit pay")
 		part := min(debt, int(p.stripes[i].word.Load()&credits)) // it may only grow
 		p.stripes[i].word.Add(version - uint64(part))
@@ -105,12 +105,12 @@ func (p *Pool) shutIn() (sum int) {
 	return sum
 }
 
-// settle opens the pool, for who has seen that it is shut and has more than its debt.
+// settle opens the pool, for a call that has seen that it is shut and has more than its debt.
 func (p *Pool) settle() {
 	failpoint.Lock(&p.mu, "credit settle")
 	defer p.mu.Unlock()
 	if debt := int(p.debt.Load()); debt == 0 || p.shutIn() <= debt {
-		return // somebody else has, or has set the capacity
+		return // another call has, or has set the capacity
 	}
 	p.begin()
 	p.open()

@@ -15,18 +15,18 @@ import (
 const maxStripes = 64
 
 // Pool is a strict limit: at most its capacity of credits is out at any instant,
-// because a credit is in exactly one place: a stripe, or with who took it.
+// because a credit is in exactly one place: a stripe, or with the call that took it.
 // Callers on different processors use different stripes; an empty stripe is
 // filled from another one, a chunk at a time (escrow, O'Neil 1986).
 //
-// Nobody is refused while there is a credit: before Take says no, it has seen
+// No call is refused while there is a credit: before Take says no, it has seen
 // all stripes empty at one instant (two equal looks at versioned words, nobody
 // moving credits).
 //
 // The capacity can change; see SetCap.
 //
 // Progress: Take and Give are lock-free as long as the stripe has credit; a Take
-// that finds none waits, yielding, for who is just moving credits between
+// that finds none waits, yielding, for the call that is moving credits between
 // stripes. A Take that finds the pool shut, and credits in it, takes a mutex.
 type Pool struct {
 	stripes []stripe // immutable, as is mask
@@ -41,13 +41,13 @@ type Pool struct {
 	moving atomic.Int32 // movers between taking from a stripe and adding to theirs
 	_      [pad.Line - 4]byte
 
-	mu sync.Mutex // of who changes the capacity, and who opens the pool again
+	mu sync.Mutex // of the calls that change the capacity or open the pool again
 	_  [pad.Line]byte
 }
 
 // stripe is one processor's part. word is version<<32 | shut<<31 | credits; every
 // change counts the version up, so that equal words mean that nothing happened. From a
-// stripe that is shut nobody takes, but credits come back to it.
+// stripe that is shut no call takes, but credits come back to it.
 type stripe struct {
 	word atomic.Uint64
 	_    [pad.Line - 8]byte
@@ -87,7 +87,7 @@ func newStriped(capacity, processors int) *Pool {
 // Take takes one credit; false: there is none.
 func (p *Pool) Take() bool { return p.TakeAt(cpu.Hint(), 1) == 1 }
 
-// TakeAt takes between 1 and n credits, for who knows its cpu.Hint; 0: there is none.
+// TakeAt takes between 1 and n credits, for a caller that knows its cpu.Hint; 0: there is none.
 func (p *Pool) TakeAt(hint, n int) int {
 	own := &p.stripes[hint&p.mask]
 	if got := own.take(n); got > 0 {
@@ -96,7 +96,7 @@ func (p *Pool) TakeAt(hint, n int) int {
 	return p.takeElsewhere(own, n)
 }
 
-// takeElsewhere is for who has found its own stripe empty.
+// takeElsewhere is for a call that has found its own stripe empty.
 func (p *Pool) takeElsewhere(own *stripe, n int) int {
 	for {
 		if got, ok := p.refill(own, n); ok {
@@ -132,7 +132,7 @@ func (p *Pool) refill(own *stripe, n int) (got int, ok bool) {
 		if from == own || has(from.word.Load()) <= 0 {
 			continue
 		}
-		p.moving.Add(1) // before the credits leave: who says no looks at it
+		p.moving.Add(1) // before the credits leave: a call that refuses looks at it
 		failpoint.At("credit move")
 		if got = from.take(n); got > 0 {
 			if extra := from.take(int(has(from.word.Load())+1) / 2); extra > 0 {
@@ -166,7 +166,7 @@ func (p *Pool) look() (free, out int, sure bool) {
 		free += int(words[i] & credits)
 	}
 	// Between the two looks, which are of the same words: whoever holds credits
-	// in its hands at this instant is counted in moving, as is who changes cap and
+	// in its hands at this instant is counted in moving, as is a call that changes cap and
 	// debt. If he begins after that, the first stripe has another version before
 	// they change.
 	failpoint.At("credit moving?")
@@ -191,7 +191,7 @@ func (p *Pool) look() (free, out int, sure bool) {
 // credit.
 func (p *Pool) None() bool { return p.NoneAt(cpu.Hint()) }
 
-// NoneAt is None for who knows its cpu.Hint.
+// NoneAt is None for a caller that knows its cpu.Hint.
 func (p *Pool) NoneAt(hint int) bool {
 	return has(p.stripes[hint&p.mask].word.Load()) <= 0 && p.none()
 }
@@ -216,7 +216,7 @@ func (p *Pool) Give(n int) {
 	}
 }
 
-// GiveAt is Give for who knows its cpu.Hint; n is at least 1.
+// GiveAt is Give for a caller that knows its cpu.Hint; n is at least 1.
 func (p *Pool) GiveAt(hint, n int) {
 	p.stripes[hint&p.mask].word.Add(version + uint64(n))
 }

@@ -191,7 +191,7 @@ func words(p *Pool) (w [maxStripes]uint64) {
 	return w
 }
 
-// The fill of a stripe itself is a change: who looks while credits leave one
+// The fill of a stripe itself is a change: a call that looks while credits leave one
 // stripe for another sees either word change.
 func TestRefillChangesBothVersions(t *testing.T) {
 	p := newWrapping(4, 2)
@@ -211,7 +211,7 @@ func TestLookUnsureWhileMoving(t *testing.T) {
 	p := newWrapping(4, 2)
 	p.moving.Store(1)
 	if free, sure := p.Free(); sure || free != 4 {
-		t.Errorf("Free = %d, %t while somebody moves credits", free, sure)
+		t.Errorf("Free = %d, %t while a call moves credits", free, sure)
 	}
 	p.moving.Store(0)
 	p.wantFree(t, 4)

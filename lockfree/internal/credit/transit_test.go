@@ -63,7 +63,7 @@ func TestLookIsOneInstant(t *testing.T) {
 	})
 }
 
-// The same for who takes: one credit may be out, another one hops from stripe to
+// The same for a call that takes: one credit may be out, another one hops from stripe to
 // stripe, and is found.
 func TestTakeFindsWhatHops(t *testing.T) {
 	p := newWrapping(2, 4)

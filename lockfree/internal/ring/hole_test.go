@@ -84,7 +84,7 @@ func TestPassLeftHalfway(t *testing.T) {
 	})
 }
 
-// Ready is for who looks from outside: published and not taken, be it behind a
+// Ready is for a call that looks from outside: published and not taken, be it behind a
 // hole.
 func TestReady(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {

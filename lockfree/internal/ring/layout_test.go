@@ -16,7 +16,7 @@ func TestLayout(t *testing.T) {
 		t.Errorf("tail is %d bytes behind what comes before the ring, want %d", tail, pad.Line)
 	}
 	if at := unsafe.Offsetof(r.seen); at != tail+4 {
-		t.Errorf("seen is at %d, want it beside tail, at %d", at, tail)
+		t.Errorf("seen is at %d, want it next to tail, at %d", at, tail)
 	}
 	for name, at := range map[string]uintptr{
 		"taker": unsafe.Offsetof(r.taker),

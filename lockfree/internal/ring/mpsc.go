@@ -83,7 +83,7 @@ func (r *MPSC[V]) Next(at *uint32, tail uint32) *V { return r.Slots.Next(&r.take
 // sees the values that were taken.
 func (r *MPSC[V]) Free() {
 	if r.taker.Behind() {
-		r.early.Add(1) // first: who sees that they are gone sees another version
+		r.early.Add(1) // first: a call that sees that they are gone sees another version
 		failpoint.At("ring hide")
 		r.Hide(&r.taker)
 	}

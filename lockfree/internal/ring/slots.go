@@ -22,9 +22,9 @@ import (
 //	seq = t+2, taken   taken behind a hole, and Hide was called
 //
 // and after the owner of the ring has handed it back, the slot is free for ticket
-// t+n. Who draws tickets knows how many slots are free; the ring does not.
+// t+n. The caller that draws tickets knows how many slots are free; the ring does not.
 //
-// Tickets are TicketBits wide, so that they fit beside other things into one
+// Tickets are TicketBits wide, so that they fit into one
 // word, and wrap.
 //
 // Order: a value whose Publish returned before another value's ticket was drawn is
@@ -36,10 +36,10 @@ import (
 // Progress: Publish is wait-free. Next belongs to one goroutine at a time.
 //
 // Slots is immutable after Init; what changes is behind it. So it may stand
-// beside what producers write.
+// apart from what producers write.
 type Slots[V any] struct{ slots []slot[V] }
 
-// Taker is how far the consumer has come; it belongs to the consumer, who keeps
+// Taker is how far the consumer has come; it belongs to the consumer, which keeps
 // it apart from what producers read.
 type Taker struct {
 	head  uint32 // all tickets before it were taken

@@ -1,4 +1,0 @@
-// Package plays drives the contract's calls, two or three at a time, through all
-// their interleavings (package interleave), on either core. It is part of the
-// tests: see scripts/test, part "plays".
-package plays

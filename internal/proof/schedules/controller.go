@@ -1,0 +1,88 @@
+//go:build firq_failpoints
+
+package schedules
+
+import (
+	"runtime"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// controller runs one schedule that an exploration does not reach, because it has
+// more preemptions: it stops calls where it wants and lets them go on, and acts
+// itself at the marks of all others. Only one goroutine runs at a time.
+type controller struct {
+	failpoint.Hook
+	at        func(point string) // at the marks of who is not a call
+	processor int                // that everybody believes to run on
+	busy      bool               // at is at work
+	running   *call
+}
+
+// call is a goroutine that runs up to a mark.
+type call struct {
+	d     *controller
+	until string
+	over  bool
+	pause chan struct{} // it has come there, or to its end
+	goOn  chan struct{}
+}
+
+// direct installs a controller.
+func (st *stage) direct() (d *controller, restore func()) {
+	if st.core.PastInbox {
+		st.Skip("it directs steps that are not taken")
+	}
+	d = &controller{Hook: st.Schedule, at: func(string) {}}
+	return d, failpoint.Set(d)
+}
+
+// call runs f up to the mark.
+func (d *controller) call(until string, f func()) *call {
+	c := &call{d: d, pause: make(chan struct{}), goOn: make(chan struct{})}
+	go func() {
+		<-c.goOn
+		f()
+		c.over = true
+		close(c.pause)
+	}()
+	c.run(until)
+	return c
+}
+
+// run lets the call go on up to a mark, "" for its end. One that has ended, maybe
+// because its core has no such mark, stays so.
+func (c *call) run(until string) {
+	if c.over {
+		return
+	}
+	before := c.d.running
+	c.d.running, c.until = c, until
+	c.goOn <- struct{}{}
+	<-c.pause
+	c.d.running = before
+}
+
+// At implements failpoint.Hook.
+func (d *controller) At(point string) {
+	switch c := d.running; {
+	case c != nil:
+		if point == c.until {
+			c.pause <- struct{}{}
+			<-c.goOn
+		}
+	case !d.busy:
+		d.busy = true
+		d.at(point)
+		d.busy = false
+	}
+}
+
+// Stuck implements failpoint.Hook.
+func (d *controller) Stuck(point string) {
+	d.At(point)
+	runtime.Gosched()
+}
+
+// Processor implements failpoint.Hook.
+func (d *controller) Processor() (int, bool) { return d.processor, true }

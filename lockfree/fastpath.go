@@ -1,0 +1,118 @@
+package lockfree
+
+import (
+	"unsafe"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// takeFast is takeSome for one item in the usual case, without what only others need:
+// a shard may be served now, its lease is free, and no shard that may not be has news. It
+// reports false if it has delivered nothing; then the caller goes on with takeSome, which
+// does all over again.
+func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
+	s.env.Rethrow()
+	now, hint := s.env.Clock.Now(), cpu.Hint()
+	sh := s.fastShard(hint, now)
+	if sh == nil {
+		return false
+	}
+	uncontended := sh.contention.none(now)
+	if !uncontended && sh.elsewhere(hint, now) || !sh.try() {
+		sh.contention.note(now)
+		return false
+	}
+	sh.begin()
+	if !uncontended {
+		sh.affinity.touch(hint, now)
+	}
+	if s.life.State() != serve.Open || !sh.serveOne(it, now) {
+		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1
+	}
+	failpoint.At("serve credit")
+	s.credit.GiveAt(hint, 1)
+	failpoint.At("serve released")
+	if s.env.Waiters.Waiting() {
+		s.env.Waiters.Released(it.Tenant, 1)
+	}
+	sh.unlockFast(unsafe.Slice(it, 1))
+	s.sweep(now)
+	return true
+}
+
+// fastShard returns the first shard from the cursor on that may be served now; nil if
+// there is none, or one that may not be has announcements, as nobody knows yet when those
+// can be served, or is due to be asked (shardsel.Rounds.Due).
+func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
+	if len(s.shards) == 1 {
+		if s.rounds.InTime(0) {
+			to = s.shards[0]
+		}
+		return to
+	}
+	cursor := s.cursors.At(hint)
+	start, mask := int(cursor.Load()), len(s.shards)-1
+	for i := range s.shards {
+		j := (start + i) & mask
+		sh := s.shards[j]
+		failpoint.At("take active?")
+		news := sh.activations.Ready() || s.rounds.Due(j) < now // before ready; see shard.work
+		if to != nil && !news {
+			continue
+		}
+		failpoint.At("take news?")
+		switch inTime := s.rounds.InTime(j); {
+		case !inTime && news:
+			return nil
+		case inTime && to == nil:
+			if to = sh; i > 0 {
+				cursor.Store(uint32(j))
+			}
+		}
+	}
+	return to
+}
+
+// serveOne delivers the next task. Under the lease.
+func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
+	limit := sh.Limit() // it may have changed before the lease was ours
+	failpoint.At("serve next")
+	dt, h, _ := sh.Queue.NextWithin(now, limit, &it.Payload)
+	if dt == nil {
+		return false
+	}
+	t := ownerOf(dt)
+	it.Bind(t, sh.Deliver(it, &t.Tenant, h, now))
+	if !t.polled {
+		failpoint.At("flush")
+		t.NeedsFill = usedIn(t.word.Add(roomUnit)) >= fillAt
+	} else {
+		sh.owe(t, roomUnit)
+		sh.endVisit(t)
+	}
+	return true
+}
+
+// unlockFast is unlockWith for a hold that most often has nothing to give back, and
+// little to say.
+func (sh *shard[K, T]) unlockFast(served []firq.Item[K, T]) {
+	if sh.news || sh.owing != nil || len(sh.emptied) > 0 || len(sh.freed) > 0 || sh.Bounded() ||
+		sh.s.deadlines.Load() || sh.s.life.State() != serve.Open {
+		sh.unlockWith(served)
+		return
+	}
+	ready := sh.Queue.Ready() > 0
+	if !ready || !sh.Ready() || sh.Shared() {
+		failpoint.At("L4 publish")
+		sh.Publish(ready)
+	}
+	failpoint.At("L4 unlock")
+	sh.lease.Unlock()
+	if ready {
+		failpoint.At("L4 notify")
+		sh.s.parker.Notify()
+	}
+}

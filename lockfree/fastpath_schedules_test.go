@@ -1,0 +1,29 @@
+//go:build firq_failpoints
+
+package lockfree
+
+import (
+	"testing"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// A producer on its way past the inbox sees what another one has taken meanwhile: the
+// tenant's last place.
+func TestSchedulesDirectIsBehind(t *testing.T) {
+	s := direct(t, config{MaxPerTenant: 1})
+	other := 0
+	restore := failpoint.AtMark("direct ticket", func() {
+		if other++; other == 1 {
+			s.direct = false
+			admit(t, s, "a", task{Payload: 2})
+			s.direct = true
+		}
+	})
+	past := s.enqueueDirect("a", nil, &task{Payload: 3}, s.env.Clock.Now())
+	restore()
+	if tenant, _ := s.tenants.Load("a"); past || other != 1 || tenant.holds() != 1 {
+		t.Errorf("past the inbox: %v; %d others; the tenant, that may hold one, holds %d", past, other, tenant.holds())
+	}
+	take(t, s, 2)
+}
