@@ -231,7 +231,7 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 		producers[i].labels = sends()
 		sending.Go(producers[i].loop)
 	}
-	if !r.open {
+	if !r.open && r.Tasks == 0 { // a number of tasks may be through before we look
 		r.window.fill(r.ctx, &r.phase)
 	}
 	m := r.measure()

@@ -316,6 +316,25 @@ func (d *depth) Dequeue(ctx context.Context) (contest.Item, error) {
 	return it, err
 }
 
+// A run of a number of tasks ends although the backlog was deep for less than a moment:
+// nobody who waits for it to be deep may come too late.
+func TestDeepTasks(t *testing.T) {
+	chosen, err := scenario.Choose([]string{"deep_backlog"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := small(chosen[0])
+	s.Window, s.Tenants = 1100, 4 // consumers pause below 76
+	for range 100 {
+		soon(t, "a run of 1,100 tasks", func() {
+			spec := Spec{Scenario: s, Contestant: contestant(t, contest.Simple), Tasks: s.Window, Probe: -1}
+			if _, err := Run(t.Context(), spec); err != nil && t.Context().Err() == nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // A deep backlog is deep all the time: when the window begins, and when consumers are
 // the faster ones. One that finds no room is not waited for.
 func TestDeep(t *testing.T) {
