@@ -20,6 +20,7 @@ type hand struct {
 	shelf shelf
 	batch batch
 	empty *envelope // of the pack that it has handled last
+	nth   uint64    // the number of its handler; see shuffle
 }
 
 // loop is the life of a hand.

@@ -1,9 +1,11 @@
 package actor
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/firq-go/firq/actor/internal/seeded"
@@ -19,8 +21,9 @@ func init() {
 
 // shuffle chooses the next entry by a seed, for package actortest.
 type shuffle struct {
-	mu  sync.Mutex
-	rng *rand.Rand
+	mu       sync.Mutex
+	rng      *rand.Rand // mu
+	handlers uint64     // started; mu
 }
 
 func (h *shuffle) intn(n int) int {
@@ -51,14 +54,28 @@ func (h *shuffle) next(w *hand, a *actor, e *envelope) *envelope {
 				from, first = append(from, k.from), append(first, k)
 			}
 		}
+		// Which sender came first may depend on the machine's load.
+		slices.SortFunc(first, func(e, f *envelope) int { return strings.Compare(e.sender(), f.sender()) })
 		e = first[h.intn(len(first))]
 	}
+	h.mu.Lock()
+	h.handlers++
+	w.nth = h.handlers
+	h.mu.Unlock()
 	old := w.ctx
 	w.ctx = s.newCtx()
 	w.ctx.w, w.ctx.acct, w.ctx.hold = w, &w.acct, holdTurn
 	a.cur.Store(w.ctx)
 	s.dropCtx(old)
 	return e
+}
+
+// sender returns the name of the actor that sent e; "": it was none.
+func (e *envelope) sender() string {
+	if e.from == nil {
+		return ""
+	}
+	return e.from.name
 }
 
 // settle lets everybody else run until they wait.
@@ -75,9 +92,24 @@ func (h *shuffle) queue() queue {
 	return q
 }
 
+// bag gives its entries in an order that does not depend on that in which they came: two
+// goroutines that become ready at once come in either order on a busy machine.
 type bag struct {
 	h    *shuffle
 	list []entry
+}
+
+// compare orders entries: names are unique, and an actor's handlers are numbered.
+func (e *entry) compare(f *entry) int {
+	return cmp.Or(strings.Compare(e.a.name, f.a.name), cmp.Compare(e.nth(), f.nth()))
+}
+
+// nth is 0 for a turn, and the handler's number for one that wants a slot.
+func (e *entry) nth() uint64 {
+	if e.w == nil {
+		return 0
+	}
+	return e.w.nth
 }
 
 func (b *bag) put(e entry) { b.list = append(b.list, e) }
@@ -97,6 +129,7 @@ func (b *bag) get() (entry, bool) {
 	if n == 0 {
 		return entry{}, false
 	}
+	slices.SortFunc(b.list, func(e, f entry) int { return e.compare(&f) })
 	i := b.h.intn(n)
 	e := b.list[i]
 	b.list = slices.Delete(b.list, i, i+1)
