@@ -16,8 +16,9 @@ func unfair(t *testing.T, s *Scheduler[int, int], shard, n int) {
 	for range n {
 		sh.lock()
 		var task int
-		_, _, v := sh.Queue.NextWithin(0, math.MaxUint64, &task)
-		for ; v == drr.Again; _, _, v = sh.Queue.NextWithin(0, math.MaxUint64, &task) {
+		var h drr.Head
+		_, v := sh.Queue.NextWithin(0, math.MaxUint64, &task, &h)
+		for ; v == drr.Again; _, v = sh.Queue.NextWithin(0, math.MaxUint64, &task, &h) {
 		}
 		s.rounds.Served(sh.Queue.Reached())
 		sh.unlock()

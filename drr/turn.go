@@ -68,9 +68,8 @@ func (l *list[K, T]) visited(due uint64) {
 	l.wait -= min(l.wait, 1)
 }
 
-// turnOver sends the seat at the head, which cannot pay, to the tail.
-func (q *Queue[K, T]) turnOver(s *seat[K, T], now int64, limit uint64) {
-	l := &q.lists[s.level]
+// turnOver sends the seat at the head of its list, which cannot pay, to the tail.
+func (q *Queue[K, T]) turnOver(l *list[K, T], s *seat[K, T], now int64, limit uint64) {
 	s.inTurn = false
 	if s.place == fresh {
 		l.fresh.remove(s)

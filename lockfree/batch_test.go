@@ -343,6 +343,11 @@ func TestBatchPriorities(t *testing.T) {
 
 // Neither the slot nor the batch, which is used again, keeps a payload alive.
 func TestBatchForgetsPayloads(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { testBatchForgetsPayloads(t, time.Time{}) })
+	t.Run("with deadlines", func(t *testing.T) { testBatchForgetsPayloads(t, far()) })
+}
+
+func testBatchForgetsPayloads(t *testing.T, deadline time.Time) {
 	type large [1 << 10]byte
 	s, err := newAt(firq.Config[string, *large]{Shards: 1}, 0, inboxSize)
 	if err != nil {
@@ -356,7 +361,7 @@ func TestBatchForgetsPayloads(t *testing.T) {
 	func() {
 		ts := make([]firq.Task[*large], batchSize)
 		for i := range ts {
-			ts[i].Payload = new(large)
+			ts[i].Payload, ts[i].Deadline = new(large), deadline
 			payloads = append(payloads, weak.Make(ts[i].Payload))
 		}
 		if n, err := s.EnqueueBatch("a", ts); n != len(ts) || err != nil {

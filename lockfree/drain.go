@@ -132,8 +132,13 @@ func (sh *shard[K, T]) unpack(t *tenant[K, T], m *message[T]) {
 	switch {
 	case m.task.Priority == several:
 		b := m.batch()
-		for i := range b.tasks[:b.n] {
-			sh.push(t, &b.tasks[i])
+		if b.plain {
+			sh.admits(t)
+			sh.PushPlains(&t.Tenant, b.plains[:b.n], b.since)
+		} else {
+			for i := range b.tasks[:b.n] {
+				sh.push(t, &b.tasks[i])
+			}
 		}
 		sh.s.recycle(b)
 	case m.task.Priority != void:

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/cpu"
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
@@ -80,12 +81,13 @@ func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
 	limit := sh.Limit() // it may have changed before the lease was ours
 	failpoint.At("serve next")
-	dt, h, _ := sh.Queue.NextWithin(now, limit, &it.Payload)
+	var h drr.Head
+	dt, _ := sh.Queue.NextWithin(now, limit, &it.Payload, &h)
 	if dt == nil {
 		return false
 	}
 	t := ownerOf(dt)
-	it.Bind(t, sh.Deliver(it, &t.Tenant, h, now))
+	it.Bind(t, sh.Deliver(it, &t.Tenant, &h, now))
 	if !t.polled {
 		failpoint.At("flush")
 		t.NeedsFill = usedIn(t.word.Add(roomUnit)) >= fillAt

@@ -314,9 +314,10 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	limit := sh.Limit() // it may have changed before the lease was ours
 	sh.affinity.touch(hint, now)
 	var visited *tenant[K, T]
+	var h drr.Head
 	for most := min(len(dst), serve.MaxHold); n < most; {
 		failpoint.At("serve next")
-		dt, h, _ := sh.Queue.NextWithin(now, limit, &dst[n].Payload)
+		dt, _ := sh.Queue.NextWithin(now, limit, &dst[n].Payload, &h)
 		if dt == nil {
 			break // empty, ahead, or enough for one hold: the caller comes back
 		}
@@ -328,7 +329,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 			visited = t
 		}
 		sh.owe(t, roomUnit)
-		dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, h, now))
+		dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &h, now))
 		if n++; n < most {
 			limit = sh.Onward(limit)
 		}
