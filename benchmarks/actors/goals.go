@@ -39,7 +39,7 @@ func goals() []goal {
 		{"call through the mailbox, p50", "call-queued", "p50", bestPeer, "", 0, 0.6},
 		{"ping-pong, 1 pair, messages/s", "pingpong-1", "rate", bestPeer, "", 1.5, inf},
 		{"ping-pong, 32 pairs, messages/s", "pingpong-32", "rate", bestPeer, "", 1, inf},
-		{"quiet actors beside flooded ones, p99", "quiet-flooded", "p99", bestPeer, "", 0, 1.0 / 8},
+		{"quiet actors among flooded ones, p99", "quiet-flooded", "p99", bestPeer, "", 0, 1.0 / 8},
 		{"quiet actors' p50, against nobody noisy", "quiet-flooded", "p50", otherJob, "quiet-alone", 0, 2},
 		{"processor time, 1 ms messages against 50 µs", "share", "ratio", itself, "", 0.8, 1.25},
 	}
