@@ -20,7 +20,6 @@ const (
 	width     = 360
 	height    = 250
 	rowHeight = 22 // of a category, at least
-	lane      = 8  // of a series within a category
 	fontSize  = 11
 	margin    = 19 // for the name of an axis
 	lower     = 3  // what is written below the x axis, so that it does not touch what is left of the y axis
@@ -38,7 +37,7 @@ func (c *Chart) SVG(defs *Defs) string {
 	}
 	h := vg.Length(height)
 	if c.Y.Names != nil {
-		h = 58 + vg.Length(rowsOf(len(series))*len(c.Y.Names))
+		h = 58 + vg.Length(rowsOf(len(series))*float64(len(c.Y.Names)))
 	}
 	to := newCanvas(width, h)
 	var b strings.Builder
@@ -53,8 +52,12 @@ func (c *Chart) SVG(defs *Defs) string {
 	return b.String()
 }
 
+// lane is how high a series is within a category: markers of two lanes hardly touch, unless
+// there are so many that a chart of many categories would not fit on a sheet of paper.
+func lane(series int) float64 { return max(6, min(8, 32/float64(series))) }
+
 // rowsOf is how high a category is: each series has a lane of its own.
-func rowsOf(series int) int { return max(rowHeight, lane*series+6) }
+func rowsOf(series int) float64 { return max(rowHeight, lane(series)*float64(series)+6) }
 
 func (c *Chart) describe() string {
 	return strings.TrimSpace(fmt.Sprintf("%s Across: %s. Up: %s.", c.About, c.X.Label, c.Y.Label))

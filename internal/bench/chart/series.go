@@ -21,7 +21,7 @@ type drawing struct {
 func (d *drawing) place(x, y float64) (float64, float64) {
 	py := d.y(y)
 	if d.Y.Names != nil {
-		py += lane * (float64(d.index) - float64(d.of-1)/2)
+		py += lane(d.of) * (float64(d.index) - float64(d.of-1)/2)
 	}
 	return d.x(x), py
 }

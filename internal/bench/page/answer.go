@@ -39,7 +39,7 @@ func (b *builder) answer() section {
 		p.add(b, c, notes[i])
 	}
 	if len(p.Figures) == 0 {
-		s.Missing = append(s.Missing, "No file has "+contest.Lockfree+" together with one of "+strings.Join(opponents, ", ")+"; firqbench run -o FILE makes one.")
+		s.Missing = append(s.Missing, "No file has closed loops of "+contest.Lockfree+" together with one of "+strings.Join(opponents, ", ")+"; firqbench run -o FILE makes one.")
 		return s
 	}
 	s.Parts = append(s.Parts, p.done(b, "answer"))

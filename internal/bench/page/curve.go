@@ -45,13 +45,13 @@ func curve(ls []*load.Latency) (ps []chart.Point) {
 		points, least = min(points, len(l.Points)), min(least, l.Samples)
 		samples = append(samples, float64(l.Samples))
 	}
-	for k := range points {
+	for k := 1; k < points; k++ { // the least of all says nothing, and would be far away
 		if k > 1 && rarity(k-1) > 0.5 && rarity(k) < 0.5 {
 			add(0.5, func(l *load.Latency) time.Duration { return l.P50 })
 		}
 		add(rarity(k), func(l *load.Latency) time.Duration { return l.Points[k] })
 	}
-	if points == 0 {
+	if points < 2 {
 		for _, k := range []struct {
 			rest float64
 			of   func(*load.Latency) time.Duration

@@ -27,6 +27,6 @@ func ExampleWrite() {
 	}
 	// Output:
 	// <li>Only one number of cores was measured, of any scenario on the same machine with the same commit: no chart by cores. firqbench sweep --cores 1,2,4 -o FILE makes a file for one.</li>
-	// <figcaption>Throughput by scenario</figcaption>
+	// <figcaption>Throughput by scenario, no work</figcaption>
 	// <figcaption>contended: queue time, no work</figcaption>
 }

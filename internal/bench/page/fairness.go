@@ -2,7 +2,6 @@ package page
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/firq-go/firq/internal/bench/chart"
 	"github.com/firq-go/firq/internal/bench/stats"
@@ -45,7 +44,7 @@ func (b *builder) fairness() section {
 	}
 	if len(s.Parts) == 0 {
 		s.Text = nil
-		s.Missing = []string{"No file has an index of fairness, which firqbench run measures in scenarios of several tenants."}
+		s.Missing = []string{"No file has closed loops with an index of fairness, which firqbench run measures in scenarios of several tenants."}
 	}
 	return s
 }
@@ -54,7 +53,7 @@ func (b *builder) fairness() section {
 func (b *builder) fair(g *group, name string) chart.Chart {
 	c := chart.Chart{
 		Scatter: true,
-		Title:   strings.Join([]string{name, g.cells[0].Label()}, ", ") + b.at(g.place), About: "Fairness of each contestant against its throughput.",
+		Title:   name + ", " + g.cells[0].Label(), About: "Fairness of each contestant against its throughput.",
 		X: chart.Axis{Label: "1 - Jain's index (log scale, left is fairer)", Scale: chart.Log, Format: amount},
 		Y: chart.Axis{Label: "tasks per second (log scale)", Scale: chart.Log, Format: count},
 	}

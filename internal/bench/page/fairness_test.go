@@ -42,7 +42,7 @@ func TestFairness(t *testing.T) {
 	if p := b.fairness().Parts[0].Figures[0].Visible()[1].Points[0]; p.X != fairest || math.IsNaN(p.Y) {
 		t.Errorf("perfectly fair is at %+v", p)
 	}
-	if !strings.Contains(write(t, []File{{"r.json", ran(2, true, "contended")}}), "No file has an index of fairness") {
+	if !strings.Contains(write(t, []File{{"r.json", ran(2, true, "contended")}}), "No file has closed loops with an index of fairness") {
 		t.Error("a page without it does not say so")
 	}
 }

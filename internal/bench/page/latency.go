@@ -34,9 +34,13 @@ func (b *builder) latency() section {
 			p.Text = nil // what it is about may not hold any more
 		}
 		var charts []chart.Chart
-		for _, g := range scene {
-			for _, kind := range kinds(g) {
-				c, few := b.latencies(g, kind)
+		for k := range mostKinds { // charts with the same axes stand next to each other
+			for _, g := range scene {
+				all := kinds(g)
+				if k >= len(all) {
+					continue
+				}
+				c, few := b.latencies(g, all[k])
 				charts = append(charts, c)
 				for _, name := range few {
 					missing.add(name, coarse)
@@ -95,6 +99,8 @@ type kind struct {
 	title, axis, about string
 	of                 func(*suite.Run) *load.Latency
 }
+
+const mostKinds = 3
 
 func kinds(g *group) []kind {
 	all := []kind{

@@ -226,38 +226,39 @@ func (b *builder) byTenants(all []measured) part {
 	return p
 }
 
-// byScenario is one chart per place.
+// byScenario is a chart per place and amount of work.
 func (b *builder) byScenario(all []measured) part {
 	p := part{Title: "By scenario", Text: []string{"The scale is logarithmic: what is as far apart differs by the same factor."}}
 	var charts []chart.Chart
+	var notes []string
 	for i := range b.places {
-		var rows []string // scenario and variant
-		lines := newLines(b.slots)
-		for _, m := range all {
-			if m.place != i || m.sweep || m.variant.Rate > 0 {
-				continue // other charts are about what differs there
+		for _, label := range b.labels(i) {
+			var rows []string
+			lines := newLines(b.slots)
+			for _, m := range all {
+				if m.place != i || m.sweep || m.variant.Rate > 0 || workLabel(m.group) != label {
+					continue // other charts are about what differs there
+				}
+				row := b.rowName(m.group)
+				if !slices.Contains(rows, row) {
+					rows = append(rows, row)
+				}
+				r := m.rate
+				r.X, r.Y = r.Y, float64(slices.Index(rows, row))
+				line := lines.of(m.contestant)
+				line.Marks, line.Points = true, append(line.Points, r)
 			}
-			row := b.rowName(m.group)
-			if m.variant.Work > 0 {
-				row += " " + duration(float64(m.variant.Work))
-			}
-			if !slices.Contains(rows, row) {
-				rows = append(rows, row)
-			}
-			r := m.rate
-			r.X, r.Y = r.Y, float64(slices.Index(rows, row))
-			line := lines.of(m.contestant)
-			line.Marks, line.Points = true, append(line.Points, r)
+			charts = append(charts, chart.Chart{
+				Title: "Throughput by scenario, " + label + b.at(i), About: "Throughput of each contestant in each scenario.",
+				X: chart.Axis{Label: "tasks per second (log scale)", Scale: chart.Log, Format: count},
+				Y: chart.Axis{Label: "scenario", Names: rows}, Series: lines.all(),
+			})
+			notes = append(notes, "From "+strings.Join(b.filesOf(i, func(f File) bool { return f.Run != nil }), ", ")+".")
 		}
-		charts = append(charts, chart.Chart{
-			Title: "Throughput by scenario" + b.at(i), About: "Throughput of each contestant in each scenario.",
-			X: chart.Axis{Label: "tasks per second (log scale)", Scale: chart.Log, Format: count},
-			Y: chart.Axis{Label: "scenario", Names: rows}, Series: lines.all(),
-		})
 	}
 	share(charts)
 	for i, c := range charts {
-		p.add(b, c, "From "+strings.Join(b.filesOf(i, func(f File) bool { return f.Run != nil }), ", ")+".")
+		p.add(b, c, notes[i])
 	}
 	if len(p.Figures) == 0 {
 		p.Text = nil
