@@ -36,8 +36,16 @@ func TestReport(t *testing.T) {
 	if code, out, errOut := call(t, "report", result, "--only", "throughput", "-o", "-"); code != command.OK || len(out) >= len(page) || strings.Contains(out, "zipf: enqueue call, no work") {
 		t.Errorf("--only: exit code %d, %d bytes\n%s", code, len(out), errOut)
 	}
-	if code, _, errOut := call(t, "report", result, "--only", "speed"); code != command.Usage || !strings.Contains(errOut, `--only: "speed", must be of answer`) {
+	if code, _, errOut := call(t, "report", result, "--only", "speed"); code != command.Usage || !strings.Contains(errOut, `--only: unknown section "speed"; there are answer`) {
 		t.Errorf("exit code %d\n%s", code, errOut)
+	}
+	if code, out, errOut := call(t, "report", result, "--only", "throughput,contestant=channel,scenario=zipf", "-o", "-"); code != command.OK || !strings.Contains(out, ">channel<") || strings.Contains(out, ">baseline-1<") {
+		t.Errorf("--only: exit code %d, %d bytes\n%s", code, len(out), errOut)
+	}
+	for word, want := range map[string]string{"contestant=mine": `--only: unknown contestant "mine"; the files have baseline-1, `, "scenario=fast": `--only: unknown scenario "fast"; the files have zipf`} {
+		if code, out, errOut := call(t, "report", result, "--only", word); code != command.Usage || out != "" || !strings.Contains(errOut, want) {
+			t.Errorf("%s: exit code %d\n%s", word, code, errOut)
+		}
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
 		t.Errorf("left over: %v", entries)
