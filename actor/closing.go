@@ -27,6 +27,16 @@ func (s *System) Shutdown(ctx context.Context) error {
 		s.deadlocks.Add(1)
 		return &DeadlockError{Cycle: []string{c.Name()}}
 	}
+	if c != nil { // of another System
+		f := &call{to: s.root, ends: true}
+		f.st.Store(taken) // nobody may end it
+		if err := s.waitsFor(c, f); err != nil {
+			return err
+		}
+		t := c.pause()
+		defer c.resume(t)
+		defer s.noWait(c, f)
+	}
 	s.shutting.Store(true)
 	t := time.NewTimer(0)
 	defer t.Stop()
