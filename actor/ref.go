@@ -134,10 +134,6 @@ func (a *actor) stop(ctx context.Context) error {
 	}
 	f := &call{to: a, ends: true, many: make(chan struct{})}
 	s := a.sys()
-	if s.above(a, c.a.Load()) { // it ends before its parent does
-		s.deadlocks.Add(1)
-		return &DeadlockError{Cycle: []string{a.name, c.Name()}}
-	}
 	if err := s.waitsFor(c, f); err != nil {
 		return err
 	}
