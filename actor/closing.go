@@ -101,11 +101,14 @@ func (s *System) still() (sum uint64, still bool) {
 // Close ends everything at once: queued messages are dead letters, callers get
 // ErrStopped, contexts of handlers in progress are cancelled. It does not wait for
 // those handlers, whose actors end without last words, nor for last words that have
-// begun; it does for the last words of the others. It returns nil.
+// begun; it does for the last words of the others. A second Close waits for the first one,
+// unless a hook or last words are in progress: those may be what calls it. It returns nil.
 func (s *System) Close() error {
 	s.shutting.Store(true)
 	if s.closed.Swap(true) {
-		<-s.closeDone
+		if s.apartNow.Load() == 0 {
+			<-s.closeDone
+		}
 		return nil
 	}
 	defer close(s.closeDone)
