@@ -85,6 +85,7 @@ type extra struct {
 	goUp        bool                    // the supervisor wants the next incarnation
 	final       error                   // the failure that sibling or child ends with
 	delay       backoff
+	together    bool // it is restarted with siblings, one by one, the oldest first
 	sup         *supervisor
 	last        *actor // youngest child; System.tree
 }

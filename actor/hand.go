@@ -13,6 +13,7 @@ type hand struct {
 	pool  *pool
 	slot  atomic.Pointer[slot] // its own, unless owner says that it was lost
 	ctx   *Ctx
+	at    *actor     // whose turn it has, or had last: maybe without a handler
 	now   int64      // a little before, while it looks for an actor
 	took  int64      // when it took an actor from the queue last, or got its slot
 	give  chan *slot // to a hand that is spare or wants a slot; nil: closed
@@ -51,7 +52,7 @@ func (w *hand) loop(sl *slot) {
 // that was a handler, died has given it back already; if it was a hook, nobody has. Ctx.abandon
 // gives back what an abandoned handler had; to do so here as well would queue the actor twice.
 func (w *hand) gone() {
-	if a := w.ctx.a.Load(); a != nil && w.ctx.st.Load() != abandoned && a.cur.CompareAndSwap(w.ctx, nil) {
+	if a := w.at; a != nil && w.ctx.st.Load() != abandoned && a.cur.CompareAndSwap(w.ctx, nil) {
 		a.release()
 	}
 	w.lose()

@@ -33,7 +33,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		}
 		return turnOver
 	}
-	a.turn = busy
+	a.turn, w.at = busy, a
 	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
 		a.handOver()
 		a.mu.Unlock()
