@@ -43,7 +43,7 @@ func (s *Scheduler[K, T]) enqueueDirect(k K, h *handle[K, T], task *firq.Task[T]
 
 // canSkip reports whether a task may pass by the inbox of a tenant with this word: it is
 // alive, has room, and no ticket is out. Every so many tickets all slots are used in
-// their turn; see comesAlone.
+// their turn; see piggybacks.
 func canSkip(word uint64) bool {
 	return word&(deadBit|usedMask) == 0 && word&roomBit != 0 && tailOf(word)%slotsEvery >= inboxSize
 }
