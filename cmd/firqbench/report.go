@@ -47,7 +47,7 @@ func makeReport(_ context.Context, cmd *cli.Command) error {
 	if output == "" {
 		return command.Misuse(cmd, errors.New("--output: is empty"))
 	}
-	only := list(cmd.String("only"))
+	only := command.List(cmd.String("only"))
 	for _, name := range only {
 		if !slices.Contains(page.Sections(), name) {
 			return command.Misuse(cmd, fmt.Errorf("--only: %q, must be of %s", name, strings.Join(page.Sections(), ", ")))
