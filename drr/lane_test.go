@@ -145,7 +145,7 @@ func (*pantry) Expired(*Tenant[int, int], *Task[int]) {}
 func (p *pantry) state(tenants []*Tenant[int, int]) string {
 	q, l := p.q, &p.q.lists[0]
 	say := fmt.Sprint(q.queued, q.ready, q.nEmpty, "; ", l.round, l.skipped, l.reached, l.used, l.left, l.emptyVisits, l.wait,
-		l.audit, l.news, "; ", l.active.n, l.fresh.n)
+		l.audit, l.newFront, "; ", l.active.n, l.fresh.n)
 	for _, t := range tenants {
 		s := &t.seat
 		say += fmt.Sprint("; ", t.queued, t.mask, t.NeedsFill, s.deficit, s.due, s.place, s.inTurn, t.line.lane.in, t.line.lane.out)

@@ -67,7 +67,7 @@ type list[K comparable, T any] struct {
 	emptyVisits   int    // visits since a tenant could pay
 	wait          uint64 // no tenant can pay in the next so many rounds: there is nothing to visit until then
 	audit         audit
-	news          bool // something may have come to the front of a seat; see skip
+	newFront      bool // something may have come to the front of a seat; see skip
 }
 
 // tag is the round in which the next delivery can be, as far as is known.
@@ -180,8 +180,8 @@ func (q *Queue[K, T]) PushPlains(t *Tenant[K, T], tasks []Plain[T], enqueued int
 }
 
 // pushed counts a task that has come in at a level of a seat, which was empty or not.
-// news: it may be the one that the seat serves next.
-func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, news bool) {
+// mayBeFront: it may be the one that the seat serves next.
+func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, mayBeFront bool) {
 	t := s.tenant
 	t.mask |= 1 << level
 	t.queued++
@@ -201,9 +201,9 @@ func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, news bool) {
 		q.nEmpty--
 	}
 	q.ready++
-	if news {
+	if mayBeFront {
 		on := &q.lists[s.level]
-		on.news = true // it may be the front now, and cheaper
+		on.newFront = true // it may be the front now, and cheaper
 		if on.wait > 0 {
 			q.lookAgain(on)
 		}

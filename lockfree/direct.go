@@ -51,7 +51,7 @@ func plain[T any](t *firq.Task[T]) bool {
 
 // canSkip reports whether a task may pass by the inbox of a tenant with this word: it is
 // alive, has room, and no ticket is out. Every so many tickets all slots are used in
-// their turn; see comesAlone.
+// their turn; see piggybacks.
 func canSkip(word uint64) bool {
 	return word&(deadBit|usedMask) == 0 && word&roomBit != 0 && tailOf(word)%slotsEvery >= inboxSize
 }

@@ -46,7 +46,7 @@ type Scheduler[K comparable, T any] struct {
 
 // New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
 func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
-	s, err := newAt(cfg, inboxSize, firstBox) // past those that use their slots; see comesAlone
+	s, err := newAt(cfg, inboxSize, firstBox) // past those that use their slots; see piggybacks
 	if err == nil {
 		s.direct = s.bare
 	}

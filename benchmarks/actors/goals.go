@@ -114,7 +114,7 @@ func goalsTable(w io.Writer, f *file) {
 			continue
 		}
 		if !began {
-			heading(w, "what", "goal", "ours", "best peer", "ratio, or ours (interval)", "reached")
+			report.Heading(w, "what", "goal", "ours", "best peer", "ratio, or ours (interval)", "reached")
 			began = true
 		}
 		theirs := ""
@@ -125,7 +125,7 @@ func goalsTable(w io.Writer, f *file) {
 		case otherJob:
 			theirs = fmt.Sprintf("%s, ours in %s", figure(intervalOf(values(f.figures(g.than, peers.Own, g.metric))).Median), g.than)
 		}
-		line(w, g.what, g.String(), figure(intervalOf(values(f.figures(g.job, peers.Own, g.metric))).Median), theirs, i.String(), g.reached(i))
+		report.Row(w, g.what, g.String(), figure(intervalOf(values(f.figures(g.job, peers.Own, g.metric))).Median), theirs, i.String(), g.reached(i))
 	}
 	if began {
 		report.Printf(w, "\n\"Not certain\": the interval has both sides of the goal in it. GoAkt and ergo are missing (README.md), so the\n"+

@@ -47,7 +47,7 @@ func makeReport(_ context.Context, cmd *cli.Command) error {
 	if output == "" {
 		return command.Misuse(cmd, errors.New("--output: is empty"))
 	}
-	only, err := page.ParseOnly(list(cmd.String("only")))
+	only, err := page.ParseOnly(command.List(cmd.String("only")))
 	if err != nil {
 		return command.Misuse(cmd, fmt.Errorf("--only: %w", err))
 	}
