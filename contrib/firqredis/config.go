@@ -36,8 +36,9 @@ type Retention struct {
 // partition. All processes of a queue should have the same limits, ageing and retention: each call
 // goes by its own.
 type Config[T any] struct {
-	// Client is of a single server, Sentinel or a cluster. nil: localhost:6379. Close closes it only
-	// if it was nil. Besides it the queue has connections of its own for those who sleep.
+	// Client is of a single server, Sentinel or a cluster, and reads from primaries only. nil:
+	// localhost:6379. Close closes it only if it was nil. The queue opens further connections of its
+	// own, for calls that wait for tasks.
 	Client redis.UniversalClient
 	// Name of the queue. "": "default".
 	Name string
