@@ -37,7 +37,7 @@ import (
 //	14 a script runs for seconds                       TestEnqueueBatch
 //	15 unpack of more than 7,999 values                TestManyAcks, TestFromHostile
 //	16 a consumer dies with the wake-up                TestWakeUpLost
-//	17 a wake-up that its consumer cannot use          TestInFlightLimits, TestWakeUpOfOthers
+//	17 a wake-up that its consumer cannot use          TestInFlightLimits, TestWakeUpOfOthers, TestWakeUpsAtMaxInFlight
 //	18 one task wakes all                              TestNoHerd
 //	19 blocked connections pile up                     TestConnections
 //	20 leases of prefetched tasks run out              TestNoPrefetch
@@ -49,7 +49,7 @@ import (
 //	26 big payloads                                    TestBadTasks
 //	27 eviction                                        TestEviction
 //	28 the server is out of memory                     TestOutOfMemory
-//	29 one hot tenant                                  a benchmark's; TestNoisyNeighbour
+//	29 one hot tenant                                  TestNoisyNeighbour, TestSplitTenant
 //	30 virtual time loses units                        TestBound (costs to 2^31), TestMonstrousCost
 //	31 ties favour a name                              TestBound (random names), TestTies
 //	32 round robin between partitions                  TestFairAcrossPartitions
@@ -60,7 +60,7 @@ import (
 //	37 the client repeats a call                       TestNoRepetition, TestCutReplies
 //	38 dead letters without end                        TestRetention, TestRetentionFor
 //	39 old and new scripts on one queue                TestNewRefuses
-//	40 statistics from a replica                       TestPersistence asks primaries; no call of ours goes to replicas
+//	40 statistics from a replica                       TestReplicaReads
 //	41 only ever tested on a fake                      each
 
 func TestAckRacesLease(t *testing.T) {
