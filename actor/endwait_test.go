@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 )
@@ -168,205 +167,110 @@ func TestShutdownOfAnotherSystem(t *testing.T) {
 // A supervisor starts those that it restarts together one by one. So the start of the first
 // does not wait for one that comes after it, nor for who waits for that.
 func TestStartDoesNotWaitForWhoComesLater(t *testing.T) {
-	for name, by := range map[string]bool{"directly": false, "by another one": true} {
-		t.Run(name, func(t *testing.T) {
-			limit(t, 20*time.Second)
-			s := newSys(t, Config{})
-			p := sup(t, s, "p", Supervision{Strategy: OneForAll})
-			var y, z Ref[*box]
-			told := make(chan error, 1)
-			again := false
-			x := must(t, p, "x", func(c *Ctx) (*box, error) {
-				if again {
-					to := y
-					if by {
-						_ = do.Tell(bg, z, func(_ *box, c *Ctx) (any, error) { return do.Call(c, y, get) })
-						eventually(t, func() bool { return y.Len() == 1 })
-						to = z
-					}
-					_, err := do.Call(c, to, get)
-					told <- err
-				}
-				again = true
-				return &box{}, nil
-			})
-			y, z = box0(t, p, "y"), box0(t, s, "z")
-			_ = do.Tell(bg, y, boom)
-			if by {
-				cycle(t, <-told, "x", "z", "y")
-			} else {
-				cycle(t, <-told, "x", "y")
-			}
-			for _, r := range []Ref[*box]{x, y, z} {
-				if _, err := do.Call(within(t), r, get); err != nil {
-					t.Errorf("%s: %v", r.Name(), err)
-				}
-			}
-		})
+	for _, by := range []string{"directly", "by another one that waits before", "by another one that waits later"} {
+		t.Run(by, func(t *testing.T) { startAndWhoComesLater(t, by, None) })
+		t.Run(by+", reentrant", func(t *testing.T) { startAndWhoComesLater(t, by, CallChain) })
 	}
 }
 
-// It may wait for one that was started before it, and for one that is restarted alone.
-func TestStartWaitsForWhoComesEarlier(t *testing.T) {
+func startAndWhoComesLater(t *testing.T, by string, how Reentrancy) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})
-	for _, how := range []Strategy{OneForAll, OneForOne} {
-		p := sup(t, s, "", Supervision{Strategy: how})
-		refs := make([]Ref[*box], 2)
-		told := make(chan error, 2)
-		again := false
-		asks := func(i int) func(*Ctx) (*box, error) {
-			return func(c *Ctx) (*box, error) {
-				if again {
-					_, err := do.Call(c, refs[i], get)
-					told <- err
-				}
-				return &box{}, nil
-			}
-		}
-		free := make(chan bool)
-		slow := func(*Ctx) (*box, error) {
-			if again {
-				<-free
-			}
+	p := sup(t, s, "p", Supervision{Strategy: OneForAll})
+	var y, z Ref[*box]
+	told := make(chan error, 2)
+	again := false
+	x := must(t, p, "x", func(c *Ctx) (*box, error) {
+		to := z
+		switch {
+		case !again:
+			again = true
 			return &box{}, nil
-		}
-		if how == OneForAll {
-			refs[0], refs[1] = must(t, p, "", slow), must(t, p, "", asks(0))
-		} else {
-			refs[0], refs[1] = must(t, p, "", asks(1)), must(t, p, "", slow)
-		}
-		again = true
-		hold := block(t, refs[0])
-		_ = do.Tell(bg, refs[0], boom)
-		if how == OneForOne {
-			_ = do.Tell(bg, refs[1], boom)
-			eventually(t, func() bool { return refs[1].a.lifeNow() == down })
-		}
-		hold()
-		eventually(t, func() bool { return refs[0].a.lifeNow() == down })
-		close(free)
-		if err := <-told; err != nil {
-			t.Errorf("%v: %v", how, err)
-		}
-		s.Close()
-		s = newSys(t, Config{})
-	}
-}
-
-// A handler whose wait was ended by a ctx does not wait any more, though it has not got
-// its turn back yet.
-func TestWaitIsOverBeforeTheTurn(t *testing.T) {
-	limit(t, 20*time.Second)
-	for name, wait := range map[string]func(c *Ctx, ctx context.Context, b Ref[*box]) error{
-		"Future.Wait": func(c *Ctx, ctx context.Context, b Ref[*box]) error {
-			_, err := do.Start(c, b, get).Wait(ctx)
-			return err
-		},
-		"Stop": func(_ *Ctx, ctx context.Context, b Ref[*box]) error { return b.Stop(ctx) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newSys(t, Config{Slots: 4})
-			x, b, via := box0(t, s, "x", WithReentrancy(CallChain)), box0(t, s, "b"), box0(t, s, "via")
-			goOn, told, over := make(chan bool), make(chan error, 1), make(chan error, 1)
-			_ = do.Tell(bg, b, func(_ *box, c *Ctx) (any, error) {
-				<-goOn
-				_, err := do.Call(c, x, get)
+		case by == "directly":
+			to = y
+		case by == "by another one that waits before":
+			_ = do.Tell(bg, z, func(_ *box, c *Ctx) (any, error) { return do.Call(c, y, get) })
+			eventually(t, func() bool { return y.Len() == 1 })
+		default:
+			_ = do.Tell(bg, z, func(_ *box, c *Ctx) (any, error) {
+				eventually(t, func() bool { return z.Len() == 1 })
+				_, err := do.Call(c, y, get)
 				told <- err
 				return nil, nil
 			})
-			in, out := make(chan bool), make(chan bool)
-			_ = do.Tell(bg, x, func(_ *box, c *Ctx) (any, error) {
-				self := Ref[*box]{x.a}
-				do.Start(c, via, func(_ *box, c *Ctx) (any, error) { // comes in while x waits, and stays
-					return do.Call(c, self, func(*box, *Ctx) (any, error) { close(in); <-out; return nil, nil })
-				})
-				ctx, cancel := context.WithCancel(c)
-				go func() { <-in; cancel() }()
-				over <- wait(c, ctx, b)
-				return nil, nil
-			})
-			<-in
-			eventually(t, func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return len(x.a.x.resume) == 1 })
-			close(goOn)
-			eventually(t, func() bool { return x.Len() == 1 || len(told) > 0 })
-			close(out)
-			if err := <-over; !errors.Is(err, context.Canceled) {
-				t.Errorf("x: %v", err)
-			}
-			if err := <-told; err != nil {
-				t.Errorf("b: %v", err)
-			}
-		})
+			_, err := do.Call(c, z, get)
+			return &box{}, err
+		}
+		_, err := do.Call(c, to, get)
+		told <- err
+		return &box{}, nil
+	}, WithReentrancy(how))
+	y, z = box0(t, p, "y"), box0(t, s, "z")
+	_ = do.Tell(bg, y, boom)
+	if by == "directly" {
+		cycle(t, <-told, "x", "y")
+	} else {
+		cycle(t, <-told, "x", "z", "y")
+	}
+	for _, r := range []Ref[*box]{x, y, z} {
+		if _, err := do.Call(within(t), r, get); err != nil {
+			t.Errorf("%s: %v", r.Name(), err)
+		}
 	}
 }
 
-// A full mailbox in which there is a message of the call chain will have room, though the
-// actor waits for who wants it.
-func TestRoomBehindTheCallChain(t *testing.T) {
+// It may wait for one that was started before it.
+func TestStartWaitsForWhoComesEarlier(t *testing.T) {
 	limit(t, 20*time.Second)
-	s := newSys(t, Config{Slots: 1, Handoff: -1})
-	x := box0(t, s, "x", WithReentrancy(CallChain), WithMailbox(Mailbox{1, waitFor(time.Hour)}))
-	b1, b2, hog := box0(t, s, "b1"), box0(t, s, "b2"), box0(t, s, "hog")
-	hogged, free, told := make(chan bool), make(chan bool), make(chan error, 1)
-	var met [2]chan bool
-	met[0], met[1] = make(chan bool), make(chan bool)
-	_ = do.Tell(bg, x, func(_ *box, c *Ctx) (any, error) {
-		f := do.Start(c, b1, func(_ *box, c *Ctx) (any, error) {
-			_ = c.Await(func() error { close(met[0]); <-hogged; return nil }) // from here on without a slot
-			return do.Call(c, x, get)
-		})
-		_, err := do.Start(c, b2, func(_ *box, c *Ctx) (any, error) {
-			_ = c.Await(func() error {
-				close(met[1])
-				eventually(t, func() bool { return x.Len() == 1 })
-				return nil
-			})
-			wanted := func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return len(x.a.x.room) == 1 }
-			free := sync.OnceFunc(func() { close(free) })
-			go func() { eventually(t, wanted); free() }()
-			err := do.Tell(c, x, inc)
-			free()
-			told <- err
-			return nil, nil
-		}).Wait(c)
-		_, err1 := f.Wait(c)
-		return nil, errors.Join(err, err1)
+	s := newSys(t, Config{})
+	p := sup(t, s, "", Supervision{Strategy: OneForAll})
+	again, free, told := false, make(chan bool), make(chan error, 1)
+	x := must(t, p, "x", func(*Ctx) (*box, error) {
+		if again {
+			<-free
+		}
+		return &box{}, nil
 	})
-	<-met[0]
-	<-met[1]
-	_ = do.Tell(bg, hog, func(*box, *Ctx) (any, error) { close(hogged); <-free; return nil, nil })
+	must(t, p, "y", func(c *Ctx) (*box, error) {
+		if again {
+			_, err := do.Call(c, x, get)
+			told <- err
+		}
+		return &box{}, nil
+	})
+	again = true
+	_ = do.Tell(bg, x, boom)
+	eventually(t, func() bool { return x.a.lifeNow() == down })
+	close(free)
 	if err := <-told; err != nil {
 		t.Error(err)
 	}
-	<-free
-	if n, err := do.Call(within(t), x, get); n != 1 || err != nil {
-		t.Error(n, err)
-	}
 }
 
-// A reentrant actor waits, too, while the start of an actor does that its handler starts.
-func TestReentrantDuringStart(t *testing.T) {
-	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
-		for _, how := range []Reentrancy{None, CallChain, Full} {
-			s := newSys(t, cfg)
-			x, y := box0(t, s, "x", WithReentrancy(how)), box0(t, s, "y")
-			n, err := do.Call(ctx, x, func(b *box, c *Ctx) (any, error) {
-				_, err := Spawn(c, "a", func(c *Ctx) (*box, error) {
-					_, err := do.Call(c, y, func(_ *box, c *Ctx) (any, error) { return do.Call(c, x, inc) })
-					return &box{}, err
-				})
-				return b.n, err
-			})
-			if how == None {
-				cycle(t, err, "x", "a", "y")
-			} else if n != 1 || err != nil {
-				t.Errorf("%v: %v %v", how, n, err)
+// And for one that is restarted alone, though that one is to wait for longer.
+func TestStartWaitsForWhoIsRestartedAlone(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{})
+		p := sup(t, s, "", Supervision{MaxRestarts: 99, Within: time.Hour, Backoff: 10 * time.Millisecond})
+		again, told := false, make(chan error, 1)
+		var y Ref[*box]
+		x := must(t, p, "x", func(c *Ctx) (*box, error) {
+			if again {
+				_, err := do.Call(c, y, get)
+				told <- err
 			}
-			if _, err := do.Call(ctx, x, get); err != nil {
-				t.Errorf("%v: %v", how, err)
-			}
-			books(t, s)
+			again = true
+			return &box{}, nil
+		})
+		y = box0(t, p, "y")
+		for range 5 {
+			_ = do.Tell(bg, y, boom)
+		}
+		_, _ = do.Call(bg, y, get) // from now on its backoff is longer than that of x
+		_ = do.Tell(bg, y, boom)
+		_ = do.Tell(bg, x, boom)
+		if err := <-told; err != nil {
+			t.Error(err)
 		}
 	})
 }

@@ -200,33 +200,53 @@ func (a *actor) starts() (all []*Ctx) {
 	s.tree.Lock()
 	defer s.tree.Unlock()
 	for p := a; p != nil; p = p.up {
-		if !p.between() || !p.restartsWithOthers() {
+		if !p.between() || !p.inLine() {
 			continue
 		}
 		for q := p.older; q != nil; q = q.older {
-			q.mu.Lock()
-			if g := q.cur.Load(); g != nil && q.life == down && q.x.together {
-				all = append(all, g)
+			if q.inGroup() {
+				all = append(all, q.handlers()...)
 			}
-			q.mu.Unlock()
 		}
 	}
 	return all
 }
 
-func (a *actor) restartsWithOthers() bool {
+// inGroup reports whether a is down, and is restarted together with siblings.
+func (a *actor) inGroup() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.x != nil && a.x.together
+	return a.life == down && a.x.together
+}
+
+// inLine reports whether its supervisor will start a in its turn: it is in a group, and has
+// not been told to start, as it may be where a sibling has failed since.
+func (a *actor) inLine() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.x != nil && a.x.together && (a.life != down || !a.x.goUp && a.cur.Load() == nil && a.atRest())
 }
 
 // unwait ends what handlers of a and of its descendants wait for, where that comes only
 // after the end of a, which is to end now.
-func (a *actor) unwait() {
-	s := a.sys()
+func (a *actor) unwait() { a.sys().unwait(func(see *search) { see.below(a) }) }
+
+// unwaitStarts does the same for starts in progress of children that are restarted together,
+// and where that comes only after those starts.
+func (p *supervisor) unwaitStarts() {
+	p.a.sys().unwait(func(see *search) {
+		for _, k := range p.set {
+			if k.inGroup() {
+				see.actor(k)
+			}
+		}
+	})
+}
+
+func (s *System) unwait(from func(*search)) {
 	failpoint.Lock(&graph, "unwait")
 	see := search{walk: newWalk(nil)}
-	see.below(a)
+	from(&see)
 	see.vain = slices.DeleteFunc(see.vain, func(v vain) bool { return !v.f.to.between() })
 	cut := see.cut()
 	graph.Unlock()

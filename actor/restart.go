@@ -179,6 +179,7 @@ func (p *supervisor) failure(e event) bool {
 		}
 	}
 	p.set, p.phase = set, taking
+	p.unwaitStarts()
 	return true
 }
 
@@ -257,6 +258,7 @@ func (p *supervisor) fresh() {
 		k.mu.Unlock()
 	}
 	p.phase = raising
+	p.unwaitStarts()
 	p.a.nudge()
 }
 

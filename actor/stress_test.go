@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -12,7 +13,7 @@ import (
 	"time"
 )
 
-// Random work with panics, timeouts, kills, stops and deadlines, under supervisors: no
+// Random work with panics, Goexit, timeouts, kills, stops and deadlines, under supervisors: no
 // two handlers of an incarnation at once, each call is answered, and the books add up.
 func TestStress(t *testing.T) {
 	limit(t, 60e9)
@@ -57,8 +58,10 @@ func stress(t *testing.T, cfg Config, how Reentrancy, d time.Duration) {
 			st.in.Add(1)
 			defer st.in.Add(-1)
 			switch k := rand.IntN(100); {
-			case k < 3:
+			case k < 2:
 				panic("random")
+			case k < 3:
+				runtime.Goexit()
 			case k < 5:
 				time.Sleep(time.Duration(rand.IntN(6)) * time.Millisecond)
 			case k < 6:
@@ -116,8 +119,9 @@ func stress(t *testing.T, cfg Config, how Reentrancy, d time.Duration) {
 	stop := time.Now().Add(d)
 	for g := range 6 {
 		wg.Go(func() {
-			for i := 0; time.Now().Before(stop); i++ {
+			step := func() {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(4000))*time.Microsecond)
+				defer cancel()
 				n := rand.IntN(4)
 				switch k := rand.IntN(20); {
 				case k < 8:
@@ -138,7 +142,9 @@ func stress(t *testing.T, cfg Config, how Reentrancy, d time.Duration) {
 				default:
 					spawn([]Parent{s, top}[g%2])
 				}
-				cancel()
+			}
+			for time.Now().Before(stop) {
+				s.apart(step) // a handler may end its goroutine
 			}
 		})
 	}

@@ -7,7 +7,8 @@
 // axes and what is written at them, with its fonts. Added here are the scale for
 // quantiles, ticks of logarithmic axes that suit a phone, and a canvas that keeps the
 // frame small. Series are written as SVG by this package. Frames and markers are written
-// once for all charts of a page (Defs), which refer to them.
+// once for all charts of a page (Defs), which refer to them. Package plot brings
+// github.com/ajstarks/svgo, under CC BY 4.0, unless it is built with the tag minimal.
 //
 // # Colours
 //

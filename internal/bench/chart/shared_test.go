@@ -45,7 +45,7 @@ func TestShare(t *testing.T) {
 // The series of a category lie apart, those of one category nearer to each other than to
 // those of the next, and each range is where its mark is.
 func TestLanes(t *testing.T) {
-	c := Chart{ID: "c", Title: "c", X: Axis{Label: "x", Lines: []float64{1, 99}}, Y: Axis{Label: "y", Names: []string{"a", "b"}}}
+	c := Chart{ID: "c", Title: "c", X: Axis{Label: "x", Lines: []float64{0.1, 1, 99}}, Y: Axis{Label: "y", Names: []string{"a", "b"}}}
 	const n = 4
 	for i := range n {
 		c.Series = append(c.Series, Series{Name: string(rune('k' + i)), Marks: true, Points: []Point{{X: 2, Y: 0, Lo: 1, Hi: 3}, {X: 2, Y: 1}}})
@@ -67,7 +67,7 @@ func TestLanes(t *testing.T) {
 	if within, between := at[0].Y-at[2].Y, at[2*(n-1)].Y-at[1].Y; between <= within {
 		t.Errorf("%v between series, %v between categories", within, between)
 	}
-	// The line at 1 goes through where the ranges begin; 99 is not on the axis.
+	// The line at 1 goes through where the ranges begin; 0.1 and 99 are not on the axis.
 	down := strings.Split(strings.SplitAfter(svg, `stroke:var(--ink)" d="`)[1], `"`)[0]
 	if ps := places(t, down); len(ps) != 2 || ps[0].X != ps[1].X || ps[0].X != places(t, bars[0][1])[0].X {
 		t.Errorf("lines at %+v", ps)

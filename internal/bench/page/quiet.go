@@ -109,6 +109,8 @@ func (b *builder) byWorkers() part {
 		}
 		groups[k] = append(groups[k], i)
 	}
+	var charts []chart.Chart
+	var notes []string
 	for _, k := range order {
 		for _, at := range []struct {
 			name string
@@ -122,13 +124,20 @@ func (b *builder) byWorkers() part {
 				About: "By number of workers.",
 				X:     chart.Axis{Label: "workers", Scale: chart.Log, Format: count}, Y: durations("queue time"),
 			}
-			b.workers(&p, c, groups[k], at.of)
+			if note, ok := b.workers(&c, groups[k], at.of); ok {
+				charts, notes = append(charts, c), append(notes, note)
+			}
 		}
+	}
+	share(charts)
+	for i, c := range charts {
+		p.add(b, c, notes[i])
 	}
 	return p
 }
 
-func (b *builder) workers(p *part, c chart.Chart, files []int, of func(*load.Latency) float64) {
+// workers fills the chart with points of files, and says which; false: there are not two.
+func (b *builder) workers(c *chart.Chart, files []int, of func(*load.Latency) float64) (note string, ok bool) {
 	var from []string
 	lines := newLines(b.slots)
 	for _, i := range files {
@@ -146,9 +155,9 @@ func (b *builder) workers(p *part, c chart.Chart, files []int, of func(*load.Lat
 		}
 	}
 	if len(c.X.Ticks) < 2 {
-		return
+		return "", false
 	}
 	slices.Sort(c.X.Ticks)
 	c.Series = lines.all()
-	p.add(b, c, "From "+strings.Join(from, ", ")+".")
+	return "From " + strings.Join(from, ", ") + ".", true
 }
