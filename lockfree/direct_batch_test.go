@@ -51,6 +51,8 @@ func TestBatchDirect(t *testing.T) {
 			for i := range n {
 				if it, ok := s.TryDequeue(); !ok || test.direct > 0 && it.Payload != 2+i {
 					t.Fatalf("number %d: %+v, %v", i, it, ok)
+				} else if aged := test.cfg.MaxQueueAge > 0; it.Deadline.IsZero() == aged && test.name != "one has a deadline" {
+					t.Errorf("number %d has the deadline %v", i, it.Deadline)
 				}
 			}
 			nothing(t, s)
