@@ -29,7 +29,7 @@ func reportCommand() *cli.Command {
 			"Examples:\n" +
 			"   firqbench report results/*.json\n" +
 			"   firqbench report run.json replay.json -o charts.html\n" +
-			"   firqbench report results/*.json --only answer,latency,scenario=contended,contestant=lockfree,contestant=baseline-1",
+			"   firqbench report results/*.json --only latency,scenario=contended,contestant=lockfree",
 		Flags: []cli.Flag{&cli.StringFlag{Name: "only", Category: whereTo, DefaultText: "all", Usage: "make this `LIST` of sections (" + strings.Join(page.Sections(), ", ") + ") of these scenarios and contestants (scenario=NAME, contestant=NAME)"}, &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: whereTo, Value: "report.html",
 			Usage: "write the page to `FILE`; -: to the standard output"}},
 		OnUsageError:  command.OnUsageError,

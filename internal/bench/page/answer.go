@@ -21,9 +21,9 @@ var opponents = []string{contest.OneLock, contest.Simple, contest.Sharded, conte
 // behind, in each scenario. It stands first.
 func (b *builder) answer() section {
 	s := section{Title: "The answer", Text: []string{
-		"How many times the tasks/s of each other contestant the low-contention core (" + contest.Lockfree + ") had. Right of 1 it is " +
-			"faster. A mark is a median of ratios of single rounds, in which both ran one after the other, and the thin line is its interval: below " +
-			"each chart stands which, with what confidence. Where an interval contains 1, the chart shows no difference.",
+		"The tasks/s of " + contest.Lockfree + ", the low-contention core, divided by those of each other contestant: right of 1 " + contest.Lockfree + " is faster. " +
+			"Both ran one after the other in each round. A mark is the median of the ratios of the rounds, of several files the median of theirs; the thin " +
+			"line is its interval. Below each chart stands of how many rounds or files, and with what confidence. An interval that contains 1 shows no difference.",
 	}}
 	p := part{Title: "Ratios of tasks/s by scenario"}
 	var charts []chart.Chart

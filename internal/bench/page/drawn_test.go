@@ -45,7 +45,7 @@ var (
 	inList  = regexp.MustCompile(`<li><svg class="swatch.*?</svg>(.*?)</li>`)
 	inSVG   = regexp.MustCompile(`<g class="series s\d+"><title>([^<]*)</title>(?:<path class="(?:band|range|span)"[^>]*>)*(?:<path class="line" d="(.*?)")?`)
 	columns = regexp.MustCompile(`<th scope="col">(.*?)</th>`)
-	tables  = regexp.MustCompile(`(?s)<tbody>\n<tr><th class="chart-name" colspan="\d+" scope="rowgroup">(.*?)(?: <small>.*?</small>)?</th></tr>(.*?)</tbody>`)
+	tables  = regexp.MustCompile(`(?s)<tbody>\n<tr><th class="chart-name" colspan="\d+" scope="rowgroup"><div>(.*?)(?: <small>.*?</small>)?</div></th></tr>(.*?)</tbody>`)
 	rows    = regexp.MustCompile(`<tr><th scope="row">.*</tr>`)
 	cells   = regexp.MustCompile(`<t[hd][^>]*>([^<]*)`)
 	points  = regexp.MustCompile(`[M ](-?[\d.]+),(-?[\d.]+)`)

@@ -22,8 +22,8 @@ func (b *builder) facts() (all []facts) {
 			commit += " (modified)"
 		}
 		place, quota := "", ""
-		if len(b.places) > 1 {
-			place = b.places[b.placeOf[i]].name
+		if p := b.places[b.placeOf[i]]; p.ran && len(b.places) > 1 {
+			place = p.name
 		}
 		if e.Quota > 0 {
 			quota = fmt.Sprintf("%d%% of one processor's time", e.Quota)

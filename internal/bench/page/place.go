@@ -15,8 +15,9 @@ import (
 // processors. Files of one place are repetitions of each other, files of two are not to be
 // compared.
 type place struct {
-	name string // short, and no other place of the page has it
+	name string // short, and no other place of the page has it where something was run
 	env  machine.Env
+	ran  bool // something else than a replay, which titles do not name
 }
 
 // where says what must be the same for two files to be of one place.
@@ -53,7 +54,8 @@ func (b *builder) findPlaces() {
 	}
 	slices.SortStableFunc(b.places, func(p, q place) int { return cells[where(q.env)] - cells[where(p.env)] })
 	for i := range b.places {
-		known[where(b.places[i].env)] = i
+		k := where(b.places[i].env)
+		known[k], b.places[i].ran = i, cells[k] > 0
 	}
 	for _, f := range b.files {
 		b.placeOf = append(b.placeOf, known[where(f.Env)])
@@ -88,12 +90,12 @@ func (b *builder) tellApart(detail func(*machine.Env) string) {
 	details := map[string][]string{} // by name
 	for i := range b.places {
 		p := &b.places[i]
-		if d := detail(&p.env); !slices.Contains(details[p.name], d) {
+		if d := detail(&p.env); p.ran && !slices.Contains(details[p.name], d) {
 			details[p.name] = append(details[p.name], d)
 		}
 	}
 	for i := range b.places {
-		if p := &b.places[i]; len(details[p.name]) > 1 {
+		if p := &b.places[i]; p.ran && len(details[p.name]) > 1 {
 			p.name += ", " + detail(&p.env)
 		}
 	}

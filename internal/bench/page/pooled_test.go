@@ -95,6 +95,13 @@ func TestPlaceNames(t *testing.T) {
 		file(func(*report.File) {}), file(func(f *report.File) { f.Env.Modified = true }), file(func(f *report.File) { f.Env.GoVersion = "go2" }),
 		file(func(f *report.File) { f.Env.Clock = "sun" }), file(func(f *report.File) { f.Env.Pinned = []int{1} }), file(func(f *report.File) { f.Env.CPU = "" }),
 	})
+	// A replay of another commit is no reason to name the commit.
+	r := replayed(8, true)
+	r.Env = b.places[3].env
+	r.Env.Commit = "other"
+	if two := newBuilder([]File{b.files[0], {"r", r}}); two.places[0].name != "cpu, 2 cores" || two.at(0) != "" {
+		t.Errorf("%q, %q", two.places[0].name, two.at(0))
+	}
 	var got []string
 	for _, p := range b.places {
 		got = append(got, p.name)

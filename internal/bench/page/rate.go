@@ -2,10 +2,12 @@ package page
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/firq-go/firq/internal/bench/chart"
+	"github.com/firq-go/firq/internal/bench/load"
 )
 
 // bend is how many times the p99 at the lowest rate a p99 is beyond the knee.
@@ -35,7 +37,7 @@ func (b *builder) byRate() section {
 		},
 		about: "The 99th percentile of the queue time of each contestant, from the intended start on.",
 		X:     chart.Axis{Label: "tasks per second sent (log scale)", Scale: chart.Log, Format: count}, Y: durations("queue time p99"),
-		more: markKnees,
+		more: func(c *chart.Chart, ms []*measured) string { return markKnees(c) + overrun(ms) },
 	})
 	if len(p.Figures) == 0 {
 		s.Text = nil
@@ -66,6 +68,28 @@ func markKnees(c *chart.Chart) string {
 		return ""
 	}
 	return "Knee: " + strings.Join(said, "; ") + "."
+}
+
+// overrun says at which rates the producers themselves did not keep up: the knee may be
+// theirs.
+func overrun(ms []*measured) string {
+	late, all := map[float64]int{}, map[float64]int{}
+	for _, m := range ms {
+		for _, r := range m.runs(m.contestant) {
+			all[m.variant.Rate]++
+			if r.Open != nil && r.Open.Behind == load.BehindGenerator {
+				late[m.variant.Rate]++
+			}
+		}
+	}
+	var said []string
+	for _, rate := range slices.Sorted(maps.Keys(late)) {
+		said = append(said, fmt.Sprintf("in %d of %d runs at %s/s", late[rate], all[rate], count(rate)))
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return " The load generator could not keep up " + strings.Join(said, ", ") + ": the latencies of those are its own."
 }
 
 // knee returns the index of the first of the points, which are by rate, from which on all

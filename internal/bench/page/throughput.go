@@ -74,8 +74,8 @@ type comparison struct {
 	title func([]*measured) string
 	about string
 	X, Y  chart.Axis
-	// more, if there is one, changes the chart, and returns what is to be said of it.
-	more func(*chart.Chart) string
+	// more, if there is one, changes the chart of points, and returns what is to be said of it.
+	more func(*chart.Chart, []*measured) string
 }
 
 func perSecond() chart.Axis {
@@ -122,7 +122,7 @@ func (b *builder) lines(p *part, all []measured, c comparison) {
 		drawn.Series = lines.all()
 		note := "From " + strings.Join(b.from(ms), ", ") + "."
 		if c.more != nil {
-			note = c.more(&drawn) + " " + note
+			note = c.more(&drawn, ms) + " " + note
 		}
 		charts, notes = append(charts, drawn), append(notes, note)
 	}
