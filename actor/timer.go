@@ -58,16 +58,20 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 			a.deadLetter(&l.envelope, err)
 		}
 	}
+	t.mu.Lock() // whoever ends it waits until it is set
+	defer t.mu.Unlock()
 	a.mu.Lock()
+	if t.over = a.life == ended; t.over { // by Close, and the handler goes on
+		a.mu.Unlock()
+		return t
+	}
 	x := a.extra()
 	if x.timers == nil {
 		x.timers = map[*Timer]struct{}{}
 	}
 	x.timers[t] = struct{}{}
 	a.mu.Unlock()
-	t.mu.Lock()
 	t.t = time.AfterFunc(d, t.ring)
-	t.mu.Unlock()
 	return t
 }
 
