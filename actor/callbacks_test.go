@@ -99,7 +99,8 @@ func endure(t *testing.T, e entrance, cfg Config, each, closes bool, fails func(
 		e.reach(o)
 	}()
 	<-o.called
-	if _, err := do.Call(within(t), o.other, get); err != nil && !((closes || e.ends) && errors.Is(err, ErrStopped)) {
+	_, err := do.Call(within(t), o.other, get)
+	if ended := (closes || e.ends) && errors.Is(err, ErrStopped); err != nil && !ended {
 		t.Errorf("another actor: %v", err)
 	}
 	closed := make(chan bool)

@@ -258,8 +258,12 @@ func (a *actor) finish() {
 	a.state, x.start = nil, nil
 	chain := a.empty()
 	a.evictRoom(ErrStopped)
-	why := x.err
+	why, timers := x.err, x.timers
+	x.timers = nil
 	a.mu.Unlock()
+	for t := range timers { // of an incarnation that Close has ended beside its handler
+		t.end()
+	}
 	a.deadLetters(chain, ErrStopped)
 	failpoint.At("retire")
 	s.retire(a)

@@ -175,7 +175,7 @@ func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 				runtime.Gosched()
 			}
 			if p.sys.shuffle != nil {
-				p.sys.shuffle.settle(p)
+				p.sys.shuffle.settle()
 			}
 			w.now = p.sys.now()
 		}

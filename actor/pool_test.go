@@ -160,7 +160,7 @@ func TestGoexitOfAbandoned(t *testing.T) {
 	a.mu.Lock()
 	a.turn, w.ctx.hold = busy, holdTurn
 	a.mu.Unlock()
-	w.ctx.a.Store(a)
+	w.at = a
 	a.cur.Store(w.ctx)
 	w.ctx.st.Store(abandoned)
 	w.gone()

@@ -93,18 +93,24 @@ func (c *Ctx) pause() (start int64) {
 }
 
 // resume takes it back, except for the slot: a handler that goes on may hold what others
-// wait for. (With one slot and an order by seed it is otherwise.)
+// wait for. (With an order by seed it has the slot, and the slot decides who is first to take
+// the turn back.)
 func (c *Ctx) resume(start int64) {
-	a := c.a.Load()
+	c.wantBySeed()
 	for p := c; p != nil; p = p.outer() {
-		if b := p.a.Load(); b.set.reent != None {
-			b.regain(p)
+		if a := p.a.Load(); a.set.reent != None {
+			a.regain(p)
 		}
 	}
-	if c.w != nil && c.sys.shuffle != nil && !c.w.has() && c.st.Load() != abandoned {
-		c.w.want(a)
-	}
+	c.wantBySeed()
 	c.acct.lent.Add(c.sys.now() - start)
+}
+
+// wantBySeed waits for a slot in a System of actortest.
+func (c *Ctx) wantBySeed() {
+	if c.w != nil && c.sys.shuffle != nil && !c.w.has() && c.st.Load() != abandoned {
+		c.w.want(c.a.Load())
+	}
 }
 
 // want waits for a slot.
@@ -206,6 +212,9 @@ func (a *actor) regain(c *Ctx) {
 	}
 	a.x.resume = append(a.x.resume, c)
 	a.mu.Unlock()
+	if c.w != nil && c.sys.shuffle != nil {
+		c.w.lose() // which the handler that has the turn may want
+	}
 	<-c.turn
 }
 
