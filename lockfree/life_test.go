@@ -133,14 +133,6 @@ func TestCloseLooksIntoInboxes(t *testing.T) {
 	}
 }
 
-// Nobody comes by to end the Shutdown of an empty scheduler.
-func TestShutdownOfEmpty(t *testing.T) {
-	s := build(t, config{})
-	if err := s.Shutdown(patient(t)); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
-}
-
 // Between its publishing and its sweep such a task is in sight. Consumers do not
 // take it, nor spin.
 func TestConsumerAfterClose(t *testing.T) {
