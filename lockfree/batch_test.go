@@ -399,26 +399,3 @@ func testBatchForgetsPayloads(t *testing.T, deadline time.Time) {
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(b)
 }
-
-// A batch is used again.
-func TestBatchAllocates(t *testing.T) {
-	s := build(t, config{})
-	ts, dst := tasks(0, 40), make([]item, 40)
-	ctx := t.Context()
-	round := func() {
-		if n, err := s.EnqueueBatch("a", ts); n != len(ts) || err != nil {
-			t.Fatalf("EnqueueBatch: %d, %v", n, err)
-		}
-		for n := 0; n < len(dst); {
-			m, err := s.DequeueBatch(ctx, dst[n:])
-			if err != nil {
-				t.Fatal(err)
-			}
-			n += m
-		}
-	}
-	round()
-	if n := testing.AllocsPerRun(200, round); n >= 1 {
-		t.Errorf("%v allocations per batch", n)
-	}
-}

@@ -65,6 +65,9 @@ func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
 
 // open checks the server and the queue.
 func (q *Queue[T]) open(ctx context.Context) error {
+	if c, ok := q.db.(*redis.ClusterClient); ok && c.Options().ReadOnly { // RouteByLatency and RouteRandomly set it
+		return invalid("Client: it reads from replicas (ReadOnly, RouteByLatency or RouteRandomly), which lag behind")
+	}
 	if err := q.db.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("firqredis: %w", err)
 	}
