@@ -49,7 +49,7 @@ func (c *Core) fill(t *testing.T) (on [2]int) {
 	return on
 }
 
-// LagOfShard: a shard that is never served is behind by as many rounds as the other has
+// LagOfShard asserts that a shard that is never served is behind by as many rounds as the other has
 // had, and Stats says whose tenant that is; it is behind no more once it has caught up.
 func LagOfShard(t *testing.T, build func(*testing.T) *Core) {
 	for shard := range 2 {
@@ -76,7 +76,7 @@ func LagOfShard(t *testing.T, build func(*testing.T) *Core) {
 	}
 }
 
-// LagBehindExcess: turns beyond a round's, on a shard with nobody else. No round passes, and
+// LagBehindExcess has turns beyond a round's, on a shard with nobody else. No round passes, and
 // the tenant of the other shard is behind all the same.
 func LagBehindExcess(t *testing.T, build func(*testing.T) *Core) {
 	s := build(t)
