@@ -138,37 +138,6 @@ func TestDequeueGivenUp(t *testing.T) {
 	})
 }
 
-// What is fetched for a call that has just left goes back at once: whether it left before it was
-// handed anything, or while it was.
-func TestHandedToNobody(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{Lease: time.Hour, MaxAttempts: 1}), bounded(t)
-		put(t, q, job{ID: "a"})
-		q.fetch.hand(now(t, q, 1), nil)
-		its := now(t, q, 1)
-		same(t, "back", len(its), 1)
-		for {
-			leaves, leave := context.WithCancel(ctx)
-			left := make(chan error, 1)
-			go func() { _, err := q.Dequeue(leaves); left <- err }()
-			until(t, "it waits", func() bool { return q.fetch.wanted() == 1 })
-			q.fetch.mu.Lock()
-			leave()
-			time.Sleep(20 * time.Millisecond) // it wants to take itself out now; else it is tried again
-			k := q.fetch.takers[0]
-			q.fetch.takers = nil
-			k.gets <- handed[string]{items: its}
-			q.fetch.mu.Unlock()
-			if <-left != nil {
-				break
-			}
-		}
-		its = now(t, q, 1)
-		same(t, "back", len(its), 1)
-		ok(t, q.Ack(ctx, its...))
-	})
-}
-
 func TestDequeueBatch(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)

@@ -141,38 +141,6 @@ func TestFairAcrossPartitions(t *testing.T) {
 	})
 }
 
-// A tenant that is too large for one partition is split into k names with 1/k of its weight each: they lie in
-// several partitions, and get together what another tenant gets.
-func TestSplitTenant(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{Partitions: 4}), bounded(t)
-		most, slack := s.much(200), 17
-		used := map[int]bool{}
-		for p := range 4 {
-			name := in(q, p, 7)
-			used[q.partitionOf(name)] = true
-			ok(t, q.SetTenant(ctx, name, TenantSettings{Weight: 0.25}))
-			put(t, q, many(name, most)...)
-		}
-		same(t, "partitions", len(used), 4)
-		put(t, q, many(in(q, 1, 0), 2*most)...)
-		whole := 0
-		for range most / 4 {
-			its, err := q.DequeueBatch(ctx, 8)
-			ok(t, err)
-			for _, it := range its {
-				if it.Tenant == in(q, 1, 0) {
-					whole++
-				}
-			}
-			ok(t, q.Ack(ctx, its...))
-		}
-		if whole < most-slack || whole > most+slack {
-			t.Errorf("of %d tasks, %d were the other tenant's", 2*most, whole)
-		}
-	})
-}
-
 // A partition that was idle has saved nothing up, and its tenants are seen at once.
 func TestIdlePartition(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {

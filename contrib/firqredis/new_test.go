@@ -71,28 +71,6 @@ func TestNewRefuses(t *testing.T) {
 	})
 }
 
-// A client that reads from replicas would say what was: of statistics, schedules, and of where there is
-// work.
-func TestReplicaReads(t *testing.T) {
-	t.Parallel()
-	clusterServer.need(t)
-	for name, set := range map[string]func(o *redis.ClusterOptions){
-		"ReadOnly":       func(o *redis.ClusterOptions) { o.ReadOnly = true },
-		"RouteByLatency": func(o *redis.ClusterOptions) { o.RouteByLatency = true },
-		"RouteRandomly":  func(o *redis.ClusterOptions) { o.RouteRandomly = true },
-	} {
-		o := &redis.ClusterOptions{Addrs: clusterServer.addrs}
-		set(o)
-		c := redis.NewClusterClient(o)
-		_, err := New(bounded(t), Config[string]{Client: c})
-		want(t, err, firq.ErrInvalidConfig)
-		if !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
-		ok(t, c.Close())
-	}
-}
-
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})

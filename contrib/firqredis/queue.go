@@ -18,7 +18,7 @@ import (
 type Queue[T any] struct {
 	cfg    Config[T]
 	db     redis.UniversalClient
-	own    bool                  // db was made here
+	own    bool                  // db was made here, and is closed with the queue
 	sleep  redis.UniversalClient // for those that wait, as a blocked connection serves nobody else
 	prefix []string              // of each partition's keys
 
@@ -49,6 +49,9 @@ func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
 	if q.db == nil {
 		q.own, q.db = true, redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	}
+	if c := primaries(q.db); c != q.db {
+		q.own, q.db = true, c
+	}
 	for p := range c.Partitions {
 		q.prefix = append(q.prefix, fmt.Sprintf("fq:{%s:%d}", c.Name, p))
 		q.pushes = append(q.pushes, &batcher[push]{linger: c.Linger, run: q.pushOn(p), start: q.start, size: func(x *push) int { return x.bytes }})
@@ -65,9 +68,6 @@ func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
 
 // open checks the server and the queue.
 func (q *Queue[T]) open(ctx context.Context) error {
-	if c, ok := q.db.(*redis.ClusterClient); ok && c.Options().ReadOnly { // RouteByLatency and RouteRandomly set it
-		return invalid("Client: it reads from replicas (ReadOnly, RouteByLatency or RouteRandomly), which lag behind")
-	}
 	if err := q.db.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("firqredis: %w", err)
 	}
@@ -99,6 +99,18 @@ func (q *Queue[T]) open(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// primaries returns c, or a client like it if c lets replicas answer what only reads: they lag, and would say what was.
+func primaries(c redis.UniversalClient) redis.UniversalClient {
+	of, ok := c.(*redis.ClusterClient)
+	if !ok || !of.Options().ReadOnly {
+		return c
+	}
+	opt := *of.Options()
+	opt.ReadOnly, opt.RouteByLatency, opt.RouteRandomly = false, false, false
+	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return redis.NewClusterClient(&opt)
 }
 
 // sleeper returns a client like c with connections for as many blocked calls.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/redis/go-redis/v9"
 )
 
 // Eight goroutines do everything at random: no call fails otherwise than it may, the books are right at any time,
@@ -292,4 +294,49 @@ func TestOldest(t *testing.T) {
 			t.Errorf("Oldest %v, but it was delayed", st.Oldest)
 		}
 	})
+}
+
+// What a queue says of itself comes from primaries, also if the client lets replicas answer reads.
+func TestNotFromReplicas(t *testing.T) {
+	t.Parallel()
+	s, ps := ownCluster(t, 1)
+	reads := redis.NewClusterClient(&redis.ClusterOptions{Addrs: s.addrs, RouteRandomly: true})
+	t.Cleanup(func() { _ = reads.Close() })
+	q, ctx := open(t, s, Config[string]{Client: reads, Partitions: 3}), bounded(t)
+	bury(t, q, "x", job{ID: "dead"})
+	ok(t, q.Schedules().Put(ctx, Schedule[string]{ID: "s", Cron: "@yearly"}))
+	for k := range 12 {
+		name := fmt.Sprint("t", k)
+		put(t, q, job{Tenant: name})
+		same(t, "Queued", must(q.Stats(ctx)).Queued, k+1)
+		same(t, "a tenant's", must(q.TenantStats(ctx, name)).Queued, 1)
+		same(t, "tenants", len(must(q.TopTenants(ctx, 99, ByOldest))), k+1)
+		for d, err := range q.DeadLetters(ctx, Filter{}) {
+			ok(t, err)
+			same(t, "dead", d.ID, "dead")
+		}
+		same(t, "schedules", len(must(q.Schedules().List(ctx))), 1)
+	}
+	same(t, "delivered", len(now(t, q, 99)), 12)
+	q.fetch.parts[1].work = false // and a look whether there is work
+	q.fetch.peek()
+	replicas := 0
+	for _, p := range ps {
+		c := redis.NewClient(&redis.Options{Addr: p.addr()})
+		stats, err := c.Info(ctx, "replication", "commandstats").Result()
+		ok(t, err)
+		_ = c.Close()
+		if !strings.Contains(stats, "role:slave") {
+			continue
+		}
+		replicas++
+		for _, name := range []string{"exists", "get", "hget", "hgetall", "hlen", "hmget", "scard", "sscan", "zcard", "zrange", "zrangebyscore", "zscore"} {
+			if line := regexp.MustCompile(`cmdstat_` + name + `:.*`).FindString(stats); line != "" {
+				t.Errorf("a replica was asked: %s", line)
+			}
+		}
+	}
+	same(t, "replicas", replicas, 3)
+	ok(t, q.Close())
+	ok(t, reads.Ping(ctx).Err()) // it is the caller's
 }

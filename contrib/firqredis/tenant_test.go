@@ -327,65 +327,28 @@ func TestWakeUps(t *testing.T) {
 			"Resume":   func() error { return other.Resume(ctx, "p") },
 			"schedule": func() error { return fireNow(ctx, other) },
 		} {
-			wakes(t, name, q, bring)
-		}
-		ok(t, q.Pause(ctx, ""))
-		put(t, q, job{})
-		wakes(t, "Resume of all", q, func() error { return other.Resume(ctx, "") })
-	})
-}
-
-// What frees a place of a queue that is at its MaxInFlight wakes a consumer, also if nothing of the
-// tenant whose place it was is queued.
-func TestWakeUpsAtMaxInFlight(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		cfg := Config[string]{MaxInFlight: 1, Lease: time.Hour}
-		q, ctx := open(t, s, cfg), bounded(t)
-		cfg.Name = q.cfg.Name
-		other := open(t, s, cfg)
-		for name, free := range map[string]func(it *Item[string]) error{
-			"Ack":          func(it *Item[string]) error { return other.Ack(ctx, it) },
-			"the last try": func(it *Item[string]) error { return other.Nack(ctx, it, Retry{Dead: true}) },
-			"Release of a cancelled task": func(it *Item[string]) error {
-				if err := other.Cancel(ctx, it.ID); err != nil {
-					return err
+			got := make(chan error, 1)
+			go func() {
+				it, err := q.Dequeue(ctx)
+				if err == nil {
+					err = q.Ack(ctx, it)
 				}
-				return other.Release(ctx, it)
-			},
-		} {
-			put(t, q, job{Tenant: "held"})
-			held := now(t, other, 1)
-			same(t, "in flight", len(held), 1)
-			put(t, q, job{Tenant: "next"})
-			wakes(t, name, q, func() error { return free(held[0]) })
+				got <- err
+			}()
+			until(t, "it sleeps", func() bool {
+				q.fetch.mu.Lock()
+				defer q.fetch.mu.Unlock()
+				return len(q.fetch.takers) == 1 && q.fetch.sleeping[0]
+			})
+			ok(t, bring())
+			select {
+			case err := <-got:
+				ok(t, err)
+			case <-time.After(longestSleep - 500*time.Millisecond):
+				t.Fatalf("%s wakes nobody", name)
+			}
 		}
 	})
-}
-
-// wakes fails if a call of q that sleeps is not woken by what another process does.
-func wakes(t *testing.T, name string, q *Queue[string], bring func() error) {
-	t.Helper()
-	ctx := bounded(t)
-	got := make(chan error, 1)
-	go func() {
-		it, err := q.Dequeue(ctx)
-		if err == nil {
-			err = q.Ack(ctx, it)
-		}
-		got <- err
-	}()
-	until(t, "it sleeps", func() bool {
-		q.fetch.mu.Lock()
-		defer q.fetch.mu.Unlock()
-		return len(q.fetch.takers) == 1 && q.fetch.sleeping[0]
-	})
-	ok(t, bring())
-	select {
-	case err := <-got:
-		ok(t, err)
-	case <-time.After(longestSleep - 500*time.Millisecond):
-		t.Fatalf("%s wakes nobody", name)
-	}
 }
 
 // fireNow puts a schedule that is due, and fires it.

@@ -17,6 +17,7 @@ import (
 
 // goTest is one call of go test.
 type goTest struct {
+	dir                   string // of the module, "" for this one
 	pkgs                  []string
 	tests                 []string // exact names; none: all
 	race, schedules, long bool
@@ -78,6 +79,7 @@ func (g *goTest) run(ctx context.Context) (o outcome, err error) {
 	inner, enough := context.WithCancel(ctx)
 	defer enough()
 	cmd := exec.CommandContext(inner, "go", g.args()...)
+	cmd.Dir = g.dir
 	ownGroup(cmd)
 	cmd.WaitDelay = 5 * time.Second
 	pipe, err := cmd.StdoutPipe()

@@ -50,7 +50,8 @@ func (l *lab) sound(ctx context.Context, some []mutant) error {
 	}
 	for i, b := range order {
 		began := time.Now()
-		g := goTest{pkgs: []string{b.pkg}, tests: tests[b], race: b.race, schedules: b.schedules, long: b.long, timeout: 10 * l.timeout}
+		dir, pkg := within(b.pkg)
+		g := goTest{dir: dir, pkgs: []string{pkg}, tests: tests[b], race: b.race, schedules: b.schedules, long: b.long, timeout: 10 * l.timeout}
 		o, err := g.run(ctx)
 		if err != nil {
 			return err
@@ -154,7 +155,8 @@ func (l *lab) try(ctx context.Context, index int, m *mutant) (by string, err err
 		return "", err
 	}
 	for _, k := range m.killers {
-		g := goTest{pkgs: []string{k.pkg}, tests: []string{k.test}, race: k.race, schedules: k.schedules, long: k.long, overlay: overlay}
+		dir, pkg := within(k.pkg)
+		g := goTest{dir: dir, pkgs: []string{pkg}, tests: []string{k.test}, race: k.race, schedules: k.schedules, long: k.long, overlay: overlay}
 		g.timeout = l.timeout + 10*l.took[k] // what is slow without a fault does not hang
 		o, err := g.run(ctx)
 		if err != nil {
@@ -177,8 +179,12 @@ func (l *lab) widely(ctx context.Context, overlay string, m *mutant) (by string,
 		return "", err
 	}
 	pkgs := all[strings.TrimPrefix(path.Dir(m.file), ".")]
+	dir, _ := within("./" + m.file)
+	if dir != "" {
+		pkgs = []string{"./..."}
+	}
 	for _, g := range []goTest{{}, {schedules: true}, {race: true}} {
-		g.pkgs, g.overlay, g.timeout = pkgs, overlay, 10*l.timeout
+		g.dir, g.pkgs, g.overlay, g.timeout = dir, pkgs, overlay, 10*l.timeout
 		o, err := g.run(ctx)
 		if err != nil {
 			return "", err
@@ -214,4 +220,14 @@ func (l *lab) overlay(index int, m *mutant) (string, error) {
 	}
 	overlay := filepath.Join(l.dir, fmt.Sprintf("%d.json", index))
 	return overlay, os.WriteFile(overlay, list, 0o600)
+}
+
+// within returns the folder of the module that a package or a file is in, "" for this module, and its path there.
+func within(name string) (dir, rest string) {
+	for dir = path.Clean(name); dir != "."; dir = path.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(filepath.FromSlash(dir), "go.mod")); err == nil {
+			return dir, "./" + strings.TrimPrefix(strings.TrimPrefix(path.Clean(name), dir), "/")
+		}
+	}
+	return "", name
 }

@@ -1,0 +1,242 @@
+package firqredis
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq/worker"
+)
+
+func TestAckRacesLease(t *testing.T) {
+	fast(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Lease: 2 * time.Millisecond, MaxAttempts: 1000}), bounded(t)
+		for k := range s.much(150) {
+			put(t, q, job{ID: fmt.Sprint(k)})
+			it := take(t, q)
+			for time.Now().Before(it.LeaseUntil.Add(time.Duration(k%10-5) * 100 * time.Microsecond)) {
+			}
+			var wg sync.WaitGroup
+			var err error
+			var again []*Item[string]
+			wg.Go(func() { err = q.Ack(ctx, it) })
+			wg.Go(func() { again = now(t, q, 1) })
+			wg.Wait()
+			if err == nil && len(again) > 0 {
+				t.Fatal("acked, and given on")
+			}
+			if err != nil {
+				want(t, err, ErrLeaseLost)
+				if len(again) == 0 {
+					again = append(again, take(t, q))
+				}
+				_ = q.Ack(ctx, again...)
+			}
+			until(t, "it ends", func() bool {
+				st, err := q.Stats(ctx)
+				if err == nil && st.Queued+st.InFlight > 0 {
+					_ = q.Ack(ctx, now(t, q, 1)...)
+				}
+				return err == nil && st.Acked == uint64(k+1)
+			})
+		}
+	})
+}
+
+// The server comes back without its last writes: tokens are greater all the same.
+func TestTokensAfterLoss(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		put(t, q, many("a", 3)...)
+		hlc, err := q.db.HGet(ctx, q.prefix[0]+":m", "hlc").Result()
+		ok(t, err)
+		old := now(t, q, 1)[0]
+		ok(t, q.Release(ctx, old))
+		ok(t, q.db.HSet(ctx, q.prefix[0]+":m", "hlc", hlc).Err()) // as it was
+		if it := now(t, q, 1)[0]; it.Token <= old.Token {
+			t.Fatalf("token %d again, after %d", it.Token, old.Token)
+		}
+	})
+}
+
+func TestNoScript(t *testing.T) {
+	t.Parallel()
+	s, _ := own(t)
+	q, ctx := open(t, s, Config[string]{}), bounded(t)
+	flush := func() { ok(t, q.db.ScriptFlush(ctx).Err()) }
+	flush()
+	put(t, q, many("a", 4)...)
+	flush()
+	its := now(t, q, 4)
+	flush()
+	ok(t, q.Ack(ctx, its[0]))
+	flush()
+	ok(t, q.Nack(ctx, its[1], Retry{Dead: true}))
+	flush()
+	ok(t, q.Release(ctx, its[2]))
+	flush()
+	ok(t, q.Cancel(ctx, its[3].ID))
+	flush()
+	ok(t, q.Requeue(ctx, its[1].ID))
+}
+
+// Times in microseconds have 16 digits, and costs up to 19: all of them come back.
+func TestDigits(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		for k := range 20 {
+			cost := rand.Int64() >> (k % 8)
+			put(t, q, job{Cost: cost})
+			it := now(t, q, 1)[0]
+			same(t, "Cost", it.Cost, cost)
+			lease, err := q.db.ZRange(ctx, q.prefix[0]+":l", 0, -1).Result()
+			ok(t, err)
+			equal(t, "lease", lease, []string{it.ID + "\n" + strconv.FormatUint(it.Token, 10) + "\n" + it.Tenant})
+			ok(t, q.Ack(ctx, it))
+			if k == 9 { // and with a virtual time of 0 again
+				ok(t, q.db.HSet(ctx, q.prefix[0]+":m", "v", 0).Err())
+				ok(t, q.db.Del(ctx, q.prefix[0]+":t:default").Err())
+			}
+		}
+	})
+}
+
+func TestClockGoesBack(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Lease: short}), bounded(t)
+		put(t, q, job{ID: "1"})
+		ahead := strconv.FormatInt(time.Now().Add(time.Hour).UnixMicro(), 10) // then the clock went back by an hour
+		ok(t, q.db.HSet(ctx, q.prefix[0]+":m", "hlc", ahead).Err())
+		put(t, q, job{ID: "2"})
+		put(t, q, job{ID: "3"})
+		its := now(t, q, 3)
+		equal(t, "order", idsOf(its), []string{"1", "2", "3"})
+		if strconv.FormatUint(its[0].Token, 10) <= ahead {
+			t.Errorf("token %d", its[0].Token)
+		}
+		again := take(t, q) // leases end by the clock as it is
+		same(t, "Attempt", again.Attempt, 2)
+	})
+}
+
+func TestTenantsAreForgotten(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{TenantIdle: 30 * time.Millisecond}), bounded(t)
+		for k := range 300 {
+			put(t, q, job{Tenant: fmt.Sprint("t", k), UniqueKey: "k", Deadline: time.Now().Add(time.Duration(k%2-1)*time.Hour + time.Minute)})
+		}
+		for its := now(t, q, 99); len(its) > 0; its = now(t, q, 99) {
+			ok(t, q.Ack(ctx, its...))
+		}
+		until(t, "they are forgotten", func() bool { return len(keysOf(t, q, q.prefix[0])) <= 4 })
+	})
+}
+
+// Thousands of leases that run out at once are taken back little by little.
+func TestMassExpiry(t *testing.T) {
+	t.Parallel()
+	redisServer.need(t)
+	c := redisServer.client(t)
+	q, ctx := open(t, redisServer, Config[string]{Client: c, Lease: time.Hour}), bounded(t)
+	put(t, q, many("a", 2000)...)
+	same(t, "in flight", len(now(t, q, 2000)), 2000)
+	endLeases(t, q)
+	same(t, "InFlight", must(q.Stats(ctx)).InFlight, 2000)
+	rounds := 0
+	for st := must(q.Stats(ctx)); st.LeaseExpired < 2000; rounds++ {
+		if _, err := q.cold(ctx, maintainScript, 0, 100); err != nil {
+			t.Fatal(err)
+		}
+		was := st.LeaseExpired
+		if st = must(q.Stats(ctx)); st.LeaseExpired-was > 100 {
+			t.Fatalf("%d at once", st.LeaseExpired-was)
+		}
+	}
+	same(t, "rounds", rounds, 20)
+}
+
+func must[V any](v V, err error) V {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// endLeases lets all leases have run out a second ago, as if so much time had passed.
+func endLeases(t *testing.T, q *Queue[string]) {
+	key := q.prefix[0] + ":l"
+	zs, err := q.db.ZRangeWithScores(bounded(t), key, 0, -1).Result()
+	ok(t, err)
+	for i := range zs {
+		zs[i].Score = float64(time.Now().Add(-time.Second).UnixMicro())
+	}
+	ok(t, q.db.ZAdd(bounded(t), key, zs...).Err())
+}
+
+func TestManyAcks(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		n := s.much(9000) // more than Lua can unpack at once
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		put(t, q, many("a", n)...)
+		its := now(t, q, n)
+		same(t, "delivered", len(its), n)
+		const some = 600
+		ok(t, q.Extend(ctx, time.Hour, its[:some]...))
+		ok(t, q.Release(ctx, its[:some]...))
+		ok(t, q.Ack(ctx, its[some:]...))
+		same(t, "Acked", books(t, q).Acked, uint64(n-some))
+	})
+}
+
+// What a slow handler does not take stays in the queue: no lease runs out in a process's memory.
+func TestNoPrefetch(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q := open(t, s, Config[string]{Lease: 300 * time.Millisecond})
+		leave := make(chan struct{})
+		runs(t, q, func(context.Context, *Item[string]) error { <-leave; return nil }, RunOptions[string]{Concurrency: 1, TimeoutMode: worker.Warn})
+		put(t, q, many("a", 10)...)
+		until(t, "one is taken", func() bool { return must(q.Stats(context.Background())).InFlight == 1 })
+		time.Sleep(50 * time.Millisecond) // if more were taken it would be now
+		same(t, "InFlight", books(t, q).InFlight, 1)
+		close(leave)
+		same(t, "Delivered", atRest(t, q).Delivered, 10)
+	})
+}
+
+func TestRetryStorm(t *testing.T) {
+	fast(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Backoff: Backoff{First: time.Hour}}), bounded(t)
+		n := s.much(300)
+		put(t, q, many("a", n)...)
+		for _, it := range now(t, q, n) {
+			ok(t, q.Nack(ctx, it, Retry{}))
+		}
+		zs, err := q.db.ZRangeWithScores(ctx, q.prefix[0]+":z", 0, -1).Result()
+		ok(t, err)
+		same(t, "delayed", len(zs), n)
+		first, last := time.UnixMicro(int64(zs[0].Score)), time.UnixMicro(int64(zs[n-1].Score))
+		if last.Sub(first) < 50*time.Minute {
+			t.Errorf("they come back from %v to %v", first, last)
+		}
+	})
+}
+
+// Equal tenants take turns, whatever their names.
+func TestTies(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q := open(t, s, Config[string]{})
+		names := []string{"z", "a", "m", "0", "~", "Z"}
+		for _, name := range names {
+			put(t, q, many(name, 10)...)
+		}
+		its := now(t, q, 60)
+		for round := range 10 {
+			equal(t, "a round", sorted(tenantsOf(its[6*round:6*round+6])), sorted(slices.Clone(names)))
+		}
+	})
+}

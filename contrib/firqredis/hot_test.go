@@ -1,0 +1,59 @@
+package firqredis
+
+import (
+	"fmt"
+	"testing"
+)
+
+// A tenant that is too large for one core is split into four of a quarter of its weight each, which live in other partitions:
+// together they are served what one tenant is, and none of the others less.
+func TestHotTenant(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		const parts = 4
+		hot := map[string]bool{}
+		weight := func(tenant string) float64 {
+			if hot[tenant] {
+				return 1.0 / parts
+			}
+			return 1
+		}
+		q, ctx := open(t, s, Config[string]{Partitions: parts, WeightFor: weight}), bounded(t)
+		lives := map[int]bool{}
+		for k := 0; len(hot) < parts; k++ { // acme#0 to acme#3, but for those that would share a partition
+			name := fmt.Sprint("acme#", k)
+			if p := q.partitionOf(name); !lives[p] {
+				lives[p], hot[name] = true, true
+			}
+		}
+		const others = 12
+		each := s.much(90)
+		for name := range hot {
+			put(t, q, many(name, each)...)
+		}
+		for k := range others {
+			put(t, q, many(in(q, k%parts, k), 2*each)...)
+		}
+		n := map[string]int{}
+		for served := 0; served < each*(1+others); {
+			its, err := q.DequeueBatch(ctx, 4)
+			ok(t, err)
+			for _, it := range its {
+				if hot[it.Tenant] {
+					n["acme"]++
+				} else {
+					n[it.Tenant]++
+				}
+			}
+			served += len(its)
+			ok(t, q.Ack(ctx, its...))
+		}
+		// A quarter of the weight may be one task ahead or behind in each of four partitions.
+		const slack = 17
+		for name, k := range n {
+			if k < each-slack || k > each+slack {
+				t.Errorf("%s was served %d times of %d: %v", name, k, each, n)
+			}
+		}
+		same(t, "tenants served", len(n), 1+others)
+	})
+}

@@ -1,0 +1,56 @@
+package firqredis
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A server without memory refuses tasks; what is there can be worked off.
+func TestOutOfMemory(t *testing.T) {
+	t.Parallel()
+	for _, binary := range []string{"redis-server", "valkey-server"} {
+		t.Run(binary, func(t *testing.T) {
+			if _, err := exec.LookPath(binary); err != nil {
+				if os.Getenv("CI") == "true" {
+					t.Fatal(err)
+				}
+				t.Skip(err)
+			}
+			p, err := newProcess(binary, t.TempDir())
+			ok(t, err)
+			ok(t, p.start())
+			t.Cleanup(p.kill)
+			s := &server{name: "own", addrs: []string{p.addr()}}
+			q, ctx := open(t, s, Config[string]{MaxAttempts: 2, Lease: 500 * time.Millisecond, MaxInFlightPerTenant: 20}), bounded(t)
+			put(t, q, many("a", 20)...)
+			its := now(t, q, 6)
+			ok(t, q.Extend(ctx, time.Hour, its...))
+			ok(t, q.db.ConfigSet(ctx, "maxmemory", "1").Err())
+			_, err = q.Enqueue(ctx, job{ID: "no"})
+			want(t, err, ErrFull)
+			if !strings.Contains(err.Error(), "OOM") {
+				t.Errorf("error %v", err)
+			}
+			ok(t, q.Extend(ctx, time.Hour, its...))
+			ok(t, q.Ack(ctx, its[0]))
+			ok(t, q.Nack(ctx, its[1], Retry{}))
+			ok(t, q.Nack(ctx, its[2], Retry{Dead: true}))
+			ok(t, q.Release(ctx, its[3]))
+			ok(t, q.Cancel(ctx, its[4].ID))
+			want(t, q.Extend(ctx, time.Hour, its[4]), ErrCancelled)
+			ok(t, q.Ack(ctx, its[4:]...))
+			want(t, q.Ack(ctx, its[4]), ErrLeaseLost)
+			want(t, q.Extend(ctx, 0, its[4]), ErrLeaseLost)
+			want(t, q.Nack(ctx, its[4], Retry{}), ErrLeaseLost)
+			ok(t, q.Cancel(ctx, take(t, q).ID))
+			ok(t, q.Ack(ctx, take(t, q)))
+			n, err := q.Purge(ctx, Filter{})
+			ok(t, err)
+			same(t, "purged", n, 1)
+			books(t, q)
+		})
+	}
+}
