@@ -59,7 +59,8 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 func (s *Shard[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
 	s.Queue.SetQuantum(&t.Tenant, quantum)
 	if s.bounded {
-		s.settle(t) // what rounds have paid off is known now
+		s.Queue.Forgive(&t.Tenant) // SetQuantum has, unless the quantum is the same
+		s.settle(t)
 	}
 }
 
