@@ -111,7 +111,7 @@ func (a *actor) step(c *Ctx) {
 		return
 	case a.life == down && !final && !a.recycle:
 		up := x.goUp
-		x.goUp = false
+		x.goUp, x.rises = false, x.rises || up
 		a.mu.Unlock()
 		if up {
 			a.renew(c)
@@ -201,6 +201,7 @@ func (a *actor) rest() {
 	why, was := x.fail, a.life == failed
 	a.life, a.ending, a.recycle, x.fail = down, false, false, nil
 	x.goUp = false // the supervisor may have wanted it more than once
+	x.rises = false
 	x.back.takeAllFront(&x.stash)
 	a.mu.Unlock()
 	failpoint.At("is down")

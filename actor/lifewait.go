@@ -224,7 +224,7 @@ func (a *actor) inGroup() bool {
 func (a *actor) inLine() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.x != nil && a.x.together && (a.life != down || !a.x.goUp && a.cur.Load() == nil && a.atRest())
+	return a.x != nil && a.x.together && (a.life != down || !a.x.goUp && !a.x.rises)
 }
 
 // unwait ends what handlers of a and of its descendants wait for, where that comes only

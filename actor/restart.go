@@ -201,6 +201,7 @@ func (p *supervisor) take() bool {
 		}
 	}
 	p.phase = backing
+	p.unwaitStarts() // of those that were down before
 	p.round++
 	round := p.round
 	p.later(p.delay.next(p.a.sys(), &p.v, time.Now()), func() {

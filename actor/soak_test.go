@@ -167,7 +167,9 @@ func (k *soak) spawn(p Parent) {
 	if len(k.refs) < 24 {
 		k.refs = append(k.refs, r)
 	} else {
-		k.refs[rand.IntN(len(k.refs))] = r
+		i := rand.IntN(len(k.refs))
+		k.refs[i].Kill() // else groups grow until some start of theirs fails each time
+		k.refs[i] = r
 	}
 }
 

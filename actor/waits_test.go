@@ -281,3 +281,37 @@ func TestStartWaitsForWhoStartsAlready(t *testing.T) {
 		})
 	}
 }
+
+// A start that waits for a sibling waits in vain from when that one has been taken down, too.
+func TestStartWaitsForWhoIsTakenDown(t *testing.T) {
+	limit(t, 20*time.Second)
+	s := newSys(t, Config{})
+	p := sup(t, s, "", Supervision{Strategy: OneForAll, MaxRestarts: 9})
+	starting, goOn, told := make(chan bool), make(chan bool), make(chan error, 1)
+	var y Ref[*box]
+	starts := 0
+	x := must(t, p, "x", func(c *Ctx) (*box, error) {
+		if starts++; starts == 2 {
+			starting <- true
+			<-goOn
+			_, err := do.Call(c, y, get)
+			told <- err
+		}
+		return &box{}, nil
+	})
+	_ = do.Tell(bg, x, boom)
+	<-starting
+	y = box0(t, p, "y")
+	z, free := box0(t, p, "z"), block(t, y)
+	close(goOn)
+	eventually(t, func() bool { return y.Len() == 1 })
+	_ = do.Tell(bg, z, boom)
+	eventually(t, func() bool { return y.a.recycled() })
+	free()
+	cycle(t, <-told, "x", "y")
+	for _, r := range []Ref[*box]{x, y, z} {
+		if _, err := do.Call(within(t), r, get); err != nil {
+			t.Errorf("%s: %v", r.Name(), err)
+		}
+	}
+}
