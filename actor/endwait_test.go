@@ -87,9 +87,10 @@ func TestStopAndItsChild(t *testing.T) {
 			if _, err := do.Call(within(t), a, func(_ *box, c *Ctx) (_ any, err error) { b, err = Spawn(c, "b", fresh); return nil, err }); err != nil {
 				t.Fatal(err)
 			}
-			told := make(chan error, 2)
+			told, began := make(chan error, 2), make(chan bool)
 			calls := func() {
 				_ = do.Tell(bg, b, func(_ *box, c *Ctx) (any, error) {
+					close(began)
 					if !before {
 						eventually(t, func() bool { return waits(x) })
 					}
@@ -100,6 +101,7 @@ func TestStopAndItsChild(t *testing.T) {
 			}
 			_ = do.Tell(bg, x, func(_ *box, c *Ctx) (any, error) {
 				calls()
+				<-began // Stop lets a child end without what is in its mailbox
 				if before {
 					eventually(t, func() bool { return x.Len() == 1 })
 				}
