@@ -13,8 +13,13 @@ import (
 // produce hands in the tasks of one producer.
 func (r *schedule) produce(producer int, rnd *rand.Rand) {
 	var tickets [4]firq.Ticket
-	for seq := range stressTasks {
+	for seq := 0; seq < stressTasks; {
+		if rnd.IntN(8) == 0 {
+			seq += r.batch(producer, seq, rnd)
+			continue
+		}
 		p := load{producer, rnd.IntN(stressTenants), seq + 1, producer*stressTasks + seq}
+		seq++
 		x := firq.Task[load]{Payload: p, Cost: 1 + rnd.Int64N(3)}
 		if r.priorities {
 			x.Priority = firq.Priority(rnd.IntN(int(firq.PriorityCritical) + 1))
@@ -49,6 +54,33 @@ func (r *schedule) produce(producer int, rnd *rand.Rand) {
 			runtime.Gosched()
 		}
 	}
+}
+
+// batch hands in a few of a producer's tasks at once, of which the first one is number seq,
+// and returns how many.
+func (r *schedule) batch(producer, seq int, rnd *rand.Rand) int {
+	tenant := rnd.IntN(stressTenants)
+	ts := make([]firq.Task[load], min(1+rnd.IntN(2*batchSize+4), stressTasks-seq))
+	for i := range ts {
+		ts[i] = firq.Task[load]{Payload: load{producer, tenant, seq + i + 1, producer*stressTasks + seq + i}, Cost: rnd.Int64N(3)}
+		if r.priorities && rnd.IntN(20) == 0 {
+			ts[i].Priority = firq.PriorityHigh
+		}
+		if r.deadlines && rnd.IntN(20) == 0 {
+			ts[i].Deadline = time.Now().Add(time.Duration(rnd.IntN(200)-50) * time.Microsecond)
+		}
+	}
+	if rnd.IntN(2) == 0 {
+		r.s.uncontended()
+	}
+	n, err := r.s.EnqueueBatch(tenant, ts)
+	if (n < len(ts)) != (err != nil) || err != nil && !errors.Is(err, firq.ErrRejected) && err != firq.ErrClosed {
+		r.errorf("EnqueueBatch: %d of %d, %v", n, len(ts), err)
+	}
+	for i := range ts[:n] {
+		r.ledger.accepted[ts[i].Payload.id] = true
+	}
+	return len(ts)
 }
 
 func (r *schedule) enqueue(k int, x firq.Task[load], rnd *rand.Rand) error {

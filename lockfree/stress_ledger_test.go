@@ -42,7 +42,7 @@ func (r *schedule) finish() {
 		r.errorf("%d delivered, %d dropped, %d accepted", l.delivered.Load(), l.dropped.Load(), accepted)
 	}
 	st := r.s.Stats()
-	out := st.Dequeued + st.Expired + st.Cancelled + st.DroppedPolicy + st.Closed
+	out := st.Dequeued + st.Expired + st.Cancelled + st.DroppedPolicy + st.Overload + st.Closed
 	if int64(st.Enqueued) != accepted || st.Enqueued != out || st.QueueLen != 0 || st.InFlight != 0 {
 		r.errorf("%d accepted; %+v", accepted, st)
 	}

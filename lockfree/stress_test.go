@@ -67,7 +67,7 @@ type load struct{ producer, tenant, seq, id int }
 
 const (
 	stressProducers = 4
-	stressTasks     = 60 // of each producer
+	stressTasks     = 120 // of each producer
 	stressTenants   = 3
 )
 
@@ -168,6 +168,12 @@ func randomConfig(rnd *rand.Rand) firq.Config[int, load] {
 	}
 	if one(3) {
 		cfg.MaxInFlightPerTenant = 1 + rnd.IntN(2)
+	}
+	if one(3) {
+		cfg.MaxInFlightFor = func(int) int { return rand.IntN(4) }
+	}
+	if one(6) {
+		cfg.TargetWait, cfg.Interval = 20*time.Microsecond, 100*time.Microsecond
 	}
 	if one(3) {
 		cfg.MaxTenants = 1 + rnd.IntN(stressTenants)
