@@ -20,7 +20,7 @@ import (
 // value that comes with an error is not passed on.
 type Exec[T, K comparable, V any] func(ctx context.Context, c Call[T, K]) (V, error)
 
-// Call is what is to be made.
+// Call names the result to be made.
 type Call[T, K comparable] struct {
 	Tenant T
 	Key    K
@@ -83,11 +83,11 @@ func (s Source) String() string {
 	return "Source(" + strconv.Itoa(int(s)) + ")"
 }
 
-// ErrTooManyWaiters is what a call gets that would be one too many to wait for the
-// execution of its key (Config.MaxWaiters). It matches firq.ErrRejected.
+// ErrTooManyWaiters is the error of a call for whose key Config.MaxWaiters calls
+// already wait. It matches firq.ErrRejected.
 var ErrTooManyWaiters error = fmt.Errorf("%w: too many calls wait for this key (MaxWaiters)", firq.ErrRejected)
 
-// PanicError is what every call of a key gets whose execution panicked, or called
+// PanicError is the error of every call for a key whose execution panicked, or called
 // runtime.Goexit.
 type PanicError struct {
 	Value any    // what it panicked with; nil: it called runtime.Goexit

@@ -85,7 +85,7 @@ type Rejection struct {
 	// RetryAfter is what Config.RetryAfter said; 0: none, always with a status other
 	// than 429 and 503.
 	RetryAfter time.Duration
-	// Tenant is whose request it is, as the gate was told: a long name is shortened
+	// Tenant is the request's tenant, as the gate knows it: a long name is shortened
 	// (ShortName).
 	Tenant string
 	// Err is the gate's error, or that of Config.Deadline.
@@ -105,8 +105,8 @@ type problem struct {
 // of the tenant. With reason Closed it asks the client to close the connection.
 //
 // Headers that middleware outside has set for another answer are removed:
-// Content-Length, ETag, Last-Modified, and Content-Encoding if w is net/http's own
-// (or httptest's); if somebody has wrapped it, they may be compressing.
+// Content-Length, ETag, Last-Modified, and Content-Encoding if w is net/http's own (or
+// httptest's); a wrapper around it may be compressing.
 func WriteProblem(w http.ResponseWriter, _ *http.Request, rej Rejection) {
 	body := problem{Title: http.StatusText(rej.Status), Status: rej.Status, Reason: rej.Reason}
 	if i := reasonOf(rej.Err); reasons[i].reason == rej.Reason {
