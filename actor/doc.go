@@ -52,10 +52,10 @@
 // no writer waits between the two.
 //
 // A call to an actor that has failed waits for its next incarnation. A handler that has
-// to end before that incarnation can begin would wait for itself, if its actor is a
-// child of the failed actor, a sibling that the supervisor takes down too, or one that
-// the supervisor starts earlier. That is ErrDeadlock as well, even if the failure comes
-// after the call.
+// to end before that incarnation can begin would wait for itself. This is so if its
+// actor is a child of the failed actor, a sibling that the supervisor takes down too,
+// or one that the supervisor starts earlier. Such a call is ErrDeadlock as well, even
+// if the failure comes after the call.
 //
 // A handler that waits in Stop for the end of an actor also waits for the handlers of
 // that actor's children. So does Spawn, if start has failed: then children of the new

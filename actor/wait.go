@@ -237,9 +237,8 @@ func (c *Ctx) Await(f func() error) error {
 	return f()
 }
 
-// Yield gives the slot to an actor that waits for one, and returns when it is this
-// actor's turn again. The handler keeps the actor's turn: no message of the actor comes
-// in.
+// Yield gives the slot to an actor that waits for one, and returns once the handler has
+// a slot again. The handler keeps the actor's turn: no message of the actor comes in.
 func (c *Ctx) Yield() {
 	w := c.w
 	if w == nil || !c.valid() || w.pool.locked || !w.pool.waits() {

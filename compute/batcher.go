@@ -276,8 +276,8 @@ func (b *Batcher[T, K, V]) Stats() BatchStats[T] {
 func (b *Batcher[T, K, V]) Shutdown(ctx context.Context) error { return b.life.shutdown(ctx) }
 
 // Close refuses later calls with firq.ErrClosed, and so ends all others at once; the
-// contexts of batches end. It waits for nobody. A second call, or one after a Shutdown that
-// came to its end, does nothing. It returns nil.
+// contexts of batches end. It does not wait. A second call, or one after a Shutdown
+// that came to its end, does nothing. It returns nil.
 func (b *Batcher[T, K, V]) Close() error {
 	b.life.kill()
 	return nil

@@ -27,7 +27,7 @@ type Call[T, K comparable] struct {
 	Group  int // which of Config.Groups it runs in, from 0 on; of a Batcher: 0
 }
 
-// Key is what results are kept by: never without the tenant.
+// Key identifies a result: a key always goes together with its tenant.
 type Key[T, K comparable] struct {
 	Tenant T
 	Key    K
@@ -37,15 +37,16 @@ type Key[T, K comparable] struct {
 type Info struct {
 	// Source says where the answer comes from.
 	Source Source
-	// Age is, of Hit and Stale, how long ago the answer was made (or put there by
+	// Age is, for Hit and Stale, how long ago the answer was made (or put there by
 	// Warm); else 0.
 	Age time.Duration
-	// Wait is, of Executed, how long the call waited for its slot; of Coalesced, for
-	// the outcome; else 0.
+	// Wait is, for Executed, how long the call waited for its slot; for Coalesced, how
+	// long it waited for the outcome; else 0.
 	Wait time.Duration
-	// Group is where it ran, of Executed and Coalesced; else -1.
+	// Group is the group in which it ran, for Executed and Coalesced; else -1.
 	Group int
-	// Err is, of Stale by Config.StaleIfError, what went wrong; else nil.
+	// Err is, for Stale by Config.StaleIfError, the error that the stale result stands
+	// in for; else nil.
 	Err error
 }
 

@@ -18,16 +18,16 @@ type Reason string
 
 // The reasons, and the status that each is answered with.
 const (
-	TenantFull      Reason = "tenant_full"      // 429: as many of the tenant's wait as may (firq.ErrTenantFull)
+	TenantFull      Reason = "tenant_full"      // 429: the tenant's queue is full (firq.ErrTenantFull)
 	TenantThreshold Reason = "tenant_threshold" // 429: firq.ErrTenantThreshold
 	TooManyTenants  Reason = "too_many_tenants" // 429: firq.ErrTooManyTenants
 	Evicted         Reason = "evicted"          // 429: a later one of the tenant took its place (gate.ErrEvicted)
 	Overload        Reason = "overload"         // 429: those of the tenant have waited for too long (gate.ErrOverload)
-	GlobalFull      Reason = "global_full"      // 503: as many wait as may (firq.ErrGlobalFull)
+	GlobalFull      Reason = "global_full"      // 503: the queue of all tenants is full (firq.ErrGlobalFull)
 	Timeout         Reason = "timeout"          // 503: its deadline, the context's, or MaxQueueAge passed
 	Closed          Reason = "closed"           // 503: the gate is shut down
 	Cancelled       Reason = "cancelled"        // 503: the context was cancelled; the client has gone, as a rule
-	BadRequest      Reason = "bad_request"      // 400: Config.Deadline found nonsense
+	BadRequest      Reason = "bad_request"      // 400: Config.Deadline returned an error
 	Internal        Reason = "internal"         // 500: a Cost or Priority that makes no sense; or a function of Config panicked
 )
 
