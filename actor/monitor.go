@@ -98,13 +98,13 @@ func (p *pool) takeAway(sl *slot, since int64) bool {
 // class of a wait: the power of two of nanoseconds that is not below it.
 func class(ns int64) int { return min(bits.Len64(uint64(max(ns, 1)-1)), classes-1) }
 
-// Queue is the actors that wait for a slot, for a Watchdog.
+// Queue lets a Watchdog see the actors that wait for a slot as a queue.
 func (s *System) Queue(name string) watchdog.Queue {
 	return watchdog.Queue{Name: name, Read: s.pool.q.counters}
 }
 
-// Running returns the handlers in progress, longest first: those that wait, and those
-// that were abandoned, too. Elapsed may be short by up to a Slice.
+// Running returns the handlers in progress, longest first, including those that wait
+// and those that were abandoned. Elapsed may be short by up to a Slice.
 func (s *System) Running() []SlowHandler {
 	s.ctxMu.Lock()
 	list := make([]*Ctx, 0, len(s.ctxs))
