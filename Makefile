@@ -1,10 +1,10 @@
 STRESS_TIME ?= 5m
 FUZZTIME    ?= 30s
 
-.PHONY: help test quick lint race plays models mutate stress fuzz bench api pictures hooks
+.PHONY: help test quick lint race schedules models mutate stress fuzz bench api pictures hooks
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: ## everything that CI checks; installs what it needs (scripts/test --help)
 	scripts/test
@@ -15,8 +15,8 @@ quick: ## what takes a few minutes of it
 race: ## the tests under the race detector, nothing else
 	go test -race -timeout=30m ./...
 
-plays: ## every schedule of small programs that changes goroutines a few times
-	scripts/test plays
+schedules: ## every schedule of small programs that changes goroutines a few times
+	scripts/test schedules
 
 models: ## search the models in docs/models/ with spin
 	scripts/verify

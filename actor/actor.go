@@ -83,8 +83,10 @@ type extra struct {
 	timers      map[*Timer]struct{}
 	start       func(*Ctx) (any, error) // of a supervised actor
 	goUp        bool                    // the supervisor wants the next incarnation
+	rises       bool                    // and it starts, or has started
 	final       error                   // the failure that sibling or child ends with
 	delay       backoff
+	together    bool // it is restarted with siblings, one by one, the oldest first
 	sup         *supervisor
 	last        *actor // youngest child; System.tree
 }

@@ -22,6 +22,7 @@ type call struct {
 	st      atomic.Uint32
 	foreign bool  // answered by somebody else than its handler; written while replying
 	room    bool  // not a message: its sender waits for room
+	ends    bool  // not a message: its sender waits for the end of to, and of its descendants before
 	inChain bool  // a handler of the target has caused it; immutable once posted
 	err     error // written while replying
 	w       *waiter

@@ -75,3 +75,23 @@ func TestShutdownAndTimers(t *testing.T) {
 		}
 	})
 }
+
+// Timers end with Close, though the handler that has set them goes on; and it sets none any more.
+func TestCloseEndsTimers(t *testing.T) {
+	limit(t, 20*time.Second)
+	s := newSys(t, Config{})
+	tick := NewAction("Tick", func(*box, *Ctx, int) error { return nil })
+	set, closed, late := make(chan *Timer), make(chan bool), make(chan *Timer)
+	_ = do.Tell(bg, box0(t, s, ""), func(_ *box, c *Ctx) (any, error) {
+		set <- tick.Every(c, time.Hour, 0)
+		<-closed
+		late <- tick.Every(c, time.Hour, 0)
+		return nil, nil
+	})
+	first := <-set
+	_ = s.Close()
+	close(closed)
+	if second := <-late; first.Stop() || second.Stop() {
+		t.Error("a timer goes on")
+	}
+}

@@ -27,6 +27,16 @@ func (s *System) Shutdown(ctx context.Context) error {
 		s.deadlocks.Add(1)
 		return &DeadlockError{Cycle: []string{c.Name()}}
 	}
+	if c != nil { // of another System
+		f := &call{to: s.root, ends: true}
+		f.st.Store(taken) // nobody may end it
+		if err := s.waitsFor(c, f); err != nil {
+			return err
+		}
+		t := c.pause()
+		defer c.resume(t)
+		defer s.noWait(c, f)
+	}
 	s.shutting.Store(true)
 	t := time.NewTimer(0)
 	defer t.Stop()
@@ -91,11 +101,14 @@ func (s *System) still() (sum uint64, still bool) {
 // Close ends everything at once: queued messages are dead letters, callers get
 // ErrStopped, contexts of handlers in progress are cancelled. It does not wait for
 // those handlers, whose actors end without last words, nor for last words that have
-// begun; it does for the last words of the others. It returns nil.
+// begun; it does for the last words of the others. A second Close waits for the first one,
+// unless a hook or last words are in progress: those may be what calls it. It returns nil.
 func (s *System) Close() error {
 	s.shutting.Store(true)
 	if s.closed.Swap(true) {
-		<-s.closeDone
+		if s.apartNow.Load() == 0 {
+			<-s.closeDone
+		}
 		return nil
 	}
 	defer close(s.closeDone)

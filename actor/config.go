@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -159,9 +160,14 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: actor: "+format, append([]any{firq.ErrInvalidConfig}, args...)...)
 }
 
-func (s *System) logger() *slog.Logger {
-	if s.cfg.Logger != nil {
-		return s.cfg.Logger
+// log writes what no hook takes. The logger's handler may be the user's, and may not return.
+func (s *System) log(level slog.Level, text string, args ...any) {
+	to := s.cfg.Logger
+	if to == nil {
+		to = slog.Default()
 	}
-	return slog.Default()
+	s.apart(func() {
+		defer func() { _ = recover() }() // nobody is left to be told
+		to.Log(context.Background(), level, text, args...)
+	})
 }

@@ -52,8 +52,12 @@
 //
 // A call to an actor that has failed waits for its next incarnation. A handler that has
 // to end before that incarnation can begin would wait for itself: its actor is a child
-// of the failed actor, or a sibling which the supervisor takes down too. That is
-// ErrDeadlock as well, even if the failure comes after the call.
+// of the failed actor, or a sibling which the supervisor takes down too, or one that it
+// starts before. That is ErrDeadlock as well, even if the failure comes after the call.
+//
+// A handler that waits for the end of an actor, in Stop, waits for the handlers of its
+// children, too. So does Spawn, if start has failed: then children of the new actor that
+// call the handler which waits get ErrDeadlock.
 //
 // The package does not see waits by means other than its own. If several goroutines of
 // one handler call at once, it sees only the first; use Start and Wait to have several

@@ -10,7 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// exitWays are how user code can end that does not return.
+// exitWays are how user code can end that does not return. TestCallbacks tries them everywhere;
+// what is here looks closer.
 var exitWays = map[string]func(){
 	"panic":  func() { panic("some") },
 	"Goexit": runtime.Goexit,
@@ -62,29 +63,6 @@ func TestCloseEndsWithoutLastWords(t *testing.T) {
 				t.Errorf("%d of 9 had last words", n)
 			}
 			goleak.VerifyNone(t, before)
-		})
-	}
-}
-
-// An actor with messages ends, although the hook that hears of each does not return.
-func TestEndsAlthoughHookExits(t *testing.T) {
-	for name, exit := range exitWays {
-		t.Run(name, func(t *testing.T) {
-			limit(t, 20e9)
-			var letters atomic.Int32
-			s := newSys(t, Config{Slots: 1, OnDeadLetter: func(DeadLetter) { letters.Add(1); exit() }})
-			r := box0(t, s, "a")
-			free := block(t, r)
-			for range 5 {
-				_ = do.Tell(bg, r, inc)
-			}
-			r.Kill()
-			free()
-			<-r.Done()
-			if n := letters.Load(); n != 5 {
-				t.Errorf("%d of 5 dead letters were heard of", n)
-			}
-			books(t, s)
 		})
 	}
 }

@@ -92,22 +92,16 @@ func (w *walk) call(f *call) bool {
 	if a == nil {
 		return false
 	}
-	if a.between() && w.life(a) {
+	if f.ends && w.end(a) || a.between() && w.life(a) {
 		return true
+	}
+	if f.ends || f.room && a.opens() {
+		return false
 	}
 	if !a.broken() && (a.set.reent == Full || a.set.reent == CallChain && f.inChain) {
 		return false // it passes handlers that wait
 	}
-	if g := a.cur.Load(); g != nil && w.handler(g) {
-		return true
-	}
-	a.mu.Lock()
-	var others []*Ctx
-	if a.x != nil {
-		others = append(others, a.x.holders...)
-	}
-	a.mu.Unlock()
-	for _, g := range others {
+	for _, g := range a.handlers() {
 		if w.handler(g) {
 			return true
 		}

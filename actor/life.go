@@ -1,6 +1,10 @@
 package actor
 
-import "github.com/firq-go/firq/internal/proof/failpoint"
+import (
+	"log/slog"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
 
 // fail ends the incarnation because of why. The caller has the turn, or is one of the
 // handlers in progress. gone: a handler was abandoned, and has the state still.
@@ -107,7 +111,7 @@ func (a *actor) step(c *Ctx) {
 		return
 	case a.life == down && !final && !a.recycle:
 		up := x.goUp
-		x.goUp = false
+		x.goUp, x.rises = false, x.rises || up
 		a.mu.Unlock()
 		if up {
 			a.renew(c)
@@ -148,6 +152,7 @@ func (a *actor) step(c *Ctx) {
 // close runs the last words of an incarnation and lets its state go.
 func (a *actor) close(c *Ctx, why error) {
 	failpoint.At("close")
+	s := a.sys()
 	a.mu.Lock()
 	state, gone := a.state, a.x.abandoned
 	a.state, a.x.abandoned = nil, false
@@ -159,10 +164,10 @@ func (a *actor) close(c *Ctx, why error) {
 		t.end()
 	}
 	if st, ok := state.(Stopper); ok && !gone && c != nil {
-		c.begin(a, methodStop, nil, nil, a.sys().now())
+		c.begin(a, methodStop, nil, nil, s.now())
 		var fail error
 		if c.w == nil { // Close, whose goroutine is the user's and has more to end
-			apart(func() { fail = c.guard(func() { st.Stop(c, why) }, func(f error) { fail = f }) })
+			s.apart(func() { fail = c.guard(func() { st.Stop(c, why) }, func(f error) { fail = f }) })
 		} else {
 			fail = c.guard(func() { st.Stop(c, why) }, func(fail error) {
 				c.returned()
@@ -181,7 +186,7 @@ func (a *actor) close(c *Ctx, why error) {
 }
 
 func (a *actor) logLast(err error) {
-	a.sys().logger().Error("actor: Stop of a state failed", "actor", a.name, "error", err)
+	a.sys().log(slog.LevelError, "actor: Stop of a state failed", "actor", a.name, "error", err)
 }
 
 // rest keeps an actor without an incarnation until its supervisor wants the next one.
@@ -196,6 +201,7 @@ func (a *actor) rest() {
 	why, was := x.fail, a.life == failed
 	a.life, a.ending, a.recycle, x.fail = down, false, false, nil
 	x.goUp = false // the supervisor may have wanted it more than once
+	x.rises = false
 	x.back.takeAllFront(&x.stash)
 	a.mu.Unlock()
 	failpoint.At("is down")
@@ -253,8 +259,12 @@ func (a *actor) finish() {
 	a.state, x.start = nil, nil
 	chain := a.empty()
 	a.evictRoom(ErrStopped)
-	why := x.err
+	why, timers := x.err, x.timers
+	x.timers = nil
 	a.mu.Unlock()
+	for t := range timers { // of an incarnation that Close has ended beside its handler
+		t.end()
+	}
 	a.deadLetters(chain, ErrStopped)
 	failpoint.At("retire")
 	s.retire(a)

@@ -1,6 +1,10 @@
 package actor
 
-import "github.com/firq-go/firq/internal/proof/failpoint"
+import (
+	"slices"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
 
 // A call to an actor without an incarnation waits for the next one, and that waits for
 // others to end first: the children of the last one, and the siblings that its supervisor
@@ -8,18 +12,16 @@ import "github.com/firq-go/firq/internal/proof/failpoint"
 // others, would wait for itself. The last one to begin sees it: the handler, in
 // waitsFor, or whatever ends its actor, in unwait. Both hold graph while they look.
 
-// vain is a call that waits in the mailbox of an actor which has no incarnation or is about to
-// lose it, and the handler that waits for it.
+// vain is a call that waits in a mailbox, and the handler that waits for it.
 type vain struct {
 	f *call
 	h *Ctx
 }
 
-// search follows all that handlers wait for, as a walk does, to calls that wait for an
-// incarnation.
+// search follows all that handlers wait for, as a walk does, to calls that wait in mailboxes.
 type search struct {
 	walk
-	ends []vain
+	vain []vain // the last of a way first
 }
 
 func (s *search) handler(g *Ctx) {
@@ -38,11 +40,47 @@ func (s *search) handler(g *Ctx) {
 		s.handler(by)
 		return
 	}
-	if f.to.between() {
-		s.ends = append(s.ends, vain{f, g})
+	if f.ends {
+		s.below(f.to)
+	} else {
+		s.actor(f.to)
 	}
-	for _, h := range f.to.handlers() {
+	s.vain = append(s.vain, vain{f, g})
+}
+
+func (s *search) actor(a *actor) {
+	for _, h := range a.handlers() {
 		s.handler(h)
+	}
+}
+
+// below is actor for a and its descendants.
+func (s *search) below(a *actor) {
+	for _, b := range a.all() {
+		s.actor(b)
+	}
+}
+
+// cut claims the calls that would wait for themselves; over has to be called then, without
+// graph.
+func (s *search) cut() (cut []*call) {
+	for _, e := range s.vain {
+		f, w := e.f, newWalk(e.h)
+		if f.st.Load() != waiting || !w.call(f) || !f.st.CompareAndSwap(waiting, left) {
+			continue
+		} // claimed under graph: once its caller has been there the call may be another one
+		f.err = &DeadlockError{Cycle: w.cycle()}
+		cut = append(cut, f)
+	}
+	return cut
+}
+
+// over tells who waits for calls that were cut.
+func (s *System) over(cut []*call) {
+	for _, f := range cut {
+		s.deadlocks.Add(1)
+		f.leaving(f.to.sys(), waiting, f.err)
+		f.wake()
 	}
 }
 
@@ -146,38 +184,73 @@ func (w *walk) life(a *actor) bool {
 			}
 		}
 	}
+	for _, g := range a.starts() {
+		if w.handler(g) {
+			w.names = append(w.names, a.name)
+			return true
+		}
+	}
 	return false
+}
+
+// starts returns the handlers that run starts which come before the next incarnation of a:
+// a supervisor starts those that it restarts together one by one, the oldest first.
+func (a *actor) starts() (all []*Ctx) {
+	s := a.sys()
+	s.tree.Lock()
+	defer s.tree.Unlock()
+	for p := a; p != nil; p = p.up {
+		if !p.between() || !p.inLine() {
+			continue
+		}
+		for q := p.older; q != nil; q = q.older {
+			if q.inGroup() {
+				all = append(all, q.handlers()...)
+			}
+		}
+	}
+	return all
+}
+
+// inGroup reports whether a is down, and is restarted together with siblings.
+func (a *actor) inGroup() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.life == down && a.x.together
+}
+
+// inLine reports whether its supervisor will start a in its turn: it is in a group, and has
+// not been told to start, as it may be where a sibling has failed since.
+func (a *actor) inLine() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.x != nil && a.x.together && (a.life != down || !a.x.goUp && !a.x.rises)
 }
 
 // unwait ends what handlers of a and of its descendants wait for, where that comes only
 // after the end of a, which is to end now.
-func (a *actor) unwait() {
-	s := a.sys()
+func (a *actor) unwait() { a.sys().unwait(func(see *search) { see.below(a) }) }
+
+// unwaitStarts does the same for starts in progress of children that are restarted together,
+// and where that comes only after those starts.
+func (p *supervisor) unwaitStarts() {
+	p.a.sys().unwait(func(see *search) {
+		for _, k := range p.set {
+			if k.inGroup() {
+				see.actor(k)
+			}
+		}
+	})
+}
+
+func (s *System) unwait(from func(*search)) {
 	failpoint.Lock(&graph, "unwait")
 	see := search{walk: newWalk(nil)}
-	s.tree.Lock()
-	all := a.below([]*actor{a})
-	s.tree.Unlock()
-	for _, b := range all {
-		for _, g := range b.handlers() {
-			see.handler(g)
-		}
-	}
-	var over []*call
-	for _, e := range see.ends {
-		f, w := e.f, newWalk(e.h)
-		if f.st.Load() != waiting || !w.call(f) || !f.st.CompareAndSwap(waiting, left) {
-			continue
-		} // claimed under graph: once its caller has been there the call may be another one
-		f.err = &DeadlockError{Cycle: w.cycle()}
-		over = append(over, f)
-	}
+	from(&see)
+	see.vain = slices.DeleteFunc(see.vain, func(v vain) bool { return !v.f.to.between() })
+	cut := see.cut()
 	graph.Unlock()
-	for _, f := range over {
-		s.deadlocks.Add(1)
-		f.leaving(f.to.sys(), waiting, f.err)
-		f.wake()
-	}
+	s.over(cut)
 }
 
 // unique returns each name once, in order.

@@ -77,15 +77,16 @@ func (s *System) handOff() {
 }
 
 // takeAway takes a slot from its owner, if that is still at the handler that has been in
-// progress since then, and passes it on. Under sl.mu: an owner that has just finished is
-// in pop before, and keeps the slot, or after, and sees that it has none.
+// progress since then, and passes it on. An owner that has just finished moves since on first,
+// and keeps the slot, or finds that it was moved, and that it has none (keeps).
 func (p *pool) takeAway(sl *slot, since int64) bool {
 	failpoint.At("take away")
-	sl.mu.Lock()
+	failpoint.Lock(&sl.mu, "slot")
 	w := sl.owner.Load()
-	took := w != nil && sl.since.Load() == since && sl.owner.CompareAndSwap(w, nil)
+	took := w != nil && sl.since.CompareAndSwap(since, 0)
 	if took {
-		sl.since.Store(0)
+		failpoint.At("take away now")
+		sl.owner.Store(nil)
 	}
 	sl.mu.Unlock()
 	if took {

@@ -175,12 +175,12 @@ func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 				runtime.Gosched()
 			}
 			if p.sys.shuffle != nil {
-				p.sys.shuffle.settle(p)
+				p.sys.shuffle.settle()
 			}
 			w.now = p.sys.now()
 		}
 		failpoint.At("pop")
-		if !w.keeps(sl) {
+		if sl.owner.Load() != w {
 			return entry{}, true
 		}
 		if e, ok := p.q.get(w.now); ok {

@@ -132,18 +132,14 @@ func (a *actor) stop(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	f := &call{to: a, room: true, many: make(chan struct{})}
+	f := &call{to: a, ends: true, many: make(chan struct{})}
 	s := a.sys()
-	if s.above(a, c.a.Load()) { // it ends before its parent does
-		s.deadlocks.Add(1)
-		return &DeadlockError{Cycle: []string{a.name, c.Name()}}
-	}
 	if err := s.waitsFor(c, f); err != nil {
 		return err
 	}
-	defer s.noWait(c, f)
 	t := c.pause()
 	defer c.resume(t)
+	defer s.noWait(c, f) // before it has to wait for its turn
 	select {
 	case <-done:
 		return nil

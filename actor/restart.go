@@ -174,10 +174,12 @@ func (p *supervisor) failure(e event) bool {
 	for _, k := range p.a.sys().children(p.a) {
 		found = found || k == e.child
 		if k == e.child || p.v.Strategy == OneForAll || p.v.Strategy == RestForOne && found || slices.Contains(p.set, k) {
+			k.together(true)
 			set = append(set, k)
 		}
 	}
 	p.set, p.phase = set, taking
+	p.unwaitStarts()
 	return true
 }
 
@@ -199,6 +201,7 @@ func (p *supervisor) take() bool {
 		}
 	}
 	p.phase = backing
+	p.unwaitStarts() // of those that were down before
 	p.round++
 	round := p.round
 	p.later(p.delay.next(p.a.sys(), &p.v, time.Now()), func() {
@@ -222,6 +225,7 @@ func (p *supervisor) raise() bool {
 			k.takeDown(p.why) // for its handlers, which must not wait for those that come up after it
 			return false      // it comes down again, and says so
 		}
+		k.together(false)
 		p.set = p.set[1:]
 	}
 	p.set, p.phase = nil, calm
@@ -251,11 +255,19 @@ func (p *supervisor) fresh() {
 	p.set = p.a.sys().children(p.a)
 	for _, k := range p.set {
 		k.mu.Lock()
-		k.extra().delay = backoff{}
+		k.extra().delay, k.x.together = backoff{}, true
 		k.mu.Unlock()
 	}
 	p.phase = raising
+	p.unwaitStarts()
 	p.a.nudge()
+}
+
+// together says whether a is restarted with siblings, one by one.
+func (a *actor) together(yes bool) {
+	a.mu.Lock()
+	a.extra().together = yes
+	a.mu.Unlock()
 }
 
 func (a *actor) lifeNow() life {

@@ -2,8 +2,10 @@ package actor
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +26,7 @@ type shuffle struct {
 	mu       sync.Mutex
 	rng      *rand.Rand // mu
 	handlers uint64     // started; mu
+	timers   uint64     // set; mu
 }
 
 func (h *shuffle) intn(n int) int {
@@ -78,11 +81,43 @@ func (e *envelope) sender() string {
 	return e.from.name
 }
 
-// settle lets everybody else run until they wait.
-func (h *shuffle) settle(*pool) {
-	for range 64 {
+const (
+	rounds    = 1000 // of settle at most: somebody may run all the time
+	oldRounds = 64   // where the runtime cannot say whether somebody is runnable
+)
+
+// settle lets everybody else run until they wait, so that all that become ready at an instant
+// are there to be chosen from, however often one of them loses its processor on the way.
+func (h *shuffle) settle() {
+	for i := range rounds {
 		runtime.Gosched()
+		still, known := alone()
+		if still || !known && i >= oldRounds {
+			return
+		}
 	}
+}
+
+// alone reports whether no other goroutine of the process runs or could run; with one
+// processor that is exact. known: the runtime says so, since Go 1.26.
+func alone() (still, known bool) {
+	read := []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/running:goroutines"}}
+	metrics.Read(read)
+	for _, r := range read {
+		if r.Value.Kind() != metrics.KindUint64 {
+			return false, false
+		}
+	}
+	return read[0].Value.Uint64() == 0 && read[1].Value.Uint64() <= 1, true
+}
+
+// timer returns a sender for the messages of a timer: those that ring at the same instant do
+// so in an order that the runtime draws.
+func (h *shuffle) timer(a *actor) *actor {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.timers++
+	return &actor{name: fmt.Sprintf("%s timer %d", a.name, h.timers)}
 }
 
 // queue of entries in an order by the seed.

@@ -10,6 +10,7 @@ import (
 // run is the soak: senders, callers, who kills, and in the end the books.
 func (k *soak) run(d time.Duration) {
 	var wg sync.WaitGroup
+	k.begun.Store(true)
 	over := time.Now().Add(d)
 	late := over.Add(10 * time.Second) // on a busy machine not everything has happened when time is over
 	for g := range 8 {

@@ -213,16 +213,3 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 	a.mu.Unlock()
 	return nil
 }
-
-// awaitEnd waits until an actor whose start has failed is gone, children first.
-func (a *actor) awaitEnd(c *Ctx) {
-	done := a.done()
-	if c != nil {
-		t := c.pause()
-		defer c.resume(t)
-	}
-	select {
-	case <-done:
-	case <-a.sys().stopped:
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,6 +54,7 @@ type System struct {
 	rootNudge  chan struct{}
 	gently     atomic.Bool // Shutdown ends the actors: ended without error
 	closeDone  chan struct{}
+	apartNow   atomic.Int64 // hooks, and last words that Close runs, in progress
 	keepMu     sync.Mutex
 	dedicated  map[*actor]struct{}      // keepMu
 	timers     map[*time.Timer]struct{} // keepMu
@@ -167,7 +169,7 @@ func (a *actor) kindName() string {
 // hook runs what the user gave, on a goroutine of its own: what it panics with is logged, and
 // Goexit ends neither the monitor, nor Close, nor an actor's end half-way.
 func (s *System) hook(name string, f func()) {
-	apart(func() { s.hookHere(name, f) })
+	s.apart(func() { s.hookHere(name, f) })
 }
 
 // hookHere is hook for what is called for each message or turn, where a goroutine would cost too
@@ -175,14 +177,16 @@ func (s *System) hook(name string, f func()) {
 func (s *System) hookHere(name string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			s.logger().Error("actor: a hook panicked", "hook", name, "panic", v)
+			s.log(slog.LevelError, "actor: a hook panicked", "hook", name, "panic", v)
 		}
 	}()
 	f()
 }
 
 // apart runs f on a goroutine of its own, and returns when that has ended, by Goexit too.
-func apart(f func()) {
+func (s *System) apart(f func()) {
+	s.apartNow.Add(1)
+	defer s.apartNow.Add(-1)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

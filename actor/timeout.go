@@ -2,6 +2,7 @@ package actor
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -94,7 +95,7 @@ func (c *Ctx) late(a *actor, m *method, run uint64, began time.Time, mode Timeou
 		s.hook("OnTimeout", func() { f(h) })
 		return
 	}
-	s.logger().Warn("actor: a handler has run for its timeout", "actor", h.Name, "method", h.Method, "elapsed", h.Elapsed, "mode", int(mode))
+	s.log(slog.LevelWarn, "actor: a handler has run for its timeout", "actor", h.Name, "method", h.Method, "elapsed", h.Elapsed, "mode", int(mode))
 }
 
 // abandon takes from a handler what it holds: from now on it is nobody's.

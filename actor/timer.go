@@ -16,6 +16,7 @@ type Timer struct {
 	over   bool          // it has rung, or has ended
 	queued bool          // its message waits
 	send   func(*Timer)
+	from   *actor // as whom it sends, in a System of actortest
 }
 
 // After sends the actor of c a message after d. It panics if m is a method of another
@@ -43,10 +44,13 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 		panic("actor: a timer of " + a.name + ": " + m.name + " is a method of " + m.kind.name + ", not of " + a.kindName())
 	}
 	t.a, t.over = a, false
+	if h := c.sys.shuffle; h != nil {
+		t.from = h.timer(a)
+	}
 	t.send = func(t *Timer) {
 		l := &tick[S, Req, Res]{t: t}
 		l.of, l.req = m, req
-		l.m, l.run = &m.method, l
+		l.m, l.run, l.from = &m.method, l, t.from
 		if err := a.post(&l.envelope, nil, rung); err != nil {
 			if err == errWait {
 				err = ErrMailboxFull
@@ -54,16 +58,20 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 			a.deadLetter(&l.envelope, err)
 		}
 	}
+	t.mu.Lock() // whoever ends it waits until it is set
+	defer t.mu.Unlock()
 	a.mu.Lock()
+	if t.over = a.life == ended; t.over { // by Close, and the handler goes on
+		a.mu.Unlock()
+		return t
+	}
 	x := a.extra()
 	if x.timers == nil {
 		x.timers = map[*Timer]struct{}{}
 	}
 	x.timers[t] = struct{}{}
 	a.mu.Unlock()
-	t.mu.Lock()
 	t.t = time.AfterFunc(d, t.ring)
-	t.mu.Unlock()
 	return t
 }
 

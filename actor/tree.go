@@ -104,15 +104,3 @@ func (s *System) children(a *actor) (list []*actor) {
 	}
 	return list
 }
-
-// above reports whether a is an ancestor of b, or b.
-func (s *System) above(a, b *actor) bool {
-	s.tree.Lock()
-	defer s.tree.Unlock()
-	for ; b != nil; b = b.up {
-		if b == a {
-			return true
-		}
-	}
-	return false
-}

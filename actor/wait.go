@@ -55,9 +55,9 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 // look waits for the answer of f, which goes on if ctx ends before.
 func (c *Ctx) look(ctx context.Context, f *call) error {
 	if c != nil {
-		defer c.sys.noWait(c, f)
 		t := c.pause()
 		defer c.resume(t)
+		defer c.sys.noWait(c, f) // before it has to wait for its turn
 	}
 	select {
 	case <-f.done():
@@ -67,30 +67,50 @@ func (c *Ctx) look(ctx context.Context, f *call) error {
 	}
 }
 
+// outer returns the handler inside of which c's runs, on the same goroutine: who starts an
+// actor waits while its start does.
+func (c *Ctx) outer() *Ctx {
+	if c.serving.Load() != nil {
+		return nil
+	}
+	return c.caller.Load()
+}
+
 // pause gives up what the handler holds while it waits.
 func (c *Ctx) pause() (start int64) {
 	start = c.sys.now()
-	a := c.a.Load()
-	if a.set.reent != None {
-		a.suspend(c)
+	open := false
+	for p := c; p != nil; p = p.outer() {
+		if a := p.a.Load(); a.set.reent != None {
+			a.suspend(p)
+			open = true
+		}
 	}
-	if c.w != nil && (!c.w.pool.locked || a.set.reent != None) {
+	if c.w != nil && (!c.w.pool.locked || open) {
 		c.w.lose()
 	}
 	return start
 }
 
 // resume takes it back, except for the slot: a handler that goes on may hold what others
-// wait for. (With one slot and an order by seed it is otherwise.)
+// wait for. (With an order by seed it has the slot, and the slot decides who is first to take
+// the turn back.)
 func (c *Ctx) resume(start int64) {
-	a := c.a.Load()
-	if a.set.reent != None {
-		a.regain(c)
+	c.wantBySeed()
+	for p := c; p != nil; p = p.outer() {
+		if a := p.a.Load(); a.set.reent != None {
+			a.regain(p)
+		}
 	}
-	if c.w != nil && c.sys.shuffle != nil && !c.w.has() && c.st.Load() != abandoned {
-		c.w.want(a)
-	}
+	c.wantBySeed()
 	c.acct.lent.Add(c.sys.now() - start)
+}
+
+// wantBySeed waits for a slot in a System of actortest.
+func (c *Ctx) wantBySeed() {
+	if c.w != nil && c.sys.shuffle != nil && !c.w.has() && c.st.Load() != abandoned {
+		c.w.want(c.a.Load())
+	}
 }
 
 // want waits for a slot.
@@ -192,6 +212,9 @@ func (a *actor) regain(c *Ctx) {
 	}
 	a.x.resume = append(a.x.resume, c)
 	a.mu.Unlock()
+	if c.w != nil && c.sys.shuffle != nil {
+		c.w.lose() // which the handler that has the turn may want
+	}
 	<-c.turn
 }
 

@@ -151,14 +151,15 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 		sh.Queue.Control(s.life.State() == serve.Open)
 		now = s.env.Clock.Now()
 		sh.Unwait(now)
+		var h drr.Head
 		limit := sh.Limit() // it may have changed before the lock was ours
 		for n < len(dst) {
-			dt, h, _ := sh.Queue.NextWithin(now, limit, &dst[n].Payload)
+			dt, _ := sh.Queue.NextWithin(now, limit, &dst[n].Payload, &h)
 			if dt == nil {
 				break // empty, ahead, or enough for one hold: the caller comes back
 			}
 			t := ownerOf(dt)
-			dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, h, now))
+			dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &h, now))
 			if n++; n < len(dst) {
 				limit = sh.Onward(limit)
 			}

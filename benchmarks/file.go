@@ -2,10 +2,9 @@ package main
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	"github.com/firq-go/firq/benchmarks/internal/gap"
-	"github.com/firq-go/firq/benchmarks/internal/peers"
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/report"
@@ -34,29 +33,13 @@ type gapRun struct {
 }
 
 func newFile(p *plan, env machine.Env) *file {
-	f := &file{Schema: schema, Env: env, Modules: modules(), Run: report.RunSection{
+	f := &file{Schema: schema, Env: env, Modules: command.Modules(), Run: report.RunSection{
 		Rounds: p.Rounds, Warmup: p.Warmup, Measure: p.Measure, SampleEvery: load.SampleEvery,
 	}}
 	for i := range p.peers {
 		f.Run.Contestants = append(f.Run.Contestants, p.peers[i].Name)
 	}
 	return f
-}
-
-// modules returns what is compiled in, by the build information. firq itself is
-// the checkout around this one, whose commit is in the environment.
-func modules() map[string]string {
-	versions := make(map[string]string)
-	bi, ok := debug.ReadBuildInfo()
-	if !ok {
-		return versions
-	}
-	for _, m := range bi.Deps {
-		if m.Path != peers.Firq {
-			versions[m.Path] = m.Version
-		}
-	}
-	return versions
 }
 
 // failures returns an error if some runs have no result.

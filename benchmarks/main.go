@@ -21,7 +21,7 @@ import (
 func main() { command.Main(app) }
 
 func app(stdout, stderr io.Writer) *cli.Command {
-	return &cli.Command{
+	return command.Root(&cli.Command{
 		Name:  "benchmarks",
 		Usage: "compare firq with its peers",
 		Description: "Runs every contestant on the same load, in alternating rounds that each begin with another\n" +
@@ -52,16 +52,10 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			&cli.StringFlag{Name: "work", Value: "0s", Usage: "CPU time per task, for the producer and for the consumer each; a `LIST` gives one part of the table for each"},
 			&cli.IntFlag{Name: "window", Value: 4096, Usage: "producers pause while `N` tasks are unfinished"},
 			&cli.IntFlag{Name: "gap-rounds", Value: 1, Usage: "measure the fairness gap `N` times, and show the largest; 0: not at all"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write every single run as JSON to `FILE`; a directory gets a file named after the time"},
+			command.OutputFlag(),
 		},
-		Writer:          stdout,
-		ErrWriter:       stderr,
-		Suggest:         true,
-		HideHelpCommand: true,
-		OnUsageError:    command.OnUsageError,
-		ExitErrHandler:  command.KeepErr,
-		Action:          run,
-	}
+		Action: command.Alone(parse, run),
+	}, stdout, stderr)
 }
 
 // contestants lists them for the help.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/firq-go/firq/benchmarks/internal/peers"
@@ -21,12 +20,10 @@ func markdown(w io.Writer, f *file, chosen []peers.Peer) {
 		return
 	}
 	head := []string{"", "version"}
-	rule := []string{"---", "---"}
 	for i := range f.Run.Cells {
-		head, rule = append(head, title(f, &f.Run.Cells[i])), append(rule, "---")
+		head = append(head, title(f, &f.Run.Cells[i]))
 	}
-	line(w, head)
-	line(w, rule)
+	report.Heading(w, head...)
 	var notes []string
 	for i := range chosen {
 		p := &chosen[i]
@@ -34,7 +31,7 @@ func markdown(w io.Writer, f *file, chosen []peers.Peer) {
 		for c := range f.Run.Cells {
 			row = append(row, value(f, &f.Run.Cells[c], p))
 		}
-		line(w, row)
+		report.Row(w, row...)
 	}
 	for _, own := range []string{contest.OneLock, contest.Simple} {
 		if !slices.ContainsFunc(chosen, func(p peers.Peer) bool { return p.Name == own }) {
@@ -44,7 +41,7 @@ func markdown(w io.Writer, f *file, chosen []peers.Peer) {
 		for c := range f.Run.Cells {
 			row = append(row, lead(&f.Run.Cells[c], own))
 		}
-		line(w, row)
+		report.Row(w, row...)
 	}
 	row := []string{"`lockfree` / fastest fair peer", ""}
 	for c := range f.Run.Cells {
@@ -55,7 +52,7 @@ func markdown(w io.Writer, f *file, chosen []peers.Peer) {
 		}
 		row = append(row, text)
 	}
-	line(w, row)
+	report.Row(w, row...)
 	report.Printf(w, "\ntasks/s · processor time of the whole process per task · allocations per task · fairness gap: the\n"+
 		"largest difference of tasks served to two backlogged equal tenants over any interval (skewed and open loop:\n"+
 		"queue time of all tenants but the first at the 99th percentile instead). Medians of %d\n"+
@@ -65,13 +62,9 @@ func markdown(w io.Writer, f *file, chosen []peers.Peer) {
 	for i, note := range notes {
 		report.Printf(w, "%d. %s\n", i+1, note)
 	}
-	e := &f.Env
-	report.Printf(w, "\n%s, %s/%s, %s, %d cores, GOMAXPROCS %d, load %s, commit %.12s%s\n`%s`\n", e.GoVersion, e.OS, e.Arch, e.CPU,
-		e.Cores, e.GOMAXPROCS, e.Load, e.Commit, map[bool]string{true: " (modified)"}[e.Modified], e.Command)
+	report.Printf(w, "\n%v\n`%s`\n", &f.Env, f.Env.Command)
 	failed(w, f)
 }
-
-func line(w io.Writer, cells []string) { report.Printf(w, "| %s |\n", strings.Join(cells, " | ")) }
 
 // title names a cell; the work only where there is more than one.
 func title(f *file, c *suite.Cell) string {

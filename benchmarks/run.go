@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -27,30 +26,15 @@ type plan struct {
 	gapRounds int
 }
 
-func run(ctx context.Context, cmd *cli.Command) error {
-	if name := cmd.Args().First(); name != "" {
-		return command.Misuse(cmd, fmt.Errorf("unknown argument %q", name))
-	}
-	p, err := parse(cmd)
-	if err != nil {
-		return command.Misuse(cmd, err)
-	}
-	file := newFile(p, machine.Read())
-	destination := cmd.String("output")
-	if destination != "" {
-		if destination, err = report.Destination(destination, "peers", file.Env.Start); err != nil {
-			return err
-		}
-	}
-	out, errOut := cmd.Root().Writer, cmd.Root().ErrWriter
-	err = measure(ctx, p, file, errOut)
-	file.Interrupted = err != nil
-	markdown(out, file, p.peers)
-	if destination != "" {
-		err = errors.Join(err, report.WriteJSON(destination, file))
-		report.Printf(errOut, "wrote %s\n", destination)
-	}
-	return errors.Join(err, file.failures())
+func run(ctx context.Context, cmd *cli.Command, p *plan) error {
+	f := newFile(p, machine.Read())
+	err := command.Record(cmd, "peers", f.Env.Start, f, func(stdout, stderr io.Writer) error {
+		err := measure(ctx, p, f, stderr)
+		f.Interrupted = err != nil
+		markdown(stdout, f, p.peers)
+		return err
+	})
+	return errors.Join(err, f.failures())
 }
 
 // measure fills file. On an error it has what there is until then.
@@ -105,7 +89,7 @@ func parse(cmd *cli.Command) (*plan, error) {
 		Probe: -1, // package gap says more
 	}}
 	var err error
-	if p.peers, err = peers.Select(list(cmd.String("peers"))); err != nil {
+	if p.peers, err = peers.Select(command.List(cmd.String("peers"))); err != nil {
 		return nil, fmt.Errorf("--peers: %w", err)
 	}
 	for i := range p.peers {
@@ -114,7 +98,7 @@ func parse(cmd *cli.Command) (*plan, error) {
 	if p.gapRounds < 0 || p.gapRounds > 1000 {
 		return nil, fmt.Errorf("--gap-rounds: %d, must be 0 to 1000", p.gapRounds)
 	}
-	for _, w := range list(cmd.String("work")) {
+	for _, w := range command.List(cmd.String("work")) {
 		d, err := time.ParseDuration(w)
 		if err != nil || d < 0 || d > time.Second {
 			return nil, fmt.Errorf("--work: %q, must be a duration such as 1us, at most 1s", w)
@@ -146,7 +130,7 @@ const (
 // scenarios makes one of each number of tenants with each number of consumers, and of the
 // other loads one with the first numbers.
 func scenarios(cmd *cli.Command) (all []scenario.Scenario, err error) {
-	loads := list(cmd.String("loads"))
+	loads := command.List(cmd.String("loads"))
 	if len(loads) == 0 {
 		return nil, errors.New("--loads: is empty")
 	}
@@ -196,7 +180,7 @@ func scenarios(cmd *cli.Command) (all []scenario.Scenario, err error) {
 
 // numbers parses a flag that is a list of numbers.
 func numbers(cmd *cli.Command, flag string) (ns []int, err error) {
-	for _, word := range list(cmd.String(flag)) {
+	for _, word := range command.List(cmd.String(flag)) {
 		n, err := strconv.Atoi(word)
 		if err != nil {
 			return nil, fmt.Errorf("--%s: %q is no number", flag, word)
@@ -207,14 +191,4 @@ func numbers(cmd *cli.Command, flag string) (ns []int, err error) {
 		return nil, fmt.Errorf("--%s: is empty", flag)
 	}
 	return ns, nil
-}
-
-// list returns the parts between commas.
-func list(value string) (parts []string) {
-	for part := range strings.SplitSeq(value, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			parts = append(parts, part)
-		}
-	}
-	return parts
 }

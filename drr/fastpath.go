@@ -9,47 +9,48 @@ const fewSteps = 8
 // nextPlain is nextOfAll, to which it adds nothing but speed, for what is usual: plain
 // tenants with tasks in slots. It returns nil where it comes to anything else; then
 // nextOfAll goes on from there.
-func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T) (t *Tenant[K, T], h Head) {
+func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T, h *Head) *Tenant[K, T] {
 	l := &q.lists[0]
 	if l.wait > 0 || l.fresh.head != nil {
-		return nil, h
+		return nil
 	}
 	for range fewSteps {
 		s := l.active.head
 		if s == nil {
-			return nil, h
+			return nil
 		}
-		t = s.tenant
+		t := s.tenant
 		if t.mask != 1<<usual || t.NeedsFill {
 			if t.mask != 0 {
-				return nil, h
+				return nil
 			}
 			if q.host.Fill(t); t.mask == 0 {
 				q.leave(s) // s is in the active list
 			}
 			continue
 		}
+		g := t.line.lane.first
+		at := &g.slots[g.from]
 		if !s.inTurn {
 			if beyond(l.round, limit) {
-				return nil, h
+				return nil
 			}
 			l.reached = l.round
 			l.audit.turn(s.deficit, t.quantum)
 			s.inTurn = true
 			s.deficit = addSaturated(s.deficit, t.quantum)
 		}
-		g := t.line.lane.first
-		at := &g.slots[g.from]
-		h = Head{Cost: at.cost, Enqueued: at.enqueued, Due: NoDeadline, Priority: firq.PriorityNormal}
-		if s.deficit < h.Cost {
-			if q.turnOver(s, now, limit); l.wait > 0 {
-				return nil, h
+		cost := at.cost
+		if s.deficit < cost {
+			if q.turnOver(l, s, now, limit); l.wait > 0 {
+				return nil
 			}
 			continue
 		}
-		s.deficit -= h.Cost
+		s.deficit -= cost
 		l.reached, l.used, l.emptyVisits = l.round, true, 0
-		l.audit.spent += uint64(h.Cost)
+		l.audit.spent += uint64(cost)
+		h.Cost, h.Enqueued, h.Due, h.Flow, h.Priority = cost, at.enqueued, NoDeadline, 0, firq.PriorityNormal
 		var zero T
 		*payload, at.payload = at.payload, zero // keep no payload alive
 		if g.from+1 < g.to {
@@ -64,7 +65,7 @@ func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T) (t *Tenant[
 			t.mask = 0
 			q.nEmpty++
 		}
-		return t, h
+		return t
 	}
-	return nil, h
+	return nil
 }

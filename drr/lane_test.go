@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/firq-go/firq"
@@ -108,7 +109,7 @@ func TestPlainZeroesPayload(t *testing.T) {
 	var payload *int
 	for range 20 {
 		payload = nil
-		if got, _ := q.nextPlain(0, math.MaxUint64, &payload); got != &a || payload == nil {
+		if got := q.nextPlain(0, math.MaxUint64, &payload, new(Head)); got != &a || payload == nil {
 			t.Fatal("not by the fast path")
 		}
 	}
@@ -144,7 +145,7 @@ func (*pantry) Expired(*Tenant[int, int], *Task[int]) {}
 func (p *pantry) state(tenants []*Tenant[int, int]) string {
 	q, l := p.q, &p.q.lists[0]
 	say := fmt.Sprint(q.queued, q.ready, q.nEmpty, "; ", l.round, l.skipped, l.reached, l.used, l.left, l.emptyVisits, l.wait,
-		l.audit, l.news, "; ", l.active.n, l.fresh.n)
+		l.audit, l.newFront, "; ", l.active.n, l.fresh.n)
 	for _, t := range tenants {
 		s := &t.seat
 		say += fmt.Sprint("; ", t.queued, t.mask, t.NeedsFill, s.deficit, s.due, s.place, s.inTurn, t.line.lane.in, t.line.lane.out)
@@ -173,7 +174,7 @@ func TestPlainIsNext(t *testing.T) {
 			t.Fatalf("seed %d, step %d: %s\n%v, by the long way\n%v", seed, step, what, a, b)
 		}
 		for step := range 200 {
-			key, op := r.IntN(3), r.IntN(13)
+			key, op := r.IntN(3), r.IntN(14)
 			task := plainTask(step, 1+r.Int64N(4))
 			if r.IntN(10) == 0 {
 				task.Cost = 1 + r.Int64N(40)
@@ -188,6 +189,15 @@ func TestPlainIsNext(t *testing.T) {
 				}
 				for i := range ps {
 					push(ps[i].q, tenants[i][key], task)
+				}
+			case 13: // several come in
+				several := make([]Plain[int], r.IntN(10))
+				for i := range several {
+					several[i] = Plain[int]{Payload: 1000*step + i, Cost: 1 + r.Int64N(4)}
+				}
+				ps[0].q.PushPlains(tenants[0][key], several, int64(step))
+				for i := range several {
+					ps[1].q.PushPlain(tenants[1][key], &several[i].Payload, several[i].Cost, int64(step))
 				}
 			case 3: // waits elsewhere
 				needsFill := r.IntN(2) == 0
@@ -213,8 +223,9 @@ func TestPlainIsNext(t *testing.T) {
 					limit = (ps[0].q.Round() + uint64(r.IntN(3)) - 1) & lastRound
 				}
 				var got, want int
-				gt, gh, gv := ps[0].q.NextWithin(0, limit, &got)
-				wt, wh, wv := ps[1].q.nextOfAll(0, limit, &want)
+				var gh, wh Head
+				gt, gv := ps[0].q.NextWithin(0, limit, &got, &gh)
+				wt, wv := ps[1].q.nextOfAll(0, limit, &want, &wh)
 				if got != want || gh != wh || gv != wv || (gt == nil) != (wt == nil) || gt != nil && gt.Key != wt.Key {
 					fails(step, "what is next", fmt.Sprint(got, gh, gv), fmt.Sprint(want, wh, wv))
 				}
@@ -225,6 +236,49 @@ func TestPlainIsNext(t *testing.T) {
 			if err := invariants(ps[0].q, tenants[0]); err != nil {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
 			}
+		}
+	}
+}
+
+// Several tasks at once are in the same place as one after the other, whatever the order of
+// the queue.
+func TestPlains(t *testing.T) {
+	for _, cfg := range []Config{{}, {Order: firq.LIFO}, {Order: firq.AdaptiveLIFO, LowWater: 1, HighWater: 3}, {Across: true}, {MaxFlows: 4}, {NewFirst: true}} {
+		var served [2][]int
+		for way := range served {
+			q := New[int, int](cfg, idleHost{})
+			var tenants [2]Tenant[int, int]
+			for i := range tenants {
+				tenants[i].Init(i, 2)
+			}
+			next := 0
+			several := func(to *Tenant[int, int], n int) {
+				tasks := make([]Plain[int], n)
+				for i := range tasks {
+					tasks[i] = Plain[int]{Payload: next, Cost: 1 + int64(next%3)}
+					next++
+				}
+				if way == 0 {
+					q.PushPlains(to, tasks, int64(next))
+					return
+				}
+				for i := range tasks {
+					q.PushPlain(to, &tasks[i].Payload, tasks[i].Cost, int64(next))
+				}
+			}
+			several(&tenants[0], 5)
+			several(&tenants[1], 1)
+			several(&tenants[1], 9)
+			push(q, &tenants[0], flowTask(-1, 1, 1))
+			several(&tenants[0], 7)
+			for q.Len() > 0 {
+				if _, task, v := q.Next(100); v == Delivered {
+					served[way] = append(served[way], task.Payload)
+				}
+			}
+		}
+		if !slices.Equal(served[0], served[1]) || len(served[0]) != 23 {
+			t.Errorf("%+v: %v, one by one %v", cfg, served[0], served[1])
 		}
 	}
 }

@@ -67,7 +67,7 @@ type list[K comparable, T any] struct {
 	emptyVisits   int    // visits since a tenant could pay
 	wait          uint64 // no tenant can pay in the next so many rounds: there is nothing to visit until then
 	audit         audit
-	news          bool // something may have come to the front of a seat; see skip
+	newFront      bool // something may have come to the front of a seat; see skip
 }
 
 // tag is the round in which the next delivery can be, as far as is known.
@@ -162,9 +162,26 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 	q.pushed(&t.seat, usual, t.mask == 0, t.mask&(1<<usual) == 0)
 }
 
+// PushPlains is PushPlain for one task after the other, of the same time.
+func (q *Queue[K, T]) PushPlains(t *Tenant[K, T], tasks []Plain[T], enqueued int64) {
+	rest := tasks
+	for len(rest) > 0 && (!q.plain || t.seat.flowed || t.mask&(1<<usual) == 0 || t.blocked) {
+		q.PushPlain(t, &rest[0].Payload, rest[0].Cost, enqueued)
+		rest = rest[1:]
+	}
+	for i := range rest { // it is in a list, and none of these is the first
+		into := t.line.lane.push(&q.pool)
+		into.cost, into.enqueued, into.due, into.payload = rest[i].Cost, enqueued, NoDeadline, rest[i].Payload
+	}
+	n := len(rest)
+	t.queued += int32(n)
+	q.queued += n
+	q.ready += n
+}
+
 // pushed counts a task that has come in at a level of a seat, which was empty or not.
-// news: it may be the one that the seat serves next.
-func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, news bool) {
+// mayBeFront: it may be the one that the seat serves next.
+func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, mayBeFront bool) {
 	t := s.tenant
 	t.mask |= 1 << level
 	t.queued++
@@ -184,9 +201,9 @@ func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, news bool) {
 		q.nEmpty--
 	}
 	q.ready++
-	if news {
+	if mayBeFront {
 		on := &q.lists[s.level]
-		on.news = true // it may be the front now, and cheaper
+		on.newFront = true // it may be the front now, and cheaper
 		if on.wait > 0 {
 			q.lookAgain(on)
 		}
@@ -209,32 +226,34 @@ const stepBudget = 256
 // Next takes out the task that is served next. Tasks that expired before now
 // are dropped on the way and reported to the host.
 func (q *Queue[K, T]) Next(now int64) (t *Tenant[K, T], task Task[T], v Verdict) {
-	t, h, v := q.NextWithin(now, math.MaxUint64, &task.Payload)
-	task.is(h)
+	var h Head
+	if t, v = q.NextWithin(now, math.MaxUint64, &task.Payload, &h); v == Delivered {
+		task.is(h)
+	}
 	return t, task, v
 }
 
 // NextWithin is Next that begins no turn in a round after limit (except of the
 // newly active, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
-// payload goes where payload says.
-func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T) (*Tenant[K, T], Head, Verdict) {
+// payload and the rest of a task that is delivered go where the caller says.
+func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (*Tenant[K, T], Verdict) {
 	if q.plain && q.lazy && q.dropper == nil {
-		if t, h := q.nextPlain(now, limit, payload); t != nil {
-			return t, h, Delivered
+		if t := q.nextPlain(now, limit, payload, h); t != nil {
+			return t, Delivered
 		}
 	}
-	return q.nextOfAll(now, limit, payload)
+	return q.nextOfAll(now, limit, payload, h)
 }
 
 // nextOfAll is NextWithin in all cases.
-func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T) (*Tenant[K, T], Head, Verdict) {
+func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) (*Tenant[K, T], Verdict) {
 	if q.Waiting() {
 		q.pass(&q.lists[0], limit)
 	}
 	for steps := 0; steps < stepBudget; steps++ {
 		s := q.head(now)
 		if s == nil {
-			return nil, Head{}, Empty
+			return nil, Empty
 		}
 		q.fill(s.tenant)
 		if q.jumps && q.head(now) != s {
@@ -253,7 +272,7 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T) (*Tenant[K,
 		if !s.inTurn {
 			if s.place == active {
 				if l.wait > 0 || beyond(l.round, limit) {
-					return nil, Head{}, Ahead
+					return nil, Ahead
 				}
 				l.reached = l.round // even if it cannot pay: see Reached
 				l.audit.turn(s.deficit, s.tenant.quantum)
@@ -262,7 +281,7 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T) (*Tenant[K,
 			s.deficit = addSaturated(s.deficit, s.tenant.quantum)
 		}
 		if s.deficit < h.cost {
-			q.turnOver(s, now, limit)
+			q.turnOver(l, s, now, limit)
 			continue
 		}
 		if q.dropper != nil && q.late(s, h, e, now) {
@@ -278,9 +297,10 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T) (*Tenant[K,
 		if s.place == active {
 			l.audit.spent += uint64(cost)
 		}
-		return s.tenant, q.take(s, e, payload), Delivered
+		*out = q.take(s, e, payload)
+		return s.tenant, Delivered
 	}
-	return nil, Head{}, Again
+	return nil, Again
 }
 
 // fill lets the host push what waits elsewhere, if that can matter.

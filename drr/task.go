@@ -24,6 +24,12 @@ type Task[T any] struct {
 	Flow uint64 // whose it is inside its tenant; see Config.MaxFlows
 }
 
+// Plain is a task of PriorityNormal and of flow 0 that has neither deadline nor ticket.
+type Plain[T any] struct {
+	Payload T
+	Cost    int64 // at least 1
+}
+
 // Head is what a delivered task was, but for its payload.
 type Head struct {
 	Cost, Enqueued, Due int64

@@ -68,9 +68,8 @@ func (l *list[K, T]) visited(due uint64) {
 	l.wait -= min(l.wait, 1)
 }
 
-// turnOver sends the seat at the head, which cannot pay, to the tail.
-func (q *Queue[K, T]) turnOver(s *seat[K, T], now int64, limit uint64) {
-	l := &q.lists[s.level]
+// turnOver sends the seat at the head of its list, which cannot pay, to the tail.
+func (q *Queue[K, T]) turnOver(l *list[K, T], s *seat[K, T], now int64, limit uint64) {
 	s.inTurn = false
 	if s.place == fresh {
 		l.fresh.remove(s)
@@ -155,7 +154,7 @@ func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 // front task expired). If that would be after the round limit nothing is given yet,
 // but remembered (wait).
 func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
-	l.emptyVisits, l.news = 0, false
+	l.emptyVisits, l.newFront = 0, false
 	fewest := uint64(math.MaxUint64)
 	for s := l.active.head; s != nil; s = s.next {
 		q.fill(s.tenant)
@@ -168,7 +167,7 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 		quantum := uint64(s.tenant.quantum)
 		fewest = min(fewest, (need-1)/quantum+1)
 	}
-	if fewest == math.MaxUint64 || fewest < 2 || l.news { // Fill may push for whom was looked at before
+	if fewest == math.MaxUint64 || fewest < 2 || l.newFront { // Fill may push for whom was looked at before
 		return
 	}
 	turns := fewest - 1 // no tenant can pay after these: turns x quantum < need

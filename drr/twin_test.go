@@ -161,8 +161,10 @@ func (w *twin) serve() error {
 
 // roundabout is within that does not try nextPlain.
 func roundabout(q *Queue[int, int], now int64, limit uint64) (t *Tenant[int, int], task Task[int], v Verdict) {
-	t, h, v := q.nextOfAll(now, limit, &task.Payload)
-	task.is(h)
+	var h Head
+	if t, v = q.nextOfAll(now, limit, &task.Payload, &h); v == Delivered {
+		task.is(h)
+	}
 	return t, task, v
 }
 

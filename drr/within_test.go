@@ -12,8 +12,10 @@ func push[K comparable, T any](q *Queue[K, T], t *Tenant[K, T], task Task[T]) { 
 
 // within is NextWithin with the task as a result.
 func within(q *Queue[int, int], now int64, limit uint64) (t *Tenant[int, int], task Task[int], v Verdict) {
-	t, h, v := q.NextWithin(now, limit, &task.Payload)
-	task.is(h)
+	var h Head
+	if t, v = q.NextWithin(now, limit, &task.Payload, &h); v == Delivered {
+		task.is(h)
+	}
 	return t, task, v
 }
 

@@ -58,7 +58,7 @@ func TestFullOfWhoCameAlone(t *testing.T) {
 func TestAloneOnItsWay(t *testing.T) {
 	s := buildAt(t, config{}, inboxSize)
 	p := stopped(t, s, "a", task{Payload: 0})
-	if err := p.charge(); err != nil || !comesAlone(p.word) {
+	if err := p.charge(); err != nil || !piggybacks(p.word) {
 		t.Fatal("it does not come alone", err)
 	}
 	admit(t, s, "a", task{Payload: 1}, task{Payload: 2})
@@ -93,7 +93,7 @@ func TestAloneWithTheRingFull(t *testing.T) {
 func TestAloneBesideADeadline(t *testing.T) {
 	s := buildAt(t, config{MaxPerTenant: 4}, inboxSize)
 	p := stopped(t, s, "a", task{Payload: 0})
-	if err := p.charge(); err != nil || !comesAlone(p.word) {
+	if err := p.charge(); err != nil || !piggybacks(p.word) {
 		t.Fatal("it does not come alone", err)
 	}
 	admit(t, s, "a", task{Payload: 1}, task{Payload: 2})

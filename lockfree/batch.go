@@ -42,8 +42,11 @@ func (m *message[T]) set(task *drr.Task[T], b *batch[T]) {
 // it belongs to the lease holder, which recycles it.
 type batch[T any] struct {
 	ticket firq.Ticket // cancels nothing: by it a message knows the batch; the first field
-	tasks  [batchSize]drr.Task[T]
 	n      int
+	plain  bool // they are in plains, and were enqueued at since; else in tasks
+	since  int64
+	plains [batchSize]drr.Plain[T]
+	tasks  []drr.Task[T] // nil until the batch has had some
 }
 
 // batchSize is how many tasks go into one message at most.
@@ -53,7 +56,7 @@ const batchSize = 32
 // 0 if there is something about them that admit has to see to: a limit, a ticket,
 // an invalid task, a new tenant.
 func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], now int64) int {
-	n := plain(ts)
+	n, allPlain := together(ts)
 	if n < 2 || s.env.Config.DynamicThreshold != 0 {
 		return 0
 	}
@@ -73,6 +76,14 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	if asks {
 		conf = s.ask(t, k)
 	}
+	if allPlain && s.direct && t.shard.contention.none(now) && canSkip(word) {
+		if asks {
+			t.note(&conf)
+		}
+		if got := s.batchDirect(t, ts[:n], now); got > 0 {
+			return got
+		}
+	}
 	failpoint.At("E1 ticket")
 	word, places, took := t.take(n) // [E1]
 	if took != ticketTaken {
@@ -91,12 +102,11 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	}
 	b := s.newBatch()
 	due, eager := int64(clock.Never), false
-	for i := range ts[:got] {
-		_ = s.env.Task(&b.tasks[i], &ts[i], now) // plain has checked it
-		due = min(due, b.tasks[i].Due)
-		eager = eager || s.jumps(&b.tasks[i])
+	if allPlain && s.bare {
+		b.setPlain(ts[:got], now)
+	} else {
+		due, eager = s.fill(b, ts[:got], now)
 	}
-	b.n = got
 	s.publish(t, word, nil, b, due, eager)
 	if got < places {
 		s.env.Waiters.Released(k, places-got)
@@ -104,15 +114,62 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	return got
 }
 
-// plain returns how many tasks ts starts with that are valid, need no ticket, and
-// go into one message.
-func plain[T any](ts []firq.Task[T]) int {
+// setPlain puts plain tasks into an empty batch, of a scheduler that pushes them as they
+// are (bare).
+func (b *batch[T]) setPlain(ts []firq.Task[T], now int64) {
+	b.n, b.plain, b.since = len(ts), true, now
+	for i := range ts {
+		b.plains[i] = drr.Plain[T]{Payload: ts[i].Payload, Cost: max(ts[i].Cost, 1)}
+	}
+}
+
+// fill puts tasks into an empty batch. It returns the first time at which one expires, and
+// whether one jumps.
+func (s *Scheduler[K, T]) fill(b *batch[T], ts []firq.Task[T], now int64) (due int64, eager bool) {
+	if b.tasks == nil {
+		b.tasks = make([]drr.Task[T], batchSize)
+	}
+	b.n, b.plain, due = len(ts), false, clock.Never
+	for i := range ts {
+		_ = s.env.Task(&b.tasks[i], &ts[i], now) // together has checked it
+		due = min(due, b.tasks[i].Due)
+		eager = eager || s.jumps(&b.tasks[i])
+	}
+	return due, eager
+}
+
+// batchDirect is enqueueDirect for plain tasks. It returns how many it has queued.
+func (s *Scheduler[K, T]) batchDirect(t *tenant[K, T], ts []firq.Task[T], now int64) (got int) {
+	sh := t.shard
+	if !sh.try() {
+		sh.contention.note(now)
+		return 0
+	}
+	sh.begin()
+	if got = sh.enterDirect(t, len(ts)); got > 0 {
+		b := s.newBatch()
+		b.setPlain(ts[:got], now)
+		sh.PushPlains(&t.Tenant, b.plains[:got], now)
+		s.recycle(b)
+	}
+	sh.unlockFast(nil)
+	return got
+}
+
+// together returns how many tasks ts starts with that are valid, need no ticket, and
+// go into one message; and whether all of those are plain.
+func together[T any](ts []firq.Task[T]) (n int, allPlain bool) {
+	allPlain = true
 	for i := range ts[:min(len(ts), batchSize)] {
-		if ts[i].Ticket != nil || ts[i].Validate() != nil {
-			return i
+		switch t := &ts[i]; {
+		case plain(t):
+		case t.Ticket != nil || t.Validate() != nil:
+			return i, allPlain
+		default:
+			allPlain = false
 		}
 	}
-	return min(len(ts), batchSize)
+	return min(len(ts), batchSize), allPlain
 }
 
 // newBatch returns an empty batch.
@@ -125,7 +182,11 @@ func (s *Scheduler[K, T]) newBatch() *batch[T] {
 
 // recycle takes back a batch whose tasks are queued.
 func (s *Scheduler[K, T]) recycle(b *batch[T]) {
-	clear(b.tasks[:b.n]) // keep no payload alive
+	if b.plain { // keep no payload alive
+		clear(b.plains[:b.n])
+	} else {
+		clear(b.tasks[:b.n])
+	}
 	b.n = 0
 	s.batches.Put(b)
 }

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"testing"
 	"time"
-	"weak"
 
 	"github.com/firq-go/firq"
 )
@@ -339,81 +338,4 @@ func TestBatchPriorities(t *testing.T) {
 	batched(t, s, "a", 3, nil, ts...)
 	take(t, s, 4, 0, 1, 2, 3, 5)
 	nothing(t, s)
-}
-
-// Neither the slot nor the batch, which is used again, keeps a payload alive.
-func TestBatchForgetsPayloads(t *testing.T) {
-	type large [1 << 10]byte
-	s, err := newAt(firq.Config[string, *large]{Shards: 1}, 0, inboxSize)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tn, err := s.lookUp("a", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var payloads []weak.Pointer[large]
-	func() {
-		ts := make([]firq.Task[*large], batchSize)
-		for i := range ts {
-			ts[i].Payload = new(large)
-			payloads = append(payloads, weak.Make(ts[i].Payload))
-		}
-		if n, err := s.EnqueueBatch("a", ts); n != len(ts) || err != nil {
-			t.Fatalf("EnqueueBatch: %d, %v", n, err)
-		}
-		for range ts {
-			if _, ok := s.TryDequeue(); !ok {
-				t.Fatal("nothing to dequeue")
-			}
-		}
-	}()
-	b := s.newBatch()
-	for end := time.Now().Add(patience); ; runtime.GC() {
-		alive := 0
-		for _, p := range payloads {
-			if p.Value() != nil {
-				alive++
-			}
-		}
-		if alive == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d of %d payloads are alive", alive, len(payloads))
-		}
-	}
-	inbox := tn.inbox.Load()
-	for i := range uint32(inboxSize) {
-		taker, at := tn.taker, i
-		taker.Init(i)
-		if m := inbox.Next(&taker, &at, i+1); m != nil && m.task.Ticket != nil {
-			t.Error("the slot still points to its batch")
-		}
-	}
-	runtime.KeepAlive(s)
-	runtime.KeepAlive(b)
-}
-
-// A batch is used again.
-func TestBatchAllocates(t *testing.T) {
-	s := build(t, config{})
-	ts, dst := tasks(0, 40), make([]item, 40)
-	ctx := t.Context()
-	round := func() {
-		if n, err := s.EnqueueBatch("a", ts); n != len(ts) || err != nil {
-			t.Fatalf("EnqueueBatch: %d, %v", n, err)
-		}
-		for n := 0; n < len(dst); {
-			m, err := s.DequeueBatch(ctx, dst[n:])
-			if err != nil {
-				t.Fatal(err)
-			}
-			n += m
-		}
-	}
-	round()
-	if n := testing.AllocsPerRun(200, round); n >= 1 {
-		t.Errorf("%v allocations per batch", n)
-	}
 }

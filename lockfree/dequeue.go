@@ -187,7 +187,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 			continue
 		}
 		more = true
-		failpoint.At("take news?")
+		failpoint.At("take pending?")
 		if s.rounds.InTime(j) {
 			continue // its turn comes below
 		}

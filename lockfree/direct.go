@@ -14,8 +14,7 @@ import (
 //
 // h is the caller's handle, nil by key.
 func (s *Scheduler[K, T]) enqueueDirect(k K, h *handle[K, T], task *firq.Task[T], now int64) bool {
-	if !s.direct || task.Ticket != nil || task.Cost < 0 || task.Flow != 0 || !task.Deadline.IsZero() ||
-		task.Priority != 0 && task.Priority != firq.PriorityNormal {
+	if !s.direct || !plain(task) {
 		return false
 	}
 	t := s.find(k, h)
@@ -36,53 +35,63 @@ func (s *Scheduler[K, T]) enqueueDirect(k K, h *handle[K, T], task *firq.Task[T]
 		return false
 	}
 	sh.begin()
-	done := sh.pushDirect(t, task, now)
+	done := sh.enterDirect(t, 1) > 0
+	if done {
+		sh.PushPlain(&t.Tenant, &task.Payload, max(task.Cost, 1), now)
+	}
 	sh.unlockFast(nil)
 	return done
 }
 
+// plain reports whether the task is valid and has nothing but a payload and a cost.
+func plain[T any](t *firq.Task[T]) bool {
+	return t.Ticket == nil && t.Cost >= 0 && t.Flow == 0 && t.Deadline.IsZero() &&
+		(t.Priority == 0 || t.Priority == firq.PriorityNormal)
+}
+
 // canSkip reports whether a task may pass by the inbox of a tenant with this word: it is
 // alive, has room, and no ticket is out. Every so many tickets all slots are used in
-// their turn; see comesAlone.
+// their turn; see piggybacks.
 func canSkip(word uint64) bool {
 	return word&(deadBit|usedMask) == 0 && word&roomBit != 0 && tailOf(word)%slotsEvery >= inboxSize
 }
 
-// pushDirect queues a task. Its ticket is a hole in the inbox until it is certain that
-// nobody refuses the task, so that a call which finds the tenant full meanwhile waits (tenant.full);
-// then it is passed by. Under the lease.
-func (sh *shard[K, T]) pushDirect(t *tenant[K, T], task *firq.Task[T], now int64) bool {
+// enterDirect admits up to n tasks, which its caller then queues, and returns how many. Their
+// ticket is a hole in the inbox until it is certain that nobody refuses them, so that a call
+// which finds the tenant full meanwhile waits (tenant.full); then it is passed by. Under the
+// lease.
+func (sh *shard[K, T]) enterDirect(t *tenant[K, T], n int) (got int) {
+	places := 0
 	for {
 		w := t.word.Load()
 		if !canSkip(w) {
-			return false
+			return 0
 		}
 		failpoint.At("direct ticket")
-		if t.word.CompareAndSwap(w, w+tailUnit+usedUnit-roomUnit) { // [E1]
+		places = min(n, roomIn(w))
+		if t.word.CompareAndSwap(w, w+tailUnit+usedUnit-uint64(places)*roomUnit) { // [E1]
 			break
 		}
 	}
-	_, err := sh.s.takeCredit(1, cpu.Hint()) // [E2], [E3]
+	got, _ = sh.s.takeCredit(places, cpu.Hint()) // [E2], [E3]
 	t.inbox.Load().Skip(&t.taker)
 	failpoint.At("direct skip")
-	if err != nil {
-		t.word.Add(^uint64(usedUnit-1) + roomUnit)
-		sh.s.env.Waiters.Released(t.Key, 1)
-		sh.know(t)
-		return false
-	}
-	t.word.Add(^uint64(usedUnit - 1))
+	t.word.Add(^uint64(usedUnit-1) + uint64(places-got)*roomUnit)
 	sh.know(t)
-	sh.takeIn() // tenants that were announced before the task had its credit goes first
-	sh.admits(t)
-	sh.PushPlain(&t.Tenant, &task.Payload, max(task.Cost, 1), now)
-	return true
+	if got < places {
+		sh.s.env.Waiters.Released(t.Key, places-got)
+	}
+	if got > 0 {
+		sh.takeIn() // a tenant that was announced before the tasks had their credit goes first
+		sh.admits(t)
+	}
+	return got
 }
 
-// directOf reports whether tasks of this scheduler may pass by the inbox: whether a
+// bareOf reports whether a plain task of this scheduler needs no more than a slot: whether a
 // task that asks for nothing gets nothing (no age limit), is behind all others of its
 // tenant, and is not subject to a limit that has to be worked out.
-func directOf[K comparable, T any](cfg *firq.Config[K, T]) bool {
+func bareOf[K comparable, T any](cfg *firq.Config[K, T]) bool {
 	return cfg.Order == firq.FIFO && cfg.PriorityScope == firq.PriorityWithinTenant &&
 		cfg.MaxQueueAge == 0 && cfg.DynamicThreshold == 0
 }

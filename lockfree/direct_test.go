@@ -13,7 +13,7 @@ import (
 func direct(t *testing.T, cfg config) *scheduler {
 	t.Helper()
 	s := buildAt(t, cfg, inboxSize)
-	s.direct = directOf(&s.env.Config)
+	s.direct = s.bare
 	admit(t, s, "a", task{Payload: 1})
 	it, ok := s.TryDequeue()
 	if !ok {

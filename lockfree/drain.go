@@ -28,14 +28,14 @@ func (sh *shard[K, T]) takeInAll(tail uint32) {
 	if at == tail {
 		return
 	}
-	sh.news = true
+	sh.tookIn = true
 	for {
 		failpoint.At("L1 pop")
 		a := sh.activations.Next(&at, tail)
 		if a == nil {
 			return
 		}
-		if a.brings {
+		if a.carries {
 			sh.unload(a)
 		} else {
 			sh.drain(a.t, ring.After(a.ticket))
@@ -110,7 +110,7 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 	sh.endDrain(t, head)
 }
 
-// unload queues what an activation brings.
+// unload queues what an activation carries.
 func (sh *shard[K, T]) unload(a *activation[K, T]) {
 	t := a.t
 	boxDue := sh.beginDrain(t)
@@ -132,8 +132,13 @@ func (sh *shard[K, T]) unpack(t *tenant[K, T], m *message[T]) {
 	switch {
 	case m.task.Priority == several:
 		b := m.batch()
-		for i := range b.tasks[:b.n] {
-			sh.push(t, &b.tasks[i])
+		if b.plain {
+			sh.admits(t)
+			sh.PushPlains(&t.Tenant, b.plains[:b.n], b.since)
+		} else {
+			for i := range b.tasks[:b.n] {
+				sh.push(t, &b.tasks[i])
+			}
 		}
 		sh.s.recycle(b)
 	case m.task.Priority != void:

@@ -249,7 +249,7 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, task *drr.Task[T
 		t.setEager()
 	}
 	failpoint.At("E4 put")
-	if !comesAlone(word) || !t.shard.bring(t, tailOf(word), task, b) {
+	if !piggybacks(word) || !t.shard.piggyback(t, tailOf(word), task, b) {
 		ticket, box := tailOf(word), t.inbox.Load()
 		box.Slot(ticket).set(task, b)
 		box.Publish(ticket) // [E4]; a full barrier before the look at polled
@@ -282,13 +282,13 @@ func (s *Scheduler[K, T]) sawDeadline() {
 	}
 }
 
-// bring puts the task, or batch, of a ticket into the activation ring: [E4] and
+// piggyback puts the task, or batch, of a ticket into the activation ring: [E4] and
 // [E5] in one step. It reports false if the ring is full.
-func (sh *shard[K, T]) bring(t *tenant[K, T], ticket uint32, task *drr.Task[T], b *batch[T]) bool {
+func (sh *shard[K, T]) piggyback(t *tenant[K, T], ticket uint32, task *drr.Task[T], b *batch[T]) bool {
 	at, ok := sh.activations.Draw()
 	if ok {
 		a := sh.activations.Slot(at)
-		a.t, a.ticket, a.brings = t, ticket, true
+		a.t, a.ticket, a.carries = t, ticket, true
 		a.message.set(task, b)
 		sh.activations.Publish(at)
 		failpoint.At("E5 notify")

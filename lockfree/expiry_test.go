@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
 )
 
@@ -172,11 +173,12 @@ func TestExpiredBeforeItCame(t *testing.T) {
 	}
 	var dst [8]item
 	for n := range dst {
-		dt, h, _ := sh.Queue.NextWithin(now, math.MaxUint64, &dst[n].Payload)
+		var h drr.Head
+		dt, _ := sh.Queue.NextWithin(now, math.MaxUint64, &dst[n].Payload, &h)
 		if dt == nil {
 			break
 		}
-		sh.Deliver(&dst[n], &tn.Tenant, h, now)
+		sh.Deliver(&dst[n], &tn.Tenant, &h, now)
 		sh.left(tn)
 		if dst[n].Payload > 2 {
 			t.Errorf("delivered %d, which was late when it came", dst[n].Payload)

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/cpu"
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
@@ -59,13 +60,13 @@ func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 		j := (start + i) & mask
 		sh := s.shards[j]
 		failpoint.At("take active?")
-		news := sh.activations.Ready() || s.rounds.Due(j) < now // before ready; see shard.work
-		if to != nil && !news {
+		pending := sh.activations.Ready() || s.rounds.Due(j) < now // before ready; see shard.work
+		if to != nil && !pending {
 			continue
 		}
-		failpoint.At("take news?")
+		failpoint.At("take pending?")
 		switch inTime := s.rounds.InTime(j); {
-		case !inTime && news:
+		case !inTime && pending:
 			return nil
 		case inTime && to == nil:
 			if to = sh; i > 0 {
@@ -80,12 +81,13 @@ func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
 	limit := sh.Limit() // it may have changed before the lease was ours
 	failpoint.At("serve next")
-	dt, h, _ := sh.Queue.NextWithin(now, limit, &it.Payload)
+	var h drr.Head
+	dt, _ := sh.Queue.NextWithin(now, limit, &it.Payload, &h)
 	if dt == nil {
 		return false
 	}
 	t := ownerOf(dt)
-	it.Bind(t, sh.Deliver(it, &t.Tenant, h, now))
+	it.Bind(t, sh.Deliver(it, &t.Tenant, &h, now))
 	if !t.polled {
 		failpoint.At("flush")
 		t.NeedsFill = usedIn(t.word.Add(roomUnit)) >= fillAt
@@ -99,7 +101,7 @@ func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
 // unlockFast is unlockWith for a hold that most often has nothing to give back, and
 // little to say.
 func (sh *shard[K, T]) unlockFast(served []firq.Item[K, T]) {
-	if sh.news || sh.owing != nil || len(sh.emptied) > 0 || len(sh.freed) > 0 || sh.Bounded() ||
+	if sh.tookIn || sh.owing != nil || len(sh.emptied) > 0 || len(sh.freed) > 0 || sh.Bounded() ||
 		sh.s.deadlines.Load() || sh.s.life.State() != serve.Open {
 		sh.unlockWith(served)
 		return

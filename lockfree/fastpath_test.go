@@ -225,7 +225,7 @@ func TestWants(t *testing.T) {
 }
 
 // A call that draws a ticket after the first look is seen by the second one: its task goes first.
-func TestPushDirectLooksAgain(t *testing.T) {
+func TestEnterDirectLooksAgain(t *testing.T) {
 	s := direct(t, config{})
 	tn, _ := s.tenants.Load("a")
 	sh := s.shards[0]
@@ -234,7 +234,7 @@ func TestPushDirectLooksAgain(t *testing.T) {
 	if err := p.charge(); err != nil {
 		t.Fatal(err)
 	}
-	if sh.pushDirect(tn, &task{Payload: 3}, s.env.Clock.Now()) {
+	if sh.enterDirect(tn, 1) > 0 {
 		t.Error("a task overtook one whose ticket is out")
 	}
 	sh.unlock()

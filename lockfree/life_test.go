@@ -59,30 +59,6 @@ func TestShutdownAfterE3(t *testing.T) {
 	refuse(t, s, "a", firq.ErrClosed)
 }
 
-// While the scheduler drains, whoever takes a task out without delivering it ends
-// a Shutdown as well.
-func TestShutdownEndsWithADrop(t *testing.T) {
-	for _, how := range []string{"expired", "cancelled"} {
-		t.Run(how, func(t *testing.T) {
-			var tk firq.Ticket
-			s := build(t, config{})
-			x := task{Ticket: &tk}
-			if how == "expired" {
-				x.Deadline = past()
-			}
-			admit(t, s, "a", x)
-			shutdown := draining(t, s)
-			if how == "cancelled" && !tk.Cancel() {
-				t.Error("not cancelled")
-			}
-			nothing(t, s)
-			if err := result(t, "Shutdown", shutdown); err != nil {
-				t.Errorf("Shutdown: %v", err)
-			}
-		})
-	}
-}
-
 // E6: a task that is published after Close has swept the shard, by a producer
 // that passed E3 before, is swept too, once, and by nobody delivered.
 func TestPublishedAfterClose(t *testing.T) {
@@ -130,14 +106,6 @@ func TestCloseLooksIntoInboxes(t *testing.T) {
 	s.Close()
 	if want := []int{1, 2, 3, 4}; !slices.Equal(dropped, want) || s.Len() != 0 {
 		t.Errorf("OnDrop was told %v, want %v; %d left", dropped, want, s.Len())
-	}
-}
-
-// Nobody comes by to end the Shutdown of an empty scheduler.
-func TestShutdownOfEmpty(t *testing.T) {
-	s := build(t, config{})
-	if err := s.Shutdown(patient(t)); err != nil {
-		t.Errorf("Shutdown: %v", err)
 	}
 }
 
@@ -228,19 +196,6 @@ func TestPanicInClose(t *testing.T) {
 		}
 	}
 	if err := s.Shutdown(context.Background()); !errors.Is(err, firq.ErrClosed) {
-		t.Errorf("Shutdown: %v", err)
-	}
-}
-
-// OnDrop panics in the call that takes the last task out while Shutdown waits.
-func TestPanicWhileDraining(t *testing.T) {
-	s := build(t, config{OnDrop: func(string, int, firq.DropReason) { panic("OnDrop") }})
-	admit(t, s, "a", task{Deadline: past()})
-	shutdown := draining(t, s)
-	if recovered := quietly(func() { s.TryDequeue() }); recovered != "OnDrop" {
-		t.Errorf("recovered %v", recovered)
-	}
-	if err := result(t, "Shutdown", shutdown); err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
 }

@@ -20,7 +20,7 @@ func TestLinearizable(t *testing.T) {
 		if err != nil || n/2%2 == 0 {
 			return s, err
 		}
-		s.direct = directOf(&s.env.Config)
+		s.direct = s.bare
 		return neverContended{s}, nil
 	})
 }

@@ -29,7 +29,8 @@ type Scheduler[K comparable, T any] struct {
 	tenants     *xsync.MapOf[K, *tenant[K, T]]
 	firstTicket uint32
 	firstBox    int
-	direct      bool      // tasks may pass by the inbox; see enqueueDirect
+	bare        bool      // a plain task gets nothing from the config; see bareOf
+	direct      bool      // and may pass by the inbox; see enqueueDirect
 	batches     sync.Pool // *batch
 
 	// Read by every call, written hardly ever.
@@ -45,9 +46,9 @@ type Scheduler[K comparable, T any] struct {
 
 // New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
 func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
-	s, err := newAt(cfg, inboxSize, firstBox) // past those that use their slots; see comesAlone
+	s, err := newAt(cfg, inboxSize, firstBox) // past those that use their slots; see piggybacks
 	if err == nil {
-		s.direct = directOf(&s.env.Config)
+		s.direct = s.bare
 	}
 	return s, err
 }
@@ -70,6 +71,7 @@ func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32, box i
 		tenants:     xsync.NewMapOf[K, *tenant[K, T]](),
 		firstTicket: firstTicket,
 		firstBox:    box,
+		bare:        bareOf(&env.Config),
 	}
 	s.parker = park.New(s.work)
 	s.life.Init(func() {

@@ -57,46 +57,6 @@ func TestTicketInUsePassesWake(t *testing.T) {
 	}
 }
 
-// Each place that comes free, by whatever way, wakes one producer that may use it.
-func TestPlaceWakesOne(t *testing.T) {
-	for _, x := range []struct {
-		how  string
-		free func(t *testing.T, s *scheduler, tk *firq.Ticket)
-	}{
-		{"TryDequeue", func(t *testing.T, s *scheduler, _ *firq.Ticket) { take(t, s, 1) }},
-		{"Cancel", func(t *testing.T, _ *scheduler, tk *firq.Ticket) {
-			if !tk.Cancel() {
-				t.Error("not cancelled")
-			}
-		}},
-	} {
-		for _, cfg := range []config{{MaxPerTenant: 1}, {MaxGlobal: 1}} {
-			synctest.Test(t, func(t *testing.T) {
-				s := build(t, cfg)
-				var tk firq.Ticket
-				admit(t, s, "a", task{Payload: 1, Ticket: &tk})
-				first := waiter(t, s, "a", task{Payload: 2})
-				second := waiter(t, s, "a", task{Payload: 3})
-				x.free(t, s, &tk)
-				if err := settled(t, "the first, after "+x.how, first); err != nil {
-					t.Error(err)
-				}
-				synctest.Wait()
-				select {
-				case err := <-second:
-					t.Errorf("after %s both got in, or one gave up: %v", x.how, err)
-				default:
-				}
-				take(t, s, 2)
-				if err := settled(t, "the second", second); err != nil {
-					t.Error(err)
-				}
-				take(t, s, 3)
-			})
-		}
-	}
-}
-
 // A place that a refused call held for a moment counts against the threshold: who
 // waits for it is woken when the place comes back.
 func TestVoidWakesThreshold(t *testing.T) {

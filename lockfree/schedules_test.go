@@ -26,7 +26,7 @@ func playWith(t *testing.T, first uint32, box int, direct bool) {
 			if err != nil || !direct {
 				return s, err
 			}
-			s.direct = directOf(&s.env.Config)
+			s.direct = s.bare
 			return neverContended{s}, nil
 		},
 		Shard: func(s schedules.Scheduler, tenant string) int {

@@ -82,7 +82,7 @@ type shard[K comparable, T any] struct {
 	lazy  bool // immutable: an inbox may wait while its tenant has tasks; see Fill
 	// saidLazy: the queue has been told that, and need not be told again until eager.
 	saidLazy bool
-	news     bool // something was taken out of the ring in this hold
+	tookIn   bool // something was taken out of the ring in this hold
 	polled   []*tenant[K, T]
 	emptied  []*tenant[K, T] // polled tenants whose last queued task left in this hold
 	freed    []*tenant[K, T] // one entry per place that came free in this hold
@@ -93,12 +93,12 @@ type shard[K comparable, T any] struct {
 // is announced by its own producer, or the tenant is polled by then; taken in with
 // this one it would go ahead of other tenants that were announced in between.
 //
-// Or it brings the message of this ticket itself, which then is not in the inbox; no
+// Or it carries the message of this ticket itself, which then is not in the inbox; no
 // earlier ticket was out when this one was drawn.
 type activation[K comparable, T any] struct {
 	t       *tenant[K, T]
 	ticket  uint32
-	brings  bool
+	carries bool
 	message message[T]
 }
 
@@ -266,7 +266,7 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	sh.Publish(sh.Queue.Ready() > 0)
 	sh.TellIdle()
 	failpoint.At("L4 free")
-	sh.news = false
+	sh.tookIn = false
 	sh.activations.Free() // not before the shard has said whether it is ready
 	if due := min(sh.Queue.NextDue(), sh.kept); due != sh.due.Load() {
 		sh.due.Store(due)
@@ -314,9 +314,10 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	limit := sh.Limit() // it may have changed before the lease was ours
 	sh.affinity.touch(hint, now)
 	var visited *tenant[K, T]
+	var h drr.Head
 	for most := min(len(dst), serve.MaxHold); n < most; {
 		failpoint.At("serve next")
-		dt, h, _ := sh.Queue.NextWithin(now, limit, &dst[n].Payload)
+		dt, _ := sh.Queue.NextWithin(now, limit, &dst[n].Payload, &h)
 		if dt == nil {
 			break // empty, ahead, or enough for one hold: the caller comes back
 		}
@@ -328,7 +329,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 			visited = t
 		}
 		sh.owe(t, roomUnit)
-		dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, h, now))
+		dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &h, now))
 		if n++; n < most {
 			limit = sh.Onward(limit)
 		}

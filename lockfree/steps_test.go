@@ -227,7 +227,7 @@ func (p *producer) publish() {
 // was announced before it was published: by their tickets, if both are in the
 // inbox when it is drained.
 func inTurn(p *producer, late, announced int) []int {
-	if comesAlone(p.word) {
+	if piggybacks(p.word) {
 		return []int{announced, late}
 	}
 	return []int{late, announced}

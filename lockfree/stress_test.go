@@ -108,7 +108,7 @@ func stress(t *testing.T, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.direct = rnd.IntN(2) == 0 && directOf(&s.env.Config)
+	s.direct = rnd.IntN(2) == 0 && s.bare
 	r.s = s
 	r.tickets, r.deadlines, r.priorities = rnd.IntN(2) == 0, rnd.IntN(2) == 0, rnd.IntN(3) == 0
 	r.consumers = 1 + rnd.IntN(4)

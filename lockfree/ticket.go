@@ -83,14 +83,14 @@ func (t *tenant[K, T]) take(n int) (w uint64, places, took int) {
 // slotsEvery is a power of two, far below the tickets' wrap.
 const slotsEvery = 1 << 20
 
-// comesAlone reports whether the task of the ticket that was drawn from this word
+// piggybacks reports whether the task of the ticket that was drawn from this word
 // goes into the activation ring instead of the inbox: the inbox is empty, and the
 // task has to be announced anyway. This spares the cache lines of the inbox, which
 // for a tenant that is seldom busy are in no cache.
 //
 // Slots that are passed by keep what they said about an older ticket. So every so
 // many tickets all slots are used in their turn; nothing is as old as the wrap.
-func comesAlone(word uint64) bool {
+func piggybacks(word uint64) bool {
 	return word&(usedMask|polledBit) == 0 && tailOf(word)%slotsEvery >= inboxSize
 }
 

@@ -18,6 +18,7 @@ var crowdChecks = []check{
 	{name: "who has something in flight stays", run: crowdInFlight},
 	{name: "who owes something stays", run: crowdDebt},
 	{name: "who owes something at one level stays", run: crowdDebtAcross},
+	{name: "a tenant whose debt is paid makes room when its quantum is set", run: crowdDebtPaid},
 	{name: "who has only expired tasks makes room", run: crowdExpired},
 	{name: "whatever the policy", run: crowdPolicies},
 	{name: "who comes back is a tenant like any other", run: crowdBack},
@@ -140,6 +141,20 @@ func crowdDebtAcross(t *testing.T, newSched maker) {
 	refuse(t, s, "b", task{}, firq.ErrTooManyTenants)
 	a.Charge(-5)
 	load(t, s, "b", 1)
+}
+
+// crowdDebtPaid: SetQuantum settles what rounds have paid off, though the quantum is the same.
+func crowdDebtPaid(t *testing.T, newSched maker) {
+	for _, quantum := range []int64{1, 2} {
+		s := open(t, newSched, config{Shards: 1, MaxTenants: 2, Quantum: 1, TenantIdle: time.Hour})
+		owing(t, s, "a", 0, 2)
+		load(t, s, "b", 5)
+		for range 4 {
+			take(t, s)
+		}
+		s.SetQuantum("a", quantum)
+		load(t, s, "c", 1)
+	}
 }
 
 func crowdExpired(t *testing.T, newSched maker) {

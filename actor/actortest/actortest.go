@@ -25,9 +25,24 @@ var (
 // again. Each message has a Ctx of its own, so that the use of one after its handler
 // has returned is always ErrStale.
 //
-// In a bubble of testing/synctest the order is a function of the seed, as long as the
-// test's own goroutines do not send at the same time as each other. For that
-// GOMAXPROCS is 1 until the test ends.
+// In a bubble of testing/synctest the order is a function of the seed, and does not depend on
+// how busy the machine is. Whatever becomes ready at one instant, and whatever rings at one,
+// is there before the seed chooses; the order in which it came does not matter. For that
+// GOMAXPROCS is 1 until the test ends. It takes that
+//
+//   - goroutines other than handlers, those of the test and those that handlers start, do not
+//     send at the same time as each other, nor to one actor;
+//   - handlers do not wait for what is outside of the bubble: files, connections, cgo;
+//   - what happens at one instant and is no message is no rival of its like: deadlines of two
+//     callers, timeouts of two handlers, two timers for the last room in a mailbox. The Go
+//     runtime draws their order;
+//   - a goroutine without a slot, in Ctx.Await for example, loses its processor less than
+//     1,000 times between two waits (64 times before Go 1.26, whose runtime does not say
+//     whether any goroutine is runnable), and the garbage collector does not stop it there;
+//   - names come from the test, and not from the System, where several goroutines Spawn.
+//
+// What Await runs, and a handler between its wait and its next use of the System, is part of
+// no order: only from the end of Await on has it the slot.
 func New(t testing.TB, seed uint64, c actor.Config) *actor.System {
 	t.Helper()
 	s, err := seeded.New(c, seed)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"runtime/debug"
 
 	"github.com/firq-go/firq/benchmarks/actors/internal/jobs"
 	"github.com/firq-go/firq/internal/bench/machine"
@@ -64,18 +63,4 @@ func (f *file) failures() error {
 		return nil
 	}
 	return fmt.Errorf("%d of %d runs failed, see FAILED above", n, len(f.Runs))
-}
-
-// modules returns what is compiled in, by the build information. firq itself is the checkout around this module,
-// whose commit is in the environment.
-func modules() map[string]string {
-	versions := make(map[string]string)
-	if bi, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range bi.Deps {
-			if m.Replace == nil {
-				versions[m.Path] = m.Version
-			}
-		}
-	}
-	return versions
 }

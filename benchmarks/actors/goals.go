@@ -39,7 +39,7 @@ func goals() []goal {
 		{"call through the mailbox, p50", "call-queued", "p50", bestPeer, "", 0, 0.6},
 		{"ping-pong, 1 pair, messages/s", "pingpong-1", "rate", bestPeer, "", 1.5, inf},
 		{"ping-pong, 32 pairs, messages/s", "pingpong-32", "rate", bestPeer, "", 1, inf},
-		{"quiet actors beside flooded ones, p99", "quiet-flooded", "p99", bestPeer, "", 0, 1.0 / 8},
+		{"quiet actors among flooded ones, p99", "quiet-flooded", "p99", bestPeer, "", 0, 1.0 / 8},
 		{"quiet actors' p50, against nobody noisy", "quiet-flooded", "p50", otherJob, "quiet-alone", 0, 2},
 		{"processor time, 1 ms messages against 50 µs", "share", "ratio", itself, "", 0.8, 1.25},
 	}
@@ -114,7 +114,7 @@ func goalsTable(w io.Writer, f *file) {
 			continue
 		}
 		if !began {
-			heading(w, "what", "goal", "ours", "best peer", "ratio, or ours (interval)", "reached")
+			report.Heading(w, "what", "goal", "ours", "best peer", "ratio, or ours (interval)", "reached")
 			began = true
 		}
 		theirs := ""
@@ -125,10 +125,10 @@ func goalsTable(w io.Writer, f *file) {
 		case otherJob:
 			theirs = fmt.Sprintf("%s, ours in %s", figure(intervalOf(values(f.figures(g.than, peers.Own, g.metric))).Median), g.than)
 		}
-		line(w, g.what, g.String(), figure(intervalOf(values(f.figures(g.job, peers.Own, g.metric))).Median), theirs, i.String(), g.reached(i))
+		report.Row(w, g.what, g.String(), figure(intervalOf(values(f.figures(g.job, peers.Own, g.metric))).Median), theirs, i.String(), g.reached(i))
 	}
 	if began {
-		report.Printf(w, "\n\"Not certain\": the interval has both sides of the goal in it. GoAkt and ergo are missing (README.md), so the\n"+
-			"best peer is the best of those that are there.\n\n")
+		report.Printf(w, "\n\"Not certain\": the interval has both sides of the goal in it. The best peer is the best library in the table\n"+
+			"above; scripts/peers-actors adds GoAkt and ergo.\n\n")
 	}
 }

@@ -20,7 +20,7 @@ import (
 func main() { command.Main(app) }
 
 func app(stdout, stderr io.Writer) *cli.Command {
-	return &cli.Command{
+	return command.Root(&cli.Command{
 		Name:  "actors",
 		Usage: "compare package actor with its peers",
 		Description: "Gives every contestant the same jobs, in rounds that each begin with another one; a run is a process\n" +
@@ -41,17 +41,11 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			&cli.IntFlag{Name: "actors", Value: 100_000, Usage: "`N` idle actors in memory"},
 			&cli.IntFlag{Name: "many", Value: 1_000_000, Usage: "`N` idle actors in memory-many"},
 			&cli.IntFlag{Name: "spawn", Value: 20_000, Usage: "`N` actors that spawn starts and stops"},
-			&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Usage: "write every single run as JSON to `FILE`; a directory gets a file named after the time"},
+			command.OutputFlag(),
 		},
-		Commands:        []*cli.Command{{Name: childCommand, Hidden: true, Action: one, OnUsageError: command.OnUsageError}},
-		Writer:          stdout,
-		ErrWriter:       stderr,
-		Suggest:         true,
-		HideHelpCommand: true,
-		OnUsageError:    command.OnUsageError,
-		ExitErrHandler:  command.KeepErr,
-		Action:          run,
-	}
+		Commands: []*cli.Command{{Name: childCommand, Hidden: true, Action: one, OnUsageError: command.OnUsageError}},
+		Action:   command.Alone(parse, run),
+	}, stdout, stderr)
 }
 
 // contestants lists them for the help.

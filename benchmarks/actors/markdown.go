@@ -20,28 +20,18 @@ func markdown(w io.Writer, f *file) {
 	}
 	jobsTable(w, f)
 	goalsTable(w, f)
-	e := &f.Env
 	var versions []string
 	for _, p := range f.contestants() {
 		if p.Module != "" {
 			versions = append(versions, p.Name+" "+f.Modules[p.Module])
 		}
 	}
-	report.Printf(w, "%s; %s, %s/%s, %s, %d cores, GOMAXPROCS %d, load %s, commit %.12s%s; %d rounds of %v, %v\n`%s`\n", strings.Join(versions, ", "),
-		e.GoVersion, e.OS, e.Arch, e.CPU, e.Cores, e.GOMAXPROCS, e.Load, e.Commit, map[bool]string{true: " (modified)"}[e.Modified],
-		f.Rounds, f.Size.Duration, f.Size.Long, e.Command)
+	report.Printf(w, "%s; %v; %d rounds of %v, %v\n`%s`\n", strings.Join(versions, ", "), &f.Env, f.Rounds, f.Size.Duration, f.Size.Long, f.Env.Command)
 	for i := range f.Runs {
 		if r := &f.Runs[i]; r.Error != "" {
 			report.Printf(w, "\nFAILED: %s, %s, round %d: %s\n", r.Job, r.Contestant, r.Round+1, r.Error)
 		}
 	}
-}
-
-func line(w io.Writer, cells ...string) { report.Printf(w, "| %s |\n", strings.Join(cells, " | ")) }
-
-func heading(w io.Writer, cells ...string) {
-	line(w, cells...)
-	line(w, slices.Repeat([]string{"---"}, len(cells))...)
 }
 
 // contestants are those that were run, in the order of peers.All.
@@ -61,7 +51,7 @@ func jobsTable(w io.Writer, f *file) {
 	for _, p := range chosen {
 		head = append(head, p.Name)
 	}
-	heading(w, append(head, "ours / best peer", "ours / channel")...)
+	report.Heading(w, append(head, "ours / best peer", "ours / channel")...)
 	for _, j := range jobs.All() {
 		if !slices.ContainsFunc(f.Runs, func(r result) bool { return r.Job == j.Name }) {
 			continue
@@ -80,7 +70,7 @@ func jobsTable(w io.Writer, f *file) {
 				}
 				cells = append(cells, text)
 			}
-			line(w, cells...)
+			report.Row(w, cells...)
 		}
 	}
 	report.Printf(w, "\nThe interval has the median of endless rounds in it with %.0f %% confidence; below six rounds it goes from\n"+

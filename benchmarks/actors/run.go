@@ -26,29 +26,14 @@ type plan struct {
 	size   jobs.Size
 }
 
-func run(ctx context.Context, cmd *cli.Command) error {
-	if name := cmd.Args().First(); name != "" {
-		return command.Misuse(cmd, fmt.Errorf("unknown argument %q", name))
-	}
-	p, err := parse(cmd)
-	if err != nil {
-		return command.Misuse(cmd, err)
-	}
-	f := &file{Schema: schema, Env: machine.Read(), Modules: modules(), Rounds: p.rounds, Size: p.size}
-	destination := cmd.String("out")
-	if destination != "" {
-		if destination, err = report.Destination(destination, "actors", f.Env.Start); err != nil {
-			return err
-		}
-	}
-	out, errOut := cmd.Root().Writer, cmd.Root().ErrWriter
-	err = measure(ctx, p, f, errOut)
-	f.Interrupted = err != nil
-	markdown(out, f)
-	if destination != "" {
-		err = errors.Join(err, report.WriteJSON(destination, f))
-		report.Printf(errOut, "wrote %s\n", destination)
-	}
+func run(ctx context.Context, cmd *cli.Command, p *plan) error {
+	f := &file{Schema: schema, Env: machine.Read(), Modules: command.Modules(), Rounds: p.rounds, Size: p.size}
+	err := command.Record(cmd, "actors", f.Env.Start, f, func(stdout, stderr io.Writer) error {
+		err := measure(ctx, p, f, stderr)
+		f.Interrupted = err != nil
+		markdown(stdout, f)
+		return err
+	})
 	return errors.Join(err, f.failures())
 }
 
@@ -114,13 +99,8 @@ const long = 3
 // parse makes a plan of the flags. All its errors are the user's.
 func parse(cmd *cli.Command) (*plan, error) {
 	p := &plan{rounds: cmd.Int("rounds"), size: jobs.Size{Actors: cmd.Int("actors"), Many: cmd.Int("many"), Spawn: cmd.Int("spawn")}}
-	for _, f := range []struct {
-		name        string
-		value, most int
-	}{{"rounds", p.rounds, 1000}, {"actors", p.size.Actors, 10_000_000}, {"many", p.size.Many, 10_000_000}, {"spawn", p.size.Spawn, 1_000_000}} {
-		if f.value < 1 || f.value > f.most {
-			return nil, fmt.Errorf("--%s: %d, must be 1 to %d", f.name, f.value, f.most)
-		}
+	if err := command.InRange(cmd, map[string]int{"rounds": 1000, "actors": 10_000_000, "many": 10_000_000, "spawn": 1_000_000}); err != nil {
+		return nil, err
 	}
 	seconds := cmd.Float("seconds")
 	if math.IsNaN(seconds) || seconds < 0.01 || seconds > 60 {
@@ -129,21 +109,11 @@ func parse(cmd *cli.Command) (*plan, error) {
 	p.size.Duration = time.Duration(seconds * float64(time.Second))
 	p.size.Long = long * p.size.Duration
 	var err error
-	if p.jobs, err = jobs.Select(list(cmd.String("jobs"))); err != nil {
+	if p.jobs, err = jobs.Select(command.List(cmd.String("jobs"))); err != nil {
 		return nil, fmt.Errorf("--jobs: %w", err)
 	}
-	if p.peers, err = peers.Select(list(cmd.String("contestants"))); err != nil {
+	if p.peers, err = peers.Select(command.List(cmd.String("contestants"))); err != nil {
 		return nil, fmt.Errorf("--contestants: %w", err)
 	}
 	return p, nil
-}
-
-// list returns the words between commas.
-func list(value string) (words []string) {
-	for word := range strings.SplitSeq(value, ",") {
-		if word = strings.TrimSpace(word); word != "" {
-			words = append(words, word)
-		}
-	}
-	return words
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 // The table of the document that package compute began with: what it says one of its servers
@@ -34,7 +35,7 @@ type outcome struct {
 	times             *hist.Snapshot
 }
 
-func runDocument(ctx context.Context, p *plan, f *file, say func(string, ...any)) error {
+func runDocument(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for i := range document {
 		row := &document[i]
 		for round := range p.rounds {

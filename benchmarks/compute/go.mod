@@ -7,6 +7,7 @@ require (
 	github.com/firq-go/firq/contrib/firqotter v0.0.0
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8
 	github.com/maypok86/otter/v2 v2.4.0
+	github.com/urfave/cli/v3 v3.14.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/sync v0.22.0
 )

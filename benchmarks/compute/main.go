@@ -10,18 +10,15 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
-	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/urfave/cli/v3"
+
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/machine"
-	"github.com/firq-go/firq/internal/bench/report"
 )
 
 // schema names the format of file. It changes when a field changes its meaning.
@@ -65,118 +62,60 @@ type plan struct {
 }
 
 // part is a part of the measurements.
-type part struct {
-	name string
-	run  func(ctx context.Context, p *plan, f *file, say func(string, ...any)) error
-}
+type part = command.Part[*plan, *file]
 
 var parts = []part{
-	{"speed", runSpeed}, {"single", runSingle}, {"overload", runOverload}, {"ratio", runRatio}, {"memory", runMemory}, {"router", runRouter},
-	{"document", runDocument}, {"http", runHTTP},
+	{Name: "speed", Run: runSpeed}, {Name: "single", Run: runSingle}, {Name: "overload", Run: runOverload}, {Name: "ratio", Run: runRatio},
+	{Name: "memory", Run: runMemory}, {Name: "router", Run: runRouter}, {Name: "document", Run: runDocument}, {Name: "http", Run: runHTTP},
 }
 
 // aside is a part that is measured only if it is named: it needs a program that may not be there.
 const aside = "http"
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	os.Exit(execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+func main() { command.Main(app) }
+
+func app(stdout, stderr io.Writer) *cli.Command {
+	return command.Root(&cli.Command{
+		Name:  "compute",
+		Usage: "compare package compute with what else answers calls for results that cost something to make",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "parts", Value: strings.TrimSuffix(command.Names(parts), ","+aside), Usage: "measure this `LIST`; " + aside + " too is there, and needs wrk"},
+			&cli.StringFlag{Name: "wrk", Value: "wrk", Usage: "the load generator of the part " + aside},
+			&cli.IntFlag{Name: "rounds", Value: 7, Usage: "`N` rounds; the systems take turns in each"},
+			&cli.IntFlag{Name: "seeds", Value: 3, Usage: "`N` rounds of hit ratios, memory and router"},
+			&cli.DurationFlag{Name: "time", Value: time.Second, Usage: "of each round of a throughput"},
+			&cli.DurationFlag{Name: "over", Value: 4 * time.Second, Usage: "of each round of the overload, of the router and of http"},
+			&cli.IntFlag{Name: "calls", Value: 500_000, Usage: "`N` calls of one caller alone"},
+			&cli.IntFlag{Name: "requests", Value: 1_000_000, Usage: "`N` requests of each trace"},
+			&cli.IntFlag{Name: "entries", Value: 200_000, Usage: "`N` entries whose memory is measured"},
+			&cli.IntFlag{Name: "moved", Value: 50_000, Usage: "`N` keys of which some move when a group is added"},
+			command.OutputFlag(),
+		},
+		Action: command.Alone(parse, run),
+	}, stdout, stderr)
 }
 
-// execute returns the exit code: 0 all went well, 1 something failed, 2 wrong usage, 130
-// interrupted.
-func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	p, destination, err := parse(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		report.Printf(stderr, "compute: %v\n", err)
-		return 2
-	}
-	out := report.NewChecked(stdout)
-	if err = run(ctx, p, destination, out, stderr); err == nil {
-		err = out.Err()
-	}
-	switch {
-	case err == nil:
-		return 0
-	case ctx.Err() != nil:
-		report.Printf(stderr, "compute: interrupted\n")
-		return 130
-	}
-	report.Printf(stderr, "compute: %v\n", err)
-	return 1
-}
-
-func parse(args []string, stderr io.Writer) (*plan, string, error) {
-	p := new(plan)
-	fs := flag.NewFlagSet("compute", flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	names := fs.String("parts", strings.TrimSuffix(partNames(), ","+aside), "measure this list; "+aside+" too is there, and needs wrk")
-	fs.StringVar(&p.wrk, "wrk", "wrk", "the load generator of the part "+aside)
-	fs.IntVar(&p.rounds, "rounds", 7, "rounds; the systems take turns in each")
-	fs.IntVar(&p.seeds, "seeds", 3, "rounds of hit ratios, memory and router")
-	fs.DurationVar(&p.time, "time", time.Second, "of each round of a throughput")
-	fs.DurationVar(&p.over, "over", 4*time.Second, "of each round of the overload, of the router and of http")
-	fs.IntVar(&p.calls, "calls", 500_000, "calls of one caller alone")
-	fs.IntVar(&p.requests, "requests", 1_000_000, "requests of each trace")
-	fs.IntVar(&p.entries, "entries", 200_000, "entries whose memory is measured")
-	fs.IntVar(&p.moved, "moved", 50_000, "keys of which some move when a group is added")
-	destination := fs.String("o", "", "write every figure as JSON to this file; a directory gets a file named after the time")
-	if err := fs.Parse(args); err != nil {
-		return nil, "", err
-	}
-	if fs.NArg() > 0 {
-		return nil, "", fmt.Errorf("unknown argument %q", fs.Arg(0))
+// parse makes a plan of the flags. All its errors are the user's.
+func parse(cmd *cli.Command) (p *plan, err error) {
+	p = &plan{
+		rounds: cmd.Int("rounds"), seeds: cmd.Int("seeds"), time: cmd.Duration("time"), over: cmd.Duration("over"), calls: cmd.Int("calls"),
+		requests: cmd.Int("requests"), entries: cmd.Int("entries"), wrk: cmd.String("wrk"), moved: cmd.Int("moved"),
 	}
 	if p.time <= 0 || p.over <= 0 || slices.Min([]int{p.rounds, p.seeds, p.calls, p.requests, p.entries, p.moved}) < 1 {
-		return nil, "", errors.New("every number must be above 0")
+		return nil, errors.New("every number must be above 0")
 	}
-	for name := range strings.SplitSeq(*names, ",") {
-		i := slices.IndexFunc(parts, func(x part) bool { return x.name == name })
-		if i < 0 {
-			return nil, "", fmt.Errorf("-parts: there is no part %q, only %s", name, partNames())
-		}
-		p.parts = append(p.parts, parts[i])
-	}
-	return p, *destination, nil
+	p.parts, err = command.Select(cmd, parts)
+	return p, err
 }
 
-func partNames() string {
-	var names []string
-	for _, p := range parts {
-		names = append(names, p.name)
-	}
-	return strings.Join(names, ",")
-}
-
-func run(ctx context.Context, p *plan, destination string, stdout, stderr io.Writer) error {
-	f := &file{Schema: schema, Env: machine.Read(), Modules: modules(), Rounds: p.rounds}
-	var err error
-	if destination != "" {
-		if destination, err = report.Destination(destination, "compute", f.Env.Start); err != nil {
-			return err
-		}
-	}
-	began := time.Now()
-	say := func(format string, args ...any) {
-		report.Printf(stderr, "%5.0f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-	}
-	for _, part := range p.parts {
-		if err = part.run(ctx, p, f, say); err != nil {
-			err = fmt.Errorf("%s: %w", part.name, err)
-			break
-		}
-	}
-	f.Interrupted = err != nil
-	markdown(stdout, f)
-	if destination != "" {
-		err = errors.Join(err, report.WriteJSON(destination, f))
-		report.Printf(stderr, "wrote %s\n", destination)
-	}
-	return err
+func run(ctx context.Context, cmd *cli.Command, p *plan) error {
+	f := &file{Schema: schema, Env: machine.Read(), Modules: command.Modules(), Rounds: p.rounds}
+	return command.Record(cmd, "compute", f.Env.Start, f, func(stdout, stderr io.Writer) error {
+		err := command.RunParts(ctx, p.parts, p, f, stderr)
+		f.Interrupted = err != nil
+		markdown(stdout, f)
+		return err
+	})
 }
 
 // turn returns the systems, another one first in each round.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -137,7 +139,7 @@ func TestTraces(t *testing.T) {
 func TestExecute(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.json")
 	var out, errOut strings.Builder
-	code := execute(t.Context(), []string{
+	code := command.Execute(t.Context(), app, []string{"compute",
 		"-rounds", "1", "-seeds", "1", "-time", "5ms", "-over", "300ms", "-calls", "200", "-requests", "3000",
 		"-entries", "1000", "-moved", "2000", "-o", path,
 	}, &out, &errOut)
@@ -170,14 +172,14 @@ func TestExecute(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{{"-rounds", "0"}, {"-parts", "speed,nothing"}, {"-time", "-1s"}, {"more"}, {"-nonsense"}} {
 		var out, errOut strings.Builder
-		if code := execute(t.Context(), args, &out, &errOut); code != 2 || errOut.Len() == 0 || out.Len() != 0 {
+		if code := command.Execute(t.Context(), app, append([]string{"compute"}, args...), &out, &errOut); code != 2 || errOut.Len() == 0 || out.Len() != 0 {
 			t.Errorf("%v: exit code %d, %q", args, code, errOut.String())
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, errOut strings.Builder
-	if code := execute(ctx, []string{"-parts", "overload", "-rounds", "1", "-over", "1h"}, &out, &errOut); code != 130 {
+	if code := command.Execute(ctx, app, []string{"compute", "-parts", "overload", "-rounds", "1", "-over", "1h"}, &out, &errOut); code != 130 {
 		t.Errorf("interrupted: exit code %d: %s", code, &errOut)
 	}
 }

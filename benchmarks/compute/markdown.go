@@ -14,10 +14,8 @@ import (
 func markdown(w io.Writer, f *file) {
 	figures(w, f)
 	goalsTable(w, f)
-	e := &f.Env
-	report.Printf(w, "%s, %s/%s, %s, %d cores, GOMAXPROCS %d, load %s, commit %.12s%s; %d rounds; otter %s, groupcache %s, x/sync %s\n`%s`\n",
-		e.GoVersion, e.OS, e.Arch, e.CPU, e.Cores, e.GOMAXPROCS, e.Load, e.Commit, map[bool]string{true: " (modified)"}[e.Modified], f.Rounds,
-		f.Modules["github.com/maypok86/otter/v2"], f.Modules["github.com/golang/groupcache"], f.Modules["golang.org/x/sync"], e.Command)
+	report.Printf(w, "%v; %d rounds; otter %s, groupcache %s, x/sync %s\n`%s`\n", &f.Env, f.Rounds, f.Modules["github.com/maypok86/otter/v2"],
+		f.Modules["github.com/golang/groupcache"], f.Modules["golang.org/x/sync"], f.Env.Command)
 }
 
 // of returns the figures of a system, by round.

@@ -5,12 +5,13 @@ import (
 	"runtime"
 
 	"github.com/firq-go/firq/compute"
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 const memoryCase = "memory per entry"
 
 // runMemory measures what an entry takes whose key and value have 8 bytes each.
-func runMemory(ctx context.Context, p *plan, f *file, say func(string, ...any)) error {
+func runMemory(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for round := range p.seeds {
 		for _, name := range turn([]string{ours, otterAlone, plainOtter}, round) {
 			bytes, err := measureMemory(ctx, name, p.entries)

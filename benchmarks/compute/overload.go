@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 // The overload: an open loop, so that who is not answered does not ask less.
@@ -43,7 +45,7 @@ func (o *overloaded) sleeps(ctx context.Context, k key) (uint64, error) {
 	}
 }
 
-func runOverload(ctx context.Context, p *plan, f *file, say func(string, ...any)) error {
+func runOverload(ctx context.Context, p *plan, f *file, say command.Say) error {
 	const what = "overload"
 	for round := range p.rounds {
 		for _, name := range turn([]string{ours, pool}, round) {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/firq-go/firq/compute"
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 // trace is a sequence of keys.
@@ -30,7 +31,7 @@ var traces = []trace{
 var sizes = []int{2_000, 10_000}
 
 // runRatio: of how many requests is the result kept, one after the other.
-func runRatio(ctx context.Context, p *plan, f *file, say func(string, ...any)) error {
+func runRatio(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for _, size := range sizes {
 		for _, t := range traces {
 			for round := range p.seeds {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq/compute"
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 // The router: 16 groups at 80 % load. The rule rounds up to whole calls, so the number of
@@ -30,7 +31,7 @@ func routerCase(hot bool, each int) string {
 	return fmt.Sprintf("router, %d slots, zipf", each)
 }
 
-func runRouter(ctx context.Context, p *plan, f *file, say func(string, ...any)) error {
+func runRouter(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for round := range p.seeds {
 		for _, each := range routerEach {
 			for _, hot := range []bool{false, true} {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 // load is a workload of the throughput part: 64 goroutines that ask without pause, and
@@ -37,7 +39,7 @@ var loads = []load{
 
 func trivial(_ context.Context, k key) (uint64, error) { return k.Tenant + k.Key, nil }
 
-func runSpeed(ctx context.Context, p *plan, f *file, say func(string, ...any)) error {
+func runSpeed(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for _, l := range loads {
 		for round := range p.rounds {
 			for _, name := range turn(l.systems, round) {
@@ -124,7 +126,7 @@ func (l load) next(caller uint64) func(n uint64) key {
 }
 
 // runSingle measures one call when there is nobody else.
-func runSingle(ctx context.Context, p *plan, f *file, say func(string, ...any)) error {
+func runSingle(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for round := range p.rounds {
 		for _, name := range turn([]string{ours, pool, groupCache, loading}, round) {
 			for _, hit := range []bool{true, false} {

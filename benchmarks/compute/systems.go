@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"runtime/debug"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -243,17 +242,3 @@ func (l loadingSystem) do(ctx context.Context, k key) (uint64, error) {
 	return l.cache.Get(ctx, k, l.loader)
 }
 func (l loadingSystem) close() { l.cache.StopAllGoroutines() }
-
-// modules returns the versions of what is compared.
-func modules() map[string]string {
-	versions := map[string]string{}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			switch m.Path {
-			case "github.com/maypok86/otter/v2", "github.com/golang/groupcache", "golang.org/x/sync":
-				versions[m.Path] = m.Version
-			}
-		}
-	}
-	return versions
-}

@@ -18,6 +18,7 @@ import (
 	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 // The HTTP load: wrk against servers of this process over loopback, so wrk and the server
@@ -41,7 +42,7 @@ var httpCases = []struct {
 	kept bool
 }{{"http, hits of 1,000 keys", true}, {"http, all misses", false}}
 
-func runHTTP(ctx context.Context, p *plan, f *file, say func(string, ...any)) error {
+func runHTTP(ctx context.Context, p *plan, f *file, say command.Say) error {
 	path, err := exec.LookPath(p.wrk)
 	if err != nil {
 		return fmt.Errorf("the load generator is missing (%w): install it, on Debian by apt-get install wrk, or name it by -wrk", err)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/firq-go/firq/internal/bench/command"
 )
 
 const wrkSays = `Running 1s test @ http://127.0.0.1:1/
@@ -54,7 +56,7 @@ func TestHTTP(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs strings.Builder
-	if code := execute(t.Context(), []string{"-parts", "http", "-rounds", "2", "-over", "1s", "-wrk", fake}, &out, &errs); code != 0 {
+	if code := command.Execute(t.Context(), app, []string{"compute", "-parts", "http", "-rounds", "2", "-over", "1s", "-wrk", fake}, &out, &errs); code != 0 {
 		t.Fatalf("code %d: %s", code, &errs)
 	}
 	for _, name := range []string{bare, computed, gated} {
@@ -65,7 +67,7 @@ func TestHTTP(t *testing.T) {
 		}
 	}
 	errs.Reset()
-	if code := execute(t.Context(), []string{"-parts", "http", "-wrk", fake + "-none"}, &out, &errs); code != 1 || !strings.Contains(errs.String(), "apt-get install wrk") {
+	if code := command.Execute(t.Context(), app, []string{"compute", "-parts", "http", "-wrk", fake + "-none"}, &out, &errs); code != 1 || !strings.Contains(errs.String(), "apt-get install wrk") {
 		t.Errorf("code %d without wrk: %s", code, &errs)
 	}
 }
@@ -99,7 +101,7 @@ func TestHTTPHandlers(t *testing.T) {
 // The document's table has its three rows for both systems.
 func TestDocument(t *testing.T) {
 	var out, errs strings.Builder
-	if code := execute(t.Context(), []string{"-parts", "document", "-rounds", "1", "-time", "20ms"}, &out, &errs); code != 0 {
+	if code := command.Execute(t.Context(), app, []string{"compute", "-parts", "document", "-rounds", "1", "-time", "20ms"}, &out, &errs); code != 0 {
 		t.Fatalf("code %d: %s", code, &errs)
 	}
 	for i := range document {

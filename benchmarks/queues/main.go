@@ -17,7 +17,7 @@ import (
 func main() { command.Main(app) }
 
 func app(stdout, stderr io.Writer) *cli.Command {
-	return &cli.Command{
+	return command.Root(&cli.Command{
 		Name:  "queues",
 		Usage: "compare firqredis with asynq",
 		Description: "Starts a redis-server of its own on a free port of the loopback interface, which keeps nothing\n" +
@@ -42,7 +42,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			"   go run . --server valkey-server -o results/",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "server", Value: "redis-server", Usage: "the `PROGRAM` to start"},
-			&cli.StringFlag{Name: "parts", Value: partNames(), Usage: "measure this `LIST`"},
+			&cli.StringFlag{Name: "parts", Value: command.Names(parts), Usage: "measure this `LIST`"},
 			&cli.StringFlag{Name: "workers", Value: "16,64,256", Usage: "a `LIST` of numbers of workers"},
 			&cli.IntFlag{Name: "tasks", Value: 20_000, Usage: "`N` tasks in each phase; memory, too"},
 			&cli.IntFlag{Name: "tenants", Value: 64, Usage: "`N` tenants in the throughput part; asynq has one queue"},
@@ -50,14 +50,8 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			&cli.IntFlag{Name: "crowd", Value: 10_000, Usage: "`N` tenants against 64"},
 			&cli.IntFlag{Name: "noisy", Value: 100_000, Usage: "`N` tasks of the noisy tenant"},
 			&cli.IntFlag{Name: "samples", Value: 400, Usage: "`N` latencies of firqredis, and a tenth of it of asynq, which takes half a second for each"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "write every single run as JSON to `FILE`; a directory gets a file named after the time"},
+			command.OutputFlag(),
 		},
-		Writer:          stdout,
-		ErrWriter:       stderr,
-		Suggest:         true,
-		HideHelpCommand: true,
-		OnUsageError:    command.OnUsageError,
-		ExitErrHandler:  command.KeepErr,
-		Action:          run,
-	}
+		Action: command.Alone(parse, run),
+	}, stdout, stderr)
 }

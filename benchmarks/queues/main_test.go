@@ -123,8 +123,8 @@ func TestUsage(t *testing.T) {
 	}
 	code, out, _ := call(t.Context(), "--help")
 	for _, p := range parts {
-		if code != command.OK || !strings.Contains(out, p.name) {
-			t.Errorf("--help: exit code %d, nothing of %s", code, p.name)
+		if code != command.OK || !strings.Contains(out, p.Name) {
+			t.Errorf("--help: exit code %d, nothing of %s", code, p.Name)
 		}
 	}
 }

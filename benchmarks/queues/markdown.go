@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/firq-go/firq/internal/bench/report"
@@ -17,17 +16,8 @@ func markdown(w io.Writer, f *file) {
 	for _, table := range []func(io.Writer, *file){throughputTable, singleTable, latencyTable, memoryTable, batchTable, crowdTable, fairnessTable, boundTable, goals} {
 		table(w, f)
 	}
-	e := &f.Env
-	report.Printf(w, "%s, asynq %s, go-redis %s; %s, %s/%s, %s, %d cores, GOMAXPROCS %d, load %s, commit %.12s%s; %d rounds of %d tasks\n`%s`\n",
-		f.Server, f.Modules["github.com/hibiken/asynq"], f.Modules["github.com/redis/go-redis/v9"], e.GoVersion, e.OS, e.Arch, e.CPU, e.Cores,
-		e.GOMAXPROCS, e.Load, e.Commit, map[bool]string{true: " (modified)"}[e.Modified], f.Rounds, f.Tasks, e.Command)
-}
-
-func line(w io.Writer, cells ...string) { report.Printf(w, "| %s |\n", strings.Join(cells, " | ")) }
-
-func heading(w io.Writer, cells ...string) {
-	line(w, cells...)
-	line(w, slices.Repeat([]string{"---"}, len(cells))...)
+	report.Printf(w, "%s, asynq %s, go-redis %s; %v; %d rounds of %d tasks\n`%s`\n", f.Server, f.Modules["github.com/hibiken/asynq"],
+		f.Modules["github.com/redis/go-redis/v9"], &f.Env, f.Rounds, f.Tasks, f.Env.Command)
 }
 
 // of returns a figure of the runs of a system with so many workers, by round.
@@ -53,7 +43,7 @@ func throughputTable(w io.Writer, f *file) {
 	if len(f.Throughput) == 0 {
 		return
 	}
-	heading(w, "workers", "", "enqueue/s (us)", "process/s (us)", "one after the other, tasks/s (us)", "both at once, tasks/s (us)",
+	report.Heading(w, "workers", "", "enqueue/s (us)", "process/s (us)", "one after the other, tasks/s (us)", "both at once, tasks/s (us)",
 		"scripts per task, both at once", "client us, both at once")
 	phases := []func(*throughput) *phase{
 		func(t *throughput) *phase { return &t.Enqueue }, func(t *throughput) *phase { return &t.Process },
@@ -80,7 +70,7 @@ func throughputTable(w io.Writer, f *file) {
 		}
 		cells["ratio"] = append(cells["ratio"], fmt.Sprintf("%.2f", f.ratio(workers, scripts)), fmt.Sprintf("%.2f", f.ratio(workers, client)))
 		for _, name := range append(systems(0), "ratio") {
-			line(w, append([]string{fmt.Sprint(workers), name}, cells[name]...)...)
+			report.Row(w, append([]string{fmt.Sprint(workers), name}, cells[name]...)...)
 		}
 	}
 	report.Printf(w, "\n")
@@ -108,11 +98,11 @@ func singleTable(w io.Writer, f *file) {
 	if len(f.Single) == 0 {
 		return
 	}
-	heading(w, "one goroutine, one connection", "enqueue/s", "us")
+	report.Heading(w, "one goroutine, one connection", "enqueue/s", "us")
 	for _, system := range systems(0) {
-		line(w, system, report.Count(stats.Median(f.singles(system, rate))), fmt.Sprintf("%.1f", stats.Median(f.singles(system, serverUs))))
+		report.Row(w, system, report.Count(stats.Median(f.singles(system, rate))), fmt.Sprintf("%.1f", stats.Median(f.singles(system, serverUs))))
 	}
-	line(w, "ratio", fmt.Sprintf("%.2f", stats.Ratio(f.singles(firqName, rate), f.singles(asynqName, rate))),
+	report.Row(w, "ratio", fmt.Sprintf("%.2f", stats.Ratio(f.singles(firqName, rate), f.singles(asynqName, rate))),
 		fmt.Sprintf("**%.2f**", f.singleRatio()))
 	report.Printf(w, "\n")
 }
@@ -125,10 +115,10 @@ func latencyTable(w io.Writer, f *file) {
 	if len(f.Latency) == 0 {
 		return
 	}
-	heading(w, "64 idle workers", "tasks", "p50", "p99", "worst", "scripts per task", "server CPU when idle")
+	report.Heading(w, "64 idle workers", "tasks", "p50", "p99", "worst", "scripts per task", "server CPU when idle")
 	for i := range f.Latency {
 		l := &f.Latency[i]
-		line(w, l.System, fmt.Sprint(len(l.Times)), short(l.at(0.5)), short(l.at(0.99)), short(l.at(1)), fmt.Sprintf("%.2f", l.Scripts),
+		report.Row(w, l.System, fmt.Sprint(len(l.Times)), short(l.at(0.5)), short(l.at(0.99)), short(l.at(1)), fmt.Sprintf("%.2f", l.Scripts),
 			fmt.Sprintf("%.2f %%", l.IdleCPU/1e4))
 	}
 	report.Printf(w, "\n")
@@ -145,9 +135,9 @@ func memoryTable(w io.Writer, f *file) {
 	if len(f.Memory) == 0 {
 		return
 	}
-	heading(w, "memory of a queued task", "tenants", "tasks", "bytes")
+	report.Heading(w, "memory of a queued task", "tenants", "tasks", "bytes")
 	for _, m := range f.Memory {
-		line(w, m.System, fmt.Sprint(m.Tenants), fmt.Sprint(m.Tasks), fmt.Sprintf("%.0f", m.Bytes))
+		report.Row(w, m.System, fmt.Sprint(m.Tenants), fmt.Sprint(m.Tasks), fmt.Sprintf("%.0f", m.Bytes))
 	}
 	report.Printf(w, "\n")
 }
@@ -156,7 +146,7 @@ func batchTable(w io.Writer, f *file) {
 	if len(f.Batches) == 0 {
 		return
 	}
-	heading(w, "firqredis, one connection, tasks in a call", "enqueue us", "dequeue us", "ack us", "all us", "at 100 % of a core")
+	report.Heading(w, "firqredis, one connection, tasks in a call", "enqueue us", "dequeue us", "ack us", "all us", "at 100 % of a core")
 	var sizes []int
 	for _, b := range f.Batches {
 		if !slices.Contains(sizes, b.Size) {
@@ -174,7 +164,7 @@ func batchTable(w io.Writer, f *file) {
 			return stats.Median(xs)
 		}
 		all := of((*batch).serverUs)
-		line(w, fmt.Sprint(size), fmt.Sprintf("%.1f", of(func(b *batch) float64 { return b.Enqueue.ServerUs })),
+		report.Row(w, fmt.Sprint(size), fmt.Sprintf("%.1f", of(func(b *batch) float64 { return b.Enqueue.ServerUs })),
 			fmt.Sprintf("%.1f", of(func(b *batch) float64 { return b.Dequeue.ServerUs })),
 			fmt.Sprintf("%.1f", of(func(b *batch) float64 { return b.Ack.ServerUs })), fmt.Sprintf("%.1f", all), report.Count(1e6/all)+"/s")
 	}
@@ -195,7 +185,7 @@ func crowdTable(w io.Writer, f *file) {
 	if len(f.Crowd) == 0 {
 		return
 	}
-	heading(w, "tenants with tasks", "enqueue us", "process us", "both us")
+	report.Heading(w, "tenants with tasks", "enqueue us", "process us", "both us")
 	figures := []func(*crowd) float64{
 		func(c *crowd) float64 { return c.Enqueue.ServerUs }, func(c *crowd) float64 { return c.Process.ServerUs }, (*crowd).serverUs,
 	}
@@ -208,13 +198,13 @@ func crowdTable(w io.Writer, f *file) {
 		for _, figure := range figures {
 			cells = append(cells, fmt.Sprintf("%.1f", stats.Median(f.crowds(many, figure))))
 		}
-		line(w, cells...)
+		report.Row(w, cells...)
 	}
 	cells := []string{"ratio"}
 	for _, figure := range figures {
 		cells = append(cells, fmt.Sprintf("**%.2f**", stats.Ratio(f.crowds(true, figure), f.crowds(false, figure))))
 	}
-	line(w, cells...)
+	report.Row(w, cells...)
 	report.Printf(w, "\n")
 }
 
@@ -222,9 +212,9 @@ func fairnessTable(w io.Writer, f *file) {
 	if len(f.Fairness) == 0 {
 		return
 	}
-	heading(w, "a tenant with many tasks, then others with one each", "workers", "tasks", "others", "the first is served as number", "the last")
+	report.Heading(w, "a tenant with many tasks, then others with one each", "workers", "tasks", "others", "the first is served as number", "the last")
 	for _, r := range f.Fairness {
-		line(w, r.System, fmt.Sprint(r.Workers), fmt.Sprint(r.Noisy), fmt.Sprint(r.Quiet), fmt.Sprint(r.First), fmt.Sprintf("**%d**", r.Last))
+		report.Row(w, r.System, fmt.Sprint(r.Workers), fmt.Sprint(r.Noisy), fmt.Sprint(r.Quiet), fmt.Sprint(r.First), fmt.Sprintf("**%d**", r.Last))
 	}
 	report.Printf(w, "\n")
 }
@@ -233,7 +223,7 @@ func boundTable(w io.Writer, f *file) {
 	if len(f.Bound) == 0 {
 		return
 	}
-	heading(w, "5 tenants, weights, costs", "tasks in a call", "deliveries", "largest difference, cost per weight", "of its bound")
+	report.Heading(w, "5 tenants, weights, costs", "tasks in a call", "deliveries", "largest difference, cost per weight", "of its bound")
 	for _, c := range []bound{{Batch: 1}, {Batch: 4}, {Weighted: true, Batch: 1}, {Weighted: true, Batch: 4}} {
 		for _, b := range f.Bound {
 			if b.Weighted == c.Weighted && b.Batch == c.Batch {
@@ -241,19 +231,19 @@ func boundTable(w io.Writer, f *file) {
 				c.Gap, c.Share = max(c.Gap, b.Gap), max(c.Share, b.Share)
 			}
 		}
-		line(w, map[bool]string{false: "1, 1", true: "0.5 to 3.7, 1 to 20"}[c.Weighted], map[int]string{1: "1", 4: "1 to 4"}[c.Batch],
+		report.Row(w, map[bool]string{false: "1, 1", true: "0.5 to 3.7, 1 to 20"}[c.Weighted], map[int]string{1: "1", 4: "1 to 4"}[c.Batch],
 			fmt.Sprint(c.Deliveries), fmt.Sprintf("%.2f", c.Gap), fmt.Sprintf("**%.2f**", c.Share))
 	}
 	report.Printf(w, "\n")
 	if len(f.Spread) == 0 {
 		return
 	}
-	heading(w, "4 partitions with 10, 1, 1 and 1 tenants, 8 consumers", "deliveries", "least served", "most served", "even would be")
+	report.Heading(w, "4 partitions with 10, 1, 1 and 1 tenants, 8 consumers", "deliveries", "least served", "most served", "even would be")
 	all := f.Spread[0]
 	for _, s := range f.Spread {
 		all.Least, all.Most = min(all.Least, s.Least), max(all.Most, s.Most)
 	}
-	line(w, "the extremes of all rounds", fmt.Sprint(all.Deliveries), fmt.Sprintf("**%d**", all.Least), fmt.Sprintf("**%d**", all.Most),
+	report.Row(w, "the extremes of all rounds", fmt.Sprint(all.Deliveries), fmt.Sprintf("**%d**", all.Least), fmt.Sprintf("**%d**", all.Most),
 		fmt.Sprintf("%.0f", float64(all.Deliveries)/13))
 	report.Printf(w, "\n")
 }
@@ -266,14 +256,14 @@ func goals(w io.Writer, f *file) {
 			return
 		}
 		if !began {
-			heading(w, "goal", "", "measured", "reached")
+			report.Heading(w, "goal", "", "measured", "reached")
 			began = true
 		}
 		how, ok := "at least ", value >= limit
 		if atMost {
 			how, ok = "at most ", value <= limit
 		}
-		line(w, what, how+fmt.Sprintf(format, limit), fmt.Sprintf(format, value), map[bool]string{true: "yes", false: "**no**"}[ok])
+		report.Row(w, what, how+fmt.Sprintf(format, limit), fmt.Sprintf(format, value), map[bool]string{true: "yes", false: "**no**"}[ok])
 	}
 	for _, n := range f.workers() {
 		both := func(of func(*phase) float64) float64 {

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -44,79 +42,40 @@ type file struct {
 
 // plan is what the flags say.
 type plan struct {
-	server                                       string
+	server                                       string // the program
+	on                                           *server
 	parts                                        []part
 	workers                                      []int
 	tasks, tenants, rounds, crowd, noisy, sample int
 }
 
-// part is a part of the measurements.
-type part struct {
-	name string
-	run  func(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error
-}
+// part is a part of the measurements, on a server.
+type part = command.Part[*plan, *file]
 
 var parts = []part{
-	{"throughput", runThroughput}, {"single", runSingle}, {"latency", runLatency}, {"memory", runMemory},
-	{"batches", runBatches}, {"crowd", runCrowd}, {"fairness", runFairness}, {"bound", runBound},
+	{Name: "throughput", Run: runThroughput}, {Name: "single", Run: runSingle}, {Name: "latency", Run: runLatency}, {Name: "memory", Run: runMemory},
+	{Name: "batches", Run: runBatches}, {Name: "crowd", Run: runCrowd}, {Name: "fairness", Run: runFairness}, {Name: "bound", Run: runBound},
 }
 
-func partNames() string {
-	var names []string
-	for _, p := range parts {
-		names = append(names, p.name)
-	}
-	return strings.Join(names, ",")
-}
-
-func run(ctx context.Context, cmd *cli.Command) error {
-	if name := cmd.Args().First(); name != "" {
-		return command.Misuse(cmd, fmt.Errorf("unknown argument %q", name))
-	}
-	p, err := parse(cmd)
-	if err != nil {
-		return command.Misuse(cmd, err)
-	}
-	f := &file{Schema: schema, Env: machine.Read(), Modules: modules(), Tasks: p.tasks, Tenants: p.tenants, Rounds: p.rounds}
-	out, errOut := cmd.Root().Writer, cmd.Root().ErrWriter
-	s, err := startServer(ctx, p.server)
+func run(ctx context.Context, cmd *cli.Command, p *plan) error {
+	f := &file{Schema: schema, Env: machine.Read(), Modules: command.Modules(), Tasks: p.tasks, Tenants: p.tenants, Rounds: p.rounds}
+	var err error
+	p.on, err = startServer(ctx, p.server)
 	if errors.Is(err, errNoServer) { // nothing was measured, and nothing is wrong
-		report.Printf(errOut, "queues: skipped: %v\n", err)
+		report.Printf(cmd.Root().ErrWriter, "queues: skipped: %v\n", err)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer s.stop()
-	f.Server = s.version
-	destination := cmd.String("output")
-	if destination != "" {
-		if destination, err = report.Destination(destination, "queues", f.Env.Start); err != nil {
-			return err
-		}
-	}
-	err = measure(ctx, p, s, f, errOut)
-	f.Interrupted = err != nil
-	markdown(out, f)
-	if destination != "" {
-		err = errors.Join(err, report.WriteJSON(destination, f))
-		report.Printf(errOut, "wrote %s\n", destination)
-	}
-	return err
-}
-
-// measure fills f. On an error f has what there is until then.
-func measure(ctx context.Context, p *plan, s *server, f *file, errOut io.Writer) error {
-	began := time.Now()
-	say := func(format string, args ...any) {
-		report.Printf(errOut, "%5.0f s  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
-	}
-	for _, part := range p.parts {
-		if err := part.run(ctx, p, s, f, say); err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
-		}
-	}
-	return nil
+	defer p.on.stop()
+	f.Server = p.on.version
+	return command.Record(cmd, "queues", f.Env.Start, f, func(stdout, stderr io.Writer) error {
+		err := command.RunParts(ctx, p.parts, p, f, stderr)
+		f.Interrupted = err != nil
+		markdown(stdout, f)
+		return err
+	})
 }
 
 // systems returns both, and another one first in each round.
@@ -127,11 +86,11 @@ func systems(round int) []string {
 	return []string{asynqName, firqName}
 }
 
-func runThroughput(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+func runThroughput(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for _, workers := range p.workers {
 		for round := range p.rounds {
 			for _, system := range systems(round) {
-				t, err := measureThroughput(ctx, s, system, workers, p.tenants, p.tasks)
+				t, err := measureThroughput(ctx, p.on, system, workers, p.tenants, p.tasks)
 				if err != nil {
 					return fmt.Errorf("%s, %d workers: %w", system, workers, err)
 				}
@@ -144,10 +103,10 @@ func runThroughput(ctx context.Context, p *plan, s *server, f *file, say func(st
 	return nil
 }
 
-func runSingle(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+func runSingle(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for round := range p.rounds {
 		for _, system := range systems(round) {
-			r, err := measureSingle(ctx, s, system, p.tasks)
+			r, err := measureSingle(ctx, p.on, system, p.tasks)
 			if err != nil {
 				return fmt.Errorf("%s: %w", system, err)
 			}
@@ -159,13 +118,13 @@ func runSingle(ctx context.Context, p *plan, s *server, f *file, say func(string
 	return nil
 }
 
-func runLatency(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+func runLatency(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for _, system := range systems(0) {
 		n, pause := p.sample, 13*time.Millisecond
 		if system == asynqName {
 			n, pause = max(1, n/10), 700*time.Millisecond
 		}
-		l, err := measureLatency(ctx, s, system, 64, n, pause)
+		l, err := measureLatency(ctx, p.on, system, 64, n, pause)
 		if err != nil {
 			return fmt.Errorf("%s: %w", system, err)
 		}
@@ -175,12 +134,12 @@ func runLatency(ctx context.Context, p *plan, s *server, f *file, say func(strin
 	return nil
 }
 
-func runMemory(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+func runMemory(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for _, c := range []struct {
 		system  string
 		tenants int
 	}{{firqName, 1}, {firqName, 64}, {firqName, p.crowd}, {asynqName, 1}} {
-		m, err := measureMemory(ctx, s, c.system, c.tenants, p.tasks)
+		m, err := measureMemory(ctx, p.on, c.system, c.tenants, p.tasks)
 		if err != nil {
 			return fmt.Errorf("%s, %d tenants: %w", c.system, c.tenants, err)
 		}
@@ -190,10 +149,10 @@ func runMemory(ctx context.Context, p *plan, s *server, f *file, say func(string
 	return nil
 }
 
-func runBatches(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+func runBatches(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for round := range p.rounds {
 		for _, size := range []int{1, 10, 100, 500} {
-			b, err := measureBatch(ctx, s, size, p.tasks)
+			b, err := measureBatch(ctx, p.on, size, p.tasks)
 			if err != nil {
 				return fmt.Errorf("%d at a time: %w", size, err)
 			}
@@ -205,14 +164,14 @@ func runBatches(ctx context.Context, p *plan, s *server, f *file, say func(strin
 	return nil
 }
 
-func runCrowd(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+func runCrowd(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for round := range p.rounds {
 		both := []int{64, p.crowd}
 		if round%2 == 1 {
 			slices.Reverse(both)
 		}
 		for _, tenants := range both {
-			c, err := measureCrowd(ctx, s, tenants, max(p.tasks, 2*tenants))
+			c, err := measureCrowd(ctx, p.on, tenants, max(p.tasks, 2*tenants))
 			if err != nil {
 				return fmt.Errorf("%d tenants: %w", tenants, err)
 			}
@@ -224,13 +183,13 @@ func runCrowd(ctx context.Context, p *plan, s *server, f *file, say func(string,
 	return nil
 }
 
-func runFairness(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+func runFairness(ctx context.Context, p *plan, f *file, say command.Say) error {
 	const quiet = 100
 	for _, c := range []struct {
 		system  string
 		workers int
 	}{{firqName, 1}, {firqName, 64}, {asynqName, 64}} {
-		r, err := measureFairness(ctx, s, c.system, c.workers, p.noisy, quiet)
+		r, err := measureFairness(ctx, p.on, c.system, c.workers, p.noisy, quiet)
 		if err != nil {
 			return fmt.Errorf("%s, %d workers: %w", c.system, c.workers, err)
 		}
@@ -240,19 +199,19 @@ func runFairness(ctx context.Context, p *plan, s *server, f *file, say func(stri
 	return nil
 }
 
-func runBound(ctx context.Context, p *plan, s *server, f *file, say func(string, ...any)) error {
+func runBound(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for round := range p.rounds {
 		for _, c := range []struct {
 			weighted bool
 			batch    int
 		}{{false, 1}, {false, 4}, {true, 1}, {true, 4}} {
-			b, err := measureBound(ctx, s, c.weighted, c.batch, uint64(round)) //nolint:gosec // not negative
+			b, err := measureBound(ctx, p.on, c.weighted, c.batch, uint64(round)) //nolint:gosec // not negative
 			if err != nil {
 				return err
 			}
 			f.Bound = append(f.Bound, b)
 		}
-		r, err := measureSpread(ctx, s)
+		r, err := measureSpread(ctx, p.on)
 		if err != nil {
 			return fmt.Errorf("partitions: %w", err)
 		}
@@ -268,60 +227,22 @@ func parse(cmd *cli.Command) (*plan, error) {
 		server: cmd.String("server"), tasks: cmd.Int("tasks"), tenants: cmd.Int("tenants"), rounds: cmd.Int("rounds"),
 		crowd: cmd.Int("crowd"), noisy: cmd.Int("noisy"), sample: cmd.Int("samples"),
 	}
-	for _, f := range []struct {
-		name  string
-		value int
-		most  int
-	}{
-		{"tasks", p.tasks, 10_000_000}, {"tenants", p.tenants, 1_000_000}, {"rounds", p.rounds, 1000}, {"crowd", p.crowd, 1_000_000},
-		{"noisy", p.noisy, 10_000_000}, {"samples", p.sample, 100_000},
-	} {
-		if f.value < 1 || f.value > f.most {
-			return nil, fmt.Errorf("--%s: %d, must be 1 to %d", f.name, f.value, f.most)
-		}
+	err := command.InRange(cmd, map[string]int{
+		"tasks": 10_000_000, "tenants": 1_000_000, "rounds": 1000, "crowd": 1_000_000, "noisy": 10_000_000, "samples": 100_000,
+	})
+	if err != nil {
+		return nil, err
 	}
-	for _, word := range list(cmd.String("workers")) {
+	for _, word := range command.List(cmd.String("workers")) {
 		n, err := strconv.Atoi(word)
 		if err != nil || n < 1 || n > 10_000 {
 			return nil, fmt.Errorf("--workers: %q, must be 1 to 10000", word)
 		}
 		p.workers = append(p.workers, n)
 	}
-	for _, name := range list(cmd.String("parts")) {
-		i := slices.IndexFunc(parts, func(p part) bool { return p.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("--parts: unknown part %q", name)
-		}
-		p.parts = append(p.parts, parts[i])
-	}
-	switch {
-	case len(p.workers) == 0:
+	if len(p.workers) == 0 {
 		return nil, errors.New("--workers: is empty")
-	case len(p.parts) == 0:
-		return nil, errors.New("--parts: is empty")
 	}
-	return p, nil
-}
-
-// list returns the parts between commas.
-func list(value string) (words []string) {
-	for word := range strings.SplitSeq(value, ",") {
-		if word = strings.TrimSpace(word); word != "" {
-			words = append(words, word)
-		}
-	}
-	return words
-}
-
-// modules returns what is compiled in, by the build information.
-func modules() map[string]string {
-	versions := make(map[string]string)
-	if bi, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range bi.Deps {
-			if m.Replace == nil { // firq itself is the checkout around this one
-				versions[m.Path] = m.Version
-			}
-		}
-	}
-	return versions
+	p.parts, err = command.Select(cmd, parts)
+	return p, err
 }

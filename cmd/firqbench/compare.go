@@ -186,14 +186,14 @@ func compareOptions(cmd *cli.Command, files int) (o compare.Options, err error) 
 	if o.Alpha = cmd.Float("alpha"); !(o.Alpha > 0) || o.Alpha >= 1 {
 		return o, fmt.Errorf("--alpha: %v, must be between 0 and 1", o.Alpha)
 	}
-	names := list(cmd.String("metrics"))
+	names := command.List(cmd.String("metrics"))
 	if slices.Equal(names, []string{"all"}) {
 		names = nil
 	}
 	if o.Metrics, err = metric.Choose(names); err != nil {
 		return o, named("--metrics", err)
 	}
-	for _, name := range list(cmd.String("contestants")) {
+	for _, name := range command.List(cmd.String("contestants")) {
 		o.Contestants = append(o.Contestants, fullName(name))
 	}
 	if files == 1 && len(o.Contestants) != 2 && cmd.String("format") != export.Benchfmt {

@@ -47,7 +47,7 @@ func named(flag string, err error) error {
 
 // works reads --work.
 func works(cmd *cli.Command) (ds []time.Duration, err error) {
-	for _, w := range list(cmd.String("work")) {
+	for _, w := range command.List(cmd.String("work")) {
 		d, err := time.ParseDuration(w)
 		if err != nil || d < 0 || d > time.Second {
 			return nil, fmt.Errorf("--work: %q, must be a duration such as 100ns, at most 1s", w)
@@ -62,7 +62,7 @@ func works(cmd *cli.Command) (ds []time.Duration, err error) {
 
 // rates reads --rate and --arrivals.
 func rates(cmd *cli.Command) (rs []float64, shape arrivals.Shape, err error) {
-	for _, text := range list(cmd.String("rate")) {
+	for _, text := range command.List(cmd.String("rate")) {
 		r, err := arrivals.ParseRate(text)
 		if err != nil {
 			return nil, "", named("--rate", err)
@@ -173,16 +173,6 @@ func override(cmd *cli.Command, name string) *int {
 	}
 	v := cmd.Int(name)
 	return &v
-}
-
-// list returns the parts between commas.
-func list(value string) (parts []string) {
-	for _, p := range strings.Split(value, ",") {
-		if p = strings.TrimSpace(p); p != "" {
-			parts = append(parts, p)
-		}
-	}
-	return parts
 }
 
 // parseSpeed parses --speed: a factor, or "max" (also 0) for as fast as possible.

@@ -99,11 +99,11 @@ func countPlan(cmd *cli.Command) (*instructions.Plan, error) {
 		chosen = slices.DeleteFunc(chosen, func(s scenario.Scenario) bool { return !s.CanCount() })
 	}
 	plan := &instructions.Plan{Scenarios: chosen, Rounds: cmd.Int("rounds")}
-	if plan.Contestants, err = contest.Select(contest.ForRun(), list(cmd.String("contestants"))); err != nil {
+	if plan.Contestants, err = contest.Select(contest.ForRun(), command.List(cmd.String("contestants"))); err != nil {
 		return nil, err
 	}
 	var ns []int
-	for _, text := range list(cmd.String("tasks")) {
+	for _, text := range command.List(cmd.String("tasks")) {
 		n, err := strconv.Atoi(text)
 		if err != nil {
 			return nil, fmt.Errorf("--tasks: %q, must be a number", text)

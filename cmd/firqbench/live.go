@@ -145,7 +145,7 @@ func livePlan(cmd *cli.Command) (*live.Plan, error) {
 		return nil, err
 	}
 	p := &live.Plan{For: cmd.Duration("duration"), Every: cmd.Duration("every"), Spec: load.Spec{Scenario: s, Warmup: 30 * time.Millisecond}}
-	if p.Contestants, err = contest.Select(contest.ForRun(), list(cmd.String("contestants"))); err != nil {
+	if p.Contestants, err = contest.Select(contest.ForRun(), command.List(cmd.String("contestants"))); err != nil {
 		return nil, err
 	}
 	work, err := works(cmd)

@@ -26,7 +26,7 @@ func main() {
 }
 
 func app(stdout, stderr io.Writer) *cli.Command {
-	return &cli.Command{
+	return command.Root(&cli.Command{
 		Name:  "firqbench",
 		Usage: "compare multi-tenant schedulers, on synthetic load and on recorded traffic",
 		Description: "firqbench measures the schedulers of github.com/firq-go/firq beside each other: the\n" +
@@ -45,23 +45,17 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			"   firqbench replay access.log.gz                      what fairness buys on your own traffic\n\n" +
 			"A tutorial of ten minutes: docs/firqbench.md in the repository.",
 		Version:               version(),
-		Writer:                stdout,
-		ErrWriter:             stderr,
-		Suggest:               true,
-		HideHelpCommand:       true,
 		EnableShellCompletion: true,
 
 		ConfigureShellCompletionCommand: showCompletion,
 		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), matrixCommand(), modelCommand(), instructionsCommand(), reportCommand(), liveCommand(), listCommand(), envCommand()},
-		OnUsageError:                    command.OnUsageError,
-		ExitErrHandler:                  command.KeepErr,
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			if name := cmd.Args().First(); name != "" {
 				return command.Misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, matrix, model, instructions, report, live, list, env", name))
 			}
 			return cli.ShowRootCommandHelp(cmd)
 		},
-	}
+	}, stdout, stderr)
 }
 
 func version() string {

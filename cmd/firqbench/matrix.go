@@ -54,7 +54,7 @@ func showMatrix(_ context.Context, cmd *cli.Command) error {
 	if len(paths) == 0 {
 		return command.Misuse(cmd, errors.New("matrix needs a RESULT, there is none"))
 	}
-	subject, over, format := cmd.String("subject"), list(cmd.String("over")), cmd.String("format")
+	subject, over, format := cmd.String("subject"), command.List(cmd.String("over")), cmd.String("format")
 	if format != export.Table && format != export.JSON && format != markdown {
 		return command.Misuse(cmd, fmt.Errorf("--format: %q, must be table, json or markdown", format))
 	}
@@ -78,7 +78,7 @@ func showMatrix(_ context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	if only := list(cmd.String("only")); len(only) > 0 {
+	if only := command.List(cmd.String("only")); len(only) > 0 {
 		if _, err := scenario.Choose(only, nil); err != nil {
 			return command.Misuse(cmd, fmt.Errorf("--only: %w", err))
 		}

@@ -100,7 +100,7 @@ func showModel(ctx context.Context, cmd *cli.Command) error {
 
 // numbers reads a flag that is a list of numbers from 1 to most.
 func numbers(cmd *cli.Command, flag string, most int) (ns []int, err error) {
-	for _, text := range list(cmd.String(flag)) {
+	for _, text := range command.List(cmd.String(flag)) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > most {
 			return nil, fmt.Errorf("--%s: %q, must be 1 to %d", flag, text, most)
@@ -115,7 +115,7 @@ func numbers(cmd *cli.Command, flag string, most int) (ns []int, err error) {
 
 // transfers reads --transfer, in ns.
 func transfers(cmd *cli.Command) (ns []float64, err error) {
-	for _, text := range list(cmd.String("transfer")) {
+	for _, text := range command.List(cmd.String("transfer")) {
 		d, err := time.ParseDuration(text)
 		if err != nil || d <= 0 || d > time.Millisecond {
 			return nil, fmt.Errorf("--transfer: %q, must be a duration such as 60ns, at most 1ms", text)

@@ -60,7 +60,7 @@ func runReplay(ctx context.Context, cmd *cli.Command) error {
 	if err := setGOMAXPROCS(cmd); err != nil {
 		return err
 	}
-	contestants, err := contest.Select(contest.ForReplay(), list(cmd.String("contestants")))
+	contestants, err := contest.Select(contest.ForReplay(), command.List(cmd.String("contestants")))
 	if err != nil {
 		return command.Misuse(cmd, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -21,16 +20,17 @@ func reportCommand() *cli.Command {
 		Name:      "report",
 		Usage:     "make a web page with charts of result files",
 		ArgsUsage: "RESULT...",
-		Description: "Makes one HTML file of the results that run and replay wrote with -o: first how many times as fast\n" +
-			"as the others the low-contention core was in each scenario; then latency by percentile,\n" +
-			"throughput by cores, by tenants and by scenario, who was served when, queue times of quiet\n" +
-			"tenants, with the numbers, the machines and the commands. It needs neither a script nor the\n" +
-			"network. What the files lack is said in it.\n\n" +
+		Description: "Makes one HTML file of the results that run, sweep and replay wrote with -o: first how many times\n" +
+			"as fast as the others the low-contention core was in each scenario; then throughput by scenario,\n" +
+			"cores and tenants, fairness against it, queue times by rate with the knee, distributions of\n" +
+			"latency, who was served when, queue times of quiet tenants, with the numbers, the machines and\n" +
+			"the commands. It needs neither a script nor the network. What the files lack is said in it.\n\n" +
+			"Files of the same machine, settings and commit are pooled, others are shown apart.\n\n" +
 			"Examples:\n" +
 			"   firqbench report results/*.json\n" +
 			"   firqbench report run.json replay.json -o charts.html\n" +
-			"   firqbench report results/*.json --only answer,throughput",
-		Flags: []cli.Flag{&cli.StringFlag{Name: "only", Category: whereTo, DefaultText: "all", Usage: "make this `LIST` of sections: " + strings.Join(page.Sections(), ", ")}, &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: whereTo, Value: "report.html",
+			"   firqbench report results/*.json --only latency,scenario=contended,contestant=lockfree",
+		Flags: []cli.Flag{&cli.StringFlag{Name: "only", Category: whereTo, DefaultText: "all", Usage: "make this `LIST` of sections (" + strings.Join(page.Sections(), ", ") + ") of these scenarios and contestants (scenario=NAME, contestant=NAME)"}, &cli.StringFlag{Name: "output", Aliases: []string{"o"}, Category: whereTo, Value: "report.html",
 			Usage: "write the page to `FILE`; -: to the standard output"}},
 		OnUsageError:  command.OnUsageError,
 		ShellComplete: complete(nil, nil),
@@ -47,18 +47,19 @@ func makeReport(_ context.Context, cmd *cli.Command) error {
 	if output == "" {
 		return command.Misuse(cmd, errors.New("--output: is empty"))
 	}
-	only := list(cmd.String("only"))
-	for _, name := range only {
-		if !slices.Contains(page.Sections(), name) {
-			return command.Misuse(cmd, fmt.Errorf("--only: %q, must be of %s", name, strings.Join(page.Sections(), ", ")))
-		}
+	only, err := page.ParseOnly(command.List(cmd.String("only")))
+	if err != nil {
+		return command.Misuse(cmd, fmt.Errorf("--only: %w", err))
 	}
 	files, err := page.Read(paths)
 	if err != nil {
 		return err
 	}
+	if err := only.Check(files); err != nil {
+		return command.Misuse(cmd, fmt.Errorf("--only: %w", err))
+	}
 	if output == "-" {
-		return page.Write(cmd.Root().Writer, files, only...)
+		return page.Write(cmd.Root().Writer, files, only)
 	}
 	if err := writePage(output, files, only); err != nil {
 		return err
@@ -68,13 +69,13 @@ func makeReport(_ context.Context, cmd *cli.Command) error {
 }
 
 // writePage writes the page to path, whole or not at all.
-func writePage(path string, files []page.File, only []string) error {
+func writePage(path string, files []page.File, only page.Only) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".firqbench-*")
 	if err != nil {
 		return fmt.Errorf("--output: %w", err)
 	}
 	defer os.Remove(tmp.Name()) //nolint:errcheck // gone already when all went well
-	err = page.Write(tmp, files, only...)
+	err = page.Write(tmp, files, only)
 	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
 		return err
 	}

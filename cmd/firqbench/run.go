@@ -200,8 +200,8 @@ func failures(cells []suite.Cell) error {
 
 // runPlan makes a plan of the flags. All its errors are the user's.
 func runPlan(cmd *cli.Command) (*suite.Plan, error) {
-	only := append(list(cmd.String("only")), cmd.Args().Slice()...)
-	chosen, err := scenario.Choose(only, list(cmd.String("skip")))
+	only := append(command.List(cmd.String("only")), cmd.Args().Slice()...)
+	chosen, err := scenario.Choose(only, command.List(cmd.String("skip")))
 	if err != nil {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func runPlan(cmd *cli.Command) (*suite.Plan, error) {
 		Scenarios: chosen, Rounds: cmd.Int("rounds"), Warmup: cmd.Duration("warmup"), Measure: cmd.Duration("duration"),
 		Rates: rates, Arrivals: shape, Record: cmd.Duration("record"),
 	}
-	if plan.Contestants, err = contest.Select(contest.ForRun(), list(cmd.String("contestants"))); err != nil {
+	if plan.Contestants, err = contest.Select(contest.ForRun(), command.List(cmd.String("contestants"))); err != nil {
 		return nil, err
 	}
 	if plan.Works, err = works(cmd); err != nil {

@@ -122,7 +122,7 @@ func runSweep(ctx context.Context, cmd *cli.Command) error {
 // sweepPlan makes a plan of the flags. All its errors are the user's.
 func sweepPlan(cmd *cli.Command) (p sweep.Plan, steps []sweep.Step, err error) {
 	p = sweep.Plan{
-		Scenarios: cmd.Args().Slice(), Contestants: list(cmd.String("contestants")),
+		Scenarios: cmd.Args().Slice(), Contestants: command.List(cmd.String("contestants")),
 		Rounds: cmd.Int("rounds"), Warmup: cmd.Duration("warmup"), Duration: cmd.Duration("duration"),
 	}
 	if len(p.Scenarios) == 0 {
@@ -144,7 +144,7 @@ func sweepPlan(cmd *cli.Command) (p sweep.Plan, steps []sweep.Step, err error) {
 	}
 	p.Pin = len(p.Cores) > 0 && !cmd.Bool("no-pin")
 	for i, to := range []*[]sweep.Value{&p.Producers, &p.Consumers, &p.Tenants, &p.Shards, &p.Batch} {
-		for _, text := range list(cmd.String(axes[i])) {
+		for _, text := range command.List(cmd.String(axes[i])) {
 			v, err := sweep.ParseValue(text)
 			if err != nil {
 				return p, nil, named("--"+axes[i], err)
@@ -164,7 +164,7 @@ func sweepPlan(cmd *cli.Command) (p sweep.Plan, steps []sweep.Step, err error) {
 
 // cores reads --cores, and finds out whether there are as many.
 func cores(cmd *cli.Command) (ns []int, err error) {
-	for _, text := range list(cmd.String("cores")) {
+	for _, text := range command.List(cmd.String("cores")) {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 1024 {
 			return nil, fmt.Errorf("%q, must be 1 to 1024", text)

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -24,37 +22,6 @@ var (
 	_ firqotel.Source[string] = (*lockfree.Scheduler[string, int])(nil)
 	_ firqotel.Source[string] = (*baseline.Scheduler[string, int])(nil)
 )
-
-var cores = map[string]func(*testing.T, firq.Config[string, int]) firq.Scheduler[string, int]{
-	"lockfree": func(t *testing.T, cfg firq.Config[string, int]) firq.Scheduler[string, int] {
-		s, err := lockfree.New(cfg)
-		return opened(t, s, err)
-	},
-	"baseline": func(t *testing.T, cfg firq.Config[string, int]) firq.Scheduler[string, int] {
-		s, err := baseline.New(cfg)
-		return opened(t, s, err)
-	},
-}
-
-func opened(t *testing.T, s firq.Scheduler[string, int], err error) firq.Scheduler[string, int] {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
-// fixed is a source that says what it was last set to, and counts how often.
-type fixed[K comparable] struct {
-	stats firq.Stats[K]
-	calls atomic.Int64
-}
-
-func (f *fixed[K]) Stats() firq.Stats[K] {
-	f.calls.Add(1)
-	return f.stats
-}
 
 // pipeline is a provider with a reader that collects when asked to.
 type pipeline struct {
@@ -152,20 +119,4 @@ func encode(set attribute.Set) string {
 // only returns the lines of one metric.
 func only(lines []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(lines), func(s string) bool { return !strings.HasPrefix(s, name+" ") })
-}
-
-// distinct returns Stats with another number in each field.
-func distinct() firq.Stats[string] {
-	return firq.Stats[string]{
-		Enqueued: 101, Dequeued: 102, Expired: 103, Cancelled: 104, Closed: 105,
-		Dropped: 106, RejectedGlobal: 107, RejectedTenant: 108, TimeoutRejected: 109, DroppedPolicy: 110,
-		QueueLen: 111, MaxGlobal: 112, InFlight: 113, Tenants: 114, QueueSaturation: 0.115,
-		QueueTime: firq.QueueTime{
-			Sum: 116 * time.Second, P50: 117, P95: 118 * time.Millisecond, P99: 119 * time.Millisecond, P999: 120,
-			Max: 121 * time.Second, Samples: 122,
-			Buckets: []firq.Bucket{{UpperBound: time.Microsecond, Count: 100}, {UpperBound: 2 * time.Microsecond}, {UpperBound: time.Hour, Count: 22}},
-		},
-		TopTenants: []firq.TenantCount[string]{{Tenant: "a", Dequeued: 60}, {Tenant: "b", Dequeued: 30, Lag: 12.5}, {Tenant: "c", Dequeued: 12}},
-		Overload:   123, Lag: firq.Lag[string]{Max: 12.5, Tenant: "b"},
-	}
 }

@@ -1,29 +1,11 @@
 package firqotel_test
 
 import (
-	"time"
-
-	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/contrib/firqotel"
 )
 
 var _ firqotel.ComputeSource[string] = (*compute.Server[string, int, []byte])(nil)
-
-type computeStats = compute.Stats[string]
-
-func distinctCompute() computeStats {
-	return computeStats{
-		Hits: 701, Stale: 702, Coalesced: 703, Executed: 704, Refused: 705 + 706 + 707 + 708, GaveUp: 709, Closed: 710,
-		RefusedGlobal: 705, RefusedTenant: 706, RefusedTimeout: 707, RefusedWaiters: 708,
-		Executions: 711, Succeeded: 712, Failed: 713, Panics: 714, Abandoned: 715, Behind: 716, Spilled: 717,
-		Limit: 718, Executing: 719, Waiting: 720, Flights: 721, Entries: 722, Weight: 723,
-		ExecTime: firq.QueueTime{
-			Buckets: []firq.Bucket{{UpperBound: time.Microsecond, Count: 1}, {UpperBound: 2 * time.Second, Count: 2}},
-			Sum:     3*time.Second + time.Microsecond, Samples: 3, Max: 1500 * time.Millisecond,
-		},
-	}
-}
 
 const computeCollected = `
 firq.compute.requests {call} sum monotonic=true [firq.scheduler=api,firq.source=hit] 701
@@ -45,7 +27,7 @@ firq.compute.abandoned {execution} sum monotonic=true [firq.scheduler=api] 715
 firq.compute.behind {execution} sum monotonic=true [firq.scheduler=api] 716
 firq.compute.spilled {execution} sum monotonic=true [firq.scheduler=api] 717
 firq.compute.exec_sum s sum monotonic=true [firq.scheduler=api] 3.000001
-firq.compute.exec s histogram CumulativeTemporality [firq.scheduler=api] count=3 sum=3.000001 max=1.5 bounds=[1e-06 2] counts=[1 2 0]
+firq.compute.exec s histogram CumulativeTemporality [firq.scheduler=api] count=3 sum=3.000001 max=1.5 bounds=[1e-06 1 2] counts=[1 0 2 0]
 firq.compute.limit {execution} sum monotonic=false [firq.scheduler=api] 718
 firq.compute.executing {execution} sum monotonic=false [firq.scheduler=api] 719
 firq.compute.waiting {call} sum monotonic=false [firq.scheduler=api] 720

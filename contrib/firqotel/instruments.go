@@ -1,14 +1,13 @@
 package firqotel
 
 import (
-	"fmt"
-	"math"
-	"strings"
-
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/compute"
+	"github.com/firq-go/firq/internal/adapter/metrics"
+	"github.com/firq-go/firq/worker"
 )
 
 // setup collects the instruments of one registration. Registrations on one meter
@@ -25,181 +24,113 @@ func (s *setup) attributes(more ...attribute.KeyValue) attribute.Set {
 	return attribute.NewSet(append(more, s.fixed...)...)
 }
 
-// instruments are those that are read from snapshots of type S.
-type instruments[S any] struct {
-	*setup
-	observe []func(metric.Observer, *S)
-}
-
-// from observes a snapshot.
-func (in *instruments[S]) from(o metric.Observer, st *S) {
-	for _, observe := range in.observe {
-		observe(o, st)
+// instruments makes those of a table, without its histograms, and returns what observes a
+// snapshot.
+func instruments[S any](s *setup, t metrics.Table[S]) func(metric.Observer, *S) {
+	var all []func(metric.Observer, *S)
+	for i := range t {
+		m := &t[i]
+		if m.Times != nil {
+			continue
+		}
+		in, observe, err := s.instrument("firq."+m.Name, m.Unit, m.Text, m.Kind)
+		if err != nil {
+			s.errs = append(s.errs, err)
+			continue
+		}
+		s.all = append(s.all, in)
+		all = append(all, func(o metric.Observer, st *S) {
+			m.Series(st, func(v float64, labels ...string) {
+				more := make([]attribute.KeyValue, len(labels), len(labels)+len(s.fixed))
+				for i, value := range labels {
+					more[i] = attribute.String("firq."+m.Labels[i], value)
+				}
+				observe(o, v, metric.WithAttributeSet(s.attributes(more...)))
+			})
+		})
+	}
+	return func(o metric.Observer, st *S) {
+		for _, observe := range all {
+			observe(o, st)
+		}
 	}
 }
 
-func (in *instruments[S]) add(i metric.Observable, err error, observe func(metric.Observer, *S)) {
-	if err != nil {
-		in.errs = append(in.errs, err)
-		return
+// instrument makes one, and returns what observes a value of it. A level is an up-down
+// counter: adding it up over schedulers makes sense, which it does not for a gauge.
+func (s *setup) instrument(name, unit, text string, kind metrics.Kind) (in metric.Observable, observe func(metric.Observer, float64, ...metric.ObserveOption), err error) {
+	var whole metric.Int64Observable
+	var float metric.Float64Observable
+	switch kind {
+	case metrics.Counter:
+		whole, err = s.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
+	case metrics.Level:
+		whole, err = s.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
+	case metrics.Seconds:
+		float, err = s.meter.Float64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
+	default:
+		float, err = s.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(text))
 	}
-	in.all = append(in.all, i)
-	in.observe = append(in.observe, observe)
+	if whole != nil {
+		return whole, func(o metric.Observer, v float64, opts ...metric.ObserveOption) {
+			o.ObserveInt64(whole, toInt64(v), opts...)
+		}, err
+	}
+	return float, func(o metric.Observer, v float64, opts ...metric.ObserveOption) { o.ObserveFloat64(float, v, opts...) }, err
 }
 
-// send takes the value of one series and its attributes.
-type send[N int64 | float64] func(v N, more ...attribute.KeyValue)
+// toInt64 returns v, or the largest whole number that a float64 and an int64 have in
+// common if it is more: the SDK adds up in float64.
+func toInt64(v float64) int64 { return int64(min(v, 1<<63-1024)) }
 
-func (in *instruments[S]) counter(name, unit, text string, value func(*S) uint64) {
-	in.counters(name, unit, text, func(st *S, to send[int64]) { to(toInt64(value(st))) })
+// histogram is the one of a table, for a Producer, without its attributes.
+func histogram[S any](t metrics.Table[S], read func() S) *times {
+	for i := range t {
+		if m := &t[i]; m.Times != nil {
+			return &times{name: "firq." + m.Name, text: m.Text, read: func() firq.QueueTime {
+				st := read()
+				return m.Times(&st)
+			}}
+		}
+	}
+	return nil
 }
 
-// counters has as many series as observe sends.
-func (in *instruments[S]) counters(name, unit, text string, observe func(*S, send[int64])) {
-	i, err := in.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
-	in.add(i, err, func(o metric.Observer, st *S) {
-		observe(st, func(v int64, more ...attribute.KeyValue) {
-			o.ObserveInt64(i, v, metric.WithAttributeSet(in.attributes(more...)))
-		})
-	})
-}
-
-// level makes an up-down counter: adding it up over schedulers makes sense, which
-// it does not for a gauge.
-func (in *instruments[S]) level(name, unit, text string, value func(*S) int) {
-	in.levels(name, unit, text, func(st *S, to send[int64]) { to(int64(value(st))) })
-}
-
-// levels has as many series as observe sends.
-func (in *instruments[S]) levels(name, unit, text string, observe func(*S, send[int64])) {
-	i, err := in.meter.Int64ObservableUpDownCounter(name, metric.WithUnit(unit), metric.WithDescription(text))
-	in.add(i, err, func(o metric.Observer, st *S) {
-		observe(st, func(v int64, more ...attribute.KeyValue) {
-			o.ObserveInt64(i, v, metric.WithAttributeSet(in.attributes(more...)))
-		})
-	})
-}
-
-func (in *instruments[S]) gauge(name, unit, text string, value func(*S) float64) {
-	in.gauges(name, unit, text, func(st *S, to send[float64]) { to(value(st)) })
-}
-
-// gauges has as many series as observe sends.
-func (in *instruments[S]) gauges(name, unit, text string, observe func(*S, send[float64])) {
-	i, err := in.meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(text))
-	in.add(i, err, func(o metric.Observer, st *S) {
-		observe(st, func(v float64, more ...attribute.KeyValue) {
-			o.ObserveFloat64(i, v, metric.WithAttributeSet(in.attributes(more...)))
-		})
-	})
-}
-
-// seconds is a counter of time.
-func (in *instruments[S]) seconds(name, text string, value func(*S) float64) {
-	in.times(name, text, func(st *S, to send[float64]) { to(value(st)) })
-}
-
-// times is seconds with as many series as observe sends.
-func (in *instruments[S]) times(name, text string, observe func(*S, send[float64])) {
-	i, err := in.meter.Float64ObservableCounter(name, metric.WithUnit("s"), metric.WithDescription(text))
-	in.add(i, err, func(o metric.Observer, st *S) {
-		observe(st, func(v float64, more ...attribute.KeyValue) {
-			o.ObserveFloat64(i, v, metric.WithAttributeSet(in.attributes(more...)))
-		})
-	})
-}
-
-// queueInstruments are about a scheduler, or the queue of a gate.
-func queueInstruments[K comparable](s *setup, opts Options[K]) *instruments[firq.Stats[K]] {
+// queueTable is about a scheduler, or the queue of a gate.
+func queueTable[K comparable](opts Options[K]) metrics.Table[firq.Stats[K]] {
 	type stats = firq.Stats[K]
-	in := &instruments[stats]{setup: s}
-	for _, c := range []struct {
-		name, text string
-		value      func(*stats) uint64
-	}{
-		{"firq.enqueued", "Tasks accepted.", func(s *stats) uint64 { return s.Enqueued }},
-		{"firq.dequeued", "Tasks delivered to a consumer.", func(s *stats) uint64 { return s.Dequeued }},
-		{"firq.expired", "Tasks dropped because their deadline had passed.", func(s *stats) uint64 { return s.Expired }},
-		{"firq.cancelled", "Tasks taken out through their ticket.", func(s *stats) uint64 { return s.Cancelled }},
-		{"firq.closed", "Tasks that were queued when the scheduler was closed.", func(s *stats) uint64 { return s.Closed }},
-		{"firq.overload", "Tasks dropped because their tenant's had waited for too long.", func(s *stats) uint64 { return s.Overload }},
-		{"firq.queue.time_samples", "Delivered tasks whose waiting time was recorded.", func(s *stats) uint64 { return s.QueueTime.Samples }},
-	} {
-		in.counter(c.name, "{task}", c.text, c.value)
-	}
-	// The reasons add up to Stats.Dropped.
-	in.counters("firq.dropped", "{task}", "Tasks rejected for any reason, or evicted.", func(s *stats, to send[int64]) {
-		to(toInt64(s.RejectedGlobal), ReasonKey.String("global"))
-		to(toInt64(s.RejectedTenant), ReasonKey.String("tenant"))
-		to(toInt64(s.TimeoutRejected), ReasonKey.String("timeout"))
-		to(toInt64(s.DroppedPolicy), ReasonKey.String("policy"))
+	return append(metrics.Queue(opts.TopTenants, opts.TenantLabel), metrics.Table[stats]{
+		// The reasons add up to Stats.Dropped.
+		{Name: "dropped", Unit: "{task}", Kind: metrics.Counter, Text: "Tasks rejected for any reason, or evicted.",
+			Labels: []string{"reason"}, Each: func(s *stats, send metrics.Send) {
+				send(float64(s.RejectedGlobal), "global")
+				send(float64(s.RejectedTenant), "tenant")
+				send(float64(s.TimeoutRejected), "timeout")
+				send(float64(s.DroppedPolicy), "policy")
+			}},
+		{Name: "queue.time_p95", Unit: "s", Text: "95th percentile of the waiting times since the start.",
+			Value: func(s *stats) float64 { return s.QueueTime.P95.Seconds() }},
+		{Name: "queue.time_p99", Unit: "s", Text: "99th percentile of the waiting times since the start.",
+			Value: func(s *stats) float64 { return s.QueueTime.P99.Seconds() }},
+		{Name: "queue.time_sum", Unit: "s", Kind: metrics.Seconds, Text: "Sum of the waiting times of delivered tasks.",
+			Value: func(s *stats) float64 { return s.QueueTime.Sum.Seconds() }},
+		{Name: "queue.time", Unit: "s", Text: "How long delivered tasks had waited.",
+			Times: func(s *stats) firq.QueueTime { return s.QueueTime }},
+	}...)
+}
+
+// poolTable is about a pool of workers.
+func poolTable() metrics.Table[worker.Stats] {
+	return append(metrics.Pool(), metrics.Metric[worker.Stats]{
+		Name: "pool.handler_time_sum", Unit: "s", Kind: metrics.Seconds, Text: "Sum of how long finished handlers ran.",
+		Value: func(s *worker.Stats) float64 { q := metrics.HandlerTime(s); return q.Sum.Seconds() },
 	})
-	for _, l := range []struct {
-		name, unit, text string
-		value            func(*stats) int
-	}{
-		{"firq.queue.length", "{task}", "Tasks queued, places reserved by calls in progress included.", func(s *stats) int { return s.QueueLen }},
-		{"firq.queue.limit", "{task}", "How many tasks may be queued.", func(s *stats) int { return s.MaxGlobal }},
-		{"firq.in_flight", "{task}", "Tasks delivered and not yet done; 0 without a limit of them.", func(s *stats) int { return s.InFlight }},
-		{"firq.tenants", "{tenant}", "Tenants known: queued, in flight, or idle for a short time.", func(s *stats) int { return s.Tenants }},
-	} {
-		in.level(l.name, l.unit, l.text, l.value)
-	}
-	for _, g := range []struct {
-		name, unit, text string
-		value            func(*stats) float64
-	}{
-		{"firq.queue.saturation", "1", "Tasks queued as a share of how many may be, from 0 to 1.", func(s *stats) float64 { return s.QueueSaturation }},
-		{"firq.lag", "{round}", "By how many rounds the tenant that is furthest behind its fair share is.", func(s *stats) float64 { return s.Lag.Max }},
-		{"firq.queue.time_p95", "s", "95th percentile of the waiting times since the start.", func(s *stats) float64 { return s.QueueTime.P95.Seconds() }},
-		{"firq.queue.time_p99", "s", "99th percentile of the waiting times since the start.", func(s *stats) float64 { return s.QueueTime.P99.Seconds() }},
-	} {
-		in.gauge(g.name, g.unit, g.text, g.value)
-	}
-	in.seconds("firq.queue.time_sum", "Sum of the waiting times of delivered tasks.", func(s *stats) float64 { return s.QueueTime.Sum.Seconds() })
-	in.counters("firq.tenant.dequeued", "{task}", "Tasks delivered, by tenant, for the top tenants only.", func(s *stats, to send[int64]) {
-		for label, n := range opts.tenants(s.TopTenants) {
-			to(toInt64(n), TenantKey.String(label))
-		}
+}
+
+// computeTable is about a compute server.
+func computeTable[K comparable]() metrics.Table[compute.Stats[K]] {
+	return append(metrics.Compute[K](), metrics.Metric[compute.Stats[K]]{
+		Name: "compute.exec_sum", Unit: "s", Kind: metrics.Seconds, Text: "Sum of how long executions took.",
+		Value: func(s *compute.Stats[K]) float64 { return s.ExecTime.Sum.Seconds() },
 	})
-	in.gauges("firq.tenant.lag", "{round}", "By how many rounds the tenant is behind its fair share, for the top tenants only.", func(s *stats, to send[float64]) {
-		for label, lag := range opts.lags(s.TopTenants) {
-			to(lag, TenantKey.String(label))
-		}
-	})
-	return in
 }
-
-// tenants returns the counts by label of the first rows of top, which has the
-// most delivered first.
-func (o *Options[K]) tenants(top []firq.TenantCount[K]) map[string]uint64 {
-	sums := make(map[string]uint64, len(top))
-	o.each(top, func(label string, row *firq.TenantCount[K]) { sums[label] += row.Dequeued })
-	return sums
-}
-
-// lags returns the largest lag by label of the same rows.
-func (o *Options[K]) lags(top []firq.TenantCount[K]) map[string]float64 {
-	most := make(map[string]float64, len(top))
-	o.each(top, func(label string, row *firq.TenantCount[K]) { most[label] = max(most[label], row.Lag) })
-	return most
-}
-
-func (o *Options[K]) each(top []firq.TenantCount[K], do func(label string, row *firq.TenantCount[K])) {
-	if n := o.TopTenants; n != 0 {
-		top = top[:min(max(n, 0), len(top))]
-	}
-	label := o.TenantLabel
-	if label == nil {
-		label = func(tenant K) string { return fmt.Sprint(tenant) }
-	}
-	for i := range top {
-		do(valid(label(top[i].Tenant)), &top[i])
-	}
-}
-
-// valid makes what OTLP takes of any string.
-func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-// toInt64 returns n, or the largest int64 if it is more.
-func toInt64(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

@@ -1,23 +1,20 @@
 package firqotel_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/actor"
 	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/contrib/firqotel"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/internal/adapter/metrics"
+	"github.com/firq-go/firq/internal/adapter/metricstest"
 	"github.com/firq-go/firq/watchdog"
 	"github.com/firq-go/firq/worker"
 )
@@ -30,101 +27,6 @@ var (
 	_ firqotel.WatchdogSource     = (*watchdog.Watchdog)(nil)
 )
 
-// part is a source of each kind but the scheduler's, which always says the same,
-// and counts how often.
-type part[S any] struct {
-	says  S
-	calls atomic.Int64
-}
-
-func (p *part[S]) Stats() S {
-	p.calls.Add(1)
-	return p.says
-}
-func (p *part[S]) Traffic() S { return p.Stats() }
-func (p *part[S]) Status() S  { return p.Stats() }
-
-type (
-	gateStats   = gate.Stats[string]
-	traffic     = gate.Traffic
-	poolStats   = worker.Stats
-	watchStatus = watchdog.Status
-)
-
-// Each part with another number in each field.
-func distinctGate() gateStats {
-	return gateStats{Limit: 201, InUse: 202, Waiting: 203, Aside: 206, Immediate: 204, Forgone: 207, TimedOut: 205, Queue: distinct()}
-}
-
-func distinctTraffic() traffic {
-	return traffic{InFlight: 301, Waiting: 302, Reading: 307, Served: 303, Skipped: 304, Rejected: map[string]uint64{"global_full": 305, "timeout": 306, "closed": 0}}
-}
-
-func distinctPool() poolStats {
-	local, times := hist.NewLocal(), hist.NewSnapshot()
-	for _, d := range []time.Duration{time.Microsecond, 1500 * time.Millisecond, 1500 * time.Millisecond} {
-		local.Record(d)
-	}
-	local.AddTo(times)
-	return poolStats{
-		Name: "mail", Started: 401, Finished: 402, Failed: 403, Panicked: 404, Slow: 405, TimedOut: 406, Stuck: 407,
-		Running: 408, StuckNow: 409, Workers: 410, HandlerTime: times,
-	}
-}
-
-func distinctStatus() watchStatus {
-	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	return watchStatus{
-		Running: true, Level: watchdog.Critical, Since: time.Unix(1_700_000_000, 500_000_000), Reports: 501, Missed: 502,
-		Findings: []watchdog.Finding{
-			{Signal: watchdog.QueueWait, Name: "a", Level: watchdog.Critical},
-			{Signal: watchdog.QueueWait, Name: "b", Level: watchdog.Critical},
-			{Signal: watchdog.ProbeError, Name: "db", Level: watchdog.Warning},
-		},
-		Sample: watchdog.Sample{
-			Start: time.Unix(1, 0), End: time.Unix(2, 0), TimerLateness: ms(503),
-			Scheduling: watchdog.Latency{P50: ms(504), Tail: ms(505), Max: ms(506), Samples: 507},
-			Goroutines: 508, Runnable: 509, Processors: 510,
-			Queues: []watchdog.QueueSample{
-				{Name: "a", Len: 511, Delivered: 512, Expired: 513, Wait: watchdog.Latency{P50: ms(514), Tail: ms(515), Max: ms(516)}, Stalled: ms(517)},
-				{Name: "b\xff", Len: 521},
-			},
-			Probes: []watchdog.ProbeSample{{Name: "db", Time: ms(531), Calls: 532, Err: errors.New("no")}, {Name: "disk", Time: ms(541)}},
-		},
-	}
-}
-
-// queueStats has the fields of firqredis.Stats, which this module does not import.
-type queueStats struct {
-	Enqueued, Requeued, Acked, Cancelled, Expired, Dead, Purged uint64
-	Delivered, Nacked, Released, LeaseExpired                   uint64
-	LeaseLost, Duplicates, Rejected                             uint64
-	Queued, Delayed, InFlight, DeadLetters, Tenants             int
-	Oldest                                                      time.Duration
-	Paused                                                      bool
-}
-
-func distinctQueue() queueStats {
-	return queueStats{
-		Enqueued: 601, Requeued: 602, Acked: 603, Cancelled: 604, Expired: 605, Dead: 606, Purged: 607, Delivered: 608, Nacked: 609,
-		Released: 610, LeaseExpired: 611, LeaseLost: 612, Duplicates: 613, Rejected: 614, Queued: 615, Delayed: 616, InFlight: 617,
-		DeadLetters: 618, Tenants: 619, Oldest: 620 * time.Second, Paused: true,
-	}
-}
-
-// queue is a source of those.
-type queue struct {
-	part[queueStats]
-	err error
-}
-
-func (q *queue) Stats(ctx context.Context) (queueStats, error) {
-	if _, bounded := ctx.Deadline(); !bounded {
-		return queueStats{}, errors.New("a call that may take for ever")
-	}
-	return q.part.Stats(), q.err
-}
-
 // kind is a way to register, with what it exports of the part above.
 type kind struct {
 	register func(firqotel.Options[string]) (*firqotel.Registration, error)
@@ -134,24 +36,24 @@ type kind struct {
 }
 
 func everyKind() map[string]kind {
-	s, g := &fixed[string]{stats: distinct()}, &part[gateStats]{says: distinctGate()}
-	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
-	p, w := &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
-	q := &queue{part: part[queueStats]{says: distinctQueue()}}
-	c := &part[computeStats]{says: distinctCompute()}
-	a, rec := &part[actor.Stats]{says: distinctActors()}, distinctRecorder()
+	s, g := metricstest.Of(metricstest.Queue()), metricstest.Of(metricstest.Gate())
+	h, i := metricstest.Of(metricstest.Traffic()), metricstest.Of(metricstest.Traffic())
+	p, w := metricstest.Of(metricstest.Pool()), metricstest.Of(metricstest.Watchdog())
+	q := &metricstest.RedisSource{Source: metricstest.Source[metrics.RedisStats]{Says: metricstest.Redis()}}
+	c := metricstest.Of(metricstest.Compute())
+	a, rec := metricstest.Of(metricstest.System()), metricstest.Recorder()
 	type options = firqotel.Options[string]
 	type registration = *firqotel.Registration
 	return map[string]kind{
-		"scheduler": {func(o options) (registration, error) { return firqotel.Register(s, o) }, &s.calls, 2, collected},
-		"gate":      {func(o options) (registration, error) { return firqotel.RegisterGate(g, o) }, &g.calls, 2, gateCollected + collected[1:]},
-		"http":      {func(o options) (registration, error) { return firqotel.RegisterHTTP(h, o) }, &h.calls, 1, strings.ReplaceAll(trafficCollected, "PROTOCOL", "http")},
-		"grpc":      {func(o options) (registration, error) { return firqotel.RegisterGRPC(i, o) }, &i.calls, 1, strings.ReplaceAll(trafficCollected, "PROTOCOL", "grpc")},
-		"pool":      {func(o options) (registration, error) { return firqotel.RegisterPool(p, o) }, &p.calls, 2, poolCollected},
-		"watchdog":  {func(o options) (registration, error) { return firqotel.RegisterWatchdog(w, o) }, &w.calls, 1, watchdogCollected},
-		"redis":     {func(o options) (registration, error) { return firqotel.RegisterRedis(q, o) }, &q.calls, 1, redisCollected},
-		"compute":   {func(o options) (registration, error) { return firqotel.RegisterCompute(c, o) }, &c.calls, 2, computeCollected},
-		"actors":    {func(o options) (registration, error) { return firqotel.RegisterActors(a, rec, o) }, &a.calls, 1, actorCollected},
+		"scheduler": {func(o options) (registration, error) { return firqotel.Register(s, o) }, &s.Calls, 2, collected},
+		"gate":      {func(o options) (registration, error) { return firqotel.RegisterGate(g, o) }, &g.Calls, 2, gateCollected + collected[1:]},
+		"http":      {func(o options) (registration, error) { return firqotel.RegisterHTTP(h, o) }, &h.Calls, 1, strings.ReplaceAll(trafficCollected, "PROTOCOL", "http")},
+		"grpc":      {func(o options) (registration, error) { return firqotel.RegisterGRPC(i, o) }, &i.Calls, 1, strings.ReplaceAll(trafficCollected, "PROTOCOL", "grpc")},
+		"pool":      {func(o options) (registration, error) { return firqotel.RegisterPool(p, o) }, &p.Calls, 2, poolCollected},
+		"watchdog":  {func(o options) (registration, error) { return firqotel.RegisterWatchdog(w, o) }, &w.Calls, 1, watchdogCollected},
+		"redis":     {func(o options) (registration, error) { return firqotel.RegisterRedis(q, o) }, &q.Calls, 1, redisCollected},
+		"compute":   {func(o options) (registration, error) { return firqotel.RegisterCompute(c, o) }, &c.Calls, 2, computeCollected},
+		"actors":    {func(o options) (registration, error) { return firqotel.RegisterActors(a, rec, o) }, &a.Calls, 1, actorCollected},
 	}
 }
 
@@ -183,7 +85,9 @@ func TestParts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k.calls.Store(0) // RegisterPool asks for the name
+			if n := k.calls.Swap(0); n > 1 || n == 1 && name != "pool" { // whose name is asked for
+				t.Errorf("the registration took %d snapshots", n)
+			}
 			got := trimmed(p.collect(t))
 			if want := sorted(k.want); !slices.Equal(got, want) {
 				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -200,32 +104,6 @@ func TestParts(t *testing.T) {
 				t.Errorf("after Unregister: %v", lines)
 			}
 		})
-	}
-}
-
-// Every number that a part counts is exported: a field that is new to it fails here.
-func TestEveryField(t *testing.T) {
-	for name, c := range map[string]struct {
-		part any
-		want string
-	}{
-		"gate":    {distinctGate(), gateCollected},
-		"traffic": {distinctTraffic(), trafficCollected},
-		"pool":    {distinctPool(), poolCollected},
-		"redis":   {distinctQueue(), redisCollected},
-		"compute": {distinctCompute(), computeCollected + " 2826\n"}, // Refused is the sum of the four
-		"actors":  {distinctActors(), actorCollected},
-	} {
-		part := reflect.ValueOf(c.part)
-		for i := range part.NumField() {
-			f := part.Field(i)
-			if d, ok := f.Interface().(time.Duration); ok {
-				f = reflect.ValueOf(int(d.Seconds()))
-			}
-			if (f.CanInt() || f.CanUint()) && (f.IsZero() || !strings.Contains(c.want, fmt.Sprintf(" %v\n", f))) {
-				t.Errorf("%s: nothing says %s, which is %v", name, part.Type().Field(i).Name, f)
-			}
-		}
 	}
 }
 
@@ -259,32 +137,10 @@ func TestPartsTogether(t *testing.T) {
 	}
 }
 
-// Before the first interval, and where the runtime does not tell, there is no
-// number rather than a wrong one.
-func TestWatchdogUnknown(t *testing.T) {
-	for name, c := range map[string]struct {
-		says watchStatus
-		want int // series
-	}{
-		"before the first interval": {watchStatus{}, 1 + 1 + 12 + 2},
-		"a runtime that tells little": {watchStatus{Sample: watchdog.Sample{
-			End: time.Unix(2, 0), NoScheduling: true, Goroutines: -1, Runnable: -1, Processors: 2,
-		}}, 1 + 1 + 12 + 2 + 1 + 1},
-	} {
-		p := newPipeline(t)
-		if _, err := firqotel.RegisterWatchdog(&part[watchStatus]{says: c.says}, firqotel.Options[string]{MeterProvider: p}); err != nil {
-			t.Fatal(err)
-		}
-		if lines := p.collect(t); len(lines) != c.want {
-			t.Errorf("%s: %d series, want %d: %v", name, len(lines), c.want, lines)
-		}
-	}
-}
-
 // A server that is away costs the collection nothing but the queue's own numbers.
 func TestRedisAway(t *testing.T) {
 	p := newPipeline(t)
-	if _, err := firqotel.RegisterRedis(&queue{err: errors.New("connection refused")}, firqotel.Options[string]{MeterProvider: p}); err != nil {
+	if _, err := firqotel.RegisterRedis(&metricstest.RedisSource{Err: errors.New("connection refused")}, firqotel.Options[string]{MeterProvider: p}); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.collect(t); len(got) != 1 || got[0] != "firq.redis.up 1 gauge [] 0" {
@@ -295,7 +151,7 @@ func TestRedisAway(t *testing.T) {
 // A pool that is none, without a name or a histogram, does no harm.
 func TestPoolWithoutTimes(t *testing.T) {
 	p := newPipeline(t)
-	_, err := firqotel.RegisterPool(&part[poolStats]{}, firqotel.Options[string]{MeterProvider: p, Producer: p.producer})
+	_, err := firqotel.RegisterPool(metricstest.Of(worker.Stats{}), firqotel.Options[string]{MeterProvider: p, Producer: p.producer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +164,8 @@ func TestPartsErrors(t *testing.T) {
 	p := newPipeline(t)
 	none := firqotel.Options[string]{MeterProvider: p, Producer: p.producer}
 	for name, err := range map[string]error{
-		"scheduler":         second(firqotel.Register((*fixed[string])(nil), none)),
+		"nothing":           second(firqotel.Register[string](nil, none)),
+		"scheduler":         second(firqotel.Register((*metricstest.Source[firq.Stats[string]])(nil), none)),
 		"gate":              second(firqotel.RegisterGate[string](nil, none)),
 		"gate that is nil":  second(firqotel.RegisterGate((*gate.Gate[string])(nil), none)),
 		"http":              second(firqotel.RegisterHTTP(nil, none)),
@@ -316,8 +173,8 @@ func TestPartsErrors(t *testing.T) {
 		"grpc":              second(firqotel.RegisterGRPC(nil, none)),
 		"pool":              second(firqotel.RegisterPool(nil, none)),
 		"pool that is nil":  second(firqotel.RegisterPool((*worker.Pool[int, int])(nil), none)),
-		"redis":             second(firqotel.RegisterRedis[string, queueStats](nil, none)),
-		"redis that is nil": second(firqotel.RegisterRedis((*queue)(nil), none)),
+		"redis":             second(firqotel.RegisterRedis[string, metrics.RedisStats](nil, none)),
+		"redis that is nil": second(firqotel.RegisterRedis((*metricstest.RedisSource)(nil), none)),
 		"compute":           second(firqotel.RegisterCompute[string](nil, none)),
 		"nil as compute":    second(firqotel.RegisterCompute((*compute.Server[string, int, int])(nil), none)),
 		"watchdog":          second(firqotel.RegisterWatchdog((*watchdog.Watchdog)(nil), none)),

@@ -13,6 +13,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqotel"
 	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/internal/adapter/metricstest"
 )
 
 func source(t *testing.T, file string) string {
@@ -27,7 +28,7 @@ func source(t *testing.T, file string) string {
 // TestHistogram: of any samples the histogram has the buckets, count and sum.
 func TestHistogram(t *testing.T) {
 	p := newPipeline(t)
-	src := &fixed[string]{}
+	src := metricstest.Of(firq.Stats[string]{})
 	register(t, src, firqotel.Options[string]{MeterProvider: p, Producer: p.producer})
 	rapid.Check(t, func(t *rapid.T) {
 		local, snap := hist.NewLocal(), hist.NewSnapshot()
@@ -36,7 +37,7 @@ func TestHistogram(t *testing.T) {
 		}
 		local.AddTo(snap)
 		q := snap.QueueTime()
-		src.stats = firq.Stats[string]{QueueTime: q}
+		src.Says = firq.Stats[string]{QueueTime: q}
 		scopes, err := p.producer.Produce(context.Background())
 		if err != nil {
 			t.Fatal(err)
@@ -62,14 +63,14 @@ func TestHistogram(t *testing.T) {
 // A cancelled collection asks nobody.
 func TestProduceCancelled(t *testing.T) {
 	p := newPipeline(t)
-	src := &fixed[string]{stats: distinct()}
+	src := metricstest.Of(metricstest.Queue())
 	register(t, src, firqotel.Options[string]{MeterProvider: p, Producer: p.producer})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.producer.Produce(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	if n := src.calls.Load(); n != 0 {
+	if n := src.Calls.Load(); n != 0 {
 		t.Errorf("Stats was called %d times", n)
 	}
 }
@@ -81,7 +82,7 @@ func TestZeroProducer(t *testing.T) {
 		t.Errorf("without sources: %v, %v", scopes, err)
 	}
 	p := newPipeline(t)
-	register(t, &fixed[string]{stats: distinct()}, firqotel.Options[string]{MeterProvider: p, Producer: &producer})
+	register(t, metricstest.Of(metricstest.Queue()), firqotel.Options[string]{MeterProvider: p, Producer: &producer})
 	for range 2 {
 		if scopes, err := producer.Produce(t.Context()); len(scopes) != 1 || err != nil {
 			t.Errorf("with a source: %v, %v", scopes, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"go.opentelemetry.io/otel"
@@ -13,7 +14,10 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/actor"
+	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/adapter/metrics"
 	"github.com/firq-go/firq/watchdog"
 	"github.com/firq-go/firq/worker"
 )
@@ -60,7 +64,31 @@ type (
 	PoolSource interface{ Stats() worker.Stats }
 	// WatchdogSource is a *watchdog.Watchdog.
 	WatchdogSource interface{ Status() watchdog.Status }
+	// ComputeSource is a *compute.Server, or what hands on its Stats.
+	ComputeSource[K comparable] interface{ Stats() compute.Stats[K] }
+	// ActorSource is an *actor.System.
+	ActorSource interface{ Stats() actor.Stats }
+	// RedisSource is a *firqredis.Queue.
+	RedisSource[S RedisStats] interface {
+		Stats(ctx context.Context) (S, error)
+	}
 )
+
+// RedisStats is what firqredis.Stats is, and any other struct with the same fields: so this package needs
+// neither firqredis nor a Redis client.
+type RedisStats interface {
+	~struct {
+		Enqueued, Requeued, Acked, Cancelled, Expired uint64
+		Dead                                          uint64
+		Purged                                        uint64
+		Delivered, Nacked, Released, LeaseExpired     uint64
+		LeaseLost, Duplicates, Rejected               uint64
+		Queued, Delayed, InFlight, DeadLetters        int
+		Tenants                                       int
+		Oldest                                        time.Duration
+		Paused                                        bool
+	}
+}
 
 // Options of a registration; the same may serve for a scheduler or gate, and for
 // all that is around it. The zero value works, but has no histogram. K is the type
@@ -119,11 +147,7 @@ func (r *Registration) Unregister() error {
 // with RegisterGate and the others.
 func Register[K comparable](source Source[K], opts Options[K]) (*Registration, error) {
 	return register(source, opts, func(s *setup) (func(metric.Observer), *times) {
-		all := queueInstruments(s, opts)
-		return func(o metric.Observer) {
-			st := source.Stats()
-			all.from(o, &st)
-		}, queueTimes(func() firq.QueueTime { return source.Stats().QueueTime })
+		return one(s, queueTable(opts), source.Stats)
 	})
 }
 
@@ -131,12 +155,13 @@ func Register[K comparable](source Source[K], opts Options[K]) (*Registration, e
 // Register has for a scheduler.
 func RegisterGate[K comparable](g GateSource[K], opts Options[K]) (*Registration, error) {
 	return register(g, opts, func(s *setup) (func(metric.Observer), *times) {
-		own, queue := gateInstruments[K](s), queueInstruments(s, opts)
+		table := queueTable(opts)
+		own, queue := instruments(s, metrics.Gate[K]()), instruments(s, table)
 		return func(o metric.Observer) {
 			st := g.Stats()
-			own.from(o, &st)
-			queue.from(o, &st.Queue)
-		}, queueTimes(func() firq.QueueTime { return g.Stats().Queue.QueueTime })
+			own(o, &st)
+			queue(o, &st.Queue)
+		}, histogram(table, func() firq.Stats[K] { return g.Stats().Queue })
 	})
 }
 
@@ -155,11 +180,7 @@ func RegisterGRPC[K comparable](i TrafficSource, opts Options[K]) (*Registration
 func registerTraffic[K comparable](protocol string, source TrafficSource, opts Options[K]) (*Registration, error) {
 	return register(source, opts, func(s *setup) (func(metric.Observer), *times) {
 		s.fixed = append(s.fixed, ProtocolKey.String(protocol))
-		all := trafficInstruments(s)
-		return func(o metric.Observer) {
-			tr := source.Traffic()
-			all.from(o, &tr)
-		}, nil
+		return one(s, metrics.Traffic(), source.Traffic)
 	})
 }
 
@@ -168,28 +189,70 @@ func registerTraffic[K comparable](protocol string, source TrafficSource, opts O
 func RegisterPool[K comparable](p PoolSource, opts Options[K]) (*Registration, error) {
 	return register(p, opts, func(s *setup) (func(metric.Observer), *times) {
 		if name := p.Stats().Name; name != "" {
-			s.fixed = append(s.fixed, PoolKey.String(valid(name)))
+			s.fixed = append(s.fixed, PoolKey.String(metrics.Valid(name)))
 		}
-		all := poolInstruments(s)
-		return func(o metric.Observer) {
-				st := p.Stats()
-				all.from(o, &st)
-			}, &times{name: "firq.pool.handler_time", text: "How long finished handlers ran.", read: func() firq.QueueTime {
-				st := p.Stats()
-				return handlerTime(&st).QueueTime()
-			}}
+		return one(s, poolTable(), p.Stats)
 	})
 }
 
 // RegisterWatchdog exports a watchdog.Watchdog.
 func RegisterWatchdog[K comparable](w WatchdogSource, opts Options[K]) (*Registration, error) {
 	return register(w, opts, func(s *setup) (func(metric.Observer), *times) {
-		all := watchdogInstruments(s)
+		return one(s, metrics.Watchdog(), w.Status)
+	})
+}
+
+// RegisterCompute exports a compute.Server.
+func RegisterCompute[K comparable](c ComputeSource[K], opts Options[K]) (*Registration, error) {
+	return register(c, opts, func(s *setup) (func(metric.Observer), *times) {
+		return one(s, computeTable[K](), c.Stats)
+	})
+}
+
+// RegisterActors exports a System of actors. rec is the Recorder that the System has as
+// its Config.Metrics; with nil there are only the metrics that come from Stats. The
+// attribute firq.kind is the type of the actors' state; no series is of one actor.
+func RegisterActors[K comparable](sys ActorSource, rec *actor.Recorder, opts Options[K]) (*Registration, error) {
+	return register(sys, opts, func(s *setup) (func(metric.Observer), *times) {
+		system, _ := one(s, metrics.System(), sys.Stats)
+		if rec == nil {
+			return system, nil
+		}
+		kinds, waits := one(s, metrics.Kinds(), rec.Recorded)
 		return func(o metric.Observer) {
-			st := w.Status()
-			all.from(o, &st)
+			system(o)
+			kinds(o)
+		}, waits
+	})
+}
+
+// RegisterRedis exports a firqredis.Queue. Its numbers are of the queue, not of the process: all processes that
+// export it say the same, so take the maximum over them, not the sum. If the server does not answer within 5 s,
+// firq.redis.up is 0 and all others are missing from the collection.
+func RegisterRedis[K comparable, S RedisStats](q RedisSource[S], opts Options[K]) (*Registration, error) {
+	return register(q, opts, func(s *setup) (func(metric.Observer), *times) {
+		up, all := instruments(s, metrics.RedisUp()), instruments(s, metrics.Redis())
+		return func(o metric.Observer) {
+			ctx, cancel := context.WithTimeout(context.Background(), metrics.RedisPatience)
+			defer cancel()
+			st, err := q.Stats(ctx)
+			answered := err == nil
+			up(o, &answered)
+			if answered {
+				st := metrics.RedisStats(st)
+				all(o, &st)
+			}
 		}, nil
 	})
+}
+
+// one observes what a table tells of one snapshot.
+func one[S any](s *setup, t metrics.Table[S], read func() S) (func(metric.Observer), *times) {
+	all := instruments(s, t)
+	return func(o metric.Observer) {
+		st := read()
+		all(o, &st)
+	}, histogram(t, read)
 }
 
 // register checks what all of them have. build makes the instruments and returns
@@ -229,8 +292,4 @@ func register[K comparable](source any, opts Options[K], build func(*setup) (fun
 		r.producer, r.times = opts.Producer, opts.Producer.add(histogram)
 	}
 	return r, nil
-}
-
-func queueTimes(read func() firq.QueueTime) *times {
-	return &times{name: "firq.queue.time", text: "How long delivered tasks had waited.", read: read}
 }

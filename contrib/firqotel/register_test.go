@@ -1,8 +1,8 @@
 package firqotel_test
 
 import (
-	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -16,9 +16,10 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqotel"
+	"github.com/firq-go/firq/internal/adapter/metricstest"
 )
 
-// collected is distinct() of scheduler "api".
+// collected is metricstest.Queue() of scheduler "api".
 const collected = `
 firq.cancelled {task} sum monotonic=true [firq.scheduler=api] 104
 firq.closed {task} sum monotonic=true [firq.scheduler=api] 105
@@ -49,20 +50,6 @@ firq.tenant.lag {round} gauge [firq.scheduler=api,firq.tenant=c] 0
 firq.tenants {tenant} sum monotonic=false [firq.scheduler=api] 114
 `
 
-func TestRegister(t *testing.T) {
-	src, p := &fixed[string]{stats: distinct()}, newPipeline(t)
-	register(t, src, firqotel.Options[string]{MeterProvider: p, Producer: p.producer, Scheduler: "api"})
-	if n := src.calls.Load(); n != 0 {
-		t.Errorf("Register called Stats %d times", n)
-	}
-	if got := "\n" + strings.Join(p.collect(t), "\n") + "\n"; got != collected {
-		t.Errorf("got\n%s\nwant\n%s", got, collected)
-	}
-	if n := src.calls.Load(); n != 2 {
-		t.Errorf("Stats was called %d times by one collection, want one for the instruments and one for the histogram", n)
-	}
-}
-
 // The table in the documentation names every metric.
 func TestDocumented(t *testing.T) {
 	table := source(t, "doc.go")
@@ -78,7 +65,7 @@ func TestDocumented(t *testing.T) {
 }
 
 func TestWithoutProducerOrName(t *testing.T) {
-	src, p := &fixed[string]{stats: distinct()}, newPipeline(t)
+	src, p := metricstest.Of(metricstest.Queue()), newPipeline(t)
 	register(t, src, firqotel.Options[string]{MeterProvider: p})
 	lines := p.collect(t)
 	if got := only(lines, "firq.queue.time"); len(got) != 0 {
@@ -87,7 +74,7 @@ func TestWithoutProducerOrName(t *testing.T) {
 	if got := only(lines, "firq.enqueued"); !slices.Equal(got, []string{"firq.enqueued {task} sum monotonic=true [] 101"}) {
 		t.Errorf("without a name: %v", got)
 	}
-	if n := src.calls.Load(); n != 1 {
+	if n := src.Calls.Load(); n != 1 {
 		t.Errorf("Stats was called %d times by one collection", n)
 	}
 }
@@ -96,7 +83,7 @@ func TestGlobalProvider(t *testing.T) {
 	before, p := otel.GetMeterProvider(), newPipeline(t)
 	otel.SetMeterProvider(p)
 	defer otel.SetMeterProvider(before)
-	r := register(t, &fixed[string]{stats: distinct()}, firqotel.Options[string]{})
+	r := register(t, metricstest.Of(metricstest.Queue()), firqotel.Options[string]{})
 	if got := only(p.collect(t), "firq.enqueued"); len(got) != 1 {
 		t.Errorf("the global provider has %v", got)
 	}
@@ -105,26 +92,11 @@ func TestGlobalProvider(t *testing.T) {
 	}
 }
 
-func TestRegisterErrors(t *testing.T) {
-	p := newPipeline(t)
-	_, err := firqotel.Register[string](nil, firqotel.Options[string]{MeterProvider: p})
-	if !errors.Is(err, firq.ErrInvalidArgument) || !strings.Contains(fmt.Sprint(err), "source") {
-		t.Errorf("nil source: %v", err)
-	}
-	_, err = firqotel.Register(&fixed[string]{}, firqotel.Options[string]{MeterProvider: p, Producer: p.producer, Scheduler: "a\xff"})
-	if !errors.Is(err, firq.ErrInvalidConfig) || !strings.Contains(fmt.Sprint(err), "Options.Scheduler") {
-		t.Errorf("Scheduler that is not UTF-8: %v", err)
-	}
-	if lines := p.collect(t); len(lines) != 0 {
-		t.Errorf("after errors: %v", lines)
-	}
-}
-
 // Schedulers share a provider; each goes alone, and may come back.
 func TestUnregister(t *testing.T) {
 	p := newPipeline(t)
-	a := &fixed[string]{stats: firq.Stats[string]{Enqueued: 1}}
-	b := &fixed[int]{stats: firq.Stats[int]{Enqueued: 2}}
+	a := metricstest.Of(firq.Stats[string]{Enqueued: 1})
+	b := metricstest.Of(firq.Stats[int]{Enqueued: 2})
 	optsA := firqotel.Options[string]{MeterProvider: p, Producer: p.producer, Scheduler: "a"}
 	ra := register(t, a, optsA)
 	rb := register(t, b, firqotel.Options[int]{MeterProvider: p, Producer: p.producer, Scheduler: "b"})
@@ -145,9 +117,9 @@ func TestUnregister(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	before := a.calls.Load()
+	before := a.Calls.Load()
 	check("one gone", lineB)
-	if a.calls.Load() != before {
+	if a.Calls.Load() != before {
 		t.Error("Stats was called after Unregister")
 	}
 	ra = register(t, a, optsA)
@@ -160,51 +132,20 @@ func TestUnregister(t *testing.T) {
 	check("none")
 }
 
-func TestTenantLabels(t *testing.T) {
-	type key struct{ org, user int }
-	rows := []firq.TenantCount[key]{
-		{Tenant: key{1, 1}, Dequeued: 50}, {Tenant: key{2, 1}, Dequeued: 40},
-		{Tenant: key{1, 2}, Dequeued: 7}, {Tenant: key{3, 3}, Dequeued: 2},
-	}
-	for _, c := range []struct {
-		name string
-		opts firqotel.Options[key]
-		want string
-	}{
-		{"as printed", firqotel.Options[key]{}, "{1 1}] 50, {1 2}] 7, {2 1}] 40, {3 3}] 2"},
-		{"the first two", firqotel.Options[key]{TopTenants: 2}, "{1 1}] 50, {2 1}] 40"},
-		{"more than there are", firqotel.Options[key]{TopTenants: 100}, "{1 1}] 50, {1 2}] 7, {2 1}] 40, {3 3}] 2"},
-		{"none", firqotel.Options[key]{TopTenants: -1}, ""},
-		{"the same label twice", firqotel.Options[key]{TenantLabel: func(k key) string { return fmt.Sprint("org ", k.org) }},
-			"org 1] 57, org 2] 40, org 3] 2"},
-		{"the limit counts tenants", firqotel.Options[key]{TopTenants: 3, TenantLabel: func(key) string { return "all" }}, "all] 97"},
-		{"not UTF-8", firqotel.Options[key]{TenantLabel: func(key) string { return "x\xffy" }}, "x\uFFFDy] 99"},
-		{"empty", firqotel.Options[key]{TenantLabel: func(key) string { return "" }}, "] 99"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := newPipeline(t)
-			c.opts.MeterProvider = p
-			register(t, &fixed[key]{stats: firq.Stats[key]{TopTenants: rows}}, c.opts)
-			var got []string
-			for _, line := range only(p.collect(t), "firq.tenant.dequeued") {
-				got = append(got, strings.TrimPrefix(line, "firq.tenant.dequeued {task} sum monotonic=true [firq.tenant="))
-			}
-			if s := strings.Join(got, ", "); s != c.want {
-				t.Errorf("got %q, want %q", s, c.want)
-			}
-		})
-	}
-}
-
-// Of tenants that share a label the lag is that of who is furthest behind, not the sum.
-func TestTenantLags(t *testing.T) {
-	rows := []firq.TenantCount[string]{{Tenant: "a", Dequeued: 3, Lag: 2}, {Tenant: "b", Dequeued: 2, Lag: 7}, {Tenant: "c", Dequeued: 1, Lag: 90}}
+// The options of tenants are those of the series. Numbers are as large as OTLP takes.
+func TestTenantOptions(t *testing.T) {
 	p := newPipeline(t)
-	register(t, &fixed[string]{stats: firq.Stats[string]{TopTenants: rows}}, firqotel.Options[string]{
-		MeterProvider: p, TopTenants: 2, TenantLabel: func(string) string { return "x\xffy" },
+	st := metricstest.Queue()
+	st.TopTenants[1].Dequeued = math.MaxUint64
+	register(t, metricstest.Of(st), firqotel.Options[string]{
+		MeterProvider: p, TopTenants: 2, TenantLabel: func(tenant string) string { return tenant + "\xff" },
 	})
-	if got := strings.Join(only(p.collect(t), "firq.tenant.lag"), ""); got != "firq.tenant.lag {round} gauge [firq.tenant=x\uFFFDy] 7" {
-		t.Errorf("got %q", got)
+	want := []string{
+		"firq.tenant.dequeued {task} sum monotonic=true [firq.tenant=a\uFFFD] 60",
+		"firq.tenant.dequeued {task} sum monotonic=true [firq.tenant=b\uFFFD] 9223372036854774784",
+	}
+	if got := only(p.collect(t), "firq.tenant.dequeued"); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -215,12 +156,12 @@ func TestTenantComesBack(t *testing.T) {
 		metricdata.DeltaTemporality:      {"10", "", "13"}, // and not 3
 	} {
 		p := newPipeline(t, metric.WithTemporalitySelector(func(metric.InstrumentKind) metricdata.Temporality { return temporality }))
-		src := &fixed[string]{}
+		src := metricstest.Of(firq.Stats[string]{})
 		register(t, src, firqotel.Options[string]{MeterProvider: p})
 		for i, n := range []uint64{10, 0, 13} {
-			src.stats.TopTenants = nil
+			src.Says.TopTenants = nil
 			if n > 0 {
-				src.stats.TopTenants = []firq.TenantCount[string]{{Tenant: "a", Dequeued: n}}
+				src.Says.TopTenants = []firq.TenantCount[string]{{Tenant: "a", Dequeued: n}}
 			}
 			got := strings.Join(only(p.collect(t), "firq.tenant.dequeued"), "")
 			if got = strings.TrimPrefix(got, "firq.tenant.dequeued {task} sum monotonic=true [firq.tenant=a] "); got != want[i] {
@@ -233,10 +174,10 @@ func TestTenantComesBack(t *testing.T) {
 // The histogram stays cumulative where the counters become deltas.
 func TestDeltaReader(t *testing.T) {
 	p := newPipeline(t, metric.WithTemporalitySelector(func(metric.InstrumentKind) metricdata.Temporality { return metricdata.DeltaTemporality }))
-	src := &fixed[string]{stats: distinct()}
+	src := metricstest.Of(metricstest.Queue())
 	register(t, src, firqotel.Options[string]{MeterProvider: p, Producer: p.producer})
 	first := only(p.collect(t), "firq.queue.time")
-	src.stats.Enqueued += 7
+	src.Says.Enqueued += 7
 	lines := p.collect(t)
 	if again := only(lines, "firq.queue.time"); !slices.Equal(first, again) || !strings.Contains(again[0], "Cumulative") {
 		t.Errorf("%v, then %v", first, again)
@@ -249,7 +190,7 @@ func TestDeltaReader(t *testing.T) {
 // Collections, registrations and calls of the scheduler at the same time; in the
 // end the metrics say what Stats says.
 func TestConcurrent(t *testing.T) {
-	for name, newScheduler := range cores {
+	for name, newScheduler := range metricstest.Cores {
 		t.Run(name, func(t *testing.T) {
 			s := newScheduler(t, firq.Config[string, int]{MaxGlobal: 64, MaxPerTenant: 16, Shards: 2, TenantIdle: time.Hour})
 			p := newPipeline(t)

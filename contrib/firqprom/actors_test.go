@@ -12,33 +12,8 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/actor"
 	"github.com/firq-go/firq/contrib/firqprom"
+	"github.com/firq-go/firq/internal/adapter/metricstest"
 )
-
-func distinctActors() actor.Stats {
-	return actor.Stats{
-		Actors: 601, Waiting: 602, Accepted: 603, Handled: 604, DeadLetters: 605, Cancelled: 606, Refused: 607,
-		Restarts: 608, Abandoned: 609, Deadlocks: 610, Handoffs: 611,
-	}
-}
-
-// distinctRecorder has another number for each label.
-func distinctRecorder() *actor.Recorder {
-	r := actor.NewRecorder()
-	times := func(n int, f func()) {
-		for range n {
-			f()
-		}
-	}
-	r.Turn("room", 700, 1500*time.Millisecond, time.Microsecond, actor.TurnIdle)
-	times(2, func() { r.Turn("room", 0, 0, time.Millisecond, actor.TurnSlice) })
-	times(3, func() { r.Turn("user", 1, time.Second, time.Millisecond, actor.TurnLost) })
-	times(4, func() { r.Failed("room", errors.New("x")) })
-	times(5, func() { r.Restarted("room") })
-	r.Abandoned("room", 6)
-	times(7, func() { r.Refused("user", actor.ErrMailboxFull) })
-	times(8, func() { r.Timeout("user", "Hear", actor.Cancel) })
-	return r
-}
 
 const actorExposition = `
 # TYPE firq_actor_abandoned gauge
@@ -176,7 +151,7 @@ func (f *fakeActors) expect(want map[string]float64, name string) {
 
 // Without a Recorder there is what Stats says.
 func TestActorsWithoutRecorder(t *testing.T) {
-	c, err := firqprom.NewActors(&part[actor.Stats]{says: distinctActors()}, nil, firqprom.Options[string]{})
+	c, err := firqprom.NewActors(metricstest.Of(metricstest.System()), nil, firqprom.Options[string]{})
 	if err != nil {
 		t.Fatal(err)
 	}

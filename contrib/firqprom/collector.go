@@ -1,15 +1,19 @@
 package firqprom
 
 import (
+	"context"
 	"fmt"
 	"reflect"
-	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/actor"
+	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/adapter/metrics"
 	"github.com/firq-go/firq/watchdog"
 	"github.com/firq-go/firq/worker"
 )
@@ -34,7 +38,31 @@ type (
 	PoolSource interface{ Stats() worker.Stats }
 	// WatchdogSource is a *watchdog.Watchdog.
 	WatchdogSource interface{ Status() watchdog.Status }
+	// ComputeSource is a *compute.Server, or what hands on its Stats.
+	ComputeSource[K comparable] interface{ Stats() compute.Stats[K] }
+	// ActorSource is an *actor.System.
+	ActorSource interface{ Stats() actor.Stats }
+	// RedisSource is a *firqredis.Queue.
+	RedisSource[S RedisStats] interface {
+		Stats(ctx context.Context) (S, error)
+	}
 )
+
+// RedisStats is what firqredis.Stats is, and any other struct with the same fields: so this package needs
+// neither firqredis nor a Redis client.
+type RedisStats interface {
+	~struct {
+		Enqueued, Requeued, Acked, Cancelled, Expired uint64
+		Dead                                          uint64
+		Purged                                        uint64
+		Delivered, Nacked, Released, LeaseExpired     uint64
+		LeaseLost, Duplicates, Rejected               uint64
+		Queued, Delayed, InFlight, DeadLetters        int
+		Tenants                                       int
+		Oldest                                        time.Duration
+		Paused                                        bool
+	}
+}
 
 // Options of a Collector; the same may serve for a scheduler or gate, and for all
 // that is around it. The zero value is a working one. K is the type of the
@@ -98,12 +126,7 @@ func New[K comparable](source Source[K], opts Options[K]) (*Collector[K], error)
 	if err != nil {
 		return nil, err
 	}
-	all := add(c, queueTable(opts))
-	c.collect = func(ch chan<- prometheus.Metric) {
-		st := source.Stats()
-		all.send(ch, &st, opts.NativeHistogram)
-	}
-	return c, nil
+	return one(c, queueTable(opts), opts, source.Stats), nil
 }
 
 // NewGate returns a Collector for a gate: its slots, and its Queue with the
@@ -113,11 +136,11 @@ func NewGate[K comparable](g GateSource[K], opts Options[K]) (*Collector[K], err
 	if err != nil {
 		return nil, err
 	}
-	own, queue := add(c, gateTable[K]()), add(c, queueTable(opts))
+	own, queue := add(c, metrics.Gate[K](), opts.NativeHistogram), add(c, queueTable(opts), opts.NativeHistogram)
 	c.collect = func(ch chan<- prometheus.Metric) {
 		st := g.Stats()
-		own.send(ch, &st, opts.NativeHistogram)
-		queue.send(ch, &st.Queue, opts.NativeHistogram)
+		own(ch, &st)
+		queue(ch, &st.Queue)
 	}
 	return c, nil
 }
@@ -140,12 +163,7 @@ func newTraffic[K comparable](protocol string, source TrafficSource, opts Option
 		return nil, err
 	}
 	c.constant["protocol"] = protocol
-	all := add(c, trafficTable())
-	c.collect = func(ch chan<- prometheus.Metric) {
-		tr := source.Traffic()
-		all.send(ch, &tr, opts.NativeHistogram)
-	}
-	return c, nil
+	return one(c, metrics.Traffic(), opts, source.Traffic), nil
 }
 
 // NewPool returns a Collector for a worker.Pool. The constant label pool has its
@@ -156,13 +174,8 @@ func NewPool[K comparable](p PoolSource, opts Options[K]) (*Collector[K], error)
 	if err != nil {
 		return nil, err
 	}
-	c.constant["pool"] = strings.ToValidUTF8(p.Stats().Name, "\uFFFD")
-	all := add(c, poolTable())
-	c.collect = func(ch chan<- prometheus.Metric) {
-		st := p.Stats()
-		all.send(ch, &st, opts.NativeHistogram)
-	}
-	return c, nil
+	c.constant["pool"] = metrics.Valid(p.Stats().Name)
+	return one(c, metrics.Pool(), opts, p.Stats), nil
 }
 
 // NewWatchdog returns a Collector for a watchdog.Watchdog.
@@ -171,12 +184,70 @@ func NewWatchdog[K comparable](w WatchdogSource, opts Options[K]) (*Collector[K]
 	if err != nil {
 		return nil, err
 	}
-	all := add(c, watchdogTable())
+	return one(c, metrics.Watchdog(), opts, w.Status), nil
+}
+
+// NewCompute returns a Collector for a compute.Server.
+func NewCompute[K comparable](s ComputeSource[K], opts Options[K]) (*Collector[K], error) {
+	c, err := newCollector(s, opts)
+	if err != nil {
+		return nil, err
+	}
+	return one(c, metrics.Compute[K](), opts, s.Stats), nil
+}
+
+// NewActors returns a Collector for a System of actors. rec is the Recorder that the
+// System has as its Config.Metrics; with nil there are only the metrics that come from
+// Stats. The label kind is the type of the actors' state; no series is of one actor.
+func NewActors[K comparable](s ActorSource, rec *actor.Recorder, opts Options[K]) (*Collector[K], error) {
+	c, err := newCollector(s, opts)
+	if err != nil {
+		return nil, err
+	}
+	one(c, metrics.System(), opts, s.Stats)
+	if rec == nil {
+		return c, nil
+	}
+	system, kinds := c.collect, add(c, metrics.Kinds(), opts.NativeHistogram)
 	c.collect = func(ch chan<- prometheus.Metric) {
-		st := w.Status()
-		all.send(ch, &st, opts.NativeHistogram)
+		system(ch)
+		got := rec.Recorded()
+		kinds(ch, &got)
 	}
 	return c, nil
+}
+
+// NewRedis returns a Collector for a firqredis.Queue. Its numbers are of the queue, not of the process: all
+// processes that export it say the same, so take the maximum over them, not the sum. If the server does not
+// answer within 5 s, firq_redis_up is 0 and all others are missing from the scrape.
+func NewRedis[K comparable, S RedisStats](q RedisSource[S], opts Options[K]) (*Collector[K], error) {
+	c, err := newCollector(q, opts)
+	if err != nil {
+		return nil, err
+	}
+	up, all := add(c, metrics.RedisUp(), false), add(c, metrics.Redis(), false)
+	c.collect = func(ch chan<- prometheus.Metric) {
+		ctx, cancel := context.WithTimeout(context.Background(), metrics.RedisPatience)
+		defer cancel()
+		s, err := q.Stats(ctx)
+		answered := err == nil
+		up(ch, &answered)
+		if answered {
+			st := metrics.RedisStats(s)
+			all(ch, &st)
+		}
+	}
+	return c, nil
+}
+
+// one has c collect what a table tells of one snapshot.
+func one[K comparable, S any](c *Collector[K], t metrics.Table[S], opts Options[K], read func() S) *Collector[K] {
+	send := add(c, t, opts.NativeHistogram)
+	c.collect = func(ch chan<- prometheus.Metric) {
+		st := read()
+		send(ch, &st)
+	}
+	return c
 }
 
 // newCollector checks what all of them have, and begins one.

@@ -13,23 +13,6 @@ import (
 
 var _ firqprom.ComputeSource[string] = (*compute.Server[string, int, []byte])(nil)
 
-type computeStats = compute.Stats[string]
-
-func distinctCompute() computeStats {
-	return computeStats{
-		Hits: 701, Stale: 702, Coalesced: 703, Executed: 704, Refused: 705 + 706 + 707 + 708, GaveUp: 709, Closed: 710,
-		RefusedGlobal: 705, RefusedTenant: 706, RefusedTimeout: 707, RefusedWaiters: 708,
-		Executions: 711, Succeeded: 712, Failed: 713, Panics: 714, Abandoned: 715, Behind: 716, Spilled: 717,
-		Limit: 718, Executing: 719, Waiting: 720, Flights: 721, Entries: 722, Weight: 723,
-		ExecTime: firq.QueueTime{
-			Buckets: []firq.Bucket{
-				{UpperBound: time.Microsecond, Count: 1}, {UpperBound: time.Second}, {UpperBound: 2 * time.Second, Count: 2},
-			},
-			Sum: 3*time.Second + time.Microsecond, Samples: 3, Max: 1500 * time.Millisecond,
-		},
-	}
-}
-
 const computeExposition = `
 # TYPE firq_compute_abandoned_total counter
 firq_compute_abandoned_total{scheduler="api"} 715
@@ -86,14 +69,14 @@ firq_compute_weight{scheduler="api"} 723
 type fakeCompute struct {
 	falls bool
 	mu    sync.Mutex
-	says  computeStats
+	says  compute.Stats[string]
 	due   bool // there was a tick since somebody looked
 	looks int
 }
 
 // Stats lets the share of hits fall with each look, not with time: a scrape may be slow.
 // After x looks it is x^-0.75, and so a quarter of its mean until then.
-func (f *fakeCompute) Stats() computeStats {
+func (f *fakeCompute) Stats() compute.Stats[string] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.falls && f.due {

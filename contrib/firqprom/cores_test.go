@@ -7,36 +7,15 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/baseline"
 	"github.com/firq-go/firq/contrib/firqprom"
-	"github.com/firq-go/firq/lockfree"
+	"github.com/firq-go/firq/internal/adapter/metricstest"
 )
-
-var cores = map[string]func(*testing.T, firq.Config[string, int]) firq.Scheduler[string, int]{
-	"lockfree": func(t *testing.T, cfg firq.Config[string, int]) firq.Scheduler[string, int] {
-		s, err := lockfree.New(cfg)
-		return opened(t, s, err)
-	},
-	"baseline": func(t *testing.T, cfg firq.Config[string, int]) firq.Scheduler[string, int] {
-		s, err := baseline.New(cfg)
-		return opened(t, s, err)
-	},
-}
-
-func opened(t *testing.T, s firq.Scheduler[string, int], err error) firq.Scheduler[string, int] {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
 
 // Scrapes that overlap with each other and with calls of the scheduler are
 // consistent: counters only grow from one scrape to the next, and the histogram
 // is one in itself.
 func TestConcurrentCollect(t *testing.T) {
-	for name, newScheduler := range cores {
+	for name, newScheduler := range metricstest.Cores {
 		t.Run(name, func(t *testing.T) {
 			s := newScheduler(t, firq.Config[string, int]{MaxGlobal: 64, MaxPerTenant: 16, Shards: 2})
 			reg := pedantic(t, collector(t, s, firqprom.Options[string]{NativeHistogram: true}))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqprom"
+	"github.com/firq-go/firq/internal/adapter/metricstest"
 	"github.com/firq-go/firq/lockfree"
 )
 
@@ -23,9 +24,9 @@ func (f fleet) all() map[string]firqprom.Source[string] {
 }
 
 // unfair is what no scheduler here is: one that passes a tenant over.
-var unfair = &fixed[string]{stats: firq.Stats[string]{
+var unfair = metricstest.Of(firq.Stats[string]{
 	Lag: firq.Lag[string]{Max: 500, Tenant: "b"}, TopTenants: []firq.TenantCount[string]{{Tenant: "a", Dequeued: 900}, {Tenant: "b", Dequeued: 400, Lag: 500}},
-}}
+})
 
 func newFleet(t *testing.T) (f fleet) {
 	t.Helper()

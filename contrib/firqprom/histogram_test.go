@@ -12,12 +12,13 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/internal/adapter/metricstest"
 )
 
 // queueTime collects the histogram of q.
 func queueTime(t rapid.TB, q firq.QueueTime, native bool) *dto.Histogram {
 	t.Helper()
-	src := &fixed[string]{stats: firq.Stats[string]{QueueTime: q}}
+	src := metricstest.Of(firq.Stats[string]{QueueTime: q})
 	c, err := firqprom.New(src, firqprom.Options[string]{NativeHistogram: native})
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +129,7 @@ func TestNativeEmpty(t *testing.T) {
 }
 
 func TestNativeIsOptional(t *testing.T) {
-	h := queueTime(t, distinct().QueueTime, false)
+	h := queueTime(t, metricstest.Queue().QueueTime, false)
 	if h.Schema != nil || h.ZeroThreshold != nil || len(h.PositiveSpan) != 0 || len(h.Bucket) != 3 {
 		t.Errorf("native buckets without the option: %v", h)
 	}

@@ -7,78 +7,91 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/adapter/metrics"
 )
 
-const (
-	counter = prometheus.CounterValue
-	gauge   = prometheus.GaugeValue
-)
-
-// metric is one that is read from snapshots of type S, in one of three ways.
+// metric is one of a table, as Prometheus has it.
 type metric[S any] struct {
-	name, help string
-	kind       prometheus.ValueType
-
-	value  func(*S) float64        // a single series
-	each   func(*S, sender)        // as many series as it sends
-	labels []string                // the names of each's labels
-	hist   func(*S) firq.QueueTime // a histogram of Buckets and Sum
-	unit   time.Duration           // of hist
-
-	desc *prometheus.Desc // of name, help and labels; add fills it in
+	*metrics.Metric[S]
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	unit time.Duration // of a histogram
 }
 
-// sender takes one series. Of equal labels it adds the values up.
-type sender = func(v float64, labels ...string)
-
-// table is what there is to tell of snapshots of type S.
-type table[S any] []metric[S]
-
-// add describes a table's metrics with the constant labels of c and returns the
-// table, ready to be sent.
-func add[K comparable, S any](c *Collector[K], t table[S]) table[S] {
+// add describes a table's metrics with the constant labels of c, and returns what sends
+// their values.
+func add[K comparable, S any](c *Collector[K], t metrics.Table[S], native bool) func(chan<- prometheus.Metric, *S) {
+	all := make([]metric[S], len(t))
 	for i := range t {
 		m := &t[i]
-		m.desc = prometheus.NewDesc(m.name, m.help, m.labels, c.constant)
-		c.descs = append(c.descs, m.desc)
+		desc := prometheus.NewDesc(nameOf(m), m.Text, m.Labels, c.constant)
+		c.descs = append(c.descs, desc)
+		all[i] = metric[S]{m, desc, prometheus.GaugeValue, time.Second}
+		if rises(m.Kind) {
+			all[i].kind = prometheus.CounterValue
+		}
+		if m.Unit == "ns" {
+			all[i].unit = time.Nanosecond
+		}
 	}
-	return t
-}
-
-// send sends what the table tells of s.
-func (t table[S]) send(ch chan<- prometheus.Metric, s *S, native bool) {
-	for i := range t {
-		switch m := &t[i]; {
-		case m.value != nil:
-			ch <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(s))
-		case m.each != nil:
-			m.sendEach(ch, s)
-		default:
-			q := m.hist(s)
-			ch <- newHistogram(m.desc, &q, m.unit, native)
+	return func(ch chan<- prometheus.Metric, s *S) {
+		for i := range all {
+			all[i].send(ch, s, native)
 		}
 	}
 }
 
-// sendEach sends what each calls it with. A registry takes neither a series twice
-// nor a label that is not UTF-8, and then refuses the whole scrape.
-func (m *metric[S]) sendEach(ch chan<- prometheus.Metric, s *S) {
-	type series struct {
-		labels []string
-		sum    float64
+func (m *metric[S]) send(ch chan<- prometheus.Metric, s *S, native bool) {
+	if m.Times != nil {
+		q := m.Times(s)
+		ch <- newHistogram(m.desc, &q, m.unit, native)
+		return
 	}
-	all := map[string]*series{}
-	m.each(s, func(v float64, labels ...string) {
-		for i := range labels {
-			labels[i] = strings.ToValidUTF8(labels[i], "\uFFFD")
-		}
-		key := strings.Join(labels, "\xff") // which no label has
-		if all[key] == nil {
-			all[key] = &series{labels: labels}
-		}
-		all[key].sum += v
+	m.Series(s, func(v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, v, labels...)
 	})
-	for _, one := range all {
-		ch <- prometheus.MustNewConstMetric(m.desc, m.kind, one.sum, one.labels...)
+}
+
+func rises(k metrics.Kind) bool { return k == metrics.Counter || k == metrics.Seconds }
+
+// nameOf returns a metric's name by the rules of Prometheus: with the unit of a time,
+// and with _total if it only rises.
+func nameOf[S any](m *metrics.Metric[S]) string {
+	if m.Prometheus != "" {
+		return m.Prometheus
 	}
+	name := "firq_" + strings.ReplaceAll(m.Name, ".", "_")
+	if m.Unit == "s" {
+		name += "_seconds"
+	}
+	if rises(m.Kind) {
+		name += "_total"
+	}
+	return name
+}
+
+// queueTable is about a scheduler, or the queue of a gate.
+func queueTable[K comparable](opts Options[K]) metrics.Table[firq.Stats[K]] {
+	type stats = firq.Stats[K]
+	return append(metrics.Queue(opts.TopTenants, opts.TenantLabel), metrics.Table[stats]{
+		{Prometheus: "firq_dropped_total", Kind: metrics.Counter, Text: "Tasks rejected for any reason, or evicted.",
+			Value: func(s *stats) float64 { return float64(s.Dropped) }},
+		{Prometheus: "firq_rejected_global_total", Kind: metrics.Counter, Text: "Tasks rejected because the scheduler was full.",
+			Value: func(s *stats) float64 { return float64(s.RejectedGlobal) }},
+		{Prometheus: "firq_rejected_tenant_total", Kind: metrics.Counter, Text: "Tasks rejected at a limit of their tenant, or of the number of tenants.",
+			Value: func(s *stats) float64 { return float64(s.RejectedTenant) }},
+		{Prometheus: "firq_timeout_rejected_total", Kind: metrics.Counter, Text: "Tasks rejected after waiting for capacity in vain.",
+			Value: func(s *stats) float64 { return float64(s.TimeoutRejected) }},
+		{Prometheus: "firq_dropped_policy_total", Kind: metrics.Counter, Text: "Tasks accepted, then evicted to make room for another one.",
+			Value: func(s *stats) float64 { return float64(s.DroppedPolicy) }},
+
+		{Prometheus: "firq_queue_time_sum_ns", Kind: metrics.Counter, Text: "Sum of the waiting times of delivered tasks, in nanoseconds.",
+			Value: func(s *stats) float64 { return float64(s.QueueTime.Sum) }},
+		{Prometheus: "firq_queue_time_p95_ns", Text: "95th percentile of the waiting times since the start, in nanoseconds.",
+			Value: func(s *stats) float64 { return float64(s.QueueTime.P95) }},
+		{Prometheus: "firq_queue_time_p99_ns", Text: "99th percentile of the waiting times since the start, in nanoseconds.",
+			Value: func(s *stats) float64 { return float64(s.QueueTime.P99) }},
+		{Prometheus: "firq_queue_time_ns", Unit: "ns", Text: "How long delivered tasks had waited, in nanoseconds.",
+			Times: func(s *stats) firq.QueueTime { return s.QueueTime }},
+	}...)
 }

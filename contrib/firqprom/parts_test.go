@@ -1,25 +1,22 @@
 package firqprom_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/actor"
 	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/internal/adapter/metrics"
+	"github.com/firq-go/firq/internal/adapter/metricstest"
 	"github.com/firq-go/firq/watchdog"
 	"github.com/firq-go/firq/worker"
 )
@@ -31,70 +28,6 @@ var (
 	_ firqprom.PoolSource         = (*worker.Pool[string, int])(nil)
 	_ firqprom.WatchdogSource     = (*watchdog.Watchdog)(nil)
 )
-
-// part is a source of each kind but the scheduler's, which always says the same,
-// and counts how often.
-type part[S any] struct {
-	says  S
-	calls atomic.Int64
-}
-
-func (p *part[S]) Stats() S {
-	p.calls.Add(1)
-	return p.says
-}
-func (p *part[S]) Traffic() S { return p.Stats() }
-func (p *part[S]) Status() S  { return p.Stats() }
-
-type (
-	gateStats   = gate.Stats[string]
-	traffic     = gate.Traffic
-	poolStats   = worker.Stats
-	watchStatus = watchdog.Status
-)
-
-// Each part with another number in each field.
-func distinctGate() gateStats {
-	return gateStats{Limit: 201, InUse: 202, Waiting: 203, Aside: 206, Immediate: 204, Forgone: 207, TimedOut: 205, Queue: distinct()}
-}
-
-func distinctTraffic() traffic {
-	return traffic{InFlight: 301, Waiting: 302, Reading: 307, Served: 303, Skipped: 304, Rejected: map[string]uint64{"global_full": 305, "timeout": 306, "closed": 0}}
-}
-
-func distinctPool() poolStats {
-	local, times := hist.NewLocal(), hist.NewSnapshot()
-	for _, d := range []time.Duration{time.Microsecond, 1500 * time.Millisecond, 1500 * time.Millisecond} {
-		local.Record(d)
-	}
-	local.AddTo(times)
-	return poolStats{
-		Name: "mail", Started: 401, Finished: 402, Failed: 403, Panicked: 404, Slow: 405, TimedOut: 406, Stuck: 407,
-		Running: 408, StuckNow: 409, Workers: 410, HandlerTime: times,
-	}
-}
-
-func distinctStatus() watchStatus {
-	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
-	return watchStatus{
-		Running: true, Level: watchdog.Critical, Since: time.Unix(1_700_000_000, 500_000_000), Reports: 501, Missed: 502,
-		Findings: []watchdog.Finding{
-			{Signal: watchdog.QueueWait, Name: "a", Level: watchdog.Critical},
-			{Signal: watchdog.QueueWait, Name: "b", Level: watchdog.Critical},
-			{Signal: watchdog.ProbeError, Name: "db", Level: watchdog.Warning},
-		},
-		Sample: watchdog.Sample{
-			Start: time.Unix(1, 0), End: time.Unix(2, 0), TimerLateness: ms(503),
-			Scheduling: watchdog.Latency{P50: ms(504), Tail: ms(505), Max: ms(506), Samples: 507},
-			Goroutines: 508, Runnable: 509, Processors: 510,
-			Queues: []watchdog.QueueSample{
-				{Name: "a", Len: 511, Delivered: 512, Expired: 513, Wait: watchdog.Latency{P50: ms(514), Tail: ms(515), Max: ms(516)}, Stalled: ms(517)},
-				{Name: "b\xff", Len: 521},
-			},
-			Probes: []watchdog.ProbeSample{{Name: "db", Time: ms(531), Calls: 532, Err: errors.New("no")}, {Name: "disk", Time: ms(541)}},
-		},
-	}
-}
 
 // What the parts above are exported as, with Scheduler "api", without HELP, the
 // gate's queue and most of the buckets.
@@ -218,37 +151,6 @@ firq_watchdog_timer_lateness_seconds{scheduler="api"} 0.503
 `
 )
 
-// queueStats has the fields of firqredis.Stats, which this module does not import.
-type queueStats struct {
-	Enqueued, Requeued, Acked, Cancelled, Expired, Dead, Purged uint64
-	Delivered, Nacked, Released, LeaseExpired                   uint64
-	LeaseLost, Duplicates, Rejected                             uint64
-	Queued, Delayed, InFlight, DeadLetters, Tenants             int
-	Oldest                                                      time.Duration
-	Paused                                                      bool
-}
-
-func distinctQueue() queueStats {
-	return queueStats{
-		Enqueued: 601, Requeued: 602, Acked: 603, Cancelled: 604, Expired: 605, Dead: 606, Purged: 607, Delivered: 608, Nacked: 609,
-		Released: 610, LeaseExpired: 611, LeaseLost: 612, Duplicates: 613, Rejected: 614, Queued: 615, Delayed: 616, InFlight: 617,
-		DeadLetters: 618, Tenants: 619, Oldest: 620 * time.Second, Paused: true,
-	}
-}
-
-// queue is a source of those.
-type queue struct {
-	part[queueStats]
-	err error
-}
-
-func (q *queue) Stats(ctx context.Context) (queueStats, error) {
-	if _, bounded := ctx.Deadline(); !bounded {
-		return queueStats{}, errors.New("a call that may take for ever")
-	}
-	return q.part.Stats(), q.err
-}
-
 const redisExposition = `
 # TYPE firq_redis_acked_total counter
 firq_redis_acked_total{scheduler="api"} 603
@@ -311,23 +213,23 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 		}
 		return c
 	}
-	s := &fixed[string]{stats: distinct()}
-	g, p, w := &part[gateStats]{says: distinctGate()}, &part[poolStats]{says: distinctPool()}, &part[watchStatus]{says: distinctStatus()}
-	h, i := &part[traffic]{says: distinctTraffic()}, &part[traffic]{says: distinctTraffic()}
-	q, k := &queue{part: part[queueStats]{says: distinctQueue()}}, &part[computeStats]{says: distinctCompute()}
-	a := &part[actor.Stats]{says: distinctActors()}
+	s := metricstest.Of(metricstest.Queue())
+	g, p, w := metricstest.Of(metricstest.Gate()), metricstest.Of(metricstest.Pool()), metricstest.Of(metricstest.Watchdog())
+	h, i := metricstest.Of(metricstest.Traffic()), metricstest.Of(metricstest.Traffic())
+	q, k := &metricstest.RedisSource{Source: metricstest.Source[metrics.RedisStats]{Says: metricstest.Redis()}}, metricstest.Of(metricstest.Compute())
+	a := metricstest.Of(metricstest.System())
 	all := map[string]made{
-		"scheduler": {must(firqprom.New(s, opts)), &s.calls, exposition},
-		"gate":      {must(firqprom.NewGate(g, opts)), &g.calls, gateExposition},
-		"http":      {must(firqprom.NewHTTP(h, opts)), &h.calls, strings.ReplaceAll(trafficExposition, "PROTOCOL", "http")},
-		"grpc":      {must(firqprom.NewGRPC(i, opts)), &i.calls, strings.ReplaceAll(trafficExposition, "PROTOCOL", "grpc")},
-		"pool":      {must(firqprom.NewPool(p, opts)), &p.calls, poolExposition},
-		"watchdog":  {must(firqprom.NewWatchdog(w, opts)), &w.calls, watchdogExposition},
-		"redis":     {must(firqprom.NewRedis(q, opts)), &q.calls, redisExposition},
-		"compute":   {must(firqprom.NewCompute(k, opts)), &k.calls, computeExposition},
-		"actors":    {must(firqprom.NewActors(a, distinctRecorder(), opts)), &a.calls, actorExposition},
+		"scheduler": {must(firqprom.New(s, opts)), &s.Calls, exposition},
+		"gate":      {must(firqprom.NewGate(g, opts)), &g.Calls, gateExposition},
+		"http":      {must(firqprom.NewHTTP(h, opts)), &h.Calls, strings.ReplaceAll(trafficExposition, "PROTOCOL", "http")},
+		"grpc":      {must(firqprom.NewGRPC(i, opts)), &i.Calls, strings.ReplaceAll(trafficExposition, "PROTOCOL", "grpc")},
+		"pool":      {must(firqprom.NewPool(p, opts)), &p.Calls, poolExposition},
+		"watchdog":  {must(firqprom.NewWatchdog(w, opts)), &w.Calls, watchdogExposition},
+		"redis":     {must(firqprom.NewRedis(q, opts)), &q.Calls, redisExposition},
+		"compute":   {must(firqprom.NewCompute(k, opts)), &k.Calls, computeExposition},
+		"actors":    {must(firqprom.NewActors(a, metricstest.Recorder(), opts)), &a.Calls, actorExposition},
 	}
-	p.calls.Store(0) // NewPool asks for the name
+	p.Calls.Store(0) // NewPool asks for the name
 	return all
 }
 
@@ -360,32 +262,6 @@ func TestPartsExposition(t *testing.T) {
 	}
 }
 
-// Every number that a part counts is exported: a field that is new to it fails here.
-func TestEveryField(t *testing.T) {
-	for name, c := range map[string]struct {
-		part any
-		want string
-	}{
-		"gate":    {distinctGate(), gateExposition},
-		"traffic": {distinctTraffic(), trafficExposition},
-		"pool":    {distinctPool(), poolExposition},
-		"redis":   {distinctQueue(), redisExposition},
-		"compute": {distinctCompute(), computeExposition + " 2826\n"}, // Refused is the sum of the four
-		"actors":  {distinctActors(), actorExposition},
-	} {
-		part := reflect.ValueOf(c.part)
-		for i := range part.NumField() {
-			f := part.Field(i)
-			if d, ok := f.Interface().(time.Duration); ok {
-				f = reflect.ValueOf(int(d.Seconds()))
-			}
-			if (f.CanInt() || f.CanUint()) && (f.IsZero() || !strings.Contains(c.want, fmt.Sprintf(" %v\n", f))) {
-				t.Errorf("%s: nothing says %s, which is %v", name, part.Type().Field(i).Name, f)
-			}
-		}
-	}
-}
-
 // One registry takes all kinds under one name, and a second gate, middleware, pool
 // or watchdog under another; not under the same.
 func TestPartsShareARegistry(t *testing.T) {
@@ -409,9 +285,9 @@ func TestPartsShareARegistry(t *testing.T) {
 		}
 	}
 	// A pool of another name is another pool.
-	other := distinctPool()
+	other := metricstest.Pool()
 	other.Name = "bills\xff"
-	if err := reg.Register(firqprom.Must(firqprom.NewPool(&part[poolStats]{says: other}, firqprom.Options[string]{Scheduler: "api"}))); err != nil {
+	if err := reg.Register(firqprom.Must(firqprom.NewPool(metricstest.Of(other), firqprom.Options[string]{Scheduler: "api"}))); err != nil {
 		t.Error(err)
 	}
 	if text := scrape(t, reg, ""); !strings.Contains(text, "pool=\"bills\uFFFD\"") {
@@ -419,37 +295,9 @@ func TestPartsShareARegistry(t *testing.T) {
 	}
 }
 
-// Before the first interval, and where the runtime does not tell, there is no
-// number rather than a wrong one.
-func TestWatchdogUnknown(t *testing.T) {
-	for name, c := range map[string]struct {
-		says watchStatus
-		want int // series
-	}{
-		"before the first interval": {watchStatus{}, 1 + 1 + 12 + 2},
-		"a runtime that tells little": {watchStatus{Sample: watchdog.Sample{
-			End: time.Unix(2, 0), NoScheduling: true, Goroutines: -1, Runnable: -1, Processors: 2,
-		}}, 1 + 1 + 12 + 2 + 1 + 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := &part[watchStatus]{says: c.says}
-			text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewWatchdog(w, firqprom.Options[string]{}))), "")
-			n := 0
-			for line := range strings.Lines(text) {
-				if strings.HasPrefix(line, "firq_") {
-					n++
-				}
-			}
-			if n != c.want {
-				t.Errorf("%d series, want %d:\n%s", n, c.want, text)
-			}
-		})
-	}
-}
-
 // A server that is away costs the scrape nothing but the queue's own numbers.
 func TestRedisAway(t *testing.T) {
-	q := &queue{err: errors.New("connection refused")}
+	q := &metricstest.RedisSource{Err: errors.New("connection refused")}
 	text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewRedis(q, firqprom.Options[string]{}))), "")
 	if !strings.Contains(text, "\nfirq_redis_up 0\n") || strings.Contains(text, "firq_redis_queued") {
 		t.Error(text)
@@ -458,7 +306,7 @@ func TestRedisAway(t *testing.T) {
 
 // A pool that is none, without a histogram, does not cost the scrape.
 func TestPoolWithoutTimes(t *testing.T) {
-	p := &part[poolStats]{says: poolStats{Finished: 1}}
+	p := metricstest.Of(worker.Stats{Finished: 1})
 	text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewPool(p, firqprom.Options[string]{NativeHistogram: true}))), "")
 	if !strings.Contains(text, `firq_pool_handler_duration_seconds_count{pool=""} 0`) {
 		t.Error(text)
@@ -470,28 +318,28 @@ func TestPartsErrors(t *testing.T) {
 	var none firqprom.Options[string]
 	for kind, errs := range map[string][3]error{
 		"scheduler": {
-			second(firqprom.New[string](nil, none)), second(firqprom.New((*fixed[string])(nil), none)), second(firqprom.New(&fixed[string]{}, bad)),
+			second(firqprom.New[string](nil, none)), second(firqprom.New((*metricstest.Source[firq.Stats[string]])(nil), none)), second(firqprom.New(metricstest.Of(firq.Stats[string]{}), bad)),
 		},
 		"gate": {
-			second(firqprom.NewGate[string](nil, none)), second(firqprom.NewGate((*gate.Gate[string])(nil), none)), second(firqprom.NewGate(&part[gateStats]{}, bad)),
+			second(firqprom.NewGate[string](nil, none)), second(firqprom.NewGate((*gate.Gate[string])(nil), none)), second(firqprom.NewGate(metricstest.Of(gate.Stats[string]{}), bad)),
 		},
 		"http": {
-			second(firqprom.NewHTTP(nil, none)), second(firqprom.NewHTTP((*firqhttp.Middleware)(nil), none)), second(firqprom.NewHTTP(&part[traffic]{}, bad)),
+			second(firqprom.NewHTTP(nil, none)), second(firqprom.NewHTTP((*firqhttp.Middleware)(nil), none)), second(firqprom.NewHTTP(metricstest.Of(gate.Traffic{}), bad)),
 		},
 		"grpc": {
-			second(firqprom.NewGRPC(nil, none)), second(firqprom.NewGRPC((*part[traffic])(nil), none)), second(firqprom.NewGRPC(&part[traffic]{}, bad)),
+			second(firqprom.NewGRPC(nil, none)), second(firqprom.NewGRPC((*metricstest.Source[gate.Traffic])(nil), none)), second(firqprom.NewGRPC(metricstest.Of(gate.Traffic{}), bad)),
 		},
 		"pool": {
-			second(firqprom.NewPool(nil, none)), second(firqprom.NewPool((*worker.Pool[int, int])(nil), none)), second(firqprom.NewPool(&part[poolStats]{}, bad)),
+			second(firqprom.NewPool(nil, none)), second(firqprom.NewPool((*worker.Pool[int, int])(nil), none)), second(firqprom.NewPool(metricstest.Of(worker.Stats{}), bad)),
 		},
 		"redis": {
-			second(firqprom.NewRedis[string, queueStats](nil, none)), second(firqprom.NewRedis((*queue)(nil), none)), second(firqprom.NewRedis(&queue{}, bad)),
+			second(firqprom.NewRedis[string, metrics.RedisStats](nil, none)), second(firqprom.NewRedis((*metricstest.RedisSource)(nil), none)), second(firqprom.NewRedis(&metricstest.RedisSource{}, bad)),
 		},
 		"compute": {
-			second(firqprom.NewCompute[string](nil, none)), second(firqprom.NewCompute((*compute.Server[string, int, int])(nil), none)), second(firqprom.NewCompute(&part[computeStats]{}, bad)),
+			second(firqprom.NewCompute[string](nil, none)), second(firqprom.NewCompute((*compute.Server[string, int, int])(nil), none)), second(firqprom.NewCompute(metricstest.Of(compute.Stats[string]{}), bad)),
 		},
 		"watchdog": {
-			second(firqprom.NewWatchdog(nil, none)), second(firqprom.NewWatchdog((*watchdog.Watchdog)(nil), none)), second(firqprom.NewWatchdog(&part[watchStatus]{}, bad)),
+			second(firqprom.NewWatchdog(nil, none)), second(firqprom.NewWatchdog((*watchdog.Watchdog)(nil), none)), second(firqprom.NewWatchdog(metricstest.Of(watchdog.Status{}), bad)),
 		},
 	} {
 		for _, err := range errs[:2] {

@@ -18,6 +18,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/adapter/metrics"
 	"github.com/firq-go/firq/lockfree"
 	"github.com/firq-go/firq/watchdog"
 	"github.com/firq-go/firq/worker"
@@ -42,11 +43,11 @@ type service struct {
 // fakeQueue is a queue on Redis whose counters grow by step.
 type fakeQueue struct {
 	mu         sync.Mutex
-	says, step queueStats
+	says, step metrics.RedisStats
 	err        error
 }
 
-func (q *fakeQueue) Stats(context.Context) (queueStats, error) {
+func (q *fakeQueue) Stats(context.Context) (metrics.RedisStats, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.says, q.err
@@ -70,8 +71,8 @@ func newService(t *testing.T, stalled *lockfree.Scheduler[string, int]) *service
 		full:     gate.New(1, gate.Config[string]{MaxPerTenant: 1}),
 		open:     gate.New(4, gate.Config[string]{}),
 		queues: map[string]*fakeQueue{
-			"late":    {says: queueStats{Queued: 1, Oldest: time.Hour}, step: queueStats{Delivered: 4, Dead: 1, LeaseLost: 1, LeaseExpired: 1}},
-			"stalled": {says: queueStats{Queued: 1, Delivered: 1}},
+			"late":    {says: metrics.RedisStats{Queued: 1, Oldest: time.Hour}, step: metrics.RedisStats{Delivered: 4, Dead: 1, LeaseLost: 1, LeaseExpired: 1}},
+			"stalled": {says: metrics.RedisStats{Queued: 1, Delivered: 1}},
 			"away":    {err: errors.New("connection refused")},
 		},
 	}

@@ -31,7 +31,7 @@ FAULT UNLOCK_NO_FLUSH    unlock does not add what is owed
 FAULT OWE_LOST           -DTENANTS=2 -DRING=1: what one tenant is owed is lost when another one is served
 FAULT LOOK_PREFIX        the second look ends at a hole
 FAULT NOT_ALONE          a task comes alone though the inbox is not empty
-FAULT BRING_SILENT       bring does not notify
+FAULT PIGGYBACK_SILENT   piggyback does not notify
 FAULT E5_FIRST           -DSLOTS: the producer looks at polled before it publishes
 FAULT ANNOUNCE_SILENT    announce does not notify
 FAULT FULL_RING_SKIPS    -DRING=1: a full ring is ignored

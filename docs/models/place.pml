@@ -2,7 +2,7 @@
 A tenant's places, and what is refused for want of one.
 
 Stands for   enter, takeCredit, publish (lockfree/enqueue.go); admitBatch
-             (lockfree/batch.go); take, comesAlone, put, giveBack, publishVoid
+             (lockfree/batch.go); take, piggybacks, put, giveBack, publishVoid
              (lockfree/ticket.go); tenant.full (lockfree/full.go); Slots.Put, Next,
              Holes (lockfree/internal/ring); owe, flush, endVisit and the giving
              back in serve (lockfree/shard.go).

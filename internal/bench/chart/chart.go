@@ -3,34 +3,28 @@
 //
 // # What draws
 //
-// gonum.org/v1/plot does: scales, linear ticks, layout, grid, axes, lines, error
-// bars and markers are its own, and its vg/vgsvg writes the SVG. Added here are the
-// scale for quantiles, ticks of logarithmic axes that suit a phone, and a canvas
-// around vgsvg's. That puts a group around each series, and the page's colours and
-// font in the place of fixed ones, by replacing what vgsvg wrote: less code than a
-// vg.Canvas that writes paths, arcs and text itself. vgsvg brings
-// github.com/ajstarks/svgo, under CC BY 4.0; so does package plot, unless it is
-// built with the tag minimal.
+// gonum.org/v1/plot lays out a chart and draws its frame: scales, linear ticks, grid,
+// axes and what is written at them, with its fonts. Added here are the scale for
+// quantiles, ticks of logarithmic axes that suit a phone, and a canvas that keeps the
+// frame small. Series are written as SVG by this package. Frames and markers are written
+// once for all charts of a page (Defs), which refer to them. Package plot brings
+// github.com/ajstarks/svgo, under CC BY 4.0, unless it is built with the tag minimal.
 //
 // # Colours
 //
 // A chart names no colour: each series has a slot, which becomes a class (s0, s1
 // and so on), a dash and a marker. The page's style sheet gives the classes their
-// colours, and has those of the rest as variables: --grid, --dim for axes and
-// ticks, --ink for the names of the axes. So one picture serves a light and a dark
-// theme. Series can be told apart without seeing colours.
+// colours, says how line, band, range and span look, and has the colours of the rest as
+// variables: --grid, --dim for axes and ticks, --ink for the names of the axes. So one
+// picture serves a light and a dark theme, and paper. Series can be told apart without
+// seeing colours.
 package chart
 
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
-
-// Slots is how many styles there are. A series of slot Slots or more looks like
-// that of slot mod Slots. The last style has no marker, so it is for lines.
-const Slots = 11
 
 // Chart is what to draw. The zero values of the fields make sense, but for ID
 // and Title.
@@ -39,9 +33,19 @@ type Chart struct {
 	Title string
 	About string // what it shows, for those who do not see it
 	X, Y  Axis
+	// Across: the points go by y, and ranges are of x. So it is where y is a category.
+	Across bool
+	// Scatter: each series has one point, and both of its values matter alike: the table has
+	// a row for each.
+	Scatter bool
+	// Rows are the values that the table has, in this order, of those that the points go by;
+	// nil: all.
+	Rows []float64
 	// Series share the axes. Those without a finite point are left out.
 	Series []Series
 }
+
+func (c *Chart) across() bool { return c.Across || c.Y.Names != nil }
 
 // Axis is one of the two.
 type Axis struct {
@@ -57,6 +61,10 @@ type Axis struct {
 	// FromZero makes a linear axis start at 0; Tight makes it end with the values,
 	// not at the next round number.
 	FromZero, Tight bool
+	// Min and Max, if they differ, are what the axis shows at least (see Share).
+	Min, Max float64
+	// Lines, on the x axis, are values at which a line goes from below to above.
+	Lines []float64
 }
 
 // Series is one line, or one kind of mark.
@@ -64,7 +72,10 @@ type Series struct {
 	Name   string
 	Slot   int  // style: class, dash and marker
 	Marks  bool // no line between the points
+	Band   bool // the ranges are an area; else each is a thin line
 	Points []Point
+	// Span, if its ends differ, is a bar from one x to another at the foot of the chart.
+	Span [2]float64
 }
 
 // Point is a value. Points that are not finite, or that the scale of an axis
@@ -72,11 +83,11 @@ type Series struct {
 type Point struct {
 	X, Y float64
 	// Lo and Hi are the range that the value, Y, comes from; equal: there is none.
-	// Where y is a category it is the range of X.
+	// With Chart.Across it is the range of X.
 	Lo, Hi float64
 }
 
-// shown returns the points that can be drawn, by x; where y is a category in
+// shown returns the points that can be drawn, by x; those that go by y in
 // the order given.
 func (c *Chart) shown(s *Series) []Point {
 	ps := slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool {
@@ -84,14 +95,14 @@ func (c *Chart) shown(s *Series) []Point {
 	})
 	for i := range ps { // a range that cannot be shown is none
 		p, scale := &ps[i], c.Y.Scale
-		if c.Y.Names != nil {
+		if c.across() {
 			scale = c.X.Scale
 		}
 		if !(p.Lo < p.Hi) || !scale.takes(p.Lo) || !scale.takes(p.Hi) {
 			p.Lo, p.Hi = 0, 0
 		}
 	}
-	if c.Y.Names == nil {
+	if !c.across() {
 		slices.SortStableFunc(ps, func(a, b Point) int {
 			switch {
 			case a.X < b.X:
@@ -131,16 +142,13 @@ func (a *Axis) format(v float64) string {
 	return plain(v)
 }
 
-// Cell is a value of a table: exactly, and as people read it. Text is empty
-// where there is none.
+// Cell is a value of a table, and how people read it. Text is empty where there is
+// none.
 type Cell struct {
 	Value float64
 	Text  string
 	Range string // "" where Point has none
 }
-
-// Exact writes the value for machines.
-func (c Cell) Exact() string { return strconv.FormatFloat(c.Value, 'f', -1, 64) }
 
 // Row is a line of a table: a value of the axis that the rows go by, and one
 // cell per visible series.
@@ -149,12 +157,15 @@ type Row struct {
 	Cells []Cell
 }
 
-// Table returns the numbers that the chart draws, no others: a row for each x
-// (or for each category), a cell for each visible series.
+// Table returns numbers that the chart draws, no others: a row for each x (with Across
+// for each y) that Rows has, a cell for each visible series.
 func (c *Chart) Table() (rows []Row) {
+	if c.Scatter {
+		return c.scattered()
+	}
 	key, value := func(p Point) float64 { return p.X }, func(p Point) float64 { return p.Y }
 	head, body := &c.X, &c.Y
-	if c.Y.Names != nil {
+	if c.across() {
 		key, value, head, body = value, key, body, head
 	}
 	visible := c.Visible()
@@ -166,6 +177,10 @@ func (c *Chart) Table() (rows []Row) {
 	}
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
+	if c.Rows != nil {
+		present := keys
+		keys = slices.DeleteFunc(slices.Clone(c.Rows), func(k float64) bool { return !slices.Contains(present, k) })
+	}
 	for _, k := range keys {
 		row := Row{Head: Cell{Value: k, Text: head.format(k)}, Cells: make([]Cell, len(visible))}
 		for i, s := range visible {
@@ -183,10 +198,28 @@ func (c *Chart) Table() (rows []Row) {
 	return rows
 }
 
+// scattered is the table of Scatter.
+func (c *Chart) scattered() []Row {
+	x, y := Row{Head: Cell{Text: c.X.Label}}, Row{Head: Cell{Text: c.Y.Label}}
+	for _, s := range c.Visible() {
+		p := s.Points[0]
+		x.Cells = append(x.Cells, Cell{Value: p.X, Text: c.X.format(p.X)})
+		cell := Cell{Value: p.Y, Text: c.Y.format(p.Y)}
+		if p.Lo < p.Hi {
+			cell.Range = c.Y.format(p.Lo) + " to " + c.Y.format(p.Hi)
+		}
+		y.Cells = append(y.Cells, cell)
+	}
+	return []Row{x, y}
+}
+
 // HeadLabel is what the first column of Table holds, and BodyLabel what the
 // others do.
 func (c *Chart) HeadLabel() string {
-	if c.Y.Names != nil {
+	switch {
+	case c.Scatter:
+		return ""
+	case c.across():
 		return c.Y.Label
 	}
 	return c.X.Label
@@ -194,7 +227,10 @@ func (c *Chart) HeadLabel() string {
 
 // BodyLabel is what the columns of Table but the first one hold.
 func (c *Chart) BodyLabel() string {
-	if c.Y.Names != nil {
+	switch {
+	case c.Scatter:
+		return ""
+	case c.across():
 		return c.X.Label
 	}
 	return c.Y.Label
@@ -213,6 +249,31 @@ func extent(series []Series, value func(Point) float64, ranged bool) (lo, hi flo
 		}
 	}
 	return lo, hi
+}
+
+// Share makes charts show the same part of an axis where the axis has the same label, so
+// that what is higher on one is higher than on the other.
+func Share(charts ...*Chart) {
+	type bounds struct{ lo, hi float64 }
+	xs, ys := map[string]bounds{}, map[string]bounds{}
+	widen := func(all map[string]bounds, label string, lo, hi float64) {
+		if b, ok := all[label]; ok {
+			lo, hi = min(lo, b.lo), max(hi, b.hi)
+		}
+		all[label] = bounds{lo, hi}
+	}
+	for _, c := range charts {
+		if visible := c.Visible(); len(visible) > 0 {
+			lo, hi := extent(visible, func(p Point) float64 { return p.X }, c.across())
+			widen(xs, c.X.Label, lo, hi)
+			lo, hi = extent(visible, func(p Point) float64 { return p.Y }, !c.across())
+			widen(ys, c.Y.Label, lo, hi)
+		}
+	}
+	for _, c := range charts {
+		c.X.Min, c.X.Max = xs[c.X.Label].lo, xs[c.X.Label].hi
+		c.Y.Min, c.Y.Max = ys[c.Y.Label].lo, ys[c.Y.Label].hi
+	}
 }
 
 // Slug makes text fit for an ID.

@@ -17,7 +17,7 @@ func Example() {
 			{Name: "baseline-1", Slot: 1, Points: []chart.Point{{X: 1, Y: 5e6}}},
 		},
 	}
-	fmt.Println(strings.HasPrefix(c.SVG(), "<svg"))
+	fmt.Println(strings.HasPrefix(c.SVG(&chart.Defs{}), "<svg"))
 	for _, row := range c.Table() {
 		fmt.Printf("%s | %s | %s\n", row.Head.Text, row.Cells[0].Text, row.Cells[1].Text)
 	}

@@ -58,6 +58,9 @@ func (a *Axis) normalizer() plot.Normalizer {
 
 // bounds widens lo to hi to what looks well, and never to nothing.
 func (a *Axis) bounds(lo, hi float64) (float64, float64) {
+	if a.Min < a.Max {
+		lo, hi = min(lo, a.Min), max(hi, a.Max)
+	}
 	switch {
 	case a.Names != nil:
 		return -0.5, float64(len(a.Names)) - 0.5

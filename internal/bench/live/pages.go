@@ -147,6 +147,7 @@ type content struct {
 	Head   string
 	Rows   []contentRow
 	Charts []liveChart
+	Defs   template.HTML // what the pictures refer to
 }
 
 type contentRow struct {
@@ -186,6 +187,7 @@ func shown(v *View, past []*View) content {
 		}
 		c.Rows = append(c.Rows, row)
 	}
+	var defs chart.Defs
 	for _, d := range []struct {
 		title string
 		y     chart.Axis
@@ -195,8 +197,9 @@ func shown(v *View, past []*View) content {
 		{"Queue time, 99th percentile", chart.Axis{Label: "queue time (log scale)", Scale: chart.Log, Format: nanoseconds}, func(s *Side) float64 { return float64(s.Queue.P99) }},
 		{"Fairness (Jain)", chart.Axis{Label: "index, 1 is best", FromZero: true}, func(s *Side) float64 { return s.Fairness.Jain }},
 	} {
-		c.Charts = append(c.Charts, draw(d.title, d.y, past, d.of)...)
+		c.Charts = append(c.Charts, draw(&defs, d.title, d.y, past, d.of)...)
 	}
+	c.Defs = template.HTML(defs.SVG()) //nolint:gosec // it escapes all text itself
 	return c
 }
 
@@ -204,7 +207,7 @@ func nanoseconds(ns float64) string { return report.Brief(report.Duration(time.D
 func amount(n float64) string       { return report.Brief(report.Count(n)) }
 
 // draw makes a chart of one figure over time; none of nothing.
-func draw(title string, y chart.Axis, past []*View, of func(*Side) float64) []liveChart {
+func draw(defs *chart.Defs, title string, y chart.Axis, past []*View, of func(*Side) float64) []liveChart {
 	c := chart.Chart{
 		ID: chart.Slug(title), Title: title, About: "Over the last minutes.",
 		X: chart.Axis{Label: "time, seconds", Tight: true}, Y: y,
@@ -223,9 +226,9 @@ func draw(title string, y chart.Axis, past []*View, of func(*Side) float64) []li
 	if c.Empty() {
 		return nil
 	}
-	l := liveChart{Title: title, Picture: template.HTML(c.SVG())} //nolint:gosec // it escapes all text itself
+	l := liveChart{Title: title, Picture: template.HTML(c.SVG(defs))} //nolint:gosec // it escapes all text itself
 	for _, s := range c.Visible() {
-		l.Legend = append(l.Legend, key{s.Name, template.HTML(chart.Swatch(s.Slot, false))}) //nolint:gosec // made of numbers
+		l.Legend = append(l.Legend, key{s.Name, template.HTML(defs.Swatch(s.Slot, false))}) //nolint:gosec // made of numbers
 	}
 	return []liveChart{l}
 }

@@ -47,7 +47,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("%d views are kept, want %d", n, history)
 	}
 	resp, body := get(t, server, "/")
-	for _, want := range []string{"made_up", "a view for a &lt;test&gt;", "lockfree", "fairness (Jain)", `data-series="channel"`, "tenant-000000", "prefers-color-scheme: dark"} {
+	for _, want := range []string{"made_up", "a view for a &lt;test&gt;", "lockfree", "fairness (Jain)", "<title>channel</title>", "tenant-000000", "prefers-color-scheme: dark"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%q is missing in\n%s", want, body)
 		}

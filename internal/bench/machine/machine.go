@@ -38,6 +38,12 @@ type Env struct {
 	Command    string    `json:"command"`
 }
 
+// String is what the tables of benchmarks/ say of the machine.
+func (e *Env) String() string {
+	return fmt.Sprintf("%s, %s/%s, %s, %d cores, GOMAXPROCS %d, load %s, commit %.12s%s", e.GoVersion, e.OS, e.Arch, e.CPU,
+		e.Cores, e.GOMAXPROCS, e.Load, e.Commit, map[bool]string{true: " (modified)"}[e.Modified])
+}
+
 // Read finds out about this process and its machine. What cannot be found out
 // stays "unknown" or empty.
 func Read() Env {

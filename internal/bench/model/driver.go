@@ -124,9 +124,9 @@ func newDriver(m Machine, a Anatomy, perTask float64, l Load) *driver {
 
 func (d *driver) pick() *tenant { return d.tenants[d.random.IntN(len(d.tenants))] }
 
-// throughput returns tasks/s, of as many tasks as count, after those that warm up.
-func (d *driver) throughput(ctx context.Context, warm, count int) (float64, error) {
-	if err := d.run(ctx, func() bool { return d.delivered >= warm }); err != nil {
+// throughput returns tasks/s, of as many tasks as count, after those that warm it up.
+func (d *driver) throughput(ctx context.Context, warmUp, count int) (float64, error) {
+	if err := d.run(ctx, func() bool { return d.delivered >= warmUp }); err != nil {
 		return 0, err
 	}
 	from, began := d.last, d.delivered

@@ -14,7 +14,7 @@ type lockfree struct {
 const (
 	none       = -1
 	inboxSize  = 16
-	ripe       = inboxSize / 2 // an inbox is worth emptying
+	fillAt     = inboxSize / 2 // an inbox with so many is drained
 	leaseTries = 64
 )
 
@@ -35,7 +35,7 @@ func (q *lockfree) put(g *goroutine) step {
 		return q.yield(g, q.driver.put)
 	case t.inbox.len() >= inboxSize:
 		return q.acquire(g, &sh.mutex, q.empty)
-	case !t.polled && t.inbox.len() == 0: // it comes alone, with the announcement
+	case !t.polled && t.inbox.len() == 0: // it goes with the announcement
 		q.announce(p, sh, t, it)
 	default:
 		q.fetch(p, t.drained, 1)
@@ -52,12 +52,12 @@ func (q *lockfree) announce(p *processor, sh *shard, t *tenant, it item) {
 	q.write(p, &q.rings[sh.index])
 	q.fetch(p, sh.by, 1)
 	it.by = p.id + 1
-	sh.news, sh.comes = append(sh.news, t), append(sh.comes, it)
+	sh.announced, sh.carried = append(sh.announced, t), append(sh.carried, it)
 }
 
 // elsewhere reports whether another processor is at the shard.
 func (q *lockfree) elsewhere(g *goroutine, sh *shard) bool {
-	q.read(g.on, &sh.warm)
+	q.read(g.on, &sh.affinity)
 	return sh.by != 0 && sh.by != g.on.id+1 && g.on.now-sh.at < q.Recent
 }
 
@@ -85,7 +85,7 @@ func (q *lockfree) take(g *goroutine) step {
 	return q.probe
 }
 
-// onProbe tries the shards that may be served, or have news, from the processor's cursor
+// onProbe tries the shards that may be served, or have announcements, from the processor's cursor
 // on. If others are at all of them it lets others run, and tries again.
 func (q *lockfree) onProbe(g *goroutine) step {
 	least, start := q.rounds.least(), q.cursors[g.on.id]
@@ -95,7 +95,7 @@ func (q *lockfree) onProbe(g *goroutine) step {
 		if len(q.shards) > 1 {
 			g.on.now += float64(q.Look * float64(len(q.shards))) // each look compares with all others
 		}
-		if !q.mayServe(sh, least) && len(sh.news) == 0 {
+		if !q.mayServe(sh, least) && len(sh.announced) == 0 {
 			continue
 		}
 		g.shard = sh
@@ -124,12 +124,12 @@ func (q *lockfree) begin(g *goroutine) {
 	p, sh := g.on, g.shard
 	q.write(p, &sh.data)
 	q.join(sh)
-	if len(sh.news) == 0 {
+	if len(sh.announced) == 0 {
 		return
 	}
 	q.write(p, &q.rings[sh.index])
-	for i, t := range sh.news {
-		it := sh.comes[i]
+	for i, t := range sh.announced {
+		it := sh.carried[i]
 		if q.fetch(p, it.by, 1); it.task == none {
 			q.drain(g, t)
 			continue
@@ -137,7 +137,7 @@ func (q *lockfree) begin(g *goroutine) {
 		sh.push(t, it)
 		q.settle(p, t)
 	}
-	sh.news, sh.comes = sh.news[:0], sh.comes[:0]
+	sh.announced, sh.carried = sh.announced[:0], sh.carried[:0]
 }
 
 // drain empties an inbox.
@@ -164,7 +164,7 @@ func (q *lockfree) onHold(g *goroutine) step {
 	p, sh := g.on, g.shard
 	q.begin(g)
 	if sh.by != p.id+1 || p.now-sh.at > q.Touch {
-		q.write(p, &sh.warm)
+		q.write(p, &sh.affinity)
 		sh.by, sh.at = p.id+1, p.now
 	}
 	if sh.turns.len() == 0 || !q.inTimeNow(p, sh) {
@@ -174,7 +174,7 @@ func (q *lockfree) onHold(g *goroutine) step {
 	t := q.serve(g, sh)
 	q.write(p, &t.word) // its place
 	more := t.tasks.len() > 0
-	if t.inbox.len() >= ripe || !more && t.inbox.len() > 0 {
+	if t.inbox.len() >= fillAt || !more && t.inbox.len() > 0 {
 		q.drain(g, t) // which makes it active if it was not
 	}
 	if more {

@@ -25,13 +25,13 @@ type job struct {
 }
 
 // tasks returns how many tasks are simulated: what comes before the measurement, and it.
-func (l *Load) tasks() (warm, count int) {
+func (l *Load) tasks() (warmUp, count int) {
 	return 8000, max(12_000, 100*l.Processors)
 }
 
 func (j *job) run(ctx context.Context) (err error) {
-	warm, count := j.load.tasks()
-	j.rate, err = newDriver(j.machine, j.anatomy, j.perTask, j.load).throughput(ctx, warm, count)
+	warmUp, count := j.load.tasks()
+	j.rate, err = newDriver(j.machine, j.anatomy, j.perTask, j.load).throughput(ctx, warmUp, count)
 	return err
 }
 

@@ -11,11 +11,11 @@ type shard struct {
 	left  int // turns in this round
 
 	// Of lockfree.
-	warm  line    // by whom it is served
-	by    int     // that is, counted from 1
-	at    float64 // and when he said so
-	news  []*tenant
-	comes []item // with the announcement; none: look into the inbox
+	affinity  line    // which processor serves it
+	by        int     // the processor, counted from 1
+	at        float64 // when it said so
+	announced []*tenant
+	carried   []item // with the announcement; none: look into the inbox
 }
 
 // push queues a task.

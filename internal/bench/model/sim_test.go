@@ -233,12 +233,12 @@ func conserves(t *testing.T, a Anatomy, l Load) {
 		queued := 0
 		for _, x := range d.tenants {
 			queued += x.tasks.len() + x.inbox.len()
-			if x.inbox.len() > 0 && (!x.polled || x.tasks.len() == 0) && !slices.Contains(x.shard.news, x) {
+			if x.inbox.len() > 0 && (!x.polled || x.tasks.len() == 0) && !slices.Contains(x.shard.announced, x) {
 				t.Errorf("%s, %+v: nobody will look into an inbox with %d tasks", a.Name, l, x.inbox.len())
 			}
 		}
 		for _, sh := range d.shards {
-			for _, it := range sh.comes {
+			for _, it := range sh.carried {
 				if it.task != none {
 					queued++
 				}

@@ -21,47 +21,46 @@ var opponents = []string{contest.OneLock, contest.Simple, contest.Sharded, conte
 // behind, in each scenario. It stands first.
 func (b *builder) answer() section {
 	s := section{Title: "The answer", Text: []string{
-		"How many times the tasks/s of each other contestant the low-contention core (" + contest.Lockfree + ") had. Right of 1 it is " +
-			"faster. A mark is the median of the ratios of single rounds, in which both ran one after the other. The thin line holds the " +
-			"true median with 95 % confidence; where several files have a scenario, the mark is the median of the files, and the line " +
-			"goes from the least to the greatest of them. A line that crosses 1 shows no difference.",
+		"The tasks/s of " + contest.Lockfree + ", the low-contention core, divided by those of each other contestant: right of 1 " + contest.Lockfree + " is faster. " +
+			"Both ran one after the other in each round. A mark is the median of the ratios of the rounds, of several files the median of theirs; the thin " +
+			"line is its interval. Below each chart stands of how many rounds or files, and with what confidence. An interval that contains 1 shows no difference.",
 	}}
 	p := part{Title: "Ratios of tasks/s by scenario"}
-	for _, label := range b.labels() {
-		if f, ok := b.figure(b.ratios(label), ""); ok {
-			p.Figures = append(p.Figures, f)
+	var charts []chart.Chart
+	var notes []string
+	for i := range b.places {
+		for _, label := range b.labels(i) {
+			c, note := b.ratios(i, label)
+			charts, notes = append(charts, c), append(notes, note)
 		}
 	}
+	share(charts)
+	for i, c := range charts {
+		p.add(b, c, notes[i])
+	}
 	if len(p.Figures) == 0 {
-		s.Missing = append(s.Missing, "No file has "+contest.Lockfree+" together with one of "+strings.Join(opponents, ", ")+"; firqbench run -o FILE makes one.")
+		s.Missing = append(s.Missing, "No file has closed loops of "+contest.Lockfree+" together with one of "+strings.Join(opponents, ", ")+"; firqbench run -o FILE makes one.")
 		return s
 	}
-	p.ID = b.id("answer", p.Title)
-	s.Parts = append(s.Parts, p)
+	s.Parts = append(s.Parts, p.done(b, "answer"))
 	return s
 }
 
-// closed returns the cells whose tasks/s are the contestants' own doing: no sweeps, which
+// closed returns the groups whose tasks/s are the contestants' own doing: no sweeps, which
 // have sections of their own, no open loops, nothing that the driver paces.
-func (b *builder) closed() (cells []*suite.Cell) {
-	for _, f := range b.files {
-		if f.Sweep != nil {
-			continue
-		}
-		all := f.Cells()
-		for i := range all {
-			if c := &all[i]; c.Variant.Rate == 0 && c.Variant.Idle == 0 {
-				cells = append(cells, c)
-			}
+func (b *builder) closed() (all []*group) {
+	for _, g := range b.groups {
+		if !g.sweep && g.variant.Rate == 0 && g.variant.Idle == 0 {
+			all = append(all, g)
 		}
 	}
-	return cells
+	return all
 }
 
-// labels returns how much work there is between two calls, each amount once.
-func (b *builder) labels() (all []string) {
-	for _, c := range b.closed() {
-		if l := workLabel(c); !slices.Contains(all, l) {
+// labels returns how much work there is between two calls in a place, each amount once.
+func (b *builder) labels(place int) (all []string) {
+	for _, g := range b.closed() {
+		if l := workLabel(g); g.place == place && !slices.Contains(all, l) {
 			all = append(all, l)
 		}
 	}
@@ -70,41 +69,67 @@ func (b *builder) labels() (all []string) {
 
 // workLabel is the same for all scenarios with as much work between two calls; those with
 // work of their own are among those without.
-func workLabel(c *suite.Cell) string {
-	if c.Variant.Work > 0 {
-		return "work " + duration(float64(c.Variant.Work))
+func workLabel(g *group) string {
+	if g.variant.Work > 0 {
+		return "work " + duration(float64(g.variant.Work))
 	}
 	return "no work"
 }
 
-// ratios is the chart of one amount of work.
-func (b *builder) ratios(label string) chart.Chart {
+// ratio is a figure over the rounds of a file, or over several files.
+type ratio struct {
+	stats.Interval
+	overFiles bool
+}
+
+func (g *group) ratio(other string) (r ratio) {
+	n := 0
+	for _, c := range g.cells {
+		if suite.RatioOver([]*suite.Cell{c}, contest.Lockfree, other, suite.Rate).N > 0 {
+			n++
+		}
+	}
+	return ratio{suite.RatioOver(g.cells, contest.Lockfree, other, suite.Rate), n > 1}
+}
+
+// of says what the interval is.
+func (r ratio) of() string {
+	percent := fmt.Sprintf("%.3g %%", math.Floor(1000*r.Confidence)/10)
+	switch {
+	case r.overFiles:
+		return fmt.Sprintf("median of %d files, interval from the least to the greatest, confidence %s if files differ by chance alone", r.N, percent)
+	case r.N == 1:
+		return "1 round, no interval"
+	case r.Confidence < stats.Confidence:
+		return fmt.Sprintf("median of %d rounds, interval from the least to the greatest, confidence %s", r.N, percent)
+	}
+	return fmt.Sprintf("median of %d rounds, confidence %s", r.N, percent)
+}
+
+// ratios is the chart of a place and an amount of work, and what its intervals are.
+func (b *builder) ratios(place int, label string) (chart.Chart, string) {
 	type row struct {
 		name   string
-		ratios map[string]stats.Interval // by opponent
+		ratios map[string]ratio // by opponent
 	}
 	var rows []row
-	byName := map[string][]*suite.Cell{}
-	for _, c := range b.closed() {
-		if workLabel(c) != label {
+	for _, g := range b.closed() {
+		if g.place != place || workLabel(g) != label {
 			continue
 		}
-		if name := c.Scenario.Name; byName[name] == nil {
-			rows = append(rows, row{name, map[string]stats.Interval{}})
-		}
-		byName[c.Scenario.Name] = append(byName[c.Scenario.Name], c)
-	}
-	for i := range rows {
+		r := row{b.rowName(g), map[string]ratio{}}
 		for _, other := range opponents {
-			rows[i].ratios[other] = suite.RatioOver(byName[rows[i].name], contest.Lockfree, other, suite.Rate)
+			if x := g.ratio(other); x.N > 0 {
+				r.ratios[other] = x
+			}
+		}
+		if len(r.ratios) > 0 {
+			rows = append(rows, r)
 		}
 	}
-	rows = slices.DeleteFunc(rows, func(r row) bool {
-		return !slices.ContainsFunc(opponents, func(other string) bool { return r.ratios[other].N > 0 })
-	})
 	first := func(r row) float64 {
 		for _, other := range opponents {
-			if i := r.ratios[other]; i.N > 0 {
+			if i, ok := r.ratios[other]; ok {
 				return i.Median
 			}
 		}
@@ -112,22 +137,37 @@ func (b *builder) ratios(label string) chart.Chart {
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(first(b), first(a)) })
 	c := chart.Chart{
-		Title: "Tasks/s of " + contest.Lockfree + " over those of the others, " + label,
+		Title: "Tasks/s of " + contest.Lockfree + " over those of the others, " + label + b.at(place),
 		About: "Ratios of throughput by scenario.",
-		X:     chart.Axis{Label: "ratio (log scale; right of 1: " + contest.Lockfree + " is faster)", Scale: chart.Log, Format: func(x float64) string { return fmt.Sprintf("%.3g", x) }},
-		Y:     chart.Axis{Label: "scenario"},
+		X: chart.Axis{Label: "ratio (log scale; right of 1: " + contest.Lockfree + " is faster)", Scale: chart.Log,
+			Format: func(x float64) string { return fmt.Sprintf("%.3g", x) }, Lines: []float64{1}},
+		Y: chart.Axis{Label: "scenario"},
 	}
 	for _, r := range rows {
 		c.Y.Names = append(c.Y.Names, r.name)
 	}
+	var notes lacks
 	for _, other := range opponents {
 		line := chart.Series{Name: other, Slot: b.slots.of(other), Marks: true}
 		for y, r := range rows {
-			if i := r.ratios[other]; i.N > 0 {
+			if i, ok := r.ratios[other]; ok {
 				line.Points = append(line.Points, chart.Point{X: i.Median, Y: float64(y), Lo: i.Low, Hi: i.High})
+				notes.add(r.name, i.of())
 			}
 		}
 		c.Series = append(c.Series, line)
 	}
-	return c
+	return c, notes.note()
+}
+
+// rowName is the scenario's, with what it was run with where the place has it in more than
+// one way.
+func (b *builder) rowName(g *group) string {
+	name := g.scenario.Name
+	for _, other := range b.groups {
+		if o := &other.scenario; other.place == g.place && o.Name == name && *o != g.scenario && !other.sweep {
+			return fmt.Sprintf("%s %dx%d, %d", name, g.scenario.Producers, g.scenario.Consumers, g.scenario.Tenants)
+		}
+	}
+	return name
 }

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/load"
+	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/suite"
@@ -38,8 +38,8 @@ func TestAnswer(t *testing.T) {
 	one := answered(map[string][]float64{"contended": {2, 2.2, 2.4}, "zipf": {3, 3, 3}, "uncontended": {0.5, 0.6, 0.7}})
 	two := answered(map[string][]float64{"contended": {5, 5, 5}})
 	three := answered(map[string][]float64{"contended": {4, 4, 4}})
-	b := &builder{files: []File{{"1", one}, {"2", two}, {"3", three}}, names: []string{"1", "2", "3"}, ids: map[string]int{}, slots: slots{}}
-	c := b.ratios("no work")
+	b := newBuilder([]File{{"1", one}, {"2", two}, {"3", three}})
+	c, _ := b.ratios(0, "no work")
 	if want := []string{"contended", "zipf", "uncontended"}; !slices.Equal(c.Y.Names, want) {
 		t.Errorf("rows %q, want %q", c.Y.Names, want)
 	}
@@ -57,24 +57,55 @@ func TestAnswer(t *testing.T) {
 	if answer, latency := strings.Index(text, "<h2 id=\"the-answer-h\">"), strings.Index(text, "<h2 id=\"latency"); answer < 0 || latency < answer {
 		t.Errorf("the answer is at %d, the latency at %d", answer, latency)
 	}
-	if text := write(t, []File{{"r", replayed(8, true)}}); !strings.Contains(text, "No file has lockfree together with") {
+	if text := write(t, []File{{"r", replayed(8, true)}}); !strings.Contains(text, "No file has closed loops of lockfree together with") {
 		t.Error("a page without an answer does not say so")
 	}
 }
 
-// With --only the page has these sections, and is as much smaller.
-func TestOnly(t *testing.T) {
-	var b bytes.Buffer
-	if err := Write(&b, everything(), "answer", "quiet"); err != nil {
-		t.Fatal(err)
+// What was measured on another machine, with another commit or with a quota has a chart of
+// its own, and each chart says what its intervals are.
+func TestAnswerByPlace(t *testing.T) {
+	nine := []float64{2, 2, 2, 2, 2, 2, 2, 2, 3}
+	file := func(commit, cpu string, quota int, ratios []float64) *report.File {
+		f := answered(map[string][]float64{"contended": ratios})
+		f.Env = machine.Env{Commit: commit, CPU: cpu, Cores: 2, GOMAXPROCS: 2, Quota: quota, Load: fmt.Sprint(len(ratios)), Command: cpu}
+		return f
 	}
-	text := b.String()
-	for title, want := range map[string]bool{"The answer": true, "Queue time of quiet tenants": true, "Latency by percentile": false, "Throughput": false, "Environment and commands": true} {
-		if strings.Contains(text, ">"+title+"</h2>") != want {
-			t.Errorf("%s: want %t", title, want)
+	cs := charts(write(t, []File{
+		{"a", file("0123456789", "one(R) CPU", 0, nine)}, {"b", file("abcdef0123", "one(R) CPU", 0, nine[:2])}, {"c", file("0123456789", "two", 0, nine[:1])},
+		{"d", file("0123456789", "two", 80, nine)}, {"e", file("0123456789", "two", 80, nine)}, {"f", file("0123456789", "two", 80, []float64{4, 4, 4, 4, 4})},
+	}))
+	const ratio = "Tasks/s of lockfree over those of the others, no work, "
+	for place, want := range map[string][2]string{
+		"one CPU, 2 cores, commit 0123456": {"Marks: median of 9 rounds, confidence 96 %.", "2"},
+		"one CPU, 2 cores, commit abcdef0": {"Marks: median of 2 rounds, interval from the least to the greatest, confidence 50 %.", "2"},
+		"two, 2 cores":                     {"Marks: 1 round, no interval.", "2"},
+		"two, 2 cores, quota 80%":          {"Marks: median of 3 files, interval from the least to the greatest, confidence 75 % if files differ by chance alone.", "2"},
+	} {
+		if c := find(t, cs, ratio+place); c.note != want[0] || c.rows[0][1] != want[1] {
+			t.Errorf("%s: %q, %q, want %q", place, c.note, c.rows[0], want)
 		}
 	}
-	if err := Write(&b, nil, "speed"); err == nil || err.Error() != `unknown section "speed"; there are answer, latency, throughput, service, quiet` {
-		t.Error(err)
+	if n := strings.Count(fmt.Sprint(cs), ratio); n != 4 {
+		t.Errorf("%d charts of ratios", n)
+	}
+}
+
+// Ratios of few rounds among those of many are named.
+func TestAnswerNote(t *testing.T) {
+	f := answered(map[string][]float64{"contended": {2, 2, 2, 2, 2, 2}, "zipf": {3, 3, 3, 3, 3, 3}, "uncontended": {0.5}})
+	b := newBuilder([]File{{"1", f}})
+	if _, note := b.ratios(0, "no work"); note != "Marks: median of 6 rounds, confidence 96.8 %; uncontended: 1 round, no interval." {
+		t.Errorf("%q", note)
+	}
+}
+
+// A scenario that was run with other numbers of goroutines is not the same scenario.
+func TestAnswerSettings(t *testing.T) {
+	one, two := answered(map[string][]float64{"contended": {2}}), answered(map[string][]float64{"contended": {4}})
+	two.Run.Cells[0].Scenario.Producers, two.Run.Cells[0].Scenario.Tenants = 4, 9
+	c, _ := newBuilder([]File{{"1", one}, {"2", two}}).ratios(0, "no work")
+	if want := []string{"contended 4x0, 9", "contended 0x0, 0"}; !slices.Equal(c.Y.Names, want) {
+		t.Errorf("rows %q, want %q", c.Y.Names, want)
 	}
 }

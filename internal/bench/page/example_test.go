@@ -17,7 +17,7 @@ func ExampleWrite() {
 		Cells: []suite.Cell{{Scenario: scenario.Scenario{Name: "contended"}, Runs: []suite.Run{run}}},
 	}}}
 	var b strings.Builder
-	if err := page.Write(&b, []page.File{file}); err != nil {
+	if err := page.Write(&b, []page.File{file}, page.Only{}); err != nil {
 		panic(err)
 	}
 	for line := range strings.Lines(b.String()) {
@@ -26,7 +26,7 @@ func ExampleWrite() {
 		}
 	}
 	// Output:
-	// <figcaption>contended: queue time, no work</figcaption>
 	// <li>Only one number of cores was measured, of any scenario on the same machine with the same commit: no chart by cores. firqbench sweep --cores 1,2,4 -o FILE makes a file for one.</li>
-	// <figcaption>Throughput by scenario, run.json</figcaption>
+	// <figcaption>Throughput by scenario, no work</figcaption>
+	// <figcaption>contended: queue time, no work</figcaption>
 }

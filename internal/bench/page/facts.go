@@ -21,6 +21,13 @@ func (b *builder) facts() (all []facts) {
 		if e.Modified {
 			commit += " (modified)"
 		}
+		place, quota := "", ""
+		if p := b.places[b.placeOf[i]]; p.ran && len(b.places) > 1 {
+			place = p.name
+		}
+		if e.Quota > 0 {
+			quota = fmt.Sprintf("%d%% of one processor's time", e.Quota)
+		}
 		pinned := ""
 		if len(e.Pinned) > 0 {
 			pinned = fmt.Sprintf("pinned to %v", e.Pinned)
@@ -29,7 +36,7 @@ func (b *builder) facts() (all []facts) {
 		for _, row := range [][2]string{
 			{"holds", f.holds()}, {"command", e.Command}, {"started", e.Start.UTC().Format("2006-01-02 15:04:05 UTC")},
 			{"commit", commit}, {"go", fmt.Sprintf("%s %s/%s", e.GoVersion, e.OS, e.Arch)},
-			{"cpu", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d", e.CPU, e.Cores, e.GOMAXPROCS)}, {"processors", pinned},
+			{"cpu", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d", e.CPU, e.Cores, e.GOMAXPROCS)}, {"processors", pinned}, {"quota", quota}, {"place", place},
 			{"kernel", e.Kernel}, {"clock", e.Clock}, {"governor", e.Governor}, {"GOGC", e.GOGC}, {"load before", e.Load},
 		} {
 			if row[1] != "" {

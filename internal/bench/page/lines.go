@@ -27,9 +27,9 @@ func (l *lines) all() (all []chart.Series) {
 	return all
 }
 
-// place puts p in the place of a point with the same x, or behind the others:
-// of two runs of the same thing the one that was named last counts.
-func place(ps *[]chart.Point, p chart.Point) {
+// put puts p in the place of a point with the same x, or behind the others:
+// of two places with the same x the one that was named last counts.
+func put(ps *[]chart.Point, p chart.Point) {
 	for i := range *ps {
 		if (*ps)[i].X == p.X {
 			(*ps)[i] = p

@@ -47,16 +47,18 @@ var Style string
 
 var page = template.Must(template.New("page").Parse(text))
 
-// sections are what a page is made of, in this order.
+// sections are what a page is made of, in this order, and how much room they have; 0: what
+// others leave.
 var sections = []struct {
 	name string
 	of   func(*builder) section
+	most int
 }{
-	{"answer", (*builder).answer}, {"latency", (*builder).latency}, {"throughput", (*builder).throughput},
-	{"service", (*builder).service}, {"quiet", (*builder).quiet},
+	{"answer", (*builder).answer, littleRoom}, {"throughput", (*builder).throughput, someRoom}, {"fairness", (*builder).fairness, littleRoom},
+	{"rate", (*builder).byRate, littleRoom}, {"latency", (*builder).latency, 0}, {"service", (*builder).service, someRoom}, {"quiet", (*builder).quiet, littleRoom},
 }
 
-// Sections returns the names of all sections, for Write.
+// Sections returns the names of all sections.
 func Sections() (names []string) {
 	for _, s := range sections {
 		names = append(names, s.name)
@@ -64,15 +66,14 @@ func Sections() (names []string) {
 	return names
 }
 
-// Write writes the page of files to w, with these sections only; none: all. The same
-// files give the same page.
-func Write(w io.Writer, files []File, only ...string) error {
-	for _, name := range only {
-		if !slices.Contains(Sections(), name) {
-			return fmt.Errorf("unknown section %q; there are %s", name, strings.Join(Sections(), ", "))
-		}
+// Write writes the page of what only chooses of files to w; its zero value chooses all. The
+// same files give the same page.
+func Write(w io.Writer, files []File, only Only) error {
+	files, err := only.choose(files)
+	if err != nil {
+		return err
 	}
-	return page.Execute(w, build(files, only))
+	return page.Execute(w, build(files, only.Sections))
 }
 
 // view is what the template shows.
@@ -80,6 +81,12 @@ type view struct {
 	Style    template.CSS
 	Sections []section
 	Files    []facts
+	defs     *chart.Defs
+}
+
+// Defs returns what the pictures refer to. It comes behind all of them.
+func (v view) Defs() template.HTML {
+	return template.HTML(v.defs.SVG()) //nolint:gosec // it escapes all text itself
 }
 
 // section is a part of the page with a heading.
@@ -90,57 +97,63 @@ type section struct {
 	Parts     []part
 }
 
-// part is some charts that belong together.
-type part struct {
-	ID, Title string
-	Text      []string
-	Figures   []figure
-}
-
-// figure is a chart with its legend and its table.
-type figure struct {
-	*chart.Chart
-	Note string
-}
-
-// key is an entry of a legend.
-type key struct {
-	Name   string
-	Swatch template.HTML
-}
-
-// Picture returns the chart's SVG, which escapes all text itself.
-func (f figure) Picture() template.HTML {
-	return template.HTML(f.SVG()) //nolint:gosec // see above
-}
-
-// Legend returns its entries in the order of the table's columns.
-func (f figure) Legend() (keys []key) {
-	for _, s := range f.Visible() {
-		keys = append(keys, key{s.Name, template.HTML(chart.Swatch(s.Slot, s.Marks))}) //nolint:gosec // made of numbers
-	}
-	return keys
-}
-
 // builder makes the sections. IDs are unique within the page.
 type builder struct {
-	files []File
-	names []string // of the files, short and different from each other
-	ids   map[string]int
-	slots slots
+	files   []File
+	names   []string // of the files, short and different from each other
+	places  []place
+	placeOf []int // by file
+	groups  []*group
+	ids     map[string]int
+	slots   slots
+	defs    chart.Defs
+
+	room    int    // that the section has left, in bytes
+	without int    // charts that it had no room for
+	first   string // the first of them
+}
+
+func newBuilder(files []File) *builder {
+	b := &builder{files: files, names: shortNames(files), ids: map[string]int{}, slots: slots{}}
+	b.findPlaces()
+	b.findGroups()
+	return b
 }
 
 func build(files []File, only []string) view {
-	b := &builder{files: files, ids: map[string]int{}, slots: slots{}}
-	b.names = shortNames(files)
-	v := view{Style: template.CSS(Style), Files: b.facts()} //nolint:gosec // a file of this package
-	for _, known := range sections {
+	b := newBuilder(files)
+	v := view{Style: template.CSS(Style), Files: b.facts(), defs: &b.defs} //nolint:gosec // a file of this package
+	made := make([]*section, len(sections))
+	used := 0
+	fill := func(i int) {
+		known := sections[i]
 		if len(only) > 0 && !slices.Contains(only, known.name) {
-			continue
+			return
 		}
+		room := roomFor(known.most, used, len(only))
+		b.room, b.without = room, 0
 		s := known.of(b)
+		used += room - b.room
+		if left := b.leftOut(known.name); left != "" {
+			s.Missing = append(s.Missing, left)
+		}
 		s.ID = b.id(s.Title)
-		v.Sections = append(v.Sections, s)
+		made[i] = &s
+	}
+	for i := range sections {
+		if sections[i].most > 0 {
+			fill(i)
+		}
+	}
+	for i := range sections {
+		if sections[i].most == 0 {
+			fill(i)
+		}
+	}
+	for _, s := range made {
+		if s != nil {
+			v.Sections = append(v.Sections, *s)
+		}
 	}
 	return v
 }
@@ -165,41 +178,6 @@ func (b *builder) heading(parts []part, title, file string) string {
 	}
 	return title
 }
-
-// figure makes a chart part of the page; false if it has nothing to show.
-func (b *builder) figure(c chart.Chart, note string) (figure, bool) {
-	if c.Empty() {
-		return figure{}, false
-	}
-	c.ID = b.id("chart", c.Title)
-	return figure{&c, note}, true
-}
-
-// lacks collects what files lack: files that lack the same are named together.
-type lacks struct {
-	order []string
-	names map[string][]string
-}
-
-func (l *lacks) add(name, what string) {
-	if l.names == nil {
-		l.names = map[string][]string{}
-	}
-	if l.names[what] == nil {
-		l.order = append(l.order, what)
-	}
-	l.names[what] = append(l.names[what], name)
-}
-
-func (l *lacks) sentences() (all []string) {
-	for _, what := range l.order {
-		all = append(all, strings.Join(l.names[what], ", ")+": "+what)
-	}
-	return all
-}
-
-// coarse is what files of before there were points lack.
-const coarse = "only p50, p95, p99, p99.9 and the maximum of each latency; files of a newer firqbench have up to 26 points."
 
 // shortNames are the files' base names; where two are the same, their paths.
 func shortNames(files []File) []string {

@@ -16,10 +16,11 @@ import (
 func (b *builder) quiet() section {
 	s := section{Title: "Queue time of quiet tenants", Text: []string{
 		"Recorded traffic, replayed: requests arrive when they arrived, whatever became of those before. The quiet tenants are the " +
-			"half that asks for least. Queue time is from the intended arrival to the delivery to a worker, exact to about 1 ms.",
+			"half that asks for least. Queue time is from the intended arrival to the delivery to a worker, exact to about 1 ms. Charts by time are as " +
+			"those of latency: from above to below the share of requests that waited longer.",
 	}}
 	if p := b.byWorkers(); len(p.Figures) > 0 {
-		s.Parts = append(s.Parts, p)
+		s.Parts = append(s.Parts, p.done(b, "quiet"))
 	}
 	var missing lacks
 	for i, f := range b.files {
@@ -35,7 +36,7 @@ func (b *builder) quiet() section {
 			missing.add(b.names[i], coarse)
 		}
 		p.Title = b.heading(s.Parts, p.Title, b.names[i])
-		s.Parts = append(s.Parts, p)
+		s.Parts = append(s.Parts, p.done(b, "quiet"))
 	}
 	s.Missing = missing.sentences()
 	if len(s.Parts) == 0 && len(s.Missing) == 0 {
@@ -63,18 +64,21 @@ func (b *builder) replayed(file int, r *replay.Report) part {
 	title := fmt.Sprintf("%s, %d workers", traceName(r), r.Plan.Workers)
 	p := part{Title: title, Text: []string{fmt.Sprintf("%s: %d requests of %d tenants in %s, load %.2f, quantum %d.",
 		b.names[file], r.Trace.Requests, r.Trace.Tenants, report.Duration(r.Plan.Span), r.Plan.Load, r.Plan.Quantum)}}
+	var charts []chart.Chart
 	for _, group := range []string{replay.GroupQuiet, replay.GroupAll, replay.GroupBusiest} {
-		c := chart.Chart{Title: fmt.Sprintf("%s: queue time, %s", title, group), About: "How long requests are queued.", X: percentiles(), Y: durations("queue time")}
+		c := distribution("queue time")
+		c.Title, c.About = fmt.Sprintf("%s: queue time, %s", title, group), "How long requests are queued."
 		for _, res := range r.Results {
 			if l := groupTime(&res, group); l != nil {
 				c.Series = append(c.Series, chart.Series{Name: res.Contestant, Slot: b.slots.of(res.Contestant), Points: curve([]*load.Latency{l})})
 			}
 		}
-		if f, ok := b.figure(c, ""); ok {
-			p.Figures = append(p.Figures, f)
-		}
+		charts = append(charts, c)
 	}
-	p.ID = b.id("queue", b.names[file], title)
+	share(charts)
+	for _, c := range charts {
+		p.add(b, c, "")
+	}
 	return p
 }
 
@@ -98,13 +102,15 @@ func (b *builder) byWorkers() part {
 		if f.Replay == nil {
 			continue
 		}
-		t, plan, e := f.Replay.Trace, f.Replay.Plan, f.Env
-		k := fmt.Sprint(t, plan.Span, plan.Load, plan.Quantum, plan.Shards, plan.InFlight, e.CPU, e.Cores, e.GOMAXPROCS, e.GoVersion, e.Commit, e.Modified)
+		t, plan := f.Replay.Trace, f.Replay.Plan
+		k := fmt.Sprint(t, plan.Span, plan.Load, plan.Quantum, plan.Shards, plan.InFlight, b.placeOf[i])
 		if groups[k] == nil {
 			order = append(order, k)
 		}
 		groups[k] = append(groups[k], i)
 	}
+	var charts []chart.Chart
+	var notes []string
 	for _, k := range order {
 		for _, at := range []struct {
 			name string
@@ -118,16 +124,20 @@ func (b *builder) byWorkers() part {
 				About: "By number of workers.",
 				X:     chart.Axis{Label: "workers", Scale: chart.Log, Format: count}, Y: durations("queue time"),
 			}
-			if f, ok := b.workers(c, groups[k], at.of); ok {
-				p.Figures = append(p.Figures, f)
+			if note, ok := b.workers(&c, groups[k], at.of); ok {
+				charts, notes = append(charts, c), append(notes, note)
 			}
 		}
 	}
-	p.ID = b.id("queue", p.Title)
+	share(charts)
+	for i, c := range charts {
+		p.add(b, c, notes[i])
+	}
 	return p
 }
 
-func (b *builder) workers(c chart.Chart, files []int, of func(*load.Latency) float64) (figure, bool) {
+// workers fills the chart with points of files, and says which; false: there are not two.
+func (b *builder) workers(c *chart.Chart, files []int, of func(*load.Latency) float64) (note string, ok bool) {
 	var from []string
 	lines := newLines(b.slots)
 	for _, i := range files {
@@ -141,13 +151,13 @@ func (b *builder) workers(c chart.Chart, files []int, of func(*load.Latency) flo
 			if l == nil {
 				continue
 			}
-			place(&lines.of(res.Contestant).Points, chart.Point{X: float64(r.Plan.Workers), Y: of(l)})
+			put(&lines.of(res.Contestant).Points, chart.Point{X: float64(r.Plan.Workers), Y: of(l)})
 		}
 	}
 	if len(c.X.Ticks) < 2 {
-		return figure{}, false
+		return "", false
 	}
 	slices.Sort(c.X.Ticks)
 	c.Series = lines.all()
-	return b.figure(c, "From "+strings.Join(from, ", ")+".")
+	return "From " + strings.Join(from, ", ") + ".", true
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/firq-go/firq/internal/bench/chart"
@@ -22,13 +23,14 @@ const mostLines = 3
 // service shows who was served when.
 func (b *builder) service() section {
 	s := section{Title: "Service over time", Text: []string{
-		"Who was served when: a chart for the quiet tenants together and for each of the noisiest. Where the load comes at a rate " +
+		"Who was served when, in the first record of each place: a chart for the quiet tenants together and for each of the noisiest. Where the load comes at a rate " +
 			"of its own (overload, replays) it shows what was served so far, in percent of what the tenants asked for in the whole time, with what " +
-			"they had asked for by then; and what waited, where everything was served in the end. Where producers wait for the queue it shows the rate: everybody gets what he sends there.",
+			"they had asked for by then; and what waited, where everything was served in the end. Where producers wait for the queue it shows the rate: there every tenant gets what it sends.",
 	}}
 	var missing lacks
+	had := map[*group]bool{} // that have a record already
 	for i, f := range b.files {
-		parts := b.recordedRuns(i)
+		parts, has := b.recordedRuns(i, had)
 		if f.Replay != nil {
 			var rs []recorded
 			for j := range f.Replay.Results {
@@ -41,9 +43,9 @@ func (b *builder) service() section {
 		}
 		for _, p := range parts {
 			p.Title = b.heading(s.Parts, p.Title, b.names[i])
-			s.Parts = append(s.Parts, p)
+			s.Parts = append(s.Parts, p.done(b, "service"))
 		}
-		if len(parts) == 0 {
+		if len(parts) == 0 && !has {
 			missing.add(b.names[i], lacksService(f))
 		}
 	}
@@ -67,19 +69,28 @@ func lacksService(f File) string {
 	return "nothing that could be recorded."
 }
 
-func (b *builder) recordedRuns(file int) (parts []part) {
-	cells := b.files[file].Cells()
-	for j := range cells {
+// recordedRuns makes parts of the records in a file, but for those of which another file of
+// the same place has had one; has says that there are some.
+func (b *builder) recordedRuns(file int, had map[*group]bool) (parts []part, has bool) {
+	for _, g := range b.groups {
+		at := slices.Index(g.files, file)
+		if at < 0 {
+			continue
+		}
 		var rs []recorded
-		for _, r := range cells[j].Runs {
+		for _, r := range g.cells[at].Runs {
 			if r.Service != nil {
 				rs = append(rs, recorded{r.Contestant, r.Service})
 			}
 		}
-		title := cells[j].Scenario.Name + ", " + cells[j].Label()
-		parts = append(parts, b.recorded(title, b.names[file], rs, cells[j].Scenario.Overload > 0)...)
+		if has = has || len(rs) > 0; len(rs) == 0 || had[g] {
+			continue
+		}
+		had[g] = true
+		title := g.scenario.Name + ", " + g.cells[at].Label() + b.at(g.place)
+		parts = append(parts, b.recorded(title, b.names[file], rs, g.scenario.Overload > 0)...)
 	}
-	return parts
+	return parts, has
 }
 
 // recorded makes charts of records of the same load; open says that it does not
@@ -89,29 +100,40 @@ func (b *builder) recorded(title, file string, rs []recorded, open bool) []part 
 		return nil
 	}
 	p := part{Title: title, Text: []string{"From " + file + "."}}
+	var charts []chart.Chart
 	for _, name := range linesOf(rs[0].Service) {
-		c := chart.Chart{Title: title + ": " + name, X: chart.Axis{Label: "time, seconds", FromZero: true, Tight: true}}
+		c := chart.Chart{Title: title + ": " + name, X: chart.Axis{Label: "time, seconds", FromZero: true, Tight: true}, Rows: sometimes(rs[0].Ends)}
 		line := b.rates
 		if open {
 			line = b.sums
 		}
 		line(&c, name, rs)
-		if f, ok := b.figure(c, ""); ok {
-			p.Figures = append(p.Figures, f)
-		}
+		charts = append(charts, c)
 		if open {
-			c = chart.Chart{Title: title + ": " + name + ", waiting", X: c.X}
+			c = chart.Chart{Title: title + ": " + name + ", waiting", X: c.X, Rows: c.Rows}
 			b.waiting(&c, name, rs)
-			if f, ok := b.figure(c, ""); ok {
-				p.Figures = append(p.Figures, f)
-			}
+			charts = append(charts, c)
 		}
 	}
-	p.ID = b.id("service", file, title)
+	share(charts)
+	for _, c := range charts {
+		p.add(b, c, "")
+	}
 	if len(p.Figures) == 0 {
 		return nil
 	}
 	return []part{p}
+}
+
+// sometimes returns five of the times at which something was recorded, the last one among
+// them: all are in the file.
+func sometimes(ends []time.Duration) (rows []float64) {
+	every := (len(ends) + 4) / 5
+	for i := len(ends) - 1; i >= 0; i -= every {
+		rows = append(rows, ends[i].Seconds())
+	}
+	slices.Reverse(rows)
+	return rows
 }
 
 // linesOf returns the names of the lines that are shown, quiet tenants first.

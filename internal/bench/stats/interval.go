@@ -33,9 +33,16 @@ func IntervalOf(xs []float64) Interval {
 	}
 	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(xs), &benchmath.DefaultThresholds), Confidence)
 	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) {
-		return Interval{n, Median(xs), slices.Min(xs), slices.Max(xs), 1 - math.Pow(2, float64(1-n))}
+		return Extremes(xs)
 	}
 	return Interval{n, s.Center, s.Lo, s.Hi, s.Confidence}
+}
+
+// Extremes returns the median of xs, of which there is one at least, with the least and the
+// greatest of them: the true median is not between those only if all xs are on one side of it.
+func Extremes(xs []float64) Interval {
+	n := len(xs)
+	return Interval{n, Median(xs), slices.Min(xs), slices.Max(xs), 1 - math.Pow(2, float64(1-n))}
 }
 
 // Ratios returns a[i]/b[i] of the rounds i that both have. Within a round the machine was

@@ -24,6 +24,13 @@ func TestIntervalOf(t *testing.T) {
 	}
 }
 
+// Extremes say what they hold, and stay the extremes of any number.
+func TestExtremes(t *testing.T) {
+	if i := Extremes([]float64{2, 9, 1, 8, 3, 7}); i != (Interval{6, 5, 1, 9, 1 - 1.0/32}) {
+		t.Errorf("%+v", i)
+	}
+}
+
 // The interval holds the true median as often as it says, whatever the distribution.
 func TestIntervalHolds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

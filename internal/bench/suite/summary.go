@@ -2,7 +2,6 @@ package suite
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/firq-go/firq/internal/bench/contest"
@@ -154,8 +153,8 @@ func Rate(c *Cell, r *Run) (float64, bool) { return r.TasksPerSec, c.Variant.Idl
 
 // RatioOver returns how many times a figure of another contestant the subject has in
 // cells of one scenario, each of a file of its own: of one cell over its rounds; of several
-// the median of their medians, with the least and the greatest of them. No cell has both:
-// N is 0.
+// the median of their medians, with the least and the greatest of them, and the confidence
+// that those have. No cell has both: N is 0.
 func RatioOver(cells []*Cell, subject, other string, of Figure) stats.Interval {
 	var all []stats.Interval
 	var medians []float64
@@ -170,7 +169,7 @@ func RatioOver(cells []*Cell, subject, other string, of Figure) stats.Interval {
 	case 1:
 		return all[0]
 	}
-	return stats.Interval{N: len(medians), Median: stats.Median(medians), Low: slices.Min(medians), High: slices.Max(medians)}
+	return stats.Extremes(medians)
 }
 
 // ratioOver pairs the rounds that both have.

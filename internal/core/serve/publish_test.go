@@ -138,7 +138,7 @@ func saveUp(t *testing.T, s *shard, x *tenant, cost int64) {
 	s.Push(x, &drr.Task[int]{Cost: cost, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
 	var payload int
 	for {
-		switch _, _, v := s.Queue.NextWithin(0, s.Limit(), &payload); v {
+		switch _, v := s.Queue.NextWithin(0, s.Limit(), &payload, new(drr.Head)); v {
 		case drr.Again:
 			continue
 		case drr.Delivered:
@@ -250,7 +250,7 @@ func TestPassAlone(t *testing.T) {
 		r.Publish(1, 0, false)
 		var payload int
 		for v := drr.Again; v != drr.Delivered; {
-			_, _, v = s.Queue.NextWithin(0, s.Limit(), &payload)
+			_, v = s.Queue.NextWithin(0, s.Limit(), &payload, new(drr.Head))
 		}
 		if got := drr.Apart(s.Queue.Round(), base); got < 300 || got > 302 {
 			t.Errorf("base %d: served in round %d, want 300", base, got)
@@ -269,7 +269,7 @@ func TestPassAloneGoesBack(t *testing.T) {
 		r.Publish(1, 0, false)
 		var task int
 		for v := drr.Again; v != drr.Delivered; {
-			_, _, v = s.Queue.NextWithin(0, s.Limit(), &task)
+			_, v = s.Queue.NextWithin(0, s.Limit(), &task, new(drr.Head))
 		}
 		r.Publish(1, base, true) // and then it waits for a round that is not so far
 		if may, _ := r.Pass(1, (base+500)&(1<<63-1)); may {

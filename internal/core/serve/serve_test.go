@@ -53,9 +53,10 @@ func serveOne(t *testing.T, s *shard, x *tenant, now int64) firq.Item[string, in
 func deliver(t *testing.T, s *shard, now int64) (it firq.Item[string, int], token uint64) {
 	t.Helper()
 	for {
-		dt, h, verdict := s.Queue.NextWithin(now, math.MaxUint64, &it.Payload)
+		var h drr.Head
+		dt, verdict := s.Queue.NextWithin(now, math.MaxUint64, &it.Payload, &h)
 		if verdict == drr.Delivered {
-			return it, s.Deliver(&it, TenantOf(dt), h, now)
+			return it, s.Deliver(&it, TenantOf(dt), &h, now)
 		}
 		if verdict == drr.Empty {
 			t.Fatal("nothing to deliver")

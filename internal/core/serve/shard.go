@@ -59,7 +59,8 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 func (s *Shard[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
 	s.Queue.SetQuantum(&t.Tenant, quantum)
 	if s.bounded {
-		s.settle(t) // what rounds have paid off is known now
+		s.Queue.Forgive(&t.Tenant) // SetQuantum has, unless the quantum is the same
+		s.settle(t)
 	}
 }
 
@@ -81,10 +82,19 @@ func (s *Shard[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, now int64) {
 	}
 }
 
+// PushPlains is PushPlain for one task after the other, of the same time.
+func (s *Shard[K, T]) PushPlains(t *Tenant[K, T], tasks []drr.Plain[T], now int64) {
+	s.enqueued += uint64(len(tasks))
+	s.Queue.PushPlains(&t.Tenant, tasks, now)
+	if s.bounded {
+		s.settle(t)
+	}
+}
+
 // Deliver completes the item that the consumer gets of a task that the queue has given
 // out; its payload is there already. It blocks the tenant if that has reached its
 // in-flight limit. The caller binds the item to the token.
-func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], h drr.Head, now int64) (token uint64) {
+func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], h *drr.Head, now int64) (token uint64) {
 	it.Tenant = t.Key
 	it.Cost = h.Cost
 	it.Priority = h.Priority

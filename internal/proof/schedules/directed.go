@@ -336,7 +336,7 @@ func fullOfPut(st *stage) {
 func fullOfBatch(st *stage) {
 	d, restore := st.direct()
 	defer restore()
-	st.build(config{MaxGlobal: 3})
+	st.build(config{MaxGlobal: 3, MaxPerTenant: 3})
 	st.queue("a", 1)
 	st.must() // a is known
 	st.queue("b", 2, 3)

@@ -43,47 +43,6 @@ func TestHoleHoldsSlots(t *testing.T) {
 	})
 }
 
-// Two holes, the later one published first.
-func TestHolesInAnyOrder(t *testing.T) {
-	eachStart(t, func(t *testing.T, first uint32) {
-		r := newRing[int](8, first)
-		a := draw(r)
-		mustPush(t, r, 1)
-		b := draw(r)
-		mustPush(t, r, 3)
-		mustTake(t, r, 1, 3)
-		r.Put(b, 2)
-		mustTake(t, r, 2)
-		if room := r.Room(r.Tail()); room != 4 {
-			t.Fatalf("room for %d behind the first hole, want 4", room)
-		}
-		r.Put(a, 0)
-		mustTake(t, r, 0)
-		if room := r.Room(r.Tail()); room != 8 {
-			t.Fatalf("room for %d in an empty ring, want 8", room)
-		}
-	})
-}
-
-// A pass may be left halfway and taken up again from Head: what it took out of
-// turn is not taken twice, and head catches up.
-func TestPassLeftHalfway(t *testing.T) {
-	eachStart(t, func(t *testing.T, first uint32) {
-		r := newRing[int](8, first)
-		hole := draw(r)
-		mustPush(t, r, 1, 2)
-		at := r.Head()
-		if v, ok := r.Pop(&at, r.Tail()); v != 1 || !ok {
-			t.Fatalf("Pop = %d, %t; want 1", v, ok)
-		}
-		r.Put(hole, 0)
-		mustTake(t, r, 0, 2)
-		if r.Head() != r.Tail() {
-			t.Fatalf("head is %d, want the tail, %d", r.Head(), r.Tail())
-		}
-	})
-}
-
 // Ready is for a call that looks from outside: published and not taken, be it behind a
 // hole.
 func TestReady(t *testing.T) {
@@ -145,33 +104,6 @@ func TestReadyUntilFree(t *testing.T) {
 	}
 }
 
-// Holes says whether somebody is still at work, also behind what was published.
-func TestHoles(t *testing.T) {
-	eachStart(t, func(t *testing.T, first uint32) {
-		r := newRing[int](4, first)
-		want := func(holes bool, when string) {
-			t.Helper()
-			if got := r.Holes(r.freed.Load(), r.Tail()); got != holes {
-				t.Fatalf("Holes = %t: %s", got, when)
-			}
-		}
-		want(false, "empty")
-		mustPush(t, r, 0)
-		want(false, "published")
-		hole := draw(r)
-		want(true, "drawn, not published")
-		mustPush(t, r, 2)
-		mustTake(t, r, 0, 2)
-		want(true, "the others were taken")
-		r.Put(hole, 1)
-		mustTake(t, r, 1)
-		want(false, "all taken")
-		if mustPush(t, r, 3, 4, 5, 6); r.Holes(r.freed.Load(), r.Tail()) {
-			t.Fatal("Holes in a full ring")
-		}
-	})
-}
-
 // Prefix ends at the first hole, whatever was published or taken behind it.
 func TestPrefix(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
@@ -192,23 +124,6 @@ func TestPrefix(t *testing.T) {
 		want(2, "the others were taken")
 		r.Put(hole, 2)
 		want(4, "the hole was filled")
-	})
-}
-
-// Published looks below the tail that it is given, not at it.
-func TestPublishedLooksBelowTail(t *testing.T) {
-	eachStart(t, func(t *testing.T, first uint32) {
-		r := newRing[int](4, first)
-		draw(r)
-		mustPush(t, r, 1)
-		for i, want := range []bool{false, false, true} {
-			if got := r.Published(ticket(first, 0), ticket(first, i)); got != want {
-				t.Errorf("Published(first+%d) = %t", i, got)
-			}
-		}
-		if r.Published(ticket(first, 0), ticket(first, -1)) {
-			t.Error("Published of a tail that is behind what was freed")
-		}
 	})
 }
 

@@ -55,7 +55,7 @@ func TestSchedules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, group := range []map[string]play{mailboxPlays, slotPlays, callPlays, waitPlays, lifePlays, endPlays, goexitPlays} {
+	for _, group := range []map[string]play{mailboxPlays, slotPlays, callPlays, waitPlays, lifePlays, endPlays, endWaitPlays, goexitPlays} {
 		for name, p := range group {
 			t.Run(name, func(t *testing.T) {
 				limit(t, 5*time.Minute)

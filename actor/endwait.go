@@ -1,0 +1,72 @@
+package actor
+
+import "github.com/firq-go/firq/internal/proof/failpoint"
+
+// A handler that waits for the end of an actor, in Ref.Stop, or in Spawn if start has failed,
+// waits for all handlers in progress of that actor and of its descendants: they end before
+// it does. So does one that waits for the end of another System.
+
+// all returns a and its descendants.
+func (a *actor) all() []*actor {
+	s := a.sys()
+	s.tree.Lock()
+	defer s.tree.Unlock()
+	return a.below([]*actor{a})
+}
+
+// end reports whether the end of a waits for me.
+func (w *walk) end(a *actor) bool {
+	for _, b := range a.all() {
+		for _, g := range b.handlers() {
+			if w.handler(g) {
+				if a.name != "" { // else a is all of a System
+					w.names = append(w.names, a.name)
+				}
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// opens reports whether the actor goes on to take a message although handlers of it wait: then
+// there will be room in its mailbox.
+func (a *actor) opens() (found bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.life != alive || a.doomed || a.x == nil || a.x.suspended == 0 {
+		return false
+	}
+	a.each(func(l *list) bool {
+		for e := l.first; e != nil && !found; e = e.next {
+			found = a.passes(e)
+		}
+		return !found
+	})
+	return found
+}
+
+// awaitEnd waits until an actor whose start has failed is gone, children first. c, which
+// may be nil, is the handler that has started it. It has to hear of that failure, so it is the
+// calls of others that are refused where they wait for it, and it for them.
+func (a *actor) awaitEnd(c *Ctx) {
+	s, done := a.sys(), a.done()
+	if c != nil {
+		f := &call{to: a, ends: true}
+		f.st.Store(taken) // nobody may end it
+		failpoint.Lock(&graph, "await end")
+		c.wait.CompareAndSwap(nil, f)
+		see := search{walk: newWalk(nil)}
+		see.below(a)
+		cut := see.cut()
+		graph.Unlock()
+		s.over(cut)
+		t := c.pause()
+		defer c.resume(t)
+		defer s.noWait(c, f)
+	}
+	select {
+	case <-done:
+	case <-s.stopped:
+	}
+}

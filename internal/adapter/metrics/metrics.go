@@ -1,0 +1,79 @@
+// Package metrics has what there is to tell of each part of firq, in one table per
+// part: names, units, descriptions, and how to read the values. firqprom and firqotel
+// turn the same tables into what Prometheus and OpenTelemetry take.
+package metrics
+
+import (
+	"strings"
+
+	"github.com/firq-go/firq"
+)
+
+// Kind says what a metric's values mean to whoever adds them up.
+type Kind int
+
+const (
+	Gauge   Kind = iota // adding it up over processes makes no sense
+	Level               // it may fall, and the sum over processes makes sense
+	Counter             // a number that only rises
+	Seconds             // a time that only rises
+)
+
+// Metric is one that is read from snapshots of type S, in one of three ways.
+type Metric[S any] struct {
+	Name string // with dots, and without firq. in front
+	Unit string // as UCUM has it: {task}, s, 1
+	Kind Kind
+	Text string
+
+	// Prometheus is the name there if it is not the one that follows from the others.
+	Prometheus string
+
+	Value  func(*S) float64        // a single series
+	Each   func(*S, Send)          // as many series as it sends
+	Labels []string                // the names of Each's labels
+	Times  func(*S) firq.QueueTime // a histogram of Buckets and Sum
+}
+
+// Send takes one series of a metric: its value, and one value for each label.
+type Send = func(v float64, labels ...string)
+
+// Table is what there is to tell of snapshots of type S.
+type Table[S any] []Metric[S]
+
+// Series sends what Each does, or the single Value. Neither exporter takes a label that
+// is not UTF-8, nor a series twice: of equal labels it adds the values up.
+func (m *Metric[S]) Series(s *S, send Send) {
+	if m.Each == nil {
+		send(m.Value(s))
+		return
+	}
+	type series struct {
+		labels []string
+		sum    float64
+	}
+	all := map[string]*series{}
+	m.Each(s, func(v float64, labels ...string) {
+		for i := range labels {
+			labels[i] = Valid(labels[i])
+		}
+		key := strings.Join(labels, "\xff") // which no label has
+		if all[key] == nil {
+			all[key] = &series{labels: labels}
+		}
+		all[key].sum += v
+	})
+	for _, one := range all {
+		send(one.sum, one.labels...)
+	}
+}
+
+// Valid puts U+FFFD in the place of what is not UTF-8.
+func Valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+func bit(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

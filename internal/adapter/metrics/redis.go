@@ -1,0 +1,80 @@
+package metrics
+
+import "time"
+
+// RedisStats has the fields of firqredis.Stats, so that the exporters need neither
+// firqredis nor a Redis client.
+type RedisStats struct {
+	Enqueued, Requeued, Acked, Cancelled, Expired uint64
+	Dead                                          uint64
+	Purged                                        uint64
+	Delivered, Nacked, Released, LeaseExpired     uint64
+	LeaseLost, Duplicates, Rejected               uint64
+	Queued, Delayed, InFlight, DeadLetters        int
+	Tenants                                       int
+	Oldest                                        time.Duration
+	Paused                                        bool
+}
+
+// RedisPatience is how long the server has to answer a scrape or a collection.
+// Prometheus waits for 10 s by default.
+const RedisPatience = 5 * time.Second
+
+// RedisUp tells whether the queue's server has answered.
+func RedisUp() Table[bool] {
+	return Table[bool]{{Name: "redis.up", Unit: "1", Kind: Gauge, Text: "1 if the queue's server has answered, else 0.",
+		Value: func(up *bool) float64 { return bit(*up) }}}
+}
+
+// Redis is about a queue on Redis. What may fall is a Gauge: all processes that export the
+// queue say the same.
+func Redis() Table[RedisStats] {
+	type stats = RedisStats
+	return Table[stats]{
+		{Name: "redis.pushed", Unit: "{task}", Kind: Counter, Text: "Tasks accepted.",
+			Value: func(s *stats) float64 { return float64(s.Enqueued) }},
+		{Name: "redis.requeued", Unit: "{task}", Kind: Counter, Text: "Dead letters that were queued again.",
+			Value: func(s *stats) float64 { return float64(s.Requeued) }},
+		{Name: "redis.acked", Unit: "{task}", Kind: Counter, Text: "Tasks done.",
+			Value: func(s *stats) float64 { return float64(s.Acked) }},
+		{Name: "redis.cancelled", Unit: "{task}", Kind: Counter, Text: "Tasks cancelled.",
+			Value: func(s *stats) float64 { return float64(s.Cancelled) }},
+		{Name: "redis.expired", Unit: "{task}", Kind: Counter, Text: "Tasks dropped because their deadline had passed when their turn came.",
+			Value: func(s *stats) float64 { return float64(s.Expired) }},
+		{Name: "redis.dead", Unit: "{task}", Kind: Counter, Text: "Tasks that became dead letters.",
+			Value: func(s *stats) float64 { return float64(s.Dead) }},
+		{Name: "redis.purged", Unit: "{task}", Kind: Counter, Text: "Dead letters that were deleted, by Purge or by retention.",
+			Value: func(s *stats) float64 { return float64(s.Purged) }},
+
+		{Name: "redis.delivered", Unit: "{delivery}", Kind: Counter, Text: "Deliveries; a task that is tried again has several.",
+			Value: func(s *stats) float64 { return float64(s.Delivered) }},
+		{Name: "redis.retried", Unit: "{delivery}", Kind: Counter, Text: "Deliveries that ended by Nack, the last one of a task that is dead then included.",
+			Value: func(s *stats) float64 { return float64(s.Nacked) }},
+		{Name: "redis.released", Unit: "{delivery}", Kind: Counter, Text: "Deliveries that were given back without counting as an attempt.",
+			Value: func(s *stats) float64 { return float64(s.Released) }},
+		{Name: "redis.reaped", Unit: "{delivery}", Kind: Counter, Text: "Deliveries whose lease ran out.",
+			Value: func(s *stats) float64 { return float64(s.LeaseExpired) }},
+
+		{Name: "redis.lease_lost", Unit: "{call}", Kind: Counter, Text: "What workers said of deliveries that were not theirs any more, and that was refused.",
+			Value: func(s *stats) float64 { return float64(s.LeaseLost) }},
+		{Name: "redis.duplicates", Unit: "{task}", Kind: Counter, Text: "Tasks refused because another one had their unique key.",
+			Value: func(s *stats) float64 { return float64(s.Duplicates) }},
+		{Name: "redis.rejected", Unit: "{task}", Kind: Counter, Text: "Tasks refused at a limit, of their tenant or of the queue.",
+			Value: func(s *stats) float64 { return float64(s.Rejected) }},
+
+		{Name: "redis.queued", Unit: "{task}", Kind: Gauge, Text: "Tasks that can be delivered, or could if their tenant were not paused or at its limit.",
+			Value: func(s *stats) float64 { return float64(s.Queued) }},
+		{Name: "redis.delayed", Unit: "{task}", Kind: Gauge, Text: "Tasks that are not due yet, retries included.",
+			Value: func(s *stats) float64 { return float64(s.Delayed) }},
+		{Name: "redis.in_flight", Unit: "{task}", Kind: Gauge, Text: "Tasks that are leased.",
+			Value: func(s *stats) float64 { return float64(s.InFlight) }},
+		{Name: "redis.dead_letters", Unit: "{task}", Kind: Gauge, Text: "Dead letters that are kept.",
+			Value: func(s *stats) float64 { return float64(s.DeadLetters) }},
+		{Name: "redis.tenants", Unit: "{tenant}", Kind: Gauge, Text: "Tenants with tasks queued, delayed or in flight.",
+			Value: func(s *stats) float64 { return float64(s.Tenants) }},
+		{Name: "redis.oldest", Unit: "s", Kind: Gauge, Text: "How long the oldest queued task has been due.",
+			Value: func(s *stats) float64 { return s.Oldest.Seconds() }},
+		{Name: "redis.paused", Unit: "1", Kind: Gauge, Text: "1 while the queue is paused, else 0.",
+			Value: func(s *stats) float64 { return bit(s.Paused) }},
+	}
+}
