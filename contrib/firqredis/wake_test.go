@@ -71,6 +71,24 @@ func TestWakeUpOfOthers(t *testing.T) {
 	})
 }
 
+// A process in which nobody waits any more gives back the wake-up that it sleeps for.
+func TestWakeUpOfLeavers(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		sleeps := func() bool { q.fetch.mu.Lock(); defer q.fetch.mu.Unlock(); return q.fetch.sleeping[0] }
+		wait, leave := context.WithCancel(ctx)
+		left := make(chan struct{})
+		go func() { defer close(left); _, _ = q.Dequeue(wait) }()
+		until(t, "it sleeps", sleeps)
+		leave()
+		<-left
+		other := open(t, s, Config[string]{Name: q.cfg.Name})
+		put(t, other, job{})
+		until(t, "nobody sleeps", func() bool { return !sleeps() })
+		until(t, "the wake-up is there", func() bool { return q.db.Exists(ctx, q.prefix[0]+":w").Val() == 1 })
+	})
+}
+
 // 16 processes sleep; single tasks wake one each.
 func TestNoHerd(t *testing.T) {
 	t.Parallel()
