@@ -63,7 +63,10 @@ func (s *RedisSource) QueueTimes(ctx context.Context) (buckets []firq.Bucket, su
 	if _, bounded := ctx.Deadline(); !bounded {
 		return nil, 0, errors.New("a call that may take for ever")
 	}
-	return []firq.Bucket{{UpperBound: time.Second, Count: 1}, {UpperBound: math.MaxInt64, Count: 1}}, 621 * time.Second, s.Away
+	if s.Away != nil {
+		return nil, 0, s.Away
+	}
+	return []firq.Bucket{{UpperBound: time.Second, Count: 1}, {UpperBound: math.MaxInt64, Count: 1}}, 621 * time.Second, nil
 }
 
 // Cores make schedulers that are closed when the test ends.
