@@ -244,3 +244,26 @@ func TestTies(t *testing.T) {
 		}
 	})
 }
+
+// A tenant at its limit that a client with other limits puts back among those that are ready is
+// served no further.
+func TestLimitThatOthersDoNotHave(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{MaxInFlightPerTenant: 1}), bounded(t)
+		put(t, q, many("a", 3)...)
+		its := now(t, q, 3)
+		same(t, "delivered", len(its), 1)
+		put(t, q, job{Tenant: "a"}, job{Tenant: "b"})
+		other := open(t, s, Config[string]{Name: q.cfg.Name})
+		ok(t, other.Pause(ctx, "a"))
+		ok(t, other.Resume(ctx, "a"))
+		for _, tenant := range []string{"b", "a", "a", "a"} {
+			got := now(t, q, 5)
+			if len(got) != 1 || got[0].Tenant != tenant {
+				t.Fatalf("%v, want one of %s", got, tenant)
+			}
+			ok(t, q.Ack(ctx, append(its, got...)...))
+			its = nil
+		}
+	})
+}

@@ -61,8 +61,9 @@ while got < n and looked < n + 100 do
     t.n = call('ZCARD', t.q)
     T[name] = t
   end
-  local id = call('ZPOPMIN', t.q)[1]
-  t.n = t.n - 1
+  -- A client with other limits may have put a tenant that is at its limit here back among those that are ready.
+  local id = (t.im == 0 or t.i < t.im) and call('ZPOPMIN', t.q)[1]
+  if id then t.n = t.n - 1 end
   local body = id and call('HGET', D, id)
   if body then
     local attempt, cost, seq, due, deadline, keep, from = string.match(body, '^(%d+):%d+:(%d+):(%d+):(%d+):(%d+):%d+:(%d):[^\n]*\n()')
