@@ -11,10 +11,8 @@ const fewSteps = 8
 // nextOfAll goes on from there.
 func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T, h *Head) *Tenant[K, T] {
 	l := &q.lists[0]
-	if l.wait > 0 || l.fresh.head != nil {
-		return nil
-	}
-	for range fewSteps {
+	// In each step: Fill brings in what goes first, or what makes a look at each inbox necessary.
+	for step := 0; step < fewSteps && q.lazy && l.wait == 0 && l.fresh.head == nil; step++ {
 		s := l.active.head
 		if s == nil {
 			return nil
@@ -24,7 +22,7 @@ func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T, h *Head) *T
 			if t.mask != 0 {
 				return nil
 			}
-			if q.host.Fill(t); t.mask == 0 {
+			if q.host.Fill(t); t.mask == 0 && l.fresh.head == nil {
 				q.leave(s) // s is in the active list
 			}
 			continue
@@ -42,9 +40,7 @@ func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T, h *Head) *T
 		}
 		cost := at.cost
 		if s.deficit < cost {
-			if q.turnOver(l, s, now, limit); l.wait > 0 {
-				return nil
-			}
+			q.turnOver(l, s, now, limit)
 			continue
 		}
 		s.deficit -= cost

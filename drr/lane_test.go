@@ -124,31 +124,59 @@ func TestPlainZeroesPayload(t *testing.T) {
 	}
 }
 
-// pantry is a host with tasks that wait elsewhere, by tenant.
+// pantry is a host with tasks that wait elsewhere, until the queue asks for a tenant.
 type pantry struct {
-	q     *Queue[int, int]
-	waits map[int][]Task[int]
+	q       *Queue[int, int]
+	tenants []*Tenant[int, int]
+	waits   map[int][]arrival
+}
+
+// arrival is a task of a tenant, and what its coming brings about before.
+type arrival struct {
+	of     int
+	task   Task[int]
+	blocks bool // the tenant, if it has no task
+	urges  bool // from now on, each look at a tenant needs Fill
 }
 
 func (p *pantry) Fill(t *Tenant[int, int]) {
 	t.NeedsFill = false
-	tasks := p.waits[t.Key]
+	arrivals := p.waits[t.Key]
 	p.waits[t.Key] = nil
-	for i := range tasks {
-		p.q.Push(t, &tasks[i])
+	for i := range arrivals {
+		a, of := &arrivals[i], p.tenants[arrivals[i].of]
+		if a.urges {
+			p.q.Lazy(false)
+		}
+		if a.blocks && of.Len() == 0 && !of.Blocked() {
+			p.q.Block(of)
+		}
+		p.q.Push(of, &a.task)
 	}
+}
+
+// newPantry returns a lazy queue and its host, with a tenant for each quantum.
+func newPantry(cfg Config, quanta ...int64) *pantry {
+	p := &pantry{waits: map[int][]arrival{}}
+	p.q = New[int, int](cfg, p)
+	p.q.Lazy(true)
+	for key, quantum := range quanta {
+		p.tenants = append(p.tenants, new(Tenant[int, int]))
+		p.tenants[key].Init(key, quantum)
+	}
+	return p
 }
 
 func (*pantry) Expired(*Tenant[int, int], *Task[int]) {}
 
 // state is what a queue knows that a step can change.
-func (p *pantry) state(tenants []*Tenant[int, int]) string {
+func (p *pantry) state() string {
 	q, l := p.q, &p.q.lists[0]
-	say := fmt.Sprint(q.queued, q.ready, q.nEmpty, "; ", l.round, l.skipped, l.reached, l.used, l.left, l.emptyVisits, l.wait,
+	say := fmt.Sprint(q.lazy, q.queued, q.ready, q.nEmpty, "; ", l.round, l.skipped, l.reached, l.used, l.left, l.emptyVisits, l.wait,
 		l.audit, l.newFront, "; ", l.active.n, l.fresh.n)
-	for _, t := range tenants {
+	for _, t := range p.tenants {
 		s := &t.seat
-		say += fmt.Sprint("; ", t.queued, t.mask, t.NeedsFill, s.deficit, s.due, s.place, s.inTurn, t.line.lane.in, t.line.lane.out)
+		say += fmt.Sprint("; ", t.queued, t.mask, t.blocked, t.NeedsFill, s.deficit, s.due, s.place, s.inTurn, t.line.lane.in, t.line.lane.out)
 	}
 	return say
 }
@@ -157,18 +185,11 @@ func (p *pantry) state(tenants []*Tenant[int, int]) string {
 // calls, one of them only by nextOfAll.
 func TestPlainIsNext(t *testing.T) {
 	for seed := range uint64(400) {
-		var ps [2]pantry
-		var tenants [2][]*Tenant[int, int]
+		var ps [2]*pantry
 		r := rand.New(rand.NewPCG(seed, 3))
 		cfg := Config{NewFirst: r.IntN(4) == 0}
 		for i := range ps {
-			ps[i].waits = map[int][]Task[int]{}
-			ps[i].q = New[int, int](cfg, &ps[i])
-			ps[i].q.Lazy(true)
-			for key := range 3 {
-				tenants[i] = append(tenants[i], new(Tenant[int, int]))
-				tenants[i][key].Init(key, int64(key)+1)
-			}
+			ps[i] = newPantry(cfg, 1, 2, 3)
 		}
 		fails := func(step int, what string, a, b any) {
 			t.Fatalf("seed %d, step %d: %s\n%v, by the long way\n%v", seed, step, what, a, b)
@@ -188,30 +209,41 @@ func TestPlainIsNext(t *testing.T) {
 					task.Due = 1 << 40
 				}
 				for i := range ps {
-					push(ps[i].q, tenants[i][key], task)
+					push(ps[i].q, ps[i].tenants[key], task)
 				}
 			case 13: // several come in
 				several := make([]Plain[int], r.IntN(10))
 				for i := range several {
 					several[i] = Plain[int]{Payload: 1000*step + i, Cost: 1 + r.Int64N(4)}
 				}
-				ps[0].q.PushPlains(tenants[0][key], several, int64(step))
+				ps[0].q.PushPlains(ps[0].tenants[key], several, int64(step))
 				for i := range several {
-					ps[1].q.PushPlain(tenants[1][key], &several[i].Payload, several[i].Cost, int64(step))
+					ps[1].q.PushPlain(ps[1].tenants[key], &several[i].Payload, several[i].Cost, int64(step))
 				}
 			case 3: // waits elsewhere
 				needsFill := r.IntN(2) == 0
-				if tenants[0][key].Len() == 0 {
+				a := arrival{of: key, task: task, blocks: r.IntN(8) == 0, urges: r.IntN(8) == 0}
+				if r.IntN(2) == 0 {
+					a.of = r.IntN(3)
+				}
+				if ps[0].tenants[key].Len() == 0 {
 					continue // nobody would ask
 				}
 				for i := range ps {
-					ps[i].waits[key] = append(ps[i].waits[key], task)
-					tenants[i][key].NeedsFill = needsFill
+					ps[i].waits[key] = append(ps[i].waits[key], a)
+					ps[i].tenants[key].NeedsFill = needsFill
 				}
 			case 4:
 				delta := r.Int64N(20) - 10
 				for i := range ps {
-					ps[i].q.Charge(tenants[i][key], firq.PriorityNormal, delta)
+					ps[i].q.Charge(ps[i].tenants[key], firq.PriorityNormal, delta)
+				}
+			case 6:
+				for i := range ps {
+					ps[i].q.Lazy(true)
+					if ps[i].tenants[key].Blocked() {
+						ps[i].q.Unblock(ps[i].tenants[key])
+					}
 				}
 			case 5: // other queues are in a later round
 				further := r.Uint64N(3)
@@ -230,10 +262,10 @@ func TestPlainIsNext(t *testing.T) {
 					fails(step, "what is next", fmt.Sprint(got, gh, gv), fmt.Sprint(want, wh, wv))
 				}
 			}
-			if a, b := ps[0].state(tenants[0]), ps[1].state(tenants[1]); a != b {
+			if a, b := ps[0].state(), ps[1].state(); a != b {
 				fails(step, "state", a, b)
 			}
-			if err := invariants(ps[0].q, tenants[0]); err != nil {
+			if err := invariants(ps[0].q, ps[0].tenants); err != nil {
 				t.Fatalf("seed %d, step %d: %v", seed, step, err)
 			}
 		}

@@ -96,6 +96,35 @@ func TestPeersHear(t *testing.T) {
 	}
 }
 
+// The rounds that have passed while the queue waited count for the debt of a tenant that joins
+// now: whether the queue has caught up before, or has to when the tenant joins.
+func TestJoinCatchesUpFirst(t *testing.T) {
+	for _, cfg := range []Config{{}, {NewFirst: true}} {
+		var owed [2]int64
+		for way := range owed {
+			q, tenants := makeTenants(cfg, 2, 10)
+			p := &friend{q: q, no: true}
+			q.Share(p)
+			push(q, tenants[1], plainTask(1, 10))
+			mustNext(t, q, 0)
+			q.Charge(tenants[1], firq.PriorityNormal, 1000)
+			q.Retire(tenants[1])
+			push(q, tenants[0], plainTask(2, 5000))
+			if _, _, v := within(q, 0, 200); v != Ahead || !q.Waiting() {
+				t.Fatalf("verdict %d, waiting %t", v, q.Waiting())
+			}
+			if p.to = 40; way == 1 {
+				q.CatchUp(p.to)
+			}
+			push(q, tenants[1], plainTask(3, 10))
+			owed[way] = -tenants[1].seat.deficit
+		}
+		if owed[0] != owed[1] || owed[0] > 1000-10*38 {
+			t.Errorf("%+v: it owes %d, and %d if the queue has caught up before", cfg, owed[0], owed[1])
+		}
+	}
+}
+
 // While no peer has work no rounds are counted for empty turns.
 func TestAloneCountsNothing(t *testing.T) {
 	q, tenants := makeTenants(Config{}, 2, 1)

@@ -19,8 +19,8 @@ type Config struct {
 }
 
 // Host is the surroundings of a Queue. Its methods are called from within the
-// Queue's and must not call the Queue, except that Fill may Push, and CatchUp
-// before.
+// Queue's and must not call the Queue, except that Fill may Push, and before that
+// CatchUp, and Block or Unblock a tenant without a task.
 type Host[K comparable, T any] interface {
 	// Fill is called before the Queue looks at a tenant's tasks, so that tasks
 	// which wait elsewhere can be pushed first; see Lazy.
@@ -237,7 +237,7 @@ func (q *Queue[K, T]) Next(now int64) (t *Tenant[K, T], task Task[T], v Verdict)
 // newly active, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
 // payload and the rest of a task that is delivered go where the caller says.
 func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (*Tenant[K, T], Verdict) {
-	if q.plain && q.lazy && q.dropper == nil {
+	if q.plain && q.dropper == nil {
 		if t := q.nextPlain(now, limit, payload, h); t != nil {
 			return t, Delivered
 		}
@@ -256,8 +256,8 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) 
 			return nil, Empty
 		}
 		q.fill(s.tenant)
-		if q.jumps && q.head(now) != s {
-			continue // what came in goes first
+		if s.place == nowhere || q.jumps && q.head(now) != s {
+			continue // it was blocked, or what came in goes first
 		}
 		h, e := q.front(s, now)
 		if h == nil {

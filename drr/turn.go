@@ -9,6 +9,9 @@ import "math"
 // that pauses after each task, would all be served in one round, for ever.
 func (q *Queue[K, T]) join(s *seat[K, T], first bool) {
 	l := &q.lists[s.level]
+	if l.wait > 0 {
+		q.lookAgain(l) // first: the rounds that have passed meanwhile count for its debt
+	}
 	turn := uint64(0) // of the rounds that have begun since s left, those in which it has a turn now
 	if !first && l.active.n == 0 {
 		turn = 1

@@ -33,6 +33,11 @@ func (s neverContended) Enqueue(k string, task firq.Task[int]) error {
 	return s.scheduler.Enqueue(k, task)
 }
 
+func (s neverContended) EnqueueBatch(k string, tasks []firq.Task[int]) (int, error) {
+	s.uncontended()
+	return s.scheduler.EnqueueBatch(k, tasks)
+}
+
 // uncontended makes the scheduler forget that its lease was ever contended.
 func (s *Scheduler[K, T]) uncontended() {
 	for _, sh := range s.shards {
