@@ -191,7 +191,7 @@ func newPair(t *testing.T, binary string) *pair {
 	x := &pair{primary: s, replica: rs, p: p, link: startProxy(t, p.addr()), to: redis.NewClient(&redis.Options{Addr: rs.addrs[0]})}
 	t.Cleanup(func() { _ = x.to.Close() })
 	host, port, _ := strings.Cut(x.link.addr(), ":")
-	ok(t, x.to.SlaveOf(bounded(t), host, port).Err())
+	ok(t, x.to.ReplicaOf(bounded(t), host, port).Err())
 	until(t, "the replica is in step", func() bool {
 		return strings.Contains(x.to.Info(context.Background(), "replication").Val(), "master_link_status:up")
 	})
@@ -217,7 +217,7 @@ func (x *pair) inStep(t *testing.T) {
 // promote makes the replica a primary, and returns a client of the queue there.
 func (x *pair) promote(t *testing.T, name string) *Queue[string] {
 	t.Helper()
-	ok(t, x.to.SlaveOf(bounded(t), "no", "one").Err())
+	ok(t, x.to.ReplicaOf(bounded(t), "no", "one").Err())
 	return open(t, x.replica, Config[string]{Name: name})
 }
 
@@ -327,7 +327,7 @@ func TestSplit(t *testing.T) {
 		old := redis.NewClient(&redis.Options{Addr: x.primary.addrs[0]})
 		t.Cleanup(func() { _ = old.Close() })
 		ok(t, q.Close())
-		ok(t, old.SlaveOf(ctx, host, port).Err())
+		ok(t, old.ReplicaOf(ctx, host, port).Err())
 		st.forgets(t, promoted)
 	})
 }
