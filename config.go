@@ -25,10 +25,10 @@ const (
 // Config says how a scheduler behaves. The zero value is a working scheduler:
 // plain fairness, 65,536 tasks, reject when full.
 //
-// QuantumFor, MaxPerTenantFor, MaxInFlightFor, BackpressureFor and OnDrop may call
-// the scheduler. A panic of theirs goes to the caller of the method that called them;
-// it leaves no lock, place, ticket or waiting call behind, and the counters add up. So
-// does runtime.Goexit, which ends the goroutine of that caller.
+// QuantumFor, MaxPerTenantFor, MaxInFlightFor, BackpressureFor and OnDrop may call the
+// scheduler. If one of them panics, the caller of the method that called it gets the
+// panic; no lock, place, ticket or waiting call is left behind, and the counters add
+// up. The same holds for runtime.Goexit, which ends the goroutine of that caller.
 type Config[K comparable, T any] struct {
 	// Shards is the number of independently served parts, at most MaxShards;
 	// rounded up to a power of two. 0: chosen from GOMAXPROCS. With 1 the order
@@ -38,127 +38,132 @@ type Config[K comparable, T any] struct {
 	// SetMaxGlobal says otherwise. Strict: Len never exceeds it, at any instant,
 	// under any interleaving. 0: 65,536.
 	MaxGlobal int
-	// MaxPerTenant is how many tasks one tenant may have queued. Strict too.
-	// 0, or more than the present MaxGlobal: that.
+	// MaxPerTenant is how many tasks one tenant may have queued. Strict too. 0, or more
+	// than the current MaxGlobal: the current MaxGlobal.
 	MaxPerTenant int
-	// MaxPerTenantFor gives each tenant a MaxPerTenant of its own; SetLimit
-	// overrides it. It is asked when QuantumFor is, and its answer holds for as long;
-	// also, SetLimit(tenant, 0) asks it. 0: MaxPerTenant; below 0 counts as 1. nil:
+	// MaxPerTenantFor gives each tenant a MaxPerTenant of its own; SetLimit overrides
+	// it. It is called whenever QuantumFor is, and its answer holds for as long;
+	// SetLimit(tenant, 0) calls it, too. 0: MaxPerTenant; below 0 counts as 1. nil:
 	// MaxPerTenant.
 	MaxPerTenantFor func(K) int
-	// MaxTenants is how many tenants may be known at a time. A new one then takes
-	// the place of one that is not in use: that has nothing queued, nothing in flight
-	// (with an in-flight limit) and no debt (Item.Charge); of those on its shard,
-	// the one that has been idle for longest, whatever TenantIdle says. Only while
-	// MaxTenants tenants are in use a new one gets ErrTooManyTenants. (That rounds
-	// have paid a debt off is noticed within an eighth of TenantIdle.) 0: no limit.
+	// MaxTenants is how many tenants may be known at a time. At this limit a new tenant
+	// takes the place of a tenant that is not in use, which means that it has nothing
+	// queued, nothing in flight (with an in-flight limit) and no debt (Item.Charge). Of
+	// the unused tenants on a shard, the one that has been idle for longest goes first,
+	// whatever TenantIdle says. A new tenant gets ErrTooManyTenants only while
+	// MaxTenants tenants are in use. (It takes up to an eighth of TenantIdle to notice
+	// that rounds have paid off a debt.) 0: no limit.
 	MaxTenants int
 	// MaxInFlightPerTenant is how many items of one tenant may be delivered and
 	// not yet Done. With 1 a tenant's tasks run strictly one after another, in
 	// order. 0: no limit, and Done need not be called.
 	MaxInFlightPerTenant int
-	// MaxInFlightFor gives each tenant a MaxInFlightPerTenant of its own. It is asked
-	// when QuantumFor is, and its answer holds for as long. If a limit rises, the
-	// tenant goes on being served at once; if it falls, once enough items are Done.
-	// Items that were delivered while the tenant had no limit do not count. 0:
-	// MaxInFlightPerTenant; below 0 counts as 1. nil: MaxInFlightPerTenant.
+	// MaxInFlightFor gives each tenant a MaxInFlightPerTenant of its own. It is called
+	// whenever QuantumFor is, and its answer holds for as long. When a limit rises, the
+	// tenant is served again at once; when it falls, the tenant is served again once
+	// enough items are Done. Items that were delivered while the tenant had no limit do
+	// not count. 0: MaxInFlightPerTenant; below 0 counts as 1. nil:
+	// MaxInFlightPerTenant.
 	MaxInFlightFor func(K) int
-	// DynamicThreshold is alpha: a tenant is admitted only while it holds less
-	// than alpha x the free global capacity (Choudhury and Hahne 1998; of the present
-	// MaxGlobal), so that there is always room for the quiet ones. Typical: 0.5 to 4.
-	// 0: off.
+	// DynamicThreshold is alpha: a tenant is admitted only while it holds less than
+	// alpha x the free global capacity (Choudhury and Hahne 1998; of the current
+	// MaxGlobal), so that there is always room for quiet tenants. Typical: 0.5 to 4. 0:
+	// off.
 	DynamicThreshold float64
 	// Quantum is the cost that a tenant may spend per round. For O(1) work per
 	// task choose it about as large as the largest common cost. 0: 1.
 	Quantum int64
-	// QuantumFor gives each tenant a weight. What it said last when the tenant became
-	// active (got a task, having had none) holds until it becomes active again. It is
-	// asked before that, and may be asked at any Enqueue of the tenant, also one that
-	// is refused, and by ResetQuantum; never with a lock held. Below 1 counts as 1.
-	// nil: Quantum.
+	// QuantumFor gives each tenant a weight. A tenant becomes active when it gets a
+	// task and had none. The last answer before that holds until the tenant becomes
+	// active again. The scheduler may call QuantumFor at any Enqueue of the tenant,
+	// even one that it refuses, and ResetQuantum calls it, too; it is never called with
+	// a lock held. Below 1 counts as 1. nil: Quantum.
 	//
-	// Where Enqueue or EnqueueWait panics with what QuantumFor panics with (or
-	// MaxPerTenantFor, or MaxInFlightFor), the task was not admitted; of a batch, what went before may have been. ResetQuantum has
-	// forgotten the override by then.
+	// If QuantumFor, MaxPerTenantFor or MaxInFlightFor panics in Enqueue or
+	// EnqueueWait, the task was not admitted; earlier tasks of the same batch may have
+	// been. If it panics in ResetQuantum, the override is gone nevertheless.
 	QuantumFor func(K) int64
 	// Backpressure says what happens at a limit. Zero: Reject.
 	Backpressure Backpressure
-	// BackpressureFor overrides Backpressure per tenant; it is asked at a limit,
-	// never with a lock held. If it panics, the task was not admitted; of a batch,
-	// what went before was. nil: Backpressure.
+	// BackpressureFor overrides Backpressure per tenant. It is called when a limit is
+	// reached, never with a lock held. If it panics, the task was not admitted; earlier
+	// tasks of the same batch were. nil: Backpressure.
 	BackpressureFor func(K) Backpressure
 	// MaxQueueAge gives tasks without a Deadline one. It counts from the admission
 	// of the task: the time for which a producer waits for room (EnqueueWait, the
 	// policy Wait) is neither age nor queue time. 0: none.
 	MaxQueueAge time.Duration
-	// TargetWait turns on CoDel (RFC 8289), for each tenant and priority by itself: how
-	// long tasks may wait as a rule. If those of a tenant have waited for longer all
-	// through an Interval, the next one is dropped when its turn comes (DropOverload), at
-	// no cost to the tenant, and further ones at growing pace until the wait is below
-	// TargetWait again; bursts that are over within an Interval lose nothing. The last task
-	// of a tenant is not dropped, and none is after Shutdown. Only with Order FIFO. It is
-	// for moderate overload, up to about 1.5 times of what can be served, or clients that
-	// slow down; else see AdaptiveLIFO, and docs/design/order.md for figures. 0: off.
+	// TargetWait turns on CoDel (RFC 8289), for each tenant and priority separately: it
+	// is how long tasks should normally wait at most. If all tasks of a tenant have
+	// waited for longer throughout an Interval, the next one is dropped when its turn
+	// comes (DropOverload), at no cost to the tenant, and further ones are dropped at a
+	// growing pace until the wait is below TargetWait again. Bursts that are over
+	// within an Interval lose nothing. The last task of a tenant is never dropped, and
+	// no task is dropped after Shutdown. It needs Order FIFO. It suits moderate
+	// overload, up to about 1.5 times what can be served, or clients that slow down;
+	// otherwise see AdaptiveLIFO, and docs/design/order.md for figures. 0: off.
 	TargetWait time.Duration
-	// Interval is for how long waits may be above TargetWait: somewhat longer than what
-	// a common burst takes. The shorter, the faster it drops: against clients that do not
-	// slow down a few times TargetWait. It matters with TargetWait only. 0: 100 ms.
+	// Interval is how long waits may stay above TargetWait; choose it somewhat longer
+	// than a common burst. A shorter Interval drops faster: if clients do not slow
+	// down, take a few times TargetWait. Without TargetWait it has no effect. 0: 100
+	// ms.
 	Interval time.Duration
 	// Order within one tenant and priority. Zero: FIFO.
 	Order Order
-	// LowWater and HighWater are AdaptiveLIFO's hysteresis on the tenant's
-	// number of queued tasks: LIFO from above HighWater until below LowWater.
-	// 0: 40 and 80.
+	// LowWater and HighWater are AdaptiveLIFO's hysteresis on the tenant's number of
+	// queued tasks: it switches to LIFO above HighWater, and back below LowWater. 0: 40
+	// and 80.
 	LowWater, HighWater int
-	// PriorityScope says whether priorities matter within a tenant (zero) or
-	// strictly across everybody. The latter is one order for all, so Shards
-	// then counts as 1.
+	// PriorityScope says whether priorities matter within a tenant (zero) or strictly
+	// across all tenants. The latter needs one order for all, so Shards then counts as
+	// 1.
 	PriorityScope PriorityScope
-	// PriorityAging lets a task count one level higher for each such time that
-	// it has waited, so that low priorities do not starve. 0: strict.
+	// PriorityAging raises a task by one level each time that it has waited for this
+	// long, so that low priorities do not starve. 0: strict.
 	PriorityAging time.Duration
-	// MaxFlows is how many flows (Task.Flow) one tenant may have queued apart, at each
-	// priority, at most MaxTasks. They share what the tenant gets by deficit round robin,
-	// with the tenant's quantum for each, and each is served in Order; what other tenants
-	// get does not depend on them. Priorities come first: flows share among tasks of
-	// the same one.
+	// MaxFlows is how many flows (Task.Flow) of one tenant may have queues of their
+	// own, at each priority, at most MaxTasks. These flows share what the tenant gets
+	// by deficit round robin, with the tenant's quantum for each, and each is served in
+	// Order; what other tenants get does not depend on them. Priorities come first:
+	// flows share only among tasks of the same priority.
 	//
-	// A further flow shares the line of one of them, chosen by a seeded hash, until no
-	// task of its own is left in it; one that is queued apart stays apart as long as it
-	// has tasks. A flow that shares a line shares its turns. 0: 64. 1: flows do not matter.
+	// Any further flow joins the queue of one of them, chosen by a seeded hash, until
+	// none of its tasks is left there. A flow with a queue of its own keeps it as long
+	// as it has tasks. Flows that share a queue share its turns. 0: 64. 1: flows do not
+	// matter.
 	MaxFlows int
 	// NewTenantsFirst serves a tenant that becomes active one quantum ahead of
 	// the backlogged ones (DRR++, RFC 8290).
 	NewTenantsFirst bool
-	// FairnessSlack is by how many rounds backlogged shards may run apart. 0: 1.
+	// FairnessSlack is how many rounds backlogged shards may be apart. 0: 1.
 	FairnessSlack int
 	// TopTenants bounds Stats.TopTenants. 0: 16; below 0: off.
 	TopTenants int
-	// TenantIdle is how long a tenant is remembered that has nothing queued and, with
-	// an in-flight limit, nothing in flight. (Without it a delivery does not keep
-	// its tenant: a later Item.Charge reaches it if it is back by then, else it is
-	// lost.) It is forgotten by calls that take the lock of any shard anyway
-	// (deliveries, Done, Cancel, Stats; Enqueue if it takes one), 32 tenants by each,
-	// all by Stats; a round begins every half TenantIdle. So with some traffic it is
-	// forgotten before twice TenantIdle is over, and without any call not before the
-	// next one. 0: 1 minute.
+	// TenantIdle is how long the scheduler remembers a tenant that has nothing queued
+	// and, with an in-flight limit, nothing in flight. (Without an in-flight limit, a
+	// delivery does not keep its tenant: a later Item.Charge takes effect if the tenant
+	// is back by then, and is lost otherwise.) Calls that take the lock of any shard
+	// anyway (deliveries, Done, Cancel, Stats; Enqueue if it takes one) do the
+	// forgetting: each looks at 32 tenants, and Stats at all. A sweep begins every half
+	// TenantIdle. So with some traffic a tenant is forgotten before twice TenantIdle
+	// has passed; without any call it stays until the next one. 0: 1 minute.
 	TenantIdle time.Duration
-	// OnDrop is told about each accepted task that is not delivered. It is
-	// called without any lock held, by the goroutine whose call found out, and
-	// may call the scheduler. nil: nobody is told.
+	// OnDrop is called for each accepted task that is not delivered, without any lock
+	// held, by the goroutine whose call drops the task. It may call the scheduler. nil:
+	// no call.
 	//
-	// If it panics, the rest of what the call had to tell is told first, in
-	// goroutines of their own, and what those calls panic with is lost. Then the
-	// first panic goes to the caller: Ticket.Cancel has cancelled the task, Close has
-	// closed the scheduler, Enqueue may have admitted its task or not. But a call that
-	// has items to return returns them: the next call of TryDequeue, Dequeue or
-	// DequeueBatch, whoever makes it, panics instead and takes nothing.
-	// runtime.Goexit ends the goroutine after the rest was told; items that its call
-	// had to return go with it, and count as Done.
+	// If it panics, OnDrop is first called for the remaining tasks that the same call
+	// has dropped, in goroutines of their own; panics of those calls are lost. Then the
+	// first panic goes to the caller: by then Ticket.Cancel has cancelled the task,
+	// Close has closed the scheduler, and Enqueue may or may not have admitted its
+	// task. A call that has items to return returns them instead, and the next call of
+	// TryDequeue, Dequeue or DequeueBatch, from any goroutine, panics and takes
+	// nothing. runtime.Goexit ends the goroutine after those calls; items that it had
+	// to return are lost with it, and count as Done.
 	OnDrop func(tenant K, payload T, why DropReason)
 }
 
-// Backpressure is a policy and, for the policy Wait, how long to wait.
+// Backpressure is a policy and, with the policy Wait, how long to wait.
 type Backpressure struct {
 	Policy Policy
 	// Wait must be positive with the policy Wait; the others ignore it.
@@ -169,13 +174,13 @@ type Backpressure struct {
 type Policy uint8
 
 const (
-	// Reject answers with the limit's error.
+	// Reject returns the error of the limit.
 	Reject Policy = iota
-	// DropOldest evicts the tenant's oldest task of a priority at most the new
-	// one's, lowest priority first, and admits the new one; with nothing to
-	// evict it rejects. Where several flows of the tenant are queued at that priority
-	// (Config.MaxFlows), it is the oldest one of the flow with the most tasks, so that
-	// who floods a tenant evicts its own.
+	// DropOldest evicts the tenant's oldest task of a priority at most the new one's,
+	// lowest priority first, and admits the new one; with nothing to evict it rejects.
+	// Where several flows of the tenant are queued at that priority (Config.MaxFlows),
+	// it evicts the oldest task of the flow with the most tasks, so that a flow which
+	// floods the tenant loses its own tasks.
 	DropOldest
 	// DropNewest is DropOldest with the newest such task.
 	DropNewest
@@ -191,18 +196,17 @@ const (
 	FIFO Order = iota
 	// LIFO: newest first.
 	LIFO
-	// AdaptiveLIFO: oldest first, newest first while the tenant is overloaded
+	// AdaptiveLIFO: oldest first, but newest first while the tenant is overloaded
 	// ("Fail at Scale", ACM Queue 2015).
 	AdaptiveLIFO
 )
 
-// PriorityScope says among whom priorities are compared.
+// PriorityScope says which tasks a priority is compared with.
 type PriorityScope uint8
 
 const (
-	// PriorityWithinTenant: a tenant's share is fixed by its quantum; inside it
-	// the highest priority goes first. Nobody gains by marking everything
-	// critical.
+	// PriorityWithinTenant: a tenant's share is fixed by its quantum; inside it the
+	// highest priority goes first. No tenant gains by marking everything critical.
 	PriorityWithinTenant PriorityScope = iota
 	// PriorityAcrossTenants: one round robin per level, highest level first.
 	PriorityAcrossTenants

@@ -1,10 +1,10 @@
 // Package firq is the contract of an in-process multi-tenant scheduler.
 //
 // A service with many tenants (API keys, merchants, customers, routes) runs their work
-// on one set of workers, so one noisy tenant spoils everybody's tail latency. A firq
-// scheduler sits in between: each tenant has a queue, deficit round robin by cost
+// on one set of workers, so one noisy tenant spoils the tail latency of all others. A
+// firq scheduler sits in between: each tenant has a queue, deficit round robin by cost
 // decides which task is next, limits bound memory and push back explicitly, and
-// deadlines drop tasks that no caller waits for any more.
+// deadlines drop tasks that no caller is waiting for any more.
 //
 // # Usage
 //

@@ -58,10 +58,9 @@ type Consumer[K comparable, T any] interface {
 	// TryDequeue returns the next item. It reports false only when nothing
 	// deliverable is queued.
 	TryDequeue() (Item[K, T], bool)
-	// Dequeue waits for the next item, without polling. It returns ErrClosed
-	// after Close, or after Shutdown once the backlog is gone, and ctx.Err()
-	// when ctx is done before there is one; an item that is there is delivered
-	// whatever ctx says.
+	// Dequeue waits for the next item, without polling. It returns ErrClosed after
+	// Close, or after Shutdown once the backlog is gone, and ctx.Err() when ctx is done
+	// before there is one. If an item is there, it is delivered even if ctx is done.
 	Dequeue(ctx context.Context) (Item[K, T], error)
 	// DequeueBatch waits for at least one item and fills dst with what is
 	// deliverable, at most len(dst), in service order. An error comes with 0.
@@ -79,44 +78,43 @@ type Scheduler[K comparable, T any] interface {
 	Len() int
 	// Stats returns a snapshot.
 	Stats() Stats[K]
-	// SetQuantum overrides the tenant's quantum from its next turn on, known
-	// tenant or not, until ResetQuantum: the override stays though the tenant is
-	// forgotten or never comes, so keys without end are memory without end. Below 1
-	// counts as 1. For a tenant that is not equal to itself it and ResetQuantum do
-	// nothing.
+	// SetQuantum overrides the tenant's quantum from its next turn on, known tenant or
+	// not, until ResetQuantum. The override stays even if the tenant is forgotten or
+	// never comes, so overrides for unbounded keys take unbounded memory. Below 1
+	// counts as 1. For a tenant that is not equal to itself (NaN), SetQuantum and
+	// ResetQuantum do nothing.
 	SetQuantum(tenant K, quantum int64)
-	// ResetQuantum gives the tenant back the quantum that Config says.
+	// ResetQuantum gives the tenant the quantum from Config again.
 	ResetQuantum(tenant K)
-	// SetMaxGlobal sets how many tasks may be queued from now on, 1 to MaxTasks;
-	// it panics for any other n. It is strict for every call that begins after it
-	// has returned. A call that is in progress meanwhile goes by the old limit or by
-	// the new one. What is queued beyond a lower limit stays until it is delivered,
-	// expires, or is cancelled; until so much has left that there is room again,
-	// nothing is admitted, except that the policies DropOldest and DropNewest go on
-	// putting a new task in the place of an old one. A call that waits for capacity is woken
-	// when the limit rises.
+	// SetMaxGlobal sets how many tasks may be queued from now on, 1 to MaxTasks; it
+	// panics for any other n. It is strict for every call that begins after it has
+	// returned. A call that is in progress meanwhile obeys the old limit or the new
+	// one. Tasks queued beyond a lower limit stay until they are delivered, expire, or
+	// are cancelled. Until enough of them have left to make room, nothing is admitted,
+	// except that the policies DropOldest and DropNewest still put a new task in the
+	// place of an old one. A call that waits for capacity is woken when the limit
+	// rises.
 	SetMaxGlobal(n int)
-	// SetLimit sets how many tasks this tenant may have queued from now on, instead
-	// of what Config.MaxPerTenantFor and Config.MaxPerTenant say; 0 gives it back
-	// what they say. A negative n panics; beyond the limit of all a limit has no
-	// effect. Otherwise it is to the tenant what SetMaxGlobal is to all. It holds for
-	// known tenants and others, until the next SetLimit: it stays though the tenant is
-	// forgotten or never comes, so keys without end are memory without end. For a
-	// tenant that is not equal to itself it does nothing.
+	// SetLimit sets how many tasks this tenant may have queued from now on, instead of
+	// what Config.MaxPerTenantFor and Config.MaxPerTenant say; 0 restores what they
+	// say. A negative n panics; a limit above MaxGlobal has no effect. Otherwise it
+	// does for the tenant what SetMaxGlobal does for all. It holds for known and
+	// unknown tenants, until the next SetLimit. It stays even if the tenant is
+	// forgotten or never comes, so limits for unbounded keys take unbounded memory. For
+	// a tenant that is not equal to itself (NaN) it does nothing.
 	//
-	// SetLimit(tenant, 0) may ask Config.MaxPerTenantFor. If that panics, the limit
-	// that was set holds.
+	// SetLimit(tenant, 0) may call Config.MaxPerTenantFor. If that panics, the limit
+	// that was set before still holds.
 	SetLimit(tenant K, n int)
-	// Shutdown stops admitting and returns nil once every accepted task was
-	// delivered (or expired, or was cancelled); then Dequeue gives ErrClosed.
-	// Somebody has to go on dequeuing meanwhile. When ctx is done first it
-	// returns ctx.Err(), and the scheduler goes on draining; when Close comes
-	// first, ErrClosed.
+	// Shutdown stops admitting and returns nil once every accepted task was delivered
+	// (or expired, or was cancelled); then Dequeue returns ErrClosed. Consumers have to
+	// go on dequeuing meanwhile. If ctx is done first, Shutdown returns ctx.Err(), and
+	// the scheduler goes on draining; if Close is called first, it returns ErrClosed.
 	Shutdown(ctx context.Context) error
-	// Close stops at once: it wakes everybody, nothing more is delivered, and
-	// what was queued is handed to Config.OnDrop with DropClosed. A second
-	// call does nothing and returns at once, though the first may still be at
-	// work. It returns nil.
+	// Close stops at once: it wakes all waiting calls, nothing more is delivered, and
+	// queued tasks are handed to Config.OnDrop with DropClosed. A second call does
+	// nothing and returns at once, though the first may still be at work. It returns
+	// nil.
 	Close() error
 }
 

@@ -24,14 +24,14 @@ type Stats[K comparable] struct {
 	DroppedPolicy   uint64 // accepted, then evicted by DropOldest or DropNewest
 
 	QueueLen        int     // tasks queued, places reserved by calls in progress included
-	MaxGlobal       int     // the present one: Config.MaxGlobal, or what SetMaxGlobal says
+	MaxGlobal       int     // the current limit: Config.MaxGlobal, or what SetMaxGlobal has set
 	InFlight        int     // delivered and not yet Done; only of tenants with an in-flight limit
 	Tenants         int     // tenants known: queued, in flight, or idle for less than TenantIdle; MaxTenants at most
 	QueueSaturation float64 // QueueLen / MaxGlobal; above 1 after SetMaxGlobal has set it below what was queued
 
 	QueueTime  QueueTime
 	TopTenants []TenantCount[K] // by delivered tasks, most first; an approximate ranking
-	Lag        Lag[K]           // who is furthest behind its fair share
+	Lag        Lag[K]           // the tenant that is furthest behind its fair share
 }
 
 // QueueTime says how long delivered tasks had waited, from admission to dequeue. The
@@ -59,13 +59,14 @@ type TenantCount[K comparable] struct {
 }
 
 // Lag says how far behind its fair share a tenant is, in rounds: in each round every
-// tenant that has something to deliver may spend its quantum. The lag is by how many rounds
-// others have passed the round in which the tenant's front task was to be served, by
-// what it costs and what the tenant has saved; a tenant without a task, or at its limit in
-// flight, has none. In a scheduler that works Max is at most Config.FairnessSlack
-// (docs/fairness.md, "Lag", has the few exceptions), whatever tasks cost and however long
-// the queues are: it says nothing of load, and more means that somebody is passed over.
+// tenant that has something to deliver may spend its quantum. The cost of the tenant's
+// front task, and what the tenant has saved, say in which round the task should be
+// served. The lag is by how many rounds others have passed that round. A tenant without
+// a task, or at its limit in flight, has no lag. In a scheduler that works, Max is at
+// most Config.FairnessSlack (docs/fairness.md, "Lag", has the few exceptions), whatever
+// tasks cost and however long the queues are. So a lag says nothing about load, and a
+// larger Max means that a tenant is passed over.
 type Lag[K comparable] struct {
 	Max    float64
-	Tenant K // whose; the zero value while Max is 0
+	Tenant K // the tenant with this lag; the zero value while Max is 0
 }

@@ -41,15 +41,16 @@ type Task[T any] struct {
 	// Priority, 0 means PriorityNormal; above PriorityCritical is ErrInvalidTask.
 	Priority Priority
 	// Deadline after which the task is never delivered; zero: none, or
-	// Config.MaxQueueAge from its admission. A task whose Deadline has passed when
-	// it is enqueued, or passes while its producer waits for room, is accepted once
-	// there is room, and expires. More than 292 years ahead is none.
+	// Config.MaxQueueAge from its admission. If the Deadline has passed when the task
+	// is enqueued, or passes while its producer waits for room, the task is accepted
+	// once there is room, and expires. A Deadline more than 292 years ahead counts as
+	// none.
 	Deadline time.Time
 	// Ticket to cancel the task with; nil: it cannot be cancelled.
 	Ticket *Ticket
-	// Flow says whose it is inside the tenant: a user, a route, a job, by any number,
-	// for example a hash. The flows of a tenant share what the tenant gets: see
-	// Config.MaxFlows. 0: nobody's in particular, which is a flow too.
+	// Flow is a number, for example a hash, for the user, route or job within the
+	// tenant that the task belongs to. The flows of a tenant share what the tenant
+	// gets: see Config.MaxFlows. 0: none in particular, which is a flow too.
 	Flow uint64
 }
 
@@ -86,21 +87,20 @@ type Item[K comparable, T any] struct {
 
 // Done says that the work is finished. It is needed only for tenants with an in-flight
 // limit (Config.MaxInFlightPerTenant, MaxInFlightFor), where it makes room for the
-// tenant's next task; without one, it does nothing. A second call, on the item or on a copy, does
-// nothing. Safe for concurrent use on copies, as is Charge.
+// tenant's next task; without one, it does nothing. A second call, on the item or on a
+// copy, does nothing. Safe for concurrent use on copies, like Charge.
 func (it *Item[K, T]) Done() {
 	if s := it.settler; s != nil {
 		s.SettleDone(it.token)
 	}
 }
 
-// Charge says that the actual cost was Cost + delta: the tenant's deficit moves
-// by -delta and may become negative, so that over time each tenant gets its
-// share of actual cost. A debt outlives an idle spell of the tenant (until the
-// tenant is forgotten, Config.TenantIdle); a credit does not. While the tenant is
-// forgotten Charge does nothing. Flow is charged likewise, among the flows of its
-// tenant; the debts of as many flows are remembered as may be queued apart
-// (Config.MaxFlows).
+// Charge says that the actual cost was Cost + delta: the tenant's deficit moves by
+// -delta and may become negative, so that over time each tenant gets its share of
+// actual cost. A debt outlives an idle spell of the tenant (until the tenant is
+// forgotten, Config.TenantIdle); a credit does not. While the tenant is forgotten,
+// Charge does nothing. The item's flow is charged likewise, among the flows of its
+// tenant; at most Config.MaxFlows flows' debts are remembered.
 func (it *Item[K, T]) Charge(delta int64) {
 	s := it.settler
 	if s == nil || delta == 0 {
@@ -116,9 +116,9 @@ func (it *Item[K, T]) Charge(delta int64) {
 	}
 }
 
-// Settler is what a scheduler puts into the items that it delivers, so that
-// Item.Done and Item.Charge find their way back. Only who implements a
-// Scheduler needs it. The methods are called by any goroutine.
+// Settler is what a scheduler puts into the items that it delivers, so that Item.Done
+// and Item.Charge find their way back. Only implementations of Scheduler need it. Any
+// goroutine may call the methods.
 type Settler interface {
 	// SettleDone ends the delivery that token names. Each token counts once.
 	SettleDone(token uint64)
@@ -126,14 +126,14 @@ type Settler interface {
 	SettleCharge(token uint64, delta int64)
 }
 
-// FlowSettler is a Settler whose deliveries are paid from the deficit of their flow as
-// well.
+// FlowSettler is a Settler whose deliveries are paid from the deficit of their flow,
+// too.
 type FlowSettler interface {
 	Settler
 	// SettleFlow is called instead of SettleCharge. flow is the Flow of the item.
 	SettleFlow(token, flow uint64, delta int64)
 }
 
-// Bind makes s the receiver of the item's Done and Charge. Only who implements
-// a Scheduler needs it.
+// Bind makes s the receiver of the item's Done and Charge. Only implementations of
+// Scheduler need it.
 func (it *Item[K, T]) Bind(s Settler, token uint64) { it.settler, it.token = s, token }

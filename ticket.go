@@ -17,9 +17,9 @@ type Ticket struct {
 	// owner is nil while the ticket is free. Enqueue sets it (CAS nil -> owner);
 	// whoever ends the task sets it back.
 	owner atomic.Pointer[TicketOwner]
-	// placed is the owner again, from when the task is queued until it ends; set
-	// and cleared under the owner's lock. So who holds the lock of an owner and
-	// finds it here knows that nobody else touches place.
+	// placed is the owner again, from when the task is queued until it ends; set and
+	// cleared under the owner's lock. So a goroutine that holds the lock of an owner
+	// and finds that owner here knows that no other goroutine touches place.
 	placed atomic.Pointer[TicketOwner]
 	place  any // the scheduler's note where the task is
 }
@@ -36,8 +36,8 @@ func (tk *Ticket) Cancel() bool {
 	return false
 }
 
-// TicketOwner is the scheduler's end of a Ticket, one per tenant or scheduler.
-// It and the methods below are needed only by who implements a Scheduler.
+// TicketOwner is the scheduler's end of a Ticket, one per tenant or scheduler. Only
+// implementations of Scheduler need it and the methods below.
 type TicketOwner struct {
 	Canceler interface {
 		// CancelTicket removes the task of tk if it is still queued.
@@ -56,9 +56,8 @@ func (tk *Ticket) SetPlace(place any) {
 	tk.placed.Store(tk.owner.Load())
 }
 
-// Place returns what SetPlace noted, nil if no task of o is queued with the
-// ticket: it has ended, is not queued yet, or belongs to somebody else. Only
-// under o's lock.
+// Place returns what SetPlace noted, nil if no task of o is queued with the ticket: it
+// has ended, is not queued yet, or belongs to another owner. Only under o's lock.
 func (tk *Ticket) Place(o *TicketOwner) any {
 	if tk.placed.Load() != o {
 		return nil

@@ -234,9 +234,10 @@ func base(ctx context.Context, c *Ctx) context.Context {
 }
 
 // Call sends a message and waits for the reply, or until ctx ends: then it returns at
-// once, a message that still waits is never handled, and a handler in progress goes on
-// with its Ctx cancelled. If the actor is idle the handler may run on the caller's
-// goroutine, where nobody can tell the difference: see the package's documentation.
+// once. A message that still waits is never handled, and a handler in progress goes on
+// with its Ctx cancelled. If the actor is idle, the handler may run on the caller's
+// goroutine, where the caller can hardly tell the difference: see the package's
+// documentation.
 func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res Res, err error) {
 	a := to.a
 	if a == nil {

@@ -15,9 +15,9 @@ func (s *System) parentEnd() error {
 	return ErrStopped
 }
 
-// Shutdown takes no new messages from outside, waits until all mailboxes are worked
-// off, and ends the actors: children before parents, last started first. If ctx ends
-// first it does what Close does, and returns ctx's error.
+// Shutdown refuses new messages from outside, waits until all mailboxes are empty, and
+// ends the actors: children before parents, last started first. If ctx ends first, it
+// does what Close does, and returns ctx's error.
 func (s *System) Shutdown(ctx context.Context) error {
 	c, err := sender(ctx)
 	if err != nil {
@@ -98,11 +98,12 @@ func (s *System) still() (sum uint64, still bool) {
 	return sum, still
 }
 
-// Close ends everything at once: queued messages are dead letters, callers get
-// ErrStopped, contexts of handlers in progress are cancelled. It does not wait for
-// those handlers, whose actors end without last words, nor for last words that have
-// begun; it does for the last words of the others. A second Close waits for the first one,
-// unless a hook or last words are in progress: those may be what calls it. It returns nil.
+// Close ends everything at once: queued messages become dead letters, callers get
+// ErrStopped, and the contexts of handlers in progress are cancelled. It does not wait
+// for those handlers, whose actors end without last words (Stopper), nor for last words
+// that have begun. It does wait for the last words of the other actors. A second Close
+// waits for the first one, unless a hook or last words are in progress: the second call
+// may come from one of those. It returns nil.
 func (s *System) Close() error {
 	s.shutting.Store(true)
 	if s.closed.Swap(true) {

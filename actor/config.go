@@ -29,29 +29,27 @@ type Config struct {
 	// Call, Wait or Await do not count, nor do calls that run on their caller's
 	// goroutine, from outside of the System.
 	Slots int
-	// Slice is the processor time of a turn: after it the actor goes behind those who
+	// Slice is the processor time of a turn: after it the actor goes behind those that
 	// have used less. 0: 100 us.
 	Slice time.Duration
-	// Throughput is how many messages a turn has at most. 0: 100. 1 is the fairest.
+	// Throughput is the maximum number of messages in a turn. 0: 100. 1 is the fairest.
 	Throughput int
-	// Handoff is how long a handler computes until it loses its slot, if others wait
-	// for one. 0: 10 ms; below 0: never.
+	// Handoff is how long a handler may compute before it loses its slot, if other
+	// actors wait for one. 0: 10 ms; below 0: never.
 	Handoff time.Duration
-	// Mailbox of every actor that has no other one by WithMailbox. Zero: 65,536
-	// messages, reject.
+	// Mailbox of every actor without WithMailbox. Zero: 65,536 messages, reject.
 	Mailbox Mailbox
-	// Metrics is told about turns, timeouts, restarts. nil: nobody is.
+	// Metrics receives turns, timeouts and restarts. nil: no metrics.
 	Metrics Metrics
-	// Logger is for what no hook takes. nil: slog.Default().
+	// Logger gets every event that has no hook. nil: slog.Default().
 	Logger *slog.Logger
-	// OnDeadLetter is told about each accepted message that nobody will handle: the
-	// actor has ended, or the mailbox's policy evicted it. It is called without a lock,
-	// by the goroutine that found out, and may call the System. What it panics with is
-	// logged. nil: nobody is told.
+	// OnDeadLetter is called for each accepted message that no handler will get,
+	// because the actor has ended or the mailbox's policy evicted it. It is called
+	// without a lock, by the goroutine that finds this out, and may call the System.
+	// Its panics are logged. nil: no call.
 	OnDeadLetter func(DeadLetter)
-	// OnTimeout is told about each handler that has run for its timeout, in every
-	// mode. It is called by a goroutine of its own; what it panics with is logged.
-	// nil: it is logged.
+	// OnTimeout is called for each handler that has run for its timeout, in every mode,
+	// on a goroutine of its own. Its panics are logged. nil: the timeout is logged.
 	OnTimeout func(SlowHandler)
 
 	// Profile gives the goroutine of each handler the pprof labels actor, the kind of the
@@ -60,7 +58,7 @@ type Config struct {
 	Profile bool
 }
 
-// DeadLetter is an accepted message that nobody will handle.
+// DeadLetter is an accepted message that no handler will get.
 type DeadLetter struct {
 	Name, Method string
 	Req          any
@@ -74,7 +72,7 @@ type SlowHandler struct {
 }
 
 // Mailbox says how many messages may wait for an actor, and what happens to a message
-// that comes when so many do. DropOldest and DropNewest evict a message of the lowest
+// that comes at that limit. DropOldest and DropNewest evict a message of the lowest
 // priority that is not above the new one's, as they do in package firq, and reject
 // where there is none; Wait waits for room, for Backpressure.Wait.
 type Mailbox struct {

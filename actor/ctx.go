@@ -15,11 +15,11 @@ const (
 	abandoned               // its handler was abandoned; it is never used again
 )
 
-// Ctx is what a handler gets: a context.Context, and how a call knows the handler that makes it.
-// It is valid while its handler runs; later it is another handler's.
+// Ctx is the context.Context that a handler gets. By it, a call knows which handler
+// makes it. It is valid while its handler runs; afterwards another handler may use it.
 //
-// A handler's goroutines may use it as a context. To wait for several calls at once
-// use Start: a Call of a goroutine counts as one that the handler waits for.
+// A handler's goroutines may use it as a context. To wait for several calls at once use
+// Start: a Call by any of these goroutines counts as one that the handler waits for.
 type Ctx struct {
 	st      atomic.Uint32
 	a       atomic.Pointer[actor]

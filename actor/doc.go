@@ -21,21 +21,22 @@
 // System; several Systems may use one at once.
 //
 // Messages are handled first in, first out by sender and priority. A ReadOnly message
-// runs together with other ReadOnly messages, in its place. A sender that passes a
-// pointer shares its target.
+// keeps its place in that order, and runs together with other ReadOnly messages. A
+// sender that passes a pointer shares its target.
 //
 // # Fairness
 //
-// A System has some slots, which are rights to compute. An actor with messages waits
-// for a slot. Its turn ends after Config.Slice of processor time, or Config.Throughput
-// messages; then it goes behind all actors that have used less by weight: start-time
-// fair queueing (Goyal, Vin and Cheng 1996) over nanoseconds. An actor that was idle
-// has saved nothing up and goes first. An actor that a short handler has made ready is
-// next on the handler's slot, without the queue, unless it is a slice ahead of the
-// actors that wait there, or the slot was passed on in this way for a slice. A handler
-// that waits in Call, Future.Wait or Ctx.Await has no slot, and goes on without one. A
-// handler that computes for Config.Handoff loses its slot if others wait, and keeps its
-// goroutine: from then on it shares the processor by Go's scheduler.
+// A System has a fixed number of slots, which are rights to compute. An actor with
+// messages waits for a slot. Its turn ends after Config.Slice of processor time, or
+// Config.Throughput messages; then it goes behind all actors that have used less time
+// per weight. This is start-time fair queueing (Goyal, Vin and Cheng 1996) over
+// nanoseconds. An actor that was idle goes first, but has saved nothing up. An actor
+// that a short handler has made ready runs next on the handler's slot, without
+// queueing, unless it is a slice ahead of the actors in the queue, or the slot has been
+// passed on in this way for a slice. A handler that waits in Call, Future.Wait or
+// Ctx.Await has no slot, and resumes without one. A handler that computes for
+// Config.Handoff loses its slot if others wait, and keeps its goroutine: from then on
+// it shares the processors as Go's scheduler decides.
 //
 // # Calls
 //
@@ -51,13 +52,14 @@
 // no writer waits between the two.
 //
 // A call to an actor that has failed waits for its next incarnation. A handler that has
-// to end before that incarnation can begin would wait for itself: its actor is a child
-// of the failed actor, or a sibling which the supervisor takes down too, or one that it
-// starts before. That is ErrDeadlock as well, even if the failure comes after the call.
+// to end before that incarnation can begin would wait for itself. This is so if its
+// actor is a child of the failed actor, a sibling that the supervisor takes down too,
+// or one that the supervisor starts earlier. Such a call is ErrDeadlock as well, even
+// if the failure comes after the call.
 //
-// A handler that waits for the end of an actor, in Stop, waits for the handlers of its
-// children, too. So does Spawn, if start has failed: then children of the new actor that
-// call the handler which waits get ErrDeadlock.
+// A handler that waits in Stop for the end of an actor also waits for the handlers of
+// that actor's children. So does Spawn, if start has failed: then children of the new
+// actor that call the waiting handler get ErrDeadlock.
 //
 // The package does not see waits by means other than its own. If several goroutines of
 // one handler call at once, it sees only the first; use Start and Wait to have several

@@ -37,10 +37,10 @@ type rejection struct{ text string }
 func (r *rejection) Error() string { return r.text }
 func (r *rejection) Unwrap() error { return firq.ErrRejected }
 
-// DeadlockError says who waits for whom. It matches ErrDeadlock.
+// DeadlockError says which actor waits for which. It matches ErrDeadlock.
 type DeadlockError struct {
-	// Cycle holds the name of each actor of the cycle once, in the order of the
-	// calls: each waits for the next one, and the last one would for the first.
+	// Cycle holds the name of each actor of the cycle once, in the order of the calls:
+	// each waits for the next one, and the last one would wait for the first.
 	Cycle []string
 }
 
@@ -54,7 +54,7 @@ func (e *DeadlockError) Error() string {
 // Is makes it match ErrDeadlock.
 func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
 
-// PanicError is what user code panicked with. It matches ErrPanicked, and the Value
+// PanicError holds the value of a panic in user code. It matches ErrPanicked, and Value
 // too if that is an error.
 type PanicError struct {
 	Value any

@@ -13,9 +13,9 @@ type Future[Res any] struct {
 }
 
 // Start sends a message and returns without waiting for its reply, so that a handler
-// can have several calls in progress; it blocks only where Tell does. The call ends
-// when ctx does, as a Call; if ctx is a Ctx, also when its handler returns. Only while
-// the handler is in Wait it counts as waiting, by the rule of deadlocks.
+// can have several calls in progress; it blocks only where Tell does. Like a Call, it
+// ends when ctx ends; if ctx is a Ctx, it also ends when its handler returns. For the
+// detection of deadlocks, the handler counts as waiting only while it is in Wait.
 func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Future[Res] {
 	a := to.a
 	if a == nil {
@@ -53,7 +53,7 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 	return &Future[Res]{sys: s, f: &k.f, res: &k.res}
 }
 
-// Wait waits for the reply, or until ctx ends: then it may be asked again.
+// Wait waits for the reply, or until ctx ends; then Wait may be called again.
 func (f *Future[Res]) Wait(ctx context.Context) (res Res, err error) {
 	c, err := sender(ctx)
 	if err != nil {

@@ -91,14 +91,40 @@ func (w *hand) has() bool {
 // w: then the slot's new owner runs the actor in sl.next, and w must not.
 func (w *hand) keeps(sl *slot) bool {
 	failpoint.At("keeps")
-	return w.stamp(sl, 0)
+	return w.restamp(sl, 0) || w.stamp(sl, 0)
+}
+
+// restamp is stamp without the lock, between turns of w. It pairs with takeAway: one of them
+// moves since on from the last handler. false: stamp has to look.
+func (w *hand) restamp(sl *slot, since int64) bool {
+	last := sl.since.Load()
+	if last == 0 || sl.owner.Load() != w {
+		return false
+	}
+	failpoint.At("restamp")
+	return sl.since.CompareAndSwap(last, since) && sl.owner.Load() == w
+}
+
+// next returns the actor that waits for sl, if there is one, and the slot stays stamped: so a
+// handler that is followed by the next one costs no look at the queue. nil: keeps has to say
+// whether w goes on.
+func (w *hand) next(sl *slot) *actor {
+	if sl.next.Load() == nil || !w.restamp(sl, w.now) {
+		return nil
+	}
+	a := w.pool.takeNext(w, sl)
+	if a != nil && sl.owner.Load() != w { // taken away meanwhile, and so a may wait for any slot
+		w.pool.push(entry{tag: a.used, a: a})
+		return nil
+	}
+	return a
 }
 
 // stamp says since when a handler is in progress on sl, 0: none is; false: w has lost sl,
 // and what is said of it is its new owner's business. A time left behind on a slot whose
 // owner sleeps would have the monitor take it from the sleeper.
 func (w *hand) stamp(sl *slot, since int64) bool {
-	sl.mu.Lock()
+	failpoint.Lock(&sl.mu, "slot")
 	defer sl.mu.Unlock()
 	if sl.owner.Load() != w {
 		return false
@@ -114,7 +140,7 @@ func (w *hand) lose() bool {
 	if sl == nil || sl.owner.Load() != w {
 		return false
 	}
-	sl.mu.Lock()
+	failpoint.Lock(&sl.mu, "slot")
 	took := sl.owner.CompareAndSwap(w, nil)
 	if took {
 		sl.since.Store(0)
@@ -130,25 +156,26 @@ func (w *hand) lose() bool {
 func (w *hand) turns(sl *slot) bool {
 	p := w.pool
 	for ; ; sl = w.slot.Load() { // a handler that called Yield may have come back with another slot
-		if !w.keeps(sl) {
-			return true
-		}
-		var e entry
-		if a := p.takeNext(w, sl); a != nil {
-			e = entry{tag: p.q.now(), since: w.now, a: a}
-		} else {
-			var ok bool
-			if e, ok = p.pop(w, sl); !ok {
-				return false
-			}
-			if e.a == nil {
+		e := entry{tag: p.q.now(), since: w.now, a: w.next(sl)}
+		if e.a == nil {
+			if !w.keeps(sl) {
 				return true
 			}
-			w.took = w.now
-		}
-		if e.w != nil { // a handler wants a slot
-			e.w.give <- sl
-			return true
+			if e.a = p.takeNext(w, sl); e.a == nil { // it may have come just before keeps
+				var ok bool
+				if e, ok = p.pop(w, sl); !ok {
+					return false
+				}
+				if e.a == nil {
+					return true
+				}
+				w.took = w.now
+			}
+			if e.w != nil { // a handler wants a slot
+				e.w.give <- sl
+				return true
+			}
+			sl.since.Store(w.now)
 		}
 		e.a.used = max(e.a.used, e.tag)
 		before := w.now

@@ -50,7 +50,7 @@ func kindOf[S any]() *kind {
 }
 
 // NewMethod makes a kind of message with a reply. name is for errors, metrics and
-// traces. It panics on an empty name, a nil fn, an option that makes no sense.
+// traces. It panics on an empty name, a nil fn or an invalid option.
 func NewMethod[S, Req, Res any](name string, fn func(S, *Ctx, Req) (Res, error), opts ...MethodOption) *Method[S, Req, Res] {
 	if fn == nil {
 		panic("actor: NewMethod: fn is nil")
@@ -68,7 +68,7 @@ func NewMethod[S, Req, Res any](name string, fn func(S, *Ctx, Req) (Res, error),
 	return m
 }
 
-// NewAction makes a kind of message without a reply but its error.
+// NewAction makes a kind of message whose only reply is an error.
 func NewAction[S, Req any](name string, fn func(S, *Ctx, Req) error, opts ...MethodOption) *Method[S, Req, struct{}] {
 	if fn == nil {
 		panic("actor: NewAction: fn is nil")

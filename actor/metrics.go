@@ -2,17 +2,17 @@ package actor
 
 import "time"
 
-// Metrics is told what a System does. Its methods are called without a lock, by the
-// goroutine that did it, and have to be quick and safe for concurrent use; what they
-// panic with is logged. Labels are kinds and methods, never actors. NoMetrics does
-// nothing; embed it to implement a part.
+// Metrics receives what a System does. Its methods are called without a lock, by the
+// goroutine that did it, and have to be quick and safe for concurrent use; their panics
+// are logged. Labels are kinds and methods, never actors. NoMetrics does nothing; embed
+// it to implement only some of the methods.
 type Metrics interface {
-	// Turn of an actor has ended: it had so many messages and used so much processor
-	// time, after it had waited for a slot.
+	// Turn: a turn of an actor has ended. It handled that many messages and used that
+	// much processor time, after it had waited that long for a slot.
 	Turn(kind string, messages int, used, waited time.Duration, why TurnEnd)
 	// Timeout: a handler has run for its timeout.
 	Timeout(kind, method string, mode TimeoutMode)
-	// Abandoned: by so many the number of abandoned handlers that still run has changed.
+	// Abandoned: the number of abandoned handlers that still run has changed by delta.
 	Abandoned(kind string, delta int)
 	// Failed: an incarnation has failed.
 	Failed(kind string, why error)
@@ -20,7 +20,7 @@ type Metrics interface {
 	Restarted(kind string)
 	// Refused: a message was not accepted.
 	Refused(kind string, why error)
-	// Handoff: a handler that computed for long has lost its slot.
+	// Handoff: a handler that computed for too long has lost its slot.
 	Handoff()
 }
 

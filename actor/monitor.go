@@ -77,15 +77,16 @@ func (s *System) handOff() {
 }
 
 // takeAway takes a slot from its owner, if that is still at the handler that has been in
-// progress since then, and passes it on. Under sl.mu: an owner that has just finished is
-// in pop before, and keeps the slot, or after, and sees that it has none.
+// progress since then, and passes it on. An owner that has just finished moves since on first,
+// and keeps the slot, or finds that it was moved, and that it has none (keeps).
 func (p *pool) takeAway(sl *slot, since int64) bool {
 	failpoint.At("take away")
-	sl.mu.Lock()
+	failpoint.Lock(&sl.mu, "slot")
 	w := sl.owner.Load()
-	took := w != nil && sl.since.Load() == since && sl.owner.CompareAndSwap(w, nil)
+	took := w != nil && sl.since.CompareAndSwap(since, 0)
 	if took {
-		sl.since.Store(0)
+		failpoint.At("take away now")
+		sl.owner.Store(nil)
 	}
 	sl.mu.Unlock()
 	if took {
@@ -97,13 +98,13 @@ func (p *pool) takeAway(sl *slot, since int64) bool {
 // class of a wait: the power of two of nanoseconds that is not below it.
 func class(ns int64) int { return min(bits.Len64(uint64(max(ns, 1)-1)), classes-1) }
 
-// Queue is the actors that wait for a slot, for a Watchdog.
+// Queue lets a Watchdog see the actors that wait for a slot as a queue.
 func (s *System) Queue(name string) watchdog.Queue {
 	return watchdog.Queue{Name: name, Read: s.pool.q.counters}
 }
 
-// Running returns the handlers in progress, longest first: those that wait, and those
-// that were abandoned, too. Elapsed may be short by up to a Slice.
+// Running returns the handlers in progress, longest first, including those that wait
+// and those that were abandoned. Elapsed may be short by up to a Slice.
 func (s *System) Running() []SlowHandler {
 	s.ctxMu.Lock()
 	list := make([]*Ctx, 0, len(s.ctxs))

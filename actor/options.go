@@ -26,7 +26,7 @@ type settings struct {
 	dedicated  bool
 }
 
-// WithThroughput is how many messages a turn of the actor has at most: at least 1.
+// WithThroughput is the maximum number of messages in a turn of the actor: at least 1.
 func WithThroughput(n int) Option {
 	return func(o *settings) error {
 		if n < 1 || n > math.MaxInt32 {
@@ -37,8 +37,8 @@ func WithThroughput(n int) Option {
 	}
 }
 
-// WithWeight is by how many times more processor time the actor gets than one
-// without the option, where both have work: 1 to 1,048,576.
+// WithWeight is how many times the processor time of an actor without the option this
+// one gets while both have work: 1 to 1,048,576.
 func WithWeight(w int) Option {
 	return func(o *settings) error {
 		if w < 1 || w > maxWeight {
@@ -86,8 +86,8 @@ func WithHandlerTimeout(d time.Duration, mode TimeoutMode) Option {
 	}
 }
 
-// WithSlowAfter calls hook once for each handler that has run for d, by a goroutine of
-// its own, while the handler runs. What hook panics with is logged.
+// WithSlowAfter calls hook once for each handler that has run for d, on a goroutine of
+// its own, while the handler runs. Panics of hook are logged.
 func WithSlowAfter(d time.Duration, hook func(SlowHandler)) Option {
 	return func(o *settings) error {
 		if d <= 0 || hook == nil {
@@ -98,9 +98,9 @@ func WithSlowAfter(d time.Duration, hook func(SlowHandler)) Option {
 	}
 }
 
-// Dedicated gives the actor a goroutine, an operating system's thread and a slot of
-// its own: for code that wants to be on one thread, or computes all the time. Its
-// calls never run on a caller's goroutine.
+// Dedicated gives the actor a goroutine, an operating system's thread and a slot of its
+// own: for code that has to stay on one thread, or computes all the time. Its calls
+// never run on a caller's goroutine.
 func Dedicated() Option {
 	return func(o *settings) error { o.dedicated = true; return nil }
 }
@@ -109,7 +109,7 @@ func Dedicated() Option {
 type MethodOption func(*method)
 
 // ReadOnly says that the method only reads the state: such handlers of an actor run
-// together. Each waits its place in the mailbox.
+// together. Each waits for its turn in the mailbox.
 func ReadOnly() MethodOption { return func(m *method) { m.readOnly = true } }
 
 // Inline lets a call run on its caller's goroutine although its ctx may end: for

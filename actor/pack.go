@@ -196,8 +196,8 @@ func (a *actor) crowd(e *envelope) {
 }
 
 // Tell sends a message and does not wait for its handler. It blocks only where the
-// mailbox is full and its policy is Wait; only for that ctx matters, except that a Ctx
-// says who sends. An error means that the message was not accepted.
+// mailbox is full and its policy is Wait. ctx matters only for that, except that a Ctx
+// names the sender. An error means that the message was not accepted.
 func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) error {
 	a := to.a
 	if a == nil {

@@ -180,7 +180,7 @@ func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 			w.now = p.sys.now()
 		}
 		failpoint.At("pop")
-		if !w.keeps(sl) {
+		if sl.owner.Load() != w {
 			return entry{}, true
 		}
 		if e, ok := p.q.get(w.now); ok {

@@ -148,6 +148,48 @@ func TestLostBetweenTurns(t *testing.T) {
 	s.dropCtx(w.ctx)
 }
 
+// A hand that loses its slot to the monitor while it takes the actor that waits for it leaves
+// that actor to those that have a slot.
+func TestLostBeforeNext(t *testing.T) {
+	s := newSys(t, Config{Slots: 1, Handoff: time.Hour})
+	sl := &slot{}
+	q := &hookedQueue{queue: s.newQueue(1)}
+	p := &pool{sys: s, q: q, closed: true} // nobody gets the slot
+	sl.pool = p
+	w, other, a := &hand{pool: p, now: 9}, &hand{pool: p}, new(actor)
+	sl.owner.Store(w)
+	sl.since.Store(7)
+	sl.next.Store(a)
+	q.at = func() { sl.owner.Store(other) } // after it was stamped
+	if w.next(sl) != nil || sl.next.Load() != nil {
+		t.Error("it has gone on without a slot")
+	}
+	if e, ok := q.get(0); !ok || e.a != a {
+		t.Error("the actor is lost")
+	}
+	sl.next.Store(a)
+	if w.next(sl) != nil || sl.next.Load() != a {
+		t.Error("it has taken the actor of another one's slot")
+	}
+	sl.owner.Store(w)
+	if q.at = nil; w.next(sl) != a || sl.since.Load() != 9 {
+		t.Error("it does not take the actor that waits for its slot")
+	}
+}
+
+// hookedQueue calls at when it is asked for the virtual time.
+type hookedQueue struct {
+	queue
+	at func()
+}
+
+func (q *hookedQueue) now() int64 {
+	if q.at != nil {
+		q.at()
+	}
+	return q.queue.now()
+}
+
 // A handler that calls Goexit while it is being abandoned leaves the turn to who abandons
 // it: else both give it back, and two goroutines have the actor.
 func TestGoexitOfAbandoned(t *testing.T) {

@@ -12,10 +12,10 @@ import (
 	"github.com/firq-go/firq/hist"
 )
 
-// Recorder is Metrics that counts, for those that export numbers, as contrib/firqprom
-// and contrib/firqotel do: give it to one System's Config.Metrics. Make it with
-// NewRecorder; safe for concurrent use. A turn costs it two look-ups' worth of time, no
-// allocation and no lock that anybody waits for.
+// Recorder is a Metrics that counts, for exporters such as contrib/firqprom and
+// contrib/firqotel: set it as the Config.Metrics of one System. Make it with
+// NewRecorder; it is safe for concurrent use. It takes the time of two look-ups per
+// turn, allocates nothing, and takes no lock that a goroutine would wait for.
 type Recorder struct {
 	kinds    sync.Map // string: *kindRecorder
 	timeouts sync.Map // timeoutKey: *atomic.Uint64
@@ -98,15 +98,16 @@ func (r *Recorder) Restarted(kind string) { r.kind(kind).restarted.Add(1) }
 // Refused counts a message that was not accepted, by reason.
 func (r *Recorder) Refused(kind string, why error) { r.kind(kind).refused[refusal(why)].Add(1) }
 
-// Handoff counts a slot that was taken from a handler that computed for long.
+// Handoff counts a slot that was taken from a handler that computed for too long.
 func (r *Recorder) Handoff() { r.handoffs.Add(1) }
 
-// Recorded is what a Recorder has counted so far. All but Abandoned only grows. A turn is in
-// it when it is over, which its last message is, and even its actor, a moment before.
+// Recorded is what a Recorder has counted so far. Everything but Abandoned only grows.
+// A turn is counted when it is over, which is a moment after its last message was
+// handled, and perhaps after its actor has ended.
 type Recorded struct {
 	Kinds    []KindRecord    // by name
 	Timeouts []TimeoutRecord // by kind, method and mode
-	Handoffs uint64          // slots taken from handlers that computed for long
+	Handoffs uint64          // slots taken from handlers that computed for too long
 	Waited   *hist.Snapshot  // how long actors waited for a slot, one sample per turn
 }
 

@@ -52,15 +52,16 @@ func (r Ref[S]) Len() int { return r.a.length() }
 func (r Ref[S]) Done() <-chan struct{} { return r.a.done() }
 
 // Err is why the actor has ended, once Done is closed: nil after Stop, Shutdown and
-// c.Stop(nil), ErrStopped after Kill, Close and the end of its parent, else the failure,
-// or what c.Stop was given. Before, nil.
+// c.Stop(nil); ErrStopped after Kill, Close and the end of its parent; otherwise the
+// failure, or the error given to c.Stop. Before that it is nil.
 func (r Ref[S]) Err() error { return r.a.err() }
 
-// Stop lets the actor handle what is in its mailbox and end, and waits for that, or
-// until ctx ends; the actor ends nevertheless. From now on it takes no message.
+// Stop lets the actor handle the messages in its mailbox and end. It waits for that, or
+// until ctx ends; the actor ends in any case. From now on the actor accepts no message.
 func (r Ref[S]) Stop(ctx context.Context) error { return r.a.stop(ctx) }
 
-// Kill ends the actor after the handlers in progress; what waits are dead letters.
+// Kill ends the actor after the handlers in progress; waiting messages become dead
+// letters.
 func (r Ref[S]) Kill() {
 	if r.a != nil {
 		r.a.doom(ErrStopped)

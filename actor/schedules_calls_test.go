@@ -147,7 +147,7 @@ var callPlays = map[string]play{
 		l := sc.late(sup)
 		sc.backlog(l.r, 2)
 		l.clock()
-		sc.monitor()
+		sc.monitor("monitor")
 		sc.end()
 	}},
 }

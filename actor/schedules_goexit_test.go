@@ -40,7 +40,7 @@ var goexitPlays = map[string]play{
 		r, q := sc.actor(sc.s, exits), sc.actor(sc.s, nil)
 		sc.sends("one", tell, r, 1)
 		sc.sends("two", tell, q, 2)
-		sc.monitor()
+		sc.monitor("monitor")
 		sc.end()
 	}},
 	"Goexit, and Close": {2, func(sc *scene) {
@@ -146,7 +146,7 @@ var goexitPlays = map[string]play{
 		})
 		r.a.mean, q.a.mean = 1, 1
 		sc.sends("one", tell, r, 1)
-		sc.monitor()
+		sc.monitor("monitor")
 		sc.end()
 	}},
 	"Goexit in a mailbox with a limit": {1, func(sc *scene) {

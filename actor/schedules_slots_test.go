@@ -29,7 +29,7 @@ var slotPlays = map[string]play{
 		r, q := sc.actor(sc.s, nil), sc.actor(sc.s, nil)
 		sc.sends("one", tell, r, 1)
 		sc.sends("two", tell, q, 2)
-		sc.monitor()
+		sc.monitor("monitor")
 		sc.end()
 	}},
 	"the actor that waits for a slot": {2, func(sc *scene) {
@@ -45,7 +45,23 @@ var slotPlays = map[string]play{
 		})
 		r.a.mean, q.a.mean = 1, 1 // short handlers
 		sc.sends("one", tell, r, 1)
-		sc.monitor()
+		sc.monitor("monitor")
+		sc.end()
+	}},
+	"the actor that waits for a slot that is taken away again": {1, func(sc *scene) {
+		sc.build(1, Config{})
+		q := sc.actor(sc.s, nil)
+		r := sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
+			if err := tell.Tell(c, q, n+10); err != nil {
+				sc.Errorf("%v", err)
+			}
+			sc.accepted[n+10] = true
+			return n, nil
+		})
+		r.a.mean, q.a.mean = 1, 1
+		sc.sends("one", tell, r, 1)
+		sc.monitor("first monitor")
+		sc.monitor("second monitor")
 		sc.end()
 	}},
 	"the actor that waits for a slot, and others": {1, func(sc *scene) {
@@ -61,7 +77,7 @@ var slotPlays = map[string]play{
 		r.a.mean, q.a.mean = 1, 1
 		sc.sends("one", tell, r, 1)
 		sc.sends("two", tell, q, 2)
-		sc.monitor()
+		sc.monitor("monitor")
 		sc.end()
 	}},
 	"a slot that is given away": {2, func(sc *scene) {
@@ -85,7 +101,7 @@ var slotPlays = map[string]play{
 		})
 		sc.backlog(r, 1)
 		sc.sends("two", tell, q, 2)
-		sc.monitor()
+		sc.monitor("monitor")
 		sc.end()
 	}},
 	"a slot of who waits": {1, func(sc *scene) {
@@ -96,14 +112,14 @@ var slotPlays = map[string]play{
 		})
 		sc.sends("one", tell, r, 1)
 		sc.sends("two", tell, q, 2)
-		sc.monitor()
+		sc.monitor("monitor")
 		sc.end()
 	}},
 }
 
 // monitor is a goroutine that takes a slot away, if a handler is in progress.
-func (sc *scene) monitor() {
-	sc.goes("monitor", func() {
+func (sc *scene) monitor(name string) {
+	sc.goes(name, func() {
 		sl := sc.s.pool.slots[0]
 		if since := sl.since.Load(); since != 0 {
 			sc.s.pool.takeAway(sl, since)

@@ -43,7 +43,7 @@ type soak struct {
 	s     *System
 	dead  atomic.Uint64
 	taken atomic.Uint64 // tells that were accepted
-	begun atomic.Bool   // a start that calls Goexit does not end the test
+	begun atomic.Bool   // Goexit does not end the test, in a start or in a handler that a start calls inline
 
 	mu      sync.Mutex
 	parents []Parent
@@ -219,7 +219,7 @@ func (p *soaked) handle(c *Ctx, n *soakNote) (int, error) {
 	switch x := rand.IntN(200); {
 	case x < 4:
 		panic("soak")
-	case x < 6:
+	case x < 6 && k.begun.Load():
 		runtime.Goexit()
 	case x < 12:
 		time.Sleep(time.Duration(rand.IntN(2500)) * time.Microsecond)

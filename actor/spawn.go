@@ -34,17 +34,17 @@ func (p *Supervisor) home() (*System, *actor, *Ctx, error) {
 }
 
 // Starter is optional, on the state: Started is called after each start, before the
-// first message. Its error is one of start.
+// first message. An error counts as an error of the start.
 type Starter interface{ Started(c *Ctx) error }
 
 // Stopper is optional, on the state: Stop is called when an incarnation ends, after its
-// last handler and when its children have ended, unless a handler of it was abandoned or
-// is still in progress at Close. why is what Ref.Err will be, or the failure that it is
-// restarted for. What it panics with is logged.
+// last handler and when its children have ended, unless a handler of it was abandoned
+// or is still in progress at Close. why is what Ref.Err will be, or the failure for
+// which the actor is restarted. Its panics are logged.
 type Stopper interface{ Stop(c *Ctx, why error) }
 
-// Value is the start of an actor whose state is made already. There is no second one:
-// a failure ends such an actor, also under a supervisor.
+// Value is the start of an actor whose state is made already. It works only once: a
+// failure ends such an actor, even under a supervisor.
 func Value[S any](state S) func(*Ctx) (S, error) {
 	v := &value[S]{state}
 	return v.start
@@ -65,7 +65,7 @@ var (
 
 // Spawn starts an actor. start makes its state: for the first time before Spawn
 // returns, on its caller's goroutine, and its error or panic is Spawn's; later, under a
-// supervisor, once for each incarnation. An empty name means that one is made.
+// supervisor, once for each incarnation. An empty name means that Spawn makes one.
 func Spawn[S any](p Parent, name string, start func(*Ctx) (S, error), opts ...Option) (Ref[S], error) {
 	if p == nil || start == nil {
 		return Ref[S]{}, invalid("Spawn: the parent or start is nil")

@@ -1,16 +1,17 @@
 package actor
 
 // Stash puts the message in progress aside: it is handled again after Unstash, or by
-// the next incarnation, before what waits. What the handler returns is ignored; the
-// caller goes on waiting. What is put aside counts in the mailbox's limit; where there
-// is no room left the message is a dead letter, and its caller gets ErrMailboxFull.
+// the next incarnation, before the messages that wait. What the handler returns is
+// ignored, and the caller goes on waiting. Stashed messages count in the mailbox's
+// limit; where there is no room left, the message is a dead letter, and its caller gets
+// ErrMailboxFull.
 func (c *Ctx) Stash() {
 	if c.valid() {
 		c.out.stashed = true
 	}
 }
 
-// Unstash takes back all that was put aside, in order, when the handler has returned.
+// Unstash puts all stashed messages back, in order, when the handler has returned.
 func (c *Ctx) Unstash() {
 	if c.valid() {
 		c.out.unstash = true
@@ -77,8 +78,9 @@ func (l *list) takeAllFront(from *list) {
 	l.takeAll(&all)
 }
 
-// Stop ends the actor after this handler: what waits are dead letters, and Ref.Err is
-// why. It is no failure: a supervisor does not start another incarnation.
+// Stop ends the actor after this handler: waiting messages become dead letters, and
+// Ref.Err is why. This is not a failure: a supervisor does not start another
+// incarnation.
 func (c *Ctx) Stop(why error) {
 	if c.valid() && !c.out.stop {
 		c.out.stop, c.out.stopErr = true, why

@@ -27,15 +27,15 @@ const (
 // times in 5 s, without backoff.
 type Supervision struct {
 	Strategy Strategy
-	// MaxRestarts within Within; one more, and the supervisor has failed itself. 0: 3;
-	// below 0: none.
+	// MaxRestarts is how many restarts are allowed within Within; with one more, the
+	// supervisor itself fails. 0: 3; below 0: none.
 	MaxRestarts int
-	// Within: 0: 5 s.
+	// Within is the time for MaxRestarts. 0: 5 s.
 	Within time.Duration
-	// Backoff before a restart: it doubles with each one, until none was needed for
-	// Within; jitter takes at most half of it away. 0: none.
+	// Backoff is the wait before a restart. It doubles with each restart, until none
+	// was needed for Within; jitter shortens it by at most half. 0: none.
 	Backoff time.Duration
-	// MaxBackoff is where it ends. 0: nowhere.
+	// MaxBackoff limits Backoff. 0: no limit.
 	MaxBackoff time.Duration
 }
 
@@ -71,14 +71,14 @@ func Supervise(p Parent, name string, v Supervision, opts ...Option) (*Superviso
 // Name of the supervisor.
 func (p *Supervisor) Name() string { return p.a.name }
 
-// Done is closed when it has ended, after its children.
+// Done is closed when the supervisor has ended, after its children.
 func (p *Supervisor) Done() <-chan struct{} { return p.a.done() }
 
-// Err is why it has ended, as Err of a Ref.
+// Err is why the supervisor has ended, as Ref.Err is for an actor.
 func (p *Supervisor) Err() error { return p.a.err() }
 
-// Stop ends it, its children first, last started first, and waits for that or until
-// ctx ends.
+// Stop ends the supervisor after its children, the last started child first. It waits
+// for that, or until ctx ends.
 func (p *Supervisor) Stop(ctx context.Context) error { return p.a.stop(ctx) }
 
 func (v Supervision) resolve() (Supervision, error) {

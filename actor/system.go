@@ -15,7 +15,7 @@ import (
 
 var errNilContext = fmt.Errorf("%w: actor: the context is nil", firq.ErrInvalidArgument)
 
-// System is some actors and the slots that they share. Its methods are safe for
+// System is a set of actors and the slots that they share. Its methods are safe for
 // concurrent use.
 type System struct {
 	cfg          Config
@@ -67,17 +67,17 @@ type Stats struct {
 	Waiting     int    // messages in mailboxes, what is stashed included
 	Accepted    uint64 // messages, inline calls too
 	Handled     uint64 // a handler was started
-	DeadLetters uint64 // nobody will handle them
+	DeadLetters uint64 // no handler will get them
 	Cancelled   uint64 // the caller left before a handler was started
 	Refused     uint64 // not accepted
 	Restarts    uint64 // incarnations that supervisors have started
 	Abandoned   uint64 // handlers that ran for their timeout with Stop
 	Deadlocks   uint64 // ErrDeadlock
-	Handoffs    uint64 // slots that were taken from handlers which computed for long
+	Handoffs    uint64 // slots that were taken from handlers that computed for too long
 }
 
 // New returns a System, or an error that matches firq.ErrInvalidConfig and names the
-// field. Close it, or Shutdown.
+// field. End it with Close or Shutdown.
 func New(c Config) (*System, error) { return newSystem(c, nil) }
 
 func newSystem(c Config, sh *shuffle) (*System, error) {
@@ -112,7 +112,7 @@ func (s *System) newQueue(slots int) queue {
 	return queueFor(slots)
 }
 
-// Stats of now. It takes time in proportion to the number of actors.
+// Stats returns a snapshot. It takes time in proportion to the number of actors.
 func (s *System) Stats() Stats {
 	st := Stats{
 		DeadLetters: s.dead.Load(), Cancelled: s.cancelled.Load(), Refused: s.rejected.Load(),

@@ -20,13 +20,13 @@ type Timer struct {
 }
 
 // After sends the actor of c a message after d. It panics if m is a method of another
-// state; if c is stale nothing is sent.
+// state; if c is stale, it sends nothing.
 func (m *Method[S, Req, Res]) After(c *Ctx, d time.Duration, req Req) *Timer {
 	return m.timer(c, d, 0, req)
 }
 
-// Every sends the actor of c a message after each d, except while the last one waits
-// still. It panics if m is a method of another state, or d is not positive.
+// Every sends the actor of c a message every d, except while the last one still waits.
+// It panics if m is a method of another state, or d is not positive.
 func (m *Method[S, Req, Res]) Every(c *Ctx, d time.Duration, req Req) *Timer {
 	if d <= 0 {
 		panic("actor: Every: the interval must be positive")
@@ -118,7 +118,8 @@ func (t *Timer) ring() {
 	}
 }
 
-// Stop ends the timer; false: it has rung (and was for once), or has ended.
+// Stop ends the timer. It returns false if the timer has ended already, as one of After
+// has once it has fired.
 func (t *Timer) Stop() bool {
 	ok := t.end()
 	if ok {
@@ -153,8 +154,8 @@ type Down struct {
 }
 
 // Watch tells the actor of c once when `to` ends for good, or at once if it has. The
-// message is beyond the mailbox's limit, and ends with the incarnation that watches. It
-// panics if down is a method of another state than c's actor has.
+// message does not count in the mailbox's limit. A watch ends with the incarnation that
+// watches. It panics if down is a method of another state than c's actor has.
 func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) {
 	if !c.valid() {
 		return

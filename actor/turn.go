@@ -15,11 +15,10 @@ const (
 	turnGone                // its handler was abandoned: the goroutine ends
 )
 
-// turn runs messages of a until the slice or their number is spent.
+// turn runs messages of a until the slice or their number is spent. The slot is stamped.
 func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 	s := w.pool.sys
 	t := tally{a: a, start: w.now, waited: waited}
-	sl.since.Store(w.now)
 	if s := a.mean > 0 && a.mean < short; s != sl.short.Load() {
 		sl.short.Store(s)
 	}

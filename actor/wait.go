@@ -227,7 +227,7 @@ func (a *actor) resumed(c *Ctx) {
 }
 
 // Await runs f, which may block: meanwhile the handler has no slot, and if its actor is
-// reentrant other messages come in. It returns what f does, or ErrStale.
+// reentrant, other messages come in. It returns the error of f, or ErrStale.
 func (c *Ctx) Await(f func() error) error {
 	if !c.valid() {
 		return ErrStale
@@ -237,8 +237,8 @@ func (c *Ctx) Await(f func() error) error {
 	return f()
 }
 
-// Yield gives the slot to an actor that waits for one, and comes back in its turn. The handler
-// keeps the actor's turn: no message of the actor comes in.
+// Yield gives the slot to an actor that waits for one, and returns once the handler has
+// a slot again. The handler keeps the actor's turn: no message of the actor comes in.
 func (c *Ctx) Yield() {
 	w := c.w
 	if w == nil || !c.valid() || w.pool.locked || !w.pool.waits() {

@@ -13,8 +13,8 @@ import (
 
 // SetLimit changes how many executions there may be at once, all groups together: 0 to
 // gate.MaxSlots, anything else panics. With 0 nothing is executed until it rises. If it
-// is below the number of groups, the groups without a slot get no calls, and those who
-// wait there queue elsewhere. What executes is not disturbed.
+// is below the number of groups, the groups without a slot get no calls, and the calls
+// that wait there queue elsewhere. Running executions are not disturbed.
 func (s *Server[T, K, V]) SetLimit(n int) {
 	if n < 0 || n > gate.MaxSlots {
 		panic(fmt.Sprintf("firq: compute: limit: %d, must be 0 to %d", n, gate.MaxSlots))
@@ -22,11 +22,11 @@ func (s *Server[T, K, V]) SetLimit(n int) {
 	s.groups.SetLimit(n)
 }
 
-// SetGroups changes how many groups there are: 1 to MaxGroups, anything else panics. They
-// are numbered from 0 on. More groups take keys of all others, fewer give those of the
-// last ones to the others; no other key moves, and the cache does not change. Calls that
-// wait in a group that goes queue elsewhere; what executes there ends there, until then on
-// top of the limit.
+// SetGroups changes how many groups there are: 1 to MaxGroups, anything else panics.
+// They are numbered from 0 on. More groups take keys of all others, fewer give those of
+// the last ones to the others; no other key moves, and the cache does not change. Calls
+// that wait in a removed group queue elsewhere; its executions run to their end there,
+// and until then come on top of the limit.
 func (s *Server[T, K, V]) SetGroups(n int) {
 	if n < 1 || n > MaxGroups {
 		panic(fmt.Sprintf("firq: compute: groups: %d, must be 1 to %d", n, MaxGroups))
@@ -34,9 +34,9 @@ func (s *Server[T, K, V]) SetGroups(n int) {
 	s.groups.set(func(d *division[T]) (int, int) { return d.limit, n })
 }
 
-// SetQuantum overrides a tenant's quantum in all groups; below 1 counts as 1. 0: what
-// Config.Gate says again; it may ask QuantumFor. For a tenant that is not equal to itself
-// (NaN) it does nothing.
+// SetQuantum overrides a tenant's quantum in all groups; below 1 counts as 1. 0
+// restores what Config.Gate says, and may call QuantumFor. For a tenant that is not
+// equal to itself (NaN) it does nothing.
 func (s *Server[T, K, V]) SetQuantum(tenant T, q int64) {
 	if s.tenants.Tenant(tenant) == nil {
 		s.groups.setQuantum(tenant, q)
@@ -49,10 +49,11 @@ func (s *Server[T, K, V]) SetQuantum(tenant T, q int64) {
 // draining; when Close comes first, firq.ErrClosed.
 func (s *Server[T, K, V]) Shutdown(ctx context.Context) error { return s.life.shutdown(ctx) }
 
-// Close refuses later calls with firq.ErrClosed, and so ends at once those that wait for a
-// slot or have joined an execution. The contexts of executions end; a call on whose
-// goroutine one runs returns when it has ended. Close waits for nobody. A second call, or
-// one after a Shutdown that came to its end, does nothing. It returns nil.
+// Close refuses later calls with firq.ErrClosed, and so ends at once those that wait
+// for a slot or have joined an execution. The contexts of executions end; a call on
+// whose goroutine one runs returns when it has ended. Close itself does not wait. A
+// second call, or one after a Shutdown that came to its end, does nothing. It returns
+// nil.
 func (s *Server[T, K, V]) Close() error {
 	s.life.kill()
 	return nil

@@ -16,7 +16,7 @@ import (
 // whether it failed: as many as there are calls, in their order; nil: its value is good.
 type Errors []error
 
-// Error says them all.
+// Error joins the texts of all errors.
 func (e Errors) Error() string {
 	var b strings.Builder
 	b.WriteString("firq: compute: a batch: ")

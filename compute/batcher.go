@@ -14,12 +14,12 @@ import (
 	"github.com/firq-go/firq/lockfree"
 )
 
-// Batcher executes many calls of many tenants at once, in batches that nobody waits for:
-// a call that finds a free slot is executed at once, alone; what comes while all slots
-// are taken waits in its tenant's turn, and goes together, as many as may. So batches
-// grow with load. Equal keys are not joined: that is a Server's work, whose Exec may
-// call a Batcher. Make it with NewBatcher; it must not be copied. All methods are safe for
-// concurrent use.
+// Batcher executes many calls of many tenants at once, in batches that no call waits
+// for: a call that finds a free slot is executed at once, alone; what comes while all
+// slots are taken waits in its tenant's turn, and goes together, as many as may. So
+// batches grow with load. Equal keys are not joined: that is a Server's work, whose
+// Exec may call a Batcher. Make it with NewBatcher; it must not be copied. All methods
+// are safe for concurrent use.
 //
 // A call that has queued, and a slot that is free, always find each other: whoever has
 // queued a call, given a slot back, or raised the limit, looks afterwards (pump), and one
@@ -68,12 +68,13 @@ type batch[T, K comparable, V any] struct {
 	left   int // who waits for it; guarded by Batcher.mu
 }
 
-// NewBatcher returns a Batcher over exec, which gets at most BatchConfig.Max calls, in the
-// order of their turns, and returns as many values, in the same order. The calls are its
-// own until it returns. An error is everybody's, but for Errors; another number of values,
-// without an error, is an error for all. It may panic, or call runtime.Goexit: everybody gets
-// a *PanicError. Its context has no values; it ends when none of its callers waits any
-// more, after ExecTimeout, with Close, and when exec has returned.
+// NewBatcher returns a Batcher over exec, which gets at most BatchConfig.Max calls, in
+// the order of their turns, and returns as many values, in the same order. The calls
+// are its own until it returns. An error goes to every caller of the batch, unless it
+// is Errors; a wrong number of values, without an error, is an error for all. exec may
+// panic, or call runtime.Goexit: then every caller gets a *PanicError. Its context has
+// no values; it ends when none of its callers waits any more, after ExecTimeout, with
+// Close, and when exec has returned.
 //
 // A config that makes no sense is an error that matches firq.ErrInvalidConfig and names
 // the field; a nil exec is firq.ErrInvalidArgument.
@@ -275,8 +276,8 @@ func (b *Batcher[T, K, V]) Stats() BatchStats[T] {
 func (b *Batcher[T, K, V]) Shutdown(ctx context.Context) error { return b.life.shutdown(ctx) }
 
 // Close refuses later calls with firq.ErrClosed, and so ends all others at once; the
-// contexts of batches end. It waits for nobody. A second call, or one after a Shutdown that
-// came to its end, does nothing. It returns nil.
+// contexts of batches end. It does not wait. A second call, or one after a Shutdown
+// that came to its end, does nothing. It returns nil.
 func (b *Batcher[T, K, V]) Close() error {
 	b.life.kill()
 	return nil

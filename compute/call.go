@@ -20,14 +20,14 @@ import (
 // value that comes with an error is not passed on.
 type Exec[T, K comparable, V any] func(ctx context.Context, c Call[T, K]) (V, error)
 
-// Call is what is to be made.
+// Call names the result to be made.
 type Call[T, K comparable] struct {
 	Tenant T
 	Key    K
 	Group  int // which of Config.Groups it runs in, from 0 on; of a Batcher: 0
 }
 
-// Key is what results are kept by: never without the tenant.
+// Key identifies a result: a key always goes together with its tenant.
 type Key[T, K comparable] struct {
 	Tenant T
 	Key    K
@@ -37,15 +37,16 @@ type Key[T, K comparable] struct {
 type Info struct {
 	// Source says where the answer comes from.
 	Source Source
-	// Age is, of Hit and Stale, how long ago the answer was made (or put there by
+	// Age is, for Hit and Stale, how long ago the answer was made (or put there by
 	// Warm); else 0.
 	Age time.Duration
-	// Wait is, of Executed, how long the call waited for its slot; of Coalesced, for
-	// the outcome; else 0.
+	// Wait is, for Executed, how long the call waited for its slot; for Coalesced, how
+	// long it waited for the outcome; else 0.
 	Wait time.Duration
-	// Group is where it ran, of Executed and Coalesced; else -1.
+	// Group is the group in which it ran, for Executed and Coalesced; else -1.
 	Group int
-	// Err is, of Stale by Config.StaleIfError, what went wrong; else nil.
+	// Err is, for Stale by Config.StaleIfError, the error that the stale result stands
+	// in for; else nil.
 	Err error
 }
 
@@ -83,11 +84,11 @@ func (s Source) String() string {
 	return "Source(" + strconv.Itoa(int(s)) + ")"
 }
 
-// ErrTooManyWaiters is what a call gets that would be one too many to wait for the
-// execution of its key (Config.MaxWaiters). It matches firq.ErrRejected.
+// ErrTooManyWaiters is the error of a call for whose key Config.MaxWaiters calls
+// already wait. It matches firq.ErrRejected.
 var ErrTooManyWaiters error = fmt.Errorf("%w: too many calls wait for this key (MaxWaiters)", firq.ErrRejected)
 
-// PanicError is what every call of a key gets whose execution panicked, or called
+// PanicError is the error of every call for a key whose execution panicked, or called
 // runtime.Goexit.
 type PanicError struct {
 	Value any    // what it panicked with; nil: it called runtime.Goexit

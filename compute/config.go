@@ -32,8 +32,8 @@ type Config[T, K comparable, V any] struct {
 	// Groups is how many groups there are: executions of a key go to its group as long
 	// as that is not overloaded. 1 to MaxGroups. 0: 1.
 	Groups int
-	// Spill is how many times the mean load a group may have; at least 1. 0: 1.25. +Inf:
-	// calls never go to another group than theirs.
+	// Spill is how many times the mean load a group may have; at least 1. 0: 1.25.
+	// +Inf: calls never leave the group of their key.
 	Spill float64
 	// Gate says how calls wait for a slot, in each group. Order 0: firq.AdaptiveLIFO (with
 	// 40 and 80), unless FIFO. MaxQueueAge holds for every call, whatever its context;
@@ -49,25 +49,25 @@ type Config[T, K comparable, V any] struct {
 	// TTLFor gives each result a TTL of its own, instead of TTL. 0 or less: it is not
 	// kept. A panic is that of the execution. nil: TTL.
 	TTLFor func(T, K, V) time.Duration
-	// Jitter is up to what part of it a TTL is shortened, at random, so that not all
-	// results of one moment end at one moment. 0: 0.1; below 0: none; 1 or more is
+	// Jitter is the largest part by which a TTL is shortened, at random, so that
+	// results made together do not expire together. 0: 0.1; below 0: none; 1 or more is
 	// invalid.
 	Jitter float64
-	// RefreshAhead is for how long before the end of its TTL a result that is asked for
-	// is made anew, behind, by one call. As long as TTL or longer is invalid; results with
-	// a TTL (TTLFor, Jitter) that is not longer are not refreshed ahead. 0: off.
+	// RefreshAhead is how long before the end of its TTL a call for a result starts a
+	// refresh in the background. As long as TTL or longer is invalid; results with a
+	// TTL (TTLFor, Jitter) that is not longer are not refreshed ahead. 0: off.
 	RefreshAhead time.Duration
-	// Stale is for how long after the end of its TTL a result still is an answer, while
-	// it is made anew behind. 0: off.
+	// Stale is how long after the end of its TTL a result is still an answer, while it
+	// is refreshed in the background. 0: off.
 	Stale time.Duration
-	// StaleIfError is for how long after the end of its TTL a result is an answer, with
-	// a nil error, if the execution fails or is refused, but not if the call's context ends.
-	// 0: off.
+	// StaleIfError is how long after the end of its TTL a result is still an answer,
+	// with a nil error, if the execution fails or is refused, but not if the call's
+	// context ends. 0: off.
 	StaleIfError time.Duration
-	// ErrorTTL says for how long an error of exec is kept; 0 or less: not at all. It is not
-	// asked for what matches context.Canceled or DeadlineExceeded, nor while an older
-	// result can still be an answer: an error takes no such result's place. A panic is that of the execution. nil:
-	// errors are not kept.
+	// ErrorTTL says how long an error of exec is kept; 0 or less: not at all. It is not
+	// called for errors that match context.Canceled or DeadlineExceeded, nor while an
+	// older result can still be an answer: an error takes no such result's place. A
+	// panic is that of the execution. nil: errors are not kept.
 	ErrorTTL func(error) time.Duration
 
 	// Size is how many entries are kept; with Weigh it is their total weight, and must
@@ -100,7 +100,7 @@ type Config[T, K comparable, V any] struct {
 	// ChargeByTime lets an execution count as many units as it takes milliseconds,
 	// rounded up, in fairness; Cost is the estimate until it has ended.
 	ChargeByTime bool
-	// Clone returns a copy of a result for one call. A panic goes to that call. nil: the
-	// same result goes to everybody, who must not change it.
+	// Clone returns a copy of a result for one call. A panic goes to that call. nil:
+	// all callers share the same result, and must not change it.
 	Clone func(V) V
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // Forget forgets results, and errors, of a tenant. What is being made right now is not
-// kept either: whoever waits for it gets it, but a call that begins after Forget has
-// returned executes anew. It works after Close too.
+// kept either: the calls that wait for it get it, but a call that begins after Forget
+// has returned executes anew. It works after Close too.
 func (s *Server[T, K, V]) Forget(tenant T, keys ...K) {
 	for _, key := range keys {
 		k := Key[T, K]{tenant, key}

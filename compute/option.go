@@ -41,11 +41,12 @@ func Cost(n int64) DoOption { return DoOption{kind: optCost, n: n} }
 // firq.PriorityCritical it is answered with firq.ErrInvalidTask.
 func Priority(p firq.Priority) DoOption { return DoOption{kind: optPriority, n: int64(p)} }
 
-// NoCache does without what is kept: neither a result within its TTL nor one past it is
-// an answer. The call joins what is being made, and its own result is kept.
+// NoCache ignores kept results, whether within their TTL or past it. The call still
+// joins an execution in progress, and its own result is kept.
 func NoCache() DoOption { return DoOption{kind: optNoCache} }
 
-// NoStale does without what is past its TTL, by Config.Stale or StaleIfError.
+// NoStale ignores results past their TTL, which Config.Stale or StaleIfError would
+// allow.
 func NoStale() DoOption { return DoOption{kind: optNoStale} }
 
 // options are those of one call.

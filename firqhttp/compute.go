@@ -11,8 +11,8 @@ import (
 	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
-// TooManyWaiters, 429, is a reason of RejectError alone: as many calls wait for the
-// execution of one key as may (compute.ErrTooManyWaiters).
+// TooManyWaiters, 429, is a reason of RejectError alone: too many calls already wait
+// for the execution of one key (compute.ErrTooManyWaiters).
 const TooManyWaiters Reason = "too_many_waiters"
 
 // tooManyWaiters is the detail of that.

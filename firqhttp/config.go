@@ -22,16 +22,17 @@ const maxBufferBody = 256 << 20
 // to the server, the request gives back what it holds, and it is counted once, as
 // rejected with Internal if it was neither served nor rejected yet.
 type Config struct {
-	// Tenant says whose request it is. A name of more than 64 bytes is shortened
-	// (ShortName). One that is cut out of a longer text, a path or a cookie say, keeps
-	// all of that in memory as long as the tenant is remembered: strings.Clone it. (The
-	// functions of this package do.) nil: Remote{}.Tenant, the client's address.
+	// Tenant returns the tenant of a request. A name of more than 64 bytes is shortened
+	// (ShortName). A name that is a slice of a longer text, such as a path or a cookie,
+	// keeps all of that text in memory as long as the tenant is remembered:
+	// strings.Clone it. (The functions of this package do.) nil: Remote{}.Tenant, the
+	// client's address.
 	Tenant TenantFunc
-	// Anonymous is the tenant of requests of which Tenant does not know whose they
-	// are: they share one turn. Its zero value is a fine name.
+	// Anonymous is the tenant of the requests for which Tenant finds none: they share
+	// one turn. The empty name is fine.
 	Anonymous string
-	// Flow says whose request it is inside its tenant, by any number: a hash of the
-	// user's name, or of the route. The flows of a tenant share what the tenant gets
+	// Flow returns a number for the user or route within the tenant, for example a hash
+	// of the name. The flows of a tenant share what the tenant gets
 	// (gate.Config.MaxFlows), so that one user cannot starve the others. nil: 0, all
 	// are alike.
 	Flow func(*http.Request) uint64
@@ -81,11 +82,10 @@ type Config struct {
 	// beforehand (chunked, or HTTP/2 without Content-Length). By default they are left
 	// to the handler: they may be half of a conversation, or come slowly on purpose.
 	BufferStreams bool
-	// Observe is told what became of each request that was served or rejected: once,
-	// when its slot is free again (or its rejection is written), by the goroutine
-	// that freed it, which is not the handler's if that hijacked the connection. The
-	// request is the one that the middleware was given. nil: nobody is told, and no
-	// clock is read.
+	// Observe is called once for each request that was served or rejected, when its
+	// slot is free again (or its rejection is written), by the goroutine that freed it,
+	// which is not the handler's if that hijacked the connection. The request is the
+	// one that the middleware was given. nil: no call, and no clock is read.
 	Observe func(*http.Request, Outcome)
 }
 

@@ -204,7 +204,7 @@ type Stats struct {
 	Reading  int               // those of Waiting whose bodies are being read (Config.BufferBody)
 	Served   uint64            // requests that got one
 	Skipped  uint64            // requests that Config.Skip let through
-	Rejected map[Reason]uint64 // requests that got none, by reason; those that there were
+	Rejected map[Reason]uint64 // requests that got none, by reason; only reasons that have occurred
 }
 
 // Stats returns a snapshot. Every request that came to its end is counted once, in

@@ -18,16 +18,16 @@ type Reason string
 
 // The reasons, and the status that each is answered with.
 const (
-	TenantFull      Reason = "tenant_full"      // 429: as many of the tenant's wait as may (firq.ErrTenantFull)
+	TenantFull      Reason = "tenant_full"      // 429: the tenant's queue is full (firq.ErrTenantFull)
 	TenantThreshold Reason = "tenant_threshold" // 429: firq.ErrTenantThreshold
 	TooManyTenants  Reason = "too_many_tenants" // 429: firq.ErrTooManyTenants
 	Evicted         Reason = "evicted"          // 429: a later one of the tenant took its place (gate.ErrEvicted)
 	Overload        Reason = "overload"         // 429: those of the tenant have waited for too long (gate.ErrOverload)
-	GlobalFull      Reason = "global_full"      // 503: as many wait as may (firq.ErrGlobalFull)
+	GlobalFull      Reason = "global_full"      // 503: the queue of all tenants is full (firq.ErrGlobalFull)
 	Timeout         Reason = "timeout"          // 503: its deadline, the context's, or MaxQueueAge passed
 	Closed          Reason = "closed"           // 503: the gate is shut down
 	Cancelled       Reason = "cancelled"        // 503: the context was cancelled; the client has gone, as a rule
-	BadRequest      Reason = "bad_request"      // 400: Config.Deadline found nonsense
+	BadRequest      Reason = "bad_request"      // 400: Config.Deadline returned an error
 	Internal        Reason = "internal"         // 500: a Cost or Priority that makes no sense; or a function of Config panicked
 )
 
@@ -85,7 +85,7 @@ type Rejection struct {
 	// RetryAfter is what Config.RetryAfter said; 0: none, always with a status other
 	// than 429 and 503.
 	RetryAfter time.Duration
-	// Tenant is whose request it is, as the gate was told: a long name is shortened
+	// Tenant is the request's tenant, as the gate knows it: a long name is shortened
 	// (ShortName).
 	Tenant string
 	// Err is the gate's error, or that of Config.Deadline.
@@ -105,8 +105,8 @@ type problem struct {
 // of the tenant. With reason Closed it asks the client to close the connection.
 //
 // Headers that middleware outside has set for another answer are removed:
-// Content-Length, ETag, Last-Modified, and Content-Encoding if w is net/http's own
-// (or httptest's); if somebody has wrapped it, they may be compressing.
+// Content-Length, ETag, Last-Modified, and Content-Encoding if w is net/http's own (or
+// httptest's); a wrapper around it may be compressing.
 func WriteProblem(w http.ResponseWriter, _ *http.Request, rej Rejection) {
 	body := problem{Title: http.StatusText(rej.Status), Status: rej.Status, Reason: rej.Reason}
 	if i := reasonOf(rej.Err); reasons[i].reason == rej.Reason {

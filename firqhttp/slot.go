@@ -60,8 +60,8 @@ func (s *slot) free(aborted bool) {
 
 // Outcome is what became of a request; Config.Observe gets it.
 type Outcome struct {
-	// Tenant is whose it was, as the gate was told; empty if a function of Config
-	// panicked before that was known.
+	// Tenant is the request's tenant, as the gate knows it; empty if a function of
+	// Config panicked before that was known.
 	Tenant string
 	// Reason is why it was rejected; empty: it was served.
 	Reason Reason

@@ -14,7 +14,7 @@ import (
 	"github.com/firq-go/firq/internal/adapter/shortname"
 )
 
-// TenantFunc says whose request it is; false: it does not know. A client that can
+// TenantFunc returns the tenant of a request; false: it finds none. A client that can
 // choose the name has as many turns as it invents names: see Known.
 type TenantFunc func(*http.Request) (tenant string, ok bool)
 
@@ -24,9 +24,9 @@ type TenantFunc func(*http.Request) (tenant string, ok bool)
 // name itself.
 func ShortName(name string) string { return shortname.Of(name) }
 
-// Known asks f, and believes it only if known says that there is such a tenant;
-// else it does not know. Names that clients make up then share the turn of whoever
-// comes next in FirstOf, or of Config.Anonymous, instead of having one each:
+// Known asks f, and believes it only if known says that there is such a tenant; else it
+// does not know. Requests with names that clients make up then share the turn of the
+// next TenantFunc in FirstOf, or of Config.Anonymous, instead of having one each:
 //
 //	firqhttp.FirstOf(firqhttp.Known(firqhttp.APIKey(), customers.Has), firqhttp.Remote{}.Tenant)
 //
@@ -45,7 +45,7 @@ func Known(f TenantFunc, known func(tenant string) bool) TenantFunc {
 	}
 }
 
-// FirstOf asks one after the other, until one knows.
+// FirstOf calls the functions one after the other, until one finds a tenant.
 func FirstOf(fs ...TenantFunc) TenantFunc {
 	return func(r *http.Request) (string, bool) {
 		for _, f := range fs {
@@ -57,10 +57,10 @@ func FirstOf(fs ...TenantFunc) TenantFunc {
 	}
 }
 
-// Header takes the tenant from a header. Whoever can send requests can send any
-// header, and have a turn for each: let a proxy set it, or see Known.
-// gate.Config.MaxTenants bounds how many tenants wait at a time, and with them the
-// memory, but no limit makes invented names fair.
+// Header takes the tenant from a header. A client can send any header, and get a turn
+// for each value: let a proxy set the header, or see Known. gate.Config.MaxTenants
+// bounds how many tenants wait at a time, and with them the memory, but no limit makes
+// invented names fair.
 func Header(name string) TenantFunc {
 	name = http.CanonicalHeaderKey(name)
 	return func(r *http.Request) (string, bool) {
@@ -72,10 +72,10 @@ func Header(name string) TenantFunc {
 }
 
 // APIKey takes the tenant from the key in "Authorization: Bearer KEY", or else in
-// "X-API-Key: KEY": its SHA-256, of which the first 16 bytes in hexadecimal. So
-// keys do not appear in statistics and stay not in memory; but a key that can be
-// guessed can be found from its hash. It does not check the key, so whoever makes
-// up keys has a turn for each: see Known.
+// "X-API-Key: KEY": its SHA-256, of which the first 16 bytes in hexadecimal. So keys
+// neither appear in statistics nor stay in memory; but a key that can be guessed can be
+// found from its hash. APIKey does not check the key, so a client that makes up keys
+// has a turn for each: see Known.
 func APIKey() TenantFunc {
 	return func(r *http.Request) (string, bool) {
 		key, ok := apiKey(r)
@@ -120,12 +120,12 @@ func bearer(r *http.Request) (string, bool) {
 	return token, token != "" && strings.EqualFold(scheme, "Bearer")
 }
 
-// UnverifiedJWTClaim takes the tenant from a claim of the JSON Web Token (RFC 7519)
-// in "Authorization: Bearer TOKEN". It reads the payload and verifies NOTHING, not
-// the signature and not the times: use it only behind something that has verified
-// the token, such as a proxy or an authenticating middleware around this one. Else
-// whoever makes up a token is whom they like. The claim has to be a string, and not
-// an empty one.
+// UnverifiedJWTClaim takes the tenant from a claim of the JSON Web Token (RFC 7519) in
+// "Authorization: Bearer TOKEN". It reads the payload and verifies NOTHING, not the
+// signature and not the times: use it only behind something that has verified the
+// token, such as a proxy or an authenticating middleware around this one. Otherwise a
+// client that makes up a token can be any tenant. The claim has to be a string that is
+// not empty.
 func UnverifiedJWTClaim(claim string) TenantFunc {
 	return func(r *http.Request) (string, bool) {
 		token, ok := bearer(r)
@@ -194,12 +194,11 @@ func clean(name string) string {
 // that are registered, not the mux.
 func Pattern(r *http.Request) (string, bool) { return shortname.Of(r.Pattern), r.Pattern != "" }
 
-// Remote takes the client's address. The zero value believes no proxy.
+// Remote takes the client's address as the tenant. The zero value trusts no proxy.
 type Remote struct {
-	// Trusted are the addresses of our own proxies. If the request comes from one
-	// of them, X-Forwarded-For is read from its right end to the first address that
-	// is not one of them: what stands to the left of that is the client's own
-	// invention.
+	// Trusted are the addresses of our own proxies. If the request comes from one of
+	// them, X-Forwarded-For is read from its right end to the first address that is not
+	// one of them: the client may have made up everything to the left of it.
 	Trusted []netip.Prefix
 	// V4Bits and V6Bits are how many bits of the address make a tenant, for one
 	// client may have many addresses. 0: 32 and 64.

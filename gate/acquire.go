@@ -11,9 +11,9 @@ import (
 
 // Request is what a call of Acquire asks for. The zero value is fine.
 type Request struct {
-	// Weight is how many slots the permit takes, all at once, 1 to MaxSlots. 0
-	// means 1; anything else is firq.ErrInvalidTask. While it is more than the
-	// limit the call waits aside: see Acquire.
+	// Weight is how many slots the permit takes, all at once, 1 to MaxSlots. 0 means 1;
+	// anything else is firq.ErrInvalidTask. While it is above the limit, the call waits
+	// aside: see Acquire.
 	Weight int
 	// Cost in work units, for fairness. 0 means Weight, so that a permit of five
 	// slots counts as five of one; negative is firq.ErrInvalidTask.
@@ -21,11 +21,12 @@ type Request struct {
 	// Priority, 0 means firq.PriorityNormal; above firq.PriorityCritical is
 	// firq.ErrInvalidTask.
 	Priority firq.Priority
-	// Flow says whose it is inside the tenant: a user, a route. The flows of a tenant
-	// share what the tenant is granted (Config.MaxFlows). 0: nobody's in particular.
+	// Flow is a number for the user or route within the tenant that the call belongs
+	// to. The flows of a tenant share what the tenant is granted (Config.MaxFlows). 0:
+	// none in particular.
 	Flow uint64
-	// Deadline after which the permit is of no use: Acquire returns none later, but
-	// firq.ErrTimeout. Zero: none, or Config.MaxQueueAge from now.
+	// Deadline after which the permit is of no use: from then on Acquire returns
+	// firq.ErrTimeout instead. Zero: none, or Config.MaxQueueAge from now.
 	Deadline time.Time
 }
 
@@ -51,11 +52,11 @@ func (r *Request) invalid() error {
 
 func (r *Request) late() bool { return !r.Deadline.IsZero() && time.Now().After(r.Deadline) }
 
-// Acquire waits for the tenant's turn, then until as many slots are free as the
-// request weighs, and returns a permit for them, to be released. Else it returns
-// the zero Permit and
+// Acquire waits for the tenant's turn, then until as many slots are free as the request
+// weighs, and returns a permit for them, which the caller has to release. Otherwise it
+// returns the zero Permit and
 //
-//   - ctx.Err(), if ctx is done first (also if it is done already);
+//   - ctx.Err(), if ctx is done first, or already;
 //   - firq.ErrTimeout, if the Deadline passes first;
 //   - firq.ErrGlobalFull, ErrTenantFull, ErrTenantThreshold, ErrTooManyTenants or
 //     ErrEvicted if the queue is full, as Config says. These and ErrTimeout match
@@ -64,15 +65,15 @@ func (r *Request) late() bool { return !r.Deadline.IsZero() && time.Now().After(
 //   - firq.ErrInvalidTask if the request makes no sense, or if the tenant is not
 //     equal to itself (NaN); firq.ErrInvalidArgument if ctx is nil.
 //
-// A call whose turn it is, and which needs more slots than are free, is next: what
-// comes free is left for it, and nobody overtakes it. When it leaves instead, its
-// turn is spent, and others are let in at once.
+// A call is next when it is its turn but it needs more slots than are free: slots that
+// come free are left for it, and no call overtakes it. If it leaves instead, its turn
+// is spent, and others are let in at once.
 //
-// A call that is heavier than the limit stands in nobody's way: it waits aside,
-// without a turn, until SetLimit makes it possible; then it queues like one that
-// has just come. (With a limit of 0 nobody can be let in, and everybody queues.)
-// As many may be aside as may queue, in all and per tenant. Shutdown ends them
-// with firq.ErrClosed, as nobody would wait for them.
+// A call that is heavier than the limit blocks no other call: it waits aside, without a
+// turn, until SetLimit has raised the limit far enough; then it queues like a new call.
+// (With a limit of 0 no call can be let in, and all calls queue.) As many calls may
+// wait aside as may queue, in all and per tenant. Shutdown ends them with
+// firq.ErrClosed, because it does not wait for them.
 //
 // If QuantumFor, PolicyFor or a method of ctx panics, so does Acquire, and leaves
 // nothing behind; likewise for a tenant that cannot be compared, and for
@@ -108,9 +109,9 @@ func (g *Gate[K]) Acquire(ctx context.Context, tenant K, req Request) (Permit[K]
 }
 
 // TryAcquire returns a permit if it can have one now, without waiting and without
-// overtaking anybody. It also says no when the Deadline has passed or when the
-// gate is closed. What Acquire refuses with firq.ErrInvalidTask panics. With
-// MaxInFlightPerTenant it queues for a moment like everybody, so the limits of the
+// overtaking another call. It also returns false when the Deadline has passed or when
+// the gate is closed. It panics where Acquire would return firq.ErrInvalidTask. With
+// MaxInFlightPerTenant it queues for a moment like any other call, so the limits of the
 // queue and Policy apply.
 func (g *Gate[K]) TryAcquire(tenant K, req Request) (Permit[K], bool) {
 	if err := req.resolve(); err != nil {

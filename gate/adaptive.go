@@ -9,37 +9,38 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Adaptive finds a limit by latency, for work whose capacity is not known or
-// changes: more at a time does not make it faster beyond some point, only later.
+// Adaptive finds a limit by latency, for work whose capacity is unknown or changes:
+// beyond some point, more calls at a time do not finish more work, they only take
+// longer.
 //
 // It begins with a limit of Min, whatever the limit was, and doubles it after each
-// window as long as latency stays within Tolerance (slow start, as TCP has it): a
-// limit that is far too high at the start would fill the backend with work that
-// takes minutes to drain. All latencies up to there are averaged; that is the
-// latency without load. From then on, after each window
+// window as long as latency stays within Tolerance (slow start, as TCP has it): a limit
+// that is far too high at the start would fill the backend with work that takes minutes
+// to drain. The average of all latencies up to that point is the latency without load.
+// From then on, after each window
 //
 //	limit = limit x sqrt(Tolerance x latency without load / average latency) + 0.2
 //
-// with a factor of 0.5 to 1.5, which has its rest where work takes Tolerance times
-// as long as it does without load: with a limit of Tolerance x as many slots as the
-// backend can serve at a time. The rule is that of Netflix' concurrency-limits
+// with a factor of 0.5 to 1.5, which comes to rest where work takes Tolerance times as
+// long as it does without load, that is, at a limit of Tolerance x the number of calls
+// that the backend can serve at a time. The rule is that of Netflix' concurrency-limits
 // (github.com/Netflix/concurrency-limits, 2018), whose idea is that of TCP Vegas
-// (Brakmo and Peterson, 1995), without the root of the limit on top, which is many
-// times what a small backend can do. What differs too: latencies are averages of
-// windows, for single ones vary with the work; what began before the limit moved
-// is not averaged; and the latency without load is measured again by letting in a
-// third as many for a moment, as BBR does (Cardwell et al., ACM Queue 2016), because
-// what was true once need not be. If latency falls by half and more by that, then
-// even a third was too much, and a third of that is tried.
+// (Brakmo and Peterson, 1995). It differs in four ways. It does not add the square root
+// of the limit, which is many times what a small backend can do. Latencies are averages
+// of windows, because single ones vary with the work. Calls that began before the limit
+// moved are not averaged. And the latency without load is measured again by letting in
+// a third as many calls for a moment, as BBR does (Cardwell et al., ACM Queue 2016),
+// because it may have changed. If that makes latency fall by half or more, even a third
+// was too much, and a third of that is tried.
 //
-// A window in which the limit was never used to the half changes nothing, and the
-// limit does not rise above twice of what was used. Failures beyond
-// FailureTolerance shrink the limit by their share, at most by half; their
-// latencies do not count.
+// A window in which less than half of the limit was ever used changes nothing, and the
+// limit does not rise above twice what was used. Failures beyond FailureTolerance
+// shrink the limit by their share, at most by half; their latencies do not count.
 //
-// If Min is above what the backend can do at a time, then the latency at Min is
-// taken for that without load, and the limit settles at up to Tolerance x Min. A
-// backend that finishes few calls is learnt slowly, by MinSamples calls at a time.
+// If Min is above what the backend can do at a time, then the latency at Min is taken
+// for the latency without load, and the limit settles at up to Tolerance x Min.
+// Adaptive learns slowly about a backend that finishes few calls, because it needs
+// MinSamples calls at a time.
 //
 // It moves only one limit, that of all tenants together. Work whose latency says
 // nothing about load (say, a chat that stays open) needs a fixed limit. Safe for

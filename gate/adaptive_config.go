@@ -26,18 +26,19 @@ type AdaptiveConfig struct {
 	// Window is how long latencies are averaged before the limit may move.
 	// 0: 200 ms.
 	Window time.Duration
-	// MinSamples is how many calls a window needs; it goes on until it has them. 0:
-	// 16.
+	// MinSamples is how many calls a window needs; the window stays open until it has
+	// them. 0: 16.
 	MinSamples int
-	// Tolerance is how many times the latency without load is still fine, at least
+	// Tolerance is the highest acceptable latency, as a multiple of the latency without
+	// load, at least
 	// 1. 0: 1.5.
 	Tolerance float64
 	// FailureTolerance is the share of the calls of a window that may fail without
 	// consequence, at least 0 and below 1. 0: 0.01, which is one in a hundred.
 	FailureTolerance float64
-	// ProbeEvery is after how many windows the latency without load is measured
-	// anew, with a third of the limit for about as long as 4 x MinSamples calls take.
-	// 0: 100.
+	// ProbeEvery is the number of windows after which the latency without load is
+	// measured anew, with a third of the limit for about as long as 4 x MinSamples
+	// calls take. 0: 100.
 	ProbeEvery int
 	// Now is the clock. nil: time.Now.
 	Now func() time.Time

@@ -11,39 +11,41 @@ import (
 // may be.
 const MaxSlots = fieldMax
 
-// Config says how a gate behaves. The zero value is a working gate: plain
-// fairness, up to 65,536 waiters, refuse when more come. The fields are those of
-// firq.Config, for the tasks are the calls of Acquire that wait; where the names
-// are the same, so is the meaning, unless it says otherwise here.
+// Config says how a gate behaves. The zero value is a working gate: plain fairness, up
+// to 65,536 waiters, refuse when more come. The fields are those of firq.Config,
+// because waiting calls of Acquire are the tasks of a scheduler. A field of the same
+// name has the same meaning, unless its comment here says otherwise.
 type Config[K comparable] struct {
-	// Shards is the number of independently served parts of the queue. 0: 1, with
-	// which the order is exactly deficit round robin (firq.Config has another
-	// default: here, what a waiter costs is its sleep, not the queue).
+	// Shards is the number of independently served parts of the queue. 0: 1, with which
+	// the order is exactly deficit round robin. (firq.Config has another default. Here
+	// the sleep is what a waiter costs, not the queue.)
 	Shards int
 	// MaxGlobal is how many calls may queue, at most MaxSlots. Strict. Beyond it
-	// Acquire returns ErrGlobalFull. Besides these one may be next, waiting for slots,
-	// and as many may be aside, being heavier than the limit. 0: 65,536.
+	// Acquire returns ErrGlobalFull. In addition one call may be next, waiting for
+	// slots, and as many again may wait aside, being heavier than the limit. 0: 65,536.
 	MaxGlobal int
-	// MaxPerTenant is how many calls of one tenant may queue. Strict. Beyond it
-	// Acquire returns ErrTenantFull. As many may be aside besides. 0, or more than
-	// MaxGlobal: MaxGlobal.
+	// MaxPerTenant is how many calls of one tenant may queue. Strict. Beyond it Acquire
+	// returns ErrTenantFull. As many again may wait aside. 0, or more than MaxGlobal:
+	// MaxGlobal.
 	MaxPerTenant int
 	// MaxPerTenantFor gives each tenant a MaxPerTenant of its own, for the calls that
-	// queue (of those aside it may have MaxPerTenant). It is asked when QuantumFor is,
-	// and may panic likewise. 0: MaxPerTenant; below 0 counts as 1. nil: MaxPerTenant.
+	// queue (MaxPerTenant still limits those aside). It is called whenever QuantumFor
+	// is, and may panic likewise. 0: MaxPerTenant; below 0 counts as 1. nil:
+	// MaxPerTenant.
 	MaxPerTenantFor func(K) int
 	// MaxTenants is how many tenants may wait (or, with MaxInFlightPerTenant, hold
-	// permits) at a time; while so many do, another one that would have to wait gets
-	// ErrTooManyTenants. One that has left counts only as long as it owes something
-	// (Permit.Charge), at most for TenantIdle. 0: no limit.
+	// permits) at a time; at this limit, a call of another tenant that would have to
+	// wait gets ErrTooManyTenants. A tenant that has left counts only as long as it
+	// owes something (Permit.Charge), at most for TenantIdle. 0: no limit.
 	MaxTenants int
 	// MaxInFlightPerTenant is how many permits one tenant may hold, whatever each
-	// weighs: it counts permits, not slots. A tenant at this limit waits, while slots that are free go to others. Every permit then
-	// goes through the queue, which costs several times as much. 0: no limit.
+	// weighs: it counts permits, not slots. A tenant at this limit waits, while free
+	// slots go to others. Every permit then goes through the queue, which costs several
+	// times as much. 0: no limit.
 	MaxInFlightPerTenant int
-	// MaxInFlightFor gives each tenant a MaxInFlightPerTenant of its own. It is asked
-	// when QuantumFor is, and may panic likewise. Every permit then goes through the
-	// queue. Permits that a tenant got while it had no limit do not count. 0:
+	// MaxInFlightFor gives each tenant a MaxInFlightPerTenant of its own. It is called
+	// whenever QuantumFor is, and may panic likewise. Every permit then goes through
+	// the queue. Permits that a tenant got while it had no limit do not count. 0:
 	// MaxInFlightPerTenant; below 0 counts as 1. nil: MaxInFlightPerTenant.
 	MaxInFlightFor func(K) int
 	// DynamicThreshold is alpha: a tenant's call may wait only while it has fewer
@@ -52,17 +54,17 @@ type Config[K comparable] struct {
 	DynamicThreshold float64
 	// Quantum is the cost that a tenant is granted per round. 0: 1.
 	Quantum int64
-	// QuantumFor gives each tenant a quantum, as it comes to wait. Never called with
-	// a lock held. If it panics, the call of Acquire does, and leaves nothing behind;
-	// likewise for runtime.Goexit. nil: Quantum.
+	// QuantumFor gives each tenant a quantum when the tenant begins to wait. It is
+	// never called with a lock held. If it panics, so does the call of Acquire, which
+	// leaves nothing behind; likewise for runtime.Goexit. nil: Quantum.
 	QuantumFor func(K) int64
 	// Policy says what Acquire does at a limit of the queue: firq.Reject (zero),
 	// or firq.DropOldest or firq.DropNewest, by which another waiter of the tenant
 	// gives way and gets ErrEvicted. firq.Wait is invalid: to let more calls wait,
 	// let MaxGlobal be larger.
 	Policy firq.Policy
-	// PolicyFor overrides Policy per tenant; it is asked at a limit, never with a
-	// lock held, and may panic as QuantumFor may. nil: Policy.
+	// PolicyFor overrides Policy per tenant. It is called when a limit is reached,
+	// never with a lock held, and may panic as QuantumFor may. nil: Policy.
 	PolicyFor func(K) firq.Policy
 	// MaxQueueAge is how long a call without a Deadline may wait; then Acquire
 	// returns ErrTimeout. 0: as long as its context.
@@ -71,32 +73,34 @@ type Config[K comparable] struct {
 	Order firq.Order
 	// LowWater and HighWater are firq.AdaptiveLIFO's. 0: 40 and 80.
 	LowWater, HighWater int
-	// PriorityScope says whether priorities matter within a tenant (zero) or
-	// strictly across everybody.
+	// PriorityScope says whether priorities matter within a tenant (zero) or strictly
+	// across all tenants.
 	PriorityScope firq.PriorityScope
-	// PriorityAging lets a waiter count one level higher for each such time that it
-	// has waited. 0: strict.
+	// PriorityAging raises a waiter by one level each time that it has waited for this
+	// long. 0: strict.
 	PriorityAging time.Duration
 	// NewTenantsFirst serves a tenant that comes to wait one quantum ahead of the
 	// backlogged ones (DRR++, RFC 8290).
 	NewTenantsFirst bool
-	// TargetWait turns on CoDel (RFC 8289): if a tenant's waiters have waited for longer
-	// than that all through an Interval, some of them get ErrOverload when their turn
-	// comes, so that the others wait less; see firq.Config.TargetWait. Only with Order
-	// FIFO. 0: off.
+	// TargetWait turns on CoDel (RFC 8289): if all of a tenant's waiters have waited
+	// for longer than this throughout an Interval, some of them get ErrOverload when
+	// their turn comes, so that the others wait less; see firq.Config.TargetWait. It
+	// needs Order FIFO. 0: off.
 	TargetWait time.Duration
-	// Interval is for how long waits may be above TargetWait. 0: 100 ms.
+	// Interval is how long waits may stay above TargetWait. 0: 100 ms.
 	Interval time.Duration
-	// MaxFlows is how many flows (Request.Flow) of one tenant may queue apart, at each
-	// priority; more share by hash. 0: 64. 1: flows do not matter.
+	// MaxFlows is how many flows (Request.Flow) of one tenant may have queues of their
+	// own, at each priority; further flows share these by hash. 0: 64. 1: flows do not
+	// matter.
 	MaxFlows int
-	// FairnessSlack is by how many rounds backlogged shards may run apart. 0: 1.
+	// FairnessSlack is how many rounds backlogged shards may be apart. 0: 1.
 	FairnessSlack int
 	// TopTenants bounds Stats.Queue.TopTenants. 0: 16; below 0: off.
 	TopTenants int
 	// TenantIdle is how long a tenant that neither waits nor, with
-	// MaxInFlightPerTenant, holds permits is remembered, with its debt; as long as
-	// permits are released at all, not much longer than twice that. 0: 1 minute.
+	// MaxInFlightPerTenant, holds permits is remembered, with its debt. As long as
+	// permits are released, it is not remembered for much longer than twice that. 0: 1
+	// minute.
 	TenantIdle time.Duration
 }
 

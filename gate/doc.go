@@ -13,10 +13,10 @@
 //
 // # What is guaranteed
 //
-// Slots: a permit takes one slot, or as many as Request.Weight says, all at once.
-// Permits never take more slots than the limit, at any instant. After SetLimit has
+// Slots: a permit takes one slot, or as many as Request.Weight says, all at once. When
+// a permit is given out, the slots taken never exceed the limit. After SetLimit has
 // lowered the limit, no permit is given out until enough slots have come back. No slot
-// stays free while a call waits that may have it. A new call does not overtake waiting
+// stays free while a call that may have it waits. A new call does not overtake waiting
 // calls: as long as any call waits, all calls queue. The next call collects slots as
 // they come free until it has enough, so light calls do not starve a heavy one. A call
 // heavier than the limit blocks no other call.
@@ -27,8 +27,8 @@
 // Permit.Charge corrects it to the real cost. For O(1) work per permit the quantum
 // should be about as large as the most expensive common request.
 //
-// Giving up: a waiter whose context ends, or whose Deadline passes, leaves at once, and
-// its place is free for another call.
+// Giving up: if the context of a waiter ends, or its Deadline passes, the waiter leaves
+// at once, and its place is free for another call.
 //
 // # How it works
 //
@@ -56,6 +56,6 @@
 //
 // # Adaptive limits
 //
-// Adaptive moves the limit between a minimum and a maximum, by the latency that it is
-// told. It is off unless you make one.
+// Adaptive moves the limit between a minimum and a maximum, by the latencies that the
+// caller reports to it. A gate has a fixed limit unless you make an Adaptive for it.
 package gate

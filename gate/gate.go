@@ -16,12 +16,12 @@ import (
 	"github.com/firq-go/firq/lockfree"
 )
 
-// ErrEvicted is what a waiter gets that made way for another one of its tenant
-// (Config.Policy). It matches firq.ErrRejected.
+// ErrEvicted is the error of a waiter that had to make way for another waiter of its
+// tenant (Config.Policy). It matches firq.ErrRejected.
 var ErrEvicted = fmt.Errorf("%w: another waiter of the tenant took the place (Policy)", firq.ErrRejected)
 
-// ErrOverload is what a waiter gets whose tenant's waiters have all waited for too long
-// (Config.TargetWait). It matches firq.ErrRejected.
+// ErrOverload is the error of a waiter that is dropped because its tenant's waiters
+// have all waited for too long (Config.TargetWait). It matches firq.ErrRejected.
 var ErrOverload = fmt.Errorf("%w: the tenant's waiters have waited for too long (TargetWait)", firq.ErrRejected)
 
 // Gate is a fair semaphore for many tenants. Make it with New or Open; it must
@@ -39,11 +39,11 @@ var ErrOverload = fmt.Errorf("%w: the tenant's waiters have waited for too long 
 //	                         └─> refused  └─> gave up, expired, evicted, overload, closed
 //
 // waiting, in word, counts the calls that are announced, queued or next. At most one is
-// next: it has had its turn, and waits until all its slots are free; meanwhile
-// nobody else is taken out of the queue. It holds none of them: those who come
-// leave them alone because somebody waits. A waiter and the slots that it may have
-// always find each other, because whoever changes something by which somebody may
-// be let in looks afterwards (pump), and one looks at a time (mu):
+// next: it has had its turn, and waits until all its slots are free; meanwhile no other
+// call is taken out of the queue. It holds none of these slots: new calls leave them
+// alone because a call waits. A waiter and the slots that it may have always find each
+// other, because every goroutine that changes something by which a call may be let in
+// looks afterwards (pump), and only one looks at a time (mu):
 //
 //	who comes to wait    who gives slots back         who raises the limit
 //	[W1] Enqueue         [R1] Item.Done               [L1] word
@@ -59,11 +59,11 @@ var ErrOverload = fmt.Errorf("%w: the tenant's waiters have waited for too long 
 //	[P3] so many slots are not free? it stays next; leave
 //	[P4] take the slots and count the waiter as let in, in one step; again
 //
-// Of two pumps the second to get the lock sees what was changed before either. A
-// pump that leaves at P1 or P3 for want of slots leaves it to the call that gives some back,
-// or raises the limit: that changes word, so either the pump has seen it there, or
-// it comes later, sees that a call waits, and pumps. A pump that finds nobody at
-// P2 leaves it to the call that enqueues, or ends what kept the tenant from its turn (R1).
+// Of two pumps the second to get the lock sees what was changed before either. A pump
+// that leaves at P1 or P3 for want of slots leaves it to the call that gives some back,
+// or raises the limit: that changes word, so either the pump has seen it there, or it
+// comes later, sees that a call waits, and pumps. A pump that finds no call at P2
+// leaves it to the call that enqueues, or ends what kept the tenant from its turn (R1).
 type Gate[K comparable] struct {
 	// Immutable after Open.
 	s         firq.Scheduler[K, *holder[K]]
@@ -175,28 +175,28 @@ func (g *Gate[K]) SetLimit(n int) {
 	g.recall()
 }
 
-// SetQuantum overrides the tenant's quantum from its next turn on, known tenant
-// or not, until ResetQuantum. Below 1 counts as 1. For a tenant that is not equal
-// to itself (NaN) it does nothing; one that cannot be compared panics.
+// SetQuantum overrides the tenant's quantum from its next turn on, known tenant or not,
+// until ResetQuantum. Below 1 counts as 1. For a tenant that is not equal to itself
+// (NaN) it does nothing; for a tenant that cannot be compared it panics.
 func (g *Gate[K]) SetQuantum(tenant K, quantum int64) {
 	if g.keys.Tenant(tenant) == nil {
 		g.s.SetQuantum(tenant, quantum)
 	}
 }
 
-// ResetQuantum gives the tenant back the quantum that Config says. It asks
-// QuantumFor; else as SetQuantum.
+// ResetQuantum gives the tenant the quantum from Config again, and calls QuantumFor for
+// that. Otherwise it is like SetQuantum.
 func (g *Gate[K]) ResetQuantum(tenant K) {
 	if g.keys.Tenant(tenant) == nil {
 		g.s.ResetQuantum(tenant)
 	}
 }
 
-// Shutdown refuses new calls of Acquire with firq.ErrClosed, and returns nil once
-// everybody who waited has been served, or has given up, and every permit is
-// back. Calls that ask for more slots than the limit are not waited for: they get
-// firq.ErrClosed. When ctx is done first it returns ctx.Err(), and the gate goes on
-// draining; when Close comes first, firq.ErrClosed.
+// Shutdown refuses new calls of Acquire with firq.ErrClosed, and returns nil once every
+// waiting call has been served, or has given up, and every permit is back. It does not
+// wait for calls that ask for more slots than the limit: they get firq.ErrClosed. If
+// ctx is done first, it returns ctx.Err(), and the gate goes on draining; if Close is
+// called first, firq.ErrClosed.
 func (g *Gate[K]) Shutdown(ctx context.Context) error {
 	if ctx == nil {
 		return errNilContext
@@ -258,18 +258,18 @@ type Stats[K comparable] struct {
 	Aside   int // calls that ask for more slots than the limit
 
 	// Immediate counts the permits that were given out without queueing. At rest,
-	// Immediate + Queue.Dequeued - Forgone is the number of all permits ever given
-	// out, those included that came too late (for the context, or the Deadline) and
-	// went back.
+	// Immediate + Queue.Dequeued - Forgone is the number of all permits ever given out,
+	// including those that came too late (for the context, or the Deadline) and went
+	// back.
 	Immediate uint64
 	// Forgone counts the calls whose turn came and went without a permit: they left
 	// while too few slots were free for them, or the limit fell below their weight.
 	Forgone uint64
 	// TimedOut counts the calls that ended with firq.ErrTimeout.
 	TimedOut uint64
-	// Queue is about the calls that had to queue. A call that gave up (its context ended,
-	// or its Deadline passed) is Cancelled there; Expired are those whose Deadline a
-	// releaser was the first to notice.
+	// Queue is about the calls that had to queue. A call that gave up (its context
+	// ended, or its Deadline passed) is Cancelled there; Expired counts the calls whose
+	// passed Deadline was first noticed by a call of Release.
 	Queue firq.Stats[K]
 }
 

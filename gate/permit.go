@@ -16,8 +16,9 @@ type Permit[K comparable] struct {
 	gen uint64
 }
 
-// Release gives all its slots to whoever is next. A second call, on the permit or on a
-// copy, does nothing, so that it can be deferred in addition to an early Release.
+// Release gives all its slots back, for the calls that wait next. A second call, on the
+// permit or on a copy, does nothing, so that it can be deferred in addition to an early
+// Release.
 func (p Permit[K]) Release() {
 	h := p.h
 	if h == nil {
@@ -45,16 +46,16 @@ func (p Permit[K]) Release() {
 // delta, so that over time each tenant is granted its share of actual cost. After
 // Release it does nothing.
 //
-// A permit that waited corrects the tenant's deficit at once, as Item.Charge
-// does: a debt outlives an idle spell of the tenant, a credit does not. A permit
-// that was given at once, while no call waited, was paid from no tenant's share, so a
-// lower cost than was asked for gives nothing back; a higher one is a debt, which
-// is kept until the tenant's next permit. If that one has to queue, then the debt
-// is charged to the tenant's deficit when it is granted, and delays the ones after
-// it (to its flows it is charged as flow 0, for whose it was is not kept); if it is
-// given at once, the debt is paid off, as it would be by a turn in a scheduler where
-// no other call waits. A debt that no permit takes is forgotten after TenantIdle, at
-// the latest after twice that.
+// A permit that waited corrects the tenant's deficit at once, as Item.Charge does: a
+// debt outlives an idle spell of the tenant, a credit does not. A permit that was given
+// at once, while no call waited, was paid from no tenant's share, so a lower cost than
+// was asked for gives nothing back. A higher cost is a debt, which is kept until the
+// tenant's next permit. If the next permit has to queue, the debt is charged to the
+// tenant's deficit when that permit is granted, and delays the permits after it. (Among
+// the tenant's flows it is charged to flow 0, because the gate does not keep which flow
+// owed it.) If the next permit is given at once, the debt is paid off, as it would be
+// by a turn in a scheduler where no other call waits. A debt that no permit takes is
+// forgotten after TenantIdle, at the latest after twice that.
 func (p Permit[K]) Charge(delta int64) {
 	h := p.h
 	if h == nil {

@@ -7,11 +7,10 @@ package gate
 type Traffic struct {
 	InFlight int    // requests that hold a slot
 	Waiting  int    // requests that wait for one
-	Reading  int    // those of Waiting whose bodies are being read first, before they queue
+	Reading  int    // those of Waiting whose bodies are being read before they queue
 	Served   uint64 // requests that got one
 	Skipped  uint64 // requests that were let through without one
-	// Rejected counts the requests that got none, by reason in lower case. It has
-	// every reason there is, those too that have not occurred yet. It is the
-	// reader's own.
+	// Rejected counts the requests that got none, by reason in lower case. It has every
+	// reason, even those that have not occurred yet. The map belongs to the caller.
 	Rejected map[string]uint64
 }

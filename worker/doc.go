@@ -23,21 +23,20 @@
 //     if a handler ignores its cancelled context. (A handler that calls it.Done itself
 //     gives this up from then on.)
 //   - The context carries the values of Run's ctx, but it is not cancelled with it: see
-//     Options.Grace. Its deadline is the earlier of the task's own (unless
-//     Options.IgnoreDeadline) and of Options.Timeout (unless it only warns). Context
-//     and item belong to the handler until it returns, and not longer: the pool uses
-//     the memory of the item again, and does not wait for goroutines that the handler
-//     leaves behind.
+//     Options.Grace. Its deadline is the task's own (unless Options.IgnoreDeadline) or
+//     that of Options.Timeout (unless it only warns), whichever is earlier. Context and
+//     item belong to the handler only until it returns: the pool reuses the memory of
+//     the item, and does not wait for goroutines that the handler leaves behind.
 //
 // # Limits per tenant
 //
 // firq.Config.MaxInFlightPerTenant, not an option of the pool, limits how many tasks of
 // one tenant run at once. Only the scheduler can pass over a tenant at its limit and
-// serve another one; a pool that has taken a task could only hold on to it, with a
-// worker that other tasks wait for. The pool calls Item.Done, without which that limit
-// would fill up for good. Without the limit one tenant may have all workers at a time,
-// if no other tenant has work queued when they become free: fairness decides which task
-// is next, not which may go on.
+// serve another one; a pool that has taken a task could only hold on to it, and so
+// occupy a worker that other tasks wait for. The pool calls Item.Done, so that tasks do
+// not stay in flight for ever. Without the limit one tenant may occupy all workers, if
+// no other tenant has work queued when they become free: fairness decides which task
+// starts next, not which may keep running.
 //
 // # Time
 //
@@ -57,11 +56,12 @@
 // worker (and its tenant's place in flight) until it returns. The pool reports this,
 // and goes on with the remaining workers.
 //
-// One timer per worker watches these limits. It is not set for each task: it fires at
-// most once per limit, checks whether the running task is over its time, and if not is
-// set again for that task. (Resetting it for each task costs 96 ns, this 30.) A context
-// with a deadline of its own costs 530 ns and 4 allocations, so a handler gets one only
-// if the task has a deadline or the pool a Timeout that cancels.
+// One timer per worker watches these limits. It is not set anew for each task: it fires
+// at most once per limit, checks whether the running task has exceeded its time, and if
+// not, is set again for that task. (Resetting it for each task would cost 96 ns; this
+// costs 30.) A context with a deadline of its own costs 530 ns and 4 allocations, so a
+// handler gets one only if the task has a deadline or the pool has a Timeout that
+// cancels.
 //
 // # Concurrency properties
 //
@@ -69,10 +69,11 @@
 // worker or by the timer's goroutine, never with a lock held, several at a time; they
 // should be quick, must not panic (that ends the program, as in any goroutine) and must
 // not wait for Run to return. A hook that ends its goroutine by runtime.Goexit, as
-// testing's FailNow does, does no harm to the pool. Run waits for hooks, except those
-// of handlers that it leaves behind.
+// testing's FailNow does, does not harm the pool. Run waits for hooks, except those of
+// handlers that it leaves behind.
 //
 // # Long loops
 //
-// YieldBudget and YieldEvery help handlers that compute for long; see their comments.
+// YieldBudget and YieldEvery help handlers that compute for a long time; see their
+// comments.
 package worker

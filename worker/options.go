@@ -24,8 +24,8 @@ var (
 	// the mode Stop; with Cancel and Stop it is also context.Cause of the handler's
 	// context, whose Err is context.DeadlineExceeded.
 	ErrTimeout = errors.New("firq: worker: the handler ran longer than its Timeout")
-	// ErrGraceOver is context.Cause of the contexts that are cancelled because
-	// Run was told to stop and Options.Grace has passed.
+	// ErrGraceOver is context.Cause of the contexts that are cancelled because Run is
+	// stopping and Options.Grace has passed.
 	ErrGraceOver = errors.New("firq: worker: the pool stops and its Grace is over")
 	// ErrStuck: Run returned though handlers are still running, because their
 	// contexts were cancelled and they have not returned for StuckAfter.
@@ -78,17 +78,18 @@ type Event[K comparable, T any] struct {
 	Stack   []byte        // OnPanic: the stack of the panic; else nil
 }
 
-// Options say how a pool behaves. The zero value is a working pool: GOMAXPROCS
-// workers, no timeouts, everything unusual is logged.
+// Options say how a pool behaves. The zero value is a working pool: GOMAXPROCS workers,
+// no timeouts, and a log entry for everything unusual.
 //
 // A hook that is nil logs through Logger instead, with pool, tenant and times but
 // without the payload. A hook that does nothing silences it.
 type Options[K comparable, T any] struct {
 	// Name tells pools apart in Stats, Event and logs.
 	Name string
-	// Concurrency is the number of workers, so the most handlers that run at once
-	// (but see MaxReplacements). Handlers that wait for others want many times the
-	// number of processors. 0: GOMAXPROCS; at most MaxConcurrency.
+	// Concurrency is the number of workers, and so the number of handlers that run at
+	// once (but see MaxReplacements). Handlers that mostly wait for other services need
+	// many times as many workers as there are processors. 0: GOMAXPROCS; at most
+	// MaxConcurrency.
 	Concurrency int
 	// Timeout is how long a handler may run until TimeoutMode applies. 0: none.
 	Timeout time.Duration
@@ -96,31 +97,31 @@ type Options[K comparable, T any] struct {
 	TimeoutMode TimeoutMode
 	// SlowAfter is how long a handler may run until OnSlow is called. 0: none.
 	SlowAfter time.Duration
-	// IgnoreDeadline keeps the task's deadline out of the handler's context. For
-	// schedulers where a deadline is about waiting only, as with
-	// Config.MaxQueueAge, which gives one to every task.
+	// IgnoreDeadline keeps the task's deadline out of the handler's context. Use it
+	// where a deadline limits only the wait in the queue, for example with
+	// Config.MaxQueueAge, which gives every task a deadline.
 	IgnoreDeadline bool
 	// StuckAfter is how long after the cancellation of its context a handler
 	// counts as stuck. 0: 10 s.
 	StuckAfter time.Duration
-	// MaxReplacements is how many workers the pool may start in place of those
-	// whose handlers are stuck, at a time. So at most Concurrency + MaxReplacements
-	// handlers run at once. A worker that was replaced ends when its handler
-	// returns. 0: none, stuck handlers make the pool smaller; at most MaxConcurrency.
+	// MaxReplacements is how many replacements for workers with stuck handlers the pool
+	// may have at a time. So at most Concurrency + MaxReplacements handlers run at
+	// once. A worker that was replaced ends when its handler returns. 0: none, so that
+	// stuck handlers make the pool smaller; at most MaxConcurrency.
 	MaxReplacements int
-	// Grace is how long handlers may go on after Run was told to stop, until their
-	// contexts are cancelled. 0: as long as they like.
+	// Grace is how long handlers may go on after Run has begun to stop, until their
+	// contexts are cancelled. 0: without limit.
 	Grace time.Duration
 
 	OnSlow    func(Event[K, T]) // once per handler that ran for SlowAfter
 	OnTimeout func(Event[K, T]) // once per handler that ran for Timeout, in every mode
 	OnStuck   func(Event[K, T]) // once per handler that is stuck
 	OnError   func(Event[K, T]) // the handler returned an error
-	// OnPanic: the handler panicked. The worker goes on; a user who wants the program to
-	// end lets the hook panic.
+	// OnPanic: the handler panicked. The worker goes on. If the program should end, let
+	// the hook panic.
 	OnPanic func(Event[K, T])
 
-	// Logger is for what no hook takes. nil: slog.Default().
+	// Logger gets every event that has no hook. nil: slog.Default().
 	Logger *slog.Logger
 }
 

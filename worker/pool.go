@@ -13,8 +13,8 @@ import (
 	"github.com/firq-go/firq/hist"
 )
 
-// Handler handles one task. An error is counted and handed to Options.OnError;
-// there is no retry. See the package comment for what ctx and it are.
+// Handler handles one task. An error is counted and handed to Options.OnError; there is
+// no retry. The package comment describes ctx and it.
 type Handler[K comparable, T any] func(ctx context.Context, it *firq.Item[K, T]) error
 
 // never is a time, in nanoseconds since Pool.epoch, that does not come.
@@ -100,14 +100,14 @@ func Run[K comparable, T any](ctx context.Context, source firq.Consumer[K, T], h
 // returns. What is still queued stays queued, for another pool. A Shutdown of the
 // scheduler lets Run handle the whole backlog first.
 //
-// Once it was told to stop and Options.Grace has passed, it cancels the handlers'
-// contexts. It never waits for handlers that are stuck, that is, were
-// cancelled and have not returned for StuckAfter: it then returns an error
-// that matches ErrStuck, and their goroutines go on until they return.
+// Once Options.Grace has passed since it began to stop, it cancels the handlers'
+// contexts. It never waits for a stuck handler, that is, one that has not returned
+// within StuckAfter of its cancellation: it then returns an error that matches
+// ErrStuck, and the goroutines of such handlers go on until they return.
 //
-// It returns nil after a stop that left nobody behind, ctx being done included; else an
-// error that matches ErrTimeout (mode Stop), ErrStuck, or what Dequeue failed
-// with. A nil ctx, or a second call, is firq.ErrInvalidArgument.
+// It returns nil after a stop that left no handler behind, even if ctx is done.
+// Otherwise it returns an error that matches ErrTimeout (mode Stop), ErrStuck, or the
+// error of Dequeue. A nil ctx, or a second call, is firq.ErrInvalidArgument.
 func (p *Pool[K, T]) Run(ctx context.Context) error {
 	if ctx == nil {
 		return fmt.Errorf("%w: worker: ctx is nil", firq.ErrInvalidArgument)

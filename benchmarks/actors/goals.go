@@ -128,7 +128,7 @@ func goalsTable(w io.Writer, f *file) {
 		report.Row(w, g.what, g.String(), figure(intervalOf(values(f.figures(g.job, peers.Own, g.metric))).Median), theirs, i.String(), g.reached(i))
 	}
 	if began {
-		report.Printf(w, "\n\"Not certain\": the interval has both sides of the goal in it. GoAkt and ergo are missing (README.md), so the\n"+
-			"best peer is the best of those that are there.\n\n")
+		report.Printf(w, "\n\"Not certain\": the interval has both sides of the goal in it. The best peer is the best library in the table\n"+
+			"above; scripts/peers-actors adds GoAkt and ergo.\n\n")
 	}
 }

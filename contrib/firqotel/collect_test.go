@@ -86,7 +86,10 @@ func points(t *testing.T, data metricdata.Aggregation) []string {
 	case metricdata.Histogram[float64]:
 		var lines []string
 		for _, p := range data.DataPoints {
-			top, _ := p.Max.Value()
+			var top any = "none"
+			if v, known := p.Max.Value(); known {
+				top = v
+			}
 			lines = append(lines, fmt.Sprintf("histogram %v [%s] count=%d sum=%v max=%v bounds=%v counts=%v",
 				data.Temporality, encode(p.Attributes), p.Count, p.Sum, top, p.Bounds, p.BucketCounts))
 			if p.StartTime.IsZero() || p.Time.Before(p.StartTime) {

@@ -147,6 +147,7 @@
 //	firq.redis.tenants                 Gauge {tenant}              Tenants
 //	firq.redis.oldest                  Gauge s                     Oldest
 //	firq.redis.paused                  Gauge 1                     Paused: 0 or 1
+//	firq.redis.queue_time              Histogram s                 of QueueTimes, which is not a field (firq_redis_queue_seconds)
 //
 // These metrics describe the queue, which many processes share, so each process exports
 // the same numbers: take the maximum over processes, not the sum.

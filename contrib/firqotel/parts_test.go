@@ -140,11 +140,19 @@ func TestPartsTogether(t *testing.T) {
 // A server that is away costs the collection nothing but the queue's own numbers.
 func TestRedisAway(t *testing.T) {
 	p := newPipeline(t)
-	if _, err := firqotel.RegisterRedis(&metricstest.RedisSource{Err: errors.New("connection refused")}, firqotel.Options[string]{MeterProvider: p}); err != nil {
+	q := &metricstest.RedisSource{}
+	if _, err := firqotel.RegisterRedis(q, firqotel.Options[string]{MeterProvider: p, Producer: p.producer}); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.collect(t); len(got) != 1 || got[0] != "firq.redis.up 1 gauge [] 0" {
+	was := only(p.collect(t), "firq.redis.queue_time")
+	q.Err = errors.New("connection refused")
+	q.Away = q.Err
+	got := p.collect(t)
+	if len(got) != 2 || got[1] != "firq.redis.up 1 gauge [] 0" {
 		t.Errorf("%v", got)
+	}
+	if is := only(got, "firq.redis.queue_time"); len(was) != 1 || !slices.Equal(is, was) { // it only rises
+		t.Errorf("%v, then %v", was, is)
 	}
 }
 
@@ -254,6 +262,7 @@ firq.redis.dead_letters {task} gauge [firq.scheduler=api] 618
 firq.redis.tenants {tenant} gauge [firq.scheduler=api] 619
 firq.redis.oldest s gauge [firq.scheduler=api] 620
 firq.redis.paused 1 gauge [firq.scheduler=api] 1
+firq.redis.queue_time s histogram CumulativeTemporality [firq.scheduler=api] count=2 sum=621 max=none bounds=[1] counts=[1 1]
 `
 	watchdogCollected = `
 firq.watchdog.running 1 gauge [firq.scheduler=api] 1

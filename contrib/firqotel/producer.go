@@ -2,6 +2,7 @@ package firqotel
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -77,8 +78,8 @@ func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: ScopeName}, Metrics: metrics}}, nil
 }
 
-// point converts one histogram. Its buckets have as many bounds as counts and
-// hold all samples: what is above the last bound is never any.
+// point converts one histogram. Its buckets hold all samples: if the last one has a
+// bound, nothing is above it.
 func (t *times) point() metricdata.HistogramDataPoint[float64] {
 	q := t.read()
 	p := metricdata.HistogramDataPoint[float64]{
@@ -91,11 +92,15 @@ func (t *times) point() metricdata.HistogramDataPoint[float64] {
 	}
 	for _, b := range q.Buckets {
 		p.Count += b.Count
-		p.Bounds = append(p.Bounds, b.UpperBound.Seconds())
 		p.BucketCounts = append(p.BucketCounts, b.Count)
+		if b.UpperBound < math.MaxInt64 { // which is no bound
+			p.Bounds = append(p.Bounds, b.UpperBound.Seconds())
+		}
 	}
-	p.BucketCounts = append(p.BucketCounts, 0)
-	if p.Count > 0 {
+	if len(p.BucketCounts) == len(p.Bounds) {
+		p.BucketCounts = append(p.BucketCounts, 0)
+	}
+	if q.Samples > 0 { // else nobody knows the longest
 		p.Max = metricdata.NewExtrema(q.Max.Seconds())
 	}
 	return p

@@ -68,7 +68,7 @@ type (
 	ComputeSource[K comparable] interface{ Stats() compute.Stats[K] }
 	// ActorSource is an *actor.System.
 	ActorSource interface{ Stats() actor.Stats }
-	// RedisSource is a *firqredis.Queue.
+	// RedisSource is a *firqredis.Queue. If it has QueueTimes, as that has, there is a histogram of them.
 	RedisSource[S RedisStats] interface {
 		Stats(ctx context.Context) (S, error)
 	}
@@ -242,7 +242,28 @@ func RegisterRedis[K comparable, S RedisStats](q RedisSource[S], opts Options[K]
 				st := metrics.RedisStats(st)
 				all(o, &st)
 			}
-		}, nil
+		}, redisTimes(q)
+	})
+}
+
+// redisTimes is the histogram of a queue, if it has one. While its server is away it stays as it was.
+func redisTimes(q any) *times {
+	w, ok := q.(metrics.RedisWaiting)
+	if !ok {
+		return nil
+	}
+	var mu sync.Mutex
+	var last firq.QueueTime
+	return histogram(metrics.RedisWaits(), func() firq.QueueTime {
+		ctx, cancel := context.WithTimeout(context.Background(), metrics.RedisPatience)
+		defer cancel()
+		buckets, sum, err := w.QueueTimes(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			last = firq.QueueTime{Buckets: buckets, Sum: sum}
+		}
+		return last
 	})
 }
 

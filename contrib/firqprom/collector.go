@@ -42,7 +42,7 @@ type (
 	ComputeSource[K comparable] interface{ Stats() compute.Stats[K] }
 	// ActorSource is an *actor.System.
 	ActorSource interface{ Stats() actor.Stats }
-	// RedisSource is a *firqredis.Queue.
+	// RedisSource is a *firqredis.Queue. If it has QueueTimes, as that has, there is a histogram of them.
 	RedisSource[S RedisStats] interface {
 		Stats(ctx context.Context) (S, error)
 	}
@@ -84,7 +84,8 @@ type Options[K comparable] struct {
 	// NewGate. 0: for as many as Stats names (Config.TopTenants); below 0: for none.
 	TopTenants int
 	// NativeHistogram adds the buckets of a native histogram to
-	// firq_queue_time_ns, firq_pool_handler_duration_seconds and firq_compute_exec_seconds. They go only to a
+	// firq_queue_time_ns, firq_pool_handler_duration_seconds, firq_compute_exec_seconds and
+	// firq_redis_queue_seconds. They go only to a
 	// server that asks for the protobuf format, and one that ingests native
 	// histograms then drops the classic buckets, firq_queue_time_ns_bucket for one,
 	// unless it is told to keep both (always_scrape_classic_histograms,
@@ -226,15 +227,28 @@ func NewRedis[K comparable, S RedisStats](q RedisSource[S], opts Options[K]) (*C
 		return nil, err
 	}
 	up, all := add(c, metrics.RedisUp(), false), add(c, metrics.Redis(), false)
+	waits, waited := q.(metrics.RedisWaiting)
+	var times func(chan<- prometheus.Metric, *firq.QueueTime)
+	if waited {
+		times = add(c, metrics.RedisWaits(), opts.NativeHistogram)
+	}
 	c.collect = func(ch chan<- prometheus.Metric) {
 		ctx, cancel := context.WithTimeout(context.Background(), metrics.RedisPatience)
 		defer cancel()
 		s, err := q.Stats(ctx)
+		var w firq.QueueTime
+		if err == nil && waited {
+			w.Buckets, w.Sum, err = waits.QueueTimes(ctx)
+		}
 		answered := err == nil
 		up(ch, &answered)
-		if answered {
-			st := metrics.RedisStats(s)
-			all(ch, &st)
+		if !answered {
+			return
+		}
+		st := metrics.RedisStats(s)
+		all(ch, &st)
+		if waited {
+			times(ch, &w)
 		}
 	}
 	return c, nil

@@ -129,7 +129,7 @@ func TestDashboardPanels(t *testing.T) {
 	// Every metric is on a panel, but for the total of what the panels show by
 	// reason, and the histogram, whose buckets are.
 	for name := range exported {
-		part := strings.HasPrefix(name, "firq_queue_time_ns") || strings.HasPrefix(name, "firq_pool_handler_duration_seconds") || strings.HasPrefix(name, "firq_compute_exec_seconds") || strings.HasPrefix(name, "firq_actor_wait_seconds") || name == "firq_dropped_total" || name == ""
+		part := strings.HasPrefix(name, "firq_queue_time_ns") || strings.HasPrefix(name, "firq_pool_handler_duration_seconds") || strings.HasPrefix(name, "firq_compute_exec_seconds") || strings.HasPrefix(name, "firq_actor_wait_seconds") || strings.HasPrefix(name, "firq_redis_queue_seconds") || name == "firq_dropped_total" || name == ""
 		if !used[name] && !part {
 			t.Errorf("no panel shows %s", name)
 		}

@@ -141,6 +141,7 @@
 //	firq_redis_tenants                     gauge    Tenants
 //	firq_redis_oldest_seconds              gauge    Oldest
 //	firq_redis_paused                      gauge    Paused: 0 or 1
+//	firq_redis_queue_seconds               histogram  of QueueTimes, which is not a field
 //
 // These metrics describe the queue, which many processes share, so each process exports
 // the same numbers: take the maximum over instances, not the sum. There are no series

@@ -42,7 +42,9 @@ func newHistogram(desc *prometheus.Desc, q *firq.QueueTime, unit time.Duration, 
 	upTo := make(map[float64]uint64, len(q.Buckets))
 	for _, b := range q.Buckets {
 		count += b.Count
-		upTo[in(unit, b.UpperBound)] = count
+		if b.UpperBound < math.MaxInt64 { // which is no bound
+			upTo[in(unit, b.UpperBound)] = count
+		}
 	}
 	sum := in(unit, q.Sum)
 	classic := prometheus.MustNewConstHistogram(desc, count, sum, upTo)

@@ -1,6 +1,7 @@
 package firqprom_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -180,6 +181,11 @@ firq_redis_paused{scheduler="api"} 1
 firq_redis_purged_total{scheduler="api"} 607
 # TYPE firq_redis_pushed_total counter
 firq_redis_pushed_total{scheduler="api"} 601
+# TYPE firq_redis_queue_seconds histogram
+firq_redis_queue_seconds_bucket{scheduler="api",le="1"} 1
+firq_redis_queue_seconds_bucket{scheduler="api",le="+Inf"} 2
+firq_redis_queue_seconds_sum{scheduler="api"} 621
+firq_redis_queue_seconds_count{scheduler="api"} 2
 # TYPE firq_redis_queued gauge
 firq_redis_queued{scheduler="api"} 615
 # TYPE firq_redis_reaped_total counter
@@ -297,9 +303,24 @@ func TestPartsShareARegistry(t *testing.T) {
 
 // A server that is away costs the scrape nothing but the queue's own numbers.
 func TestRedisAway(t *testing.T) {
-	q := &metricstest.RedisSource{Err: errors.New("connection refused")}
-	text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewRedis(q, firqprom.Options[string]{}))), "")
-	if !strings.Contains(text, "\nfirq_redis_up 0\n") || strings.Contains(text, "firq_redis_queued") {
+	refused := errors.New("connection refused")
+	for _, q := range []*metricstest.RedisSource{{Err: refused}, {Away: refused}} {
+		text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewRedis(q, firqprom.Options[string]{}))), "")
+		if !strings.Contains(text, "\nfirq_redis_up 0\n") || strings.Contains(text, "firq_redis_queue") {
+			t.Error(text)
+		}
+	}
+}
+
+// onlyStats is a queue that does not tell how long tasks wait.
+type onlyStats struct{ q *metricstest.RedisSource }
+
+func (s onlyStats) Stats(ctx context.Context) (metrics.RedisStats, error) { return s.q.Stats(ctx) }
+
+func TestRedisWithoutTimes(t *testing.T) {
+	q := &metricstest.RedisSource{Away: errors.New("connection refused")}
+	text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewRedis(onlyStats{q}, firqprom.Options[string]{}))), "")
+	if !strings.Contains(text, "\nfirq_redis_up 1\n") || strings.Contains(text, "firq_redis_queue_seconds") {
 		t.Error(text)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -51,6 +52,12 @@ func (q *fakeQueue) Stats(context.Context) (metrics.RedisStats, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.says, q.err
+}
+
+// QueueTimes: each delivery has waited for half a second.
+func (q *fakeQueue) QueueTimes(ctx context.Context) (buckets []firq.Bucket, sum time.Duration, err error) {
+	st, err := q.Stats(ctx)
+	return []firq.Bucket{{UpperBound: time.Second, Count: st.Delivered}, {UpperBound: math.MaxInt64}}, time.Duration(st.Delivered) * time.Second / 2, err
 }
 
 func (q *fakeQueue) tick() {
@@ -226,6 +233,9 @@ func (s *service) expect(want map[string]float64) {
 		} {
 			want["firq_redis_"+metric+" "+name+" "] = value
 		}
+		waited := float64(st.Delivered)
+		want["firq_redis_queue_seconds_bucket "+name+" 1"], want["firq_redis_queue_seconds_bucket "+name+" +Inf"] = waited, waited
+		want["firq_redis_queue_seconds_count "+name+" "], want["firq_redis_queue_seconds_sum "+name+" "] = waited, waited/2
 	}
 	for name, c := range s.computes {
 		c.expect(want, name)

@@ -57,3 +57,28 @@ func TestHotTenant(t *testing.T) {
 		same(t, "tenants served", len(n), 1+others)
 	})
 }
+
+// Tasks of a cost beyond all bounds do not end fairness between the others.
+func TestMonstrousCost(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		for range 12 { // one counts as 1e15 at most
+			put(t, q, job{Tenant: "monster", Cost: 1 << 60})
+		}
+		put(t, q, job{Tenant: "monster"})
+		ok(t, q.Ack(ctx, now(t, q, 13)...))
+		v, err := q.db.HGet(ctx, q.prefix[0]+":m", "v").Float64()
+		ok(t, err)
+		if v+1 != v {
+			t.Fatalf("at a virtual time of %v no cost of 1 is lost", v)
+		}
+		put(t, q, append(many("a", 50), many("b", 50)...)...)
+		n := map[string]int{}
+		for _, it := range now(t, q, 50) {
+			n[it.Tenant]++
+		}
+		if n["a"] < 20 || n["b"] < 20 {
+			t.Errorf("served: %v", n)
+		}
+	})
+}

@@ -55,8 +55,7 @@ func (q *Queue[T]) pop(ctx context.Context, p, n int, hint float64, names, patte
 			b.left = len(bad) > 0
 			return b, nil
 		}
-		most := 100
-		n, err := q.cold(ctx, maintainScript, p, most)
+		n, err := q.cold(ctx, maintainScript, p, dueAtOnce)
 		if err != nil {
 			if len(b.items) > 0 {
 				return b, nil // the next call sees to it

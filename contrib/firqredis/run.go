@@ -37,6 +37,8 @@ type RunOptions[T any] struct {
 	Tenants, Steal []string
 	// Heartbeat is how often the leases of running handlers are extended. 0: a third of Config.Lease.
 	Heartbeat time.Duration
+	// OnStart is called with the pool before it takes its first task: its Stats are for firqprom.NewPool, say.
+	OnStart func(p *worker.Pool[string, *Item[T]])
 }
 
 // Dead returns an error by which a handler says that its task is not to be tried again. Of nil it is nil.
@@ -87,6 +89,9 @@ func Run[T any](ctx context.Context, q *Queue[T], h func(ctx context.Context, it
 	})
 	if err != nil {
 		return err
+	}
+	if o.OnStart != nil {
+		o.OnStart(pool)
 	}
 	over := make(chan struct{})
 	var beats sync.WaitGroup

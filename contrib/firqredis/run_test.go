@@ -56,14 +56,17 @@ func TestRunOutcomes(t *testing.T) {
 			return nil
 		}
 		var panics, failed atomic.Int64
+		var pool *worker.Pool[string, *Item[string]]
 		runs(t, q, h, RunOptions[string]{
 			Concurrency: 3, OnPanic: func(Event[string]) { panics.Add(1) }, OnError: func(Event[string]) { failed.Add(1) },
+			OnStart: func(p *worker.Pool[string, *Item[string]]) { pool = p },
 		})
 		put(t, q, job{ID: "fine"}, job{ID: "error"}, job{ID: "panic"}, job{ID: "goexit"}, job{ID: "dead"}, job{ID: "later"})
 		st := atRest(t, q)
 		same(t, "Acked", st.Acked, 2)
 		same(t, "Dead", st.Dead, 4)
 		same(t, "panics", panics.Load(), 2)
+		same(t, "Panicked", pool.Stats().Panicked, 2)
 		mu.Lock()
 		defer mu.Unlock()
 		for id, n := range map[string]int{"fine": 1, "error": 2, "panic": 2, "goexit": 2, "dead": 1, "later": 2} {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,6 +79,43 @@ func (q *Queue[T]) addStats(ctx context.Context, p int, s *Stats) error {
 	s.Delivered += uint64(number(state.Val()[1]))
 	s.Paused = s.Paused || state.Val()[2] != nil
 	return q.eachTenant(ctx, p, func(t *TenantStats) { s.Oldest = max(s.Oldest, t.Oldest) })
+}
+
+// waitBuckets is how many buckets the scripts count in: up to 1 ms, 2 ms, 4 ms and so on, and all that is longer.
+const waitBuckets = 32
+
+// maxMicroseconds is more than a Duration holds.
+const maxMicroseconds = math.MaxInt64/1000 + 1
+
+// QueueTimes returns how long tasks had been due when they were delivered, and the sum of these times (or the largest Duration if it
+// is more), since the queue was made. Retries are not counted; what was released counts again.
+func (q *Queue[T]) QueueTimes(ctx context.Context) (buckets []firq.Bucket, sum time.Duration, err error) {
+	if err := q.call(ctx, "QueueTimes"); err != nil {
+		return nil, 0, err
+	}
+	names := make([]string, waitBuckets)
+	buckets = make([]firq.Bucket, waitBuckets)
+	for b := range buckets {
+		names[b] = "h" + strconv.Itoa(b)
+		buckets[b].UpperBound = time.Millisecond << b
+	}
+	buckets[waitBuckets-1].UpperBound = math.MaxInt64
+	var us int64
+	for p := range q.prefix {
+		pipe := q.db.Pipeline()
+		waited, counts := pipe.HMGet(ctx, q.prefix[p]+":m", "hs"), pipe.HMGet(ctx, q.prefix[p]+":s", names...)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return nil, 0, fmt.Errorf("firqredis: QueueTimes: %w", err)
+		}
+		us = min(us+min(number(waited.Val()[0]), maxMicroseconds), maxMicroseconds)
+		for b, n := range counts.Val() {
+			buckets[b].Count += uint64(number(n))
+		}
+	}
+	if us == maxMicroseconds {
+		return buckets, math.MaxInt64, nil
+	}
+	return buckets, time.Duration(us) * time.Microsecond, nil
 }
 
 // TenantStats is a tenant's part.

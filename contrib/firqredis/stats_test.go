@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/redis/go-redis/v9"
 )
 
 // Eight goroutines do everything at random: no call fails otherwise than it may, the books are right at any time,
@@ -272,6 +271,52 @@ func TestTenantStats(t *testing.T) {
 	})
 }
 
+func TestQueueTimes(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Partitions: 2}), bounded(t)
+		times := func() (in []uint64, n uint64, sum time.Duration) {
+			t.Helper()
+			buckets, sum, err := q.QueueTimes(ctx)
+			ok(t, err)
+			for k, b := range buckets {
+				if k > 0 && b.UpperBound <= buckets[k-1].UpperBound {
+					t.Fatalf("bucket %d is up to %v", k, b.UpperBound)
+				}
+				in, n = append(in, b.Count), n+b.Count
+			}
+			return in, n, sum
+		}
+		_, n, sum := times()
+		same(t, "none", n, 0)
+		same(t, "no time", sum, 0)
+		// It was queued so long ago: buckets are up to 1 ms, 2 ms, 4 ms, ...
+		for wait, bucket := range map[time.Duration]int{time.Minute: 16, 3 * time.Hour: 24, 30 * 24 * time.Hour: 31, 10 * 365 * 24 * time.Hour: 31} {
+			was, n, sum := times()
+			id := put(t, q, job{Tenant: wait.String()})[0]
+			key := q.prefix[q.partitionOf(wait.String())] + ":d"
+			f := strings.SplitN(q.db.HGet(ctx, key, id).Val(), ":", 5)
+			f[3] = strconv.FormatInt(time.Now().Add(-wait).UnixMicro(), 10)
+			ok(t, q.db.HSet(ctx, key, id, strings.Join(f, ":")).Err())
+			it := now(t, q, 1)[0]
+			is, m, all := times()
+			same(t, "counted", m, n+1)
+			if is[bucket] != was[bucket]+1 {
+				t.Errorf("%v: in another bucket than %d: %v, then %v", wait, bucket, was, is)
+			}
+			if d := all - sum - it.Wait; d.Abs() > time.Millisecond {
+				t.Errorf("%v: counted as %v", it.Wait, all-sum)
+			}
+			ok(t, q.Nack(ctx, it, Retry{After: -1}))
+			ok(t, q.Ack(ctx, now(t, q, 1)...))
+			_, again, _ := times()
+			same(t, "without the retry", again, m)
+		}
+		ok(t, q.Close())
+		_, _, err := q.QueueTimes(ctx)
+		want(t, err, firq.ErrClosed)
+	})
+}
+
 // Oldest is how long a task has been due, of whatever priority and however it came.
 func TestOldest(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
@@ -294,49 +339,4 @@ func TestOldest(t *testing.T) {
 			t.Errorf("Oldest %v, but it was delayed", st.Oldest)
 		}
 	})
-}
-
-// What a queue says of itself comes from primaries, also if the client lets replicas answer reads.
-func TestNotFromReplicas(t *testing.T) {
-	t.Parallel()
-	s, ps := ownCluster(t, 1)
-	reads := redis.NewClusterClient(&redis.ClusterOptions{Addrs: s.addrs, RouteRandomly: true})
-	t.Cleanup(func() { _ = reads.Close() })
-	q, ctx := open(t, s, Config[string]{Client: reads, Partitions: 3}), bounded(t)
-	bury(t, q, "x", job{ID: "dead"})
-	ok(t, q.Schedules().Put(ctx, Schedule[string]{ID: "s", Cron: "@yearly"}))
-	for k := range 12 {
-		name := fmt.Sprint("t", k)
-		put(t, q, job{Tenant: name})
-		same(t, "Queued", must(q.Stats(ctx)).Queued, k+1)
-		same(t, "a tenant's", must(q.TenantStats(ctx, name)).Queued, 1)
-		same(t, "tenants", len(must(q.TopTenants(ctx, 99, ByOldest))), k+1)
-		for d, err := range q.DeadLetters(ctx, Filter{}) {
-			ok(t, err)
-			same(t, "dead", d.ID, "dead")
-		}
-		same(t, "schedules", len(must(q.Schedules().List(ctx))), 1)
-	}
-	same(t, "delivered", len(now(t, q, 99)), 12)
-	q.fetch.parts[1].work = false // and a look whether there is work
-	q.fetch.peek()
-	replicas := 0
-	for _, p := range ps {
-		c := redis.NewClient(&redis.Options{Addr: p.addr()})
-		stats, err := c.Info(ctx, "replication", "commandstats").Result()
-		ok(t, err)
-		_ = c.Close()
-		if !strings.Contains(stats, "role:slave") {
-			continue
-		}
-		replicas++
-		for _, name := range []string{"exists", "get", "hget", "hgetall", "hlen", "hmget", "scard", "sscan", "zcard", "zrange", "zrangebyscore", "zscore"} {
-			if line := regexp.MustCompile(`cmdstat_` + name + `:.*`).FindString(stats); line != "" {
-				t.Errorf("a replica was asked: %s", line)
-			}
-		}
-	}
-	same(t, "replicas", replicas, 3)
-	ok(t, q.Close())
-	ok(t, reads.Ping(ctx).Err()) // it is the caller's
 }

@@ -114,43 +114,48 @@ func TestBadTasks(t *testing.T) {
 
 func TestSameID(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{MaxQueued: 3, MaxQueuedPerTenant: 2}), bounded(t)
-		again := func(state string) {
-			t.Helper()
-			was := books(t, q)
-			id, err := q.Enqueue(ctx, job{ID: "x", Payload: "second", Priority: 6})
-			if err != nil || id != "x" {
-				t.Fatalf("%s: %q, %v", state, id, err)
-			}
-			is := books(t, q)
-			was.Oldest, is.Oldest = 0, 0
-			if was != is {
-				t.Fatalf("%s: changes %+v to %+v", state, was, is)
-			}
-		}
-		put(t, q, job{ID: "x", Payload: "first", Delay: 100 * time.Millisecond}, job{ID: "y"})
-		again("delayed, and the tenant is full")
-		y := take(t, q)
-		same(t, "ID", y.ID, "y")
-		x := take(t, q)
-		same(t, "Payload", x.Payload, "first")
-		again("in flight")
-		ok(t, q.Release(ctx, x))
-		again("queued")
-		ok(t, q.Nack(ctx, take(t, q), Retry{Dead: true}))
-		again("dead")
-		n, err := q.Purge(ctx, Filter{})
-		ok(t, err)
-		same(t, "purged", n, 1)
-		put(t, q, job{ID: "x", Payload: "new"})
-		x = take(t, q)
-		same(t, "Payload", x.Payload, "new")
-		ok(t, q.Ack(ctx, x, y))
-		rs, err := q.EnqueueBatch(ctx, []job{{ID: "z"}, {ID: "z"}})
-		ok(t, err)
-		same(t, "the second in the batch", rs[1], Result{ID: "z"})
-		same(t, "Queued", books(t, q).Queued, 1)
+		t.Run("limits", func(t *testing.T) { sameID(t, s, Config[string]{MaxQueued: 3, MaxQueuedPerTenant: 2}) })
+		t.Run("none", func(t *testing.T) { sameID(t, s, Config[string]{}) })
 	})
+}
+
+func sameID(t *testing.T, s *server, c Config[string]) {
+	q, ctx := open(t, s, c), bounded(t)
+	again := func(state string) {
+		t.Helper()
+		was := books(t, q)
+		id, err := q.Enqueue(ctx, job{ID: "x", Payload: "second", Priority: 6})
+		if err != nil || id != "x" {
+			t.Fatalf("%s: %q, %v", state, id, err)
+		}
+		is := books(t, q)
+		was.Oldest, is.Oldest = 0, 0
+		if was != is {
+			t.Fatalf("%s: changes %+v to %+v", state, was, is)
+		}
+	}
+	put(t, q, job{ID: "x", Payload: "first", Delay: 100 * time.Millisecond}, job{ID: "y"})
+	again("delayed, and the tenant is full")
+	y := take(t, q)
+	same(t, "ID", y.ID, "y")
+	x := take(t, q)
+	same(t, "Payload", x.Payload, "first")
+	again("in flight")
+	ok(t, q.Release(ctx, x))
+	again("queued")
+	ok(t, q.Nack(ctx, take(t, q), Retry{Dead: true}))
+	again("dead")
+	n, err := q.Purge(ctx, Filter{})
+	ok(t, err)
+	same(t, "purged", n, 1)
+	put(t, q, job{ID: "x", Payload: "new"})
+	x = take(t, q)
+	same(t, "Payload", x.Payload, "new")
+	ok(t, q.Ack(ctx, x, y))
+	rs, err := q.EnqueueBatch(ctx, []job{{ID: "z"}, {ID: "z"}})
+	ok(t, err)
+	same(t, "the second in the batch", rs[1], Result{ID: "z"})
+	same(t, "Queued", books(t, q).Queued, 1)
 }
 
 func TestUniqueKey(t *testing.T) {

@@ -71,6 +71,31 @@ func TestWakeUpOfOthers(t *testing.T) {
 	})
 }
 
+// A process in which no call waits any more gives back the wake-up that it still sleeps for.
+func TestWakeUpOfLeavers(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Partitions: 2}), bounded(t)
+		var in [2]string
+		for k := 0; in[0] == "" || in[1] == ""; k++ {
+			name := fmt.Sprint("t", k)
+			in[q.partitionOf(name)] = name
+		}
+		is := func(f func() bool) func() bool {
+			return func() bool { q.fetch.mu.Lock(); defer q.fetch.mu.Unlock(); return f() }
+		}
+		got := make(chan error, 1)
+		go func() { _, err := q.Dequeue(ctx); got <- err }()
+		until(t, "it sleeps", is(func() bool { return q.fetch.sleeping[0] && q.fetch.sleeping[1] }))
+		put(t, q, job{Tenant: in[0]})
+		ok(t, <-got)
+		until(t, "it has left", is(func() bool { return !q.fetch.running }))
+		other := open(t, s, Config[string]{Name: q.cfg.Name, Partitions: 2})
+		put(t, other, job{Tenant: in[1]})
+		until(t, "no call sleeps", is(func() bool { return !q.fetch.sleeping[1] }))
+		until(t, "the wake-up is there", func() bool { return q.db.Exists(ctx, q.prefix[1]+":w").Val() == 1 })
+	})
+}
+
 // 16 processes sleep; single tasks wake one each.
 func TestNoHerd(t *testing.T) {
 	t.Parallel()

@@ -4,7 +4,7 @@
 -- Reply: next due us or -1, ready tenants, virtual time, now us, then per task: id, token, body.
 local P, call, num = KEYS[1], redis.call, tonumber
 local M, R, D, L = P..':m', P..':r', P..':d', P..':l'
-local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd', 'o', 'idle')
+local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd', 'o', 'idle', 'hs')
 if num(m[5] or 0) > num(ARGV[1]) then return redis.error_reply('FIRQVERSION '..m[5]) end
 local now, v, hlc, nd = tm[1] * 1000000 + tm[2], num(m[1] or 0), num(m[2] or 0), num(m[3] or 9e15)
 if hlc < now then hlc = now end
@@ -25,7 +25,7 @@ if some then
     return true
   end
 end
-local v0, T, ls, out, got, expired, looked = v, {}, {}, {0, 0, 0, 0}, 0, 0, 0
+local v0, T, H, ls, out, got, expired, looked, waited = v, {}, {}, {}, {0, 0, 0, 0}, 0, 0, 0, 0
 if m[4] then n = 0 elseif gim > 0 then n = math.min(n, gim - call('ZCARD', L)) end
 while got < n and looked < n + 100 do
   looked = looked + 1
@@ -61,11 +61,12 @@ while got < n and looked < n + 100 do
     t.n = call('ZCARD', t.q)
     T[name] = t
   end
-  local id = call('ZPOPMIN', t.q)[1]
-  t.n = t.n - 1
+  -- A client with other limits may have put a tenant that is at its limit here back among those that are ready.
+  local id = (t.im == 0 or t.i < t.im) and call('ZPOPMIN', t.q)[1]
+  if id then t.n = t.n - 1 end
   local body = id and call('HGET', D, id)
   if body then
-    local cost, deadline, keep, from = string.match(body, '^%d+:%d+:(%d+):%d+:%d+:(%d+):%d+:(%d):[^\n]*\n()')
+    local attempt, cost, seq, due, deadline, keep, from = string.match(body, '^(%d+):%d+:(%d+):(%d+):(%d+):(%d+):%d+:(%d):[^\n]*\n()')
     if deadline ~= '0' and num(deadline) <= now then
       call('HDEL', D, id); expired = expired + 1
       if keep == '1' then
@@ -81,6 +82,12 @@ while got < n and looked < n + 100 do
       t.f = s; t.i = t.i + 1; t.c = t.c + 1
       ls[2*got-1], ls[2*got] = exp, id..'\n'..token..'\n'..name -- the lease: who can name it holds it
       out[o], out[o+1], out[o+2] = id, token, body
+      if attempt == '0' then                          -- how long it has been due: bucket b is up to 2^b ms
+        local wait = math.max(now - seq - due, 0)
+        local _, b = math.frexp((wait - 0.5) / 1000)
+        b = b < 0 and 0 or b > 31 and 31 or b
+        H[b] = (H[b] or 0) + 1; waited = waited + wait
+      end
     end
   end
   local on = t.n > 0 and (t.im == 0 or t.i < t.im)
@@ -90,6 +97,7 @@ end
 if got > 0 then
   for k = 1, 2 * got, 200 do call('ZADD', L, unpack(ls, k, math.min(k + 199, 2 * got))) end
   if exp < nd then nd = exp end
+  for b, by in pairs(H) do call('HINCRBY', P..':s', 'h'..b, by) end
 end
 if expired > 0 then call('HINCRBY', P..':s', 'expired', expired) end
 local ready = call('ZCARD', R)
@@ -107,7 +115,7 @@ if looked > 0 then
     end
   end
   call('HSET', M, 'v', string.format('%.17g', v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd), 'd', num(m[6] or 0) + got,
-    'o', string.format('%.17g', ahead), 'idle', idle)
+    'o', string.format('%.17g', ahead), 'idle', idle, 'hs', string.format('%.0f', num(m[9] or 0) + waited))
 end
 -- Who takes something and sees more wakes the next; so does who can take only some of it.
 if ready > 0 and (got > 0 or looked > 0) and not (gim > 0 and call('ZCARD', L) >= gim) and call('LLEN', P..':w') == 0 then

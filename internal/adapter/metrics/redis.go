@@ -1,6 +1,11 @@
 package metrics
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/firq-go/firq"
+)
 
 // RedisStats has the fields of firqredis.Stats, so that the exporters need neither
 // firqredis nor a Redis client.
@@ -24,6 +29,18 @@ const RedisPatience = 5 * time.Second
 func RedisUp() Table[bool] {
 	return Table[bool]{{Name: "redis.up", Unit: "1", Kind: Gauge, Text: "1 if the queue's server has answered, else 0.",
 		Value: func(up *bool) float64 { return bit(*up) }}}
+}
+
+// RedisWaiting is what a *firqredis.Queue is besides.
+type RedisWaiting interface {
+	QueueTimes(ctx context.Context) (buckets []firq.Bucket, sum time.Duration, err error)
+}
+
+// RedisWaits is about how long the tasks of a queue on Redis wait.
+func RedisWaits() Table[firq.QueueTime] {
+	return Table[firq.QueueTime]{{Name: "redis.queue_time", Unit: "s", Prometheus: "firq_redis_queue_seconds",
+		Text:  "How long tasks had been due when they were delivered for the first time.",
+		Times: func(q *firq.QueueTime) firq.QueueTime { return *q }}}
 }
 
 // Redis is about a queue on Redis. What may fall is a Gauge: all processes that export the

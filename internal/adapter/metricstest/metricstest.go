@@ -5,6 +5,7 @@ package metricstest
 import (
 	"context"
 	"errors"
+	"math"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -45,7 +46,8 @@ func (s *Source[S]) Status() S { return s.Stats() }
 // RedisSource is a queue on Redis.
 type RedisSource struct {
 	Source[metrics.RedisStats]
-	Err error // what its server answers instead
+	Err  error // what its server answers instead
+	Away error // what it answers to QueueTimes
 }
 
 // Stats fails if the caller would wait for ever.
@@ -54,6 +56,17 @@ func (s *RedisSource) Stats(ctx context.Context) (metrics.RedisStats, error) {
 		return metrics.RedisStats{}, errors.New("a call that may take for ever")
 	}
 	return s.Source.Stats(), s.Err
+}
+
+// QueueTimes has a sample of a second, and one that is longer than all bounds but the last.
+func (s *RedisSource) QueueTimes(ctx context.Context) (buckets []firq.Bucket, sum time.Duration, err error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		return nil, 0, errors.New("a call that may take for ever")
+	}
+	if s.Away != nil {
+		return nil, 0, s.Away
+	}
+	return []firq.Bucket{{UpperBound: time.Second, Count: 1}, {UpperBound: math.MaxInt64, Count: 1}}, 621 * time.Second, nil
 }
 
 // Cores make schedulers that are closed when the test ends.

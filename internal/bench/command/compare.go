@@ -134,13 +134,17 @@ func List(value string) (parts []string) {
 }
 
 // Modules returns the versions of what is compiled in, by the build information. firq itself
-// is the checkout around the module, whose commit is in the environment.
+// is the checkout around the module, whose commit is in the environment; of what is replaced
+// otherwise the version is the one that go.mod asks for.
 func Modules() map[string]string {
 	versions := make(map[string]string)
 	if bi, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range bi.Deps {
-			if m.Replace == nil {
+			switch {
+			case m.Replace == nil:
 				versions[m.Path] = m.Version
+			case m.Path != "github.com/firq-go/firq":
+				versions[m.Path] = m.Version + ", replaced"
 			}
 		}
 	}

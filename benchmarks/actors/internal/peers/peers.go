@@ -73,9 +73,13 @@ const (
 	Channel = "channel"
 )
 
+// added are peers of which nothing but an adapter is kept here, as text in more/: scripts/peers-actors compiles them
+// in elsewhere.
+var added []Peer
+
 // All returns the contestants.
 func All() []Peer {
-	return []Peer{
+	all := []Peer{
 		{Name: Own, About: "package actor of this checkout, with the default of everything", Own: true, New: newFirq},
 		{
 			Name: "hollywood", About: "github.com/anthdm/hollywood: a goroutine per activation",
@@ -85,8 +89,9 @@ func All() []Peer {
 			Name: "protoactor", About: "github.com/asynkron/protoactor-go: a goroutine per activation",
 			Module: "github.com/asynkron/protoactor-go", New: newProtoactor,
 		},
-		{Name: Channel, About: "a goroutine and a channel per actor, nothing else", Plain: true, New: newChannel},
 	}
+	all = append(all, added...)
+	return append(all, Peer{Name: Channel, About: "a goroutine and a channel per actor, nothing else", Plain: true, New: newChannel})
 }
 
 // Select returns the contestants with these names, in the order of All; all of them if there are no names.

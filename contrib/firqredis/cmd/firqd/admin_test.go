@@ -64,6 +64,28 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+func TestInFlight(t *testing.T) {
+	b := newBed(t)
+	b.want(exitOK, "in-flight", "nothing is in flight")
+	q := b.queue()
+	for _, id := range []string{"a", "b", "c"} {
+		b.want(exitOK, "enqueue --id "+id+" --tenant of-"+id+" 1")
+	}
+	its, err := q.DequeueBatch(b.Context(), 3)
+	if err != nil || len(its) != 3 {
+		t.Fatal(its, err)
+	}
+	b.want(exitOK, "in-flight", "ID", "of-a", "of-b", "of-c", fmt.Sprint(its[0].Token), its[0].LeaseUntil.Local().Format(time.DateTime))
+	b.want(exitOK, "in-flight --limit 2", "there may be more")
+	all := read[[]firqredis.Item[payload]](b, exitOK, "in-flight", "--tenant", "of-b")
+	if len(all) != 1 || all[0].ID != "b" || all[0].Attempt != 1 || !all[0].LeaseUntil.Equal(its[0].LeaseUntil) {
+		t.Errorf("%+v", all)
+	}
+	b.want(exitUsage, "in-flight --limit -1", "--limit")
+	b.want(exitUsage, "in-flight --tenant {}", "tenant")
+	b.want(exitUsage, "in-flight x")
+}
+
 func TestDeadLetters(t *testing.T) {
 	b := newBed(t)
 	q := b.queue()

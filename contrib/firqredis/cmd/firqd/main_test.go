@@ -25,7 +25,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	visit((&program{}).app(), nil)
-	if n != 26 {
+	if n != 27 {
 		t.Errorf("%d commands", n)
 	}
 	b.want(exitOK, "", "firqd serve", "4 doctor found a problem")

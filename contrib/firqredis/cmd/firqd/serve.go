@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/contrib/firqredis/internal/config"
 	"github.com/firq-go/firq/contrib/firqredis/internal/status"
 )
 
@@ -19,7 +21,8 @@ func (p *program) serveCommand() *cli.Command {
 		Usage: "queue the tasks of schedules, and serve metrics, health and a status page",
 		Description: "Runs until Ctrl-C. /metrics is for Prometheus, /healthz says whether the server can be reached (200 or 503), and\n" +
 			"/ is a page for people. It listens on this machine only, and answers to localhost and loopback addresses (and the\n" +
-			"names of serve.hosts) only, unless --listen says otherwise.\n\n" +
+			"names of serve.hosts) only, unless --listen says otherwise. Once a second it brings in what is due, as consumers do:\n" +
+			"delayed tasks, and tasks whose leases have run out. It purges no dead letters, whatever queue.dead_letters says.\n\n" +
 			"Whoever has the token, which is printed at the start or set as FIRQ_SERVE_TOKEN, may pause, requeue and purge on\n" +
 			"the page. If others can reach it, the page wants the token to be seen at all; /metrics and /healthz do not.\n\n" +
 			"Any number of them may run: each due time of a schedule fires once.\n\n" +
@@ -44,6 +47,8 @@ func serve(ctx context.Context, s *session) (err error) {
 	}
 	scripts := &status.Scripts{}
 	s.client.AddHook(scripts)
+	// How many dead letters are kept is for the programs to say: what only watches a queue purges nothing of it.
+	s.conf.Queue.DeadLetters = config.Retention{PerTenant: -1, For: -1}
 	if err := s.open(ctx); err != nil {
 		return err
 	}
@@ -63,7 +68,9 @@ func serve(ctx context.Context, s *session) (err error) {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	maintained := make(chan struct{})
+	go func() { defer close(maintained); s.maintain(ctx) }()
+	defer func() { stop(); <-maintained }()
 	fired := make(chan error, 1)
 	if s.conf.Serve.Schedules && !s.cmd.Bool("no-schedules") {
 		go func() { fired <- s.q.Schedules().Run(ctx) }()
@@ -81,6 +88,24 @@ func serve(ctx context.Context, s *session) (err error) {
 		return err
 	}
 	return nil
+}
+
+// maintainEvery is how often what is due is brought in.
+const maintainEvery = time.Second
+
+// maintain does what consumers do besides, so that counters are right and dead letters there if none runs. If the server is
+// away /healthz says so.
+func (s *session) maintain(ctx context.Context) {
+	t := time.NewTicker(maintainEvery)
+	defer t.Stop()
+	for {
+		_ = s.q.Maintain(ctx)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // announce says where the pages are.

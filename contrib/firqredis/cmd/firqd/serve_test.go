@@ -83,6 +83,7 @@ func (s *serving) get(address string) (int, string) {
 // The page, metrics and health are there, tasks of schedules are queued, and Ctrl-C ends it all.
 func TestServe(t *testing.T) {
 	b := newBed(t)
+	b.env["FIRQ_QUEUE_DEAD_LETTERS_FOR"] = "1ms"
 	b.wants(exitOK, []string{"schedule", "put", "tick", `{"n":1}`, "--cron", "* * * * * *", "--tenant", "clock"})
 	s := b.serve()
 	if !strings.HasPrefix(s.URL, "http://127.0.0.1:") || !strings.HasPrefix(s.SignIn, s.URL+"?token=") || len(s.SignIn) < len(s.URL)+20 {
@@ -110,6 +111,17 @@ func TestServe(t *testing.T) {
 		!strings.Contains(text, "firq_redis_script_seconds_count") || !strings.Contains(text, "firq_redis_ready_tenants") {
 		t.Errorf("%d\n%s", code, text)
 	}
+	b.dead(b.queue(), "kept")
+	b.want(exitOK, "enqueue --tenant late --delay 300ms 1") // nobody looks for work any more
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if all := read[[]firqredis.TenantStats](b, exitOK, "tenants", "show", "late"); len(all) == 1 && all[0].Queued == 1 && all[0].Delayed == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("serve does not bring in what is due")
+		}
+	}
+	b.want(exitOK, "dlq list", "kept") // that is for the programs to say
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -74,9 +74,7 @@ func (s *Spec) Next(t time.Time) (time.Time, error) {
 	if s.ticks {
 		return s.tick(t)
 	}
-	// A wall clock in a gap that has just ended lies before the wall clock of t, by up to the gap.
-	gap := max(0, offset(t, s.zone)-offset(t.Add(-26*time.Hour), s.zone))
-	w := clock(t, offset(t, s.zone)).Truncate(time.Second).Add(-gap - time.Second)
+	w := clock(t, offset(t, s.zone)).Truncate(time.Second).Add(-time.Second)
 	for {
 		var err error
 		if w, err = s.wall(w); err != nil {

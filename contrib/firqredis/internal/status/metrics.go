@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqredis"
 )
 
@@ -108,6 +109,11 @@ func (p *pages) metrics(w http.ResponseWriter, r *http.Request) {
 	if err == nil && p.Ready != nil {
 		ready, err = p.Ready(ctx)
 	}
+	var waits []firq.Bucket
+	var waited time.Duration
+	if err == nil {
+		waits, waited, err = p.Queue.QueueTimes(ctx)
+	}
 	up := 0.0
 	if err == nil {
 		up = 1
@@ -118,6 +124,7 @@ func (p *pages) metrics(w http.ResponseWriter, r *http.Request) {
 		if p.Ready != nil {
 			e.gauge("ready_tenants", float64(ready), "Tenants that have tasks which can be delivered now.")
 		}
+		e.waits(waits, waited)
 		e.tenants(top)
 	}
 	if p.Scripts != nil {
@@ -178,6 +185,20 @@ func (e *exposition) tenants(top []firqredis.TenantStats) {
 			e.sample(m.name, m.of(&top[i]), "tenant", top[i].Tenant)
 		}
 	}
+}
+
+func (e *exposition) waits(buckets []firq.Bucket, sum time.Duration) {
+	e.head("queue_seconds", "histogram", "How long tasks had been due when they were delivered for the first time.")
+	var n uint64
+	for i, b := range buckets {
+		n += b.Count
+		if i < len(buckets)-1 {
+			e.sample("queue_seconds_bucket", float64(n), "le", strconv.FormatFloat(b.UpperBound.Seconds(), 'g', -1, 64))
+		}
+	}
+	e.sample("queue_seconds_bucket", float64(n), "le", "+Inf")
+	e.sample("queue_seconds_sum", sum.Seconds())
+	e.sample("queue_seconds_count", float64(n))
 }
 
 func (e *exposition) scripts(s *Scripts) {

@@ -37,7 +37,7 @@ func TestMetrics(t *testing.T) {
 	for name, kind := range map[string]string{
 		"pushed_total": "counter", "delivered_total": "counter", "acked_total": "counter", "retried_total": "counter", "dead_total": "counter",
 		"expired_total": "counter", "reaped_total": "counter", "lease_lost_total": "counter", "queued": "gauge", "in_flight": "gauge", "delayed": "gauge",
-		"ready_tenants": "gauge", "oldest_seconds": "gauge", "script_seconds": "histogram", "up": "gauge",
+		"ready_tenants": "gauge", "oldest_seconds": "gauge", "script_seconds": "histogram", "queue_seconds": "histogram", "up": "gauge",
 	} {
 		if typed["firq_redis_"+name] != kind {
 			t.Errorf("%s is %q, want %s", name, typed["firq_redis_"+name], kind)
@@ -46,6 +46,8 @@ func TestMetrics(t *testing.T) {
 	for _, want := range []string{
 		`firq_redis_up{queue="mail"} 1`, `firq_redis_pushed_total{queue="mail"} 7`, `firq_redis_queued{queue="mail"} 6`, `firq_redis_retried_total{queue="mail"} 1`,
 		`firq_redis_ready_tenants{queue="mail"} 3`, `firq_redis_tenant_queued{queue="mail",tenant="x"} 3`, `firq_redis_tenant_queued{queue="mail",tenant="a\"b\\"} 2`,
+		`firq_redis_queue_seconds_count{queue="mail"} 1`, `firq_redis_queue_seconds_bucket{queue="mail",le="+Inf"} 1`,
+		`firq_redis_queue_seconds_bucket{queue="mail",le="1.073741824e+06"} 1`,
 	} {
 		if !strings.Contains(text, want+"\n") {
 			t.Errorf("%s is missing in\n%s", want, text)

@@ -1,0 +1,333 @@
+package firqredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// binaries runs a test with servers of its own, once with Redis and once with Valkey.
+func binaries(t *testing.T, f func(t *testing.T, binary string)) {
+	t.Parallel()
+	for _, binary := range []string{"redis-server", "valkey-server"} {
+		t.Run(binary, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(binary); err != nil {
+				if os.Getenv("CI") == "true" {
+					t.Fatal(err)
+				}
+				t.Skip(err)
+			}
+			f(t, binary)
+		})
+	}
+}
+
+// ownOf starts a server for one test.
+func ownOf(t *testing.T, binary string, args ...string) (*server, *process) {
+	t.Helper()
+	p, err := newProcess(binary, t.TempDir(), args...)
+	ok(t, err)
+	ok(t, p.start())
+	t.Cleanup(p.kill)
+	return &server{name: "own", addrs: []string{p.addr()}}, p
+}
+
+// story is what a queue was told before and after an instant, from which on a server forgets.
+type story struct {
+	q       *Queue[string]
+	items   []*Item[string] // delivered before, and not settled then
+	queued  []string        // acknowledged before
+	after   []string        // acknowledged later
+	settled map[string]bool // before, or by a server that does not forget
+	acked   map[string]bool // later
+}
+
+// begin enqueues 50 tasks, takes 20 of them, and acks 10.
+func begin(t *testing.T, q *Queue[string]) *story {
+	t.Helper()
+	s := &story{q: q, settled: map[string]bool{}, acked: map[string]bool{}}
+	for k := range 50 {
+		s.queued = append(s.queued, put(t, q, job{Tenant: fmt.Sprint("t", k%5)})...)
+	}
+	its := now(t, q, 20)
+	same(t, "delivered", len(its), 20)
+	for _, it := range its[:10] {
+		s.settle(t, q, it)
+	}
+	s.items = its[10:]
+	return s
+}
+
+// settle acks a task for good.
+func (s *story) settle(t *testing.T, q *Queue[string], it *Item[string]) {
+	t.Helper()
+	ok(t, q.Ack(bounded(t), it))
+	s.settled[it.ID] = true
+}
+
+// goOn enqueues 30 tasks, and acks the ten that are in flight.
+func (s *story) goOn(t *testing.T) {
+	t.Helper()
+	for k := range 30 {
+		s.after = append(s.after, put(t, s.q, job{Tenant: fmt.Sprint("t", k%5)})...)
+	}
+	for _, it := range s.items {
+		ok(t, s.q.Ack(bounded(t), it))
+		s.acked[it.ID] = true
+	}
+}
+
+// end works off what a server has. All that was queued before is there, unless it was settled. It returns how many tasks
+// of those that came later are lost, and how many come again that were acked later.
+func (s *story) end(t *testing.T, q *Queue[string]) (lost, again int) {
+	t.Helper()
+	endLeases(t, q)
+	if _, err := q.cold(bounded(t), maintainScript, 0, 100); err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for its := now(t, q, 100); len(its) > 0; its = now(t, q, 100) {
+		for _, it := range its {
+			there[it.ID] = true
+		}
+		ok(t, q.Ack(bounded(t), its...))
+	}
+	for _, id := range s.queued {
+		switch {
+		case s.acked[id]:
+			if there[id] {
+				again++
+			}
+		case there[id] == s.settled[id]:
+			t.Errorf("%s, queued before: there: %t, settled: %t", id, there[id], s.settled[id])
+		}
+	}
+	for _, id := range s.after {
+		if !there[id] {
+			lost++
+		}
+	}
+	books(t, q)
+	t.Logf("%d of %d lost, %d of %d acks forgotten", lost, len(s.after), again, len(s.acked))
+	return lost, again
+}
+
+// forgets checks that all that came after the instant was forgotten, remembers that nothing was.
+func (s *story) forgets(t *testing.T, q *Queue[string]) {
+	t.Helper()
+	lost, again := s.end(t, q)
+	same(t, "lost", lost, len(s.after))
+	same(t, "acks forgotten", again, len(s.acked))
+}
+
+func (s *story) remembers(t *testing.T, q *Queue[string]) {
+	t.Helper()
+	lost, again := s.end(t, q)
+	same(t, "lost", lost, 0)
+	same(t, "acks forgotten", again, 0)
+}
+
+// The server is killed, and keeps snapshots only.
+func TestSnapshots(t *testing.T) {
+	binaries(t, func(t *testing.T, binary string) {
+		s, p := ownOf(t, binary)
+		q := open(t, s, Config[string]{})
+		st := begin(t, q)
+		ok(t, q.db.Save(bounded(t)).Err())
+		st.goOn(t)
+		p.kill()
+		ok(t, p.start())
+		st.forgets(t, q)
+	})
+}
+
+// The machine dies: of the append-only file its end was not on the disk yet.
+func TestMachineDies(t *testing.T) {
+	binaries(t, func(t *testing.T, binary string) {
+		for _, kept := range []bool{false, true} {
+			s, p := ownOf(t, binary, "--appendonly", "yes", "--appendfsync", "everysec")
+			q := open(t, s, Config[string]{})
+			st := begin(t, q)
+			files, err := filepath.Glob(filepath.Join(p.dir, "appendonlydir", "*.incr.aof"))
+			ok(t, err)
+			same(t, "files", len(files), 1)
+			was, err := os.Stat(files[0])
+			ok(t, err)
+			st.goOn(t)
+			p.kill()
+			if !kept {
+				ok(t, os.Truncate(files[0], was.Size()))
+			}
+			ok(t, p.start())
+			if kept {
+				st.remembers(t, q)
+			} else {
+				st.forgets(t, q)
+			}
+		}
+	})
+}
+
+// pair is a primary, and a replica that a network connects with it.
+type pair struct {
+	primary, replica *server
+	p                *process // the primary's
+	link             *proxy
+	to               *redis.Client // the replica
+}
+
+func newPair(t *testing.T, binary string) *pair {
+	t.Helper()
+	s, p := ownOf(t, binary, "--repl-diskless-sync-delay", "0")
+	rs, _ := ownOf(t, binary)
+	x := &pair{primary: s, replica: rs, p: p, link: startProxy(t, p.addr()), to: redis.NewClient(&redis.Options{Addr: rs.addrs[0]})}
+	t.Cleanup(func() { _ = x.to.Close() })
+	host, port, _ := strings.Cut(x.link.addr(), ":")
+	ok(t, x.to.ReplicaOf(bounded(t), host, port).Err())
+	until(t, "the replica is in step", func() bool {
+		return strings.Contains(x.to.Info(context.Background(), "replication").Val(), "master_link_status:up")
+	})
+	return x
+}
+
+// inStep waits until the replica has all that the primary wrote.
+func (x *pair) inStep(t *testing.T) {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: x.primary.addrs[0], PoolSize: 1})
+	defer func() { _ = c.Close() }()
+	field := func(c *redis.Client, name string) string {
+		_, rest, _ := strings.Cut(c.Info(context.Background(), "replication").Val(), name+":")
+		value, _, _ := strings.Cut(rest, "\r\n")
+		return value
+	}
+	until(t, "the replica is in step", func() bool {
+		offset := field(c, "master_repl_offset")
+		return offset != "" && offset == field(x.to, "slave_repl_offset")
+	})
+}
+
+// promote makes the replica a primary, and returns a client of the queue there.
+func (x *pair) promote(t *testing.T, name string) *Queue[string] {
+	t.Helper()
+	ok(t, x.to.ReplicaOf(bounded(t), "no", "one").Err())
+	return open(t, x.replica, Config[string]{Name: name})
+}
+
+// The primary is killed while its replica lags, and the replica takes its place: replication does not wait for anybody.
+func TestReplicaLags(t *testing.T) {
+	binaries(t, func(t *testing.T, binary string) {
+		x := newPair(t, binary)
+		q := open(t, x.primary, Config[string]{})
+		st := begin(t, q)
+		x.inStep(t)
+		x.link.down()
+		st.goOn(t)
+		x.p.kill()
+		promoted := x.promote(t, q.cfg.Name)
+		st.forgets(t, promoted)
+		ok(t, q.Close())
+	})
+}
+
+// The same with WaitReplicas: Enqueue says which tasks no replica has.
+func TestReplicaLagsAndIsWaitedFor(t *testing.T) {
+	binaries(t, func(t *testing.T, binary string) {
+		x := newPair(t, binary)
+		q := open(t, x.primary, Config[string]{WaitReplicas: 1})
+		st := begin(t, q)
+		put(t, q, job{}) // acks are not waited for, but what comes before this task is there
+		x.link.down()
+		rs, err := q.EnqueueBatch(bounded(t), many("t", 30))
+		want(t, err, ErrNotReplicated)
+		for _, r := range rs {
+			want(t, r.Err, ErrNotReplicated)
+			st.after = append(st.after, r.ID)
+		}
+		x.p.kill()
+		promoted := x.promote(t, q.cfg.Name)
+		st.forgets(t, promoted)
+		ok(t, q.Close())
+	})
+}
+
+// With min-replicas-to-write a primary that has lost its replicas takes nothing more, and so nothing is lost with it. What it has
+// cannot be settled there either: it is settled where the replica has become the primary.
+func TestMinReplicas(t *testing.T) {
+	binaries(t, func(t *testing.T, binary string) {
+		x := newPair(t, binary)
+		q := open(t, x.primary, Config[string]{})
+		st := begin(t, q)
+		x.inStep(t)
+		ctx := bounded(t)
+		ok(t, q.db.ConfigSet(ctx, "min-replicas-to-write", "1").Err())
+		x.link.down()
+		primary, isOne := q.db.(*redis.Client)
+		same(t, "one server", isOne, true)
+		until(t, "the primary misses its replica", func() bool {
+			return strings.Contains(primary.Info(ctx, "replication").Val(), "connected_slaves:0")
+		})
+		if _, err := q.Enqueue(ctx, job{}); err == nil || !strings.Contains(err.Error(), "NOREPLICAS") {
+			t.Errorf("Enqueue: %v", err)
+		}
+		same(t, "Queued", must(q.Stats(ctx)).Queued, 30)
+		for name, err := range map[string]error{
+			"Ack":     q.Ack(ctx, st.items[0]),
+			"Nack":    q.Nack(ctx, st.items[0], Retry{}),
+			"Extend":  q.Extend(ctx, 0, st.items[0]),
+			"Release": q.Release(ctx, st.items[0]),
+		} {
+			if err == nil || errors.Is(err, ErrLeaseLost) || !strings.Contains(err.Error(), "NOREPLICAS") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		x.p.kill()
+		promoted := x.promote(t, q.cfg.Name)
+		st.settle(t, promoted, st.items[0]) // the lease is known there
+		st.remembers(t, promoted)
+		ok(t, q.Close())
+	})
+}
+
+// The network splits, and a replica takes the place of a primary that goes on. What that one takes is lost when it comes back as
+// a replica; what both have is delivered by both, and settled once.
+func TestSplit(t *testing.T) {
+	binaries(t, func(t *testing.T, binary string) {
+		x := newPair(t, binary)
+		q, ctx := open(t, x.primary, Config[string]{}), bounded(t)
+		st := begin(t, q)
+		x.inStep(t)
+		x.link.down()
+		promoted := x.promote(t, q.cfg.Name)
+		st.goOn(t)
+		here, there := now(t, q, 20), now(t, promoted, 20)
+		twice := map[string]*Item[string]{}
+		for _, it := range here {
+			twice[it.ID] = it
+		}
+		both := 0
+		for _, it := range there {
+			if old := twice[it.ID]; old != nil {
+				both++
+				want(t, promoted.Ack(ctx, old), ErrLeaseLost) // another token
+				st.settle(t, promoted, it)
+			}
+		}
+		if both == 0 {
+			t.Error("no task was delivered by both")
+		}
+		host, port, _ := strings.Cut(x.replica.addrs[0], ":")
+		old := redis.NewClient(&redis.Options{Addr: x.primary.addrs[0]})
+		t.Cleanup(func() { _ = old.Close() })
+		ok(t, q.Close())
+		ok(t, old.ReplicaOf(ctx, host, port).Err())
+		st.forgets(t, promoted)
+	})
+}
