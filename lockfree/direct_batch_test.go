@@ -2,9 +2,11 @@ package lockfree
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/waitq"
 )
 
@@ -76,19 +78,26 @@ func TestBatchCost(t *testing.T) {
 
 // Places that a batch has taken and not got credits for come back, and a producer that
 // waits for one is told.
-func TestBatchDirectGivesBack(t *testing.T) {
-	s := direct(t, config{MaxPerTenant: 8, MaxGlobal: 3})
-	var w waitq.Waiter[string]
-	s.env.Waiters.Enter(&w, "a", waitq.Tenant)
-	n := s.admitBatch("a", nil, tasks(2, 6), s.env.Clock.Now())
-	if n < 1 || n > 3 {
-		t.Fatalf("%d were admitted", n)
+func TestBatchGivesBack(t *testing.T) {
+	for _, past := range []bool{true, false} {
+		s := direct(t, config{MaxPerTenant: 8, MaxGlobal: 3})
+		s.direct = past
+		var w waitq.Waiter[string]
+		s.env.Waiters.Enter(&w, "a", waitq.Tenant)
+		n := s.admitBatch("a", nil, tasks(2, 6), s.env.Clock.Now())
+		if n < 1 || n > 3 {
+			t.Fatalf("%d were admitted", n)
+		}
+		woken(t, s, &w)
+		slots := uint32(1)
+		if past {
+			slots = 0
+		}
+		if tn, _ := s.tenants.Load("a"); tn.holds() != n || usedIn(tn.word.Load()) != slots {
+			t.Errorf("direct %v: the tenant holds %d, and %d slots", past, tn.holds(), usedIn(tn.word.Load()))
+		}
+		take(t, s, count(2, n)...)
 	}
-	woken(t, s, &w)
-	if tn, _ := s.tenants.Load("a"); tn.holds() != n || usedIn(tn.word.Load()) != 0 {
-		t.Errorf("the tenant holds %d, and %d slots", tn.holds(), usedIn(tn.word.Load()))
-	}
-	take(t, s, count(2, n)...)
 }
 
 // A batch does not wait for the lease, nor pass by a task whose ticket is out.
@@ -119,5 +128,67 @@ func TestBatchAsks(t *testing.T) {
 		if tn, _ := s.tenants.Load("a"); tn.Quantum() != 9 {
 			t.Errorf("direct %v: the quantum is %d, want 9", past, tn.Quantum())
 		}
+	}
+}
+
+// An item says how long it has waited, whichever way its batch came, and whatever the pool's
+// batch has been before.
+func TestBatchWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, past := range []bool{true, false} {
+			s := direct(t, config{})
+			s.direct = past
+			for range 3 {
+				time.Sleep(time.Hour)
+				batched(t, s, "a", 3, nil, tasks(2, 3)...)
+				time.Sleep(time.Minute)
+				for range 3 {
+					if it, ok := s.TryDequeue(); !ok || it.Wait != time.Minute {
+						t.Errorf("direct %v: %+v, want one that has waited for a minute", past, it)
+					}
+				}
+			}
+		}
+	})
+}
+
+// A batch that goes past the inbox leaves no payload behind in the pool.
+func TestBatchDirectForgetsPayloads(t *testing.T) {
+	s := direct(t, config{})
+	for range 100 { // under -race the pool loses some
+		batched(t, s, "a", 3, nil, tasks(2, 3)...)
+		if b := s.newBatch(); b.plains != [batchSize]drr.Plain[int]{} || b.n != 0 {
+			t.Fatalf("the pool's batch holds %d: %+v", b.n, b.plains[:3])
+		}
+		take(t, s, 2, 3, 4)
+	}
+}
+
+// A shard that was idle while others were served joins their round, also by a task that goes
+// past the inbox: it has no turns to make up for.
+func TestDirectJoins(t *testing.T) {
+	for name, enqueue := range map[string]func(s *scheduler, k string){
+		"task": func(s *scheduler, k string) { pushed(t, s, k, task{Payload: 2}) },
+		"batch": func(s *scheduler, k string) {
+			if got := s.admitBatch(k, nil, tasks(2, 2), s.env.Clock.Now()); got != 2 {
+				t.Fatalf("%d were admitted", got)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, k := twoShards(t)
+			// Not further than the slack, or the shard would follow when it says that it is ready.
+			current := s.shards[0].Queue.Round() + uint64(s.env.Config.FairnessSlack)
+			s.rounds.Publish(1, current, true)
+			s.rounds.Served(current)
+			enqueue(s, k)
+			if tn, _ := s.tenants.Load(k); usedIn(tn.word.Load()) != 0 {
+				t.Fatal("not past the inbox")
+			}
+			if got := s.shards[0].Queue.Round(); got != current {
+				t.Errorf("the shard is in round %d, the current one is %d", got, current)
+			}
+			s.rounds.Publish(1, 0, false)
+		})
 	}
 }

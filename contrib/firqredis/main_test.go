@@ -124,7 +124,7 @@ func embeddedServer(t testing.TB) *server {
 
 // client returns a client that is closed when the test ends.
 func (s *server) client(t testing.TB) redis.UniversalClient {
-	c := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: s.addrs, IsClusterMode: len(s.addrs) > 1, PoolSize: 16})
+	c := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: s.addrs, IsClusterMode: len(s.addrs) > 1, PoolSize: 16, ReadTimeout: patience})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
