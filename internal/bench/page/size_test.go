@@ -9,9 +9,10 @@ import (
 	"github.com/firq-go/firq/internal/bench/report"
 )
 
-// A page of ten files is at most 1.5 MB large: of the committed ones with most in them, of ten
-// times the largest from one place, and from ten places. Where there is no room for all, the
-// page says what is left out, and a page of that alone has it.
+// A page of ten files is at most 1.5 MB large: of the latest commit's runs with the replays, of
+// ten times the largest from one place, and from ten places; and so is one of every committed
+// file, however many there are. Where there is no room for all, the page says what is left out,
+// and a page of that alone has it.
 func TestSize(t *testing.T) {
 	const most = 1_500_000
 	paths, err := filepath.Glob("../../../results/run-*.json")
@@ -19,16 +20,23 @@ func TestSize(t *testing.T) {
 		t.Fatalf("%d results, %v", len(paths), err)
 	}
 	replays, _ := filepath.Glob("../../../results/replay-*.json")
-	files, err := Read(append(paths, replays...)[:10])
+	all, err := Read(append(paths, replays...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	largest := files[0]
-	for _, f := range files {
+	runs, rest := all[:len(paths)], all[len(paths):]
+	var latest []File
+	largest := runs[len(runs)-1] // names hold dates
+	for _, f := range runs {
+		if f.Env.Commit == largest.Env.Commit {
+			latest = append(latest, f)
+		}
 		if len(f.Cells()) > len(largest.Cells()) {
 			largest = f
 		}
 	}
+	latest = append(latest, rest...)
+	latest = latest[:min(10, len(latest))]
 	repeated := func(change func(f *report.File, i int)) (ten []File) {
 		for i := range 10 {
 			f := *largest.File
@@ -42,9 +50,9 @@ func TestSize(t *testing.T) {
 		files []File
 		whole bool
 	}{
-		"the committed ones": {files, true},
-		"one place":          {repeated(func(f *report.File, i int) { f.Env.Load = fmt.Sprint(i) }), true},
-		"ten places":         {repeated(func(f *report.File, i int) { f.Env.Commit = fmt.Sprint(i, f.Env.Commit) }), false},
+		"the latest commit": {latest, true},
+		"one place":         {repeated(func(f *report.File, i int) { f.Env.Load = fmt.Sprint(i) }), true},
+		"ten places":        {repeated(func(f *report.File, i int) { f.Env.Commit = fmt.Sprint(i, f.Env.Commit) }), false},
 	} {
 		text := write(t, c.files)
 		if len(text) > most || len(text) < 300_000 {
@@ -53,6 +61,9 @@ func TestSize(t *testing.T) {
 		if whole := !strings.Contains(text, left); whole != c.whole {
 			t.Errorf("%s: everything is shown: %t", name, whole)
 		}
+	}
+	if text := write(t, all); len(text) > most {
+		t.Errorf("all files: %d bytes", len(text))
 	}
 	var b strings.Builder
 	only := Only{Sections: []string{"latency"}, Scenarios: []string{"contended"}, Contestants: []string{"lockfree", "baseline-1"}}
