@@ -31,6 +31,8 @@ func TestBatchDirect(t *testing.T) {
 		{"one is not valid", config{}, append(tasks(2, 3), task{Payload: 5, Cost: -1}), 3, firq.ErrInvalidTask},
 		{"an age limit", config{MaxQueueAge: time.Hour}, tasks(2, 3), 0, nil},
 		{"newest first", config{Order: firq.LIFO}, []task{{Payload: 2}, {Payload: 1}}, 0, nil},
+		{"newest first under load", config{Order: firq.AdaptiveLIFO}, tasks(2, 3), 0, nil},
+		{"priorities across tenants", config{PriorityScope: firq.PriorityAcrossTenants}, tasks(2, 3), 0, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := direct(t, test.cfg)
@@ -76,19 +78,23 @@ func TestBatchCost(t *testing.T) {
 	}
 }
 
-// Places that a batch has taken and not got credits for come back, and a producer that
-// waits for one is told.
+// Places that a batch has taken and not got credits for come back, and as many producers that
+// wait for one are told.
 func TestBatchGivesBack(t *testing.T) {
 	for _, past := range []bool{true, false} {
 		s := direct(t, config{MaxPerTenant: 8, MaxGlobal: 3})
 		s.direct = past
-		var w waitq.Waiter[string]
-		s.env.Waiters.Enter(&w, "a", waitq.Tenant)
+		waiters := make([]waitq.Waiter[string], 3)
+		for i := range waiters {
+			s.env.Waiters.Enter(&waiters[i], "a", waitq.Tenant)
+		}
 		n := s.admitBatch("a", nil, tasks(2, 6), s.env.Clock.Now())
 		if n < 1 || n > 3 {
 			t.Fatalf("%d were admitted", n)
 		}
-		woken(t, s, &w)
+		for i := range waiters {
+			woken(t, s, &waiters[i])
+		}
 		slots := uint32(1)
 		if past {
 			slots = 0

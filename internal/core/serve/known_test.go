@@ -1,0 +1,45 @@
+package serve
+
+import (
+	"testing"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+)
+
+// With MaxTenants, a shard counts the tenants that can make room: those that have nothing
+// queued. A task takes its tenant out, whichever way it comes, and puts it back once it is
+// served.
+func TestIdleTenantsAreCounted(t *testing.T) {
+	for name, push := range map[string]func(s *shard, x *tenant){
+		"task": func(s *shard, x *tenant) {
+			s.Push(x, &drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
+		},
+		"plain task": func(s *shard, x *tenant) {
+			payload := 1
+			s.PushPlain(x, &payload, 1, 0)
+		},
+		"plain tasks": func(s *shard, x *tenant) { s.PushPlains(x, []drr.Plain[int]{{Payload: 1, Cost: 1}}, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShard(t, config{MaxTenants: 4})
+			x := add(s, "x", 0)
+			add(s, "y", 0)
+			check := func(idle int) {
+				t.Helper()
+				s.TellIdle()
+				if told := int(s.idleWord.word.Load() & idleMask); s.nIdle != idle || told != idle {
+					t.Errorf("%d tenants are idle, producers are told of %d; want %d", s.nIdle, told, idle)
+				}
+			}
+			check(2)
+			push(s, x)
+			check(1)
+			if s.ForgetLongest(func(y *tenant) bool { return y == x }) {
+				t.Error("a tenant with a task is forgotten")
+			}
+			deliver(t, s, 0)
+			check(2)
+		})
+	}
+}
