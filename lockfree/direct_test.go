@@ -89,6 +89,9 @@ func TestDirect(t *testing.T) {
 				t.Errorf("the tenant holds %d, and %d are queued; want %d and %d", h, n, held, queued)
 			}
 			if tenant.shard.lease.TryLock() {
+				if err := tenant.shard.check(); err != nil && got {
+					t.Fatal(err)
+				}
 				tenant.shard.lease.Unlock()
 			} else if test.name != "the lease is taken" {
 				t.Error("the lease is taken")
