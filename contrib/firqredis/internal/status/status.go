@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqredis"
 )
 
@@ -48,8 +50,8 @@ type pages struct {
 	secrets secrets
 }
 
-// deadShown is how many dead letters the page lists.
-const deadShown = 20
+// The page lists so many dead letters, and so many leases.
+const deadShown, leasesShown = 20, 20
 
 // patience is how long the server has to answer a request.
 const patience = 10 * time.Second
@@ -116,10 +118,41 @@ type content struct {
 	Every         int // reload after so many seconds; 0: not
 	Stats         firqredis.Stats
 	Tenants, Busy []firqredis.TenantStats
+	Leases        []*firqredis.Item[json.RawMessage] // those that end first
+	Waits         []wait
 	Dead          []firqredis.DeadLetter[json.RawMessage]
 	Form          string // token of the forms; "": no forms
 	Top           int    // how many tenants are named
 	Error         string
+}
+
+// wait is how long a share of the tasks has waited at most, as a text.
+type wait struct{ Share, Most string }
+
+// waits returns how long half of all tasks and 99 of 100 have waited at most, as exactly as the buckets tell.
+func waits(buckets []firq.Bucket) (ws []wait) {
+	var all uint64
+	for _, b := range buckets {
+		all += b.Count
+	}
+	if all == 0 {
+		return nil
+	}
+	for _, percent := range []uint64{50, 99} {
+		w := wait{Share: strconv.FormatUint(percent, 10) + " %"}
+		sum := uint64(0)
+		for i, b := range buckets {
+			if sum += b.Count; sum < all-all*(100-percent)/100 {
+				continue
+			}
+			if w.Most = short(b.UpperBound); b.UpperBound == math.MaxInt64 {
+				w.Most = "over " + short(buckets[i-1].UpperBound)
+			}
+			break
+		}
+		ws = append(ws, w)
+	}
+	return ws
 }
 
 func (p *pages) page(w http.ResponseWriter, r *http.Request) {
@@ -182,7 +215,20 @@ func (p *pages) fill(ctx context.Context, c *content) (err error) {
 				c.Busy = append(c.Busy, t)
 			}
 		}
+		for it, err := range p.Queue.InFlight(ctx, "") {
+			if err != nil {
+				return err
+			}
+			if c.Leases = append(c.Leases, it); len(c.Leases) == leasesShown {
+				break
+			}
+		}
 	}
+	times, _, err := p.Queue.QueueTimes(ctx)
+	if err != nil {
+		return err
+	}
+	c.Waits = waits(times)
 	for d, err := range p.Queue.DeadLetters(ctx, firqredis.Filter{Limit: deadShown}) {
 		if err != nil {
 			return err

@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"html"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqredis"
 )
 
@@ -152,13 +156,16 @@ func TestPage(t *testing.T) {
 	if err := s.q.Pause(t.Context(), "<b>2"); err != nil {
 		t.Fatal(err)
 	}
-	if it, err := s.q.Dequeue(t.Context()); err != nil || it.Tenant != "<b>0" && it.Tenant != "<b>1" {
-		t.Fatal(it, err)
+	delivered, err := s.q.Dequeue(t.Context())
+	if err != nil || delivered.Tenant != "<b>0" && delivered.Tenant != "<b>1" {
+		t.Fatal(delivered, err)
 	}
 	code, h, text := s.ask("", nil)
 	for _, want := range []string{
 		"<title>mail - firq</title>", `<meta name="viewport" content="width=device-width, initial-scale=1">`,
 		"<dt>Queued</dt><dd>5</dd>", "<dt>In flight</dt><dd>1</dd>", "<dt>Dead letters</dt><dd>2</dd>", "<dt>Enqueued</dt><dd>8</dd>",
+		`" data-label="Tenant">` + html.EscapeString(delivered.Tenant) + `</td><td data-label="Attempt">1</td><td data-label="Lease ends">` +
+			delivered.LeaseUntil.UTC().Format("2006-01-02 15:04:05 UTC") + "</td>", "<dt>99 % waited at most</dt><dd>",
 		`<th scope="row">&lt;b&gt;2 <strong class="badge">paused</strong></th><td data-label="Queued">3</td>`,
 		"&lt;script&gt;alert(1)&lt;/script&gt;</td>", `<th scope="row">d&lt;1</th>`, "Sign in to pause", `href="/?every=5"`,
 	} {
@@ -264,4 +271,43 @@ func TestChanges(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	post(http.StatusBadGateway, "pause", "tenant", "{}")
+}
+
+// The page says how long tasks have waited as exactly as the buckets tell.
+func TestWaits(t *testing.T) {
+	for _, c := range []struct {
+		counts []uint64
+		want   []wait
+	}{
+		{[]uint64{0, 0, 0, 0}, nil},
+		{[]uint64{1, 0, 0, 0}, []wait{{"50 %", "1ms"}, {"99 %", "1ms"}}},
+		{[]uint64{50, 49, 1, 0}, []wait{{"50 %", "1ms"}, {"99 %", "2ms"}}},
+		{[]uint64{49, 49, 2, 0}, []wait{{"50 %", "2ms"}, {"99 %", "4ms"}}},
+		{[]uint64{0, 2, 0, 1}, []wait{{"50 %", "2ms"}, {"99 %", "over 4ms"}}},
+	} {
+		buckets := make([]firq.Bucket, len(c.counts))
+		for i, n := range c.counts {
+			buckets[i] = firq.Bucket{UpperBound: time.Millisecond << i, Count: n}
+		}
+		buckets[len(buckets)-1].UpperBound = math.MaxInt64
+		if got := waits(buckets); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.counts, got, c.want)
+		}
+	}
+}
+
+// Of many leases the page shows those that end first, and says where the others are.
+func TestManyLeases(t *testing.T) {
+	s := newSite(t, "127.0.0.1:0")
+	for i := range leasesShown + 1 {
+		s.enqueue("a", fmt.Sprintf("task%d", i))
+		if _, err := s.q.Dequeue(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.redis.FastForward(time.Millisecond)
+	}
+	_, _, text := s.ask("", nil)
+	if n := strings.Count(text, `data-label="Lease ends"`); n != leasesShown || !strings.Contains(text, "20 of 21; <code>firqd in-flight</code>") {
+		t.Errorf("%d leases in\n%s", n, text)
+	}
 }
