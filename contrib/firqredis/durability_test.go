@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -149,31 +151,89 @@ func TestSnapshots(t *testing.T) {
 	})
 }
 
-// The machine dies: of the append-only file its end was not on the disk yet.
+// The machine dies: nothing is left of the append-only file but what was on the disk.
 func TestMachineDies(t *testing.T) {
 	binaries(t, func(t *testing.T, binary string) {
-		for _, kept := range []bool{false, true} {
-			s, p := ownOf(t, binary, "--appendonly", "yes", "--appendfsync", "everysec")
+		for _, fsync := range []string{"everysec", "always"} {
+			s, m := machineOf(t, binary, fsync)
 			q := open(t, s, Config[string]{})
 			st := begin(t, q)
-			files, err := filepath.Glob(filepath.Join(p.dir, "appendonlydir", "*.incr.aof"))
-			ok(t, err)
-			same(t, "files", len(files), 1)
-			was, err := os.Stat(files[0])
-			ok(t, err)
+			until(t, "what came first is on the disk", func() bool { return info(q.db, "persistence", "aof_buffer_length") == "0" && m.onDisk(t) == m.written(t) })
+			left := m.onDisk(t)
 			st.goOn(t)
-			p.kill()
-			if !kept {
-				ok(t, os.Truncate(files[0], was.Size()))
+			if fsync == "always" {
+				left = m.onDisk(t)
 			}
-			ok(t, p.start())
-			if kept {
+			m.kill()
+			ok(t, os.Truncate(m.file(t), left))
+			ok(t, m.start())
+			if fsync == "always" {
 				st.remembers(t, q)
 			} else {
-				st.forgets(t, q)
+				st.forgets(t, q) // it died before it synced again
 			}
 		}
 	})
+}
+
+// machine is a server of which a test knows what it has on the disk.
+type machine struct {
+	*process
+	note string // where the server says how many bytes it has synced
+}
+
+func machineOf(t *testing.T, binary, fsync string) (*server, *machine) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("LD_PRELOAD and /proc are Linux's")
+	}
+	cc, err := exec.LookPath("cc")
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	lib, note := filepath.Join(dir, "synced.so"), filepath.Join(dir, "synced")
+	if out, err := exec.Command(cc, "-shared", "-fPIC", "-o", lib, "testdata/synced.c", "-ldl").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	p, err := newProcess(binary, dir, "--appendonly", "yes", "--appendfsync", fsync)
+	ok(t, err)
+	p.env = []string{"LD_PRELOAD=" + lib, "SYNCED=" + note}
+	ok(t, p.start())
+	t.Cleanup(p.kill)
+	return &server{name: "own", addrs: []string{p.addr()}}, &machine{p, note}
+}
+
+// onDisk returns how many bytes of the append-only file the last sync has left there.
+func (m *machine) onDisk(t *testing.T) int64 {
+	t.Helper()
+	b, err := os.ReadFile(m.note)
+	if errors.Is(err, os.ErrNotExist) || len(b) == 0 {
+		return 0 // none yet
+	}
+	ok(t, err)
+	n, err := strconv.ParseInt(string(b), 10, 64)
+	ok(t, err)
+	return n
+}
+
+// written returns how many bytes it has been given.
+func (m *machine) written(t *testing.T) int64 {
+	t.Helper()
+	i, err := os.Stat(m.file(t))
+	ok(t, err)
+	return i.Size()
+}
+
+func (m *machine) file(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(m.dir, "appendonlydir", "*.incr.aof"))
+	ok(t, err)
+	same(t, "files", len(files), 1)
+	return files[0]
 }
 
 // pair is a primary, and a replica that a network connects with it.
@@ -203,15 +263,17 @@ func (x *pair) inStep(t *testing.T) {
 	t.Helper()
 	c := redis.NewClient(&redis.Options{Addr: x.primary.addrs[0], PoolSize: 1})
 	defer func() { _ = c.Close() }()
-	field := func(c *redis.Client, name string) string {
-		_, rest, _ := strings.Cut(c.Info(context.Background(), "replication").Val(), name+":")
-		value, _, _ := strings.Cut(rest, "\r\n")
-		return value
-	}
 	until(t, "the replica is in step", func() bool {
-		offset := field(c, "master_repl_offset")
-		return offset != "" && offset == field(x.to, "slave_repl_offset")
+		offset := info(c, "replication", "master_repl_offset")
+		return offset != "" && offset == info(x.to, "replication", "slave_repl_offset")
 	})
+}
+
+// info returns what a server says of itself.
+func info(c redis.Cmdable, section, name string) string {
+	_, rest, _ := strings.Cut(c.Info(context.Background(), section).Val(), name+":")
+	value, _, _ := strings.Cut(rest, "\r\n")
+	return value
 }
 
 // promote makes the replica a primary, and returns a client of the queue there.

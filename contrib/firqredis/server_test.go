@@ -22,7 +22,7 @@ import (
 type process struct {
 	binary, dir string
 	port        int
-	args        []string
+	args, env   []string // env: added to the test's
 	cmd         *exec.Cmd
 }
 
@@ -32,7 +32,7 @@ func (p *process) addr() string { return "127.0.0.1:" + strconv.Itoa(p.port) }
 func (p *process) start() error {
 	args := append([]string{"--bind", "127.0.0.1", "--port", strconv.Itoa(p.port), "--dir", p.dir, "--save", "", "--loglevel", "warning"}, p.args...)
 	p.cmd = exec.Command(p.binary, args...)
-	p.cmd.SysProcAttr = dieWithParent()
+	p.cmd.SysProcAttr, p.cmd.Env = dieWithParent(), append(os.Environ(), p.env...)
 	log, err := os.OpenFile(filepath.Join(p.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
