@@ -56,7 +56,7 @@ local function add(name)
   end
 end
 local d = out[1]
-for k = 2, #d, 2 do add(string.match(d[k], '^%d+:%d+:%d+:%d+:%d+:%d+:%d+:%d:([^\n]*)')) end
+for k = 2, #d, 2 do add(string.match(d[k], '^[^:]*:([^\n]*)')) end
 for _, name in ipairs(out[6]) do add(name) end
 for _, name in ipairs(out[7]) do add(name) end
 return out`)

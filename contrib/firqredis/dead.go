@@ -154,7 +154,7 @@ func (q *Queue[T]) letters(ctx context.Context, p int, zs []redis.Z) ([]DeadLett
 		if err != nil {
 			return nil, err
 		}
-		d := DeadLetter[T]{Attempts: s.attempt, DiedAt: time.UnixMicro(int64(zs[i].Score)), Raw: []byte(s.payload)}
+		d := DeadLetter[T]{Attempts: int(s.attempt), DiedAt: time.UnixMicro(int64(zs[i].Score)), Raw: []byte(s.payload)}
 		if d.Task, err = task[T](ids[i], &s); err != nil {
 			return nil, err
 		}

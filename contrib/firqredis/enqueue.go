@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -161,18 +160,11 @@ func (q *Queue[T]) pushArgs(raw *Task[T]) (args []any, id, tenant string, err er
 	if !t.Deadline.IsZero() {
 		deadline = max(t.Deadline.UnixMicro(), 1)
 	}
-	keep, special := "0", ""
-	if t.UniqueKey != "" && t.UniqueFor == 0 {
-		keep = "1"
-	}
+	special := ""
 	if due != 0 || t.Delay != 0 || t.UniqueKey != "" {
 		special = fmt.Sprintf("%d,%d,%d,%s", due, ceil(t.Delay, time.Microsecond), ceil(min(t.UniqueFor, forEver), time.Millisecond), t.UniqueKey)
 	}
-	// The server puts in between when the task is queued and when it is due; see parse.
-	head := "0:" + strconv.Itoa(int(t.Priority)) + ":" + strconv.FormatInt(t.Cost, 10) + ":"
-	tail := ":" + strconv.FormatInt(deadline, 10) + ":" + strconv.Itoa(t.MaxAttempts) + ":" + keep + ":" + t.Tenant + "\n" +
-		t.UniqueKey + "\n" + m + "\n" + string(payload)
-	return []any{t.Tenant, t.ID, int(t.Priority), q.weight(t.Tenant), head, tail, special}, t.ID, t.Tenant, nil
+	return []any{t.Tenant, t.ID, int(t.Priority), q.weight(t.Tenant), body(&t, deadline, m, payload), special}, t.ID, t.Tenant, nil
 }
 
 // forEver is as long as every server can keep a key for.

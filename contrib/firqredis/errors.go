@@ -31,8 +31,9 @@ var (
 	ErrPartitions = errors.New("firqredis: the queue has another number of partitions")
 	// ErrNotReplicated: the task is queued, but WaitReplicas was not reached in time.
 	ErrNotReplicated = errors.New("firqredis: not replicated in time")
-	// ErrVersion: a newer version of this package has written to the queue.
-	ErrVersion = errors.New("firqredis: the queue is of a newer version")
+	// ErrVersion: another version of this package has written to the queue: a newer one, or an older one whose tasks have to be
+	// worked off with it first.
+	ErrVersion = errors.New("firqredis: the queue is of another version")
 )
 
 // limit is a sentinel that matches those of firq, too.

@@ -65,8 +65,22 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%+v", h)
 		}
 		same(t, "Queued", books(t, q).Queued, 1)
+		// An older one: New refuses as long as there are tasks that only it can read.
+		older := func() {
+			for _, prefix := range q.prefix {
+				ok(t, q.db.HSet(ctx, prefix+":m", "ver", version-1).Err())
+			}
+		}
+		older()
+		_, err = New(ctx, Config[string]{Client: q.db, Name: q.cfg.Name, Partitions: 2})
+		want(t, err, ErrVersion)
+		ok(t, q.Ack(ctx, take(t, q)))
+		older()
+		q2, err := New(ctx, Config[string]{Client: q.db, Name: q.cfg.Name, Partitions: 2})
+		ok(t, err)
+		ok(t, q2.Close())
 		for _, prefix := range q.prefix {
-			ok(t, q.db.HSet(ctx, prefix+":m", "ver", version).Err())
+			same(t, "version", must(q.db.HGet(ctx, prefix+":m", "ver").Int()), version)
 		}
 	})
 }

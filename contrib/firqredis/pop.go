@@ -113,7 +113,7 @@ func (q *Queue[T]) item(id, token, body string, now int64) (*Item[T], error) {
 	if it.Task = t; err != nil {
 		return it, err
 	}
-	it.Attempt = s.attempt + 1
+	it.Attempt = int(s.attempt) + 1
 	it.Wait = max(0, time.Duration(now-s.due)*time.Microsecond)
 	if s.keep {
 		it.ends = s.unique

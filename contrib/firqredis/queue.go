@@ -35,7 +35,7 @@ type Queue[T any] struct {
 }
 
 // New connects to a queue, which is made if it is new. It checks the server: that it does not evict
-// what is queued (ErrInvalidConfig), that the queue is not of a newer version (ErrVersion), and the
+// what is queued (ErrInvalidConfig), that the queue is of this version or empty (ErrVersion), and the
 // number of partitions (ErrPartitions).
 func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
 	if ctx == nil {
@@ -93,6 +93,13 @@ func (q *Queue[T]) open(ctx context.Context) error {
 		case ver > version:
 			return fmt.Errorf("%w: %d, not %d", ErrVersion, ver, version)
 		case ver < version:
+			known, err := q.db.HLen(ctx, prefix+":d").Result()
+			if err != nil {
+				return fmt.Errorf("firqredis: %w", err)
+			}
+			if known > 0 {
+				return fmt.Errorf("%w: %d, not %d, with %d tasks and dead letters", ErrVersion, ver, version, known)
+			}
 			if err := q.db.HSet(ctx, prefix+":m", "ver", version).Err(); err != nil {
 				return fmt.Errorf("firqredis: %w", err)
 			}

@@ -12,8 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// version is of what the scripts write. A client that finds a newer one does not touch the queue.
-const version = 1
+// version is of what the scripts write. A client that finds a newer one does not touch the queue, and one that finds an older
+// one only if it is empty. 2: tasks without what is usual.
+const version = 2
 
 //go:embed lua/*.lua
 var files embed.FS

@@ -4,10 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -104,78 +102,3 @@ func newID() string {
 
 // ordered is Base64 with digits in the order of their bytes.
 var ordered = base64.NewEncoding("-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz").WithPadding(base64.NoPadding)
-
-// meta is what only clients read of a task.
-type meta struct {
-	UniqueFor time.Duration     `json:"u,omitempty"`
-	Delay     time.Duration     `json:"d,omitempty"`
-	At        time.Time         `json:"a,omitzero"`
-	Deadline  time.Time         `json:"l,omitzero"`
-	Headers   map[string]string `json:"h,omitempty"`
-}
-
-func metaOf[T any](t *Task[T]) (string, error) {
-	m := meta{t.UniqueFor, t.Delay, t.At.Round(0), t.Deadline.Round(0), t.Headers}
-	if m.UniqueFor == 0 && m.Delay == 0 && m.At.IsZero() && m.Deadline.IsZero() && len(m.Headers) == 0 {
-		return "", nil
-	}
-	b, err := json.Marshal(m) // one line
-	return string(b), err
-}
-
-// stored is a task as it is in the server.
-type stored struct {
-	attempt  int
-	priority int
-	cost     int64
-	due      int64 // us; in the header, less the time at which it was queued
-	most     int
-	keep     bool // its unique key ends with it
-	tenant   string
-	unique   string
-	meta     string
-	payload  string
-}
-
-func parse(body string) (s stored, err error) {
-	head, rest, _ := strings.Cut(body, "\n")
-	s.unique, rest, _ = strings.Cut(rest, "\n")
-	s.meta, s.payload, _ = strings.Cut(rest, "\n")
-	f := strings.SplitN(head, ":", 9)
-	if len(f) != 9 {
-		return s, fmt.Errorf("firqredis: a task with the header %q", head)
-	}
-	for i, to := range []*int{&s.attempt, &s.priority, 6: &s.most} {
-		if to != nil && err == nil {
-			*to, err = strconv.Atoi(f[i])
-		}
-	}
-	var queued int64
-	for i, to := range []*int64{2: &s.cost, 3: &queued, 4: &s.due} {
-		if to != nil && err == nil {
-			*to, err = strconv.ParseInt(f[i], 10, 64)
-		}
-	}
-	s.due += queued
-	s.keep, s.tenant = f[7] == "1", f[8]
-	if err != nil {
-		return s, fmt.Errorf("firqredis: a task with the header %q: %w", head, err)
-	}
-	return s, nil
-}
-
-// task returns what was enqueued, but for the payload.
-func task[T any](id string, s *stored) (t Task[T], err error) {
-	t = Task[T]{
-		Tenant: s.tenant, ID: id, UniqueKey: s.unique, Cost: s.cost,
-		Priority: firq.Priority(s.priority), MaxAttempts: s.most,
-	}
-	if s.meta != "" {
-		var m meta
-		if err := json.Unmarshal([]byte(s.meta), &m); err != nil {
-			return t, fmt.Errorf("firqredis: task %q: %w", id, err)
-		}
-		t.UniqueFor, t.Delay, t.At, t.Deadline, t.Headers = m.UniqueFor, m.Delay, m.At, m.Deadline, m.Headers
-	}
-	return t, nil
-}

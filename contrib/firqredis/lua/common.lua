@@ -27,18 +27,23 @@ local function tenant(name)
   return t
 end
 
--- body returns what a task says of itself.
+-- parse returns what a task says of itself; stored.go has the format.
 local function parse(body)
-  local attempt, priority, cost, seq, due, deadline, most, keep, name, uniq, rest =
-    string.match(body, '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d):([^\n]*)\n([^\n]*)\n()')
-  return {attempt = num(attempt), p = num(priority), cost = cost, seq = num(seq), due = num(seq) + num(due), deadline = deadline, most = num(most),
-    keep = keep, name = name, uniq = uniq, rest = string.sub(body, rest)}
+  local at, more, name, from = string.match(body, '^([0-9a-f]+)([^:]*):([^\n]*)\n()')
+  local F, uniq = {}, ''
+  for k, value in string.gmatch(more, '(%u)(%d+)') do F[k] = value end
+  if F.K then uniq, from = string.match(body, '^([^\n]*)\n()', from) end
+  local seq = num(string.sub(at, 1, -9), 16) * 4294967296 + num(string.sub(at, -8), 16)
+  return {attempt = num(F.A or 0), p = num(F.P or 3), cost = F.C or '1', seq = seq, due = seq + num(F.W or 0), deadline = F.L or '0',
+    most = num(F.M or 25), keep = F.K, h = F.H, name = name, uniq = uniq, rest = string.sub(body, from)}
 end
 
 local function write(id, x)
-  call('HSET', D, id, string.format('%d:%d:%s:%.0f:%.0f:%s:%d:%s:%s\n%s\n', x.attempt, x.p, x.cost, x.seq, math.max(x.due - x.seq, 0),
-    x.deadline, x.most,
-    x.keep, x.name, x.uniq)..x.rest)
+  local b = {string.format('%x%08x', math.floor(x.seq / 4294967296), x.seq % 4294967296)}
+  local function put(k, value, default) if value and value ~= default then b[#b+1] = k..value end end
+  put('A', x.attempt, 0); put('P', x.p, 3); put('C', x.cost, '1'); put('L', x.deadline, '0'); put('M', x.most, 25); put('K', x.keep); put('H', x.h)
+  put('W', string.format('%.0f', math.max(x.due - x.seq, 0)), '0')
+  call('HSET', D, id, table.concat(b)..':'..x.name..'\n'..(x.keep and x.uniq..'\n' or '')..x.rest)
 end
 
 -- ended lets go of a unique key that lasts as long as the task.

@@ -21,8 +21,8 @@ for k = 11, #ARGV, 12 do
   elseif call('HEXISTS', D, tid) == 0 then
     hlc = hlc + 1
     local x = {attempt = 0, p = num(ARGV[k+2]), cost = ARGV[k+3], seq = hlc, due = math.max(now, num(ARGV[k+10])), deadline = ARGV[k+4],
-      most = num(ARGV[k+5]), keep = uniq ~= '' and ARGV[k+7] == '0' and '1' or '0', name = name, uniq = uniq,
-      rest = ARGV[k+8]..'\n'..ARGV[k+9]}
+      most = num(ARGV[k+5]), keep = uniq ~= '' and (ARGV[k+7] == '0' and '1' or '0') or nil, name = name, uniq = uniq,
+      h = ARGV[k+8] ~= '' and '1' or nil, rest = (ARGV[k+8] ~= '' and ARGV[k+8]..'\n' or '')..ARGV[k+9]}
     if uniq ~= '' then
       if x.keep == '1' then call('SET', u, tid) else call('SET', u, tid, 'PX', ARGV[k+7]) end
     end

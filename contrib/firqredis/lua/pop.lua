@@ -25,7 +25,7 @@ if some then
     return true
   end
 end
-local v0, T, H, ls, out, got, expired, looked, waited = v, {}, {}, {}, {0, 0, 0, 0}, 0, 0, 0, 0
+local v0, T, H, ls, none, out, got, expired, looked, waited = v, {}, {}, {}, {}, {0, 0, 0, 0}, 0, 0, 0, 0
 if m[4] then n = 0 elseif gim > 0 then n = math.min(n, gim - call('ZCARD', L)) end
 while got < n and looked < n + 100 do
   looked = looked + 1
@@ -66,24 +66,29 @@ while got < n and looked < n + 100 do
   if id then t.n = t.n - 1 end
   local body = id and call('HGET', D, id)
   if body then
-    local attempt, cost, seq, due, deadline, keep, from = string.match(body, '^(%d+):%d+:(%d+):(%d+):(%d+):(%d+):%d+:(%d):[^\n]*\n()')
-    if deadline ~= '0' and num(deadline) <= now then
+    local at, more, F = string.match(body, '^([0-9a-f]+)([^:]*)') -- stored.go has the format
+    if more ~= '' then
+      F = {}
+      for k, value in string.gmatch(more, '(%u)(%d+)') do F[k] = value end
+    else F = none end
+    if F.L and num(F.L) <= now then
       call('HDEL', D, id); expired = expired + 1
-      if keep == '1' then
-        local u = P..':u:'..name..'\n'..string.match(body, '^[^\n]*', from)
+      if F.K == '1' then
+        local u = P..':u:'..name..'\n'..string.match(body, '\n([^\n]*)')
         if call('GET', u) == id then call('DEL', u) end
       end
     else
       hlc = hlc + 1; got = got + 1
       local token, o = string.format('%.0f', hlc), 3 * got + 2
-      local at = s
+      local was, cost = s, F.C or 1
       s = s + math.min(cost / t.w, 1e15)
-      if s == at and cost ~= '0' then s = at * (1 + 2.3e-16) end -- a tag so great that the cost is lost: still, others come first
+      if s == was and cost ~= '0' then s = was * (1 + 2.3e-16) end -- a tag so great that the cost is lost: still, others come first
       t.f = s; t.i = t.i + 1; t.c = t.c + 1
       ls[2*got-1], ls[2*got] = exp, id..'\n'..token..'\n'..name -- the lease: who can name it holds it
       out[o], out[o+1], out[o+2] = id, token, body
-      if attempt == '0' then                          -- how long it has been due: bucket b is up to 2^b ms
-        local wait = math.max(now - seq - due, 0)
+      if not F.A then                                 -- how long it has been due: bucket b is up to 2^b ms
+        local seq = num(string.sub(at, 1, -9), 16) * 4294967296 + num(string.sub(at, -8), 16)
+        local wait = math.max(now - seq - (F.W or 0), 0)
         local _, b = math.frexp((wait - 0.5) / 1000)
         b = b < 0 and 0 or b > 31 and 31 or b
         H[b] = (H[b] or 0) + 1; waited = waited + wait

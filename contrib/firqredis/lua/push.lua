@@ -1,6 +1,6 @@
 -- Accepts tasks. ARGV: version, ageing us, the tenants' MaxQueued and MaxInFlight, TenantIdle ms, the partition's MaxQueued;
--- then per task: tenant, id, priority, weight, the body up to the time at which it is queued, the body from after the due time
--- on, and what is special: '' or "due us (0: now), delay us, unique key's ms (0: until the task ends), unique key".
+-- then per task: tenant, id, priority, weight, the body but for when it is queued and due, and what is special: '' or "due us
+-- (0: now), delay us, unique key's ms (0: until the task ends), unique key".
 -- Reply, per task: 1 accepted; 0 known already; -1 the tenant is full; -2 the partition is; or the id that has the unique key.
 local P, call, num = KEYS[1], redis.call, tonumber
 local M, D = P..':m', P..':d'
@@ -11,8 +11,8 @@ if hlc < now then hlc = now end                     -- never goes back, whatever
 local T, out, woke, pushed, dups, full, held = {}, {}, false, 0, 0, 0, 0
 local gqm = num(ARGV[6])
 if gqm > 0 then held = call('HLEN', D) - call('ZCARD', P..':l') - call('ZCARD', P..':x') end
-for k = 7, #ARGV, 7 do
-  local name, id, special = ARGV[k], ARGV[k+1], ARGV[k+6]
+for k = 7, #ARGV, 6 do
+  local name, id, special = ARGV[k], ARGV[k+1], ARGV[k+5]
   local t = T[name]
   if not t then
     local key, q = P..':t:'..name, P..':n:'..name
@@ -48,9 +48,9 @@ for k = 7, #ARGV, 7 do
   end
   if res == 1 then
     hlc = hlc + 1
-    local body = string.format('%.0f', hlc)
-    body = ARGV[k+4]..body..(due > now and string.format(':%.0f', due - hlc) or ':0')..ARGV[k+5]
-    if call('HSETNX', D, id, body) == 0 then res = 0
+    local at = string.format('%x%08x', math.floor(hlc / 4294967296), hlc % 4294967296) -- 32 bits each: a server may have no more
+    if due > now then at = at..string.format('W%.0f', math.max(due - hlc, 0)) end
+    if call('HSETNX', D, id, at..ARGV[k+4]) == 0 then res = 0
     else
       t.c = t.c + 1; pushed = pushed + 1; held = held + 1
       if due > now then
