@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +116,7 @@ func TestUsageErrors(t *testing.T) {
 		{"replay --speed fast " + good, `--speed: "fast"`},
 		{"replay --speed -1 " + good, `--speed: "-1"`},
 		{"replay --workers 0 " + good, "--workers: must be positive"},
+		{"replay --rounds 0 " + good, "--rounds: 0, must be positive"},
 		{"replay --load 0 " + good, "--load: must be positive"},
 		{"replay --speed 1 --duration 1s " + good, "--speed and --duration"},
 		{"replay --contestants channel " + good, `unknown contestant "channel"; there are fifo`},
@@ -239,6 +241,36 @@ func TestReplay(t *testing.T) {
 		f, err := report.ReadFile(result)
 		if err != nil || len(f.Replay.Results) != 4 || f.Replay.Results[0].Delivered != 4 {
 			t.Errorf("%v: %+v, %v", extra, f, err)
+		}
+	}
+}
+
+func TestReplayRounds(t *testing.T) {
+	path := write(t, "t.csv", smallTrace)
+	result := filepath.Join(t.TempDir(), "r.json")
+	code, out, errOut := call(t, "replay", path, "-o", result, "--speed", "max", "--service", "1us", "--rounds", "3", "--contestants", "fifo,lockfree")
+	if code != command.OK || !strings.Contains(out, "p99 of the passes") || strings.Contains(out, "not finished") {
+		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
+	}
+	want := []string{"fifo", "lockfree", "lockfree", "fifo", "fifo", "lockfree"}
+	var order []string
+	for line := range strings.Lines(errOut) {
+		if name, found := strings.CutPrefix(strings.TrimSpace(line), "replaying with "); found {
+			order = append(order, name)
+		}
+	}
+	if want = slices.Compact(want); !slices.Equal(order, want) { // it is said when another one begins
+		t.Errorf("order %q, want %q", order, want)
+	}
+	f, err := report.ReadFile(result)
+	if err != nil || len(f.Replay.Results) != 2 {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	for i, res := range f.Replay.Results {
+		all := res.Groups[0]
+		if res.Contestant != want[i] || res.Rounds != 3 || res.Delivered != 12 || all.Queue.Samples != 12 || all.Requests != 4 || len(all.P99s) != 3 ||
+			all.Queue.Max < slices.Max(all.P99s) || res.Lag.Samples != 12 {
+			t.Errorf("%+v", res)
 		}
 	}
 }

@@ -20,6 +20,7 @@ func replayCommand() *cli.Command {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: "contestants", Category: whatToRun, Value: "fifo,mutex-simple,baseline,lockfree", Usage: "compare this `LIST` (see firqbench list)"},
 		&cli.IntFlag{Name: "busiest", Category: whatToRun, Value: 5, Usage: "how many (`N`) of the busiest tenants are shown by themselves; 0: none"},
+		&cli.IntFlag{Name: "rounds", Category: whatToRun, Value: 1, Usage: "replay `N` times with each contestant, in turn"},
 		&cli.StringFlag{Name: "speed", Category: changePace, Usage: "how many times as `FAST` as it happened; max: everything arrives at once"},
 		&cli.DurationFlag{Name: "duration", Category: changePace, Usage: "choose the speed so that requests arrive for so long (default: 10s)", HideDefault: true},
 		&cli.DurationFlag{Name: "service", Category: changePace, Usage: "how long a worker is busy per unit of cost (default: follows from --load)", HideDefault: true},
@@ -40,12 +41,13 @@ func replayCommand() *cli.Command {
 			"plain or compressed with gzip.\n\n" +
 			"Requests arrive when they arrived, only faster, and whatever became of those before. Workers\n" +
 			"are busy for cost x service time. What you leave open of speed, service and load follows from\n" +
-			"the rest; by default the trace takes about 10 s for each contestant, at a load of 0.95.\n\n" +
+			"the rest; by default a pass over the trace takes about 10 s for each contestant, at a load of\n" +
+			"0.95. With --rounds, queue times are those of all passes together.\n\n" +
 			"Examples:\n" +
 			"   firqbench replay trace.csv\n" +
 			"   firqbench replay access.log.gz --duration 30s --load 1.1\n" +
 			"   firqbench replay trace.csv --speed 100 --service 2ms --workers 32\n" +
-			"   firqbench replay trace.csv --contestants fifo,lockfree -o results/",
+			"   firqbench replay trace.csv --contestants fifo,lockfree --rounds 5 -o results/",
 		Flags:         flags,
 		OnUsageError:  command.OnUsageError,
 		ShellComplete: complete(contest.ForReplay(), nil),
@@ -63,6 +65,9 @@ func runReplay(ctx context.Context, cmd *cli.Command) error {
 	contestants, err := contest.Select(contest.ForReplay(), command.List(cmd.String("contestants")))
 	if err != nil {
 		return command.Misuse(cmd, err)
+	}
+	if n := cmd.Int("rounds"); n < 1 {
+		return command.Misuse(cmd, fmt.Errorf("--rounds: %d, must be positive", n))
 	}
 	options, err := replayOptions(cmd)
 	if err != nil {
@@ -93,20 +98,42 @@ func runReplay(ctx context.Context, cmd *cli.Command) error {
 	report.Printf(out, "\n")
 	report.ReplayPlan(out, result.Trace, plan)
 	bar := report.NewReplayBar(cmd.Root().ErrWriter, len(t.Requests))
-	var runErr error
-	for _, c := range contestants {
-		var res replay.Result
-		res, runErr = replay.Run(ctx, t, plan, c, bar.Show)
-		result.Results = append(result.Results, res)
-		if runErr != nil {
-			break
-		}
-	}
+	runErr := rounds(ctx, t, &result, contestants, cmd.Int("rounds"), bar.Show)
 	bar.Clear()
 	profileErr := stop()
 	report.Replay(out, &result)
 	file := report.File{Schema: report.Schema, Env: env, Interrupted: runErr != nil, Replay: &result}
 	return errors.Join(runErr, profileErr, save(cmd, &file, destination))
+}
+
+// rounds lets contestants replay the trace in turn; in every other round the last one begins. When a pass fails, those before it
+// and what there is of it are in the result.
+func rounds(ctx context.Context, t *trace.Trace, into *replay.Report, contestants []contest.Contestant, n int, progress replay.Progress) error {
+	of := make([]*replay.Result, len(contestants))
+	var failed error
+	for round := 0; round < n && failed == nil; round++ {
+		for k := range contestants {
+			i := k
+			if round%2 == 1 {
+				i = len(contestants) - 1 - k
+			}
+			res, err := replay.Run(ctx, t, into.Plan, contestants[i], progress)
+			if of[i] == nil {
+				of[i] = &res
+			} else {
+				of[i].Add(res)
+			}
+			if failed = err; err != nil {
+				break
+			}
+		}
+	}
+	for _, res := range of {
+		if res != nil {
+			into.Results = append(into.Results, *res)
+		}
+	}
+	return failed
 }
 
 func replayOptions(cmd *cli.Command) (o replay.Options, err error) {

@@ -45,7 +45,10 @@ type Group struct {
 // GroupTime is a group with the queue times of its delivered requests.
 type GroupTime struct {
 	Group
-	Queue load.Latency `json:"queue"`
+	Queue load.Latency    `json:"queue"`                     // of all passes together
+	P99s  []time.Duration `json:"p99_by_round_ns,omitempty"` // of each pass
+
+	waits *hist.Snapshot // of Queue
 }
 
 // Names of the groups that every report has.
@@ -116,7 +119,8 @@ func times(t *trace.Trace, groups []Group, waits []atomic.Int64) []GroupTime {
 		}
 		s := hist.NewSnapshot()
 		h.AddTo(s)
-		all = append(all, GroupTime{Group: g, Queue: load.Summary(s)})
+		queue := load.Summary(s)
+		all = append(all, GroupTime{Group: g, Queue: queue, P99s: []time.Duration{queue.P99}, waits: s})
 	}
 	return all
 }

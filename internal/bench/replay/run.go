@@ -14,6 +14,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/trace"
+	"github.com/firq-go/firq/internal/bench/usage"
 )
 
 // grain is the step in which workers sleep. Timers are late by about a
@@ -21,19 +22,46 @@ import (
 // at once rather than for each.
 const grain = time.Millisecond
 
-// Result is what one contestant did with the trace.
+// Result is what one contestant did with the trace, in one pass or more.
 type Result struct {
 	Contestant string        `json:"contestant"`
-	Elapsed    time.Duration `json:"elapsed_ns"` // first arrival to last delivery
-	Delivered  int           `json:"delivered"`
-	Expired    int           `json:"expired"`
-	Rejected   int           `json:"rejected"`
+	Rounds     int           `json:"rounds,omitempty"` // passes; files of before they were counted have one
+	Elapsed    time.Duration `json:"elapsed_ns"`       // first arrival to last delivery, in the longest pass
+	// Requests, of all passes.
+	Delivered int `json:"delivered"`
+	Expired   int `json:"expired"`
+	Rejected  int `json:"rejected"`
+	// CPU and Switches are the processor time and the context switches of the
+	// whole process, with arrivals and workers, in all passes.
+	CPU      time.Duration `json:"cpu_ns,omitempty"`
+	Switches uint64        `json:"context_switches,omitempty"`
 	// Lag is how much later than intended requests were enqueued. Queue times
 	// are since the intended arrival and include it.
 	Lag    load.Latency `json:"lag"`
 	Groups []GroupTime  `json:"groups"`
-	// Service is who was served when, in units of cost.
+	// Service is who was served when, in units of cost, in the first pass.
 	Service *load.Service `json:"service,omitempty"`
+
+	late *hist.Snapshot // of Lag
+}
+
+// Add pools another pass, which the same contestant has made over the same trace.
+func (r *Result) Add(pass Result) {
+	r.Rounds += pass.Rounds
+	r.Elapsed = max(r.Elapsed, pass.Elapsed)
+	r.Delivered += pass.Delivered
+	r.Expired += pass.Expired
+	r.Rejected += pass.Rejected
+	r.CPU += pass.CPU
+	r.Switches += pass.Switches
+	r.late.Merge(pass.late)
+	r.Lag = load.Summary(r.late)
+	for i := range r.Groups {
+		g, more := &r.Groups[i], &pass.Groups[i]
+		g.waits.Merge(more.waits)
+		g.Queue = load.Summary(g.waits)
+		g.P99s = append(g.P99s, more.P99s...)
+	}
 }
 
 // Progress is called now and then with the number of requests that are settled.
@@ -85,6 +113,7 @@ func Run(ctx context.Context, t *trace.Trace, p Plan, c contest.Contestant, prog
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
+	before := usage.Now()
 	done := make(chan struct{})
 	r.began = contest.Now()
 	go func() {
@@ -92,7 +121,9 @@ func Run(ctx context.Context, t *trace.Trace, p Plan, c contest.Contestant, prog
 		r.drive(ctx, cancel)
 	}()
 	r.watch(done, c.Name, progress)
+	used := usage.Now().Since(before)
 	res := r.result(c.Name)
+	res.CPU, res.Switches = used.CPU, used.Switches
 	if err := r.failure.Load(); err != nil {
 		return res, fmt.Errorf("%s: %w", c.Name, *err)
 	}
@@ -246,10 +277,11 @@ func (r *replayer) result(name string) Result {
 	groups := Groups(r.t, r.p.Busiest)
 	return Result{
 		Contestant: name,
+		Rounds:     1,
 		Elapsed:    elapsed,
 		Delivered:  int(r.settled.Load()) - expired - r.rejected,
 		Expired:    expired, Rejected: r.rejected,
-		Lag:    load.Summary(lag),
+		Lag: load.Summary(lag), late: lag,
 		Groups: times(r.t, groups, r.waits), Service: service(r.t, r.p, groups, r.waits, elapsed),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +51,7 @@ func Replay(w io.Writer, r *replay.Report) {
 	}
 	t := NewTable()
 	var configs []table.ColumnConfig
-	for i := range 8 {
+	for i := range 9 {
 		align := text.AlignRight
 		if i == 0 {
 			align = text.AlignLeft
@@ -58,7 +59,12 @@ func Replay(w io.Writer, r *replay.Report) {
 		configs = append(configs, table.ColumnConfig{Number: i + 1, Align: align, AlignHeader: align})
 	}
 	t.SetColumnConfigs(configs)
-	t.AppendHeader(table.Row{"queue time", "p50", "p95", "p99", "max", "mean", "requests"})
+	head := table.Row{"queue time", "p50", "p95", "p99", "max", "mean", "requests"}
+	several := r.Results[0].Rounds > 1
+	if several {
+		head = append(head, "p99 of the passes")
+	}
+	t.AppendHeader(head)
 	for g, group := range r.Results[0].Groups {
 		if g > 0 {
 			t.AppendSeparator()
@@ -66,7 +72,11 @@ func Replay(w io.Writer, r *replay.Report) {
 		t.AppendRow(table.Row{groupLabel(group.Group, r.Trace)})
 		for _, res := range r.Results {
 			q := res.Groups[g].Queue
-			t.AppendRow(table.Row{"  " + res.Contestant, quantile(&q, 0.5), quantile(&q, 0.95), quantile(&q, 0.99), Duration(q.Max), Duration(q.Mean), q.Samples})
+			row := table.Row{"  " + res.Contestant, quantile(&q, 0.5), quantile(&q, 0.95), quantile(&q, 0.99), Duration(q.Max), Duration(q.Mean), q.Samples}
+			if several {
+				row = append(row, passes(&res.Groups[g]))
+			}
+			t.AppendRow(row)
 		}
 	}
 	var b strings.Builder
@@ -74,8 +84,12 @@ func Replay(w io.Writer, r *replay.Report) {
 	b.WriteByte('\n')
 	for _, res := range r.Results {
 		end := ""
-		if res.Delivered+res.Expired+res.Rejected < r.Trace.Requests {
+		if res.Delivered+res.Expired+res.Rejected < r.Trace.Requests*max(res.Rounds, 1) {
 			end = "; not finished"
+		}
+		if n := res.Delivered; n > 0 && res.CPU > 0 {
+			end = fmt.Sprintf("; %s of processor time and %.2f context switches per request",
+				Duration(res.CPU/time.Duration(n)), float64(res.Switches)/float64(n)) + end
 		}
 		Printf(&b, "%-17s%d delivered, %d expired, %d rejected in %s; arrivals late by %s (p99), %s (max)%s\n",
 			res.Contestant, res.Delivered, res.Expired, res.Rejected, Duration(res.Elapsed), Duration(res.Lag.P99), Duration(res.Lag.Max), end)
@@ -84,6 +98,7 @@ func Replay(w io.Writer, r *replay.Report) {
 Queue time is from the intended arrival to the delivery to a worker (open loop). Workers sleep for
 the service time; single queue times are exact to about 1 ms. "-": too few requests for that
 percentile. "Quiet tenants" is the half of the tenants that asks for least, by cost over the trace.
+Processor time is that of the whole process, with the goroutines that arrive and that sleep.
 `)
 	Print(w, b.String())
 }
@@ -95,6 +110,14 @@ func quantile(l *load.Latency, q float64) string {
 		return "-"
 	}
 	return Duration(map[float64]time.Duration{0.5: l.P50, 0.95: l.P95, 0.99: l.P99}[q])
+}
+
+// passes writes the least and the greatest p99 of the passes; "-" where a pass has too few requests for it.
+func passes(g *replay.GroupTime) string {
+	if len(g.P99s) == 0 || float64(g.Queue.Samples)/float64(len(g.P99s)) < 100 {
+		return "-"
+	}
+	return Duration(slices.Min(g.P99s)) + " to " + Duration(slices.Max(g.P99s))
 }
 
 func groupLabel(g replay.Group, t replay.TraceFacts) string {

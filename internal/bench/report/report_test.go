@@ -106,7 +106,7 @@ func replayed() *replay.Report {
 	group := func(name string, n int) replay.GroupTime {
 		return replay.GroupTime{Group: replay.Group{Name: name, Tenants: n, Requests: 10, Cost: 50}, Queue: l}
 	}
-	res := replay.Result{Contestant: "fifo", Elapsed: time.Second, Delivered: 10, Lag: l,
+	res := replay.Result{Contestant: "fifo", Elapsed: time.Second, Delivered: 10, CPU: 25 * time.Microsecond, Switches: 4, Lag: l,
 		Groups: []replay.GroupTime{group(replay.GroupAll, 4), group(replay.GroupQuiet, 2), group("t1", 1)}}
 	other := res
 	other.Contestant = "lockfree"
@@ -125,8 +125,18 @@ func TestReplayTable(t *testing.T) {
 	for _, want := range []string{
 		"x.csv: 10 requests of 4 tenants over 1m0s, cost 100", "replayed 60 times as fast, in 1.00s; 8 workers, each busy for 1.50µs",
 		"load 0.95", "at most 2 requests of a tenant", "quiet tenants (2): 10 requests, 50% of the work", "tenant t1: 10 requests", "  lockfree", "2.00ms",
-		"10 delivered, 0 expired, 0 rejected in 1.00s",
+		"10 delivered, 0 expired, 0 rejected in 1.00s", "2.50µs of processor time and 0.40 context switches per request",
 	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, &b)
+		}
+	}
+	r = replayed()
+	res := &r.Results[0]
+	res.Rounds, res.Groups[0].Queue.Samples, res.Groups[0].P99s = 2, 200, []time.Duration{3 * time.Millisecond, time.Millisecond}
+	b.Reset()
+	Replay(&b, r)
+	for _, want := range []string{"p99 of the passes", "1.00ms to 3.00ms", "10 delivered, 0 expired, 0 rejected in 1.00s; arrivals late by 2.00ms (p99), 3.00ms (max); 2.50µs of processor time and 0.40 context switches per request; not finished"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, &b)
 		}
