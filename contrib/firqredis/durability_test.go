@@ -158,7 +158,9 @@ func TestMachineDies(t *testing.T) {
 			s, m := machineOf(t, binary, fsync)
 			q := open(t, s, Config[string]{})
 			st := begin(t, q)
-			until(t, "what came first is on the disk", func() bool { return info(q.db, "persistence", "aof_buffer_length") == "0" && m.onDisk(t) == m.written(t) })
+			until(t, "what came first is on the disk", func() bool {
+				return info(q.db, "persistence", "aof_buffer_length") == "0" && m.onDisk(t) == m.written(t)
+			})
 			left := m.onDisk(t)
 			st.goOn(t)
 			if fsync == "always" {

@@ -115,77 +115,6 @@ func serve(t *testing.T, q *Queue[string], n int, seed uint64) (all []*Item[stri
 	return all
 }
 
-// in returns a tenant that lives in a partition.
-func in(q *Queue[string], p, k int) string {
-	for j := 0; ; j++ {
-		if name := fmt.Sprintf("p%d.%d.%d", p, k, j); q.partitionOf(name) == p {
-			return name
-		}
-	}
-}
-
-// Ten tenants in one partition, and one in each of three others: each is served the same.
-func TestFairAcrossPartitions(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{Partitions: 4}), bounded(t)
-		each, slack := s.much(100), 17
-		var names []string
-		for k := range 10 {
-			names = append(names, in(q, 0, k))
-		}
-		for p := 1; p < 4; p++ {
-			names = append(names, in(q, p, 0))
-		}
-		for _, name := range names {
-			put(t, q, many(name, each+2*slack)...)
-		}
-		n := map[string]int{}
-		for served := 0; served < each*len(names); {
-			its, err := q.DequeueBatch(ctx, 8)
-			ok(t, err)
-			for _, it := range its {
-				if served++; served <= each*len(names) {
-					n[it.Tenant]++
-				}
-			}
-			ok(t, q.Ack(ctx, its...))
-		}
-		for _, name := range names {
-			if n[name] < each-slack || n[name] > each+slack {
-				t.Errorf("%s was served %d times of %d: %v", name, n[name], each, n)
-			}
-		}
-	})
-}
-
-// A partition that was idle has saved nothing up, and its tenants are seen at once.
-func TestIdlePartition(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{Partitions: 2}), bounded(t)
-		busy, late := in(q, 0, 0), in(q, 1, 0)
-		put(t, q, many(busy, s.much(1000)+300)...)
-		take1 := func(n int) map[string]int {
-			m := map[string]int{}
-			for k := 0; k < n; {
-				its, err := q.DequeueBatch(ctx, min(4, n-k))
-				ok(t, err)
-				for _, it := range its {
-					m[it.Tenant]++
-				}
-				k += len(its)
-				ok(t, q.Ack(ctx, its...))
-			}
-			return m
-		}
-		take1(s.much(1000))
-		put(t, q, many(late, 300)...)
-		m := take1(200)
-		if m[busy] < 80 || m[late] < 80 {
-			t.Errorf("after one was idle: %v, want about the same", m)
-		}
-	})
-}
-
 // One tenant has 100,000 tasks, and a hundred have one each: those are served within the first 202 deliveries.
 func TestNoisyNeighbour(t *testing.T) {
 	for _, partitions := range []int{1, 4} {
@@ -223,42 +152,6 @@ func TestNoisyNeighbour(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A process does not depend on wake-ups to see tenants that come to other partitions: here, it does not listen
-// for any. It takes at most fewUnseen tasks and a batch before it asks, and a batch of each partition after that.
-func TestNewcomersInOtherPartitions(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{Partitions: 4}), bounded(t)
-		q.fetch.mu.Lock()
-		for p := 1; p < 4; p++ {
-			q.fetch.sleeping[p] = true // so it does not start to
-		}
-		q.fetch.mu.Unlock()
-		noisy := in(q, 0, 0)
-		put(t, q, many(noisy, 1000)...)
-		for range 2 { // then it has looked everywhere
-			its, err := q.DequeueBatch(ctx, 4)
-			ok(t, err)
-			ok(t, q.Ack(ctx, its...))
-		}
-		for p := 1; p < 4; p++ {
-			put(t, q, job{Tenant: in(q, p, 0)})
-		}
-		quiet := 0
-		for n := 0; n < fewUnseen+2*16; {
-			its, err := q.DequeueBatch(ctx, 16)
-			ok(t, err)
-			for _, it := range its {
-				if it.Tenant != noisy {
-					quiet++
-				}
-			}
-			n += len(its)
-			ok(t, q.Ack(ctx, its...))
-		}
-		same(t, "of the quiet ones", quiet, 3)
-	})
 }
 
 func TestIdleSavesNothing(t *testing.T) {

@@ -23,6 +23,8 @@ const (
 	// fewUnseen is how many tasks a process takes before it asks whether there is work in partitions
 	// that it believes to have none. Their wake-up may be on its way, or another process has taken it.
 	fewUnseen = 64
+	// soonStale is how long a process believes what partitions have said: others take from them, too.
+	soonStale = 100 * time.Millisecond
 )
 
 // taker is a call that waits for tasks.
@@ -41,7 +43,8 @@ type handed[T any] struct {
 type fetcher[T any] struct {
 	q     *Queue[T]
 	parts []partition // of who fetches
-	hint  float64     // the greatest virtual time that was seen
+	began float64     // the greatest virtual time at which a batch is known to have begun
+	seen  time.Time   // of the last reply
 	turn  int
 	blind int // tasks taken since the partitions without work were asked
 
@@ -189,13 +192,15 @@ func (f *fetcher[T]) look(n int) ([]*Item[T], error) {
 	f.turn++
 	now := time.Now()
 	f.mu.Lock()
+	peek := f.blind >= fewUnseen || now.Sub(f.seen) > soonStale
 	for p := range f.parts {
-		f.parts[p].work = f.parts[p].work || f.woken[p]
+		if f.woken[p] && !f.parts[p].work {
+			f.parts[p].work, peek = true, true
+		}
 	}
 	clear(f.woken)
 	f.mu.Unlock()
-	if f.blind >= fewUnseen {
-		f.blind = 0
+	if peek && len(f.parts) > 1 {
 		f.peek()
 	}
 	var order []int
@@ -219,33 +224,46 @@ func (f *fetcher[T]) look(n int) ([]*Item[T], error) {
 	return nil, nil
 }
 
-// peek asks the partitions that are believed to have no work whether a tenant is ready there. That
-// costs one round trip for all of them, and far less of the server's time than a delivery.
+// peek asks all partitions for their virtual time, and those that are believed to have no work whether
+// a tenant is ready there. A partition that was idle is told the time of the others with the next pop:
+// with an old one its tenants would be served alone until they have caught up with everybody else.
+// That costs one round trip for all of them, and far less of the server's time than a delivery.
 func (f *fetcher[T]) peek() {
-	ready := map[int]*redis.IntCmd{}
+	f.blind = 0
+	ready, times := make([]*redis.IntCmd, len(f.parts)), make([]*redis.SliceCmd, len(f.parts))
 	pipe := f.q.db.Pipeline()
 	for p := range f.parts {
 		if !f.parts[p].work {
 			ready[p] = pipe.Exists(context.Background(), f.q.prefix[p]+":r")
 		}
-	}
-	if len(ready) == 0 {
-		return
+		times[p] = pipe.HMGet(context.Background(), f.q.prefix[p]+":m", "b", "v", "o")
 	}
 	_, _ = pipe.Exec(context.Background()) // a server that is away is an error of the pop that follows
-	for p, cmd := range ready {
-		f.parts[p].work = cmd.Err() == nil && cmd.Val() > 0
+	for p := range f.parts {
+		if ready[p] != nil {
+			f.parts[p].work = ready[p].Err() == nil && ready[p].Val() > 0
+		}
+		var t struct {
+			Began float64 `redis:"b"`
+			V     float64 `redis:"v"`
+			Ahead float64 `redis:"o"`
+		}
+		if times[p].Scan(&t) == nil {
+			f.began = max(f.began, t.Began)
+			f.parts[p].v = t.V + t.Ahead
+		}
 	}
+	f.seen = time.Now()
 }
 
 // ask takes up to n tasks from a partition.
 func (f *fetcher[T]) ask(p, n int) ([]*Item[T], error) {
-	b, err := f.q.pop(context.Background(), p, n, f.hint, nil, nil)
+	b, err := f.q.pop(context.Background(), p, n, f.began, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	f.blind += len(b.items)
-	f.hint = max(f.hint, b.v)
+	f.began, f.seen = max(f.began, b.began), time.Now()
 	f.parts[p] = partition{v: b.v, work: len(b.items) > 0 && b.ready > 0 || b.left}
 	if b.next >= 0 {
 		f.parts[p].due = time.Now().Add(b.next)

@@ -92,7 +92,7 @@ func (c *Consumer[T]) dequeue(ctx context.Context, name string, n int) ([]*Item[
 		sleep := fromEvery
 		for _, p := range c.parts {
 			// Not with ctx: what the reply brings would be leased to nobody.
-			b, err := c.q.pop(context.Background(), p, min(n, maxBatch), 0, c.names, c.patterns)
+			b, err := c.q.pop(context.Background(), p, min(n, maxBatch), unknown, c.names, c.patterns)
 			if err != nil {
 				return nil, err
 			}

@@ -12,19 +12,23 @@ type popped[T any] struct {
 	items []*Item[T]
 	ready int64         // tenants that have tasks which can be delivered
 	v     float64       // its virtual time
+	began float64       // the same before these items
 	next  time.Duration // until something is due; below 0: nothing is
 	left  bool          // there may be more that is due
 }
 
+// unknown is the virtual time of the other partitions for a caller that does not look at them.
+const unknown = -1
+
 // pop takes up to n tasks from a partition, and brings in what is due there. With names or patterns: from
-// those tenants only.
-func (q *Queue[T]) pop(ctx context.Context, p, n int, hint float64, names, patterns []string) (b popped[T], err error) {
+// those tenants only. A partition that was idle comes back to the virtual time of the others.
+func (q *Queue[T]) pop(ctx context.Context, p, n int, others float64, names, patterns []string) (b popped[T], err error) {
 	if len(names) > 0 {
 		n = min(n, 1+1_000_000/len(names)) // the script looks at all of them for each task
 	}
 	args := make([]any, 0, 8+len(names)+len(patterns))
 	args = append(args, version, n, q.cfg.Lease.Microseconds(), q.cfg.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(),
-		part(q.cfg.MaxInFlight, q.cfg.Partitions, p), strconv.FormatFloat(hint, 'g', 17, 64), len(names))
+		part(q.cfg.MaxInFlight, q.cfg.Partitions, p), strconv.FormatFloat(others, 'g', 17, 64), len(names))
 	for _, s := range names {
 		args = append(args, s)
 	}
@@ -76,19 +80,21 @@ type lost struct{ lease, why string }
 
 func (q *Queue[T]) popped(p int, r any) (b popped[T], bad []lost, err error) {
 	list, _ := r.([]any)
-	if len(list) < 4 || (len(list)-4)%3 != 0 {
+	const head = 5
+	if len(list) < head || (len(list)-head)%3 != 0 {
 		return b, nil, fmt.Errorf("firqredis: pop: a reply of %d parts", len(list))
 	}
 	text := func(i int) string { s, _ := list[i].(string); return s }
 	b.ready, _ = list[1].(int64)
 	b.v, _ = strconv.ParseFloat(text(2), 64)
-	now, _ := strconv.ParseInt(text(3), 10, 64)
+	b.began, _ = strconv.ParseFloat(text(3), 64)
+	now, _ := strconv.ParseInt(text(4), 10, 64)
 	b.next = -1
 	if due, _ := strconv.ParseInt(text(0), 10, 64); due >= 0 {
 		b.next = max(0, time.Duration(due-now)*time.Microsecond)
 	}
 	until := time.UnixMicro(now).Add(q.cfg.Lease)
-	for i := 4; i < len(list); i += 3 {
+	for i := head; i < len(list); i += 3 {
 		it, why := q.item(text(i), text(i+1), text(i+2), now)
 		if why != nil {
 			bad = append(bad, lost{it.lease(), why.Error()})

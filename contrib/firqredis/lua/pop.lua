@@ -1,7 +1,7 @@
--- Delivers tasks. ARGV: version, n, lease us, the tenants' MaxInFlight, TenantIdle ms, the partition's MaxInFlight, the highest
--- virtual time that the caller knows of, how many names follow, names, and then patterns. With neither names nor patterns: from
--- everybody; else from the named first, then from those that match.
--- Reply: next due us or -1, ready tenants, virtual time, now us, then per task: id, token, body.
+-- Delivers tasks. ARGV: version, n, lease us, the tenants' MaxInFlight, TenantIdle ms, the partition's MaxInFlight, the virtual
+-- time of the other partitions or -1 if the caller does not know it, how many names follow, names, and then patterns. With neither
+-- names nor patterns: from everybody; else from the named first, then from those that match.
+-- Reply: next due us or -1, ready tenants, virtual time, the same before this call, now us, then per task: id, token, body.
 local P, call, num = KEYS[1], redis.call, tonumber
 local M, R, D, L = P..':m', P..':r', P..':d', P..':l'
 local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd', 'o', 'idle', 'hs')
@@ -25,7 +25,7 @@ if some then
     return true
   end
 end
-local v0, T, H, ls, none, out, got, expired, looked, waited = v, {}, {}, {}, {}, {0, 0, 0, 0}, 0, 0, 0, 0
+local v0, T, H, ls, none, out, got, expired, looked, waited = v, {}, {}, {}, {}, {0, 0, 0, 0, 0}, 0, 0, 0, 0
 if m[4] then n = 0 elseif gim > 0 then n = math.min(n, gim - call('ZCARD', L)) end
 while got < n and looked < n + 100 do
   looked = looked + 1
@@ -79,7 +79,7 @@ while got < n and looked < n + 100 do
       end
     else
       hlc = hlc + 1; got = got + 1
-      local token, o = string.format('%.0f', hlc), 3 * got + 2
+      local token, o = string.format('%.0f', hlc), 3 * got + 3
       local was, cost = s, F.C or 1
       s = s + math.min(cost / t.w, 1e15)
       if s == was and cost ~= '0' then s = was * (1 + 2.3e-16) end -- a tag so great that the cost is lost: still, others come first
@@ -106,10 +106,11 @@ if got > 0 then
 end
 if expired > 0 then call('HINCRBY', P..':s', 'expired', expired) end
 local ready = call('ZCARD', R)
--- A partition that was idle comes back to the virtual time of the others. It is its clock that is set forward, and not the
--- tags of those that have come since.
-local ahead, idle = num(m[7] or 0), ready == 0 and '1' or '0'
-if looked > 0 and m[8] ~= '0' then ahead = math.max(ahead, num(ARGV[7]) - v0) end
+-- A partition that was idle comes back to the virtual time of the others, when a caller comes who knows it. It is its clock that
+-- is set forward, and not the tags of those that have come since.
+local others, ahead, idle = num(ARGV[7]), num(m[7] or 0), '0'
+if looked > 0 and m[8] ~= '0' then ahead = math.max(ahead, others - v0) end
+if ready == 0 or others < 0 and m[8] ~= '0' then idle = '1' end
 if looked > 0 then
   for name, t in pairs(T) do
     local key = P..':t:'..name
@@ -120,12 +121,12 @@ if looked > 0 then
     end
   end
   call('HSET', M, 'v', string.format('%.17g', v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd), 'd', num(m[6] or 0) + got,
-    'o', string.format('%.17g', ahead), 'idle', idle, 'hs', string.format('%.0f', num(m[9] or 0) + waited))
+    'o', string.format('%.17g', ahead), 'b', string.format('%.17g', v0 + ahead), 'idle', idle, 'hs', string.format('%.0f', num(m[9] or 0) + waited))
 end
 -- Who takes something and sees more wakes the next; so does who can take only some of it.
 if ready > 0 and (got > 0 or looked > 0) and not (gim > 0 and call('ZCARD', L) >= gim) and call('LLEN', P..':w') == 0 then
   call('RPUSH', P..':w', '1')
 end
 out[1], out[2] = nd == 9e15 and '-1' or string.format('%.0f', nd), ready
-out[3], out[4] = string.format('%.17g', v + ahead), string.format('%.0f', now)
+out[3], out[4], out[5] = string.format('%.17g', v + ahead), string.format('%.17g', v0 + ahead), string.format('%.0f', now)
 return out

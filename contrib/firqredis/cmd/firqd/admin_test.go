@@ -177,6 +177,7 @@ func TestDoctor(t *testing.T) {
 	b := newBed(t)
 	b.want(exitOK, "enqueue 1")
 	b.want(exitOK, "doctor", "ok", "eviction", "persistence", "replicas", "clock", "scripts", "keys")
+	ver := b.server.HGet("fq:{default:0}:m", "ver")
 	r := read[report](b, exitOK, "doctor")
 	if !r.OK || r.Problems == nil || len(r.Checks) != 7 || r.Server == "" {
 		t.Errorf("%+v", r)
@@ -189,7 +190,7 @@ func TestDoctor(t *testing.T) {
 		{"keys without a hash tag", "fq:default:0:d", nil},
 		{"keys without a hash tag", "fq:{default:x}:d", nil},
 		{"of partitions above 0", "fq:{default:1}:d", nil},
-		{"newer version", "", func() { b.server.HSet("fq:{default:0}:m", "ver", "99") }},
+		{"another version: 99", "", func() { b.server.HSet("fq:{default:0}:m", "ver", "99") }},
 	} {
 		if c.key != "" {
 			_ = b.server.Set(c.key, "x")
@@ -202,7 +203,7 @@ func TestDoctor(t *testing.T) {
 		}
 		b.server.Del(c.key)
 	}
-	b.server.HSet("fq:{default:0}:m", "ver", "1")
+	b.server.HSet("fq:{default:0}:m", "ver", ver)
 	_ = b.server.Set("fq:{other:7}:d", "x") // of somebody else
 	b.want(exitOK, "doctor")
 	b.env["FIRQ_QUEUE_WAIT_REPLICAS"] = "1"

@@ -102,7 +102,10 @@ func (l Load) round(ctx context.Context, tenant func(owner string) string) (o Ou
 			done()
 		}
 		return nil
-	}, firqredis.RunOptions[string]{Concurrency: l.Workers, Logger: slog.New(slog.DiscardHandler)})
+	}, firqredis.RunOptions[string]{
+		Concurrency: l.Workers, Logger: slog.New(slog.DiscardHandler),
+		Grace: time.Millisecond, // whoever interrupts a demo does not want to wait for its work
+	})
 	if err == nil {
 		err = ctx.Err()
 	}

@@ -35,12 +35,19 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// It is interrupted while it works, and while it enqueues.
 func TestInterrupted(t *testing.T) {
+	for _, noisy := range []int{1, 1_000_000} {
+		interrupted(t, Load{Noisy: noisy, Quiet: 1, Each: 1, Workers: 1, Work: time.Hour})
+	}
+}
+
+func interrupted(t *testing.T, l Load) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := Run(ctx, Load{Noisy: 10_000, Quiet: 1, Each: 1, Workers: 1, Work: time.Hour})
+		_, err := Run(ctx, l)
 		ended <- err
 	}()
 	select {
