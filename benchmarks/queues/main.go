@@ -21,7 +21,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		Name:  "queues",
 		Usage: "compare firqredis with asynq",
 		Description: "Starts a redis-server of its own on a free port of the loopback interface, which keeps nothing\n" +
-			"on disk, measures both queues on it in alternating rounds, and prints tables in Markdown. Figures\n" +
+			"on disk unless --appendfsync says so, measures both queues on it in alternating rounds, and prints tables in Markdown. Figures\n" +
 			"are medians; ratios are medians of the ratios of the rounds. \"us\" is CPU time of the server per task,\n" +
 			"which other work on the machine disturbs much less than tasks/s. Payloads have 100 bytes.\n" +
 			"The default takes about five minutes. Ctrl-C ends early and shows what is there. Without a\n" +
@@ -39,9 +39,11 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			"Examples:\n" +
 			"   go run . -o queues.json\n" +
 			"   go run . --parts throughput,single --rounds 9\n" +
-			"   go run . --server valkey-server -o results/",
+			"   go run . --server valkey-server -o results/\n" +
+			"   go run . --parts batches --appendfsync always",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "server", Value: "redis-server", Usage: "the `PROGRAM` to start"},
+			&cli.StringFlag{Name: "appendfsync", Value: "off", Usage: "let the server keep an append-only file, and sync it: off, everysec or always (`WHEN`)"},
 			&cli.StringFlag{Name: "parts", Value: command.Names(parts), Usage: "measure this `LIST`"},
 			&cli.StringFlag{Name: "workers", Value: "16,64,256", Usage: "a `LIST` of numbers of workers"},
 			&cli.IntFlag{Name: "tasks", Value: 20_000, Usage: "`N` tasks in each phase; memory, too"},

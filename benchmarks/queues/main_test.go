@@ -110,6 +110,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--workers", ","}, "--workers: is empty"},
 		{[]string{"--parts", "loki"}, `--parts: unknown part "loki"`},
 		{[]string{"--parts", ","}, "--parts: is empty"},
+		{[]string{"--appendfsync", "sometimes"}, `--appendfsync: "sometimes"`},
 		{[]string{"--tasks", "0"}, "--tasks: 0"},
 		{[]string{"--rounds", "-1"}, "--rounds: -1"},
 		{[]string{"--crowd", "0"}, "--crowd: 0"},
@@ -138,6 +139,25 @@ func TestNoServer(t *testing.T) {
 	code, _, errOut = call(t.Context(), "--server", "false")
 	if code != command.Failed || !strings.Contains(errOut, "false: has ended") {
 		t.Errorf("exit code %d, %q", code, errOut)
+	}
+}
+
+// The server keeps what it is told to, and the file says so.
+func TestAppendfsync(t *testing.T) {
+	needServer(t)
+	for appendfsync, want := range map[string]string{"off": "no", "everysec": "everysec", "always": "always"} {
+		s, err := startServer(t.Context(), "redis-server", appendfsync)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := s.admin.ConfigGet(t.Context(), "append*").Val()
+		if kept := got["appendonly"] == "yes"; kept != (appendfsync != "off") || kept && got["appendfsync"] != want {
+			t.Errorf("%s: %v", appendfsync, got)
+		}
+		if strings.Contains(s.version, "appendfsync "+want) != (appendfsync != "off") {
+			t.Errorf("%s: %q", appendfsync, s.version)
+		}
+		s.stop()
 	}
 }
 

@@ -43,6 +43,7 @@ type file struct {
 // plan is what the flags say.
 type plan struct {
 	server                                       string // the program
+	appendfsync                                  string
 	on                                           *server
 	parts                                        []part
 	workers                                      []int
@@ -60,7 +61,7 @@ var parts = []part{
 func run(ctx context.Context, cmd *cli.Command, p *plan) error {
 	f := &file{Schema: schema, Env: machine.Read(), Modules: command.Modules(), Tasks: p.tasks, Tenants: p.tenants, Rounds: p.rounds}
 	var err error
-	p.on, err = startServer(ctx, p.server)
+	p.on, err = startServer(ctx, p.server, p.appendfsync)
 	if errors.Is(err, errNoServer) { // nothing was measured, and nothing is wrong
 		report.Printf(cmd.Root().ErrWriter, "queues: skipped: %v\n", err)
 		return nil
@@ -224,7 +225,7 @@ func runBound(ctx context.Context, p *plan, f *file, say command.Say) error {
 // parse makes a plan of the flags. All its errors are the user's.
 func parse(cmd *cli.Command) (*plan, error) {
 	p := &plan{
-		server: cmd.String("server"), tasks: cmd.Int("tasks"), tenants: cmd.Int("tenants"), rounds: cmd.Int("rounds"),
+		server: cmd.String("server"), appendfsync: cmd.String("appendfsync"), tasks: cmd.Int("tasks"), tenants: cmd.Int("tenants"), rounds: cmd.Int("rounds"),
 		crowd: cmd.Int("crowd"), noisy: cmd.Int("noisy"), sample: cmd.Int("samples"),
 	}
 	err := command.InRange(cmd, map[string]int{
@@ -232,6 +233,9 @@ func parse(cmd *cli.Command) (*plan, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if !slices.Contains([]string{"off", "everysec", "always"}, p.appendfsync) {
+		return nil, fmt.Errorf("--appendfsync: %q, must be off, everysec or always", p.appendfsync)
 	}
 	for _, word := range command.List(cmd.String("workers")) {
 		n, err := strconv.Atoi(word)

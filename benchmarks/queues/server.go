@@ -19,18 +19,18 @@ import (
 // errNoServer: there is nothing to measure on.
 var errNoServer = errors.New("there is no redis-server in PATH: install it, or name another one with --server")
 
-// server is a Redis server of our own, on a free port of the loopback interface, which keeps nothing.
+// server is a Redis server of our own, on a free port of the loopback interface.
 type server struct {
 	addr    string
-	version string
+	version string // and what it keeps on disk
 	cmd     *exec.Cmd
 	dir     string
 	ended   chan struct{} // closed when it has
 	admin   *redis.Client
 }
 
-// startServer starts program, and waits until it answers.
-func startServer(ctx context.Context, program string) (s *server, err error) {
+// startServer starts program, and waits until it answers. It keeps nothing on disk if appendfsync is "off".
+func startServer(ctx context.Context, program, appendfsync string) (s *server, err error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return nil, fmt.Errorf("%w (%q: %w)", errNoServer, program, err)
@@ -45,20 +45,27 @@ func startServer(ctx context.Context, program string) (s *server, err error) {
 			made.stop()
 		}
 	}()
-	if err := made.start(ctx, path); err != nil {
+	keep := []string{"--appendonly", "no"}
+	if appendfsync != "off" {
+		keep = []string{"--appendonly", "yes", "--appendfsync", appendfsync}
+	}
+	if err := made.start(ctx, path, keep); err != nil {
 		return nil, fmt.Errorf("%s: %w", program, err)
+	}
+	if appendfsync != "off" {
+		made.version += ", appendfsync " + appendfsync
 	}
 	return made, nil
 }
 
-func (s *server) start(ctx context.Context, path string) error {
+func (s *server) start(ctx context.Context, path string, keep []string) error {
 	port, err := freePort(ctx)
 	if err != nil {
 		return err
 	}
 	s.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	s.cmd = exec.Command(path, "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--save", "", "--appendonly", "no",
-		"--dir", s.dir, "--logfile", filepath.Join(s.dir, "log")) //nolint:gosec // what the user names
+	args := append([]string{"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--save", "", "--dir", s.dir, "--logfile", filepath.Join(s.dir, "log")}, keep...)
+	s.cmd = exec.Command(path, args...)                     //nolint:gosec // what the user names
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
 	if err := s.cmd.Start(); err != nil {
 		return err
