@@ -18,7 +18,7 @@ const (
 	ended
 )
 
-// turn says who may run an actor's messages.
+// turn says whether a hand may run an actor's messages.
 type turn uint8
 
 const (

@@ -7,7 +7,7 @@ import (
 )
 
 // batch is the pack that a hand has taken out of a mailbox under one lock: each of its tells
-// is the hand's as soon as it is claimed, and counts as waiting until then. Who changes what
+// is the hand's as soon as it is claimed, and counts as waiting until then. Whoever changes what
 // the actor is to do next recalls the rest, under the actor's mu.
 type batch struct {
 	e     *envelope    // of the pack; written under the actor's mu, while nobody can recall

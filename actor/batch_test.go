@@ -136,7 +136,7 @@ func TestBatchIsRecalled(t *testing.T) {
 	}
 }
 
-// The next incarnation finds the rest in order; so does who comes back from a call.
+// The next incarnation finds the rest in order; so does a handler that comes back from a call.
 func TestBatchGoesOn(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{Slice: time.Hour, Handoff: -1})

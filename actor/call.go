@@ -16,7 +16,7 @@ const (
 	left // nobody waits for it any more
 )
 
-// call is the part of a message with a reply that does not know its types. Who moves
+// call is the part of a message with a reply that does not know its types. Whoever moves
 // it out of waiting or taken owns it; one that was left is never used again.
 type call struct {
 	st      atomic.Uint32
@@ -194,7 +194,7 @@ func (k *ask[S, Req, Res]) request() any   { return k.req }
 func (k *ask[S, Req, Res]) bundle() bundle { return nil }
 func (k *ask[S, Req, Res]) free() bool     { return false } // giveBack is its caller's
 
-// giveBack is called by who waited, after the answer.
+// giveBack is called by the goroutine that waited, after the answer.
 func (k *ask[S, Req, Res]) giveBack() {
 	if k.f.foreign {
 		return // its handler may be using it

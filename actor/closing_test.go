@@ -132,7 +132,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// Who would wait for himself is told.
+// A handler that would wait for itself is told.
 func TestStopDeadlock(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{})

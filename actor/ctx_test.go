@@ -155,7 +155,7 @@ func TestWaitingCostsNoSlot(t *testing.T) {
 	})
 }
 
-// Yield lets who waits go first, and keeps the turn.
+// Yield lets an actor that waits go first, and keeps the turn.
 func TestYield(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 1})

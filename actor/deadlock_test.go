@@ -26,7 +26,7 @@ func ring(t *testing.T, s *System, n int, opts ...Option) (refs []Ref[*box], hop
 	return refs, hop
 }
 
-// A cycle of calls of any length is told at once, and names who is in it.
+// A cycle of calls of any length is told at once, with the names of the actors in it.
 func TestDeadlockOfOneChain(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		for _, n := range []int{1, 2, 3, 7, 100} {
@@ -199,7 +199,7 @@ func TestStartAndDeadlock(t *testing.T) {
 	})
 }
 
-// Who waits for room counts as waiting.
+// A sender that waits for room counts as waiting.
 func TestDeadlockByMailbox(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		s := newSys(t, cfg)

@@ -34,7 +34,7 @@ func waits(r Ref[*box]) bool {
 var errStart = errors.New("start")
 
 // A start that has failed waits for the end of the children that it has started. A handler
-// of theirs that calls who waits for that start would wait for itself.
+// of theirs that calls an actor that waits for that start would wait for itself.
 func TestFailedStartAndItsChild(t *testing.T) {
 	modes(t, func(t *testing.T, _ context.Context, cfg Config) {
 		for _, before := range []bool{true, false} { // the call comes before the failure
@@ -77,7 +77,7 @@ func TestFailedStartAndItsChild(t *testing.T) {
 	})
 }
 
-// Who stops an actor waits for its descendants, too, whether they call before or afterwards.
+// A caller that stops an actor waits for its descendants, too, whether they call before or afterwards.
 func TestStopAndItsChild(t *testing.T) {
 	modes(t, func(t *testing.T, _ context.Context, cfg Config) {
 		for _, before := range []bool{true, false} { // the call comes before Stop
@@ -167,7 +167,7 @@ func TestShutdownOfAnotherSystem(t *testing.T) {
 }
 
 // A supervisor starts those that it restarts together one by one. So the start of the first
-// does not wait for one that comes after it, nor for who waits for that.
+// does not wait for one that comes after it, nor for one that waits for that.
 func TestStartDoesNotWaitForWhoComesLater(t *testing.T) {
 	for _, by := range []string{"directly", "by another one that waits before", "by another one that waits later"} {
 		t.Run(by, func(t *testing.T) { startAndWhoComesLater(t, by, None) })

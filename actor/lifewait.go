@@ -75,7 +75,7 @@ func (s *search) cut() (cut []*call) {
 	return cut
 }
 
-// over tells who waits for calls that were cut.
+// over tells those that wait about calls that were cut.
 func (s *System) over(cut []*call) {
 	for _, f := range cut {
 		s.deadlocks.Add(1)

@@ -47,7 +47,7 @@ func TestShardsLookAgain(t *testing.T) {
 	}
 }
 
-// Who goes to sleep looks at the queue once more: what is put in meanwhile finds nobody
+// A hand that goes to sleep looks at the queue once more: what is put in meanwhile finds nobody
 // asleep.
 func TestPopLooksAgain(t *testing.T) {
 	for _, slots := range []int{1, 8} {

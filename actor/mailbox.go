@@ -15,7 +15,7 @@ type envelope struct {
 	m          *method
 	run        runner
 	call       *call  // nil: nobody waits for a reply
-	from       *actor // who sent it, in a System of actortest
+	from       *actor // its sender, in a System of actortest
 }
 
 // runner is the part of a message that knows its types.
@@ -72,7 +72,7 @@ func (l *list) takeAll(from *list) {
 	}
 }
 
-// errWait: the mailbox is full, and who sends waits for room.
+// errWait: the mailbox is full, and the sender waits for room.
 var errWait = errors.New("actor: wait for room")
 
 // posting says how a message comes.
@@ -257,7 +257,7 @@ func (a *actor) take(e *envelope, c *Ctx) bool {
 }
 
 // empty removes everything, what is stashed too, and returns it as a chain: in no
-// list, so that callers who leave do not touch it. The caller holds a.mu.
+// list, so that callers that leave do not touch it. The caller holds a.mu.
 func (a *actor) empty() (chain *envelope) {
 	a.recall()
 	var all list

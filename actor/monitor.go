@@ -42,7 +42,7 @@ func (s *System) monitorSlots() {
 			s.handOff()
 		}
 		s.monitoring.Store(false)
-		if s.pool.waits() { // who came meanwhile has not woken anybody
+		if s.pool.waits() { // an entry that came meanwhile has woken no slot
 			s.watch()
 		}
 	}

@@ -160,7 +160,7 @@ func (p *packOf[S, Req, Res]) discard() {
 	p.of.bundles.Put(p)
 }
 
-// bundle is a pack, to those who do not know its types.
+// bundle is a pack, to code that does not know its types.
 type bundle interface {
 	runner
 	packed() *pack

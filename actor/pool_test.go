@@ -21,7 +21,7 @@ func resting(t *testing.T, p *pool) {
 	}
 }
 
-// The monitor takes no slot whose handler has just finished, and who has lost the slot
+// The monitor takes no slot whose handler has just finished, and a hand that has lost the slot
 // gets no actor: else the slot would sleep twice.
 func TestSlotIsTakenFromHandlersOnly(t *testing.T) {
 	s := newSys(t, Config{Slots: 1, Handoff: time.Hour})
@@ -139,7 +139,7 @@ func TestLostBetweenTurns(t *testing.T) {
 	if !owner.stamp(sl, 7) || sl.since.Load() != 7 || !owner.keeps(sl) || sl.since.Load() != 0 {
 		t.Error("nor has its owner")
 	}
-	// Who makes an actor ready when the handler is over does not leave it to the slot, whose
+	// Code that makes an actor ready when the handler is over does not leave it to the slot, whose
 	// owner sleeps.
 	sl.next.Store(nil)
 	sl.short.Store(true)
@@ -190,7 +190,7 @@ func (q *hookedQueue) now() int64 {
 	return q.queue.now()
 }
 
-// A handler that calls Goexit while it is being abandoned leaves the turn to who abandons
+// A handler that calls Goexit while it is being abandoned leaves the turn to the one that abandons
 // it: else both give it back, and two goroutines have the actor.
 func TestGoexitOfAbandoned(t *testing.T) {
 	s := newSys(t, Config{Slots: 1})

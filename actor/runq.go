@@ -9,7 +9,7 @@ import (
 // queue is where actors with work, and handlers that want a slot, wait: start-time
 // fair queueing (Goyal, Vin, Cheng 1996) over nanoseconds of processor time. Each
 // entry has a start tag: the finish tag of the actor's last turn, or the virtual time
-// if that is later, so that who was idle has saved nothing up. The smallest tag is
+// if that is later, so that an actor that was idle has saved nothing up. The smallest tag is
 // served first. Safe for concurrent use.
 type queue interface {
 	put(e entry) bool            // false: it is closed
@@ -33,7 +33,7 @@ type order interface {
 // entry of a run queue.
 type entry struct {
 	tag   int64
-	seq   uint64 // breaks ties: who was idle first, then first come, first served
+	seq   uint64 // breaks ties: the first to become idle, then first come, first served
 	since int64  // when it was put in
 	a     *actor
 	w     *hand // nil: a turn; else a handler of a that wants a slot

@@ -107,7 +107,7 @@ func (sc *scene) call(c *Ctx, to Ref[*prop], n int) (int, error) {
 	if errors.Is(err, ErrDeadlock) || errors.Is(err, ErrStopped) && sc.ends[n] == "" {
 		delete(sc.accepted, n)
 	}
-	if errors.Is(err, context.Canceled) { // by who has left the call that the handler serves
+	if errors.Is(err, context.Canceled) { // by the caller that has left the call that the handler serves
 		delete(sc.accepted, n)
 		sc.left[n] = true
 	}
@@ -199,7 +199,7 @@ func ringOfThree(sc *scene) {
 }
 
 // backAndForth: each calls the other, one after the other: none of them is refused, though
-// who was answered may not have woken up yet.
+// the caller that was answered may not have woken up yet.
 func backAndForth(sc *scene) {
 	sc.build(1, Config{})
 	var r, q Ref[*prop]

@@ -156,7 +156,7 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// Who was idle goes first.
+// An actor that was idle goes first.
 func TestQuietFirst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 1, Handoff: -1})
@@ -178,7 +178,7 @@ func TestQuietFirst(t *testing.T) {
 	})
 }
 
-// Who was idle has saved nothing up.
+// An actor that was idle has saved nothing up.
 func TestIdleSavesNothingUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 1, Handoff: -1})

@@ -18,7 +18,7 @@ import (
 
 // Everything at once, under supervisors of all strategies, with mailboxes of all
 // policies: each message that was accepted is handled or a dead letter, once; no two
-// handlers of an incarnation at once; who sends is served in order; nobody waits in the
+// handlers of an incarnation at once; a sender is served in order; nobody waits in the
 // end. FIRQ_SOAK=10m is for how long.
 func TestSoak(t *testing.T) {
 	d := 2 * time.Second

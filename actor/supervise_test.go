@@ -40,7 +40,7 @@ func TestStrategies(t *testing.T) {
 			if g := strings.Fields(d.peek()); st == OneForAll && slices.Index(g, "-c1:boom") > slices.Index(g, "-a1:boom") {
 				t.Errorf("the oldest went down first: %v", g)
 			}
-			// Who is not named first fails at once, last words come before siblings'.
+			// A child that is not named first fails at once, last words come before siblings'.
 			got := strings.Fields(d.take())
 			wanted := strings.Fields(want)
 			slices.Sort(got[:len(got)-strings.Count(want, "+")])

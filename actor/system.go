@@ -102,7 +102,7 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 
 func (s *System) now() int64 { return s.clk.Now() }
 
-// queueFor makes the run queue for so many slots; a variable for those who measure others.
+// queueFor makes the run queue for so many slots; a variable for benchmarks that measure others.
 var queueFor = func(slots int) queue { return newShards(slots) }
 
 func (s *System) newQueue(slots int) queue {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// The caller of a message that was put aside waits for the actor, and so does who calls that
+// The caller of a message that was put aside waits for the actor, and so does a handler that calls that
 // caller from there.
 func TestDeadlockByStash(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
@@ -167,7 +167,7 @@ func TestWaitIsOverBeforeTheTurn(t *testing.T) {
 }
 
 // A full mailbox in which there is a message of the call chain will have room, though the
-// actor waits for who wants it.
+// actor waits for the one that wants it.
 func TestRoomBehindTheCallChain(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{Slots: 1, Handoff: -1})

@@ -58,7 +58,7 @@ func measureGaps(ctx context.Context, p *plan, file *file, errOut io.Writer) err
 	for round := range p.gapRounds {
 		for _, s := range p.Scenarios {
 			if s.Skew > 0 {
-				continue // the gap is that of tenants who are all backlogged
+				continue // the gap is that of tenants that are all backlogged
 			}
 			for i := range p.peers {
 				peer := &p.peers[(round+i)%len(p.peers)]

@@ -46,7 +46,7 @@ func (e Errors) Unwrap() []error {
 // pump begins batches as long as a slot is free and somebody waits.
 func (b *Batcher[T, K, V]) pump() {
 	if b.busy.Load() >= b.limit.Load() {
-		return // who gives a slot back, or raises the limit, looks after that
+		return // the call that gives a slot back, or raises the limit, looks after that
 	}
 	failpoint.Lock(&b.mu, "pump")
 	defer b.mu.Unlock()
@@ -129,7 +129,7 @@ func (b *Batcher[T, K, V]) run(bt *batch[T, K, V]) {
 				return
 			}
 		}
-		b.pump() // who came since next looked may have seen no free slot
+		b.pump() // a call that came since next looked may have seen no free slot
 		b.life.leave()
 	}()
 	for bt != nil {
@@ -169,7 +169,7 @@ func (bt *batch[T, K, V]) tell(vs []V, err error) {
 		err, isEach = fmt.Errorf("firq: compute: a batch of %d calls got %d errors: %w", len(bt.calls), len(each), err), false
 	case (err == nil || isEach) && len(vs) != len(bt.calls):
 		err = fmt.Errorf("%w: of %d for %d calls", errCount, len(vs), len(bt.calls))
-		if isEach { // who has an error of its own keeps it
+		if isEach { // a request with an error of its own keeps it
 			vs = nil
 		}
 	case isEach:

@@ -35,7 +35,7 @@ type Batcher[T, K comparable, V any] struct {
 
 	limit atomic.Int64
 	busy  atomic.Int64 // slots taken; written under mu
-	mu    sync.Mutex   // held by who pumps; no user code runs under it
+	mu    sync.Mutex   // held by the call that pumps; no user code runs under it
 
 	batches, calls                    atomic.Uint64
 	answered, refused, gaveUp, closed atomic.Uint64
@@ -65,7 +65,7 @@ type batch[T, K comparable, V any] struct {
 	cancel context.CancelFunc
 	items  []firq.Item[T, *pending[T, K, V]]
 	calls  []Call[T, K]
-	left   int // who waits for it; guarded by Batcher.mu
+	left   int // callers that wait for it; guarded by Batcher.mu
 }
 
 // NewBatcher returns a Batcher over exec, which gets at most BatchConfig.Max calls, in

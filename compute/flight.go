@@ -42,14 +42,14 @@ type flight[T, K comparable, V any] struct {
 	next    *flight[T, K, V] // in p.flights
 	done    chan struct{}
 	baton   chan struct{} // of one place; whoever takes what is in it leads
-	waiters int32         // who wants the outcome, a leader included; a refresh behind counts as one
+	waiters int32         // callers that want the outcome, a leader included; a refresh behind counts as one
 
 	state     state
 	led       bool // a leader counts among waiters
 	forgotten bool // what it makes is not kept
 	listed    bool // it is in flights
 
-	// Written by who leads: these before it calls exec, the outcome under p.mu
+	// Written by the leader: these before it calls exec, the outcome under p.mu
 	// before it closes done; read after that.
 	behind   bool // a refresh behind leads; written under p.mu by the caller that takes over from it
 	watched  bool // the leader's context may end, and nobody waits for that
@@ -182,7 +182,7 @@ func (f *flight[T, K, V]) unlist() {
 	}
 }
 
-// leave counts one less who wants the outcome. If that was the last, an execution is
+// leave counts one caller less that wants the outcome. If that was the last, an execution is
 // cancelled, and cannot be joined any more.
 func (f *flight[T, K, V]) leave(leads bool) {
 	failpoint.Lock(&f.p.mu, "leave")
@@ -225,7 +225,7 @@ func (f *flight[T, K, V]) leaderEnded() {
 	}
 }
 
-// handOver is for a leader that leaves before it executes: one who still waits takes
+// handOver is for a leader that leaves before it executes: a caller that still waits takes
 // the baton.
 func (f *flight[T, K, V]) handOver() {
 	failpoint.Lock(&f.p.mu, "hand over")

@@ -38,7 +38,7 @@ func TestContextOfHit(t *testing.T) {
 	}
 }
 
-// Behaviour 2: one execution for all who come meanwhile.
+// Behaviour 2: one execution for all callers that come meanwhile.
 func TestHerdExecutesOnce(t *testing.T) {
 	modes(t, func(t *testing.T, cfg config) {
 		d := open(t, cfg)
@@ -76,7 +76,7 @@ func TestNeverTwice(t *testing.T) {
 	}
 }
 
-// Behaviour 2: the end of an executing leader's context does not hurt who joined.
+// Behaviour 2: the end of an executing leader's context does not hurt callers that joined.
 func TestExecutingLeaderLeaves(t *testing.T) {
 	modes(t, func(t *testing.T, cfg config) {
 		d := open(t, cfg)

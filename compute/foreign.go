@@ -18,7 +18,7 @@ type foreign[T, K comparable, V any] struct {
 
 	mu      sync.RWMutex
 	longest int64        // until when the entry that can be an answer for longest can; under mu
-	tenants map[T]forgot // who was forgotten, for as long as an older entry can be an answer
+	tenants map[T]forgot // tenants that were forgotten, for as long as an older entry can be an answer
 	most    int          // that many at most; immutable
 }
 

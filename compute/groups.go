@@ -37,7 +37,7 @@ func (d *division[T]) usable(i int) bool {
 	return i < d.slots || d.slots == 0 && i < len(d.groups)
 }
 
-// group is a gate, and who waits there and has to go elsewhere if the group loses its
+// group is a gate, and the callers that wait there and have to go elsewhere if the group loses its
 // slots.
 type group[T comparable] struct {
 	gate *gate.Gate[T]
@@ -45,7 +45,7 @@ type group[T comparable] struct {
 	wait map[*place]struct{}
 }
 
-// place is one who waits in a group.
+// place is one caller that waits in a group.
 type place struct {
 	sent   atomic.Bool // it has to go elsewhere
 	cancel func()      // ends its waiting
@@ -110,7 +110,7 @@ func (g *groups[T]) open() *group[T] {
 	return gr
 }
 
-// send lets all who wait here go elsewhere.
+// send lets all callers that wait here go elsewhere.
 func (gr *group[T]) send() {
 	gr.mu.Lock()
 	defer gr.mu.Unlock()
@@ -214,7 +214,7 @@ func (g *groups[T]) setQuantum(tenant T, q int64) {
 	}
 }
 
-// close ends who waits, and lets nobody wait any more.
+// close ends the waits, and lets no caller wait any more.
 func (g *groups[T]) close() {
 	g.mu.Lock()
 	g.closed = true

@@ -30,7 +30,7 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 		}
 	}()
 	gone := ctx.Done()
-	f.watched = gone != nil && !s.cfg.Detach && !f.behind // else who waits says when it leaves
+	f.watched = gone != nil && !s.cfg.Detach && !f.behind // else a caller that waits says when it leaves
 	req := gate.Request{Cost: f.charge(), Priority: f.priority}
 	if req.Cost < 0 {
 		aboard = true

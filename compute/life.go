@@ -8,15 +8,15 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// life is the end of a Server or Batcher: who is at work, and whether anybody may begin.
+// life is the end of a Server or Batcher: how many calls are at work, and whether another may begin.
 //
 //	open ──Shutdown──> closing ──the last one leaves──> idle
 //	  └──────Close──────┴──> killed
 //
 // A caller that is at work is counted in word, with closing as its top bit, so that after closing
-// is set nobody begins who is not seen.
+// is set no call begins unseen.
 type life struct {
-	closing atomic.Bool // for who does not count itself, hits
+	closing atomic.Bool // for calls that are not counted: hits
 	word    atomic.Int64
 	idle    chan struct{} // closed when closing and nobody is at work; after onEnd
 	killed  chan struct{} // closed by Close
@@ -34,7 +34,7 @@ func (l *life) init(onEnd func()) {
 	l.onEnd = onEnd
 }
 
-// enter counts one who is at work, unless it is too late.
+// enter counts one call that is at work, unless it is too late.
 func (l *life) enter() bool {
 	if l.word.Add(1)&closingBit != 0 {
 		l.leave()
@@ -43,7 +43,7 @@ func (l *life) enter() bool {
 	return true
 }
 
-// hold counts another one, for somebody who is counted.
+// hold counts another one, for a call that is counted.
 func (l *life) hold() { l.word.Add(1) }
 
 func (l *life) leave() {

@@ -13,7 +13,7 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// Behaviour 8: Shutdown serves who had called before, hand-overs included, and refuses
+// Behaviour 8: Shutdown serves those that had called before, hand-overs included, and refuses
 // later calls, hits too.
 func TestShutdown(t *testing.T) {
 	modes(t, func(t *testing.T, cfg config) {

@@ -77,7 +77,7 @@ func (sc *scene) end() {
 	if st.Flights != 0 || st.Executing != 0 || st.Waiting != 0 {
 		sc.Errorf("flights %d, executing %d, waiting %d", st.Flights, st.Executing, st.Waiting)
 	}
-	_ = sc.s.Close() // wakes those who were forgotten
+	_ = sc.s.Close() // wakes calls that were forgotten
 	sc.Run()
 }
 

@@ -13,11 +13,11 @@ import (
 )
 
 // sieve is the cache of this package: SIEVE (Zhang et al., NSDI 2024), bounded by
-// weight, in shards with a lock each for those who write. Reading takes no lock: it
+// weight, in shards with a lock each for writers. Reading takes no lock: it
 // looks into the shard's table, and marks what it finds as visited if it is not yet.
 //
 // What differs from the paper: the shards share one bound, so that an entry may be as
-// heavy as all of it, and a shard whose keys are many may be larger. Who inserts makes
+// heavy as all of it, and a shard whose keys are many may be larger. The caller that inserts makes
 // room in its own shard first, then in others. With a bound per tenant, all entries of
 // a tenant are in one shard, which keeps a second line for each of its tenants.
 //

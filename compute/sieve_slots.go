@@ -19,7 +19,7 @@ type link struct{ older, newer uint32 }
 type line struct {
 	head uint32 // the newest
 	tail uint32 // the oldest
-	hand uint32 // who is looked at next; 0: the tail
+	hand uint32 // the entry that is looked at next; 0: the tail
 }
 
 // push adds a slot as the newest.

@@ -53,7 +53,7 @@ func (s *sieve[T, K, V]) arm(end int64) {
 func (s *sieve[T, K, V]) expire() {
 	w := &s.sweep
 	w.mu.Lock()
-	w.next.Store(math.MaxInt64) // who sets an entry from now on arms
+	w.next.Store(math.MaxInt64) // a call that sets an entry from now on arms
 	stopped := w.stopped
 	w.mu.Unlock()
 	if stopped {

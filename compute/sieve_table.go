@@ -6,7 +6,7 @@ import (
 )
 
 // table finds nodes by key: open addressing, linear probing. A caller that reads takes no lock;
-// who writes has the shard's.
+// a writer has the shard's.
 //
 // A node never moves within one array, and no place becomes empty again, so a reader
 // passes no node that is there: what is taken out leaves gone behind, whose place the

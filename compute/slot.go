@@ -46,9 +46,9 @@ func (s *Server[T, K, V]) acquire(ctx context.Context, tenant T, h uint64, req g
 }
 
 // wait is acquire in one group; sent: it has to go elsewhere. A group that loses its
-// slots sends away who waits; of the two, the second sees the first:
+// slots sends callers that wait away; of the two, the second sees the first:
 //
-//	who comes            who takes the slots
+//	a caller that comes  the one that takes the slots
 //	[W1] come            [S1] the new division
 //	[W2] usable?         [S2] send
 func (s *Server[T, K, V]) wait(ctx context.Context, gr *group[T], at int, tenant T, req *gate.Request, since *time.Time) (p gate.Permit[T], sent bool, err error) {

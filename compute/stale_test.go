@@ -79,7 +79,7 @@ func forgets() map[string]func(d *desk) {
 	}
 }
 
-// Behaviour 6: what is forgotten during an execution is not kept, and who comes after
+// Behaviour 6: what is forgotten during an execution is not kept, and a caller that comes after
 // does not join.
 func TestForgetDuringExecution(t *testing.T) {
 	caches(t, func(t *testing.T, cfg config) {

@@ -9,7 +9,7 @@ import (
 )
 
 // serveBacklogged keeps every tenant backlogged with tasks of random cost up to
-// its most, delivers n of them and returns who got what cost, in order.
+// its most, delivers n of them and returns which tenant got what cost, in order.
 func serveBacklogged(t *testing.T, cfg Config, quanta, most []int64, n int) (who []int, cost []int64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(n), uint64(len(quanta))))

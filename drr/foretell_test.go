@@ -30,7 +30,7 @@ func (v *visit) refills() uint64 {
 // payRound is the round in which it can pay, counted from this one.
 func (v *visit) payRound() uint64 { return v.due + v.refills() - 1 }
 
-// before says who of two that can pay in the same round is visited first.
+// before says which of two tenants that can pay in the same round is visited first.
 func (v *visit) before(w *visit) bool {
 	if v.payRound() == 0 || v.earlier == w.earlier {
 		return v.placed < w.placed // this round goes on from the head
@@ -39,7 +39,7 @@ func (v *visit) before(w *visit) bool {
 }
 
 // visits lists the active list. Nobody is visited in a round that is over, and
-// who is in its turn gets its next quantum in the next round.
+// a tenant in its turn gets its next quantum in the next round.
 func visits(q *Queue[int, int]) (list []visit) {
 	l := &q.lists[0]
 	for f := l.active.head; f != nil; f = f.next {

@@ -22,7 +22,7 @@ func backlog(t *testing.T, n int, quantum int64) (q *Queue[int, int], quiet *Ten
 	return q, tenants[n], refill
 }
 
-// TestNewFirst: however many are backlogged, who becomes active gets one quantum
+// TestNewFirst: however many are backlogged, a tenant that becomes active gets one quantum
 // at once, no more, and what is left of it waits for its turn.
 func TestNewFirst(t *testing.T) {
 	for _, n := range []int{1, 2, 1000} {

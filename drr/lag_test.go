@@ -68,7 +68,7 @@ func TestNobodyLags(t *testing.T) {
 }
 
 // A faulty queue: what is done to it before each delivery, so that the victim is not at
-// the head when the turn of who is there ends.
+// the head when the turn of the tenant there ends.
 var lagFaults = map[string]func(q *Queue[int, int], victim *Tenant[int, int]){
 	"never visited": func(q *Queue[int, int], victim *Tenant[int, int]) { // others go before it
 		q.lists[0].active.remove(&victim.seat)

@@ -311,8 +311,8 @@ func TestReachedByEmptyTurn(t *testing.T) {
 
 // Rounds in which nobody has had a turn do not pass: tenants that enqueue and cancel,
 // one after the other, so that the list is never empty, do not take their queue beyond
-// its limit. It does not matter who finds that they have no task: a caller that asks for the next
-// one, or who sees too many of them.
+// its limit. It does not matter which caller finds that they have no task: a caller that asks for the next
+// one, or one that sees too many of them.
 func TestCancellingCrowd(t *testing.T) {
 	for _, group := range []int{1, 2, 100} {
 		q, tenants := makeTenants(Config{}, 2*group, 1)

@@ -118,7 +118,7 @@ func (w *twin) flush() {
 	}
 }
 
-// serve asks for a task, now and then in the way of who may serve only up to a
+// serve asks for a task, now and then in the way of a caller that may serve only up to a
 // certain round, and is let further bit by bit: the result is the same.
 func (w *twin) serve() error {
 	block, byRounds := w.next("block who is served", 4) == 1, !w.q.cfg.Across && w.next("by rounds", 4) == 1

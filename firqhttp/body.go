@@ -45,7 +45,7 @@ func expects(r *http.Request) bool {
 // errWaits says that a request would have to wait.
 var errWaits = errors.New("it has to wait")
 
-// glance is Acquire for who does not want to wait, but to know whether it would have
+// glance is Acquire for a caller that does not want to wait, but to know whether it would have
 // to: then the error is errWaits.
 func (m *Middleware) glance(ctx context.Context, tenant string, req gate.Request) (gate.Permit[string], error) {
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)
@@ -78,7 +78,7 @@ type body struct {
 func (b *body) read(ctx context.Context, limit int, length int64, deadline time.Time) {
 	first := min(firstRead, limit+1)
 	if length >= 0 && length < int64(first) {
-		first = int(length) + 1 // some say EOF only to who asks for more
+		first = int(length) + 1 // some say EOF only to a reader that asks for more
 	}
 	buf, nothing := make([]byte, 0, first), 0
 	for len(buf) <= limit && b.err == nil {

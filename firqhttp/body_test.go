@@ -103,7 +103,7 @@ func TestBodyStops(t *testing.T) {
 	if len(b.buf) != 101 {
 		t.Errorf("%d bytes", len(b.buf))
 	}
-	b = &body{rest: &source{Reader: strings.NewReader("hello")}} // says EOF only to who asks again
+	b = &body{rest: &source{Reader: strings.NewReader("hello")}} // says EOF only to a reader that asks again
 	b.read(context.Background(), 5, -1, time.Time{})
 	if len(b.buf) != 5 || b.err != io.EOF {
 		t.Errorf("as long as the buffer: %d bytes, %v: the end was not seen", len(b.buf), b.err)

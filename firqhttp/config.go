@@ -57,9 +57,9 @@ type Config struct {
 	// 429 and 503.
 	//
 	// nil: an estimate. The requests of this middleware that wait, divided by the
-	// number that it let in per second lately, is when those who wait now will have
+	// number that it let in per second lately, is when requests that wait now will have
 	// been served; at least 1 s, at most 60 s, rounded up. By chance up to a half of
-	// it is added, so that not all who were rejected come back together. Until it has
+	// it is added, so that not all rejected clients come back together. Until it has
 	// rejected requests for a second, it is 1 s or 2 s. With reason Closed there
 	// is none.
 	RetryAfter func(*http.Request, Rejection) time.Duration

@@ -162,7 +162,7 @@ func TestLongNames(t *testing.T) {
 		}
 	}
 
-	// A function of one's own cannot forget it: the gate remembers those who waited.
+	// A function of one's own cannot forget it: the gate remembers the tenants that waited.
 	g := gate.New(1, gate.Config[string]{})
 	tenants := 0
 	m := New(g, Config{

@@ -30,7 +30,7 @@ type aside[K comparable] struct {
 // asideOf are those of one tenant.
 type asideOf struct {
 	n    int       // how many
-	fit  list.List // of *holder[K]: those who may come back
+	fit  list.List // of *holder[K]: those that may come back
 	busy bool      // one is coming back
 }
 

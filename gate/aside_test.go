@@ -46,7 +46,7 @@ func TestAside(t *testing.T) {
 	})
 }
 
-// Shutdown waits for nobody who is aside; Close ends them too.
+// Shutdown waits for no call that is aside; Close ends them too.
 func TestAsideEnds(t *testing.T) {
 	for name, end := range map[string]func(*Gate[string]) error{
 		"Shutdown": func(g *Gate[string]) error {
@@ -67,7 +67,7 @@ func TestAsideEnds(t *testing.T) {
 					if !w.done.Load() {
 						t.Error("it stays aside")
 					}
-					g.SetLimit(4) // who is next becomes too heavy while the gate shuts down
+					g.SetLimit(4) // the next one becomes too heavy while the gate shuts down
 					p.Release()
 				}()
 				if err := end(g); err != nil {

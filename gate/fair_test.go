@@ -118,7 +118,7 @@ func TestInFlightShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New[string](4, Config[string]{MaxInFlightPerTenant: 2})
 		got := shares(t, g, 1, map[string]int{"a": 20, "b": 10, "c": 4})
-		// Four permits come back in the same instant, in any order, and who is at its
+		// Four permits come back in the same instant, in any order, and a tenant at its
 		// limit then misses a turn: so the shares walk at random (25 was exceeded once
 		// in a thousand times), besides 18 goroutines of a that finish after the end.
 		near(t, "a", got["a"], 1333, 90)

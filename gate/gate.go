@@ -45,11 +45,11 @@ var ErrOverload = fmt.Errorf("%w: the tenant's waiters have waited for too long 
 // other, because every goroutine that changes something by which a call may be let in
 // looks afterwards (pump), and only one looks at a time (mu):
 //
-//	who comes to wait    who gives slots back         who raises the limit
+//	a call that waits    one that gives slots back    one that raises the limit
 //	[W1] Enqueue         [R1] Item.Done               [L1] word
 //	[W2] pump            [R2] word                    [L2] pump
 //	                     [R3] pump, if a call waits
-//	who is next and leaves
+//	the next one, leaving
 //	[N1] not next, not counted
 //	[N2] pump
 //

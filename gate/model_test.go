@@ -187,7 +187,7 @@ func (m *model) setLimit(n int) {
 	}
 }
 
-// leave takes out one who gives up.
+// leave takes out a call that gives up.
 func (m *model) leave(a *ask) {
 	out := func(b *ask) bool { return a == b }
 	m.aside = slices.DeleteFunc(m.aside, out)
@@ -296,7 +296,7 @@ func TestMachine(t *testing.T) {
 	})
 }
 
-// compare fails unless those who should hold a permit do, and nobody else.
+// compare fails unless the calls that should hold a permit do, and no others.
 func (m *model) compare(t *rapid.T, g *Gate[string]) {
 	if waiting := m.backlog() + len(m.aside); g.InUse() != m.inUse() || g.Waiting() != waiting || g.Limit() != m.limit {
 		t.Fatalf("in use %d, waiting %d of %d; want %d, %d of %d", g.InUse(), g.Waiting(), g.Limit(), m.inUse(), waiting, m.limit)
@@ -317,7 +317,7 @@ func (m *model) compare(t *rapid.T, g *Gate[string]) {
 	}
 }
 
-// giveUp ends the context of one who waits.
+// giveUp ends the context of a call that waits.
 func (m *model) giveUp(t *rapid.T, a *ask) {
 	a.cancel()
 	m.leave(a)

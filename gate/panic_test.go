@@ -199,7 +199,7 @@ func userPanic(t *testing.T, cfg Config[bad], held, waiting []bad, charged bool,
 	if g.InUse() != 0 || g.Waiting() != 0 || g.s.Len() != 0 {
 		t.Fatalf("in use %d, waiting %d, queued %d; want none", g.InUse(), g.Waiting(), g.s.Len())
 	}
-	for i := range 3 { // strangers, and who panicked before
+	for i := range 3 { // strangers, and those that panicked before
 		for _, k := range []bad{{i}, callback} {
 			p, ok := g.TryAcquire(k, Request{Weight: 3})
 			if !ok {

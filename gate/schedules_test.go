@@ -116,7 +116,7 @@ func (sc *scene) end() {
 	sc.Run()
 	if sc.g.InUse() != 0 || sc.g.Waiting() != 0 || sc.g.s.Len() != 0 {
 		sc.Errorf("in use %d of %d, waiting %d, queued %d; want none", sc.g.InUse(), sc.g.Limit(), sc.g.Waiting(), sc.g.s.Len())
-		sc.g.Close() // wakes those who were forgotten
+		sc.g.Close() // wakes calls that were forgotten
 		sc.Run()
 	}
 }

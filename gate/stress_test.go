@@ -13,7 +13,7 @@ import (
 )
 
 // TestStress: permits, limits that move, contexts that end and closers at once.
-// Those who hold a permit count themselves: never more than the limit that was in
+// Holders of a permit count themselves: never more than the limit that was in
 // force when the last of them was let in.
 func TestStress(t *testing.T) {
 	for name, cfg := range map[string]Config[int]{
@@ -86,7 +86,7 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// TestStrictLimit: a limit that falls holds for everybody who comes after.
+// TestStrictLimit: a limit that falls holds for all calls that come after.
 func TestStrictLimit(t *testing.T) {
 	g := New[int](8, Config[int]{})
 	var wg sync.WaitGroup
@@ -102,7 +102,7 @@ func TestStrictLimit(t *testing.T) {
 	}
 	for range 300 {
 		g.SetLimit(1)
-		for g.InUse() > 1 { // those who were let in before
+		for g.InUse() > 1 { // those that were let in before
 		}
 		for range 20 {
 			if n := g.InUse(); n > 1 {

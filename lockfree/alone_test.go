@@ -89,7 +89,7 @@ func TestAloneWithTheRingFull(t *testing.T) {
 	nothing(t, s)
 }
 
-// Taking in who came alone forgets no deadline of another task in the inbox.
+// Taking in a tenant that came alone forgets no deadline of another task in the inbox.
 func TestAloneBesideADeadline(t *testing.T) {
 	s := buildAt(t, config{MaxPerTenant: 4}, inboxSize)
 	p := stopped(t, s, "a", task{Payload: 0})

@@ -189,7 +189,7 @@ func TestSchedulesThresholdWaits(t *testing.T) {
 	s.credit.GiveAt(1, 3)
 }
 
-// onTheWay keeps who moves credits until somebody waits for that.
+// onTheWay holds up the call that moves credits until another one waits for that.
 type onTheWay struct {
 	arrives, goes, over chan struct{}
 	met, waited         bool

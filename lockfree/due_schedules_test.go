@@ -34,7 +34,7 @@ func TestSchedulesDueAnnouncedBeforeReset(t *testing.T) {
 }
 
 // A hold that takes in a tenant's tasks up to the one that was announced leaves those that
-// came later in the inbox, and gives the inbox its deadline back. Somebody who has looked at
+// came later in the inbox, and gives the inbox its deadline back. A caller that has looked at
 // the inbox in between looks at the queue next: that keeps the deadline as well, until a hold
 // has drained every inbox.
 func TestSchedulesDueLeftInInbox(t *testing.T) {

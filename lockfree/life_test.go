@@ -135,7 +135,7 @@ func TestConsumerAfterClose(t *testing.T) {
 }
 
 // A consumer that holds a lease when Close comes delivers nothing that it has not
-// yet taken, and who gets the lease after looks at the state.
+// yet taken, and the next holder of the lease looks at the state.
 func TestCloseAgainstLease(t *testing.T) {
 	s := build(t, config{})
 	sh := s.shards[0]
@@ -177,7 +177,7 @@ func TestPanicOfWokenConsumer(t *testing.T) {
 	}
 }
 
-// OnDrop panics in Close: everybody who sleeps is woken nevertheless.
+// OnDrop panics in Close: every sleeper is woken nevertheless.
 func TestPanicInClose(t *testing.T) {
 	s := build(t, config{MaxGlobal: 2, MaxInFlightPerTenant: 1, OnDrop: func(string, int, firq.DropReason) { panic("OnDrop") }})
 	admit(t, s, "a", task{}, task{})

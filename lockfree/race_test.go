@@ -105,7 +105,7 @@ func TestForgetAgainstTicket(t *testing.T) {
 
 // deadlineIsSeen has a lease holder reset boxDue, the tenant's and the shard's, and
 // drain; a producer lowers both before and after it publishes. When Enqueue has
-// returned, who asks knows when the task is due. The payload is large, so that it
+// returned, a caller that asks knows when the task is due. The payload is large, so that it
 // takes a while to copy it into its slot.
 func deadlineIsSeen(t *testing.T, by string, anybody bool) {
 	t.Helper()
@@ -159,7 +159,7 @@ func TestDeadlineIsSeen(t *testing.T) { deadlineIsSeen(t, "a", false) }
 func TestDeadlineIsSeenByOthers(t *testing.T) { deadlineIsSeen(t, "b", true) }
 
 // A call that is refused after E1 gives its place back before it fills its slot:
-// who finds the tenant full, and no hole, is not refused on its account.
+// a producer that finds the tenant full, and no hole, is not refused on its account.
 func TestFullAgainstVoid(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	s := build(t, config{MaxPerTenant: 1})

@@ -54,7 +54,7 @@ func TestSameTenantTogether(t *testing.T) {
 }
 
 // A tenant that is dead and still in the map: a producer of its key gets a new one
-// in its place, and who forgets the dead one leaves the new one alone.
+// in its place, and the call that forgets the dead one leaves the new one alone.
 func TestDeadTenantIsReplaced(t *testing.T) {
 	s := build(t, config{MaxTenants: 1, TenantIdle: time.Nanosecond})
 	old, err := s.lookUp("a", nil)

@@ -74,7 +74,7 @@ func flowTurns(t *testing.T, newSched maker) {
 	}
 }
 
-// flowFlood: whatever the flood, who sends one task at a time waits for one turn of each
+// flowFlood: whatever the flood, a user that sends one task at a time waits for one turn of each
 // other flow.
 func flowFlood(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 4} {

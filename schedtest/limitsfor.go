@@ -84,7 +84,7 @@ func perTenantPrecedence(t *testing.T, newSched maker) {
 	refuse(t, s, "a", task{}, firq.ErrTenantFull)
 }
 
-// perTenantWakes: one place comes free, and one of three who wait is woken. To it the
+// perTenantWakes: one place comes free, and one of three calls that wait is woken. To it the
 // config says that there are more places.
 func perTenantWakes(t *testing.T, newSched maker) {
 	var limit atomic.Int64

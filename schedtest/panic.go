@@ -240,7 +240,7 @@ func (w *world) abort(format string, args ...any) {
 	w.t.FailNow()
 }
 
-// waiting returns who has not come back.
+// waiting returns the calls that have not come back.
 func (w *world) waiting() (names []string) {
 	for _, c := range w.calls {
 		if !c.over {

@@ -132,7 +132,7 @@ func (c *newcomers) admit(k any, x firq.Task[int]) {
 	}
 }
 
-// leave looks whether anything is left of those who came.
+// leave looks whether anything is left of the tenants that came.
 func (c *newcomers) leave() {
 	for _, when := range []string{"at once", "later"} {
 		for ok := true; ok; {

@@ -36,7 +36,7 @@ type reference[K comparable, T any] struct {
 	served    map[K]uint64
 	buckets   [64]uint64
 	waits     []time.Duration
-	thrown    []any // what OnDrop panicked with, for the next who dequeue
+	thrown    []any // what OnDrop panicked with, for the next calls that dequeue
 }
 
 type refTask[K comparable, T any] struct {

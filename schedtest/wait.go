@@ -159,7 +159,7 @@ func waitAnyPolicy(t *testing.T, newSched maker) {
 	}
 }
 
-// wokenBy checks that what frees one place wakes somebody who waits for it.
+// wokenBy checks that what frees one place wakes a call that waits for it.
 func wokenBy(t *testing.T, newSched maker, free func(sched, *firq.Ticket)) {
 	for _, cfg := range []config{{MaxGlobal: 1}, {MaxPerTenant: 1}, {MaxGlobal: 1, Shards: 8}} {
 		s := open(t, newSched, cfg)

@@ -12,7 +12,7 @@ import (
 )
 
 // What has not changed is not written, or each hold of a lease would take the
-// line away from everybody who reads it. The memory is made read-only to see it.
+// line away from everything that reads it. The memory is made read-only to see it.
 func TestPublishWritesOnlyChanges(t *testing.T) {
 	page, err := syscall.Mmap(-1, 0, syscall.Getpagesize(), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 	if err != nil {

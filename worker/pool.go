@@ -50,7 +50,7 @@ type Pool[K comparable, T any] struct {
 	free     []*worker[K, T] // those of them that have left, for replacements
 	live     int             // goroutines that are not stuck
 	stuckNow int
-	extra    int // replacements that stand in for somebody who is stuck
+	extra    int // replacements that stand in for a worker that is stuck
 	stopping bool
 	over     bool
 	err      error              // the first reason to stop that is a failure

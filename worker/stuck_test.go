@@ -89,7 +89,7 @@ func TestReplacements(t *testing.T) {
 }
 
 // TestGrace: handlers keep a live context until Run was told to stop and the
-// grace time is over. Who then returns is waited for, who ignores it is not.
+// grace time is over. The pool waits for a handler that returns then, and not for one that ignores it.
 func TestGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, r := newFeed(4), &record{}
@@ -206,7 +206,7 @@ func TestReplacedAgain(t *testing.T) {
 			return nil
 		}, options{Concurrency: 1, MaxReplacements: 1, Timeout: second, TimeoutMode: worker.Cancel, StuckAfter: second, SlowAfter: 20 * second,
 			OnTimeout: func(event) {}, OnStuck: r.hook})
-		for i := range 3 { // 0 is replaced and leaves; 1 is replaced by who left; who handles 2
+		for i := range 3 { // 0 is replaced and leaves; 1 is replaced by the worker that left; the one that handles 2
 			f.put(i, time.Time{})
 			time.Sleep([]time.Duration{100 * second, 5 * second, 100 * second}[i])
 		}

@@ -153,7 +153,7 @@ func (w *worker[K, T]) ended(held *firq.Item[K, T], r *run) {
 }
 
 // finish says Done, counts, and tells how the handler ended. The counters come after
-// Done, so who sees that all have finished knows that all are Done.
+// Done, so a caller that sees that all have finished knows that all are Done.
 func (w *worker[K, T]) finish(held *firq.Item[K, T], elapsed int64, v any, stack []byte) {
 	p := w.pool
 	held.Done()

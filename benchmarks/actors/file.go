@@ -30,7 +30,7 @@ type result struct {
 	Error      string       `json:"error,omitempty"`
 }
 
-// brief is the first figure of a run, for those who watch.
+// brief is the first figure of a run, for a person who watches.
 func (r *result) brief(j *jobs.Job) string {
 	if r.Metrics == nil {
 		return "FAILED"

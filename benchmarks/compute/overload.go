@@ -11,7 +11,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/command"
 )
 
-// The overload: an open loop, so that who is not answered does not ask less.
+// The overload: an open loop, so that a caller without an answer does not ask less.
 const (
 	quietTenants = 20
 	quietEach    = 50    // calls per second

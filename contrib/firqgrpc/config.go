@@ -67,9 +67,9 @@ type Config struct {
 	// nothing.
 	//
 	// 0: an estimate. The calls of this interceptor that wait, divided by the number
-	// that it let in per second lately, is when those who wait now will have been
+	// that it let in per second lately, is when the calls that wait now will have been
 	// served; at least 1 s, at most 60 s. By chance up to a half of it is added, so
-	// that not all who were rejected come back together. Until it has rejected calls
+	// that not all rejected callers come back together. Until it has rejected calls
 	// for a second, it is 1 s to 1.5 s.
 	RetryDelay time.Duration
 	// Observe is told what became of each call that was served or rejected (of a

@@ -30,7 +30,7 @@ type Interceptor struct {
 
 // New returns an interceptor over a gate, which stays the caller's: to change its
 // limit, and to shut it down. To drain a server, grpc.Server.GracefulStop is
-// enough: those who wait are served; Close of the gate ends their wait. A nil
+// enough: calls that wait are served; Close of the gate ends their wait. A nil
 // gate, or a Domain that is not UTF-8, panics; see Open.
 func New(g *gate.Gate[string], cfg Config) *Interceptor {
 	i, err := Open(g, cfg)

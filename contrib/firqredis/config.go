@@ -37,7 +37,7 @@ type Retention struct {
 // goes by its own.
 type Config[T any] struct {
 	// Client is of a single server, Sentinel or a cluster. nil: localhost:6379. Close closes it only
-	// if it was nil. Besides it the queue has connections of its own for those who sleep. A client of a
+	// if it was nil. Besides it the queue has connections of its own for calls that sleep. A client of a
 	// cluster that lets replicas answer reads (ReadOnly, RouteByLatency, RouteRandomly) only serves as a
 	// pattern: the queue makes one like it that asks the primaries, and closes that.
 	Client redis.UniversalClient

@@ -42,7 +42,7 @@ type handed[T any] struct {
 // connection per partition that sleeps.
 type fetcher[T any] struct {
 	q     *Queue[T]
-	parts []partition // of who fetches
+	parts []partition // of the goroutine that fetches
 	began float64     // the greatest virtual time at which a batch is known to have begun
 	seen  time.Time   // of the last reply
 	turn  int

@@ -147,7 +147,7 @@ func (q *Queue[T]) Close() (err error) {
 		close(q.closed)
 		q.life.Unlock()
 		if q.sleep != nil {
-			err = q.sleep.Close() // ends those who sleep
+			err = q.sleep.Close() // ends the calls that sleep
 		}
 		q.all.Wait()
 		if q.own {

@@ -138,7 +138,7 @@ func TestCauses(t *testing.T) {
 	})
 }
 
-// Who stops gives back, and that is not an attempt.
+// A worker that stops gives its tasks back, and that is not an attempt.
 func TestStopGivesBack(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q := open(t, s, Config[string]{Lease: time.Hour, MaxAttempts: 1})

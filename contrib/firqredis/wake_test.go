@@ -46,7 +46,7 @@ func TestWakeUpLost(t *testing.T) {
 	})
 }
 
-// A consumer of some tenants, or one that leaves, does not keep the wake-up from those who can use it.
+// A consumer of some tenants, or one that leaves, does not keep the wake-up from consumers that can use it.
 func TestWakeUpOfOthers(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		a, ctx := open(t, s, Config[string]{MaxInFlight: 1}), bounded(t)
@@ -131,7 +131,7 @@ func TestNoHerd(t *testing.T) {
 			calls += k.Load()
 		}
 	}
-	if calls > 8*n+16*8 { // 4.5 and a few, and those who look once in 2 s
+	if calls > 8*n+16*8 { // 4.5 and a few, and those that look once in 2 s
 		t.Errorf("%d scripts for %d tasks and 16 sleepers", calls, n)
 	}
 	stop()

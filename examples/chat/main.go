@@ -1,6 +1,6 @@
 // Chat is a room with people in it. The room is an actor, and so is each person. The room
 // tells everybody what somebody says, and does not wait for anybody: one who reads slowly
-// loses the oldest lines, and the others notice nothing. Who leaves, or crashes, is watched:
+// loses the oldest lines, and the others notice nothing. A member that leaves, or crashes, is watched:
 // the room says so.
 //
 //	go run ./examples/chat

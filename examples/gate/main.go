@@ -166,7 +166,7 @@ func (l load) play(ctx context.Context, fair bool) (*result, error) {
 	return r, err
 }
 
-// call is one call of a tenant. Who is refused waits a little, as it was told.
+// call is one call of a tenant. A caller that is refused waits a little, as it was told.
 func (r *result) call(ctx context.Context, client *http.Client, url, path, tenant string) error {
 	mark := r.table.Queued()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)

@@ -47,7 +47,7 @@ func peer(t *testing.T, name string) contest.Contestant {
 	return chosen[0].Contestant
 }
 
-// The measurement finds who is fair and who is not: with one consumer all of it is
+// The measurement finds which queue is fair and which is not: with one consumer all of it is
 // exact.
 func TestExact(t *testing.T) {
 	const tasks = 30

@@ -29,7 +29,7 @@ import (
 // hand of 8 instead, near the API server's defaults: the cost of a dispatch grows
 // with the number of queues, and with 64 of them tenants share queues.) It shares
 // out time in seats, not tasks: a request that takes longer counts for more, and
-// who was late on the processor is charged for it.
+// a request that was late on the processor is charged for it.
 type kubernetes struct {
 	pushed
 	waits

@@ -204,7 +204,7 @@ func TestFull(t *testing.T) {
 			case <-time.After(patience):
 				t.Fatalf("Enqueue neither accepts nor refuses for %v", patience)
 			}
-			// Who waits behind may or may not have taken one yet.
+			// A consumer that waits behind may or may not have taken one yet.
 			if accepted < c.limit-2 || accepted > c.limit {
 				t.Errorf("%d tasks accepted, want about %d", accepted, c.limit)
 			}

@@ -74,7 +74,7 @@ func (p *pondPool) Close() error {
 // Configuration, for throughput: PoolWithFuncGeneric, which passes each task by
 // value to one function and allocates nothing; PreAlloc; DisablePurge, so that
 // workers stay and no clock ticks. It has no queue: Invoke blocks while all
-// workers are busy, without a limit on who waits. No tenants.
+// workers are busy, without a limit on how many wait. No tenants.
 type antsPool struct {
 	pushed
 	waits

@@ -79,7 +79,7 @@ func (t *Table) Ahead(name string) uint64 {
 	return sorted[len(sorted)/2]
 }
 
-// Print writes the table, those who had most tasks first.
+// Print writes the table, the tenants with most tasks first.
 func (t *Table) Print(w io.Writer, title string) error {
 	t.mu.Lock()
 	names := make([]string, 0, len(t.tenants))

@@ -84,7 +84,7 @@ type caller struct {
 	refused map[string]int
 }
 
-// call is one call. Who is refused waits for a moment.
+// call is one call. A caller that is refused waits for a moment.
 func (c *caller) call(ctx context.Context, tenant string, ms int) error {
 	mark := c.table.Queued()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("%s/render?ms=%d", c.url, ms), nil)

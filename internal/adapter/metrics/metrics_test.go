@@ -77,7 +77,7 @@ func TestWatchdogUnknown(t *testing.T) {
 	}
 }
 
-// Tenants that share a label are added up; their lag is that of who is furthest behind.
+// Tenants that share a label are added up; their lag is that of the one furthest behind.
 func TestTenants(t *testing.T) {
 	type key struct{ org, user int }
 	rows := []firq.TenantCount[key]{

@@ -23,12 +23,12 @@ const (
 	maxWindow = 10 * time.Second
 )
 
-// Estimator estimates how long those who wait now will take to be served: their
+// Estimator estimates how long the calls that wait now will take to be served: their
 // number, divided by the rate at which permits were given out lately. It looks
-// only when somebody is refused, so that who is served pays nothing. The zero
+// only when a call is refused, so that calls that are served pay nothing. The zero
 // value is ready; safe for concurrent use; never waits.
 type Estimator struct {
-	mu     sync.Mutex // guards since and served; who does not get it at once does without
+	mu     sync.Mutex // guards since and served; a call that does not get it immediately does without
 	since  time.Time  // the window began; zero: there is none
 	served uint64     // until then
 

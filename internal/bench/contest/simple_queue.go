@@ -82,7 +82,7 @@ func (s *simple) sleep(ctx context.Context, c *sync.Cond) {
 }
 
 func (s *simple) wakeAll() {
-	s.mu.Lock() // so that who has looked sleeps by now
+	s.mu.Lock() // so that a consumer that has looked sleeps by now
 	defer s.mu.Unlock()
 	s.work.Broadcast()
 	s.room.Broadcast()

@@ -42,8 +42,8 @@ func newTestSimple(t *testing.T, most int) *simple {
 	return q.(*simple)
 }
 
-// Tenants take turns, task by task, whatever they cost; who comes joins at the end;
-// who was emptied leaves and may come back; each tenant's tasks stay in order.
+// Tenants take turns, task by task, whatever they cost; a newcomer joins at the end;
+// a tenant without tasks leaves and may come back; each tenant's tasks stay in order.
 func TestSimpleOrder(t *testing.T) {
 	s := newTestSimple(t, 100)
 	var got []string
@@ -122,7 +122,7 @@ func TestSimpleFull(t *testing.T) {
 	}
 }
 
-// Who sleeps is woken: by a task, by as many as there are tasks, by room, by the end of
+// A sleeper is woken: by a task, by as many as there are tasks, by room, by the end of
 // the context, by Close.
 func TestSimpleWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -116,7 +116,7 @@ func (p paused) Flush() {
 	})
 }
 
-// Who looks sees the last view, also if the server ends right behind it.
+// A reader sees the last view, also if the server ends right behind it.
 func TestLastEvent(t *testing.T) {
 	for range 20 {
 		p := NewPages()

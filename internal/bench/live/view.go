@@ -35,7 +35,7 @@ type Side struct {
 	Queue   load.Latency `json:"queue"`   // at a rate from the intended start
 
 	Fairness Fairness `json:"fairness"`
-	Top      []Tenant `json:"top"` // who was served most, most first
+	Top      []Tenant `json:"top"` // those served most, most first
 	Tenants  int      `json:"tenants"`
 
 	Error string `json:"error,omitempty"` // why it has ended early

@@ -144,7 +144,7 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
-// Who is shown by himself in a record.
+// Which tenants a record shows by themselves.
 func TestRecorder(t *testing.T) {
 	g := func(served ...uint64) *Glance {
 		asked := slices.Clone(served)

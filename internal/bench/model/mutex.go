@@ -2,11 +2,11 @@ package model
 
 import "math"
 
-// mutex is a sync.Mutex: who finds it taken spins a little, if nobody else wants the
-// processor, and then parks; who lets go wakes the first that waits, and anybody may take
+// mutex is a sync.Mutex: a goroutine that finds it taken spins a little, if nobody else wants the
+// processor, and then parks; the one that lets go wakes the first that waits, and anybody may take
 // it before that one does, unless it has waited for long: then it is handed over.
 //
-// With spinning it is a lock of the runtime, as a channel has: who waits keeps the
+// With spinning it is a lock of the runtime, as a channel has: a waiter keeps the
 // processor, and whoever came first is next.
 type mutex struct {
 	line     line

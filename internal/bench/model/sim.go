@@ -29,7 +29,7 @@ type Machine struct {
 	Spin    float64 `json:"spin_ns"`   // one of the four looks at a mutex before a goroutine parks
 	Look    float64 `json:"look_ns"`   // at a word that is in the processor's own cache
 	Overlap float64 `json:"overlap"`   // lines that come at a time when many are asked for
-	Patient float64 `json:"patient"`   // a mutex is handed over to who has waited for so long
+	Patient float64 `json:"patient"`   // a mutex is handed over to a goroutine that has waited for so long
 	Recent  float64 `json:"recent"`    // a shard counts as another processor's for so long
 	Touch   float64 `json:"touch_ns"`  // as often a processor says that it is at a shard
 }
@@ -178,7 +178,7 @@ func (s *sim) park(g *goroutine, next step) step {
 }
 
 // ready lets g go on, which waits; by is the processor that does it. Whichever processor is
-// free first runs it. first: before all others, as who was woken by a mutex.
+// free first runs it. first: before all others, as a goroutine that a mutex has woken.
 func (s *sim) ready(g *goroutine, by *processor, first bool) {
 	by.now += s.Switch / 2
 	if s.runnable = append(s.runnable, g); first {
@@ -203,7 +203,7 @@ func (s *sim) yield(g *goroutine, next step) step {
 // after another.
 type line struct {
 	weight  float64 // how many lines it stands for; 0 is 1
-	free    float64 // when who is being served has it
+	free    float64 // when the reader that is being served has it
 	owner   int     // the processor that has written it, counted from 1; 0: nobody
 	readers [words]uint64
 	copies  bool // there are readers besides the owner
@@ -232,7 +232,7 @@ func (l *line) misses(p *processor) bool {
 	return l.owner != 0
 }
 
-// read waits for who is being served, and holds up others only if it is the first to read
+// read waits for the reader that is being served, and holds up others only if it is the first to read
 // what was written: copies can be made by many at a time.
 func (s *sim) read(p *processor, l *line) {
 	if !l.misses(p) {

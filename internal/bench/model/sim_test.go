@@ -101,7 +101,7 @@ func TestAmdahl(t *testing.T) {
 		want := min(float64(n)/perTask, 1/(inside*perTask)) * 1e9
 		l := Load{Processors: n, Producers: n, Consumers: n, Tenants: 64, Window: 4096}
 		got, err := newDriver(flat(0), a, perTask, l).throughput(t.Context(), 4000, 12_000)
-		// With two processors and more, who lets go of the lock may find the other at it.
+		// With two processors and more, the goroutine that lets go of the lock may find the other at it.
 		if part := 0.02 + 0.13*float64(min(n-1, 1)); err != nil || got > want*1.02 || !near(got, want, part) {
 			t.Errorf("%d processors: %.0f tasks/s, %v; want %.0f", n, got, err, want)
 		}
@@ -110,7 +110,7 @@ func TestAmdahl(t *testing.T) {
 	moved.QueueLines, moved.TenantLines = 3, 0
 	l := Load{Processors: 32, Producers: 32, Consumers: 32, Tenants: 64, Window: 4096}
 	got, err := newDriver(flat(100), moved, perTask, l).throughput(t.Context(), 4000, 12_000)
-	// Per call the lines of the queue come, and that of the lock, which who waits has taken.
+	// Per call the lines of the queue come, and that of the lock, which a waiter has taken.
 	if want := 1e9 / (inside*perTask + 2*(3+2)*100); err != nil || !near(got, want, 0.15) {
 		t.Errorf("with lines that move: %.0f tasks/s, %v; want about %.0f", got, err, want)
 	}
@@ -144,7 +144,7 @@ func TestMutex(t *testing.T) {
 			var counts [8]int
 			goroutines := len(counts)
 			if spinning {
-				goroutines = processors // who waits keeps the processor
+				goroutines = processors // a waiter keeps the processor
 			}
 			for i := range goroutines {
 				var enter, in, out step

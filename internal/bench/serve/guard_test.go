@@ -103,7 +103,7 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// Who lets others reach the server has names for it that are not known here.
+// A user that lets others reach the server has names for it that are not known here.
 func TestHostOfExposed(t *testing.T) {
 	s, client := guarded(t, "0.0.0.0:0")
 	for _, path := range paths {

@@ -48,9 +48,9 @@ func Jain(xs []float64) float64 {
 	return sum * sum / (float64(len(xs)) * squares)
 }
 
-// MaxMin returns the max-min fair shares of an amount among those who ask for the
+// MaxMin returns the max-min fair shares of an amount among parties that ask for the
 // given demands, as if all had the same weight: nobody gets more than he asks
-// for, and what is left goes in equal parts to those who ask for more. Demands
+// for, and what is left goes in equal parts to those that ask for more. Demands
 // and amount are 0 or more. (Bertsekas and Gallager, Data Networks, 1992, 6.5.2.)
 func MaxMin(demands []float64, amount float64) []float64 {
 	order := make([]int, len(demands))

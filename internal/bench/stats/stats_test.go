@@ -95,7 +95,7 @@ func TestMaxMin(t *testing.T) {
 }
 
 // Max-min fair shares are what the name says: nobody has more than he asks for,
-// nothing is left while somebody asks for more, and who has less than he asks for
+// nothing is left while one asks for more, and a party that has less than it asks for
 // has as much as anybody.
 func TestMaxMinProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

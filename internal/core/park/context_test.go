@@ -20,7 +20,7 @@ func (c faultyContext) Done() <-chan struct{} {
 
 func (c faultyContext) Err() error { panic("Err") }
 
-// A context that panics leaves nobody in the list who does not sleep.
+// A context that panics leaves no waiter in the list that does not sleep.
 func TestContextPanics(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -21,7 +21,7 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-// bench is a number of jobs and the Parker of who does them. hook, if set, is
+// bench is a number of jobs and the Parker of the goroutines that do them. hook, if set, is
 // called within work, before and after the jobs are looked at: between [C1] and
 // [C3] of a consumer that goes to sleep.
 type bench struct {

@@ -121,7 +121,7 @@ func TestWakeUpForNobody(t *testing.T) {
 	ctx := patient(t)
 	for round := 0; round < 5_000 && !t.Failed(); round++ {
 		var wg sync.WaitGroup
-		wg.Go(b.wakeOne) // a Notify that saw somebody who has left
+		wg.Go(b.wakeOne) // a Notify that saw a waiter that has left
 		wg.Go(func() {
 			if err := b.consume(ctx); err != nil {
 				t.Errorf("round %d: asleep while there is a job: %v", round, err)

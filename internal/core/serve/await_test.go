@@ -215,7 +215,7 @@ func TestAwaitIsNotQueueTime(t *testing.T) {
 	})
 }
 
-// The order of those who wait is the order of their coming, woken in vain or not.
+// Waiters are served in the order of their coming, woken in vain or not.
 func TestAwaitKeepsPlaces(t *testing.T) {
 	bubble(t, config{}, func(t *testing.T, e *env) {
 		full := firq.ErrTenantFull

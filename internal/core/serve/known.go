@@ -12,7 +12,7 @@ import (
 //
 // A tenant is in one of two rings. Where the number of tenants is limited, the ring
 // idle has those that are not in use (nothing queued, nothing in flight, no debt),
-// who has been so for longest first: they make room for new ones. Else nobody is in
+// the one that has been so for longest first: they make room for new ones. Else nobody is in
 // it, so that a task that comes and goes touches no other tenant.
 type known[K comparable, T any] struct {
 	tenants int

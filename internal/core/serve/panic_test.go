@@ -155,7 +155,7 @@ func TestTellServed(t *testing.T) {
 	}
 }
 
-// doneLog records who is Done.
+// doneLog records which items are Done.
 type doneLog []uint64
 
 func (s *doneLog) SettleDone(token uint64)    { *s = append(*s, token) }

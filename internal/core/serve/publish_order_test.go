@@ -8,7 +8,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// The round of the last delivery is said before the tag. Somebody who wakes up on
+// The round of the last delivery is said before the tag. A tenant that wakes up on
 // another shard in between would otherwise find this one idle, and join at a round
 // that is over.
 func TestSchedulesPublishRoundFirst(t *testing.T) {

@@ -169,7 +169,7 @@ func TestJoinAlone(t *testing.T) {
 }
 
 // In the middle of a hold that has come to another round the limit is looked at again, and
-// who wakes up joins in that round. In the same round all stays as it was.
+// a tenant that wakes up joins in that round. In the same round all stays as it was.
 func TestOnward(t *testing.T) {
 	s, r := sharing(t, config{Shards: 2, FairnessSlack: 4}, 1, 0)
 	serveIn(t, s, 90)

@@ -65,7 +65,7 @@ func (s *sweeping) check(t *testing.T, names ...string) {
 	}
 }
 
-// Only who has nothing queued, nothing in flight, and was not used for so long.
+// Only a tenant that has nothing queued, nothing in flight, and was not used for so long.
 func TestSweepForgetsTheIdle(t *testing.T) {
 	s := newSweeping(t, config{MaxInFlightPerTenant: 2})
 	queued, flying, used := add(s.shard, "queued", 0), add(s.shard, "flying", 0), add(s.shard, "used", 0)

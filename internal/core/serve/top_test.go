@@ -52,7 +52,7 @@ func TestTopIsExactForFew(t *testing.T) {
 	}
 }
 
-// With many tenants it is bounded, and who is served much is in it, however late
+// With many tenants it is bounded, and a tenant that is served much is in it, however late
 // he comes.
 func TestTopOfMany(t *testing.T) {
 	const size, many = 4, 500
@@ -93,7 +93,7 @@ func TestTopOfMany(t *testing.T) {
 	}
 }
 
-// However much the ranked have, who overtakes them gets in, at a multiple of 64.
+// However much the ranked have, a tenant that overtakes them gets in, at a multiple of 64.
 func TestTopOvertakes(t *testing.T) {
 	s := newShard(t, config{TopTenants: 1})
 	first, second := add(s, "first", 0), add(s, "second", 0)

@@ -17,7 +17,7 @@ func TestLeavePassesOn(t *testing.T) {
 			c.wait("2", "a", cause)
 			c.wait("3", "a", cause)
 			c.wait("b", "b", Tenant)
-			c.Released("a", 1) // for first, who did not sleep
+			c.Released("a", 1) // for first, which did not sleep
 			c.wantWoken()
 			c.Leave(&first)
 			c.wantWoken("2")

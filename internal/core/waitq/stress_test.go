@@ -11,7 +11,7 @@ import (
 )
 
 // places is a limit as the cores have them: a number that is taken from and given
-// back, and the room of those who found it at 0.
+// back, and the room of those that found it at 0.
 type places struct {
 	Queue[int]
 	free atomic.Int64
@@ -87,7 +87,7 @@ func TestNobodyStarves(t *testing.T) {
 	}
 }
 
-// glance is take by somebody who gives up very soon, at any moment.
+// glance is take by a caller that gives up very soon, at any moment.
 func (p *places) glance(ctx context.Context, round int, cause Cause) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	if round%2 == 0 {

@@ -55,7 +55,7 @@ func (c *crowd) waitAs(w *Waiter[string], name, tenant string, cause Cause) {
 	synctest.Wait()
 }
 
-// wantWoken compares who was woken since the last call.
+// wantWoken compares which waiters were woken since the last call.
 func (c *crowd) wantWoken(names ...string) {
 	c.t.Helper()
 	synctest.Wait()
@@ -117,7 +117,7 @@ func TestWakeAll(t *testing.T) {
 	})
 }
 
-// Waiting counts who is in a list, and a tenant that nobody waits for has none.
+// Waiting counts the waiters in a list, and a tenant that nobody waits for has none.
 func TestLinesAreForgotten(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
 		if c.Waiting() {

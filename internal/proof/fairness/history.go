@@ -65,7 +65,7 @@ func Live[K comparable](s firq.Scheduler[K, int], h History, key func(tenant int
 			}
 			it.Done()
 		}
-		s.TryDequeue() // sees off who was served last
+		s.TryDequeue() // sees off the tenant that was served last
 	}
 	return nil
 }

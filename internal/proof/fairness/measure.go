@@ -53,7 +53,7 @@ type meter struct {
 	*Gaps
 	began []int64 // cost of the tasks that may have been served
 	left  []int   // tasks that cannot have been served yet; 0: not backlogged any more
-	turn  int     // who was served last, and was not compared since; -1: nobody
+	turn  int     // the tenant that was served last, and was not compared since; -1: none
 }
 
 // Measure looks at every interval of a log, which may be in any order. The costs

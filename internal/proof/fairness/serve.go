@@ -58,7 +58,7 @@ func take[K comparable](s firq.Consumer[K, int], dst []firq.Item[K, int]) int {
 	return 1
 }
 
-// asReturned is the log of who believes that a task was served when the call
+// asReturned is the log of a reader that believes that a task was served when the call
 // returned it.
 func asReturned(log []Delivery) []Delivery {
 	at := make([]Delivery, len(log))

@@ -23,7 +23,7 @@ type setup struct {
 	consumers, batch int
 	slack            int
 	mix              Mix
-	costlyCrowd      bool // the crowd has costly tasks; only those who come later have not
+	costlyCrowd      bool // the crowd has costly tasks; only tenants that come later have not
 	newcomers        bool // others come while tasks are served
 	amid             bool // and one comes to another shard in the middle of many a hold
 	newFirst         bool // NewTenantsFirst
@@ -139,7 +139,7 @@ func (x setup) run(build Maker) (f found, err error) {
 }
 
 // left returns the tenants with the tasks that they have at the start of a log;
-// who is not there has none.
+// a tenant that is not there has none.
 func left(l Load, served []int, who func(int) bool) []Tenant {
 	tenants := slices.Clone(l.Tenants)
 	for i := range tenants {

@@ -38,7 +38,7 @@ func (l *Log) Spy(host drr.Host[int, int]) drr.Host[int, int] {
 	return p
 }
 
-// Fill notes who was served since the last time, and who is looked at now. A tenant that is
+// Fill notes which tenants were served since the last time, and which one is looked at now. A tenant that is
 // measured gets no tasks while anybody is served, so that fewer means a delivery.
 func (p *spy) Fill(t *drr.Tenant[int, int]) {
 	p.note()

@@ -64,7 +64,7 @@ func Explore(t *testing.T, preemptions int, program func(p *Schedule)) (schedule
 	}
 }
 
-// choose says who goes on, and notes that there was a choice.
+// choose says which goroutine goes on, and notes that there was a choice.
 func (p *Schedule) choose(enabled []int) (int, error) {
 	choices := enabled
 	if at := slices.Index(enabled, p.current); at >= 0 {

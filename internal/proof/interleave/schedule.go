@@ -151,7 +151,7 @@ func (p *Schedule) Run() {
 	}
 }
 
-// enabled returns who can make a step, and who waits for a turn at all.
+// enabled returns the goroutines that can make a step, and those that wait for a turn at all.
 func (p *Schedule) enabled() (enabled, waiting []int) {
 	for i, th := range p.threads {
 		if th.state != atMark && th.state != stuck {

@@ -29,12 +29,12 @@
 //   - EnqueueBatch and DequeueBatch are one call after another, in order; with
 //     Relaxation.Batches an EnqueueBatch may take the places of several tasks at once.
 //   - Enqueue takes its places at one instant and shows the task at a later one;
-//     who takes a task out gives back the tenant's place later, and the global one
+//     the call that takes a task out gives back the tenant's place later, and the global one
 //     later still. Len counts such places, and those on the way between stripes.
 //   - A call that is refused with ErrClosed may have held a global place for a
 //     while. A refusal that overlaps with the end may name any limit.
 //   - Close drops what is queued task by task; each can be cancelled until then.
-//   - A dequeue may come in vain before it succeeds, and then see off those who
+//   - A dequeue may come in vain before it succeeds, and then see off tenants that
 //     were served their last task.
 //   - With several shards, tenants are served in any order.
 //   - What a Relaxation says, of one core. A core without Relaxation has to be in exact

@@ -5,7 +5,7 @@ import "slices"
 // join puts a tenant at the tail of the active list.
 func (r *rules) join(s *state, t int) {
 	if !r.oneShard {
-		return // who is on which shard is not known
+		return // which tenant is on which shard is not known
 	}
 	s.tenants[t].inList = true
 	s.list[s.listed] = uint8(t)
@@ -112,7 +112,7 @@ func (r *rules) deliverable(s *state) bool {
 	return false
 }
 
-// nothing is a look that found nothing deliverable. It sees off who was served
+// nothing is a look that found nothing deliverable. It sees off tenants that were served
 // its last task.
 func (r *rules) nothing(s *state) bool {
 	if s.life == closed {

@@ -2,8 +2,8 @@
 
 package schedules
 
-// comesBackUnseen: somebody who was served his last task gets one under the lease. A
-// consumer that finds nothing just then has seen off who was served. until is where the
+// comesBackUnseen: a tenant that was served its last task gets one under the lease. A
+// consumer that finds nothing just then has seen off the tenant that was served. until is where the
 // holder of the lease is stopped.
 func comesBackUnseen(st *stage, until string) {
 	d, restore := st.direct()
@@ -44,7 +44,7 @@ func (st *stage) smallInbox(d *controller) bool {
 }
 
 // joinsUnannounced: the lease holder drains a full inbox of a tenant that is in no
-// list. What is put in after the ring was read comes after who was announced
+// list. What is put in after the ring was read comes after a tenant that was announced
 // meanwhile.
 func joinsUnannounced(st *stage) {
 	d, restore := st.direct()

@@ -13,7 +13,7 @@ import (
 // itself at the marks of all others. Only one goroutine runs at a time.
 type controller struct {
 	failpoint.Hook
-	at        func(point string) // at the marks of who is not a call
+	at        func(point string) // at the marks of goroutines that are no calls
 	processor int                // that everybody believes to run on
 	busy      bool               // at is at work
 	running   *call

@@ -63,7 +63,7 @@ func neverEmptyHowever(st *stage) {
 
 // seenOffOnPassed lets a task be served on a shard that a consumer has just passed,
 // while what it would have found on the other one goes as well. A call that finds nothing then
-// has still to see off who was served.
+// has still to see off the tenant that was served.
 func seenOffOnPassed(st *stage) {
 	d, restore := st.direct()
 	defer restore()

@@ -100,7 +100,7 @@ var ordered = map[string]program{
 			st.Errorf("got %v, though 5 was there before the others had a place", got)
 		}
 	}},
-	// Who found nothing has seen off those who were served their last task: b comes
+	// A call that found nothing has seen off the tenants that were served their last task: b comes
 	// anew, before a.
 	"nothing, and who was served goes": {2, func(st *stage) {
 		st.build(config{})

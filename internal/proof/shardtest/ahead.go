@@ -86,7 +86,7 @@ func emptyTurnsCount(t *testing.T, build Maker) {
 }
 
 // Tenants that enqueue and cancel in turn, so that their shard is never idle, do not
-// take it ahead: others who come to it wait as theorem 3 says.
+// take it ahead: tenants that come to it wait as theorem 3 says.
 func cancellingCrowd(t *testing.T, build Maker) {
 	for _, group := range []int{1, 100} {
 		for _, shard := range []int{0, 1} {

@@ -77,7 +77,7 @@ func TestSetCapConcurrent(t *testing.T) {
 // Takers want all that they can get, while the capacity is set far below what is out;
 // and later, while all but one of what is out comes back. In the end as many are out as
 // the capacity says: more would mean that somebody got one above it, fewer that
-// somebody was refused who should have got one.
+// a call was refused that should have got one.
 func TestSetCapIsStrict(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	const low, high = 3, 40

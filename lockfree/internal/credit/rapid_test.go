@@ -54,7 +54,7 @@ func (w *twin) free() int {
 	return sum
 }
 
-// refused reports whether who asks must be refused now, and whether he would wait
+// refused reports whether a caller must be refused now, and whether it would wait
 // for a mover instead.
 func (w *twin) refused() (none, waits bool) {
 	return w.free() <= 0 && len(w.hands) == 0, w.free() <= 0 && len(w.hands) > 0
@@ -155,7 +155,7 @@ func (w *twin) resume(n int) error {
 	for i := range w.stripes {
 		w.stripes[i] = int(w.p.stripes[i].word.Load() & credits)
 	}
-	w.debt = int(w.p.debt.Load()) // who takes from a pool that is shut opens it first
+	w.debt = int(w.p.debt.Load()) // a call that takes from a pool that is shut opens it first
 	if got := w.free(); got != want {
 		return fmt.Errorf("%d credits are left, want %d", got, want)
 	}

@@ -78,7 +78,7 @@ func TestReady(t *testing.T) {
 }
 
 // What was taken can be seen until Free: a shard says that it is ready in between,
-// and who looks for work, at the ring first, then has to find either.
+// and a consumer that looks for work, at the ring first, then has to find either.
 func TestReadyUntilFree(t *testing.T) {
 	for _, behind := range []string{"nothing", "a hole"} {
 		t.Run("behind="+behind, func(t *testing.T) {

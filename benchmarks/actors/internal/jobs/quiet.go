@@ -86,7 +86,7 @@ func openLoop(s peers.System, n int, stop *atomic.Bool) (times, late []time.Dura
 	}
 }
 
-// hogs are actors that always have work: their messages are told again by who has handled them.
+// hogs are actors that always have work: their messages are told again by the actor that has handled them.
 type hogs struct {
 	handled []counter
 	failed  atomic.Pointer[error]

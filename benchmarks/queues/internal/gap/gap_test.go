@@ -8,7 +8,7 @@ import (
 
 func TestWorst(t *testing.T) {
 	for _, c := range []struct {
-		order      []int // who was served, a cost of 1 each
+		order      []int // which tenant was served, a cost of 1 each
 		gap, share float64
 	}{
 		{nil, 0, 0},
