@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/firq-go/firq/contrib/firqprom"
@@ -77,6 +78,25 @@ func TestPromtoolCheckMetrics(t *testing.T) {
 			metric, _, _ := strings.Cut(line, " ")
 			if !strings.Contains(string(readme), "`"+metric+"`") {
 				t.Errorf("the README does not except %s", line)
+			}
+		}
+	}
+}
+
+// The tables in the documentation name every metric.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, m := range everyKind(t, firqprom.Options[string]{}) {
+		descs := make(chan *prometheus.Desc, 100)
+		m.c.Describe(descs)
+		close(descs)
+		for d := range descs {
+			name := metricName.FindString(d.String())
+			if !strings.Contains(string(text), "\n//\t"+name+" ") {
+				t.Errorf("%s: doc.go does not name %s", kind, name)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -383,23 +382,4 @@ func TestMust(t *testing.T) {
 		}
 	}()
 	firqprom.Must(firqprom.New[string](nil, firqprom.Options[string]{}))
-}
-
-// The tables in the documentation name every metric.
-func TestDocumented(t *testing.T) {
-	text, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for kind, m := range everyKind(t, firqprom.Options[string]{}) {
-		descs := make(chan *prometheus.Desc, 100)
-		m.c.Describe(descs)
-		close(descs)
-		for d := range descs {
-			name := metricName.FindString(d.String())
-			if !strings.Contains(string(text), "\n//\t"+name+" ") {
-				t.Errorf("%s: doc.go does not name %s", kind, name)
-			}
-		}
-	}
 }
