@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// box is an actor whose messages say themselves what to do.
+// box is an actor whose messages say what to do.
 type box struct {
 	n   int
 	log []string
@@ -53,14 +53,14 @@ func limit(t testing.TB, d time.Duration) {
 	t.Cleanup(func() { timer.Stop() })
 }
 
-// bubble runs f with a clock of its own.
+// bubble runs f in a bubble of testing/synctest, with its own clock.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	limit(t, 20*time.Second)
 	synctest.Test(t, f)
 }
 
-// modes runs f with calls inline where they may be, through the mailbox, and with one slot.
+// modes runs f three times: with calls inline where possible, with calls through the mailbox, and with one slot.
 func modes(t *testing.T, f func(t *testing.T, ctx context.Context, c Config)) {
 	limit(t, 30*time.Second)
 	t.Run("inline", func(t *testing.T) { f(t, context.Background(), Config{}) })

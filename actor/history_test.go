@@ -31,7 +31,7 @@ type regOp struct {
 	by   int
 }
 
-// registerModel: a crash makes the number 0; the answer of what was told is not known.
+// registerModel: a crash makes the number 0; the answer to an add that was told is not known.
 var registerModel = porcupine.Model{
 	Init: func() any { return 0 },
 	Step: func(state, input, output any) (bool, any) {
@@ -100,7 +100,7 @@ func TestHistories(t *testing.T) {
 					}
 					op.Return = now()
 					if in.kind == 't' {
-						op.Return = math.MaxInt64 // it takes effect some time
+						op.Return = math.MaxInt64 // it takes effect at some time
 					}
 					op.Input = in
 					mu.Lock()

@@ -68,7 +68,7 @@ func sup(t testing.TB, p Parent, name string, v Supervision, opts ...Option) *Su
 	return x
 }
 
-// Children end with the incarnation, before it, last first; with ErrStopped.
+// Children end with the incarnation: before it, last first, and with ErrStopped.
 func TestChildren(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})
@@ -170,7 +170,7 @@ func TestEnds(t *testing.T) {
 	})
 }
 
-// Goexit in a handler is a failure: nobody hangs, and the slot is not lost.
+// Goexit in a handler is a failure: no caller hangs, and the slot is not lost.
 func TestGoexit(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{Slots: 1})

@@ -51,7 +51,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// What a System tells its Recorder agrees with its own books.
+// The counts that a System gives its Recorder agree with its own counters.
 func TestRecorderOfSystem(t *testing.T) {
 	r := NewRecorder()
 	s := newSys(t, Config{Metrics: r})
