@@ -76,7 +76,7 @@ type exitingMetrics struct {
 
 func (m *exitingMetrics) Handoff() { m.handoffs.Add(1); m.exit() }
 
-// The monitor takes slots from hogs as long as the System lives, even if Metrics and Logger never return.
+// The monitor takes slots from hogs as long as the System lives, even if Metrics.Handoff does not return.
 func TestMonitorOutlivesHook(t *testing.T) {
 	for name, exit := range exitWays {
 		t.Run(name, func(t *testing.T) {
