@@ -81,7 +81,7 @@ func (s *System) quiet() bool {
 	return still && sum == was
 }
 
-// still reports whether nothing runs or waits, and a sum that counts what has.
+// still reports whether nothing runs or waits, and how many messages have come and been begun.
 func (s *System) still() (sum uint64, still bool) {
 	still = true
 	s.sumMu.Lock()

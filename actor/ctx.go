@@ -18,8 +18,8 @@ const (
 // Ctx is the context.Context that a handler gets. It tells a call which handler makes
 // the call. It is valid while its handler runs; afterwards another handler may use it.
 //
-// A handler's goroutines may use it as a context. To wait for several calls at once use
-// Start: a Call by any of these goroutines counts as one that the handler waits for.
+// A handler's goroutines may use it as a context. To wait for several calls at the same time
+// use Start: a Call by any of these goroutines counts as one that the handler waits for.
 type Ctx struct {
 	st      atomic.Uint32
 	a       atomic.Pointer[actor]

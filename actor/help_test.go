@@ -73,7 +73,7 @@ func box0(t testing.TB, p Parent, name string, opts ...Option) Ref[*box] {
 	return must(t, p, name, fresh, opts...)
 }
 
-// books fails if what was accepted is not accounted for.
+// books fails if an accepted message is not accounted for.
 func books(t testing.TB, s *System) {
 	t.Helper()
 	st := s.Stats()

@@ -48,9 +48,9 @@ var registerModel = porcupine.Model{
 	},
 }
 
-// What callers see of one actor is linearizable: calls that run on their caller's
-// goroutine, calls through the mailbox, readers, tells, and failures with a restart in
-// between.
+// The history of one actor that its callers see is linearizable: calls that run on their
+// caller's goroutine, calls through the mailbox, readers, tells, and failures with a
+// restart in between.
 func TestHistories(t *testing.T) {
 	rounds := 60
 	if testing.Short() {

@@ -102,7 +102,7 @@ func TestChildren(t *testing.T) {
 	})
 }
 
-// How an actor ends, and what its Err is.
+// The ways in which an actor ends, and its Err after each.
 func TestEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		own := errors.New("own")

@@ -212,7 +212,7 @@ func TestReaders(t *testing.T) {
 	})
 }
 
-// Readers overlap whoever calls them, and may call.
+// Readers overlap whichever way they are called, and may make calls themselves.
 func TestReadersMeet(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		s := newSys(t, cfg)

@@ -34,8 +34,7 @@ var (
 	growEnd   = NewMethod("End", (*grown).end)
 )
 
-// grow starts an actor: 'v', which has one state, or 's', which is supervised by a
-// supervisor of its own.
+// grow starts an actor: 'v', which has one state, or 's', which has its own supervisor.
 func grow(p Parent, s sprout) (Ref[*grown], error) {
 	if s.kind == 'v' {
 		return Spawn(p, s.name, Value(&grown{}))

@@ -68,7 +68,7 @@ func TestRecorderOfSystem(t *testing.T) {
 	}
 	var one KindRecord
 	var st Stats
-	agree := func() bool { // soon: the last turn is told when it is over, a moment after its actor's end
+	agree := func() bool { // soon: the last turn is counted when it is over, a moment after its actor's end
 		st = s.Stats()
 		for _, x := range r.Recorded().Kinds {
 			if x.Messages > 0 {

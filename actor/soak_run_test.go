@@ -46,7 +46,7 @@ func (k *soak) run(d time.Duration) {
 	k.end()
 }
 
-// happened reports whether there was some of everything.
+// happened reports whether each kind of event has occurred.
 func happened(st Stats) bool {
 	return st.Restarts > 0 && st.Handled > 0 && st.DeadLetters > 0 && st.Cancelled > 0 && st.Refused > 0
 }

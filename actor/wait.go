@@ -13,7 +13,7 @@ import (
 func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err error) {
 	var done <-chan struct{}
 	if own, ok := ctx.(*Ctx); ok && own == c {
-		if b := c.served(); b != nil { // what else ends the handler interrupts f
+		if b := c.served(); b != nil { // anything else that ends the handler interrupts f
 			ctx = b
 			done = b.Done()
 		}

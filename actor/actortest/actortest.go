@@ -22,12 +22,12 @@ var (
 // New returns a System that is closed with the test. It has one slot, turns of one
 // message, and no calls on their caller's goroutine. seed decides which actor is next,
 // and which sender's message; a handler that has waited goes on when it has the slot
-// again. Each message has a Ctx of its own, so that the use of one after its handler
-// has returned is always ErrStale.
+// again. Each message has its own Ctx, so that the use of a Ctx after its handler has
+// returned is always ErrStale.
 //
 // In a bubble of testing/synctest the order is a function of the seed, and does not depend on
-// how busy the machine is. Whatever becomes ready at one instant, and whatever rings at one,
-// is there before the seed chooses; the order in which it came does not matter. For that
+// how busy the machine is. All actors that become ready at one instant, and all timers that ring
+// at one, are there before the seed chooses; the order in which they came does not matter. For that
 // GOMAXPROCS is 1 until the test ends. This requires that
 //
 //   - goroutines other than handlers, those of the test and those that handlers start, do not
