@@ -24,10 +24,10 @@ type turn uint8
 const (
 	idle  turn = iota
 	ready      // it is in a run queue
-	busy       // somebody has the turn
+	busy       // a goroutine has the turn
 )
 
-// actor is what a Ref points to. It is small: what few actors need is in extra.
+// actor is what a Ref points to. It is small: state that only few actors need is in extra.
 type actor struct {
 	mu    sync.Mutex
 	mail  list      // of normal priority; mu
@@ -47,44 +47,44 @@ type actor struct {
 	cur   atomic.Pointer[Ctx] // the handler that has the turn, for the rule of deadlocks
 
 	up             *actor // parent; immutable once the actor has it
-	older, younger *actor // its children before and after; System.tree
+	older, younger *actor // the siblings started before and after it; System.tree
 
 	life     life        // mu
 	turn     turn        // mu
 	doomed   bool        // it ends after the handlers in progress; mu
 	draining bool        // it ends when its mailbox is worked off; mu
 	recycle  bool        // its supervisor wants the incarnation to end; mu
-	crowded  atomic.Bool // it may pay to pack what is told; written under mu
-	nudged   bool        // a supervisor's, or a parent's that waits for its children; mu
-	orphaned bool        // it is no child any more; System.tree
+	crowded  atomic.Bool // packing tells may pay; written under mu
+	nudged   bool        // it has to look at its children: it supervises them, or waits for their end; mu
+	orphaned bool        // it is no longer a child; System.tree
 	ending   bool        // the children of the incarnation are being ended; guarded by the turn
 }
 
-// extra is what few actors have. All of it is guarded by the actor's mu, unless it
-// says otherwise.
+// extra is the state that only few actors have. The actor's mu guards all fields that
+// do not say otherwise.
 type extra struct {
 	lines       *[7]list // by priority, except for normal
-	back        list     // taken back from the stash: goes first
+	back        list     // messages taken back from the stash: they go first
 	stash       list
 	room        []*roomer
 	readers     int    // read-only handlers in progress
 	owed        int64  // processor time of read-only handlers, not charged yet
 	suspended   int    // handlers that wait and have given up the turn
-	holders     []*Ctx // all of both
+	holders     []*Ctx // all handlers that readers and suspended count
 	resume      []*Ctx // handlers that want the turn back, first come first served
 	pool        *pool  // of a Dedicated actor; set before it is used
 	done        chan struct{}
 	gone        bool  // done is closed
 	err         error // why it ends, or has ended
 	fail        error // why the incarnation failed
-	abandoned   bool  // a handler still has the state: no last words
+	abandoned   bool  // an abandoned handler still has the state: no last words
 	watchers    []func(Down)
 	incarnation uint64 // counts those that have ended
 	timers      map[*Timer]struct{}
 	start       func(*Ctx) (any, error) // of a supervised actor
 	goUp        bool                    // the supervisor wants the next incarnation
-	rises       bool                    // and it starts, or has started
-	final       error                   // the failure that sibling or child ends with
+	rises       bool                    // and that incarnation is starting, or has started
+	final       error                   // the failure, of a sibling or the supervisor, for which it is taken down
 	delay       backoff
 	together    bool // it is restarted with siblings, one by one, the oldest first
 	sup         *supervisor
@@ -93,7 +93,7 @@ type extra struct {
 
 func (a *actor) sys() *System { return a.set.sys }
 
-// extra returns x, made if needed. The caller holds a.mu.
+// extra returns x, and makes it if needed. The caller holds a.mu.
 func (a *actor) extra() *extra {
 	if a.x == nil {
 		a.x = new(extra)
@@ -101,8 +101,8 @@ func (a *actor) extra() *extra {
 	return a.x
 }
 
-// wake makes an idle actor ready if it has something to do; the caller, who holds a.mu,
-// schedules it then.
+// wake makes an idle actor ready if it has something to do, and reports whether it did.
+// The caller holds a.mu, and has to schedule an actor that was made ready.
 func (a *actor) wake() bool {
 	if a.turn != idle || !a.runnable() {
 		return false
@@ -111,26 +111,26 @@ func (a *actor) wake() bool {
 	return true
 }
 
-// runnable reports whether whoever gets the turn has something to do. The caller
-// holds a.mu.
+// runnable reports whether a goroutine that gets the turn has something to do. The
+// caller holds a.mu.
 func (a *actor) runnable() bool {
 	if a.x != nil && len(a.x.resume) > 0 && a.x.readers == 0 {
-		return true // also after the end, by Close
+		return true // also after Close has ended the actor
 	}
 	if a.life == ended {
 		return false
 	}
-	if a.due() { // and what a suspended handler may wait for comes before that
+	if a.due() { // but messages that a suspended handler may wait for come before that
 		return a.atRest() || a.x.suspended > 0 && a.life == alive && !a.doomed && a.head() != nil
 	}
 	return a.life == alive && !a.doomed && a.head() != nil
 }
 
-// atRest reports whether no handler is in progress beside the one with the turn. The
+// atRest reports whether no handler but the one with the turn is in progress. The
 // caller holds a.mu.
 func (a *actor) atRest() bool { return a.x == nil || a.x.readers == 0 && a.x.suspended == 0 }
 
-// due reports whether the actor's life goes on before its messages do. The caller
+// due reports whether a step of the actor's life comes before its messages. The caller
 // holds a.mu.
 func (a *actor) due() bool {
 	switch {
@@ -148,7 +148,7 @@ func (a *actor) due() bool {
 	return a.nudged
 }
 
-// spent: nothing waits but what is stashed. The caller holds a.mu.
+// spent reports whether no messages wait but stashed ones. The caller holds a.mu.
 func (a *actor) spent() bool {
 	n := a.waits()
 	if n == 0 || a.x == nil {
@@ -161,7 +161,7 @@ func (a *actor) spent() bool {
 }
 
 // schedule puts an actor that wake made ready into its run queue. c is the handler
-// that did it.
+// that woke it; nil: none did.
 func (a *actor) schedule(c *Ctx) {
 	failpoint.At("schedule")
 	a.pool().ready(a, c)
@@ -204,8 +204,8 @@ func (a *actor) releaseLocked() bool {
 	return false
 }
 
-// dropped takes back a turn that nobody will have, as the pool is closed: a handler that
-// Close does not wait for may want it.
+// dropped takes back a turn that no hand will take, because the pool is closed. A handler
+// that Close does not wait for may want that turn.
 func (a *actor) dropped() {
 	a.mu.Lock()
 	if a.turn == ready {

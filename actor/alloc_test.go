@@ -10,8 +10,8 @@ import (
 	"github.com/firq-go/firq/internal/proof/race"
 )
 
-// What is promised to allocate nothing: tells, calls inline and through the mailbox, calls
-// of handlers, refusals.
+// The operations that promise to allocate nothing: tells, calls inline and through the mailbox,
+// calls by handlers, refusals.
 func TestAllocations(t *testing.T) {
 	if race.Enabled {
 		t.Skip("under the race detector pools drop things at random")

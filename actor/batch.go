@@ -6,21 +6,21 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// batch is the pack that a hand has taken out of a mailbox under one lock: each of its tells
-// is the hand's as soon as it is claimed, and counts as waiting until then. Whoever changes what
-// the actor is to do next recalls the rest, under the actor's mu.
+// batch is the pack that a hand has taken out of a mailbox under one lock. The hand owns each of
+// the pack's tells once it has claimed it; until then the tell counts as waiting. A goroutine that
+// changes what the actor is to do next recalls the rest, under the actor's mu.
 type batch struct {
 	e     *envelope    // of the pack; written under the actor's mu, while nobody can recall
 	p     *pack        // as e
 	n     int          // tells of it; as e
-	left  int          // so many the hand may claim still
+	left  int          // how many the hand may still claim
 	begun atomic.Int32 // claimed; recalled or more: there is no batch
 }
 
 const recalled = 1 << 30
 
-// claim makes the next message the hand's; false: it has claimed as many as it may, or the
-// rest was recalled.
+// claim claims the next message for the hand; false: the hand has claimed as many as it may,
+// or the rest was recalled.
 func (b *batch) claim() bool {
 	failpoint.At("claim")
 	if b.left == 0 {
@@ -46,7 +46,8 @@ func (a *actor) grab(b *batch, e *envelope, p *pack, k int) {
 	a.batch = b
 }
 
-// recall puts what was not claimed of a batch back where it was. The caller holds a.mu.
+// recall puts the tells of a batch that were not claimed back where they were. The caller
+// holds a.mu.
 func (a *actor) recall() {
 	b := a.batch
 	if b == nil {
@@ -63,7 +64,7 @@ func (a *actor) recall() {
 	b.e, b.p = nil, nil
 }
 
-// handled is how many messages were handled, or are being. The caller holds a.mu.
+// handled is how many messages were handled, or are being handled. The caller holds a.mu.
 func (a *actor) handled() uint64 {
 	if b := a.batch; b != nil {
 		return a.out + uint64(b.begun.Load())
@@ -74,9 +75,9 @@ func (a *actor) handled() uint64 {
 // waits is how many messages wait. The caller holds a.mu.
 func (a *actor) waits() uint64 { return a.in - a.handled() }
 
-// several handles what the hand may claim of its batch, or what nobody recalls. The Ctx
-// stays valid from message to message, as if the next handler had got it at once. lost: as
-// with serve.
+// several handles tells of the batch until the hand may claim no more, or the rest was
+// recalled. The Ctx stays valid from message to message, as if the next handler had got it
+// immediately. lost: as with serve.
 func (w *hand) several(a *actor, e *envelope, of bundle, state any, t *tally) (lost bool) {
 	b, c, p := &w.batch, w.ctx, of.packed()
 	c.hold = holdTurn
@@ -98,7 +99,7 @@ func (w *hand) several(a *actor, e *envelope, of bundle, state any, t *tally) (l
 		}
 		w.empty = e
 	}
-	return lost // and whatever takes the actor's mu next ends the batch
+	return lost // and the hand's next step under the actor's mu ends the batch
 }
 
 // keep leaves the pack that w has emptied to the next sender. The caller holds

@@ -14,9 +14,9 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// held makes an actor with tells 0 to n-1 and returns while it handles number at, which
-// is in a batch; free lets it go on. Each adds its number, and n of its box, to what order
-// returns.
+// held makes an actor with tells 0 to n-1 and returns while the actor handles number at, which
+// is in a batch; free lets it go on. Each tell adds its number plus the n of its box to the list
+// that order returns.
 func held(t *testing.T, s *System, p Parent, at, n int, within job, opts ...Option) (r Ref[*box], order func() string, free func()) {
 	t.Helper()
 	r = must(t, p, "", fresh, opts...)
@@ -60,7 +60,7 @@ func numbers(from, to int) (all []int) {
 	return all
 }
 
-// What a hand has taken and not begun counts as waiting: in Len, in Stats, for the limit.
+// Messages that a hand has taken and not begun count as waiting: in Len, in Stats, for the limit.
 func TestBatchCounts(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{Slice: time.Hour, Handoff: -1})
@@ -82,7 +82,7 @@ func TestBatchCounts(t *testing.T) {
 	books(t, s)
 }
 
-// Whatever is to come before the rest of a batch does, and nothing of it is lost.
+// Everything that has to come before the rest of a batch does, and nothing of the rest is lost.
 func TestBatchIsRecalled(t *testing.T) {
 	limit(t, 20e9)
 	after := func(at int, what string) string { return fmt.Sprint(numbers(0, at+1)) + what }
@@ -163,7 +163,7 @@ func TestBatchGoesOn(t *testing.T) {
 	books(t, s)
 }
 
-// A message that is put aside and taken back in a batch comes before the rest of it.
+// A message that is put aside and taken back in a batch comes before the rest of the batch.
 func TestBatchAndStash(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{Slice: time.Hour, Handoff: -1})
@@ -194,7 +194,7 @@ func TestBatchAndStash(t *testing.T) {
 }
 
 // A Ctx that a tell has leaked is stale once the rest of its batch was recalled: no other
-// handler gets it, as the actor has no last words.
+// handler gets it, because the actor has no last words.
 func TestBatchEndsItsCtx(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{Slice: time.Hour, Handoff: -1})
@@ -227,7 +227,7 @@ func TestBatchEndsItsCtx(t *testing.T) {
 	}
 }
 
-// Nothing keeps what was in the messages.
+// Nothing keeps the requests of handled messages.
 func TestBatchLeavesNothing(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{Slice: time.Hour, Handoff: -1})
@@ -250,8 +250,8 @@ func TestBatchLeavesNothing(t *testing.T) {
 	}
 }
 
-// Senders at once, panics, urgent messages and slots that are lost: the messages of a
-// sender stay in order, the limit holds at any instant, nothing gets lost.
+// Concurrent senders, panics, urgent messages and slots that are lost: the messages of a
+// sender stay in order, the limit holds at any instant, and nothing gets lost.
 func TestBatchStress(t *testing.T) {
 	limit(t, 60e9)
 	const senders, each, most = 4, 4000, 64

@@ -16,31 +16,31 @@ const (
 	left // nobody waits for it any more
 )
 
-// call is the part of a message with a reply that does not know its types. Whoever moves
-// it out of waiting or taken owns it; one that was left is never used again.
+// call is the part of a message with a reply that does not know its types. The goroutine
+// that moves it out of waiting or taken owns it; a call that was left is never used again.
 type call struct {
 	st      atomic.Uint32
-	foreign bool  // answered by somebody else than its handler; written while replying
+	foreign bool  // not answered by its handler; written while replying
 	room    bool  // not a message: its sender waits for room
 	ends    bool  // not a message: its sender waits for the end of to, and of its descendants before
 	inChain bool  // a handler of the target has caused it; immutable once posted
 	err     error // written while replying
 	w       *waiter
 	many    chan struct{}               // of a Future, instead of w
-	stop    atomic.Pointer[func() bool] // ends what waits for the end of ctx, for a Future
+	stop    atomic.Pointer[func() bool] // of a Future: ends the wait for the end of ctx
 	to      *actor
 	ctx     context.Context // what the caller gave, without its own Ctx; nil: nothing
-	// caller is the handler that waits; written before the call is posted, and by who
-	// leaves, under graph. nil: it comes from outside.
+	// caller is the handler that waits; written before the call is posted, and under graph
+	// when the call is left. nil: the call comes from outside.
 	caller atomic.Pointer[Ctx]
 	by     atomic.Pointer[Ctx] // the handler that serves it
 	env    *envelope
-	// A place among the calls of the caller's handler; guarded by its Ctx.mu.
+	// Links in the list of calls of the caller's handler; guarded by its Ctx.mu.
 	kidPrev, kidNext *call
 	kid              bool
 }
 
-// waiter is a channel that answers come through. It is pooled by System, as a
+// waiter is a channel that answers come through. It is pooled per System, because a
 // channel must not leave its bubble of testing/synctest.
 type waiter struct{ ch chan struct{} }
 
@@ -61,15 +61,15 @@ func (f *call) taken(c *Ctx) bool {
 	return false
 }
 
-// signal publishes an answer and wakes the caller. From here on nobody waits for it, by
-// the rule of deadlocks, though who did may wake up later: else the next call in the
-// other direction would look like a cycle.
+// signal publishes an answer and wakes the caller. From here on no handler waits for the
+// call, by the rule of deadlocks, although its caller may wake up later. Otherwise the
+// next call in the other direction would look like a cycle.
 func (f *call) signal() {
 	f.st.Store(answered)
 	f.wake()
 }
 
-// wake wakes the caller. The call may be somebody else's when it returns.
+// wake wakes the caller, which may give the call back for reuse before wake returns.
 func (f *call) wake() {
 	if f.many != nil {
 		close(f.many)
@@ -89,11 +89,11 @@ func (f *call) done() <-chan struct{} {
 	return f.w.ch
 }
 
-// answer answers what waits for room.
+// answer answers a sender that waits for room.
 func (f *call) answer(err error) { f.refuse(err, waiting) }
 
-// refuse answers a call in state from with an error. It reports false if somebody
-// else has answered it, or it was left.
+// refuse answers a call in state from with an error. It reports false if the call has
+// been answered already, or was left.
 func (f *call) refuse(err error, from uint32) bool {
 	if !f.st.CompareAndSwap(from, replying) {
 		return false
@@ -104,8 +104,8 @@ func (f *call) refuse(err error, from uint32) bool {
 	return true
 }
 
-// leave gives a call up: its caller's ctx has ended with err, or its handler has. It
-// reports false if it is answered, or was left before.
+// leave gives up a call, because its caller's ctx or the calling handler has ended, with
+// err. It reports false if the call is answered, or was left before.
 func (f *call) leave(s *System, err error) bool {
 	failpoint.At("leave")
 	from, ok := f.claim()
@@ -117,7 +117,7 @@ func (f *call) leave(s *System, err error) bool {
 
 // claim is the step of leave that decides: from here on the call is not used again.
 func (f *call) claim() (from uint32, ok bool) {
-	for { // it goes from taken to waiting too, where it is stashed
+	for { // Stash moves it from taken back to waiting
 		from = f.st.Load()
 		if from > taken {
 			return from, false
@@ -128,13 +128,13 @@ func (f *call) claim() (from uint32, ok bool) {
 	}
 }
 
-// leaving does the rest; its caller has claimed the call.
+// leaving does the rest of leave; its caller has claimed the call.
 func (f *call) leaving(s *System, from uint32, err error) {
 	failpoint.At("leaving")
 	if from == taken {
 		g := f.by.Load()
 		f.cut(s, g)
-		if g != nil { // else it is just being stashed
+		if g != nil { // else the call is just being stashed
 			g.cancelFor(f, err)
 		}
 		return
@@ -192,12 +192,12 @@ func (k *ask[S, Req, Res]) exec(c *Ctx, state any) {
 
 func (k *ask[S, Req, Res]) request() any   { return k.req }
 func (k *ask[S, Req, Res]) bundle() bundle { return nil }
-func (k *ask[S, Req, Res]) free() bool     { return false } // giveBack is its caller's
+func (k *ask[S, Req, Res]) free() bool     { return false } // its caller gives it back
 
 // giveBack is called by the goroutine that waited, after the answer.
 func (k *ask[S, Req, Res]) giveBack() {
 	if k.f.foreign {
-		return // its handler may be using it
+		return // its handler may still be using it
 	}
 	var req Req
 	var res Res
@@ -221,8 +221,8 @@ func (m *Method[S, Req, Res]) ask(ctx context.Context, a *actor, c *Ctx, req Req
 	return k
 }
 
-// base returns what the handler of a call gets its values and its end from: what the
-// caller gave, or, if that is its own Ctx, what that one serves.
+// base returns the context that the handler of a call takes its values and its end from:
+// the caller's ctx or, if that is the caller's own Ctx, the ctx of the call that it serves.
 func base(ctx context.Context, c *Ctx) context.Context {
 	if ctx == context.Background() {
 		return nil
@@ -233,11 +233,11 @@ func base(ctx context.Context, c *Ctx) context.Context {
 	return ctx
 }
 
-// Call sends a message and waits for the reply, or until ctx ends: then it returns at
-// once. A message that still waits is never handled, and a handler in progress goes on
-// with its Ctx cancelled. If the actor is idle, the handler may run on the caller's
-// goroutine, where the caller can hardly tell the difference: see the package's
-// documentation.
+// Call sends a message and waits for the reply, or until ctx ends: then it returns
+// immediately. A message that still waits is then never handled, and a handler in
+// progress goes on with its Ctx cancelled. If the actor is idle, the handler may run on
+// the caller's goroutine, where the caller can hardly tell the difference: see the
+// package's documentation.
 func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res Res, err error) {
 	a := to.a
 	if a == nil {
@@ -280,8 +280,8 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 	return k.result(s)
 }
 
-// drop gives back what was not posted because of an error, and returns that error, or the one
-// of unwait, if that has ended the call before.
+// drop gives back a call that was not posted because of err. It returns err, or the error of
+// unwait if unwait has ended the call before.
 func (k *ask[S, Req, Res]) drop(s *System, err error) error {
 	if _, ok := k.f.claim(); !ok {
 		<-k.f.done() // or the waiter's next call would be woken
@@ -293,10 +293,10 @@ func (k *ask[S, Req, Res]) drop(s *System, err error) error {
 	return err
 }
 
-// result returns what the answer was, and gives back what it came in.
+// result returns the answer, and gives back the message that it came in.
 func (k *ask[S, Req, Res]) result(s *System) (Res, error) {
 	res, err := k.res, k.f.err
-	if k.f.foreign { // then nobody wrote res, and an abandoned handler may not either
+	if k.f.foreign { // then res was not written, and an abandoned handler may not write it either
 		var zero Res
 		return zero, err
 	}

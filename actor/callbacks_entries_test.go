@@ -11,7 +11,7 @@ import (
 
 func quietLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-// badLog is a slog.Handler with an ordeal.
+// badLog is a slog.Handler that goes through an ordeal.
 type badLog struct {
 	slog.Handler
 	f func()
@@ -19,7 +19,7 @@ type badLog struct {
 
 func (b badLog) Handle(context.Context, slog.Record) error { b.f(); return nil }
 
-// entries is all callbacks, each with the ways to it. A new callback is a row here.
+// entries lists all callbacks, each with the ways to reach it. A new callback is a row here.
 func entries() []entrance {
 	handler := func(o *ordeal) job { return func(*box, *Ctx) (any, error) { o.f(); return nil, nil } }
 	// actor starts one, under a supervisor, and hides an error: the System may be closed already.
@@ -31,8 +31,8 @@ func entries() []entrance {
 		r, _ := Spawn(p, "", fresh)
 		return r
 	}
-	// state starts an actor with callbacks in start (1), Started (2) or Stop (3), from the
-	// so-manieth incarnation on.
+	// state starts an actor with callbacks in start (1), Started (2) or Stop (3), from
+	// incarnation number from on.
 	state := func(o *ordeal, p Parent, where, from int) (Ref[*starter], error) {
 		n := 0
 		return Spawn(p, "", func(*Ctx) (*starter, error) {

@@ -16,9 +16,9 @@ import (
 type ordeal struct {
 	t      *testing.T
 	s      *System
-	other  Ref[*box] // has nothing to do with it
+	other  Ref[*box] // has nothing to do with the callback
 	fails  func(*ordeal)
-	each   bool // the callback fails each time, else the first time only
+	each   bool // the callback fails each time, otherwise only the first time
 	once   atomic.Bool
 	called chan bool // closed by the first call
 	free   chan bool // a callback that blocks goes on
@@ -66,9 +66,9 @@ var failures = []struct {
 	}},
 }
 
-// Whatever a callback does instead of returning, by whatever way it is reached: actors that
-// have nothing to do with it are served, the System ends, the books add up, and nothing is
-// left behind.
+// Whatever a callback does instead of returning, and however it is reached: actors that have
+// nothing to do with it are served, the System ends, the counters add up, and nothing is left
+// behind.
 func TestCallbacks(t *testing.T) {
 	for _, e := range entries() {
 		t.Run(e.name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func endure(t *testing.T, e entrance, cfg Config, each, closes bool, fails func(
 	o.s = newSys(t, cfg)
 	o.other = box0(t, o.s, "other")
 	done := make(chan bool)
-	go func() { // a callback may end it
+	go func() { // a callback may end this goroutine
 		defer close(done)
 		e.reach(o)
 	}()
@@ -133,7 +133,7 @@ type entrance struct {
 	byClose bool // Close runs the callback, so it waits
 }
 
-// starter is a state whose callbacks are those of an ordeal, as it is told.
+// starter is a state that has callbacks of an ordeal where it is told to.
 type starter struct {
 	box
 	begun func() error
@@ -143,7 +143,7 @@ func (p *starter) Started(*Ctx) error { return p.begun() }
 
 var poke = NewMethod("Poke", func(_ *starter, _ *Ctx, f func()) (int, error) { f(); return 0, nil })
 
-// hooked is Metrics with an ordeal in one method.
+// hooked is a Metrics with an ordeal in one method.
 type hooked struct {
 	NoMetrics
 	mu sync.Mutex

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A handler that waits when Close comes goes on when its wait is over, though its actor
-// was in the run queue, which is no more.
+// A handler that waits when Close comes goes on when its wait is over, although its actor
+// was in the run queue, which no longer exists.
 func TestCloseLeavesNoWaiter(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{Slots: 1, Handoff: -1})
@@ -76,7 +76,7 @@ func TestShutdownAndTimers(t *testing.T) {
 	})
 }
 
-// Timers end with Close, though the handler that has set them goes on; and it sets none any more.
+// Timers end with Close, although the handler that has set them goes on; and it can set no more.
 func TestCloseEndsTimers(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})

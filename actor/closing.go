@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// parentEnd is why the children of what ends do.
+// parentEnd is why children end with their parent.
 func (s *System) parentEnd() error {
 	if s.gently.Load() {
 		return nil
@@ -69,9 +69,9 @@ func (s *System) Shutdown(ctx context.Context) error {
 	return s.Close()
 }
 
-// quiet reports whether nothing ran or waited at some moment. One look takes time, in which
-// a message may pass it by; so there are two, between which nothing has happened. They
-// follow at once: timers that ring all the time are to find no gap.
+// quiet reports whether nothing ran or waited at some moment. One look takes time, and a
+// message may slip past it. So there are two looks, and nothing may happen between them. The
+// second follows immediately, so that timers that ring all the time find no gap between the two.
 func (s *System) quiet() bool {
 	was, still := s.still()
 	if !still {
@@ -81,7 +81,7 @@ func (s *System) quiet() bool {
 	return still && sum == was
 }
 
-// still reports whether nothing runs or waits, and how much has.
+// still reports whether nothing runs or waits, and how many messages have come and been begun.
 func (s *System) still() (sum uint64, still bool) {
 	still = true
 	s.sumMu.Lock()
@@ -98,7 +98,7 @@ func (s *System) still() (sum uint64, still bool) {
 	return sum, still
 }
 
-// Close ends everything at once: queued messages become dead letters, callers get
+// Close ends everything immediately: queued messages become dead letters, callers get
 // ErrStopped, and the contexts of handlers in progress are cancelled. It does not wait
 // for those handlers, whose actors end without last words (Stopper), nor for last words
 // that have begun. It does wait for the last words of the other actors. A second Close
@@ -144,11 +144,11 @@ func (s *System) Close() error {
 	return nil
 }
 
-// endChildren ends what is below a, for Close.
+// endChildren ends the descendants of a, for Close.
 func (s *System) endChildren(a *actor, c *Ctx) {
 	for k := s.youngest(a); k != nil; k = s.youngest(a) {
 		k.mu.Lock()
-		k.doomed = true // it has no children from now on
+		k.doomed = true // it gets no more children from now on
 		if x := k.extra(); x.err == nil && k.life != ended {
 			x.err = ErrStopped
 		}

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Close: at once; queued messages are dead letters, callers get ErrStopped, also the
-// one whose handler is in progress, whose Ctx is cancelled, and which is not waited for.
+// Close returns immediately. Queued messages are dead letters, and callers get ErrStopped. So
+// does the caller of a handler in progress: the handler's Ctx is cancelled, and Close does not
+// wait for the handler.
 func TestClose(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var dead atomic.Int32
@@ -85,8 +86,8 @@ func TestCloseAnywhere(t *testing.T) {
 	})
 }
 
-// Shutdown: nothing from outside, but what handlers send; children before parents, last
-// started first; when ctx ends first it is Close.
+// Shutdown accepts messages from handlers, but none from outside. It ends children before
+// parents, last started first. If ctx ends first, it does what Close does.
 func TestShutdown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})
@@ -132,7 +133,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// A handler that would wait for itself is told.
+// A handler that would wait for itself gets an error.
 func TestStopDeadlock(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{})

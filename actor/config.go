@@ -25,9 +25,9 @@ const (
 
 // Config of a System. The zero value works.
 type Config struct {
-	// Slots is how many handlers compute at once. 0: GOMAXPROCS. Handlers that wait in
-	// Call, Wait or Await do not count, nor do calls that run on their caller's
-	// goroutine, from outside of the System.
+	// Slots is how many handlers compute at the same time. 0: GOMAXPROCS. Handlers that
+	// wait in Call, Wait or Await do not count, nor do calls from outside the System that
+	// run on their caller's goroutine.
 	Slots int
 	// Slice is the processor time of a turn: after it the actor goes behind those that
 	// have used less. 0: 100 us.
@@ -52,9 +52,9 @@ type Config struct {
 	// on a goroutine of its own. Its panics are logged. nil: the timeout is logged.
 	OnTimeout func(SlowHandler)
 
-	// Profile gives the goroutine of each handler the pprof labels actor, the kind of the
-	// actor, and method while the handler runs: some tens of ns per message. (In an
-	// execution trace handlers are regions in any case.)
+	// Profile sets pprof labels on the goroutine of each handler while the handler runs:
+	// actor, which is the kind of the actor, and method. This costs some tens of ns per
+	// message. (In an execution trace handlers are regions in any case.)
 	Profile bool
 }
 
@@ -72,9 +72,10 @@ type SlowHandler struct {
 }
 
 // Mailbox says how many messages may wait for an actor, and what happens to a message
-// that comes at that limit. DropOldest and DropNewest evict a message of the lowest
-// priority that is not above the new one's, as they do in package firq, and reject
-// where there is none; Wait waits for room, for Backpressure.Wait.
+// that arrives at that limit. DropOldest and DropNewest evict a message of the lowest
+// priority that is not above the new one's, as they do in package firq. Where there is
+// no such message, they reject the new one. Wait waits for room, at most for
+// Backpressure.Wait.
 type Mailbox struct {
 	Limit int // 0: 65,536; below 0: none
 	firq.Backpressure
@@ -101,7 +102,7 @@ type Reentrancy uint8
 const (
 	// None: no message. A call that comes back to the actor is ErrDeadlock.
 	None Reentrancy = iota
-	// CallChain: calls that the waiting handler has caused, directly or by way of others.
+	// CallChain: calls that the waiting handler has caused, directly or through others.
 	CallChain
 	// Full: any message. The state may have changed when the wait is over.
 	Full
@@ -158,7 +159,7 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: actor: "+format, append([]any{firq.ErrInvalidConfig}, args...)...)
 }
 
-// log writes what no hook takes. The logger's handler may be the user's, and may not return.
+// log writes an event that no hook takes. The logger's handler may be the user's, and may not return.
 func (s *System) log(level slog.Level, text string, args ...any) {
 	to := s.cfg.Logger
 	if to == nil {

@@ -11,15 +11,15 @@ import (
 const (
 	stale     uint32 = iota // no handler has it
 	live                    // a handler has it
-	slow                    // and there is something to clean up behind it
+	slow                    // and there is something to clean up after it
 	abandoned               // its handler was abandoned; it is never used again
 )
 
-// Ctx is the context.Context that a handler gets. By it, a call knows which handler
-// makes it. It is valid while its handler runs; afterwards another handler may use it.
+// Ctx is the context.Context that a handler gets. It tells a call which handler makes
+// the call. It is valid while its handler runs; afterwards another handler may use it.
 //
-// A handler's goroutines may use it as a context. To wait for several calls at once use
-// Start: a Call by any of these goroutines counts as one that the handler waits for.
+// A handler's goroutines may use it as a context. To wait for several calls at the same time
+// use Start: a Call by any of these goroutines counts as one that the handler waits for.
 type Ctx struct {
 	st      atomic.Uint32
 	a       atomic.Pointer[actor]
@@ -29,7 +29,7 @@ type Ctx struct {
 	caller  atomic.Pointer[Ctx]  // the handler that waits for this one; see call.cut
 	wait    atomic.Pointer[call] // what the handler waits for
 	inner   atomic.Pointer[Ctx]  // of the call that runs on this goroutine
-	walk    uint64               // the last walk that has come here; guarded by graph
+	walk    uint64               // the last walk that has visited this; guarded by graph
 
 	// The handler's goroutine.
 	sys    *System
@@ -41,7 +41,7 @@ type Ctx struct {
 	state  any  // of the incarnation
 	out    outcome
 	turn   chan struct{} // tells that the turn is the handler's again
-	alone  bool          // the handler is observed, so no other follows at once
+	alone  bool          // the handler is observed, so no other follows it directly
 	hold   hold          // actor.mu, once the handler runs
 	pauses int           // waits in progress, of a reentrant actor's handler; actor.mu
 	timed  atomic.Bool   // it has a timeout that may abandon or cancel it
@@ -51,7 +51,7 @@ type Ctx struct {
 
 	mu     sync.Mutex
 	base   context.Context         // of the call that is served; nil: nothing
-	std    context.Context         // made when it is asked for
+	std    context.Context         // made on first use
 	cancel context.CancelCauseFunc // of std
 	ends   context.CancelFunc      // of a timeout with Cancel
 	kids   *call                   // calls that were started with this Ctx
@@ -68,7 +68,7 @@ const (
 	holdNothing // it waits, or was abandoned
 )
 
-// outcome of a handler, as it says by its Ctx.
+// outcome is what a handler has asked for by its Ctx.
 type outcome struct {
 	stashed bool
 	stop    bool // c.Stop
@@ -76,10 +76,10 @@ type outcome struct {
 	unstash bool
 }
 
-// any: there is something to do.
+// any reports whether there is something to do.
 func (o *outcome) any() bool { return o.stashed || o.stop || o.unstash }
 
-// account is what a goroutine has not computed for the actor whose turn it has.
+// account is the time that a goroutine has not spent on the actor whose turn it has.
 type account struct{ lent atomic.Int64 }
 
 func (t *account) reset() {
@@ -92,7 +92,7 @@ type ctxKey struct{}
 
 var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// sender returns the handler that sends with ctx, nil: it comes from outside.
+// sender returns the handler that sends with ctx; nil: the message comes from outside.
 func sender(ctx context.Context) (*Ctx, error) {
 	if ctx == context.Background() {
 		return nil, nil
@@ -106,7 +106,7 @@ func sender(ctx context.Context) (*Ctx, error) {
 			return nil, nil
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, err // it may be derived from what another handler has now
+			return nil, err // ctx may be derived from a Ctx that another handler has now
 		}
 	}
 	if c == nil || !c.valid() {
@@ -128,7 +128,7 @@ func (c *Ctx) valid() bool {
 	return st == live || st == slow
 }
 
-// served returns what the Ctx has its values and its end from.
+// served returns the context that the Ctx takes its values and its end from.
 func (c *Ctx) served() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,7 +149,7 @@ func (c *Ctx) ended() error {
 	return nil
 }
 
-// Deadline is that of the call which is served, or of a timeout with Cancel.
+// Deadline is that of the call that is served, or of a timeout with Cancel.
 func (c *Ctx) Deadline() (time.Time, bool) {
 	c.mu.Lock()
 	std, b := c.std, c.base
@@ -164,8 +164,8 @@ func (c *Ctx) Deadline() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Done is closed when the ctx of the call which is served ends, when its caller has
-// left, by a timeout, by Close, and when the handler has returned.
+// Done is closed when the ctx of the call that is served ends, when its caller leaves,
+// when a timeout or Close cancels the handler, and when the handler has returned.
 func (c *Ctx) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,8 +196,8 @@ func (c *Ctx) context() context.Context {
 	return c.std
 }
 
-// Err is ErrStale once the handler has returned or was abandoned, else as for any
-// context.
+// Err is ErrStale once the handler has returned or was abandoned; before that, it is as
+// for any context.
 func (c *Ctx) Err() error {
 	if !c.valid() {
 		return ErrStale
@@ -205,7 +205,7 @@ func (c *Ctx) Err() error {
 	return c.ended()
 }
 
-// Value returns the values of the ctx of the call which is served.
+// Value returns the values of the ctx of the call that is served.
 func (c *Ctx) Value(key any) any {
 	if _, ok := key.(ctxKey); ok {
 		return c

@@ -12,7 +12,7 @@ import (
 
 type keyOf struct{}
 
-// A Ctx is done when the ctx of the call is, and has its values; also further down.
+// A Ctx is done when the ctx of the call is, and has its values; so has the Ctx of a further call.
 func TestCtxFollowsTheCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})
@@ -43,7 +43,7 @@ func TestCtxFollowsTheCall(t *testing.T) {
 		if len(seen) != 2 || seen[0] != 7 || seen[1] != true {
 			t.Error(seen)
 		}
-		// The ctx of a Tell matters while Tell blocks only.
+		// The ctx of a Tell matters only while Tell blocks.
 		gone, cancel := context.WithCancel(bg)
 		got := make(chan error, 1)
 		_ = do.Tell(gone, a, func(_ *box, c *Ctx) (any, error) { sleep(10); got <- c.Err(); return nil, nil })
@@ -82,7 +82,7 @@ func TestCallerHasLeft(t *testing.T) {
 	})
 }
 
-// Once its handler has returned every use of a Ctx is ErrStale, or does nothing.
+// Once its handler has returned, every use of a Ctx is ErrStale, or does nothing.
 func TestStale(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		s := newSys(t, cfg)
@@ -116,7 +116,7 @@ func TestStale(t *testing.T) {
 	})
 }
 
-// Await and Call cost no slot, nor does a handler that computes for Handoff.
+// A handler in Await or Call takes no slot, nor does one that has computed for Handoff.
 func TestWaitingCostsNoSlot(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 1})
@@ -137,7 +137,7 @@ func TestWaitingCostsNoSlot(t *testing.T) {
 		}
 		close(gate)
 		synctest.Wait()
-		for range 3 { // and without Await
+		for range 3 { // the same without Await
 			_ = do.Tell(bg, box0(t, s, ""), func(*box, *Ctx) (any, error) { sleep(1000); return nil, nil })
 		}
 		start = time.Now()
@@ -181,7 +181,7 @@ func TestYield(t *testing.T) {
 	})
 }
 
-// A future may be asked again, also by several, and after its Wait has given up.
+// A future may be waited for again, also by several goroutines, and after a Wait has given up.
 func TestFuture(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})
@@ -217,7 +217,8 @@ func TestFuture(t *testing.T) {
 	})
 }
 
-// Inline: on the caller's goroutine although its ctx may end; its Ctx ends with it.
+// With Inline a handler runs on its caller's goroutine although the caller's ctx may end; the
+// handler's Ctx ends with that ctx.
 func TestInline(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{})
@@ -244,7 +245,7 @@ func TestInline(t *testing.T) {
 	books(t, s)
 }
 
-// The caller of a stashed call leaves at once when its ctx ends.
+// The caller of a stashed call leaves immediately when its ctx ends.
 func TestStashedCallIsLeft(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})

@@ -26,7 +26,7 @@ func ring(t *testing.T, s *System, n int, opts ...Option) (refs []Ref[*box], hop
 	return refs, hop
 }
 
-// A cycle of calls of any length is told at once, with the names of the actors in it.
+// A cycle of calls of any length is reported immediately, with the names of the actors in it.
 func TestDeadlockOfOneChain(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		for _, n := range []int{1, 2, 3, 7, 100} {
@@ -98,7 +98,7 @@ func TestNoFalseDeadlock(t *testing.T) {
 	})
 }
 
-// CallChain and Full let the cycle through, also by way of one that is not reentrant.
+// CallChain and Full let the cycle through, also by way of an actor that is not reentrant.
 func TestReentrantCycle(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		for _, r := range []Reentrancy{CallChain, Full} {
@@ -119,7 +119,7 @@ func TestReentrantCycle(t *testing.T) {
 	})
 }
 
-// Two chains that cross are a deadlock with CallChain too, and none with Full.
+// Two chains that cross are a deadlock with CallChain too, but not with Full.
 func TestCrossingCallChains(t *testing.T) {
 	limit(t, 20e9)
 	for _, r := range []Reentrancy{CallChain, Full} {
@@ -170,7 +170,7 @@ func TestWhoRunsMeanwhile(t *testing.T) {
 	}
 }
 
-// A Start that nobody waits for is no wait; Wait on it is.
+// Start does not count as waiting; Wait on its Future does.
 func TestStartAndDeadlock(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		s := newSys(t, cfg)

@@ -19,7 +19,7 @@ func (w *walk) end(a *actor) bool {
 	for _, b := range a.all() {
 		for _, g := range b.handlers() {
 			if w.handler(g) {
-				if a.name != "" { // else a is all of a System
+				if a.name != "" { // else a is the root, which stands for its System
 					w.names = append(w.names, a.name)
 				}
 				return true
@@ -29,8 +29,8 @@ func (w *walk) end(a *actor) bool {
 	return false
 }
 
-// opens reports whether the actor goes on to take a message although handlers of it wait: then
-// there will be room in its mailbox.
+// opens reports whether the actor can take a message although handlers of it wait: then there
+// will be room in its mailbox.
 func (a *actor) opens() (found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -47,8 +47,8 @@ func (a *actor) opens() (found bool) {
 }
 
 // awaitEnd waits until an actor whose start has failed is gone, children first. c, which
-// may be nil, is the handler that has started it. It has to hear of that failure, so it is the
-// calls of others that are refused where they wait for it, and it for them.
+// may be nil, is the handler that has started it. That handler has to hear of the failure. So
+// where it and other handlers wait for each other, the calls of the others are refused.
 func (a *actor) awaitEnd(c *Ctx) {
 	s, done := a.sys(), a.done()
 	if c != nil {

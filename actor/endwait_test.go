@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// cycle fails unless err is a deadlock of these actors, each of which waits for the next one.
+// cycle fails unless err is a deadlock of these actors, each waiting for the next one.
 func cycle(t *testing.T, err error, names ...string) {
 	t.Helper()
 	var d *DeadlockError
@@ -33,8 +33,8 @@ func waits(r Ref[*box]) bool {
 
 var errStart = errors.New("start")
 
-// A start that has failed waits for the end of the children that it has started. A handler
-// of theirs that calls an actor that waits for that start would wait for itself.
+// A start that has failed waits for the end of the children that it has started. If a handler of
+// such a child calls an actor that waits for that start, it would wait for itself.
 func TestFailedStartAndItsChild(t *testing.T) {
 	modes(t, func(t *testing.T, _ context.Context, cfg Config) {
 		for _, before := range []bool{true, false} { // the call comes before the failure
@@ -122,7 +122,7 @@ func TestStopAndItsChild(t *testing.T) {
 	})
 }
 
-// A handler that a descendant of the actor waits for does not wait for its end.
+// A handler that a descendant of an actor waits for may not wait for the end of that actor.
 func TestStopByWhoIsCalledByItsChild(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		s := newSys(t, cfg)
@@ -136,7 +136,7 @@ func TestStopByWhoIsCalledByItsChild(t *testing.T) {
 	})
 }
 
-// The end of a System is waited for by handlers of another one as that of an actor is.
+// A handler waits for the end of another System as it does for the end of an actor.
 func TestShutdownOfAnotherSystem(t *testing.T) {
 	modes(t, func(t *testing.T, _ context.Context, cfg Config) {
 		for _, before := range []bool{true, false} { // the call comes before Shutdown
@@ -166,8 +166,8 @@ func TestShutdownOfAnotherSystem(t *testing.T) {
 	})
 }
 
-// A supervisor starts those that it restarts together one by one. So the start of the first
-// does not wait for one that comes after it, nor for one that waits for that.
+// A supervisor starts the children that it restarts together one by one. So the start of the first
+// may not wait for a later one, nor for an actor that waits for a later one.
 func TestStartDoesNotWaitForWhoComesLater(t *testing.T) {
 	for _, by := range []string{"directly", "by another one that waits before", "by another one that waits later"} {
 		t.Run(by, func(t *testing.T) { startAndWhoComesLater(t, by, None) })
@@ -221,7 +221,7 @@ func startAndWhoComesLater(t *testing.T, by string, how Reentrancy) {
 	}
 }
 
-// It may wait for one that was started before it.
+// A start may wait for a sibling that was started before it.
 func TestStartWaitsForWhoComesEarlier(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})
@@ -249,7 +249,7 @@ func TestStartWaitsForWhoComesEarlier(t *testing.T) {
 	}
 }
 
-// And for one that is restarted alone, though that one is to wait for longer.
+// And for a sibling that is restarted alone, although that one has the longer backoff.
 func TestStartWaitsForWhoIsRestartedAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})

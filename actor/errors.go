@@ -17,7 +17,7 @@ var (
 	// ErrTimeout: the handler ran for its timeout with the mode Stop, and the actor
 	// goes on without it. With Cancel it is context.Cause of the handler's Ctx.
 	ErrTimeout = errors.New("actor: the handler ran longer than its timeout")
-	// ErrMailboxFull: the mailbox has its limit, or the message was evicted from it.
+	// ErrMailboxFull: the mailbox is at its limit, or the message was evicted from it.
 	// It matches firq.ErrRejected.
 	ErrMailboxFull error = &rejection{"actor: the mailbox is full"}
 	// ErrStale: the Ctx was used after its handler had returned, or was abandoned.

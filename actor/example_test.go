@@ -14,7 +14,7 @@ func (k *Counter) Add(_ *actor.Ctx, by int) (int, error) { k.n += by; return k.n
 
 var Add = actor.NewMethod("Add", (*Counter).Add)
 
-// A counter: tell it, ask it.
+// A counter: tell it to add, then ask for its value.
 func Example() {
 	ctx := context.Background()
 	s, err := actor.New(actor.Config{})
@@ -45,7 +45,7 @@ func (k *Clerk) Do(_ *actor.Ctx, job int) (int, error) {
 
 var Do = actor.NewMethod("Do", (*Clerk).Do)
 
-// A supervised worker: the caller gets the panic, and the next message a new state.
+// A supervised worker: the caller gets the panic, and the next message gets a new state.
 func ExampleSupervise() {
 	ctx := context.Background()
 	s, _ := actor.New(actor.Config{})
@@ -66,13 +66,13 @@ type Account struct{ other actor.Ref[*Account] }
 
 var Ask *actor.Method[*Account, int, int]
 
-func init() { // its own handler uses it
+func init() { // because the handler uses the handle
 	Ask = actor.NewMethod("Ask", func(a *Account, c *actor.Ctx, n int) (int, error) {
 		return Ask.Call(c, a.other, n+1)
 	})
 }
 
-// Two actors that call each other: told at once.
+// Two actors that call each other: the error comes immediately.
 func ExampleDeadlockError() {
 	s, _ := actor.New(actor.Config{})
 	defer s.Close()

@@ -10,8 +10,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// exitWays are how user code can end that does not return. TestCallbacks tries them everywhere;
-// what is here looks closer.
+// exitWays are the ways in which user code can end without returning. TestCallbacks tries them
+// everywhere; the tests here look closer.
 var exitWays = map[string]func(){
 	"panic":  func() { panic("some") },
 	"Goexit": runtime.Goexit,
@@ -76,7 +76,7 @@ type exitingMetrics struct {
 
 func (m *exitingMetrics) Handoff() { m.handoffs.Add(1); m.exit() }
 
-// The monitor takes slots from hogs for as long as the System lives, also if nobody can be told.
+// The monitor takes slots from hogs as long as the System lives, even if Metrics.Handoff does not return.
 func TestMonitorOutlivesHook(t *testing.T) {
 	for name, exit := range exitWays {
 		t.Run(name, func(t *testing.T) {

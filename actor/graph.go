@@ -7,24 +7,25 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// The rule of deadlocks is about handlers: a handler waits for a call; a call that is
-// served waits for its handler; one that is not waits for the handlers that its target
-// does not let it pass. Before a handler begins to wait it walks from the call along
-// what is waited for: if it comes to itself, the call would never end.
+// The rule of deadlocks is about handlers. A handler waits for a call. A call that is
+// being served waits for its handler; a call that is not waits for those handlers of its
+// target that it may not overtake. Before a handler begins to wait, it walks along these
+// waits, beginning with the call. If the walk comes back to the handler, the call would
+// never end.
 //
 // Pointers of handlers that begin to wait are written under graph, and the walk
-// holds it. Those of calls that run on their caller's goroutine are written without it,
-// and so is their end. That gives no false alarm: every handler on a way that ends at
-// the walker waits for another one that waits, down to the last, which waits since before
-// the walk began, and cannot be answered while it lasts; so no pointer on that way
-// changes during the walk. And it misses nothing: the last one of a cycle to begin to
-// wait sees the others' pointers, all written before.
+// holds it. Those of calls that run on their caller's goroutine are written, and cleared,
+// without it. That gives no false alarm: every handler on a path that ends at the walker
+// waits for another handler that waits, down to the last one. The last has waited since
+// before the walk began, and cannot be answered while the walk lasts, so no pointer on
+// that path changes during the walk. And it misses nothing: the last handler of a cycle
+// to begin to wait sees the others' pointers, all written before.
 
-// graph is one for all Systems, as handlers may call actors of another one. It goes
-// before any actor's mu.
+// graph is one lock for all Systems, because handlers may call actors of another System.
+// It is locked before any actor's mu.
 var graph sync.Mutex
 
-// walks counts those that have begun; guarded by graph.
+// walks counts the walks that have begun; guarded by graph.
 var walks uint64
 
 // mark notes whether a handler of f's target has caused f, which is not posted yet.
@@ -52,11 +53,11 @@ func (s *System) waitsFor(c *Ctx, f *call) error {
 		s.deadlocks.Add(1)
 		return &DeadlockError{Cycle: w.cycle()}
 	}
-	c.wait.CompareAndSwap(nil, f) // else a goroutine of the handler waits too
+	c.wait.CompareAndSwap(nil, f) // else another goroutine of the handler waits already
 	return nil
 }
 
-// noWait takes waitsFor back. It takes the lock, so that no walk uses f afterwards.
+// noWait undoes waitsFor. It locks graph, so that no walk uses f afterwards.
 func (s *System) noWait(c *Ctx, f *call) {
 	if c == nil {
 		return
@@ -66,11 +67,11 @@ func (s *System) noWait(c *Ctx, f *call) {
 	graph.Unlock()
 }
 
-// walk looks for the way from a call to the handler me. It comes to each handler once: there
-// may be cycles that do not lead to me, as one is closed a moment before unwait cuts it.
+// walk looks for a path from a call to the handler me. It visits each handler once: there may
+// be cycles that do not lead to me, since a cycle exists for a moment before unwait cuts it.
 type walk struct {
 	me    *Ctx
-	id    uint64   // Ctx.walk of handlers that it has come to
+	id    uint64   // Ctx.walk of handlers that it has visited
 	names []string // of the cycle, last first
 }
 
@@ -99,7 +100,7 @@ func (w *walk) call(f *call) bool {
 		return false
 	}
 	if !a.broken() && (a.set.reent == Full || a.set.reent == CallChain && f.inChain) {
-		return false // it passes handlers that wait
+		return false // f overtakes handlers that wait
 	}
 	for _, g := range a.handlers() {
 		if w.handler(g) {

@@ -7,16 +7,16 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// hand is a goroutine of the System, which runs turns while it has a slot, and goes on with its
-// handler without one.
+// hand is a goroutine of the System. It runs turns while it has a slot; if it loses the slot, it
+// still goes on with its handler.
 type hand struct {
 	pool  *pool
-	slot  atomic.Pointer[slot] // its own, unless owner says that it was lost
+	slot  atomic.Pointer[slot] // its own, unless the slot's owner says that it was lost
 	ctx   *Ctx
-	at    *actor     // whose turn it has, or had last: maybe without a handler
+	at    *actor     // the actor whose turn it has or had last, perhaps without a handler
 	now   int64      // a little before, while it looks for an actor
 	took  int64      // when it took an actor from the queue last, or got its slot
-	give  chan *slot // to a hand that is spare or wants a slot; nil: closed
+	give  chan *slot // passes a slot to this hand when it is spare or wants one; nil: closed
 	acct  account
 	shelf shelf
 	batch batch
@@ -66,7 +66,7 @@ func (w *hand) own(sl *slot) {
 	sl.owner.Store(w)
 }
 
-// spare waits for a slot; nil: the pool is closed, or has spares enough.
+// spare waits for a slot; nil: the pool is closed, or has enough spares.
 func (w *hand) spare() *slot {
 	p := w.pool
 	failpoint.At("spare")
@@ -80,13 +80,13 @@ func (w *hand) spare() *slot {
 	return <-w.give
 }
 
-// has reports whether w has its slot still.
+// has reports whether w still has its slot.
 func (w *hand) has() bool {
 	sl := w.slot.Load()
 	return sl != nil && sl.owner.Load() == w
 }
 
-// keeps reports whether w has sl still. No turn of w is in progress any more, so from now on
+// keeps reports whether w still has sl. No turn of w is in progress any more, so from now on
 // the monitor does not take the slot. The monitor may have taken it after the last handler of
 // w: then the slot's new owner runs the actor in sl.next, and w must not.
 func (w *hand) keeps(sl *slot) bool {
@@ -94,8 +94,8 @@ func (w *hand) keeps(sl *slot) bool {
 	return w.restamp(sl, 0) || w.stamp(sl, 0)
 }
 
-// restamp is stamp without the lock, between turns of w. It pairs with takeAway: one of them
-// moves since on from the last handler. false: stamp has to look.
+// restamp is stamp without the lock, between turns of w. It pairs with takeAway: only one of the
+// two changes since from its value for the last handler. false: stamp has to look.
 func (w *hand) restamp(sl *slot, since int64) bool {
 	last := sl.since.Load()
 	if last == 0 || sl.owner.Load() != w {
@@ -105,8 +105,8 @@ func (w *hand) restamp(sl *slot, since int64) bool {
 	return sl.since.CompareAndSwap(last, since) && sl.owner.Load() == w
 }
 
-// next returns the actor that waits for sl, if there is one, and the slot stays stamped: so a
-// handler that is followed by the next one costs no look at the queue. nil: keeps has to say
+// next returns the actor that waits for sl, if there is one. The slot then stays stamped, so
+// the change from one handler to the next costs no look at the queue. nil: keeps has to say
 // whether w goes on.
 func (w *hand) next(sl *slot) *actor {
 	if sl.next.Load() == nil || !w.restamp(sl, w.now) {
@@ -120,9 +120,9 @@ func (w *hand) next(sl *slot) *actor {
 	return a
 }
 
-// stamp says since when a handler is in progress on sl, 0: none is; false: w has lost sl,
-// and what is said of it is its new owner's business. A time left behind on a slot whose
-// owner sleeps would have the monitor take it from the sleeper.
+// stamp records since when a handler has been in progress on sl; 0: none is. false: w has lost
+// sl, and only its new owner may stamp it. If a time were left behind on a slot whose owner
+// sleeps, the monitor would take the slot from the sleeper.
 func (w *hand) stamp(sl *slot, since int64) bool {
 	failpoint.Lock(&sl.mu, "slot")
 	defer sl.mu.Unlock()
@@ -185,7 +185,7 @@ func (w *hand) turns(sl *slot) bool {
 		case turnLost:
 			return true
 		case turnGone:
-			w.lose() // which it may have got since, in Yield
+			w.lose() // a slot that it may have got since, in Yield
 			return false
 		}
 		if w.now-before >= p.sys.slice/2 {

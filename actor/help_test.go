@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// box is an actor whose messages say themselves what to do.
+// box is an actor whose messages say what to do.
 type box struct {
 	n   int
 	log []string
@@ -53,14 +53,14 @@ func limit(t testing.TB, d time.Duration) {
 	t.Cleanup(func() { timer.Stop() })
 }
 
-// bubble runs f with a clock of its own.
+// bubble runs f in a bubble of testing/synctest, with its own clock.
 func bubble(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	limit(t, 20*time.Second)
 	synctest.Test(t, f)
 }
 
-// modes runs f with calls inline where they may be, through the mailbox, and with one slot.
+// modes runs f three times: with calls inline where possible, with calls through the mailbox, and with one slot.
 func modes(t *testing.T, f func(t *testing.T, ctx context.Context, c Config)) {
 	limit(t, 30*time.Second)
 	t.Run("inline", func(t *testing.T) { f(t, context.Background(), Config{}) })
@@ -73,7 +73,7 @@ func box0(t testing.TB, p Parent, name string, opts ...Option) Ref[*box] {
 	return must(t, p, name, fresh, opts...)
 }
 
-// books fails if what was accepted is not accounted for.
+// books fails if an accepted message is not accounted for.
 func books(t testing.TB, s *System) {
 	t.Helper()
 	st := s.Stats()

@@ -31,7 +31,7 @@ type regOp struct {
 	by   int
 }
 
-// registerModel: a crash makes the number 0; the answer of what was told is not known.
+// registerModel: a crash makes the number 0; the answer to an add that was told is not known.
 var registerModel = porcupine.Model{
 	Init: func() any { return 0 },
 	Step: func(state, input, output any) (bool, any) {
@@ -48,9 +48,9 @@ var registerModel = porcupine.Model{
 	},
 }
 
-// What callers see of one actor is linearizable: calls that run on their caller's
-// goroutine, calls through the mailbox, readers, tells, and failures with a restart in
-// between.
+// The history of one actor that its callers see is linearizable: calls that run on their
+// caller's goroutine, calls through the mailbox, readers, tells, and failures with a
+// restart in between.
 func TestHistories(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -100,7 +100,7 @@ func TestHistories(t *testing.T) {
 					}
 					op.Return = now()
 					if in.kind == 't' {
-						op.Return = math.MaxInt64 // it takes effect some time
+						op.Return = math.MaxInt64 // it takes effect at some time
 					}
 					op.Input = in
 					mu.Lock()

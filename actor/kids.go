@@ -2,7 +2,7 @@ package actor
 
 import "context"
 
-// addKid notes a call that ends with the handler; false: that is over.
+// addKid notes a call that ends with the handler; false: the handler is over.
 func (c *Ctx) addKid(f *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +61,7 @@ func (c *Ctx) takeKids() (kids []kid) {
 	for f := c.kids; f != nil; {
 		next := f.kidNext
 		f.kidPrev, f.kidNext, f.kid = nil, nil, false
-		if from, ok := f.claim(); ok { // now, as its caller may take it away without c.mu
+		if from, ok := f.claim(); ok { // now, because its caller may claim it without c.mu
 			kids = append(kids, kid{f, from})
 		}
 		f = next
@@ -76,8 +76,8 @@ type kid struct {
 	from uint32
 }
 
-// leaveAll gives up calls whose handler has ended or was cancelled, and wakes who
-// waits for them.
+// leaveAll gives up calls whose calling handler has ended or was cancelled, and wakes the
+// goroutines that wait for them.
 func (c *Ctx) leaveAll(kids []kid, err error) {
 	for _, k := range kids {
 		k.f.leaving(c.sys, k.from, err)
@@ -101,7 +101,7 @@ func (c *Ctx) abort(cause error) {
 		c.mu.Unlock()
 		return
 	}
-	if f := c.serving.Load(); f != nil { // its own until c.mu is free
+	if f := c.serving.Load(); f != nil { // the handler keeps this call until c.mu is free
 		f.refuse(cause, taken)
 	}
 	c.context()

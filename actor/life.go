@@ -7,7 +7,7 @@ import (
 )
 
 // fail ends the incarnation because of why. The caller has the turn, or is one of the
-// handlers in progress. gone: a handler was abandoned, and has the state still.
+// handlers in progress. gone: a handler was abandoned, and still has the state.
 func (a *actor) fail(why error, gone bool) {
 	failpoint.At("fail")
 	s := a.sys()
@@ -32,7 +32,7 @@ func (a *actor) fail(why error, gone bool) {
 	} else if x.suspended > 0 {
 		chain = a.refuseChain()
 	}
-	waits := x.suspended > 0 && !a.doomed // until now what they wait for may have come in
+	waits := x.suspended > 0 && !a.doomed // until now, calls that these wait for could be served
 	a.mu.Unlock()
 	a.deadLetters(chain, ErrStopped)
 	if waits {
@@ -43,7 +43,7 @@ func (a *actor) fail(why error, gone bool) {
 	}
 }
 
-// supervisor returns what a has if it is a Supervisor. Its extra is there from the start.
+// supervisor returns a's part as a Supervisor; nil: it is none. A Supervisor has its extra from the start.
 func (a *actor) supervisor() *supervisor {
 	if a.kind != nil {
 		return nil
@@ -75,7 +75,7 @@ func (a *actor) refuseChain() (chain *envelope) {
 	return chain
 }
 
-// doom lets the actor end after the handlers in progress; what waits are dead letters.
+// doom lets the actor end after the handlers in progress. Waiting messages become dead letters.
 func (a *actor) doom(why error) {
 	failpoint.At("doom")
 	a.mu.Lock()
@@ -245,7 +245,7 @@ func (s *System) restarted(a *actor) {
 	}
 }
 
-// finish ends an actor for good. Its children have ended, and its last words are said.
+// finish ends an actor permanently. Its children have ended, and its last words are said.
 func (a *actor) finish() {
 	failpoint.At("finish")
 	s := a.sys()
@@ -262,7 +262,7 @@ func (a *actor) finish() {
 	why, timers := x.err, x.timers
 	x.timers = nil
 	a.mu.Unlock()
-	for t := range timers { // of an incarnation that Close has ended beside its handler
+	for t := range timers { // of an incarnation that Close has ended while its handler runs
 		t.end()
 	}
 	a.deadLetters(chain, ErrStopped)

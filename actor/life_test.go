@@ -68,7 +68,7 @@ func sup(t testing.TB, p Parent, name string, v Supervision, opts ...Option) *Su
 	return x
 }
 
-// Children end with the incarnation, before it, last first; with ErrStopped.
+// Children end with the incarnation: before it, last first, and with ErrStopped.
 func TestChildren(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})
@@ -102,7 +102,7 @@ func TestChildren(t *testing.T) {
 	})
 }
 
-// How an actor ends, and what its Err is.
+// The ways in which an actor ends, and its Err after each.
 func TestEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		own := errors.New("own")
@@ -170,7 +170,7 @@ func TestEnds(t *testing.T) {
 	})
 }
 
-// Goexit in a handler is a failure: nobody hangs, and the slot is not lost.
+// Goexit in a handler is a failure: no caller hangs, and the slot is not lost.
 func TestGoexit(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{Slots: 1})

@@ -6,11 +6,12 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// A call to an actor without an incarnation waits for the next one, and that waits for
-// others to end first: the children of the last one, and the siblings that its supervisor
-// takes down with it. A handler of theirs that waits for the call, directly or by way of
-// others, would wait for itself. The last one to begin sees it: the handler, in
-// waitsFor, or whatever ends its actor, in unwait. Both hold graph while they look.
+// A call to an actor without an incarnation waits for the next incarnation, which cannot
+// begin before others have ended: the children of the last incarnation, and the siblings that
+// the supervisor takes down with the actor. A handler of one of these that waits for the call,
+// directly or through others, would wait for itself. The side that begins last sees the cycle:
+// the handler, in waitsFor, or the goroutine that ends the handler's actor, in unwait. Both hold
+// graph while they look.
 
 // vain is a call that waits in a mailbox, and the handler that waits for it.
 type vain struct {
@@ -18,10 +19,10 @@ type vain struct {
 	h *Ctx
 }
 
-// search follows all that handlers wait for, as a walk does, to calls that wait in mailboxes.
+// search follows all waits of handlers, as a walk does, to calls that wait in mailboxes.
 type search struct {
 	walk
-	vain []vain // the last of a way first
+	vain []vain // the last of a path first
 }
 
 func (s *search) handler(g *Ctx) {
@@ -61,21 +62,21 @@ func (s *search) below(a *actor) {
 	}
 }
 
-// cut claims the calls that would wait for themselves; over has to be called then, without
-// graph.
+// cut claims the calls that would wait for themselves. The caller has to call over with them
+// once it has released graph.
 func (s *search) cut() (cut []*call) {
 	for _, e := range s.vain {
 		f, w := e.f, newWalk(e.h)
 		if f.st.Load() != waiting || !w.call(f) || !f.st.CompareAndSwap(waiting, left) {
 			continue
-		} // claimed under graph: once its caller has been there the call may be another one
+		} // claimed under graph: once its caller has held graph to leave it, f may be another call
 		f.err = &DeadlockError{Cycle: w.cycle()}
 		cut = append(cut, f)
 	}
 	return cut
 }
 
-// over tells those that wait about calls that were cut.
+// over tells the handlers that wait for calls that were cut.
 func (s *System) over(cut []*call) {
 	for _, f := range cut {
 		s.deadlocks.Add(1)
@@ -93,7 +94,7 @@ func (a *actor) between() bool {
 }
 
 // broken reports whether the actor takes no message because it has failed, not even one that
-// its handlers in progress wait for. One that is to be taken down does take those.
+// its handlers in progress wait for. An actor that is to be taken down does take those.
 func (a *actor) broken() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,7 +126,7 @@ func (a *actor) comesAfter(b *actor) bool {
 	return false
 }
 
-// enough actors to look at, of those that an incarnation waits for.
+// enough is how many actors to look at, of those that an incarnation waits for.
 const enough = 1 << 14
 
 // before returns the actors that may have to end before the next incarnation of a.
@@ -158,7 +159,7 @@ func (a *actor) below(list []*actor) []*actor {
 	return list
 }
 
-// handlers returns those in progress.
+// handlers returns the handlers in progress.
 func (a *actor) handlers() (all []*Ctx) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -219,20 +220,20 @@ func (a *actor) inGroup() bool {
 	return a.life == down && a.x.together
 }
 
-// inLine reports whether its supervisor will start a in its turn: it is in a group, and has
-// not been told to start, as it may be where a sibling has failed since.
+// inLine reports whether its supervisor still has to start a, after older siblings: a is in a
+// group, and has not been told to start. (It may have been, if a sibling has failed since.)
 func (a *actor) inLine() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.x != nil && a.x.together && (a.life != down || !a.x.goUp && !a.x.rises)
 }
 
-// unwait ends what handlers of a and of its descendants wait for, where that comes only
-// after the end of a, which is to end now.
+// unwait ends the waits of handlers of a and of its descendants for calls that can be served
+// only after the end of a, which is to end now.
 func (a *actor) unwait() { a.sys().unwait(func(see *search) { see.below(a) }) }
 
-// unwaitStarts does the same for starts in progress of children that are restarted together,
-// and where that comes only after those starts.
+// unwaitStarts does the same for starts in progress of children that are restarted together:
+// it ends their waits for calls that can be served only after those starts.
 func (p *supervisor) unwaitStarts() {
 	p.a.sys().unwait(func(see *search) {
 		for _, k := range p.set {

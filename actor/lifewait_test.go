@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A handler whose actor has to end before the next incarnation of another one does not
-// wait for that: a sibling that is restarted together with the other, a child.
+// A handler may not wait for the next incarnation of an actor if its own actor has to end before
+// that: a sibling that is restarted together with that actor, or a child of it.
 func TestCallOfWhoEndsFirst(t *testing.T) {
 	for _, before := range []bool{true, false} { // the call comes before the failure
 		t.Run(fmt.Sprint("sibling, call first: ", before), func(t *testing.T) {
@@ -69,8 +69,8 @@ func endsFirst(t *testing.T, x, y Ref[*box], before bool, fail func()) {
 	}
 }
 
-// An actor whose life has to go on after the handlers in progress still handles what one of
-// those waits for in its own call chain: else neither would ever come.
+// An actor whose next step of life has to wait for the handlers in progress still handles the
+// calls that one of those waits for in its own call chain. Otherwise neither would ever happen.
 func TestCallChainBeforeLife(t *testing.T) {
 	t.Run("call chain", func(t *testing.T) { callBeforeLife(t, CallChain) })
 	t.Run("full", func(t *testing.T) { callBeforeLife(t, Full) })
@@ -113,8 +113,8 @@ func callBeforeLife(t *testing.T, re Reentrancy) {
 	}
 }
 
-// The same where the handler that waits for the next incarnation does not have the turn of
-// its actor, but keeps others out: it reads, or the actor lets its call chain in only.
+// The same if the handler that waits for the next incarnation does not have the turn of its
+// actor, but keeps others out: because it reads, or the actor lets only its call chain in.
 func TestCallOfWhoEndsFirstByOthers(t *testing.T) {
 	for name, c := range map[string]struct {
 		m  *Method[*box, job, any]
@@ -147,7 +147,7 @@ func TestCallOfWhoEndsFirstByOthers(t *testing.T) {
 	}
 }
 
-// Nor does it wait for the end of an actor that has to be restarted first.
+// Nor may such a handler wait for the end of an actor that has to be restarted first.
 func TestStopByWhoEndsFirst(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})

@@ -36,7 +36,7 @@ func TestShardsLookAgain(t *testing.T) {
 	go func() { e, _ := q.get(0); got <- e }()
 	blocked(t, "(*shards).get")
 	best, at := int64(empty), i
-	for at == i { // until somebody else's is first
+	for at == i { // until another shard's head is first
 		sh.order.get()
 		sh.publish()
 		best, at = q.first()
@@ -47,8 +47,8 @@ func TestShardsLookAgain(t *testing.T) {
 	}
 }
 
-// A hand that goes to sleep looks at the queue once more: what is put in meanwhile finds nobody
-// asleep.
+// A hand that goes to sleep looks at the queue once more, because a goroutine that puts an entry in
+// meanwhile finds no sleeper.
 func TestPopLooksAgain(t *testing.T) {
 	for _, slots := range []int{1, 8} {
 		limit(t, 20e9)

@@ -64,7 +64,7 @@ func (e *envelope) unlink() {
 	e.in, e.prev, e.next = nil, nil, nil
 }
 
-// takeAll moves what is in from to the end of l.
+// takeAll moves all messages of from to the end of l.
 func (l *list) takeAll(from *list) {
 	for e := from.first; e != nil; e = from.first {
 		e.unlink()
@@ -79,13 +79,13 @@ var errWait = errors.New("actor: wait for room")
 type posting uint8
 
 const (
-	sent   posting = iota // by somebody
+	sent   posting = iota // by a sender
 	rung                  // by a timer
 	beyond                // by the System: the limit does not matter
 )
 
-// post puts a message in and schedules the actor if it was idle. c is the handler
-// that sends, nil: none.
+// post puts a message into the mailbox, and schedules the actor if it was idle. c is the
+// handler that sends; nil: none.
 func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 	s := a.sys()
 	if s.shuffle != nil && c != nil {
@@ -163,7 +163,7 @@ func (a *actor) line(p firq.Priority) *list {
 	return &x.lines[p]
 }
 
-// each calls f with the lists of what waits, in the order of service, until f
+// each calls f with the lists of waiting messages, in the order of service, until f
 // returns false. The caller holds a.mu.
 func (a *actor) each(f func(*list) bool) {
 	x := a.x
@@ -188,8 +188,8 @@ func (a *actor) each(f func(*list) bool) {
 	}
 }
 
-// head returns the message that is to be handled next, nil: there is none that may
-// be handled now. The caller holds a.mu.
+// head returns the message that is to be handled next; nil: no message may be handled
+// now. The caller holds a.mu.
 func (a *actor) head() (e *envelope) {
 	x := a.x
 	switch {
@@ -210,9 +210,9 @@ func (a *actor) head() (e *envelope) {
 	return e
 }
 
-// passes reports whether e may be handled while handlers of the actor wait, and those by
-// its reentrancy or since its life has to go on after them: then what they may wait for,
-// which are calls, comes before that, and what nobody waits for does not.
+// passes reports whether e may be handled while handlers of the actor wait. head asks if
+// the actor's reentrancy is CallChain, or if a step of its life has to follow those handlers.
+// Then the calls that they may wait for come before that step, and no other message does.
 func (a *actor) passes(e *envelope) bool {
 	return e.call != nil && (e.call.inChain || a.set.reent == Full)
 }
@@ -256,8 +256,8 @@ func (a *actor) take(e *envelope, c *Ctx) bool {
 	return ok
 }
 
-// empty removes everything, what is stashed too, and returns it as a chain: in no
-// list, so that callers that leave do not touch it. The caller holds a.mu.
+// empty removes all messages, the stashed ones too, and returns them as a chain. They are
+// in no list, so that callers that leave do not touch them. The caller holds a.mu.
 func (a *actor) empty() (chain *envelope) {
 	a.recall()
 	var all list
@@ -272,7 +272,7 @@ func (a *actor) empty() (chain *envelope) {
 	return all.first
 }
 
-// deadLetter says that nobody will handle a message, which is in no list any more.
+// deadLetter reports that no handler will get a message, which is in no list any more.
 func (a *actor) deadLetter(e *envelope, why error) {
 	s := a.sys()
 	if e.call != nil && !e.call.refuse(why, waiting) {

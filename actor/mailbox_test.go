@@ -96,7 +96,7 @@ func TestEvictedCall(t *testing.T) {
 	books(t, s)
 }
 
-// Wait: in order of arrival while there is no room, until the time is over or ctx is.
+// Wait: senders wait for room in order of arrival, until their time is over or their ctx ends.
 func TestWaitForRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})
@@ -177,7 +177,7 @@ func TestCancelledCall(t *testing.T) {
 	})
 }
 
-// Readers overlap, writers are alone, each in its place.
+// Readers overlap and writers run alone, each in its place in the order.
 func TestReaders(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 4})
@@ -212,7 +212,7 @@ func TestReaders(t *testing.T) {
 	})
 }
 
-// Readers overlap whoever calls them, and may call.
+// Readers overlap whichever way they are called, and may make calls themselves.
 func TestReadersMeet(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		s := newSys(t, cfg)
@@ -251,8 +251,8 @@ func TestReadersMeet(t *testing.T) {
 	})
 }
 
-// What is stashed counts in the limit, and goes before what waits when it is taken
-// back; a stashed call's caller goes on waiting.
+// Stashed messages count in the limit, and go before the waiting ones when they are taken
+// back; the caller of a stashed call goes on waiting.
 func TestStash(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		s := newSys(t, cfg)

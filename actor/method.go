@@ -18,7 +18,7 @@ type Method[S, Req, Res any] struct {
 	asks sync.Pool // *ask[S, Req, Res], without a waiter: those belong to a System
 }
 
-// method is what does not depend on types.
+// method is the part of a Method that does not depend on types.
 type method struct {
 	name     string
 	kind     *kind // of the state
@@ -99,8 +99,9 @@ type letter[S, Req, Res any] struct {
 	req Req
 }
 
-// letter returns one without a request. What else the pool has given goes back to the
-// place of this processor, which costs less than a trip to those of others.
+// letter returns a letter without a request. The other letters that the pool has given with
+// it go back to this processor's part of the pool, which costs less than fetching each letter
+// from another processor's part.
 func (m *Method[S, Req, Res]) letter() *letter[S, Req, Res] {
 	e, _ := m.tells.Get().(*envelope)
 	if e == nil {

@@ -31,7 +31,7 @@ type TurnEnd uint8
 const (
 	TurnIdle       TurnEnd = iota // nothing was left, or the next message may not run yet
 	TurnSlice                     // it had used its Slice
-	TurnThroughput                // it had handled so many messages
+	TurnThroughput                // it had handled Throughput messages
 	TurnLost                      // a handler waited, or lost the slot
 )
 

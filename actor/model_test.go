@@ -34,8 +34,7 @@ var (
 	growEnd   = NewMethod("End", (*grown).end)
 )
 
-// grow starts an actor: 'v', which has one state, or 's', which is supervised by a
-// supervisor of its own.
+// grow starts an actor: 'v', which has one state, or 's', which has its own supervisor.
 func grow(p Parent, s sprout) (Ref[*grown], error) {
 	if s.kind == 'v' {
 		return Spawn(p, s.name, Value(&grown{}))
@@ -57,10 +56,10 @@ type node struct {
 	err     error // to be matched
 }
 
-// tree is the model: whose children end with whom, why, and what starts again.
+// tree is the model: which actors end with which, why, and which start again.
 type tree []*node
 
-// ends notes that an actor has ended for good, and its descendants before it.
+// ends notes that an actor has ended permanently, and its descendants before it.
 func (m tree) ends(i int, why error) {
 	m.orphans(i)
 	m[i].alive, m[i].err = false, why
@@ -77,7 +76,7 @@ func (m tree) orphans(i int) {
 
 type lifeOp struct {
 	kind byte // v, s: a child of that kind; c: count; x: crash; e, E: c.Stop with nil, with an error; S: Stop; K: Kill
-	at   int  // whom it concerns, modulo; -1: the System
+	at   int  // the actor that it concerns, modulo their number; -1: the System
 }
 
 // step does one thing to the System and to the model.
@@ -190,8 +189,8 @@ func (m tree) check(s *System) error {
 	return nil
 }
 
-// Random lives, one step at a time: who ends with whom, why, and what starts again, as the
-// model says.
+// Random lives, one step at a time: actors end with the others, for the reason, and start again
+// as the model says.
 func TestLifeAgainstModel(t *testing.T) {
 	ops := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) lifeOp {
 		return lifeOp{rapid.SampledFrom([]byte("vvsssccxxeESK")).Draw(t, "kind"), rapid.IntRange(-1, 7).Draw(t, "at")}

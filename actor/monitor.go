@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq/watchdog"
 )
 
-// watch wakes the monitor, as there are actors that wait for a slot.
+// watch wakes the monitor, because there are actors that wait for a slot.
 func (s *System) watch() {
 	if s.monitoring.Load() || s.cfg.Handoff <= 0 || !s.monitoring.CompareAndSwap(false, true) {
 		return
@@ -48,7 +48,7 @@ func (s *System) monitorSlots() {
 	}
 }
 
-// waits reports whether somebody waits for a slot.
+// waits reports whether an actor or a handler waits for a slot.
 func (p *pool) waits() bool {
 	if p.q.any() {
 		return true
@@ -76,9 +76,10 @@ func (s *System) handOff() {
 	}
 }
 
-// takeAway takes a slot from its owner, if that is still at the handler that has been in
-// progress since then, and passes it on. An owner that has just finished moves since on first,
-// and keeps the slot, or finds that it was moved, and that it has none (keeps).
+// takeAway takes a slot from its owner if the owner still runs the handler that began at the
+// given time, and passes the slot on. An owner that has just finished that handler either is
+// the first to change sl.since, and keeps the slot, or finds it changed, and has lost the slot
+// (keeps).
 func (p *pool) takeAway(sl *slot, since int64) bool {
 	failpoint.At("take away")
 	failpoint.Lock(&sl.mu, "slot")

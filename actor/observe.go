@@ -7,9 +7,9 @@ import (
 )
 
 // observed makes a handler visible: as a region of an execution trace while one is being
-// taken, and, with Config.Profile, by the labels of its goroutine in profiles. before is
-// what the goroutine's labels are taken from when the handler is over. The result is to be
-// deferred; nil: nobody looks.
+// taken, and, with Config.Profile, by the labels of its goroutine in profiles. before is the
+// context from which the goroutine gets its labels back when the handler is over. The caller
+// has to defer end; nil: neither tracing nor profiling is on.
 func (c *Ctx) observed(before context.Context, a *actor, m *method) (end func()) {
 	profile, traced := c.sys.cfg.Profile, trace.IsEnabled()
 	if !profile && !traced {
@@ -33,7 +33,7 @@ func (c *Ctx) observed(before context.Context, a *actor, m *method) (end func())
 	}
 }
 
-// observation is what handlers of a kind and method are called.
+// observation is the name and the labels of the handlers of a kind and method.
 type observation struct {
 	name   string // of the region: kind.method
 	labels context.Context
@@ -54,8 +54,8 @@ func (s *System) observation(a *actor, m *method) *observation {
 	return o.(*observation)
 }
 
-// labelsOf returns where the goroutine of a caller has its labels from: its own handler's,
-// or ctx, as with pprof.Do.
+// labelsOf returns the context that the goroutine of a caller has its labels from: that of
+// its own handler, or ctx, as with pprof.Do.
 func labelsOf(ctx context.Context, c *Ctx) context.Context {
 	if c == nil || !c.sys.cfg.Profile {
 		return ctx

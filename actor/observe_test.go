@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// own returns what the goroutines' profile says of the goroutine that asks, labels included.
-// (Others may have theirs for a moment after their handlers have replied.)
+// own returns the entry of the calling goroutine in the goroutine profile, labels included.
+// (Other goroutines may keep their labels for a moment after their handlers have replied.)
 func own(t *testing.T) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -26,8 +26,8 @@ func own(t *testing.T) string {
 	return ""
 }
 
-// A handler's goroutine has the labels of its kind and method, on a slot and on its
-// caller's goroutine, and what it was called from has its own again afterwards.
+// A handler's goroutine has the labels of the handler's kind and method, both on a slot and on
+// the caller's goroutine; the caller has its own labels again afterwards.
 func TestProfileLabels(t *testing.T) {
 	const want = `labels: {"actor":"*actor.counter", "method":"Look"}`
 	var seen []string

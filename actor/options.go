@@ -37,8 +37,8 @@ func WithThroughput(n int) Option {
 	}
 }
 
-// WithWeight is how many times the processor time of an actor without the option this
-// one gets while both have work: 1 to 1,048,576.
+// WithWeight is the weight of the actor, 1 to 1,048,576: it gets this many times the
+// processor time of an actor without the option while both have work.
 func WithWeight(w int) Option {
 	return func(o *settings) error {
 		if w < 1 || w > maxWeight {
@@ -72,7 +72,7 @@ func WithMailbox(m Mailbox) Option {
 }
 
 // WithHandlerTimeout is how long a handler may run, its waits included, until mode
-// applies. A method's WithTimeout wins. 0: none.
+// applies. A method's WithTimeout takes precedence. 0: none.
 func WithHandlerTimeout(d time.Duration, mode TimeoutMode) Option {
 	return func(o *settings) error {
 		if d < 0 {
@@ -98,8 +98,8 @@ func WithSlowAfter(d time.Duration, hook func(SlowHandler)) Option {
 	}
 }
 
-// Dedicated gives the actor a goroutine, an operating system's thread and a slot of its
-// own: for code that has to stay on one thread, or computes all the time. Its calls
+// Dedicated gives the actor its own goroutine, operating system thread and slot: for
+// code that has to stay on one thread, or computes all the time. Calls to the actor
 // never run on a caller's goroutine.
 func Dedicated() Option {
 	return func(o *settings) error { o.dedicated = true; return nil }
@@ -108,17 +108,17 @@ func Dedicated() Option {
 // MethodOption of NewMethod and NewAction.
 type MethodOption func(*method)
 
-// ReadOnly says that the method only reads the state: such handlers of an actor run
-// together. Each waits for its turn in the mailbox.
+// ReadOnly says that the method only reads the state: such handlers of an actor may run
+// at the same time. Each message still waits for its turn in the mailbox.
 func ReadOnly() MethodOption { return func(m *method) { m.readOnly = true } }
 
-// Inline lets a call run on its caller's goroutine although its ctx may end: for
+// Inline lets a call run on its caller's goroutine even if the call's ctx may end: for
 // handlers that are short or honour their Ctx.
 func Inline() MethodOption { return func(m *method) { m.inline = true } }
 
 // WithTimeout is how long a handler of the method may run, its waits included, until
-// mode applies. It wins over the actor's. NewMethod panics if d is negative or mode
-// unknown. 0: the actor's.
+// mode applies. It takes precedence over the actor's timeout. NewMethod panics if d is
+// negative or mode unknown. 0: the actor's.
 func WithTimeout(d time.Duration, mode TimeoutMode) MethodOption {
 	return func(m *method) { m.timeout, m.mode = d, mode }
 }
@@ -126,7 +126,7 @@ func WithTimeout(d time.Duration, mode TimeoutMode) MethodOption {
 // WithPriority of the method's messages in the mailbox; 0: normal.
 func WithPriority(p firq.Priority) MethodOption { return func(m *method) { m.prio = p } }
 
-// settle returns the settings by opts, checked.
+// settle returns base as opts change it, after checking them.
 func (s *System) settle(base *settings, opts []Option) (*settings, error) {
 	if len(opts) == 0 {
 		return base, nil

@@ -9,18 +9,19 @@ import (
 
 const (
 	packed    = 32  // tells of a pack, at most
-	packBytes = 256 // what their requests take, about
-	leastPack = 4   // fewer tells do not earn a pack
+	packBytes = 256 // memory for their requests, roughly
+	leastPack = 4   // fewer tells are not worth a pack
 )
 
-// pack is tells of one method that wait behind each other in a mailbox: one place in the
-// list for all of them, and their requests side by side in memory. A sender appends to the
-// last of the list. The actor's mu guards n and done; a request is its sender's until n
-// counts it, and belongs to whoever has the pack in a batch, or has taken it out, after that.
+// pack holds tells of one method that wait one behind the other in a mailbox: they share one
+// place in the list, and their requests lie side by side in memory. A sender appends to the
+// pack at the end of the list. The actor's mu guards n and done. A request belongs to its
+// sender until n counts it; after that it belongs to the hand that has the pack in a batch, or
+// to the goroutine that has taken the pack out.
 type pack struct {
 	n    int32 // tells
-	done int32 // of them were handled
-	at   int32 // the one in progress; the hand's
+	done int32 // how many of them were handled
+	at   int32 // the one in progress; only the hand uses it
 	torn bool  // a hand may still look at what it had claimed before the rest was recalled
 }
 
@@ -43,24 +44,24 @@ func bulk[Req any]() int {
 	return min(max(n, leastPack), packed)
 }
 
-// pack lets tells of m be packed where that is possible at all.
+// pack allows tells of m to be packed, if the options of m permit that at all.
 func (m *method) pack(bulk int) {
 	if m.prio == firq.PriorityNormal && !m.readOnly && m.timeout == 0 {
 		m.bulk = bulk
 	}
 }
 
-// packs reports whether tells of m may be packed: not if it matters to somebody when each
-// of them is taken, since it has a timeout, others wait for its place or would evict it,
-// others come in while its handler waits, or actortest chooses an order.
+// packs reports whether tells of m may be packed. They may not if it matters when each of them
+// is taken: because each has a timeout, senders wait for its place or would evict it, other
+// messages come in while its handler waits, or actortest chooses an order.
 func (a *actor) packs(m *method) bool {
 	set := a.set
 	return m.bulk > 0 && set.timeout == 0 && set.slowAfter == 0 &&
 		set.reent == None && set.box.Policy == firq.Reject && set.sys.shuffle == nil
 }
 
-// join appends a tell to the pack at the end of the mailbox. done: it was accepted; else it
-// needs an envelope of its own, and pack says whether that should be a pack.
+// join appends a tell to the pack at the end of the mailbox. done: the tell was accepted;
+// otherwise it needs its own envelope, and pack says whether that should be a pack.
 func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) {
 	a.mu.Lock()
 	last := a.mail.last
@@ -113,8 +114,8 @@ func (m *Method[S, Req, Res]) newPack(req Req) *packOf[S, Req, Res] {
 	return p
 }
 
-// exec runs the handlers of what c's hand can claim of the pack, as long as nothing has to
-// be done between two of them. Its hand has claimed the first.
+// exec runs the handlers of the tells that c's hand can claim from the pack, as long as nothing
+// has to be done between two of them. The hand has already claimed the first.
 func (p *packOf[S, Req, Res]) exec(c *Ctx, state any) {
 	s, _ := state.(S)
 	b := &c.w.batch
@@ -139,10 +140,10 @@ func (p *packOf[S, Req, Res]) request() any   { return p.reqs[p.at] }
 func (p *packOf[S, Req, Res]) packed() *pack  { return &p.pack }
 func (p *packOf[S, Req, Res]) bundle() bundle { return p }
 
-// free is called after each handler that was not followed by another at once.
+// free is called after each handler that no other handler of the pack followed directly.
 func (p *packOf[S, Req, Res]) free() bool { p.clear(); return false }
 
-// single returns tell i of the pack as a message of its own, and forgets it here.
+// single returns tell i of the pack as a separate message, and forgets it here.
 func (p *packOf[S, Req, Res]) single(i int32) *envelope {
 	var zero Req
 	l := p.of.letter()
@@ -168,7 +169,7 @@ type bundle interface {
 	discard()
 }
 
-// messages is how many there are in an envelope.
+// messages is how many messages an envelope holds.
 func (e *envelope) messages() uint64 {
 	if b := e.run.bundle(); b != nil {
 		return uint64(b.packed().waits())
@@ -184,8 +185,8 @@ func (a *actor) deadPack(b bundle, why error) {
 	b.discard()
 }
 
-// crowd notes that it may pay to pack what is told, if e is behind another message of its
-// method, or comes while a hand is at work. The caller holds a.mu and has put e in.
+// crowd notes that packing tells may pay, if e is behind another message of its method, or
+// comes while a hand is at work. The caller holds a.mu and has put e in.
 func (a *actor) crowd(e *envelope) {
 	if p := e.prev; p != nil && p.m != e.m || p == nil && a.turn != busy || a.crowded.Load() {
 		return

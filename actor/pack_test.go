@@ -53,8 +53,8 @@ func places(a *actor) (n int) {
 	return n
 }
 
-// Tells of one method that wait behind each other share a place, those of others keep
-// theirs, and all are handled in order.
+// Tells of one method that wait one behind the other share a place, tells of other methods keep
+// their own places, and all are handled in order.
 func TestPacks(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{})
@@ -140,8 +140,8 @@ func TestNoPacks(t *testing.T) {
 	}
 }
 
-// The tells of a pack are dead letters each by itself, in order, and an actor at rest keeps
-// no pack.
+// Each tell of a pack becomes a separate dead letter, in order, and an actor at rest keeps no
+// pack.
 func TestPackEnds(t *testing.T) {
 	limit(t, 20e9)
 	var mu sync.Mutex
@@ -185,9 +185,9 @@ func TestPackEnds(t *testing.T) {
 	books(t, s)
 }
 
-// A pack whose rest was recalled is not used again as long as a hand may look at it: the
-// hand forgets the request that it has claimed when its handler returns, which would be
-// somebody else's message.
+// A pack whose rest was recalled is not used again as long as a hand may look at it: when its
+// handler returns, the hand clears the request that it has claimed, and in a reused pack that
+// would be the request of another message.
 func TestTornPack(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{Slots: 1, Slice: time.Hour, Handoff: -1})
@@ -241,8 +241,8 @@ func TestFirstCheck(t *testing.T) {
 	}
 }
 
-// What would join a pack is refused as any other message is, by an actor that ends, and
-// from outside while the System does.
+// A tell that would join a pack is refused like any other message: by an actor that ends, and
+// from outside while the System ends.
 func TestJoinIsRefused(t *testing.T) {
 	limit(t, 20e9)
 	for name, end := range map[string]func(*System, Ref[*pupil]){

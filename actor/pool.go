@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	spins   = 16  // how often a slot without work lets others run before it sleeps
+	spins   = 16  // how often the owner of a slot without work lets others run before it sleeps
 	spares  = 256 // goroutines without a slot that are kept
 	classes = 40  // of the times that actors have waited: powers of two of ns
 )
@@ -19,7 +19,7 @@ const (
 // each Dedicated actor has one of its own.
 type pool struct {
 	sys    *System
-	locked bool // its goroutines stay on a thread each
+	locked bool // each of its goroutines stays on one thread
 	slots  []*slot
 
 	q      queue
@@ -79,13 +79,14 @@ func (p *pool) pass(sl *slot) {
 	go w.loop(sl)
 }
 
-// short is below which mean time of its messages a handler may leave an actor to its own
-// slot: a longer one would keep it waiting beside an idle slot. (Where a short one turns out
-// long, until the monitor takes its slot away; without a monitor no actor waits so.)
+// short is the mean time per message below which a handler may leave an actor that it makes
+// ready to wait for the handler's own slot. A longer handler would keep that actor waiting while
+// another slot is idle. (If a short handler turns out to be long, the actor waits until the
+// monitor takes the slot away; without a monitor no actor waits for a handler's slot.)
 const short = int64(20 * time.Microsecond)
 
-// ready queues an actor that has become ready. The first one that a short handler makes
-// ready waits for the slot of that handler, as Go's runnext: nobody has to be woken.
+// ready queues an actor that has become ready. The first actor that a short handler makes
+// ready waits for the slot of that handler, like Go's runnext: no sleeper has to be woken.
 func (p *pool) ready(a *actor, c *Ctx) {
 	if c != nil && c.w != nil && c.w.pool == p && p.sys.shuffle == nil && p.sys.cfg.Handoff > 0 {
 		w, sl := c.w, c.w.slot.Load()
@@ -103,10 +104,10 @@ func (p *pool) ready(a *actor, c *Ctx) {
 	p.push(entry{tag: a.used, a: a})
 }
 
-// takeNext returns the actor that waits for this slot of w, unless somebody in the queue is to
-// go before it. That is so when the actor has used more than the virtual time, and as much
-// as a slice more, or when the slot has passed from one actor to the next for a slice: so the
-// queue waits for a slice at most, as it does for a turn.
+// takeNext returns the actor that waits for this slot of w, unless the queue has to go first.
+// That is so when the actor is ahead of the virtual time, and is ahead by at least a slice or
+// the slot has been passed from one actor to the next for a slice. So the queue waits for a
+// slice at most, as it does for a turn.
 func (p *pool) takeNext(w *hand, sl *slot) *actor {
 	a := sl.next.Load()
 	if a != nil {
@@ -122,9 +123,9 @@ func (p *pool) takeNext(w *hand, sl *slot) *actor {
 	return a
 }
 
-// push queues an entry; false: the pool is closed. A sleeper is seen by the
-// sender, or sees what was queued: push puts it in before it looks for sleepers, and pop
-// goes to sleep before it looks at the queue for the last time.
+// push queues an entry; false: the pool is closed. Either the sender sees a sleeper, or the
+// sleeper sees the entry: push puts the entry in before it looks for sleepers, and pop puts the
+// slot among the sleepers before it looks at the queue for the last time.
 func (p *pool) push(e entry) bool {
 	e.since = p.sys.now()
 	failpoint.At("push")
@@ -148,7 +149,7 @@ func (p *pool) wake(now int64) bool {
 		p.mu.Unlock()
 		return false
 	}
-	e := entry{since: lookAgain} // an order by seed chooses when everybody waits
+	e := entry{since: lookAgain} // an order by seed chooses once all goroutines wait
 	if p.sys.shuffle == nil {
 		var ok bool
 		if e, ok = p.q.get(now); !ok {
@@ -210,8 +211,8 @@ func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
 
 const lookAgain = -1 // since of an entry that only wakes
 
-// close ends the goroutines that have no handler in progress, and lets those end that
-// have.
+// close ends the goroutines that have no handler in progress, and lets the others end
+// after their handlers.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

@@ -22,7 +22,7 @@ func resting(t *testing.T, p *pool) {
 }
 
 // The monitor takes no slot whose handler has just finished, and a hand that has lost the slot
-// gets no actor: else the slot would sleep twice.
+// gets no actor: otherwise the slot would be among the sleepers twice.
 func TestSlotIsTakenFromHandlersOnly(t *testing.T) {
 	s := newSys(t, Config{Slots: 1, Handoff: time.Hour})
 	p := &s.pool
@@ -41,8 +41,8 @@ func TestSlotIsTakenFromHandlersOnly(t *testing.T) {
 	resting(t, p) // the slot sleeps once
 }
 
-// A slot that is taken from a handler goes to somebody else, and there is one as before
-// when the handler has ended.
+// A slot that is taken from a handler goes to another hand, and there is still just one when the
+// handler has ended.
 func TestSlotIsPassedOn(t *testing.T) {
 	s := newSys(t, Config{Slots: 1, Handoff: time.Hour})
 	p := &s.pool
@@ -68,8 +68,8 @@ func TestSlotIsPassedOn(t *testing.T) {
 	resting(t, p)
 }
 
-// An actor that waits for a slot goes before those in the queue as long as it is less than a
-// slice ahead of them, and the slot was passed on for less than a slice.
+// An actor that waits for one slot goes before the actors in the queue as long as it is less than
+// a slice ahead of them, and the slot has been passed on for less than a slice.
 func TestTakeNext(t *testing.T) {
 	s := newSys(t, Config{Slots: 1})
 	for _, c := range []struct {
@@ -111,9 +111,9 @@ func TestTakeNext(t *testing.T) {
 }
 
 // A hand whose slot was taken away between two turns neither runs the actor that waits for
-// the slot nor says since when a handler is in progress there: both are its new owner's
-// business. (A time left behind had the monitor take the slot from an owner that slept, and
-// then it had two; in the end nobody had it.)
+// the slot nor stamps the slot with the start of a handler: only the new owner does either. (A
+// time that was left behind once made the monitor take the slot from an owner that slept. The
+// slot then had two owners, and in the end none.)
 func TestLostBetweenTurns(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{Slots: 1})
@@ -139,8 +139,8 @@ func TestLostBetweenTurns(t *testing.T) {
 	if !owner.stamp(sl, 7) || sl.since.Load() != 7 || !owner.keeps(sl) || sl.since.Load() != 0 {
 		t.Error("nor has its owner")
 	}
-	// Code that makes an actor ready when the handler is over does not leave it to the slot, whose
-	// owner sleeps.
+	// Code that makes an actor ready after the handler is over does not leave the actor to the
+	// slot, whose owner sleeps.
 	sl.next.Store(nil)
 	sl.short.Store(true)
 	p.ready(r.a, owner.ctx)
@@ -148,8 +148,8 @@ func TestLostBetweenTurns(t *testing.T) {
 	s.dropCtx(w.ctx)
 }
 
-// A hand that loses its slot to the monitor while it takes the actor that waits for it leaves
-// that actor to those that have a slot.
+// A hand that loses its slot to the monitor while it takes the actor that waits for that slot
+// leaves the actor to hands that have a slot.
 func TestLostBeforeNext(t *testing.T) {
 	s := newSys(t, Config{Slots: 1, Handoff: time.Hour})
 	sl := &slot{}
@@ -160,7 +160,7 @@ func TestLostBeforeNext(t *testing.T) {
 	sl.owner.Store(w)
 	sl.since.Store(7)
 	sl.next.Store(a)
-	q.at = func() { sl.owner.Store(other) } // after it was stamped
+	q.at = func() { sl.owner.Store(other) } // after the slot was stamped
 	if w.next(sl) != nil || sl.next.Load() != nil {
 		t.Error("it has gone on without a slot")
 	}
@@ -190,8 +190,8 @@ func (q *hookedQueue) now() int64 {
 	return q.queue.now()
 }
 
-// A handler that calls Goexit while it is being abandoned leaves the turn to the one that abandons
-// it: else both give it back, and two goroutines have the actor.
+// A handler that calls Goexit while it is being abandoned leaves the turn to the goroutine that
+// abandons it. Otherwise both would give the turn back, and two goroutines would have the actor.
 func TestGoexitOfAbandoned(t *testing.T) {
 	s := newSys(t, Config{Slots: 1})
 	r := must(t, s, "", Value(&counter{}))
@@ -211,7 +211,7 @@ func TestGoexitOfAbandoned(t *testing.T) {
 		t.Errorf("turn %d", a.turn)
 	}
 	a.mu.Unlock()
-	w.ctx.st.Store(stale) // a hook has called it: nobody else gives the turn back
+	w.ctx.st.Store(stale) // a hook has called Goexit: only gone can give the turn back
 	w.gone()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -220,8 +220,8 @@ func TestGoexitOfAbandoned(t *testing.T) {
 	}
 }
 
-// A handler that comes back from Yield with another slot than it gave gives that one back in
-// the end: without a monitor nobody else would.
+// A handler that comes back from Yield with another slot than it gave up gives the new slot back
+// in the end: without a monitor nothing else would.
 func TestYieldToAnotherSlot(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{Slots: 2, Handoff: -1})

@@ -12,9 +12,9 @@ import (
 	"github.com/firq-go/firq/watchdog"
 )
 
-// overLockfree is a run queue over the lock-free scheduler, to be measured: an actor is a
-// tenant, an activation is a task, and its cost is the processor time that the actor has
-// used since the last one, so that a turn is charged when the next one is asked for.
+// overLockfree is a run queue over the lock-free scheduler, for measurements. An actor is a
+// tenant, and an activation is a task. Its cost is the processor time that the actor has used
+// since its last activation, so that a turn is charged when the next one is asked for.
 type overLockfree struct {
 	s    *lockfree.Scheduler[*actor, entry]
 	last sync.Map // *actor: *int64, its finish tag when it came last
@@ -76,7 +76,7 @@ func with(t testing.TB, make func() queue) {
 	t.Cleanup(func() { queueFor = was })
 }
 
-// What is measured works.
+// The run queue that the benchmarks measure works.
 func TestRunQueues(t *testing.T) {
 	for _, q := range runQueues {
 		t.Run(q.name, func(t *testing.T) {
@@ -113,8 +113,8 @@ func TestRunQueues(t *testing.T) {
 	}
 }
 
-// BenchmarkRunQueue is a turn's way through the queue alone: each goroutine takes an actor
-// and puts it back with the time that a turn of its own length has used.
+// BenchmarkRunQueue measures only the way of a turn through the queue: each goroutine takes an
+// actor and puts it back with the time that a turn of the actor's own length has used.
 func BenchmarkRunQueue(b *testing.B) {
 	for _, rq := range runQueues {
 		for _, procs := range []int{1, 8} {
@@ -146,8 +146,8 @@ func BenchmarkRunQueue(b *testing.B) {
 	}
 }
 
-// BenchmarkTurns is a System whose turns are one message each, so that the run queue is most
-// of what there is to do.
+// BenchmarkTurns measures a System whose turns are one message each, so that the run queue is
+// most of the work.
 func BenchmarkTurns(b *testing.B) {
 	for _, rq := range runQueues {
 		b.Run("queue="+rq.name, func(b *testing.B) {
@@ -177,8 +177,8 @@ func BenchmarkTurns(b *testing.B) {
 	}
 }
 
-// BenchmarkRunQueueShare is the share of processor time that actors with messages of 200 us
-// get, by that of others with 20 us; 1 is fair.
+// BenchmarkRunQueueShare measures the processor time that actors with messages of 200 us get,
+// divided by that of others with messages of 20 us; 1 is fair.
 func BenchmarkRunQueueShare(b *testing.B) {
 	for _, rq := range runQueues {
 		b.Run("queue="+rq.name, func(b *testing.B) {

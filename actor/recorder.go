@@ -39,8 +39,8 @@ type timeoutKey struct {
 	mode         TimeoutMode
 }
 
-// refusals are the reasons for which a message is refused, in one word; the last one is
-// any other.
+// refusals are the reasons for which a message is refused, in one word each. The last one
+// stands for any other reason.
 var refusals = [...]string{"full", "stopped", "deadlock", "stale", "context", "other"}
 
 func refusal(why error) int {

@@ -51,7 +51,7 @@ func TestRecorder(t *testing.T) {
 	}
 }
 
-// What a System tells its Recorder agrees with its own books.
+// The counts that a System gives its Recorder agree with its own counters.
 func TestRecorderOfSystem(t *testing.T) {
 	r := NewRecorder()
 	s := newSys(t, Config{Metrics: r})
@@ -68,7 +68,7 @@ func TestRecorderOfSystem(t *testing.T) {
 	}
 	var one KindRecord
 	var st Stats
-	agree := func() bool { // soon: the last turn is told when it is over, a moment after its actor's end
+	agree := func() bool { // soon: the last turn is counted when it is over, a moment after its actor's end
 		st = s.Stats()
 		for _, x := range r.Recorded().Kinds {
 			if x.Messages > 0 {

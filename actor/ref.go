@@ -11,7 +11,7 @@ import (
 // for concurrent use.
 type Ref[S any] struct{ a *actor }
 
-// Lookup returns the actor of a name; false: there is none, or its state is of another
+// Lookup returns the actor with a name; false: there is none, or its state is of another
 // type than S.
 func Lookup[S any](s *System, name string) (Ref[S], bool) {
 	a := s.names.get(name)
@@ -48,7 +48,7 @@ func (r Ref[S]) Name() string {
 // Len is how many messages wait.
 func (r Ref[S]) Len() int { return r.a.length() }
 
-// Done is closed when the actor has ended for good.
+// Done is closed when the actor has ended permanently.
 func (r Ref[S]) Done() <-chan struct{} { return r.a.done() }
 
 // Err is why the actor has ended, once Done is closed: nil after Stop, Shutdown and
@@ -85,7 +85,7 @@ func (a *actor) done() <-chan struct{} {
 	defer a.mu.Unlock()
 	x := a.extra()
 	if x.done == nil {
-		x.done = make(chan struct{}) // finish makes it closed if nobody has asked before
+		x.done = make(chan struct{}) // finish sets closedChan if there is none by then
 	}
 	return x.done
 }

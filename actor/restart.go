@@ -18,8 +18,8 @@ const (
 	raising       // it starts them, the oldest first
 )
 
-// supervisor is what an actor that is a Supervisor has. step runs in the actor's turn;
-// what others tell it is under mu.
+// supervisor is the part of an actor that is a Supervisor. step runs in the actor's turn;
+// mu guards what other goroutines tell the supervisor.
 type supervisor struct {
 	a     *actor
 	v     Supervision
@@ -27,10 +27,10 @@ type supervisor struct {
 
 	mu     sync.Mutex
 	events []event
-	rang   uint64 // rounds whose backoff is over
-	over   bool   // it ends for good, and starts no child any more
+	rang   uint64 // the last round whose backoff is over
+	over   bool   // it ends permanently, and starts no child any more
 
-	// The turn's.
+	// Guarded by the turn.
 	phase phase
 	times []time.Time // of restarts within v.Within
 	set   []*actor    // children that are being restarted, oldest first
@@ -61,8 +61,8 @@ func (p *supervisor) isDown(a *actor, why error, failed bool) {
 	p.a.nudge()
 }
 
-// end lets the children without an incarnation end at once: there is no other one, and those
-// whose end comes first, as they are younger, may wait for it.
+// end lets the children without an incarnation end immediately. They get no other one, and
+// younger children, whose end comes first, may wait for that incarnation.
 func (p *supervisor) end() {
 	p.mu.Lock()
 	was := p.over
@@ -82,8 +82,8 @@ func (p *supervisor) end() {
 // isUp is told that a child has a new incarnation.
 func (p *supervisor) isUp(*actor) { p.a.nudge() }
 
-// gone is told that a child has ended; fail: because it failed, and has no second
-// state.
+// gone is told that a child has ended. fail is set if the child ended because it failed
+// and its state cannot be made again.
 func (p *supervisor) gone(a *actor, fail error) {
 	if fail != nil && p.v.Strategy != OneForOne {
 		p.tell(event{a, fail})
@@ -150,11 +150,11 @@ func (p *supervisor) step() {
 	}
 }
 
-// failure begins to restart; false: that is one too many.
+// failure begins a restart; false: it would be one too many.
 func (p *supervisor) failure(e event) bool {
 	l := e.child.lifeNow()
 	if l != down && l != ended || l == ended && p.v.Strategy == OneForOne {
-		return true // it is up again, with others
+		return true // it is up again, restarted with others
 	}
 	now := time.Now()
 	p.times = slices.DeleteFunc(p.times, func(t time.Time) bool { return now.Sub(t) > p.v.Within })
@@ -183,7 +183,7 @@ func (p *supervisor) failure(e event) bool {
 	return true
 }
 
-// later calls f after d, at once if there is nothing to wait for.
+// later calls f after d, or immediately if d is not positive.
 func (p *supervisor) later(d time.Duration, f func()) {
 	if d <= 0 {
 		f()
@@ -192,7 +192,7 @@ func (p *supervisor) later(d time.Duration, f func()) {
 	p.a.sys().later(d, f)
 }
 
-// take takes the youngest of the set that is up down; true: all are.
+// take takes down the youngest of the set that is up; true: all are down.
 func (p *supervisor) take() bool {
 	for i := len(p.set) - 1; i >= 0; i-- {
 		if l := p.set[i].lifeNow(); l != down && l != ended {
@@ -245,7 +245,7 @@ func (p *supervisor) downAll(why error) bool {
 	return true
 }
 
-// fresh starts all children, as if the supervisor was just made.
+// fresh starts all children, as if the supervisor had just been made.
 func (p *supervisor) fresh() {
 	p.mu.Lock()
 	p.events = nil
@@ -276,7 +276,7 @@ func (a *actor) lifeNow() life {
 	return a.life
 }
 
-// takeDown ends the incarnation of a child; one that has no other ends for good.
+// takeDown ends the incarnation of a child. A child that gets no other ends permanently.
 func (a *actor) takeDown(why error) {
 	failpoint.At("take down")
 	a.mu.Lock()

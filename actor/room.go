@@ -15,7 +15,7 @@ type roomer struct {
 	err error // why it was not let in; written before the channel is
 }
 
-// full reports whether the mailbox takes no message without a policy. The caller holds a.mu.
+// full reports whether only the mailbox's policy could let a message in. The caller holds a.mu.
 func (a *actor) full() bool {
 	return a.in-a.out >= a.set.limit && a.waits() >= a.set.limit || a.x != nil && len(a.x.room) > 0
 }
@@ -32,8 +32,8 @@ func (a *actor) admit() {
 	}
 }
 
-// lose counts a message that leaves the mailbox without being handled; the caller
-// has unlinked it, holds a.mu, and says elsewhere what became of it.
+// lose counts a message that leaves the mailbox without being handled. The caller has
+// unlinked the message, holds a.mu, and counts elsewhere what became of it.
 func (a *actor) lose() {
 	a.in--
 	if a.x != nil && len(a.x.room) > 0 {
@@ -54,7 +54,7 @@ func (a *actor) evictRoom(err error) {
 }
 
 // waitRoom waits until the mailbox has room for e, and puts it in. For the rule of
-// deadlocks, and for what the sender's handler holds, it is a call.
+// deadlocks, and for the slot and the turn of the sender's handler, this wait is a call.
 func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 	s := a.sys()
 	if err := ctx.Err(); err != nil {
@@ -104,7 +104,7 @@ func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 		a.x.room = slices.Delete(a.x.room, i, i+1)
 	}
 	a.mu.Unlock()
-	if i < 0 { // somebody decided meanwhile
+	if i < 0 { // the message was let in or refused meanwhile
 		return r.err
 	}
 	return err

@@ -11,9 +11,9 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// A handler that is about to wait for room, and is told at once that its actor has to end
+// A handler that is about to wait for room, and immediately learns that its actor has to end
 // before there is any, leaves nothing behind for the next one that waits: its waiter is not
-// used again if the actor with the full mailbox has ended meanwhile too.
+// used again, even if the actor with the full mailbox has ended meanwhile.
 func TestRoomIsLeftBeforeItIsWaitedFor(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})
@@ -24,7 +24,7 @@ func TestRoomIsLeftBeforeItIsWaitedFor(t *testing.T) {
 	var w *waiter
 	r := box0(t, s, "r")
 	_, err := do.Call(within(t), r, func(_ *box, c *Ctx) (any, error) {
-		defer failpoint.AtMark("room", func() { // what unwait does, and a kill
+		defer failpoint.AtMark("room", func() { // does what unwait does, and kills the actor
 			f := c.wait.Load()
 			if w = f.w; !f.st.CompareAndSwap(waiting, left) {
 				t.Error("it does not wait")

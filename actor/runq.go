@@ -9,14 +9,14 @@ import (
 // queue is where actors with work, and handlers that want a slot, wait: start-time
 // fair queueing (Goyal, Vin, Cheng 1996) over nanoseconds of processor time. Each
 // entry has a start tag: the finish tag of the actor's last turn, or the virtual time
-// if that is later, so that an actor that was idle has saved nothing up. The smallest tag is
+// if that is later, so that an actor earns no credit while it is idle. The smallest tag is
 // served first. Safe for concurrent use.
 type queue interface {
 	put(e entry) bool            // false: it is closed
 	get(now int64) (entry, bool) // the smallest tag; false: there was none
 	any() bool                   // from put's return until the last get
 	now() int64                  // the virtual time: the start tag of the latest turn
-	close() []entry              // returns what is in it
+	close() []entry              // returns the entries that are left
 	counters() watchdog.QueueCounters
 }
 
@@ -27,7 +27,7 @@ type order interface {
 	len() int
 	head() int64   // the key of the first entry, less than that of a shard it goes before; empty: no entry
 	now() int64    // the virtual time
-	raise(v int64) // the virtual time is v at least
+	raise(v int64) // raises the virtual time to v if it is less
 }
 
 // entry of a run queue.
@@ -55,7 +55,7 @@ func (q *heap4) now() int64 { return q.v }
 
 func (q *heap4) raise(v int64) { q.v = max(q.v, v) }
 
-// head is the tag, doubled, and 1 if it is not among those that have used less.
+// head is the first entry's tag, doubled, plus 1 unless its actor is among those that have used less.
 func (q *heap4) head() int64 {
 	if len(q.h) == 0 {
 		return empty
@@ -95,13 +95,13 @@ func (q *heap4) get() (entry, bool) {
 	if n--; n > 0 {
 		q.sink(last)
 	} else if cap(q.h) > 1024 {
-		q.h = nil // what a burst has left
+		q.h = nil // a burst has left it large
 	}
 	q.v = max(q.v, top.tag)
 	return top, true
 }
 
-// sink puts e where the top was.
+// sink puts e in the place of the top, and moves it down to where it belongs.
 func (q *heap4) sink(e entry) {
 	i, n := 0, len(q.h)
 	for {

@@ -10,7 +10,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// callPlays are about calls: who answers them, and who has gone meanwhile.
+// callPlays are about calls: what answers them, and which goroutine has gone meanwhile.
 var callPlays = map[string]play{
 	"inline, and a message": {2, func(sc *scene) {
 		sc.build(1, Config{})
@@ -162,7 +162,7 @@ func (sc *scene) gone(r Ref[*prop]) {
 }
 
 // fickle is a goroutine that calls r, and gives up if there is no answer yet. (With a
-// context that ends, chance would say what it sees first.)
+// context that ends, chance would decide whether it sees the answer or the end first.)
 func (sc *scene) fickle(name string, r Ref[*prop], n int) (left *bool) {
 	left = new(bool)
 	sc.goes(name, func() {
@@ -192,7 +192,7 @@ type lateness struct {
 	r    Ref[*prop]
 	c    *Ctx
 	run  uint64
-	gone bool // time was over
+	gone bool // the handler was abandoned
 	sent int
 }
 
@@ -210,7 +210,7 @@ func (sc *scene) late(p Parent) *lateness {
 		l.run = c.run
 		c.mu.Unlock()
 		l.c = c
-		p.suspends++ // it is this incarnation's
+		p.suspends++ // marks the state of this incarnation
 		failpoint.At("long")
 		gone := l.gone
 		switch err := tell.Tell(c, other, 50); {
@@ -232,8 +232,8 @@ func (sc *scene) late(p Parent) *lateness {
 	return l
 }
 
-// clock is a goroutine for which the time of the first handler is over at any moment. Where
-// that has not begun there is nothing to do.
+// clock is a goroutine that ends the time of the first handler at an arbitrary moment. If that
+// handler has not begun, clock does nothing.
 func (l *lateness) clock() {
 	l.sc.goes("clock", func() {
 		if l.c == nil {

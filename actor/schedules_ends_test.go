@@ -165,7 +165,7 @@ var endPlays = map[string]play{
 			select {
 			case <-r.Done():
 				if c.w != nil {
-					return // they had begun when Close came, which waits for nobody
+					return // they had begun when Close came, which does not wait for them
 				}
 				sc.Errorf("Done is closed before the last words are over")
 			default:

@@ -10,8 +10,8 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// goexitPlays are about handlers that call runtime.Goexit: what their goroutine has held is
-// given back, and nobody waits for it.
+// goexitPlays are about handlers that call runtime.Goexit: everything that their goroutine held
+// is given back, and no other goroutine waits for it.
 var goexitPlays = map[string]play{
 	"Goexit, and messages": {2, func(sc *scene) {
 		sc.build(1, Config{})

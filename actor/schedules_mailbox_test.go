@@ -68,7 +68,7 @@ var mailboxPlays = map[string]play{
 		sc.goes("sender", func() {
 			for n := 6; n < 8; n++ {
 				sc.tell(tell, r, n)
-				if waits := len(sc.accepted) - len(sc.order); waits > 5+1 { // one may have begun, and not have come to its first line
+				if waits := len(sc.accepted) - len(sc.order); waits > 5+1 { // one may have begun, before its first line
 					sc.Errorf("%d wait", waits)
 				}
 				if l := r.Len(); l > 5 {
@@ -120,7 +120,7 @@ var mailboxPlays = map[string]play{
 	"room that is waited for in vain": {2, func(sc *scene) {
 		sc.build(1, Config{Mailbox: Mailbox{1, firq.Backpressure{Policy: firq.Wait, Wait: time.Hour}}})
 		r := sc.actor(sc.s, nil)
-		sc.backlog(r, 2) // the first one has a place of its own as soon as it runs
+		sc.backlog(r, 2) // the first one leaves its place in the mailbox as soon as it runs
 		sc.sends("sender", tell, r, 3)
 		sc.goes("kill", r.Kill)
 		sc.end()
@@ -159,7 +159,7 @@ var mailboxPlays = map[string]play{
 	}},
 }
 
-// backlog tells so many messages before the play begins.
+// backlog tells r n messages before the play begins.
 func (sc *scene) backlog(r Ref[*prop], n int) {
 	for i := range n {
 		sc.tell(tell, r, i+1)

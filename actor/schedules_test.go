@@ -26,9 +26,9 @@ type scene struct {
 	hands    int
 	names    []string // of goroutines that have to end
 	accepted map[int]bool
-	left     map[int]bool   // callers have left: they are handled, or nobody hears of them
+	left     map[int]bool   // messages that their callers have left: handled, or never heard of again
 	ends     map[int]string // how each message ended
-	order    []int          // of those that were handled
+	order    []int          // the messages that were handled
 }
 
 // At implements failpoint.Hook: a new hand of the pool takes part.
@@ -47,7 +47,7 @@ type play struct {
 }
 
 func TestSchedules(t *testing.T) {
-	// What other tests have left behind passes the same marks, and would take part.
+	// Goroutines that other tests have left behind pass the same marks, and would take part.
 	err := goleak.Find()
 	for tries := 0; err != nil && tries < 20; tries++ {
 		err = goleak.Find() // which waits for half a second
@@ -69,7 +69,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// build makes the System, with so many slots, all of them asleep. Its monitor does nothing
+// build makes the System with that many slots, all of them asleep. Its monitor does nothing
 // by itself.
 func (sc *scene) build(slots int, cfg Config) {
 	cfg.Slots, cfg.Handoff = 1, -1
@@ -103,7 +103,7 @@ func (sc *scene) ended(n int, how string) {
 // prop is the state of an actor: body is what its handlers do.
 type prop struct {
 	sc       *scene
-	in       int // handlers in progress that do not wait, and that was not abandoned
+	in       int // handlers in progress that do not wait and were not abandoned
 	readers  int
 	suspends int
 	body     body
@@ -167,7 +167,7 @@ var (
 
 type body = func(p *prop, c *Ctx, n int) (int, error)
 
-// actor starts one; nil: its handlers do nothing.
+// actor starts an actor whose handlers run f; nil: they do nothing.
 func (sc *scene) actor(parent Parent, f body, opts ...Option) Ref[*prop] {
 	r, err := Spawn(parent, "", func(*Ctx) (*prop, error) { return &prop{sc: sc, body: f}, nil }, opts...)
 	if err != nil {
@@ -176,7 +176,7 @@ func (sc *scene) actor(parent Parent, f body, opts ...Option) Ref[*prop] {
 	return r
 }
 
-// sends is a goroutine that tells r so many messages.
+// sends is a goroutine that tells r these messages.
 func (sc *scene) sends(name string, m *Method[*prop, int, int], r Ref[*prop], messages ...int) {
 	sc.goes(name, func() {
 		for _, n := range messages {
@@ -211,8 +211,8 @@ func (sc *scene) calls(name string, m *Method[*prop, int, int], r Ref[*prop], n 
 	})
 }
 
-// rest lets everybody run, and fails if somebody sleeps, if work is left, or the books do
-// not add up.
+// rest lets all goroutines run, and fails if one of them sleeps, if work is left, or if the
+// counters do not add up.
 func (sc *scene) rest() {
 	sc.Run()
 	for _, name := range sc.names {
@@ -250,14 +250,14 @@ func (sc *scene) rest() {
 	}
 }
 
-// end is rest, and then the end of the System.
+// end is rest, and then closes the System.
 func (sc *scene) end() {
 	sc.rest()
 	_ = sc.s.Close()
 	sc.Run()
 }
 
-// count of messages that ended so.
+// count returns how many messages ended in this way.
 func (sc *scene) count(how string) (n int) {
 	for h := range maps.Values(sc.ends) {
 		if h == how {
@@ -267,7 +267,7 @@ func (sc *scene) count(how string) (n int) {
 	return n
 }
 
-// inOrder fails unless those of the messages that were handled were in this order.
+// inOrder fails unless the messages among these that were handled were handled in this order.
 func (sc *scene) inOrder(messages ...int) {
 	at := -1
 	for _, n := range messages {

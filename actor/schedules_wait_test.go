@@ -11,7 +11,8 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// waitPlays are about handlers that wait: who comes in meanwhile, and who waits for whom.
+// waitPlays are about handlers that wait: which messages come in meanwhile, and which handler
+// waits for which.
 var waitPlays = map[string]play{
 	"an actor that lets everybody in": {2, func(sc *scene) {
 		sc.build(1, Config{})
@@ -100,14 +101,14 @@ func awaits(p *prop, c *Ctx, n int) (int, error) {
 	return n, nil
 }
 
-// call is a call of a handler.
+// call is a call by a handler.
 func (sc *scene) call(c *Ctx, to Ref[*prop], n int) (int, error) {
 	sc.accepted[n] = true
 	got, err := tell.Call(c, to, n)
 	if errors.Is(err, ErrDeadlock) || errors.Is(err, ErrStopped) && sc.ends[n] == "" {
 		delete(sc.accepted, n)
 	}
-	if errors.Is(err, context.Canceled) { // by the caller that has left the call that the handler serves
+	if errors.Is(err, context.Canceled) { // by a caller that has left the call which this handler serves
 		delete(sc.accepted, n)
 		sc.left[n] = true
 	}
@@ -128,8 +129,8 @@ func (sc *scene) crossing() *crossing {
 	return x
 }
 
-// to calls the other one if n is mine. It must not be refused if what the other waits for
-// has been handled already.
+// to calls the other actor if n is mine. The call must not be refused if the one that the other
+// actor waits for has been handled already.
 func (x *crossing) to(c *Ctx, other Ref[*prop], n, mine int) (int, error) {
 	if n != mine {
 		return n, nil
@@ -198,7 +199,7 @@ func ringOfThree(sc *scene) {
 	sc.end()
 }
 
-// backAndForth: each calls the other, one after the other: none of them is refused, though
+// backAndForth: two actors call each other, one after the other. Neither call is refused, although
 // the caller that was answered may not have woken up yet.
 func backAndForth(sc *scene) {
 	sc.build(1, Config{})
@@ -220,7 +221,7 @@ func backAndForth(sc *scene) {
 	})
 	r = sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) { return call(c, &q, n) })
 	sc.sends("one", tell, r, 1)
-	sc.sends("busy", tell, q, 3) // else it is a call on the caller's goroutine
+	sc.sends("busy", tell, q, 3) // otherwise the call would run on the caller's goroutine
 	sc.rest()
 	if sc.count("handled") != 5 {
 		sc.Errorf("%v", sc.ends)
@@ -228,8 +229,8 @@ func backAndForth(sc *scene) {
 	sc.end()
 }
 
-// leftInRing: nobody waits for a call that its caller's handler has left, by the rule of
-// deadlocks.
+// leftInRing: by the rule of deadlocks, no handler waits for a call that the calling handler has
+// left.
 func leftInRing(sc *scene) {
 	sc.build(2, Config{})
 	left := false
@@ -265,8 +266,8 @@ func leftInRing(sc *scene) {
 	sc.end()
 }
 
-// besideRing: two siblings fail together, and a handler of one waits for the other, which
-// nobody has told it yet, when somebody else begins to wait for that too.
+// besideRing: two siblings fail together, and a handler of one waits for the other, in vain, which
+// it has not been told yet when a handler of a third actor begins to wait for that sibling too.
 func besideRing(sc *scene) {
 	sc.build(1, Config{})
 	sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
@@ -282,8 +283,8 @@ func besideRing(sc *scene) {
 	sc.end()
 }
 
-// fullAndOver: a call that finds no room has been ended already, as its handler's actor has to
-// end before there is any. It leaves nothing behind for the next call.
+// fullAndOver: a call that finds no room has been ended already, because the actor of the calling
+// handler has to end before there is any. It leaves nothing behind for the next call.
 func fullAndOver(sc *scene) {
 	sc.build(2, Config{})
 	sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
@@ -313,8 +314,8 @@ func fullAndOver(sc *scene) {
 	sc.end()
 }
 
-// letInTooLate: whose call gets room has to wait for itself, and learns what became of the
-// call if that has been answered meanwhile.
+// letInTooLate: a handler whose call gets room would then wait for itself, and learns what became
+// of the call if that has been answered meanwhile.
 func letInTooLate(sc *scene) {
 	sc.build(1, Config{})
 	var r, q Ref[*prop]
@@ -336,8 +337,8 @@ func letInTooLate(sc *scene) {
 	sc.end()
 }
 
-// failsAgain: of two siblings that are restarted the first one fails at once, while a handler
-// of it waits for the second one, which comes up after it.
+// failsAgain: of two siblings that are restarted, the first fails immediately, while one of its
+// handlers waits for the second, which comes up after it.
 func failsAgain(sc *scene) {
 	sc.build(2, Config{})
 	sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})
@@ -355,8 +356,8 @@ func failsAgain(sc *scene) {
 	sc.end()
 }
 
-// backBeforeRest: an actor that is to be taken down lets calls in that its handler in progress
-// has caused, before that handler waits as after.
+// backBeforeRest: an actor that is to be taken down lets in calls that its handler in progress
+// has caused, both before and after that handler begins to wait.
 func backBeforeRest(sc *scene) {
 	sc.build(2, Config{})
 	sup, _ := Supervise(sc.s, "", Supervision{Strategy: OneForAll})

@@ -17,7 +17,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Queue and Running tell what waits and what runs.
+// Queue tells how many actors wait, and Running which handlers run.
 func TestQueueAndRunning(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 1, Handoff: -1})
@@ -49,7 +49,7 @@ func TestQueueAndRunning(t *testing.T) {
 	})
 }
 
-// A dedicated actor has one thread of its own.
+// A dedicated actor has its own thread, and keeps it.
 func TestDedicated(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{Slots: 1, Handoff: -1})
@@ -103,7 +103,7 @@ func (m *tellAll) Refused(kind string, err error) {
 	panic("logged")
 }
 
-// Metrics are told per turn, by kind and method.
+// Metrics get their calls per turn, by kind and method.
 func TestMetrics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := &tellAll{got: map[string]int{}}
@@ -131,7 +131,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// Where all have work, weights share the processor's time.
+// While all actors have work, they share processor time by weight.
 func TestShares(t *testing.T) {
 	bubble(t, func(t *testing.T) { // a handler's Sleep is its processor time
 		s := newSys(t, Config{Slots: 1, Handoff: -1})
@@ -148,7 +148,7 @@ func TestShares(t *testing.T) {
 		}
 		sleep(2000)
 		s.Close()
-		sleep(2) // it does not wait for the handler in progress
+		sleep(2) // this does not wait for the handler in progress
 		synctest.Wait()
 		if share := float64(n[0]) / float64(n[1]); share < 2.7 || share > 3.3 {
 			t.Error(share)
@@ -178,7 +178,7 @@ func TestQuietFirst(t *testing.T) {
 	})
 }
 
-// An actor that was idle has saved nothing up.
+// An actor that was idle has earned no credit.
 func TestIdleSavesNothingUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 1, Handoff: -1})
@@ -202,7 +202,7 @@ func TestIdleSavesNothingUp(t *testing.T) {
 	})
 }
 
-// What makes no sense is refused, and the error names the field.
+// Invalid settings are refused, and the error names the field.
 func TestInvalid(t *testing.T) {
 	for want, c := range map[string]Config{
 		"Slots": {Slots: -1}, "Slice": {Slice: -1}, "Throughput": {Throughput: -1},
@@ -267,7 +267,7 @@ func TestHookGoexit(t *testing.T) {
 	<-r.Done()
 }
 
-// The parent may be nil, or another System's handler may call.
+// A nil parent is refused, and a handler of another System may call.
 func TestOddParents(t *testing.T) {
 	limit(t, 20e9)
 	for _, p := range []Parent{nil, (*System)(nil), (*Ctx)(nil), (*Supervisor)(nil)} {

@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// begin makes c that of a handler of a, which is going to run e.
+// begin makes c the Ctx of a handler of a, which is going to run m for the call f, if there is one.
 func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 	if c.a.Load() != a {
 		c.a.Store(a)
@@ -50,9 +50,9 @@ func (c *Ctx) setBase(b context.Context) {
 	c.mu.Unlock()
 }
 
-// returned ends the handler's time: what it does with c from now on is refused. It
-// reports whether the handler's result counts; otherwise it was abandoned, or has
-// stashed the message.
+// returned ends the handler's time: from now on c refuses everything. It reports whether
+// the handler's result counts; if not, the handler was abandoned, or has stashed the
+// message.
 func (c *Ctx) returned() bool {
 	failpoint.At("return")
 	f := c.serving.Load()
@@ -92,8 +92,8 @@ func (c *Ctx) clean() {
 	c.leaveAll(kids, context.Canceled)
 }
 
-// guard runs f, which is user code of c's handler, and returns what it panicked with.
-// If it called Goexit, then calls gone with an error, and the goroutine ends.
+// guard runs f, which is user code of c's handler, and returns what f panicked with.
+// If f calls Goexit, guard calls gone with an error, and the goroutine ends.
 func (c *Ctx) guard(f func(), gone func(error)) (fail error) {
 	normal := false
 	defer func() {
@@ -113,7 +113,7 @@ func (c *Ctx) guard(f func(), gone func(error)) (fail error) {
 }
 
 // serve handles a message that was taken. The result says whether the handler was
-// abandoned: then the actor, and what c stands for, are somebody else's.
+// abandoned: then the turn and the slot have been given to others.
 func (c *Ctx) serve(a *actor, e *envelope) (lost bool) {
 	fail := c.exec(a, e)
 	if lost = c.after(a, e, fail); lost {
@@ -180,7 +180,7 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 	return false
 }
 
-// obey does what a handler has asked for by its Ctx, when it is over.
+// obey does what a handler has asked for by its Ctx, once the handler is over.
 func (a *actor) obey(o *outcome) {
 	if o.unstash {
 		a.mu.Lock()

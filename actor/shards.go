@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	fewSlots  = 4 // up to so many share one heap: its lock is free most of the time
+	fewSlots  = 4 // up to so many slots share one heap: its lock is free most of the time
 	maxShards = 8
 	empty     = math.MaxInt64 // head of a shard without entries
 )
 
 // shards is the queue: one heap with a lock, or several of them that share a virtual time.
-// An entry is put into any of them; get takes from the one whose head is to go first. It
-// looks at all heads without a lock and again with that of the shard that it has chosen, so
-// it never takes what was not first of all when it looked. Hence the first entry is passed only
-// by those that were chosen before it came: at most one for each other slot.
+// An entry is put into any of them; get takes from the one whose head is to go first. It looks
+// at all heads without a lock, and again at that of the chosen shard, under the shard's lock. So
+// it never takes an entry that was not the first of all when it looked. Hence only entries that
+// were chosen before the first entry came can overtake it: at most one for each other slot.
 type shards struct {
 	v   atomic.Int64 // virtual time: the start tag of the latest turn
 	all []shard
 }
 
-// shard is a heap. What others look at without its lock, head, is written under it.
+// shard is a heap. Others read head without the lock; it is written under the lock.
 type shard struct {
 	head atomic.Int64 // key of the first entry; empty: there is none
 	_    [56]byte
@@ -83,7 +83,7 @@ func (q *shards) put(e entry) bool {
 	return true
 }
 
-// publish tells the others what the shard has. The caller holds sh.mu.
+// publish shows the others the key of the shard's first entry. The caller holds sh.mu.
 func (sh *shard) publish() { sh.head.Store(sh.order.head()) }
 
 func (q *shards) get(now int64) (entry, bool) {
@@ -119,7 +119,7 @@ func (q *shards) first() (best int64, at int) {
 	return best, at
 }
 
-// raise lets the virtual time be v at least.
+// raise raises the virtual time to v if it is less.
 func (q *shards) raise(v int64) {
 	for old := q.v.Load(); old < v && !q.v.CompareAndSwap(old, v); old = q.v.Load() {
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Used by one goroutine, shards serve as one heap would: the smallest start tag of all, those
-// that have used less before others of that tag, and nobody before the virtual time.
+// Used by one goroutine, shards serve as one heap would: the smallest start tag of all first,
+// entries that have used less before others with that tag, and no entry before the virtual time.
 func TestShardsOrder(t *testing.T) {
 	limit(t, 20e9)
 	for seed := range uint64(50) {
@@ -22,7 +22,7 @@ func TestShardsOrder(t *testing.T) {
 			t.Fatal(len(q.all))
 		}
 		type item struct {
-			key int64 // tag, doubled, and 1 if it was not among those that have used less
+			key int64 // the doubled tag, plus 1 if it was not among those that have used less
 			a   *actor
 		}
 		in := map[*actor]item{}
@@ -63,9 +63,9 @@ func TestShardsOrder(t *testing.T) {
 	}
 }
 
-// The first entry is passed only by those that were chosen before it came: a get that began
-// after it was put in, and ended before it was taken, has returned none with a greater tag.
-// Nothing is lost, and nothing comes twice.
+// Only entries that were chosen before the first entry came overtake it: a get that began after
+// it was put in, and ended before it was taken, has returned no entry with a greater tag. Nothing
+// is lost, and nothing comes twice.
 func TestShardsConcurrent(t *testing.T) {
 	limit(t, 60e9)
 	const each = 150
@@ -170,7 +170,7 @@ func TestShardsShares(t *testing.T) {
 
 func must3[S any](c *Ctx) Ref[S] { r, _ := Self[S](c); return r }
 
-// An actor that was idle has saved nothing up, whatever shard it comes to, and is served first.
+// An actor that was idle has earned no credit, whichever shard it comes to, and is served first.
 func TestShardsIdle(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 8, Handoff: -1})
@@ -202,7 +202,7 @@ func TestShardsIdle(t *testing.T) {
 	})
 }
 
-// Many slots go to sleep and are woken, and no message waits for ever.
+// Many slots go to sleep and are woken, and no message waits forever.
 func TestShardsWake(t *testing.T) {
 	limit(t, 60e9)
 	rounds := 3000

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What a turn has handled before it came to a reader is charged too.
+// The messages that a turn has handled before it came to a reader are charged too.
 func TestSharesWithReaders(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 1, Handoff: -1})

@@ -1,11 +1,11 @@
 package actor
 
-// shelved is how many envelopes go back to their method's pool at once: a trip there
+// shelved is how many envelopes go back to their method's pool together: a trip there
 // crosses processors.
 const shelved = 32
 
 // shelf is where a hand keeps the envelopes of the tells that it has handled, until
-// they are enough, or the turn is over. Only its hand uses it.
+// there are enough, or the turn is over. Only its hand uses it.
 type shelf struct {
 	first *envelope // the others by next; all are of one method
 	n     int
@@ -23,7 +23,7 @@ func (h *shelf) put(e *envelope) {
 	h.n++
 }
 
-// clear gives back what w has emptied in a turn.
+// clear gives back the envelopes and the pack that w has emptied in a turn.
 func (w *hand) clear() {
 	w.shelf.clear()
 	if e := w.empty; e != nil {

@@ -82,12 +82,12 @@ func (e *envelope) sender() string {
 }
 
 const (
-	rounds    = 1000 // of settle at most: somebody may run all the time
-	oldRounds = 64   // where the runtime cannot say whether somebody is runnable
+	rounds    = 1000 // of settle at most: a goroutine may run all the time
+	oldRounds = 64   // where the runtime cannot say whether a goroutine is runnable
 )
 
-// settle lets everybody else run until they wait, so that all that become ready at an instant
-// are there to be chosen from, however often one of them loses its processor on the way.
+// settle lets all other goroutines run until they wait. So all actors that become ready at an
+// instant are there to be chosen from, however often a goroutine loses its processor on the way.
 func (h *shuffle) settle() {
 	for i := range rounds {
 		runtime.Gosched()
@@ -127,8 +127,8 @@ func (h *shuffle) queue() queue {
 	return q
 }
 
-// bag gives its entries in an order that does not depend on that in which they came: two
-// goroutines that become ready at once come in either order on a busy machine.
+// bag gives out its entries in an order that does not depend on the order in which they came: two
+// goroutines that become ready at the same time come in either order on a busy machine.
 type bag struct {
 	h    *shuffle
 	list []entry

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The order by a seed is that of the names and handlers, not that in which goroutines happened
-// to be ready.
+// The order by a seed depends on names and handler numbers, not on the order in which goroutines
+// happened to become ready.
 func TestBag(t *testing.T) {
 	var entries []entry
 	for _, name := range []string{"a", "b", "c"} {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// run is the soak: senders, callers, who kills, and in the end the books.
+// run is the soak: goroutines that send, call and kill, and in the end a look at the counters.
 func (k *soak) run(d time.Duration) {
 	var wg sync.WaitGroup
 	k.begun.Store(true)
@@ -18,7 +18,7 @@ func (k *soak) run(d time.Duration) {
 			from := &soakSender{done: map[*soakPlace]int64{}}
 			for now := time.Now(); now.Before(over) || now.Before(late) && !happened(k.s.Stats()); now = time.Now() {
 				done := make(chan bool)
-				go func() { // a handler may end it
+				go func() { // a handler may end this goroutine
 					defer close(done)
 					k.act(from, g)
 				}()
@@ -46,7 +46,7 @@ func (k *soak) run(d time.Duration) {
 	k.end()
 }
 
-// happened reports whether there was some of everything.
+// happened reports whether each kind of event has occurred.
 func happened(st Stats) bool {
 	return st.Restarts > 0 && st.Handled > 0 && st.DeadLetters > 0 && st.Cancelled > 0 && st.Refused > 0
 }
@@ -88,7 +88,7 @@ func (k *soak) tell(ctx context.Context, r Ref[*soaked], n *soakNote) {
 	k.mu.Unlock()
 }
 
-// end shuts the System down and looks at the books.
+// end shuts the System down and checks the counters.
 func (k *soak) end() {
 	ctx, cancel := context.WithTimeout(bg, 20*time.Second)
 	defer cancel()
@@ -110,7 +110,7 @@ func (k *soak) end() {
 			return
 		}
 	}
-	for end := time.Now().Add(5 * time.Second); len(k.s.Running()) > 0; time.Sleep(time.Millisecond) { // what was abandoned
+	for end := time.Now().Add(5 * time.Second); len(k.s.Running()) > 0; time.Sleep(time.Millisecond) { // abandoned ones
 		if time.Now().After(end) {
 			k.t.Errorf("still running: %v", k.s.Running())
 			return

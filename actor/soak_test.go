@@ -16,10 +16,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Everything at once, under supervisors of all strategies, with mailboxes of all
-// policies: each message that was accepted is handled or a dead letter, once; no two
-// handlers of an incarnation at once; a sender is served in order; nobody waits in the
-// end. FIRQ_SOAK=10m is for how long.
+// Everything together, under supervisors of all strategies, with mailboxes of all policies. Each
+// message that was accepted is handled or becomes a dead letter, once. No two handlers of an
+// incarnation run at the same time. A sender is served in order, and in the end no caller waits.
+// FIRQ_SOAK=10m sets for how long.
 func TestSoak(t *testing.T) {
 	d := 2 * time.Second
 	if text := os.Getenv("FIRQ_SOAK"); text != "" {
@@ -37,13 +37,13 @@ func TestSoak(t *testing.T) {
 	}
 }
 
-// soak is one System and what has to be true of it.
+// soak is one System, and the records to check it by.
 type soak struct {
 	t     *testing.T
 	s     *System
 	dead  atomic.Uint64
 	taken atomic.Uint64 // tells that were accepted
-	begun atomic.Bool   // Goexit does not end the test, in a start or in a handler that a start calls inline
+	begun atomic.Bool   // before, Goexit in a start or in a handler that it calls inline would end the test
 
 	mu      sync.Mutex
 	parents []Parent
@@ -62,14 +62,14 @@ type soakMethods struct {
 type soakNote struct {
 	seq     int64 // of its sender
 	depth   int
-	ends    bool        // its caller's ctx does: it may stay put aside
+	ends    bool        // its caller's ctx ends: the message may stay put aside
 	from    *soakSender // nil: a call, or a handler sends it
 	runs    atomic.Int32
 	stashed atomic.Int32
 	dead    atomic.Int32
 }
 
-// soakSender is a goroutine that tells; done is what each actor has had of its messages.
+// soakSender is a goroutine that tells; done is the last of its messages that each actor has had.
 type soakSender struct {
 	seq  int64
 	mu   sync.Mutex
@@ -78,8 +78,8 @@ type soakSender struct {
 
 // soakPlace is what the incarnations of an actor share.
 type soakPlace struct {
-	ordered bool // no message of it is put aside
-	precise bool // no handler of it is abandoned
+	ordered bool // none of its messages is put aside
+	precise bool // none of its handlers is abandoned
 }
 
 // soaked is the state of an incarnation.
@@ -168,7 +168,7 @@ func (k *soak) spawn(p Parent) {
 		k.refs = append(k.refs, r)
 	} else {
 		i := rand.IntN(len(k.refs))
-		k.refs[i].Kill() // else groups grow until some start of theirs fails each time
+		k.refs[i].Kill() // otherwise groups grow until one of their starts fails each time
 		k.refs[i] = r
 	}
 }
@@ -265,7 +265,7 @@ func (p *soaked) inOrder(c *Ctx, n *soakNote) {
 	n.from.done[p.place] = n.seq
 }
 
-// ask calls somebody. ends: ctx does.
+// ask calls some actor. ends: ctx ends.
 func (k *soak) ask(ctx context.Context, depth int, ends bool) {
 	ms := []*Method[*soaked, *soakNote, int]{k.m.tell, k.m.urgent, k.m.read, k.m.inline, k.m.cancel, k.m.warn}
 	m, r, n := ms[rand.IntN(len(ms))], k.some(), &soakNote{depth: depth, ends: ends}
@@ -275,7 +275,7 @@ func (k *soak) ask(ctx context.Context, depth int, ends bool) {
 	case 0:
 		f := m.Start(ctx, r, n)
 		if rand.IntN(3) == 0 {
-			return // which leaves it, if the ctx ends
+			return // the future leaves the call, if the ctx ends
 		}
 		got, err = f.Wait(ctx)
 	default:

@@ -3,7 +3,7 @@ package actor
 import "github.com/firq-go/firq/internal/proof/failpoint"
 
 // Parent is where an actor is started: a *System; a *Ctx, for a child of the actor
-// whose handler runs, which ends with its incarnation; or a *Supervisor.
+// whose handler runs, where the child ends with that incarnation; or a *Supervisor.
 type Parent interface {
 	// home returns the parent, and the handler that starts the child, if one does.
 	home() (*System, *actor, *Ctx, error)
@@ -33,17 +33,17 @@ func (p *Supervisor) home() (*System, *actor, *Ctx, error) {
 	return p.a.sys(), p.a, nil, nil
 }
 
-// Starter is optional, on the state: Started is called after each start, before the
-// first message. An error counts as an error of the start.
+// Starter is an optional interface of the state: Started is called after each start,
+// before the first message. An error counts as an error of the start.
 type Starter interface{ Started(c *Ctx) error }
 
-// Stopper is optional, on the state: Stop is called when an incarnation ends, after its
-// last handler and when its children have ended, unless a handler of it was abandoned
-// or is still in progress at Close. why is what Ref.Err will be, or the failure for
-// which the actor is restarted. Its panics are logged.
+// Stopper is an optional interface of the state: Stop is called when an incarnation
+// ends, after its last handler and when its children have ended, unless a handler of the
+// incarnation was abandoned or is still in progress at Close. why is what Ref.Err will
+// be, or the failure for which the actor is restarted. Panics of Stop are logged.
 type Stopper interface{ Stop(c *Ctx, why error) }
 
-// Value is the start of an actor whose state is made already. It works only once: a
+// Value returns the start of an actor whose state exists already. It works only once: a
 // failure ends such an actor, even under a supervisor.
 func Value[S any](state S) func(*Ctx) (S, error) {
 	v := &value[S]{state}
@@ -63,9 +63,10 @@ var (
 	methodStop    = &method{name: "Stop"}
 )
 
-// Spawn starts an actor. start makes its state: for the first time before Spawn
-// returns, on its caller's goroutine, and its error or panic is Spawn's; later, under a
-// supervisor, once for each incarnation. An empty name means that Spawn makes one.
+// Spawn starts an actor. start makes its state. The first time it runs before Spawn
+// returns, on the goroutine that called Spawn, and Spawn returns its error or panic as an
+// error; later, under a supervisor, it runs once for each incarnation. If name is empty,
+// Spawn makes one.
 func Spawn[S any](p Parent, name string, start func(*Ctx) (S, error), opts ...Option) (Ref[S], error) {
 	if p == nil || start == nil {
 		return Ref[S]{}, invalid("Spawn: the parent or start is nil")
@@ -158,8 +159,8 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 	return nil
 }
 
-// open makes the state of an incarnation. The caller has the turn. If first, and start
-// calls Goexit, then the goroutine is that of Spawn, and the actor ends.
+// open makes the state of an incarnation. The caller has the turn. If first is set, this
+// is the goroutine that called Spawn, and the actor ends if start calls Goexit.
 func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err error) {
 	a.cur.Store(c)
 	gone := func(fail error) {

@@ -18,7 +18,7 @@ func (c *Ctx) Unstash() {
 	}
 }
 
-// stash puts a message aside whose handler is over.
+// stash puts aside a message whose handler is over.
 func (a *actor) stash(e *envelope) {
 	a.mu.Lock()
 	if a.life == ended { // by Close, and it counts as handled
@@ -70,7 +70,7 @@ func (a *actor) unhandled(e *envelope, why error) {
 	a.deadLetter(e, why)
 }
 
-// takeAllFront moves what is in from before what is in l, in order.
+// takeAllFront moves the messages of from in front of those of l, in order.
 func (l *list) takeAllFront(from *list) {
 	var all list
 	all.takeAll(from)

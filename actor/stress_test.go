@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Random work with panics, Goexit, timeouts, kills, stops and deadlines, under supervisors: no
-// two handlers of an incarnation at once, each call is answered, and the books add up.
+// Random work with panics, Goexit, timeouts, kills, stops and deadlines, under supervisors. No two
+// handlers of an incarnation run at the same time, each call is answered, and the counters add up.
 func TestStress(t *testing.T) {
 	limit(t, 60e9)
 	for _, cfg := range []Config{{}, {Slots: 1, Throughput: 1}, {Slots: 4, Handoff: time.Millisecond}} {
@@ -96,7 +96,7 @@ func stress(t *testing.T, cfg Config, how Reentrancy, d time.Duration) {
 		spawn([]Parent{s, top}[i%2])
 	}
 	over, flushed := make(chan bool), make(chan bool)
-	go func() { // what is put aside does not stay there
+	go func() { // messages that are put aside do not stay there
 		defer close(flushed)
 		for {
 			select {
@@ -144,7 +144,7 @@ func stress(t *testing.T, cfg Config, how Reentrancy, d time.Duration) {
 				}
 			}
 			for time.Now().Before(stop) {
-				s.apart(step) // a handler may end its goroutine
+				s.apart(step) // a handler may end the goroutine
 			}
 		})
 	}
@@ -163,9 +163,9 @@ func stress(t *testing.T, cfg Config, how Reentrancy, d time.Duration) {
 	}
 }
 
-// Random graphs of calls: what ends by itself is never refused, and what cannot end is.
-// Each actor waits for others in a fixed order, in all ways that there are; if the graph has no
-// cycle nothing may be refused, whatever runs at once.
+// Random graphs of calls: a call that ends by itself is never refused, and one that cannot end is.
+// Each actor waits for others in a fixed order, in all the ways that exist. If the graph has no
+// cycle, nothing may be refused, whatever runs at the same time.
 func TestNeverAFalseAlarm(t *testing.T) {
 	limit(t, 60e9)
 	for seed := range uint64(60) {
@@ -280,7 +280,7 @@ func TestEveryDeadlockIsTold(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if err := s.Shutdown(within(t)); err != nil { // what goes on although its caller was refused
+		if err := s.Shutdown(within(t)); err != nil { // handlers may go on although their caller was refused
 			t.Errorf("seed %d: %v, %v", seed, err, s.Running())
 		}
 		books(t, s)

@@ -40,7 +40,7 @@ func TestStrategies(t *testing.T) {
 			if g := strings.Fields(d.peek()); st == OneForAll && slices.Index(g, "-c1:boom") > slices.Index(g, "-a1:boom") {
 				t.Errorf("the oldest went down first: %v", g)
 			}
-			// A child that is not named first fails at once, last words come before siblings'.
+			// A child that is not named first fails immediately; its last words come before its siblings'.
 			got := strings.Fields(d.take())
 			wanted := strings.Fields(want)
 			slices.Sort(got[:len(got)-strings.Count(want, "+")])
@@ -78,7 +78,7 @@ func TestEscalation(t *testing.T) {
 			t.Error(mid.Err())
 		}
 		sleep(2000)
-		for range 2 { // as if just made
+		for range 2 { // as if it had just been made
 			_, _ = do.Call(bg, a, boom)
 		}
 		synctest.Wait()
@@ -89,8 +89,8 @@ func TestEscalation(t *testing.T) {
 	})
 }
 
-// Without a supervisor of its own one that gives up ends, children first, with the last
-// failure. MaxRestarts below 0: at the first.
+// A supervisor that has no supervisor itself and gives up ends, children first, with the last
+// failure. MaxRestarts below 0: it gives up at the first failure.
 func TestGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})
@@ -116,8 +116,8 @@ func TestGivesUp(t *testing.T) {
 	})
 }
 
-// Messages wait while the backoff lasts, which doubles up to MaxBackoff, and of which
-// jitter takes at most half away.
+// Messages wait while the backoff lasts. It doubles up to MaxBackoff, and jitter shortens it by
+// at most half.
 func TestBackoff(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})
@@ -194,7 +194,7 @@ func TestFirstStartFails(t *testing.T) {
 	}
 }
 
-// Value has no second state.
+// Value cannot make a second state.
 func TestValueEnds(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{})
@@ -208,7 +208,7 @@ func TestValueEnds(t *testing.T) {
 	}
 }
 
-// A restart takes back what is stashed, before what waits.
+// A restart takes back the stashed messages, before those that wait.
 func TestRestartUnstashes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})
@@ -238,8 +238,8 @@ func TestRestartUnstashes(t *testing.T) {
 	})
 }
 
-// A supervisor that looks at its children while one of them is being started does not give
-// that one another start in advance, which no limit would count.
+// A supervisor that looks at its children while one of them is being started does not give that
+// child another start in advance, which no limit would count.
 func TestStartIsWantedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 2})
@@ -267,8 +267,8 @@ func TestStartIsWantedOnce(t *testing.T) {
 	})
 }
 
-// A supervisor that ends starts no child any more, so nobody waits for one that is down, and
-// least of all a sibling that has to end before it.
+// A supervisor that ends starts no child any more. So no caller waits for a child that is down,
+// least of all a handler of a sibling that has to end before it.
 func TestSupervisorEndsWhileAChildIsDown(t *testing.T) {
 	for _, before := range []bool{true, false} { // it is down before the supervisor ends
 		t.Run(fmt.Sprint(before), func(t *testing.T) {

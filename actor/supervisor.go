@@ -44,7 +44,7 @@ type Supervision struct {
 type Supervisor struct{ a *actor }
 
 // Supervise starts a supervisor. Its children are started by Spawn and Supervise with
-// it as the parent, at any time. opts are those of each child, before its own.
+// it as the parent, at any time. opts apply to each child, before the child's own.
 func Supervise(p Parent, name string, v Supervision, opts ...Option) (*Supervisor, error) {
 	if p == nil {
 		return nil, invalid("Supervise: the parent is nil")

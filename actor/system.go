@@ -29,17 +29,17 @@ type System struct {
 	observations sync.Map  // observationKey: *observation
 	shuffle      *shuffle  // of actortest
 
-	tree sync.Mutex // parents and children; before any actor's mu
+	tree sync.Mutex // parents and children; locked before any actor's mu
 
-	shutting atomic.Bool // nothing from outside any more
-	closed   atomic.Bool // nothing any more
+	shutting atomic.Bool // nothing from outside is accepted any more
+	closed   atomic.Bool // nothing is accepted any more
 
 	ctxMu  sync.Mutex
-	ctxs   map[*Ctx]struct{} // all that there are
+	ctxs   map[*Ctx]struct{} // all that exist
 	spare  []*Ctx            // of calls from outside
 	actors atomic.Int64
 
-	sumMu      sync.Mutex // with names: an actor is in names or in the sums
+	sumMu      sync.Mutex // an actor moves from names to the sums under it
 	in, out    uint64     // of actors that have ended
 	dead       atomic.Uint64
 	cancelled  atomic.Uint64
@@ -52,7 +52,7 @@ type System struct {
 	monitor    chan struct{}
 	stopped    chan struct{} // closed by Close
 	rootNudge  chan struct{}
-	gently     atomic.Bool // Shutdown ends the actors: ended without error
+	gently     atomic.Bool // Shutdown ends the actors, so without an error
 	closeDone  chan struct{}
 	apartNow   atomic.Int64 // hooks, and last words that Close runs, in progress
 	keepMu     sync.Mutex
@@ -64,7 +64,7 @@ type System struct {
 // is 0.
 type Stats struct {
 	Actors      int    // alive; supervisors do not count
-	Waiting     int    // messages in mailboxes, what is stashed included
+	Waiting     int    // messages in mailboxes, stashed ones included
 	Accepted    uint64 // messages, inline calls too
 	Handled     uint64 // a handler was started
 	DeadLetters uint64 // no handler will get them
@@ -102,7 +102,7 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 
 func (s *System) now() int64 { return s.clk.Now() }
 
-// queueFor makes the run queue for so many slots; a variable for benchmarks that measure others.
+// queueFor makes the run queue for so many slots. It is a variable so that benchmarks can measure other queues.
 var queueFor = func(slots int) queue { return newShards(slots) }
 
 func (s *System) newQueue(slots int) queue {
@@ -166,14 +166,14 @@ func (a *actor) kindName() string {
 	return a.kind.name
 }
 
-// hook runs what the user gave, on a goroutine of its own: what it panics with is logged, and
-// Goexit ends neither the monitor, nor Close, nor an actor's end half-way.
+// hook runs a function of the user's on a separate goroutine. A panic in it is logged, and
+// Goexit in it does not cut short the monitor, Close or the end of an actor.
 func (s *System) hook(name string, f func()) {
 	s.apart(func() { s.hookHere(name, f) })
 }
 
-// hookHere is hook for what is called for each message or turn, where a goroutine would cost too
-// much: after Goexit the caller's goroutine ends, and gives back what it holds.
+// hookHere is hook for functions that are called for each message or turn, where a goroutine would
+// cost too much. Goexit in f ends the caller's goroutine, which then gives back what it holds.
 func (s *System) hookHere(name string, f func()) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -183,7 +183,7 @@ func (s *System) hookHere(name string, f func()) {
 	f()
 }
 
-// apart runs f on a goroutine of its own, and returns when that has ended, by Goexit too.
+// apart runs f on a separate goroutine, and returns when that has ended, even by Goexit.
 func (s *System) apart(f func()) {
 	s.apartNow.Add(1)
 	defer s.apartNow.Add(-1)
@@ -195,7 +195,7 @@ func (s *System) apart(f func()) {
 	<-done
 }
 
-// newCtx returns a Ctx of its own account.
+// newCtx returns a Ctx with its own account.
 func (s *System) newCtx() *Ctx {
 	c := &Ctx{sys: s, acct: new(account)}
 	s.ctxMu.Lock()
@@ -233,7 +233,7 @@ func (s *System) childCtx(c *Ctx) *Ctx {
 	return s.newCtx()
 }
 
-// doneCtx gives childCtx's back.
+// doneCtx gives back a Ctx that childCtx returned.
 func (s *System) doneCtx(c, cc *Ctx) {
 	if c != nil && c.child == cc {
 		c.lent.Store(false)

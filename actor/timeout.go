@@ -36,7 +36,7 @@ func (c *Ctx) arm(a *actor, m *method, d time.Duration, mode TimeoutMode) {
 		if mode == Cancel && c.marked() {
 			parent := c.context()
 			std, end := context.WithDeadlineCause(parent, began.Add(d), ErrTimeout)
-			stop := context.AfterFunc(std, func() { // so that Err says it before anybody is told
+			stop := context.AfterFunc(std, func() { // so that Err reports the timeout before late tells of it
 				if context.Cause(std) == ErrTimeout {
 					c.late(a, m, run, began, mode)
 				}
@@ -98,7 +98,7 @@ func (c *Ctx) late(a *actor, m *method, run uint64, began time.Time, mode Timeou
 	s.log(slog.LevelWarn, "actor: a handler has run for its timeout", "actor", h.Name, "method", h.Method, "elapsed", h.Elapsed, "mode", int(mode))
 }
 
-// abandon takes from a handler what it holds: from now on it is nobody's.
+// abandon takes from a handler all that it holds: from now on it belongs to no actor and no call.
 func (c *Ctx) abandon(a *actor) {
 	s := c.sys
 	failpoint.At("abandon")

@@ -33,7 +33,7 @@ func TestTimeoutWarn(t *testing.T) {
 }
 
 // Cancel cancels the Ctx; the actor goes on when the handler has returned. The method's
-// timeout wins.
+// timeout takes precedence.
 func TestTimeoutCancel(t *testing.T) {
 	short := NewMethod("Short", run, WithTimeout(20*time.Millisecond, Cancel))
 	bubble(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestTimeoutCancel(t *testing.T) {
 		if n, err2 := f.Wait(bg); n != 3 || err != nil || err2 != nil {
 			t.Error(n, err, err2)
 		}
-		// A call that it waits in returns at once.
+		// A call in which the handler waits returns immediately.
 		start = time.Now()
 		_, err = short.Call(bg, r, func(_ *box, c *Ctx) (any, error) {
 			return do.Call(c, b, func(_ *box, c *Ctx) (any, error) { <-c.Done(); return nil, nil })
@@ -80,8 +80,8 @@ func TestTimeoutCancel(t *testing.T) {
 	})
 }
 
-// Stop: the caller gets ErrTimeout, a new incarnation goes on at once, and what the
-// abandoned handler does is refused.
+// Stop: the caller gets ErrTimeout, a new incarnation goes on immediately, and everything that
+// the abandoned handler tries is refused.
 func TestTimeoutStop(t *testing.T) {
 	for _, slots := range []int{1, 4} {
 		for _, how := range []string{"sleep", "call", "read", "await", "full"} {
@@ -184,7 +184,7 @@ func TestTimeoutStopAlone(t *testing.T) {
 	})
 }
 
-// Timers: to itself, once or again and again, until stopped or the incarnation ends.
+// An actor's timers ring once or again and again, until they are stopped or the incarnation ends.
 func TestTimers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var dead []DeadLetter
@@ -210,7 +210,7 @@ func TestTimers(t *testing.T) {
 		}
 		free := block(t, r)
 		sleep(200)
-		if r.Len() != 1 { // Every has at most one waiting
+		if r.Len() != 1 { // Every has at most one message waiting
 			t.Error(r.Len())
 		}
 		_, _ = do.Start(bg, box0(t, s, "x"), get).Wait(bg)

@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// Timer sends an actor a message of its own. It ends with the incarnation.
+// Timer sends its actor a message. It ends with the incarnation.
 type Timer struct {
 	mu     sync.Mutex
 	a      *actor
@@ -16,7 +16,7 @@ type Timer struct {
 	over   bool          // it has rung, or has ended
 	queued bool          // its message waits
 	send   func(*Timer)
-	from   *actor // as whom it sends, in a System of actortest
+	from   *actor // the sender of its messages, in a System of actortest
 }
 
 // After sends the actor of c a message after d. It panics if m is a method of another
@@ -58,7 +58,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 			a.deadLetter(&l.envelope, err)
 		}
 	}
-	t.mu.Lock() // whoever ends it waits until it is set
+	t.mu.Lock() // a goroutine that ends the timer waits until t.t is set
 	defer t.mu.Unlock()
 	a.mu.Lock()
 	if t.over = a.life == ended; t.over { // by Close, and the handler goes on
@@ -153,9 +153,10 @@ type Down struct {
 	Err  error // as Ref.Err
 }
 
-// Watch tells the actor of c once when `to` ends for good, or at once if it has. The
-// message does not count in the mailbox's limit. A watch ends with the incarnation that
-// watches. It panics if down is a method of another state than c's actor has.
+// Watch sends the actor of c one message when `to` ends permanently, or immediately if it
+// has ended already. The message does not count in the mailbox's limit. A watch ends with
+// the incarnation that watches. Watch panics if down is a method of another state than c's
+// actor has.
 func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) {
 	if !c.valid() {
 		return
@@ -176,7 +177,7 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) {
 		}
 		l := &letter[T, Down, struct{}]{of: down, req: d}
 		l.m, l.run = &down.method, l
-		_ = a.post(&l.envelope, nil, beyond) // an error: it has ended itself
+		_ = a.post(&l.envelope, nil, beyond) // an error: the watching actor has itself ended
 	}
 	if to.a == nil {
 		tell(Down{Err: ErrStopped})

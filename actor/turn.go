@@ -6,16 +6,16 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// How a turn ends for the hand.
+// turnEnd says how a turn ends for its hand.
 type turnEnd uint8
 
 const (
-	turnOver turnEnd = iota // the hand has its slot still
-	turnLost                // it has not
+	turnOver turnEnd = iota // the hand still has its slot
+	turnLost                // the hand has lost it
 	turnGone                // its handler was abandoned: the goroutine ends
 )
 
-// turn runs messages of a until the slice or their number is spent. The slot is stamped.
+// turn runs messages of a until the slice or the number of messages is spent. The slot is stamped.
 func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 	s := w.pool.sys
 	t := tally{a: a, start: w.now, waited: waited}
@@ -67,7 +67,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 			if t.n == 0 && t.read == 0 {
 				return w.read(sl, a, e, &t)
 			}
-			a.mu.Unlock() // what came before it is the turn's, what it takes is its own
+			a.mu.Unlock() // the messages before e are charged now, what e takes is charged separately
 			w.charge(&t, TurnIdle)
 			t, check = tally{a: a, start: w.now}, 1
 			continue
@@ -101,8 +101,8 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 	}
 }
 
-// firstCheck is after how many messages of a turn the clock is read first: more than one
-// if all of them, as the last ones were, take a quarter of a slice at most.
+// firstCheck is the number of messages of a turn after which the clock is first read: more
+// than one if these, taking as long as the last ones did, need a quarter of a slice at most.
 func (a *actor) firstCheck() int {
 	if a.mean > 0 && 8*a.mean <= a.set.sys.slice/4 {
 		return min(8, a.set.throughput)
@@ -110,7 +110,7 @@ func (a *actor) firstCheck() int {
 	return 1
 }
 
-// handle runs the handler of e, the head, and of what follows it: k messages at most. The
+// handle runs the handler of e, the head; if e is a pack, of k of its tells at most. The
 // caller holds a.mu, which is free afterwards. lost: as with serve.
 func (w *hand) handle(a *actor, e *envelope, k int, t *tally) (lost bool) {
 	c, state := w.ctx, a.state
@@ -136,7 +136,7 @@ type tally struct {
 	start  int64
 	waited int64
 	n      int // messages
-	read   int // so many when the clock was read last
+	read   int // messages when the clock was read last
 }
 
 // charge ends the account of a turn. The caller has the turn of the actor.
@@ -185,7 +185,7 @@ func (w *hand) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
 	return turnOver
 }
 
-// read runs a read-only handler: the turn is passed on, so that the next one, if it
+// read runs a read-only handler. The turn is passed on, so that the next handler, if it
 // only reads too, may run meanwhile. The caller holds a.mu.
 func (w *hand) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	c := w.ctx
@@ -233,7 +233,7 @@ func (w *hand) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	return w.again(sl, a, t, TurnIdle), true
 }
 
-// died is called on a goroutine that ends, as a handler has called Goexit.
+// died is called on a goroutine that ends because a handler has called Goexit.
 func (w *hand) died(a *actor, lost bool) {
 	if w == nil || lost {
 		return

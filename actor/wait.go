@@ -13,7 +13,7 @@ import (
 func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err error) {
 	var done <-chan struct{}
 	if own, ok := ctx.(*Ctx); ok && own == c {
-		if b := c.served(); b != nil { // what else ends the handler interrupts f
+		if b := c.served(); b != nil { // anything else that ends the handler interrupts f
 			ctx = b
 			done = b.Done()
 		}
@@ -67,8 +67,8 @@ func (c *Ctx) look(ctx context.Context, f *call) error {
 	}
 }
 
-// outer returns the handler inside of which c's runs, on the same goroutine: who starts an
-// actor waits while its start does.
+// outer returns the handler inside which c's handler runs, on the same goroutine: a handler
+// that starts an actor waits while the actor's start waits.
 func (c *Ctx) outer() *Ctx {
 	if c.serving.Load() != nil {
 		return nil
@@ -92,9 +92,9 @@ func (c *Ctx) pause() (start int64) {
 	return start
 }
 
-// resume takes it back, except for the slot: a handler that goes on may hold what others
-// wait for. (With an order by seed it has the slot, and the slot decides who is first to take
-// the turn back.)
+// resume takes back what pause gave up, except for the slot: a handler that goes on may hold
+// what others wait for. (In an order by seed it takes the slot too, and the slot decides which
+// handler is the first to take the turn back.)
 func (c *Ctx) resume(start int64) {
 	c.wantBySeed()
 	for p := c; p != nil; p = p.outer() {
@@ -127,8 +127,8 @@ func (w *hand) want(a *actor) {
 	}
 }
 
-// enter makes c one of the handlers that are in progress beside the one that has the
-// turn. The caller holds a.mu.
+// enter makes c one of the handlers that are in progress in addition to the one that has
+// the turn. The caller holds a.mu.
 func (a *actor) enter(c *Ctx) {
 	x := a.extra()
 	x.readers++
@@ -199,7 +199,7 @@ func (a *actor) regain(c *Ctx) {
 	a.mu.Lock()
 	if c.pauses--; c.pauses > 0 || c.st.Load() == abandoned {
 		a.mu.Unlock()
-		return // and abandon has taken it from the suspended ones
+		return // if it was abandoned, abandon has taken it from the suspended ones
 	}
 	if a.turn == idle && a.x.readers == 0 {
 		a.turn = busy
@@ -213,7 +213,7 @@ func (a *actor) regain(c *Ctx) {
 	a.x.resume = append(a.x.resume, c)
 	a.mu.Unlock()
 	if c.w != nil && c.sys.shuffle != nil {
-		c.w.lose() // which the handler that has the turn may want
+		c.w.lose() // the handler that has the turn may want the slot
 	}
 	<-c.turn
 }

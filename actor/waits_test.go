@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The caller of a message that was put aside waits for the actor, and so does a handler that calls that
-// caller from there.
+// The caller of a message that was put aside waits for the actor. So a handler of the actor that calls
+// this caller would wait for itself.
 func TestDeadlockByStash(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		s := newSys(t, cfg)
@@ -37,7 +37,7 @@ func TestDeadlockByStash(t *testing.T) {
 	})
 }
 
-// A thread of one's own changes nothing.
+// A dedicated thread does not change the rule of deadlocks.
 func TestDeadlockOfDedicated(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		s := newSys(t, cfg)
@@ -54,8 +54,8 @@ func TestDeadlockOfDedicated(t *testing.T) {
 	})
 }
 
-// Last words, and the start of a later incarnation, wait as other handlers do: for one that
-// waits for the actor, in vain.
+// Last words, and the start of a later incarnation, wait as other handlers do: in vain, for a
+// handler that waits for the actor.
 func TestDeadlockOfLastWordsAndStarts(t *testing.T) {
 	modes(t, func(t *testing.T, _ context.Context, cfg Config) {
 		s := newSys(t, cfg)
@@ -119,8 +119,8 @@ func TestDeadlockOfOwnEnd(t *testing.T) {
 	})
 }
 
-// A handler whose wait was ended by a ctx does not wait any more, though it has not got
-// its turn back yet.
+// A handler whose wait was ended by a ctx does not wait any more, although it has not got its
+// turn back yet.
 func TestWaitIsOverBeforeTheTurn(t *testing.T) {
 	limit(t, 20*time.Second)
 	for name, wait := range map[string]func(c *Ctx, ctx context.Context, b Ref[*box]) error{
@@ -143,7 +143,7 @@ func TestWaitIsOverBeforeTheTurn(t *testing.T) {
 			in, out := make(chan bool), make(chan bool)
 			_ = do.Tell(bg, x, func(_ *box, c *Ctx) (any, error) {
 				self := Ref[*box]{x.a}
-				do.Start(c, via, func(_ *box, c *Ctx) (any, error) { // comes in while x waits, and stays
+				do.Start(c, via, func(_ *box, c *Ctx) (any, error) { // its call comes in while x waits, and stays
 					return do.Call(c, self, func(*box, *Ctx) (any, error) { close(in); <-out; return nil, nil })
 				})
 				ctx, cancel := context.WithCancel(c)
@@ -166,8 +166,8 @@ func TestWaitIsOverBeforeTheTurn(t *testing.T) {
 	}
 }
 
-// A full mailbox in which there is a message of the call chain will have room, though the
-// actor waits for the one that wants it.
+// A full mailbox that holds a message of the call chain will have room, although the actor waits
+// for the sender that wants the room.
 func TestRoomBehindTheCallChain(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{Slots: 1, Handoff: -1})
@@ -210,7 +210,7 @@ func TestRoomBehindTheCallChain(t *testing.T) {
 	}
 }
 
-// A reentrant actor waits, too, while the start of an actor does that its handler starts.
+// A reentrant actor also waits while its handler starts an actor and that actor's start waits.
 func TestReentrantDuringStart(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		for _, how := range []Reentrancy{None, CallChain, Full} {
@@ -236,7 +236,7 @@ func TestReentrantDuringStart(t *testing.T) {
 	})
 }
 
-// A start that is in progress already waits for nobody's, until it fails.
+// A start that is already in progress waits for no other start, until it fails.
 func TestStartWaitsForWhoStartsAlready(t *testing.T) {
 	for name, fails := range map[string]bool{"and succeeds": false, "and fails": true} {
 		t.Run(name, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestStartWaitsForWhoStartsAlready(t *testing.T) {
 	}
 }
 
-// A start that waits for a sibling waits in vain from when that one has been taken down, too.
+// A start that waits for a sibling also waits in vain once that sibling is being taken down.
 func TestStartWaitsForWhoIsTakenDown(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})

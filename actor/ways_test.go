@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// ways are those in which a handler can wait for another actor's handler of f, and hear
-// what has become of it.
+// ways are the ways in which a handler can wait for another actor's handler of f, and hear what
+// has become of it.
 var ways = []func(c *Ctx, m *Method[*box, job, any], to Ref[*box], f job) error{
 	wayCall, wayFuture, wayStart, wayFailedStart, wayStop,
 }
@@ -28,7 +28,7 @@ func wayStart(c *Ctx, m *Method[*box, job, any], to Ref[*box], f job) error {
 	return err
 }
 
-// wayFailedStart: a child of an actor whose start fails does.
+// wayFailedStart: a child of an actor whose start fails makes the call.
 func wayFailedStart(c *Ctx, m *Method[*box, job, any], to Ref[*box], f job) error {
 	var got error
 	_, err := Spawn(c, "", func(c *Ctx) (*box, error) {
@@ -43,7 +43,7 @@ func wayFailedStart(c *Ctx, m *Method[*box, job, any], to Ref[*box], f job) erro
 	return err
 }
 
-// wayStop: an actor that is stopped does, or a child of it.
+// wayStop: an actor that is stopped, or a child of it, makes the call.
 func wayStop(c *Ctx, m *Method[*box, job, any], to Ref[*box], f job) error {
 	var got error
 	var r Ref[*box]
@@ -65,7 +65,7 @@ func wayStop(c *Ctx, m *Method[*box, job, any], to Ref[*box], f job) error {
 	return got
 }
 
-// childThatCalls starts an actor whose handler makes the call, and has begun to.
+// childThatCalls starts an actor whose handler makes the call, and returns once the handler runs.
 func childThatCalls(c *Ctx, m *Method[*box, job, any], to Ref[*box], f job, got *error) (Ref[*box], error) {
 	r, err := Spawn(c, "", fresh, WithReentrancy(Reentrancy(rand.IntN(3))))
 	if err != nil {

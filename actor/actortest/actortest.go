@@ -22,27 +22,27 @@ var (
 // New returns a System that is closed with the test. It has one slot, turns of one
 // message, and no calls on their caller's goroutine. seed decides which actor is next,
 // and which sender's message; a handler that has waited goes on when it has the slot
-// again. Each message has a Ctx of its own, so that the use of one after its handler
-// has returned is always ErrStale.
+// again. Each message has its own Ctx, so that the use of a Ctx after its handler has
+// returned is always ErrStale.
 //
 // In a bubble of testing/synctest the order is a function of the seed, and does not depend on
-// how busy the machine is. Whatever becomes ready at one instant, and whatever rings at one,
-// is there before the seed chooses; the order in which it came does not matter. For that
-// GOMAXPROCS is 1 until the test ends. It takes that
+// how busy the machine is. All actors that become ready at one instant, and all timers that ring
+// at one, are there before the seed chooses; the order in which they came does not matter. For that
+// GOMAXPROCS is 1 until the test ends. This requires that
 //
 //   - goroutines other than handlers, those of the test and those that handlers start, do not
-//     send at the same time as each other, nor to one actor;
-//   - handlers do not wait for what is outside of the bubble: files, connections, cgo;
-//   - what happens at one instant and is no message is no rival of its like: deadlines of two
-//     callers, timeouts of two handlers, two timers for the last room in a mailbox. The Go
-//     runtime draws their order;
+//     send at the same time as each other, nor to the same actor;
+//   - handlers do not wait for anything outside of the bubble: files, connections, cgo;
+//   - events at one instant that are not messages do not compete with others of their kind: the
+//     deadlines of two callers, the timeouts of two handlers, two timers for the last room in a
+//     mailbox. The Go runtime draws their order;
 //   - a goroutine without a slot, in Ctx.Await for example, loses its processor less than
 //     1,000 times between two waits (64 times before Go 1.26, whose runtime does not say
 //     whether any goroutine is runnable), and the garbage collector does not stop it there;
-//   - names come from the test, and not from the System, where several goroutines Spawn.
+//   - names come from the test, and not from the System, where several goroutines call Spawn.
 //
-// What Await runs, and a handler between its wait and its next use of the System, is part of
-// no order: only from the end of Await on has it the slot.
+// The function that Await runs, and a handler between its wait and its next use of the System,
+// are not part of the order: the handler has the slot only from the end of Await on.
 func New(t testing.TB, seed uint64, c actor.Config) *actor.System {
 	t.Helper()
 	s, err := seeded.New(c, seed)
@@ -63,7 +63,7 @@ func New(t testing.TB, seed uint64, c actor.Config) *actor.System {
 	return sys
 }
 
-// inBubble: there time.Now has no monotonic reading.
+// inBubble reports whether this is a bubble: there time.Now has no monotonic reading.
 func inBubble() bool {
 	now := time.Now()
 	return now == now.Round(0) //nolint:staticcheck // Equal does not see the monotonic reading

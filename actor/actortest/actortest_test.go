@@ -32,7 +32,7 @@ func init() {
 		}
 		s.busy = true
 		defer func() { s.busy = false }()
-		*s.log = append(*s.log, s.name+what) // one slot: no two handlers compute at once
+		*s.log = append(*s.log, s.name+what) // one slot: no two handlers compute at the same time
 		if strings.HasSuffix(what, "!") {
 			_, err := visit.Call(c, s.next, strings.TrimSuffix(what, "!"))
 			*s.log = append(*s.log, s.name+"back")
@@ -42,7 +42,7 @@ func init() {
 	})
 }
 
-// story returns in which order things happen with a seed.
+// story returns the order in which things happen with a seed.
 func story(t *testing.T, seed uint64) (log []string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(t, seed, actor.Config{})
@@ -68,7 +68,7 @@ func story(t *testing.T, seed uint64) (log []string) {
 	return log
 }
 
-// A seed is an order; others are others; messages of one sender stay in order.
+// A seed gives one order, other seeds give others, and messages of one sender stay in order.
 func TestSeeds(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(10) {
@@ -94,7 +94,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// Each message has a Ctx of its own: a leaked one is stale for ever.
+// Each message has its own Ctx: a leaked one is stale forever.
 func TestLeakedCtx(t *testing.T) {
 	var leaked []*actor.Ctx
 	leak := actor.NewAction("Leak", func(_ *state, c *actor.Ctx, _ int) error { leaked = append(leaked, c); return nil })

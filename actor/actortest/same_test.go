@@ -13,8 +13,8 @@ import (
 	"github.com/firq-go/firq/actor"
 )
 
-// sameAgain runs a story with some seeds, several times each: a seed is an order, and they are
-// not all the same one.
+// sameAgain runs a story with some seeds, several times each: a seed always gives the same order,
+// and not all seeds give the same one.
 func sameAgain(t *testing.T, tell func(s *actor.System, log *[]string)) {
 	t.Helper()
 	orders := map[string]bool{}
@@ -79,12 +79,12 @@ func TestSameOrderOfHandlers(t *testing.T) {
 	})
 }
 
-// A goroutine that loses its processor again and again is waited for.
+// The System waits for a goroutine that loses its processor again and again.
 func TestSameOrderThoughPreempted(t *testing.T) {
 	wait := actor.NewAction("Wait", func(s *state, c *actor.Ctx, n int) error {
 		_ = c.Await(func() error {
 			time.Sleep(time.Millisecond)
-			for range rand.IntN(300) { // as if it was preempted here
+			for range rand.IntN(300) { // as if it were preempted here
 				runtime.Gosched()
 			}
 			return nil

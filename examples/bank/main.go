@@ -1,13 +1,13 @@
-// Bank moves money between accounts. Each account is an actor with a balance that nobody
-// else touches; tellers, actors too, take from one account and give to another.
+// Bank moves money between accounts. Each account is an actor with a balance that no other
+// actor touches. Tellers, which are actors too, take from one account and give to another.
 //
 //	go run ./examples/bank
 //
-// It is played twice. First an account that sends money calls the one that receives it:
-// two that send to each other at once wait for each other, which an ordinary lock would do
-// for ever and which is an error here, at once, with the cycle in it. Then tellers stand in
-// between, and there is no cycle. Now and then an account crashes; its supervisor starts it
-// again with what the ledger says. In the end no money is lost or made.
+// It is played twice. First an account that sends money calls the one that receives it. Two
+// accounts that send to each other at the same time wait for each other: ordinary locks would
+// do so forever, but here it is an error, immediately, and the error names the cycle. Then
+// tellers stand in between, and there is no cycle. Now and then an account crashes; its
+// supervisor starts it again with the balance in the ledger. In the end no money is lost or made.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 
 type bank struct {
 	accounts, customers, transfers int
-	crash                          int // one receipt in so many crashes the account; 0: none
+	crash                          int // one in this many receipts crashes the account; 0: none
 }
 
 func main() {
@@ -68,7 +68,7 @@ func (b bank) compare(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// ledger is what survives a crash: a database, for one.
+// ledger is what survives a crash; in practice, a database.
 type ledger struct {
 	mu       sync.Mutex
 	balances []int
@@ -114,7 +114,7 @@ type transfer struct {
 	amount   int
 }
 
-// send is a transfer by the sender's own hand: it waits for the receiver in its handler.
+// send is a transfer without a teller: the sender's handler waits for the receiver.
 func (a *account) send(c *actor.Ctx, t transfer) (int, error) {
 	if _, err := a.move(c, -t.amount); err != nil {
 		return a.balance, err
@@ -127,7 +127,7 @@ func (a *account) send(c *actor.Ctx, t transfer) (int, error) {
 	return a.balance, nil
 }
 
-// teller has no state of its own.
+// teller has no state.
 type teller struct{}
 
 func (teller) transfer(c *actor.Ctx, t transfer) (int, error) {
@@ -136,7 +136,7 @@ func (teller) transfer(c *actor.Ctx, t transfer) (int, error) {
 		return left, err
 	}
 	if _, err := move.Call(c, t.to, t.amount); err != nil {
-		for { // to give it back may crash as well
+		for { // giving the money back may crash as well
 			if _, undo := move.Call(c, t.from, t.amount); undo == nil {
 				return left, fmt.Errorf("transfer: %w", err)
 			} else if !errors.Is(undo, actor.ErrPanicked) {

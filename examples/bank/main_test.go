@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// No money is lost or made, whichever way it goes, though accounts crash.
+// No money is lost or made in either way of transfer, although accounts crash.
 func TestMoney(t *testing.T) {
 	b := bank{accounts: 4, customers: 6, transfers: 300, crash: 20}
 	for _, tellers := range []bool{false, true} {

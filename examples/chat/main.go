@@ -1,7 +1,7 @@
 // Chat is a room with people in it. The room is an actor, and so is each person. The room
-// tells everybody what somebody says, and does not wait for anybody: one who reads slowly
-// loses the oldest lines, and the others notice nothing. A member that leaves, or crashes, is watched:
-// the room says so.
+// tells everybody what somebody says, and does not wait for anybody: a person who reads slowly
+// loses the oldest lines, and the others notice nothing. The room watches its members, and says
+// so when one of them leaves or crashes.
 //
 //	go run ./examples/chat
 package main
@@ -51,7 +51,7 @@ func (r *room) join(c *actor.Ctx, p actor.Ref[*person]) error {
 	return nil
 }
 
-// say tells all of them. A full mailbox drops its oldest line, so Tell never waits.
+// say tells a line to all members. A full mailbox drops its oldest line, so Tell never waits.
 func (r *room) say(c *actor.Ctx, l line) error {
 	for _, p := range r.members {
 		if err := hear.Tell(c, p, l); err != nil && !errors.Is(err, actor.ErrStopped) {
@@ -160,7 +160,7 @@ func (p party) play(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	<-people[1].Done()
-	for n := p.people; n != p.people-2; { // the news are messages, too
+	for n := p.people; n != p.people-2; { // the news of who left are messages, too
 		if n, err = count.Call(ctx, lobby, struct{}{}); err != nil {
 			return err
 		}

@@ -1,14 +1,15 @@
-// Compute is a report server for many tenants, with SQLite behind it: the best selling
-// products of a tenant in the last so many days.
+// Compute is a report server for many tenants, with SQLite behind it. A report lists the
+// best-selling products of a tenant in a number of past days.
 //
-//	go run .                          # in this folder: it is a module of its own
+//	go run .                          # in this folder: it is a separate module
 //	go run . -listen localhost:8080
 //	curl -i -H 'X-Tenant: acme-3' 'localhost:8080/top?days=30'
 //
 // Without -listen it fills a database in a temporary file and lets a noisy tenant and nine
 // quiet ones ask, three times: the database alone; with compute in front of it, which
-// keeps nothing; and with results kept for some seconds. Then it prints what the tenants
-// saw. The noisy tenant asks at a pace, as over a network, and does not wait for answers.
+// keeps nothing; and with compute keeping results for some seconds. Then it prints what the
+// tenants saw. The noisy tenant asks at a fixed pace, as over a network, and does not wait
+// for answers.
 package main
 
 import (
@@ -31,7 +32,7 @@ type options struct {
 	slots           int           // queries at a time
 	ttl             time.Duration // of a result
 	quiet, noisy    int           // calls per second: of each quiet tenant, of the noisy one
-	reports         int           // that each quiet tenant asks for again and again; the noisy one for ten times as many
+	reports         int           // that each quiet tenant asks for repeatedly; the noisy one for ten times as many
 	deadline        time.Duration // of each call
 	play            time.Duration // how long each way is played
 	listen          string
@@ -73,8 +74,8 @@ func (o options) run(ctx context.Context) (err error) {
 	return o.show(ctx, db, os.Stdout)
 }
 
-// open makes the server of the reports; with a TTL of 0 it keeps nothing. Its key has
-// all that a report depends on; whose it is, is the tenant.
+// open makes the server of the reports; with a TTL of 0 it keeps nothing. The tenant says
+// whose report it is, and the key holds everything else that a report depends on.
 func (o options) open(db *orders, ttl time.Duration) (*compute.Server[string, int, []product], error) {
 	return compute.New(func(ctx context.Context, c compute.Call[string, int]) ([]product, error) {
 		return db.top(ctx, c.Tenant, c.Key)
@@ -82,7 +83,7 @@ func (o options) open(db *orders, ttl time.Duration) (*compute.Server[string, in
 		Limit:        o.slots,
 		TTL:          ttl,
 		RefreshAhead: ttl / 5,
-		StaleIfError: 12 * ttl, // rather an old report than none
+		StaleIfError: 12 * ttl, // an old report is better than none
 		MaxPerTenant: 0.25,
 		ExecTimeout:  time.Second,
 		Gate:         gate.Config[string]{MaxPerTenant: 100},

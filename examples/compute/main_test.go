@@ -47,8 +47,8 @@ func fill(t *testing.T, o options) *orders {
 	return db
 }
 
-// All three ways are played, everybody is answered in so long a time, and what
-// is kept is used.
+// All three ways are played, every call is answered within its generous deadline, and kept
+// results are used.
 func TestShow(t *testing.T) {
 	var out strings.Builder
 	o := few()
@@ -70,7 +70,7 @@ func TestShow(t *testing.T) {
 		}
 		calls, err1 := strconv.Atoi(words[6])
 		queries, err2 := strconv.Atoi(words[7])
-		const different = 9*2 + 10*2 // what the tenants ask for
+		const different = 9*2 + 10*2 // reports that the tenants ask for
 		if err1 != nil || err2 != nil || i == 0 && queries != calls || queries > calls || i == 2 && queries > different || calls <= different {
 			t.Errorf("%d calls and %d queries: %s", calls, queries, line)
 		}
@@ -80,11 +80,11 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// A report says what a plain sum over the table says.
+// A report agrees with a plain sum over the table.
 func TestTop(t *testing.T) {
 	db := fill(t, few())
 	const tenant, last = "acme-3", 100
-	for i := range 40 { // on the first day that counts, and the last that does not
+	for i := range 40 { // on the first day that counts, and on the last that does not
 		if _, err := db.db.ExecContext(t.Context(), `insert into orders values (?, 266, ?, 500.25), (?, 265, ?, 900)`,
 			tenant, fmt.Sprint("product ", i), tenant, fmt.Sprint("product ", i)); err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// web is the handler over a server of reports, and a way to ask it.
+// web returns the handler over a server of reports, and a way to ask it.
 func web(t *testing.T, s *compute.Server[string, int, []product]) func(ctx context.Context, tenant, query string) *httptest.ResponseRecorder {
 	t.Helper()
 	g := gate.New(10, gate.Config[string]{})
@@ -176,7 +176,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A tenant whose calls wait as many as may is told so; a report that fails is 500.
+// A tenant that has as many calls waiting as it may is told so; a report that fails is a 500.
 func TestRefused(t *testing.T) {
 	release, running := make(chan struct{}), make(chan struct{})
 	s, err := compute.New(func(context.Context, compute.Call[string, int]) ([]product, error) {
@@ -214,7 +214,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The service comes up, and goes when it is told.
+// The service comes up, and ends when it is told to.
 func TestListen(t *testing.T) {
 	o := few()
 	o.listen = "127.0.0.1:0"

@@ -26,12 +26,12 @@ type product struct {
 	Sum  float64 `json:"sum"`
 }
 
-// days is for how many days there are orders.
+// days is the number of days for which there are orders.
 const days = 365
 
 func tenantName(i int) string { return fmt.Sprint("acme-", i) }
 
-// open fills a new database; conns connections may query it at once.
+// open fills a new database; conns connections may query it at the same time.
 func open(ctx context.Context, n, tenants, conns int) (o *orders, err error) {
 	o = new(orders)
 	defer func() {
@@ -82,7 +82,7 @@ func (o *orders) fill(ctx context.Context, n, tenants int) error {
 	return tx.Commit()
 }
 
-// top returns what sold best in the last so many days.
+// top returns the products that sold best in the last days; last says how many days.
 func (o *orders) top(ctx context.Context, tenant string, last int) (all []product, err error) {
 	o.asked.Add(1)
 	rows, err := o.query.QueryContext(ctx, tenant, days-last)

@@ -15,7 +15,7 @@ import (
 // ask asks for a report.
 type ask func(ctx context.Context, tenant string, last int) error
 
-// show plays the three ways, and prints what the tenants saw.
+// show plays all three ways, and prints what the tenants saw.
 func (o options) show(ctx context.Context, db *orders, w io.Writer) error {
 	alone, err := o.alone(ctx, db)
 	if err != nil {
@@ -58,7 +58,7 @@ func (o options) show(ctx context.Context, db *orders, w io.Writer) error {
 	return err
 }
 
-// alone returns how long a query takes when there is no other.
+// alone returns how long a query takes when no other runs.
 func (o options) alone(ctx context.Context, db *orders) (time.Duration, error) {
 	const n = 50
 	began := time.Now()
@@ -84,10 +84,10 @@ func (o options) row(ctx context.Context, w io.Writer, name string, do ask, db *
 
 // result is what the tenants saw in one round.
 type result struct {
-	times         *hist.Snapshot // of the quiet ones' calls, in time or not
-	asked, inTime atomic.Int64   // of the quiet ones
-	shouted       atomic.Int64   // by the noisy one
-	noisy         atomic.Int64   // of these, in time
+	times         *hist.Snapshot // of the quiet tenants' calls, in time or not
+	asked, inTime atomic.Int64   // calls of the quiet tenants
+	shouted       atomic.Int64   // calls of the noisy tenant
+	noisy         atomic.Int64   // of these, the ones answered in time
 }
 
 // round lets all tenants ask for a while, and waits for the last answer.
@@ -98,7 +98,7 @@ func (o options) round(ctx context.Context, do ask) *result {
 	defer stop()
 	var all sync.WaitGroup
 	call := func(tenant string, last int) bool {
-		// Its own time: at the end of the round the last calls are let finish.
+		// Each call has its own deadline: at the end of the round the last calls may finish.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.deadline)
 		defer cancel()
 		return do(ctx, tenant, last) == nil && ctx.Err() == nil
@@ -132,8 +132,8 @@ func (o options) round(ctx context.Context, do ask) *result {
 	return r
 }
 
-// pace calls f so many times per second until ctx ends; what it is late with it makes up
-// for.
+// pace calls f perSecond times per second until ctx ends. If it is late, it makes up for the
+// missed calls.
 func (o options) pace(ctx context.Context, perSecond int, f func(i int)) {
 	tick := time.NewTicker(max(time.Second/time.Duration(perSecond), time.Millisecond))
 	defer tick.Stop()

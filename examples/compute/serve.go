@@ -15,7 +15,7 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// header says whose request it is. A real service asks its authentication.
+// header says whose request it is. A real service would take the tenant from its authentication.
 const header = "X-Tenant"
 
 // api answers requests.
@@ -26,7 +26,7 @@ type api struct {
 
 var errUnknown = errors.New("who are you? Say it in " + header)
 
-// asked reads from a request whose report is wanted, and which.
+// asked reads from a request which report is wanted, and of which tenant.
 func (a *api) asked(r *http.Request) (tenant string, last int, err error) {
 	if tenant = r.Header.Get(header); !a.known[tenant] {
 		return "", 0, errUnknown
@@ -46,8 +46,8 @@ func refuse(w http.ResponseWriter, _ *http.Request, err error) bool {
 	return true
 }
 
-// handler puts a gate in front: one for requests, so that hits too are answered in turn;
-// that of the executions is in compute.
+// handler puts a gate in front of all requests, so that hits too are answered in turn. The
+// gate of the executions is in compute.
 func (o options) handler(a *api, g *gate.Gate[string]) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /top", firqhttp.JSON(a.reports, a.asked, firqhttp.JSONConfig{Name: "reports", Error: refuse}))
@@ -65,7 +65,7 @@ func newAPI(s *compute.Server[string, int, []product], tenants int) *api {
 	return a
 }
 
-// serve serves until ctx ends, and what has come until then.
+// serve serves until ctx ends, and then finishes the requests that have come by then.
 func (o options) serve(ctx context.Context, db *orders) (err error) {
 	s, err := o.open(db, o.ttl)
 	if err != nil {

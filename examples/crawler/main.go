@@ -1,7 +1,7 @@
 // Crawler reads a web site: pages, the links in them, and so on. Actors that fetch wait for
-// the network most of the time and cost no slot meanwhile; one actor that keeps the books
-// decides what is fetched next; and one that computes, a fingerprint of each page here, has
-// a thread of its own.
+// the network most of the time, and take no slot meanwhile. One actor records what was seen,
+// and decides what is fetched next. Another one computes, here a fingerprint of each page, and
+// has its own thread.
 //
 //	go run ./examples/crawler
 //
@@ -44,8 +44,8 @@ func main() {
 	}
 }
 
-// site answers /n with links to three other pages. Each 50th page is missing, and page 13
-// is more than the parser can bear.
+// site answers /n with links to three other pages. Every 50th page is missing, and page 13
+// crashes the parser.
 func (cr crawl) site() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
@@ -67,7 +67,7 @@ func (cr crawl) site() http.Handler {
 type books struct {
 	fetchers []actor.Ref[*fetcher]
 	seen     map[string]bool
-	next     int // whose turn it is to fetch
+	next     int // the fetcher whose turn it is
 	open     int // pages that are on their way
 	read     int
 	failed   []string
@@ -121,7 +121,7 @@ type fetcher struct {
 func (f *fetcher) fetch(c *actor.Ctx, path string) error {
 	o := outcome{path: path}
 	var body string
-	o.err = c.Await(func() (err error) { // gives up the slot at once
+	o.err = c.Await(func() (err error) { // gives up the slot immediately
 		body, err = f.get(c, path)
 		return err
 	})
@@ -158,7 +158,7 @@ func (parser) parse(_ *actor.Ctx, body string) (links []string, err error) {
 		panic("this page blinks")
 	}
 	sum := sha256.Sum256([]byte(body))
-	for range 1000 { // what a real one would do
+	for range 1000 { // stands for the work of a real parser
 		sum = sha256.Sum256(sum[:])
 	}
 	for _, m := range link.FindAllStringSubmatch(body, -1) {

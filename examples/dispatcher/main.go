@@ -1,13 +1,13 @@
 // Dispatcher calls other services on behalf of its tenants. Calls wait, they do not
-// compute, so there are many workers; and fairness is not enough: it decides who is
-// next when a worker becomes free, but the slow calls of a noisy tenant can keep
-// all of them. A limit in flight per tenant leaves some to the others, and a
-// timeout gets back those that wait for an answer that never comes.
+// compute, so there are many workers. Here fairness is not enough: it decides which
+// tenant is next when a worker becomes free, but the slow calls of a noisy tenant can
+// hold all workers. A limit in flight per tenant leaves some to the other tenants, and
+// a timeout frees the workers that wait for an answer that never comes.
 //
 //	go run ./examples/dispatcher
 //
 // It plays the same load twice, without and with the limit. The service that it
-// calls is its own, on the loopback interface.
+// calls is part of this program, on the loopback interface.
 package main
 
 import (

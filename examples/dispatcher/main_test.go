@@ -54,7 +54,7 @@ func TestCompare(t *testing.T) {
 	if err := l.compare(t.Context(), &out, service.URL, 6); err != nil {
 		t.Fatal(err)
 	}
-	// Two calls of each run get no answer; on a busy machine others may be late, too.
+	// Two calls of each run get no answer; on a busy machine other calls may be late, too.
 	timedOut := regexp.MustCompile(`22 calls, ([2-9]|1\d|2[0-2]) timed out`)
 	if s := out.String(); !strings.Contains(s, "no limit") || !strings.Contains(s, "at most 6") || len(timedOut.FindAllString(s, -1)) != 2 {
 		t.Error(s)

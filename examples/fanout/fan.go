@@ -29,7 +29,7 @@ func newFan(slots int, fair bool, downstream func(context.Context) error) (*fan,
 	f := &fan{fair: fair}
 	var err error
 	f.queue, err = lockfree.New(firq.Config[string, *request]{
-		// A piece that is dropped has ended too, or its request would wait for ever.
+		// A piece that is dropped has ended too; otherwise its request would wait forever.
 		OnDrop: func(_ string, r *request, _ firq.DropReason) { r.open.Done() },
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (f *fan) ask(tenant string, pieces int, deadline time.Time) int {
 		tasks[i] = firq.Task[*request]{Payload: r, Deadline: deadline}
 	}
 	accepted, err := f.queue.EnqueueBatch(tenant, tasks)
-	if err != nil { // full: a part of the answers is better than none
+	if err != nil { // full: some of the answers are better than none
 		r.open.Add(accepted - pieces)
 	}
 	r.open.Wait()

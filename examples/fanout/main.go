@@ -5,8 +5,8 @@
 //	go run ./examples/fanout
 //
 // Each piece has the deadline of its request. A piece that is still queued then
-// is dropped: nobody waits for it any more, and the downstream is spared. The
-// request returns with the answers that it has. It is played twice, first with one
+// is dropped: no caller waits for it any more, and the downstream is spared. The
+// request returns with the answers that it has. The load is played twice, first with one
 // queue for all (every piece has the same tenant), then with one per tenant.
 package main
 

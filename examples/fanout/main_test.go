@@ -23,8 +23,8 @@ func TestCompare(t *testing.T) {
 }
 
 // TestQuietFirst: 100 pieces of the noisy tenant are queued when the quiet one
-// asks for two. With a queue per tenant the downstream has to answer ten pieces
-// at most until it has them; with one queue, a hundred are not enough.
+// asks for two. With a queue per tenant the downstream has to answer at most ten
+// pieces until the quiet tenant has both; with one queue, a hundred are not enough.
 func TestQuietFirst(t *testing.T) {
 	for _, fair := range []bool{false, true} {
 		answer := make(chan bool)
@@ -40,7 +40,7 @@ func TestQuietFirst(t *testing.T) {
 		deadline := time.Now().Add(time.Minute)
 		noisy, quiet := make(chan int, 1), make(chan int, 1)
 		go func() { noisy <- f.ask("noisy", 101, deadline) }()
-		waitForLen(t, f, 100) // and one is at the downstream
+		waitForLen(t, f, 100) // and one more is at the downstream
 		go func() { quiet <- f.ask("quiet", 2, deadline) }()
 		waitForLen(t, f, 102)
 		if fair {

@@ -1,13 +1,13 @@
-// Gate protects what is behind two routes of an HTTP service: a search that the
-// database can do so many times at once, and a report that is heavier. Each route has
-// a gate of its own, so reports cannot take the places of searches; and in each
-// gate the tenants take turns.
+// Gate protects what is behind two routes of an HTTP service: a search, of which the
+// database can do a limited number at a time, and a report, which is heavier. Each route
+// has its own gate, so reports cannot take the places of searches, and in each gate the
+// tenants take turns.
 //
 //	go run ./examples/gate
 //
 // A noisy tenant calls both routes from many connections, a quiet one calls them
-// one after the other. It is played twice: first all callers are one tenant to the
-// gates, which makes them plain semaphores; then each is its own.
+// one after the other. The load is played twice: first all callers are one tenant to
+// the gates, which makes the gates plain semaphores; then each tenant counts as itself.
 package main
 
 import (
@@ -61,12 +61,12 @@ func newRoute(slots, queue int, fair bool, work func(context.Context) error) (*r
 	return &route{g, fair, work}, err
 }
 
-// ServeHTTP waits for a permit, works, and gives it back. A tenant with too many
-// calls in the queue is told so, 429; the others do not notice.
+// ServeHTTP waits for a permit, works, and gives the permit back. A tenant with too many
+// calls in the queue gets a 429; the other tenants do not notice.
 func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	tenant := "everybody"
 	if rt.fair {
-		tenant = r.Header.Get("Tenant") // a real service asks its authentication
+		tenant = r.Header.Get("Tenant") // a real service would ask its authentication
 	}
 	permit, err := rt.gate.Acquire(r.Context(), tenant, gate.Request{})
 	switch {
@@ -85,7 +85,7 @@ func (rt *route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sleep stands for what the service does.
+// sleep stands for the work of the service.
 func sleep(d time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {
@@ -166,7 +166,7 @@ func (l load) play(ctx context.Context, fair bool) (*result, error) {
 	return r, err
 }
 
-// call is one call of a tenant. A caller that is refused waits a little, as it was told.
+// call is one call of a tenant. A caller that is refused waits a little, as the answer asks.
 func (r *result) call(ctx context.Context, client *http.Client, url, path, tenant string) error {
 	mark := r.table.Queued()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)

@@ -27,8 +27,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestTurns: the only slot is taken and five calls of the noisy tenant wait when
-// the quiet one comes. Fair, it is served second; else last. A sixth is refused.
+// TestTurns: the only slot is taken and five calls of the noisy tenant wait when the quiet
+// tenant's call comes. With fairness it is served second, otherwise last. A sixth is refused.
 func TestTurns(t *testing.T) {
 	for _, fair := range []bool{false, true} {
 		order := make(chan string, 10)
@@ -56,7 +56,7 @@ func TestTurns(t *testing.T) {
 				}
 				order <- tenant
 			})
-			// A call counts in Waiting a moment before it has its place in the queue.
+			// Waiting counts a call a moment before the call has its place in the queue.
 			queued := func() bool { return rt.gate.Waiting() == waiting && rt.gate.Stats().Queue.QueueLen == waiting }
 			for end := time.Now().Add(10 * time.Second); !queued(); time.Sleep(time.Millisecond) {
 				if time.Now().After(end) {
@@ -76,7 +76,7 @@ func TestTurns(t *testing.T) {
 				t.Errorf("one too many: %d", code)
 			}
 		} else if code := call("quiet"); code != http.StatusTooManyRequests {
-			t.Errorf("one too many: %d", code) // everybody pays for the noise
+			t.Errorf("one too many: %d", code) // all tenants pay for the noise
 		}
 		place := 0
 		for i := range 7 {

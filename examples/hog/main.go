@@ -1,13 +1,14 @@
-// Hog shows what one that computes for long does to the others. Some actors get messages
-// that take 5 ms of processor time each, more of them than they can do; quiet ones get a
-// short one now and then.
+// Hog shows what long computations do to other work. Some actors, the hogs, get messages that
+// take 5 ms of processor time each, more of them than they can handle; quiet actors get a short
+// message now and then.
 //
 //	go run ./examples/hog
 //
-// It is played three times: with a pool of as many goroutines as there are processors and
-// one channel, as one would write it; with a goroutine and a channel each, which is what
-// most actor libraries amount to; and with actors. The quiet ones' waits are from when the
-// message was due, so that a pool that stands still does not look good.
+// It is played three times: with one channel and a pool of as many goroutines as there are
+// processors, the obvious way to write it; with a goroutine and a channel for each actor, which
+// is what most actor libraries amount to; and with actors of package actor. The waits of the
+// quiet actors count from when a message was due, so that a pool that stands still does not look
+// good.
 package main
 
 import (
@@ -67,8 +68,8 @@ func (f farm) compare(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// send hands a message to one of them, and returns when it is handled; hogs are 0 to
-// hogs-1. f is its work.
+// send hands a message to one of the actors, and returns when it is handled; actors 0 to hogs-1
+// are the hogs. f is the work of the message.
 type send func(ctx context.Context, to int, f func()) error
 
 // spin computes.
@@ -91,7 +92,7 @@ func (f farm) pool() (send, func() error, error) {
 		func() error { close(jobs); wg.Wait(); return nil }, nil
 }
 
-// goroutines: each has a channel of its own.
+// goroutines: each has its own channel.
 func (f farm) goroutines() (send, func() error, error) {
 	all, wg := make([]chan func(), f.hogs+f.quiet), sync.WaitGroup{}
 	for i := range all {
@@ -147,7 +148,7 @@ func (f farm) play(ctx context.Context, open func() (send, func() error, error))
 	if err != nil {
 		return nil, err
 	}
-	// Not every ctx: a call with one that can end goes through the mailbox, as it should here.
+	// A ctx that can end: with it, calls go through the mailbox, as they should here.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	table := seen.New("waited")

@@ -23,7 +23,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Each quiet message is served, whichever way it goes.
+// Each quiet message is served, in all three ways.
 func TestPlay(t *testing.T) {
 	f := farm{hogs: 1, quiet: 3, messages: 4, work: 100 * time.Microsecond, every: time.Millisecond}
 	for _, open := range []func() (send, func() error, error){f.pool, f.goroutines, f.actors} {

@@ -11,9 +11,8 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// limiter lets some calls in at a time. This is all that the service asks of firq,
-// so that it can run with and without it. (Package firqhttp is the middleware
-// ready-made.)
+// limiter lets some calls in at a time. The service asks no more of firq than this, so
+// that it can run with and without firq. (Package firqhttp is the ready-made middleware.)
 type limiter interface {
 	// acquire waits until the call may go on; release is called when it has ended.
 	acquire(ctx context.Context, tenant string) (release func(), err error)
@@ -40,7 +39,7 @@ func (f fair) acquire(ctx context.Context, tenant string) (func(), error) {
 func (f fair) inUse() int   { return f.g.InUse() }
 func (f fair) waiting() int { return f.g.Waiting() }
 
-// semaphore is the service without firq: first come, first served, up to so many.
+// semaphore is the service without firq: first come, first served, up to a number of calls.
 type semaphore struct {
 	slots   chan bool
 	queue   int64
@@ -67,8 +66,8 @@ func (s *semaphore) acquire(ctx context.Context, _ string) (func(), error) {
 func (s *semaphore) inUse() int   { return len(s.slots) }
 func (s *semaphore) waiting() int { return max(int(s.waiters.Load())-len(s.slots), 0) }
 
-// limited lets next have calls as the limiter allows. Who the tenant is a real
-// service asks its authentication.
+// limited passes calls to next as the limiter allows. A real service would take the tenant
+// from its authentication.
 func limited(limit limiter, m *metrics, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tenant := r.Header.Get("Tenant")

@@ -5,8 +5,8 @@
 //	curl -H 'Tenant: me' 'http://127.0.0.1:8080/render?ms=20'
 //	curl http://127.0.0.1:8080/metrics
 //
-// It runs until it is interrupted, then finishes the calls that it has. What a noisy
-// neighbour does to a quiet tenant, with and without firq:
+// It runs until it is interrupted, then finishes the calls that it has. This shows what a
+// noisy neighbour does to a quiet tenant, with and without firq:
 //
 //	examples/service/noisy-neighbour
 package main
@@ -85,7 +85,7 @@ func serve(ctx context.Context, c config, ready func(net.Addr)) error {
 	return nil
 }
 
-// maxRender is the longest that a call may ask for.
+// maxRender is the longest time that a call may ask for.
 const maxRender = 10 * time.Second
 
 // render is what the service does: it takes as long as it is asked to.

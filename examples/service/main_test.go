@@ -102,8 +102,8 @@ func TestServe(t *testing.T) {
 				}
 			})
 			await(t, client, url, `service_calls{state="running"}`, 1)
-			// Two can wait for it. Which of the three is one too many, nobody knows: a
-			// call that is about to wait counts as waiting already.
+			// Two can wait for the slot. Which of the three calls is one too many is not
+			// determined: a call that is about to wait counts as waiting already.
 			codes := make(chan int, 3)
 			for range 3 {
 				calls.Go(func() {

@@ -11,10 +11,10 @@ import (
 	"github.com/firq-go/firq/hist"
 )
 
-// metrics counts calls and serves what it counted, in the text format that
-// Prometheus reads. It has no rows per tenant: tenants are not bounded in number.
-// By hand, as the service also runs without firq and has no dependencies; a program
-// with a gate and client_golang has contrib/firqprom instead: NewGate and NewHTTP.
+// metrics counts calls and serves the counts in the text format that Prometheus reads.
+// It has no rows per tenant, because the number of tenants is not bounded. It is written
+// by hand, because the service also runs without firq and has no dependencies; a program
+// with a gate and client_golang would use contrib/firqprom instead: NewGate and NewHTTP.
 type metrics struct {
 	limit             limiter
 	admitted, refused atomic.Uint64
@@ -24,7 +24,7 @@ type metrics struct {
 
 func newMetrics(limit limiter) *metrics { return &metrics{limit: limit, waits: hist.New()} }
 
-// waited counts a call that waited for d, and err is what came of it.
+// waited counts a call that waited for d with the outcome err.
 func (m *metrics) waited(d time.Duration, err error) {
 	switch {
 	case err == nil:

@@ -1,6 +1,6 @@
-// Userlimit is a rate limiter per user, in which each user is an actor: made when the user
-// comes, it counts for itself, and ends by itself when the user has been quiet for a while.
-// Nobody cleans up, and no lock is shared between users.
+// Userlimit is a rate limiter per user, in which each user is an actor. The actor is made when
+// the user comes, counts only that user's requests, and ends by itself when the user has been
+// quiet for a while. There is no clean-up, and users share no lock.
 //
 //	go run ./examples/userlimit
 package main
@@ -74,14 +74,14 @@ var (
 
 func init() { leave = actor.NewAction("Leave", (*bucket).leave) }
 
-// limiter knows no user: the system does.
+// limiter keeps no list of users: the system does.
 type limiter struct {
 	sys *actor.System
 	limits
 }
 
-// allow asks the user's actor, which is made if there is none. One that has just left, or
-// that somebody else is making, is asked for again.
+// allow asks the user's actor, and makes it if there is none. If the actor has just left, or
+// another caller is making it, allow looks it up again.
 func (l limiter) allow(ctx context.Context, user string) (bool, error) {
 	for {
 		r, ok := actor.Lookup[*bucket](l.sys, user)

@@ -25,10 +25,10 @@ type event struct {
 	mark           seen.Mark
 }
 
-// summary of what became of the events.
+// summary says what became of the events.
 type summary struct{ events, delivered, givenUp, tries int }
 
-// dispatcher delivers events, and tries again what failed.
+// dispatcher delivers events, and tries again those that failed.
 type dispatcher struct {
 	load
 	fair   bool
@@ -82,7 +82,7 @@ func (d *dispatcher) send(e event) {
 	d.put(e)
 }
 
-// put hands the event to the scheduler. When that is full, the event comes again.
+// put hands the event to the scheduler. If the scheduler is full, put hands it in again later.
 func (d *dispatcher) put(e event) {
 	tenant := "everybody"
 	if d.fair {
@@ -114,7 +114,7 @@ func (d *dispatcher) deliver(ctx context.Context, it *firq.Item[string, event]) 
 	return nil
 }
 
-// again hands the event in once more after its backoff, or gives it up. The wait
+// again hands the event in once more after its backoff, or gives up the event. The wait
 // is random, up to backoff x 2^tries, so that events that failed together do not
 // come back together.
 func (d *dispatcher) again(e event) {

@@ -1,12 +1,12 @@
-// Webhooks delivers signed events to many merchants. One has a flood of them, and a
-// receiver that is slow and often fails; the others have a few each.
+// Webhooks delivers signed events to many merchants. One merchant has a flood of events,
+// and a receiver that is slow and often fails; the others have a few events each.
 //
 //	go run ./examples/webhooks
 //
 // An event is tried again after a while, with exponential backoff, by handing it
-// in again: no worker waits for it. It is played twice, first with one queue for all
-// (every event has the same tenant), then with one per merchant. The receivers
-// run on the loopback interface, and check the signature of what they get.
+// in again: no worker waits for it. The load is played twice, first with one queue for
+// all (every event has the same tenant), then with one per merchant. The receivers
+// run on the loopback interface, and check the signature of each event.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/firq-go/firq/examples/internal/seen"
 )
 
-// load is who sends how much, and how it is delivered.
+// load is how many events there are for each merchant, and how they are delivered.
 type load struct {
 	merchants, flood, few int
 	workers, inFlight     int // deliveries at a time: of all, of one merchant
@@ -106,7 +106,7 @@ func (l load) play(ctx context.Context, fair bool) (*seen.Table, summary, error)
 		return nil, summary{}, err
 	}
 	sum := d.summary()
-	// They may have accepted more: those whose answer came too late for us.
+	// The receivers may have accepted more events: those for which the answer came too late.
 	if got := quiet.accepted() + noisy.accepted(); got < sum.delivered {
 		return nil, sum, fmt.Errorf("%d events delivered, but the receivers accepted %d", sum.delivered, got)
 	}

@@ -28,8 +28,8 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// TestNoisyReceiverIsDown: the noisy merchant's receiver answers only when all
-// quiet ones have got theirs. With a limit in flight, they get it at once.
+// TestNoisyReceiverIsDown: the noisy merchant's receiver answers only when all quiet
+// merchants have got their events. With a limit in flight, they get them immediately.
 func TestNoisyReceiverIsDown(t *testing.T) {
 	secret := []byte("s")
 	quiet := newReceiver(secret, 0, 0)

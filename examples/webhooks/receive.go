@@ -30,10 +30,10 @@ func signature(secret []byte, id, at string, body []byte) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// tolerance is how old a signed event may be: what is older may be a replay.
+// tolerance is how old a signed event may be: an older one may be a replay.
 const tolerance = 5 * time.Minute
 
-// genuine reports whether the request was signed with secret, lately.
+// genuine reports whether the request was signed with secret, and recently.
 func genuine(h http.Header, secret, body []byte) bool {
 	at, err := strconv.ParseInt(h.Get("Webhook-Timestamp"), 10, 64)
 	if err != nil || time.Since(time.Unix(at, 0)).Abs() > tolerance {
@@ -43,11 +43,11 @@ func genuine(h http.Header, secret, body []byte) bool {
 	return hmac.Equal([]byte(want), []byte(h.Get("Webhook-Signature")))
 }
 
-// receiver is a merchant's end: it takes its time, and every so many requests fail.
+// receiver is a merchant's end: it takes its time, and some requests fail at regular intervals.
 type receiver struct {
 	secret []byte
 	slow   time.Duration
-	fails  int // every so many; 0: none
+	fails  int // one in this many requests; 0: none
 
 	mu    sync.Mutex
 	calls int

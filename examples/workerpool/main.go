@@ -3,9 +3,9 @@
 //
 //	go run ./examples/workerpool
 //
-// The noisy tenant hands in all its jobs at once; the quiet one has a few, a few
-// milliseconds apart. Through the channel each of them waits for what is left of
-// the noisy backlog; through firq for one or two jobs.
+// The noisy tenant hands in all its jobs together; the quiet one has a few, a few
+// milliseconds apart. Through the channel each quiet job waits for the rest of the noisy
+// backlog; through firq it waits for one or two jobs.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/firq-go/firq/worker"
 )
 
-// load is who wants what.
+// load is how much work each tenant has, and for how many workers.
 type load struct {
 	workers, noisy, quiet int
 	size                  int           // of a job, in KiB to hash
@@ -65,7 +65,7 @@ type job struct {
 	mark   seen.Mark
 }
 
-// handle does the job. It is the same both ways.
+// handle does the job. It is the same for the channel and for firq.
 func (j job) handle(table *seen.Table) {
 	table.Started(j.tenant, j.mark)
 	sha256.Sum256(j.data)
@@ -122,7 +122,7 @@ func throughFirq(ctx context.Context, l load) (*seen.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Shutdown(ctx); err != nil { // nothing more comes; the pool ends when all is handled
+	if err := s.Shutdown(ctx); err != nil { // nothing more comes; the pool ends when all jobs are handled
 		return nil, err
 	}
 	return table, <-pool

@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestPool: everybody's jobs are done both ways; the channel lets the quiet tenant
+// TestPool: the jobs of both tenants are done both ways. The channel makes the quiet tenant
 // wait for the noisy backlog, firq does not.
 func TestPool(t *testing.T) {
 	l := load{workers: 2, noisy: 300, quiet: 5, size: 256}

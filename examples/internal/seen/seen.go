@@ -29,7 +29,7 @@ type tenant struct {
 	ahead []uint64 // per task: how many others were served while it waited
 }
 
-// New returns an empty table. The verb says what the times are, "waited" for one.
+// New returns an empty table. The verb says what the times are, for example "waited".
 func New(verb string) *Table { return &Table{verb: verb, tenants: map[string]*tenant{}} }
 
 // Mark is the moment at which a task got in line.
@@ -66,8 +66,8 @@ func (t *Table) Count(name string) int {
 	return 0
 }
 
-// Ahead returns the median of how many tasks were served while one of this tenant
-// waited: what it waited for, whatever the speed of the machine.
+// Ahead returns the median number of tasks that were served while a task of this tenant
+// waited: this does not depend on the speed of the machine.
 func (t *Table) Ahead(name string) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -120,7 +120,7 @@ func (t *Table) snapshot(name string) *hist.Snapshot {
 	return s
 }
 
-// short rounds to what a reader compares.
+// short rounds to the precision that a reader compares.
 func short(d time.Duration) time.Duration {
 	if d < time.Millisecond {
 		return d.Round(time.Microsecond)

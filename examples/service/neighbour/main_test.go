@@ -12,8 +12,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestPlay: the quiet tenant's second call is refused; both tenants and the
-// refusal are in what is printed.
+// TestPlay: the quiet tenant's second call is refused; the output has both tenants and
+// the refusal.
 func TestPlay(t *testing.T) {
 	var quiet, noisy atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
