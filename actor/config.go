@@ -45,8 +45,8 @@ type Config struct {
 	Logger *slog.Logger
 	// OnDeadLetter is called for each accepted message that no handler will get,
 	// because the actor has ended or the mailbox's policy evicted it. It is called
-	// without a lock, by the goroutine that finds this out, and may call the System.
-	// Its panics are logged. nil: no call.
+	// without a lock, on a goroutine for which the one that finds this out waits, and
+	// may call the System. Its panics are logged. nil: no call.
 	OnDeadLetter func(DeadLetter)
 	// OnTimeout is called for each handler that has run for its timeout, in every mode,
 	// on a goroutine of its own. Its panics are logged. nil: the timeout is logged.

@@ -24,7 +24,8 @@ var (
 	ErrStale = errors.New("actor: the Ctx is stale: its handler has returned or was abandoned")
 	// ErrNameTaken: another actor or supervisor of the System has the name.
 	ErrNameTaken = errors.New("actor: the name is taken")
-	// ErrPanicked: a handler, start or hook panicked. The error is a *PanicError.
+	// ErrPanicked: a handler panicked, or the start, Started or Stop of a state. The error is a
+	// *PanicError.
 	ErrPanicked = errors.New("actor: panicked")
 	// ErrGoexit is the Value of the PanicError of a handler that called runtime.Goexit,
 	// as FailNow of package testing does.

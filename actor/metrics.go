@@ -2,9 +2,9 @@ package actor
 
 import "time"
 
-// Metrics receives what a System does. Its methods are called without a lock, by the
-// goroutine that did it, and have to be quick and safe for concurrent use; their panics
-// are logged. Labels are kinds and methods, never actors. NoMetrics does nothing; embed
+// Metrics receives what a System does. Its methods are called without a lock: Turn and
+// Refused by the goroutine that did it, the others on a goroutine for which that one waits.
+// They have to be quick and safe for concurrent use; their panics are logged. Labels are kinds and methods, never actors. NoMetrics does nothing; embed
 // it to implement only some of the methods.
 type Metrics interface {
 	// Turn: a turn of an actor has ended. It handled that many messages and used that

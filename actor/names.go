@@ -56,7 +56,7 @@ func (n *names) remove(name string, a *actor) {
 	}
 }
 
-// make returns a name that nobody has asked for yet.
+// make returns a name that it has not returned before. A user may have taken that name.
 func (n *names) make() string { return "~" + strconv.FormatUint(n.made.Add(1), 36) }
 
 // all calls f with every actor, without a lock.

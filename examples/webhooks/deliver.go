@@ -115,8 +115,8 @@ func (d *dispatcher) deliver(ctx context.Context, it *firq.Item[string, event]) 
 }
 
 // again hands the event in once more after its backoff, or gives up the event. The wait
-// is random, up to backoff x 2^tries, so that events that failed together do not
-// come back together.
+// is random, from half of backoff x 2^(tries-1) to all of it, so that events that failed
+// together do not come back together.
 func (d *dispatcher) again(e event) {
 	e.try++
 	if e.try >= d.tries {
