@@ -40,6 +40,10 @@ var (
 	renewal  sync.Mutex
 	previous anchor // guarded by renewal; count 0: not yet
 	trusted  = sync.OnceValue(counterTrusted)
+
+	// distrusted says that trusted has said no: then a reading is a call of the runtime, and
+	// nothing else.
+	distrusted atomic.Bool
 )
 
 // counterTrusted reports whether the kernel keeps time by the counter. It has
@@ -59,12 +63,16 @@ func now(bubble bool) int64 {
 			return a.ns + int64(d*a.scale>>32)
 		}
 	}
+	if distrusted.Load() && !bubble {
+		return running()
+	}
 	return nowSlow()
 }
 
 // nowSlow reads the runtime's clock, and makes a new anchor unless another goroutine does.
 func nowSlow() int64 {
-	if !trusted() { // on such a machine every reading comes here: it is to cost no more than the runtime's
+	if !trusted() {
+		distrusted.Store(true)
 		return monotonic()
 	}
 	if bubbled(time.Now()) || !renewal.TryLock() { // a bubble's time is nobody else's
