@@ -1,26 +1,25 @@
 package drr
 
-import "github.com/firq-go/firq"
-
-// fewSteps is how many turns nextPlain ends at most before it leaves the rest to
-// nextOfAll.
+// fewSteps is how many turns NextPlain ends at most before it leaves the rest to
+// NextWithin.
 const fewSteps = 8
 
-// nextPlain is nextOfAll, to which it adds nothing but speed, for what is usual: plain
+// NextPlain is NextWithin, to which it adds nothing but speed, for what is usual: plain
 // tenants with tasks in slots. It returns nil where it comes to anything else; then
-// nextOfAll goes on from there.
-func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T, h *Head) *Tenant[K, T] {
+// NextWithin goes on from there. Only for a Queue that is Straight.
+func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (t *Tenant[K, T], cost, enqueued int64) {
 	l := &q.lists[0]
-	// In each step: Fill brings in what goes first, or what makes a look at each inbox necessary.
-	for step := 0; step < fewSteps && q.lazy && l.wait == 0 && l.fresh.head == nil; step++ {
+	for step := 0; step < fewSteps; step++ {
+		// In each step: Fill brings in what goes first, or what makes a look at each inbox
+		// necessary.
 		s := l.active.head
-		if s == nil {
-			return nil
+		if s == nil || !q.lazy || l.wait != 0 || l.fresh.head != nil {
+			break
 		}
 		t := s.tenant
 		if t.mask != 1<<usual || t.NeedsFill {
 			if t.mask != 0 {
-				return nil
+				break
 			}
 			if q.host.Fill(t); t.mask == 0 && l.fresh.head == nil {
 				q.leave(s) // s is in the active list
@@ -29,24 +28,32 @@ func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T, h *Head) *T
 		}
 		g := t.line.lane.first
 		at := &g.slots[g.from]
+		cost = at.cost
+		deficit := s.deficit
 		if !s.inTurn {
 			if beyond(l.round, limit) {
-				return nil
+				break
 			}
 			l.reached = l.round
-			l.audit.turn(s.deficit, t.quantum)
+			l.audit.turn(deficit, t.quantum)
 			s.inTurn = true
-			s.deficit = addSaturated(s.deficit, t.quantum)
+			deficit = addSaturated(deficit, t.quantum)
+			s.deficit = deficit
 		}
-		cost := at.cost
-		if s.deficit < cost {
-			q.turnOver(l, s, now, limit)
+		if deficit < cost { // turnOver, of a seat in the active list
+			due := s.due
+			s.inTurn, s.due, l.used = false, l.round+1, true
+			l.active.rotate()
+			l.visited(due)
+			if l.emptyVisits++; l.emptyVisits >= l.active.n {
+				q.skip(l, now, limit)
+			}
 			continue
 		}
-		s.deficit -= cost
+		s.deficit = deficit - cost
 		l.reached, l.used, l.emptyVisits = l.round, true, 0
 		l.audit.spent += uint64(cost)
-		h.Cost, h.Enqueued, h.Due, h.Flow, h.Priority = cost, at.enqueued, NoDeadline, 0, firq.PriorityNormal
+		enqueued = at.enqueued
 		var zero T
 		*payload, at.payload = at.payload, zero // keep no payload alive
 		if g.from+1 < g.to {
@@ -61,7 +68,11 @@ func (q *Queue[K, T]) nextPlain(now int64, limit uint64, payload *T, h *Head) *T
 			t.mask = 0
 			q.nEmpty++
 		}
-		return t
+		return t, cost, enqueued
 	}
-	return nil
+	return nil, 0, 0
 }
+
+// Straight reports whether NextPlain may be called: tasks are in slots, and CoDel has no
+// say.
+func (q *Queue[K, T]) Straight() bool { return q.plain && q.dropper == nil }

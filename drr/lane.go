@@ -47,6 +47,18 @@ func (l *lane[K, T]) empty() bool { return l.in == l.out }
 // front returns the oldest slot of a lane that is not empty.
 func (l *lane[K, T]) front() *slot[T] { return &l.first.slots[l.first.from] }
 
+// pushed is push where there is room at the end, else nil.
+func (l *lane[K, T]) pushed() *slot[T] {
+	s := l.last
+	if s == nil || s.to >= len(s.slots) {
+		return nil
+	}
+	at := &s.slots[s.to]
+	s.to++
+	l.in++
+	return at
+}
+
 // push adds a slot at the end, and returns it for the caller to fill.
 func (l *lane[K, T]) push(p *pool[K, T]) *slot[T] {
 	s := l.last

@@ -109,7 +109,7 @@ func TestPlainZeroesPayload(t *testing.T) {
 	var payload *int
 	for range 20 {
 		payload = nil
-		if got := q.nextPlain(0, math.MaxUint64, &payload, new(Head)); got != &a || payload == nil {
+		if got, _, _ := q.NextPlain(0, math.MaxUint64, &payload); got != &a || payload == nil {
 			t.Fatal("not by the fast path")
 		}
 	}
@@ -181,7 +181,7 @@ func (p *pantry) state() string {
 	return say
 }
 
-// TestPlainIsNext: nextPlain adds nothing to nextOfAll but speed. Two queues get the same
+// TestPlainIsNext: NextPlain adds nothing to nextOfAll but speed. Two queues get the same
 // calls, one of them only by nextOfAll.
 func TestPlainIsNext(t *testing.T) {
 	for seed := range uint64(400) {

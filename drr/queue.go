@@ -151,7 +151,10 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 		q.pushEntry(t, &Task[T]{Payload: *payload, Cost: cost, Enqueued: enqueued, Due: NoDeadline, Priority: firq.PriorityNormal})
 		return
 	}
-	into := t.line.lane.push(&q.pool)
+	into := t.line.lane.pushed()
+	if into == nil {
+		into = t.line.lane.push(&q.pool)
+	}
 	into.cost, into.enqueued, into.due, into.payload = cost, enqueued, NoDeadline, *payload
 	if t.mask&(1<<usual) != 0 && !t.blocked { // it is in a list, and this is not the first
 		t.queued++
@@ -237,8 +240,9 @@ func (q *Queue[K, T]) Next(now int64) (t *Tenant[K, T], task Task[T], v Verdict)
 // newly active, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
 // payload and the rest of a task that is delivered go where the caller says.
 func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (*Tenant[K, T], Verdict) {
-	if q.plain && q.dropper == nil {
-		if t := q.nextPlain(now, limit, payload, h); t != nil {
+	if q.Straight() {
+		if t, cost, enqueued := q.NextPlain(now, limit, payload); t != nil {
+			*h = Head{Cost: cost, Enqueued: enqueued, Due: NoDeadline, Priority: firq.PriorityNormal}
 			return t, Delivered
 		}
 	}

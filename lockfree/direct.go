@@ -34,13 +34,40 @@ func (s *Scheduler[K, T]) enqueueDirect(k K, h *handle[K, T], task *firq.Task[T]
 		sh.contention.note(now)
 		return false
 	}
-	sh.begin()
-	done := sh.enterDirect(t, 1) > 0
+	sh.wakeUp()
+	done := sh.enterOne(t, word)
 	if done {
-		sh.PushPlain(&t.Tenant, &task.Payload, max(task.Cost, 1), now)
+		sh.Queue.PushPlain(&t.Tenant.Tenant, &task.Payload, max(task.Cost, 1), now)
+		sh.Pushed(&t.Tenant, 1)
 	}
-	sh.unlockFast(nil)
+	if sh.tookIn || sh.owing != nil || len(sh.emptied) > 0 || len(sh.freed) > 0 || sh.Bounded() {
+		sh.unlock()
+	} else {
+		sh.unlockQuiet() // what expires, and whether a Shutdown is over, a push does not change
+	}
 	return done
+}
+
+// enterOne is enterDirect for one task, of a tenant whose word was the given one a moment
+// ago; it reports false if that has changed.
+func (sh *shard[K, T]) enterOne(t *tenant[K, T], word uint64) bool {
+	s := sh.s
+	failpoint.At("direct ticket")
+	if !t.word.CompareAndSwap(word, word+tailUnit+usedUnit-roomUnit) { // [E1]
+		return false
+	}
+	got, _ := s.takeCredit(1, cpu.Hint()) // [E2], [E3]
+	t.taker.Pass()
+	failpoint.At("direct skip")
+	t.word.Add(^uint64(usedUnit-1) + uint64(1-got)*roomUnit)
+	sh.know(t)
+	if got == 0 {
+		s.env.Waiters.Released(t.Key, 1)
+		return false
+	}
+	sh.takeIn() // a tenant that was announced before the task had its credit goes first
+	sh.admits(t)
+	return true
 }
 
 // plain reports whether the task is valid and has nothing but a payload and a cost.

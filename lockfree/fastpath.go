@@ -30,7 +30,7 @@ func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 	if !uncontended {
 		sh.affinity.touch(hint, now)
 	}
-	if s.life.State() != serve.Open || !sh.serveOne(it, now) {
+	if s.life.State() != serve.Open || !sh.serveStraight(it, now) && !sh.serveOne(it, now) {
 		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1
 	}
 	failpoint.At("serve credit")
@@ -77,6 +77,24 @@ func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 	return to
 }
 
+// serveStraight is serveOne, to which it adds nothing but speed, for a plain task. Where it
+// comes to anything else it reports false, and serveOne goes on from there.
+func (sh *shard[K, T]) serveStraight(it *firq.Item[K, T], now int64) bool {
+	if !sh.straight {
+		return false
+	}
+	limit := sh.Limit() // it may have changed before the lease was ours
+	failpoint.At("serve next")
+	dt, cost, enqueued := sh.Queue.NextPlain(now, limit, &it.Payload)
+	if dt == nil {
+		return false
+	}
+	t := ownerOf(dt)
+	it.Bind(t, sh.DeliverPlain(it, &t.Tenant, cost, enqueued, now))
+	sh.servedOne(t)
+	return true
+}
+
 // serveOne delivers the next task. Under the lease.
 func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
 	limit := sh.Limit() // it may have changed before the lease was ours
@@ -88,6 +106,12 @@ func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
 	}
 	t := ownerOf(dt)
 	it.Bind(t, sh.Deliver(it, &t.Tenant, &h, now))
+	sh.servedOne(t)
+	return true
+}
+
+// servedOne gives back the place of a task that was served alone.
+func (sh *shard[K, T]) servedOne(t *tenant[K, T]) {
 	if !t.polled {
 		failpoint.At("flush")
 		t.NeedsFill = usedIn(t.word.Add(roomUnit)) >= fillAt
@@ -95,7 +119,6 @@ func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
 		sh.owe(t, roomUnit)
 		sh.endVisit(t)
 	}
-	return true
 }
 
 // unlockFast is unlockWith for a hold that most often has nothing to give back, and
@@ -106,6 +129,12 @@ func (sh *shard[K, T]) unlockFast(served []firq.Item[K, T]) {
 		sh.unlockWith(served)
 		return
 	}
+	sh.unlockQuiet()
+}
+
+// unlockQuiet is unlockFast for a hold that has nothing to give back and nothing to say
+// but whether the shard is ready.
+func (sh *shard[K, T]) unlockQuiet() {
 	ready := sh.Queue.Ready() > 0
 	if !ready || !sh.Ready() || sh.Shared() {
 		failpoint.At("L4 publish")

@@ -77,9 +77,10 @@ type shard[K comparable, T any] struct {
 	// to serve first, and a tenant takes turns at each level: nobody is polled.
 	across bool
 	// owing is the tenant whose word is to be changed by owed: see owe.
-	owing *tenant[K, T]
-	owed  uint64
-	lazy  bool // immutable: an inbox may wait while its tenant has tasks; see Fill
+	owing    *tenant[K, T]
+	owed     uint64
+	straight bool // immutable: see drr.Queue.Straight
+	lazy     bool // immutable: an inbox may wait while its tenant has tasks; see Fill
 	// saidLazy: the queue has been told that, and need not be told again until eager.
 	saidLazy bool
 	tookIn   bool // something was taken out of the ring in this hold
@@ -114,6 +115,7 @@ func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh.contention.at.Store(never)
 	sh.Shard = serve.NewShard(s.env, sh)
 	sh.Share(s.rounds, index)
+	sh.straight = sh.Queue.Straight()
 	return sh
 }
 
@@ -139,10 +141,15 @@ func (sh *shard[K, T]) lock() {
 
 // begin does L1 for a goroutine that has just taken the lease.
 func (sh *shard[K, T]) begin() {
-	if !sh.Ready() && sh.Shared() {
+	sh.wakeUp()
+	sh.takeIn()
+}
+
+// wakeUp is begin without a look at the ring.
+func (sh *shard[K, T]) wakeUp() {
+	if sh.Shared() && !sh.Ready() {
 		sh.Join() // idle until now
 	}
-	sh.takeIn()
 }
 
 // unpoll takes back that the tenant is polled. Its inbox has to be looked at after

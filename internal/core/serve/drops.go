@@ -118,9 +118,11 @@ func (e *Env[K, T]) catch(d *Drops[K, T]) (v any, panicked bool) {
 // return. Every call that dequeues begins with it.
 func (e *Env[K, T]) Rethrow() {
 	if e.thrown.any.Load() {
-		e.thrown.raise()
+		e.rethrow()
 	}
 }
+
+func (e *Env[K, T]) rethrow() { e.thrown.raise() }
 
 // thrown are panics that wait for a caller, each for one.
 type thrown struct {

@@ -10,7 +10,7 @@ import (
 
 // Share gives the shard an index among the others, to which it has to be fair.
 func (s *Shard[K, T]) Share(r *shardsel.Rounds, index int) {
-	s.rounds, s.index = r, index
+	s.rounds, s.index, s.shared = r, index, s.env.Config.Shards > 1
 	if s.Shared() {
 		s.published.due = drr.NoDeadline
 		s.Queue.Share(s)
@@ -18,7 +18,7 @@ func (s *Shard[K, T]) Share(r *shardsel.Rounds, index int) {
 }
 
 // Shared reports whether there are other shards to be fair to.
-func (s *Shard[K, T]) Shared() bool { return s.env.Config.Shards > 1 }
+func (s *Shard[K, T]) Shared() bool { return s.shared }
 
 // Limit returns the round that the shard may be served up to; math.MaxUint64 is any.
 func (s *Shard[K, T]) Limit() uint64 {

@@ -20,6 +20,8 @@ type Shard[K comparable, T any] struct {
 
 	rounds *shardsel.Rounds // of all shards
 	index  int              // among them; immutable, as is rounds
+	shared bool             // see Shared; immutable after Share
+	exacts bool             // a delivery is more than a count: see DeliverPlain; immutable
 
 	inFlight  int
 	published published
@@ -40,6 +42,7 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 	s := &Shard[K, T]{env: env, waits: hist.NewLocal()}
 	s.top.size = max(cfg.TopTenants, 0)
 	s.bounded = cfg.MaxTenants > 0
+	s.exacts = s.bounded || env.Flights || s.top.size == 0
 	env.idleWords = append(env.idleWords, &s.idleWord)
 	s.Queue = drr.New(drr.Config{
 		Order:     cfg.Order,
@@ -82,6 +85,14 @@ func (s *Shard[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, now int64) {
 	}
 }
 
+// Pushed counts n plain tasks of a tenant that the caller has pushed into Queue itself.
+func (s *Shard[K, T]) Pushed(t *Tenant[K, T], n int) {
+	s.enqueued += uint64(n)
+	if s.bounded {
+		s.settle(t)
+	}
+}
+
 // PushPlains is PushPlain for one task after the other, of the same time.
 func (s *Shard[K, T]) PushPlains(t *Tenant[K, T], tasks []drr.Plain[T], now int64) {
 	s.enqueued += uint64(len(tasks))
@@ -102,6 +113,22 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], h *drr.Head,
 	it.Deadline = s.env.Clock.Time(h.Due)
 	it.Wait = time.Duration(max(now-h.Enqueued, 0))
 	return s.Delivered(t, h.Priority, it.Wait, now)
+}
+
+// DeliverPlain is Deliver of a plain task: of PriorityNormal and flow 0, and without a
+// deadline.
+func (s *Shard[K, T]) DeliverPlain(it *firq.Item[K, T], t *Tenant[K, T], cost, enqueued, now int64) (token uint64) {
+	wait := time.Duration(max(now-enqueued, 0))
+	it.Tenant, it.Cost, it.Priority, it.Flow = t.Key, cost, firq.PriorityNormal, 0
+	it.Deadline, it.Wait = time.Time{}, wait
+	if s.exacts {
+		return s.Delivered(t, firq.PriorityNormal, wait, now)
+	}
+	s.waits.Record(wait)
+	s.dequeued++
+	t.lastUsed = max(t.lastUsed, now)
+	s.top.delivered(t)
+	return uint64(firq.PriorityNormal) << tokenPriority
 }
 
 // Delivered is the part of Deliver that is not about the item.

@@ -25,7 +25,7 @@ func (t *Tenant[K, T]) count() uint64 { return t.delivered &^ (ranked | isIdle) 
 
 func (p *top[K, T]) delivered(t *Tenant[K, T]) {
 	t.delivered++
-	if n := t.delivered; n < ranked && (n&63 == 0 || n < 64 && n&(n-1) == 0) {
+	if n := t.delivered; n < ranked && (n&63 == 0 || n&(n-1) == 0) {
 		p.offer(t)
 	}
 }

@@ -131,6 +131,9 @@ func (s *Slots[V]) Next(k *Taker, at *uint32, tail uint32) *V {
 	return nil
 }
 
+// Pass is Slots.Skip if no later ticket was taken.
+func (k *Taker) Pass() { k.head = After(k.head) }
+
 // Skip passes the ticket at the head: its value has come another way, and will not
 // be put in its slot. What was taken behind it is passed as well.
 func (s *Slots[V]) Skip(k *Taker) {
