@@ -80,7 +80,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 		if asks {
 			t.note(&conf)
 		}
-		if got := s.batchDirect(t, ts[:n], now); got > 0 {
+		if got := s.batchDirect(t, word, ts[:n], now); got > 0 {
 			return got
 		}
 	}
@@ -139,14 +139,14 @@ func (s *Scheduler[K, T]) fill(b *batch[T], ts []firq.Task[T], now int64) (due i
 }
 
 // batchDirect is enqueueDirect for plain tasks. It returns how many it has queued.
-func (s *Scheduler[K, T]) batchDirect(t *tenant[K, T], ts []firq.Task[T], now int64) (got int) {
+func (s *Scheduler[K, T]) batchDirect(t *tenant[K, T], word uint64, ts []firq.Task[T], now int64) (got int) {
 	sh := t.shard
 	if !sh.try() {
 		sh.contention.note(now)
 		return 0
 	}
-	sh.begin()
-	if got = sh.enterDirect(t, len(ts)); got > 0 {
+	sh.wakeUp()
+	if got = sh.enterDirect(t, word, len(ts)); got > 0 {
 		b := s.newBatch()
 		b.setPlain(ts[:got], now)
 		sh.PushPlains(&t.Tenant, b.plains[:got], now)

@@ -35,7 +35,7 @@ func (s *Scheduler[K, T]) enqueueDirect(k K, h *handle[K, T], task *firq.Task[T]
 		return false
 	}
 	sh.wakeUp()
-	done := sh.enterOne(t, word)
+	done := sh.enterDirect(t, word, 1) > 0
 	if done {
 		sh.Queue.PushPlain(&t.Tenant.Tenant, &task.Payload, max(task.Cost, 1), now)
 		sh.Pushed(&t.Tenant, 1)
@@ -48,28 +48,6 @@ func (s *Scheduler[K, T]) enqueueDirect(k K, h *handle[K, T], task *firq.Task[T]
 	return done
 }
 
-// enterOne is enterDirect for one task, of a tenant whose word was the given one a moment
-// ago; it reports false if that has changed.
-func (sh *shard[K, T]) enterOne(t *tenant[K, T], word uint64) bool {
-	s := sh.s
-	failpoint.At("direct ticket")
-	if !t.word.CompareAndSwap(word, word+tailUnit+usedUnit-roomUnit) { // [E1]
-		return false
-	}
-	got, _ := s.takeCredit(1, cpu.Hint()) // [E2], [E3]
-	t.taker.Pass()
-	failpoint.At("direct skip")
-	t.word.Add(^uint64(usedUnit-1) + uint64(1-got)*roomUnit)
-	sh.know(t)
-	if got == 0 {
-		s.env.Waiters.Released(t.Key, 1)
-		return false
-	}
-	sh.takeIn() // a tenant that was announced before the task had its credit goes first
-	sh.admits(t)
-	return true
-}
-
 // plain reports whether the task is valid and has nothing but a payload and a cost.
 func plain[T any](t *firq.Task[T]) bool {
 	return t.Ticket == nil && t.Cost >= 0 && t.Flow == 0 && t.Deadline.IsZero() &&
@@ -77,36 +55,41 @@ func plain[T any](t *firq.Task[T]) bool {
 }
 
 // canSkip reports whether a task may pass by the inbox of a tenant with this word: it is
-// alive, has room, and no ticket is out. Every so many tickets all slots are used in
-// their turn; see piggybacks.
+// alive, has room, and no ticket is out, or only one that was passed by, while the word is
+// behind. Every so many tickets all slots are used in their turn; see piggybacks.
 func canSkip(word uint64) bool {
-	return word&(deadBit|usedMask) == 0 && word&roomBit != 0 && tailOf(word)%slotsEvery >= inboxSize
+	return word&deadBit == 0 && word&usedMask <= usedUnit && word&roomBit != 0 && tailOf(word)%slotsEvery >= inboxSize
 }
 
-// enterDirect admits up to n tasks, which its caller then queues, and returns how many. Their
-// ticket is a hole in the inbox until it is certain that nobody refuses them, so that a call
-// which finds the tenant full meanwhile waits (tenant.full); then it is passed by. Under the
-// lease.
-func (sh *shard[K, T]) enterDirect(t *tenant[K, T], n int) (got int) {
-	places := 0
-	for {
-		w := t.word.Load()
-		if !canSkip(w) {
-			return 0
-		}
-		failpoint.At("direct ticket")
-		places = min(n, roomIn(w))
-		if t.word.CompareAndSwap(w, w+tailUnit+usedUnit-uint64(places)*roomUnit) { // [E1]
-			break
-		}
+// enterDirect admits up to n tasks, which its caller then queues, and returns how many: 0 if
+// the tenant's word is not the given one any more, or a ticket is out. Their ticket is a hole
+// in the inbox until it is certain that nobody refuses them, so that a call which finds the
+// tenant full meanwhile waits (tenant.full); then it is passed by. Under the lease.
+//
+// That the slot is free again the word need not say at once. A call that waits on account of
+// it takes the lease, which makes the word say so. So the word is one step for each task that
+// goes this way, and none when it leaves.
+func (sh *shard[K, T]) enterDirect(t *tenant[K, T], word uint64, n int) (got int) {
+	s := sh.s
+	missing := t.missing()
+	if (word+missing)&usedMask != 0 {
+		return 0
 	}
-	got, _ = sh.s.takeCredit(places, cpu.Hint()) // [E2], [E3]
-	t.inbox.Load().Skip(&t.taker)
+	places := min(n, roomIn(word))
+	failpoint.At("direct ticket")
+	if !t.word.CompareAndSwap(word, word+missing+tailUnit+usedUnit-uint64(places)*roomUnit) { // [E1]
+		return 0
+	}
+	t.catchUp()
+	got, _ = s.takeCredit(places, cpu.Hint()) // [E2], [E3]
+	t.taker.Pass()
 	failpoint.At("direct skip")
-	t.word.Add(^uint64(usedUnit-1) + uint64(places-got)*roomUnit)
+	if t.behind = got == places && !t.polled; !t.behind {
+		t.word.Add(^uint64(usedUnit-1) + uint64(places-got)*roomUnit)
+	}
 	sh.know(t)
 	if got < places {
-		sh.s.env.Waiters.Released(t.Key, places-got)
+		s.env.Waiters.Released(t.Key, places-got)
 	}
 	if got > 0 {
 		sh.takeIn() // a tenant that was announced before the tasks had their credit goes first

@@ -112,10 +112,13 @@ func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
 
 // servedOne gives back the place of a task that was served alone.
 func (sh *shard[K, T]) servedOne(t *tenant[K, T]) {
-	if !t.polled {
+	switch {
+	case t.leaveBehind():
+		t.NeedsFill = usedIn(t.word.Load()) >= fillAt
+	case !t.polled:
 		failpoint.At("flush")
-		t.NeedsFill = usedIn(t.word.Add(roomUnit)) >= fillAt
-	} else {
+		t.NeedsFill = usedIn(t.word.Add(roomUnit+t.catchUp())) >= fillAt
+	default:
 		sh.owe(t, roomUnit)
 		sh.endVisit(t)
 	}

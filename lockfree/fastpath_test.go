@@ -234,7 +234,7 @@ func TestEnterDirectLooksAgain(t *testing.T) {
 	if err := p.charge(); err != nil {
 		t.Fatal(err)
 	}
-	if sh.enterDirect(tn, 1) > 0 {
+	if sh.enterDirect(tn, tn.word.Load(), 1) > 0 {
 		t.Error("a task overtook one whose ticket is out")
 	}
 	sh.unlock()

@@ -21,11 +21,15 @@ func (s *Scheduler[K, T]) overThreshold(t *tenant[K, T]) bool {
 	return s.env.OverThreshold(t.holds(), free)
 }
 
+// settleTries is how often a call that finds a tenant full, and a hole in its inbox, lets
+// others run between two looks under the lease whether the word is behind.
+const settleTries = 8
+
 // full reports whether there was an instant during the call at which tasks, and
 // not calls that may yet be refused, took all places of the tenant. It yields to
 // such calls.
 func (t *tenant[K, T]) full() bool {
-	for {
+	for tries := 0; ; tries++ {
 		direct := t.direct.Load()
 		w := t.word.Load()
 		if w&roomBit != 0 || w&deadBit != 0 {
@@ -39,11 +43,12 @@ func (t *tenant[K, T]) full() bool {
 		if !holes && t.word.Load() == w && direct&1 == 0 && t.direct.Load() == direct {
 			return true
 		}
-		if holes && t.shard.activations.Ready() {
-			// A task that is in the ring looks like a hole. Taking it out makes it a
-			// task for good.
+		// A task that is in the ring looks like a hole. Taking it out makes it a task for
+		// good. So does the ticket that a word which is behind says is out.
+		if holes && (t.shard.activations.Ready() || t.shard.s.direct && tries%settleTries == 0) {
 			failpoint.At("full waits")
 			t.shard.lock()
+			t.settle()
 			t.shard.unlock()
 			continue
 		}
@@ -67,6 +72,7 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 		sh.lock()
 		sh.drainAll(t)
 		sh.flush()
+		t.settle()
 		done, ok, ticketErr := sh.replace(t, &task, newest)
 		sh.unlock()
 		if ticketErr != nil {

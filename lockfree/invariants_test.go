@@ -51,7 +51,7 @@ func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 		sh.drainPolled()
 	}
 	s.tenants.Range(func(_ K, t *tenant[K, T]) bool {
-		w := t.word.Load()
+		w := t.word.Load() + t.missing()
 		held += t.held(w)
 		if t.held(w) < t.Len() {
 			err = fmt.Errorf("%v: %d places taken, %d queued", t.Key, t.held(w), t.Len())
@@ -86,8 +86,8 @@ func (sh *shard[K, T]) check() error {
 	}
 	for i, t := range sh.polled {
 		switch {
-		case !t.polled || int(t.polledAt) != i || t.shard != sh:
-			return fmt.Errorf("%v: in the list of polled tenants at %d; says %t, %d", t.Key, i, t.polled, t.polledAt)
+		case !t.polled || int(t.at) != i || t.shard != sh:
+			return fmt.Errorf("%v: in the list of polled tenants at %d; says %t, %d", t.Key, i, t.polled, t.at)
 		case t.Len() == 0: // I4
 			return fmt.Errorf("%v: polled without a task", t.Key)
 		case !t.Blocked() && !sh.s.rounds.Ready(sh.index): // I4
@@ -128,10 +128,19 @@ func (sh *shard[K, T]) check() error {
 	return nil
 }
 
+// places returns how many places have come free that the word does not say.
+func (t *tenant[K, T]) places() int {
+	if !t.behind {
+		return 0
+	}
+	return int(t.at)
+}
+
 // check is for the holder of the lease of the tenant's shard.
 func (t *tenant[K, T]) check() error {
-	w := t.word.Load()
-	held, holds, limit := t.held(w), t.holds(), t.limit.get()
+	word := t.word.Load()
+	w := word + t.missing()
+	held, holds, limit := t.held(w), t.holds()-t.places(), t.limit.get()
 	want := t.shard.s.env.Limit(t.Key, limit)
 	switch {
 	case (w&polledBit != 0) != t.polled:
@@ -140,10 +149,12 @@ func (t *tenant[K, T]) check() error {
 		return fmt.Errorf("%v: %d queued, %d of %d places taken", t.Key, t.Len(), held, limit)
 	case w&deadBit == 0 && limit != want:
 		return fmt.Errorf("%v: its limit is %d, and SetLimit has said %d", t.Key, limit, want)
-	case holds != held && t.word.Load() == w: // else a producer has come in between
+	case holds != held && t.word.Load() == word: // else a producer has come in between
 		return fmt.Errorf("%v: holds %d, by the word %d", t.Key, holds, held)
 	case int(usedIn(w)) != ring.Distance(tailOf(w), t.taker.Head()): // nothing is owed
 		return fmt.Errorf("%v: %d slots in use, its word says %d", t.Key, ring.Distance(tailOf(w), t.taker.Head()), usedIn(w))
+	case t.behind && (t.polled || t.Len() == 0):
+		return fmt.Errorf("%v: its word is behind; polled %t, %d queued", t.Key, t.polled, t.Len())
 	case w&deadBit != 0 && (held != 0 || t.polled): // I8
 		return fmt.Errorf("%v: dead with %d places taken, polled %t", t.Key, held, t.polled)
 	case t.Len() > 0 && !t.known:

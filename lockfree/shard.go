@@ -157,10 +157,10 @@ func (sh *shard[K, T]) wakeUp() {
 func (sh *shard[K, T]) unpoll(t *tenant[K, T]) {
 	last := len(sh.polled) - 1
 	moved := sh.polled[last]
-	sh.polled[t.polledAt], moved.polledAt = moved, t.polledAt
+	sh.polled[t.at], moved.at = moved, t.at
 	sh.polled[last] = nil
 	sh.polled = sh.polled[:last]
-	t.polled = false
+	t.polled, t.at = false, 0
 	sh.owe(t, ^uint64(0)) // polledBit is 1
 }
 
@@ -335,7 +335,9 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 			}
 			visited = t
 		}
-		sh.owe(t, roomUnit)
+		if !t.leaveBehind() {
+			sh.owe(t, roomUnit)
+		}
 		dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &h, now))
 		if n++; n < most {
 			limit = sh.Onward(limit)
@@ -361,6 +363,10 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 // endVisit changes the word of a tenant that was served, and makes it unpolled if it
 // has no task left, even in its inbox.
 func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
+	if t.behind {
+		t.NeedsFill = usedIn(t.word.Load()) >= fillAt
+		return
+	}
 	looked := false
 	if t.polled && t.Len() == 0 {
 		failpoint.At("visit look")

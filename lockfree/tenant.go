@@ -26,7 +26,8 @@ import (
 // set and cleared under the lease.
 //
 // What the holder of the lease changes, it collects and adds in one step, mostly
-// once per visit (shard.owe, flush).
+// once per visit (shard.owe, flush). A word may stay behind for longer after a task has
+// passed by the inbox; see leaveBehind.
 const (
 	polledBit = 1 << 0
 	deadBit   = 1 << 1
@@ -79,10 +80,11 @@ type tenant[K comparable, T any] struct {
 	// wants is eagerBit, and to the in-flight limit what quantum is to the quantum.
 	wants atomic.Uint32
 	// These change when the word does, and belong to the lease.
-	polled   bool // the bit in word; then it is in shard.polled, at polledAt
-	emptied  bool // in shard.emptied
-	known    bool // in the shard's ring of tenants
-	polledAt int32
+	polled  bool // the bit in word; then it is in shard.polled, at place at
+	emptied bool // in shard.emptied
+	known   bool // in the shard's ring of tenants
+	behind  bool // the word is behind; then at says by how many places, and it is not polled
+	at      int32
 	// limit is how many tasks the tenant may hold; written under the lease.
 	limit limit
 

@@ -16,11 +16,15 @@ import (
 func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], conf *serve.TenantConfig) (done bool, err error) {
 	sh.lock()
 	defer sh.unlock()
+	crowded := !t.behind // else its only slot may have been free
 	sh.drainAll(t)
 	sh.flush()
+	t.settle()
 	t.direct.Add(1) // see tenant.full
 	defer t.direct.Add(1)
-	t.grow()
+	if crowded {
+		t.grow()
+	}
 	for {
 		w := t.word.Load()
 		if w&deadBit != 0 || w&roomBit == 0 {
