@@ -249,6 +249,13 @@ func (q *Queue[K, T]) Waiting() bool { return q.lists[0].wait > 0 }
 // of a seat that does not go first.
 func (q *Queue[K, T]) Tag() uint64 { return q.lists[0].tag() }
 
+// Plainly returns Tag and Reached, and whether nothing goes before or after what these say:
+// it is neither Waiting nor Fresh.
+func (q *Queue[K, T]) Plainly() (tag, reached uint64, yes bool) {
+	l := &q.lists[0]
+	return l.round, l.reached, l.wait == 0 && l.fresh.head == nil
+}
+
 // Fresh reports whether there are newly active seats that go first (NewFirst):
 // they can be served in any round.
 func (q *Queue[K, T]) Fresh() bool { return q.lists[0].fresh.head != nil }

@@ -139,7 +139,7 @@ func (sh *shard[K, T]) unlockFast(served []firq.Item[K, T]) {
 // but whether the shard is ready.
 func (sh *shard[K, T]) unlockQuiet() {
 	ready := sh.Queue.Ready() > 0
-	if !ready || !sh.Ready() || sh.Shared() {
+	if !ready || !sh.Ready() || sh.Shared() && !sh.Said() {
 		failpoint.At("L4 publish")
 		sh.Publish(ready)
 	}
