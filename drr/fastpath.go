@@ -9,11 +9,10 @@ const fewSteps = 8
 // NextWithin goes on from there. Only for a Queue that is Straight.
 func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (t *Tenant[K, T], cost, enqueued int64) {
 	l := &q.lists[0]
-	for step := 0; step < fewSteps; step++ {
-		// In each step: Fill brings in what goes first, or what makes a look at each inbox
-		// necessary.
+	// In each step: Fill brings in what goes first, or what makes a look at each inbox necessary.
+	for step := 0; step < fewSteps && q.lazy && l.wait == 0 && l.fresh.head == nil; step++ {
 		s := l.active.head
-		if s == nil || !q.lazy || l.wait != 0 || l.fresh.head != nil {
+		if s == nil {
 			break
 		}
 		t := s.tenant

@@ -121,7 +121,7 @@ func TestDirect(t *testing.T) {
 func TestCanSkip(t *testing.T) {
 	const fine = 3*tailUnit*slotsEvery + inboxSize*tailUnit + roomBit
 	for word, want := range map[uint64]bool{
-		fine: true, fine | polledBit: true, fine | deadBit: false, fine | usedUnit: false, fine &^ roomBit: false,
+		fine: true, fine | polledBit: true, fine | deadBit: false, fine | usedUnit: true, fine | 2*usedUnit: false, fine &^ roomBit: false,
 		fine - tailUnit: false,
 	} {
 		if got := canSkip(word); got != want {

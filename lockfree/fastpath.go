@@ -30,7 +30,8 @@ func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 	if !uncontended {
 		sh.affinity.touch(hint, now)
 	}
-	if s.life.State() != serve.Open || !sh.serveStraight(it, now) && !sh.serveOne(it, now) {
+	limit := sh.Limit() // it may have changed before the lease was ours
+	if s.life.State() != serve.Open || !sh.serveStraight(it, now, limit) && !sh.serveOne(it, now, limit) {
 		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1
 	}
 	failpoint.At("serve credit")
@@ -79,11 +80,10 @@ func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 
 // serveStraight is serveOne, to which it adds nothing but speed, for a plain task. Where it
 // comes to anything else it reports false, and serveOne goes on from there.
-func (sh *shard[K, T]) serveStraight(it *firq.Item[K, T], now int64) bool {
+func (sh *shard[K, T]) serveStraight(it *firq.Item[K, T], now int64, limit uint64) bool {
 	if !sh.straight {
 		return false
 	}
-	limit := sh.Limit() // it may have changed before the lease was ours
 	failpoint.At("serve next")
 	dt, cost, enqueued := sh.Queue.NextPlain(now, limit, &it.Payload)
 	if dt == nil {
@@ -96,8 +96,7 @@ func (sh *shard[K, T]) serveStraight(it *firq.Item[K, T], now int64) bool {
 }
 
 // serveOne delivers the next task. Under the lease.
-func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64) bool {
-	limit := sh.Limit() // it may have changed before the lease was ours
+func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64, limit uint64) bool {
 	failpoint.At("serve next")
 	var h drr.Head
 	dt, _ := sh.Queue.NextWithin(now, limit, &it.Payload, &h)

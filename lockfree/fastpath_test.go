@@ -144,7 +144,7 @@ func TestFastPathUnlocks(t *testing.T) {
 		sh := s.shards[0]
 		sh.lock()
 		var it item
-		if !sh.serveOne(&it, s.env.Clock.Now()) {
+		if !sh.serveOne(&it, s.env.Clock.Now(), sh.Limit()) {
 			t.Fatal("nothing is delivered")
 		}
 		shutdown := draining(t, s)
@@ -374,7 +374,7 @@ func TestFastPathLimit(t *testing.T) {
 	sh.lease.Lock()
 	s.rounds.Publish(1, 3, true)
 	var it item
-	if sh.serveOne(&it, s.env.Clock.Now()) {
+	if sh.serveOne(&it, s.env.Clock.Now(), sh.Limit()) {
 		t.Errorf("delivered %d in round %d, the limit is %d", it.Payload, sh.Queue.Round(), sh.Limit())
 	}
 	s.rounds.Publish(1, 0, false)

@@ -49,6 +49,7 @@ func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 		sh.lock()
 		defer sh.unlock()
 		sh.drainPolled()
+		sh.flush()
 	}
 	s.tenants.Range(func(_ K, t *tenant[K, T]) bool {
 		w := t.word.Load() + t.missing()

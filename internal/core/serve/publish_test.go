@@ -306,3 +306,33 @@ func TestPublishLingers(t *testing.T) {
 		say("served, and ready before", true)
 	}
 }
+
+// Said spares a Publish only where that would say what has been said.
+func TestSaid(t *testing.T) {
+	s, r := sharing(t, config{Shards: 2}, 0, 0)
+	said := func(what string, want bool) {
+		t.Helper()
+		if s.Ready() && s.Said() != want {
+			t.Errorf("%s: Said is %t", what, !want)
+		}
+		s.Publish(true)
+	}
+	serveIn(t, s, 3)
+	s.Publish(true)
+	said("just published", true)
+	serveIn(t, s, 4)
+	said("another round", false)
+	said("just published again", true)
+	tag := s.Queue.Tag()
+	s.Queue.SetRound(tag + 1)
+	said("another tag, and nobody served in it", false)
+	s.Queue.SetRound(tag)
+	s.published.reached--
+	said("another round that it has come to", false)
+	s.published.lingering = true
+	said("it said that it lingers", false)
+	r.Publish(1, 4, true)
+	saveUp(t, s, add(s, "b", 0), 1000)
+	s.published.tag = s.Queue.Round()
+	said("it waits for a far round", false)
+}

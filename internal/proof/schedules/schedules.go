@@ -35,7 +35,7 @@ type Core struct {
 
 // Run runs all programs.
 func Run(t *testing.T, c Core) {
-	for _, group := range []map[string]program{sleeping, polling, limits, waiting, leaving, crowded, ending, sharded, ordered, more, changing, batched} {
+	for _, group := range []map[string]program{sleeping, polling, limits, waiting, leaving, crowded, ending, sharded, ordered, more, changing, batched, lagging} {
 		for name, p := range group {
 			t.Run(name, func(t *testing.T) {
 				interleave.Explore(t, p.preemptions, func(ip *interleave.Schedule) {
