@@ -5,6 +5,7 @@ package lockfree
 import (
 	"testing"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
@@ -28,4 +29,31 @@ func TestSchedulesDirectIsBehind(t *testing.T) {
 		t.Fatalf("past the inbox: %v; %d others; the tenant, that may hold one, holds %d", past, other, tenant.holds())
 	}
 	take(t, s, 2)
+}
+
+// A call that evicts, and finds nothing in the queue, waits for the task that has the place:
+// it is on its way. (The queue is empty as a consumer came first.)
+func TestSchedulesReplaceWaits(t *testing.T) {
+	s := direct(t, config{MaxPerTenant: 1, Backpressure: firq.Backpressure{Policy: firq.DropOldest}})
+	s.direct = false
+	admit(t, s, "a", task{Payload: 2})
+	steps := 0
+	restore := failpoint.AtMark("replace look up", func() {
+		if steps++; steps > 1 {
+			return
+		}
+		take(t, s, 2)
+		failpoint.AtMark("replace evict", func() {
+			if steps++; steps == 2 {
+				admit(t, s, "a", task{Payload: 3})
+			}
+		})
+	})
+	defer restore()
+	admit(t, s, "a", task{Payload: 4})
+	if steps < 3 {
+		t.Errorf("%d steps: not tried again", steps)
+	}
+	take(t, s, 4)
+	rests(t, s)
 }

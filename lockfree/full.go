@@ -81,6 +81,7 @@ func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, err
 		if done {
 			return ok, err
 		}
+		failpoint.Gosched("replace waits")
 	}
 }
 
@@ -95,8 +96,8 @@ func (s *Scheduler[K, T]) noRoom(t *tenant[K, T]) bool {
 
 // replace evicts a task of the tenant and queues the new one in its place, with
 // its credit. It reports done false if it is worth trying again, because the
-// tenant was forgotten or room has come meanwhile, and ok false if there was
-// nothing to evict. Under the lease.
+// tenant was forgotten, room has come meanwhile, or what takes the room is still on its way
+// into the queue, and ok false if there was nothing to evict. Under the lease.
 func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) (done, ok bool, err error) {
 	if t.word.Load()&deadBit != 0 {
 		return false, false, nil
@@ -113,7 +114,7 @@ func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) 
 		if task.Ticket != nil {
 			task.Ticket.Abandon()
 		}
-		return noRoom, false, nil
+		return noRoom && t.held(t.word.Load()) <= t.Len(), false, nil
 	}
 	if task.Due != clock.Never {
 		sh.s.sawDeadline()
