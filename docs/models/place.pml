@@ -3,15 +3,17 @@ A tenant's places, and what is refused for want of one.
 
 Stands for   enter, takeCredit, publish (lockfree/enqueue.go); admitBatch
              (lockfree/batch.go); take, piggybacks, put, giveBack, publishVoid
-             (lockfree/ticket.go); tenant.full (lockfree/full.go); Slots.Put, Next,
-             Holes (lockfree/internal/ring); owe, flush, endVisit and the giving
-             back in serve (lockfree/shard.go).
+             (lockfree/ticket.go); enterDirect (lockfree/direct.go), leaveBehind and
+             settle (lockfree/drain.go), with PAST; tenant.full (lockfree/full.go);
+             Slots.Put, Next, Holes (lockfree/internal/ring); owe, flush, endVisit and
+             the giving back in serve (lockfree/shard.go).
 Left out     How credits are kept: a counter (credit.pml). Announcing: who delivers
              looks by itself (announce.pml); of the activation ring, only what
              came alone is there, one message at most. The state, the dead bit, the growing
              of an inbox. A batch ends with the tasks of its first message.
-Property     Room in the word, tasks and calls in between add up to MaxPerTenant
-             (I2), and tasks never exceed it. Nobody is refused unless there was
+Property     Room in the word, places that it is behind by, tasks and calls in between
+             add up to MaxPerTenant (I2), and tasks never exceed it. A word is behind
+             only while there are tasks (I17). Nobody is refused unless there was
              an instant during the call at which tasks took all places, or all
              credits: not calls that are themselves refused.
 Bounds       One tenant with 1 or 2 places, inbox of 2 slots or 1, 1 or 2 credits,
@@ -30,6 +32,9 @@ RUN   direct2     -DCREDITS=2 -DINBOX=1 -DOTHERS
 RUN   batch       -DBATCH -DCREDITS=1 -DOTHERS
 RUN   batch2      -DBATCH -DCREDITS=2 -DOTHERS
 RUN   hole        -DHOLE
+RUN   past        -DPAST -DCREDITS=2
+RUN   past1       -DPAST -DPLACES=1 -DINBOX=1
+RUN   pastbox     -DPAST -DCREDITS=2 -DINBOX=1
 FAULT NO_HOLES          full does not look for holes
 FAULT NO_DIRECT         -DHOLE: full does not ask for direct
 FAULT NO_COUNT          -DHOLE: direct says whether, but not how often
@@ -39,6 +44,9 @@ FAULT NO_RECHECK        -DPLACES=1 -DOTHERS: full does not compare the word agai
 FAULT VOID_FIRST        -DPLACES=1 -DOTHERS: publishVoid publishes before it gives the place back
 FAULT VOID_KEEPS        publishVoid keeps the place
 FAULT NOT_CAS           take is a Load and a Store
+FAULT PAST_NO_TICKET    -DPAST -DPLACES=1 -DOTHERS: a task past the inbox takes its place without a ticket
+FAULT PAST_TWICE        -DPAST -DCREDITS=2: what was missing is said again
+FAULT PAST_IDLE         -DPAST -DCREDITS=2: the word of a tenant without tasks is behind
 FAULT CREDIT_FIRST      -DPLACES=1 -DCREDITS=2: the credit is taken before the place
 
 HOLE starts with an inbox of two slots whose first ticket is drawn, by a call that
@@ -77,6 +85,8 @@ byte many[INBOX];             /* the tasks of the message; void: 0 */
 byte brought;                 /* the tasks of a message that came alone, in the activation ring */
 byte owed;                    /* slots that were taken and not given back */
 byte direct;
+bool behind;                  /* tenant.behind: the word says that the last ticket's slot is used */
+byte lag;                     /* tenant.at: and not that so many places have come free */
 bool lease;
 byte credit = CREDITS;
 byte queued;                  /* in drr */
@@ -92,6 +102,13 @@ bool told[PRODUCERS];         /* ghost: since the call began, there was an insta
 #define ALONE false
 #else
 #define ALONE (used == 0)
+#endif
+
+/* settle brings a word that is behind up to date. */
+#ifdef FAULT_PAST_TWICE
+#define SETTLE used = used - behind; room = room + lag; behind = false
+#else
+#define SETTLE used = used - behind; room = room + lag; behind = false; lag = 0
 #endif
 
 /* publish is E4 for n tasks. */
@@ -137,6 +154,10 @@ inline drain() {
 		}
 	od;
 	atomic { at = 0; upto = 0 }
+	if /* endDrain */
+	:: owed -> atomic { SETTLE }
+	:: else
+	fi
 }
 
 /* flush gives back slots, and p places of tasks that were delivered. */
@@ -169,6 +190,9 @@ inline isFull() {
 		at = 0;
 		if
 		:: !yes && brought -> atomic { !lease -> lease = true }; drain(); flush(0); lease = false
+#ifdef PAST
+		:: !yes -> atomic { !lease -> lease = true }; atomic { SETTLE }; lease = false
+#endif
 		:: else
 		fi;
 #endif
@@ -201,6 +225,7 @@ inline put() {
 	atomic { !lease -> lease = true };
 	drain();
 	flush(0);
+	atomic { SETTLE };
 	direct++;
 	if
 	:: atomic { room == 0 -> done = false }
@@ -223,6 +248,9 @@ inline put() {
 proctype Producer(byte me) {
 	byte at, upto, k, w, d, u, n, got, ticket, g;
 	bool yes, done, alone;
+#ifdef PAST
+	bool tried;
+#endif
 #ifdef BATCH
 #define TASKS (me == 0 -> 2 : 1)
 #else
@@ -277,6 +305,37 @@ proctype Producer(byte me) {
 #endif
 			fi;
 			break
+#ifdef PAST
+		:: atomic { !tried && !lease && room > 0 && used <= 1 -> lease = true; tried = true };
+			got = 0;
+			if
+#ifdef FAULT_PAST_NO_TICKET
+			:: atomic { room > 0 && used == behind -> SETTLE; room--; between++ };
+#else
+			:: atomic { room > 0 && used == behind -> SETTLE; tail++; used++; room--; between++ };
+#endif
+				if
+				:: atomic { credit > 0 -> credit--; got = 1; ACCEPTED(1) };
+#ifdef FAULT_PAST_NO_TICKET
+					queued++
+#else
+					atomic { head++; queued++; behind = true }
+#endif
+				:: atomic { credit == 0 };
+#ifdef FAULT_PAST_NO_TICKET
+					atomic { room++; between-- }
+#else
+					atomic { head++; used--; room++; between-- }
+#endif
+				fi
+			:: else
+			fi;
+			lease = false;
+			if
+			:: got -> break
+			:: else
+			fi
+#endif
 		:: atomic { room > 0 && used >= INBOX -> skip };
 			put();
 			if
@@ -310,14 +369,21 @@ end_serving:
 		if
 		:: queued > 0 ->
 			n--; queued--;
-			flush(1);
+			if
+#ifdef FAULT_PAST_IDLE
+			:: behind -> atomic { lag++; placed-- }; flush(0)
+#else
+			:: behind && queued -> atomic { lag++; placed-- }; flush(0)
+#endif
+			:: else -> atomic { SETTLE; used = used - owed; owed = 0; room++; placed-- }
+			fi;
 			atomic { credit++; credited-- }
 		:: else
 #ifndef FAULT_NO_FLUSH
 			-> flush(0)
 #endif
 		fi;
-		assert(used == tail - head);
+		assert(used == tail - head + behind && (queued || !behind));
 		lease = false
 	:: n == 0 -> break
 	od
@@ -338,7 +404,7 @@ end_none:
 #endif
 
 proctype Rest() {
-	timeout -> assert(room + placed == PLACES && between == 0 && credit + credited == CREDITS && used == tail - head)
+	timeout -> assert(room + lag + placed == PLACES && between == 0 && credit + credited == CREDITS && used == tail - head + behind)
 }
 
 init {
