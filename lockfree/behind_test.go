@@ -108,8 +108,8 @@ func TestBehindKeepsItsInbox(t *testing.T) {
 		meet(s, true)
 		admit(t, s, "a", task{Payload: 10 + i})
 		meet(s, false)
-		if n := tn.inbox.Load().Size(); n != firstBox {
-			t.Fatalf("%d slots", n)
+		if n := tn.inbox.Load().Size(); n != firstBox || tn.behind {
+			t.Fatalf("%d slots, behind is %t", n, tn.behind)
 		}
 		take(t, s, 2+i, 10+i)
 	}

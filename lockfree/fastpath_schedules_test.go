@@ -57,3 +57,23 @@ func TestSchedulesReplaceWaits(t *testing.T) {
 	take(t, s, 4)
 	rests(t, s)
 }
+
+// A call that is about to evict sees a place that has come free since it was refused, though
+// the word does not say it.
+func TestSchedulesReplaceLooksAtPlaces(t *testing.T) {
+	s := direct(t, config{MaxPerTenant: 2, Backpressure: firq.Backpressure{Policy: firq.DropOldest}})
+	pushed(t, s, "a", task{Payload: 2})
+	pushed(t, s, "a", task{Payload: 3})
+	steps := 0
+	restore := failpoint.AtMark("replace look up", func() {
+		if steps++; steps == 1 {
+			take(t, s, 2)
+			pushed(t, s, "a", task{Payload: 4})
+			take(t, s, 3)
+		}
+	})
+	defer restore()
+	admit(t, s, "a", task{Payload: 5})
+	take(t, s, 4, 5)
+	rests(t, s)
+}
