@@ -3,6 +3,7 @@
 package clock
 
 import (
+	"math"
 	"time"
 	_ "unsafe" // for go:linkname
 )
@@ -14,8 +15,24 @@ import (
 //go:nosplit
 func nanotime() int64
 
-// start is epoch on the runtime's clock, to within the time that two readings take.
-var start = nanotime() - int64(time.Since(epoch))
+// start is epoch on the runtime's clock, to within the time that three readings take.
+var start = startOf(epoch)
+
+// startOf reads both clocks, again if the goroutine may have been interrupted in between.
+func startOf(epoch time.Time) (start int64) {
+	best := int64(math.MaxInt64)
+	for try := 0; try < 100 && best > maxApart; try++ {
+		before := nanotime()
+		since := int64(time.Since(epoch))
+		if apart := nanotime() - before; apart < best {
+			best, start = apart, before+apart/2-since
+		}
+	}
+	return start
+}
+
+// maxApart is how long three readings may take, in nanoseconds, where nothing comes in between.
+const maxApart = 500
 
 // running is monotonic, but goes by the machine's clock in a bubble too.
 func running() int64 { return nanotime() - start }
