@@ -17,7 +17,8 @@ func TestIdleTenantsAreCounted(t *testing.T) {
 		},
 		"plain task": func(s *shard, x *tenant) {
 			payload := 1
-			s.PushPlain(x, &payload, 1, 0)
+			s.Queue.PushPlain(&x.Tenant, &payload, 1, 0)
+			s.Pushed(x, 1)
 		},
 		"plain tasks": func(s *shard, x *tenant) { s.PushPlains(x, []drr.Plain[int]{{Payload: 1, Cost: 1}}, 0) },
 	} {

@@ -76,16 +76,7 @@ func (s *Shard[K, T]) Push(t *Tenant[K, T], task *drr.Task[T]) {
 	}
 }
 
-// PushPlain is Push for a task of PriorityNormal that has neither deadline nor ticket.
-func (s *Shard[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, now int64) {
-	s.enqueued++
-	s.Queue.PushPlain(&t.Tenant, payload, cost, now)
-	if s.bounded {
-		s.settle(t)
-	}
-}
-
-// Pushed counts n plain tasks of a tenant that the caller has pushed into Queue itself.
+// Pushed counts n plain tasks that the caller has pushed into Queue itself.
 func (s *Shard[K, T]) Pushed(t *Tenant[K, T], n int) {
 	s.enqueued += uint64(n)
 	if s.bounded {
@@ -93,7 +84,8 @@ func (s *Shard[K, T]) Pushed(t *Tenant[K, T], n int) {
 	}
 }
 
-// PushPlains is PushPlain for one task after the other, of the same time.
+// PushPlains queues tasks of PriorityNormal that have neither deadline nor ticket, of the same
+// time.
 func (s *Shard[K, T]) PushPlains(t *Tenant[K, T], tasks []drr.Plain[T], now int64) {
 	s.enqueued += uint64(len(tasks))
 	s.Queue.PushPlains(&t.Tenant, tasks, now)
