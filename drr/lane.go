@@ -61,26 +61,24 @@ func (l *lane[K, T]) pushed() *slot[T] {
 
 // push adds a slot at the end, and returns it for the caller to fill.
 func (l *lane[K, T]) push(p *pool[K, T]) *slot[T] {
-	s := l.last
-	if s == nil || s.to >= len(s.slots) {
-		s = l.grow(p)
+	at := l.pushed()
+	if at == nil {
+		l.grow(p)
+		at = l.pushed()
 	}
-	at := &s.slots[s.to]
-	s.to++
-	l.in++
 	return at
 }
 
-func (l *lane[K, T]) grow(p *pool[K, T]) *segment[T] {
+// grow adds a segment.
+func (l *lane[K, T]) grow(p *pool[K, T]) {
 	if l.last == nil {
 		l.first = p.segment(0)
 		l.last = l.first
-		return l.first
+		return
 	}
 	s := p.segment(min(l.last.size()+1, segmentSizes-1))
 	s.prev, l.last.next = l.last, s
 	l.last = s
-	return s
 }
 
 // popFront removes the oldest slot, whose payload the caller has taken and zeroed.

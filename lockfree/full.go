@@ -44,7 +44,7 @@ func (t *tenant[K, T]) full() bool {
 			return true
 		}
 		// A task that is in the ring looks like a hole. Taking it out makes it a task for
-		// good. So does the ticket that a word which is behind says is out.
+		// good. A ticket that was passed by looks like one, too, while the word is behind.
 		if holes && (t.shard.activations.Ready() || t.shard.s.direct && tries%settleTries == 0) {
 			failpoint.At("full waits")
 			t.shard.lock()

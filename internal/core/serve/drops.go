@@ -118,11 +118,9 @@ func (e *Env[K, T]) catch(d *Drops[K, T]) (v any, panicked bool) {
 // return. Every call that dequeues begins with it.
 func (e *Env[K, T]) Rethrow() {
 	if e.thrown.any.Load() {
-		e.rethrow()
+		e.thrown.raise()
 	}
 }
-
-func (e *Env[K, T]) rethrow() { e.thrown.raise() }
 
 // thrown are panics that wait for a caller, each for one.
 type thrown struct {
