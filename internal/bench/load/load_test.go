@@ -81,6 +81,10 @@ func TestEveryScenario(t *testing.T) {
 	}
 }
 
+// fewCalls is too few enqueue calls for one of them to be timed for certain: each of up
+// to 64 producers times one in SampleEvery. A batch is one call.
+const fewCalls = SampleEvery * 64
+
 // fewPings is too few deliveries of ping_pong for its enqueue calls to fall into the
 // measured time for certain.
 const fewPings = 8
@@ -94,11 +98,15 @@ func check(t *testing.T, spec Spec) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Delivered == 0 || r.Offered < SampleEvery*64 && spec.Scenario.Shape != scenario.PingPong || r.Delivered < fewPings && spec.Scenario.Shape == scenario.PingPong || spec.Scenario.Focus != "" && r.Focus.Samples == 0 {
+		s := spec.Scenario
+		few := r.Offered < fewCalls*uint64(max(1, s.Batch))
+		if s.Shape == scenario.PingPong {
+			few = r.Delivered < fewPings
+		}
+		if few || r.Delivered == 0 || s.Focus != "" && r.Focus.Samples == 0 {
 			spec.Measure *= 2
 			continue
 		}
-		s := spec.Scenario
 		fair := s.Shape == scenario.Flow && s.Tenants > 1 && spec.Probe >= 0
 		switch {
 		case r.Elapsed <= 0 || r.TasksPerSec <= 0:
