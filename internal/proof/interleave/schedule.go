@@ -25,7 +25,7 @@ type Schedule struct {
 
 	mu      sync.Mutex
 	threads []*thread
-	byID    map[uint64]*thread
+	byID    map[uintptr]*thread // those that have not ended
 	steps   []step
 	moves   int  // steps that were not vain tries of a stuck thread
 	over    bool // marks do nothing any more
@@ -50,10 +50,10 @@ type thread struct {
 	turn   chan struct{}
 	state  int
 	point  string
-	joined bool // by Join: nobody sees its end
-	ran    int  // steps of all threads when it last had its turn
-	since  int  // stuck: the moves at that time
-	spins  int  // stuck: steps when it was last stuck before; -1 never
+	joined uintptr // by Join: its number, as nobody sees its end, and another one may get its g
+	ran    int     // steps of all threads when it last had its turn
+	since  int     // stuck: the moves at that time
+	spins  int     // stuck: steps when it was last stuck before; -1 never
 	// stuck: the threads that could have gone on since they were last stuck, and did not; they
 	// come first (fair scheduling as in CHESS, PLDI 2008)
 	behind []*thread
@@ -80,7 +80,7 @@ func (p *Schedule) Go(name string, f func()) {
 	go func() {
 		p.mu.Lock()
 		if p.byID == nil {
-			p.byID = map[uint64]*thread{}
+			p.byID = map[uintptr]*thread{}
 		}
 		p.byID[goroutine()] = th
 		p.mu.Unlock()
@@ -88,6 +88,7 @@ func (p *Schedule) Go(name string, f func()) {
 		defer func() {
 			p.mu.Lock()
 			th.state = done
+			delete(p.byID, goroutine()) // another goroutine may get its g
 			p.moves++
 			p.mu.Unlock()
 		}()
@@ -101,10 +102,10 @@ func (p *Schedule) Go(name string, f func()) {
 func (p *Schedule) Join(name string) {
 	p.mu.Lock()
 	if !p.over {
-		th := &thread{name: name, turn: make(chan struct{}), spins: -1, joined: true}
+		th := &thread{name: name, turn: make(chan struct{}), spins: -1, joined: number()}
 		p.threads = append(p.threads, th)
 		if p.byID == nil {
-			p.byID = map[uint64]*thread{}
+			p.byID = map[uintptr]*thread{}
 		}
 		p.byID[goroutine()] = th
 	}
@@ -196,7 +197,7 @@ func (p *Schedule) finish() {
 	p.release()
 	synctest.Wait()
 	for _, th := range p.threads {
-		if p.mu.Lock(); th.state != done && !th.joined {
+		if p.mu.Lock(); th.state != done && th.joined == 0 {
 			p.Errorf("%s never ends", th.name)
 		}
 		p.mu.Unlock()
@@ -236,7 +237,7 @@ func (p *Schedule) Stuck(point string) {
 func (p *Schedule) Processor() (int, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	me := p.byID[goroutine()]
+	me := p.me()
 	for i, th := range p.threads {
 		if th == me {
 			return i, true
@@ -248,7 +249,7 @@ func (p *Schedule) Processor() (int, bool) {
 // pause waits for the caller's next turn; false: it does not take part.
 func (p *Schedule) pause(point string, state int) bool {
 	p.mu.Lock()
-	th := p.byID[goroutine()]
+	th := p.me()
 	if th == nil || p.over {
 		p.mu.Unlock()
 		return false
@@ -270,11 +271,20 @@ func (p *Schedule) pause(point string, state int) bool {
 	return true
 }
 
-// goroutine returns the number that the runtime has for the caller.
-func goroutine() uint64 {
+// me returns the caller's thread, nil if it does not take part. Under mu.
+func (p *Schedule) me() *thread {
+	th := p.byID[goroutine()]
+	if th != nil && th.joined != 0 && th.joined != number() {
+		return nil
+	}
+	return th
+}
+
+// number returns the number that the runtime has for the calling goroutine.
+func number() uintptr {
 	var buf [64]byte
 	text := buf[:runtime.Stack(buf[:], false)]
 	text = bytes.TrimPrefix(text, []byte("goroutine "))
-	n, _ := strconv.ParseUint(string(text[:bytes.IndexByte(text, ' ')]), 10, 64)
-	return n
+	n, _ := strconv.ParseUint(string(text[:bytes.IndexByte(text, ' ')]), 10, strconv.IntSize)
+	return uintptr(n)
 }

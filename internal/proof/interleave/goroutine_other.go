@@ -1,0 +1,5 @@
+//go:build firq_failpoints && !amd64 && !arm64
+
+package interleave
+
+func goroutine() uintptr { return number() }
