@@ -147,10 +147,10 @@ func (s *Scheduler[K, T]) batchDirect(t *tenant[K, T], word uint64, ts []firq.Ta
 	}
 	sh.wakeUp()
 	if got = sh.enterDirect(t, word, len(ts)); got > 0 {
-		b := s.newBatch()
-		b.setPlain(ts[:got], now)
-		sh.PushPlains(&t.Tenant, b.plains[:got], now)
-		s.recycle(b)
+		for i := range ts[:got] {
+			sh.Queue.PushPlain(&t.Tenant.Tenant, &ts[i].Payload, max(ts[i].Cost, 1), now)
+		}
+		sh.Pushed(&t.Tenant, got)
 	}
 	sh.unlockFast(nil)
 	return got

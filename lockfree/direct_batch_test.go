@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/waitq"
 )
 
@@ -156,18 +155,6 @@ func TestBatchWaits(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A batch that goes past the inbox leaves no payload behind in the pool.
-func TestBatchDirectForgetsPayloads(t *testing.T) {
-	s := direct(t, config{})
-	for range 100 { // under -race the pool loses some
-		batched(t, s, "a", 3, nil, tasks(2, 3)...)
-		if b := s.newBatch(); b.plains != [batchSize]drr.Plain[int]{} || b.n != 0 {
-			t.Fatalf("the pool's batch holds %d: %+v", b.n, b.plains[:3])
-		}
-		take(t, s, 2, 3, 4)
-	}
 }
 
 // A shard that was idle while others were served joins their round, also by a task that goes

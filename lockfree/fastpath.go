@@ -31,9 +31,14 @@ func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 		sh.affinity.touch(hint, now)
 	}
 	limit := sh.Limit() // it may have changed before the lease was ours
-	if s.life.State() != serve.Open || !sh.serveStraight(it, now, limit) && !sh.serveOne(it, now, limit) {
+	var t *tenant[K, T]
+	if s.life.State() == serve.Open {
+		t = sh.next(it, now, limit)
+	}
+	if t == nil {
 		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1
 	}
+	sh.servedOne(t)
 	failpoint.At("serve credit")
 	s.credit.GiveAt(hint, 1)
 	failpoint.At("serve released")
@@ -78,35 +83,25 @@ func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 	return to
 }
 
-// serveStraight is serveOne, to which it adds nothing but speed, for a plain task. Where it
-// comes to anything else it reports false, and serveOne goes on from there.
-func (sh *shard[K, T]) serveStraight(it *firq.Item[K, T], now int64, limit uint64) bool {
-	if !sh.straight {
-		return false
-	}
+// next gives out the next task, and completes the item that the consumer gets of it; nil
+// if there is none within the limit, or after a good deal of looking. Under the lease.
+func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenant[K, T] {
 	failpoint.At("serve next")
-	dt, cost, enqueued := sh.Queue.NextPlain(now, limit, &it.Payload)
-	if dt == nil {
-		return false
+	if sh.straight { // what NextWithin and Deliver would do, with less to look at
+		if dt, cost, enqueued := sh.Queue.NextPlain(now, limit, &it.Payload); dt != nil {
+			t := ownerOf(dt)
+			it.Bind(t, sh.DeliverPlain(it, &t.Tenant, cost, enqueued, now))
+			return t
+		}
 	}
-	t := ownerOf(dt)
-	it.Bind(t, sh.DeliverPlain(it, &t.Tenant, cost, enqueued, now))
-	sh.servedOne(t)
-	return true
-}
-
-// serveOne delivers the next task. Under the lease.
-func (sh *shard[K, T]) serveOne(it *firq.Item[K, T], now int64, limit uint64) bool {
-	failpoint.At("serve next")
 	var h drr.Head
 	dt, _ := sh.Queue.NextWithin(now, limit, &it.Payload, &h)
 	if dt == nil {
-		return false
+		return nil
 	}
 	t := ownerOf(dt)
 	it.Bind(t, sh.Deliver(it, &t.Tenant, &h, now))
-	sh.servedOne(t)
-	return true
+	return t
 }
 
 // servedOne gives back the place of a task that was served alone.

@@ -20,6 +20,15 @@ func fast(t *testing.T, s *scheduler, want int) {
 	}
 }
 
+// serveOne takes one item out of the shard, whose lease the caller has.
+func serveOne(sh *shard[string, int], it *item, now int64, limit uint64) bool {
+	t := sh.next(it, now, limit)
+	if t != nil {
+		sh.servedOne(t)
+	}
+	return t != nil
+}
+
 // pushed enqueues past the inbox.
 func pushed(t *testing.T, s *scheduler, k string, x task) {
 	t.Helper()
@@ -144,7 +153,7 @@ func TestFastPathUnlocks(t *testing.T) {
 		sh := s.shards[0]
 		sh.lock()
 		var it item
-		if !sh.serveOne(&it, s.env.Clock.Now(), sh.Limit()) {
+		if !serveOne(sh, &it, s.env.Clock.Now(), sh.Limit()) {
 			t.Fatal("nothing is delivered")
 		}
 		shutdown := draining(t, s)
@@ -374,7 +383,7 @@ func TestFastPathLimit(t *testing.T) {
 	sh.lease.Lock()
 	s.rounds.Publish(1, 3, true)
 	var it item
-	if sh.serveOne(&it, s.env.Clock.Now(), sh.Limit()) {
+	if serveOne(sh, &it, s.env.Clock.Now(), sh.Limit()) {
 		t.Errorf("delivered %d in round %d, the limit is %d", it.Payload, sh.Queue.Round(), sh.Limit())
 	}
 	s.rounds.Publish(1, 0, false)

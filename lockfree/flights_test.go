@@ -18,12 +18,12 @@ func TestLowerInFlightLimitInHold(t *testing.T) {
 		sh, now := tn.shard, s.env.Clock.Now()
 		var first, none item
 		sh.lock()
-		if !sh.serveOne(&first, now, sh.Limit()) {
+		if !serveOne(sh, &first, now, sh.Limit()) {
 			t.Fatal("nothing is delivered")
 		}
 		limit = 1
 		admit(t, s, "a", task{Payload: 2}, task{Payload: 2})
-		if sh.serveOne(&none, now, sh.Limit()) {
+		if serveOne(sh, &none, now, sh.Limit()) {
 			t.Errorf("%v: a tenant at its in-flight limit was served", cfg.Order)
 		}
 		s.credit.Give(1)

@@ -321,14 +321,11 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	limit := sh.Limit() // it may have changed before the lease was ours
 	sh.affinity.touch(hint, now)
 	var visited *tenant[K, T]
-	var h drr.Head
 	for most := min(len(dst), serve.MaxHold); n < most; {
-		failpoint.At("serve next")
-		dt, _ := sh.Queue.NextWithin(now, limit, &dst[n].Payload, &h)
-		if dt == nil {
+		t := sh.next(&dst[n], now, limit)
+		if t == nil {
 			break // empty, ahead, or enough for one hold: the caller comes back
 		}
-		t := ownerOf(dt)
 		if t != visited {
 			if visited != nil {
 				sh.endVisit(visited)
@@ -338,7 +335,6 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 		if !t.leaveBehind() {
 			sh.owe(t, roomUnit)
 		}
-		dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &h, now))
 		if n++; n < most {
 			limit = sh.Onward(limit)
 		}
