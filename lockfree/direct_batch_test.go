@@ -36,7 +36,7 @@ func TestBatchDirect(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := direct(t, test.cfg)
 			tn, _ := s.tenants.Load("a")
-			before := tailOf(tn.word.Load())
+			before, enqueued := tailOf(tn.word.Load()), s.Stats().Enqueued
 			n, err := s.EnqueueBatch("a", test.tasks)
 			if err != test.err && (err == nil || test.err == nil) || err == nil && n != len(test.tasks) {
 				t.Fatalf("%d, %v; want %v", n, err, test.err)
@@ -50,6 +50,9 @@ func TestBatchDirect(t *testing.T) {
 			}
 			if h := tn.holds(); h != n || s.Len() != n {
 				t.Errorf("the tenant holds %d, %d are queued; want %d", h, s.Len(), n)
+			}
+			if got := s.Stats().Enqueued - enqueued; got != uint64(n) {
+				t.Errorf("%d were counted, want %d", got, n)
 			}
 			for i := range n {
 				if it, ok := s.TryDequeue(); !ok || test.direct > 0 && it.Payload != 2+i {

@@ -303,22 +303,32 @@ func TestDirectDraining(t *testing.T) {
 
 // An inbox that is half full when its tenant is served is drained at the next visit.
 func TestFastPathNeedsFill(t *testing.T) {
-	s := direct(t, config{})
-	pushed(t, s, "a", task{Payload: 2})
-	pushed(t, s, "a", task{Payload: 3})
-	tn, _ := s.tenants.Load("a")
-	var ps []*producer
-	for n := range fillAt {
-		ps = append(ps, published(t, s, "a", task{Payload: 4 + n}))
+	for _, behind := range []bool{true, false} {
+		s := direct(t, config{})
+		pushed(t, s, "a", task{Payload: 2})
+		pushed(t, s, "a", task{Payload: 3})
+		tn, _ := s.tenants.Load("a")
+		if !behind {
+			tn.shard.lease.Lock()
+			tn.settle()
+			tn.shard.lease.Unlock()
+		}
+		if tn.behind != behind {
+			t.Fatalf("the word is behind: %v", tn.behind)
+		}
+		var ps []*producer
+		for n := range fillAt {
+			ps = append(ps, published(t, s, "a", task{Payload: 4 + n}))
+		}
+		fast(t, s, 2)
+		if !tn.NeedsFill {
+			t.Errorf("a half-full inbox will not be looked at; the word is behind: %v", behind)
+		}
+		for _, p := range ps {
+			p.announce()
+		}
+		take(t, s, count(3, 1+fillAt)...)
 	}
-	fast(t, s, 2)
-	if !tn.NeedsFill {
-		t.Error("a half-full inbox will not be looked at")
-	}
-	for _, p := range ps {
-		p.announce()
-	}
-	take(t, s, count(3, 1+fillAt)...)
 }
 
 // A task that goes before others is served first, also of a polled tenant, which nobody
