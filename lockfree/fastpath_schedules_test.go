@@ -31,6 +31,26 @@ func TestSchedulesDirectIsBehind(t *testing.T) {
 	take(t, s, 2)
 }
 
+// What others say between the choice of a shard and its lease limits the fast path.
+func TestSchedulesFastPathLimit(t *testing.T) {
+	s, k := twoShards(t)
+	s.rounds.Served(50)
+	pushed(t, s, k, task{Payload: 2})
+	said := 0
+	restore := failpoint.AtMark("L1 try", func() {
+		said++
+		s.rounds.Publish(1, 3, true)
+	})
+	var it item
+	took := s.takeFast(&it)
+	restore()
+	if took || said != 1 {
+		t.Fatalf("delivered %d: %v; the lease was tried %d times", it.Payload, took, said)
+	}
+	s.rounds.Publish(1, 0, false)
+	take(t, s, 2)
+}
+
 // A call that evicts, and finds nothing in the queue, waits for the task that has the place:
 // it is on its way. (The queue is empty as a consumer came first.)
 func TestSchedulesReplaceWaits(t *testing.T) {
