@@ -188,6 +188,24 @@ func TestFastPathUnlocks(t *testing.T) {
 			take(t, s, 4)
 		})
 	})
+	t.Run("dropped for CoDel, of a polled tenant", func(t *testing.T) { // whose visit says what is owed
+		synctest.Test(t, func(t *testing.T) {
+			s := late(t)
+			sh := s.shards[0]
+			tn, _ := s.tenants.Load("a")
+			sh.lease.Lock()
+			sh.endDrain(tn, tn.taker.Head()) // makes it polled
+			sh.unlock()
+			if !tn.polled {
+				t.Fatal("it is not polled")
+			}
+			fast(t, s, 3)
+			if n := s.Len(); n != 1 {
+				t.Errorf("%d are queued, want 1", n)
+			}
+			take(t, s, 4)
+		})
+	})
 	t.Run("idle tenants make room", func(t *testing.T) {
 		s := direct(t, config{MaxTenants: 1})
 		pushed(t, s, "a", task{Payload: 2})
