@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -82,5 +83,18 @@ func TestOpenLegend(t *testing.T) {
 	OpenLegend(&b, &suite.Plan{Rounds: 3, Measure: time.Second})
 	if !strings.Contains(b.String(), "median of 3 rounds of 1s") {
 		t.Errorf("got\n%s", &b)
+	}
+}
+
+// Printf writes what could move the cursor in words; the legends' own line ends are none of that.
+func TestLegendLines(t *testing.T) {
+	for _, legend := range []func(io.Writer, *suite.Plan){Legend, OpenLegend} {
+		var b strings.Builder
+		legend(&b, &suite.Plan{Rounds: 3, Measure: time.Second})
+		for line := range strings.Lines(b.String()) {
+			if strings.Contains(line, `\n`) || len(line) > 110 {
+				t.Errorf("a line of the legend: %s", line)
+			}
+		}
 	}
 }
