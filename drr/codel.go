@@ -77,7 +77,7 @@ func after(t, interval, count int64) int64 {
 
 // late reports whether CoDel drops the front of a seat, which the seat can pay. e is nil
 // if that is in a slot.
-func (q *Queue[K, T]) late(s *seat[K, T], h *head, e *entry[K, T], now int64) bool {
+func (q *Queue[K, T]) late(s *seat[K, T], h head, e *entry[K, T], now int64) bool {
 	if q.lenient {
 		return false
 	}

@@ -27,7 +27,7 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (t *Tenant[
 		}
 		g := t.line.lane.first
 		at := &g.slots[g.from]
-		cost = at.cost
+		cost = int64(at.Cost)
 		deficit := s.deficit
 		if !s.inTurn {
 			if beyond(l.round, limit) {
@@ -52,9 +52,9 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (t *Tenant[
 		s.deficit = deficit - cost
 		l.reached, l.used, l.emptyVisits = l.round, true, 0
 		l.audit.spent += uint64(cost)
-		enqueued = at.enqueued
+		enqueued = at.Enqueued
 		var zero T
-		*payload, at.payload = at.payload, zero // keep no payload alive
+		*payload, at.Payload = at.Payload, zero // keep no payload alive
 		if g.from+1 < g.to {
 			g.from++
 			t.line.lane.out++

@@ -8,7 +8,10 @@ func (q *Queue[K, T]) lineFor(s *seat[K, T], level int, id uint64) (l *line[K, T
 	t := s.tenant
 	l = t.level(level)
 	if q.cfg.MaxFlows > 1 {
-		s.flowed = true
+		if !s.flowed {
+			s.flowed = true
+			t.line.lane.spill(&q.pool) // from now on nothing is lent, and its line may go to a flow
+		}
 		if s.split&(1<<level) == 0 && l.otherThan(id) {
 			q.splitUp(s, level)
 		}

@@ -8,14 +8,14 @@ import (
 )
 
 // choose returns the task that is next among the flows, of which one has some.
-func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) (next *head, e *entry[K, T]) {
+func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) (next head, e *entry[K, T]) {
 	for emptyVisits := 0; ; {
 		h := x.lines.head
 		next, e = q.endOf(t, &h.line)
 		switch {
 		case x.chosen:
 			return next, e
-		case next == nil:
+		case next.none():
 			q.closeLine(x, h)
 			continue
 		case !h.inTurn:

@@ -68,7 +68,7 @@ func stays(q *Queue[int, int], list []visit) {
 
 func visitOf(q *Queue[int, int], s *seat[int, int]) visit {
 	v := visit{key: s.tenant.Key, deficit: s.deficit, quantum: s.tenant.quantum, inTurn: s.inTurn}
-	if h, _ := q.front(s, 0); h != nil {
+	if h, _ := q.front(s, 0); !h.none() {
 		v.cost = h.cost
 	}
 	return v

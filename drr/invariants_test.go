@@ -54,6 +54,9 @@ func countFree[K comparable, T any](p *pool[K, T]) (free int) {
 			free += len(s.slots)
 		}
 	}
+	for s := p.rings; s != nil; s = s.next {
+		free++
+	}
 	return free
 }
 
@@ -175,6 +178,9 @@ func (c *census[K, T]) line(t *Tenant[K, T], level int, l *line[K, T], check fun
 	if n, err = c.lane(&l.lane); err != nil || n > 0 && level != usual {
 		return 0, fmt.Errorf("level %d: %d tasks in slots: %w", level, n, err)
 	}
+	if l != &t.line && l.lane.lent() > 0 {
+		return 0, fmt.Errorf("level %d: %d slots are lent, and Lent says %d", level, l.lane.lent(), t.Lent())
+	}
 	var prev *entry[K, T]
 	for e := l.tasks.head; e != nil; e = e.next {
 		if prev != nil && e.prev != prev || e.tenant != t || int(e.priority)-1 != level || c.held[e] {
@@ -211,7 +217,16 @@ func (c *census[K, T]) lane(l *lane[K, T]) (n int, err error) {
 		switch {
 		case s.prev != prev || s.next == nil && s != l.last:
 			return 0, errors.New("lane: broken link")
-		case s.from > s.to || s.to > len(s.slots) || s != l.first && s.from > 0 || s != l.last && s.to < len(s.slots):
+		case s.lent:
+			if s != l.last || s.from < 0 || s.from >= s.to || s.to > len(s.slots) || s.rest < 0 || s.rest > s.from ||
+				s.rest > 0 && s.to < len(s.slots) {
+				return 0, fmt.Errorf("lane: lent slots %d to %d and %d of %d are in use; the last segment: %t", s.from, s.to, s.rest, len(s.slots), s == l.last)
+			}
+			n += s.to - s.from + s.rest
+			c.slots++ // pool.take counts it as one
+			continue
+		case s.from > s.to || s.to > len(s.slots) || s != l.first && s.from > 0 ||
+			s.to < len(s.slots) && s != l.last && (s.next != l.last || !s.next.lent):
 			return 0, fmt.Errorf("lane: slots %d to %d of %d are in use", s.from, s.to, len(s.slots))
 		case s.from == s.to && (s == l.first || s != l.last):
 			return 0, errors.New("lane: an empty segment")

@@ -17,7 +17,7 @@ func (q *Queue[K, T]) Lag(t *Tenant[K, T], now int64, current uint64, ahead floa
 		return 0
 	}
 	q.eachSeat(t, func(s *seat[K, T]) {
-		if h, _ := q.front(s, now); h != nil {
+		if h, _ := q.front(s, now); !h.none() {
 			rounds = max(rounds, q.lag(s, h.cost, current, ahead))
 		}
 	})

@@ -2,19 +2,25 @@ package drr
 
 import "math/bits"
 
-// head is what the order of service asks about a queued task.
+// Slot is room for a plain task: one copy in, one copy out.
+type Slot[T any] struct {
+	// Mark is not the Queue's, which does not look at it; see Lend.
+	Mark     uint32
+	Cost     uint32 // at least 1
+	Enqueued int64
+	Payload  T
+}
+
+// head is what the order of service asks about a queued task. Its cost is 0 if there is none.
 type head struct {
 	cost     int64
 	enqueued int64
 	due      int64
 }
 
-// slot is a queued task that has nothing but a payload, a cost and a time: one copy
-// in, one copy out.
-type slot[T any] struct {
-	head
-	payload T
-}
+func (h *head) none() bool { return h.cost == 0 }
+
+func (s *Slot[T]) head() head { return head{int64(s.Cost), s.Enqueued, NoDeadline} }
 
 // lane is a queue of slots, oldest first. The zero value is empty, and an empty lane
 // has no memory. Tasks that need more than a slot has are in entries instead; between
@@ -24,12 +30,18 @@ type lane[K comparable, T any] struct {
 	in, out     uint32 // tasks that have come in at the end, and left at the front; modulo 1<<32
 }
 
-// segment is a piece of a lane. In all of them but the last one the slots up to the
-// end are taken; only in the first one slots have left. The last one may be empty.
+// segment is a piece of a lane. Slots leave at the front of the first one only. The last one
+// may be empty.
+//
+// Or it is what the Queue was lent (Lend). Such a segment is the last one of its lane, and
+// has slots in it; what it does not have room for before the end of the ring goes on at
+// the beginning.
 type segment[T any] struct {
-	slots      []slot[T]
+	slots      []Slot[T]
 	next, prev *segment[T]
 	from, to   int // slots in use
+	rest       int // of a ring: and so many from the first one on
+	lent       bool
 }
 
 // The first segment of a lane is small, as few tenants have much; each further one is
@@ -45,12 +57,12 @@ func (s *segment[T]) size() int { return bits.Len(uint(len(s.slots)/firstSegment
 func (l *lane[K, T]) empty() bool { return l.in == l.out }
 
 // front returns the oldest slot of a lane that is not empty.
-func (l *lane[K, T]) front() *slot[T] { return &l.first.slots[l.first.from] }
+func (l *lane[K, T]) front() *Slot[T] { return &l.first.slots[l.first.from] }
 
 // pushed is push where there is room at the end, else nil.
-func (l *lane[K, T]) pushed() *slot[T] {
+func (l *lane[K, T]) pushed() *Slot[T] {
 	s := l.last
-	if s == nil || s.to >= len(s.slots) {
+	if s == nil || s.to >= len(s.slots) || s.lent {
 		return nil
 	}
 	at := &s.slots[s.to]
@@ -60,25 +72,47 @@ func (l *lane[K, T]) pushed() *slot[T] {
 }
 
 // push adds a slot at the end, and returns it for the caller to fill.
-func (l *lane[K, T]) push(p *pool[K, T]) *slot[T] {
+func (l *lane[K, T]) push(p *pool[K, T]) *Slot[T] {
 	at := l.pushed()
 	if at == nil {
-		l.grow(p)
-		at = l.pushed()
+		l.spill(p)
+		if at = l.pushed(); at == nil {
+			l.grow(p)
+			at = l.pushed()
+		}
 	}
 	return at
 }
 
 // grow adds a segment.
 func (l *lane[K, T]) grow(p *pool[K, T]) {
-	if l.last == nil {
-		l.first = p.segment(0)
-		l.last = l.first
-		return
+	size := 0
+	if l.last != nil {
+		size = min(l.last.size()+1, segmentSizes-1)
 	}
-	s := p.segment(min(l.last.size()+1, segmentSizes-1))
-	s.prev, l.last.next = l.last, s
+	l.append(p.segment(size))
+}
+
+// append adds a segment that is not in a lane.
+func (l *lane[K, T]) append(s *segment[T]) {
+	if s.prev = l.last; s.prev == nil {
+		l.first = s
+	} else {
+		s.prev.next = s
+	}
 	l.last = s
+}
+
+// unlast takes the last segment out of the lane.
+func (l *lane[K, T]) unlast() *segment[T] {
+	s := l.last
+	if l.last = s.prev; l.last == nil {
+		l.first = nil
+	} else {
+		l.last.next = nil
+	}
+	s.prev = nil
+	return s
 }
 
 // popFront removes the oldest slot, whose payload the caller has taken and zeroed.
@@ -86,7 +120,11 @@ func (l *lane[K, T]) popFront(p *pool[K, T]) {
 	s := l.first
 	s.from++
 	l.out++
-	if s.from < s.to {
+	switch {
+	case s.from < s.to:
+		return
+	case s.rest > 0:
+		s.from, s.to, s.rest = 0, s.rest, 0
 		return
 	}
 	if l.first = s.next; l.first != nil {
@@ -102,8 +140,8 @@ func (l *lane[K, T]) popFront(p *pool[K, T]) {
 	p.putSegment(s)
 }
 
-// back returns the newest slot of a lane that is not empty.
-func (l *lane[K, T]) back() *slot[T] {
+// back returns the newest slot of a lane that is not empty, and has spilled.
+func (l *lane[K, T]) back() *Slot[T] {
 	s := l.last
 	if s.from == s.to {
 		s = s.prev
@@ -113,13 +151,11 @@ func (l *lane[K, T]) back() *slot[T] {
 
 // popBack removes the newest slot, whose payload the caller has taken and zeroed. It
 // leaves the last segment empty rather than give it back and fetch it again, but the
-// only one.
+// only one. The lane has spilled.
 func (l *lane[K, T]) popBack(p *pool[K, T]) {
 	s := l.last
 	if s.from == s.to {
-		l.last = s.prev
-		l.last.next = nil
-		p.putSegment(s)
+		p.putSegment(l.unlast())
 		s = l.last
 	}
 	s.to--
@@ -127,4 +163,51 @@ func (l *lane[K, T]) popBack(p *pool[K, T]) {
 		l.first, l.last = nil, nil
 		p.putSegment(s)
 	}
+}
+
+// lent returns how many slots of a ring are in the lane.
+func (l *lane[K, T]) lent() int {
+	if s := l.last; s != nil && s.lent {
+		return s.to - s.from + s.rest
+	}
+	return 0
+}
+
+// lend adds n slots of a ring, from one on, at the end: those behind the last one that was
+// lent, if any are still in the lane.
+func (l *lane[K, T]) lend(p *pool[K, T], ring []Slot[T], from, n int) {
+	s := l.last
+	if s == nil || !s.lent {
+		if s != nil && s.from == s.to {
+			p.putSegment(l.unlast())
+		}
+		s = p.ring()
+		s.slots, s.from, s.to = ring, from, from
+		l.append(s)
+	}
+	l.in += uint32(n)
+	if s.rest == 0 {
+		fits := min(n, len(ring)-s.to)
+		s.to += fits
+		n -= fits
+	}
+	s.rest += n
+}
+
+// spill moves what was lent into segments of the lane's own.
+func (l *lane[K, T]) spill(p *pool[K, T]) {
+	if l.last == nil || !l.last.lent {
+		return
+	}
+	s := l.unlast()
+	l.in -= uint32(s.to - s.from + s.rest)
+	for _, lent := range [2][]Slot[T]{s.slots[s.from:s.to], s.slots[:s.rest]} {
+		for i := range lent {
+			var zero T
+			at := l.push(p)
+			at.Cost, at.Enqueued, at.Payload = lent[i].Cost, lent[i].Enqueued, lent[i].Payload
+			lent[i].Payload = zero // keep no payload alive
+		}
+	}
+	p.putSegment(s)
 }

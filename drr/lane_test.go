@@ -18,7 +18,12 @@ func laneInvariants(l *lane[int, int], p *pool[int, int], n int) error {
 	held := 0
 	var prev *segment[int]
 	for s := l.first; s != nil; prev, s = s, s.next {
-		if s.prev != prev || s != l.first && s.from != 0 || s != l.last && s.to != len(s.slots) {
+		if s.lent {
+			if s.prev != prev || s != l.last || s.from >= s.to || s.rest > 0 && s.to != len(s.slots) || s.rest > s.from {
+				return fmt.Errorf("lent %d to %d and %d of %d, a wrong link: %t", s.from, s.to, s.rest, len(s.slots), s.prev != prev)
+			}
+			held += s.rest
+		} else if s.prev != prev || s != l.first && s.from != 0 || s.to != len(s.slots) && s != l.last && !s.next.lent {
 			return fmt.Errorf("segment %d to %d of %d, a wrong link: %t", s.from, s.to, len(s.slots), s.prev != prev)
 		}
 		if s.from == s.to && s != l.last {
@@ -29,9 +34,9 @@ func laneInvariants(l *lane[int, int], p *pool[int, int], n int) error {
 	if prev != l.last || held != n {
 		return fmt.Errorf("%d slots in segments, want %d; or a wrong end", held, n)
 	}
-	for _, s := range p.segments {
+	for _, s := range append(p.segments[:], p.rings) {
 		for ; s != nil; s = s.next {
-			if s.from != 0 || s.to != 0 || s.prev != nil {
+			if s.from != 0 || s.to != 0 || s.rest != 0 || s.prev != nil || s.lent && s.slots != nil {
 				return fmt.Errorf("a free segment is in use from %d to %d", s.from, s.to)
 			}
 		}
@@ -39,31 +44,81 @@ func laneInvariants(l *lane[int, int], p *pool[int, int], n int) error {
 	return nil
 }
 
+// A lender is a ring whose slots a queue is lent.
+type lender[T any] struct {
+	slots []Slot[T]
+	head  int // tasks that were ever put in
+}
+
+// put puts tasks in, as many as there is room for beside those that are still lent, and returns
+// where they begin, and how many.
+func (l *lender[T]) put(lent int, tasks ...Task[T]) (from, n int) {
+	if l.slots == nil {
+		l.slots = make([]Slot[T], 8)
+	}
+	from = l.head % len(l.slots)
+	for n = 0; n < len(tasks) && n < len(l.slots)-lent; n++ {
+		s := &l.slots[l.head%len(l.slots)]
+		s.Payload, s.Cost, s.Enqueued = tasks[n].Payload, uint32(tasks[n].Cost), tasks[n].Enqueued
+		l.head++
+	}
+	return from, n
+}
+
+// lend pushes the first of the tasks, which are plain, by Lend, and returns how many.
+func (l *lender[T]) lend(q *Queue[int, T], t *Tenant[int, T], tasks ...Task[T]) (n int) {
+	from, n := l.put(t.Lent(), tasks...)
+	if n > 0 {
+		q.Lend(t, l.slots, from, n)
+	}
+	return n
+}
+
 // TestLane: a lane is a queue with two ends, and its segments are linked and counted right
-// after every step.
+// after every step. Now and then some of it is lent.
 func TestLane(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		var p pool[int, int]
 		var l lane[int, int]
+		var ring lender[int]
 		oldest, next := 0, 0
 		for i := range 600 {
+			if seed%2 == 1 && r.IntN(4) == 0 {
+				tasks := make([]Task[int], 1+r.IntN(8))
+				for j := range tasks {
+					tasks[j] = plainTask(next+j, 1)
+				}
+				if from, n := ring.put(l.lent(), tasks...); n > 0 {
+					before := l.lent()
+					l.lend(&p, ring.slots, from, n)
+					if next += n; l.lent() != before+n {
+						t.Fatalf("seed %d: %d lent, and %d more: %d", seed, before, n, l.lent())
+					}
+				}
+				if err := laneInvariants(&l, &p, next-oldest); err != nil {
+					t.Fatalf("seed %d, step %d, lent: %v", seed, i, err)
+				}
+			}
 			pushes := []int{1, 3, 6}[(i/100+int(seed))%3] // of eight: it shrinks, stays, grows
 			switch n := r.IntN(8); {
 			case n < pushes || oldest == next && n < 7:
-				l.push(&p).payload = next
+				l.push(&p).Payload = next
 				next++
 			case oldest == next:
 			case n%2 == 0:
-				if s := l.front(); s.payload != oldest {
-					t.Fatalf("seed %d: the oldest is %d, want %d", seed, s.payload, oldest)
+				if s := l.front(); s.Payload != oldest {
+					t.Fatalf("seed %d: the oldest is %d, want %d", seed, s.Payload, oldest)
 				}
 				l.popFront(&p)
 				oldest++
 			default:
 				next--
-				if s := l.back(); s.payload != next {
-					t.Fatalf("seed %d: the newest is %d, want %d", seed, s.payload, next)
+				if l.spill(&p); l.lent() != 0 {
+					t.Fatalf("seed %d: %d are lent after spilling", seed, l.lent())
+				}
+				if s := l.back(); s.Payload != next {
+					t.Fatalf("seed %d: the newest is %d, want %d", seed, s.Payload, next)
 				}
 				l.popBack(&p)
 			}
@@ -116,7 +171,7 @@ func TestPlainZeroesPayload(t *testing.T) {
 	for _, s := range q.pool.segments {
 		for ; s != nil; s = s.next {
 			for _, slot := range s.slots {
-				if slot.payload != nil {
+				if slot.Payload != nil {
 					t.Fatal("a free slot holds a payload")
 				}
 			}
@@ -129,6 +184,7 @@ type pantry struct {
 	q       *Queue[int, int]
 	tenants []*Tenant[int, int]
 	waits   map[int][]arrival
+	rings   [3]lender[int]
 }
 
 // arrival is a task of a tenant, and what its coming brings about before.
@@ -212,13 +268,14 @@ func TestPlainIsNext(t *testing.T) {
 					push(ps[i].q, ps[i].tenants[key], task)
 				}
 			case 13: // several come in
-				several := make([]Plain[int], r.IntN(10))
+				several := make([]Task[int], r.IntN(10))
 				for i := range several {
-					several[i] = Plain[int]{Payload: 1000*step + i, Cost: 1 + r.Int64N(4)}
+					several[i] = plainTask(1000*step+i, 1+r.Int64N(4))
+					several[i].Enqueued = int64(step)
 				}
-				ps[0].q.PushPlains(ps[0].tenants[key], several, int64(step))
-				for i := range several {
-					ps[1].q.PushPlain(ps[1].tenants[key], &several[i].Payload, several[i].Cost, int64(step))
+				n := ps[0].rings[key].lend(ps[0].q, ps[0].tenants[key], several...)
+				for i := range several[:n] {
+					push(ps[1].q, ps[1].tenants[key], several[i])
 				}
 			case 3: // waits elsewhere
 				needsFill := r.IntN(2) == 0
@@ -272,30 +329,30 @@ func TestPlainIsNext(t *testing.T) {
 	}
 }
 
-// Several tasks at once are in the same place as one after the other, whatever the order of
-// the queue.
-func TestPlains(t *testing.T) {
-	for _, cfg := range []Config{{}, {Order: firq.LIFO}, {Order: firq.AdaptiveLIFO, LowWater: 1, HighWater: 3}, {Across: true}, {MaxFlows: 4}, {NewFirst: true}} {
+// Several tasks that are lent are in the same place as if they were pushed, one after the other.
+func TestLend(t *testing.T) {
+	for _, cfg := range []Config{{}, {MaxFlows: 4}, {NewFirst: true}, {Target: 10, Interval: 100}} {
 		var served [2][]int
 		for way := range served {
-			q := New[int, int](cfg, idleHost{})
+			q := New[int, int](cfg, new(dropHost))
 			var tenants [2]Tenant[int, int]
+			var rings [2]lender[int]
 			for i := range tenants {
 				tenants[i].Init(i, 2)
 			}
 			next := 0
 			several := func(to *Tenant[int, int], n int) {
-				tasks := make([]Plain[int], n)
+				tasks := make([]Task[int], n)
 				for i := range tasks {
-					tasks[i] = Plain[int]{Payload: next, Cost: 1 + int64(next%3)}
+					tasks[i] = plainTask(next, 1+int64(next%3))
+					tasks[i].Enqueued = int64(next)
 					next++
 				}
-				if way == 0 {
-					q.PushPlains(to, tasks, int64(next))
-					return
+				if way == 0 && q.Lends(to) {
+					tasks = tasks[rings[to.Key].lend(q, to, tasks...):]
 				}
 				for i := range tasks {
-					q.PushPlain(to, &tasks[i].Payload, tasks[i].Cost, int64(next))
+					push(q, to, tasks[i])
 				}
 			}
 			several(&tenants[0], 5)

@@ -15,26 +15,26 @@ func (l *line[K, T]) push(e *entry[K, T]) {
 	l.tasks.push(e)
 }
 
-// first returns the oldest task; nil if there is none. e is nil if it is in a slot.
-func (l *line[K, T]) first() (h *head, e *entry[K, T]) {
+// first returns the oldest task, if there is one. e is nil if it is in a slot.
+func (l *line[K, T]) first() (h head, e *entry[K, T]) {
 	e = l.tasks.head
 	switch {
 	case !l.lane.empty() && (e == nil || int32(e.after-l.lane.out) > 0):
-		return &l.lane.front().head, nil
+		return l.lane.front().head(), nil
 	case e == nil:
-		return nil, nil
+		return head{}, nil
 	}
-	return &e.head, e
+	return e.head, e
 }
 
-// last returns the newest task; nil if there is none. e is nil if it is in a slot.
-func (l *line[K, T]) last() (h *head, e *entry[K, T]) {
+// last returns the newest task, if there is one. e is nil if it is in a slot.
+func (l *line[K, T]) last() (h head, e *entry[K, T]) {
 	e = l.tasks.tail
 	switch {
 	case !l.lane.empty() && (e == nil || e.after != l.lane.in):
-		return &l.lane.back().head, nil
+		return l.lane.back().head(), nil
 	case e == nil:
-		return nil, nil
+		return head{}, nil
 	}
-	return &e.head, e
+	return e.head, e
 }

@@ -22,6 +22,7 @@ func (q *Queue[K, T]) Evict(t *Tenant[K, T], p firq.Priority, newest bool) (task
 // are queued, of the queue with the most tasks.
 func (q *Queue[K, T]) evict(t *Tenant[K, T], level int, newest bool, task *Task[T]) {
 	l := q.victims(t, level)
+	l.lane.spill(&q.pool)
 	_, e := l.first()
 	if newest {
 		_, e = l.last()
@@ -67,7 +68,7 @@ func (q *Queue[K, T]) NextDue() int64 { return q.dues.bound() }
 func (q *Queue[K, T]) Drain() (t *Tenant[K, T], task Task[T], ok bool) {
 	for i := range q.lists {
 		for s := q.lists[i].head(); s != nil; s = q.lists[i].head() {
-			if h, e := q.front(s, 0); h != nil {
+			if h, e := q.front(s, 0); !h.none() {
 				task.is(q.take(s, e, &task.Payload))
 				return s.tenant, task, true
 			}

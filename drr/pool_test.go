@@ -94,7 +94,7 @@ func TestLaneZeroesPayload(t *testing.T) {
 	for _, s := range q.pool.segments {
 		for ; s != nil; s = s.next {
 			for _, slot := range s.slots {
-				if slot.payload != nil {
+				if slot.Payload != nil {
 					t.Fatal("a free slot holds a payload")
 				}
 			}

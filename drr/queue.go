@@ -19,8 +19,8 @@ type Config struct {
 }
 
 // Host is the surroundings of a Queue. Its methods are called from within the
-// Queue's and must not call the Queue, except that Fill may Push, and before that
-// CatchUp, and Block or Unblock a tenant without a task.
+// Queue's and must not call the Queue, except that Fill may Push, Lend and Spill, and before
+// that CatchUp, and Block or Unblock a tenant without a task.
 type Host[K comparable, T any] interface {
 	// Fill is called before the Queue looks at a tenant's tasks, so that tasks
 	// which wait elsewhere can be pushed first; see Lazy.
@@ -108,7 +108,7 @@ func (q *Queue[K, T]) Lingering() bool { return q.ready == 0 && q.nEmpty > 0 }
 // Push queues a task, which it copies. A tenant that gets its first task joins the
 // list. A tenant can have up to firq.MaxTasks.
 func (q *Queue[K, T]) Push(t *Tenant[K, T], task *Task[T]) {
-	if task.Flow == 0 && task.Priority == firq.PriorityNormal && task.Due == NoDeadline && task.Ticket == nil {
+	if task.IsPlain() {
 		q.PushPlain(t, &task.Payload, task.Cost, task.Enqueued)
 		return
 	}
@@ -147,7 +147,7 @@ func (q *Queue[K, T]) pushEntry(t *Tenant[K, T], task *Task[T]) {
 // PushPlain is Push for a task of PriorityNormal and of flow 0 that has neither deadline
 // nor ticket.
 func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int64) {
-	if !q.plain || t.seat.flowed {
+	if !q.Lends(t) || cost > MostPlain {
 		q.pushEntry(t, &Task[T]{Payload: *payload, Cost: cost, Enqueued: enqueued, Due: NoDeadline, Priority: firq.PriorityNormal})
 		return
 	}
@@ -155,31 +155,45 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 	if into == nil {
 		into = t.line.lane.push(&q.pool)
 	}
-	into.cost, into.enqueued, into.due, into.payload = cost, enqueued, NoDeadline, *payload
-	if t.mask&(1<<usual) != 0 && !t.blocked { // it is in a list, and this is not the first
-		t.queued++
-		q.queued++
-		q.ready++
-		return
-	}
-	q.pushed(&t.seat, usual, t.mask == 0, t.mask&(1<<usual) == 0)
+	into.Cost, into.Enqueued, into.Payload = uint32(cost), enqueued, *payload
+	q.pushedPlain(t, 1)
 }
 
-// PushPlains is PushPlain for one task after the other, of the same time.
-func (q *Queue[K, T]) PushPlains(t *Tenant[K, T], tasks []Plain[T], enqueued int64) {
-	rest := tasks
-	for len(rest) > 0 && (!q.plain || t.seat.flowed || t.mask&(1<<usual) == 0 || t.blocked) {
-		q.PushPlain(t, &rest[0].Payload, rest[0].Cost, enqueued)
-		rest = rest[1:]
+// MostPlain is the largest cost that a Slot has room for.
+const MostPlain = math.MaxUint32
+
+// Lends reports whether Lend may be called for the tenant: whether its plain tasks are in
+// slots.
+func (q *Queue[K, T]) Lends(t *Tenant[K, T]) bool { return q.plain && !t.seat.flowed }
+
+// Lend is PushPlain for n tasks that are in slots of a ring already, from one on, in the
+// order of the ring. The Queue delivers them from there, and zeroes their payloads, so that
+// each is written once and read once. The slots belong to the Queue until they are not Lent
+// any more; those that a tenant is lent at a time are of one ring, one behind the other. Not
+// for a tenant for which Lends is false.
+func (q *Queue[K, T]) Lend(t *Tenant[K, T], ring []Slot[T], from, n int) {
+	t.line.lane.lend(&q.pool, ring, from, n)
+	q.pushedPlain(t, n)
+}
+
+// Lent returns how many slots the Queue has not given back yet: the last ones that it was
+// lent. It gives them back from the oldest on.
+func (t *Tenant[K, T]) Lent() int { return t.line.lane.lent() }
+
+// Spill copies the tasks that are in Lent slots, so that none is Lent any more.
+func (q *Queue[K, T]) Spill(t *Tenant[K, T]) { t.line.lane.spill(&q.pool) }
+
+// pushedPlain counts n plain tasks that have come in.
+func (q *Queue[K, T]) pushedPlain(t *Tenant[K, T], n int) {
+	if t.mask&(1<<usual) == 0 || t.blocked { // else it is in a list, and this is not the first
+		q.pushed(&t.seat, usual, t.mask == 0, t.mask&(1<<usual) == 0)
+		n--
 	}
-	for i := range rest { // it is in a list, and none of these is the first
-		into := t.line.lane.push(&q.pool)
-		into.cost, into.enqueued, into.due, into.payload = rest[i].Cost, enqueued, NoDeadline, rest[i].Payload
-	}
-	n := len(rest)
 	t.queued += int32(n)
 	q.queued += n
-	q.ready += n
+	if !t.blocked {
+		q.ready += n
+	}
 }
 
 // pushed counts a task that has come in at a level of a seat, which was empty or not.
@@ -264,7 +278,7 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) 
 			continue // it was blocked, or what came in goes first
 		}
 		h, e := q.front(s, now)
-		if h == nil {
+		if h.none() {
 			q.emptied(s)
 			continue
 		}
@@ -325,7 +339,7 @@ func (q *Queue[K, T]) head(now int64) *seat[K, T] {
 // headOfAll is head with Across.
 func (q *Queue[K, T]) headOfAll(now int64) *seat[K, T] {
 	var best *seat[K, T]
-	var oldest *head
+	var oldest head
 	most := int64(0)
 	for l := levels - 1; l >= 0; l-- {
 		s := q.lists[l].head()
@@ -333,7 +347,7 @@ func (q *Queue[K, T]) headOfAll(now int64) *seat[K, T] {
 			continue
 		}
 		h, _ := q.front(s, now)
-		if h == nil || q.cfg.Aging == 0 && best == nil {
+		if h.none() || q.cfg.Aging == 0 && best == nil {
 			return s // none below can be before it
 		}
 		// The tenant that waited longer wins a tie.

@@ -217,26 +217,26 @@ func (q *Queue[K, T]) empty(s *seat[K, T]) bool {
 	return s.tenant.mask == 0
 }
 
-// front returns the task that the seat would deliver next, nil if it has none. e is nil
+// front returns the task that the seat would deliver next, if it has one. e is nil
 // if it is in a slot: the first of slotLine.
-func (q *Queue[K, T]) front(s *seat[K, T], now int64) (h *head, e *entry[K, T]) {
+func (q *Queue[K, T]) front(s *seat[K, T], now int64) (h head, e *entry[K, T]) {
 	if t := s.tenant; q.plain && t.mask == 1<<usual {
-		return &t.line.lane.front().head, nil
+		return t.line.lane.front().head(), nil
 	}
 	return q.best(s, now)
 }
 
 // best is front in all cases.
-func (q *Queue[K, T]) best(s *seat[K, T], now int64) (h *head, e *entry[K, T]) {
+func (q *Queue[K, T]) best(s *seat[K, T], now int64) (h head, e *entry[K, T]) {
 	t := s.tenant
 	if q.cfg.Across {
 		if level := int(s.level); t.mask&(1<<level) != 0 {
 			return q.end(s, level)
 		}
-		return nil, nil
+		return head{}, nil
 	}
 	if t.mask == 0 {
-		return nil, nil
+		return head{}, nil
 	}
 	mask := t.mask & anyLevel
 	top := bits.Len8(mask) - 1
@@ -308,7 +308,7 @@ func (t *Tenant[K, T]) count(level int) (n int32) {
 
 // end returns the task of a level that is next; the level has some. e is nil if it is in
 // a slot.
-func (q *Queue[K, T]) end(s *seat[K, T], level int) (h *head, e *entry[K, T]) {
+func (q *Queue[K, T]) end(s *seat[K, T], level int) (h head, e *entry[K, T]) {
 	t := s.tenant
 	if s.split&(1<<level) != 0 {
 		return q.choose(t, t.more.flows[level])
@@ -316,8 +316,8 @@ func (q *Queue[K, T]) end(s *seat[K, T], level int) (h *head, e *entry[K, T]) {
 	return q.endOf(t, t.level(level))
 }
 
-// endOf returns the end of a line that the order takes from; nil if it is empty.
-func (q *Queue[K, T]) endOf(t *Tenant[K, T], l *line[K, T]) (h *head, e *entry[K, T]) {
+// endOf returns the end of a line that the order takes from, if it is not empty.
+func (q *Queue[K, T]) endOf(t *Tenant[K, T], l *line[K, T]) (h head, e *entry[K, T]) {
 	if q.cfg.Order == firq.FIFO || q.cfg.Order == firq.AdaptiveLIFO && !t.lifo {
 		return l.first()
 	}
@@ -325,7 +325,7 @@ func (q *Queue[K, T]) endOf(t *Tenant[K, T], l *line[K, T]) (h *head, e *entry[K
 }
 
 // aged returns the priority of a task of a level, as it has aged.
-func (q *Queue[K, T]) aged(h *head, level int, now int64) int64 {
+func (q *Queue[K, T]) aged(h head, level int, now int64) int64 {
 	return int64(level) + max(now-h.enqueued, 0)/q.cfg.Aging
 }
 

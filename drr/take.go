@@ -16,10 +16,10 @@ func (q *Queue[K, T]) take(s *seat[K, T], e *entry[K, T], payload *T) Head {
 }
 
 // takeSlot takes what is in a slot.
-func takeSlot[T any](s *slot[T], payload *T) Head {
+func takeSlot[T any](s *Slot[T], payload *T) Head {
 	var zero T
-	*payload, s.payload = s.payload, zero // keep no payload alive
-	return Head{Cost: s.cost, Enqueued: s.enqueued, Due: s.due, Priority: firq.PriorityNormal}
+	*payload, s.Payload = s.Payload, zero // keep no payload alive
+	return Head{Cost: int64(s.Cost), Enqueued: s.Enqueued, Due: NoDeadline, Priority: firq.PriorityNormal}
 }
 
 // slotTaken counts a task that has left a slot. Slots are of flow 0.

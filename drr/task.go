@@ -24,10 +24,10 @@ type Task[T any] struct {
 	Flow uint64 // whose it is inside its tenant; see Config.MaxFlows
 }
 
-// Plain is a task of PriorityNormal and of flow 0 that has neither deadline nor ticket.
-type Plain[T any] struct {
-	Payload T
-	Cost    int64 // at least 1
+// IsPlain reports whether a Slot is enough for the task: whether it has neither deadline
+// nor ticket, is of PriorityNormal and of flow 0, and costs at most MostPlain.
+func (t *Task[T]) IsPlain() bool {
+	return t.Flow == 0 && t.Priority == firq.PriorityNormal && t.Due == NoDeadline && t.Ticket == nil && t.Cost <= MostPlain
 }
 
 // Head is what a delivered task was, but for its payload.
@@ -129,6 +129,7 @@ func (r *reserve) tooMuch() bool { return r.n > max(r.keep, r.peak, keepFree) }
 
 // pool recycles entries and segments.
 type pool[K comparable, T any] struct {
+	rings    *segment[T]               // that can be lent; linked by next
 	entries  *entry[K, T]              // linked by next
 	segments [segmentSizes]*segment[T] // by size; linked by next
 	reserve
@@ -158,14 +159,33 @@ func (p *pool[K, T]) segment(size int) *segment[T] {
 	s := p.segments[size]
 	p.take(firstSegment<<size, s != nil)
 	if s == nil {
-		return &segment[T]{slots: make([]slot[T], firstSegment<<size)}
+		return &segment[T]{slots: make([]Slot[T], firstSegment<<size)}
 	}
 	p.segments[size], s.next = s.next, nil
 	return s
 }
 
+// ring returns a segment for a ring that is lent.
+func (p *pool[K, T]) ring() *segment[T] {
+	s := p.rings
+	p.take(1, s != nil)
+	if s == nil {
+		return &segment[T]{lent: true}
+	}
+	p.rings, s.next = s.next, nil
+	return s
+}
+
 // putSegment takes back a segment without tasks.
 func (p *pool[K, T]) putSegment(s *segment[T]) {
+	if s.lent {
+		*s = segment[T]{lent: true, next: p.rings}
+		p.rings = s
+		if p.put(1) {
+			p.shrink()
+		}
+		return
+	}
 	size := s.size()
 	s.from, s.to, s.prev = 0, 0, nil
 	s.next = p.segments[size]
@@ -175,8 +195,12 @@ func (p *pool[K, T]) putSegment(s *segment[T]) {
 	}
 }
 
-// shrink lets go of two entries, and of two of the largest segments.
+// shrink lets go of two entries, two rings, and two of the largest segments.
 func (p *pool[K, T]) shrink() {
+	for drop := 0; drop < 2 && p.rings != nil && p.tooMuch(); drop++ {
+		p.rings = p.rings.next
+		p.n--
+	}
 	for drop := 0; drop < 2 && p.entries != nil && p.tooMuch(); drop++ {
 		p.entries = p.entries.next
 		p.n--

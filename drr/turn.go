@@ -162,7 +162,7 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 	for s := l.active.head; s != nil; s = s.next {
 		q.fill(s.tenant)
 		h, _ := q.front(s, now)
-		if h == nil || h.due < now || h.cost <= s.deficit {
+		if h.none() || h.due < now || h.cost <= s.deficit {
 			return
 		}
 		// Cost is at most 1<<63-1 and a debt at most 1<<61: no overflow.

@@ -63,7 +63,7 @@ func (w *twin) push() error {
 		mt.inbox = append(mt.inbox, task)
 		return nil
 	}
-	push(w.q, t, task)
+	w.enqueue(t, task)
 	w.m.push(mt, task)
 	return nil
 }

@@ -25,7 +25,8 @@ type twin struct {
 	m       *model
 	fill    bool // push through inboxes
 	inboxes [][]Task[int]
-	expired []int // told by the Queue, not compared yet
+	rings   []lender[int] // by whose slots every other plain task is pushed
+	expired []int         // told by the Queue, not compared yet
 
 	now     int64
 	pushed  int
@@ -40,6 +41,12 @@ func (w *twin) Fill(t *Tenant[int, int]) {
 	inbox := w.inboxes[t.Key]
 	w.inboxes[t.Key] = nil
 	for _, task := range inbox {
+		w.enqueue(t, task)
+	}
+}
+
+func (w *twin) enqueue(t *Tenant[int, int], task Task[int]) {
+	if task.Payload%2 == 0 || !task.IsPlain() || !w.q.Lends(t) || w.rings[t.Key].lend(w.q, t, task) == 0 {
 		push(w.q, t, task)
 	}
 }
@@ -87,7 +94,7 @@ func (w *twin) init(shape, tenants int) {
 		t.Init(key, quanta[key])
 		w.tenants = append(w.tenants, t)
 	}
-	w.inboxes = make([][]Task[int], tenants)
+	w.inboxes, w.rings = make([][]Task[int], tenants), make([]lender[int], tenants)
 	w.m = newModel(cfg, quanta, w.fill)
 	w.m.hash = w.q.hash
 }

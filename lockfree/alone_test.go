@@ -17,7 +17,7 @@ import (
 func TestSlotsAreUsedInTurn(t *testing.T) {
 	for _, first := range []uint32{slotsEvery - 3, 1<<ring.TicketBits - 3} {
 		s := buildAt(t, config{}, first)
-		for i := range 3 + inboxSize + 3 {
+		for i := range 3 + lendSize + 3 {
 			admit(t, s, "a", task{Payload: i})
 			take(t, s, i)
 		}
@@ -27,10 +27,10 @@ func TestSlotsAreUsedInTurn(t *testing.T) {
 			t.Fatalf("%d slots", n)
 		}
 		// Every slot was published in this turn: Holes finds none.
-		if tn.inbox.Load().Holes(start, start+inboxSize) {
+		if tn.inbox.Load().Holes(start+lendSize-inboxSize, start+lendSize) {
 			t.Errorf("first %#x: some slot was passed by", first)
 		}
-		if !tn.inbox.Load().Holes(start+inboxSize, start+inboxSize+1) {
+		if !tn.inbox.Load().Holes(start+lendSize, start+lendSize+1) {
 			t.Errorf("first %#x: the task after them did not come alone", first)
 		}
 	}
@@ -39,7 +39,7 @@ func TestSlotsAreUsedInTurn(t *testing.T) {
 // A call that finds a tenant full of tasks that came alone takes them out of the ring: they
 // look like calls that are not over.
 func TestFullOfWhoCameAlone(t *testing.T) {
-	s := buildAt(t, config{MaxPerTenant: 1}, inboxSize)
+	s := buildAt(t, config{MaxPerTenant: 1}, lendSize)
 	for i := range 3 {
 		admit(t, s, "a", task{Payload: i})
 		for range 2 {
@@ -56,7 +56,7 @@ func TestFullOfWhoCameAlone(t *testing.T) {
 // A task that came alone and others that came after it, while it was on its way:
 // they are served, and the inbox is empty in the end.
 func TestAloneOnItsWay(t *testing.T) {
-	s := buildAt(t, config{}, inboxSize)
+	s := buildAt(t, config{}, lendSize)
 	p := stopped(t, s, "a", task{Payload: 0})
 	if err := p.charge(); err != nil || !piggybacks(p.word) {
 		t.Fatal("it does not come alone", err)
@@ -74,7 +74,7 @@ func TestAloneOnItsWay(t *testing.T) {
 
 // Where the ring is full, it goes into its slot.
 func TestAloneWithTheRingFull(t *testing.T) {
-	s := buildAt(t, config{}, inboxSize)
+	s := buildAt(t, config{}, lendSize)
 	sh := s.shards[0]
 	a, err := s.lookUp("a", nil)
 	if err != nil {
@@ -91,7 +91,7 @@ func TestAloneWithTheRingFull(t *testing.T) {
 
 // Taking in a tenant that came alone forgets no deadline of another task in the inbox.
 func TestAloneBesideADeadline(t *testing.T) {
-	s := buildAt(t, config{MaxPerTenant: 4}, inboxSize)
+	s := buildAt(t, config{MaxPerTenant: 4}, lendSize)
 	p := stopped(t, s, "a", task{Payload: 0})
 	if err := p.charge(); err != nil || !piggybacks(p.word) {
 		t.Fatal("it does not come alone", err)
@@ -112,7 +112,7 @@ func TestAloneBesideADeadline(t *testing.T) {
 // What was taken out of the ring is not kept alive by it.
 func TestAloneForgetsPayload(t *testing.T) {
 	type large [1 << 10]byte
-	s, err := newAt(firq.Config[string, *large]{Shards: 1}, inboxSize, inboxSize)
+	s, err := newAt(firq.Config[string, *large]{Shards: 1}, lendSize, inboxSize)
 	if err != nil {
 		t.Fatal(err)
 	}

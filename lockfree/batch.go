@@ -1,55 +1,16 @@
 package lockfree
 
 import (
-	"math"
-	"unsafe"
-
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
 	"github.com/firq-go/firq/internal/core/cpu"
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
-// message is what a slot of an inbox holds. With a payload of one word it fills a cache
-// line, together with the slot's sequence number.
-type message[T any] struct {
-	// Priority void: nothing, the task was refused; several: the tasks of an
-	// EnqueueBatch, and Ticket is the batch's.
-	task drr.Task[T]
-}
-
-// several is the priority of a message that stands for a batch.
-const several firq.Priority = math.MaxUint8
-
-// batch returns the batch that the message stands for.
-func (m *message[T]) batch() *batch[T] {
-	return (*batch[T])(unsafe.Pointer(m.task.Ticket)) // its first field
-}
-
-// set makes it stand for a task, or for a batch if there is one. It was zero.
-func (m *message[T]) set(task *drr.Task[T], b *batch[T]) {
-	if b != nil {
-		m.task.Priority, m.task.Ticket = several, &b.ticket
-	} else {
-		m.task = *task
-	}
-}
-
-// batch is several tasks of one tenant that took one ticket: one step on the
-// tenant's word, one on the credits, one slot. The producer fills it; from E4 on
-// it belongs to the lease holder, which recycles it.
-type batch[T any] struct {
-	ticket firq.Ticket // cancels nothing: by it a message knows the batch; the first field
-	n      int
-	plain  bool // they are in plains, and were enqueued at since; else in tasks
-	since  int64
-	plains [batchSize]drr.Plain[T]
-	tasks  []drr.Task[T] // nil until the batch has had some
-}
-
-// batchSize is how many tasks go into one message at most.
+// batchSize is how many tasks take their tickets in one step at most.
 const batchSize = 32
 
 // admitBatch is admit for the first of ts: it returns how many it has taken in,
@@ -100,42 +61,37 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	if got < places {
 		s.giveBack(t, places-got)
 	}
-	b := s.newBatch()
-	due, eager := int64(clock.Never), false
-	if allPlain && s.bare {
-		b.setPlain(ts[:got], now)
-	} else {
-		due, eager = s.fill(b, ts[:got], now)
-	}
-	s.publish(t, word, nil, b, due, eager)
+	s.publishBatch(t, tailOf(word), places, ts[:got], now, allPlain && s.bare)
 	if got < places {
 		s.env.Waiters.Released(k, places-got)
 	}
 	return got
 }
 
-// setPlain puts plain tasks into an empty batch, of a scheduler that pushes them as they
-// are (bare).
-func (b *batch[T]) setPlain(ts []firq.Task[T], now int64) {
-	b.n, b.plain, b.since = len(ts), true, now
+// publishBatch is publish for tasks of which together has said that they are valid. They have
+// places tickets from one on, of which the last ones are those of tasks that were refused.
+// bare: they go into slots as they are.
+func (s *Scheduler[K, T]) publishBatch(t *tenant[K, T], ticket uint32, places int, ts []firq.Task[T], now int64, bare bool) {
+	box, due, jumps := t.inbox.Load(), int64(clock.Never), false
+	for i := len(ts); i < places; i++ {
+		box.PutVoid(ring.Cut(ticket + uint32(i)))
+	}
 	for i := range ts {
-		b.plains[i] = drr.Plain[T]{Payload: ts[i].Payload, Cost: max(ts[i].Cost, 1)}
+		at := ring.Cut(ticket + uint32(i))
+		if bare {
+			box.PutPlain(at, &ts[i].Payload, max(ts[i].Cost, 1), now)
+			continue
+		}
+		var task drr.Task[T]
+		_ = s.env.Task(&task, &ts[i], now)
+		due = min(due, task.Due)
+		jumps = jumps || s.jumps(&task)
+		box.Put(at, &task)
 	}
-}
-
-// fill puts tasks into an empty batch. It returns the first time at which one expires, and
-// whether one jumps.
-func (s *Scheduler[K, T]) fill(b *batch[T], ts []firq.Task[T], now int64) (due int64, eager bool) {
-	if b.tasks == nil {
-		b.tasks = make([]drr.Task[T], batchSize)
-	}
-	b.n, b.plain, due = len(ts), false, clock.Never
-	for i := range ts {
-		_ = s.env.Task(&b.tasks[i], &ts[i], now) // together has checked it
-		due = min(due, b.tasks[i].Due)
-		eager = eager || s.jumps(&b.tasks[i])
-	}
-	return due, eager
+	s.foretell(t, due, jumps)
+	failpoint.At("E4 put")
+	t.handOver(box, ticket, places)
+	s.published(t, due)
 }
 
 // batchDirect is enqueueDirect for plain tasks. It returns how many it has queued.
@@ -157,7 +113,7 @@ func (s *Scheduler[K, T]) batchDirect(t *tenant[K, T], word uint64, ts []firq.Ta
 }
 
 // together returns how many tasks ts starts with that are valid, need no ticket, and
-// go into one message; and whether all of those are plain.
+// take their places in one step; and whether all of those are plain.
 func together[T any](ts []firq.Task[T]) (n int, allPlain bool) {
 	allPlain = true
 	for i := range ts[:min(len(ts), batchSize)] {
@@ -170,23 +126,4 @@ func together[T any](ts []firq.Task[T]) (n int, allPlain bool) {
 		}
 	}
 	return min(len(ts), batchSize), allPlain
-}
-
-// newBatch returns an empty batch.
-func (s *Scheduler[K, T]) newBatch() *batch[T] {
-	if b, ok := s.batches.Get().(*batch[T]); ok {
-		return b
-	}
-	return new(batch[T])
-}
-
-// recycle takes back a batch whose tasks are queued.
-func (s *Scheduler[K, T]) recycle(b *batch[T]) {
-	if b.plain { // keep no payload alive
-		clear(b.plains[:b.n])
-	} else {
-		clear(b.tasks[:b.n])
-	}
-	b.n = 0
-	s.batches.Put(b)
 }

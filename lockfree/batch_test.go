@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
 // tasks returns n tasks with payloads counting from first.
@@ -47,31 +48,33 @@ func batched(t *testing.T, s *scheduler, k string, want int, why error, ts ...ta
 	}
 }
 
-// Tasks go into as few messages as there have to be, and come in order; a new
-// tenant's first one comes alone.
+// Tasks that there are slots for are announced at once, but for a new tenant's first one,
+// which comes alone; and all come in order.
 func TestBatch(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
-		for _, x := range []struct{ n, slots int }{
-			{0, 0}, {1, 1}, {2, 1}, {batchSize - 1, 1}, {batchSize, 1}, {batchSize + 1, 2}, {batchSize + 2, 2}, {3*batchSize + 5, 4},
-		} {
+		for _, n := range []int{0, 1, 2, inboxSize, inboxSize + 1, batchSize, batchSize + 1, lendSize, lendSize + 1, 3*lendSize + 5} {
 			for _, known := range []bool{true, false} {
 				s := buildAt(t, config{}, first)
-				slots := x.slots
+				announced := min(n, 1)
 				if known {
 					idle(t, s, "a")
-				} else if x.n > 1 {
-					slots = 1 + (x.n-1+batchSize-1)/batchSize
+				} else {
+					announced = min(n, 2)
 				}
-				batched(t, s, "a", x.n, nil, tasks(0, x.n)...)
-				if tn, _ := s.tenants.Load("a"); tn != nil {
-					if used := usedIn(tn.word.Load()); int(used) != slots {
-						t.Errorf("%d tasks, known %t: %d slots are in use, want %d", x.n, known, used, slots)
+				tail := s.shards[0].activations.Tail()
+				batched(t, s, "a", n, nil, tasks(0, n)...)
+				if got := ring.Distance(s.shards[0].activations.Tail(), tail); n <= inboxSize && got != announced {
+					t.Errorf("%d tasks, known %t: announced %d times, want %d", n, known, got, announced)
+				}
+				if tn, _ := s.tenants.Load("a"); tn != nil && n <= inboxSize {
+					if used := usedIn(tn.word.Load()); int(used) != n {
+						t.Errorf("%d tasks, known %t: %d slots are in use", n, known, used)
 					}
 				}
-				take(t, s, count(0, x.n)...)
+				take(t, s, count(0, n)...)
 				nothing(t, s)
-				if st := s.Stats(); int(st.Enqueued) != x.n || int(st.Dequeued) != x.n {
-					t.Errorf("%d tasks: Enqueued %d, Dequeued %d", x.n, st.Enqueued, st.Dequeued)
+				if st := s.Stats(); int(st.Enqueued) != n || int(st.Dequeued) != n {
+					t.Errorf("%d tasks: Enqueued %d, Dequeued %d", n, st.Enqueued, st.Dequeued)
 				}
 			}
 		}

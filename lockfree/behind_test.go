@@ -98,7 +98,7 @@ func TestBehind(t *testing.T) {
 
 // A slot that only looks used is no reason for a larger inbox.
 func TestBehindKeepsItsInbox(t *testing.T) {
-	s := buildSmall(t, config{}, inboxSize)
+	s := buildSmall(t, config{}, lendSize)
 	s.direct = s.bare
 	admit(t, s, "a", task{Payload: 1})
 	take(t, s, 1)
@@ -212,6 +212,7 @@ func TestBehindPolled(t *testing.T) {
 	if !tn.polled {
 		t.Fatal("not polled")
 	}
+	spill(tn)
 	pushed(t, s, "a", task{Payload: 4})
 	if tn.behind || usedIn(tn.word.Load()) != 0 {
 		t.Errorf("behind is %t, %d slots", tn.behind, usedIn(tn.word.Load()))
@@ -219,6 +220,13 @@ func TestBehindPolled(t *testing.T) {
 	rests(t, s)
 	take(t, s, 2, 3, 4)
 	rests(t, s)
+}
+
+// spill has the tasks of a tenant copied that are in slots of its inbox.
+func spill(tn *tenant[string, int]) {
+	tn.shard.lock()
+	tn.shard.empty(tn)
+	tn.shard.unlock()
 }
 
 // A tenant whose word is behind can become polled: it says what is missing first.

@@ -2,6 +2,7 @@ package lockfree
 
 import (
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/cpu"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
@@ -50,7 +51,7 @@ func (s *Scheduler[K, T]) enqueueDirect(k K, h *handle[K, T], task *firq.Task[T]
 
 // plain reports whether the task is valid and has nothing but a payload and a cost.
 func plain[T any](t *firq.Task[T]) bool {
-	return t.Ticket == nil && t.Cost >= 0 && t.Flow == 0 && t.Deadline.IsZero() &&
+	return t.Ticket == nil && t.Cost >= 0 && t.Cost <= drr.MostPlain && t.Flow == 0 && t.Deadline.IsZero() &&
 		(t.Priority == 0 || t.Priority == firq.PriorityNormal)
 }
 
@@ -58,7 +59,7 @@ func plain[T any](t *firq.Task[T]) bool {
 // alive, has room, and no ticket is out, or only one that was passed by, while the word is
 // behind. Every so many tickets all slots are used in their turn; see piggybacks.
 func canSkip(word uint64) bool {
-	return word&deadBit == 0 && word&usedMask <= usedUnit && word&roomBit != 0 && tailOf(word)%slotsEvery >= inboxSize
+	return word&deadBit == 0 && word&usedMask <= usedUnit && word&roomBit != 0 && tailOf(word)%slotsEvery >= lendSize
 }
 
 // enterDirect admits up to n tasks, which its caller then queues, and returns how many: 0 if
@@ -92,7 +93,10 @@ func (sh *shard[K, T]) enterDirect(t *tenant[K, T], word uint64, n int) (got int
 		s.env.Waiters.Released(t.Key, places-got)
 	}
 	if got > 0 {
-		sh.takeIn() // a tenant that was announced before the tasks had their credit goes first
+		sh.takeIn()       // a tenant that was announced before the tasks had their credit goes first
+		if t.Lent() > 0 { // this one was, too
+			sh.empty(t)
+		}
 		sh.admits(t)
 	}
 	return got

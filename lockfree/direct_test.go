@@ -12,7 +12,7 @@ import (
 // that is known and idle.
 func direct(t *testing.T, cfg config) *scheduler {
 	t.Helper()
-	s := buildAt(t, cfg, inboxSize)
+	s := buildAt(t, cfg, lendSize)
 	s.direct = s.bare
 	admit(t, s, "a", task{Payload: 1})
 	it, ok := s.TryDequeue()
@@ -119,7 +119,7 @@ func TestDirect(t *testing.T) {
 
 // What a tenant's word has to say for a task to pass by its inbox.
 func TestCanSkip(t *testing.T) {
-	const fine = 3*tailUnit*slotsEvery + inboxSize*tailUnit + roomBit
+	const fine = 3*tailUnit*slotsEvery + lendSize*tailUnit + roomBit
 	for word, want := range map[uint64]bool{
 		fine: true, fine | polledBit: true, fine | deadBit: false, fine | usedUnit: true, fine | 2*usedUnit: false, fine &^ roomBit: false,
 		fine - tailUnit: false,
@@ -206,7 +206,7 @@ func TestFastPath(t *testing.T) {
 		}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := buildAt(t, config{Shards: test.shards}, inboxSize)
+			s := buildAt(t, config{Shards: test.shards}, lendSize)
 			s.direct = true
 			there, other := "a", "b"
 			for ; s.placer.Shard(there) != 0; there += "a" {

@@ -7,8 +7,9 @@
 // ticket for a slot also reserves the tenant's capacity: one CAS on a cache line that
 // only this tenant's producers and its server write. As long as the tenant is not
 // marked polled, each task also puts the tenant into its shard's activation ring, as an
-// actor's mailbox is scheduled. A consumer takes a shard's lease, moves new tasks into
-// the shard's deficit round robin (package drr), serves, and releases the lease. The
+// actor's mailbox is scheduled. A consumer takes a shard's lease, brings new tasks into
+// the shard's deficit round robin (package drr), serves, and releases the lease. A task
+// with a payload, a cost and nothing else stays in its slot until it is delivered. The
 // scheduler's capacity is a pool of credits in stripes, one per processor.
 // docs/design/core.md has the details.
 //
@@ -21,7 +22,8 @@
 //	                where a limit is reached; and without waiting for it, if it
 //	                is free and no other call was met there for a millisecond,
 //	                to push the task past the inbox
-//	EnqueueBatch    as Enqueue, for up to 32 tasks at a time; one by one at a limit
+//	EnqueueBatch    as Enqueue, for up to 32 tasks at a time; one by one at a
+//	                limit, or where the inbox is full
 //	EnqueueWait     as Enqueue; sleeps until there is capacity
 //	TryDequeue      takes a lease: the first free one, else it waits for one
 //	Dequeue(Batch)  as TryDequeue; sleeps until there is work

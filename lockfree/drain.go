@@ -96,54 +96,62 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 	if ring.Distance(tail, end) < 0 {
 		end = tail
 	}
-	at, inbox := head, t.inbox.Load()
+	sh.takeAll(t, head, end)
+	t.keepDue(boxDue, tail)
+	sh.endDrain(t)
+}
+
+// takeAll brings what is in a tenant's inbox before the ticket end into the queue. Plain
+// tasks that are next in turn stay in their slots, which are lent to the queue. With
+// everything else, what was lent is copied first: the slots that are lent at a time have
+// tickets one after the other, up to the taker's head.
+func (sh *shard[K, T]) takeAll(t *tenant[K, T], at, end uint32) {
+	box, dt := t.inbox.Load(), &t.Tenant.Tenant
 	for {
 		failpoint.At("drain pop")
-		m := inbox.Next(&t.taker, &at, end)
-		if m == nil {
-			break
+		if at == t.taker.Head() && sh.Queue.Lends(dt) {
+			if n := box.Run(&t.taker, end); n > 0 {
+				sh.admits(t)
+				sh.Queue.Lend(dt, box.Slots(), box.Index(at), n)
+				sh.Pushed(&t.Tenant, n)
+				if at = t.taker.Head(); at == end {
+					return
+				}
+			}
 		}
-		sh.unpack(t, m)
-		*m = message[T]{} // keep no payload alive
+		plain, ok := box.Next(&t.taker, &at, end, &sh.taken)
+		switch {
+		case !ok:
+			return
+		case plain != nil:
+			sh.admits(t)
+			sh.Queue.PushPlain(dt, &plain.Payload, int64(plain.Cost), plain.Enqueued) // copies what was lent
+			sh.Pushed(&t.Tenant, 1)
+			var zero T
+			plain.Payload = zero // keep no payload alive
+		case sh.taken.Priority != 0:
+			sh.push(t, &sh.taken)
+			sh.taken = drr.Task[T]{}
+		default: // it was refused
+			sh.Queue.Spill(dt)
+		}
 	}
-	t.keepDue(boxDue, tail)
-	sh.endDrain(t, head)
 }
 
 // unload queues what an activation carries.
 func (sh *shard[K, T]) unload(a *activation[K, T]) {
 	t := a.t
 	boxDue := sh.beginDrain(t)
-	head := t.taker.Head()
-	if head != a.ticket {
+	if t.taker.Head() != a.ticket {
 		panic("firq: a task that came alone is not the first of its tenant's inbox")
 	}
-	sh.unpack(t, &a.message)
+	sh.push(t, &a.task)
 	t.inbox.Load().Skip(&t.taker)
 	if boxDue != clock.Never {
 		failpoint.At("unload tail")
 		t.keepDue(boxDue, tailOf(t.word.Load()))
 	}
-	sh.endDrain(t, head)
-}
-
-// unpack queues the tasks of a message.
-func (sh *shard[K, T]) unpack(t *tenant[K, T], m *message[T]) {
-	switch {
-	case m.task.Priority == several:
-		b := m.batch()
-		if b.plain {
-			sh.admits(t)
-			sh.PushPlains(&t.Tenant, b.plains[:b.n], b.since)
-		} else {
-			for i := range b.tasks[:b.n] {
-				sh.push(t, &b.tasks[i])
-			}
-		}
-		sh.s.recycle(b)
-	case m.task.Priority != void:
-		sh.push(t, &m.task)
-	}
+	sh.endDrain(t)
 }
 
 // beginDrain resets the tenant's boxDue, and returns what it was; then the caller drains.
@@ -179,11 +187,10 @@ func (t *tenant[K, T]) keepDue(boxDue int64, tail uint32) {
 	}
 }
 
-// endDrain gives back the slots that were drained since the inbox began at head,
-// and makes the tenant polled if that is worth the while.
-func (sh *shard[K, T]) endDrain(t *tenant[K, T], head uint32) {
+// endDrain gives back the slots that were drained, and makes the tenant polled if that is
+// worth the while.
+func (sh *shard[K, T]) endDrain(t *tenant[K, T]) {
 	change := t.catchUp()
-	change -= uint64(ring.Distance(t.taker.Head(), head)) * usedUnit
 	// With one task it would most likely be unpolled again soon.
 	if t.Len() > 1 && !t.polled && !sh.across {
 		sh.sayReady() // first: from now on no producer announces
@@ -203,7 +210,17 @@ func (sh *shard[K, T]) owe(t *tenant[K, T], change uint64) {
 		sh.flush()
 		sh.owing = t
 	}
-	sh.owed += change + t.catchUp()
+	sh.owed += change + t.catchUp() - t.freed()
+}
+
+// freed returns what the slots that have come free since it was called last have to take
+// off the word.
+func (t *tenant[K, T]) freed() uint64 { return uint64(t.taker.Free(t.Lent())) * usedUnit }
+
+// empty copies the tasks that are in lent slots, so that these are free.
+func (sh *shard[K, T]) empty(t *tenant[K, T]) {
+	sh.Queue.Spill(&t.Tenant.Tenant)
+	sh.owe(t, 0)
 }
 
 // leaveBehind notes that a place of the tenant has come free, if its word is behind
@@ -261,6 +278,9 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
 	sh.admits(t)
 	if sh.s.jumps(task) {
 		t.setEager()
+	}
+	if t.Lent() > 0 { // see takeAll
+		sh.empty(t)
 	}
 	sh.Push(&t.Tenant, task)
 }

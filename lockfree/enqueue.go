@@ -10,6 +10,7 @@ import (
 	"github.com/firq-go/firq/internal/core/cpu"
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/lockfree/internal/inbox"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
@@ -55,8 +56,8 @@ func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) 
 	return s.env.EnqueueWait(ctx, s, k, t)
 }
 
-// EnqueueBatch admits a prefix of ts: as many as fit in one message at a time, and
-// one after the other what does not go into one.
+// EnqueueBatch admits a prefix of ts: as many at a time as there are slots for, and one
+// after the other what needs more than a slot, a place and a credit.
 func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, err error) {
 	return s.enqueueBatch(k, nil, ts)
 }
@@ -186,7 +187,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *s
 				s.publishVoid(t, tailOf(word), 1)
 				return err
 			}
-			s.publish(t, word, task, nil, task.Due, s.jumps(task))
+			s.publish(t, word, task)
 			return nil
 		}
 		if took == inboxFull {
@@ -212,7 +213,8 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *s
 // emptying reports whether somebody is about to empty the inbox, being at the shard
 // on another processor. One that can grow has to be seen to by the producer that found it full.
 func (s *Scheduler[K, T]) emptying(t *tenant[K, T]) bool {
-	return t.inbox.Load().Size() == inboxSize && t.shard.elsewhere(cpu.Hint(), s.env.Clock.Now())
+	box := t.inbox.Load()
+	return box.Size() == inboxSize && box.Mixed() && t.shard.elsewhere(cpu.Hint(), s.env.Clock.Now())
 }
 
 // takeCredit does E2 and E3, for between 1 and n tasks.
@@ -237,27 +239,43 @@ func (s *Scheduler[K, T]) takeCredit(n, hint int) (got int, err error) {
 	return got, nil
 }
 
-// publish puts a task, or a batch, where the lease holder finds it, and sees to it
-// that somebody looks: [E4] to [E6]. word is what its ticket was drawn from; due is
-// the first time at which one of its tasks expires; eager: one jumps.
-func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, task *drr.Task[T], b *batch[T], due int64, eager bool) {
+// publish puts a task where the lease holder finds it, and sees to it that somebody looks:
+// [E4] to [E6]. word is what its ticket was drawn from.
+func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, task *drr.Task[T]) {
+	s.foretell(t, task.Due, s.jumps(task))
+	failpoint.At("E4 put")
+	if !piggybacks(word) || !t.shard.piggyback(t, tailOf(word), task) {
+		ticket, box := tailOf(word), t.inbox.Load()
+		box.Put(ticket, task)
+		t.handOver(box, ticket, 1)
+	}
+	s.published(t, task.Due)
+}
+
+// foretell notes what has to be known before a task is published: when it expires, and
+// whether it jumps.
+func (s *Scheduler[K, T]) foretell(t *tenant[K, T], due int64, jumps bool) {
 	if due != clock.Never {
 		t.deadline(due)
 		s.sawDeadline()
 	}
-	if eager {
+	if jumps {
 		t.setEager()
 	}
-	failpoint.At("E4 put")
-	if !piggybacks(word) || !t.shard.piggyback(t, tailOf(word), task, b) {
-		ticket, box := tailOf(word), t.inbox.Load()
-		box.Slot(ticket).set(task, b)
-		box.Publish(ticket) // [E4]; a full barrier before the look at polled
-		failpoint.At("E5 polled?")
-		if t.word.Load()&polledBit == 0 { // [E5]
-			t.shard.announce(t, ticket)
-		}
+}
+
+// handOver publishes what was put into the inbox for n tickets, and sees to it that somebody
+// looks.
+func (t *tenant[K, T]) handOver(box *inbox.Inbox[T], ticket uint32, n int) {
+	last := publishAll(box, ticket, n) // [E4]; a full barrier before the look at polled
+	failpoint.At("E5 polled?")
+	if t.word.Load()&polledBit == 0 { // [E5]
+		t.shard.announce(t, last)
 	}
+}
+
+// published comes after tasks were published, of which the first expires at due.
+func (s *Scheduler[K, T]) published(t *tenant[K, T], due int64) {
 	if due != clock.Never {
 		failpoint.At("E5 deadline")
 		t.deadline(due) // again, now that whoever drains finds the task
@@ -282,14 +300,14 @@ func (s *Scheduler[K, T]) sawDeadline() {
 	}
 }
 
-// piggyback puts the task, or batch, of a ticket into the activation ring: [E4] and
+// piggyback puts the task of a ticket into the activation ring: [E4] and
 // [E5] in one step. It reports false if the ring is full.
-func (sh *shard[K, T]) piggyback(t *tenant[K, T], ticket uint32, task *drr.Task[T], b *batch[T]) bool {
+func (sh *shard[K, T]) piggyback(t *tenant[K, T], ticket uint32, task *drr.Task[T]) bool {
 	at, ok := sh.activations.Draw()
 	if ok {
 		a := sh.activations.Slot(at)
 		a.t, a.ticket, a.carries = t, ticket, true
-		a.message.set(task, b)
+		a.task = *task
 		sh.activations.Publish(at)
 		failpoint.At("E5 notify")
 		sh.s.parker.Notify()

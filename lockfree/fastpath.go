@@ -108,10 +108,10 @@ func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenan
 func (sh *shard[K, T]) servedOne(t *tenant[K, T]) {
 	switch {
 	case t.leaveBehind():
-		t.NeedsFill = usedIn(t.word.Load()) >= fillAt
+		t.NeedsFill = t.crowded(t.word.Load())
 	case !t.polled:
 		failpoint.At("flush")
-		t.NeedsFill = usedIn(t.word.Add(roomUnit+t.catchUp())) >= fillAt
+		t.NeedsFill = t.crowded(t.word.Add(roomUnit + t.catchUp() - t.freed()))
 	default:
 		sh.owe(t, roomUnit)
 		sh.endVisit(t)

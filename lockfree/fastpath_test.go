@@ -194,7 +194,7 @@ func TestFastPathUnlocks(t *testing.T) {
 			sh := s.shards[0]
 			tn, _ := s.tenants.Load("a")
 			sh.lease.Lock()
-			sh.endDrain(tn, tn.taker.Head()) // makes it polled
+			sh.endDrain(tn) // makes it polled
 			sh.unlock()
 			if !tn.polled {
 				t.Fatal("it is not polled")
@@ -319,33 +319,44 @@ func TestDirectDraining(t *testing.T) {
 	}
 }
 
-// An inbox that is half full when its tenant is served is drained at the next visit.
+// An inbox that is half full of tasks which are no plain ones when its tenant is served, or
+// nearly full of those, is looked at with the next visit.
 func TestFastPathNeedsFill(t *testing.T) {
-	for _, behind := range []bool{true, false} {
-		s := direct(t, config{})
-		pushed(t, s, "a", task{Payload: 2})
-		pushed(t, s, "a", task{Payload: 3})
-		tn, _ := s.tenants.Load("a")
-		if !behind {
-			tn.shard.lease.Lock()
-			tn.settle()
-			tn.shard.lease.Unlock()
+	for _, plain := range []bool{true, false} {
+		for _, behind := range []bool{true, false} {
+			s := direct(t, config{})
+			s.firstBox = inboxSize
+			pushed(t, s, "a", task{Payload: 2})
+			pushed(t, s, "a", task{Payload: 3})
+			tn, _ := s.tenants.Load("a")
+			if !behind {
+				tn.shard.lease.Lock()
+				tn.settle()
+				tn.shard.lease.Unlock()
+			}
+			if tn.behind != behind {
+				t.Fatalf("the word is behind: %v", tn.behind)
+			}
+			last, n := task{Payload: 4}, fillAt
+			if plain {
+				n = inboxSize - inboxSize/4
+			} else {
+				last.Deadline = far()
+			}
+			var ps []*producer
+			for range n {
+				ps = append(ps, published(t, s, "a", last))
+				last.Payload++
+			}
+			fast(t, s, 2)
+			if !tn.NeedsFill {
+				t.Errorf("plain %v, the word is behind %v: the inbox will not be looked at", plain, behind)
+			}
+			for _, p := range ps {
+				p.announce()
+			}
+			take(t, s, count(3, 1+n)...)
 		}
-		if tn.behind != behind {
-			t.Fatalf("the word is behind: %v", tn.behind)
-		}
-		var ps []*producer
-		for n := range fillAt {
-			ps = append(ps, published(t, s, "a", task{Payload: 4 + n}))
-		}
-		fast(t, s, 2)
-		if !tn.NeedsFill {
-			t.Errorf("a half-full inbox will not be looked at; the word is behind: %v", behind)
-		}
-		for _, p := range ps {
-			p.announce()
-		}
-		take(t, s, count(3, 1+fillAt)...)
 	}
 }
 
@@ -393,7 +404,7 @@ func onShard(s *scheduler, shard int) string {
 // returns a tenant of shard 0 that is known and idle.
 func twoShards(t *testing.T) (s *scheduler, k string) {
 	t.Helper()
-	s = buildAt(t, config{Shards: 2, Quantum: 1}, inboxSize)
+	s = buildAt(t, config{Shards: 2, Quantum: 1}, lendSize)
 	k = onShard(s, 0)
 	admit(t, s, k, task{})
 	take(t, s, 0)

@@ -120,6 +120,7 @@ func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) 
 		sh.s.sawDeadline()
 	}
 	sh.push(t, task)
+	sh.owe(t, 0)
 	return true, true, nil
 }
 

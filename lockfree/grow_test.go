@@ -32,7 +32,7 @@ func TestInboxGrows(t *testing.T) {
 			}
 		}
 		many, _ := s.tenants.Load("many")
-		if n := many.inbox.Load().Size(); n != inboxSize {
+		if n := many.inbox.Load().Size(); n != lendSize {
 			t.Errorf("%d slots after many at a time", n)
 		}
 		nothing(t, s)

@@ -152,8 +152,8 @@ func (t *tenant[K, T]) check() error {
 		return fmt.Errorf("%v: its limit is %d, and SetLimit has said %d", t.Key, limit, want)
 	case holds != held && t.word.Load() == word: // else a producer has come in between
 		return fmt.Errorf("%v: holds %d, by the word %d", t.Key, holds, held)
-	case int(usedIn(w)) != ring.Distance(tailOf(w), t.taker.Head()): // nothing is owed
-		return fmt.Errorf("%v: %d slots in use, its word says %d", t.Key, ring.Distance(tailOf(w), t.taker.Head()), usedIn(w))
+	case int(usedIn(w)) != ring.Distance(tailOf(w), t.taker.Head())+t.Lent(): // nothing is owed
+		return fmt.Errorf("%v: %d slots in use, and %d lent, its word says %d", t.Key, ring.Distance(tailOf(w), t.taker.Head()), t.Lent(), usedIn(w))
 	case t.behind && (t.polled || t.Len() == 0):
 		return fmt.Errorf("%v: its word is behind; polled %t, %d queued", t.Key, t.polled, t.Len())
 	case w&deadBit != 0 && (held != 0 || t.polled): // I8

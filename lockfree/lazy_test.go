@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
 // What is in the inbox of a polled tenant waits there only as long as it is not the
@@ -47,30 +48,51 @@ func TestEagerAfterPut(t *testing.T) {
 	take(t, s, 2, 10, 11)
 }
 
-// An inbox is drained once half of it is in use, and not by every visit.
+// An inbox is drained once half of it is waiting in there, and not by every visit; and if those are
+// plain tasks, which stay in their slots, it is emptied once it is nearly full, and grows.
 func TestNeedsFill(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
-		s := buildAt(t, config{}, first)
-		tn := polled(t, s, "a", count(0, 6)...)
-		next := 6
-		add := func() { admit(t, s, "a", task{Payload: next}); next++ }
-		used := func(what string, want int) {
-			t.Helper()
-			if got := usedIn(tn.word.Load()); int(got) != want {
-				t.Errorf("%s: %d slots are in use, want %d", what, got, want)
+		for _, plain := range []bool{true, false} {
+			s := buildAt(t, config{}, first)
+			tn := polled(t, s, "a", count(0, 6)...)
+			next := 6
+			add := func(n int) {
+				for range n {
+					x := task{Payload: next}
+					if !plain {
+						x.Deadline = far()
+					}
+					admit(t, s, "a", x)
+					next++
+				}
 			}
+			waits := func(what string, want int) {
+				t.Helper()
+				w := tn.word.Load()
+				if got := ring.Distance(tailOf(w), tn.taker.Head()); got != want || int(usedIn(w)) != got+tn.Lent() {
+					t.Errorf("plain %v, %s: %d tasks wait in the inbox, want %d; %d are lent, %d slots in use", plain, what, got, want, tn.Lent(), usedIn(w))
+				}
+			}
+			most := fillAt - 1
+			if plain {
+				most = inboxSize - inboxSize/4 - 1 - int(usedIn(tn.word.Load()))
+			}
+			add(most)
+			take(t, s, 0, 1)
+			waits("not yet to be filled", most)
+			add(4)
+			take(t, s, 2) // sees it
+			take(t, s, 3)
+			waits("needsFill", 0)
+			if n := tn.Lent(); n != 0 {
+				t.Errorf("plain %v: %d slots are lent", plain, n)
+			}
+			if size := tn.inbox.Load().Size(); plain != (size == lendSize) {
+				t.Errorf("plain %v: %d slots", plain, size)
+			}
+			take(t, s, count(4, next-4)...)
+			nothing(t, s)
 		}
-		for range fillAt - 1 {
-			add()
-		}
-		take(t, s, 0, 1)
-		used("not yet to be filled", fillAt-1)
-		add()
-		take(t, s, 2) // sees it
-		take(t, s, 3)
-		used("needsFill", 0)
-		take(t, s, count(4, next-4)...)
-		nothing(t, s)
 	})
 }
 

@@ -3,7 +3,6 @@ package lockfree
 import (
 	"context"
 	"runtime"
-	"sync"
 	"sync/atomic"
 
 	"github.com/firq-go/firq"
@@ -29,9 +28,8 @@ type Scheduler[K comparable, T any] struct {
 	tenants     *xsync.MapOf[K, *tenant[K, T]]
 	firstTicket uint32
 	firstBox    int
-	bare        bool      // a plain task gets nothing from the config; see bareOf
-	direct      bool      // and may pass by the inbox; see enqueueDirect
-	batches     sync.Pool // *batch
+	bare        bool // a plain task gets nothing from the config; see bareOf
+	direct      bool // and may pass by the inbox; see enqueueDirect
 
 	// Read by every call, written hardly ever.
 	_         pad.Pad
@@ -46,7 +44,7 @@ type Scheduler[K comparable, T any] struct {
 
 // New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
 func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
-	s, err := newAt(cfg, inboxSize, firstBox) // past those that use their slots; see piggybacks
+	s, err := newAt(cfg, lendSize, firstBox) // past those that use their slots; see piggybacks
 	if err == nil {
 		s.direct = s.bare
 	}

@@ -14,10 +14,10 @@ func TestSchedules(t *testing.T) { playWith(t, 0, inboxSize, false) }
 
 // A task of an idle tenant goes into the activation ring, and inboxes are as they are
 // at first: they grow in the middle of the stories.
-func TestSchedulesSmallInbox(t *testing.T) { playWith(t, inboxSize, firstBox, false) }
+func TestSchedulesSmallInbox(t *testing.T) { playWith(t, lendSize, firstBox, false) }
 
 // Tasks pass the inboxes by, whoever meets at the lease.
-func TestSchedulesDirect(t *testing.T) { playWith(t, inboxSize, firstBox, true) }
+func TestSchedulesDirect(t *testing.T) { playWith(t, lendSize, firstBox, true) }
 
 func playWith(t *testing.T, first uint32, box int, direct bool) {
 	schedules.Run(t, schedules.Core{

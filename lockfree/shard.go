@@ -11,6 +11,7 @@ import (
 	"github.com/firq-go/firq/internal/core/pad"
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/lockfree/internal/inbox"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
@@ -85,8 +86,11 @@ type shard[K comparable, T any] struct {
 	saidLazy bool
 	tookIn   bool // something was taken out of the ring in this hold
 	polled   []*tenant[K, T]
-	emptied  []*tenant[K, T] // polled tenants whose last queued task left in this hold
-	freed    []*tenant[K, T] // one entry per place that came free in this hold
+	emptied  []*tenant[K, T]   // polled tenants whose last queued task left in this hold
+	freed    []*tenant[K, T]   // one entry per place that came free in this hold
+	large    int               // tenants with an inbox of lendSize
+	boxes    []*inbox.Inbox[T] // for tenants that need a large one
+	taken    drr.Task[T]       // what drain is at
 	_        pad.Pad
 }
 
@@ -94,13 +98,13 @@ type shard[K comparable, T any] struct {
 // is announced by its own producer, or the tenant is polled by then; taken in with
 // this one it would go ahead of other tenants that were announced in between.
 //
-// Or it carries the message of this ticket itself, which then is not in the inbox; no
+// Or it carries the task of this ticket itself, which then is not in the inbox; no
 // earlier ticket was out when this one was drawn.
 type activation[K comparable, T any] struct {
 	t       *tenant[K, T]
 	ticket  uint32
 	carries bool
-	message message[T]
+	task    drr.Task[T]
 }
 
 func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
@@ -178,7 +182,10 @@ func (sh *shard[K, T]) drainPolled() {
 
 // Fill drains a tenant's inbox before the queue looks at its tasks. Where the
 // oldest task goes first whatever comes behind it, the inbox waits until there is
-// no other task, or it is worth the while (NeedsFill). It makes the shard a drr.Host.
+// no other task, or it is crowded (NeedsFill). It makes the shard a drr.Host.
+//
+// An inbox that is crowded with plain tasks is emptied, and may grow: their slots would
+// not come free before they are delivered, and the producer that finds it full would take the lease.
 //
 // Else each look needs it, also the second one in the same hold: what was announced
 // in between, and is later, may have been taken in.
@@ -192,7 +199,12 @@ func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 	if sh.across || t.Len() > 0 && sh.lazy && !t.NeedsFill && !t.eager() {
 		return
 	}
+	crowded := t.NeedsFill
 	sh.drainAll(t)
+	if crowded && !t.inbox.Load().Mixed() {
+		sh.emptyAndGrow(t)
+		t.NeedsFill = false
+	}
 }
 
 // Expired books a task that the queue has dropped.
@@ -236,6 +248,8 @@ func (sh *shard[K, T]) unpollEmptied() {
 			sh.unpoll(t)
 			sh.flush()
 			sh.lookAgain(t)
+			sh.flush()
+			t.shrink()
 		}
 	}
 }
@@ -360,7 +374,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 // has no task left, even in its inbox.
 func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
 	if t.behind {
-		t.NeedsFill = usedIn(t.word.Load()) >= fillAt
+		t.NeedsFill = t.crowded(t.word.Load())
 		return
 	}
 	looked := false
@@ -376,10 +390,13 @@ func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
 	}
 	sh.owe(t, 0)
 	word := sh.flush()
-	t.NeedsFill = usedIn(word) >= fillAt
-	if looked && tailOf(word) != t.taker.Head() {
-		sh.lookAgain(t)
-		sh.flush()
+	t.NeedsFill = t.crowded(word)
+	if looked {
+		if tailOf(word) != t.taker.Head() {
+			sh.lookAgain(t)
+			sh.flush()
+		}
+		t.shrink()
 	}
 }
 
@@ -395,5 +412,8 @@ func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	}
 	failpoint.At("forget remove")
 	sh.s.remove(t)
+	if box := t.inbox.Load(); box.Size() == lendSize {
+		sh.keepBox(box) // no ticket of it is out, nor will one be
+	}
 	return true
 }

@@ -38,7 +38,8 @@ func TestAcrossStoppedBeforeAnnouncing(t *testing.T) {
 	if _, err := s.takeCredit(1, 0); took != ticketTaken || err != nil {
 		t.Fatal("no ticket, or no credit")
 	}
-	put(tn.inbox.Load(), tailOf(word), message[int]{task: task}) // and stopped before E5
+	tn.inbox.Load().Put(tailOf(word), &task)
+	tn.inbox.Load().Publish(tailOf(word)) // and stopped before E5
 	if err := s.Enqueue(1, firq.Task[int]{Payload: 2}); err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func quietly(f func()) (recovered any) {
 // eachStart runs a test with tickets from 0, which use their slots; with those that
 // may come alone; and so that they wrap early on.
 func eachStart(t *testing.T, f func(t *testing.T, first uint32)) {
-	for _, first := range []uint32{0, inboxSize, 1<<ring.TicketBits - 3} {
+	for _, first := range []uint32{0, lendSize, 1<<ring.TicketBits - 3} {
 		t.Run(fmt.Sprintf("first=%#x", first), func(t *testing.T) { f(t, first) })
 	}
 }
@@ -193,7 +193,8 @@ func (p *producer) put() {
 	if p.task.Due != drr.NoDeadline {
 		p.s.sawDeadline()
 	}
-	put(p.t.inbox.Load(), p.ticket, message[int]{task: p.task})
+	p.t.inbox.Load().Put(p.ticket, &p.task)
+	p.t.inbox.Load().Publish(p.ticket)
 }
 
 // announce does the rest after put.
@@ -220,7 +221,7 @@ func push[V any](r *ring.MPSC[V], v V) bool {
 
 // publish does E4 to E6.
 func (p *producer) publish() {
-	p.s.publish(p.t, p.word, &p.task, nil, p.task.Due, p.task.Priority != firq.PriorityNormal)
+	p.s.publish(p.t, p.word, &p.task)
 }
 
 // inTurn returns in which order the task of a stopped call is served, and one that

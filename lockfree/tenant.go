@@ -9,12 +9,13 @@ import (
 	"github.com/firq-go/firq/internal/core/clock"
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/lockfree/internal/inbox"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
 // A tenant's word: everything that a producer has to agree on, in one CAS.
 //
-//	tail (26) | used (5) | room (31) | dead (1) | polled (1)
+//	tail (22) | used (9) | room (31) | dead (1) | polled (1)
 //
 // tail is the next ticket of the inbox, used how many of its slots are in use.
 // room is how many tasks the tenant may still hold: the ticket's CAS takes one, so
@@ -47,27 +48,14 @@ func usedIn(word uint64) uint32 { return uint32(word & usedMask / usedUnit) }
 // roomIn returns how many tasks the tenant may still hold.
 func roomIn(word uint64) int { return int(word&roomMask/roomUnit) - noRoom }
 
-// A tenant's inbox has firstBox slots as long as its tasks come one by one, which
-// is all that many tenants ever need, and inboxSize from when it was found full. A
-// producer that finds it full takes the lease and drains it, so the lease is taken
-// at most once per so many tasks. used has to be able to say more than inboxSize.
-const (
-	firstBox  = 1
-	inboxSize = 16
-)
-
-// fillAt is how many slots have to be in use for a visit to drain the inbox of a
-// tenant whose order does not depend on what is in there.
-const fillAt = inboxSize / 2
-
 // tenant is one tenant. Producers write the first cache line and the inbox's
 // slots; the rest belongs to the lease of its shard. With keys of two words it takes
 // four cache lines, and a task that comes and goes touches three of them.
 type tenant[K comparable, T any] struct {
 	word atomic.Uint64
-	// inbox is replaced by a larger one while no ticket is out; see grow. A producer with a
-	// ticket loads it after that.
-	inbox atomic.Pointer[ring.Slots[message[T]]]
+	// inbox is replaced while no slot is in use; see resize. A producer with a ticket loads
+	// it after that.
+	inbox atomic.Pointer[inbox.Inbox[T]]
 	// quantum is what the tenant will have when it becomes active; the producer
 	// that may make it so stores it before it announces.
 	quantum atomic.Int64
@@ -88,7 +76,7 @@ type tenant[K comparable, T any] struct {
 	// limit is how many tasks the tenant may hold; written under the lease.
 	limit limit
 
-	taker ring.Taker // of the inbox
+	taker inbox.Taker
 	serve.Tenant[K, T]
 }
 
@@ -104,35 +92,13 @@ func newTenant[K comparable, T any](sh *shard[K, T], k K, conf *serve.TenantConf
 	t.limit.set(sh.s.env.Limit(k, conf.PerTenant))
 	t.word.Store(uint64(t.limit.get()+noRoom)*roomUnit + uint64(sh.s.firstTicket)*tailUnit) // cut off by the wrap
 	t.boxDue.Store(clock.Never)
-	t.inbox.Store(newInbox[T](sh.s.firstBox, sh.s.firstTicket))
+	t.inbox.Store(inbox.New[T](sh.s.firstBox, sh.s.firstTicket))
 	t.taker.Init(sh.s.firstTicket)
 	t.quantum.Store(conf.Quantum)
 	t.wants.Store(uint32(conf.InFlight))
 	t.Init(k, conf.Quantum)
 	t.Ticket.Canceler = t
 	return t
-}
-
-func newInbox[T any](size int, first uint32) *ring.Slots[message[T]] {
-	s := new(ring.Slots[message[T]])
-	s.Init(size, first)
-	return s
-}
-
-// grow replaces an inbox that was found full by a larger one, if no ticket is out.
-// It fills used meanwhile, so that none is drawn. Under the lease, after flush and
-// while direct is odd, for the sake of full.
-func (t *tenant[K, T]) grow() {
-	w := t.word.Load()
-	failpoint.At("grow")
-	if t.inbox.Load().Size() >= inboxSize || usedIn(w) != 0 || !t.word.CompareAndSwap(w, w+usedMask) {
-		return
-	}
-	failpoint.At("grow swap")
-	t.inbox.Store(newInbox[T](inboxSize, tailOf(w)))
-	t.taker.Init(tailOf(w))
-	failpoint.At("grown")
-	t.word.Add(^uint64(usedMask - 1)) // takes usedMask away
 }
 
 // held returns how many tasks the tenant holds by its word. Under the lease, or the

@@ -1,12 +1,13 @@
 package lockfree
 
 import (
-	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
 	"github.com/firq-go/firq/internal/core/cpu"
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
+	"github.com/firq-go/firq/lockfree/internal/inbox"
+	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
 // put takes the lease, drains the inbox, and queues the task itself: also when the
@@ -18,13 +19,14 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], conf *serve.Tenan
 	defer sh.unlock()
 	crowded := !t.behind // else its only slot may have been free
 	sh.drainAll(t)
-	sh.flush()
+	if crowded {
+		sh.emptyAndGrow(t)
+	} else {
+		sh.flush()
+	}
 	t.settle()
 	t.direct.Add(1) // see tenant.full
 	defer t.direct.Add(1)
-	if crowded {
-		t.grow()
-	}
 	for {
 		w := t.word.Load()
 		if w&deadBit != 0 || w&roomBit == 0 {
@@ -62,9 +64,8 @@ const (
 	tenantDead  // look it up again
 )
 
-// take draws a ticket of the inbox and takes a place of the tenant, or up to n
-// places for the tasks of one message: [E1]. It returns the word that it drew the
-// ticket from.
+// take draws up to n tickets of the inbox, one after the other, and takes as many places of
+// the tenant: [E1]. It returns the word that it drew them from.
 func (t *tenant[K, T]) take(n int) (w uint64, places, took int) {
 	for {
 		w = t.word.Load()
@@ -73,12 +74,14 @@ func (t *tenant[K, T]) take(n int) (w uint64, places, took int) {
 			return w, 0, tenantDead
 		case w&roomBit == 0:
 			return w, 0, tenantFull
-		case w&usedMask != 0 && int(usedIn(w)) >= t.inbox.Load().Size():
-			return w, 0, inboxFull
+		case n > 1 || w&usedMask != 0:
+			if n = min(n, t.inbox.Load().Size()-int(usedIn(w))); n <= 0 {
+				return w, 0, inboxFull
+			}
 		}
 		failpoint.At("E1 draw")
 		places = min(n, roomIn(w))
-		if t.word.CompareAndSwap(w, w+tailUnit+usedUnit-uint64(places)*roomUnit) {
+		if t.word.CompareAndSwap(w, w+uint64(places)*(tailUnit+usedUnit-roomUnit)) {
 			return w, places, ticketTaken
 		}
 	}
@@ -95,7 +98,26 @@ const slotsEvery = 1 << 20
 // Slots that are passed by keep what they said about an older ticket. So every so
 // many tickets all slots are used in their turn; nothing is as old as the wrap.
 func piggybacks(word uint64) bool {
-	return word&(usedMask|polledBit) == 0 && tailOf(word)%slotsEvery >= inboxSize
+	return word&(usedMask|polledBit) == 0 && tailOf(word)%slotsEvery >= lendSize
+}
+
+// publishVoid gives back the places of n tasks that were refused after E1, and fills
+// their slots with nothing. The places come first: a producer that finds no hole may rely on
+// every place being taken by a task.
+func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, n int) {
+	s.giveBack(t, n)
+	failpoint.At("void slot")
+	box := t.inbox.Load()
+	for i := range uint32(n) {
+		box.PutVoid(ring.Cut(ticket + i))
+	}
+	last := publishAll(box, ticket, n)
+	failpoint.At("void released")
+	s.env.Waiters.Released(t.Key, n)
+	failpoint.At("void polled?")
+	if t.word.Load()&polledBit == 0 {
+		t.shard.announce(t, last) // so that it is drained, and the tenant known
+	}
 }
 
 // giveBack gives back places of tasks that were refused.
@@ -104,20 +126,11 @@ func (s *Scheduler[K, T]) giveBack(t *tenant[K, T], places int) {
 	t.word.Add(uint64(places) * roomUnit)
 }
 
-// void is the priority of what is published for a ticket whose task was refused.
-const void firq.Priority = 0
-
-// publishVoid gives back the places of tasks that were refused after E1, and fills
-// their slot with nothing. The places come first: a producer that finds no hole may rely on
-// every place being taken by a task.
-func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, places int) {
-	s.giveBack(t, places)
-	failpoint.At("void slot")
-	t.inbox.Load().Publish(ticket) // as it is: a zero message is void
-	failpoint.At("void released")
-	s.env.Waiters.Released(t.Key, places)
-	failpoint.At("void polled?")
-	if t.word.Load()&polledBit == 0 {
-		t.shard.announce(t, ticket) // so that it is drained, and the tenant known
+// publishAll publishes what was put for n tickets, and returns the last one.
+func publishAll[T any](box *inbox.Inbox[T], ticket uint32, n int) (last uint32) {
+	for i := range uint32(n) {
+		last = ring.Cut(ticket + i)
+		box.Publish(last)
 	}
+	return last
 }

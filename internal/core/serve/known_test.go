@@ -20,7 +20,10 @@ func TestIdleTenantsAreCounted(t *testing.T) {
 			s.Queue.PushPlain(&x.Tenant, &payload, 1, 0)
 			s.Pushed(x, 1)
 		},
-		"plain tasks": func(s *shard, x *tenant) { s.PushPlains(x, []drr.Plain[int]{{Payload: 1, Cost: 1}}, 0) },
+		"a task that is lent": func(s *shard, x *tenant) {
+			s.Queue.Lend(&x.Tenant, []drr.Slot[int]{{Cost: 1}}, 0, 1)
+			s.Pushed(x, 1)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShard(t, config{MaxTenants: 4})

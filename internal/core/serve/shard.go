@@ -84,16 +84,6 @@ func (s *Shard[K, T]) Pushed(t *Tenant[K, T], n int) {
 	}
 }
 
-// PushPlains queues tasks of PriorityNormal that have neither deadline nor ticket, of the same
-// time.
-func (s *Shard[K, T]) PushPlains(t *Tenant[K, T], tasks []drr.Plain[T], now int64) {
-	s.enqueued += uint64(len(tasks))
-	s.Queue.PushPlains(&t.Tenant, tasks, now)
-	if s.bounded {
-		s.settle(t)
-	}
-}
-
 // Deliver completes the item that the consumer gets of a task that the queue has given
 // out; its payload is there already. It blocks the tenant if that has reached its
 // in-flight limit. The caller binds the item to the token.

@@ -36,7 +36,7 @@ func comesBackUnseen(st *stage, until string) {
 // smallInbox reports whether the second task of a tenant finds the inbox full. What it
 // takes to know is served.
 func (st *stage) smallInbox(d *controller) bool {
-	c := d.call("grow", func() { st.queue("probe", 91, 92) })
+	c := d.call("resize", func() { st.queue("probe", 91, 92) })
 	small := !c.over
 	c.run("")
 	st.rest()
@@ -79,9 +79,9 @@ func growsMeanwhile(st *stage) {
 	defer restore()
 	d.busy = true
 	st.build(config{})
-	grower := d.call("grow", func() { st.queue("a", 1, 2) })
+	grower := d.call("resize", func() { st.queue("a", 1, 2) })
 	producer := d.call("E4 put", func() { st.queue("a", 3) })
-	grower.run("grow swap")
+	grower.run("resize swap")
 	st.queue("a", 4)
 	grower.run("")
 	producer.run("")

@@ -55,7 +55,7 @@ type slot[V any] struct {
 }
 
 // TicketBits is how wide tickets are.
-const TicketBits = 26
+const TicketBits = 22
 
 // ticketMask cuts a ticket off at the wrap.
 const ticketMask = 1<<TicketBits - 1
@@ -67,7 +67,10 @@ func Distance(a, b uint32) int {
 }
 
 // After returns the ticket after t.
-func After(t uint32) uint32 { return (t + 1) & ticketMask }
+func After(t uint32) uint32 { return Cut(t + 1) }
+
+// Cut cuts a ticket off at the wrap.
+func Cut(t uint32) uint32 { return t & ticketMask }
 
 // Init makes room for size values, a power of two, with tickets starting at
 // first.
