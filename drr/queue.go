@@ -156,6 +156,12 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 		into = t.line.lane.push(&q.pool)
 	}
 	into.Cost, into.Enqueued, into.Payload = uint32(cost), enqueued, *payload
+	if t.mask&(1<<usual) != 0 && !t.blocked { // as pushedPlain
+		t.queued++
+		q.queued++
+		q.ready++
+		return
+	}
 	q.pushedPlain(t, 1)
 }
 

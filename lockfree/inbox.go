@@ -97,13 +97,14 @@ func (t *tenant[K, T]) shrink() {
 // crowded reports whether, by the tenant's word, a visit has to see to the inbox. Under the
 // lease.
 func (t *tenant[K, T]) crowded(word uint64) bool {
-	used := usedIn(word)
-	if used < fillAt {
-		return false
-	}
+	return word&usedMask >= fillAt*usedUnit && t.isCrowded(word)
+}
+
+// isCrowded is crowded where fillAt slots are in use.
+func (t *tenant[K, T]) isCrowded(word uint64) bool {
 	box := t.inbox.Load()
 	if box.Mixed() {
 		return ring.Distance(tailOf(word), t.taker.Head()) >= fillAt
 	}
-	return int(used) >= box.Size()-box.Size()/4
+	return int(usedIn(word)) >= box.Size()-box.Size()/4
 }
