@@ -154,19 +154,6 @@ func TestSchedules(t *testing.T) {
 			sc.Go("asker", sc.ask)
 			sc.Run()
 		}},
-		// What was taken behind a hole is gone, and the hole is one no more.
-		"a hole that is filled": {1, func(sc *scene) {
-			hole := ticket(sc.r.tail.Add(1), -1)
-			sc.push(1)
-			sc.move()
-			if !sc.r.Holes(sc.r.freed.Load(), sc.r.Tail()) {
-				sc.Errorf("no hole, with a producer that was stopped")
-			}
-			sc.r.Put(hole, 2)
-			if sc.r.Holes(sc.r.freed.Load(), sc.r.Tail()) {
-				sc.Errorf("a hole, with every value published or taken")
-			}
-		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			interleave.Explore(t, c.preemptions, func(ip *interleave.Schedule) {

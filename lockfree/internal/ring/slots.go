@@ -1,17 +1,15 @@
-// Package ring holds the bounded multi-producer single-consumer rings of the
-// low-contention core: Slots, whose tickets come from elsewhere, and MPSC, which
-// has a tail of its own.
+// Package ring holds the bounded multi-producer single-consumer ring of the low-contention
+// core, and the arithmetic of tickets, which its inboxes use too.
 package ring
 
 import (
 	"sync/atomic"
 )
 
-// Slots is the storage of a bounded MPSC ring. A ticket, which the producer got
-// elsewhere and nobody else has, is the right to one slot. After Vyukov's
-// bounded queue, with one difference: the consumer takes what is published even
-// behind a slot whose producer is still at work (a hole), so that a producer
-// that was stopped in between hides only its own value.
+// Slots is the storage of MPSC. A ticket, which nobody else has, is the right to one slot.
+// After Vyukov's bounded queue, with one difference: the consumer takes what is published
+// even behind a slot whose producer is still at work (a hole), so that a producer that was
+// stopped in between hides only its own value.
 //
 // The states of the slot of ticket t, in a ring of n slots:
 //
@@ -22,10 +20,10 @@ import (
 //	seq = t+2, taken   taken behind a hole, and Hide was called
 //
 // and after the owner of the ring has handed it back, the slot is free for ticket
-// t+n. The caller that draws tickets knows how many slots are free; the ring does not.
+// t+n.
 //
-// Tickets are TicketBits wide, so that they fit into one
-// word, and wrap.
+// Tickets are TicketBits wide, so that those of an inbox fit into one word with what else its
+// producers agree on, and wrap.
 //
 // Order: a value whose Publish returned before another value's ticket was drawn is
 // taken before it. The consumer looks at the tail first, and at the slots below
@@ -82,9 +80,6 @@ func (s *Slots[V]) Init(size int, first uint32) {
 	}
 }
 
-// Size returns the number of slots.
-func (s *Slots[V]) Size() int { return len(s.slots) }
-
 // at returns the slot of a ticket.
 func (s *Slots[V]) at(ticket uint32) *slot[V] { return &s.slots[ticket&uint32(len(s.slots)-1)] }
 
@@ -134,28 +129,6 @@ func (s *Slots[V]) Next(k *Taker, at *uint32, tail uint32) *V {
 	return nil
 }
 
-// Pass is Slots.Skip if no later ticket was taken.
-func (k *Taker) Pass() { k.head = After(k.head) }
-
-// Skip passes the ticket at the head: its value has come another way, and will not
-// be put in its slot. What was taken behind it is passed as well.
-func (s *Slots[V]) Skip(k *Taker) {
-	k.head = After(k.head)
-	for Distance(k.ahead, k.head) > 0 && s.at(k.head).taken {
-		s.at(k.head).taken = false
-		k.head = After(k.head)
-	}
-}
-
-// Prefix returns the first ticket before tail whose value is not published, or tail.
-func (s *Slots[V]) Prefix(k *Taker, tail uint32) uint32 {
-	t := k.head
-	for Distance(tail, t) > 0 && (s.at(t).taken || s.at(t).seq.Load() == t+1) {
-		t = After(t)
-	}
-	return t
-}
-
 // Behind reports whether slots were taken behind a hole since Hide.
 func (k *Taker) Behind() bool { return Distance(k.ahead, k.head) > 0 }
 
@@ -167,18 +140,6 @@ func (s *Slots[V]) Hide(k *Taker) {
 		}
 	}
 	k.ahead = k.head
-}
-
-// Holes reports whether one of the tickets from from on and before tail, the next
-// ticket, may be without its value yet. Anybody may ask; from has not been drawn
-// again (from+Size) since.
-func (s *Slots[V]) Holes(from, tail uint32) bool {
-	for t := from & ticketMask; Distance(tail, t) > 0; t = After(t) {
-		if seq := s.at(t).seq.Load(); seq != t+1 && seq != t+2 {
-			return true
-		}
-	}
-	return false
 }
 
 // Published reports whether there is a published value among these tickets that
