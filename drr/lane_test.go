@@ -371,3 +371,63 @@ func TestLend(t *testing.T) {
 		}
 	}
 }
+
+// A plain task with a cost that a slot has no room for costs what it costs.
+func TestPlainCosts(t *testing.T) {
+	q, tenants := makeTenants(Config{}, 1, 1<<40)
+	for i, cost := range []int64{1, MostPlain, MostPlain + 1, 1 << 50} {
+		q.PushPlain(tenants[0], &i, cost, 7)
+		if _, task := mustNext(t, q, 0); task.Cost != cost || task.Payload != i || task.Enqueued != 7 {
+			t.Errorf("%+v, want a cost of %d", task, cost)
+		}
+	}
+}
+
+// What held the slots of tenants that were lent some goes back to the collector, as segments do.
+func TestPoolLetsRingsGo(t *testing.T) {
+	q := New[int, int](Config{}, idleHost{})
+	many := newTenants(20_000, func(int) int64 { return 1 })
+	ring := []Slot[int]{{Cost: 1}}
+	for _, x := range many {
+		q.Lend(x, ring, 0, 1)
+	}
+	for range many {
+		mustNext(t, q, 0)
+	}
+	for range 4 * poolWindow {
+		q.Lend(many[0], ring, 0, 1)
+		mustNext(t, q, 0)
+	}
+	n := 0
+	for s := q.pool.rings; s != nil; s = s.next {
+		n++
+	}
+	if n > 2*keepFree {
+		t.Errorf("%d are kept", n)
+	}
+}
+
+// Spilling leaves no payload in the ring, wherever its slots are.
+func TestSpillForgets(t *testing.T) {
+	for from := range 8 {
+		q := New[int, *int](Config{}, quiet[int, *int]{})
+		var x Tenant[int, *int]
+		x.Init(1, 1)
+		ring := make([]Slot[*int], 8)
+		for i := range 6 {
+			ring[(from+i)%8] = Slot[*int]{Cost: 1, Payload: &i}
+		}
+		q.Lend(&x, ring, from, 6)
+		q.Spill(&x)
+		for i := range ring {
+			if ring[i].Payload != nil {
+				t.Errorf("from %d: slot %d keeps its payload", from, i)
+			}
+		}
+		for want := range 6 {
+			if _, task, v := q.Next(0); v != Delivered || *task.Payload != want {
+				t.Fatalf("from %d: %v, want %d", from, task, want)
+			}
+		}
+	}
+}

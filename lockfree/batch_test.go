@@ -71,6 +71,11 @@ func TestBatch(t *testing.T) {
 						t.Errorf("%d tasks, known %t: %d slots are in use", n, known, used)
 					}
 				}
+				if touch(s); known && n <= inboxSize { // one look brings in all
+					if tn, _ := s.tenants.Load("a"); tn.Len() != n {
+						t.Errorf("%d tasks: %d are in the queue", n, tn.Len())
+					}
+				}
 				take(t, s, count(0, n)...)
 				nothing(t, s)
 				if st := s.Stats(); int(st.Enqueued) != n || int(st.Dequeued) != n {

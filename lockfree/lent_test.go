@@ -10,6 +10,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/lockfree/internal/inbox"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
@@ -91,6 +92,12 @@ func TestLentAndOthers(t *testing.T) {
 			if n := tn.Lent(); n != 0 {
 				t.Errorf("%d slots are lent", n)
 			}
+			box := tn.inbox.Load()
+			for i := range uint32(2) {
+				if got := box.Slots()[box.Index(p.ticket+1+i)].Payload; got != 0 {
+					t.Errorf("the slot of %d, which was copied, keeps it", got)
+				}
+			}
 			if err := withStopped(s, 1, 1); err != nil {
 				t.Error(err)
 			}
@@ -127,6 +134,8 @@ func TestLentAndOthers(t *testing.T) {
 			eachStart(t, func(t *testing.T, first uint32) {
 				s := buildAt(t, config{MaxGlobal: 16}, first)
 				tn := idle(t, s, "a")
+				batched(t, s, "a", inboxSize, nil, tasks(100, inboxSize)...) // each slot says something
+				take(t, s, count(100, inboxSize)...)
 				batched(t, s, "a", 3, nil, tasks(0, 3)...)
 				touch(s)
 				lent(t, s, tn, 3)
@@ -306,7 +315,8 @@ func TestLentCosts(t *testing.T) {
 		s.direct = past
 		for i, cost := range []int64{drr.MostPlain, drr.MostPlain + 1, 1 << 50, 1} {
 			admit(t, s, "a", task{Payload: i, Cost: cost}, task{Payload: i, Cost: cost})
-			for range 2 {
+			batched(t, s, "a", 2, nil, task{Payload: i, Cost: cost}, task{Payload: i, Cost: cost})
+			for range 4 {
 				if it := take(t, s, i); it.Cost != cost {
 					t.Errorf("direct %v: it costs %d, want %d", past, it.Cost, cost)
 				}
@@ -356,4 +366,41 @@ func TestLentForgets(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(s)
+}
+
+// A shard keeps only so many large inboxes, and one that it gives out again says nothing about its
+// last owner's tickets.
+func TestBoxes(t *testing.T) {
+	s := build(t, config{})
+	sh := s.shards[0]
+	sh.lock()
+	defer sh.unlock()
+	var boxes []*inbox.Inbox[int]
+	for range 2 * keepBoxes {
+		b := sh.box(lendSize, 0)
+		for i := range uint32(lendSize) {
+			b.PutVoid(i)
+			b.Publish(i)
+		}
+		boxes = append(boxes, b)
+	}
+	if sh.large != 2*keepBoxes {
+		t.Errorf("%d are large", sh.large)
+	}
+	for _, b := range boxes {
+		sh.keepBox(b)
+	}
+	if len(sh.boxes) != keepBoxes || sh.large != 0 {
+		t.Errorf("%d are kept, %d are large", len(sh.boxes), sh.large)
+	}
+	b := sh.box(lendSize, 0)
+	for i := range uint32(lendSize) {
+		if !b.Holes(i, i+1) {
+			t.Fatalf("ticket %d seems to be published", i)
+		}
+	}
+	if len(sh.boxes) != keepBoxes-1 {
+		t.Error("what is given out is kept")
+	}
+	sh.keepBox(b)
 }
