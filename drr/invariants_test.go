@@ -41,6 +41,9 @@ func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) er
 	if free := countFree(&q.pool); free != q.pool.n {
 		return fmt.Errorf("room for %d tasks is free, counted %d", q.pool.n, free)
 	}
+	if free := countRings(&q.pool); free != q.pool.lent.n {
+		return fmt.Errorf("%d are free for rings, counted %d", free, q.pool.lent.n)
+	}
 	return dueInvariants(&q.dues, func(e *entry[K, T]) bool { return c.held[e] }, c.canExpire)
 }
 
@@ -54,6 +57,11 @@ func countFree[K comparable, T any](p *pool[K, T]) (free int) {
 			free += len(s.slots)
 		}
 	}
+	return free
+}
+
+// countRings counts what is free for rings.
+func countRings[K comparable, T any](p *pool[K, T]) (free int) {
 	for s := p.rings; s != nil; s = s.next {
 		free++
 	}
@@ -223,7 +231,6 @@ func (c *census[K, T]) lane(l *lane[K, T]) (n int, err error) {
 				return 0, fmt.Errorf("lane: lent slots %d to %d and %d of %d are in use; the last segment: %t", s.from, s.to, s.rest, len(s.slots), s == l.last)
 			}
 			n += s.to - s.from + s.rest
-			c.slots++ // pool.take counts it as one
 			continue
 		case s.from > s.to || s.to > len(s.slots) || s != l.first && s.from > 0 ||
 			s.to < len(s.slots) && s != l.last && (s.next != l.last || !s.next.lent):

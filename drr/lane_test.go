@@ -431,3 +431,30 @@ func TestSpillForgets(t *testing.T) {
 		}
 	}
 }
+
+// What a burst has left of segments does not crowd out what rings need: a steady state
+// allocates nothing.
+func TestRingsAreKept(t *testing.T) {
+	q, tenants := makeTenants(Config{}, 1, 1)
+	for range 3 * keepFree {
+		push(q, tenants[0], plainTask(1, 1))
+	}
+	for range 3 * keepFree {
+		mustNext(t, q, 0)
+	}
+	ring := []Slot[int]{{Cost: 1}}
+	step := func() {
+		task := plainTask(1, 1)
+		task.Due = 1 << 40 // an entry
+		push(q, tenants[0], task)
+		q.Lend(tenants[0], ring, 0, 1)
+		mustNext(t, q, 0)
+		mustNext(t, q, 0)
+	}
+	for range 3 * poolWindow {
+		step()
+	}
+	if n := testing.AllocsPerRun(1000, step); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

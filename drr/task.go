@@ -129,7 +129,8 @@ func (r *reserve) tooMuch() bool { return r.n > max(r.keep, r.peak, keepFree) }
 
 // pool recycles entries and segments.
 type pool[K comparable, T any] struct {
-	rings    *segment[T]               // that can be lent; linked by next
+	rings    *segment[T]               // for rings that are lent; linked by next
+	lent     reserve                   // of rings: what a burst leaves of the others does not crowd them out
 	entries  *entry[K, T]              // linked by next
 	segments [segmentSizes]*segment[T] // by size; linked by next
 	reserve
@@ -168,7 +169,7 @@ func (p *pool[K, T]) segment(size int) *segment[T] {
 // ring returns a segment for a ring that is lent.
 func (p *pool[K, T]) ring() *segment[T] {
 	s := p.rings
-	p.take(1, s != nil)
+	p.lent.take(1, s != nil)
 	if s == nil {
 		return &segment[T]{lent: true}
 	}
@@ -181,8 +182,9 @@ func (p *pool[K, T]) putSegment(s *segment[T]) {
 	if s.lent {
 		*s = segment[T]{lent: true, next: p.rings}
 		p.rings = s
-		if p.put(1) {
-			p.shrink()
+		for more := p.lent.put(1); more && p.rings != nil; more = p.lent.tooMuch() {
+			p.rings = p.rings.next
+			p.lent.n--
 		}
 		return
 	}
@@ -195,16 +197,9 @@ func (p *pool[K, T]) putSegment(s *segment[T]) {
 	}
 }
 
-// shrink lets go of two entries, two rings, and two of the largest segments.
+// shrink lets go of two of the largest segments, and of two entries. Segments first: a few of
+// them that nobody needs would else have entries come and go for ever.
 func (p *pool[K, T]) shrink() {
-	for drop := 0; drop < 2 && p.rings != nil && p.tooMuch(); drop++ {
-		p.rings = p.rings.next
-		p.n--
-	}
-	for drop := 0; drop < 2 && p.entries != nil && p.tooMuch(); drop++ {
-		p.entries = p.entries.next
-		p.n--
-	}
 	for drop, size := 0, segmentSizes-1; drop < 2 && size >= 0 && p.tooMuch(); {
 		if s := p.segments[size]; s != nil {
 			p.segments[size] = s.next
@@ -213,5 +208,9 @@ func (p *pool[K, T]) shrink() {
 		} else {
 			size--
 		}
+	}
+	for drop := 0; drop < 2 && p.entries != nil && p.tooMuch(); drop++ {
+		p.entries = p.entries.next
+		p.n--
 	}
 }
