@@ -50,8 +50,8 @@ type lender[T any] struct {
 	head  int // tasks that were ever put in
 }
 
-// put puts tasks in, as many as there is room for beside those that are still lent, and returns
-// where they begin, and how many.
+// put writes as many of the tasks into slots as are free, while lent others are still lent. It
+// returns the first slot, and how many tasks it has written.
 func (l *lender[T]) put(lent int, tasks ...Task[T]) (from, n int) {
 	if l.slots == nil {
 		l.slots = make([]Slot[T], 8)

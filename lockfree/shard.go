@@ -184,9 +184,6 @@ func (sh *shard[K, T]) drainPolled() {
 // oldest task goes first whatever comes behind it, the inbox waits until there is
 // no other task, or it is crowded (NeedsFill). It makes the shard a drr.Host.
 //
-// An inbox that is crowded with plain tasks is emptied, and may grow: their slots would
-// not come free before they are delivered, and the producer that finds it full would take the lease.
-//
 // Else each look needs it, also the second one in the same hold: what was announced
 // in between, and is later, may have been taken in.
 //
@@ -194,6 +191,9 @@ func (sh *shard[K, T]) drainPolled() {
 // had a priority. Whether one had is looked at after each look at the ring's tail,
 // in takeIn: whoever enqueued one has said so before; so what was announced after
 // its Enqueue returned is not taken in without its being seen.
+//
+// Fill also empties an inbox that is crowded with plain tasks, and lets it grow. Their slots
+// come free only when they are delivered, so a producer would find it full, and take the lease.
 func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
 	t := ownerOf(dt)
 	if sh.across || t.Len() > 0 && sh.lazy && !t.NeedsFill && !t.eager() {
