@@ -223,9 +223,13 @@ func (w *twin) spill() error {
 	return nil
 }
 
-// skip is for a task at the head that comes another way.
+// skip is for a task at the head that comes another way. What is lent is copied before, as it
+// is before each task that the caller pushes itself.
 func (w *twin) skip() error {
 	if w.head < len(w.tickets) && w.tickets[w.head] == open {
+		if err := w.spill(); err != nil {
+			return err
+		}
 		w.tickets[w.head] = gone
 		w.head++
 		w.passEarly(len(w.tickets))
