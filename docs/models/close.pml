@@ -4,7 +4,7 @@ Shutdown and Close.
 Stands for   Life.Shutdown, TryFinish, Close, Finish (internal/core/serve/life.go);
              drainCheck, discardAll, Close, Shutdown (lockfree/lockfree.go);
              takeCredit, publish: E2 to E4 and E6 (lockfree/enqueue.go); serve and
-             unlock as far as state and credits go (lockfree/shard.go); Pool.Give,
+             unlock as far as state and credits go (lockfree/serve.go, shard.go); Pool.Give,
              look and Free (credit.go), the taking from another stripe included.
 Left out     How tasks get from inbox to queue: who has the lease finds all that
              is published (announce.pml). Sleeping: a consumer comes when there is

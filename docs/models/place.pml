@@ -6,8 +6,8 @@ Stands for   enter, takeCredit, publish (lockfree/enqueue.go); admitBatch,
              publishAll (lockfree/ticket.go); enterDirect (lockfree/direct.go) and
              batchDirect, with PAST; tenant.full (lockfree/full.go); takeAll, unload,
              endDrain, owe, freed, empty, push, leaveBehind, catchUp, settle, flush
-             (lockfree/drain.go); Fill, endVisit (lockfree/shard.go), servedOne
-             (lockfree/fastpath.go); Inbox.Put, PutVoid, Publish, Run, Next, Skip,
+             (lockfree/drain.go); Fill (lockfree/shard.go), endVisit (lockfree/serve.go),
+             servedOne (lockfree/fastpath.go); Inbox.Put, PutVoid, Publish, Run, Next, Skip,
              Holes, Taker.Free, Pass (lockfree/internal/inbox); Queue.Lend, Lent,
              Spill (drr).
 Left out     How credits are kept: a counter (credit.pml). Announcing: who delivers
