@@ -5,6 +5,7 @@ package inbox
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/proof/failpoint"
@@ -38,7 +39,8 @@ import (
 //
 // Progress: Publish is wait-free. What takes a Taker belongs to one goroutine at a time.
 type Inbox[T any] struct {
-	slots []drr.Slot[T]
+	first *drr.Slot[T] // of size slots, a power of two; a slice would be a word more, of each tenant
+	size  uint32
 	// more holds the tasks that a slot is not enough for, in the places of their slots. The
 	// first producer of one allocates it.
 	more atomic.Pointer[[]drr.Task[T]]
@@ -66,32 +68,34 @@ const (
 
 // New returns an inbox of size slots, a power of two, for tickets from first on.
 func New[T any](size int, first uint32) *Inbox[T] {
-	b := &Inbox[T]{slots: make([]drr.Slot[T], size)}
+	b := &Inbox[T]{first: unsafe.SliceData(make([]drr.Slot[T], size)), size: uint32(size)}
 	b.Reset(first)
 	return b
 }
 
 // Reset makes an inbox without tasks one for tickets from first on.
 func (b *Inbox[T]) Reset(first uint32) {
-	for i := range uint32(len(b.slots)) {
+	for i := range b.size {
 		t := ring.Cut(first + i)
 		atomic.StoreUint32(&b.at(t).Mark, t)
 	}
 }
 
 // Size returns the number of slots.
-func (b *Inbox[T]) Size() int { return len(b.slots) }
+func (b *Inbox[T]) Size() int { return int(b.size) }
 
 // Mixed reports whether there was ever a task that was not plain.
 func (b *Inbox[T]) Mixed() bool { return b.more.Load() != nil }
 
 // Slots returns all slots, for Lend.
-func (b *Inbox[T]) Slots() []drr.Slot[T] { return b.slots }
+func (b *Inbox[T]) Slots() []drr.Slot[T] { return unsafe.Slice(b.first, b.size) }
 
 // Index returns the place of a ticket among Slots.
-func (b *Inbox[T]) Index(ticket uint32) int { return int(ticket & uint32(len(b.slots)-1)) }
+func (b *Inbox[T]) Index(ticket uint32) int { return int(ticket & (b.size - 1)) }
 
-func (b *Inbox[T]) at(ticket uint32) *drr.Slot[T] { return &b.slots[b.Index(ticket)] }
+func (b *Inbox[T]) at(ticket uint32) *drr.Slot[T] {
+	return (*drr.Slot[T])(unsafe.Add(unsafe.Pointer(b.first), uintptr(b.Index(ticket))*unsafe.Sizeof(*b.first)))
+}
 
 // Init starts at the ticket first.
 func (k *Taker) Init(first uint32) { k.head, k.freed = ring.Cut(first), ring.Cut(first) }
@@ -140,7 +144,7 @@ func (b *Inbox[T]) Put(ticket uint32, task *drr.Task[T]) {
 	}
 	more := b.more.Load()
 	if more == nil {
-		made := make([]drr.Task[T], len(b.slots))
+		made := make([]drr.Task[T], b.size)
 		if more = &made; !b.more.CompareAndSwap(nil, more) {
 			more = b.more.Load()
 		}

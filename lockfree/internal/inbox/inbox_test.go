@@ -170,7 +170,7 @@ func TestConcurrent(t *testing.T) {
 			if at == k.Head() {
 				n := b.Run(&k, tail)
 				for range n { // delivered from where they are
-					order = append(order, b.slots[b.Index(at)].Payload)
+					order = append(order, b.Slots()[b.Index(at)].Payload)
 					at = ring.After(at)
 				}
 			}

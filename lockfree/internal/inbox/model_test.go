@@ -209,7 +209,7 @@ func (w *twin) deliver() error {
 	return nil
 }
 
-func (w *twin) slot(i int) **int { return &w.b.slots[w.b.Index(w.ticket(i))].Payload }
+func (w *twin) slot(i int) **int { return &w.b.Slots()[w.b.Index(w.ticket(i))].Payload }
 
 // spill copies what is lent.
 func (w *twin) spill() error {
@@ -278,8 +278,8 @@ func (w *twin) compare() error {
 		return fmt.Errorf("Mixed is %t", w.b.Mixed())
 	}
 	kept, want := 0, len(w.in(plain))+len(w.in(lent))+len(w.in(other))
-	for i := range w.b.slots {
-		if w.b.slots[i].Payload != nil {
+	for i := range w.b.Slots() {
+		if w.b.Slots()[i].Payload != nil {
 			kept++
 		}
 		if w.mixed && (*w.b.more.Load())[i].Payload != nil {
