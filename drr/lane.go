@@ -73,6 +73,12 @@ func (l *lane[K, T]) pushed() *Slot[T] {
 
 // push adds a slot at the end, and returns it for the caller to fill.
 func (l *lane[K, T]) push(p *pool[K, T]) *Slot[T] {
+	if l.last == nil { // as below, in fewer steps
+		s := p.segment(0)
+		l.first, l.last, s.to = s, s, 1
+		l.in++
+		return &s.slots[0]
+	}
 	at := l.pushed()
 	if at == nil {
 		l.spill(p)

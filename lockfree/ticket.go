@@ -74,13 +74,14 @@ func (t *tenant[K, T]) take(n int) (w uint64, places, took int) {
 			return w, 0, tenantDead
 		case w&roomBit == 0:
 			return w, 0, tenantFull
-		case n > 1 || w&usedMask != 0:
-			if n = min(n, t.inbox.Load().Size()-int(usedIn(w))); n <= 0 {
+		}
+		places = min(n, roomIn(w))
+		if places > 1 || w&usedMask != 0 {
+			if places = min(places, t.inbox.Load().Size()-int(usedIn(w))); places <= 0 {
 				return w, 0, inboxFull
 			}
 		}
 		failpoint.At("E1 draw")
-		places = min(n, roomIn(w))
 		if t.word.CompareAndSwap(w, w+uint64(places)*(tailUnit+usedUnit-roomUnit)) {
 			return w, places, ticketTaken
 		}
