@@ -174,8 +174,8 @@ func (q *Queue[K, T]) Lends(t *Tenant[K, T]) bool { return q.plain && !t.seat.fl
 
 // pushedPlain counts n plain tasks that have come in.
 func (q *Queue[K, T]) pushedPlain(t *Tenant[K, T], n int) {
-	if t.mask&(1<<usual) == 0 || t.blocked { // else it is in a list, and this is not the first
-		q.pushed(&t.seat, usual, t.mask == 0, t.mask&(1<<usual) == 0)
+	if t.mask&(1<<usual) == 0 { // else it is not the first
+		q.pushed(&t.seat, usual, t.mask == 0, true)
 		n--
 	}
 	t.queued += int32(n)

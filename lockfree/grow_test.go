@@ -1,6 +1,10 @@
 package lockfree
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/firq-go/firq"
+)
 
 // buildSmall is build with inboxes as they are at first.
 func buildSmall(t *testing.T, cfg config, first uint32) *scheduler {
@@ -35,6 +39,14 @@ func TestInboxGrows(t *testing.T) {
 		if n := many.inbox.Load().Size(); n != lendSize {
 			t.Errorf("%d slots after many at a time", n)
 		}
+		for i := range 3 * inboxSize { // tasks that are not plain do not stay in their slots
+			admit(t, s, "urgent", task{Payload: i, Priority: firq.PriorityHigh})
+		}
+		urgent, _ := s.tenants.Load("urgent")
+		if n := urgent.inbox.Load().Size(); n != inboxSize {
+			t.Errorf("%d slots after many at a time that are not plain", n)
+		}
+		take(t, s, count(0, 3*inboxSize)...)
 		nothing(t, s)
 	})
 }

@@ -96,6 +96,24 @@ func TestNeedsFill(t *testing.T) {
 	})
 }
 
+// An inbox is crowded with plain tasks when three quarters of its slots are in use, and not when
+// as many tasks wait in it as would do if they had to be moved.
+func TestNotCrowdedByPlain(t *testing.T) {
+	s := build(t, config{})
+	tn := polled(t, s, "a", count(0, 6)...)
+	take(t, s, 0, 1, 2)
+	for i := range fillAt {
+		admit(t, s, "a", task{Payload: 6 + i})
+	}
+	take(t, s, 3) // sees them
+	take(t, s, 4)
+	if got := ring.Distance(tailOf(tn.word.Load()), tn.taker.Head()); got != fillAt {
+		t.Errorf("%d tasks wait in the inbox, want %d", got, fillAt)
+	}
+	take(t, s, count(5, 1+fillAt)...)
+	nothing(t, s)
+}
+
 // What Enqueue has accepted is found behind a hole, though nobody announces it:
 // the tenant is polled.
 func TestCancelBehindHoleOfPolledTenant(t *testing.T) {

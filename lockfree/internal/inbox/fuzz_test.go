@@ -39,26 +39,46 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// FuzzInbox is TestMachine on bytes: each is an operation, and what it chooses.
+// What TestMachine may take many tries to come to.
+func TestHoles(t *testing.T) {
+	for _, x := range []struct {
+		what string
+		ops  []byte
+	}{
+		{"filled, before what was taken behind it", []byte{0, 0, 28, 3, 20}},
+		{"filled, and then all is as it was", []byte{0, 0, 28, 3, 20, 3, 0, 20, 3}},
+		{"filled, and another one", []byte{0, 0, 0, 19, 3, 20, 3}},
+		{"in a slot that was in use", []byte{0, 20, 3, 5, 0, 20, 3, 5, 0, 20, 3, 5, 0, 20, 3, 5, 0, 3}},
+	} {
+		t.Run(x.what, func(t *testing.T) { play(t, 0, x.ops) })
+	}
+}
+
+// FuzzInbox is TestMachine on bytes.
 func FuzzInbox(f *testing.F) {
 	f.Add(uint32(0), []byte{0, 20, 0, 20, 0, 20, 3, 5, 0, 20, 3, 5, 5, 6})
 	f.Add(uint32(1<<ring.TicketBits-2), []byte{0, 0, 0, 0, 28, 3, 28, 3, 2, 3, 5, 8, 0, 7})
 	f.Fuzz(func(t *testing.T, first uint32, ops []byte) {
-		if len(ops) > 1000 {
-			return
-		}
-		n := len(operations)
-		var op int
-		w := newTwin(4, ring.Cut(first), func(_ string, choices int) int { return op / n % choices })
-		for i := range ops {
-			op = int(ops[i])
-			err := operations[op%n].do(w)
-			if err == nil {
-				err = w.compare()
-			}
-			if err != nil {
-				t.Fatalf("at step %d of %v, %s: %v", i, ops, operations[op%n].name, err)
-			}
+		if len(ops) <= 1000 {
+			play(t, first, ops)
 		}
 	})
+}
+
+// play does to an inbox of four slots what each byte says: by its remainder an operation, by its
+// quotient what that chooses.
+func play(t *testing.T, first uint32, ops []byte) {
+	n := len(operations)
+	var op int
+	w := newTwin(4, ring.Cut(first), func(_ string, choices int) int { return op / n % choices })
+	for i := range ops {
+		op = int(ops[i])
+		err := operations[op%n].do(w)
+		if err == nil {
+			err = w.compare()
+		}
+		if err != nil {
+			t.Fatalf("at step %d of %v, %s: %v", i, ops, operations[op%n].name, err)
+		}
+	}
 }
