@@ -102,14 +102,14 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 }
 
 // takeAll brings what is in a tenant's inbox before the ticket end into the queue. Plain
-// tasks that are next in turn stay in their slots, which are lent to the queue. With
-// everything else, what was lent is copied first: the slots that are lent at a time have
-// tickets one after the other, up to the taker's head.
+// tasks that are next in turn stay in their slots, which are lent to the queue, unless there
+// was ever another one in the inbox. With everything else, what was lent is copied first: the
+// slots that are lent at a time have tickets one after the other, up to the taker's head.
 func (sh *shard[K, T]) takeAll(t *tenant[K, T], at, end uint32) {
 	box, dt := t.inbox.Load(), &t.Tenant.Tenant
 	for {
 		failpoint.At("drain pop")
-		if at == t.taker.Head() && sh.Queue.Lends(dt) {
+		if at == t.taker.Head() && !box.Mixed() && sh.Queue.Lends(dt) {
 			if n := box.Run(&t.taker, end); n > 0 {
 				sh.admits(t)
 				sh.Queue.Lend(dt, box.Slots(), box.Index(at), n)
@@ -119,7 +119,7 @@ func (sh *shard[K, T]) takeAll(t *tenant[K, T], at, end uint32) {
 				}
 			}
 		}
-		plain, ok := box.Next(&t.taker, &at, end, &sh.taken)
+		plain, more, ok := box.Next(&t.taker, &at, end)
 		switch {
 		case !ok:
 			return
@@ -129,9 +129,9 @@ func (sh *shard[K, T]) takeAll(t *tenant[K, T], at, end uint32) {
 			sh.Pushed(&t.Tenant, 1)
 			var zero T
 			plain.Payload = zero // keep no payload alive
-		case sh.taken.Priority != 0:
-			sh.push(t, &sh.taken)
-			sh.taken = drr.Task[T]{}
+		case more != nil:
+			sh.push(t, more)
+			*more = drr.Task[T]{} // keep no payload alive
 		default: // it was refused
 			sh.Queue.Spill(dt)
 		}

@@ -404,3 +404,22 @@ func TestBoxes(t *testing.T) {
 	}
 	sh.keepBox(b)
 }
+
+// An inbox that had a task which is not plain lends nothing any more: what it lends would be
+// copied with the next such task.
+func TestMixedLendsNothing(t *testing.T) {
+	eachStart(t, func(t *testing.T, first uint32) {
+		s := buildAt(t, config{}, first)
+		tn := polled(t, s, "a", 0, 1, 2)
+		if tn.Lent() == 0 {
+			t.Error("nothing is lent")
+		}
+		admit(t, s, "a", task{Payload: 3, Priority: firq.PriorityHigh}, task{Payload: 4}, task{Payload: 5})
+		take(t, s, 3)
+		if n := tn.Lent(); n != 0 || tn.Len() != 5 {
+			t.Errorf("%d slots are lent, %d tasks queued; want 0, 5", n, tn.Len())
+		}
+		take(t, s, 0, 1, 2, 4, 5)
+		nothing(t, s)
+	})
+}

@@ -90,7 +90,6 @@ type shard[K comparable, T any] struct {
 	freed    []*tenant[K, T]   // one entry per place that came free in this hold
 	large    int               // tenants with an inbox of lendSize
 	boxes    []*inbox.Inbox[T] // for tenants that need a large one
-	taken    drr.Task[T]       // what drain is at
 	_        pad.Pad
 }
 

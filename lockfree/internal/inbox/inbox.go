@@ -183,11 +183,11 @@ func (b *Inbox[T]) Run(k *Taker, end uint32) (n int) {
 }
 
 // Next takes the next published task of the tickets from *at up to tail, and moves *at past
-// it. plain is that of a plain one, to be read, and its payload zeroed, before the slot is
-// free; any other one is moved to task, whose priority is 0 if it was refused. It reports
-// false at the end of the pass. The slots that head has passed are free at the end of the
-// pass, but for those that Run has passed.
-func (b *Inbox[T]) Next(k *Taker, at *uint32, tail uint32, task *drr.Task[T]) (plain *drr.Slot[T], ok bool) {
+// it. A plain task is in the slot plain, whose payload the caller takes and zeroes before the
+// slot is free; any other is in more, and the caller zeroes all of it; with neither, it was
+// refused. Next reports false at the end of the pass. The slots that head has passed are free
+// at the end of the pass, but for those that Run has passed.
+func (b *Inbox[T]) Next(k *Taker, at *uint32, tail uint32) (plain *drr.Slot[T], more *drr.Task[T], ok bool) {
 	for t := *at; t != tail; t = ring.After(t) {
 		s := b.at(t)
 		switch mark := atomic.LoadUint32(&s.Mark); {
@@ -212,17 +212,14 @@ func (b *Inbox[T]) Next(k *Taker, at *uint32, tail uint32, task *drr.Task[T]) (p
 		}
 		switch {
 		case s.Cost != 0:
-			return s, true
+			return s, nil, true
 		case s.Enqueued == void:
-			*task = drr.Task[T]{}
-		default:
-			from := &(*b.more.Load())[b.Index(t)]
-			*task, *from = *from, drr.Task[T]{} // keep no payload alive
+			return nil, nil, true
 		}
-		return nil, true
+		return nil, &(*b.more.Load())[b.Index(t)], true
 	}
 	*at = tail
-	return nil, false
+	return nil, nil, false
 }
 
 // Prefix returns the first ticket before tail that is not published, or tail.

@@ -25,13 +25,12 @@ func published(b *Inbox[int], tickets ...uint32) {
 func takes(t *testing.T, b *Inbox[int], k *Taker, tail uint32, want ...int) {
 	t.Helper()
 	at := k.Head()
-	var task drr.Task[int]
 	for _, n := range want {
-		if s, ok := b.Next(k, &at, tail, &task); !ok || s == nil || s.Payload != n {
+		if s, _, ok := b.Next(k, &at, tail); !ok || s == nil || s.Payload != n {
 			t.Fatalf("Next: %+v, %t; want %d", s, ok, n)
 		}
 	}
-	if s, ok := b.Next(k, &at, tail, &task); ok {
+	if s, _, ok := b.Next(k, &at, tail); ok {
 		t.Fatalf("Next: %+v, want nothing", s)
 	}
 }
@@ -80,9 +79,8 @@ func TestRunEnds(t *testing.T) {
 			t.Errorf("%s: %d, head %d", name, n, k.Head())
 		}
 		at := k.Head()
-		var task drr.Task[int]
-		if s, ok := b.Next(&k, &at, 4, &task); s != nil || !ok || (task.Priority == 0) != (name == "refused") || at != 3 {
-			t.Errorf("%s: %+v, %t, %+v", name, s, ok, task)
+		if s, more, ok := b.Next(&k, &at, 4); s != nil || !ok || (more == nil) != (name == "refused") || at != 3 {
+			t.Errorf("%s: %+v, %t, %+v", name, s, ok, more)
 		}
 		if n := b.Run(&k, 4); n != 1 {
 			t.Errorf("%s: %d behind it", name, n)
@@ -174,15 +172,15 @@ func TestConcurrent(t *testing.T) {
 					at = ring.After(at)
 				}
 			}
-			var task drr.Task[stamped]
-			s, ok := b.Next(&k, &at, tail, &task)
+			s, more, ok := b.Next(&k, &at, tail)
 			if !ok {
 				break
 			}
 			if s != nil {
-				task.Payload = s.Payload
+				order = append(order, s.Payload)
+			} else {
+				order = append(order, more.Payload)
 			}
-			order = append(order, task.Payload)
 		}
 		free.Add(int64(k.Free(0)))
 		if len(order) == got {

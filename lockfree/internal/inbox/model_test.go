@@ -145,8 +145,7 @@ func (w *twin) next(at *uint32, end int) (ok bool, err error) {
 			want = i
 		}
 	}
-	var task drr.Task[*int]
-	slot, ok := w.b.Next(&w.k, at, w.ticket(end), &task)
+	slot, more, ok := w.b.Next(&w.k, at, w.ticket(end))
 	if ok != (want >= 0) {
 		return ok, fmt.Errorf("Next: %t, with ticket %d to take", ok, want)
 	}
@@ -159,13 +158,15 @@ func (w *twin) next(at *uint32, end int) (ok bool, err error) {
 	switch s := w.tickets[want]; {
 	case (slot != nil) != (s == plain):
 		return true, fmt.Errorf("ticket %d: plain is %t", want, slot != nil)
+	case (more != nil) != (s == other):
+		return true, fmt.Errorf("ticket %d: a task that is not plain: %t", want, more != nil)
 	case s == plain && (*slot.Payload != want || int(slot.Enqueued) != want || int(slot.Cost) != 1+want%3),
-		s == other && (task.Payload == nil || *task.Payload != want || task.Priority != firq.PriorityHigh),
-		s == voided && task.Priority != 0:
-		return true, fmt.Errorf("ticket %d: took %+v, %+v", want, slot, task)
-	}
-	if slot != nil {
+		s == other && (more.Payload == nil || *more.Payload != want || more.Priority != firq.PriorityHigh):
+		return true, fmt.Errorf("ticket %d: took %+v, %+v", want, slot, more)
+	case s == plain:
 		slot.Payload = nil
+	case s == other:
+		*more = drr.Task[*int]{}
 	}
 	if want == w.head {
 		w.tickets[want] = gone

@@ -5,7 +5,6 @@ package inbox
 import (
 	"testing"
 
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
@@ -25,14 +24,13 @@ func TestSchedulesBatchInOrder(t *testing.T) {
 				published(b, head, head+1, head+2)
 			}
 			at, tail := k.Head(), head+3
-			var task drr.Task[int]
 			for n := head; n < tail; n++ {
-				s, ok := b.Next(&k, &at, tail, &task)
+				s, _, ok := b.Next(&k, &at, tail)
 				if !ok || s.Payload != int(n) {
 					t.Fatalf("after %d looks, from %d on: %+v, %t; want %d", before, head, s, ok, n)
 				}
 			}
-			if _, ok := b.Next(&k, &at, tail, &task); ok {
+			if _, _, ok := b.Next(&k, &at, tail); ok {
 				t.Error("one task too many")
 			}
 			restore()
