@@ -13,13 +13,9 @@ import (
 // changed nothing, if one of that is not so, or the task cannot be admitted; then the
 // caller takes the way of admit.
 //
-// h is the caller's handle, nil by key.
-func (s *Scheduler[K, T]) enqueueDirect(k K, h *handle[K, T], task *firq.Task[T], now int64) bool {
-	if !s.direct || !plain(task) {
-		return false
-	}
-	t := s.find(k, h)
-	if t == nil || !t.shard.contention.none(now) {
+// t is what the caller has found the tenant to be, nil for nothing.
+func (s *Scheduler[K, T]) enqueueDirect(t *tenant[K, T], task *firq.Task[T], now int64) bool {
+	if t == nil || !s.direct || !t.shard.contention.none(now) || !plain(task) {
 		return false
 	}
 	word := t.word.Load()
@@ -27,7 +23,7 @@ func (s *Scheduler[K, T]) enqueueDirect(k K, h *handle[K, T], task *firq.Task[T]
 		return false
 	}
 	if s.env.Asks && word&polledBit == 0 {
-		conf := s.ask(t, k)
+		conf := s.ask(t, t.Key)
 		t.note(&conf)
 	}
 	sh := t.shard

@@ -78,7 +78,7 @@ func TestDirect(t *testing.T) {
 			tenant, _ := s.tenants.Load("a")
 			undo := test.before(t, s)
 			held, queued := tenant.holds(), s.Len()
-			got := s.enqueueDirect("a", nil, &test.task, s.env.Clock.Now())
+			got := s.enqueueDirect(s.find("a", nil), &test.task, s.env.Clock.Now())
 			if got != test.want {
 				t.Fatalf("direct: %v, want %v", got, test.want)
 			}
@@ -137,7 +137,7 @@ func TestDirectAsks(t *testing.T) {
 	s := direct(t, config{QuantumFor: func(string) int64 { return quantum }, MaxInFlightFor: func(string) int { return 1 }})
 	tenant, _ := s.tenants.Load("a")
 	quantum = 9
-	if !s.enqueueDirect("a", nil, &task{Payload: 2}, s.env.Clock.Now()) || !s.enqueueDirect("a", nil, &task{Payload: 3}, s.env.Clock.Now()) {
+	if !s.enqueueDirect(s.find("a", nil), &task{Payload: 2}, s.env.Clock.Now()) || !s.enqueueDirect(s.find("a", nil), &task{Payload: 3}, s.env.Clock.Now()) {
 		t.Fatal("not direct")
 	}
 	if q := tenant.Quantum(); q != 9 {
@@ -158,7 +158,8 @@ func TestDirectAsks(t *testing.T) {
 func TestDirectForgotten(t *testing.T) {
 	s := direct(t, config{TenantIdle: time.Hour})
 	h := s.Tenant("a").(*handle[string, int])
-	if h.tenant() == nil {
+	dead := h.tenant()
+	if dead == nil {
 		t.Fatal("the tenant is not known")
 	}
 	sh := s.shards[0]
@@ -168,11 +169,21 @@ func TestDirectForgotten(t *testing.T) {
 	if s.tenants.Size() != 0 {
 		t.Fatal("the tenant was not forgotten")
 	}
-	if s.enqueueDirect("a", h, &task{Payload: 2}, s.env.Clock.Now()) {
+	now := s.env.Clock.Now()
+	if s.enqueueDirect(h.tenant(), &task{Payload: 2}, now) {
 		t.Fatal("a task went to an unknown tenant")
 	}
-	admit(t, s, "a", task{Payload: 2})
+	// By a call that has found it before that, neither.
+	if s.enqueueDirect(dead, &task{Payload: 2}, now) {
+		t.Fatal("a task went to a forgotten tenant")
+	}
+	if err := s.enqueueInbox("a", dead, &task{Payload: 2}, now); err != nil {
+		t.Fatal(err)
+	}
 	take(t, s, 2)
+	if again := h.tenant(); again == nil || again == dead {
+		t.Fatal("the task was not the new tenant's")
+	}
 }
 
 // What takeFast leaves to the other way: shards that have nothing, a lease that is

@@ -20,21 +20,21 @@ func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 	if err := s.env.CheckTenant(k); err != nil {
 		return err
 	}
-	now := s.env.Clock.Now()
-	if s.enqueueDirect(k, nil, &t, now) {
+	at, now := s.find(k, nil), s.env.Clock.Now()
+	if s.enqueueDirect(at, &t, now) {
 		return nil
 	}
-	return s.enqueueInbox(k, nil, &t, now)
+	return s.enqueueInbox(k, at, &t, now)
 }
 
 // enqueueInbox goes on where enqueueDirect could not.
-func (s *Scheduler[K, T]) enqueueInbox(k K, h *handle[K, T], t *firq.Task[T], now int64) error {
+func (s *Scheduler[K, T]) enqueueInbox(k K, at *tenant[K, T], t *firq.Task[T], now int64) error {
 	var task drr.Task[T]
 	err := s.env.Task(&task, t, now)
 	if err != nil {
 		return err
 	}
-	if err = s.admit(k, h, &task); err == nil {
+	if err = s.admit(k, at, &task); err == nil {
 		return nil
 	}
 	return s.refused(k, task, err)
@@ -99,9 +99,9 @@ func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error { return s.admitAll
 // admitAll is admit that makes room, where there is none, by dropping what has expired,
 // and tries again.
 func (s *Scheduler[K, T]) admitAll(k K, h *handle[K, T], task *drr.Task[T]) error {
-	err := s.admit(k, h, task)
+	err := s.admit(k, s.find(k, h), task)
 	for err != nil && s.makeRoom(k, err) {
-		err = s.admit(k, h, task)
+		err = s.admit(k, s.find(k, h), task)
 	}
 	return err
 }
@@ -123,8 +123,8 @@ func (s *Scheduler[K, T]) admitAll(k K, h *handle[K, T], task *drr.Task[T]) erro
 // finds a tenant full waits for the calls that are between E1 and E4
 // (tenant.full).
 //
-// h is the caller's handle, nil by key.
-func (s *Scheduler[K, T]) admit(k K, h *handle[K, T], task *drr.Task[T]) error {
+// t is what the caller has found the tenant to be, nil for nothing.
+func (s *Scheduler[K, T]) admit(k K, t *tenant[K, T], task *drr.Task[T]) error {
 	failpoint.At("E0 state")
 	if s.life.State() != serve.Open {
 		return firq.ErrClosed
@@ -133,12 +133,6 @@ func (s *Scheduler[K, T]) admit(k K, h *handle[K, T], task *drr.Task[T]) error {
 	hint := cpu.Hint()
 	if s.credit.NoneAt(hint) { // a rejection takes nothing that it would have to give back
 		return firq.ErrGlobalFull
-	}
-	var t *tenant[K, T]
-	if h == nil {
-		t, _ = s.tenants.Load(k)
-	} else {
-		t = h.tenant()
 	}
 	var word uint64
 	if t != nil {

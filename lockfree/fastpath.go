@@ -27,6 +27,7 @@ func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 		return false
 	}
 	sh.begin()
+	sh.ServedBy(hint)
 	if !uncontended {
 		sh.affinity.touch(hint, now)
 	}

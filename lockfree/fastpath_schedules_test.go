@@ -22,7 +22,7 @@ func TestSchedulesDirectIsBehind(t *testing.T) {
 		}
 	})
 	past := result(t, "the way past the inbox", start(func() bool {
-		return s.enqueueDirect("a", nil, &task{Payload: 3}, s.env.Clock.Now())
+		return s.enqueueDirect(s.find("a", nil), &task{Payload: 3}, s.env.Clock.Now())
 	}))
 	restore()
 	if tenant, _ := s.tenants.Load("a"); past || other != 1 || tenant.holds() != 1 {

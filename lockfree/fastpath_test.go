@@ -32,7 +32,7 @@ func serveOne(sh *shard[string, int], it *item, now int64, limit uint64) bool {
 // pushed enqueues past the inbox.
 func pushed(t *testing.T, s *scheduler, k string, x task) {
 	t.Helper()
-	if !s.enqueueDirect(k, nil, &x, s.env.Clock.Now()) {
+	if !s.enqueueDirect(s.find(k, nil), &x, s.env.Clock.Now()) {
 		t.Fatalf("%d did not go past the inbox", x.Payload)
 	}
 }
@@ -62,7 +62,7 @@ func TestFastPathReleases(t *testing.T) {
 	var w waitq.Waiter[string]
 	s.env.Waiters.Enter(&w, "a", waitq.Tenant)
 	giveBack := exhaust(s)
-	if s.enqueueDirect("a", nil, &task{}, s.env.Clock.Now()) {
+	if s.enqueueDirect(s.find("a", nil), &task{}, s.env.Clock.Now()) {
 		t.Error("there was no credit")
 	}
 	woken(t, s, &w)
@@ -282,7 +282,7 @@ func TestDirectIsKnown(t *testing.T) {
 		if refused {
 			undo = exhaust(s)
 		}
-		if got := s.enqueueDirect("b", nil, &task{Payload: 2}, s.env.Clock.Now()); got == refused {
+		if got := s.enqueueDirect(s.find("b", nil), &task{Payload: 2}, s.env.Clock.Now()); got == refused {
 			t.Errorf("direct: %v", got)
 		}
 		if !tn.known {
@@ -310,7 +310,7 @@ func TestDirectDraining(t *testing.T) {
 	s := direct(t, config{})
 	pushed(t, s, "a", task{Payload: 2})
 	shutdown := draining(t, s)
-	if s.enqueueDirect("a", nil, &task{Payload: 3}, s.env.Clock.Now()) {
+	if s.enqueueDirect(s.find("a", nil), &task{Payload: 3}, s.env.Clock.Now()) {
 		t.Error("a task was admitted while draining")
 	}
 	take(t, s, 2)

@@ -59,7 +59,7 @@ func (t *tenant[K, T]) full() bool {
 // Replace implements serve.Admitter. It takes the lease.
 func (s *Scheduler[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, error) {
 	for {
-		err := s.admit(k, nil, &task) // there may be room by now
+		err := s.admit(k, s.find(k, nil), &task) // there may be room by now
 		if err == nil {
 			return true, nil
 		}

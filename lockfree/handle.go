@@ -52,11 +52,11 @@ func (h *handle[K, T]) Enqueue(t firq.Task[T]) error {
 	if err := s.env.CheckTenant(h.key); err != nil {
 		return err
 	}
-	now := s.env.Clock.Now()
-	if s.enqueueDirect(h.key, h, &t, now) {
+	at, now := h.tenant(), s.env.Clock.Now()
+	if s.enqueueDirect(at, &t, now) {
 		return nil
 	}
-	return s.enqueueInbox(h.key, h, &t, now)
+	return s.enqueueInbox(h.key, at, &t, now)
 }
 
 // EnqueueWait is the scheduler's.

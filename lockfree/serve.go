@@ -28,6 +28,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	sh.Unwait(now)
 	limit := sh.Limit() // it may have changed before the lease was ours
 	sh.affinity.touch(hint, now)
+	sh.ServedBy(hint)
 	var visited *tenant[K, T]
 	for most := min(len(dst), serve.MaxHold); n < most; {
 		t := sh.next(&dst[n], now, limit)

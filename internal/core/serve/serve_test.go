@@ -7,6 +7,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/hist"
 )
 
 // The tests' tenants are strings, their payloads numbers.
@@ -66,3 +67,26 @@ func deliver(t *testing.T, s *shard, now int64) (it firq.Item[string, int], toke
 
 // A minute on the clock of a shard, which tests give by hand.
 const minute = int64(time.Minute)
+
+// Queue times are counted apart by processor, whatever its number, and Stats has all of them.
+func TestQueueTimesByProcessor(t *testing.T) {
+	s := newShard(t, config{})
+	x := add(s, "a", 0)
+	for i, processor := range []int{0, 1, 2, 3, 1 << 20} {
+		s.ServedBy(processor)
+		s.Push(x, &drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
+		deliver(t, s, int64(i+1)*1_000_000)
+	}
+	for i, want := range []uint64{3, 2} {
+		one := hist.NewSnapshot()
+		s.waits[i].AddTo(one)
+		if got := one.QueueTime().Samples; got != want {
+			t.Errorf("histogram %d has %d queue times, want %d", i, got, want)
+		}
+	}
+	b := NewCounters[string]()
+	s.AddTo(b)
+	if q := s.env.Stats(b, 0, 1).QueueTime; q.Samples != 5 || q.Max != 5*time.Millisecond {
+		t.Errorf("%d queue times up to %v, want 5 up to 5ms", q.Samples, q.Max)
+	}
+}

@@ -14,7 +14,9 @@ import (
 type Shard[K comparable, T any] struct {
 	Queue *drr.Queue[K, T]
 	env   *Env[K, T]
-	waits *hist.Local
+	// waits has one histogram for each half of the processors; see ServedBy.
+	waits    [2]*hist.Local
+	servedBy int // among waits
 
 	enqueued, dequeued, expired, cancelled, evicted, overload, closed uint64
 
@@ -39,7 +41,7 @@ const MaxHold = 256
 // NewShard returns an empty shard; host is what its queue calls.
 func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K, T] {
 	cfg := &env.Config
-	s := &Shard[K, T]{env: env, waits: hist.NewLocal()}
+	s := &Shard[K, T]{env: env, waits: [2]*hist.Local{hist.NewLocal(), hist.NewLocal()}}
 	s.top.size = max(cfg.TopTenants, 0)
 	s.bounded = cfg.MaxTenants > 0
 	s.exacts = s.bounded || env.Flights || s.top.size == 0
@@ -57,6 +59,11 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 	}, host)
 	return s
 }
+
+// ServedBy says on which processor the caller is about to deliver, as far as it knows. A
+// histogram is spread over hundreds of cache lines, and a delivery writes any of them. So
+// processors count in two histograms by turns: where two serve the shard, each has its own.
+func (s *Shard[K, T]) ServedBy(processor int) { s.servedBy = processor & 1 }
 
 // SetQuantum sets a tenant's quantum.
 func (s *Shard[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
@@ -106,7 +113,7 @@ func (s *Shard[K, T]) DeliverPlain(it *firq.Item[K, T], t *Tenant[K, T], cost, e
 	if s.exacts {
 		return s.Delivered(t, firq.PriorityNormal, wait, now)
 	}
-	s.waits.Record(wait)
+	s.waits[s.servedBy&1].Record(wait)
 	s.dequeued++
 	t.lastUsed = max(t.lastUsed, now)
 	s.top.delivered(t)
@@ -115,7 +122,7 @@ func (s *Shard[K, T]) DeliverPlain(it *firq.Item[K, T], t *Tenant[K, T], cost, e
 
 // Delivered is the part of Deliver that is not about the item.
 func (s *Shard[K, T]) Delivered(t *Tenant[K, T], p firq.Priority, wait time.Duration, now int64) (token uint64) {
-	s.waits.Record(wait)
+	s.waits[s.servedBy&1].Record(wait)
 	s.dequeued++
 	t.lastUsed = max(t.lastUsed, now) // the goroutine that reads the clock first may come last
 	if s.top.size > 0 {

@@ -30,7 +30,9 @@ func (s *Shard[K, T]) AddTo(b *Counters[K]) {
 		b.stats.TopTenants = append(b.stats.TopTenants, firq.TenantCount[K]{Tenant: t.Key, Dequeued: t.count(), Lag: s.lag(t, now)})
 	}
 	b.stats.Lag = lagOf(b.stats.Lag, s.behind.last)
-	s.waits.AddTo(b.waits)
+	for _, w := range s.waits {
+		w.AddTo(b.waits)
+	}
 }
 
 // Stats completes the books with what is counted elsewhere, such as the tasks
