@@ -90,6 +90,6 @@ func OpenLegend(w io.Writer, p *suite.Plan) {
   generator late: how late the load generator's own slowness made a task, in the mean, as opposed to
             calls before that took long; part: of the mean queue time. Where the part is large, or
             less was sent than offered through the generator's fault, latencies are the generator's.
-`+costLegend+`  Only consumers work between two tasks (--work); producers do nothing but send, on time.
+`+costLegend+lineLegend+`  Only consumers work between two tasks (--work); producers do nothing but send, on time.
 `, p.Rounds, p.Measure, p.Warmup)
 }

@@ -55,6 +55,7 @@ func Scenario(w io.Writer, cells []suite.Cell, order []string) {
 	}
 	Print(w, t.Render()+"\n")
 	costs(w, cells, order)
+	cacheLine(w, cells)
 	for _, cell := range cells {
 		openNotes(w, &cell, cell.Summarize(contest.Reference))
 		for _, e := range cell.Errors {
@@ -238,7 +239,7 @@ func Legend(w io.Writer, p *suite.Plan) {
   goodput/s tasks delivered before their deadline, by the clock of who got them.
   rej. call how long an enqueue call takes that is rejected: the median of those that were timed.
   reject    part of the offered tasks; expire: part of the accepted ones.
-`+costLegend+`  Jain      fairness index by delivered cost, 1 is best: over up to 1,000 tenants, all with work queued
+`+costLegend+lineLegend+`  Jain      fairness index by delivered cost, 1 is best: over up to 1,000 tenants, all with work queued
             throughout, offered in the scenario's proportions with costs of 1 to 4; a probe of its own
             after the measured window.
   Work is CPU time on each side, a calibrated loop: per task, in batches per call. A consumer that

@@ -11,6 +11,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/arrivals"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/load"
+	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/scenario"
 )
 
@@ -93,6 +94,9 @@ func (c *Cell) Label() string {
 type Run struct {
 	Contestant string `json:"contestant"`
 	Round      int    `json:"round"` // from 0
+	// CacheLine is how many ns a cache line took from one processor to another just before
+	// the run; 0: not known (machine.CacheLine).
+	CacheLine float64 `json:"cache_line_ns,omitempty"`
 	load.Result
 }
 
@@ -264,6 +268,7 @@ func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)
 			if failed[c.Name] {
 				continue
 			}
+			line := machine.CacheLine()
 			result, err := p.one(ctx, cell, c, round)
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -273,7 +278,7 @@ func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)
 				cell.Errors = append(cell.Errors, fmt.Sprintf("round %d: %v", round+1, err))
 				continue
 			}
-			run := Run{Contestant: c.Name, Round: round, Result: result}
+			run := Run{Contestant: c.Name, Round: round, CacheLine: float64(line), Result: result}
 			if p.Recorded != nil {
 				if err := p.Recorded(cell, &run); err != nil {
 					return err

@@ -13,6 +13,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/arrivals"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/load"
+	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/scenario"
 )
 
@@ -67,6 +68,12 @@ func TestRun(t *testing.T) {
 	}
 	if len(o.runs) != p.Runs() || p.Runs() != 20 {
 		t.Errorf("%d runs, %d planned, want 20", len(o.runs), p.Runs())
+	}
+	known := slices.ContainsFunc(cells, func(c Cell) bool {
+		return slices.ContainsFunc(c.Runs, func(r Run) bool { return r.CacheLine > 0 })
+	})
+	if !known && machine.CacheLine() > 0 {
+		t.Error("no run knows how long a cache line took")
 	}
 	// Alternating, and each round begins with another one.
 	if want := []string{"baseline-1 0", "channel 0", "channel 1", "baseline-1 1"}; !slices.Equal(o.runs[:4], want) {

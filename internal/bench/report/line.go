@@ -1,0 +1,49 @@
+package report
+
+import (
+	"io"
+	"slices"
+	"time"
+
+	"github.com/firq-go/firq/internal/bench/stats"
+	"github.com/firq-go/firq/internal/bench/suite"
+)
+
+const lineLegend = `  cache line  how long one took from a processor to another just before the runs. Where that differs much
+            between runs, as in a virtual machine that is moved, runs of different kinds do not compare.
+`
+
+// apart is how many times the least is a difference: caches that are shared and ones that
+// are not are further apart, and single measurements of one kind are not.
+const apart = 3
+
+// cacheLine writes how long a cache line took before the runs; nothing where no run knows.
+func cacheLine(w io.Writer, cells []suite.Cell) {
+	var took []float64
+	for _, c := range cells {
+		for _, r := range c.Runs {
+			if r.CacheLine > 0 {
+				took = append(took, r.CacheLine)
+			}
+		}
+	}
+	if len(took) == 0 {
+		return
+	}
+	ns := func(x float64) string { return Duration(time.Duration(x)) }
+	least, most := slices.Min(took), slices.Max(took)
+	Printf(w, "cache line %s (%s to %s)", ns(stats.Median(took)), ns(least), ns(most))
+	if far := count(took, func(x float64) bool { return x > apart*least }); far > 0 {
+		Printf(w, "; before %d of %d runs over %d times the least", far, len(took), apart)
+	}
+	Printf(w, "\n")
+}
+
+func count(xs []float64, is func(float64) bool) (n int) {
+	for _, x := range xs {
+		if is(x) {
+			n++
+		}
+	}
+	return n
+}
