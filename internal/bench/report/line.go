@@ -33,17 +33,14 @@ func cacheLine(w io.Writer, cells []suite.Cell) {
 	ns := func(x float64) string { return Duration(time.Duration(x)) }
 	least, most := slices.Min(took), slices.Max(took)
 	Printf(w, "cache line %s (%s to %s)", ns(stats.Median(took)), ns(least), ns(most))
-	if far := count(took, func(x float64) bool { return x > apart*least }); far > 0 {
+	far := 0
+	for _, x := range took {
+		if x > apart*least {
+			far++
+		}
+	}
+	if far > 0 {
 		Printf(w, "; before %d of %d runs over %d times the least", far, len(took), apart)
 	}
 	Printf(w, "\n")
-}
-
-func count(xs []float64, is func(float64) bool) (n int) {
-	for _, x := range xs {
-		if is(x) {
-			n++
-		}
-	}
-	return n
 }

@@ -14,9 +14,9 @@ import (
 type Shard[K comparable, T any] struct {
 	Queue *drr.Queue[K, T]
 	env   *Env[K, T]
-	// waits has one histogram for each half of the processors; see ServedBy.
+	// waits has a histogram for the even processors, and one for the odd ones; see ServedBy.
 	waits    [2]*hist.Local
-	servedBy int // among waits
+	servedBy int
 
 	enqueued, dequeued, expired, cancelled, evicted, overload, closed uint64
 
@@ -60,10 +60,10 @@ func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K
 	return s
 }
 
-// ServedBy says on which processor the caller is about to deliver, as far as it knows. A
-// histogram is spread over hundreds of cache lines, and a delivery writes any of them. So
-// processors count in two histograms by turns: where two serve the shard, each has its own.
-func (s *Shard[K, T]) ServedBy(processor int) { s.servedBy = processor & 1 }
+// ServedBy says on which processor (cpu.Hint) the caller is about to deliver. A histogram is
+// spread over hundreds of cache lines, and a delivery writes any of them. So there are two:
+// where processors take turns to serve the shard, most often each writes its own lines.
+func (s *Shard[K, T]) ServedBy(processor int) { s.servedBy = processor }
 
 // SetQuantum sets a tenant's quantum.
 func (s *Shard[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
