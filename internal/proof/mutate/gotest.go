@@ -22,6 +22,7 @@ type goTest struct {
 	tests                 []string // exact names; none: all
 	race, schedules, long bool
 	overlay               string // file, "" without a fault
+	cache                 buildCache
 	timeout               time.Duration
 }
 
@@ -80,6 +81,7 @@ func (g *goTest) run(ctx context.Context) (o outcome, err error) {
 	defer enough()
 	cmd := exec.CommandContext(inner, "go", g.args()...)
 	cmd.Dir = g.dir
+	cmd.Env = g.cache.env()
 	ownGroup(cmd)
 	cmd.WaitDelay = 5 * time.Second
 	pipe, err := cmd.StdoutPipe()

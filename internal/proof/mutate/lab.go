@@ -85,10 +85,14 @@ func (l *lab) killAll(ctx context.Context, some []mutant) error {
 	l.wider = sync.OnceValues(func() (map[string][]string, error) { return dependents(ctx) })
 	next := make(chan int)
 	var wg sync.WaitGroup
-	for range min(l.jobs, len(some)) {
+	for job := range min(l.jobs, len(some)) {
+		var c buildCache
+		if len(some) > few {
+			c = buildCache(filepath.Join(l.dir, fmt.Sprintf("cache-%d", job)))
+		}
 		wg.Go(func() {
 			for i := range next {
-				l.kill(ctx, i, &some[i])
+				l.kill(ctx, i, &some[i], c)
 			}
 		})
 	}
@@ -123,9 +127,9 @@ func (l *lab) verdict() error {
 }
 
 // kill tries one mutant and reports.
-func (l *lab) kill(ctx context.Context, index int, m *mutant) {
+func (l *lab) kill(ctx context.Context, index int, m *mutant, c buildCache) {
 	began := time.Now()
-	by, err := l.try(ctx, index, m)
+	by, err := l.try(ctx, index, m, c)
 	if ctx.Err() != nil {
 		return
 	}
@@ -149,14 +153,17 @@ func (l *lab) kill(ctx context.Context, index int, m *mutant) {
 func round(d time.Duration) time.Duration { return d.Round(time.Second) }
 
 // try returns what killed the mutant, "" for nothing.
-func (l *lab) try(ctx context.Context, index int, m *mutant) (by string, err error) {
+func (l *lab) try(ctx context.Context, index int, m *mutant, c buildCache) (by string, err error) {
+	if err := c.trim(keep); err != nil {
+		return "", err
+	}
 	overlay, err := l.overlay(index, m)
 	if err != nil {
 		return "", err
 	}
 	for _, k := range m.killers {
 		dir, pkg := within(k.pkg)
-		g := goTest{dir: dir, pkgs: []string{pkg}, tests: []string{k.test}, race: k.race, schedules: k.schedules, long: k.long, overlay: overlay}
+		g := goTest{dir: dir, pkgs: []string{pkg}, tests: []string{k.test}, race: k.race, schedules: k.schedules, long: k.long, overlay: overlay, cache: c}
 		g.timeout = l.timeout + 10*l.took[k] // what is slow without a fault does not hang
 		o, err := g.run(ctx)
 		if err != nil {
@@ -169,11 +176,11 @@ func (l *lab) try(ctx context.Context, index int, m *mutant) (by string, err err
 	if !l.wide {
 		return "", nil
 	}
-	return l.widely(ctx, overlay, m)
+	return l.widely(ctx, overlay, m, c)
 }
 
 // widely lets everything have a try that depends on the file.
-func (l *lab) widely(ctx context.Context, overlay string, m *mutant) (by string, err error) {
+func (l *lab) widely(ctx context.Context, overlay string, m *mutant, c buildCache) (by string, err error) {
 	all, err := l.wider()
 	if err != nil {
 		return "", err
@@ -184,7 +191,7 @@ func (l *lab) widely(ctx context.Context, overlay string, m *mutant) (by string,
 		pkgs = []string{"./..."}
 	}
 	for _, g := range []goTest{{}, {schedules: true}, {race: true}} {
-		g.dir, g.pkgs, g.overlay, g.timeout = dir, pkgs, overlay, 10*l.timeout
+		g.dir, g.pkgs, g.overlay, g.cache, g.timeout = dir, pkgs, overlay, c, 10*l.timeout
 		o, err := g.run(ctx)
 		if err != nil {
 			return "", err
