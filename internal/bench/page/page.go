@@ -7,6 +7,7 @@
 package page
 
 import (
+	"bytes"
 	_ "embed" // template.html and style.css
 	"fmt"
 	"html/template"
@@ -73,7 +74,18 @@ func Write(w io.Writer, files []File, only Only) error {
 	if err != nil {
 		return err
 	}
-	return page.Execute(w, build(files, only.Sections))
+	var text bytes.Buffer
+	for room := pageRoom; ; room -= max(text.Len()-pageMost, pageStep) {
+		text.Reset()
+		if err := page.Execute(&text, build(files, only.Sections, room)); err != nil {
+			return err
+		}
+		if text.Len() <= pageMost || room <= 0 {
+			break
+		}
+	}
+	_, err = text.WriteTo(w)
+	return err
 }
 
 // view is what the template shows.
@@ -120,7 +132,7 @@ func newBuilder(files []File) *builder {
 	return b
 }
 
-func build(files []File, only []string) view {
+func build(files []File, only []string, most int) view {
 	b := newBuilder(files)
 	v := view{Style: template.CSS(Style), Files: b.facts(), defs: &b.defs} //nolint:gosec // a file of this package
 	made := make([]*section, len(sections))
@@ -130,7 +142,7 @@ func build(files []File, only []string) view {
 		if len(only) > 0 && !slices.Contains(only, known.name) {
 			return
 		}
-		room := roomFor(known.most, used, len(only))
+		room := roomFor(most, known.most, used, len(only))
 		b.room, b.without = room, 0
 		s := known.of(b)
 		used += room - b.room

@@ -8,9 +8,12 @@ import (
 
 // A page is at most 1.5 MB large, however many files it is made of: it goes by mail, and
 // opens on a phone. So sections have so much room, and the one of latencies, which has most
-// charts by far, what the others leave.
+// charts by far, what the others leave. What a table takes, and the text and the facts of so
+// many files, is not known beforehand: if the page is too large, it is made again with less room.
 const (
+	pageMost   = 1_500_000
 	pageRoom   = 1_400_000 // for charts and tables; the rest is text, facts and the style sheet
+	pageStep   = 10_000    // less, at least: some charts
 	littleRoom = 150_000
 	someRoom   = 250_000
 )
@@ -54,14 +57,14 @@ func (b *builder) leftOut(section string) string {
 		b.without, b.first, section)
 }
 
-// roomFor returns how much a section may take: of a page with all sections, of which others
-// have taken used already, or of a page with a few chosen ones.
-func roomFor(most, used, chosen int) int {
+// roomFor returns how much a section may take, of a page that has so much room: own, or what
+// others, that have taken used already, have left; on a page with a few chosen ones, its part.
+func roomFor(page, own, used, chosen int) int {
 	switch {
 	case chosen > 0:
-		return pageRoom / chosen
-	case most == 0:
-		return pageRoom - used
+		return page / chosen
+	case own == 0:
+		return page - used
 	}
-	return most
+	return min(own, page)
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,8 +63,10 @@ func TestSize(t *testing.T) {
 			t.Errorf("%s: everything is shown: %t", name, whole)
 		}
 	}
-	if text := write(t, all); len(text) > most {
-		t.Errorf("all files: %d bytes", len(text))
+	for name, files := range map[string][]File{"all files": all, "all files, three times": slices.Concat(all, all, all)} {
+		if text := write(t, files); len(text) > most {
+			t.Errorf("%s: %d bytes", name, len(text))
+		}
 	}
 	var b strings.Builder
 	only := Only{Sections: []string{"latency"}, Scenarios: []string{"contended"}, Contestants: []string{"lockfree", "baseline-1"}}
