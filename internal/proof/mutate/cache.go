@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 )
 
-// The go command keeps what it compiles for five days. Of a mutant that is some 70 MB that
-// nobody needs again: all of the lists leave 70 GB. So many mutants are compiled into caches
-// of their own, which are thrown away; a few go into the user's, where the packages without
-// faults are compiled already.
+// The go command keeps what it compiles for five days: some 70 MB of each mutant, which nobody
+// needs again. So a run of more than few mutants compiles them into caches of its own, and
+// throws those away. A shorter run uses the user's cache, where the packages without faults
+// are compiled already.
 const (
-	few  = 30      // mutants
+	few  = 30
 	keep = 3 << 30 // bytes of a cache of our own
 )
 
