@@ -76,8 +76,7 @@ func (m *Method[S, Req, Res]) inlined(ctx context.Context, cc *Ctx, a *actor, c 
 		} else {
 			fail = &PanicError{ErrGoexit, debug.Stack()} // and the caller's goroutine ends
 		}
-		cc.out = outcome{}
-		cc.returned()
+		cc.failed()
 		a.fail(fail, false)
 		a.leaveInline(cc, c)
 		err = fail
@@ -106,7 +105,6 @@ func (a *actor) leaveInline(cc, c *Ctx) {
 	cc.acct.lent.Store(cc.lentBefore + took) // of the caller's time
 	cc.caller.Store(nil)
 	cc.state = nil
-	cc.out = outcome{}
 	a.release()
 	if c != nil {
 		c.inner.CompareAndSwap(cc, nil)

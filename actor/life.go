@@ -166,11 +166,11 @@ func (a *actor) close(c *Ctx, why error) {
 	if st, ok := state.(Stopper); ok && !gone && c != nil {
 		c.begin(a, methodStop, nil, nil, s.now())
 		var fail error
+		last := func() error { st.Stop(c, why); return nil }
 		if c.w == nil { // Close, whose goroutine is the user's and has more to end
-			s.apart(func() { fail = c.guard(func() { st.Stop(c, why) }, func(f error) { fail = f }) })
+			s.apart(func() { fail = c.guard(last, func(f error) { fail = f }) })
 		} else {
-			fail = c.guard(func() { st.Stop(c, why) }, func(fail error) {
-				c.returned()
+			fail = c.guard(last, func(fail error) {
 				a.logLast(fail)
 				a.mu.Lock()
 				a.ending = false // the next turn goes on, without a state
@@ -178,7 +178,6 @@ func (a *actor) close(c *Ctx, why error) {
 				c.w.died(a, false)
 			})
 		}
-		c.returned()
 		if fail != nil {
 			a.logLast(fail)
 		}

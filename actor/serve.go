@@ -19,6 +19,9 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 		c.start.Store(now)
 	}
 	c.state = state
+	if c.out.any() {
+		c.out = outcome{} // of the last handler with this Ctx, perhaps another actor's
+	}
 	if f != nil {
 		c.serving.Store(f)
 		c.caller.Store(f.caller.Load())
@@ -73,6 +76,12 @@ func (c *Ctx) returned() bool {
 	return !c.out.stashed
 }
 
+// failed is returned for a handler that has failed: what it has asked for is not done.
+func (c *Ctx) failed() bool {
+	c.out = outcome{}
+	return c.returned()
+}
+
 // clean ends what was begun with c.
 func (c *Ctx) clean() {
 	c.heavy = false
@@ -92,24 +101,29 @@ func (c *Ctx) clean() {
 	c.leaveAll(kids, context.Canceled)
 }
 
-// guard runs f, which is user code of c's handler, and returns what f panicked with.
-// If f calls Goexit, guard calls gone with an error, and the goroutine ends.
-func (c *Ctx) guard(f func(), gone func(error)) (fail error) {
+// guard runs f, a start or last words, for which c has begun, and ends the time of c. It
+// returns the error of f, or what f panicked with. If f calls Goexit, guard calls gone with an
+// error, and the goroutine ends.
+func (c *Ctx) guard(f func() error, gone func(error)) (fail error) {
 	normal := false
 	defer func() {
+		if normal && fail == nil {
+			c.returned()
+			return
+		}
+		c.failed()
 		if normal {
 			return
 		}
-		v := recover()
-		if v != nil {
+		if v := recover(); v != nil {
 			fail = &PanicError{v, debug.Stack()}
 			return
 		}
 		gone(&PanicError{ErrGoexit, debug.Stack()})
 	}()
-	f()
+	fail = f()
 	normal = true
-	return nil
+	return fail
 }
 
 // serve handles a message that was taken. The result says whether the handler was
@@ -152,8 +166,7 @@ func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
 // after settles a message whose handler is over.
 func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 	if fail != nil {
-		c.out = outcome{}
-		if !c.returned() {
+		if !c.failed() {
 			return true
 		}
 		a.fail(fail, false)
@@ -164,11 +177,7 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 		return true
 	}
 	c.state = nil
-	stashed := c.out.stashed
-	if c.out.any() {
-		c.out = outcome{}
-	}
-	if stashed {
+	if c.out.stashed {
 		failpoint.At("stash")
 		if b := e.run.bundle(); b != nil {
 			e = b.single(b.packed().at)

@@ -164,7 +164,6 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err error) {
 	a.cur.Store(c)
 	gone := func(fail error) {
-		c.returned()
 		if first {
 			a.mu.Lock()
 			a.life = failed
@@ -189,20 +188,14 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 	c.once = false
 	c.begin(a, methodStart, nil, nil, a.sys().now())
 	var state any
-	fail := c.guard(func() { state, err = start(c) }, gone)
-	c.returned()
-	if fail == nil && err == nil {
-		if st, ok := state.(Starter); ok {
-			c.begin(a, methodStarted, nil, nil, a.sys().now())
-			fail = c.guard(func() { err = st.Started(c) }, gone)
-			c.returned()
-		}
-	}
-	if fail != nil {
-		return fail
-	}
-	if err != nil {
+	if err = c.guard(func() error { state, err = start(c); return err }, gone); err != nil {
 		return err
+	}
+	if st, ok := state.(Starter); ok {
+		c.begin(a, methodStarted, nil, nil, a.sys().now())
+		if err = c.guard(func() error { return st.Started(c) }, gone); err != nil {
+			return err
+		}
 	}
 	a.mu.Lock()
 	if a.life != ended {

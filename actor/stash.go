@@ -4,7 +4,8 @@ package actor
 // the next incarnation, before the messages that wait. What the handler returns is
 // ignored, and the caller goes on waiting. Stashed messages count in the mailbox's
 // limit; where there is no room left, the message is a dead letter, and its caller gets
-// ErrMailboxFull.
+// ErrMailboxFull. In a start, in Started and in last words there is no message to put aside,
+// and Stash does nothing. Nor does it if the handler fails.
 func (c *Ctx) Stash() {
 	if c.valid() {
 		c.out.stashed = true
@@ -80,7 +81,8 @@ func (l *list) takeAllFront(from *list) {
 
 // Stop ends the actor after this handler: waiting messages become dead letters, and
 // Ref.Err is why. This is not a failure: a supervisor does not start another
-// incarnation.
+// incarnation. It holds for a start, for Started and for last words too. If the handler then
+// fails, it has not called Stop.
 func (c *Ctx) Stop(why error) {
 	if c.valid() && !c.out.stop {
 		c.out.stop, c.out.stopErr = true, why
