@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -164,6 +165,26 @@ func limitTime(cmd *cli.Command) (undo func() error, err error) {
 		runtime.GOMAXPROCS(before)
 		return lift()
 	}, nil
+}
+
+// wholeNumbers reads a flag that takes a list of positive whole numbers, each of them once.
+func wholeNumbers(name, list string) (all []int, err error) {
+	for _, text := range command.List(list) {
+		n, err := strconv.Atoi(text)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("--%s: %q, must be a whole number, or a list such as 8,32", name, text)
+		case n < 1:
+			return nil, fmt.Errorf("--%s: %d, must be positive", name, n)
+		case slices.Contains(all, n):
+			return nil, fmt.Errorf("--%s: %d is there twice", name, n)
+		}
+		all = append(all, n)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("--%s: is empty", name)
+	}
+	return all, nil
 }
 
 // override returns a pointer to an int flag's value, nil if it is not set.

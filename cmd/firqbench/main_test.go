@@ -71,7 +71,10 @@ func TestUsageErrors(t *testing.T) {
 		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, matrix, model, instructions, report, live, list, env`},
 		{"--nope", "-nope"},
 		{"run --nope", "-nope"},
-		{"run --rounds x", "rounds"},
+		{"run --rounds x", `--rounds: "x", must be a whole number`},
+		{"run --producers 2,4", `--producers: "2,4", must be one value, a whole number, not a list`},
+		{"run --duration 5", `--duration: "5", must be a duration such as 500ms`},
+		{"run --skew much", `--skew: "much", must be a number`},
 		{"run --rounds 0", "--rounds: 0"},
 		{"run --duration 0s", "--duration: 0s"},
 		{"run --producers 0", "--producers: 0, must be 1 to"},
@@ -115,7 +118,11 @@ func TestUsageErrors(t *testing.T) {
 		{"replay a b", "replay needs one FILE, there are 2"},
 		{"replay --speed fast " + good, `--speed: "fast"`},
 		{"replay --speed -1 " + good, `--speed: "-1"`},
-		{"replay --workers 0 " + good, "--workers: must be positive"},
+		{"replay --workers 0 " + good, "--workers: 0, must be positive"},
+		{"replay --workers 8,x " + good, `--workers: "x", must be a whole number, or a list such as 8,32`},
+		{"replay --workers 8,8 " + good, "--workers: 8 is there twice"},
+		{"replay --workers , " + good, "--workers: is empty"},
+		{"replay --workers 1,2 -o x.json " + good, "--output: x.json: 2 numbers of workers give as many files; name a directory"},
 		{"replay --rounds 0 " + good, "--rounds: 0, must be positive"},
 		{"replay --load 0 " + good, "--load: must be positive"},
 		{"replay --speed 1 --duration 1s " + good, "--speed and --duration"},
@@ -241,6 +248,25 @@ func TestReplay(t *testing.T) {
 		f, err := report.ReadFile(result)
 		if err != nil || len(f.Replay.Results) != 4 || f.Replay.Results[0].Delivered != 4 {
 			t.Errorf("%v: %+v, %v", extra, f, err)
+		}
+	}
+}
+
+// A list of workers gives a table and a file for each, which the report can draw together.
+func TestReplayWorkers(t *testing.T) {
+	path, dir := write(t, "t.csv", smallTrace), t.TempDir()
+	code, out, errOut := call(t, "replay", path, "--workers", "1,2", "--duration", "20ms", "--contestants", "fifo", "-o", dir+"/")
+	if code != command.OK || !strings.Contains(out, "; 1 workers, ") || !strings.Contains(out, "; 2 workers, ") {
+		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "replay-*w-*.json"))
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	for i, file := range files {
+		f, err := report.ReadFile(file)
+		if err != nil || f.Replay.Plan.Workers != i+1 || f.Replay.Results[0].Delivered != 4 {
+			t.Errorf("%s: %+v, %v", file, f, err)
 		}
 	}
 }

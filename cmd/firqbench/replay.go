@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/urfave/cli/v3"
 
@@ -25,7 +26,7 @@ func replayCommand() *cli.Command {
 		&cli.DurationFlag{Name: "duration", Category: changePace, Usage: "choose the speed so that requests arrive for so long (default: 10s)", HideDefault: true},
 		&cli.DurationFlag{Name: "service", Category: changePace, Usage: "how long a worker is busy per unit of cost (default: follows from --load)", HideDefault: true},
 		&cli.FloatFlag{Name: "load", Category: changePace, Value: 0.95, Usage: "work that arrives / work that the workers can do meanwhile"},
-		&cli.IntFlag{Name: "workers", Category: changePace, Value: 32, Usage: "`N` goroutines that serve requests, one at a time"},
+		&cli.StringFlag{Name: "workers", Category: changePace, Value: "32", Usage: "`N` goroutines that serve requests, one at a time; a list gives one table for each"},
 		&cli.Int64Flag{Name: "quantum", Category: changePace, DefaultText: "the cost that 90 % of the requests do not exceed", Usage: "a tenant may spend `COST` per round"},
 		&cli.IntFlag{Name: "shards", Category: changePace, DefaultText: "the scheduler's", Usage: "`N` shards in the sharded schedulers"},
 		&cli.IntFlag{Name: "in-flight", Category: changePace, DefaultText: "no limit", Usage: "at most `N` requests of a tenant are served at a time"},
@@ -46,7 +47,7 @@ func replayCommand() *cli.Command {
 			"Examples:\n" +
 			"   firqbench replay trace.csv\n" +
 			"   firqbench replay access.log.gz --duration 30s --load 1.1\n" +
-			"   firqbench replay trace.csv --speed 100 --service 2ms --workers 32\n" +
+			"   firqbench replay trace.csv --speed 100 --service 2ms --workers 8,32 -o results/\n" +
 			"   firqbench replay trace.csv --contestants fifo,lockfree --rounds 5 -o results/",
 		Flags:         flags,
 		OnUsageError:  command.OnUsageError,
@@ -69,6 +70,10 @@ func runReplay(ctx context.Context, cmd *cli.Command) error {
 	if n := cmd.Int("rounds"); n < 1 {
 		return command.Misuse(cmd, fmt.Errorf("--rounds: %d, must be positive", n))
 	}
+	workers, err := wholeNumbers("workers", cmd.String("workers"))
+	if err != nil {
+		return command.Misuse(cmd, err)
+	}
 	options, err := replayOptions(cmd)
 	if err != nil {
 		return command.Misuse(cmd, err)
@@ -77,33 +82,64 @@ func runReplay(ctx context.Context, cmd *cli.Command) error {
 	if err != nil {
 		return err
 	}
-	plan, err := replay.NewPlan(t, options)
-	if err != nil {
-		return command.Misuse(cmd, err)
+	var plans []replay.Plan
+	for _, options.Workers = range workers {
+		plan, err := replay.NewPlan(t, options)
+		if err != nil {
+			return command.Misuse(cmd, err)
+		}
+		plans = append(plans, plan)
 	}
 	env := machine.Read()
-	destination := cmd.String("output")
-	if destination != "" {
-		if destination, err = report.Destination(destination, "replay", env.Start); err != nil {
-			return err
-		}
+	destinations, err := replayFiles(cmd, env, workers)
+	if err != nil {
+		return err
 	}
 	stop, err := profile.Start(profiles(cmd))
 	if err != nil {
 		return err
 	}
 	out := cmd.Root().Writer
-	result := replay.Report{Trace: replay.Facts(t), Plan: plan}
 	report.Env(out, env)
 	report.Printf(out, "\n")
-	report.ReplayPlan(out, result.Trace, plan)
-	bar := report.NewReplayBar(cmd.Root().ErrWriter, len(t.Requests))
-	runErr := rounds(ctx, t, &result, contestants, cmd.Int("rounds"), bar.Show)
-	bar.Clear()
-	profileErr := stop()
-	report.Replay(out, &result)
-	file := report.File{Schema: report.Schema, Env: env, Interrupted: runErr != nil, Replay: &result}
-	return errors.Join(runErr, profileErr, save(cmd, &file, destination))
+	report.Busy(out, othersNow())
+	var runErr error
+	for i, plan := range plans {
+		result := replay.Report{Trace: replay.Facts(t), Plan: plan}
+		report.ReplayPlan(out, result.Trace, plan)
+		bar := report.NewReplayBar(cmd.Root().ErrWriter, len(t.Requests))
+		runErr = rounds(ctx, t, &result, contestants, cmd.Int("rounds"), bar.Show)
+		bar.Clear()
+		report.Replay(out, &result)
+		file := report.File{Schema: report.Schema, Env: env, Interrupted: runErr != nil, Replay: &result}
+		if runErr = errors.Join(runErr, save(cmd, &file, destinations[i])); runErr != nil {
+			break
+		}
+	}
+	return errors.Join(runErr, stop())
+}
+
+// replayFiles returns where the results go, a file for each number of workers; all "" without
+// --output.
+func replayFiles(cmd *cli.Command, env machine.Env, workers []int) ([]string, error) {
+	files, to := make([]string, len(workers)), cmd.String("output")
+	if to == "" {
+		return files, nil
+	}
+	for i, n := range workers {
+		kind := "replay"
+		if len(workers) > 1 {
+			kind = fmt.Sprintf("replay-%dw", n)
+		}
+		var err error
+		if files[i], err = report.Destination(to, kind, env.Start); err != nil {
+			return nil, err
+		}
+		if slices.Contains(files[:i], files[i]) {
+			return nil, command.Misuse(cmd, fmt.Errorf("--output: %s: %d numbers of workers give as many files; name a directory (%s/)", to, len(workers), to))
+		}
+	}
+	return files, nil
 }
 
 // rounds lets contestants replay the trace in turn; in every other round the last one begins. When a pass fails, those before it
@@ -138,7 +174,7 @@ func rounds(ctx context.Context, t *trace.Trace, into *replay.Report, contestant
 
 func replayOptions(cmd *cli.Command) (o replay.Options, err error) {
 	o = replay.Options{
-		Service: cmd.Duration("service"), Span: cmd.Duration("duration"), Workers: cmd.Int("workers"),
+		Service: cmd.Duration("service"), Span: cmd.Duration("duration"),
 		Quantum: cmd.Int64("quantum"), Busiest: cmd.Int("busiest"), Shards: cmd.Int("shards"), InFlight: cmd.Int("in-flight"),
 	}
 	if cmd.IsSet("load") { // else it may follow from the others
@@ -147,7 +183,7 @@ func replayOptions(cmd *cli.Command) (o replay.Options, err error) {
 	if o.Busiest == 0 {
 		o.Busiest = -1
 	}
-	for _, name := range []string{"workers", "quantum", "service", "duration", "load"} {
+	for _, name := range []string{"quantum", "service", "duration", "load"} {
 		if cmd.IsSet(name) && isZero(cmd, name) {
 			return o, fmt.Errorf("--%s: must be positive", name)
 		}

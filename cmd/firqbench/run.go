@@ -21,6 +21,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/internal/bench/usage"
 )
 
 func runCommand() *cli.Command {
@@ -144,12 +145,13 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 		order = append(order, c.Name)
 	}
 	report.Env(out, env)
+	report.Busy(out, othersNow())
 	report.Printf(out, "%-12s%d runs of %v, about %v\n\n", "plan", plan.Runs(), plan.Measure, plan.Estimate())
+	legend(out, plan)
 	progress := report.NewProgress(out, errOut, order)
 	cells, runErr := plan.Run(ctx, observe(progress))
 	progress.Clear()
 	profileErr := stop()
-	legend(out, plan, cells)
 	file := report.File{Schema: report.Schema, Env: env, Interrupted: runErr != nil, Run: &report.RunSection{
 		Rounds: plan.Rounds, Warmup: plan.Warmup, Measure: plan.Measure, SampleEvery: load.SampleEvery,
 		Contestants: order, Cells: cells,
@@ -164,15 +166,25 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 	return errors.Join(runErr, profileErr, writeErr, save(cmd, &file, destination), failures(cells))
 }
 
-// legend explains the tables, where there are any.
-func legend(out io.Writer, plan *suite.Plan, cells []suite.Cell) {
-	switch {
-	case len(cells) == 0:
-	case len(plan.Rates) > 0:
+// legend explains the tables that come.
+func legend(out io.Writer, plan *suite.Plan) {
+	if len(plan.Rates) > 0 {
 		report.OpenLegend(out, plan)
-	default:
+	} else {
 		report.Legend(out, plan)
 	}
+	report.Printf(out, "\n")
+}
+
+// othersNow returns the part of the machine's processor time that other programs use just now.
+func othersNow() float64 {
+	const look = 300 * time.Millisecond // 30 steps of the kernel's counters
+	before := usage.OfMachine()
+	if before == (usage.Machine{}) {
+		return 0
+	}
+	time.Sleep(look)
+	return usage.OfMachine().Others(before)
 }
 
 // save writes the result file, if one is wanted.

@@ -9,6 +9,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/urfave/cli/v3"
@@ -81,7 +84,42 @@ func Misuse(cmd *cli.Command, err error) error {
 
 // OnUsageError is the hook of that name of a cli.Command.
 func OnUsageError(_ context.Context, cmd *cli.Command, err error, _ bool) error {
-	return Misuse(cmd, err)
+	return Misuse(cmd, inWords(cmd, err))
+}
+
+// unparsed is what package cli says of a value that its flag cannot have.
+var unparsed = regexp.MustCompile(`^invalid value (".*") for flag -(\S+): `)
+
+// inWords says what a flag wants, instead of what a function of strconv says.
+func inWords(cmd *cli.Command, err error) error {
+	parts := unparsed.FindStringSubmatch(err.Error())
+	if parts == nil {
+		return err
+	}
+	value, name := parts[1], strings.TrimLeft(parts[2], "-")
+	want := ""
+	for _, f := range cmd.Flags {
+		if !slices.Contains(f.Names(), name) {
+			continue
+		}
+		switch f.(type) {
+		case *cli.IntFlag, *cli.Int64Flag:
+			want = "a whole number"
+		case *cli.FloatFlag:
+			want = "a number"
+		case *cli.DurationFlag:
+			want = "a duration such as 500ms or 1m30s"
+		case *cli.BoolFlag:
+			want = "true or false"
+		}
+	}
+	if want == "" {
+		return err
+	}
+	if strings.Contains(value, ",") {
+		want = "one value, " + want + ", not a list"
+	}
+	return fmt.Errorf("--%s: %s, must be %s", name, value, want) // it comes quoted
 }
 
 // KeepErr is the ExitErrHandler of a root command: Execute looks at errors.

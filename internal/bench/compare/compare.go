@@ -160,6 +160,9 @@ func Files(before, after []*report.File, o Options) (*Comparison, error) {
 		c.noise("old", before[0], meaning)
 		c.noise("new", after[0], meaning)
 	}
+	if len(c.Rows) == 0 {
+		return nil, nothing(before, after, o.Contestants)
+	}
 	c.control(olds, news)
 	c.verdicts(c.Unit == Rounds)
 	return c.finish()
@@ -199,9 +202,6 @@ func (o *Options) comparison() *Comparison {
 
 // finish looks at what came out as a whole.
 func (c *Comparison) finish() (*Comparison, error) {
-	if len(c.Rows) == 0 {
-		return nil, errors.New("there is nothing to compare: no scenario and contestant is in both")
-	}
 	fewest, few := math.MaxInt, 0
 	for _, r := range c.Rows {
 		fewest = min(fewest, r.Old.N, r.New.N)

@@ -197,8 +197,21 @@ func TestContestants(t *testing.T) {
 	if err != nil || len(got.Rows) != 1 || got.Rows[0].Contestant != "b" {
 		t.Errorf("only b: %+v, %v", got, err)
 	}
-	if _, err := Files(one(two), one(file(cell("other", rates{"a": {1}}))), Options{}); err == nil || !strings.Contains(err.Error(), "nothing to compare") {
-		t.Errorf("nothing in common: %v", err)
+	worked := cell("s", rates{"a": {1}})
+	worked.Variant.Work = time.Microsecond
+	for _, c := range []struct {
+		other suite.Cell
+		only  []string
+		want  string
+	}{
+		{cell("other", rates{"a": {1}}), nil, "nothing to compare: the old file has the scenarios s, the new one other"},
+		{worked, nil, "nothing to compare: s was run with no work, and then with work 1µs/task"},
+		{cell("s", rates{"c": {1}}), nil, "nothing to compare: s has a and b in the old file and c in the new one"},
+		{cell("s", rates{"a": {1}}), []string{"x"}, "only x were asked for (--contestants)"},
+	} {
+		if _, err := Files(one(two), one(file(c.other)), Options{Contestants: c.only}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("nothing in common: %v, want %q", err, c.want)
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ func (b *builder) answer() section {
 	s := section{Title: "The answer", Text: []string{
 		"The tasks/s of " + contest.Lockfree + ", the low-contention core, divided by those of each other contestant: right of 1 " + contest.Lockfree + " is faster. " +
 			"Both ran one after the other in each round. A mark is the median of the ratios of the rounds, of several files the median of theirs; the thin " +
-			"line is its interval. Below each chart stands of how many rounds or files, and with what confidence. An interval that contains 1 shows no difference.",
+			"line is its interval. The note below each chart says how many rounds or files it is based on, and at what confidence. An interval that contains 1 shows no difference.",
 	}}
 	p := part{Title: "Ratios of tasks/s by scenario"}
 	var charts []chart.Chart
@@ -79,25 +79,30 @@ func workLabel(g *group) string {
 // ratio is a figure over the rounds of a file, or over several files.
 type ratio struct {
 	stats.Interval
-	overFiles bool
+	files int
 }
 
 func (g *group) ratio(other string) (r ratio) {
-	n := 0
 	for _, c := range g.cells {
 		if suite.RatioOver([]*suite.Cell{c}, contest.Lockfree, other, suite.Rate).N > 0 {
-			n++
+			r.files++
 		}
 	}
-	return ratio{suite.RatioOver(g.cells, contest.Lockfree, other, suite.Rate), n > 1}
+	r.Interval = suite.RatioOver(g.cells, contest.Lockfree, other, suite.Rate)
+	return r
 }
+
+// fewFiles is below how many files their medians have no interval (suite.RatioOver).
+const fewFiles = 6
 
 // of says what the interval is.
 func (r ratio) of() string {
 	percent := fmt.Sprintf("%.3g %%", math.Floor(1000*r.Confidence)/10)
 	switch {
-	case r.overFiles:
-		return fmt.Sprintf("median of %d files, interval from the least to the greatest, confidence %s if files differ by chance alone", r.N, percent)
+	case r.files >= fewFiles:
+		return fmt.Sprintf("median of %d files, confidence %s if files differ by chance alone", r.N, percent)
+	case r.files > 1:
+		return fmt.Sprintf("median of %d files, interval over those of all files, each with a confidence of %s", r.N, percent)
 	case r.N == 1:
 		return "1 round, no interval"
 	case r.Confidence < stats.Confidence:

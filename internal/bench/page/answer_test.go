@@ -80,7 +80,7 @@ func TestAnswerByPlace(t *testing.T) {
 		"one CPU, 2 cores, commit 0123456": {"Marks: median of 9 rounds, confidence 96 %.", "2"},
 		"one CPU, 2 cores, commit abcdef0": {"Marks: median of 2 rounds, interval from the least to the greatest, confidence 50 %.", "2"},
 		"two, 2 cores":                     {"Marks: 1 round, no interval.", "2"},
-		"two, 2 cores, quota 80%":          {"Marks: median of 3 files, interval from the least to the greatest, confidence 75 % if files differ by chance alone.", "2"},
+		"two, 2 cores, quota 80%":          {"Marks: median of 3 files, interval over those of all files, each with a confidence of 50 %.", "2"},
 	} {
 		if c := find(t, cs, ratio+place); c.note != want[0] || c.rows[0][1] != want[1] {
 			t.Errorf("%s: %q, %q, want %q", place, c.note, c.rows[0], want)

@@ -116,6 +116,7 @@ type builder struct {
 	places  []place
 	placeOf []int // by file
 	groups  []*group
+	late    lacks // results of replays that are not shown
 	ids     map[string]int
 	slots   slots
 	defs    chart.Defs
@@ -127,6 +128,7 @@ type builder struct {
 
 func newBuilder(files []File) *builder {
 	b := &builder{files: files, names: shortNames(files), ids: map[string]int{}, slots: slots{}}
+	b.strike()
 	b.findPlaces()
 	b.findGroups()
 	return b

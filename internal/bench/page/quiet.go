@@ -22,7 +22,7 @@ func (b *builder) quiet() section {
 	if p := b.byWorkers(); len(p.Figures) > 0 {
 		s.Parts = append(s.Parts, p.done(b, "quiet"))
 	}
-	var missing lacks
+	missing := b.late
 	for i, f := range b.files {
 		if f.Replay == nil {
 			continue
@@ -43,6 +43,32 @@ func (b *builder) quiet() section {
 		s.Missing = append(s.Missing, "No file is a replay, so there is nothing to say about this; firqbench replay TRACE -o FILE makes one.")
 	}
 	return s
+}
+
+// strike leaves out of replays what contestants did whose requests arrived late: those queue
+// times are the machine's.
+func (b *builder) strike() {
+	b.files = slices.Clone(b.files)
+	for i, f := range b.files {
+		if f.Replay == nil {
+			continue
+		}
+		kept := *f.Replay
+		kept.Results = nil
+		for _, res := range f.Replay.Results {
+			if !res.Late(&kept.Plan) {
+				kept.Results = append(kept.Results, res)
+				continue
+			}
+			b.late.add(b.names[i], fmt.Sprintf("%s is left out, as requests arrived up to %s late: the machine did not keep the pace.",
+				res.Contestant, report.Duration(res.Lag.Max)))
+		}
+		if len(kept.Results) < len(f.Replay.Results) {
+			file := *f.File
+			file.Replay = &kept
+			b.files[i].File = &file
+		}
+	}
 }
 
 // traceName leaves out the folder that the trace lay in.

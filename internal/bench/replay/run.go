@@ -35,6 +35,9 @@ type Result struct {
 	// whole process, with arrivals and workers, in all passes.
 	CPU      time.Duration `json:"cpu_ns,omitempty"`
 	Switches uint64        `json:"context_switches,omitempty"`
+	// Others is the part of the machine's processor time, 0 to 1, that other programs used
+	// meanwhile; of several passes the largest. 0 also where the system does not say.
+	Others float64 `json:"others,omitempty"`
 	// Lag is how much later than intended requests were enqueued. Queue times
 	// are since the intended arrival and include it.
 	Lag    load.Latency `json:"lag"`
@@ -54,6 +57,7 @@ func (r *Result) Add(pass Result) {
 	r.Rejected += pass.Rejected
 	r.CPU += pass.CPU
 	r.Switches += pass.Switches
+	r.Others = max(r.Others, pass.Others)
 	r.late.Merge(pass.late)
 	r.Lag = load.Summary(r.late)
 	for i := range r.Groups {
@@ -62,6 +66,20 @@ func (r *Result) Add(pass Result) {
 		g.Queue = load.Summary(g.waits)
 		g.P99s = append(g.P99s, more.P99s...)
 	}
+}
+
+// On a machine that keeps up, arrivals are late by the grain of a timer, a millisecond, and a
+// few by some ten more.
+const (
+	mostLate     = 5 * time.Millisecond  // at the 99th percentile
+	mostEverLate = 50 * time.Millisecond // at the worst
+)
+
+// Late reports whether the machine did not keep the pace of p: requests arrived so late that the
+// queue times, which count from when they were to arrive, are not the contestant's. Where all
+// requests arrive together there is no pace.
+func (r *Result) Late(p *Plan) bool {
+	return p.Speed > 0 && (r.Lag.P99 > mostLate || r.Lag.Max > mostEverLate)
 }
 
 // Progress is called now and then with the number of requests that are settled.
@@ -113,7 +131,7 @@ func Run(ctx context.Context, t *trace.Trace, p Plan, c contest.Contestant, prog
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
-	before := usage.Now()
+	before, idle := usage.Now(), usage.OfMachine()
 	done := make(chan struct{})
 	r.began = contest.Now()
 	go func() {
@@ -124,6 +142,7 @@ func Run(ctx context.Context, t *trace.Trace, p Plan, c contest.Contestant, prog
 	used := usage.Now().Since(before)
 	res := r.result(c.Name)
 	res.CPU, res.Switches = used.CPU, used.Switches
+	res.Others = usage.OfMachine().Others(idle)
 	if err := r.failure.Load(); err != nil {
 		return res, fmt.Errorf("%s: %w", c.Name, *err)
 	}

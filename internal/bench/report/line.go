@@ -9,8 +9,8 @@ import (
 	"github.com/firq-go/firq/internal/bench/suite"
 )
 
-const lineLegend = `  cache line  how long one took from a processor to another just before the runs. Where that differs much
-            between runs, as in a virtual machine that is moved, runs of different kinds do not compare.
+const lineLegend = `  cache line  time to move a cache line between two processors, measured just before each run. Where it
+            differs much, as in a virtual machine that is moved, those runs do not compare.
 `
 
 // apart is how many times the least is a difference: caches that are shared and ones that
@@ -40,7 +40,7 @@ func cacheLine(w io.Writer, cells []suite.Cell) {
 		}
 	}
 	if far > 0 {
-		Printf(w, "; before %d of %d runs over %d times the least", far, len(took), apart)
+		Printf(w, "; %d of %d runs began while it was more than %d times the minimum", far, len(took), apart)
 	}
 	Printf(w, "\n")
 }

@@ -71,18 +71,15 @@ func Replay(w io.Writer, r *replay.Report) {
 		}
 		t.AppendRow(table.Row{groupLabel(group.Group, r.Trace)})
 		for _, res := range r.Results {
-			q := res.Groups[g].Queue
-			row := table.Row{"  " + res.Contestant, quantile(&q, 0.5), quantile(&q, 0.95), quantile(&q, 0.99), Duration(q.Max), Duration(q.Mean), q.Samples}
-			if several {
-				row = append(row, passes(&res.Groups[g]))
-			}
-			t.AppendRow(row)
+			t.AppendRow(replayRow(&res, g, &r.Plan, several))
 		}
 	}
 	var b strings.Builder
 	b.WriteString(t.Render() + "\n")
 	b.WriteByte('\n')
+	others := 0.0
 	for _, res := range r.Results {
+		others = max(others, res.Others)
 		end := ""
 		if res.Delivered+res.Expired+res.Rejected < r.Trace.Requests*max(res.Rounds, 1) {
 			end = "; not finished"
@@ -94,13 +91,38 @@ func Replay(w io.Writer, r *replay.Report) {
 		Printf(&b, "%-17s%d delivered, %d expired, %d rejected in %s; arrivals late by %s (p99), %s (max)%s\n",
 			res.Contestant, res.Delivered, res.Expired, res.Rejected, Duration(res.Elapsed), Duration(res.Lag.P99), Duration(res.Lag.Max), end)
 	}
+	for _, res := range r.Results {
+		if res.Late(&r.Plan) {
+			Printf(&b, "%s is struck: the machine did not keep the pace, so its queue times are not those of %s. Run it again when nothing else runs.\n",
+				res.Contestant, res.Contestant)
+		}
+	}
+	during(&b, others)
 	b.WriteString(`
 Queue time is from the intended arrival to the delivery to a worker (open loop). Workers sleep for
 the service time; single queue times are exact to about 1 ms. "-": too few requests for that
-percentile. "Quiet tenants" is the half of the tenants that asks for least, by cost over the trace.
+percentile; "(late)": arrivals came more than 5 ms late at p99, or 50 ms at worst, so there is no
+figure. "Quiet tenants" is the half of the tenants that asks for least, by cost over the trace.
 Processor time is that of the whole process, with the goroutines that arrive and that sleep.
 `)
 	Print(w, b.String())
+}
+
+// replayRow is a contestant's line for group g; struck, without figures, where requests arrived late.
+func replayRow(res *replay.Result, g int, p *replay.Plan, several bool) table.Row {
+	q := res.Groups[g].Queue
+	if res.Late(p) {
+		row := table.Row{"  " + res.Contestant + " (late)", "-", "-", "-", "-", "-", q.Samples}
+		if several {
+			row = append(row, "-")
+		}
+		return row
+	}
+	row := table.Row{"  " + res.Contestant, quantile(&q, 0.5), quantile(&q, 0.95), quantile(&q, 0.99), Duration(q.Max), Duration(q.Mean), q.Samples}
+	if several {
+		row = append(row, passes(&res.Groups[g]))
+	}
+	return row
 }
 
 // quantile writes one of 0.5, 0.95 and 0.99; "-" where there are fewer than 1/(1-q)

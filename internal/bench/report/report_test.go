@@ -142,6 +142,20 @@ func TestReplayTable(t *testing.T) {
 		}
 	}
 	b.Reset()
+	r.Results[1].Lag.Max = 51 * time.Millisecond
+	r.Results[1].Others = 0.4
+	Replay(&b, r)
+	for _, want := range []string{"  lockfree (late)", "lockfree is struck", "other programs used 40% of this machine's processor time"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is missing in\n%s", want, &b)
+		}
+	}
+	for line := range strings.Lines(b.String()) {
+		if strings.Contains(line, "(late)") && strings.Contains(line, "ms") && strings.Contains(line, "lockfree") {
+			t.Errorf("a struck line has figures: %s", line)
+		}
+	}
+	b.Reset()
 	r.Plan.Speed = 0
 	ReplayPlan(&b, r.Trace, r.Plan)
 	Replay(&b, &replay.Report{}) // interrupted before the first

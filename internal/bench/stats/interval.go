@@ -33,16 +33,30 @@ func IntervalOf(xs []float64) Interval {
 	}
 	s := benchmath.AssumeNothing.Summary(benchmath.NewSample(slices.Clone(xs), &benchmath.DefaultThresholds), Confidence)
 	if math.IsInf(s.Lo, 0) || math.IsInf(s.Hi, 0) {
-		return Extremes(xs)
+		return extremes(xs)
 	}
 	return Interval{n, s.Center, s.Lo, s.Hi, s.Confidence}
 }
 
-// Extremes returns the median of xs, of which there is one at least, with the least and the
+// extremes returns the median of xs, of which there is one at least, with the least and the
 // greatest of them: the true median is not between those only if all xs are on one side of it.
-func Extremes(xs []float64) Interval {
+func extremes(xs []float64) Interval {
 	n := len(xs)
 	return Interval{n, Median(xs), slices.Min(xs), slices.Max(xs), 1 - math.Pow(2, float64(1-n))}
+}
+
+// Hull returns the median of the medians of is, of which there is one at least, with what
+// all of them together cover. It claims no more than each of them does: its confidence is the
+// least of theirs, and N is how many there are.
+func Hull(is []Interval) Interval {
+	h := is[0]
+	medians := make([]float64, len(is))
+	for i, x := range is {
+		medians[i] = x.Median
+		h.Low, h.High, h.Confidence = min(h.Low, x.Low), max(h.High, x.High), min(h.Confidence, x.Confidence)
+	}
+	h.N, h.Median = len(is), Median(medians)
+	return h
 }
 
 // Ratios returns a[i]/b[i] of the rounds i that both have. Within a round the machine was

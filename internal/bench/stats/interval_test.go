@@ -26,8 +26,16 @@ func TestIntervalOf(t *testing.T) {
 
 // Extremes say what they hold, and stay the extremes of any number.
 func TestExtremes(t *testing.T) {
-	if i := Extremes([]float64{2, 9, 1, 8, 3, 7}); i != (Interval{6, 5, 1, 9, 1 - 1.0/32}) {
+	if i := extremes([]float64{2, 9, 1, 8, 3, 7}); i != (Interval{6, 5, 1, 9, 1 - 1.0/32}) {
 		t.Errorf("%+v", i)
+	}
+}
+
+// A hull covers what its intervals cover and claims what the least certain of them claims.
+func TestHull(t *testing.T) {
+	is := []Interval{{9, 1.2, 1.1, 1.3, 0.96}, {5, 0.9, 0.85, 1.15, 0.9375}, {9, 1, 0.95, 1.05, 0.96}}
+	if h := Hull(is); h != (Interval{3, 1, 0.85, 1.3, 0.9375}) {
+		t.Errorf("%+v", h)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/scenario"
+	"github.com/firq-go/firq/internal/bench/usage"
 )
 
 // Plan is what to run.
@@ -97,6 +98,10 @@ type Run struct {
 	// CacheLine is how many ns a cache line took from one processor to another just before
 	// the run; 0: not known (machine.CacheLine).
 	CacheLine float64 `json:"cache_line_ns,omitempty"`
+	// Others is the part of the machine's processor time, 0 to 1, that other programs used
+	// during the run (usage.Machine); 0 also where the system does not say. The neighbour of a
+	// scenario that has one is such a program.
+	Others float64 `json:"others,omitempty"`
 	load.Result
 }
 
@@ -269,7 +274,9 @@ func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)
 				continue
 			}
 			line := machine.CacheLine()
+			idle := usage.OfMachine()
 			result, err := p.one(ctx, cell, c, round)
+			others := usage.OfMachine().Others(idle)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -278,7 +285,7 @@ func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)
 				cell.Errors = append(cell.Errors, fmt.Sprintf("round %d: %v", round+1, err))
 				continue
 			}
-			run := Run{Contestant: c.Name, Round: round, CacheLine: float64(line), Result: result}
+			run := Run{Contestant: c.Name, Round: round, CacheLine: float64(line), Others: others, Result: result}
 			if p.Recorded != nil {
 				if err := p.Recorded(cell, &run); err != nil {
 					return err

@@ -152,9 +152,10 @@ type Figure func(*Cell, *Run) (float64, bool)
 func Rate(c *Cell, r *Run) (float64, bool) { return r.TasksPerSec, c.Variant.Idle == 0 }
 
 // RatioOver returns how many times a figure of another contestant the subject has in
-// cells of one scenario, each of a file of its own: of one cell over its rounds; of several
-// the median of their medians, with the least and the greatest of them, and the confidence
-// that those have. No cell has both: N is 0.
+// cells of one scenario, each from another file. Of one cell it is that over its rounds. Of
+// several it is the median of their medians: with the interval of these if they are six or
+// more, which is when it has stats.Confidence, else with all that the intervals of the cells
+// cover. No cell has both: N is 0.
 func RatioOver(cells []*Cell, subject, other string, of Figure) stats.Interval {
 	var all []stats.Interval
 	var medians []float64
@@ -169,7 +170,10 @@ func RatioOver(cells []*Cell, subject, other string, of Figure) stats.Interval {
 	case 1:
 		return all[0]
 	}
-	return stats.Extremes(medians)
+	if i := stats.IntervalOf(medians); i.Confidence >= stats.Confidence {
+		return i
+	}
+	return stats.Hull(all)
 }
 
 // ratioOver pairs the rounds that both have.
