@@ -11,6 +11,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/machine"
 	"github.com/firq-go/firq/internal/bench/report"
 	"github.com/firq-go/firq/internal/bench/scenario"
+	"github.com/firq-go/firq/internal/bench/stats"
 	"github.com/firq-go/firq/internal/bench/suite"
 )
 
@@ -33,7 +34,7 @@ func answered(ratios map[string][]float64) *report.File {
 }
 
 // The first thing on the page are the ratios, round by round, the largest on top; of
-// several files with one scenario the median, with their range.
+// several files with one scenario the median, over what the intervals of all of them cover.
 func TestAnswer(t *testing.T) {
 	one := answered(map[string][]float64{"contended": {2, 2.2, 2.4}, "zipf": {3, 3, 3}, "uncontended": {0.5, 0.6, 0.7}})
 	two := answered(map[string][]float64{"contended": {5, 5, 5}})
@@ -50,7 +51,7 @@ func TestAnswer(t *testing.T) {
 	for _, p := range c.Visible()[0].Points {
 		got = append(got, fmt.Sprintf("%.1f %.1f %.1f", p.X, p.Lo, p.Hi))
 	}
-	if want := []string{"4.0 2.2 5.0", "3.0 0.0 0.0", "0.6 0.5 0.7"}; !slices.Equal(got, want) {
+	if want := []string{"4.0 2.0 5.0", "3.0 0.0 0.0", "0.6 0.5 0.7"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	text := write(t, b.files)
@@ -80,7 +81,7 @@ func TestAnswerByPlace(t *testing.T) {
 		"one CPU, 2 cores, commit 0123456": {"Marks: median of 9 rounds, confidence 96 %.", "2"},
 		"one CPU, 2 cores, commit abcdef0": {"Marks: median of 2 rounds, interval from the least to the greatest, confidence 50 %.", "2"},
 		"two, 2 cores":                     {"Marks: 1 round, no interval.", "2"},
-		"two, 2 cores, quota 80%":          {"Marks: median of 3 files, interval over those of all files, each with a confidence of 50 %.", "2"},
+		"two, 2 cores, quota 80%":          {"Marks: median of 3 files, interval over those of all files, each with a confidence of 93.7 %.", "2"},
 	} {
 		if c := find(t, cs, ratio+place); c.note != want[0] || c.rows[0][1] != want[1] {
 			t.Errorf("%s: %q, %q, want %q", place, c.note, c.rows[0], want)
@@ -107,5 +108,28 @@ func TestAnswerSettings(t *testing.T) {
 	c, _ := newBuilder([]File{{"1", one}, {"2", two}}).ratios(0, "no work")
 	if want := []string{"contended 4x0, 9", "contended 0x0, 0"}; !slices.Equal(c.Y.Names, want) {
 		t.Errorf("rows %q, want %q", c.Y.Names, want)
+	}
+}
+
+// Two files that show no difference each do not show one together, and six show what their
+// medians do.
+func TestSeveralFiles(t *testing.T) {
+	file := func(first float64) File {
+		rounds := []float64{0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3}
+		for i := range rounds {
+			rounds[i] *= first
+		}
+		return File{"f", answered(map[string][]float64{"contended": rounds})}
+	}
+	of := func(files ...File) ratio {
+		g := newBuilder(files).closed()[0]
+		return g.ratio(contest.OneLock)
+	}
+	if r := of(file(1.05), file(1.1)); r.Low > 0.8 || r.High < 1.3 || r.N != 2 {
+		t.Errorf("two files, each with 1 in its interval: %+v", r)
+	}
+	six := of(file(1.05), file(1.06), file(1.07), file(1.08), file(1.09), file(1.1))
+	if six.Low < 1.04 || six.High > 1.11 || six.Confidence < stats.Confidence {
+		t.Errorf("six files that agree: %+v", six)
 	}
 }

@@ -15,7 +15,7 @@ func TestCacheLine(t *testing.T) {
 	}{
 		{"no run knows", [][]float64{{0, 0}, {}}, ""},
 		{"all alike", [][]float64{{30, 0, 26}, {34}}, "cache line 30ns (26ns to 34ns)\n"},
-		{"the machine was moved", [][]float64{{30, 180}, {90, 91, 200}}, "cache line 91ns (30ns to 200ns); before 3 of 5 runs over 3 times the least\n"},
+		{"the machine was moved", [][]float64{{30, 180}, {90, 91, 200}}, "cache line 91ns (30ns to 200ns); 3 of 5 runs began while it was more than 3 times the minimum\n"},
 	} {
 		var cells []suite.Cell
 		for _, took := range c.cells {
