@@ -86,7 +86,7 @@ func (s *Server[T, K, V]) countNone(err error) {
 	switch {
 	case errors.Is(err, firq.ErrClosed):
 		s.closed.Add(1)
-	case errors.Is(err, firq.ErrInvalidTask):
+	case isAny(err, firq.ErrInvalidTask, ErrCycle):
 	case errors.Is(err, ErrTooManyWaiters):
 		s.refusedWaiters.Add(1)
 	case errors.Is(err, firq.ErrGlobalFull):

@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -14,7 +15,7 @@ type BatchConfig[T comparable] struct {
 	Limit int
 	// Max is how many calls are in one batch at most. 0: 32.
 	Max int
-	// Queue says how calls wait. Order 0: firq.AdaptiveLIFO (with 40 and 80), unless FIFO.
+	// Queue says how calls wait. Order 0: firq.AdaptiveLIFO, as of Config.Gate, unless FIFO.
 	// MaxQueueAge holds for every call, whatever its context; 0: 3 s; below 0: none.
 	Queue gate.Config[T]
 	// FIFO lets the oldest call of a tenant go first always. Invalid with another
@@ -22,6 +23,11 @@ type BatchConfig[T comparable] struct {
 	FIFO bool
 	// ExecTimeout is after what time the context of a batch ends. 0: never.
 	ExecTimeout time.Duration
+	// OnPanic is called once for each batch that panicked, or called runtime.Goexit, after
+	// its calls have got their error. nil: it is logged, with its stack.
+	OnPanic func(*PanicError)
+	// Logger gets panics if there is no hook, and those of the hook. nil: slog.Default().
+	Logger *slog.Logger
 }
 
 // BatchStats is a snapshot of a Batcher. The counters only grow. While calls are in

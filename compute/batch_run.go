@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"github.com/firq-go/firq"
@@ -97,8 +96,9 @@ func (b *Batcher[T, K, V]) collect() *batch[T, K, V] {
 		default:
 		}
 		if bt == nil {
-			bt = new(batch[T, K, V])
+			bt = &batch[T, K, V]{mu: &b.mu}
 		}
+		bt.nested = bt.nested || c.from != nil
 		c.batch = bt
 		bt.items = append(bt.items, it)
 		bt.calls = append(bt.calls, c.call)
@@ -107,10 +107,14 @@ func (b *Batcher[T, K, V]) collect() *batch[T, K, V] {
 		return nil
 	}
 	bt.left = len(bt.calls)
+	base := b.life.root
+	if bt.nested {
+		base = context.WithValue(base, originKey{}, origin(bt))
+	}
 	if b.cfg.ExecTimeout > 0 {
-		bt.ctx, bt.cancel = context.WithTimeout(b.life.root, b.cfg.ExecTimeout)
+		bt.ctx, bt.cancel = context.WithTimeout(base, b.cfg.ExecTimeout)
 	} else {
-		bt.ctx, bt.cancel = context.WithCancel(b.life.root)
+		bt.ctx, bt.cancel = context.WithCancel(base)
 	}
 	b.batches.Add(1)
 	b.calls.Add(uint64(len(bt.calls)))
@@ -147,15 +151,17 @@ func (b *Batcher[T, K, V]) execute(bt *batch[T, K, V]) {
 	var err error
 	complete := false
 	defer func() {
+		var p *PanicError
 		if !complete {
-			p := &PanicError{Value: recover()}
-			if p.Value != nil {
-				p.Stack = debug.Stack()
-			}
+			p = panicked(recover())
 			vs, err = nil, p
 		}
 		bt.cancel()
+		bt.part()
 		bt.tell(vs, err)
+		if p != nil {
+			b.tellPanic(p)
+		}
 	}()
 	vs, err = b.exec(bt.ctx, bt.calls)
 	complete = true

@@ -47,6 +47,7 @@ type pending[T, K comparable, V any] struct {
 	ticket firq.Ticket
 	gone   <-chan struct{} // closed when its context ends
 	batch  *batch[T, K, V] // that it is in; nil: none yet. Guarded by Batcher.mu
+	from   origin          // that waits for it; nil: none. Guarded by Batcher.mu once it is in a batch
 
 	// Written by whoever closes end, before.
 	outcome[V]
@@ -65,7 +66,9 @@ type batch[T, K comparable, V any] struct {
 	cancel context.CancelFunc
 	items  []firq.Item[T, *pending[T, K, V]]
 	calls  []Call[T, K]
-	left   int // callers that wait for it; guarded by Batcher.mu
+	mu     *sync.Mutex // Batcher.mu
+	nested bool        // calls in it come from executions
+	left   int         // callers that wait for it; guarded by mu
 }
 
 // NewBatcher returns a Batcher over exec, which gets at most BatchConfig.Max calls, in
@@ -73,7 +76,7 @@ type batch[T, K comparable, V any] struct {
 // are its own until it returns. An error goes to every caller of the batch, unless it
 // is Errors; a wrong number of values, without an error, is an error for all. exec may
 // panic, or call runtime.Goexit: then every caller gets a *PanicError. Its context has
-// no values; it ends when none of its callers waits any more, after ExecTimeout, with
+// no values of its callers; it ends when none of its callers waits any more, after ExecTimeout, with
 // Close, and when exec has returned.
 //
 // A config that makes no sense is an error that matches firq.ErrInvalidConfig and names
@@ -138,7 +141,7 @@ func (b *Batcher[T, K, V]) Do(ctx context.Context, tenant T, key K) (V, error) {
 		return zero, firq.ErrClosed
 	}
 	defer b.life.leave()
-	c := &pending[T, K, V]{call: Call[T, K]{Tenant: tenant, Key: key}, gone: ctx.Done(), end: make(chan struct{})}
+	c := &pending[T, K, V]{call: Call[T, K]{Tenant: tenant, Key: key}, gone: ctx.Done(), from: originOf(ctx), end: make(chan struct{})}
 	err := b.await(ctx, c)
 	switch {
 	case err == nil:
@@ -225,6 +228,7 @@ func (b *Batcher[T, K, V]) desert(c *pending[T, K, V]) (over bool) {
 	bt := c.batch
 	last := false
 	if bt != nil {
+		c.from = nil
 		bt.left--
 		last = bt.left == 0
 	}

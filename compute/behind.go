@@ -7,9 +7,12 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// refresh makes a result anew behind, unless somebody is about it. A refresh is a flight
-// like any other, with a leader of its own that never gives up.
-func (s *Server[T, K, V]) refresh(ctx context.Context, k *Key[T, K], h uint64, o *options[T, K, V], e *Entry[V]) {
+// refresh makes a result anew behind, unless somebody is about it, or it has just failed. A
+// refresh is a flight like any other, with a leader of its own that never gives up.
+func (s *Server[T, K, V]) refresh(ctx context.Context, k *Key[T, K], h uint64, o *options[T, K, V], e *Entry[V], now int64) {
+	if _, retry := e.failure(); now < retry {
+		return
+	}
 	if e.flags.Load()&refreshing != 0 || e.flags.Or(refreshing)&refreshing != 0 {
 		return
 	}
@@ -52,12 +55,22 @@ func (s *Server[T, K, V]) enlistBehind(k *Key[T, K], h uint64, o *options[T, K, 
 
 // refresh is the refresh's own goroutine.
 func (f *flight[T, K, V]) refresh(ctx context.Context, e *Entry[V]) {
-	defer f.p.s.life.leave()
+	s, c := f.p.s, f.call()
+	defer s.life.leave()
 	defer e.flags.And(^refreshing)
 	defer func() {
 		// A panic of Cost, or of the gate's functions: there is no caller to whom it
 		// could go. A caller that had joined leads now, or the next one to come, and gets it.
-		_ = recover()
+		if v := recover(); v != nil {
+			err := panicked(v)
+			f.p.mu.Lock()
+			s.postpone(e, err, s.clock.Now())
+			f.p.mu.Unlock()
+			s.tellPanic(c, err)
+		}
 	}()
-	f.lead(ctx, time.Time{})
+	if a := f.lead(ctx, time.Time{}); a.err != nil {
+		c.Group = max(a.info.Group, 0)
+		s.tellBehind(c, a.err)
+	}
 }

@@ -46,7 +46,7 @@ type Info struct {
 	// Group is the group in which it ran, for Executed and Coalesced; else -1.
 	Group int
 	// Err is, for Stale by Config.StaleIfError, the error that the stale result stands
-	// in for; else nil.
+	// in for, of this call's execution or of the last one (Config.Backoff); else nil.
 	Err error
 }
 

@@ -79,6 +79,10 @@ func (c *Config[T, K, V]) checkTimes() error {
 		c.Jitter = DefaultJitter
 	}
 	c.Jitter = max(c.Jitter, 0)
+	if c.Backoff == 0 {
+		c.Backoff = DefaultBackoff
+	}
+	c.Backoff = min(max(c.Backoff, 0), forever)
 	return nil
 }
 

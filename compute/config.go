@@ -1,6 +1,7 @@
 package compute
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/firq-go/firq/gate"
@@ -11,6 +12,7 @@ const (
 	DefaultSize        = 65_536
 	DefaultMaxWaiters  = 1_024
 	DefaultJitter      = 0.1
+	DefaultBackoff     = time.Second
 	DefaultSpill       = 1.25
 	DefaultMaxQueueAge = 3 * time.Second
 
@@ -35,8 +37,9 @@ type Config[T, K comparable, V any] struct {
 	// Spill is how many times the mean load a group may have; at least 1. 0: 1.25.
 	// +Inf: calls never leave the group of their key.
 	Spill float64
-	// Gate says how calls wait for a slot, in each group. Order 0: firq.AdaptiveLIFO (with
-	// 40 and 80), unless FIFO. MaxQueueAge holds for every call, whatever its context;
+	// Gate says how calls wait for a slot, in each group. Order 0: firq.AdaptiveLIFO: if
+	// more than HighWater, 80, calls of a tenant wait, its newest goes first, until fewer than
+	// LowWater, 40, do; unless FIFO. MaxQueueAge holds for every call, whatever its context;
 	// 0: 3 s; below 0: none.
 	Gate gate.Config[T]
 	// FIFO lets the oldest call of a tenant go first always (Gate.Order cannot say so, as
@@ -64,6 +67,14 @@ type Config[T, K comparable, V any] struct {
 	// with a nil error, if the execution fails or is refused, but not if the call's
 	// context ends. 0: off.
 	StaleIfError time.Duration
+	// Backoff is for how long nothing is executed for a key after an execution has failed
+	// or was refused, as long as its older result can be an answer, by RefreshAhead, Stale
+	// or StaleIfError. Calls get that result immediately, those by StaleIfError too; the
+	// first one after Backoff starts a refresh in the background. So only the calls for
+	// which it fails first wait, and not each call during an outage. What ends with
+	// context.Canceled has not failed. Jitter shortens it. NoStale and NoCache ignore it. 0: 1 s;
+	// below 0: none, so each call by StaleIfError waits for a failure of its own.
+	Backoff time.Duration
 	// ErrorTTL says how long an error of exec is kept; 0 or less: not at all. It is not
 	// called for errors that match context.Canceled or DeadlineExceeded, nor while an
 	// older result can still be an answer: an error takes no such result's place. A
@@ -83,6 +94,18 @@ type Config[T, K comparable, V any] struct {
 	// Cache keeps the entries instead of the one of this package. Size, Weigh and
 	// MaxPerTenant together with it are invalid.
 	Cache Cache[T, K, V]
+
+	// OnPanic is called once for each execution that panicked, or called runtime.Goexit,
+	// after its calls have got their error, and for each panic of Cost or a function of Gate
+	// in the background. nil: it is logged, with its stack.
+	OnPanic func(Call[T, K], *PanicError)
+	// OnBehind is called for each execution in the background, for RefreshAhead, Stale or
+	// StaleIfError, that has failed, or was refused; its panics go to OnPanic. nil: it is
+	// logged, at most once a second.
+	OnBehind func(Call[T, K], error)
+	// Logger gets what has no hook, and the panics of hooks, with the tenant but without the
+	// key. nil: slog.Default().
+	Logger *slog.Logger
 
 	// MaxWaiters is how many calls may wait for one execution, its leader not counted;
 	// further ones get ErrTooManyWaiters. 0: 1,024.

@@ -50,8 +50,13 @@ func (c *execCtx[T, K, V]) Err() error {
 	return inner.Err()
 }
 
-// Value returns the leader's.
-func (c *execCtx[T, K, V]) Value(key any) any { return c.ctx().Value(key) }
+// Value returns the leader's, but for the origin of calls with it.
+func (c *execCtx[T, K, V]) Value(key any) any {
+	if _, is := key.(originKey); is {
+		return (*flight[T, K, V])(c)
+	}
+	return c.ctx().Value(key)
+}
 
 // ctx returns the context that it becomes.
 func (c *execCtx[T, K, V]) ctx() context.Context {

@@ -53,6 +53,19 @@
 // that lock. So nothing is made twice. Forget and Warm take the same lock, and mark the
 // flights whose results must not be kept.
 //
+// # Calls by executions
+//
+// An Exec may call its own Server, other ones, and Batchers, with the context that it got, or
+// one that comes from it. A call that would wait for an execution that waits for it, over
+// whatever keys, Servers and Batchers, ends immediately with ErrCycle. (Of two calls that close a
+// circle at the same time both may.) With another context it waits until that ends. Where calls
+// do not join (Config.NoCoalesce, keys that are not equal to themselves) nothing waits for
+// another execution: an Exec that asks for its own key there calls itself.
+//
+// Such a call needs a slot while the outer execution keeps its own. If outer executions hold all slots,
+// it waits until Config.Gate.MaxQueueAge refuses it with firq.ErrTimeout, and without
+// MaxQueueAge for ever. What other results are made of is best given a Server of its own.
+//
 // # Groups
 //
 // With Config.Groups executions are divided among groups that have a resource of their
@@ -76,6 +89,7 @@
 //	             a refresh window, and the first stale answer, start a goroutine.
 //	             A miss takes the lock of its part a few times, for a few instructions,
 //	             and then waits as gate.Gate.Acquire does; alone it allocates once
+//	DoMany       as that many calls of Do; a goroutine for each miss, if there are several
 //	Peek         as a hit
 //	Forget, Warm take the lock of the key's part, and of a shard of the cache
 //	ForgetTenant, ForgetAll

@@ -9,20 +9,24 @@ import (
 // with its times. It is immutable outside this package.
 type Entry[V any] struct {
 	val   V
-	made  int64  // by the server's clock
-	fresh int64  // until then it is an answer
-	extra *extra // what few entries have; nil: nothing of it
+	made  int64                 // by the server's clock
+	fresh int64                 // until then it is an answer
+	extra atomic.Pointer[extra] // what few entries have; nil: nothing of it
 
 	slot  uint32        // where the shard of the cache of this package has it; guarded by the shard
 	flags atomic.Uint32 // visited, refreshing
 }
 
-// extra is kept apart, so that an entry of 8 bytes with a key of 8 fits into 48.
+// extra is kept apart, so that an entry of 8 bytes with a key of 8 fits into 48. Immutable
+// once others can see the entry.
 type extra struct {
 	err    error
 	weight int64
 	end    int64  // until then it can be an answer
 	seq    uint64 // the server's number when it was set; for caches that cannot be walked
+
+	failed error // with what the last attempt to make it anew ended; nil: there was none that failed
+	retry  int64 // until then there is no other one
 }
 
 // The flags of an entry.
@@ -33,27 +37,47 @@ const (
 
 // Weight returns what Config.Weigh said, 1 without it.
 func (e *Entry[V]) Weight() int64 {
-	if e.extra == nil {
-		return 1
+	if x := e.extra.Load(); x != nil {
+		return x.weight
 	}
-	return e.extra.weight
+	return 1
 }
 
 // TTL returns how long the entry can be an answer, from Set on, Config.Stale and
 // StaleIfError included.
 func (e *Entry[V]) TTL() time.Duration {
-	if e.extra == nil {
-		return time.Duration(e.fresh - e.made)
+	if x := e.extra.Load(); x != nil {
+		return time.Duration(x.end - e.made)
 	}
-	return time.Duration(e.extra.end - e.made)
+	return time.Duration(e.fresh - e.made)
 }
 
-// err returns the kept error; nil: it is a result.
+// error returns the kept error; nil: it is a result.
 func (e *Entry[V]) error() error {
-	if e.extra == nil {
-		return nil
+	if x := e.extra.Load(); x != nil {
+		return x.err
 	}
-	return e.extra.err
+	return nil
+}
+
+// failure returns with what the last attempt to make the entry anew ended, nil: there was
+// none that failed; and until when there is no other one.
+func (e *Entry[V]) failure() (err error, retry int64) { //nolint:revive // the error is what is asked for
+	if x := e.extra.Load(); x != nil {
+		return x.failed, x.retry
+	}
+	return nil, 0
+}
+
+// fail notes a failure. end is until when the entry can be an answer. Under the lock of
+// the key's part.
+func (e *Entry[V]) fail(err error, retry, end int64) {
+	x := extra{weight: 1, end: end}
+	if old := e.extra.Load(); old != nil {
+		x = *old
+	}
+	x.failed, x.retry = err, retry
+	e.extra.Store(&x)
 }
 
 // Cache keeps entries by key, bounded as it likes: it may forget any entry at any time.

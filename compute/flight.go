@@ -41,8 +41,9 @@ type flight[T, K comparable, V any] struct {
 	// Guarded by p.mu.
 	next    *flight[T, K, V] // in p.flights
 	done    chan struct{}
-	baton   chan struct{} // of one place; whoever takes what is in it leads
-	waiters int32         // callers that want the outcome, a leader included; a refresh behind counts as one
+	baton   chan struct{}  // of one place; whoever takes what is in it leads
+	nested  map[origin]int // executions whose calls have joined, and how many of each; nil: none
+	waiters int32          // callers that want the outcome, a leader included; a refresh behind counts as one
 
 	state     state
 	led       bool // a leader counts among waiters
@@ -51,10 +52,11 @@ type flight[T, K comparable, V any] struct {
 
 	// Written by the leader: these before it calls exec, the outcome under p.mu
 	// before it closes done; read after that.
-	behind   bool // a refresh behind leads; written under p.mu by the caller that takes over from it
-	watched  bool // the leader's context may end, and nobody waits for that
-	ran      bool // exec was called
-	keep     bool // the key may be kept; immutable
+	behind   bool         // a refresh behind leads; written under p.mu by the caller that takes over from it
+	watched  bool         // the leader's context may end, and nobody waits for that
+	ran      bool         // exec was called
+	keep     bool         // the key may be kept; immutable
+	ttl      atomic.Int64 // that exec has set for its result; 0: none
 	priority firq.Priority
 	group    uint8 // below MaxGroups
 	leader   context.Context
@@ -258,9 +260,17 @@ func (f *flight[T, K, V]) begin(ctx context.Context, group int) {
 // refuse gives everybody the error with which the leader was refused.
 func (f *flight[T, K, V]) refuse(err error) {
 	failpoint.Lock(&f.p.mu, "refuse")
-	f.err = err
-	f.end()
-	f.p.mu.Unlock()
+	defer func() {
+		f.err = err
+		f.end()
+		f.p.mu.Unlock()
+	}()
+	f.fail(err)
+}
+
+// call names what is made.
+func (f *flight[T, K, V]) call() Call[T, K] {
+	return Call[T, K]{f.key.Tenant, f.key.Key, int(f.group)}
 }
 
 // end tells everybody. Under p.mu.

@@ -30,14 +30,18 @@ type forgot struct {
 
 func (c *foreign[T, K, V]) get(k *Key[T, K]) *Entry[V] {
 	e := c.cache.Get(*k)
-	if e == nil || e.extra == nil || e.extra.seq < c.floor.Load() {
+	if e == nil {
+		return nil
+	}
+	x := e.extra.Load()
+	if x == nil || x.seq < c.floor.Load() {
 		return nil
 	}
 	if c.any.Load() {
 		c.mu.RLock()
 		t, found := c.tenants[k.Tenant]
 		c.mu.RUnlock()
-		if found && e.extra.seq < t.seq {
+		if found && x.seq < t.seq {
 			return nil
 		}
 	}
@@ -45,13 +49,14 @@ func (c *foreign[T, K, V]) get(k *Key[T, K]) *Entry[V] {
 }
 
 func (c *foreign[T, K, V]) set(k *Key[T, K], e *Entry[V]) {
-	e.extra.seq = c.seq.Load()
+	x := e.extra.Load()
+	x.seq = c.seq.Load()
 	c.mu.RLock()
-	longer := e.extra.end > c.longest
+	longer := x.end > c.longest
 	c.mu.RUnlock()
 	if longer {
 		c.mu.Lock()
-		c.longest = max(c.longest, e.extra.end)
+		c.longest = max(c.longest, x.end)
 		c.mu.Unlock()
 	}
 	c.cache.Set(*k, e)

@@ -92,7 +92,7 @@ func (s *Server[T, K, V]) Warm(tenant T, key K, v V) {
 	}
 	var n *node[T, K, V]
 	if s.keeps {
-		n = s.entry(&k, v, nil, s.clock.Now())
+		n = s.entry(&k, v, nil, 0, s.clock.Now())
 	}
 	h := s.hash(&k)
 	s.part(h).fence(func(f *flight[T, K, V]) bool { return f.key == k }, &k, h, func() {

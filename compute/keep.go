@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"github.com/firq-go/firq"
 )
 
 // lookup returns the entry of a key, whatever its times; nil: there is none.
@@ -21,9 +23,9 @@ func (s *Server[T, K, V]) lookup(h uint64, k *Key[T, K]) *Entry[V] {
 	return s.other.get(k)
 }
 
-// entry makes the entry of what exec returned; nil: it is not to be kept. Functions of
-// Config may panic.
-func (s *Server[T, K, V]) entry(k *Key[T, K], v V, err error, now int64) *node[T, K, V] {
+// entry makes the entry of what exec returned; nil: it is not to be kept. given is the
+// TTL that exec has set for a result; 0: none. Functions of Config may panic.
+func (s *Server[T, K, V]) entry(k *Key[T, K], v V, err error, given time.Duration, now int64) *node[T, K, V] {
 	ttl, weight := s.cfg.TTL, int64(1)
 	switch {
 	case err != nil:
@@ -31,6 +33,8 @@ func (s *Server[T, K, V]) entry(k *Key[T, K], v V, err error, now int64) *node[T
 			return nil
 		}
 		ttl = s.cfg.ErrorTTL(err)
+	case given != 0:
+		ttl = given
 	case s.cfg.TTLFor != nil:
 		ttl = s.cfg.TTLFor(k.Tenant, k.Key, v)
 	}
@@ -40,22 +44,28 @@ func (s *Server[T, K, V]) entry(k *Key[T, K], v V, err error, now int64) *node[T
 	if err == nil && s.cfg.Weigh != nil {
 		weight = max(s.cfg.Weigh(k.Key, v), 1)
 	}
-	ttl = min(ttl, forever)
-	if s.cfg.Jitter > 0 {
-		ttl = max(ttl-time.Duration(rand.Float64()*s.cfg.Jitter*float64(ttl)), 1)
-	}
+	ttl = s.shortened(min(ttl, forever))
 	n := &node[T, K, V]{key: *k}
 	n.made, n.fresh = now, now+int64(ttl)
 	if err == nil {
 		n.val = v
 	}
 	if err != nil || weight != 1 || s.other != nil {
-		n.extra = &extra{err: err, weight: weight, end: n.fresh}
+		x := &extra{err: err, weight: weight, end: n.fresh}
 		if err == nil {
-			n.extra.end += s.cfg.grace()
+			x.end += s.cfg.grace()
 		}
+		n.extra.Store(x)
 	}
 	return n
+}
+
+// shortened takes off a part of d at random, as Config.Jitter says.
+func (s *Server[T, K, V]) shortened(d time.Duration) time.Duration {
+	if s.cfg.Jitter == 0 {
+		return d
+	}
+	return max(d-time.Duration(rand.Float64()*s.cfg.Jitter*float64(d)), 1)
 }
 
 // store keeps n. An error takes no result's place that can still be an answer; what
@@ -102,6 +112,35 @@ func (s *Server[T, K, V]) ageOf(e *Entry[V], now int64) time.Duration {
 func (s *Server[T, K, V]) due(e *Entry[V], now int64) bool {
 	ahead := int64(s.cfg.RefreshAhead)
 	return ahead > 0 && now >= e.fresh-ahead && e.fresh-e.made > ahead && e.error() == nil
+}
+
+// serves reports whether e, past its TTL, is an answer before anything is executed: by Stale, or
+// by StaleIfError if it is known that an execution would fail.
+func (s *Server[T, K, V]) serves(e *Entry[V], now int64) bool {
+	if isStale(e, now, s.cfg.Stale) {
+		return true
+	}
+	failed, _ := e.failure()
+	return failed != nil && isStale(e, now, s.cfg.StaleIfError)
+}
+
+// fail notes that an execution of the key has failed, or was refused, if there is a
+// result that can be an answer instead. The end of a context says nothing of the next execution.
+// Under the lock of the key's part. A cache of others may panic.
+func (f *flight[T, K, V]) fail(err error) {
+	s := f.p.s
+	if !f.keep || f.forgotten || s.cfg.Backoff == 0 || isAny(err, context.Canceled, firq.ErrClosed) {
+		return
+	}
+	e, now := s.lookup(f.hash, &f.key), s.clock.Now()
+	if s.answers(e, now) && now >= e.fresh-int64(s.cfg.RefreshAhead) { // else another execution has just made it
+		s.postpone(e, err, now)
+	}
+}
+
+// postpone lets nothing be executed for e for Config.Backoff. Under the lock of the key's part.
+func (s *Server[T, K, V]) postpone(e *Entry[V], err error, now int64) {
+	e.fail(err, now+int64(s.shortened(s.cfg.Backoff)), e.fresh+s.cfg.grace())
 }
 
 // isStale reports whether e, past its TTL, is an answer for a further while.

@@ -149,17 +149,22 @@ func (f *flight[T, K, V]) landed(ctx context.Context, info Info) answer[V] {
 
 // follow waits for the outcome, or leads if the leader gives up.
 func (f *flight[T, K, V]) follow(ctx context.Context) answer[V] {
-	came, gone := time.Now(), f.gone(ctx)
+	came := time.Now()
+	gone, from, err := f.board(ctx)
+	if err != nil {
+		return none[V](err)
+	}
 	select {
 	case <-f.done:
 		return f.joined(came)
 	case <-f.baton:
+		f.note(from, -1) // a leader's is known from its context
 		f.take()
 		failpoint.At("promoted")
 		return f.lead(ctx, came)
 	case <-gone:
 	case <-f.p.s.life.killed:
-		f.leave(false)
+		f.desert(from)
 		return none[V](firq.ErrClosed)
 	}
 	select {
@@ -167,21 +172,8 @@ func (f *flight[T, K, V]) follow(ctx context.Context) answer[V] {
 		return f.joined(came)
 	default:
 	}
-	f.leave(false)
+	f.desert(from)
 	return none[V](ended(ctx))
-}
-
-// gone is ctx.Done for a call that has joined. It may panic: then the call has left.
-func (f *flight[T, K, V]) gone(ctx context.Context) <-chan struct{} {
-	asked := false
-	defer func() {
-		if !asked {
-			f.leave(false)
-		}
-	}()
-	done := ctx.Done()
-	asked = true
-	return done
 }
 
 // joined is the answer of a call that joined, once the outcome is there.
@@ -211,15 +203,18 @@ func (f *flight[T, K, V]) execute(sl *slot[T], cost int64) {
 			s.panics.Add(1)
 		}
 		f.land(&ex, sl, cost)
+		if ex.panic != nil {
+			s.tellPanic(f.call(), ex.panic)
+		}
 	}()
 	exec := s.exec
 	if f.with != nil {
 		exec = f.with
 	}
-	ex.val, ex.err = exec((*execCtx[T, K, V])(f), Call[T, K]{f.key.Tenant, f.key.Key, sl.group})
+	ex.val, ex.err = exec((*execCtx[T, K, V])(f), f.call())
 	ex.ended = s.clock.Now()
 	if f.keep {
-		ex.entry = s.entry(&f.key, ex.val, ex.err, ex.ended)
+		ex.entry = s.entry(&f.key, ex.val, ex.err, time.Duration(f.ttl.Load()), ex.ended)
 	}
 	if s.adaptive != nil && !errors.Is(ex.err, context.Canceled) {
 		s.adaptive.Observe(time.Duration(ex.ended-ex.began), errors.Is(ex.err, context.DeadlineExceeded))
@@ -232,16 +227,23 @@ type execution[T, K comparable, V any] struct {
 	outcome[V]
 	entry        *node[T, K, V] // what is to be kept; nil: nothing
 	began, ended int64
-	complete     bool // nothing panicked
+	complete     bool        // nothing panicked
+	panic        *PanicError // nil: nothing did
 }
 
 // spoil makes it one that panicked.
 func (ex *execution[T, K, V]) spoil(v any) {
+	ex.panic = panicked(v)
+	ex.outcome, ex.entry = outcome[V]{err: ex.panic}, nil
+}
+
+// panicked is the error of what a panic, or a runtime.Goexit (v nil), has ended.
+func panicked(v any) *PanicError {
 	p := &PanicError{Value: v}
 	if v != nil {
 		p.Stack = debug.Stack()
 	}
-	ex.outcome, ex.entry = outcome[V]{err: p}, nil
+	return p
 }
 
 // land ends an execution: first the slot, then the books and the outcome in one, so that
@@ -285,5 +287,8 @@ func (f *flight[T, K, V]) publish(ex *execution[T, K, V]) {
 	}()
 	if f.keep && !f.forgotten {
 		f.p.s.store(f.hash, &f.key, ex.entry, ex.err)
+		if ex.err != nil && f.waiters > 0 { // else nobody knows whether it had failed
+			f.fail(ex.err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,7 +14,10 @@ import (
 )
 
 // No goroutine outlives the tests: a server starts none that lasts.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // panics that are wanted
+	goleak.VerifyTestMain(m)
+}
 
 var background = context.Background()
 

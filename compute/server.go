@@ -46,6 +46,7 @@ type Server[T, K comparable, V any] struct {
 	refusedGlobal, refusedTenant       atomic.Uint64
 	refusedTimeout, refusedWaiters     atomic.Uint64
 	panics, abandoned, behind, spilled atomic.Uint64
+	unheard                            unheard // failures behind
 }
 
 // New returns a Server that makes results by exec. A config that makes no sense is an
@@ -110,6 +111,7 @@ func (s *Server[T, K, V]) hash(k *Key[T, K]) uint64 { return maphash.Comparable(
 //   - what matches firq.ErrRejected, if there was no slot for it in time: the errors of
 //     gate.Gate.Acquire, and ErrTooManyWaiters;
 //   - firq.ErrClosed after Shutdown or Close;
+//   - ErrCycle, if an execution makes the call and would wait for itself;
 //   - *PanicError, if the execution panicked, or called runtime.Goexit;
 //   - firq.ErrInvalidTask if the tenant is not equal to itself (NaN), or the cost is
 //     negative; firq.ErrInvalidArgument if ctx is nil.
@@ -180,12 +182,12 @@ func (s *Server[T, K, V]) find(ctx context.Context, k *Key[T, K], o *options[T, 
 	now = s.clock.Now()
 	if now < e.fresh {
 		if s.due(e, now) {
-			s.refresh(ctx, k, h, o, e)
+			s.refresh(ctx, k, h, o, e, now)
 		}
 		return h, e, Hit, now, nil
 	}
-	if !o.noStale && isStale(e, now, s.cfg.Stale) {
-		s.refresh(ctx, k, h, o, e)
+	if !o.noStale && s.serves(e, now) {
+		s.refresh(ctx, k, h, o, e, now)
 		return h, e, Stale, now, nil
 	}
 	return h, e, None, now, nil
@@ -202,6 +204,9 @@ func (s *Server[T, K, V]) copied(e *Entry[V]) (v V, err error) {
 // kept is the answer of an entry.
 func (s *Server[T, K, V]) kept(e *Entry[V], source Source, now int64) answer[V] {
 	a := answer[V]{info: Info{Source: source, Age: s.ageOf(e, now), Group: -1}}
+	if source == Stale && !isStale(e, now, s.cfg.Stale) {
+		a.info.Err, _ = e.failure()
+	}
 	a.val, a.err = s.copied(e)
 	return a
 }

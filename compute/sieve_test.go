@@ -32,7 +32,7 @@ func put(c *intCache, k intKey, v int, weight int64, ttl time.Duration) {
 	n.val, n.made = v, c.clock.Now()
 	n.fresh = n.made + int64(ttl)
 	if weight != 1 {
-		n.extra = &extra{weight: weight}
+		n.extra.Store(&extra{weight: weight})
 	}
 	c.set(c.hash(&k), n)
 }

@@ -14,7 +14,7 @@ import (
 func TestStaleIfError(t *testing.T) {
 	caches(t, func(t *testing.T, cfg config) {
 		bad := errors.New("bad")
-		cfg.TTL, cfg.StaleIfError, cfg.Limit = time.Minute, time.Minute, 1
+		cfg.TTL, cfg.StaleIfError, cfg.Limit, cfg.Backoff = time.Minute, time.Minute, 1, -1
 		cfg.ErrorTTL = func(error) time.Duration { return time.Hour }
 		cfg.Gate = gate.Config[string]{MaxPerTenant: 1}
 		d := open(t, cfg)

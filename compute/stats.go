@@ -10,8 +10,8 @@ import (
 //
 // Each call of Do and DoInfo that returned is in exactly one of Hits, Stale, Coalesced,
 // Executed, Refused, GaveUp and Closed, by its Source, or its error where that is None;
-// but for calls that make no sense (firq.ErrInvalidArgument, ErrInvalidTask), which are
-// in none.
+// but for calls that make no sense (firq.ErrInvalidArgument, ErrInvalidTask, ErrCycle),
+// which are in none.
 type Stats[T comparable] struct {
 	Hits      uint64 // answered by what is kept, errors too
 	Stale     uint64 // answered by what is past its TTL
@@ -31,7 +31,7 @@ type Stats[T comparable] struct {
 	Failed     uint64 // of these, ended with an error, or a panic
 	Panics     uint64 // of Failed: panicked, or called runtime.Goexit
 	Abandoned  uint64 // cancelled because nobody waited any more; not by ExecTimeout, nor by Close
-	Behind     uint64 // of Executions: begun for RefreshAhead or Stale
+	Behind     uint64 // of Executions: begun in the background, for RefreshAhead, Stale or StaleIfError
 	Spilled    uint64 // of Executions: ran in another group than the home of their key
 
 	Limit     int // executions at once that may be, all groups together
