@@ -23,15 +23,22 @@ const tooManyWaiters = "Too many requests wait for the same result."
 // with the status, the reason and the problem document that Middleware has for it
 // (WriteProblem), and for all but firq.ErrClosed with a Retry-After of 1 or 2 s, by chance.
 // Any other error, and nil, is the handler's to answer: then it returns false, and has
-// written nothing. That holds for a *compute.PanicError, whatever the panic was with.
+// written nothing. That holds for a *compute.PanicError, whatever the panic was with. It
+// holds nothing back, as Middleware and JSON do (Config.HoldBack).
 func RejectError(w http.ResponseWriter, r *http.Request, err error) bool {
-	if err == nil {
-		return false
+	rej, ok := refusal(err)
+	if ok {
+		WriteProblem(w, r, rej)
 	}
-	if p := (*compute.PanicError)(nil); errors.As(err, &p) {
-		return false
+	return ok
+}
+
+// refusal returns what RejectError answers; false: it is the handler's to answer.
+func refusal(err error) (rej Rejection, ok bool) {
+	if p := (*compute.PanicError)(nil); err == nil || errors.As(err, &p) {
+		return rej, false
 	}
-	rej := Rejection{Err: err}
+	rej.Err = err
 	switch i := reasonOf(err); {
 	case errors.Is(err, compute.ErrTooManyWaiters):
 		rej.Reason, rej.Status = TooManyWaiters, http.StatusTooManyRequests
@@ -40,13 +47,12 @@ func RejectError(w http.ResponseWriter, r *http.Request, err error) bool {
 	case errors.Is(err, firq.ErrRejected): // none that firq knows
 		rej.Reason, rej.Status = GlobalFull, http.StatusServiceUnavailable
 	default:
-		return false
+		return rej, false
 	}
 	if rej.Reason != Closed {
 		rej.RetryAfter = retry.Seconds(retry.Least, rand.Float64()) //nolint:gosec // chance, not a secret
 	}
-	WriteProblem(w, r, rej)
-	return true
+	return rej, true
 }
 
 // CacheStatus says in the headers of a response where its content comes from: in

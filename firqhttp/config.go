@@ -63,6 +63,15 @@ type Config struct {
 	// rejected requests for a second, it is 1 s or 2 s. With reason Closed there
 	// is none.
 	RetryAfter func(*http.Request, Rejection) time.Duration
+	// HoldBack is the longest that a rejection is held back if its tenant gets more than
+	// 100 a second, so that clients that come back immediately do not take the processors:
+	// a rejection costs about as much as any small request. The rest waits, each tenant's
+	// for itself (of some that share a place by hash, together), holding nothing but its
+	// connection, and until the client goes away, http.Server.Shutdown, or HoldBack is over.
+	// At most 4,096 are held at a time. What has waited already (reason Timeout) is not
+	// held, nor Closed, Cancelled, and what makes no sense. 0: DefaultHoldBack, 1 s; below
+	// 0: never, which is right behind a proxy whose connections to this server are few.
+	HoldBack time.Duration
 	// BufferBody is how many bytes of a request's body are read before the gate is
 	// asked; the handler reads them from memory, and then the rest. So a client that
 	// goes away while its request waits is noticed if all of its body was read

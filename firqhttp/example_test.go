@@ -2,6 +2,7 @@ package firqhttp_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -132,4 +133,43 @@ func ExampleJSON() {
 	// Output:
 	// 200 prices; fwd=miss {"item":"tea","price":1.5}
 	// 200 prices; hit {"item":"tea","price":1.5}
+}
+
+// What does not exist is kept too, for a second, and answered with 404.
+func ExampleJSONConfig() {
+	errNotFound := errors.New("there is no such item")
+	asked := 0
+	prices, err := compute.New(func(_ context.Context, c compute.Call[string, string]) (float64, error) {
+		asked++ // ask the database of c.Tenant
+		return 0, fmt.Errorf("%s: %w", c.Key, errNotFound)
+	}, compute.Config[string, string, float64]{TTL: time.Minute, ErrorTTL: func(err error) time.Duration {
+		if errors.Is(err, errNotFound) {
+			return time.Second
+		}
+		return 0
+	}})
+	if err != nil {
+		panic(err)
+	}
+	defer func() { _ = prices.Close() }()
+	h := firqhttp.JSON(prices, func(r *http.Request) (string, string, error) {
+		return "acme", r.URL.Path[1:], nil
+	}, firqhttp.JSONConfig{Error: func(w http.ResponseWriter, _ *http.Request, err error) bool {
+		if errors.Is(err, errNotFound) {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return true
+		}
+		return false
+	}})
+
+	for range 2 {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/tea", nil))
+		fmt.Print(w.Code, " ", w.Header().Get("Cache-Status"), " ", w.Body)
+	}
+	fmt.Println("asked:", asked)
+	// Output:
+	// 404 compute; fwd=miss tea: there is no such item
+	// 404 compute; hit tea: there is no such item
+	// asked: 1
 }

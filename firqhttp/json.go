@@ -21,6 +21,9 @@ type JSONConfig struct {
 	// well just log. If it has not, or is nil, key's error is answered with 400, and any
 	// other with 500 and nothing about it.
 	Error func(w http.ResponseWriter, r *http.Request, err error) bool
+	// HoldBack is the longest that a refusal is held back if a tenant gets many of them, as
+	// Config.HoldBack says. 0: DefaultHoldBack, 1 s; below 0: never.
+	HoldBack time.Duration
 }
 
 // JSON returns a handler that answers GET and HEAD with a result of s, written as JSON.
@@ -31,8 +34,9 @@ type JSONConfig struct {
 //		return tenantOf(r), r.PathValue("item"), nil
 //	}, firqhttp.JSONConfig{}))
 //
-// Refusals, ends of the request's context and firq.ErrClosed are answered by RejectError, other
-// methods with 405. CacheStatus tells of every answer that is not a refusal where it comes from.
+// Refusals, ends of the request's context and firq.ErrClosed are answered as by RejectError, other
+// methods with 405. A panic of the execution is a 500; the server has logged it, or told its
+// OnPanic (compute.Config). CacheStatus tells of every answer that is not a refusal where it comes from.
 //
 // A result has a weak ETag, made of its JSON, so a client that has it already is
 // answered with 304. It is the client's alone (Cache-Control: private, no-cache), unless a handler
@@ -48,6 +52,7 @@ func JSON[T, K comparable, V any](s *compute.Server[T, K, V], key func(*http.Req
 	if cfg.Name == "" {
 		cfg.Name = "compute"
 	}
+	held := newHolder(cfg.HoldBack)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -61,7 +66,11 @@ func JSON[T, K comparable, V any](s *compute.Server[T, K, V], key func(*http.Req
 		}
 		v, info, err := s.DoInfo(r.Context(), tenant, k)
 		CacheStatus(w.Header(), cfg.Name, info)
-		if err != nil && RejectError(w, r, err) {
+		if rej, refused := refusal(err); refused {
+			if rej.immediate() {
+				held.wait(r, place(held, tenant))
+			}
+			WriteProblem(w, r, rej)
 			return
 		}
 		var text []byte

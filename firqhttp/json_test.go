@@ -1,8 +1,10 @@
 package firqhttp
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -146,8 +148,13 @@ func TestJSONFailures(t *testing.T) {
 	}
 }
 
-// A panic of exec is a failure that Error sees; the handler's goroutine survives, and the slot is free.
+// A panic of exec is a failure that Error sees, and is in the log, once; the handler's goroutine survives, and
+// the slot is free.
 func TestJSONPanic(t *testing.T) {
+	var log bytes.Buffer
+	was := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	defer slog.SetDefault(was)
 	var seen error
 	s, ask := jsonOf(t, func(context.Context, string) (float64, error) { panic("broken") }, compute.Config[string, string, float64]{Limit: 1},
 		JSONConfig{Error: func(_ http.ResponseWriter, _ *http.Request, err error) bool { seen = err; return false }})
@@ -158,6 +165,9 @@ func TestJSONPanic(t *testing.T) {
 	}
 	if p := (*compute.PanicError)(nil); !errors.As(seen, &p) || p.Value != "broken" {
 		t.Errorf("Error saw %v", seen)
+	}
+	if text := log.String(); strings.Count(text, "\n") != 3 || strings.Count(text, "panic=broken") != 3 {
+		t.Errorf("the log: %q", text)
 	}
 	if st := s.Stats(); st.Executing != 0 || st.Panics != 3 {
 		t.Errorf("%d executing, %d panics", st.Executing, st.Panics)

@@ -17,6 +17,9 @@ import (
 type Middleware struct {
 	gate *gate.Gate[string]
 	cfg  Config
+	hold *holder
+	// plain: WriteProblem answers, which reads no body.
+	plain bool
 
 	inFlight, waiting, reading atomic.Int64
 	served, skipped            atomic.Uint64
@@ -37,11 +40,12 @@ func New(g *gate.Gate[string], cfg Config) *Middleware {
 // Open is New for what comes from outside the program: a nil gate is an error that
 // matches firq.ErrInvalidArgument.
 func Open(g *gate.Gate[string], cfg Config) (*Middleware, error) {
+	plain := cfg.Reject == nil
 	cfg, err := cfg.check(g)
 	if err != nil {
 		return nil, err
 	}
-	return &Middleware{gate: g, cfg: cfg}, nil
+	return &Middleware{gate: g, cfg: cfg, hold: newHolder(cfg.HoldBack), plain: plain}, nil
 }
 
 // Handler returns next behind the middleware.
@@ -152,6 +156,12 @@ func (v *visit) reject(w http.ResponseWriter, err error) {
 		defer func() {
 			m.cfg.Observe(v.r, Outcome{Tenant: v.tenant, Reason: rej.Reason, Err: err, Waited: waited, Aborted: !answered})
 		}()
+	}
+	if rej.immediate() {
+		if m.plain {
+			v.body = nil // nobody will read it
+		}
+		m.hold.wait(v.r, place(m.hold, v.tenant))
 	}
 	r := v.r
 	if v.body != nil {

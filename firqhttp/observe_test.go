@@ -126,7 +126,7 @@ func TestObserveHijacked(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(2, gate.Config[string]{MaxGlobal: 40})
-		m := New(g, Config{Tenant: Header("X-Tenant")})
+		m := New(g, Config{Tenant: Header("X-Tenant"), HoldBack: -1})
 		h := m.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Second) })) // 2 per second
 		var wg sync.WaitGroup
 		send := func() *httptest.ResponseRecorder {

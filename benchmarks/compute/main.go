@@ -66,7 +66,7 @@ type part = command.Part[*plan, *file]
 
 var parts = []part{
 	{Name: "speed", Run: runSpeed}, {Name: "single", Run: runSingle}, {Name: "overload", Run: runOverload}, {Name: "ratio", Run: runRatio},
-	{Name: "memory", Run: runMemory}, {Name: "router", Run: runRouter}, {Name: "document", Run: runDocument}, {Name: "http", Run: runHTTP},
+	{Name: "memory", Run: runMemory}, {Name: "router", Run: runRouter}, {Name: "document", Run: runDocument}, {Name: "refusals", Run: runRefusals}, {Name: "http", Run: runHTTP},
 }
 
 // aside is a part that is measured only if it is named: it needs a program that may not be there.
@@ -84,7 +84,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			&cli.IntFlag{Name: "rounds", Value: 7, Usage: "`N` rounds; the systems take turns in each"},
 			&cli.IntFlag{Name: "seeds", Value: 3, Usage: "`N` rounds of hit ratios, memory and router"},
 			&cli.DurationFlag{Name: "time", Value: time.Second, Usage: "of each round of a throughput"},
-			&cli.DurationFlag{Name: "over", Value: 4 * time.Second, Usage: "of each round of the overload, of the router and of http"},
+			&cli.DurationFlag{Name: "over", Value: 4 * time.Second, Usage: "of each round of the overload, the router, the refusals and http"},
 			&cli.IntFlag{Name: "calls", Value: 500_000, Usage: "`N` calls of one caller alone"},
 			&cli.IntFlag{Name: "requests", Value: 1_000_000, Usage: "`N` requests of each trace"},
 			&cli.IntFlag{Name: "entries", Value: 200_000, Usage: "`N` entries whose memory is measured"},
