@@ -10,7 +10,7 @@ import (
 // refresh makes a result anew behind, unless somebody is about it, or it has just failed. A
 // refresh is a flight like any other, with a leader of its own that never gives up.
 func (s *Server[T, K, V]) refresh(ctx context.Context, k *Key[T, K], h uint64, o *options[T, K, V], e *Entry[V], now int64) {
-	if _, retry := e.failure(); now < retry {
+	if retry, _ := e.failure(); now < retry {
 		return
 	}
 	if e.flags.Load()&refreshing != 0 || e.flags.Or(refreshing)&refreshing != 0 {

@@ -58,7 +58,8 @@
 // An Exec may call its own Server, other ones, and Batchers, with the context that it got, or
 // one that comes from it. A call that would wait for an execution that waits for it, over
 // whatever keys, Servers and Batchers, ends immediately with ErrCycle. (Of two calls that close a
-// circle at the same time both may.) With another context it waits until that ends. Where calls
+// circle at the same time both may.) An execution counts as waiting for every call with its
+// context, also for one by a goroutine that it does not wait for. With another context it waits until that ends. Where calls
 // do not join (Config.NoCoalesce, keys that are not equal to themselves) nothing waits for
 // another execution: an Exec that asks for its own key there calls itself.
 //

@@ -95,9 +95,10 @@ func TestCloseIsWhatWasSeenFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	k, o := Key[string, string]{"a", "k"}, plain[string, string, string]()
-	f, _, _, _ := s.takePart(background, k, s.hash(&k), &o, nil)
+	w := want[string, string, string]{k, s.hash(&k), &o, nil}
+	f := s.takePart(&w).f
 	f.begin(background, 0)
-	if again, leads, _, _ := s.takePart(background, k, s.hash(&k), &o, nil); again != f || leads {
+	if again := s.takePart(&w); again.f != f || again.leads {
 		t.Fatal("it has not joined")
 	}
 	_ = s.Close()

@@ -60,13 +60,13 @@ func (e *Entry[V]) error() error {
 	return nil
 }
 
-// failure returns with what the last attempt to make the entry anew ended, nil: there was
-// none that failed; and until when there is no other one.
-func (e *Entry[V]) failure() (err error, retry int64) { //nolint:revive // the error is what is asked for
+// failure returns until when there is no further attempt to make the entry anew, and with
+// what the last one ended; nil: there was none that failed.
+func (e *Entry[V]) failure() (retry int64, err error) {
 	if x := e.extra.Load(); x != nil {
-		return x.failed, x.retry
+		return x.retry, x.failed
 	}
-	return nil, 0
+	return 0, nil
 }
 
 // fail notes a failure. end is until when the entry can be an answer. Under the lock of

@@ -95,45 +95,62 @@ func (s *Server[T, K, V]) part(h uint64) *part[T, K, V] {
 	return &s.parts[h>>8&uint64(len(s.parts)-1)]
 }
 
-// takePart returns the flight of the key, a new one that the call leads, or what has been
-// kept since seen was looked at.
-func (s *Server[T, K, V]) takePart(ctx context.Context, k Key[T, K], h uint64, o *options[T, K, V], seen *Entry[V]) (f *flight[T, K, V], leads bool, e *Entry[V], err error) {
-	p := s.part(h)
+// want is what a call that misses looks for.
+type want[T, K comparable, V any] struct {
+	key  Key[T, K]
+	hash uint64
+	o    *options[T, K, V]
+	seen *Entry[V] // what was kept of the key, and is no answer; nil: nothing
+}
+
+// found is what it finds: a flight, which it leads or has joined, or what has been kept
+// since, or an error.
+type found[T, K comparable, V any] struct {
+	f     *flight[T, K, V]
+	leads bool
+	kept  *Entry[V]
+	err   error
+	ask   context.Context // of the leader of f, which is to be looked at before f is joined; else nil
+}
+
+// takePart finds the flight of a key, or begins one.
+func (s *Server[T, K, V]) takePart(w *want[T, K, V]) found[T, K, V] {
 	var asked *flight[T, K, V]
 	for {
-		var leader context.Context
-		f, leader, leads, e, err = s.enlist(p, k, h, o, seen, asked)
-		if leader == nil {
-			return f, leads, e, err
+		is := s.enlist(w, asked)
+		if is.ask == nil {
+			return is
 		}
-		asked = f
-		if leader.Err() != nil { // user code: not under p.mu
-			f.leaderEnded()
+		asked = is.f
+		if is.ask.Err() != nil { // user code: not under the part's mu
+			asked.leaderEnded()
 		}
 	}
 }
 
-// enlist is takePart but for one thing: it returns the leader whose context is to be
-// looked at first, unless it was asked.
-func (s *Server[T, K, V]) enlist(p *part[T, K, V], k Key[T, K], h uint64, o *options[T, K, V], seen *Entry[V], asked *flight[T, K, V]) (f *flight[T, K, V], leader context.Context, leads bool, e *Entry[V], err error) {
+// enlist is takePart, but joins no flight whose leader's context is to be looked at first, unless
+// it was asked.
+func (s *Server[T, K, V]) enlist(w *want[T, K, V], asked *flight[T, K, V]) found[T, K, V] {
+	p := s.part(w.hash)
 	failpoint.Lock(&p.mu, "enlist")
 	defer p.mu.Unlock() // whatever a cache of others does
-	if f = p.flights.find(h, &k); f == nil {
-		if s.keeps && !o.noCache { // somebody may have published since
-			if e = s.lookup(h, &k); e != nil && e != seen && s.clock.Now() < e.fresh {
-				return nil, nil, false, e, nil
+	f := p.flights.find(w.hash, &w.key)
+	if f == nil {
+		if s.keeps && !w.o.noCache { // somebody may have published since
+			if e := s.lookup(w.hash, &w.key); e != nil && e != w.seen && s.clock.Now() < e.fresh {
+				return found[T, K, V]{kept: e}
 			}
 		}
-		f = s.depart(p, k, h, o)
+		f = s.depart(p, w.key, w.hash, w.o)
 		f.listed = true
 		p.flights.add(f)
-		return f, nil, true, nil, nil
+		return found[T, K, V]{f: f, leads: true}
 	}
 	switch {
 	case f != asked && f.doubtful():
-		return f, f.leader, false, nil, nil
+		return found[T, K, V]{f: f, ask: f.leader}
 	case f.followers() >= s.cfg.MaxWaiters:
-		return nil, nil, false, nil, ErrTooManyWaiters
+		return found[T, K, V]{err: ErrTooManyWaiters}
 	}
 	f.waiters++
 	if f.baton == nil {
@@ -142,7 +159,7 @@ func (s *Server[T, K, V]) enlist(p *part[T, K, V], k Key[T, K], h uint64, o *opt
 	if f.done == nil {
 		f.done = make(chan struct{})
 	}
-	return f, nil, false, nil, nil
+	return found[T, K, V]{f: f}
 }
 
 // depart makes a flight with a leader. Under p.mu.

@@ -120,7 +120,7 @@ func (s *Server[T, K, V]) serves(e *Entry[V], now int64) bool {
 	if isStale(e, now, s.cfg.Stale) {
 		return true
 	}
-	failed, _ := e.failure()
+	_, failed := e.failure()
 	return failed != nil && isStale(e, now, s.cfg.StaleIfError)
 }
 

@@ -3,6 +3,8 @@ package compute
 import (
 	"context"
 	"errors"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // ErrCycle is the error of a call by an execution, for a result whose execution waits for
@@ -64,7 +66,7 @@ func (f *flight[T, K, V]) origins() []origin {
 // noted returns the origins of the calls that have joined, and the context of the leader
 // if that waits: on whose goroutine exec runs, it does so whatever its context says.
 func (f *flight[T, K, V]) noted() (list []origin, leader context.Context) {
-	f.p.mu.Lock()
+	failpoint.Lock(&f.p.mu, "noted")
 	defer f.p.mu.Unlock()
 	if f.state == over {
 		return nil, nil
@@ -83,7 +85,7 @@ func (f *flight[T, K, V]) note(from origin, more int) {
 	if from == nil {
 		return
 	}
-	f.p.mu.Lock()
+	failpoint.Lock(&f.p.mu, "note")
 	defer f.p.mu.Unlock()
 	if f.nested == nil {
 		f.nested = map[origin]int{}

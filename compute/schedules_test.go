@@ -55,17 +55,17 @@ func (sc *scene) fickle(name string) {
 			return
 		}
 		defer s.life.leave()
-		f, leads, _, err := s.takePart(background, k, s.hash(&k), &o, nil)
+		is := s.takePart(&want[string, string, int]{k, s.hash(&k), &o, nil})
 		switch {
-		case err != nil:
-			sc.Errorf("%s: %v", name, err)
-		case f == nil: // a hit
-		case leads:
+		case is.err != nil:
+			sc.Errorf("%s: %v", name, is.err)
+		case is.f == nil: // a hit
+		case is.leads:
 			failpoint.At("give up")
-			f.handOver()
+			is.f.handOver()
 		default:
 			failpoint.At("give up")
-			f.leave(false)
+			is.f.leave(false)
 		}
 	})
 }
@@ -133,7 +133,7 @@ var programs = map[string]struct {
 	"the execution that nobody waits for": {2, func(sc *scene) {
 		sc.build(Config[string, string, int]{TTL: forever})
 		k, o := Key[string, string]{"a", "k"}, plain[string, string, int]()
-		f, _, _, _ := sc.s.takePart(background, k, sc.s.hash(&k), &o, nil)
+		f := sc.s.takePart(&want[string, string, int]{k, sc.s.hash(&k), &o, nil}).f
 		f.begin(background, 0)
 		sc.Go("leader ends", f.leaderEnded)
 		sc.Go("joins", func() {
@@ -153,6 +153,30 @@ var programs = map[string]struct {
 		ex := execution[string, string, int]{outcome: outcome[int]{val: 100}}
 		f.publish(&ex)
 		sc.end()
+	}},
+	"two that ask for each other": {2, func(sc *scene) {
+		sc.build(Config[string, string, int]{Limit: 8})
+		cycles := 0
+		var with DoOption
+		with = sc.s.With(func(ctx context.Context, c Call[string, string]) (int, error) {
+			failpoint.At("exec")
+			_, _, err := sc.s.DoInfo(ctx, "a", map[string]string{"k": "l", "l": "k"}[c.Key], with)
+			if err == ErrCycle {
+				cycles++
+			}
+			return 0, err
+		})
+		for _, key := range []string{"k", "l"} {
+			sc.Go(key, func() {
+				if _, _, err := sc.s.DoInfo(background, "a", key, with); err != ErrCycle {
+					sc.Errorf("%s: %v", key, err)
+				}
+			})
+		}
+		sc.end()
+		if cycles == 0 {
+			sc.Errorf("they wait for each other")
+		}
 	}},
 	"Forget and publication": {2, func(sc *scene) {
 		sc.build(Config[string, string, int]{TTL: forever})

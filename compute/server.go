@@ -205,7 +205,7 @@ func (s *Server[T, K, V]) copied(e *Entry[V]) (v V, err error) {
 func (s *Server[T, K, V]) kept(e *Entry[V], source Source, now int64) answer[V] {
 	a := answer[V]{info: Info{Source: source, Age: s.ageOf(e, now), Group: -1}}
 	if source == Stale && !isStale(e, now, s.cfg.Stale) {
-		a.info.Err, _ = e.failure()
+		_, a.info.Err = e.failure()
 	}
 	a.val, a.err = s.copied(e)
 	return a
@@ -251,16 +251,16 @@ func (s *Server[T, K, V]) make(ctx context.Context, k Key[T, K], h uint64, o *op
 	if odd || s.cfg.NoCoalesce {
 		return s.alone(k, h, o, !odd).lead(ctx, time.Time{})
 	}
-	f, leads, e, err := s.takePart(ctx, k, h, o, seen)
+	is := s.takePart(&want[T, K, V]{k, h, o, seen})
 	switch {
-	case err != nil:
-		return none[V](err)
-	case e != nil:
-		return s.kept(e, Hit, s.clock.Now())
-	case leads:
-		return f.lead(ctx, time.Time{})
+	case is.err != nil:
+		return none[V](is.err)
+	case is.kept != nil:
+		return s.kept(is.kept, Hit, s.clock.Now())
+	case is.leads:
+		return is.f.lead(ctx, time.Time{})
 	}
-	return f.follow(ctx)
+	return is.f.follow(ctx)
 }
 
 // instead is what answers a call for which a failed: what is kept, if StaleIfError says

@@ -24,7 +24,7 @@ func TestPanicIsHeardOf(t *testing.T) {
 	for name, f := range map[string]func(){"panic": func() { panic("boom") }, "goexit": runtime.Goexit} {
 		t.Run(name, func(t *testing.T) {
 			modes(t, func(t *testing.T, cfg config) {
-				text := new(bytes.Buffer)
+				var text *bytes.Buffer
 				cfg.Logger, text = record()
 				var told atomic.Int64
 				for _, hook := range []func(call, *PanicError){nil, func(c call, p *PanicError) {
