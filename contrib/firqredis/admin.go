@@ -3,7 +3,6 @@ package firqredis
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/firq-go/firq"
@@ -14,7 +13,10 @@ import (
 // its cause. If it is then acked it counts as acked; if its delivery ends in any other way it is settled as
 // cancelled. ErrNotFound if there is no such task, or it is a dead letter.
 func (q *Queue[T]) Cancel(ctx context.Context, id string) error {
-	if err := q.named(ctx, "Cancel", "id", id); err != nil {
+	if badName(id) && (len(id) > MaxName+len("@"+dueFormat) || badName(id[:min(len(id), MaxName)])) { // a schedule's tasks have its ID and more
+		return fmt.Errorf("%w: firqredis: Cancel: id: %q: %s", firq.ErrInvalidArgument, id, nameRule)
+	}
+	if err := q.call(ctx, "Cancel"); err != nil {
 		return err
 	}
 	for p := range q.prefix {
@@ -67,30 +69,57 @@ func (q *Queue[T]) setPaused(ctx context.Context, call, tenant, paused string) e
 	return nil
 }
 
-// TenantSettings are a tenant's own. 0: Config's; limits below 0: none. The zero value forgets them.
+// TenantSettings are a tenant's own. 0: Config's; limits below 0: none. The zero value forgets them. Weight is at least 1e-6: with a
+// smaller one the tenant's tags would be so great that they swallow everybody's costs.
 type TenantSettings struct {
 	Weight                 float64
 	MaxQueued, MaxInFlight int
 }
 
-// SetTenant replaces all settings of a tenant. They hold for what is queued already, too.
+// SetTenant replaces all settings of a tenant; see ChangeTenant. They hold for what is queued already, too.
 func (q *Queue[T]) SetTenant(ctx context.Context, tenant string, s TenantSettings) error {
 	if err := q.named(ctx, "SetTenant", "tenant", tenant); err != nil {
 		return err
 	}
-	if math.IsNaN(s.Weight) || s.Weight < 0 || s.Weight > 1e15 {
-		return fmt.Errorf("%w: firqredis: SetTenant: Weight: %v, must be from 0 to 1e15", firq.ErrInvalidArgument, s.Weight)
+	return q.changeTenant(ctx, "SetTenant", tenant, TenantChange{&s.Weight, &s.MaxQueued, &s.MaxInFlight})
+}
+
+// TenantChange are settings to be changed; nil stays as it is. The values are those of TenantSettings.
+type TenantChange struct {
+	Weight                 *float64
+	MaxQueued, MaxInFlight *int
+}
+
+// ChangeTenant changes some settings of a tenant and leaves the others: so several callers can, and none of their changes is lost.
+func (q *Queue[T]) ChangeTenant(ctx context.Context, tenant string, c TenantChange) error {
+	if err := q.named(ctx, "ChangeTenant", "tenant", tenant); err != nil {
+		return err
 	}
-	weight := ""
-	if s.Weight > 0 {
-		weight = strconv.FormatFloat(s.Weight, 'g', 17, 64)
-	}
-	limit := func(n int) string {
-		if n == 0 {
-			return ""
+	return q.changeTenant(ctx, "ChangeTenant", tenant, c)
+}
+
+func (q *Queue[T]) changeTenant(ctx context.Context, call, tenant string, c TenantChange) error {
+	args := []any{tenant}
+	if c.Weight != nil {
+		w := *c.Weight
+		if w != 0 && !(w >= leastWeight && w <= mostWeight) {
+			return fmt.Errorf("%w: firqredis: %s: Weight: %v, must be 0, or from %v to %v", firq.ErrInvalidArgument, call, w, leastWeight, mostWeight)
 		}
-		return strconv.Itoa(max(n, 0))
+		text := ""
+		if w != 0 {
+			text = strconv.FormatFloat(w, 'g', 17, 64)
+		}
+		args = append(args, "w", text)
 	}
-	_, err := q.cold(ctx, tenantScript, q.partitionOf(tenant), tenant, "w", weight, "qm", limit(s.MaxQueued), "im", limit(s.MaxInFlight))
+	for name, n := range map[string]*int{"qm": c.MaxQueued, "im": c.MaxInFlight} {
+		switch {
+		case n == nil:
+		case *n == 0:
+			args = append(args, name, "")
+		default:
+			args = append(args, name, strconv.Itoa(max(*n, 0)))
+		}
+	}
+	_, err := q.cold(ctx, tenantScript, q.partitionOf(tenant), args...)
 	return err
 }

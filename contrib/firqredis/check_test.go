@@ -178,7 +178,7 @@ func (q *Queue[T]) tenantConsistent(x []any, ready, active []string, delayed, in
 	if number(x[2]) != int64(inFlight[name]) || number(x[3]) != int64(delayed[name]) || len(letters) != dead[name] {
 		bad("%v in flight, %v delayed, %d dead, but there are %d, %d and %d", x[2], x[3], len(letters), inFlight[name], delayed[name], dead[name])
 	}
-	most := q.cfg.MaxInFlightPerTenant
+	most := q.Settings().MaxInFlightPerTenant
 	if x[5] != "" {
 		most = int(number(x[5]))
 	}

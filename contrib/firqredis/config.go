@@ -21,6 +21,9 @@ const (
 	DefaultDeadLettersPerTenant = 10_000
 	DefaultDeadLettersFor       = 30 * 24 * time.Hour
 
+	leastWeight = 1e-6 // with less, tags would be so great that the costs of others are lost in them
+	mostWeight  = 1e15
+
 	MaxPartitions = 1024
 	MaxName       = 128 // bytes of the name of a queue, a tenant, a task, a schedule, and of a UniqueKey
 )
@@ -28,13 +31,12 @@ const (
 // Retention says how many dead letters are kept, and for how long; below 0: no limit. What is above
 // it is purged, the oldest first.
 type Retention struct {
-	PerTenant int           // 0: 10,000
-	For       time.Duration // 0: 30 days
+	PerTenant int           // 0: the queue's, or 10,000
+	For       time.Duration // 0: the queue's, or 30 days
 }
 
 // Config describes a queue. The zero value works: a server on localhost:6379, queue "default", one
-// partition. All processes of a queue should have the same limits, ageing and retention: each call
-// goes by its own.
+// partition. Limits, ageing and retention live with the queue: see Settings. A queue that has none yet has the defaults.
 type Config[T any] struct {
 	// Client is of a single server, Sentinel or a cluster. nil: localhost:6379. Close closes it only
 	// if it was nil. Besides it the queue has connections of its own for calls that sleep. A client of a
@@ -55,17 +57,17 @@ type Config[T any] struct {
 	MaxAttempts int
 	// Backoff of retries. Zero: 1 s doubling to 1 h, with full jitter.
 	Backoff Backoff
-	// Limits, 0: none. Strict. MaxQueued counts queued and delayed tasks. With several partitions
+	// Limits, 0: the queue's, or none. Strict. MaxQueued counts queued and delayed tasks. With several partitions
 	// MaxQueued and MaxInFlight are split between them.
 	MaxQueued, MaxQueuedPerTenant, MaxInFlight, MaxInFlightPerTenant int
-	// WeightFor returns a tenant's weight when it enqueues. nil, or not above 0: 1. SetTenant overrides.
+	// WeightFor returns a tenant's weight when it enqueues, at least 1e-6. nil, or not above 0: 1. SetTenant overrides.
 	WeightFor func(tenant string) float64
 	// PriorityAging: a task counts as one priority higher for each PriorityAging that it has waited.
-	// 0: priorities are strict.
+	// 0: the queue's, or priorities are strict.
 	PriorityAging time.Duration
 	// MaxPayload is how many bytes a payload may have after the codec. 0: 256 KiB.
 	MaxPayload int
-	// DeadLetters says which are kept. Zero: 10,000 per tenant, for 30 days.
+	// DeadLetters says which are kept. Zero: the queue's, or 10,000 per tenant, for 30 days.
 	DeadLetters Retention
 	// WaitReplicas is how many replicas have to have a task when Enqueue returns; see
 	// ErrNotReplicated. 0: none.
@@ -111,12 +113,6 @@ func (c Config[T]) resolve() (Config[T], error) {
 	set(&c.Backoff.Factor, 2)
 	set(&c.MaxPayload, DefaultMaxPayload)
 	set(&c.TenantIdle, DefaultTenantIdle)
-	set(&c.PriorityAging, strict)
-	set(&c.DeadLetters.PerTenant, DefaultDeadLettersPerTenant)
-	set(&c.DeadLetters.For, DefaultDeadLettersFor)
-	if c.DeadLetters.For < 0 {
-		c.DeadLetters.For = -time.Second // for the scripts, which count microseconds
-	}
 	if c.Codec == nil {
 		c.Codec = codecOf[T]()
 	}
@@ -127,7 +123,7 @@ func (c Config[T]) resolve() (Config[T], error) {
 		return c, invalid("Partitions: %d, must be at most %d", c.Partitions, MaxPartitions)
 	case c.Lease < time.Millisecond:
 		return c, invalid("Lease: %v, must be at least 1ms", c.Lease)
-	case c.PriorityAging < time.Microsecond:
+	case c.PriorityAging != 0 && c.PriorityAging < time.Microsecond:
 		return c, invalid("PriorityAging: %v, must be at least 1µs", c.PriorityAging)
 	case c.MaxQueued > 0 && c.MaxQueued < c.Partitions:
 		return c, invalid("MaxQueued: %d, must be at least one per partition, of which there are %d", c.MaxQueued, c.Partitions)

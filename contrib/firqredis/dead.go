@@ -1,10 +1,12 @@
 package firqredis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,10 +16,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Filter chooses dead letters. All that are set must hold.
+// Filter chooses dead letters. All that are set must hold: the zero Filter is all dead letters.
 type Filter struct {
 	Tenant string
-	IDs    []string
+	IDs    []string  // nil: any; a list that is empty, but not nil, chooses none
 	Reason string    // a part of it
 	After  time.Time // died at that time or later
 	Before time.Time // died before that
@@ -37,48 +39,25 @@ type DeadLetter[T any] struct {
 const deadPage = 200
 
 // DeadLetters iterates over dead letters, the oldest first. It reads them page by page: those that die,
-// or are purged, meanwhile may be seen or not.
+// or are purged, meanwhile may be seen or not. With IDs it reads only these.
 func (q *Queue[T]) DeadLetters(ctx context.Context, f Filter) iter.Seq2[DeadLetter[T], error] {
 	return func(yield func(DeadLetter[T], error) bool) {
 		if err := q.call(ctx, "DeadLetters"); err != nil {
 			yield(DeadLetter[T]{}, err)
 			return
 		}
-		type next struct {
-			letter DeadLetter[T]
-			ok     bool
-		}
-		var heads []next
-		var pulls []func() (DeadLetter[T], error, bool)
+		var each []iter.Seq2[DeadLetter[T], error]
 		for p := range q.prefix {
-			pull, stop := iter.Pull2(q.deadOf(ctx, p, f))
-			defer stop()
-			pulls = append(pulls, pull)
-			heads = append(heads, next{})
+			each = append(each, q.deadOf(ctx, p, f))
 		}
-		for n := 0; f.Limit <= 0 || n < f.Limit; n++ {
-			first := -1
-			for p := range heads {
-				if !heads[p].ok && pulls[p] != nil {
-					letter, err, ok := pulls[p]()
-					if err != nil {
-						yield(DeadLetter[T]{}, err)
-						return
-					}
-					if !ok {
-						pulls[p] = nil
-						continue
-					}
-					heads[p] = next{letter, true}
-				}
-				if heads[p].ok && (first < 0 || heads[p].letter.DiedAt.Before(heads[first].letter.DiedAt)) {
-					first = p
-				}
-			}
-			if first < 0 || !yield(heads[first].letter, nil) {
+		n := 0
+		for d, err := range merged(each, func(a, b DeadLetter[T]) bool { return a.DiedAt.Before(b.DiedAt) }) {
+			if !yield(d, err) {
 				return
 			}
-			heads[first].ok = false
+			if n++; n == f.Limit {
+				return
+			}
 		}
 	}
 }
@@ -86,46 +65,64 @@ func (q *Queue[T]) DeadLetters(ctx context.Context, f Filter) iter.Seq2[DeadLett
 // deadOf iterates over those of a partition.
 func (q *Queue[T]) deadOf(ctx context.Context, p int, f Filter) iter.Seq2[DeadLetter[T], error] {
 	return func(yield func(DeadLetter[T], error) bool) {
-		key := q.prefix[p] + ":x"
-		if f.Tenant != "" {
-			key += ":" + f.Tenant
-		}
-		low, high := "-inf", "+inf"
-		if !f.After.IsZero() {
-			low = strconv.FormatInt(ceil(time.Duration(f.After.UnixNano()), time.Microsecond), 10)
-		}
-		if !f.Before.IsZero() {
-			high = "(" + strconv.FormatInt(ceil(time.Duration(f.Before.UnixNano()), time.Microsecond), 10)
-		}
-		seen := map[string]bool{} // of the time that the page begins at
-		for {
-			zs, err := q.db.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: low, Max: high, Count: int64(deadPage + len(seen))}).Result()
+		for zs, err := range q.deadPages(ctx, p, f) {
+			var letters []DeadLetter[T]
+			if err == nil {
+				letters, err = q.letters(ctx, p, zs)
+			}
 			if err != nil {
 				yield(DeadLetter[T]{}, fmt.Errorf("firqredis: DeadLetters: %w", err))
 				return
 			}
-			zs = slices.DeleteFunc(zs, func(z redis.Z) bool { return seen[z.Member.(string)] })
-			if len(zs) == 0 {
-				return
-			}
-			letters, err := q.letters(ctx, p, zs)
-			if err != nil {
-				yield(DeadLetter[T]{}, err)
-				return
-			}
 			for _, d := range letters {
-				if (len(f.IDs) == 0 || slices.Contains(f.IDs, d.ID)) && strings.Contains(d.Reason, f.Reason) && !yield(d, nil) {
+				if strings.Contains(d.Reason, f.Reason) && !yield(d, nil) {
 					return
 				}
 			}
-			last := zs[len(zs)-1].Score
-			if l := strconv.FormatFloat(last, 'f', 0, 64); l != low {
-				low, seen = l, map[string]bool{}
+		}
+	}
+}
+
+// deadPages iterates over the ids of those of a partition, and when they died.
+func (q *Queue[T]) deadPages(ctx context.Context, p int, f Filter) iter.Seq2[[]redis.Z, error] {
+	key := q.prefix[p] + ":x"
+	if f.Tenant != "" {
+		key += ":" + f.Tenant
+	}
+	low, high := math.Inf(-1), math.Inf(1) // us
+	if !f.After.IsZero() {
+		low = float64(f.After.Add(time.Microsecond - 1).UnixMicro())
+	}
+	if !f.Before.IsZero() {
+		high = float64(f.Before.Add(time.Microsecond - 1).UnixMicro())
+	}
+	if f.IDs == nil {
+		text := func(us float64) string {
+			if math.IsInf(us, 0) {
+				return map[bool]string{true: "+inf", false: "-inf"}[us > 0]
 			}
-			for _, z := range zs {
-				if z.Score == last {
-					seen[z.Member.(string)] = true
+			return strconv.FormatFloat(us, 'f', 0, 64)
+		}
+		return q.pages(ctx, key, text(low), "("+text(high), deadPage)
+	}
+	return func(yield func([]redis.Z, error) bool) {
+		var all []redis.Z
+		for ids := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(f.IDs))), deadPage) {
+			died, err := await(ctx, func() ([]float64, error) { return q.db.ZMScore(ctx, key, ids...).Result() })
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i, us := range died {
+				if us != 0 && low <= us && us < high { // 0: there is none
+					all = append(all, redis.Z{Score: us, Member: ids[i]})
 				}
+			}
+		}
+		slices.SortStableFunc(all, func(a, b redis.Z) int { return cmp.Compare(a.Score, b.Score) })
+		for zs := range slices.Chunk(all, deadPage) {
+			if !yield(zs, nil) {
+				return
 			}
 		}
 	}
@@ -137,15 +134,17 @@ func (q *Queue[T]) letters(ctx context.Context, p int, zs []redis.Z) ([]DeadLett
 	for i := range zs {
 		ids[i] = zs[i].Member.(string)
 	}
-	var bodies, reasons *redis.SliceCmd
-	if _, err := q.db.Pipelined(ctx, func(t redis.Pipeliner) error {
-		bodies, reasons = t.HMGet(ctx, q.prefix[p]+":d", ids...), t.HMGet(ctx, q.prefix[p]+":xr", ids...)
-		return nil
-	}); err != nil {
-		return nil, fmt.Errorf("firqredis: DeadLetters: %w", err)
+	lists, err := await(ctx, func() ([2][]any, error) {
+		pipe := q.db.Pipeline()
+		bodies, reasons := pipe.HMGet(ctx, q.prefix[p]+":d", ids...), pipe.HMGet(ctx, q.prefix[p]+":xr", ids...)
+		_, err := pipe.Exec(ctx)
+		return [2][]any{bodies.Val(), reasons.Val()}, err
+	})
+	if err != nil {
+		return nil, err
 	}
 	var all []DeadLetter[T]
-	for i, body := range bodies.Val() {
+	for i, body := range lists[0] {
 		text, ok := body.(string)
 		if !ok {
 			continue
@@ -158,7 +157,7 @@ func (q *Queue[T]) letters(ctx context.Context, p int, zs []redis.Z) ([]DeadLett
 		if d.Task, err = task[T](ids[i], &s); err != nil {
 			return nil, err
 		}
-		d.Reason, _ = reasons.Val()[i].(string)
+		d.Reason, _ = lists[1][i].(string)
 		if v, err := q.decode(d.Raw); err == nil {
 			d.Payload = v
 		}
@@ -173,7 +172,7 @@ func (q *Queue[T]) Requeue(ctx context.Context, ids ...string) error {
 	if err := q.call(ctx, "Requeue"); err != nil {
 		return err
 	}
-	found := make([]bool, len(ids))
+	found := make(map[string]bool, len(ids))
 	for p := range q.prefix {
 		for some := range slices.Chunk(ids, maxBatch) {
 			r, err := q.cold(ctx, requeueScript, p, anys(some)...)
@@ -182,21 +181,21 @@ func (q *Queue[T]) Requeue(ctx context.Context, ids ...string) error {
 			}
 			for i, n := range ints(r) {
 				if n == 1 {
-					found[slices.Index(ids, some[i])] = true
+					found[some[i]] = true
 				}
 			}
 		}
 	}
 	var errs []error
-	for i, id := range ids {
-		if !found[slices.Index(ids, id)] {
-			errs = append(errs, &TaskError{ids[i], ErrNotFound})
+	for _, id := range ids {
+		if !found[id] {
+			errs = append(errs, &TaskError{id, ErrNotFound})
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// Purge removes dead letters for good, and returns how many.
+// Purge removes dead letters for good, and returns how many. Beware: the zero Filter is all of them.
 func (q *Queue[T]) Purge(ctx context.Context, f Filter) (int, error) {
 	if f.Tenant != "" && badName(f.Tenant) {
 		return 0, fmt.Errorf("%w: firqredis: Purge: Tenant: %q: %s", firq.ErrInvalidArgument, f.Tenant, nameRule)

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/firq-go/firq"
 )
@@ -88,7 +91,7 @@ func TestManyDeadLetters(t *testing.T) {
 		for its := now(t, q, maxBatch); len(its) > 0; its = now(t, q, maxBatch) {
 			args := []any{}
 			for _, it := range its {
-				args = append(args, it.lease(), 0, "x", "dead")
+				args = append(args, it.lease(), 0, "x", "dead", 0)
 			}
 			_, err := q.cold(ctx, nackScript, 0, args...)
 			ok(t, err)
@@ -202,4 +205,86 @@ func TestUnreadablePayload(t *testing.T) {
 		}
 		equal(t, "dead letters", got, []string{"1: payload: unreadable", "2: payload: panic: cannot stand it"})
 	})
+}
+
+// With IDs only these are read, whatever else is dead; the order stays that of their deaths.
+func TestDeadLettersByID(t *testing.T) {
+	fast(t, func(t *testing.T, s *server) {
+		counts := &commands{}
+		c := s.client(t)
+		c.AddHook(counts)
+		q, ctx := open(t, s, Config[string]{Client: c, Partitions: 2}), bounded(t)
+		for k := range 30 {
+			bury(t, q, "x", job{ID: fmt.Sprint("d", k), Tenant: fmt.Sprint("t", k%4)})
+		}
+		counts.take()
+		equal(t, "ids", letters(t, q, Filter{IDs: []string{"d20", "d3", "no", "d11", "d3"}}), []string{"d3", "d11", "d20"})
+		equal(t, "of a tenant", letters(t, q, Filter{IDs: []string{"d20", "d3"}, Tenant: "t3"}), []string{"d3"})
+		if n := counts.take(); n["zrangebyscore"] != 0 || n["zmscore"] != 4 {
+			t.Errorf("asked: %v", n)
+		}
+		n, err := q.Purge(ctx, Filter{IDs: []string{}}) // no ids are none, and not all
+		ok(t, err)
+		same(t, "purged", n, 0)
+		n, err = q.Purge(ctx, Filter{})
+		ok(t, err)
+		same(t, "purged", n, 30)
+	})
+}
+
+// commands counts what a client sends.
+type commands struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (c *commands) take() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.n
+	c.n = map[string]int{}
+	return n
+}
+
+func (c *commands) add(cmds ...redis.Cmder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cmd := range cmds {
+		if c.n != nil {
+			c.n[cmd.Name()]++
+		}
+	}
+}
+
+func (c *commands) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *commands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { c.add(cmd); return next(ctx, cmd) }
+}
+
+func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { c.add(cmds...); return next(ctx, cmds) }
+}
+
+// Requeue takes time in proportion to the number of ids: with its square this would take minutes.
+func TestRequeueOfMany(t *testing.T) {
+	t.Parallel()
+	redisServer.need(t)
+	q := open(t, redisServer, Config[string]{})
+	bury(t, q, "x", job{ID: "dead"})
+	ids := make([]string, 200_000)
+	for k := range ids {
+		ids[k] = fmt.Sprintf("%0100d", k)
+	}
+	ids[len(ids)-1] = "dead"
+	done := make(chan error, 1)
+	go func() { done <- q.Requeue(bounded(t), ids...) }()
+	select {
+	case err := <-done:
+		want(t, err, ErrNotFound)
+		same(t, "not found", len(err.(interface{ Unwrap() []error }).Unwrap()), len(ids)-1)
+		same(t, "queued", must(q.Stats(bounded(t))).Queued, 1)
+	case <-time.After(patience / 2):
+		t.Fatal("does not return")
+	}
 }

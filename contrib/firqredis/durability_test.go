@@ -178,10 +178,49 @@ func TestMachineDies(t *testing.T) {
 	})
 }
 
+// The server is killed, and the machine lives: what it had written is kept, whether it is on the disk or not. But with everysec it
+// does not write while an fsync is under way, for up to 2 s.
+func TestKilledEverysec(t *testing.T) {
+	binaries(t, func(t *testing.T, binary string) {
+		for _, during := range []bool{false, true} {
+			s, m := machineOf(t, binary, "everysec")
+			q := open(t, s, Config[string]{})
+			st := begin(t, q)
+			pending := func(n string) func() bool {
+				return func() bool { return info(q.db, "persistence", "aof_pending_bio_fsync") == n }
+			}
+			until(t, "what came first is on the disk", func() bool {
+				return info(q.db, "persistence", "aof_buffer_length") == "0" && m.onDisk(t) == m.written(t) && pending("0")()
+			})
+			if during {
+				ok(t, os.WriteFile(m.hold, nil, 0o600))
+				put(t, q, job{}) // so that there is something to sync
+				until(t, "an fsync is under way", pending("1"))
+			}
+			st.goOn(t)
+			if !during {
+				until(t, "no fsync is under way", func() bool { return pending("0")() && info(q.db, "persistence", "aof_buffer_length") == "0" })
+			}
+			m.kill()
+			if !during {
+				ok(t, m.start())
+				st.remembers(t, q)
+				continue
+			}
+			ok(t, os.Remove(m.hold))
+			ok(t, m.start())
+			if lost, again := st.end(t, q); lost == 0 || again == 0 { // after 2 s it would have written some of it
+				t.Errorf("%d tasks lost, %d acks forgotten", lost, again)
+			}
+		}
+	})
+}
+
 // machine is a server of which a test knows what it has on the disk.
 type machine struct {
 	*process
 	note string // where the server says how many bytes it has synced
+	hold string // while there is such a file, a sync goes on
 }
 
 func machineOf(t *testing.T, binary, fsync string) (*server, *machine) {
@@ -203,10 +242,11 @@ func machineOf(t *testing.T, binary, fsync string) (*server, *machine) {
 	}
 	p, err := newProcess(binary, dir, "--appendonly", "yes", "--appendfsync", fsync)
 	ok(t, err)
-	p.env = []string{"LD_PRELOAD=" + lib, "SYNCED=" + note}
+	hold := filepath.Join(dir, "hold")
+	p.env = []string{"LD_PRELOAD=" + lib, "SYNCED=" + note, "HOLD=" + hold}
 	ok(t, p.start())
 	t.Cleanup(p.kill)
-	return &server{name: "own", addrs: []string{p.addr()}}, &machine{p, note}
+	return &server{name: "own", addrs: []string{p.addr()}}, &machine{p, note, hold}
 }
 
 // onDisk returns how many bytes of the append-only file the last sync has left there.

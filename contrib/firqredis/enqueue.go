@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/redis/go-redis/v9"
 )
 
 // push is a task on its way.
@@ -89,8 +88,11 @@ func (q *Queue[T]) enqueue(ctx context.Context, name string, ts []Task[T]) ([]Re
 		open++
 	}
 	for p := range each {
-		if len(each[p]) > 0 && !q.pushes[p].add(each[p]...) {
-			return nil, firq.ErrClosed
+		if len(each[p]) > 0 && !q.pushes[p].add(each[p]...) { // others may be on their way
+			for _, x := range each[p] {
+				to.results[x.at].Err = firq.ErrClosed
+				to.left <- x.at
+			}
 		}
 	}
 	through := make([]bool, len(ts))
@@ -206,8 +208,9 @@ func (q *Queue[T]) pushOn(p int) func([]push) {
 			return
 		}
 		args := make([]any, 0, 6+7*len(ps))
-		args = append(args, version, q.cfg.PriorityAging.Microseconds(), q.cfg.MaxQueuedPerTenant, q.cfg.MaxInFlightPerTenant,
-			q.cfg.TenantIdle.Milliseconds(), part(q.cfg.MaxQueued, q.cfg.Partitions, p))
+		now := q.settings()
+		args = append(args, version, now.PriorityAging.Microseconds(), now.MaxQueuedPerTenant, now.MaxInFlightPerTenant,
+			q.cfg.TenantIdle.Milliseconds(), part(now.MaxQueued, q.cfg.Partitions, p))
 		for i := range ps {
 			args = append(args, ps[i].args...)
 		}
@@ -248,58 +251,4 @@ func pushed(reply any, r *Result) error {
 		}
 	}
 	return fmt.Errorf("firqredis: push: the reply is %v", reply)
-}
-
-// waitFor is how long replicas have.
-const waitFor = time.Second
-
-// pushNow runs the script. If replicas have to have its effects it waits for them, on the same
-// connection: then the reply may come with ErrNotReplicated. Calls that end meanwhile know that
-// their tasks are queued.
-func (q *Queue[T]) pushNow(p int, args []any, ps []push) (any, error) {
-	ctx := context.Background() // the calls have their own
-	if q.cfg.WaitReplicas == 0 {
-		return q.run(ctx, pushScript, p, args)
-	}
-	node, err := q.primary(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	conn := node.Conn()
-	defer func() { _ = conn.Close() }()
-	r, err := q.runOn(ctx, conn, pushScript, p, args)
-	if err != nil {
-		return nil, err
-	}
-	list, _ := r.([]any)
-	for i := range min(len(ps), len(list)) {
-		to, res := ps[i].to, Result{}
-		res.ID, _ = ps[i].args[1].(string)
-		res.Err = pushed(list[i], &res)
-		to.mu.Lock()
-		if to.queued == nil {
-			to.queued = map[int]Result{}
-		}
-		to.queued[ps[i].at] = res
-		to.mu.Unlock()
-	}
-	n, err := conn.Wait(ctx, q.cfg.WaitReplicas, waitFor).Result()
-	if err != nil {
-		return r, fmt.Errorf("%w: %w", ErrNotReplicated, err)
-	}
-	if int(n) < q.cfg.WaitReplicas {
-		return r, fmt.Errorf("%w: %d of %d replicas", ErrNotReplicated, n, q.cfg.WaitReplicas)
-	}
-	return r, nil
-}
-
-// primary returns a client of the server that has a partition.
-func (q *Queue[T]) primary(ctx context.Context, p int) (*redis.Client, error) {
-	switch c := q.db.(type) {
-	case *redis.Client:
-		return c, nil
-	case *redis.ClusterClient:
-		return c.MasterForKey(ctx, q.prefix[p])
-	}
-	return nil, invalid("WaitReplicas: not with a client of type %T", q.db)
 }

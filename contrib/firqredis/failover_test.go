@@ -2,6 +2,7 @@ package firqredis
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,4 +76,45 @@ func TestFailover(t *testing.T) {
 		}
 	})
 	t.Logf("%d failovers: %d tasks, %d deliveries, %d settled more than once", failovers, st.Acked, st.Delivered, h.again())
+}
+
+// A primary is replaced as planned (CLUSTER FAILOVER): a client that does not know yet gets no error of the cluster's, also if it
+// waits for replicas.
+func TestPlannedFailover(t *testing.T) {
+	t.Parallel()
+	s, ps := ownCluster(t, 1)
+	q, ctx := open(t, s, Config[string]{WaitReplicas: 1}), bounded(t)
+	nodes := map[*process]*redis.Client{}
+	for _, p := range ps {
+		nodes[p] = redis.NewClient(&redis.Options{Addr: p.addr()})
+		t.Cleanup(func() { _ = nodes[p].Close() })
+	}
+	primary := func() *process {
+		return ps[slices.IndexFunc(ps, func(p *process) bool { return must(q.primary(ctx, 0)).Options().Addr == p.addr() })]
+	}
+	was := primary()
+	var replica *process
+	until(t, "its replica is there", func() bool {
+		for p, c := range nodes {
+			text := c.Info(ctx, "replication").Val()
+			if strings.Contains(text, "master_port:"+strconv.Itoa(was.port)) && strings.Contains(text, "master_link_status:up") {
+				replica = p
+			}
+		}
+		return replica != nil
+	})
+	until(t, "it replicates", func() bool { _, err := q.Enqueue(ctx, job{}); return err == nil })
+	ok(t, nodes[replica].Do(ctx, "cluster", "failover").Err())
+	until(t, "it is the primary", func() bool { return strings.Contains(nodes[was].Info(ctx, "replication").Val(), "role:slave") })
+	t.Logf("the client knows already: %t", primary() != was) // it looks every 10 s
+	n := 0
+	until(t, "it replicates again", func() bool {
+		n++
+		_, err := q.Enqueue(ctx, job{Tenant: "after"})
+		if err != nil && !errors.Is(err, ErrNotReplicated) {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	same(t, "queued", must(q.TenantStats(ctx, "after")).Queued, n)
 }

@@ -59,22 +59,17 @@ func TestServerKilled(t *testing.T) {
 		t.Skip("long")
 	}
 	t.Parallel()
-	for _, fsync := range []string{"always", "everysec"} {
-		t.Run(fsync, func(t *testing.T) {
-			t.Parallel()
-			s, p := own(t, "--appendonly", "yes", "--appendfsync", fsync)
-			q := open(t, s, Config[string]{Lease: time.Second})
-			st := underLoad(t, q, q, func(h *history) {
-				for range rounds(3) {
-					h.more(t, 100)
-					p.kill()
-					ok(t, p.start())
-				}
-				h.more(t, 50)
-			})
-			t.Logf("%d tasks, %d deliveries, %d leases ran out", st.Acked, st.Delivered, st.LeaseExpired)
-		})
-	}
+	s, p := own(t, "--appendonly", "yes", "--appendfsync", "always") // with everysec it may forget: TestKilledEverysec
+	q := open(t, s, Config[string]{Lease: time.Second})
+	st := underLoad(t, q, q, func(h *history) {
+		for range rounds(3) {
+			h.more(t, 100)
+			p.kill()
+			ok(t, p.start())
+		}
+		h.more(t, 50)
+	})
+	t.Logf("%d tasks, %d deliveries, %d leases ran out", st.Acked, st.Delivered, st.LeaseExpired)
 }
 
 // Connections are cut in the middle of replies: a call whose reply is lost is not sent again by the client, and what is

@@ -53,6 +53,8 @@ func pattern(glob string) string {
 			b.WriteByte('\n')
 		case c == '?':
 			b.WriteString("[^\x80-\xbf][\x80-\xbf]*") // a character of UTF-8
+		case c == 0:
+			b.WriteString("%z") // a pattern of Lua 5.1 ends at a zero byte
 		case c < 0x80 && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z'):
 			b.WriteByte('%')
 			b.WriteByte(c)

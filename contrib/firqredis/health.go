@@ -24,6 +24,10 @@ func (q *Queue[T]) Health(ctx context.Context) (h Health, err error) {
 	if err := q.call(ctx, "Health"); err != nil {
 		return h, err
 	}
+	return await(ctx, func() (Health, error) { return q.health(ctx) })
+}
+
+func (q *Queue[T]) health(ctx context.Context) (h Health, err error) {
 	began := time.Now()
 	if err := q.db.Ping(ctx).Err(); err != nil {
 		return h, fmt.Errorf("firqredis: Health: %w", err)
@@ -52,7 +56,10 @@ func (q *Queue[T]) Health(ctx context.Context) (h Health, err error) {
 	if h.Persistence = strings.Join(keeps, ", "); h.Persistence == "" {
 		h.Persistence = "none"
 	}
-	if strings.HasPrefix(h.EvictionPolicy, "volatile-") {
+	switch {
+	case strings.HasPrefix(h.EvictionPolicy, "allkeys-"): // it was set since New
+		h.Problems = append(h.Problems, "maxmemory-policy is "+h.EvictionPolicy+": tasks may be evicted; set noeviction")
+	case strings.HasPrefix(h.EvictionPolicy, "volatile-"):
 		h.Problems = append(h.Problems, "maxmemory-policy is "+h.EvictionPolicy+": idempotency keys may be evicted; set noeviction")
 	}
 	if skew := h.ClockSkew.Abs(); skew > 2*time.Second {

@@ -3,37 +3,59 @@ package firqredis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
-// lease is a member of a partition's leases.
-type lease struct {
-	p                 int
-	id, token, tenant string
-	until             time.Time
-}
-
-// InFlight iterates over what is in flight, of one tenant or, with "", of all: the leases that end first come first. Leases
-// that begin, end or are extended meanwhile may be seen as they were. Wait is until now; Payload is zero if the codec cannot read
-// it. The items are their workers': with the item of a worker that is known to be gone, Release and Nack end its lease early.
+// InFlight iterates over what is in flight, of one tenant or, with "", of all: the leases that end first come first. It reads them
+// page by page: leases that begin, end or are extended meanwhile may be seen as they were, or not. Wait is until now; Payload is zero if
+// the codec cannot read it. The items are their workers': with the item of a worker that is known to be gone, Release and Nack end its
+// lease early.
 func (q *Queue[T]) InFlight(ctx context.Context, tenant string) iter.Seq2[*Item[T], error] {
 	return func(yield func(*Item[T], error) bool) {
-		all, err := q.leases(ctx, tenant)
+		var err error
+		if tenant != "" {
+			err = q.named(ctx, "InFlight", "tenant", tenant)
+		} else {
+			err = q.call(ctx, "InFlight")
+		}
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		for some := range slices.Chunk(all, tenantsAtOnce) {
-			its, err := q.leased(ctx, some)
+		var each []iter.Seq2[*Item[T], error]
+		for p := range q.prefix {
+			each = append(each, q.inFlightOf(ctx, p, tenant))
+		}
+		for it, err := range merged(each, func(a, b *Item[T]) bool {
+			return cmp.Or(a.LeaseUntil.Compare(b.LeaseUntil), cmp.Compare(a.ID, b.ID)) < 0
+		}) {
+			if !yield(it, err) {
+				return
+			}
+		}
+	}
+}
+
+// inFlightOf iterates over those of a partition.
+func (q *Queue[T]) inFlightOf(ctx context.Context, p int, tenant string) iter.Seq2[*Item[T], error] {
+	return func(yield func(*Item[T], error) bool) {
+		for zs, err := range q.pages(ctx, q.prefix[p]+":l", "-inf", "+inf", tenantsAtOnce) {
+			var all []lease
+			for _, z := range zs {
+				member, _ := z.Member.(string)
+				if f := strings.SplitN(member, "\n", 3); len(f) == 3 && (tenant == "" || tenant == f[2]) {
+					all = append(all, lease{f[0], f[1], time.UnixMicro(int64(z.Score))})
+				}
+			}
+			var its []*Item[T]
+			if err == nil && len(all) > 0 {
+				its, err = q.leased(ctx, p, all)
+			}
 			if err != nil {
-				yield(nil, err)
+				yield(nil, fmt.Errorf("firqredis: InFlight: %w", err))
 				return
 			}
 			for _, it := range its {
@@ -45,51 +67,28 @@ func (q *Queue[T]) InFlight(ctx context.Context, tenant string) iter.Seq2[*Item[
 	}
 }
 
-// leases reads all leases.
-func (q *Queue[T]) leases(ctx context.Context, tenant string) (all []lease, err error) {
-	if tenant != "" {
-		err = q.named(ctx, "InFlight", "tenant", tenant)
-	} else {
-		err = q.call(ctx, "InFlight")
-	}
-	if err != nil {
-		return nil, err
-	}
-	for p := range q.prefix {
-		zs, err := q.db.ZRangeWithScores(ctx, q.prefix[p]+":l", 0, -1).Result()
-		if err != nil {
-			return nil, fmt.Errorf("firqredis: InFlight: %w", err)
-		}
-		for _, z := range zs {
-			member, _ := z.Member.(string)
-			if f := strings.SplitN(member, "\n", 3); len(f) == 3 && (tenant == "" || tenant == f[2]) {
-				all = append(all, lease{p, f[0], f[1], f[2], time.UnixMicro(int64(z.Score))})
-			}
-		}
-	}
-	slices.SortStableFunc(all, func(a, b lease) int { return cmp.Or(a.until.Compare(b.until), cmp.Compare(a.id, b.id)) })
-	return all, nil
+// lease is a member of a partition's leases.
+type lease struct {
+	id, token string
+	until     time.Time
 }
 
 // leased reads the tasks of leases; those that are gone are left out.
-func (q *Queue[T]) leased(ctx context.Context, some []lease) (its []*Item[T], err error) {
-	bodies := make([]*redis.StringCmd, len(some))
-	pipe := q.db.Pipeline()
-	for i, l := range some {
-		bodies[i] = pipe.HGet(ctx, q.prefix[l.p]+":d", l.id)
+func (q *Queue[T]) leased(ctx context.Context, p int, some []lease) (its []*Item[T], err error) {
+	ids := make([]string, len(some))
+	for i := range some {
+		ids[i] = some[i].id
 	}
-	_, _ = pipe.Exec(ctx) // each of them has its error
+	bodies, err := await(ctx, func() ([]any, error) { return q.db.HMGet(ctx, q.prefix[p]+":d", ids...).Result() })
+	if err != nil {
+		return nil, err
+	}
 	for i, l := range some {
-		body, err := bodies[i].Result()
-		if errors.Is(err, redis.Nil) {
-			continue
+		if body, ok := bodies[i].(string); ok {
+			it, _ := q.item(l.id, l.token, body, time.Now().UnixMicro()) // with an error: without its payload
+			it.LeaseUntil = l.until
+			its = append(its, it)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("firqredis: InFlight: %w", err)
-		}
-		it, _ := q.item(l.id, l.token, body, time.Now().UnixMicro()) // with an error: without its payload
-		it.LeaseUntil = l.until
-		its = append(its, it)
 	}
 	return its, nil
 }

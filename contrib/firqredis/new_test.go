@@ -116,6 +116,9 @@ func TestEviction(t *testing.T) {
 		if !errors.Is(err, firq.ErrInvalidConfig) || !strings.Contains(err.Error(), policy) {
 			t.Errorf("%s: %v", policy, err)
 		}
+		if h, err := q.Health(ctx); err != nil || h.OK || !strings.Contains(strings.Join(h.Problems, ""), policy) { // it was set since New
+			t.Errorf("%s: %+v, %v", policy, h, err)
+		}
 	}
 	ok(t, c.ConfigSet(ctx, "maxmemory-policy", "noeviction").Err())
 }

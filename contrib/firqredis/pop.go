@@ -27,8 +27,9 @@ func (q *Queue[T]) pop(ctx context.Context, p, n int, others float64, names, pat
 		n = min(n, 1+1_000_000/len(names)) // the script looks at all of them for each task
 	}
 	args := make([]any, 0, 8+len(names)+len(patterns))
-	args = append(args, version, n, q.cfg.Lease.Microseconds(), q.cfg.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(),
-		part(q.cfg.MaxInFlight, q.cfg.Partitions, p), strconv.FormatFloat(others, 'g', 17, 64), len(names))
+	now := q.settings()
+	args = append(args, version, n, q.cfg.Lease.Microseconds(), now.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(),
+		part(now.MaxInFlight, q.cfg.Partitions, p), strconv.FormatFloat(others, 'g', 17, 64), len(names))
 	for _, s := range names {
 		args = append(args, s)
 	}
@@ -48,7 +49,7 @@ func (q *Queue[T]) pop(ctx context.Context, p, n int, others float64, names, pat
 			if len(x.why) > maxReason {
 				x.why = x.why[:maxReason]
 			}
-			if _, err := q.cold(ctx, nackScript, p, x.lease, 0, x.why, "dead"); err != nil {
+			if _, err := q.cold(ctx, nackScript, p, x.lease, 0, x.why, "dead", 0); err != nil {
 				if len(b.items) > 0 {
 					break // it comes back when its lease has run out
 				}

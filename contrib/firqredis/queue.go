@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/firq-go/firq"
 	"github.com/redis/go-redis/v9"
@@ -25,6 +27,10 @@ type Queue[T any] struct {
 	pushes []*batcher[push]
 	acks   []*batcher[ack]
 	fetch  *fetcher[T]
+	survey *Survey[T]
+
+	shared  atomic.Pointer[inForce] // settings
+	reading atomic.Bool             // they are being read again
 
 	unreadable sync.Map // ids of schedules that were logged
 
@@ -41,8 +47,12 @@ func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
 	if ctx == nil {
 		return nil, fmt.Errorf("%w: firqredis: New: nil context", firq.ErrInvalidArgument)
 	}
+	own := Settings{c.MaxQueued, c.MaxQueuedPerTenant, c.MaxInFlight, c.MaxInFlightPerTenant, c.PriorityAging, c.DeadLetters}
 	c, err := c.resolve()
 	if err != nil {
+		return nil, err
+	}
+	if err := usable(c.Client); err != nil {
 		return nil, err
 	}
 	q := &Queue[T]{cfg: c, db: c.Client, closed: make(chan struct{})}
@@ -58,8 +68,8 @@ func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
 		q.acks = append(q.acks, &batcher[ack]{run: q.ackOn(p), start: q.start})
 	}
 	q.sleep = sleeper(q.db, c.Partitions)
-	q.fetch = newFetcher(q)
-	if err := q.open(ctx); err != nil {
+	q.fetch, q.survey = newFetcher(q), newSurvey(q)
+	if _, err := await(ctx, func() (any, error) { return nil, q.open(ctx, own) }); err != nil {
 		_ = q.Close()
 		return nil, err
 	}
@@ -67,7 +77,7 @@ func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
 }
 
 // open checks the server and the queue.
-func (q *Queue[T]) open(ctx context.Context) error {
+func (q *Queue[T]) open(ctx context.Context, own Settings) error {
 	if err := q.db.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("firqredis: %w", err)
 	}
@@ -84,6 +94,9 @@ func (q *Queue[T]) open(ctx context.Context) error {
 	}
 	if n != q.cfg.Partitions {
 		return fmt.Errorf("%w: %d, not %d", ErrPartitions, n, q.cfg.Partitions)
+	}
+	if err := q.share(ctx, own); err != nil {
+		return err
 	}
 	for _, prefix := range q.prefix {
 		ver, err := q.db.HGet(ctx, prefix+":m", "ver").Int()
@@ -104,6 +117,17 @@ func (q *Queue[T]) open(ctx context.Context) error {
 				return fmt.Errorf("firqredis: %w", err)
 			}
 		}
+	}
+	return nil
+}
+
+// usable returns an error that matches firq.ErrInvalidConfig if a client cannot be used.
+func usable(c redis.UniversalClient) error {
+	if v := reflect.ValueOf(c); v.Kind() == reflect.Pointer && v.IsNil() {
+		return invalid("Client: is a nil %T", c)
+	}
+	if _, ring := c.(*redis.Ring); ring {
+		return invalid("Client: is a %T, which spreads the keys of a script over servers: use one server, Sentinel or a cluster", c)
 	}
 	return nil
 }
@@ -208,8 +232,8 @@ func (q *Queue[T]) weight(tenant string) string {
 		return ""
 	}
 	w := q.cfg.WeightFor(tenant)
-	if !(w > 0) || w > 1e15 || w == 1 {
+	if !(w > 0) || w > mostWeight || w == 1 {
 		return ""
 	}
-	return strconv.FormatFloat(w, 'g', 17, 64)
+	return strconv.FormatFloat(max(w, leastWeight), 'g', 17, 64)
 }

@@ -49,14 +49,11 @@ func Dead(err error) error {
 	return deadly{err}
 }
 
-// RetryAfter returns an error by which a handler says when its task is to be tried again; d below 0: at
-// once. Of nil it is nil.
+// RetryAfter returns an error by which a handler says when its task is to be tried again. d is Retry.After: 0 is the backoff, and
+// below 0 immediately. Of nil it is nil.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil
-	}
-	if d == 0 {
-		d = -1
 	}
 	return later{err, d}
 }
@@ -129,6 +126,8 @@ type holding struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	ended  time.Time // when its context was first seen to be over
+	lost   bool      // its lease is
+	acked  bool      // its Ack is on its way, and is told itself if the lease is lost
 }
 
 // Dequeue takes the next task, however long the server is away.
@@ -224,8 +223,9 @@ func (r *runner[T]) handle(ctx context.Context, fi *firq.Item[string, *Item[T]])
 // queue is closed.
 func (r *runner[T]) ack(it *Item[T]) bool {
 	r.mu.Lock()
-	_, ok := r.held[it]
-	if ok = ok && !r.over; ok {
+	h, ok := r.held[it]
+	if ok = ok && !h.lost && !r.over; ok {
+		h.acked = true
 		r.acks.Add(1) // nobody waits for them before over
 	}
 	r.mu.Unlock()
@@ -271,13 +271,13 @@ func (r *runner[T]) failed(it *Item[T], err error) {
 	r.opts.OnError(e)
 }
 
-// drop ends the heartbeats of a delivery; false: somebody else has.
+// drop ends the heartbeats of a delivery; false: it is lost, or somebody else has.
 func (r *runner[T]) drop(it *Item[T]) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, ok := r.held[it]
+	h, ok := r.held[it]
 	delete(r.held, it)
-	return ok
+	return ok && !h.lost
 }
 
 // settle says how a delivery has ended. While the server is away it tries again, until the lease must have
@@ -312,52 +312,6 @@ func (r *runner[T]) settle(it *Item[T], err error, panicked any, cause error) er
 		if failed == nil || errors.Is(failed, ErrLeaseLost) || errors.Is(failed, firq.ErrClosed) || time.Now().After(until) ||
 			!r.q.nap(ctx, pause) {
 			return failed
-		}
-	}
-}
-
-// beat extends the leases of running handlers until over is closed.
-func (r *runner[T]) beat(over <-chan struct{}) {
-	t := time.NewTicker(r.opts.Heartbeat)
-	defer t.Stop()
-	for {
-		select {
-		case <-over:
-			return
-		case <-t.C:
-		}
-		now := time.Now()
-		var its []*Item[T]
-		r.mu.Lock()
-		for it, h := range r.held {
-			if h.ctx.Err() != nil && h.ended.IsZero() {
-				h.ended = now
-			}
-			if h.ended.IsZero() || now.Sub(h.ended) < r.opts.StuckAfter { // else it is stuck: somebody else shall have it
-				its = append(its, it)
-			}
-		}
-		r.mu.Unlock()
-		if len(its) > 0 {
-			// LeaseUntil is the handler's to read, so it stays what it was.
-			r.tell(r.q.extend(context.Background(), 0, its, func(*Item[T], time.Time) {}), its)
-		}
-	}
-}
-
-// tell cancels the handlers whose leases are lost, or whose tasks are cancelled.
-func (r *runner[T]) tell(errs []error, its []*Item[T]) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, it := range its {
-		h := r.held[it]
-		if h == nil {
-			continue
-		}
-		for _, cause := range []error{ErrLeaseLost, ErrCancelled} {
-			if errors.Is(errs[i], cause) {
-				h.cancel(cause)
-			}
 		}
 	}
 }

@@ -82,6 +82,7 @@ func TestRunOutcomes(t *testing.T) {
 				t.Errorf("%s: reason %q", id, reasons[id])
 			}
 		}
+		same(t, "the backoff, as with Retry", errors.As(RetryAfter(errors.New("x"), 0), new(later)), true)
 		if Dead(nil) != nil || RetryAfter(nil, 1) != nil {
 			t.Error("of nil it is nil")
 		}

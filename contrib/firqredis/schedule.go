@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqredis/internal/cron"
@@ -81,6 +82,7 @@ type plan struct {
 	MaxAttempts       int
 	Headers           map[string]string
 	Payload           []byte
+	Raw               rawHeaders `json:",omitempty"` // headers
 }
 
 // Put adds a schedule, or replaces the one with its ID; with the same Cron and Zone that keeps its next due
@@ -98,6 +100,8 @@ func (s *Schedules[T]) Put(ctx context.Context, sc Schedule[T]) error {
 		return invalidTask("schedule %q: Task.ID: %q, must be empty: it is made of the due time", sc.ID, t.ID)
 	case !t.At.IsZero():
 		return invalidTask("schedule %q: Task.At: must be zero", sc.ID)
+	case !utf8.ValidString(t.Tenant) || !utf8.ValidString(t.UniqueKey): // it is stored as JSON
+		return invalidTask("schedule %q: Task.Tenant: %q and Task.UniqueKey: %q, must be UTF-8", sc.ID, t.Tenant, t.UniqueKey)
 	case sc.Jitter < 0:
 		return invalidTask("schedule %q: Jitter: %v, must not be negative", sc.ID, sc.Jitter)
 	}
@@ -113,9 +117,10 @@ func (s *Schedules[T]) Put(ctx context.Context, sc Schedule[T]) error {
 	if err != nil {
 		return err
 	}
+	texts, raw := splitHeaders(t.Headers)
 	text, err := json.Marshal(plan{
 		sc.Cron, sc.Zone, sc.CatchUp, sc.Jitter, sc.Paused, t.Tenant, t.UniqueKey, t.UniqueFor, t.Cost, t.Priority, t.Delay, t.Deadline,
-		sc.Task.MaxAttempts, t.Headers, payload,
+		sc.Task.MaxAttempts, texts, payload, raw,
 	})
 	if err != nil {
 		return invalidTask("schedule %q: %v", sc.ID, err)
@@ -162,25 +167,21 @@ func (s *Schedules[T]) List(ctx context.Context) ([]ScheduleInfo[T], error) {
 	}
 	var all []ScheduleInfo[T]
 	for _, prefix := range s.q.prefix {
-		var plans, last *redis.MapStringStringCmd
-		var next *redis.ZSliceCmd
-		if _, err := s.q.db.TxPipelined(ctx, func(t redis.Pipeliner) error {
-			plans, last, next = t.HGetAll(ctx, prefix+":sch"), t.HGetAll(ctx, prefix+":sl"), t.ZRangeWithScores(ctx, prefix+":sz", 0, -1)
-			return nil
-		}); err != nil {
+		plans, last, next, err := s.stored(ctx, prefix)
+		if err != nil {
 			return nil, fmt.Errorf("firqredis: List: %w", err)
 		}
 		due := map[string]time.Time{}
-		for _, z := range next.Val() {
+		for _, z := range next {
 			due[z.Member.(string)] = time.UnixMicro(int64(z.Score)).UTC()
 		}
-		for id, text := range plans.Val() {
+		for id, text := range plans {
 			sc, err := s.schedule(id, text)
 			if err != nil {
 				return nil, err
 			}
 			info := ScheduleInfo[T]{Schedule: sc, NextDue: due[id]}
-			if us := number(last.Val()[id]); us > 0 {
+			if us := number(last[id]); us > 0 {
 				info.LastDue = time.UnixMicro(us).UTC()
 			}
 			all = append(all, info)
@@ -188,6 +189,24 @@ func (s *Schedules[T]) List(ctx context.Context) ([]ScheduleInfo[T], error) {
 	}
 	slices.SortFunc(all, func(a, b ScheduleInfo[T]) int { return cmp.Compare(a.ID, b.ID) })
 	return all, nil
+}
+
+// stored reads a partition's plans, when they fired last, and when they are due next.
+func (s *Schedules[T]) stored(ctx context.Context, prefix string) (plans, last map[string]string, next []redis.Z, err error) {
+	type all struct {
+		plans, last *redis.MapStringStringCmd
+		next        *redis.ZSliceCmd
+	}
+	r, err := await(ctx, func() (all, error) {
+		pipe := s.q.db.TxPipeline()
+		r := all{pipe.HGetAll(ctx, prefix+":sch"), pipe.HGetAll(ctx, prefix+":sl"), pipe.ZRangeWithScores(ctx, prefix+":sz", 0, -1)}
+		_, err := pipe.Exec(ctx)
+		return r, err
+	})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return r.plans.Val(), r.last.Val(), r.next.Val(), nil
 }
 
 // schedule reads what Put has stored.
@@ -198,7 +217,7 @@ func (s *Schedules[T]) schedule(id, text string) (sc Schedule[T], err error) {
 	}
 	sc = Schedule[T]{ID: id, Cron: x.Cron, Zone: x.Zone, CatchUp: x.CatchUp, Jitter: x.Jitter, Paused: x.Paused, Task: Task[T]{
 		Tenant: x.Tenant, UniqueKey: x.UniqueKey, UniqueFor: x.UniqueFor, Cost: x.Cost, Priority: x.Priority, Delay: x.Delay,
-		Deadline: x.Deadline, MaxAttempts: x.MaxAttempts, Headers: x.Headers,
+		Deadline: x.Deadline, MaxAttempts: x.MaxAttempts, Headers: x.Raw.join(x.Headers),
 	}}
 	if sc.Task.Payload, err = s.q.decode(x.Payload); err != nil {
 		return sc, fmt.Errorf("firqredis: schedule %q: payload: %w", id, err)
@@ -311,10 +330,13 @@ func (s *Schedules[T]) fire(ctx context.Context, p int, id string, due time.Time
 	return err
 }
 
+// dueFormat is of the due time in the ID of a schedule's task.
+const dueFormat = "2006-01-02T15:04:05Z07:00"
+
 // fireArgs returns what the script gets of one task.
 func (s *Schedules[T]) fireArgs(id string, x *plan, due, now time.Time) ([]any, error) {
-	name := id + "@" + due.UTC().Format("2006-01-02T15:04:05Z07:00")
-	t := Task[T]{UniqueFor: x.UniqueFor, Delay: x.Delay, Deadline: x.Deadline, Headers: x.Headers}
+	name := id + "@" + due.UTC().Format(dueFormat)
+	t := Task[T]{UniqueFor: x.UniqueFor, Delay: x.Delay, Deadline: x.Deadline, Headers: x.Raw.join(x.Headers)}
 	m, err := metaOf(&t)
 	if err != nil {
 		return nil, err

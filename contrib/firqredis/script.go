@@ -114,12 +114,13 @@ type processor interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// cold runs a script that begins with common.lua.
+// cold runs a script that begins with common.lua. If ctx ends first it is open what became of it.
 func (q *Queue[T]) cold(ctx context.Context, s *script, p int, own ...any) (any, error) {
 	args := make([]any, 0, 6+len(own))
-	args = append(args, q.cfg.PriorityAging.Microseconds(), q.cfg.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(),
-		q.cfg.DeadLetters.PerTenant, q.cfg.DeadLetters.For.Microseconds(), part(q.cfg.MaxInFlight, q.cfg.Partitions, p))
-	return q.run(ctx, s, p, append(args, own...))
+	now := q.settings()
+	args = append(args, now.PriorityAging.Microseconds(), now.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(),
+		now.DeadLetters.PerTenant, now.DeadLetters.For.Microseconds(), part(now.MaxInFlight, q.cfg.Partitions, p))
+	return await(ctx, func() (any, error) { return q.run(ctx, s, p, append(args, own...)) })
 }
 
 // ints returns a reply that is a list of numbers.

@@ -36,14 +36,13 @@ func (q *Queue[T]) Ack(ctx context.Context, its ...*Item[T]) error {
 		each[p] = append(each[p], ackOf(it, i, func(at int, err error) { done <- acked{at, err} }))
 	}
 	for p := range each {
-		if len(each[p]) > 0 && !q.acks[p].add(each[p]...) {
-			return firq.ErrClosed
+		if len(each[p]) > 0 && !q.acks[p].add(each[p]...) { // others may be on their way
+			for _, a := range each[p] {
+				done <- acked{a.at, firq.ErrClosed}
+			}
 		}
 	}
 	errs := make([]error, len(its))
-	for i := range errs {
-		errs[i] = context.Canceled // to be replaced
-	}
 	for range its {
 		select {
 		case a := <-done:
@@ -63,7 +62,8 @@ func ackOf[T any](it *Item[T], at int, told func(at int, err error)) ack {
 func (q *Queue[T]) ackOn(p int) func([]ack) {
 	return func(as []ack) {
 		args := make([]any, 0, 3+5*len(as))
-		args = append(args, q.cfg.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(), part(q.cfg.MaxInFlight, q.cfg.Partitions, p))
+		now := q.settings()
+		args = append(args, now.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(), part(now.MaxInFlight, q.cfg.Partitions, p))
 		for i := range as {
 			args = append(args, as[i].args...)
 		}
@@ -90,7 +90,7 @@ type Retry struct {
 const maxReason = 4 << 10
 
 // Nack says that a delivery has failed. The task is tried again, or a dead letter if this was its last
-// attempt. ErrLeaseLost: see Ack.
+// attempt. ErrLeaseLost: see Ack. If ctx ends first it is open what became of it, as with Enqueue.
 func (q *Queue[T]) Nack(ctx context.Context, it *Item[T], r Retry) error {
 	if err := q.calls(ctx, "Nack", []*Item[T]{it}); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (q *Queue[T]) Nack(ctx context.Context, it *Item[T], r Retry) error {
 	if len(r.Reason) > maxReason {
 		r.Reason = r.Reason[:maxReason]
 	}
-	reply, err := q.cold(ctx, nackScript, q.partitionOf(it.Tenant), it.lease(), ceil(after, time.Microsecond), r.Reason, dead)
+	reply, err := q.cold(ctx, nackScript, q.partitionOf(it.Tenant), it.lease(), ceil(after, time.Microsecond), r.Reason, dead, it.charge)
 	if err != nil {
 		return err
 	}
@@ -143,13 +143,18 @@ func (q *Queue[T]) Extend(ctx context.Context, d time.Duration, its ...*Item[T])
 	if err := q.calls(ctx, "Extend", its); err != nil {
 		return err
 	}
-	return join(its, q.extend(ctx, d, its, func(it *Item[T], until time.Time) { it.LeaseUntil = until }))
+	return join(its, q.extend(ctx, d, true, its, func(it *Item[T], until time.Time) { it.LeaseUntil = until }))
 }
 
-// extend is Extend. It says until when leases last now, as items may be in others' hands.
-func (q *Queue[T]) extend(ctx context.Context, d time.Duration, its []*Item[T], lasts func(it *Item[T], until time.Time)) []error {
+// extend is Extend. It counts leases that are lost if it is told to, and says until when the others last now, as items may be in
+// others' hands.
+func (q *Queue[T]) extend(ctx context.Context, d time.Duration, counts bool, its []*Item[T], lasts func(it *Item[T], until time.Time)) []error {
 	set(&d, q.cfg.Lease)
-	return q.onLeases(ctx, extendScript, its, []any{ceil(d, time.Microsecond)}, func(it *Item[T], n int64, until any) error {
+	count := 0
+	if counts {
+		count = 1
+	}
+	return q.onLeases(ctx, extendScript, its, []any{ceil(d, time.Microsecond), count}, func(it *Item[T], n int64, until any) error {
 		if n == 0 {
 			return ErrLeaseLost
 		}

@@ -49,3 +49,27 @@ func TestFireComparesTheDueTime(t *testing.T) {
 		same(t, "Enqueued", books(t, q).Enqueued, 1)
 	})
 }
+
+// A tenant pays for work that fails: Nack sends what Charge says.
+func TestNackCharges(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q := open(t, s, Config[string]{})
+		put(t, q, many("fails", 60)...)
+		put(t, q, many("works", 60)...)
+		n := map[string]int{}
+		for range 60 {
+			its := now(t, q, 1)
+			same(t, "delivered", len(its), 1)
+			n[its[0].Tenant]++
+			if its[0].Tenant == "works" {
+				ok(t, q.Ack(bounded(t), its[0]))
+				continue
+			}
+			its[0].Charge(4)
+			ok(t, q.Nack(bounded(t), its[0], Retry{After: time.Hour}))
+		}
+		if n["fails"] < 9 || n["fails"] > 11 { // of 60, with costs of 5 and 1
+			t.Errorf("delivered: %v", n)
+		}
+	})
+}

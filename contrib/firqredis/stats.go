@@ -1,7 +1,6 @@
 package firqredis
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -31,54 +30,75 @@ type Stats struct {
 	Paused                                        bool
 }
 
-// Stats asks all partitions, one after the other. With many tenants Oldest takes a call per 200 of them.
+// Stats asks all partitions, one after the other. Oldest takes a look at each tenant that has tasks, 200 of them per script: see
+// Survey for what looks often.
 func (q *Queue[T]) Stats(ctx context.Context) (s Stats, err error) {
 	if err := q.call(ctx, "Stats"); err != nil {
 		return s, err
 	}
+	if s, err = q.counted(ctx); err != nil {
+		return Stats{}, err
+	}
 	for p := range q.prefix {
-		if err := q.addStats(ctx, p, &s); err != nil {
-			return s, err
+		if err := q.eachTenant(ctx, p, func(t *TenantStats) { s.Oldest = max(s.Oldest, t.Oldest) }); err != nil {
+			return Stats{}, err
 		}
 	}
 	return s, nil
 }
 
-func (q *Queue[T]) addStats(ctx context.Context, p int, s *Stats) error {
+// counted returns Stats but for Oldest, at a price that does not depend on what is in the queue.
+func (q *Queue[T]) counted(ctx context.Context) (s Stats, err error) {
+	for p := range q.prefix {
+		c, err := await(ctx, func() (*counters, error) { return q.counters(ctx, p) })
+		if err != nil {
+			return Stats{}, fmt.Errorf("firqredis: Stats: %w", err)
+		}
+		c.addTo(&s)
+	}
+	return s, nil
+}
+
+// counters are replies about a partition.
+type counters struct {
+	counts        *redis.MapStringStringCmd
+	d, z, l, x, a *redis.IntCmd
+	state         *redis.SliceCmd
+}
+
+func (q *Queue[T]) counters(ctx context.Context, p int) (c *counters, err error) {
 	prefix := q.prefix[p]
-	var counts *redis.MapStringStringCmd
-	var d, z, l, x, a *redis.IntCmd
-	var state *redis.SliceCmd
 	ask := func(t redis.Pipeliner) error {
-		counts = t.HGetAll(ctx, prefix+":s")
-		d, z, l, x = t.HLen(ctx, prefix+":d"), t.ZCard(ctx, prefix+":z"), t.ZCard(ctx, prefix+":l"), t.ZCard(ctx, prefix+":x")
-		a, state = t.SCard(ctx, prefix+":a"), t.HMGet(ctx, prefix+":m", "e", "d", "pz")
+		c = &counters{
+			t.HGetAll(ctx, prefix+":s"), t.HLen(ctx, prefix+":d"), t.ZCard(ctx, prefix+":z"), t.ZCard(ctx, prefix+":l"), t.ZCard(ctx, prefix+":x"),
+			t.SCard(ctx, prefix+":a"), t.HMGet(ctx, prefix+":m", "e", "d", "pz"),
+		}
 		return nil
 	}
-	_, err := q.db.TxPipelined(ctx, ask)
+	_, err = q.db.TxPipelined(ctx, ask)
 	if err != nil && strings.Contains(err.Error(), "EXECABORT") { // a server without memory takes no transactions
 		_, err = q.db.Pipelined(ctx, ask)
 	}
-	if err != nil {
-		return fmt.Errorf("firqredis: Stats: %w", err)
-	}
+	return c, err
+}
+
+func (c *counters) addTo(s *Stats) {
 	for name, to := range map[string]*uint64{
 		"enqueued": &s.Enqueued, "requeued": &s.Requeued, "acked": &s.Acked, "cancelled": &s.Cancelled, "expired": &s.Expired,
 		"dead": &s.Dead, "purged": &s.Purged, "delivered": &s.Delivered, "nacked": &s.Nacked, "released": &s.Released,
 		"leaseexpired": &s.LeaseExpired, "leaselost": &s.LeaseLost, "duplicates": &s.Duplicates, "rejected": &s.Rejected,
 	} {
-		n, _ := strconv.ParseUint(counts.Val()[name], 10, 64)
+		n, _ := strconv.ParseUint(c.counts.Val()[name], 10, 64)
 		*to += n
 	}
-	s.Queued += int(d.Val() - z.Val() - l.Val() - x.Val())
-	s.Delayed += int(z.Val())
-	s.InFlight += int(l.Val())
-	s.DeadLetters += int(x.Val())
-	s.Tenants += int(a.Val())
-	s.Enqueued += uint64(number(state.Val()[0])) // the scripts that are called most keep theirs with the rest of their state
-	s.Delivered += uint64(number(state.Val()[1]))
-	s.Paused = s.Paused || state.Val()[2] != nil
-	return q.eachTenant(ctx, p, func(t *TenantStats) { s.Oldest = max(s.Oldest, t.Oldest) })
+	s.Queued += int(c.d.Val() - c.z.Val() - c.l.Val() - c.x.Val())
+	s.Delayed += int(c.z.Val())
+	s.InFlight += int(c.l.Val())
+	s.DeadLetters += int(c.x.Val())
+	s.Tenants += int(c.a.Val())
+	s.Enqueued += uint64(number(c.state.Val()[0])) // the scripts that are called most keep theirs with the rest of their state
+	s.Delivered += uint64(number(c.state.Val()[1]))
+	s.Paused = s.Paused || c.state.Val()[2] != nil
 }
 
 // waitBuckets is how many buckets the scripts count in: up to 1 ms, 2 ms, 4 ms and so on, and all that is longer.
@@ -102,13 +122,17 @@ func (q *Queue[T]) QueueTimes(ctx context.Context) (buckets []firq.Bucket, sum t
 	buckets[waitBuckets-1].UpperBound = math.MaxInt64
 	var us int64
 	for p := range q.prefix {
-		pipe := q.db.Pipeline()
-		waited, counts := pipe.HMGet(ctx, q.prefix[p]+":m", "hs"), pipe.HMGet(ctx, q.prefix[p]+":s", names...)
-		if _, err := pipe.Exec(ctx); err != nil {
+		lists, err := await(ctx, func() ([2][]any, error) {
+			pipe := q.db.Pipeline()
+			waited, counts := pipe.HMGet(ctx, q.prefix[p]+":m", "hs"), pipe.HMGet(ctx, q.prefix[p]+":s", names...)
+			_, err := pipe.Exec(ctx)
+			return [2][]any{waited.Val(), counts.Val()}, err
+		})
+		if err != nil {
 			return nil, 0, fmt.Errorf("firqredis: QueueTimes: %w", err)
 		}
-		us = min(us+min(number(waited.Val()[0]), maxMicroseconds), maxMicroseconds)
-		for b, n := range counts.Val() {
+		us = min(us+min(number(lists[0][0]), maxMicroseconds), maxMicroseconds)
+		for b, n := range lists[1] {
 			buckets[b].Count += uint64(number(n))
 		}
 	}
@@ -135,7 +159,9 @@ func (q *Queue[T]) TenantStats(ctx context.Context, tenant string) (t TenantStat
 		return t, err
 	}
 	p := q.partitionOf(tenant)
-	n, err := q.db.Exists(ctx, q.prefix[p]+":t:"+tenant, q.prefix[p]+":x:"+tenant).Result()
+	n, err := await(ctx, func() (int64, error) {
+		return q.db.Exists(ctx, q.prefix[p]+":t:"+tenant, q.prefix[p]+":x:"+tenant).Result()
+	})
 	if err != nil {
 		return t, fmt.Errorf("firqredis: TenantStats: %w", err)
 	}
@@ -220,9 +246,9 @@ func setting(r any) int {
 func (q *Queue[T]) eachTenant(ctx context.Context, p int, f func(*TenantStats)) error {
 	var cursor uint64
 	for {
-		names, next, err := q.db.SScan(ctx, q.prefix[p]+":a", cursor, "", tenantsAtOnce).Result()
+		names, next, err := q.activeTenants(ctx, p, cursor)
 		if err != nil {
-			return fmt.Errorf("firqredis: %w", err)
+			return err
 		}
 		for some := range slices.Chunk(names, tenantsAtOnce) {
 			all, err := q.tenantStats(ctx, p, some)
@@ -239,6 +265,19 @@ func (q *Queue[T]) eachTenant(ctx context.Context, p int, f func(*TenantStats)) 
 	}
 }
 
+// activeTenants returns some tenants of a partition that have tasks, and where the next ones are; 0: that was all.
+func (q *Queue[T]) activeTenants(ctx context.Context, p int, cursor uint64) ([]string, uint64, error) {
+	r, err := await(ctx, func() (*redis.ScanCmd, error) {
+		cmd := q.db.SScan(ctx, q.prefix[p]+":a", cursor, "", tenantsAtOnce)
+		return cmd, cmd.Err()
+	})
+	if err != nil {
+		return nil, 0, fmt.Errorf("firqredis: %w", err)
+	}
+	names, next := r.Val()
+	return names, next, nil
+}
+
 // By is an order of tenants.
 type By uint8
 
@@ -250,30 +289,19 @@ const (
 )
 
 // TopTenants returns the n tenants with the most tasks, or the oldest one, the greatest first. It looks at
-// all tenants that have tasks.
+// all tenants that have tasks: see Survey for what looks often.
 func (q *Queue[T]) TopTenants(ctx context.Context, n int, by By) ([]TenantStats, error) {
-	if n < 1 || by > ByOldest {
-		return nil, fmt.Errorf("%w: firqredis: TopTenants: n: %d, by: %d", firq.ErrInvalidArgument, n, by)
+	if err := topArgs(n, by); err != nil {
+		return nil, err
 	}
 	if err := q.call(ctx, "TopTenants"); err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{} // a scan may return one twice
-	var all []TenantStats
+	all := ranking{} // a scan may return one twice
 	for p := range q.prefix {
-		err := q.eachTenant(ctx, p, func(t *TenantStats) {
-			if !seen[t.Tenant] {
-				seen[t.Tenant] = true
-				all = append(all, *t)
-			}
-		})
-		if err != nil {
+		if err := q.eachTenant(ctx, p, all.add); err != nil {
 			return nil, err
 		}
 	}
-	key := func(t *TenantStats) int64 { return [...]int64{int64(t.Queued), int64(t.InFlight), int64(t.Oldest)}[by] }
-	slices.SortFunc(all, func(a, b TenantStats) int {
-		return cmp.Or(cmp.Compare(key(&b), key(&a)), cmp.Compare(a.Tenant, b.Tenant))
-	})
-	return all[:min(n, len(all))], nil
+	return all.top(n, by), nil
 }

@@ -132,11 +132,13 @@ type meta struct {
 	At        time.Time         `json:"a,omitzero"`
 	Deadline  time.Time         `json:"l,omitzero"`
 	Headers   map[string]string `json:"h,omitempty"`
+	Raw       rawHeaders        `json:"r,omitempty"`
 }
 
 func metaOf[T any](t *Task[T]) (string, error) {
-	m := meta{t.UniqueFor, t.Delay, t.At.Round(0), t.Deadline.Round(0), t.Headers}
-	if m.UniqueFor == 0 && m.Delay == 0 && m.At.IsZero() && m.Deadline.IsZero() && len(m.Headers) == 0 {
+	texts, raw := splitHeaders(t.Headers)
+	m := meta{t.UniqueFor, t.Delay, t.At.Round(0), t.Deadline.Round(0), texts, raw}
+	if m.UniqueFor == 0 && m.Delay == 0 && m.At.IsZero() && m.Deadline.IsZero() && len(t.Headers) == 0 {
 		return "", nil
 	}
 	b, err := json.Marshal(m) // one line
@@ -154,7 +156,7 @@ func task[T any](id string, s *stored) (t Task[T], err error) {
 		if err := json.Unmarshal([]byte(s.meta), &m); err != nil {
 			return t, fmt.Errorf("firqredis: task %q: %w", id, err)
 		}
-		t.UniqueFor, t.Delay, t.At, t.Deadline, t.Headers = m.UniqueFor, m.Delay, m.At, m.Deadline, m.Headers
+		t.UniqueFor, t.Delay, t.At, t.Deadline, t.Headers = m.UniqueFor, m.Delay, m.At, m.Deadline, m.Raw.join(m.Headers)
 	}
 	return t, nil
 }

@@ -45,8 +45,8 @@ type Item[T any] struct {
 	ends   string // UniqueKey that ends with the task
 }
 
-// Charge corrects the task's cost, once it is known; the correction is sent with Ack. Not for
-// concurrent use with that.
+// Charge corrects the task's cost, once it is known; the correction is sent with Ack or Nack, so that tenants pay for work that
+// fails, too. Not for concurrent use with these.
 func (it *Item[T]) Charge(delta int64) { it.charge += delta }
 
 // lease names the delivery for the scripts.
@@ -79,6 +79,10 @@ func (q *Queue[T]) check(t Task[T]) (Task[T], error) {
 		return t, invalidTask("Priority: %d, must be at most %d", t.Priority, firq.PriorityCritical)
 	case t.Delay < 0:
 		return t, invalidTask("Delay: %v, must not be negative", t.Delay)
+	case beyond(t.At):
+		return t, invalidTask("At: %v, must be from the year 0 to 9999", t.At)
+	case beyond(t.Deadline):
+		return t, invalidTask("Deadline: %v, must be from the year 0 to 9999", t.Deadline)
 	case t.Delay > 0 && !t.At.IsZero():
 		return t, invalidTask("Delay and At: set one of them")
 	case t.MaxAttempts < 0:
@@ -89,6 +93,9 @@ func (q *Queue[T]) check(t Task[T]) (Task[T], error) {
 	}
 	return t, nil
 }
+
+// beyond reports whether a time cannot be stored.
+func beyond(t time.Time) bool { return t.Year() < 0 || t.Year() > 9999 }
 
 // newID returns 96 bits in 16 characters: 52 of the time in microseconds, so that ids are about in order,
 // then random ones.

@@ -1,7 +1,8 @@
--- Own ARGV: us, then leases. Reply: the new end, then per task: 0 not the caller's any more, 1 extended, 2 extended and cancelled.
+-- Own ARGV: us, '1' if leases that are lost are to be counted, then leases. Reply: the new end, then per task: 0 not the caller's any
+-- more, 1 extended, 2 extended and cancelled.
 local exp, lost = now + num(ARGV[7]), 0
 local out = {string.format('%.0f', exp)}
-for k = 8, #ARGV do
+for k = 9, #ARGV do
   local r = 0
   if call('ZREM', L, ARGV[k]) == 1 then             -- first: a server without memory lets only scripts go on that have begun to write
     call('ZADD', L, exp, ARGV[k])
@@ -9,6 +10,6 @@ for k = 8, #ARGV do
   else lost = lost + 1 end
   out[#out+1] = r
 end
-if lost > 0 then call('HINCRBY', P..':s', 'leaselost', lost) end
+if lost > 0 and ARGV[8] == '1' then call('HINCRBY', P..':s', 'leaselost', lost) end
 if exp < nd then call('HSET', M, 'nd', string.format('%.0f', exp)) end
 return out

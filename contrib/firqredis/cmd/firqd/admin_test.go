@@ -66,8 +66,8 @@ func TestCancel(t *testing.T) {
 
 func TestInFlight(t *testing.T) {
 	b := newBed(t)
-	b.want(exitOK, "in-flight", "nothing is in flight")
 	q := b.queue()
+	b.want(exitOK, "in-flight", "nothing is in flight")
 	for _, id := range []string{"a", "b", "c"} {
 		b.want(exitOK, "enqueue --id "+id+" --tenant of-"+id+" 1")
 	}
@@ -147,6 +147,7 @@ func TestForeignPayload(t *testing.T) {
 
 func TestSchedules(t *testing.T) {
 	b := newBed(t)
+	b.queue()
 	b.want(exitOK, "schedule list", "no schedules")
 	b.wants(exitOK, []string{"schedule", "put", "daily", `{"a":1}`, "--cron", "30 2 * * *", "--zone", "America/New_York", "--tenant", "alice", "--jitter", "1m", "--catch-up", "-1"}, "put daily, next due 20")
 	b.wants(exitOK, []string{"schedule", "put", "off", "1", "--cron", "@hourly", "--paused"})
@@ -176,10 +177,10 @@ func TestSchedules(t *testing.T) {
 func TestDoctor(t *testing.T) {
 	b := newBed(t)
 	b.want(exitOK, "enqueue 1")
-	b.want(exitOK, "doctor", "ok", "eviction", "persistence", "replicas", "clock", "scripts", "keys")
+	b.want(exitOK, "doctor", "ok", "eviction", "persistence", "replicas", "settings", "clock", "scripts", "keys")
 	ver := b.server.HGet("fq:{default:0}:m", "ver")
 	r := read[report](b, exitOK, "doctor")
-	if !r.OK || r.Problems == nil || len(r.Checks) != 7 || r.Server == "" {
+	if !r.OK || r.Problems == nil || len(r.Checks) != 8 || r.Server == "" {
 		t.Errorf("%+v", r)
 	}
 	for _, c := range []struct {
@@ -335,4 +336,37 @@ func TestConfigCheck(t *testing.T) {
 	b.want(exitUsage, "config check --config "+path, "adr")
 	b.env["FIRQ_QUEUE_LEASE"] = "soon"
 	b.want(exitUsage, "config check", `FIRQ_QUEUE_LEASE: "soon"`)
+}
+
+// Two who set a tenant at the same time lose nothing: each says only what is to change.
+func TestTenantsSetMerges(t *testing.T) {
+	b := newBed(t)
+	q := b.queue()
+	weight := 3.0
+	b.server.Server().SetPreHook(func(_ *server.Peer, cmd string, _ ...string) bool {
+		if strings.EqualFold(cmd, "EVALSHA") || strings.EqualFold(cmd, "EVAL") { // the change is on its way
+			b.server.Server().SetPreHook(nil)
+			if err := q.ChangeTenant(b.Context(), "alice", firqredis.TenantChange{Weight: &weight}); err != nil {
+				t.Error(err)
+			}
+		}
+		return false
+	})
+	b.want(exitOK, "tenants set alice --max-queued 7")
+	t1, err := q.TenantStats(b.Context(), "alice")
+	if err != nil || t1.Settings != (firqredis.TenantSettings{Weight: 3, MaxQueued: 7}) {
+		t.Errorf("%+v, %v", t1, err)
+	}
+}
+
+// What cannot be undone wants a yes.
+func TestPurgeAsks(t *testing.T) {
+	b := newBed(t)
+	for answer, want := range map[string]error{"y\n": nil, " Yes \n": nil, "n\n": errNo, "": errNo, "yesterday\n": errNo} {
+		var out strings.Builder
+		s := &session{program: &program{strings.NewReader(answer), &out, &out, b.env}}
+		if err := s.answer(b.Context(), "sure? "); err != want || out.String() != "sure? " {
+			t.Errorf("%q: %v", answer, err)
+		}
+	}
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +58,7 @@ func (p *program) dlqCommand() *cli.Command {
 			},
 			{
 				Name: "purge", Usage: "remove dead letters for good", ArgsUsage: "[ID...]",
-				Description: "Takes ids, or flags that choose, or --all.\n\nExamples:\n   firqd dlq purge order-17\n   firqd dlq purge --before 168h",
+				Description: "Takes ids, or flags that choose, or --all, which asks if it is typed at a terminal.\n\nExamples:\n   firqd dlq purge order-17\n   firqd dlq purge --before 168h",
 				Flags:       append(filterFlags(0), all), Action: p.with(purge),
 			},
 		},
@@ -65,7 +67,10 @@ func (p *program) dlqCommand() *cli.Command {
 
 // filter makes a filter of the flags. Its errors are the user's.
 func filter(cmd *cli.Command) (f firqredis.Filter, err error) {
-	f = firqredis.Filter{Tenant: cmd.String("tenant"), Reason: cmd.String("reason"), Limit: cmd.Int("limit"), IDs: cmd.Args().Slice()}
+	f = firqredis.Filter{Tenant: cmd.String("tenant"), Reason: cmd.String("reason"), Limit: cmd.Int("limit")}
+	if cmd.NArg() > 0 {
+		f.IDs = cmd.Args().Slice()
+	}
 	for name, to := range map[string]*time.Time{"after": &f.After, "before": &f.Before} {
 		text := cmd.String(name)
 		if d, err := time.ParseDuration(text); err == nil && d >= 0 {
@@ -116,8 +121,12 @@ func (s *session) letters(ctx context.Context, f firqredis.Filter) ([]letter, er
 // missing returns ErrNotFound for each id that is not among the letters.
 func missing(ids []string, all []letter) error {
 	var errs []error
+	there := map[string]bool{}
+	for i := range all {
+		there[all[i].ID] = true
+	}
 	for _, id := range ids {
-		if !slices.ContainsFunc(all, func(d letter) bool { return d.ID == id }) {
+		if !there[id] {
 			errs = append(errs, fmt.Errorf("%w: dead letter %q", firqredis.ErrNotFound, id))
 		}
 	}
@@ -130,7 +139,7 @@ func listDead(ctx context.Context, s *session) error {
 		err = between(s.cmd, 0, 0, "")
 	}
 	if err == nil {
-		err = s.open(ctx)
+		err = s.openKnown(ctx)
 	}
 	if err != nil {
 		return err
@@ -161,7 +170,7 @@ func showDead(ctx context.Context, s *session) error {
 	if err := between(s.cmd, 1, -1, "at least one ID"); err != nil {
 		return err
 	}
-	if err := s.open(ctx); err != nil {
+	if err := s.openKnown(ctx); err != nil {
 		return err
 	}
 	ids := s.cmd.Args().Slice()
@@ -188,7 +197,7 @@ func showDead(ctx context.Context, s *session) error {
 func requeue(ctx context.Context, s *session) error {
 	f, err := chosen(s.cmd)
 	if err == nil {
-		err = s.open(ctx)
+		err = s.openKnown(ctx)
 	}
 	if err != nil {
 		return err
@@ -244,10 +253,15 @@ func title(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 func purge(ctx context.Context, s *session) error {
 	f, err := chosen(s.cmd)
 	if err == nil {
-		err = s.open(ctx)
+		err = s.openKnown(ctx)
 	}
 	if err != nil {
 		return err
+	}
+	if s.cmd.Bool("all") {
+		if err := s.sure(ctx); err != nil {
+			return err
+		}
 	}
 	var gone error
 	if len(f.IDs) > 0 {
@@ -259,4 +273,38 @@ func purge(ctx context.Context, s *session) error {
 	}
 	n, err := s.q.Purge(ctx, f)
 	return errors.Join(gone, err, s.shown("purged", n))
+}
+
+// sure asks whoever types whether all dead letters are to go.
+func (s *session) sure(ctx context.Context) error {
+	f, ok := s.in.(*os.File)
+	if !ok {
+		return nil
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil
+	}
+	st, err := s.q.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	return s.answer(ctx, fmt.Sprintf("purge all %d dead letters of the queue %s for good? [y/N] ", st.DeadLetters, clean(s.conf.Queue.Name)))
+}
+
+var errNo = errors.New("nothing was done")
+
+// answer asks, and returns errNo if the answer is not yes.
+func (s *session) answer(ctx context.Context, question string) error {
+	printf(s.err, "%s", question)
+	text, err := bufio.NewReader(&untilDone{ctx, s.in}).ReadString('\n')
+	if text = strings.ToLower(strings.TrimSpace(text)); text == "y" || text == "yes" {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return errNo
 }

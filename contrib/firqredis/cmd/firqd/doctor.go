@@ -14,6 +14,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqredis"
+	"github.com/firq-go/firq/contrib/firqredis/internal/config"
 )
 
 // finding is what doctor says of one thing.
@@ -42,7 +43,7 @@ func (p *program) doctorCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "doctor",
 		Usage: "look for what is wrong with the server and the queue",
-		Description: "Looks at persistence, the eviction policy (it has to be noeviction), replicas, the clocks, the version of the\n" +
+		Description: "Looks at persistence, the eviction policy (it has to be noeviction), replicas, settings, the clocks, the version of the\n" +
 			"scripts, partitions, and keys without a hash tag. It exits with 4 if there is a problem, also if the server cannot\n" +
 			"be reached; notes are no problems. With --json: the fields of firqredis.Health, and Checks.\n\n" +
 			"Example:\n   firqd doctor --json | jq .Problems",
@@ -106,6 +107,7 @@ func (s *session) examine(ctx context.Context, r *report) error {
 	s.eviction(r)
 	s.persistence(ctx, r)
 	s.replicas(r)
+	s.settings(r)
 	r.add("clock", bad(told(h, "clocks")), "the server's is %v from ours", h.ClockSkew)
 	r.add("scripts", bad(told(h, "of version")), "ours are not older than the queue; partitions: %d", s.conf.Queue.Partitions)
 	r.Problems = r.Problems[:0:0] // each of them has a check now
@@ -182,6 +184,32 @@ func (s *session) replicas(r *report) {
 		r.add("replicas", "note", "none: while the server is away nothing is queued or delivered")
 	default:
 		r.add("replicas", "ok", "%d", r.Replicas)
+	}
+}
+
+// settings compares what the configuration says with what the queue goes by.
+func (s *session) settings(r *report) {
+	ours, usual, q := &s.conf.Queue, config.Default().Queue, s.q.Settings()
+	differs := false
+	for _, f := range []struct {
+		name                string
+		ours, usual, theirs any
+	}{
+		{"max_queued", ours.MaxQueued, usual.MaxQueued, q.MaxQueued},
+		{"max_queued_per_tenant", ours.MaxQueuedPerTenant, usual.MaxQueuedPerTenant, q.MaxQueuedPerTenant},
+		{"max_in_flight", ours.MaxInFlight, usual.MaxInFlight, q.MaxInFlight},
+		{"max_in_flight_per_tenant", ours.MaxInFlightPerTenant, usual.MaxInFlightPerTenant, q.MaxInFlightPerTenant},
+		{"priority_aging", ours.PriorityAging, usual.PriorityAging, q.PriorityAging},
+		{"dead_letters.per_tenant", ours.DeadLetters.PerTenant, usual.DeadLetters.PerTenant, q.DeadLetters.PerTenant},
+		{"dead_letters.for", ours.DeadLetters.For, usual.DeadLetters.For, q.DeadLetters.For},
+	} {
+		if f.ours != f.usual && f.ours != f.theirs { // what is not said is the queue's
+			r.add("settings", "problem", "queue.%s is %v here and %v in the queue, which holds: see \"firqd settings\"", f.name, f.ours, f.theirs)
+			differs = true
+		}
+	}
+	if !differs {
+		r.add("settings", "ok", "the configuration says nothing else than the queue")
 	}
 }
 

@@ -33,7 +33,7 @@ func listInFlight(ctx context.Context, s *session) error {
 		err = misuse(s.cmd, fmt.Errorf("--limit: %d, must not be negative", limit))
 	}
 	if err == nil {
-		err = s.open(ctx)
+		err = s.openKnown(ctx)
 	}
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	visit((&program{}).app(), nil)
-	if n != 27 {
+	if n != 30 {
 		t.Errorf("%d commands", n)
 	}
 	b.want(exitOK, "", "firqd serve", "4 doctor found a problem")
@@ -64,6 +64,9 @@ func TestUsageErrors(t *testing.T) {
 		{"tenants set a --forget --weight 1", "set needs --weight"},
 		{"tenants pause", "at least one TENANT, or else --all"},
 		{"tenants resume a --all", "at least one TENANT, or else --all"},
+		{"settings show x", "takes no arguments"},
+		{"settings set", "set needs at least one setting"},
+		{"settings set --priority-aging soon", "priority-aging"},
 		{"dlq list x", "takes no arguments"},
 		{"dlq list --after yesterday", `--after: "yesterday"`},
 		{"dlq list --limit -1", "--limit: -1"},
@@ -109,7 +112,7 @@ func TestNoServer(t *testing.T) {
 	for _, args := range []string{
 		"stats", "top", "enqueue 1", "enqueue -", "cancel x", "tenants show", "tenants set a --weight 1", "tenants pause a", "dlq list", "dlq show a",
 		"dlq purge --all", "dlq requeue --all", "schedule list", "schedule rm a", "schedule next a", "bench", "serve --listen :0", "stats --watch",
-		"schedule put a 1 --cron @daily",
+		"schedule put a 1 --cron @daily", "settings show", "settings set --max-queued 1",
 	} {
 		b.want(exitFailed, args, nowhere)
 	}

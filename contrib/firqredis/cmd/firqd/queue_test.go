@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/firq-go/firq/contrib/firqredis"
 )
 
@@ -27,6 +29,7 @@ func TestStats(t *testing.T) {
 	if len(top) != 1 || top[0].Tenant != "alice" || top[0].Queued != 3 || top[0].Weight != 1 {
 		t.Errorf("%+v", top)
 	}
+	b.want(exitOK, "tenants pause --all --queue other")
 	if top := read[[]firqredis.TenantStats](b, exitOK, "top", "--queue", "other"); top == nil || len(top) != 0 {
 		t.Errorf("no list: %v", top)
 	}
@@ -45,6 +48,7 @@ func TestStats(t *testing.T) {
 // While it watches, a server that goes away is said, and tried again.
 func TestWatchGoesOn(t *testing.T) {
 	b := newBed(t)
+	b.queue()
 	n := 0
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -131,5 +135,71 @@ func TestEnqueueInput(t *testing.T) {
 	}
 	if s := read[firqredis.Stats](b, exitOK, "stats"); s.Enqueued != 5*atOnce+2 {
 		t.Errorf("%d are queued", s.Enqueued)
+	}
+}
+
+// A queue that there is not is not found, and not made: its name is perhaps mistyped.
+func TestNoSuchQueue(t *testing.T) {
+	b := newBed(t)
+	b.queue()
+	for _, line := range []string{
+		"stats", "stats --watch", "top", "tenants show", "in-flight", "dlq list", "dlq show x", "dlq requeue x", "dlq purge --all", "schedule list",
+		"schedule next x", "settings show", "settings set --max-queued 1",
+	} {
+		code, out, errOut := b.run(append([]string{"--queue", "nosuch"}, strings.Fields(line)...)...)
+		if code != exitNotFound || out != "" || !strings.Contains(errOut, `queue "nosuch"`) {
+			t.Errorf("%s: %d, %s%s", line, code, out, errOut)
+		}
+	}
+	for _, key := range b.server.Keys() {
+		if strings.Contains(key, "nosuch") {
+			t.Errorf("there is %s", key)
+		}
+	}
+}
+
+// firqd goes by the settings that live with the queue, whatever its own configuration says; doctor compares them.
+func TestSettings(t *testing.T) {
+	b := newBed(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	client := redis.NewClient(&redis.Options{Addr: b.server.Addr()})
+	defer func() { _ = client.Close() }()
+	q, err := firqredis.New(ctx, firqredis.Config[payload]{Client: client, Codec: codec{}, PriorityAging: 10 * time.Millisecond, MaxQueued: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = q.Close() }()
+	b.env["FIRQ_QUEUE_PRIORITY_AGING"], b.env["FIRQ_QUEUE_MAX_QUEUED"] = "1h", "9"
+	b.want(exitOK, "settings show", "max queued", "3", "priority aging", "10ms")
+	b.want(exitOK, "enqueue --id low --priority 1 1")
+	time.Sleep(60 * time.Millisecond) // five levels, and a bit
+	b.want(exitOK, "enqueue --id high --priority 5 1")
+	b.want(exitOK, "enqueue 1")
+	b.want(exitFailed, "enqueue 1", "full")
+	if it, err := q.Dequeue(ctx); err != nil || it.ID != "low" {
+		t.Errorf("%+v, %v", it, err)
+	}
+	r := read[report](b, exitProblem, "doctor")
+	if problems := strings.Join(r.Problems, "\n"); !strings.Contains(problems, "queue.priority_aging is 1h0m0s here and 10ms in the queue") || !strings.Contains(problems, "queue.max_queued is 9 here and 3") {
+		t.Errorf("%q", r.Problems)
+	}
+	s := read[firqredis.Settings](b, exitOK, "settings", "set", "--max-queued", "9", "--priority-aging", "1h", "--dead-letters-for", "-1s")
+	if s.MaxQueued != 9 || s.PriorityAging != time.Hour || s.DeadLetters.For >= 0 || s.DeadLetters.PerTenant != firqredis.DefaultDeadLettersPerTenant {
+		t.Errorf("%+v", s)
+	}
+	if r := read[report](b, exitOK, "doctor", "--json"); strings.Contains(strings.Join(r.Problems, "\n"), "queue.") {
+		t.Errorf("%q", r.Problems)
+	}
+	b.want(exitUsage, "settings set --max-queued -1", "MaxQueued")
+}
+
+// A variable that nothing reads is told of, and the command goes on.
+func TestUnknownVariables(t *testing.T) {
+	b := newBed(t)
+	b.env["FIRQ_REDIS_ADRR"] = "x"
+	code, out, errOut := b.run("enqueue", "1")
+	if code != exitOK || out == "" || !strings.Contains(errOut, "FIRQ_REDIS_ADRR: there is no such setting") {
+		t.Errorf("%d, %s%s", code, out, errOut)
 	}
 }

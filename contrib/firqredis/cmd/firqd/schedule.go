@@ -65,7 +65,7 @@ func listSchedules(ctx context.Context, s *session) error {
 	if err := between(s.cmd, 0, 0, ""); err != nil {
 		return err
 	}
-	if err := s.open(ctx); err != nil {
+	if err := s.openKnown(ctx); err != nil {
 		return err
 	}
 	all, err := s.q.Schedules().List(ctx)
@@ -191,7 +191,7 @@ func nextDue(ctx context.Context, s *session) error {
 		from = time.Now()
 	}
 	if id := cmd.Args().First(); id != "" {
-		if err := s.open(ctx); err != nil {
+		if err := s.openKnown(ctx); err != nil {
 			return err
 		}
 		info, err := s.find(ctx, id)

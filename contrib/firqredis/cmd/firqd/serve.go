@@ -11,7 +11,6 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/contrib/firqredis/internal/config"
 	"github.com/firq-go/firq/contrib/firqredis/internal/status"
 )
 
@@ -22,7 +21,7 @@ func (p *program) serveCommand() *cli.Command {
 		Description: "Runs until Ctrl-C. /metrics is for Prometheus, /healthz says whether the server can be reached (200 or 503), and\n" +
 			"/ is a page for people. It listens on this machine only, and answers to localhost and loopback addresses (and the\n" +
 			"names of serve.hosts) only, unless --listen says otherwise. Once a second it brings in what is due, as consumers do:\n" +
-			"delayed tasks, and tasks whose leases have run out. It purges no dead letters, whatever queue.dead_letters says.\n\n" +
+			"delayed tasks, tasks whose leases have run out, and the end of dead letters, by the queue's own settings (\"firqd settings\").\n\n" +
 			"Whoever has the token, which is printed at the start or set as FIRQ_SERVE_TOKEN, may pause, requeue and purge on\n" +
 			"the page. If others can reach it, the page wants the token to be seen at all; /metrics and /healthz do not.\n\n" +
 			"Any number of them may run: each due time of a schedule fires once.\n\n" +
@@ -47,8 +46,6 @@ func serve(ctx context.Context, s *session) (err error) {
 	}
 	scripts := &status.Scripts{}
 	s.client.AddHook(scripts)
-	// How many dead letters are kept is for the programs to say: what only watches a queue purges nothing of it.
-	s.conf.Queue.DeadLetters = config.Retention{PerTenant: -1, For: -1}
 	if err := s.open(ctx); err != nil {
 		return err
 	}

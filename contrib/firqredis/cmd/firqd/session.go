@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,9 @@ func (p *program) settings(cmd *cli.Command) (c config.Config, err error) {
 	if cmd.IsSet("config") {
 		path = cmd.String("config")
 	}
+	for _, name := range config.Unknown(p.environment) {
+		printf(p.err, "firqd: %s: there is no such setting; see \"firqd config check\"\n", clean(name))
+	}
 	if c, err = config.Load(path, p.environment); err != nil {
 		return c, misuse(cmd, err)
 	}
@@ -86,19 +90,27 @@ func (p *program) with(do func(ctx context.Context, s *session) error) cli.Actio
 	}
 }
 
-// open connects to the queue. If the configuration leaves the partitions open, the queue says how many.
-func (s *session) open(ctx context.Context) (err error) {
-	if s.conf.Queue.Partitions == 0 {
-		n, err := s.client.HGet(ctx, s.prefix(0)+":cfg", "partitions").Int()
-		switch {
-		case errors.Is(err, redis.Nil):
-			n = 1
-		case err != nil:
-			return fmt.Errorf("%s: %w", s.conf.Redis.Addr, err)
-		}
-		s.conf.Queue.Partitions = n
+// open connects to the queue, which is made if it is new. If the configuration leaves the partitions open, the queue says how many.
+// It goes by the queue's settings, whatever the configuration says of them: see firqredis.Settings.
+func (s *session) open(ctx context.Context) error { return s.connect(ctx, true) }
+
+// openKnown is open for what only looks: a queue that there is not is not found, and not made.
+func (s *session) openKnown(ctx context.Context) error { return s.connect(ctx, false) }
+
+func (s *session) connect(ctx context.Context, makes bool) (err error) {
+	n, err := s.client.HGet(ctx, s.prefix(0)+":cfg", "partitions").Int()
+	switch {
+	case errors.Is(err, redis.Nil) && !makes:
+		return fmt.Errorf("%w: queue %q at %s", firqredis.ErrNotFound, s.conf.Queue.Name, s.conf.Redis.Addr)
+	case errors.Is(err, redis.Nil):
+		n = 1
+	case err != nil:
+		return fmt.Errorf("%s: %w", s.conf.Redis.Addr, err)
 	}
-	s.q, err = firqredis.New(ctx, config.Queued[payload](&s.conf, s.client, codec{}))
+	s.conf.Queue.Partitions = cmp.Or(s.conf.Queue.Partitions, n)
+	c := config.Queued[payload](&s.conf, s.client, codec{})
+	c.MaxQueued, c.MaxQueuedPerTenant, c.MaxInFlight, c.MaxInFlightPerTenant, c.PriorityAging, c.DeadLetters = 0, 0, 0, 0, 0, firqredis.Retention{}
+	s.q, err = firqredis.New(ctx, c)
 	return err
 }
 

@@ -24,11 +24,11 @@ func (p *program) statsCommand() *cli.Command {
 			if err := between(s.cmd, 0, 0, ""); err != nil {
 				return err
 			}
-			if err := s.open(ctx); err != nil {
+			if err := s.openKnown(ctx); err != nil {
 				return err
 			}
 			return s.watched(ctx, func() error {
-				st, err := s.q.Stats(ctx)
+				st, err := s.look().Stats(ctx)
 				if err != nil {
 					return err
 				}
@@ -36,6 +36,17 @@ func (p *program) statsCommand() *cli.Command {
 			})
 		}),
 	}
+}
+
+// look returns what the figures come from: who watches does not have all tenants looked at each time.
+func (s *session) look() interface {
+	Stats(ctx context.Context) (firqredis.Stats, error)
+	TopTenants(ctx context.Context, n int, by firqredis.By) ([]firqredis.TenantStats, error)
+} {
+	if s.cmd.Bool("watch") {
+		return s.q.Survey()
+	}
+	return s.q
 }
 
 func printStats(w io.Writer, name string, s *firqredis.Stats) {
@@ -80,11 +91,11 @@ func (p *program) topCommand() *cli.Command {
 			case n < 1:
 				return misuse(s.cmd, fmt.Errorf("-n: %d, must be at least 1", n))
 			}
-			if err := s.open(ctx); err != nil {
+			if err := s.openKnown(ctx); err != nil {
 				return err
 			}
 			return s.watched(ctx, func() error {
-				all, err := s.q.TopTenants(ctx, n, by)
+				all, err := s.look().TopTenants(ctx, n, by)
 				if err != nil {
 					return err
 				}

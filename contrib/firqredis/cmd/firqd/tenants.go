@@ -57,7 +57,7 @@ func (p *program) tenantsCommand() *cli.Command {
 }
 
 func showTenants(ctx context.Context, s *session) error {
-	if err := s.open(ctx); err != nil {
+	if err := s.openKnown(ctx); err != nil {
 		return err
 	}
 	if s.cmd.NArg() == 0 {
@@ -99,26 +99,21 @@ func setTenant(ctx context.Context, s *session) error {
 		return err
 	}
 	name := cmd.Args().First()
+	var c firqredis.TenantChange
+	if weight := cmd.Float("weight"); cmd.IsSet("weight") || cmd.Bool("forget") {
+		c.Weight = &weight
+	}
+	if n := cmd.Int("max-queued"); cmd.IsSet("max-queued") || cmd.Bool("forget") {
+		c.MaxQueued = &n
+	}
+	if n := cmd.Int("max-in-flight"); cmd.IsSet("max-in-flight") || cmd.Bool("forget") {
+		c.MaxInFlight = &n
+	}
+	if err := s.q.ChangeTenant(ctx, name, c); err != nil {
+		return err
+	}
 	t, err := s.q.TenantStats(ctx, name)
 	if err != nil {
-		return err
-	}
-	if cmd.Bool("forget") {
-		t.Settings = firqredis.TenantSettings{}
-	}
-	if cmd.IsSet("weight") {
-		t.Settings.Weight = cmd.Float("weight")
-	}
-	if cmd.IsSet("max-queued") {
-		t.Settings.MaxQueued = cmd.Int("max-queued")
-	}
-	if cmd.IsSet("max-in-flight") {
-		t.Settings.MaxInFlight = cmd.Int("max-in-flight")
-	}
-	if err := s.q.SetTenant(ctx, name, t.Settings); err != nil {
-		return err
-	}
-	if t, err = s.q.TenantStats(ctx, name); err != nil {
 		return err
 	}
 	return s.showTenants([]firqredis.TenantStats{t})

@@ -60,14 +60,18 @@ func TestLoadErrors(t *testing.T) {
 	for _, c := range []struct{ text, variable, value, want string }{
 		{text: "redis: {adr: x}", want: "adr"},
 		{text: "queue: {lease: 30}", want: "Duration"},
+		{text: "queue: {lease: 30}", want: "queue.lease: line 1: "},
 		{text: "queue: {max_attempts: many}", want: "many"},
+		{text: "queue:\n  backoff:\n    factor: x\n  name: [a]", want: "queue.backoff.factor: line 3: "},
+		{text: "queue:\n  backoff:\n    factor: x\n  name: [a]", want: "queue.name: line 4: "},
+		{text: "queue: 5", want: "queue: line 1: "},
 		{text: "rediss: {}", want: "rediss"},
 		{text: "redis: [", want: "firq.yaml"},
 		{text: "redis: {}\n---\nredis: {}", want: "more than one document"},
 		{variable: "FIRQ_QUEUE_LEASE", value: "soon", want: `FIRQ_QUEUE_LEASE: "soon", must be a duration`},
 		{variable: "FIRQ_QUEUE_BACKOFF_MAX", value: "5", want: `FIRQ_QUEUE_BACKOFF_MAX: "5", must be a duration`},
 		{variable: "FIRQ_REDIS_DB", value: "one", want: `FIRQ_REDIS_DB: "one", must be a whole number`},
-		{variable: "FIRQ_QUEUE_BACKOFF_FACTOR", value: "x", want: `FIRQ_QUEUE_BACKOFF_FACTOR: "x", must be a`},
+		{variable: "FIRQ_QUEUE_BACKOFF_FACTOR", value: "z", want: `FIRQ_QUEUE_BACKOFF_FACTOR: "z", must be a number`},
 		{variable: "FIRQ_REDIS_TLS", value: "maybe", want: `FIRQ_REDIS_TLS: "maybe", must be true or false`},
 	} {
 		_, err := Load(file(t, c.text), map[string]string{c.variable: c.value})
@@ -77,6 +81,23 @@ func TestLoadErrors(t *testing.T) {
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "no"), nil); err == nil {
 		t.Error("a file that there is not")
+	}
+}
+
+// What is 0 where that means the default is shown as the default: that is in force.
+func TestZerosAreDefaults(t *testing.T) {
+	c, err := Load(file(t, "queue: {name: '', lease: 0s, max_attempts: 0, max_payload: 0, tenant_idle: 0s, backoff: {first: 0s, max: 0s, factor: 0}, dead_letters: {per_tenant: 0, for: 0s}}"),
+		map[string]string{"FIRQ_QUEUE_LEASE": "0s"})
+	if err != nil || c != Default() {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// A variable that nothing reads is perhaps a mistake in its name.
+func TestUnknown(t *testing.T) {
+	got := Unknown(map[string]string{"FIRQ_REDIS_ADRR": "x", "FIRQ_CONFIG": "x", "FIRQ_QUEUE_BACKOFF_MAX": "1s", "FIRQ_QUEUE_": "", "HOME": "/", "FIRQREDIS_FAULTS": "1"})
+	if strings.Join(got, " ") != "FIRQ_QUEUE_ FIRQ_REDIS_ADRR" {
+		t.Errorf("%q", got)
 	}
 }
 

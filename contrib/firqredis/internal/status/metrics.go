@@ -100,10 +100,11 @@ func (p *pages) metrics(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	e := &exposition{w, escape(p.Name)}
-	s, err := p.Queue.Stats(ctx)
+	// A scrape costs the same however many tenants there are.
+	s, tops, err := p.Queue.Survey().Overview(ctx, max(p.Top, 1), firqredis.ByQueued)
 	var top []firqredis.TenantStats
 	if err == nil && p.Top > 0 {
-		top, err = p.Queue.TopTenants(ctx, p.Top, firqredis.ByQueued)
+		top = tops[0]
 	}
 	var ready int64
 	if err == nil && p.Ready != nil {

@@ -199,18 +199,15 @@ func render(w http.ResponseWriter, code int, name string, c *content) {
 }
 
 func (p *pages) fill(ctx context.Context, c *content) (err error) {
-	if c.Stats, err = p.Queue.Stats(ctx); err != nil {
+	// Who reloads the page does not have all tenants looked at each time.
+	stats, tops, err := p.Queue.Survey().Overview(ctx, max(p.Top, 1), firqredis.ByQueued, firqredis.ByInFlight)
+	if err != nil {
 		return err
 	}
+	c.Stats = stats
 	if p.Top > 0 {
-		if c.Tenants, err = p.Queue.TopTenants(ctx, p.Top, firqredis.ByQueued); err != nil {
-			return err
-		}
-		busy, err := p.Queue.TopTenants(ctx, p.Top, firqredis.ByInFlight)
-		if err != nil {
-			return err
-		}
-		for _, t := range busy {
+		c.Tenants = tops[0]
+		for _, t := range tops[1] {
 			if t.InFlight > 0 {
 				c.Busy = append(c.Busy, t)
 			}

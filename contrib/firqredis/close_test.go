@@ -1,0 +1,74 @@
+package firqredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/firq-go/firq"
+)
+
+// EnqueueBatch over several partitions races with Close: a task of which it says ErrClosed is not on its way, and the others are
+// waited for.
+func TestEnqueueBatchAndClose(t *testing.T) {
+	fast(t, func(t *testing.T, s *server) {
+		c := s.client(t)
+		watch := open(t, s, Config[string]{Client: c, Partitions: 3})
+		there := func(x job) bool {
+			return must(c.HExists(bounded(t), watch.prefix[watch.partitionOf(x.Tenant)]+":d", x.ID).Result())
+		}
+		check := func(ts []job, rs []Result, err error) (queued int) {
+			for i, r := range rs {
+				switch {
+				case r.Err == nil && there(ts[i]):
+					queued++
+				case !errors.Is(r.Err, firq.ErrClosed) || there(ts[i]) || !errors.Is(err, firq.ErrClosed):
+					t.Errorf("%s: %v, of %v; it is there: %t", ts[i].ID, r.Err, err, there(ts[i]))
+				}
+			}
+			return queued
+		}
+		batch := func(round int) (ts []job) {
+			for k := range 9 {
+				ts = append(ts, job{ID: fmt.Sprint(round, "-", k), Tenant: fmt.Sprint("t", k)})
+			}
+			return ts
+		}
+		q := open(t, s, Config[string]{Client: c, Name: watch.cfg.Name, Partitions: 3})
+		q.pushes[2].start = func(func()) bool { return false } // it was closed just now
+		ts := batch(-1)
+		rs, err := q.EnqueueBatch(bounded(t), ts)
+		if n := check(ts, rs, err); n == 0 || n == len(ts) {
+			t.Errorf("%d of %d are queued", n, len(ts))
+		}
+		for round := range s.much(60) {
+			q := open(t, s, Config[string]{Client: c, Name: watch.cfg.Name, Partitions: 3})
+			go func() { _ = q.Close() }()
+			ts := batch(round)
+			rs, err := q.EnqueueBatch(bounded(t), ts)
+			check(ts, rs, err)
+		}
+	})
+}
+
+// So does Ack.
+func TestAckAndClose(t *testing.T) {
+	fast(t, func(t *testing.T, s *server) {
+		q := open(t, s, Config[string]{Partitions: 3})
+		var ts []job
+		for k := range 9 {
+			ts = append(ts, job{Tenant: fmt.Sprint("t", k)})
+		}
+		put(t, q, ts...)
+		its := now(t, q, 9)
+		q.acks[2].start = func(func()) bool { return false }
+		err := q.Ack(context.Background(), its...)
+		want(t, err, firq.ErrClosed)
+		closed := len(err.(interface{ Unwrap() []error }).Unwrap())
+		st := must(q.Stats(bounded(t)))
+		if same(t, "in flight", st.InFlight, closed); closed == 0 || closed == 9 {
+			t.Errorf("%d of 9", closed)
+		}
+	})
+}

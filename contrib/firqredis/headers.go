@@ -1,0 +1,36 @@
+package firqredis
+
+import "unicode/utf8"
+
+// rawHeaders are headers that JSON has no text for: pairs of bytes that are not UTF-8.
+type rawHeaders [][2][]byte
+
+// splitHeaders returns the headers that are texts, and the others.
+func splitHeaders(all map[string]string) (texts map[string]string, raw rawHeaders) {
+	for k, v := range all {
+		if !utf8.ValidString(k) || !utf8.ValidString(v) {
+			raw = append(raw, [2][]byte{[]byte(k), []byte(v)})
+		}
+	}
+	if raw == nil {
+		return all, nil
+	}
+	texts = map[string]string{}
+	for k, v := range all {
+		if utf8.ValidString(k) && utf8.ValidString(v) {
+			texts[k] = v
+		}
+	}
+	return texts, raw
+}
+
+// join returns all of them.
+func (raw rawHeaders) join(texts map[string]string) map[string]string {
+	if texts == nil && raw != nil {
+		texts = map[string]string{}
+	}
+	for _, pair := range raw {
+		texts[string(pair[0])] = string(pair[1])
+	}
+	return texts
+}
