@@ -46,3 +46,27 @@ func ExampleBatcher() {
 	fmt.Println(b.Do(context.Background(), "alice", 7))
 	// Output: 49 <nil>
 }
+
+// Several keys in one call: each is kept, shared and limited as by Do, and has an error of its own. Here exec
+// also says how long each result is good.
+func ExampleServer_DoMany() {
+	s, err := compute.New(func(ctx context.Context, c compute.Call[string, string]) (int, error) {
+		if c.Key == "" {
+			return 0, fmt.Errorf("no name")
+		}
+		compute.SetTTL(ctx, time.Duration(len(c.Key))*time.Hour)
+		return len(c.Key), nil
+	}, compute.Config[string, string, int]{TTL: time.Minute})
+	if err != nil {
+		panic(err)
+	}
+	defer s.Close()
+	keys := []string{"tea", "", "coffee"}
+	for i, r := range s.DoMany(context.Background(), "alice", keys) {
+		fmt.Printf("%q %d %v\n", keys[i], r.Value, r.Err)
+	}
+	// Output:
+	// "tea" 3 <nil>
+	// "" 0 no name
+	// "coffee" 6 <nil>
+}

@@ -20,7 +20,7 @@ func TestServer(t *testing.T) {
 		var runs atomic.Int64
 		fail := false
 		s := serve(t, compute.Config[string, int, int]{
-			TTL: time.Minute, Jitter: -1, StaleIfError: time.Minute, Cache: kept,
+			TTL: time.Minute, Jitter: -1, StaleIfError: time.Minute, Backoff: -1, Cache: kept,
 		}, func(_ context.Context, c compute.Call[string, int]) (int, error) {
 			if fail {
 				return 0, errors.New("no")
