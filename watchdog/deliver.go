@@ -3,6 +3,7 @@ package watchdog
 import (
 	"context"
 	"log/slog"
+	"sync"
 )
 
 // pending is how many reports wait for a receiver that is slow.
@@ -27,8 +28,15 @@ func hand(out chan Report, r Report) (dropped uint64) {
 }
 
 // deliver logs the reports and calls OnReport with them, until out is closed and
-// empty. seq is that of the last report before.
-func (o *Options) deliver(out <-chan Report, seq uint64) {
+// empty. seq is that of the last report before. An OnReport that ends its goroutine gets the
+// next report in another one, of wg.
+func (o *Options) deliver(out <-chan Report, seq uint64, wg *sync.WaitGroup) {
+	left := true // by runtime.Goexit, or by a panic, which ends the program
+	defer func() {
+		if left {
+			wg.Go(func() { o.deliver(out, seq, wg) })
+		}
+	}()
 	for r := range out {
 		r.Missed = r.Seq - seq - 1
 		seq = r.Seq
@@ -39,6 +47,7 @@ func (o *Options) deliver(out <-chan Report, seq uint64) {
 			o.OnReport(r)
 		}
 	}
+	left = false
 }
 
 func (r *Report) log(l *slog.Logger) {

@@ -2,6 +2,7 @@ package watchdog
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -21,6 +22,10 @@ type Probe struct {
 	// as ProbeError, unless ctx is done. Not nil.
 	Call func(ctx context.Context) error
 }
+
+// errGoexit is the error of a Call that ended its goroutine, as testing's FailNow does. The
+// next call is made as after any other error.
+var errGoexit = errors.New("watchdog: Probe.Call called runtime.Goexit")
 
 // probe runs a Probe.
 type probe struct {
@@ -43,8 +48,9 @@ func (p *probe) start(ctx context.Context, now func() time.Time, wg *sync.WaitGr
 	}
 	p.running, p.started = true, now()
 	wg.Go(func() {
-		err := p.Call(ctx)
-		p.end(now(), err)
+		err := errGoexit // unless Call returns
+		defer func() { p.end(now(), err) }()
+		err = p.Call(ctx)
 	})
 }
 

@@ -83,7 +83,7 @@ func (w *Watchdog) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	last := w.seq
-	wg.Go(func() { w.opts.deliver(out, last) })
+	wg.Go(func() { w.opts.deliver(out, last, &wg) })
 
 	w.begin(w.now())
 	w.startProbes(ctx, &wg)
