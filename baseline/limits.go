@@ -1,22 +1,65 @@
 package baseline
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // SetLimit sets how many tasks the tenant may have queued.
 func (s *Scheduler[K, T]) SetLimit(k K, n int) {
-	var sh *shard[K, T]
-	s.env.SetLimit(k, n, func(limit int) (risen int) {
-		sh = s.shardOf(k)
+	apply, unlock := s.limits(k, func() { s.env.NoteLimit(k, n) })
+	s.env.SetLimit(k, n, apply, unlock)
+}
+
+// limits returns how Env gives a tenant another limit.
+func (s *Scheduler[K, T]) limits(k K, note func()) (apply func(limit int) (risen int), unlock func()) {
+	sh := s.shardOf(k)
+	return func(limit int) (risen int) {
 		sh.lock()
-		s.env.NoteLimit(k, n)
+		note()
 		if t := sh.tenants[k]; t != nil {
+			limit = s.env.Limit(k, limit)
 			risen, t.limit = limit-t.limit, limit
 		}
 		return risen
-	}, func() { sh.unlock() })
+	}, sh.unlock
+}
+
+// SetMaxPerTenant is that of lockfree.Scheduler: it changes Config.MaxPerTenant to n.
+func (s *Scheduler[K, T]) SetMaxPerTenant(n int) {
+	s.env.SetMaxPerTenant(n)
+	for _, k := range s.known() {
+		apply, unlock := s.limits(k, func() {})
+		s.env.Relimit(k, apply, unlock)
+	}
+}
+
+// SetMaxInFlightPerTenant is that of lockfree.Scheduler: it changes
+// Config.MaxInFlightPerTenant to n.
+func (s *Scheduler[K, T]) SetMaxInFlightPerTenant(n int) {
+	s.env.SetMaxInFlight(n)
+	for _, k := range s.known() {
+		said := s.env.AskInFlight(k)
+		sh := s.shardOf(k)
+		sh.lock()
+		if t := sh.tenants[k]; t != nil {
+			sh.LimitFlights(&t.Tenant, said)
+		}
+		sh.unlock()
+	}
+}
+
+// known returns the tenants that there are.
+func (s *Scheduler[K, T]) known() (all []K) {
+	for _, sh := range s.shards {
+		failpoint.Lock(&sh.mu, "lock")
+		all = slices.AppendSeq(all, maps.Keys(sh.tenants))
+		sh.mu.Unlock()
+	}
+	return all
 }
 
 // SetMaxGlobal sets how many tasks may be queued. It takes the locks of all shards at a

@@ -12,6 +12,9 @@ import (
 // DefaultBufferBody is the default of Config.BufferBody, in bytes.
 const DefaultBufferBody = 64 << 10
 
+// DefaultMaxReading is the default of Config.MaxReading.
+const DefaultMaxReading = 4096
+
 // maxBufferBody is what a larger Config.BufferBody counts as.
 const maxBufferBody = 256 << 20
 
@@ -82,11 +85,20 @@ type Config struct {
 	//
 	// How long that may take is not limited here: set http.Server.ReadTimeout, or a
 	// read deadline (http.ResponseController) in a middleware outside; a request whose
-	// body has not come by then is rejected as Cancelled. Of an
-	// "Expect: 100-continue" nothing is read before it is sure that the request has
-	// to wait, so that a request that is rejected at once is rejected without its
-	// body being sent.
+	// body has not come by then is rejected as Cancelled. How many bodies are read at a
+	// time is MaxReading. Of an "Expect: 100-continue" nothing is read before it is sure
+	// that the request has to wait, so that a request that is rejected at once is rejected
+	// without its body being sent; except with a gate.Config.Policy that evicts, where a
+	// look at the queue might cost a waiting request its place.
 	BufferBody int
+	// MaxReading is how many bodies are read (BufferBody) at a time, and
+	// MaxReadingPerTenant how many of them are of one tenant, so that clients which send
+	// slowly, or never, occupy only so much memory. Beyond these limits a request is
+	// rejected without its body having been read: as TenantFull (429) or GlobalFull (503),
+	// with an error that names the limit, and its connection (HTTP/2: its stream) is closed.
+	// A body that has arrived already is read in no time, so only slow ones come to many. 0: DefaultMaxReading, 4,096, and for a tenant
+	// a quarter of MaxReading. Below 0: no limit.
+	MaxReading, MaxReadingPerTenant int
 	// BufferStreams reads bodies as BufferBody says even if their length is not known
 	// beforehand (chunked, or HTTP/2 without Content-Length). By default they are left
 	// to the handler: they may be half of a conversation, or come slowly on purpose.
@@ -113,5 +125,15 @@ func (c Config) check(g *gate.Gate[string]) (Config, error) {
 		c.BufferBody = DefaultBufferBody
 	}
 	c.BufferBody = min(c.BufferBody, maxBufferBody)
+	if c.MaxReading == 0 {
+		c.MaxReading = DefaultMaxReading
+	}
+	switch {
+	case c.MaxReadingPerTenant != 0:
+	case c.MaxReading < 0:
+		c.MaxReadingPerTenant = c.MaxReading
+	default:
+		c.MaxReadingPerTenant = (c.MaxReading + 3) / 4
+	}
 	return c, nil
 }

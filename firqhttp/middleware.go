@@ -3,11 +3,14 @@ package firqhttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
 	"github.com/firq-go/firq/internal/adapter/retry"
 )
@@ -21,10 +24,11 @@ type Middleware struct {
 	// plain: WriteProblem answers, which reads no body.
 	plain bool
 
-	inFlight, waiting, reading atomic.Int64
-	served, skipped            atomic.Uint64
-	rejected                   [len(reasons)]atomic.Uint64 // by index of reasons
-	estimator                  retry.Estimator
+	inFlight, waiting atomic.Int64
+	readers           readers
+	served, skipped   atomic.Uint64
+	rejected          [len(reasons)]atomic.Uint64 // by index of reasons
+	estimator         retry.Estimator
 }
 
 // New returns a middleware over a gate, which stays the caller's: to change its
@@ -45,7 +49,9 @@ func Open(g *gate.Gate[string], cfg Config) (*Middleware, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Middleware{gate: g, cfg: cfg, hold: newHolder(cfg.HoldBack), plain: plain}, nil
+	m := &Middleware{gate: g, cfg: cfg, hold: newHolder(cfg.HoldBack), plain: plain}
+	m.readers.init(cfg.MaxReading, cfg.MaxReadingPerTenant)
+	return m, nil
 }
 
 // Handler returns next behind the middleware.
@@ -62,6 +68,13 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		next.ServeHTTP(w, r)
 		return
 	}
+	if s := m.outer(r.Context()); s != nil {
+		v.counted = true
+		m.skipped.Add(1)
+		defer s.leave()
+		next.ServeHTTP(w, r)
+		return
+	}
 	var ok bool
 	if v.tenant, ok = m.cfg.Tenant(r); !ok {
 		v.tenant = m.cfg.Anonymous
@@ -73,7 +86,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		v.reject(w, err)
 		return
 	}
-	s := &slot{m: m, permit: p}
+	s := &slot{m: m, permit: p, outer: slotOf(r.Context())}
 	if m.cfg.Observe != nil {
 		s.watch = &watch{r, v.tenant, p.Waited(), time.Now()}
 	}
@@ -90,6 +103,7 @@ type visit struct {
 	tenant  string
 	body    *body     // nil: the request's own
 	began   time.Time // to wait; zero: not yet, or nobody is told
+	unread  bool      // too many bodies are being read for this one to be
 	counted bool      // it is counted, or was let through
 }
 
@@ -115,13 +129,15 @@ func (v *visit) acquire() (p gate.Permit[string], err error) {
 	m.waiting.Add(1)
 	defer m.waiting.Add(-1)
 	if m.buffers(r) {
-		if expects(r) {
+		if expects(r) && m.gate.Policy(v.tenant) == firq.Reject { // with another one a look costs a waiter its place
 			p, err = m.glance(r.Context(), v.tenant, req)
 			if !errors.Is(err, errWaits) {
 				return p, err
 			}
 		}
-		v.read(req.Deadline)
+		if err = v.read(req.Deadline); err != nil {
+			return p, err
+		}
 	}
 	if m.cfg.Observe != nil {
 		v.began = time.Now()
@@ -129,12 +145,23 @@ func (v *visit) acquire() (p gate.Permit[string], err error) {
 	return m.gate.Acquire(r.Context(), v.tenant, req)
 }
 
-// read reads the beginning of the body.
-func (v *visit) read(deadline time.Time) {
-	v.m.reading.Add(1)
-	defer v.m.reading.Add(-1)
+// read reads the beginning of the body. What reading it ended with is the handler's to see,
+// except for a read deadline: http.Server.ReadTimeout, or that of middleware outside.
+// HTTP/1.1 then ends the request's context; HTTP/2 does not.
+func (v *visit) read(deadline time.Time) error {
+	m := v.m
+	if err := m.readers.enter(v.tenant); err != nil {
+		v.unread = true
+		return err
+	}
+	defer m.readers.leave(v.tenant)
 	v.body = &body{rest: v.r.Body}
-	v.body.read(v.r.Context(), v.m.cfg.BufferBody, v.r.ContentLength, deadline)
+	v.body.read(v.r.Context(), m.cfg.BufferBody, v.r.ContentLength, deadline)
+	var late net.Error
+	if errors.As(v.body.err, &late) && late.Timeout() {
+		return fmt.Errorf("%w: the body has not come in time: %w", context.Canceled, v.body.err)
+	}
+	return nil
 }
 
 // request returns the request with another context, and with its body as it came.
@@ -170,6 +197,9 @@ func (v *visit) reject(w http.ResponseWriter, err error) {
 	if rej.Status == http.StatusTooManyRequests || rej.Status == http.StatusServiceUnavailable {
 		rej.RetryAfter = m.retryAfter(r, rej)
 	}
+	if v.unread { // else net/http reads it before it answers, however slowly it comes
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now())
+	}
 	m.cfg.Reject(w, r, rej)
 	answered = true
 }
@@ -203,7 +233,7 @@ func (m *Middleware) retryAfter(r *http.Request, rej Rejection) time.Duration {
 		return 0 // it is no use to come back to this server
 	}
 	now := time.Now()
-	queued := int(m.waiting.Load() - m.reading.Load())
+	queued := int(m.waiting.Load()) - m.readers.count()
 	return retry.Seconds(m.estimator.Estimate(now, queued, m.served.Load()), rand.Float64()) //nolint:gosec // chance, not a secret
 }
 
@@ -213,7 +243,7 @@ type Stats struct {
 	Waiting  int               // requests that wait for one, those included whose bodies are read first
 	Reading  int               // those of Waiting whose bodies are being read (Config.BufferBody)
 	Served   uint64            // requests that got one
-	Skipped  uint64            // requests that Config.Skip let through
+	Skipped  uint64            // requests that Config.Skip let through, or that came with a slot of the gate
 	Rejected map[Reason]uint64 // requests that got none, by reason; only reasons that have occurred
 }
 
@@ -223,7 +253,7 @@ func (m *Middleware) Stats() Stats {
 	s := Stats{
 		InFlight: int(m.inFlight.Load()),
 		Waiting:  int(m.waiting.Load()),
-		Reading:  int(m.reading.Load()),
+		Reading:  m.readers.count(),
 		Served:   m.served.Load(),
 		Skipped:  m.skipped.Load(),
 		Rejected: map[Reason]uint64{},

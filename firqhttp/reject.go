@@ -18,15 +18,15 @@ type Reason string
 
 // The reasons, and the status that each is answered with.
 const (
-	TenantFull      Reason = "tenant_full"      // 429: the tenant's queue is full (firq.ErrTenantFull)
+	TenantFull      Reason = "tenant_full"      // 429: the tenant's queue is full (firq.ErrTenantFull), or Config.MaxReadingPerTenant is reached
 	TenantThreshold Reason = "tenant_threshold" // 429: firq.ErrTenantThreshold
 	TooManyTenants  Reason = "too_many_tenants" // 429: firq.ErrTooManyTenants
 	Evicted         Reason = "evicted"          // 429: a later one of the tenant took its place (gate.ErrEvicted)
 	Overload        Reason = "overload"         // 429: those of the tenant have waited for too long (gate.ErrOverload)
-	GlobalFull      Reason = "global_full"      // 503: the queue of all tenants is full (firq.ErrGlobalFull)
+	GlobalFull      Reason = "global_full"      // 503: the queue of all tenants is full (firq.ErrGlobalFull), or Config.MaxReading is reached
 	Timeout         Reason = "timeout"          // 503: its deadline, the context's, or MaxQueueAge passed
 	Closed          Reason = "closed"           // 503: the gate is shut down
-	Cancelled       Reason = "cancelled"        // 503: the context was cancelled; the client has gone, as a rule
+	Cancelled       Reason = "cancelled"        // 503: the context was cancelled (the client has gone, as a rule), or the body did not come in time
 	BadRequest      Reason = "bad_request"      // 400: Config.Deadline returned an error
 	Internal        Reason = "internal"         // 500: a Cost or Priority that makes no sense; or a function of Config panicked
 )
@@ -88,7 +88,8 @@ type Rejection struct {
 	// Tenant is the request's tenant, as the gate knows it: a long name is shortened
 	// (ShortName).
 	Tenant string
-	// Err is the gate's error, or that of Config.Deadline.
+	// Err is the gate's error, or says which limit of Config was reached, or is that of
+	// Config.Deadline, or of reading the body.
 	Err error
 }
 
@@ -114,7 +115,9 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, rej Rejection) {
 	}
 	switch rej.Reason {
 	case BadRequest:
-		body.Detail = rej.Err.Error()
+		if rej.Err != nil {
+			body.Detail = rej.Err.Error()
+		}
 	case TooManyWaiters:
 		body.Detail = tooManyWaiters
 	}

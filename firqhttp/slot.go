@@ -14,6 +14,7 @@ import (
 type slot struct {
 	m       *Middleware
 	permit  gate.Permit[string]
+	outer   *slot        // immutable; of the innermost middleware outside; nil: there is none
 	holders atomic.Int32 // the slot is free when it becomes 0, or abandoned
 	watch   *watch       // immutable; nil: nobody is told
 }
@@ -79,16 +80,47 @@ type Outcome struct {
 
 type slotKey struct{}
 
+// slotOf returns the slot of the innermost middleware that a request of this context came
+// through; nil: there is none.
+func slotOf(ctx context.Context) *slot {
+	s, _ := ctx.Value(slotKey{}).(*slot)
+	return s
+}
+
+// outer returns the slot of the middleware's gate with which a request comes, held once more;
+// nil: it has none. With a slot it must not wait for a second one, which the first may be.
+func (m *Middleware) outer(ctx context.Context) *slot {
+	for s := slotOf(ctx); s != nil; s = s.outer {
+		if s.m.gate == m.gate && s.join() {
+			return s
+		}
+	}
+	return nil
+}
+
+// join is one holder more, unless the slot is free already: who joins leaves.
+func (s *slot) join() bool {
+	for {
+		n := s.holders.Load()
+		if n <= 0 {
+			return false
+		}
+		if s.holders.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
 // Charge says that the request that is being served cost delta more than
 // Config.Cost said, or less (gate.Permit.Charge). ctx is the request's. It reports
 // whether ctx is that of a request behind a Middleware; with several, the
 // innermost counts.
 func Charge(ctx context.Context, delta int64) bool {
-	s, ok := ctx.Value(slotKey{}).(*slot)
-	if ok {
+	s := slotOf(ctx)
+	if s != nil {
 		s.permit.Charge(delta)
 	}
-	return ok
+	return s != nil
 }
 
 // Waited returns how long the request that is being served waited for its turn, 0
@@ -97,8 +129,8 @@ func Charge(ctx context.Context, delta int64) bool {
 // back it is 0. It reports whether ctx is that of a request behind a Middleware;
 // with several, the innermost counts.
 func Waited(ctx context.Context) (time.Duration, bool) {
-	s, ok := ctx.Value(slotKey{}).(*slot)
-	if !ok {
+	s := slotOf(ctx)
+	if s == nil {
 		return 0, false
 	}
 	return s.permit.Waited(), true

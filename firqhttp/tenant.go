@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/firq-go/firq/internal/adapter/remote"
 	"github.com/firq-go/firq/internal/adapter/shortname"
 )
 
@@ -200,6 +201,11 @@ type Remote struct {
 	// them, X-Forwarded-For is read from its right end to the first address that is not
 	// one of them: the client may have made up everything to the left of it.
 	Trusted []netip.Prefix
+	// Forwarded says that these proxies write the header Forwarded (RFC 7239) instead, of
+	// which the parameter "for" is read likewise. Only one of the two headers is ever
+	// believed, because a proxy that writes one may let a client's other one through. A
+	// client that a proxy calls unknown, or by an invented name, shares the proxy's turn.
+	Forwarded bool
 	// V4Bits and V6Bits are how many bits of the address make a tenant, for one
 	// client may have many addresses. 0: 32 and 64.
 	V4Bits, V6Bits int
@@ -207,50 +213,10 @@ type Remote struct {
 
 // Tenant is the TenantFunc.
 func (c Remote) Tenant(r *http.Request) (string, bool) {
-	addr, ok := parseAddr(r.RemoteAddr)
+	addr, ok := remote.Addr(r.RemoteAddr)
 	if !ok {
 		return "", false
 	}
-	if c.trusts(addr) {
-		hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
-		for i := len(hops) - 1; i >= 0 && c.trusts(addr); i-- {
-			hop, ok := parseAddr(strings.TrimSpace(hops[i]))
-			if !ok {
-				break // it goes by the proxy that let this through
-			}
-			addr = hop
-		}
-	}
-	bits := c.V4Bits
-	switch {
-	case addr.Is6() && c.V6Bits == 0:
-		bits = 64
-	case addr.Is6():
-		bits = c.V6Bits
-	case bits == 0:
-		bits = 32
-	}
-	prefix, err := addr.Prefix(bits)
-	if err != nil || prefix.IsSingleIP() {
-		return addr.String(), true
-	}
-	return prefix.String(), true
-}
-
-func (c Remote) trusts(addr netip.Addr) bool {
-	for _, p := range c.Trusted {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
-}
-
-// parseAddr reads an address, with or without a port, [] and zone.
-func parseAddr(s string) (netip.Addr, bool) {
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return ap.Addr().Unmap().WithZone(""), true
-	}
-	addr, err := netip.ParseAddr(strings.Trim(s, "[]"))
-	return addr.Unmap().WithZone(""), err == nil
+	client := remote.Client(c)
+	return client.Tenant(addr, func() []string { return r.Header.Values(client.Header()) }), true
 }

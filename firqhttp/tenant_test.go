@@ -82,6 +82,22 @@ func TestRemote(t *testing.T) {
 	}
 }
 
+// Of the two headers only the one is believed that was chosen.
+func TestRemoteForwarded(t *testing.T) {
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = "10.0.0.1:5"
+	r.Header.Set("X-Forwarded-For", "8.8.8.8")
+	r.Header.Add("Forwarded", `for="[2001:db8::1]:_x";proto=https`)
+	r.Header.Add("Forwarded", "for=10.0.0.2")
+	trusted := Remote{Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	for forwarded, want := range map[bool]string{false: "8.8.8.8", true: "2001:db8::/64"} {
+		trusted.Forwarded = forwarded
+		if got, ok := trusted.Tenant(r); got != want || !ok {
+			t.Errorf("Forwarded %t: %q, %t; want %q", forwarded, got, ok, want)
+		}
+	}
+}
+
 func TestPaths(t *testing.T) {
 	for _, c := range []struct {
 		path string

@@ -21,7 +21,7 @@ import (
 // tenant's, whose QuantumFor may take its time.
 type aside[K comparable] struct {
 	n     atomic.Int64                        // how many; written under Gate.mu
-	most  struct{ all, tenant int }           // immutable
+	most  struct{ all, tenant atomic.Int64 }  // limits
 	full  struct{ all, tenant atomic.Uint64 } // refused for want of a place
 	calls list.List                           // of *holder[K]: calls that do not fit, first come first. Under Gate.mu
 	of    map[K]*asideOf                      // likewise
@@ -51,14 +51,14 @@ func (a *aside[K]) add(h *holder[K], w word) {
 	case w.closed() || !w.tooHeavy(h.weight):
 		h.end <- again
 		return
-	case int(a.n.Load()) >= a.most.all:
+	case a.n.Load() >= a.most.all.Load():
 		a.full.all.Add(1)
 		h.end <- fullAll
 		return
 	case t == nil:
 		t = new(asideOf)
 		a.of[h.tenant] = t
-	case t.n >= a.most.tenant:
+	case t.n >= int(a.most.tenant.Load()):
 		a.full.tenant.Add(1)
 		h.end <- fullTenant
 		return

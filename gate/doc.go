@@ -35,7 +35,7 @@
 // There is no goroutine. While no call waits, a free permit costs one compare-and-swap
 // to take and one to give back, and touches no queue. Any other call becomes a task of
 // a firq.Scheduler (package lockfree), and sleeps; the call that releases a permit
-// dequeues the next task and wakes its call. See Gate for the protocol. A timer runs
+// dequeues the next task and wakes its call. The protocol is in pump.go. A timer runs
 // while there are tenants to be forgotten.
 //
 // # Concurrency properties
@@ -49,6 +49,8 @@
 //	           (usually one)
 //	Charge     takes a lock for a moment
 //	SetLimit   takes the lock, and admits the calls that the new limit allows
+//	SetMax...  take the scheduler's leases in turn, once for each tenant that waits (or,
+//	           with an in-flight limit, holds permits); SetMaxGlobal none
 //	Stats      takes the scheduler's leases in turn
 //
 // With Config.MaxInFlightPerTenant every permit goes through the queue, because the

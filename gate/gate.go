@@ -26,54 +26,18 @@ var ErrOverload = fmt.Errorf("%w: the tenant's waiters have waited for too long 
 
 // Gate is a fair semaphore for many tenants. Make it with New or Open; it must
 // not be copied. All methods are safe for concurrent use.
-//
-// A call of Acquire is in one of these states:
-//
-//	decide ──┬─> holds a permit ──> released
-//	         ├─> refused (closed)
-//	         ├─> aside (heavier than the limit) ──┬─> decide
-//	         │                                    └─> gave up, expired
-//	         └─> announced ──┬─> queued ──┬─> next ──┬─> granted ──> holds a permit
-//	                         │            │          ├─> gave up, expired, closed
-//	                         │            │          └─> decide (now heavier than the limit)
-//	                         └─> refused  └─> gave up, expired, evicted, overload, closed
-//
-// waiting, in word, counts the calls that are announced, queued or next. At most one is
-// next: it has had its turn, and waits until all its slots are free; meanwhile no other
-// call is taken out of the queue. It holds none of these slots: new calls leave them
-// alone because a call waits. A waiter and the slots that it may have always find each
-// other, because every goroutine that changes something by which a call may be let in
-// looks afterwards (pump), and only one looks at a time (mu):
-//
-//	a call that waits    one that gives slots back    one that raises the limit
-//	[W1] Enqueue         [R1] Item.Done               [L1] word
-//	[W2] pump            [R2] word                    [L2] pump
-//	                     [R3] pump, if a call waits
-//	the next one, leaving
-//	[N1] not next, not counted
-//	[N2] pump
-//
-//	pump
-//	[P1] no call waits, or no slot is free? leave
-//	[P2] lock; take the next one out of the queue, if no call is next
-//	[P3] so many slots are not free? it stays next; leave
-//	[P4] take the slots and count the waiter as let in, in one step; again
-//
-// Of two pumps the second to get the lock sees what was changed before either. A pump
-// that leaves at P1 or P3 for want of slots leaves it to the call that gives some back,
-// or raises the limit: that changes word, so either the pump has seen it there, or it
-// comes later, sees that a call waits, and pumps. A pump that finds no call at P2
-// leaves it to the call that enqueues, or ends what kept the tenant from its turn (R1).
 type Gate[K comparable] struct {
 	// Immutable after Open.
-	s         firq.Scheduler[K, *holder[K]]
+	s         scheduler[K]
 	queueAll  bool // every permit goes through the queue: there are in-flight limits
 	keys      key.Check[K]
 	maxAge    time.Duration
-	holders   sync.Pool      // *holder[K]
-	immediate *xsync.Counter // permits that were given without waiting
-	idle      chan struct{}  // closed once word.idle()
-	killed    chan struct{}  // closed by Close
+	policy    firq.Policy
+	policyFor func(K) firq.Policy // nil: policy
+	holders   sync.Pool           // *holder[K]
+	immediate *xsync.Counter      // permits that were given without waiting
+	idle      chan struct{}       // closed once word.idle()
+	killed    chan struct{}       // closed by Close
 	// How often to look for what may be forgotten.
 	forgetEvery time.Duration
 
@@ -109,13 +73,20 @@ func New[K comparable](limit int, cfg Config[K]) *Gate[K] {
 // makes no sense is an error that matches firq.ErrInvalidConfig and names the
 // field.
 func Open[K comparable](limit int, cfg Config[K]) (*Gate[K], error) {
-	return open(limit, cfg, func(c firq.Config[K, *holder[K]]) (firq.Scheduler[K, *holder[K]], error) {
+	return open(limit, cfg, func(c firq.Config[K, *holder[K]]) (scheduler[K], error) {
 		return lockfree.New(c)
 	})
 }
 
+// scheduler is what both cores are.
+type scheduler[K comparable] interface {
+	firq.Scheduler[K, *holder[K]]
+	SetMaxPerTenant(n int)
+	SetMaxInFlightPerTenant(n int)
+}
+
 // open is Open over a scheduler that build makes.
-func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *holder[K]]) (firq.Scheduler[K, *holder[K]], error)) (*Gate[K], error) {
+func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *holder[K]]) (scheduler[K], error)) (*Gate[K], error) {
 	if limit < 1 || limit > MaxSlots {
 		return nil, fmt.Errorf("%w: limit: %d, must be 1 to %d", firq.ErrInvalidConfig, limit, MaxSlots)
 	}
@@ -123,6 +94,8 @@ func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *hol
 		queueAll:  cfg.MaxInFlightPerTenant != 0 || cfg.MaxInFlightFor != nil,
 		keys:      key.New[K](),
 		maxAge:    cfg.MaxQueueAge,
+		policy:    cfg.Policy,
+		policyFor: cfg.PolicyFor,
 		immediate: xsync.NewCounter(),
 		idle:      make(chan struct{}),
 		killed:    make(chan struct{}),
@@ -138,7 +111,8 @@ func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *hol
 	g.debts.init(c.TenantIdle)
 	g.forgetEvery = max(c.TenantIdle/2, time.Millisecond)
 	g.aside.of = map[K]*asideOf{}
-	g.aside.most.all, g.aside.most.tenant = c.MaxGlobal, c.MaxPerTenant
+	g.aside.most.all.Store(int64(c.MaxGlobal))
+	g.aside.most.tenant.Store(int64(noLimit(cfg.MaxPerTenant)))
 	g.word.Store(uint64(word(0).withLimit(limit)))
 	return g, nil
 }

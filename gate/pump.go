@@ -5,11 +5,51 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// This is the protocol of a Gate.
+//
+// A call of Acquire is in one of these states:
+//
+//	decide ──┬─> holds a permit ──> released
+//	         ├─> refused (closed)
+//	         ├─> aside (heavier than the limit) ──┬─> decide
+//	         │                                    └─> gave up, expired
+//	         └─> announced ──┬─> queued ──┬─> next ──┬─> granted ──> holds a permit
+//	                         │            │          ├─> gave up, expired, closed
+//	                         │            │          └─> decide (now heavier than the limit)
+//	                         └─> refused  └─> gave up, expired, evicted, overload, closed
+//
+// waiting, in word, counts the calls that are announced, queued or next. At most one is
+// next: it has had its turn, and waits until all its slots are free; meanwhile no other
+// call is taken out of the queue. It holds none of these slots: new calls leave them
+// alone because a call waits. A waiter and the slots that it may have always find each
+// other, because every goroutine that changes something by which a call may be let in
+// looks afterwards (pump), and only one looks at a time (mu):
+//
+//	a call that waits    one that gives slots back    one that raises the limit
+//	[W1] Enqueue         [R1] Item.Done               [L1] word
+//	[W2] pump            [R2] word                    [L2] pump
+//	                     [R3] pump, if a call waits
+//	the next one, leaving
+//	[N1] not next, not counted
+//	[N2] pump
+//
+//	pump
+//	[P1] no call waits, or no slot is free? leave
+//	[P2] lock; take the next one out of the queue, if no call is next
+//	[P3] so many slots are not free? it stays next; leave
+//	[P4] take the slots and count the waiter as let in, in one step; again
+//
+// Of two pumps the second to get the lock sees what was changed before either. A pump
+// that leaves at P1 or P3 for want of slots leaves it to the call that gives some back,
+// or raises the limit: that changes word, so either the pump has seen it there, or it
+// comes later, sees that a call waits, and pumps. A pump that finds no call at P2
+// leaves it to the call that enqueues, or ends what kept the tenant from its turn (R1).
+
 // maxLet is how many are let in under one hold of the lock.
 const maxLet = 64
 
 // pump lets in those whose turn it is, until too few slots are free for the next
-// one, or nobody may have any. See Gate for why no call is forgotten.
+// one, or nobody may have any. See above for why no call is forgotten.
 func (g *Gate[K]) pump() {
 	for more := true; more; {
 		if w := g.load(); w.waiting() == 0 || !w.fits(1) { // [P1]

@@ -22,7 +22,7 @@ type scene struct {
 
 func (sc *scene) build(limit int, cfg Config[string]) {
 	var err error
-	sc.g, err = open(limit, cfg, func(c firq.Config[string, *holder[string]]) (firq.Scheduler[string, *holder[string]], error) {
+	sc.g, err = open(limit, cfg, func(c firq.Config[string, *holder[string]]) (scheduler[string], error) {
 		return baseline.New(c)
 	})
 	if err != nil {

@@ -57,21 +57,62 @@ func (t *tenant[K, T]) holds() int {
 // SetLimit sets how many tasks the tenant may have queued. It takes the lease of the
 // tenant's shard.
 func (s *Scheduler[K, T]) SetLimit(k K, n int) {
-	var sh *shard[K, T]
-	s.env.SetLimit(k, n, func(limit int) (risen int) {
-		sh = s.shards[s.placer.Shard(k)]
+	apply, unlock := s.limits(k, func() { s.env.NoteLimit(k, n) })
+	s.env.SetLimit(k, n, apply, unlock)
+}
+
+// limits returns how Env gives a tenant another limit.
+func (s *Scheduler[K, T]) limits(k K, note func()) (apply func(limit int) (risen int), unlock func()) {
+	sh := s.shards[s.placer.Shard(k)]
+	return func(limit int) (risen int) {
 		sh.lock()
-		s.env.NoteLimit(k, n)
+		note()
 		failpoint.At("limit noted")
 		// A producer that is just creating the tenant is waited for, or sees what was noted.
 		s.tenants.Compute(k, func(t *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
 			if loaded {
-				risen = t.setLimit(limit)
+				risen = t.setLimit(s.env.Limit(k, limit))
 			}
 			return t, !loaded
 		})
 		return risen
-	}, func() { sh.unlock() })
+	}, sh.unlock
+}
+
+// SetMaxPerTenant changes Config.MaxPerTenant to n, 0 to firq.MaxTasks (anything else panics),
+// for all tenants to which neither SetLimit nor Config.MaxPerTenantFor gives a limit of their
+// own; 0: no limit but MaxGlobal. What firq.Scheduler says of SetLimit holds for each: it is
+// strict for every call that begins after it has returned. It takes the shards' leases, once
+// for each known tenant, and may call MaxPerTenantFor for each; if that panics, tenants that
+// come later keep their limits until they next become active.
+func (s *Scheduler[K, T]) SetMaxPerTenant(n int) {
+	s.env.SetMaxPerTenant(n)
+	failpoint.At("limit noted")
+	for k := range s.tenants.Range { // those that are created later see what was noted
+		apply, unlock := s.limits(k, func() {})
+		s.env.Relimit(k, apply, unlock)
+	}
+}
+
+// SetMaxInFlightPerTenant changes Config.MaxInFlightPerTenant to n, 0 to firq.MaxTasks, for all
+// tenants to which Config.MaxInFlightFor gives no limit of their own; 0: no limit. A scheduler
+// that was made without an in-flight limit does not count what is in flight: then, and with any
+// other n, it panics. Nothing more of a tenant that is at a lower limit, or beyond it, is
+// delivered until enough of it is Done; with a higher one it is served immediately. It is
+// strict for every call that begins after it has returned. Otherwise it is like
+// SetMaxPerTenant.
+func (s *Scheduler[K, T]) SetMaxInFlightPerTenant(n int) {
+	s.env.SetMaxInFlight(n)
+	for k := range s.tenants.Range {
+		said := s.env.AskInFlight(k)
+		sh := s.shards[s.placer.Shard(k)]
+		sh.lock()
+		if t, ok := s.tenants.Load(k); ok {
+			t.setInFlight(said)
+			sh.LimitFlights(&t.Tenant, said)
+		}
+		sh.unlock()
+	}
 }
 
 // SetMaxGlobal sets how many tasks may be queued. It takes no lease.

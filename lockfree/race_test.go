@@ -80,7 +80,7 @@ func TestForgetAgainstTicket(t *testing.T) {
 	died := 0
 	forget := func(st *serve.Tenant[string, int]) bool {
 		ok := sh.forget(st)
-		if w := ownerOf(&st.Tenant).word.Load(); ok && roomIn(w) != s.env.Defaults.PerTenant {
+		if w := ownerOf(&st.Tenant).word.Load(); ok && roomIn(w) != s.env.Limit(st.Key, 0) {
 			t.Error("dead, with a ticket out")
 		}
 		if ok {

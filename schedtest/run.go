@@ -89,6 +89,7 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 		{"new-limits", newLimitChecks},
 		{"new-limits-race", newLimitRaceChecks},
 		{"limits-for", limitsForChecks},
+		{"limits-all", limitsAllChecks},
 	} {
 		t.Run(g.name, func(t *testing.T) { runChecks(t, newSched, g.checks) })
 	}

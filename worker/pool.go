@@ -20,16 +20,18 @@ type Handler[K comparable, T any] func(ctx context.Context, it *firq.Item[K, T])
 // never is a time, in nanoseconds since Pool.epoch, that does not come.
 const never = math.MaxInt64
 
-// Pool is a set of workers over one consumer. Build it with New.
-//
-// Its life: new, running (Run), stopping (ctx is done, or the consumer is closed, or
-// TimeoutMode Stop, or the consumer failed), over (nobody is live). A worker is
-// live from its start until it leaves, except while its handler is stuck:
+// A pool's life: new, running (Run), stopping (ctx is done, or the consumer is closed, or
+// TimeoutMode Stop, or the consumer failed), over (no worker is live). A worker is live from
+// its start until it leaves, except while its handler is stuck:
 //
 //	live --stuck--> stuck --returned--> live             not replaced
 //	                stuck --returned--> gone             replaced, or the pool is over
 //
 // The pool is over when it is stopping and the last worker stops being live.
+
+// Pool is a set of workers over one consumer. Make it with New, and start it with Run. It
+// ends when Run's context is done, which leaves queued tasks to another pool, or when the
+// scheduler is shut down, after its whole backlog, or closed.
 type Pool[K comparable, T any] struct {
 	source  firq.Consumer[K, T]
 	handler Handler[K, T]

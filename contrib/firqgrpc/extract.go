@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/adapter/remote"
 	"github.com/firq-go/firq/internal/adapter/shortname"
 )
 
@@ -77,8 +78,27 @@ func Metadata(key string) TenantFunc {
 // Peer is a TenantFunc that takes the address that the call comes from: an IPv4
 // address, the first 64 bits of an IPv6 one, as one client usually has all of
 // these, or whatever else the transport calls its peer. Behind a proxy that is
-// the proxy's.
-func Peer(ctx context.Context, _ *Call) (string, bool) {
+// the proxy's: see Remote.
+func Peer(ctx context.Context, c *Call) (string, bool) { return Remote{}.Tenant(ctx, c) }
+
+// Remote takes the client's address as the tenant, behind proxies too. The zero value trusts
+// none, and is Peer.
+type Remote struct {
+	// Trusted are the addresses of our own proxies. If the call comes from one of them,
+	// x-forwarded-for in its metadata is read from the right end to the first address that
+	// is not one of them: the client may have made up everything to the left of it.
+	Trusted []netip.Prefix
+	// Forwarded says that these proxies write forwarded (RFC 7239) instead, of which the
+	// parameter "for" is read likewise. Only one of the two is ever believed, because a
+	// proxy that writes one may let a client's other one through. A client that a proxy
+	// calls unknown, or by an invented name, shares the proxy's turn.
+	Forwarded bool
+	// V4Bits and V6Bits are how many bits of the address make a tenant. 0: 32 and 64.
+	V4Bits, V6Bits int
+}
+
+// Tenant is the TenantFunc.
+func (r Remote) Tenant(ctx context.Context, _ *Call) (string, bool) {
 	p, ok := peer.FromContext(ctx)
 	if !ok || p.Addr == nil {
 		return "", false
@@ -88,11 +108,10 @@ func Peer(ctx context.Context, _ *Call) (string, bool) {
 	if err != nil {
 		return shortname.Of(text), text != ""
 	}
-	addr := ap.Addr().Unmap().WithZone("")
-	if addr.Is4() {
-		return addr.String(), true
-	}
-	return netip.PrefixFrom(addr, 64).Masked().String(), true
+	client := remote.Client(r)
+	return client.Tenant(ap.Addr().Unmap().WithZone(""), func() []string {
+		return metadata.ValueFromIncomingContext(ctx, client.Header())
+	}), true
 }
 
 // Certificate is a TenantFunc that takes the name in the client's certificate, if

@@ -7,6 +7,7 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -76,6 +77,34 @@ func TestTenant(t *testing.T) {
 		got, ok := c.way(c.ctx, &firqgrpc.Call{Method: do})
 		if got != c.want || ok != (c.want != "") {
 			t.Errorf("%s: %q, %v; want %q", name, got, ok, c.want)
+		}
+	}
+}
+
+// A call through our proxies is its client's; what a client that comes by itself says is not
+// believed.
+func TestRemote(t *testing.T) {
+	ours := []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	call := func(ip string, kv ...string) context.Context {
+		return metadata.NewIncomingContext(from(&net.TCPAddr{IP: net.ParseIP(ip), Port: 5}, nil), metadata.Pairs(kv...))
+	}
+	for name, c := range map[string]struct {
+		remote firqgrpc.Remote
+		ctx    context.Context
+		want   string
+	}{
+		"no proxy is trusted":    {firqgrpc.Remote{}, call("10.0.0.1", "x-forwarded-for", "9.9.9.9"), "10.0.0.1"},
+		"not from a proxy":       {firqgrpc.Remote{Trusted: ours}, call("9.9.9.9", "x-forwarded-for", "8.8.8.8"), "9.9.9.9"},
+		"from a proxy":           {firqgrpc.Remote{Trusted: ours}, call("10.0.0.1", "x-forwarded-for", "9.9.9.9"), "9.9.9.9"},
+		"two proxies and a lie":  {firqgrpc.Remote{Trusted: ours}, call("10.0.0.1", "x-forwarded-for", "8.8.8.8, 9.9.9.9", "x-forwarded-for", "10.0.0.2"), "9.9.9.9"},
+		"nothing":                {firqgrpc.Remote{Trusted: ours}, call("10.0.0.1"), "10.0.0.1"},
+		"the other header":       {firqgrpc.Remote{Trusted: ours}, call("10.0.0.1", "forwarded", "for=9.9.9.9"), "10.0.0.1"},
+		"Forwarded":              {firqgrpc.Remote{Trusted: ours, Forwarded: true}, call("10.0.0.1", "forwarded", `for=8.8.8.8, for="9.9.9.9:77";proto=https`), "9.9.9.9"},
+		"Forwarded, v6, network": {firqgrpc.Remote{Trusted: ours, Forwarded: true, V6Bits: 48}, call("10.0.0.1", "forwarded", `for="[2001:db8:1:2::3]"`), "2001:db8:1::/48"},
+		"unix":                   {firqgrpc.Remote{Trusted: ours}, from(&net.UnixAddr{Name: "/run/x"}, nil), "/run/x"},
+	} {
+		if got, ok := c.remote.Tenant(c.ctx, nil); got != c.want || !ok {
+			t.Errorf("%s: %q, %t; want %q", name, got, ok, c.want)
 		}
 	}
 }

@@ -20,7 +20,7 @@ type Env[K comparable, T any] struct {
 	Clock   clock.Clock
 	Waiters waitq.Queue[K] // producers that wait for capacity
 
-	Defaults TenantConfig // what Config says of tenants, unless it Asks; immutable
+	Defaults TenantConfig // of tenants, unless Config has to be asked; immutable
 	Asks     bool         // Config has functions that are to be asked about a tenant; immutable
 	Flights  bool         // a tenant may have an in-flight limit; immutable
 

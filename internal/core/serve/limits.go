@@ -13,25 +13,27 @@ import (
 // is asked. It holds from when the tenant becomes active until it does so again.
 type TenantConfig struct {
 	Quantum   int64
-	PerTenant int // tasks queued, 1 to firq.MaxTasks
-	InFlight  int // 0: no limit
+	PerTenant int // tasks queued, 1 to firq.MaxTasks; 0: what holds for all tenants
+	InFlight  int // likewise
 }
 
-// setLimits are what SetLimit has said.
+// setLimits are the limits that change while a scheduler runs. What holds for all tenants is
+// looked at under the lock that guards a tenant's limit, so that whoever changes it first, and
+// then gives it to the known tenants one by one, leaves none out.
 type setLimits[K comparable] struct {
-	set *xsync.MapOf[K, int]
-	any atomic.Bool // set was ever used; a look at it costs more
+	perTenant atomic.Int64 // for all tenants, 1 to firq.MaxTasks
+	inFlight  atomic.Int64 // likewise; 0: no limit
+	set       *xsync.MapOf[K, int]
+	any       atomic.Bool // set was ever used; a look at it costs more
 }
 
-// initLimits fills in what does not change. cfg is what the user has written: resolved,
+// initLimits fills in what Config says. cfg is what the user has written: resolved,
 // MaxPerTenant is at most the MaxGlobal of that time.
 func (e *Env[K, T]) initLimits(cfg *firq.Config[K, T]) {
 	e.limits.set = xsync.NewMapOf[K, int]()
-	e.Defaults = TenantConfig{
-		Quantum:   e.Config.Quantum,
-		PerTenant: cmp.Or(cfg.MaxPerTenant, firq.MaxTasks),
-		InFlight:  e.Config.MaxInFlightPerTenant,
-	}
+	e.limits.perTenant.Store(int64(cmp.Or(cfg.MaxPerTenant, firq.MaxTasks)))
+	e.limits.inFlight.Store(int64(cfg.MaxInFlightPerTenant))
+	e.Defaults = TenantConfig{Quantum: e.Config.Quantum}
 	e.Asks = cfg.QuantumFor != nil || cfg.MaxPerTenantFor != nil || cfg.MaxInFlightFor != nil
 	e.Flights = cfg.MaxInFlightPerTenant > 0 || cfg.MaxInFlightFor != nil
 }
@@ -43,42 +45,63 @@ func (e *Env[K, T]) Ask(tenant K) (conf TenantConfig) {
 	if e.Config.QuantumFor != nil {
 		conf.Quantum = e.Config.QuantumFor(tenant)
 	}
-	conf.PerTenant = e.askPerTenant(tenant)
-	if e.Config.MaxInFlightFor != nil {
-		conf.InFlight = answer(e.Config.MaxInFlightFor(tenant), conf.InFlight)
-	}
+	conf.PerTenant = answer(e.Config.MaxPerTenantFor, tenant)
+	conf.InFlight = e.AskInFlight(tenant)
 	return conf
 }
 
-func (e *Env[K, T]) askPerTenant(tenant K) int {
-	if e.Config.MaxPerTenantFor != nil {
-		return answer(e.Config.MaxPerTenantFor(tenant), e.Defaults.PerTenant)
-	}
-	return e.Defaults.PerTenant
-}
+// AskInFlight is Ask for one of the answers.
+func (e *Env[K, T]) AskInFlight(tenant K) int { return answer(e.Config.MaxInFlightFor, tenant) }
 
-// answer is what user code has said of a limit, which is otherwise if it said 0.
-func answer(said, otherwise int) int {
+// answer is what user code, if there is any, says of a tenant's limit; 0: nothing.
+func answer[K comparable](ask func(K) int, tenant K) int {
+	if ask == nil {
+		return 0
+	}
+	said := ask(tenant)
 	if said == 0 {
-		return otherwise
+		return 0
 	}
 	return min(max(said, 1), firq.MaxTasks)
 }
 
-// Limit returns what SetLimit gave the tenant, otherwise n. It calls no user code.
+// Limit returns what SetLimit gave the tenant, otherwise n, or what holds for all if n is 0.
+// It calls no user code.
 func (e *Env[K, T]) Limit(tenant K, n int) int {
 	if e.limits.any.Load() {
 		if set, ok := e.limits.set.Load(tenant); ok {
 			return set
 		}
 	}
+	if n == 0 {
+		return int(e.limits.perTenant.Load())
+	}
 	return n
 }
 
-// SetLimit does what is the same for both cores in firq.Scheduler's SetLimit: it checks
-// n, asks what holds instead of 0, and wakes the waiters. apply takes the lock of the
-// tenant's shard, calls NoteLimit, gives the tenant the limit, and returns by how much
-// that has risen.
+// SetMaxPerTenant changes what holds for all tenants. The caller then calls Relimit for
+// each that is known.
+func (e *Env[K, T]) SetMaxPerTenant(n int) {
+	if n < 0 || n > firq.MaxTasks {
+		panic(fmt.Sprintf("firq: SetMaxPerTenant: n is %d, must be 0 to %d", n, firq.MaxTasks))
+	}
+	e.limits.perTenant.Store(int64(cmp.Or(n, firq.MaxTasks)))
+}
+
+// SetMaxInFlight changes what holds for all tenants. The caller then calls LimitFlights
+// for each that is known.
+func (e *Env[K, T]) SetMaxInFlight(n int) {
+	if n < 0 || n > firq.MaxTasks {
+		panic(fmt.Sprintf("firq: SetMaxInFlightPerTenant: n is %d, must be 0 to %d", n, firq.MaxTasks))
+	}
+	if !e.Flights {
+		panic("firq: SetMaxInFlightPerTenant: the scheduler was made without an in-flight limit, so it does not count what is in flight")
+	}
+	e.limits.inFlight.Store(int64(n))
+}
+
+// SetLimit does what is the same for both cores in firq.Scheduler's SetLimit: it checks n,
+// and calls Relimit.
 func (e *Env[K, T]) SetLimit(tenant K, n int, apply func(limit int) (risen int), unlock func()) {
 	if n < 0 {
 		panic(fmt.Sprintf("firq: SetLimit: n is %d, must not be negative", n))
@@ -86,9 +109,21 @@ func (e *Env[K, T]) SetLimit(tenant K, n int, apply func(limit int) (risen int),
 	if e.CheckTenant(tenant) != nil {
 		return // it could not be found again
 	}
+	e.relimit(tenant, n, apply, unlock)
+}
+
+// Relimit gives a tenant the limit that it should have, and wakes the producers for which there
+// is room now. It asks what the config says. apply takes the lock of the tenant's shard, notes
+// what SetLimit was called with, gives the tenant what Limit says for limit, and returns by how
+// much that has risen.
+func (e *Env[K, T]) Relimit(tenant K, apply func(limit int) (risen int), unlock func()) {
+	e.relimit(tenant, 0, apply, unlock)
+}
+
+func (e *Env[K, T]) relimit(tenant K, n int, apply func(limit int) (risen int), unlock func()) {
 	limit := min(n, firq.MaxTasks)
 	if n == 0 {
-		limit = e.askPerTenant(tenant)
+		limit = answer(e.Config.MaxPerTenantFor, tenant)
 	}
 	if risen := apply(limit); risen > 0 {
 		defer e.Waiters.TenantRaised(tenant, risen) // even if OnDrop panics

@@ -159,8 +159,11 @@ func (s *Shard[K, T]) Done(t *Tenant[K, T], token uint64, now int64) bool {
 	return true
 }
 
-// LimitFlights sets the in-flight limit of a tenant without queued tasks, 0 for none.
+// LimitFlights sets the in-flight limit of a tenant, 0 for the one that all have.
 func (s *Shard[K, T]) LimitFlights(t *Tenant[K, T], limit int) {
+	if limit == 0 {
+		limit = int(s.env.limits.inFlight.Load())
+	}
 	if t.flights == nil {
 		if limit == 0 {
 			return
