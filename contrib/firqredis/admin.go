@@ -13,7 +13,7 @@ import (
 // its cause. If it is then acked it counts as acked; if its delivery ends in any other way it is settled as
 // cancelled. ErrNotFound if there is no such task, or it is a dead letter.
 func (q *Queue[T]) Cancel(ctx context.Context, id string) error {
-	if badName(id) && (len(id) > MaxName+len("@"+dueFormat) || badName(id[:min(len(id), MaxName)])) { // a schedule's tasks have its ID and more
+	if badText(id, MaxName+len("@"+dueFormat)) { // the tasks of a schedule have its ID and more
 		return fmt.Errorf("%w: firqredis: Cancel: id: %q: %s", firq.ErrInvalidArgument, id, nameRule)
 	}
 	if err := q.call(ctx, "Cancel"); err != nil {

@@ -145,8 +145,10 @@ func set[V comparable](field *V, value V) {
 
 const nameRule = "must have 1 to 128 bytes, and neither braces nor line breaks"
 
-func badName(s string) bool {
-	return s == "" || len(s) > MaxName || strings.ContainsAny(s, "{}\n\r")
+func badName(s string) bool { return badText(s, MaxName) }
+
+func badText(s string, most int) bool {
+	return s == "" || len(s) > most || strings.ContainsAny(s, "{}\n\r")
 }
 
 // part returns a partition's part of a limit; 0 is none.
