@@ -82,14 +82,14 @@ type Config[T, K comparable, V any] struct {
 	ErrorTTL func(error) time.Duration
 
 	// Size is how many entries are kept; with Weigh it is their total weight, and must
-	// be given. 0: 65,536.
+	// be given. Each active tenant keeps an equal part of it if it needs that much. 0: 65,536.
 	Size int
 	// Weigh weighs a result; below 1 counts as 1, and an error weighs 1. What is heavier
-	// than Size, or than a tenant's part of it, is not kept. A panic is that of the
-	// execution. nil: each weighs 1.
+	// than Size, than MaxPerTenant of it, or than what other active tenants' parts leave, is
+	// not kept. A panic is that of the execution. nil: each weighs 1.
 	Weigh func(K, V) int64
-	// MaxPerTenant is the part of Size that one tenant may fill, above 0 and up to 1;
-	// beyond it the tenant evicts its own entries. 0: all of it.
+	// MaxPerTenant is the part of Size that one tenant may fill, above 0 and up to 1,
+	// though nobody else needs it; beyond it the tenant evicts its own entries. 0: all of it.
 	MaxPerTenant float64
 	// Cache keeps the entries instead of the one of this package. Size, Weigh and
 	// MaxPerTenant together with it are invalid.

@@ -77,8 +77,18 @@
 //
 // # The cache
 //
-// The cache is SIEVE, with one bound for all shards, and a bound per tenant if
-// Config.MaxPerTenant says so. An entry with keys and values of 8 bytes takes about 80
+// The cache has one bound for all. When it is full, a tenant's entry takes the place of
+// another one: of a tenant that is silent; else of the tenant that has most, be it the same.
+// So each active tenant keeps Size / active tenants if it needs that much, whatever the
+// others ask for, and what it does not need is divided among those that do; no number says
+// so. A tenant is active if one of its calls is answered by the cache, or stores its
+// result, each time that the cache turns over, evicts as many entries as it has; after two to
+// four such turns without a call it is silent. Config.MaxPerTenant is an upper bound besides. An
+// entry that is heavier than its tenant's part is kept if other tenants leave room for it.
+//
+// Which of its entries a tenant gives is S3-FIFO's choice: new ones go through a window,
+// an eighth, and stay if they are asked for there, or come back soon after they were
+// evicted. An entry with keys and values of 8 bytes takes about 80
 // bytes. From the millisecond in which an entry expires it is no longer an answer. A
 // timer frees its memory somewhat later: after about a sixteenth of its time, a
 // millisecond, and 2 µs for each entry in the cache. Config.Cache replaces this cache
@@ -92,9 +102,9 @@
 //	             and then waits as gate.Gate.Acquire does; alone it allocates once
 //	DoMany       as that many calls of Do; a goroutine for each miss, if there are several
 //	Peek         as a hit
-//	Forget, Warm take the lock of the key's part, and of a shard of the cache
+//	Forget, Warm take the lock of the key's part, and of the cache
 //	ForgetTenant, ForgetAll
-//	             walk over all flights and entries, one lock at a time
+//	             walk over all flights and entries, some at a time, each time with a lock
 //	SetLimit, SetGroups, SetQuantum
 //	             one at a time; they take the gates' locks
 //	Stats        walks over the parts and gates, one lock at a time

@@ -13,8 +13,8 @@ type Entry[V any] struct {
 	fresh int64                 // until then it is an answer
 	extra atomic.Pointer[extra] // what few entries have; nil: nothing of it
 
-	slot  uint32        // where the shard of the cache of this package has it; guarded by the shard
-	flags atomic.Uint32 // visited, refreshing
+	slot  uint32 // where the cache of this package has it; guarded by the cache
+	flags atomic.Uint32
 }
 
 // extra is kept apart, so that an entry of 8 bytes with a key of 8 fits into 48. Immutable
@@ -31,7 +31,10 @@ type extra struct {
 
 // The flags of an entry.
 const (
-	visited    uint32 = 1 << iota // a Get has found it since the hand passed
+	visited    uint32 = 1 << iota // it was asked for since an eviction passed by
+	asked                         // since the census passed by
+	back                          // it came back soon after it was evicted, and is in the window
+	inMain                        // it is in the main line of its tenant, not in the window
 	refreshing                    // somebody is refreshing it behind
 )
 

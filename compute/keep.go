@@ -57,6 +57,9 @@ func (s *Server[T, K, V]) entry(k *Key[T, K], v V, err error, given time.Duratio
 		}
 		n.extra.Store(x)
 	}
+	if s.own != nil {
+		s.own.makeRoom(k.Tenant, weight) // store does, too, but holds a lock
+	}
 	return n
 }
 

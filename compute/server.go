@@ -25,7 +25,7 @@ type Server[T, K comparable, V any] struct {
 	exec     Exec[T, K, V]
 	cfg      Config[T, K, V]
 	keeps    bool              // there is a cache
-	own      *sieve[T, K, V]   // nil: there is another, or none
+	own      *cache[T, K, V]   // nil: there is another, or none
 	other    *foreign[T, K, V] // Config.Cache
 	queueAll bool              // every permit goes through the gate's queue
 	tenants  key.Check[T]
@@ -80,7 +80,7 @@ func New[T, K comparable, V any](exec Exec[T, K, V], cfg Config[T, K, V]) (*Serv
 	case cfg.Cache != nil:
 		s.other = &foreign[T, K, V]{cache: cfg.Cache, now: s.clock.Now, tenants: map[T]forgot{}, most: mostForgotten}
 	default:
-		s.own = newSieve[T, K, V](&cfg, s.seed, &s.clock)
+		s.own = newCache[T, K, V](&cfg, s.seed, &s.clock)
 	}
 	if err := s.groups.init(cfg.Limit, cfg.Groups, cfg.Gate, cfg.Spill); err != nil {
 		return nil, err

@@ -14,46 +14,62 @@ import (
 	"github.com/firq-go/firq/internal/proof/race"
 )
 
-// Hit ratios on generated traces, at least what otter v2 had on such ones: 0.628, 0.613, 0.547,
-// 0.739, 0.726, 0.609. Those of shifts have what ghosts bring: without them 0.53 and 0.62. The
-// hash of keys has a random seed, which changes a ratio by a thousandth.
+// Hit ratios on generated traces: at least 0.99 times what otter v2 has on zipf keys, also with a
+// scan, and more where popularity shifts; at least 0.9 times on loops and bursts. The hash
+// of keys has a random seed, which changes a ratio by some thousandths.
 func TestHitRatio(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a million requests each")
+		t.Skip("half a million requests each")
 	}
 	for _, tc := range []struct {
 		trace string
 		size  int
 		least float64
 	}{
-		{"zipf", 2000, 0.625}, {"scan", 2000, 0.62}, {"shift", 2000, 0.585},
-		{"zipf", 10_000, 0.735}, {"scan", 10_000, 0.73}, {"shift", 10_000, 0.65},
+		{"zipf", 2000, 0.615}, {"scan", 2000, 0.61}, {"shift", 2000, 0.58}, {"drift", 2000, 0.55},
+		{"zipf", 10_000, 0.725}, {"scan", 10_000, 0.715}, {"shift", 10_000, 0.64}, {"drift", 10_000, 0.68},
+		{"loop", 2000, 0.135}, {"loop", 10_000, 0.69}, {"bursts", 2000, 0.7},
 	} {
 		t.Run(fmt.Sprint(tc.trace, tc.size), func(t *testing.T) {
-			c := intSieve(Config[int, int, int]{Size: tc.size, TTL: time.Hour})
+			c := newInts(Config[int, int, int]{Size: tc.size, TTL: time.Hour})
 			defer c.stop()
 			if got := replay(c, tc.trace); got < tc.least {
 				t.Errorf("%.3f hits, want at least %.3f", got, tc.least)
 			} else {
 				t.Logf("%.3f", got)
 			}
+			c.intact(t)
 		})
 	}
 }
 
 // replay returns the ratio of hits; with the trace scan, of those that are not the scan's.
 func replay(c *intCache, trace string) float64 {
+	const requests, alive = 500_000, 1000
 	r := rand.New(rand.NewPCG(3, 9))
 	z := rand.NewZipf(r, 1.01, 1, 200_000-1)
+	burst, next := [alive]int{}, 0 // keys that are asked for now, five times on average
 	hits, asked := 0, 0
-	for i := range 1_000_000 {
+	for i := range requests {
 		k := int(z.Uint64())
 		count := true
-		switch {
-		case trace == "scan" && r.IntN(5) == 0:
-			k, count = 1_000_000+i, false
-		case trace == "shift":
+		switch trace {
+		case "scan":
+			if r.IntN(5) == 0 {
+				k, count = 1_000_000+i, false
+			}
+		case "shift":
 			k = (k + i/100_000*20_011) % 200_000
+		case "drift":
+			k += i / 50
+		case "loop":
+			k = i % 12_000
+		case "bursts":
+			at := r.IntN(alive)
+			if k = burst[at]; r.IntN(5) == 0 || k == 0 {
+				next++
+				burst[at] = next
+			}
 		}
 		_, ok := have(c, intKey{1, k})
 		if !ok {
@@ -72,7 +88,7 @@ func replay(c *intCache, trace string) float64 {
 // Memory per entry, with keys of 8 bytes in all and values of 8: less than otter v2's 82,
 // which was measured on amd64. On arm64 (under qemu) the largest size takes 82.2, and there
 // is no figure of otter's to compare that with: there the limit only keeps it from growing.
-func TestSieveMemory(t *testing.T) {
+func TestCacheMemory(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector has memory of its own")
 	}
@@ -108,7 +124,7 @@ func perEntry(t *testing.T, size int) float64 {
 	}
 	clk := clock.New()
 	before := settled()
-	s := newSieve(&c, maphash.MakeSeed(), &clk)
+	s := newCache(&c, maphash.MakeSeed(), &clk)
 	defer s.stop()
 	for i := range 3 * size {
 		n := &node[uint32, uint32, int64]{key: Key[uint32, uint32]{1, uint32(i)}}

@@ -20,38 +20,38 @@ type sweeper struct {
 const never = int64(forever) / 2
 
 // willExpire sees to it that the timer rings after end. For most entries it is one look.
-func (s *sieve[T, K, V]) willExpire(end int64) {
-	if end < s.sweep.next.Load() {
-		s.arm(end)
+func (c *cache[T, K, V]) willExpire(end int64) {
+	if end < c.sweep.next.Load() {
+		c.arm(end)
 	}
 }
 
 // arm sets the timer: the more there is to walk over, and the longer it was kept, the
 // more time may pass.
-func (s *sieve[T, K, V]) arm(end int64) {
-	now := s.clock.Now()
+func (c *cache[T, K, V]) arm(end int64) {
+	now := c.clock.Now()
 	left := max(end-now, 0)
 	if left >= never {
 		return
 	}
-	w := &s.sweep
+	w := &c.sweep
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stopped || end >= w.next.Load() {
 		return
 	}
 	w.next.Store(end)
-	in := time.Duration(left+left/16) + time.Millisecond + time.Duration(s.n.Load())*2*time.Microsecond
+	in := time.Duration(left+left/16) + time.Millisecond + time.Duration(c.n.Load())*2*time.Microsecond
 	if w.timer == nil {
-		w.timer = time.AfterFunc(in, s.expire)
+		w.timer = time.AfterFunc(in, c.expire)
 	} else {
 		w.timer.Reset(in)
 	}
 }
 
 // expire walks over the cache.
-func (s *sieve[T, K, V]) expire() {
-	w := &s.sweep
+func (c *cache[T, K, V]) expire() {
+	w := &c.sweep
 	w.mu.Lock()
 	w.next.Store(math.MaxInt64) // a call that sets an entry from now on arms
 	stopped := w.stopped
@@ -59,9 +59,9 @@ func (s *sieve[T, K, V]) expire() {
 	if stopped {
 		return
 	}
-	now, first := s.clock.Now(), int64(math.MaxInt64)
-	s.removeIf(func(n *node[T, K, V]) bool {
-		end := s.end(&n.Entry)
+	now, first := c.clock.Now(), int64(math.MaxInt64)
+	c.removeIf(func(n *node[T, K, V]) bool {
+		end := c.end(&n.Entry)
 		if end <= now {
 			return true
 		}
@@ -69,16 +69,16 @@ func (s *sieve[T, K, V]) expire() {
 		return false
 	})
 	if first < math.MaxInt64 {
-		s.arm(first)
+		c.arm(first)
 	}
 }
 
 // stop ends it for good.
-func (s *sieve[T, K, V]) stop() {
-	s.sweep.mu.Lock()
-	defer s.sweep.mu.Unlock()
-	s.sweep.stopped = true
-	if s.sweep.timer != nil {
-		s.sweep.timer.Stop()
+func (c *cache[T, K, V]) stop() {
+	c.sweep.mu.Lock()
+	defer c.sweep.mu.Unlock()
+	c.sweep.stopped = true
+	if c.sweep.timer != nil {
+		c.sweep.timer.Stop()
 	}
 }
