@@ -41,6 +41,8 @@ func goals() []goal {
 		{"ping-pong, 32 pairs, messages/s", "pingpong-32", "rate", bestPeer, "", 1, inf},
 		{"quiet actors among flooded ones, p99", "quiet-flooded", "p99", bestPeer, "", 0, 1.0 / 8},
 		{"quiet actors' p50, against nobody noisy", "quiet-flooded", "p50", otherJob, "quiet-alone", 0, 2},
+		{"handlers that block, messages/s", "quiet-blocked", "rate", bestPeer, "", 0.5, inf},
+		{"quiet actors' p50 among those, µs", "quiet-blocked", "p50", itself, "", 0, 100},
 		{"processor time, 1 ms messages against 50 µs", "share", "ratio", itself, "", 0.8, 1.25},
 	}
 	for _, job := range []string{"tell-1-1", "tell-8-1", "tell-8-64", "call", "call-queued"} {

@@ -45,6 +45,9 @@ var (
 		{Name: "p50", Unit: "µs"}, {Name: "p99", Unit: "µs"}, {Name: "worst", Unit: "µs"},
 		{Name: "late-p50", Unit: "µs, the sender's part"}, {Name: "late-p99", Unit: "µs, the sender's part"},
 	}
+	blocking = []Metric{
+		{Name: "rate", Unit: "messages/s of the others", More: true}, {Name: "p50", Unit: "µs since it was sent"}, {Name: "p99", Unit: "µs since it was sent"},
+	}
 	idle = []Metric{
 		{Name: "bytes", Unit: "B without its state"}, {Name: "all", Unit: "B with its state"},
 		{Name: "goroutines", Unit: "per actor", Count: true}, {Name: "took", Unit: "µs to start and tell"},
@@ -63,6 +66,7 @@ func All() []Job {
 		{Name: "pingpong-32", About: "32 pairs do", Metrics: throughput, run: pingpong(32)},
 		{Name: "quiet-alone", About: "100 actors are told one message each millisecond between them, open loop", Metrics: opened, run: quiet(0)},
 		{Name: "quiet-flooded", About: "the same while 4 others have an endless backlog of messages of 0.5 ms", Metrics: opened, run: quiet(4)},
+		{Name: "quiet-blocked", About: "the same while 100 others always have a message that blocks for 20 ms", Metrics: blocking, run: blocked},
 		{
 			Name: "share", About: "4 actors with messages of 1 ms and 4 with messages of 50 µs, all backlogged: processor time of the former per that of the latter",
 			Metrics: []Metric{{Name: "ratio", Unit: "to 1"}}, run: share,
@@ -124,7 +128,7 @@ func (j *Job) Run(open func() (peers.System, error), z Size) (Metrics, error) {
 func (j *Job) Estimate(z Size) time.Duration {
 	const process = 100 * time.Millisecond
 	switch j.Name {
-	case "quiet-alone", "quiet-flooded", "share":
+	case "quiet-alone", "quiet-flooded", "quiet-blocked", "share":
 		return process + 6*z.Long/5
 	case "memory":
 		return process + time.Duration(z.Actors)*15*time.Microsecond

@@ -15,6 +15,8 @@ const (
 	interval    = time.Millisecond       // between two messages for the quiet actors
 	floodCost   = 500 * time.Microsecond // processor time of a message of a flooded actor
 	backlog     = 64                     // messages that a busy actor has at all times
+	blockers    = 100                    // actors whose handlers block
+	blockTime   = 20 * time.Millisecond  // of each of their messages
 )
 
 // quiet tells 100 actors a message each millisecond, beside some that always have work. It is an open loop: each
@@ -24,19 +26,19 @@ func quiet(flooded int) func(peers.System, Size) (Metrics, error) {
 	return func(s peers.System, z Size) (Metrics, error) {
 		stop := new(atomic.Bool)
 		defer stop.Store(true)
-		hogs, err := startHogs(s, stop, slices.Repeat([]time.Duration{floodCost}, flooded))
+		hogs, err := startHogs(s, stop, spinning(slices.Repeat([]time.Duration{floodCost}, flooded)))
 		if err != nil {
 			return nil, err
 		}
-		skip, n := int(z.Long/5/interval), int((z.Long/5+z.Long)/interval)
-		times, late, err := openLoop(s, n, stop)
+		times, late, err := openLoop(s, z, stop, func() {})
 		if err != nil {
 			return nil, err
 		}
 		if err := hogs.err(); err != nil {
 			return nil, err
 		}
-		times, late = slices.Sorted(slices.Values(times[skip:])), slices.Sorted(slices.Values(late[skip:]))
+		slices.Sort(times)
+		slices.Sort(late)
 		return Metrics{
 			"p50": us(percentile(times, 0.5)), "p99": us(percentile(times, 0.99)), "worst": us(percentile(times, 1)),
 			"late-p50": us(percentile(late, 0.5)), "late-p99": us(percentile(late, 0.99)),
@@ -44,10 +46,42 @@ func quiet(flooded int) func(peers.System, Size) (Metrics, error) {
 	}
 }
 
-// openLoop sends n messages when they are due, and returns how long after that each was handled, all of them, and how
+// blocked tells 100 actors a message each millisecond, beside 100 whose handlers block, as a request to a database
+// does, and which always have a message. The processors are idle most of the time, so the sender's timer is late by as
+// much as a millisecond, with every system: latencies count from when a message was sent. The sender never waits.
+func blocked(s peers.System, z Size) (Metrics, error) {
+	stop := new(atomic.Bool)
+	defer stop.Store(true)
+	h, err := startHogs(s, stop, slices.Repeat([]func(){func() { time.Sleep(blockTime) }}, blockers))
+	if err != nil {
+		return nil, err
+	}
+	var began time.Time
+	var handled int64
+	times, late, err := openLoop(s, z, stop, func() { began, handled = time.Now(), sum(h.handled) })
+	if err != nil {
+		return nil, err
+	}
+	handled = sum(h.handled) - handled
+	took := time.Since(began)
+	if err := h.err(); err != nil {
+		return nil, err
+	}
+	for i := range times {
+		times[i] -= late[i]
+	}
+	slices.Sort(times)
+	return Metrics{
+		"rate": float64(max(handled, 1)) / took.Seconds(),
+		"p50":  us(percentile(times, 0.5)), "p99": us(percentile(times, 0.99)),
+	}, nil
+}
+
+// openLoop sends messages when they are due, and returns how long after that each was handled, all of them, and how
 // long after that the sender came to sending it: what is not handled when the last one was sent gets the time that it
-// takes when the load is off (stop is set).
-func openLoop(s peers.System, n int, stop *atomic.Bool) (times, late []time.Duration, err error) {
+// takes when the load is off (stop is set). Those of the first fifth, before it calls begin, are left out.
+func openLoop(s peers.System, z Size, stop *atomic.Bool, begin func()) (times, late []time.Duration, err error) {
+	skip, n := int(z.Long/5/interval), int((z.Long/5+z.Long)/interval)
 	times, late = make([]time.Duration, n), make([]time.Duration, n)
 	var left atomic.Int64
 	left.Store(int64(n))
@@ -66,6 +100,9 @@ func openLoop(s peers.System, n int, stop *atomic.Bool) (times, late []time.Dura
 	}
 	began := time.Now()
 	for i := range n {
+		if i == skip {
+			begin()
+		}
 		due := began.Add(time.Duration(i+1) * interval)
 		if d := time.Until(due); d > 0 {
 			time.Sleep(d)
@@ -80,7 +117,7 @@ func openLoop(s peers.System, n int, stop *atomic.Bool) (times, late []time.Dura
 	defer t.Stop()
 	select {
 	case <-last:
-		return times, late, nil
+		return times[skip:], late[skip:], nil
 	case <-t.C:
 		return nil, nil, fmt.Errorf("%d of %d messages are not handled after %v", left.Load(), n, patience)
 	}
@@ -102,18 +139,27 @@ func (h *hogs) err() error {
 	return nil
 }
 
-// startHogs starts an actor for each cost of a message. When stop is set their work is over.
-func startHogs(s peers.System, stop *atomic.Bool, costs []time.Duration) (*hogs, error) {
-	h := &hogs{handled: make([]counter, len(costs))}
-	refs := make([]peers.Ref, len(costs))
-	for i, cost := range costs {
+// spinning returns works that take so much processor time.
+func spinning(costs []time.Duration) (works []func()) {
+	for _, cost := range costs {
+		work, l := spin.Of(cost), new(spin.Line)
+		works = append(works, func() { work.Do(l) })
+	}
+	return works
+}
+
+// startHogs starts an actor for each work that a message takes. When stop is set their work is over.
+func startHogs(s peers.System, stop *atomic.Bool, works []func()) (*hogs, error) {
+	h := &hogs{handled: make([]counter, len(works))}
+	refs := make([]peers.Ref, len(works))
+	for i, work := range works {
 		var err error
-		work, l, self := spin.Of(cost), new(spin.Line), &refs[i]
+		self := &refs[i]
 		*self, err = s.Kind(func(c peers.Ctx, m *peers.Msg) {
 			if stop.Load() {
 				return
 			}
-			work.Do(l)
+			work()
 			h.handled[i].add()
 			if err := c.Tell(*self, m); err != nil && !stop.Load() {
 				h.fail(err)
@@ -142,7 +188,7 @@ const (
 func share(s peers.System, z Size) (Metrics, error) {
 	stop := new(atomic.Bool)
 	defer stop.Store(true)
-	h, err := startHogs(s, stop, slices.Concat(slices.Repeat([]time.Duration{expensive}, 4), slices.Repeat([]time.Duration{cheap}, 4)))
+	h, err := startHogs(s, stop, spinning(slices.Concat(slices.Repeat([]time.Duration{expensive}, 4), slices.Repeat([]time.Duration{cheap}, 4))))
 	if err != nil {
 		return nil, err
 	}
