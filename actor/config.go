@@ -19,6 +19,8 @@ const (
 	DefaultHandoff    = 10 * time.Millisecond
 	DefaultMailbox    = 65_536
 
+	unseenHandoff = time.Millisecond // default where the runtime does not tell who computes
+
 	maxSlots  = 1 << 16
 	maxWeight = 1 << 20
 )
@@ -34,8 +36,16 @@ type Config struct {
 	Slice time.Duration
 	// Throughput is the maximum number of messages in a turn. 0: 100. 1 is the fairest.
 	Throughput int
-	// Handoff is how long a handler may compute before it loses its slot, if other
-	// actors wait for one. 0: 10 ms; below 0: never.
+	// Handoff says when a handler loses its slot, and keeps its goroutine, if other actors wait
+	// for one. 0: as soon as it is seen to block outside of Await (on a request, a lock, a
+	// sleep), or when it has computed for 10 ms. It blocks if the process has fewer goroutines that
+	// compute than slots with a handler, which needs Go 1.26 or later; before, and in a program
+	// that computes on all processors outside of actors, time alone decides (with an earlier Go 1 ms).
+	// Above 0: after so long, whatever it does. Below 0: never.
+	//
+	// So a handler that blocks costs what the goroutine of another library's actor costs, and some
+	// microseconds until its slot is taken, a millisecond now and then. Await gives the slot away
+	// immediately. The first time that a method takes a millisecond in this way is logged.
 	Handoff time.Duration
 	// Mailbox of every actor without WithMailbox. Zero: 65,536 messages, reject.
 	Mailbox Mailbox

@@ -34,9 +34,11 @@
 // that a short handler has made ready runs next on the handler's slot, without
 // queueing, unless it is a slice ahead of the actors in the queue, or the slot has been
 // passed on in this way for a slice. A handler that waits in Call, Future.Wait or
-// Ctx.Await has no slot, and resumes without one. A handler that computes for
-// Config.Handoff loses its slot if others wait, and keeps its goroutine: from then on
-// it shares the processors as Go's scheduler decides.
+// Ctx.Await has no slot, and resumes without one. A handler that blocks in any other way
+// (a request, a lock, a sleep) keeps its slot until the System sees that the process
+// computes less than its slots allow: some microseconds, a millisecond now and then. A handler
+// that computes for 10 ms loses its slot too, if others wait. Both keep their goroutine, which
+// from then on shares the processors as Go's scheduler decides. See Config.Handoff.
 //
 // # Calls
 //

@@ -22,6 +22,8 @@ type hand struct {
 	batch batch
 	empty *envelope // of the pack that it has handled last
 	nth   uint64    // the number of its handler; see shuffle
+
+	blocked atomic.Bool // its slot was taken because its handler blocks
 }
 
 // loop is the life of a hand.
@@ -61,6 +63,7 @@ func (w *hand) gone() {
 func (w *hand) own(sl *slot) {
 	w.now = w.pool.sys.now()
 	w.took = w.now
+	w.blocked.Store(false)
 	w.slot.Store(sl)
 	failpoint.At("own")
 	sl.owner.Store(w)

@@ -1,7 +1,10 @@
 package actor
 
 import (
+	"log/slog"
+	"math"
 	"math/bits"
+	"runtime"
 	"slices"
 	"time"
 
@@ -9,22 +12,32 @@ import (
 	"github.com/firq-go/firq/watchdog"
 )
 
-// watch wakes the monitor, because there are actors that wait for a slot.
-func (s *System) watch() {
-	if s.monitoring.Load() || s.cfg.Handoff <= 0 || !s.monitoring.CompareAndSwap(false, true) {
+const (
+	looks     = 4                      // of the monitor before it rests, if it finds nothing
+	patience  = 8                      // rests in a row until it puts up with finding nothing
+	lookPause = 100 * time.Microsecond // then no entry wakes it for so long
+	lookAfter = time.Millisecond       // and then it looks in any case
+	noLook    = math.MaxInt64          // of System.look: entries do not wake the monitor
+	toldAfter = time.Millisecond       // a handler that blocks is logged if it takes so long
+)
+
+// watch wakes the monitor, because there are actors that wait for a slot, unless it is awake or
+// has looked just now. now may be 0: then it is woken only if it sleeps since nobody waited.
+func (s *System) watch(now int64) {
+	if now < s.look.Load() {
 		return
 	}
+	s.look.Store(noLook)
 	select {
 	case s.monitor <- struct{}{}:
 	default:
 	}
 }
 
-// monitorSlots takes slots away from handlers that compute for long while others wait,
-// as the Go runtime does with processors. It sleeps while nobody waits.
+// monitorSlots takes slots away from handlers that block, or compute for long, while others
+// wait, as the Go runtime does with processors. It sleeps while nobody waits.
 func (s *System) monitorSlots() {
-	step := max(s.cfg.Handoff/2, 1)
-	t := time.NewTimer(step)
+	t := time.NewTimer(0)
 	defer t.Stop()
 	for {
 		select {
@@ -32,18 +45,24 @@ func (s *System) monitorSlots() {
 			return
 		case <-s.monitor:
 		}
-		for s.pool.waits() {
-			t.Reset(step)
+		for vain := 1; s.pool.waits(); vain++ {
+			if s.takeBlocked() {
+				vain = 0
+				continue
+			}
+			t.Reset(s.rest(vain))
 			select {
 			case <-s.stopped:
 				return
 			case <-t.C:
+			case <-s.monitor:
 			}
-			s.handOff()
+			s.look.Store(noLook)
+			s.takeLate()
 		}
-		s.monitoring.Store(false)
+		s.look.Store(0)
 		if s.pool.waits() { // an entry that came meanwhile has woken no slot
-			s.watch()
+			s.watch(0)
 		}
 	}
 }
@@ -61,32 +80,89 @@ func (p *pool) waits() bool {
 	return false
 }
 
-func (s *System) handOff() {
-	for _, sl := range s.pool.slots {
-		since := sl.since.Load()
-		if since == 0 || s.now()-since < int64(s.cfg.Handoff) || !s.pool.q.any() && sl.next.Load() == nil {
+// rest returns when the monitor has to look again, and says which entries wake it before: all of
+// them, or, when it has looked in vain many times in a row, as happens beside handlers that
+// compute, one each 100 us.
+func (s *System) rest(vain int) time.Duration {
+	step := max(s.cfg.Handoff/2, 1)
+	if s.busy == nil {
+		return step
+	}
+	next := int64(0)
+	if vain > patience {
+		next = s.now() + int64(lookPause)
+	}
+	s.look.Store(next)
+	return min(step, lookAfter)
+}
+
+// takeBlocked takes the slot of a handler that blocks. Those that compute run, or wait for a
+// processor: so if fewer goroutines do than slots have a handler in progress, the handlers of the
+// others block. Which ones they are the runtime does not tell. The slot of the oldest is taken: if
+// that one computes after all, there are processors left for it. A handler that has just been
+// started may be about to block, therefore it looks several times.
+func (s *System) takeBlocked() bool {
+	if s.busy == nil {
+		return false
+	}
+	for range looks {
+		sl, since, started := s.pool.oldest()
+		if n := s.busy(); sl != nil && n < started && s.pool.takeAway(sl, since, n == 0) {
+			s.handedOff()
+			return true
+		}
+		runtime.Gosched()
+	}
+	return false
+}
+
+// takeLate takes the slots of handlers that have run for Config.Handoff.
+func (s *System) takeLate() {
+	for s.pool.waits() {
+		sl, since, _ := s.pool.oldest()
+		if sl == nil || s.now()-since < int64(s.cfg.Handoff) {
+			return
+		}
+		if s.pool.takeAway(sl, since, false) {
+			s.handedOff()
+		}
+	}
+}
+
+// oldest returns the slot with the handler that has been in progress for the longest, nil if
+// there is none, and how many slots have one.
+func (p *pool) oldest() (old *slot, since int64, started int) {
+	for _, sl := range p.slots {
+		t := sl.since.Load()
+		if t == 0 {
 			continue
 		}
-		if s.pool.takeAway(sl, since) {
-			s.handoffs.Add(1)
-			if m := s.cfg.Metrics; m != nil {
-				s.hook("Metrics.Handoff", m.Handoff)
-			}
+		if started++; old == nil || t < since {
+			old, since = sl, t
 		}
+	}
+	return old, since, started
+}
+
+func (s *System) handedOff() {
+	s.handoffs.Add(1)
+	if m := s.cfg.Metrics; m != nil {
+		s.hook("Metrics.Handoff", m.Handoff)
 	}
 }
 
 // takeAway takes a slot from its owner if the owner still runs the handler that began at the
 // given time, and passes the slot on. An owner that has just finished that handler either is
 // the first to change sl.since, and keeps the slot, or finds it changed, and has lost the slot
-// (keeps).
-func (p *pool) takeAway(sl *slot, since int64) bool {
+// (keeps). blocked: no goroutine computes, so that handler blocks.
+func (p *pool) takeAway(sl *slot, since int64, blocked bool) bool {
 	failpoint.At("take away")
 	failpoint.Lock(&sl.mu, "slot")
 	w := sl.owner.Load()
 	took := w != nil && sl.since.CompareAndSwap(since, 0)
 	if took {
 		failpoint.At("take away now")
+		w.blocked.Store(blocked)
 		sl.owner.Store(nil)
 	}
 	sl.mu.Unlock()
@@ -94,6 +170,24 @@ func (p *pool) takeAway(sl *slot, since int64) bool {
 		p.pass(sl)
 	}
 	return took
+}
+
+// tellBlocked logs, once for each method, that the handler which is over has blocked with a
+// slot that others waited for.
+func (w *hand) tellBlocked() {
+	if !w.blocked.Swap(false) {
+		return
+	}
+	c, s := w.ctx, w.pool.sys
+	m, a := c.m.Load(), c.a.Load()
+	took := time.Duration(s.now() - c.start.Load())
+	if took < toldAfter {
+		return
+	}
+	if _, told := s.blockers.LoadOrStore(m, struct{}{}); !told {
+		s.log(slog.LevelWarn, "actor: a handler blocks outside of Await, and others wait for its slot",
+			"actor", a.name, "method", m.name, "elapsed", took)
+	}
 }
 
 // class of a wait: the power of two of nanoseconds that is not below it.

@@ -30,7 +30,7 @@ func TestSlotIsTakenFromHandlersOnly(t *testing.T) {
 	sl := p.slots[0]
 	w := sl.owner.Load()
 	sl.since.Store(7)
-	if p.takeAway(sl, 6) || sl.owner.Load() != w {
+	if p.takeAway(sl, 6, false) || sl.owner.Load() != w {
 		t.Error("the slot of a handler that has finished was taken")
 	}
 	sl.since.Store(0)
@@ -55,7 +55,7 @@ func TestSlotIsPassedOn(t *testing.T) {
 	}
 	<-begun
 	sl := p.slots[0]
-	if !p.takeAway(sl, sl.since.Load()) {
+	if !p.takeAway(sl, sl.since.Load(), false) {
 		t.Fatal("the slot was not taken")
 	}
 	if n, err := add.Start(within(t), short, 1).Wait(within(t)); n != 1 || err != nil {

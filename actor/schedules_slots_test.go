@@ -122,7 +122,7 @@ func (sc *scene) monitor(name string) {
 	sc.goes(name, func() {
 		sl := sc.s.pool.slots[0]
 		if since := sl.since.Load(); since != 0 {
-			sc.s.pool.takeAway(sl, since)
+			sc.s.pool.takeAway(sl, since, false)
 		}
 	})
 }

@@ -27,6 +27,7 @@ type System struct {
 	root         *actor
 	waiters      sync.Pool // *waiter
 	observations sync.Map  // observationKey: *observation
+	blockers     sync.Map  // *method: handlers that were logged because they block
 	shuffle      *shuffle  // of actortest
 
 	tree sync.Mutex // parents and children; locked before any actor's mu
@@ -39,25 +40,26 @@ type System struct {
 	spare  []*Ctx            // of calls from outside
 	actors atomic.Int64
 
-	sumMu      sync.Mutex // an actor moves from names to the sums under it
-	in, out    uint64     // of actors that have ended
-	dead       atomic.Uint64
-	cancelled  atomic.Uint64
-	rejected   atomic.Uint64
-	restarts   atomic.Uint64
-	abandoned  atomic.Uint64
-	deadlocks  atomic.Uint64
-	handoffs   atomic.Uint64
-	monitoring atomic.Bool
-	monitor    chan struct{}
-	stopped    chan struct{} // closed by Close
-	rootNudge  chan struct{}
-	gently     atomic.Bool // Shutdown ends the actors, so without an error
-	closeDone  chan struct{}
-	apartNow   atomic.Int64 // hooks, and last words that Close runs, in progress
-	keepMu     sync.Mutex
-	dedicated  map[*actor]struct{}      // keepMu
-	timers     map[*time.Timer]struct{} // keepMu
+	sumMu     sync.Mutex // an actor moves from names to the sums under it
+	in, out   uint64     // of actors that have ended
+	dead      atomic.Uint64
+	cancelled atomic.Uint64
+	rejected  atomic.Uint64
+	restarts  atomic.Uint64
+	abandoned atomic.Uint64
+	deadlocks atomic.Uint64
+	handoffs  atomic.Uint64
+	look      atomic.Int64 // from then on an entry that waits wakes the monitor
+	busy      func() int   // goroutines of others that compute or could; nil: only time counts
+	monitor   chan struct{}
+	stopped   chan struct{} // closed by Close
+	rootNudge chan struct{}
+	gently    atomic.Bool // Shutdown ends the actors, so without an error
+	closeDone chan struct{}
+	apartNow  atomic.Int64 // hooks, and last words that Close runs, in progress
+	keepMu    sync.Mutex
+	dedicated map[*actor]struct{}      // keepMu
+	timers    map[*time.Timer]struct{} // keepMu
 }
 
 // Stats of a System. At rest Accepted is Handled + DeadLetters + Cancelled, and Waiting
@@ -73,7 +75,7 @@ type Stats struct {
 	Restarts    uint64 // incarnations that supervisors have started
 	Abandoned   uint64 // handlers that ran for their timeout with Stop
 	Deadlocks   uint64 // ErrDeadlock
-	Handoffs    uint64 // slots that were taken from handlers that computed for too long
+	Handoffs    uint64 // slots that were taken from handlers that blocked, or computed for too long
 }
 
 // New returns a System, or an error that matches firq.ErrInvalidConfig and names the
@@ -81,6 +83,7 @@ type Stats struct {
 func New(c Config) (*System, error) { return newSystem(c, nil) }
 
 func newSystem(c Config, sh *shuffle) (*System, error) {
+	sees := c.Handoff == 0 && sh == nil
 	c, err := c.resolve()
 	if err != nil {
 		return nil, err
@@ -93,9 +96,14 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 	s.names.seed = maphash.MakeSeed()
 	s.defaults = &settings{sys: s, box: c.Mailbox, limit: c.Mailbox.limit(), throughput: c.Throughput, weight: 1}
 	s.root = &actor{set: s.defaults, life: alive, x: &extra{}}
+	if sees {
+		s.see()
+	}
 	s.pool.init(s, c.Slots, false)
-	if c.Handoff > 0 {
+	if s.cfg.Handoff > 0 {
 		go s.monitorSlots()
+	} else {
+		s.look.Store(noLook)
 	}
 	return s, nil
 }

@@ -78,6 +78,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 		if !w.has() {
 			w.charge(&t, TurnLost)
 			a.release()
+			w.tellBlocked()
 			return turnLost
 		}
 		failpoint.At("next message")
@@ -209,6 +210,7 @@ func (w *hand) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	a.leaveReader(c)
 	w.now = w.pool.sys.now()
 	if !w.has() {
+		w.tellBlocked()
 		return turnLost
 	}
 	return turnOver
@@ -222,6 +224,7 @@ func (w *hand) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	if !w.has() {
 		w.charge(t, TurnLost)
 		a.release()
+		w.tellBlocked()
 		return turnLost, true
 	}
 	w.stamp(w.slot.Load(), w.pool.sys.now())

@@ -228,6 +228,10 @@ func (a *actor) resumed(c *Ctx) {
 
 // Await runs f, which may block: meanwhile the handler has no slot, and if its actor is
 // reentrant, other messages come in. It returns the error of f, or ErrStale.
+//
+// A handler that blocks without Await keeps its slot until somebody waits for one and the System sees
+// that the handler blocks, which takes microseconds, or a millisecond, and 10 ms where it cannot see
+// that (Config.Handoff). The time for which it blocks counts as processor time of its actor.
 func (c *Ctx) Await(f func() error) error {
 	if !c.valid() {
 		return ErrStale

@@ -2,7 +2,7 @@
 Actors: mailbox, turn, slots that are handed over, timeouts that abandon, failure, restart and end.
 
 Stands for   actor: post, wake, release (actor.go, mailbox.go); hand.turn, live, rest (turn.go); pool.push, pop, pass,
-             hand.lose (hand.go); handOff (monitor.go); abandon (timeout.go); fail, doom, step, finish (life.go);
+             hand.lose (hand.go); takeAway (monitor.go); abandon (timeout.go); fail, doom, step, finish (life.go);
              supervisor.failure, raise (restart.go). What the actor's lock covers is one step, and so is what the pool's does.
 Left out     Batches (batch.go: to claim a message is to take it here), priorities, limits, stash, readers, reentrancy,
              calls (who waits for whom is deadlock_test.go's), inline calls, children, backoff; that push and pop are several

@@ -31,6 +31,9 @@ func New() Clock {
 	return Clock{base, int64(base.Sub(epoch)), bubbled(now)}
 }
 
+// Bubbled reports whether the clock goes by the time of a synctest bubble.
+func (c *Clock) Bubbled() bool { return c.bubble }
+
 // bubbled reports whether a time comes from a bubble of testing/synctest: there
 // time.Now returns no monotonic reading, everywhere else it does.
 func bubbled(now time.Time) bool {
