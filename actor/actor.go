@@ -36,11 +36,12 @@ type actor struct {
 	batch *batch    // messages that the hand with the turn has taken, nil: none; mu
 	spare *envelope // of an empty pack, while it has a turn or waits for one; mu
 	used  int64     // finish tag: processor time by weight; guarded by the turn
-	mean  int64     // ns per message, a moving average; guarded by the turn
 	set   *settings
 	kind  *kind // nil: a supervisor, or the System's root
 	name  string
-	x     *extra // nil until it is needed; set under mu
+	x     *extra        // nil until it is needed; set under mu
+	start any           // func(*Ctx) (S, error) of a supervised actor; nil: there is no other incarnation; mu
+	done  chan struct{} // made for whoever asks; mu
 	// state of the incarnation, of the type that kind says; written with the
 	// turn and under mu, so either suffices to read it.
 	state any
@@ -49,12 +50,13 @@ type actor struct {
 	up             *actor // parent; immutable once the actor has it
 	older, younger *actor // the siblings started before and after it; System.tree
 
+	mean     int32       // ns per message, a moving average; guarded by the turn
+	crowded  atomic.Bool // packing tells may pay; written under mu
 	life     life        // mu
 	turn     turn        // mu
 	doomed   bool        // it ends after the handlers in progress; mu
 	draining bool        // it ends when its mailbox is worked off; mu
 	recycle  bool        // its supervisor wants the incarnation to end; mu
-	crowded  atomic.Bool // packing tells may pay; written under mu
 	nudged   bool        // it has to look at its children: it supervises them, or waits for their end; mu
 	orphaned bool        // it is no longer a child; System.tree
 	ending   bool        // the children of the incarnation are being ended; guarded by the turn
@@ -73,18 +75,16 @@ type extra struct {
 	holders     []*Ctx // all handlers that readers and suspended count
 	resume      []*Ctx // handlers that want the turn back, first come first served
 	pool        *pool  // of a Dedicated actor; set before it is used
-	done        chan struct{}
-	gone        bool  // done is closed
-	err         error // why it ends, or has ended
-	fail        error // why the incarnation failed
-	abandoned   bool  // an abandoned handler still has the state: no last words
+	gone        bool   // done is closed
+	err         error  // why it ends, or has ended
+	fail        error  // why the incarnation failed
+	abandoned   bool   // an abandoned handler still has the state: no last words
 	watchers    []func(Down)
 	incarnation uint64 // counts those that have ended
 	timers      map[*Timer]struct{}
-	start       func(*Ctx) (any, error) // of a supervised actor
-	goUp        bool                    // the supervisor wants the next incarnation
-	rises       bool                    // and that incarnation is starting, or has started
-	final       error                   // the failure, of a sibling or the supervisor, for which it is taken down
+	goUp        bool  // the supervisor wants the next incarnation
+	rises       bool  // and that incarnation is starting, or has started
+	final       error // the failure, of a sibling or the supervisor, for which it is taken down
 	delay       backoff
 	together    bool // it is restarted with siblings, one by one, the oldest first
 	sup         *supervisor

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/firq-go/firq/internal/proof/race"
 )
@@ -38,7 +39,14 @@ func TestAllocations(t *testing.T) {
 	must2 = must(t, s, "", Value(&counter{}))
 	ctx := context.Background()
 	bounded := within(t)
+	timed := func(mode TimeoutMode, opts ...Option) func() {
+		r := must(t, s, "", Value(&counter{}), append(opts, WithHandlerTimeout(time.Hour, mode))...)
+		return func() { _ = add.Tell(ctx, r, 1); _, _ = add.Call(bounded, r, 1) }
+	}
 	for name, f := range map[string]func(){
+		"Warn":            timed(Warn, WithSlowAfter(time.Hour, func(SlowHandler) {})),
+		"Cancel":          timed(Cancel),
+		"Stop":            timed(Stop),
 		"call inline":     func() { _, _ = add.Call(ctx, r, 1) },
 		"call by mailbox": func() { _, _ = add.Call(bounded, r, 1) },
 		"tell":            func() { _ = add.Tell(ctx, r, 1); _, _ = add.Call(bounded, r, 1) },
@@ -54,7 +62,8 @@ func TestAllocations(t *testing.T) {
 
 var must2 Ref[*counter]
 
-// An idle actor without its state costs at most 256 bytes, and no goroutine.
+// An idle actor without its state costs at most 256 bytes, and no goroutine, also if it has a
+// supervisor. Done is a channel more, of 112 bytes.
 func TestMemory(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector's memory is not the actors'")
@@ -64,36 +73,50 @@ func TestMemory(t *testing.T) {
 	if v, err := strconv.Atoi(os.Getenv("FIRQ_ACTORS")); err == nil {
 		n = v
 	}
-	s := newSys(t, Config{})
-	st := &counter{}
-	start := Value(st)
-	heap := func() uint64 {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return m.HeapInuse
-	}
-	goroutines, before := runtime.NumGoroutine(), heap()
-	for range n {
-		r, err := Spawn(s, "", start)
-		if err != nil {
-			t.Fatal(err)
+	for name, c := range map[string]struct {
+		supervised, done bool
+		most             float64
+	}{"alone": {false, false, 256}, "supervised": {true, false, 256}, "Done": {true, true, 256 + 112}} {
+		s := newSys(t, Config{})
+		var p Parent = s
+		if c.supervised {
+			p = sup(t, s, "", Supervision{})
 		}
-		_ = add.Tell(context.Background(), r, 1)
+		st := &counter{}
+		start := func(*Ctx) (*counter, error) { return st, nil }
+		goroutines, before := runtime.NumGoroutine(), heap()
+		for range n {
+			r, err := Spawn(p, "", start)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = add.Tell(context.Background(), r, 1)
+			if c.done {
+				r.Done()
+			}
+		}
+		for s.pool.q.any() {
+			runtime.Gosched()
+		}
+		each := float64(heap()-before) / float64(n)
+		t.Logf("%s: %d actors, %.0f bytes each", name, n, each)
+		if each > c.most {
+			t.Errorf("%s: %.0f bytes for an idle actor, want at most %v", name, each, c.most)
+		}
+		if g := runtime.NumGoroutine(); g > goroutines+10 {
+			t.Errorf("%s: %d goroutines", name, g)
+		}
+		if s.Stats().Actors != n {
+			t.Error(s.Stats())
+		}
+		s.Close()
 	}
-	for s.pool.q.any() {
-		runtime.Gosched()
-	}
-	each := float64(heap()-before) / float64(n)
-	t.Logf("%d actors: %.0f bytes each", n, each)
-	if each > 256 {
-		t.Errorf("%.0f bytes for an idle actor, want at most 256", each)
-	}
-	if g := runtime.NumGoroutine(); g > goroutines+10 {
-		t.Errorf("%d goroutines", g)
-	}
-	if s.Stats().Actors != n {
-		t.Error(s.Stats())
-	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse
 }

@@ -150,3 +150,28 @@ func TestBlockingIsLoggedOnce(t *testing.T) {
 		s.Close()
 	})
 }
+
+// Where the runtime does not tell who computes, time alone decides, and earlier; in a bubble it decides as ever.
+func TestSee(t *testing.T) {
+	s := newSys(t, Config{Handoff: -1})
+	s.see(&meter{})
+	if s.busy == nil || s.cfg.Handoff >= 0 {
+		t.Error(s.cfg.Handoff)
+	}
+	s.busy = nil
+	if s.see(nil); s.busy != nil || s.cfg.Handoff != unseenHandoff {
+		t.Error(s.cfg.Handoff)
+	}
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{})
+		if s.busy != nil || s.cfg.Handoff != DefaultHandoff {
+			t.Error(s.cfg.Handoff)
+		}
+		s.Close()
+	})
+	for _, h := range []time.Duration{-1, 1, DefaultHandoff} {
+		if s := newSys(t, Config{Handoff: h}); s.busy != nil || s.cfg.Handoff != h {
+			t.Error(h, s.cfg.Handoff)
+		}
+	}
+}

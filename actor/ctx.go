@@ -53,9 +53,12 @@ type Ctx struct {
 	base   context.Context         // of the call that is served; nil: nothing
 	std    context.Context         // made on first use
 	cancel context.CancelCauseFunc // of std
-	ends   context.CancelFunc      // of a timeout with Cancel
+	ends   context.CancelFunc      // of std, if it has a deadline
+	due    time.Time               // when a timeout with Cancel ends std; zero: there is none
 	kids   *call                   // calls that were started with this Ctx
-	watch  []*time.Timer           // timeouts
+	limit  alarm                   // of the timeout
+	slow   alarm                   // of WithSlowAfter
+	began  time.Time               // the handler, if it has an alarm
 	run    uint64                  // counts handlers with timeouts
 }
 
@@ -152,16 +155,19 @@ func (c *Ctx) ended() error {
 // Deadline is that of the call that is served, or of a timeout with Cancel.
 func (c *Ctx) Deadline() (time.Time, bool) {
 	c.mu.Lock()
-	std, b := c.std, c.base
+	std, b, due := c.std, c.base, c.due
 	c.mu.Unlock()
 	switch {
 	case !c.valid():
 	case std != nil:
 		return std.Deadline()
 	case b != nil:
-		return b.Deadline()
+		if at, ok := b.Deadline(); ok && (due.IsZero() || at.Before(due)) {
+			return at, true
+		}
+		return due, !due.IsZero()
 	}
-	return time.Time{}, false
+	return due, !due.IsZero()
 }
 
 // Done is closed when the ctx of the call that is served ends, when its caller leaves,
@@ -189,6 +195,9 @@ func (c *Ctx) context() context.Context {
 			b = context.Background()
 		}
 		c.std, c.cancel = context.WithCancelCause(b)
+		if !c.due.IsZero() {
+			c.std, c.ends = context.WithDeadlineCause(c.std, c.due, ErrTimeout)
+		}
 		if c.sys.closed.Load() {
 			c.cancel(ErrStopped)
 		}

@@ -50,7 +50,7 @@ func (a *actor) opens() (found bool) {
 // may be nil, is the handler that has started it. That handler has to hear of the failure. So
 // where it and other handlers wait for each other, the calls of the others are refused.
 func (a *actor) awaitEnd(c *Ctx) {
-	s, done := a.sys(), a.done()
+	s, done := a.sys(), a.ended()
 	if c != nil {
 		f := &call{to: a, ends: true}
 		f.st.Store(taken) // nobody may end it

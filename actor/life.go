@@ -54,8 +54,11 @@ func (a *actor) supervisor() *supervisor {
 // restartable reports whether a supervisor would start another incarnation.
 func (a *actor) restartable() bool {
 	up := a.up
-	return up != nil && up.supervisor() != nil && (a.x.start != nil || a.x.sup != nil) && !a.sys().closed.Load()
+	return up != nil && up.supervisor() != nil && a.again() && !a.sys().closed.Load()
 }
+
+// again reports whether there is a way to make another incarnation. The caller holds a.mu.
+func (a *actor) again() bool { return a.start != nil || a.kind == nil }
 
 // refuseChain takes out calls that handlers in progress wait for: they would keep the
 // failed incarnation from ending. The caller holds a.mu.
@@ -217,7 +220,8 @@ func (a *actor) renew(c *Ctx) {
 		a.up.x.sup.isUp(a)
 		return
 	}
-	err := a.open(c, nil, x.start, false)
+	start := a.start
+	err := a.open(c, nil, func(c *Ctx) (any, error) { return a.kind.open(start, c) }, false)
 	s.restarted(a)
 	if err != nil {
 		a.fail(err, false)
@@ -255,7 +259,7 @@ func (a *actor) finish() {
 	}
 	a.life = ended
 	x := a.extra()
-	a.state, x.start = nil, nil
+	a.state, a.start = nil, nil
 	chain := a.empty()
 	a.evictRoom(ErrStopped)
 	why, timers := x.err, x.timers
@@ -276,10 +280,10 @@ func (a *actor) finish() {
 	x.gone = true
 	watchers := x.watchers
 	x.watchers = nil
-	if x.done == nil {
-		x.done = closedChan
+	if a.done == nil {
+		a.done = closedChan
 	} else {
-		close(x.done)
+		close(a.done)
 	}
 	a.mu.Unlock()
 	for _, w := range watchers {

@@ -30,11 +30,11 @@ func (m *meter) others() int {
 
 // see makes the monitor take slots from handlers that block. Not in a bubble of testing/synctest: there
 // time alone decides, as goroutines outside of the bubble would.
-func (s *System) see() {
+func (s *System) see(m *meter) {
 	if s.clk.Bubbled() {
 		return
 	}
-	if m := newMeter(); m != nil {
+	if m != nil {
 		s.busy = m.others
 	} else {
 		s.cfg.Handoff = unseenHandoff

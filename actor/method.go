@@ -36,6 +36,7 @@ type method struct {
 type kind struct {
 	name string
 	typ  reflect.Type
+	open func(start any, c *Ctx) (any, error) // calls start, which is a func(*Ctx) (S, error)
 }
 
 var kinds sync.Map // reflect.Type -> *kind
@@ -45,8 +46,12 @@ func kindOf[S any]() *kind {
 	if k, ok := kinds.Load(typ); ok {
 		return k.(*kind)
 	}
-	k, _ := kinds.LoadOrStore(typ, &kind{typ.String(), typ})
+	k, _ := kinds.LoadOrStore(typ, &kind{typ.String(), typ, opened[S]})
 	return k.(*kind)
+}
+
+func opened[S any](start any, c *Ctx) (any, error) {
+	return start.(func(*Ctx) (S, error))(c) //nolint:forcetypeassert // Spawn has put it there
 }
 
 // NewMethod makes a kind of message with a reply. name is for errors, metrics and

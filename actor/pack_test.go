@@ -230,7 +230,7 @@ func TestTornPack(t *testing.T) {
 // The clock is read after the first message of a turn unless all were short so far.
 func TestFirstCheck(t *testing.T) {
 	for _, c := range []struct {
-		mean       int64
+		mean       int32
 		throughput int
 		want       int
 	}{{0, 100, 1}, {1000, 100, 8}, {1000, 3, 3}, {4000, 100, 1}, {50_000, 100, 1}} {

@@ -49,7 +49,7 @@ func (r Ref[S]) Name() string {
 func (r Ref[S]) Len() int { return r.a.length() }
 
 // Done is closed when the actor has ended permanently.
-func (r Ref[S]) Done() <-chan struct{} { return r.a.done() }
+func (r Ref[S]) Done() <-chan struct{} { return r.a.ended() }
 
 // Err is why the actor has ended, once Done is closed: nil after Stop, Shutdown and
 // c.Stop(nil); ErrStopped after Kill, Close and the end of its parent; otherwise the
@@ -77,17 +77,16 @@ func (a *actor) length() int {
 	return int(a.waits())
 }
 
-func (a *actor) done() <-chan struct{} {
+func (a *actor) ended() <-chan struct{} {
 	if a == nil {
 		return closedChan
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	x := a.extra()
-	if x.done == nil {
-		x.done = make(chan struct{}) // finish sets closedChan if there is none by then
+	if a.done == nil {
+		a.done = make(chan struct{}) // finish sets closedChan if there is none by then
 	}
-	return x.done
+	return a.done
 }
 
 func (a *actor) err() error {
@@ -111,7 +110,7 @@ func (a *actor) stop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := a.done()
+	done := a.ended()
 	failpoint.At("stop")
 	a.mu.Lock()
 	a.draining = true

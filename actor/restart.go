@@ -280,8 +280,7 @@ func (a *actor) lifeNow() life {
 func (a *actor) takeDown(why error) {
 	failpoint.At("take down")
 	a.mu.Lock()
-	again := a.extra().start != nil || a.x.sup != nil
-	if !again {
+	if !a.again() {
 		a.recycle = true // others wait for its end
 		a.mu.Unlock()
 		a.doom(why)
@@ -289,7 +288,7 @@ func (a *actor) takeDown(why error) {
 		return
 	}
 	a.recall()
-	a.recycle, a.x.final = true, why
+	a.recycle, a.extra().final = true, why
 	wake := a.wake()
 	a.mu.Unlock()
 	a.unwait()

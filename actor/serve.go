@@ -3,6 +3,7 @@ package actor
 import (
 	"context"
 	"runtime/debug"
+	"time"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
@@ -91,11 +92,9 @@ func (c *Ctx) clean() {
 	if c.ends != nil {
 		c.ends()
 	}
-	c.base, c.std, c.cancel, c.ends = nil, nil, nil, nil
-	for _, t := range c.watch {
-		t.Stop()
-	}
-	c.watch = c.watch[:0]
+	c.base, c.std, c.cancel, c.ends, c.due = nil, nil, nil, nil, time.Time{}
+	c.limit.off()
+	c.slow.off()
 	c.run++
 	c.mu.Unlock()
 	c.leaveAll(kids, context.Canceled)

@@ -86,7 +86,7 @@ func Spawn[S any](p Parent, name string, start func(*Ctx) (S, error), opts ...Op
 	a := &actor{set: set, kind: kindOf[S](), name: name}
 	first := func(c *Ctx) (any, error) { return start(c) }
 	if up.supervisor() != nil {
-		a.extra().start = first
+		a.start = start
 	}
 	if set.dedicated {
 		a.extra().pool = &pool{}
@@ -137,7 +137,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 			a.life = failed
 		}
 		x := a.extra()
-		x.start, x.fail, x.err, a.doomed = nil, err, err, true
+		a.start, x.fail, x.err, a.doomed = nil, err, err, true
 		chain := a.empty()
 		a.mu.Unlock()
 		a.deadLetters(chain, ErrStopped)
@@ -167,7 +167,7 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 		if first {
 			a.mu.Lock()
 			a.life = failed
-			a.extra().start = nil
+			a.start = nil
 			a.mu.Unlock()
 		}
 		a.fail(fail, false)
@@ -201,8 +201,8 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 	if a.life != ended {
 		a.state = state
 	}
-	if c.once && a.x != nil {
-		a.x.start = nil
+	if c.once {
+		a.start = nil
 	}
 	a.mu.Unlock()
 	return nil

@@ -72,7 +72,7 @@ func Supervise(p Parent, name string, v Supervision, opts ...Option) (*Superviso
 func (p *Supervisor) Name() string { return p.a.name }
 
 // Done is closed when the supervisor has ended, after its children.
-func (p *Supervisor) Done() <-chan struct{} { return p.a.done() }
+func (p *Supervisor) Done() <-chan struct{} { return p.a.ended() }
 
 // Err is why the supervisor has ended, as Ref.Err is for an actor.
 func (p *Supervisor) Err() error { return p.a.err() }

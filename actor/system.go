@@ -97,7 +97,7 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 	s.defaults = &settings{sys: s, box: c.Mailbox, limit: c.Mailbox.limit(), throughput: c.Throughput, weight: 1}
 	s.root = &actor{set: s.defaults, life: alive, x: &extra{}}
 	if sees {
-		s.see()
+		s.see(newMeter())
 	}
 	s.pool.init(s, c.Slots, false)
 	if s.cfg.Handoff > 0 {

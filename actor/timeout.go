@@ -20,6 +20,40 @@ func (a *actor) timeout(m *method) (time.Duration, TimeoutMode) {
 	return a.set.timeout, a.set.mode
 }
 
+// alarm is a timer of a Ctx that each of its handlers sets again, so that it costs no memory. A
+// ring that comes too late, in the next handler, finds that this one's time is not over. Guarded
+// by Ctx.mu.
+type alarm struct {
+	timer *time.Timer
+	due   time.Time // zero: it is off
+}
+
+// set makes the alarm of c call ring at due, which is after d.
+func (l *alarm) set(c *Ctx, d time.Duration, due time.Time, ring func(*Ctx)) {
+	l.due = due
+	if l.timer == nil {
+		l.timer = time.AfterFunc(d, func() { ring(c) })
+	} else {
+		l.timer.Reset(d)
+	}
+}
+
+func (l *alarm) off() {
+	if !l.due.IsZero() {
+		l.due = time.Time{}
+		l.timer.Stop()
+	}
+}
+
+// rings reports whether its time has come, once.
+func (l *alarm) rings() bool {
+	if l.due.IsZero() || time.Now().Before(l.due) {
+		return false
+	}
+	l.due = time.Time{}
+	return true
+}
+
 // arm sets what happens if the handler of c, which begins now, runs for long.
 func (c *Ctx) arm(a *actor, m *method, d time.Duration, mode TimeoutMode) {
 	if m.kind == nil {
@@ -30,33 +64,52 @@ func (c *Ctx) arm(a *actor, m *method, d time.Duration, mode TimeoutMode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.run++
-	run := c.run
+	c.began = began
 	if d > 0 {
 		c.timed.Store(mode != Warn)
-		if mode == Cancel && c.marked() {
-			parent := c.context()
-			std, end := context.WithDeadlineCause(parent, began.Add(d), ErrTimeout)
-			stop := context.AfterFunc(std, func() { // so that Err reports the timeout before late tells of it
-				if context.Cause(std) == ErrTimeout {
-					c.late(a, m, run, began, mode)
-				}
-			})
-			c.std, c.ends = std, func() { stop(); end() }
-		} else {
-			c.watch = append(c.watch, time.AfterFunc(d, func() { c.late(a, m, run, began, mode) }))
+		if mode == Cancel {
+			c.due = began.Add(d)
 		}
+		c.limit.set(c, d, began.Add(d), (*Ctx).overLimit)
 	}
 	if slow := a.set.slowAfter; slow > 0 {
-		c.watch = append(c.watch, time.AfterFunc(slow, func() {
-			c.mu.Lock()
-			over := c.run != run || !c.marked()
-			c.mu.Unlock()
-			if !over {
-				h := SlowHandler{a.name, m.name, time.Since(began)}
-				c.sys.hook("WithSlowAfter", func() { a.set.onSlow(h) })
-			}
-		}))
+		c.slow.set(c, slow, began.Add(slow), (*Ctx).overSlow)
 	}
+}
+
+// overLimit is called when the alarm of the timeout rings.
+func (c *Ctx) overLimit() {
+	c.mu.Lock()
+	if !c.limit.rings() || !c.marked() {
+		c.mu.Unlock()
+		return
+	}
+	a, m, run, began := c.a.Load(), c.m.Load(), c.run, c.began
+	_, mode := a.timeout(m)
+	var std context.Context
+	if mode == Cancel {
+		std = c.context()
+	}
+	c.mu.Unlock()
+	if std != nil {
+		<-std.Done() // now, so that Err reports the timeout before late tells of it
+		if context.Cause(std) != ErrTimeout {
+			return
+		}
+	}
+	c.late(a, m, run, began, mode)
+}
+
+// overSlow is called when the alarm of WithSlowAfter rings.
+func (c *Ctx) overSlow() {
+	c.mu.Lock()
+	if !c.slow.rings() || !c.marked() {
+		c.mu.Unlock()
+		return
+	}
+	a, h := c.a.Load(), SlowHandler{c.a.Load().name, c.m.Load().name, time.Since(c.began)}
+	c.mu.Unlock()
+	c.sys.hook("WithSlowAfter", func() { a.set.onSlow(h) })
 }
 
 // late is called when a handler has run for its timeout.

@@ -268,3 +268,30 @@ func TestWrongType(t *testing.T) {
 		}
 	}
 }
+
+// An alarm that rings when its handler has just returned leaves the next handler with the same Ctx alone.
+func TestAlarmOfTheLastHandler(t *testing.T) {
+	for _, mode := range []TimeoutMode{Warn, Cancel, Stop} {
+		bubble(t, func(t *testing.T) {
+			var late []SlowHandler
+			s := newSys(t, Config{Slots: 1, OnTimeout: func(h SlowHandler) { late = append(late, h) }})
+			r := must(t, sup(t, s, "sup", Supervision{MaxRestarts: 1000}), "a", fresh, WithHandlerTimeout(20*time.Millisecond, mode))
+			for range 100 {
+				_, _ = do.Call(bg, r, func(*box, *Ctx) (any, error) { sleep(20); return nil, nil }) // either
+				synctest.Wait()
+				late = nil
+				_, err := do.Call(bg, r, func(_ *box, c *Ctx) (any, error) {
+					sleep(19)
+					if at, ok := c.Deadline(); ok != (mode == Cancel) || ok && time.Until(at) != time.Millisecond {
+						t.Error(at, ok)
+					}
+					return nil, c.Err()
+				})
+				if err != nil || late != nil {
+					t.Fatal(mode, err, late)
+				}
+			}
+			s.Close()
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"math"
 	"time"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
@@ -19,7 +20,7 @@ const (
 func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 	s := w.pool.sys
 	t := tally{a: a, start: w.now, waited: waited}
-	if s := a.mean > 0 && a.mean < short; s != sl.short.Load() {
+	if s := a.mean > 0 && int64(a.mean) < short; s != sl.short.Load() {
 		sl.short.Store(s)
 	}
 	w.acct.reset()
@@ -105,7 +106,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 // firstCheck is the number of messages of a turn after which the clock is first read: more
 // than one if these, taking as long as the last ones did, need a quarter of a slice at most.
 func (a *actor) firstCheck() int {
-	if a.mean > 0 && 8*a.mean <= a.set.sys.slice/4 {
+	if a.mean > 0 && 8*int64(a.mean) <= a.set.sys.slice/4 {
 		return min(8, a.set.throughput)
 	}
 	return 1
@@ -149,7 +150,7 @@ func (w *hand) charge(t *tally, why TurnEnd) {
 	w.acct.reset()
 	t.a.used += used / t.a.set.weight
 	if t.n > 0 {
-		t.a.mean += (used/int64(t.n) - t.a.mean) / 4
+		t.a.mean += (int32(min(used/int64(t.n), math.MaxInt32)) - t.a.mean) / 4
 	}
 	if m := w.pool.sys.cfg.Metrics; m != nil {
 		w.pool.sys.tellTurn(m, *t, used, why)
