@@ -29,23 +29,6 @@ func (w *walk) end(a *actor) bool {
 	return false
 }
 
-// opens reports whether the actor can take a message although handlers of it wait: then there
-// will be room in its mailbox.
-func (a *actor) opens() (found bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.life != alive || a.doomed || a.x == nil || a.x.suspended == 0 {
-		return false
-	}
-	a.each(func(l *list) bool {
-		for e := l.first; e != nil && !found; e = e.next {
-			found = a.passes(e)
-		}
-		return !found
-	})
-	return found
-}
-
 // awaitEnd waits until an actor whose start has failed is gone, children first. c, which
 // may be nil, is the handler that has started it. That handler has to hear of the failure. So
 // where it and other handlers wait for each other, the calls of the others are refused.

@@ -96,11 +96,8 @@ func (w *walk) call(f *call) bool {
 	if f.ends && w.end(a) || a.between() && w.life(a) {
 		return true
 	}
-	if f.ends || f.room && a.opens() {
+	if f.ends || f.room && a.letsIn(f) || !f.room && a.overtakes(f) {
 		return false
-	}
-	if !a.broken() && (a.set.reent == Full || a.set.reent == CallChain && f.inChain) {
-		return false // f overtakes handlers that wait
 	}
 	for _, g := range a.handlers() {
 		if w.handler(g) {

@@ -93,14 +93,6 @@ func (a *actor) between() bool {
 	return !a.doomed && (a.life == failed || a.life == down || a.recycle && a.life != ended && a.atRest())
 }
 
-// broken reports whether the actor takes no message because it has failed, not even one that
-// its handlers in progress wait for. An actor that is to be taken down does take those.
-func (a *actor) broken() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.life == failed || a.life == down
-}
-
 // recycled reports whether the actor's supervisor takes it down.
 func (a *actor) recycled() bool {
 	a.mu.Lock()
@@ -248,7 +240,7 @@ func (s *System) unwait(from func(*search)) {
 	failpoint.Lock(&graph, "unwait")
 	see := search{walk: newWalk(nil)}
 	from(&see)
-	see.vain = slices.DeleteFunc(see.vain, func(v vain) bool { return !v.f.to.between() })
+	see.vain = slices.DeleteFunc(see.vain, func(v vain) bool { return !v.f.room && !v.f.to.between() })
 	cut := see.cut()
 	graph.Unlock()
 	s.over(cut)

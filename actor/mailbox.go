@@ -118,7 +118,11 @@ func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 		a.crowd(e)
 	}
 	wake := a.wake()
+	look := how == beyond && a.crowdedOut()
 	a.mu.Unlock()
+	if look {
+		a.lookAgain()
+	}
 	if evicted != nil {
 		a.deadLetter(evicted, ErrMailboxFull)
 	}
@@ -195,6 +199,8 @@ func (a *actor) head() (e *envelope) {
 	switch {
 	case x == nil:
 		return a.mail.first
+	case a.recycle && a.atRest():
+		return nil // what waits is the next incarnation's
 	case x.suspended > 0 && (a.set.reent == CallChain || a.due()):
 		a.each(func(l *list) bool {
 			for e = l.first; e != nil && !a.passes(e); e = e.next {
@@ -210,11 +216,11 @@ func (a *actor) head() (e *envelope) {
 	return e
 }
 
-// passes reports whether e may be handled while handlers of the actor wait. head asks if
-// the actor's reentrancy is CallChain, or if a step of its life has to follow those handlers.
-// Then the calls that they may wait for come before that step, and no other message does.
+// passes reports whether e may be handled while handlers of the actor wait. If the actor's
+// supervisor takes it down after those handlers, only the calls that they may wait for come
+// before that. The caller holds a.mu.
 func (a *actor) passes(e *envelope) bool {
-	return e.call != nil && (e.call.inChain || a.set.reent == Full)
+	return a.set.reent == Full && !a.recycle || e.call != nil && (e.call.inChain || a.set.reent == Full)
 }
 
 // victim returns the message that makes room for one of priority p: the oldest or

@@ -289,6 +289,7 @@ func (a *actor) takeDown(why error) {
 	}
 	a.recall()
 	a.recycle, a.extra().final = true, why
+	a.sortRoom()
 	wake := a.wake()
 	a.mu.Unlock()
 	a.unwait()

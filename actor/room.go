@@ -62,52 +62,165 @@ func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 	}
 	f := &call{to: a, w: s.waiter(), room: true}
 	r := &roomer{e: e, f: f}
-	if err := s.waitsFor(c, f); err != nil {
+	if in, err := a.queueForRoom(r, c); in || err != nil {
 		s.waiters.Put(f.w)
 		return err
 	}
 	failpoint.At("room")
-	a.mu.Lock()
-	err := a.closed(e.call, c, sent)
-	switch {
-	case err != nil:
-	case a.in-a.out < a.set.limit && (a.x == nil || len(a.x.room) == 0):
-		a.put(e)
-		f.answer(nil)
-	default:
-		x := a.extra()
-		x.room = append(x.room, r)
-	}
-	wake := err == nil && a.wake()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(c)
-	}
-	if err != nil {
-		s.noWait(c, f)
-		if _, ok := f.claim(); ok { // else unwait wakes it
-			s.waiters.Put(f.w)
-		}
-		return err
-	}
 	t := time.NewTimer(a.set.box.Wait)
 	defer t.Stop()
-	err = c.sleep(ctx, f, t.C)
+	err := c.sleep(ctx, f, t.C)
 	if err == nil {
 		s.waiters.Put(f.w)
 		return r.err
 	}
 	failpoint.At("leave room")
+	if !a.leaveRoom(r) { // the message was let in or refused meanwhile
+		return r.err
+	}
+	return err
+}
+
+// queueForRoom makes r wait for room, unless it would wait for itself. in: there is room, and
+// the message of r is in the mailbox. c, which may be nil, is the handler that sends.
+//
+// Whether r waits in vain depends on who waits before it. So the walk follows the step that gives
+// r its place, and both hold graph.
+func (a *actor) queueForRoom(r *roomer, c *Ctx) (in bool, err error) {
+	failpoint.At("queue for room")
+	if c != nil {
+		failpoint.Lock(&graph, "waits for room")
+		defer graph.Unlock()
+	}
 	a.mu.Lock()
+	if err = a.closed(r.e.call, c, sent); err != nil {
+		a.mu.Unlock()
+		return false, err
+	}
+	if in = a.in-a.out < a.set.limit && len(a.roomers()) == 0; in {
+		a.put(r.e)
+	} else {
+		a.insertRoom(r)
+	}
+	wake := a.wake()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(c)
+	}
+	if in || c == nil {
+		return in, nil
+	}
+	w := newWalk(c)
+	if !w.call(r.f) {
+		c.wait.CompareAndSwap(nil, r.f) // else another goroutine of the handler waits already
+		return false, nil
+	}
+	if !a.leaveRoom(r) {
+		return false, nil // it is let in, or refused, already
+	}
+	a.sys().deadlocks.Add(1)
+	return false, &DeadlockError{Cycle: w.cycle()}
+}
+
+// insertRoom gives r its place: behind those that came before it, except that messages which
+// pass handlers that wait go before those that do not. Such a handler may wait for them.
+// The caller holds a.mu.
+func (a *actor) insertRoom(r *roomer) {
+	x := a.extra()
+	i := len(x.room)
+	for a.passes(r.e) && i > 0 && !a.passes(x.room[i-1].e) {
+		i--
+	}
+	x.room = slices.Insert(x.room, i, r)
+}
+
+// sortRoom is called when fewer messages pass than did. The caller holds a.mu.
+func (a *actor) sortRoom() {
+	all := a.roomers()
+	if len(all) == 0 {
+		return
+	}
+	a.x.room = nil
+	for _, r := range all {
+		a.insertRoom(r)
+	}
+}
+
+// leaveRoom takes r out of those that wait; false: it does not wait any more.
+func (a *actor) leaveRoom(r *roomer) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	i := slices.Index(a.roomers(), r)
 	if i >= 0 {
 		a.x.room = slices.Delete(a.x.room, i, i+1)
 	}
-	a.mu.Unlock()
-	if i < 0 { // the message was let in or refused meanwhile
-		return r.err
+	return i >= 0
+}
+
+// letsIn reports whether there will be room for a sender that waits with f although no handler
+// in progress ends: if these wait, messages that pass them leave the mailbox, and enough of them
+// are there for all senders before f. Those of the senders that pass leave the mailbox too, so only
+// the others take room.
+//
+// What is said here stays true while handlers wait. A message that passes is handled or given up,
+// which makes the same room; later senders go behind f, or pass. There are four exceptions, and after
+// each of them lookAgain is called: fewer messages pass because the actor is taken down; a message
+// is stashed; a handler that could have called Unstash is over or waits; a Down comes in
+// beyond the limit.
+func (a *actor) letsIn(f *call) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if f.st.Load() > taken {
+		return true // it is let in, or refused
 	}
-	return err
+	if a.life != alive || a.doomed || a.set.reent == None {
+		return false
+	}
+	need := int64(a.in-a.out) - int64(a.set.limit) // so many messages have to pass before there is room
+	for _, r := range a.roomers() {
+		if r.f == f {
+			break
+		}
+		if !a.passes(r.e) {
+			need++
+		}
+	}
+	pass := func(l *list) bool {
+		for e := l.first; e != nil && need >= 0; e = e.next {
+			if a.passes(e) {
+				need--
+			}
+		}
+		return need >= 0
+	}
+	a.each(pass)
+	if a.unstashes() {
+		pass(&a.x.stash)
+	}
+	return need < 0
+}
+
+// unstashes reports whether a handler runs that may call Unstash: it does not wait. The caller
+// holds a.mu and graph.
+func (a *actor) unstashes() bool {
+	runs := func(g *Ctx) bool { return g != nil && g.valid() && g.wait.Load() == nil && g.inner.Load() == nil }
+	return a.x != nil && a.x.stash.first != nil && (runs(a.cur.Load()) || slices.ContainsFunc(a.x.holders, runs))
+}
+
+// overtakes reports whether a call in the mailbox comes in although handlers of the actor wait.
+func (a *actor) overtakes(f *call) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return (a.life == alive || a.life == ended) && (a.set.reent == Full || a.set.reent == CallChain && f.inChain)
+}
+
+// crowdedOut reports whether senders wait for room while handlers wait. The caller holds a.mu.
+func (a *actor) crowdedOut() bool { return a.x != nil && len(a.x.room) > 0 && a.x.suspended > 0 }
+
+// lookAgain ends waits for room in the mailbox that have become vain: see letsIn.
+func (a *actor) lookAgain() {
+	failpoint.At("look again")
+	a.sys().unwait(func(see *search) { see.actor(a) })
 }
 
 func (a *actor) roomers() []*roomer {

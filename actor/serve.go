@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
@@ -184,6 +185,14 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 		a.stash(e)
 	} else if e.call == nil {
 		c.w.shelf.put(e)
+	}
+	if a.set.reent != None && a.set.box.Policy == firq.Wait {
+		a.mu.Lock()
+		look := a.crowdedOut()
+		a.mu.Unlock()
+		if look {
+			a.lookAgain()
+		}
 	}
 	return false
 }

@@ -187,9 +187,13 @@ func (a *actor) suspend(c *Ctx) {
 		a.cur.Store(nil)
 		wake = a.releaseLocked()
 	}
+	look := a.crowdedOut()
 	a.mu.Unlock()
 	if wake {
 		a.schedule(c)
+	}
+	if look {
+		a.lookAgain()
 	}
 }
 
