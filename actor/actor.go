@@ -69,18 +69,19 @@ type extra struct {
 	back        list     // messages taken back from the stash: they go first
 	stash       list
 	room        []*roomer
-	readers     int    // read-only handlers in progress
-	owed        int64  // processor time of read-only handlers, not charged yet
-	suspended   int    // handlers that wait and have given up the turn
-	holders     []*Ctx // all handlers that readers and suspended count
-	resume      []*Ctx // handlers that want the turn back, first come first served
-	pool        *pool  // of a Dedicated actor; set before it is used
-	gone        bool   // done is closed
-	err         error  // why it ends, or has ended
-	fail        error  // why the incarnation failed
-	abandoned   bool   // an abandoned handler still has the state: no last words
-	watchers    []func(Down)
-	incarnation uint64 // counts those that have ended
+	readers     int                    // read-only handlers in progress
+	owed        int64                  // processor time of read-only handlers, not charged yet
+	suspended   int                    // handlers that wait and have given up the turn
+	holders     []*Ctx                 // all handlers that readers and suspended count
+	resume      []*Ctx                 // handlers that want the turn back, first come first served
+	pool        *pool                  // of a Dedicated actor; set before it is used
+	gone        bool                   // done is closed
+	err         error                  // why it ends, or has ended
+	fail        error                  // why the incarnation failed
+	abandoned   bool                   // an abandoned handler still has the state: no last words
+	watchers    watchers               // of this actor
+	watches     map[watchKey]*Watching // of this incarnation
+	incarnation uint64                 // counts those that have ended
 	timers      map[*Timer]struct{}
 	goUp        bool  // the supervisor wants the next incarnation
 	rises       bool  // and that incarnation is starting, or has started

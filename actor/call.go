@@ -106,11 +106,11 @@ func (f *call) refuse(err error, from uint32) bool {
 
 // leave gives up a call, because its caller's ctx or the calling handler has ended, with
 // err. It reports false if the call is answered, or was left before.
-func (f *call) leave(s *System, err error) bool {
+func (f *call) leave(err error) bool {
 	failpoint.At("leave")
 	from, ok := f.claim()
 	if ok {
-		f.leaving(s, from, err)
+		f.leaving(from, err)
 	}
 	return ok
 }
@@ -129,17 +129,18 @@ func (f *call) claim() (from uint32, ok bool) {
 }
 
 // leaving does the rest of leave; its caller has claimed the call.
-func (f *call) leaving(s *System, from uint32, err error) {
+func (f *call) leaving(from uint32, err error) {
 	failpoint.At("leaving")
+	s := f.to.sys() // whose books it is in
 	if from == taken {
 		g := f.by.Load()
-		f.cut(s, g)
+		f.cut(g)
 		if g != nil { // else the call is just being stashed
 			g.cancelFor(f, err)
 		}
 		return
 	}
-	f.cut(s, nil)
+	f.cut(nil)
 	if f.env == nil {
 		return
 	}
@@ -158,7 +159,7 @@ func (f *call) leaving(s *System, from uint32, err error) {
 }
 
 // cut takes the caller out of the chain.
-func (f *call) cut(s *System, g *Ctx) {
+func (f *call) cut(g *Ctx) {
 	failpoint.Lock(&graph, "cut")
 	f.caller.Store(nil)
 	if g != nil && g.serving.Load() == f {
@@ -264,7 +265,7 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 	if err = a.post(&k.envelope, c, sent); err == errWait {
 		s.noWait(c, &k.f)
 		if err = a.waitRoom(ctx, c, &k.envelope); err == nil {
-			if dead := s.waitsFor(c, &k.f); dead != nil && k.f.leave(s, dead) {
+			if dead := s.waitsFor(c, &k.f); dead != nil && k.f.leave(dead) {
 				return res, dead
 			} // else it is answered already
 		}

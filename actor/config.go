@@ -51,12 +51,19 @@ type Config struct {
 	Mailbox Mailbox
 	// Metrics receives turns, timeouts and restarts. nil: no metrics.
 	Metrics Metrics
-	// Logger gets every event that has no hook. nil: slog.Default().
+	// Logger gets every event that has no hook: failures with their stack, timeouts, and dead
+	// letters, at most one line per second; and each restart. nil: slog.Default().
 	Logger *slog.Logger
+	// OnFailure is called for each failure of an actor, and of a supervisor that gives up. As
+	// OnDeadLetter it may Tell, but must not Call an actor that may wait for it. Its panics are
+	// logged. nil: the failure is logged.
+	OnFailure func(Failure)
 	// OnDeadLetter is called for each accepted message that no handler will get,
 	// because the actor has ended or the mailbox's policy evicted it. It is called
-	// without a lock, on a goroutine for which the one that finds this out waits, and
-	// may call the System. Its panics are logged. nil: no call.
+	// without a lock, on a separate goroutine. The goroutine that finds this out waits for it, and
+	// that may be a handler or the actor's end. So the hook may Tell, but must not Call: a Call to
+	// the actor that waits for the hook never returns, and the rule of deadlocks does not see it.
+	// Its panics are logged. nil: dead letters are logged.
 	OnDeadLetter func(DeadLetter)
 	// OnTimeout is called for each handler that has run for its timeout, in every mode,
 	// on a goroutine of its own. Its panics are logged. nil: the timeout is logged.
@@ -73,6 +80,14 @@ type DeadLetter struct {
 	Name, Method string
 	Req          any
 	Err          error // ErrStopped or ErrMailboxFull
+}
+
+// Failure of an incarnation: a panic, an error of its start, or a timeout with the mode Stop.
+type Failure struct {
+	Name   string // of the actor
+	Method string // Start, Started: of the state's life; "": a supervisor that gives up
+	Err    error  // a *PanicError holds the stack; of a supervisor: the failure that was one too many
+	Final  bool   // the actor ends: it has no supervisor, or its state cannot be made again
 }
 
 // SlowHandler is a handler in progress.

@@ -18,6 +18,10 @@ const (
 // Ctx is the context.Context that a handler gets. It tells a call which handler makes
 // the call. It is valid while its handler runs; afterwards another handler may use it.
 //
+// What context.WithoutCancel makes of a Ctx may outlive the handler: calls with it come from outside,
+// like those with context.Background. But its values are those of the handler that has the Ctx
+// by then, so take out what is needed, and begin with context.Background.
+//
 // A handler's goroutines may use it as a context. To wait for several calls at the same time
 // use Start: a Call by any of these goroutines counts as one that the handler waits for.
 type Ctx struct {
@@ -106,6 +110,12 @@ func sender(ctx context.Context) (*Ctx, error) {
 			return nil, errNilContext
 		}
 		if c, _ = ctx.Value(ctxKey{}).(*Ctx); c == nil {
+			return nil, nil
+		}
+		if c.st.Load() == abandoned {
+			return nil, ErrStale
+		}
+		if ctx.Done() == nil { // by context.WithoutCancel: it outlives the handler
 			return nil, nil
 		}
 		if err := ctx.Err(); err != nil {

@@ -7,6 +7,7 @@ import (
 // Future is a call that was started. It is safe for concurrent use.
 type Future[Res any] struct {
 	sys *System
+	by  *Ctx  // of the handler that has started it; nil: none has
 	f   *call // nil: it was not accepted, because of err
 	res *Res  // written before the call is answered
 	err error
@@ -41,16 +42,16 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 		return &Future[Res]{err: a.refused(err)}
 	}
 	if c != nil && !c.addKid(&k.f) {
-		k.f.interrupt(s, context.Canceled)
+		k.f.interrupt(context.Canceled)
 	}
 	if b := k.f.ctx; b != nil && b.Done() != nil {
-		stop := context.AfterFunc(b, func() { k.f.interrupt(s, b.Err()) })
+		stop := context.AfterFunc(b, func() { k.f.interrupt(b.Err()) })
 		k.f.stop.Store(&stop)
 		if k.f.st.Load() > taken {
 			stop()
 		}
 	}
-	return &Future[Res]{sys: s, f: &k.f, res: &k.res}
+	return &Future[Res]{sys: s, by: c, f: &k.f, res: &k.res}
 }
 
 // Wait waits for the reply, or until ctx ends; then Wait may be called again.
@@ -71,6 +72,9 @@ func (f *Future[Res]) Wait(ctx context.Context) (res Res, err error) {
 		if err = c.look(ctx, f.f); err != nil {
 			return res, err
 		}
+	}
+	if f.by != nil {
+		f.by.dropKid(f.f) // or the handler would keep it
 	}
 	if f.f.st.Load() == left || f.f.foreign {
 		return res, f.f.err

@@ -3,6 +3,7 @@ package actor
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"runtime"
 	"testing"
@@ -12,7 +13,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(quietLogger()) // tests make handlers fail, and each failure is logged
+	goleak.VerifyTestMain(m)
+}
 
 // box is an actor whose messages say what to do.
 type box struct {

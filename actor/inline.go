@@ -77,7 +77,7 @@ func (m *Method[S, Req, Res]) inlined(ctx context.Context, cc *Ctx, a *actor, c 
 			fail = &PanicError{ErrGoexit, debug.Stack()} // and the caller's goroutine ends
 		}
 		cc.failed()
-		a.fail(fail, false)
+		a.fail(&m.method, fail, false)
 		a.leaveInline(cc, c)
 		err = fail
 	}()
@@ -121,7 +121,7 @@ func (m *Method[S, Req, Res]) stashedInline(ctx context.Context, cc *Ctx, a *act
 	a.stash(&k.envelope)
 	a.leaveInline(cc, c)
 	if err = s.waitsFor(c, &k.f); err != nil {
-		if k.f.leave(s, err) {
+		if k.f.leave(err) {
 			return res, err
 		}
 	}

@@ -80,15 +80,15 @@ type kid struct {
 // goroutines that wait for them.
 func (c *Ctx) leaveAll(kids []kid, err error) {
 	for _, k := range kids {
-		k.f.leaving(c.sys, k.from, err)
+		k.f.leaving(k.from, err)
 		k.f.err = err
 		k.f.wake()
 	}
 }
 
 // interrupt leaves a call on behalf of its caller.
-func (f *call) interrupt(s *System, err error) {
-	if f.leave(s, err) {
+func (f *call) interrupt(err error) {
+	if f.leave(err) {
 		f.err = err
 		f.wake()
 	}

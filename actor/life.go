@@ -6,43 +6,6 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// fail ends the incarnation because of why. The caller has the turn, or is one of the
-// handlers in progress. gone: a handler was abandoned, and still has the state.
-func (a *actor) fail(why error, gone bool) {
-	failpoint.At("fail")
-	s := a.sys()
-	a.mu.Lock()
-	if a.life == ended {
-		a.mu.Unlock()
-		return
-	}
-	a.recall()
-	x := a.extra()
-	if a.life != failed {
-		a.life, x.fail = failed, why
-	}
-	x.abandoned = x.abandoned || gone
-	if !a.doomed && !a.restartable() { // nobody will restart it
-		a.doomed, x.err = true, why
-	}
-	var chain *envelope
-	if a.doomed {
-		chain = a.empty()
-		a.evictRoom(ErrStopped)
-	} else if x.suspended > 0 {
-		chain = a.refuseChain()
-	}
-	waits := x.suspended > 0 && !a.doomed // until now, calls that these wait for could be served
-	a.mu.Unlock()
-	a.deadLetters(chain, ErrStopped)
-	if waits {
-		a.unwait()
-	}
-	if m := s.cfg.Metrics; m != nil {
-		s.hook("Metrics.Failed", func() { m.Failed(a.kindName(), why) })
-	}
-}
-
 // supervisor returns a's part as a Supervisor; nil: it is none. A Supervisor has its extra from the start.
 func (a *actor) supervisor() *supervisor {
 	if a.kind != nil {
@@ -59,24 +22,6 @@ func (a *actor) restartable() bool {
 
 // again reports whether there is a way to make another incarnation. The caller holds a.mu.
 func (a *actor) again() bool { return a.start != nil || a.kind == nil }
-
-// refuseChain takes out calls that handlers in progress wait for: they would keep the
-// failed incarnation from ending. The caller holds a.mu.
-func (a *actor) refuseChain() (chain *envelope) {
-	a.each(func(l *list) bool {
-		for e := l.first; e != nil; {
-			next := e.next
-			if e.call != nil && e.call.inChain {
-				e.unlink()
-				a.lose()
-				e.next, chain = chain, e
-			}
-			e = next
-		}
-		return true
-	})
-	return chain
-}
 
 // doom lets the actor end after the handlers in progress. Waiting messages become dead letters.
 func (a *actor) doom(why error) {
@@ -141,7 +86,9 @@ func (a *actor) step(c *Ctx) {
 			x.sup.end()
 		}
 		k.doom(s.parentEnd()) // and its end nudges this one
-		k.unwait()
+		if !a.up.ends() {     // else it has looked at all descendants when it came to a
+			k.unwait()
+		}
 		return
 	}
 	a.close(c, why)
@@ -152,6 +99,16 @@ func (a *actor) step(c *Ctx) {
 	a.rest()
 }
 
+// ends reports whether the children of an incarnation of a, which may be nil, are being ended.
+func (a *actor) ends() bool {
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ending
+}
+
 // close runs the last words of an incarnation and lets its state go.
 func (a *actor) close(c *Ctx, why error) {
 	failpoint.At("close")
@@ -159,13 +116,7 @@ func (a *actor) close(c *Ctx, why error) {
 	a.mu.Lock()
 	state, gone := a.state, a.x.abandoned
 	a.state, a.x.abandoned = nil, false
-	a.x.incarnation++
-	timers := a.x.timers
-	a.x.timers = nil
 	a.mu.Unlock()
-	for t := range timers {
-		t.end()
-	}
 	if st, ok := state.(Stopper); ok && !gone && c != nil {
 		c.begin(a, methodStop, nil, nil, s.now())
 		var fail error
@@ -184,6 +135,27 @@ func (a *actor) close(c *Ctx, why error) {
 		if fail != nil {
 			a.logLast(fail)
 		}
+	}
+	a.endSources() // of last words too
+}
+
+// endSources ends the timers and watches of an incarnation that has ended, or that Close has
+// ended while its handler runs.
+func (a *actor) endSources() {
+	a.mu.Lock()
+	x := a.extra()
+	x.incarnation++
+	timers, watches := x.timers, x.watches
+	x.timers, x.watches = nil, nil
+	for _, w := range watches {
+		w.over = true
+	}
+	a.mu.Unlock()
+	for t := range timers {
+		t.end()
+	}
+	for _, w := range watches {
+		w.to.unwatch(w)
 	}
 }
 
@@ -224,7 +196,7 @@ func (a *actor) renew(c *Ctx) {
 	err := a.open(c, nil, func(c *Ctx) (any, error) { return a.kind.open(start, c) }, false)
 	s.restarted(a)
 	if err != nil {
-		a.fail(err, false)
+		a.fail(c.m.Load(), err, false)
 		return
 	}
 	a.raised()
@@ -262,12 +234,9 @@ func (a *actor) finish() {
 	a.state, a.start = nil, nil
 	chain := a.empty()
 	a.evictRoom(ErrStopped)
-	why, timers := x.err, x.timers
-	x.timers = nil
+	why := x.err
 	a.mu.Unlock()
-	for t := range timers { // of an incarnation that Close has ended while its handler runs
-		t.end()
-	}
+	a.endSources()
 	a.deadLetters(chain, ErrStopped)
 	failpoint.At("retire")
 	s.retire(a)
@@ -278,16 +247,18 @@ func (a *actor) finish() {
 	up := a.up
 	a.mu.Lock()
 	x.gone = true
-	watchers := x.watchers
-	x.watchers = nil
+	told := x.watchers.take()
 	if a.done == nil {
 		a.done = closedChan
 	} else {
 		close(a.done)
 	}
 	a.mu.Unlock()
-	for _, w := range watchers {
-		w(Down{a.name, why})
+	for w := told; w != nil; {
+		next := w.next
+		w.next = nil
+		w.tell(Down{a.name, why})
+		w = next
 	}
 	if up != nil && up.supervisor() != nil {
 		up.supervisor().gone(a, x.fail)

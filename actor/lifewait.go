@@ -80,7 +80,7 @@ func (s *search) cut() (cut []*call) {
 func (s *System) over(cut []*call) {
 	for _, f := range cut {
 		s.deadlocks.Add(1)
-		f.leaving(f.to.sys(), waiting, f.err)
+		f.leaving(waiting, f.err)
 		f.wake()
 	}
 }

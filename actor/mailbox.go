@@ -289,6 +289,8 @@ func (a *actor) deadLetter(e *envelope, why error) {
 	if f := s.cfg.OnDeadLetter; f != nil {
 		d := DeadLetter{a.name, e.m.name, e.run.request(), why}
 		s.hook("OnDeadLetter", func() { f(d) })
+	} else {
+		s.logDead(a, e.m, why)
 	}
 	if e.call == nil {
 		e.over()

@@ -1,11 +1,8 @@
 package actor
 
 import (
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // phase of a supervisor.
@@ -31,12 +28,15 @@ type supervisor struct {
 	over   bool   // it ends permanently, and starts no child any more
 
 	// Guarded by the turn.
-	phase phase
-	times []time.Time // of restarts within v.Within
-	set   []*actor    // children that are being restarted, oldest first
-	why   error
-	delay backoff
-	round uint64
+	phase  phase
+	recent []restart // oldest first
+	set    []*actor  // children that are being restarted, oldest first
+	up     int       // of set, while taking, or falling: those from here on were taken down
+	// falling are the children, oldest first, while the supervisor itself is taken down.
+	falling []*actor
+	why     error
+	delay   backoff
+	round   uint64
 }
 
 // event: a child has failed, and is down or has ended.
@@ -157,28 +157,39 @@ func (p *supervisor) failure(e event) bool {
 		return true // it is up again, restarted with others
 	}
 	now := time.Now()
-	p.times = slices.DeleteFunc(p.times, func(t time.Time) bool { return now.Sub(t) > p.v.Within })
-	if len(p.times) >= max(p.v.MaxRestarts, 0) {
-		p.a.fail(e.why, false)
+	n := p.restarts(e.child, now)
+	if n >= max(p.v.MaxRestarts, 0) {
+		p.a.fail(methodGivesUp, e.why, false)
 		return false
 	}
-	p.times = append(p.times, now)
+	alone := p.v.Strategy == OneForOne && len(p.set) == 0
+	r := restart{at: now}
+	if alone {
+		r.of, r.wait = e.child, e.child.x.delay.next(p.a.sys(), &p.v, now)
+	}
+	if p.v.MaxRestarts != Unlimited {
+		p.recent = append(p.recent, r)
+	}
 	p.why = e.why
-	if p.v.Strategy == OneForOne && len(p.set) == 0 {
-		d := e.child.x.delay.next(p.a.sys(), &p.v, now)
-		p.later(d, func() { e.child.raise() })
+	p.logRestart(e.child, n+1)
+	if alone {
+		p.later(r.wait, func() { e.child.raise() })
 		return true
 	}
 	found := false
 	var set []*actor
+	was := map[*actor]bool{}
+	for _, k := range p.set {
+		was[k] = true
+	}
 	for _, k := range p.a.sys().children(p.a) {
 		found = found || k == e.child
-		if k == e.child || p.v.Strategy == OneForAll || p.v.Strategy == RestForOne && found || slices.Contains(p.set, k) {
+		if k == e.child || p.v.Strategy == OneForAll || p.v.Strategy == RestForOne && found || was[k] {
 			k.together(true)
 			set = append(set, k)
 		}
 	}
-	p.set, p.phase = set, taking
+	p.set, p.up, p.phase = set, len(set), taking
 	p.unwaitStarts()
 	return true
 }
@@ -194,17 +205,18 @@ func (p *supervisor) later(d time.Duration, f func()) {
 
 // take takes down the youngest of the set that is up; true: all are down.
 func (p *supervisor) take() bool {
-	for i := len(p.set) - 1; i >= 0; i-- {
-		if l := p.set[i].lifeNow(); l != down && l != ended {
-			p.set[i].takeDown(p.why)
-			return false
-		}
+	if !fall(p.set, &p.up, p.why) {
+		return false
 	}
 	p.phase = backing
 	p.unwaitStarts() // of those that were down before
 	p.round++
 	round := p.round
-	p.later(p.delay.next(p.a.sys(), &p.v, time.Now()), func() {
+	wait := p.delay.next(p.a.sys(), &p.v, time.Now())
+	if n := len(p.recent); n > 0 {
+		p.recent[n-1].wait = wait
+	}
+	p.later(wait, func() {
 		p.mu.Lock()
 		p.rang = max(p.rang, round)
 		p.mu.Unlock()
@@ -235,14 +247,34 @@ func (p *supervisor) raise() bool {
 // downAll takes all children down because the supervisor has failed, or is taken down
 // itself; false: it waits for one of them.
 func (p *supervisor) downAll(why error) bool {
-	kids := p.a.sys().children(p.a)
-	for _, k := range slices.Backward(kids) {
-		if l := k.lifeNow(); l != down && l != ended {
-			k.takeDown(why)
-			return false
-		}
+	if p.falling == nil {
+		p.falling = p.a.sys().children(p.a) // there will be no more of them before fresh
+		p.up = len(p.falling)
 	}
+	if !fall(p.falling, &p.up, why) {
+		return false
+	}
+	p.falling = nil
 	return true
+}
+
+// fall takes down the youngest of the list that is up; true: all are down. Those from up on have
+// been taken down. But the end of a backoff may have raised one of them again, so that the last look
+// is at all.
+func fall(list []*actor, up *int, why error) bool {
+	for last := *up == 0; ; last = true {
+		for ; *up > 0; *up-- {
+			k := list[*up-1]
+			if l := k.lifeNow(); l != down && l != ended {
+				k.takeDown(why)
+				return false
+			}
+		}
+		if last {
+			return true
+		}
+		*up = len(list)
+	}
 }
 
 // fresh starts all children, as if the supervisor had just been made.
@@ -251,7 +283,7 @@ func (p *supervisor) fresh() {
 	p.events = nil
 	p.round++
 	p.mu.Unlock()
-	p.times, p.delay, p.why = nil, backoff{}, nil
+	p.recent, p.delay, p.why = nil, backoff{}, nil
 	p.set = p.a.sys().children(p.a)
 	for _, k := range p.set {
 		k.mu.Lock()
@@ -261,51 +293,4 @@ func (p *supervisor) fresh() {
 	p.phase = raising
 	p.unwaitStarts()
 	p.a.nudge()
-}
-
-// together says whether a is restarted with siblings, one by one.
-func (a *actor) together(yes bool) {
-	a.mu.Lock()
-	a.extra().together = yes
-	a.mu.Unlock()
-}
-
-func (a *actor) lifeNow() life {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.life
-}
-
-// takeDown ends the incarnation of a child. A child that gets no other ends permanently.
-func (a *actor) takeDown(why error) {
-	failpoint.At("take down")
-	a.mu.Lock()
-	if !a.again() {
-		a.recycle = true // others wait for its end
-		a.mu.Unlock()
-		a.doom(why)
-		a.unwait()
-		return
-	}
-	a.recall()
-	a.recycle, a.extra().final = true, why
-	a.sortRoom()
-	wake := a.wake()
-	a.mu.Unlock()
-	a.unwait()
-	if wake {
-		a.schedule(nil)
-	}
-}
-
-// raise lets a child that is down have its next incarnation.
-func (a *actor) raise() {
-	failpoint.At("raise")
-	a.mu.Lock()
-	a.x.goUp = a.life == down
-	wake := a.wake()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(nil)
-	}
 }

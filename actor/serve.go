@@ -169,7 +169,7 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 		if !c.failed() {
 			return true
 		}
-		a.fail(fail, false)
+		a.fail(e.m, fail, false)
 		if e.call != nil {
 			e.call.refuse(fail, taken)
 		}

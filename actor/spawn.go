@@ -61,6 +61,7 @@ var (
 	methodStart   = &method{name: "Start"}
 	methodStarted = &method{name: "Started"}
 	methodStop    = &method{name: "Stop"}
+	methodGivesUp = &method{} // of a supervisor
 )
 
 // Spawn starts an actor. start makes its state. The first time it runs before Spawn
@@ -170,7 +171,7 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 			a.start = nil
 			a.mu.Unlock()
 		}
-		a.fail(fail, false)
+		a.fail(c.m.Load(), fail, false)
 		if c.w != nil && by == nil {
 			c.w.died(a, false)
 		} else {

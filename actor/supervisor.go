@@ -2,6 +2,7 @@ package actor
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -23,14 +24,17 @@ const (
 	DefaultWithin      = 5 * time.Second
 )
 
+// Unlimited is a MaxRestarts: restarts without limit.
+const Unlimited = math.MaxInt
+
 // Supervision says how a Supervisor restarts its children. Zero: OneForOne, three
 // times in 5 s, without backoff.
 type Supervision struct {
 	Strategy Strategy
 	// MaxRestarts is how many restarts are allowed within Within; with one more, the
-	// supervisor itself fails. 0: 3; below 0: none.
+	// supervisor itself fails. 0: 3; below 0: none; Unlimited: it never does.
 	MaxRestarts int
-	// Within is the time for MaxRestarts. 0: 5 s.
+	// Within is the time for MaxRestarts. The waits of Backoff do not count in it. 0: 5 s.
 	Within time.Duration
 	// Backoff is the wait before a restart. It doubles with each restart, until none
 	// was needed for Within; jitter shortens it by at most half. 0: none.
@@ -99,30 +103,4 @@ func (v Supervision) resolve() (Supervision, error) {
 		v.Within = DefaultWithin
 	}
 	return v, nil
-}
-
-// backoff of a child, or of all where they are restarted together.
-type backoff struct {
-	n    int // restarts in a row
-	last time.Time
-}
-
-// next returns how long to wait before a restart now.
-func (b *backoff) next(s *System, v *Supervision, now time.Time) time.Duration {
-	if !b.last.IsZero() && now.Sub(b.last) > v.Within {
-		b.n = 0
-	}
-	b.n++
-	d := v.Backoff
-	for i := 1; i < b.n && d < 1<<61 && (v.MaxBackoff == 0 || d < v.MaxBackoff); i++ {
-		d *= 2
-	}
-	if v.MaxBackoff > 0 {
-		d = min(d, v.MaxBackoff)
-	}
-	b.last = now.Add(d)
-	if d > 1 {
-		d -= time.Duration(s.random(int64(d/2 + 1)))
-	}
-	return d
 }

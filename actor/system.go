@@ -40,26 +40,27 @@ type System struct {
 	spare  []*Ctx            // of calls from outside
 	actors atomic.Int64
 
-	sumMu     sync.Mutex // an actor moves from names to the sums under it
-	in, out   uint64     // of actors that have ended
-	dead      atomic.Uint64
-	cancelled atomic.Uint64
-	rejected  atomic.Uint64
-	restarts  atomic.Uint64
-	abandoned atomic.Uint64
-	deadlocks atomic.Uint64
-	handoffs  atomic.Uint64
-	look      atomic.Int64 // from then on an entry that waits wakes the monitor
-	busy      func() int   // goroutines of others that compute or could; nil: only time counts
-	monitor   chan struct{}
-	stopped   chan struct{} // closed by Close
-	rootNudge chan struct{}
-	gently    atomic.Bool // Shutdown ends the actors, so without an error
-	closeDone chan struct{}
-	apartNow  atomic.Int64 // hooks, and last words that Close runs, in progress
-	keepMu    sync.Mutex
-	dedicated map[*actor]struct{}      // keepMu
-	timers    map[*time.Timer]struct{} // keepMu
+	sumMu      sync.Mutex // an actor moves from names to the sums under it
+	in, out    uint64     // of actors that have ended
+	dead       atomic.Uint64
+	cancelled  atomic.Uint64
+	rejected   atomic.Uint64
+	restarts   atomic.Uint64
+	abandoned  atomic.Uint64
+	deadlocks  atomic.Uint64
+	handoffs   atomic.Uint64
+	look       atomic.Int64 // from then on an entry that waits wakes the monitor
+	busy       func() int   // goroutines of others that compute or could; nil: only time counts
+	monitor    chan struct{}
+	stopped    chan struct{} // closed by Close
+	rootNudge  chan struct{}
+	gently     atomic.Bool // Shutdown ends the actors, so without an error
+	closeDone  chan struct{}
+	deadLogged atomic.Int64 // when the last line about dead letters was written; 0: never
+	apartNow   atomic.Int64 // hooks, and last words that Close runs, in progress
+	keepMu     sync.Mutex
+	dedicated  map[*actor]struct{}      // keepMu
+	timers     map[*time.Timer]struct{} // keepMu
 }
 
 // Stats of a System. At rest Accepted is Handled + DeadLetters + Cancelled, and Waiting

@@ -135,7 +135,7 @@ func (c *Ctx) late(a *actor, m *method, run uint64, began time.Time, mode Timeou
 	}
 	c.mu.Unlock()
 	if mode == Stop {
-		c.abandon(a)
+		c.abandon(a, m)
 		c.leaveAll(kids, ErrStale)
 	} else {
 		c.leaveAll(kids, context.DeadlineExceeded)
@@ -148,16 +148,16 @@ func (c *Ctx) late(a *actor, m *method, run uint64, began time.Time, mode Timeou
 		s.hook("OnTimeout", func() { f(h) })
 		return
 	}
-	s.log(slog.LevelWarn, "actor: a handler has run for its timeout", "actor", h.Name, "method", h.Method, "elapsed", h.Elapsed, "mode", int(mode))
+	s.log(slog.LevelWarn, "actor: a handler has run for its timeout", "actor", h.Name, "method", h.Method, "elapsed", h.Elapsed, "mode", mode)
 }
 
 // abandon takes from a handler all that it holds: from now on it belongs to no actor and no call.
-func (c *Ctx) abandon(a *actor) {
+func (c *Ctx) abandon(a *actor, m *method) {
 	s := c.sys
 	failpoint.At("abandon")
 	s.abandoned.Add(1)
 	a.abandonMetric(1)
-	a.fail(ErrTimeout, true)
+	a.fail(m, ErrTimeout, true)
 	failpoint.At("abandon call")
 	if f := c.serving.Load(); f != nil {
 		f.refuse(ErrTimeout, taken)

@@ -7,14 +7,16 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// Timer sends its actor a message. It ends with the incarnation.
+// Timer sends its actor a message. It ends with the incarnation, and so do its messages.
 type Timer struct {
 	mu     sync.Mutex
 	a      *actor
+	born   uint64 // the incarnation that has set it
 	t      *time.Timer
 	every  time.Duration // 0: once
 	over   bool          // it has rung, or has ended
 	queued bool          // its message waits
+	dead   bool          // it was stopped before its message was handled
 	send   func(*Timer)
 	from   *actor // the sender of its messages, in a System of actortest
 }
@@ -66,6 +68,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 		return t
 	}
 	x := a.extra()
+	t.born = x.incarnation
 	if x.timers == nil {
 		x.timers = map[*Timer]struct{}{}
 	}
@@ -78,20 +81,45 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 // tick is the message of a timer.
 type tick[S, Req, Res any] struct {
 	letter[S, Req, Res]
-	t *Timer
+	t    *Timer
+	seen bool // it has left the mailbox
 }
 
 func (k *tick[S, Req, Res]) exec(c *Ctx, state any) {
-	k.t.handled()
+	if k.t.handled(!k.seen); !k.t.lives(c) {
+		k.seen = true
+		c.returned()
+		return
+	}
+	k.seen = true
 	k.letter.exec(c, state)
 }
 
-func (k *tick[S, Req, Res]) free() bool { k.t.handled(); return false }
+func (k *tick[S, Req, Res]) free() bool { k.t.handled(!k.seen); return false }
 
-func (t *Timer) handled() {
+// handled notes that a message is not in the mailbox any more. It may be called again with the
+// same one, after the next is there; first says whether it is.
+func (t *Timer) handled(first bool) {
+	if first {
+		t.mu.Lock()
+		t.queued = false
+		t.mu.Unlock()
+	}
+}
+
+// lives reports whether c's incarnation is to have the message of the timer.
+func (t *Timer) lives(c *Ctx) bool {
 	t.mu.Lock()
-	t.queued = false
+	dead := t.dead
 	t.mu.Unlock()
+	return !dead && c.a.Load().born() == t.born
+}
+
+// born returns the number of the incarnation.
+func (a *actor) born() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.extra().incarnation
 }
 
 func (t *Timer) ring() {
@@ -118,8 +146,8 @@ func (t *Timer) ring() {
 	}
 }
 
-// Stop ends the timer. It returns false if the timer has ended already, as one of After
-// has once it has fired.
+// Stop ends the timer: no handler gets its message after Stop has returned true. It returns
+// false if the timer has ended already, as one of After has once it has fired.
 func (t *Timer) Stop() bool {
 	ok := t.end()
 	if ok {
@@ -134,7 +162,7 @@ func (t *Timer) end() bool {
 	if t.over {
 		return false
 	}
-	t.over = true
+	t.over, t.dead = true, true
 	t.t.Stop()
 	return true
 }
@@ -145,52 +173,4 @@ func (t *Timer) forget() {
 		delete(t.a.x.timers, t)
 	}
 	t.a.mu.Unlock()
-}
-
-// Down is the message of Watch.
-type Down struct {
-	Name string
-	Err  error // as Ref.Err
-}
-
-// Watch sends the actor of c one message when `to` ends permanently, or immediately if it
-// has ended already. The message does not count in the mailbox's limit. A watch ends with
-// the incarnation that watches. Watch panics if down is a method of another state than c's
-// actor has.
-func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) {
-	if !c.valid() {
-		return
-	}
-	a := c.a.Load()
-	if a.kind != down.kind {
-		panic("actor: Watch by " + a.name + ": " + down.name + " is a method of " + down.kind.name + ", not of " + a.kindName())
-	}
-	a.mu.Lock()
-	born := a.extra().incarnation
-	a.mu.Unlock()
-	tell := func(d Down) {
-		a.mu.Lock()
-		same := a.x.incarnation == born
-		a.mu.Unlock()
-		if !same {
-			return
-		}
-		l := &letter[T, Down, struct{}]{of: down, req: d}
-		l.m, l.run = &down.method, l
-		_ = a.post(&l.envelope, nil, beyond) // an error: the watching actor has itself ended
-	}
-	if to.a == nil {
-		tell(Down{Err: ErrStopped})
-		return
-	}
-	failpoint.At("watch")
-	to.a.mu.Lock()
-	if to.a.x == nil || !to.a.x.gone {
-		x := to.a.extra()
-		x.watchers = append(x.watchers, tell)
-		to.a.mu.Unlock()
-		return
-	}
-	to.a.mu.Unlock()
-	tell(Down{to.a.name, to.a.err()})
 }

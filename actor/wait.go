@@ -24,7 +24,7 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	if c != nil {
 		defer s.noWait(c, f)
 		if !c.addKid(f) {
-			if f.leave(s, ErrStale) {
+			if f.leave(ErrStale) {
 				return ErrStale
 			}
 			<-f.done()
@@ -42,7 +42,7 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	case <-timer:
 		err = ErrMailboxFull
 	}
-	if err != nil && !f.leave(s, err) {
+	if err != nil && !f.leave(err) {
 		<-f.done()
 		err = nil
 	}

@@ -1,0 +1,95 @@
+package actor
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// fail ends the incarnation because of why. The caller has the turn, or is one of the
+// handlers in progress. gone: a handler was abandoned, and still has the state.
+func (a *actor) fail(m *method, why error, gone bool) {
+	failpoint.At("fail")
+	s := a.sys()
+	a.mu.Lock()
+	if a.life == ended {
+		a.mu.Unlock()
+		return
+	}
+	a.recall()
+	x := a.extra()
+	if a.life != failed {
+		a.life, x.fail = failed, why
+	}
+	x.abandoned = x.abandoned || gone
+	if !a.doomed && !a.restartable() { // nobody will restart it
+		a.doomed, x.err = true, why
+	}
+	var chain *envelope
+	if a.doomed {
+		chain = a.empty()
+		a.evictRoom(ErrStopped)
+	} else if x.suspended > 0 {
+		chain = a.refuseChain()
+	}
+	final := a.doomed
+	waits := x.suspended > 0 && !a.doomed // until now, calls that these wait for could be served
+	a.mu.Unlock()
+	a.deadLetters(chain, ErrStopped)
+	if waits {
+		a.unwait()
+	}
+	if m := s.cfg.Metrics; m != nil {
+		s.hook("Metrics.Failed", func() { m.Failed(a.kindName(), why) })
+	}
+	s.failure(Failure{a.name, m.name, why, final})
+}
+
+// failure lets a failure be heard of.
+func (s *System) failure(f Failure) {
+	if hook := s.cfg.OnFailure; hook != nil {
+		s.hook("OnFailure", func() { hook(f) })
+		return
+	}
+	args := []any{"actor", f.Name, "method", f.Method, "error", f.Err}
+	text := "actor: failed"
+	switch p := (*PanicError)(nil); {
+	case f.Method == "":
+		text, args = "actor: a supervisor gives up", []any{"supervisor", f.Name, "error", f.Err}
+	case errors.As(f.Err, &p):
+		args = append(args, "stack", string(p.Stack))
+	}
+	if f.Final {
+		text += ", and ends"
+	}
+	s.log(slog.LevelError, text, args...)
+}
+
+// refuseChain takes out calls that handlers in progress wait for: they would keep the
+// failed incarnation from ending. The caller holds a.mu.
+func (a *actor) refuseChain() (chain *envelope) {
+	a.each(func(l *list) bool {
+		for e := l.first; e != nil; {
+			next := e.next
+			if e.call != nil && e.call.inChain {
+				e.unlink()
+				a.lose()
+				e.next, chain = chain, e
+			}
+			e = next
+		}
+		return true
+	})
+	return chain
+}
+
+// logDead writes at most one line per second about dead letters.
+func (s *System) logDead(a *actor, m *method, why error) {
+	now, last := s.now(), s.deadLogged.Load()
+	if last != 0 && now-last < int64(time.Second) || !s.deadLogged.CompareAndSwap(last, max(now, 1)) {
+		return
+	}
+	s.log(slog.LevelWarn, "actor: dead letters", "actor", a.name, "method", m.name, "error", why, "so far", s.dead.Load())
+}

@@ -1,0 +1,185 @@
+package actor
+
+import "github.com/firq-go/firq/internal/proof/failpoint"
+
+// Down is the message of Watch.
+type Down struct {
+	Name string
+	Err  error // as Ref.Err
+}
+
+// Watching is a watch of an actor by another one: see Watch.
+type Watching struct {
+	a, to *actor // who watches whom; to may be nil
+	born  uint64 // the incarnation that watches
+	tell  func(Down)
+	key   watchKey
+	over  bool // it was stopped, or has told, or its incarnation has ended; a.mu
+	// Links in the list of those who watch to; to.mu. Once to has ended, next is the way of the
+	// goroutine that tells them.
+	prev, next *Watching
+	linked     bool
+}
+
+// watchKey is what an incarnation watches, and how it wants to be told.
+type watchKey struct {
+	to *actor
+	m  *method
+}
+
+// watchers are those who watch an actor, in order.
+type watchers struct{ first, last *Watching }
+
+func (l *watchers) push(w *Watching) {
+	w.prev, w.linked = l.last, true
+	if l.last == nil {
+		l.first = w
+	} else {
+		l.last.next = w
+	}
+	l.last = w
+}
+
+func (l *watchers) remove(w *Watching) {
+	if w.prev == nil {
+		l.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		l.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.prev, w.next, w.linked = nil, nil, false
+}
+
+// take empties the list, and returns what it held, by next.
+func (l *watchers) take() *Watching {
+	first := l.first
+	for w := first; w != nil; w = w.next {
+		w.prev, w.linked = nil, false
+	}
+	*l = watchers{}
+	return first
+}
+
+// notice is a Down in a mailbox.
+type notice[T any] struct {
+	letter[T, Down, struct{}]
+	w *Watching
+}
+
+func (n *notice[T]) exec(c *Ctx, state any) {
+	if !n.w.end(true) {
+		c.returned()
+		return
+	}
+	n.letter.exec(c, state)
+}
+
+// end is where a watch ends: it was stopped, or it tells its incarnation. false: it has ended before.
+func (w *Watching) end(tells bool) bool {
+	w.a.mu.Lock()
+	defer w.a.mu.Unlock()
+	x := w.a.extra()
+	if w.over || tells && x.incarnation != w.born {
+		return false
+	}
+	w.over = true
+	if x.watches[w.key] == w {
+		delete(x.watches, w.key)
+	}
+	return true
+}
+
+// Stop ends the watch: no handler gets its Down after Stop has returned true. It returns false
+// if the watch has ended already, because the Down has come or with the incarnation that watches.
+func (w *Watching) Stop() bool {
+	if w.a == nil || !w.end(false) {
+		return false
+	}
+	w.to.unwatch(w)
+	return true
+}
+
+// unwatch lets a forget w.
+func (a *actor) unwatch(w *Watching) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	if w.linked {
+		a.x.watchers.remove(w)
+	}
+	a.mu.Unlock()
+}
+
+// Watch sends the actor of c one message when `to` ends permanently, or immediately if it
+// has ended already. The message does not count in the mailbox's limit. A watch ends with
+// the incarnation that watches, or by Stop. To watch an actor again, with the same method,
+// changes nothing. Watch panics if down is a method of another state than c's actor has.
+func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watching {
+	if !c.valid() {
+		return &Watching{over: true}
+	}
+	a := c.a.Load()
+	if a.kind != down.kind {
+		panic("actor: Watch by " + a.name + ": " + down.name + " is a method of " + down.kind.name + ", not of " + a.kindName())
+	}
+	w := &Watching{a: a, to: to.a, key: watchKey{to.a, &down.method}}
+	w.tell = func(d Down) {
+		n := &notice[T]{w: w}
+		n.of, n.req = down, d
+		n.m, n.run = &down.method, n
+		_ = a.post(&n.envelope, nil, beyond) // an error: the watching actor has itself ended
+	}
+	if had := w.enter(c); had != nil {
+		return had
+	}
+	if to.a == nil {
+		w.tell(Down{Err: ErrStopped})
+		return w
+	}
+	failpoint.At("watch")
+	to.a.mu.Lock()
+	if to.a.x == nil || !to.a.x.gone {
+		to.a.extra().watchers.push(w)
+		to.a.mu.Unlock()
+		w.check()
+		return w
+	}
+	to.a.mu.Unlock()
+	w.tell(Down{to.a.name, to.a.err()})
+	return w
+}
+
+// enter notes the watch of c's incarnation, or returns the one that it has already.
+func (w *Watching) enter(c *Ctx) *Watching {
+	w.a.mu.Lock()
+	defer w.a.mu.Unlock()
+	x := w.a.extra()
+	if had := x.watches[w.key]; had != nil {
+		return had
+	}
+	w.born = x.incarnation
+	if w.over = !c.valid() || w.a.life == ended; w.over {
+		return w
+	}
+	if x.watches == nil {
+		x.watches = map[watchKey]*Watching{}
+	}
+	x.watches[w.key] = w
+	return nil
+}
+
+// check lets the watched actor forget w if the watching incarnation has ended meanwhile, because
+// its handler was abandoned.
+func (w *Watching) check() {
+	w.a.mu.Lock()
+	over := w.over
+	w.a.mu.Unlock()
+	if over {
+		w.to.unwatch(w)
+	}
+}
