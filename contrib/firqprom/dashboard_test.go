@@ -208,8 +208,15 @@ func TestDashboardVariables(t *testing.T) {
 			}
 			continue
 		}
-		if _, label := v.values(t); v.Type != "query" || label != v.Name {
+		selector, label := v.values(t)
+		if v.Type != "query" || label != v.Name {
 			t.Errorf("variable %s of type %s is filled from the label %s", v.Name, v.Type, label)
+		}
+		// A process may export only one of the parts.
+		for _, part := range []string{"firq_enqueued", "firq_requests_", "firq_pool_", "firq_watchdog_", "firq_redis_", "firq_compute_", "firq_actor_"} {
+			if !strings.Contains(selector, part) {
+				t.Errorf("variable %s: a process that exports only %s is not found", v.Name, part)
+			}
 		}
 		if v.Datasource == nil || v.Datasource.UID != "${datasource}" {
 			t.Errorf("variable %s: the data source is not the variable", v.Name)
