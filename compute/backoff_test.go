@@ -143,3 +143,27 @@ func TestBackoffCounts(t *testing.T) {
 		d.start(background, "a", "k").is(Hit, "a/k#6")
 	})
 }
+
+// What an execution says that nobody waits for any more is no failure.
+func TestBackoffOfAbandoned(t *testing.T) {
+	caches(t, func(t *testing.T, cfg config) {
+		cfg.TTL, cfg.StaleIfError = time.Minute, time.Hour
+		m := newMaker()
+		d := openWith(t, m, cfg, func(ctx context.Context, c call) (string, error) {
+			if m.count("k") != 1 {
+				return m.exec(ctx, c)
+			}
+			<-ctx.Done()
+			return "", errors.New("interrupted")
+		})
+		d.ask(background, "a", "k").is(Executed, "a/k#1")
+		time.Sleep(time.Minute)
+		ctx, cancel := context.WithCancel(background)
+		left := d.start(ctx, "a", "k")
+		cancel()
+		synctest.Wait()
+		left.failed(None, context.Canceled)
+		m.n["k"] = 2
+		d.start(background, "a", "k").is(Executed, "a/k#3")
+	})
+}
