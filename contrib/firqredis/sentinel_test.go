@@ -38,6 +38,9 @@ func startSentinel(t *testing.T, binary string, primary *process) (addr string, 
 // A planned SENTINEL FAILOVER promotes the replica first, and tells the old primary then: what that one takes in between is rolled
 // back. With WaitReplicas Enqueue says so.
 func TestSentinelFailover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long")
+	}
 	binaries(t, func(t *testing.T, binary string) {
 		for _, replicas := range []int{0, 1} {
 			s, p := ownOf(t, binary, "--repl-diskless-sync-delay", "0")
