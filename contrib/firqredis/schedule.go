@@ -109,7 +109,7 @@ func (s *Schedules[T]) Put(ctx context.Context, sc Schedule[T]) error {
 	if err != nil {
 		return err
 	}
-	payload, err := s.q.encode(t.Payload)
+	payload, err := s.q.encode(t.Payload, t.Headers)
 	if err != nil {
 		return err
 	}
@@ -230,6 +230,8 @@ const (
 	missedBy = 5 * time.Second
 	// looksEvery bounds how long a schedule that another process has put goes unnoticed.
 	looksEvery = time.Second
+	// schedulesAtOnce is how many of a partition that are due are fired before the next partition has its turn.
+	schedulesAtOnce = 100
 )
 
 // Run queues the tasks of schedules that are due, until ctx is done; then it returns nil. It goes by this
@@ -262,10 +264,11 @@ func (s *Schedules[T]) Run(ctx context.Context) error {
 func (s *Schedules[T]) look(ctx context.Context) (wait time.Duration, err error) {
 	wait = looksEvery
 	for p, prefix := range s.q.prefix {
-		zs, err := s.q.db.ZRangeWithScores(ctx, prefix+":sz", 0, 99).Result()
+		zs, err := s.q.db.ZRangeWithScores(ctx, prefix+":sz", 0, schedulesAtOnce-1).Result()
 		if err != nil {
 			return 0, fmt.Errorf("firqredis: schedules: %w", err)
 		}
+		fired := 0
 		for _, z := range zs {
 			due := time.UnixMicro(int64(z.Score))
 			if d := time.Until(due); d > 0 {
@@ -273,11 +276,15 @@ func (s *Schedules[T]) look(ctx context.Context) (wait time.Duration, err error)
 				break
 			}
 			id := z.Member.(string)
+			if fired++; fired == schedulesAtOnce { // there may be more
+				wait = 0
+			}
 			switch err := s.fire(ctx, p, id, due); {
 			case errors.Is(err, firq.ErrInvalidTask): // of another version, say: it waits, and the others do not
 				if _, known := s.q.unreadable.LoadOrStore(id, true); !known {
 					slog.Default().Error("firqredis: a schedule that is due cannot be read", "id", id, "error", err)
 				}
+				fired--
 			case err != nil:
 				return 0, err
 			default:
@@ -289,7 +296,8 @@ func (s *Schedules[T]) look(ctx context.Context) (wait time.Duration, err error)
 }
 
 // fire queues the tasks of one schedule that is due, and moves it on. If another process is doing the same,
-// one of them does, and the other one does nothing.
+// one of them does, and the other one does nothing. What is to be made up for is queued in portions, each of which moves
+// the schedule on to the next one: between them the server does other work, and whoever comes goes on from there.
 func (s *Schedules[T]) fire(ctx context.Context, p int, id string, due time.Time) error {
 	text, err := s.q.db.HGet(ctx, s.q.prefix[p]+":sch", id).Result()
 	if errors.Is(err, redis.Nil) {
@@ -317,24 +325,36 @@ func (s *Schedules[T]) fire(ctx context.Context, p int, id string, due time.Time
 			return invalidTask("schedule %q: %v", id, err)
 		}
 	}
-	args := []any{id, due.UnixMicro(), next.UnixMicro(), ""}
-	for _, d := range at {
-		args[3] = strconv.FormatInt(d.UnixMicro(), 10)
-		more, err := s.fireArgs(id, &x, d, now)
-		if err != nil {
+	most := max(1, min(maxBatch, maxBytes/(len(text)+1)))
+	for {
+		some := at[:min(len(at), most)]
+		at = at[len(some):]
+		then := next
+		if len(at) > 0 {
+			then = at[0]
+		}
+		args := []any{id, due.UnixMicro(), then.UnixMicro(), ""}
+		for _, d := range some {
+			args[3] = strconv.FormatInt(d.UnixMicro(), 10)
+			one, err := s.fireArgs(id, &x, d)
+			if err != nil {
+				return err
+			}
+			args = append(args, one...)
+		}
+		r, err := s.q.cold(ctx, fireScript, p, args...)
+		if err != nil || len(at) == 0 || number(r) < 0 {
 			return err
 		}
-		args = append(args, more...)
+		due = then
 	}
-	_, err = s.q.cold(ctx, fireScript, p, args...)
-	return err
 }
 
 // dueFormat is of the due time in the ID of a schedule's task.
 const dueFormat = "2006-01-02T15:04:05Z07:00"
 
 // fireArgs returns what the script gets of one task.
-func (s *Schedules[T]) fireArgs(id string, x *plan, due, now time.Time) ([]any, error) {
+func (s *Schedules[T]) fireArgs(id string, x *plan, due time.Time) ([]any, error) {
 	name := id + "@" + due.UTC().Format(dueFormat)
 	t := Task[T]{UniqueFor: x.UniqueFor, Delay: x.Delay, Deadline: x.Deadline, Headers: x.Raw.join(x.Headers)}
 	m, err := metaOf(&t)

@@ -95,6 +95,42 @@ func TestCatchUp(t *testing.T) {
 	})
 }
 
+// What was missed is queued in portions that move the schedule on. If one fails, whoever comes next goes on from there.
+func TestCatchUpInPortions(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		c := s.client(t)
+		q, ctx := open(t, s, Config[string]{Client: c}), bounded(t)
+		sc := q.Schedules()
+		const missed = 2*maxBatch + 7
+		ok(t, sc.Put(ctx, Schedule[string]{ID: "s", Cron: "* * * * *", CatchUp: missed}))
+		until(t, "no minute is about to begin, or has just begun", func() bool {
+			d := time.Since(time.Now().Truncate(time.Minute))
+			return d > 6*time.Second && d < time.Minute-10*time.Second
+		})
+		first := time.Now().Truncate(time.Minute).Add(-(missed + 2) * time.Minute) // three of them are more than CatchUp
+		ok(t, sc.at(ctx, "s", "default", first))
+		stop, cancel := context.WithCancel(ctx)
+		var once sync.Once
+		c.AddHook(after{script: fireScript, f: func() { once.Do(cancel) }})
+		_, err := sc.look(stop)
+		want(t, err, context.Canceled)
+		same(t, "Queued after the first portion", books(t, q).Queued, maxBatch)
+		info, err := sc.List(ctx)
+		ok(t, err)
+		same(t, "next due", info[0].NextDue, first.Add((maxBatch+3)*time.Minute).UTC())
+		n := count(c, fireScript.sha)
+		_, err = sc.look(ctx)
+		ok(t, err)
+		same(t, "portions", n.n[fireScript.sha].Load(), 2)
+		same(t, "Queued", books(t, q).Queued, missed)
+		info, err = sc.List(ctx)
+		ok(t, err)
+		if !info[0].NextDue.After(time.Now()) {
+			t.Errorf("next due %v", info[0].NextDue)
+		}
+	})
+}
+
 func nowItems(t *testing.T, q *Queue[string]) []string { return sorted(idsOf(now(t, q, 99))) }
 
 func TestPutAgain(t *testing.T) {
