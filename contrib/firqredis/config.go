@@ -65,7 +65,7 @@ type Config[T any] struct {
 	// PriorityAging: a task counts as one priority higher for each PriorityAging that it has waited.
 	// 0: the queue's, or priorities are strict.
 	PriorityAging time.Duration
-	// MaxPayload is how many bytes a payload may have after the codec. 0: 256 KiB.
+	// MaxPayload is how many bytes a payload may have after the codec, with the names and values of its headers. 0: 256 KiB.
 	MaxPayload int
 	// DeadLetters says which are kept. Zero: the queue's, or 10,000 per tenant, for 30 days.
 	DeadLetters Retention

@@ -8,21 +8,23 @@ import (
 )
 
 // Dequeue waits for the next task, and leases it.
-func (q *Queue[T]) Dequeue(ctx context.Context) (*Item[T], error) {
-	its, err := q.dequeue(ctx, "Dequeue", 1)
+func (q *Queue[T]) Dequeue(ctx context.Context) (*Item[T], error) { return q.dequeue(ctx, q.fetch) }
+
+// DequeueBatch waits for a task, and leases what else is there, up to n tasks, and no more once they have 1 MiB. n above 500
+// counts as 500.
+func (q *Queue[T]) DequeueBatch(ctx context.Context, n int) ([]*Item[T], error) {
+	return q.dequeueBatch(ctx, q.fetch, "DequeueBatch", n)
+}
+
+func (q *Queue[T]) dequeue(ctx context.Context, from *fetcher[T]) (*Item[T], error) {
+	its, err := q.dequeueBatch(ctx, from, "Dequeue", 1)
 	if err != nil {
 		return nil, err
 	}
 	return its[0], nil
 }
 
-// DequeueBatch waits for a task, and leases what else is there, up to n tasks. n above 500 counts as
-// 500.
-func (q *Queue[T]) DequeueBatch(ctx context.Context, n int) ([]*Item[T], error) {
-	return q.dequeue(ctx, "DequeueBatch", n)
-}
-
-func (q *Queue[T]) dequeue(ctx context.Context, name string, n int) ([]*Item[T], error) {
+func (q *Queue[T]) dequeueBatch(ctx context.Context, from *fetcher[T], name string, n int) ([]*Item[T], error) {
 	if n < 1 {
 		return nil, fmt.Errorf("%w: firqredis: %s: n: %d, must be at least 1", firq.ErrInvalidArgument, name, n)
 	}
@@ -30,7 +32,7 @@ func (q *Queue[T]) dequeue(ctx context.Context, name string, n int) ([]*Item[T],
 		return nil, err
 	}
 	k := &taker[T]{min(n, maxBatch), make(chan handed[T], 1)}
-	if !q.fetch.add(k) {
+	if !from.add(k) {
 		return nil, firq.ErrClosed
 	}
 	var err error
@@ -42,7 +44,7 @@ func (q *Queue[T]) dequeue(ctx context.Context, name string, n int) ([]*Item[T],
 	case <-q.closed:
 		err = firq.ErrClosed
 	}
-	if !q.fetch.remove(k) { // it was handed something just now
+	if !from.remove(k) { // it was handed something just now
 		if h := <-k.gets; len(h.items) > 0 {
 			q.giveBack(h.items)
 		}

@@ -167,19 +167,20 @@ func TestFrom(t *testing.T) {
 		takes := func(tenants, steal []string) []string {
 			c := q.From(tenants, steal)
 			seen := map[string]int{}
-			for {
-				wait, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-				its, err := c.DequeueBatch(wait, 10)
-				cancel()
-				if err != nil {
-					break
-				}
-				for _, it := range its {
-					seen[it.Tenant]++
-				}
-				ok(t, q.Release(ctx, its...))
-				for _, it := range its {
-					ok(t, q.Pause(ctx, it.Tenant)) // the next one
+			for _, p := range c.fetch.which {
+				for {
+					its, err := c.fetch.ask(p, 10)
+					ok(t, err)
+					if len(its) == 0 {
+						break
+					}
+					for _, it := range its {
+						seen[it.Tenant]++
+					}
+					ok(t, q.Release(ctx, its...))
+					for _, it := range its {
+						ok(t, q.Pause(ctx, it.Tenant)) // the next one
+					}
 				}
 			}
 			var names []string
@@ -260,7 +261,7 @@ func TestFromHostile(t *testing.T) {
 
 // counter counts commands that a client sends.
 type counter struct {
-	redis.Hook
+	noHook
 	n map[string]*atomic.Int64
 }
 
@@ -271,11 +272,6 @@ func count(c redis.UniversalClient, names ...string) *counter {
 	}
 	c.AddHook(h)
 	return h
-}
-
-func (h *counter) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (h *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 func (h *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

@@ -24,6 +24,6 @@
 // All methods are safe for concurrent use. Enqueue and Ack calls made at the same time
 // share scripts, and waiting Dequeue calls of a process share one script that fetches
 // for all of them. Waiting does not poll: a consumer sleeps on a list to which
-// producers of work write, with one connection per partition and process. Consumers of
-// From, which take from some tenants only, look every 100 ms.
+// producers of work write, with one connection per partition and process. A consumer of
+// From, which takes from some tenants only, looks every 100 ms while others have tasks.
 package firqredis

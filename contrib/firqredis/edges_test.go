@@ -185,7 +185,7 @@ func endLeasesOf(t *testing.T, q *Queue[string], p int) {
 func TestManyAcks(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		n := s.much(9000) // more than Lua can unpack at once
-		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		q, ctx := open(t, s, Config[string]{Lease: time.Hour}), bounded(t)
 		put(t, q, many("a", n)...)
 		its := now(t, q, n)
 		same(t, "delivered", len(its), n)

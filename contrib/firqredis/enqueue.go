@@ -147,13 +147,13 @@ func (q *Queue[T]) pushArgs(raw *Task[T]) (args []any, id, tenant string, err er
 	if err != nil {
 		return nil, t.ID, t.Tenant, err
 	}
-	payload, err := q.encode(t.Payload)
-	if err != nil {
-		return nil, t.ID, t.Tenant, err
-	}
 	m, err := metaOf(&t)
 	if err != nil {
 		return nil, t.ID, t.Tenant, invalidTask("Headers: %v", err)
+	}
+	payload, err := q.encode(t.Payload, t.Headers)
+	if err != nil {
+		return nil, t.ID, t.Tenant, err
 	}
 	var due, deadline int64
 	if !t.At.IsZero() {
@@ -181,13 +181,18 @@ func ceil(d, unit time.Duration) int64 {
 	return n
 }
 
-func (q *Queue[T]) encode(v T) ([]byte, error) {
+// encode returns a payload as it is stored. With the headers it may have MaxPayload bytes.
+func (q *Queue[T]) encode(v T, headers map[string]string) ([]byte, error) {
 	b, err := q.cfg.Codec.Encode(v)
 	if err != nil {
 		return nil, invalidTask("Payload: %v", err)
 	}
-	if len(b) > q.cfg.MaxPayload {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrPayloadTooLarge, len(b), q.cfg.MaxPayload)
+	n := len(b)
+	for name, value := range headers {
+		n += len(name) + len(value)
+	}
+	if n > q.cfg.MaxPayload {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrPayloadTooLarge, n, q.cfg.MaxPayload)
 	}
 	return b, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 
 const (
 	// longestSleep bounds how long a wake-up that was lost is missed: one whose consumer died before
-	// it could use it.
+	// it could use it. The scripts have it, too: what is due later than that wakes no sleeper.
 	longestSleep = 2 * time.Second
 	// fewAtOnce is how many tasks one partition gives out before the next one is asked, if several
 	// have some.
@@ -25,6 +24,9 @@ const (
 	fewUnseen = 64
 	// soonStale is how long a process believes what partitions have said: others take from them, too.
 	soonStale = 100 * time.Millisecond
+	// slowFetch is how long a fetch may take before the next one is smaller. Leases run from its beginning, and
+	// a reply that takes as long as the client waits for one is lost.
+	slowFetch = 500 * time.Millisecond
 )
 
 // taker is a call that waits for tasks.
@@ -38,36 +40,47 @@ type handed[T any] struct {
 	err   error
 }
 
-// fetcher fetches tasks for all calls of a process that wait: one script for all of them, and one
-// connection per partition that sleeps.
+// fetcher fetches tasks for all calls of a process that wait for those of the same tenants: one script for all of them.
 type fetcher[T any] struct {
 	q     *Queue[T]
-	parts []partition // of the goroutine that fetches
-	began float64     // the greatest virtual time at which a batch is known to have begun
-	seen  time.Time   // of the last reply
+	from  *Consumer[T] // nil: of everybody
+	which []int        // the partitions to look at
+	parts []partition  // of the goroutine that fetches
+	began float64      // the greatest virtual time at which a batch is known to have begun
+	seen  time.Time    // of the last reply
+	swept time.Time    // when it was last believed that there may be work anywhere
 	turn  int
 	blind int // tasks taken since the partitions without work were asked
+	bytes int // of tasks that a fetch may bring
 
 	mu       sync.Mutex
 	takers   []*taker[T]
 	running  bool
-	sleeping []bool        // a call sleeps on the partition's wake-ups
+	sleeping []bool        // the partition's ear will wake it
 	woken    []bool        // the partition's wake-up has come, and nobody has looked there since
 	bell     chan struct{} // rings when one comes; has room for one
 }
 
 // partition is what is known of one, from its last reply.
 type partition struct {
-	v    float64
-	work bool      // it is believed to have some
-	due  time.Time // when something of it is due; zero: nothing
+	v     float64
+	work  bool      // it is believed to have some
+	due   time.Time // when something of it is due; zero: nothing
+	told  bool      // the reply left it to this process to look then
+	rest  time.Time // a consumer of some tenants leaves the wake-ups to others until then, and looks again; zero: it listens
+	chunk int       // of the consumer's names, the next one to ask for
 }
 
-func newFetcher[T any](q *Queue[T]) *fetcher[T] {
+func newFetcher[T any](q *Queue[T], from *Consumer[T]) *fetcher[T] {
 	n := q.cfg.Partitions
-	f := &fetcher[T]{q: q, parts: make([]partition, n), sleeping: make([]bool, n), woken: make([]bool, n), bell: make(chan struct{}, 1)}
-	for p := range f.parts {
-		f.parts[p].work = true
+	f := &fetcher[T]{
+		q: q, from: from, parts: make([]partition, n), sleeping: make([]bool, n), woken: make([]bool, n), bell: make(chan struct{}, 1),
+		bytes: maxBytes,
+	}
+	for p := range n {
+		if from == nil || from.at(p) {
+			f.which = append(f.which, p)
+		}
 	}
 	return f
 }
@@ -111,18 +124,10 @@ func (f *fetcher[T]) wanted() (n int) {
 func (f *fetcher[T]) work() {
 	for {
 		n := f.wanted()
-		if n == 0 && f.end() {
-			return
-		}
-		if f.q.over() {
-			f.mu.Lock()
-			f.running = false // they look at closed, and take themselves out
-			unused := f.unusedLocked()
-			f.mu.Unlock()
-			f.pass(unused)
-			return
-		}
-		if n == 0 {
+		if n == 0 || f.q.over() {
+			if f.end() {
+				return
+			}
 			continue
 		}
 		its, err := f.look(n)
@@ -134,36 +139,32 @@ func (f *fetcher[T]) work() {
 	}
 }
 
-// end ends the work if nobody waits. Wake-ups that nobody here will use go back.
+// end ends the work if nobody waits, or the queue is closed: those who wait look at that, and take themselves out. Wake-ups that
+// nobody here will use go back, and what was left to this process to look at is told to the next one.
 func (f *fetcher[T]) end() bool {
 	f.mu.Lock()
-	if len(f.takers) > 0 {
+	if len(f.takers) > 0 && !f.q.over() {
 		f.mu.Unlock()
 		return false
 	}
 	f.running = false
-	unused := f.unusedLocked()
-	f.mu.Unlock()
-	f.pass(unused)
-	return true
-}
-
-// unusedLocked returns the partitions whose wake-up has come, and nobody has looked there since. The next
-// call that waits looks there, too.
-func (f *fetcher[T]) unusedLocked() (unused []int) {
-	for p, woken := range f.woken {
-		if woken {
-			unused = append(unused, p)
+	var unused []int
+	soon := time.Now().Add(longestSleep)
+	for _, p := range f.which {
+		if f.sleeping[p] {
+			f.sleeping[p] = false
+			f.q.ears[p].remove(f)
+		}
+		at := &f.parts[p]
+		if f.woken[p] || at.told && !at.due.IsZero() && at.due.Before(soon) {
+			unused = append(unused, p) // the next call that waits here looks there, too
 		}
 	}
-	return unused
-}
-
-// pass gives wake-ups of partitions back.
-func (f *fetcher[T]) pass(parts []int) {
-	for _, p := range parts {
-		_, _ = f.q.cold(context.Background(), tokenScript, p)
+	f.mu.Unlock()
+	for _, p := range unused {
+		f.q.pass(p)
 	}
+	return true
 }
 
 // hand gives out what was fetched, in the order in which calls came. An error is for all of them.
@@ -191,21 +192,25 @@ func (f *fetcher[T]) hand(its []*Item[T], err error) {
 func (f *fetcher[T]) look(n int) ([]*Item[T], error) {
 	f.turn++
 	now := time.Now()
+	sweep := now.Sub(f.swept) >= longestSleep
+	if sweep {
+		f.swept = now
+	}
 	f.mu.Lock()
 	peek := f.blind >= fewUnseen || now.Sub(f.seen) > soonStale
-	for p := range f.parts {
-		if f.woken[p] && !f.parts[p].work {
+	for _, p := range f.which {
+		if (sweep || f.woken[p]) && !f.parts[p].work {
 			f.parts[p].work, peek = true, true
 		}
 	}
 	clear(f.woken)
 	f.mu.Unlock()
-	if peek && len(f.parts) > 1 {
+	if peek && len(f.parts) > 1 && f.from == nil {
 		f.peek()
 	}
 	var order []int
-	for p := range f.parts {
-		if at := &f.parts[p]; at.work || !at.due.IsZero() && !at.due.After(now) || f.turn%roundEvery == 0 {
+	for _, p := range f.which {
+		if at := &f.parts[p]; at.work || past(at.due, now) || past(at.rest, now) || f.turn%roundEvery == 0 {
 			order = append(order, p)
 		} else {
 			f.sleepOn(p) // others may have work for long: what comes here is not to wait for that
@@ -223,6 +228,9 @@ func (f *fetcher[T]) look(n int) ([]*Item[T], error) {
 	}
 	return nil, nil
 }
+
+// past reports whether a time is set, and has come.
+func past(t, now time.Time) bool { return !t.IsZero() && !t.After(now) }
 
 // peek asks all partitions for their virtual time, and those that are believed to have no work whether
 // a tenant is ready there. A partition that was idle is told the time of the others with the next pop:
@@ -258,76 +266,100 @@ func (f *fetcher[T]) peek() {
 
 // ask takes up to n tasks from a partition.
 func (f *fetcher[T]) ask(p, n int) ([]*Item[T], error) {
-	b, err := f.q.pop(context.Background(), p, n, f.began, nil, nil)
-	if err != nil {
+	at := &f.parts[p]
+	began := time.Now()
+	b, err := f.pop(p, popping{n: n, bytes: f.bytes, others: f.began})
+	took := time.Since(began)
+	switch {
+	case err != nil:
+		f.bytes = max(f.bytes/4, 1)
 		return nil, err
+	case took > slowFetch: // a slow line: less at a time loses nothing
+		f.bytes = max(f.bytes/2, 1)
+	case took < slowFetch/2:
+		f.bytes = min(2*f.bytes, maxBytes)
 	}
 	f.blind += len(b.items)
 	f.began, f.seen = max(f.began, b.began), time.Now()
-	f.parts[p] = partition{v: b.v, work: len(b.items) > 0 && b.ready > 0 || b.left}
+	*at = partition{v: b.v, work: len(b.items) > 0 && b.ready > 0 || b.left, told: len(b.items) == 0, chunk: at.chunk}
 	if b.next >= 0 {
-		f.parts[p].due = time.Now().Add(b.next)
+		at.due = time.Now().Add(b.next)
+	}
+	if f.from != nil && len(b.items) == 0 && b.ready > 0 {
+		at.rest = time.Now().Add(fromEvery)
 	}
 	return b.items, nil
 }
 
-// doze sleeps until a partition is said to have work, something is due, or for longestSleep.
-func (f *fetcher[T]) doze() {
-	d, now := longestSleep, time.Now()
-	for p := range f.parts {
-		if due := f.parts[p].due; !due.IsZero() {
-			d = min(d, max(due.Sub(now), time.Millisecond))
-		}
-		f.sleepOn(p)
+// pop is Queue.pop; for a consumer of some tenants as many of these as it takes to find a task of theirs.
+func (f *fetcher[T]) pop(p int, x popping) (b popped[T], err error) {
+	if f.from == nil {
+		return f.q.pop(context.Background(), p, x)
 	}
-	t := time.NewTimer(d)
+	x.others = unknown
+	chunks := f.from.names[p]
+	for i := range max(len(chunks), 1) {
+		if len(chunks) > 0 {
+			at := &f.parts[p]
+			x.names = chunks[at.chunk%len(chunks)]
+			at.chunk++
+		}
+		if i >= len(chunks)-1 { // nobody assigned has tasks, as far as is known
+			x.patterns = f.from.patterns
+		}
+		for x.rank = 0; x.rank >= 0; x.rank = b.rank {
+			if b, err = f.q.pop(context.Background(), p, x); err != nil || len(b.items) > 0 || f.wanted() == 0 {
+				return b, err
+			}
+		}
+	}
+	return b, nil
+}
+
+// doze sleeps until a partition is said to have work, or something is due, and at most until the next sweep.
+func (f *fetcher[T]) doze() {
+	now := time.Now()
+	until := f.swept.Add(longestSleep)
+	for _, p := range f.which {
+		for _, t := range []time.Time{f.parts[p].due, f.parts[p].rest} {
+			if !t.IsZero() && t.Before(until) {
+				until = t
+			}
+		}
+		if !f.parts[p].rest.After(now) {
+			f.sleepOn(p)
+		}
+	}
+	t := time.NewTimer(max(until.Sub(now), time.Millisecond))
 	defer t.Stop()
 	select {
 	case <-f.bell:
 	case <-t.C:
-		if d == longestSleep {
-			for p := range f.parts {
-				f.parts[p].work = true
-			}
-		}
 	case <-f.q.closed:
 	}
 }
 
-// sleepOn lets a call sleep on a partition's wake-ups, if none does.
+// sleepOn lets the next wake-up of a partition wake the fetcher.
 func (f *fetcher[T]) sleepOn(p int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.sleeping[p] {
-		f.sleeping[p] = f.q.start(func() { f.blocked(p) })
+		f.sleeping[p] = f.q.ears[p].add(f)
 	}
 }
 
-// blocked sleeps until there is a wake-up, or for longestSleep.
-func (f *fetcher[T]) blocked(p int) {
-	db := f.q.sleep
-	if db == nil {
-		db = f.q.db
-	}
-	seconds := strconv.FormatFloat(longestSleep.Seconds(), 'f', 3, 64)
-	cmd := redis.NewStringSliceCmd(context.Background(), "blpop", f.q.prefix[p]+":w", seconds)
-	cmd.SetFirstKeyPos(1)
-	err := db.Process(context.Background(), cmd)
+// wake tells the fetcher of a wake-up; false: no call waits here any more.
+func (f *fetcher[T]) wake(p int) bool {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.sleeping[p] = false
-	if err == nil {
-		f.woken[p] = true
+	if !f.running {
+		return false
 	}
-	if err == nil && f.running {
-		f.mu.Unlock()
-		select {
-		case f.bell <- struct{}{}:
-		default: // it rings
-		}
-		return
+	f.woken[p] = true
+	select {
+	case f.bell <- struct{}{}:
+	default: // it rings
 	}
-	f.mu.Unlock()
-	if err == nil {
-		f.pass([]int{p})
-	}
+	return true
 }

@@ -1,6 +1,7 @@
 package firqredis
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"strings"
@@ -51,6 +52,49 @@ func TestOutOfMemory(t *testing.T) {
 			ok(t, err)
 			same(t, "purged", n, 1)
 			books(t, q)
+		})
+	}
+}
+
+// A server without memory is drained: what is due comes back, leases end, consumers wait, and new ones come. Only Enqueue is refused.
+func TestFullServerDrains(t *testing.T) {
+	t.Parallel()
+	for _, binary := range []string{"redis-server", "valkey-server"} {
+		t.Run(binary, func(t *testing.T) {
+			if _, err := exec.LookPath(binary); err != nil {
+				if os.Getenv("CI") == "true" {
+					t.Fatal(err)
+				}
+				t.Skip(err)
+			}
+			p, err := newProcess(binary, t.TempDir())
+			ok(t, err)
+			ok(t, p.start())
+			t.Cleanup(p.kill)
+			s := &server{name: "own", addrs: []string{p.addr()}}
+			q, ctx := open(t, s, Config[string]{Lease: time.Millisecond}), bounded(t)
+			put(t, q, many("lost", 96)...)
+			same(t, "in flight", len(now(t, q, 96)), 96)
+			put(t, q, job{Tenant: "delayed", Delay: time.Millisecond})
+			passed(t, q, 3*time.Millisecond)
+			ok(t, q.db.ConfigSet(ctx, "maxmemory", "1").Err())
+			_, err = q.Enqueue(ctx, job{})
+			want(t, err, ErrFull)
+			late := open(t, s, Config[string]{Name: q.cfg.Name, Lease: time.Hour}) // its leases last
+			for range 97 {
+				ok(t, late.Ack(ctx, take(t, late)))
+			}
+			st := books(t, q)
+			same(t, "Acked", st.Acked, 97)
+			ok(t, q.Maintain(ctx))
+			late.pass(0) // a wake-up goes back
+			none(t, q)
+			for _, dequeue := range []func(ctx context.Context) (*Item[string], error){q.Dequeue, q.From([]string{"a"}, []string{"b*"}).Dequeue} {
+				brief, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+				_, err = dequeue(brief)
+				cancel()
+				want(t, err, context.DeadlineExceeded)
+			}
 		})
 	}
 }

@@ -69,11 +69,9 @@ func TestIdlePartition(t *testing.T) {
 func TestNewcomersInOtherPartitions(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{Partitions: 4}), bounded(t)
-		q.fetch.mu.Lock()
 		for p := 1; p < 4; p++ {
-			q.fetch.sleeping[p] = true // so it does not start to
+			deafen(q, p)
 		}
-		q.fetch.mu.Unlock()
 		noisy := in(q, 0, 0)
 		put(t, q, many(noisy, 1000)...)
 		for range 2 { // then it has looked everywhere
@@ -98,6 +96,13 @@ func TestNewcomersInOtherPartitions(t *testing.T) {
 		}
 		same(t, "of the quiet ones", quiet, 3)
 	})
+}
+
+// deafen lets a process not listen for the wake-ups of a partition.
+func deafen(q *Queue[string], p int) {
+	q.ears[p].mu.Lock()
+	defer q.ears[p].mu.Unlock()
+	q.ears[p].busy = true // so nothing starts to
 }
 
 // fromEach takes n tasks in small batches, and counts them by tenant.
@@ -128,11 +133,11 @@ func TestIdlePartitionIsFound(t *testing.T) {
 				a.fetch.mu.Lock()
 				defer a.fetch.mu.Unlock()
 				a.fetch.woken[1], a.fetch.parts[1].work = true, false
-				a.fetch.seen = time.Now().Add(time.Hour)
+				a.fetch.seen, a.fetch.swept = time.Now().Add(time.Hour), time.Now()
 			}, dequeue},
 			"by one that has not looked for long": {func(a *Queue[string]) {
 				a.fetch.parts[1].work = true
-				a.fetch.seen = time.Now().Add(-2 * soonStale)
+				a.fetch.seen, a.fetch.swept = time.Now().Add(-2*soonStale), time.Now()
 			}, dequeue},
 			"by From": {func(*Queue[string]) {}, func(a *Queue[string], late string) (*Item[string], error) {
 				return a.From([]string{late}, nil).Dequeue(bounded(t))
@@ -140,9 +145,7 @@ func TestIdlePartitionIsFound(t *testing.T) {
 		} {
 			a := open(t, s, Config[string]{Partitions: 2})
 			b := open(t, s, Config[string]{Partitions: 2, Name: a.cfg.Name})
-			b.fetch.mu.Lock()
-			b.fetch.sleeping[1] = true // it does not listen for wake-ups there
-			b.fetch.mu.Unlock()
+			deafen(b, 1)
 			busy, late := in(a, 0, 0), in(a, 1, 0)
 			put(t, a, many(busy, s.much(1000)+300)...)
 			fromEach(t, a, 4)

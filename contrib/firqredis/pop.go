@@ -7,6 +7,19 @@ import (
 	"time"
 )
 
+// popping is what a partition is asked for.
+type popping struct {
+	n, bytes int     // at most so many tasks, and no more once they have so many bytes
+	others   float64 // the virtual time of the other partitions, or unknown
+	// Without both from everybody; else from the named tenants first, then from those that match a pattern. These are looked for
+	// from a rank on.
+	names, patterns []string
+	rank            int
+}
+
+// unknown is the virtual time of the other partitions for a caller that does not look at them.
+const unknown = -1
+
 // popped is what a partition has answered.
 type popped[T any] struct {
 	items []*Item[T]
@@ -15,65 +28,41 @@ type popped[T any] struct {
 	began float64       // the same before these items
 	next  time.Duration // until something is due; below 0: nothing is
 	left  bool          // there may be more that is due
+	rank  int           // from where on more tenants may match; below 0: there are none
 }
 
-// unknown is the virtual time of the other partitions for a caller that does not look at them.
-const unknown = -1
-
-// pop takes up to n tasks from a partition, and brings in what is due there. With names or patterns: from
-// those tenants only. A partition that was idle comes back to the virtual time of the others.
-func (q *Queue[T]) pop(ctx context.Context, p, n int, others float64, names, patterns []string) (b popped[T], err error) {
-	if len(names) > 0 {
-		n = min(n, 1+1_000_000/len(names)) // the script looks at all of them for each task
-	}
-	args := make([]any, 0, 8+len(names)+len(patterns))
-	now := q.settings()
-	args = append(args, version, n, q.cfg.Lease.Microseconds(), now.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(),
-		part(now.MaxInFlight, q.cfg.Partitions, p), strconv.FormatFloat(others, 'g', 17, 64), len(names))
-	for _, s := range names {
+// pop brings in what is due in a partition, and takes tasks. A partition that was idle comes back to the virtual time of the
+// others.
+func (q *Queue[T]) pop(ctx context.Context, p int, x popping) (b popped[T], err error) {
+	args := make([]any, 0, 8+len(x.names)+len(x.patterns))
+	args = append(args, dueAtOnce, version, x.n, q.cfg.Lease.Microseconds(), x.bytes, strconv.FormatFloat(x.others, 'g', 17, 64), x.rank, len(x.names))
+	for _, s := range x.names {
 		args = append(args, s)
 	}
-	for _, s := range patterns {
+	for _, s := range x.patterns {
 		args = append(args, s)
 	}
-	for try := 0; ; try++ {
-		r, err := q.run(ctx, popScript, p, args)
-		if err != nil {
-			return b, err
+	r, err := q.cold(ctx, popScript, p, args...)
+	if err != nil {
+		return b, err
+	}
+	b, bad, err := q.popped(p, r)
+	if err != nil {
+		return b, err
+	}
+	b.left = len(bad) > 0 || b.next == 0
+	for _, x := range bad {
+		if len(x.why) > maxReason {
+			x.why = x.why[:maxReason]
 		}
-		var bad []lost
-		if b, bad, err = q.popped(p, r); err != nil {
-			return b, err
-		}
-		for _, x := range bad {
-			if len(x.why) > maxReason {
-				x.why = x.why[:maxReason]
-			}
-			if _, err := q.cold(ctx, nackScript, p, x.lease, 0, x.why, "dead", 0); err != nil {
-				if len(b.items) > 0 {
-					break // it comes back when its lease has run out
-				}
-				return b, err
-			}
-		}
-		if b.next != 0 {
-			b.left = len(bad) > 0
-			return b, nil
-		}
-		n, err := q.cold(ctx, maintainScript, p, dueAtOnce)
-		if err != nil {
+		if _, err := q.cold(ctx, nackScript, p, x.lease, 0, x.why, "dead", 0); err != nil {
 			if len(b.items) > 0 {
-				return b, nil // the next call sees to it
+				break // it comes back when its lease has run out
 			}
 			return b, err
 		}
-		some, _ := n.(int64)
-		b.left = some > 0
-		if len(b.items) > 0 || some == 0 || try > 0 {
-			b.next = time.Millisecond
-			return b, nil
-		}
 	}
+	return b, nil
 }
 
 // lost is a delivery whose payload nobody can read.
@@ -81,7 +70,7 @@ type lost struct{ lease, why string }
 
 func (q *Queue[T]) popped(p int, r any) (b popped[T], bad []lost, err error) {
 	list, _ := r.([]any)
-	const head = 5
+	const head = 6
 	if len(list) < head || (len(list)-head)%3 != 0 {
 		return b, nil, fmt.Errorf("firqredis: pop: a reply of %d parts", len(list))
 	}
@@ -90,6 +79,7 @@ func (q *Queue[T]) popped(p int, r any) (b popped[T], bad []lost, err error) {
 	b.v, _ = strconv.ParseFloat(text(2), 64)
 	b.began, _ = strconv.ParseFloat(text(3), 64)
 	now, _ := strconv.ParseInt(text(4), 10, 64)
+	b.rank = int(number(list[5]))
 	b.next = -1
 	if due, _ := strconv.ParseInt(text(0), 10, 64); due >= 0 {
 		b.next = max(0, time.Duration(due-now)*time.Microsecond)

@@ -26,7 +26,8 @@ type Queue[T any] struct {
 
 	pushes []*batcher[push]
 	acks   []*batcher[ack]
-	fetch  *fetcher[T]
+	ears   []*ear[T]   // of each partition
+	fetch  *fetcher[T] // for those who take from everybody
 	survey *Survey[T]
 
 	shared  atomic.Pointer[inForce] // settings
@@ -63,12 +64,13 @@ func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
 		q.own, q.db = true, c
 	}
 	for p := range c.Partitions {
+		q.ears = append(q.ears, &ear[T]{q: q, p: p})
 		q.prefix = append(q.prefix, fmt.Sprintf("fq:{%s:%d}", c.Name, p))
 		q.pushes = append(q.pushes, &batcher[push]{linger: c.Linger, run: q.pushOn(p), start: q.start, size: func(x *push) int { return x.bytes }})
 		q.acks = append(q.acks, &batcher[ack]{run: q.ackOn(p), start: q.start})
 	}
 	q.sleep = sleeper(q.db, c.Partitions)
-	q.fetch, q.survey = newFetcher(q), newSurvey(q)
+	q.fetch, q.survey = newFetcher(q, nil), newSurvey(q)
 	if _, err := await(ctx, func() (any, error) { return nil, q.open(ctx, own) }); err != nil {
 		_ = q.Close()
 		return nil, err
@@ -85,10 +87,13 @@ func (q *Queue[T]) open(ctx context.Context, own Settings) error {
 		return invalid("Client: the server's maxmemory-policy is %s, and would evict tasks: set noeviction", policy)
 	}
 	key := q.prefix[0] + ":cfg"
-	if err := q.db.HSetNX(ctx, key, "partitions", q.cfg.Partitions).Err(); err != nil {
-		return fmt.Errorf("firqredis: %w", err)
-	}
 	n, err := q.db.HGet(ctx, key, "partitions").Int()
+	if errors.Is(err, redis.Nil) { // only then: a server without memory refuses to be written to, and shall be drained
+		if err := q.db.HSetNX(ctx, key, "partitions", q.cfg.Partitions).Err(); err != nil {
+			return fmt.Errorf("firqredis: %w", err)
+		}
+		n, err = q.db.HGet(ctx, key, "partitions").Int()
+	}
 	if err != nil {
 		return fmt.Errorf("firqredis: %w", err)
 	}

@@ -37,7 +37,7 @@ func TestNoRepetition(t *testing.T) {
 	}
 	for name, f := range map[string]func() error{
 		"push":    func() error { _, err := cut.Enqueue(ctx, job{}); return err },
-		"pop":     func() error { _, err := cut.pop(ctx, 0, 1, 0, nil, nil); return err },
+		"pop":     func() error { _, err := cut.pop(ctx, 0, popping{n: 1, bytes: maxBytes}); return err },
 		"ack":     func() error { return cut.Ack(ctx, its[0]) },
 		"nack":    func() error { return cut.Nack(ctx, its[1], Retry{}) },
 		"release": func() error { return cut.Release(ctx, its[2]) },

@@ -31,6 +31,9 @@ func load(name string, common bool) *script {
 		return string(b)
 	}
 	s := &script{name: name, source: read(name)}
+	// What brings in what is due is a part of the scripts that say where.
+	s.source = strings.Replace(s.source, "--DUE--\n", read("due"), 1)
+	s.source = strings.Replace(s.source, "--COMMON--\n", read("common"), 1)
 	if common {
 		s.source = read("common") + s.source
 	}
@@ -114,7 +117,8 @@ type processor interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// cold runs a script that begins with common.lua. If ctx ends first it is open what became of it.
+// cold runs a script that has what common.lua asks for in front of its own arguments. If ctx ends first it is open what became
+// of it.
 func (q *Queue[T]) cold(ctx context.Context, s *script, p int, own ...any) (any, error) {
 	args := make([]any, 0, 6+len(own))
 	now := q.settings()

@@ -87,7 +87,7 @@ func TestStored(t *testing.T) {
 func TestStoredDue(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
-		at := time.Now().Add(50 * time.Millisecond)
+		at := time.Now().Add(500 * time.Millisecond)
 		id := put(t, q, job{At: at})[0]
 		due := func() int64 {
 			t.Helper()

@@ -89,6 +89,9 @@ func TestBadTasks(t *testing.T) {
 		}
 		_, err := q.Enqueue(ctx, job{Payload: long})
 		want(t, err, ErrPayloadTooLarge)
+		_, err = q.Enqueue(ctx, job{Headers: map[string]string{"trace": long}})
+		want(t, err, ErrPayloadTooLarge)
+		want(t, q.Schedules().Put(ctx, Schedule[string]{ID: "s", Cron: "@daily", Task: job{Headers: map[string]string{long: ""}}}), ErrPayloadTooLarge)
 		// In a batch the others are queued, and each has its own error.
 		rs, err := q.EnqueueBatch(ctx, []job{{ID: "1"}, {ID: "2", Cost: -1}, {ID: "3", Payload: long}, {ID: "4"}})
 		want(t, err, firq.ErrInvalidTask)

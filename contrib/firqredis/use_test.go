@@ -43,7 +43,7 @@ func now(t testing.TB, q *Queue[string], n int) []*Item[string] {
 	var its []*Item[string]
 	for p := range q.prefix {
 		for len(its) < n {
-			b, err := q.pop(bounded(t), p, min(n-len(its), maxBatch), 0, nil, nil)
+			b, err := q.pop(bounded(t), p, popping{n: min(n-len(its), maxBatch), bytes: maxBytes})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -209,7 +209,7 @@ func TestGivenUpOnTheWay(t *testing.T) {
 		c := s.client(t)
 		q := open(t, s, Config[string]{Client: c, Lease: time.Hour, MaxAttempts: 1})
 		var leave atomic.Pointer[func()]
-		c.AddHook(after{popScript, func() { (*leave.Load())() }})
+		c.AddHook(after{script: popScript, f: func() { (*leave.Load())() }})
 		back := func(what string) {
 			t.Helper()
 			until(t, what+": it is back", func() bool { st := must(q.Stats(context.Background())); return st.Queued == 1 && st.InFlight == 0 })
@@ -232,7 +232,8 @@ func TestGivenUpOnTheWay(t *testing.T) {
 			back(what)
 		}
 		give("Dequeue", func(ctx context.Context) error { _, err := q.Dequeue(ctx); return err }, func() bool { return q.fetch.wanted() == 0 })
-		give("From", func(ctx context.Context) error { _, err := q.From([]string{"default"}, nil).Dequeue(ctx); return err }, func() bool { return true })
+		from := q.From([]string{"default"}, nil)
+		give("From", func(ctx context.Context) error { _, err := from.Dequeue(ctx); return err }, func() bool { return from.fetch.wanted() == 0 })
 		idle := func() {}
 		leave.Store(&idle)
 
@@ -276,13 +277,9 @@ func TestGivenUpOnTheWay(t *testing.T) {
 
 // after calls f after each run of a script.
 type after struct {
+	noHook
 	*script
 	f func()
-}
-
-func (after) DialHook(next redis.DialHook) redis.DialHook { return next }
-func (after) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
 }
 
 func (a after) ProcessHook(next redis.ProcessHook) redis.ProcessHook {

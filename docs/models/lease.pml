@@ -2,9 +2,10 @@
 The queue on Redis: leases, what ends them, and the wake token.
 
 Stands for   contrib/firqredis: lua/push.lua, pop.lua, ack.lua, nack.lua, release.lua, maintain.lua and token.lua, each
-             one step, as the server runs one script at a time; fetcher.work, look, doze, end, blocked and pass
-             (fetch.go); pop (pop.go). One process is one client process; the call that waits is of
-             BATCH tasks, which it settles one after the other; then there is another call, or there is not.
+             one step, as the server runs one script at a time (what pop.lua brings in itself is a step before it
+             here); fetcher.work, look, doze, end and wake (fetch.go); listen (ear.go); pop (pop.go). One process is one
+             client process; the call that waits is of BATCH tasks, which it settles one after the other; then there is
+             another call, or there is not.
 Left out     Order, priorities, costs; delays, deadlines, pauses, cancelling, unique keys; several partitions; scripts
              that are cut off, and a server that forgets. A lease may run out at any time.
 Property     A task is in one place: queued, leased, dead or gone. Who settles one has its last delivery, and does it
@@ -367,7 +368,7 @@ inline pass() { d_step { wake(); sound() } }
 #define MAY_DIE
 #endif
 
-/* blocked of fetch.go: it outlives the call that started it. */
+/* listen of ear.go: it outlives the call that started it. */
 proctype Blocked(byte me) {
 end_blocked:
 	do

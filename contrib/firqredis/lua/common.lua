@@ -94,6 +94,11 @@ local function bury(id, x, why)
   if deadFor >= 0 and now + deadFor < nd then nd = now + deadFor end
 end
 
+-- sooner notes when something is due. If that is before what was, who sleeps sleeps for too long.
+local function sooner(at)
+  if at < nd then nd = at; freed = true end
+end
+
 -- leave ends a delivery otherwise than by ack. counted: it was an attempt. after: us until it is queued again.
 -- It returns 1: it will be tried again, 2: it is dead, 3: it was cancelled.
 local function leave(id, counted, after, why, dead)
@@ -113,7 +118,7 @@ local function leave(id, counted, after, why, dead)
   if counted then write(id, x) end
   if after > 0 then
     call('ZADD', Z, now + after, id); t.z = t.z + 1
-    if now + after < nd then nd = now + after; freed = true end
+    sooner(now + after)
   else
     enter(t, id, x)
   end
@@ -121,11 +126,15 @@ local function leave(id, counted, after, why, dead)
   return 1
 end
 
+-- wake wakes a sleeper, if there is something to deliver, or if something is due before it would look again by itself.
 local function wake()
-  if call('EXISTS', R) == 1 and call('LLEN', P..':w') == 0 then call('RPUSH', P..':w', '1') end
+  call('ZREM', L, '')                               -- nothing; but a server without memory lets only scripts go on that have begun to write
+  if (call('EXISTS', R) == 1 or nd < now + 2000000) and call('LLEN', P..':w') == 0 then call('RPUSH', P..':w', '1') end
 end
 
-local function finish()
+-- finish writes back what has changed. quiet: the caller wakes whom it has to.
+local function finish(quiet)
+  call('ZREM', L, '')                               -- see wake
   for _, t in pairs(T) do
     local kv = {'f', digits(t.f), 'i', t.i, 'z', t.z}
     local active = t.n + t.z + t.i > 0
@@ -137,5 +146,5 @@ local function finish()
   end
   for k, by in pairs(C) do call('HINCRBY', P..':s', k, by) end
   call('HSET', M, 'v', digits(v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd))
-  if freed or nd <= now then wake() end
+  if not quiet and (freed or nd <= now) then wake() end
 end

@@ -11,5 +11,8 @@ for k = 9, #ARGV do
   out[#out+1] = r
 end
 if lost > 0 and ARGV[8] == '1' then call('HINCRBY', P..':s', 'leaselost', lost) end
-if exp < nd then call('HSET', M, 'nd', string.format('%.0f', exp)) end
+if exp < nd then
+  nd = exp
+  call('HSET', M, 'nd', string.format('%.0f', nd)); wake()
+end
 return out

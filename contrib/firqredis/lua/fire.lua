@@ -29,7 +29,7 @@ for k = 11, #ARGV, 12 do
     write(tid, x)
     if num(ARGV[k+10]) > now then
       call('ZADD', Z, ARGV[k+10], tid); t.z = t.z + 1
-      if num(ARGV[k+10]) < nd then nd = num(ARGV[k+10]); freed = true end
+      sooner(num(ARGV[k+10]))
     else enter(t, tid, x); place(t) end
     t.e = t.e + 1; count('enqueued'); n = n + 1
   end

@@ -1,57 +1,110 @@
--- Delivers tasks. ARGV: version, n, lease us, the tenants' MaxInFlight, TenantIdle ms, the partition's MaxInFlight, the virtual
--- time of the other partitions or -1 if the caller does not know it, how many names follow, names, and then patterns. With neither
--- names nor patterns: from everybody; else from the named first, then from those that match.
--- Reply: next due us or -1, ready tenants, virtual time, the same before this call, now us, then per task: id, token, body.
+-- Delivers tasks, after what is due was brought in, so that it takes part in the order. ARGV: as common.lua has them; how many that
+-- are due of each kind at most; version, n, lease us, bytes after which no more are delivered, the virtual time of the other
+-- partitions or -1 if the caller does not know it, the rank from which those that match are looked for, how many names follow,
+-- names, and then patterns. With neither names nor patterns: from everybody; else from the named first, then from those that match.
+-- Reply: next due us or -1, ready tenants, virtual time, the same before this call, now us, the rank from which more may match or
+-- -1, then per task: id, token, body.
 local P, call, num = KEYS[1], redis.call, tonumber
 local M, R, D, L = P..':m', P..':r', P..':d', P..':l'
 local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd', 'o', 'idle', 'hs')
-if num(m[5] or 0) > num(ARGV[1]) then return redis.error_reply('FIRQVERSION '..m[5]) end
-local now, v, hlc, nd = tm[1] * 1000000 + tm[2], num(m[1] or 0), num(m[2] or 0), num(m[3] or 9e15)
+if num(m[5] or 0) > num(ARGV[8]) then return redis.error_reply('FIRQVERSION '..m[5]) end
+local now = tm[1] * 1000000 + tm[2]
+if num(m[3] or 9e15) <= now then
+  (function()                                       -- what it defines would cost each call
+--COMMON--
+--DUE--
+    freed = false; finish(true)                     -- who takes some wakes the next, below
+  end)()
+  m = call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd', 'o', 'idle', 'hs')
+end
+local v, hlc, nd = num(m[1] or 0), num(m[2] or 0), num(m[3] or 9e15)
 if hlc < now then hlc = now end
-local n, dim, gim, names, exp = num(ARGV[2]), num(ARGV[4]), num(ARGV[6]), num(ARGV[8]), now + num(ARGV[3])
-local some, tags, matches = #ARGV > 8, {}, nil
+local n, dim, gim, names, exp, bytes = num(ARGV[9]), num(ARGV[2]), num(ARGV[6]), num(ARGV[14]), now + num(ARGV[10]), num(ARGV[11])
+local some, rank, choose, moved = #ARGV > 14, num(ARGV[13]), nil, nil
 if some then
-  for k = 9, 8 + names, 1000 do
-    local last = math.min(k + 999, 8 + names)
-    for j, tag in ipairs(call('ZMSCORE', R, unpack(ARGV, k, last))) do tags[k+j-1] = tag and (num(tag) or num((string.gsub(tag, 'e', '.0e')))) end
-  end
-  matches = function(name, glob)                    -- each piece as early as possible: no way back
-    local at = 1
-    for piece in string.gmatch(glob, '[^\n]+') do
-      local _, to = string.find(name, piece, at)
-      if not to then return false end
-      at = to + 1
+  -- Those to choose from are in a heap, as {1 named or 2 matching, tag, name}. The ones that match come into it in their order, as
+  -- far as it takes: rank is up to where, and edge the last tag and name before it.
+  local heap, size, globs, seen, looked, whole, edge, last = {}, 0, {}, {}, 0, #ARGV == 14 + names, nil, nil
+  local function number(tag) return num(tag) or num((string.gsub(tag, 'e', '.0e'))) end -- miniredis cannot read 1e+8
+  local function before(a, b) return a[1] < b[1] or a[1] == b[1] and (a[2] < b[2] or a[2] == b[2] and a[3] < b[3]) end
+  local function put(x)
+    size = size + 1
+    local i = size
+    while i > 1 and before(x, heap[math.floor(i / 2)]) do
+      local up = math.floor(i / 2)
+      heap[i], i = heap[up], up
     end
-    return true
+    heap[i] = x
+  end
+  local function least()
+    local top, x, i = heap[1], heap[size], 1
+    heap[size] = nil; size = size - 1
+    while 2 * i <= size do
+      local c = 2 * i
+      if c < size and before(heap[c+1], heap[c]) then c = c + 1 end
+      if not before(heap[c], x) then break end
+      heap[i], i = heap[c], c
+    end
+    if size > 0 then heap[i] = x end
+    return top
+  end
+  for k = 15 + names, #ARGV do
+    local pieces = {}
+    for piece in string.gmatch(ARGV[k], '[^\n]+') do pieces[#pieces+1] = piece end
+    globs[#globs+1] = pieces
+  end
+  local function matches(name)
+    for g = 1, #globs do
+      local pieces, at = globs[g], 1
+      for k = 1, #pieces do                         -- each as early as possible: no way back
+        local _, to = string.find(name, pieces[k], at)
+        at = to and to + 1
+        if not at then break end
+      end
+      if at then return true end
+    end
+  end
+  local function within(tag, name) return edge and (tag < edge or tag == edge and name <= last) end
+  local function sure() return size > 0 and (heap[1][1] == 1 or whole or within(heap[1][2], heap[1][3])) end
+  choose = function()
+    while not whole and looked < 5000 and not sure() do
+      local r = call('ZRANGE', R, rank, rank + 499)
+      for _, name in ipairs(r) do
+        if not seen[name] and matches(name) then
+          seen[name] = true; put({2, number(call('ZSCORE', R, name)), name})
+        end
+      end
+      rank, looked, whole = rank + #r, looked + #r, #r < 500
+      if not whole then last = r[500]; edge = number(call('ZSCORE', R, last)) end
+    end
+    if sure() then return least() end
+    if whole then rank = -1 end
+  end
+  moved = function(x, on, s)                        -- one that was before the rank, and is behind it now
+    if within(x[2], x[3]) and not (on and within(s, x[3])) then rank = rank - 1 end
+    if on then x[2] = s; put(x) end
+  end
+  for k = 15, 14 + names, 1000 do
+    for j, tag in ipairs(call('ZMSCORE', R, unpack(ARGV, k, math.min(k + 999, 14 + names)))) do
+      if tag then put({1, number(tag), ARGV[k+j-1]}) end
+      seen[ARGV[k+j-1]] = true
+    end
   end
 end
-local v0, T, H, ls, none, out, got, expired, looked, waited = v, {}, {}, {}, {}, {0, 0, 0, 0, 0}, 0, 0, 0, 0
+local v0, T, H, ls, none, out, got, expired, looked, waited = v, {}, {}, {}, {}, {0, 0, 0, 0, 0, -1}, 0, 0, 0, 0
 if m[4] then n = 0 elseif gim > 0 then n = math.min(n, gim - call('ZCARD', L)) end
-while got < n and looked < n + 100 do
+while got < n and bytes > 0 and looked < n + 100 do
   looked = looked + 1
-  local name, s, own
+  local name, s, x
   local first = call('ZRANGE', R, 0, 0, 'WITHSCORES')
-  if not first[1] then break end
-  local least = num(first[2]) or num((string.gsub(first[2], 'e', '.0e'))) -- miniredis cannot read 1e+8
+  if not first[1] then rank = -1; break end
+  local least = num(first[2]) or num((string.gsub(first[2], 'e', '.0e'))) -- see number
   if least > v then v = least end                   -- the least tag, also if another one is taken
   if not some then name, s = first[1], least
   else
-    for k = 9, 8 + names do
-      if tags[k] and (not s or tags[k] < s) then name, s, own = ARGV[k], tags[k], k end
-    end
-    local from = 0
-    while not name and #ARGV > 8 + names do
-      local r = call('ZRANGE', R, from, from + 511, 'WITHSCORES')
-      for k = 1, #r, 2 do
-        for j = 9 + names, #ARGV do
-          if matches(r[k], ARGV[j]) then name, s = r[k], num(r[k+1]) or num((string.gsub(r[k+1], 'e', '.0e'))); break end
-        end
-        if name then break end
-      end
-      from = from + 512
-      if #r < 1024 then break end
-    end
-    if not name then break end
+    x = choose()
+    if not x then break end
+    name, s = x[3], x[2]
   end
   local t = T[name]
   if not t then
@@ -78,8 +131,8 @@ while got < n and looked < n + 100 do
         if call('GET', u) == id then call('DEL', u) end
       end
     else
-      hlc = hlc + 1; got = got + 1
-      local token, o = string.format('%.0f', hlc), 3 * got + 3
+      hlc = hlc + 1; got = got + 1; bytes = bytes - #body
+      local token, o = string.format('%.0f', hlc), 3 * got + 4
       local was, cost = s, F.C or 1
       s = s + math.min(cost / t.w, 1e15)
       if s == was and cost ~= '0' then s = was * (1 + 2.3e-16) end -- a tag so great that the cost is lost: still, others come first
@@ -97,18 +150,20 @@ while got < n and looked < n + 100 do
   end
   local on = t.n > 0 and (t.im == 0 or t.i < t.im)
   if on then call('ZADD', R, string.format('%.17g', s), name) else call('ZREM', R, name) end
-  if own then tags[own] = on and s end
+  if x then moved(x, on, s) end
 end
 if got > 0 then
   for k = 1, 2 * got, 200 do call('ZADD', L, unpack(ls, k, math.min(k + 199, 2 * got))) end
   if exp < nd then nd = exp end
   for b, by in pairs(H) do call('HINCRBY', P..':s', 'h'..b, by) end
+else
+  call('ZREM', L, '')                               -- nothing; but a server without memory lets only scripts go on that have begun to write
 end
 if expired > 0 then call('HINCRBY', P..':s', 'expired', expired) end
 local ready = call('ZCARD', R)
 -- A partition that was idle comes back to the virtual time of the others, when a caller comes who knows it. It is its clock that
 -- is set forward, and not the tags of those that have come since.
-local others, ahead, idle = num(ARGV[7]), num(m[7] or 0), '0'
+local others, ahead, idle = num(ARGV[12]), num(m[7] or 0), '0'
 if looked > 0 and m[8] ~= '0' then ahead = math.max(ahead, others - v0) end
 if ready == 0 or others < 0 and m[8] ~= '0' then idle = '1' end
 if looked > 0 then
@@ -117,16 +172,17 @@ if looked > 0 then
     call('HSET', key, 'f', string.format('%.17g', t.f), 'i', t.i, 'd', t.c)
     if t.n <= 0 and t.i == 0 and t.z == 0 then      -- all that it had has expired
       call('SREM', P..':a', name)
-      if not t.keep then call('PEXPIRE', key, ARGV[5]) end
+      if not t.keep then call('PEXPIRE', key, ARGV[3]) end
     end
   end
   call('HSET', M, 'v', string.format('%.17g', v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd), 'd', num(m[6] or 0) + got,
     'o', string.format('%.17g', ahead), 'b', string.format('%.17g', v0 + ahead), 'idle', idle, 'hs', string.format('%.0f', num(m[9] or 0) + waited))
 end
--- Who takes something and sees more wakes the next; so does who can take only some of it.
-if ready > 0 and (got > 0 or looked > 0) and not (gim > 0 and call('ZCARD', L) >= gim) and call('LLEN', P..':w') == 0 then
+-- Who takes something and sees more, or leaves something that is due soon, wakes the next; so does who can take only some of it.
+if looked > 0 and (ready > 0 or got > 0 and nd < now + 2000000) and not (gim > 0 and call('ZCARD', L) >= gim) and call('LLEN', P..':w') == 0 then
   call('RPUSH', P..':w', '1')
 end
 out[1], out[2] = nd == 9e15 and '-1' or string.format('%.0f', nd), ready
 out[3], out[4], out[5] = string.format('%.17g', v + ahead), string.format('%.17g', v0 + ahead), string.format('%.0f', now)
+if some and got == 0 and looked > 0 then out[6] = rank end
 return out
