@@ -26,7 +26,7 @@ func measureBatch(ctx context.Context, s *server, size, n int) (b batch, err err
 	if err := s.empty(ctx); err != nil {
 		return b, err
 	}
-	opened, err := openFirq(ctx, s, 2)
+	opened, err := openFirq(ctx, s, 2, "bench")
 	if err != nil {
 		return b, err
 	}

@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 	defer cancel()
 	path := filepath.Join(t.TempDir(), "queues.json")
 	code, out, errOut := call(ctx, "--tasks", "300", "--rounds", "2", "--workers", "4,8", "--tenants", "5", "--crowd", "100", "--noisy", "500",
-		"--samples", "5", "-o", path)
+		"--samples", "16", "--least-pause", "1ms", "--most-pause", "9ms", "-o", path)
 	if code != command.OK {
 		t.Fatalf("exit code %d\n%s", code, errOut)
 	}
@@ -56,14 +56,14 @@ func TestRun(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	for name, n := range map[string][2]int{
-		"throughput": {len(f.Throughput), 2 * 2 * 2}, "single": {len(f.Single), 2 * 2}, "latency": {len(f.Latency), 2},
-		"memory": {len(f.Memory), 4}, "batches": {len(f.Batches), 2 * 4}, "crowd": {len(f.Crowd), 2 * 2}, "fairness": {len(f.Fairness), 3}, "bound": {len(f.Bound), 2 * 4}, "spread": {len(f.Spread), 2},
+		"throughput": {len(f.Throughput), 2 * 2 * 3}, "single": {len(f.Single), 2 * 2}, "latency": {len(f.Latency), 4},
+		"memory": {len(f.Memory), 4}, "batches": {len(f.Batches), 2 * 4}, "crowd": {len(f.Crowd), 2 * 2}, "fairness": {len(f.Fairness), 4}, "bound": {len(f.Bound), 2 * 4}, "spread": {len(f.Spread), 2},
 	} {
 		if n[0] != n[1] {
 			t.Errorf("%s: %d results, want %d", name, n[0], n[1])
 		}
 	}
-	if f.Throughput[0].System != firqName || f.Throughput[2].System != asynqName {
+	if f.Throughput[0].System != firqName || f.Throughput[3].System != asynqName {
 		t.Errorf("rounds do not alternate: %+v", f.Throughput)
 	}
 	for _, r := range f.Throughput {
@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	for _, l := range f.Latency {
-		if len(l.Times) == 0 || l.Times[0] <= 0 {
+		if len(l.Times) != 16 || l.Times[0] <= 0 || l.Least != time.Millisecond || l.Most != 9*time.Millisecond { // the same for all
 			t.Errorf("%+v", l)
 		}
 	}
@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%+v", b)
 		}
 	}
-	for _, want := range []string{"| 8 | ratio |", "| firqredis | 64 | 500 | 100 |", "| goal |"} {
+	for _, want := range []string{"| 8 | ratio |", "| 8 | ratio to that |", "| asynq, TaskCheckInterval 1 ms | 16 |", "| firqredis | 64 | 500 | 100 |", "| goal |"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -115,6 +115,8 @@ func TestUsage(t *testing.T) {
 		{[]string{"--rounds", "-1"}, "--rounds: -1"},
 		{[]string{"--crowd", "0"}, "--crowd: 0"},
 		{[]string{"--worker", "4"}, "-worker"},
+		{[]string{"--least-pause", "0s"}, "--least-pause"},
+		{[]string{"--least-pause", "7s"}, "--most-pause"},
 		{[]string{"asynq"}, `unknown argument "asynq"`},
 	} {
 		code, _, errOut := call(t.Context(), c.args...)
@@ -208,6 +210,10 @@ func TestMarkdown(t *testing.T) {
 				p.ServerUs, p.Seconds = 2*us, 0.03
 			}
 			f.Throughput = append(f.Throughput, throughput{System: system, Workers: 16, Round: round, Enqueue: p, Process: p, Both: p})
+			if system == firqName {
+				q := phase{Tasks: 100, Seconds: 0.05, ServerUs: us / 3, ClientUs: 7, Scripts: 3}
+				f.Throughput = append(f.Throughput, throughput{System: asynqQueues, Workers: 16, Round: round, Enqueue: q, Process: q, Both: q})
+			}
 			p.ServerUs = map[string]float64{firqName: 30, asynqName: 10}[system]
 			f.Single = append(f.Single, single{System: system, Round: round, phase: p})
 		}
@@ -216,7 +222,10 @@ func TestMarkdown(t *testing.T) {
 			f.Crowd = append(f.Crowd, crowd{Tenants: n, Round: round, Enqueue: p, Process: p})
 		}
 	}
-	f.Latency = []latency{{System: firqName, Times: []time.Duration{500 * time.Microsecond, 2 * time.Millisecond, 6 * time.Millisecond}, Scripts: 3, IdleCPU: 1e4}}
+	f.Latency = []latency{{
+		System: firqName, Workers: 64, Times: []time.Duration{500 * time.Microsecond, 2 * time.Millisecond, 6 * time.Millisecond}, Scripts: 3, Idle: 0.5, IdleCPU: 1e4,
+		Least: 500 * time.Millisecond, Most: 6 * time.Second,
+	}}
 	f.Memory = []memory{{firqName, 64, 100, 350}, {asynqName, 1, 100, 700}}
 	f.Bound = []bound{{Batch: 4, Deliveries: 10, Gap: 2, Share: 0.5}, {Batch: 4, Deliveries: 10, Gap: 1, Share: 1.5}}
 	f.Spread = []spread{{Deliveries: 1300, Least: 460, Most: 465}, {Deliveries: 1300, Least: 470, Most: 475}}
@@ -229,7 +238,8 @@ func TestMarkdown(t *testing.T) {
 		"| 16 | ratio | **3.00** (**0.50**) | **3.00** (**0.50**) | **3.00** (**0.50**) | **3.00** (**0.50**) | 1.00 | 1.00 |",
 		"| 16 | firqredis | 10.0k ±0 % (15.0) | 10.0k ±0 % (15.0) | 5.00k ±0 % (30.0) |",
 		"| ratio | 3.00 | **3.00** |",
-		"| firqredis | 3 | 2ms | 6ms | 6ms | 3.00 | 1.00 % |",
+		"| 64 idle workers, pauses of 500ms to 6s |", "| firqredis | 3 | 2ms | 6ms | 6ms | 33 % | 3.00 | 0.5 | 1.00 % |",
+		"| 16 | asynq, a queue per tenant | 2.00k ±0 % (5.0) |", "| 16 | ratio to that | **5.00** (**3.00**) |",
 		"| 10000 | 100.0 | 100.0 | 200.0 |", "| ratio | **12.50** | **12.50** | **12.50** |",
 		"| 1, 1 | 1 to 4 | 20 | 2.00 | **1.50** |", "| the worst difference, of its bound | at most 1.00 | 1.50 | **no** |",
 		"| the extremes of all rounds | 1300 | **460** | **475** | 100 |",

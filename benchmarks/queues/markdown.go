@@ -56,25 +56,43 @@ func throughputTable(w io.Writer, f *file) {
 			if of != nil {
 				rate, us = func(t *throughput) float64 { return of(t).rate() }, func(t *throughput) float64 { return of(t).ServerUs }
 			}
-			for _, system := range systems(0) {
+			for _, system := range append(systems(0), asynqQueues) {
 				rates := f.of(system, workers, rate)
+				if len(rates) == 0 {
+					continue
+				}
 				cells[system] = append(cells[system], fmt.Sprintf("%s ±%.0f %% (%.1f)", report.Count(stats.Median(rates)), 100*stats.Spread(rates),
 					stats.Median(f.of(system, workers, us))))
 			}
 			cells["ratio"] = append(cells["ratio"], fmt.Sprintf("**%.2f** (**%.2f**)", f.ratio(workers, rate), f.ratio(workers, us)))
+			if other := f.of(asynqQueues, workers, rate); len(other) > 0 {
+				cells[toQueues] = append(cells[toQueues], fmt.Sprintf("**%.2f** (**%.2f**)", stats.Ratio(f.of(firqName, workers, rate), other),
+					stats.Ratio(f.of(firqName, workers, us), f.of(asynqQueues, workers, us))))
+			}
 		}
 		scripts, client := func(t *throughput) float64 { return t.Both.Scripts }, func(t *throughput) float64 { return t.Both.ClientUs }
-		for _, system := range systems(0) {
-			cells[system] = append(cells[system], fmt.Sprintf("%.2f", stats.Median(f.of(system, workers, scripts))),
-				fmt.Sprintf("%.1f", stats.Median(f.of(system, workers, client))))
+		for system := range cells {
+			if some := f.of(system, workers, scripts); len(some) > 0 {
+				cells[system] = append(cells[system], fmt.Sprintf("%.2f", stats.Median(some)), fmt.Sprintf("%.1f", stats.Median(f.of(system, workers, client))))
+			}
 		}
 		cells["ratio"] = append(cells["ratio"], fmt.Sprintf("%.2f", f.ratio(workers, scripts)), fmt.Sprintf("%.2f", f.ratio(workers, client)))
-		for _, name := range append(systems(0), "ratio") {
+		if of := cells[toQueues]; len(of) > 0 {
+			cells[toQueues] = append(of, fmt.Sprintf("%.2f", stats.Ratio(f.of(firqName, workers, scripts), f.of(asynqQueues, workers, scripts))),
+				fmt.Sprintf("%.2f", stats.Ratio(f.of(firqName, workers, client), f.of(asynqQueues, workers, client))))
+		}
+		for _, name := range append(systems(0), "ratio", asynqQueues, toQueues) {
+			if len(cells[name]) == 0 {
+				continue
+			}
 			report.Row(w, append([]string{fmt.Sprint(workers), name}, cells[name]...)...)
 		}
 	}
 	report.Printf(w, "\n")
 }
+
+// toQueues is the ratio to asynqQueues.
+const toQueues = "ratio to that"
 
 // ratio is of firqredis to asynq.
 func (f *file) ratio(workers int, figure func(*throughput) float64) float64 {
@@ -115,10 +133,13 @@ func latencyTable(w io.Writer, f *file) {
 	if len(f.Latency) == 0 {
 		return
 	}
-	report.Heading(w, "64 idle workers", "tasks", "p50", "p99", "worst", "scripts per task", "server CPU when idle")
+	l := &f.Latency[0]
+	report.Heading(w, fmt.Sprintf("%d idle workers, pauses of %v to %v", l.Workers, l.Least, l.Most), "tasks", "p50", "p99", "worst", "later than 5 ms",
+		"scripts per task", "when idle: scripts/s", "server CPU")
 	for i := range f.Latency {
 		l := &f.Latency[i]
-		report.Row(w, l.System, fmt.Sprint(len(l.Times)), short(l.at(0.5)), short(l.at(0.99)), short(l.at(1)), fmt.Sprintf("%.2f", l.Scripts),
+		report.Row(w, l.System, fmt.Sprint(len(l.Times)), short(l.at(0.5)), short(l.at(0.99)), short(l.at(1)),
+			fmt.Sprintf("%.0f %%", 100*l.late(5*time.Millisecond)), fmt.Sprintf("%.2f", l.Scripts), fmt.Sprintf("%.1f", l.Idle),
 			fmt.Sprintf("%.2f %%", l.IdleCPU/1e4))
 	}
 	report.Printf(w, "\n")

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -160,14 +158,14 @@ func measureThroughput(ctx context.Context, s *server, system string, workers, t
 	if err := s.empty(ctx); err != nil {
 		return t, err
 	}
-	c, err := open(ctx, s, system, enqueuers)
+	names := tenantNames(tenants)
+	c, err := open(ctx, s, system, enqueuers, names)
 	if err != nil {
 		return t, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	names := tenantNames(tenants)
 	one := func(i int) error { return c.enqueue(ctx, names[i%tenants]) }
-	if err := warm(ctx, c, workers); err != nil {
+	if err := warm(ctx, c, workers, names[:min(tenants, 8)]); err != nil {
 		return t, err
 	}
 	t.Enqueue, err = s.during(ctx, n, func() (time.Time, error) {
@@ -192,8 +190,8 @@ func measureThroughput(ctx context.Context, s *server, system string, workers, t
 }
 
 // warm opens connections and loads scripts.
-func warm(ctx context.Context, c session, workers int) error {
-	if err := calls(ctx, enqueuers, 2*enqueuers, func(i int) error { return c.enqueue(ctx, fmt.Sprintf("tenant-%d", i%8)) }); err != nil {
+func warm(ctx context.Context, c session, workers int, tenants []string) error {
+	if err := calls(ctx, enqueuers, 2*enqueuers, func(i int) error { return c.enqueue(ctx, tenants[i%len(tenants)]) }); err != nil {
 		return err
 	}
 	_, err := drain(ctx, c, workers, 2*enqueuers, nil)
@@ -212,12 +210,12 @@ func measureSingle(ctx context.Context, s *server, system string, n int) (r sing
 	if err := s.empty(ctx); err != nil {
 		return r, err
 	}
-	c, err := open(ctx, s, system, 1)
+	names := tenantNames(64)
+	c, err := open(ctx, s, system, 1, names)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	names := tenantNames(64)
 	one := func(i int) error { return c.enqueue(ctx, names[i%len(names)]) }
 	if err := calls(ctx, 1, 100, one); err != nil {
 		return r, err
@@ -227,83 +225,6 @@ func measureSingle(ctx context.Context, s *server, system string, n int) (r sing
 		return time.Now(), err
 	})
 	return r, err
-}
-
-// latency is from Enqueue to the handler, with workers that have nothing to do.
-type latency struct {
-	System  string          `json:"system"`
-	Workers int             `json:"workers"`
-	Times   []time.Duration `json:"times_ns"` // in order
-	Scripts float64         `json:"scripts"`  // calls per task
-	IdleCPU float64         `json:"idle_ppm"` // of a processor that the server uses while nothing happens, in 1/1,000,000
-	Pause   time.Duration   `json:"pause_ns"` // between two tasks, about
-}
-
-// at returns a percentile, from 0 to 1.
-func (l *latency) at(p float64) time.Duration {
-	if len(l.Times) == 0 {
-		return 0
-	}
-	return l.Times[min(int(p*float64(len(l.Times))), len(l.Times)-1)]
-}
-
-func measureLatency(ctx context.Context, s *server, system string, workers, n int, pause time.Duration) (l latency, err error) {
-	l = latency{System: system, Workers: workers, Pause: pause}
-	if err := s.empty(ctx); err != nil {
-		return l, err
-	}
-	c, err := open(ctx, s, system, enqueuers)
-	if err != nil {
-		return l, err
-	}
-	defer func() { err = errors.Join(err, c.close()) }()
-	began := make(chan time.Time, 1)
-	stop, err := c.work(ctx, workers, func([]byte, uint64) { began <- time.Now() })
-	if err != nil {
-		return l, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	one := func() (d time.Duration, err error) {
-		at := time.Now()
-		if err := c.enqueue(ctx, "tenant"); err != nil {
-			return 0, err
-		}
-		t := time.NewTimer(patience)
-		defer t.Stop()
-		select {
-		case b := <-began:
-			return b.Sub(at), nil
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		case <-t.C:
-			return 0, fmt.Errorf("a task is not handled after %v", patience)
-		}
-	}
-	if _, err := one(); err != nil { // scripts and connections
-		return l, err
-	}
-	const quiet = 4 * time.Second
-	idle, err := s.during(ctx, 1, func() (time.Time, error) { return time.Now(), pauseFor(ctx, min(quiet, time.Duration(n)*pause)) })
-	if err != nil {
-		return l, err
-	}
-	l.IdleCPU = idle.ServerUs / min(quiet, time.Duration(n)*pause).Seconds()
-	p, err := s.during(ctx, n, func() (time.Time, error) {
-		for range n {
-			d, err := one()
-			if err != nil {
-				return time.Time{}, err
-			}
-			l.Times = append(l.Times, d)
-			if err := pauseFor(ctx, pause/2+rand.N(pause)); err != nil {
-				return time.Time{}, err
-			}
-		}
-		return time.Now(), nil
-	})
-	l.Scripts = p.Scripts
-	slices.Sort(l.Times)
-	return l, err
 }
 
 // pauseFor lets time pass.

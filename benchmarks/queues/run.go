@@ -17,7 +17,7 @@ import (
 )
 
 // schema names the format of file. It changes when a field changes its meaning.
-const schema = "firq-queues/1"
+const schema = "firq-queues/2"
 
 // file is a result file.
 type file struct {
@@ -48,6 +48,7 @@ type plan struct {
 	parts                                        []part
 	workers                                      []int
 	tasks, tenants, rounds, crowd, noisy, sample int
+	least, most                                  time.Duration // between two tasks of the latency part
 }
 
 // part is a part of the measurements, on a server.
@@ -90,7 +91,7 @@ func systems(round int) []string {
 func runThroughput(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for _, workers := range p.workers {
 		for round := range p.rounds {
-			for _, system := range systems(round) {
+			for _, system := range append(systems(round), asynqQueues) {
 				t, err := measureThroughput(ctx, p.on, system, workers, p.tenants, p.tasks)
 				if err != nil {
 					return fmt.Errorf("%s, %d workers: %w", system, workers, err)
@@ -120,12 +121,8 @@ func runSingle(ctx context.Context, p *plan, f *file, say command.Say) error {
 }
 
 func runLatency(ctx context.Context, p *plan, f *file, say command.Say) error {
-	for _, system := range systems(0) {
-		n, pause := p.sample, 13*time.Millisecond
-		if system == asynqName {
-			n, pause = max(1, n/10), 700*time.Millisecond
-		}
-		l, err := measureLatency(ctx, p.on, system, 64, n, pause)
+	for _, system := range []string{firqName, asynqName, asynq10ms, asynq1ms} {
+		l, err := measureLatency(ctx, p.on, system, 64, (p.sample+lanes-1)/lanes, p.least, p.most)
 		if err != nil {
 			return fmt.Errorf("%s: %w", system, err)
 		}
@@ -189,7 +186,7 @@ func runFairness(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for _, c := range []struct {
 		system  string
 		workers int
-	}{{firqName, 1}, {firqName, 64}, {asynqName, 64}} {
+	}{{firqName, 1}, {firqName, 64}, {asynqName, 64}, {asynqQueues, 64}} {
 		r, err := measureFairness(ctx, p.on, c.system, c.workers, p.noisy, quiet)
 		if err != nil {
 			return fmt.Errorf("%s, %d workers: %w", c.system, c.workers, err)
@@ -227,12 +224,16 @@ func parse(cmd *cli.Command) (*plan, error) {
 	p := &plan{
 		server: cmd.String("server"), appendfsync: cmd.String("appendfsync"), tasks: cmd.Int("tasks"), tenants: cmd.Int("tenants"), rounds: cmd.Int("rounds"),
 		crowd: cmd.Int("crowd"), noisy: cmd.Int("noisy"), sample: cmd.Int("samples"),
+		least: cmd.Duration("least-pause"), most: cmd.Duration("most-pause"),
 	}
 	err := command.InRange(cmd, map[string]int{
 		"tasks": 10_000_000, "tenants": 1_000_000, "rounds": 1000, "crowd": 1_000_000, "noisy": 10_000_000, "samples": 100_000,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if p.least <= 0 || p.most < p.least || p.most > time.Minute {
+		return nil, fmt.Errorf("--least-pause, --most-pause: %v and %v, must be above 0, in order, and at most 1m", p.least, p.most)
 	}
 	if !slices.Contains([]string{"off", "everysec", "always"}, p.appendfsync) {
 		return nil, fmt.Errorf("--appendfsync: %q, must be off, everysec or always", p.appendfsync)

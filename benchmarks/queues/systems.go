@@ -18,6 +18,11 @@ import (
 const (
 	firqName  = "firqredis"
 	asynqName = "asynq"
+	// asynqQueues has a queue for each tenant, all of the same weight: what asynq's documentation advises for tenants.
+	asynqQueues = "asynq, a queue per tenant"
+	// Those that look for tasks more often than once a second.
+	asynq10ms = "asynq, TaskCheckInterval 10 ms"
+	asynq1ms  = "asynq, TaskCheckInterval 1 ms"
 )
 
 // handler gets a task's payload, and a number that grows from delivery to delivery.
@@ -34,12 +39,24 @@ type session interface {
 	close() error
 }
 
-// open returns a session with so many connections at most.
-func open(ctx context.Context, s *server, system string, conns int) (session, error) {
-	if system == asynqName {
-		return openAsynq(s, conns), nil
+// open returns a session for tenants with so many connections at most.
+func open(ctx context.Context, s *server, system string, conns int, tenants []string) (session, error) {
+	return openQueueOf(ctx, s, system, conns, tenants, "bench")
+}
+
+// openQueueOf is open for a queue of another name.
+func openQueueOf(ctx context.Context, s *server, system string, conns int, tenants []string, name string) (session, error) {
+	switch system {
+	case firqName:
+		return openFirq(ctx, s, conns, name)
+	case asynqQueues:
+		return openAsynq(s, conns, tenants, 0), nil
+	case asynq10ms:
+		return openAsynq(s, conns, []string{name}, 10*time.Millisecond), nil
+	case asynq1ms:
+		return openAsynq(s, conns, []string{name}, time.Millisecond), nil
 	}
-	return openFirq(ctx, s, conns)
+	return openAsynq(s, conns, []string{name}, 0), nil
 }
 
 // payloadBytes is how long payloads are.
@@ -56,9 +73,9 @@ type firqSession struct {
 	q      *firqredis.Queue[[]byte]
 }
 
-func openFirq(ctx context.Context, s *server, conns int) (session, error) {
+func openFirq(ctx context.Context, s *server, conns int, name string) (session, error) {
 	client := s.client(conns)
-	q, err := firqredis.New(ctx, firqredis.Config[[]byte]{Client: client, Name: "bench"})
+	q, err := firqredis.New(ctx, firqredis.Config[[]byte]{Client: client, Name: name})
 	if err != nil {
 		_ = client.Close()
 		return nil, err
@@ -111,16 +128,30 @@ func (f *firqSession) close() error {
 type asynqSession struct {
 	opt    asynq.RedisClientOpt
 	client *asynq.Client
+	queues map[string]int // with their weights
+	one    string         // the queue, if there is one
+	every  time.Duration  // TaskCheckInterval
 	order  atomic.Uint64
 }
 
-func openAsynq(s *server, conns int) session {
+func openAsynq(s *server, conns int, queues []string, every time.Duration) session {
 	opt := asynq.RedisClientOpt{Addr: s.addr, PoolSize: conns}
-	return &asynqSession{opt: opt, client: asynq.NewClient(opt)}
+	a := &asynqSession{opt: opt, client: asynq.NewClient(opt), queues: map[string]int{}, every: every}
+	for _, name := range queues {
+		a.queues[name] = 1
+	}
+	if len(queues) == 1 {
+		a.one = queues[0]
+	}
+	return a
 }
 
 func (a *asynqSession) enqueue(ctx context.Context, tenant string) error {
-	_, err := a.client.EnqueueContext(ctx, asynq.NewTask("t", payload(tenant)))
+	queue := a.one
+	if queue == "" {
+		queue = tenant
+	}
+	_, err := a.client.EnqueueContext(ctx, asynq.NewTask("t", payload(tenant)), asynq.Queue(queue))
 	return err
 }
 
@@ -130,7 +161,9 @@ func (a *asynqSession) fill(ctx context.Context, tenants []string, n int) error 
 }
 
 func (a *asynqSession) work(_ context.Context, workers int, h handler) (func() error, error) {
-	srv := asynq.NewServer(a.opt, asynq.Config{Concurrency: workers, LogLevel: asynq.FatalLevel, ShutdownTimeout: 10 * time.Second})
+	srv := asynq.NewServer(a.opt, asynq.Config{
+		Concurrency: workers, LogLevel: asynq.FatalLevel, ShutdownTimeout: 10 * time.Second, Queues: a.queues, TaskCheckInterval: a.every,
+	})
 	err := srv.Start(asynq.HandlerFunc(func(_ context.Context, t *asynq.Task) error {
 		h(t.Payload(), a.order.Add(1))
 		return nil

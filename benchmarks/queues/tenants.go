@@ -23,7 +23,7 @@ func measureMemory(ctx context.Context, s *server, system string, tenants, n int
 	each := max(1, n/tenants)
 	m = memory{System: system, Tenants: tenants, Tasks: each * tenants}
 	fill := func(names []string, each int) error {
-		c, err := open(ctx, s, system, enqueuers)
+		c, err := open(ctx, s, system, enqueuers, names)
 		if err != nil {
 			return err
 		}
@@ -82,12 +82,12 @@ func measureCrowd(ctx context.Context, s *server, tenants, n int) (r crowd, err 
 	if err := s.empty(ctx); err != nil {
 		return r, err
 	}
-	c, err := open(ctx, s, firqName, enqueuers)
+	names := tenantNames(tenants)
+	c, err := open(ctx, s, firqName, enqueuers, names)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	names := tenantNames(tenants)
 	if err := c.fill(ctx, names, max(1, n/tenants)); err != nil {
 		return r, err
 	}
@@ -117,7 +117,8 @@ func measureFairness(ctx context.Context, s *server, system string, workers, noi
 	if err := s.empty(ctx); err != nil {
 		return r, err
 	}
-	c, err := open(ctx, s, system, enqueuers)
+	names := tenantNames(quiet)
+	c, err := open(ctx, s, system, enqueuers, append([]string{"noisy"}, names...))
 	if err != nil {
 		return r, err
 	}
@@ -125,7 +126,6 @@ func measureFairness(ctx context.Context, s *server, system string, workers, noi
 	if err := c.fill(ctx, []string{"noisy"}, noisy); err != nil {
 		return r, err
 	}
-	names := tenantNames(quiet)
 	for i := range names {
 		if err := c.enqueue(ctx, names[i]); err != nil {
 			return r, err
