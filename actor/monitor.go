@@ -2,7 +2,6 @@ package actor
 
 import (
 	"log/slog"
-	"math"
 	"math/bits"
 	"runtime"
 	"slices"
@@ -13,21 +12,18 @@ import (
 )
 
 const (
-	looks     = 4                      // of the monitor before it rests, if it finds nothing
-	patience  = 8                      // rests in a row until it puts up with finding nothing
-	lookPause = 100 * time.Microsecond // then no entry wakes it for so long
-	lookAfter = time.Millisecond       // and then it looks in any case
-	noLook    = math.MaxInt64          // of System.look: entries do not wake the monitor
-	toldAfter = time.Millisecond       // a handler that blocks is logged if it takes so long
+	looks     = 4                // of the monitor in a row, before it rests
+	patience  = 8                // rests in a row before entries do not interrupt them any more
+	lookAfter = time.Millisecond // then, and if no entry comes, the monitor looks again
+	toldAfter = time.Millisecond // a handler that blocks is logged if it takes so long
 )
 
-// watch wakes the monitor, because there are actors that wait for a slot, unless it is awake or
-// has looked just now. now may be 0: then it is woken only if it sleeps since nobody waited.
-func (s *System) watch(now int64) {
-	if now < s.look.Load() {
+// watch wakes the monitor, because there are actors that wait for a slot.
+func (s *System) watch() {
+	if s.awake.Load() {
 		return
 	}
-	s.look.Store(noLook)
+	s.awake.Store(true)
 	select {
 	case s.monitor <- struct{}{}:
 	default:
@@ -35,34 +31,45 @@ func (s *System) watch(now int64) {
 }
 
 // monitorSlots takes slots away from handlers that block, or compute for long, while others
-// wait, as the Go runtime does with processors. It sleeps while nobody waits.
+// wait, as the Go runtime does with processors. It sleeps while nobody waits. Where it looks in
+// vain again and again, as beside handlers that compute, entries wake it each millisecond at most.
 func (s *System) monitorSlots() {
 	t := time.NewTimer(0)
 	defer t.Stop()
+	vain := 0 // since it has taken a slot
 	for {
 		select {
 		case <-s.stopped:
 			return
 		case <-s.monitor:
 		}
-		for vain := 1; s.pool.waits(); vain++ {
+		for look := true; look; look = s.pool.waits() {
 			if s.takeBlocked() {
 				vain = 0
 				continue
 			}
-			t.Reset(s.rest(vain))
+			step := max(s.cfg.Handoff/2, 1)
+			if s.busy != nil {
+				vain++
+				step = min(step, lookAfter)
+				s.awake.Store(vain > patience)
+			}
+			if vain <= patience && !s.pool.waits() {
+				break
+			}
+			t.Reset(step)
 			select {
 			case <-s.stopped:
 				return
 			case <-t.C:
 			case <-s.monitor:
 			}
-			s.look.Store(noLook)
+			s.awake.Store(true)
 			s.takeLate()
 		}
-		s.look.Store(0)
+		s.awake.Store(false)
 		if s.pool.waits() { // an entry that came meanwhile has woken no slot
-			s.watch(0)
+			s.watch()
 		}
 	}
 }
@@ -80,22 +87,6 @@ func (p *pool) waits() bool {
 	return false
 }
 
-// rest returns when the monitor has to look again, and says which entries wake it before: all of
-// them, or, when it has looked in vain many times in a row, as happens beside handlers that
-// compute, one each 100 us.
-func (s *System) rest(vain int) time.Duration {
-	step := max(s.cfg.Handoff/2, 1)
-	if s.busy == nil {
-		return step
-	}
-	next := int64(0)
-	if vain > patience {
-		next = s.now() + int64(lookPause)
-	}
-	s.look.Store(next)
-	return min(step, lookAfter)
-}
-
 // takeBlocked takes the slot of a handler that blocks. Those that compute run, or wait for a
 // processor: so if fewer goroutines do than slots have a handler in progress, the handlers of the
 // others block. Which ones they are the runtime does not tell. The slot of the oldest is taken: if
@@ -106,6 +97,9 @@ func (s *System) takeBlocked() bool {
 		return false
 	}
 	for range looks {
+		if !s.pool.waits() {
+			return false
+		}
 		sl, since, started := s.pool.oldest()
 		if n := s.busy(); sl != nil && n < started && s.pool.takeAway(sl, since, n == 0) {
 			s.handedOff()

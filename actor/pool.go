@@ -95,7 +95,7 @@ func (p *pool) ready(a *actor, c *Ctx) {
 			if sl.next.CompareAndSwap(nil, a) {
 				failpoint.At("next again")
 				if sl.owner.Load() == w && sl.since.Load() != 0 || !sl.next.CompareAndSwap(a, nil) {
-					p.sys.watch(0) // for the slot may have to be taken away
+					p.sys.watch() // for the slot may have to be taken away
 					return
 				} // the slot was lost, or the handler is over, and the slot's owner may sleep already
 			}
@@ -136,7 +136,7 @@ func (p *pool) push(e entry) bool {
 		return false
 	}
 	if p.asleep.Load() == 0 || !p.wake(e.since) {
-		p.sys.watch(e.since)
+		p.sys.watch()
 	}
 	return true
 }

@@ -49,8 +49,8 @@ type System struct {
 	abandoned  atomic.Uint64
 	deadlocks  atomic.Uint64
 	handoffs   atomic.Uint64
-	look       atomic.Int64 // from then on an entry that waits wakes the monitor
-	busy       func() int   // goroutines of others that compute or could; nil: only time counts
+	awake      atomic.Bool // entries do not wake the monitor
+	busy       func() int  // goroutines of others that compute or could; nil: only time counts
 	monitor    chan struct{}
 	stopped    chan struct{} // closed by Close
 	rootNudge  chan struct{}
@@ -104,7 +104,7 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 	if s.cfg.Handoff > 0 {
 		go s.monitorSlots()
 	} else {
-		s.look.Store(noLook)
+		s.awake.Store(true)
 	}
 	return s, nil
 }
