@@ -147,14 +147,14 @@ func (t *table[T, K, V]) put(groups []octet[T, K, V], h uint64, n *node[T, K, V]
 	}
 }
 
-// rebuild makes a new array: 1.35 places for each node, more as long as it is growing.
+// rebuild makes a new array: 1.25 places for each node, more as long as it is growing.
 func (t *table[T, K, V]) rebuild(hash func(*Key[T, K]) uint64) *[]octet[T, K, V] {
 	old := t.at.at.Load()
 	want := 2 * (t.live + 1)
 	if t.expected > 0 {
-		want = min(want, max(t.live+1, t.expected)*27/20)
+		want = min(want, max(t.live+1, t.expected)*5/4)
 	}
-	groups := make([]octet[T, K, V], max(want, (t.live+1)*27/20)/8+1)
+	groups := make([]octet[T, K, V], max(want, (t.live+1)*5/4)/8+1)
 	t.live, t.used = 0, 0
 	if old != nil {
 		for i := range *old {

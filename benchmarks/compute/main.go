@@ -56,6 +56,7 @@ type plan struct {
 	over     time.Duration // of a round of the overload, and of the router
 	calls    int           // of one caller alone
 	requests int           // of a trace
+	weblog   *trace        // nil: none
 	entries  int           // whose memory is measured
 	wrk      string        // the load generator
 	moved    int           // keys of which some move
@@ -87,6 +88,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			&cli.DurationFlag{Name: "over", Value: 4 * time.Second, Usage: "of each round of the overload, the router, the refusals and http"},
 			&cli.IntFlag{Name: "calls", Value: 500_000, Usage: "`N` calls of one caller alone"},
 			&cli.IntFlag{Name: "requests", Value: 1_000_000, Usage: "`N` requests of each trace"},
+			&cli.StringFlag{Name: "weblog", Usage: "replay the costs in this `FILE`, too, of the format that firqbench replay takes, as keys of a trace"},
 			&cli.IntFlag{Name: "entries", Value: 200_000, Usage: "`N` entries whose memory is measured"},
 			&cli.IntFlag{Name: "moved", Value: 50_000, Usage: "`N` keys of which some move when a group is added"},
 			command.OutputFlag(),
@@ -103,6 +105,11 @@ func parse(cmd *cli.Command) (p *plan, err error) {
 	}
 	if p.time <= 0 || p.over <= 0 || slices.Min([]int{p.rounds, p.seeds, p.calls, p.requests, p.entries, p.moved}) < 1 {
 		return nil, errors.New("every number must be above 0")
+	}
+	if path := cmd.String("weblog"); path != "" {
+		if p.weblog, err = webLog(path); err != nil {
+			return nil, err
+		}
 	}
 	p.parts, err = command.Select(cmd, parts)
 	return p, err

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var everySystem = []string{ours, oursOtter, pool, groupCache, loading}
+var everySystem = []string{ours, oursOtter, pool, semaphored, groupCache, loading}
 
 // patience is when a test that waits has failed.
 const patience = 20 * time.Second
@@ -72,7 +72,7 @@ func TestSystems(t *testing.T) {
 // As many executions at once as there are slots, where there is a limit; what fails is
 // the call's, and is not kept.
 func TestSlotsAndErrors(t *testing.T) {
-	for _, name := range []string{ours, oursOtter, pool} {
+	for _, name := range []string{ours, oursOtter, pool, semaphored} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var runs atomic.Int64
@@ -125,10 +125,10 @@ func TestLate(t *testing.T) {
 
 // A trace whose keys all fit has no misses but the first ones; a scan has no hits.
 func TestTraces(t *testing.T) {
-	for _, name := range []string{ours, otterAlone} {
-		hits, err := traces[0].measure(t.Context(), name, 2*universe, 20_000, 1)
-		none := trace{"scan", traces[1].key}
-		scans, err2 := none.measure(t.Context(), name, 1, 20_000, 1)
+	for _, name := range ratioSystems {
+		hits, _, err := traces[0].measure(t.Context(), name, 2*universe, 20_000, 1)
+		none := trace{name: "scan", keys: traces[1].keys}
+		scans, _, err2 := none.measure(t.Context(), name, 1, 20_000, 1)
 		if err != nil || err2 != nil || hits < 50 || hits > 99 || scans > 50 {
 			t.Errorf("%s: %.1f %% and %.1f %%, %v, %v", name, hits, scans, err, err2)
 		}
@@ -137,11 +137,14 @@ func TestTraces(t *testing.T) {
 
 // Every part runs, every goal is in the table, and the file holds what the tables do.
 func TestExecute(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "out.json")
+	path, log := filepath.Join(t.TempDir(), "out.json"), filepath.Join(t.TempDir(), "log.csv")
+	if err := os.WriteFile(log, []byte("at_ms,tenant,cost\n"+strings.Repeat("0,a,7\n1,b,9\n", 50)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var out, errOut strings.Builder
 	code := command.Execute(t.Context(), app, []string{"compute",
 		"-rounds", "1", "-seeds", "1", "-time", "5ms", "-over", "300ms", "-calls", "200", "-requests", "3000",
-		"-entries", "1000", "-moved", "2000", "-o", path,
+		"-entries", "1000", "-moved", "2000", "-weblog", log, "-o", path,
 	}, &out, &errOut)
 	if code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, &errOut)
@@ -170,7 +173,7 @@ func TestExecute(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	for _, args := range [][]string{{"-rounds", "0"}, {"-parts", "speed,nothing"}, {"-time", "-1s"}, {"more"}, {"-nonsense"}} {
+	for _, args := range [][]string{{"-rounds", "0"}, {"-parts", "speed,nothing"}, {"-time", "-1s"}, {"more"}, {"-nonsense"}, {"-parts", "ratio", "-weblog", "nowhere.csv"}} {
 		var out, errOut strings.Builder
 		if code := command.Execute(t.Context(), app, append([]string{"compute"}, args...), &out, &errOut); code != 2 || errOut.Len() == 0 || out.Len() != 0 {
 			t.Errorf("%v: exit code %d, %q", args, code, errOut.String())

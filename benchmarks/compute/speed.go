@@ -30,11 +30,11 @@ const (
 )
 
 var loads = []load{
-	{name: "hits, one hot key", systems: []string{ours, pool, groupCache, loading, oursOtter}, size: 1_000, keys: 1, warm: true},
-	{name: "hits, 10,000 zipf keys", systems: []string{ours, pool, groupCache, loading, oursOtter}, size: 20_000, keys: 10_000, zipf: true, warm: true},
-	{name: "misses, nothing kept", systems: []string{ours, pool}},
-	{name: "misses, all kept", systems: []string{ours, pool, loading, oursOtter}, size: many},
-	{name: "mixed zipf", systems: []string{ours, pool, groupCache, loading, oursOtter}, size: many / 10, keys: many, zipf: true},
+	{name: "hits, one hot key", systems: []string{ours, pool, semaphored, groupCache, loading, oursOtter}, size: 1_000, keys: 1, warm: true},
+	{name: "hits, 10,000 zipf keys", systems: []string{ours, pool, semaphored, groupCache, loading, oursOtter}, size: 20_000, keys: 10_000, zipf: true, warm: true},
+	{name: "misses, nothing kept", systems: []string{ours, pool, semaphored}},
+	{name: "misses, all kept", systems: []string{ours, pool, semaphored, loading, oursOtter}, size: many},
+	{name: "mixed zipf", systems: []string{ours, pool, semaphored, groupCache, loading, oursOtter}, size: many / 10, keys: many, zipf: true},
 }
 
 func trivial(_ context.Context, k key) (uint64, error) { return k.Tenant + k.Key, nil }
@@ -128,7 +128,7 @@ func (l load) next(caller uint64) func(n uint64) key {
 // runSingle measures one call when there is nobody else.
 func runSingle(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for round := range p.rounds {
-		for _, name := range turn([]string{ours, pool, groupCache, loading}, round) {
+		for _, name := range turn([]string{ours, pool, semaphored, groupCache, loading}, round) {
 			for _, hit := range []bool{true, false} {
 				what := "one miss"
 				if hit {

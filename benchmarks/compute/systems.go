@@ -24,8 +24,11 @@ const (
 	pool       = "pool+otter+singleflight"
 	groupCache = "groupcache"
 	loading    = "otter loading"
+	semaphored = "otter+singleflight+semaphore"
 	otterAlone = "otter v2"
-	plainOtter = "otter v2 without expiry" // which keeps less
+	// Of the cache alone.
+	plainOtter  = "otter v2 without expiry" // which keeps less
+	otterInStep = "otter v2 in step"        // which never has more than it may
 )
 
 // key is whose result is asked for, and which: the same struct in all systems that take
@@ -56,6 +59,8 @@ func makeSystem(name string, s setup) (system, error) {
 		return newOurs(name == oursOtter, s)
 	case pool:
 		return newPool(s)
+	case semaphored:
+		return newSemaphored(s)
 	case groupCache:
 		return newGroupCache(s), nil
 	case loading:
@@ -144,11 +149,19 @@ func newPool(s setup) (system, error) {
 }
 
 func newOtter[K comparable](size int, expires bool) (*otter.Cache[K, uint64], error) {
+	return otterOf(otterOptions[K](size, expires))
+}
+
+func otterOf[K comparable](o *otter.Options[K, uint64]) (*otter.Cache[K, uint64], error) {
+	return otter.New(o)
+}
+
+func otterOptions[K comparable](size int, expires bool) *otter.Options[K, uint64] {
 	o := &otter.Options[K, uint64]{MaximumSize: size}
 	if expires {
 		o.ExpiryCalculator = otter.ExpiryWriting[K, uint64](ttl)
 	}
-	return otter.New(o)
+	return o
 }
 
 func (p *poolSystem) do(ctx context.Context, k key) (uint64, error) {
