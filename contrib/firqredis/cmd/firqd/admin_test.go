@@ -342,11 +342,11 @@ func TestConfigCheck(t *testing.T) {
 func TestTenantsSetMerges(t *testing.T) {
 	b := newBed(t)
 	q := b.queue()
-	weight := 3.0
+	weight, most := 3.0, 5
 	b.server.Server().SetPreHook(func(_ *server.Peer, cmd string, _ ...string) bool {
 		if strings.EqualFold(cmd, "EVALSHA") || strings.EqualFold(cmd, "EVAL") { // the change is on its way
 			b.server.Server().SetPreHook(nil)
-			if err := q.ChangeTenant(b.Context(), "alice", firqredis.TenantChange{Weight: &weight}); err != nil {
+			if err := q.ChangeTenant(b.Context(), "alice", firqredis.TenantChange{Weight: &weight, MaxInFlight: &most}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -354,7 +354,7 @@ func TestTenantsSetMerges(t *testing.T) {
 	})
 	b.want(exitOK, "tenants set alice --max-queued 7")
 	t1, err := q.TenantStats(b.Context(), "alice")
-	if err != nil || t1.Settings != (firqredis.TenantSettings{Weight: 3, MaxQueued: 7}) {
+	if err != nil || t1.Settings != (firqredis.TenantSettings{Weight: 3, MaxQueued: 7, MaxInFlight: 5}) {
 		t.Errorf("%+v, %v", t1, err)
 	}
 }
