@@ -56,7 +56,10 @@ type Config[K comparable, T any] struct {
 	MaxTenants int
 	// MaxInFlightPerTenant is how many items of one tenant may be delivered and
 	// not yet Done. With 1 a tenant's tasks run strictly one after another, in
-	// order. 0: no limit, and Done need not be called.
+	// order. It does not change the shares that quanta and costs say: a tenant at its
+	// limit keeps its turns, up to two quanta of them, and goes on first upon Done.
+	// If it could have more than its limit lets it have, the others share the rest. 0:
+	// no limit, and Done need not be called.
 	MaxInFlightPerTenant int
 	// MaxInFlightFor gives each tenant a MaxInFlightPerTenant of its own. It is called
 	// whenever QuantumFor is, and its answer holds for as long. When a limit rises, the

@@ -287,3 +287,17 @@ func TestCoDelExtremes(t *testing.T) {
 		}
 	}
 }
+
+// The pace that dropping had come to holds for 16 intervals after it has ended, and no longer.
+func TestCoDelForgetsItsPace(t *testing.T) {
+	const interval = 100 * ms
+	for _, x := range []struct {
+		after int64
+		want  int64
+	}{{0, 9}, {16*interval - 1, 9}, {16 * interval, 1}, {1000 * interval, 1}} {
+		c := codel{count: 12, last: 3, next: 50 * interval}
+		if c.begin(50*interval+x.after, interval); c.count != x.want {
+			t.Errorf("%d after the next drop: it begins with %d, want %d", x.after, c.count, x.want)
+		}
+	}
+}

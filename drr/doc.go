@@ -19,6 +19,16 @@
 // when the tenant leaves. Each round that begins while the tenant is in no list takes a
 // quantum off the debt.
 //
+// When the turn comes to a tenant that is at its in-flight limit (Block), or would go on, it
+// is parked: it takes no turns, but each round that begins brings it its quantum, as its turn
+// would. It keeps what it cannot spend, up to two quanta,
+// or a quantum more than its next task costs, if that is more. When it may go on (Unblock) it
+// goes before the tenant whose turn it is, which keeps that turn, as long as it has the
+// deficit for its next task and is not blocked again; several such tenants go in the order
+// in which they were let go on. One that has not the deficit goes to the tail, with a turn
+// in the next round. Without a task it forfeits what it has when the next round begins, or
+// when it may go on. While all tenants with tasks are blocked no round begins.
+//
 // The code calls the unit that takes turns a seat: a tenant or, with Config.Across, a
 // tenant at one priority. In that case there is one list per priority, highest first.
 //

@@ -9,6 +9,9 @@ const fewSteps = 8
 // NextWithin goes on from there. Only for a Queue that is Straight.
 func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (t *Tenant[K, T], cost, enqueued int64) {
 	l := &q.lists[0]
+	if l.freed.head != nil {
+		return nil, 0, 0
+	}
 	// In each step: Fill brings in what goes first, or what makes a look at each inbox necessary.
 	for step := 0; step < fewSteps && q.lazy && l.wait == 0 && l.fresh.head == nil; step++ {
 		s := l.active.head
@@ -16,7 +19,7 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (t *Tenant[
 			break
 		}
 		t := s.tenant
-		if t.mask != 1<<usual || t.NeedsFill {
+		if t.mask != 1<<usual || t.NeedsFill || t.blocked {
 			if t.mask != 0 {
 				break
 			}

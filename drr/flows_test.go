@@ -240,3 +240,53 @@ func TestFlowBound(t *testing.T) {
 		}
 	}
 }
+
+// To look which task is next says what choose will choose, and changes nothing.
+func TestForesee(t *testing.T) {
+	for seed := range uint64(300) {
+		w := newTwin(int(seed%3)+3*2*2*2*1, 3, randomOps(seed, 600)) // flows, in each order
+		if w.q.cfg.MaxFlows == 0 {
+			t.Fatal("no flows")
+		}
+		for w.done < len(w.ops) {
+			if err := operationOf(w.next("operation", operationWeights)).do(w); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.compare(); err != nil {
+				t.Fatal(err)
+			}
+			for _, x := range w.tenants {
+				foreseen := w.q.look(&x.seat, w.now)
+				if err := w.compare(); err != nil {
+					t.Fatalf("seed %d: a look has changed something: %v", seed, err)
+				}
+				if w.next("choose", 4) == 0 { // it changes turns, so not each time
+					if chosen, _ := w.q.front(&x.seat, w.now); chosen != foreseen {
+						t.Fatalf("seed %d: foreseen %+v, chosen %+v", seed, foreseen, chosen)
+					}
+					w.m.front(w.m.tenants[x.Key].seats[0], w.now)
+				}
+			}
+		}
+	}
+}
+
+// A flow that comes back when no other has a task has its turn in this round, which does not
+// pay off its debt as well.
+func TestFlowThatComesBackAlone(t *testing.T) {
+	for _, others := range []bool{false, true} {
+		x := &flows[int, int]{round: 7}
+		f := &flow[int, int]{deficit: -10, since: 5}
+		x.debtors.push(f)
+		x.owing = 1
+		want := int64(-10 + 2*3)
+		if others {
+			x.lines.push(&flow[int, int]{})
+		} else {
+			want = -10 + 3
+		}
+		if x.comeBack(f, 3); f.deficit != want || x.owing != 0 {
+			t.Errorf("others %t: owes %d, want %d; %d owe", others, -f.deficit, -want, x.owing)
+		}
+	}
+}

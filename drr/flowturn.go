@@ -39,6 +39,35 @@ func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) (next head, e *ent
 	}
 }
 
+// foresee returns what choose would, and changes nothing.
+func (q *Queue[K, T]) foresee(t *Tenant[K, T], x *flows[K, T]) (next head) {
+	if x.chosen {
+		next, _ = q.endOf(t, &x.lines.head.line)
+		return next
+	}
+	first := uint64(math.MaxUint64) // after how many passes over the lines
+	for h := x.lines.head; h != nil; h = h.next {
+		e, _ := q.endOf(t, &h.line)
+		if e.none() {
+			continue
+		}
+		passes := uint64(1)
+		if e.cost > h.deficit {
+			passes = (uint64(e.cost)-uint64(h.deficit)-1)/uint64(t.quantum) + 1
+		}
+		switch { // only the head is in its turn
+		case h.inTurn && h.deficit >= e.cost:
+			return e
+		case h.inTurn:
+			passes++ // its next one is after those of all the others
+		}
+		if passes < first {
+			next, first = e, passes
+		}
+	}
+	return next
+}
+
 // skipTurns is skip for the lines of a tenant, which no other tenant has to wait for.
 func (q *Queue[K, T]) skipTurns(t *Tenant[K, T], x *flows[K, T]) {
 	fewest, quantum := uint64(math.MaxUint64), uint64(t.quantum)
@@ -58,11 +87,7 @@ func (q *Queue[K, T]) skipTurns(t *Tenant[K, T], x *flows[K, T]) {
 	}
 	// The count of rounds could come round to where a debtor left, if many were passed
 	// many times.
-	many := turns >= 1<<32
-	if many {
-		x.forgiveAll(t.quantum)
-	}
-	if x.round, x.served = x.round+turns, false; many {
+	if x.round, x.served = x.round+turns, false; turns >= 1<<32 {
 		x.forgiveAll(t.quantum)
 	}
 }

@@ -12,7 +12,8 @@ type visit struct {
 	quantum, cost   int64  // cost 0: it has no task
 	due             uint64 // in how many rounds it gets its next quantum
 	inTurn          bool
-	earlier, placed int // its place among those of one round
+	halts           bool // it has a task, but is blocked
+	earlier, placed int  // its place among those of one round
 }
 
 // refills is how many quanta it needs, at least the one that begins a turn.
@@ -57,8 +58,8 @@ func visits(q *Queue[int, int]) (list []visit) {
 
 // stays moves everybody's turn to this round, if those that have to be visited in it will
 // leave, and nobody has had a turn in it.
-func stays(q *Queue[int, int], list []visit) {
-	if q.lists[0].used || slices.ContainsFunc(list, func(v visit) bool { return v.cost > 0 && v.earlier == 0 }) {
+func stays(used bool, list []visit) {
+	if used || slices.ContainsFunc(list, func(v visit) bool { return (v.cost > 0 || v.halts) && v.earlier == 0 }) {
 		return
 	}
 	for i := range list {
@@ -66,9 +67,35 @@ func stays(q *Queue[int, int], list []visit) {
 	}
 }
 
+// freedVisits appends those that were blocked and cannot pay, and returns the first that can.
+func freedVisits(q *Queue[int, int], list []visit) (all []visit, goes *visit, used bool) {
+	used = q.lists[0].used
+	for f := q.lists[0].freed.head; f != nil; f = f.next {
+		v := visitOf(q, f)
+		if v.cost == 0 {
+			continue
+		}
+		most := math.Min(float64(v.quantum)+math.Max(float64(v.quantum), float64(v.cost)), math.MaxInt64)
+		rounds := (q.lists[0].clock() - f.due) & lastRound
+		if float64(v.deficit)+float64(rounds)*float64(v.quantum) < most {
+			v.deficit += int64(rounds) * v.quantum
+		} else {
+			v.deficit = keeps(v.quantum, v.cost)
+		}
+		if v.deficit >= v.cost {
+			return list, &v, used
+		}
+		v.placed, v.due, v.earlier, used = len(list), 1, 1, true
+		list = append(list, v)
+	}
+	return list, nil, used
+}
+
 func visitOf(q *Queue[int, int], s *seat[int, int]) visit {
 	v := visit{key: s.tenant.Key, deficit: s.deficit, quantum: s.tenant.quantum, inTurn: s.inTurn}
-	if h, _ := q.front(s, 0); !h.none() {
+	if h, _ := q.front(s, 0); s.tenant.blocked {
+		v.halts = !h.none()
+	} else if !h.none() {
 		v.cost = h.cost
 	}
 	return v
@@ -83,20 +110,27 @@ type foretold struct {
 	cost     int64
 	deficit  int64
 	round    uint64
-	anyRound bool // a newly active one, or a turn that goes on
+	anyRound bool // a newly active one, one that was blocked, or a turn that goes on
+	freed    bool // one that was blocked
 }
 
 // foretell works out the next delivery from the deficits alone. Turns that
 // nobody can pay in are not taken but counted. The limit is a round, or none.
 func foretell(q *Queue[int, int], limit uint64) foretold {
+	if q.ready == 0 {
+		return foretold{verdict: Empty, key: -1}
+	}
 	list := visits(q)
 	for f := q.lists[0].fresh.head; f != nil; f = f.next {
 		v := visitOf(q, f)
+		if v.halts {
+			continue
+		}
 		if !v.inTurn && v.cost > 0 {
 			v.deficit += v.quantum
 		}
 		if v.cost > 0 && v.deficit >= v.cost {
-			return foretold{Delivered, v.key, v.cost, v.deficit - v.cost, 0, true}
+			return foretold{Delivered, v.key, v.cost, v.deficit - v.cost, 0, true, false}
 		}
 		v.inTurn, v.placed = false, len(list)
 		v.due, v.earlier = 1, 1
@@ -105,7 +139,11 @@ func foretell(q *Queue[int, int], limit uint64) foretold {
 		}
 		list = append(list, v)
 	}
-	stays(q, list)
+	list, goes, used := freedVisits(q, list)
+	if goes != nil {
+		return foretold{Delivered, goes.key, goes.cost, goes.deficit - goes.cost, 0, true, true}
+	}
+	stays(used, list)
 	var first *visit
 	for i := range list {
 		v := &list[i]
@@ -113,7 +151,7 @@ func foretell(q *Queue[int, int], limit uint64) foretold {
 			continue
 		}
 		if v.refills() == 0 {
-			return foretold{Delivered, v.key, v.cost, v.deficit - v.cost, 0, true}
+			return foretold{Delivered, v.key, v.cost, v.deficit - v.cost, 0, true, false}
 		}
 		if first == nil || v.payRound() < first.payRound() ||
 			v.payRound() == first.payRound() && v.before(first) {
@@ -124,7 +162,7 @@ func foretell(q *Queue[int, int], limit uint64) foretold {
 		return foretold{verdict: Empty, key: -1}
 	}
 	left := first.deficit + int64(first.refills()*uint64(first.quantum)) - first.cost
-	told := foretold{Delivered, first.key, first.cost, left, first.payRound(), false}
+	told := foretold{Delivered, first.key, first.cost, left, first.payRound(), false, false}
 	if ahead := Apart(limit, q.Round()); limit != noLimit && (ahead < 0 || told.round > uint64(ahead)) {
 		told.verdict = Ahead
 	}

@@ -23,20 +23,10 @@ func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) er
 			return fmt.Errorf("tenant %v: %w", t.Key, err)
 		}
 	}
-	blocked := 0
-	var prev *seat[K, T]
-	for s := q.blocked.head; s != nil; s = s.next {
-		if t := s.tenant; s != &t.seat || !t.blocked || t.queued == 0 || s.prev != prev {
-			return fmt.Errorf("tenant %v: must not be here in the blocked list", t.Key)
-		}
-		if prev, blocked = s, blocked+1; blocked > c.blocked {
-			break
-		}
-	}
-	got := [...]int{q.queued, q.ready, q.nEmpty, blocked, q.pool.used}
-	want := [...]int{len(c.held) + c.inLanes, c.ready, c.nEmpty, c.blocked, len(c.held) + c.slots}
+	got := [...]int{q.queued, q.ready, q.nEmpty, q.pool.used}
+	want := [...]int{len(c.held) + c.inLanes, c.ready, c.nEmpty, len(c.held) + c.slots}
 	if got != want {
-		return fmt.Errorf("queued, ready, nEmpty, blocked, used: %v, counted %v", got, want)
+		return fmt.Errorf("queued, ready, nEmpty, used: %v, counted %v", got, want)
 	}
 	if free := countFree(&q.pool); free != q.pool.n {
 		return fmt.Errorf("room for %d tasks is free, counted %d", q.pool.n, free)
@@ -70,10 +60,10 @@ func countRings[K comparable, T any](p *pool[K, T]) (free int) {
 
 // census is what invariants counts.
 type census[K comparable, T any] struct {
-	held                              map[*entry[K, T]]bool
-	listed                            map[*seat[K, T]]place
-	ready, nEmpty, blocked, canExpire int
-	inLanes, slots                    int
+	held                     map[*entry[K, T]]bool
+	listed                   map[*seat[K, T]]place
+	ready, nEmpty, canExpire int
+	inLanes, slots           int
 }
 
 func (c *census[K, T]) list(q *Queue[K, T], level int) error {
@@ -82,7 +72,7 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 	for _, in := range []struct {
 		l     *seats[K, T]
 		place place
-	}{{&l.fresh, fresh}, {&l.active, active}} {
+	}{{&l.parked, parked}, {&l.fresh, fresh}, {&l.freed, freed}, {&l.active, active}} {
 		n := 0
 		var prev *seat[K, T]
 		for s := in.l.head; s != nil; s = s.next {
@@ -96,7 +86,7 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 			case s.place == active && Apart(s.due, l.round) > 1:
 				return fmt.Errorf("tenant %v: due in round %d, this is %d", s.tenant.Key, s.due, l.round)
 			}
-			if q.empty(s) {
+			if q.empty(s) && s.place != parked {
 				c.nEmpty++
 			}
 			if s.place == active && Apart(s.due, l.round) <= 0 {
@@ -109,7 +99,7 @@ func (c *census[K, T]) list(q *Queue[K, T], level int) error {
 			return fmt.Errorf("list %d: length %d, counted %d, or a wrong tail", level, in.l.n, n)
 		}
 	}
-	if l.left != left || (left == 0) != (l.active.n == 0) {
+	if l.left != left || (left == 0) != (l.active.n == 0) && (left > 0 || l.freed.n == 0) {
 		return fmt.Errorf("list %d: %d of %d left in round %d, counted %d", level, l.left, l.active.n, l.round, left)
 	}
 	return nil
@@ -145,22 +135,20 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 	}
 	if !t.blocked {
 		c.ready += queued
-	} else if queued > 0 {
-		c.blocked++
 	}
 	var err error
 	q.eachSeat(t, func(s *seat[K, T]) {
 		switch {
 		case s.tenant != t || c.listed[s] != s.place:
 			err = fmt.Errorf("seat %d: says %d, is %d", s.level, s.place, c.listed[s])
-		case t.blocked && s.place != nowhere:
-			err = fmt.Errorf("seat %d: blocked and in a list", s.level)
-		case !t.blocked && s.place == nowhere && !q.empty(s):
+		case s.place == parked && (!t.blocked || q.empty(s)) || s.place == freed && t.blocked:
+			err = fmt.Errorf("seat %d: blocked %t, empty %t, and at %d", s.level, t.blocked, q.empty(s), s.place)
+		case s.place == nowhere && !q.empty(s):
 			err = fmt.Errorf("seat %d: has tasks and is in no list", s.level)
+		case (s.place == freed || s.place == parked) && s.inTurn:
+			err = fmt.Errorf("seat %d: goes first, and is in its turn", s.level)
 		case !t.blocked && s.place == nowhere && (s.inTurn || s.deficit > 0):
 			err = fmt.Errorf("seat %d: idle with deficit %d, in turn %v", s.level, s.deficit, s.inTurn)
-		case s.barred && !t.blocked:
-			err = fmt.Errorf("seat %d: barred, but its tenant is not blocked", s.level)
 		}
 	})
 	return err

@@ -17,7 +17,10 @@ func (q *Queue[K, T]) Lag(t *Tenant[K, T], now int64, current uint64, ahead floa
 		return 0
 	}
 	q.eachSeat(t, func(s *seat[K, T]) {
-		if h, _ := q.front(s, now); !h.none() {
+		if s.place == freed {
+			return // it is next, or has its turn when it comes back
+		}
+		if h := q.look(s, now); !h.none() {
 			rounds = max(rounds, q.lag(s, h.cost, current, ahead))
 		}
 	})
@@ -47,7 +50,7 @@ func (q *Queue[K, T]) lag(s *seat[K, T], cost int64, current uint64, ahead float
 			return 0
 		}
 		passed -= int64(turns)
-	case !s.inTurn: // it could have paid before; less than a quantum may be left from when it was blocked
+	case !s.inTurn: // it could have paid before
 		extra += float64((uint64(s.deficit) - uint64(cost)) / quantum)
 	}
 	return max(0, float64(passed)+extra)

@@ -27,6 +27,10 @@ func (m *model) take(t *modelTenant, payload int) {
 		if len(t.tasks[level]) < n {
 			m.lists[m.seatOf(t, firq.Priority(level+1)).level].emptyVisits = 0
 			m.takeOut(t, level, payload)
+			if s := m.seatOf(t, firq.Priority(level+1)); s.place == parked && s.empty() {
+				m.settleAt(s, 0)
+				s.place = nowhere
+			}
 		}
 	}
 	m.watermark(t)
@@ -68,7 +72,7 @@ func (m *model) due(now int64) (payloads []int) {
 func (m *model) purge() {
 	nEmpty, listed := 0, 0
 	for i := range m.lists {
-		for _, s := range slices.Concat(m.lists[i].fresh, m.lists[i].active) {
+		for _, s := range slices.Concat(m.lists[i].fresh, m.lists[i].freed, m.lists[i].active) {
 			listed++
 			if s.empty() {
 				nEmpty++
@@ -79,7 +83,7 @@ func (m *model) purge() {
 		return
 	}
 	for i := range m.lists {
-		for _, s := range slices.Concat(m.lists[i].fresh, m.lists[i].active) {
+		for _, s := range slices.Concat(m.lists[i].fresh, m.lists[i].freed, m.lists[i].active) {
 			if !s.inTurn && s.empty() {
 				m.leave(s)
 			}
@@ -90,29 +94,26 @@ func (m *model) purge() {
 func (m *model) block(t *modelTenant) {
 	t.blocked = true
 	for _, s := range t.seats {
-		if s.place == nowhere {
-			continue
+		switch {
+		case s.place != freed:
+		case s.empty():
+			m.detach(s)
+		default:
+			m.park(s)
 		}
-		most := t.quantum
-		if !s.empty() {
-			most = max(most, m.price(s))
-		}
-		s.deficit = min(s.deficit, most)
-		s.barred = true
-		m.detach(s)
 	}
 }
 
 func (m *model) unblock(t *modelTenant) {
 	t.blocked = false
 	for _, s := range t.seats {
-		if s.empty() {
+		switch s.place {
+		case nowhere:
 			s.deficit = min(s.deficit, 0)
+		case parked:
+			s.place = freed
+			m.lists[s.level].freed = append(m.lists[s.level].freed, s)
 		}
-		if !s.empty() || s.barred && m.cfg.NewFirst && m.ready() {
-			m.join(s, false)
-		}
-		s.barred = false
 	}
 }
 
@@ -132,24 +133,46 @@ func (m *model) ready() bool {
 
 func (m *model) charge(t *modelTenant, p firq.Priority, delta int64) {
 	s := m.seatOf(t, p)
-	s.settle(0)
+	m.settle(s, 0)
 	s.deficit -= delta
-	if !t.blocked && s.place == nowhere {
+	if s.place == nowhere {
 		s.deficit = min(s.deficit, 0)
 	}
 }
 
 func (m *model) advanceRound(r uint64) {
-	if l := &m.lists[0]; r > l.round {
+	l := &m.lists[0]
+	if r <= l.round {
+		return
+	}
+	for _, s := range slices.Clone(l.active) {
+		if s.tenant.blocked && !s.empty() {
+			m.halt(s)
+		}
+	}
+	if r > l.round {
 		l.pass(int64(r - l.round))
 		l.visitAll()
+	}
+}
+
+// seeOff makes the empty ones at the heads leave.
+func (m *model) seeOff() {
+	for i := range m.lists {
+		l := &m.lists[i]
+		for all := l.inOrder(); len(all) > 0 && all[0].empty(); all = all[1:] {
+			m.leave(all[0])
+		}
+		if len(l.fresh)+len(l.freed)+len(l.active) > 0 {
+			return
+		}
 	}
 }
 
 // allLeave is what draining to the last task does to the lists.
 func (m *model) allLeave() {
 	for i := range m.lists {
-		for _, s := range slices.Concat(m.lists[i].fresh, m.lists[i].active) {
+		for _, s := range slices.Concat(m.lists[i].fresh, m.lists[i].freed, m.lists[i].active) {
 			m.leave(s)
 		}
 	}

@@ -36,21 +36,21 @@ type modelTenant struct {
 }
 
 type modelSeat struct {
-	tenant         *modelTenant
-	level          int
-	deficit        int64
-	away           int64 // rounds that have begun since it was in the list, or since settle
-	place          place
-	inTurn, barred bool
+	tenant  *modelTenant
+	level   int
+	deficit int64
+	away    int64 // rounds that have begun since it took turns, or since settle
+	place   place
+	inTurn  bool
 }
 
 type modelList struct {
-	all           []*modelSeat
-	fresh, active []*modelSeat
-	toVisit       map[*modelSeat]bool
-	round         uint64
-	used          bool // some flow has had a turn in this round
-	emptyVisits   int
+	all                  []*modelSeat
+	fresh, freed, active []*modelSeat
+	toVisit              map[*modelSeat]bool
+	round                uint64
+	used                 bool // some flow has had a turn in this round
+	emptyVisits          int
 }
 
 func newModel(cfg Config, quanta []int64, fill bool) *model {
@@ -77,7 +77,7 @@ func (t *modelTenant) queued() (n int) {
 }
 
 func (t *modelTenant) active() bool {
-	return t.blocked || slices.ContainsFunc(t.seats, func(s *modelSeat) bool { return s.place != nowhere })
+	return slices.ContainsFunc(t.seats, func(s *modelSeat) bool { return s.place != nowhere })
 }
 
 func (s *modelSeat) empty() bool {
@@ -98,7 +98,13 @@ func (m *model) push(t *modelTenant, task Task[int]) {
 	m.line(t, task)
 	t.tasks[task.Priority-1] = append(t.tasks[task.Priority-1], task)
 	m.watermark(t)
-	if s := m.seatOf(t, task.Priority); !t.blocked && s.place == nowhere {
+	switch s := m.seatOf(t, task.Priority); {
+	case s.place == nowhere && t.blocked:
+		if s.away > 0 {
+			s.deficit, s.away = min(0, s.deficit+s.away*t.quantum), 0
+		}
+		s.place = parked
+	case s.place == nowhere:
 		m.join(s, m.cfg.NewFirst)
 	}
 }
@@ -133,7 +139,7 @@ func (m *model) join(s *modelSeat, first bool) {
 			l.pass(1)
 		}
 	}
-	s.settle(turn)
+	m.settle(s, turn)
 	if first {
 		s.place = fresh
 		l.fresh = append(l.fresh, s)
@@ -149,6 +155,7 @@ func (m *model) join(s *modelSeat, first bool) {
 func (l *modelList) drop(s *modelSeat) {
 	is := func(g *modelSeat) bool { return s == g }
 	l.fresh = slices.DeleteFunc(l.fresh, is)
+	l.freed = slices.DeleteFunc(l.freed, is)
 	l.active = slices.DeleteFunc(l.active, is)
 }
 
@@ -169,19 +176,30 @@ func (l *modelList) pass(rounds int64) {
 	l.round += uint64(rounds)
 	l.used = l.used && rounds == 0
 	for _, s := range l.all {
-		if s.place == nowhere {
+		if s.place == nowhere || s.place == freed || s.place == parked {
 			s.away += rounds
 		}
 	}
 }
 
-// settle pays off debt for the rounds that the seat was away, but for so many.
-func (s *modelSeat) settle(but int64) {
-	if s.place != nowhere {
+// settleAt gives a seat what the rounds bring that it was away, given what its next task costs.
+func (m *model) settleAt(s *modelSeat, cost int64) {
+	most := max(s.deficit, keeps(s.tenant.quantum, cost))
+	s.deficit, s.away = min(most, s.deficit+s.away*s.tenant.quantum), 0
+}
+
+// settle gives a seat what the rounds bring that it was away, but for so many: credit if it
+// has a task, else they pay off debt, and end credit.
+func (m *model) settle(s *modelSeat, but int64) {
+	if s.place == active || s.place == fresh {
 		return
 	}
-	if s.deficit < 0 {
-		s.deficit = min(0, s.deficit+max(s.away-but, 0)*s.tenant.quantum)
+	rounds, most := max(s.away-but, 0), int64(0)
+	if !s.empty() && s.place != nowhere {
+		most = max(s.deficit, keeps(s.tenant.quantum, m.price(s)))
+	}
+	if rounds > 0 {
+		s.deficit = min(most, s.deficit+rounds*s.tenant.quantum)
 	}
 	s.away = 0
 }
@@ -233,7 +251,7 @@ func (m *model) before(a, b Task[int], now int64) bool {
 func (m *model) head(now int64) (best *modelSeat) {
 	var bestTask Task[int]
 	for level := levels - 1; level >= 0; level-- {
-		both := slices.Concat(m.lists[level].fresh, m.lists[level].active)
+		both := slices.Concat(m.lists[level].fresh, m.lists[level].freed, m.lists[level].active)
 		if len(both) == 0 {
 			continue
 		}
@@ -251,15 +269,47 @@ func (m *model) head(now int64) (best *modelSeat) {
 	return best
 }
 
+// toVisit returns the seat at the head; if nobody can be served, one at a head without a task.
+func (m *model) toVisit(now int64) *modelSeat {
+	if m.ready() {
+		return m.head(now)
+	}
+	for i := range m.lists {
+		if all := m.lists[i].inOrder(); len(all) > 0 && all[0].empty() {
+			return all[0]
+		}
+	}
+	return nil
+}
+
+func (l *modelList) inOrder() []*modelSeat { return slices.Concat(l.fresh, l.freed, l.active) }
+
+// halt ends the turn of a seat whose tenant is blocked, or gives it the turn's quantum.
+func (m *model) halt(s *modelSeat) {
+	l := &m.lists[s.level]
+	hadTurn := s.inTurn || s.place == fresh
+	l.used = l.used || s.place == active
+	m.park(s)
+	if !hadTurn {
+		s.away++
+	}
+}
+
+// park takes a seat out of the lists until it is unblocked.
+func (m *model) park(s *modelSeat) {
+	m.detach(s)
+	s.place = parked
+}
+
 // next delivers one task.
 func (m *model) next(now int64) (tenant, payload int, ok bool) {
 	for {
-		s := m.head(now)
+		s := m.toVisit(now)
 		if s == nil {
 			return 0, 0, false
 		}
 		m.fill(s.tenant)
-		if m.head(now) != s {
+		if m.toVisit(now) != s {
 			continue
 		}
 		e, ok := m.front(s, now)
@@ -272,7 +322,17 @@ func (m *model) next(now int64) (tenant, payload int, ok bool) {
 			m.expired = append(m.expired, e.Payload)
 			continue
 		}
-		if !s.inTurn {
+		if s.tenant.blocked {
+			m.halt(s)
+			continue
+		}
+		if s.place == freed {
+			m.settleAt(s, e.Cost)
+			if s.deficit = min(s.deficit, keeps(s.tenant.quantum, e.Cost)); s.deficit < e.Cost {
+				m.toTail(s)
+				continue
+			}
+		} else if !s.inTurn {
 			s.inTurn = true
 			s.deficit += s.tenant.quantum
 		}
@@ -285,7 +345,10 @@ func (m *model) next(now int64) (tenant, payload int, ok bool) {
 			x.queues[0].deficit -= e.Cost
 			x.served = true
 		}
-		m.lists[s.level].emptyVisits, m.lists[s.level].used = 0, true
+		m.lists[s.level].emptyVisits = 0
+		if s.place != freed {
+			m.lists[s.level].used = true
+		}
 		m.take(s.tenant, e.Payload)
 		return s.tenant.key, e.Payload, true
 	}
@@ -328,14 +391,32 @@ func (m *model) emptyTurn(l *modelList, now int64) bool {
 	return !soon
 }
 
+// toTail ends that a seat goes first.
+func (m *model) toTail(s *modelSeat) {
+	l := &m.lists[s.level]
+	l.drop(s)
+	s.place, l.used = active, true
+	l.active = append(l.active, s)
+	l.lastFreed()
+}
+
+// lastFreed begins a round if only those are in the list that went first and came to the tail.
+func (l *modelList) lastFreed() {
+	if len(l.freed) == 0 && len(l.toVisit) == 0 && len(l.active) > 0 {
+		l.pass(1)
+		l.visitAll()
+	}
+}
+
 func (m *model) emptied(s *modelSeat) {
-	if s.place != fresh {
+	if s.place == active || s.place == freed && !m.cfg.NewFirst {
 		m.leave(s)
 		return
 	}
 	s.inTurn, s.deficit = false, min(s.deficit, 0)
 	m.lists[s.level].drop(s)
 	m.join(s, false)
+	m.lists[s.level].lastFreed()
 }
 
 func (m *model) leave(s *modelSeat) {
@@ -344,9 +425,12 @@ func (m *model) leave(s *modelSeat) {
 }
 
 func (m *model) detach(s *modelSeat) {
+	if s.place != freed {
+		s.away = 0
+	}
 	s.place, s.inTurn = nowhere, false
-	s.away = 0
 	l := &m.lists[s.level]
 	l.drop(s)
 	l.visited(s)
+	l.lastFreed()
 }

@@ -75,9 +75,12 @@ func (q *Queue[K, T]) Drain() (t *Tenant[K, T], task Task[T], ok bool) {
 			q.leave(s)
 		}
 	}
-	if s := q.blocked.head; s != nil {
-		t = s.tenant
-		q.evict(t, bits.TrailingZeros8(t.mask), false, &task)
+	for i := range q.lists {
+		if s := q.lists[i].parked.head; s != nil {
+			t = s.tenant
+			q.evict(t, bits.TrailingZeros8(t.mask), false, &task)
+			return t, task, true
+		}
 	}
-	return t, task, t != nil
+	return nil, task, false
 }

@@ -31,19 +31,18 @@ type Host[K comparable, T any] interface {
 
 // Queue is the scheduler. Make it with New; not safe for concurrent use.
 type Queue[K comparable, T any] struct {
-	cfg     Config
-	host    Host[K, T]
-	peers   Peers // nil: none
-	lazy    bool
-	plain   bool               // first in, first out, and one seat per tenant: there are slots
-	jumps   bool               // a tenant that joins may go first
-	lists   [levels]list[K, T] // only lists[0] is used unless Across
-	queued  int                // tasks held
-	ready   int                // tasks of tenants that are not blocked
-	nEmpty  int                // seats that are in a list without a task
-	blocked seats[K, T]        // Tenant.seat of blocked tenants that have tasks
-	pool    pool[K, T]
-	dues    dues[K, T]
+	cfg    Config
+	host   Host[K, T]
+	peers  Peers // nil: none
+	lazy   bool
+	plain  bool               // first in, first out, and one seat per tenant: there are slots
+	jumps  bool               // a tenant that joins may go first
+	lists  [levels]list[K, T] // only lists[0] is used unless Across
+	queued int                // tasks held
+	ready  int                // tasks of tenants that are not blocked
+	nEmpty int                // seats that are in a list without a task
+	pool   pool[K, T]
+	dues   dues[K, T]
 
 	seed        maphash.Seed // of flows' hashes; only with MaxFlows
 	flowSets    stock[flows[K, T]]
@@ -55,19 +54,20 @@ type Queue[K comparable, T any] struct {
 	gone Task[T] // what the host is being told about; here, so that it need not be allocated
 }
 
-// list is one round robin: the active list, the newly active that go first, and
-// the count of rounds.
+// list is one round robin: the active list, those that go before it (the newly active,
+// and those that were blocked), and the count of rounds.
 type list[K comparable, T any] struct {
-	fresh, active seats[K, T]
-	round         uint64 // modulo 1<<63; see Apart
-	skipped       uint64 // rounds that were not counted, as no other queue shared time
-	reached       uint64 // the last round that NextWithin has begun a turn in, or passed empty turns up to
-	used          bool   // some seat was served in this round, or could not pay
-	left          int    // active seats that this round has still to visit
-	emptyVisits   int    // visits since a tenant could pay
-	wait          uint64 // no tenant can pay in the next so many rounds: there is nothing to visit until then
-	audit         audit
-	newFront      bool // something may have come to the front of a seat; see skip
+	fresh, freed, active seats[K, T] // in the order in which they are served
+	parked               seats[K, T] // not served
+	round                uint64      // modulo 1<<63; see Apart
+	skipped              uint64      // rounds that were not counted, as no other queue shared time
+	reached              uint64      // the last round that NextWithin has begun a turn in, or passed empty turns up to
+	used                 bool        // some seat was served in this round, or could not pay
+	left                 int         // active seats that this round has still to visit
+	emptyVisits          int         // visits since a tenant could pay
+	wait                 uint64      // no tenant can pay in the next so many rounds: there is nothing to visit until then
+	audit                audit
+	newFront             bool // something may have come to the front of a seat; see skip
 }
 
 // tag is the round in which the next delivery can be, as far as is known.
@@ -103,7 +103,9 @@ func (q *Queue[K, T]) Ready() int { return q.ready }
 // Lingering reports whether Next would find nothing, but has tenants to see off
 // that were served their last task: whether their turn goes on is decided when
 // the next task is asked for.
-func (q *Queue[K, T]) Lingering() bool { return q.ready == 0 && q.nEmpty > 0 }
+func (q *Queue[K, T]) Lingering() bool {
+	return q.ready == 0 && q.nEmpty > 0 && q.lingerer() != nil
+}
 
 // Push queues a task, which it copies. A tenant that gets its first task joins the
 // list. A tenant can have up to firq.MaxTasks.
@@ -196,15 +198,16 @@ func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, mayBeFront bool
 		q.watermark(t)
 	}
 	switch {
-	case t.blocked:
-		if t.queued == 1 {
-			q.blocked.push(&t.seat)
-		}
-		return
+	case s.place == nowhere && t.blocked:
+		q.lists[s.level].forgive(s, 0) // from now on rounds bring it credit
+		q.park(s)
 	case s.place == nowhere:
 		q.join(s, q.cfg.NewFirst)
 	case wasEmpty:
 		q.nEmpty--
+	}
+	if t.blocked {
+		return
 	}
 	q.ready++
 	if mayBeFront {
@@ -254,17 +257,17 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (
 
 // nextOfAll is NextWithin in all cases.
 func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) (*Tenant[K, T], Verdict) {
-	if q.Waiting() {
+	if q.Waiting() && q.ready > 0 {
 		q.pass(&q.lists[0], limit)
 	}
 	for steps := 0; steps < stepBudget; steps++ {
-		s := q.head(now)
+		s := q.next(now)
 		if s == nil {
 			return nil, Empty
 		}
 		q.fill(s.tenant)
-		if s.place == nowhere || q.jumps && q.head(now) != s {
-			continue // it was blocked, or what came in goes first
+		if (q.jumps || s.tenant.blocked) && q.next(now) != s {
+			continue // what came in goes first, or is of a tenant that is blocked
 		}
 		h, e := q.front(s, now)
 		if h.none() {
@@ -276,11 +279,19 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) 
 			continue
 		}
 		l := &q.lists[s.level]
-		if !s.inTurn {
+		if s.place == active && !s.inTurn && (l.wait > 0 || beyond(l.round, limit)) {
+			return nil, Ahead
+		}
+		switch {
+		case s.tenant.blocked:
+			q.halt(l, s)
+			continue
+		case s.place == freed:
+			if !q.canGo(l, s, h.cost) {
+				continue
+			}
+		case !s.inTurn:
 			if s.place == active {
-				if l.wait > 0 || beyond(l.round, limit) {
-					return nil, Ahead
-				}
 				l.reached = l.round // even if it cannot pay: see Reached
 				l.audit.turn(s.deficit, s.tenant.quantum)
 			}
@@ -300,9 +311,12 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) 
 		if s.split != 0 {
 			q.delivers(s, cost, e)
 		}
-		l.reached, l.used = l.round, true
-		if s.place == active {
+		switch s.place {
+		case active:
 			l.audit.spent += uint64(cost)
+			fallthrough
+		case fresh:
+			l.reached, l.used = l.round, true
 		}
 		*out = q.take(s, e, payload)
 		return s.tenant, Delivered
@@ -315,6 +329,15 @@ func (q *Queue[K, T]) fill(t *Tenant[K, T]) {
 	if !q.lazy || t.queued == 0 || t.NeedsFill {
 		q.host.Fill(t)
 	}
+}
+
+// next returns the seat to visit. If nobody can be served, that is one that has to be seen
+// off: tenants that are all blocked have no turns.
+func (q *Queue[K, T]) next(now int64) *seat[K, T] {
+	if q.ready == 0 {
+		return q.lingerer()
+	}
+	return q.head(now)
 }
 
 // head returns the seat whose turn it is, nil if the lists are empty.
@@ -348,8 +371,11 @@ func (q *Queue[K, T]) headOfAll(now int64) *seat[K, T] {
 }
 
 func (l *list[K, T]) head() *seat[K, T] {
-	if l.fresh.head != nil {
+	switch {
+	case l.fresh.head != nil:
 		return l.fresh.head
+	case l.freed.head != nil:
+		return l.freed.head
 	}
 	return l.active.head
 }
@@ -374,10 +400,10 @@ func (q *Queue[K, T]) Owes(t *Tenant[K, T]) (owes bool) {
 	return owes
 }
 
-// Forgive takes off the tenant's debt what rounds have paid off.
+// Forgive takes off the debt of a tenant without tasks what rounds have paid off.
 func (q *Queue[K, T]) Forgive(t *Tenant[K, T]) {
 	q.eachSeat(t, func(s *seat[K, T]) {
-		if s.place == nowhere && s.deficit < 0 {
+		if s.place == nowhere && s.deficit < 0 && q.empty(s) {
 			q.lists[s.level].forgive(s, 0)
 		}
 	})

@@ -155,7 +155,7 @@ func TestDrainBlocked(t *testing.T) {
 			t.Fatalf("drained %d of tenant %d", task.Payload, tenant.Key)
 		}
 		seen[task.Payload] = true
-		if f := q.blocked.head; f != nil && f.tenant.queued == 0 {
+		if f := q.lists[0].parked.head; f != nil && f.tenant.queued == 0 {
 			t.Fatal("the list of blocked tenants holds one without a task")
 		}
 	}

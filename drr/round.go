@@ -59,9 +59,22 @@ func (q *Queue[K, T]) Round() uint64 { return q.lists[0].round }
 // that turn was empty, as it may be the one after which the queue has come to its limit.
 func (q *Queue[K, T]) Reached() uint64 { return q.lists[0].reached }
 
-// AdvanceRound moves Round up to at least r.
+// AdvanceRound moves Round up to at least r. Turns of tenants that are blocked are over.
 func (q *Queue[K, T]) AdvanceRound(r uint64) {
-	if Apart(r, q.lists[0].round) > 0 {
+	l := &q.lists[0]
+	if Apart(r, l.round) <= 0 {
+		return
+	}
+	if q.ready < q.queued {
+		for s := l.active.head; s != nil; {
+			next := s.next
+			if s.tenant.blocked && !q.empty(s) {
+				q.halt(l, s)
+			}
+			s = next
+		}
+	}
+	if Apart(r, l.round) > 0 {
 		q.SetRound(r)
 	}
 }

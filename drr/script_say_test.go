@@ -46,13 +46,13 @@ func (s *script) next(aloud bool) (*Tenant[string, string], Task[string]) {
 func (s *script) state() {
 	for i := len(s.q.lists) - 1; i >= 0; i-- {
 		l := &s.q.lists[i]
-		if l.fresh.n+l.active.n == 0 {
+		if l.fresh.n+l.freed.n+l.active.n == 0 {
 			continue
 		}
 		for _, in := range []struct {
 			name string
 			head *seat[string, string]
-		}{{"fresh", l.fresh.head}, {"active", l.active.head}} {
+		}{{"fresh", l.fresh.head}, {"freed", l.freed.head}, {"active", l.active.head}} {
 			var seats []string
 			for f := in.head; f != nil; f = f.next {
 				seats = append(seats, fmt.Sprintf("%s %d", f.tenant.Key, f.deficit))

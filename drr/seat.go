@@ -26,8 +26,10 @@ const never = math.MaxUint64
 type place uint8
 
 const (
-	nowhere place = iota // idle: nothing queued, or its tenant is blocked
+	nowhere place = iota // idle: nothing queued
+	parked               // it has a task, and its tenant is blocked
 	fresh                // newly active (NewFirst)
+	freed                // it was parked: it may go first
 	active
 )
 
@@ -37,14 +39,13 @@ type seat[K comparable, T any] struct {
 	tenant     *Tenant[K, T]
 	next, prev *seat[K, T]
 	deficit    int64
-	// due is the round that has to visit it, while it is active. While it is in no list
-	// it is the count of rounds (clock) when it left, or up to which its debt was paid
-	// off; never, if it has not been in a list.
+	// due is the round that has to visit it, while it is active. While it takes no turns
+	// it is the count of rounds (clock) when it left, or up to which it has had what they
+	// bring it (settle); never, if it has not been in a list.
 	due    uint64
 	level  int8 // the list of the queue that it takes turns in
 	place  place
 	inTurn bool  // got its quantum, and the turn is not over
-	barred bool  // was in a list when its tenant was blocked
 	flowed bool  // had a task of a flow other than 0
 	split  uint8 // levels whose flows take turns: see flows
 }
@@ -99,7 +100,7 @@ func (l *seats[K, T]) remove(s *seat[K, T]) {
 //
 // What each visit needs comes first.
 type Tenant[K comparable, T any] struct {
-	seat      seat[K, T] // with Across see more; those of blocked tenants with tasks, in Queue.blocked
+	seat      seat[K, T] // with Across see more
 	quantum   int64
 	queued    int32 // at most firq.MaxTasks, of all shards
 	mask      uint8 // levels that have tasks; and splitUsual, mixedUsual
@@ -149,9 +150,9 @@ func (t *Tenant[K, T]) Quantum() int64 { return t.quantum }
 // Len returns the number of its queued tasks.
 func (t *Tenant[K, T]) Len() int { return int(t.queued) }
 
-// Active reports whether the tenant is in a list, or blocked.
+// Active reports whether the tenant is in a list.
 func (t *Tenant[K, T]) Active() bool {
-	if t.blocked || t.seat.place != nowhere {
+	if t.seat.place != nowhere {
 		return true
 	}
 	if t.more != nil && t.more.seats != nil {
@@ -168,13 +169,11 @@ func (t *Tenant[K, T]) Active() bool {
 const maxDebt = 1 << 61
 
 // Charge moves the deficit that tasks of priority p are paid from by -delta.
-// An idle tenant can get into debt this way, but gathers no credit. While it is in
-// no list, being idle or blocked, its debt shrinks by its quantum per round.
+// An idle tenant can get into debt this way, but gathers no credit. While it takes no
+// turns, being idle or blocked, its debt shrinks by its quantum per round.
 func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	s := q.seatOf(t, int(p)-1)
-	if s.place == nowhere {
-		q.lists[s.level].forgive(s, 0)
-	}
+	q.settle(s) // what rounds have brought comes first, and within its bounds
 	delta = min(max(delta, -maxDebt), maxDebt)
 	if delta > 0 {
 		s.deficit = max(s.deficit-delta, -maxDebt)
@@ -189,7 +188,7 @@ func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	if on := &q.lists[s.level]; delta < 0 && s.inTurn && s == on.active.head {
 		on.audit.refund(-delta)
 	}
-	if s.place == nowhere && !t.blocked {
+	if s.place == nowhere {
 		s.deficit = min(s.deficit, 0)
 	}
 }
@@ -223,15 +222,21 @@ func (q *Queue[K, T]) front(s *seat[K, T], now int64) (h head, e *entry[K, T]) {
 	if t := s.tenant; q.plain && t.mask == 1<<usual {
 		return t.line.lane.front().head(), nil
 	}
-	return q.best(s, now)
+	return q.best(s, now, false)
 }
 
-// best is front in all cases.
-func (q *Queue[K, T]) best(s *seat[K, T], now int64) (h head, e *entry[K, T]) {
+// look is front that chooses nothing among flows, and so changes nothing.
+func (q *Queue[K, T]) look(s *seat[K, T], now int64) (h head) {
+	h, _ = q.best(s, now, true)
+	return h
+}
+
+// best is front in all cases, or look.
+func (q *Queue[K, T]) best(s *seat[K, T], now int64, look bool) (h head, e *entry[K, T]) {
 	t := s.tenant
 	if q.cfg.Across {
 		if level := int(s.level); t.mask&(1<<level) != 0 {
-			return q.end(s, level)
+			return q.end(s, level, look)
 		}
 		return head{}, nil
 	}
@@ -240,7 +245,7 @@ func (q *Queue[K, T]) best(s *seat[K, T], now int64) (h head, e *entry[K, T]) {
 	}
 	mask := t.mask & anyLevel
 	top := bits.Len8(mask) - 1
-	h, e = q.end(s, top)
+	h, e = q.end(s, top, look)
 	if q.cfg.Aging == 0 || mask&(mask-1) == 0 {
 		return h, e
 	}
@@ -249,7 +254,7 @@ func (q *Queue[K, T]) best(s *seat[K, T], now int64) (h head, e *entry[K, T]) {
 		l := bits.Len8(m) - 1
 		m &^= 1 << l
 		// The tenant that waited longer wins a tie.
-		other, entry := q.end(s, l)
+		other, entry := q.end(s, l, look)
 		if a := q.aged(other, l, now); a > most || a == most && other.enqueued < h.enqueued {
 			h, e, most = other, entry, a
 		}
@@ -307,10 +312,13 @@ func (t *Tenant[K, T]) count(level int) (n int32) {
 }
 
 // end returns the task of a level that is next; the level has some. e is nil if it is in
-// a slot.
-func (q *Queue[K, T]) end(s *seat[K, T], level int) (h head, e *entry[K, T]) {
+// a slot. look: it is not chosen, if flows take turns.
+func (q *Queue[K, T]) end(s *seat[K, T], level int, look bool) (h head, e *entry[K, T]) {
 	t := s.tenant
 	if s.split&(1<<level) != 0 {
+		if look {
+			return q.foresee(t, t.more.flows[level]), nil
+		}
 		return q.choose(t, t.more.flows[level])
 	}
 	return q.endOf(t, t.level(level))

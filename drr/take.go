@@ -71,13 +71,17 @@ func (q *Queue[K, T]) taken(s *seat[K, T]) {
 	q.queued--
 	if !t.blocked {
 		q.ready--
-	} else if t.queued == 0 {
-		q.blocked.remove(&t.seat)
 	}
 	if q.cfg.Order == firq.AdaptiveLIFO {
 		q.watermark(t)
 	}
-	if s.place != nowhere && q.empty(s) {
+	switch {
+	case !q.empty(s):
+	case s.place == parked: // it keeps what it has if its next task comes in this round
+		on.earn(s, max(s.deficit, keeps(t.quantum, 0)))
+		on.parked.remove(s)
+		s.place = nowhere
+	case s.place != nowhere:
 		q.nEmpty++
 	}
 }

@@ -88,18 +88,23 @@ func (q *Queue[K, T]) turnOver(l *list[K, T], s *seat[K, T], now int64, limit ui
 	}
 }
 
-// emptied ends the turn of a seat that was found without a task. A fresh seat
-// goes through the active list before it leaves, so that it cannot go idle and
+// emptied ends the turn of a seat that was found without a task. One that was newly
+// active goes through the active list before it leaves, so that it cannot go idle and
 // be first again at once.
 func (q *Queue[K, T]) emptied(s *seat[K, T]) {
-	if s.place != fresh {
+	l := &q.lists[s.level]
+	switch {
+	case s.place == fresh:
+		l.fresh.remove(s)
+	case s.place == freed && q.cfg.NewFirst:
+		l.freed.remove(s)
+	default:
 		q.leave(s)
 		return
 	}
-	l := &q.lists[s.level]
 	s.inTurn, s.deficit = false, min(s.deficit, 0)
-	l.fresh.remove(s)
 	q.activate(l, s)
+	l.lastFreed()
 }
 
 // leave takes a seat without a task out of its list. Credit is forfeited, debt
@@ -114,25 +119,34 @@ func (q *Queue[K, T]) leave(s *seat[K, T]) {
 func (q *Queue[K, T]) detach(s *seat[K, T]) {
 	l := &q.lists[s.level]
 	was, due := s.place, s.due
-	s.place, s.inTurn, s.due = nowhere, false, l.clock()
-	if was == fresh {
+	s.place, s.inTurn = nowhere, false
+	switch was {
+	case freed:
+		l.freed.remove(s) // due says already up to which round it has what they bring
+		l.lastFreed()
+	case fresh:
 		l.fresh.remove(s)
-		return
+		s.due = l.clock()
+	default:
+		l.active.remove(s)
+		s.due = l.clock()
+		l.visited(due)
 	}
-	l.active.remove(s)
-	l.visited(due)
 }
 
 // forgive lets a seat that is in no list pay off its debt: a quantum for each round
 // that has begun since the one that it left in, or that its debt was last looked at
 // in, but for so many. These are the turns that it would have had, and that its debt
-// would have kept empty.
+// would have kept empty. What credit it has left ends with the first of them.
 func (l *list[K, T]) forgive(s *seat[K, T], but uint64) {
 	now := l.clock()
 	rounds := (now - s.due) & lastRound
 	rounds -= min(rounds, but)
 	switch {
 	case s.deficit >= 0:
+		if rounds > 0 {
+			s.deficit = 0
+		}
 	case rounds > uint64(-s.deficit-1)/uint64(s.tenant.quantum):
 		s.deficit = 0
 	default:
@@ -250,15 +264,19 @@ func (q *Queue[K, T]) Waiting() bool { return q.lists[0].wait > 0 }
 func (q *Queue[K, T]) Tag() uint64 { return q.lists[0].tag() }
 
 // Plainly returns Tag and Reached, and whether nothing goes before or after what these say:
-// it is neither Waiting nor Fresh.
+// it is neither Waiting nor Fresh, nor Freed.
 func (q *Queue[K, T]) Plainly() (tag, reached uint64, yes bool) {
 	l := &q.lists[0]
-	return l.round, l.reached, l.wait == 0 && l.fresh.head == nil
+	return l.round, l.reached, l.wait == 0 && l.fresh.head == nil && l.freed.head == nil
 }
 
 // Fresh reports whether there are newly active seats that go first (NewFirst):
 // they can be served in any round.
 func (q *Queue[K, T]) Fresh() bool { return q.lists[0].fresh.head != nil }
+
+// Freed reports whether there are seats that go before the active list as they are not
+// blocked any more: they, too, can be served in any round.
+func (q *Queue[K, T]) Freed() bool { return q.lists[0].freed.head != nil }
 
 // SetQuantum sets what the tenant may spend per turn, from its next turn on. Below 1
 // counts as 1. What rounds have paid off of its debt they have paid at the old quantum.
@@ -268,70 +286,16 @@ func (q *Queue[K, T]) SetQuantum(t *Tenant[K, T], quantum int64) {
 	}
 	q.eachSeat(t, func(s *seat[K, T]) {
 		l := &q.lists[s.level]
-		switch {
-		case s.place == nowhere && s.deficit < 0:
-			l.forgive(s, 0)
-		case s.place == active && l.wait > 0:
+		if s.place == active && l.wait > 0 {
 			q.lookAgain(l)
 		}
+		q.settle(s)
 		if s.split != 0 {
 			q.forgiveFlows(s)
 		}
 	})
 	t.SetQuantum(quantum)
 }
-
-// Block takes a tenant out of the lists until Unblock; its tasks stay. It keeps
-// its deficit, though at most what a turn and its costliest front task need, so
-// that turns cut short do not add up to a burst.
-func (q *Queue[K, T]) Block(t *Tenant[K, T]) {
-	t.blocked = true
-	q.ready -= int(t.queued)
-	q.eachSeat(t, func(s *seat[K, T]) {
-		if s.place == nowhere {
-			return
-		}
-		most := t.quantum
-		if !q.empty(s) {
-			most = max(most, q.price(s))
-		} else {
-			q.nEmpty--
-		}
-		s.deficit = min(s.deficit, most)
-		s.barred = true
-		q.detach(s)
-	})
-	if t.queued > 0 {
-		q.blocked.push(&t.seat)
-	}
-}
-
-// Unblock lets a blocked tenant back in, at the tail. Without a task it is idle;
-// with NewFirst, if a tenant is backlogged, it goes through the active list
-// before, as emptied has it do.
-func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
-	t.blocked = false
-	q.ready += int(t.queued)
-	if t.queued > 0 {
-		q.blocked.remove(&t.seat)
-	}
-	q.eachSeat(t, func(s *seat[K, T]) {
-		barred := s.barred
-		s.barred = false
-		if !q.empty(s) {
-			q.join(s, false)
-			return
-		}
-		s.deficit = min(s.deficit, 0)
-		if barred && q.cfg.NewFirst && q.ready > 0 {
-			q.join(s, false)
-			q.nEmpty++
-		}
-	})
-}
-
-// Blocked reports whether the tenant is blocked.
-func (t *Tenant[K, T]) Blocked() bool { return t.blocked }
 
 func (q *Queue[K, T]) eachSeat(t *Tenant[K, T], do func(*seat[K, T])) {
 	if !q.cfg.Across {
@@ -349,13 +313,13 @@ func (q *Queue[K, T]) eachSeat(t *Tenant[K, T], do func(*seat[K, T])) {
 func (q *Queue[K, T]) purge() {
 	listed := 0
 	for i := range q.lists {
-		listed += q.lists[i].active.n + q.lists[i].fresh.n
+		listed += q.lists[i].active.n + q.lists[i].freed.n + q.lists[i].fresh.n
 	}
 	if q.nEmpty < 64 || q.nEmpty < listed/2 {
 		return
 	}
 	for i := range q.lists {
-		for _, l := range []*seats[K, T]{&q.lists[i].fresh, &q.lists[i].active} {
+		for _, l := range []*seats[K, T]{&q.lists[i].fresh, &q.lists[i].freed, &q.lists[i].active} {
 			for s := l.head; s != nil; {
 				next := s.next
 				if !s.inTurn && q.empty(s) {

@@ -23,7 +23,7 @@ func (w *twin) compare() error {
 	if err := invariants(w.q, w.tenants); err != nil {
 		return err
 	}
-	if !w.fill && w.q.Lingering() != (!w.m.ready() && slices.ContainsFunc(w.m.lists[:], modelList.any)) {
+	if !w.fill && w.q.Lingering() != (!w.m.ready() && slices.ContainsFunc(w.m.lists[:], modelList.lingers)) {
 		return fmt.Errorf("lingering: %v", w.q.Lingering())
 	}
 	for key, t := range w.tenants {
@@ -35,6 +35,9 @@ func (w *twin) compare() error {
 		l, ml := &w.q.lists[i], &w.m.lists[i]
 		if got, want := keys(&l.fresh), modelKeys(ml.fresh); !slices.Equal(got, want) {
 			return fmt.Errorf("list %d: fresh %v, want %v", i, got, want)
+		}
+		if got, want := keys(&l.freed), modelKeys(ml.freed); !slices.Equal(got, want) {
+			return fmt.Errorf("list %d: freed %v, want %v", i, got, want)
 		}
 		if got, want := keys(&l.active), modelKeys(ml.active); !slices.Equal(got, want) {
 			return fmt.Errorf("list %d: active %v, want %v", i, got, want)
@@ -68,8 +71,11 @@ func (w *twin) compareTenant(t *Tenant[int, int], mt *modelTenant) error {
 	return err
 }
 
-// any reports whether a seat is in the list.
-func (l modelList) any() bool { return len(l.fresh)+len(l.active) > 0 }
+// lingers reports whether a seat without a task is at the head.
+func (l modelList) lingers() bool {
+	all := l.inOrder()
+	return len(all) > 0 && all[0].empty()
+}
 
 func keys(l *seats[int, int]) (keys []int) {
 	for s := l.head; s != nil; s = s.next {

@@ -103,9 +103,7 @@ func (w *twin) setQuantum() error {
 	w.q.SetQuantum(t, quantum)
 	if quantum = max(quantum, 1); quantum != mt.quantum {
 		for _, s := range mt.seats {
-			if s.deficit < 0 {
-				s.settle(0)
-			}
+			w.m.settle(s, 0)
 		}
 	}
 	for _, x := range mt.flows {
@@ -134,8 +132,9 @@ func (w *twin) charge() error {
 
 func (w *twin) advanceRound() error {
 	by := uint64(w.next("by", 3))
-	w.q.AdvanceRound(w.q.Round() + by)
-	w.m.advanceRound(w.q.lists[0].clock())
+	to := w.q.Round() + by
+	w.m.advanceRound(to + w.q.lists[0].skipped)
+	w.q.AdvanceRound(to)
 	return nil
 }
 

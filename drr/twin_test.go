@@ -258,6 +258,7 @@ func (w *twin) reclaim() error {
 func (w *twin) drain() error {
 	w.flush()
 	for {
+		w.m.seeOff()
 		t, task, ok := w.q.Drain()
 		if !ok {
 			break
@@ -266,8 +267,8 @@ func (w *twin) drain() error {
 			return fmt.Errorf("drained %d, which tenant %d does not hold", task.Payload, t.Key)
 		}
 		mt := w.m.tenants[t.Key]
-		if !mt.blocked { // then it was asked for
-			w.m.front(w.m.seatOf(mt, task.Priority), 0)
+		if s := w.m.seatOf(mt, task.Priority); s.place != parked { // then it was asked for
+			w.m.front(s, 0)
 		}
 		w.m.take(mt, task.Payload)
 		if err := w.ended(task.Payload); err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/firq-go/firq"
@@ -17,6 +18,8 @@ var lagChecks = []check{
 	{name: "a crowd", run: lagCrowd},
 	{name: "nobody dequeues", run: lagAtRest},
 	{name: "blocked and idle tenants have none", run: lagBlocked},
+	{name: "Stats changes nothing", run: lagLooks},
+	{name: "one snapshot says one thing", run: lagOfRefund},
 }
 
 // lagOf checks what Stats says about lags by itself, and returns the largest one.
@@ -167,5 +170,61 @@ func lagBlocked(t *testing.T, newSched maker) {
 		if it, ok := s.TryDequeue(); !ok || it.Payload != -1 {
 			t.Errorf("got %+v, %v", it, ok)
 		}
+	}
+}
+
+// lagLooks: two schedulers get the same calls, and one of them Stats after each. They deliver
+// in the same order, with flows and costs.
+func lagLooks(t *testing.T, newSched maker) {
+	for seed := range uint64(reps(60)) {
+		r := rand.New(rand.NewPCG(seed, 21))
+		cfg := config{Shards: 1, Quantum: 1 + r.Int64N(6), MaxFlows: 8, NewTenantsFirst: seed%3 == 1}
+		if seed%4 == 3 {
+			cfg.MaxInFlightPerTenant = 2
+		}
+		s, looked := open(t, newSched, cfg), open(t, newSched, cfg)
+		names := tenants(3)
+		for i := range 200 {
+			if r.IntN(2) == 0 {
+				name, tk := names[r.IntN(3)], task{Payload: i, Cost: 1 + r.Int64N(12), Flow: r.Uint64N(4)}
+				if r.IntN(5) == 0 {
+					tk.Priority = firq.PriorityHigh
+				}
+				admit(t, s, name, tk)
+				admit(t, looked, name, tk)
+			} else {
+				it, ok := s.TryDequeue()
+				other, sees := looked.TryDequeue()
+				if ok != sees || show(it) != show(other) {
+					t.Fatalf("seed %d, call %d: %s %t, and with Stats between the calls %s %t", seed, i, show(it), ok, show(other), sees)
+				}
+				if r.IntN(3) > 0 {
+					it.Done()
+					other.Done()
+				}
+			}
+			looked.Stats()
+		}
+	}
+}
+
+// lagOfRefund: what Stats says of a tenant and of all is of one instant.
+func lagOfRefund(t *testing.T, newSched maker) {
+	s := open(t, newSched, config{Shards: 1})
+	for _, name := range []string{"a", "b"} {
+		for range 60 {
+			admit(t, s, name, task{Cost: 3})
+		}
+	}
+	for range 4 {
+		it := take(t, s)
+		if it.Tenant == "a" {
+			it.Charge(-40)
+		}
+		admit(t, s, "a", task{Cost: 1, Priority: firq.PriorityCritical})
+		if st := s.Stats(); st.Lag.Max == 0 && slices.ContainsFunc(st.TopTenants, func(row firq.TenantCount[string]) bool { return row.Lag > 0 }) {
+			t.Errorf("Lag is %+v, TopTenants %+v", st.Lag, st.TopTenants)
+		}
+		lagOf(t, s)
 	}
 }

@@ -19,6 +19,7 @@ type model struct {
 	tenants map[string]*modelTenant
 	active  [7][]*modelFlow        // lists by priority; all in 0 within tenants
 	fresh   [7][]*modelFlow        // NewTenantsFirst
+	freed   [7][]*modelFlow        // were blocked, and go first
 	due     [7]map[*modelFlow]bool // of active, those that this round has still to visit
 	served  [7]bool                // somebody, in this round
 	tickets map[int]*modelTask
@@ -52,10 +53,12 @@ type modelFlow struct {
 	tenant  *modelTenant
 	level   int
 	listed  bool
+	freed   bool
+	parked  bool
 	inTurn  bool
 	vague   bool
 	deficit int64
-	away    int64 // rounds that have begun since it left the list, or its debt was looked at
+	away    int64 // rounds that have begun since it took turns, or since settle
 }
 
 func newModel(cfg config, plan func(string) int64) *model {
@@ -120,7 +123,7 @@ func (m *model) join(f *modelFlow, fresh bool) {
 			m.pass(f.level)
 		}
 	}
-	m.forgive(f, turn)
+	m.settle(f, turn, 0)
 	f.listed, f.inTurn, f.vague = true, false, false
 	f.deficit = min(f.deficit, 0)
 	if fresh {
@@ -150,36 +153,113 @@ func (m *model) visited(f *modelFlow) {
 	for _, g := range m.active[f.level] {
 		m.due[f.level][g] = true
 	}
-	m.pass(f.level)
+	if m.served[f.level] {
+		m.pass(f.level)
+	}
 }
 
 // pass begins the next round.
 func (m *model) pass(level int) {
 	m.served[level] = false
 	for _, t := range m.tenants {
-		if f := t.flows[level]; !f.listed {
+		if f := t.flows[level]; !f.listed || f.freed { // or parked
 			f.away++
 		}
 	}
 }
 
-// forgive lets a flow that is in no list pay off its debt: a quantum for each round
-// that has begun meanwhile, but for so many.
-func (m *model) forgive(f *modelFlow, but int64) {
-	if !f.listed && f.deficit < 0 {
-		f.deficit = min(f.deficit+max(f.away-but, 0)*m.quantum(f.tenant), 0)
+// settle gives a flow what the rounds bring that it took no turns in, but for so many: a
+// quantum for each, up to most, or what it has. Without a task most is 0: that is for its
+// debt, and what it has left is lost.
+func (m *model) settle(f *modelFlow, but, most int64) {
+	if rounds := max(f.away-but, 0); rounds > 0 && (!f.listed || f.freed) {
+		f.deficit = min(f.deficit+rounds*m.quantum(f.tenant), most)
 	}
 	f.away = 0
+}
+
+// look is settle before something changes.
+func (m *model) look(f *modelFlow) {
+	if tk := m.front(f); tk != nil && (f.freed || f.parked) {
+		m.settle(f, 0, max(f.deficit, m.keeps(f, tk.cost)))
+	} else if !f.listed {
+		m.settle(f, 0, 0)
+	}
+}
+
+// keeps is how much a blocked flow keeps.
+func (m *model) keeps(f *modelFlow, cost int64) int64 {
+	quantum := m.quantum(f.tenant)
+	return quantum + max(quantum, cost)
 }
 
 // leave takes a flow out of its list.
 func (m *model) leave(f *modelFlow) {
 	is := func(other *modelFlow) bool { return other == f }
 	m.fresh[f.level] = slices.DeleteFunc(m.fresh[f.level], is)
+	m.freed[f.level] = slices.DeleteFunc(m.freed[f.level], is)
 	m.active[f.level] = slices.DeleteFunc(m.active[f.level], is)
-	f.listed, f.inTurn, f.vague = false, false, false
-	f.away = 0
+	if !f.freed {
+		f.away = 0
+	}
+	f.listed, f.freed, f.inTurn, f.vague = false, false, false, false
 	m.visited(f)
+	m.lastFreed(f.level)
+}
+
+// block is called when a tenant has reached its limit.
+func (m *model) block(t *modelTenant) {
+	for _, f := range t.flows {
+		switch {
+		case !f.freed:
+		case m.front(f) == nil:
+			m.leave(f)
+		default:
+			m.leave(f)
+			f.parked = true
+		}
+	}
+}
+
+// halt parks a flow whose turn it is, and whose tenant is at its limit. A turn that had not
+// begun it has had all the same.
+func (m *model) halt(f *modelFlow, fresh bool) {
+	hadTurn := f.inTurn || fresh
+	m.served[f.level] = m.served[f.level] || !fresh
+	m.leave(f)
+	if f.parked = true; !hadTurn {
+		f.away++
+	}
+}
+
+// ready reports whether something can be delivered, or may turn out to have expired.
+func (m *model) ready() bool {
+	for _, t := range m.tenants {
+		if len(t.queue) > 0 && !m.blocked(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// comeBack sends a flow that went first to the tail.
+func (m *model) comeBack(f *modelFlow) {
+	m.freed[f.level] = slices.DeleteFunc(m.freed[f.level], func(other *modelFlow) bool { return other == f })
+	f.freed, m.served[f.level] = false, true
+	m.active[f.level] = append(m.active[f.level], f)
+	m.lastFreed(f.level)
+}
+
+// lastFreed begins a round if only those are in the list that went first and came to the tail.
+func (m *model) lastFreed(level int) {
+	if len(m.freed[level]) > 0 || len(m.due[level]) > 0 || len(m.active[level]) == 0 {
+		return
+	}
+	m.pass(level)
+	m.due[level] = map[*modelFlow]bool{}
+	for _, f := range m.active[level] {
+		m.due[level][f] = true
+	}
 }
 
 // toTail sends a flow to the tail of the ordinary list.
@@ -191,6 +271,7 @@ func (m *model) toTail(f *modelFlow) {
 		return
 	}
 	m.active[f.level] = append(slices.DeleteFunc(m.active[f.level], is), f)
+	m.served[f.level] = true
 	m.visited(f)
 }
 
@@ -210,10 +291,12 @@ func (m *model) dequeue() (*modelTask, *modelTenant) {
 			switch {
 			case fresh:
 				f = m.fresh[level][0]
+			case len(m.freed[level]) > 0:
+				f = m.freed[level][0]
 			case len(m.active[level]) > 0:
 				f = m.active[level][0]
 			}
-			if f == nil {
+			if f == nil || !m.ready() && m.front(f) != nil {
 				break // on to the next level
 			}
 			if tk := m.visit(f, fresh); tk != nil {
@@ -229,19 +312,36 @@ func (m *model) visit(f *modelFlow, fresh bool) *modelTask {
 	for tk := m.front(f); tk != nil && tk.dead; tk = m.front(f) {
 		m.remove(f.tenant, tk)
 		m.expired()
+		if !m.ready() {
+			return nil
+		}
 	}
 	tk := m.front(f)
 	if tk == nil {
 		f.deficit = min(f.deficit, 0)
-		if fresh {
+		switch {
+		case fresh:
 			f.inTurn = false
 			m.toTail(f)
-		} else {
+		case f.freed && m.cfg.NewTenantsFirst:
+			m.comeBack(f)
+		default:
 			m.leave(f)
 		}
 		return nil
 	}
-	if !f.inTurn {
+	if m.blocked(f.tenant) {
+		m.halt(f, fresh)
+		return nil
+	}
+	if f.freed {
+		most := m.keeps(f, tk.cost)
+		m.settle(f, 0, max(f.deficit, most))
+		if f.deficit = min(f.deficit, most); f.deficit < tk.cost {
+			m.comeBack(f)
+			return nil
+		}
+	} else if !f.inTurn {
 		f.inTurn = true
 		f.deficit += m.quantum(f.tenant)
 	}
@@ -251,7 +351,7 @@ func (m *model) visit(f *modelFlow, fresh bool) *modelTask {
 		return nil
 	}
 	f.deficit -= tk.cost
-	m.served[f.level] = true
+	m.served[f.level] = m.served[f.level] || !f.freed
 	m.remove(f.tenant, tk)
 	// What is left may all be dead; an implementation may know it already.
 	f.vague = len(m.tasks(f)) > 0 && len(alive(m.tasks(f))) == 0
@@ -259,7 +359,7 @@ func (m *model) visit(f *modelFlow, fresh bool) *modelTask {
 	if m.cfg.MaxInFlightPerTenant > 0 {
 		f.tenant.inFlight++
 		if m.blocked(f.tenant) {
-			m.leave(f)
+			m.block(f.tenant)
 		}
 	}
 	return tk
@@ -278,6 +378,10 @@ func (m *model) remove(t *modelTenant, tk *modelTask) {
 func (m *model) takeOut(t *modelTenant, tk *modelTask) {
 	m.remove(t, tk)
 	f := m.flow(t, tk.priority)
+	if f.parked && m.front(f) == nil {
+		m.settle(f, 0, max(f.deficit, m.keeps(f, 0)))
+		f.parked = false
+	}
 	f.vague = f.listed && len(alive(m.tasks(f))) == 0
 }
 
@@ -303,19 +407,20 @@ func (m *model) done(t *modelTenant) {
 		return
 	}
 	for _, f := range t.flows {
-		f.deficit = min(f.deficit, 0)
-		if len(m.tasks(f)) > 0 {
-			m.join(f, false)
+		switch {
+		case f.parked:
+			f.parked, f.listed, f.freed = false, true, true
+			m.freed[f.level] = append(m.freed[f.level], f)
+		case !f.listed:
+			f.deficit = min(f.deficit, 0)
 		}
 	}
 }
 
-// forgiveAll is called before the tenant's quantum changes: what rounds have paid off
-// they have paid at the old one.
-func (m *model) forgiveAll(t *modelTenant) {
+// lookAll is called before the tenant's quantum changes: what rounds have brought is of the
+// old one.
+func (m *model) lookAll(t *modelTenant) {
 	for _, f := range t.flows {
-		if !f.listed && f.deficit < 0 {
-			m.forgive(f, 0)
-		}
+		m.look(f)
 	}
 }

@@ -103,7 +103,7 @@ func (m *model) touch(t *modelTenant) {
 func (m *model) charge(tenant string, p firq.Priority, amount int64) {
 	t := m.tenant(tenant)
 	f := m.flow(t, p)
-	m.forgive(f, 0)
+	m.look(f)
 	owed := f.deficit < 0
 	if f.deficit -= amount; owed && f.deficit >= 0 {
 		m.touch(t)
@@ -129,6 +129,7 @@ func victim(queue []*modelTask, p firq.Priority, policy firq.Policy) *modelTask 
 // enqueue does what ask says.
 func (m *model) enqueue(name string, tk *modelTask, a admission) {
 	t := m.tenant(name)
+	f := m.flow(t, tk.priority)
 	for a.reclaim && m.limit(t, 0) != nil {
 		i := slices.IndexFunc(t.queue, func(tk *modelTask) bool { return tk.dead })
 		if i < 0 {
@@ -154,6 +155,10 @@ func (m *model) enqueue(name string, tk *modelTask, a admission) {
 	if !m.known(t) && m.crowded() {
 		m.forget(m.longestIdle())
 	}
+	if m.blocked(t) && !f.listed && !f.parked {
+		m.look(f)
+		f.parked = true
+	}
 	t.queue = append(t.queue, tk)
 	m.queued++
 	m.count.Enqueued++
@@ -161,8 +166,7 @@ func (m *model) enqueue(name string, tk *modelTask, a admission) {
 		m.tickets[tk.ticket] = tk
 	}
 	m.watermark(t)
-	f := m.flow(t, tk.priority)
-	if f.listed || m.blocked(t) {
+	if f.listed || f.parked {
 		return
 	}
 	t.planned = max(m.plan(name), 1)

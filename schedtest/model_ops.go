@@ -100,8 +100,7 @@ var quanta = map[kind]int{opSetQuantum: 4, opResetQuantum: 2, opPlan: 4}
 func policy(p firq.Policy) firq.Backpressure { return firq.Backpressure{Policy: p} }
 
 // scenarios avoid what the contract leaves open: a shared limit together with tasks
-// that expire, a change of length that a busy core may never see, costs together with
-// in-flight limits (how much of a deficit a blocked tenant keeps).
+// that expire, a change of length that a busy core may never see.
 var scenarios = []scenario{
 	{name: "plain", tenants: 5, cost: 1, weights: basic},
 	{name: "costs and quanta", tenants: 6, cost: 40, weights: with(quanta), cfg: config{Quantum: 7}},
@@ -144,6 +143,12 @@ var scenarios = []scenario{
 		cfg: config{MaxInFlightPerTenant: 1}},
 	{name: "three in flight, limits", tenants: 4, cost: 1, weights: with(map[kind]int{opDone: 25}),
 		cfg: config{MaxInFlightPerTenant: 3, MaxGlobal: 14, MaxPerTenant: 6}},
+	{name: "two in flight, costs and quanta", tenants: 5, cost: 30, weights: with(map[kind]int{opDone: 35, opCharge: 4, opSetQuantum: 3}),
+		cfg: config{Quantum: 9, MaxInFlightPerTenant: 2}},
+	{name: "two in flight, priorities across", tenants: 4, cost: 9, weights: with(map[kind]int{opDone: 35, opCharge: 3, opSetQuantum: 2}),
+		cfg: config{Quantum: 6, MaxInFlightPerTenant: 2, PriorityScope: firq.PriorityAcrossTenants}},
+	{name: "two in flight, LIFO", tenants: 4, cost: 20, tickets: 20, weights: with(map[kind]int{opDone: 35, opCancel: 4, opSetQuantum: 3}),
+		cfg: config{Quantum: 6, MaxInFlightPerTenant: 2, Order: firq.LIFO}},
 }
 
 // generate makes n random calls.

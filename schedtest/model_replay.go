@@ -28,11 +28,11 @@ func (r *replay) apply(o op) error {
 		}
 	case opSetQuantum:
 		r.s.SetQuantum(o.tenant, o.amount)
-		r.m.forgiveAll(t)
+		r.m.lookAll(t)
 		t.override = max(o.amount, 1)
 	case opResetQuantum:
 		r.s.ResetQuantum(o.tenant)
-		r.m.forgiveAll(t)
+		r.m.lookAll(t)
 		t.override = 0
 	case opPlan:
 		// An implementation may ask for the plan again when it likes; so the

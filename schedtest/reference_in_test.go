@@ -253,6 +253,7 @@ func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, says 
 	if task.Ticket != nil {
 		task.Ticket.SetPlace(t)
 	}
+	wasEmpty := r.front(r.flow(t, task.Priority), now) == nil
 	p, line := task.Priority, r.line(t, &task)
 	line.count(task.Flow, 1)
 	q := t.tasks[p]
@@ -267,7 +268,6 @@ func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, says 
 	}
 	if t.n == 0 && (asked || t.says.perTenant == 0) {
 		t.says.perTenant, t.says.inFlight = says.perTenant, says.inFlight
-		r.bar(t)
 	}
 	t.n++
 	t.lastUsed = now
@@ -275,8 +275,16 @@ func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, says 
 	r.stats.Enqueued++
 	r.watermark(t)
 	f := r.flow(t, task.Priority)
-	if !f.listed && !r.blocked(t) {
+	if t.n == 1 {
 		t.says.quantum = says.quantum
+	}
+	switch {
+	case f.listed || f.parked && !wasEmpty:
+	case r.blocked(t):
+		r.settle(f, 0, 0)
+		f.parked = true
+	default:
+		f.parked = false
 		r.join(f, r.cfg.NewTenantsFirst)
 	}
 }

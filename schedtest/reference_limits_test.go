@@ -41,15 +41,6 @@ func (r *reference[K, T]) limitOf(t *refTenant[K, T]) int {
 	return cmp.Or(r.limits[t.key], t.says.perTenant)
 }
 
-// bar comes after a change of the in-flight limit of a tenant without tasks.
-func (r *reference[K, T]) bar(t *refTenant[K, T]) {
-	for i := range t.flows {
-		if f := &t.flows[i]; r.blocked(t) && f.listed {
-			r.leave(f)
-		}
-	}
-}
-
 func (r *reference[K, T]) SetMaxGlobal(n int) {
 	if n < 1 || n > firq.MaxTasks {
 		panic(fmt.Sprintf("SetMaxGlobal: n is %d", n))

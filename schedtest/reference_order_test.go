@@ -29,7 +29,7 @@ func (r *reference[K, T]) join(f *refFlow[K, T], fresh bool) {
 			l.round, l.served = l.round+1, false
 		}
 	}
-	r.forgive(f, turn)
+	r.settle(f, turn, 0)
 	f.listed, f.inTurn, f.fresh = true, false, fresh
 	f.deficit = min(f.deficit, 0)
 	if fresh {
@@ -56,24 +56,89 @@ func (l *refList[K, T]) visited(f *refFlow[K, T]) {
 		return
 	}
 	if delete(l.due, f); len(l.due) == 0 && len(l.active) > 0 {
+		l.visitAll()
+	}
+}
+
+// visitAll begins a round.
+func (l *refList[K, T]) visitAll() {
+	if l.served {
 		l.round, l.served = l.round+1, false
-		for _, g := range l.active {
-			l.due[g] = true
+	}
+	if l.due == nil {
+		l.due = map[*refFlow[K, T]]bool{}
+	}
+	for _, g := range l.active {
+		l.due[g] = true
+	}
+}
+
+// lastFreed begins a round if only those are in the list that went first and came to the tail.
+func (l *refList[K, T]) lastFreed() {
+	if len(l.freed) == 0 && len(l.due) == 0 && len(l.active) > 0 {
+		l.served = true
+		l.visitAll()
+	}
+}
+
+// settle gives a flow what the rounds bring that it took no turns in, but for so many: a
+// quantum for each, up to most; without a task most is 0.
+func (r *reference[K, T]) settle(f *refFlow[K, T], but uint64, most int64) {
+	if f.listed && !f.freed {
+		return
+	}
+	round := r.lists[f.level].round
+	if rounds := max(round-f.since, but) - but; rounds > 0 {
+		f.deficit = int64(min(float64(f.deficit)+float64(rounds)*float64(r.quantum(f.t)), float64(most)))
+	}
+	f.since = round
+}
+
+// look is settle before something changes.
+func (r *reference[K, T]) look(f *refFlow[K, T]) {
+	if tk := r.front(f, time.Now()); tk != nil && (f.freed || f.parked) {
+		r.settle(f, 0, max(f.deficit, r.keeps(f, tk.Cost)))
+	} else if !f.listed {
+		r.settle(f, 0, 0)
+	}
+}
+
+// keeps is how much a blocked flow keeps.
+func (r *reference[K, T]) keeps(f *refFlow[K, T], cost int64) int64 {
+	quantum := r.quantum(f.t)
+	return quantum + max(quantum, cost)
+}
+
+// block is called when a tenant has reached its limit.
+func (r *reference[K, T]) block(t *refTenant[K, T]) {
+	for i := range t.flows {
+		if f := &t.flows[i]; f.freed {
+			r.leave(f)
+			f.parked = r.front(f, t.lastUsed) != nil
 		}
 	}
 }
 
-// forgive takes a quantum off the debt of a flow that is in no list for each round
-// that has begun meanwhile.
-func (r *reference[K, T]) forgive(f *refFlow[K, T], but uint64) {
-	if f.listed {
-		return
+// halt parks a flow whose turn it is, and whose tenant is at its limit. A turn that had not
+// begun it has had all the same.
+func (r *reference[K, T]) halt(f *refFlow[K, T]) {
+	l := &r.lists[f.level]
+	hadTurn := f.inTurn || f.fresh
+	l.served = l.served || !f.fresh
+	if r.leave(f); !hadTurn {
+		f.since--
 	}
-	round := r.lists[f.level].round
-	if f.deficit < 0 {
-		f.deficit = int64(min(float64(f.deficit)+float64(max(round-f.since, but)-but)*float64(r.quantum(f.t)), 0))
+	f.parked = true
+}
+
+// ready reports whether some tenant that has tasks is below its limit.
+func (r *reference[K, T]) ready() bool {
+	for _, t := range r.tenants {
+		if t.n > 0 && !r.blocked(t) {
+			return true
+		}
 	}
-	f.since = round
+	return false
 }
 
 func (r *reference[K, T]) leave(f *refFlow[K, T]) {
@@ -81,32 +146,44 @@ func (r *reference[K, T]) leave(f *refFlow[K, T]) {
 		return
 	}
 	list := &r.lists[f.level].active
-	if f.fresh {
+	switch {
+	case f.fresh:
 		list = &r.lists[f.level].fresh
+	case f.freed:
+		list = &r.lists[f.level].freed
 	}
 	if i := slices.Index(*list, f); i == 0 && len(*list) > 1000 {
 		*list = (*list)[1:] // a flood of tenants leaves from the head
 	} else {
 		*list = slices.Delete(*list, i, i+1)
 	}
-	f.listed, f.inTurn, f.fresh = false, false, false
-	f.since = r.lists[f.level].round
+	if !f.freed {
+		f.since = r.lists[f.level].round
+	}
+	f.listed, f.inTurn, f.fresh, f.freed = false, false, false, false
 	r.lists[f.level].visited(f)
+	r.lists[f.level].lastFreed()
 }
 
 // toTail moves the flow at the head to the ordinary list's tail.
 func (r *reference[K, T]) toTail(f *refFlow[K, T]) {
 	l := &r.lists[f.level]
-	if f.fresh {
+	switch {
+	case f.fresh:
 		copy(l.fresh, l.fresh[1:])
 		l.fresh = l.fresh[:len(l.fresh)-1]
 		l.activate(f)
-	} else {
+	case f.freed:
+		copy(l.freed, l.freed[1:])
+		l.freed = l.freed[:len(l.freed)-1]
+		l.active, l.served = append(l.active, f), true
+		l.lastFreed()
+	default:
 		copy(l.active, l.active[1:])
-		l.active[len(l.active)-1] = f
+		l.active[len(l.active)-1], l.served = f, true
 		l.visited(f)
 	}
-	f.inTurn, f.fresh = false, false
+	f.inTurn, f.fresh, f.freed = false, false, false
 }
 
 // aged is a task's level after ageing.
@@ -152,9 +229,13 @@ func (r *reference[K, T]) outranks(a, b *refTask[K, T], now time.Time) bool {
 // head returns the flow whose turn it is, or nil.
 func (r *reference[K, T]) head(now time.Time) *refFlow[K, T] {
 	var best *refFlow[K, T]
+	ready := r.ready()
 	for level := 6; level >= 0; level-- {
 		l := &r.lists[level]
 		list := l.fresh
+		if len(list) == 0 {
+			list = l.freed
+		}
 		if len(list) == 0 {
 			list = l.active
 		}
@@ -163,6 +244,12 @@ func (r *reference[K, T]) head(now time.Time) *refFlow[K, T] {
 		}
 		f := list[0]
 		tk := r.front(f, now)
+		if !ready {
+			if tk == nil {
+				return f // it has to be seen off
+			}
+			continue
+		}
 		if tk == nil || best == nil && r.cfg.PriorityAging == 0 {
 			return f // no task below can be before it
 		}
@@ -184,7 +271,7 @@ func (r *reference[K, T]) next(now time.Time, drops *[]refDrop[K, T]) *refFlow[K
 		tk := r.front(f, now)
 		if tk == nil {
 			f.deficit = min(f.deficit, 0)
-			if f.fresh {
+			if f.fresh || f.freed && r.cfg.NewTenantsFirst {
 				r.toTail(f)
 			} else {
 				r.leave(f)
@@ -194,7 +281,18 @@ func (r *reference[K, T]) next(now time.Time, drops *[]refDrop[K, T]) *refFlow[K
 		if p := int(tk.Priority); r.expire(f.t, p, r.end(f.t, p), now, drops) {
 			continue
 		}
-		if !f.inTurn {
+		if r.blocked(f.t) {
+			r.halt(f)
+			continue
+		}
+		if f.freed {
+			most := r.keeps(f, tk.Cost)
+			r.settle(f, 0, max(f.deficit, most))
+			if f.deficit = min(f.deficit, most); f.deficit < tk.Cost {
+				r.toTail(f)
+				continue
+			}
+		} else if !f.inTurn {
 			f.inTurn = true
 			if q := r.quantum(f.t); f.deficit > math.MaxInt64-q {
 				f.deficit = math.MaxInt64
@@ -207,7 +305,7 @@ func (r *reference[K, T]) next(now time.Time, drops *[]refDrop[K, T]) *refFlow[K
 				continue
 			}
 			f.deficit -= tk.Cost
-			r.lists[f.level].served = true
+			r.lists[f.level].served = r.lists[f.level].served || !f.freed
 			return f
 		}
 		r.toTail(f)

@@ -61,14 +61,7 @@ func (r *reference[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 	}
 }
 
-func (r *reference[K, T]) deliverable() bool {
-	for i := range r.lists {
-		if len(r.lists[i].fresh)+len(r.lists[i].active) > 0 {
-			return true
-		}
-	}
-	return false
-}
+func (r *reference[K, T]) deliverable() bool { return r.ready() }
 
 // take fills dst with what is deliverable.
 func (r *reference[K, T]) take(dst []firq.Item[K, T]) (n int, drops []refDrop[K, T]) {
@@ -94,9 +87,7 @@ func (r *reference[K, T]) take(dst []firq.Item[K, T]) (n int, drops []refDrop[K,
 			r.inFlight[token] = t
 			r.stats.InFlight++
 			if t.flights++; r.blocked(t) {
-				for i := range t.flows {
-					r.leave(&t.flows[i])
-				}
+				r.block(t)
 			}
 		}
 		dst[n].Bind(f, token)

@@ -73,16 +73,17 @@ type refFlow[K comparable, T any] struct {
 	t              *refTenant[K, T]
 	level          int
 	listed, inTurn bool
-	fresh          bool
+	fresh, freed   bool
+	parked         bool
 	deficit        int64
-	since          uint64 // the round of its list up to which its debt is paid off
+	since          uint64 // the round of its list up to which it has had what rounds bring
 }
 
 type refList[K comparable, T any] struct {
-	fresh, active []*refFlow[K, T]
-	due           map[*refFlow[K, T]]bool // of active, those that this round has still to visit
-	round         uint64
-	served        bool // in this round
+	fresh, freed, active []*refFlow[K, T]
+	due                  map[*refFlow[K, T]]bool // of active, those that this round has still to visit
+	round                uint64
+	served               bool // in this round
 }
 
 type refDrop[K comparable, T any] struct {
@@ -253,17 +254,15 @@ func (r *reference[K, T]) SetQuantum(tenant K, quantum int64) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.forgiveAll(tenant)
+	r.lookAll(tenant)
 	r.overrides[tenant] = max(quantum, 1)
 }
 
-// forgiveAll comes before a change of the quantum.
-func (r *reference[K, T]) forgiveAll(tenant K) {
+// lookAll comes before a change of the quantum.
+func (r *reference[K, T]) lookAll(tenant K) {
 	if t := r.tenants[tenant]; t != nil {
 		for i := range t.flows {
-			if f := &t.flows[i]; f.deficit < 0 {
-				r.forgive(f, 0)
-			}
+			r.look(&t.flows[i])
 		}
 	}
 }
@@ -278,7 +277,7 @@ func (r *reference[K, T]) ResetQuantum(tenant K) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.forgiveAll(tenant)
+	r.lookAll(tenant)
 	delete(r.overrides, tenant)
 	if t := r.tenants[tenant]; t != nil {
 		t.says.quantum = planned
@@ -301,11 +300,12 @@ func (f *refFlow[K, T]) SettleDone(token uint64) {
 	r.touch(t)
 	if wasBlocked && !r.blocked(t) {
 		for i := range t.flows {
-			f := &t.flows[i]
-			f.deficit = min(f.deficit, r.quantum(t))
-			// With NewTenantsFirst it must not be new again at once.
-			if (r.front(f, t.lastUsed) != nil || r.cfg.NewTenantsFirst) && !r.closed {
-				r.join(f, false)
+			switch f := &t.flows[i]; {
+			case f.parked && r.front(f, t.lastUsed) != nil:
+				f.parked, f.listed, f.freed = false, true, true
+				r.lists[f.level].freed = append(r.lists[f.level].freed, f)
+			case !f.listed:
+				f.parked, f.deficit = false, min(f.deficit, 0)
 			}
 		}
 	}
@@ -324,7 +324,7 @@ func (f *refFlow[K, T]) SettleFlow(token, flow uint64, delta int64) {
 		t.chargeLine(token&7, flow, delta)
 	}
 	const most = 1 << 60
-	f.t.r.forgive(f, 0)
+	f.t.r.look(f)
 	owed := f.deficit < 0
 	f.deficit = max(min(f.deficit-min(max(delta, -most), most), most), -most)
 	if owed && f.deficit >= 0 {

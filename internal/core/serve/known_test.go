@@ -47,3 +47,24 @@ func TestIdleTenantsAreCounted(t *testing.T) {
 		})
 	}
 }
+
+// A delivery is a use of the tenant, whichever way it goes: so what it owes is not forgotten
+// with it before TenantIdle has passed from then on.
+func TestDeliveryIsUse(t *testing.T) {
+	for name, deliver := range map[string]func(s *shard, x *tenant, now int64){
+		"any":   func(s *shard, x *tenant, now int64) { s.Delivered(x, firq.PriorityNormal, 0, now) },
+		"plain": func(s *shard, x *tenant, now int64) { s.DeliverPlain(new(firq.Item[string, int]), x, 1, 0, now) },
+	} {
+		s := newShard(t, config{TenantIdle: 1000})
+		x := add(s, "x", 0)
+		deliver(s, x, 900)
+		kept := func(*tenant) bool { t.Errorf("%s: forgotten 100 after its last delivery", name); return false }
+		for more := s.SweepSome(1000, true, 8, kept); more; more = s.SweepSome(1000, false, 8, kept) {
+		}
+		forgotten := false
+		s.SweepSome(1900, true, 8, func(*tenant) bool { forgotten = true; return true })
+		if !forgotten {
+			t.Errorf("%s: not forgotten after TenantIdle", name)
+		}
+	}
+}

@@ -71,7 +71,8 @@ func (s *Shard[K, T]) Back() {
 }
 
 // Join takes an idle shard to the current round, where what comes in begins; or to the
-// next one if no other shard has work, as in the current one a tenant was served. It
+// next one if no other shard has work, as in the current one a tenant was served: but not
+// if all its tasks are of tenants at their in-flight limits, which move no round on. It
 // stays where it is if that is further. However long it was idle: that it is so far
 // ahead, it knows from then.
 func (s *Shard[K, T]) Join() {
@@ -80,7 +81,12 @@ func (s *Shard[K, T]) Join() {
 	if ahead > 0 && passed >= 0 && passed < ahead {
 		return
 	}
-	if s.parked = current; s.Limit() == math.MaxUint64 {
+	s.parked = current
+	if s.Queue.Len() > 0 {
+		s.Queue.AdvanceRound(current)
+		return
+	}
+	if s.Limit() == math.MaxUint64 {
 		current++
 	}
 	s.Queue.SetRound(current)
@@ -105,6 +111,8 @@ func (s *Shard[K, T]) tag(ready bool) uint64 {
 	switch {
 	case !ready:
 		return 0
+	case s.Queue.Freed(): // they go first: the others are too far ahead until then
+		return s.rounds.Current() - uint64(s.env.Config.FairnessSlack) - 1
 	case s.Queue.Fresh(): // they may be served now, whatever the round
 		if current := s.rounds.Current(); drr.Apart(s.Queue.Round(), current) > 0 {
 			return current

@@ -42,8 +42,7 @@ var (
 )
 
 // Cases are the small configurations that are checked, on one shard and on
-// several. In-flight limits come with costs and quanta of 1, because how much of
-// a deficit a blocked tenant keeps is left open.
+// several.
 func Cases() []Case {
 	return []Case{
 		{Name: "one place", Config: Config{Shards: 1, MaxGlobal: 1}, Weights: basic, Tenants: 2},
@@ -53,6 +52,7 @@ func Cases() []Case {
 		{Name: "priorities", Config: Config{Shards: 1}, Weights: with(batches), Tenants: 2, Levels: 2},
 		{Name: "in flight", Config: Config{Shards: 1, MaxInFlightPerTenant: 1}, Weights: with(flights), Tenants: 2},
 		{Name: "two in flight", Config: Config{Shards: 1, MaxInFlightPerTenant: 2}, Weights: with(flights), Tenants: 2},
+		{Name: "two in flight, costs and quanta", Config: Config{Shards: 1, MaxInFlightPerTenant: 2}, Weights: with(flights), Tenants: 2, Cost: 3, Quantum: 2},
 		{Name: "close", Config: Config{Shards: 1}, Weights: with(ends), Tenants: 3},
 		{Name: "evict", Config: Config{Shards: 1, Backpressure: firq.Backpressure{Policy: firq.DropOldest}}, Weights: basic, Tenants: 2},
 		{Name: "deep", Config: Config{Shards: 1, MaxGlobal: 14, MaxPerTenant: 12}, Weights: with(batches), Tenants: 2, Batch: 6},

@@ -40,6 +40,10 @@ type state struct {
 	counters            Counters
 	list                [maxTenants]uint8 // the active list, head first; with one shard
 	listed              uint8
+	freed               [maxTenants]uint8 // tenants that were blocked and go first
+	goFirst             uint8             // how many of them
+	due                 uint8             // of the active list, those that this round has still to visit, a bit each
+	used                bool              // some tenant has had a turn in this round
 	tenants             [maxTenants]tenant
 }
 
@@ -51,7 +55,9 @@ type tenant struct {
 	limit    uint8 // how many may be
 	inFlight uint8
 	inList   bool
+	isFreed  bool
 	inTurn   bool
+	away     uint8 // rounds that have begun since it was blocked, up to enough
 	deficit  int16
 	quantum  int16
 }
@@ -146,8 +152,12 @@ func (r *rules) publish(s *state, id int) bool {
 		at = r.line(s, id)
 	}
 	x.line[at] = uint8(id)
-	if x.queued++; !x.inList && !r.blocked(x) {
+	switch x.queued++; {
+	case x.inList || x.isFreed:
+	case !r.blocked(x):
 		r.join(s, t)
+	case x.queued == 1 && x.away > 0:
+		x.deficit, x.away = 0, 0
 	}
 	return true
 }
@@ -178,7 +188,9 @@ func (r *rules) remove(s *state, id int) bool {
 	if !r.unline(x, uint8(id)) {
 		return false
 	}
-	x.queued--
+	if x.queued--; x.queued == 0 && r.blocked(x) && !x.inList {
+		x.earn(max(x.deficit, 2*x.quantum))
+	}
 	return true
 }
 

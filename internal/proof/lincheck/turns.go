@@ -7,19 +7,93 @@ func (r *rules) join(s *state, t int) {
 	if !r.oneShard {
 		return // which tenant is on which shard is not known
 	}
+	if s.listed == 0 {
+		if s.used {
+			r.pass(s)
+		}
+		s.due = 1 << t
+	}
+	s.append(t)
+}
+
+func (s *state) append(t int) {
 	s.tenants[t].inList = true
 	s.list[s.listed] = uint8(t)
 	s.listed++
 }
 
-// leave takes the tenant out of the active list.
+// pass begins a round, which brings those that are blocked a quantum.
+func (r *rules) pass(s *state) {
+	s.used = false
+	for t := range s.tenants {
+		if x := &s.tenants[t]; !x.inList && (r.blocked(x) || x.isFreed) {
+			x.away = min(x.away+1, enough)
+		}
+	}
+}
+
+// enough rounds to have all that a tenant keeps: two, where quanta are as large as costs.
+const enough = 4
+
+// earn gives a tenant what the rounds have brought it while it took no turns.
+func (x *tenant) earn(most int16) {
+	x.deficit, x.away = min(most, x.deficit+int16(x.away)*x.quantum), 0
+}
+
+// leave takes the tenant out of the active list, or of those that go first.
 func (r *rules) leave(s *state, t int) {
 	x := &s.tenants[t]
-	x.inList, x.inTurn = false, false
+	if x.isFreed {
+		r.leaveFreed(s, t)
+		return
+	}
+	x.inList, x.inTurn, x.away = false, false, 0
+	r.unlist(s, t)
+	r.visited(s, t)
+}
+
+func (r *rules) unlist(s *state, t int) {
 	if i := slices.Index(s.list[:s.listed], uint8(t)); i >= 0 {
 		copy(s.list[i:], s.list[i+1:])
 		s.listed--
 		s.list[s.listed] = 0
+	}
+}
+
+// visited ends the round if the tenant was the last one that it had to visit.
+func (r *rules) visited(s *state, t int) {
+	if s.due&(1<<t) == 0 {
+		return
+	}
+	if s.due &^= 1 << t; s.due == 0 && s.listed > 0 {
+		if s.used {
+			r.pass(s)
+		}
+		r.visitAll(s)
+	}
+}
+
+func (r *rules) visitAll(s *state) {
+	for _, t := range s.list[:s.listed] {
+		s.due |= 1 << t
+	}
+}
+
+// leaveFreed takes the tenant out of those that go first.
+func (r *rules) leaveFreed(s *state, t int) {
+	s.tenants[t].isFreed = false
+	i := slices.Index(s.freed[:s.goFirst], uint8(t))
+	copy(s.freed[i:], s.freed[i+1:])
+	s.goFirst--
+	s.freed[s.goFirst] = 0
+	r.lastFreed(s)
+}
+
+// lastFreed begins a round if only those are in the list that went first and came to the tail.
+func (r *rules) lastFreed(s *state) {
+	if s.goFirst == 0 && s.due == 0 && s.listed > 0 {
+		r.pass(s)
+		r.visitAll(s)
 	}
 }
 
@@ -38,32 +112,57 @@ func (r *rules) front(x *tenant) int {
 // next gives turns until some task can be paid for, and returns it; 0: nothing is
 // deliverable. Deficit round robin as the package drr documents it.
 func (r *rules) next(s *state) int {
-	for s.listed > 0 {
+	for s.listed+s.goFirst > 0 {
+		if !r.deliverable(s) && r.front(&s.tenants[s.head()]) >= 0 {
+			return 0
+		}
 		if id := r.turn(s); id > 0 {
-			x := &s.tenants[s.list[0]]
+			x := &s.tenants[r.Tasks[id].Tenant]
 			x.deficit -= int16(r.Tasks[id].Cost)
+			s.used = s.used || !x.isFreed
 			return id
 		}
 	}
 	return 0
 }
 
+// head returns the tenant whose turn it is, or that goes first.
+func (s *state) head() int {
+	if s.goFirst > 0 {
+		return int(s.freed[0])
+	}
+	return int(s.list[0])
+}
+
 // turn looks at the tenant whose turn it is, and returns its next task if it can
 // pay for it. If not, its turn is over: it leaves without a task, or goes to the
 // tail.
 func (r *rules) turn(s *state) int {
-	if s.listed == 0 {
+	if s.listed+s.goFirst == 0 {
 		return 0
 	}
-	t := int(s.list[0])
+	t := s.head()
 	x := &s.tenants[t]
 	at := r.front(x)
 	if at < 0 {
 		r.leave(s, t)
-		x.deficit = 0
+		x.deficit, x.away = 0, 0
 		return 0
 	}
 	id := int(x.line[at])
+	switch {
+	case r.blocked(x): // it takes no turns until it is not; this one it has had
+		had := x.inTurn
+		s.used = true
+		r.unlist(s, t)
+		if x.inList, x.inTurn, x.away = false, false, 1; had {
+			x.away = 0
+		}
+		r.visited(s, t)
+		return 0
+	case x.isFreed:
+		return r.goesFirst(s, t, id)
+	}
 	if !x.inTurn {
 		x.inTurn = true
 		x.deficit += x.quantum
@@ -71,8 +170,25 @@ func (r *rules) turn(s *state) int {
 	if x.deficit >= int16(r.Tasks[id].Cost) {
 		return id
 	}
-	r.leave(s, t)
-	r.join(s, t)
+	x.inTurn, s.used = false, true
+	r.unlist(s, t)
+	s.append(t)
+	r.visited(s, t)
+	return 0
+}
+
+// goesFirst looks at a tenant that was blocked. If it cannot pay for its next task it
+// goes to the tail.
+func (r *rules) goesFirst(s *state, t, id int) int {
+	x, cost := &s.tenants[t], int16(r.Tasks[id].Cost)
+	most := x.quantum + max(x.quantum, cost)
+	x.earn(max(x.deficit, most))
+	if x.deficit = min(x.deficit, most); x.deficit >= cost {
+		return id
+	}
+	s.used = true
+	s.append(t)
+	r.leaveFreed(s, t)
 	return 0
 }
 
@@ -95,8 +211,8 @@ func (r *rules) take(s *state, id int) bool {
 	if r.Config.MaxInFlightPerTenant > 0 {
 		x.inFlight++
 		s.counters.InFlight++
-		if r.blocked(x) {
-			r.leave(s, t)
+		if r.blocked(x) && x.isFreed {
+			r.leaveFreed(s, t)
 		}
 	}
 	return true
@@ -137,10 +253,14 @@ func (r *rules) settle(s *state, id int) bool {
 	if !was {
 		return true
 	}
-	if x.queued > 0 {
-		r.join(s, t)
-	} else {
-		x.deficit = 0
+	switch {
+	case x.inList:
+	case x.queued == 0:
+		x.deficit, x.away = 0, 0
+	case r.oneShard:
+		x.isFreed = true
+		s.freed[s.goFirst] = uint8(t)
+		s.goFirst++
 	}
 	return true
 }

@@ -1,0 +1,167 @@
+package drr
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/race"
+)
+
+// party is what a simulated tenant has. It always has tasks queued.
+type party struct{ quantum, cost, limit int64 }
+
+// ends are deliveries in progress, the first to end first.
+type ends []struct{ at, seq, tenant int64 }
+
+func (e ends) Len() int { return len(e) }
+func (e ends) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].seq < e[j].seq
+}
+func (e ends) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *ends) Push(x any)   { *e = append(*e, x.(struct{ at, seq, tenant int64 })) }
+func (e *ends) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+// serves simulates that many slots, in which a task takes a random time, and returns what
+// cost each tenant was served.
+func serves(t *testing.T, cfg Config, parties []party, slots, deliveries int) (served []float64) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(7, 7))
+	q := New[int, int](cfg, idleHost{})
+	ts := newTenants(len(parties), func(i int) int64 { return parties[i].quantum })
+	served = make([]float64, len(parties))
+	inFlight := make([]int64, len(parties))
+	add := func(i int) {
+		push(q, ts[i], costing(parties[i].cost))
+	}
+	for i := range parties {
+		for range 3 {
+			add(i)
+		}
+	}
+	var running ends
+	now := int64(0)
+	for n := range deliveries {
+		for len(running) == slots || q.Ready() == 0 {
+			x := heap.Pop(&running).(struct{ at, seq, tenant int64 })
+			now = x.at
+			if inFlight[x.tenant]--; ts[x.tenant].Blocked() {
+				q.Unblock(ts[x.tenant])
+			}
+		}
+		x, task, v := q.Next(0)
+		for v == Again {
+			x, task, v = q.Next(0)
+		}
+		if v != Delivered {
+			t.Fatalf("%d are ready, verdict %d", q.Ready(), v)
+		}
+		served[x.Key] += float64(task.Cost)
+		add(x.Key)
+		if inFlight[x.Key]++; inFlight[x.Key] == parties[x.Key].limit {
+			q.Block(x)
+		}
+		took := int64(1000 * r.ExpFloat64())
+		heap.Push(&running, struct{ at, seq, tenant int64 }{now + took, int64(n), int64(x.Key)})
+	}
+	return served
+}
+
+// share is what the first party got, for one of what the others did on average, and by
+// how much these differ.
+func share(served []float64) (first, apart float64) {
+	least, most, sum := served[1], served[1], 0.0
+	for _, s := range served[1:] {
+		least, most, sum = min(least, s), max(most, s), sum+s
+	}
+	mean := sum / float64(len(served)-1)
+	return served[0] / mean, (most - least) / mean
+}
+
+// Weights and costs hold under in-flight limits, however many tasks a turn has. Where a
+// limit binds, the others share the rest equally.
+func TestSharesInFlight(t *testing.T) {
+	others := func(first, other party) []party {
+		all := []party{first}
+		for range 10 {
+			all = append(all, other)
+		}
+		return all
+	}
+	for _, quantum := range []int64{1, 8, 16, 100} {
+		for _, x := range []struct {
+			name    string
+			parties []party
+			want    float64
+		}{
+			{"weight 4", others(party{4 * quantum, 1, 32}, party{quantum, 1, 32}), 4},
+			{"cost 50", others(party{quantum, 50, 32}, party{quantum, 1, 32}), 1},
+			{"weight 10, and 16 in flight", others(party{10 * quantum, 1, 16}, party{quantum, 1, 32}), 16.0 / 48 * 10},
+			{"limits of one", others(party{4 * quantum, 1, 1}, party{quantum, 1, 1}), 1},
+		} {
+			for _, cfg := range []Config{{}, {NewFirst: true}, {Order: firq.LIFO}, {Across: true}} {
+				if race.Enabled && (cfg.Across || cfg.Order != firq.FIFO) {
+					continue
+				}
+				first, apart := share(serves(t, cfg, x.parties, 64, 20_000+600*int(quantum)))
+				t.Logf("quantum %d, %s, %+v: %.3f, the others differ by %.2f %%", quantum, x.name, cfg, first, 100*apart)
+				if first < 0.95*x.want || first > 1.05*x.want || apart > 0.05 {
+					t.Errorf("quantum %d, %s, %+v: %.3f of what others get, want %.3f; those differ by %.1f %%",
+						quantum, x.name, cfg, first, x.want, 100*apart)
+				}
+			}
+		}
+	}
+}
+
+// A blocked tenant costs nothing, however many there are: a call visits those that can be
+// served.
+func TestBlockedAreNotVisited(t *testing.T) {
+	const crowd = 100_000
+	q := New[int, int](Config{}, idleHost{})
+	ts := newTenants(crowd+1, func(int) int64 { return 1 })
+	for i, x := range ts {
+		if i > 0 {
+			q.Block(x)
+		}
+		push(q, x, costing(1))
+	}
+	for i := range 3 * stepBudget {
+		x, _, v := q.Next(0)
+		if v != Delivered || x.Key != 0 {
+			t.Fatalf("call %d: verdict %d, want a task of the only one that is not blocked", i, v)
+		}
+		push(q, x, costing(1))
+	}
+}
+
+// However long a tenant has been blocked, and whatever its quantum and its task's cost, its
+// deficit is what a queue that gives it turns would have: at most what keeps says.
+func TestEarnsWithinBounds(t *testing.T) {
+	for _, quantum := range []int64{1, 3, 1 << 40, maxQuantum} {
+		for _, cost := range []int64{1, 7, 1 << 50, 1<<63 - 1 - maxQuantum} {
+			for _, rounds := range []uint64{0, 1, 2, 5, 1 << 62} {
+				q, tenants := makeTenants(Config{}, 1, quantum)
+				a := tenants[0]
+				q.Block(a)
+				push(q, a, plainTask(1, cost))
+				q.SetRound(rounds)
+				q.Unblock(a)
+				q.settle(&a.seat)
+				want := fmt.Sprint(keeps(quantum, cost))
+				if float64(rounds)*float64(quantum) < float64(keeps(quantum, cost)) {
+					want = fmt.Sprint(int64(rounds) * quantum)
+				}
+				if got := fmt.Sprint(a.seat.deficit); got != want {
+					t.Errorf("quantum %d, cost %d, %d rounds: has %s, want %s", quantum, cost, rounds, got, want)
+				}
+			}
+		}
+	}
+}
