@@ -235,9 +235,9 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], conf *serve.Tena
 		if env.Config.MaxInFlightFor != nil {
 			sh.LimitFlights(&t.Tenant, conf.InFlight)
 		}
-	}
-	if !t.Active() {
-		sh.SetQuantum(&t.Tenant, env.Override(t.Key, conf.Quantum))
+		if env.Asks || !t.Active() { // also if it has still a place in the list
+			sh.SetQuantum(&t.Tenant, env.Override(t.Key, conf.Quantum))
+		}
 	}
 	sh.Push(&t.Tenant, task)
 }

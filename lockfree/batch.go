@@ -29,6 +29,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	if t == nil {
 		return 0
 	}
+	limit := t.limit.word.Load()
 	word := t.word.Load()
 	if word&roomBit == 0 {
 		return 0
@@ -39,7 +40,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	}
 	if allPlain && s.direct && t.shard.contention.none(now) && canSkip(word) {
 		if asks {
-			t.note(&conf)
+			t.noteFirst(&conf, word, limit)
 		}
 		if got := s.batchDirect(t, word, ts[:n], now); got > 0 {
 			return got
@@ -51,7 +52,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 		return 0
 	}
 	if asks {
-		t.note(&conf)
+		t.noteFirst(&conf, word, limit)
 	}
 	got, err := s.takeCredit(places, cpu.Hint()) // [E2], [E3]
 	if err != nil {

@@ -18,13 +18,14 @@ func (s *Scheduler[K, T]) enqueueDirect(t *tenant[K, T], task *firq.Task[T], now
 	if t == nil || !s.direct || !t.shard.contention.none(now) || !plain(task) {
 		return false
 	}
+	limit := t.limit.word.Load()
 	word := t.word.Load()
 	if !canSkip(word) {
 		return false
 	}
 	if s.env.Asks && word&polledBit == 0 {
 		conf := s.ask(t, t.Key)
-		t.note(&conf)
+		t.noteFirst(&conf, word, limit)
 	}
 	sh := t.shard
 	if !sh.try() {

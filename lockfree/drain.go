@@ -285,14 +285,15 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
 	sh.Push(&t.Tenant, task)
 }
 
-// admits comes before a task of the tenant is queued. If that makes it active, its
-// quantum is what the producer has asked for, unless SetQuantum has been called since,
-// and so is its in-flight limit.
+// admits comes before a task of the tenant is queued. If it has none, its quantum is from
+// now on what the producer has asked for, unless SetQuantum has been called since, and so is
+// its in-flight limit: also if it has still a place in the list.
 func (sh *shard[K, T]) admits(t *tenant[K, T]) {
-	if sh.s.env.Config.MaxInFlightFor != nil && t.Len() == 0 {
+	if t.Len() > 0 || t.Active() && !sh.s.env.Asks {
+		return
+	}
+	if sh.s.env.Config.MaxInFlightFor != nil {
 		sh.LimitFlights(&t.Tenant, t.inFlight())
 	}
-	if !t.Active() {
-		sh.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, t.quantum.Load()))
-	}
+	sh.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, t.quantum.Load()))
 }

@@ -169,10 +169,11 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *s
 			return serve.ErrTicketInUse
 		}
 		failpoint.At("E1 ticket")
+		limit := t.limit.word.Load()
 		word, _, took := t.take(1) // [E1]
 		if took == ticketTaken {
 			if conf != nil {
-				t.note(conf)
+				t.noteFirst(conf, word, limit)
 			}
 			if _, err := s.takeCredit(1, hint); err != nil { // [E2], [E3]
 				if task.Ticket != nil {

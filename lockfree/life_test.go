@@ -199,3 +199,26 @@ func TestPanicInClose(t *testing.T) {
 		t.Errorf("Shutdown: %v", err)
 	}
 }
+
+// DropOldest that finds the scheduler closed, or draining, when it comes to evict, admits
+// nothing.
+func TestReplaceLooksAtTheState(t *testing.T) {
+	s := build(t, config{MaxPerTenant: 1, Backpressure: firq.Backpressure{Policy: firq.DropOldest}})
+	admit(t, s, "a", task{Payload: 1})
+	tn, _ := s.tenants.Load("a")
+	d := mustTask(t, s, task{Payload: 2})
+	shutdown := draining(t, s)
+	sh := tn.shard
+	sh.lock()
+	sh.drainAll(tn)
+	sh.flush()
+	done, ok, err := sh.replace(tn, &d, false)
+	sh.unlock()
+	if !done || ok || err != firq.ErrClosed {
+		t.Errorf("replace: %t, %t, %v; want done, with ErrClosed", done, ok, err)
+	}
+	take(t, s, 1)
+	if err := <-shutdown; err != nil {
+		t.Error(err)
+	}
+}

@@ -159,6 +159,15 @@ func (s *Scheduler[K, T]) relimit(t *tenant[K, T], perTenant int) {
 	sh.unlock()
 }
 
+// noteFirst is note, if the task that took its place from this word is the tenant's only one:
+// else the answer holds that it became active with. limit is what the limit's word was before
+// that: if it has changed meanwhile, the word does not say whether the tenant had a task.
+func (t *tenant[K, T]) noteFirst(conf *serve.TenantConfig, word, limit uint64) {
+	if limit&limitTimes != 0 || t.limit.word.Load() != limit || roomIn(word) == int(uint32(limit)) {
+		t.note(conf)
+	}
+}
+
 // note notes what the tenant will have when it becomes active.
 func (t *tenant[K, T]) note(conf *serve.TenantConfig) {
 	t.quantum.Store(conf.Quantum)

@@ -69,6 +69,9 @@ func (sh *shard[K, T]) sweepAll() {
 	now := sh.s.env.Clock.Now()
 	for start, more := true, true; more; start = false {
 		sh.lock()
+		if start {
+			sh.drainPolled() // a lag is that of the task which is next
+		}
 		sh.flush()
 		more = sh.SweepSome(now, start, 1024, sh.forget)
 		sh.unlock()

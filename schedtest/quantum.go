@@ -1,6 +1,7 @@
 package schedtest
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ var quantumChecks = []check{
 	{name: "ResetQuantum gives back what Config says", run: quantumReset},
 	{name: "below 1 counts as 1", run: quantumBelow},
 	{name: "QuantumFor is asked on each activation", run: quantumFor},
+	{name: "QuantumFor and a tenant that refills at once", run: quantumRefill},
+	{name: "QuantumFor's answer holds while the tenant is active", run: quantumHolds},
 	{name: "SetQuantum outlives a forgotten tenant", run: quantumForgotten},
 }
 
@@ -80,6 +83,59 @@ func quantumFor(t *testing.T, newSched maker) {
 	load(t, s, "a", 4)
 	load(t, s, "b", 3)
 	same(t, "plan 3, active again", drain(t, s), "a1 a2 a3 b1 a4 b2 b3")
+}
+
+// quantumRefill: a tenant that gets its next task before the next call has still its place in the
+// list, and has become active all the same.
+func quantumRefill(t *testing.T, newSched maker) {
+	var plan atomic.Int64
+	plan.Store(1)
+	s := open(t, newSched, config{Shards: 1, QuantumFor: func(tenant string) int64 {
+		if tenant == "a" {
+			return plan.Load()
+		}
+		return 1
+	}})
+	load(t, s, "b", 300)
+	load(t, s, "a", 1)
+	served := map[string]int{}
+	for range 220 {
+		it := take(t, s)
+		if served[it.Tenant]++; it.Tenant == "a" {
+			plan.Store(10)
+			load(t, s, "a", 1)
+		}
+	}
+	if a := served["a"]; a < 190 {
+		t.Errorf("a got %d of 220, and has a quantum of 10 to 1", a)
+	}
+}
+
+// quantumHolds: an answer that comes when the tenant is active is for the next time.
+func quantumHolds(t *testing.T, newSched maker) {
+	var plan atomic.Int64
+	s := open(t, newSched, config{Shards: 1, QuantumFor: func(tenant string) int64 {
+		if tenant == "a" {
+			return plan.Load()
+		}
+		return 1
+	}})
+	for _, quantum := range []int64{2, 3} {
+		plan.Store(quantum)
+		load(t, s, "a", 1)
+		plan.Store(7)
+		load(t, s, "a", 3)
+		if n, err := s.EnqueueBatch("a", make([]task, 2)); n != 2 || err != nil {
+			t.Fatal(n, err)
+		}
+		load(t, s, "b", 3)
+		var got strings.Builder
+		for range 9 {
+			got.WriteString(take(t, s).Tenant)
+		}
+		same(t, "the answer of its activation", got.String(), map[int64]string{2: "aabaabaab", 3: "aaabaaabb"}[quantum])
+		idle(t, s)
+	}
 }
 
 func quantumForgotten(t *testing.T, newSched maker) {
