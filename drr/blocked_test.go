@@ -99,11 +99,12 @@ func TestSharesInFlight(t *testing.T) {
 			name    string
 			parties []party
 			want    float64
+			apart   float64
 		}{
-			{"weight 4", others(party{4 * quantum, 1, 32}, party{quantum, 1, 32}), 4},
-			{"cost 50", others(party{quantum, 50, 32}, party{quantum, 1, 32}), 1},
-			{"weight 10, and 16 in flight", others(party{10 * quantum, 1, 16}, party{quantum, 1, 32}), 16.0 / 48 * 10},
-			{"limits of one", others(party{4 * quantum, 1, 1}, party{quantum, 1, 1}), 1},
+			{"weight 4", others(party{4 * quantum, 1, 32}, party{quantum, 1, 32}), 4, 0.03},
+			{"cost 50", others(party{quantum, 50, 32}, party{quantum, 1, 32}), 1, 0.03},
+			{"weight 10, and 16 in flight", others(party{10 * quantum, 1, 16}, party{quantum, 1, 32}), 16.0 / 48 * 10, 0.03},
+			{"limits of one", others(party{4 * quantum, 1, 1}, party{quantum, 1, 1}), 1, 0.15}, // tasks take random times
 		} {
 			for _, cfg := range []Config{{}, {NewFirst: true}, {Order: firq.LIFO}, {Across: true}} {
 				if race.Enabled && (cfg.Across || cfg.Order != firq.FIFO) {
@@ -111,7 +112,7 @@ func TestSharesInFlight(t *testing.T) {
 				}
 				first, apart := share(serves(t, cfg, x.parties, 64, 20_000+600*int(quantum)))
 				t.Logf("quantum %d, %s, %+v: %.3f, the others differ by %.2f %%", quantum, x.name, cfg, first, 100*apart)
-				if first < 0.95*x.want || first > 1.05*x.want || apart > 0.05 {
+				if first < 0.95*x.want || first > 1.05*x.want || apart > x.apart {
 					t.Errorf("quantum %d, %s, %+v: %.3f of what others get, want %.3f; those differ by %.1f %%",
 						quantum, x.name, cfg, first, x.want, 100*apart)
 				}

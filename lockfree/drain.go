@@ -74,6 +74,13 @@ func (sh *shard[K, T]) drainAll(t *tenant[K, T]) {
 	sh.drain(t, end)
 }
 
+// drainFront comes before the queue has to know which of the tenant's tasks is next.
+func (sh *shard[K, T]) drainFront(t *tenant[K, T]) {
+	if t.eager() || !sh.lazy {
+		sh.drainAll(t)
+	}
+}
+
 // lookAgain is drainAll for a tenant that has just become unpolled: no producer announced
 // what was put in while it was polled, be it behind a hole.
 func (sh *shard[K, T]) lookAgain(t *tenant[K, T]) {

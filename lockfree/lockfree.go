@@ -197,6 +197,7 @@ func (s *Scheduler[K, T]) ResetQuantum(k K) {
 
 // override sets the quantum from the next turn on. Under the lease.
 func (t *tenant[K, T]) override(quantum int64) {
+	t.shard.drainFront(t)
 	t.shard.SetQuantum(&t.Tenant, quantum)
 }
 

@@ -183,9 +183,7 @@ func (t *tenant[K, T]) SettleFlow(token, flow uint64, delta int64) {
 		t, _ = sh.s.tenants.Load(t.Key)
 	}
 	if t != nil {
-		if t.eager() {
-			sh.drainAll(t) // to a flow with a task a credit is given, and to one without none
-		}
+		sh.drainFront(t) // to a flow with a task a credit is given, and to one without none
 		sh.Charge(&t.Tenant, token, flow, delta)
 	}
 	sh.unlock()

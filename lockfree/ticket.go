@@ -27,9 +27,8 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], conf *serve.Tenan
 	t.settle()
 	t.direct.Add(1) // see tenant.full
 	defer t.direct.Add(1)
-	var w uint64
 	for {
-		w = t.word.Load()
+		w := t.word.Load()
 		if w&deadBit != 0 || w&roomBit == 0 {
 			return false, nil
 		}
@@ -46,7 +45,7 @@ func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], conf *serve.Tenan
 		}
 		return true, err
 	}
-	if conf != nil && t.held(w) == 0 {
+	if conf != nil && t.Len() == 0 {
 		t.note(conf)
 	}
 	if task.Due != clock.Never {

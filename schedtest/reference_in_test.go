@@ -253,7 +253,7 @@ func (r *reference[K, T]) push(tenant K, task firq.Task[T], now time.Time, says 
 	if task.Ticket != nil {
 		task.Ticket.SetPlace(t)
 	}
-	wasEmpty := r.front(r.flow(t, task.Priority), now) == nil
+	wasEmpty := r.none(r.flow(t, task.Priority))
 	p, line := task.Priority, r.line(t, &task)
 	line.count(task.Flow, 1)
 	q := t.tasks[p]

@@ -114,7 +114,7 @@ func (r *reference[K, T]) block(t *refTenant[K, T]) {
 	for i := range t.flows {
 		if f := &t.flows[i]; f.freed {
 			r.leave(f)
-			f.parked = r.front(f, t.lastUsed) != nil
+			f.parked = !r.none(f)
 		}
 	}
 }
@@ -129,6 +129,16 @@ func (r *reference[K, T]) halt(f *refFlow[K, T]) {
 		f.since--
 	}
 	f.parked = true
+}
+
+// none reports whether the flow has no task.
+func (r *reference[K, T]) none(f *refFlow[K, T]) bool {
+	for p := range f.t.tasks {
+		if len(f.t.tasks[p]) > 0 && r.flow(f.t, firq.Priority(p)) == f {
+			return false
+		}
+	}
+	return true
 }
 
 // ready reports whether some tenant that has tasks is below its limit.

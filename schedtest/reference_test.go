@@ -301,7 +301,7 @@ func (f *refFlow[K, T]) SettleDone(token uint64) {
 	if wasBlocked && !r.blocked(t) {
 		for i := range t.flows {
 			switch f := &t.flows[i]; {
-			case f.parked && r.front(f, t.lastUsed) != nil:
+			case f.parked && !r.none(f):
 				f.parked, f.listed, f.freed = false, true, true
 				r.lists[f.level].freed = append(r.lists[f.level].freed, f)
 			case !f.listed:
