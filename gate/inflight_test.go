@@ -76,7 +76,15 @@ func serveAll(t *testing.T, g *Gate[string], callers int, while time.Duration, c
 			go call(tenant, c, uint64(100*i+j), counts[tenant])
 		}
 	}
+	var held []Permit[string]
+	for i := range 64 {
+		held = append(held, must(t, g, fmt.Sprint("before", i)))
+	}
 	close(begin)
+	synctest.Wait() // all wait: else the first to come would have what is free
+	for i := range held {
+		held[i].Release()
+	}
 	time.Sleep(while + time.Minute)
 	synctest.Wait()
 	served := map[string]int64{}
