@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -273,22 +274,25 @@ func TestWrongType(t *testing.T) {
 func TestAlarmOfTheLastHandler(t *testing.T) {
 	for _, mode := range []TimeoutMode{Warn, Cancel, Stop} {
 		bubble(t, func(t *testing.T) {
-			var late []SlowHandler
-			s := newSys(t, Config{Slots: 1, OnTimeout: func(h SlowHandler) { late = append(late, h) }})
-			r := must(t, sup(t, s, "sup", Supervision{MaxRestarts: 1000}), "a", fresh, WithHandlerTimeout(20*time.Millisecond, mode))
+			var late atomic.Int32
+			s := newSys(t, Config{Slots: 1, OnTimeout: func(SlowHandler) { late.Add(1) }})
+			r := must(t, sup(t, s, "sup", Supervision{MaxRestarts: 1000}), "a", fresh, WithHandlerTimeout(20*time.Millisecond, mode),
+				WithSlowAfter(20*time.Millisecond, func(SlowHandler) { late.Add(1) }))
 			for range 100 {
 				_, _ = do.Call(bg, r, func(*box, *Ctx) (any, error) { sleep(20); return nil, nil }) // either
 				synctest.Wait()
-				late = nil
+				late.Store(0)
 				_, err := do.Call(bg, r, func(_ *box, c *Ctx) (any, error) {
+					c.overLimit()
+					c.overSlow()
 					sleep(19)
 					if at, ok := c.Deadline(); ok != (mode == Cancel) || ok && time.Until(at) != time.Millisecond {
 						t.Error(at, ok)
 					}
 					return nil, c.Err()
 				})
-				if err != nil || late != nil {
-					t.Fatal(mode, err, late)
+				if err != nil || late.Load() > 0 {
+					t.Fatal(mode, err, late.Load())
 				}
 			}
 			s.Close()
