@@ -65,6 +65,7 @@ func entries() []entrance {
 		}
 	}
 	deadLetter := func(o *ordeal, c *Config) { c.OnDeadLetter = func(DeadLetter) { o.f() } }
+	failure := func(o *ordeal, c *Config) { c.OnFailure = func(Failure) { o.f() } }
 	onTimeout := func(o *ordeal, c *Config) { c.OnTimeout = func(SlowHandler) { o.f() } }
 	timeout := func(mode TimeoutMode) func(*ordeal) {
 		return func(o *ordeal) {
@@ -156,6 +157,18 @@ func entries() []entrance {
 			_, _ = Spawn(o.s, "", func(c *Ctx) (*box, error) { _, _ = state(o, c, 3, 1); return nil, errStart })
 		}},
 
+		{name: "OnFailure/of a handler", cfg: failure, reach: func(o *ordeal) { _, _ = do.Call(bg, actor(o), boom) }},
+		{name: "OnFailure/of a start", cfg: failure, reach: func(o *ordeal) {
+			again := false
+			r := must(o.t, sup(o.t, o.s, "", Supervision{MaxRestarts: 1}), "", func(*Ctx) (*box, error) {
+				if again {
+					return nil, errStart
+				}
+				again = true
+				return &box{}, nil
+			})
+			_ = do.Tell(bg, r, boom)
+		}},
 		{name: "OnDeadLetter/Kill", cfg: deadLetter, reach: func(o *ordeal) {
 			r := actor(o)
 			free := block(o.t, r)

@@ -171,7 +171,7 @@ func (sc *scene) fickle(name string, r Ref[*prop], n int) (left *bool) {
 			return
 		}
 		failpoint.At("give up")
-		if *left = k.f.leave(sc.s, context.Canceled); *left {
+		if *left = k.f.leave(context.Canceled); *left {
 			sc.left[n] = true
 			return
 		}

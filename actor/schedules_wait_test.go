@@ -254,7 +254,7 @@ func leftInRing(sc *scene) {
 			sc.Errorf("%v", err)
 		}
 		failpoint.At("give up")
-		if left = k.f.leave(sc.s, context.Canceled); !left {
+		if left = k.f.leave(context.Canceled); !left {
 			<-k.f.done()
 		}
 		sc.s.noWait(c, &k.f)
