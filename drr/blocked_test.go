@@ -166,3 +166,79 @@ func TestEarnsWithinBounds(t *testing.T) {
 		}
 	}
 }
+
+// Theorem 8 of docs/fairness.md: whatever the limits, and however long tasks take, no tenant
+// is ahead of another by more than the bound, as long as that one's limit does not bind.
+func TestBoundInFlight(t *testing.T) {
+	nearest, at := 0.0, ""
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		n := 2 + r.IntN(5)
+		q := New[int, int](Config{}, idleHost{})
+		most := []int64{1, 5, 60}[r.IntN(3)]
+		ts := newTenants(n, func(int) int64 { return 1 + r.Int64N(30) })
+		limits, inFlight, served, costliest := make([]int, n), make([]int, n), make([]float64, n), make([]int64, n)
+		slots := 2 + r.IntN(30)
+		add := func(x *Tenant[int, int]) {
+			cost := 1 + r.Int64N(most)
+			costliest[x.Key] = max(costliest[x.Key], cost)
+			push(q, x, costing(cost))
+		}
+		for i, x := range ts {
+			limits[i] = 1 + r.IntN(slots)
+			for range 3 {
+				add(x)
+			}
+		}
+		least := make([][]float64, n) // of what i is ahead of j
+		for i := range least {
+			least[i] = make([]float64, n)
+		}
+		ahead := func(i, j int) float64 {
+			return served[i]/float64(ts[i].quantum) - served[j]/float64(ts[j].quantum)
+		}
+		var running []int
+		for range 4000 {
+			for len(running) == slots || q.Ready() == 0 || len(running) > 0 && r.IntN(4) == 0 {
+				k := r.IntN(len(running)) // any may end next
+				i := running[k]
+				running[k] = running[len(running)-1]
+				running = running[:len(running)-1]
+				if inFlight[i]--; ts[i].Blocked() {
+					q.Unblock(ts[i])
+				}
+			}
+			x, task, v := q.Next(0)
+			for v == Again {
+				x, task, v = q.Next(0)
+			}
+			served[x.Key] += float64(task.Cost)
+			add(x)
+			running = append(running, x.Key)
+			if inFlight[x.Key]++; inFlight[x.Key] == limits[x.Key] {
+				q.Block(x)
+			}
+			for j, y := range ts {
+				s := &y.seat
+				rounds := float64((q.lists[0].clock() - s.due) & lastRound)
+				keep := float64(keeps(y.quantum, q.price(s)))
+				binds := (s.place == parked || s.place == freed) && float64(s.deficit)+rounds*float64(y.quantum) > keep
+				for i, z := range ts {
+					d := ahead(i, j)
+					if binds {
+						least[i][j] = d // an interval in which j's limit does not bind begins
+					}
+					least[i][j] = min(least[i][j], d)
+					k := func(x *Tenant[int, int], c int64) float64 { return float64(keeps(x.quantum, c)) / float64(x.quantum) }
+					bound := 2 + k(z, costliest[i]) + k(y, costliest[j])
+					if got := d - least[i][j]; got > bound {
+						t.Fatalf("seed %d: %d is ahead of %d by %.2f, the bound is %.2f", seed, i, j, got, bound)
+					} else if got/bound > nearest {
+						nearest, at = got/bound, fmt.Sprintf("%.2f of %.2f, seed %d", got, bound, seed)
+					}
+				}
+			}
+		}
+	}
+	t.Log("the pair nearest to its bound: ", at)
+}
