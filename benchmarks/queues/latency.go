@@ -13,7 +13,7 @@ import (
 
 // lanes is how many queues are measured at the same time, each with its workers, producer and pauses: the machine is idle all the
 // same, and there are as many more pauses.
-const lanes = 16
+const lanes = 8
 
 // latency is from Enqueue to the handler, with workers that have nothing to do.
 type latency struct {
@@ -35,9 +35,6 @@ func (l *latency) at(p float64) time.Duration {
 	}
 	return l.Times[min(int(p*float64(len(l.Times))), len(l.Times)-1)]
 }
-
-// beyond returns the calls of scripts per task beyond those that there are while nothing happens.
-func (l *latency) beyond() float64 { return l.Scripts - l.Idle*(l.Least+l.Most).Seconds()/2 }
 
 // late returns the share of tasks that came later than d.
 func (l *latency) late(d time.Duration) float64 {
@@ -111,7 +108,7 @@ func measureLatency(ctx context.Context, s *server, system string, workers, n in
 			return l, err
 		}
 	}
-	quiet := min(4*time.Second, time.Duration(n)*most)
+	quiet := min(8*time.Second, time.Duration(n)*most)
 	idle, err := s.during(ctx, 1, func() (time.Time, error) { return time.Now(), pauseFor(ctx, quiet) })
 	if err != nil {
 		return l, err

@@ -32,7 +32,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			"   throughput  enqueue by single calls of 64 goroutines, process an empty handler, and both at once; asynq\n" +
 			"               also with a queue for each tenant\n" +
 			"   single      one goroutine enqueues over one connection\n" +
-			"   latency     from Enqueue to the handler, with 64 idle workers, after pauses that are the same for all; 16\n" +
+			"   latency     from Enqueue to the handler, with 64 idle workers, after pauses that are the same for all; eight\n" +
 			"               queues at the same time, and asynq also where it looks for tasks more often\n" +
 			"   memory      of a queued task\n" +
 			"   batches     enqueue, dequeue and ack, 1 to 500 tasks in a call\n" +
@@ -54,7 +54,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			&cli.IntFlag{Name: "rounds", Value: 5, Usage: "`N` runs of each"},
 			&cli.IntFlag{Name: "crowd", Value: 10_000, Usage: "`N` tenants against 64"},
 			&cli.IntFlag{Name: "noisy", Value: 100_000, Usage: "`N` tasks of the noisy tenant"},
-			&cli.IntFlag{Name: "samples", Value: 64, Usage: "`N` latencies of each"},
+			&cli.IntFlag{Name: "samples", Value: 128, Usage: "`N` latencies of each"},
 			&cli.DurationFlag{Name: "least-pause", Value: 500 * time.Millisecond, Usage: "wait at least `D` before a task of the latency part"},
 			&cli.DurationFlag{Name: "most-pause", Value: 6 * time.Second, Usage: "and at most `D`, evenly between"},
 			command.OutputFlag(),

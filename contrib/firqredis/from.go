@@ -20,7 +20,7 @@ const (
 	// are for those who may.
 	fromEvery = 100 * time.Millisecond
 	// maxNames is how many names one script looks for. Above that the order holds within a chunk of the names, and chunks take turns.
-	maxNames = 5_000
+	maxNames = 10_000
 )
 
 // From returns a consumer that takes from the tenants it is assigned; if none of them has tasks, from
