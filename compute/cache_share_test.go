@@ -91,10 +91,10 @@ func TestSharesAreEqual(t *testing.T) {
 		c := newInts(Config[int, int, int]{Size: size, TTL: time.Hour})
 		for i := range 15 * size {
 			tenant := 1
-			switch {
-			case i%20 == 0:
+			switch i % 20 {
+			case 0:
 				tenant = 2 // comes late, and seldom
-			case i%20 == 1:
+			case 1:
 				tenant = 3
 			}
 			if tenant == 3 { // needs a tenth

@@ -94,7 +94,7 @@ func (w *world) config() firq.Config[tenant, int] {
 	c := w.setup.Config
 	of := func(k tenant, all ...int) int {
 		n := 0
-		if k == k { //nolint:staticcheck // NaN is not
+		if k == k { // NaN is not
 			n = int(k)
 		}
 		return all[(n+w.answers)%len(all)]
