@@ -95,10 +95,10 @@ func TestCloseIsWhatWasSeenFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	k, o := Key[string, string]{"a", "k"}, plain[string, string, string]()
-	w := want[string, string, string]{k, s.hash(&k), &o, nil}
-	f := s.takePart(&w).f
+	w := want[string, string, string]{k, s.hash(&k), nil}
+	f := s.takePart(&w, &o).f
 	f.begin(background, 0)
-	if again := s.takePart(&w); again.f != f || again.leads {
+	if again := s.takePart(&w, &o); again.f != f || again.leads {
 		t.Fatal("it has not joined")
 	}
 	_ = s.Close()

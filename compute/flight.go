@@ -95,11 +95,11 @@ func (s *Server[T, K, V]) part(h uint64) *part[T, K, V] {
 	return &s.parts[h>>8&uint64(len(s.parts)-1)]
 }
 
-// want is what a call that misses looks for.
+// want is what a call that misses looks for. The call's options are not in it: what a key points to
+// goes to the heap, and with it, by the compiler's rules, all else in the same struct.
 type want[T, K comparable, V any] struct {
 	key  Key[T, K]
 	hash uint64
-	o    *options[T, K, V]
 	seen *Entry[V] // what was kept of the key, and is no answer; nil: nothing
 }
 
@@ -114,10 +114,10 @@ type found[T, K comparable, V any] struct {
 }
 
 // takePart finds the flight of a key, or begins one.
-func (s *Server[T, K, V]) takePart(w *want[T, K, V]) found[T, K, V] {
+func (s *Server[T, K, V]) takePart(w *want[T, K, V], o *options[T, K, V]) found[T, K, V] {
 	var asked *flight[T, K, V]
 	for {
-		is := s.enlist(w, asked)
+		is := s.enlist(w, o, asked)
 		if is.ask == nil {
 			return is
 		}
@@ -130,18 +130,18 @@ func (s *Server[T, K, V]) takePart(w *want[T, K, V]) found[T, K, V] {
 
 // enlist is takePart, but joins no flight whose leader's context is to be looked at first, unless
 // it was asked.
-func (s *Server[T, K, V]) enlist(w *want[T, K, V], asked *flight[T, K, V]) found[T, K, V] {
+func (s *Server[T, K, V]) enlist(w *want[T, K, V], o *options[T, K, V], asked *flight[T, K, V]) found[T, K, V] {
 	p := s.part(w.hash)
 	failpoint.Lock(&p.mu, "enlist")
 	defer p.mu.Unlock() // whatever a cache of others does
 	f := p.flights.find(w.hash, &w.key)
 	if f == nil {
-		if s.keeps && !w.o.noCache { // somebody may have published since
+		if s.keeps && !o.noCache { // somebody may have published since
 			if e := s.lookup(w.hash, &w.key); e != nil && e != w.seen && s.clock.Now() < e.fresh {
 				return found[T, K, V]{kept: e}
 			}
 		}
-		f = s.depart(p, w.key, w.hash, w.o)
+		f = s.depart(p, w.key, w.hash, o)
 		f.listed = true
 		p.flights.add(f)
 		return found[T, K, V]{f: f, leads: true}

@@ -55,7 +55,7 @@ func (sc *scene) fickle(name string) {
 			return
 		}
 		defer s.life.leave()
-		is := s.takePart(&want[string, string, int]{k, s.hash(&k), &o, nil})
+		is := s.takePart(&want[string, string, int]{k, s.hash(&k), nil}, &o)
 		switch {
 		case is.err != nil:
 			sc.Errorf("%s: %v", name, is.err)
@@ -133,7 +133,7 @@ var programs = map[string]struct {
 	"the execution that nobody waits for": {2, func(sc *scene) {
 		sc.build(Config[string, string, int]{TTL: forever})
 		k, o := Key[string, string]{"a", "k"}, plain[string, string, int]()
-		f := sc.s.takePart(&want[string, string, int]{k, sc.s.hash(&k), &o, nil}).f
+		f := sc.s.takePart(&want[string, string, int]{k, sc.s.hash(&k), nil}, &o).f
 		f.begin(background, 0)
 		sc.Go("leader ends", f.leaderEnded)
 		sc.Go("joins", func() {

@@ -251,7 +251,7 @@ func (s *Server[T, K, V]) make(ctx context.Context, k Key[T, K], h uint64, o *op
 	if odd || s.cfg.NoCoalesce {
 		return s.alone(k, h, o, !odd).lead(ctx, time.Time{})
 	}
-	is := s.takePart(&want[T, K, V]{k, h, o, seen})
+	is := s.takePart(&want[T, K, V]{k, h, seen}, o)
 	switch {
 	case is.err != nil:
 		return none[V](is.err)
