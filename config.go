@@ -1,6 +1,7 @@
 package firq
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -263,7 +264,8 @@ func (b Backpressure) Validate() error {
 }
 
 // Resolve returns the config with every default filled in, or an error that
-// matches ErrInvalidConfig and names the field. Every scheduler calls it.
+// matches ErrInvalidConfig and names each field that makes no sense, one in a line. Every
+// scheduler calls it.
 func (c Config[K, T]) Resolve() (Config[K, T], error) {
 	if err := c.check(); err != nil {
 		return c, err
@@ -299,7 +301,12 @@ func setDefault[N int | int64 | time.Duration](field *N, value N) {
 	}
 }
 
+// check returns an error for each field that makes no sense, joined.
 func (c *Config[K, T]) check() error {
+	var errs []error
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: "+format, append([]any{ErrInvalidConfig}, args...)...))
+	}
 	for _, f := range []struct {
 		name  string
 		value int64
@@ -323,23 +330,22 @@ func (c *Config[K, T]) check() error {
 		{"TenantIdle", int64(c.TenantIdle), math.MaxInt64},
 	} {
 		if f.value < 0 {
-			return fmt.Errorf("%w: %s: %d, must not be negative", ErrInvalidConfig, f.name, f.value)
-		}
-		if f.value > f.most {
-			return fmt.Errorf("%w: %s: %d, must be at most %d", ErrInvalidConfig, f.name, f.value, f.most)
+			wrong("%s: %d, must not be negative", f.name, f.value)
+		} else if f.value > f.most {
+			wrong("%s: %d, must be at most %d", f.name, f.value, f.most)
 		}
 	}
 	if a := c.DynamicThreshold; math.IsNaN(a) || math.IsInf(a, 0) || a < 0 {
-		return fmt.Errorf("%w: DynamicThreshold: %v, must be a finite number, not negative", ErrInvalidConfig, a)
+		wrong("DynamicThreshold: %v, must be a finite number, not negative", a)
 	}
 	if c.Order > AdaptiveLIFO {
-		return fmt.Errorf("%w: Order: unknown order %d", ErrInvalidConfig, c.Order)
+		wrong("Order: unknown order %d", c.Order)
 	}
 	if c.TargetWait > 0 && c.Order != FIFO {
-		return fmt.Errorf("%w: TargetWait: needs the Order FIFO: with another one the tasks whose turn comes do not tell how long the rest has waited", ErrInvalidConfig)
+		wrong("TargetWait: needs the Order FIFO: with another one the tasks whose turn comes do not tell how long the rest has waited")
 	}
 	if c.PriorityScope > PriorityAcrossTenants {
-		return fmt.Errorf("%w: PriorityScope: unknown scope %d", ErrInvalidConfig, c.PriorityScope)
+		wrong("PriorityScope: unknown scope %d", c.PriorityScope)
 	}
-	return c.Backpressure.Validate()
+	return errors.Join(append(errs, c.Backpressure.Validate())...)
 }

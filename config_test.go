@@ -74,6 +74,21 @@ func TestConfigInvalid(t *testing.T) {
 	}
 }
 
+// The error of a config names every field that is wrong, and no other.
+func TestConfigNamesAll(t *testing.T) {
+	_, err := config{Shards: -1, MaxGlobal: 10, Quantum: -2, DynamicThreshold: -1, Order: 9, Backpressure: firq.Backpressure{Policy: firq.Wait}}.Resolve()
+	want := []string{"Shards", "Quantum", "DynamicThreshold", "Order", "Backpressure.Wait"}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != len(want) || !errors.Is(err, firq.ErrInvalidConfig) {
+		t.Fatalf("%d fields are wrong: %v", len(want), err)
+	}
+	for i, field := range want {
+		if begin := firq.ErrInvalidConfig.Error() + ": " + field + ": "; !strings.HasPrefix(lines[i], begin) {
+			t.Errorf("got %q, want it to begin with %q", lines[i], begin)
+		}
+	}
+}
+
 func TestConfigInvalidFairnessSlack64(t *testing.T) {
 	slack := int64(math.MaxInt32) + 1
 	if int64(int(slack)) != slack {

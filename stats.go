@@ -20,7 +20,7 @@ type Stats[K comparable] struct {
 	Dropped         uint64 // RejectedGlobal + RejectedTenant + TimeoutRejected + DroppedPolicy
 	RejectedGlobal  uint64 // answered with ErrGlobalFull
 	RejectedTenant  uint64 // ErrTenantFull, ErrTenantThreshold, ErrTooManyTenants
-	TimeoutRejected uint64 // ErrTimeout
+	TimeoutRejected uint64 // ErrTimeout; not called RejectedTimeout, as the call was not refused but ended while it waited
 	DroppedPolicy   uint64 // accepted, then evicted by DropOldest or DropNewest
 
 	QueueLen        int     // tasks queued, places reserved by calls in progress included

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"time"
 
 	"github.com/firq-go/firq/compute"
@@ -64,6 +65,36 @@ func ExampleMiddleware() {
 
 	fmt.Println(server.Shutdown(context.Background()), g.Limit())
 	// Output: <nil> 64
+}
+
+// A key with weight 4 gets four times the share of one with weight 1, while both have requests waiting.
+func Example_weights() {
+	weights := map[string]int64{firqhttp.KeyTenant("gold"): 4} // by plan; others have 1
+	g := gate.New(1, gate.Config[string]{QuantumFor: func(tenant string) int64 { return max(weights[tenant], 1) }})
+	fair := firqhttp.New(g, firqhttp.Config{Tenant: firqhttp.APIKey()})
+
+	var served []string
+	wait := make(chan bool)
+	handler := fair.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if served = append(served, r.Header.Get("X-API-Key")); len(served) == 1 {
+			<-wait
+		}
+	}))
+	var all sync.WaitGroup
+	for i := range 17 { // the first one gets the slot, the others wait
+		all.Go(func() {
+			r := httptest.NewRequest("GET", "/", nil)
+			r.Header.Set("X-API-Key", []string{"gold", "plain"}[i%2])
+			handler.ServeHTTP(httptest.NewRecorder(), r)
+		})
+		for g.InUse() == 0 || g.Waiting() < i {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	close(wait)
+	all.Wait()
+	fmt.Println(served[1:11])
+	// Output: [plain gold gold gold gold plain gold gold gold gold]
 }
 
 // What a request really cost is known when it is done.
