@@ -48,7 +48,7 @@ func has(t *testing.T, s tracetest.SpanStub, want ...string) {
 	t.Helper()
 	var got []string
 	for _, a := range s.Attributes {
-		got = append(got, string(a.Key)+"="+a.Value.Emit())
+		got = append(got, string(a.Key)+"="+a.Value.String())
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("span %q: %q, want %q", s.Name, got, want)
