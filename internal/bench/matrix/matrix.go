@@ -32,7 +32,7 @@ type Row struct {
 	Over     string `json:"over"`
 	// Ratios are by host, in the order of Matrix.Hosts; nil: the host has none. Of one
 	// file it is the interval over the rounds; of several the median of the files, with
-	// the least and the greatest.
+	// what the intervals of all of them cover; from six files on the interval of their medians.
 	Ratios []*stats.Interval `json:"ratios"`
 }
 

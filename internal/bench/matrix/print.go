@@ -51,7 +51,7 @@ func (m *Matrix) ratios(w io.Writer, subject string) {
 	report.Printf(w, `
 
 Medians of the ratios round by round; in brackets what holds the true median with 95%% confidence, over
-the rounds of one file, or the least and the greatest of several files of a host.
+the rounds of one file; over fewer than six files of a host, what the intervals of all of them cover.
 `)
 }
 
