@@ -73,7 +73,7 @@ type Config[T, K comparable, V any] struct {
 	// first one after Backoff starts a refresh in the background. So only the calls for
 	// which it fails first wait, and not each call during an outage. What ends with
 	// context.Canceled has not failed. Jitter shortens it. NoStale and NoCache ignore it. 0: 1 s;
-	// below 0: none, so each call by StaleIfError waits for a failure of its own.
+	// below 0: none, so each call that StaleIfError answers first waits for its own execution to fail.
 	Backoff time.Duration
 	// ErrorTTL says how long an error of exec is kept; 0 or less: not at all. It is not
 	// called for errors that match context.Canceled or DeadlineExceeded, nor while an

@@ -13,7 +13,7 @@ import (
 )
 
 // TestHookPanicEndsProgram: a hook that panics ends the program, as a panic in any goroutine
-// does, and is not swallowed on the way. Each hook runs in a program of its own.
+// does, and no worker swallows it. Each hook runs in a separate program.
 func TestHookPanicEndsProgram(t *testing.T) {
 	const variable = "FIRQ_TEST_HOOK"
 	if name := os.Getenv(variable); name != "" {

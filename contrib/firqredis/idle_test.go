@@ -40,7 +40,7 @@ func (noHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 // noSweep lets a process look only where it is woken, or where it knows that something is due. It must not fetch yet.
 func noSweep[T any](f *fetcher[T]) { f.swept = time.Now().Add(time.Hour) }
 
-// An idle consumer listens all the time: when a call that blocks has ended, there is the next one, though nobody looks meanwhile.
+// An idle consumer listens all the time: as soon as one blocking call has ended, the next one begins.
 // One that fails is a look, and then there is the next one, too.
 func TestIdleConsumerListens(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {

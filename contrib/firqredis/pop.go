@@ -9,7 +9,7 @@ import (
 
 // popping is what a partition is asked for.
 type popping struct {
-	n, bytes int     // at most so many tasks, and no more once they have so many bytes
+	n, bytes int     // at most n tasks; the fetch ends when they have this many bytes
 	others   float64 // the virtual time of the other partitions, or unknown
 	// Without both from everybody; else from the named tenants first, then from those that match a pattern. These are looked for
 	// from a rank on.
