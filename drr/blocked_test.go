@@ -2,7 +2,8 @@ package drr
 
 import (
 	"container/heap"
-	"fmt"
+	"math"
+	"math/big"
 	"math/rand/v2"
 	"testing"
 
@@ -155,12 +156,18 @@ func TestEarnsWithinBounds(t *testing.T) {
 				q.SetRound(rounds)
 				q.Unblock(a)
 				q.settle(&a.seat)
-				want := fmt.Sprint(keeps(quantum, cost))
-				if float64(rounds)*float64(quantum) < float64(keeps(quantum, cost)) {
-					want = fmt.Sprint(int64(rounds) * quantum)
+				q64, c64 := big.NewInt(quantum), big.NewInt(cost)
+				want := new(big.Int).Add(q64, c64) // q + max(q, cost), as an int64
+				if quantum > cost {
+					want.Add(q64, q64)
 				}
-				if got := fmt.Sprint(a.seat.deficit); got != want {
-					t.Errorf("quantum %d, cost %d, %d rounds: has %s, want %s", quantum, cost, rounds, got, want)
+				for _, bound := range []*big.Int{big.NewInt(math.MaxInt64), new(big.Int).Mul(new(big.Int).SetUint64(rounds), q64)} {
+					if want.Cmp(bound) > 0 {
+						want = bound
+					}
+				}
+				if got := big.NewInt(a.seat.deficit); got.Cmp(want) != 0 {
+					t.Errorf("quantum %d, cost %d, %d rounds: has %v, want %v", quantum, cost, rounds, got, want)
 				}
 			}
 		}
