@@ -85,8 +85,8 @@
 // The two quantiles are exact to 0.1 %, over all tasks since the scheduler was built;
 // for the present, use the histogram.
 //
-// An EnqueueBatch that is cut short counts as one rejection, however many tasks
-// it leaves.
+// Rejections count tasks: an EnqueueBatch that a limit cuts short counts one for each
+// task that it leaves out.
 //
 // # Metrics of the parts around them
 //

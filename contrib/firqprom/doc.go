@@ -29,8 +29,8 @@
 // # Metrics of schedulers, and of the queues of gates
 //
 // Times are in nanoseconds, as the names say. All counters are those of
-// [firq.Stats], which says what each of them counts. An EnqueueBatch that is cut
-// short counts as one rejection, however many tasks it leaves.
+// [firq.Stats], which says what each of them counts. Rejections count tasks: an
+// EnqueueBatch that a limit cuts short counts one for each task that it leaves out.
 //
 //	name                           type       field of firq.Stats
 //	firq_enqueued_total            counter    Enqueued
