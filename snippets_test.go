@@ -1,0 +1,53 @@
+package firq_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// snippet is Go code in a document, behind a comment that Markdown does not show and that
+// names the file which has the same lines.
+var snippet = regexp.MustCompile("(?s)(?:<!-- ([^\n ]+_test\\.go) -->\n)?```go\n(.*?)```\n")
+
+// TestSnippets: the Go code of docs/operating.md is that of examples, which
+// are compiled with the tests of their packages.
+func TestSnippets(t *testing.T) {
+	for _, document := range []string{filepath.Join("docs", "operating.md")} {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := snippet.FindAllStringSubmatch(string(text), -1)
+		if len(found) == 0 {
+			t.Errorf("%s has no Go code", document)
+		}
+		for _, m := range found {
+			if m[1] == "" {
+				t.Errorf("%s: no comment says where these lines are compiled:\n%s", document, m[2])
+				continue
+			}
+			source, err := os.ReadFile(filepath.FromSlash(m[1]))
+			if err != nil {
+				t.Error(err)
+				continue
+			}
+			if !strings.Contains(unindented(string(source)), unindented(m[2])) {
+				t.Errorf("%s: %s does not have these lines:\n%s", document, m[1], m[2])
+			}
+		}
+	}
+}
+
+// unindented returns the lines of a text that are not empty, without what they begin with.
+func unindented(text string) string {
+	var lines strings.Builder
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines.WriteString(line + "\n")
+		}
+	}
+	return lines.String()
+}
