@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v3"
 
 	"github.com/firq-go/firq/internal/bench/arrivals"
+	"github.com/firq-go/firq/internal/bench/command"
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/export"
 	"github.com/firq-go/firq/internal/bench/metric"
@@ -63,6 +66,14 @@ func names(cs []contest.Contestant) (ns []string) {
 // showCompletion makes "firqbench completion" visible in the help.
 func showCompletion(cmd *cli.Command) {
 	cmd.Hidden = false
+	cmd.Action = func(_ context.Context, cmd *cli.Command) error {
+		var shells []string
+		for _, c := range cmd.Commands {
+			shells = append(shells, c.Name)
+		}
+		slices.Sort(shells)
+		return command.Misuse(cmd, fmt.Errorf("completion: %q, must be one of %s", cmd.Args().First(), strings.Join(shells, ", ")))
+	}
 	cmd.Usage = "print a script that completes commands, flags and names in bash, zsh, fish or PowerShell"
 	cmd.Description = "Completes commands, flags, scenarios, contestants, formats and metrics. firqbench has to be\n" +
 		"installed (go install github.com/firq-go/firq/cmd/firqbench@latest), not run by go run.\n\n" +

@@ -19,9 +19,9 @@ func listCommand() *cli.Command {
 		Description: "Examples:\n" +
 			"   firqbench list",
 		OnUsageError: command.OnUsageError,
-		Action: func(_ context.Context, cmd *cli.Command) error {
+		Action: alone(func(cmd *cli.Command) error {
 			return report.List(cmd.Root().Writer, scenario.All(), contest.ForRun(), contest.ForReplay())
-		},
+		}),
 	}
 }
 
@@ -34,12 +34,18 @@ func envCommand() *cli.Command {
 			"   firqbench env --json",
 		Flags:        []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "as JSON"}},
 		OnUsageError: command.OnUsageError,
-		Action: func(_ context.Context, cmd *cli.Command) error {
+		Action: alone(func(cmd *cli.Command) error {
 			if cmd.Bool("json") {
 				return report.EnvJSON(cmd.Root().Writer, machine.Read())
 			}
 			report.Env(cmd.Root().Writer, machine.Read())
 			return nil
-		},
+		}),
 	}
+}
+
+// alone is the action of a command that takes flags only.
+func alone(run func(*cli.Command) error) cli.ActionFunc {
+	return command.Alone(func(*cli.Command) (any, error) { return nil, nil },
+		func(_ context.Context, cmd *cli.Command, _ any) error { return run(cmd) })
 }

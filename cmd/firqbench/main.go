@@ -51,7 +51,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), matrixCommand(), modelCommand(), instructionsCommand(), reportCommand(), liveCommand(), listCommand(), envCommand()},
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			if name := cmd.Args().First(); name != "" {
-				return command.Misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, matrix, model, instructions, report, live, list, env", name))
+				return command.Misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, matrix, model, instructions, report, live, list, env, completion", name))
 			}
 			return cli.ShowRootCommandHelp(cmd)
 		},

@@ -68,8 +68,12 @@ func TestHelp(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	good := write(t, "t.csv", smallTrace)
 	for _, c := range []struct{ args, want string }{
-		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, matrix, model, instructions, report, live, list, env`},
+		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, matrix, model, instructions, report, live, list, env, completion`},
 		{"--nope", "-nope"},
+		{"list zipf", `unknown argument "zipf"`},
+		{"env now", `unknown argument "now"`},
+		{"completion tcsh", `completion: "tcsh", must be one of bash, fish, pwsh, zsh`},
+		{"completion", `completion: "", must be one of bash`},
 		{"run --nope", "-nope"},
 		{"run --rounds x", `--rounds: "x", must be a whole number`},
 		{"run --producers 2,4", `--producers: "2,4", must be one value, a whole number, not a list`},

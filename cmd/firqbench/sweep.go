@@ -96,6 +96,9 @@ func runSweep(ctx context.Context, cmd *cli.Command) error {
 	}
 	progress := report.NewSweepProgress(errOut, steps, file.Sweep.Done)
 	report.Env(tables, file.Env)
+	if !cmd.Bool("dry-run") {
+		report.Busy(tables, othersNow())
+	}
 	report.Printf(tables, "%-12s%d steps, %d of them done; %d runs of %v left, about %v\n\n", "plan",
 		len(steps), file.Sweep.Done, progress.Left(), plan.Duration, report.Estimate(progress.Left(), &plan))
 	if cmd.Bool("dry-run") {

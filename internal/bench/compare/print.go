@@ -35,12 +35,13 @@ func (c *Comparison) Table(w io.Writer, all bool) {
 	for _, r := range c.Rows {
 		counts[r.Verdict]++
 	}
-	report.Printf(w, "\n%d comparisons:", len(c.Rows))
+	var sums []string
 	for _, v := range []Verdict{Regression, Worse, Better, Changed, Differs, Same, TooFew} {
 		if counts[v] > 0 {
-			report.Printf(w, " %d %s;", counts[v], v)
+			sums = append(sums, fmt.Sprintf("%d %s", counts[v], v))
 		}
 	}
+	report.Printf(w, "\n%d comparisons: %s", len(c.Rows), strings.Join(sums, ", "))
 	report.Printf(w, `
 Medians over the %s, with the range of their 95%% confidence interval (?: needs 6 values). p is that
 of the Mann-Whitney test, q is p adjusted for %d comparisons (Benjamini and Hochberg). Significant is

@@ -23,7 +23,7 @@ func busyDuring(w io.Writer, cells []suite.Cell) {
 	sum, n := 0.0, 0
 	for _, c := range cells {
 		if c.Scenario.Neighbour {
-			return // busy on purpose
+			continue // busy on purpose
 		}
 		for _, r := range c.Runs {
 			sum += r.Others

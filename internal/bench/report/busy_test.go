@@ -7,13 +7,14 @@ import (
 
 	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/internal/bench/sweep"
 )
 
 // A busy machine is named before the plan and under the tables; a quiet one is not, nor is one
 // that a scenario keeps busy on purpose.
 func TestBusy(t *testing.T) {
 	cell := func(others ...float64) suite.Cell {
-		c := suite.Cell{Scenario: scenario.Scenario{Name: "s"}}
+		c := suite.Cell{Scenario: scenario.Scenario{Name: "s"}, Point: &suite.Point{}}
 		for _, x := range others {
 			c.Runs = append(c.Runs, suite.Run{Contestant: "lockfree", Others: x})
 		}
@@ -31,6 +32,11 @@ func TestBusy(t *testing.T) {
 		{"busy runs", func(b *bytes.Buffer) { busyDuring(b, []suite.Cell{cell(0.1, 0.3), cell(0.2)}) }, "WARNING: other programs used 20% of"},
 		{"one run of many", func(b *bytes.Buffer) { busyDuring(b, []suite.Cell{cell(0.3, 0, 0, 0)}) }, ""},
 		{"no runs", func(b *bytes.Buffer) { busyDuring(b, []suite.Cell{cell()}) }, ""},
+		{"a sweep", func(b *bytes.Buffer) {
+			var all bytes.Buffer
+			Sweep(&all, &sweep.Report{Cells: []suite.Cell{neighbour, cell(0.2)}})
+			b.WriteString(all.String()[max(0, strings.Index(all.String(), "WARNING")):])
+		}, "WARNING: other programs used 20% of"},
 		{"a neighbour", func(b *bytes.Buffer) { busyDuring(b, []suite.Cell{neighbour}) }, ""},
 	} {
 		var b bytes.Buffer
