@@ -240,7 +240,7 @@ func (l *lateness) clock() {
 			return
 		}
 		before := l.sc.s.abandoned.Load()
-		l.c.late(l.r.a, &tell.method, l.run, time.Now(), Stop)
+		l.c.late(l.r.a, &tell.method, l.run, Stop)
 		l.gone = l.sc.s.abandoned.Load() > before
 	})
 }

@@ -127,7 +127,7 @@ var goexitPlays = map[string]play{
 		sc.sends("sender", tell, r, 1, 2)
 		sc.goes("clock", func() {
 			if c1 != nil {
-				c1.late(r.a, &tell.method, run, time.Now(), Stop)
+				c1.late(r.a, &tell.method, run, Stop)
 			}
 		})
 		sc.rest()

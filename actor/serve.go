@@ -94,6 +94,11 @@ func (c *Ctx) clean() {
 		c.ends()
 	}
 	c.base, c.std, c.cancel, c.ends, c.due = nil, nil, nil, nil, time.Time{}
+	if c.limit.over() { // the handler was quicker than its alarm, as one that obeys its Ctx is
+		a, m, elapsed := c.a.Load(), c.m.Load(), time.Since(c.began)
+		_, mode := a.timeout(m)
+		go c.sys.reportLate(a, m, mode, elapsed)
+	}
 	c.limit.off()
 	c.slow.off()
 	c.run++

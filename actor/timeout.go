@@ -45,13 +45,9 @@ func (l *alarm) off() {
 	}
 }
 
-// rings reports whether its time has come, once.
-func (l *alarm) rings() bool {
-	if l.due.IsZero() || time.Now().Before(l.due) {
-		return false
-	}
-	l.due = time.Time{}
-	return true
+// over reports whether its time has come.
+func (l *alarm) over() bool {
+	return !l.due.IsZero() && !time.Now().Before(l.due)
 }
 
 // arm sets what happens if the handler of c, which begins now, runs for long.
@@ -77,13 +73,15 @@ func (c *Ctx) arm(a *actor, m *method, d time.Duration, mode TimeoutMode) {
 	}
 }
 
-// overLimit is called when the alarm of the timeout rings.
+// overLimit is called when the alarm of the timeout rings. If the handler has returned before it
+// could, clean reports the timeout.
 func (c *Ctx) overLimit() {
 	c.mu.Lock()
-	if !c.limit.rings() || !c.marked() {
+	if !c.limit.over() || !c.marked() {
 		c.mu.Unlock()
 		return
 	}
+	c.limit.due = time.Time{}
 	a, m, run, began := c.a.Load(), c.m.Load(), c.run, c.began
 	_, mode := a.timeout(m)
 	var std context.Context
@@ -92,35 +90,33 @@ func (c *Ctx) overLimit() {
 	}
 	c.mu.Unlock()
 	if std != nil {
-		<-std.Done() // now, so that Err reports the timeout before late tells of it
-		if context.Cause(std) != ErrTimeout {
-			return
-		}
+		<-std.Done() // now, so that Err reports the timeout before the hook does
 	}
-	c.late(a, m, run, began, mode)
+	c.late(a, m, run, mode)
+	c.sys.reportLate(a, m, mode, time.Since(began))
 }
 
 // overSlow is called when the alarm of WithSlowAfter rings.
 func (c *Ctx) overSlow() {
 	c.mu.Lock()
-	if !c.slow.rings() || !c.marked() {
+	if !c.slow.over() || !c.marked() {
 		c.mu.Unlock()
 		return
 	}
+	c.slow.due = time.Time{}
 	a, h := c.a.Load(), SlowHandler{c.a.Load().name, c.m.Load().name, time.Since(c.began)}
 	c.mu.Unlock()
 	c.sys.hook("WithSlowAfter", func() { a.set.onSlow(h) })
 }
 
-// late is called when a handler has run for its timeout.
-func (c *Ctx) late(a *actor, m *method, run uint64, began time.Time, mode TimeoutMode) {
+// late does to a handler that has run for its timeout what the mode says.
+func (c *Ctx) late(a *actor, m *method, run uint64, mode TimeoutMode) {
 	failpoint.At("late")
 	c.mu.Lock()
 	if c.run != run || !c.marked() {
 		c.mu.Unlock()
 		return
 	}
-	s := c.sys
 	var kids []kid
 	switch mode {
 	case Cancel:
@@ -140,10 +136,14 @@ func (c *Ctx) late(a *actor, m *method, run uint64, began time.Time, mode Timeou
 	} else {
 		c.leaveAll(kids, context.DeadlineExceeded)
 	}
+}
+
+// reportLate calls the hooks for a handler that has run for its timeout.
+func (s *System) reportLate(a *actor, m *method, mode TimeoutMode, elapsed time.Duration) {
 	if mt := s.cfg.Metrics; mt != nil {
 		s.hook("Metrics.Timeout", func() { mt.Timeout(a.kindName(), m.name, mode) })
 	}
-	h := SlowHandler{a.name, m.name, time.Since(began)}
+	h := SlowHandler{a.name, m.name, elapsed}
 	if f := s.cfg.OnTimeout; f != nil {
 		s.hook("OnTimeout", func() { f(h) })
 		return
