@@ -11,6 +11,15 @@
 // Run blocks until ctx is done or the scheduler is closed. New and Pool.Run do the same
 // in two steps, for programs that read Pool.Stats meanwhile.
 //
+// # Ending
+//
+// To handle the backlog first, call Shutdown of the scheduler: it admits nothing more,
+// the pool handles what is queued, and Run returns nil (the example of Run). To end
+// sooner, end Run's ctx: the pool takes no more tasks, handlers have Options.Grace, and
+// the tasks that are still queued stay in the scheduler, whose Close hands them to
+// Config.OnDrop. Queued tasks that have to outlive the process belong in the queue of
+// contrib/firqredis.
+//
 // # What a handler may rely on
 //
 //   - A worker takes a task only when it is free. Nothing is prefetched, so the
