@@ -39,8 +39,8 @@ type Config struct {
 	// (gate.Config.MaxFlows), so that one user cannot starve the others. nil: 0, all
 	// are alike.
 	Flow func(*http.Request) uint64
-	// Cost in work units, for fairness: 0 counts as 1; negative answers 500.
-	// nil: 1.
+	// Cost in work units, for fairness: 0 counts as 1; negative answers 500. Where the
+	// handler learns the real cost, Charge corrects it. nil: 1.
 	Cost func(*http.Request) int64
 	// Priority of the request among those of its tenant (or everybody's, as
 	// gate.Config.PriorityScope says): 0 is firq.PriorityNormal; above

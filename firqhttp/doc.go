@@ -9,6 +9,11 @@
 //	)})
 //	server := &http.Server{Addr: addr, Handler: m.Handler(mux), ReadTimeout: time.Minute}
 //
+// Here customers is a set of KeyTenant(key) for each API key that there is: by that name
+// the gate knows the owner of a key. The functions of gate.Config get it as well, so a key
+// has its own weight by QuantumFor, and its own limits by MaxPerTenantFor and
+// MaxInFlightFor (see the example Weights).
+//
 // # What a request goes through
 //
 // The middleware reads the request's tenant and, if Config says how, its priority, its
