@@ -12,10 +12,11 @@ import (
 // names the file which has the same lines.
 var snippet = regexp.MustCompile("(?s)(?:<!-- ([^\n ]+_test\\.go) -->\n)?```go\n(.*?)```\n")
 
-// TestSnippets: the Go code of docs/operating.md is that of examples, which
-// are compiled with the tests of their packages.
+// TestSnippets: the Go code of README.md and docs/operating.md is that of examples, which
+// are compiled with the tests of their packages. Where a snippet has an empty line, the
+// example may have more.
 func TestSnippets(t *testing.T) {
-	for _, document := range []string{filepath.Join("docs", "operating.md")} {
+	for _, document := range []string{"README.md", filepath.Join("docs", "operating.md")} {
 		text, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
@@ -34,8 +35,11 @@ func TestSnippets(t *testing.T) {
 				t.Error(err)
 				continue
 			}
-			if !strings.Contains(unindented(string(source)), unindented(m[2])) {
-				t.Errorf("%s: %s does not have these lines:\n%s", document, m[1], m[2])
+			rest, same := unindented(string(source)), true
+			for part := range strings.SplitSeq(m[2], "\n\n") {
+				if _, rest, same = strings.Cut(rest, unindented(part)); !same {
+					t.Errorf("%s: %s does not have these lines, or not in this order:\n%s", document, m[1], part)
+				}
 			}
 		}
 	}
