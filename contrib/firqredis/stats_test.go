@@ -354,3 +354,23 @@ func TestOldest(t *testing.T) {
 		}
 	})
 }
+
+// The oldest one is found behind all that has a higher priority.
+func TestOldestIsLow(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		const pause = 50 * time.Millisecond
+		for _, priority := range []firq.Priority{firq.PriorityVeryLow, firq.PriorityNormal, firq.PriorityHigh} {
+			put(t, q, job{Tenant: "a", Priority: priority})
+			time.Sleep(pause)
+		}
+		put(t, q, job{Tenant: "a", Priority: firq.PriorityCritical})
+		all, err := q.TopTenants(ctx, 1, ByOldest)
+		ok(t, err)
+		for what, oldest := range map[string]time.Duration{"Stats": books(t, q).Oldest, "TopTenants": all[0].Oldest} {
+			if oldest < 3*pause {
+				t.Errorf("%s: Oldest %v, at least %v", what, oldest, 3*pause)
+			}
+		}
+	})
+}

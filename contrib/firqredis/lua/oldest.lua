@@ -17,9 +17,9 @@ for k = 7, #ARGV do
   local h = call('HMGET', key, 'i', 'z', 'e', 'd', 'w', 'wd', 'pz', 'qm', 'im')
   local n, oldest = call('ZCARD', q), 0
   if n > 0 and aging >= 3e14 then
-    local p, least = 0, 0
-    oldest, p = strictly(number(call('ZRANGE', q, 0, 0, 'WITHSCORES')[2]))
-    if n > 1 then least, least = strictly(number(call('ZRANGE', q, -1, -1, 'WITHSCORES')[2])) else least = p end
+    local first, p = strictly(number(call('ZRANGE', q, 0, 0, 'WITHSCORES')[2]))
+    local _, least = strictly(number(call('ZRANGE', q, -1, -1, 'WITHSCORES')[2]))
+    oldest = first
     for p = p - 1, least, -1 do
       local low = now - aging / 2 - (p - 1) * aging
       local r = call('ZRANGEBYSCORE', q, string.format('%.0f', low), '('..string.format('%.0f', low + aging), 'WITHSCORES', 'LIMIT', 0, 1)
