@@ -2,6 +2,7 @@ package firqredis
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
@@ -36,6 +37,29 @@ func (q *Queue[T]) decode(b []byte) (v T, err error) {
 		}
 	}()
 	return q.cfg.Codec.Decode(b)
+}
+
+// errExits: the codec ended its goroutine.
+var errExits = errors.New("the codec called runtime.Goexit")
+
+// decodeApart is decode in a goroutine of its own, so that a Goexit of the codec is an error, too.
+func (q *Queue[T]) decodeApart(b []byte) (v T, err error) {
+	if exits(func() { v, err = q.decode(b) }) {
+		err = errExits
+	}
+	return v, err
+}
+
+// exits runs f in a goroutine, waits for it, and reports whether f has ended that with runtime.Goexit.
+func exits(f func()) bool {
+	returned := make(chan bool, 1)
+	go func() {
+		ok := false
+		defer func() { returned <- ok }()
+		f()
+		ok = true
+	}()
+	return !<-returned
 }
 
 // codecOf returns the codec that is used if none is given.

@@ -158,7 +158,7 @@ func (q *Queue[T]) letters(ctx context.Context, p int, zs []redis.Z) ([]DeadLett
 			return nil, err
 		}
 		d.Reason, _ = lists[1][i].(string)
-		if v, err := q.decode(d.Raw); err == nil {
+		if v, err := q.decodeApart(d.Raw); err == nil {
 			d.Payload = v
 		}
 		all = append(all, d)

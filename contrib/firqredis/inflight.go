@@ -85,7 +85,7 @@ func (q *Queue[T]) leased(ctx context.Context, p int, some []lease) (its []*Item
 	}
 	for i, l := range some {
 		if body, ok := bodies[i].(string); ok {
-			it, _ := q.item(l.id, l.token, body, time.Now().UnixMicro()) // with an error: without its payload
+			it, _ := q.item(l.id, l.token, body, time.Now().UnixMicro(), q.decodeApart) // with an error: without its payload
 			it.LeaseUntil = l.until
 			its = append(its, it)
 		}

@@ -21,7 +21,16 @@ func (stubborn) Encode(v string) ([]byte, error) {
 	}
 	return []byte(v), nil
 }
-func (stubborn) Decode(b []byte) (string, error) { return string(b), nil }
+
+func (stubborn) Decode(b []byte) (string, error) {
+	switch string(b) {
+	case "unreadable":
+		panic("Decode")
+	case "deadly":
+		runtime.Goexit()
+	}
+	return string(b), nil
+}
 
 // TestUserPanics: what is called by Enqueue is the caller's, and enqueues nothing; a Backoff that
 // panics is heard of, costs no worker, and its task comes again when its lease has run out.
@@ -92,5 +101,30 @@ func TestUserPanics(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		equal(t, "heard of", heard, []string{"panic", "error", "error"})
+	})
+}
+
+// A codec that panics, or ends its goroutine, makes a dead letter of that task, and the others are delivered.
+func TestDecodeExits(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{Codec: stubborn{}}), bounded(t)
+		for _, payload := range []string{"1", "deadly", "unreadable", "deadly", "2"} {
+			put(t, q, job{Payload: payload})
+		}
+		var got []string
+		for range 2 {
+			it := take(t, q)
+			got = append(got, it.Payload)
+			ok(t, q.Ack(ctx, it))
+		}
+		equal(t, "delivered", got, []string{"1", "2"})
+		until(t, "the others are dead letters", func() bool { return must(q.Stats(ctx)).DeadLetters == 3 })
+		books(t, q)
+		n := 0
+		for d := range q.DeadLetters(ctx, Filter{Reason: "payload: the codec called runtime.Goexit", Tenant: DefaultName, Limit: 1}) {
+			same(t, "Raw", string(d.Raw), "deadly")
+			n++
+		}
+		same(t, "the reason", n, 1)
 	})
 }

@@ -85,20 +85,30 @@ func (q *Queue[T]) popped(p int, r any) (b popped[T], bad []lost, err error) {
 		b.next = max(0, time.Duration(due-now)*time.Microsecond)
 	}
 	until := time.UnixMicro(now).Add(q.cfg.Lease)
-	for i := head; i < len(list); i += 3 {
-		it, why := q.item(text(i), text(i+1), text(i+2), now)
-		if why != nil {
-			bad = append(bad, lost{it.lease(), why.Error()})
-			continue
+	at := head
+	read := func() {
+		for ; at < len(list); at += 3 {
+			it, why := q.item(text(at), text(at+1), text(at+2), now, q.decode)
+			if why != nil {
+				bad = append(bad, lost{it.lease(), why.Error()})
+				continue
+			}
+			it.LeaseUntil = until
+			b.items = append(b.items, it)
 		}
-		it.LeaseUntil = until
-		b.items = append(b.items, it)
+	}
+	for at < len(list) {
+		if exits(read) { // the codec did, and this goroutine fetches for everybody
+			s, _ := parse(text(at + 2))
+			bad = append(bad, lost{text(at) + "\n" + text(at+1) + "\n" + s.tenant, "payload: " + errExits.Error()})
+			at += 3
+		}
 	}
 	return b, bad, nil
 }
 
 // item makes a delivery of a task. If its payload cannot be read it returns the item without it.
-func (q *Queue[T]) item(id, token, body string, now int64) (*Item[T], error) {
+func (q *Queue[T]) item(id, token, body string, now int64, decode func([]byte) (T, error)) (*Item[T], error) {
 	it := &Item[T]{}
 	it.ID = id
 	it.Token, _ = strconv.ParseUint(token, 10, 64)
@@ -115,7 +125,7 @@ func (q *Queue[T]) item(id, token, body string, now int64) (*Item[T], error) {
 	if s.keep {
 		it.ends = s.unique
 	}
-	if it.Payload, err = q.decode([]byte(s.payload)); err != nil {
+	if it.Payload, err = decode([]byte(s.payload)); err != nil {
 		return it, fmt.Errorf("payload: %w", err)
 	}
 	return it, nil

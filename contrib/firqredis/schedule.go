@@ -219,7 +219,7 @@ func (s *Schedules[T]) schedule(id, text string) (sc Schedule[T], err error) {
 		Tenant: x.Tenant, UniqueKey: x.UniqueKey, UniqueFor: x.UniqueFor, Cost: x.Cost, Priority: x.Priority, Delay: x.Delay,
 		Deadline: x.Deadline, MaxAttempts: x.MaxAttempts, Headers: x.Raw.join(x.Headers),
 	}}
-	if sc.Task.Payload, err = s.q.decode(x.Payload); err != nil {
+	if sc.Task.Payload, err = s.q.decodeApart(x.Payload); err != nil {
 		return sc, fmt.Errorf("firqredis: schedule %q: payload: %w", id, err)
 	}
 	return sc, nil
