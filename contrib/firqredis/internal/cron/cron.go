@@ -9,6 +9,7 @@ package cron
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -29,6 +30,8 @@ var macros = map[string]string{
 	"@monthly": "0 0 1 * *",
 	"@yearly":  "0 0 1 1 *",
 }
+
+var year = regexp.MustCompile(`\d{3}`)
 
 // Parse reads an expression of five fields, or of six with the seconds first, or a macro; zone "" is UTC. One
 // that never fires is an error.
@@ -54,7 +57,7 @@ func Parse(expr, zone string) (*Spec, error) {
 		return nil, fmt.Errorf("cron %q: %d fields, want 5, or 6 with seconds first", expr, len(fields))
 	}
 	s := &Spec{expr: strings.Join(fields, " "), zone: at, ticks: strings.Contains(fields[1], "*") || strings.Contains(fields[2], "*")}
-	if !gronx.IsValid(s.expr) {
+	if !gronx.IsValid(s.expr) || year.MatchString(s.expr) { // a field of gronx's: then the first one would be of minutes
 		return nil, fmt.Errorf("cron %q is not valid", expr)
 	}
 	if _, err := s.wall(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); err != nil {

@@ -53,6 +53,7 @@ func TestDaylightSaving(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for _, c := range [][2]string{
 		{"0 0 30 2 *", ""}, {"", ""}, {"* * * *", ""}, {"61 * * * *", ""}, {"* * * * * * *", ""}, {"@reboot", ""}, {"@every 5m", ""},
+		{"0 0 1 1 * 2999", ""}, {"0 0 0 1 1 2027", ""}, {"0 0 100 * *", ""},
 		{"a b c d e", ""}, {"0 0 * * *", "Mars/Olympus"}, {"0 0 * * *", "Local"},
 	} {
 		if _, err := Parse(c[0], c[1]); err == nil {
