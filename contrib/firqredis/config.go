@@ -57,10 +57,11 @@ type Config[T any] struct {
 	MaxAttempts int
 	// Backoff of retries. Zero: 1 s doubling to 1 h, with full jitter.
 	Backoff Backoff
-	// Limits, 0: the queue's, or none. Strict. MaxQueued counts queued and delayed tasks. With several partitions
-	// MaxQueued and MaxInFlight are split between them.
+	// Limits, 0: the queue's, or none. Strict. MaxQueued counts queued and delayed tasks; retries, Requeue and schedules are
+	// never refused. With several partitions MaxQueued and MaxInFlight are split between them.
 	MaxQueued, MaxQueuedPerTenant, MaxInFlight, MaxInFlightPerTenant int
-	// WeightFor returns a tenant's weight when it enqueues, at least 1e-6. nil, or not above 0: 1. SetTenant overrides.
+	// WeightFor returns a tenant's weight when it enqueues, at least 1e-6; not above 0: 1. nil: what other clients have said, or
+	// 1. SetTenant overrides.
 	WeightFor func(tenant string) float64
 	// PriorityAging: a task counts as one priority higher for each PriorityAging that it has waited.
 	// 0: the queue's, or priorities are strict.

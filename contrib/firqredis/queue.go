@@ -123,7 +123,7 @@ func (q *Queue[T]) open(ctx context.Context, own Settings) error {
 			}
 		}
 	}
-	return nil
+	return q.apply(ctx)
 }
 
 // usable returns an error that matches firq.ErrInvalidConfig if a client cannot be used.
@@ -231,14 +231,14 @@ func (q *Queue[T]) partitionOf(tenant string) int {
 	return int(h.Sum32() % uint32(q.cfg.Partitions))
 }
 
-// weight returns what WeightFor says, for the scripts: "" is 1.
+// weight returns what WeightFor says, for the scripts; "" if there is none: what other clients have said stays.
 func (q *Queue[T]) weight(tenant string) string {
 	if q.cfg.WeightFor == nil {
 		return ""
 	}
 	w := q.cfg.WeightFor(tenant)
-	if !(w > 0) || w > mostWeight || w == 1 {
-		return ""
+	if !(w > 0) || w > mostWeight {
+		w = 1
 	}
 	return strconv.FormatFloat(max(w, leastWeight), 'g', 17, 64)
 }

@@ -53,6 +53,7 @@ var (
 	maintainScript = load("maintain", true)
 	cancelScript   = load("cancel", true)
 	tenantScript   = load("tenant", true)
+	placeScript    = load("place", true)
 	pauseScript    = load("pause", true)
 	requeueScript  = load("requeue", true)
 	purgeScript    = load("purge", true)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -57,7 +58,8 @@ func (n numbers) show(i int) any {
 // inForce are settings with every default filled in.
 type inForce struct {
 	Settings
-	read time.Time
+	read    time.Time
+	applied bool // what is there goes by them: see apply
 }
 
 // settingsEvery is how old settings may be that a call goes by.
@@ -74,8 +76,9 @@ func (q *Queue[T]) settings() *inForce {
 			defer cancel()
 			if n, err := q.readSettings(ctx); err == nil {
 				q.follow(n)
+				_ = q.apply(ctx) // else again later
 			} else { // the old ones, and again later
-				q.shared.CompareAndSwap(s, &inForce{s.Settings, time.Now()})
+				q.shared.CompareAndSwap(s, &inForce{s.Settings, time.Now(), s.applied})
 			}
 		}()
 	}
@@ -100,7 +103,42 @@ func (q *Queue[T]) follow(n numbers) {
 	if s.DeadLetters.For < 0 {
 		s.DeadLetters.For = -time.Second // for the scripts, which count microseconds
 	}
-	q.shared.Store(&inForce{s, time.Now()})
+	was := q.shared.Load()
+	q.shared.Store(&inForce{s, time.Now(), was == nil || was.applied && !needsApply(&was.Settings, &s)})
+}
+
+// needsApply reports whether settings change anything for what is there already: tenants that are held back at their limit in flight
+// may go on, or dead letters have been kept for long enough.
+func needsApply(was, is *Settings) bool {
+	a, b := was.MaxInFlightPerTenant, is.MaxInFlightPerTenant
+	return a > 0 && (b == 0 || b > a) || was.DeadLetters.For != is.DeadLetters.For
+}
+
+// apply does what needsApply is about. Each client does, as it goes by the old settings, and holds tenants back, until it follows.
+func (q *Queue[T]) apply(ctx context.Context) error {
+	s := q.shared.Load()
+	if s.applied {
+		return nil
+	}
+	for p := range q.prefix {
+		for cursor, more := uint64(0), true; more; more = cursor != 0 {
+			names, next, err := q.activeTenants(ctx, p, cursor)
+			if err != nil {
+				return err
+			}
+			for some := range slices.Chunk(names, tenantsAtOnce) {
+				if _, err := q.cold(ctx, placeScript, p, anys(some)...); err != nil {
+					return err
+				}
+			}
+			cursor = next
+		}
+		if _, err := q.cold(ctx, maintainScript, p, dueAtOnce); err != nil {
+			return err
+		}
+	}
+	q.shared.CompareAndSwap(s, &inForce{s.Settings, s.read, true})
+	return nil
 }
 
 func (q *Queue[T]) readSettings(ctx context.Context) (n numbers, err error) {
@@ -133,6 +171,7 @@ func (q *Queue[T]) share(ctx context.Context, own Settings) error {
 				"queue", q.cfg.Name, "was", was.show(i), "is", stored.show(i))
 		}
 	}
+	q.follow(was)
 	q.follow(stored)
 	return nil
 }
@@ -174,7 +213,7 @@ func (q *Queue[T]) ChangeSettings(ctx context.Context, c SettingsChange) error {
 		return err
 	}
 	q.follow(n)
-	return nil
+	return q.apply(ctx)
 }
 
 // give sets a field to what is given.

@@ -16,7 +16,7 @@ import (
 func stale(t testing.TB, q *Queue[string]) {
 	t.Helper()
 	was := q.shared.Load()
-	q.shared.Store(&inForce{was.Settings, time.Now().Add(-time.Hour)})
+	q.shared.Store(&inForce{was.Settings, time.Now().Add(-time.Hour), was.applied})
 	until(t, "it reads them", func() bool { return time.Since(q.settings().read) < time.Hour })
 }
 
@@ -50,6 +50,65 @@ func TestSettings(t *testing.T) {
 		all.MaxInFlight, all.MaxQueued = 0, 2
 		same(t, "changed", sets.Settings(), all)
 		want(t, late.ChangeSettings(ctx, SettingsChange{MaxQueuedPerTenant: ptr(-1)}), firq.ErrInvalidConfig)
+	})
+}
+
+// A limit in flight that is raised, or taken away, holds nobody back any more, whether his deliveries end or not, and whichever client
+// has raised it. Until a client follows, it goes by the old one: what that holds back goes on when it follows, or when the tenant has
+// nothing in flight.
+func TestLimitRaised(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		for name, raise := range map[string]func(q *Queue[string], limit int){
+			"ChangeSettings": func(q *Queue[string], limit int) {
+				ok(t, q.ChangeSettings(bounded(t), SettingsChange{MaxInFlightPerTenant: &limit}))
+			},
+			"New": func(q *Queue[string], limit int) {
+				if limit == 0 { // New leaves it
+					limit = 9
+				}
+				open(t, s, Config[string]{Name: q.cfg.Name, Partitions: 2, MaxInFlightPerTenant: limit})
+			},
+		} {
+			for _, limit := range []int{3, 0} {
+				q := open(t, s, Config[string]{Partitions: 2, MaxInFlightPerTenant: 2})
+				put(t, q, append(many("a", 9), many("b", 1)...)...)
+				same(t, "in flight", len(now(t, q, 9)), 3)
+				put(t, q, many("b", 1)...)
+				raise(q, limit)
+				stale(t, q)
+				until(t, "it goes by the new limit: "+name, func() bool { return q.shared.Load().applied })
+				books(t, q)
+				put(t, q, many("a", 1)...)
+				if its := now(t, q, 2); len(its) != 2 {
+					t.Errorf("%s %d: %d are delivered", name, limit, len(its))
+				}
+			}
+		}
+	})
+}
+
+// A client that has not followed yet holds a tenant back as the old limit says: one that has, lets it go on when its last delivery ends.
+func TestLimitRaisedBefore(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		late, ctx := open(t, s, Config[string]{MaxInFlightPerTenant: 2}), bounded(t)
+		q := open(t, s, Config[string]{Name: late.cfg.Name, MaxInFlightPerTenant: 5})
+		put(t, q, many("a", 9)...)
+		its := now(t, late, 9)
+		same(t, "by the old limit", len(its), 2)
+		ok(t, q.Ack(ctx, its...))
+		same(t, "by the new limit", len(now(t, q, 9)), 5)
+		books(t, q)
+	})
+}
+
+// Dead letters that are not kept any longer are gone when the setting changes.
+func TestKeptShorter(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		q, ctx := open(t, s, Config[string]{}), bounded(t)
+		bury(t, q, "x", job{ID: "dead"})
+		time.Sleep(5 * time.Millisecond)
+		ok(t, q.ChangeSettings(ctx, SettingsChange{DeadLettersFor: ptr(time.Millisecond)}))
+		same(t, "DeadLetters", books(t, q).DeadLetters, 0)
 	})
 }
 

@@ -366,3 +366,32 @@ func fireNow(ctx context.Context, q *Queue[string]) error {
 	}
 	return err
 }
+
+// A client without WeightFor, as firqd is, leaves the weights that others give; 1 is one of them.
+func TestWeightStays(t *testing.T) {
+	each(t, func(t *testing.T, s *server) {
+		weight := 5.0
+		q, ctx := open(t, s, Config[string]{WeightFor: func(string) float64 { return weight }}), bounded(t)
+		plain := open(t, s, Config[string]{Name: q.cfg.Name})
+		is := func(what string, w float64) {
+			t.Helper()
+			same(t, what, must(q.TenantStats(ctx, "a")).Weight, w)
+		}
+		put(t, plain, job{Tenant: "a"})
+		is("nobody says", 1)
+		put(t, q, job{Tenant: "a"})
+		is("WeightFor", 5)
+		put(t, plain, job{Tenant: "a"})
+		is("Enqueue of another client", 5)
+		sc := plain.Schedules()
+		ok(t, sc.Put(ctx, Schedule[string]{ID: "s", Cron: "* * * * * *", Task: job{Tenant: "a"}}))
+		ok(t, sc.at(ctx, "s", "a", time.Now().Truncate(time.Second)))
+		_, err := sc.look(ctx)
+		ok(t, err)
+		same(t, "Queued", books(t, q).Queued, 4)
+		is("a schedule of another client", 5)
+		weight = 1
+		put(t, q, job{Tenant: "a"})
+		is("WeightFor again", 1)
+	})
+}

@@ -37,7 +37,8 @@ for name, t in pairs(T) do
   local was, im = num(h[1] or 0), num(h[2] or ARGV[1])
   local i = was - t.c
   call('HSET', key, 'i', i)
-  local room = im > 0 and was >= im and i < im
+  -- i == 0: a client with a lower limit may have held it back.
+  local room = im > 0 and i < im and (was >= im or i == 0)
   if i == 0 or room or t.d ~= 0 then
     local n, f = call('ZCARD', P..':n:'..name), num(h[4] or 0)
     if t.d ~= 0 then

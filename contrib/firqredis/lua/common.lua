@@ -19,7 +19,7 @@ local function tenant(name)
     local key = P..':t:'..name
     local h = call('HMGET', key, 'f', 'i', 'z', 'w', 'wd', 'im', 'pz', 'k')
     t = {name = name, key = key, q = P..':n:'..name, f = num(h[1] or 0), i = num(h[2] or 0), z = num(h[3] or 0),
-      w = num(h[4] or h[5] or 1), im = num(h[6] or dim), pz = h[7], keep = h[8], known = h[1] or h[2] or h[3], set = h[4], wd = h[5] or '', e = 0}
+      w = num(h[4] or h[5] or 1), im = num(h[6] or dim), pz = h[7], keep = h[8], known = h[1] or h[2] or h[3], set = h[4], wd = h[5] or '1', e = 0}
     t.n = call('ZCARD', t.q)
     t.active = t.n + t.z + t.i > 0
     T[name] = t

@@ -1,6 +1,6 @@
 -- Fires a schedule: exactly once per due time, whoever asks. Own ARGV: id, the due time that was expected and the next one, the
 -- last one that is queued now; then per task: tenant, id, priority, cost, deadline us, attempts, unique key, its ms, meta, payload,
--- due us (0: now), weight.
+-- due us (0: now), weight ('': as it is).
 -- Reply: -1 somebody else was first, or the schedule is another; else how many tasks were queued.
 local S, id = P..':sz', ARGV[7]
 local at, n = call('ZSCORE', S, id), 0
@@ -8,10 +8,10 @@ if not at or num(at) ~= num(ARGV[8]) then return -1 end
 for k = 11, #ARGV, 12 do
   local name, tid, uniq = ARGV[k], ARGV[k+1], ARGV[k+6]
   local t, u, owner = tenant(name), P..':u:'..name..'\n'..uniq, false
-  if ARGV[k+11] ~= t.wd then
+  if ARGV[k+11] ~= t.wd and ARGV[k+11] ~= '' then
     t.wd = ARGV[k+11]
-    if t.wd == '' then call('HDEL', t.key, 'wd') else call('HSET', t.key, 'wd', t.wd) end
-    t.w = num(t.set or (t.wd ~= '' and t.wd) or 1)
+    call('HSET', t.key, 'wd', t.wd)
+    t.w = num(t.set or t.wd)
   end
   if uniq ~= '' then
     owner = call('GET', u)

@@ -1,5 +1,5 @@
 -- Accepts tasks. ARGV: version, ageing us, the tenants' MaxQueued and MaxInFlight, TenantIdle ms, the partition's MaxQueued;
--- then per task: tenant, id, priority, weight, the body but for when it is queued and due, and what is special: '' or "due us
+-- then per task: tenant, id, priority, weight ('': as it is), the body but for when it is queued and due, and what is special: '' or "due us
 -- (0: now), delay us, unique key's ms (0: until the task ends), unique key".
 -- Reply, per task: 1 accepted; 0 known already; -1 the tenant is full; -2 the partition is; or the id that has the unique key.
 local P, call, num = KEYS[1], redis.call, tonumber
@@ -18,14 +18,14 @@ for k = 7, #ARGV, 6 do
     local key, q = P..':t:'..name, P..':n:'..name
     local h = call('HMGET', key, 'i', 'f', 'z', 'qm', 'im', 'pz', 'wd')
     t = {key = key, q = q, c = 0, i = num(h[1] or 0), f = h[2], z = num(h[3] or 0), qm = num(h[4] or ARGV[3]), im = h[5],
-      pz = h[6], wd = h[7] or '', n = call('ZCARD', q)}
+      pz = h[6], wd = h[7] or '1', n = call('ZCARD', q)}
     t.z0 = t.z
     t.idle = t.n + t.z + t.i == 0
     T[name] = t
   end
-  if ARGV[k+3] ~= t.wd then
+  if ARGV[k+3] ~= t.wd and ARGV[k+3] ~= '' then       -- '': this client says nothing of weights
     t.wd = ARGV[k+3]
-    if t.wd == '' then call('HDEL', t.key, 'wd') else call('HSET', t.key, 'wd', t.wd) end
+    call('HSET', t.key, 'wd', t.wd)
   end
   local res, due, u, ms = 1, 0, false, '0'
   if special ~= '' then
@@ -75,7 +75,7 @@ for name, t in pairs(T) do
     call('HINCRBY', t.key, 'e', t.c)
     if t.z ~= t.z0 then call('HSET', t.key, 'z', t.z) end
     if t.idle then call('SADD', P..':a', name); call('PERSIST', t.key) end
-  elseif t.idle and t.wd ~= '' and call('HEXISTS', t.key, 'k') == 0 then call('PEXPIRE', t.key, ARGV[5]) end -- refused
+  elseif t.idle and t.wd ~= '1' and call('HEXISTS', t.key, 'k') == 0 then call('PEXPIRE', t.key, ARGV[5]) end -- refused
 end
 call('HSET', M, 'hlc', string.format('%.0f', hlc), 'e', (m[5] or 0) + pushed)
 if nd ~= m[2] then call('HSET', M, 'nd', nd) end
