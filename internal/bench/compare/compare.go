@@ -182,6 +182,7 @@ func Contestants(f *report.File, o Options) (*Comparison, error) {
 			c.compare([]*suite.Cell{cell}, []*suite.Cell{cell}, from, to, o.Metrics)
 		}
 	}
+	c.disturbed("one", []*report.File{f})
 	c.noise("one", f, "only large differences can be found")
 	if len(c.Rows) == 0 {
 		return nil, fmt.Errorf("--contestants: no scenario of the file has both %s and %s", from, to)

@@ -15,6 +15,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/scenario"
 	"github.com/firq-go/firq/internal/bench/stats"
 	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/internal/bench/usage"
 )
 
 func (c *Comparison) warn(format string, args ...any) {
@@ -105,18 +106,18 @@ func (c *Comparison) environments(before, after []*report.File) {
 	c.disturbed("new", after)
 }
 
-// disturbed warns of a run that was not whole, or not alone on its machine. With several
-// series the load is no sign: it is what the series before has left behind.
+// disturbed warns of a run that was not whole, or not alone on its machine. The load before it is
+// no sign of that: it is what the compiler, or the series before, has left behind.
 func (c *Comparison) disturbed(which string, files []*report.File) {
+	others := 0.0
 	for _, f := range files {
 		if f.Interrupted {
 			c.warn("the %s file is of a run that was interrupted", which)
 		}
+		others = max(others, f.Others())
 	}
-	f := files[0]
-	load, err := strconv.ParseFloat(f.Env.Load, 64)
-	if err == nil && load > float64(f.Env.Cores)/4 && c.Unit == Rounds {
-		c.warn("something else ran when the %s file was begun: the load was %s on %d cores", which, f.Env.Load, f.Env.Cores)
+	if others >= usage.Busy {
+		c.warn("other programs used %s of the machine's processor time while the %s file was measured", report.Percent(others), which)
 	}
 }
 

@@ -33,7 +33,9 @@ func TestWarnings(t *testing.T) {
 		{func(f *report.File) { f.Run.Contestants = []string{"a", "b"} }, "contestants differs: lockfree, now a,b"},
 		{func(f *report.File) { f.Run.Cells[0].Scenario.Tenants = 65 }, "s, no work was not run alike: tenants was 64, is 65"},
 		{func(f *report.File) { f.Interrupted = true }, "the new file is of a run that was interrupted"},
-		{func(f *report.File) { f.Env.Load = "3.5" }, "something else ran when the new file was begun: the load was 3.5 on 8 cores"},
+		{func(f *report.File) { f.Env.Load = "3.5" }, ""}, // that of the compiler, say
+		{func(f *report.File) { disturb(f, 0.58) }, "other programs used 58% of the machine's processor time while the new file was measured"},
+		{func(f *report.File) { disturb(f, 0.09) }, ""},
 		{func(f *report.File) { f.Run.Cells = append(f.Run.Cells, cell("t", rates{"lockfree": {1}})) }, "only the new file has t, no work"},
 		{with(rates{"lockfree": {700, 1000, 1400, 900, 1100, 1000}}), "noisy in the new file: rounds lie within 35%"},
 		{with(rates{"lockfree": upwards(1000, 4)}), "there are as few as 4 runs, and p cannot become small: use --rounds 10 or more"},
@@ -57,6 +59,25 @@ func TestWarnings(t *testing.T) {
 		if err != nil || !slices.Contains(got.Warnings, want) {
 			t.Errorf("%q, %v; want %q", got.Warnings, err, want)
 		}
+	}
+}
+
+// disturb makes f a file of runs in which other programs used this part of the machine.
+func disturb(f *report.File, others float64) {
+	for _, c := range f.Run.Cells {
+		for i := range c.Runs {
+			c.Runs[i].Others = others
+		}
+	}
+}
+
+// Two contestants of one file suffer from a busy machine as well.
+func TestWarningOfOneFile(t *testing.T) {
+	f := file(cell("s", rates{"a": upwards(1000, 10), "b": upwards(1000, 10)}))
+	disturb(f, 0.4)
+	got, err := Contestants(f, Options{Metrics: choose(t, "tasks/s"), Contestants: []string{"a", "b"}})
+	if want := "other programs used 40% of the machine's processor time while the one file was measured"; err != nil || !slices.Contains(got.Warnings, want) {
+		t.Error(got.Warnings, err)
 	}
 }
 

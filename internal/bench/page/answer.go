@@ -11,6 +11,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/contest"
 	"github.com/firq-go/firq/internal/bench/stats"
 	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/internal/bench/usage"
 )
 
 // opponents are what the subject is measured against, in the order of importance: the
@@ -25,6 +26,13 @@ func (b *builder) answer() section {
 			"Both ran one after the other in each round. A mark is the median of the ratios of the rounds, of several files the median of theirs; the thin " +
 			"line is its interval. The note below each chart says how many rounds or files it is based on, and at what confidence. An interval that contains 1 shows no difference.",
 	}}
+	var disturbed lacks
+	for i, f := range b.files {
+		if f.Run != nil && f.Others() >= usage.Busy {
+			disturbed.add(b.names[i], busy)
+		}
+	}
+	s.Missing = disturbed.sentences()
 	p := part{Title: "Ratios of tasks/s by scenario"}
 	var charts []chart.Chart
 	var notes []string

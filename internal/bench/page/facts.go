@@ -21,12 +21,15 @@ func (b *builder) facts() (all []facts) {
 		if e.Modified {
 			commit += " (modified)"
 		}
-		place, quota := "", ""
+		place, quota, others := "", "", ""
 		if p := b.places[b.placeOf[i]]; p.ran && len(b.places) > 1 {
 			place = p.name
 		}
 		if e.Quota > 0 {
 			quota = fmt.Sprintf("%d%% of one processor's time", e.Quota)
+		}
+		if o := f.Others(); o > 0 {
+			others = report.Percent(o) + " of the machine's processor time during the runs"
 		}
 		pinned := ""
 		if len(e.Pinned) > 0 {
@@ -37,7 +40,7 @@ func (b *builder) facts() (all []facts) {
 			{"holds", f.holds()}, {"command", e.Command}, {"started", e.Start.UTC().Format("2006-01-02 15:04:05 UTC")},
 			{"commit", commit}, {"go", fmt.Sprintf("%s %s/%s", e.GoVersion, e.OS, e.Arch)},
 			{"cpu", fmt.Sprintf("%s, %d cores, GOMAXPROCS %d", e.CPU, e.Cores, e.GOMAXPROCS)}, {"processors", pinned}, {"quota", quota}, {"place", place},
-			{"kernel", e.Kernel}, {"clock", e.Clock}, {"governor", e.Governor}, {"GOGC", e.GOGC}, {"load before", e.Load},
+			{"kernel", e.Kernel}, {"clock", e.Clock}, {"governor", e.Governor}, {"GOGC", e.GOGC}, {"load before", e.Load}, {"other programs", others},
 		} {
 			if row[1] != "" {
 				fs.Rows = append(fs.Rows, row)
@@ -55,6 +58,9 @@ func (b *builder) facts() (all []facts) {
 	}
 	return all
 }
+
+// busy is what is said of a file for which Others is at least usage.Busy.
+const busy = "other programs used more than a tenth of the machine's processor time meanwhile (see the environment); contestants suffer from that differently."
 
 // holds says what is in a file.
 func (f File) holds() string {

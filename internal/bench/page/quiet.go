@@ -10,6 +10,7 @@ import (
 	"github.com/firq-go/firq/internal/bench/load"
 	"github.com/firq-go/firq/internal/bench/replay"
 	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/internal/bench/usage"
 )
 
 // quiet shows the queue times of replays by group of tenants.
@@ -26,6 +27,9 @@ func (b *builder) quiet() section {
 	for i, f := range b.files {
 		if f.Replay == nil {
 			continue
+		}
+		if f.Others() >= usage.Busy {
+			missing.add(b.names[i], busy)
 		}
 		p := b.replayed(i, f.Replay)
 		switch {

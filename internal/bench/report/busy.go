@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 
+	"github.com/firq-go/firq/internal/bench/replay"
 	"github.com/firq-go/firq/internal/bench/suite"
 	"github.com/firq-go/firq/internal/bench/usage"
 )
@@ -17,9 +18,18 @@ func Busy(w io.Writer, others float64) {
 	}
 }
 
-// busyDuring says under a table that other programs ran meanwhile. The mean over the runs counts:
-// of a single one of a tenth of a second the kernel's counters say little.
-func busyDuring(w io.Writer, cells []suite.Cell) {
+// Others returns the part of the machine's processor time that other programs used while the
+// file was measured.
+func (f *File) Others() float64 {
+	if f.Replay != nil {
+		return othersOfReplay(f.Replay.Results)
+	}
+	return othersOf(f.Cells())
+}
+
+// othersOf returns the mean over the runs: of a single one of a tenth of a second the kernel's
+// counters say little.
+func othersOf(cells []suite.Cell) float64 {
 	sum, n := 0.0, 0
 	for _, c := range cells {
 		if c.Scenario.Neighbour {
@@ -30,11 +40,17 @@ func busyDuring(w io.Writer, cells []suite.Cell) {
 			n++
 		}
 	}
-	if n > 0 {
-		during(w, sum/float64(n))
-	}
+	return sum / float64(max(n, 1))
 }
 
+func othersOfReplay(results []replay.Result) (most float64) {
+	for _, r := range results {
+		most = max(most, r.Others)
+	}
+	return most
+}
+
+// during says under a table that other programs ran meanwhile.
 func during(w io.Writer, others float64) {
 	if others >= usage.Busy {
 		Printf(w, "WARNING: other programs used %s of this machine's processor time during these runs\n", Percent(others))

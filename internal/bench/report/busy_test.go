@@ -29,15 +29,15 @@ func TestBusy(t *testing.T) {
 	}{
 		{"busy before", func(b *bytes.Buffer) { Busy(b, 0.45) }, "WARNING: other programs use 45% of"},
 		{"quiet before", func(b *bytes.Buffer) { Busy(b, 0.09) }, ""},
-		{"busy runs", func(b *bytes.Buffer) { busyDuring(b, []suite.Cell{cell(0.1, 0.3), cell(0.2)}) }, "WARNING: other programs used 20% of"},
-		{"one run of many", func(b *bytes.Buffer) { busyDuring(b, []suite.Cell{cell(0.3, 0, 0, 0)}) }, ""},
-		{"no runs", func(b *bytes.Buffer) { busyDuring(b, []suite.Cell{cell()}) }, ""},
+		{"busy runs", func(b *bytes.Buffer) { during(b, othersOf([]suite.Cell{cell(0.1, 0.3), cell(0.2)})) }, "WARNING: other programs used 20% of"},
+		{"one run of many", func(b *bytes.Buffer) { during(b, othersOf([]suite.Cell{cell(0.3, 0, 0, 0)})) }, ""},
+		{"no runs", func(b *bytes.Buffer) { during(b, othersOf([]suite.Cell{cell()})) }, ""},
 		{"a sweep", func(b *bytes.Buffer) {
 			var all bytes.Buffer
 			Sweep(&all, &sweep.Report{Cells: []suite.Cell{neighbour, cell(0.2)}})
 			b.WriteString(all.String()[max(0, strings.Index(all.String(), "WARNING")):])
 		}, "WARNING: other programs used 20% of"},
-		{"a neighbour", func(b *bytes.Buffer) { busyDuring(b, []suite.Cell{neighbour}) }, ""},
+		{"a neighbour", func(b *bytes.Buffer) { during(b, othersOf([]suite.Cell{neighbour})) }, ""},
 	} {
 		var b bytes.Buffer
 		c.say(&b)

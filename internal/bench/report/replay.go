@@ -77,9 +77,7 @@ func Replay(w io.Writer, r *replay.Report) {
 	var b strings.Builder
 	b.WriteString(t.Render() + "\n")
 	b.WriteByte('\n')
-	others := 0.0
 	for _, res := range r.Results {
-		others = max(others, res.Others)
 		end := ""
 		if res.Delivered+res.Expired+res.Rejected < r.Trace.Requests*max(res.Rounds, 1) {
 			end = "; not finished"
@@ -97,7 +95,7 @@ func Replay(w io.Writer, r *replay.Report) {
 				res.Contestant, res.Contestant)
 		}
 	}
-	during(&b, others)
+	during(&b, othersOfReplay(r.Results))
 	b.WriteString(`
 Queue time is from the intended arrival to the delivery to a worker (open loop). Workers sleep for
 the service time; single queue times are exact to about 1 ms. "-": too few requests for that

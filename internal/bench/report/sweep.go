@@ -53,7 +53,7 @@ func Sweep(w io.Writer, r *sweep.Report) {
 	if open {
 		what = "queue time p99 from the intended start; *: the producers did not keep up"
 	}
-	busyDuring(w, r.Cells)
+	during(w, othersOf(r.Cells))
 	Printf(w, "%s; medians of %d rounds of %v.\nCompare within a line: what is in different lines ran at different times.\n", what, r.Plan.Rounds, r.Plan.Duration)
 	for _, c := range r.Cells {
 		for _, e := range c.Errors {

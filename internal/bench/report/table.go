@@ -56,7 +56,7 @@ func Scenario(w io.Writer, cells []suite.Cell, order []string) {
 	Print(w, t.Render()+"\n")
 	costs(w, cells, order)
 	cacheLine(w, cells)
-	busyDuring(w, cells)
+	during(w, othersOf(cells))
 	for _, cell := range cells {
 		openNotes(w, &cell, cell.Summarize(contest.Reference))
 		for _, e := range cell.Errors {
