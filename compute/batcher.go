@@ -211,7 +211,7 @@ func why[T, K comparable, V any](ctx context.Context, c *pending[T, K, V], aged 
 	case c.err == errGone:
 		return ended(ctx)
 	case c.err == firq.ErrTimeout && !aged:
-		return context.DeadlineExceeded
+		return lateError(ctx) // the queue's clock may be ahead of ctx's timer
 	}
 	return c.err
 }

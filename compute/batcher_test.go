@@ -113,6 +113,34 @@ func TestBatcherGrows(t *testing.T) {
 	})
 }
 
+// unpunctual is a context whose deadline passes a second before it ends.
+type unpunctual struct{ context.Context }
+
+func (c unpunctual) Deadline() (time.Time, bool) {
+	d, has := c.Context.Deadline()
+	return d.Add(-time.Second), has
+}
+
+// A call that the queue drops because its context's deadline has passed returns when the
+// context has ended.
+func TestBatcherWaitsForTheEnd(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		k := cook(t, BatchConfig[string]{Limit: 1})
+		k.gate = make(chan struct{})
+		k.start(background, "a", "first")
+		ctx, cancel := context.WithTimeout(background, 1500*time.Millisecond)
+		defer cancel()
+		late := k.start(unpunctual{ctx}, "a", "x")
+		time.Sleep(time.Second)
+		k.gate <- struct{}{} // the next one, please
+		synctest.Wait()
+		late.pending()
+		time.Sleep(500 * time.Millisecond)
+		synctest.Wait()
+		late.failed(None, context.DeadlineExceeded)
+	})
+}
+
 // A call whose context ended, or that is too old, is in no batch, and returns at once.
 func TestBatcherGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {

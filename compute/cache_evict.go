@@ -16,6 +16,8 @@ const (
 	looksAsked  = 16 // that one which was asked for competes with
 	looksBefore = 32 // that are spared before one goes though it was asked for
 	portion     = 64 // evictions before others get the lock
+
+	looksFree = 1024 // slots that the census passes for one eviction
 )
 
 // part is the weight that the window may have once so much has come.
@@ -24,26 +26,27 @@ func (t *tenant[T]) part(coming int64) int64 {
 }
 
 // room evicts until w of a tenant fits, but not more than a portion: then there is more to do.
-// Under mu.
+// What cannot fit evicts nothing. Under mu.
 func (c *cache[T, K, V]) room(owner T, w int64) (fits, more bool) {
 	if w > c.most {
 		return false, false
 	}
-	if x := c.tenants.byKey[owner]; x != nil {
+	x := c.tenants.byKey[owner]
+	if x != nil {
 		c.tenants.call(x)
 	}
+	if need := c.weight.Load() + w - c.size; need > 0 && !c.tenants.spare(x, need, c.size) {
+		return false, false
+	}
 	for range portion {
-		x := c.tenants.byKey[owner]
+		x = c.tenants.byKey[owner]
 		over := c.weight.Load()+w > c.size
 		if !over && (x == nil || x.weight+w <= c.most) {
 			return true, false
 		}
 		v := x
 		if over {
-			v = c.tenants.victim(x, w, c.size)
-		}
-		if v == nil {
-			return false, false
+			v = c.tenants.victim(x, w)
 		}
 		c.evict(v, v == x, w)
 	}
@@ -114,17 +117,21 @@ func (c *cache[T, K, V]) drop(t *tenant[T], n *node[T, K, V]) {
 	c.takeFrom(t, h, n)
 }
 
-// census looks at one entry for each that is evicted, so at all of them while the cache turns
-// over once: was it asked for since the last time? Then its tenant is not silent.
+// census looks at as many slots for each entry that is evicted that it has seen all of them while the
+// cache turns over once: was there one that was asked for since the last time? Then its tenant
+// is not silent. Few slots are free, unless there were more entries once, lighter ones.
 func (c *cache[T, K, V]) census() {
 	if len(c.tenants.byKey) == 1 {
 		return
 	}
-	if c.slots.next(&c.tenants.at) {
-		c.tenants.round++
-	}
-	if n := c.slots.node(c.tenants.at); n != nil && n.flags.Load()&asked != 0 {
-		n.flags.And(^asked)
-		c.tenants.call(c.tenants.byKey[n.key.Tenant])
+	slots := len(c.slots.pages) * perPage
+	for range min(max(slots/max(c.slots.live, perPage), 1), looksFree) {
+		if c.slots.next(&c.tenants.at) {
+			c.tenants.round++
+		}
+		if n := c.slots.node(c.tenants.at); n != nil && n.flags.Load()&asked != 0 {
+			n.flags.And(^asked)
+			c.tenants.call(c.tenants.byKey[n.key.Tenant])
+		}
 	}
 }

@@ -147,6 +147,30 @@ func TestSilentTenantsGoFirst(t *testing.T) {
 	c.intact(t)
 }
 
+// A turn is as many evictions as there are entries, also after there were many more of them.
+func TestSilenceAfterManyEntries(t *testing.T) {
+	const size, heavy = 1_000_000, 10_000
+	for _, before := range []int{0, 50_000} {
+		c := newInts(Config[int, int, int]{Size: size, TTL: time.Hour, Weigh: weightOne})
+		for i := range before {
+			put(c, intKey{0, i}, i, 1, time.Hour)
+		}
+		put(c, intKey{1, 0}, 0, heavy, time.Hour)
+		c.removeIf(func(n *intNode) bool { return n.key.Tenant == 0 })
+		for i := range size / heavy {
+			put(c, intKey{i % 2, i}, i, heavy, time.Hour)
+		}
+		for i := range 50 * size / heavy { // tenant 1 is silent
+			put(c, intKey{0, 1_000 + i}, i, heavy, time.Hour)
+		}
+		if w := weightOf(c, 1); w != 0 {
+			t.Errorf("after %d entries, a tenant that was silent for 50 turns has %d", before, w)
+		}
+		c.intact(t)
+		c.stop()
+	}
+}
+
 // MaxPerTenant: a tenant evicts its own entries beyond it, though there is room.
 func TestMaxPerTenant(t *testing.T) {
 	for _, size := range shareSizes {

@@ -4,7 +4,8 @@ package compute
 //
 // Room is made by the tenant that has most, so a tenant keeps at least Size / tenants, and
 // what it does not need is divided among those that do. Silent tenants are not counted:
-// their entries go first.
+// their entries go first. For what is too heavy for the room that can be made so (spare), none
+// is made.
 //
 // A tenant is silent once the cache has turned over, evicted as many entries as it has, two to four
 // times without a call of it. Its calls are seen when it stores an entry, and when the
@@ -74,25 +75,51 @@ func (s *tenants[T]) leave(t *tenant[T]) {
 }
 
 // victim returns the tenant that is to make room for w of x, which is nil if it has nothing
-// yet; nil: nobody has more than its part. There are tenants.
-func (s *tenants[T]) victim(x *tenant[T], w, size int64) *tenant[T] {
-	if len(s.heap) == 0 {
-		return nil
-	}
-	if t := s.last; t != x && t.seen+2 < s.round {
+// yet: there is spare room, and there are tenants.
+func (s *tenants[T]) victim(x *tenant[T], w int64) *tenant[T] {
+	if t := s.last; t != x && s.silent(t) {
 		return t
 	}
 	top := s.heap[0]
+	if x != nil && x.weight+w >= top.weight {
+		return x
+	}
+	return top // which has more than its part
+}
+
+// silent reports whether t has not called for so many turns that it is not counted.
+func (s *tenants[T]) silent(t *tenant[T]) bool { return t.seen+2 < s.round }
+
+// spare reports whether so much can be evicted for x, which is nil if it has nothing yet: all that
+// x has, and silent tenants, and what the others have beyond their equal part of size. What is not
+// heavier than a part always finds it.
+func (s *tenants[T]) spare(x *tenant[T], need, size int64) bool {
+	active := int64(len(s.heap))
 	if x != nil {
-		if x.weight+w >= top.weight {
-			return x
+		need -= x.weight
+	} else {
+		active++
+	}
+	for t := s.last; need > 0 && t != nil && s.silent(t); {
+		need -= t.weight
+		active--
+		if t = t.newer; t == s.last {
+			break
 		}
-		return top // which has more than its part
 	}
-	if top.weight <= size/int64(len(s.heap)+1) {
-		return nil
+	return need <= 0 || s.beyond(0, x, size/active, need) <= 0
+}
+
+// beyond returns how much of need is left after what the tenants in the heap, from a place on, have
+// beyond part.
+func (s *tenants[T]) beyond(place int, x *tenant[T], part, need int64) int64 {
+	if need <= 0 || place >= len(s.heap) || s.heap[place].weight <= part {
+		return need // the tenants below have no more
 	}
-	return top
+	if t := s.heap[place]; t != x && !s.silent(t) {
+		need -= t.weight - part
+	}
+	return s.beyond(2*place+2, x, part, s.beyond(2*place+1, x, part, need))
 }
 
 // weigh adds w to what t has. A tenant that has nothing is forgotten.

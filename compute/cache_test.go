@@ -331,12 +331,12 @@ func TestCacheHeavy(t *testing.T) {
 	if _, ok := have(c, intKey{2, 0}); ok || c.n.Load() != 0 || c.weight.Load() != 0 {
 		t.Errorf("too heavy, and kept, or the one before; %d entries", c.n.Load())
 	}
-	// Of two tenants each keeps half.
+	// Of two tenants each keeps half: for more than that nothing goes.
 	for i := range 10_000 {
 		put(c, intKey{1, i}, i, 1, time.Hour)
 	}
 	put(c, intKey{2, 0}, 9, 5_001, time.Hour)
-	if _, ok := have(c, intKey{2, 0}); ok || weightOf(c, 1) != 5_000 {
+	if _, ok := have(c, intKey{2, 0}); ok || weightOf(c, 1) != 10_000 {
 		t.Errorf("the other tenant has %d", weightOf(c, 1))
 	}
 	put(c, intKey{2, 0}, 9, 5_000, time.Hour)
@@ -344,6 +344,42 @@ func TestCacheHeavy(t *testing.T) {
 		t.Errorf("no room for half; the other tenant has %d", weightOf(c, 1))
 	}
 	c.intact(t)
+}
+
+// What the parts of others leave no room for evicts nothing, neither its own tenant's entries nor
+// theirs; all else is kept.
+func TestHeavyForNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		size := int64(rapid.IntRange(20, 400).Draw(t, "size"))
+		n := rapid.IntRange(1, 9).Draw(t, "tenants")
+		c := newInts(Config[int, int, int]{Size: int(size), TTL: time.Hour, Weigh: weightOne})
+		defer c.stop()
+		heavy := rapid.Int64Range(1, size)
+		light := rapid.Int64Range(1, max(size/20, 1))
+		for i := range rapid.IntRange(20, 120).Draw(t, "entries") {
+			tenant, w := rapid.IntRange(1, n).Draw(t, "tenant"), light.Draw(t, "weight")
+			if rapid.IntRange(0, 5).Draw(t, "heavy") == 0 {
+				w = heavy.Draw(t, "weight")
+			}
+			var others []int64 // what those have that are not silent
+			for other, tn := range c.tenants.byKey {
+				if other != tenant && !c.tenants.silent(tn) {
+					others = append(others, tn.weight)
+				}
+			}
+			entries, left := c.n.Load(), size
+			for _, has := range others {
+				left -= min(has, size/int64(len(others)+1))
+			}
+			put(c, intKey{tenant, i}, i, w, time.Hour)
+			if _, ok := have(c, intKey{tenant, i}); ok != (w <= left) {
+				t.Fatalf("%d of %d where %d are left: kept %t", w, size, left, ok)
+			} else if !ok && c.n.Load() != entries {
+				t.Fatalf("%d of %d is not kept, and of %d entries are left %d", w, size, entries, c.n.Load())
+			}
+			c.intact(t)
+		}
+	})
 }
 
 // With Weigh, Size may be any number: also one that a float cannot have.

@@ -86,7 +86,7 @@ type Config[T, K comparable, V any] struct {
 	Size int
 	// Weigh weighs a result; below 1 counts as 1, and an error weighs 1. What is heavier
 	// than Size, than MaxPerTenant of it, or than what other active tenants' parts leave, is
-	// not kept. A panic is that of the execution. nil: each weighs 1.
+	// not kept, and evicts nothing. A panic is that of the execution. nil: each weighs 1.
 	Weigh func(K, V) int64
 	// MaxPerTenant is the part of Size that one tenant may fill, above 0 and up to 1,
 	// though nobody else needs it; beyond it the tenant evicts its own entries. 0: all of it.

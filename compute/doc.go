@@ -84,7 +84,8 @@
 // so. A tenant is active if one of its calls is answered by the cache, or stores its
 // result, each time that the cache turns over, evicts as many entries as it has; after two to
 // four such turns without a call it is silent. Config.MaxPerTenant is an upper bound besides. An
-// entry that is heavier than its tenant's part is kept if other tenants leave room for it.
+// entry that is heavier than its tenant's part is kept if other tenants leave room for it; else
+// it takes the place of no other one.
 //
 // Which of its entries a tenant gives is S3-FIFO's choice: new ones go through a window,
 // an eighth, and stay if they are asked for there, or come back soon after they were
@@ -100,7 +101,7 @@
 //	             a refresh window, and the first stale answer, start a goroutine.
 //	             A miss takes the lock of its part a few times, for a few instructions,
 //	             and then waits as gate.Gate.Acquire does; alone it allocates once
-//	DoMany       as that many calls of Do; a goroutine for each miss, if there are several
+//	DoMany       as that many calls of Do; a goroutine for each key that misses
 //	Peek         as a hit
 //	Forget, Warm take the lock of the key's part, and of the cache
 //	ForgetTenant, ForgetAll

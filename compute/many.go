@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Result is what one key of DoMany came to.
@@ -16,8 +17,8 @@ type Result[V any] struct {
 // DoMany answers a call for each key, as DoInfo does, and returns the results in the order
 // of the keys once it has all. Each key has an error of its own. What is kept is answered on the
 // caller's goroutine; of the rest as many calls are made at once as there may be executions, so
-// that one DoMany does not fill its tenant's queue. A key that is there several times is made
-// once.
+// that one DoMany does not fill its tenant's queue. A key that is there several times is asked
+// for once, whatever the Config and the options say; the later ones have joined the first.
 //
 // If a function of Config panics, then so does DoMany, when all its calls have ended. If exec
 // calls runtime.Goexit, the key's error is a *PanicError.
@@ -47,37 +48,61 @@ func (s *Server[T, K, V]) DoMany(ctx context.Context, tenant T, keys []K, o ...D
 			s.countKept(source)
 		}
 	}
-	s.makeMany(ctx, tenant, keys, &opts, list, missing)
+	if len(missing) > 0 {
+		s.makeMany(ctx, tenant, keys, &opts, list, missing)
+	}
 	return list
 }
 
 func (a answer[V]) result() Result[V] { return Result[V]{a.val, a.info, a.err} }
 
-// makeMany makes the results that are missing: on the caller's goroutine if it is one.
+// makeMany makes the results that are missing.
 func (s *Server[T, K, V]) makeMany(ctx context.Context, tenant T, keys []K, o *options[T, K, V], list []Result[V], missing []int) {
-	if len(missing) == 1 {
-		i := missing[0]
-		list[i] = s.do(ctx, Key[T, K]{tenant, keys[i]}, o).result()
-		return
-	}
+	began := time.Now()
 	var all sync.WaitGroup
 	var broken atomic.Pointer[PanicError] // a function of Config's
 	free := make(chan struct{}, max(s.groups.Limit(), 1))
+	first := make(map[K]int, len(missing)) // where a key is made
 	for _, i := range missing {
+		if _, is := first[keys[i]]; is {
+			continue
+		}
+		first[keys[i]] = i
+		k := Key[T, K]{tenant, keys[i]}
 		free <- struct{}{}
 		all.Go(func() {
-			list[i] = Result[V]{Info: Info{Source: Executed, Group: -1}, Err: panicked(nil)} // if exec calls runtime.Goexit
+			returned := false
 			defer func() {
 				if v := recover(); v != nil {
 					broken.CompareAndSwap(nil, panicked(v))
+				} else if !returned { // exec called runtime.Goexit
+					list[i] = s.counted(s.hash(&k), answer[V]{err: panicked(nil), info: Info{Source: Executed, Group: -1}}).result()
 				}
 				<-free
 			}()
-			list[i] = s.do(ctx, Key[T, K]{tenant, keys[i]}, o).result()
+			list[i] = s.do(ctx, k, o).result()
+			returned = true
 		})
 	}
 	all.Wait()
 	if p := broken.Load(); p != nil {
 		panic(p.Value)
 	}
+	for _, i := range missing {
+		if at, is := first[keys[i]]; is && at != i {
+			list[i] = s.shared(Key[T, K]{tenant, keys[i]}, list[at], time.Since(began))
+		}
+	}
+}
+
+// shared is the result of a key that is in a list once more, and got r there after a wait.
+func (s *Server[T, K, V]) shared(k Key[T, K], r Result[V], wait time.Duration) Result[V] {
+	if r.Info.Source == Executed {
+		r.Info.Source, r.Info.Wait = Coalesced, wait
+	}
+	if r.Err == nil {
+		r.Value = s.clone(r.Value)
+	}
+	s.count(s.part(s.hash(&k)), r.Info.Source, r.Err)
+	return r
 }

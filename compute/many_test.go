@@ -58,6 +58,38 @@ func TestDoMany(t *testing.T) {
 	})
 }
 
+// A key that is there several times is made once, whether or not it fails or is kept, and each place
+// is a call in the books.
+func TestDoManyMakesOnce(t *testing.T) {
+	modes(t, func(t *testing.T, cfg config) {
+		cfg.Groups, cfg.Limit = 1, 1
+		bad, made, clones := errors.New("bad"), 0, 0
+		cfg.Clone = func(v string) string { clones++; return v }
+		d := openWith(t, newMaker(), cfg, func(_ context.Context, c call) (string, error) {
+			made++
+			if c.Key == "bad" {
+				return "", bad
+			}
+			return c.Key, nil
+		})
+		for _, key := range []string{"bad", "x"} {
+			for _, o := range [][]DoOption{nil, {NoCache()}} {
+				made, clones = 0, 0
+				list := d.many(background, []string{key, "y", key, key}, o...)
+				for i, want := range []Source{Executed, Executed, Coalesced, Coalesced} {
+					if r := list[i]; r.Info.Source != want || r.Err == nil && r.Value != []string{key, "y", key, key}[i] || (r.Err == bad) != (key == "bad" && i != 1) {
+						t.Errorf("%d: %+v, want %v", i, r, want)
+					}
+				}
+				if want := map[string]int{"bad": 1, "x": 4}[key]; made != 2 || clones != want {
+					t.Errorf("%s: made %d, of 2 keys, and %d copies", key, made, clones)
+				}
+				d.ForgetAll()
+			}
+		}
+	})
+}
+
 // It makes no more calls at once than there may be executions, so its tenant's queue may be short; and
 // the end of its context ends all.
 func TestDoManyIsPatient(t *testing.T) {
@@ -119,7 +151,12 @@ func TestDoManyFails(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}
-		d.calls.Store(int64(d.sum()))
+		if r := d.many(background, []string{"x"}, d.With(func(context.Context, call) (string, error) {
+			runtime.Goexit()
+			return "", nil
+		})); r[0].Info.Source != Executed || !errors.As(r[0].Err, new(*PanicError)) {
+			t.Errorf("Goexit for the only key: %+v", r)
+		}
 		p := open(t, config{Limit: 2, Cost: func(_, key string) int64 {
 			if key == "y" {
 				panic("mine")

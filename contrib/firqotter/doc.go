@@ -12,8 +12,8 @@
 //	defer kept.Close()
 //	s, err := compute.New(query, compute.Config[string, int, report]{TTL: time.Minute, Cache: kept})
 //
-// compute has a cache of its own (SIEVE), which it uses by default: it needs no other
-// module, bounds the share of one tenant, and weighs results. Take otter if it has more
+// compute has a cache of its own (S3-FIFO in each tenant), which it uses by default: it needs
+// no other module, gives each tenant its share, and weighs results. Take otter if it has more
 // hits on your own requests, or if you already use its statistics and hooks.
 // Stats().Entries of the server is otter's estimate: for a moment after many writes it
 // may exceed the size, and expired entries count until otter has cleaned up, about once
