@@ -147,6 +147,26 @@ func TestSilentTenantsGoFirst(t *testing.T) {
 	c.intact(t)
 }
 
+// What silent tenants have is room for a heavy entry, and is not counted as a part.
+func TestHeavyInsteadOfTheSilent(t *testing.T) {
+	c := newInts(Config[int, int, int]{Size: 1_000, TTL: time.Hour, Weigh: weightOne})
+	defer c.stop()
+	for i := range 1_000 {
+		put(c, intKey{i % 2, i}, i, 1, time.Hour)
+	}
+	c.mu.Lock()
+	c.tenants.round += 3
+	c.tenants.call(c.tenants.byKey[0])
+	c.mu.Unlock()
+	for _, w := range []int64{501, 500} {
+		put(c, intKey{2, 0}, 0, w, time.Hour)
+		if _, ok := have(c, intKey{2, 0}); ok != (w == 500) || weightOf(c, 0) != 500 {
+			t.Errorf("%d is kept: %t; who is not silent has %d of its part, 500", w, ok, weightOf(c, 0))
+		}
+	}
+	c.intact(t)
+}
+
 // A turn is as many evictions as there are entries, also after there were many more of them.
 func TestSilenceAfterManyEntries(t *testing.T) {
 	const size, heavy = 1_000_000, 10_000
