@@ -61,7 +61,7 @@ var atMost = map[string][]string{
 	"watchdog":      {"."},
 	"cmd/firqbench": {"internal/bench"},
 	"compute":       {".", "gate", "hist", "lockfree", "internal/core/clock", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
-	"firqhttp":      {".", "compute", "gate", "internal/adapter/cachestatus", "internal/adapter/remote", "internal/adapter/retry", "internal/adapter/shortname"},
+	"firqhttp":      {".", "compute", "gate", "internal/adapter/cachestatus", "internal/adapter/held", "internal/adapter/remote", "internal/adapter/retry", "internal/adapter/shortname"},
 	"gate":          {".", "lockfree", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
 	"worker":        {".", "hist", "internal/core/pad"},
 	"examples":      {".", "actor", "compute", "gate", "hist", "lockfree", "worker"}, // what anybody can use

@@ -42,19 +42,18 @@ func expects(r *http.Request) bool {
 	return false
 }
 
-// errWaits says that a request would have to wait.
-var errWaits = errors.New("it has to wait")
-
-// glance is Acquire for a caller that does not want to wait, but to know whether it would have
-// to: then the error is errWaits.
-func (m *Middleware) glance(ctx context.Context, tenant string, req gate.Request) (gate.Permit[string], error) {
+// glance says whether a request would be rejected at once, and why. It takes no slot: that
+// would be held while the client sends the body, however slowly.
+func (m *Middleware) glance(ctx context.Context, tenant string, req gate.Request) error {
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)
 	defer cancel()
 	p, err := m.gate.Acquire(short, tenant, req)
-	if err != nil && errors.Is(err, short.Err()) && ctx.Err() == nil {
-		err = errWaits
+	if err == nil {
+		p.Release()
+	} else if errors.Is(err, short.Err()) && ctx.Err() == nil {
+		err = nil // it has to wait
 	}
-	return p, err
+	return err
 }
 
 // firstRead is how much memory a body gets before anything of it has come. Each

@@ -87,9 +87,9 @@ type Config struct {
 	// read deadline (http.ResponseController) in a middleware outside; a request whose
 	// body has not come by then is rejected as Cancelled. How many bodies are read at a
 	// time is MaxReading. Of an "Expect: 100-continue" nothing is read before it is sure
-	// that the request has to wait, so that a request that is rejected at once is rejected
-	// without its body being sent; except with a gate.Config.Policy that evicts, where a
-	// look at the queue might cost a waiting request its place.
+	// that the request is not rejected at once, so that its body is not sent in vain; except
+	// with a gate.Config.Policy that evicts, where a look at the queue might cost a waiting
+	// request its place.
 	BufferBody int
 	// MaxReading is how many bodies are read (BufferBody) at a time, and
 	// MaxReadingPerTenant how many of them are of one tenant, so that clients which send

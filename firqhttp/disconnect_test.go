@@ -133,8 +133,8 @@ func TestGoesAwayUnnoticed(t *testing.T) {
 }
 
 // A client that expects a word before it sends its body gets none if the request is rejected
-// at once; if it has to wait, the word comes, and the handler gets the body; if
-// there is a slot, the handler says when.
+// at once; else the word comes, and the handler gets the body. No slot is held until the body is
+// there.
 func TestExpectContinue(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{MaxPerTenant: 1})
 	m := New(g, Config{})
@@ -169,7 +169,10 @@ func TestExpectContinue(t *testing.T) {
 
 	c, in = raw(t, s, expect)
 	if got := line(t, in); got != "HTTP/1.1 100 Continue" {
-		t.Errorf("whose handler reads is told %q", got)
+		t.Errorf("a client for which there is a slot is told %q", got)
+	}
+	if g.InUse() != 0 || m.Stats().Reading != 1 {
+		t.Errorf("it has not sent its body: %d slots in use, %+v", g.InUse(), m.Stats())
 	}
 	_, _ = io.WriteString(c, "hello")
 	if got := next(t, bodies); got != "hello<nil>" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/adapter/held"
 	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
@@ -68,10 +69,10 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		next.ServeHTTP(w, r)
 		return
 	}
-	if s := m.outer(r.Context()); s != nil {
+	if s := held.Join(r.Context(), m.gate); s != nil {
 		v.counted = true
 		m.skipped.Add(1)
-		defer s.leave()
+		defer s.Leave()
 		next.ServeHTTP(w, r)
 		return
 	}
@@ -86,14 +87,14 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		v.reject(w, err)
 		return
 	}
-	s := &slot{m: m, permit: p, outer: slotOf(r.Context())}
+	s := &slot{m: m, permit: p, outer: held.Of(r.Context())}
 	if m.cfg.Observe != nil {
 		s.watch = &watch{r, v.tenant, p.Waited(), time.Now()}
 	}
-	s.holders.Store(1)
+	s.holders.Add()
 	m.served.Add(1)
 	m.inFlight.Add(1)
-	s.serve(w, v.request(context.WithValue(r.Context(), slotKey{}, s)), next)
+	s.serve(w, v.request(held.With(r.Context(), s)), next)
 }
 
 // visit is a request on its way to a slot. It stays on the stack.
@@ -130,8 +131,7 @@ func (v *visit) acquire() (p gate.Permit[string], err error) {
 	defer m.waiting.Add(-1)
 	if m.buffers(r) {
 		if expects(r) && m.gate.Policy(v.tenant) == firq.Reject { // with another one a look costs a waiter its place
-			p, err = m.glance(r.Context(), v.tenant, req)
-			if !errors.Is(err, errWaits) {
+			if err = m.glance(r.Context(), v.tenant, req); err != nil {
 				return p, err
 			}
 		}

@@ -2,20 +2,19 @@ package firqhttp
 
 import (
 	"context"
-	"math"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/adapter/held"
 )
 
 // slot is a permit that a handler, and maybe a connection that it hijacked, hold.
 type slot struct {
 	m       *Middleware
 	permit  gate.Permit[string]
-	outer   *slot        // immutable; of the innermost middleware outside; nil: there is none
-	holders atomic.Int32 // the slot is free when it becomes 0, or abandoned
+	outer   held.Slot    // immutable; of the innermost adapter outside; nil: there is none
+	holders held.Holders // the slot is free when none is left, or it is abandoned
 	watch   *watch       // immutable; nil: nobody is told
 }
 
@@ -27,17 +26,14 @@ type watch struct {
 	since  time.Time // it has the slot
 }
 
-// abandoned is less than holders can make up for.
-const abandoned = math.MinInt32 / 2
-
 // serve runs the handler. If that panics, or ends its goroutine, nobody is left who
 // would close a connection that it hijacked.
 func (s *slot) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	returned := false
 	defer func() {
 		if returned {
-			s.leave()
-		} else if s.holders.Swap(abandoned) > 0 {
+			s.Leave()
+		} else if s.holders.Abandon() {
 			s.free(true)
 		}
 	}()
@@ -45,8 +41,14 @@ func (s *slot) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 	returned = true
 }
 
-func (s *slot) leave() {
-	if s.holders.Add(-1) == 0 {
+// Gate, Outer, Join and Leave implement held.Slot.
+
+func (s *slot) Gate() any        { return s.m.gate }
+func (s *slot) Outer() held.Slot { return s.outer }
+func (s *slot) Join() bool       { return s.holders.Join() }
+
+func (s *slot) Leave() {
+	if s.holders.Leave() {
 		s.free(false)
 	}
 }
@@ -78,49 +80,16 @@ type Outcome struct {
 	Aborted bool
 }
 
-type slotKey struct{}
-
-// slotOf returns the slot of the innermost middleware that a request of this context came
-// through; nil: there is none.
-func slotOf(ctx context.Context) *slot {
-	s, _ := ctx.Value(slotKey{}).(*slot)
-	return s
-}
-
-// outer returns the slot of the middleware's gate with which a request comes, held once more;
-// nil: it has none. With a slot it must not wait for a second one, which the first may be.
-func (m *Middleware) outer(ctx context.Context) *slot {
-	for s := slotOf(ctx); s != nil; s = s.outer {
-		if s.m.gate == m.gate && s.join() {
-			return s
-		}
-	}
-	return nil
-}
-
-// join is one holder more, unless the slot is free already: who joins leaves.
-func (s *slot) join() bool {
-	for {
-		n := s.holders.Load()
-		if n <= 0 {
-			return false
-		}
-		if s.holders.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
-}
-
 // Charge says that the request that is being served cost delta more than
 // Config.Cost said, or less (gate.Permit.Charge). ctx is the request's. It reports
 // whether ctx is that of a request behind a Middleware; with several, the
 // innermost counts.
 func Charge(ctx context.Context, delta int64) bool {
-	s := slotOf(ctx)
-	if s != nil {
+	s, ok := held.Innermost[*slot](ctx)
+	if ok {
 		s.permit.Charge(delta)
 	}
-	return s != nil
+	return ok
 }
 
 // Waited returns how long the request that is being served waited for its turn, 0
@@ -129,8 +98,8 @@ func Charge(ctx context.Context, delta int64) bool {
 // back it is 0. It reports whether ctx is that of a request behind a Middleware;
 // with several, the innermost counts.
 func Waited(ctx context.Context) (time.Duration, bool) {
-	s := slotOf(ctx)
-	if s == nil {
+	s, ok := held.Innermost[*slot](ctx)
+	if !ok {
 		return 0, false
 	}
 	return s.permit.Waited(), true

@@ -75,7 +75,7 @@ func (t *tracker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return c, rw, err
 	}
-	t.slot.holders.Add(1) // the handler holds it still
+	t.slot.holders.Add() // the handler holds it still
 	h := &conn{Conn: c, slot: t.slot}
 	if _, ok := c.(closeWriter); ok {
 		return &halfConn{h}, rw, nil
@@ -110,7 +110,7 @@ type conn struct {
 
 // Close closes the connection and leaves the slot, even if closing fails.
 func (c *conn) Close() error {
-	defer c.once.Do(c.slot.leave)
+	defer c.once.Do(c.slot.Leave)
 	return c.Conn.Close()
 }
 

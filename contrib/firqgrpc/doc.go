@@ -28,8 +28,9 @@
 // A unary call holds one slot of the gate while its handler runs, a stream until its
 // handler returns or panics. A stream that is idle most of the time can hold a slot per
 // message instead: Config.PerMessage. Health checks and reflection hold none, unless
-// Config.Skip says otherwise: a full server is not a sick one. Charge corrects the cost
-// of a call to what it really was.
+// Config.Skip says otherwise: a full server is not a sick one. Nor does a call that comes
+// through an Interceptor, or a firqhttp.Middleware, of the same gate already: it goes by the
+// slot that it has. Charge corrects the cost of a call to what it really was.
 //
 // A client that gives up frees its place in the queue at once. The deadline that a
 // client sets (grpc-timeout) becomes that of the context, and ends the wait.

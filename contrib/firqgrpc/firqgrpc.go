@@ -11,6 +11,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/adapter/held"
 	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
@@ -61,13 +62,17 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 	if i.skip(ctx, call) {
 		return handler(ctx, req)
 	}
+	if o := i.joins(ctx); o != nil {
+		defer o.Leave()
+		return handler(ctx, req)
+	}
 	s, err := i.acquire(ctx, call, func(md metadata.MD) { _ = grpc.SetTrailer(ctx, md) })
 	if err != nil {
 		return nil, err
 	}
 	returned := false
-	defer func() { s.free(!returned) }() // also if the handler panics
-	out, err := handler(context.WithValue(ctx, key{}, inProgress(s)), req)
+	defer func() { s.end(returned) }() // also if the handler panics
+	out, err := handler(held.With(ctx, s), req)
 	returned = true
 	return out, err
 }
@@ -80,10 +85,14 @@ func (i *Interceptor) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamSer
 	if i.skip(ctx, call) {
 		return handler(srv, ss)
 	}
+	if o := i.joins(ctx); o != nil {
+		defer o.Leave()
+		return handler(srv, ss)
+	}
 	returned := false
 	if i.ask(ctx, call, i.cfg.PerMessage) {
-		m := &messages{ServerStream: ss, in: i, call: *call}
-		m.ctx = context.WithValue(ctx, key{}, inProgress(m))
+		m := &messages{ServerStream: ss, in: i, call: *call, outer: held.Of(ctx)}
+		m.ctx = held.With(ctx, m)
 		defer m.end(&returned)
 		err = handler(srv, m)
 		returned = true
@@ -93,8 +102,8 @@ func (i *Interceptor) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamSer
 	if err != nil {
 		return err
 	}
-	defer func() { s.free(!returned) }()
-	err = handler(srv, &stream{ss, context.WithValue(ctx, key{}, inProgress(s))})
+	defer func() { s.end(returned) }()
+	err = handler(srv, &stream{ss, held.With(ctx, s)})
 	returned = true
 	return err
 }
@@ -105,6 +114,16 @@ func (i *Interceptor) skip(ctx context.Context, c *Call) bool {
 		i.skipped.Add(1)
 	}
 	return skip
+}
+
+// joins returns the slot of the gate with which a call comes, joined; nil: it has none. With a slot
+// it must not wait for a second one, which the first may be.
+func (i *Interceptor) joins(ctx context.Context) held.Slot {
+	o := held.Join(ctx, i.gate)
+	if o != nil {
+		i.skipped.Add(1)
+	}
+	return o
 }
 
 // ask asks a function of Config, which may panic.
@@ -135,7 +154,8 @@ func (i *Interceptor) acquire(ctx context.Context, c *Call, setTrailer func(meta
 		return nil, i.reject(&v, err, setTrailer)
 	}
 	v.counted = true
-	s := &slot{in: i, permit: p}
+	s := &slot{in: i, permit: p, outer: held.Of(ctx)}
+	s.holders.Add()
 	if i.cfg.Observe != nil {
 		s.watch = &watch{ctx, c, v.tenant, p.Waited(), time.Now()}
 	}
@@ -150,7 +170,7 @@ type Stats struct {
 	InFlight int               // calls that hold a slot
 	Waiting  int               // calls that wait for one
 	Served   uint64            // calls that got one
-	Skipped  uint64            // calls that Config.Skip let through
+	Skipped  uint64            // calls that Config.Skip let through, or that came with a slot of the gate
 	Rejected map[Reason]uint64 // calls that got none, by reason; those that there were
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/adapter/held"
 )
 
 // visit is a call, or a message, on its way to a slot.
@@ -50,9 +51,11 @@ func (v *visit) end() {
 
 // slot is a permit that a call, or a message, holds. A nil slot is none.
 type slot struct {
-	in     *Interceptor
-	permit gate.Permit[string]
-	watch  *watch // immutable; nil: nobody is told
+	in      *Interceptor
+	permit  gate.Permit[string]
+	outer   held.Slot // immutable; of the innermost adapter outside; nil: there is none
+	holders held.Holders
+	watch   *watch // immutable; nil: nobody is told
 }
 
 // watch is what Config.Observe will be told.
@@ -62,6 +65,27 @@ type watch struct {
 	tenant string
 	waited time.Duration
 	since  time.Time // it has the slot
+}
+
+// Gate, Outer, Join and Leave implement held.Slot.
+
+func (s *slot) Gate() any        { return s.in.gate }
+func (s *slot) Outer() held.Slot { return s.outer }
+func (s *slot) Join() bool       { return s.holders.Join() }
+
+func (s *slot) Leave() {
+	if s.holders.Leave() {
+		s.free(false)
+	}
+}
+
+// end is called when the handler has returned, or was aborted.
+func (s *slot) end(returned bool) {
+	if returned {
+		s.Leave()
+	} else if s.holders.Abandon() {
+		s.free(true)
+	}
 }
 
 // free gives the slot back. It is called once.
@@ -110,10 +134,9 @@ type Outcome struct {
 	Aborted bool
 }
 
-type key struct{}
-
 // inProgress is a call that is being served: a slot, or messages.
 type inProgress interface {
+	held.Slot
 	Charge(delta int64)
 	Waited() time.Duration
 }
@@ -123,7 +146,7 @@ type inProgress interface {
 // message in progress. ctx is the call's. It reports whether ctx is that of a call
 // behind an Interceptor; with several, the innermost counts.
 func Charge(ctx context.Context, delta int64) bool {
-	c, ok := ctx.Value(key{}).(inProgress)
+	c, ok := held.Innermost[inProgress](ctx)
 	if ok {
 		c.Charge(delta)
 	}
@@ -136,7 +159,7 @@ func Charge(ctx context.Context, delta int64) bool {
 // After the slot was given back it is 0. It reports whether ctx is that of a call
 // behind an Interceptor; with several, the innermost counts.
 func Waited(ctx context.Context) (time.Duration, bool) {
-	c, ok := ctx.Value(key{}).(inProgress)
+	c, ok := held.Innermost[inProgress](ctx)
 	if !ok {
 		return 0, false
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/firq-go/firq/internal/adapter/held"
 )
 
 // stream is a ServerStream with another context.
@@ -23,12 +25,27 @@ type messages struct {
 	in   *Interceptor
 	call Call // of the stream: without Request
 
+	outer held.Slot // immutable; of the innermost adapter outside; nil: there is none
+
 	mu   sync.Mutex // protects the rest; never held during a call of something else
 	slot *slot      // of the last message; nil: none
 	over bool       // the handler has returned
 }
 
 func (m *messages) Context() context.Context { return m.ctx }
+
+// Gate, Outer, Join and Leave implement held.Slot. Until its handler returns, what comes with such
+// a stream takes no slot of the gate, even between messages: the next message would wait for it.
+
+func (m *messages) Gate() any        { return m.in.gate }
+func (m *messages) Outer() held.Slot { return m.outer }
+func (m *messages) Leave()           {}
+
+func (m *messages) Join() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.over
+}
 
 // RecvMsg gives the slot back while it waits for the next message.
 func (m *messages) RecvMsg(msg any) error {
