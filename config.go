@@ -1,6 +1,7 @@
 package firq
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -288,10 +289,6 @@ func (c Config[K, T]) Resolve() (Config[K, T], error) {
 	setDefault(&c.TopTenants, DefaultTopTenants)
 	setDefault(&c.TenantIdle, DefaultTenantIdle)
 	setDefault(&c.Interval, DefaultInterval)
-	if c.LowWater > c.HighWater {
-		return c, fmt.Errorf("%w: LowWater: %d is above HighWater %d (defaults %d and %d)",
-			ErrInvalidConfig, c.LowWater, c.HighWater, DefaultLowWater, DefaultHighWater)
-	}
 	return c, nil
 }
 
@@ -337,6 +334,9 @@ func (c *Config[K, T]) check() error {
 	}
 	if a := c.DynamicThreshold; math.IsNaN(a) || math.IsInf(a, 0) || a < 0 {
 		wrong("DynamicThreshold: %v, must be a finite number, not negative", a)
+	}
+	if low, high := cmp.Or(c.LowWater, DefaultLowWater), cmp.Or(c.HighWater, DefaultHighWater); low > high && high > 0 {
+		wrong("LowWater: %d is above HighWater %d (defaults %d and %d)", low, high, DefaultLowWater, DefaultHighWater)
 	}
 	if c.Order > AdaptiveLIFO {
 		wrong("Order: unknown order %d", c.Order)

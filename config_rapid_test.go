@@ -77,7 +77,7 @@ func wrongFields(c *config) (wrong []string) {
 	if c.TargetWait > 0 && c.Order != firq.FIFO {
 		wrong = append(wrong, "TargetWait")
 	}
-	if len(wrong) == 0 && cmp.Or(c.LowWater, 40) > cmp.Or(c.HighWater, 80) {
+	if high := cmp.Or(c.HighWater, 80); high > 0 && cmp.Or(c.LowWater, 40) > high {
 		wrong = append(wrong, "LowWater")
 	}
 	return wrong

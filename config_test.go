@@ -76,8 +76,8 @@ func TestConfigInvalid(t *testing.T) {
 
 // The error of a config names every field that is wrong, and no other.
 func TestConfigNamesAll(t *testing.T) {
-	_, err := config{Shards: -1, MaxGlobal: 10, Quantum: -2, DynamicThreshold: -1, Order: 9, Backpressure: firq.Backpressure{Policy: firq.Wait}}.Resolve()
-	want := []string{"Shards", "Quantum", "DynamicThreshold", "Order", "Backpressure.Wait"}
+	_, err := config{Shards: -1, MaxGlobal: 10, Quantum: -2, DynamicThreshold: -1, LowWater: 90, Order: 9, Backpressure: firq.Backpressure{Policy: firq.Wait}}.Resolve()
+	want := []string{"Shards", "Quantum", "DynamicThreshold", "LowWater", "Order", "Backpressure.Wait"}
 	lines := strings.Split(err.Error(), "\n")
 	if len(lines) != len(want) || !errors.Is(err, firq.ErrInvalidConfig) {
 		t.Fatalf("%d fields are wrong: %v", len(want), err)

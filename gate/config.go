@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -140,15 +141,15 @@ func (c *Config[K]) scheduler(onDrop func(K, *holder[K], firq.DropReason)) (firq
 	if ask := c.PolicyFor; ask != nil {
 		cfg.BackpressureFor = func(k K) firq.Backpressure { return firq.Backpressure{Policy: ask(k)} }
 	}
+	var errs []error
 	if c.Policy == firq.Wait {
-		return cfg, fmt.Errorf("%w: Policy: Wait, must be Reject, DropOldest or DropNewest", firq.ErrInvalidConfig)
+		errs = append(errs, fmt.Errorf("%w: Policy: Wait, must be Reject, DropOldest or DropNewest", firq.ErrInvalidConfig))
+		cfg.Backpressure.Policy = firq.Reject // it is named, without the Wait that it would need
 	}
-	if c.Policy > firq.Wait {
-		return cfg, fmt.Errorf("%w: Policy: unknown policy %d", firq.ErrInvalidConfig, c.Policy)
+	if c.MaxGlobal > MaxSlots {
+		errs = append(errs, fmt.Errorf("%w: MaxGlobal: %d, must be at most %d", firq.ErrInvalidConfig, c.MaxGlobal, MaxSlots))
+		cfg.MaxGlobal = 0 // it is named, with a limit that is lower than the scheduler's
 	}
 	cfg, err := cfg.Resolve()
-	if err == nil && cfg.MaxGlobal > MaxSlots {
-		err = fmt.Errorf("%w: MaxGlobal: %d, must be at most %d", firq.ErrInvalidConfig, cfg.MaxGlobal, MaxSlots)
-	}
-	return cfg, err
+	return cfg, errors.Join(append(errs, err)...)
 }

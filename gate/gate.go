@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -70,8 +71,8 @@ func New[K comparable](limit int, cfg Config[K]) *Gate[K] {
 }
 
 // Open is New for limits and configs that come from outside the program: what
-// makes no sense is an error that matches firq.ErrInvalidConfig and names the
-// field.
+// makes no sense is an error that matches firq.ErrInvalidConfig and names each
+// such field, one in a line.
 func Open[K comparable](limit int, cfg Config[K]) (*Gate[K], error) {
 	return open(limit, cfg, func(c firq.Config[K, *holder[K]]) (scheduler[K], error) {
 		return lockfree.New(c)
@@ -87,8 +88,9 @@ type scheduler[K comparable] interface {
 
 // open is Open over a scheduler that build makes.
 func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *holder[K]]) (scheduler[K], error)) (*Gate[K], error) {
+	var wrong error
 	if limit < 1 || limit > MaxSlots {
-		return nil, fmt.Errorf("%w: limit: %d, must be 1 to %d", firq.ErrInvalidConfig, limit, MaxSlots)
+		wrong = fmt.Errorf("%w: limit: %d, must be 1 to %d", firq.ErrInvalidConfig, limit, MaxSlots)
 	}
 	g := &Gate[K]{
 		queueAll:  cfg.MaxInFlightPerTenant != 0 || cfg.MaxInFlightFor != nil,
@@ -101,7 +103,7 @@ func open[K comparable](limit int, cfg Config[K], build func(firq.Config[K, *hol
 		killed:    make(chan struct{}),
 	}
 	c, err := cfg.scheduler(g.dropped)
-	if err != nil {
+	if err = errors.Join(wrong, err); err != nil {
 		return nil, err
 	}
 	if g.s, err = build(c); err != nil {

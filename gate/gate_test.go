@@ -219,6 +219,12 @@ func TestInvalidConfig(t *testing.T) {
 			New(c.limit, c.cfg)
 		}()
 	}
+	_, err := Open(0, Config[string]{MaxGlobal: MaxSlots + 1, Policy: firq.Wait, Quantum: -1})
+	for _, field := range []string{"limit: 0", "MaxGlobal: 2097152", "Policy: Wait", "Quantum: -1"} {
+		if err == nil || strings.Count(err.Error(), field) != 1 {
+			t.Errorf("%v, want one that names %s too", err, field)
+		}
+	}
 	if g, err := Open(MaxSlots, Config[string]{MaxGlobal: MaxSlots}); err != nil || g.Limit() != MaxSlots {
 		t.Errorf("the largest gate: %v", err)
 	}

@@ -75,6 +75,8 @@ func (r *Report) log(l *slog.Logger) {
 		slog.Duration("scheduling_latency", r.Sample.Scheduling.Tail),
 		slog.Int("goroutines", r.Sample.Goroutines),
 		slog.Int("runnable", r.Sample.Runnable),
+		slog.Duration("processor_time", r.Sample.ProcessorTime),
+		slog.String("load", r.Load().String()),
 		slog.Uint64("missed_reports", r.Missed),
 	}
 	if r.Stacks != nil {

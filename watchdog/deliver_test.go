@@ -3,6 +3,7 @@ package watchdog
 import (
 	"bytes"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -62,13 +63,17 @@ func TestLog(t *testing.T) {
 	if s.levels() != "warning critical ok" {
 		t.Errorf("reported: %s", s.levels())
 	}
-	const rest = " goroutines=9 runnable=4 missed_reports=0"
+	const rest = " goroutines=9 runnable=4 processor_time=500ms load="
+	load := Other.String() // of two processors
+	if runtime.NumCPU() == 1 {
+		load = Unclear.String()
+	}
 	want := []string{
 		`level=WARN msg="firq: watchdog" level=warning previous=ok reminder=false ` +
-			`findings="[warning: scheduling-latency: 200ms, threshold 100ms]" timer_lateness=0s scheduling_latency=200ms` + rest,
+			`findings="[warning: scheduling-latency: 200ms, threshold 100ms]" timer_lateness=0s scheduling_latency=200ms` + rest + load + " missed_reports=0",
 		`level=ERROR msg="firq: watchdog" level=critical previous=warning reminder=false ` +
-			`findings="[critical: scheduling-latency: 2s, threshold 1s]" timer_lateness=0s scheduling_latency=2s` + rest + " stacks=xxx",
-		`level=INFO msg="firq: watchdog" level=ok previous=critical reminder=false findings=[] timer_lateness=0s scheduling_latency=0s` + rest,
+			`findings="[critical: scheduling-latency: 2s, threshold 1s]" timer_lateness=0s scheduling_latency=2s` + rest + load + " missed_reports=0 stacks=xxx",
+		`level=INFO msg="firq: watchdog" level=ok previous=critical reminder=false findings=[] timer_lateness=0s scheduling_latency=0s` + rest + "unclear missed_reports=0",
 	}
 	if got := strings.Split(strings.TrimSpace(text.String()), "\n"); !slices.Equal(got, want) {
 		t.Errorf("logged:\n%s", text.String())

@@ -24,8 +24,10 @@
 //
 // The first two are about processors, the others about queues and their workers. If
 // queues are late while the first two are fine, there are too few workers, or the
-// workers wait for something. If all are late, there is too little processor time, or
-// one program takes it all.
+// workers wait for something. If all are late, there is too little processor time.
+// Report.Load, which is in the log too, then tells a loaded program from a loaded machine,
+// by how much of its processors the process used in that interval: nearly all is the
+// program's own load, less than half is not.
 //
 // There is no probe that starts a goroutine and measures when it runs, though many
 // systems have one. In Go a new goroutine is the next that its processor runs, whatever
@@ -54,9 +56,11 @@
 //     2, 5, 10. Both are rounded down, so no alarm is false, but an alarm can be late
 //     by as much. For queues, choose thresholds that are 1, 2 or 5 times a power of
 //     ten.
-//   - The cause. A stopped process or virtual machine, a garbage collector that needs
-//     the processors, and goroutines that never yield look alike. Stacks help, but show
-//     what runs when they are taken, after the interval.
+//   - The cause. Report.Load says whether the program used its processors, not for
+//     what: a garbage collector that needs them and goroutines that never yield look
+//     alike, and so do a stopped process, a stopped virtual machine, the limit of a
+//     container, and other programs. Stacks help, but show what runs when they are taken,
+//     after the interval.
 //   - Anything while no goroutine of the process runs. The watchdog reports afterwards.
 //
 // Where the runtime lacks a metric that this package reads (Go 1.25 has no count of

@@ -1,6 +1,7 @@
 package watchdog
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -71,7 +72,8 @@ type Options struct {
 }
 
 // resolve returns the options with every default filled in, or an error that
-// matches firq.ErrInvalidConfig and names the field.
+// matches firq.ErrInvalidConfig and names each field that makes no sense, one in a line. What a
+// field's default would be is not known while another one makes none; that comes next.
 func (o Options) resolve() (Options, error) {
 	if err := o.check(); err != nil {
 		return o, err
@@ -84,15 +86,17 @@ func (o Options) resolve() (Options, error) {
 	setDefault(&o.Calm, DefaultCalm)
 	setDefault(&o.Remind, DefaultRemind)
 	setDefault(&o.StackEvery, DefaultRemind)
+	var errs []error
 	switch {
 	case o.Interval < MinTick:
-		return o, invalid("Interval: %v, must be at least %v", o.Interval, MinTick)
+		errs = append(errs, invalid("Interval: %v, must be at least %v", o.Interval, MinTick))
 	case o.Tick < MinTick || o.Tick > o.Interval:
-		return o, invalid("Tick: %v, must be from %v to Interval, which is %v", o.Tick, MinTick, o.Interval)
-	case o.Critical < o.Warning:
-		return o, invalid("Critical: %v, must not be below Warning, which is %v", o.Critical, o.Warning)
+		errs = append(errs, invalid("Tick: %v, must be from %v to Interval, which is %v", o.Tick, MinTick, o.Interval))
 	}
-	return o, o.names()
+	if o.Critical < o.Warning {
+		errs = append(errs, invalid("Critical: %v, must not be below Warning, which is %v", o.Critical, o.Warning))
+	}
+	return o, errors.Join(append(errs, o.names())...)
 }
 
 // names fills in the thresholds of the queues and probes, in lists of its own.
@@ -119,27 +123,25 @@ func (o *Options) names() error {
 		}
 		return nil
 	}
+	var errs []error
 	o.Queues, o.Probes = append([]Queue(nil), o.Queues...), append([]Probe(nil), o.Probes...)
 	for i := range o.Queues {
 		q := &o.Queues[i]
 		l := limits{q.Warning, q.Critical}
-		if err := fill("Queues", q.Name, q.Read != nil, &l); err != nil {
-			return err
-		}
+		errs = append(errs, fill("Queues", q.Name, q.Read != nil, &l))
 		q.Warning, q.Critical = l.warning, l.critical
 	}
 	for i := range o.Probes {
 		p := &o.Probes[i]
 		l := limits{p.Warning, p.Critical}
-		if err := fill("Probes", p.Name, p.Call != nil, &l); err != nil {
-			return err
-		}
+		errs = append(errs, fill("Probes", p.Name, p.Call != nil, &l))
 		p.Warning, p.Critical = l.warning, l.critical
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (o *Options) check() error {
+	var errs []error
 	for _, f := range []struct {
 		name  string
 		value int64
@@ -154,13 +156,13 @@ func (o *Options) check() error {
 		{"StackEvery", int64(o.StackEvery), math.MaxInt64},
 	} {
 		if f.value < 0 || f.value > f.most {
-			return invalid("%s: %d, must be from 0 to %d", f.name, f.value, f.most)
+			errs = append(errs, invalid("%s: %d, must be from 0 to %d", f.name, f.value, f.most))
 		}
 	}
 	if !(o.Quantile >= 0 && o.Quantile <= 1) { // NaN too
-		return invalid("Quantile: %v, must be above 0 and at most 1", o.Quantile)
+		errs = append(errs, invalid("Quantile: %v, must be above 0 and at most 1", o.Quantile))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // limits are the two thresholds of one signal.

@@ -49,6 +49,21 @@ func TestOptionsInvalid(t *testing.T) {
 			t.Errorf("New of options whose %s is wrong: %v", want, err)
 		}
 	}
+	for _, c := range []struct {
+		o    Options
+		want []string
+	}{
+		{Options{Calm: -1, Quantile: 2, Interval: -1}, []string{"Calm", "Quantile", "Interval"}},
+		{Options{Tick: time.Minute, Critical: 1, Queues: queue("", 0, 0).Queues, Probes: []Probe{{}, {Name: "p"}}},
+			[]string{"Tick", "Critical", "Queues: Name", "Probes: Name", `Probes "p"`}},
+	} {
+		_, err := New(c.o)
+		for _, field := range c.want {
+			if err == nil || !strings.Contains(err.Error(), "watchdog: "+field) {
+				t.Errorf("%v, want one that names %s too", err, field)
+			}
+		}
+	}
 }
 
 func TestOptionsDefaults(t *testing.T) {

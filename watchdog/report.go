@@ -98,6 +98,10 @@ type Sample struct {
 	Goroutines, Runnable int // goroutines that exist; that are ready and do not run
 	Processors           int // GOMAXPROCS
 
+	// ProcessorTime is what this process used in the interval, all threads together; -1 if
+	// the system does not say (it is asked for on Unix only).
+	ProcessorTime time.Duration
+
 	Queues []QueueSample // as in Options.Queues
 	Probes []ProbeSample // as in Options.Probes
 }

@@ -22,6 +22,7 @@ type scene struct {
 	latency time.Duration // of the goroutines from now on
 	bins    []bin         // what was recorded
 	missing bool          // this Go has no metrics
+	used    time.Duration // by the process
 	skew    time.Duration // by how much the watchdog's clock is ahead
 	fence   atomic.Int32  // what the story wrote before pass happens before what the watchdog reads
 	stop    context.CancelFunc
@@ -81,7 +82,7 @@ func (s *scene) pass(intervals int) {
 func (s *scene) read() reading {
 	s.fence.Load()
 	if s.missing {
-		return reading{nil, -1, -1, -1}
+		return reading{nil, -1, -1, -1, -1}
 	}
 	if s.bins == nil {
 		s.bins = []bin{{0, 100}, {50 * ms, 0}, {200 * ms, 0}, {2 * time.Second, 0}}
@@ -92,7 +93,8 @@ func (s *scene) read() reading {
 			break
 		}
 	}
-	return reading{latencies: slices.Clone(s.bins), goroutines: 9, runnable: 4, processors: 2}
+	s.used += 500 * ms
+	return reading{latencies: slices.Clone(s.bins), goroutines: 9, runnable: 4, processors: 2, used: s.used}
 }
 
 // levels sums up the reports: the levels, in capitals where a reminder.

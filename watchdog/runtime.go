@@ -15,10 +15,11 @@ const (
 	processors = "/sched/gomaxprocs:threads"
 )
 
-// reading is what the runtime says at one instant; -1 or nil: it does not.
+// reading is what the runtime, and the system, say at one instant; -1 or nil: they do not.
 type reading struct {
 	latencies                        []bin // since the process began
 	goroutines, runnable, processors int
+	used                             time.Duration // by the process since it began; see processorTime
 }
 
 // runtimeMetrics reads the runtime's metrics; one goroutine uses it.
@@ -30,7 +31,7 @@ func newRuntimeMetrics() *runtimeMetrics {
 
 func (m *runtimeMetrics) read() reading {
 	metrics.Read(m.samples)
-	var r reading
+	r := reading{used: processorTime()}
 	if v := m.samples[0].Value; v.Kind() == metrics.KindFloat64Histogram {
 		r.latencies = bins(v.Float64Histogram())
 	}

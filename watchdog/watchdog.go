@@ -39,7 +39,7 @@ type Watchdog struct {
 }
 
 // New returns a Watchdog that does nothing until Run. The error matches
-// firq.ErrInvalidConfig and names the field of Options.
+// firq.ErrInvalidConfig and names the fields of Options.
 func New(o Options) (*Watchdog, error) {
 	o, err := o.resolve()
 	if err != nil {
@@ -165,6 +165,10 @@ func (w *Watchdog) sample(now time.Time) Sample {
 		Goroutines:    r.goroutines,
 		Runnable:      r.runnable,
 		Processors:    r.processors,
+		ProcessorTime: -1,
+	}
+	if r.used >= 0 && w.before.used >= 0 {
+		s.ProcessorTime = r.used - w.before.used
 	}
 	w.before = r
 	for _, q := range w.queues {

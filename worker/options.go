@@ -126,8 +126,12 @@ type Options[K comparable, T any] struct {
 }
 
 // resolve returns the options with every default filled in, or an error that
-// matches firq.ErrInvalidConfig and names the field.
+// matches firq.ErrInvalidConfig and names each field that makes no sense, one in a line.
 func (o Options[K, T]) resolve() (Options[K, T], error) {
+	var errs []error
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w: worker: "+format, append([]any{firq.ErrInvalidConfig}, args...)...))
+	}
 	for _, f := range []struct {
 		name        string
 		value, most int64
@@ -140,17 +144,19 @@ func (o Options[K, T]) resolve() (Options[K, T], error) {
 		{"Grace", int64(o.Grace), math.MaxInt64},
 	} {
 		if f.value < 0 {
-			return o, fmt.Errorf("%w: worker: %s: %d, must not be negative", firq.ErrInvalidConfig, f.name, f.value)
-		}
-		if f.value > f.most {
-			return o, fmt.Errorf("%w: worker: %s: %d, must be at most %d", firq.ErrInvalidConfig, f.name, f.value, f.most)
+			wrong("%s: %d, must not be negative", f.name, f.value)
+		} else if f.value > f.most {
+			wrong("%s: %d, must be at most %d", f.name, f.value, f.most)
 		}
 	}
 	switch {
 	case o.TimeoutMode > Stop:
-		return o, fmt.Errorf("%w: worker: TimeoutMode: unknown mode %d", firq.ErrInvalidConfig, o.TimeoutMode)
+		wrong("TimeoutMode: unknown mode %d", o.TimeoutMode)
 	case o.TimeoutMode != Warn && o.Timeout == 0:
-		return o, fmt.Errorf("%w: worker: Timeout: must be positive with the modes Cancel and Stop", firq.ErrInvalidConfig)
+		wrong("Timeout: must be positive with the modes Cancel and Stop")
+	}
+	if err := errors.Join(errs...); err != nil {
+		return o, err
 	}
 	if o.Concurrency == 0 {
 		o.Concurrency = runtime.GOMAXPROCS(0)

@@ -44,6 +44,12 @@ func TestOptionsInvalid(t *testing.T) {
 			t.Errorf("Run with %+v: %v", v.opts, err)
 		}
 	}
+	_, err := worker.New(newFeed(0), nothing, options{Concurrency: -1, Grace: -1, TimeoutMode: worker.Stop})
+	for _, field := range []string{"Concurrency", "Grace", "Timeout"} {
+		if err == nil || !strings.Contains(err.Error(), "worker: "+field+":") {
+			t.Errorf("%v, want one that names %s too", err, field)
+		}
+	}
 	// Whoever adds a number to Options says what is wrong with it here.
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[options]()) {
 		switch f.Type.Kind() {

@@ -64,8 +64,9 @@ type Pool[K comparable, T any] struct {
 }
 
 // New returns a pool that takes tasks from source, a firq.Scheduler or its
-// consuming end, once Run is called. Its error matches firq.ErrInvalidConfig, or
-// firq.ErrInvalidArgument if source or handler is nil.
+// consuming end, once Run is called. Its error matches firq.ErrInvalidConfig and
+// names each field of opts that makes no sense, or firq.ErrInvalidArgument if source or handler
+// is nil.
 func New[K comparable, T any](source firq.Consumer[K, T], handler Handler[K, T], opts Options[K, T]) (*Pool[K, T], error) {
 	if source == nil {
 		return nil, fmt.Errorf("%w: worker: source is nil", firq.ErrInvalidArgument)
