@@ -69,6 +69,7 @@ type extra struct {
 	back        list     // messages taken back from the stash: they go first
 	stash       list
 	room        []*roomer
+	beyond      uint64                 // messages that wait and do not count in the limit
 	readers     int                    // read-only handlers in progress
 	owed        int64                  // processor time of read-only handlers, not charged yet
 	suspended   int                    // handlers that wait and have given up the turn

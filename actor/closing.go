@@ -15,9 +15,13 @@ func (s *System) parentEnd() error {
 	return ErrStopped
 }
 
-// Shutdown refuses new messages from outside, waits until all mailboxes are empty, and
-// ends the actors: children before parents, last started first. If ctx ends first, it
-// does what Close does, and returns ctx's error.
+// lastRings is how long timers ring while Shutdown waits.
+const lastRings = time.Second
+
+// Shutdown refuses new messages from outside, waits until all mailboxes are empty and all handlers
+// have returned, and ends the actors: children before parents, last started first. Timers ring
+// for another second, or half the time that ctx leaves if that is less, as a handler may wait for
+// what a timer does. If ctx ends first, Shutdown does what Close does, and returns ctx's error.
 func (s *System) Shutdown(ctx context.Context) error {
 	c, err := sender(ctx)
 	if err != nil {
@@ -38,6 +42,12 @@ func (s *System) Shutdown(ctx context.Context) error {
 		defer s.noWait(c, f)
 	}
 	s.shutting.Store(true)
+	rings := lastRings
+	if at, ok := ctx.Deadline(); ok {
+		rings = min(rings, time.Until(at)/2)
+	}
+	mute := time.AfterFunc(rings, func() { s.mute.Store(true) }) // or many timers leave no moment without a handler
+	defer mute.Stop()
 	t := time.NewTimer(0)
 	defer t.Stop()
 	pause := 50 * time.Microsecond

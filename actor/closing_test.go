@@ -133,6 +133,45 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
+// Shutdown ends although timers leave no moment without a handler, and although a handler waits for
+// what a timer does.
+func TestShutdownBesideTimers(t *testing.T) {
+	poll := NewAction("Poll", func(_ *box, c *Ctx, _ int) error { return c.Await(func() error { sleep(50); return nil }) })
+	flush := NewAction("Flush", func(b *box, c *Ctx, _ int) error { b.n++; c.Unstash(); return nil })
+	for _, limit := range []time.Duration{0, time.Minute, 400 * time.Millisecond} {
+		bubble(t, func(t *testing.T) {
+			s := newSys(t, Config{})
+			for range 50 {
+				_, _ = do.Call(bg, box0(t, s, ""), func(_ *box, c *Ctx) (any, error) { poll.Every(c, 100*time.Millisecond, 0); return nil, nil })
+				sleep(2)
+			}
+			bulk, a := box0(t, s, "bulk"), box0(t, s, "a")
+			_, _ = do.Call(bg, bulk, func(_ *box, c *Ctx) (any, error) { flush.After(c, 100*time.Millisecond, 0); return nil, nil })
+			_ = do.Tell(bg, a, func(_ *box, c *Ctx) (any, error) {
+				_, err := do.Call(c, bulk, func(b *box, c *Ctx) (any, error) {
+					if b.n == 0 {
+						c.Stash() // until the flush
+					}
+					return nil, nil
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				return nil, err
+			})
+			ctx, cancel := bg, func() {}
+			if limit > 0 {
+				ctx, cancel = context.WithTimeout(bg, limit)
+			}
+			defer cancel()
+			if err := s.Shutdown(ctx); err != nil {
+				t.Error(limit, err)
+			}
+			books(t, s)
+		})
+	}
+}
+
 // A handler that would wait for itself gets an error.
 func TestStopDeadlock(t *testing.T) {
 	limit(t, 20e9)

@@ -39,8 +39,9 @@ type Config struct {
 	// Handoff says when a handler loses its slot, and keeps its goroutine, if other actors wait
 	// for one. 0: as soon as it is seen to block outside of Await (on a request, a lock, a
 	// sleep), or when it has computed for 10 ms. It blocks if the process has fewer goroutines that
-	// compute than slots with a handler, which needs Go 1.26 or later; before, and in a program
-	// that computes on all processors outside of actors, time alone decides (with an earlier Go 1 ms).
+	// compute than slots with a handler, which needs Go 1.26 or later; before, and in a program that
+	// computes outside of actors on as many processors as there are slots, time alone decides (with
+	// an earlier Go 1 ms).
 	// Above 0: after so long, whatever it does. Below 0: never.
 	//
 	// So a handler that blocks costs what the goroutine of another library's actor costs, and some

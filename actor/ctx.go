@@ -20,7 +20,8 @@ const (
 //
 // What context.WithoutCancel makes of a Ctx may outlive the handler: calls with it come from outside,
 // like those with context.Background. But its values are those of the handler that has the Ctx
-// by then, so take out what is needed, and begin with context.Background.
+// by then, so take out what is needed, and begin with context.Background. What is derived from it, by
+// context.WithTimeout for example, is refused, or taken for a context of that handler.
 //
 // A handler's goroutines may use it as a context. To wait for several calls at the same time
 // use Start: a Call by any of these goroutines counts as one that the handler waits for.
@@ -51,7 +52,7 @@ type Ctx struct {
 	timed  atomic.Bool   // it has a timeout that may abandon or cancel it
 	lent   atomic.Bool   // child is in use
 
-	lentBefore int64 // of a call on its caller's goroutine
+	before inside // of a call on its caller's goroutine: the account of the caller
 
 	mu     sync.Mutex
 	base   context.Context         // of the call that is served; nil: nothing
@@ -85,15 +86,6 @@ type outcome struct {
 
 // any reports whether there is something to do.
 func (o *outcome) any() bool { return o.stashed || o.stop || o.unstash }
-
-// account is the time that a goroutine has not spent on the actor whose turn it has.
-type account struct{ lent atomic.Int64 }
-
-func (t *account) reset() {
-	if t.lent.Load() != 0 { // a store costs more
-		t.lent.Store(0)
-	}
-}
 
 type ctxKey struct{}
 

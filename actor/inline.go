@@ -51,7 +51,7 @@ func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
 	a.mu.Unlock()
 	cc := s.childCtx(c)
 	cc.hold = holdTurn
-	cc.lentBefore = cc.acct.lent.Swap(0)
+	cc.before = cc.acct.enter()
 	cc.caller.Store(c)
 	if c != nil {
 		c.inner.Store(cc)
@@ -102,7 +102,7 @@ func (a *actor) leaveInline(cc, c *Ctx) {
 	took := s.now() - cc.start.Load()
 	used := max(took-cc.acct.lent.Load(), 0)
 	a.used = max(a.used, s.pool.q.now()) + used/a.set.weight
-	cc.acct.lent.Store(cc.lentBefore + took) // of the caller's time
+	cc.acct.leave(cc.before, took)
 	cc.caller.Store(nil)
 	cc.state = nil
 	a.release()

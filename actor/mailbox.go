@@ -16,6 +16,7 @@ type envelope struct {
 	run        runner
 	call       *call  // nil: nobody waits for a reply
 	from       *actor // its sender, in a System of actortest
+	beyond     bool   // the limit of the mailbox does not matter, nor does its policy; actor.mu
 }
 
 // runner is the part of a message that knows its types.
@@ -113,16 +114,16 @@ func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 		evicted.unlink()
 		a.lose()
 	}
+	if how == beyond {
+		e.beyond = true
+		a.extra().beyond++
+	}
 	a.put(e)
 	if how == sent {
 		a.crowd(e)
 	}
 	wake := a.wake()
-	look := how == beyond && a.crowdedOut()
 	a.mu.Unlock()
-	if look {
-		a.lookAgain()
-	}
 	if evicted != nil {
 		a.deadLetter(evicted, ErrMailboxFull)
 	}
@@ -234,9 +235,12 @@ func (a *actor) victim(p firq.Priority) *envelope {
 			}
 			l = &a.x.lines[q]
 		}
-		e := l.first
+		e, next := l.first, func(e *envelope) *envelope { return e.next }
 		if a.set.box.Policy == firq.DropNewest {
-			e = l.last
+			e, next = l.last, func(e *envelope) *envelope { return e.prev }
+		}
+		for e != nil && e.beyond {
+			e = next(e)
 		}
 		if e != nil {
 			return e
@@ -245,10 +249,27 @@ func (a *actor) victim(p firq.Priority) *envelope {
 	return nil
 }
 
+// counted is how many messages count in the mailbox's limit. The caller holds a.mu.
+func (a *actor) counted() uint64 {
+	if a.x == nil {
+		return a.waits()
+	}
+	return a.waits() - a.x.beyond
+}
+
+// uncount is called when e leaves the mailbox. If it is put aside, it counts. The caller holds a.mu.
+func (a *actor) uncount(e *envelope) {
+	if e.beyond {
+		e.beyond = false
+		a.x.beyond--
+	}
+}
+
 // take removes a message for the handler of c and lets waiting senders in. It
 // reports false if the caller has left. The caller holds a.mu.
 func (a *actor) take(e *envelope, c *Ctx) bool {
 	e.unlink()
+	a.uncount(e)
 	ok := e.call == nil || e.call.taken(c)
 	if ok {
 		a.out++
@@ -273,6 +294,7 @@ func (a *actor) empty() (chain *envelope) {
 	}
 	for e := all.first; e != nil; e = e.next {
 		a.in -= e.messages()
+		a.uncount(e)
 		e.in, e.prev = nil, nil
 	}
 	return all.first

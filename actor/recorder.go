@@ -115,7 +115,7 @@ type Recorded struct {
 type KindRecord struct {
 	Kind      string
 	Turns     map[string]uint64 // by TurnEnd.String
-	Messages  uint64            // handled in turns: all but those whose handler ran on its caller's goroutine
+	Messages  uint64            // handled in turns: all but those whose handler ran on its caller's goroutine, or never returned
 	Used      time.Duration     // processor time of turns
 	Failed    uint64            // incarnations that failed
 	Restarted uint64            // incarnations that a supervisor started

@@ -84,6 +84,29 @@ func TestRecorderOfSystem(t *testing.T) {
 	}
 }
 
+// Messages counts the handlers of readers, and those that were abandoned.
+func TestRecorderCountsAll(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := NewRecorder()
+		s := newSys(t, Config{Slots: 1, Handoff: -1, Metrics: r})
+		a := box0(t, sup(t, s, "sup", Supervision{MaxRestarts: Unlimited}), "a", WithHandlerTimeout(10*time.Millisecond, Stop))
+		for _, ms := range []int{5, 20} {
+			for _, m := range []*Method[*box, job, any]{look, do} {
+				for range 3 {
+					_ = m.Tell(bg, a, func(*box, *Ctx) (any, error) { sleep(ms); return nil, nil })
+				}
+			}
+		}
+		sleep(1000)
+		for _, k := range r.Recorded().Kinds {
+			if k.Kind == "*actor.box" && (k.Messages != 12 || k.Used != 150*time.Millisecond || s.Stats().Handled != 12) {
+				t.Errorf("%+v %+v", k, s.Stats())
+			}
+		}
+		s.Close()
+	})
+}
+
 func BenchmarkRecorderTurn(b *testing.B) {
 	r := NewRecorder()
 	b.ReportAllocs()

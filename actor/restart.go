@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -41,8 +42,9 @@ type supervisor struct {
 
 // event: a child has failed, and is down or has ended.
 type event struct {
-	child *actor
-	why   error
+	child   *actor
+	why     error
+	younger []*actor // siblings, where the child has ended and is none of the children any more
 }
 
 // isDown is told that a child has no incarnation any more.
@@ -55,7 +57,7 @@ func (p *supervisor) isDown(a *actor, why error, failed bool) {
 		return
 	}
 	if failed {
-		p.tell(event{a, why})
+		p.tell(event{child: a, why: why})
 		return
 	}
 	p.a.nudge()
@@ -85,9 +87,17 @@ func (p *supervisor) isUp(*actor) { p.a.nudge() }
 // gone is told that a child has ended. fail is set if the child ended because it failed
 // and its state cannot be made again.
 func (p *supervisor) gone(a *actor, fail error) {
-	if fail != nil && p.v.Strategy != OneForOne {
-		p.tell(event{a, fail})
+	if fail == nil || p.v.Strategy == OneForOne {
+		return
 	}
+	e := event{child: a, why: fail}
+	for _, k := range slices.Backward(p.a.sys().children(p.a)) {
+		if k == a {
+			break
+		}
+		e.younger = append(e.younger, k)
+	}
+	p.tell(e)
 }
 
 func (p *supervisor) tell(e event) {
@@ -179,7 +189,7 @@ func (p *supervisor) failure(e event) bool {
 	found := false
 	var set []*actor
 	was := map[*actor]bool{}
-	for _, k := range p.set {
+	for _, k := range slices.Concat(p.set, e.younger) {
 		was[k] = true
 	}
 	for _, k := range p.a.sys().children(p.a) {

@@ -17,13 +17,13 @@ type roomer struct {
 
 // full reports whether only the mailbox's policy could let a message in. The caller holds a.mu.
 func (a *actor) full() bool {
-	return a.in-a.out >= a.set.limit && a.waits() >= a.set.limit || a.x != nil && len(a.x.room) > 0
+	return a.in-a.out >= a.set.limit && a.counted() >= a.set.limit || a.x != nil && len(a.x.room) > 0
 }
 
 // admit lets waiting senders in while there is room, first come first served. The
 // caller holds a.mu.
 func (a *actor) admit() {
-	for len(a.x.room) > 0 && a.in-a.out < a.set.limit {
+	for len(a.x.room) > 0 && a.counted() < a.set.limit {
 		r := a.x.room[0]
 		a.x.room[0] = nil
 		a.x.room = a.x.room[1:]
@@ -97,7 +97,7 @@ func (a *actor) queueForRoom(r *roomer, c *Ctx) (in bool, err error) {
 		a.mu.Unlock()
 		return false, err
 	}
-	if in = a.in-a.out < a.set.limit && len(a.roomers()) == 0; in {
+	if in = a.counted() < a.set.limit && len(a.roomers()) == 0; in {
 		a.put(r.e)
 	} else {
 		a.insertRoom(r)
@@ -163,10 +163,9 @@ func (a *actor) leaveRoom(r *roomer) bool {
 // the others take room.
 //
 // What is said here stays true while handlers wait. A message that passes is handled or given up,
-// which makes the same room; later senders go behind f, or pass. There are four exceptions, and after
+// which makes the same room; later senders go behind f, or pass. There are three exceptions, and after
 // each of them lookAgain is called: fewer messages pass because the actor is taken down; a message
-// is stashed; a handler that could have called Unstash is over or waits; a Down comes in
-// beyond the limit.
+// is stashed; a handler that could have called Unstash is over or waits.
 func (a *actor) letsIn(f *call) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -176,7 +175,7 @@ func (a *actor) letsIn(f *call) bool {
 	if a.life != alive || a.doomed || a.set.reent == None {
 		return false
 	}
-	need := int64(a.in-a.out) - int64(a.set.limit) // so many messages have to pass before there is room
+	need := int64(a.counted()) - int64(a.set.limit) // so many messages have to pass before there is room
 	for _, r := range a.roomers() {
 		if r.f == f {
 			break
@@ -187,7 +186,7 @@ func (a *actor) letsIn(f *call) bool {
 	}
 	pass := func(l *list) bool {
 		for e := l.first; e != nil && need >= 0; e = e.next {
-			if a.passes(e) {
+			if a.passes(e) && !e.beyond {
 				need--
 			}
 		}

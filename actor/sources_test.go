@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/firq-go/firq"
 )
 
 // counts returns how many watches an actor has, and how many others watch it.
@@ -102,6 +104,63 @@ func TestDownInTheMailbox(t *testing.T) {
 			}
 			books(t, s)
 		})
+	}
+}
+
+// A Down does not count in the mailbox's limit, and no other message evicts it.
+func TestDownIsKept(t *testing.T) {
+	for _, policy := range []firq.Policy{firq.Reject, firq.DropOldest, firq.DropNewest, firq.Wait} {
+		bubble(t, func(t *testing.T) {
+			s := newSys(t, Config{Slots: 4})
+			defer s.Close()
+			back := firq.Backpressure{Policy: policy}
+			if policy == firq.Wait {
+				back.Wait = time.Hour
+			}
+			r, to := box0(t, s, "r", WithMailbox(Mailbox{Limit: 1, Backpressure: back})), box0(t, s, "to")
+			began := time.Now()
+			_, err := do.Call(bg, r, func(_ *box, c *Ctx) (any, error) {
+				Watch(c, to, downed)
+				to.Kill()
+				<-to.Done()
+				synctest.Wait() // the Down is in the mailbox
+				if err := do.Tell(bg, r, inc); err != nil {
+					t.Error(policy, err)
+				}
+				var want error
+				if policy == firq.Reject {
+					want = ErrMailboxFull
+				}
+				if policy != firq.Wait {
+					if err := do.Tell(bg, r, inc); err != want {
+						t.Error(policy, err)
+					}
+				}
+				return nil, nil
+			})
+			synctest.Wait()
+			if n := len(logOf(t, r)); n != 1 || err != nil || time.Since(began) > 0 {
+				t.Errorf("%v: %d, %v", policy, n, err)
+			}
+			books(t, s)
+		})
+	}
+}
+
+// A method gets a Down, and other messages too.
+func TestTellOfAMethodForDowns(t *testing.T) {
+	limit(t, 20*time.Second)
+	s := newSys(t, Config{Slots: 1})
+	r := box0(t, s, "r")
+	for range 100 {
+		to := box0(t, s, "")
+		_, _ = do.Call(bg, r, func(_ *box, c *Ctx) (any, error) { Watch(c, to, downed); return nil, nil })
+		_ = to.Stop(bg)
+		_ = downed.Tell(bg, r, Down{})
+		_, _ = downed.Call(within(t), r, Down{}) // when the last Down was handled
+	}
+	if n := len(logOf(t, r)); n != 300 {
+		t.Error(n)
 	}
 }
 

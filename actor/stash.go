@@ -30,7 +30,7 @@ func (a *actor) stash(e *envelope) {
 		return
 	}
 	a.recall() // the next one comes after Unstash, if that is called
-	full := a.in-a.out >= a.set.limit
+	full := a.counted() >= a.set.limit
 	if a.doomed || full {
 		a.mu.Unlock()
 		why := ErrStopped

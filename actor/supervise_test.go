@@ -208,6 +208,28 @@ func TestValueEnds(t *testing.T) {
 	}
 }
 
+// RestForOne restarts those that were started after a child whose state cannot be made again.
+func TestRestForOneAfterValue(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newSys(t, Config{})
+		defer s.Close()
+		p := sup(t, s, "sup", Supervision{Strategy: RestForOne})
+		starts := map[string]int{}
+		child := func(name string) {
+			must(t, p, name, func(*Ctx) (*box, error) { starts[name]++; return &box{}, nil })
+		}
+		child("older")
+		r := must(t, p, "once", Value(&box{}))
+		child("b")
+		child("c")
+		_, _ = do.Call(bg, r, boom)
+		synctest.Wait()
+		if starts["older"] != 1 || starts["b"] != 2 || starts["c"] != 2 || r.Err() == nil {
+			t.Error(starts, r.Err())
+		}
+	})
+}
+
 // A restart takes back the stashed messages, before those that wait.
 func TestRestartUnstashes(t *testing.T) {
 	bubble(t, func(t *testing.T) {

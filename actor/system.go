@@ -55,6 +55,7 @@ type System struct {
 	stopped    chan struct{} // closed by Close
 	rootNudge  chan struct{}
 	gently     atomic.Bool // Shutdown ends the actors, so without an error
+	mute       atomic.Bool // timers do not ring any more
 	closeDone  chan struct{}
 	deadLogged atomic.Int64 // when the last line about dead letters was written; 0: never
 	apartNow   atomic.Int64 // hooks, and last words that Close runs, in progress

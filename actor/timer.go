@@ -129,6 +129,12 @@ func (t *Timer) ring() {
 		t.mu.Unlock()
 		return
 	}
+	if t.a.sys().mute.Load() {
+		t.over = true
+		t.mu.Unlock()
+		t.forget()
+		return
+	}
 	send := !t.queued
 	t.queued = true
 	if t.every > 0 {

@@ -74,6 +74,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 			continue
 		}
 		if w.handle(a, e, check-t.n, &t) {
+			w.tellLater(&t, TurnLost)
 			return turnGone
 		}
 		if !w.has() {
@@ -152,9 +153,22 @@ func (w *hand) charge(t *tally, why TurnEnd) {
 	if t.n > 0 {
 		t.a.mean += (int32(min(used/int64(t.n), math.MaxInt32)) - t.a.mean) / 4
 	}
+	w.tell(t, used, why)
+}
+
+// tell tells Metrics of a turn, if there are any.
+func (w *hand) tell(t *tally, used int64, why TurnEnd) {
 	if m := w.pool.sys.cfg.Metrics; m != nil {
 		w.pool.sys.tellTurn(m, *t, used, why)
 		w.now = w.pool.sys.now()
+	}
+}
+
+// tellLater is tell for a handler that has no turn to charge any more: a reader, whose actor owes
+// the time, or one that was abandoned.
+func (w *hand) tellLater(t *tally, why TurnEnd) {
+	if w.pool.sys.cfg.Metrics != nil {
+		w.tell(t, w.acct.used(t.start, w.pool.sys.now()), why)
 	}
 }
 
@@ -203,17 +217,20 @@ func (w *hand) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	if wake {
 		a.schedule(nil)
 	}
-	start := w.pool.sys.now()
-	c.begin(a, e.m, e.call, state, start)
+	one := tally{a: a, start: w.pool.sys.now(), waited: t.waited, n: 1}
+	c.begin(a, e.m, e.call, state, one.start)
 	if c.serve(a, e) {
+		w.tellLater(&one, TurnLost)
 		return turnGone
 	}
 	a.leaveReader(c)
 	w.now = w.pool.sys.now()
 	if !w.has() {
+		w.tellLater(&one, TurnLost)
 		w.tellBlocked()
 		return turnLost
 	}
+	w.tellLater(&one, TurnIdle)
 	return turnOver
 }
 

@@ -77,8 +77,8 @@ func (c *Ctx) outer() *Ctx {
 }
 
 // pause gives up what the handler holds while it waits.
-func (c *Ctx) pause() (start int64) {
-	start = c.sys.now()
+func (c *Ctx) pause() (nth uint64) {
+	nth = c.acct.wait(c.sys.now())
 	open := false
 	for p := c; p != nil; p = p.outer() {
 		if a := p.a.Load(); a.set.reent != None {
@@ -86,16 +86,16 @@ func (c *Ctx) pause() (start int64) {
 			open = true
 		}
 	}
-	if c.w != nil && (!c.w.pool.locked || open) {
-		c.w.lose()
+	if c.w != nil && (!c.w.pool.locked || open) && !c.w.lose() {
+		c.w.tellBlocked() // now, because the wait that begins is none outside of Await
 	}
-	return start
+	return nth
 }
 
 // resume takes back what pause gave up, except for the slot: a handler that goes on may hold
 // what others wait for. (In an order by seed it takes the slot too, and the slot decides which
 // handler is the first to take the turn back.)
-func (c *Ctx) resume(start int64) {
+func (c *Ctx) resume(nth uint64) {
 	c.wantBySeed()
 	for p := c; p != nil; p = p.outer() {
 		if a := p.a.Load(); a.set.reent != None {
@@ -103,7 +103,7 @@ func (c *Ctx) resume(start int64) {
 		}
 	}
 	c.wantBySeed()
-	c.acct.lent.Add(c.sys.now() - start)
+	c.acct.over(nth, c.sys.now())
 }
 
 // wantBySeed waits for a slot in a System of actortest.
@@ -151,7 +151,7 @@ func (a *actor) leaveReader(c *Ctx) {
 	switch c.hold {
 	case holdRead:
 		a.x.readers--
-		a.x.owed += max(c.sys.now()-c.start.Load()-c.acct.lent.Load(), 0)
+		a.x.owed += c.acct.used(c.start.Load(), c.sys.now())
 		a.dropHolder(c)
 		wake = a.wake()
 	case holdTurn:

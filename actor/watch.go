@@ -78,6 +78,8 @@ func (n *notice[T]) exec(c *Ctx, state any) {
 	n.letter.exec(c, state)
 }
 
+func (n *notice[T]) free() bool { return false } // it is no letter, and the pool is for letters
+
 // end is where a watch ends: it was stopped, or it tells its incarnation. false: it has ended before.
 func (w *Watching) end(tells bool) bool {
 	w.a.mu.Lock()
@@ -116,7 +118,7 @@ func (a *actor) unwatch(w *Watching) {
 }
 
 // Watch sends the actor of c one message when `to` ends permanently, or immediately if it
-// has ended already. The message does not count in the mailbox's limit. A watch ends with
+// has ended already. The message does not count in the mailbox's limit, and no other evicts it. A watch ends with
 // the incarnation that watches, or by Stop. To watch an actor again, with the same method,
 // changes nothing. Watch panics if down is a method of another state than c's actor has.
 func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watching {
