@@ -2,6 +2,7 @@ package actor
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -93,21 +94,21 @@ func TestAbandonedIsPaidFor(t *testing.T) {
 			hog := box0(t, sup(t, s, "sup", Supervision{MaxRestarts: Unlimited}), "hog", WithHandlerTimeout(5*time.Millisecond, Stop))
 			fair := box0(t, s, "fair")
 			free := block(t, fair)
-			var n [2]int
+			var n [2]atomic.Int64 // readers run at the same time
 			m := do
 			if read {
 				m = look
 			}
 			for range 200 {
-				_ = m.Tell(bg, hog, func(*box, *Ctx) (any, error) { n[0]++; sleep(6); return nil, nil })
-				_ = do.Tell(bg, fair, func(*box, *Ctx) (any, error) { n[1]++; sleep(5); return nil, nil })
+				_ = m.Tell(bg, hog, func(*box, *Ctx) (any, error) { n[0].Add(1); sleep(6); return nil, nil })
+				_ = do.Tell(bg, fair, func(*box, *Ctx) (any, error) { n[1].Add(1); sleep(5); return nil, nil })
 			}
 			free()
 			sleep(500)
 			s.Close()
 			sleep(1000)
-			if share := float64(n[0]) / float64(n[1]); share < 0.8 || share > 1.25 {
-				t.Error(read, n)
+			if share := float64(n[0].Load()) / float64(n[1].Load()); share < 0.8 || share > 1.25 {
+				t.Error(read, n[0].Load(), n[1].Load())
 			}
 		})
 	}
