@@ -18,9 +18,8 @@ import (
 const module = "github.com/firq-go/firq"
 
 // The modules that the root module may need; anything else belongs into a
-// nested module under contrib/. checking is for _test.go files and packages that
-// only they import; none of it has dependencies of its own that a program would
-// get. commandLine is for cmd/firqbench and internal/bench alone.
+// nested module. checking is for _test.go files and packages that only they
+// import; none of it has dependencies of its own that a program would get.
 var (
 	libraries = []string{
 		"github.com/HdrHistogram/hdrhistogram-go",
@@ -34,37 +33,28 @@ var (
 		"golang.org/x/sync",
 		"pgregory.net/rapid",
 	}
-	commandLine = []string{
-		"github.com/cheggaaa/pb/v3",
-		"github.com/jedib0t/go-pretty/v6",
-		"github.com/urfave/cli/v3",
-		"golang.org/x/perf",
-		"golang.org/x/term",
-		"gonum.org/v1/gonum",
-		"gonum.org/v1/plot",
-	}
 )
 
 // packages are the ones that docs/design/packages.md names and that must exist; each name
 // here and below also stands for what is in folders under it.
 var packages = []string{
-	".", "actor", "baseline", "cmd/firqbench", "compute", "drr", "firqhttp", "gate", "hist", "internal/bench", "lockfree", "schedtest",
-	"shardsel", "watchdog", "worker",
+	".", "actor", "adapter", "baseline", "compute", "drr", "firqhttp", "gate", "hist", "lockfree", "metrics", "schedtest", "shardsel",
+	"watchdog", "worker",
 }
 
 // atMost says what else of this module a package may import.
 var atMost = map[string][]string{
-	".":             nil,
-	"actor":         {".", "hist", "internal/core/clock", "internal/proof/failpoint", "watchdog", "worker"},
-	"drr":           {"."},
-	"hist":          {"."},
-	"watchdog":      {"."},
-	"cmd/firqbench": {"internal/bench"},
-	"compute":       {".", "gate", "hist", "lockfree", "internal/core/clock", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
-	"firqhttp":      {".", "compute", "gate", "internal/adapter/cachestatus", "internal/adapter/held", "internal/adapter/remote", "internal/adapter/retry", "internal/adapter/shortname"},
-	"gate":          {".", "lockfree", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
-	"worker":        {".", "hist", "internal/core/pad"},
-	"examples":      {".", "actor", "compute", "gate", "hist", "lockfree", "worker"}, // what anybody can use
+	".":        nil,
+	"actor":    {".", "hist", "internal/core/clock", "internal/proof/failpoint", "watchdog", "worker"},
+	"drr":      {"."},
+	"hist":     {"."},
+	"watchdog": {"."},
+	"adapter":  {"compute"},
+	"metrics":  {".", "actor", "compute", "gate", "hist", "watchdog", "worker", "baseline", "lockfree"}, // cores: metricstest
+	"compute":  {".", "gate", "hist", "lockfree", "internal/core/clock", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
+	"firqhttp": {".", "compute", "gate", "adapter"},
+	"gate":     {".", "lockfree", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
+	"worker":   {".", "hist", "internal/core/pad"},
 }
 
 // never says what a package must not import, directly or through others.
@@ -85,17 +75,17 @@ type source struct {
 	testImports []string // the same of the _test.go files
 }
 
-// sources parses every .go file of the root module.
-func sources(t *testing.T) map[string]*source {
+// sources parses every .go file of the module in a folder.
+func sources(t *testing.T, root string) map[string]*source {
 	t.Helper()
 	all := map[string]*source{}
-	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		if d.IsDir() {
-			skip := name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata")
-			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil && name != "." {
+			skip := name != root && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata")
+			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil && name != root {
 				skip = true // a nested module
 			}
 			if skip {
@@ -176,7 +166,7 @@ func mayProve(dir, name string) bool {
 }
 
 func TestArrowsPackagesExist(t *testing.T) {
-	all := sources(t)
+	all := sources(t, ".")
 	for _, dir := range packages {
 		exists := func(s *source) bool { return under(s.dir, dir) && len(s.files) > 0 }
 		if !slices.ContainsFunc(slices.Collect(maps.Values(all)), exists) {
@@ -186,7 +176,7 @@ func TestArrowsPackagesExist(t *testing.T) {
 }
 
 func TestArrowsWithinModule(t *testing.T) {
-	all := sources(t)
+	all := sources(t, ".")
 	for dir, s := range all {
 		for pkg, allowed := range atMost {
 			if !under(dir, pkg) {
@@ -209,7 +199,7 @@ func TestArrowsWithinModule(t *testing.T) {
 			}
 		}
 		for _, name := range slices.Concat(s.imports, s.testImports) {
-			if under(name, "contrib") {
+			if under(name, "contrib") || under(name, "cmd/firqbench") || under(name, "examples") {
 				t.Errorf("%s imports %s: the root module must not need a nested one", dir, name)
 			}
 			if under(name, "internal/proof") && slices.Contains(s.imports, name) && !mayProve(dir, name) {
@@ -218,23 +208,14 @@ func TestArrowsWithinModule(t *testing.T) {
 			if under(dir, "internal/core") && !under(name, "internal/core") && under(name, "internal") && !under(name, "internal/proof") {
 				t.Errorf("%s imports %s: what the cores stand on stands on nothing else in internal", dir, name)
 			}
-			if under(name, "internal/adapter") && !under(dir, "internal/adapter") && !under(dir, "firqhttp") {
-				t.Errorf("%s imports %s, which is for adapters alone", dir, name)
-			}
-			if under(name, "internal/bench") && !under(dir, "internal/bench") && !under(dir, "cmd/firqbench") {
-				t.Errorf("%s imports %s, which is for cmd/firqbench alone", dir, name)
-			}
 		}
-	}
-	if way := reach(all, "cmd/firqbench", "internal/bench", map[string]bool{}); all["cmd/firqbench"] != nil && way == nil {
-		t.Error("cmd/firqbench does not import internal/bench: it is flags to its configs")
 	}
 }
 
 // TestArrowsPure: drr has no goroutine, clock, atomics or lock; firq, the
 // contract, has no goroutine, clock or lock.
 func TestArrowsPure(t *testing.T) {
-	all := sources(t)
+	all := sources(t, ".")
 	for dir, forbidden := range map[string][]string{
 		".":   {"sync"},
 		"drr": {"sync", "sync/atomic", "context", "runtime"},
@@ -272,7 +253,7 @@ var clock = []string{
 
 // TestArrowsOutside asserts which foreign modules are imported, tests included.
 func TestArrowsOutside(t *testing.T) {
-	all := sources(t)
+	all := sources(t, ".")
 	for dir, s := range all {
 		allowed := slices.Clone(libraries)
 		switch {
@@ -280,8 +261,6 @@ func TestArrowsOutside(t *testing.T) {
 			allowed = []string{"github.com/HdrHistogram/hdrhistogram-go"}
 		case dir == "." || under(dir, "drr"):
 			allowed = nil
-		case under(dir, "cmd/firqbench") || under(dir, "internal/bench"):
-			allowed = append(allowed, commandLine...)
 		}
 		if under(dir, "internal/proof/lincheck") {
 			allowed = append(allowed, checking...)
@@ -306,9 +285,52 @@ func outside(t *testing.T, who string, imports, allowed []string) {
 }
 
 // TestGoMod asserts what go.mod requires directly. That it lists as direct what
-// is imported, and nothing else, is for go mod tidy -diff in scripts/test.
+// is imported, and nothing else, is for scripts/tidy --diff in scripts/test.
 func TestGoMod(t *testing.T) {
-	text, err := os.ReadFile("go.mod")
+	for _, name := range requirements(t, ".") {
+		if !slices.Contains(slices.Concat(libraries, checking), name) {
+			t.Errorf("go.mod requires %s; allowed are %v, and for tests %v", name, libraries, checking)
+		}
+	}
+}
+
+// TestModules: a nested module is what its users get. So its go.mod replaces nothing, and it imports
+// of the root what any program may import; only firqbench, which is released with the root that it
+// measures, may look inside.
+func TestModules(t *testing.T) {
+	text, err := os.ReadFile("go.work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules := 0
+	for line := range strings.Lines(string(text)) {
+		nested, ok := strings.CutPrefix(strings.TrimSpace(line), "./")
+		if !ok {
+			continue
+		}
+		modules++
+		requirements(t, nested)
+		if under(nested, "cmd/firqbench") {
+			continue
+		}
+		for dir, s := range sources(t, nested) {
+			for _, name := range slices.Concat(s.imports, s.testImports) {
+				if strings.HasPrefix(name, "internal/") {
+					t.Errorf("%s imports %s, which is not public: the module is used with other versions of firq, too", dir, name)
+				}
+			}
+		}
+	}
+	if modules < 5 {
+		t.Errorf("go.work uses %d nested modules: does the test still see them?", modules)
+	}
+}
+
+// requirements returns what the go.mod in a folder requires directly.
+func requirements(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	name := filepath.Join(dir, "go.mod")
+	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,17 +339,16 @@ func TestGoMod(t *testing.T) {
 		line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "require "))
 		word := strings.Fields(line)
 		switch {
-		case line == "module "+module:
+		case line == "module "+path.Join(module, filepath.ToSlash(dir)):
 			found = true
 		case strings.HasPrefix(line, "replace ") || strings.HasPrefix(line, "exclude "):
-			t.Errorf("go.mod: %q changes nothing for those who import us", line)
-		case len(word) < 2 || !strings.HasPrefix(word[1], "v") || strings.Contains(line, "// indirect"):
-			// not a direct requirement
-		case !slices.Contains(slices.Concat(libraries, checking, commandLine), word[0]):
-			t.Errorf("go.mod requires %s; allowed are %v, for tests %v, and for the command line %v", word[0], libraries, checking, commandLine)
+			t.Errorf("%s: %q changes nothing for those who import us", name, line)
+		case len(word) >= 2 && strings.HasPrefix(word[1], "v") && !strings.Contains(line, "// indirect"):
+			names = append(names, word[0])
 		}
 	}
 	if !found {
-		t.Errorf("go.mod is not that of %s", module)
+		t.Errorf("%s is not that of %s", name, path.Join(module, filepath.ToSlash(dir)))
 	}
+	return names
 }

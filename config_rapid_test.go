@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/baseline"
 	"github.com/firq-go/firq/lockfree"
-	"pgregory.net/rapid"
 )
 
 // configField is a numeric field of Config, as its documentation has it.

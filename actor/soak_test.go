@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firq-go/firq"
 	"go.uber.org/goleak"
+
+	"github.com/firq-go/firq"
 )
 
 // Everything together, under supervisors of all strategies, with mailboxes of all policies. Each

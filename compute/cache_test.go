@@ -9,8 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/firq-go/firq/internal/core/clock"
 	"pgregory.net/rapid"
+
+	"github.com/firq-go/firq/internal/core/clock"
 )
 
 type (

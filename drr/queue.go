@@ -1,9 +1,10 @@
 package drr
 
 import (
-	"github.com/firq-go/firq"
 	"hash/maphash"
 	"math"
+
+	"github.com/firq-go/firq"
 )
 
 // Config of a Queue. The zero value is plain FIFO within each tenant and

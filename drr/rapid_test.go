@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/firq-go/firq"
 	"pgregory.net/rapid"
+
+	"github.com/firq-go/firq"
 )
 
 // TestMachine is TestAgainstModel with operations that can be shrunk: a failure

@@ -6,9 +6,8 @@ import (
 	"net/http"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/compute"
-	"github.com/firq-go/firq/internal/adapter/cachestatus"
-	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
 // TooManyWaiters, 429, is a reason of RejectError alone: too many calls already wait
@@ -50,7 +49,7 @@ func refusal(err error) (rej Rejection, ok bool) {
 		return rej, false
 	}
 	if rej.Reason != Closed {
-		rej.RetryAfter = retry.Seconds(retry.Least, rand.Float64()) //nolint:gosec // chance, not a secret
+		rej.RetryAfter = adapter.SpreadSeconds(adapter.LeastRetry, rand.Float64()) //nolint:gosec // chance, not a secret
 	}
 	return rej, true
 }
@@ -60,7 +59,7 @@ func refusal(err error) (rej Rejection, ok bool) {
 // whole seconds. What other caches have said in Cache-Status stays before it. Call it
 // before the header is written. Of compute.None it says nothing.
 func CacheStatus(h http.Header, name string, i compute.Info) {
-	status, age := cachestatus.Of(name, i)
+	status, age := adapter.CacheStatus(name, i)
 	if status != "" {
 		h.Add("Cache-Status", status)
 	}

@@ -71,5 +71,5 @@
 //
 // Middleware.Handler has the signature that net/http, chi and many other routers
 // expect: r.Use(m.Handler). Echo has echo.WrapMiddleware; for Gin see the example in
-// contrib/firqhttpexamples. Any of these routers can also be wrapped as a whole.
+// examples/routers. Any of these routers can also be wrapped as a whole.
 package firqhttp

@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/adapter/held"
-	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
 // Middleware lets requests into handlers as its gate says. Make it with New or
@@ -29,7 +28,7 @@ type Middleware struct {
 	readers           readers
 	served, skipped   atomic.Uint64
 	rejected          [len(reasons)]atomic.Uint64 // by index of reasons
-	estimator         retry.Estimator
+	estimator         adapter.Estimator
 }
 
 // New returns a middleware over a gate, which stays the caller's: to change its
@@ -69,7 +68,7 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		next.ServeHTTP(w, r)
 		return
 	}
-	if s := held.Join(r.Context(), m.gate); s != nil {
+	if s := adapter.JoinSlot(r.Context(), m.gate); s != nil {
 		v.counted = true
 		m.skipped.Add(1)
 		defer s.Leave()
@@ -87,14 +86,14 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		v.reject(w, err)
 		return
 	}
-	s := &slot{m: m, permit: p, outer: held.Of(r.Context())}
+	s := &slot{m: m, permit: p, outer: adapter.SlotOf(r.Context())}
 	if m.cfg.Observe != nil {
 		s.watch = &watch{r, v.tenant, p.Waited(), time.Now()}
 	}
 	s.holders.Add()
 	m.served.Add(1)
 	m.inFlight.Add(1)
-	s.serve(w, v.request(held.With(r.Context(), s)), next)
+	s.serve(w, v.request(adapter.WithSlot(r.Context(), s)), next)
 }
 
 // visit is a request on its way to a slot. It stays on the stack.
@@ -234,7 +233,7 @@ func (m *Middleware) retryAfter(r *http.Request, rej Rejection) time.Duration {
 	}
 	now := time.Now()
 	queued := int(m.waiting.Load()) - m.readers.count()
-	return retry.Seconds(m.estimator.Estimate(now, queued, m.served.Load()), rand.Float64()) //nolint:gosec // chance, not a secret
+	return adapter.SpreadSeconds(m.estimator.Estimate(now, queued, m.served.Load()), rand.Float64()) //nolint:gosec // chance, not a secret
 }
 
 // Stats is a snapshot of a Middleware. The gate has more (gate.Gate.Stats).

@@ -5,17 +5,17 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/adapter/held"
 )
 
 // slot is a permit that a handler, and maybe a connection that it hijacked, hold.
 type slot struct {
 	m       *Middleware
 	permit  gate.Permit[string]
-	outer   held.Slot    // immutable; of the innermost adapter outside; nil: there is none
-	holders held.Holders // the slot is free when none is left, or it is abandoned
-	watch   *watch       // immutable; nil: nobody is told
+	outer   adapter.Slot    // immutable; of the innermost adapter outside; nil: there is none
+	holders adapter.Holders // the slot is free when none is left, or it is abandoned
+	watch   *watch          // immutable; nil: nobody is told
 }
 
 // watch is what Config.Observe will be told.
@@ -41,11 +41,11 @@ func (s *slot) serve(w http.ResponseWriter, r *http.Request, next http.Handler) 
 	returned = true
 }
 
-// Gate, Outer, Join and Leave implement held.Slot.
+// Gate, Outer, Join and Leave implement adapter.Slot.
 
-func (s *slot) Gate() any        { return s.m.gate }
-func (s *slot) Outer() held.Slot { return s.outer }
-func (s *slot) Join() bool       { return s.holders.Join() }
+func (s *slot) Gate() any           { return s.m.gate }
+func (s *slot) Outer() adapter.Slot { return s.outer }
+func (s *slot) Join() bool          { return s.holders.Join() }
 
 func (s *slot) Leave() {
 	if s.holders.Leave() {
@@ -85,7 +85,7 @@ type Outcome struct {
 // whether ctx is that of a request behind a Middleware; with several, the
 // innermost counts.
 func Charge(ctx context.Context, delta int64) bool {
-	s, ok := held.Innermost[*slot](ctx)
+	s, ok := adapter.InnermostSlot[*slot](ctx)
 	if ok {
 		s.permit.Charge(delta)
 	}
@@ -98,7 +98,7 @@ func Charge(ctx context.Context, delta int64) bool {
 // back it is 0. It reports whether ctx is that of a request behind a Middleware;
 // with several, the innermost counts.
 func Waited(ctx context.Context) (time.Duration, bool) {
-	s, ok := held.Innermost[*slot](ctx)
+	s, ok := adapter.InnermostSlot[*slot](ctx)
 	if !ok {
 		return 0, false
 	}

@@ -11,8 +11,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/firq-go/firq/internal/adapter/remote"
-	"github.com/firq-go/firq/internal/adapter/shortname"
+	"github.com/firq-go/firq/adapter"
 )
 
 // TenantFunc returns the tenant of a request; false: it finds none. A client that can
@@ -23,7 +22,7 @@ type TenantFunc func(*http.Request) (tenant string, ok bool)
 // of that name, so that what clients send occupies little memory: of more than 64
 // bytes "sha256:" and the first 16 bytes of the SHA-256 in hexadecimal, else the
 // name itself.
-func ShortName(name string) string { return shortname.Of(name) }
+func ShortName(name string) string { return adapter.ShortName(name) }
 
 // Known asks f, and believes it only if known says that there is such a tenant; else it
 // does not know. Requests with names that clients make up then share the turn of the
@@ -66,7 +65,7 @@ func Header(name string) TenantFunc {
 	name = http.CanonicalHeaderKey(name)
 	return func(r *http.Request) (string, bool) {
 		if v := r.Header[name]; len(v) > 0 && v[0] != "" {
-			return shortname.Of(v[0]), true
+			return adapter.ShortName(v[0]), true
 		}
 		return "", false
 	}
@@ -98,7 +97,7 @@ func KeyTenant(key string) string {
 func PlainAPIKey() TenantFunc {
 	return func(r *http.Request) (string, bool) {
 		key, ok := apiKey(r)
-		return shortname.Of(key), ok
+		return adapter.ShortName(key), ok
 	}
 }
 
@@ -115,8 +114,8 @@ func bearer(r *http.Request) (string, bool) {
 	text := r.Header.Get("Authorization")
 	scheme, token, _ := strings.Cut(text, " ")
 	token = strings.TrimSpace(token)
-	if len(token) <= shortname.Max {
-		token = shortname.In(text, token) // not with a million blanks around it
+	if len(token) <= adapter.MaxName {
+		token = adapter.ShortNameIn(text, token) // not with a million blanks around it
 	}
 	return token, token != "" && strings.EqualFold(scheme, "Bearer")
 }
@@ -149,7 +148,7 @@ func UnverifiedJWTClaim(claim string) TenantFunc {
 		if json.Unmarshal(claims[claim], &tenant) != nil {
 			return "", false
 		}
-		return shortname.Of(tenant), tenant != ""
+		return adapter.ShortName(tenant), tenant != ""
 	}
 }
 
@@ -167,11 +166,11 @@ func PathSegments(n int) TenantFunc {
 		for i, rest := 0, strings.TrimPrefix(name, "/"); i < n; i++ {
 			_, after, more := strings.Cut(rest, "/")
 			if !more {
-				return shortname.Of(name), name != ""
+				return adapter.ShortName(name), name != ""
 			}
 			rest = after
 			if i == n-1 {
-				return shortname.In(name, name[:len(name)-len(rest)-1]), true
+				return adapter.ShortNameIn(name, name[:len(name)-len(rest)-1]), true
 			}
 		}
 		return "", false
@@ -193,7 +192,7 @@ func clean(name string) string {
 // Pattern takes the pattern of http.ServeMux that the request matched, such as
 // "GET /orders/{id}". It is known only inside of the ServeMux: wrap the handlers
 // that are registered, not the mux.
-func Pattern(r *http.Request) (string, bool) { return shortname.Of(r.Pattern), r.Pattern != "" }
+func Pattern(r *http.Request) (string, bool) { return adapter.ShortName(r.Pattern), r.Pattern != "" }
 
 // Remote takes the client's address as the tenant. The zero value trusts no proxy.
 type Remote struct {
@@ -213,10 +212,10 @@ type Remote struct {
 
 // Tenant is the TenantFunc.
 func (c Remote) Tenant(r *http.Request) (string, bool) {
-	addr, ok := remote.Addr(r.RemoteAddr)
+	addr, ok := adapter.ParseAddr(r.RemoteAddr)
 	if !ok {
 		return "", false
 	}
-	client := remote.Client(c)
+	client := adapter.Client(c)
 	return client.Tenant(addr, func() []string { return r.Header.Values(client.Header()) }), true
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/puzpuzpuz/xsync/v3"
+
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/core/pad"
 	"github.com/firq-go/firq/internal/core/park"
@@ -12,7 +14,6 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 	"github.com/firq-go/firq/lockfree/internal/credit"
 	"github.com/firq-go/firq/shardsel"
-	"github.com/puzpuzpuz/xsync/v3"
 )
 
 // Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.

@@ -8,12 +8,12 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/arrivals"
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/contest"
-	"github.com/firq-go/firq/internal/bench/export"
-	"github.com/firq-go/firq/internal/bench/metric"
-	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/cmd/firqbench/internal/arrivals"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/contest"
+	"github.com/firq-go/firq/cmd/firqbench/internal/export"
+	"github.com/firq-go/firq/cmd/firqbench/internal/metric"
+	"github.com/firq-go/firq/cmd/firqbench/internal/report"
 )
 
 // complete completes on the command line: values of the flags that have few, then

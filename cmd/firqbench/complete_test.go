@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/firq-go/firq/internal/bench/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
 )
 
 // Every command has examples, and its description fits a terminal.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/arrivals"
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/export"
-	"github.com/firq-go/firq/internal/bench/pin"
-	"github.com/firq-go/firq/internal/bench/profile"
-	"github.com/firq-go/firq/internal/bench/quota"
+	"github.com/firq-go/firq/cmd/firqbench/internal/arrivals"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/export"
+	"github.com/firq-go/firq/cmd/firqbench/internal/pin"
+	"github.com/firq-go/firq/cmd/firqbench/internal/profile"
+	"github.com/firq-go/firq/cmd/firqbench/internal/quota"
 )
 
 // Categories of flags in the help.

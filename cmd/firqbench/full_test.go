@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/firq-go/firq/internal/bench/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
 )
 
 // fullDisk takes nothing.

@@ -10,13 +10,13 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/contest"
-	"github.com/firq-go/firq/internal/bench/instructions"
-	"github.com/firq-go/firq/internal/bench/machine"
-	"github.com/firq-go/firq/internal/bench/report"
-	"github.com/firq-go/firq/internal/bench/scenario"
-	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/contest"
+	"github.com/firq-go/firq/cmd/firqbench/internal/instructions"
+	"github.com/firq-go/firq/cmd/firqbench/internal/machine"
+	"github.com/firq-go/firq/cmd/firqbench/internal/report"
+	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
+	"github.com/firq-go/firq/cmd/firqbench/internal/suite"
 )
 
 func instructionsCommand() *cli.Command {

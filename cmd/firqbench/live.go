@@ -9,15 +9,15 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/arrivals"
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/contest"
-	"github.com/firq-go/firq/internal/bench/live"
-	"github.com/firq-go/firq/internal/bench/load"
-	"github.com/firq-go/firq/internal/bench/report"
-	"github.com/firq-go/firq/internal/bench/scenario"
-	"github.com/firq-go/firq/internal/bench/serve"
-	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/cmd/firqbench/internal/arrivals"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/contest"
+	"github.com/firq-go/firq/cmd/firqbench/internal/live"
+	"github.com/firq-go/firq/cmd/firqbench/internal/load"
+	"github.com/firq-go/firq/cmd/firqbench/internal/report"
+	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
+	"github.com/firq-go/firq/cmd/firqbench/internal/serve"
+	"github.com/firq-go/firq/cmd/firqbench/internal/suite"
 )
 
 func liveCommand() *cli.Command {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firq-go/firq/internal/bench/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
 )
 
 func TestLive(t *testing.T) {

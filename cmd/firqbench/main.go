@@ -17,7 +17,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
 )
 
 func main() {

@@ -14,10 +14,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/machine"
-	"github.com/firq-go/firq/internal/bench/report"
-	"github.com/firq-go/firq/internal/bench/scenario"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/machine"
+	"github.com/firq-go/firq/cmd/firqbench/internal/report"
+	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
 )
 
 // call runs the command line and returns the exit code and both outputs.

@@ -8,13 +8,13 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/contest"
-	"github.com/firq-go/firq/internal/bench/export"
-	"github.com/firq-go/firq/internal/bench/matrix"
-	"github.com/firq-go/firq/internal/bench/metric"
-	"github.com/firq-go/firq/internal/bench/scenario"
-	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/contest"
+	"github.com/firq-go/firq/cmd/firqbench/internal/export"
+	"github.com/firq-go/firq/cmd/firqbench/internal/matrix"
+	"github.com/firq-go/firq/cmd/firqbench/internal/metric"
+	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
+	"github.com/firq-go/firq/cmd/firqbench/internal/suite"
 )
 
 // markdown is a format of matrix alone: the tables in BENCHMARKS.md.

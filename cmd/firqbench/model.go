@@ -9,9 +9,9 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/export"
-	"github.com/firq-go/firq/internal/bench/model"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/export"
+	"github.com/firq-go/firq/cmd/firqbench/internal/model"
 )
 
 func modelCommand() *cli.Command {

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/load"
-	"github.com/firq-go/firq/internal/bench/machine"
-	"github.com/firq-go/firq/internal/bench/model"
-	"github.com/firq-go/firq/internal/bench/report"
-	"github.com/firq-go/firq/internal/bench/scenario"
-	"github.com/firq-go/firq/internal/bench/suite"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/load"
+	"github.com/firq-go/firq/cmd/firqbench/internal/machine"
+	"github.com/firq-go/firq/cmd/firqbench/internal/model"
+	"github.com/firq-go/firq/cmd/firqbench/internal/report"
+	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
+	"github.com/firq-go/firq/cmd/firqbench/internal/suite"
 	"github.com/firq-go/firq/internal/proof/race"
 )
 

@@ -10,9 +10,9 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/page"
-	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/page"
+	"github.com/firq-go/firq/cmd/firqbench/internal/report"
 )
 
 func reportCommand() *cli.Command {

@@ -10,18 +10,18 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/arrivals"
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/contest"
-	"github.com/firq-go/firq/internal/bench/export"
-	"github.com/firq-go/firq/internal/bench/hdrlog"
-	"github.com/firq-go/firq/internal/bench/load"
-	"github.com/firq-go/firq/internal/bench/machine"
-	"github.com/firq-go/firq/internal/bench/profile"
-	"github.com/firq-go/firq/internal/bench/report"
-	"github.com/firq-go/firq/internal/bench/scenario"
-	"github.com/firq-go/firq/internal/bench/suite"
-	"github.com/firq-go/firq/internal/bench/usage"
+	"github.com/firq-go/firq/cmd/firqbench/internal/arrivals"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/contest"
+	"github.com/firq-go/firq/cmd/firqbench/internal/export"
+	"github.com/firq-go/firq/cmd/firqbench/internal/hdrlog"
+	"github.com/firq-go/firq/cmd/firqbench/internal/load"
+	"github.com/firq-go/firq/cmd/firqbench/internal/machine"
+	"github.com/firq-go/firq/cmd/firqbench/internal/profile"
+	"github.com/firq-go/firq/cmd/firqbench/internal/report"
+	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
+	"github.com/firq-go/firq/cmd/firqbench/internal/suite"
+	"github.com/firq-go/firq/cmd/firqbench/internal/usage"
 )
 
 func runCommand() *cli.Command {

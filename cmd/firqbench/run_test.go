@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/report"
 )
 
 // At a rate the tables are those of an open loop, all scenarios that can are

@@ -13,16 +13,16 @@ import (
 
 	"github.com/urfave/cli/v3"
 
-	"github.com/firq-go/firq/internal/bench/arrivals"
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/contest"
-	"github.com/firq-go/firq/internal/bench/export"
-	"github.com/firq-go/firq/internal/bench/machine"
-	"github.com/firq-go/firq/internal/bench/pin"
-	"github.com/firq-go/firq/internal/bench/report"
-	"github.com/firq-go/firq/internal/bench/resume"
-	"github.com/firq-go/firq/internal/bench/scenario"
-	"github.com/firq-go/firq/internal/bench/sweep"
+	"github.com/firq-go/firq/cmd/firqbench/internal/arrivals"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/contest"
+	"github.com/firq-go/firq/cmd/firqbench/internal/export"
+	"github.com/firq-go/firq/cmd/firqbench/internal/machine"
+	"github.com/firq-go/firq/cmd/firqbench/internal/pin"
+	"github.com/firq-go/firq/cmd/firqbench/internal/report"
+	"github.com/firq-go/firq/cmd/firqbench/internal/resume"
+	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
+	"github.com/firq-go/firq/cmd/firqbench/internal/sweep"
 )
 
 // axes are the flags of a sweep that take lists of sweep.Value.

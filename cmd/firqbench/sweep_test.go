@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/firq-go/firq/internal/bench/command"
-	"github.com/firq-go/firq/internal/bench/report"
+	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	"github.com/firq-go/firq/cmd/firqbench/internal/report"
 )
 
 // A sweep that was interrupted goes on with the same command, and with no other.

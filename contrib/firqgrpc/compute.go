@@ -10,9 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/compute"
-	"github.com/firq-go/firq/internal/adapter/cachestatus"
-	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
 // TooManyWaiters, RESOURCE_EXHAUSTED, is a reason of RejectError alone: as many calls wait
@@ -49,7 +48,7 @@ func RejectError(ctx context.Context, err error) error {
 		}
 		r = &reasons[n]
 	}
-	delay := retry.Spread(retry.Least, rand.Float64()) //nolint:gosec // chance, not a secret
+	delay := adapter.Spread(adapter.LeastRetry, rand.Float64()) //nolint:gosec // chance, not a secret
 	if !r.later {
 		delay = 0
 	}
@@ -71,7 +70,7 @@ const globalFull = 5
 // seconds. It is for grpc.SetHeader. Of compute.None it is nil, which grpc.SetHeader
 // leaves as it is.
 func CacheStatus(name string, i compute.Info) metadata.MD {
-	status, age := cachestatus.Of(name, i)
+	status, age := adapter.CacheStatus(name, i)
 	if status == "" {
 		return nil
 	}

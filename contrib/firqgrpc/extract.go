@@ -13,8 +13,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/adapter/remote"
-	"github.com/firq-go/firq/internal/adapter/shortname"
+	"github.com/firq-go/firq/adapter"
 )
 
 // TenantFunc says whose call it is; false: it does not know. A client that can
@@ -25,7 +24,7 @@ type TenantFunc func(context.Context, *Call) (tenant string, ok bool)
 // tenant of that name, so that what clients send occupies little memory: of more
 // than 64 bytes "sha256:" and the first 16 bytes of the SHA-256 in hexadecimal, else
 // the name itself.
-func ShortName(name string) string { return shortname.Of(name) }
+func ShortName(name string) string { return adapter.ShortName(name) }
 
 // Known asks f, and believes it only if known says that there is such a tenant;
 // else it does not know. Names that clients make up then share the turn of whoever
@@ -69,7 +68,7 @@ func Metadata(key string) TenantFunc {
 	key = strings.ToLower(key)
 	return func(ctx context.Context, _ *Call) (string, bool) {
 		if v := metadata.ValueFromIncomingContext(ctx, key); len(v) > 0 && v[0] != "" {
-			return shortname.Of(v[0]), true
+			return adapter.ShortName(v[0]), true
 		}
 		return "", false
 	}
@@ -106,9 +105,9 @@ func (r Remote) Tenant(ctx context.Context, _ *Call) (string, bool) {
 	text := p.Addr.String()
 	ap, err := netip.ParseAddrPort(text)
 	if err != nil {
-		return shortname.Of(text), text != ""
+		return adapter.ShortName(text), text != ""
 	}
-	client := remote.Client(r)
+	client := adapter.Client(r)
 	return client.Tenant(ap.Addr().Unmap().WithZone(""), func() []string {
 		return metadata.ValueFromIncomingContext(ctx, client.Header())
 	}), true
@@ -127,7 +126,7 @@ func Certificate(ctx context.Context, _ *Call) (string, bool) {
 		return "", false
 	}
 	name := identity(info.State.VerifiedChains[0][0])
-	return shortname.Of(name), name != ""
+	return adapter.ShortName(name), name != ""
 }
 
 func identity(c *x509.Certificate) string {
@@ -142,7 +141,7 @@ func identity(c *x509.Certificate) string {
 
 // Method is a TenantFunc that makes each method a tenant of its own, so that a
 // flood of one does not hold up the others.
-func Method(_ context.Context, c *Call) (string, bool) { return shortname.Of(c.Method), true }
+func Method(_ context.Context, c *Call) (string, bool) { return adapter.ShortName(c.Method), true }
 
 // MetadataPriority takes the priority from a metadata key: a name ("very-low",
 // "low", "normal", "high", "very-high", "critical") or a number from 1 to 6.

@@ -10,9 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/adapter/held"
-	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
 // Interceptor lets calls into handlers as its gate says. Its Unary and Stream are
@@ -26,7 +25,7 @@ type Interceptor struct {
 	inFlight, waiting atomic.Int64
 	served, skipped   atomic.Uint64
 	rejected          [len(reasons)]atomic.Uint64 // by index of reasons
-	estimator         retry.Estimator
+	estimator         adapter.Estimator
 }
 
 // New returns an interceptor over a gate, which stays the caller's: to change its
@@ -72,7 +71,7 @@ func (i *Interceptor) Unary(ctx context.Context, req any, info *grpc.UnaryServer
 	}
 	returned := false
 	defer func() { s.end(returned) }() // also if the handler panics
-	out, err := handler(held.With(ctx, s), req)
+	out, err := handler(adapter.WithSlot(ctx, s), req)
 	returned = true
 	return out, err
 }
@@ -91,8 +90,8 @@ func (i *Interceptor) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamSer
 	}
 	returned := false
 	if i.ask(ctx, call, i.cfg.PerMessage) {
-		m := &messages{ServerStream: ss, in: i, call: *call, outer: held.Of(ctx)}
-		m.ctx = held.With(ctx, m)
+		m := &messages{ServerStream: ss, in: i, call: *call, outer: adapter.SlotOf(ctx)}
+		m.ctx = adapter.WithSlot(ctx, m)
 		defer m.end(&returned)
 		err = handler(srv, m)
 		returned = true
@@ -103,7 +102,7 @@ func (i *Interceptor) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamSer
 		return err
 	}
 	defer func() { s.end(returned) }()
-	err = handler(srv, &stream{ss, held.With(ctx, s)})
+	err = handler(srv, &stream{ss, adapter.WithSlot(ctx, s)})
 	returned = true
 	return err
 }
@@ -118,8 +117,8 @@ func (i *Interceptor) skip(ctx context.Context, c *Call) bool {
 
 // joins returns the slot of the gate with which a call comes, joined; nil: it has none. With a slot
 // it must not wait for a second one, which the first may be.
-func (i *Interceptor) joins(ctx context.Context) held.Slot {
-	o := held.Join(ctx, i.gate)
+func (i *Interceptor) joins(ctx context.Context) adapter.Slot {
+	o := adapter.JoinSlot(ctx, i.gate)
 	if o != nil {
 		i.skipped.Add(1)
 	}
@@ -154,7 +153,7 @@ func (i *Interceptor) acquire(ctx context.Context, c *Call, setTrailer func(meta
 		return nil, i.reject(&v, err, setTrailer)
 	}
 	v.counted = true
-	s := &slot{in: i, permit: p, outer: held.Of(ctx)}
+	s := &slot{in: i, permit: p, outer: adapter.SlotOf(ctx)}
 	s.holders.Add()
 	if i.cfg.Observe != nil {
 		s.watch = &watch{ctx, c, v.tenant, p.Waited(), time.Now()}

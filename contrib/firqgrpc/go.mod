@@ -2,10 +2,8 @@ module github.com/firq-go/firq/contrib/firqgrpc
 
 go 1.25.0
 
-replace github.com/firq-go/firq => ../..
-
 require (
-	github.com/firq-go/firq v0.0.0-00010101000000-000000000000
+	github.com/firq-go/firq v0.1.0
 	go.uber.org/goleak v1.3.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260706201446-f0a921348800
 	google.golang.org/grpc v1.84.0

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/adapter/retry"
 )
 
 // Reason says in one word why a call was not let in. The words are stable; those
@@ -190,5 +190,5 @@ func (i *Interceptor) delay(reason int) time.Duration {
 		return i.cfg.RetryDelay
 	}
 	now := time.Now()
-	return retry.Spread(i.estimator.Estimate(now, int(i.waiting.Load()), i.served.Load()), rand.Float64()) //nolint:gosec // chance, not a secret
+	return adapter.Spread(i.estimator.Estimate(now, int(i.waiting.Load()), i.served.Load()), rand.Float64()) //nolint:gosec // chance, not a secret
 }

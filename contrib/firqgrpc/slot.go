@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/adapter/held"
 )
 
 // visit is a call, or a message, on its way to a slot.
@@ -53,8 +53,8 @@ func (v *visit) end() {
 type slot struct {
 	in      *Interceptor
 	permit  gate.Permit[string]
-	outer   held.Slot // immutable; of the innermost adapter outside; nil: there is none
-	holders held.Holders
+	outer   adapter.Slot // immutable; of the innermost adapter outside; nil: there is none
+	holders adapter.Holders
 	watch   *watch // immutable; nil: nobody is told
 }
 
@@ -67,11 +67,11 @@ type watch struct {
 	since  time.Time // it has the slot
 }
 
-// Gate, Outer, Join and Leave implement held.Slot.
+// Gate, Outer, Join and Leave implement adapter.Slot.
 
-func (s *slot) Gate() any        { return s.in.gate }
-func (s *slot) Outer() held.Slot { return s.outer }
-func (s *slot) Join() bool       { return s.holders.Join() }
+func (s *slot) Gate() any           { return s.in.gate }
+func (s *slot) Outer() adapter.Slot { return s.outer }
+func (s *slot) Join() bool          { return s.holders.Join() }
 
 func (s *slot) Leave() {
 	if s.holders.Leave() {
@@ -136,7 +136,7 @@ type Outcome struct {
 
 // inProgress is a call that is being served: a slot, or messages.
 type inProgress interface {
-	held.Slot
+	adapter.Slot
 	Charge(delta int64)
 	Waited() time.Duration
 }
@@ -146,7 +146,7 @@ type inProgress interface {
 // message in progress. ctx is the call's. It reports whether ctx is that of a call
 // behind an Interceptor; with several, the innermost counts.
 func Charge(ctx context.Context, delta int64) bool {
-	c, ok := held.Innermost[inProgress](ctx)
+	c, ok := adapter.InnermostSlot[inProgress](ctx)
 	if ok {
 		c.Charge(delta)
 	}
@@ -159,7 +159,7 @@ func Charge(ctx context.Context, delta int64) bool {
 // After the slot was given back it is 0. It reports whether ctx is that of a call
 // behind an Interceptor; with several, the innermost counts.
 func Waited(ctx context.Context) (time.Duration, bool) {
-	c, ok := held.Innermost[inProgress](ctx)
+	c, ok := adapter.InnermostSlot[inProgress](ctx)
 	if !ok {
 		return 0, false
 	}

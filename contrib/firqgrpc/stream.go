@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/firq-go/firq/internal/adapter/held"
+	"github.com/firq-go/firq/adapter"
 )
 
 // stream is a ServerStream with another context.
@@ -25,7 +25,7 @@ type messages struct {
 	in   *Interceptor
 	call Call // of the stream: without Request
 
-	outer held.Slot // immutable; of the innermost adapter outside; nil: there is none
+	outer adapter.Slot // immutable; of the innermost adapter outside; nil: there is none
 
 	mu   sync.Mutex // protects the rest; never held during a call of something else
 	slot *slot      // of the last message; nil: none
@@ -34,12 +34,12 @@ type messages struct {
 
 func (m *messages) Context() context.Context { return m.ctx }
 
-// Gate, Outer, Join and Leave implement held.Slot. Until its handler returns, what comes with such
+// Gate, Outer, Join and Leave implement adapter.Slot. Until its handler returns, what comes with such
 // a stream takes no slot of the gate, even between messages: the next message would wait for it.
 
-func (m *messages) Gate() any        { return m.in.gate }
-func (m *messages) Outer() held.Slot { return m.outer }
-func (m *messages) Leave()           {}
+func (m *messages) Gate() any           { return m.in.gate }
+func (m *messages) Outer() adapter.Slot { return m.outer }
+func (m *messages) Leave()              {}
 
 func (m *messages) Join() bool {
 	m.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq/contrib/firqotel"
-	"github.com/firq-go/firq/internal/adapter/metricstest"
+	"github.com/firq-go/firq/metrics/metricstest"
 )
 
 const actorCollected = `

@@ -6,7 +6,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/compute"
-	"github.com/firq-go/firq/internal/adapter/metrics"
+	"github.com/firq-go/firq/metrics"
 	"github.com/firq-go/firq/worker"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqotel"
 	"github.com/firq-go/firq/hist"
-	"github.com/firq-go/firq/internal/adapter/metricstest"
+	"github.com/firq-go/firq/metrics/metricstest"
 )
 
 func source(t *testing.T, file string) string {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqotel"
-	"github.com/firq-go/firq/internal/adapter/metricstest"
+	"github.com/firq-go/firq/metrics/metricstest"
 )
 
 // collected is metricstest.Queue() of scheduler "api".

@@ -12,7 +12,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/actor"
 	"github.com/firq-go/firq/contrib/firqprom"
-	"github.com/firq-go/firq/internal/adapter/metricstest"
+	"github.com/firq-go/firq/metrics/metricstest"
 )
 
 const actorExposition = `

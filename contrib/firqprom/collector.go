@@ -13,7 +13,7 @@ import (
 	"github.com/firq-go/firq/actor"
 	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/adapter/metrics"
+	"github.com/firq-go/firq/metrics"
 	"github.com/firq-go/firq/watchdog"
 	"github.com/firq-go/firq/worker"
 )

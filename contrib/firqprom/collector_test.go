@@ -14,8 +14,8 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/baseline"
 	"github.com/firq-go/firq/contrib/firqprom"
-	"github.com/firq-go/firq/internal/adapter/metricstest"
 	"github.com/firq-go/firq/lockfree"
+	"github.com/firq-go/firq/metrics/metricstest"
 )
 
 // Both cores are sources, as is every firq.Scheduler.

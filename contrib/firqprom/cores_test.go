@@ -8,7 +8,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqprom"
-	"github.com/firq-go/firq/internal/adapter/metricstest"
+	"github.com/firq-go/firq/metrics/metricstest"
 )
 
 // Scrapes that overlap with each other and with calls of the scheduler are

@@ -8,8 +8,8 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqprom"
-	"github.com/firq-go/firq/internal/adapter/metricstest"
 	"github.com/firq-go/firq/lockfree"
+	"github.com/firq-go/firq/metrics/metricstest"
 )
 
 // fleet is a scheduler for each thing that can go wrong: busy is full, rejects,

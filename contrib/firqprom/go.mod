@@ -3,7 +3,7 @@ module github.com/firq-go/firq/contrib/firqprom
 go 1.25.0
 
 require (
-	github.com/firq-go/firq v0.0.0
+	github.com/firq-go/firq v0.1.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.70.1
@@ -26,5 +26,3 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 )
-
-replace github.com/firq-go/firq => ../..

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/adapter/metrics"
+	"github.com/firq-go/firq/metrics"
 )
 
 // metric is one of a table, as Prometheus has it.

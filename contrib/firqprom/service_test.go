@@ -19,8 +19,8 @@ import (
 	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
-	"github.com/firq-go/firq/internal/adapter/metrics"
 	"github.com/firq-go/firq/lockfree"
+	"github.com/firq-go/firq/metrics"
 	"github.com/firq-go/firq/watchdog"
 	"github.com/firq-go/firq/worker"
 )

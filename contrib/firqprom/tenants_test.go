@@ -8,7 +8,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqprom"
-	"github.com/firq-go/firq/internal/adapter/metricstest"
+	"github.com/firq-go/firq/metrics/metricstest"
 )
 
 // A tenant whose name is not UTF-8 must not cost the scrape; two such names that

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/firq-go/firq"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq"
 )
 
 // Defaults and limits of Config.

@@ -12,8 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/firq-go/firq"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq"
 )
 
 // Filter chooses dead letters. All that are set must hold: the zero Filter is all dead letters.

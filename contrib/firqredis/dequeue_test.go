@@ -9,8 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firq-go/firq"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq"
 )
 
 func TestCloseWakes(t *testing.T) {

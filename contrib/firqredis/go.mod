@@ -6,7 +6,7 @@ require (
 	github.com/adhocore/gronx v1.20.4
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/caarlos0/env/v11 v11.4.1
-	github.com/firq-go/firq v0.0.0
+	github.com/firq-go/firq v0.1.0
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/urfave/cli/v3 v3.14.0
 	go.uber.org/goleak v1.3.0
@@ -23,5 +23,3 @@ require (
 	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 )
-
-replace github.com/firq-go/firq => ../..

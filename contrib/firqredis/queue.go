@@ -11,9 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/firq-go/firq"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/firq-go/firq"
 )
 
 // Queue is a client of a queue. Make it with New. Safe for concurrent use.

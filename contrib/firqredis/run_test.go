@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/worker"
-	"github.com/redis/go-redis/v9"
 )
 
 // atRest waits until nothing is queued, due soon, or in flight.

@@ -13,9 +13,10 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqredis/internal/cron"
-	"github.com/redis/go-redis/v9"
 )
 
 // Schedule says when a task is queued, again and again.

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/firq-go/firq"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq"
 )
 
 // Stats are the counters of a queue since it was made, and its state. At rest:

@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/firq-go/firq"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq"
 )
 
 // job is what most tests queue.

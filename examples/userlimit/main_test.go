@@ -7,8 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/firq-go/firq/actor"
 	"go.uber.org/goleak"
+
+	"github.com/firq-go/firq/actor"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqredis"
-	"github.com/redis/go-redis/v9"
 )
 
 // New returns a queue on a server of its own, which ends when the queue is closed. Client must be nil.

@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/goleak"
+
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqredis"
 	"github.com/firq-go/firq/contrib/firqredis/embedded"
-	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,12 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/puzpuzpuz/xsync/v3"
+
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
 	"github.com/firq-go/firq/internal/core/key"
 	"github.com/firq-go/firq/internal/core/waitq"
-	"github.com/puzpuzpuz/xsync/v3"
 )
 
 // Env is what all shards of a scheduler share. Safe for concurrent use.

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/firq-go/firq"
 	"github.com/puzpuzpuz/xsync/v3"
+
+	"github.com/firq-go/firq"
 )
 
 // TenantConfig is what the config says of a tenant: constants, or what user code says when it

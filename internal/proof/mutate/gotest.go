@@ -188,10 +188,6 @@ func dependents(ctx context.Context) (map[string][]string, error) {
 			continue
 		}
 		pkg := words[0]
-		// What measures takes long, and asserts little about what it measures.
-		if strings.Contains(pkg, "/cmd/") || strings.Contains(pkg, "/internal/bench") {
-			continue
-		}
 		for _, dep := range words {
 			dep = strings.TrimSuffix(dep, ".test")
 			if !strings.HasPrefix(dep, module) {

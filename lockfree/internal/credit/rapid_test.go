@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/firq-go/firq/internal/core/cpu"
 	"pgregory.net/rapid"
+
+	"github.com/firq-go/firq/internal/core/cpu"
 )
 
 // twin does the same to a pool and to a plain list of stripes. draw chooses a

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/firq-go/firq/lockfree/internal/ring"
 	"pgregory.net/rapid"
+
+	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
 // Any sequence of tickets, late publications, passes, deliveries and copies, against the

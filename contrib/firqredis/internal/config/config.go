@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
 	"go.yaml.in/yaml/v4"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqredis"
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 // Prefix begins the names of all environment variables.

@@ -1,4 +1,0 @@
-package peers
-
-// Package conflict is imported for what it does when it is initialised.
-import _ "github.com/firq-go/firq/benchmarks/actors/internal/conflict" // before hollywood and protoactor
