@@ -35,9 +35,10 @@ func TestSnippets(t *testing.T) {
 				t.Error(err)
 				continue
 			}
-			rest, same := unindented(string(source)), true
+			rest := unindented(string(source))
 			for part := range strings.SplitSeq(m[2], "\n\n") {
-				if _, rest, same = strings.Cut(rest, unindented(part)); !same {
+				_, after, found := strings.Cut(rest, unindented(part))
+				if rest = after; !found {
 					t.Errorf("%s: %s does not have these lines, or not in this order:\n%s", document, m[1], part)
 				}
 			}
