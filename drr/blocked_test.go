@@ -173,3 +173,23 @@ func TestEarnsWithinBounds(t *testing.T) {
 		}
 	}
 }
+
+// The rounds in which a tenant was blocked pay off its debt, also if its task is gone once it may
+// go on, and new ones go first, so that it goes through the list before it leaves.
+func TestDebtOfFreed(t *testing.T) {
+	q, tenants := makeTenants(Config{NewFirst: true}, 2, 1)
+	a, b := tenants[0], tenants[1]
+	push(q, a, plainTask(1, 1))
+	q.Block(a)
+	push(q, b, plainTask(2, 1))
+	mustNext(t, q, 0) // b's, and a is parked
+	q.Charge(a, firq.PriorityNormal, 3)
+	q.AdvanceRound(q.Round() + 2)
+	q.Unblock(a)
+	q.Evict(a, firq.PriorityCritical, false)
+	push(q, b, plainTask(3, 1))
+	mustNext(t, q, 0)
+	if a.seat.place == freed || a.seat.deficit != -1 {
+		t.Errorf("place %d, deficit %d, want one that is not freed, and -1: a debt of 3, and two rounds", a.seat.place, a.seat.deficit)
+	}
+}

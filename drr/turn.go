@@ -98,6 +98,7 @@ func (q *Queue[K, T]) emptied(s *seat[K, T]) {
 		l.fresh.remove(s)
 	case s.place == freed && q.cfg.NewFirst:
 		l.freed.remove(s)
+		l.forgive(s, 0) // the rounds before pay off debt, as they do if it leaves
 	default:
 		q.leave(s)
 		return
