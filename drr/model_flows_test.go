@@ -273,7 +273,7 @@ func (m *model) chargeFlow(t *modelTenant, p firq.Priority, id uint64, delta int
 	m.charge(t, p, delta)
 	level := int(p) - 1
 	x := t.flows[level]
-	if !t.flowed[m.seatOf(t, p).level] || delta == 0 || x == nil && delta < 0 {
+	if !t.flowed[m.seatOf(t, p).level] || x == nil && delta <= 0 {
 		return
 	}
 	if x == nil {
