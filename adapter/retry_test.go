@@ -22,7 +22,7 @@ func TestEstimate(t *testing.T) {
 		{time.Millisecond, 300, 25, 15 * time.Second},             // the same rate, more wait
 		{time.Millisecond, 5, 25, LeastRetry},                     // at least
 		{time.Millisecond, 100_000, 25, MostRetry},                // at most
-		{time.Millisecond, 0, 25, LeastRetry},                     // nobody waits
+		{time.Millisecond, 0, 25, LeastRetry},                     // no caller waits
 		{996 * time.Millisecond, 200, 65, 200 * time.Second / 30}, // 40 in 1 s, and 20 before
 		{10 * time.Second, 200, 365, 200 * time.Second / 30},      // 30 per second in 10 s
 		{10*time.Second + 1, 200, 365, LeastRetry},                // forgotten: it was idle, perhaps

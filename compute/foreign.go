@@ -48,7 +48,7 @@ func (c *foreign[T, K, V]) get(k *Key[T, K]) *Entry[V] {
 		}
 	}
 	failpoint.At("forgotten")
-	if x.seq < c.floor.Load() { // last: whoever clears tenants has raised it, or does so before RUnlock
+	if x.seq < c.floor.Load() { // last: the call that clears tenants has raised it, or does so before RUnlock
 		return nil
 	}
 	return e

@@ -42,7 +42,7 @@ func expects(r *http.Request) bool {
 	return false
 }
 
-// glance says whether a request would be rejected at once, and why. It takes no slot: that
+// glance says whether a request would be rejected immediately, and why. It takes no slot: that
 // would be held while the client sends the body, however slowly.
 func (m *Middleware) glance(ctx context.Context, tenant string, req gate.Request) error {
 	short, cancel := context.WithTimeout(ctx, time.Millisecond)

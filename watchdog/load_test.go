@@ -50,7 +50,7 @@ func TestProcessorTime(t *testing.T) {
 		s.missing = true
 		s.pass(2)
 		if got := s.w.Status().Sample.ProcessorTime; got != -1 {
-			t.Errorf("nobody knows, and it is %v", got)
+			t.Errorf("Load of what was not measured is %v", got)
 		}
 	})
 }

@@ -378,7 +378,7 @@ func TestWeightStays(t *testing.T) {
 			same(t, what, must(q.TenantStats(ctx, "a")).Weight, w)
 		}
 		put(t, plain, job{Tenant: "a"})
-		is("nobody says", 1)
+		is("no client says", 1)
 		put(t, q, job{Tenant: "a"})
 		is("WeightFor", 5)
 		put(t, plain, job{Tenant: "a"})

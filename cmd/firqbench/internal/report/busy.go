@@ -50,7 +50,7 @@ func othersOfReplay(results []replay.Result) (most float64) {
 	return most
 }
 
-// during says under a table that other programs ran meanwhile.
+// during says under a table which part of the processors other programs used while it was measured.
 func during(w io.Writer, others float64) {
 	if others >= usage.Busy {
 		Printf(w, "WARNING: other programs used %s of this machine's processor time during these runs\n", Percent(others))
