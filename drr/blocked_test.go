@@ -193,3 +193,23 @@ func TestDebtOfFreed(t *testing.T) {
 		t.Errorf("place %d, deficit %d, want one that is not freed, and -1: a debt of 3, and two rounds", a.seat.place, a.seat.deficit)
 	}
 }
+
+// What a blocked tenant keeps for its next task is what is left after a charge, not nothing.
+func TestChargeOfBlocked(t *testing.T) {
+	q, tenants := makeTenants(Config{}, 2, 4)
+	a := tenants[0]
+	push(q, a, plainTask(1, 1))
+	push(q, a, plainTask(2, 1))
+	mustNext(t, q, 0)
+	q.Block(a)
+	push(q, tenants[1], plainTask(3, 1))
+	mustNext(t, q, 1) // and a is parked, with 3
+	q.Unblock(a)
+	mustNext(t, q, 0) // with 2 left, and the round's quantum
+	before := a.seat.deficit
+	q.Block(a)
+	q.Charge(a, firq.PriorityNormal, 1)
+	if before < 2 || a.seat.place != nowhere || a.seat.deficit != before-1 {
+		t.Errorf("place %d, deficit %d after a charge of 1, want nowhere, and 1 less than %d", a.seat.place, a.seat.deficit, before)
+	}
+}

@@ -135,7 +135,7 @@ func (m *model) charge(t *modelTenant, p firq.Priority, delta int64) {
 	s := m.seatOf(t, p)
 	m.settle(s, 0)
 	s.deficit -= delta
-	if s.place == nowhere {
+	if s.place == nowhere && !t.blocked {
 		s.deficit = min(s.deficit, 0)
 	}
 }

@@ -169,8 +169,9 @@ func (t *Tenant[K, T]) Active() bool {
 const maxDebt = 1 << 61
 
 // Charge moves the deficit that tasks of priority p are paid from by -delta.
-// An idle tenant can get into debt this way, but gathers no credit. While it takes no
-// turns, being idle or blocked, its debt shrinks by its quantum per round.
+// An idle tenant can get into debt this way, but gathers no credit; one that is blocked keeps
+// what it has, as long as its next task comes in the same round. While it takes no turns,
+// being idle or blocked, its debt shrinks by its quantum per round.
 func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	s := q.seatOf(t, int(p)-1)
 	q.settle(s) // what rounds have brought comes first, and within its bounds
@@ -188,7 +189,7 @@ func (q *Queue[K, T]) Charge(t *Tenant[K, T], p firq.Priority, delta int64) {
 	if on := &q.lists[s.level]; delta < 0 && s.inTurn && s == on.active.head {
 		on.audit.refund(-delta)
 	}
-	if s.place == nowhere {
+	if s.place == nowhere && !t.blocked { // a blocked one keeps it for its next task: see Block
 		s.deficit = min(s.deficit, 0)
 	}
 }

@@ -417,10 +417,17 @@ func (m *model) done(t *modelTenant) {
 	}
 }
 
-// lookAll is called before the tenant's quantum changes: what rounds have brought is of the
-// old one.
-func (m *model) lookAll(t *modelTenant) {
-	for _, f := range t.flows {
-		m.look(f)
+// setQuantum sets the tenant's override, 0 for none. What rounds have brought is of the old
+// quantum; one that stays the same settles debts only.
+func (m *model) setQuantum(t *modelTenant, override int64) {
+	next := override
+	if next == 0 {
+		next = t.planned
 	}
+	for _, f := range t.flows {
+		if next != m.quantum(t) || m.front(f) == nil {
+			m.look(f)
+		}
+	}
+	t.override = override
 }

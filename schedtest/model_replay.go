@@ -28,12 +28,10 @@ func (r *replay) apply(o op) error {
 		}
 	case opSetQuantum:
 		r.s.SetQuantum(o.tenant, o.amount)
-		r.m.lookAll(t)
-		t.override = max(o.amount, 1)
+		r.m.setQuantum(t, max(o.amount, 1))
 	case opResetQuantum:
 		r.s.ResetQuantum(o.tenant)
-		r.m.lookAll(t)
-		t.override = 0
+		r.m.setQuantum(t, 0)
 	case opPlan:
 		// An implementation may ask for the plan again when it likes; so the
 		// plan changes only while the tenant is idle.
