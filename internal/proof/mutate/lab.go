@@ -205,20 +205,15 @@ func (l *lab) widely(ctx context.Context, overlay string, m *mutant, c buildCach
 
 // overlay writes the faulty file and what go test -overlay reads.
 func (l *lab) overlay(index int, m *mutant) (string, error) {
-	src, err := os.ReadFile(filepath.FromSlash(m.file))
-	if err != nil {
-		return "", err
-	}
-	text, err := m.plant(string(src))
-	if err != nil {
-		return "", err
+	if m.wrong != nil {
+		return "", m.wrong
 	}
 	name, err := filepath.Abs(filepath.FromSlash(m.file))
 	if err != nil {
 		return "", err
 	}
 	faulty := filepath.Join(l.dir, fmt.Sprintf("%d.go", index))
-	if err := os.WriteFile(faulty, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(faulty, []byte(m.faulty), 0o600); err != nil {
 		return "", err
 	}
 	list, err := json.Marshal(map[string]map[string]string{"Replace": {name: faulty}})

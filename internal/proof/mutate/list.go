@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -11,11 +12,19 @@ import (
 type mutant struct {
 	name    string
 	why     string // what is wrong then
-	file    string // from the root of the module
-	old     string // occurs in it exactly once
-	new     string
+	in      string // a package or a file, and what it declares
+	changes []change
 	killers []killer // expected, tried in this order
+
+	old, new string // lines of a file that occur in it exactly once, and those in their place
+
+	file   string // from the root of the module, see plant
+	faulty string // its text with the fault
+	wrong  error  // why there is none
 }
+
+// change is code that occurs exactly once, and what comes in its place.
+type change struct{ old, new string }
 
 // killer is a test of one package.
 type killer struct {
@@ -34,8 +43,8 @@ func (k killer) String() string {
 //go:embed mutants/*.txt
 var lists embed.FS
 
-// load reads all lists.
-func load() ([]mutant, error) {
+// load reads all lists, and makes the faulty files from the code in root.
+func load(root string) ([]mutant, error) {
 	files, err := lists.ReadDir("mutants")
 	if err != nil {
 		return nil, err
@@ -52,6 +61,15 @@ func load() ([]mutant, error) {
 		}
 		all = append(all, some...)
 	}
+	code := sources{root: root, read: map[string][]source{}}
+	for i := range all {
+		m := &all[i]
+		if m.in == "" {
+			m.wrong = m.plantLines(&code)
+		} else {
+			m.wrong = m.plant(&code)
+		}
+	}
 	return all, nil
 }
 
@@ -59,18 +77,17 @@ func load() ([]mutant, error) {
 //
 //	== name
 //	why   what is wrong then
-//	file  lockfree/enqueue.go
+//	in    lockfree shard.serve
 //	test  ./lockfree TestName/subtest [race] [schedules] [long]
-//	-- old
-//	lines that occur in the file exactly once
-//	-- new
-//	the lines in their place, maybe none
+//	- code that occurs in shard.serve exactly once
+//	+ the code in its place, maybe none
 //
 // There may be several lines test, and before the first mutant any text. race and
 // schedules say how the test is built, long that it runs without -short.
 func parse(text string) (all []mutant, err error) {
 	var m *mutant
 	var part *string // old, new or nil: the head
+	replaces := false
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
@@ -79,7 +96,7 @@ func parse(text string) (all []mutant, err error) {
 		switch {
 		case strings.HasPrefix(line, "== "):
 			all = append(all, mutant{name: rest})
-			m, part = &all[len(all)-1], nil
+			m, part, replaces = &all[len(all)-1], nil, false
 		case m == nil:
 			// What the file is about.
 		case line == "-- old\n":
@@ -88,9 +105,24 @@ func parse(text string) (all []mutant, err error) {
 			part = &m.new
 		case part != nil:
 			*part += line
+		case word == "-":
+			if replaces || len(m.changes) == 0 {
+				m.changes = append(m.changes, change{})
+				replaces = false
+			}
+			m.changes[len(m.changes)-1].old += rest + "\n"
+		case word == "+" && len(m.changes) > 0:
+			replaces = true
+			c := &m.changes[len(m.changes)-1]
+			if c.new != "" {
+				c.new += "\n"
+			}
+			c.new += strings.TrimPrefix(strings.TrimRight(line[1:], "\n"), " ")
 		case word == "":
 		case word == "why":
 			m.why = rest
+		case word == "in":
+			m.in = rest
 		case word == "file":
 			m.file = rest
 		case word == "test":
@@ -107,7 +139,8 @@ func parse(text string) (all []mutant, err error) {
 		m := &all[i]
 		// The empty lines between two mutants belong to neither.
 		m.old, m.new = trimEnd(m.old), trimEnd(m.new)
-		if m.why == "" || m.file == "" || m.old == "" || m.old == m.new || len(m.killers) == 0 {
+		if m.why == "" || m.file+m.in == "" || m.old == m.new && len(m.changes) == 0 || len(m.killers) == 0 ||
+			slices.ContainsFunc(m.changes, func(c change) bool { return len(tokens(c.old, false)) == 0 }) {
 			return nil, fmt.Errorf(" %s: incomplete", m.name)
 		}
 	}
@@ -140,12 +173,4 @@ func parseKiller(words []string) (k killer, err error) {
 		}
 	}
 	return k, nil
-}
-
-// plant returns the file with the fault in it.
-func (m *mutant) plant(src string) (string, error) {
-	if n := strings.Count(src, m.old); n != 1 {
-		return "", fmt.Errorf("%s: its old text occurs %d times in %s", m.name, n, m.file)
-	}
-	return strings.Replace(src, m.old, m.new, 1), nil
 }

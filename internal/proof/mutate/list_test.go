@@ -1,14 +1,14 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
-	"go/printer"
 	"go/token"
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,33 +21,31 @@ const enough = 100
 
 // TestList: the list fits the code as it is, so that it does not rot.
 func TestList(t *testing.T) {
-	all, err := load()
+	all, err := load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(all) < enough {
 		t.Errorf("%d mutants, want %d", len(all), enough)
 	}
-	names, plain, in := map[string]bool{}, map[string]string{}, tests{}
+	names, in := map[string]bool{}, tests{}
 	for _, m := range all {
 		if names[m.name] {
 			t.Errorf("%s: twice", m.name)
 		}
 		names[m.name] = true
+		if m.wrong != nil {
+			t.Error(m.wrong)
+			continue
+		}
+		if _, err := parser.ParseFile(token.NewFileSet(), m.file, m.faulty, parser.SkipObjectResolution); err != nil && !lua(m.file) {
+			t.Errorf("%s: %v", m.name, err)
+		}
 		src, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
 		if err != nil {
 			t.Error(err)
-			continue
 		}
-		faulty, err := m.plant(string(src))
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		if plain[m.file] == "" {
-			plain[m.file] = code(t, m.file, m.file, string(src))
-		}
-		if code(t, m.name, m.file, faulty) == plain[m.file] {
+		if reflect.DeepEqual(texts(m.faulty, lua(m.file)), texts(string(src), lua(m.file))) {
 			t.Errorf("%s: changes nothing but comments", m.name)
 		}
 		for _, k := range m.killers {
@@ -56,27 +54,13 @@ func TestList(t *testing.T) {
 	}
 }
 
-// code returns a file without its comments, which fails if it should be Go and is not. what is for the message.
-func code(t *testing.T, what, name, src string) string {
-	t.Helper()
-	if strings.HasSuffix(name, ".lua") {
-		return luaComment.ReplaceAllString(src, "")
+// texts returns what code consists of, without its comments.
+func texts(code string, lua bool) (all []string) {
+	for _, t := range tokens(code, lua) {
+		all = append(all, t.text)
 	}
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "", src, parser.SkipObjectResolution)
-	if err != nil {
-		t.Errorf("%s: %v", what, err)
-		return what
-	}
-	var b strings.Builder
-	if err := printer.Fprint(&b, fset, file); err != nil {
-		t.Errorf("%s: %v", what, err)
-	}
-	return b.String()
+	return all
 }
-
-// luaComment is a comment of a script: none of them has two dashes in a string.
-var luaComment = regexp.MustCompile(`\s*--[^\n]*`)
 
 // tests are the files of some folders that tests may be in, by pattern: each is read
 // once.
@@ -141,41 +125,41 @@ func TestParse(t *testing.T) {
 
 == a name
 why   it is wrong
-file  a.go
+in    a b.c
 test  ./a TestA race
 test  ./b TestB/c schedules long
-
--- old
-	one
--- new
+- one
+- two
++
+- three
 
 == another
 why   it is wrong
-file  b.go
+in    b.go
 test  ./a TestA
--- old
-	one
--- new
-	two
-
-	three
+- one
++ if two {
++ 	three
++ }
 `
 	all, err := parse(good)
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%d mutants, %v", len(all), err)
 	}
-	if m := all[0]; m.name != "a name" || m.old != "\tone\n" || m.new != "" || len(m.killers) != 2 ||
-		m.killers[1] != (killer{pkg: "./b", test: "TestB/c", schedules: true, long: true}) {
+	if m := all[0]; m.name != "a name" || m.in != "a b.c" || !slices.Equal(m.changes, []change{{"one\ntwo\n", ""}, {"three\n", ""}}) ||
+		len(m.killers) != 2 || m.killers[1] != (killer{pkg: "./b", test: "TestB/c", schedules: true, long: true}) {
 		t.Errorf("the first is %+v", m)
 	}
-	if m := all[1]; m.new != "\ttwo\n\n\tthree\n" {
+	if m := all[1]; !slices.Equal(m.changes, []change{{"one\n", "if two {\n\tthree\n}"}}) {
 		t.Errorf("the second is %+v", m)
 	}
 	for _, bad := range []string{
 		strings.Replace(good, "race", "fast", 1),
 		strings.Replace(good, "why ", "who ", 1),
 		strings.Replace(good, "./a TestA", "./a", 1),
-		strings.Replace(good, "file  a.go\n", "", 1),
+		strings.Replace(good, "in    b.go\n", "", 1),
+		strings.Replace(good, "- three\n", "- \n", 1),
+		strings.Replace(good, "- one\n+", "+", 1),
 	} {
 		if _, err := parse(bad); err == nil {
 			t.Errorf("nothing is wrong with\n%s", bad)
@@ -184,13 +168,60 @@ test  ./a TestA
 }
 
 func TestPlant(t *testing.T) {
-	m := mutant{name: "m", file: "f", old: "b\n", new: "x\n"}
-	if got, err := m.plant("a\nb\nc\n"); err != nil || got != "a\nx\nc\n" {
-		t.Errorf("%q, %v", got, err)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"p/a.go": "package p\n\ntype T[E any] struct { n int }\n\nvar a, b = 1, 2 // two\n",
+		"p/b.go": `package p
+
+// Put does a(1) first.
+func (t *T[E]) Put(n int) {
+	a(1) // not a(2)
+	if n > 1 {
+		if n > 2 {
+			a(n)
+		}
+		a(n)
 	}
-	for _, src := range []string{"a\n", "b\nb\n"} {
-		if got, err := m.plant(src); err == nil {
-			t.Errorf("%q has become %q", src, got)
+	b(n)
+}
+`,
+		"p/b_test.go": "package p\n\nfunc Put() { a(1) }\n",
+		"s.lua":       "f(1) -- it's not f(2)\nif x ~= 'it' then f(3) end\n",
+	} {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code := sources{root: dir, read: map[string][]source{}}
+	for _, c := range []struct {
+		in, changes string
+		want        string // is in the faulty file, or in the error
+		wrong       bool
+	}{
+		{"p T.Put", "- a(1); if n > 1 {\n+ if n>1 { c()\n+ a(1)\n", "\tif n>1 { c()\na(1)\n\t\tif n > 2 {", false},
+		{"p T.Put", "- if n > 1 { ... }\n+ c()\n", "(2)\n\tc()\n\tb(n)\n", false},
+		{"p T.Put", "- if n > 1\n+ if n > 3\n- b(n)\n", "if n > 3 {", false},
+		{"p T.Put", "- a(n) }; a(n)\n", "if n > 2 {\n\t\t\t\n\t}", false},
+		{"p T", "- n int\n+ m int", "struct { m int }", false},
+		{"p b", "- 2\n+ 3", "= 1, 3 // two", false},
+		{"s.lua", "- f(1)\n", "\t -- it's"[1:], false},
+		{"s.lua", "- x ~= 'it'\n+ x", "if x then", false},
+
+		{"p T.Put", "- a(n)\n", "T.Put (p/b.go) has 2 of", true},
+		{"p T.Put", "- b(m)\n", "the nearest is\n\tb(n)", true},
+		{"p T.Get", "- b(n)\n", "its anchor is in T.Put (p/b.go)", true},
+		{"p T.Put", "- n > 1 {\n+ n > 3 { {\n- n > 1 {\n", "has 0 of", true},
+		{"q T.Put", "- b(n)\n", "0 files of q", true},
+		{"s.lua", "- f(2)\n", "has 0 of", true},
+	} {
+		all, err := parse("== m\nwhy w\nin " + c.in + "\ntest ./p TestA\n" + c.changes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = all[0].plant(&code)
+		if got := fmt.Sprint(all[0].faulty, err); !strings.Contains(got, c.want) || (err != nil) != c.wrong {
+			t.Errorf("%s, %s is\n%s", c.in, c.changes, got)
 		}
 	}
 }

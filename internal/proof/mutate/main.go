@@ -51,7 +51,7 @@ compared with the name of a mutant and with its file: 'park: *', '*credit.go'.
 		flags.PrintDefaults()
 		fmt.Fprint(os.Stderr, `
 It exits with 1 if a mutant survives or the list is wrong, with 2 on a wrong
-command line. The checkout is not changed.
+command line or if no fault has such a name. The checkout is not changed.
 `)
 	}
 	if err := flags.Parse(args); err != nil {
@@ -101,20 +101,26 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err = run(ctx, o)
 	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "scripts/mutate:", err)
-		os.Exit(1)
+	if err == nil {
+		return
 	}
+	fmt.Fprintln(os.Stderr, "scripts/mutate:", err)
+	if errors.Is(err, errNoSuch) {
+		os.Exit(2)
+	}
+	os.Exit(1)
 }
 
+var errNoSuch = errors.New("no fault has such a name, or is in such a file")
+
 func run(ctx context.Context, o options) (err error) {
-	all, err := load()
+	all, err := load(".")
 	if err != nil {
 		return err
 	}
 	some := chosen(all, o.names)
 	if len(some) == 0 {
-		return fmt.Errorf("no mutant matches %q", o.names)
+		return fmt.Errorf("%q: %w", o.names, errNoSuch)
 	}
 	if o.list {
 		for _, m := range some {
