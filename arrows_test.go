@@ -35,8 +35,8 @@ var (
 	}
 )
 
-// packages are the ones that docs/design/packages.md names and that must exist; each name
-// here and below also stands for what is in folders under it.
+// packages are the ones that CONTRIBUTING.md maps and that must exist; each name here
+// and below also stands for what is in folders under it.
 var packages = []string{
 	".", "actor", "adapter", "baseline", "compute", "drr", "firqhttp", "gate", "hist", "lockfree", "metrics", "schedtest", "shardsel",
 	"watchdog", "worker",
