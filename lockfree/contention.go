@@ -2,6 +2,7 @@ package lockfree
 
 import (
 	"math"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -22,9 +23,12 @@ const (
 	never            = math.MinInt64 / 2
 )
 
-// note is called by a goroutine that has found the lease taken, or no work.
+// note is called by a goroutine that has found the lease taken, or no work. On one processor
+// two goroutines do not meet: the lease is taken only if its holder was preempted. (GOMAXPROCS
+// may change, so note asks each time that it would write; the answer costs a lock of the
+// runtime.)
 func (c *contention) note(now int64) {
-	if now-c.at.Load() > noteEvery {
+	if now-c.at.Load() > noteEvery && (failpoint.On || runtime.GOMAXPROCS(0) > 1) {
 		c.at.Store(now)
 	}
 }

@@ -119,7 +119,7 @@ func (sh *shard[K, T]) check() error {
 		return fmt.Errorf("shard %d: %d queued, %d ready; its tenants have %d and %d", sh.index, q.Len(), q.Ready(), queued, ready)
 	case polled != len(sh.polled):
 		return fmt.Errorf("shard %d: %d polled tenants, %d in the list", sh.index, polled, len(sh.polled))
-	case sh.Ready() != (ready > 0) || sh.s.rounds.Ready(sh.index) != sh.Ready():
+	case sh.Ready() != (ready > 0 || !sh.Shared() && q.Lingering()) || sh.s.rounds.Ready(sh.index) != sh.Ready():
 		return fmt.Errorf("shard %d: %d ready, says %t, published %t", sh.index, ready, sh.Ready(), sh.s.rounds.Ready(sh.index))
 	case sh.s.rounds.Asks(sh.index) != (q.Ready() > 0 || q.Lingering()):
 		return fmt.Errorf("shard %d: lingering %t, published %t", sh.index, q.Lingering(), sh.s.rounds.Asks(sh.index))

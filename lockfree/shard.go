@@ -283,7 +283,8 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 		sh.freed = sh.freed[:0]
 	}
 	failpoint.At("L4 publish")
-	sh.Publish(sh.Queue.Ready() > 0)
+	ready := sh.Queue.Ready() > 0
+	sh.Publish(ready)
 	sh.TellIdle()
 	failpoint.At("L4 free")
 	sh.tookIn = false
@@ -291,7 +292,7 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	if due := min(sh.Queue.NextDue(), sh.kept); due != sh.due.Load() {
 		sh.due.Store(due)
 	}
-	ready, drops := sh.Ready(), sh.TakeDrops()
+	drops := sh.TakeDrops()
 	failpoint.At("L4 unlock")
 	sh.lease.Unlock()
 	if ready {

@@ -122,8 +122,7 @@ func (s *Shard[K, T]) tag(ready bool) uint64 {
 	return s.Queue.Tag()
 }
 
-// published is what a shard has published; without other shards its rounds are nobody's
-// business.
+// published is what a shard has published.
 type published struct {
 	tag, reached     uint64
 	due              int64 // see shardsel.Rounds.SetDue
@@ -132,13 +131,22 @@ type published struct {
 
 // Publish lets consumers know the shard's tag, the round that it has come to, and
 // whether it has something to serve, or at least has to be asked (drr.Queue.Lingering).
+//
+// No other shard is fair to one that is alone, so it has no rounds to publish; and it stays
+// ready while its last tenant lingers, so that nothing is published where tasks come and go
+// one at a time. The consumer that finds nothing ends that.
 func (s *Shard[K, T]) Publish(ready bool) {
-	now := published{ready: ready, lingering: !ready && s.Queue.Lingering()}
-	if s.Shared() {
-		now.tag, now.reached, now.due = s.tag(ready), s.Queue.Reached(), drr.NoDeadline
-		if s.Queue.Waiting() {
-			now.due = s.Queue.NextDue()
+	lingering := !ready && s.Queue.Lingering()
+	if !s.Shared() {
+		if ready = ready || lingering; ready != s.published.ready {
+			failpoint.At("publish tag")
+			s.say(0, ready)
 		}
+		return
+	}
+	now := published{tag: s.tag(ready), reached: s.Queue.Reached(), due: drr.NoDeadline, ready: ready, lingering: lingering}
+	if s.Queue.Waiting() {
+		now.due = s.Queue.NextDue()
 	}
 	if now == s.published {
 		return
@@ -156,7 +164,6 @@ func (s *Shard[K, T]) Publish(ready bool) {
 	failpoint.At("publish tag") // after the round: a shard that sees the tag gone joins at that round
 	s.say(now.tag, ready)
 	switch {
-	case !s.Shared():
 	case !ready:
 		s.parked = s.rounds.Current()
 	case !wasReady:
