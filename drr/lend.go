@@ -7,7 +7,7 @@ package drr
 // for a tenant for which Lends is false.
 func (q *Queue[K, T]) Lend(t *Tenant[K, T], ring []Slot[T], from, n int) {
 	t.line.lane.lend(&q.pool, ring, from, n)
-	q.pushedPlain(t, n)
+	q.pushed(&t.seat, usual, n, t.mask == 0, t.mask&(1<<usual) == 0)
 }
 
 // Lent returns how many slots the Queue has not given back yet: the last ones that it was

@@ -144,7 +144,7 @@ func (q *Queue[K, T]) pushEntry(t *Tenant[K, T], task *Task[T]) {
 		task.Ticket.SetPlace(e)
 	}
 	first := l.tasks.head == e && l.lane.empty() && !kept
-	q.pushed(s, level, wasEmpty, first || q.cfg.Order != firq.FIFO)
+	q.pushed(s, level, 1, wasEmpty, first || q.cfg.Order != firq.FIFO)
 }
 
 // PushPlain is Push for a task of PriorityNormal and of flow 0 that has neither deadline
@@ -159,13 +159,13 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 		into = t.line.lane.push(&q.pool)
 	}
 	into.Cost, into.Enqueued, into.Payload = uint32(cost), enqueued, *payload
-	if t.mask&(1<<usual) != 0 && !t.blocked { // as pushedPlain
+	if t.mask&(1<<usual) != 0 && !t.blocked { // as pushed
 		t.queued++
 		q.queued++
 		q.ready++
 		return
 	}
-	q.pushedPlain(t, 1)
+	q.pushed(&t.seat, usual, 1, t.mask == 0, t.mask&(1<<usual) == 0)
 }
 
 // MostPlain is the largest cost that a Slot has room for.
@@ -175,42 +175,30 @@ const MostPlain = math.MaxUint32
 // slots.
 func (q *Queue[K, T]) Lends(t *Tenant[K, T]) bool { return q.plain && !t.seat.flowed }
 
-// pushedPlain counts n plain tasks that have come in.
-func (q *Queue[K, T]) pushedPlain(t *Tenant[K, T], n int) {
-	if t.mask&(1<<usual) == 0 { // else it is not the first
-		q.pushed(&t.seat, usual, t.mask == 0, true)
-		n--
-	}
-	t.queued += int32(n)
-	q.queued += n
-	if !t.blocked {
-		q.ready += n
-	}
-}
-
-// pushed counts a task that has come in at a level of a seat, which was empty or not.
-// mayBeFront: it may be the one that the seat serves next.
-func (q *Queue[K, T]) pushed(s *seat[K, T], level int, wasEmpty, mayBeFront bool) {
+// pushed counts n tasks that have come in at a level of a seat, which was empty or not.
+// mayBeFront: one of them may be what the seat serves next.
+func (q *Queue[K, T]) pushed(s *seat[K, T], level, n int, wasEmpty, mayBeFront bool) {
 	t := s.tenant
 	t.mask |= 1 << level
-	t.queued++
-	q.queued++
+	t.queued += int32(n)
+	q.queued += n
 	if q.cfg.Order == firq.AdaptiveLIFO {
 		q.watermark(t)
 	}
 	switch {
-	case s.place == nowhere && t.blocked:
+	case !wasEmpty:
+	case s.place != nowhere:
+		q.nEmpty--
+	case t.blocked:
 		q.lists[s.level].forgive(s, 0) // from now on rounds bring it credit
 		q.park(s)
-	case s.place == nowhere:
+	default:
 		q.join(s, q.cfg.NewFirst)
-	case wasEmpty:
-		q.nEmpty--
 	}
 	if t.blocked {
 		return
 	}
-	q.ready++
+	q.ready += n
 	if mayBeFront {
 		on := &q.lists[s.level]
 		on.newFront = true // it may be the front now, and cheaper
