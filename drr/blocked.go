@@ -33,21 +33,19 @@ func (q *Queue[K, T]) Unblock(t *Tenant[K, T]) {
 	t.blocked = false
 	q.ready += int(t.queued)
 	q.eachSeat(t, func(s *seat[K, T]) {
-		switch s.place {
-		case nowhere:
+		if s.place == nowhere {
 			s.deficit = min(s.deficit, 0) // what it had for its next task
-			return
-		case parked:
-		default:
 			return
 		}
 		l := &q.lists[s.level]
 		if l.wait > 0 {
-			q.lookAgain(l)
+			q.lookAgain(l) // a task that came while it was blocked may be cheaper
 		}
-		l.parked.remove(s)
-		s.place = freed
-		l.freed.push(s)
+		if s.place == parked {
+			l.parked.remove(s)
+			s.place = freed
+			l.freed.push(s)
+		}
 	})
 }
 
@@ -60,8 +58,8 @@ func (q *Queue[K, T]) park(s *seat[K, T]) {
 	q.lists[s.level].parked.push(s)
 }
 
-// halt parks a seat of the active list, or at the head of the fresh one. A turn that had not begun it has had all the
-// same.
+// halt parks a seat of the active list, or at the head of the fresh one. A turn that had not
+// begun it has had all the same.
 func (q *Queue[K, T]) halt(l *list[K, T], s *seat[K, T]) {
 	hadTurn := s.inTurn || s.place == fresh
 	l.used = l.used || s.place == active

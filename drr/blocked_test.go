@@ -213,3 +213,20 @@ func TestChargeOfBlocked(t *testing.T) {
 		t.Errorf("place %d, deficit %d after a charge of 1, want nowhere, and 1 less than %d", a.seat.place, a.seat.deficit, before)
 	}
 }
+
+// A list that waits for a far round looks again once a tenant is not blocked any more: its
+// front may be a cheaper task, which came while it was.
+func TestUnblockLooksAgain(t *testing.T) {
+	q, tenants := makeTenants(Config{}, 1, 1)
+	a := tenants[0]
+	push(q, a, plainTask(1, 9))
+	var payload int
+	if _, v := q.NextWithin(0, q.Round(), &payload, new(Head)); v != Ahead || !q.Waiting() {
+		t.Fatalf("verdict %d, waiting %t, want to wait", v, q.Waiting())
+	}
+	q.Block(a)
+	push(q, a, Task[int]{Payload: 2, Cost: 1, Due: NoDeadline, Priority: firq.PriorityHigh})
+	if q.Unblock(a); q.Waiting() {
+		t.Errorf("it waits until round %d in round %d, and its front can be paid", q.Tag(), q.Round())
+	}
+}
