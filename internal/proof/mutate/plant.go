@@ -34,7 +34,8 @@ func (s *sources) files(place string) ([]source, error) {
 		return all, nil
 	}
 	names := []string{filepath.Join(s.root, filepath.FromSlash(place))}
-	if path.Ext(place) == "" {
+	folder := !lua(place) && path.Ext(place) != ".go"
+	if folder {
 		names, _ = filepath.Glob(filepath.Join(names[0], "*.go"))
 	}
 	var all []source
@@ -47,7 +48,7 @@ func (s *sources) files(place string) ([]source, error) {
 			return nil, err
 		}
 		src := source{name: place, text: string(text), decls: map[string]span{"": {0, len(text)}}}
-		if path.Ext(place) == "" {
+		if folder {
 			src.name = path.Join(place, filepath.Base(name))
 		}
 		if !lua(src.name) {
