@@ -66,6 +66,12 @@
 // Where the runtime lacks a metric that this package reads (Go 1.25 has no count of
 // runnable goroutines), the others still work, and Sample says which is missing.
 //
+// # Cost
+//
+// An interval takes 5 µs and 5.6 kB; with one queue 10 to 37 µs, with one of 10,000 tenants
+// 85 to 300 µs, nearly all of it Stats (go test -run xxx -bench . ./watchdog). The timers cost
+// an idle process 0.14 % of one processor. A profile of 10,000 goroutines takes 9 to 12 ms.
+//
 // # Concurrency properties
 //
 // New and Status may be called from anywhere at any time; Status takes no lock. Run

@@ -33,7 +33,7 @@ func machineLike(r *rand.Rand, files, rounds, cells, slow int, speed float64) (f
 }
 
 // What happens to a program that has not changed, and to one that has become slower, in
-// 100 comparisons of 20 scenarios each. The figures are in BENCHMARKS.md.
+// 100 comparisons of 20 scenarios each; -v prints the figures.
 func TestFalseAlarms(t *testing.T) {
 	trials, cells := 100, 20
 	if testing.Short() {
