@@ -153,7 +153,7 @@ func limitTime(cmd *cli.Command) (undo func() error, err error) {
 		return func() error { return nil }, nil
 	}
 	percent := cmd.Int("quota")
-	lift, err := quota.Limit(percent)
+	lift, err := quota.Limit(percent, quota.Period)
 	if err != nil {
 		return nil, command.Misuse(cmd, fmt.Errorf("--quota: %w", err))
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/load"
 	"github.com/firq-go/firq/cmd/firqbench/internal/machine"
 	"github.com/firq-go/firq/cmd/firqbench/internal/profile"
+	"github.com/firq-go/firq/cmd/firqbench/internal/quota"
 	"github.com/firq-go/firq/cmd/firqbench/internal/report"
 	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
 	"github.com/firq-go/firq/cmd/firqbench/internal/suite"
@@ -210,6 +211,28 @@ func failures(cells []suite.Cell) error {
 	return fmt.Errorf("%d runs failed, see FAILED above", n)
 }
 
+// withQuota leaves out the scenarios that have a quota of their own, and says so, where there
+// can be none, or --quota sets another one; it is an error if they are named.
+func withQuota(cmd *cli.Command, chosen []scenario.Scenario, named bool) ([]scenario.Scenario, error) {
+	at := slices.IndexFunc(chosen, func(s scenario.Scenario) bool { return s.Quota > 0 })
+	if at < 0 {
+		return chosen, nil
+	}
+	err := quota.Try()
+	if cmd.IsSet("quota") {
+		err = errors.New("--quota sets another one")
+	}
+	if err == nil {
+		return chosen, nil
+	}
+	err = fmt.Errorf("%s needs a quota: %w", chosen[at].Name, err)
+	if named {
+		return nil, err
+	}
+	report.Printf(cmd.Root().ErrWriter, "left out: %v\n", err)
+	return slices.DeleteFunc(chosen, func(s scenario.Scenario) bool { return s.Quota > 0 }), nil
+}
+
 // runPlan makes a plan of the flags. All its errors are the user's.
 func runPlan(cmd *cli.Command) (*suite.Plan, error) {
 	only := append(command.List(cmd.String("only")), cmd.Args().Slice()...)
@@ -237,6 +260,9 @@ func runPlan(cmd *cli.Command) (*suite.Plan, error) {
 		chosen = slices.DeleteFunc(chosen, func(s scenario.Scenario) bool {
 			return overrides.Depth != nil && !s.CanBeDeep() || overrides.Skew != nil && s.Skew == 0
 		})
+	}
+	if chosen, err = withQuota(cmd, chosen, len(only) > 0); err != nil {
+		return nil, err
 	}
 	for i := range chosen {
 		if chosen[i], err = overrides.Apply(chosen[i]); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/firq-go/firq/cmd/firqbench/internal/command"
 	"github.com/firq-go/firq/cmd/firqbench/internal/report"
+	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
 )
 
 // At a rate the tables are those of an open loop, all scenarios that can are
@@ -41,5 +42,23 @@ func TestRunFormats(t *testing.T) {
 		if code != command.OK || !strings.HasPrefix(out, first) || !strings.Contains(out, "channel") {
 			t.Errorf("%s: exit code %d\n%s\n%s", format, code, out, errOut)
 		}
+	}
+}
+
+// A scenario with a quota is not run beside another quota: named, that is an error; else it is
+// left out, and that is said.
+func TestRunQuotaTwice(t *testing.T) {
+	code, _, errOut := call(t, append([]string{"run", "half", "--quota", "80"}, tiny...)...)
+	if code != command.Usage || !strings.Contains(errOut, "half needs a quota: --quota sets another one") {
+		t.Errorf("named: exit code %d, %s", code, errOut)
+	}
+	args := []string{"run", "--skip", strings.Join(scenario.Names()[1:], ","), "--quota", "0"}
+	for _, s := range scenario.All() {
+		if s.Quota > 0 {
+			args[2] = strings.Replace(args[2], ","+s.Name, "", 1)
+		}
+	}
+	if _, _, errOut = call(t, append(args, tiny...)...); !strings.Contains(errOut, "left out: half needs a quota") {
+		t.Errorf("not named: %s", errOut)
 	}
 }

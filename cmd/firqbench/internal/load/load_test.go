@@ -3,12 +3,14 @@ package load
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/firq-go/firq/cmd/firqbench/internal/contest"
+	"github.com/firq-go/firq/cmd/firqbench/internal/quota"
 	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
 )
 
@@ -38,7 +40,8 @@ func soon(t *testing.T, what string, f func()) {
 // small makes a scenario short, not different.
 func small(s scenario.Scenario) scenario.Scenario {
 	s.Tenants = min(s.Tenants, 2000)
-	s.Neighbour = false // it would keep all tests from running; see TestNeighbour
+	// Other tests would have less, too; see TestNeighbour and TestConfined.
+	s.Neighbour, s.Processors, s.Quota = false, 0, 0
 	return s
 }
 
@@ -299,6 +302,39 @@ func TestNeighbour(t *testing.T) {
 		return
 	}
 	t.Error("no scenario has one")
+}
+
+// A run has the processors that its scenario says, also while its contestant is made, and
+// what follows has all of them. Where there is no quota, the error says so.
+func TestConfined(t *testing.T) {
+	all := runtime.GOMAXPROCS(0)
+	for _, c := range []struct {
+		name string
+		want int
+	}{{"contended", all}, {"one_processor", 1}, {"half", quota.Processors(50*runtime.NumCPU(), runtime.NumCPU())}} {
+		s, err := scenario.Choose([]string{c.name}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		simple, got := contestant(t, contest.Simple), 0
+		made := simple.New
+		simple.New = func(c contest.Config) (contest.Queue, error) {
+			got = runtime.GOMAXPROCS(0)
+			return made(c)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+		defer cancel()
+		res, err := Run(ctx, Spec{Scenario: s[0], Contestant: simple, Warmup: tick, Measure: 20 * tick, Probe: -1})
+		if missing := quota.Try(); s[0].Quota > 0 && missing != nil {
+			if err == nil || !strings.Contains(err.Error(), "control group") {
+				t.Errorf("%s: %v, want an error: %v", c.name, err, missing)
+			}
+			continue
+		}
+		if err != nil || res.Elapsed == 0 || got != c.want || runtime.GOMAXPROCS(0) != all {
+			t.Errorf("%s: on %d processors, want %d, then %d; %v", c.name, got, c.want, runtime.GOMAXPROCS(0), err)
+		}
+	}
 }
 
 // depth notes the least that was queued from when it was deep until over is set.

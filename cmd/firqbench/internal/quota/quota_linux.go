@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func limit(percent int) (undo func() error, err error) {
+func limit(percent int, period time.Duration) (undo func() error, err error) {
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return nil, errNone
@@ -20,7 +20,7 @@ func limit(percent int) (undo func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.enter(percent, os.Getpid())
+	return g.enter(percent, period, os.Getpid())
 }
 
 // group is where the process is, and where a group of its own can be.
@@ -78,12 +78,12 @@ func write(dir, name, value string) error {
 }
 
 // enter makes the group, limits it and moves the process into it.
-func (g group) enter(percent, pid int) (undo func() error, err error) {
+func (g group) enter(percent int, each time.Duration, pid int) (undo func() error, err error) {
 	dir := filepath.Join(g.parent, fmt.Sprintf("firqbench-%d", pid))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
-	period := Period.Microseconds()
+	period := each.Microseconds()
 	quota := int64(percent) * period / 100
 	if g.second {
 		err = write(dir, "cpu.max", fmt.Sprintf("%d %d", quota, period))

@@ -67,7 +67,7 @@ func TestFind(t *testing.T) {
 // Where the new folder has none of the kernel's files, nothing is left of it.
 func TestEnterFails(t *testing.T) {
 	root := folder(t, nil)
-	if _, err := (group{own: root, parent: root}).enter(80, os.Getpid()); err == nil {
+	if _, err := (group{own: root, parent: root}).enter(80, Period, os.Getpid()); err == nil {
 		t.Error("a folder was taken for a control group")
 	}
 	if left, _ := os.ReadDir(root); len(left) != 0 {
@@ -83,7 +83,7 @@ func TestLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	const percent = 20
-	undo, err := Limit(percent)
+	undo, err := Limit(percent, Period)
 	if err != nil {
 		if !strings.Contains(err.Error(), "systemd-run") {
 			t.Errorf("the error does not help: %v", err)

@@ -2,4 +2,6 @@
 
 package quota
 
-func limit(int) (undo func() error, err error) { return nil, errNone }
+import "time"
+
+func limit(int, time.Duration) (undo func() error, err error) { return nil, errNone }

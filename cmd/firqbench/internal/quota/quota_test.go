@@ -4,7 +4,7 @@ import "testing"
 
 func TestLimitRefuses(t *testing.T) {
 	for _, percent := range []int{-1, 0, Most + 1} {
-		if _, err := Limit(percent); err == nil {
+		if _, err := Limit(percent, Period); err == nil {
 			t.Errorf("%d percent was taken", percent)
 		}
 	}

@@ -6,7 +6,9 @@ import (
 )
 
 // All returns the scenarios in the order of the report.
-func All() []Scenario { return slices.Concat(crowds(), skews(), extras(), overloads(), alone()) }
+func All() []Scenario {
+	return slices.Concat(crowds(), lessTime(), skews(), extras(), overloads(), alone())
+}
 
 // crowds are about how many send, and in which calls.
 func crowds() []Scenario {
@@ -23,14 +25,6 @@ func crowds() []Scenario {
 			More: "Consumers pause while less is under way. Each task comes out long after it went in: neither it nor what " +
 				"leads to it is in a cache, and a queue that grows has grown.",
 			Window: 60_000, Deep: true,
-		}),
-		with(Scenario{
-			Name:  "busy_neighbour",
-			About: "the everyday case with less than one processor of its own",
-			More: "Another process keeps every processor busy with as many threads as there are processors, so that there is " +
-				"less than one left for this one (up to 8 processors; with more, a ninth of each). Goroutines do not run side by side " +
-				"then, and whoever is stopped by the operating system stays so for milliseconds, with what he holds.",
-			Neighbour: true,
 		}),
 		with(Scenario{
 			Name:  "calls_only",
@@ -66,6 +60,48 @@ func crowds() []Scenario {
 				"together. A contestant without handles is called with keys, as in many_tenants.",
 			Tenants: 100_000,
 			Handles: true,
+		}),
+	}
+}
+
+// lessTime are about less than two processors' time, as containers have it.
+func lessTime() []Scenario {
+	return []Scenario{
+		with(Scenario{
+			Name:  "busy_neighbour",
+			About: "the everyday case with less than one processor of its own",
+			More: "Another process keeps every processor busy with as many threads as there are processors, so that there is " +
+				"less than one left for this one (up to 8 processors; with more, a ninth of each). Goroutines do not run side by side " +
+				"then, and whoever is stopped by the operating system stays so for milliseconds, with what he holds.",
+			Neighbour: true,
+		}),
+		with(Scenario{
+			Name:  "one_processor",
+			About: "the everyday case with GOMAXPROCS=1",
+			More: "A container with one processor. Goroutines do not run side by side, so a lock is found taken only if its " +
+				"holder was preempted, and whatever is done to keep processors apart is done for nothing.",
+			Processors: 1,
+		}),
+		with(Scenario{
+			Name:  "one_processor_calls",
+			About: "calls_only with GOMAXPROCS=1",
+			More: "2 producers and 2 consumers that do nothing but call: what a task costs, and what it costs to let others " +
+				"run.",
+			Producers: 2, Consumers: 2, FixedWork: true, Processors: 1,
+		}),
+		with(Scenario{
+			Name:    "one_processor_hot",
+			About:   "single_hot_tenant with GOMAXPROCS=1",
+			More:    "Nothing to be fair about, and no other processor: a channel is made for it.",
+			Tenants: 1, Processors: 1,
+		}),
+		with(Scenario{
+			Name:  "half",
+			About: "the everyday case with a quota of half of the processors' time",
+			More: "A container with a limit of processor time: once its share of 10 ms is used up the kernel stops it, whatever its " +
+				"goroutines hold, until the next 10 ms begin. (Containers have 100 ms; a run is too short for that.) It takes Linux " +
+				"and the right to make a control group; where that is missing firqbench run says so and leaves it out.",
+			Quota: 50,
 		}),
 	}
 }

@@ -90,6 +90,11 @@ type Scenario struct {
 
 	// Neighbour: another process keeps all processors busy (see package neighbour).
 	Neighbour bool `json:"neighbour,omitempty"`
+	// Processors is GOMAXPROCS during a run; 0: as it is.
+	Processors int `json:"processors,omitempty"`
+	// Quota is the part of the machine's processor time, in percent, that the process may use
+	// during a run (see package quota); 0: all of it.
+	Quota int `json:"quota_percent,omitempty"`
 
 	// Focus names the tasks whose queue time is shown by itself, "" for none:
 	// those of tenants other than the hot one, or those of critical priority.
@@ -122,7 +127,7 @@ func (s *Scenario) CanBeDeep() bool { return s.CanOpen() && !s.Reject }
 // CanCount reports whether a run may be a number of tasks instead of a time: not where
 // producers go by the clock, or tasks expire, so that a slower machine does other work.
 func (s *Scenario) CanCount() bool {
-	return s.Overload == 0 && s.QuietRate == 0 && !s.Neighbour && !s.Deadlines()
+	return s.Overload == 0 && s.QuietRate == 0 && !s.Neighbour && s.Quota == 0 && !s.Deadlines()
 }
 
 // Deadlines reports whether tasks may come too late.

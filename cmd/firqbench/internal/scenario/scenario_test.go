@@ -11,7 +11,7 @@ import (
 func TestAll(t *testing.T) {
 	want := []string{
 		"hot_tenant_sustained", "burst_massive", "mixed_priorities", "deadline_expiration", "capacity_pressure",
-		"contended", "deep_backlog", "busy_neighbour", "one_to_one", "calls_only", "batches", "overload", "single_hot_tenant", "many_tenants", "many_tenants_by_handle", "skewed_90", "zipf", "uncontended", "ping_pong",
+		"contended", "deep_backlog", "busy_neighbour", "one_processor", "one_processor_calls", "one_processor_hot", "half", "one_to_one", "calls_only", "batches", "overload", "single_hot_tenant", "many_tenants", "many_tenants_by_handle", "skewed_90", "zipf", "uncontended", "ping_pong",
 	}
 	got := Names()
 	for _, name := range want {
