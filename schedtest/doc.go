@@ -23,7 +23,9 @@
 // should have returned gets ten seconds, so a lost wake-up is a failure of one subtest
 // and not a hang. A subtest that hangs in a call without a context fails with the
 // stacks of all goroutines. Comparisons with the model (subtests model/...) print the
-// seed and the shortest failing sequence of calls that they found.
+// seed and the shortest failing sequence of calls that they found. Most checks enqueue by
+// key, by handle or by both, as a seed draws that Run and RunPanics print: with it in the
+// variable FIRQ_SEED they draw the same again.
 //
 // # What it cannot test
 //

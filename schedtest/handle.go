@@ -5,60 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/firq-go/firq"
 )
-
-// byHandle is a scheduler that is only enqueued at by handles, so that what holds by
-// key is seen to hold by handle.
-type byHandle[K comparable, T any] struct {
-	firq.Scheduler[K, T]
-	fresh   bool     // each call has a handle of its own: keys may be such as no map takes
-	handles sync.Map // K to firq.Handle[K, T]
-	kept    atomic.Int64
-}
-
-// mostKept is how many handles a byHandle keeps: others measure what a scheduler keeps alive.
-const mostKept = 1000
-
-func (s *byHandle[K, T]) handle(k K) firq.Handle[K, T] {
-	if s.fresh {
-		return s.Tenant(k)
-	}
-	if h, ok := s.handles.Load(k); ok {
-		return h.(firq.Handle[K, T])
-	}
-	if s.kept.Add(1) > mostKept {
-		return s.Tenant(k)
-	}
-	h, _ := s.handles.LoadOrStore(k, s.Tenant(k))
-	return h.(firq.Handle[K, T])
-}
-
-func (s *byHandle[K, T]) Enqueue(k K, t firq.Task[T]) error { return s.handle(k).Enqueue(t) }
-
-func (s *byHandle[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) error {
-	return s.handle(k).EnqueueWait(ctx, t)
-}
-
-func (s *byHandle[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (int, error) {
-	return s.handle(k).EnqueueBatch(ts)
-}
-
-// handled makes a maker whose schedulers are enqueued at by handles.
-func handled(newSched maker) maker {
-	return func(cfg config) (sched, error) {
-		s, err := newSched(cfg)
-		if err != nil {
-			return nil, err
-		}
-		return &byHandle[string, int]{Scheduler: s}, nil
-	}
-}
 
 // What is not by key as well.
 var handleChecks = []check{

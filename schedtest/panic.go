@@ -35,6 +35,7 @@ func RunPanics[S firq.Scheduler[any, int]](t *testing.T, newScheduler func(firq.
 		}
 		return s, nil
 	}
+	d := &doors{seed: doorSeed(t)}
 	for _, c := range panicChecks {
 		t.Run(c.name, func(t *testing.T) {
 			guardFor(t, 4*panicLimit, func() { c.run(t, newSched) })
@@ -49,15 +50,9 @@ func RunPanics[S firq.Scheduler[any, int]](t *testing.T, newScheduler func(firq.
 					}
 					for _, shards := range []int{1, 4} {
 						t.Run(fmt.Sprintf("%s/%s/shards=%d", where, how.name, shards), func(t *testing.T) {
-							panicInBubble(t, newSched, m, where, how, shards)
+							panicInBubble(t, behind(d.of(t.Name()), newSched), m, where, how, shards)
 						})
 					}
-					t.Run(fmt.Sprintf("%s/%s/by handle", where, how.name), func(t *testing.T) {
-						panicInBubble(t, func(cfg anyConfig) (anySched, error) {
-							s, err := newSched(cfg)
-							return &byHandle[any, int]{Scheduler: s, fresh: true}, err
-						}, m, where, how, 2)
-					})
 				}
 			}
 		})

@@ -39,96 +39,78 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 		}
 		return s, nil
 	}
-	for _, g := range []struct {
-		name   string
-		checks []check
-	}{
-		{"input", inputChecks},
-		{"order", orderChecks},
-		{"share", shareChecks},
-		{"quantum", quantumChecks},
-		{"charge", chargeChecks},
-		{"priority", priorityChecks},
-		{"newest", newestChecks},
-		{"new-tenants", newTenantChecks},
-		{"model", modelChecks},
-		{"fifo", fifoChecks},
-		{"flows", flowChecks},
-		{"limits", limitChecks},
-		{"limits-race", limitRaceChecks},
-		{"threshold", thresholdChecks},
-		{"conserve", conserveChecks},
-		{"deadline", deadlineChecks},
-		{"reclaim", reclaimChecks},
-		{"cancel", cancelChecks},
-		{"cancel-memory", cancelMemoryChecks},
-		{"cancel-race", cancelRaceChecks},
-		{"policy", policyChecks},
-		{"wait", waitChecks},
-		{"wait-race", waitRaceChecks},
-		{"admission", admissionChecks},
-		{"in-flight", inFlightChecks},
-		{"close", closeChecks},
-		{"shutdown", shutdownChecks},
-		{"shutdown-left", shutdownLeftChecks},
-		{"wake", wakeChecks},
-		{"wake-spent", wakeSpentChecks},
-		{"never-empty", neverEmptyChecks},
-		{"re-entry", reentryChecks},
-		{"shards", shardChecks},
-		{"fairness", fairnessChecks},
-		{"costly", costlyChecks},
-		{"lag", lagChecks},
-		{"codel", codelChecks},
-		{"stats", statsChecks},
-		{"tenants", tenantChecks},
-		{"crowd", crowdChecks},
-		{"memory", memoryChecks},
-		{"all", iteratorChecks},
-		{"handle", handleChecks},
-		{"new-limits", newLimitChecks},
-		{"new-limits-race", newLimitRaceChecks},
-		{"limits-for", limitsForChecks},
-		{"limits-all", limitsAllChecks},
-	} {
-		t.Run(g.name, func(t *testing.T) { runChecks(t, newSched, g.checks) })
-	}
-	for _, g := range []struct {
-		name   string
-		checks []check
-	}{
-		{"order", orderChecks},
-		{"quantum", quantumChecks},
-		{"limits", limitChecks},
-		{"limits-race", limitRaceChecks},
-		{"threshold", thresholdChecks},
-		{"reclaim", reclaimChecks},
-		{"cancel", cancelChecks},
-		{"policy", policyChecks},
-		{"wait", waitChecks},
-		{"wait-race", waitRaceChecks},
-		{"admission", admissionChecks},
-		{"close", closeChecks},
-		{"shutdown", shutdownChecks},
-		{"re-entry", reentryChecks},
-		{"tenants", tenantChecks},
-		{"crowd", crowdChecks},
-		{"new-limits", newLimitChecks},
-		{"limits-for", limitsForChecks},
-	} {
-		t.Run(g.name+", by handle", func(t *testing.T) { runChecks(t, handled(newSched), g.checks) })
+	d := &doors{seed: doorSeed(t)}
+	for _, g := range groups {
+		t.Run(g.name, func(t *testing.T) {
+			for _, c := range g.checks {
+				t.Run(c.name, func(t *testing.T) {
+					if !c.alone {
+						t.Parallel()
+					}
+					m := maker(newSched)
+					if !g.direct {
+						m = behind(d.of(t.Name()), newSched)
+					}
+					guard(t, func() { c.run(t, m) })
+				})
+			}
+		})
 	}
 }
 
-func runChecks(t *testing.T, newSched maker, checks []check) {
-	for _, c := range checks {
-		t.Run(c.name, func(t *testing.T) {
-			if !c.alone {
-				t.Parallel()
-			}
-			guard(t, func() { c.run(t, newSched) })
-		})
-	}
+// groups are all checks of Run.
+var groups = []struct {
+	name   string
+	checks []check
+	direct bool // by key, and what the check itself does by handle
+}{
+	{name: "input", checks: inputChecks},
+	{name: "order", checks: orderChecks},
+	{name: "share", checks: shareChecks},
+	{name: "quantum", checks: quantumChecks},
+	{name: "charge", checks: chargeChecks},
+	{name: "priority", checks: priorityChecks},
+	{name: "newest", checks: newestChecks},
+	{name: "new-tenants", checks: newTenantChecks},
+	{name: "model", checks: modelChecks},
+	{name: "fifo", checks: fifoChecks},
+	{name: "flows", checks: flowChecks},
+	{name: "limits", checks: limitChecks},
+	{name: "limits-race", checks: limitRaceChecks},
+	{name: "threshold", checks: thresholdChecks},
+	{name: "conserve", checks: conserveChecks},
+	{name: "deadline", checks: deadlineChecks},
+	{name: "reclaim", checks: reclaimChecks},
+	{name: "cancel", checks: cancelChecks},
+	{name: "cancel-memory", checks: cancelMemoryChecks, direct: true},
+	{name: "cancel-race", checks: cancelRaceChecks},
+	{name: "policy", checks: policyChecks},
+	{name: "wait", checks: waitChecks},
+	{name: "wait-race", checks: waitRaceChecks},
+	{name: "admission", checks: admissionChecks},
+	{name: "in-flight", checks: inFlightChecks},
+	{name: "close", checks: closeChecks},
+	{name: "shutdown", checks: shutdownChecks},
+	{name: "shutdown-left", checks: shutdownLeftChecks},
+	{name: "wake", checks: wakeChecks},
+	{name: "wake-spent", checks: wakeSpentChecks},
+	{name: "never-empty", checks: neverEmptyChecks},
+	{name: "re-entry", checks: reentryChecks},
+	{name: "shards", checks: shardChecks},
+	{name: "fairness", checks: fairnessChecks},
+	{name: "costly", checks: costlyChecks},
+	{name: "lag", checks: lagChecks},
+	{name: "codel", checks: codelChecks},
+	{name: "stats", checks: statsChecks},
+	{name: "tenants", checks: tenantChecks},
+	{name: "crowd", checks: crowdChecks},
+	{name: "memory", checks: memoryChecks, direct: true},
+	{name: "all", checks: iteratorChecks},
+	{name: "handle", checks: handleChecks, direct: true},
+	{name: "new-limits", checks: newLimitChecks},
+	{name: "new-limits-race", checks: newLimitRaceChecks},
+	{name: "limits-for", checks: limitsForChecks},
+	{name: "limits-all", checks: limitsAllChecks, direct: true},
 }
 
 // patience is how long a call that must return may take. It is far above what
