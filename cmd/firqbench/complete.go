@@ -31,7 +31,7 @@ func complete(contestants []contest.Contestant, arguments []string) cli.ShellCom
 			candidates = names(contestants)
 		case "--format":
 			candidates = []string{export.Table, export.JSON, export.CSV, export.Benchfmt}
-			if cmd.Name == "matrix" || cmd.Name == "model" {
+			if cmd.Name == "matrix" {
 				candidates = []string{export.Table, export.JSON, markdown}
 			}
 		case "--arrivals":

@@ -26,7 +26,7 @@ func TestCompletion(t *testing.T) {
 	for args, want := range map[string]string{
 		"run": "zipf\n", "run zipf": "zipf\n", "sweep": "zipf\n", "run --contestants": "floor\n", "run --format": "benchfmt\n",
 		"run --arrivals": "poisson\n", "compare --metrics": "queue-p99.9\n", "replay --contestants": "fifo\n", "run --form": "--format:print as",
-		"model --format": "markdown\n", "model": "",
+		"matrix --format": "markdown\n",
 		"compare": "", // files
 	} {
 		code, out, errOut := call(t, append(strings.Fields(args), "--generate-shell-completion")...)

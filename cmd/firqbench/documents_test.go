@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq/cmd/firqbench/internal/command"
-	"github.com/firq-go/firq/internal/proof/race"
 )
 
 var update = flag.Bool("update", false, "write the tables of the documents anew")
@@ -24,7 +23,7 @@ func TestDocuments(t *testing.T) {
 	root := filepath.Join("..", "..")
 	t.Chdir(root)
 	tables := 0
-	for _, document := range []string{"README.md", "BENCHMARKS.md", filepath.Join("docs", "model.md")} {
+	for _, document := range []string{"README.md", "BENCHMARKS.md"} {
 		text, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)
@@ -32,9 +31,6 @@ func TestDocuments(t *testing.T) {
 		after := made.ReplaceAllStringFunc(string(text), func(block string) string {
 			tables++
 			parts := made.FindStringSubmatch(block)
-			if race.Enabled && strings.HasPrefix(parts[1], "model ") {
-				return block // a simulation by one goroutine, a minute with the race detector
-			}
 			code, out, errOut := call(t, arguments(t, parts[1])...)
 			if code != command.OK {
 				t.Errorf("%s: firqbench %s: exit code %d\n%s", document, parts[1], code, errOut)

@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -48,12 +49,16 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		EnableShellCompletion: true,
 
 		ConfigureShellCompletionCommand: showCompletion,
-		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), matrixCommand(), modelCommand(), instructionsCommand(), reportCommand(), liveCommand(), listCommand(), envCommand()},
+		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), matrixCommand(), instructionsCommand(), reportCommand(), liveCommand(), listCommand(), envCommand()},
 		Action: func(_ context.Context, cmd *cli.Command) error {
-			if name := cmd.Args().First(); name != "" {
-				return command.Misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, matrix, model, instructions, report, live, list, env, completion", name))
+			switch name := cmd.Args().First(); name {
+			case "":
+				return cli.ShowRootCommandHelp(cmd)
+			case "model":
+				return command.Misuse(cmd, errors.New("model is gone: it predicted machines that it was not measured on; scripts/multicore measures yours"))
+			default:
+				return command.Misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, matrix, instructions, report, live, list, env, completion", name))
 			}
-			return cli.ShowRootCommandHelp(cmd)
 		},
 	}, stdout, stderr)
 }

@@ -68,7 +68,8 @@ func TestHelp(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	good := write(t, "t.csv", smallTrace)
 	for _, c := range []struct{ args, want string }{
-		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, matrix, model, instructions, report, live, list, env, completion`},
+		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, matrix, instructions, report, live, list, env, completion`},
+		{"model", "model is gone"},
 		{"--nope", "-nope"},
 		{"list zipf", `unknown argument "zipf"`},
 		{"env now", `unknown argument "now"`},
