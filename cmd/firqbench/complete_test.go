@@ -27,7 +27,7 @@ func TestCompletion(t *testing.T) {
 		"run": "zipf\n", "run zipf": "zipf\n", "sweep": "zipf\n", "run --contestants": "floor\n", "run --format": "benchfmt\n",
 		"run --arrivals": "poisson\n", "compare --metrics": "queue-p99.9\n", "replay --contestants": "fifo\n", "run --form": "--format:print as",
 		"matrix --format": "markdown\n",
-		"compare": "", // files
+		"compare":         "", // files
 	} {
 		code, out, errOut := call(t, append(strings.Fields(args), "--generate-shell-completion")...)
 		if code != command.OK || errOut != "" || !strings.Contains(out, want) || want == "" && out != "" {
