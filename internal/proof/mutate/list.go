@@ -16,8 +16,6 @@ type mutant struct {
 	changes []change
 	killers []killer // expected, tried in this order
 
-	old, new string // lines of a file that occur in it exactly once, and those in their place
-
 	file   string // from the root of the module, see plant
 	faulty string // its text with the fault
 	wrong  error  // why there is none
@@ -63,12 +61,7 @@ func load(root string) ([]mutant, error) {
 	}
 	code := sources{root: root, read: map[string][]source{}}
 	for i := range all {
-		m := &all[i]
-		if m.in == "" {
-			m.wrong = m.plantLines(&code)
-		} else {
-			m.wrong = m.plant(&code)
-		}
+		all[i].wrong = all[i].plant(&code)
 	}
 	return all, nil
 }
@@ -86,7 +79,6 @@ func load(root string) ([]mutant, error) {
 // schedules say how the test is built, long that it runs without -short.
 func parse(text string) (all []mutant, err error) {
 	var m *mutant
-	var part *string // old, new or nil: the head
 	replaces := false
 	n := 0
 	for line := range strings.Lines(text) {
@@ -96,15 +88,9 @@ func parse(text string) (all []mutant, err error) {
 		switch {
 		case strings.HasPrefix(line, "== "):
 			all = append(all, mutant{name: rest})
-			m, part, replaces = &all[len(all)-1], nil, false
+			m, replaces = &all[len(all)-1], false
 		case m == nil:
 			// What the file is about.
-		case line == "-- old\n":
-			part = &m.old
-		case line == "-- new\n":
-			part = &m.new
-		case part != nil:
-			*part += line
 		case word == "-":
 			if replaces || len(m.changes) == 0 {
 				m.changes = append(m.changes, change{})
@@ -123,8 +109,6 @@ func parse(text string) (all []mutant, err error) {
 			m.why = rest
 		case word == "in":
 			m.in = rest
-		case word == "file":
-			m.file = rest
 		case word == "test":
 			k, err := parseKiller(strings.Fields(rest))
 			if err != nil {
@@ -137,22 +121,12 @@ func parse(text string) (all []mutant, err error) {
 	}
 	for i := range all {
 		m := &all[i]
-		// The empty lines between two mutants belong to neither.
-		m.old, m.new = trimEnd(m.old), trimEnd(m.new)
-		if m.why == "" || m.file+m.in == "" || m.old == m.new && len(m.changes) == 0 || len(m.killers) == 0 ||
+		if m.why == "" || m.in == "" || len(m.changes) == 0 || len(m.killers) == 0 ||
 			slices.ContainsFunc(m.changes, func(c change) bool { return len(tokens(c.old, false)) == 0 }) {
 			return nil, fmt.Errorf(" %s: incomplete", m.name)
 		}
 	}
 	return all, nil
-}
-
-// trimEnd leaves one newline at the end, of text that is not empty.
-func trimEnd(s string) string {
-	if s = strings.TrimRight(s, "\n"); s == "" {
-		return ""
-	}
-	return s + "\n"
 }
 
 func parseKiller(words []string) (k killer, err error) {

@@ -233,16 +233,3 @@ func match(have, want []lexeme) (n int) {
 	}
 	return n
 }
-
-// plantLines makes the faulty file of a mutant that quotes lines.
-func (m *mutant) plantLines(s *sources) error {
-	all, err := s.files(m.file)
-	if err != nil {
-		return err
-	}
-	if n := strings.Count(all[0].text, m.old); n != 1 {
-		return fmt.Errorf("%s: its old text occurs %d times in %s", m.name, n, m.file)
-	}
-	m.faulty = strings.Replace(all[0].text, m.old, m.new, 1)
-	return nil
-}
