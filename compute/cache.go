@@ -12,8 +12,9 @@ import (
 )
 
 // cache is the cache of this package, bounded by weight. Reading takes no lock: it looks
-// into a table, and marks what it finds as asked for if it is not yet. Writing takes one
-// lock for all, for a bounded number of steps.
+// into a table, and marks what it finds as asked for if it is not yet. Writing changes the table,
+// which has a lock, and then the tenants' lines, which have one lock for all: a caller that finds
+// it taken leaves the change to its holder (cache_later.go).
 //
 // Room is made in two choices. First, which tenant has to give: one that is silent; else the
 // one that has most, so that each tenant which is not silent keeps at least its equal part
@@ -21,23 +22,24 @@ import (
 // (cache_evict.go).
 type cache[T, K comparable, V any] struct {
 	// Immutable.
-	size  int64 // total weight
-	most  int64 // that one tenant may have
-	grace int64 // added to Entry.fresh, until when a result can be an answer
-	seed  maphash.Seed
-	clock *clock.Clock
-	read  []places[T, K, V] // where keys are looked up; a power of two
+	size   int64 // total weight
+	most   int64 // that one tenant may have
+	grace  int64 // added to Entry.fresh, until when a result can be an answer
+	seed   maphash.Seed
+	clock  *clock.Clock
+	read   []places[T, K, V] // where keys are looked up; a power of two
+	tables []table[T, K, V]  // who writes read
 
 	_ pad.Pad // readers need nothing of what follows
 
-	mu      sync.Mutex // guards the following, and the writing of read
-	tables  []table[T, K, V]
+	mu      sync.Mutex // guards the following; taken by lock
 	slots   slots[T, K, V]
 	ghosts  ghosts
 	tenants tenants[T]
 
 	weight atomic.Int64 // of all entries; written under mu
 	n      atomic.Int64 // entries; written under mu
+	later  later[T, K, V]
 	sweep  sweeper
 }
 
@@ -94,30 +96,10 @@ func (c *cache[T, K, V]) find(h uint64, k *Key[T, K]) *node[T, K, V] {
 func (c *cache[T, K, V]) table(h uint64) *table[T, K, V] { return &c.tables[h&uint64(len(c.tables)-1)] }
 
 // set keeps n instead of any other entry of its key. What is too heavy, for the cache or for
-// what the other tenants leave, is not kept, and neither is the other.
+// what the other tenants leave, is not kept, and neither is the other. Changes of one key come one
+// after the other.
 func (c *cache[T, K, V]) set(h uint64, n *node[T, K, V]) {
-	w := n.Weight()
-	for {
-		c.mu.Lock()
-		if old := c.find(h, &n.key); old != nil {
-			n.flags.Or(visited) // whoever made it anew was asked for it
-			if w <= old.Weight() {
-				c.replace(h, old, n)
-				break
-			}
-			c.take(h, old)
-		}
-		fits, more := c.room(n.key.Tenant, w)
-		if fits {
-			c.insert(h, n, w)
-			break
-		}
-		c.mu.Unlock()
-		if !more {
-			return
-		}
-	}
-	c.mu.Unlock()
+	c.change(change[T, K, V]{h, c.table(h).set(h, n, c.hash), n})
 	c.willExpire(c.end(&n.Entry))
 }
 
@@ -125,16 +107,48 @@ func (c *cache[T, K, V]) set(h uint64, n *node[T, K, V]) {
 // others put there until then is little.
 func (c *cache[T, K, V]) makeRoom(tenant T, w int64) {
 	for more := w > portion; more; {
-		c.mu.Lock()
+		c.lock()
 		_, more = c.room(tenant, w)
-		c.mu.Unlock()
+		c.unlock()
 	}
 }
 
-// insert adds n, for which there is room. Under mu.
+// apply does to the lines what was done to a table. Under mu.
+func (c *cache[T, K, V]) apply(x change[T, K, V]) {
+	n, old := x.n, x.old
+	if old != nil && old.slot == 0 { // it was evicted after it had gone
+		old = nil
+	}
+	if n == nil {
+		if old != nil {
+			c.take(x.h, old)
+		}
+		return
+	}
+	w := n.Weight()
+	if old != nil {
+		n.flags.Or(visited) // whoever made it anew was asked for it
+		if w <= old.Weight() {
+			c.replace(old, n)
+			return
+		}
+		c.take(x.h, old)
+	}
+	fits, more := c.room(n.key.Tenant, w)
+	for more { // a little: makeRoom has made the most of it
+		fits, more = c.room(n.key.Tenant, w)
+	}
+	if !fits {
+		c.table(x.h).discard(x.h, n)
+		return
+	}
+	c.insert(x.h, n, w)
+}
+
+// insert adds n to a line; there is room. Under mu.
 func (c *cache[T, K, V]) insert(h uint64, n *node[T, K, V], w int64) {
 	if c.ghosts.take(h) {
-		n.flags.Or(back) // nobody else has n yet
+		n.flags.Or(back)
 	}
 	t := c.tenants.of(n.key.Tenant)
 	c.weight.Add(w)
@@ -146,15 +160,13 @@ func (c *cache[T, K, V]) insert(h uint64, n *node[T, K, V], w int64) {
 	if t.young > t.part(0) && t.window.tail != at { // it grows
 		c.settle(t, c.slots.node(t.window.tail))
 	}
-	c.table(h).add(h, n, c.hash)
 }
 
 // replace puts n in the place of old, which is not lighter. Under mu.
-func (c *cache[T, K, V]) replace(h uint64, old, n *node[T, K, V]) {
-	n.slot = old.slot
+func (c *cache[T, K, V]) replace(old, n *node[T, K, V]) {
+	n.slot, old.slot = old.slot, 0
 	n.flags.Or(old.flags.Load() & inMain)
 	c.slots.set(n.slot, n)
-	c.table(h).swap(h, old, n)
 	less := old.Weight() - n.Weight()
 	t := c.tenants.of(n.key.Tenant)
 	if n.flags.Load()&inMain == 0 {
@@ -164,14 +176,14 @@ func (c *cache[T, K, V]) replace(h uint64, old, n *node[T, K, V]) {
 	c.tenants.weigh(t, -less)
 }
 
-// take removes a node that is there. Under mu.
+// take removes a node that is in a line. Under mu.
 func (c *cache[T, K, V]) take(h uint64, n *node[T, K, V]) {
 	c.takeFrom(c.tenants.byKey[n.key.Tenant], h, n)
 }
 
 func (c *cache[T, K, V]) takeFrom(t *tenant[T], h uint64, n *node[T, K, V]) {
 	w := n.Weight()
-	c.table(h).remove(h, n)
+	c.table(h).discard(h, n)
 	if n.flags.Load()&inMain != 0 {
 		t.main.remove(c.slots.link, n.slot)
 	} else {
@@ -186,17 +198,15 @@ func (c *cache[T, K, V]) takeFrom(t *tenant[T], h uint64, n *node[T, K, V]) {
 
 // remove forgets a key.
 func (c *cache[T, K, V]) remove(h uint64, k *Key[T, K]) {
-	c.mu.Lock()
-	if n := c.find(h, k); n != nil {
-		c.take(h, n)
+	if old := c.table(h).cut(h, k); old != nil {
+		c.change(change[T, K, V]{h, old, nil})
 	}
-	c.mu.Unlock()
 }
 
 // removeIf walks over all entries, some at a time, and forgets those that f says.
 func (c *cache[T, K, V]) removeIf(f func(*node[T, K, V]) bool) {
 	for from, more := 0, true; more; from++ {
-		c.mu.Lock()
+		c.lock()
 		if more = from < len(c.slots.pages); more {
 			for _, n := range c.slots.pages[from].nodes {
 				if n != nil && f(n) {
@@ -210,7 +220,7 @@ func (c *cache[T, K, V]) removeIf(f func(*node[T, K, V]) bool) {
 				c.tables[i].reset()
 			}
 		}
-		c.mu.Unlock()
+		c.unlock()
 	}
 }
 

@@ -1,7 +1,7 @@
 package compute
 
 // slots number the nodes, so that the lines need 8 bytes per entry and not 16, and nodes
-// none. Number 0 is nobody's. Guarded by the cache.
+// none. Number 0 is nobody's: a node that has it is in no line. Guarded by the cache.
 type slots[T, K comparable, V any] struct {
 	pages []*page[T, K, V]
 	free  uint32
@@ -92,6 +92,7 @@ func (s *slots[T, K, V]) add(n *node[T, K, V]) uint32 {
 
 // drop frees a number.
 func (s *slots[T, K, V]) drop(at uint32) {
+	s.node(at).slot = 0
 	s.set(at, nil)
 	*s.link(at) = link{newer: s.free}
 	s.free = at

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"math/bits"
+	"sync"
 	"sync/atomic"
 )
 
@@ -17,15 +18,19 @@ type places[T, K comparable, V any] struct {
 	at atomic.Pointer[[]octet[T, K, V]]
 }
 
-// octet is eight places, and their tags: a byte each, the first place's is the lowest.
+// octet is eight words, which is a cache line: seven places, and their tags, a byte each. The first
+// place's is the lowest; the highest byte is unused.
 type octet[T, K comparable, V any] struct {
 	tags atomic.Uint64
-	at   [8]atomic.Pointer[node[T, K, V]]
+	at   [perOctet]atomic.Pointer[node[T, K, V]]
 }
 
-// table is what writers know besides. Guarded by the cache.
+const perOctet = 7
+
+// table is what writers know besides.
 type table[T, K comparable, V any] struct {
 	at       *places[T, K, V] // immutable
+	mu       sync.Mutex       // guards the following, and the writing of at; under it no other lock is taken
 	live     int              // nodes
 	used     int              // places that are not empty
 	expected int              // immutable; how many nodes there will be, 0: unknown
@@ -39,7 +44,7 @@ const (
 
 const (
 	each    = 0x0101010101010101
-	highest = 0x8080808080808080
+	highest = 0x0080808080808080 // of each byte that is a tag
 )
 
 // tagOf returns the tag of a key: of bits that choose neither table nor group.
@@ -81,31 +86,47 @@ func (p *places[T, K, V]) find(h uint64, k *Key[T, K]) *node[T, K, V] {
 	}
 }
 
-// place returns where a node is that is there.
-func (t *table[T, K, V]) place(h uint64, n *node[T, K, V]) (g *octet[T, K, V], at int) {
-	groups, tag := *t.at.at.Load(), tagOf(h)
-	for i := first(h, len(groups)); ; {
-		g = &groups[i]
-		for m := equal(g.tags.Load(), tag); m != 0; m &= m - 1 {
-			if at = bits.TrailingZeros64(m) / 8; g.at[at].Load() == n {
-				return g, at
-			}
-		}
-		if i++; i == len(groups) {
-			i = 0
-		}
+// set puts n in the place of the node of its key, which it returns, or adds it.
+func (t *table[T, K, V]) set(h uint64, n *node[T, K, V], hash func(*Key[T, K]) uint64) (old *node[T, K, V]) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old = t.at.find(h, &n.key); old != nil {
+		g, at := t.place(h, old)
+		g.at[at].Store(n)
+		return old
 	}
+	all := t.at.at.Load()
+	if all == nil || t.used+1 > (perOctet-1)*len(*all) {
+		all = t.rebuild(hash)
+	}
+	t.put(*all, h, n)
+	return nil
 }
 
-// swap puts another node of its key in the place of one that is there.
-func (t *table[T, K, V]) swap(h uint64, old, with *node[T, K, V]) {
-	g, at := t.place(h, old)
-	g.at[at].Store(with)
+// cut takes the node of a key out, and returns it; nil: there is none.
+func (t *table[T, K, V]) cut(h uint64, k *Key[T, K]) *node[T, K, V] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.at.find(h, k)
+	if n != nil {
+		t.remove(h, n)
+	}
+	return n
 }
 
-// remove takes a node out that is there.
+// discard takes n out, if it is still there.
+func (t *table[T, K, V]) discard(h uint64, n *node[T, K, V]) {
+	t.mu.Lock()
+	t.remove(h, n)
+	t.mu.Unlock()
+}
+
+// remove is discard. Under mu.
 func (t *table[T, K, V]) remove(h uint64, n *node[T, K, V]) {
 	g, at := t.place(h, n)
+	if g == nil {
+		return
+	}
 	tags := g.tags.Load()
 	left := uint64(gone)
 	if equal(tags, empty) != 0 { // no search has ever gone past this octet
@@ -117,13 +138,28 @@ func (t *table[T, K, V]) remove(h uint64, n *node[T, K, V]) {
 	t.live--
 }
 
-// add adds a node whose key is not there.
-func (t *table[T, K, V]) add(h uint64, n *node[T, K, V], hash func(*Key[T, K]) uint64) {
+// place returns where a node is; nil: not there.
+func (t *table[T, K, V]) place(h uint64, n *node[T, K, V]) (g *octet[T, K, V], at int) {
 	all := t.at.at.Load()
-	if all == nil || t.used+1 > 7*len(*all) {
-		all = t.rebuild(hash)
+	if all == nil {
+		return nil, 0
 	}
-	t.put(*all, h, n)
+	groups, tag := *all, tagOf(h)
+	for i := first(h, len(groups)); ; {
+		g = &groups[i]
+		tags := g.tags.Load()
+		for m := equal(tags, tag); m != 0; m &= m - 1 {
+			if at = bits.TrailingZeros64(m) / 8; g.at[at].Load() == n {
+				return g, at
+			}
+		}
+		if equal(tags, empty) != 0 {
+			return nil, 0
+		}
+		if i++; i == len(groups) {
+			i = 0
+		}
+	}
 }
 
 // put stores n in the first place that has no node.
@@ -154,7 +190,7 @@ func (t *table[T, K, V]) rebuild(hash func(*Key[T, K]) uint64) *[]octet[T, K, V]
 	if t.expected > 0 {
 		want = min(want, max(t.live+1, t.expected)*5/4)
 	}
-	groups := make([]octet[T, K, V], max(want, (t.live+1)*5/4)/8+1)
+	groups := make([]octet[T, K, V], max(want, (t.live+1)*5/4)/perOctet+1)
 	t.live, t.used = 0, 0
 	if old != nil {
 		for i := range *old {
@@ -169,8 +205,12 @@ func (t *table[T, K, V]) rebuild(hash func(*Key[T, K]) uint64) *[]octet[T, K, V]
 	return &groups
 }
 
-// reset forgets everything.
+// reset gives the memory back, if there is no node.
 func (t *table[T, K, V]) reset() {
-	t.at.at.Store(nil)
-	t.live, t.used = 0, 0
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.live == 0 {
+		t.at.at.Store(nil)
+		t.used = 0
+	}
 }

@@ -64,6 +64,9 @@ func (c *cache[T, K, V]) intact(t rapid.TB) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if late := c.later.n.Load(); late != 0 {
+		t.Fatalf("%d changes are not applied", late)
+	}
 	n, weight := 0, int64(0)
 	for key, tn := range c.tenants.byKey {
 		young := c.inLine(t, key, &tn.window, 0)
@@ -80,7 +83,7 @@ func (c *cache[T, K, V]) intact(t rapid.TB) {
 	c.tenants.intact(t)
 	for i := range c.tables {
 		live, used, places := c.tables[i].count()
-		if live != c.tables[i].live || used != c.tables[i].used || 8*used > 7*places {
+		if live != c.tables[i].live || used != c.tables[i].used || perOctet*used > (perOctet-1)*places {
 			t.Fatalf("a table says %d nodes in %d places, has %d in %d of %d", c.tables[i].live, c.tables[i].used, live, used, places)
 		}
 		n -= live
@@ -162,7 +165,7 @@ func (t *table[T, K, V]) count() (live, used, places int) {
 			}
 		}
 	}
-	return live, used, 8 * len(*all)
+	return live, used, perOctet * len(*all)
 }
 
 // model is what is known of the cache from outside.

@@ -100,10 +100,11 @@
 //	Do, DoInfo   a hit: lock-free, no allocation, one read of the clock; the first hit in
 //	             a refresh window, and the first stale answer, start a goroutine.
 //	             A miss takes the lock of its part a few times, for a few instructions,
-//	             and then waits as gate.Gate.Acquire does; alone it allocates once
+//	             and then waits as gate.Gate.Acquire does; alone it allocates once.
+//	             If others insert too, one of them does that for up to 64 of them
 //	DoMany       as that many calls of Do; a goroutine for each key that misses
 //	Peek         as a hit
-//	Forget, Warm take the lock of the key's part, and of the cache
+//	Forget, Warm take the lock of the key's part, and insert or remove as a miss does
 //	ForgetTenant, ForgetAll
 //	             walk over all flights and entries, some at a time, each time with a lock
 //	SetLimit, SetGroups, SetQuantum
