@@ -9,11 +9,12 @@ func comesBackUnseen(st *stage, until string) {
 	d, restore := st.direct()
 	defer restore()
 	d.busy = true
-	st.build(config{})
-	st.queue("b", 4)
+	b := st.two(config{})[0] // a shard alone is ready as long as a tenant lingers
+	a := st.beside(b)
+	st.queue(b, 4)
 	st.must() // b lingers
-	one := d.call("E2 credit", func() { st.queue("b", 5) })
-	two := d.call(until, func() { st.queue("b", 6) })
+	one := d.call("E2 credit", func() { st.queue(b, 5) })
+	two := d.call(until, func() { st.queue(b, 6) })
 	if one.over || two.over {
 		one.run("")
 		return // the inbox is not full, or there is no such mark
@@ -26,8 +27,8 @@ func comesBackUnseen(st *stage, until string) {
 	if found {
 		return
 	}
-	st.queue("b", 7)
-	st.queue("a", 3)
+	st.queue(b, 7)
+	st.queue(a, 3)
 	if it := st.must(); it.Payload == 3 {
 		st.Errorf("3 came before b's tasks, which were there first")
 	}

@@ -103,16 +103,17 @@ var ordered = map[string]program{
 	// A call that found nothing has seen off the tenants that were served their last task: b comes
 	// anew, before a.
 	"nothing, and who was served goes": {2, func(st *stage) {
-		st.build(config{})
-		st.queue("b", 1, 4)
+		b := st.two(config{})[0] // a shard alone is ready as long as a tenant lingers
+		a := st.beside(b)
+		st.queue(b, 1, 4)
 		st.must() // now both are in the queue, and no activation is on its way
 		st.Go("consumer", func() { st.try() })
 		st.Go("client", func() {
 			if _, ok := st.try(); ok {
 				return
 			}
-			st.queue("b", 5)
-			st.queue("a", 3)
+			st.queue(b, 5)
+			st.queue(a, 3)
 			if it := st.must(); it.Payload != 5 {
 				st.Errorf("%d came before 5", it.Payload)
 			}
