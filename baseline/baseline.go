@@ -1,8 +1,13 @@
-// Package baseline is the mutex core: the contract of package firq over package drr
-// with one lock (Shards: 1), or one per shard. The low-contention core is measured
-// against it. The comparison is fair: both have the same order of service, checks,
-// histograms, clock, parking and batch calls. This core is also the simplest correct
-// scheduler of this module, and a good choice where contention is low.
+// Package baseline is the scheduler of package firq with a mutex: the simplest correct one of
+// this module, and a good choice where contention is low.
+//
+//	s, err := baseline.New(firq.Config[string, Job]{MaxPerTenant: 100})
+//	err = s.Enqueue("tenant-a", firq.Task[Job]{Payload: job})
+//	it, err := s.Dequeue(ctx)
+//
+// It is package drr under one lock (Shards: 1), or under one per shard. Package lockfree, which
+// does the same with less contention, is measured against it. The comparison is fair: both have
+// the same order of service, checks, histograms, clock, parking and batch calls.
 //
 // # Concurrency properties
 //
@@ -29,7 +34,7 @@ import (
 
 // Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.
 type Scheduler[K comparable, T any] struct {
-	env     *serve.Env[K, T]
+	shared  *serve.Shared[K, T]
 	placer  shardsel.Placer[K]
 	cursors *shardsel.Cursors
 	rounds  *shardsel.Rounds
@@ -78,27 +83,27 @@ func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 	if cfg.Shards == 0 {
 		cfg.Shards = 1
 	}
-	env, err := serve.NewEnv(cfg)
+	shared, err := serve.NewShared(cfg)
 	if err != nil {
 		return nil, err
 	}
-	n := env.Config.Shards
+	n := shared.Config.Shards
 	s := &Scheduler[K, T]{
-		env:     env,
+		shared:  shared,
 		placer:  shardsel.NewPlacer[K](n),
 		cursors: shardsel.NewCursors(runtime.GOMAXPROCS(0), n),
-		rounds:  shardsel.NewRounds(n, env.Config.FairnessSlack),
+		rounds:  shardsel.NewRounds(n, shared.Config.FairnessSlack),
 		shards:  make([]*shard[K, T], n),
 	}
-	s.most.Store(int64(env.Config.MaxGlobal))
+	s.most.Store(int64(shared.Config.MaxGlobal))
 	s.parker = park.New(s.work)
 	s.life.Init(func() {
 		s.parker.WakeAll()
-		s.env.Waiters.WakeAll()
+		s.shared.Waiters.WakeAll()
 	})
 	for i := range s.shards {
 		sh := &shard[K, T]{s: s, tenants: make(map[K]*tenant[K, T])}
-		sh.Shard = serve.NewShard(env, sh)
+		sh.Shard = serve.NewShard(shared, sh)
 		sh.Share(s.rounds, i)
 		sh.Queue.Lazy(true) // nothing waits elsewhere
 		s.shards[i] = sh
@@ -130,14 +135,14 @@ func (sh *shard[K, T]) Late(t *drr.Tenant[K, T], task *drr.Task[T]) {
 func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropReason) {
 	sh.Dropped(&t.Tenant, task, why)
 	sh.s.held.Add(-1)
-	sh.s.env.Waiters.Released(t.Key, 1)
+	sh.s.shared.Waiters.Released(t.Key, 1)
 }
 
 // lock takes the lock and lets the queue catch up with the other shards, so that
 // what the caller changes is changed as of now, and not of the last look.
 func (sh *shard[K, T]) lock() {
 	failpoint.Lock(&sh.mu, "lock")
-	if !sh.Ready() && sh.Shared() {
+	if !sh.Ready() && sh.SharesTime() {
 		sh.Join() // idle until now
 	}
 	sh.CatchUp()
@@ -152,7 +157,7 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
 	sh.Publish(ready)
-	sh.TellIdle()
+	sh.PublishIdle()
 	drops := sh.TakeDrops()
 	sh.mu.Unlock()
 	failpoint.At("notify")
@@ -163,9 +168,9 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 		defer s.drainCheck() // after OnDrop was told, even if it panics
 	}
 	if len(served) > 0 {
-		s.env.TellServed(drops, served)
+		s.shared.NotifyServed(drops, served)
 	} else {
-		s.env.TellDrops(drops)
+		s.shared.NotifyDrops(drops)
 	}
 }
 
@@ -182,19 +187,19 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 		sh.AddTo(counters)
 		sh.mu.Unlock()
 	}
-	return s.env.Stats(counters, s.Len(), int(s.most.Load()))
+	return s.shared.Stats(counters, s.Len(), int(s.most.Load()))
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on.
 func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
-	if s.env.CheckTenant(k) != nil {
+	if s.shared.CheckTenant(k) != nil {
 		return // it could not be found again
 	}
 	quantum = max(quantum, 1)
 	sh := s.shardOf(k)
 	sh.lock()
 	defer sh.unlock()
-	s.env.SetQuantum(k, quantum)
+	s.shared.SetQuantum(k, quantum)
 	if t := sh.tenants[k]; t != nil {
 		sh.SetQuantum(&t.Tenant, quantum)
 	}
@@ -202,15 +207,15 @@ func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 
 // ResetQuantum gives the tenant back the quantum that the config says.
 func (s *Scheduler[K, T]) ResetQuantum(k K) {
-	if s.env.CheckTenant(k) != nil {
+	if s.shared.CheckTenant(k) != nil {
 		return
 	}
-	quantum := s.env.ResetQuantum(k)
+	quantum := s.shared.ResetQuantum(k)
 	sh := s.shardOf(k)
 	sh.lock()
 	defer sh.unlock()
 	if t := sh.tenants[k]; t != nil {
-		sh.SetQuantum(&t.Tenant, s.env.Override(k, quantum)) // SetQuantum may have come first
+		sh.SetQuantum(&t.Tenant, s.shared.Override(k, quantum)) // SetQuantum may have come first
 	}
 }
 
@@ -219,7 +224,7 @@ func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 	return s.life.Shutdown(ctx, func() {
 		s.fence()
 		s.drains.Store(true)
-		s.env.Waiters.WakeAll() // no call will be admitted
+		s.shared.Waiters.WakeAll() // no call will be admitted
 		s.drainCheck()
 	})
 }
@@ -233,7 +238,7 @@ func (s *Scheduler[K, T]) fence() {
 	}
 }
 
-// drainCheck ends a Shutdown when nothing is left. Whoever takes the last task
+// drainCheck ends a Shutdown when nothing is left. The call that takes the last task
 // out calls it, after the task has given back its place.
 func (s *Scheduler[K, T]) drainCheck() {
 	failpoint.At("drained?")
@@ -242,7 +247,7 @@ func (s *Scheduler[K, T]) drainCheck() {
 	}
 }
 
-// Close stops at once and hands what was queued to OnDrop.
+// Close stops immediately and hands what was queued to OnDrop.
 func (s *Scheduler[K, T]) Close() error {
 	failpoint.At("close")
 	if !s.life.Close() {

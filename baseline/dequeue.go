@@ -12,7 +12,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// TryDequeue returns the next item; false only when nothing deliverable is
+// TryDequeue returns the next item; false only when no deliverable task is
 // queued.
 func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
 	ok = s.take(unsafe.Slice(&it, 1), true) == 1
@@ -40,7 +40,7 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 	return s.wait(ctx, dst)
 }
 
-// wait goes on where the first take of DequeueBatch found nothing.
+// wait sleeps and takes again after the first take of DequeueBatch found nothing.
 func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int, error) {
 	var w park.Waiter
 	defer s.parker.Found(&w) // even if OnDrop panics
@@ -61,7 +61,7 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 // until dst is full or nothing is ready. first: the call begins.
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) int {
 	if first { // a caller that has waited is not the next to call
-		s.env.Rethrow()
+		s.shared.Rethrow()
 	}
 	n := 0
 	for n < len(dst) && s.life.State() != serve.Closed {
@@ -137,7 +137,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 // due reports whether a shard that is ahead is to be asked nevertheless.
 func (s *Scheduler[K, T]) due(shard int) bool {
 	due := s.rounds.Due(shard)
-	return due != drr.NoDeadline && due < s.env.Clock.Now()
+	return due != drr.NoDeadline && due < s.shared.Clock.Now()
 }
 
 // serve delivers into dst, of which the call has filled have already, until it is
@@ -149,7 +149,7 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 	if s.life.State() != serve.Closed {
 		sh.CatchUp()
 		sh.Queue.Control(s.life.State() == serve.Open)
-		now = s.env.Clock.Now()
+		now = s.shared.Clock.Now()
 		sh.Unwait(now)
 		var h drr.Head
 		limit := sh.Limit() // it may have changed before the lock was ours
@@ -165,9 +165,9 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 			}
 		}
 		s.held.Add(-int64(n))
-		if s.env.Waiters.Waiting() {
+		if s.shared.Waiters.Waiting() {
 			for i := range dst[:n] {
-				s.env.Waiters.Released(dst[i].Tenant, 1)
+				s.shared.Waiters.Released(dst[i].Tenant, 1)
 			}
 		}
 	}
@@ -179,11 +179,11 @@ func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
 // SettleDone implements firq.Settler.
 func (t *tenant[K, T]) SettleDone(token uint64) {
 	sh := t.shard
-	if !sh.s.env.Flights {
+	if !sh.s.shared.Flights {
 		return
 	}
 	sh.lock()
-	now := sh.s.env.Clock.Now()
+	now := sh.s.shared.Clock.Now()
 	sh.Done(&t.Tenant, token, now)
 	sh.unlock()
 	sh.s.sweep(now)
@@ -192,7 +192,7 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 // SettleCharge implements firq.Settler.
 func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) { t.SettleFlow(token, 0, delta) }
 
-// SettleFlow implements firq.FlowSettler. If the tenant was forgotten meanwhile and is
+// SettleFlow implements firq.FlowSettler. If the tenant was forgotten in between and is
 // back, it is charged as it is now.
 func (t *tenant[K, T]) SettleFlow(token, flow uint64, delta int64) {
 	sh := t.shard
@@ -210,9 +210,9 @@ func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
 	ok := sh.Cancel(&t.Tenant, tk)
 	if ok {
 		sh.s.held.Add(-1)
-		sh.s.env.Waiters.Released(t.Key, 1)
+		sh.s.shared.Waiters.Released(t.Key, 1)
 	}
 	sh.unlock()
-	sh.s.sweep(sh.s.env.Clock.Now())
+	sh.s.sweep(sh.s.shared.Clock.Now())
 	return ok
 }

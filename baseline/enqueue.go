@@ -20,24 +20,24 @@ func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 // enqueue is Enqueue; a is the handle, or, by key, the scheduler: so that what is made
 // for one call stays on the stack.
 func (h *handle[K, T]) enqueue(a serve.Admitter[K, T], t *firq.Task[T]) error {
-	env := h.s.env
-	if err := env.CheckTenant(h.key); err != nil {
+	shared := h.s.shared
+	if err := shared.CheckTenant(h.key); err != nil {
 		return err
 	}
 	var task drr.Task[T]
-	err := env.Task(&task, t, env.Clock.Now())
+	err := shared.Task(&task, t, shared.Clock.Now())
 	if err != nil {
 		return err
 	}
 	if err = h.admitOne(&task); err != nil {
-		err = env.Overflow(a, h.key, task, err)
+		err = shared.Overflow(a, h.key, task, err)
 	}
 	return err
 }
 
 // EnqueueWait waits for capacity until ctx is done.
 func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) error {
-	return s.env.EnqueueWait(ctx, s, k, t)
+	return s.shared.EnqueueWait(ctx, s, k, t)
 }
 
 // EnqueueBatch admits a prefix of ts: as many as fit under one lock, then one at
@@ -51,11 +51,11 @@ func (h *handle[K, T]) enqueueBatch(a serve.Admitter[K, T], ts []firq.Task[T]) (
 	if len(ts) == 0 {
 		return 0, nil
 	}
-	env := h.s.env
-	if err := env.CheckTenant(h.key); err != nil {
+	shared := h.s.shared
+	if err := shared.CheckTenant(h.key); err != nil {
 		return 0, err
 	}
-	now := env.Clock.Now()
+	now := shared.Clock.Now()
 	for accepted < len(ts) {
 		var n int
 		if n, err = h.admitSome(ts[accepted:], now); err == nil && n > 0 {
@@ -67,15 +67,15 @@ func (h *handle[K, T]) enqueueBatch(a serve.Admitter[K, T], ts []firq.Task[T]) (
 			return accepted, nil
 		}
 		var task drr.Task[T]
-		if err := env.Task(&task, &ts[accepted], now); err != nil {
+		if err := shared.Task(&task, &ts[accepted], now); err != nil {
 			return accepted, err
 		}
 		if err = h.admitOne(&task); err != nil { // which makes room on other shards
-			if err = env.Overflow(a, h.key, task, err); err != nil {
-				env.RejectedMore(err, len(ts)-accepted-1) // this one is counted
+			if err = shared.Overflow(a, h.key, task, err); err != nil {
+				shared.RejectedMore(err, len(ts)-accepted-1) // this one is counted
 				return accepted, err
 			}
-			now = env.Clock.Now() // it may have waited
+			now = shared.Clock.Now() // it may have waited
 		}
 		accepted++
 	}
@@ -89,7 +89,7 @@ func (h *handle[K, T]) admitSome(ts []firq.Task[T], now int64) (int, error) {
 	defer h.sh.unlock()
 	for i := range ts[:min(len(ts), 256)] {
 		var task drr.Task[T]
-		if err := h.s.env.Task(&task, &ts[i], now); err != nil {
+		if err := h.s.shared.Task(&task, &ts[i], now); err != nil {
 			return i, err
 		}
 		if err := h.admit(&task, conf); err != nil {
@@ -184,20 +184,20 @@ func (h *handle[K, T]) replace(task *drr.Task[T], newest bool) (bool, error) {
 }
 
 // lockActive locks the tenant's shard. If the tenant is about to become active
-// it asks what the config says of it first, without the lock. It returns what was said,
-// perhaps in into.
+// it first asks the config, without the lock. It returns the answer,
+// which may be in into.
 func (h *handle[K, T]) lockActive(into *serve.TenantConfig) *serve.TenantConfig {
-	sh, env := h.sh, h.s.env
+	sh, shared := h.sh, h.s.shared
 	sh.lock()
-	if !env.Asks {
-		return &env.Defaults
+	if !shared.Asks {
+		return &shared.Defaults
 	}
 	if t := h.tenant(); t != nil && t.Len() > 0 {
 		*into = serve.TenantConfig{Quantum: t.Quantum(), PerTenant: t.limit, InFlight: t.FlightLimit()}
 		return into
 	}
 	sh.mu.Unlock()
-	*into = env.Ask(h.key)
+	*into = shared.Ask(h.key)
 	sh.lock()
 	return into
 }
@@ -222,21 +222,21 @@ func (h *handle[K, T]) admit(task *drr.Task[T], conf *serve.TenantConfig) error 
 	return nil
 }
 
-// push queues a task whose place is reserved. If that makes the tenant active, it has
-// what was said of it, unless SetQuantum or SetLimit overrides it. Under mu.
+// push queues a task whose place is reserved. If that makes the tenant active, the config's
+// answer applies to it, unless SetQuantum or SetLimit overrides it. Under mu.
 func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], conf *serve.TenantConfig) {
-	env := sh.s.env
+	shared := sh.s.shared
 	if t.Len() == 0 {
-		limit := env.Limit(t.Key, conf.PerTenant)
-		if limit > t.limit && env.Config.MaxPerTenantFor != nil {
-			env.Waiters.TenantRaised(t.Key, limit-t.limit) // it is empty: a producer woken for that is not alone now
+		limit := shared.Limit(t.Key, conf.PerTenant)
+		if limit > t.limit && shared.Config.MaxPerTenantFor != nil {
+			shared.Waiters.TenantRaised(t.Key, limit-t.limit) // it is empty: a producer woken for that is not alone now
 		}
 		t.limit = limit
-		if env.Config.MaxInFlightFor != nil {
+		if shared.Config.MaxInFlightFor != nil {
 			sh.LimitFlights(&t.Tenant, conf.InFlight)
 		}
-		if env.Asks || !t.Active() { // also if it has still a place in the list
-			sh.SetQuantum(&t.Tenant, env.Override(t.Key, conf.Quantum))
+		if shared.Asks || !t.Active() { // also if it has still a place in the list
+			sh.SetQuantum(&t.Tenant, shared.Override(t.Key, conf.Quantum))
 		}
 	}
 	sh.Push(&t.Tenant, task)
@@ -248,7 +248,7 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], conf *serve.Tena
 // the way, so that no call is refused on account of a call that is itself refused.
 // Under mu.
 func (h *handle[K, T]) reserve(tk *firq.Ticket) (*tenant[K, T], error) {
-	s, sh, cfg := h.s, h.sh, &h.s.env.Config
+	s, sh, cfg := h.s, h.sh, &h.s.shared.Config
 	most := s.most.Load() // no call changes it before mu is free
 	held := s.held.Load()
 	if held >= most {
@@ -259,7 +259,7 @@ func (h *handle[K, T]) reserve(tk *firq.Ticket) (*tenant[K, T], error) {
 		if t.Len() >= t.limit {
 			return nil, firq.ErrTenantFull
 		}
-		if s.env.OverThreshold(t.Len(), int(most-held)) {
+		if s.shared.OverThreshold(t.Len(), int(most-held)) {
 			return nil, firq.ErrTenantThreshold
 		}
 	} else if cfg.MaxTenants > 0 && !addBelow(&s.tenants, int64(cfg.MaxTenants)) {
@@ -319,7 +319,7 @@ func (sh *shard[K, T]) reclaim(now int64) bool {
 // it found any.
 func (s *Scheduler[K, T]) reclaimElsewhere(own *shard[K, T]) bool {
 	found := false
-	now := s.env.Clock.Now()
+	now := s.shared.Clock.Now()
 	for _, sh := range s.shards {
 		if sh == own {
 			continue
@@ -334,17 +334,20 @@ func (s *Scheduler[K, T]) reclaimElsewhere(own *shard[K, T]) bool {
 	return found
 }
 
+// NextDueOf implements serve.Admitter. It asks the tenant's shard, which knows no tenant's part.
+func (s *Scheduler[K, T]) NextDueOf(k K) int64 { return s.shardOf(k).nextDue() }
+
 // NextDue implements serve.Admitter.
-func (s *Scheduler[K, T]) NextDue(k K, anybody bool) int64 {
+func (s *Scheduler[K, T]) NextDue() int64 {
 	due := int64(clock.Never)
-	own := s.shardOf(k)
 	for _, sh := range s.shards {
-		if sh != own && !anybody {
-			continue
-		}
-		failpoint.Lock(&sh.mu, "lock")
-		due = min(due, sh.Queue.NextDue())
-		sh.mu.Unlock()
+		due = min(due, sh.nextDue())
 	}
 	return due
+}
+
+func (sh *shard[K, T]) nextDue() int64 {
+	failpoint.Lock(&sh.mu, "lock")
+	defer sh.mu.Unlock()
+	return sh.Queue.NextDue()
 }

@@ -15,9 +15,9 @@ func TestFairness(t *testing.T) {
 		if err != nil {
 			return nil, nil, err
 		}
-		s.rounds = shardsel.NewRoundsAt(len(s.shards), s.env.Config.FairnessSlack, round)
+		s.rounds = shardsel.NewRoundsAt(len(s.shards), s.shared.Config.FairnessSlack, round)
 		for i, sh := range s.shards {
-			sh.Shard = serve.NewShard(s.env, log.Spy(sh))
+			sh.Shard = serve.NewShard(s.shared, log.Spy(sh))
 			sh.Share(s.rounds, i)
 		}
 		return s, s.placer.Shard, nil

@@ -23,7 +23,7 @@ func (s *Scheduler[K, T]) at(k K) handle[K, T] {
 // Tenant returns a handle of a tenant.
 func (s *Scheduler[K, T]) Tenant(k K) firq.Handle[K, T] {
 	h := &handle[K, T]{s: s, key: k}
-	if s.env.CanLookUp(&h.key) {
+	if s.shared.CanLookUp(&h.key) {
 		h.sh = s.shardOf(k)
 	}
 	return h
@@ -32,7 +32,7 @@ func (s *Scheduler[K, T]) Tenant(k K) firq.Handle[K, T] {
 // tenant returns the tenant, nil if it is not known. It looks it up if it has not found
 // it yet, or has found one that is forgotten. Under mu.
 func (h *handle[K, T]) tenant() *tenant[K, T] {
-	if h.found == nil || !h.found.Known() {
+	if h.found == nil || !h.found.Registered() {
 		h.found = h.sh.tenants[h.key]
 	}
 	return h.found
@@ -46,7 +46,7 @@ func (h *handle[K, T]) Enqueue(t firq.Task[T]) error { return h.enqueue(h, &t) }
 
 // EnqueueWait is the scheduler's.
 func (h *handle[K, T]) EnqueueWait(ctx context.Context, t firq.Task[T]) error {
-	return h.s.env.EnqueueWait(ctx, h, h.key, t)
+	return h.s.shared.EnqueueWait(ctx, h, h.key, t)
 }
 
 // EnqueueBatch is the scheduler's.
@@ -54,7 +54,7 @@ func (h *handle[K, T]) EnqueueBatch(ts []firq.Task[T]) (accepted int, err error)
 	return h.enqueueBatch(h, ts)
 }
 
-// Admit, Replace and NextDue implement serve.Admitter.
+// Admit, Replace, NextDueOf and NextDue implement serve.Admitter.
 
 func (h *handle[K, T]) Admit(_ K, task drr.Task[T]) error { return h.admitOne(&task) }
 
@@ -63,5 +63,8 @@ func (h *handle[K, T]) Replace(_ K, task drr.Task[T], newest bool) (bool, error)
 	return h.replace(&task, newest)
 }
 
+// NextDueOf is the scheduler's.
+func (h *handle[K, T]) NextDueOf(k K) int64 { return h.s.NextDueOf(k) }
+
 // NextDue is the scheduler's.
-func (h *handle[K, T]) NextDue(k K, anybody bool) int64 { return h.s.NextDue(k, anybody) }
+func (h *handle[K, T]) NextDue() int64 { return h.s.NextDue() }

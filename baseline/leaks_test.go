@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq/schedtest"
 )
 
-// No goroutine outlives the tests: a scheduler starts none, and whoever slept in
+// No goroutine outlives the tests: a scheduler starts none, and each consumer that slept in
 // one was woken, or gave up.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

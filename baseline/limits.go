@@ -10,39 +10,39 @@ import (
 
 // SetLimit sets how many tasks the tenant may have queued.
 func (s *Scheduler[K, T]) SetLimit(k K, n int) {
-	apply, unlock := s.limits(k, func() { s.env.NoteLimit(k, n) })
-	s.env.SetLimit(k, n, apply, unlock)
+	apply, unlock := s.limits(k, func() { s.shared.NoteLimit(k, n) })
+	s.shared.SetLimit(k, n, apply, unlock)
 }
 
-// limits returns how Env gives a tenant another limit.
+// limits returns how Shared gives a tenant another limit.
 func (s *Scheduler[K, T]) limits(k K, note func()) (apply func(limit int) (risen int), unlock func()) {
 	sh := s.shardOf(k)
 	return func(limit int) (risen int) {
 		sh.lock()
 		note()
 		if t := sh.tenants[k]; t != nil {
-			limit = s.env.Limit(k, limit)
+			limit = s.shared.Limit(k, limit)
 			risen, t.limit = limit-t.limit, limit
 		}
 		return risen
 	}, sh.unlock
 }
 
-// SetMaxPerTenant is that of lockfree.Scheduler: it changes Config.MaxPerTenant to n.
+// SetMaxPerTenant changes Config.MaxPerTenant to n, as lockfree.Scheduler's does.
 func (s *Scheduler[K, T]) SetMaxPerTenant(n int) {
-	s.env.SetMaxPerTenant(n)
+	s.shared.SetMaxPerTenant(n)
 	for _, k := range s.known() {
 		apply, unlock := s.limits(k, func() {})
-		s.env.Relimit(k, apply, unlock)
+		s.shared.Relimit(k, apply, unlock)
 	}
 }
 
 // SetMaxInFlightPerTenant is that of lockfree.Scheduler: it changes
 // Config.MaxInFlightPerTenant to n.
 func (s *Scheduler[K, T]) SetMaxInFlightPerTenant(n int) {
-	s.env.SetMaxInFlight(n)
+	s.shared.SetMaxInFlight(n)
 	for _, k := range s.known() {
-		said := s.env.AskInFlight(k)
+		said := s.shared.AskInFlight(k)
 		sh := s.shardOf(k)
 		sh.lock()
 		if t := sh.tenants[k]; t != nil {
@@ -75,6 +75,6 @@ func (s *Scheduler[K, T]) SetMaxGlobal(n int) {
 	}
 	if risen > 0 {
 		failpoint.At("max global risen")
-		s.env.Waiters.GlobalRaised(risen)
+		s.shared.Waiters.GlobalRaised(risen)
 	}
 }

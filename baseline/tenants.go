@@ -18,17 +18,17 @@ func (sh *shard[K, T]) newTenant(k K) *tenant[K, T] {
 func (sh *shard[K, T]) add(t *tenant[K, T]) {
 	sh.tenants[t.Key] = t
 	sh.most = max(sh.most, len(sh.tenants))
-	sh.Add(&t.Tenant, sh.s.env.Clock.Now())
+	sh.Add(&t.Tenant, sh.s.shared.Clock.Now())
 }
 
-// forget is what SweepSome asks about idle tenants. Under mu.
+// forget is SweepSome's callback for idle tenants. Under mu.
 func (sh *shard[K, T]) forget(t *serve.Tenant[K, T]) bool {
 	delete(sh.tenants, t.Key)
 	if n := len(sh.tenants); n < sh.most/8 && sh.most > 4096 {
 		// Go's map does not shrink: it would keep the memory of the largest crowd.
 		sh.tenants, sh.most = maps.Collect(maps.All(sh.tenants)), n
 	}
-	if sh.s.env.Config.MaxTenants > 0 {
+	if sh.s.shared.Config.MaxTenants > 0 {
 		sh.s.tenants.Add(-1)
 	}
 	return true
@@ -37,13 +37,13 @@ func (sh *shard[K, T]) forget(t *serve.Tenant[K, T]) bool {
 // sweep goes on with forgetting tenants that have been idle for long, if that is due.
 // The caller holds no lock.
 func (s *Scheduler[K, T]) sweep(now int64) {
-	if s.env.SweepDue(now) {
+	if s.shared.SweepDue(now) {
 		s.sweepSome(now)
 	}
 }
 
 func (s *Scheduler[K, T]) sweepSome(now int64) {
-	s.env.Sweep(now, func(i int, start bool) (looked, more bool) {
+	s.shared.Sweep(now, func(i int, start bool) (looked, more bool) {
 		sh := s.shards[i]
 		failpoint.At("lock try")
 		if !sh.mu.TryLock() {
@@ -57,7 +57,7 @@ func (s *Scheduler[K, T]) sweepSome(now int64) {
 
 // sweepAll forgets idle tenants everywhere and reports whether it found any.
 func (s *Scheduler[K, T]) sweepAll() bool {
-	if !s.env.SweepAllDue() {
+	if !s.shared.SweepAllDue() {
 		return false
 	}
 	before := s.tenants.Load()
@@ -69,11 +69,11 @@ func (s *Scheduler[K, T]) sweepAll() bool {
 
 // sweepAll forgets the shard's idle tenants, a thousand at each hold of the lock.
 func (sh *shard[K, T]) sweepAll() {
-	now := sh.s.env.Clock.Now()
+	now := sh.s.shared.Clock.Now()
 	for start, more := true, true; more; start = false {
 		failpoint.Lock(&sh.mu, "lock")
 		more = sh.SweepSome(now, start, 1024, sh.forget)
-		sh.TellIdle()
+		sh.PublishIdle()
 		sh.mu.Unlock()
 	}
 }
@@ -81,7 +81,7 @@ func (sh *shard[K, T]) sweepAll() {
 // roomForTenant forgets the longest idle tenant of some shard, so that a new one can
 // have its place, and reports whether it is worth trying again.
 func (s *Scheduler[K, T]) roomForTenant() bool {
-	return s.env.MakeRoomForTenant(&s.tenants, func(i int) bool {
+	return s.shared.MakeRoomForTenant(&s.tenants, func(i int) bool {
 		sh := s.shards[i]
 		sh.lock()
 		defer sh.unlock()

@@ -74,8 +74,8 @@ func serves(t *testing.T, cfg Config, parties []party, slots, deliveries int) (s
 	return served
 }
 
-// share is what the first party got, for one of what the others did on average, and by
-// how much these differ.
+// share returns what the first party got, as a multiple of the others' average, and by
+// how much the others differ.
 func share(served []float64) (first, apart float64) {
 	least, most, sum := served[1], served[1], 0.0
 	for _, s := range served[1:] {

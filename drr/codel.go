@@ -5,18 +5,18 @@ import "math"
 // CoDel (Nichols, Jacobson, McGregor and Iyengar, RFC 8289), per tenant and priority. It
 // looks at how long tasks have waited when their turn comes, and at nothing else. A queue
 // that is longer than the target now and then is a good one: it takes up bursts. One that
-// is longer all through an interval stands: its length helps nobody, and every task waits
+// is longer all through an interval stands: its length helps no task, and every task waits
 // for it. Then the front is dropped, so that the others come earlier, and as long as that
 // does not suffice another one, each time sooner: the k-th after interval/sqrt(k) (section
 // 5.3). What is dropped costs the tenant nothing. The last task of a queue stays: there is
-// nobody whom it holds up.
+// no task that it delays.
 
 // Control says whether Config.Target is in force from now on. It is when a Queue is made.
 func (q *Queue[K, T]) Control(on bool) { q.lenient = !on }
 
-// Dropper is what a Host has to be if Config.Target is set.
+// Dropper is the interface that a Host needs if Config.Target is set.
 type Dropper[K comparable, T any] interface {
-	// Late is told about each task that is dropped because the tenant's tasks have been
+	// Late is called for each task that is dropped because the tenant's tasks have been
 	// waiting for longer than Target all through an Interval.
 	Late(t *Tenant[K, T], task *Task[T])
 }
@@ -81,7 +81,7 @@ func (q *Queue[K, T]) late(s *seat[K, T], h head, e *entry[K, T], now int64) boo
 	if q.lenient {
 		return false
 	}
-	t, level := s.tenant, usual
+	t, level := s.tenant, normalLevel
 	if e != nil {
 		level = int(e.priority) - 1
 	}

@@ -30,7 +30,7 @@ func at(payload int, enqueued int64) Task[int] {
 	return Task[int]{Payload: payload, Cost: 1, Enqueued: enqueued, Due: NoDeadline, Priority: firq.PriorityNormal}
 }
 
-// rfc is RFC 8289, sections 5.4 and 5.5, on a queue of its own, call by call.
+// rfc is RFC 8289, sections 5.4 and 5.5, on its own queue, call by call.
 type rfc struct {
 	queue            []int64 // when they came
 	target, interval int64

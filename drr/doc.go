@@ -1,7 +1,14 @@
-// Package drr is deficit round robin with weights, costs, priorities, orders,
-// deadlines, cancellation and in-flight limits. It is pure and single-threaded: no
-// goroutine, no clock, no atomics, no lock. The caller provides the time, and the lock
-// if several goroutines use a Queue.
+// Package drr is a queue of many tenants, served by deficit round robin with weights, costs,
+// priorities, orders, deadlines, cancellation and in-flight limits. The caller pushes tasks, and
+// asks for the next one:
+//
+//	q := drr.New[string, Job](drr.Config{}, host) // host is called for expired tasks
+//	q.Push(tenant, &drr.Task[Job]{Payload: job, Cost: 1, Due: drr.NoDeadline, Priority: firq.PriorityNormal})
+//	tenant, task, verdict := q.Next(now)
+//
+// It is for programs with their own event loop or lock; others take package lockfree, which is
+// made with it. It is pure and single-threaded: no goroutine, no clock, no atomics, no lock. The
+// caller provides the time, and the lock if several goroutines use a Queue.
 //
 // # Order of service
 //
@@ -41,7 +48,7 @@
 // With Config.MaxFlows the tasks of a tenant at one priority are not one line. Each
 // Task.Flow has a line, and these lines take turns in the same manner, with the
 // tenant's quantum for each. When it is the tenant's turn, the turn of its lines
-// decides which task is next. At most MaxFlows flows have lines of their own; a further
+// decides which task is next. At most MaxFlows flows have their own lines; a further
 // one shares a line, chosen by a seeded hash, until it has no task left there.
 //
 // # Rounds

@@ -123,7 +123,7 @@ func (d *dues[K, T]) scanFirst(now int64) *entry[K, T] {
 
 // spread goes on with moving entries from the bucket spreading to the lower ones where
 // they belong since last has come into its range. It reports false if the budget was
-// not enough. What is inserted meanwhile does not go to that bucket.
+// not enough. What is inserted during the move does not go to that bucket.
 func (d *dues[K, T]) spread(budget *int) bool {
 	for e := d.buckets[d.spreading]; e != nil; e = d.buckets[d.spreading] {
 		if *budget == 0 {

@@ -112,7 +112,7 @@ func widest(who []int, cost []int64, i, j int, qi, qj float64) float64 {
 	return high - low
 }
 
-// TestHugeCosts: whatever a task costs, it is delivered at once, and the numbers
+// TestHugeCosts: whatever a task costs, it is delivered immediately, and the numbers
 // stay in their range.
 func TestHugeCosts(t *testing.T) {
 	q, tenants := makeTenants(Config{}, 3, 1)

@@ -19,7 +19,7 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (t *Tenant[
 			break
 		}
 		t := s.tenant
-		if t.mask != 1<<usual || t.NeedsFill || t.blocked {
+		if t.mask != 1<<normalLevel || t.NeedsFill || t.blocked {
 			if t.mask != 0 {
 				break
 			}

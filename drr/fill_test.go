@@ -24,7 +24,7 @@ func (p *pantry) serves(t *testing.T, want ...int) {
 // elsewhere for the tenant that was served its last task.
 func TestFillBringsInNewcomer(t *testing.T) {
 	p := newPantry(Config{NewFirst: true}, 10, 10)
-	push(p.q, p.tenants[0], plainTask(1, 20)) // not at once: it goes through the active list
+	push(p.q, p.tenants[0], plainTask(1, 20)) // not immediately: it goes through the active list
 	within(p.q, 0, math.MaxUint64)
 	p.waits[0] = []arrival{{of: 1, task: plainTask(2, 1)}, {of: 0, task: plainTask(3, 1)}}
 	p.serves(t, 2, 3)

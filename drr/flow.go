@@ -1,7 +1,7 @@
 package drr
 
 // flow is one of a tenant's flows (Task.Flow) at one level: it has tasks queued, or
-// it is in debt. Mostly it has a line of its own (home is itself). If there are as many
+// it is in debt. Mostly it has its own line (home is itself). If there are as many
 // lines as may be, it is a guest in another's. A line stays as it is until it is empty,
 // and a guest in it until its tasks are gone, so that each flow is first in, first out.
 type flow[K comparable, T any] struct {

@@ -81,7 +81,7 @@ func (x *flows[K, T]) comeBack(f *flow[K, T], quantum int64) {
 }
 
 // forgive pays off a debtor's debt: a quantum for each round that has begun since it
-// left, but for so many.
+// left, less the rounds in but.
 func (x *flows[K, T]) forgive(f *flow[K, T], quantum int64, but uint64) {
 	rounds := x.round - f.since
 	rounds -= min(rounds, but)

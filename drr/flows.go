@@ -47,7 +47,7 @@ func (q *Queue[K, T]) splitUp(s *seat[K, T], level int) {
 	if l.empty() {
 		return
 	}
-	next, e := q.endOf(t, l)
+	next, e := q.frontOfLine(t, l)
 	id := uint64(0)
 	if e != nil {
 		id = e.flow
@@ -56,8 +56,8 @@ func (q *Queue[K, T]) splitUp(s *seat[K, T], level int) {
 	x.openLine(h)
 	h.line, h.held, x.tasks = *l, n, n
 	*l = line[K, T]{}
-	if level == usual {
-		t.mask &^= mixedUsual
+	if level == normalLevel {
+		t.mask &^= mixedNormal
 	}
 	t.linesHave(level)
 	if q.cfg.Order == firq.FIFO && q.lists[s.level].wait > 0 {
@@ -68,8 +68,8 @@ func (q *Queue[K, T]) splitUp(s *seat[K, T], level int) {
 
 // linesHave notes that the lines of a level have a task.
 func (t *Tenant[K, T]) linesHave(level int) {
-	if level == usual {
-		t.mask |= splitUsual
+	if level == normalLevel {
+		t.mask |= splitNormal
 	}
 }
 
@@ -94,7 +94,7 @@ func (q *Queue[K, T]) enter(t *Tenant[K, T], x *flows[K, T], id uint64) *flow[K,
 // already there.
 func (q *Queue[K, T]) settleIn(x *flows[K, T], f *flow[K, T]) {
 	if len(x.open) >= q.cfg.MaxFlows && x.lines.head.held == 0 {
-		q.closeLine(x, x.lines.head) // nobody has asked yet whether its turn goes on
+		q.closeLine(x, x.lines.head) // NextWithin has not looked yet whether its turn goes on
 	}
 	if len(x.open) < q.cfg.MaxFlows {
 		x.openLine(f)
@@ -106,7 +106,7 @@ func (q *Queue[K, T]) settleIn(x *flows[K, T], f *flow[K, T]) {
 	f.deficit = 0
 }
 
-// openLine gives a flow a line of its own, at the tail.
+// openLine gives a flow its own line, at the tail.
 func (x *flows[K, T]) openLine(f *flow[K, T]) {
 	f.home, f.at = f, int32(len(x.open))
 	x.open = append(x.open, f)
@@ -146,7 +146,7 @@ func (q *Queue[K, T]) closeLine(x *flows[K, T], h *flow[K, T]) {
 	q.owes(x, h, left)
 }
 
-// nextRound begins a round, in which everybody has a turn.
+// nextRound begins a round, in which every line has a turn.
 func (x *flows[K, T]) nextRound() {
 	x.round, x.served, x.mark = x.round+1, false, x.lines.tail
 }
@@ -186,8 +186,8 @@ func (q *Queue[K, T]) takenOut(s *seat[K, T], level int, id uint64) {
 		q.closeLine(x, h)
 	}
 	if x.tasks == 0 {
-		if t.mask &^= 1 << level; level == usual {
-			t.mask &^= splitUsual
+		if t.mask &^= 1 << level; level == normalLevel {
+			t.mask &^= splitNormal
 		}
 		q.allGone(s, level, x)
 	}

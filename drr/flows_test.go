@@ -25,13 +25,13 @@ func TestFlowsUseNothing(t *testing.T) {
 		t.Fatal("flow 0 alone takes memory")
 	}
 	push(q, a, flowTask(10, 7, 1))
-	if a.seat.split != 1<<usual || len(a.more.flows[usual].open) != 2 {
+	if a.seat.split != 1<<normalLevel || len(a.more.flows[normalLevel].open) != 2 {
 		t.Fatalf("split is %b after a second flow", a.seat.split)
 	}
 	for range 11 {
 		mustNext(t, q, 0)
 	}
-	if a.seat.split != 0 || a.more.flows[usual] != nil || len(q.flowSets.free) != 1 || len(q.flowRecords.free) != 2 {
+	if a.seat.split != 0 || a.more.flows[normalLevel] != nil || len(q.flowSets.free) != 1 || len(q.flowRecords.free) != 2 {
 		t.Fatalf("split is %b, %d sets and %d flows are free", a.seat.split, len(q.flowSets.free), len(q.flowRecords.free))
 	}
 	for i := range 10 {
@@ -62,21 +62,21 @@ func TestFlowsAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, round); n != 0 {
 		t.Errorf("%v allocations per 64 tasks", n)
 	}
-	for i := range 3 * keepStock {
+	for i := range 3 * keepFlows {
 		push(q, tenants[0], flowTask(i, uint64(i), 1))
 	}
-	for range 3 * keepStock {
+	for range 3 * keepFlows {
 		mustNext(t, q, 0)
 	}
-	if n := len(q.flowRecords.free); n > keepStock {
-		t.Errorf("%d free flows are kept, want at most %d", n, keepStock)
+	if n := len(q.flowRecords.free); n > keepFlows {
+		t.Errorf("%d free flows are kept, want at most %d", n, keepFlows)
 	}
 	if x := q.flowSets.free[len(q.flowSets.free)-1]; len(x.table) > keepTable {
 		t.Errorf("a table of %d buckets is kept", len(x.table))
 	}
 }
 
-// TestFlowsKeepFront: while the seats wait for the round in which somebody can pay, no
+// TestFlowsKeepFront: while the seats wait for the round in which a seat can pay, no
 // task of another flow changes that round, nor what is served in it.
 func TestFlowsKeepFront(t *testing.T) {
 	for _, before := range []bool{false, true} { // was there a second flow beforehand
@@ -167,11 +167,11 @@ func TestFlowDebtors(t *testing.T) {
 	for id := range uint64(100) {
 		q.ChargeFlow(a, firq.PriorityNormal, 100+id, 1000)
 	}
-	x := a.more.flows[usual]
+	x := a.more.flows[normalLevel]
 	if x.owing != 4 || x.n != 5 || x.find(q.hash(199), 199) == nil || x.find(q.hash(195), 195) != nil {
 		t.Fatalf("%d debtors, %d flows", x.owing, x.n)
 	}
-	// Of so many rounds, even if the count of them comes round.
+	// Of any number of rounds, even if the count of them comes round.
 	for range 8 {
 		push(q, a, flowTask(0, 9, 1<<61))
 		mustNext(t, q, 0)
@@ -183,7 +183,7 @@ func TestFlowDebtors(t *testing.T) {
 		mustNext(t, q, 0)
 	}
 	if a.seat.split != 0 {
-		t.Errorf("after 2^64 rounds %d are in debt", a.more.flows[usual].owing)
+		t.Errorf("after 2^64 rounds %d are in debt", a.more.flows[normalLevel].owing)
 	}
 }
 

@@ -53,12 +53,12 @@ func (q *Queue[K, T]) dropFlow(x *flows[K, T], f *flow[K, T]) {
 	q.flowRecords.put(f)
 }
 
-// stock recycles what the flows of a Queue need, up to so many.
-type stock[N any] struct{ free []*N }
+// freeList recycles what the flows of a Queue need, up to keepFlows of them.
+type freeList[N any] struct{ free []*N }
 
-const keepStock = 1024
+const keepFlows = 1024
 
-func (s *stock[N]) get() *N {
+func (s *freeList[N]) get() *N {
 	last := len(s.free) - 1
 	if last < 0 {
 		return new(N)
@@ -69,9 +69,9 @@ func (s *stock[N]) get() *N {
 	return n
 }
 
-// put takes back a flow that is no longer known, and which is as new.
-func (s *stock[N]) put(n *N) {
-	if len(s.free) < keepStock {
+// put takes back n, which is zeroed and which nothing refers to.
+func (s *freeList[N]) put(n *N) {
+	if len(s.free) < keepFlows {
 		s.free = append(s.free, n)
 	}
 }

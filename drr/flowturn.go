@@ -11,7 +11,7 @@ import (
 func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) (next head, e *entry[K, T]) {
 	for emptyVisits := 0; ; {
 		h := x.lines.head
-		next, e = q.endOf(t, &h.line)
+		next, e = q.frontOfLine(t, &h.line)
 		switch {
 		case x.chosen:
 			return next, e
@@ -39,15 +39,15 @@ func (q *Queue[K, T]) choose(t *Tenant[K, T], x *flows[K, T]) (next head, e *ent
 	}
 }
 
-// foresee returns what choose would, and changes nothing.
+// foresee returns the task that choose would return, and changes nothing.
 func (q *Queue[K, T]) foresee(t *Tenant[K, T], x *flows[K, T]) (next head) {
 	if x.chosen {
-		next, _ = q.endOf(t, &x.lines.head.line)
+		next, _ = q.frontOfLine(t, &x.lines.head.line)
 		return next
 	}
 	first := uint64(math.MaxUint64) // after how many passes over the lines
 	for h := x.lines.head; h != nil; h = h.next {
-		e, _ := q.endOf(t, &h.line)
+		e, _ := q.frontOfLine(t, &h.line)
 		if e.none() {
 			continue
 		}
@@ -72,7 +72,7 @@ func (q *Queue[K, T]) foresee(t *Tenant[K, T], x *flows[K, T]) (next head) {
 func (q *Queue[K, T]) skipTurns(t *Tenant[K, T], x *flows[K, T]) {
 	fewest, quantum := uint64(math.MaxUint64), uint64(t.quantum)
 	for _, h := range x.open {
-		e, _ := q.endOf(t, &h.line)
+		e, _ := q.frontOfLine(t, &h.line)
 		if e.cost <= h.deficit {
 			return // it was given something back
 		}
@@ -92,9 +92,9 @@ func (q *Queue[K, T]) skipTurns(t *Tenant[K, T], x *flows[K, T]) {
 	}
 }
 
-// delivers is told that what was chosen is delivered; e is nil if it is in a slot.
+// delivers notes that the chosen task is delivered; e is nil if it is in a slot.
 func (q *Queue[K, T]) delivers(s *seat[K, T], cost int64, e *entry[K, T]) {
-	level := usual
+	level := normalLevel
 	if e != nil {
 		level = int(e.priority) - 1
 	}
@@ -132,6 +132,6 @@ func (q *Queue[K, T]) price(s *seat[K, T]) int64 {
 		}
 		l = &f.line
 	}
-	h, _ := q.endOf(t, l)
+	h, _ := q.frontOfLine(t, l)
 	return h.cost
 }

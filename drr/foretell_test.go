@@ -39,7 +39,7 @@ func (v *visit) before(w *visit) bool {
 	return v.earlier > w.earlier // those of the next round are at the tail until this one is over
 }
 
-// visits lists the active list. Nobody is visited in a round that is over, and
+// visits lists the active list. No seat is visited in a round that is over, and
 // a tenant in its turn gets its next quantum in the next round.
 func visits(q *Queue[int, int]) (list []visit) {
 	l := &q.lists[0]
@@ -56,8 +56,8 @@ func visits(q *Queue[int, int]) (list []visit) {
 	return list
 }
 
-// stays moves everybody's turn to this round, if those that have to be visited in it will
-// leave, and nobody has had a turn in it.
+// stays moves the turns of all seats to this round, if those that have to be visited in it will
+// leave, and none has had a turn in it.
 func stays(used bool, list []visit) {
 	if used || slices.ContainsFunc(list, func(v visit) bool { return (v.cost > 0 || v.halts) && v.earlier == 0 }) {
 		return
@@ -103,7 +103,7 @@ func visitOf(q *Queue[int, int], s *seat[int, int]) visit {
 
 // foretold is what NextWithin has to answer: whom it serves, at what price, what
 // deficit is left, and in which round, counted from this one; key is -1 if there is
-// nobody.
+// none.
 type foretold struct {
 	verdict  Verdict
 	key      int
@@ -115,7 +115,7 @@ type foretold struct {
 }
 
 // foretell works out the next delivery from the deficits alone. Turns that
-// nobody can pay in are not taken but counted. The limit is a round, or none.
+// no seat can pay in are not taken but counted. The limit is a round, or none.
 func foretell(q *Queue[int, int], limit uint64) foretold {
 	if q.ready == 0 {
 		return foretold{verdict: Empty, key: -1}

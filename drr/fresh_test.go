@@ -23,7 +23,7 @@ func backlog(t *testing.T, n int, quantum int64) (q *Queue[int, int], quiet *Ten
 }
 
 // TestNewFirst: however many are backlogged, a tenant that becomes active gets one quantum
-// at once, no more, and what is left of it waits for its turn.
+// immediately, no more, and what is left of it waits for its turn.
 func TestNewFirst(t *testing.T) {
 	for _, n := range []int{1, 2, 1000} {
 		q, quiet, refill := backlog(t, n, 3)

@@ -6,7 +6,7 @@ import "fmt"
 func (c *census[K, T]) flows(q *Queue[K, T], t *Tenant[K, T], level int) (queued int, err error) {
 	x := t.more.flows[level]
 	if l := t.level(level); !l.empty() || l.lane.first != nil {
-		return 0, fmt.Errorf("level %d: split, and has a line of its own", level)
+		return 0, fmt.Errorf("level %d: split, and has its own line", level)
 	}
 	guests := map[uint64]int32{}
 	queues, marked := 0, x.mark == nil

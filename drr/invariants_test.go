@@ -122,11 +122,11 @@ func (c *census[K, T]) tenant(q *Queue[K, T], t *Tenant[K, T]) error {
 		}
 		if queued += n; n > 0 {
 			mask |= 1 << level
-			if level == usual && q.seatOf(t, level).split&(1<<level) != 0 {
-				mask |= splitUsual
+			if level == normalLevel && q.seatOf(t, level).split&(1<<level) != 0 {
+				mask |= splitNormal
 			}
-			if level == usual && t.line.tasks.head != nil {
-				mask |= mixedUsual
+			if level == normalLevel && t.line.tasks.head != nil {
+				mask |= mixedNormal
 			}
 		}
 	}
@@ -171,7 +171,7 @@ func (c *census[K, T]) unsplit(q *Queue[K, T], t *Tenant[K, T], level int) (n in
 
 // line counts the tasks of a line, of which each that is in an entry has to pass the check.
 func (c *census[K, T]) line(t *Tenant[K, T], level int, l *line[K, T], check func(*entry[K, T]) error) (n int, err error) {
-	if n, err = c.lane(&l.lane); err != nil || n > 0 && level != usual {
+	if n, err = c.lane(&l.lane); err != nil || n > 0 && level != normalLevel {
 		return 0, fmt.Errorf("level %d: %d tasks in slots: %w", level, n, err)
 	}
 	if l != &t.line && l.lane.lent() > 0 {

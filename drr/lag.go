@@ -6,7 +6,7 @@ import "math"
 // was to be served; 0 if it has none, is blocked, or is not behind.
 //
 // The seat has a turn in each round from due on, and its deficit says in how many of them
-// it can pay: so it is to be served in a certain round, and that is over once somebody
+// it can pay: so it is to be served in a certain round, and that is over once a tenant
 // was served in a later one. What is late is what the round of the list has passed it by,
 // or the round that others have come to with whom the queue shares time: current, plus
 // ahead; current is not looked at if the queue shares time with no other. On top comes what
@@ -67,7 +67,7 @@ func (q *Queue[K, T]) Excess() float64 {
 	return most
 }
 
-// audit is what excess is told from: kept apart from the deficits, so that it does not err
+// audit is what Excess is computed from: kept apart from the deficits, so that it does not err
 // when they do.
 type audit struct {
 	spare int    // turns of active seats that this round has still to come, as far as is known
@@ -84,7 +84,7 @@ func (a *audit) turn(deficit, quantum int64) {
 // refund notes that the seat whose turn it is may spend more.
 func (a *audit) refund(units int64) { a.allow = addSaturated(a.allow, units) }
 
-// round notes that a round begins in which so many seats have a turn.
+// round notes that a round begins in which n seats have a turn.
 func (a *audit) round(seats int) { a.spare = seats }
 
 func (l *list[K, T]) excess() float64 {

@@ -22,9 +22,9 @@ func newTenants(n int, quantum func(int) int64) []*Tenant[int, int] {
 	return ts
 }
 
-// Whatever tasks and quanta are, whoever comes, goes, is blocked or charged: nobody is
+// Whatever tasks and quanta are, whichever tenants come, go, are blocked or charged: none is
 // behind in a queue that serves in turn.
-func TestNobodyLags(t *testing.T) {
+func TestNoTenantLags(t *testing.T) {
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		cfg := Config{NewFirst: seed%3 == 1, Across: seed%5 == 4}
@@ -79,7 +79,7 @@ var lagFaults = map[string]func(q *Queue[int, int], victim *Tenant[int, int]){
 			q.detach(&victim.seat)
 		}
 	},
-	"its turns are over at once": func(q *Queue[int, int], victim *Tenant[int, int]) {
+	"its turns are over immediately": func(q *Queue[int, int], victim *Tenant[int, int]) {
 		l, s := &q.lists[0], &victim.seat
 		if l.active.head.next != s {
 			return
@@ -106,7 +106,7 @@ var lagFaults = map[string]func(q *Queue[int, int], victim *Tenant[int, int]){
 }
 
 // A tenant that is passed over falls behind, for whatever reason, by as much as others
-// are served meanwhile; the others do not.
+// are served in that time; the others do not.
 func TestLagOfFaults(t *testing.T) {
 	for name, fault := range lagFaults {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestLagOfRefund(t *testing.T) {
 }
 
 // In its turn, with nothing left to spend, a tenant has its next turn in the next round;
-// rounds that are set anew have a turn for everybody; and a tenant that is refunded in its turn may
+// rounds that are set anew have a turn for every seat; and a tenant that is refunded in its turn may
 // spend more in it.
 func TestLagInTurn(t *testing.T) {
 	q := New[int, int](Config{}, idleHost{})
@@ -231,5 +231,5 @@ func TestLagInTurn(t *testing.T) {
 // lonePeers lets the queue do as it likes, in counted rounds.
 type lonePeers struct{}
 
-func (lonePeers) Pass(uint64) Passage { return Together }
+func (lonePeers) Pass(uint64) Passage { return PassCounted }
 func (lonePeers) Back()               {}

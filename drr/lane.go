@@ -11,7 +11,7 @@ type Slot[T any] struct {
 	Payload  T
 }
 
-// head is what the order of service asks about a queued task. Its cost is 0 if there is none.
+// head holds the properties of a queued task on which the order of service depends. Its cost is 0 if there is none.
 type head struct {
 	cost     int64
 	enqueued int64
@@ -40,7 +40,7 @@ type segment[T any] struct {
 	slots      []Slot[T]
 	next, prev *segment[T]
 	from, to   int // slots in use
-	rest       int // of a ring: and so many from the first one on
+	rest       int // of a ring: and this many from the first one on
 	lent       bool
 }
 

@@ -284,7 +284,7 @@ func TestPlainIsNext(t *testing.T) {
 					a.of = r.IntN(3)
 				}
 				if ps[0].tenants[key].Len() == 0 {
-					continue // nobody would ask
+					continue // no caller would ask
 				}
 				for i := range ps {
 					ps[i].waits[key] = append(ps[i].waits[key], a)

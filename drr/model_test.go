@@ -7,14 +7,14 @@ import (
 )
 
 // model is the order of service written down plainly: slices, every refill in a
-// turn of its own, nothing skipped, nothing counted that can be looked up. The
+// separate turn, nothing skipped, nothing counted that can be looked up. The
 // payload of a task is its identity.
 type model struct {
 	cfg     Config
 	lists   [levels]modelList
 	tenants []*modelTenant
 	expired []int
-	// whole makes turns that nobody can pay in be taken in whole turns of the
+	// whole makes turns that no seat can pay in be taken in whole turns of the
 	// list once one such has been seen. Only where several lists compete for
 	// each visit (Across, with Aging or Fill) does that change the order.
 	whole bool
@@ -188,7 +188,7 @@ func (m *model) settleAt(s *modelSeat, cost int64) {
 	s.deficit, s.away = min(most, s.deficit+s.away*s.tenant.quantum), 0
 }
 
-// settle gives a seat what the rounds bring that it was away, but for so many: credit if it
+// settle gives a seat what the rounds bring that it was away, less the rounds in but: credit if it
 // has a task, else they pay off debt, and end credit.
 func (m *model) settle(s *modelSeat, but int64) {
 	if s.place == active || s.place == fresh {
@@ -269,7 +269,7 @@ func (m *model) head(now int64) (best *modelSeat) {
 	return best
 }
 
-// toVisit returns the seat at the head; if nobody can be served, one at a head without a task.
+// toVisit returns the seat at the head; if no seat can be served, one at a head without a task.
 func (m *model) toVisit(now int64) *modelSeat {
 	if m.ready() {
 		return m.head(now)
@@ -377,7 +377,7 @@ func (m *model) turnOver(s *modelSeat, now int64) {
 	}
 }
 
-// emptyTurn reports whether nobody could pay in the coming turn of the list.
+// emptyTurn reports whether no seat could pay in the coming turn of the list.
 func (m *model) emptyTurn(l *modelList, now int64) bool {
 	soon := false
 	for _, s := range l.active {

@@ -16,7 +16,7 @@ import (
 // What CoDel, AdaptiveLIFO and plain first in, first out make of an overload, in virtual
 // time: the same tasks come to each of them, one server takes a millisecond per task
 // (exponentially distributed), and a result is worth something if it is there within 100
-// ms. Nothing expires, and nobody is refused but by the limit of 1,000 tasks.
+// ms. Nothing expires, and no task is refused but by the limit of 1,000 tasks.
 //
 //	go test ./drr -run TestOverloadTable -v
 

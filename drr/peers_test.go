@@ -14,18 +14,18 @@ type friend struct {
 	alone  bool
 	passed []uint64
 	backs  []uint64 // the round that is said, for which the tag goes back
-	to     uint64   // where the others have gone to meanwhile
+	to     uint64   // where the others have gone to in between
 }
 
 func (p *friend) Pass(round uint64) Passage {
 	if p.no {
-		return Stay
+		return PassWait
 	}
 	p.passed = append(p.passed, round)
 	if p.alone {
-		return Alone
+		return PassUncounted
 	}
-	return Together
+	return PassCounted
 }
 
 func (p *friend) Back() {
@@ -142,7 +142,7 @@ func TestAloneCountsNothing(t *testing.T) {
 
 // A queue under a limit says of no round that is further away than rounds can be
 // compared, and comes to where it can serve step by step.
-func TestMostAtOnce(t *testing.T) {
+func TestFarRoundInSteps(t *testing.T) {
 	q, tenants := makeTenants(Config{}, 1, 1)
 	push(q, tenants[0], plainTask(0, math.MaxInt64))
 	limit, steps := uint64(1), 0
@@ -289,7 +289,7 @@ func TestDebtExpiresOnce(t *testing.T) {
 	}
 }
 
-// A tenant that begins a turn has come to its round, even if it cannot pay: whoever joins the
+// A tenant that begins a turn has come to its round, even if it cannot pay: a tenant that joins the
 // others joins there.
 func TestReachedByEmptyTurn(t *testing.T) {
 	for _, base := range []uint64{5, 1<<63 - 2} {
@@ -310,7 +310,7 @@ func TestReachedByEmptyTurn(t *testing.T) {
 	}
 }
 
-// Rounds in which nobody has had a turn do not pass: tenants that enqueue and cancel,
+// Rounds in which no tenant has had a turn do not pass: tenants that enqueue and cancel,
 // one after the other, so that the list is never empty, do not take their queue beyond
 // its limit. It does not matter which caller finds that they have no task: a caller that asks for the next
 // one, or one that sees too many of them.

@@ -26,33 +26,33 @@ type Host[K comparable, T any] interface {
 	// Fill is called before the Queue looks at a tenant's tasks, so that tasks
 	// which wait elsewhere can be pushed first; see Lazy.
 	Fill(t *Tenant[K, T])
-	// Expired is told about each task that is dropped because now is after Due.
+	// Expired is called for each task that is dropped because now is after Due.
 	Expired(t *Tenant[K, T], task *Task[T])
 }
 
 // Queue is the scheduler. Make it with New; not safe for concurrent use.
 type Queue[K comparable, T any] struct {
-	cfg    Config
-	host   Host[K, T]
-	peers  Peers // nil: none
-	lazy   bool
-	plain  bool               // first in, first out, and one seat per tenant: there are slots
-	jumps  bool               // a tenant that joins may go first
-	lists  [levels]list[K, T] // only lists[0] is used unless Across
-	queued int                // tasks held
-	ready  int                // tasks of tenants that are not blocked
-	nEmpty int                // seats that are in a list without a task
-	pool   pool[K, T]
-	dues   dues[K, T]
+	cfg      Config
+	host     Host[K, T]
+	peers    Peers // nil: none
+	lazy     bool
+	plain    bool               // first in, first out, and one seat per tenant: there are slots
+	newFirst bool               // a tenant that joins may go first
+	lists    [levels]list[K, T] // only lists[0] is used unless Across
+	queued   int                // tasks held
+	ready    int                // tasks of tenants that are not blocked
+	nEmpty   int                // seats that are in a list without a task
+	pool     pool[K, T]
+	dues     dues[K, T]
 
 	seed        maphash.Seed // of flows' hashes; only with MaxFlows
-	flowSets    stock[flows[K, T]]
-	flowRecords stock[flow[K, T]]
+	flowSets    freeList[flows[K, T]]
+	flowRecords freeList[flow[K, T]]
 
 	dropper Dropper[K, T] // nil: no CoDel
 	lenient bool          // see Control
 
-	gone Task[T] // what the host is being told about; here, so that it need not be allocated
+	gone Task[T] // the task that a method of the host gets; here, so that it need not be allocated
 }
 
 // list is one round robin: the active list, those that go before it (the newly active,
@@ -66,7 +66,7 @@ type list[K comparable, T any] struct {
 	used                 bool        // some seat was served in this round, or could not pay
 	left                 int         // active seats that this round has still to visit
 	emptyVisits          int         // visits since a tenant could pay
-	wait                 uint64      // no tenant can pay in the next so many rounds: there is nothing to visit until then
+	wait                 uint64      // no tenant can pay in the next wait rounds: there is nothing to visit until then
 	audit                audit
 	newFront             bool // something may have come to the front of a seat; see skip
 }
@@ -77,10 +77,10 @@ func (l *list[K, T]) tag() uint64 { return (l.round + l.wait) & lastRound }
 // New returns an empty Queue.
 func New[K comparable, T any](cfg Config, host Host[K, T]) *Queue[K, T] {
 	q := &Queue[K, T]{
-		cfg:   cfg,
-		host:  host,
-		plain: cfg.Order == firq.FIFO && !cfg.Across,
-		jumps: cfg.NewFirst || cfg.Across,
+		cfg:      cfg,
+		host:     host,
+		plain:    cfg.Order == firq.FIFO && !cfg.Across,
+		newFirst: cfg.NewFirst || cfg.Across,
 	}
 	if cfg.MaxFlows > 1 {
 		q.seed = maphash.MakeSeed()
@@ -135,7 +135,7 @@ func (q *Queue[K, T]) pushEntry(t *Tenant[K, T], task *Task[T]) {
 		l, kept = q.lineFor(s, level, task.Flow)
 	}
 	if l.push(e); l == &t.line {
-		t.mask |= mixedUsual
+		t.mask |= mixedNormal
 	}
 	if task.Due != NoDeadline {
 		q.dues.insert(e)
@@ -159,13 +159,13 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 		into = t.line.lane.push(&q.pool)
 	}
 	into.Cost, into.Enqueued, into.Payload = uint32(cost), enqueued, *payload
-	if t.mask&(1<<usual) != 0 && !t.blocked { // as pushed
+	if t.mask&(1<<normalLevel) != 0 && !t.blocked { // as pushed
 		t.queued++
 		q.queued++
 		q.ready++
 		return
 	}
-	q.pushed(&t.seat, usual, 1, t.mask == 0, t.mask&(1<<usual) == 0)
+	q.pushed(&t.seat, normalLevel, 1, t.mask == 0, t.mask&(1<<normalLevel) == 0)
 }
 
 // MostPlain is the largest cost that a Slot has room for.
@@ -255,7 +255,7 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) 
 			return nil, Empty
 		}
 		q.fill(s.tenant)
-		if (q.jumps || s.tenant.blocked) && q.next(now) != s {
+		if (q.newFirst || s.tenant.blocked) && q.next(now) != s {
 			continue // what came in goes first, or is of a tenant that is blocked
 		}
 		h, e := q.front(s, now)
@@ -320,7 +320,7 @@ func (q *Queue[K, T]) fill(t *Tenant[K, T]) {
 	}
 }
 
-// next returns the seat to visit. If nobody can be served, that is one that has to be seen
+// next returns the seat to visit. If no tenant can be served, that is one that has to be seen
 // off: tenants that are all blocked have no turns.
 func (q *Queue[K, T]) next(now int64) *seat[K, T] {
 	if q.ready == 0 {

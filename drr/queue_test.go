@@ -56,7 +56,7 @@ func again(t *testing.T, q *Queue[int, int], payload, most int) {
 	}
 }
 
-// TestPurgeBoundsLists: with nobody taking anything, tasks that are pushed and
+// TestPurgeBoundsLists: without a consumer, tasks that are pushed and
 // cancelled or expire leave no seat behind that would be listed for ever.
 func TestPurgeBoundsLists(t *testing.T) {
 	for i, cfg := range []Config{{}, {NewFirst: true}, {Across: true}} {
@@ -87,7 +87,7 @@ func TestPurgeBoundsLists(t *testing.T) {
 }
 
 // TestPurgeKeepsMidTurn: a tenant that was just served its last task may go on with its turn
-// if the next one comes before the next call, whatever was cancelled meanwhile.
+// if the next one comes before the next call, whatever was cancelled in between.
 func TestPurgeKeepsMidTurn(t *testing.T) {
 	q, tenants := makeTenants(Config{}, 200, 5)
 	var last Place

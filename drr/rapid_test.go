@@ -179,7 +179,7 @@ func (w *rounder) rounds() map[int]uint64 {
 	return rounds
 }
 
-// sameRounds: taking turns in which nobody can pay makes nobody wait longer, or
+// sameRounds: taking turns in which no tenant can pay makes none wait longer, or
 // shorter.
 func (w *rounder) sameRounds(t *rapid.T, before map[int]uint64) {
 	after := w.rounds()
@@ -191,7 +191,7 @@ func (w *rounder) sameRounds(t *rapid.T, before map[int]uint64) {
 }
 
 // TestRounds: a queue that may be asked up to a round at a time says Ahead
-// exactly when nobody can pay before, and serves whom the plain turns would have
+// exactly when no tenant can pay before, and serves the tenant that the plain turns would have
 // served, whatever happens while it waits.
 func TestRounds(t *testing.T) {
 	for _, cfg := range []Config{{}, {Order: firq.LIFO}, {NewFirst: true}, {NewFirst: true, Order: firq.LIFO}} {

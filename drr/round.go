@@ -31,9 +31,9 @@ type Peers interface {
 type Passage uint8
 
 const (
-	Stay     Passage = iota // no: some peer can serve earlier
-	Together                // yes, and the round moves on
-	Alone                   // yes; no peer has work, so that the round is not counted
+	PassWait      Passage = iota // no: a peer can serve earlier
+	PassCounted                  // yes, and the round moves on
+	PassUncounted                // yes; no peer has work, so that the round is not counted
 )
 
 // Share makes p the peers of the queue.
@@ -51,7 +51,7 @@ func beyond(round, limit uint64) bool {
 func (l *list[K, T]) clock() uint64 { return (l.round + l.skipped) & lastRound }
 
 // Round returns the round that is being served, modulo 1<<63. Not for Across, where
-// each level has rounds of its own.
+// each level has its own rounds.
 func (q *Queue[K, T]) Round() uint64 { return q.lists[0].round }
 
 // Reached returns the last round that NextWithin has begun a turn in, or has passed empty

@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "rewrite the golden output in testdata")
 //	cancel ID         reclaim [N]           evict NAME [prio=normal] [newest]
 //	block NAME        unblock NAME          charge NAME N [prio=normal]
 //	state             the lists, in order, with deficits; the round
-//	plot [SCALE]      who was served since the last plot, SCALE units of cost a column
+//	plot [SCALE]      which tenants were served since the last plot, SCALE units of cost a column
 func TestScripts(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.txt")
 	if len(files) == 0 {

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	levels = int(firq.PriorityCritical) // priority p is level p-1
-	usual  = int(firq.PriorityNormal) - 1
+	levels      = int(firq.PriorityCritical) // priority p is level p-1
+	normalLevel = int(firq.PriorityNormal) - 1
 )
 
 // Of Tenant.mask: the levels, and what else there is at PriorityNormal. With neither, all
 // its tasks are in slots of Tenant.line, so that front need not look further.
 const (
-	anyLevel   = 1<<levels - 1
-	splitUsual = 1 << levels       // the tasks are in lines of flows (seat.split)
-	mixedUsual = 1 << (levels + 1) // some tasks are in entries of Tenant.line
+	anyLevel    = 1<<levels - 1
+	splitNormal = 1 << levels       // the tasks are in lines of flows (seat.split)
+	mixedNormal = 1 << (levels + 1) // some tasks are in entries of Tenant.line
 )
 
 const never = math.MaxUint64
@@ -103,7 +103,7 @@ type Tenant[K comparable, T any] struct {
 	seat      seat[K, T] // with Across see more
 	quantum   int64
 	queued    int32 // at most firq.MaxTasks, of all shards
-	mask      uint8 // levels that have tasks; and splitUsual, mixedUsual
+	mask      uint8 // levels that have tasks; and splitNormal, mixedNormal
 	lifo      bool  // AdaptiveLIFO is serving newest first
 	blocked   bool  // at its in-flight limit
 	NeedsFill bool  // Fill is wanted although there is a task; see Queue.Lazy
@@ -112,7 +112,7 @@ type Tenant[K comparable, T any] struct {
 	more      *more[K, T] // allocated when first needed
 }
 
-// more is what few tenants need.
+// more is the part of a tenant that few tenants need.
 type more[K comparable, T any] struct {
 	lines [levels]line[K, T]    // of the levels other than PriorityNormal
 	n     [levels]int32         // how many tasks those levels have
@@ -122,7 +122,7 @@ type more[K comparable, T any] struct {
 	control *[levels]codel // with Config.Target
 }
 
-// rest returns what few tenants need.
+// rest returns t.more, and makes it if needed.
 func (t *Tenant[K, T]) rest() *more[K, T] {
 	if t.more == nil {
 		t.more = new(more[K, T])
@@ -220,24 +220,24 @@ func (q *Queue[K, T]) empty(s *seat[K, T]) bool {
 // front returns the task that the seat would deliver next, if it has one. e is nil
 // if it is in a slot: the first of slotLine.
 func (q *Queue[K, T]) front(s *seat[K, T], now int64) (h head, e *entry[K, T]) {
-	if t := s.tenant; q.plain && t.mask == 1<<usual {
+	if t := s.tenant; q.plain && t.mask == 1<<normalLevel {
 		return t.line.lane.front().head(), nil
 	}
-	return q.best(s, now, false)
+	return q.frontAmongLevels(s, now, false)
 }
 
 // look is front that chooses nothing among flows, and so changes nothing.
 func (q *Queue[K, T]) look(s *seat[K, T], now int64) (h head) {
-	h, _ = q.best(s, now, true)
+	h, _ = q.frontAmongLevels(s, now, true)
 	return h
 }
 
-// best is front in all cases, or look.
-func (q *Queue[K, T]) best(s *seat[K, T], now int64, look bool) (h head, e *entry[K, T]) {
+// frontAmongLevels is front in all cases, or look.
+func (q *Queue[K, T]) frontAmongLevels(s *seat[K, T], now int64, look bool) (h head, e *entry[K, T]) {
 	t := s.tenant
 	if q.cfg.Across {
 		if level := int(s.level); t.mask&(1<<level) != 0 {
-			return q.end(s, level, look)
+			return q.frontOfLevel(s, level, look)
 		}
 		return head{}, nil
 	}
@@ -246,7 +246,7 @@ func (q *Queue[K, T]) best(s *seat[K, T], now int64, look bool) (h head, e *entr
 	}
 	mask := t.mask & anyLevel
 	top := bits.Len8(mask) - 1
-	h, e = q.end(s, top, look)
+	h, e = q.frontOfLevel(s, top, look)
 	if q.cfg.Aging == 0 || mask&(mask-1) == 0 {
 		return h, e
 	}
@@ -255,7 +255,7 @@ func (q *Queue[K, T]) best(s *seat[K, T], now int64, look bool) (h head, e *entr
 		l := bits.Len8(m) - 1
 		m &^= 1 << l
 		// The tenant that waited longer wins a tie.
-		other, entry := q.end(s, l, look)
+		other, entry := q.frontOfLevel(s, l, look)
 		if a := q.aged(other, l, now); a > most || a == most && other.enqueued < h.enqueued {
 			h, e, most = other, entry, a
 		}
@@ -265,15 +265,15 @@ func (q *Queue[K, T]) best(s *seat[K, T], now int64, look bool) (h head, e *entr
 
 // slotLine returns the line whose first slot is the front of a seat, if that is a slot.
 func (q *Queue[K, T]) slotLine(s *seat[K, T]) *line[K, T] {
-	if s.split&(1<<usual) != 0 {
-		return &s.tenant.more.flows[usual].lines.head.line
+	if s.split&(1<<normalLevel) != 0 {
+		return &s.tenant.more.flows[normalLevel].lines.head.line
 	}
 	return &s.tenant.line
 }
 
 // level returns the line of a level.
 func (t *Tenant[K, T]) level(level int) *line[K, T] {
-	if level == usual {
+	if level == normalLevel {
 		return &t.line
 	}
 	return &t.rest().lines[level]
@@ -281,7 +281,7 @@ func (t *Tenant[K, T]) level(level int) *line[K, T] {
 
 // adding returns the line of a level that gets one more task.
 func (t *Tenant[K, T]) adding(level int) *line[K, T] {
-	if level == usual {
+	if level == normalLevel {
 		return &t.line
 	}
 	m := t.rest()
@@ -291,7 +291,7 @@ func (t *Tenant[K, T]) adding(level int) *line[K, T] {
 
 // taking returns the line of a level that gets one task fewer.
 func (t *Tenant[K, T]) taking(level int) *line[K, T] {
-	if level == usual {
+	if level == normalLevel {
 		return &t.line
 	}
 	t.more.n[level]--
@@ -300,7 +300,7 @@ func (t *Tenant[K, T]) taking(level int) *line[K, T] {
 
 // count returns the number of tasks of a level.
 func (t *Tenant[K, T]) count(level int) (n int32) {
-	if level != usual {
+	if level != normalLevel {
 		return t.more.n[level]
 	}
 	n = t.queued
@@ -312,9 +312,9 @@ func (t *Tenant[K, T]) count(level int) (n int32) {
 	return n
 }
 
-// end returns the task of a level that is next; the level has some. e is nil if it is in
+// frontOfLevel returns the next task of a level that has tasks. e is nil if it is in
 // a slot. look: it is not chosen, if flows take turns.
-func (q *Queue[K, T]) end(s *seat[K, T], level int, look bool) (h head, e *entry[K, T]) {
+func (q *Queue[K, T]) frontOfLevel(s *seat[K, T], level int, look bool) (h head, e *entry[K, T]) {
 	t := s.tenant
 	if s.split&(1<<level) != 0 {
 		if look {
@@ -322,11 +322,11 @@ func (q *Queue[K, T]) end(s *seat[K, T], level int, look bool) (h head, e *entry
 		}
 		return q.choose(t, t.more.flows[level])
 	}
-	return q.endOf(t, t.level(level))
+	return q.frontOfLine(t, t.level(level))
 }
 
-// endOf returns the end of a line that the order takes from, if it is not empty.
-func (q *Queue[K, T]) endOf(t *Tenant[K, T], l *line[K, T]) (h head, e *entry[K, T]) {
+// frontOfLine returns the end of a line that the order takes from, if the line is not empty.
+func (q *Queue[K, T]) frontOfLine(t *Tenant[K, T], l *line[K, T]) (h head, e *entry[K, T]) {
 	if q.cfg.Order == firq.FIFO || q.cfg.Order == firq.AdaptiveLIFO && !t.lifo {
 		return l.first()
 	}

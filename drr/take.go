@@ -25,10 +25,10 @@ func takeSlot[T any](s *Slot[T], payload *T) Head {
 // slotTaken counts a task that has left a slot. Slots are of flow 0.
 func (q *Queue[K, T]) slotTaken(s *seat[K, T]) {
 	t := s.tenant
-	if s.split&(1<<usual) != 0 {
-		q.takenOut(s, usual, 0)
+	if s.split&(1<<normalLevel) != 0 {
+		q.takenOut(s, normalLevel, 0)
 	} else if t.line.empty() {
-		t.mask &^= 1 << usual
+		t.mask &^= 1 << normalLevel
 	}
 	q.taken(s)
 }
@@ -40,8 +40,8 @@ func (q *Queue[K, T]) takeEntry(e *entry[K, T], payload *T) Head {
 	if s.split != 0 && s.split&(1<<level) != 0 { // the first is cheaper
 		q.takeOut(s, level, e)
 	} else if l.tasks.remove(e); l.tasks.head == nil {
-		if level == usual {
-			t.mask &^= mixedUsual
+		if level == normalLevel {
+			t.mask &^= mixedNormal
 		}
 		if l.lane.empty() {
 			t.mask &^= 1 << level

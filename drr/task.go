@@ -30,7 +30,7 @@ func (t *Task[T]) IsPlain() bool {
 	return t.Flow == 0 && t.Priority == firq.PriorityNormal && t.Due == NoDeadline && t.Ticket == nil && t.Cost <= MostPlain
 }
 
-// Head is what a delivered task was, but for its payload.
+// Head holds the fields of a delivered task, without its payload.
 type Head struct {
 	Cost, Enqueued, Due int64
 	Flow                uint64
@@ -88,11 +88,11 @@ func (l *entries[K, T]) remove(e *entry[K, T]) {
 	}
 }
 
-// reserve says how much of what is free is worth keeping: about as much as was in use at
-// the peak of the last two windows of returns, so that a steady state allocates
-// nothing, not even one of bursts up to a window, and the memory of a larger burst goes
-// back to the collector. It counts tasks for which there is room.
-type reserve struct {
+// retention decides how much free memory a pool keeps: about as much as was in use at the peak
+// of the last two windows of returns. So a steady state allocates nothing, not even one with
+// bursts up to a window, and the collector gets back the memory of a larger burst. The unit is
+// room for one task.
+type retention struct {
 	n          int // free
 	used, peak int // in use now; at most, in this window
 	last, keep int // the peak of the last window; the larger of the last two
@@ -100,12 +100,12 @@ type reserve struct {
 }
 
 const (
-	keepFree   = 256     // so much is always kept
+	keepFree   = 256     // the pool always keeps this much
 	poolWindow = 1 << 14 // in returns
 )
 
-// take counts room for n tasks that is in use from now on.
-func (r *reserve) take(n int, wasFree bool) {
+// take notes that room for n tasks is in use from now on.
+func (r *retention) take(n int, wasFree bool) {
 	r.used += n
 	r.peak = max(r.peak, r.used)
 	if wasFree {
@@ -113,9 +113,8 @@ func (r *reserve) take(n int, wasFree bool) {
 	}
 }
 
-// put counts room for n tasks that has come back, and reports whether more is free than
-// is worth keeping.
-func (r *reserve) put(n int) (tooMuch bool) {
+// put notes that room for n tasks has come back, and reports whether the pool should drop some.
+func (r *retention) put(n int) (tooMuch bool) {
 	r.n += n
 	r.used -= n
 	if r.returns += n; r.returns >= poolWindow {
@@ -125,15 +124,15 @@ func (r *reserve) put(n int) (tooMuch bool) {
 	return r.n > r.keep && r.tooMuch()
 }
 
-func (r *reserve) tooMuch() bool { return r.n > max(r.keep, r.peak, keepFree) }
+func (r *retention) tooMuch() bool { return r.n > max(r.keep, r.peak, keepFree) }
 
 // pool recycles entries and segments.
 type pool[K comparable, T any] struct {
 	rings    *segment[T]               // for rings that are lent; linked by next
-	lent     reserve                   // of rings: what a burst leaves of the others does not crowd them out
+	lent     retention                 // of rings: apart, so that a burst of the others does not crowd them out
 	entries  *entry[K, T]              // linked by next
 	segments [segmentSizes]*segment[T] // by size; linked by next
-	reserve
+	retention
 }
 
 func (p *pool[K, T]) entry() *entry[K, T] {
@@ -198,7 +197,7 @@ func (p *pool[K, T]) putSegment(s *segment[T]) {
 }
 
 // shrink lets go of two of the largest segments, and of two entries. Segments first: a few of
-// them that nobody needs would else have entries come and go for ever.
+// them that are not needed would else have entries come and go for ever.
 func (p *pool[K, T]) shrink() {
 	for drop, size := 0, segmentSizes-1; drop < 2 && size >= 0 && p.tooMuch(); {
 		if s := p.segments[size]; s != nil {

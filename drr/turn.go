@@ -10,7 +10,7 @@ import "math"
 func (q *Queue[K, T]) join(s *seat[K, T], first bool) {
 	l := &q.lists[s.level]
 	if l.wait > 0 {
-		q.lookAgain(l) // first: the rounds that have passed meanwhile count for its debt
+		q.lookAgain(l) // first: the rounds that have passed in between count for its debt
 	}
 	turn := uint64(0) // of the rounds that have begun since s left, those in which it has a turn now
 	if !first && l.active.n == 0 {
@@ -46,11 +46,11 @@ func (q *Queue[K, T]) activate(l *list[K, T], s *seat[K, T]) {
 
 // visited closes the round if the seat, due in the given round, was the last one
 // that it had to visit; it is out of the list already, or at its tail again. The
-// round of a list without seats stays, for whoever comes: see join.
+// round of a list without seats stays, for the next tenant: see join.
 //
 // So does a round in which no seat has had a turn: all that it had to visit have left,
-// and those that came meanwhile have their turns in it instead. Else seats that come
-// and leave without a turn would take the list to any round, and whoever comes then
+// and those that came in between have their turns in it instead. Else seats that come
+// and leave without a turn would take the list to any round, and a tenant that comes then
 // would have to wait for that.
 func (l *list[K, T]) visited(due uint64) {
 	if Apart(due, l.round) > 0 {
@@ -90,7 +90,7 @@ func (q *Queue[K, T]) turnOver(l *list[K, T], s *seat[K, T], now int64, limit ui
 
 // emptied ends the turn of a seat that was found without a task. One that was newly
 // active goes through the active list before it leaves, so that it cannot go idle and
-// be first again at once.
+// be first again immediately.
 func (q *Queue[K, T]) emptied(s *seat[K, T]) {
 	l := &q.lists[s.level]
 	switch {
@@ -123,7 +123,7 @@ func (q *Queue[K, T]) detach(s *seat[K, T]) {
 	s.place, s.inTurn = nowhere, false
 	switch was {
 	case freed:
-		l.freed.remove(s) // due says already up to which round it has what they bring
+		l.freed.remove(s) // due already names the last round whose quantum it has got
 		l.lastFreed()
 	case fresh:
 		l.fresh.remove(s)
@@ -137,7 +137,7 @@ func (q *Queue[K, T]) detach(s *seat[K, T]) {
 
 // forgive lets a seat that is in no list pay off its debt: a quantum for each round
 // that has begun since the one that it left in, or that its debt was last looked at
-// in, but for so many. These are the turns that it would have had, and that its debt
+// in, less the rounds in but. These are the turns that it would have had, and that its debt
 // would have kept empty. What credit it has left ends with the first of them.
 func (l *list[K, T]) forgive(s *seat[K, T], but uint64) {
 	now := l.clock()
@@ -157,7 +157,7 @@ func (l *list[K, T]) forgive(s *seat[K, T], but uint64) {
 }
 
 // Retire makes a tenant without tasks leave, if it is still in a list: it was
-// served its last task, and nobody has asked for the next since.
+// served its last task, and NextWithin was not called since.
 func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 	q.eachSeat(t, func(s *seat[K, T]) {
 		if s.place != nowhere && q.empty(s) {
@@ -166,7 +166,7 @@ func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 	})
 }
 
-// skip gives every tenant as many refills at once as it takes until one can
+// skip gives every tenant as many refills in one step as it takes until one can
 // pay, less the one that each gets at the start of its turn. Called between
 // turns; does nothing if some seat needs a visit first (it is empty, or its
 // front task expired). If that would be after the round limit nothing is given yet,
@@ -195,13 +195,13 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 	q.pass(l, limit)
 }
 
-// pass takes the empty turns that are known, if the limit and the peers let somebody
+// pass takes the empty turns that are known, if the limit and the peers let a tenant
 // be served after them. Else the round stays: a tenant that joins before the peers have come so
 // far joins now. Where no peer has work the round stays, too: it is counted for them.
 func (q *Queue[K, T]) pass(l *list[K, T], limit uint64) {
-	may := Alone
+	may := PassUncounted
 	if limit != math.MaxUint64 {
-		may = Together
+		may = PassCounted
 	}
 	switch {
 	case beyond(l.tag(), limit):
@@ -210,24 +210,24 @@ func (q *Queue[K, T]) pass(l *list[K, T], limit uint64) {
 		may = q.peers.Pass(l.tag())
 	}
 	switch may {
-	case Together:
+	case PassCounted:
 		l.catchUp(l.wait)
 		l.reached = l.round
-	case Alone:
+	case PassUncounted:
 		l.refill(l.wait)
 		l.skipped += l.wait
 		l.wait, l.used = 0, false
 	}
 }
 
-// refill gives everybody so many quanta, none of which enables anybody to pay.
+// refill gives each seat the quanta of the given turns, in none of which any seat can pay.
 func (l *list[K, T]) refill(turns uint64) {
 	for s := l.active.head; s != nil; s = s.next {
 		s.deficit += int64(turns * uint64(s.tenant.quantum))
 	}
 }
 
-// catchUp takes so many of the empty turns that are known, and moves the round on.
+// catchUp takes the given number of known empty turns, and moves the round on.
 func (l *list[K, T]) catchUp(turns uint64) {
 	l.refill(turns)
 	l.round, l.used = (l.round+turns)&lastRound, false
@@ -248,7 +248,7 @@ func (q *Queue[K, T]) CatchUp(r uint64) {
 	}
 }
 
-// lookAgain is called, if the list waits, before something changes by which somebody
+// lookAgain is called, if the list waits, before something changes by which a tenant
 // may be able to pay earlier than was known.
 func (q *Queue[K, T]) lookAgain(l *list[K, T]) {
 	if q.peers != nil {

@@ -123,7 +123,7 @@ func TestAgainstModelWithPurge(t *testing.T) {
 		seed := uint64(1000 + shape)
 		w := newTwin(shape, 80, randomOps(seed, 700))
 		for len(w.ops) == 700 {
-			for range 90 { // everybody gets a task, then most lose theirs
+			for range 90 { // each tenant gets a task, then most lose theirs
 				if err := w.push(); err != nil {
 					t.Fatal(err)
 				}

@@ -117,7 +117,7 @@ func (w *twin) run() error {
 	return w.compare()
 }
 
-// flush fills everybody, so that inboxes do not matter for what follows.
+// flush calls Fill for all tenants, so that inboxes do not matter for what follows.
 func (w *twin) flush() {
 	for key, t := range w.tenants {
 		w.Fill(t)

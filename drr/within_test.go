@@ -106,7 +106,7 @@ func TestWithinIsNext(t *testing.T) {
 }
 
 // TestWithinWaits: a tenant that saves up for a costly task is not served before its round,
-// gets what is due meanwhile, and does not make a newcomer wait.
+// gets what is due until then, and does not make a newcomer wait.
 func TestWithinWaits(t *testing.T) {
 	p := newPair(2, func(int) int64 { return 10 })
 	p.push(0, 1000) // 100 quanta: at the start of its turn in round 99
@@ -180,7 +180,7 @@ func (h *lateHost) Fill(t *Tenant[int, int]) {
 	}
 }
 
-// While the queue looks for the round in which somebody can pay, something can come
+// While the queue looks for the round in which a tenant can pay, something can come
 // for a tenant that it has looked at already: then that round is not known.
 func TestSkipBesideNews(t *testing.T) {
 	h := new(lateHost)
@@ -192,6 +192,6 @@ func TestSkipBesideNews(t *testing.T) {
 	}
 	h.to, h.at = &a, &c
 	if tn, task, v := within(h.q, 0, 5); v != Delivered || tn != &a || task.Payload != 7 {
-		t.Fatalf("verdict %d, payload %d, tag %d after %d looks; want 7 at once", v, task.Payload, h.q.Tag(), h.looks)
+		t.Fatalf("verdict %d, payload %d, tag %d after %d looks; want 7 immediately", v, task.Payload, h.q.Tag(), h.looks)
 	}
 }

@@ -100,7 +100,7 @@ func TestSumSaturates(t *testing.T) {
 	}
 	l = NewLocal()
 	l.RecordN(time.Hour, 4_000_000)
-	l.RecordN(time.Hour, 4_000_000) // past 2^64 at once
+	l.RecordN(time.Hour, 4_000_000) // past 2^64 in one step
 	l.AddTo(s)
 	s.Merge(s)
 	if s.Sum() != math.MaxInt64 || s.Mean() != time.Hour || s.Count() != 2*(5_124_096+8_000_000) {

@@ -31,7 +31,7 @@
 // same range and digits; a test compares every boundary), so its encoder, which writes
 // the logs, accepts them as they are. Only the storage differs. In HdrHistogram a
 // histogram of this range is one block of 270 kB, and merging or copying walks all of
-// it. In this package each power of two has a row of its own, 8 kB, allocated when a
+// it. In this package each power of two has its own row, 8 kB, allocated when a
 // duration first falls into it. So an unused histogram takes about 300 bytes, a typical
 // one 50 to 100 kB, and the cost of merging depends on the rows in use. After a row's
 // first use, recording allocates nothing.

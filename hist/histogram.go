@@ -19,7 +19,7 @@ const maxStripes = 64
 // It consists of stripes, each a mutex with plain counts, as many as processors
 // were available to New (rounded up to a power of two, from 2 to 64). Record
 // takes the stripe that was last used on its processor; if somebody holds that,
-// the next free one. It waits only if all of them are held at once.
+// the next free one. It waits only if all of them are held at the same time.
 //
 // Rejected: a random stripe for each Record. It moves the stripe's cache lines from
 // core to core nearly every time, which cost three times as much, about what one

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Recorders and a reader at once; each snapshot must be consistent in itself and
+// Recorders and a reader at the same time; each snapshot must be consistent in itself and
 // not behind the one before, and the last one exact.
 func TestConcurrent(t *testing.T) {
 	const goroutines, perGoroutine = 8, 5_000

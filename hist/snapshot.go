@@ -8,7 +8,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Snapshot is what a Histogram or some Locals held at one time. By convention it
+// Snapshot holds the samples of a Histogram or some Locals at one time. By convention it
 // does not change any more once it has been handed on: any number of goroutines
 // may then read it. The zero value is empty and ready.
 type Snapshot struct{ c counts }

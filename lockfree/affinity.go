@@ -13,7 +13,7 @@ import (
 // processor at work there yields for a moment, as if the lease were taken, even if it
 // happens to be free between two calls.
 //
-// It has a cache line of its own, and is read before the shard's round and its lease:
+// It has its own cache line, and is read before the shard's round and its lease:
 // polling those would pull their cache lines away from the consumer that writes them at
 // each delivery.
 type affinity struct {

@@ -66,7 +66,7 @@ func TestWarmTouch(t *testing.T) {
 func TestWarmIsNoLock(t *testing.T) {
 	s := build(t, config{})
 	admit(t, s, "a", task{Payload: 1})
-	s.shards[0].affinity.word.Store(affinityTime(s.env.Clock.Now()+int64(time.Microsecond))<<affinityBits | 1<<affinityBits - 1)
+	s.shards[0].affinity.word.Store(affinityTime(s.shared.Clock.Now()+int64(time.Microsecond))<<affinityBits | 1<<affinityBits - 1)
 	take(t, s, 1)
 }
 
@@ -78,7 +78,7 @@ func TestWarmWithItemsInHand(t *testing.T) {
 	waits := [2]int{}
 	for range 100 { // the time may be over before it is looked at
 		for i, have := range []int{0, 1} {
-			s.shards[1].affinity.word.Store(affinityTime(s.env.Clock.Now()+int64(time.Microsecond))<<affinityBits | 1<<affinityBits - 1)
+			s.shards[1].affinity.word.Store(affinityTime(s.shared.Clock.Now()+int64(time.Microsecond))<<affinityBits | 1<<affinityBits - 1)
 			if busy, _, _ := s.tryShards(dst[:], have, 0); busy != nil {
 				waits[i]++
 			}

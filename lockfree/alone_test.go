@@ -11,7 +11,7 @@ import (
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
-// Tasks that come alone pass the slots of their tickets by. Every so many tickets
+// Tasks that come alone pass the slots of their tickets by. Once in slotsEvery tickets
 // each slot is used all the same, so that none says something about a ticket that
 // is as old as the wrap.
 func TestSlotsAreUsedInTurn(t *testing.T) {
@@ -38,7 +38,7 @@ func TestSlotsAreUsedInTurn(t *testing.T) {
 
 // A call that finds a tenant full of tasks that came alone takes them out of the ring: they
 // look like calls that are not over.
-func TestFullOfWhoCameAlone(t *testing.T) {
+func TestFullOfTasksThatCameAlone(t *testing.T) {
 	s := buildAt(t, config{MaxPerTenant: 1}, lendSize)
 	for i := range 3 {
 		admit(t, s, "a", task{Payload: i})

@@ -7,9 +7,9 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// A tenant whose inbox is drained before its first activation, because somebody
+// A tenant whose inbox is drained before its first activation, because a caller
 // needs the lease for another reason, has to be known to its shard by then: else
-// its deliveries have nobody to tell Done to, and nobody would ever forget it.
+// its deliveries have no shard to count Done, and no sweep would ever forget it.
 func TestDrainedBeforeAnnounced(t *testing.T) {
 	for _, x := range []struct {
 		how   string
@@ -28,7 +28,7 @@ func TestDrainedBeforeAnnounced(t *testing.T) {
 		}},
 		{"reclaim", 2, func(t *testing.T, s *scheduler) {
 			tn, _ := s.tenants.Load("a")
-			tn.shard.reclaim(tn, s.env.Clock.Now())
+			tn.shard.reclaim(tn, s.shared.Clock.Now())
 		}},
 	} {
 		t.Run(x.how, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestActivationBehindHole(t *testing.T) {
 }
 
 // L4: the ring is freed after the shard has said whether it is ready, and a tenant
-// is made polled after it has. Whoever looks at any instant sees work.
+// is made polled after it has. A consumer that looks at any instant sees work.
 func TestWorkIsSeenAllTheTime(t *testing.T) {
 	s := build(t, config{})
 	sh := s.shards[0]
@@ -122,7 +122,7 @@ func TestWorkIsSeenAllTheTime(t *testing.T) {
 	p := published(t, s, "a", task{Payload: 2})
 	admit(t, s, "a", task{Payload: 3})
 	sh.lock()
-	// The tenant is polled now, and its next task is announced by nobody.
+	// The tenant is polled now, and its next task is not announced.
 	if tn, _ := s.tenants.Load("a"); !tn.polled || !s.rounds.Ready(0) {
 		t.Errorf("polled: %t, ready: %t; want both, before the lease is free", tn.polled, s.rounds.Ready(0))
 	}

@@ -18,7 +18,7 @@ const batchSize = 32
 // an invalid task, a new tenant.
 func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], now int64) int {
 	n, allPlain := together(ts)
-	if n < 2 || s.env.Config.DynamicThreshold != 0 {
+	if n < 2 || s.shared.Config.DynamicThreshold != 0 {
 		return 0
 	}
 	failpoint.At("E0 state")
@@ -34,7 +34,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	if word&roomBit == 0 {
 		return 0
 	}
-	asks, conf := s.env.Asks && word&polledBit == 0, serve.TenantConfig{}
+	asks, conf := s.shared.Asks && word&polledBit == 0, serve.TenantConfig{}
 	if asks {
 		conf = s.ask(t, k)
 	}
@@ -47,7 +47,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 		}
 	}
 	failpoint.At("E1 ticket")
-	word, places, took := t.take(n) // [E1]
+	word, places, took := t.reserve(n) // [E1]
 	if took != ticketTaken {
 		return 0
 	}
@@ -64,7 +64,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 	}
 	s.publishBatch(t, tailOf(word), places, ts[:got], now, allPlain && s.bare)
 	if got < places {
-		s.env.Waiters.Released(k, places-got)
+		s.shared.Waiters.Released(k, places-got)
 	}
 	return got
 }
@@ -73,7 +73,7 @@ func (s *Scheduler[K, T]) admitBatch(k K, h *handle[K, T], ts []firq.Task[T], no
 // places tickets from one on, of which the last ones are those of tasks that were refused.
 // bare: they go into slots as they are.
 func (s *Scheduler[K, T]) publishBatch(t *tenant[K, T], ticket uint32, places int, ts []firq.Task[T], now int64, bare bool) {
-	box, due, jumps := t.inbox.Load(), int64(clock.Never), false
+	box, due, overtakes := t.inbox.Load(), int64(clock.Never), false
 	for i := len(ts); i < places; i++ {
 		box.PutVoid(ring.Cut(ticket + uint32(i)))
 	}
@@ -84,12 +84,12 @@ func (s *Scheduler[K, T]) publishBatch(t *tenant[K, T], ticket uint32, places in
 			continue
 		}
 		var task drr.Task[T]
-		_ = s.env.Task(&task, &ts[i], now)
+		_ = s.shared.Task(&task, &ts[i], now)
 		due = min(due, task.Due)
-		jumps = jumps || s.jumps(&task)
+		overtakes = overtakes || s.overtakes(&task)
 		box.Put(at, &task)
 	}
-	s.foretell(t, due, jumps)
+	s.foretell(t, due, overtakes)
 	failpoint.At("E4 put")
 	t.handOver(box, ticket, places)
 	s.published(t, due)

@@ -36,7 +36,7 @@ func idle(t *testing.T, s *scheduler, k string) *tenant[string, int] {
 		t.Fatal(err)
 	}
 	tn.shard.lock()
-	tn.shard.know(tn)
+	tn.shard.register(tn)
 	tn.shard.unlock()
 	return tn
 }
@@ -48,7 +48,7 @@ func batched(t *testing.T, s *scheduler, k string, want int, why error, ts ...ta
 	}
 }
 
-// Tasks that there are slots for are announced at once, but for a new tenant's first one,
+// Tasks that there are slots for are announced together, but for a new tenant's first one,
 // which comes alone; and all come in order.
 func TestBatch(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
@@ -117,7 +117,7 @@ func TestBatchBehindFullInbox(t *testing.T) {
 	})
 }
 
-// A batch gets as many places as there are, exactly, whoever sets the limit.
+// A batch gets as many places as there are, exactly, whichever limit it is.
 func TestBatchLimits(t *testing.T) {
 	for _, x := range []struct {
 		what                     string
@@ -233,8 +233,8 @@ func TestBatchAfterClose(t *testing.T) {
 		})
 		batched(t, s, "a", 0, firq.ErrClosed, tasks(0, 5)...)
 		batched(t, s, "a", 0, firq.ErrClosed, tasks(0, 5)...)
-		if free, sure := s.credit.Free(); free != s.env.Config.MaxGlobal || !sure {
-			t.Errorf("after %s %d credits are out", x.what, s.env.Config.MaxGlobal-free)
+		if free, sure := s.credit.Free(); free != s.shared.Config.MaxGlobal || !sure {
+			t.Errorf("after %s %d credits are out", x.what, s.shared.Config.MaxGlobal-free)
 		}
 		if tn, _ := s.tenants.Load("a"); tn.held(tn.word.Load()) != 0 {
 			t.Errorf("after %s %d places are taken", x.what, tn.held(tn.word.Load()))

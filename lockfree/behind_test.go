@@ -46,7 +46,7 @@ func rests(t *testing.T, s *scheduler) {
 	}
 }
 
-// The word of a tenant that was served stays behind while it has tasks. Then whoever needs
+// The word of a tenant that was served stays behind while it has tasks. Then a caller that needs
 // to know brings it up to date.
 func TestBehind(t *testing.T) {
 	const inbox, past = false, true
@@ -64,7 +64,7 @@ func TestBehind(t *testing.T) {
 		"a tenant that is full":            {config{MaxPerTenant: 3}, 3, 0, inbox, 0, 3},
 		"its only slot looks used":         {config{}, 3, 1, inbox, 1, 3},
 		"the last task":                    {config{MaxPerTenant: 3}, 3, 3, inbox, 3, 3},
-		"a limit of its own": {config{
+		"its own limit": {config{
 			MaxPerTenantFor: func(string) int { return 3 }, MaxPerTenant: 9,
 		}, 3, 2, inbox, 2, 3},
 	} {
@@ -158,7 +158,7 @@ func TestBehindEvictsNothing(t *testing.T) {
 func TestBehindWaits(t *testing.T) {
 	s, _ := behind(t, config{MaxPerTenant: 2}, 2, 0)
 	done := start(func() error { return s.EnqueueWait(t.Context(), "a", task{Payload: 4}) })
-	for !s.env.Waiters.Waiting() {
+	for !s.shared.Waiters.Waiting() {
 		runtime.Gosched()
 	}
 	take(t, s, 2)
@@ -169,7 +169,7 @@ func TestBehindWaits(t *testing.T) {
 	rests(t, s)
 }
 
-// A limit that changes meanwhile counts from the tasks that there are.
+// A limit that changes in between counts from the tasks that there are.
 func TestBehindAndLimits(t *testing.T) {
 	s, tn := behind(t, config{MaxPerTenant: 5}, 4, 2)
 	s.SetLimit("a", 2)

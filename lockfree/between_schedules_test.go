@@ -35,7 +35,7 @@ func TestSchedulesTicketOfDeadTenant(t *testing.T) {
 	met, restore := once("E1 ticket", func() {
 		sh := first.shard
 		sh.lock()
-		sh.SweepSome(s.env.Clock.Now()+int64(2*time.Hour), true, 10, sh.forget)
+		sh.SweepSome(s.shared.Clock.Now()+int64(2*time.Hour), true, 10, sh.forget)
 		sh.unlock()
 	})
 	err := s.Enqueue("a", task{Payload: 2, Ticket: &tk})
@@ -46,7 +46,7 @@ func TestSchedulesTicketOfDeadTenant(t *testing.T) {
 	take(t, s, 2)
 }
 
-// The quantum that was asked for is there before anybody can take the task in.
+// The quantum that was asked for is there before a consumer can take the task in.
 func TestSchedulesQuantumIsThereFirst(t *testing.T) {
 	quantum := int64(2)
 	s := build(t, config{QuantumFor: func(string) int64 { return quantum }})
@@ -64,7 +64,7 @@ func TestSchedulesQuantumIsThereFirst(t *testing.T) {
 }
 
 // A polled tenant that becomes unpolled while a call gives up its slot is announced by that
-// call: else nobody would ever drain the slot.
+// call: else no holder would ever drain the slot.
 func TestSchedulesVoidOfUnpolledTenant(t *testing.T) {
 	s := build(t, config{})
 	tn := polled(t, s, "a", 1, 2)
@@ -85,7 +85,7 @@ func TestSchedulesVoidOfUnpolledTenant(t *testing.T) {
 
 // A deadline is seen on its way from the inbox to the queue.
 func TestSchedulesDueOnItsWay(t *testing.T) {
-	for _, anybody := range []bool{false, true} {
+	for _, all := range []bool{false, true} {
 		s := build(t, config{})
 		tn := polled(t, s, "a", 1, 2)
 		due := time.Now().Add(time.Hour)
@@ -96,32 +96,31 @@ func TestSchedulesDueOnItsWay(t *testing.T) {
 			sh.drainPolled()
 			sh.unlock()
 		})
-		key := "a"
-		if anybody {
-			key = "nobody"
+		got := s.NextDueOf("a")
+		if all {
+			got = s.NextDue()
 		}
-		got := s.NextDue(key, anybody)
 		restore()
 		if tn.Len() != 3 {
 			t.Fatalf("%d tasks are in the queue: this test shows nothing", tn.Len())
 		}
-		if limit := s.env.Clock.Now() + int64(time.Hour); !*met || got > limit {
-			t.Errorf("anybody %t, met %t: nothing expires before %d, and a task does before %d", anybody, *met, got, limit)
+		if limit := s.shared.Clock.Now() + int64(time.Hour); !*met || got > limit {
+			t.Errorf("all %t, met %t: nothing expires before %d, and a task does before %d", all, *met, got, limit)
 		}
 		take(t, s, 1, 2, 3)
 	}
 }
 
 // A call that drains all inboxes of a shard takes over what they know of deadlines before it
-// resets that, and resets it before it drains: what a producer says meanwhile stays.
+// resets that, and resets it before it drains: what a producer publishes in between stays.
 func TestSchedulesDrainPolledDue(t *testing.T) {
 	s := build(t, config{})
 	tn := polled(t, s, "a", 1, 2)
 	sh := tn.shard
 	admit(t, s, "a", task{Payload: 3, Deadline: time.Now().Add(time.Hour)})
-	limit := s.env.Clock.Now() + int64(time.Hour)
+	limit := s.shared.Clock.Now() + int64(time.Hour)
 	var between int64
-	met, restore := once("drain polled due", func() { between = s.NextDue("nobody", true) })
+	met, restore := once("drain polled due", func() { between = s.NextDue() })
 	sh.lock()
 	sh.drainPolled()
 	sh.unlock()
@@ -148,7 +147,7 @@ func TestSchedulesDueBeforeUnlock(t *testing.T) {
 	s := build(t, config{})
 	sh := s.shards[0]
 	admit(t, s, "a", task{Payload: 1})
-	limit := s.env.Clock.Now() + 2*int64(time.Hour)
+	limit := s.shared.Clock.Now() + 2*int64(time.Hour)
 	met, restore := once("L4 draining?", func() {
 		admit(t, s, "b", task{Payload: 2, Deadline: time.Now().Add(time.Hour)})
 		touch(s)
@@ -161,10 +160,10 @@ func TestSchedulesDueBeforeUnlock(t *testing.T) {
 	take(t, s, 1, 2)
 }
 
-// A call that looks at the threshold while somebody moves credits waits for that: those that are
+// A call that looks at the threshold while another call moves credits waits for that: those that are
 // on their way are free, too.
 func TestSchedulesThresholdWaits(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // so many stripes
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // as many stripes
 	s := build(t, config{MaxGlobal: 4, DynamicThreshold: 1})
 	admit(t, s, "a", task{Payload: 1})
 	take(t, s, 1)
@@ -221,7 +220,7 @@ func (h *onTheWay) goOn() {
 
 func (*onTheWay) Processor() (int, bool) { return 0, true }
 
-// Of two deadlines that are told at the same time the earlier one stays.
+// Of two deadlines that are noted at the same time the earlier one stays.
 func TestSchedulesLowerTwice(t *testing.T) {
 	var v atomic.Int64
 	v.Store(100)
@@ -262,7 +261,7 @@ func TestStaleDrainKeepsDue(t *testing.T) {
 	s := build(t, config{})
 	tn := polled(t, s, "a", 1, 2)
 	admit(t, s, "a", task{Payload: 3, Deadline: time.Now().Add(time.Hour)})
-	limit := s.env.Clock.Now() + int64(time.Hour)
+	limit := s.shared.Clock.Now() + int64(time.Hour)
 	tn.shard.lock()
 	tn.shard.drain(tn, tn.taker.Head())
 	tn.shard.unlock()

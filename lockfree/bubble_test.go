@@ -51,7 +51,7 @@ func TestBubbleTime(t *testing.T) {
 	outside := build(t, config{})
 	admit(t, outside, "a", task{Payload: 1, Deadline: far()})
 	for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
-		outside.env.Clock.Now() // until the time stamp counter is in use, where it can be
+		outside.shared.Clock.Now() // until the time stamp counter is in use, where it can be
 	}
 	for range 3 {
 		synctest.Test(t, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestBubbleTime(t *testing.T) {
 	take(t, outside, 1)
 }
 
-// OnDrop takes its time on one shard: what expires meanwhile on the next one is not
+// OnDrop takes its time on one shard: what expires in that time on the next one is not
 // delivered any more, whether it has to be taken in first or not.
 func TestDeadlineBehindSlowOnDrop(t *testing.T) {
 	for way := range 4 {

@@ -12,7 +12,7 @@ import (
 // contention says when two goroutines last met at a shard's lease. A lease where no two
 // have met for a while is uncontended: a producer that takes it delays no other
 // goroutine, and spares itself and the consumer the way through the inbox. Every producer
-// reads it, and it is hardly ever written, so it has a cache line of its own.
+// reads it, and it is hardly ever written, so it has its own cache line.
 //
 // It is a guess about the near future; only speed depends on it.
 type contention struct{ at atomic.Int64 }

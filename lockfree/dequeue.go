@@ -12,7 +12,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// TryDequeue returns the next item; false only when nothing deliverable is
+// TryDequeue returns the next item; false only when no deliverable task is
 // queued. Where others hold the only leases that matter, it waits for one; and where
 // another processor has served a shard within the last microsecond, for that to pass.
 func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
@@ -48,11 +48,11 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 	return s.wait(ctx, dst)
 }
 
-// wait goes on where the first take of DequeueBatch found nothing.
+// wait sleeps and takes again after the first take of DequeueBatch found nothing.
 func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int, error) {
 	var w park.Waiter
 	defer s.parker.Found(&w) // even if OnDrop panics
-	now := s.env.Clock.Now()
+	now := s.shared.Clock.Now()
 	for _, sh := range s.shards {
 		sh.contention.note(now) // a consumer that waits and the producer that wakes it are two
 	}
@@ -73,7 +73,7 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 // shard to shard until dst is full or there is no work. first: the call begins.
 func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) (n int) {
 	if first { // a consumer that has waited is not the next to call
-		s.env.Rethrow()
+		s.shared.Rethrow()
 	}
 	for s.life.State() != serve.Closed {
 		m, more := s.takeSome(dst, n)
@@ -88,9 +88,9 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) (n int) {
 // nothing reports whether there was an instant during the call at which nothing
 // deliverable was queued. The shards are not looked at in one instant: work may
 // come to one that was passed while others take what is on the next. So all are
-// looked at twice, and those who were served their last task have to be seen off
+// looked at twice, and those that were served their last task have to be seen off
 // (lingering). If the version is the same before and after, then no shard
-// became ready and no activation was taken out meanwhile, and one that had been
+// became ready and no activation was taken out in between, and one that had been
 // put in before the second look would have been seen by it: there was nothing
 // between the two looks.
 func (s *Scheduler[K, T]) nothing() bool {
@@ -142,7 +142,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 		}
 		if failpoint.On || tries == leaseTries {
 			failpoint.Lock(&busy.lease, "L1 busy")
-			return busy.serve(dst, have, hint, s.env.Clock.Now()), true
+			return busy.serve(dst, have, hint, s.shared.Clock.Now()), true
 		}
 		runtime.Gosched()
 	}
@@ -156,7 +156,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 // served, whether it has work or not: to ask takes cache lines from the consumer that
 // serves it. A call that has something to return asks.
 func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy *shard[K, T], n int, more bool) {
-	now := s.env.Clock.Now()
+	now := s.shared.Clock.Now()
 	if len(s.shards) == 1 {
 		sh := s.shards[0]
 		switch {
@@ -174,7 +174,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 	cursor := s.cursors.At(hint)
 	start, mask := int(cursor.Load()), len(s.shards)-1
 	// First the shards that would not be served, being idle or ahead, but have
-	// announcements, as nobody knows yet when those can be served, or something that has
+	// announcements, as it is not known yet when those can be served, or something that has
 	// expired.
 	for i := range s.shards {
 		j := (start + i) & mask
@@ -197,7 +197,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		} else if n = sh.serve(dst, have, hint, now); n > 0 {
 			return nil, n, true
 		} else {
-			now = s.env.Clock.Now() // OnDrop may have taken its time
+			now = s.shared.Clock.Now() // OnDrop may have taken its time
 		}
 	}
 	for i := range s.shards {
@@ -229,7 +229,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 			}
 			return nil, n, true
 		} else {
-			now = s.env.Clock.Now()
+			now = s.shared.Clock.Now()
 		}
 	}
 	return busy, 0, more

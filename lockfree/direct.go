@@ -23,7 +23,7 @@ func (s *Scheduler[K, T]) enqueueDirect(t *tenant[K, T], task *firq.Task[T], now
 	if !canSkip(word) {
 		return false
 	}
-	if s.env.Asks && word&polledBit == 0 {
+	if s.shared.Asks && word&polledBit == 0 {
 		conf := s.ask(t, t.Key)
 		t.noteFirst(&conf, word, limit)
 	}
@@ -54,17 +54,17 @@ func plain[T any](t *firq.Task[T]) bool {
 
 // canSkip reports whether a task may pass by the inbox of a tenant with this word: it is
 // alive, has room, and no ticket is out, or only one that was passed by, while the word is
-// behind. Every so many tickets all slots are used in their turn; see piggybacks.
+// behind. Once in slotsEvery tickets all slots are used in their turn; see piggybacks.
 func canSkip(word uint64) bool {
 	return word&deadBit == 0 && word&usedMask <= usedUnit && word&roomBit != 0 && tailOf(word)%slotsEvery >= lendSize
 }
 
 // enterDirect admits up to n tasks, which its caller then queues, and returns how many: 0 if
 // the tenant's word is not the given one any more, or a ticket is out. Their ticket is a hole
-// in the inbox until it is certain that nobody refuses them, so that a call which finds the
-// tenant full meanwhile waits (tenant.full); then it is passed by. Under the lease.
+// in the inbox until it is certain that they are not refused, so that a call which finds the
+// tenant full before that waits (tenant.full); then it is passed by. Under the lease.
 //
-// That the slot is free again the word need not say at once. A call that waits on account of
+// That the slot is free again the word need not say immediately. A call that waits on account of
 // it takes the lease, which makes the word say so. So the word is one step for each task that
 // goes this way, and none when it leaves.
 func (sh *shard[K, T]) enterDirect(t *tenant[K, T], word uint64, n int) (got int) {
@@ -85,9 +85,9 @@ func (sh *shard[K, T]) enterDirect(t *tenant[K, T], word uint64, n int) (got int
 	if t.behind = got == places && !t.polled; !t.behind {
 		t.word.Add(^uint64(usedUnit-1) + uint64(places-got)*roomUnit)
 	}
-	sh.know(t)
+	sh.register(t)
 	if got < places {
-		s.env.Waiters.Released(t.Key, places-got)
+		s.shared.Waiters.Released(t.Key, places-got)
 	}
 	if got > 0 {
 		sh.takeIn()       // a tenant that was announced before the tasks had their credit goes first

@@ -81,16 +81,16 @@ func TestBatchCost(t *testing.T) {
 }
 
 // Places that a batch has taken and not got credits for come back, and as many producers that
-// wait for one are told.
+// wait for one are woken.
 func TestBatchGivesBack(t *testing.T) {
 	for _, past := range []bool{true, false} {
 		s := direct(t, config{MaxPerTenant: 8, MaxGlobal: 3})
 		s.direct = past
 		waiters := make([]waitq.Waiter[string], 3)
 		for i := range waiters {
-			s.env.Waiters.Enter(&waiters[i], "a", waitq.Tenant)
+			s.shared.Waiters.Enter(&waiters[i], "a", waitq.Tenant)
 		}
-		n := s.admitBatch("a", nil, tasks(2, 6), s.env.Clock.Now())
+		n := s.admitBatch("a", nil, tasks(2, 6), s.shared.Clock.Now())
 		if n < 1 || n > 3 {
 			t.Fatalf("%d were admitted", n)
 		}
@@ -166,7 +166,7 @@ func TestDirectJoins(t *testing.T) {
 	for name, enqueue := range map[string]func(s *scheduler, k string){
 		"task": func(s *scheduler, k string) { pushed(t, s, k, task{Payload: 2}) },
 		"batch": func(s *scheduler, k string) {
-			if got := s.admitBatch(k, nil, tasks(2, 2), s.env.Clock.Now()); got != 2 {
+			if got := s.admitBatch(k, nil, tasks(2, 2), s.shared.Clock.Now()); got != 2 {
 				t.Fatalf("%d were admitted", got)
 			}
 		},
@@ -174,7 +174,7 @@ func TestDirectJoins(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, k := twoShards(t)
 			// Not further than the slack, or the shard would follow when it says that it is ready.
-			current := s.shards[0].Queue.Round() + uint64(s.env.Config.FairnessSlack)
+			current := s.shards[0].Queue.Round() + uint64(s.shared.Config.FairnessSlack)
 			s.rounds.Publish(1, current, true)
 			s.rounds.Served(current)
 			enqueue(s, k)

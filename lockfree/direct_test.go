@@ -39,7 +39,7 @@ func TestDirect(t *testing.T) {
 	}{
 		{"plain", config{}, nop, task{}, true, nil},
 		{"plain, one of two shards", config{Shards: 2}, nop, task{}, true, nil},
-		{"with a quantum and a limit of its own", config{
+		{"with its own quantum and limit", config{
 			QuantumFor: func(string) int64 { return 7 }, MaxPerTenantFor: func(string) int { return 3 },
 		}, nop, task{}, true, nil},
 		{"of a cost", config{}, nop, task{Cost: 3}, true, nil},
@@ -69,7 +69,7 @@ func TestDirect(t *testing.T) {
 			return sh.unlock
 		}, task{}, false, nil},
 		{"the lease was contended", config{}, func(t *testing.T, s *scheduler) func() {
-			s.shards[0].contention.at.Store(s.env.Clock.Now())
+			s.shards[0].contention.at.Store(s.shared.Clock.Now())
 			return func() {}
 		}, task{}, false, nil},
 	} {
@@ -78,7 +78,7 @@ func TestDirect(t *testing.T) {
 			tenant, _ := s.tenants.Load("a")
 			undo := test.before(t, s)
 			held, queued := tenant.holds(), s.Len()
-			got := s.enqueueDirect(s.find("a", nil), &test.task, s.env.Clock.Now())
+			got := s.enqueueDirect(s.find("a", nil), &test.task, s.shared.Clock.Now())
 			if got != test.want {
 				t.Fatalf("direct: %v, want %v", got, test.want)
 			}
@@ -137,7 +137,7 @@ func TestDirectAsks(t *testing.T) {
 	s := direct(t, config{QuantumFor: func(string) int64 { return quantum }, MaxInFlightFor: func(string) int { return 1 }})
 	tenant, _ := s.tenants.Load("a")
 	quantum = 9
-	if !s.enqueueDirect(s.find("a", nil), &task{Payload: 2}, s.env.Clock.Now()) || !s.enqueueDirect(s.find("a", nil), &task{Payload: 3}, s.env.Clock.Now()) {
+	if !s.enqueueDirect(s.find("a", nil), &task{Payload: 2}, s.shared.Clock.Now()) || !s.enqueueDirect(s.find("a", nil), &task{Payload: 3}, s.shared.Clock.Now()) {
 		t.Fatal("not direct")
 	}
 	if q := tenant.Quantum(); q != 9 {
@@ -164,12 +164,12 @@ func TestDirectForgotten(t *testing.T) {
 	}
 	sh := s.shards[0]
 	sh.lock()
-	sh.SweepSome(s.env.Clock.Now()+int64(2*time.Hour), true, 10, sh.forget)
+	sh.SweepSome(s.shared.Clock.Now()+int64(2*time.Hour), true, 10, sh.forget)
 	sh.unlock()
 	if s.tenants.Size() != 0 {
 		t.Fatal("the tenant was not forgotten")
 	}
-	now := s.env.Clock.Now()
+	now := s.shared.Clock.Now()
 	if s.enqueueDirect(h.tenant(), &task{Payload: 2}, now) {
 		t.Fatal("a task went to an unknown tenant")
 	}

@@ -1,5 +1,9 @@
-// Package lockfree is the low-contention core: the contract of package firq
-// without a lock that producers and consumers share.
+// Package lockfree is the scheduler of package firq for many processors: producers and
+// consumers share no lock.
+//
+//	s, err := lockfree.New(firq.Config[string, Job]{MaxPerTenant: 100})
+//	err = s.Enqueue("tenant-a", firq.Task[Job]{Payload: job})
+//	it, err := s.Dequeue(ctx)
 //
 // # How it works
 //
@@ -31,7 +35,7 @@
 //	Item.Done       takes the lease, with in-flight limits; else nothing
 //	Item.Charge, Ticket.Cancel, SetQuantum, ResetQuantum, SetLimit, Stats
 //	                take the lease
-//	SetMaxGlobal    takes a mutex of its own; while more is queued than it
+//	SetMaxGlobal    takes its own mutex; while more is queued than it
 //	                says, so does an Enqueue that finds room again
 //	Tenant          wait-free; a Handle's methods are as the scheduler's
 //	Shutdown        sleeps until the backlog is gone

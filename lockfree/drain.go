@@ -9,8 +9,8 @@ import (
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
-// takeIn takes the tenants out of the ring. Before it lets somebody join, the
-// queue catches up with the other shards. (Where there is nobody in the ring, whoever
+// takeIn takes the tenants out of the ring. Before it lets a tenant join, the
+// queue catches up with the other shards. (Where the ring is empty, the tenant that
 // joins does it: drr calls Back first.)
 func (sh *shard[K, T]) takeIn() {
 	failpoint.At("L1 tail")
@@ -19,7 +19,7 @@ func (sh *shard[K, T]) takeIn() {
 	}
 }
 
-// takeInAll is takeIn up to the tail of the ring.
+// takeInAll calls takeIn until the ring has nothing before the tail that it has now.
 func (sh *shard[K, T]) takeInAll(tail uint32) {
 	at := sh.activations.Head()
 	sh.saidLazy = sh.lazy
@@ -44,28 +44,28 @@ func (sh *shard[K, T]) takeInAll(tail uint32) {
 	}
 }
 
-// know adds a new tenant to those that Sweep looks at.
-func (sh *shard[K, T]) know(t *tenant[K, T]) {
-	if !t.known {
-		sh.learn(t)
+// register adds a new tenant to those that Sweep looks at.
+func (sh *shard[K, T]) register(t *tenant[K, T]) {
+	if !t.registered {
+		sh.registerNew(t)
 	}
 }
 
-func (sh *shard[K, T]) learn(t *tenant[K, T]) {
-	t.known = true
-	sh.Add(&t.Tenant, sh.s.env.Clock.Now())
+func (sh *shard[K, T]) registerNew(t *tenant[K, T]) {
+	t.registered = true
+	sh.Add(&t.Tenant, sh.s.shared.Clock.Now())
 }
 
-// drainAll moves what is in a tenant's inbox now into the queue. What was announced
-// before any of it goes first: its tenant may have to be served first. So a tenant
-// that is about to join brings along only what was there before the ring was looked
-// at; the producer that puts the rest in announces it.
+// drainAll moves the tasks of a tenant's inbox into the queue. Tenants that were announced
+// before any of them join first, because they may have to be served first. So a tenant
+// that is about to join brings along only the tasks that came before drainAll looked
+// at the ring; the producers of later tasks announce them.
 func (sh *shard[K, T]) drainAll(t *tenant[K, T]) {
 	failpoint.At("drain all")
 	end := tailOf(t.word.Load())
 	if end == t.taker.Head() && t.boxDue.Load() == clock.Never {
-		sh.know(t)
-		return // no ticket is out: there is nothing, and nobody has to go before it
+		sh.register(t)
+		return // no ticket is out: there is nothing, and no task has to go before it
 	}
 	if !t.polled && !t.Active() {
 		end = t.inbox.Load().Prefix(&t.taker, end)
@@ -74,7 +74,7 @@ func (sh *shard[K, T]) drainAll(t *tenant[K, T]) {
 	sh.drain(t, end)
 }
 
-// drainFront comes before the queue has to know which of the tenant's tasks is next.
+// drainFront fills the queue with what it needs to know which of the tenant's tasks is next.
 func (sh *shard[K, T]) drainFront(t *tenant[K, T]) {
 	if t.eager() || !sh.lazy {
 		sh.drainAll(t)
@@ -82,7 +82,7 @@ func (sh *shard[K, T]) drainFront(t *tenant[K, T]) {
 }
 
 // lookAgain is drainAll for a tenant that has just become unpolled: no producer announced
-// what was put in while it was polled, be it behind a hole.
+// the tasks that came while it was polled, even those behind a hole.
 func (sh *shard[K, T]) lookAgain(t *tenant[K, T]) {
 	failpoint.At("look again")
 	end := tailOf(t.word.Load())
@@ -90,7 +90,7 @@ func (sh *shard[K, T]) lookAgain(t *tenant[K, T]) {
 	sh.drain(t, end)
 }
 
-// drain moves what is in a tenant's inbox before the ticket end into the queue.
+// drain moves the tasks of a tenant's inbox with tickets before end into the queue.
 func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 	boxDue := sh.beginDrain(t)
 	failpoint.At("drain tail")
@@ -108,7 +108,7 @@ func (sh *shard[K, T]) drain(t *tenant[K, T], end uint32) {
 	sh.endDrain(t)
 }
 
-// takeAll brings what is in a tenant's inbox before the ticket end into the queue. Plain
+// takeAll brings the tasks of a tenant's inbox with tickets before end into the queue. Plain
 // tasks that are next in turn stay in their slots, which are lent to the queue, unless there
 // was ever another one in the inbox. With everything else, what was lent is copied first: the
 // slots that are lent at a time have tickets one after the other, up to the taker's head.
@@ -145,7 +145,7 @@ func (sh *shard[K, T]) takeAll(t *tenant[K, T], at, end uint32) {
 	}
 }
 
-// unload queues what an activation carries.
+// unload queues the task that an activation carries.
 func (sh *shard[K, T]) unload(a *activation[K, T]) {
 	t := a.t
 	boxDue := sh.beginDrain(t)
@@ -161,16 +161,16 @@ func (sh *shard[K, T]) unload(a *activation[K, T]) {
 	sh.endDrain(t)
 }
 
-// beginDrain resets the tenant's boxDue, and returns what it was; then the caller drains.
+// beginDrain resets the tenant's boxDue and returns its old value; the caller drains next.
 func (sh *shard[K, T]) beginDrain(t *tenant[K, T]) (boxDue int64) {
-	sh.know(t)
+	sh.register(t)
 	return sh.takeDue(&t.boxDue, "drain due")
 }
 
-// takeDue resets the time that an inbox says, or all of them say, and returns what it was.
-// First it lowers due, for a producer at a limit looks at either. What is lowered again in
-// between is not lost: its producer may have come by for the last time. The caller drains
-// after that: see tenant.deadline.
+// takeDue resets boxDue, of a tenant or of the shard, and returns its old value.
+// It lowers due first, because a producer at a limit looks at both. A time that is set in
+// between stays, because its producer may not set it again. The caller drains
+// next: see tenant.deadline.
 func (sh *shard[K, T]) takeDue(box *atomic.Int64, mark string) int64 {
 	for {
 		due := box.Load()
@@ -185,8 +185,8 @@ func (sh *shard[K, T]) takeDue(box *atomic.Int64, mark string) int64 {
 	}
 }
 
-// keepDue takes back that boxDue was reset, if it may be of a task that is still
-// in the inbox, which had this tail after the reset.
+// keepDue restores boxDue after a reset, if its time may be that of a task that is still
+// in the inbox: one before tail, the inbox's tail after the reset.
 func (t *tenant[K, T]) keepDue(boxDue int64, tail uint32) {
 	if boxDue != clock.Never && t.taker.Head() != tail {
 		lower(&t.boxDue, boxDue)
@@ -195,7 +195,7 @@ func (t *tenant[K, T]) keepDue(boxDue int64, tail uint32) {
 }
 
 // endDrain gives back the slots that were drained, and makes the tenant polled if that is
-// worth the while.
+// worthwhile.
 func (sh *shard[K, T]) endDrain(t *tenant[K, T]) {
 	change := t.catchUp()
 	// With one task it would most likely be unpolled again soon.
@@ -209,9 +209,9 @@ func (sh *shard[K, T]) endDrain(t *tenant[K, T]) {
 	sh.owe(t, change)
 }
 
-// owe notes that the tenant's word is to be changed: slots and places that came
-// free, and the polled bit. The changes of one tenant are collected; flush adds
-// them. No producer may rely on the word before that, and the lease is not released.
+// owe collects changes of the tenant's word: slots and places that came
+// free, and the polled bit. flush adds all that were collected for a tenant in one step,
+// before the holder releases the lease; producers see less room until then.
 func (sh *shard[K, T]) owe(t *tenant[K, T], change uint64) {
 	if sh.owing != t {
 		sh.flush()
@@ -220,8 +220,8 @@ func (sh *shard[K, T]) owe(t *tenant[K, T], change uint64) {
 	sh.owed += change + t.catchUp() - t.freed()
 }
 
-// freed returns what the slots that have come free since it was called last have to take
-// off the word.
+// freed returns the slots that have come free since its last call, in units of the word: the
+// caller takes them off.
 func (t *tenant[K, T]) freed() uint64 { return uint64(t.taker.Free(t.Lent())) * usedUnit }
 
 // empty copies the tasks that are in lent slots, so that these are free.
@@ -231,7 +231,7 @@ func (sh *shard[K, T]) empty(t *tenant[K, T]) {
 }
 
 // leaveBehind notes that a place of the tenant has come free, if its word is behind
-// anyway. This spares a step on the word: the next task that passes by the inbox says it in
+// anyway. This spares a step on the word: the next task past the inbox adds it in
 // its own step, or the goroutine that finds the tenant, or its inbox, full takes the lease
 // for it. The word of a tenant without tasks is not behind.
 func (t *tenant[K, T]) leaveBehind() bool {
@@ -242,7 +242,7 @@ func (t *tenant[K, T]) leaveBehind() bool {
 	return true
 }
 
-// missing returns what has to be added to the word, if it is behind: the slot of the last
+// missing returns the sum that a word which is behind lacks: the slot of the last
 // ticket that was passed by, and the places that have come free since. Under the lease.
 func (t *tenant[K, T]) missing() uint64 {
 	if !t.behind {
@@ -251,7 +251,7 @@ func (t *tenant[K, T]) missing() uint64 {
 	return uint64(t.at)*roomUnit - usedUnit
 }
 
-// catchUp returns what is missing, for a caller that adds it.
+// catchUp returns missing and notes that the word is not behind any more: the caller adds the sum.
 func (t *tenant[K, T]) catchUp() (missing uint64) {
 	if missing = t.missing(); t.behind {
 		t.behind, t.at = false, 0
@@ -259,7 +259,7 @@ func (t *tenant[K, T]) catchUp() (missing uint64) {
 	return missing
 }
 
-// settle adds what is missing.
+// settle brings the word up to date, so that a producer may rely on it.
 func (t *tenant[K, T]) settle() {
 	if t.behind {
 		failpoint.At("settle")
@@ -267,7 +267,7 @@ func (t *tenant[K, T]) settle() {
 	}
 }
 
-// flush adds what is owed, and returns the tenant's word after it; 0 if nothing
+// flush adds the changes that owe has collected, and returns the tenant's new word; 0 if nothing
 // is owed.
 func (sh *shard[K, T]) flush() (word uint64) {
 	t := sh.owing
@@ -283,7 +283,7 @@ func (sh *shard[K, T]) flush() (word uint64) {
 // push queues a task of the tenant.
 func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
 	sh.admits(t)
-	if sh.s.jumps(task) {
+	if sh.s.overtakes(task) {
 		t.setEager()
 	}
 	if t.Lent() > 0 { // see takeAll
@@ -296,11 +296,11 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
 // now on what the producer has asked for, unless SetQuantum has been called since, and so is
 // its in-flight limit: also if it has still a place in the list.
 func (sh *shard[K, T]) admits(t *tenant[K, T]) {
-	if t.Len() > 0 || t.Active() && !sh.s.env.Asks {
+	if t.Len() > 0 || t.Active() && !sh.s.shared.Asks {
 		return
 	}
-	if sh.s.env.Config.MaxInFlightFor != nil {
+	if sh.s.shared.Config.MaxInFlightFor != nil {
 		sh.LimitFlights(&t.Tenant, t.inFlight())
 	}
-	sh.SetQuantum(&t.Tenant, sh.s.env.Override(t.Key, t.quantum.Load()))
+	sh.SetQuantum(&t.Tenant, sh.s.shared.Override(t.Key, t.quantum.Load()))
 }

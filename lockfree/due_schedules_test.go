@@ -23,11 +23,11 @@ func TestSchedulesDueAnnouncedBeforeReset(t *testing.T) {
 	sh := s.shards[0]
 	admit(t, s, "a", task{Payload: 1, Deadline: far().Add(time.Hour)}) // so that there is something to reset
 	deadline := far()
-	limit := s.env.Clock.Due(deadline)
+	limit := s.shared.Clock.Due(deadline)
 	met, restore := once("drain polled due", func() { admit(t, s, "b", task{Payload: 2, Deadline: deadline}) })
 	drainQuietly(sh)
 	restore()
-	if due := s.NextDue("nobody", true); !*met || due > limit {
+	if due := s.NextDue(); !*met || due > limit {
 		t.Errorf("met %t: nothing expires before %d, and a task does before %d", *met, due, limit)
 	}
 	take(t, s, 1, 2)
@@ -46,7 +46,7 @@ func TestSchedulesDueLeftInInbox(t *testing.T) {
 	}
 	admit(t, s, "a", task{Payload: 2, Deadline: far().Add(time.Hour)})
 	deadline := far()
-	limit := s.env.Clock.Due(deadline)
+	limit := s.shared.Clock.Due(deadline)
 	met, restore := once("drain due", func() { admit(t, s, "a", task{Payload: 3, Deadline: deadline}) })
 	touch(s)
 	restore()
@@ -76,7 +76,7 @@ func TestSchedulesDueTakenBackByTenant(t *testing.T) {
 	s := build(t, config{MaxPerTenant: 2})
 	sh := s.shards[0]
 	admit(t, s, "a", task{Payload: 1}, task{Payload: 2})
-	now := s.env.Clock.Now()
+	now := s.shared.Clock.Now()
 	sh.lock()
 	sh.kept = now - 1
 	sh.unlock()

@@ -17,10 +17,10 @@ import (
 // Enqueue admits the task or says why not. It waits for no lock as long as there is room
 // and the tenant's inbox is not full; see the package comment.
 func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
-	if err := s.env.CheckTenant(k); err != nil {
+	if err := s.shared.CheckTenant(k); err != nil {
 		return err
 	}
-	at, now := s.find(k, nil), s.env.Clock.Now()
+	at, now := s.find(k, nil), s.shared.Clock.Now()
 	if s.enqueueDirect(at, &t, now) {
 		return nil
 	}
@@ -30,7 +30,7 @@ func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 // enqueueInbox goes on where enqueueDirect could not.
 func (s *Scheduler[K, T]) enqueueInbox(k K, at *tenant[K, T], t *firq.Task[T], now int64) error {
 	var task drr.Task[T]
-	err := s.env.Task(&task, t, now)
+	err := s.shared.Task(&task, t, now)
 	if err != nil {
 		return err
 	}
@@ -46,14 +46,14 @@ func (s *Scheduler[K, T]) refused(k K, task drr.Task[T], err error) error {
 		err = s.Admit(k, task)
 	}
 	if err != nil {
-		err = s.env.Overflow(s, k, task, err)
+		err = s.shared.Overflow(s, k, task, err)
 	}
 	return err
 }
 
 // EnqueueWait waits for capacity until ctx is done.
 func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) error {
-	return s.env.EnqueueWait(ctx, s, k, t)
+	return s.shared.EnqueueWait(ctx, s, k, t)
 }
 
 // EnqueueBatch admits a prefix of ts: as many at a time as there are slots for, and one
@@ -67,10 +67,10 @@ func (s *Scheduler[K, T]) enqueueBatch(k K, h *handle[K, T], ts []firq.Task[T]) 
 	if len(ts) == 0 {
 		return 0, nil
 	}
-	if err := s.env.CheckTenant(k); err != nil {
+	if err := s.shared.CheckTenant(k); err != nil {
 		return 0, err
 	}
-	now := s.env.Clock.Now()
+	now := s.shared.Clock.Now()
 	for i := 0; i < len(ts); i++ {
 		for n := s.admitBatch(k, h, ts[i:], now); n > 0; n = s.admitBatch(k, h, ts[i:], now) {
 			i += n
@@ -79,15 +79,15 @@ func (s *Scheduler[K, T]) enqueueBatch(k K, h *handle[K, T], ts []firq.Task[T]) 
 			break
 		}
 		var task drr.Task[T]
-		if err := s.env.Task(&task, &ts[i], now); err != nil {
+		if err := s.shared.Task(&task, &ts[i], now); err != nil {
 			return i, err
 		}
 		if err = s.admitAll(k, h, &task); err != nil {
-			if err = s.env.Overflow(s, k, task, err); err != nil {
-				s.env.RejectedMore(err, len(ts)-i-1) // this one is counted
+			if err = s.shared.Overflow(s, k, task, err); err != nil {
+				s.shared.RejectedMore(err, len(ts)-i-1) // this one is counted
 				return i, err
 			}
-			now = s.env.Clock.Now() // it may have waited
+			now = s.shared.Clock.Now() // it may have waited
 		}
 	}
 	return len(ts), nil
@@ -140,11 +140,11 @@ func (s *Scheduler[K, T]) admit(k K, t *tenant[K, T], task *drr.Task[T]) error {
 		if word&roomBit == 0 && t.full() {
 			return firq.ErrTenantFull
 		}
-		if s.env.Config.DynamicThreshold != 0 && s.overThreshold(t) {
+		if s.shared.Config.DynamicThreshold != 0 && s.overThreshold(t) {
 			return firq.ErrTenantThreshold
 		}
 	}
-	if s.env.Asks && (t == nil || word&polledBit == 0) {
+	if s.shared.Asks && (t == nil || word&polledBit == 0) {
 		return s.enterAsking(t, k, task, hint)
 	}
 	return s.enter(t, k, task, nil, hint)
@@ -154,7 +154,7 @@ func (s *Scheduler[K, T]) admit(k K, t *tenant[K, T], task *drr.Task[T]) error {
 func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *serve.TenantConfig, hint int) error {
 	for tries := 0; ; tries++ {
 		if t == nil || t.word.Load()&deadBit != 0 {
-			if conf == nil && s.env.Asks { // it was busy, and is forgotten by now
+			if conf == nil && s.shared.Asks { // it was busy, and is forgotten by now
 				return s.enterAsking(nil, k, task, hint)
 			}
 			var err error
@@ -164,13 +164,13 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *s
 		}
 		if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
 			t.shard.lock()
-			t.shard.know(t) // or it would never be forgotten
+			t.shard.register(t) // or it would never be forgotten
 			t.shard.unlock()
 			return serve.ErrTicketInUse
 		}
 		failpoint.At("E1 ticket")
 		limit := t.limit.word.Load()
-		word, _, took := t.take(1) // [E1]
+		word, _, took := t.reserve(1) // [E1]
 		if took == ticketTaken {
 			if conf != nil {
 				t.noteFirst(conf, word, limit)
@@ -188,7 +188,7 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *s
 		if took == inboxFull {
 			if tries < leaseTries && s.emptying(t) {
 				runtime.Gosched()
-			} else if done, err := t.shard.put(t, task, conf); done { // the lease holder's work is ours
+			} else if done, err := t.shard.enqueueLocked(t, task, conf); done { // the lease holder's work is ours
 				s.sweep(task.Enqueued)
 				return err
 			}
@@ -205,11 +205,11 @@ func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *s
 	}
 }
 
-// emptying reports whether somebody is about to empty the inbox, being at the shard
+// emptying reports whether a goroutine is about to empty the inbox, being at the shard
 // on another processor. One that can grow has to be seen to by the producer that found it full.
 func (s *Scheduler[K, T]) emptying(t *tenant[K, T]) bool {
 	box := t.inbox.Load()
-	return box.Size() == inboxSize && box.Mixed() && t.shard.elsewhere(cpu.Hint(), s.env.Clock.Now())
+	return box.Size() == inboxSize && box.Mixed() && t.shard.elsewhere(cpu.Hint(), s.shared.Clock.Now())
 }
 
 // takeCredit does E2 and E3, for between 1 and n tasks.
@@ -234,10 +234,10 @@ func (s *Scheduler[K, T]) takeCredit(n, hint int) (got int, err error) {
 	return got, nil
 }
 
-// publish puts a task where the lease holder finds it, and sees to it that somebody looks:
+// publish puts a task where the lease holder finds it, and sees to it that a consumer looks:
 // [E4] to [E6]. word is what its ticket was drawn from.
 func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, task *drr.Task[T]) {
-	s.foretell(t, task.Due, s.jumps(task))
+	s.foretell(t, task.Due, s.overtakes(task))
 	failpoint.At("E4 put")
 	if !piggybacks(word) || !t.shard.piggyback(t, tailOf(word), task) {
 		ticket, box := tailOf(word), t.inbox.Load()
@@ -248,18 +248,18 @@ func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, task *drr.Task[T
 }
 
 // foretell notes what has to be known before a task is published: when it expires, and
-// whether it jumps.
-func (s *Scheduler[K, T]) foretell(t *tenant[K, T], due int64, jumps bool) {
+// whether it overtakes.
+func (s *Scheduler[K, T]) foretell(t *tenant[K, T], due int64, overtakes bool) {
 	if due != clock.Never {
 		t.deadline(due)
 		s.sawDeadline()
 	}
-	if jumps {
+	if overtakes {
 		t.setEager()
 	}
 }
 
-// handOver publishes what was put into the inbox for n tickets, and sees to it that somebody
+// handOver publishes what was put into the inbox for n tickets, and sees to it that a consumer
 // looks.
 func (t *tenant[K, T]) handOver(box *inbox.Inbox[T], ticket uint32, n int) {
 	last := publishAll(box, ticket, n) // [E4]; a full barrier before the look at polled
@@ -273,7 +273,7 @@ func (t *tenant[K, T]) handOver(box *inbox.Inbox[T], ticket uint32, n int) {
 func (s *Scheduler[K, T]) published(t *tenant[K, T], due int64) {
 	if due != clock.Never {
 		failpoint.At("E5 deadline")
-		t.deadline(due) // again, now that whoever drains finds the task
+		t.deadline(due) // again, now that a goroutine that drains finds the task
 	}
 	failpoint.At("E6 closed?")
 	if s.life.State() == serve.Closed { // [E6]
@@ -281,10 +281,10 @@ func (s *Scheduler[K, T]) published(t *tenant[K, T], due int64) {
 	}
 }
 
-// jumps reports whether the task may go before others of its tenant that came before
+// overtakes reports whether the task may go before others of its tenant that came before
 // it: it has a priority other than normal, or a flow.
-func (s *Scheduler[K, T]) jumps(task *drr.Task[T]) bool {
-	return task.Priority != firq.PriorityNormal || task.Flow != 0 && s.env.Config.MaxFlows > 1
+func (s *Scheduler[K, T]) overtakes(task *drr.Task[T]) bool {
+	return task.Priority != firq.PriorityNormal || task.Flow != 0 && s.shared.Config.MaxFlows > 1
 }
 
 // sawDeadline notes that tasks can expire: from now on, a producer that finds no room looks
@@ -320,7 +320,7 @@ func (sh *shard[K, T]) announce(t *tenant[K, T], ticket uint32) {
 		sh.s.parker.Notify()
 		return
 	}
-	sh.lock() // takes everybody out of the ring
+	sh.lock() // takes all tenants out of the ring
 	sh.drain(t, ring.After(ticket))
 	sh.unlock() // notifies
 }

@@ -43,8 +43,8 @@ func TestExpiredOnTheWay(t *testing.T) {
 	s := build(t, config{MaxPerTenant: 2})
 	due := func(at string) {
 		t.Helper()
-		if when := s.NextDue("a", false); when >= s.env.Clock.Now() {
-			t.Errorf("%s: due at %d, now is %d", at, when, s.env.Clock.Now())
+		if when := s.NextDueOf("a"); when >= s.shared.Clock.Now() {
+			t.Errorf("%s: due at %d, now is %d", at, when, s.shared.Clock.Now())
 		}
 	}
 	p := published(t, s, "a", task{Payload: 1, Deadline: past()})
@@ -65,8 +65,8 @@ func TestExpiredOnTheWay(t *testing.T) {
 	take(t, s, 3)
 }
 
-// Expired tasks that wait in a polled tenant's inbox, which nobody has announced,
-// make room for everybody.
+// Expired tasks that wait in a polled tenant's inbox, which are not announced,
+// make room for all tenants.
 func TestExpiredInPolledInbox(t *testing.T) {
 	s := build(t, config{MaxGlobal: 4})
 	polled(t, s, "a", 1, 2)
@@ -109,7 +109,7 @@ func TestExpiredUnannounced(t *testing.T) {
 	}
 	admit(t, s, "a", task{Deadline: past()}) // announces one
 	tn := late[0].t
-	if !tn.shard.reclaim(nil, s.env.Clock.Now()) {
+	if !tn.shard.reclaim(nil, s.shared.Clock.Now()) {
 		t.Fatal("nothing has expired")
 	}
 	if held := tn.held(tn.word.Load()); held != 0 {
@@ -134,14 +134,18 @@ func TestRejectionTakesNoLease(t *testing.T) {
 	}{
 		{config{MaxPerTenant: 2}, "a", firq.ErrTenantFull},
 		{config{MaxGlobal: 2}, "b", firq.ErrGlobalFull},
-		{config{MaxTenants: 1}, "b", firq.ErrTooManyTenants}, // a flood of names waits for nobody
+		{config{MaxTenants: 1}, "b", firq.ErrTooManyTenants}, // a flood of names waits for no lease
 	} {
 		s := build(t, x.cfg)
 		tn := polled(t, s, "a", 1, 2)
-		tn.deadline(s.env.Clock.Due(past())) // the second call, late
+		tn.deadline(s.shared.Clock.Due(past())) // the second call, late
 		s.sawDeadline()
 		refuse(t, s, x.by, x.want)
-		if due := s.NextDue(x.by, errors.Is(x.want, firq.ErrGlobalFull)); due != clock.Never {
+		due := s.NextDueOf(x.by)
+		if errors.Is(x.want, firq.ErrGlobalFull) {
+			due = s.NextDue()
+		}
+		if due != clock.Never {
 			t.Errorf("due at %d, with nothing that can expire", due)
 		}
 		sh := tn.shard
@@ -163,9 +167,9 @@ func TestExpiredBeforeItCame(t *testing.T) {
 	sh := tn.shard
 	sh.lease.Lock()
 	sh.begin()
-	now := s.env.Clock.Now()
+	now := s.shared.Clock.Now()
 	deadline := time.Now()
-	for s.env.Clock.Now() <= max(now, s.env.Clock.Due(deadline)) {
+	for s.shared.Clock.Now() <= max(now, s.shared.Clock.Due(deadline)) {
 		time.Sleep(time.Microsecond)
 	}
 	for i := range 3 {
@@ -190,7 +194,7 @@ func TestExpiredBeforeItCame(t *testing.T) {
 	}
 }
 
-// A producer waits, nobody dequeues, and a task in its way expires.
+// A producer waits, no consumer dequeues, and a task in its way expires.
 func TestExpiryWakesProducer(t *testing.T) {
 	perTenant := config{MaxPerTenant: 2}
 	global := config{MaxGlobal: 2, MaxPerTenant: 2}

@@ -15,8 +15,8 @@ import (
 // reports false if it has delivered nothing; then the caller goes on with takeSome, which
 // does all over again.
 func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
-	s.env.Rethrow()
-	now, hint := s.env.Clock.Now(), cpu.Hint()
+	s.shared.Rethrow()
+	now, hint := s.shared.Clock.Now(), cpu.Hint()
 	sh := s.fastShard(hint, now)
 	if sh == nil {
 		return false
@@ -43,8 +43,8 @@ func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 	failpoint.At("serve credit")
 	s.credit.GiveAt(hint, 1)
 	failpoint.At("serve released")
-	if s.env.Waiters.Waiting() {
-		s.env.Waiters.Released(it.Tenant, 1)
+	if s.shared.Waiters.Waiting() {
+		s.shared.Waiters.Released(it.Tenant, 1)
 	}
 	sh.unlockFast(unsafe.Slice(it, 1))
 	s.sweep(now)
@@ -52,7 +52,7 @@ func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 }
 
 // fastShard returns the first shard from the cursor on that may be served now; nil if
-// there is none, or one that may not be has announcements, as nobody knows yet when those
+// there is none, or one that may not be has announcements, as it is not known yet when those
 // can be served, or is due to be asked (shardsel.Rounds.Due).
 func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 	if len(s.shards) == 1 {
@@ -134,7 +134,7 @@ func (sh *shard[K, T]) unlockFast(served []firq.Item[K, T]) {
 // but whether the shard is ready.
 func (sh *shard[K, T]) unlockQuiet() {
 	ready := sh.Queue.Ready() > 0
-	if !ready || !sh.Ready() || sh.Shared() && !sh.Said() {
+	if !ready || !sh.Ready() || sh.SharesTime() && !sh.Unchanged() {
 		failpoint.At("L4 publish")
 		sh.Publish(ready)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// A producer on its way past the inbox sees what another one has taken meanwhile: the
+// A producer on its way past the inbox sees what another one has taken in between: the
 // tenant's last place.
 func TestSchedulesDirectIsBehind(t *testing.T) {
 	s := direct(t, config{MaxPerTenant: 1})
@@ -22,7 +22,7 @@ func TestSchedulesDirectIsBehind(t *testing.T) {
 		}
 	})
 	past := result(t, "the way past the inbox", start(func() bool {
-		return s.enqueueDirect(s.find("a", nil), &task{Payload: 3}, s.env.Clock.Now())
+		return s.enqueueDirect(s.find("a", nil), &task{Payload: 3}, s.shared.Clock.Now())
 	}))
 	restore()
 	if tenant, _ := s.tenants.Load("a"); past || other != 1 || tenant.holds() != 1 {

@@ -32,37 +32,37 @@ func serveOne(sh *shard[string, int], it *item, now int64, limit uint64) bool {
 // pushed enqueues past the inbox.
 func pushed(t *testing.T, s *scheduler, k string, x task) {
 	t.Helper()
-	if !s.enqueueDirect(s.find(k, nil), &x, s.env.Clock.Now()) {
+	if !s.enqueueDirect(s.find(k, nil), &x, s.shared.Clock.Now()) {
 		t.Fatalf("%d did not go past the inbox", x.Payload)
 	}
 }
 
-// woken fails if nobody has woken the waiter.
+// woken fails if the waiter was not woken.
 func woken(t *testing.T, s *scheduler, w *waitq.Waiter[string]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if s.env.Waiters.Wait(ctx, w, nil, nil) != waitq.Woken {
+	if s.shared.Waiters.Wait(ctx, w, nil, nil) != waitq.Woken {
 		t.Error("a place came free, and the producer that waits for it sleeps on")
 	}
 }
 
-// A producer that waits for room is told of the place of a task that is delivered by the
+// A producer that waits for room gets the place of a task that is delivered by the
 // fast path, and of one that was taken on the way past the inbox and given back.
 func TestFastPathReleases(t *testing.T) {
 	for _, cause := range []waitq.Cause{waitq.Tenant, waitq.Global} {
 		s := direct(t, config{})
 		pushed(t, s, "a", task{Payload: 2})
 		var w waitq.Waiter[string]
-		s.env.Waiters.Enter(&w, "a", cause)
+		s.shared.Waiters.Enter(&w, "a", cause)
 		fast(t, s, 2)
 		woken(t, s, &w)
 	}
 	s := direct(t, config{})
 	var w waitq.Waiter[string]
-	s.env.Waiters.Enter(&w, "a", waitq.Tenant)
+	s.shared.Waiters.Enter(&w, "a", waitq.Tenant)
 	giveBack := exhaust(s)
-	if s.enqueueDirect(s.find("a", nil), &task{}, s.env.Clock.Now()) {
+	if s.enqueueDirect(s.find("a", nil), &task{}, s.shared.Clock.Now()) {
 		t.Error("there was no credit")
 	}
 	woken(t, s, &w)
@@ -153,7 +153,7 @@ func TestFastPathUnlocks(t *testing.T) {
 		sh := s.shards[0]
 		sh.lock()
 		var it item
-		if !serveOne(sh, &it, s.env.Clock.Now(), sh.Limit()) {
+		if !serveOne(sh, &it, s.shared.Clock.Now(), sh.Limit()) {
 			t.Fatal("nothing is delivered")
 		}
 		shutdown := draining(t, s)
@@ -171,7 +171,7 @@ func TestFastPathUnlocks(t *testing.T) {
 			if s.life.State() != serve.Draining {
 				t.Fatal("not draining")
 			}
-			take(t, s, 2, 3, 4) // while draining nobody is dropped
+			take(t, s, 2, 3, 4) // while draining no tenant is dropped
 			synctest.Wait()
 			if err := result(t, "Shutdown", shutdown); err != nil {
 				t.Errorf("Shutdown: %v", err)
@@ -209,7 +209,7 @@ func TestFastPathUnlocks(t *testing.T) {
 	t.Run("idle tenants make room", func(t *testing.T) {
 		s := direct(t, config{MaxTenants: 1})
 		pushed(t, s, "a", task{Payload: 2})
-		touch(s) // says that nobody is idle
+		touch(s) // publishes that no tenant is idle
 		fast(t, s, 2)
 		if !s.roomForTenant() {
 			t.Error("the tenant is not known to be idle")
@@ -282,10 +282,10 @@ func TestDirectIsKnown(t *testing.T) {
 		if refused {
 			undo = exhaust(s)
 		}
-		if got := s.enqueueDirect(s.find("b", nil), &task{Payload: 2}, s.env.Clock.Now()); got == refused {
+		if got := s.enqueueDirect(s.find("b", nil), &task{Payload: 2}, s.shared.Clock.Now()); got == refused {
 			t.Errorf("direct: %v", got)
 		}
-		if !tn.known {
+		if !tn.registered {
 			t.Errorf("refused %t: it will never be forgotten", refused)
 		}
 		undo()
@@ -305,12 +305,12 @@ func TestDirectCost(t *testing.T) {
 	}
 }
 
-// After Shutdown nobody goes past the inbox.
+// After Shutdown no task goes past the inbox.
 func TestDirectDraining(t *testing.T) {
 	s := direct(t, config{})
 	pushed(t, s, "a", task{Payload: 2})
 	shutdown := draining(t, s)
-	if s.enqueueDirect(s.find("a", nil), &task{Payload: 3}, s.env.Clock.Now()) {
+	if s.enqueueDirect(s.find("a", nil), &task{Payload: 3}, s.shared.Clock.Now()) {
 		t.Error("a task was admitted while draining")
 	}
 	take(t, s, 2)
@@ -360,7 +360,7 @@ func TestFastPathNeedsFill(t *testing.T) {
 	}
 }
 
-// A task that goes before others is served first, also of a polled tenant, which nobody
+// A task that goes before others is served first, also of a polled tenant, which no producer
 // announces.
 func TestEagerQuietly(t *testing.T) {
 	s := direct(t, config{})
@@ -422,7 +422,7 @@ func TestFastPathLimit(t *testing.T) {
 	sh.lease.Lock()
 	s.rounds.Publish(1, 3, true)
 	var it item
-	if serveOne(sh, &it, s.env.Clock.Now(), sh.Limit()) {
+	if serveOne(sh, &it, s.shared.Clock.Now(), sh.Limit()) {
 		t.Errorf("delivered %d in round %d, the limit is %d", it.Payload, sh.Queue.Round(), sh.Limit())
 	}
 	s.rounds.Publish(1, 0, false)

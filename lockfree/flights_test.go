@@ -15,7 +15,7 @@ func TestLowerInFlightLimitInHold(t *testing.T) {
 		s := build(t, cfg)
 		admit(t, s, "a", task{Payload: 1})
 		tn, _ := s.tenants.Load("a")
-		sh, now := tn.shard, s.env.Clock.Now()
+		sh, now := tn.shard, s.shared.Clock.Now()
 		var first, none item
 		sh.lock()
 		if !serveOne(sh, &first, now, sh.Limit()) {

@@ -10,7 +10,7 @@ import (
 
 // overThreshold looks at DynamicThreshold.
 func (s *Scheduler[K, T]) overThreshold(t *tenant[K, T]) bool {
-	if s.env.Config.DynamicThreshold == 0 {
+	if s.shared.Config.DynamicThreshold == 0 {
 		return false
 	}
 	free, sure := s.credit.Free()
@@ -18,7 +18,7 @@ func (s *Scheduler[K, T]) overThreshold(t *tenant[K, T]) bool {
 		failpoint.Gosched("threshold unsure")
 		free, sure = s.credit.Free()
 	}
-	return s.env.OverThreshold(t.holds(), free)
+	return s.shared.OverThreshold(t.holds(), free)
 }
 
 // settleTries is how often a call that finds a tenant full, and a hole in its inbox, lets
@@ -36,7 +36,7 @@ func (t *tenant[K, T]) full() bool {
 			return false
 		}
 		failpoint.At("full holes?")
-		// Nobody took a place without a ticket meanwhile: that could have made the
+		// No call took a place without a ticket in between: that could have made the
 		// word what it was, after a place had come free.
 		tail := tailOf(w)
 		holes := t.inbox.Load().Holes(tail-usedIn(w), tail)
@@ -96,7 +96,7 @@ func (s *Scheduler[K, T]) noRoom(t *tenant[K, T]) bool {
 
 // replace evicts a task of the tenant and queues the new one in its place, with
 // its credit. It reports done false if it is worth trying again, because the
-// tenant was forgotten, room has come meanwhile, or what takes the room is still on its way
+// tenant was forgotten, room has come in between, or what takes the room is still on its way
 // into the queue, and ok false if there was nothing to evict. Under the lease.
 func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) (done, ok bool, err error) {
 	if t.word.Load()&deadBit != 0 {
@@ -109,7 +109,7 @@ func (sh *shard[K, T]) replace(t *tenant[K, T], task *drr.Task[T], newest bool) 
 		return true, false, serve.ErrTicketInUse
 	}
 	failpoint.At("replace evict")
-	noRoom := sh.s.noRoom(t) // else it has come meanwhile
+	noRoom := sh.s.noRoom(t) // else it has come in between
 	if !noRoom || !sh.Evict(&t.Tenant, task.Priority, newest) {
 		if task.Ticket != nil {
 			task.Ticket.Abandon()
@@ -132,7 +132,7 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 	case firq.ErrTooManyTenants:
 		if s.roomForTenant() || s.sweepAll() {
 			return true
-		} // else somebody's tasks may have expired, and be all that he has
+		} // else a tenant's tasks may have expired, and be all that it has
 	case firq.ErrGlobalFull, firq.ErrTenantFull, firq.ErrTenantThreshold:
 	default:
 		return false
@@ -141,7 +141,7 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 		return false // nothing can have expired
 	}
 	failpoint.At("make room")
-	now := s.env.Clock.Now()
+	now := s.shared.Clock.Now()
 	t, _ := s.tenants.Load(k)
 	if t != nil && t.nextDue() < now && t.shard.reclaim(t, now) {
 		return true
@@ -153,7 +153,7 @@ func (s *Scheduler[K, T]) makeRoom(k K, full error) bool {
 			}
 		}
 	}
-	// What had expired may have been dropped by somebody else just now: then there
+	// What had expired may have been dropped by another call just now: then there
 	// was no instant at which this task had to be refused.
 	return full != firq.ErrTooManyTenants && !s.noRoom(t)
 }
@@ -178,47 +178,35 @@ func (sh *shard[K, T]) reclaim(t *tenant[K, T], now int64) (found bool) {
 	return found
 }
 
-// NextDue implements serve.Admitter.
-func (s *Scheduler[K, T]) NextDue(k K, anybody bool) int64 {
-	due := int64(clock.Never)
+// NextDueOf implements serve.Admitter.
+func (s *Scheduler[K, T]) NextDueOf(k K) int64 {
 	if t, _ := s.tenants.Load(k); t != nil {
-		due = t.nextDue()
+		return t.nextDue()
 	}
-	if anybody {
-		for _, sh := range s.shards {
-			due = min(due, sh.nextDue())
-		}
+	return clock.Never
+}
+
+// NextDue implements serve.Admitter.
+func (s *Scheduler[K, T]) NextDue() int64 {
+	due := int64(clock.Never)
+	for _, sh := range s.shards {
+		due = min(due, sh.nextDue())
 	}
 	return due
 }
 
 // nextDue returns a time before which no task expires that is in the tenant's inbox, or in
 // the queue of its shard. The inbox comes first: a consumer that takes a task from there lowers the
-// queue's time before he resets the inbox's.
+// queue's time before it resets the inbox's.
 func (t *tenant[K, T]) nextDue() int64 {
 	box := t.boxDue.Load()
 	failpoint.At("due?")
 	return min(box, t.shard.due.Load())
 }
 
-// nextDue is that of all tenants of the shard.
+// nextDue is nextDue for all tenants of the shard.
 func (sh *shard[K, T]) nextDue() int64 {
 	box := sh.boxDue.Load()
 	failpoint.At("due?")
 	return min(box, sh.due.Load())
-}
-
-// CancelTicket takes a task of this tenant out of the queue. It takes the lease.
-func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
-	sh := t.shard
-	sh.lock()
-	sh.drainAll(t)
-	failpoint.At("cancel")
-	ok := sh.Cancel(&t.Tenant, tk)
-	if ok {
-		sh.left(t)
-	}
-	sh.unlock()
-	sh.s.sweep(sh.s.env.Clock.Now())
-	return ok
 }

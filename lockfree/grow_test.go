@@ -81,7 +81,7 @@ func TestNoTicketWhileItGrows(t *testing.T) {
 	take(t, s, 1)
 	tn, _ := s.tenants.Load("a")
 	tn.word.Add(usedMask)
-	if _, _, took := tn.take(1); took != inboxFull {
+	if _, _, took := tn.reserve(1); took != inboxFull {
 		t.Errorf("take: %d", took)
 	}
 	tn.word.Add(^uint64(usedMask - 1))

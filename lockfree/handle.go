@@ -49,10 +49,10 @@ func (h *handle[K, T]) Tenant() K { return h.key }
 // Enqueue is the scheduler's.
 func (h *handle[K, T]) Enqueue(t firq.Task[T]) error {
 	s := h.s
-	if err := s.env.CheckTenant(h.key); err != nil {
+	if err := s.shared.CheckTenant(h.key); err != nil {
 		return err
 	}
-	at, now := h.tenant(), s.env.Clock.Now()
+	at, now := h.tenant(), s.shared.Clock.Now()
 	if s.enqueueDirect(at, &t, now) {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (h *handle[K, T]) Enqueue(t firq.Task[T]) error {
 
 // EnqueueWait is the scheduler's.
 func (h *handle[K, T]) EnqueueWait(ctx context.Context, t firq.Task[T]) error {
-	return h.s.env.EnqueueWait(ctx, h, h.key, t)
+	return h.s.shared.EnqueueWait(ctx, h, h.key, t)
 }
 
 // EnqueueBatch is the scheduler's.
@@ -69,7 +69,7 @@ func (h *handle[K, T]) EnqueueBatch(ts []firq.Task[T]) (accepted int, err error)
 	return h.s.enqueueBatch(h.key, h, ts)
 }
 
-// Admit, Replace and NextDue implement serve.Admitter. What comes after Admit has
+// Admit, Replace, NextDueOf and NextDue implement serve.Admitter. What comes after Admit has
 // failed is done by key.
 
 func (h *handle[K, T]) Admit(k K, task drr.Task[T]) error { return h.s.admitAll(k, h, &task) }
@@ -79,5 +79,8 @@ func (h *handle[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, error)
 	return h.s.Replace(k, task, newest)
 }
 
+// NextDueOf is the scheduler's.
+func (h *handle[K, T]) NextDueOf(k K) int64 { return h.s.NextDueOf(k) }
+
 // NextDue is the scheduler's.
-func (h *handle[K, T]) NextDue(k K, anybody bool) int64 { return h.s.NextDue(k, anybody) }
+func (h *handle[K, T]) NextDue() int64 { return h.s.NextDue() }

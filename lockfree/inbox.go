@@ -10,7 +10,7 @@ import (
 // that many tenants ever need, and inboxSize from when it was found full. If plain tasks
 // fill that, which stay in their slots until they are delivered, it has lendSize, until
 // the tenant has none left. A producer that finds it full takes the lease and empties it.
-// used has to be able to say more than lendSize.
+// The field used of the word holds more than lendSize.
 const (
 	firstBox  = 1
 	inboxSize = 16
@@ -18,12 +18,12 @@ const (
 )
 
 // fillAt is how many tasks have to be in the inbox, and not yet in the queue, for a visit to
-// drain the inbox of a tenant whose order does not depend on what is in there.
+// drain the inbox of a tenant whose order does not depend on its content.
 const fillAt = inboxSize / 2
 
 // resize replaces an inbox by one of another size, if no slot is in use. It fills used
-// meanwhile, so that no ticket is drawn; and it passes a ticket, so that no producer draws
-// one by what it saw of the inbox before. Under the lease, after flush.
+// for that time, so that no ticket is drawn; and it passes a ticket, so that no producer draws
+// one with a word that it read before. Under the lease, after flush.
 func (t *tenant[K, T]) resize(size int) {
 	w := t.word.Load()
 	failpoint.At("resize")
@@ -94,7 +94,7 @@ func (t *tenant[K, T]) shrink() {
 	}
 }
 
-// crowded reports whether, by the tenant's word, a visit has to see to the inbox. Under the
+// crowded reports whether, by the tenant's word, a visit has to drain the inbox. Under the
 // lease.
 func (t *tenant[K, T]) crowded(word uint64) bool {
 	return word&usedMask >= fillAt*usedUnit && t.isCrowded(word)

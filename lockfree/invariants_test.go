@@ -33,10 +33,10 @@ func withStopped[K comparable, T any](s *Scheduler[K, T], tickets, credits int) 
 	if out := s.credit.Out(); out != queued+credits || s.credit.Home() != (out == 0) {
 		return fmt.Errorf("%d credits are out (home: %t); %d queued, %d stopped", out, s.credit.Home(), queued, credits)
 	}
-	if n := s.known.Load(); s.env.Config.MaxTenants > 0 && int(n) != s.tenants.Size() {
+	if n := s.known.Load(); s.shared.Config.MaxTenants > 0 && int(n) != s.tenants.Size() {
 		return fmt.Errorf("known is %d, %d tenants are in the map", n, s.tenants.Size())
 	}
-	if s.env.Waiters.Waiting() {
+	if s.shared.Waiters.Waiting() {
 		return fmt.Errorf("a producer waits for capacity")
 	}
 	return s.parkerAtRest()
@@ -57,7 +57,7 @@ func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 		if t.held(w) < t.Len() {
 			err = fmt.Errorf("%v: %d places taken, %d queued", t.Key, t.held(w), t.Len())
 		}
-		if s.life.State() == serve.Open && !t.known && w&deadBit == 0 && t.held(w) == 0 {
+		if s.life.State() == serve.Open && !t.registered && w&deadBit == 0 && t.held(w) == 0 {
 			err = fmt.Errorf("%v: it will never be forgotten", t.Key)
 		}
 		return err == nil
@@ -68,7 +68,7 @@ func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 	return queued, held, err
 }
 
-// parkerAtRest checks that nobody sleeps while there is work.
+// parkerAtRest checks that no consumer sleeps while there is work.
 func (s *Scheduler[K, T]) parkerAtRest() error {
 	if n := s.parker.Parked(); n != 0 && s.work() {
 		return fmt.Errorf("%d consumers sleep while there is work", n)
@@ -119,7 +119,7 @@ func (sh *shard[K, T]) check() error {
 		return fmt.Errorf("shard %d: %d queued, %d ready; its tenants have %d and %d", sh.index, q.Len(), q.Ready(), queued, ready)
 	case polled != len(sh.polled):
 		return fmt.Errorf("shard %d: %d polled tenants, %d in the list", sh.index, polled, len(sh.polled))
-	case sh.Ready() != (ready > 0 || !sh.Shared() && q.Lingering()) || sh.s.rounds.Ready(sh.index) != sh.Ready():
+	case sh.Ready() != (ready > 0 || !sh.SharesTime() && q.Lingering()) || sh.s.rounds.Ready(sh.index) != sh.Ready():
 		return fmt.Errorf("shard %d: %d ready, says %t, published %t", sh.index, ready, sh.Ready(), sh.s.rounds.Ready(sh.index))
 	case sh.s.rounds.Asks(sh.index) != (q.Ready() > 0 || q.Lingering()):
 		return fmt.Errorf("shard %d: lingering %t, published %t", sh.index, q.Lingering(), sh.s.rounds.Asks(sh.index))
@@ -142,7 +142,7 @@ func (t *tenant[K, T]) check() error {
 	word := t.word.Load()
 	w := word + t.missing()
 	held, holds, limit := t.held(w), t.holds()-t.places(), t.limit.get()
-	want := t.shard.s.env.Limit(t.Key, limit)
+	want := t.shard.s.shared.Limit(t.Key, limit)
 	switch {
 	case (w&polledBit != 0) != t.polled:
 		return fmt.Errorf("%v: polled is %t, its word says %t", t.Key, t.polled, w&polledBit != 0)
@@ -158,7 +158,7 @@ func (t *tenant[K, T]) check() error {
 		return fmt.Errorf("%v: its word is behind; polled %t, %d queued", t.Key, t.polled, t.Len())
 	case w&deadBit != 0 && (held != 0 || t.polled): // I8
 		return fmt.Errorf("%v: dead with %d places taken, polled %t", t.Key, held, t.polled)
-	case t.Len() > 0 && !t.known:
+	case t.Len() > 0 && !t.registered:
 		return fmt.Errorf("%v: has tasks, and Sweep does not know it", t.Key)
 	}
 	return nil

@@ -35,7 +35,7 @@ func TestEagerAfterPut(t *testing.T) {
 	tn := idle(t, s, "a")
 	for i := range 2 {
 		d := mustTask(t, s, task{Payload: 10 + i, Priority: firq.PriorityLow})
-		if done, err := tn.shard.put(tn, &d, nil); !done || err != nil {
+		if done, err := tn.shard.enqueueLocked(tn, &d, nil); !done || err != nil {
 			t.Fatalf("put: %t, %v", done, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestNotCrowdedByPlain(t *testing.T) {
 	nothing(t, s)
 }
 
-// What Enqueue has accepted is found behind a hole, though nobody announces it:
+// What Enqueue has accepted is found behind a hole, though it is not announced:
 // the tenant is polled.
 func TestCancelBehindHoleOfPolledTenant(t *testing.T) {
 	for _, empty := range []bool{false, true} {
@@ -124,7 +124,7 @@ func TestCancelBehindHoleOfPolledTenant(t *testing.T) {
 			tn.shard.lock()
 			defer tn.shard.unlock()
 			for range 2 {
-				tn.shard.Queue.Next(s.env.Clock.Now())
+				tn.shard.Queue.Next(s.shared.Clock.Now())
 				tn.shard.left(tn)
 			}
 			tn.shard.Queue.Retire(&tn.Tenant.Tenant)
@@ -157,7 +157,7 @@ func TestLooksAgainBehindHole(t *testing.T) {
 			sh := tn.shard
 			sh.lock()
 			for range 2 {
-				sh.Queue.Next(s.env.Clock.Now())
+				sh.Queue.Next(s.shared.Clock.Now())
 				if visit {
 					sh.owe(tn, roomUnit)
 				} else {

@@ -5,7 +5,7 @@ package lockfree
 import "testing"
 
 // Slots that are lent while a task is pushed under the lease are given back: those of calls that
-// have come in meanwhile.
+// have come in since.
 func TestSchedulesLentWhilePushed(t *testing.T) {
 	batch := func(s *scheduler) func() {
 		return func() {

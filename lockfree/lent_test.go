@@ -73,7 +73,7 @@ func TestLentAndOthers(t *testing.T) {
 		"a batch of which a part is refused": func(t *testing.T, s *scheduler, tn *tenant[string, int]) []int {
 			giveBack := exhaust(s)
 			s.credit.Give(1)
-			if n := s.admitBatch("a", nil, tasks(3, 3), s.env.Clock.Now()); n != 1 {
+			if n := s.admitBatch("a", nil, tasks(3, 3), s.shared.Clock.Now()); n != 1 {
 				t.Fatalf("%d are admitted, want 1", n)
 			}
 			giveBack()
@@ -124,7 +124,7 @@ func TestLentAndOthers(t *testing.T) {
 		},
 		"one under the lease": func(t *testing.T, s *scheduler, tn *tenant[string, int]) []int {
 			d := mustTask(t, s, task{Payload: 3})
-			if done, err := tn.shard.put(tn, &d, nil); !done || err != nil {
+			if done, err := tn.shard.enqueueLocked(tn, &d, nil); !done || err != nil {
 				t.Fatal(done, err)
 			}
 			return []int{3}
@@ -368,7 +368,7 @@ func TestLentForgets(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// A shard keeps only so many large inboxes, and one that it gives out again says nothing about its
+// A shard keeps a bounded number of large inboxes, and one that it gives out again says nothing about its
 // last owner's tickets.
 func TestBoxes(t *testing.T) {
 	s := build(t, config{})

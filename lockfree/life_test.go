@@ -60,7 +60,7 @@ func TestShutdownAfterE3(t *testing.T) {
 }
 
 // E6: a task that is published after Close has swept the shard, by a producer
-// that passed E3 before, is swept too, once, and by nobody delivered.
+// that passed E3 before, is swept too, once, and not delivered.
 func TestPublishedAfterClose(t *testing.T) {
 	for _, wasPolled := range []bool{false, true} {
 		eachStart(t, func(t *testing.T, first uint32) {
@@ -97,7 +97,7 @@ func TestPublishedAfterClose(t *testing.T) {
 	}
 }
 
-// Close drops what is in the inbox of a polled tenant, too, without anybody's help.
+// Close drops what is in the inbox of a polled tenant, too, without another call.
 func TestCloseLooksIntoInboxes(t *testing.T) {
 	var dropped []int
 	s := build(t, config{OnDrop: func(_ string, p int, _ firq.DropReason) { dropped = append(dropped, p) }})
@@ -144,7 +144,7 @@ func TestCloseAgainstLease(t *testing.T) {
 	closed := start(s.Close)
 	until(t, "the state", s.life.Over)
 	var dst [1]item
-	if n := sh.serve(dst[:], 0, 0, s.env.Clock.Now()); n != 0 {
+	if n := sh.serve(dst[:], 0, 0, s.shared.Clock.Now()); n != 0 {
 		t.Error("delivered after Close")
 	}
 	if err := result(t, "Close", closed); err != nil {
@@ -186,7 +186,7 @@ func TestPanicInClose(t *testing.T) {
 	ctx := patient(t)
 	consumer := start(func() error { _, err := s.Dequeue(ctx); return err })
 	producer := start(func() error { return s.EnqueueWait(ctx, "b", task{}) })
-	until(t, "both asleep", func() bool { return s.parker.Parked() == 1 && s.env.Waiters.Waiting() })
+	until(t, "both asleep", func() bool { return s.parker.Parked() == 1 && s.shared.Waiters.Waiting() })
 	if recovered := quietly(func() { s.Close() }); recovered != "OnDrop" {
 		t.Errorf("recovered %v", recovered)
 	}

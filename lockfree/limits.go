@@ -24,7 +24,7 @@ func (l *limit) set(n int) { l.word.Store(uint64(n)) }
 
 // setLimit changes how many tasks the tenant may hold, and returns by how much that has
 // risen. What it has room for changes in one step, which is the only one that matters:
-// whoever draws a ticket, and takes a place with it, does so before that step or goes
+// a producer that draws a ticket, and takes a place with it, does so before that step or goes
 // by the new limit. If the tenant holds more, its room is below 0, and what comes free
 // goes there first. Under the lease.
 func (t *tenant[K, T]) setLimit(n int) (risen int) {
@@ -41,7 +41,7 @@ func (t *tenant[K, T]) setLimit(n int) (risen int) {
 	return risen
 }
 
-// holds returns how many tasks the tenant holds. Anybody may ask.
+// holds returns how many tasks the tenant holds. Any goroutine may ask.
 func (t *tenant[K, T]) holds() int {
 	for {
 		before := t.limit.word.Load()
@@ -57,11 +57,11 @@ func (t *tenant[K, T]) holds() int {
 // SetLimit sets how many tasks the tenant may have queued. It takes the lease of the
 // tenant's shard.
 func (s *Scheduler[K, T]) SetLimit(k K, n int) {
-	apply, unlock := s.limits(k, func() { s.env.NoteLimit(k, n) })
-	s.env.SetLimit(k, n, apply, unlock)
+	apply, unlock := s.limits(k, func() { s.shared.NoteLimit(k, n) })
+	s.shared.SetLimit(k, n, apply, unlock)
 }
 
-// limits returns how Env gives a tenant another limit.
+// limits returns how Shared gives a tenant another limit.
 func (s *Scheduler[K, T]) limits(k K, note func()) (apply func(limit int) (risen int), unlock func()) {
 	sh := s.shards[s.placer.Shard(k)]
 	return func(limit int) (risen int) {
@@ -71,7 +71,7 @@ func (s *Scheduler[K, T]) limits(k K, note func()) (apply func(limit int) (risen
 		// A producer that is just creating the tenant is waited for, or sees what was noted.
 		s.tenants.Compute(k, func(t *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
 			if loaded {
-				risen = t.setLimit(s.env.Limit(k, limit))
+				risen = t.setLimit(s.shared.Limit(k, limit))
 			}
 			return t, !loaded
 		})
@@ -86,25 +86,25 @@ func (s *Scheduler[K, T]) limits(k K, note func()) (apply func(limit int) (risen
 // for each known tenant, and may call MaxPerTenantFor for each; if that panics, tenants that
 // come later keep their limits until they next become active.
 func (s *Scheduler[K, T]) SetMaxPerTenant(n int) {
-	s.env.SetMaxPerTenant(n)
+	s.shared.SetMaxPerTenant(n)
 	failpoint.At("limit noted")
 	for k := range s.tenants.Range { // those that are created later see what was noted
 		apply, unlock := s.limits(k, func() {})
-		s.env.Relimit(k, apply, unlock)
+		s.shared.Relimit(k, apply, unlock)
 	}
 }
 
 // SetMaxInFlightPerTenant changes Config.MaxInFlightPerTenant to n, 0 to firq.MaxTasks, for all
-// tenants to which Config.MaxInFlightFor gives no limit of their own; 0: no limit. A scheduler
+// tenants to which Config.MaxInFlightFor gives no other limit; 0: no limit. A scheduler
 // that was made without an in-flight limit does not count what is in flight: then, and with any
 // other n, it panics. Nothing more of a tenant that is at a lower limit, or beyond it, is
 // delivered until enough of it is Done; with a higher one it is served immediately. It is
 // strict for every call that begins after it has returned. Otherwise it is like
 // SetMaxPerTenant.
 func (s *Scheduler[K, T]) SetMaxInFlightPerTenant(n int) {
-	s.env.SetMaxInFlight(n)
+	s.shared.SetMaxInFlight(n)
 	for k := range s.tenants.Range {
-		said := s.env.AskInFlight(k)
+		said := s.shared.AskInFlight(k)
 		sh := s.shards[s.placer.Shard(k)]
 		sh.lock()
 		if t, ok := s.tenants.Load(k); ok {
@@ -120,11 +120,11 @@ func (s *Scheduler[K, T]) SetMaxGlobal(n int) {
 	serve.CheckMaxGlobal(n)
 	risen := s.credit.SetCap(n)
 	if s.life.State() == serve.Draining {
-		s.drainCheck() // a call that looked meanwhile was not sure
+		s.drainCheck() // a call that looked in between was not sure
 	}
 	if risen > 0 {
 		failpoint.At("max global risen")
-		s.env.Waiters.GlobalRaised(risen)
+		s.shared.Waiters.GlobalRaised(risen)
 	}
 }
 
@@ -138,8 +138,8 @@ func (s *Scheduler[K, T]) enterAsking(t *tenant[K, T], k K, task *drr.Task[T], h
 // is another limit than the tenant has, and it holds nothing, it gets that now, before
 // the caller's task is admitted.
 func (s *Scheduler[K, T]) ask(t *tenant[K, T], k K) serve.TenantConfig {
-	conf := s.env.Ask(k)
-	if t != nil && s.env.Limit(k, conf.PerTenant) != t.limit.get() && t.holds() == 0 {
+	conf := s.shared.Ask(k)
+	if t != nil && s.shared.Limit(k, conf.PerTenant) != t.limit.get() && t.holds() == 0 {
 		s.relimit(t, conf.PerTenant)
 	}
 	return conf
@@ -151,17 +151,17 @@ func (s *Scheduler[K, T]) relimit(t *tenant[K, T], perTenant int) {
 	sh, risen := t.shard, 0
 	sh.lock()
 	if w := t.word.Load(); w&deadBit == 0 && t.held(w) == 0 {
-		risen = t.setLimit(s.env.Limit(t.Key, perTenant))
+		risen = t.setLimit(s.shared.Limit(t.Key, perTenant))
 	}
-	if risen > 0 { // whoever was woken for its last place is not the only one now
-		defer s.env.Waiters.TenantRaised(t.Key, risen)
+	if risen > 0 { // a producer that was woken for its last place is not the only one now
+		defer s.shared.Waiters.TenantRaised(t.Key, risen)
 	}
 	sh.unlock()
 }
 
 // noteFirst is note, if the task that took its place from this word is the tenant's only one:
 // else the answer holds that it became active with. limit is what the limit's word was before
-// that: if it has changed meanwhile, the word does not say whether the tenant had a task.
+// that: if it has changed since, the word does not say whether the tenant had a task.
 func (t *tenant[K, T]) noteFirst(conf *serve.TenantConfig, word, limit uint64) {
 	if limit&limitTimes != 0 || t.limit.word.Load() != limit || roomIn(word) == int(uint32(limit)) {
 		t.note(conf)
@@ -171,7 +171,7 @@ func (t *tenant[K, T]) noteFirst(conf *serve.TenantConfig, word, limit uint64) {
 // note notes what the tenant will have when it becomes active.
 func (t *tenant[K, T]) note(conf *serve.TenantConfig) {
 	t.quantum.Store(conf.Quantum)
-	if t.shard.s.env.Config.MaxInFlightFor != nil {
+	if t.shard.s.shared.Config.MaxInFlightFor != nil {
 		t.setInFlight(conf.InFlight)
 	}
 }

@@ -61,7 +61,7 @@ func TestHoldsWhileLimitChanges(t *testing.T) {
 	}
 }
 
-// A handle finds its tenant once, as long as nobody forgets it.
+// A handle finds its tenant once, as long as it is not forgotten.
 func TestHandleLooksUpOnce(t *testing.T) {
 	s := build(t, config{TenantIdle: time.Nanosecond})
 	h := s.Tenant("a").(*handle[string, int])
@@ -122,7 +122,7 @@ func TestRoomBelowNothing(t *testing.T) {
 	}
 }
 
-// A tenant was busy when a call looked, so that nobody had to be asked; then it is
+// A tenant was busy when a call looked, so that the config was not asked; then it is
 // forgotten. What the config says of the new one counts.
 func TestForgottenIsAskedAbout(t *testing.T) {
 	asked := 0
@@ -133,7 +133,7 @@ func TestForgottenIsAskedAbout(t *testing.T) {
 	}
 	old.word.Or(deadBit)
 	var d drr.Task[int]
-	if err := s.env.Task(&d, &firq.Task[int]{}, s.env.Clock.Now()); err != nil {
+	if err := s.shared.Task(&d, &firq.Task[int]{}, s.shared.Clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.enter(old, "a", &d, nil, 0); err != nil {

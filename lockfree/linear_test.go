@@ -25,7 +25,7 @@ func TestLinearizable(t *testing.T) {
 	})
 }
 
-// neverContended is a scheduler whose producers think that they meet nobody.
+// neverContended is a scheduler whose producers find no contention.
 type neverContended struct{ *scheduler }
 
 func (s neverContended) Enqueue(k string, task firq.Task[int]) error {

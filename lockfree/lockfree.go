@@ -19,7 +19,7 @@ import (
 // Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.
 type Scheduler[K comparable, T any] struct {
 	// Immutable after New.
-	env         *serve.Env[K, T]
+	shared      *serve.Shared[K, T]
 	placer      shardsel.Placer[K]
 	cursors     *shardsel.Cursors
 	rounds      *shardsel.Rounds
@@ -55,27 +55,27 @@ func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 // newAt is New with the first ticket of every ring given, so that tests can start
 // just below the wrap, and with the number of slots that inboxes start with.
 func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32, box int) (*Scheduler[K, T], error) {
-	env, err := serve.NewEnv(cfg)
+	shared, err := serve.NewShared(cfg)
 	if err != nil {
 		return nil, err
 	}
-	n := env.Config.Shards
+	n := shared.Config.Shards
 	s := &Scheduler[K, T]{
-		env:         env,
+		shared:      shared,
 		placer:      shardsel.NewPlacer[K](n),
 		cursors:     shardsel.NewCursors(runtime.GOMAXPROCS(0), n),
-		rounds:      shardsel.NewRounds(n, env.Config.FairnessSlack),
-		credit:      credit.New(env.Config.MaxGlobal),
+		rounds:      shardsel.NewRounds(n, shared.Config.FairnessSlack),
+		credit:      credit.New(shared.Config.MaxGlobal),
 		shards:      make([]*shard[K, T], n),
 		tenants:     xsync.NewMapOf[K, *tenant[K, T]](),
 		firstTicket: firstTicket,
 		firstBox:    box,
-		bare:        bareOf(&env.Config),
+		bare:        bareOf(&shared.Config),
 	}
 	s.parker = park.New(s.work)
 	s.life.Init(func() {
 		s.parker.WakeAll()
-		s.env.Waiters.WakeAll()
+		s.shared.Waiters.WakeAll()
 	})
 	for i := range s.shards {
 		s.shards[i] = newShard(s, i)
@@ -96,7 +96,7 @@ func (s *Scheduler[K, T]) lookUp(k K, conf *serve.TenantConfig) (*tenant[K, T], 
 	// of a dead one of the same key.
 	failpoint.At("look up")
 	if conf == nil {
-		conf = &s.env.Defaults
+		conf = &s.shared.Defaults
 	}
 	t, _ := s.tenants.Compute(k, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
 		if loaded && old.word.Load()&deadBit == 0 {
@@ -110,8 +110,8 @@ func (s *Scheduler[K, T]) lookUp(k K, conf *serve.TenantConfig) (*tenant[K, T], 
 	if t == nil {
 		return nil, firq.ErrTooManyTenants
 	}
-	if s.env.Config.MaxPerTenantFor != nil { // it may have more room than when it was forgotten
-		s.env.Waiters.TenantRaised(k, t.limit.get())
+	if s.shared.Config.MaxPerTenantFor != nil { // it may have more room than when it was forgotten
+		s.shared.Waiters.TenantRaised(k, t.limit.get())
 	}
 	return t, nil
 }
@@ -119,7 +119,7 @@ func (s *Scheduler[K, T]) lookUp(k K, conf *serve.TenantConfig) (*tenant[K, T], 
 // addKnown counts one more tenant, unless there are MaxTenants. No mark is in here: it is
 // called with a lock of the map held, for which a call that comes to the same bucket waits.
 func (s *Scheduler[K, T]) addKnown() bool {
-	limit := int64(s.env.Config.MaxTenants)
+	limit := int64(s.shared.Config.MaxTenants)
 	for limit > 0 {
 		n := s.known.Load()
 		if n >= limit {
@@ -138,7 +138,7 @@ func (s *Scheduler[K, T]) remove(t *tenant[K, T]) {
 		if !loaded || old != t {
 			return old, !loaded
 		}
-		if s.env.Config.MaxTenants > 0 {
+		if s.shared.Config.MaxTenants > 0 {
 			s.known.Add(-1)
 		}
 		return nil, true
@@ -161,19 +161,19 @@ func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 		sh.AddTo(counters)
 		sh.unlock()
 	}
-	return s.env.Stats(counters, s.credit.Out(), s.credit.Cap())
+	return s.shared.Stats(counters, s.credit.Out(), s.credit.Cap())
 }
 
 // SetQuantum overrides the tenant's quantum from its next turn on. It takes the
 // lease of the tenant's shard.
 func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
-	if s.env.CheckTenant(k) != nil {
+	if s.shared.CheckTenant(k) != nil {
 		return // it could not be found again
 	}
 	quantum = max(quantum, 1)
 	sh := s.shards[s.placer.Shard(k)]
 	sh.lock()
-	s.env.SetQuantum(k, quantum)
+	s.shared.SetQuantum(k, quantum)
 	if t, ok := s.tenants.Load(k); ok {
 		t.override(quantum)
 	}
@@ -183,15 +183,15 @@ func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 // ResetQuantum gives the tenant back the quantum that the config says. It takes
 // the lease of the tenant's shard.
 func (s *Scheduler[K, T]) ResetQuantum(k K) {
-	if s.env.CheckTenant(k) != nil {
+	if s.shared.CheckTenant(k) != nil {
 		return
 	}
-	quantum := s.env.ResetQuantum(k)
+	quantum := s.shared.ResetQuantum(k)
 	sh := s.shards[s.placer.Shard(k)]
 	sh.lock()
 	if t, ok := s.tenants.Load(k); ok {
 		t.quantum.Store(quantum)
-		t.override(s.env.Override(k, quantum)) // SetQuantum may have come first
+		t.override(s.shared.Override(k, quantum)) // SetQuantum may have come first
 	}
 	sh.unlock()
 }
@@ -205,13 +205,13 @@ func (t *tenant[K, T]) override(quantum int64) {
 // Shutdown stops admitting and returns once the backlog is gone.
 func (s *Scheduler[K, T]) Shutdown(ctx context.Context) error {
 	return s.life.Shutdown(ctx, func() {
-		s.env.Waiters.WakeAll() // no call will be admitted
+		s.shared.Waiters.WakeAll() // no call will be admitted
 		s.drainCheck()
 	})
 }
 
-// drainCheck ends a Shutdown when every credit is home. Whoever gives one back
-// while draining calls it afterwards. If it cannot be sure, somebody else has
+// drainCheck ends a Shutdown when every credit is home. A call that gives one back
+// while draining calls it afterwards. If it cannot be sure, another call has
 // just changed the credits, and will call it.
 func (s *Scheduler[K, T]) drainCheck() {
 	failpoint.At("drained?")
@@ -220,7 +220,7 @@ func (s *Scheduler[K, T]) drainCheck() {
 	}
 }
 
-// Close stops at once and hands what was queued to OnDrop.
+// Close stops immediately and hands what was queued to OnDrop.
 func (s *Scheduler[K, T]) Close() error {
 	failpoint.At("close")
 	if s.life.Close() {

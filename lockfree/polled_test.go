@@ -15,7 +15,7 @@ func TestUnpolledLooksAgain(t *testing.T) {
 		sh := tn.shard
 		sh.lock()
 		for range 2 {
-			dt, _, _ := sh.Queue.Next(s.env.Clock.Now())
+			dt, _, _ := sh.Queue.Next(s.shared.Clock.Now())
 			if dt != &tn.Tenant.Tenant {
 				t.Fatal("nothing to serve")
 			}
@@ -54,7 +54,7 @@ func TestPolledAgain(t *testing.T) {
 	sh := tn.shard
 	sh.lock()
 	for range 2 {
-		sh.Queue.Next(s.env.Clock.Now())
+		sh.Queue.Next(s.shared.Clock.Now())
 		sh.left(tn)
 	}
 	admit(t, s, "a", task{Payload: 3}, task{Payload: 4})
@@ -69,7 +69,7 @@ func TestPolledAgain(t *testing.T) {
 	nothing(t, s)
 }
 
-// A polled tenant's tasks are seen by whoever looks, although nobody announces
+// A polled tenant's tasks are seen by a consumer that looks, although no producer announces
 // them, also when they are all that is there.
 func TestPolledIsServed(t *testing.T) {
 	eachStart(t, func(t *testing.T, first uint32) {
@@ -100,7 +100,7 @@ func TestTurnGoesOn(t *testing.T) {
 		if tn.Len() == 0 {
 			admit(t, s, "a", task{Payload: want}) // which announces nothing
 		}
-		_, d, _ := sh.Queue.Next(s.env.Clock.Now())
+		_, d, _ := sh.Queue.Next(s.shared.Clock.Now())
 		if d.Payload != want {
 			t.Errorf("%d is served, want %d", d.Payload, want)
 		}

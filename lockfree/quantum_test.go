@@ -40,7 +40,7 @@ func TestSetQuantumOvertakesPut(t *testing.T) {
 	}
 	s.SetQuantum("a", 10)
 	d := mustTask(t, s, task{})
-	if done, err := tn.shard.put(tn, &d, &serve.TenantConfig{Quantum: 3}); !done || err != nil {
+	if done, err := tn.shard.enqueueLocked(tn, &d, &serve.TenantConfig{Quantum: 3}); !done || err != nil {
 		t.Fatalf("put: %t, %v", done, err)
 	}
 	if tn.Quantum() != 10 {
@@ -52,7 +52,7 @@ func TestSetQuantumOvertakesPut(t *testing.T) {
 	}
 }
 
-// A producer that found its tenant polled asks nobody. If the tenant is idle by the
+// A producer that found its tenant polled does not ask the config. If the tenant is idle by the
 // time that the producer puts the task in itself, the last answer counts.
 func TestPutKeepsQuantum(t *testing.T) {
 	s := build(t, config{QuantumFor: func(string) int64 { return 10 }})
@@ -63,7 +63,7 @@ func TestPutKeepsQuantum(t *testing.T) {
 		t.Fatal("active without a task")
 	}
 	d := mustTask(t, s, task{})
-	if done, err := tn.shard.put(tn, &d, nil); !done || err != nil {
+	if done, err := tn.shard.enqueueLocked(tn, &d, nil); !done || err != nil {
 		t.Fatalf("put: %t, %v", done, err)
 	}
 	if tn.Quantum() != 10 {

@@ -44,7 +44,7 @@ func TestTicketInUsePassesWake(t *testing.T) {
 			var tk firq.Ticket
 			first := waiter(t, s, "a", task{Payload: 2, Ticket: &tk})
 			second := waiter(t, s, "a", task{Payload: 3})
-			tk.Acquire(new(firq.TicketOwner)) // somebody else's task has it
+			tk.Acquire(new(firq.TicketOwner)) // another task has it
 			take(t, s, 1)
 			if err := settled(t, "the first", first); !errors.Is(err, firq.ErrInvalidTask) {
 				t.Errorf("the first: %v", err)

@@ -16,7 +16,7 @@ func TestSchedules(t *testing.T) { playWith(t, 0, inboxSize, false) }
 // at first: they grow in the middle of the stories.
 func TestSchedulesSmallInbox(t *testing.T) { playWith(t, lendSize, firstBox, false) }
 
-// Tasks pass the inboxes by, whoever meets at the lease.
+// Tasks pass the inboxes by, whichever goroutines meet at the lease.
 func TestSchedulesDirect(t *testing.T) { playWith(t, lendSize, firstBox, true) }
 
 func playWith(t *testing.T, first uint32, box int, direct bool) {

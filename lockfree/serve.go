@@ -53,9 +53,9 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 		failpoint.At("serve credit")
 		s.credit.GiveAt(hint, n)
 		failpoint.At("serve released")
-		if s.env.Waiters.Waiting() {
+		if s.shared.Waiters.Waiting() {
 			for i := range dst[:n] {
-				s.env.Waiters.Released(dst[i].Tenant, 1)
+				s.shared.Waiters.Released(dst[i].Tenant, 1)
 			}
 		}
 	}

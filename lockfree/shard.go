@@ -43,7 +43,7 @@ const announceSize = 256
 // in the ring several times, and when it has nothing: an activation only says
 // "look here, up to this ticket".
 //
-// Whoever asks whether there is work, asks for the ring and then for ready. The
+// A goroutine that asks whether there is work asks for the ring and then for ready. The
 // slots of the ring are freed at L4, after the shard has said whether it is ready,
 // and it says so before it makes a tenant polled; so a task whose Enqueue has
 // returned is always seen.
@@ -72,17 +72,17 @@ type shard[K comparable, T any] struct {
 	index int              // immutable
 	// kept is before every deadline that a tenant's boxDue was reset for though its task
 	// stayed in the inbox: due is not later, until drainPolled has taken in all of them. So
-	// somebody who reads boxDue while it is reset, and then due, misses none.
+	// a goroutine that reads boxDue while it is reset, and then due, misses none.
 	kept int64
 	// across is PriorityAcrossTenants, immutable. Each task may then be the one
-	// to serve first, and a tenant takes turns at each level: nobody is polled.
+	// to serve first, and a tenant takes turns at each level: no tenant is polled.
 	across bool
-	// owing is the tenant whose word is to be changed by owed: see owe.
+	// owing is the tenant to whose word flush adds owed: see owe.
 	owing    *tenant[K, T]
 	owed     uint64
 	straight bool // immutable: see drr.Queue.Straight
 	lazy     bool // immutable: an inbox may wait while its tenant has tasks; see Fill
-	// saidLazy: the queue has been told that, and need not be told again until eager.
+	// saidLazy: Queue.Lazy was called with true, which holds until eager is set.
 	saidLazy bool
 	tookIn   bool // something was taken out of the ring in this hold
 	polled   []*tenant[K, T]
@@ -108,15 +108,15 @@ type activation[K comparable, T any] struct {
 
 func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh := &shard[K, T]{s: s, index: index}
-	sh.across = s.env.Config.PriorityScope == firq.PriorityAcrossTenants
+	sh.across = s.shared.Config.PriorityScope == firq.PriorityAcrossTenants
 	// With TargetWait it matters whether a task is the tenant's last one.
-	sh.lazy = s.env.Config.Order == firq.FIFO && !sh.across && s.env.Config.TargetWait == 0
+	sh.lazy = s.shared.Config.Order == firq.FIFO && !sh.across && s.shared.Config.TargetWait == 0
 	sh.activations.InitAt(announceSize, s.firstTicket)
 	sh.due.Store(clock.Never)
 	sh.boxDue.Store(clock.Never)
 	sh.kept = clock.Never
 	sh.contention.at.Store(never)
-	sh.Shard = serve.NewShard(s.env, sh)
+	sh.Shard = serve.NewShard(s.shared, sh)
 	sh.Share(s.rounds, index)
 	sh.straight = sh.Queue.Straight()
 	return sh
@@ -150,7 +150,7 @@ func (sh *shard[K, T]) begin() {
 
 // wakeUp is begin without a look at the ring.
 func (sh *shard[K, T]) wakeUp() {
-	if sh.Shared() && !sh.Ready() {
+	if sh.SharesTime() && !sh.Ready() {
 		sh.Join() // idle until now
 	}
 }
@@ -188,7 +188,7 @@ func (sh *shard[K, T]) drainPolled() {
 //
 // The queue does not even ask (drr.Queue.Lazy) as long as no task of the scheduler
 // had a priority. Whether one had is looked at after each look at the ring's tail,
-// in takeIn: whoever enqueued one has said so before; so what was announced after
+// in takeIn: a producer that enqueued one has noted it before; so what was announced after
 // its Enqueue returned is not taken in without its being seen.
 //
 // Fill also empties an inbox that is crowded with plain tasks, and lets it grow. Their slots
@@ -274,9 +274,9 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 		failpoint.At("L3 credit")
 		s.credit.Give(n)
 		failpoint.At("L3 released")
-		if s.env.Waiters.Waiting() {
+		if s.shared.Waiters.Waiting() {
 			for _, t := range sh.freed {
-				s.env.Waiters.Released(t.Key, 1)
+				s.shared.Waiters.Released(t.Key, 1)
 			}
 		}
 		clear(sh.freed)
@@ -285,7 +285,7 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	failpoint.At("L4 publish")
 	ready := sh.Queue.Ready() > 0
 	sh.Publish(ready)
-	sh.TellIdle()
+	sh.PublishIdle()
 	failpoint.At("L4 free")
 	sh.tookIn = false
 	sh.activations.Free() // not before the shard has said whether it is ready
@@ -306,13 +306,13 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	switch {
 	case drops == nil:
 	case len(served) > 0:
-		s.env.TellServed(drops, served)
+		s.shared.NotifyServed(drops, served)
 	default:
-		s.env.TellDrops(drops)
+		s.shared.NotifyDrops(drops)
 	}
 }
 
-// forget is what SweepSome asks about idle tenants: the tenant dies if no producer is
+// forget is SweepSome's callback for idle tenants: the tenant dies if no producer is
 // at work on it. A producer that holds a dead tenant looks it up again.
 func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	t := ownerOf(&st.Tenant)

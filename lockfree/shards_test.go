@@ -31,10 +31,10 @@ func TestAcrossStoppedBeforeAnnouncing(t *testing.T) {
 	s.TryDequeue()
 	tn, _ := s.tenants.Load(1)
 	var task drr.Task[int]
-	if err := s.env.Task(&task, &firq.Task[int]{Payload: 1}, s.env.Clock.Now()); err != nil {
+	if err := s.shared.Task(&task, &firq.Task[int]{Payload: 1}, s.shared.Clock.Now()); err != nil {
 		t.Fatal(err)
 	}
-	word, _, took := tn.take(1)
+	word, _, took := tn.reserve(1)
 	if _, err := s.takeCredit(1, 0); took != ticketTaken || err != nil {
 		t.Fatal("no ticket, or no credit")
 	}

@@ -171,7 +171,7 @@ func stopped(t *testing.T, s *scheduler, k string, x task) *producer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	word, _, took := tn.take(1)
+	word, _, took := tn.reserve(1)
 	if took != ticketTaken {
 		t.Fatalf("no ticket: %d", took)
 	}
@@ -277,7 +277,7 @@ func reserve(t *testing.T, sh *shard[string, int]) (ticket uint32) {
 }
 
 // stopMover is a producer that was stopped while it moved credits from stripe to
-// stripe. As long as it stands there, nobody is told that there are none.
+// stripe. As long as it stands there, no call reports that there are none.
 func stopMover(t *testing.T, s *scheduler) (goOn func()) {
 	t.Helper()
 	moving := private[atomic.Int32](t, s.credit, "moving")
@@ -285,7 +285,7 @@ func stopMover(t *testing.T, s *scheduler) (goOn func()) {
 	return func() { moving.Add(-1) }
 }
 
-// start runs f in a goroutine of its own; the result comes from the channel.
+// start runs f in its own goroutine; the result comes from the channel.
 func start[R any](f func() R) <-chan R {
 	done := make(chan R, 1)
 	go func() { done <- f() }()
@@ -330,7 +330,7 @@ func until(t *testing.T, what string, is func() bool) {
 func mustTask(t *testing.T, s *scheduler, x task) drr.Task[int] {
 	t.Helper()
 	var d drr.Task[int]
-	if err := s.env.Task(&d, &x, s.env.Clock.Now()); err != nil {
+	if err := s.shared.Task(&d, &x, s.shared.Clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	return d

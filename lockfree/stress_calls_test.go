@@ -40,7 +40,7 @@ func (r *schedule) produce(producer int, rnd *rand.Rand) {
 		if r.tickets && rnd.IntN(4) == 0 && tickets[rnd.IntN(len(tickets))].Cancel() {
 			r.ledger.cancelled.Add(1)
 		}
-		if n := r.s.Len(); n < 0 || n > r.s.env.Config.MaxGlobal {
+		if n := r.s.Len(); n < 0 || n > r.s.shared.Config.MaxGlobal {
 			r.errorf("Len is %d", n)
 		}
 		switch rnd.IntN(40) {
@@ -56,7 +56,7 @@ func (r *schedule) produce(producer int, rnd *rand.Rand) {
 	}
 }
 
-// batch hands in a few of a producer's tasks at once, of which the first one is number seq,
+// batch hands in a few of a producer's tasks together, of which the first one is number seq,
 // and returns how many.
 func (r *schedule) batch(producer, seq int, rnd *rand.Rand) int {
 	tenant := rnd.IntN(stressTenants)

@@ -86,7 +86,7 @@ func (r *schedule) random(of int) *rand.Rand { return rand.New(rand.NewPCG(r.see
 
 func (r *schedule) errorf(format string, args ...any) {
 	r.Helper()
-	c := &r.s.env.Config
+	c := &r.s.shared.Config
 	r.Errorf("seed %d, %d processors, Shards %d, MaxGlobal %d, MaxPerTenant %d, MaxInFlightPerTenant %d, MaxTenants %d, "+
 		"TenantIdle %v, DynamicThreshold %v, PriorityScope %d, %v, %d consumers: %s",
 		r.seed, runtime.GOMAXPROCS(0), c.Shards, c.MaxGlobal, c.MaxPerTenant, c.MaxInFlightPerTenant, c.MaxTenants,

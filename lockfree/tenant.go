@@ -62,17 +62,17 @@ type tenant[K comparable, T any] struct {
 	// boxDue is before every deadline in the inbox; see deadline.
 	boxDue atomic.Int64
 	shard  *shard[K, T] // immutable
-	// direct is counted up when somebody begins to take a place without a ticket,
+	// direct is counted up when a call begins to take a place without a ticket,
 	// and when that is over; see shard.put. Written under the lease.
 	direct atomic.Uint32
 	// wants is eagerBit, and to the in-flight limit what quantum is to the quantum.
 	wants atomic.Uint32
 	// These change when the word does, and belong to the lease.
-	polled  bool // the bit in word; then it is in shard.polled, at place at
-	emptied bool // in shard.emptied
-	known   bool // in the shard's ring of tenants
-	behind  bool // the word is behind; then at says by how many places, and it is not polled
-	at      int32
+	polled     bool // the bit in word; then it is in shard.polled, at place at
+	emptied    bool // in shard.emptied
+	registered bool // in the shard's ring of tenants
+	behind     bool // the word is behind; then at says by how many places, and it is not polled
+	at         int32
 	// limit is how many tasks the tenant may hold; written under the lease.
 	limit limit
 
@@ -89,7 +89,7 @@ func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
 // newTenant returns a tenant of whom the config says so much.
 func newTenant[K comparable, T any](sh *shard[K, T], k K, conf *serve.TenantConfig) *tenant[K, T] {
 	t := &tenant[K, T]{shard: sh}
-	t.limit.set(sh.s.env.Limit(k, conf.PerTenant))
+	t.limit.set(sh.s.shared.Limit(k, conf.PerTenant))
 	t.word.Store(uint64(t.limit.get()+noRoom)*roomUnit + uint64(sh.s.firstTicket)*tailUnit) // cut off by the wrap
 	t.boxDue.Store(clock.Never)
 	t.inbox.Store(inbox.New[T](sh.s.firstBox, sh.s.firstTicket))
@@ -105,7 +105,7 @@ func newTenant[K comparable, T any](sh *shard[K, T], k K, conf *serve.TenantConf
 // limit may be another one by now; else see holds.
 func (t *tenant[K, T]) held(word uint64) int { return t.limit.get() - roomIn(word) }
 
-// eagerBit in tenant.wants: some task had a priority of its own, or a flow, so that each
+// eagerBit in tenant.wants: some task had another priority, or a flow, so that each
 // visit has to look at all of them. Set by producers, never cleared.
 const eagerBit = 1 << 31
 
@@ -161,11 +161,11 @@ func lower(v *atomic.Int64, due int64) {
 // SettleDone implements firq.Settler. It takes the lease.
 func (t *tenant[K, T]) SettleDone(token uint64) {
 	sh := t.shard
-	if !sh.s.env.Flights {
+	if !sh.s.shared.Flights {
 		return
 	}
 	sh.lock()
-	now := sh.s.env.Clock.Now()
+	now := sh.s.shared.Clock.Now()
 	sh.Done(&t.Tenant, token, now)
 	sh.unlock()
 	sh.s.sweep(now)
@@ -175,7 +175,7 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) { t.SettleFlow(token, 0, delta) }
 
 // SettleFlow implements firq.FlowSettler. It takes the lease. If the tenant was
-// forgotten meanwhile and is back, it is charged as it is now.
+// forgotten in between and is back, it is charged as it is now.
 func (t *tenant[K, T]) SettleFlow(token, flow uint64, delta int64) {
 	sh := t.shard
 	sh.lock()

@@ -5,7 +5,7 @@ import "github.com/firq-go/firq/internal/core/serve"
 // roomForTenant forgets the longest idle tenant of some shard, so that a new one can
 // have its place, and reports whether it is worth trying again.
 func (s *Scheduler[K, T]) roomForTenant() bool {
-	return s.env.MakeRoomForTenant(&s.known, s.forgetLongest, func() {
+	return s.shared.MakeRoomForTenant(&s.known, s.forgetLongest, func() {
 		for _, sh := range s.shards { // a new tenant is known once its first task is taken in
 			if sh.activations.Ready() {
 				sh.lock()
@@ -31,13 +31,13 @@ func (s *Scheduler[K, T]) forgetLongest(shard int) bool {
 // sweep goes on with forgetting tenants that have been idle for long, if that is due.
 // The caller holds no lease.
 func (s *Scheduler[K, T]) sweep(now int64) {
-	if s.env.SweepDue(now) {
+	if s.shared.SweepDue(now) {
 		s.sweepSome(now)
 	}
 }
 
 func (s *Scheduler[K, T]) sweepSome(now int64) {
-	s.env.Sweep(now, func(shard int, start bool) (looked, more bool) {
+	s.shared.Sweep(now, func(shard int, start bool) (looked, more bool) {
 		sh := s.shards[shard]
 		if !sh.try() {
 			return false, false
@@ -53,7 +53,7 @@ func (s *Scheduler[K, T]) sweepSome(now int64) {
 // sweepAll forgets idle tenants everywhere, if that is due, and reports whether
 // it found any.
 func (s *Scheduler[K, T]) sweepAll() bool {
-	if !s.env.SweepAllDue() {
+	if !s.shared.SweepAllDue() {
 		return false
 	}
 	before := s.known.Load()
@@ -66,7 +66,7 @@ func (s *Scheduler[K, T]) sweepAll() bool {
 // sweepAll forgets the shard's idle tenants, a thousand at each hold of the
 // lease.
 func (sh *shard[K, T]) sweepAll() {
-	now := sh.s.env.Clock.Now()
+	now := sh.s.shared.Clock.Now()
 	for start, more := true, true; more; start = false {
 		sh.lock()
 		if start {

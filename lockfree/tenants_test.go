@@ -22,7 +22,7 @@ func TestSameTenantTwice(t *testing.T) {
 		if !s.addKnown() {
 			t.Error("the place of the first tenant is taken by a call that adds none")
 		}
-		return newTenant(s.shards[0], "a", &s.env.Defaults), false
+		return newTenant(s.shards[0], "a", &s.shared.Defaults), false
 	})
 	if err := result(t, "lookUp", second); err != nil {
 		t.Errorf("a known tenant: %v", err)
@@ -87,7 +87,7 @@ func TestDeadTenantIsReplaced(t *testing.T) {
 func forgotten(s *scheduler, t *tenant[string, int]) bool {
 	t.shard.lock()
 	defer t.shard.unlock()
-	t.shard.know(t)
+	t.shard.register(t)
 	return t.shard.forget(&t.Tenant)
 }
 
@@ -105,14 +105,14 @@ func TestProducerOfDeadTenant(t *testing.T) {
 			}
 		}},
 		{"take", func(t *testing.T, s *scheduler, old *tenant[string, int]) {
-			if _, _, took := old.take(1); took != tenantDead {
+			if _, _, took := old.reserve(1); took != tenantDead {
 				t.Errorf("take: %d", took)
 			}
 			admit(t, s, "a", task{Payload: 1})
 		}},
 		{"put", func(t *testing.T, s *scheduler, old *tenant[string, int]) {
 			d := mustTask(t, s, task{Payload: 1})
-			if done, err := old.shard.put(old, &d, nil); done || err != nil {
+			if done, err := old.shard.enqueueLocked(old, &d, nil); done || err != nil {
 				t.Errorf("put: %t, %v", done, err)
 			}
 			admit(t, s, "a", task{Payload: 1})

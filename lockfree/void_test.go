@@ -56,7 +56,7 @@ func TestVoid(t *testing.T) {
 }
 
 // enter is the same in one go. A new tenant that never got a task is known, so
-// that it will be forgotten; the void slot is drained without anybody else's call.
+// that it will be forgotten; the void slot is drained without another call.
 func TestVoidOfNewTenant(t *testing.T) {
 	s := build(t, config{MaxTenants: 1, TenantIdle: time.Nanosecond})
 	giveBack := exhaust(s)
@@ -67,8 +67,8 @@ func TestVoidOfNewTenant(t *testing.T) {
 	giveBack()
 	tn, _ := s.tenants.Load("a")
 	nothing(t, s)
-	if !tn.known || tn.taker.Head() != uint32(tn.word.Load()/tailUnit) {
-		t.Errorf("known: %t, drained up to %d of %d", tn.known, tn.taker.Head(), tn.word.Load()/tailUnit)
+	if !tn.registered || tn.taker.Head() != uint32(tn.word.Load()/tailUnit) {
+		t.Errorf("known: %t, drained up to %d of %d", tn.registered, tn.taker.Head(), tn.word.Load()/tailUnit)
 	}
 	if n := s.Stats().Tenants; n != 0 || s.known.Load() != 0 {
 		t.Errorf("%d tenants left, %d counted", n, s.known.Load())
@@ -96,7 +96,7 @@ func TestVoidOfPolledTenant(t *testing.T) {
 	})
 }
 
-// Nobody is told that a tenant is full on account of a call that is itself
+// No call reports a full tenant on account of a call that is itself
 // refused in the end: a call that finds the last place taken by a call between E1 and E4
 // waits for it.
 func TestFullWaitsForCalls(t *testing.T) {
@@ -177,7 +177,7 @@ func TestFullWaitsForRefusedCalls(t *testing.T) {
 		d := mustTask(t, s, task{Payload: 1})
 		refused := start(func() error {
 			if byPut {
-				_, err := tn.shard.put(tn, &d, nil)
+				_, err := tn.shard.enqueueLocked(tn, &d, nil)
 				return err
 			}
 			return s.enter(tn, "a", &d, nil, 0)
@@ -205,7 +205,7 @@ func TestPutWithoutCredit(t *testing.T) {
 	var tk firq.Ticket
 	tk.Acquire(&tn.Ticket)
 	d := mustTask(t, s, task{Payload: 3, Ticket: &tk})
-	if done, err := tn.shard.put(tn, &d, nil); !done || !errors.Is(err, firq.ErrGlobalFull) {
+	if done, err := tn.shard.enqueueLocked(tn, &d, nil); !done || !errors.Is(err, firq.ErrGlobalFull) {
 		t.Fatalf("put: %t, %v", done, err)
 	}
 	giveBack()

@@ -43,7 +43,7 @@ func TestTicketsWrap(t *testing.T) {
 	}
 }
 
-// The activation ring, all the way across the wrap, with many tenants at once.
+// The activation ring, all the way across the wrap, with many tenants together.
 func TestActivationsWrap(t *testing.T) {
 	for _, before := range []uint32{1, announceSize / 2, announceSize, announceSize + 1} {
 		s := buildAt(t, config{}, -before)

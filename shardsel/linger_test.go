@@ -37,7 +37,7 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// A shard that lingers holds nobody back.
+// A shard that lingers holds no other shard back.
 func TestLimitBesideLingering(t *testing.T) {
 	for _, shards := range []int{2, 3} {
 		r := NewRounds(shards, 1)

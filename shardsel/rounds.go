@@ -20,15 +20,15 @@ import (
 // them before the others have come to that round, nor be taken for slow. And the
 // current round is the last one that any tenant has had a turn in, as in start-time
 // fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), not the smallest tag: time
-// does not pass to a far round only because nobody could be served before it, as
-// long as nobody was asked.
+// does not pass to a far round only because no tenant could be served before it, as
+// long as no shard was asked.
 //
 // Over an interval in which a shard goes from being behind another to being ahead
 // of it, the two leads add up. They are shared out so that they add up to slack for
 // each pair: the one with the lower index may be half of it ahead, rounded up, the
 // other half of it, rounded down.
 //
-// Only the holder of a shard's lock publishes for it; everybody reads. Reads of
+// Only the holder of a shard's lock publishes for it; all goroutines read. Reads of
 // several shards are not one instant. While a shard has work its tag mostly moves
 // forward, and then an old limit is too low, not too high. But a tag goes back when
 // a tenant joins a shard that was waiting for a far round, or a cost or a quantum is
@@ -55,7 +55,7 @@ type Rounds struct {
 	cells   []roundCell
 	slack   uint64
 	_       pad.Pad
-	current atomic.Uint64 // the furthest round that anybody has had a turn in; written once per round
+	current atomic.Uint64 // the furthest round that a tenant has had a turn in; written once per round
 	jumping atomic.Int32  // calls of Pass in progress
 	_       pad.Pad
 }
@@ -91,9 +91,9 @@ func NewRoundsAt(shards, slack int, current uint64) *Rounds {
 // lastRound is followed by round 0.
 const lastRound = 1<<63 - 1
 
-// Publish says what a shard's tag is, and whether it has something to serve. It
-// writes only what has changed; the tag of a shard that has nothing is nobody's
-// business. The caller holds the shard's lock.
+// Publish publishes a shard's tag, and whether it has something to serve. It
+// writes only what has changed; the tag of a shard that has nothing is of no use
+// to others. The caller holds the shard's lock.
 func (r *Rounds) Publish(shard int, tag uint64, ready bool) {
 	if ready {
 		r.set(shard, tag<<1|isReady)
@@ -125,7 +125,7 @@ func (r *Rounds) set(shard int, w uint64) {
 
 // Version counts how often a shard became ready, if there are several; it is not sure while one is
 // just about to. A consumer that finds no shard ready, and the same version before and after
-// looking, sure both times, knows that none became ready meanwhile, so that at
+// looking, sure both times, knows that none became ready in between, so that at
 // the end of the look none was.
 func (r *Rounds) Version() (v uint64, sure bool) {
 	sure = true
@@ -162,7 +162,7 @@ func (r *Rounds) SetDue(shard int, due int64) {
 	}
 }
 
-// Due returns what SetDue has said.
+// Due returns the time of the last SetDue.
 func (r *Rounds) Due(shard int) int64 { return r.cells[shard].due.Load() }
 
 // Tag returns the shard's tag as last published; it means something while the
@@ -257,7 +257,7 @@ func (r *Rounds) Served(round uint64) (current uint64) {
 	}
 }
 
-// Current returns the current round: the furthest that anybody has had a turn in. An
+// Current returns the current round: the furthest that a tenant has had a turn in. An
 // idle shard that wakes up joins there.
 func (r *Rounds) Current() uint64 { return r.current.Load() }
 

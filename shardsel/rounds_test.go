@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// cell is what a shard says of itself.
+// cell is what a shard has published.
 type cell struct {
 	tag   uint64
 	ready bool
@@ -105,9 +105,9 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// Whatever the tags, some shard that has work may be served, or nobody could go
+// Whatever the tags, some shard that has work may be served, or none could go
 // on.
-func TestLimitLetsSomebodyGo(t *testing.T) {
+func TestLimitLetsOneShardGo(t *testing.T) {
 	for slack := 1; slack < 5; slack++ {
 		for a := range uint64(12) {
 			for b := range uint64(12) {
@@ -124,7 +124,7 @@ func TestLimitLetsSomebodyGo(t *testing.T) {
 	}
 }
 
-// The current round is the furthest that anybody was served in, whatever the tags; it
+// The current round is the furthest that a tenant was served in, whatever the tags; it
 // does not go back.
 func TestCurrent(t *testing.T) {
 	r := roundsOf(1, cell{90, true}, cell{95, true}, cell{0, false})

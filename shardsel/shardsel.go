@@ -1,6 +1,14 @@
-// Package shardsel chooses shards: the shard that a tenant lives on, the shard that a
-// consumer looks at first, and the shards that consumers may serve without being unfair
-// to the others.
+// Package shardsel spreads the tenants of a scheduler over shards, each with its own queue and
+// lock, and keeps the shards fair to each other.
+//
+//	placer := shardsel.NewPlacer[string](8)
+//	shard := placer.Shard("acme")      // on which the tenant lives
+//	rounds := shardsel.NewRounds(8, 1) // fairness between shards
+//	rounds.Publish(shard, tag, true)   // under the shard's lock: it has a task in that round
+//	ok := rounds.InTime(shard)         // whether a consumer may serve it now
+//
+// A [Placer] chooses the shard of a tenant, [Cursors] the shard that a consumer looks at first,
+// and [Rounds] the shards that may be served without being unfair to the others.
 package shardsel
 
 import (
@@ -11,7 +19,7 @@ import (
 	"github.com/firq-go/firq/internal/core/pad"
 )
 
-// Placer maps tenants to shards by hash, with a seed of its own: no pattern in
+// Placer maps tenants to shards by hash, with its own seed: no pattern in
 // the keys (multiples of 16, say) and no choice of keys puts them on one shard.
 // Immutable, safe for concurrent use.
 type Placer[K comparable] struct {

@@ -65,7 +65,7 @@ func TestPlacerIsStable(t *testing.T) {
 	}
 }
 
-// Nobody can choose keys that share a shard: each Placer has its own seed.
+// No caller can choose keys that share a shard: each Placer has its own seed.
 func TestPlacersDiffer(t *testing.T) {
 	p, q := NewPlacer[int](16), NewPlacer[int](16)
 	for k := range 1_000 {

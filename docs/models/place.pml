@@ -3,7 +3,7 @@ A tenant's places, and what is refused for want of one.
 
 Stands for   enter, takeCredit, publish (lockfree/enqueue.go); admitBatch,
              publishBatch (lockfree/batch.go); take, piggybacks, put, publishVoid,
-             publishAll (lockfree/ticket.go); enterDirect (lockfree/direct.go) and
+             publishAll (lockfree/reserve.go); enterDirect (lockfree/direct.go) and
              batchDirect, with PAST; tenant.full (lockfree/full.go); takeAll, unload,
              endDrain, owe, freed, empty, push, leaveBehind, catchUp, settle, flush
              (lockfree/drain.go); Fill (lockfree/shard.go), endVisit (lockfree/serve.go),

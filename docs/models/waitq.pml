@@ -3,7 +3,7 @@ Producers that wait for capacity: internal/core/waitq/waitq.go.
 
 Stands for   Queue.Enter, Leave, Wait, Released, Pass, wakeList; await in
              internal/core/serve/overflow.go; admit, enter, takeCredit, publishVoid in
-             lockfree/enqueue.go and ticket.go (places and credits only); the
+             lockfree/enqueue.go and reserve.go (places and credits only); the
              giving back in serve and unlock (lockfree/serve.go, shard.go).
 Left out     Threshold (everybody in that line is woken each time); the retry
              timer; how credits are kept (credit.pml) and places refused

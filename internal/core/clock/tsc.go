@@ -14,15 +14,15 @@ import (
 )
 
 // anchor ties the time stamp counter to the monotonic clock: at count it was ns.
-// It holds for renewEvery, then whoever reads the clock makes a new one. The
-// scale is that of the interval since an anchor at least minBaseline old, so
+// It holds for renewEvery, then the next caller that reads the clock makes a new one. The
+// scale is computed over the interval since an anchor at least minBaseline old, so
 // that it follows the kernel's own corrections (NTP), and an error does not add
 // up.
 type anchor struct {
 	count uint64
 	ns    int64  // since epoch
 	scale uint64 // nanoseconds per count, times 1<<32
-	valid uint64 // for so many counts
+	valid uint64 // for this many counts
 }
 
 const (
@@ -75,7 +75,7 @@ func nowSlow() int64 {
 		distrusted.Store(true)
 		return monotonic()
 	}
-	if bubbled(time.Now()) || !renewal.TryLock() { // a bubble's time is nobody else's
+	if bubbled(time.Now()) || !renewal.TryLock() { // a bubble's time is no other goroutine's
 		return monotonic()
 	}
 	defer renewal.Unlock()

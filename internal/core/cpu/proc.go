@@ -24,7 +24,7 @@ func procPin() int
 func procUnpin()
 
 // Hint returns the index of the processor (the runtime's P) that the caller runs
-// on. The caller may be moved at once: it is a hint, not a lock.
+// on. The caller may be moved right after that: it is a hint, not a lock.
 func Hint() int {
 	if p, ok := failpoint.Processor(); ok {
 		return p

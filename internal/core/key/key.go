@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// ErrNotItself is what a tenant gets that is not equal to itself: no map would
+// ErrNotItself refuses a tenant that is not equal to itself: no map would
 // find it again, and its contents could not be told.
 var ErrNotItself = fmt.Errorf("%w: tenant is not equal to itself (NaN)", firq.ErrInvalidTask)
 

@@ -2,9 +2,9 @@
 // lines.
 package pad
 
-// Line is what the few global and per-shard structures are kept apart by: two
+// Line is the distance between the few global and per-shard structures: two
 // cache lines of 64 bytes, because processors fetch them in pairs.
 const Line = 128
 
-// Pad is one Line of nothing.
+// Pad is one Line of padding.
 type Pad [Line]byte

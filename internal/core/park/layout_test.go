@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq/internal/core/pad"
 )
 
-// Every Notify reads parked and waking, which change only when somebody sleeps or
+// Every Notify reads parked and waking, which change only when a consumer sleeps or
 // wakes: nothing else may be on their line.
 func TestLayout(t *testing.T) {
 	var p Parker

@@ -12,7 +12,7 @@ import (
 )
 
 // Parker is the consumers' bed. At most one consumer is on its way to work at a
-// time (the Go scheduler's rule for spinning threads, runtime/proc.go): whoever
+// time (the Go scheduler's rule for spinning threads, runtime/proc.go): a consumer that
 // finds work when it arrives, and sees that there is more, wakes the next.
 //
 // No wake-up is lost. Producer and consumer write first and look second:
@@ -196,7 +196,7 @@ func (p *Parker) wakeOne() {
 	}
 }
 
-// WakeAll wakes everybody, for good news or bad.
+// WakeAll wakes all consumers, for good news or bad.
 func (p *Parker) WakeAll() {
 	p.mu.Lock()
 	all := append([]*sleeper(nil), p.sleepers...)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// patience is after what time a sleeper that nobody wakes gives up and its test
+// patience is after what time a sleeper that is not woken gives up and its test
 // fails.
 const patience = 5 * time.Second
 
@@ -55,7 +55,7 @@ func (b *bench) publish(n int64) {
 	b.Notify()
 }
 
-// take is a consumer's try. It notifies nobody: whoever publishes does.
+// take is a consumer's try. It does not notify: the producer that publishes does.
 func (b *bench) take() bool {
 	for {
 		n := b.jobs.Load()
@@ -103,7 +103,7 @@ func (b *bench) untilParked(t *testing.T, n int) {
 }
 
 // [C2]: work that was published before the consumer announced itself, when
-// Notify saw nobody.
+// Notify saw no sleeper.
 func TestLooksAgain(t *testing.T) {
 	b := newBench()
 	var w Waiter
@@ -139,7 +139,7 @@ func TestPublishedAfterTheLook(t *testing.T) {
 }
 
 // Work and wake-up come between announcing and the look: the wake-up is taken
-// along, and nobody is left with one that he does not expect.
+// along, and no consumer is left with one that it does not expect.
 func TestPublishedBeforeTheLook(t *testing.T) {
 	b := newBench()
 	var w Waiter
@@ -209,7 +209,7 @@ func TestOneOnTheWay(t *testing.T) {
 	}
 }
 
-// Found wakes nobody if there is no more work, nor if the consumer did not sleep.
+// Found wakes no consumer if there is no more work, nor if the consumer did not sleep.
 func TestFoundWakesOnlyForWork(t *testing.T) {
 	b := newBench()
 	var wg sync.WaitGroup

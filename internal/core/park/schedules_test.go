@@ -64,7 +64,7 @@ func (sc *scene) oneOnTheWay() {
 	}
 }
 
-// end fails if somebody sleeps while there is a task, or nobody will be woken any more.
+// end fails if a consumer sleeps while there is a task, or none will be woken any more.
 func (sc *scene) end(sleepers ...string) {
 	sc.Run()
 	asleep := 0
@@ -82,7 +82,7 @@ func (sc *scene) end(sleepers ...string) {
 	if sc.p.waking.Load() != 0 {
 		sc.Errorf("a consumer is on its way for ever")
 	}
-	// Everybody wakes up, to find something. It is not the rule that is tested.
+	// All consumers wake up, to find something. It is not the rule that is tested.
 	sc.waiters = nil
 	sc.tasks += 10
 	sc.p.WakeAll()
@@ -154,7 +154,7 @@ func (o *onceAt) At(point string) {
 }
 
 // TestScheduleAnotherOnTheWay: a consumer that was woken finds nothing, announces itself,
-// and looks again. Meanwhile the wake-up for what it now sees has gone to another.
+// and looks again. By then the wake-up for what it now sees has gone to another.
 func TestScheduleAnotherOnTheWay(t *testing.T) {
 	p := New(func() bool { return true })
 	other := &sleeper{wake: make(chan struct{}, 1), index: -1}

@@ -72,7 +72,7 @@ func stress(t *testing.T, bursts int, cancelling bool) {
 	}
 }
 
-// burst publishes n jobs, together or each by a producer of its own.
+// burst publishes n jobs, together or each by its own producer.
 func (b *bench) burst(now *batch, current *atomic.Pointer[batch], n int, together bool) {
 	now.left.Store(int64(n))
 	current.Store(now)
@@ -113,9 +113,9 @@ func (b *bench) impatient(ctx context.Context) {
 	}
 }
 
-// A wake-up that finds nobody on the list meets a consumer that goes to sleep and
+// A wake-up that finds no consumer on the list meets a consumer that goes to sleep and
 // a job whose Notify leaves the waking to that wake-up.
-func TestWakeUpForNobody(t *testing.T) {
+func TestWakeUpWithoutSleeper(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	b := newBench()
 	ctx := patient(t)

@@ -38,7 +38,7 @@ func TestArrivalWakesTheNext(t *testing.T) {
 	wg.Wait()
 }
 
-// The same when the one on its way finds that its job was taken by somebody else
+// The same when the one on its way finds that its job was taken by another consumer
 // and goes back to sleep: [W1] comes before its look, which finds the other job.
 func TestBackToSleepSeesWork(t *testing.T) {
 	b := newBench()
@@ -61,7 +61,7 @@ func TestBackToSleepSeesWork(t *testing.T) {
 		t.Errorf("onTheWay = %t, waking = %d: no consumer will be woken any more", w.onTheWay, n)
 	}
 	// A job that comes after the look is no longer left to this consumer, as
-	// waking is 0 by then: it wakes somebody, this consumer being the only one.
+	// waking is 0 by then: it wakes a consumer, this one being the only one.
 	b.jobs.Store(0)
 	b.waking.Store(1)
 	w.onTheWay = true
@@ -146,7 +146,7 @@ func TestCancelPassesWakeOn(t *testing.T) {
 	})
 }
 
-// A consumer that gives up takes itself off the list, whoever is around it.
+// A consumer that gives up takes itself off the list, whichever consumers are around it.
 func TestCancelLeavesTheList(t *testing.T) {
 	const sleepers = 5
 	for _, gone := range []int{0, 2, 4} {
@@ -182,7 +182,7 @@ func (p *Parker) list() []*sleeper {
 	return append([]*sleeper(nil), p.sleepers...)
 }
 
-// WakeAll wakes everybody, and the Parker works as before.
+// WakeAll wakes all consumers, and the Parker works as before.
 func TestWakeAll(t *testing.T) {
 	const sleepers = 5
 	b := newBench()
@@ -209,7 +209,7 @@ func TestWakeAll(t *testing.T) {
 		b.publish(1)
 		wg.Wait()
 	}
-	b.WakeAll() // nobody there
+	b.WakeAll() // no sleeper
 }
 
 // The last to come is woken first.
@@ -238,7 +238,7 @@ func TestWarmFirst(t *testing.T) {
 	wg.Wait()
 }
 
-// Notify with nobody asleep, which is every task under load, costs two loads.
+// Notify with no consumer asleep, which is every task under load, costs two loads.
 func TestNotifyAllocatesNothing(t *testing.T) {
 	b := newBench()
 	if n := testing.AllocsPerRun(100, b.Notify); n != 0 {

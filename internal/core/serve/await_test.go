@@ -16,7 +16,7 @@ import (
 
 // There is room when it tries again after announcing itself: it does not sleep.
 func TestAwaitTriesAgain(t *testing.T) {
-	bubble(t, config{}, func(t *testing.T, e *env) {
+	bubble(t, config{}, func(t *testing.T, e *shared) {
 		wait(t, e, background, coreOf(firq.ErrGlobalFull, nil)).ended(2, nil)
 		wait(t, e, background, coreOf(nil)).ended(1, nil)
 	})
@@ -26,7 +26,7 @@ func TestAwaitTriesAgain(t *testing.T) {
 // on.
 func TestAwaitWoken(t *testing.T) {
 	for full, global := range map[error]bool{firq.ErrGlobalFull: true, firq.ErrTenantFull: false, firq.ErrTenantThreshold: true} {
-		bubble(t, config{}, func(t *testing.T, e *env) {
+		bubble(t, config{}, func(t *testing.T, e *shared) {
 			w := wait(t, e, background, coreOf(full, full, full, full, nil))
 			w.asleep(2)
 			e.Waiters.Released("a", 1)
@@ -46,7 +46,7 @@ func TestAwaitWoken(t *testing.T) {
 // Another limit stands in the way than before: it goes to that line, both when it
 // finds so before sleeping and when it was woken.
 func TestAwaitChangesLines(t *testing.T) {
-	bubble(t, config{}, func(t *testing.T, e *env) {
+	bubble(t, config{}, func(t *testing.T, e *shared) {
 		g, n := firq.ErrGlobalFull, firq.ErrTenantFull
 		w := wait(t, e, background, coreOf(g, n, n, g, g, nil))
 		w.asleep(3)
@@ -61,7 +61,7 @@ func TestAwaitChangesLines(t *testing.T) {
 
 // Waiting ends with the context, and says why.
 func TestAwaitContext(t *testing.T) {
-	bubble(t, config{}, func(t *testing.T, e *env) {
+	bubble(t, config{}, func(t *testing.T, e *shared) {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(background, time.Minute)
 		defer cancel()
@@ -88,10 +88,10 @@ func TestAwaitContext(t *testing.T) {
 	})
 }
 
-// A wake-up and the end of the wait at once: either way the place is not lost to
+// A wake-up and the end of the wait at the same time: either way the place is not lost to
 // the next one.
 func TestAwaitGivesUpAndPassesOn(t *testing.T) {
-	bubble(t, config{}, func(t *testing.T, e *env) {
+	bubble(t, config{}, func(t *testing.T, e *shared) {
 		for range 30 { // select chooses at random
 			ctx, cancel := context.WithCancel(background)
 			first := wait(t, e, ctx, coreOf(firq.ErrTenantFull))
@@ -113,9 +113,9 @@ func TestAwaitGivesUpAndPassesOn(t *testing.T) {
 	})
 }
 
-// Bad news: everybody is woken, and nobody counts it as a rejection.
+// Bad news: every producer is woken, and none counts it as a rejection.
 func TestAwaitClosed(t *testing.T) {
-	bubble(t, config{}, func(t *testing.T, e *env) {
+	bubble(t, config{}, func(t *testing.T, e *shared) {
 		full := []error{firq.ErrGlobalFull, firq.ErrTenantFull, firq.ErrTenantThreshold}
 		var ws []*waiting
 		for _, err := range full {
@@ -133,11 +133,11 @@ func TestAwaitClosed(t *testing.T) {
 	})
 }
 
-// Whoever was woken and then fails for another reason leaves the place to the
+// A producer that was woken and then fails for another reason leaves the place to the
 // next one.
 func TestAwaitFailsAndPassesOn(t *testing.T) {
 	for _, fail := range []error{ErrTicketInUse, firq.ErrClosed, firq.ErrTooManyTenants} {
-		bubble(t, config{}, func(t *testing.T, e *env) {
+		bubble(t, config{}, func(t *testing.T, e *shared) {
 			full := firq.ErrTenantFull
 			first := wait(t, e, background, coreOf(full, full, fail))
 			second := wait(t, e, background, coreOf(full, full, nil))
@@ -148,16 +148,16 @@ func TestAwaitFailsAndPassesOn(t *testing.T) {
 	}
 }
 
-// What may make room is an expiry of the tenant's own tasks, or of anybody's where
+// What may make room is an expiry of the tenant's own tasks, or of any tenant's where
 // the limit is the scheduler's.
 func TestAwaitWhoseExpiry(t *testing.T) {
-	for full, anybody := range map[error]bool{firq.ErrGlobalFull: true, firq.ErrTenantFull: false, firq.ErrTenantThreshold: true} {
-		bubble(t, config{}, func(t *testing.T, e *env) {
+	for full, whose := range map[error]string{firq.ErrGlobalFull: "all", firq.ErrTenantFull: "tenant", firq.ErrTenantThreshold: "all"} {
+		bubble(t, config{}, func(t *testing.T, e *shared) {
 			w := wait(t, e, background, coreOf(full, full, nil))
 			e.Waiters.WakeAll()
 			w.ended(3, nil)
-			if !slices.Equal(w.core.anybody, []bool{anybody}) {
-				t.Errorf("%v: asked for anybody's: %v", full, w.core.anybody)
+			if !slices.Equal(w.core.asked, []string{whose}) {
+				t.Errorf("%v: asked for the expiry of %v", full, w.core.asked)
 			}
 		})
 	}
@@ -165,7 +165,7 @@ func TestAwaitWhoseExpiry(t *testing.T) {
 
 // Too many tenants is no matter of capacity: it does not wait.
 func TestAwaitTooManyTenants(t *testing.T) {
-	bubble(t, config{}, func(t *testing.T, e *env) {
+	bubble(t, config{}, func(t *testing.T, e *shared) {
 		many := firq.ErrTooManyTenants
 		wait(t, e, background, coreOf(many)).ended(1, many)
 		wait(t, e, background, coreOf(firq.ErrGlobalFull, many)).ended(2, many)
@@ -175,10 +175,10 @@ func TestAwaitTooManyTenants(t *testing.T) {
 	})
 }
 
-// An expired task makes room without anybody telling: it tries again by itself
+// An expired task makes room without a call that wakes its producer: it tries again by itself
 // when that may be.
 func TestAwaitExpiry(t *testing.T) {
-	bubble(t, config{}, func(t *testing.T, e *env) {
+	bubble(t, config{}, func(t *testing.T, e *shared) {
 		c := coreOf(firq.ErrTenantFull, firq.ErrTenantFull, nil)
 		c.due = e.Clock.Now() + int64(time.Hour)
 		w := wait(t, e, background, c)
@@ -196,7 +196,7 @@ func TestAwaitExpiry(t *testing.T) {
 
 // The time that a task waited for admission is not queue time.
 func TestAwaitIsNotQueueTime(t *testing.T) {
-	bubble(t, config{}, func(t *testing.T, e *env) {
+	bubble(t, config{}, func(t *testing.T, e *shared) {
 		before := e.Clock.Now()
 		for _, answers := range [][]error{{firq.ErrGlobalFull, nil}, {firq.ErrGlobalFull, firq.ErrGlobalFull, nil}} {
 			c := coreOf(answers...)
@@ -217,7 +217,7 @@ func TestAwaitIsNotQueueTime(t *testing.T) {
 
 // Waiters are served in the order of their coming, woken in vain or not.
 func TestAwaitKeepsPlaces(t *testing.T) {
-	bubble(t, config{}, func(t *testing.T, e *env) {
+	bubble(t, config{}, func(t *testing.T, e *shared) {
 		full := firq.ErrTenantFull
 		first := wait(t, e, background, coreOf(full, full, full, full, nil))
 		second := wait(t, e, background, coreOf(full, full, nil))
@@ -239,7 +239,7 @@ func TestAwaitKeepsPlaces(t *testing.T) {
 
 // A due time before all times means "look at once", not "in 292 years".
 func TestSleepUntilLongAgo(t *testing.T) {
-	bubble(t, config{}, func(t *testing.T, e *env) {
+	bubble(t, config{}, func(t *testing.T, e *shared) {
 		ctx, cancel := context.WithTimeout(background, time.Hour)
 		defer cancel()
 		var w waitq.Waiter[string]

@@ -22,7 +22,7 @@ type core struct {
 	replace  error // what stands in the way of Replace; nil: it succeeds
 	replaced []bool
 	due      int64
-	anybody  []bool // whose expiry was asked for
+	asked    []string // whose expiry was asked for
 }
 
 func coreOf(answers ...error) *core { return &core{answers: answers, due: clock.Never} }
@@ -44,14 +44,19 @@ func (c *core) Replace(_ string, _ drr.Task[int], newest bool) (bool, error) {
 	return c.replace == nil, c.replace
 }
 
-func (c *core) NextDue(_ string, anybody bool) int64 {
-	c.anybody = append(c.anybody, anybody)
+func (c *core) NextDueOf(string) int64 {
+	c.asked = append(c.asked, "tenant")
+	return c.due
+}
+
+func (c *core) NextDue() int64 {
+	c.asked = append(c.asked, "all")
 	return c.due
 }
 
 // waiting is one EnqueueWait of tenant a in a synctest bubble.
 type waiting struct {
-	*env
+	*shared
 	t    *testing.T
 	core *core
 	err  error // once it is over
@@ -59,8 +64,8 @@ type waiting struct {
 }
 
 // wait starts it and lets it come to rest.
-func wait(t *testing.T, e *env, ctx context.Context, c *core) *waiting {
-	w := &waiting{env: e, t: t, core: c}
+func wait(t *testing.T, e *shared, ctx context.Context, c *core) *waiting {
+	w := &waiting{shared: e, t: t, core: c}
 	ctx, cancel := context.WithCancel(ctx)
 	t.Cleanup(cancel) // so that a failed test ends
 	go func() {
@@ -71,7 +76,7 @@ func wait(t *testing.T, e *env, ctx context.Context, c *core) *waiting {
 	return w
 }
 
-// asleep checks that it waits, after so many tries.
+// asleep checks that it waits, after the given number of tries.
 func (w *waiting) asleep(tries int) {
 	w.t.Helper()
 	synctest.Wait()
@@ -83,7 +88,7 @@ func (w *waiting) asleep(tries int) {
 	}
 }
 
-// ended checks how it ended, after so many tries, and that it left the wait queue.
+// ended checks how it ended, after the given number of tries, and that it left the wait queue.
 func (w *waiting) ended(tries int, want error) {
 	w.t.Helper()
 	synctest.Wait()
@@ -98,9 +103,9 @@ func (w *waiting) ended(tries int, want error) {
 	}
 }
 
-func bubble(t *testing.T, cfg config, f func(t *testing.T, e *env)) {
+func bubble(t *testing.T, cfg config, f func(t *testing.T, e *shared)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(t, newEnv(t, cfg)) })
+	synctest.Test(t, func(t *testing.T) { f(t, newShared(t, cfg)) })
 }
 
 var background = context.Background()

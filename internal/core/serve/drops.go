@@ -7,11 +7,11 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Drops are accepted tasks that will not be delivered, of which OnDrop has still
-// to be told.
+// Drops are accepted tasks that will not be delivered, and for which OnDrop has still to be
+// called.
 type Drops[K comparable, T any] struct {
 	list []drop[K, T]
-	next int // the first that was not told
+	next int // the first for which OnDrop was not called
 }
 
 type drop[K comparable, T any] struct {
@@ -20,46 +20,47 @@ type drop[K comparable, T any] struct {
 	why     firq.DropReason
 }
 
-// TellDrops calls OnDrop for each of them; nil is none. No lock may be held. If
-// OnDrop panics or ends the goroutine, the rest is told first.
-func (e *Env[K, T]) TellDrops(d *Drops[K, T]) {
+// NotifyDrops calls OnDrop for each of them; nil is none. No lock may be held. If OnDrop
+// panics or ends the goroutine, the calls for the rest come first.
+func (sh *Shared[K, T]) NotifyDrops(d *Drops[K, T]) {
 	if d == nil {
 		return
 	}
-	defer e.toldDrops(d)
-	for e.tell(d) {
+	defer sh.notifyRest(d)
+	for sh.notifyNext(d) {
 	}
 }
 
-// toldDrops tells what is left when OnDrop has not returned, and recycles d.
-func (e *Env[K, T]) toldDrops(d *Drops[K, T]) {
+// notifyRest calls OnDrop for those that are left because a call has not returned, and
+// recycles d.
+func (sh *Shared[K, T]) notifyRest(d *Drops[K, T]) {
 	for d.next < len(d.list) {
-		alone(func() { e.tell(d) })
+		runIsolated(func() { sh.notifyNext(d) })
 	}
 	d.list, d.next = d.list[:0], 0
-	e.dropPool.Put(d)
+	sh.dropPool.Put(d)
 }
 
-// tell tells of one drop, if there is one.
-func (e *Env[K, T]) tell(d *Drops[K, T]) bool {
+// notifyNext calls OnDrop for one drop; false: none is left.
+func (sh *Shared[K, T]) notifyNext(d *Drops[K, T]) bool {
 	if d.next == len(d.list) {
 		return false
 	}
 	x := d.list[d.next]
 	d.list[d.next] = drop[K, T]{} // keep no payload alive
-	d.next++                      // first: it is told once, whatever becomes of the call
-	e.Config.OnDrop(x.tenant, x.payload, x.why)
+	d.next++                      // first: OnDrop is called once for it, even if it panics
+	sh.Config.OnDrop(x.tenant, x.payload, x.why)
 	return true
 }
 
-// RunAll calls step until it reports false, whatever the calls do: a panic, or the
-// end of the goroutine by runtime.Goexit, goes on when that is done. Of several
-// panics it is the first. Each call has to come closer to the end.
+// RunAll calls step until it reports false, even if calls panic or end the goroutine by
+// runtime.Goexit: the first panic, or the Goexit, continues after the last call. step has
+// to report false after finitely many calls.
 func RunAll(step func() (more bool)) {
 	more := true
 	defer func() {
 		for more {
-			alone(func() { more = step() })
+			runIsolated(func() { more = step() })
 		}
 	}()
 	for more {
@@ -67,10 +68,11 @@ func RunAll(step func() (more bool)) {
 	}
 }
 
-// alone runs f in a goroutine of its own, so that whatever f does the caller goes
-// on; what f panics with is lost. (To recover here would do for panics. But there is
-// no way back from Goexit, and to go on in deferred calls takes more stack for each.)
-func alone(f func()) {
+// runIsolated runs f in another goroutine, so that the caller goes on even if f panics or
+// calls runtime.Goexit; the value of the panic is lost. A deferred recover would do for
+// panics, but nothing stops a Goexit, and deferred calls that go on after it need more stack
+// for each.
+func runIsolated(f func()) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -80,10 +82,10 @@ func alone(f func()) {
 	<-over
 }
 
-// TellServed is TellDrops for a call that has items to return, served: they have to
-// reach the caller, so what OnDrop panics with waits for the next call of Rethrow.
-// If OnDrop ends the goroutine, the items go with it; they are Done then.
-func (e *Env[K, T]) TellServed(d *Drops[K, T], served []firq.Item[K, T]) {
+// NotifyServed is NotifyDrops for a call that has items to return, served. They have to
+// reach the caller, so a panic of OnDrop waits for the next call of Rethrow. If OnDrop ends
+// the goroutine, no caller gets the items, and NotifyServed marks them Done.
+func (sh *Shared[K, T]) NotifyServed(d *Drops[K, T], served []firq.Item[K, T]) {
 	if d == nil {
 		return
 	}
@@ -95,55 +97,56 @@ func (e *Env[K, T]) TellServed(d *Drops[K, T], served []firq.Item[K, T]) {
 			}
 		}
 	}()
-	v, panicked := e.catch(d)
+	v, panicked := sh.catch(d)
 	back = true
 	if panicked {
-		e.thrown.add(v)
+		sh.pendingPanics.add(v)
 	}
 }
 
-// catch is TellDrops that returns what it panics with.
-func (e *Env[K, T]) catch(d *Drops[K, T]) (v any, panicked bool) {
+// catch calls NotifyDrops, recovers from its panic, and returns the value.
+func (sh *Shared[K, T]) catch(d *Drops[K, T]) (v any, panicked bool) {
 	panicked = true
 	defer func() {
 		if panicked {
 			v = recover()
 		}
 	}()
-	e.TellDrops(d)
+	sh.NotifyDrops(d)
 	return nil, false
 }
 
-// Rethrow panics with what OnDrop has panicked with in a call that had items to
-// return. Every call that dequeues begins with it.
-func (e *Env[K, T]) Rethrow() {
-	if e.thrown.any.Load() {
-		e.thrown.raise()
+// Rethrow panics with the value of a panic of OnDrop that NotifyServed has kept. Every call
+// that dequeues begins with it.
+func (sh *Shared[K, T]) Rethrow() {
+	if sh.pendingPanics.any.Load() {
+		sh.pendingPanics.panicNext()
 	}
 }
 
-// thrown are panics that wait for a caller, each for one.
-type thrown struct {
-	any    atomic.Bool // there are some; written under mu
+// pendingPanics holds the values of panics of OnDrop until a call of Rethrow takes each of
+// them. The zero value is empty; it is safe for concurrent use.
+type pendingPanics struct {
+	any    atomic.Bool // values is not empty; written under mu
 	mu     sync.Mutex
-	values []any // as many as there are calls of Dequeue at a time, at most
+	values []any // at most one per call of Dequeue in progress
 }
 
-func (p *thrown) add(v any) {
+func (p *pendingPanics) add(v any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.values = append(p.values, v)
 	p.any.Store(true)
 }
 
-// raise panics with the first of them, if it is still there.
-func (p *thrown) raise() {
+// panicNext panics with the oldest value, unless another caller has taken it.
+func (p *pendingPanics) panicNext() {
 	if v, ok := p.take(); ok {
 		panic(v)
 	}
 }
 
-func (p *thrown) take() (v any, ok bool) {
+func (p *pendingPanics) take() (v any, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.values) == 0 {

@@ -7,14 +7,14 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// known are a shard's tenants. It belongs to the holder of the shard's lock or lease,
-// apart from idleWord.
+// registeredTenants are the tenants that a shard knows: those that a sweep looks at. They belong
+// to the holder of the shard's lock or lease; only idleWord is for all.
 //
-// A tenant is in one of two rings. Where the number of tenants is limited, the ring
-// idle has those that are not in use (nothing queued, nothing in flight, no debt),
-// the one that has been so for longest first: they make room for new ones. Else nobody is in
-// it, so that a task that comes and goes touches no other tenant.
-type known[K comparable, T any] struct {
+// A tenant is in one of two rings. With MaxTenants, the ring idle holds the tenants that are not
+// in use (nothing queued, nothing in flight, no debt), the longest idle first: they make room for
+// new ones. Without MaxTenants it stays empty, so that a task that comes and goes touches no other
+// tenant.
+type registeredTenants[K comparable, T any] struct {
 	tenants int
 	rest    ring[K, T] // where a sweep goes on
 	idle    ring[K, T] // only with MaxTenants
@@ -24,11 +24,11 @@ type known[K comparable, T any] struct {
 	sweepLeft int // tenants that this sweep has still to look at
 
 	idleWord         idleWord
-	publishedTenants int // how many of the tenants are counted in Env.learned
+	publishedTenants int // those of tenants that Shared.publishedTenants counts
 }
 
-// idleWord is what a shard lets others know of its idle tenants: how many there are, and
-// above that how often it has said so, so that equal words mean that nothing happened.
+// idleWord publishes how many idle tenants a shard has. The upper half counts the publications,
+// so that two equal words mean that nothing has changed in between.
 type idleWord struct{ word atomic.Uint64 }
 
 const (
@@ -36,7 +36,7 @@ const (
 	idleMask    = idleVersion - 1 // mask
 )
 
-// isIdle is the bit of Tenant.delivered that says that the tenant is in the ring idle.
+// isIdle is the bit of Tenant.delivered that is set while the tenant is in the ring idle.
 const isIdle = 1 << 62
 
 // ring is a ring of tenants. The zero value is empty.
@@ -73,10 +73,10 @@ func (r *ring[K, T]) turn() *Tenant[K, T] {
 	return t
 }
 
-// Add makes a new tenant known. Nothing of it is queued yet.
+// Add registers a new tenant, which has no task yet.
 func (s *Shard[K, T]) Add(t *Tenant[K, T], now int64) {
 	t.lastUsed = now
-	s.LimitFlights(t, s.env.Defaults.InFlight)
+	s.LimitFlights(t, s.shared.Defaults.InFlight)
 	s.rest.push(t)
 	s.tenants++
 	if s.bounded {
@@ -84,8 +84,8 @@ func (s *Shard[K, T]) Add(t *Tenant[K, T], now int64) {
 	}
 }
 
-// settle puts a tenant that is known into the ring where it belongs. It comes after
-// each change of what it has queued, in flight, or on account.
+// settle moves a registered tenant to the ring idle, or out of it. The holder calls it after each
+// change of the tenant's queue, deliveries in flight, or debt.
 func (s *Shard[K, T]) settle(t *Tenant[K, T]) {
 	idle := t.Len() == 0 && t.inFlight() == 0 && !s.Queue.Owes(&t.Tenant)
 	switch {
@@ -103,23 +103,23 @@ func (s *Shard[K, T]) settle(t *Tenant[K, T]) {
 	}
 }
 
-// Bounded reports whether TellIdle may have something to tell.
+// Bounded reports whether PublishIdle may have something to publish.
 func (s *Shard[K, T]) Bounded() bool { return s.bounded }
 
-// TellIdle lets producers know whether there are idle tenants that can make room. It
-// comes before the lock is released.
-func (s *Shard[K, T]) TellIdle() {
+// PublishIdle publishes how many idle tenants can make room for new ones. The holder calls it
+// before it releases the lock.
+func (s *Shard[K, T]) PublishIdle() {
 	if s.bounded && (s.nIdle != int(s.idleWord.word.Load()&idleMask) || s.tenants != s.publishedTenants) {
-		s.tellIdle()
+		s.publishIdle()
 	}
 }
 
-func (s *Shard[K, T]) tellIdle() {
+func (s *Shard[K, T]) publishIdle() {
 	times := s.idleWord.word.Load() &^ idleMask
 	s.idleWord.word.Store(times + idleVersion + uint64(s.nIdle))
 	failpoint.At("crowd told")
-	// After that: a call that finds that shards know of all tenants looks which are idle then.
-	s.env.learned.Add(int64(s.tenants - s.publishedTenants))
+	// After that: a call that finds all tenants published looks for idle ones next.
+	s.shared.publishedTenants.Add(int64(s.tenants - s.publishedTenants))
 	s.publishedTenants = s.tenants
 }
 
@@ -136,10 +136,10 @@ func (s *Shard[K, T]) ForgetLongest(forget func(*Tenant[K, T]) bool) bool {
 
 // forget forgets an idle tenant, unless forget refuses.
 func (s *Shard[K, T]) forget(t *Tenant[K, T], forget func(*Tenant[K, T]) bool) bool {
-	// First, so that learned is never more than the tenants that are known.
-	s.untell(1)
+	// First, so that Shared.publishedTenants never exceeds the tenants that are registered.
+	s.unpublishTenants(1)
 	if !forget(t) {
-		s.untell(-1)
+		s.unpublishTenants(-1)
 		return false
 	}
 	s.Queue.Retire(&t.Tenant)
@@ -155,9 +155,9 @@ func (s *Shard[K, T]) forget(t *Tenant[K, T], forget func(*Tenant[K, T]) bool) b
 	return true
 }
 
-func (s *Shard[K, T]) untell(n int) {
+func (s *Shard[K, T]) unpublishTenants(n int) {
 	if s.bounded {
-		s.env.learned.Add(-int64(n))
+		s.shared.publishedTenants.Add(-int64(n))
 		s.publishedTenants -= n
 	}
 }
@@ -202,5 +202,5 @@ func (s *Shard[K, T]) toSweep(now int64) *Tenant[K, T] {
 }
 
 func (s *Shard[K, T]) old(t *Tenant[K, T], now int64) bool {
-	return now-t.lastUsed >= int64(s.env.Config.TenantIdle)
+	return now-t.lastUsed >= int64(s.shared.Config.TenantIdle)
 }

@@ -31,9 +31,9 @@ func TestIdleTenantsAreCounted(t *testing.T) {
 			add(s, "y", 0)
 			check := func(idle int) {
 				t.Helper()
-				s.TellIdle()
+				s.PublishIdle()
 				if told := int(s.idleWord.word.Load() & idleMask); s.nIdle != idle || told != idle {
-					t.Errorf("%d tenants are idle, producers are told of %d; want %d", s.nIdle, told, idle)
+					t.Errorf("%d tenants are idle, producers see %d; want %d", s.nIdle, told, idle)
 				}
 			}
 			check(2)

@@ -7,11 +7,11 @@ import (
 	"github.com/firq-go/firq/drr"
 )
 
-// behind is what a sweep over the tenants of a shard finds about their lags. It belongs
+// behind holds the lags that a sweep over the tenants of a shard finds. It belongs
 // to the holder of the shard's lock.
 type behind[K comparable] struct {
 	now, last firq.Lag[K] // of the sweep in progress; of the last one that has come to its end
-	ahead     float64     // the most of Env.aheads, of the other shards
+	ahead     float64     // the most of Shared.aheads, of the other shards
 }
 
 // LookAhead lets the other shards know if a tenant on this one has had more than the
@@ -22,16 +22,16 @@ func (s *Shard[K, T]) LookAhead() {
 	if excess := s.Queue.Excess(); excess > 0 && s.rounds != nil {
 		ahead = max(0, excess+float64(drr.Apart(s.Queue.Round(), s.rounds.Current())))
 	}
-	s.env.aheads[s.index].Store(math.Float64bits(ahead))
+	s.shared.aheads[s.index].Store(math.Float64bits(ahead))
 }
 
 // lookAround fetches what the other shards have let know. Each step of a sweep begins with
 // it; Stats sweeps before it asks for the lags of the top tenants.
 func (s *Shard[K, T]) lookAround() {
 	s.behind.ahead = 0
-	for i := range s.env.aheads {
+	for i := range s.shared.aheads {
 		if i != s.index {
-			s.behind.ahead = max(s.behind.ahead, math.Float64frombits(s.env.aheads[i].Load()))
+			s.behind.ahead = max(s.behind.ahead, math.Float64frombits(s.shared.aheads[i].Load()))
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (l *Life) Close() bool {
 	}
 }
 
-// Finish wakes everybody.
+// Finish closes over, and wakes all that sleep.
 func (l *Life) Finish() {
 	l.once.Do(func() { close(l.over) })
 	l.wakeUp()

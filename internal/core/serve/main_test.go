@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// No goroutine outlives the tests: whoever slept was woken, or gave up.
+// No goroutine outlives the tests: each producer that slept was woken, or gave up.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

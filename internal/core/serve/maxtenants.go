@@ -6,23 +6,21 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// MakeRoomForTenant is for a call that finds MaxTenants tenants known. It has one of them
-// forgotten that is not in use, and reports whether it is worth trying again; false:
-// there was an instant during the call at which all were in use.
+// MakeRoomForTenant makes room for a new tenant when known, the number of tenants, has reached
+// MaxTenants: it has a tenant forgotten that is not in use. It reports whether trying again is
+// worthwhile; false: there was an instant during the call at which all tenants were in use.
 //
-// known counts them. forget takes a shard's lock and calls ForgetLongest. takeIn sees
-// to it that shards learn of tenants that they do not know yet.
+// forget takes a shard's lock and calls ForgetLongest. takeIn drains what producers have announced,
+// so that shards register new tenants.
 //
-// The shards are not looked at in one instant, and nobody is kept from it by a lock
-// that is taken for nothing. So all are looked at twice. If no shard had an idle
-// tenant, and none has said anything about its own in between, there was an instant
-// between the two looks at which none had any; and if shards knew of all tenants at
-// that instant, all were in use. What a call does that is still in progress need not
-// count yet.
-func (e *Env[K, T]) MakeRoomForTenant(known *atomic.Int64, forget func(shard int) bool, takeIn func()) bool {
-	most := int64(e.Config.MaxTenants)
+// It takes no lock to look at a shard, so it cannot see all shards at one instant. So it looks at
+// all of them twice. If no shard had an idle tenant, and no idleWord has changed in between, there
+// was an instant between the two looks at which no shard had one; and if all tenants were registered
+// at that instant, all were in use. Calls in progress may count as if they had not begun.
+func (sh *Shared[K, T]) MakeRoomForTenant(known *atomic.Int64, forget func(shard int) bool, takeIn func()) bool {
+	most := int64(sh.Config.MaxTenants)
 	for {
-		idle, before := e.lookIdle()
+		idle, before := sh.lookIdle()
 		if idle >= 0 {
 			if forget(idle) {
 				return true
@@ -34,24 +32,24 @@ func (e *Env[K, T]) MakeRoomForTenant(known *atomic.Int64, forget func(shard int
 		if known.Load() < most {
 			return true
 		}
-		if e.learned.Load() < most {
+		if sh.publishedTenants.Load() < most {
 			takeIn()
 			failpoint.Gosched("crowd new") // a call brings one, and may yet be refused
 			continue
 		}
 		failpoint.At("crowd again")
-		if idle, after := e.lookIdle(); idle < 0 && after == before {
+		if idle, after := sh.lookIdle(); idle < 0 && after == before {
 			return false
 		}
 	}
 }
 
-// lookIdle returns a shard that has said that it has idle tenants, -1 for none, and
-// what changes whenever a shard says something.
-func (e *Env[K, T]) lookIdle() (shard int, version uint64) {
-	for i, told := range e.idleWords {
+// lookIdle returns a shard that has published idle tenants, -1 for none, and the sum of all
+// idleWords, which changes with each publication.
+func (sh *Shared[K, T]) lookIdle() (shard int, version uint64) {
+	for i, said := range sh.idleWords {
 		failpoint.At("crowd idle?")
-		word := told.word.Load()
+		word := said.word.Load()
 		if word&idleMask != 0 {
 			return i, 0
 		}

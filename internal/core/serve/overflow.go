@@ -23,18 +23,20 @@ type Admitter[K comparable, T any] interface {
 	// step. It reports false if there is nothing to evict, with the limit that
 	// stands in the way.
 	Replace(tenant K, task drr.Task[T], newest bool) (bool, error)
-	// NextDue returns a time before which no task of the tenant, or of anybody,
-	// expires; clock.Never: none will.
-	NextDue(tenant K, anybody bool) int64
+	// NextDueOf returns a time before which no task of the tenant expires; clock.Never:
+	// none will.
+	NextDueOf(tenant K) int64
+	// NextDue is NextDueOf for the tasks of all tenants.
+	NextDue() int64
 }
 
-// Overflow does what the tenant's policy says with a task that Admit answered
+// Overflow applies the tenant's policy to a task that Admit answered
 // with full.
-func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
+func (sh *Shared[K, T]) Overflow(a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
 	if !isLimit(full) {
 		return full
 	}
-	bp, err := e.Backpressure(tenant)
+	bp, err := sh.Backpressure(tenant)
 	if err != nil {
 		return err
 	}
@@ -46,39 +48,39 @@ func (e *Env[K, T]) Overflow(a Admitter[K, T], tenant K, task drr.Task[T], full 
 				return nil
 			}
 			if err != firq.ErrTooManyTenants {
-				return e.Rejected(err)
+				return sh.Rejected(err)
 			}
-			if full = a.Admit(tenant, task); !isLimit(full) { // it was forgotten meanwhile
+			if full = a.Admit(tenant, task); !isLimit(full) { // it was forgotten in between
 				return full
 			}
 		}
 	case firq.Wait:
 		timer := time.NewTimer(bp.Wait)
 		defer timer.Stop()
-		return e.await(context.Background(), timer.C, a, tenant, task, full)
+		return sh.await(context.Background(), timer.C, a, tenant, task, full)
 	}
-	return e.Rejected(full)
+	return sh.Rejected(full)
 }
 
 // EnqueueWait is firq.Producer's.
-func (e *Env[K, T]) EnqueueWait(ctx context.Context, a Admitter[K, T], tenant K, t firq.Task[T]) error {
+func (sh *Shared[K, T]) EnqueueWait(ctx context.Context, a Admitter[K, T], tenant K, t firq.Task[T]) error {
 	if ctx == nil {
 		return ErrNilContext
 	}
-	if err := e.CheckTenant(tenant); err != nil {
+	if err := sh.CheckTenant(tenant); err != nil {
 		return err
 	}
 	var task drr.Task[T]
-	err := e.Task(&task, &t, e.Clock.Now())
+	err := sh.Task(&task, &t, sh.Clock.Now())
 	if err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		e.rejects.timeout.Inc()
+		sh.rejects.timeout.Inc()
 		return timeoutError(ctx)
 	}
 	if err = a.Admit(tenant, task); err != nil {
-		err = e.await(ctx, nil, a, tenant, task, err)
+		err = sh.await(ctx, nil, a, tenant, task, err)
 	}
 	return err
 }
@@ -86,51 +88,51 @@ func (e *Env[K, T]) EnqueueWait(ctx context.Context, a Admitter[K, T], tenant K,
 // await waits in the wait queue: see there for why no wake-up is lost. A new tenant
 // over MaxTenants is not a matter of capacity: it does not wait.
 //
-// Admit calls user code, which may panic: nobody is left in line who is not there
+// Admit calls user code, which may panic: no producer is left in line that is not there
 // any more, and a place that this producer was woken for and does not take goes to
 // the next one.
-func (e *Env[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
+func (sh *Shared[K, T]) await(ctx context.Context, timer <-chan time.Time, a Admitter[K, T], tenant K, task drr.Task[T], full error) error {
 	var w waitq.Waiter[K]
 	inLine, woken := false, false
 	defer func() {
 		if inLine {
-			e.Waiters.Leave(&w)
+			sh.Waiters.Leave(&w)
 		} else if woken {
-			e.Waiters.Pass(&w)
+			sh.Waiters.Pass(&w)
 		}
 	}()
 	for {
 		cause, ok := causeOf(full)
 		if !ok { // admitted, ErrClosed, ErrTooManyTenants
-			return e.Rejected(full)
+			return sh.Rejected(full)
 		}
-		e.Waiters.Enter(&w, tenant, cause)
+		sh.Waiters.Enter(&w, tenant, cause)
 		inLine, woken = true, false
-		e.Restamp(&task) // waiting for admission is not queue time
+		sh.Restamp(&task) // waiting for admission is not queue time
 		again := a.Admit(tenant, task)
 		if again != full {
 			inLine = false
-			e.Waiters.Leave(&w) // admitted, or to wait in another line
+			sh.Waiters.Leave(&w) // admitted, or to wait in another line
 			if full = again; isLimit(full) {
 				continue
 			}
 			return full
 		}
-		verdict := e.sleep(ctx, &w, timer, a.NextDue(tenant, full != firq.ErrTenantFull))
+		verdict := sh.sleep(ctx, &w, timer, nextDue(a, tenant, full))
 		inLine = false
 		if verdict == waitq.GivenUp {
-			e.rejects.timeout.Inc()
+			sh.rejects.timeout.Inc()
 			return timeoutError(ctx)
 		}
 		woken = verdict == waitq.Woken
-		e.Restamp(&task)
+		sh.Restamp(&task)
 		if full = a.Admit(tenant, task); full == nil {
 			woken = false // it has the place
 		}
 	}
 }
 
-// causeOf returns what a producer waits for that was answered with full; false: it
+// causeOf returns the cause for which a producer waits that was answered with full; false: it
 // does not wait.
 func causeOf(full error) (cause waitq.Cause, ok bool) {
 	switch full {
@@ -144,16 +146,25 @@ func causeOf(full error) (cause waitq.Cause, ok bool) {
 	return 0, false
 }
 
+// nextDue returns a time before which no task expires that would make room for a task of the
+// tenant, which was answered with full: a tenant at its own limit needs one of its tasks to go.
+func nextDue[K comparable, T any](a Admitter[K, T], tenant K, full error) int64 {
+	if full == firq.ErrTenantFull {
+		return a.NextDueOf(tenant)
+	}
+	return a.NextDue()
+}
+
 // sleep waits in the wait queue, but not beyond the time at which an expired task may
 // make room: no call would tell.
-func (e *Env[K, T]) sleep(ctx context.Context, w *waitq.Waiter[K], timer <-chan time.Time, due int64) waitq.Verdict {
+func (sh *Shared[K, T]) sleep(ctx context.Context, w *waitq.Waiter[K], timer <-chan time.Time, due int64) waitq.Verdict {
 	if due == clock.Never {
-		return e.Waiters.Wait(ctx, w, timer, nil)
+		return sh.Waiters.Wait(ctx, w, timer, nil)
 	}
-	now := e.Clock.Now() // due may be as early as math.MinInt64
+	now := sh.Clock.Now() // due may be as early as math.MinInt64
 	retry := time.NewTimer(time.Duration(max(due, now)-now) + time.Millisecond)
 	defer retry.Stop()
-	return e.Waiters.Wait(ctx, w, timer, retry.C)
+	return sh.Waiters.Wait(ctx, w, timer, retry.C)
 }
 
 // isLimit reports whether err is an answer that waiting or evicting may change.

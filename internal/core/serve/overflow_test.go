@@ -19,14 +19,14 @@ func with(p firq.Policy) config {
 
 // counted returns how many rejections of each kind there were: global, tenant,
 // timeout.
-func counted(e *env) [3]uint64 {
+func counted(e *shared) [3]uint64 {
 	st := e.Stats(NewCounters[string](), 0, 1)
 	return [3]uint64{st.RejectedGlobal, st.RejectedTenant, st.TimeoutRejected}
 }
 
 // Reject returns the limit's error as it is and counts it; it tries nothing.
 func TestOverflowReject(t *testing.T) {
-	e := newEnv(t, config{})
+	e := newShared(t, config{})
 	for _, full := range limits {
 		c := coreOf(nil)
 		if err := e.Overflow(c, "a", drr.Task[int]{}, full); err != full || c.calls.Load() != 0 || c.replaced != nil {
@@ -41,7 +41,7 @@ func TestOverflowReject(t *testing.T) {
 // What is no limit is no matter of policy.
 func TestOverflowOtherErrors(t *testing.T) {
 	for p := firq.Reject; p <= firq.Wait; p++ {
-		e := newEnv(t, with(p))
+		e := newShared(t, with(p))
 		for _, err := range []error{firq.ErrClosed, ErrTicketInUse} {
 			c := coreOf(nil)
 			if got := e.Overflow(c, "a", drr.Task[int]{}, err); got != err || c.calls.Load() != 0 || c.replaced != nil {
@@ -58,7 +58,7 @@ func TestOverflowOtherErrors(t *testing.T) {
 // reject with what Replace says.
 func TestOverflowDrop(t *testing.T) {
 	for p, newest := range map[firq.Policy]bool{firq.DropOldest: false, firq.DropNewest: true} {
-		e := newEnv(t, with(p))
+		e := newShared(t, with(p))
 		c := coreOf(nil)
 		if err := e.Overflow(c, "a", drr.Task[int]{}, firq.ErrTenantFull); err != nil || !slices.Equal(c.replaced, []bool{newest}) {
 			t.Errorf("policy %d: %v, replaced %v", p, err, c.replaced)
@@ -69,7 +69,7 @@ func TestOverflowDrop(t *testing.T) {
 		}
 		c.replace, c.replaced = firq.ErrClosed, nil
 		if err := e.Overflow(c, "a", drr.Task[int]{}, firq.ErrTenantFull); err != firq.ErrClosed {
-			t.Errorf("policy %d, closed meanwhile: %v", p, err)
+			t.Errorf("policy %d, closed in between: %v", p, err)
 		}
 		c.replaced = nil
 		if err := e.Overflow(c, "a", drr.Task[int]{}, firq.ErrTooManyTenants); err != firq.ErrTooManyTenants || c.replaced != nil {
@@ -83,7 +83,7 @@ func TestOverflowDrop(t *testing.T) {
 
 // Wait waits for as long as it says, and then it is a timeout.
 func TestOverflowWait(t *testing.T) {
-	bubble(t, with(firq.Wait), func(t *testing.T, e *env) {
+	bubble(t, with(firq.Wait), func(t *testing.T, e *shared) {
 		start := time.Now()
 		err := e.Overflow(coreOf(firq.ErrGlobalFull), "a", drr.Task[int]{}, firq.ErrGlobalFull)
 		if err != firq.ErrTimeout {
@@ -115,7 +115,7 @@ func TestOverflowWait(t *testing.T) {
 
 // BackpressureFor decides per tenant; nonsense from it is an error that names it.
 func TestBackpressureFor(t *testing.T) {
-	e := newEnv(t, config{BackpressureFor: func(k string) firq.Backpressure {
+	e := newShared(t, config{BackpressureFor: func(k string) firq.Backpressure {
 		switch k {
 		case "drop":
 			return firq.Backpressure{Policy: firq.DropOldest}
@@ -138,14 +138,14 @@ func TestBackpressureFor(t *testing.T) {
 
 // A rejection allocates nothing.
 func TestRejectAllocatesNothing(t *testing.T) {
-	e, c := newEnv(t, config{}), coreOf(nil)
+	e, c := newShared(t, config{}), coreOf(nil)
 	if n := testing.AllocsPerRun(100, func() { _ = e.Overflow(c, "a", drr.Task[int]{}, firq.ErrTenantFull) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 func TestEnqueueWaitBadInput(t *testing.T) {
-	e, c := newEnv(t, config{}), coreOf(nil)
+	e, c := newShared(t, config{}), coreOf(nil)
 	if err := e.EnqueueWait(nil, c, "a", firq.Task[int]{}); err != ErrNilContext { //nolint:staticcheck // what is tested
 		t.Errorf("nil context: %v", err)
 	}

@@ -16,7 +16,7 @@ type end struct {
 	value              any // of the panic
 }
 
-// endOf runs f in a goroutine of its own.
+// endOf runs f in its own goroutine.
 func endOf(f func()) (e end) {
 	var over sync.WaitGroup
 	over.Add(1)
@@ -44,14 +44,14 @@ var aborts = map[string]func(){
 }
 
 // Admit does not return, at the second try (announced, in line) or at the third
-// (woken): nobody is left in line, and the place that it was woken for goes to the
+// (woken): no producer is left in line, and the place that it was woken for goes to the
 // next one.
 func TestAwaitWhenAdmitDoesNotReturn(t *testing.T) {
 	for name, abort := range aborts {
 		for _, full := range []error{firq.ErrGlobalFull, firq.ErrTenantFull, firq.ErrTenantThreshold} {
 			for try := int32(1); try <= 3; try++ {
 				t.Run(name, func(t *testing.T) {
-					bubble(t, config{}, func(t *testing.T, e *env) {
+					bubble(t, config{}, func(t *testing.T, e *shared) {
 						bad := coreOf(full)
 						bad.abort = func(call int32) {
 							if call == try {
@@ -80,7 +80,7 @@ func TestAwaitWhenAdmitDoesNotReturn(t *testing.T) {
 	}
 }
 
-// drops returns so many drops with payloads from 1.
+// drops returns n drops with payloads from 1.
 func drops(n int) *Drops[string, int] {
 	d := new(Drops[string, int])
 	for i := range n {
@@ -89,13 +89,13 @@ func drops(n int) *Drops[string, int] {
 	return d
 }
 
-// Whatever OnDrop does, it is told of each drop once, in order, and the first of its
+// Whatever OnDrop does, it is called once for each drop, in order, and the first of its
 // panics goes on.
 func TestTellDropsTellsAll(t *testing.T) {
 	for name, abort := range aborts {
 		t.Run(name, func(t *testing.T) {
 			var told []int
-			e := newEnv(t, config{OnDrop: func(_ string, payload int, _ firq.DropReason) {
+			e := newShared(t, config{OnDrop: func(_ string, payload int, _ firq.DropReason) {
 				told = append(told, payload)
 				switch payload {
 				case 2:
@@ -107,7 +107,7 @@ func TestTellDropsTellsAll(t *testing.T) {
 				}
 			}})
 			d := drops(6)
-			ended := endOf(func() { e.TellDrops(d) })
+			ended := endOf(func() { e.NotifyDrops(d) })
 			if !slices.Equal(told, []int{1, 2, 3, 4, 5, 6}) {
 				t.Errorf("told %v", told)
 			}
@@ -126,13 +126,13 @@ func TestTellDropsTellsAll(t *testing.T) {
 func TestTellServed(t *testing.T) {
 	for name, abort := range aborts {
 		t.Run(name, func(t *testing.T) {
-			e := newEnv(t, config{OnDrop: func(string, int, firq.DropReason) { abort() }})
+			e := newShared(t, config{OnDrop: func(string, int, firq.DropReason) { abort() }})
 			var done doneLog
 			items := make([]firq.Item[string, int], 2)
 			for i := range items {
 				items[i].Bind(&done, uint64(i))
 			}
-			first := endOf(func() { e.TellServed(drops(2), items) })
+			first := endOf(func() { e.NotifyServed(drops(2), items) })
 			if name == "goexit" {
 				if first.returned || first.panicked || !slices.Equal(done, doneLog{0, 1}) {
 					t.Errorf("%+v, Done %v", first, done)
@@ -140,7 +140,7 @@ func TestTellServed(t *testing.T) {
 				e.Rethrow()
 				return
 			}
-			second := endOf(func() { e.TellServed(drops(1), items) })
+			second := endOf(func() { e.NotifyServed(drops(1), items) })
 			if !first.returned || !second.returned || len(done) != 0 {
 				t.Errorf("%+v, %+v, Done %v", first, second, done)
 			}
@@ -150,7 +150,7 @@ func TestTellServed(t *testing.T) {
 				}
 			}
 			e.Rethrow()
-			e.TellServed(nil, items)
+			e.NotifyServed(nil, items)
 		})
 	}
 }
@@ -161,7 +161,7 @@ type doneLog []uint64
 func (s *doneLog) SettleDone(token uint64)    { *s = append(*s, token) }
 func (s *doneLog) SettleCharge(uint64, int64) {}
 
-// So many steps that do not return do not need a stack each.
+// Many steps that do not return do not need a stack each.
 func TestRunAllOfMany(t *testing.T) {
 	for _, abort := range []func(){aborts["panic"], aborts["goexit"]} {
 		left := 20_000

@@ -63,7 +63,7 @@ func TestPublishAlone(t *testing.T) {
 }
 
 // A round that was reached long ago is not taken for one that is yet to come,
-// however many there have been meanwhile.
+// however many there have been since.
 func TestPublishOldRound(t *testing.T) {
 	s, r := sharing(t, config{Shards: 2}, 0, 0)
 	serveIn(t, s, 7)
@@ -152,15 +152,15 @@ func saveUp(t *testing.T, s *shard, x *tenant, cost int64) {
 	}
 }
 
-// Where no other shard has work a shard joins in the next round, and whoever joins after
-// it joins there: in the current one a tenant was served, but not everybody.
+// Where no other shard has work a shard joins in the next round, and a tenant that joins after
+// it joins there: in the current one a tenant was served, but not all were.
 func TestJoinAlone(t *testing.T) {
 	for _, base := range []uint64{0, 7, 1<<63 - 1} {
 		s, r := sharing(t, config{Shards: 2}, 0, base)
 		other := newShard(t, config{Shards: 2})
 		other.Share(r, 1)
 		want := (base + 1) & (1<<63 - 1)
-		for range 3 { // looked at, without anybody coming
+		for range 3 { // looked at, without a tenant that joins
 			s.Join()
 		}
 		s.Push(add(s, "a", 0), &drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline})
@@ -197,7 +197,7 @@ func TestOnward(t *testing.T) {
 	}
 }
 
-// Somebody joins a shard that waits for a far round: the shard says so before, and
+// A tenant joins a shard that waits for a far round: the shard says so before, and
 // joins where the others have gone to if they had not seen it.
 func TestBack(t *testing.T) {
 	for _, base := range []uint64{0, 1<<63 - 20} {
@@ -310,13 +310,13 @@ func TestPublishLingers(t *testing.T) {
 	}
 }
 
-// Said spares a Publish only where that would say what has been said.
+// Unchanged spares a Publish only where that would say what has been said.
 func TestSaid(t *testing.T) {
 	s, r := sharing(t, config{Shards: 2}, 0, 0)
 	said := func(what string, want bool) {
 		t.Helper()
-		if s.Ready() && s.Said() != want {
-			t.Errorf("%s: Said is %t", what, !want)
+		if s.Ready() && s.Unchanged() != want {
+			t.Errorf("%s: Unchanged is %t", what, !want)
 		}
 		s.Publish(true)
 	}

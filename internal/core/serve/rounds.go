@@ -10,25 +10,25 @@ import (
 
 // Share gives the shard an index among the others, to which it has to be fair.
 func (s *Shard[K, T]) Share(r *shardsel.Rounds, index int) {
-	s.rounds, s.index, s.shared = r, index, s.env.Config.Shards > 1
-	if s.Shared() {
+	s.rounds, s.index, s.sharesTime = r, index, s.shared.Config.Shards > 1
+	if s.SharesTime() {
 		s.published.due = drr.NoDeadline
 		s.Queue.Share(s)
 	}
 }
 
-// Shared reports whether there are other shards to be fair to.
-func (s *Shard[K, T]) Shared() bool { return s.shared }
+// SharesTime reports whether there are other shards to be fair to.
+func (s *Shard[K, T]) SharesTime() bool { return s.sharesTime }
 
 // Limit returns the round that the shard may be served up to; math.MaxUint64 is any.
 func (s *Shard[K, T]) Limit() uint64 {
-	if !s.Shared() {
+	if !s.SharesTime() {
 		return math.MaxUint64
 	}
 	return s.rounds.Limit(s.index)
 }
 
-// CatchUp takes the empty turns that have passed meanwhile. It comes before a
+// CatchUp takes the empty turns that have passed since. The holder calls it before a
 // tenant joins.
 func (s *Shard[K, T]) CatchUp() {
 	if s.Queue.Waiting() {
@@ -38,10 +38,10 @@ func (s *Shard[K, T]) CatchUp() {
 
 // Pass and Back implement drr.Peers.
 
-// Pass asks whether the shard may be served in a round after empty turns. If it is
-// alone by now, it counts no more of them than the others have counted: so its tag goes
-// back, as in Back, and a shard that wakes up during this hold does not pass to where it has
-// waited for.
+// Pass reports whether the shard may be served in a round after empty turns. If the shard is
+// alone by now, Pass counts at most as many of them as the others have counted: so the tag goes
+// back, as in Back, and a shard that wakes up during this hold does not pass on to the round that
+// this one has waited for.
 func (s *Shard[K, T]) Pass(round uint64) drr.Passage {
 	switch may, alone := s.rounds.Pass(s.index, round); {
 	case alone:
@@ -50,31 +50,31 @@ func (s *Shard[K, T]) Pass(round uint64) drr.Passage {
 		} else {
 			s.Queue.CatchUp(s.rounds.Current())
 		}
-		return drr.Alone
+		return drr.PassUncounted
 	case may:
-		return drr.Together
+		return drr.PassCounted
 	}
-	return drr.Stay
+	return drr.PassWait
 }
 
-// Back says that the shard can be served now, and not only in the round that it has
+// Back publishes that the shard can be served now, and not only in the round that it has
 // waited for. If the others have passed to a later round before they saw that, it
 // catches up.
 func (s *Shard[K, T]) Back() {
 	wasReady := s.published.ready
-	s.say(s.Queue.Round(), true) // [K1]
+	s.publishTag(s.Queue.Round(), true) // [K1]
 	if !wasReady {
-		s.wokeUp()
+		s.becameReady()
 		return
 	}
 	s.Queue.CatchUp(s.rounds.Settled()) // [K2], [K3]
 }
 
-// Join takes an idle shard to the current round, where what comes in begins; or to the
-// next one if no other shard has work, as in the current one a tenant was served: but not
+// Join takes an idle shard to the current round, where new tasks begin; or to the
+// next one if no other shard has work, because a tenant was served in the current one: but not
 // if all its tasks are of tenants at their in-flight limits, which move no round on. It
-// stays where it is if that is further. However long it was idle: that it is so far
-// ahead, it knows from then.
+// stays in its round if that is later, and keeps that lead
+// however long it was idle.
 func (s *Shard[K, T]) Join() {
 	current := s.rounds.Current()
 	ahead, passed := drr.Apart(s.Queue.Round(), s.parked), drr.Apart(current, s.parked)
@@ -92,13 +92,13 @@ func (s *Shard[K, T]) Join() {
 	s.Queue.SetRound(current)
 }
 
-// Onward comes between two deliveries of a hold, with the limit that the first one had. If
+// Onward is called between two deliveries of a hold, with the limit of the first one. If
 // the queue has come to another round, Onward makes that the current one, where a shard that wakes up
 // now joins, and returns the limit as it is now: another shard may have come into an earlier
-// round meanwhile.
+// round in between.
 func (s *Shard[K, T]) Onward(limit uint64) uint64 {
 	reached := s.Queue.Reached()
-	if reached == s.published.reached || !s.Shared() {
+	if reached == s.published.reached || !s.SharesTime() {
 		return limit
 	}
 	s.published.reached = reached
@@ -112,7 +112,7 @@ func (s *Shard[K, T]) tag(ready bool) uint64 {
 	case !ready:
 		return 0
 	case s.Queue.Freed(): // they go first: the others are too far ahead until then
-		return s.rounds.Current() - uint64(s.env.Config.FairnessSlack) - 1
+		return s.rounds.Current() - uint64(s.shared.Config.FairnessSlack) - 1
 	case s.Queue.Fresh(): // they may be served now, whatever the round
 		if current := s.rounds.Current(); drr.Apart(s.Queue.Round(), current) > 0 {
 			return current
@@ -137,10 +137,10 @@ type published struct {
 // one at a time. The consumer that finds nothing ends that.
 func (s *Shard[K, T]) Publish(ready bool) {
 	lingering := !ready && s.Queue.Lingering()
-	if !s.Shared() {
+	if !s.SharesTime() {
 		if ready = ready || lingering; ready != s.published.ready {
 			failpoint.At("publish tag")
-			s.say(0, ready)
+			s.publishTag(0, ready)
 		}
 		return
 	}
@@ -162,35 +162,35 @@ func (s *Shard[K, T]) Publish(ready bool) {
 		s.rounds.SetDue(s.index, now.due)
 	}
 	failpoint.At("publish tag") // after the round: a shard that sees the tag gone joins at that round
-	s.say(now.tag, ready)
+	s.publishTag(now.tag, ready)
 	switch {
 	case !ready:
 		s.parked = s.rounds.Current()
 	case !wasReady:
-		s.wokeUp()
+		s.becameReady()
 	}
 }
 
-// Said reports whether Publish(true) would say nothing new, of a shard that is ready and
-// shared. It costs less than Publish.
-func (s *Shard[K, T]) Said() bool {
+// Unchanged reports whether Publish(true) would publish nothing new. It is for a shard that is ready
+// and shares time; it costs less than Publish.
+func (s *Shard[K, T]) Unchanged() bool {
 	p := &s.published
 	tag, reached, plainly := s.Queue.Plainly()
 	return plainly && !p.lingering && tag == p.tag && reached == p.reached && p.due == drr.NoDeadline
 }
 
-// Unwait drops what has expired, if the shard waits for a far round: what it waits for
-// may be among that.
+// Unwait drops expired tasks if the shard waits for a far round: the task that it waits for
+// may be among them.
 func (s *Shard[K, T]) Unwait(now int64) {
 	if s.Queue.Waiting() && s.Queue.NextDue() < now {
 		s.Queue.Reclaim(now, MaxHold)
 	}
 }
 
-// Ready reports whether the shard has said that it has something to serve.
+// Ready reports whether the shard has published that it has something to serve.
 func (s *Shard[K, T]) Ready() bool { return s.published.ready }
 
-func (s *Shard[K, T]) say(tag uint64, ready bool) {
+func (s *Shard[K, T]) publishTag(tag uint64, ready bool) {
 	s.published.tag, s.published.ready = tag, ready
 	if !ready && s.published.lingering {
 		s.rounds.Linger(s.index)
@@ -199,17 +199,17 @@ func (s *Shard[K, T]) say(tag uint64, ready bool) {
 	}
 }
 
-// wokeUp is called when an idle shard has become ready [K1]. Since it joined, the
+// becameReady is called when an idle shard has become ready [K1]. Since it joined, the
 // others may have gone on to any round, as nothing has held them back; then it follows.
-func (s *Shard[K, T]) wokeUp() {
+func (s *Shard[K, T]) becameReady() {
 	if s.Limit() == math.MaxUint64 {
-		s.rounds.Served(s.Queue.Round()) // whoever comes now joins it there
+		s.rounds.Served(s.Queue.Round()) // a tenant that comes now joins it there
 	}
 	current := s.rounds.Settled() // [K2], [K3]
-	if drr.Apart(current, s.Queue.Round()) <= int64(s.env.Config.FairnessSlack) {
+	if drr.Apart(current, s.Queue.Round()) <= int64(s.shared.Config.FairnessSlack) {
 		return
 	}
 	s.Queue.CatchUp(current)
 	s.Queue.AdvanceRound(current)
-	s.say(s.tag(true), true)
+	s.publishTag(s.tag(true), true)
 }

@@ -12,15 +12,15 @@ import (
 
 // The tests' tenants are strings, their payloads numbers.
 type (
-	env    = Env[string, int]
+	shared = Shared[string, int]
 	shard  = Shard[string, int]
 	tenant = Tenant[string, int]
 	config = firq.Config[string, int]
 )
 
-func newEnv(t *testing.T, cfg config) *env {
+func newShared(t *testing.T, cfg config) *shared {
 	t.Helper()
-	e, err := NewEnv(cfg)
+	e, err := NewShared(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ type host struct{}
 func (host) Fill(*drr.Tenant[string, int])                    {}
 func (host) Expired(*drr.Tenant[string, int], *drr.Task[int]) {}
 
-func newShard(t *testing.T, cfg config) *shard { return NewShard(newEnv(t, cfg), host{}) }
+func newShard(t *testing.T, cfg config) *shard { return NewShard(newShared(t, cfg), host{}) }
 
 // add makes a tenant known, last used at now.
 func add(s *shard, key string, now int64) *tenant {
@@ -86,7 +86,7 @@ func TestQueueTimesByProcessor(t *testing.T) {
 	}
 	b := NewCounters[string]()
 	s.AddTo(b)
-	if q := s.env.Stats(b, 0, 1).QueueTime; q.Samples != 5 || q.Max != 5*time.Millisecond {
+	if q := s.shared.Stats(b, 0, 1).QueueTime; q.Samples != 5 || q.Max != 5*time.Millisecond {
 		t.Errorf("%d queue times up to %v, want 5 up to 5ms", q.Samples, q.Max)
 	}
 }

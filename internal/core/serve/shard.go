@@ -12,18 +12,18 @@ import (
 // Shard is one shard's queue and books. Not safe for concurrent use: it belongs
 // to the holder of the shard's lock or lease.
 type Shard[K comparable, T any] struct {
-	Queue *drr.Queue[K, T]
-	env   *Env[K, T]
+	Queue  *drr.Queue[K, T]
+	shared *Shared[K, T]
 	// waits has a histogram for the even processors, and one for the odd ones; see ServedBy.
 	waits    [2]*hist.Local
 	servedBy int
 
 	enqueued, dequeued, expired, cancelled, evicted, overload, closed uint64
 
-	rounds *shardsel.Rounds // of all shards
-	index  int              // among them; immutable, as is rounds
-	shared bool             // see Shared; immutable after Share
-	exacts bool             // a delivery is more than a count: see DeliverPlain; immutable
+	rounds     *shardsel.Rounds // of all shards
+	index      int              // among them; immutable, as is rounds
+	sharesTime bool             // see SharesTime; immutable after Share
+	exacts     bool             // a delivery is more than a count: see DeliverPlain; immutable
 
 	inFlight  int
 	published published
@@ -32,20 +32,20 @@ type Shard[K comparable, T any] struct {
 	drops     *Drops[K, T] // to be told once the lock is free
 	behind    behind[K]
 
-	known[K, T]
+	registeredTenants[K, T]
 }
 
 // MaxHold is how many tasks are delivered, or dropped, under one hold of a lock.
 const MaxHold = 256
 
 // NewShard returns an empty shard; host is what its queue calls.
-func NewShard[K comparable, T any](env *Env[K, T], host drr.Host[K, T]) *Shard[K, T] {
-	cfg := &env.Config
-	s := &Shard[K, T]{env: env, waits: [2]*hist.Local{hist.NewLocal(), hist.NewLocal()}}
+func NewShard[K comparable, T any](shared *Shared[K, T], host drr.Host[K, T]) *Shard[K, T] {
+	cfg := &shared.Config
+	s := &Shard[K, T]{shared: shared, waits: [2]*hist.Local{hist.NewLocal(), hist.NewLocal()}}
 	s.top.size = max(cfg.TopTenants, 0)
 	s.bounded = cfg.MaxTenants > 0
-	s.exacts = s.bounded || env.Flights || s.top.size == 0
-	env.idleWords = append(env.idleWords, &s.idleWord)
+	s.exacts = s.bounded || shared.Flights || s.top.size == 0
+	shared.idleWords = append(shared.idleWords, &s.idleWord)
 	s.Queue = drr.New(drr.Config{
 		Order:     cfg.Order,
 		LowWater:  cfg.LowWater,
@@ -99,7 +99,7 @@ func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], h *drr.Head,
 	it.Cost = h.Cost
 	it.Priority = h.Priority
 	it.Flow = h.Flow
-	it.Deadline = s.env.Clock.Time(h.Due)
+	it.Deadline = s.shared.Clock.Time(h.Due)
 	it.Wait = time.Duration(max(now-h.Enqueued, 0))
 	return s.Delivered(t, h.Priority, it.Wait, now)
 }
@@ -129,7 +129,7 @@ func (s *Shard[K, T]) Delivered(t *Tenant[K, T], p firq.Priority, wait time.Dura
 		s.top.delivered(t)
 	}
 	token = uint64(p) << tokenPriority
-	if s.env.Flights {
+	if s.shared.Flights {
 		if f := t.flights; f != nil && f.limit > 0 {
 			token |= f.start()
 			s.inFlight++
@@ -162,7 +162,7 @@ func (s *Shard[K, T]) Done(t *Tenant[K, T], token uint64, now int64) bool {
 // LimitFlights sets the in-flight limit of a tenant, 0 for the one that all have.
 func (s *Shard[K, T]) LimitFlights(t *Tenant[K, T], limit int) {
 	if limit == 0 {
-		limit = int(s.env.limits.inFlight.Load())
+		limit = int(s.shared.limits.inFlight.Load())
 	}
 	if t.flights == nil {
 		if limit == 0 {
@@ -195,7 +195,7 @@ func (s *Shard[K, T]) Charge(t *Tenant[K, T], token, flow uint64, delta int64) {
 	}
 }
 
-// Dropped books a task that left without being delivered. OnDrop is told when
+// Dropped books a task that left without being delivered. OnDrop is called when
 // the lock is free (TakeDrops).
 func (s *Shard[K, T]) Dropped(t *Tenant[K, T], task *drr.Task[T], why firq.DropReason) {
 	switch why {
@@ -211,23 +211,23 @@ func (s *Shard[K, T]) Dropped(t *Tenant[K, T], task *drr.Task[T], why firq.DropR
 		s.overload++
 	}
 	if t.Len() == 0 {
-		t.lastUsed = max(t.lastUsed, s.env.Clock.Now())
+		t.lastUsed = max(t.lastUsed, s.shared.Clock.Now())
 	}
 	if s.bounded {
 		s.settle(t)
 	}
-	if s.env.Config.OnDrop == nil {
+	if s.shared.Config.OnDrop == nil {
 		return
 	}
 	if s.drops == nil {
-		if s.drops, _ = s.env.dropPool.Get().(*Drops[K, T]); s.drops == nil {
+		if s.drops, _ = s.shared.dropPool.Get().(*Drops[K, T]); s.drops == nil {
 			s.drops = new(Drops[K, T])
 		}
 	}
 	s.drops.list = append(s.drops.list, drop[K, T]{t.Key, task.Payload, why})
 }
 
-// TakeDrops returns what was dropped since the last call, nil for nothing. Who
+// TakeDrops returns the tasks dropped since the last call, nil for none. The caller that
 // takes them tells OnDrop after releasing the lock.
 func (s *Shard[K, T]) TakeDrops() *Drops[K, T] {
 	d := s.drops

@@ -16,7 +16,7 @@ func NewCounters[K comparable]() *Counters[K] { return &Counters[K]{waits: hist.
 
 // AddTo adds the shard's counters. The caller holds its lock.
 func (s *Shard[K, T]) AddTo(b *Counters[K]) {
-	now := s.env.Clock.Now()
+	now := s.shared.Clock.Now()
 	b.stats.Enqueued += s.enqueued
 	b.stats.Dequeued += s.dequeued
 	b.stats.Expired += s.expired
@@ -37,20 +37,20 @@ func (s *Shard[K, T]) AddTo(b *Counters[K]) {
 
 // Stats completes the books with what is counted elsewhere, such as the tasks
 // queued now, and how many may be.
-func (e *Env[K, T]) Stats(b *Counters[K], queued, maxGlobal int) firq.Stats[K] {
+func (sh *Shared[K, T]) Stats(b *Counters[K], queued, maxGlobal int) firq.Stats[K] {
 	s := b.stats
-	s.RejectedGlobal = uint64(e.rejects.global.Value())
-	s.RejectedTenant = uint64(e.rejects.tenant.Value())
-	s.TimeoutRejected = uint64(e.rejects.timeout.Value())
+	s.RejectedGlobal = uint64(sh.rejects.global.Value())
+	s.RejectedTenant = uint64(sh.rejects.tenant.Value())
+	s.TimeoutRejected = uint64(sh.rejects.timeout.Value())
 	s.Dropped = s.RejectedGlobal + s.RejectedTenant + s.TimeoutRejected + s.DroppedPolicy
 	s.QueueLen, s.MaxGlobal = queued, maxGlobal
 	s.QueueSaturation = float64(queued) / float64(s.MaxGlobal)
 	s.QueueTime = b.waits.QueueTime()
-	if most := e.Config.MaxTenants; most > 0 {
+	if most := sh.Config.MaxTenants; most > 0 {
 		// Shards are asked one after the other: a tenant that one of them has forgotten
 		// since, and the one that has its place on another, are both counted.
 		s.Tenants = min(s.Tenants, most)
 	}
-	s.TopTenants = rankTop(s.TopTenants, e.Config.TopTenants)
+	s.TopTenants = rankTop(s.TopTenants, sh.Config.TopTenants)
 	return s
 }

@@ -92,7 +92,7 @@ func TestSweepForgetsTheIdle(t *testing.T) {
 	queued.lastUsed = 0
 	s.all(minute + 2)
 	s.check(t, "idle", "idle too", "fresh", "used", "queued", "flying")
-	s.all(9 * minute) // nobody left
+	s.all(9 * minute) // no tenant left
 }
 
 // token is the one of the delivery in a slot.
@@ -121,7 +121,7 @@ func TestSweepRefused(t *testing.T) {
 // TenantIdle. A shard whose lock is taken is tried again.
 func TestSweepAFewAtATime(t *testing.T) {
 	const tenants = SweepStep + 5
-	e := newEnv(t, config{Shards: 2})
+	e := newShared(t, config{Shards: 2})
 	e.sweeps.next.Store(minute)
 	shards := [2]*sweeping{}
 	for i := range shards {
@@ -192,10 +192,10 @@ func TestSweepEnds(t *testing.T) {
 
 // Looking everywhere is due at most once per eighth of TenantIdle, for one caller.
 func TestSweepAllDue(t *testing.T) {
-	e := newEnv(t, config{TenantIdle: time.Hour})
+	e := newShared(t, config{TenantIdle: time.Hour})
 	e.lastSweep.Store(e.Clock.Now() - int64(time.Hour)/8)
 	if !e.SweepAllDue() || e.SweepAllDue() {
-		t.Error("due once after an eighth of TenantIdle, then not at once again")
+		t.Error("due once after an eighth of TenantIdle, then not immediately again")
 	}
 	e.lastSweep.Store(e.Clock.Now() - int64(time.Hour)/8 + minute)
 	if e.SweepAllDue() {

@@ -13,7 +13,7 @@ import (
 
 // Every field arrives, and every zero value becomes its default.
 func TestTask(t *testing.T) {
-	e := newEnv(t, config{})
+	e := newShared(t, config{})
 	var tk firq.Ticket
 	deadline := time.Now().Add(time.Hour)
 	full := firq.Task[int]{Payload: 7, Cost: 9, Priority: firq.PriorityCritical, Deadline: deadline, Ticket: &tk}
@@ -39,7 +39,7 @@ func TestTask(t *testing.T) {
 }
 
 func TestInvalidTask(t *testing.T) {
-	e := newEnv(t, config{})
+	e := newShared(t, config{})
 	for _, task := range []firq.Task[int]{{Cost: -1}, {Cost: math.MinInt64}, {Priority: firq.PriorityCritical + 1}, {Priority: 255}} {
 		if err := e.Task(new(drr.Task[int]), &task, 0); !errors.Is(err, firq.ErrInvalidTask) {
 			t.Errorf("%+v: %v", task, err)
@@ -51,14 +51,14 @@ func TestInvalidTask(t *testing.T) {
 // overflows.
 func TestDue(t *testing.T) {
 	const age = 10 * time.Second
-	plain, aged := newEnv(t, config{}), newEnv(t, config{MaxQueueAge: age})
+	plain, aged := newShared(t, config{}), newShared(t, config{MaxQueueAge: age})
 	far := firq.Task[int]{Deadline: time.Now().Add(time.Hour)}
 	past := firq.Task[int]{Deadline: time.Now().Add(-time.Hour)}
 	never := firq.Task[int]{Deadline: time.Now().AddDate(300, 0, 0)}
 	none := new(firq.Task[int])
 	for _, x := range []struct {
 		what string
-		e    *env
+		e    *shared
 		task *firq.Task[int]
 		now  int64
 		want int64
@@ -80,7 +80,7 @@ func TestDue(t *testing.T) {
 }
 
 func TestQuantum(t *testing.T) {
-	e := newEnv(t, config{Quantum: 3})
+	e := newShared(t, config{Quantum: 3})
 	if e.Ask("a").Quantum != 3 || e.Override("a", 8) != 8 {
 		t.Error("every tenant has Config.Quantum at first")
 	}
@@ -91,7 +91,7 @@ func TestQuantum(t *testing.T) {
 	if got := e.ResetQuantum("a"); got != 3 || e.Override("a", 8) != 8 {
 		t.Errorf("after Reset: %d, %d", got, e.Override("a", 8))
 	}
-	e = newEnv(t, config{Quantum: 3, QuantumFor: func(k string) int64 { return int64(len(k)) }})
+	e = newShared(t, config{Quantum: 3, QuantumFor: func(k string) int64 { return int64(len(k)) }})
 	e.SetQuantum("aa", 9)
 	if e.Override("aa", 8) != 9 || e.Ask("bbbb").Quantum != 4 || e.ResetQuantum("aa") != 2 {
 		t.Error("what QuantumFor says is not what holds without an override")
@@ -99,10 +99,10 @@ func TestQuantum(t *testing.T) {
 }
 
 func TestOverThreshold(t *testing.T) {
-	if e := newEnv(t, config{}); e.OverThreshold(100, 0) {
+	if e := newShared(t, config{}); e.OverThreshold(100, 0) {
 		t.Error("over a threshold that is off")
 	}
-	e := newEnv(t, config{DynamicThreshold: 0.5})
+	e := newShared(t, config{DynamicThreshold: 0.5})
 	for _, x := range []struct {
 		held, free int
 		want       bool

@@ -15,7 +15,7 @@ type Tenant[K comparable, T any] struct {
 	drr.Tenant[K, T]
 	Ticket     firq.TicketOwner // immutable after Add
 	flights    *flights         // nil: it never had an in-flight limit
-	next, prev *Tenant[K, T]    // in one of the rings of known; nil: forgotten, or not known yet
+	next, prev *Tenant[K, T]    // in one of the rings of registeredTenants; nil: forgotten, or not added yet
 }
 
 // TenantOf returns the tenant that dt is a part of. A pointer to it in dt would be one
@@ -33,8 +33,8 @@ func (t *Tenant[K, T]) inFlight() int {
 	return t.flights.n
 }
 
-// Known reports whether the shard knows the tenant: it was added and not forgotten.
-func (t *Tenant[K, T]) Known() bool { return t.next != nil }
+// Registered reports whether the tenant was added to its shard, and not forgotten since.
+func (t *Tenant[K, T]) Registered() bool { return t.next != nil }
 
 // FlightLimit returns how many deliveries may be in flight, 0 for any number.
 func (t *Tenant[K, T]) FlightLimit() int {
@@ -45,7 +45,7 @@ func (t *Tenant[K, T]) FlightLimit() int {
 }
 
 // flights are the deliveries that are not yet Done. Each has a slot and a
-// generation, so that Done on a copy of an item that is Done already is told
+// generation, so that Done on a copy of an item that is Done already is distinguished
 // from Done on the slot's next delivery.
 //
 // Those of a tenant without a limit are not among them; their tokens have generation

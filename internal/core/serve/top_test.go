@@ -10,7 +10,7 @@ import (
 )
 
 // ranking returns what Stats says of the shards.
-func ranking(e *env, shards ...*shard) []firq.TenantCount[string] {
+func ranking(e *shared, shards ...*shard) []firq.TenantCount[string] {
 	b := NewCounters[string]()
 	for _, s := range shards {
 		s.AddTo(b)
@@ -35,10 +35,10 @@ func TestTopIsExactForFew(t *testing.T) {
 	}
 	s2 := newShard(t, config{TopTenants: size})
 	serveOne(t, s2, add(s2, "once", 0), minute)
-	if got := ranking(s2.env, s2); len(got) != 1 || got[0].Dequeued != 1 {
+	if got := ranking(s2.shared, s2); len(got) != 1 || got[0].Dequeued != 1 {
 		t.Errorf("after one delivery: %v", got)
 	}
-	got := ranking(s.env, s)
+	got := ranking(s.shared, s)
 	if len(got) != size {
 		t.Fatalf("%d rows, want %d", len(got), size)
 	}
@@ -53,7 +53,7 @@ func TestTopIsExactForFew(t *testing.T) {
 }
 
 // With many tenants it is bounded, and a tenant that is served much is in it, however late
-// he comes.
+// it comes.
 func TestTopOfMany(t *testing.T) {
 	const size, many = 4, 500
 	s := newShard(t, config{TopTenants: size})
@@ -73,7 +73,7 @@ func TestTopOfMany(t *testing.T) {
 	}
 	slices.Reverse(big)
 	var got []string
-	for _, row := range ranking(s.env, s) {
+	for _, row := range ranking(s.shared, s) {
 		got = append(got, row.Tenant)
 	}
 	if !slices.Equal(got, big) {
@@ -106,7 +106,7 @@ func TestTopOvertakes(t *testing.T) {
 		if n == 256 {
 			want = firq.TenantCount[string]{Tenant: "second", Dequeued: 256}
 		}
-		if got := ranking(s.env, s); !slices.Equal(got, []firq.TenantCount[string]{want}) {
+		if got := ranking(s.shared, s); !slices.Equal(got, []firq.TenantCount[string]{want}) {
 			t.Fatalf("200 against %d: %v", n, got)
 		}
 	}
@@ -115,7 +115,7 @@ func TestTopOvertakes(t *testing.T) {
 func TestTopOff(t *testing.T) {
 	s := newShard(t, config{TopTenants: -1})
 	serveOne(t, s, add(s, "a", 0), minute)
-	if got := ranking(s.env, s); len(got) != 0 {
+	if got := ranking(s.shared, s); len(got) != 0 {
 		t.Errorf("%v with the ranking off", got)
 	}
 }
@@ -123,7 +123,7 @@ func TestTopOff(t *testing.T) {
 // Over several shards the rows are merged, a tenant that was forgotten and came
 // back has one, and the number holds for all together.
 func TestTopOfAllShards(t *testing.T) {
-	e := newEnv(t, config{TopTenants: 2})
+	e := newShared(t, config{TopTenants: 2})
 	one, two := NewShard(e, host{}), NewShard(e, host{})
 	deliverTo := func(s *shard, key string, n int) {
 		x := add(s, key, 0)
@@ -145,7 +145,7 @@ func TestTopOfAllShards(t *testing.T) {
 // MaxTenants are ever said to be known.
 func TestStatsTenants(t *testing.T) {
 	for most, want := range map[int]int{0: 3, 2: 2, 3: 3} {
-		e := newEnv(t, config{MaxTenants: most})
+		e := newShared(t, config{MaxTenants: most})
 		counters := NewCounters[string]()
 		for _, keys := range [][]string{{"a", "b"}, {"c"}} {
 			s := NewShard(e, host{})

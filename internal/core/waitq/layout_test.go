@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq/internal/core/pad"
 )
 
-// Every release reads waiting, which changes only when somebody waits: nothing
+// Every release reads waiting, which changes only when a producer waits: nothing
 // else may be on its line.
 func TestLayout(t *testing.T) {
 	var r Queue[string]

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Whoever got in without the wake-up that was on its way to him passes it on, to
-// the list that he was in and to nobody else.
+// A producer that got in without the wake-up that was on its way to it passes it on, to
+// the list that it was in and to no other.
 func TestLeavePassesOn(t *testing.T) {
 	for _, cause := range []Cause{Global, Tenant} {
 		inCrowd(t, func(c *crowd) {
@@ -106,7 +106,7 @@ func TestPass(t *testing.T) {
 			last := c.wait("b", "b", Tenant)
 			c.Released("b", 1)
 			c.wantWoken(map[Cause][]string{Global: {"3", "b"}, Tenant: {"b"}}[cause]...)
-			c.Pass(last) // there is nobody
+			c.Pass(last) // there is no other waiter
 			c.wantWoken()
 		})
 	}
@@ -128,7 +128,7 @@ func TestCauseChangePassesOn(t *testing.T) {
 	})
 }
 
-// The last of its tenant's line changes over: there is nobody to pass to.
+// The last of its tenant's line changes over: there is no waiter to pass it to.
 func TestCauseChangeOfTheLast(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
 		w := c.wait("1", "a", Tenant)
@@ -171,7 +171,7 @@ func TestPlaceInAnotherLine(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
 		early := c.wait("early", "a", Tenant)
 		c.wait("late", "x", Global)
-		c.Released("a", 0) // wakes nobody
+		c.Released("a", 0) // wakes no waiter
 		c.wantWoken()
 		c.Released("nobody", 0)
 		c.wantWoken()

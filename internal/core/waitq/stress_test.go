@@ -51,8 +51,8 @@ func (p *places) give(tenant int) {
 }
 
 // Many more producers than places, some of which give up: as long as places come
-// back, everybody gets his, and the places are all there in the end.
-func TestNobodyStarves(t *testing.T) {
+// back, each producer gets one, and the places are all there in the end.
+func TestNoProducerStarves(t *testing.T) {
 	const producers, rounds = 16, 150
 	for _, cause := range []Cause{Global, Tenant, Threshold} {
 		for _, capacity := range []int64{1, 3} {

@@ -59,7 +59,7 @@ type Waiter[K comparable] struct {
 	queued     bool // guarded by the Queue's mu, as are next, prev and cause
 }
 
-// Waiting reports whether anybody waits.
+// Waiting reports whether a producer waits.
 func (q *Queue[K]) Waiting() bool { return q.waiting.Load() != 0 }
 
 // Enter announces the producer ([P1]). It has to try again before it sleeps. A
@@ -97,7 +97,7 @@ func (q *Queue[K]) Leave(w *Waiter[K]) {
 	q.wakeList(q.listOf(w.tenant, w.cause), 1)
 }
 
-// Verdict is what Wait says.
+// Verdict is the result of Wait.
 type Verdict uint8
 
 // The verdicts.
@@ -170,7 +170,7 @@ func (q *Queue[K]) Pass(w *Waiter[K]) {
 	q.wakeList(q.listOf(w.tenant, w.cause), 1)
 }
 
-// WakeAll wakes everybody, for bad news.
+// WakeAll wakes all waiters, which find nothing: the scheduler is closed.
 func (q *Queue[K]) WakeAll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

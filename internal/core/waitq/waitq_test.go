@@ -84,7 +84,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// n places wake n of the scheduler's list and n of the tenant's, nobody of
+// n places wake n of the scheduler's list and n of the tenant's, none of
 // another tenant's, and the whole threshold list.
 func TestReleasedWakesPerLine(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
@@ -105,7 +105,7 @@ func TestReleasedWakesPerLine(t *testing.T) {
 
 func TestWakeAll(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
-		c.WakeAll() // nobody there
+		c.WakeAll() // no waiter
 		for _, name := range []string{"1", "2"} {
 			c.wait("g"+name, "x", Global)
 			c.wait("a"+name, "a", Tenant)
@@ -117,7 +117,7 @@ func TestWakeAll(t *testing.T) {
 	})
 }
 
-// Waiting counts the waiters in a list, and a tenant that nobody waits for has none.
+// Waiting counts the waiters in a list, and a tenant without waiters has none.
 func TestLinesAreForgotten(t *testing.T) {
 	inCrowd(t, func(c *crowd) {
 		if c.Waiting() {

@@ -166,7 +166,7 @@ func drawSetup(t *rapid.T) setup {
 		deadlines:    deadlines,
 		dropReenters: maybe(t, "OnDrop enqueues", false, true),
 	}
-	// After a panic OnDrop is called in goroutines of their own, in any order.
+	// After a panic OnDrop is called in other goroutines, in any order.
 	s.dropPanics = !s.dropReenters && maybe(t, "OnDrop panics", false, true)
 	return s
 }

@@ -12,7 +12,7 @@ import (
 const On = true
 
 // Hook decides what happens at a mark. Its methods are called by many goroutines
-// at once.
+// at the same time.
 type Hook interface {
 	// At is called before a step.
 	At(point string)

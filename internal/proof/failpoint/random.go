@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Random is a Hook that lets other goroutines run at one mark in so many, and
+// Random is a Hook that lets other goroutines run at one mark in this many, and
 // now and then for longer. The choices come from the runtime's generator: with
 // several processors a schedule cannot be repeated anyway.
 type Random struct{ OneIn int }

@@ -39,7 +39,7 @@ var Histories = []History{
 	{"cheap beside huge", [][]Burst{append(everywhere(1, math.MaxInt64), everywhere(50, 1)...)}},
 }
 
-// everywhere is tasks of so many tenants that some are on each of a few shards.
+// everywhere is tasks of the given number of tenants that some are on each of a few shards.
 func everywhere(tasks int, cost int64) (bursts []Burst) {
 	for tenant := range 16 {
 		bursts = append(bursts, Burst{tenant, tasks, cost})

@@ -8,7 +8,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Serve takes the given number of tasks, or a few less, with so many consumers,
+// Serve takes the given number of tasks, or a few less, with the given number of consumers,
 // and returns what their calls were given, and when. Tasks with a negative payload
 // are taken and not logged.
 func Serve[K comparable](s firq.Consumer[K, int], tasks, consumers, batch int) []Delivery {

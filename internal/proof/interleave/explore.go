@@ -23,7 +23,7 @@ type decision struct {
 }
 
 // Explore calls program once for each schedule of the goroutines that it starts, with
-// at most so many preemptions, or one fewer under -short; FIRQ_PREEMPTIONS=n adds
+// at most the given number of preemptions, or one fewer under -short; FIRQ_PREEMPTIONS=n adds
 // n. It stops at the first schedule that fails, and prints it. program must do the
 // same each time, apart from what its goroutines do in between. Not for parallel
 // tests.

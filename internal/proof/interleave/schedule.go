@@ -233,7 +233,7 @@ func (p *Schedule) Stuck(point string) {
 	}
 }
 
-// Processor implements failpoint.Hook: each goroutine has a processor of its own.
+// Processor implements failpoint.Hook: each goroutine has its own processor.
 func (p *Schedule) Processor() (int, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

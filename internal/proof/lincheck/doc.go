@@ -27,7 +27,7 @@
 // Nearly all pass. What does not is tried with what the contract leaves open:
 //
 //   - EnqueueBatch and DequeueBatch are one call after another, in order; with
-//     Relaxation.Batches an EnqueueBatch may take the places of several tasks at once.
+//     Relaxation.Batches an EnqueueBatch may take the places of several tasks in one step.
 //   - Enqueue takes its places at one instant and shows the task at a later one;
 //     the call that takes a task out gives back the tenant's place later, and the global one
 //     later still. Len counts such places, and those on the way between stripes.

@@ -91,7 +91,7 @@ type History struct {
 
 // Relaxation is what the contract leaves open and a core makes use of.
 type Relaxation struct {
-	// Turns: the turns of a dequeue that give nothing are at instants of their own;
+	// Turns: the turns of a dequeue that give nothing are at their own instants;
 	// a tenant may become active between two of them.
 	Turns bool
 	// Tickets: of Enqueues of one tenant that overlap, the one that is shown later

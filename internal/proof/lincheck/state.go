@@ -136,7 +136,7 @@ func (r *rules) reserveCredit(s *state, t int) bool {
 	return true
 }
 
-// publish lets consumers see the task. After Close it goes to OnDrop at once.
+// publish lets consumers see the task. After Close it goes to OnDrop immediately.
 func (r *rules) publish(s *state, id int) bool {
 	s.counters.Enqueued++
 	if s.swept && r.isClosed[id] { // else it has still to be cancelled

@@ -8,7 +8,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// batched: several tasks are taken in at once. The tenant is known, or they would come
+// batched: several tasks are taken in by one step. The tenant is known, or they would come
 // one by one.
 var batched = map[string]program{
 	"a batch and two consumers": {1, func(st *stage) {

@@ -46,7 +46,7 @@ func (st *stage) smallInbox(d *controller) bool {
 
 // joinsUnannounced: the lease holder drains a full inbox of a tenant that is in no
 // list. What is put in after the ring was read comes after a tenant that was announced
-// meanwhile.
+// in the same time.
 func joinsUnannounced(st *stage) {
 	d, restore := st.direct()
 	defer restore()

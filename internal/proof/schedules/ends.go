@@ -10,7 +10,7 @@ import (
 )
 
 // ending: Close and Shutdown against everything. What is accepted is delivered or
-// dropped, and nobody sleeps on.
+// dropped, and no consumer sleeps on.
 var ending = map[string]program{
 	"close and a task": {3, func(st *stage) {
 		st.build(config{})

@@ -25,7 +25,7 @@ var limits = map[string]program{
 		st.Run()
 		st.took(1)
 	}},
-	// Each goroutine has a processor of its own, so that credits move.
+	// Each goroutine has its own processor, so that credits move.
 	"room for two, and two come": {3, func(st *stage) {
 		st.build(config{MaxGlobal: 2})
 		st.Go("a", func() { st.enqueue("a", 1) })

@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// onShards returns a scheduler with so many shards, and a function that returns another
+// onShards returns a scheduler with the given number of shards, and a function that returns another
 // tenant of a shard each time.
 func onShards(t *testing.T, build Maker, cfg firq.Config[int, int]) (s sched, another func(shard int) int) {
 	t.Helper()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// counter is what Pool is instead of: one word for everybody.
+// counter is what Pool is instead of: one word for all callers.
 type counter struct{ left atomic.Int64 }
 
 func (c *counter) Take() bool {
@@ -52,7 +52,7 @@ func BenchmarkTakeGive(b *testing.B) {
 	})
 }
 
-// With one credit, which everybody wants: where the pool is at its worst.
+// With one credit, which all callers want: where the pool is at its worst.
 func BenchmarkScarce(b *testing.B) {
 	benchmark(b, 1, func(l limit, pb *testing.PB) {
 		for pb.Next() {

@@ -68,7 +68,7 @@ func (p *Pool) takeAll(n int) (got int) {
 	return got
 }
 
-// shut shuts all stripes, as so many credits are missing. Under mu.
+// shut shuts all stripes, because missing credits have still to come back. Under mu.
 func (p *Pool) shut(missing int) {
 	for i := range p.stripes {
 		failpoint.At("credit shut")

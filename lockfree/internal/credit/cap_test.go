@@ -76,7 +76,7 @@ func TestSetCapConcurrent(t *testing.T) {
 
 // Takers want all that they can get, while the capacity is set far below what is out;
 // and later, while all but one of what is out comes back. In the end as many are out as
-// the capacity says: more would mean that somebody got one above it, fewer that
+// the capacity says: more would mean that a call got one above it, fewer that
 // a call was refused that should have got one.
 func TestSetCapIsStrict(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
@@ -129,7 +129,7 @@ func TestSetCapIsStrict(t *testing.T) {
 	}
 }
 
-// together runs f n times at once.
+// together runs f n times concurrently.
 func together(n int, f func(g int)) {
 	var wg sync.WaitGroup
 	for g := range n {

@@ -20,7 +20,7 @@ const maxStripes = 64
 // filled from another one, a chunk at a time (escrow, O'Neil 1986).
 //
 // No call is refused while there is a credit: before Take says no, it has seen
-// all stripes empty at one instant (two equal looks at versioned words, nobody
+// all stripes empty at one instant (two equal looks at versioned words, no call
 // moving credits).
 //
 // The capacity can change; see SetCap.
@@ -33,7 +33,7 @@ type Pool struct {
 	mask    int
 
 	// Written by SetCap and settle, under mu and while moving is not 0, between two
-	// changes of the first stripe's version; read by everybody.
+	// changes of the first stripe's version; read by all calls.
 	cap  atomic.Int64
 	debt atomic.Int64 // credits that are out beyond cap; above 0 the pool is shut
 
@@ -165,9 +165,9 @@ func (p *Pool) look() (free, out int, sure bool) {
 		words[i] = p.stripes[i].word.Load()
 		free += int(words[i] & credits)
 	}
-	// Between the two looks, which are of the same words: whoever holds credits
+	// Between the two looks, which are of the same words: a call that holds credits
 	// in its hands at this instant is counted in moving, as is a call that changes cap and
-	// debt. If he begins after that, the first stripe has another version before
+	// debt. If it begins after that, the first stripe has another version before
 	// they change.
 	failpoint.At("credit moving?")
 	sure = p.moving.Load() == 0

@@ -73,7 +73,7 @@ func (p *Pool) wantFree(t wanter, want int) {
 	}
 }
 
-// Exactly the capacity can be taken, and with nobody else around Free is exact
+// Exactly the capacity can be taken, and without concurrent calls Free is exact
 // and sure at each step.
 func TestTakeGive(t *testing.T) {
 	eachShape(t, func(t *testing.T, p *Pool) {
@@ -218,7 +218,7 @@ func TestLookUnsureWhileMoving(t *testing.T) {
 }
 
 // A sum of several instants may be too large, as a credit that moves is counted twice:
-// what is told stays within the capacity, so that Len is never below 0.
+// the result stays within the capacity, so that Len is never below 0.
 func TestFreeStaysWithinTheCapacity(t *testing.T) {
 	p := newStriped(4, 2)
 	p.moving.Store(1) // no look is sure

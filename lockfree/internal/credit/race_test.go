@@ -56,9 +56,9 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// As many goroutines as credits, each holding at most one: whoever asks, there is
-// one for him, in some stripe or on its way there.
-func TestNobodyRefused(t *testing.T) {
+// As many goroutines as credits, each holding at most one: whichever asks, there is
+// one for it, in some stripe or on its way there.
+func TestNoCallIsRefused(t *testing.T) {
 	for _, processors := range []int{2, 8} {
 		for capacity := 1; capacity <= 4; capacity++ {
 			t.Run(fmt.Sprintf("capacity=%d/processors=%d", capacity, processors), func(t *testing.T) {

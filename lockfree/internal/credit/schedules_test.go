@@ -69,7 +69,7 @@ func TestSchedules(t *testing.T) {
 				sc.Errorf("%d have taken the only credit", got)
 			}
 		}},
-		// The one who takes moves a credit to its own stripe as well.
+		// The call that takes moves a credit to its own stripe as well.
 		"none, while a credit moves": {4, 2, func(sc *scene) {
 			none := false
 			sc.Go("idle", func() {})
@@ -161,7 +161,7 @@ func TestSchedulesCap(t *testing.T) {
 			sc.Go("taker", func() { sc.take() })
 			sc.Run()
 		}},
-		// The capacity is always more than what is out: nobody is told that there is none.
+		// The capacity is always more than what is out: no call may find that there is none.
 		"none, while the capacity changes": {3, 3, func(sc *scene) {
 			sc.must("first")
 			none := false

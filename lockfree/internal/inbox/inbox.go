@@ -12,7 +12,7 @@ import (
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
-// Inbox is the storage of a ring. A ticket, which the producer got elsewhere and nobody else
+// Inbox is the storage of a ring. A ticket, which the producer got elsewhere and no other one
 // has, is the right to one slot. After Vyukov's bounded queue, with two differences. The
 // consumer takes what is published even behind a slot whose producer is still at work (a
 // hole), so that a producer that was stopped in between hides only its own task. And a
@@ -130,7 +130,7 @@ func (b *Inbox[T]) Skip(k *Taker) {
 }
 
 // PutPlain writes a plain task, of a cost of at most drr.MostPlain, for the owner of the
-// ticket, who then calls Publish.
+// ticket, which then calls Publish.
 func (b *Inbox[T]) PutPlain(ticket uint32, payload *T, cost, enqueued int64) {
 	s := b.at(ticket)
 	s.Cost, s.Enqueued, s.Payload = uint32(cost), enqueued, *payload
@@ -237,7 +237,7 @@ func (b *Inbox[T]) hole(ticket uint32) bool {
 }
 
 // Holes reports whether one of the tickets from from on and before tail, the next
-// ticket, may be without its task yet. Anybody may ask; from has not been drawn
+// ticket, may be without its task yet. Any goroutine may ask; from has not been drawn
 // again (from+Size) since.
 func (b *Inbox[T]) Holes(from, tail uint32) bool {
 	for t := ring.Cut(from); ring.Distance(tail, t) > 0; t = ring.After(t) {

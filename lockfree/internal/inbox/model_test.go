@@ -250,7 +250,7 @@ func (w *twin) pass() error {
 	return nil
 }
 
-// compare asks whatever anybody may ask.
+// compare compares the answers of all methods that any goroutine may call.
 func (w *twin) compare() error {
 	n := len(w.tickets)
 	if got := w.index(w.k.Head()); got != w.head {

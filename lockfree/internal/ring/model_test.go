@@ -13,7 +13,7 @@ type ticketState uint8
 
 const (
 	open      ticketState = iota // drawn, not published
-	published                    // taken by nobody
+	published                    // not taken
 	taken                        // and Free was not called since: still looks published
 	gone                         // taken, and Free was called
 )
@@ -156,7 +156,7 @@ func (w *twin) free() error {
 	return nil
 }
 
-// compare asks whatever anybody may ask.
+// compare compares the answers of all methods that any goroutine may call.
 func (w *twin) compare() error {
 	n := len(w.m.tickets)
 	if got := w.index(w.r.Tail()); got != n {

@@ -79,7 +79,7 @@ func (r *MPSC[V]) Head() uint32 { return r.taker.Head() }
 func (r *MPSC[V]) Next(at *uint32, tail uint32) *V { return r.Slots.Next(&r.taker, at, tail) }
 
 // Free ends a pass: it hands the slots that were taken back to the producers, and
-// makes those that were taken behind a hole look unpublished. Until then everybody
+// makes those that were taken behind a hole look unpublished. Until then every caller
 // sees the values that were taken.
 func (r *MPSC[V]) Free() {
 	if r.taker.Behind() {
@@ -99,7 +99,7 @@ func (r *MPSC[V]) Version() uint64 {
 	return uint64(r.tail.Load()) + uint64(r.freed.Load()) + uint64(r.early.Load())
 }
 
-// Ready reports whether there is something to pop. Anybody may ask.
+// Ready reports whether there is something to pop. Any goroutine may ask.
 func (r *MPSC[V]) Ready() bool {
 	t, freed := r.Tail(), r.freed.Load()
 	return t != freed && r.Published(freed, t)

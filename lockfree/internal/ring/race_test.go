@@ -11,8 +11,8 @@ import (
 // patience is after what time a test gives up on values that do not come.
 const patience = 5 * time.Second
 
-// stamped is a value of the concurrent test: who put it in, which of his it is,
-// and the time on a common clock at which he set out.
+// stamped is a value of the concurrent test: its producer, its number there,
+// and the time on a common clock at which the producer began.
 type stamped struct {
 	producer, n int
 	begun       int64
@@ -94,7 +94,7 @@ func TestConcurrent(t *testing.T) {
 	})
 }
 
-// Ready may be asked by anybody, at any time, and a published value is seen.
+// Ready may be asked by any goroutine, at any time, and a published value is seen.
 func TestReadyConcurrent(t *testing.T) {
 	r := newRing[int](4, 1<<TicketBits-100)
 	const values = 5_000
@@ -120,7 +120,7 @@ func TestReadyConcurrent(t *testing.T) {
 		}
 	})
 	for n := int64(0); n < values; {
-		taken.Store(min(n+4, values)) // at most so many once this pass is over
+		taken.Store(min(n+4, values)) // at most this many once this pass is over
 		n += int64(len(pass(r)))
 		taken.Store(n)
 		runtime.Gosched()

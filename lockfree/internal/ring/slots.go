@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Slots is the storage of MPSC. A ticket, which nobody else has, is the right to one slot.
+// Slots is the storage of MPSC. A ticket, which no other producer has, is the right to one slot.
 // After Vyukov's bounded queue, with one difference: the consumer takes what is published
 // even behind a slot whose producer is still at work (a hole), so that a producer that was
 // stopped in between hides only its own value.
@@ -143,7 +143,7 @@ func (s *Slots[V]) Hide(k *Taker) {
 }
 
 // Published reports whether there is a published value among these tickets that
-// was not hidden. Anybody may ask.
+// was not hidden. Any goroutine may ask.
 func (s *Slots[V]) Published(from, tail uint32) bool {
 	for t := from & ticketMask; Distance(tail, t) > 0; t = After(t) {
 		if s.at(t).seq.Load() == t+1 {

@@ -1,62 +1,12 @@
 package lockfree
 
 import (
-	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/internal/core/clock"
-	"github.com/firq-go/firq/internal/core/cpu"
-	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 	"github.com/firq-go/firq/lockfree/internal/inbox"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
-// put takes the lease, drains the inbox, and queues the task itself: also when the
-// inbox stays full because a producer was stopped between ticket and publishing.
-// It reports done false if the tenant was forgotten or filled up meanwhile. The
-// task's ticket is acquired.
-func (sh *shard[K, T]) put(t *tenant[K, T], task *drr.Task[T], conf *serve.TenantConfig) (done bool, err error) {
-	sh.lock()
-	defer sh.unlock()
-	crowded := !t.behind // else its only slot may have been free
-	sh.drainAll(t)
-	if crowded {
-		sh.emptyAndGrow(t)
-	} else {
-		sh.flush()
-	}
-	t.settle()
-	t.direct.Add(1) // see tenant.full
-	defer t.direct.Add(1)
-	for {
-		w := t.word.Load()
-		if w&deadBit != 0 || w&roomBit == 0 {
-			return false, nil
-		}
-		failpoint.At("put place")
-		if t.word.CompareAndSwap(w, w-roomUnit) {
-			break
-		}
-	}
-	if _, err := sh.s.takeCredit(1, cpu.Hint()); err != nil {
-		t.word.Add(roomUnit)
-		sh.s.env.Waiters.Released(t.Key, 1)
-		if task.Ticket != nil {
-			task.Ticket.Abandon()
-		}
-		return true, err
-	}
-	if conf != nil && t.Len() == 0 {
-		t.note(conf)
-	}
-	if task.Due != clock.Never {
-		sh.s.sawDeadline()
-	}
-	sh.takeIn() // tenants that were announced before the task had its credit goes first
-	sh.push(t, task)
-	return true, nil
-}
-
-// The outcomes of take.
+// The outcomes of reserve.
 const (
 	ticketTaken = iota
 	tenantFull  // no place left
@@ -64,9 +14,9 @@ const (
 	tenantDead  // look it up again
 )
 
-// take draws up to n tickets of the inbox, one after the other, and takes as many places of
+// reserve draws up to n tickets of the inbox, one after the other, and takes as many places of
 // the tenant: [E1]. It returns the word that it drew them from.
-func (t *tenant[K, T]) take(n int) (w uint64, places, took int) {
+func (t *tenant[K, T]) reserve(n int) (w uint64, places, took int) {
 	for {
 		w = t.word.Load()
 		switch {
@@ -114,7 +64,7 @@ func (s *Scheduler[K, T]) publishVoid(t *tenant[K, T], ticket uint32, n int) {
 	}
 	last := publishAll(box, ticket, n)
 	failpoint.At("void released")
-	s.env.Waiters.Released(t.Key, n)
+	s.shared.Waiters.Released(t.Key, n)
 	failpoint.At("void polled?")
 	if t.word.Load()&polledBit == 0 {
 		t.shard.announce(t, last) // so that it is drained, and the tenant known
