@@ -18,7 +18,7 @@ const (
 	ended
 )
 
-// turn says whether a hand may run an actor's messages.
+// turn says whether a worker may run an actor's messages.
 type turn uint8
 
 const (
@@ -33,7 +33,7 @@ type actor struct {
 	mail  list      // of normal priority; mu
 	in    uint64    // messages accepted, except for those that left unhandled; mu
 	out   uint64    // messages whose handler was started, except for those of batch; mu
-	batch *batch    // messages that the hand with the turn has taken, nil: none; mu
+	batch *batch    // messages that the worker with the turn has taken, nil: none; mu
 	spare *envelope // of an empty pack, while it has a turn or waits for one; mu
 	used  int64     // finish tag: processor time by weight; guarded by the turn
 	set   *settings
@@ -41,7 +41,7 @@ type actor struct {
 	name  string
 	x     *extra        // nil until it is needed; set under mu
 	start any           // func(*Ctx) (S, error) of a supervised actor; nil: there is no other incarnation; mu
-	done  chan struct{} // made for whoever asks; mu
+	done  chan struct{} // made for the first caller of ended; mu
 	// state of the incarnation, of the type that kind says; written with the
 	// turn and under mu, so either suffices to read it.
 	state any
@@ -50,47 +50,47 @@ type actor struct {
 	up             *actor // parent; immutable once the actor has it
 	older, younger *actor // the siblings started before and after it; System.tree
 
-	mean     int32       // ns per message, a moving average; guarded by the turn
-	crowded  atomic.Bool // packing tells may pay; written under mu
-	life     life        // mu
-	turn     turn        // mu
-	doomed   bool        // it ends after the handlers in progress; mu
-	draining bool        // it ends when its mailbox is worked off; mu
-	recycle  bool        // its supervisor wants the incarnation to end; mu
-	nudged   bool        // it has to look at its children: it supervises them, or waits for their end; mu
-	orphaned bool        // it is no longer a child; System.tree
-	ending   bool        // the children of the incarnation are being ended; guarded by the turn
+	mean        int32       // ns per message, a moving average; guarded by the turn
+	batching    atomic.Bool // packing tells may pay; written under mu
+	life        life        // mu
+	turn        turn        // mu
+	terminating bool        // it ends after the handlers in progress; mu
+	draining    bool        // it ends when its mailbox is worked off; mu
+	restarting  bool        // its supervisor wants the incarnation to end; mu
+	nudged      bool        // it has to look at its children: it supervises them, or waits for their end; mu
+	orphaned    bool        // it is no longer a child; System.tree
+	ending      bool        // the children of the incarnation are being ended; guarded by the turn
 }
 
 // extra is the state that only few actors have. The actor's mu guards all fields that
 // do not say otherwise.
 type extra struct {
-	lines       *[7]list // by priority, except for normal
-	back        list     // messages taken back from the stash: they go first
-	stash       list
-	room        []*roomer
-	beyond      uint64                 // messages that wait and do not count in the limit
-	readers     int                    // read-only handlers in progress
-	owed        int64                  // processor time of read-only handlers, not charged yet
-	suspended   int                    // handlers that wait and have given up the turn
-	holders     []*Ctx                 // all handlers that readers and suspended count
-	resume      []*Ctx                 // handlers that want the turn back, first come first served
-	pool        *pool                  // of a Dedicated actor; set before it is used
-	gone        bool                   // done is closed
-	err         error                  // why it ends, or has ended
-	fail        error                  // why the incarnation failed
-	abandoned   bool                   // an abandoned handler still has the state: no last words
-	watchers    watchers               // of this actor
-	watches     map[watchKey]*Watching // of this incarnation
-	incarnation uint64                 // counts those that have ended
-	timers      map[*Timer]struct{}
-	goUp        bool  // the supervisor wants the next incarnation
-	rises       bool  // and that incarnation is starting, or has started
-	final       error // the failure, of a sibling or the supervisor, for which it is taken down
-	delay       backoff
-	together    bool // it is restarted with siblings, one by one, the oldest first
-	sup         *supervisor
-	last        *actor // youngest child; System.tree
+	lines           *[7]list // by priority, except for normal
+	back            list     // messages taken back from the stash: they go first
+	stash           list
+	room            []*roomer
+	exempt          uint64                 // messages that wait and do not count in the limit
+	readers         int                    // read-only handlers in progress
+	owed            int64                  // processor time of read-only handlers, not charged yet
+	suspended       int                    // handlers that wait and have given up the turn
+	holders         []*Ctx                 // all handlers that readers and suspended count
+	resume          []*Ctx                 // handlers that want the turn back, first come first served
+	pool            *pool                  // of a Dedicated actor; set before it is used
+	gone            bool                   // done is closed
+	err             error                  // why it ends, or has ended
+	fail            error                  // why the incarnation failed
+	abandoned       bool                   // an abandoned handler still has the state: no last words
+	watchers        watchers               // of this actor
+	watches         map[watchKey]*Watching // of this incarnation
+	incarnation     uint64                 // counts those that have ended
+	timers          map[*Timer]struct{}
+	startRequested  bool  // the supervisor wants the next incarnation
+	startBegun      bool  // and that incarnation is starting, or has started
+	final           error // the failure, of a sibling or the supervisor, for which it is taken down
+	delay           backoff
+	restartsInGroup bool // it is restarted with siblings, one by one, the oldest first
+	sup             *supervisor
+	last            *actor // youngest child; System.tree
 }
 
 func (a *actor) sys() *System { return a.set.sys }
@@ -123,9 +123,9 @@ func (a *actor) runnable() bool {
 		return false
 	}
 	if a.due() { // but messages that a suspended handler may wait for come before that
-		return a.atRest() || a.x.suspended > 0 && a.life == alive && !a.doomed && a.head() != nil
+		return a.atRest() || a.x.suspended > 0 && a.life == alive && !a.terminating && a.head() != nil
 	}
-	return a.life == alive && !a.doomed && a.head() != nil
+	return a.life == alive && !a.terminating && a.head() != nil
 }
 
 // atRest reports whether no handler but the one with the turn is in progress. The
@@ -138,12 +138,12 @@ func (a *actor) due() bool {
 	switch {
 	case a.life == starting || a.life == ended:
 		return false
-	case a.doomed || a.life == failed:
+	case a.terminating || a.life == failed:
 		return !a.ending || a.nudged
-	case a.recycle:
+	case a.restarting:
 		return !a.ending || a.nudged
 	case a.life == down:
-		return a.x.goUp
+		return a.x.startRequested
 	case a.draining && a.spent():
 		return !a.ending || a.nudged
 	}
@@ -177,7 +177,7 @@ func (a *actor) pool() *pool {
 }
 
 // release gives up the turn: to a handler that wants it back, to the run queue, or to
-// nobody.
+// no goroutine.
 func (a *actor) release() {
 	a.cur.Store(nil)
 	failpoint.At("release")
@@ -206,7 +206,7 @@ func (a *actor) releaseLocked() bool {
 	return false
 }
 
-// dropped takes back a turn that no hand will take, because the pool is closed. A handler
+// dropped takes back a turn that no worker will take, because the pool is closed. A handler
 // that Close does not wait for may want that turn.
 func (a *actor) dropped() {
 	a.mu.Lock()

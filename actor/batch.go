@@ -6,20 +6,20 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// batch is the pack that a hand has taken out of a mailbox under one lock. The hand owns each of
+// batch is the pack that a worker has taken out of a mailbox under one lock. The worker owns each of
 // the pack's tells once it has claimed it; until then the tell counts as waiting. A goroutine that
 // changes what the actor is to do next recalls the rest, under the actor's mu.
 type batch struct {
-	e     *envelope    // of the pack; written under the actor's mu, while nobody can recall
+	e     *envelope    // of the pack; written under the actor's mu, while no goroutine can recall
 	p     *pack        // as e
 	n     int          // tells of it; as e
-	left  int          // how many the hand may still claim
+	left  int          // how many the worker may still claim
 	begun atomic.Int32 // claimed; recalled or more: there is no batch
 }
 
 const recalled = 1 << 30
 
-// claim claims the next message for the hand; false: the hand has claimed as many as it may,
+// claim claims the next message for the worker; false: the worker has claimed as many as it may,
 // or the rest was recalled.
 func (b *batch) claim() bool {
 	failpoint.At("claim")
@@ -58,7 +58,7 @@ func (a *actor) recall() {
 	a.out += uint64(begun)
 	if int(begun) < b.n {
 		b.p.done += begun
-		b.p.torn = true
+		b.p.shared = true
 		a.mail.pushFront(b.e)
 	}
 	b.e, b.p = nil, nil
@@ -75,10 +75,10 @@ func (a *actor) handled() uint64 {
 // waits is how many messages wait. The caller holds a.mu.
 func (a *actor) waits() uint64 { return a.in - a.handled() }
 
-// several handles tells of the batch until the hand may claim no more, or the rest was
+// runBatch handles tells of the batch until the worker may claim no more, or the rest was
 // recalled. The Ctx stays valid from message to message, as if the next handler had got it
 // immediately. lost: as with serve.
-func (w *hand) several(a *actor, e *envelope, of bundle, state any, t *tally) (lost bool) {
+func (w *worker) runBatch(a *actor, e *envelope, of bundle, state any, t *tally) (lost bool) {
 	b, c, p := &w.batch, w.ctx, of.packed()
 	c.hold = holdTurn
 	first, n := p.at, b.n
@@ -99,12 +99,12 @@ func (w *hand) several(a *actor, e *envelope, of bundle, state any, t *tally) (l
 		}
 		w.empty = e
 	}
-	return lost // and the hand's next step under the actor's mu ends the batch
+	return lost // and the worker's next step under the actor's mu ends the batch
 }
 
 // keep leaves the pack that w has emptied to the next sender. The caller holds
 // a.mu and has the turn.
-func (w *hand) keep(a *actor) {
+func (w *worker) keep(a *actor) {
 	if e := w.empty; e != nil && a.spare == nil {
 		a.spare, w.empty = e, nil
 	}

@@ -60,7 +60,7 @@ func numbers(from, to int) (all []int) {
 	return all
 }
 
-// Messages that a hand has taken and not begun count as waiting: in Len, in Stats, for the limit.
+// Messages that a worker has taken and not begun count as waiting: in Len, in Stats, for the limit.
 func TestBatchCounts(t *testing.T) {
 	limit(t, 20e9)
 	s := newSys(t, Config{Slice: time.Hour, Handoff: -1})

@@ -38,7 +38,7 @@ func TestBlockingHandlersHoldNoSlot(t *testing.T) {
 	})
 }
 
-// A slot is taken only if fewer goroutines compute than slots have a handler, and only if somebody waits.
+// A slot is taken only if fewer goroutines compute than slots have a handler, and only if an actor waits.
 func TestTakeBlocked(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 2, Handoff: -1})
@@ -61,7 +61,7 @@ func TestTakeBlocked(t *testing.T) {
 		}
 		synctest.Wait()
 		if s.pool.waits() || s.takeBlocked() || s.Stats().Handoffs != 1 {
-			t.Errorf("somebody waits, or a second slot was taken: %d", s.Stats().Handoffs)
+			t.Errorf("an actor waits, or a second slot was taken: %d", s.Stats().Handoffs)
 		}
 		if sl, _, started := s.pool.oldest(); started != 1 || sl.owner.Load().at.name != "young" {
 			t.Error("the slot of the younger handler was taken")
@@ -74,7 +74,7 @@ func TestTakeBlocked(t *testing.T) {
 	})
 }
 
-// The same by what the runtime tells, on real processors.
+// The same on real processors, with the numbers that the runtime gives.
 func TestBlockingHandlersAreSeen(t *testing.T) {
 	m := newMeter()
 	if m == nil {
@@ -151,7 +151,7 @@ func TestBlockingIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// Where the runtime does not tell who computes, time alone decides, and earlier; in a bubble it decides as ever.
+// Where the runtime does not tell which goroutines compute, time alone decides, and earlier; in a bubble it decides as ever.
 func TestSee(t *testing.T) {
 	s := newSys(t, Config{Handoff: -1})
 	s.see(&meter{})

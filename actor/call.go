@@ -13,7 +13,7 @@ const (
 	taken                  // its handler runs
 	replying               // the handler that answers it writes the result
 	answered
-	left // nobody waits for it any more
+	left // its caller waits no more
 )
 
 // call is the part of a message with a reply that does not know its types. The goroutine
@@ -51,7 +51,7 @@ func (s *System) waiter() *waiter {
 	return &waiter{make(chan struct{}, 1)}
 }
 
-// taken is called under the actor's mu by the hand that is going to run the handler in c.
+// taken is called under the actor's mu by the worker that is going to run the handler in c.
 func (f *call) taken(c *Ctx) bool {
 	f.by.Store(c) // before the call is taken: a caller that leaves looks for c
 	if f.st.CompareAndSwap(waiting, taken) {
@@ -262,7 +262,7 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 	if err = s.waitsFor(c, &k.f); err != nil {
 		return res, a.refused(k.drop(s, err))
 	}
-	if err = a.post(&k.envelope, c, sent); err == errWait {
+	if err = a.post(&k.envelope, c, fromSender); err == errWait {
 		s.noWait(c, &k.f)
 		if err = a.waitRoom(ctx, c, &k.envelope); err == nil {
 			if dead := s.waitsFor(c, &k.f); dead != nil && k.f.leave(dead) {

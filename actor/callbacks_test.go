@@ -133,7 +133,7 @@ type entrance struct {
 	byClose bool // Close runs the callback, so it waits
 }
 
-// starter is a state that has callbacks of an ordeal where it is told to.
+// starter is a state that has callbacks of an ordeal where its message asks for it.
 type starter struct {
 	box
 	begun func() error

@@ -28,7 +28,7 @@ func TestCloseLeavesNoWaiter(t *testing.T) {
 	close(free)
 }
 
-// The same where a reader has been in the way.
+// The same if a reader had the turn.
 func TestCloseLeavesNoWaiterBehindReaders(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{Slots: 2})

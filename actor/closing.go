@@ -33,7 +33,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 	}
 	if c != nil { // of another System
 		f := &call{to: s.root, ends: true}
-		f.st.Store(taken) // nobody may end it
+		f.st.Store(taken) // no other goroutine may end it
 		if err := s.waitsFor(c, f); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 	}
 	s.gently.Store(true)
 	for k := s.youngest(s.root); k != nil; k = s.youngest(s.root) {
-		k.doom(nil)
+		k.terminate(nil)
 		select {
 		case <-s.rootNudge:
 		case <-s.stopped:
@@ -158,7 +158,7 @@ func (s *System) Close() error {
 func (s *System) endChildren(a *actor, c *Ctx) {
 	for k := s.youngest(a); k != nil; k = s.youngest(a) {
 		k.mu.Lock()
-		k.doomed = true // it gets no more children from now on
+		k.terminating = true // it gets no more children from now on
 		if x := k.extra(); x.err == nil && k.life != ended {
 			x.err = ErrStopped
 		}

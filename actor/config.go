@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/worker"
+	firqworker "github.com/firq-go/firq/worker"
 )
 
 // Defaults of Config.
@@ -19,7 +19,7 @@ const (
 	DefaultHandoff    = 10 * time.Millisecond
 	DefaultMailbox    = 65_536
 
-	unseenHandoff = time.Millisecond // default where the runtime does not tell who computes
+	unseenHandoff = time.Millisecond // default where the runtime does not tell which goroutines compute
 
 	maxSlots  = 1 << 16
 	maxWeight = 1 << 20
@@ -67,7 +67,7 @@ type Config struct {
 	// Its panics are logged. nil: dead letters are logged.
 	OnDeadLetter func(DeadLetter)
 	// OnTimeout is called for each handler that has run for its timeout, in every mode,
-	// on a goroutine of its own. Its panics are logged. nil: the timeout is logged.
+	// on its own goroutine. Its panics are logged. nil: the timeout is logged.
 	OnTimeout func(SlowHandler)
 
 	// Profile sets pprof labels on the goroutine of each handler while the handler runs:
@@ -108,17 +108,17 @@ type Mailbox struct {
 }
 
 // TimeoutMode says what happens when a handler has run for its timeout.
-type TimeoutMode = worker.TimeoutMode
+type TimeoutMode = firqworker.TimeoutMode
 
 // The modes of WithTimeout and WithHandlerTimeout.
 const (
 	// Warn calls Config.OnTimeout and nothing else.
-	Warn = worker.Warn
+	Warn = firqworker.Warn
 	// Cancel cancels the handler's Ctx too.
-	Cancel = worker.Cancel
+	Cancel = firqworker.Cancel
 	// Stop abandons the handler: its caller gets ErrTimeout, and the actor goes on
 	// with a new incarnation, or ends if it has no supervisor.
-	Stop = worker.Stop
+	Stop = firqworker.Stop
 )
 
 // Reentrancy says which messages an actor handles while one of its handlers waits in
@@ -192,7 +192,7 @@ func (s *System) log(level slog.Level, text string, args ...any) {
 		to = slog.Default()
 	}
 	s.apart(func() {
-		defer func() { _ = recover() }() // nobody is left to be told
+		defer func() { _ = recover() }() // there is no hook left to report it to
 		to.Log(context.Background(), level, text, args...)
 	})
 }

@@ -38,7 +38,7 @@ type Ctx struct {
 
 	// The handler's goroutine.
 	sys    *System
-	w      *hand // nil: the goroutine is not the System's
+	w      *worker // nil: the goroutine is not the System's
 	acct   *account
 	child  *Ctx // for calls on this goroutine
 	once   bool // start is Value's
@@ -67,7 +67,7 @@ type Ctx struct {
 	run    uint64                  // counts handlers with timeouts
 }
 
-// hold is what a handler has of its actor.
+// hold says whether a handler has its actor's turn, reads, or waits.
 type hold uint8
 
 const (
@@ -76,7 +76,7 @@ const (
 	holdNothing // it waits, or was abandoned
 )
 
-// outcome is what a handler has asked for by its Ctx.
+// outcome collects what a handler has requested through its Ctx.
 type outcome struct {
 	stashed bool
 	stop    bool // c.Stop
@@ -154,7 +154,7 @@ func (c *Ctx) ended() error {
 	return nil
 }
 
-// Deadline is that of the call that is served, or of a timeout with Cancel.
+// Deadline returns the deadline of the call that is served, or of a timeout with Cancel.
 func (c *Ctx) Deadline() (time.Time, bool) {
 	c.mu.Lock()
 	std, b, due := c.std, c.base, c.due

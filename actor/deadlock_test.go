@@ -48,7 +48,7 @@ func TestDeadlockOfOneChain(t *testing.T) {
 				t.Fatal(st)
 			}
 			books(t, s)
-			for _, r := range refs { // nobody is stuck
+			for _, r := range refs { // no actor is stuck
 				if _, err := do.Call(within(t), r, get); err != nil {
 					t.Fatal(err)
 				}
@@ -146,7 +146,7 @@ func TestCrossingCallChains(t *testing.T) {
 }
 
 // While an actor waits, an ordinary message runs with Full and not with the others.
-func TestWhoRunsMeanwhile(t *testing.T) {
+func TestMessagesDuringAWait(t *testing.T) {
 	limit(t, 20e9)
 	for _, r := range []Reentrancy{None, CallChain, Full} {
 		bubble(t, func(t *testing.T) {

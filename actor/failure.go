@@ -24,18 +24,18 @@ func (a *actor) fail(m *method, why error, gone bool) {
 		a.life, x.fail = failed, why
 	}
 	x.abandoned = x.abandoned || gone
-	if !a.doomed && !a.restartable() { // nobody will restart it
-		a.doomed, x.err = true, why
+	if !a.terminating && !a.restartable() { // no supervisor will restart it
+		a.terminating, x.err = true, why
 	}
 	var chain *envelope
-	if a.doomed {
+	if a.terminating {
 		chain = a.empty()
 		a.evictRoom(ErrStopped)
 	} else if x.suspended > 0 {
 		chain = a.refuseChain()
 	}
-	final := a.doomed
-	waits := x.suspended > 0 && !a.doomed // until now, calls that these wait for could be served
+	final := a.terminating
+	waits := x.suspended > 0 && !a.terminating // until now, calls that these wait for could be served
 	a.mu.Unlock()
 	a.deadLetters(chain, ErrStopped)
 	if waits {

@@ -35,7 +35,7 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 	k.f.caller.Store(c)
 	k.f.to, k.f.ctx, k.f.many = a, base(ctx, c), make(chan struct{})
 	s.mark(c, &k.f)
-	if err = a.post(&k.envelope, c, sent); err == errWait {
+	if err = a.post(&k.envelope, c, fromSender); err == errWait {
 		err = a.waitRoom(ctx, c, &k.envelope)
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ var exitWays = map[string]func(){
 }
 
 // Close ends everything and returns, however the last words end: those of actors, of their
-// children, and of some of them only. A caller of Close meanwhile gets an answer, too.
+// children, and of some of them only. A caller waiting during Close gets an answer, too.
 func TestCloseEndsWithoutLastWords(t *testing.T) {
 	for name, exit := range exitWays {
 		t.Run(name, func(t *testing.T) {

@@ -27,11 +27,11 @@ var (
 )
 
 type regOp struct {
-	kind byte // add, told (an add that nobody waits for), read, crash
+	kind byte // add, told (an add without a reply), read, crash
 	by   int
 }
 
-// registerModel: a crash makes the number 0; the answer to an add that was told is not known.
+// registerModel: a crash makes the number 0; the result of a told add is not known.
 var registerModel = porcupine.Model{
 	Init: func() any { return 0 },
 	Step: func(state, input, output any) (bool, any) {
@@ -78,7 +78,7 @@ func TestHistories(t *testing.T) {
 					in := regOp{by: 1 + rnd.IntN(9)}
 					ctx := patient // through the mailbox
 					if rnd.IntN(2) == 0 {
-						ctx = context.Background() // on this goroutine, if nobody else is there
+						ctx = context.Background() // on this goroutine, if no other goroutine has the turn
 					}
 					op.Call = now()
 					var err error

@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// canInline reports whether a call may run on its caller's goroutine: nobody could
+// canInline reports whether a call may run on its caller's goroutine: no message could
 // tell the difference, or the method says that it may.
 func canInline(ctx context.Context, m *method, a *actor, c *Ctx) bool {
 	set := a.set
@@ -39,7 +39,7 @@ func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
 		return nil
 	}
 	s := a.sys()
-	if a.turn != idle || a.life != alive || a.doomed || a.draining || a.nudged || a.recycle ||
+	if a.turn != idle || a.life != alive || a.terminating || a.draining || a.nudged || a.restarting ||
 		a.in != a.out || a.x != nil && (a.x.readers > 0 || a.x.suspended > 0) || s.closed.Load() || c == nil && s.shutting.Load() {
 		a.mu.Unlock()
 		return nil

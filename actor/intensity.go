@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// restart is one that a supervisor has begun.
+// restart records a restart that a supervisor has begun.
 type restart struct {
 	at   time.Time
 	of   *actor        // nil: of a group

@@ -23,15 +23,16 @@ func (a *actor) restartable() bool {
 // again reports whether there is a way to make another incarnation. The caller holds a.mu.
 func (a *actor) again() bool { return a.start != nil || a.kind == nil }
 
-// doom lets the actor end after the handlers in progress. Waiting messages become dead letters.
-func (a *actor) doom(why error) {
+// terminate ends the actor permanently, after the handlers in progress. Waiting messages become
+// dead letters.
+func (a *actor) terminate(why error) {
 	failpoint.At("doom")
 	a.mu.Lock()
-	if a.life == ended || a.doomed {
+	if a.life == ended || a.terminating {
 		a.mu.Unlock()
 		return
 	}
-	a.doomed = true
+	a.terminating = true
 	a.extra().err = why
 	chain := a.empty()
 	a.evictRoom(ErrStopped)
@@ -43,7 +44,7 @@ func (a *actor) doom(why error) {
 	}
 }
 
-// step does what the actor's life has to do next; the caller has the turn, and no
+// step takes the next step of the actor's life; the caller has the turn, and no
 // handler is in progress. c is for user code.
 func (a *actor) step(c *Ctx) {
 	failpoint.At("step")
@@ -51,21 +52,21 @@ func (a *actor) step(c *Ctx) {
 	a.mu.Lock()
 	x := a.extra()
 	a.nudged = false
-	final := a.doomed || a.draining && a.life == alive && a.spent()
+	final := a.terminating || a.draining && a.life == alive && a.spent()
 	switch {
-	case a.kind == nil && !final && a.life == alive && !a.recycle:
+	case a.kind == nil && !final && a.life == alive && !a.restarting:
 		a.mu.Unlock()
 		x.sup.step()
 		return
-	case a.life == down && !final && !a.recycle:
-		up := x.goUp
-		x.goUp, x.rises = false, x.rises || up
+	case a.life == down && !final && !a.restarting:
+		up := x.startRequested
+		x.startRequested, x.startBegun = false, x.startBegun || up
 		a.mu.Unlock()
 		if up {
-			a.renew(c)
+			a.restart(c)
 		}
 		return
-	case !final && a.life != failed && !a.recycle:
+	case !final && a.life != failed && !a.restarting:
 		a.mu.Unlock()
 		return
 	}
@@ -78,15 +79,15 @@ func (a *actor) step(c *Ctx) {
 	a.ending = true
 	a.mu.Unlock()
 	if !final && a.kind == nil {
-		if !x.sup.downAll(why) {
+		if !x.sup.endAll(why) {
 			return
 		}
 	} else if k := s.youngest(a); k != nil {
 		if a.kind == nil {
 			x.sup.end()
 		}
-		k.doom(s.parentEnd()) // and its end nudges this one
-		if !a.up.ends() {     // else it has looked at all descendants when it came to a
+		k.terminate(s.parentEnd()) // and its end nudges this one
+		if !a.up.ends() {          // else it has looked at all descendants when it came to a
 			k.unwait()
 		}
 		return
@@ -109,7 +110,7 @@ func (a *actor) ends() bool {
 	return a.ending
 }
 
-// close runs the last words of an incarnation and lets its state go.
+// close runs Stop of an incarnation's state, its last words, and drops the state.
 func (a *actor) close(c *Ctx, why error) {
 	failpoint.At("close")
 	s := a.sys()
@@ -173,22 +174,22 @@ func (a *actor) rest() {
 		return
 	}
 	why, was := x.fail, a.life == failed
-	a.life, a.ending, a.recycle, x.fail = down, false, false, nil
-	x.goUp = false // the supervisor may have wanted it more than once
-	x.rises = false
+	a.life, a.ending, a.restarting, x.fail = down, false, false, nil
+	x.startRequested = false // the supervisor may have wanted it more than once
+	x.startBegun = false
 	x.back.takeAllFront(&x.stash)
 	a.mu.Unlock()
 	failpoint.At("is down")
 	a.up.x.sup.isDown(a, why, was)
 }
 
-// renew starts the next incarnation.
-func (a *actor) renew(c *Ctx) {
+// restart starts the next incarnation.
+func (a *actor) restart(c *Ctx) {
 	s := a.sys()
 	x := a.x
 	if x.sup != nil {
-		a.raised()
-		x.sup.fresh()
+		a.becomeAlive()
+		x.sup.startAll()
 		a.up.x.sup.isUp(a)
 		return
 	}
@@ -199,12 +200,12 @@ func (a *actor) renew(c *Ctx) {
 		a.fail(c.m.Load(), err, false)
 		return
 	}
-	a.raised()
+	a.becomeAlive()
 	a.up.x.sup.isUp(a)
 }
 
-// raised makes an actor alive, unless Close has ended it meanwhile.
-func (a *actor) raised() {
+// becomeAlive makes an actor alive, unless Close has ended it in between.
+func (a *actor) becomeAlive() {
 	failpoint.At("raised")
 	a.mu.Lock()
 	if a.life != ended {
@@ -220,7 +221,7 @@ func (s *System) restarted(a *actor) {
 	}
 }
 
-// finish ends an actor permanently. Its children have ended, and its last words are said.
+// finish ends an actor permanently, after its children and its last words.
 func (a *actor) finish() {
 	failpoint.At("finish")
 	s := a.sys()

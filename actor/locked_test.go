@@ -18,7 +18,7 @@ func blocked(t *testing.T, function string) {
 			}
 		}
 	}
-	t.Fatalf("nobody waits for a lock in %s", function)
+	t.Fatalf("no goroutine waits for a lock in %s", function)
 }
 
 // A get that has chosen a shard, and finds under its lock that another get has taken the head,
@@ -47,8 +47,8 @@ func TestShardsLookAgain(t *testing.T) {
 	}
 }
 
-// A hand that goes to sleep looks at the queue once more, because a goroutine that puts an entry in
-// meanwhile finds no sleeper.
+// A worker that goes to sleep looks at the queue once more, because a goroutine that puts an entry in
+// between the two finds no sleeper.
 func TestPopLooksAgain(t *testing.T) {
 	for _, slots := range []int{1, 8} {
 		limit(t, 20e9)

@@ -14,16 +14,16 @@ type envelope struct {
 	in         *list
 	m          *method
 	run        runner
-	call       *call  // nil: nobody waits for a reply
+	call       *call  // nil: no caller waits for a reply
 	from       *actor // its sender, in a System of actortest
-	beyond     bool   // the limit of the mailbox does not matter, nor does its policy; actor.mu
+	exempt     bool   // the limit of the mailbox does not matter, nor does its policy; actor.mu
 }
 
 // runner is the part of a message that knows its types.
 type runner interface {
 	exec(c *Ctx, state any) // runs the handler; calls c.returned as soon as that is over
 	request() any
-	free() bool     // nobody uses the message any more; true: its envelope is for the method's pool
+	free() bool     // the message is no longer in use; true: its envelope is for the method's pool
 	bundle() bundle // nil: it is a message by itself
 }
 
@@ -77,29 +77,29 @@ func (l *list) takeAll(from *list) {
 var errWait = errors.New("actor: wait for room")
 
 // posting says how a message comes.
-type posting uint8
+type origin uint8
 
 const (
-	sent   posting = iota // by a sender
-	rung                  // by a timer
-	beyond                // by the System: the limit does not matter
+	fromSender origin = iota // by a sender
+	fromTimer                // by a timer
+	fromSystem               // by the System: the limit does not matter
 )
 
 // post puts a message into the mailbox, and schedules the actor if it was idle. c is the
 // handler that sends; nil: none.
-func (a *actor) post(e *envelope, c *Ctx, how posting) error {
+func (a *actor) post(e *envelope, c *Ctx, from origin) error {
 	s := a.sys()
 	if s.shuffle != nil && c != nil {
 		e.from = c.a.Load()
 	}
 	failpoint.At("post")
 	a.mu.Lock()
-	if err := a.closed(e.call, c, how); err != nil {
+	if err := a.closed(e.call, c, from); err != nil {
 		a.mu.Unlock()
 		return err
 	}
 	var evicted *envelope
-	if how != beyond && a.full() {
+	if from != fromSystem && a.full() {
 		switch a.set.box.Policy {
 		case firq.Wait:
 			a.mu.Unlock()
@@ -114,13 +114,13 @@ func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 		evicted.unlink()
 		a.lose()
 	}
-	if how == beyond {
-		e.beyond = true
-		a.extra().beyond++
+	if from == fromSystem {
+		e.exempt = true
+		a.extra().exempt++
 	}
 	a.put(e)
-	if how == sent {
-		a.crowd(e)
+	if from == fromSender {
+		a.noteBatchable(e)
 	}
 	wake := a.wake()
 	a.mu.Unlock()
@@ -134,12 +134,12 @@ func (a *actor) post(e *envelope, c *Ctx, how posting) error {
 }
 
 // closed says why the actor takes no message now. The caller holds a.mu.
-func (a *actor) closed(f *call, c *Ctx, how posting) error {
+func (a *actor) closed(f *call, c *Ctx, from origin) error {
 	s := a.sys()
 	switch {
-	case a.life == ended || a.doomed || a.draining || s.closed.Load():
+	case a.life == ended || a.terminating || a.draining || s.closed.Load():
 		return ErrStopped
-	case how == sent && s.shutting.Load() && (c == nil || c.sys != s):
+	case from == fromSender && s.shutting.Load() && (c == nil || c.sys != s):
 		return ErrStopped
 	case a.life == failed && f != nil && f.inChain && a.x.suspended > 0:
 		return a.x.fail // its caller keeps the failed incarnation from ending
@@ -200,7 +200,7 @@ func (a *actor) head() (e *envelope) {
 	switch {
 	case x == nil:
 		return a.mail.first
-	case a.recycle && a.atRest():
+	case a.restarting && a.atRest():
 		return nil // what waits is the next incarnation's
 	case x.suspended > 0 && (a.set.reent == CallChain || a.due()):
 		a.each(func(l *list) bool {
@@ -221,7 +221,7 @@ func (a *actor) head() (e *envelope) {
 // supervisor takes it down after those handlers, only the calls that they may wait for come
 // before that. The caller holds a.mu.
 func (a *actor) passes(e *envelope) bool {
-	return a.set.reent == Full && !a.recycle || e.call != nil && (e.call.inChain || a.set.reent == Full)
+	return a.set.reent == Full && !a.restarting || e.call != nil && (e.call.inChain || a.set.reent == Full)
 }
 
 // victim returns the message that makes room for one of priority p: the oldest or
@@ -239,7 +239,7 @@ func (a *actor) victim(p firq.Priority) *envelope {
 		if a.set.box.Policy == firq.DropNewest {
 			e, next = l.last, func(e *envelope) *envelope { return e.prev }
 		}
-		for e != nil && e.beyond {
+		for e != nil && e.exempt {
 			e = next(e)
 		}
 		if e != nil {
@@ -254,14 +254,14 @@ func (a *actor) counted() uint64 {
 	if a.x == nil {
 		return a.waits()
 	}
-	return a.waits() - a.x.beyond
+	return a.waits() - a.x.exempt
 }
 
 // uncount is called when e leaves the mailbox. If it is put aside, it counts. The caller holds a.mu.
 func (a *actor) uncount(e *envelope) {
-	if e.beyond {
-		e.beyond = false
-		a.x.beyond--
+	if e.exempt {
+		e.exempt = false
+		a.x.exempt--
 	}
 }
 

@@ -19,7 +19,7 @@ func newMeter() *meter {
 	return m
 }
 
-// others returns how many goroutines other than the caller's run or wait for a processor: about so many, as
+// others returns how many goroutines other than the caller's run or wait for a processor: approximately, as
 // the runtime counts without stopping any, and counts a processor that looks for a goroutine too. It costs
 // some 100 ns, and allocates nothing.
 func (m *meter) others() int {

@@ -27,7 +27,7 @@ type method struct {
 	prio     firq.Priority
 	readOnly bool
 	inline   bool
-	tells    sync.Pool // *envelope of a letter, and of others behind it, by next
+	tells    sync.Pool // *envelope of a tellOf, and of others behind it, by next
 	bundles  sync.Pool // *packOf[S, Req, Res]
 	bulk     int       // room of a pack; 0: tells are not packed
 }
@@ -97,20 +97,20 @@ func (m *method) check() {
 	}
 }
 
-// letter is a message that nobody waits for.
-type letter[S, Req, Res any] struct {
+// tellOf is a message without a reply, with its request.
+type tellOf[S, Req, Res any] struct {
 	envelope
 	of  *Method[S, Req, Res]
 	req Req
 }
 
-// letter returns a letter without a request. The other letters that the pool has given with
-// it go back to this processor's part of the pool, which costs less than fetching each letter
-// from another processor's part.
-func (m *Method[S, Req, Res]) letter() *letter[S, Req, Res] {
+// newTell returns a tell without a request. The other tells that the pool has given with it go
+// back to this processor's part of the pool, which costs less than fetching each of them from
+// another processor's part.
+func (m *Method[S, Req, Res]) newTell() *tellOf[S, Req, Res] {
 	e, _ := m.tells.Get().(*envelope)
 	if e == nil {
-		l := &letter[S, Req, Res]{of: m}
+		l := &tellOf[S, Req, Res]{of: m}
 		l.m, l.run = &m.method, l
 		return l
 	}
@@ -118,17 +118,17 @@ func (m *Method[S, Req, Res]) letter() *letter[S, Req, Res] {
 		e.next = nil
 		m.tells.Put(more)
 	}
-	return e.run.(*letter[S, Req, Res])
+	return e.run.(*tellOf[S, Req, Res])
 }
 
-func (l *letter[S, Req, Res]) exec(c *Ctx, state any) {
+func (l *tellOf[S, Req, Res]) exec(c *Ctx, state any) {
 	s, _ := state.(S)
 	_, _ = l.of.fn(s, c, l.req)
 	c.returned()
 }
-func (l *letter[S, Req, Res]) request() any   { return l.req }
-func (l *letter[S, Req, Res]) bundle() bundle { return nil }
-func (l *letter[S, Req, Res]) free() bool {
+func (l *tellOf[S, Req, Res]) request() any   { return l.req }
+func (l *tellOf[S, Req, Res]) bundle() bundle { return nil }
+func (l *tellOf[S, Req, Res]) free() bool {
 	var zero Req
 	l.req = zero
 	return true

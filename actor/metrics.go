@@ -9,7 +9,7 @@ import "time"
 type Metrics interface {
 	// Turn: a turn of an actor has ended. It handled that many messages and used that
 	// much processor time, after it had waited that long for a slot. The handler of a ReadOnly
-	// message is a turn of its own. A turn with a handler that was abandoned ends when that returns.
+	// message counts as a turn. A turn with a handler that was abandoned ends when that returns.
 	Turn(kind string, messages int, used, waited time.Duration, why TurnEnd)
 	// Timeout: a handler has run for its timeout.
 	Timeout(kind, method string, mode TimeoutMode)

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// grown is an actor of the model's tree: it starts children and ends as it is told.
+// grown is an actor of the model's tree: it starts children and ends as its messages say.
 type grown struct{ handled int }
 
 var errWhy = errors.New("why")
@@ -46,7 +46,7 @@ func grow(p Parent, s sprout) (Ref[*grown], error) {
 	return Spawn(sup, s.name, func(*Ctx) (*grown, error) { return &grown{}, nil })
 }
 
-// node is what the model knows of an actor.
+// node is an actor in the model.
 type node struct {
 	ref     Ref[*grown]
 	kind    byte

@@ -31,12 +31,12 @@ func (s *System) watch() {
 }
 
 // monitorSlots takes slots away from handlers that block, or compute for long, while others
-// wait, as the Go runtime does with processors. It sleeps while nobody waits. Where it looks in
+// wait, as the Go runtime does with processors. It sleeps while no actor waits. Where it looks in
 // vain again and again, as beside handlers that compute, entries wake it each millisecond at most.
 func (s *System) monitorSlots() {
 	t := time.NewTimer(0)
 	defer t.Stop()
-	vain := 0 // since it has taken a slot
+	inVain := 0 // since it has taken a slot
 	for {
 		select {
 		case <-s.stopped:
@@ -45,16 +45,16 @@ func (s *System) monitorSlots() {
 		}
 		for look := true; look; look = s.pool.waits() {
 			if s.takeBlocked() {
-				vain = 0
+				inVain = 0
 				continue
 			}
 			step := max(s.cfg.Handoff/2, 1)
 			if s.busy != nil {
-				vain++
+				inVain++
 				step = min(step, lookAfter)
-				s.awake.Store(vain > patience)
+				s.awake.Store(inVain > patience)
 			}
-			if vain <= patience && !s.pool.waits() {
+			if inVain <= patience && !s.pool.waits() {
 				break
 			}
 			t.Reset(step)
@@ -68,7 +68,7 @@ func (s *System) monitorSlots() {
 			s.takeLate()
 		}
 		s.awake.Store(false)
-		if s.pool.waits() { // an entry that came meanwhile has woken no slot
+		if s.pool.waits() { // an entry that came in between has woken no slot
 			s.watch()
 		}
 	}
@@ -168,7 +168,7 @@ func (p *pool) takeAway(sl *slot, since int64, blocked bool) bool {
 
 // tellBlocked logs, once for each method, that the handler which is over has blocked with a
 // slot that others waited for.
-func (w *hand) tellBlocked() {
+func (w *worker) tellBlocked() {
 	if !w.blocked.Swap(false) {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 
 const nameShards = 64
 
-// names are the actors by name: a map in parts, each with a lock of its own.
+// names are the actors by name: a map in parts, each with its own lock.
 type names struct {
 	seed   maphash.Seed
 	made   atomic.Uint64

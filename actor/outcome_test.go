@@ -21,7 +21,7 @@ var (
 )
 
 // What a start, Started or last words ask for by their Ctx concerns their own actor, and never
-// the next one that is handled with the same Ctx, on a hand or on a caller's goroutine.
+// the next one that is handled with the same Ctx, on a worker or on a caller's goroutine.
 func TestWhatALifeAsksFor(t *testing.T) {
 	nothing := func(*Ctx) error { return nil }
 	parts := map[string]func(ask func(*Ctx) error) (start, started, last func(*Ctx) error){

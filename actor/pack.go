@@ -16,13 +16,13 @@ const (
 // pack holds tells of one method that wait one behind the other in a mailbox: they share one
 // place in the list, and their requests lie side by side in memory. A sender appends to the
 // pack at the end of the list. The actor's mu guards n and done. A request belongs to its
-// sender until n counts it; after that it belongs to the hand that has the pack in a batch, or
+// sender until n counts it; after that it belongs to the worker that has the pack in a batch, or
 // to the goroutine that has taken the pack out.
 type pack struct {
-	n    int32 // tells
-	done int32 // how many of them were handled
-	at   int32 // the one in progress; only the hand uses it
-	torn bool  // a hand may still look at what it had claimed before the rest was recalled
+	n      int32 // tells
+	done   int32 // how many of them were handled
+	at     int32 // the one in progress; only the worker uses it
+	shared bool  // a worker may still use a request that it had claimed before the rest was recalled
 }
 
 func (p *pack) waits() int { return int(p.n - p.done) }
@@ -51,10 +51,10 @@ func (m *method) pack(bulk int) {
 	}
 }
 
-// packs reports whether tells of m may be packed. They may not if it matters when each of them
+// batchable reports whether tells of m may be packed. They may not if it matters when each of them
 // is taken: because each has a timeout, senders wait for its place or would evict it, other
 // messages come in while its handler waits, or actortest chooses an order.
-func (a *actor) packs(m *method) bool {
+func (a *actor) batchable(m *method) bool {
 	set := a.set
 	return m.bulk > 0 && set.timeout == 0 && set.slowAfter == 0 &&
 		set.reent == None && set.box.Policy == firq.Reject && set.sys.shuffle == nil
@@ -66,11 +66,11 @@ func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) 
 	a.mu.Lock()
 	last := a.mail.last
 	if last == nil && a.turn != busy || last != nil && last.m != &m.method {
-		a.crowded.Store(false)
+		a.batching.Store(false)
 		a.mu.Unlock()
 		return false, false
 	}
-	if p := m.open(a, last); p != nil && !a.full() && a.closed(nil, c, sent) == nil {
+	if p := m.open(a, last); p != nil && !a.full() && a.closed(nil, c, fromSender) == nil {
 		p.reqs[p.n] = req
 		if p.n++; p.n == 1 {
 			a.spare = nil
@@ -85,7 +85,7 @@ func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) 
 		return true, false
 	}
 	a.mu.Unlock()
-	return false, a.packs(&m.method)
+	return false, a.batchable(&m.method)
 }
 
 // open returns a pack with room: the last in the mailbox, or else the spare one. The caller
@@ -114,8 +114,8 @@ func (m *Method[S, Req, Res]) newPack(req Req) *packOf[S, Req, Res] {
 	return p
 }
 
-// exec runs the handlers of the tells that c's hand can claim from the pack, as long as nothing
-// has to be done between two of them. The hand has already claimed the first.
+// exec runs the handlers of the tells that c's worker can claim from the pack, as long as nothing
+// has to be done between two of them. The worker has already claimed the first.
 func (p *packOf[S, Req, Res]) exec(c *Ctx, state any) {
 	s, _ := state.(S)
 	b := &c.w.batch
@@ -146,14 +146,14 @@ func (p *packOf[S, Req, Res]) free() bool { p.clear(); return false }
 // single returns tell i of the pack as a separate message, and forgets it here.
 func (p *packOf[S, Req, Res]) single(i int32) *envelope {
 	var zero Req
-	l := p.of.letter()
+	l := p.of.newTell()
 	l.req, p.reqs[i] = p.reqs[i], zero
 	return &l.envelope
 }
 
-// discard gives back a pack that is in no list. One that is torn is left to the collector.
+// discard gives back a pack that is in no list. A shared one is left to the collector.
 func (p *packOf[S, Req, Res]) discard() {
-	if p.torn {
+	if p.shared {
 		return
 	}
 	clear(p.reqs[p.done:p.n])
@@ -185,14 +185,14 @@ func (a *actor) deadPack(b bundle, why error) {
 	b.discard()
 }
 
-// crowd notes that packing tells may pay, if e is behind another message of its method, or
-// comes while a hand is at work. The caller holds a.mu and has put e in.
-func (a *actor) crowd(e *envelope) {
-	if p := e.prev; p != nil && p.m != e.m || p == nil && a.turn != busy || a.crowded.Load() {
+// noteBatchable notes that packing tells may pay, if e is behind another message of its method, or
+// comes while a worker has the turn. The caller holds a.mu and has put e in.
+func (a *actor) noteBatchable(e *envelope) {
+	if p := e.prev; p != nil && p.m != e.m || p == nil && a.turn != busy || a.batching.Load() {
 		return
 	}
-	if a.packs(e.m) {
-		a.crowded.Store(true)
+	if a.batchable(e.m) {
+		a.batching.Store(true)
 	}
 }
 
@@ -209,7 +209,7 @@ func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) erro
 		return err
 	}
 	var e *envelope
-	if m.bulk > 0 && a.crowded.Load() {
+	if m.bulk > 0 && a.batching.Load() {
 		done, pack := m.join(a, c, req)
 		if done {
 			return nil
@@ -219,11 +219,11 @@ func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) erro
 		}
 	}
 	if e == nil {
-		l := m.letter()
+		l := m.newTell()
 		l.req = req
 		e = &l.envelope
 	}
-	if err = a.post(e, c, sent); err == errWait {
+	if err = a.post(e, c, fromSender); err == errWait {
 		err = a.waitRoom(ctx, c, e)
 	}
 	if err != nil {

@@ -185,8 +185,8 @@ func TestPackEnds(t *testing.T) {
 	books(t, s)
 }
 
-// A pack whose rest was recalled is not used again as long as a hand may look at it: when its
-// handler returns, the hand clears the request that it has claimed, and in a reused pack that
+// A pack whose rest was recalled is not used again as long as a worker may look at it: when its
+// handler returns, the worker clears the request that it has claimed, and in a reused pack that
 // would be the request of another message.
 func TestTornPack(t *testing.T) {
 	limit(t, 20e9)

@@ -16,7 +16,7 @@ const (
 )
 
 // pool is some slots and the queue of actors that wait for one. A System has one, and
-// each Dedicated actor has one of its own.
+// each Dedicated actor has its own.
 type pool struct {
 	sys    *System
 	locked bool // each of its goroutines stays on one thread
@@ -27,7 +27,7 @@ type pool struct {
 
 	mu     sync.Mutex
 	idle   []*slot
-	spares []*hand
+	spares []*worker
 	closed bool
 }
 
@@ -36,7 +36,7 @@ type pool struct {
 type slot struct {
 	pool  *pool
 	mu    sync.Mutex // held to take it from its owner, and by the owner to set since
-	owner atomic.Pointer[hand]
+	owner atomic.Pointer[worker]
 	since atomic.Int64          // the message in progress was started about then; 0: none is
 	next  atomic.Pointer[actor] // waits for this slot
 	short atomic.Bool           // the actor that has it has short handlers
@@ -73,7 +73,7 @@ func (p *pool) pass(sl *slot) {
 		return
 	}
 	p.mu.Unlock()
-	w := &hand{pool: p, give: make(chan *slot, 1)}
+	w := &worker{pool: p, give: make(chan *slot, 1)}
 	w.ctx = p.sys.newCtx()
 	w.ctx.w, w.ctx.acct = w, &w.acct
 	go w.loop(sl)
@@ -108,7 +108,7 @@ func (p *pool) ready(a *actor, c *Ctx) {
 // That is so when the actor is ahead of the virtual time, and is ahead by at least a slice or
 // the slot has been passed from one actor to the next for a slice. So the queue waits for a
 // slice at most, as it does for a turn.
-func (p *pool) takeNext(w *hand, sl *slot) *actor {
+func (p *pool) takeNext(w *worker, sl *slot) *actor {
 	a := sl.next.Load()
 	if a != nil {
 		failpoint.At("take next")
@@ -169,7 +169,7 @@ func (p *pool) wake(now int64) bool {
 // pop waits for the entry that is to go next; false: the pool is closed. It returns none
 // if w has lost its slot since its last handler: else the slot would have two goroutines
 // that wait for it to be woken.
-func (p *pool) pop(w *hand, sl *slot) (entry, bool) {
+func (p *pool) pop(w *worker, sl *slot) (entry, bool) {
 	for {
 		if !p.q.any() || p.sys.shuffle != nil {
 			for i := 0; i < spins && !p.q.any(); i++ {

@@ -21,7 +21,7 @@ func resting(t *testing.T, p *pool) {
 	}
 }
 
-// The monitor takes no slot whose handler has just finished, and a hand that has lost the slot
+// The monitor takes no slot whose handler has just finished, and a worker that has lost the slot
 // gets no actor: otherwise the slot would be among the sleepers twice.
 func TestSlotIsTakenFromHandlersOnly(t *testing.T) {
 	s := newSys(t, Config{Slots: 1, Handoff: time.Hour})
@@ -35,13 +35,13 @@ func TestSlotIsTakenFromHandlersOnly(t *testing.T) {
 	}
 	sl.since.Store(0)
 
-	if e, ok := p.pop(&hand{pool: p}, sl); !ok || e.a != nil {
-		t.Errorf("somebody without a slot got %v, %t", e, ok)
+	if e, ok := p.pop(&worker{pool: p}, sl); !ok || e.a != nil {
+		t.Errorf("a worker without a slot got %v, %t", e, ok)
 	}
 	resting(t, p) // the slot sleeps once
 }
 
-// A slot that is taken from a handler goes to another hand, and there is still just one when the
+// A slot that is taken from a handler goes to another worker, and there is still just one when the
 // handler has ended.
 func TestSlotIsPassedOn(t *testing.T) {
 	s := newSys(t, Config{Slots: 1, Handoff: time.Hour})
@@ -77,7 +77,7 @@ func TestTakeNext(t *testing.T) {
 		used, passedOn int64
 		others, goesOn bool
 	}{
-		{"nobody waits", 5 * s.slice, 5 * s.slice, false, true},
+		{"no actor waits", 5 * s.slice, 5 * s.slice, false, true},
 		{"it has used less", 0, 5 * s.slice, true, true},
 		{"a little ahead", s.slice - 1, s.slice - 1, true, true},
 		{"a slice ahead", s.slice, 0, true, false},
@@ -85,7 +85,7 @@ func TestTakeNext(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := &pool{sys: s, q: s.newQueue(1)}
-			w, sl, a := &hand{pool: p, now: 7 + c.passedOn, took: 7}, &slot{pool: p}, &actor{used: c.used}
+			w, sl, a := &worker{pool: p, now: 7 + c.passedOn, took: 7}, &slot{pool: p}, &actor{used: c.used}
 			if c.others {
 				p.q.put(entry{a: new(actor)})
 			}
@@ -110,7 +110,7 @@ func TestTakeNext(t *testing.T) {
 	}
 }
 
-// A hand whose slot was taken away between two turns neither runs the actor that waits for
+// A worker whose slot was taken away between two turns neither runs the actor that waits for
 // the slot nor stamps the slot with the start of a handler: only the new owner does either. (A
 // time that was left behind once made the monitor take the slot from an owner that slept. The
 // slot then had two owners, and in the end none.)
@@ -123,14 +123,14 @@ func TestLostBetweenTurns(t *testing.T) {
 	}
 	p, sl := &s.pool, s.pool.slots[0]
 	eventually(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.idle) == 1 })
-	w := &hand{pool: p, give: make(chan *slot, 1), ctx: s.newCtx()}
-	w.slot.Store(sl) // which another hand owns
+	w := &worker{pool: p, give: make(chan *slot, 1), ctx: s.newCtx()}
+	w.slot.Store(sl) // which another worker owns
 	r.a.mu.Lock()
 	r.a.turn = ready
 	r.a.mu.Unlock()
 	sl.next.Store(r.a)
 	if !w.turns(sl) || sl.next.Load() != r.a {
-		t.Error("a hand has run what waits for a slot that it does not have")
+		t.Error("a worker has run what waits for a slot that it does not have")
 	}
 	if w.stamp(sl, 7) || sl.since.Load() != 0 {
 		t.Errorf("since %d", sl.since.Load())
@@ -148,15 +148,15 @@ func TestLostBetweenTurns(t *testing.T) {
 	s.dropCtx(w.ctx)
 }
 
-// A hand that loses its slot to the monitor while it takes the actor that waits for that slot
-// leaves the actor to hands that have a slot.
+// A worker that loses its slot to the monitor while it takes the actor that waits for that slot
+// leaves the actor to workers that have a slot.
 func TestLostBeforeNext(t *testing.T) {
 	s := newSys(t, Config{Slots: 1, Handoff: time.Hour})
 	sl := &slot{}
 	q := &hookedQueue{queue: s.newQueue(1)}
-	p := &pool{sys: s, q: q, closed: true} // nobody gets the slot
+	p := &pool{sys: s, q: q, closed: true} // no worker gets the slot
 	sl.pool = p
-	w, other, a := &hand{pool: p, now: 9}, &hand{pool: p}, new(actor)
+	w, other, a := &worker{pool: p, now: 9}, &worker{pool: p}, new(actor)
 	sl.owner.Store(w)
 	sl.since.Store(7)
 	sl.next.Store(a)
@@ -196,7 +196,7 @@ func TestGoexitOfAbandoned(t *testing.T) {
 	s := newSys(t, Config{Slots: 1})
 	r := must(t, s, "", Value(&counter{}))
 	resting(t, &s.pool)
-	w := &hand{pool: &s.pool, give: make(chan *slot, 1), ctx: s.newCtx()}
+	w := &worker{pool: &s.pool, give: make(chan *slot, 1), ctx: s.newCtx()}
 	defer s.dropCtx(w.ctx)
 	a := r.a
 	a.mu.Lock()
@@ -205,14 +205,14 @@ func TestGoexitOfAbandoned(t *testing.T) {
 	w.at = a
 	a.cur.Store(w.ctx)
 	w.ctx.st.Store(abandoned)
-	w.gone()
+	w.giveBack()
 	a.mu.Lock()
 	if a.turn != busy || a.cur.Load() != w.ctx {
 		t.Errorf("turn %d", a.turn)
 	}
 	a.mu.Unlock()
 	w.ctx.st.Store(stale) // a hook has called Goexit: only gone can give the turn back
-	w.gone()
+	w.giveBack()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.turn != idle || a.cur.Load() != nil {

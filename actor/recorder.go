@@ -101,7 +101,7 @@ func (r *Recorder) Refused(kind string, why error) { r.kind(kind).refused[refusa
 // Handoff counts a slot that was taken from a handler that computed for too long.
 func (r *Recorder) Handoff() { r.handoffs.Add(1) }
 
-// Recorded is what a Recorder has counted so far. Everything but Abandoned only grows.
+// Recorded holds the counts of a Recorder so far. All but Abandoned only grow.
 // A turn is counted when it is over, which is a moment after its last message was
 // handled, and perhaps after its actor has ended.
 type Recorded struct {
@@ -111,7 +111,7 @@ type Recorded struct {
 	Waited   *hist.Snapshot  // how long actors waited for a slot, one sample per turn
 }
 
-// KindRecord is what a Recorder has counted for one kind of actors.
+// KindRecord holds the counts of a Recorder for one kind of actors.
 type KindRecord struct {
 	Kind      string
 	Turns     map[string]uint64 // by TurnEnd.String

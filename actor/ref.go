@@ -64,7 +64,7 @@ func (r Ref[S]) Stop(ctx context.Context) error { return r.a.stop(ctx) }
 // letters.
 func (r Ref[S]) Kill() {
 	if r.a != nil {
-		r.a.doom(ErrStopped)
+		r.a.terminate(ErrStopped)
 	}
 }
 

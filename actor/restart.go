@@ -10,10 +10,10 @@ import (
 type phase uint8
 
 const (
-	calm    phase = iota
-	taking        // it takes children down, the youngest first
-	backing       // it waits for the end of the backoff
-	raising       // it starts them, the oldest first
+	calm        phase = iota
+	endingSet         // it takes children down, the youngest first
+	backingOff        // it waits for the end of the backoff
+	startingSet       // it starts them, the oldest first
 )
 
 // supervisor is the part of an actor that is a Supervisor. step runs in the actor's turn;
@@ -32,12 +32,12 @@ type supervisor struct {
 	phase  phase
 	recent []restart // oldest first
 	set    []*actor  // children that are being restarted, oldest first
-	up     int       // of set, while taking, or falling: those from here on were taken down
-	// falling are the children, oldest first, while the supervisor itself is taken down.
-	falling []*actor
-	why     error
-	delay   backoff
-	round   uint64
+	up     int       // of set, or of ending: the incarnations from here on have ended
+	// ending holds the children, oldest first, while the supervisor's own incarnation ends.
+	ending []*actor
+	why    error
+	delay  backoff
+	round  uint64
 }
 
 // event: a child has failed, and is down or has ended.
@@ -47,13 +47,13 @@ type event struct {
 	younger []*actor // siblings, where the child has ended and is none of the children any more
 }
 
-// isDown is told that a child has no incarnation any more.
+// isDown notes that a child has no incarnation any more.
 func (p *supervisor) isDown(a *actor, why error, failed bool) {
 	p.mu.Lock()
 	over := p.over
 	p.mu.Unlock()
 	if over {
-		a.doom(p.a.sys().parentEnd())
+		a.terminate(p.a.sys().parentEnd())
 		return
 	}
 	if failed {
@@ -76,15 +76,15 @@ func (p *supervisor) end() {
 	s := p.a.sys()
 	for _, k := range s.children(p.a) {
 		if k.lifeNow() == down {
-			k.doom(s.parentEnd())
+			k.terminate(s.parentEnd())
 		}
 	}
 }
 
-// isUp is told that a child has a new incarnation.
+// isUp notes that a child has a new incarnation.
 func (p *supervisor) isUp(*actor) { p.a.nudge() }
 
-// gone is told that a child has ended. fail is set if the child ended because it failed
+// gone notes that a child has ended. fail is set if the child ended because it failed
 // and its state cannot be made again.
 func (p *supervisor) gone(a *actor, fail error) {
 	if fail == nil || p.v.Strategy == OneForOne {
@@ -130,30 +130,30 @@ func (p *supervisor) step() {
 			if !p.failure(e) {
 				return
 			}
-		case taking:
-			if !p.take() {
+		case endingSet:
+			if !p.endNext() {
 				return
 			}
-		case backing:
+		case backingOff:
 			p.mu.Lock()
 			over := p.rang == p.round
 			p.mu.Unlock()
 			if !over {
 				return
 			}
-			p.phase = raising
-		case raising:
+			p.phase = startingSet
+		case startingSet:
 			if e, ok := p.event(); ok {
 				p.phase = calm
 				if !p.failure(e) {
 					return
 				}
 				if p.phase == calm {
-					p.phase = raising // nothing has come of it, and others are still to be started
+					p.phase = startingSet // nothing has come of it, and others are still to be started
 				}
 				continue
 			}
-			if !p.raise() {
+			if !p.startNext() {
 				return
 			}
 		}
@@ -183,7 +183,7 @@ func (p *supervisor) failure(e event) bool {
 	p.why = e.why
 	p.logRestart(e.child, n+1)
 	if alone {
-		p.later(r.wait, func() { e.child.raise() })
+		p.later(r.wait, func() { e.child.requestStart() })
 		return true
 	}
 	found := false
@@ -195,11 +195,11 @@ func (p *supervisor) failure(e event) bool {
 	for _, k := range p.a.sys().children(p.a) {
 		found = found || k == e.child
 		if k == e.child || p.v.Strategy == OneForAll || p.v.Strategy == RestForOne && found || was[k] {
-			k.together(true)
+			k.setInGroup(true)
 			set = append(set, k)
 		}
 	}
-	p.set, p.up, p.phase = set, len(set), taking
+	p.set, p.up, p.phase = set, len(set), endingSet
 	p.unwaitStarts()
 	return true
 }
@@ -213,12 +213,12 @@ func (p *supervisor) later(d time.Duration, f func()) {
 	p.a.sys().later(d, f)
 }
 
-// take takes down the youngest of the set that is up; true: all are down.
-func (p *supervisor) take() bool {
-	if !fall(p.set, &p.up, p.why) {
+// endNext ends the youngest incarnation of the set that is up; true: all are down.
+func (p *supervisor) endNext() bool {
+	if !endYoungest(p.set, &p.up, p.why) {
 		return false
 	}
-	p.phase = backing
+	p.phase = backingOff
 	p.unwaitStarts() // of those that were down before
 	p.round++
 	round := p.round
@@ -235,48 +235,48 @@ func (p *supervisor) take() bool {
 	return true
 }
 
-// raise starts the oldest of the set that is down; true: none is.
-func (p *supervisor) raise() bool {
+// startNext starts the oldest of the set that is down; true: none is.
+func (p *supervisor) startNext() bool {
 	for len(p.set) > 0 {
 		k := p.set[0]
 		if k.lifeNow() == down {
-			k.raise()
+			k.requestStart()
 			return false
 		}
 		if l := k.lifeNow(); l == failed {
-			k.takeDown(p.why) // for its handlers, which must not wait for those that come up after it
-			return false      // it comes down again, and says so
+			k.endIncarnation(p.why) // for its handlers, which must not wait for those that come up after it
+			return false            // it comes down again, and says so
 		}
-		k.together(false)
+		k.setInGroup(false)
 		p.set = p.set[1:]
 	}
 	p.set, p.phase = nil, calm
 	return true
 }
 
-// downAll takes all children down because the supervisor has failed, or is taken down
-// itself; false: it waits for one of them.
-func (p *supervisor) downAll(why error) bool {
-	if p.falling == nil {
-		p.falling = p.a.sys().children(p.a) // there will be no more of them before fresh
-		p.up = len(p.falling)
+// endAll ends the incarnations of all children because that of the supervisor ends; false: one of
+// them is still up.
+func (p *supervisor) endAll(why error) bool {
+	if p.ending == nil {
+		p.ending = p.a.sys().children(p.a) // no child is added before startAll
+		p.up = len(p.ending)
 	}
-	if !fall(p.falling, &p.up, why) {
+	if !endYoungest(p.ending, &p.up, why) {
 		return false
 	}
-	p.falling = nil
+	p.ending = nil
 	return true
 }
 
-// fall takes down the youngest of the list that is up; true: all are down. Those from up on have
-// been taken down. But the end of a backoff may have raised one of them again, so that the last look
-// is at all.
-func fall(list []*actor, up *int, why error) bool {
+// endYoungest ends the youngest incarnation of the list that is up; true: all are down. It goes on
+// from up, as those behind it have ended. But the end of a backoff may have started one of them again,
+// so the last look is at all.
+func endYoungest(list []*actor, up *int, why error) bool {
 	for last := *up == 0; ; last = true {
 		for ; *up > 0; *up-- {
 			k := list[*up-1]
 			if l := k.lifeNow(); l != down && l != ended {
-				k.takeDown(why)
+				k.endIncarnation(why)
 				return false
 			}
 		}
@@ -287,8 +287,8 @@ func fall(list []*actor, up *int, why error) bool {
 	}
 }
 
-// fresh starts all children, as if the supervisor had just been made.
-func (p *supervisor) fresh() {
+// startAll starts all children, as if the supervisor had just been made.
+func (p *supervisor) startAll() {
 	p.mu.Lock()
 	p.events = nil
 	p.round++
@@ -297,10 +297,10 @@ func (p *supervisor) fresh() {
 	p.set = p.a.sys().children(p.a)
 	for _, k := range p.set {
 		k.mu.Lock()
-		k.extra().delay, k.x.together = backoff{}, true
+		k.extra().delay, k.x.restartsInGroup = backoff{}, true
 		k.mu.Unlock()
 	}
-	p.phase = raising
+	p.phase = startingSet
 	p.unwaitStarts()
 	p.a.nudge()
 }

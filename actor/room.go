@@ -75,7 +75,7 @@ func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 		return r.err
 	}
 	failpoint.At("leave room")
-	if !a.leaveRoom(r) { // the message was let in or refused meanwhile
+	if !a.leaveRoom(r) { // the message was let in or refused in between
 		return r.err
 	}
 	return err
@@ -84,7 +84,7 @@ func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 // queueForRoom makes r wait for room, unless it would wait for itself. in: there is room, and
 // the message of r is in the mailbox. c, which may be nil, is the handler that sends.
 //
-// Whether r waits in vain depends on who waits before it. So the walk follows the step that gives
+// Whether r waits in vain depends on the senders that wait before it. So the walk follows the step that gives
 // r its place, and both hold graph.
 func (a *actor) queueForRoom(r *roomer, c *Ctx) (in bool, err error) {
 	failpoint.At("queue for room")
@@ -93,7 +93,7 @@ func (a *actor) queueForRoom(r *roomer, c *Ctx) (in bool, err error) {
 		defer graph.Unlock()
 	}
 	a.mu.Lock()
-	if err = a.closed(r.e.call, c, sent); err != nil {
+	if err = a.closed(r.e.call, c, fromSender); err != nil {
 		a.mu.Unlock()
 		return false, err
 	}
@@ -172,10 +172,10 @@ func (a *actor) letsIn(f *call) bool {
 	if f.st.Load() > taken {
 		return true // it is let in, or refused
 	}
-	if a.life != alive || a.doomed || a.set.reent == None {
+	if a.life != alive || a.terminating || a.set.reent == None {
 		return false
 	}
-	need := int64(a.counted()) - int64(a.set.limit) // so many messages have to pass before there is room
+	need := int64(a.counted()) - int64(a.set.limit) // how many messages have to pass before there is room
 	for _, r := range a.roomers() {
 		if r.f == f {
 			break
@@ -186,7 +186,7 @@ func (a *actor) letsIn(f *call) bool {
 	}
 	pass := func(l *list) bool {
 		for e := l.first; e != nil && need >= 0; e = e.next {
-			if a.passes(e) && !e.beyond {
+			if a.passes(e) && !e.exempt {
 				need--
 			}
 		}
@@ -219,7 +219,7 @@ func (a *actor) crowdedOut() bool { return a.x != nil && len(a.x.room) > 0 && a.
 // lookAgain ends waits for room in the mailbox that have become vain: see letsIn.
 func (a *actor) lookAgain() {
 	failpoint.At("look again")
-	a.sys().unwait(func(see *search) { see.actor(a) })
+	a.sys().unwait(func(see *waiterSearch) { see.actor(a) })
 }
 
 func (a *actor) roomers() []*roomer {

@@ -20,7 +20,7 @@ type queue interface {
 	counters() watchdog.QueueCounters
 }
 
-// order is what a queue, or a part of it, keeps its entries in. Not safe for concurrent use.
+// order holds the entries of a queue, or of a part of it. Not safe for concurrent use.
 type order interface {
 	put(e entry)
 	get() (entry, bool)
@@ -36,7 +36,7 @@ type entry struct {
 	seq   uint64 // breaks ties: the first to become idle, then first come, first served
 	since int64  // when it was put in
 	a     *actor
-	w     *hand // nil: a turn; else a handler of a that wants a slot
+	w     *worker // nil: a turn; else a handler of a that wants a slot
 }
 
 func (e *entry) before(f *entry) bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// callPlays are about calls: what answers them, and which goroutine has gone meanwhile.
+// callPlays are about calls: what answers them, and which goroutine has gone before.
 var callPlays = map[string]play{
 	"inline, and a message": {2, func(sc *scene) {
 		sc.build(1, Config{})
@@ -97,7 +97,7 @@ var callPlays = map[string]play{
 		sc.build(2, Config{})
 		q := sc.actor(sc.s, nil)
 		r := sc.actor(sc.s, func(_ *prop, c *Ctx, n int) (int, error) {
-			tell.Start(c, q, n+10) // nobody waits for it
+			tell.Start(c, q, n+10) // its future is not waited for
 			sc.left[n+10] = true
 			return n, nil
 		})
@@ -167,7 +167,7 @@ func (sc *scene) fickle(name string, r Ref[*prop], n int) (left *bool) {
 	left = new(bool)
 	sc.goes(name, func() {
 		k := tell.ask(bg, r.a, nil, n)
-		if err := r.a.post(&k.envelope, nil, sent); err != nil {
+		if err := r.a.post(&k.envelope, nil, fromSender); err != nil {
 			return
 		}
 		failpoint.At("give up")

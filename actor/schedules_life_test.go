@@ -8,7 +8,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// lifePlays are about incarnations: failures, restarts, and the messages that come meanwhile.
+// lifePlays are about incarnations: failures, restarts, and the messages that come in between.
 var lifePlays = map[string]play{
 	"a failure, and messages": {2, func(sc *scene) {
 		sc.build(1, Config{})

@@ -4,7 +4,7 @@ package actor
 
 import "github.com/firq-go/firq/internal/proof/failpoint"
 
-// slotPlays are about slots: which hand has one, and which gets it next.
+// slotPlays are about slots: which worker has one, and which gets it next.
 var slotPlays = map[string]play{
 	"two slots": {2, func(sc *scene) {
 		sc.build(2, Config{})

@@ -23,7 +23,7 @@ import (
 type scene struct {
 	*interleave.Schedule
 	s        *System
-	hands    int
+	workers  int
 	names    []string // of goroutines that have to end
 	accepted map[int]bool
 	left     map[int]bool   // messages that their callers have left: handled, or never heard of again
@@ -31,11 +31,11 @@ type scene struct {
 	order    []int          // the messages that were handled
 }
 
-// At implements failpoint.Hook: a new hand of the pool takes part.
+// At implements failpoint.Hook: a new worker of the pool takes part.
 func (sc *scene) At(point string) {
-	if point == "hand" {
-		sc.hands++
-		sc.Join(fmt.Sprint("hand ", sc.hands))
+	if point == "worker" {
+		sc.workers++
+		sc.Join(fmt.Sprint("worker ", sc.workers))
 		return
 	}
 	sc.Schedule.At(point)

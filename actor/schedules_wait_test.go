@@ -11,7 +11,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// waitPlays are about handlers that wait: which messages come in meanwhile, and which handler
+// waitPlays are about handlers that wait: which messages come in during the wait, and which handler
 // waits for which.
 var waitPlays = map[string]play{
 	"an actor that lets everybody in": {2, func(sc *scene) {
@@ -250,7 +250,7 @@ func leftInRing(sc *scene) {
 		if err := sc.s.waitsFor(c, &k.f); err != nil {
 			sc.Errorf("%v", err)
 		}
-		if err := q.a.post(&k.envelope, c, sent); err != nil {
+		if err := q.a.post(&k.envelope, c, fromSender); err != nil {
 			sc.Errorf("%v", err)
 		}
 		failpoint.At("give up")
@@ -315,7 +315,7 @@ func fullAndOver(sc *scene) {
 }
 
 // letInTooLate: a handler whose call gets room would then wait for itself, and learns what became
-// of the call if that has been answered meanwhile.
+// of the call if that has been answered in the meantime.
 func letInTooLate(sc *scene) {
 	sc.build(1, Config{})
 	var r, q Ref[*prop]

@@ -27,7 +27,7 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 	if f != nil {
 		c.serving.Store(f)
 		c.caller.Store(f.caller.Load())
-		if f.caller.Load() == nil { // it was cut meanwhile
+		if f.caller.Load() == nil { // it was cut in between
 			c.caller.Store(nil)
 		}
 		c.setBase(f.ctx)
@@ -189,7 +189,7 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 		}
 		a.stash(e)
 	} else if e.call == nil {
-		c.w.shelf.put(e)
+		c.w.recycler.put(e)
 	}
 	if a.set.reent != None && a.set.box.Policy == firq.Wait {
 		a.mu.Lock()
@@ -202,7 +202,7 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 	return false
 }
 
-// obey does what a handler has asked for by its Ctx, once the handler is over.
+// obey carries out the outcome of a handler, once the handler is over.
 func (a *actor) obey(o *outcome) {
 	if o.unstash {
 		a.mu.Lock()
@@ -213,6 +213,6 @@ func (a *actor) obey(o *outcome) {
 		a.mu.Unlock()
 	}
 	if o.stop {
-		a.doom(o.stopErr)
+		a.terminate(o.stopErr)
 	}
 }

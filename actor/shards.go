@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	fewSlots  = 4 // up to so many slots share one heap: its lock is free most of the time
+	fewSlots  = 4 // up to this many slots share one heap: its lock is free most of the time
 	maxShards = 8
 	empty     = math.MaxInt64 // head of a shard without entries
 )
@@ -40,7 +40,7 @@ type shard struct {
 	_      [48]byte
 }
 
-// newShards returns the queue for so many slots.
+// newShards returns the queue for the given number of slots.
 func newShards(slots int) *shards {
 	n := 1
 	if slots > fewSlots {
@@ -94,7 +94,7 @@ func (q *shards) get(now int64) (entry, bool) {
 		}
 		sh := &q.all[i]
 		sh.mu.Lock()
-		if sh.head.Load() > best { // somebody has taken it meanwhile
+		if sh.head.Load() > best { // another goroutine has taken it in between
 			sh.mu.Unlock()
 			continue
 		}

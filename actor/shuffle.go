@@ -47,7 +47,7 @@ func (s *System) random(n int64) int64 {
 
 // next returns one of the messages that may be handled now: the first of a sender, of
 // the highest priority, and gives w a new Ctx for it. The caller holds a.mu.
-func (h *shuffle) next(w *hand, a *actor, e *envelope) *envelope {
+func (h *shuffle) next(w *worker, a *actor, e *envelope) *envelope {
 	s := a.sys()
 	if a.x == nil || e.in != &a.x.back && a.x.readers == 0 && a.x.suspended == 0 {
 		var first []*envelope

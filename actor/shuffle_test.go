@@ -14,7 +14,7 @@ func TestBag(t *testing.T) {
 		a := &actor{name: name}
 		entries = append(entries, entry{a: a})
 		for nth := range uint64(3) {
-			entries = append(entries, entry{a: a, w: &hand{nth: nth + 1}})
+			entries = append(entries, entry{a: a, w: &worker{nth: nth + 1}})
 		}
 	}
 	order := func() (out []*entry) {

@@ -259,7 +259,7 @@ func TestAnsweredFutureIsForgotten(t *testing.T) {
 	})
 }
 
-// What context.WithoutCancel makes of a Ctx is nobody's, also once another handler has the Ctx.
+// What context.WithoutCancel makes of a Ctx belongs to no handler, also once another handler has the Ctx.
 func TestDetachedContext(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{Slots: 1})

@@ -138,7 +138,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 			a.life = failed
 		}
 		x := a.extra()
-		a.start, x.fail, x.err, a.doomed = nil, err, err, true
+		a.start, x.fail, x.err, a.terminating = nil, err, err, true
 		chain := a.empty()
 		a.mu.Unlock()
 		a.deadLetters(chain, ErrStopped)

@@ -31,7 +31,7 @@ func (a *actor) stash(e *envelope) {
 	}
 	a.recall() // the next one comes after Unstash, if that is called
 	full := a.counted() >= a.set.limit
-	if a.doomed || full {
+	if a.terminating || full {
 		a.mu.Unlock()
 		why := ErrStopped
 		if full {

@@ -306,7 +306,7 @@ func TestSupervisorEndsWhileAChildIsDown(t *testing.T) {
 			}
 			stops := func() {
 				go func() { _ = p.Stop(bg) }()
-				eventually(t, func() bool { y.a.mu.Lock(); defer y.a.mu.Unlock(); return y.a.doomed })
+				eventually(t, func() bool { y.a.mu.Lock(); defer y.a.mu.Unlock(); return y.a.terminating })
 			}
 			_ = do.Tell(bg, y, func(_ *box, c *Ctx) (any, error) { _, err := do.Call(c, x, get); told <- err; return nil, nil })
 			eventually(t, func() bool { return x.Len() == 2 })

@@ -44,7 +44,7 @@ type Supervision struct {
 }
 
 // Supervisor restarts its children when they fail: actors, and other supervisors. A
-// child keeps its mailbox, its name and its Ref; messages wait meanwhile.
+// child keeps its mailbox, its name and its Ref; messages wait until the restart.
 type Supervisor struct{ a *actor }
 
 // Supervise starts a supervisor. Its children are started by Spawn and Supervise with

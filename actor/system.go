@@ -112,7 +112,7 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 
 func (s *System) now() int64 { return s.clk.Now() }
 
-// queueFor makes the run queue for so many slots. It is a variable so that benchmarks can measure other queues.
+// queueFor makes the run queue for the given number of slots. It is a variable so that benchmarks can measure other queues.
 var queueFor = func(slots int) queue { return newShards(slots) }
 
 func (s *System) newQueue(slots int) queue {

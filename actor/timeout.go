@@ -171,7 +171,7 @@ func (c *Ctx) abandon(a *actor, m *method) {
 	}
 	failpoint.At("abandon turn")
 	a.mu.Lock()
-	a.x.owed += c.acct.used(c.start.Load(), s.now()) // its hand has no turn any more that it could charge
+	a.x.owed += c.acct.used(c.start.Load(), s.now()) // its worker has no turn any more that it could charge
 	var wake bool
 	switch c.hold {
 	case holdTurn:

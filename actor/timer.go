@@ -53,7 +53,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 		l := &tick[S, Req, Res]{t: t}
 		l.of, l.req = m, req
 		l.m, l.run, l.from = &m.method, l, t.from
-		if err := a.post(&l.envelope, nil, rung); err != nil {
+		if err := a.post(&l.envelope, nil, fromTimer); err != nil {
 			if err == errWait {
 				err = ErrMailboxFull
 			}
@@ -80,7 +80,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 
 // tick is the message of a timer.
 type tick[S, Req, Res any] struct {
-	letter[S, Req, Res]
+	tellOf[S, Req, Res]
 	t    *Timer
 	seen bool // it has left the mailbox
 }
@@ -92,7 +92,7 @@ func (k *tick[S, Req, Res]) exec(c *Ctx, state any) {
 		return
 	}
 	k.seen = true
-	k.letter.exec(c, state)
+	k.tellOf.exec(c, state)
 }
 
 func (k *tick[S, Req, Res]) free() bool { k.t.handled(!k.seen); return false }

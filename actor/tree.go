@@ -12,7 +12,7 @@ func (s *System) adopt(up, a *actor, c *Ctx) error {
 	if c != nil && !c.valid() {
 		return ErrStale
 	}
-	if s.closed.Load() || c == nil && s.shutting.Load() || up.life == ended || up.doomed || up.ending {
+	if s.closed.Load() || c == nil && s.shutting.Load() || up.life == ended || up.terminating || up.ending {
 		return ErrStopped
 	}
 	x := up.extra()

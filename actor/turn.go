@@ -7,17 +7,17 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// turnEnd says how a turn ends for its hand.
+// turnEnd says how a turn ends for its worker.
 type turnEnd uint8
 
 const (
-	turnOver turnEnd = iota // the hand still has its slot
-	turnLost                // the hand has lost it
+	turnOver turnEnd = iota // the worker still has its slot
+	turnLost                // the worker has lost it
 	turnGone                // its handler was abandoned: the goroutine ends
 )
 
 // turn runs messages of a until the slice or the number of messages is spent. The slot is stamped.
-func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
+func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 	s := w.pool.sys
 	t := tally{a: a, start: w.now, waited: waited}
 	if s := a.mean > 0 && int64(a.mean) < short; s != sl.short.Load() {
@@ -55,7 +55,7 @@ func (w *hand) turn(sl *slot, a *actor, waited int64) turnEnd {
 			continue
 		}
 		var e *envelope
-		if a.life == alive && !a.doomed && (a.x == nil || len(a.x.resume) == 0) {
+		if a.life == alive && !a.terminating && (a.x == nil || len(a.x.resume) == 0) {
 			e = a.head()
 			if s.shuffle != nil && e != nil {
 				e = s.shuffle.next(w, a, e)
@@ -115,12 +115,12 @@ func (a *actor) firstCheck() int {
 
 // handle runs the handler of e, the head; if e is a pack, of k of its tells at most. The
 // caller holds a.mu, which is free afterwards. lost: as with serve.
-func (w *hand) handle(a *actor, e *envelope, k int, t *tally) (lost bool) {
+func (w *worker) handle(a *actor, e *envelope, k int, t *tally) (lost bool) {
 	c, state := w.ctx, a.state
 	if b := e.run.bundle(); b != nil {
 		a.grab(&w.batch, e, b.packed(), k)
 		a.mu.Unlock()
-		return w.several(a, e, b, state, t)
+		return w.runBatch(a, e, b, state, t)
 	}
 	ok := a.take(e, c)
 	a.mu.Unlock()
@@ -133,7 +133,7 @@ func (w *hand) handle(a *actor, e *envelope, k int, t *tally) (lost bool) {
 	return c.serve(a, e)
 }
 
-// tally is what a turn has used.
+// tally counts what a turn has used.
 type tally struct {
 	a      *actor
 	start  int64
@@ -143,7 +143,7 @@ type tally struct {
 }
 
 // charge ends the account of a turn. The caller has the turn of the actor.
-func (w *hand) charge(t *tally, why TurnEnd) {
+func (w *worker) charge(t *tally, why TurnEnd) {
 	if t.read != t.n {
 		w.now = w.pool.sys.now()
 	}
@@ -156,17 +156,17 @@ func (w *hand) charge(t *tally, why TurnEnd) {
 	w.tell(t, used, why)
 }
 
-// tell tells Metrics of a turn, if there are any.
-func (w *hand) tell(t *tally, used int64, why TurnEnd) {
+// tell reports a turn to Config.Metrics, if that is set.
+func (w *worker) tell(t *tally, used int64, why TurnEnd) {
 	if m := w.pool.sys.cfg.Metrics; m != nil {
 		w.pool.sys.tellTurn(m, *t, used, why)
 		w.now = w.pool.sys.now()
 	}
 }
 
-// tellLater is tell for a handler that has no turn to charge any more: a reader, whose actor owes
+// tellLater is tell for a handler without a turn that it could charge: a reader, whose actor owes
 // the time, or one that was abandoned.
-func (w *hand) tellLater(t *tally, why TurnEnd) {
+func (w *worker) tellLater(t *tally, why TurnEnd) {
 	if w.pool.sys.cfg.Metrics != nil {
 		w.tell(t, w.acct.used(t.start, w.pool.sys.now()), why)
 	}
@@ -180,7 +180,7 @@ func (s *System) tellTurn(m Metrics, t tally, used int64, why TurnEnd) {
 }
 
 // again ends a turn: the actor queues again if it has work. The caller holds a.mu.
-func (w *hand) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
+func (w *worker) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
 	if w.pool.sys.cfg.Metrics != nil { // user code
 		a.mu.Unlock()
 		w.charge(t, why)
@@ -202,8 +202,8 @@ func (w *hand) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
 }
 
 // read runs a read-only handler. The turn is passed on, so that the next handler, if it
-// only reads too, may run meanwhile. The caller holds a.mu.
-func (w *hand) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
+// only reads too, may run concurrently. The caller holds a.mu.
+func (w *worker) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	c := w.ctx
 	w.acct.reset()
 	state := a.state
@@ -234,8 +234,8 @@ func (w *hand) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	return turnOver
 }
 
-// live goes on with the life of a. done: the turn is over.
-func (w *hand) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
+// live takes steps of the life of a. done: the turn is over.
+func (w *worker) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	w.ctx.hold = holdTurn
 	t.read = -1
 	a.step(w.ctx)
@@ -247,7 +247,7 @@ func (w *hand) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	}
 	w.stamp(w.slot.Load(), w.pool.sys.now())
 	a.mu.Lock()
-	if a.due() && a.atRest() || a.life == alive && !a.doomed && a.head() != nil {
+	if a.due() && a.atRest() || a.life == alive && !a.terminating && a.head() != nil {
 		a.mu.Unlock()
 		return turnOver, false
 	}
@@ -255,7 +255,7 @@ func (w *hand) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 }
 
 // died is called on a goroutine that ends because a handler has called Goexit.
-func (w *hand) died(a *actor, lost bool) {
+func (w *worker) died(a *actor, lost bool) {
 	if w == nil || lost {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// sleep waits for the answer of f, until ctx ends, or timer rings. Meanwhile the
+// sleep waits for the answer of f, until ctx ends, or timer rings. While it sleeps, the
 // handler has no slot, and no turn if its actor is reentrant. c may be nil.
 func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err error) {
 	var done <-chan struct{}
@@ -114,7 +114,7 @@ func (c *Ctx) wantBySeed() {
 }
 
 // want waits for a slot.
-func (w *hand) want(a *actor) {
+func (w *worker) want(a *actor) {
 	p := w.pool
 	if !p.push(entry{tag: p.q.now(), a: a, w: w}) {
 		return
@@ -230,10 +230,10 @@ func (a *actor) resumed(c *Ctx) {
 	a.cur.Store(c)
 }
 
-// Await runs f, which may block: meanwhile the handler has no slot, and if its actor is
+// Await runs f, which may block: until f returns the handler has no slot, and if its actor is
 // reentrant, other messages come in. It returns the error of f, or ErrStale.
 //
-// A handler that blocks without Await keeps its slot until somebody waits for one and the System sees
+// A handler that blocks without Await keeps its slot until an actor waits for one and the System sees
 // that the handler blocks, which takes microseconds, or a millisecond, and 10 ms where it cannot see
 // that (Config.Handoff). The time for which it blocks counts as processor time of its actor.
 func (c *Ctx) Await(f func() error) error {

@@ -237,7 +237,7 @@ func TestReentrantDuringStart(t *testing.T) {
 }
 
 // A start that is already in progress waits for no other start, until it fails.
-func TestStartWaitsForWhoStartsAlready(t *testing.T) {
+func TestStartWaitsForStartInProgress(t *testing.T) {
 	for name, fails := range map[string]bool{"and succeeds": false, "and fails": true} {
 		t.Run(name, func(t *testing.T) {
 			limit(t, 20*time.Second)
@@ -283,7 +283,7 @@ func TestStartWaitsForWhoStartsAlready(t *testing.T) {
 }
 
 // A start that waits for a sibling also waits in vain once that sibling is being taken down.
-func TestStartWaitsForWhoIsTakenDown(t *testing.T) {
+func TestStartWaitsForSiblingTakenDown(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})
 	p := sup(t, s, "", Supervision{Strategy: OneForAll, MaxRestarts: 9})
@@ -306,7 +306,7 @@ func TestStartWaitsForWhoIsTakenDown(t *testing.T) {
 	close(goOn)
 	eventually(t, func() bool { return y.Len() == 1 })
 	_ = do.Tell(bg, z, boom)
-	eventually(t, func() bool { return y.a.recycled() })
+	eventually(t, func() bool { return y.a.isRestarting() })
 	free()
 	cycle(t, <-told, "x", "y")
 	for _, r := range []Ref[*box]{x, y, z} {

@@ -10,24 +10,24 @@ type Down struct {
 
 // Watching is a watch of an actor by another one: see Watch.
 type Watching struct {
-	a, to *actor // who watches whom; to may be nil
+	a, to *actor // a watches to; to may be nil
 	born  uint64 // the incarnation that watches
 	tell  func(Down)
 	key   watchKey
 	over  bool // it was stopped, or has told, or its incarnation has ended; a.mu
-	// Links in the list of those who watch to; to.mu. Once to has ended, next is the way of the
+	// Links in the list of the watches of to; to.mu. Once to has ended, next is the way of the
 	// goroutine that tells them.
 	prev, next *Watching
 	linked     bool
 }
 
-// watchKey is what an incarnation watches, and how it wants to be told.
+// watchKey identifies a watch of an incarnation: the actor, and the method that gets the Down.
 type watchKey struct {
 	to *actor
 	m  *method
 }
 
-// watchers are those who watch an actor, in order.
+// watchers are the watches of an actor, in order.
 type watchers struct{ first, last *Watching }
 
 func (l *watchers) push(w *Watching) {
@@ -66,7 +66,7 @@ func (l *watchers) take() *Watching {
 
 // notice is a Down in a mailbox.
 type notice[T any] struct {
-	letter[T, Down, struct{}]
+	tellOf[T, Down, struct{}]
 	w *Watching
 }
 
@@ -75,10 +75,10 @@ func (n *notice[T]) exec(c *Ctx, state any) {
 		c.returned()
 		return
 	}
-	n.letter.exec(c, state)
+	n.tellOf.exec(c, state)
 }
 
-func (n *notice[T]) free() bool { return false } // it is no letter, and the pool is for letters
+func (n *notice[T]) free() bool { return false } // the pool is for tells, and this is none
 
 // end is where a watch ends: it was stopped, or it tells its incarnation. false: it has ended before.
 func (w *Watching) end(tells bool) bool {
@@ -134,7 +134,7 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watchi
 		n := &notice[T]{w: w}
 		n.of, n.req = down, d
 		n.m, n.run = &down.method, n
-		_ = a.post(&n.envelope, nil, beyond) // an error: the watching actor has itself ended
+		_ = a.post(&n.envelope, nil, fromSystem) // an error: the watching actor has itself ended
 	}
 	if had := w.enter(c); had != nil {
 		return had
@@ -175,7 +175,7 @@ func (w *Watching) enter(c *Ctx) *Watching {
 	return nil
 }
 
-// check lets the watched actor forget w if the watching incarnation has ended meanwhile, because
+// check lets the watched actor forget w if the watching incarnation has ended in between, because
 // its handler was abandoned.
 func (w *Watching) check() {
 	w.a.mu.Lock()

@@ -45,7 +45,7 @@ var later = actor.NewAction("Later", func(s *state, _ *actor.Ctx, n int) error {
 	return nil
 })
 
-// Timers of the same instant ring in one order per seed, although the runtime draws an order of its own.
+// Timers of the same instant ring in one order per seed, although the runtime draws its own.
 func TestSameOrderOfTimers(t *testing.T) {
 	set := actor.NewAction("Set", func(_ *state, c *actor.Ctx, _ int) error {
 		for n := range 5 {

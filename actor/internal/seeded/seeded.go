@@ -1,4 +1,4 @@
-// Package seeded is how package actortest makes a System of package actor that nobody
+// Package seeded is how package actortest makes a System of package actor that no other package
 // else can make.
 package seeded
 

@@ -13,19 +13,19 @@ import (
 // the handler, in waitsFor, or the goroutine that ends the handler's actor, in unwait. Both hold
 // graph while they look.
 
-// vain is a call that waits in a mailbox, and the handler that waits for it.
-type vain struct {
+// blockedCall is a call that waits in a mailbox, and the handler that waits for it.
+type blockedCall struct {
 	f *call
 	h *Ctx
 }
 
-// search follows all waits of handlers, as a walk does, to calls that wait in mailboxes.
-type search struct {
+// waiterSearch follows all waits of handlers, as a walk does, to calls that wait in mailboxes.
+type waiterSearch struct {
 	walk
-	vain []vain // the last of a path first
+	blocked []blockedCall // the last of a path first
 }
 
-func (s *search) handler(g *Ctx) {
+func (s *waiterSearch) handler(g *Ctx) {
 	if g.walk == s.id {
 		return
 	}
@@ -46,17 +46,17 @@ func (s *search) handler(g *Ctx) {
 	} else {
 		s.actor(f.to)
 	}
-	s.vain = append(s.vain, vain{f, g})
+	s.blocked = append(s.blocked, blockedCall{f, g})
 }
 
-func (s *search) actor(a *actor) {
+func (s *waiterSearch) actor(a *actor) {
 	for _, h := range a.handlers() {
 		s.handler(h)
 	}
 }
 
 // below is actor for a and its descendants.
-func (s *search) below(a *actor) {
+func (s *waiterSearch) below(a *actor) {
 	for _, b := range a.all() {
 		s.actor(b)
 	}
@@ -64,8 +64,8 @@ func (s *search) below(a *actor) {
 
 // cut claims the calls that would wait for themselves. The caller has to call over with them
 // once it has released graph.
-func (s *search) cut() (cut []*call) {
-	for _, e := range s.vain {
+func (s *waiterSearch) cut() (cut []*call) {
+	for _, e := range s.blocked {
 		f, w := e.f, newWalk(e.h)
 		if f.st.Load() != waiting || !w.call(f) || !f.st.CompareAndSwap(waiting, left) {
 			continue
@@ -90,14 +90,14 @@ func (s *System) over(cut []*call) {
 func (a *actor) between() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !a.doomed && (a.life == failed || a.life == down || a.recycle && a.life != ended && a.atRest())
+	return !a.terminating && (a.life == failed || a.life == down || a.restarting && a.life != ended && a.atRest())
 }
 
-// recycled reports whether the actor's supervisor takes it down.
-func (a *actor) recycled() bool {
+// isRestarting reports whether the supervisor wants the actor's incarnation to end.
+func (a *actor) isRestarting() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.recycle
+	return a.restarting
 }
 
 // comesAfter reports whether the next incarnation of a has to wait for the end of b.
@@ -110,7 +110,7 @@ func (a *actor) comesAfter(b *actor) bool {
 			if q.up == p {
 				return true
 			}
-			if q.up != nil && q.up == p.up && q.recycled() {
+			if q.up != nil && q.up == p.up && q.isRestarting() {
 				return true
 			}
 		}
@@ -135,7 +135,7 @@ func (a *actor) before() (list []*actor) {
 			continue
 		}
 		for q := p.up.last(); q != nil; q = q.older {
-			if q != p && q.recycled() {
+			if q != p && q.isRestarting() {
 				list = q.below(append(list, q))
 			}
 		}
@@ -209,25 +209,25 @@ func (a *actor) starts() (all []*Ctx) {
 func (a *actor) inGroup() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.life == down && a.x.together
+	return a.life == down && a.x.restartsInGroup
 }
 
 // inLine reports whether its supervisor still has to start a, after older siblings: a is in a
-// group, and has not been told to start. (It may have been, if a sibling has failed since.)
+// group, and its start has not been requested. (It may have been, if a sibling has failed since.)
 func (a *actor) inLine() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.x != nil && a.x.together && (a.life != down || !a.x.goUp && !a.x.rises)
+	return a.x != nil && a.x.restartsInGroup && (a.life != down || !a.x.startRequested && !a.x.startBegun)
 }
 
 // unwait ends the waits of handlers of a and of its descendants for calls that can be served
 // only after the end of a, which is to end now.
-func (a *actor) unwait() { a.sys().unwait(func(see *search) { see.below(a) }) }
+func (a *actor) unwait() { a.sys().unwait(func(see *waiterSearch) { see.below(a) }) }
 
 // unwaitStarts does the same for starts in progress of children that are restarted together:
 // it ends their waits for calls that can be served only after those starts.
 func (p *supervisor) unwaitStarts() {
-	p.a.sys().unwait(func(see *search) {
+	p.a.sys().unwait(func(see *waiterSearch) {
 		for _, k := range p.set {
 			if k.inGroup() {
 				see.actor(k)
@@ -236,11 +236,11 @@ func (p *supervisor) unwaitStarts() {
 	})
 }
 
-func (s *System) unwait(from func(*search)) {
+func (s *System) unwait(from func(*waiterSearch)) {
 	failpoint.Lock(&graph, "unwait")
-	see := search{walk: newWalk(nil)}
+	see := waiterSearch{walk: newWalk(nil)}
 	from(&see)
-	see.vain = slices.DeleteFunc(see.vain, func(v vain) bool { return !v.f.room && !v.f.to.between() })
+	see.blocked = slices.DeleteFunc(see.blocked, func(v blockedCall) bool { return !v.f.room && !v.f.to.between() })
 	cut := see.cut()
 	graph.Unlock()
 	s.over(cut)

@@ -36,10 +36,10 @@ func (a *actor) awaitEnd(c *Ctx) {
 	s, done := a.sys(), a.ended()
 	if c != nil {
 		f := &call{to: a, ends: true}
-		f.st.Store(taken) // nobody may end it
+		f.st.Store(taken) // no other goroutine may end it
 		failpoint.Lock(&graph, "await end")
 		c.wait.CompareAndSwap(nil, f)
-		see := search{walk: newWalk(nil)}
+		see := waiterSearch{walk: newWalk(nil)}
 		see.below(a)
 		cut := see.cut()
 		graph.Unlock()

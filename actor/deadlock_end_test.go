@@ -123,7 +123,7 @@ func TestStopAndItsChild(t *testing.T) {
 }
 
 // A handler that a descendant of an actor waits for may not wait for the end of that actor.
-func TestStopByWhoIsCalledByItsChild(t *testing.T) {
+func TestStopByCalleeOfItsChild(t *testing.T) {
 	modes(t, func(t *testing.T, ctx context.Context, cfg Config) {
 		s := newSys(t, cfg)
 		x, p := box0(t, s, "x"), sup(t, s, "p", Supervision{})
@@ -168,14 +168,14 @@ func TestShutdownOfAnotherSystem(t *testing.T) {
 
 // A supervisor starts the children that it restarts together one by one. So the start of the first
 // may not wait for a later one, nor for an actor that waits for a later one.
-func TestStartDoesNotWaitForWhoComesLater(t *testing.T) {
+func TestStartDoesNotWaitForLaterSibling(t *testing.T) {
 	for _, by := range []string{"directly", "by another one that waits before", "by another one that waits later"} {
-		t.Run(by, func(t *testing.T) { startAndWhoComesLater(t, by, None) })
-		t.Run(by+", reentrant", func(t *testing.T) { startAndWhoComesLater(t, by, CallChain) })
+		t.Run(by, func(t *testing.T) { startAndLaterSibling(t, by, None) })
+		t.Run(by+", reentrant", func(t *testing.T) { startAndLaterSibling(t, by, CallChain) })
 	}
 }
 
-func startAndWhoComesLater(t *testing.T, by string, how Reentrancy) {
+func startAndLaterSibling(t *testing.T, by string, how Reentrancy) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})
 	p := sup(t, s, "p", Supervision{Strategy: OneForAll})
@@ -222,7 +222,7 @@ func startAndWhoComesLater(t *testing.T, by string, how Reentrancy) {
 }
 
 // A start may wait for a sibling that was started before it.
-func TestStartWaitsForWhoComesEarlier(t *testing.T) {
+func TestStartWaitsForEarlierSibling(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})
 	p := sup(t, s, "", Supervision{Strategy: OneForAll})
@@ -250,7 +250,7 @@ func TestStartWaitsForWhoComesEarlier(t *testing.T) {
 }
 
 // And for a sibling that is restarted alone, although that one has the longer backoff.
-func TestStartWaitsForWhoIsRestartedAlone(t *testing.T) {
+func TestStartWaitsForSiblingRestartedAlone(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newSys(t, Config{})
 		p := sup(t, s, "", Supervision{MaxRestarts: 99, Within: time.Hour, Backoff: 10 * time.Millisecond})

@@ -7,28 +7,28 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// hand is a goroutine of the System. It runs turns while it has a slot; if it loses the slot, it
+// worker is a goroutine of the System. It runs turns while it has a slot; if it loses the slot, it
 // still goes on with its handler.
-type hand struct {
-	pool  *pool
-	slot  atomic.Pointer[slot] // its own, unless the slot's owner says that it was lost
-	ctx   *Ctx
-	at    *actor     // the actor whose turn it has or had last, perhaps without a handler
-	now   int64      // a little before, while it looks for an actor
-	took  int64      // when it took an actor from the queue last, or got its slot
-	give  chan *slot // passes a slot to this hand when it is spare or wants one; nil: closed
-	acct  account
-	shelf shelf
-	batch batch
-	empty *envelope // of the pack that it has handled last
-	nth   uint64    // the number of its handler; see shuffle
+type worker struct {
+	pool     *pool
+	slot     atomic.Pointer[slot] // its own, unless the slot's owner says that it was lost
+	ctx      *Ctx
+	at       *actor     // the actor whose turn it has or had last, perhaps without a handler
+	now      int64      // a little before, while it looks for an actor
+	took     int64      // when it took an actor from the queue last, or got its slot
+	give     chan *slot // passes a slot to this worker when it is spare or wants one; nil: closed
+	acct     account
+	recycler recycler
+	batch    batch
+	empty    *envelope // of the pack that it has handled last
+	nth      uint64    // the number of its handler; see shuffle
 
 	blocked atomic.Bool // its slot was taken because its handler blocks
 }
 
-// loop is the life of a hand.
-func (w *hand) loop(sl *slot) {
-	failpoint.At("hand")
+// loop is the life of a worker.
+func (w *worker) loop(sl *slot) {
+	failpoint.At("worker")
 	if w.pool.locked {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	}
@@ -36,7 +36,7 @@ func (w *hand) loop(sl *slot) {
 	defer func() {
 		w.pool.sys.dropCtx(w.ctx)
 		if !normal {
-			w.gone()
+			w.giveBack()
 		}
 	}()
 	for sl != nil {
@@ -51,16 +51,16 @@ func (w *hand) loop(sl *slot) {
 }
 
 // gone gives back what w has when its goroutine ends because user code has called Goexit. If
-// that was a handler, died has given it back already; if it was a hook, nobody has. Ctx.abandon
+// that was a handler, died has given it back already; if it was a hook, nothing has. Ctx.abandon
 // gives back what an abandoned handler had; to do so here as well would queue the actor twice.
-func (w *hand) gone() {
+func (w *worker) giveBack() {
 	if a := w.at; a != nil && w.ctx.st.Load() != abandoned && a.cur.CompareAndSwap(w.ctx, nil) {
 		a.release()
 	}
 	w.lose()
 }
 
-func (w *hand) own(sl *slot) {
+func (w *worker) own(sl *slot) {
 	w.now = w.pool.sys.now()
 	w.took = w.now
 	w.blocked.Store(false)
@@ -70,7 +70,7 @@ func (w *hand) own(sl *slot) {
 }
 
 // spare waits for a slot; nil: the pool is closed, or has enough spares.
-func (w *hand) spare() *slot {
+func (w *worker) spare() *slot {
 	p := w.pool
 	failpoint.At("spare")
 	p.mu.Lock()
@@ -84,7 +84,7 @@ func (w *hand) spare() *slot {
 }
 
 // has reports whether w still has its slot.
-func (w *hand) has() bool {
+func (w *worker) has() bool {
 	sl := w.slot.Load()
 	return sl != nil && sl.owner.Load() == w
 }
@@ -92,14 +92,14 @@ func (w *hand) has() bool {
 // keeps reports whether w still has sl. No turn of w is in progress any more, so from now on
 // the monitor does not take the slot. The monitor may have taken it after the last handler of
 // w: then the slot's new owner runs the actor in sl.next, and w must not.
-func (w *hand) keeps(sl *slot) bool {
+func (w *worker) keeps(sl *slot) bool {
 	failpoint.At("keeps")
 	return w.restamp(sl, 0) || w.stamp(sl, 0)
 }
 
 // restamp is stamp without the lock, between turns of w. It pairs with takeAway: only one of the
 // two changes since from its value for the last handler. false: stamp has to look.
-func (w *hand) restamp(sl *slot, since int64) bool {
+func (w *worker) restamp(sl *slot, since int64) bool {
 	last := sl.since.Load()
 	if last == 0 || sl.owner.Load() != w {
 		return false
@@ -111,12 +111,12 @@ func (w *hand) restamp(sl *slot, since int64) bool {
 // next returns the actor that waits for sl, if there is one. The slot then stays stamped, so
 // the change from one handler to the next costs no look at the queue. nil: keeps has to say
 // whether w goes on.
-func (w *hand) next(sl *slot) *actor {
+func (w *worker) next(sl *slot) *actor {
 	if sl.next.Load() == nil || !w.restamp(sl, w.now) {
 		return nil
 	}
 	a := w.pool.takeNext(w, sl)
-	if a != nil && sl.owner.Load() != w { // taken away meanwhile, and so a may wait for any slot
+	if a != nil && sl.owner.Load() != w { // taken away in between, and so a may wait for any slot
 		w.pool.push(entry{tag: a.used, a: a})
 		return nil
 	}
@@ -126,7 +126,7 @@ func (w *hand) next(sl *slot) *actor {
 // stamp records since when a handler has been in progress on sl; 0: none is. false: w has lost
 // sl, and only its new owner may stamp it. If a time were left behind on a slot whose owner
 // sleeps, the monitor would take the slot from the sleeper.
-func (w *hand) stamp(sl *slot, since int64) bool {
+func (w *worker) stamp(sl *slot, since int64) bool {
 	failpoint.Lock(&sl.mu, "slot")
 	defer sl.mu.Unlock()
 	if sl.owner.Load() != w {
@@ -137,7 +137,7 @@ func (w *hand) stamp(sl *slot, since int64) bool {
 }
 
 // lose takes the slot away from w, if it has one, and passes it on.
-func (w *hand) lose() bool {
+func (w *worker) lose() bool {
 	failpoint.At("lose")
 	sl := w.slot.Load()
 	if sl == nil || sl.owner.Load() != w {
@@ -156,7 +156,7 @@ func (w *hand) lose() bool {
 }
 
 // turns runs turns until the slot is lost (true), or the pool closes (false).
-func (w *hand) turns(sl *slot) bool {
+func (w *worker) turns(sl *slot) bool {
 	p := w.pool
 	for ; ; sl = w.slot.Load() { // a handler that called Yield may have come back with another slot
 		e := entry{tag: p.q.now(), since: w.now, a: w.next(sl)}

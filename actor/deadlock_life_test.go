@@ -10,7 +10,7 @@ import (
 
 // A handler may not wait for the next incarnation of an actor if its own actor has to end before
 // that: a sibling that is restarted together with that actor, or a child of it.
-func TestCallOfWhoEndsFirst(t *testing.T) {
+func TestCallOfActorThatEndsFirst(t *testing.T) {
 	for _, before := range []bool{true, false} { // the call comes before the failure
 		t.Run(fmt.Sprint("sibling, call first: ", before), func(t *testing.T) {
 			limit(t, 20*time.Second)
@@ -80,7 +80,7 @@ func callBeforeLife(t *testing.T, re Reentrancy) {
 	for name, due := range map[string]func(x, y Ref[*box]){
 		"taken down": func(x, y Ref[*box]) {
 			_ = do.Tell(bg, y, boom) // and x goes with it
-			eventually(t, func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return x.a.recycle })
+			eventually(t, func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return x.a.restarting })
 		},
 		"nudged": func(x, _ Ref[*box]) { x.a.nudge() },
 	} {
@@ -115,7 +115,7 @@ func callBeforeLife(t *testing.T, re Reentrancy) {
 
 // The same if the handler that waits for the next incarnation does not have the turn of its
 // actor, but keeps others out: because it reads, or the actor lets only its call chain in.
-func TestCallOfWhoEndsFirstByOthers(t *testing.T) {
+func TestCallThroughOthersOfActorThatEndsFirst(t *testing.T) {
 	for name, c := range map[string]struct {
 		m  *Method[*box, job, any]
 		re Reentrancy
@@ -148,7 +148,7 @@ func TestCallOfWhoEndsFirstByOthers(t *testing.T) {
 }
 
 // Nor may such a handler wait for the end of an actor that has to be restarted first.
-func TestStopByWhoEndsFirst(t *testing.T) {
+func TestStopByActorThatEndsFirst(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})
 	p := sup(t, s, "", Supervision{Strategy: OneForAll})
@@ -169,7 +169,7 @@ func TestStopByWhoEndsFirst(t *testing.T) {
 
 // A failed actor handles nothing while one of its handlers still waits, whatever its
 // reentrancy. So its callers wait for that handler as well.
-func TestCallOfWhoFailsMeanwhile(t *testing.T) {
+func TestCallOfActorThatFailsDuringTheWait(t *testing.T) {
 	limit(t, 20*time.Second)
 	s := newSys(t, Config{})
 	p := sup(t, s, "", Supervision{Strategy: OneForAll})
@@ -194,7 +194,7 @@ func TestCallOfWhoFailsMeanwhile(t *testing.T) {
 	calls(y, z)
 	eventually(t, func() bool { return z.Len() == 1 })
 	close(xFails)
-	eventually(t, func() bool { return y.a.recycled() })
+	eventually(t, func() bool { return y.a.isRestarting() })
 	close(hold)
 	if err := errors.Join(<-told, <-told); !errors.Is(err, ErrDeadlock) {
 		t.Errorf("%v", err)
