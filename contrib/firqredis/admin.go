@@ -8,7 +8,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Cancel removes a task that is queued or delayed. One that is in flight goes on, and its worker is told:
+// Cancel removes a task that is queued or delayed. One that is in flight goes on, and its worker learns of it:
 // Extend returns ErrCancelled, and Run's next heartbeat cancels the handler's context with ErrCancelled as
 // its cause. If it is then acked it counts as acked; if its delivery ends in any other way it is settled as
 // cancelled. ErrNotFound if there is no such task, or it is a dead letter.
@@ -20,7 +20,7 @@ func (q *Queue[T]) Cancel(ctx context.Context, id string) error {
 		return err
 	}
 	for p := range q.prefix {
-		r, err := q.cold(ctx, cancelScript, p, id)
+		r, err := q.runWithSettings(ctx, cancelScript, p, id)
 		if err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func (q *Queue[T]) Cancel(ctx context.Context, id string) error {
 	return fmt.Errorf("%w: task %q", ErrNotFound, id)
 }
 
-// named is call for those with a name.
+// named is call for methods that take a tenant's name.
 func (q *Queue[T]) named(ctx context.Context, call, what, name string) error {
 	if badName(name) {
 		return fmt.Errorf("%w: firqredis: %s: %s: %q: %s", firq.ErrInvalidArgument, call, what, name, nameRule)
@@ -55,28 +55,28 @@ func (q *Queue[T]) setPaused(ctx context.Context, call, tenant, paused string) e
 		if err := q.named(ctx, call, "tenant", tenant); err != nil {
 			return err
 		}
-		_, err := q.cold(ctx, tenantScript, q.partitionOf(tenant), tenant, "pz", paused)
+		_, err := q.runWithSettings(ctx, tenantScript, q.partitionOf(tenant), tenant, "pz", paused)
 		return err
 	}
 	if err := q.call(ctx, call); err != nil {
 		return err
 	}
 	for p := range q.prefix {
-		if _, err := q.cold(ctx, pauseScript, p, paused); err != nil {
+		if _, err := q.runWithSettings(ctx, pauseScript, p, paused); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// TenantSettings are a tenant's own. 0: Config's; limits below 0: none. The zero value forgets them. Weight is at least 1e-6: with a
-// smaller one the tenant's tags would be so great that they swallow everybody's costs.
+// TenantSettings override settings for one tenant. 0: Config's; limits below 0: none. The zero value forgets them. Weight is at least 1e-6: with a
+// smaller one the tenant's tags would be so great that they swallow the costs of all tenants.
 type TenantSettings struct {
 	Weight                 float64
 	MaxQueued, MaxInFlight int
 }
 
-// SetTenant replaces all settings of a tenant; see ChangeTenant. They hold for what is queued already, too.
+// SetTenant replaces all settings of a tenant; see ChangeTenant. They apply to queued tasks, too.
 func (q *Queue[T]) SetTenant(ctx context.Context, tenant string, s TenantSettings) error {
 	if err := q.named(ctx, "SetTenant", "tenant", tenant); err != nil {
 		return err
@@ -84,13 +84,13 @@ func (q *Queue[T]) SetTenant(ctx context.Context, tenant string, s TenantSetting
 	return q.changeTenant(ctx, "SetTenant", tenant, TenantChange{&s.Weight, &s.MaxQueued, &s.MaxInFlight})
 }
 
-// TenantChange are settings to be changed; nil stays as it is. The values are those of TenantSettings.
+// TenantChange names settings to change; a nil field stays as it is. The values are those of TenantSettings.
 type TenantChange struct {
 	Weight                 *float64
 	MaxQueued, MaxInFlight *int
 }
 
-// ChangeTenant changes some settings of a tenant and leaves the others: so several callers can, and none of their changes is lost.
+// ChangeTenant changes some settings of a tenant and leaves the others, so that concurrent callers do not undo each other's changes.
 func (q *Queue[T]) ChangeTenant(ctx context.Context, tenant string, c TenantChange) error {
 	if err := q.named(ctx, "ChangeTenant", "tenant", tenant); err != nil {
 		return err
@@ -120,6 +120,6 @@ func (q *Queue[T]) changeTenant(ctx context.Context, call, tenant string, c Tena
 			args = append(args, name, strconv.Itoa(max(*n, 0)))
 		}
 	}
-	_, err := q.cold(ctx, tenantScript, q.partitionOf(tenant), args...)
+	_, err := q.runWithSettings(ctx, tenantScript, q.partitionOf(tenant), args...)
 	return err
 }

@@ -2,8 +2,8 @@ package firqredis
 
 import "context"
 
-// await returns what f does, or ctx's error as soon as ctx ends. A client that waits for a reply does not look at ctx: f, which is
-// then left behind, ends by the client's ReadTimeout, and what the server has made of it is open. So f must change nothing that its
+// await returns the result of f, or ctx's error as soon as ctx ends. A client that waits for a reply ignores ctx: f, which is
+// then left behind, ends by the client's ReadTimeout, and its outcome is open. So f must change nothing that its
 // caller can see.
 func await[R any](ctx context.Context, f func() (R, error)) (R, error) {
 	if ctx.Done() == nil {

@@ -20,7 +20,7 @@ type Backoff struct {
 	Max      time.Duration // 0: 1 h
 	Factor   float64       // 0: 2
 	NoJitter bool
-	// Func, if set, is asked instead, also about jitter. attempt is 1 for the first.
+	// Func, if set, returns the pause instead, jitter included. attempt is 1 for the first.
 	Func func(attempt int) time.Duration
 }
 

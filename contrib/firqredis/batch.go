@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// What goes into one script at most.
+// The largest batch of one script.
 const (
 	maxBatch = 500
 	maxBytes = 1 << 20
 )
 
-// batcher lets calls that are made at the same time share scripts (group commit): what comes while a
-// script is under way goes with the next one.
+// batcher lets calls that are made at the same time share scripts (group commit): calls that come while a
+// script runs go with the next one.
 type batcher[R any] struct {
 	linger time.Duration
 	run    func(rs []R)             // one script; it answers each of them
@@ -24,7 +24,7 @@ type batcher[R any] struct {
 	busy    bool // work is under way
 }
 
-// add hands over what is to be sent; false: the queue is closed.
+// add hands over tasks to send; false: the queue is closed.
 func (b *batcher[R]) add(rs ...R) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -89,7 +89,7 @@ func TestLostFetchAsksForLess(t *testing.T) {
 	})
 }
 
-// slowLine lets so many bytes through per second, to all connections together.
+// slowLine limits the bytes per second, to all connections together.
 type slowLine struct {
 	net.Conn
 	rate int

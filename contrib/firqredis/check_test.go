@@ -16,7 +16,7 @@ import (
 
 var names atomic.Int64
 
-// open opens a queue of its own, on which the books are checked when the test ends.
+// open opens its own queue, on which the books are checked when the test ends.
 func open[T any](t testing.TB, s *server, c Config[T]) *Queue[T] {
 	t.Helper()
 	if c.Name == "" {

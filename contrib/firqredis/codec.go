@@ -27,8 +27,8 @@ type bytesCodec[T any] struct{}
 func (bytesCodec[T]) Encode(v T) ([]byte, error) { return any(v).([]byte), nil }
 func (bytesCodec[T]) Decode(b []byte) (T, error) { return any(b).(T), nil }
 
-// decode is the codec's. A panic is an error, as it is the payload that brings it about: it must not end
-// the goroutine that fetches for everybody.
+// decode calls the codec. A panic counts as an error, because a payload causes it: it must not end
+// the goroutine that fetches for all consumers.
 func (q *Queue[T]) decode(b []byte) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -42,7 +42,7 @@ func (q *Queue[T]) decode(b []byte) (v T, err error) {
 // errExits: the codec ended its goroutine.
 var errExits = errors.New("the codec called runtime.Goexit")
 
-// decodeApart is decode in a goroutine of its own, so that a Goexit of the codec is an error, too.
+// decodeApart is decode in its own goroutine, so that a Goexit of the codec is an error, too.
 func (q *Queue[T]) decodeApart(b []byte) (v T, err error) {
 	if exits(func() { v, err = q.decode(b) }) {
 		err = errExits
@@ -62,7 +62,7 @@ func exits(f func()) bool {
 	return !<-returned
 }
 
-// codecOf returns the codec that is used if none is given.
+// codecOf returns the default codec.
 func codecOf[T any]() Codec[T] {
 	var zero T
 	if _, ok := any(zero).([]byte); ok {

@@ -39,42 +39,42 @@ type Retention struct {
 // Config describes a queue. The zero value works: a server on localhost:6379, queue "default", one
 // partition. Limits, ageing and retention live with the queue: see Settings. A queue that has none yet has the defaults.
 type Config[T any] struct {
-	// Client is of a single server, Sentinel or a cluster. nil: localhost:6379. Close closes it only
-	// if it was nil. Besides it the queue has connections of its own for calls that sleep. A client of a
-	// cluster that lets replicas answer reads (ReadOnly, RouteByLatency, RouteRandomly) only serves as a
+	// Client connects to a single server, Sentinel or a cluster. nil: localhost:6379. Close closes it only
+	// if it was nil. Besides it the queue has separate connections for calls that sleep. A client of a
+	// cluster that lets replicas answer reads (ReadOnly, RouteByLatency, RouteRandomly) serves only as a
 	// pattern: the queue makes one like it that asks the primaries, and closes that.
 	Client redis.UniversalClient
 	// Name of the queue. "": "default".
 	Name string
-	// Partitions is over how many hash slots, and so at most how many cores of a cluster, tenants are
+	// Partitions is the number of hash slots, and so the largest number of cores of a cluster, over which tenants are
 	// spread. Order is exact within one. 0: 1. The first New of a queue fixes it; see ErrPartitions.
 	Partitions int
 	// Codec of payloads. nil: JSON; for []byte, the bytes as they are.
 	Codec Codec[T]
-	// Lease is the visibility timeout: how long a delivery is the worker's if it does not extend it.
+	// Lease is the visibility timeout: how long a delivery belongs to its worker, unless the worker extends it.
 	// 0: 30 s; at least 1 ms.
 	Lease time.Duration
-	// MaxAttempts is how often a task is delivered before it is a dead letter. 0: 25.
+	// MaxAttempts is the number of deliveries after which a task becomes a dead letter. 0: 25.
 	MaxAttempts int
 	// Backoff of retries. Zero: 1 s doubling to 1 h, with full jitter.
 	Backoff Backoff
 	// Limits, 0: the queue's, or none. Strict. MaxQueued counts queued and delayed tasks; retries, Requeue and schedules are
 	// never refused. With several partitions MaxQueued and MaxInFlight are split between them.
 	MaxQueued, MaxQueuedPerTenant, MaxInFlight, MaxInFlightPerTenant int
-	// WeightFor returns a tenant's weight when it enqueues, at least 1e-6; not above 0: 1. nil: what other clients have said, or
+	// WeightFor returns a tenant's weight when it enqueues, at least 1e-6; not above 0: 1. nil: the weight that other clients have set, or
 	// 1. SetTenant overrides.
 	WeightFor func(tenant string) float64
 	// PriorityAging: a task counts as one priority higher for each PriorityAging that it has waited.
 	// 0: the queue's, or priorities are strict.
 	PriorityAging time.Duration
-	// MaxPayload is how many bytes a payload may have after the codec, with the names and values of its headers. 0: 256 KiB.
+	// MaxPayload bounds a payload in bytes, as the codec has written it, with the names and values of its headers. 0: 256 KiB.
 	MaxPayload int
-	// DeadLetters says which are kept. Zero: the queue's, or 10,000 per tenant, for 30 days.
+	// DeadLetters says which dead letters are kept. Zero: the queue's, or 10,000 per tenant, for 30 days.
 	DeadLetters Retention
 	// WaitReplicas is how many replicas have to have a task when Enqueue returns; see
 	// ErrNotReplicated. 0: none.
 	WaitReplicas int
-	// TenantIdle is for how long a tenant without tasks is remembered. 0: 1 h.
+	// TenantIdle is how long a tenant without tasks is remembered. 0: 1 h.
 	TenantIdle time.Duration
 	// Linger is how long a single call may wait for others to share its round trip. 0: it shares it
 	// with those that are there already.
@@ -137,7 +137,7 @@ func (c Config[T]) resolve() (Config[T], error) {
 	return c, nil
 }
 
-// set gives a field that is zero its default.
+// set replaces a zero field by its default.
 func set[V comparable](field *V, value V) {
 	var zero V
 	if *field == zero {

@@ -17,7 +17,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Filter chooses dead letters. All that are set must hold: the zero Filter is all dead letters.
+// Filter chooses dead letters that match all of its fields that are set. The zero Filter matches all dead letters.
 type Filter struct {
 	Tenant string
 	IDs    []string  // nil: any; a list that is empty, but not nil, chooses none
@@ -40,7 +40,7 @@ type DeadLetter[T any] struct {
 const deadPage = 200
 
 // DeadLetters iterates over dead letters, the oldest first. It reads them page by page: those that die,
-// or are purged, meanwhile may be seen or not. With IDs it reads only these.
+// or are purged, at that time may be seen or not. With IDs it reads only these.
 func (q *Queue[T]) DeadLetters(ctx context.Context, f Filter) iter.Seq2[DeadLetter[T], error] {
 	return func(yield func(DeadLetter[T], error) bool) {
 		if err := q.call(ctx, "DeadLetters"); err != nil {
@@ -63,7 +63,7 @@ func (q *Queue[T]) DeadLetters(ctx context.Context, f Filter) iter.Seq2[DeadLett
 	}
 }
 
-// deadOf iterates over those of a partition.
+// deadOf iterates over the dead letters of a partition.
 func (q *Queue[T]) deadOf(ctx context.Context, p int, f Filter) iter.Seq2[DeadLetter[T], error] {
 	return func(yield func(DeadLetter[T], error) bool) {
 		for zs, err := range q.deadPages(ctx, p, f) {
@@ -84,7 +84,7 @@ func (q *Queue[T]) deadOf(ctx context.Context, p int, f Filter) iter.Seq2[DeadLe
 	}
 }
 
-// deadPages iterates over the ids of those of a partition, and when they died.
+// deadPages iterates over the ids of a partition's dead letters, and the times at which they died.
 func (q *Queue[T]) deadPages(ctx context.Context, p int, f Filter) iter.Seq2[[]redis.Z, error] {
 	key := q.prefix[p] + ":x"
 	if f.Tenant != "" {
@@ -167,7 +167,7 @@ func (q *Queue[T]) letters(ctx context.Context, p int, zs []redis.Z) ([]DeadLett
 	return all, nil
 }
 
-// Requeue queues dead letters as new: attempts are counted from 1, and no limit stops them. Errors are joined
+// Requeue queues dead letters as new tasks: attempts count from 1, and no limit refuses them. Errors are joined
 // TaskErrors: ErrNotFound.
 func (q *Queue[T]) Requeue(ctx context.Context, ids ...string) error {
 	if err := q.call(ctx, "Requeue"); err != nil {
@@ -176,7 +176,7 @@ func (q *Queue[T]) Requeue(ctx context.Context, ids ...string) error {
 	found := make(map[string]bool, len(ids))
 	for p := range q.prefix {
 		for some := range slices.Chunk(ids, maxBatch) {
-			r, err := q.cold(ctx, requeueScript, p, anys(some)...)
+			r, err := q.runWithSettings(ctx, requeueScript, p, anys(some)...)
 			if err != nil {
 				return err
 			}
@@ -196,14 +196,14 @@ func (q *Queue[T]) Requeue(ctx context.Context, ids ...string) error {
 	return errors.Join(errs...)
 }
 
-// Purge removes dead letters for good, and returns how many. Beware: the zero Filter is all of them.
+// Purge removes dead letters permanently, and returns their number. Beware: the zero Filter matches all of them.
 func (q *Queue[T]) Purge(ctx context.Context, f Filter) (int, error) {
 	if f.Tenant != "" && badName(f.Tenant) {
 		return 0, fmt.Errorf("%w: firqredis: Purge: Tenant: %q: %s", firq.ErrInvalidArgument, f.Tenant, nameRule)
 	}
 	n, each := 0, make([][]string, q.cfg.Partitions)
 	flush := func(p int) error {
-		r, err := q.cold(ctx, purgeScript, p, anys(each[p])...)
+		r, err := q.runWithSettings(ctx, purgeScript, p, anys(each[p])...)
 		each[p] = each[p][:0]
 		n += int(number(r))
 		return err

@@ -93,7 +93,7 @@ func TestManyDeadLetters(t *testing.T) {
 			for _, it := range its {
 				args = append(args, it.lease(), 0, "x", "dead", 0)
 			}
-			_, err := q.cold(ctx, nackScript, 0, args...)
+			_, err := q.runWithSettings(ctx, nackScript, 0, args...)
 			ok(t, err)
 		}
 		seen := map[string]bool{}
@@ -164,7 +164,7 @@ func TestRetentionFor(t *testing.T) {
 		bury(t, q, "x", many("a", 5)...)
 		wait, cancel := context.WithCancel(ctx)
 		done := make(chan struct{})
-		go func() { // whoever waits for tasks does the upkeep
+		go func() { // a consumer that waits for tasks does the upkeep
 			defer close(done)
 			_, _ = q.Dequeue(wait)
 		}()

@@ -31,7 +31,7 @@ func (q *Queue[T]) dequeueBatch(ctx context.Context, from *fetcher[T], name stri
 	if err := q.call(ctx, name); err != nil {
 		return nil, err
 	}
-	k := &taker[T]{min(n, maxBatch), make(chan handed[T], 1)}
+	k := &waiter[T]{min(n, maxBatch), make(chan fetchResult[T], 1)}
 	if !from.add(k) {
 		return nil, firq.ErrClosed
 	}
@@ -52,7 +52,7 @@ func (q *Queue[T]) dequeueBatch(ctx context.Context, from *fetcher[T], name stri
 	return nil, err
 }
 
-// giveBack releases what nobody wants any more. If that fails it comes back when its lease has run out.
+// giveBack releases what no caller wants any more. If that fails it comes back when its lease has run out.
 func (q *Queue[T]) giveBack(its []*Item[T]) {
 	_ = q.release(context.Background(), its)
 }

@@ -98,7 +98,7 @@ func TestClosed(t *testing.T) {
 	})
 }
 
-// A Dequeue that is given up loses nothing: what it was just handed goes back at once.
+// A Dequeue that is given up loses nothing: what it was just handed goes back immediately.
 func TestDequeueGivenUp(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q := open(t, s, Config[string]{Lease: time.Hour, MaxAttempts: 1})
@@ -230,7 +230,7 @@ func TestFromOrder(t *testing.T) {
 		all := q.From(nil, nil)
 		it, err := all.Dequeue(ctx)
 		ok(t, err)
-		same(t, "from everybody", it.Tenant, "a")
+		same(t, "from all tenants", it.Tenant, "a")
 		ok(t, q.Ack(ctx, it))
 	})
 }
@@ -311,7 +311,7 @@ func TestGroupCommit(t *testing.T) {
 			same(t, "id", id, fmt.Sprint(k))
 		}
 		if got := n.n[pushScript.sha].Load(); got > calls/2 {
-			t.Errorf("%d scripts for %d Enqueues at once", got, calls)
+			t.Errorf("%d scripts for %d concurrent Enqueues", got, calls)
 		}
 		its := now(t, q, calls)
 		same(t, "delivered", len(its), calls)
@@ -324,7 +324,7 @@ func TestGroupCommit(t *testing.T) {
 		}
 		wg.Wait()
 		if got := n.n[ackScript.sha].Load(); got > calls/2 {
-			t.Errorf("%d scripts for %d Acks at once", got, calls)
+			t.Errorf("%d scripts for %d concurrent Acks", got, calls)
 		}
 		same(t, "Acked", books(t, q).Acked, calls)
 	})

@@ -2,6 +2,10 @@
 // many processes by cost and weight, tasks are delivered at least once, and every task is settled
 // exactly once.
 //
+//	q, err := firqredis.New(ctx, firqredis.Config[Mail]{Name: "mails", Client: client})
+//	id, err := q.Enqueue(ctx, firqredis.Task[Mail]{Tenant: "acme", Payload: mail})
+//	err = firqredis.Run(ctx, q, handler, firqredis.RunOptions[Mail]{Concurrency: 16}) // in each worker
+//
 // # Fairness
 //
 // Within a partition the queue serves tenants by start-time fair queueing (Goyal, Vin

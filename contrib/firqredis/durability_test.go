@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// binaries runs a test with servers of its own, once with Redis and once with Valkey.
+// binaries runs a test with its own servers, once with Redis and once with Valkey.
 func binaries(t *testing.T, f func(t *testing.T, binary string)) {
 	t.Parallel()
 	for _, binary := range []string{"redis-server", "valkey-server"} {
@@ -92,7 +92,7 @@ func (s *story) goOn(t *testing.T) {
 func (s *story) end(t *testing.T, q *Queue[string]) (lost, again int) {
 	t.Helper()
 	endLeases(t, q)
-	if _, err := q.cold(bounded(t), maintainScript, 0, 100); err != nil {
+	if _, err := q.runWithSettings(bounded(t), maintainScript, 0, 100); err != nil {
 		t.Fatal(err)
 	}
 	there := map[string]bool{}
@@ -325,7 +325,7 @@ func (x *pair) promote(t *testing.T, name string) *Queue[string] {
 	return open(t, x.replica, Config[string]{Name: name})
 }
 
-// The primary is killed while its replica lags, and the replica takes its place: replication does not wait for anybody.
+// The primary is killed while its replica lags, and the replica takes its place: replication is asynchronous.
 func TestReplicaLags(t *testing.T) {
 	binaries(t, func(t *testing.T, binary string) {
 		x := newPair(t, binary)

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ear listens for the wake-ups of a partition: on one connection, however many fetchers of the process wait for them. A wake-up
+// ear listens for the wake-ups of a partition, on one connection for all fetchers of the process. A wake-up
 // is for one of them.
 type ear[T any] struct {
 	q *Queue[T]
@@ -39,7 +39,7 @@ func (e *ear[T]) add(f *fetcher[T]) bool {
 	return true
 }
 
-// remove takes a fetcher out that does not wait any more.
+// remove takes out a fetcher that does not wait any more.
 func (e *ear[T]) remove(f *fetcher[T]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -86,9 +86,9 @@ func (e *ear[T]) listen() {
 			if !e.wake() {
 				e.q.pass(e.p)
 			}
-		default: // with the reply a wake-up may be lost: one fetcher looks, and is told if the server is away
+		default: // with the reply a wake-up may be lost: one fetcher looks, and gets an error if the server is away
 			e.wake()
-			_ = e.q.nap(context.Background(), pause)
+			_ = e.q.sleepFor(context.Background(), pause)
 			pause = min(2*pause, lastPause)
 		}
 	}
@@ -105,4 +105,4 @@ func (e *ear[T]) wake() bool {
 }
 
 // pass gives a wake-up of a partition back.
-func (q *Queue[T]) pass(p int) { _, _ = q.cold(context.Background(), tokenScript, p) }
+func (q *Queue[T]) pass(p int) { _, _ = q.runWithSettings(context.Background(), tokenScript, p) }

@@ -137,7 +137,7 @@ func TestTenantsAreForgotten(t *testing.T) {
 	})
 }
 
-// Thousands of leases that run out at once are taken back little by little.
+// Thousands of leases that run out together are taken back little by little.
 func TestMassExpiry(t *testing.T) {
 	t.Parallel()
 	redisServer.need(t)
@@ -149,12 +149,12 @@ func TestMassExpiry(t *testing.T) {
 	same(t, "InFlight", must(q.Stats(ctx)).InFlight, 2000)
 	rounds := 0
 	for st := must(q.Stats(ctx)); st.LeaseExpired < 2000; rounds++ {
-		if _, err := q.cold(ctx, maintainScript, 0, 100); err != nil {
+		if _, err := q.runWithSettings(ctx, maintainScript, 0, 100); err != nil {
 			t.Fatal(err)
 		}
 		was := st.LeaseExpired
 		if st = must(q.Stats(ctx)); st.LeaseExpired-was > 100 {
-			t.Fatalf("%d at once", st.LeaseExpired-was)
+			t.Fatalf("%d together", st.LeaseExpired-was)
 		}
 	}
 	same(t, "rounds", rounds, 20)
@@ -184,7 +184,7 @@ func endLeasesOf(t *testing.T, q *Queue[string], p int) {
 
 func TestManyAcks(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
-		n := s.much(9000) // more than Lua can unpack at once
+		n := s.much(9000) // more than Lua can unpack in one call
 		q, ctx := open(t, s, Config[string]{Lease: time.Hour}), bounded(t)
 		put(t, q, many("a", n)...)
 		its := now(t, q, n)

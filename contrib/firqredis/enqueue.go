@@ -10,7 +10,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// push is a task on its way.
+// push is a task that a call of Enqueue or EnqueueBatch sends.
 type push struct {
 	args  []any // of the script
 	bytes int
@@ -19,16 +19,16 @@ type push struct {
 	to    *pushes
 }
 
-// pushes is a call.
+// pushes collects the outcome of a call.
 type pushes struct {
 	results []Result
-	left    chan int // gets the place of each task that is through
+	left    chan int // gets the index of each task whose outcome is known
 
 	mu     sync.Mutex
-	queued map[int]Result // those that replicas are waited for
+	queued map[int]Result // those that wait for replicas
 }
 
-// Result is what became of one task of a call.
+// Result is the outcome of one task of a call.
 type Result struct {
 	ID  string
 	Err error
@@ -107,8 +107,8 @@ func (q *Queue[T]) enqueue(ctx context.Context, name string, ts []Task[T]) ([]Re
 	return to.results, nil
 }
 
-// abandoned returns the results of a call whose context has ended: those that have come, and for the
-// others that it is open what became of them.
+// abandoned returns the results of a call whose context has ended: those that are known, and for the
+// others an error that says that the outcome is open.
 func (q *Queue[T]) abandoned(ctx context.Context, to *pushes, through []bool, each [][]push) []Result {
 	rs := make([]Result, len(through))
 	waiting := make([]bool, len(through))
@@ -141,7 +141,7 @@ func (q *Queue[T]) abandoned(ctx context.Context, to *pushes, through []bool, ea
 	return rs
 }
 
-// pushArgs returns what the script gets of a task.
+// pushArgs returns the script's arguments for a task.
 func (q *Queue[T]) pushArgs(raw *Task[T]) (args []any, id, tenant string, err error) {
 	t, err := q.check(*raw)
 	if err != nil {
@@ -162,11 +162,11 @@ func (q *Queue[T]) pushArgs(raw *Task[T]) (args []any, id, tenant string, err er
 	if !t.Deadline.IsZero() {
 		deadline = max(t.Deadline.UnixMicro(), 1)
 	}
-	special := ""
+	extras := ""
 	if due != 0 || t.Delay != 0 || t.UniqueKey != "" {
-		special = fmt.Sprintf("%d,%d,%d,%s", due, ceil(t.Delay, time.Microsecond), ceil(min(t.UniqueFor, forEver), time.Millisecond), t.UniqueKey)
+		extras = fmt.Sprintf("%d,%d,%d,%s", due, ceil(t.Delay, time.Microsecond), ceil(min(t.UniqueFor, forEver), time.Millisecond), t.UniqueKey)
 	}
-	return []any{t.Tenant, t.ID, int(t.Priority), q.weight(t.Tenant), body(&t, deadline, m, payload), special}, t.ID, t.Tenant, nil
+	return []any{t.Tenant, t.ID, int(t.Priority), q.weight(t.Tenant), body(&t, deadline, m, payload), extras}, t.ID, t.Tenant, nil
 }
 
 // forEver is as long as every server can keep a key for.
@@ -197,7 +197,7 @@ func (q *Queue[T]) encode(v T, headers map[string]string) ([]byte, error) {
 	return b, nil
 }
 
-// pushOn returns what sends tasks to a partition.
+// pushOn returns a function that sends tasks to a partition.
 func (q *Queue[T]) pushOn(p int) func([]push) {
 	return func(all []push) {
 		ps := all[:0:0]
@@ -239,7 +239,7 @@ func (q *Queue[T]) pushOn(p int) func([]push) {
 	}
 }
 
-// pushed returns what a reply of the script means.
+// pushed translates a reply of the script.
 func pushed(reply any, r *Result) error {
 	switch n := reply.(type) {
 	case string:

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// spread is by how much what two tenants were served, per weight, differs over any interval, at most.
+// spread returns the largest difference of the service per weight of two tenants over any interval.
 func spread(its []*Item[string], a, b string, wa, wb float64) float64 {
 	var low, high, d float64
 	for _, it := range its {

@@ -41,7 +41,7 @@ func (h *history) underLoad(t *testing.T, producer, consumer *Queue[string], f f
 	return h.check(t, consumer)
 }
 
-// more waits until so many more tasks were accepted.
+// more waits until n more tasks were accepted.
 func (h *history) more(t *testing.T, n int) {
 	t.Helper()
 	count := func() int {
@@ -110,7 +110,7 @@ func TestCutReplies(t *testing.T) {
 	t.Logf("%d tasks, %d deliveries, %d replies cut", st.Acked, st.Delivered, cuts)
 }
 
-// Workers in processes of their own are killed; each task is settled once all the same.
+// Workers in their own processes are killed; each task is settled once all the same.
 func TestWorkersKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")

@@ -17,7 +17,7 @@ const (
 	// fewAtOnce is how many tasks one partition gives out before the next one is asked, if several
 	// have some.
 	fewAtOnce = 16
-	// roundEvery: one look in so many goes to all partitions, whatever is believed of them.
+	// roundEvery: one look in this many goes to all partitions, whatever is believed of them.
 	roundEvery = 32
 	// fewUnseen is how many tasks a process takes before it asks whether there is work in partitions
 	// that it believes to have none. Their wake-up may be on its way, or another process has taken it.
@@ -29,44 +29,44 @@ const (
 	slowFetch = 500 * time.Millisecond
 )
 
-// taker is a call that waits for tasks.
-type taker[T any] struct {
+// waiter is a call that waits for tasks.
+type waiter[T any] struct {
 	n    int
-	gets chan handed[T] // has room for one
+	gets chan fetchResult[T] // has room for one
 }
 
-type handed[T any] struct {
+type fetchResult[T any] struct {
 	items []*Item[T]
 	err   error
 }
 
 // fetcher fetches tasks for all calls of a process that wait for those of the same tenants: one script for all of them.
 type fetcher[T any] struct {
-	q     *Queue[T]
-	from  *Consumer[T] // nil: of everybody
-	which []int        // the partitions to look at
-	parts []partition  // of the goroutine that fetches
-	began float64      // the greatest virtual time at which a batch is known to have begun
-	seen  time.Time    // of the last reply
-	swept time.Time    // when it was last believed that there may be work anywhere
-	turn  int
-	blind int // tasks taken since the partitions without work were asked
-	bytes int // of tasks that a fetch may bring
+	q             *Queue[T]
+	from          *Consumer[T] // nil: of all tenants
+	which         []int        // the partitions to look at
+	parts         []partition  // of the goroutine that fetches
+	began         float64      // the greatest virtual time at which a batch is known to have begun
+	seen          time.Time    // of the last reply
+	swept         time.Time    // when it was last believed that there may be work anywhere
+	turn          int
+	sinceLastPeek int // tasks taken since peek asked the partitions without work
+	bytes         int // of tasks that a fetch may bring
 
 	mu       sync.Mutex
-	takers   []*taker[T]
+	waiters  []*waiter[T]
 	running  bool
 	sleeping []bool        // the partition's ear will wake it
-	woken    []bool        // the partition's wake-up has come, and nobody has looked there since
+	woken    []bool        // the partition's wake-up has come, and no fetch has looked there since
 	bell     chan struct{} // rings when one comes; has room for one
 }
 
-// partition is what is known of one, from its last reply.
+// partition is the state of a partition according to its last reply.
 type partition struct {
 	v     float64
 	work  bool      // it is believed to have some
-	due   time.Time // when something of it is due; zero: nothing
-	told  bool      // the reply left it to this process to look then
+	due   time.Time // when its next task is due; zero: none
+	told  bool      // the reply left it to this process to look at that time
 	rest  time.Time // a consumer of some tenants leaves the wake-ups to others until then, and looks again; zero: it listens
 	chunk int       // of the consumer's names, the next one to ask for
 }
@@ -86,7 +86,7 @@ func newFetcher[T any](q *Queue[T], from *Consumer[T]) *fetcher[T] {
 }
 
 // add lets a call wait; false: the queue is closed.
-func (f *fetcher[T]) add(k *taker[T]) bool {
+func (f *fetcher[T]) add(k *waiter[T]) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.running {
@@ -95,17 +95,17 @@ func (f *fetcher[T]) add(k *taker[T]) bool {
 		}
 		f.running = true
 	}
-	f.takers = append(f.takers, k)
+	f.waiters = append(f.waiters, k)
 	return true
 }
 
 // remove takes a call out that does not wait any more; false: it was handed something.
-func (f *fetcher[T]) remove(k *taker[T]) bool {
+func (f *fetcher[T]) remove(k *waiter[T]) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	i := slices.Index(f.takers, k)
+	i := slices.Index(f.waiters, k)
 	if i >= 0 {
-		f.takers = slices.Delete(f.takers, i, i+1)
+		f.waiters = slices.Delete(f.waiters, i, i+1)
 	}
 	return i >= 0
 }
@@ -114,13 +114,13 @@ func (f *fetcher[T]) remove(k *taker[T]) bool {
 func (f *fetcher[T]) wanted() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, k := range f.takers {
+	for _, k := range f.waiters {
 		n += k.n
 	}
 	return min(n, maxBatch)
 }
 
-// work fetches while somebody waits.
+// work fetches while a call waits.
 func (f *fetcher[T]) work() {
 	for {
 		n := f.wanted()
@@ -139,11 +139,11 @@ func (f *fetcher[T]) work() {
 	}
 }
 
-// end ends the work if nobody waits, or the queue is closed: those who wait look at that, and take themselves out. Wake-ups that
-// nobody here will use go back, and what was left to this process to look at is told to the next one.
+// end ends the work if no call waits, or the queue is closed: calls that wait notice that, and take themselves out. Wake-ups that
+// no call here will use go back, and what was left to this process to look at goes to the next one.
 func (f *fetcher[T]) end() bool {
 	f.mu.Lock()
-	if len(f.takers) > 0 && !f.q.over() {
+	if len(f.waiters) > 0 && !f.q.over() {
 		f.mu.Unlock()
 		return false
 	}
@@ -167,22 +167,22 @@ func (f *fetcher[T]) end() bool {
 	return true
 }
 
-// hand gives out what was fetched, in the order in which calls came. An error is for all of them.
+// hand gives the fetched tasks to the calls, in the order in which these came. An error goes to all of them.
 func (f *fetcher[T]) hand(its []*Item[T], err error) {
 	f.mu.Lock()
-	for len(f.takers) > 0 && (len(its) > 0 || err != nil) {
-		k := f.takers[0]
+	for len(f.waiters) > 0 && (len(its) > 0 || err != nil) {
+		k := f.waiters[0]
 		n := min(k.n, len(its))
-		f.takers = f.takers[1:]
+		f.waiters = f.waiters[1:]
 		if n > 0 {
-			k.gets <- handed[T]{items: its[:n:n]}
+			k.gets <- fetchResult[T]{items: its[:n:n]}
 		} else {
-			k.gets <- handed[T]{err: err}
+			k.gets <- fetchResult[T]{err: err}
 		}
 		its = its[n:]
 	}
 	f.mu.Unlock()
-	if len(its) > 0 { // somebody has left meanwhile
+	if len(its) > 0 { // a caller has left in between
 		f.q.giveBack(its)
 	}
 }
@@ -197,7 +197,7 @@ func (f *fetcher[T]) look(n int) ([]*Item[T], error) {
 		f.swept = now
 	}
 	f.mu.Lock()
-	peek := f.blind >= fewUnseen || now.Sub(f.seen) > soonStale
+	peek := f.sinceLastPeek >= fewUnseen || now.Sub(f.seen) > soonStale
 	for _, p := range f.which {
 		if (sweep || f.woken[p]) && !f.parts[p].work {
 			f.parts[p].work, peek = true, true
@@ -233,11 +233,11 @@ func (f *fetcher[T]) look(n int) ([]*Item[T], error) {
 func past(t, now time.Time) bool { return !t.IsZero() && !t.After(now) }
 
 // peek asks all partitions for their virtual time, and those that are believed to have no work whether
-// a tenant is ready there. A partition that was idle is told the time of the others with the next pop:
-// with an old one its tenants would be served alone until they have caught up with everybody else.
+// a tenant is ready there. A partition that was idle gets the time of the others with the next pop:
+// with an old one its tenants would be served alone until they have caught up with all others.
 // That costs one round trip for all of them, and far less of the server's time than a delivery.
 func (f *fetcher[T]) peek() {
-	f.blind = 0
+	f.sinceLastPeek = 0
 	ready, times := make([]*redis.IntCmd, len(f.parts)), make([]*redis.SliceCmd, len(f.parts))
 	pipe := f.q.db.Pipeline()
 	for p := range f.parts {
@@ -279,7 +279,7 @@ func (f *fetcher[T]) ask(p, n int) ([]*Item[T], error) {
 	case took < slowFetch/2:
 		f.bytes = min(2*f.bytes, maxBytes)
 	}
-	f.blind += len(b.items)
+	f.sinceLastPeek += len(b.items)
 	f.began, f.seen = max(f.began, b.began), time.Now()
 	*at = partition{v: b.v, work: len(b.items) > 0 && b.ready > 0 || b.left, told: len(b.items) == 0, chunk: at.chunk}
 	if b.next >= 0 {
@@ -304,7 +304,7 @@ func (f *fetcher[T]) pop(p int, x popping) (b popped[T], err error) {
 			x.names = chunks[at.chunk%len(chunks)]
 			at.chunk++
 		}
-		if i >= len(chunks)-1 { // nobody assigned has tasks, as far as is known
+		if i >= len(chunks)-1 { // no assigned tenant has tasks, as far as is known
 			x.patterns = f.from.patterns
 		}
 		for x.rank = 0; x.rank >= 0; x.rank = b.rank {

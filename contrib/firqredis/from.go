@@ -17,16 +17,16 @@ type Consumer[T any] struct {
 
 const (
 	// fromEvery is how often a consumer of some tenants looks while others have tasks that it must not take: the wake-ups
-	// are for those who may.
+	// are for consumers that may take them.
 	fromEvery = 100 * time.Millisecond
-	// maxNames is how many names one script looks for. Above that the order holds within a chunk of the names, and chunks take turns.
+	// maxNames bounds the names that one script looks for. Above it the order holds within a chunk of the names, and chunks take turns.
 	maxNames = 10_000
 )
 
-// From returns a consumer that takes from the tenants it is assigned; if none of them has tasks, from
+// From returns a consumer that takes from the tenants in assigned; if none of them has tasks, from
 // those that match one of the steal targets, in which `*` stands for any characters and `?` for one;
-// and from nobody else. Without both it takes from everybody. What tenants are served counts for them
-// in the order for everybody, too. Its calls share scripts: make one consumer, and use it for all of them.
+// and from no others. Without both it takes from all tenants. What tenants are served counts for them
+// in the common order, too. Its calls share scripts: make one consumer, and use it for all of them.
 func (q *Queue[T]) From(tenants, steal []string) *Consumer[T] {
 	c := &Consumer[T]{q: q, names: map[int][][]string{}, fetch: q.fetch}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(tenants))) {
@@ -50,7 +50,7 @@ func (q *Queue[T]) From(tenants, steal []string) *Consumer[T] {
 // at reports whether some of its tenants may live in a partition.
 func (c *Consumer[T]) at(p int) bool { return len(c.patterns) > 0 || len(c.names[p]) > 0 }
 
-// pattern translates a glob for the script: what is between its stars, each as Lua's string.find has it, one per
+// pattern translates a glob for the script: the pieces between its stars, each as a pattern of Lua's string.find, one per
 // line. A star within a Lua pattern would let it try all ways to divide a name, and that can take for ever.
 func pattern(glob string) string {
 	if strings.ContainsAny(glob, "\n\r") {

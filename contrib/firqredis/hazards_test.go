@@ -30,7 +30,7 @@ var hazards = []struct {
 	{"14: a script runs for seconds", []string{"TestEnqueueBatch"}},
 	{"15: unpack of more than 7,999 values", []string{"TestManyAcks", "TestFromHostile"}},
 	{"16: a consumer dies with the wake-up", []string{"TestWakeUpLost"}},
-	{"17: a wake-up that its consumer cannot use, or that nobody leaves", []string{"TestWakeUpOfOthers", "TestInFlightLimits", "TestWakeUpIsLeft"}},
+	{"17: a wake-up that its consumer cannot use, or that is not left", []string{"TestWakeUpOfOthers", "TestInFlightLimits", "TestWakeUpIsLeft"}},
 	{"18: one task wakes all", []string{"TestNoHerd"}},
 	{"19: blocked connections pile up", []string{"TestConnections"}},
 	{"20: leases of prefetched tasks run out", []string{"TestNoPrefetch"}},

@@ -2,10 +2,10 @@ package firqredis
 
 import "unicode/utf8"
 
-// rawHeaders are headers that JSON has no text for: pairs of bytes that are not UTF-8.
+// rawHeaders are headers that JSON cannot hold as text: pairs of bytes that are not UTF-8.
 type rawHeaders [][2][]byte
 
-// splitHeaders returns the headers that are texts, and the others.
+// splitHeaders returns the headers that are UTF-8, and the others.
 func splitHeaders(all map[string]string) (texts map[string]string, raw rawHeaders) {
 	for k, v := range all {
 		if !utf8.ValidString(k) || !utf8.ValidString(v) {
@@ -24,7 +24,7 @@ func splitHeaders(all map[string]string) (texts map[string]string, raw rawHeader
 	return texts, raw
 }
 
-// join returns all of them.
+// join undoes splitHeaders.
 func (raw rawHeaders) join(texts map[string]string) map[string]string {
 	if texts == nil && raw != nil {
 		texts = map[string]string{}

@@ -19,7 +19,7 @@ type Health struct {
 	ClockSkew      time.Duration // the server's clock less ours
 }
 
-// Health asks the server; of a cluster, the one that has the first partition.
+// Health asks the server; in a cluster, the server of the first partition.
 func (q *Queue[T]) Health(ctx context.Context) (h Health, err error) {
 	if err := q.call(ctx, "Health"); err != nil {
 		return h, err
@@ -74,7 +74,7 @@ func (q *Queue[T]) health(ctx context.Context) (h Health, err error) {
 	return h, nil
 }
 
-// info returns what INFO says, as far as it may be asked.
+// info returns the reply of INFO, empty if the server does not permit it.
 func (q *Queue[T]) info(ctx context.Context) map[string]string {
 	all := map[string]string{}
 	node, err := q.primary(ctx, 0)
@@ -95,7 +95,7 @@ func (q *Queue[T]) info(ctx context.Context) map[string]string {
 	return all
 }
 
-// setting returns a parameter of the server, "" if it may not be asked.
+// setting returns a parameter of the server, "" if the server does not permit that.
 func (q *Queue[T]) setting(ctx context.Context, name string) string {
 	node, err := q.primary(ctx, 0)
 	if err != nil {

@@ -20,7 +20,7 @@ func (r *runner[T]) beat(over <-chan struct{}) {
 	}
 }
 
-// heartbeat is one of them.
+// heartbeat extends the leases once.
 func (r *runner[T]) heartbeat(now time.Time) {
 	var its []*Item[T]
 	r.mu.Lock()
@@ -28,7 +28,7 @@ func (r *runner[T]) heartbeat(now time.Time) {
 		if h.ctx.Err() != nil && h.ended.IsZero() {
 			h.ended = now
 		}
-		if h.ended.IsZero() || now.Sub(h.ended) < r.opts.StuckAfter { // else it is stuck: somebody else shall have it
+		if h.ended.IsZero() || now.Sub(h.ended) < r.opts.StuckAfter { // else it is stuck: another worker shall have it
 			its = append(its, it)
 		}
 	}

@@ -45,7 +45,7 @@ func rounds(n int) int {
 }
 
 // produce enqueues until ctx is done, and repeats what it has no answer to: by UniqueKey it is the same task, even if
-// that has ended meanwhile.
+// that has ended in between.
 func (h *history) produce(ctx context.Context, t *testing.T, q *Queue[string], who int) {
 	for k := 0; ctx.Err() == nil; k++ {
 		id := fmt.Sprintf("%d-%d", who, k)
@@ -71,7 +71,7 @@ func (h *history) consume(ctx context.Context, q *Queue[string]) {
 	for ctx.Err() == nil {
 		its, err := q.DequeueBatch(ctx, 3)
 		if err != nil {
-			q.nap(ctx, 2*time.Millisecond)
+			q.sleepFor(ctx, 2*time.Millisecond)
 			continue
 		}
 		for _, it := range its {

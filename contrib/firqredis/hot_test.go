@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A tenant that is too large for one core is split into four of a quarter of its weight each, which live in other partitions:
-// together they are served what one tenant is, and none of the others less.
+// A tenant that is too large for one core is split into four, each with a quarter of its weight and in another partition:
+// together they get the share of one tenant, and the others keep theirs.
 func TestHotTenant(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		const parts = 4

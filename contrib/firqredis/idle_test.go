@@ -131,7 +131,7 @@ func asleep[T any](t testing.TB, f *fetcher[T]) {
 
 // A process that knows when something is due, and will not look then, wakes another one: because its call has left, or got
 // another task.
-func TestWhoKnowsTells(t *testing.T) {
+func TestProcessThatKnowsWakesAnother(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		for _, busy := range []bool{false, true} {
 			a, ctx := open(t, s, Config[string]{Lease: time.Hour}), bounded(t)
@@ -158,7 +158,7 @@ func TestWhoKnowsTells(t *testing.T) {
 			case it := <-got:
 				same(t, "the other one's", it.ID, "due")
 			case <-time.After(patience / 4):
-				t.Fatalf("busy %v: nobody looks", busy)
+				t.Fatalf("busy %v: no worker looks", busy)
 			}
 			for it, err := range a.InFlight(ctx, "") {
 				ok(t, err)

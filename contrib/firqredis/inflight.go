@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// InFlight iterates over what is in flight, of one tenant or, with "", of all: the leases that end first come first. It reads them
-// page by page: leases that begin, end or are extended meanwhile may be seen as they were, or not. Wait is until now; Payload is zero if
-// the codec cannot read it. The items are their workers': with the item of a worker that is known to be gone, Release and Nack end its
+// InFlight iterates over the tasks in flight, of one tenant or, with "", of all: the leases that end first come first. It reads them
+// page by page: leases that begin, end or are extended at that time may be seen as they were, or not. Wait is until now; Payload is zero if
+// the codec cannot read it. The items belong to their workers; if a worker is known to be gone, Release and Nack of its item end the
 // lease early.
 func (q *Queue[T]) InFlight(ctx context.Context, tenant string) iter.Seq2[*Item[T], error] {
 	return func(yield func(*Item[T], error) bool) {
@@ -39,7 +39,7 @@ func (q *Queue[T]) InFlight(ctx context.Context, tenant string) iter.Seq2[*Item[
 	}
 }
 
-// inFlightOf iterates over those of a partition.
+// inFlightOf iterates over the tasks in flight of a partition.
 func (q *Queue[T]) inFlightOf(ctx context.Context, p int, tenant string) iter.Seq2[*Item[T], error] {
 	return func(yield func(*Item[T], error) bool) {
 		for zs, err := range q.pages(ctx, q.prefix[p]+":l", "-inf", "+inf", tenantsAtOnce) {
@@ -73,7 +73,7 @@ type lease struct {
 	until     time.Time
 }
 
-// leased reads the tasks of leases; those that are gone are left out.
+// leased reads the tasks of leases, without those that are gone.
 func (q *Queue[T]) leased(ctx context.Context, p int, some []lease) (its []*Item[T], err error) {
 	ids := make([]string, len(some))
 	for i := range some {
@@ -93,10 +93,10 @@ func (q *Queue[T]) leased(ctx context.Context, p int, some []lease) (its []*Item
 	return its, nil
 }
 
-// dueAtOnce is how many tasks of each kind one script brings in at most.
+// dueAtOnce bounds the tasks of each kind that one script brings in.
 const dueAtOnce = 100
 
-// Maintain brings in what is due: delayed tasks, tasks whose leases have run out, and dead letters that are not kept any
+// Maintain does the upkeep that is due: it queues delayed tasks and tasks whose leases have run out, and purges dead letters that are not kept any
 // longer. Consumers do so whenever they look for work. Where none may be running, call it now and then, as firqd serve does: until
 // then, tasks of workers that are gone count as in flight, and the last attempt of one makes no dead letter.
 func (q *Queue[T]) Maintain(ctx context.Context) error {
@@ -105,7 +105,7 @@ func (q *Queue[T]) Maintain(ctx context.Context) error {
 	}
 	for p := range q.prefix {
 		for more := true; more; {
-			n, err := q.cold(ctx, maintainScript, p, dueAtOnce)
+			n, err := q.runWithSettings(ctx, maintainScript, p, dueAtOnce)
 			if err != nil {
 				return err
 			}

@@ -58,7 +58,7 @@ func TestInFlight(t *testing.T) {
 			same(t, "tenant", it.Tenant, "t3")
 		}
 		same(t, "of the idle one", len(list("idle")), 0)
-		// Whoever knows that the worker is gone gives its tasks back.
+		// A caller that knows that a worker is gone gives back the worker's tasks.
 		ok(t, q.Release(ctx, own...))
 		same(t, "the rest", len(list("")), n-n/5)
 		want(t, q.Ack(ctx, taken[own[0].ID]), ErrLeaseLost)

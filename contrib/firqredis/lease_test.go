@@ -19,7 +19,7 @@ func TestFencing(t *testing.T) {
 		id := put(t, q, job{Payload: "x"})[0]
 		old := take(t, q)
 		same(t, "Attempt", old.Attempt, 1)
-		again := take(t, q) // once the lease has run out, at once
+		again := take(t, q) // immediately, once the lease has run out
 		same(t, "ID", again.ID, id)
 		same(t, "Attempt", again.Attempt, 2)
 		if again.Token <= old.Token {
@@ -192,7 +192,7 @@ func TestBackoff(t *testing.T) {
 	same(t, "Func", b.after(7), 7)
 }
 
-// What is released was worked on by nobody, and its tenant does not pay for it.
+// What is released was not worked on, and its tenant does not pay for it.
 func TestReleaseIsNotCharged(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)

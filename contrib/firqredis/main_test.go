@@ -48,7 +48,7 @@ var (
 	clusterServer = &server{name: "cluster"}
 )
 
-// each runs a test on an embedded server of its own, on Redis, on Valkey and on a cluster of three.
+// each runs a test on its own embedded server, on Redis, on Valkey and on a cluster of three.
 func each(t *testing.T, f func(t *testing.T, s *server)) {
 	t.Helper()
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pages iterates over a sorted set by score, from low to high, so many at a time. What comes or goes meanwhile may be seen or not.
+// pages iterates over a sorted set by score, from low to high, a page at a time. What comes or goes in between may be seen or not.
 func (q *Queue[T]) pages(ctx context.Context, key, low, high string, size int) iter.Seq2[[]redis.Z, error] {
 	return func(yield func([]redis.Z, error) bool) {
 		seen := map[string]bool{} // of the score that the page begins at
@@ -40,7 +40,7 @@ func (q *Queue[T]) pages(ctx context.Context, key, low, high string, size int) i
 	}
 }
 
-// merged iterates over what several sequences have, each of which is in order, in that order. An error ends it.
+// merged merges several ordered sequences into one. An error ends it.
 func merged[V any](all []iter.Seq2[V, error], before func(a, b V) bool) iter.Seq2[V, error] {
 	return func(yield func(V, error) bool) {
 		type source struct {

@@ -49,7 +49,7 @@ func TestFairAcrossPartitions(t *testing.T) {
 	})
 }
 
-// A partition that was idle has saved nothing up, and its tenants are seen at once.
+// A partition that was idle has saved nothing up, and its tenants are seen immediately.
 func TestIdlePartition(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q := open(t, s, Config[string]{Partitions: 2})
@@ -121,7 +121,7 @@ func fromEach(t *testing.T, q *Queue[string], n int) map[string]int {
 	return m
 }
 
-// A partition that was idle joins at the virtual time of the others, whoever takes from it first.
+// A partition that was idle joins at the virtual time of the others, whichever consumer takes from it first.
 func TestIdlePartitionIsFound(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		dequeue := func(a *Queue[string], _ string) (*Item[string], error) { return a.Dequeue(bounded(t)) }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// popping is what a partition is asked for.
+// popping holds the arguments of a pop.
 type popping struct {
 	n, bytes int     // at most n tasks; the fetch ends when they have this many bytes
 	others   float64 // the virtual time of the other partitions, or unknown
-	// Without both from everybody; else from the named tenants first, then from those that match a pattern. These are looked for
+	// Without both from all tenants; else from the named tenants first, then from those that match a pattern. These are looked for
 	// from a rank on.
 	names, patterns []string
 	rank            int
@@ -20,7 +20,7 @@ type popping struct {
 // unknown is the virtual time of the other partitions for a caller that does not look at them.
 const unknown = -1
 
-// popped is what a partition has answered.
+// popped holds the reply of a pop.
 type popped[T any] struct {
 	items []*Item[T]
 	ready int64         // tenants that have tasks which can be delivered
@@ -31,7 +31,7 @@ type popped[T any] struct {
 	rank  int           // from where on more tenants may match; below 0: there are none
 }
 
-// pop brings in what is due in a partition, and takes tasks. A partition that was idle comes back to the virtual time of the
+// pop does the upkeep of a partition, and takes tasks. A partition that was idle comes back to the virtual time of the
 // others.
 func (q *Queue[T]) pop(ctx context.Context, p int, x popping) (b popped[T], err error) {
 	args := make([]any, 0, 8+len(x.names)+len(x.patterns))
@@ -42,7 +42,7 @@ func (q *Queue[T]) pop(ctx context.Context, p int, x popping) (b popped[T], err 
 	for _, s := range x.patterns {
 		args = append(args, s)
 	}
-	r, err := q.cold(ctx, popScript, p, args...)
+	r, err := q.runWithSettings(ctx, popScript, p, args...)
 	if err != nil {
 		return b, err
 	}
@@ -55,7 +55,7 @@ func (q *Queue[T]) pop(ctx context.Context, p int, x popping) (b popped[T], err 
 		if len(x.why) > maxReason {
 			x.why = x.why[:maxReason]
 		}
-		if _, err := q.cold(ctx, nackScript, p, x.lease, 0, x.why, "dead", 0); err != nil {
+		if _, err := q.runWithSettings(ctx, nackScript, p, x.lease, 0, x.why, "dead", 0); err != nil {
 			if len(b.items) > 0 {
 				break // it comes back when its lease has run out
 			}
@@ -65,7 +65,7 @@ func (q *Queue[T]) pop(ctx context.Context, p int, x popping) (b popped[T], err 
 	return b, nil
 }
 
-// lost is a delivery whose payload nobody can read.
+// lost is a delivery whose payload the codec cannot read.
 type lost struct{ lease, why string }
 
 func (q *Queue[T]) popped(p int, r any) (b popped[T], bad []lost, err error) {
@@ -98,7 +98,7 @@ func (q *Queue[T]) popped(p int, r any) (b popped[T], bad []lost, err error) {
 		}
 	}
 	for at < len(list) {
-		if exits(read) { // the codec did, and this goroutine fetches for everybody
+		if exits(read) { // the codec did, and this goroutine fetches for all consumers
 			s, _ := parse(text(at + 2))
 			bad = append(bad, lost{text(at) + "\n" + text(at+1) + "\n" + s.tenant, "payload: " + errExits.Error()})
 			at += 3
@@ -107,7 +107,7 @@ func (q *Queue[T]) popped(p int, r any) (b popped[T], bad []lost, err error) {
 	return b, bad, nil
 }
 
-// item makes a delivery of a task. If its payload cannot be read it returns the item without it.
+// item returns a delivery of a task; without the payload if the codec cannot read that.
 func (q *Queue[T]) item(id, token, body string, now int64, decode func([]byte) (T, error)) (*Item[T], error) {
 	it := &Item[T]{}
 	it.ID = id

@@ -22,13 +22,13 @@ type Queue[T any] struct {
 	cfg    Config[T]
 	db     redis.UniversalClient
 	own    bool                  // db was made here, and is closed with the queue
-	sleep  redis.UniversalClient // for those that wait, as a blocked connection serves nobody else
+	sleep  redis.UniversalClient // for those that wait, as a blocked connection serves no other call
 	prefix []string              // of each partition's keys
 
 	pushes []*batcher[push]
 	acks   []*batcher[ack]
 	ears   []*ear[T]   // of each partition
-	fetch  *fetcher[T] // for those who take from everybody
+	fetch  *fetcher[T] // for calls that take from all tenants
 	survey *Survey[T]
 
 	shared  atomic.Pointer[inForce] // settings
@@ -127,7 +127,7 @@ func (q *Queue[T]) open(ctx context.Context, own Settings) error {
 	return q.apply(ctx)
 }
 
-// usable returns an error that matches firq.ErrInvalidConfig if a client cannot be used.
+// usable returns an error that matches firq.ErrInvalidConfig if the queue cannot use a client.
 func usable(c redis.UniversalClient) error {
 	if v := reflect.ValueOf(c); v.Kind() == reflect.Pointer && v.IsNil() {
 		return invalid("Client: is a nil %T", c)
@@ -138,7 +138,7 @@ func usable(c redis.UniversalClient) error {
 	return nil
 }
 
-// primaries returns c, or a client like it if c lets replicas answer what only reads: they lag, and would say what was.
+// primaries returns c, or a client like it if c lets replicas answer reads: they lag behind.
 func primaries(c redis.UniversalClient) redis.UniversalClient {
 	of, ok := c.(*redis.ClusterClient)
 	if !ok || !of.Options().ReadOnly {
@@ -187,7 +187,7 @@ func (q *Queue[T]) Close() (err error) {
 	return err
 }
 
-// Done is closed when the queue is.
+// Done returns a channel that is closed when the queue is closed.
 func (q *Queue[T]) Done() <-chan struct{} { return q.closed }
 
 // over reports whether the queue is closed.
@@ -211,7 +211,7 @@ func (q *Queue[T]) start(f func()) bool {
 	return true
 }
 
-// call checks what all calls have in common.
+// call makes the checks that all calls have in common.
 func (q *Queue[T]) call(ctx context.Context, name string) error {
 	if ctx == nil {
 		return fmt.Errorf("%w: firqredis: %s: nil context", firq.ErrInvalidArgument, name)
@@ -232,7 +232,7 @@ func (q *Queue[T]) partitionOf(tenant string) int {
 	return int(h.Sum32() % uint32(q.cfg.Partitions))
 }
 
-// weight returns what WeightFor says, for the scripts; "" if there is none: what other clients have said stays.
+// weight returns the answer of WeightFor, for the scripts; "" without WeightFor: the weight that other clients have set stays.
 func (q *Queue[T]) weight(tenant string) string {
 	if q.cfg.WeightFor == nil {
 		return ""

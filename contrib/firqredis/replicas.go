@@ -11,14 +11,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// waitFor is how long replicas have.
+// waitFor bounds the wait for replicas.
 const waitFor = time.Second
 
-// pushNow runs the script. If replicas have to have its effects it waits for them: then the reply may come with
-// ErrNotReplicated. Calls that end meanwhile know that their tasks are queued.
+// pushNow runs the push script. With Config.WaitReplicas it waits for the replicas, too: the reply may then come with
+// ErrNotReplicated. Calls that end before that know that their tasks are queued.
 //
-// It needs one connection for both, which goes round what a client of a cluster does when a partition has another primary. So
-// where the script has not run, the primary is looked for again as long as somebody waits.
+// The script and WAIT need one connection, so the client of a cluster cannot redirect them when a partition moves. So
+// if the script has not run, pushNow looks for the primary again as long as a call waits.
 func (q *Queue[T]) pushNow(p int, args []any, ps []push) (any, error) {
 	ctx := context.Background() // the calls have their own
 	if q.cfg.WaitReplicas == 0 {
@@ -34,13 +34,13 @@ func (q *Queue[T]) pushNow(p int, args []any, ps []push) (any, error) {
 		if cluster != nil {
 			cluster.ReloadState(ctx)
 		}
-		if !q.nap(ctx, pause) {
+		if !q.sleepFor(ctx, pause) {
 			return nil, err
 		}
 	}
 }
 
-// hasNotRun reports whether an error says that a script has not run, and may where the primary is now.
+// hasNotRun reports whether an error means that a script has not run, and may run on the present primary.
 func hasNotRun(err error, cluster bool) bool {
 	_, moved := redis.IsMovedError(err)
 	_, ask := redis.IsAskError(err)
@@ -49,7 +49,7 @@ func hasNotRun(err error, cluster bool) bool {
 		cluster && errors.As(err, &dial) && dial.Op == "dial"
 }
 
-// pushAndWait is pushNow, once.
+// pushAndWait is one try of pushNow.
 func (q *Queue[T]) pushAndWait(ctx context.Context, p int, args []any, ps []push) (any, error) {
 	node, err := q.primary(ctx, p)
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/firq-go/firq/worker"
 )
 
-// Event is what the hooks of RunOptions get.
+// Event is the argument of the hooks of RunOptions.
 type Event[T any] = worker.Event[string, *Item[T]]
 
-// RunOptions are worker.Options, and what is the queue's. The zero value is a working pool of GOMAXPROCS
+// RunOptions are worker.Options, with options of the queue. The zero value is a working pool of GOMAXPROCS
 // workers.
 type RunOptions[T any] struct {
 	Name            string
@@ -41,7 +41,7 @@ type RunOptions[T any] struct {
 	OnStart func(p *worker.Pool[string, *Item[T]])
 }
 
-// Dead returns an error by which a handler says that its task is not to be tried again. Of nil it is nil.
+// Dead returns an error that keeps a handler's task from being tried again. Dead(nil) is nil.
 func Dead(err error) error {
 	if err == nil {
 		return nil
@@ -49,8 +49,8 @@ func Dead(err error) error {
 	return deadly{err}
 }
 
-// RetryAfter returns an error by which a handler says when its task is to be tried again. d is Retry.After: 0 is the backoff, and
-// below 0 immediately. Of nil it is nil.
+// RetryAfter returns an error that says when a handler's task is to be tried again. d is Retry.After: 0 is the backoff, and
+// below 0 immediately. RetryAfter(nil, d) is nil.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil
@@ -107,7 +107,7 @@ func Run[T any](ctx context.Context, q *Queue[T], h func(ctx context.Context, it
 	return err
 }
 
-// runner is a Run. It is the pool's source.
+// runner is one call of Run. It is the pool's source.
 type runner[T any] struct {
 	q       *Queue[T]
 	from    *Consumer[T]
@@ -127,7 +127,7 @@ type holding struct {
 	cancel context.CancelCauseFunc
 	ended  time.Time // when its context was first seen to be over
 	lost   bool      // its lease is
-	acked  bool      // its Ack is on its way, and is told itself if the lease is lost
+	acked  bool      // its Ack is on its way, and learns itself if the lease is lost
 }
 
 // Dequeue takes the next task, however long the server is away.
@@ -144,7 +144,7 @@ func (r *runner[T]) Dequeue(ctx context.Context) (fi firq.Item[string, *Item[T]]
 		case errors.Is(err, firq.ErrClosed), errors.Is(err, ErrVersion):
 			return fi, err
 		}
-		if !r.q.nap(ctx, pause) {
+		if !r.q.sleepFor(ctx, pause) {
 			if ctx.Err() != nil {
 				return fi, ctx.Err()
 			}
@@ -158,8 +158,8 @@ const (
 	lastPause  = time.Second
 )
 
-// nap waits; false: ctx or the queue is over.
-func (q *Queue[T]) nap(ctx context.Context, d time.Duration) bool {
+// sleepFor waits for d; false: ctx or the queue has ended before.
+func (q *Queue[T]) sleepFor(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -171,7 +171,7 @@ func (q *Queue[T]) nap(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// TryDequeue and DequeueBatch are of firq.Consumer; a pool does not call them.
+// TryDequeue and DequeueBatch belong to firq.Consumer; a pool does not call them.
 
 // TryDequeue reports false.
 func (r *runner[T]) TryDequeue() (it firq.Item[string, *Item[T]], ok bool) { return it, false }
@@ -184,7 +184,7 @@ func (r *runner[T]) DequeueBatch(ctx context.Context, dst []firq.Item[string, *I
 	return 1, nil
 }
 
-// handle runs the handler and settles the task by how it ends.
+// handle runs the handler and settles the task according to its result.
 func (r *runner[T]) handle(ctx context.Context, fi *firq.Item[string, *Item[T]]) (err error) {
 	it := fi.Payload
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -218,7 +218,7 @@ func (r *runner[T]) handle(ctx context.Context, fi *firq.Item[string, *Item[T]])
 	return err
 }
 
-// ack sends an Ack and does not wait for it: the worker takes its next task meanwhile, so that more of them
+// ack sends an Ack and does not wait for it: the worker takes its next task immediately, so that more of them
 // share a script. Heartbeats go on until it is through. It reports false if Run is over, or the
 // queue is closed.
 func (r *runner[T]) ack(it *Item[T]) bool {
@@ -226,7 +226,7 @@ func (r *runner[T]) ack(it *Item[T]) bool {
 	h, ok := r.held[it]
 	if ok = ok && !h.lost && !r.over; ok {
 		h.acked = true
-		r.acks.Add(1) // nobody waits for them before over
+		r.acks.Add(1) // no goroutine waits for them before over
 	}
 	r.mu.Unlock()
 	if !ok {
@@ -255,7 +255,7 @@ func (r *runner[T]) ack(it *Item[T]) bool {
 	return true
 }
 
-// failed tells of an Ack that has failed after its handler returned.
+// failed reports an Ack that has failed after its handler returned.
 func (r *runner[T]) failed(it *Item[T], err error) {
 	e := Event[T]{Pool: r.opts.Name, Tenant: it.Tenant, Payload: it, Wait: it.Wait, Err: err}
 	if r.opts.OnError == nil {
@@ -271,7 +271,7 @@ func (r *runner[T]) failed(it *Item[T], err error) {
 	r.opts.OnError(e)
 }
 
-// drop ends the heartbeats of a delivery; false: it is lost, or somebody else has.
+// drop ends the heartbeats of a delivery; false: it is lost, or another goroutine has.
 func (r *runner[T]) drop(it *Item[T]) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -280,7 +280,7 @@ func (r *runner[T]) drop(it *Item[T]) bool {
 	return ok && !h.lost
 }
 
-// settle says how a delivery has ended. While the server is away it tries again, until the lease must have
+// settle sends how a delivery has ended. While the server is away it tries again, until the lease must have
 // run out.
 func (r *runner[T]) settle(it *Item[T], err error, panicked any, cause error) error {
 	if errors.Is(cause, ErrLeaseLost) {
@@ -310,13 +310,13 @@ func (r *runner[T]) settle(it *Item[T], err error, panicked any, cause error) er
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		failed := say()
 		if failed == nil || errors.Is(failed, ErrLeaseLost) || errors.Is(failed, firq.ErrClosed) || time.Now().After(until) ||
-			!r.q.nap(ctx, pause) {
+			!r.q.sleepFor(ctx, pause) {
 			return failed
 		}
 	}
 }
 
-// leave gives back what handlers have that Run leaves behind.
+// leave gives back the tasks of handlers that Run leaves behind.
 func (r *runner[T]) leave() {
 	r.mu.Lock()
 	var its []*Item[T]

@@ -93,7 +93,7 @@ func TestRunOutcomes(t *testing.T) {
 	})
 }
 
-// Heartbeats keep a lease much shorter than the handler; and the handler may look at its item meanwhile.
+// Heartbeats keep a lease much shorter than the handler; and the handler may look at its item during that time.
 func TestHeartbeats(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q := open(t, s, Config[string]{Lease: 150 * time.Millisecond, MaxAttempts: 1})
@@ -132,7 +132,7 @@ func TestCauses(t *testing.T) {
 		put(t, q, job{})
 		it := <-started
 		copied := &Item[string]{Task: Task[string]{ID: it.ID, Tenant: it.Tenant}, Token: it.Token}
-		ok(t, q.Ack(ctx, copied)) // somebody else settles it
+		ok(t, q.Ack(ctx, copied)) // another call settles it
 		want(t, <-causes, ErrLeaseLost)
 		st := atRest(t, q)
 		same(t, "Acked", st.Acked, 1)
@@ -186,7 +186,7 @@ func TestStuckHandler(t *testing.T) {
 		})
 		put(t, q, job{ID: "stuck"})
 		until(t, "its lease runs out", func() bool {
-			_, _ = q.cold(context.Background(), maintainScript, 0, 10) // as any other consumer does
+			_, _ = q.runWithSettings(context.Background(), maintainScript, 0, 10) // as any other consumer does
 			st, _ := q.Stats(context.Background())
 			return st.LeaseExpired == 1
 		})

@@ -17,7 +17,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqredis/internal/cron"
 )
 
-// Schedule says when a task is queued, again and again.
+// Schedule says at which times a task is queued.
 type Schedule[T any] struct {
 	ID string
 	// Cron has five fields, or six with seconds first, or is @hourly, @daily, @weekly, @monthly or @yearly. A
@@ -25,13 +25,13 @@ type Schedule[T any] struct {
 	// the first time only; with `*` in the minute or the hour it ticks in real time.
 	Cron string
 	Zone string // "": UTC
-	// Task is what is queued, without ID and At. Its ID is made of the schedule's, "@" and the due time in
+	// Task is the task to queue, without ID and At. Its ID is made of the schedule's, "@" and the due time in
 	// UTC, so that each due time fires once.
 	Task Task[T]
-	// CatchUp is how many due times that were missed by more than 5 s are made up for, the latest ones. 0: 1;
+	// CatchUp is how many of the due times that were missed by more than 5 s still fire, the latest ones. 0: 1;
 	// below 0: none.
 	CatchUp int
-	// Jitter: the task is delayed by up to so much, which depends on its ID only.
+	// Jitter bounds a delay of the task, which depends on its ID only.
 	Jitter time.Duration
 	Paused bool // due times pass, and nothing is queued
 }
@@ -60,10 +60,10 @@ func (sc Schedule[T]) Next(from time.Time, n int) ([]time.Time, error) {
 	return all, nil
 }
 
-// Schedules are a queue's. Any number of processes may Run them: each due time fires once.
+// Schedules are the schedules of a queue. Any number of processes may Run them: each due time fires once.
 type Schedules[T any] struct{ q *Queue[T] }
 
-// Schedules returns those of the queue.
+// Schedules returns the schedules of the queue.
 func (q *Queue[T]) Schedules() *Schedules[T] { return &Schedules[T]{q} }
 
 const (
@@ -95,13 +95,13 @@ func (s *Schedules[T]) Run(ctx context.Context) error {
 		default:
 			pause = firstPause
 		}
-		if wait > 0 && !s.q.nap(ctx, wait) && ctx.Err() == nil {
+		if wait > 0 && !s.q.sleepFor(ctx, wait) && ctx.Err() == nil {
 			return firq.ErrClosed
 		}
 	}
 }
 
-// look fires what is due, and returns how long to wait.
+// look fires the schedules that are due, and returns how long to wait.
 func (s *Schedules[T]) look(ctx context.Context) (wait time.Duration, err error) {
 	wait = looksEvery
 	for p, prefix := range s.q.prefix {
@@ -137,8 +137,8 @@ func (s *Schedules[T]) look(ctx context.Context) (wait time.Duration, err error)
 }
 
 // fire queues the tasks of one schedule that is due, and moves it on. If another process is doing the same,
-// one of them does, and the other one does nothing. What is to be made up for is queued in portions, each of which moves
-// the schedule on to the next one: between them the server does other work, and whoever comes goes on from there.
+// one of them does, and the other one does nothing. Missed due times are queued in portions, each of which moves
+// the schedule on to the next one: between them the server does other work, and the next caller goes on from there.
 func (s *Schedules[T]) fire(ctx context.Context, p int, id string, due time.Time) error {
 	text, err := s.q.db.HGet(ctx, s.q.prefix[p]+":sch", id).Result()
 	if errors.Is(err, redis.Nil) {
@@ -183,7 +183,7 @@ func (s *Schedules[T]) fire(ctx context.Context, p int, id string, due time.Time
 			}
 			args = append(args, one...)
 		}
-		r, err := s.q.cold(ctx, fireScript, p, args...)
+		r, err := s.q.runWithSettings(ctx, fireScript, p, args...)
 		if err != nil || len(at) == 0 || number(r) < 0 {
 			return err
 		}
@@ -191,10 +191,10 @@ func (s *Schedules[T]) fire(ctx context.Context, p int, id string, due time.Time
 	}
 }
 
-// dueFormat is of the due time in the ID of a schedule's task.
+// dueFormat is the format of the due time in the ID of a schedule's task.
 const dueFormat = "2006-01-02T15:04:05Z07:00"
 
-// fireArgs returns what the script gets of one task.
+// fireArgs returns the script's arguments for one task.
 func (s *Schedules[T]) fireArgs(id string, x *plan, due time.Time) ([]any, error) {
 	name := id + "@" + due.UTC().Format(dueFormat)
 	t := Task[T]{UniqueFor: x.UniqueFor, Delay: x.Delay, Deadline: x.Deadline, Headers: x.Raw.join(x.Headers)}

@@ -12,7 +12,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Three processes run the schedules at once: each due time fires once.
+// Three processes run the schedules at the same time: each due time fires once.
 func TestSchedulesFireOnce(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{Partitions: 2}), bounded(t)
@@ -95,7 +95,7 @@ func TestCatchUp(t *testing.T) {
 	})
 }
 
-// What was missed is queued in portions that move the schedule on. If one fails, whoever comes next goes on from there.
+// What was missed is queued in portions that move the schedule on. If one fails, the next caller goes on from there.
 func TestCatchUpInPortions(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		c := s.client(t)

@@ -75,7 +75,7 @@ func (s *Schedules[T]) Put(ctx context.Context, sc Schedule[T]) error {
 	own, due := s.q.partitionOf(t.Tenant), next[0].UnixMicro()
 	for p := range s.q.prefix {
 		if p != own { // it had another tenant before
-			r, err := s.q.cold(ctx, scheduleScript, p, "delete", sc.ID, sc.Cron+"\n"+sc.Zone)
+			r, err := s.q.runWithSettings(ctx, scheduleScript, p, "delete", sc.ID, sc.Cron+"\n"+sc.Zone)
 			if err != nil {
 				return err
 			}
@@ -84,7 +84,7 @@ func (s *Schedules[T]) Put(ctx context.Context, sc Schedule[T]) error {
 			}
 		}
 	}
-	_, err = s.q.cold(ctx, scheduleScript, own, "put", sc.ID, string(text), sc.Cron+"\n"+sc.Zone, due)
+	_, err = s.q.runWithSettings(ctx, scheduleScript, own, "put", sc.ID, string(text), sc.Cron+"\n"+sc.Zone, due)
 	return err
 }
 
@@ -95,7 +95,7 @@ func (s *Schedules[T]) Delete(ctx context.Context, id string) error {
 	}
 	found := false
 	for p := range s.q.prefix {
-		r, err := s.q.cold(ctx, scheduleScript, p, "delete", id, "")
+		r, err := s.q.runWithSettings(ctx, scheduleScript, p, "delete", id, "")
 		if err != nil {
 			return err
 		}

@@ -12,14 +12,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// version is of what the scripts write. A client that finds a newer one does not touch the queue, and one that finds an older
-// one only if it is empty. 2: tasks without what is usual.
+// version is that of the stored format. A client that finds a newer one does not touch the queue, and one that finds an older
+// one uses the queue only if it is empty. 2: tasks without their default values.
 const version = 2
 
 //go:embed lua/*.lua
 var files embed.FS
 
-// script is one of lua/.
+// script is a Lua script of the folder lua.
 type script struct{ name, source, sha string }
 
 func load(name string, common bool) *script {
@@ -76,7 +76,7 @@ func (q *Queue[T]) run(ctx context.Context, s *script, p int, args []any) (any, 
 // moves is how long a script is sent again while its partition moves to another server.
 const moves = 15 * time.Second
 
-// runOn is run on a connection. If the server does not know the script, it has not run, and is sent
+// runOn runs a script on a connection. If the server does not know the script, it has not run, and is sent
 // whole.
 //
 // The script names its keys itself, all but two: the prefix, which no key has, and one that is always
@@ -97,7 +97,7 @@ func (q *Queue[T]) runOn(ctx context.Context, on processor, s *script, p int, ar
 		if err := cmd.Err(); err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
 			cmd = send("eval", s.source)
 		}
-		if err := cmd.Err(); err == nil || !redis.IsTryAgainError(err) || time.Now().After(end) || !q.nap(ctx, firstPause) {
+		if err := cmd.Err(); err == nil || !redis.IsTryAgainError(err) || time.Now().After(end) || !q.sleepFor(ctx, firstPause) {
 			break
 		}
 	}
@@ -118,9 +118,9 @@ type processor interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// cold runs a script that has what common.lua asks for in front of its own arguments. If ctx ends first it is open what became
-// of it.
-func (q *Queue[T]) cold(ctx context.Context, s *script, p int, own ...any) (any, error) {
+// runWithSettings runs a script that has the settings, as common.lua reads them, in front of its other arguments. If ctx ends
+// first, the script may have run or not.
+func (q *Queue[T]) runWithSettings(ctx context.Context, s *script, p int, own ...any) (any, error) {
 	args := make([]any, 0, 6+len(own))
 	now := q.settings()
 	args = append(args, now.PriorityAging.Microseconds(), now.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(),

@@ -81,7 +81,7 @@ func listens(port int) bool {
 	return err == nil
 }
 
-// newProcess makes a process in a folder of its own. It is not started.
+// newProcess makes a process in its own folder. It is not started.
 func newProcess(binary, dir string, args ...string) (*process, error) {
 	path, err := exec.LookPath(binary)
 	if err != nil {
@@ -120,7 +120,7 @@ func ownCluster(t testing.TB, replicas int) (*server, []*process) {
 	return s, ps
 }
 
-// startServers starts all of them at once; what it returns stops them.
+// startServers starts all of them together; what it returns stops them.
 func startServers() (stop func()) {
 	dir, err := os.MkdirTemp("", "firqredis")
 	if err != nil {
@@ -162,7 +162,7 @@ func startServers() (stop func()) {
 	}
 }
 
-// startCluster starts three primaries that share the slots, and so many replicas of each. A node
+// startCluster starts three primaries that share the slots, and the given number of replicas of each. A node
 // that does not answer is taken for dead after 5 s, or, where there is one to take its place, after 1 s.
 func startCluster(dir string, replicas int) (ps []*process, err error) {
 	if _, err := exec.LookPath("redis-cli"); err != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Settings are what all clients of a queue have to agree on, so they live with the queue. A New whose Config sets one of them sets it
+// Settings are those on which all clients of a queue have to agree, so they live with the queue. A New whose Config sets one of them sets it
 // for all clients, which follow within 10 s; where Config leaves it 0, the queue's is in force. If another client had set it to
-// something else New logs a warning that names it. ChangeSettings takes a setting back.
+// something else, New logs a warning that names it. ChangeSettings can reset it.
 type Settings struct {
 	MaxQueued, MaxQueuedPerTenant, MaxInFlight, MaxInFlightPerTenant int // 0: none
 	PriorityAging                                                    time.Duration
 	DeadLetters                                                      Retention
 }
 
-// SettingsChange are settings to be changed; nil stays as it is. 0: as if no client had set it.
+// SettingsChange names settings to change; a nil field stays as it is. 0: as if no client had set it.
 type SettingsChange struct {
 	MaxQueued, MaxQueuedPerTenant, MaxInFlight, MaxInFlightPerTenant *int
 	PriorityAging                                                    *time.Duration
@@ -33,7 +33,7 @@ var settingNames = [...]string{
 	"MaxQueued", "MaxQueuedPerTenant", "MaxInFlight", "MaxInFlightPerTenant", "PriorityAging", "DeadLetters.PerTenant", "DeadLetters.For",
 }
 
-// numbers are settings as they are stored, 0 if not at all.
+// numbers are settings as they are stored; 0: not stored.
 type numbers [len(settingNames)]int64
 
 func (s *Settings) numbers() numbers {
@@ -47,7 +47,7 @@ func (n numbers) settings() Settings {
 	return Settings{int(n[0]), int(n[1]), int(n[2]), int(n[3]), time.Duration(n[4]), Retention{int(n[5]), time.Duration(n[6])}}
 }
 
-// show returns one of them for people.
+// show returns a setting for messages.
 func (n numbers) show(i int) any {
 	if i == 4 || i == 6 {
 		return time.Duration(n[i])
@@ -62,10 +62,10 @@ type inForce struct {
 	applied bool // what is there goes by them: see apply
 }
 
-// settingsEvery is how old settings may be that a call goes by.
+// settingsEvery bounds the age of the settings that a call uses.
 const settingsEvery = 10 * time.Second
 
-// settings returns what is in force. It has them read again from time to time, and does not wait for that: their server may be away
+// settings returns the settings in force. It has them read again from time to time, and does not wait for that: their server may be away
 // while that of another partition is not.
 func (q *Queue[T]) settings() *inForce {
 	s := q.shared.Load()
@@ -85,7 +85,7 @@ func (q *Queue[T]) settings() *inForce {
 	return s
 }
 
-// Settings returns what is in force, with defaults filled in. PriorityAging of strict priorities is 0.
+// Settings returns the settings in force, with defaults filled in. PriorityAging of strict priorities is 0.
 func (q *Queue[T]) Settings() Settings {
 	s := q.shared.Load().Settings
 	if s.PriorityAging == strict {
@@ -94,7 +94,7 @@ func (q *Queue[T]) Settings() Settings {
 	return s
 }
 
-// follow goes by settings as they are stored.
+// follow adopts stored settings.
 func (q *Queue[T]) follow(n numbers) {
 	s := n.settings()
 	set(&s.PriorityAging, strict)
@@ -107,14 +107,14 @@ func (q *Queue[T]) follow(n numbers) {
 	q.shared.Store(&inForce{s, time.Now(), was == nil || was.applied && !needsApply(&was.Settings, &s)})
 }
 
-// needsApply reports whether settings change anything for what is there already: tenants that are held back at their limit in flight
+// needsApply reports whether settings change anything for present tasks: tenants that are held back at their limit in flight
 // may go on, or dead letters have been kept for long enough.
 func needsApply(was, is *Settings) bool {
 	a, b := was.MaxInFlightPerTenant, is.MaxInFlightPerTenant
 	return a > 0 && (b == 0 || b > a) || was.DeadLetters.For != is.DeadLetters.For
 }
 
-// apply does what needsApply is about. Each client does, as it goes by the old settings, and holds tenants back, until it follows.
+// apply applies settings to present tasks. Each client does that, because each holds tenants back by the old settings until it follows.
 func (q *Queue[T]) apply(ctx context.Context) error {
 	s := q.shared.Load()
 	if s.applied {
@@ -127,13 +127,13 @@ func (q *Queue[T]) apply(ctx context.Context) error {
 				return err
 			}
 			for some := range slices.Chunk(names, tenantsAtOnce) {
-				if _, err := q.cold(ctx, placeScript, p, anys(some)...); err != nil {
+				if _, err := q.runWithSettings(ctx, placeScript, p, anys(some)...); err != nil {
 					return err
 				}
 			}
 			cursor = next
 		}
-		if _, err := q.cold(ctx, maintainScript, p, dueAtOnce); err != nil {
+		if _, err := q.runWithSettings(ctx, maintainScript, p, dueAtOnce); err != nil {
 			return err
 		}
 	}
@@ -152,7 +152,7 @@ func (q *Queue[T]) readSettings(ctx context.Context) (n numbers, err error) {
 	return n, nil
 }
 
-// share sets what Config says for all clients, and goes by what there is then.
+// share stores the settings of Config for all clients, and adopts the result.
 func (q *Queue[T]) share(ctx context.Context, own Settings) error {
 	stored, err := q.readSettings(ctx)
 	if err != nil {
@@ -216,7 +216,7 @@ func (q *Queue[T]) ChangeSettings(ctx context.Context, c SettingsChange) error {
 	return q.apply(ctx)
 }
 
-// give sets a field to what is given.
+// give sets a field to a given value.
 func give[V any](field, value *V) bool {
 	if value == nil {
 		return false

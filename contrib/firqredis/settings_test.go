@@ -53,7 +53,7 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// A limit in flight that is raised, or taken away, holds nobody back any more, whether his deliveries end or not, and whichever client
+// A limit in flight that is raised, or taken away, holds no tenant back any more, whether its deliveries end or not, and whichever client
 // has raised it. Until a client follows, it goes by the old one: what that holds back goes on when it follows, or when the tenant has
 // nothing in flight.
 func TestLimitRaised(t *testing.T) {
@@ -114,7 +114,7 @@ func TestKeptShorter(t *testing.T) {
 
 func ptr[V any](v V) *V { return &v }
 
-// A client without PriorityAging of its own does not turn the order of a queue round that has it: not when it enqueues, nor when it
+// A client without PriorityAging does not turn the order of a queue round that has it: not when it enqueues, nor when it
 // requeues or gives back.
 func TestAgeingIsTheQueues(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
@@ -130,7 +130,7 @@ func TestAgeingIsTheQueues(t *testing.T) {
 	})
 }
 
-// The warning names the setting, and both values; who says nothing, or the same, is not warned of.
+// The warning names the setting, and both values; a client that says nothing, or the same, gets none.
 func TestSettingsWarn(t *testing.T) { //nolint:paralleltest // it has the default logger
 	redisServer.need(t)
 	var log bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// ack is an Ack on its way.
+// ack is one task of a call of Ack.
 type ack struct {
 	args []any
 	at   int                     // its place in the call
@@ -22,8 +22,8 @@ type acked struct {
 	err error
 }
 
-// Ack settles tasks: they are done, and gone. Errors are joined TaskErrors: ErrLeaseLost if a lease
-// has run out and the task was given on, or it was settled before. Until a task is given on, a late Ack
+// Ack settles tasks as done, and removes them. Errors are joined TaskErrors: ErrLeaseLost if a lease
+// has run out and the task was delivered again, or it was settled before. Until it is delivered again, a late Ack
 // is accepted.
 func (q *Queue[T]) Ack(ctx context.Context, its ...*Item[T]) error {
 	if err := q.calls(ctx, "Ack", its); err != nil || len(its) == 0 {
@@ -58,7 +58,7 @@ func ackOf[T any](it *Item[T], at int, told func(at int, err error)) ack {
 	return ack{[]any{it.ID, it.Tenant, strconv.FormatUint(it.Token, 10), it.charge, it.ends}, at, told}
 }
 
-// ackOn returns what sends Acks to a partition.
+// ackOn returns a function that sends Acks to a partition.
 func (q *Queue[T]) ackOn(p int) func([]ack) {
 	return func(as []ack) {
 		args := make([]any, 0, 3+5*len(as))
@@ -79,18 +79,18 @@ func (q *Queue[T]) ackOn(p int) func([]ack) {
 	}
 }
 
-// Retry says what becomes of a task that failed.
+// Retry says what happens to a task that failed.
 type Retry struct {
-	After  time.Duration // until it is tried again; 0: Config.Backoff; below 0: at once
-	Reason string        // is kept with a dead letter
+	After  time.Duration // until it is tried again; 0: Config.Backoff; below 0: immediately
+	Reason string        // kept with a dead letter
 	Dead   bool          // it is not tried again
 }
 
-// maxReason is how much of a reason is kept.
+// maxReason bounds the part of a reason that is kept.
 const maxReason = 4 << 10
 
-// Nack says that a delivery has failed. The task is tried again, or a dead letter if this was its last
-// attempt. ErrLeaseLost: see Ack. If ctx ends first it is open what became of it, as with Enqueue.
+// Nack settles a delivery as failed. The task is tried again, or becomes a dead letter if this was its last
+// attempt. ErrLeaseLost: see Ack. If ctx ends first the outcome is open, as with Enqueue.
 func (q *Queue[T]) Nack(ctx context.Context, it *Item[T], r Retry) error {
 	if err := q.calls(ctx, "Nack", []*Item[T]{it}); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (q *Queue[T]) Nack(ctx context.Context, it *Item[T], r Retry) error {
 	if len(r.Reason) > maxReason {
 		r.Reason = r.Reason[:maxReason]
 	}
-	reply, err := q.cold(ctx, nackScript, q.partitionOf(it.Tenant), it.lease(), ceil(after, time.Microsecond), r.Reason, dead, it.charge)
+	reply, err := q.runWithSettings(ctx, nackScript, q.partitionOf(it.Tenant), it.lease(), ceil(after, time.Microsecond), r.Reason, dead, it.charge)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (q *Queue[T]) Nack(ctx context.Context, it *Item[T], r Retry) error {
 	return nil
 }
 
-// Release gives deliveries back at once. They do not count as attempts, and their tenants do not pay for them.
+// Release gives deliveries back immediately. They do not count as attempts, and their tenants do not pay for them.
 // ErrLeaseLost: see Ack.
 func (q *Queue[T]) Release(ctx context.Context, its ...*Item[T]) error {
 	if err := q.calls(ctx, "Release", its); err != nil {
@@ -135,7 +135,7 @@ func (q *Queue[T]) release(ctx context.Context, its []*Item[T]) error {
 }
 
 // Extend lets leases end d from now; 0: Config.Lease. Errors are joined TaskErrors: ErrLeaseLost, see
-// Ack; ErrCancelled if the task was cancelled meanwhile, though its lease is extended.
+// Ack; ErrCancelled if the task was cancelled in between, though its lease is extended.
 func (q *Queue[T]) Extend(ctx context.Context, d time.Duration, its ...*Item[T]) error {
 	if d < 0 {
 		return fmt.Errorf("%w: firqredis: Extend: %v, must not be negative", firq.ErrInvalidArgument, d)
@@ -146,7 +146,7 @@ func (q *Queue[T]) Extend(ctx context.Context, d time.Duration, its ...*Item[T])
 	return join(its, q.extend(ctx, d, true, its, func(it *Item[T], until time.Time) { it.LeaseUntil = until }))
 }
 
-// extend is Extend. It counts leases that are lost if it is told to, and says until when the others last now, as items may be in
+// extend does the work of Extend. It can count the lost leases, and returns the new ends of the others, as items may be in
 // others' hands.
 func (q *Queue[T]) extend(ctx context.Context, d time.Duration, counts bool, its []*Item[T], lasts func(it *Item[T], until time.Time)) []error {
 	set(&d, q.cfg.Lease)
@@ -169,7 +169,7 @@ func (q *Queue[T]) extend(ctx context.Context, d time.Duration, counts bool, its
 	})
 }
 
-// onLeases runs a script over leases, and says of each what the reply means. The reply may begin with
+// onLeases runs a script over leases, and translates the reply for each. The reply may begin with
 // something for all of them.
 func (q *Queue[T]) onLeases(ctx context.Context, s *script, its []*Item[T], first []any, means func(it *Item[T], n int64, head any) error) []error {
 	each := make([][]int, q.cfg.Partitions)
@@ -186,7 +186,7 @@ func (q *Queue[T]) onLeases(ctx context.Context, s *script, its []*Item[T], firs
 			for _, i := range some {
 				args = append(args, its[i].lease())
 			}
-			r, err := q.cold(ctx, s, p, args...)
+			r, err := q.runWithSettings(ctx, s, p, args...)
 			list, _ := r.([]any)
 			var head any
 			if len(first) > 0 && len(list) > 0 {
@@ -208,7 +208,7 @@ func (q *Queue[T]) onLeases(ctx context.Context, s *script, its []*Item[T], firs
 	return errs
 }
 
-// calls is call for those with items.
+// calls is call for methods that take items.
 func (q *Queue[T]) calls(ctx context.Context, name string, its []*Item[T]) error {
 	if err := q.call(ctx, name); err != nil {
 		return err

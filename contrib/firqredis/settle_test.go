@@ -17,14 +17,14 @@ func TestAckTwiceInOneCall(t *testing.T) {
 	})
 }
 
-// What a lease that ran out gives back is queued at once, whatever Backoff says.
+// What a lease that ran out gives back is queued immediately, whatever Backoff says.
 func TestExpiryWithoutBackoff(t *testing.T) {
 	fast(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{Lease: time.Millisecond, Backoff: Backoff{First: time.Hour, NoJitter: true}}), bounded(t)
 		put(t, q, job{})
 		same(t, "delivered", len(now(t, q, 1)), 1)
 		until(t, "the lease runs out", func() bool {
-			_, err := q.cold(ctx, maintainScript, 0, 10)
+			_, err := q.runWithSettings(ctx, maintainScript, 0, 10)
 			ok(t, err)
 			return books(t, q).LeaseExpired == 1
 		})

@@ -32,7 +32,7 @@ type Stats struct {
 }
 
 // Stats asks all partitions, one after the other. Oldest takes a look at each tenant that has tasks, 200 of them per script: see
-// Survey for what looks often.
+// Survey for a program that looks often.
 func (q *Queue[T]) Stats(ctx context.Context) (s Stats, err error) {
 	if err := q.call(ctx, "Stats"); err != nil {
 		return s, err
@@ -48,7 +48,7 @@ func (q *Queue[T]) Stats(ctx context.Context) (s Stats, err error) {
 	return s, nil
 }
 
-// counted returns Stats but for Oldest, at a price that does not depend on what is in the queue.
+// counted returns Stats without Oldest, at a cost that does not depend on the queue's content.
 func (q *Queue[T]) counted(ctx context.Context) (s Stats, err error) {
 	for p := range q.prefix {
 		c, err := await(ctx, func() (*counters, error) { return q.counters(ctx, p) })
@@ -60,7 +60,7 @@ func (q *Queue[T]) counted(ctx context.Context) (s Stats, err error) {
 	return s, nil
 }
 
-// counters are replies about a partition.
+// counters are the replies of one partition.
 type counters struct {
 	counts        *redis.MapStringStringCmd
 	d, z, l, x, a *redis.IntCmd
@@ -143,7 +143,7 @@ func (q *Queue[T]) QueueTimes(ctx context.Context) (buckets []firq.Bucket, sum t
 	return buckets, time.Duration(us) * time.Microsecond, nil
 }
 
-// TenantStats is a tenant's part.
+// TenantStats are the numbers of one tenant.
 type TenantStats struct {
 	Tenant                                 string
 	Queued, Delayed, InFlight, DeadLetters int
@@ -154,7 +154,7 @@ type TenantStats struct {
 	Settings                               TenantSettings
 }
 
-// TenantStats returns what is known of a tenant; of an unknown one, only its name.
+// TenantStats returns the numbers of a tenant; for an unknown one, its name alone.
 func (q *Queue[T]) TenantStats(ctx context.Context, tenant string) (t TenantStats, err error) {
 	if err := q.named(ctx, "TenantStats", "tenant", tenant); err != nil {
 		return t, err
@@ -184,7 +184,7 @@ func (q *Queue[T]) tenantStats(ctx context.Context, p int, names []string) ([]Te
 	for i, n := range names {
 		args[i] = n
 	}
-	r, err := q.cold(ctx, oldestScript, p, args...)
+	r, err := q.runWithSettings(ctx, oldestScript, p, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func (q *Queue[T]) tenantStats(ctx context.Context, p int, names []string) ([]Te
 	return all, nil
 }
 
-// number returns a reply that is one.
+// number returns a reply as a number.
 func number(r any) int64 {
 	switch r := r.(type) {
 	case int64:
@@ -290,7 +290,7 @@ const (
 )
 
 // TopTenants returns the n tenants with the most tasks, or the oldest one, the greatest first. It looks at
-// all tenants that have tasks: see Survey for what looks often.
+// all tenants that have tasks: see Survey for a program that looks often.
 func (q *Queue[T]) TopTenants(ctx context.Context, n int, by By) ([]TenantStats, error) {
 	if err := topArgs(n, by); err != nil {
 		return nil, err

@@ -339,7 +339,7 @@ func TestOldest(t *testing.T) {
 		began := time.Now()
 		put(t, q, job{ID: "critical", Priority: 6})
 		until(t, "the delayed one is due", func() bool {
-			_, err := q.cold(ctx, maintainScript, 0, 10)
+			_, err := q.runWithSettings(ctx, maintainScript, 0, 10)
 			st, err2 := q.Stats(ctx)
 			return errors.Join(err, err2) == nil && st.Queued == 3
 		})

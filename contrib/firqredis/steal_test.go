@@ -48,7 +48,7 @@ func TestOneLookForAll(t *testing.T) {
 	})
 }
 
-// A consumer of some tenants that was woken for others looks again after a while, and does not listen meanwhile: else the wake-up
+// A consumer of some tenants that was woken for others looks again after a while, and does not listen until then: else the wake-up
 // that it leaves to them would wake it again and again.
 func TestUselessWakeUps(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {

@@ -11,7 +11,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// stored is a task as it is in the server, in this format:
+// stored is a task in the format of the server:
 //
 //	queued {letter number} ":" tenant "\n" [unique key "\n"] [meta "\n"] payload
 //
@@ -42,7 +42,7 @@ type stored struct {
 // The usual numbers; the scripts have them, too.
 const usualCost, usualMost, usualPriority = 1, DefaultMaxAttempts, int64(firq.PriorityNormal)
 
-// body returns a task as it is stored, but for A, W and when it was queued, which the server puts in front.
+// body returns a task in that format, without A, W and queued, which the server puts in front.
 func body[T any](t *Task[T], deadline int64, meta string, payload []byte) string {
 	b := make([]byte, 0, 32+len(t.Tenant)+len(t.UniqueKey)+len(meta)+len(payload))
 	number := func(letter byte, n, usual int64) {
@@ -117,7 +117,7 @@ func parse(body string) (stored, error) {
 	return s, nil
 }
 
-// digits returns what is in front of the next letter, and the rest.
+// digits returns the part before the next letter, and the rest.
 func digits(s string) (number, rest string) {
 	if i := strings.IndexFunc(s, unicode.IsUpper); i >= 0 {
 		return s[:i], s[i:]
@@ -125,7 +125,7 @@ func digits(s string) (number, rest string) {
 	return s, ""
 }
 
-// meta is what only clients read of a task.
+// meta is the part of a task that only clients read.
 type meta struct {
 	UniqueFor time.Duration     `json:"u,omitempty"`
 	Delay     time.Duration     `json:"d,omitempty"`
@@ -145,7 +145,7 @@ func metaOf[T any](t *Task[T]) (string, error) {
 	return string(b), err
 }
 
-// task returns what was enqueued, but for the payload.
+// task returns the task that was enqueued, without the payload.
 func task[T any](id string, s *stored) (t Task[T], err error) {
 	t = Task[T]{
 		Tenant: s.tenant, ID: id, UniqueKey: s.unique, Cost: s.cost,

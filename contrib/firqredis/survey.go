@@ -13,8 +13,8 @@ import (
 
 // Survey has the Stats and TopTenants of a queue for callers that look again and again, as metrics and status pages do. Those of
 // Queue look at every tenant that has tasks. Those of Survey look at 10,000 per call at most, and remember what they have seen of
-// the others: with more tenants than that Stats.Oldest and the choice of TopTenants lag by as many calls as it takes to look at
-// all of them. Counters, and what is said of the tenants that are named, are always of now.
+// the others: with more tenants, Stats.Oldest and the choice of TopTenants lag by the number of calls that it takes to look at
+// all of them. Counters, and the numbers of the tenants that are returned, are always up to date.
 //
 // A queue has one. Safe for concurrent use.
 type Survey[T any] struct {
@@ -32,15 +32,15 @@ type Survey[T any] struct {
 }
 
 const (
-	// surveyed is at how many tenants a survey looks per call.
+	// surveyed is the number of tenants that a survey looks at per call.
 	surveyed = 10_000
 	// surveyEvery is how often that happens at most, if it is not all of them.
 	surveyEvery = time.Second
-	// surveyLeast is for how many tenants of each order a survey remembers at least who comes next.
+	// surveyLeast is for how many tenants of each order a survey remembers at least the next tenant.
 	surveyLeast = 100
 )
 
-// Survey returns the queue's.
+// Survey returns the queue's survey.
 func (q *Queue[T]) Survey() *Survey[T] { return q.survey }
 
 func newSurvey[T any](q *Queue[T]) *Survey[T] {
@@ -68,7 +68,7 @@ func (s *Survey[T]) TopTenants(ctx context.Context, n int, by By) ([]TenantStats
 	return tops[0], nil
 }
 
-// Overview is Stats, and TopTenants in several orders, for the price of one call.
+// Overview returns Stats, and TopTenants in several orders, at the cost of one call.
 func (s *Survey[T]) Overview(ctx context.Context, n int, by ...By) (Stats, [][]TenantStats, error) {
 	by = append(slices.Clone(by), ByOldest)
 	for _, b := range by {
@@ -186,10 +186,10 @@ func (s *Survey[T]) look(ctx context.Context) error {
 	return nil
 }
 
-// ranking is what is known of tenants.
+// ranking holds the numbers of tenants that were seen.
 type ranking map[string]TenantStats
 
-// add takes in what was seen of a tenant; one that has nothing left is nobody.
+// add notes the numbers of a tenant; a tenant without tasks is removed.
 func (r ranking) add(t *TenantStats) {
 	if t.Queued+t.Delayed+t.InFlight > 0 {
 		r[t.Tenant] = *t

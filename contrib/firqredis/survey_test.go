@@ -23,7 +23,7 @@ func TestSurvey(t *testing.T) {
 			}
 			got.Oldest, want.Oldest = 0, 0
 			same(t, "Stats", got, want)
-			for _, by := range []By{ByQueued, ByInFlight} { // two partitions do not answer at the same instant, which blurs who is oldest
+			for _, by := range []By{ByQueued, ByInFlight} { // two partitions do not answer at the same instant, which blurs which tenant is oldest
 				same(t, "TopTenants", fmt.Sprint(namesOf(must(q.Survey().TopTenants(ctx, 4, by)))), fmt.Sprint(namesOf(must(q.TopTenants(ctx, 4, by)))))
 			}
 			put(t, q, many("new", 9)...)
@@ -39,7 +39,7 @@ func namesOf(all []TenantStats) (names []string) {
 	return names
 }
 
-// With more tenants a call looks at some of them, and after a while at each; who has most stays known, and its numbers are of now.
+// With more tenants a call looks at some of them, and after a while at each; the tenant that has most stays known, and its numbers are of now.
 func TestSurveyOfMany(t *testing.T) {
 	t.Parallel()
 	redisServer.need(t)
@@ -75,7 +75,7 @@ func TestSurveyOfMany(t *testing.T) {
 	same(t, "of now", must(s.TopTenants(ctx, 1, ByQueued))[0].Queued, 4)
 	counts.take()
 	s.looked = time.Now().Add(time.Hour)
-	must(s.TopTenants(ctx, 1, ByQueued)) // within the second nobody else is looked at
+	must(s.TopTenants(ctx, 1, ByQueued)) // within the second no other tenant is looked at
 	if sent := counts.take(); sent["sscan"] != 0 || sent["evalsha"] > 2 {
 		t.Errorf("sent %v", sent)
 	}
@@ -85,7 +85,7 @@ func TestSurveyOfMany(t *testing.T) {
 	}
 }
 
-// ranking keeps those who lead by any order.
+// ranking keeps the tenants that lead by any order.
 func TestRankingPrune(t *testing.T) {
 	t.Parallel()
 	r := ranking{}

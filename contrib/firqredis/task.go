@@ -11,7 +11,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Task is what is queued.
+// Task is a task to queue.
 type Task[T any] struct {
 	Payload T
 	Tenant  string // "": "default"
@@ -23,9 +23,9 @@ type Task[T any] struct {
 	// UniqueFor from Enqueue on. UniqueFor 0: until the task has ended.
 	UniqueKey string
 	UniqueFor time.Duration
-	Cost      int64         // what it counts for its tenant, at most 1e15 times its weight; 0: 1
+	Cost      int64         // by which the tenant pays, at most 1e15 times its weight; 0: 1
 	Priority  firq.Priority // 1 to 6, 6 before all else of its tenant; 0: PriorityNormal
-	// Delay or At says when it is first due. Not both.
+	// Delay or At, but not both, says when the task is first due.
 	Delay       time.Duration
 	At          time.Time
 	Deadline    time.Time // if it is passed when its turn comes it is dropped (Stats.Expired)
@@ -45,7 +45,7 @@ type Item[T any] struct {
 	ends   string // UniqueKey that ends with the task
 }
 
-// Charge corrects the task's cost, once it is known; the correction is sent with Ack or Nack, so that tenants pay for work that
+// Charge corrects the task's cost once the real one is known; the correction is sent with Ack or Nack, so that tenants pay for work that
 // fails, too. Not for concurrent use with these.
 func (it *Item[T]) Charge(delta int64) { it.charge += delta }
 

@@ -187,7 +187,7 @@ func TestUniqueKey(t *testing.T) {
 			ok(t, end(it))
 		}
 		put(t, q, job{ID: "late", UniqueKey: "k", Deadline: time.Now().Add(-time.Hour)})
-		duplicate("expired, but nobody has looked", "late")
+		duplicate("expired, but not looked at since", "late")
 		none(t, q)
 		put(t, q, job{ID: "delayed", UniqueKey: "k", Delay: time.Hour})
 		duplicate("delayed", "delayed")

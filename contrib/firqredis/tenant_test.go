@@ -59,7 +59,7 @@ func TestRetryKeepsItsPlace(t *testing.T) {
 		ok(t, q.Release(ctx, its[2]))
 		until(t, "the retry is due", func() bool {
 			s, err := q.Stats(ctx)
-			_, err2 := q.cold(ctx, maintainScript, 0, 10)
+			_, err2 := q.runWithSettings(ctx, maintainScript, 0, 10)
 			return err == nil && err2 == nil && s.Delayed == 0
 		})
 		equal(t, "order", idsOf(now(t, q, 9)), strings.Fields("6 0 1 2 3 4 5 7"))
@@ -130,7 +130,7 @@ func TestInFlightLimits(t *testing.T) {
 			case it := <-got:
 				its = append(its[1:], it)
 			case <-time.After(longestSleep - 500*time.Millisecond):
-				t.Fatalf("way %d wakes nobody", k)
+				t.Fatalf("way %d wakes no consumer", k)
 			}
 			same(t, "InFlight", books(t, q).InFlight, 4)
 		}
@@ -198,7 +198,7 @@ func TestPause(t *testing.T) {
 		case it := <-got:
 			ok(t, q.Release(ctx, it))
 		case <-time.After(longestSleep - 500*time.Millisecond):
-			t.Fatal("Resume wakes nobody")
+			t.Fatal("Resume wakes no consumer")
 		}
 		same(t, "all", len(now(t, q, 9)), 4)
 		same(t, "Paused", books(t, q).Paused, false)
@@ -310,7 +310,7 @@ func TestSettingsStay(t *testing.T) {
 	})
 }
 
-// What nobody waits for is waited for: a wait ends when something comes by any way.
+// A wait ends when something comes, by whichever call.
 func TestWakeUps(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
@@ -338,14 +338,14 @@ func TestWakeUps(t *testing.T) {
 			until(t, "it sleeps", func() bool {
 				q.fetch.mu.Lock()
 				defer q.fetch.mu.Unlock()
-				return len(q.fetch.takers) == 1 && q.fetch.sleeping[0]
+				return len(q.fetch.waiters) == 1 && q.fetch.sleeping[0]
 			})
 			ok(t, bring())
 			select {
 			case err := <-got:
 				ok(t, err)
 			case <-time.After(longestSleep - 500*time.Millisecond):
-				t.Fatalf("%s wakes nobody", name)
+				t.Fatalf("%s wakes no consumer", name)
 			}
 		}
 	})

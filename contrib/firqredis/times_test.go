@@ -92,7 +92,7 @@ func scriptTimes(t *testing.T, s *server, pid, tenants int) {
 	q := open(t, s, Config[string]{Client: c, Lease: time.Hour})
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
-	defer func() { ok(t, q.Close()) }() // the books of so many are not checked
+	defer func() { ok(t, q.Close()) }() // with this many tasks the books are not checked
 	step := func(what string, f func()) {
 		clear(x.most)
 		clear(x.calls)
@@ -142,7 +142,7 @@ func scriptTimes(t *testing.T, s *server, pid, tenants int) {
 		step(what+", 64", func() { ok(t, q.Release(ctx, take(from, 64)...)) })
 		step(what+", 500", func() { ok(t, q.Release(ctx, take(from, 500)...)) })
 	}
-	step("a glob for nobody", func() {
+	step("a glob that matches no tenant", func() {
 		brief, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		_, err := q.From(nil, []string{"nobody-*"}).Dequeue(brief)

@@ -64,7 +64,7 @@ func TestWakeUpOfOthers(t *testing.T) {
 		case err := <-got:
 			ok(t, err)
 		case <-time.After(longestSleep - 300*time.Millisecond):
-			t.Fatal("nobody is woken")
+			t.Fatal("no consumer is woken")
 		}
 		leave()
 		<-left
@@ -163,10 +163,10 @@ func TestConnections(t *testing.T) {
 	cancel()
 	wg.Wait()
 	ok(t, q.Close())
-	until(t, "nobody sleeps", func() bool { return blocked() == 0 })
+	until(t, "no consumer sleeps", func() bool { return blocked() == 0 })
 }
 
-// What makes a task deliverable leaves a wake-up, though the one before was taken, and nobody has looked since.
+// What makes a task deliverable leaves a wake-up, though the one before was taken, and no consumer has looked since.
 func TestWakeUpIsLeft(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{MaxInFlight: 1}), bounded(t)
@@ -178,12 +178,16 @@ func TestWakeUpIsLeft(t *testing.T) {
 		}
 		// One partition, full with a's only task; b's wait for room.
 		for name, end := range map[string]func(it *Item[string]) error{
-			"Ack":                     func(it *Item[string]) error { return q.Ack(ctx, it) },
-			"Nack":                    func(it *Item[string]) error { return q.Nack(ctx, it, Retry{After: time.Hour}) },
-			"Nack with Dead":          func(it *Item[string]) error { return q.Nack(ctx, it, Retry{Dead: true}) },
-			"Release while paused":    func(it *Item[string]) error { return errors.Join(q.Pause(ctx, it.Tenant), q.Release(ctx, it)) },
-			"Cancel and Nack":         func(it *Item[string]) error { return errors.Join(q.Cancel(ctx, it.ID), q.Nack(ctx, it, Retry{})) },
-			"the end of its lease":    func(*Item[string]) error { endLeases(t, q); _, err := q.cold(ctx, maintainScript, 0, 100); return err },
+			"Ack":                  func(it *Item[string]) error { return q.Ack(ctx, it) },
+			"Nack":                 func(it *Item[string]) error { return q.Nack(ctx, it, Retry{After: time.Hour}) },
+			"Nack with Dead":       func(it *Item[string]) error { return q.Nack(ctx, it, Retry{Dead: true}) },
+			"Release while paused": func(it *Item[string]) error { return errors.Join(q.Pause(ctx, it.Tenant), q.Release(ctx, it)) },
+			"Cancel and Nack":      func(it *Item[string]) error { return errors.Join(q.Cancel(ctx, it.ID), q.Nack(ctx, it, Retry{})) },
+			"the end of its lease": func(*Item[string]) error {
+				endLeases(t, q)
+				_, err := q.runWithSettings(ctx, maintainScript, 0, 100)
+				return err
+			},
 			"Pause and Resume of all": func(it *Item[string]) error { return errors.Join(none.Pause(ctx, ""), none.Resume(ctx, "")) },
 		} {
 			put(t, q, job{Tenant: "a " + name})
@@ -203,7 +207,7 @@ func TestWakeUpIsLeft(t *testing.T) {
 	})
 }
 
-// A call whose context ends while its task is fetched gives it back at once, wherever it is on its way.
+// A call whose context ends while its task is fetched gives it back immediately, wherever it is on its way.
 func TestGivenUpOnTheWay(t *testing.T) {
 	fast(t, func(t *testing.T, s *server) {
 		c := s.client(t)
@@ -240,7 +244,7 @@ func TestGivenUpOnTheWay(t *testing.T) {
 		// And when it was handed over already: the fetcher is the test.
 		gaveBack := 0
 		for range 20 {
-			until(t, "nobody fetches", func() bool { q.fetch.mu.Lock(); defer q.fetch.mu.Unlock(); return !q.fetch.running })
+			until(t, "no goroutine fetches", func() bool { q.fetch.mu.Lock(); defer q.fetch.mu.Unlock(); return !q.fetch.running })
 			its := now(t, q, 1)
 			q.fetch.mu.Lock()
 			q.fetch.running = true
@@ -258,10 +262,10 @@ func TestGivenUpOnTheWay(t *testing.T) {
 			}()
 			until(t, "it waits", func() bool { return q.fetch.wanted() == 1 })
 			q.fetch.mu.Lock()
-			k := q.fetch.takers[0]
-			q.fetch.takers = nil
+			k := q.fetch.waiters[0]
+			q.fetch.waiters = nil
 			cancel()
-			k.gets <- handed[string]{items: its}
+			k.gets <- fetchResult[string]{items: its}
 			q.fetch.running = false
 			q.fetch.mu.Unlock()
 			if err := <-got; err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqredis"
 )
 
-// New returns a queue on a server of its own, which ends when the queue is closed. Client must be nil.
+// New returns a queue on its own server, which ends when the queue is closed. Client must be nil.
 func New[T any](ctx context.Context, c firqredis.Config[T]) (*firqredis.Queue[T], error) {
 	switch {
 	case ctx == nil:

@@ -23,7 +23,7 @@ func TestEmbedded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := embedded.New(ctx, firqredis.Config[string]{}) // has a server of its own
+	other, err := embedded.New(ctx, firqredis.Config[string]{}) // has its own server
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -205,7 +205,7 @@ func TestDoctor(t *testing.T) {
 		b.server.Del(c.key)
 	}
 	b.server.HSet("fq:{default:0}:m", "ver", ver)
-	_ = b.server.Set("fq:{other:7}:d", "x") // of somebody else
+	_ = b.server.Set("fq:{other:7}:d", "x") // of another queue
 	b.want(exitOK, "doctor")
 	b.env["FIRQ_QUEUE_WAIT_REPLICAS"] = "1"
 	b.want(exitProblem, "doctor", "queue.wait_replicas is 1")
@@ -338,7 +338,7 @@ func TestConfigCheck(t *testing.T) {
 	b.want(exitUsage, "config check", `FIRQ_QUEUE_LEASE: "soon"`)
 }
 
-// Two who set a tenant at the same time lose nothing: each says only what is to change.
+// Two users who set a tenant at the same time lose nothing: each says only what is to change.
 func TestTenantsSetMerges(t *testing.T) {
 	b := newBed(t)
 	q := b.queue()

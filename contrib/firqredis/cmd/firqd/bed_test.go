@@ -26,7 +26,7 @@ type bed struct {
 	env    map[string]string
 }
 
-// nowhere is an address where nobody answers.
+// nowhere is an address where no server answers.
 const nowhere = "127.0.0.1:1"
 
 func newBed(t *testing.T) *bed {
@@ -128,7 +128,7 @@ func (b *bed) dead(q *firqredis.Queue[payload], ids ...string) {
 	}
 }
 
-// interrupted runs a command line until its output has the marker so many times, and then sends Ctrl-C.
+// interrupted runs a command line until its output has the marker n times, and then sends Ctrl-C.
 func (b *bed) interrupted(in io.Reader, marker string, times int, args ...string) (code int, stdout, stderr string) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
@@ -145,7 +145,7 @@ func (b *bed) interrupted(in io.Reader, marker string, times int, args ...string
 	return code, out.text(), errOut.String()
 }
 
-// watcher calls a function when it has seen a marker so many times, and each time after that.
+// watcher calls a function when it has seen a marker n times, and each time after that.
 type watcher struct {
 	mu     sync.Mutex
 	all    bytes.Buffer

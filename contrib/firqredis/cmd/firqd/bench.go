@@ -18,7 +18,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqredis"
 )
 
-// benched is what bench prints.
+// benched holds the results that bench prints.
 type benched struct {
 	Tasks, Tenants, Workers, Callers, Payload int
 	Enqueue, Process                          time.Duration // what all tasks took
@@ -29,7 +29,7 @@ func (p *program) benchCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "bench",
 		Usage: "enqueue and process some tasks, and say how many per second",
-		Description: "Works on a queue of its own, whose keys are removed afterwards. First all tasks are enqueued, one per call,\n" +
+		Description: "Works on a separate queue, whose keys are removed afterwards. First all tasks are enqueued, one per call,\n" +
 			"then workers with an empty handler process them. It is a load for the server: think before you aim it at one that\n" +
 			"others use.\n\n" +
 			"Example:\n   firqd bench -n 100000 --workers 256",

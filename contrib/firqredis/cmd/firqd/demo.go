@@ -16,7 +16,7 @@ func (p *program) demoCommand() *cli.Command {
 		Usage: "show what a noisy tenant does to the others, and what fairness does about it",
 		Description: "Needs nothing: the server is in this process. One tenant queues 300 tasks, then five others queue four each, and\n" +
 			"four workers begin. First all are tasks of one tenant, so that they are delivered in the order in which they\n" +
-			"came; then everybody is a tenant.\n\n" +
+			"came; then each of them is a tenant.\n\n" +
 			"Example:\n   firqd demo",
 		Action: func(ctx context.Context, cmd *cli.Command) error {
 			if err := between(cmd, 0, 0, ""); err != nil {

@@ -222,7 +222,7 @@ func requeue(ctx context.Context, s *session) error {
 			break
 		}
 		n += len(some) - gone
-		if given { // else somebody else was faster
+		if given { // else another call was faster
 			errs = append(errs, err)
 		}
 	}
@@ -275,7 +275,7 @@ func purge(ctx context.Context, s *session) error {
 	return errors.Join(gone, err, s.shown("purged", n))
 }
 
-// sure asks whoever types whether all dead letters are to go.
+// sure asks the user whether all dead letters are to go.
 func (s *session) sure(ctx context.Context) error {
 	f, ok := s.in.(*os.File)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqredis/internal/config"
 )
 
-// finding is what doctor says of one thing.
+// finding is one row of doctor's report.
 type finding struct {
 	Name   string
 	Status string // "ok", "note" or "problem"

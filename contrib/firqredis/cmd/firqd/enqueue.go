@@ -19,7 +19,7 @@ import (
 
 const theTask = "The task"
 
-// taskFlags are those of tasks and of schedules.
+// taskFlags are the flags of tasks and of schedules.
 func taskFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: "tenant", Aliases: []string{"t"}, Category: theTask, Usage: "`NAME` of whose it is", DefaultText: firqredis.DefaultName},
@@ -141,7 +141,7 @@ func enqueue(ctx context.Context, s *session) error {
 	return s.enqueueSome(ctx, ts)
 }
 
-// enqueueAll queues what is read from the input.
+// enqueueAll queues the tasks that it reads from the input.
 func (s *session) enqueueAll(ctx context.Context, t firqredis.Task[payload]) error {
 	dec := json.NewDecoder(&untilDone{ctx, s.in})
 	for n := 1; ; {

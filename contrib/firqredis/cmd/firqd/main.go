@@ -44,7 +44,7 @@ func main() {
 	os.Exit(p.execute(ctx, os.Args[1:]))
 }
 
-// program is what a command line meets.
+// program holds the surroundings of a command: input, output, environment.
 type program struct {
 	in          io.Reader
 	out, err    io.Writer

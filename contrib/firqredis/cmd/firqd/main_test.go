@@ -33,7 +33,7 @@ func TestHelp(t *testing.T) {
 	b.want(exitOK, "--version", "firqd version ")
 }
 
-// What is wrong is said, and nobody is asked: there is no server here.
+// Invalid command lines are reported without a server: there is none here.
 func TestUsageErrors(t *testing.T) {
 	b := &bed{T: t, env: map[string]string{"FIRQ_REDIS_ADDR": nowhere}}
 	for _, c := range []struct{ args, want string }{
@@ -106,7 +106,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-// A server that is away is a failure, but for those who look for problems.
+// A server that is away is a failure, but not for doctor, which looks for problems.
 func TestNoServer(t *testing.T) {
 	b := &bed{T: t, env: map[string]string{"FIRQ_REDIS_ADDR": nowhere}}
 	for _, args := range []string{

@@ -14,10 +14,10 @@ import (
 	"github.com/urfave/cli/v3"
 )
 
-// printf prints. If nobody can be written to, nobody can be told.
+// printf prints. An error of the output cannot be reported: there is no other output.
 func printf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
 
-// show prints a value: as JSON if --json says so, else as text.
+// show prints a value: as JSON with --json, else as text.
 func (p *program) show(cmd *cli.Command, value any, text func(w io.Writer)) error {
 	if !cmd.Bool("json") {
 		text(p.out)
@@ -41,7 +41,7 @@ func table(w io.Writer, rows [][]string) {
 	_ = tw.Flush() // see printf
 }
 
-// clean replaces what could move the cursor, or worse: names and reasons are other people's.
+// clean replaces control characters, which could move the cursor or worse: names and reasons come from strangers.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -64,7 +64,7 @@ func short(d time.Duration) string {
 	return d.Round(time.Microsecond).String()
 }
 
-// yes returns a word if it is so, else none.
+// yes returns word if is is true, else "".
 func yes(is bool, word string) string {
 	if is {
 		return word
@@ -79,7 +79,7 @@ func watchFlags() []cli.Flag {
 	}
 }
 
-// watched does something once, or with --watch until Ctrl-C. Then a server that is away is tried again.
+// watched runs a function once, or with --watch until Ctrl-C. With --watch a server that is away is tried again.
 func (s *session) watched(ctx context.Context, do func() error) error {
 	if !s.cmd.Bool("watch") {
 		return do()
@@ -105,7 +105,7 @@ func (s *session) watched(ctx context.Context, do func() error) error {
 	}
 }
 
-// terminal reports whether somebody looks at the output.
+// terminal reports whether the output is a terminal.
 func (p *program) terminal() bool {
 	f, ok := p.out.(*os.File)
 	if !ok {

@@ -194,7 +194,7 @@ func TestSettings(t *testing.T) {
 	b.want(exitUsage, "settings set --max-queued -1", "MaxQueued")
 }
 
-// A variable that nothing reads is told of, and the command goes on.
+// A variable that nothing reads is reported, and the command goes on.
 func TestUnknownVariables(t *testing.T) {
 	b := newBed(t)
 	b.env["FIRQ_REDIS_ADRR"] = "x"

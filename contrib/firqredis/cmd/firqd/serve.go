@@ -22,7 +22,7 @@ func (p *program) serveCommand() *cli.Command {
 			"/ is a page for people. It listens on this machine only, and answers to localhost and loopback addresses (and the\n" +
 			"names of serve.hosts) only, unless --listen says otherwise. Once a second it brings in what is due, as consumers do:\n" +
 			"delayed tasks, tasks whose leases have run out, and the end of dead letters, by the queue's own settings (\"firqd settings\").\n\n" +
-			"Whoever has the token, which is printed at the start or set as FIRQ_SERVE_TOKEN, may pause, requeue and purge on\n" +
+			"A visitor who has the token, which is printed at the start or set as FIRQ_SERVE_TOKEN, may pause, requeue and purge on\n" +
 			"the page. If others can reach it, the page wants the token to be seen at all; /metrics and /healthz do not.\n\n" +
 			"Any number of them may run: each due time of a schedule fires once.\n\n" +
 			"Examples:\n   firqd serve\n   FIRQ_SERVE_TOKEN=$(cat token) firqd serve --listen 0.0.0.0:8379",
@@ -34,7 +34,7 @@ func (p *program) serveCommand() *cli.Command {
 	}
 }
 
-// served is what serve prints at its start.
+// served holds the lines that serve prints at its start.
 type served struct {
 	URL    string
 	SignIn string // the address that has the token, if it was made here
@@ -90,7 +90,7 @@ func serve(ctx context.Context, s *session) (err error) {
 // maintainEvery is how often what is due is brought in.
 const maintainEvery = time.Second
 
-// maintain does what consumers do besides, so that counters are right and dead letters there if none runs. If the server is
+// maintain does the upkeep that consumers do, so that counters are right and dead letters appear if none runs. If the server is
 // away /healthz says so.
 func (s *session) maintain(ctx context.Context) {
 	t := time.NewTicker(maintainEvery)

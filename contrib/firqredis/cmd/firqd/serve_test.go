@@ -112,7 +112,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("%d\n%s", code, text)
 	}
 	b.dead(b.queue(), "kept")
-	b.want(exitOK, "enqueue --tenant late --delay 300ms 1") // nobody looks for work any more
+	b.want(exitOK, "enqueue --tenant late --delay 300ms 1") // no worker looks for work any more
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if all := read[[]firqredis.TenantStats](b, exitOK, "tenants", "show", "late"); len(all) == 1 && all[0].Queued == 1 && all[0].Delayed == 0 {
 			break

@@ -40,7 +40,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 func init() { redis.SetLogger(silent{}) }
 
-// settings returns what is in force. All its errors are the user's.
+// settings returns the configuration in force. All its errors are the user's.
 func (p *program) settings(cmd *cli.Command) (c config.Config, err error) {
 	path := p.environment[config.Prefix+"CONFIG"]
 	if cmd.IsSet("config") {
@@ -63,7 +63,7 @@ func (p *program) settings(cmd *cli.Command) (c config.Config, err error) {
 	return c, misuse(cmd, c.Check())
 }
 
-// session is a command that has a queue.
+// session is a command with an open queue.
 type session struct {
 	*program
 	cmd    *cli.Command
@@ -72,7 +72,7 @@ type session struct {
 	q      *firqredis.Queue[payload]
 }
 
-// with makes an action of what needs a queue: it checks its arguments, and then calls open.
+// with makes an action of a function that needs a queue: it checks the arguments, and then calls open.
 func (p *program) with(do func(ctx context.Context, s *session) error) cli.ActionFunc {
 	return func(ctx context.Context, cmd *cli.Command) error {
 		conf, err := p.settings(cmd)
@@ -94,7 +94,7 @@ func (p *program) with(do func(ctx context.Context, s *session) error) cli.Actio
 // It goes by the queue's settings, whatever the configuration says of them: see firqredis.Settings.
 func (s *session) open(ctx context.Context) error { return s.connect(ctx, true) }
 
-// openKnown is open for what only looks: a queue that there is not is not found, and not made.
+// openKnown is open for commands that only look: it does not make a missing queue, but returns an error.
 func (s *session) openKnown(ctx context.Context) error { return s.connect(ctx, false) }
 
 func (s *session) connect(ctx context.Context, makes bool) (err error) {

@@ -38,7 +38,7 @@ func (p *program) statsCommand() *cli.Command {
 	}
 }
 
-// look returns what the figures come from: who watches does not have all tenants looked at each time.
+// look returns the source of the figures: a survey, so that not all tenants are looked at each time.
 func (s *session) look() interface {
 	Stats(ctx context.Context) (firqredis.Stats, error)
 	TopTenants(ctx context.Context, n int, by firqredis.By) ([]firqredis.TenantStats, error)
@@ -65,7 +65,7 @@ func printStats(w io.Writer, name string, s *firqredis.Stats) {
 	})
 }
 
-// orders are what --by takes.
+// orders are the values of --by.
 var orders = map[string]firqredis.By{"queued": firqredis.ByQueued, "in-flight": firqredis.ByInFlight, "oldest": firqredis.ByOldest}
 
 func (p *program) topCommand() *cli.Command {

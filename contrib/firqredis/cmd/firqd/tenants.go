@@ -25,7 +25,7 @@ func (p *program) tenantsCommand() *cli.Command {
 				Action: p.with(showTenants),
 			},
 			{
-				Name: "set", Usage: "give a tenant a weight and limits of its own", ArgsUsage: "TENANT",
+				Name: "set", Usage: "give a tenant its own weight and limits", ArgsUsage: "TENANT",
 				Description: "What is not given stays as it is. They hold for what is queued already, too.\n\n" +
 					"Examples:\n   firqd tenants set alice --weight 2 --max-in-flight 10\n   firqd tenants set alice --forget",
 				Flags: []cli.Flag{
@@ -119,7 +119,7 @@ func setTenant(ctx context.Context, s *session) error {
 	return s.showTenants([]firqredis.TenantStats{t})
 }
 
-// pausing is what pause and resume have done. With All the tenant is "".
+// pausing is the result of pause and resume. With All the tenant is "".
 type pausing struct {
 	Tenants     []string
 	All, Paused bool

@@ -74,7 +74,7 @@ type Retention struct {
 	For       time.Duration `yaml:"for" env:"FOR"`
 }
 
-// Serve is of firqd serve.
+// Serve is the configuration of firqd serve.
 type Serve struct {
 	Listen    string `yaml:"listen" env:"LISTEN"`       // host:port; without a host, this machine only
 	Hosts     string `yaml:"hosts" env:"HOSTS"`         // names that the pages may be asked by besides those of the loopback interface, with commas
@@ -86,7 +86,7 @@ type Serve struct {
 // minToken is how many bytes a token of one's own has at least.
 const minToken = 16
 
-// Default returns what is in force if nobody says otherwise.
+// Default returns the default configuration.
 func Default() Config {
 	return Config{
 		Redis: Redis{Addr: "localhost:6379", Timeout: 5 * time.Second},

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Load returns the defaults, with what the file says over them (if path is not ""), and over that what the
-// environment says. The caller is to call Check once its flags are in.
+// Load returns the defaults, overridden by the file (if path is not ""), and that by the
+// environment. The caller calls Check after it has added its flags.
 func Load(path string, environment map[string]string) (Config, error) {
 	c := Default()
 	if path != "" {
@@ -32,7 +32,7 @@ func Load(path string, environment map[string]string) (Config, error) {
 	return c, err
 }
 
-// fill gives what is 0, where that means the default, the default: what is shown is in force.
+// fill replaces each 0 that means the default by that default, so that the values shown are those in force.
 func (c *Config) fill() {
 	d, q := Default().Queue, &c.Queue
 	q.Name = cmp.Or(q.Name, d.Name)
@@ -44,7 +44,7 @@ func (c *Config) fill() {
 	q.DeadLetters.For = cmp.Or(q.DeadLetters.For, d.DeadLetters.For)
 }
 
-// readYAML takes in one document. A field that there is not is an error.
+// readYAML reads one document. An unknown field is an error.
 func (c *Config) readYAML(text []byte) error {
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	d.KnownFields(true)
@@ -61,7 +61,7 @@ func (c *Config) readYAML(text []byte) error {
 	return nil
 }
 
-// named returns the errors about fields with the names of these, as far as they are about fields: the package says lines only.
+// named adds the names of fields to errors about fields: the YAML package names lines only.
 func named(err error, text []byte) error {
 	var many *yaml.LoadErrors
 	var root yaml.Node
@@ -79,7 +79,7 @@ func named(err error, text []byte) error {
 	return errors.Join(all...)
 }
 
-// fieldAt returns the name of the field whose value, or key, stands at a place, with those that it is in; "" if there is none.
+// fieldAt returns the path of the field whose value, or key, is at a position of the file; "" if there is none.
 func fieldAt(n *yaml.Node, name string, line, column int) string {
 	if n.Kind != yaml.MappingNode {
 		if n.Line == line && n.Column == column {
@@ -108,7 +108,7 @@ func fieldAt(n *yaml.Node, name string, line, column int) string {
 	return ""
 }
 
-// readEnv takes in the variables. An empty one says nothing.
+// readEnv reads the variables. An empty one counts as not set.
 func (c *Config) readEnv(environment map[string]string) error {
 	options := env.Options{Environment: environment, Prefix: Prefix}
 	err := env.ParseWithOptions(c, options)
@@ -133,7 +133,7 @@ func (c *Config) readEnv(environment map[string]string) error {
 	return err
 }
 
-// Unknown returns the variables that begin as ours and are none of ours, in order: perhaps somebody has mistyped them.
+// Unknown returns the variables with our prefix that no field has, in order: they may be mistyped.
 func Unknown(environment map[string]string) (names []string) {
 	var c Config
 	fields, err := env.GetFieldParamsWithOptions(&c, env.Options{Prefix: Prefix})
@@ -153,7 +153,7 @@ func Unknown(environment map[string]string) (names []string) {
 	return names
 }
 
-// kind says what a variable has to be.
+// kind returns the type that a variable has to have, in words.
 func kind(c *Config, key string) string {
 	for _, k := range []struct{ value, name string }{{"1s", "a duration such as 30s"}, {"0.5", "a number"}, {"1", "a whole number"}} {
 		if env.ParseWithOptions(c, env.Options{Environment: map[string]string{key: k.value}, Prefix: Prefix}) == nil {

@@ -119,7 +119,7 @@ func (s *Spec) tick(t time.Time) (time.Time, error) {
 	return time.Time{}, errNever
 }
 
-// offset returns what a zone's clocks are ahead of UTC.
+// offset returns by how much a zone's clocks are ahead of UTC.
 func offset(t time.Time, zone *time.Location) time.Duration {
 	_, seconds := t.In(zone).Zone()
 	return time.Duration(seconds) * time.Second

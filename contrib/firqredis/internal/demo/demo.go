@@ -15,7 +15,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqredis/embedded"
 )
 
-// Load is what is queued: first all tasks of the noisy tenant, then those of the quiet ones.
+// Load describes the tasks: first all of the noisy tenant, then those of the quiet ones.
 type Load struct {
 	Noisy   int           // tasks of the noisy tenant
 	Quiet   int           // quiet tenants
@@ -31,14 +31,14 @@ func Default() Load {
 
 func (l Load) tasks() int { return l.Noisy + l.Quiet*l.Each }
 
-// Side is what one group of tenants has seen.
+// Side holds the results of one group of tenants.
 type Side struct {
 	Tasks    int
 	P50, P99 time.Duration // from Enqueue to the handler
 	Last     int           // which delivery, of all, was the group's last one
 }
 
-// Outcome is one round.
+// Outcome holds the results of one round.
 type Outcome struct{ Quiet, Noisy Side }
 
 // Result is both rounds.
@@ -47,7 +47,7 @@ type Result struct {
 	FIFO, Fair Outcome
 }
 
-// Run does both rounds, each with a server of its own.
+// Run does both rounds, each with its own server.
 func Run(ctx context.Context, l Load) (r Result, err error) {
 	r.Load = l
 	if r.FIFO, err = l.round(ctx, func(string) string { return "everybody" }); err != nil {
@@ -59,7 +59,7 @@ func Run(ctx context.Context, l Load) (r Result, err error) {
 
 const noisy = "noisy"
 
-// round queues all tasks, and then lets the workers begin. tenant says under which name somebody's tasks are
+// round queues all tasks, and then lets the workers begin. tenant says under which name a user's tasks are
 // queued.
 func (l Load) round(ctx context.Context, tenant func(owner string) string) (o Outcome, err error) {
 	q, err := embedded.New(ctx, firqredis.Config[string]{})
@@ -104,7 +104,7 @@ func (l Load) round(ctx context.Context, tenant func(owner string) string) (o Ou
 		return nil
 	}, firqredis.RunOptions[string]{
 		Concurrency: l.Workers, Logger: slog.New(slog.DiscardHandler),
-		Grace: time.Millisecond, // whoever interrupts a demo does not want to wait for its work
+		Grace: time.Millisecond, // a user who interrupts a demo does not want to wait for its work
 	})
 	if err == nil {
 		err = ctx.Err()

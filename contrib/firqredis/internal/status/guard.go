@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// guard keeps strangers' pages out, which run in the browser of whoever looks at ours. By its name such a page
+// guard keeps strangers' pages out, which run in the browser of a visitor of ours. By its name such a page
 // may have the browser come here (DNS rebinding): so on the loopback interface the Host has to be localhost, a
 // loopback address or one of hosts. A server that others can reach has names that are not known here; it checks
 // them if there are hosts.
@@ -54,7 +54,7 @@ func known(host string, hosts []string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// secrets are what follows from the token. The cookie lets a browser see the forms, and a form's field lets it
+// secrets are derived from the token. The cookie lets a browser see the forms, and a form's field lets it
 // change something: the cookie alone does not, as browsers send it along with what other pages ask for.
 type secrets struct{ token, cookie, form string }
 

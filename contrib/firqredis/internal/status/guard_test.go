@@ -89,7 +89,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// A page that others can reach wants the token to be seen; it knows its names only if it is told.
+// A page that others can reach wants the token to be seen; it knows its names only if the option is set.
 func TestExposed(t *testing.T) {
 	s := newSite(t, "0.0.0.0:0")
 	if !s.server.Exposed() {

@@ -24,22 +24,22 @@ type Scripts struct {
 	sum    time.Duration
 }
 
-// bounds are of the histogram.
+// bounds are the upper bounds of the histogram's buckets.
 var bounds = [...]time.Duration{
 	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
 	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2500 * time.Millisecond,
 }
 
-// DialHook is of redis.Hook.
+// DialHook implements redis.Hook.
 func (s *Scripts) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-// ProcessPipelineHook is of redis.Hook. Scripts do not come in pipelines here.
+// ProcessPipelineHook implements redis.Hook. Scripts do not come in pipelines here.
 func (s *Scripts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-// ProcessHook is of redis.Hook.
+// ProcessHook implements redis.Hook.
 func (s *Scripts) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if name := cmd.Name(); name != "evalsha" && name != "eval" {

@@ -51,7 +51,7 @@ func (s *Server) Exposed() bool {
 	return !ok || !addr.IP.IsLoopback()
 }
 
-// Ended returns what gets an error if the server ends before Close.
+// Ended returns a channel that gets an error if the server ends before Close.
 func (s *Server) Ended() <-chan error { return s.ended }
 
 // Close ends the server, and returns when all requests have ended; after 5 s it does not wait any more.

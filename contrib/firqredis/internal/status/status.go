@@ -33,7 +33,7 @@ type Queue = firqredis.Queue[json.RawMessage]
 type Options struct {
 	Queue *Queue
 	Name  string   // of the queue
-	Token string   // whoever has it may pause, requeue and purge
+	Token string   // a visitor who has it may pause, requeue and purge
 	Hosts []string // names that the pages may be asked by besides those of the loopback interface
 	Top   int      // how many tenants are named
 
@@ -50,7 +50,7 @@ type pages struct {
 	secrets secrets
 }
 
-// The page lists so many dead letters, and so many leases.
+// The page lists at most this many dead letters, and leases.
 const deadShown, leasesShown = 20, 20
 
 // patience is how long the server has to answer a request.
@@ -62,7 +62,7 @@ func newPages(o Options, exposed bool) http.Handler {
 	mux.HandleFunc("GET /{$}", p.page)
 	mux.HandleFunc("GET /style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
-		_, _ = io.WriteString(w, style) // the browser has gone: nobody is there to be told
+		_, _ = io.WriteString(w, style) // the browser has gone: an error cannot be reported
 	})
 	mux.HandleFunc("GET /healthz", p.health)
 	mux.HandleFunc("GET /metrics", p.metrics)
@@ -111,11 +111,11 @@ func short(d time.Duration) string {
 	return d.Round(time.Millisecond).String()
 }
 
-// content is what the page shows.
+// content holds the data of the page.
 type content struct {
 	Name          string
 	At            time.Time
-	Every         int // reload after so many seconds; 0: not
+	Every         int // reload after this many seconds; 0: not
 	Stats         firqredis.Stats
 	Tenants, Busy []firqredis.TenantStats
 	Leases        []*firqredis.Item[json.RawMessage] // those that end first
@@ -195,11 +195,11 @@ func render(w http.ResponseWriter, code int, name string, c *content) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
-	_, _ = b.WriteTo(w) // the browser has gone: nobody is there to be told
+	_, _ = b.WriteTo(w) // the browser has gone: an error cannot be reported
 }
 
 func (p *pages) fill(ctx context.Context, c *content) (err error) {
-	// Who reloads the page does not have all tenants looked at each time.
+	// A visitor who reloads the page does not have all tenants looked at each time.
 	stats, tops, err := p.Queue.Survey().Overview(ctx, max(p.Top, 1), firqredis.ByQueued, firqredis.ByInFlight)
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func (p *pages) signIn(w http.ResponseWriter, r *http.Request) {
 	p.enter(w, r, r.PostFormValue("token"))
 }
 
-// enter gives whoever has the token the cookie, and takes the token out of the address.
+// enter gives a visitor who has the token the cookie, and takes the token out of the address.
 func (p *pages) enter(w http.ResponseWriter, r *http.Request, token string) {
 	if !same(token, p.secrets.token) {
 		http.Error(w, "the token is wrong; firqd serve has printed it when it started", http.StatusForbidden)
@@ -289,7 +289,7 @@ func (p *pages) change(do func(ctx context.Context, form url.Values) error) http
 
 var errWhat = errors.New("the form has to have an id, or all=yes")
 
-// chosen returns what a form is about: one dead letter, or all.
+// chosen returns the dead letters that a form names: one, or all.
 func chosen(f url.Values) (firqredis.Filter, error) {
 	switch id, all := f.Get("id"), f.Get("all") == "yes"; {
 	case id != "" && !all:
@@ -316,7 +316,7 @@ func (p *pages) requeue(ctx context.Context, f url.Values) error {
 		ids = append(ids, d.ID)
 	}
 	for some := range slices.Chunk(ids, 500) {
-		if err := p.Queue.Requeue(ctx, some...); err != nil && !errors.Is(err, firqredis.ErrNotFound) { // somebody was faster
+		if err := p.Queue.Requeue(ctx, some...); err != nil && !errors.Is(err, firqredis.ErrNotFound) { // another visitor was faster
 			return err
 		}
 	}

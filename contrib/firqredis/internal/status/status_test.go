@@ -144,7 +144,7 @@ func (s *site) stats() firqredis.Stats {
 	return st
 }
 
-// The page shows the queue. What is other people's is text, and forms are for those who have the token.
+// The page shows the queue. It escapes names and payloads, and shows forms to visitors who have the token.
 func TestPage(t *testing.T) {
 	s := newSite(t, "127.0.0.1:0")
 	for i := range 3 {
@@ -273,7 +273,7 @@ func TestChanges(t *testing.T) {
 	post(http.StatusBadGateway, "pause", "tenant", "{}")
 }
 
-// The page says how long tasks have waited as exactly as the buckets tell.
+// The page shows how long tasks have waited, as exactly as the buckets allow.
 func TestWaits(t *testing.T) {
 	for _, c := range []struct {
 		counts []uint64
@@ -296,7 +296,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// Of many leases the page shows those that end first, and says where the others are.
+// If there are many leases the page shows those that end first, and links to the others.
 func TestManyLeases(t *testing.T) {
 	s := newSite(t, "127.0.0.1:0")
 	for i := range leasesShown + 1 {
