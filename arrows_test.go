@@ -19,7 +19,7 @@ const module = "github.com/firq-go/firq"
 
 // The modules that the root module may need; anything else belongs into a
 // nested module. checking is for _test.go files and packages that only they
-// import; none of it has dependencies of its own that a program would get.
+// import; none of it has further dependencies that a program would get.
 var (
 	libraries = []string{
 		"github.com/HdrHistogram/hdrhistogram-go",
@@ -159,7 +159,7 @@ func reach(all map[string]*source, from, to string, seen map[string]bool) []stri
 }
 
 // mayProve reports whether code of dir that is no test may import a package that proves: a mark
-// costs nothing without its build tag, and what proves may use all of it.
+// costs nothing without its build tag; packages that prove may use everything.
 func mayProve(dir, name string) bool {
 	return name == "internal/proof/failpoint" || under(dir, "internal/proof") ||
 		dir == "schedtest" && (name == "internal/proof/fairness" || name == "internal/proof/race")

@@ -43,7 +43,7 @@ type Config[K comparable, T any] struct {
 	// MaxPerTenant is how many tasks one tenant may have queued. Strict too. 0, or more
 	// than the current MaxGlobal: the current MaxGlobal.
 	MaxPerTenant int
-	// MaxPerTenantFor gives each tenant a MaxPerTenant of its own; SetLimit overrides
+	// MaxPerTenantFor gives each tenant its own MaxPerTenant; SetLimit overrides
 	// it. It is called whenever QuantumFor is, and its answer holds for as long;
 	// SetLimit(tenant, 0) calls it, too. 0: MaxPerTenant; below 0 counts as 1. nil:
 	// MaxPerTenant.
@@ -63,9 +63,9 @@ type Config[K comparable, T any] struct {
 	// If it could have more than its limit lets it have, the others share the rest. 0:
 	// no limit, and Done need not be called.
 	MaxInFlightPerTenant int
-	// MaxInFlightFor gives each tenant a MaxInFlightPerTenant of its own. It is called
+	// MaxInFlightFor gives each tenant its own MaxInFlightPerTenant. It is called
 	// whenever QuantumFor is, and its answer holds for as long. When a limit rises, the
-	// tenant is served again at once; when it falls, the tenant is served again once
+	// tenant is served again immediately; when it falls, the tenant is served again once
 	// enough items are Done. Items that were delivered while the tenant had no limit do
 	// not count. 0: MaxInFlightPerTenant; below 0 counts as 1. nil:
 	// MaxInFlightPerTenant.
@@ -133,7 +133,7 @@ type Config[K comparable, T any] struct {
 	// flows share only among tasks of the same priority.
 	//
 	// Any further flow joins the queue of one of them, chosen by a seeded hash, until
-	// none of its tasks is left there. A flow with a queue of its own keeps it as long
+	// none of its tasks is left there. A flow with its own queue keeps it as long
 	// as it has tasks. Flows that share a queue share its turns. 0: 64. 1: flows do not
 	// matter.
 	MaxFlows int
@@ -158,7 +158,7 @@ type Config[K comparable, T any] struct {
 	// no call.
 	//
 	// If it panics, OnDrop is first called for the remaining tasks that the same call
-	// has dropped, in goroutines of their own; panics of those calls are lost. Then the
+	// has dropped, in their own goroutines; panics of those calls are lost. Then the
 	// first panic goes to the caller: by then Ticket.Cancel has cancelled the task,
 	// Close has closed the scheduler, and Enqueue may or may not have admitted its
 	// task. A call that has items to return returns them instead, and the next call of

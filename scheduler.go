@@ -13,7 +13,7 @@ import (
 // find it again. One that cannot be compared (an interface that holds a slice, map or
 // func) panics, as a map does, before anything was changed.
 type Producer[K comparable, T any] interface {
-	// Enqueue admits the task or says at once why not: ErrInvalidTask,
+	// Enqueue admits the task or returns the reason immediately: ErrInvalidTask,
 	// ErrClosed or an error that matches ErrRejected. What happens at a limit
 	// is Config.Backpressure; with the policy Wait, Enqueue blocks for at most
 	// Backpressure.Wait.
@@ -88,7 +88,7 @@ type Scheduler[K comparable, T any] interface {
 	ResetQuantum(tenant K)
 	// SetMaxGlobal sets how many tasks may be queued from now on, 1 to MaxTasks; it
 	// panics for any other n. It is strict for every call that begins after it has
-	// returned. A call that is in progress meanwhile obeys the old limit or the new
+	// returned. A call that is in progress at that time obeys the old limit or the new
 	// one. Tasks queued beyond a lower limit stay until they are delivered, expire, or
 	// are cancelled. Until enough of them have left to make room, nothing is admitted,
 	// except that the policies DropOldest and DropNewest still put a new task in the
@@ -108,12 +108,12 @@ type Scheduler[K comparable, T any] interface {
 	SetLimit(tenant K, n int)
 	// Shutdown stops admitting and returns nil once every accepted task was delivered
 	// (or expired, or was cancelled); then Dequeue returns ErrClosed. Consumers have to
-	// go on dequeuing meanwhile. If ctx is done first, Shutdown returns ctx.Err(), and
+	// go on dequeuing until then. If ctx is done first, Shutdown returns ctx.Err(), and
 	// the scheduler goes on draining; if Close is called first, it returns ErrClosed.
 	Shutdown(ctx context.Context) error
-	// Close stops at once: it wakes all waiting calls, nothing more is delivered, and
+	// Close stops immediately: it wakes all waiting calls, nothing more is delivered, and
 	// queued tasks are handed to Config.OnDrop with DropClosed. A second call does
-	// nothing and returns at once, though the first may still be at work. It returns
+	// nothing and returns immediately, though the first may still be at work. It returns
 	// nil.
 	Close() error
 }

@@ -116,7 +116,7 @@ func (it *Item[K, T]) Charge(delta int64) {
 	}
 }
 
-// Settler is what a scheduler puts into the items that it delivers, so that Item.Done
+// Settler is the part of a scheduler that it puts into the items that it delivers, so that Item.Done
 // and Item.Charge find their way back. Only implementations of Scheduler need it. Any
 // goroutine may call the methods.
 type Settler interface {

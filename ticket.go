@@ -15,7 +15,7 @@ import "sync/atomic"
 // Ticket must not be copied while its task is queued.
 type Ticket struct {
 	// owner is nil while the ticket is free. Enqueue sets it (CAS nil -> owner);
-	// whoever ends the task sets it back.
+	// the call that ends the task sets it back.
 	owner atomic.Pointer[TicketOwner]
 	// placed is the owner again, from when the task is queued until it ends; set and
 	// cleared under the owner's lock. So a goroutine that holds the lock of an owner
@@ -56,7 +56,7 @@ func (tk *Ticket) SetPlace(place any) {
 	tk.placed.Store(tk.owner.Load())
 }
 
-// Place returns what SetPlace noted, nil if no task of o is queued with the ticket: it
+// Place returns the argument of SetPlace, nil if no task of o is queued with the ticket: it
 // has ended, is not queued yet, or belongs to another owner. Only under o's lock.
 func (tk *Ticket) Place(o *TicketOwner) any {
 	if tk.placed.Load() != o {

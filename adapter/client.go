@@ -8,7 +8,7 @@ import (
 // Client says how the address of a client is found behind proxies, and the tenant that it makes.
 type Client struct {
 	Trusted        []netip.Prefix // our own proxies
-	Forwarded      bool           // they say who came to them in Forwarded, not in X-Forwarded-For
+	Forwarded      bool           // they name their client in Forwarded, not in X-Forwarded-For
 	V4Bits, V6Bits int            // how much of an address makes a tenant; 0: 32 and 64
 }
 

@@ -37,7 +37,7 @@ func TestTenant(t *testing.T) {
 		{"10.0.0.1", []string{"for=192.0.2.1, for=unknown, for=10.0.0.2"}, true, "10.0.0.2"},
 		{"10.0.0.1", []string{"for=192.0.2.1, for=_hidden"}, true, "10.0.0.1"},
 		{"10.0.0.1", []string{"for=192.0.2.1, proto=http"}, true, "10.0.0.1"},
-		// What a client writes in order to be somebody else.
+		// What a client writes in order to pass for another client.
 		{"10.0.0.1", []string{`for=192.0.2.1;by="`, "for=198.51.100.7"}, true, "198.51.100.7"},
 		{"10.0.0.1", []string{`for="192.0.2.1, for=198.51.100.7`}, true, "198.51.100.7"},
 		{"10.0.0.1", []string{`for=192.0.2.1;by="\`, `for=198.51.100.7;host="x\"y"`}, true, "198.51.100.7"},

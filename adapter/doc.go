@@ -1,8 +1,13 @@
-// Package adapter has what an adapter of a gate or a compute.Server to a kind of server needs
-// besides: the name that a request gives its tenant, bounded ([ShortName]); the address of a
-// client behind proxies ([Client]); when a request that was refused should come back
-// ([Estimator]); whether it holds a slot already ([Slot]); where an answer comes from, as HTTP says it ([CacheStatus]). firqhttp and
-// contrib/firqgrpc are made with it; an adapter to another kind of server can be, too.
+// Package adapter helps to put a gate or a compute.Server in front of a kind of server that
+// firqhttp and contrib/firqgrpc, which are made with it, do not serve.
+//
+//	tenant := adapter.ShortName(request.Key)          // a name of bounded length
+//	p, err := g.Acquire(ctx, tenant, gate.Request{})  // of a gate.Gate[string]
+//	after := estimator.Estimate(now, waiting, served) // when a refused client should come back
+//
+// [ShortName] bounds the name that a request gives its tenant. [Client] finds the address of a
+// client behind proxies. [Estimator] says when a refused request should come back. [Slot] tells
+// whether a request holds a slot already. [CacheStatus] names the origin of an answer, as HTTP does.
 //
 // # Concurrency properties
 //

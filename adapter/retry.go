@@ -61,7 +61,7 @@ func (e *Estimator) look(now time.Time, served uint64) {
 		if old := math.Float64frombits(e.rate.Load()); old > 0 {
 			rate = (rate + old) / 2
 		}
-		rate = max(rate, 1e-3) // nobody was served: that is known, too
+		rate = max(rate, 1e-3) // no request was served: that is known, too
 	}
 	e.rate.Store(math.Float64bits(rate))
 	e.since, e.served = now, served

@@ -26,7 +26,7 @@ func TestEstimate(t *testing.T) {
 		{996 * time.Millisecond, 200, 65, 200 * time.Second / 30}, // 40 in 1 s, and 20 before
 		{10 * time.Second, 200, 365, 200 * time.Second / 30},      // 30 per second in 10 s
 		{10*time.Second + 1, 200, 365, LeastRetry},                // forgotten: it was idle, perhaps
-		{time.Second, 1, 365, MostRetry},                          // nobody was served
+		{time.Second, 1, 365, MostRetry},                          // no request was served
 		{time.Second, 1, 365, MostRetry},
 		{time.Second, 10, 385, time.Second},
 	} {

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// Slot is what a request's context carries: what it holds of a gate. An adapter that is called with
+// Slot is the slot of a gate that a request holds; its context carries it. An adapter that is called with
 // it, inside of another one of the same gate, joins it, for a request must not wait for a second
 // slot, which the first may be.
 type Slot interface {
@@ -14,7 +14,7 @@ type Slot interface {
 	Gate() any
 	// Outer returns the Slot of the adapter outside, nil if there is none.
 	Outer() Slot
-	// Join makes the caller one more holder, unless the slot is free already: who joins
+	// Join makes the caller one more holder, unless the slot is free already: a caller that joins
 	// leaves.
 	Join() bool
 	// Leave makes it one fewer.

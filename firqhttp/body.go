@@ -73,7 +73,7 @@ type body struct {
 }
 
 // read reads until the end, more than limit bytes, an error, or the end of the
-// client's patience. Nobody else has b yet.
+// client's patience. No other goroutine has b yet.
 func (b *body) read(ctx context.Context, limit int, length int64, deadline time.Time) {
 	first := min(firstRead, limit+1)
 	if length >= 0 && length < int64(first) {

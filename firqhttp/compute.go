@@ -32,7 +32,7 @@ func RejectError(w http.ResponseWriter, r *http.Request, err error) bool {
 	return ok
 }
 
-// refusal returns what RejectError answers; false: it is the handler's to answer.
+// refusal returns the answer of RejectError; false: the handler has to answer.
 func refusal(err error) (rej Rejection, ok bool) {
 	if p := (*compute.PanicError)(nil); err == nil || errors.As(err, &p) {
 		return rej, false

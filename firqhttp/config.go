@@ -15,11 +15,11 @@ const DefaultBufferBody = 64 << 10
 // DefaultMaxReading is the default of Config.MaxReading.
 const DefaultMaxReading = 4096
 
-// maxBufferBody is what a larger Config.BufferBody counts as.
+// maxBufferBody bounds Config.BufferBody: a larger one counts as this.
 const maxBufferBody = 256 << 20
 
-// Config says how requests are told apart. The zero value is useful: a tenant per
-// client address. Its functions are called by many goroutines at once, never with
+// Config says which requests belong to which tenant. The zero value is useful: a tenant per
+// client address. Its functions are called by many goroutines concurrently, never with
 // a lock held, in the order Skip, Tenant, Flow, Cost, Priority, Deadline, and for a
 // request that is rejected RetryAfter and Reject; Observe comes last. They may panic, as a handler may: the panic goes
 // to the server, the request gives back what it holds, and it is counted once, as
@@ -42,7 +42,7 @@ type Config struct {
 	// Cost in work units, for fairness: 0 counts as 1; negative answers 500. Where the
 	// handler learns the real cost, Charge corrects it. nil: 1.
 	Cost func(*http.Request) int64
-	// Priority of the request among those of its tenant (or everybody's, as
+	// Priority of the request among those of its tenant (or among all requests, as
 	// gate.Config.PriorityScope says): 0 is firq.PriorityNormal; above
 	// firq.PriorityCritical answers 500. nil: normal.
 	Priority func(*http.Request) firq.Priority
@@ -55,7 +55,7 @@ type Config struct {
 	// Reject answers a request that is not served; it has to write the response.
 	// nil: WriteProblem.
 	Reject func(http.ResponseWriter, *http.Request, Rejection)
-	// RetryAfter is what a rejected client is asked to wait, whole seconds,
+	// RetryAfter returns how long a rejected client should wait, in whole seconds,
 	// rounded up; below 1 ns no Retry-After is sent. It is asked for the statuses
 	// 429 and 503.
 	//
@@ -79,7 +79,7 @@ type Config struct {
 	// asked; the handler reads them from memory, and then the rest. So a client that
 	// goes away while its request waits is noticed if all of its body was read
 	// (HTTP/1.1 looks for it only then), and a client that sends slowly holds no slot
-	// meanwhile. The requests that wait, and whose bodies are read, hold so much
+	// while it does. The requests that wait, and whose bodies are read, hold so much
 	// memory each at most. 0: DefaultBufferBody, 64 KiB; at most 256 MiB. Below 0:
 	// nothing is read, which is right for handlers that answer while they read.
 	//
@@ -87,7 +87,7 @@ type Config struct {
 	// read deadline (http.ResponseController) in a middleware outside; a request whose
 	// body has not come by then is rejected as Cancelled. How many bodies are read at a
 	// time is MaxReading. Of an "Expect: 100-continue" nothing is read before it is sure
-	// that the request is not rejected at once, so that its body is not sent in vain; except
+	// that the request is not rejected immediately, so that its body is not sent in vain; except
 	// with a gate.Config.Policy that evicts, where a look at the queue might cost a waiting
 	// request its place.
 	BufferBody int

@@ -81,7 +81,7 @@ func fromHeader(name string, parse func(string) (time.Duration, bool)) DeadlineF
 	}
 }
 
-// clamp is a duration of so many nanoseconds, at most 100 years.
+// clamp is a duration in nanoseconds, at most 100 years.
 func clamp(ns float64) time.Duration {
 	const most = 100 * 365 * 24 * time.Hour
 	return time.Duration(math.Min(ns, float64(most)))

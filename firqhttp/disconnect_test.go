@@ -15,7 +15,7 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// raw sends a text over a connection of its own.
+// raw sends a text over its own connection.
 func raw(t *testing.T, s *httptest.Server, text string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	c, err := net.Dial("tcp", s.Listener.Addr().String())
@@ -61,7 +61,7 @@ const (
 )
 
 // A client that goes away while its request waits, or its body is read, is noticed
-// at once: the place is free, and its handler never runs.
+// immediately: the place is free, and its handler never runs.
 func TestGoesAwayWithBody(t *testing.T) {
 	for name, c := range map[string]struct {
 		cfg     Config
@@ -133,7 +133,7 @@ func TestGoesAwayUnnoticed(t *testing.T) {
 }
 
 // A client that expects a word before it sends its body gets none if the request is rejected
-// at once; else the word comes, and the handler gets the body. No slot is held until the body is
+// immediately; else the word comes, and the handler gets the body. No slot is held until the body is
 // there.
 func TestExpectContinue(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{MaxPerTenant: 1})
@@ -147,7 +147,7 @@ func TestExpectContinue(t *testing.T) {
 	defer p.Release()
 	c, in := raw(t, s, expect)
 	if got := line(t, in); got != "HTTP/1.1 100 Continue" {
-		t.Fatalf("a client that waits is told %q", got)
+		t.Fatalf("a client that waits gets %q", got)
 	}
 	if got := line(t, in); got != "" {
 		t.Fatal(got)
@@ -156,7 +156,7 @@ func TestExpectContinue(t *testing.T) {
 	until(t, "it waits", func() bool { return g.Stats().Queue.QueueLen == 1 })
 	_, in2 := raw(t, s, expect)
 	if got := line(t, in2); got != "HTTP/1.1 429 Too Many Requests" {
-		t.Errorf("a rejected client is told %q first", got)
+		t.Errorf("a rejected client gets %q first", got)
 	}
 	p.Release()
 	if got := next(t, bodies); got != "hello<nil>" {
@@ -169,7 +169,7 @@ func TestExpectContinue(t *testing.T) {
 
 	c, in = raw(t, s, expect)
 	if got := line(t, in); got != "HTTP/1.1 100 Continue" {
-		t.Errorf("a client for which there is a slot is told %q", got)
+		t.Errorf("a client for which there is a slot gets %q", got)
 	}
 	if g.InUse() != 0 || m.Stats().Reading != 1 {
 		t.Errorf("it has not sent its body: %d slots in use, %+v", g.InUse(), m.Stats())
@@ -181,7 +181,7 @@ func TestExpectContinue(t *testing.T) {
 	g.Close()
 	_, in = raw(t, s, expect)
 	if got := line(t, in); got != "HTTP/1.1 503 Service Unavailable" {
-		t.Errorf("a client that comes after the end is told %q first", got)
+		t.Errorf("a client that comes after the end gets %q first", got)
 	}
 	idle(t, g, m)
 }
@@ -219,7 +219,7 @@ func TestGoesAwayHTTP2(t *testing.T) {
 	idle(t, g, m)
 }
 
-// A client that sends its body slowly holds no slot meanwhile.
+// A client that sends its body slowly holds no slot while it sends.
 func TestSlowBodyHoldsNoSlot(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{})
 	m := New(g, Config{})
@@ -230,7 +230,7 @@ func TestSlowBodyHoldsNoSlot(t *testing.T) {
 	})
 	c, _ := raw(t, s, half)
 	until(t, "its body is read", func() bool { return m.Stats().Reading == 1 })
-	raw(t, s, whole) // another one is served meanwhile
+	raw(t, s, whole) // another one is served first
 	if got := next(t, bodies); got != "hello<nil>" {
 		t.Errorf("body %q", got)
 	}

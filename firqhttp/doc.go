@@ -31,7 +31,7 @@
 //
 // # Clients that go away
 //
-// If the client of a waiting request goes away, its place is free at once, and its
+// If the client of a waiting request goes away, its place is free immediately, and its
 // handler never runs. Over HTTP/1.1 net/http notices this only once the body was read
 // to its end. So it does not notice while a request waits
 //
@@ -57,7 +57,7 @@
 //     (http.ResponseController.SetReadDeadline).
 //   - http.Server.WriteTimeout, or a write deadline, bounds slow readers. Requests that
 //     last for long on purpose, streams and WebSockets, are best exempted by
-//     Config.Skip, or given a gate of their own.
+//     Config.Skip, or given their own gate.
 //
 // # What it is not
 //

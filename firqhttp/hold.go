@@ -13,7 +13,7 @@ const DefaultHoldBack = time.Second
 
 // What is held back.
 const (
-	heldBeyond = 100  // refusals of a tenant per second, after as many at once
+	heldBeyond = 100  // refusals of a tenant per second, after a burst of as many
 	mostHeld   = 4096 // at a time; further ones are answered immediately
 	heldApart  = 64   // places of tenants, by hash
 
@@ -26,7 +26,7 @@ const (
 // asks it to, and costs a goroutine and its connection.
 //
 // The refusals of a tenant leave at a steady rate (GCRA, ITU-T I.371): next is when the one after
-// them may, and as long as that is less than a burst away nobody waits. Tenants share a
+// them may, and as long as that is less than a burst away no client waits. Tenants share a
 // place if their hashes do.
 type holder struct {
 	longest time.Duration // 0: nothing is held
@@ -88,7 +88,7 @@ func (h *holder) delay(at int) time.Duration {
 	}
 }
 
-// ends returns what is closed when the server of a request shuts down; nil: nothing is.
+// ends returns a channel that is closed when the server of a request shuts down; nil: there is none.
 func (h *holder) ends(r *http.Request) <-chan struct{} {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok {

@@ -74,7 +74,7 @@ func TestHoldBack(t *testing.T) {
 				t.Fatalf("refusal %d took %v", i, d)
 			}
 		}
-		for range 50 { // a client that comes back at once
+		for range 50 { // a client that comes back immediately
 			if d := refuse(t.Context(), t, h, "a"); d > 20*time.Millisecond {
 				t.Fatalf("a refusal took %v", d)
 			}
@@ -110,7 +110,7 @@ func TestHoldBack(t *testing.T) {
 	})
 }
 
-// A refusal that is held ends with its client's connection; only so many are held.
+// A refusal that is held ends with its client's connection; at most mostHeld are held.
 func TestHoldBackIsBounded(t *testing.T) {
 	refusing(t, time.Hour, func(t *testing.T, h http.Handler) {
 		for range heldBeyond {

@@ -92,7 +92,7 @@ func (c *JSONConfig) fail(w http.ResponseWriter, r *http.Request, err error, rej
 	}
 }
 
-// writeJSON answers with a text, or that the client has it. The tag is weak, as somebody
+// writeJSON answers with a text, or that the client has it. The tag is weak, as a proxy
 // outside may compress.
 func writeJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	sum := sha256.Sum256(text)

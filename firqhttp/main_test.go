@@ -47,7 +47,7 @@ func serve(t *testing.T, m *Middleware, h http.HandlerFunc) *httptest.Server {
 // idle fails unless every slot comes free, and the middleware counts nothing.
 func idle(t *testing.T, g *gate.Gate[string], m *Middleware) {
 	t.Helper()
-	until(t, "every slot is free, and nobody is there", func() bool {
+	until(t, "every slot is free, and no request is in progress", func() bool {
 		s := m.Stats()
 		return g.InUse() == 0 && g.Waiting() == 0 && s.InFlight == 0 && s.Waiting == 0 && s.Reading == 0
 	})

@@ -102,7 +102,7 @@ type visit struct {
 	r       *http.Request // as it came
 	tenant  string
 	body    *body     // nil: the request's own
-	began   time.Time // to wait; zero: not yet, or nobody is told
+	began   time.Time // to wait; zero: not yet, or there is no Observe
 	unread  bool      // too many bodies are being read for this one to be
 	counted bool      // it is counted, or was let through
 }
@@ -185,7 +185,7 @@ func (v *visit) reject(w http.ResponseWriter, err error) {
 	}
 	if rej.immediate() {
 		if m.plain {
-			v.body = nil // nobody will read it
+			v.body = nil // no handler will read it
 		}
 		m.hold.wait(v.r, place(m.hold, v.tenant))
 	}
@@ -223,7 +223,7 @@ func (v *visit) end() {
 	}
 }
 
-// retryAfter is what Config says, or its default.
+// retryAfter calls Config.RetryAfter, or its default.
 func (m *Middleware) retryAfter(r *http.Request, rej Rejection) time.Duration {
 	if m.cfg.RetryAfter != nil {
 		return m.cfg.RetryAfter(r, rej)

@@ -169,7 +169,7 @@ func with(r *http.Request, header, value string) *http.Request {
 	return r
 }
 
-// Every error of the gate has a reason of its own choosing, not by accident.
+// Every error of the gate has its reason by choice, not by accident.
 func TestReasons(t *testing.T) {
 	for err, want := range map[error]Reason{
 		firq.ErrGlobalFull: GlobalFull, firq.ErrTenantFull: TenantFull, firq.ErrTenantThreshold: TenantThreshold,

@@ -69,7 +69,7 @@ func counts(ms ...*Middleware) (n [2]int) {
 	return n
 }
 
-// A slot that was given back lets nobody through; one that is in use by a handler which the
+// A slot that was given back lets no request through; one that is in use by a handler which the
 // outer one no longer waits for is held until that returns.
 func TestSameGateLater(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{})

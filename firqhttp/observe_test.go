@@ -13,7 +13,7 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// TestObserve: each request that was served or rejected is told once, with how long
+// TestObserve: each request that was served or rejected is observed once, with how long
 // it waited and held its slot, and after the slot is free again.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestObserve(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				if _, twice := seen[r.Header.Get("X-Name")]; twice {
-					t.Errorf("%s is told twice", r.Header.Get("X-Name"))
+					t.Errorf("%s is observed twice", r.Header.Get("X-Name"))
 				}
 				seen[r.Header.Get("X-Name")] = o
 			},
@@ -81,7 +81,7 @@ func TestObserve(t *testing.T) {
 			}
 		}
 		if len(seen) != 6 {
-			t.Errorf("%d are told, want 6", len(seen))
+			t.Errorf("%d are observed, want 6", len(seen))
 		}
 		if waits["first"] != 0 || waits["second"] != s {
 			t.Errorf("Waited: %v", waits)
@@ -92,7 +92,7 @@ func TestObserve(t *testing.T) {
 	})
 }
 
-// TestObserveHijacked: a hijacked connection is told when it is closed.
+// TestObserveHijacked: a hijacked connection is observed when it is closed.
 func TestObserveHijacked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(1, gate.Config[string]{})
@@ -113,7 +113,7 @@ func TestObserveHijacked(t *testing.T) {
 		})).ServeHTTP(hijacks{httptest.NewRecorder(), a}, get("a"))
 		time.Sleep(time.Minute)
 		if len(seen) != 0 {
-			t.Error("it is told before the connection is closed")
+			t.Error("it is observed before the connection is closed")
 		}
 		c.Close()
 		if len(seen) != 1 || seen[0] != (Outcome{Tenant: "a", Held: time.Minute}) {
@@ -122,7 +122,7 @@ func TestObserveHijacked(t *testing.T) {
 	})
 }
 
-// TestRetryAfter: an estimate, and not the same for everybody; none at the end.
+// TestRetryAfter: an estimate, and not the same for all clients; none at the end.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(2, gate.Config[string]{MaxGlobal: 40})

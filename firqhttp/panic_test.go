@@ -42,7 +42,7 @@ type badWriter struct {
 func (w badWriter) Unwrap() http.ResponseWriter { w.do(); return w.ResponseWriter }
 
 // TestFunctionsMayPanic: whichever function ends the request, wherever that is, and
-// however: no slot is lost, nobody is counted as waiting, each request counts once,
+// however: no slot is lost, no request is counted as waiting, each request counts once,
 // and is observed once.
 func TestFunctionsMayPanic(t *testing.T) {
 	type call struct {
@@ -71,7 +71,7 @@ func TestFunctionsMayPanic(t *testing.T) {
 			c.gate.QuantumFor = func(k string) int64 { mine(k, do); return 1 }
 		}, served: Internal, reject: Closed},
 		"PolicyFor": {in: func(c *call, do func()) {
-			c.gate.MaxInFlightPerTenant, c.gate.MaxTenants = 1, 1 // who holds the slot is that one
+			c.gate.MaxInFlightPerTenant, c.gate.MaxTenants = 1, 1 // the tenant that holds the slot is that one
 			c.gate.PolicyFor = func(k string) firq.Policy { mine(k, do); return firq.Reject }
 		}, served: "-", reject: Closed, waits: Internal},
 		"Deadline": {in: func(c *call, do func()) {
@@ -194,8 +194,8 @@ type hijacks struct {
 
 func (h hijacks) Hijack() (net.Conn, *bufio.ReadWriter, error) { return h.conn, nil, nil }
 
-// TestHijackAndPanic: a handler that hijacked and did not return leaves nobody who
-// would close the connection, so the slot is free; whoever closes it later frees no
+// TestHijackAndPanic: a handler that hijacked and did not return leaves no handler that
+// would close the connection, so the slot is free; a goroutine that closes it later frees no
 // other.
 func TestHijackAndPanic(t *testing.T) {
 	for way, do := range ways {

@@ -25,8 +25,8 @@ func (r *readers) init(most, mostOf int) {
 	r.most, r.mostOf, r.of = most, mostOf, map[string]int{}
 }
 
-// enter counts a request in, or says which limit is reached. A tenant that is at its own is
-// told so, whatever the others do.
+// enter counts a request in, or returns the limit that is reached. A tenant at its own limit
+// gets that one, whatever the others do.
 func (r *readers) enter(tenant string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,8 +18,8 @@ func halfOf(tenant string) string {
 	return strings.Replace(half, "Host", "X-Tenant: "+tenant+"\r\nHost", 1)
 }
 
-// Of the clients that send slowly only so many are waited for, by tenant and in all; the others
-// are told immediately, and who has sent everything is served.
+// Of the clients that send slowly only MaxReading are waited for, by tenant and in all; the others
+// are refused immediately, and a client that has sent everything is served.
 func TestMaxReading(t *testing.T) {
 	g := gate.New(4, gate.Config[string]{})
 	errs := make(chan error, 8)
@@ -47,7 +47,7 @@ func TestMaxReading(t *testing.T) {
 		_, in := raw(t, s, halfOf(tenant))
 		got, err := line(t, in), <-errs
 		if got != want || !errors.Is(err, limit) || !strings.HasSuffix(err.Error(), "("+name+")") {
-			t.Errorf("%s is told %q, %v", tenant, got, err)
+			t.Errorf("%s gets %q, %v", tenant, got, err)
 		}
 		if _, err := io.Copy(io.Discard, in); err != nil { // though it never sends the rest
 			t.Errorf("the connection stays: %v", err)
@@ -148,7 +148,7 @@ func TestBodyTooLate(t *testing.T) {
 }
 
 // A look at the queue costs no waiting request its place.
-func TestExpectEvictsNobody(t *testing.T) {
+func TestExpectEvictsNoRequest(t *testing.T) {
 	for name, cfg := range map[string]gate.Config[string]{
 		"oldest":      {MaxPerTenant: 1, Policy: firq.DropOldest},
 		"newest":      {MaxPerTenant: 1, Policy: firq.DropNewest},
@@ -166,7 +166,7 @@ func TestExpectEvictsNobody(t *testing.T) {
 			until(t, "it waits", func() bool { return g.Stats().Queue.QueueLen == 1 })
 			c, in := raw(t, s, expect) // and never sends its body
 			if got := line(t, in); got != "HTTP/1.1 100 Continue" {
-				t.Errorf("a client that has to wait is told %q", got)
+				t.Errorf("a client that has to wait gets %q", got)
 			}
 			if m.Stats().Rejected[Evicted] != 0 || g.Stats().Queue.QueueLen != 1 {
 				t.Error("the one that waited was evicted")

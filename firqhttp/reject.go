@@ -35,7 +35,7 @@ const (
 var reasons = [...]struct {
 	reason Reason
 	status int
-	err    error // what errors.Is is asked for
+	err    error // by which errors.Is recognizes it
 	detail string
 }{
 	{TenantFull, http.StatusTooManyRequests, firq.ErrTenantFull, "You have too many requests waiting."},
@@ -71,7 +71,7 @@ func reasonOf(err error) int {
 	return internal
 }
 
-// badRequest is what Config.Deadline said.
+// badRequest is the error of Config.Deadline.
 type badRequest struct{ error }
 
 func (b *badRequest) Unwrap() error { return b.error }
@@ -82,7 +82,7 @@ type Rejection struct {
 	Reason Reason
 	// Status is the status that belongs to it.
 	Status int
-	// RetryAfter is what Config.RetryAfter said; 0: none, always with a status other
+	// RetryAfter is the result of Config.RetryAfter; 0: none, always with a status other
 	// than 429 and 503.
 	RetryAfter time.Duration
 	// Tenant is the request's tenant, as the gate knows it: a long name is shortened
@@ -146,7 +146,7 @@ func WriteProblem(w http.ResponseWriter, _ *http.Request, rej Rejection) {
 	_, _ = w.Write(text) // the client may have gone
 }
 
-// bare reports whether nobody stands between w and the connection.
+// bare reports whether no writer stands between w and the connection.
 func bare(w http.ResponseWriter) bool {
 	t := reflect.TypeOf(w)
 	if t.Kind() != reflect.Pointer {

@@ -15,10 +15,10 @@ type slot struct {
 	permit  gate.Permit[string]
 	outer   adapter.Slot    // immutable; of the innermost adapter outside; nil: there is none
 	holders adapter.Holders // the slot is free when none is left, or it is abandoned
-	watch   *watch          // immutable; nil: nobody is told
+	watch   *watch          // immutable; nil: there is no watchdog
 }
 
-// watch is what Config.Observe will be told.
+// watch collects the arguments for Config.Observe.
 type watch struct {
 	r      *http.Request
 	tenant string
@@ -26,7 +26,7 @@ type watch struct {
 	since  time.Time // it has the slot
 }
 
-// serve runs the handler. If that panics, or ends its goroutine, nobody is left who
+// serve runs the handler. If that panics, or ends its goroutine, no handler is left that
 // would close a connection that it hijacked.
 func (s *slot) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	returned := false
@@ -61,7 +61,7 @@ func (s *slot) free(aborted bool) {
 	}
 }
 
-// Outcome is what became of a request; Config.Observe gets it.
+// Outcome is the result of a request; Config.Observe gets it.
 type Outcome struct {
 	// Tenant is the request's tenant, as the gate knows it; empty if a function of
 	// Config panicked before that was known.

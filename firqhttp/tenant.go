@@ -18,7 +18,7 @@ import (
 // choose the name has as many turns as it invents names: see Known.
 type TenantFunc func(*http.Request) (tenant string, ok bool)
 
-// ShortName is what the middleware, and the functions of this package, call a tenant
+// ShortName returns the name by which the middleware, and the functions of this package, call a tenant
 // of that name, so that what clients send occupies little memory: of more than 64
 // bytes "sha256:" and the first 16 bytes of the SHA-256 in hexadecimal, else the
 // name itself.
@@ -31,7 +31,7 @@ func ShortName(name string) string { return adapter.ShortName(name) }
 //	firqhttp.FirstOf(firqhttp.Known(firqhttp.APIKey(), customers.Has), firqhttp.Remote{}.Tenant)
 //
 // known gets the tenant as f returns it: for APIKey KeyTenant of the key, else
-// ShortName of the text. It is called by many goroutines at once, for each request,
+// ShortName of the text. It is called by many goroutines concurrently, for each request,
 // and before it has waited: it should look into memory. A nil f or known panics.
 func Known(f TenantFunc, known func(tenant string) bool) TenantFunc {
 	if f == nil || known == nil {

@@ -82,7 +82,7 @@ func TestRemote(t *testing.T) {
 	}
 }
 
-// Of the two headers only the one is believed that was chosen.
+// Remote believes the chosen one of the two headers, and ignores the other.
 func TestRemoteForwarded(t *testing.T) {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.RemoteAddr = "10.0.0.1:5"

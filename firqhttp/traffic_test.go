@@ -11,7 +11,7 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// Traffic says what Stats says, with a number of its own in each field and every
+// Traffic says what Stats says, with a different number in each field and every
 // reason there is.
 func TestTraffic(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{MaxPerTenant: 2})

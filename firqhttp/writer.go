@@ -40,11 +40,11 @@ func canHijack(w http.ResponseWriter) bool {
 	}
 }
 
-// tracker is a ResponseWriter that can do what the one below can: http.Hijacker,
-// io.ReaderFrom (sendfile) and io.StringWriter itself, the rest by Unwrap. What it
-// cannot pass on is a method of net/http's own writer that http.MaxBytesReader looks
-// for, and that only net/http can have: by that the connection of a request whose
-// body is too large is closed. So WriteHeader does it where the status says so, 413;
+// tracker is a ResponseWriter with the abilities of the one below: http.Hijacker,
+// io.ReaderFrom (sendfile) and io.StringWriter itself, the rest by Unwrap. It
+// cannot pass on an unexported method of net/http's writer, by which
+// http.MaxBytesReader closes the connection of a request whose
+// body is too large. So WriteHeader closes it where the status is 413;
 // with another status the server reads on as usual, up to 256 KiB.
 type tracker struct {
 	http.ResponseWriter
@@ -89,7 +89,7 @@ type flushTracker struct{ *tracker }
 // Flush implements http.Flusher.
 func (t *flushTracker) Flush() { _ = t.FlushError() }
 
-// FlushError is what http.ResponseController prefers to Flush.
+// FlushError implements the method that http.ResponseController prefers to Flush.
 func (t *flushTracker) FlushError() error {
 	return http.NewResponseController(t.ResponseWriter).Flush()
 }

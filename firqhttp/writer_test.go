@@ -267,7 +267,7 @@ func TestGateShutdown(t *testing.T) {
 	}
 }
 
-// statusRecorder is the status recorder that everybody writes for their log: it can
+// statusRecorder is the status recorder that many programs write for their log: it can
 // flush and be hijacked, and knows nothing of CloseNotify.
 type statusRecorder struct {
 	http.ResponseWriter

@@ -9,9 +9,9 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// Request is what a call of Acquire asks for. The zero value is fine.
+// Request describes a call of Acquire. The zero value is fine.
 type Request struct {
-	// Weight is how many slots the permit takes, all at once, 1 to MaxSlots. 0 means 1;
+	// Weight is how many slots the permit takes, all together, 1 to MaxSlots. 0 means 1;
 	// anything else is firq.ErrInvalidTask. While it is above the limit, the call waits
 	// aside: see Acquire.
 	Weight int
@@ -67,7 +67,7 @@ func (r *Request) late() bool { return !r.Deadline.IsZero() && time.Now().After(
 //
 // A call is next when it is its turn but it needs more slots than are free: slots that
 // come free are left for it, and no call overtakes it. If it leaves instead, its turn
-// is spent, and others are let in at once.
+// is spent, and others are let in immediately.
 //
 // A call that is heavier than the limit blocks no other call: it waits aside, without a
 // turn, until SetLimit has raised the limit far enough; then it queues like a new call.
@@ -163,7 +163,7 @@ func (g *Gate[K]) tryQueue(tenant K, req *Request) (Permit[K], bool) {
 	return Permit[K]{h, h.gen}, true
 }
 
-// verdict is what decide says.
+// verdict is the result of decide.
 type verdict uint8
 
 const (
@@ -206,7 +206,7 @@ func (g *Gate[K]) atOnce(tenant K, n int) Permit[K] {
 	return Permit[K]{h, h.gen}
 }
 
-// holder returns one out of the pool.
+// holder returns a holder from the pool.
 func (g *Gate[K]) holder(tenant K, n int) *holder[K] {
 	h := g.holders.Get().(*holder[K])
 	h.tenant, h.weight = tenant, n

@@ -61,7 +61,7 @@ type Adaptive struct {
 	window  window
 }
 
-// phase is what Adaptive is about.
+// phase is what Adaptive is doing.
 type phase uint8
 
 const (
@@ -70,7 +70,7 @@ const (
 	probing
 )
 
-// window is what has been seen since the limit moved.
+// window holds the measurements since the limit last moved.
 type window struct {
 	moved    time.Time     // when the limit did
 	settle   time.Duration // how long what began before is still coming back
@@ -82,7 +82,7 @@ type window struct {
 	used     int // highest InUse
 }
 
-// Limiter is what Adaptive needs of a Gate.
+// Limiter is the part of a Gate that Adaptive uses.
 type Limiter interface {
 	SetLimit(n int)
 	Limit() int

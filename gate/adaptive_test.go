@@ -145,7 +145,7 @@ func TestAdaptiveUnused(t *testing.T) {
 	b.settles(t, "30 calls at a time", 5*time.Second, 60*time.Second, 30, 60)
 }
 
-// A limit that has been found stays while nobody asks for it.
+// A limit that has been found stays while no call needs it.
 func TestAdaptiveIdle(t *testing.T) {
 	b := newBackend(t, 1, 50, 5*time.Millisecond, AdaptiveConfig{Max: 1000, ProbeEvery: 1 << 30})
 	b.run(20 * time.Second)

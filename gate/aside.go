@@ -8,7 +8,7 @@ import (
 )
 
 // aside are the calls that ask for more slots than the limit. They are not in the
-// queue, and are not counted as waiting in word: they stand in nobody's way. Each
+// queue, and are not counted as waiting in word: they delay no other call. Each
 // gets one message, recalled, when the limit or the end of the gate changes what
 // there is to wait for; what that is its call finds out by itself.
 //
@@ -17,7 +17,7 @@ import (
 // sees the call.
 //
 // The calls of one tenant come back one after the other, each when the one before
-// is in the queue, so that their order stays what it was. Nobody waits for another
+// is in the queue, so that their order stays what it was. No call waits for another
 // tenant's, whose QuantumFor may take its time.
 type aside[K comparable] struct {
 	n     atomic.Int64                        // how many; written under Gate.mu
@@ -27,7 +27,7 @@ type aside[K comparable] struct {
 	of    map[K]*asideOf                      // likewise
 }
 
-// asideOf are those of one tenant.
+// asideOf holds the calls aside of one tenant.
 type asideOf struct {
 	n    int       // how many
 	fit  list.List // of *holder[K]: those that may come back

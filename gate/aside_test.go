@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Calls that are too heavy are aside: bounded, in nobody's way, and called back in
+// Calls that are too heavy are aside: bounded, in no call's way, and called back in
 // the order in which they came, as far as they fit.
 func TestAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -28,7 +28,7 @@ func TestAside(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		out.Release()
-		p := must(t, g, "light") // they are in nobody's way
+		p := must(t, g, "light") // they delay no other call
 		p.Release()
 		time.Sleep(time.Minute)
 		g.SetLimit(3)
@@ -117,8 +117,8 @@ func TestSentAwayIsNotCharged(t *testing.T) {
 }
 
 // The calls of a tenant come back from aside one after the other, and in their
-// order; those of others do not wait for its QuantumFor, and its panic is nobody
-// else's business.
+// order; those of others do not wait for its QuantumFor, and its panic reaches no
+// other call.
 func TestAsideComesBackInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck, asked := make(chan bool), 0

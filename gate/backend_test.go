@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// backend is a simulated service: so many calls at a time (knee) take base on
+// backend is a simulated service: a number of calls at a time (knee) take base on
 // average, exponentially distributed. More take longer in proportion: either they
 // share what there is, or they queue for one of knee servers. Time is counted,
 // nothing sleeps; there is always another call.

@@ -29,7 +29,7 @@ type Config[K comparable] struct {
 	// returns ErrTenantFull. As many again may wait aside. 0, or more than MaxGlobal:
 	// MaxGlobal.
 	MaxPerTenant int
-	// MaxPerTenantFor gives each tenant a MaxPerTenant of its own, for the calls that
+	// MaxPerTenantFor gives each tenant its own MaxPerTenant, for the calls that
 	// queue (MaxPerTenant still limits those aside). It is called whenever QuantumFor
 	// is, and may panic likewise. 0: MaxPerTenant; below 0 counts as 1. nil:
 	// MaxPerTenant.
@@ -44,7 +44,7 @@ type Config[K comparable] struct {
 	// slots go to others. Every permit then goes through the queue, which costs several
 	// times as much. 0: no limit.
 	MaxInFlightPerTenant int
-	// MaxInFlightFor gives each tenant a MaxInFlightPerTenant of its own. It is called
+	// MaxInFlightFor gives each tenant its own MaxInFlightPerTenant. It is called
 	// whenever QuantumFor is, and may panic likewise. Every permit then goes through
 	// the queue. Permits that a tenant got while it had no limit do not count. 0:
 	// MaxInFlightPerTenant; below 0 counts as 1. nil: MaxInFlightPerTenant.

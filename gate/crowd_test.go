@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A burst of invented names, all of which have gone, keeps nobody out. MaxTenants
+// A burst of invented names, all of which have gone, keeps no tenant out. MaxTenants
 // counts those that wait, not those that once did.
 func TestInventedTenants(t *testing.T) {
 	for _, cfg := range []Config[string]{

@@ -19,7 +19,7 @@ func TestChargeWithoutQueue(t *testing.T) {
 		// a's first is granted, then it pays; what it was not charged for is not given back
 		{[]int64{-5, 13, -10}, func(*Gate[string]) {}, "a b b b b a a a"},
 		{[]int64{13, -20}, func(*Gate[string]) {}, "a b a b a b a b"},
-		// it had a turn that nobody else wanted
+		// it had a turn that no other tenant wanted
 		{[]int64{3}, func(g *Gate[string]) { must(t, g, "a").Release() }, "a b a b a b a b"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestChargeWithoutQueue(t *testing.T) {
 	}
 }
 
-// What nobody comes for is forgotten, and what is young is not.
+// A debt whose tenant does not return is forgotten, and a young one is not.
 func TestDebtsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var d debts[int]

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// debts are what permits that did not queue cost more than was asked for, per
+// debts hold by how much permits that did not queue cost more than was asked for, per
 // tenant, until a permit takes it (see Permit.Charge). They are in two
 // generations, each as long as a tenant is remembered: so a debt that no permit takes
-// goes away when anybody looks.
+// goes away when a call looks.
 type debts[K comparable] struct {
 	some atomic.Bool // whether there may be any; so that a tenant without debts takes no lock
 	ttl  time.Duration

@@ -13,7 +13,7 @@
 //
 // # What is guaranteed
 //
-// Slots: a permit takes one slot, or as many as Request.Weight says, all at once. When
+// Slots: a permit takes one slot, or as many as Request.Weight says, all together. When
 // a permit is given out, the slots taken never exceed the limit. After SetLimit has
 // lowered the limit, no permit is given out until enough slots have come back. No slot
 // stays free while a call that may have it waits. A new call does not overtake waiting
@@ -28,7 +28,7 @@
 // should be about as large as the most expensive common request.
 //
 // Giving up: if the context of a waiter ends, or its Deadline passes, the waiter leaves
-// at once, and its place is free for another call.
+// immediately, and its place is free for another call.
 //
 // # How it works
 //

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// shares lets tenants with so many goroutines each take one permit after the
+// shares lets tenants with the given number of goroutines each take one permit after the
 // other for a while, and returns how many each got. In a bubble.
 func shares(t *testing.T, g *Gate[string], cost int64, demand map[string]int) map[string]int64 {
 	t.Helper()
@@ -54,7 +54,7 @@ func near(t *testing.T, what string, a, want, slack int64) {
 	}
 }
 
-// Whoever asks more often gets no more.
+// A tenant that asks more often gets no more.
 func TestEqualShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New[string](2, Config[string]{})
@@ -100,7 +100,7 @@ func TestInFlight(t *testing.T) {
 		if second.done.Load() {
 			t.Fatal("a second permit of one")
 		}
-		b := must(t, g, "b") // though somebody waits
+		b := must(t, g, "b") // though a call waits
 		if g.Stats().Queue.InFlight != 2 {
 			t.Errorf("in flight: %d", g.Stats().Queue.InFlight)
 		}

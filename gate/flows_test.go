@@ -50,7 +50,7 @@ func TestFlows(t *testing.T) {
 }
 
 // What a permit that queued is charged delays its own flow; what one is charged that was
-// given at once delays none of the others.
+// given immediately delays none of the others.
 func TestFlowsCharge(t *testing.T) {
 	calls := []Request{{Flow: 1}, {Flow: 1}, {Flow: 2}, {Flow: 2}, {Flow: 2}}
 	synctest.Test(t, func(t *testing.T) {

@@ -8,13 +8,13 @@ import (
 
 // What a gate remembers of a tenant (that it had to wait, and its debts) is
 // forgotten when a call looks; the scheduler looks at each of its calls. While
-// permits are given at once nobody calls it. So, as long as there is something to
+// permits are given immediately, no call reaches it. So, as long as there is something to
 // forget, a release sets a timer, of half a TenantIdle, which looks:
 //
 //	nothing ──> something ──> timed ──> nothing, or something
 //
-// Whoever makes the gate remember something does so before it looks at the state;
-// the timer sets it to nothing before it looks what there is. So one sees the other.
+// The call that makes the gate remember something makes it do so before it looks at the state;
+// the timer sets it to nothing before it looks for something. So one of the two sees the other.
 const (
 	nothing   = iota // to forget
 	something        // and no timer

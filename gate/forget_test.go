@@ -8,7 +8,7 @@ import (
 	"weak"
 )
 
-// names are keys of which nobody but the gate keeps any.
+// names are keys that only the gate refers to.
 type names []weak.Pointer[[16]byte]
 
 func (n *names) next() *[16]byte {
@@ -30,7 +30,7 @@ func (n *names) kept() (kept int) {
 }
 
 // Tenants that had to wait, and debts, are forgotten though from then on permits are
-// given at once, and nobody ever asks for Stats.
+// given immediately, and Stats is never called.
 func TestForgotten(t *testing.T) {
 	const idle = time.Minute
 	for name, waits := range map[string]bool{"had to wait": true, "owe": false} {
@@ -67,7 +67,7 @@ func TestForgotten(t *testing.T) {
 					for i := range calls {
 						p, ok := g.TryAcquire(nil, Request{})
 						if !ok {
-							t.Fatal("not at once")
+							t.Fatal("not immediately")
 						}
 						p.Release()
 						time.Sleep(15 * idle / time.Duration(calls))

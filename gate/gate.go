@@ -45,7 +45,7 @@ type Gate[K comparable] struct {
 	memory atomic.Uint32 // nothing, something or timed; written a few times per TenantIdle
 
 	_    pad.Pad
-	word atomic.Uint64 // a word; written by everybody
+	word atomic.Uint64 // a word; written by all calls
 	_    pad.Pad
 
 	mu    sync.Mutex // held by the goroutine that pumps; no user code runs under it
@@ -79,7 +79,7 @@ func Open[K comparable](limit int, cfg Config[K]) (*Gate[K], error) {
 	})
 }
 
-// scheduler is what both cores are.
+// scheduler is the interface of both cores.
 type scheduler[K comparable] interface {
 	firq.Scheduler[K, *holder[K]]
 	SetMaxPerTenant(n int)

@@ -67,17 +67,17 @@ func TestReleaseTwice(t *testing.T) {
 	}
 }
 
-// Whoever comes while somebody waits queues, even if a slot is free just then.
+// A call that comes while another one waits queues, even if a slot is free just then.
 func TestNoBarging(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New[string](1, Config[string]{MaxGlobal: 10})
 		p := must(t, g, "a")
 		w := wait(background, g, "b", Request{})
-		g.word.Add(^uint64(0)) // a slot is free, and nobody has pumped yet
+		g.word.Add(^uint64(0)) // a slot is free, and no goroutine has pumped yet
 		if _, ok := g.TryAcquire("c", Request{}); ok {
 			t.Fatal("TryAcquire overtook a waiter")
 		}
-		late := wait(background, g, "c", Request{}) // it pumps, for the one who is first
+		late := wait(background, g, "c", Request{}) // it pumps, for the one that is first
 		w.granted(t)
 		if late.done.Load() {
 			t.Fatal("Acquire overtook a waiter")

@@ -41,7 +41,7 @@ func TestWeightsInFlight(t *testing.T) {
 	}
 }
 
-// serveAll lets gold and ten others take permits for a while, with so many goroutines each,
+// serveAll lets gold and ten others take permits for a while, with the given number of goroutines each,
 // and returns how many each got. In a bubble.
 func serveAll(t *testing.T, g *Gate[string], callers int, while time.Duration, cost int64) map[string]int64 {
 	t.Helper()

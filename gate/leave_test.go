@@ -38,7 +38,7 @@ func TestCancelFreesPlace(t *testing.T) {
 	})
 }
 
-// A waiter gets ErrTimeout at its Deadline, though nobody releases anything. Not in
+// A waiter gets ErrTimeout at its Deadline, though no permit is released. Not in
 // a bubble: the queue's clock goes on where the bubble's stands still.
 func TestDeadline(t *testing.T) {
 	const soon = 2 * time.Millisecond
@@ -136,7 +136,7 @@ func TestGrantedTooLate(t *testing.T) {
 	}, context.Canceled)
 }
 
-// Permits are granted while contexts and deadlines end: whoever wins, the slot is
+// Permits are granted while contexts and deadlines end: whichever comes first, the slot is
 // not lost, and never are more permits out than the limit.
 func TestCancelAgainstGrant(t *testing.T) {
 	for _, cfg := range []Config[string]{{}, {MaxInFlightPerTenant: 1}, {MaxPerTenant: 2, Policy: firq.DropOldest}} {

@@ -19,7 +19,7 @@ func (g *Gate[K]) SetMaxGlobal(n int) {
 }
 
 // SetMaxPerTenant changes Config.MaxPerTenant to n, 0 to MaxSlots (anything else panics), for
-// all tenants to which neither SetTenantLimit nor MaxPerTenantFor gives a limit of their own,
+// all tenants to which neither SetTenantLimit nor MaxPerTenantFor gives another limit,
 // which may be called for each tenant that waits; 0: MaxGlobal. Otherwise it is like
 // SetMaxGlobal.
 func (g *Gate[K]) SetMaxPerTenant(n int) {
@@ -37,7 +37,7 @@ func (g *Gate[K]) SetMaxPerTenant(n int) {
 func (g *Gate[K]) SetTenantLimit(tenant K, n int) { g.s.SetLimit(tenant, n) }
 
 // SetMaxInFlightPerTenant changes Config.MaxInFlightPerTenant to n, 0 to firq.MaxTasks, for all
-// tenants to which MaxInFlightFor, which it may call for each, gives no limit of their own; 0:
+// tenants to which MaxInFlightFor, which it may call for each, gives no other limit; 0:
 // no limit. Anything else panics, and so does a gate that was made without an in-flight limit,
 // as that does not count what tenants hold. (Without a limit at first, make it with
 // firq.MaxTasks.) It is strict for every call of Acquire that begins after it has returned:
@@ -48,7 +48,7 @@ func (g *Gate[K]) SetMaxInFlightPerTenant(n int) {
 	g.pump() // as [L2]
 }
 
-// noLimit is what a limit of 0 stands for.
+// noLimit stands for a limit of 0.
 func noLimit(n int) int { return cmp.Or(n, MaxSlots) }
 
 // Policy returns what Acquire does for the tenant at a limit of the queue: Config.Policy,

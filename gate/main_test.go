@@ -12,11 +12,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// No goroutine outlives the tests: a gate starts none, and whoever waited was
+// No goroutine outlives the tests: a gate starts none, and each call that waited was
 // served or gave up.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// must acquires at once.
+// must acquires immediately.
 func must(t testing.TB, g *Gate[string], tenant string) Permit[string] {
 	t.Helper()
 	p, ok := g.TryAcquire(tenant, Request{})
@@ -26,7 +26,7 @@ func must(t testing.TB, g *Gate[string], tenant string) Permit[string] {
 	return p
 }
 
-// call is an Acquire in a goroutine of its own.
+// call is an Acquire in its own goroutine.
 type call struct {
 	p    Permit[string]
 	err  error

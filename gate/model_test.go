@@ -22,7 +22,7 @@ type model struct {
 	active  []string
 	inTurn  bool             // the first of active had its refill
 	due     map[string]bool  // of active, those that this round has still to visit
-	served  bool             // somebody, in this round
+	served  bool             // a tenant, in this round
 	away    map[string]int64 // rounds that have begun since a tenant left, or since forgive
 	waiting map[string][]*ask
 }
@@ -76,7 +76,7 @@ func (m *model) enter(a *ask) {
 }
 
 // join puts a tenant into the list. In an empty one it has its turn in this round, unless
-// somebody was served in it.
+// a tenant was served in it.
 func (m *model) join(tenant string) {
 	var turn int64
 	if len(m.active) == 0 {
@@ -113,7 +113,7 @@ func (m *model) visited(tenant string) {
 }
 
 // forgive pays off the debt of a tenant that is not in the list: a quantum for each
-// round that has begun meanwhile, but for so many.
+// round that has begun since, less the rounds in but.
 func (m *model) forgive(tenant string, but int64) {
 	if m.deficit[tenant] < 0 {
 		m.deficit[tenant] = min(m.deficit[tenant]+max(m.away[tenant]-but, 0)*m.quantum[tenant], 0)
@@ -121,7 +121,7 @@ func (m *model) forgive(tenant string, but int64) {
 	m.away[tenant] = 0
 }
 
-// settle lets in whoever may.
+// settle lets in the calls that may run.
 func (m *model) settle() {
 	for m.backlog() > 0 && m.inUse() < m.limit {
 		if m.next == nil {
@@ -171,7 +171,7 @@ func (m *model) choose() {
 	m.next = w[0]
 }
 
-// setLimit lets back whoever is aside and fits; they are all of one tenant.
+// setLimit lets back the calls aside that fit; they are all of one tenant.
 func (m *model) setLimit(n int) {
 	m.limit = n
 	m.settle()
@@ -220,7 +220,7 @@ func TestMachine(t *testing.T) {
 			quanta := map[string]int64{"a": 1, "b": 2, "c": 5}
 			limit := rapid.IntRange(1, 3).Draw(t, "limit")
 			g := New[string](limit, Config[string]{QuantumFor: func(k string) int64 { return quanta[k] }})
-			defer g.Close() // if it fails, nobody is left
+			defer g.Close() // if it fails, no waiter is left
 			m := &model{limit: limit, quantum: quanta, deficit: map[string]int64{}, owed: map[string]int64{}, away: map[string]int64{}, waiting: map[string][]*ask{}}
 			tenants := rapid.SampledFrom([]string{"a", "b", "c"})
 			pick := func(t *rapid.T, from []*ask) *ask {
@@ -328,7 +328,7 @@ func (m *model) giveUp(t *rapid.T, a *ask) {
 	}
 }
 
-// end lets everybody go.
+// end lets all waiters go.
 func (m *model) end(g *Gate[string]) {
 	for _, a := range slices.Clone(m.aside) {
 		a.cancel()

@@ -11,7 +11,7 @@ import (
 )
 
 // Waiters that all wait for longer than TargetWait are let go one after the other, with
-// an error of their own; everybody gets an answer, and the gate is idle in the end.
+// their own error; each call gets an answer, and the gate is idle in the end.
 func TestTargetWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const waiters = 20

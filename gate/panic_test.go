@@ -34,7 +34,7 @@ var ways = map[string]func(){
 	"Goexit":        runtime.Goexit,
 }
 
-// run calls f in a goroutine of its own, and reports whether it returned. It fails
+// run calls f in its own goroutine, and reports whether it returned. It fails
 // if f does not end.
 func run(t *testing.T, f func()) (returned bool) {
 	t.Helper()
@@ -216,7 +216,7 @@ func userPanic(t *testing.T, cfg Config[bad], held, waiting []bad, charged bool,
 	}
 }
 
-// The panics of TestUserPanics reach the caller: it is not that nobody is asked.
+// The panics of TestUserPanics reach the caller: they are called.
 func TestUserPanicsArePassedOn(t *testing.T) {
 	asked := 0
 	boom := func() { asked++; panic("on purpose") }

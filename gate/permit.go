@@ -46,14 +46,14 @@ func (p Permit[K]) Release() {
 // delta, so that over time each tenant is granted its share of actual cost. After
 // Release it does nothing.
 //
-// A permit that waited corrects the tenant's deficit at once, as Item.Charge does: a
+// A permit that waited corrects the tenant's deficit immediately, as Item.Charge does: a
 // debt outlives an idle spell of the tenant, a credit does not. A permit that was given
-// at once, while no call waited, was paid from no tenant's share, so a lower cost than
+// immediately, while no call waited, was paid from no tenant's share, so a lower cost than
 // was asked for gives nothing back. A higher cost is a debt, which is kept until the
 // tenant's next permit. If the next permit has to queue, the debt is charged to the
 // tenant's deficit when that permit is granted, and delays the permits after it. (Among
 // the tenant's flows it is charged to flow 0, because the gate does not keep which flow
-// owed it.) If the next permit is given at once, the debt is paid off, as it would be
+// owed it.) If the next permit is given immediately, the debt is paid off, as it would be
 // by a turn in a scheduler where no other call waits. A debt that no permit takes is
 // forgotten after TenantIdle, at the latest after twice that.
 func (p Permit[K]) Charge(delta int64) {
@@ -92,7 +92,7 @@ func (p Permit[K]) Waited() time.Duration {
 
 // holder is a call of Acquire that waits, then the permit that it was given. It
 // belongs to its gate's pool, then to the call, while it is queued, next or aside
-// also to whoever ends that (who says so in end, exactly once unless the call
+// also to the goroutine that ends that (it says so in end, exactly once unless the call
 // itself gave up), then to the permit.
 type holder[K comparable] struct {
 	gate   *Gate[K]      // immutable

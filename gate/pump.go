@@ -19,7 +19,7 @@ import (
 //	                         └─> refused  └─> gave up, expired, evicted, overload, closed
 //
 // waiting, in word, counts the calls that are announced, queued or next. At most one is
-// next: it has had its turn, and waits until all its slots are free; meanwhile no other
+// next: it has had its turn, and waits until all its slots are free; until then no other
 // call is taken out of the queue. It holds none of these slots: new calls leave them
 // alone because a call waits. A waiter and the slots that it may have always find each
 // other, because every goroutine that changes something by which a call may be let in
@@ -36,7 +36,7 @@ import (
 //	pump
 //	[P1] no call waits, or no slot is free? leave
 //	[P2] lock; take the next one out of the queue, if no call is next
-//	[P3] so many slots are not free? it stays next; leave
+//	[P3] too few slots are free? it stays next; leave
 //	[P4] take the slots and count the waiter as let in, in one step; again
 //
 // Of two pumps the second to get the lock sees what was changed before either. A pump
@@ -49,7 +49,7 @@ import (
 const maxLet = 64
 
 // pump lets in those whose turn it is, until too few slots are free for the next
-// one, or nobody may have any. See above for why no call is forgotten.
+// one, or no call may have any. See above for why no call is forgotten.
 func (g *Gate[K]) pump() {
 	for more := true; more; {
 		if w := g.load(); w.waiting() == 0 || !w.fits(1) { // [P1]

@@ -25,7 +25,7 @@ var heavyPrograms = map[string]struct {
 		sc.Go("release", release)
 		sc.end()
 	}},
-	// Nobody releases anything: a call that is next has to make way by itself.
+	// No permit is released: a call that is next has to make way by itself.
 	"next gives up": {2, func(sc *scene) {
 		sc.build(2, Config[string]{})
 		release := sc.hold("a")

@@ -111,7 +111,7 @@ func (sc *scene) guest(name, tenant string, weight int) {
 	})
 }
 
-// end fails unless everybody is done and every slot is free.
+// end fails unless all calls are done and every slot is free.
 func (sc *scene) end() {
 	sc.Run()
 	if sc.g.InUse() != 0 || sc.g.Waiting() != 0 || sc.g.s.Len() != 0 {
@@ -140,7 +140,7 @@ var programs = map[string]struct {
 		sc.user("two", "c")
 		sc.end()
 	}},
-	// A pump finds nobody, as a waiter gave up; another comes meanwhile.
+	// A pump finds no waiter, as one gave up; another comes at the same time.
 	"one gives up, another comes": {1, func(sc *scene) {
 		sc.build(1, Config[string]{})
 		release := sc.hold("a")
@@ -162,7 +162,7 @@ var programs = map[string]struct {
 		sc.user("waiter", "a")
 		sc.end()
 	}},
-	// The tenant is at its limit: a pump finds nothing though somebody waits.
+	// The tenant is at its limit: a pump finds nothing though a call waits.
 	"in flight": {1, func(sc *scene) {
 		sc.build(2, Config[string]{MaxInFlightPerTenant: 1})
 		release := sc.hold("a")

@@ -92,7 +92,7 @@ func TestWeightedTryAcquire(t *testing.T) {
 	c.Release()
 	d.Release()
 	if p, ok := s.try(2); !ok {
-		t.Error("not both slots at once")
+		t.Error("not both slots together")
 	} else if _, ok := s.try(1); ok || s.InUse() != 2 {
 		t.Errorf("a third slot of two; in use %d", s.InUse())
 	} else {

@@ -12,7 +12,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// TestStress: permits, limits that move, contexts that end and closers at once.
+// TestStress: permits, limits that move, contexts that end and closers at the same time.
 // Holders of a permit count themselves: never more than the limit that was in
 // force when the last of them was let in.
 func TestStress(t *testing.T) {
@@ -115,9 +115,9 @@ func TestStrictLimit(t *testing.T) {
 	wg.Wait()
 }
 
-// TestNobodyIsForgotten: many short stories of a waiter, a releaser and one who
-// gives up, at full speed; at the end of each nobody is left waiting next to a free slot.
-func TestNobodyIsForgotten(t *testing.T) {
+// TestNoWaiterIsForgotten: many short stories of a waiter, a releaser and one that
+// gives up, at full speed; at the end of each no waiter is left next to a free slot.
+func TestNoWaiterIsForgotten(t *testing.T) {
 	for _, cfg := range []Config[string]{{}, {MaxInFlightPerTenant: 1}} {
 		g := New[string](1, cfg)
 		for range 1000 {

@@ -15,7 +15,7 @@ func (g *Gate[K]) wait(ctx context.Context, done <-chan struct{}, tenant K, req 
 		req.Deadline = time.Now().Add(g.maxAge)
 	}
 	var waited time.Duration
-	var returns bool // from aside; whoever of its tenant is there too comes after it
+	var returns bool // from aside; other calls of its tenant come after it
 	defer func() {
 		if returns { // not into the queue, as it happens
 			g.back(tenant)

@@ -39,7 +39,7 @@ func TestInvalidWeight(t *testing.T) {
 	}
 }
 
-// Free slots are gathered for a heavy one, whoever else comes, in both kinds of
+// Free slots are gathered for a heavy one, whatever other calls come, in both kinds of
 // gates; a second Release gives nothing back.
 func TestHeavyIsNext(t *testing.T) {
 	for name, cfg := range map[string]Config[string]{"plain": {}, "in flight": {MaxInFlightPerTenant: 4}} {
@@ -86,7 +86,7 @@ func TestHeavyIsNext(t *testing.T) {
 	}
 }
 
-// Whoever is next and leaves, in whatever way, frees the way for others at once, and
+// A call that is next and leaves, in whatever way, frees the way for others immediately, and
 // its tenant may be served again.
 func TestNextLeaves(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -149,7 +149,7 @@ func TestSetLimitWhileOneGathers(t *testing.T) {
 		p := must(t, g, "a")
 		heavy := wait(background, g, "heavy", Request{Weight: 3})
 		light := wait(background, g, "light", Request{})
-		g.SetLimit(0) // nobody is let in, nobody is sent away
+		g.SetLimit(0) // no call is let in, none is sent away
 		g.SetLimit(3)
 		g.SetLimit(4)
 		heavy.granted(t)
@@ -206,8 +206,8 @@ func TestWeightCounts(t *testing.T) {
 	}
 }
 
-// All are let in that can be, however many come in question at once.
-func TestManyAtOnce(t *testing.T) {
+// All are let in that can be, however many come in question together.
+func TestManyLetInTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 3*maxLet + 1
 		g := New[int](n, Config[int]{})

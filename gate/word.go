@@ -29,10 +29,10 @@ func (w word) closed() bool { return w&closedBit != 0 }
 func (w word) fits(n int) bool { return int(w&fieldMax)+n <= int(w/oneLimit&fieldMax) }
 
 // tooHeavy reports whether n slots are more than there are. Where the limit is 0
-// nobody can be let in, so that nobody stands in another's way.
+// no call can be let in, so that none stands in another's way.
 func (w word) tooHeavy(n int) bool { return n > w.limit() && w.limit() > 0 }
 
-// idle reports whether the gate is closed and everybody is gone. That is final.
+// idle reports whether the gate is closed and all calls are gone. That is final.
 func (w word) idle() bool { return w&^(fieldMax*oneLimit) == closedBit }
 
 // withLimit returns w with another limit.

@@ -18,7 +18,7 @@ func System() Table[actor.Stats] {
 		{Name: "actor.handled", Unit: "{message}", Kind: Counter, Text: "Messages whose handler was started.",
 			Value: func(s *stats) float64 { return float64(s.Handled) }},
 		{Name: "actor.dead_letters", Unit: "{message}", Kind: Counter,
-			Text:  "Accepted messages that nobody will handle: the actor has ended, or its mailbox dropped them.",
+			Text:  "Accepted messages that no handler will get: the actor has ended, or its mailbox dropped them.",
 			Value: func(s *stats) float64 { return float64(s.DeadLetters) }},
 		{Name: "actor.cancelled", Unit: "{message}", Kind: Counter, Text: "Calls whose caller left before a handler was started.",
 			Value: func(s *stats) float64 { return float64(s.Cancelled) }},

@@ -1,6 +1,13 @@
-// Package metrics has what there is to tell of each part of firq, in one table per
-// part: names, units, descriptions, and how to read the values. firqprom and firqotel
-// turn the same tables into what Prometheus and OpenTelemetry take.
+// Package metrics has one table of metrics for each part of firq, for an exporter to a system
+// other than Prometheus and OpenTelemetry: contrib/firqprom and contrib/firqotel use the same
+// tables. A row has a metric's name, unit and description, and reads its values from a snapshot:
+//
+//	stats := pool.Stats() // of a worker.Pool
+//	for _, m := range metrics.Pool() {
+//		m.Series(&stats, func(v float64, labels ...string) { export(m.Name, v, m.Labels, labels) })
+//	}
+//
+// A row with Times has no series, but a histogram.
 package metrics
 
 import (
@@ -9,7 +16,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Kind says what a metric's values mean to whoever adds them up.
+// Kind says what a metric's values mean to a program that adds them up.
 type Kind int
 
 const (
@@ -19,7 +26,7 @@ const (
 	Seconds             // a time that only rises
 )
 
-// Metric is one that is read from snapshots of type S, in one of three ways.
+// Metric is a metric that is read from snapshots of type S, in one of three ways.
 type Metric[S any] struct {
 	Name string // with dots, and without firq. in front
 	Unit string // as UCUM has it: {task}, s, 1
@@ -38,7 +45,7 @@ type Metric[S any] struct {
 // Send takes one series of a metric: its value, and one value for each label.
 type Send = func(v float64, labels ...string)
 
-// Table is what there is to tell of snapshots of type S.
+// Table lists the metrics that are read from snapshots of type S.
 type Table[S any] []Metric[S]
 
 // Series sends what Each does, or the single Value. Neither exporter takes a label that

@@ -27,7 +27,7 @@ func series[S any](table metrics.Table[S], s S) map[string]float64 {
 	return all
 }
 
-// Every number that a part counts is told: a field that is new to it fails here.
+// Every number that a part counts is written: a field that is new to it fails here.
 func TestEveryField(t *testing.T) {
 	recorded := metricstest.Recorder().Recorded()
 	for name, c := range map[string]struct {

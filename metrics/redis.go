@@ -31,7 +31,7 @@ func RedisUp() Table[bool] {
 		Value: func(up *bool) float64 { return bit(*up) }}}
 }
 
-// RedisWaiting is what a *firqredis.Queue is besides.
+// RedisWaiting is the part of *firqredis.Queue that returns queue times.
 type RedisWaiting interface {
 	QueueTimes(ctx context.Context) (buckets []firq.Bucket, sum time.Duration, err error)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/firq-go/firq/lockfree"
 )
 
-// BenchmarkInterval is what one interval costs: the metrics, and a queue that
-// has served 10,000 tasks of so many tenants.
+// BenchmarkInterval measures one interval: the metrics, and a queue that
+// has served 10,000 tasks of several tenants.
 func BenchmarkInterval(b *testing.B) {
 	for _, tenants := range []int{0, 1, 10_000} {
 		for _, core := range []string{"lockfree", "baseline"} {
@@ -62,8 +62,8 @@ func served(b *testing.B, core string, tenants int) Queue {
 	return QueueOf(core, s.Stats)
 }
 
-// BenchmarkStacks is a profile of so many goroutines, all of them parked; all is
-// runtime.Stack, which stops the world meanwhile.
+// BenchmarkStacks takes a profile of many parked goroutines; "all" is
+// runtime.Stack, which stops the world.
 func BenchmarkStacks(b *testing.B) {
 	for _, parked := range []int{100, 10_000} {
 		release := make(chan bool)

@@ -21,7 +21,7 @@ func hand(out chan Report, r Report) (dropped uint64) {
 	select {
 	case <-out:
 		dropped = 1
-	default: // the receiver took one meanwhile
+	default: // the receiver took one in between
 	}
 	out <- r
 	return dropped

@@ -38,7 +38,7 @@
 //
 // # Levels
 //
-// The level rises at once, with the first interval that calls for it. It falls after
+// The level rises immediately, with the first interval that calls for it. It falls after
 // Options.Calm consecutive intervals below it, to the worst level among these. So a
 // value that jitters around a threshold causes one report, not many. Each change is
 // reported once; while the level is not OK, a reminder follows every Options.Remind.

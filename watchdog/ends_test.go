@@ -16,7 +16,7 @@ import (
 var failing = Probe{Name: "p", Call: func(context.Context) error { return errors.New("no luck") }}
 
 // A panic of OnReport, or of a Probe, ends the program, and is not swallowed on the way. Each
-// runs in a program of its own.
+// runs in its own program.
 func TestUserPanicEndsProgram(t *testing.T) {
 	const variable = "FIRQ_TEST_PANICS"
 	switch os.Getenv(variable) {

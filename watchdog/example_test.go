@@ -45,7 +45,7 @@ func Example() {
 	_ = s.Enqueue("a", firq.Task[func()]{Payload: func() { <-hang }})
 	_ = s.Enqueue("a", firq.Task[func()]{Payload: func() {}})
 
-	if err := w.Run(ctx); err != nil { // usually in a goroutine of its own
+	if err := w.Run(ctx); err != nil { // usually in its own goroutine
 		panic(err)
 	}
 	close(hang)
@@ -55,7 +55,7 @@ func Example() {
 	// warning queue-stall jobs
 }
 
-// A probe that goes the way of the tasks, as a tenant of its own: its time is
+// A probe that goes the way of the tasks, as its own tenant: its time is
 // what a tenant with one task has to wait for.
 func ExampleProbe() {
 	s, err := lockfree.New(firq.Config[string, func()]{})

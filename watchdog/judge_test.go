@@ -16,19 +16,19 @@ import (
 // capitals, a reminder has a "+".
 func TestJudge(t *testing.T) {
 	for name, script := range map[string]string{
-		"all is well":                     "o/o o/o o/o",
-		"up at once, down after three":    "w/W o/w o/w o/O o/o",
-		"two steps up":                    "w/W c/C c/c",
-		"straight to critical":            "c/C o/c o/c o/O",
-		"down to the worst of the calm":   "c/C w/c o/c o/W o/w o/w o/O",
-		"a relapse starts to count anew":  "w/W o/w o/w w/w o/w o/w o/O",
-		"up while it calms down":          "w/W o/w c/C o/c o/c o/O",
-		"jitter is one report":            "w/W o/w w/w o/w w/w o/w w/w",
-		"a reminder every ten":            "w/W w/w w/w w/w w/w w/w w/w w/w w/w w/w w/w+ w/w w/w w/w w/w w/w w/w w/w w/w w/w w/w+",
-		"a change puts the reminder off":  "w/W w/w w/w w/w w/w c/C c/c c/c c/c c/c c/c c/c c/c c/c c/c c/c+",
-		"a reminder while it calms down":  "w/W w/w w/w w/w w/w w/w w/w w/w w/w o/w o/w+ o/O",
-		"no reminder that all is well":    "w/W o/w o/w o/O o/o o/o o/o o/o o/o o/o o/o o/o o/o",
-		"what was worst is not kept long": "c/C w/c c/c o/c o/c o/O",
+		"all is well":                      "o/o o/o o/o",
+		"up immediately, down after three": "w/W o/w o/w o/O o/o",
+		"two steps up":                     "w/W c/C c/c",
+		"straight to critical":             "c/C o/c o/c o/O",
+		"down to the worst of the calm":    "c/C w/c o/c o/W o/w o/w o/O",
+		"a relapse starts to count anew":   "w/W o/w o/w w/w o/w o/w o/O",
+		"up while it calms down":           "w/W o/w c/C o/c o/c o/O",
+		"jitter is one report":             "w/W o/w w/w o/w w/w o/w w/w",
+		"a reminder every ten":             "w/W w/w w/w w/w w/w w/w w/w w/w w/w w/w w/w+ w/w w/w w/w w/w w/w w/w w/w w/w w/w w/w+",
+		"a change puts the reminder off":   "w/W w/w w/w w/w w/w c/C c/c c/c c/c c/c c/c c/c c/c c/c c/c c/c+",
+		"a reminder while it calms down":   "w/W w/w w/w w/w w/w w/w w/w w/w w/w o/w o/w+ o/O",
+		"no reminder that all is well":     "w/W o/w o/w o/O o/o o/o o/o o/o o/o o/o o/o o/o o/o",
+		"what was worst is not kept long":  "c/C w/c c/c o/c o/c o/O",
 	} {
 		levels := map[byte]Level{'o': OK, 'w': Warning, 'c': Critical}
 		j := judge{calm: 3, remind: 10 * time.Second}

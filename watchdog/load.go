@@ -39,7 +39,7 @@ func (l Load) String() string {
 // in the interval with that of GOMAXPROCS processors, or of as many as there are.
 func (r Report) Load() Load { return r.loadOf(runtime.NumCPU()) }
 
-// loadOf is Load on a machine with so many processors.
+// loadOf is Load on a machine with the given number of processors.
 func (r *Report) loadOf(cpus int) Load {
 	for _, f := range r.Findings {
 		if f.Signal == TimerLateness || f.Signal == SchedulingLatency {

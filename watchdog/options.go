@@ -22,8 +22,8 @@ const (
 	MaxStackBytes = 64 << 20         // upper limit of Options.StackBytes
 )
 
-// Options says what is watched, from when on it is bad, and who is told. The
-// zero value watches the processors only and tells nobody but Status.
+// Options says what is watched, from when on it is bad, and which function gets the reports. The
+// zero value watches the processors only and reports to Status alone.
 type Options struct {
 	// Interval between two measurements, at least MinTick. 0: 1 s.
 	Interval time.Duration
@@ -46,9 +46,9 @@ type Options struct {
 	// level is still not OK. 0: 1 minute; below 0: no reminders.
 	Remind time.Duration
 
-	// Queues to watch; each has a name of its own. nil: none.
+	// Queues to watch; each has its own name. nil: none.
 	Queues []Queue
-	// Probes to run; each has a name of its own. nil: none.
+	// Probes to run; each has its own name. nil: none.
 	Probes []Probe
 
 	// StackBytes is how much of the goroutine profile a report of level Critical
@@ -60,11 +60,11 @@ type Options struct {
 	// StackEvery is the least time between two profiles. 0: 1 minute.
 	StackEvery time.Duration
 
-	// OnReport is told about each change of the level, and the reminders, one at
+	// OnReport is called for each change of the level, and the reminders, one at
 	// a time and in order, by a goroutine of Run. While it blocks, measuring goes
 	// on and the newest 16 reports are kept for it; Report.Missed counts the
 	// others. Run returns only after it did. A panic in it ends the process, as
-	// does one in a Probe. nil: nobody is told.
+	// does one in a Probe. nil: no function gets them.
 	OnReport func(Report)
 	// Logger gets the same reports, before OnReport and from the same goroutine:
 	// Critical as error, Warning as warning, OK as info. nil: nothing is logged.
@@ -99,7 +99,7 @@ func (o Options) resolve() (Options, error) {
 	return o, errors.Join(append(errs, o.names())...)
 }
 
-// names fills in the thresholds of the queues and probes, in lists of its own.
+// names fills in the thresholds of the queues and probes, in new lists.
 func (o *Options) names() error {
 	seen := map[string]bool{}
 	fill := func(field, name string, usable bool, l *limits) error {

@@ -8,14 +8,14 @@ import (
 )
 
 // Probe is a call whose duration is watched, for example one that goes the way
-// of a request: put a task of a tenant of its own into the queue and wait until
+// of a request: put a task of a separate tenant into the queue and wait until
 // a worker has run it.
 type Probe struct {
 	// Name in reports; not empty.
 	Name string
 	// Warning and Critical thresholds, with the defaults of Queue's.
 	Warning, Critical time.Duration
-	// Call is made once per interval, in a goroutine of its own, but never
+	// Call is made once per interval, in its own goroutine, but never
 	// before the previous call has returned: what is stuck is reported with its
 	// growing duration, and does not pile up. It must return soon after ctx,
 	// which is that of Run, is done: Run waits for it. An error is reported

@@ -8,7 +8,7 @@ import (
 )
 
 // Queue is a queue to watch. QueueOf makes one of a scheduler; any other queue can
-// be watched by a Read of its own.
+// be watched by its own Read.
 type Queue struct {
 	// Name in reports; not empty.
 	Name string
@@ -21,7 +21,7 @@ type Queue struct {
 	Read func() QueueCounters
 }
 
-// QueueCounters are what a Queue reads. Except for Len they only grow.
+// QueueCounters are the counters that a Queue reads. Except for Len they only grow.
 type QueueCounters struct {
 	Len       int    // tasks queued now
 	Delivered uint64 // tasks

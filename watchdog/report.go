@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Level says how bad it is.
+// Level says how bad the state is.
 type Level uint8
 
 // The three levels.
@@ -78,7 +78,7 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%v: %s: %v, threshold %v", f.Level, who, f.Value, f.Threshold)
 }
 
-// Sample is all that was measured in one interval.
+// Sample holds the measurements of one interval.
 type Sample struct {
 	// Start and End are when the interval began and ended, by this process's clock.
 	// Zero: there was none yet.
@@ -98,7 +98,7 @@ type Sample struct {
 	Goroutines, Runnable int // goroutines that exist; that are ready and do not run
 	Processors           int // GOMAXPROCS
 
-	// ProcessorTime is what this process used in the interval, all threads together; -1 if
+	// ProcessorTime is the time that this process used in the interval, all threads together; -1 if
 	// the system does not say (it is asked for on Unix only).
 	ProcessorTime time.Duration
 
@@ -113,7 +113,7 @@ type Latency struct {
 	Samples        uint64
 }
 
-// QueueSample is what was measured of one queue.
+// QueueSample holds the measurements of one queue.
 type QueueSample struct {
 	Name      string
 	Len       int           // tasks queued at the end of the interval
@@ -123,7 +123,7 @@ type QueueSample struct {
 	Stalled   time.Duration // how long there has been a backlog and no delivery: whole intervals that began so
 }
 
-// ProbeSample is what was measured of one probe.
+// ProbeSample holds the measurements of one probe.
 type ProbeSample struct {
 	Name string
 	// Time is the longest of the calls that ended in the interval and of the one
@@ -135,7 +135,7 @@ type ProbeSample struct {
 	Err error
 }
 
-// Report is what OnReport and the log get: the level changed, or is still not
+// Report is a report to OnReport and the log: the level changed, or is still not
 // OK. Its slices are shared with Status and must not be changed.
 type Report struct {
 	Level, Previous Level     // equal in a reminder
@@ -148,7 +148,7 @@ type Report struct {
 	Stacks          []byte    // of level Critical only, see Options.StackBytes; nil: none taken
 }
 
-// Status is what Watchdog.Status returns. Its slices are shared and must not be
+// Status is the result of Watchdog.Status. Its slices are shared and must not be
 // changed.
 type Status struct {
 	Running  bool // Run is in progress

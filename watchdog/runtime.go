@@ -15,7 +15,7 @@ const (
 	processors = "/sched/gomaxprocs:threads"
 )
 
-// reading is what the runtime, and the system, say at one instant; -1 or nil: they do not.
+// reading holds the numbers of the runtime and the system at one instant; -1 or nil: they have none.
 type reading struct {
 	latencies                        []bin // since the process began
 	goroutines, runnable, processors int
@@ -67,7 +67,7 @@ func seconds(s float64) time.Duration {
 	}
 }
 
-// since returns what was added to the histogram after old was read, which has
+// since returns the samples that were added to the histogram after old was read, which has
 // the same buckets.
 func (r reading) since(old reading) []bin {
 	bs := slices.Clone(r.latencies)

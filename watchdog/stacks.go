@@ -6,7 +6,7 @@ import (
 
 // stacks returns the first limit bytes of the goroutine profile. Unlike
 // runtime.Stack it does not stop the world while it walks all stacks, which with
-// 100,000 goroutines would be a standstill of its own, and it groups equal ones.
+// 100,000 goroutines would be another standstill, and it groups equal ones.
 func stacks(limit int) []byte {
 	h := head{left: limit}
 	if err := pprof.Lookup("goroutine").WriteTo(&h, 1); err != nil {

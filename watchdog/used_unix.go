@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// processorTime returns what the process has used since it began, all threads together; below 0:
+// processorTime returns the time that the process has used since it began, all threads together; below 0:
 // the system does not say.
 func processorTime() time.Duration {
 	var r syscall.Rusage

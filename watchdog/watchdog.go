@@ -11,7 +11,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// ErrRunning is what Run returns while another Run of the same Watchdog is in
+// ErrRunning is the error of Run while another Run of the same Watchdog is in
 // progress.
 var ErrRunning = errors.New("firq: watchdog: Run is in progress")
 
@@ -23,8 +23,8 @@ type Watchdog struct {
 	read    func() reading         // the runtime's metrics; tests put their own
 	profile func(limit int) []byte // stacks; tests put their own
 	running atomic.Bool            // held by Run
-	status  atomic.Pointer[Status] // written by Run, read by anybody; what it points to never changes
-	missed  atomic.Uint64          // reports dropped; written by Run, read by anybody
+	status  atomic.Pointer[Status] // written by Run, read by any goroutine; what it points to never changes
+	missed  atomic.Uint64          // reports dropped; written by Run, read by any goroutine
 
 	// The rest belongs to the goroutine of Run, handed from one Run to the next
 	// by running.

@@ -9,7 +9,7 @@
 //	}, worker.Options[string, Job]{Name: "jobs", Concurrency: 16})
 //
 // Run blocks until ctx is done or the scheduler is closed. New and Pool.Run do the same
-// in two steps, for programs that read Pool.Stats meanwhile.
+// in two steps, for programs that read Pool.Stats while it runs.
 //
 // # Ending
 //
@@ -40,7 +40,7 @@
 // # Limits per tenant
 //
 // firq.Config.MaxInFlightPerTenant, not an option of the pool, limits how many tasks of
-// one tenant run at once. Only the scheduler can pass over a tenant at its limit and
+// one tenant run at the same time. Only the scheduler can pass over a tenant at its limit and
 // serve another one; a pool that has taken a task could only hold on to it, and so
 // occupy a worker that other tasks wait for. The pool calls Item.Done, so that tasks do
 // not stay in flight for ever. Without the limit one tenant may occupy all workers, if
@@ -68,7 +68,7 @@
 // One timer per worker watches these limits. It is not set anew for each task: it fires
 // at most once per limit, checks whether the running task has exceeded its time, and if
 // not, is set again for that task. (Resetting it for each task would cost 96 ns; this
-// costs 30.) A context with a deadline of its own costs 530 ns and 4 allocations, so a
+// costs 30.) A context with its own deadline costs 530 ns and 4 allocations, so a
 // handler gets one only if the task has a deadline or the pool has a Timeout that
 // cancels.
 //

@@ -67,7 +67,7 @@ func ExamplePool_Stats() {
 }
 
 // A long task does a part of its work, hands the rest back, and lets the other
-// tenants have the worker meanwhile.
+// tenants have the worker first.
 func ExampleYieldBudget() {
 	type rows struct{ from, to int }
 	s, err := lockfree.New(firq.Config[string, rows]{Shards: 1})

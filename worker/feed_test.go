@@ -10,7 +10,7 @@ import (
 	"github.com/firq-go/firq/worker"
 )
 
-// feed is a consumer for tests in a synctest bubble: a channel, and who is Done.
+// feed is a consumer for tests in a synctest bubble: a channel, and which tasks are Done.
 // The cores cannot be used there: they keep time by the processor's counter.
 type feed struct {
 	firq.Consumer[string, int] // nil: the pool calls nothing but Dequeue

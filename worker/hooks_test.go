@@ -110,7 +110,7 @@ func TestHooksEndGoroutines(t *testing.T) {
 }
 
 // TestHookOfLateLimits: the timer is busy with a hook, so a handler passes two limits
-// that nobody has noted when it ends. The hook of the first ends the goroutine; the
+// that no goroutine has noted when it ends. The hook of the first ends the goroutine; the
 // second counts all the same.
 func TestHookOfLateLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

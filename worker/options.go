@@ -30,7 +30,7 @@ var (
 	// ErrStuck: Run returned though handlers are still running, because their
 	// contexts were cancelled and they have not returned for StuckAfter.
 	ErrStuck = errors.New("firq: worker: handlers ignore that they were cancelled")
-	// ErrGoexit is what OnError gets if a handler left by runtime.Goexit, as
+	// ErrGoexit is the argument of OnError if a handler ended by runtime.Goexit, as
 	// testing's FailNow does. The worker goes on.
 	ErrGoexit = errors.New("firq: worker: the handler called runtime.Goexit")
 )
@@ -44,7 +44,7 @@ const (
 	Warn TimeoutMode = iota
 	// Cancel calls OnTimeout, and the handler's context is cancelled.
 	Cancel
-	// Stop does what Cancel does, and the pool stops as if Run's ctx were done:
+	// Stop is Cancel, and the pool stops as if Run's ctx were done:
 	// nothing more is taken, the other handlers have Options.Grace to finish, and Run
 	// returns an error that matches ErrTimeout. The scheduler stays open and keeps
 	// what is queued.
@@ -64,7 +64,7 @@ func (m TimeoutMode) String() string {
 	return fmt.Sprintf("TimeoutMode(%d)", uint8(m))
 }
 
-// Event is what the hooks get. The Payload is the one the handler has: if T is
+// Event is the argument of the hooks. The Payload is the one the handler has: if T is
 // or holds a pointer, then in OnSlow, OnTimeout and OnStuck the handler may be
 // using what it points to.
 type Event[K comparable, T any] struct {
@@ -93,7 +93,7 @@ type Options[K comparable, T any] struct {
 	Concurrency int
 	// Timeout is how long a handler may run until TimeoutMode applies. 0: none.
 	Timeout time.Duration
-	// TimeoutMode is what happens then. Zero: Warn.
+	// TimeoutMode says what happens then. Zero: Warn.
 	TimeoutMode TimeoutMode
 	// SlowAfter is how long a handler may run until OnSlow is called. 0: none.
 	SlowAfter time.Duration

@@ -50,7 +50,7 @@ func TestOptionsInvalid(t *testing.T) {
 			t.Errorf("%v, want one that names %s too", err, field)
 		}
 	}
-	// Whoever adds a number to Options says what is wrong with it here.
+	// A developer who adds a number to Options says what is wrong with it here.
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[options]()) {
 		switch f.Type.Kind() {
 		case reflect.Int, reflect.Int64, reflect.Uint8:

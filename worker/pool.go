@@ -155,7 +155,7 @@ func (p *Pool[K, T]) awaitIdle(cancelBase context.CancelCauseFunc) {
 	case <-graceOver:
 	}
 	// A handler that starts after this sees the flag; one that started before is
-	// in the list and is told here.
+	// in the list and learns of it here.
 	p.graceOver.Store(true)
 	cancelBase(ErrGraceOver)
 	p.mu.Lock()

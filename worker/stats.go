@@ -31,7 +31,7 @@ type Stats struct {
 	HandlerTime *hist.Snapshot
 }
 
-// counters are those of one worker, so that workers share no cache line. Each is
+// counters are the counters of one worker, so that workers share no cache line. Each is
 // written by the worker, and slow, timedOut and stuck also by its timer; read by
 // Stats, in the reverse order of the writes.
 type counters struct {

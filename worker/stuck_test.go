@@ -79,7 +79,7 @@ func TestReplacements(t *testing.T) {
 			t.Errorf("at the end: %+v, want 2 workers and nothing running", s)
 		}
 		if most != 5 {
-			t.Errorf("%d ran at once, want 5", most)
+			t.Errorf("%d ran at the same time, want 5", most)
 		}
 		cancel()
 		if err := wait(); err != nil {

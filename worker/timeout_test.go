@@ -209,7 +209,7 @@ func TestTimerIsLazy(t *testing.T) {
 		for _, ms := range []int{3, 7, 994, 995, 1500, 2, 999, 1001} {
 			f.put(ms, time.Time{})
 		}
-		time.Sleep(time.Minute) // idle: the timer rings for nobody
+		time.Sleep(time.Minute) // idle: the timer rings for no handler
 		f.put(996, time.Time{}) // sets it
 		f.put(600, time.Now().Add(996*time.Millisecond+200*time.Millisecond))
 		time.Sleep(time.Minute)

@@ -107,7 +107,7 @@ func (w *worker[K, T]) ring() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ringing {
-		return // whoever is at work looks again and sets the timer
+		return // the goroutine at work looks again and sets the timer
 	}
 	c.ringing = true
 	defer func() { // also if a hook ends the goroutine

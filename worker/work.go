@@ -12,7 +12,7 @@ import (
 )
 
 // worker is one goroutine that takes and handles tasks, one at a time. What is not
-// said to belong to somebody else belongs to that goroutine.
+// said to belong to another goroutine belongs to that goroutine.
 type worker[K comparable, T any] struct {
 	_ pad.Pad
 	counters
@@ -21,7 +21,7 @@ type worker[K comparable, T any] struct {
 	err  error // what the handler returned; errNone until it does
 	gone bool  // the goroutine has to end, and is not live any more; false again for the next
 
-	replaced bool // under pool.mu: somebody else does its work
+	replaced bool // under pool.mu: another worker does its work
 	watch    watch[K, T]
 	_        pad.Pad
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/firq-go/firq/worker"
 )
 
-// patience is how long a test waits for what should come at once.
+// patience is how long a test waits for what should come immediately.
 const patience = 10 * time.Second
 
 // receive fails the test if nothing comes.
@@ -157,7 +157,7 @@ func TestTakesNothingWhenStopped(t *testing.T) {
 }
 
 // TestNoPrefetch: every worker is busy and low tasks are queued. A high task that
-// comes last is next; and what expires meanwhile is not handled.
+// comes last is next; and what expires in between is not handled.
 func TestNoPrefetch(t *testing.T) {
 	onCores(t, firq.Config[string, string]{PriorityScope: firq.PriorityAcrossTenants}, func(t *testing.T, s firq.Scheduler[string, string]) {
 		const workers = 3
@@ -213,7 +213,7 @@ func TestNoPrefetch(t *testing.T) {
 
 // TestSerialTenants: with one task in flight per tenant, no two of a tenant
 // overlap and all are in order, though every fifth handler ignores that it was
-// cancelled long ago and is replaced meanwhile.
+// cancelled long ago and is replaced before that.
 func TestSerialTenants(t *testing.T) {
 	onCores(t, firq.Config[int, int]{MaxInFlightPerTenant: 1}, func(t *testing.T, s firq.Scheduler[int, int]) {
 		const tenants, each = 5, 40
@@ -231,7 +231,7 @@ func TestSerialTenants(t *testing.T) {
 		}
 		p, err := worker.New(s, func(ctx context.Context, it *firq.Item[int, int]) error {
 			if n := inside[it.Tenant].Add(1); n != 1 {
-				t.Errorf("%d handlers of tenant %d at once", n, it.Tenant)
+				t.Errorf("%d handlers of tenant %d at the same time", n, it.Tenant)
 			}
 			defer inside[it.Tenant].Add(-1)
 			if it.Payload != next[it.Tenant] {

@@ -25,7 +25,7 @@ type YieldBudget struct {
 	Ticks int
 	// Time after which one should yield, from the first call of Tick or
 	// ShouldYield on. The clock is read by each ShouldYield, about 35 ns; with
-	// steps shorter than a microsecond ask only every so many. 0 or less: not by time.
+	// steps shorter than a microsecond ask only every nth time. 0 or less: not by time.
 	Time time.Duration
 
 	used  int
@@ -64,7 +64,7 @@ func (b *YieldBudget) Yield() {
 //
 // Go takes the processor away from a goroutine after about 10 ms. So without
 // yielding nothing starves, but when every processor has loops that compute,
-// whoever becomes ready (a request, a timer, a producer) waits about so long for
+// a goroutine that becomes ready (a request, a timer, a producer) waits about so long for
 // each loop that is ahead of it. With eight loops on two busy processors a timer
 // came 19 to 20 ms late in the median; with a yield each 70 to 700 us, 3 to 6 ms.
 // (The 99th percentile, 24 to 100 ms, was due to other load on the machine.)

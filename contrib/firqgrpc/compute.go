@@ -21,7 +21,7 @@ const TooManyWaiters Reason = "TOO_MANY_WAITERS"
 // tooManyWaiters is not among reasons, as no interceptor counts it.
 var tooManyWaiters = why{TooManyWaiters, codes.ResourceExhausted, compute.ErrTooManyWaiters, "too many calls wait for the same result", true}
 
-// RejectError returns what a handler has to return whose compute.Server.Do, or
+// RejectError returns the error for a handler to return whose compute.Server.Do, or
 // gate.Gate.Acquire, ended with err, if that is a refusal (firq.ErrRejected), the end of a
 // context, or firq.ErrClosed: the status that an Interceptor has for it, with the domain
 // DefaultDomain. For all but firq.ErrClosed and ends of contexts it has RetryInfo, of 1 to
@@ -57,7 +57,7 @@ func RejectError(ctx context.Context, err error) error {
 		panic("firq: firqgrpc: " + err.Error()) // DefaultDomain is UTF-8
 	}
 	if a.trailer != nil {
-		_ = grpc.SetTrailer(ctx, a.trailer) // it fails outside a handler, where nobody gets one
+		_ = grpc.SetTrailer(ctx, a.trailer) // it fails outside a handler, where there is no trailer
 	}
 	return a.status
 }
@@ -92,7 +92,7 @@ func CacheStatus(name string, i compute.Info) metadata.MD {
 func Do[T, K comparable, V any](ctx context.Context, s *compute.Server[T, K, V], name string, tenant T, key K, o ...compute.DoOption) (V, error) {
 	v, info, err := s.DoInfo(ctx, tenant, key, o...)
 	if ctx != nil {
-		_ = grpc.SetHeader(ctx, CacheStatus(name, info)) // it fails outside a handler, where nobody gets one
+		_ = grpc.SetHeader(ctx, CacheStatus(name, info)) // it fails outside a handler, where there is no header
 		if st := RejectError(ctx, err); st != nil {
 			err = st
 		}

@@ -22,8 +22,8 @@ type Call struct {
 	ClientStream, ServerStream bool
 }
 
-// Config says how calls are told apart. The zero value is useful: a tenant per
-// client address. Its functions are called by many goroutines at once, never with
+// Config says which calls belong to which tenant. The zero value is useful: a tenant per
+// client address. Its functions are called by many goroutines concurrently, never with
 // a lock held. They may panic, as a handler may: the panic goes to the server, the
 // call gives back what it holds, and it is counted once, as rejected with Internal
 // if it was neither served nor rejected yet.
@@ -44,7 +44,7 @@ type Config struct {
 	// Cost in work units, for fairness: 0 counts as 1; negative answers INTERNAL.
 	// nil: 1.
 	Cost func(context.Context, *Call) int64
-	// Priority of the call among those of its tenant (or everybody's, as
+	// Priority of the call among those of its tenant (or among all calls, as
 	// gate.Config.PriorityScope says): 0 is firq.PriorityNormal; above
 	// firq.PriorityCritical answers INTERNAL. nil: normal. See MetadataPriority.
 	Priority func(context.Context, *Call) firq.Priority
@@ -63,7 +63,7 @@ type Config struct {
 	// message. If there is no slot for a message, the handler's Recv returns the
 	// error, and should return it. nil: none.
 	PerMessage func(*Call) bool
-	// RetryDelay is what rejected clients are asked to wait; below 0: they are asked
+	// RetryDelay returns how long a rejected client should wait; below 0: it is asked
 	// nothing.
 	//
 	// 0: an estimate. The calls of this interceptor that wait, divided by the number
@@ -72,9 +72,9 @@ type Config struct {
 	// that not all rejected callers come back together. Until it has rejected calls
 	// for a second, it is 1 s to 1.5 s.
 	RetryDelay time.Duration
-	// Observe is told what became of each call that was served or rejected (of a
+	// Observe is called for each call that was served or rejected (of a
 	// stream that is gated by message: of each message): once, when its slot is free
-	// again, or when it is rejected, by the goroutine that freed it. nil: nobody is
+	// again, or when it is rejected, by the goroutine that freed it. nil: nothing is
 	// told, and no clock is read.
 	Observe func(context.Context, *Call, Outcome)
 	// Domain of the reasons in google.rpc.ErrorInfo; valid UTF-8. Empty: "firq".

@@ -32,7 +32,7 @@
 // through an Interceptor, or a firqhttp.Middleware, of the same gate already: it goes by the
 // slot that it has. Charge corrects the cost of a call to what it really was.
 //
-// A client that gives up frees its place in the queue at once. The deadline that a
+// A client that gives up frees its place in the queue immediately. The deadline that a
 // client sets (grpc-timeout) becomes that of the context, and ends the wait.
 //
 // # Errors

@@ -19,7 +19,7 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// A server with one slot, and what a client is told that cannot have it in time.
+// A server with one slot, and what a client gets that cannot have it in time.
 // The health service stands for one of yours; it would pass by the gate unless told otherwise.
 func Example() {
 	customers := map[string]bool{"k-4711": true} // the API keys that there are

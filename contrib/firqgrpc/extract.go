@@ -20,20 +20,20 @@ import (
 // choose the name has as many turns as it invents names: see Known.
 type TenantFunc func(context.Context, *Call) (tenant string, ok bool)
 
-// ShortName is what the interceptor, and the functions of this package, call a
+// ShortName returns the name by which the interceptor, and the functions of this package, call a
 // tenant of that name, so that what clients send occupies little memory: of more
 // than 64 bytes "sha256:" and the first 16 bytes of the SHA-256 in hexadecimal, else
 // the name itself.
 func ShortName(name string) string { return adapter.ShortName(name) }
 
 // Known asks f, and believes it only if known says that there is such a tenant;
-// else it does not know. Names that clients make up then share the turn of whoever
+// else it does not know. Names that clients make up then share the turn of the function that
 // comes next in FirstOf, or of Config.Anonymous, instead of having one each:
 //
 //	firqgrpc.FirstOf(firqgrpc.Known(firqgrpc.Metadata("x-api-key"), customers.Has), firqgrpc.Peer)
 //
 // known gets the tenant as f returns it: ShortName of the text. It is called by many
-// goroutines at once, for each call, and before it has waited: it should look into
+// goroutines concurrently, for each call, and before it has waited: it should look into
 // memory. A nil f or known panics.
 func Known(f TenantFunc, known func(tenant string) bool) TenantFunc {
 	if f == nil || known == nil {
@@ -59,7 +59,7 @@ func FirstOf(fs ...TenantFunc) TenantFunc {
 	}
 }
 
-// Metadata takes the tenant from a key of the metadata, its first value. Whoever
+// Metadata takes the tenant from a key of the metadata, its first value. A client that
 // can call can send any metadata, and has a turn for each: let an earlier
 // interceptor or a proxy check it, or see Known. gate.Config.MaxTenants bounds how
 // many tenants wait at a time, and with them the memory, but no limit makes invented
@@ -139,7 +139,7 @@ func identity(c *x509.Certificate) string {
 	return c.Subject.CommonName
 }
 
-// Method is a TenantFunc that makes each method a tenant of its own, so that a
+// Method is a TenantFunc that makes each method its own tenant, so that a
 // flood of one does not hold up the others.
 func Method(_ context.Context, c *Call) (string, bool) { return adapter.ShortName(c.Method), true }
 

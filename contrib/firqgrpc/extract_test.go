@@ -155,7 +155,7 @@ func TestLongNames(t *testing.T) {
 		}})
 		_, err := in.Unary(c.ctx, nil, &grpc.UnaryServerInfo{FullMethod: long}, func(context.Context, any) (any, error) { return nil, nil })
 		if tenant != firqgrpc.ShortName(long) || err != nil {
-			t.Errorf("%s: the gate is told %d bytes, %v", name, len(tenant), err)
+			t.Errorf("%s: the gate gets %d bytes, %v", name, len(tenant), err)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func TestSameGateHTTP(t *testing.T) {
 	}
 }
 
-// The context of a call that is over lets nobody through; a handler that panics keeps no slot.
+// The context of a call that is over lets no call through; a handler that panics keeps no slot.
 func TestSameGateLater(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{})
 	for name, c := range map[string]firqgrpc.Config{"stream": {}, "by message": {PerMessage: byMessage}} {

@@ -18,7 +18,7 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// TestObserve: each call that was served or rejected is told once, with how long it
+// TestObserve: each call that was served or rejected is observed once, with how long it
 // waited and held its slot.
 func TestObserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestObserve(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				if _, twice := seen[c.Request]; twice {
-					t.Errorf("%v is told twice", c.Request)
+					t.Errorf("%v is observed twice", c.Request)
 				}
 				seen[c.Request] = o
 			},
@@ -82,15 +82,15 @@ func TestObserve(t *testing.T) {
 			}
 		}
 		if len(seen) != 4 || waits["first"] != 0 || waits["second"] != s {
-			t.Errorf("%d are told, want 4; Waited: %v", len(seen), waits)
+			t.Errorf("%d are observed, want 4; Waited: %v", len(seen), waits)
 		}
 		if _, ok := firqgrpc.Waited(t.Context()); ok {
-			t.Error("nobody waited")
+			t.Error("no call waited")
 		}
 	})
 }
 
-// TestObserveMessages: of a stream that is gated by message each message is told,
+// TestObserveMessages: of a stream that is gated by message each message is observed,
 // when the next one is received, or the stream ends.
 func TestObserveMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestObserveMessages(t *testing.T) {
 		err := in.Stream(nil, ss, &grpc.StreamServerInfo{FullMethod: talk}, func(_ any, ss grpc.ServerStream) error {
 			for i := range 3 {
 				if len(seen) != max(i-1, 0) {
-					t.Errorf("%d are told", len(seen))
+					t.Errorf("%d are observed", len(seen))
 				}
 				if err := ss.RecvMsg(nil); err != nil {
 					return err
@@ -157,7 +157,7 @@ func TestClientDeadline(t *testing.T) {
 	}
 }
 
-// TestRetryDelay: by default an estimate, and not the same for everybody.
+// TestRetryDelay: by default an estimate, and not the same for all clients.
 func TestRetryDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := gate.New(2, gate.Config[string]{MaxGlobal: 40})

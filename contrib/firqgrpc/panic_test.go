@@ -88,7 +88,7 @@ var plants = map[string]struct {
 		p.gate.QuantumFor = func(k string) int64 { mine(k, do); return 1 }
 	}, served: firqgrpc.Internal, reject: firqgrpc.Closed},
 	"PolicyFor": {in: func(p *plan, do func()) {
-		p.gate.MaxInFlightPerTenant, p.gate.MaxTenants = 1, 1 // who holds the slot is that one
+		p.gate.MaxInFlightPerTenant, p.gate.MaxTenants = 1, 1 // the tenant that holds the slot is that one
 		p.gate.PolicyFor = func(k string) firq.Policy { mine(k, do); return firq.Reject }
 	}, served: "-", waits: firqgrpc.Internal, reject: firqgrpc.Closed},
 	"the context": {in: func(p *plan, do func()) {
@@ -103,7 +103,7 @@ var plants = map[string]struct {
 }
 
 // TestFunctionsMayPanic: whichever function ends the call, wherever that is, and
-// however: no slot is lost, nobody is counted as waiting, each call counts once, and
+// however: no slot is lost, no call is counted as waiting, each call counts once, and
 // is observed once.
 func TestFunctionsMayPanic(t *testing.T) {
 	for name, plant := range plants {

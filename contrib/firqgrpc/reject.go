@@ -39,11 +39,11 @@ const (
 	Internal        Reason = "INTERNAL"         // INTERNAL, without details: a Cost or Priority that makes no sense; or a function of Config panicked
 )
 
-// why is a reason, and how it is answered.
+// why is a reason, with its answer.
 type why struct {
 	reason Reason
 	code   codes.Code
-	err    error // what errors.Is is asked for
+	err    error // by which errors.Is recognizes it
 	detail string
 	later  bool // it makes sense to try this server again
 }
@@ -68,7 +68,7 @@ const internal = len(reasons) - 1
 
 // transport is how much earlier than the deadline, as this server knows it, the
 // client's own deadline can be: it began to count when it sent the call, this server
-// when it had received it. A client whose deadline passes says so at once, by
+// when it had received it. A client whose deadline passes says so immediately, by
 // RST_STREAM, which ends the context as cancelled; usually that is here before the
 // timer of this server.
 const transport = 10 * time.Millisecond
@@ -96,26 +96,26 @@ func reasonOf(ctx context.Context, err error) int {
 // pushback is the trailer of gRFC A6.
 const pushback = "grpc-retry-pushback-ms"
 
-// answer is what a refused call gets; not made for each, as refusing has to be cheap.
+// answer is the status and trailer of a refused call. Answers are shared, because refusing has to be cheap.
 type answer struct {
 	status  error       // immutable
 	trailer metadata.MD // nil: none
 }
 
-// answers are all the answers that an Interceptor gives; each is made when it is
+// answers holds the answers of an Interceptor; each is made when it is
 // needed first. There are few: a delay that is estimated is one of about 170.
 type answers struct {
 	domain string
 	made   sync.Map // of asked, *answer
 }
 
-// asked is what an answer depends on.
+// asked is the key of an answer.
 type asked struct {
 	reason int           // index of reasons
 	delay  time.Duration // below 1: none is asked for
 }
 
-// answer returns the one that belongs to a reason and a delay.
+// answer returns the answer for a reason and a delay.
 func (a *answers) answer(reason int, delay time.Duration) (*answer, error) {
 	key := asked{reason, delay}
 	if !reasons[reason].later {
@@ -184,7 +184,7 @@ func (i *Interceptor) reject(v *visit, err error, setTrailer func(metadata.MD)) 
 	return st
 }
 
-// delay is what a rejected client is asked to wait; below 1: nothing.
+// delay returns how long a rejected client should wait; below 1: no delay is named.
 func (i *Interceptor) delay(reason int) time.Duration {
 	if i.cfg.RetryDelay != 0 || !reasons[reason].later {
 		return i.cfg.RetryDelay

@@ -132,7 +132,7 @@ func TestNoRetryDelay(t *testing.T) {
 }
 
 // TestClientEnds: a client that cancels, or whose deadline passes, gets that
-// code and frees its place in the queue at once.
+// code and frees its place in the queue immediately.
 func TestClientEnds(t *testing.T) {
 	s, running, release := holder()
 	g := gate.New(1, gate.Config[string]{MaxPerTenant: 1})

@@ -15,7 +15,7 @@ type visit struct {
 	ctx     context.Context
 	call    *Call
 	tenant  string
-	began   time.Time // to wait; zero: not yet, or nobody is told
+	began   time.Time // to wait; zero: not yet, or there is no Observe
 	counted bool      // it is counted, or goes on
 }
 
@@ -55,10 +55,10 @@ type slot struct {
 	permit  gate.Permit[string]
 	outer   adapter.Slot // immutable; of the innermost adapter outside; nil: there is none
 	holders adapter.Holders
-	watch   *watch // immutable; nil: nobody is told
+	watch   *watch // immutable; nil: there is no Observe
 }
 
-// watch is what Config.Observe will be told.
+// watch collects the arguments for Config.Observe.
 type watch struct {
 	ctx    context.Context
 	call   *Call
@@ -115,7 +115,7 @@ func (s *slot) Waited() time.Duration {
 	return s.permit.Waited()
 }
 
-// Outcome is what became of a call, or of a message of a stream that is gated by
+// Outcome is the result of a call, or of a message of a stream that is gated by
 // message; Config.Observe gets it.
 type Outcome struct {
 	// Tenant is whose it was, as the gate was told; empty if a function of Config

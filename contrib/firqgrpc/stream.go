@@ -89,5 +89,5 @@ func (m *messages) current() *slot {
 // Charge charges the message in progress.
 func (m *messages) Charge(delta int64) { m.current().Charge(delta) }
 
-// Waited is that of the message in progress.
+// Waited returns the wait of the message in progress.
 func (m *messages) Waited() time.Duration { return m.current().Waited() }

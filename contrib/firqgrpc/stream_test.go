@@ -281,7 +281,7 @@ func TestPerMessageEnds(t *testing.T) {
 	}
 }
 
-// fakeStream receives one message: it says that it waits for it, and waits.
+// fakeStream receives one message: it announces that it waits, and waits.
 type fakeStream struct {
 	grpc.ServerStream // nil: nothing else is called
 	ctx               context.Context

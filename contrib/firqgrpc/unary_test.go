@@ -162,7 +162,7 @@ func TestBadCall(t *testing.T) {
 	}
 }
 
-// TestAnonymous: calls of which nobody knows whose they are share a tenant.
+// TestAnonymous: calls without a known tenant share a tenant.
 func TestAnonymous(t *testing.T) {
 	s, running, release := holder()
 	g := gate.New(1, gate.Config[string]{MaxPerTenant: 1})
@@ -172,7 +172,7 @@ func TestAnonymous(t *testing.T) {
 	go func() { _, err := call(as("b"), conn, "say"); over <- err }()
 	waiting(t, g, 1)
 	if _, err := call(as("c"), conn, "say"); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("another one of nobody's: %v", err)
+		t.Errorf("another call without a tenant: %v", err)
 	}
 	close(release)
 	held()
@@ -233,7 +233,7 @@ func TestStats(t *testing.T) {
 }
 
 // TestSkip: the health service answers while every slot is taken; if it is not
-// let through it has to wait like everybody.
+// let through it has to wait like all others.
 func TestSkip(t *testing.T) {
 	register := func(s *grpc.Server) { grpc_health_v1.RegisterHealthServer(s, health.NewServer()) }
 	for name, o := range map[string]firqgrpc.Config{

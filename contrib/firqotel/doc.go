@@ -3,25 +3,6 @@
 // Redis and of compute servers. A [Tracer] makes spans of tasks; Inject and Extract carry
 // traces with the tasks of a queue on Redis.
 //
-// # Spans
-//
-// [Enqueue] and [Handler] make the spans of the tasks of a scheduler in the process, whose
-// payloads are then of type [Traced]; Tracer.Send and Tracer.Process do so for tasks with
-// headers. Spans have the names of OpenTelemetry's semantic conventions for messaging:
-//
-//	span           kind      when                             parent, links
-//	enqueue NAME   producer  while the task is handed in      the span of the caller
-//	wait NAME      internal  from then until it is dequeued   enqueue
-//	process NAME   consumer  while its handler runs           enqueue; of a retry none, and
-//	                                                          a link to enqueue; of a batch
-//	                                                          the caller's, and links to all
-//
-// Each has messaging.system (firq), messaging.destination.name, messaging.operation.name and
-// firq.tenant; enqueue and process have messaging.operation.type (send, process), and the
-// message's ID, the attempt (firq.attempt), the size of the batch and error.type where there
-// are such. A task whose caller's span is not sampled has no spans, and costs no allocation
-// where it is handed in.
-//
 // # Usage
 //
 // The histograms need a [Producer], which is given to the reader; all other metrics are
@@ -48,7 +29,26 @@
 // RegisterGate includes the gate's scheduler; another scheduler needs another name. Any
 // type with the right method can be registered: Stats() firq.Stats[K] (see [Source]),
 // Traffic() gate.Traffic, and so on. Several of a kind share meter and Producer, each
-// with an Options.Scheduler of its own.
+// with its own Options.Scheduler.
+//
+// # Spans
+//
+// [Enqueue] and [Handler] make the spans of the tasks of a scheduler in the process, whose
+// payloads are then of type [Traced]; Tracer.Send and Tracer.Process do so for tasks with
+// headers. Spans have the names of OpenTelemetry's semantic conventions for messaging:
+//
+//	span           kind      when                             parent, links
+//	enqueue NAME   producer  while the task is handed in      the span of the caller
+//	wait NAME      internal  from then until it is dequeued   enqueue
+//	process NAME   consumer  while its handler runs           enqueue; of a retry none, and
+//	                                                          a link to enqueue; of a batch
+//	                                                          the caller's, and links to all
+//
+// Each has messaging.system (firq), messaging.destination.name, messaging.operation.name and
+// firq.tenant; enqueue and process have messaging.operation.type (send, process), and the
+// message's ID, the attempt (firq.attempt), the size of the batch and error.type where there
+// are such. A task whose caller's span is not sampled has no spans, and costs no allocation
+// where it is handed in.
 //
 // # Metrics of schedulers, and of the queues of gates
 //

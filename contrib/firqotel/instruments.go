@@ -24,7 +24,7 @@ func (s *setup) attributes(more ...attribute.KeyValue) attribute.Set {
 	return attribute.NewSet(append(more, s.fixed...)...)
 }
 
-// instruments makes those of a table, without its histograms, and returns what observes a
+// instruments makes the instruments of a table, without its histograms, and returns what observes a
 // snapshot.
 func instruments[S any](s *setup, t metrics.Table[S]) func(metric.Observer, *S) {
 	var all []func(metric.Observer, *S)
@@ -56,7 +56,7 @@ func instruments[S any](s *setup, t metrics.Table[S]) func(metric.Observer, *S) 
 	}
 }
 
-// instrument makes one, and returns what observes a value of it. A level is an up-down
+// instrument makes one instrument, and returns a function that observes a value of it. A level is an up-down
 // counter: adding it up over schedulers makes sense, which it does not for a gauge.
 func (s *setup) instrument(name, unit, text string, kind metrics.Kind) (in metric.Observable, observe func(metric.Observer, float64, ...metric.ObserveOption), err error) {
 	var whole metric.Int64Observable
@@ -83,7 +83,7 @@ func (s *setup) instrument(name, unit, text string, kind metrics.Kind) (in metri
 // common if it is more: the SDK adds up in float64.
 func toInt64(v float64) int64 { return int64(min(v, 1<<63-1024)) }
 
-// histogram is the one of a table, for a Producer, without its attributes.
+// histogram returns a table's histogram for a Producer, without attributes.
 func histogram[S any](t metrics.Table[S], read func() S) *times {
 	for i := range t {
 		if m := &t[i]; m.Times != nil {
@@ -96,7 +96,7 @@ func histogram[S any](t metrics.Table[S], read func() S) *times {
 	return nil
 }
 
-// queueTable is about a scheduler, or the queue of a gate.
+// queueTable returns the metrics of a scheduler, or of the queue of a gate.
 func queueTable[K comparable](opts Options[K]) metrics.Table[firq.Stats[K]] {
 	type stats = firq.Stats[K]
 	return append(metrics.Queue(opts.TopTenants, opts.TenantLabel), metrics.Table[stats]{
@@ -119,7 +119,7 @@ func queueTable[K comparable](opts Options[K]) metrics.Table[firq.Stats[K]] {
 	}...)
 }
 
-// poolTable is about a pool of workers.
+// poolTable returns the metrics of a pool of workers.
 func poolTable() metrics.Table[worker.Stats] {
 	return append(metrics.Pool(), metrics.Metric[worker.Stats]{
 		Name: "pool.handler_time_sum", Unit: "s", Kind: metrics.Seconds, Text: "Sum of how long finished handlers ran.",
@@ -127,7 +127,7 @@ func poolTable() metrics.Table[worker.Stats] {
 	})
 }
 
-// computeTable is about a compute server.
+// computeTable returns the metrics of a compute server.
 func computeTable[K comparable]() metrics.Table[compute.Stats[K]] {
 	return append(metrics.Compute[K](), metrics.Metric[compute.Stats[K]]{
 		Name: "compute.exec_sum", Unit: "s", Kind: metrics.Seconds, Text: "Sum of how long executions took.",

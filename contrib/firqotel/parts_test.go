@@ -19,7 +19,7 @@ import (
 	"github.com/firq-go/firq/worker"
 )
 
-// What the parts around a scheduler are made for.
+// The counts of the parts around a scheduler.
 var (
 	_ firqotel.GateSource[string] = (*gate.Gate[string])(nil)
 	_ firqotel.TrafficSource      = (*firqhttp.Middleware)(nil)

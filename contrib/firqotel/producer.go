@@ -100,7 +100,7 @@ func (t *times) point() metricdata.HistogramDataPoint[float64] {
 	if len(p.BucketCounts) == len(p.Bounds) {
 		p.BucketCounts = append(p.BucketCounts, 0)
 	}
-	if q.Samples > 0 { // else nobody knows the longest
+	if q.Samples > 0 { // else the longest is not known
 		p.Max = metricdata.NewExtrema(q.Max.Seconds())
 	}
 	return p

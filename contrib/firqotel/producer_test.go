@@ -60,7 +60,7 @@ func TestHistogram(t *testing.T) {
 	})
 }
 
-// A cancelled collection asks nobody.
+// A cancelled collection asks no source.
 func TestProduceCancelled(t *testing.T) {
 	p := newPipeline(t)
 	src := metricstest.Of(metricstest.Queue())

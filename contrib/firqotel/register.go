@@ -44,7 +44,7 @@ const (
 	EndKey       = attribute.Key("firq.end")       // of firq.actor.turns: actor.TurnEnd
 )
 
-// Source is what Register reads. Every firq.Scheduler is one, and so is what is
+// Source is what Register reads. Every firq.Scheduler is a Source, and so is what is
 // built on top of a scheduler and hands on its Stats.
 type Source[K comparable] interface {
 	// Stats returns a snapshot that the caller may keep. It is called by several
@@ -74,7 +74,7 @@ type (
 	}
 )
 
-// RedisStats is what firqredis.Stats is, and any other struct with the same fields: so this package needs
+// RedisStats is firqredis.Stats, or any other struct with the same fields: so this package needs
 // neither firqredis nor a Redis client.
 type RedisStats interface {
 	~struct {
@@ -119,7 +119,7 @@ type Options[K comparable] struct {
 	TopTenants int
 }
 
-// Registration is what Register, or one of its siblings, has registered.
+// Registration is the handle by which Unregister undoes a Register, or one of its siblings.
 type Registration struct {
 	once     sync.Once
 	callback metric.Registration
@@ -166,13 +166,13 @@ func RegisterGate[K comparable](g GateSource[K], opts Options[K]) (*Registration
 }
 
 // RegisterHTTP exports the requests of a firqhttp.Middleware, with the attribute
-// firq.protocol=http. Its gate has a registration of its own: RegisterGate.
+// firq.protocol=http. Its gate has its own registration: RegisterGate.
 func RegisterHTTP[K comparable](m TrafficSource, opts Options[K]) (*Registration, error) {
 	return registerTraffic("http", m, opts)
 }
 
 // RegisterGRPC exports the calls of a firqgrpc.Interceptor, with the attribute
-// firq.protocol=grpc. Its gate has a registration of its own: RegisterGate.
+// firq.protocol=grpc. Its gate has its own registration: RegisterGate.
 func RegisterGRPC[K comparable](i TrafficSource, opts Options[K]) (*Registration, error) {
 	return registerTraffic("grpc", i, opts)
 }

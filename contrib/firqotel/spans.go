@@ -52,7 +52,7 @@ func NewTracer(o TracerOptions) *Tracer {
 	return &Tracer{tracer, o.Destination}
 }
 
-// Message is what a span says of a task.
+// Message describes a task to a span.
 type Message struct {
 	Tenant  string            // attribute firq.tenant; empty: none
 	ID      string            // messaging.message.id; empty: none
@@ -164,7 +164,7 @@ func (t *Tracer) processBatch(ctx context.Context, created []trace.SpanContext) 
 	return ctx, span
 }
 
-// describe sets the attributes of a span that somebody will see.
+// describe sets the attributes of a span that is recorded.
 func (t *Tracer) describe(span trace.Span, operation, tenant string, more ...attribute.KeyValue) {
 	if !span.IsRecording() {
 		return

@@ -48,7 +48,7 @@ type (
 	}
 )
 
-// RedisStats is what firqredis.Stats is, and any other struct with the same fields: so this package needs
+// RedisStats is firqredis.Stats, or any other struct with the same fields: so this package needs
 // neither firqredis nor a Redis client.
 type RedisStats interface {
 	~struct {
@@ -88,7 +88,7 @@ type Options[K comparable] struct {
 	// firq_redis_queue_seconds. They go only to a
 	// server that asks for the protobuf format, and one that ingests native
 	// histograms then drops the classic buckets, firq_queue_time_ns_bucket for one,
-	// unless it is told to keep both (always_scrape_classic_histograms,
+	// unless its configuration keeps both (always_scrape_classic_histograms,
 	// scrape_classic_histograms before 3.0).
 	//
 	// They are made from the classic buckets, and are no finer than these: each
@@ -147,13 +147,13 @@ func NewGate[K comparable](g GateSource[K], opts Options[K]) (*Collector[K], err
 }
 
 // NewHTTP returns a Collector for the requests of a firqhttp.Middleware, with the
-// constant label protocol="http". Its gate has a Collector of its own: NewGate.
+// constant label protocol="http". Its gate has its own Collector: NewGate.
 func NewHTTP[K comparable](m TrafficSource, opts Options[K]) (*Collector[K], error) {
 	return newTraffic("http", m, opts)
 }
 
 // NewGRPC returns a Collector for the calls of a firqgrpc.Interceptor, with the
-// constant label protocol="grpc". Its gate has a Collector of its own: NewGate.
+// constant label protocol="grpc". Its gate has its own Collector: NewGate.
 func NewGRPC[K comparable](i TrafficSource, opts Options[K]) (*Collector[K], error) {
 	return newTraffic("grpc", i, opts)
 }

@@ -155,7 +155,7 @@ func TestDescribeIsComplete(t *testing.T) {
 	}
 }
 
-// Schedulers of any types share a registry if each has a name of its own.
+// Schedulers of any types share a registry if each has its own name.
 func TestSeveralSchedulers(t *testing.T) {
 	a := collector(t, metricstest.Of(firq.Stats[string]{Enqueued: 1}), firqprom.Options[string]{Scheduler: "a"})
 	b := collector(t, metricstest.Of(firq.Stats[int]{Enqueued: 2}), firqprom.Options[int]{Scheduler: "b"})

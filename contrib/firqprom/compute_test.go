@@ -70,7 +70,7 @@ type fakeCompute struct {
 	falls bool
 	mu    sync.Mutex
 	says  compute.Stats[string]
-	due   bool // there was a tick since somebody looked
+	due   bool // there was a tick since the last look
 	looks int
 }
 

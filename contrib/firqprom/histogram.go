@@ -15,7 +15,7 @@ import (
 // wide.
 const schema = 3
 
-// histogram is one with classic buckets and, if native is not nil, those of a
+// histogram has classic buckets and, if native is not nil, those of a
 // native histogram as well, which client_golang makes only one at a time as
 // constant metrics. Immutable.
 type histogram struct {

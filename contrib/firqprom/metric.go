@@ -10,7 +10,7 @@ import (
 	"github.com/firq-go/firq/metrics"
 )
 
-// metric is one of a table, as Prometheus has it.
+// metric is a row of a table, as Prometheus has it.
 type metric[S any] struct {
 	*metrics.Metric[S]
 	desc *prometheus.Desc
@@ -70,7 +70,7 @@ func nameOf[S any](m *metrics.Metric[S]) string {
 	return name
 }
 
-// queueTable is about a scheduler, or the queue of a gate.
+// queueTable returns the metrics of a scheduler, or of the queue of a gate.
 func queueTable[K comparable](opts Options[K]) metrics.Table[firq.Stats[K]] {
 	type stats = firq.Stats[K]
 	return append(metrics.Queue(opts.TopTenants, opts.TenantLabel), metrics.Table[stats]{

@@ -21,7 +21,7 @@ import (
 	"github.com/firq-go/firq/worker"
 )
 
-// What the parts around a scheduler are made for.
+// The counts of the parts around a scheduler.
 var (
 	_ firqprom.GateSource[string] = (*gate.Gate[string])(nil)
 	_ firqprom.TrafficSource      = (*firqhttp.Middleware)(nil)
@@ -29,7 +29,7 @@ var (
 	_ firqprom.WatchdogSource     = (*watchdog.Watchdog)(nil)
 )
 
-// What the parts above are exported as, with Scheduler "api", without HELP, the
+// The series of the parts above, with Scheduler "api", without HELP, the
 // gate's queue and most of the buckets.
 const (
 	gateExposition = `
@@ -203,7 +203,7 @@ firq_redis_tenants{scheduler="api"} 619
 firq_redis_up{scheduler="api"} 1
 `
 
-// made is a Collector of each kind with what it exports.
+// made holds a Collector of each kind, with the series that it exports.
 type made struct {
 	c     *firqprom.Collector[string]
 	calls *atomic.Int64
@@ -300,7 +300,7 @@ func TestPartsShareARegistry(t *testing.T) {
 	}
 }
 
-// A server that is away costs the scrape nothing but the queue's own numbers.
+// A server that is away removes only its queue's numbers from the scrape.
 func TestRedisAway(t *testing.T) {
 	refused := errors.New("connection refused")
 	for _, q := range []*metricstest.RedisSource{{Err: refused}, {Away: refused}} {
@@ -311,7 +311,7 @@ func TestRedisAway(t *testing.T) {
 	}
 }
 
-// onlyStats is a queue that does not tell how long tasks wait.
+// onlyStats is a queue without queue times.
 type onlyStats struct{ q *metricstest.RedisSource }
 
 func (s onlyStats) Stats(ctx context.Context) (metrics.RedisStats, error) { return s.q.Stats(ctx) }
@@ -324,7 +324,7 @@ func TestRedisWithoutTimes(t *testing.T) {
 	}
 }
 
-// A pool that is none, without a histogram, does not cost the scrape.
+// A collector of a zero pool, which has no histogram, does not fail the scrape.
 func TestPoolWithoutTimes(t *testing.T) {
 	p := metricstest.Of(worker.Stats{Finished: 1})
 	text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewPool(p, firqprom.Options[string]{NativeHistogram: true}))), "")

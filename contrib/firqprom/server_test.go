@@ -71,7 +71,7 @@ func startPrometheus(t *testing.T, config string) promv1.API {
 		t.Fatal(err)
 	}
 	for attempt := range 5 {
-		address := freeAddress(t) // somebody may take it in between
+		address := freeAddress(t) // another program may take it in between
 		var log bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), binary,
 			"--config.file="+file,

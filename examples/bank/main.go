@@ -34,7 +34,7 @@ func main() {
 	flag.IntVar(&b.accounts, "accounts", 20, "accounts, with 100 each")
 	flag.IntVar(&b.customers, "customers", 8, "customers who transfer at the same time")
 	flag.IntVar(&b.transfers, "transfers", 2000, "transfers of each customer")
-	flag.IntVar(&b.crash, "crash", 200, "one receipt in so many crashes the account; 0: none")
+	flag.IntVar(&b.crash, "crash", 200, "one receipt in this many crashes the account; 0: none")
 	flag.Parse()
 	if err := b.compare(context.Background(), os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bank:", err)

@@ -1,5 +1,5 @@
 // Chat is a room with people in it. The room is an actor, and so is each person. The room
-// tells everybody what somebody says, and does not wait for anybody: a person who reads slowly
+// passes what one person says to all others, and waits for none of them: a person who reads slowly
 // loses the oldest lines, and the others notice nothing. The room watches its members, and says
 // so when one of them leaves or crashes.
 //
@@ -80,7 +80,7 @@ func (r *room) gone(c *actor.Ctx, d actor.Down) error {
 
 func (r *room) count(*actor.Ctx, struct{}) (int, error) { return len(r.members), nil }
 
-// person is the state of somebody in the room.
+// person is the state of one person in the room.
 type person struct {
 	nap   time.Duration
 	heard int
@@ -90,7 +90,7 @@ func (p *person) hear(c *actor.Ctx, l line) error {
 	if l.text == "boom" && p.nap == 0 && c.Name() == l.who {
 		panic("laughed too much")
 	}
-	time.Sleep(p.nap) // others are served meanwhile
+	time.Sleep(p.nap) // the others are served during the sleep
 	p.heard++
 	return nil
 }
@@ -160,7 +160,7 @@ func (p party) play(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	<-people[1].Done()
-	for n := p.people; n != p.people-2; { // the news of who left are messages, too
+	for n := p.people; n != p.people-2; { // the news of who has left is messages, too
 		if n, err = count.Call(ctx, lobby, struct{}{}); err != nil {
 			return err
 		}

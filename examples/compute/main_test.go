@@ -65,7 +65,7 @@ func TestShow(t *testing.T) {
 		rows++
 		words := strings.Fields(strings.TrimPrefix(line, ways[i]))
 		if len(words) != 8 || words[2] != words[4] || words[2] == "0" || words[5] == "0" {
-			t.Errorf("not everybody was answered: %s", line)
+			t.Errorf("not every tenant was answered: %s", line)
 			continue
 		}
 		calls, err1 := strconv.Atoi(words[6])
@@ -176,7 +176,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// A tenant that has as many calls waiting as it may is told so; a report that fails is a 500.
+// A tenant that has as many calls waiting as it may gets a 429; a report that fails is a 500.
 func TestRefused(t *testing.T) {
 	release, running := make(chan struct{}), make(chan struct{})
 	s, err := compute.New(func(context.Context, compute.Call[string, int]) ([]product, error) {
@@ -196,7 +196,7 @@ func TestRefused(t *testing.T) {
 	go func() { codes <- get(ctx, "acme-3", "days=2").Code }()
 	for s.Stats().Groups[0].Queue.QueueLen == 0 {
 		if ctx.Err() != nil {
-			t.Fatal("nobody waits")
+			t.Fatal("no caller waits")
 		}
 		time.Sleep(100 * time.Microsecond)
 	}
@@ -214,7 +214,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The service comes up, and ends when it is told to.
+// The service comes up, and ends on a signal.
 func TestListen(t *testing.T) {
 	o := few()
 	o.listen = "127.0.0.1:0"

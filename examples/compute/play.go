@@ -82,7 +82,7 @@ func (o options) row(ctx context.Context, w io.Writer, name string, do ask, db *
 	return err
 }
 
-// result is what the tenants saw in one round.
+// result holds the tenants' times in one round.
 type result struct {
 	times         *hist.Snapshot // of the quiet tenants' calls, in time or not
 	asked, inTime atomic.Int64   // calls of the quiet tenants

@@ -1,5 +1,5 @@
 // Crawler reads a web site: pages, the links in them, and so on. Actors that fetch wait for
-// the network most of the time, and take no slot meanwhile. One actor records what was seen,
+// the network most of the time, and take no slot while they wait. One actor records what was seen,
 // and decides what is fetched next. Another one computes, here a fingerprint of each page, and
 // has its own thread.
 //
@@ -35,7 +35,7 @@ type crawl struct {
 func main() {
 	var cr crawl
 	flag.IntVar(&cr.pages, "pages", 300, "pages of the site")
-	flag.IntVar(&cr.fetchers, "fetchers", 16, "pages that are fetched at once")
+	flag.IntVar(&cr.fetchers, "fetchers", 16, "pages that are fetched at the same time")
 	flag.DurationVar(&cr.latency, "latency", 10*time.Millisecond, "what the site takes to answer")
 	flag.Parse()
 	if err := cr.play(context.Background(), os.Stdout); err != nil {

@@ -39,7 +39,7 @@ func main() {
 	var slow time.Duration
 	flag.IntVar(&l.workers, "workers", 32, "calls at a time")
 	flag.IntVar(&limit, "limit", 24, "calls of one tenant at a time, in the second run")
-	flag.IntVar(&l.noisy, "noisy", 300, "calls of the noisy tenant, all at once")
+	flag.IntVar(&l.noisy, "noisy", 300, "calls of the noisy tenant, all together")
 	flag.IntVar(&l.quiet, "quiet", 30, "calls of the quiet tenant, one by one")
 	flag.DurationVar(&l.gap, "gap", 20*time.Millisecond, "time between two calls of the quiet tenant")
 	flag.DurationVar(&slow, "slow", 100*time.Millisecond, "how long the noisy tenant's calls take; each tenth gets no answer")

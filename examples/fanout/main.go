@@ -34,7 +34,7 @@ func main() {
 	flag.IntVar(&l.slots, "slots", 8, "pieces that the downstream answers at a time")
 	flag.IntVar(&l.big, "big", 200, "pieces of a request of the noisy tenant")
 	flag.IntVar(&l.small, "small", 3, "pieces of a request of the quiet tenant")
-	flag.IntVar(&l.noisy, "noisy", 4, "requests of the noisy tenant, all at once")
+	flag.IntVar(&l.noisy, "noisy", 4, "requests of the noisy tenant, all together")
 	flag.IntVar(&l.quiet, "quiet", 15, "requests of the quiet tenant, one by one")
 	flag.DurationVar(&l.piece, "piece", 5*time.Millisecond, "how long the downstream takes for a piece")
 	flag.DurationVar(&l.gap, "gap", 13*time.Millisecond, "time between two requests of the quiet tenant")
@@ -71,7 +71,7 @@ func (l load) compare(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// result is what the tenants saw: how long their requests took, and how many
+// result holds the tenants' results: how long their requests took, and how many
 // pieces they got.
 type result struct {
 	table           *seen.Table

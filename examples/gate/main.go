@@ -117,7 +117,7 @@ func (l load) compare(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// result is what the tenants saw: how long their calls took, and which were refused.
+// result holds the tenants' results: how long their calls took, and which were refused.
 type result struct {
 	table   *seen.Table
 	mu      sync.Mutex

@@ -33,7 +33,7 @@ func open(t *testing.T, size int) *Cache[string, int, int] {
 	return c
 }
 
-// catcher is a Cache that hands on, and shows what was set last.
+// catcher is a Cache that passes calls on, and keeps the last entry that was set.
 type catcher struct {
 	*Cache[string, int, int]
 	last atomic.Pointer[entry]
@@ -80,13 +80,13 @@ func TestSize(t *testing.T) {
 	open(t, math.MaxInt).Set(of("t", 1), new(entry)) // not too much to ask for
 }
 
-// Each key has the entry that was set last, and no key another's.
+// Get returns the entry that was last set for its key, and never that of another key.
 func TestKeys(t *testing.T) {
 	c := open(t, 100)
 	next := made(t, compute.Config[string, int, int]{TTL: time.Hour})
 	a, b, other := next(), next(), next()
 	if c.Get(of("t", 1)) != nil || c.Len() != 0 {
-		t.Error("an entry that nobody has set")
+		t.Error("an entry that was not set")
 	}
 	c.Set(of("t", 1), a)
 	c.Set(of("u", 1), other)
@@ -178,7 +178,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// An entry goes when it can no longer be an answer, not sooner, and without anybody
+// An entry goes when it can no longer be an answer, not sooner, and without a caller
 // asking for it.
 func TestExpiry(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -211,7 +211,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// What New starts ends with Close; goleak sees the rest.
+// Close ends the goroutines that New starts; goleak would see others.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := New[string, int, int](10)

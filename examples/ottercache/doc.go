@@ -12,7 +12,7 @@
 //	defer kept.Close()
 //	s, err := compute.New(query, compute.Config[string, int, report]{TTL: time.Minute, Cache: kept})
 //
-// compute has a cache of its own (S3-FIFO in each tenant), which it uses by default: it needs
+// compute has its own cache (S3-FIFO in each tenant), which it uses by default: it needs
 // no other module, gives each tenant its share, and weighs results. Take otter if it has more
 // hits on your own requests, or if you already use its statistics and hooks.
 // Stats().Entries of the server is otter's estimate: for a moment after many writes it

@@ -60,7 +60,7 @@ func TestServer(t *testing.T) {
 	})
 }
 
-// A value that was forgotten is never seen again, and nobody sees another's, with far
+// A value that was forgotten is never seen again, and no tenant sees another's, with far
 // more keys than there is room for.
 func TestServerUnderLoad(t *testing.T) {
 	const keys, size, calls = 300, 50, 3_000
@@ -96,7 +96,7 @@ func TestServerUnderLoad(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for k := range keys { // nobody writes any more
+	for k := range keys { // the writers have ended
 		version[k].Add(1)
 		s.Forget("t", k)
 		if v, err := s.Do(ctx, "t", k); err != nil || int64(v/keys) != version[k].Load() {

@@ -40,7 +40,7 @@ func Echo(m *firqhttp.Middleware, hello http.HandlerFunc) http.Handler {
 	return e
 }
 
-// Gin has middleware of its own kind: GinMiddleware is the bridge. Where the whole
+// Gin has its own kind of middleware: GinMiddleware is the bridge. Where the whole
 // of a server is to be behind the middleware, m.Handler(engine) needs none.
 func Gin(m *firqhttp.Middleware, hello http.HandlerFunc) http.Handler {
 	gin.SetMode(gin.ReleaseMode)

@@ -88,7 +88,7 @@ func serve(ctx context.Context, c config, ready func(net.Addr)) error {
 // maxRender is the longest time that a call may ask for.
 const maxRender = 10 * time.Second
 
-// render is what the service does: it takes as long as it is asked to.
+// render stands for the service's work: it takes as long as the request says.
 func render(w http.ResponseWriter, r *http.Request) {
 	took, err := time.ParseDuration(r.FormValue("ms") + "ms")
 	if err != nil || took < 0 || took > maxRender {

@@ -29,7 +29,7 @@ func main() {
 	var l limits
 	flag.IntVar(&l.users, "users", 1000, "users")
 	flag.IntVar(&l.requests, "requests", 50_000, "requests, half of them from the first user")
-	flag.IntVar(&l.burst, "burst", 10, "requests that a user may make at once")
+	flag.IntVar(&l.burst, "burst", 10, "requests that a user may make in one burst")
 	flag.Float64Var(&l.rate, "rate", 20, "requests per second that a user may make in the long run")
 	flag.DurationVar(&l.idle, "idle", 200*time.Millisecond, "how long a user's actor stays when nothing comes")
 	flag.Parse()

@@ -25,7 +25,7 @@ type event struct {
 	mark           seen.Mark
 }
 
-// summary says what became of the events.
+// summary counts the results of the events.
 type summary struct{ events, delivered, givenUp, tries int }
 
 // dispatcher delivers events, and tries again those that failed.

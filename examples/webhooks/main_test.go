@@ -17,7 +17,7 @@ var small = load{
 	tries: 20, backoff: time.Millisecond, timeout: 20 * time.Second, slow: time.Millisecond,
 }
 
-// TestPlay: with enough tries everything is delivered, whatever fails meanwhile.
+// TestPlay: with enough tries everything is delivered, whatever fails before.
 func TestPlay(t *testing.T) {
 	var out strings.Builder
 	if err := small.compare(t.Context(), &out); err != nil {

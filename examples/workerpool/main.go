@@ -34,8 +34,8 @@ type load struct {
 
 func main() {
 	var l load
-	flag.IntVar(&l.workers, "workers", runtime.GOMAXPROCS(0), "workers that everybody shares")
-	flag.IntVar(&l.noisy, "noisy", 1000, "jobs that the noisy tenant hands in at once")
+	flag.IntVar(&l.workers, "workers", runtime.GOMAXPROCS(0), "workers that all tenants share")
+	flag.IntVar(&l.noisy, "noisy", 1000, "jobs that the noisy tenant hands in together")
 	flag.IntVar(&l.quiet, "quiet", 20, "jobs of the quiet tenant, one by one")
 	flag.IntVar(&l.size, "size", 512, "KiB that a job hashes")
 	flag.DurationVar(&l.gap, "gap", 5*time.Millisecond, "time between two jobs of the quiet tenant")

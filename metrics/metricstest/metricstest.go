@@ -22,25 +22,25 @@ import (
 	"github.com/firq-go/firq/worker"
 )
 
-// Source is one of any part. It says what it was last set to, and counts how often.
+// Source stands for any part of firq. It returns the value that was last set, and counts the calls.
 type Source[S any] struct {
 	Says  S
 	Calls atomic.Int64
 }
 
-// Of returns a Source that says s.
+// Of returns a Source that returns s.
 func Of[S any](s S) *Source[S] { return &Source[S]{Says: s} }
 
-// Stats is what a scheduler, a gate, a pool, a compute server or a System has.
+// Stats is the method of schedulers, gates, pools, compute servers and Systems.
 func (s *Source[S]) Stats() S {
 	s.Calls.Add(1)
 	return s.Says
 }
 
-// Traffic is what a middleware has.
+// Traffic is the method of middlewares.
 func (s *Source[S]) Traffic() S { return s.Stats() }
 
-// Status is what a watchdog has.
+// Status is the method of watchdogs.
 func (s *Source[S]) Status() S { return s.Stats() }
 
 // RedisSource is a queue on Redis.
@@ -90,7 +90,7 @@ func opened(t *testing.T, s firq.Scheduler[string, int], err error) firq.Schedul
 	return s
 }
 
-// Queue is of a scheduler.
+// Queue returns the numbers of a scheduler.
 func Queue() firq.Stats[string] {
 	return firq.Stats[string]{
 		Enqueued: 101, Dequeued: 102, Expired: 103, Cancelled: 104, Closed: 105,
@@ -106,17 +106,17 @@ func Queue() firq.Stats[string] {
 	}
 }
 
-// Gate is of a gate.
+// Gate returns the numbers of a gate.
 func Gate() gate.Stats[string] {
 	return gate.Stats[string]{Limit: 201, InUse: 202, Waiting: 203, Aside: 206, Immediate: 204, Forgone: 207, TimedOut: 205, Queue: Queue()}
 }
 
-// Traffic is of a middleware.
+// Traffic returns the numbers of a middleware.
 func Traffic() gate.Traffic {
 	return gate.Traffic{InFlight: 301, Waiting: 302, Reading: 307, Served: 303, Skipped: 304, Rejected: map[string]uint64{"global_full": 305, "timeout": 306, "closed": 0}}
 }
 
-// Pool is of a pool of workers.
+// Pool returns the numbers of a pool of workers.
 func Pool() worker.Stats {
 	local, times := hist.NewLocal(), hist.NewSnapshot()
 	for _, d := range []time.Duration{time.Microsecond, 1500 * time.Millisecond, 1500 * time.Millisecond} {
@@ -129,7 +129,7 @@ func Pool() worker.Stats {
 	}
 }
 
-// Watchdog is of a watchdog. The name of one of its queues is not UTF-8.
+// Watchdog returns the numbers of a watchdog. The name of one of its queues is not UTF-8.
 func Watchdog() watchdog.Status {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	return watchdog.Status{
@@ -152,7 +152,7 @@ func Watchdog() watchdog.Status {
 	}
 }
 
-// Redis is of a queue on Redis.
+// Redis returns the numbers of a queue on Redis.
 func Redis() metrics.RedisStats {
 	return metrics.RedisStats{
 		Enqueued: 601, Requeued: 602, Acked: 603, Cancelled: 604, Expired: 605, Dead: 606, Purged: 607, Delivered: 608, Nacked: 609,
@@ -161,7 +161,7 @@ func Redis() metrics.RedisStats {
 	}
 }
 
-// Compute is of a compute server.
+// Compute returns the numbers of a compute server.
 func Compute() compute.Stats[string] {
 	return compute.Stats[string]{
 		Hits: 701, Stale: 702, Coalesced: 703, Executed: 704, Refused: 705 + 706 + 707 + 708, GaveUp: 709, Closed: 710,
@@ -177,7 +177,7 @@ func Compute() compute.Stats[string] {
 	}
 }
 
-// System is of a System of actors.
+// System returns the numbers of a System of actors.
 func System() actor.Stats {
 	return actor.Stats{
 		Actors: 601, Waiting: 602, Accepted: 603, Handled: 604, DeadLetters: 605, Cancelled: 606, Refused: 607,

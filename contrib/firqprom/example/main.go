@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// options are the flags.
+// options holds the flags' values.
 type options struct {
 	addr             string
 	duration         time.Duration

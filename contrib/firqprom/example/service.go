@@ -81,7 +81,7 @@ func (o options) spend(ctx context.Context) {
 	}
 }
 
-// handle is what workers do: one task in 50 fails, and one in 5,000 panics.
+// handle is the handler of the workers: one task in 50 fails, and one in 5,000 panics.
 func (o options) handle(ctx context.Context, _ *firq.Item[string, struct{}]) error {
 	o.spend(ctx)
 	switch n := rand.IntN(5000); {
@@ -94,7 +94,7 @@ func (o options) handle(ctx context.Context, _ *firq.Item[string, struct{}]) err
 }
 
 // requests asks the middleware until ctx is done: a noisy client with three times
-// as many requests at once as there are slots, and three quiet ones.
+// as many requests at the same time as there are slots, and three quiet ones.
 func requests(ctx context.Context, m *firqhttp.Middleware, o options) {
 	h := m.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { o.spend(r.Context()) }))
 	ask := func(path, tenant string) (ok bool) {

@@ -1,5 +1,5 @@
 // Package seen keeps what the tenants of an example saw: how long each waited, and
-// how many tasks were served meanwhile.
+// how many tasks were served while it waited.
 package seen
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/firq-go/firq/hist"
 )
 
-// Table is what all tenants saw. Build it with New; safe for concurrent use.
+// Table collects the times of all tenants. Build it with New; safe for concurrent use.
 type Table struct {
 	verb   string
 	served atomic.Uint64 // tasks that were started

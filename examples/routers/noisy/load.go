@@ -20,7 +20,7 @@ type load struct {
 	running     sync.WaitGroup
 }
 
-// newLoad returns a load over so many connections, 0: as many as it takes.
+// newLoad returns a load over the given number of connections, 0: as many as it takes.
 func newLoad(url, tenant string, conns int) *load {
 	return &load{
 		url: url, tenant: tenant, times: hist.New(),

@@ -59,7 +59,7 @@ func run(o options) error {
 	return overhead(o)
 }
 
-// backend is a service that serves so many at a time, first come first served,
+// backend is a service that serves a few requests at a time, first come first served,
 // like a pool of connections to a database.
 func backend(o options) http.Handler {
 	pool := semaphore.NewWeighted(int64(o.slots))
