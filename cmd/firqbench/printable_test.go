@@ -86,7 +86,7 @@ func TestErrorsAreTame(t *testing.T) {
 	}
 }
 
-// A result file may come from anybody as well.
+// A result file may come from a stranger as well.
 func TestResultsAreTame(t *testing.T) {
 	dir := wildDir(t)
 	path := result(t, 2000, 2001, 2002, 2003, 2004)

@@ -37,7 +37,7 @@ func runCommand() *cli.Command {
 		&cli.DurationFlag{Name: "duration", Category: howToRun, Value: 80 * time.Millisecond, Usage: "measured time of a run"},
 		&cli.DurationFlag{Name: "warmup", Category: howToRun, Value: 30 * time.Millisecond, Usage: "time before it that is not counted"},
 		&cli.DurationFlag{Name: "record", Category: howToRun, Value: 500 * time.Millisecond,
-			Usage: "in scenarios with hot tenants the first round goes on for so long, to record who is served when; 0s: it does not"},
+			Usage: "in scenarios with hot tenants the first round goes on for so long, to record which tenants are served when; 0s: it does not"},
 		gomaxprocsFlag(),
 		&cli.IntFlag{Name: "cpus", Category: howToRun, DefaultText: "all",
 			Usage: "stay on the first `N` processors that the program may run on, with as many for Go unless --gomaxprocs says otherwise (Linux)"},

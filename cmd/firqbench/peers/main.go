@@ -4,7 +4,7 @@
 //
 //	go run . --rounds 5 -o peers.json
 //
-// It is a module of its own, so that firq does not depend on any of them.
+// It is its own module, so that firq does not depend on any of them.
 package main
 
 import (

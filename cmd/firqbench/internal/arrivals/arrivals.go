@@ -12,7 +12,7 @@
 //
 // HdrHistogram offers a correction for histograms that were recorded in a closed
 // loop (RecordCorrectedValue): for a value above the expected interval it adds the
-// values that evenly spaced tasks would have seen meanwhile, each one interval
+// values that evenly spaced tasks would have seen in the same time, each one interval
 // shorter than the one before. That is an estimate. It supposes a constant
 // interval, that a stall holds up nothing but what it was seen in, and that the
 // tasks which were never sent would not have made it longer. A schedule supposes

@@ -31,7 +31,7 @@ import (
 type Chart struct {
 	ID    string // unique in the page; a letter, then letters, digits and dashes
 	Title string
-	About string // what it shows, for those who do not see it
+	About string // what it shows, for readers who do not see it
 	X, Y  Axis
 	// Across: the points go by y, and ranges are of x. So it is where y is a category.
 	Across bool

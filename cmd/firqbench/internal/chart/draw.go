@@ -25,7 +25,7 @@ const (
 	lower     = 3  // what is written below the x axis, so that it does not touch what is left of the y axis
 	edge      = 6  // for markers that are at the ends of the axes
 	gap       = 5  // between labels, at least
-	few       = 12 // a line with so many points has a marker on each; longer ones have some
+	few       = 12 // a line with the given number of points has a marker on each; longer ones have some
 )
 
 // SVG returns the picture, "" if there is nothing to draw. What it shares with other
@@ -56,7 +56,7 @@ func (c *Chart) SVG(defs *Defs) string {
 // there are so many that a chart of many categories would not fit on a sheet of paper.
 func lane(series int) float64 { return max(6, min(8, 32/float64(series))) }
 
-// rowsOf is how high a category is: each series has a lane of its own.
+// rowsOf is how high a category is: each series has its own lane.
 func rowsOf(series int) float64 { return max(rowHeight, lane(series)*float64(series)+6) }
 
 func (c *Chart) describe() string {

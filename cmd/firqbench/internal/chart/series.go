@@ -90,7 +90,7 @@ func (d *drawing) path(ps []Point, at func(Point) (x, y float64)) string {
 // the line's width.
 const unseen = 0.3
 
-// thinned leaves out places that nobody would miss: those that are as good as on the line
+// thinned leaves out places that are not needed: those that are as good as on the line
 // between the ones that stay (Douglas and Peucker, 1973).
 func thinned(ps [][2]float64) [][2]float64 {
 	if len(ps) < 3 {

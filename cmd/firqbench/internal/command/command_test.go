@@ -57,7 +57,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// A mistake of the user wins over the interruption that came meanwhile: it would be
+// A mistake of the user wins over the interruption that came with it: it would be
 // there the next time as well.
 func TestMisuse(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,7 +11,7 @@ import (
 )
 
 // machineLike makes files of one program as machines make them: rounds scatter by 3 %,
-// and all rounds of a series lie off by something of their own, 5 % in the mean. speed is
+// and all rounds of a series lie off by their own amount, 5 % in the mean. speed is
 // how fast the program is in the first slow cells; in the others it is 1.
 func machineLike(r *rand.Rand, files, rounds, cells, slow int, speed float64) (fs []*report.File) {
 	for range files {
@@ -44,7 +44,7 @@ func TestFalseAlarms(t *testing.T) {
 		files        int
 		slow         int // scenarios
 		speed        float64
-		seen, missed int // at least so many trials with a regression, and at most so many
+		seen, missed int // at least, and at most, this many trials with a regression
 	}{
 		{"one series of 9 rounds each", 1, 0, 1, 0, 0},
 		{"8 series each, nothing changed", 8, 0, 1, 0, trials / 20},

@@ -11,7 +11,7 @@
 //
 // The test is that of Mann and Whitney (1947), which supposes nothing about how the
 // values are distributed (golang.org/x/perf/benchmath, as in benchstat). Many figures
-// are tested at once, and of those that have not changed alpha would seem to; so p is
+// are tested at the same time, and of those that have not changed alpha would seem to; so p is
 // adjusted by the procedure of Benjamini and Hochberg (1995), and a difference is
 // significant if the adjusted one, q, is not above alpha: of all differences that are
 // said to be significant, at most that part is chance.

@@ -8,10 +8,10 @@ import (
 	"github.com/firq-go/firq/hist"
 )
 
-// channel makes a Queue of a Go channel: first in, first out, whoever sends.
+// channel makes a Queue of a Go channel: first in, first out, whichever goroutine sends.
 // It does per task what a scheduler has to do anyway: one stamp when the task
 // comes in, one when it goes out, the deadline checked, the queue time recorded
-// in a histogram that anybody could snapshot.
+// in a histogram that any goroutine could snapshot.
 type channel struct {
 	ch     chan entry
 	waits  *hist.Histogram
@@ -203,5 +203,5 @@ func (c *channel) Shutdown(context.Context) error {
 	return nil
 }
 
-// Close has nobody to wake: the driver cancels the context of whoever waits.
+// Close wakes no caller: the driver cancels the context of those that wait.
 func (c *channel) Close() error { return nil }

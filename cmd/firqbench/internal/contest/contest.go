@@ -38,7 +38,7 @@ type Queue interface {
 	// Shutdown stops admitting and returns once the backlog was delivered. No
 	// Enqueue call may be in progress or follow.
 	Shutdown(ctx context.Context) error
-	// Close stops at once and wakes everybody.
+	// Close stops immediately and wakes all callers.
 	Close() error
 }
 

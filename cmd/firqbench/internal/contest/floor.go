@@ -20,7 +20,7 @@ import (
 // way out the clock is read again, the queue time recorded, and the places are
 // given back. What a scheduler takes longer is the price of what it does besides.
 //
-// It is fair to nobody: a ring is first in, first out, and a tenant is in
+// It is not fair: a ring is first in, first out, and a tenant is in
 // whichever ring it was given at first sight. Deadlines, costs, priorities and
 // tickets are carried along and ignored, tenants are never forgotten.
 //
@@ -103,7 +103,7 @@ func (f *floor) reserve(t *floorTenant, n int64) (int64, error) {
 	switch {
 	case own == n:
 		return got, nil
-	case f.queued.Load() >= f.global: // both limits at once: as the contract has it
+	case f.queued.Load() >= f.global: // both limits at the same time: as the contract has it
 		return got, firq.ErrGlobalFull
 	}
 	return got, firq.ErrTenantFull
@@ -206,7 +206,7 @@ func (f *floor) TryDequeue() (Item, bool) {
 		if !f.ready() {
 			return Item{}, false
 		}
-		runtime.Gosched() // somebody else is at it
+		runtime.Gosched() // another goroutine is at it
 	}
 }
 

@@ -25,7 +25,7 @@ type ring struct {
 	tail  atomic.Uint64 // the next ticket; producers
 	_     pad.Pad
 	mu    sync.Mutex
-	head  atomic.Uint64 // the next ticket to pop; written under mu, read by anybody
+	head  atomic.Uint64 // the next ticket to pop; written under mu, read by any goroutine
 	_     pad.Pad
 }
 
@@ -54,7 +54,7 @@ func (r *ring) put(ticket uint64, tenant *floorTenant, t *Task, at time.Duration
 	s.seq.Store(ticket + 1) // publishes the task; pairs with the Load in pop
 }
 
-// ready reports whether the next task is there. Anybody may ask.
+// ready reports whether the next task is there. Any goroutine may ask.
 func (r *ring) ready() bool {
 	head := r.head.Load()
 	return r.slots[head&r.mask].seq.Load() == head+1

@@ -23,7 +23,7 @@ type simple struct {
 	last         *simpleTenant // of a ring of those that have tasks: last.next is served next
 	queued, most int
 	closed       bool
-	ctx          context.Context // whose end wakes everybody
+	ctx          context.Context // whose end wakes all callers
 }
 
 type simpleTenant struct {
@@ -52,7 +52,7 @@ func (s *simple) enqueue(name string, ts []Task) (n int, err error) {
 		s.push(name, ts[:n], now)
 	}
 	s.mu.Unlock()
-	s.work.Signal() // hardly costs anything while nobody sleeps
+	s.work.Signal() // hardly costs anything while no consumer sleeps
 	return n, err
 }
 

@@ -72,7 +72,7 @@ func (s *simple) DequeueBatch(ctx context.Context, dst []Item) (int, error) {
 	return s.dequeue(ctx, dst)
 }
 
-// sleep waits for c, or for the end of ctx, which wakes everybody. Under mu.
+// sleep waits for c, or for the end of ctx, which wakes all callers. Under mu.
 func (s *simple) sleep(ctx context.Context, c *sync.Cond) {
 	if s.ctx != ctx { // the driver has one for all
 		s.ctx = ctx

@@ -186,7 +186,7 @@ func TestSimpleWakes(t *testing.T) {
 	})
 }
 
-// Everybody at once: nothing is lost, doubled, or out of its tenant's order.
+// All callers at the same time: nothing is lost, doubled, or out of its tenant's order.
 func TestSimpleCrowd(t *testing.T) {
 	const producers, each = 4, 2000
 	s := newTestSimple(t, 64)

@@ -14,7 +14,7 @@ import (
 )
 
 // The tags of the lines. Queue times, the subject, have none: log processors show
-// lines without a tag unless they are told otherwise.
+// lines without a tag unless an option says otherwise.
 const (
 	TagEnqueue = "enqueue"
 	TagLag     = "generator-late"

@@ -1,7 +1,7 @@
 // Package instructions counts what a task takes in instructions: scheduler, driver and Go's
 // own goroutine switches, by callgrind, on one thread at a time.
 //
-// A run of so many tasks is counted whole, and so is a run of more. What both have, the start of
+// A run of the given number of tasks is counted whole, and so is a run of more. What both have, the start of
 // the program and the first sight of the tenants, is in neither's difference. A machine that is
 // busy counts the same, but for what Go does by the clock.
 package instructions
@@ -65,10 +65,10 @@ func takesPart(c *contest.Contestant, s *scenario.Scenario) bool {
 	return !c.WakeOnly || s.Shape == scenario.PingPong
 }
 
-// Counter counts the instructions of a process that runs so many tasks.
+// Counter counts the instructions of a process that runs the given number of tasks.
 type Counter func(ctx context.Context, scenario, contestant string, tasks int) (uint64, error)
 
-// Run counts everything. before is told of each pair of runs.
+// Run counts everything. before is called for each pair of runs.
 func (p *Plan) Run(ctx context.Context, tool string, count Counter, before func(done, total int, scenario, contestant string)) (*Section, error) {
 	s := &Section{Tool: tool, Fewer: p.Fewer, More: p.More, Rounds: p.Rounds}
 	done, total := 0, 0
@@ -150,7 +150,7 @@ func parse(said string) (uint64, error) {
 // Child is the run that is counted.
 func Child(ctx context.Context, s scenario.Scenario, c contest.Contestant, tasks int) error {
 	runtime.GOMAXPROCS(1)
-	if s.Deep { // both runs have so many more
+	if s.Deep { // both runs have this many more
 		tasks += s.Window
 	}
 	_, err := load.Run(ctx, load.Spec{Scenario: s, Contestant: c, Tasks: tasks, Probe: -1})

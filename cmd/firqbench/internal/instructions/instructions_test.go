@@ -105,7 +105,7 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// The counter runs what it is told to, and says what went wrong with it.
+// The counter runs what its options say, and reports what went wrong with it.
 func TestCallgrind(t *testing.T) {
 	if _, err := Tool(t.Context()); err != nil {
 		t.Skip(err)

@@ -2,7 +2,7 @@
 // side, in a terminal or in a browser.
 //
 // It is the same driver as that of "firqbench run" (package load) that makes the
-// load, with its Watch. What is watched costs a lock per task that nobody else
+// load, with its Watch. What is watched costs a lock per task that no other part
 // wants, some 20 ns; and two contestants share the processors: the rates are for
 // looking at, and "run" is for measuring.
 package live
@@ -45,7 +45,7 @@ func Run(ctx context.Context, plan Plan, show func(*View)) error {
 		spec.Contestant, spec.Measure, spec.Probe, spec.Record = c, 0, -1, 0
 		spec.Watch = &load.Watch{For: plan.For, Every: plan.Every, Stop: stop.Done(), Times: true, See: side.see}
 		running.Go(func() {
-			// Not ctx: a run that is told to stop still delivers what it has accepted,
+			// Not ctx: a run that has to stop still delivers what it has accepted,
 			// and proves that nothing was lost.
 			_, err := load.Run(context.WithoutCancel(ctx), spec)
 			if err != nil {
@@ -89,7 +89,7 @@ type side struct {
 	err    error
 }
 
-// see is told by the driver.
+// see is called by the driver.
 func (s *side) see(g *load.Glance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -128,7 +128,7 @@ func TestFairness(t *testing.T) {
 		{[]uint64{0, 0}, []uint64{0, 0}, Fairness{}},
 		{[]uint64{5, 0}, []uint64{0, 0}, Fairness{}},
 		{[]uint64{10, 10, 0}, []uint64{4, 4, 0}, Fairness{2, 1, 1, "a"}},
-		{[]uint64{100, 10, 10}, []uint64{20, 10, 10}, Fairness{3, 1, 1, "a"}}, // he asks for more, they have what they want
+		{[]uint64{100, 10, 10}, []uint64{20, 10, 10}, Fairness{3, 1, 1, "a"}}, // a asks for more, the others have what they want
 		{[]uint64{100, 10, 10}, []uint64{30, 0, 0}, Fairness{3, 1.0 / 3, 0, "b"}},
 		{[]uint64{100, 20, 20}, []uint64{30, 0, 15}, Fairness{3, 0.6, 0, "b"}}, // shares of 15: 2, 0 and 1
 		{[]uint64{0, 10}, []uint64{5, 5}, Fairness{2, 1, 1, "a"}},              // served from before
@@ -169,7 +169,7 @@ func plan(t *testing.T, name string, contestants ...string) Plan {
 const patience = 10 * time.Second
 
 // A real run, side by side: it is seen while it goes on, ends with the context,
-// and then sums up. It is no error, and nobody is left.
+// and then sums up. It is no error, and no goroutine is left.
 func TestRun(t *testing.T) {
 	for _, rate := range []float64{0, 20_000} {
 		p := plan(t, "contended", contest.OneLock, contest.Lockfree)

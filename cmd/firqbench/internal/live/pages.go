@@ -96,7 +96,7 @@ var (
 func (p *Pages) page(w http.ResponseWriter, _ *http.Request) {
 	v, past, _ := p.last()
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_ = live.Execute(w, shown(v, past)) // the browser has gone: nobody is there to be told
+	_ = live.Execute(w, shown(v, past)) // the browser has gone: an error cannot be reported
 }
 
 func (p *Pages) json(w http.ResponseWriter, _ *http.Request) {

@@ -17,7 +17,7 @@ import (
 // suite's observer, and what the tables are written to as well.
 type Status struct {
 	out  io.Writer
-	next suite.Observer // is told everything too; set before the suite begins
+	next suite.Observer // is called for everything too; set before the suite begins
 
 	mu     sync.Mutex
 	tables strings.Builder
@@ -36,7 +36,7 @@ func (s *Status) Write(p []byte) (int, error) {
 	return s.out.Write(p)
 }
 
-// Observe makes s hand on to o what it is told as an observer.
+// Observe makes s pass on to o its calls as an observer.
 func (s *Status) Observe(o suite.Observer) { s.next = o }
 
 // Scenario implements suite.Observer.
@@ -84,7 +84,7 @@ func (s *Status) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; "+serve.FrameAncestors)
-	_ = status.Execute(w, struct { // the browser has gone: nobody is there to be told
+	_ = status.Execute(w, struct { // the browser has gone: an error cannot be reported
 		Style       template.CSS
 		Now, Tables string
 	}{template.CSS(page.Style), now, tables}) //nolint:gosec // a file of this module

@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/suite"
 )
 
-// counter counts what it is told.
+// counter counts its calls.
 type counter struct{ runs, scenarios int }
 
 func (c *counter) Before(int, int, *suite.Cell, string, int) { c.runs++ }

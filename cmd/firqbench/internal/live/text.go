@@ -47,7 +47,7 @@ func (s *Screen) Show(v *View) {
 		shown := Table(v, width)
 		s.lines = strings.Count(shown, "\n")
 		b.WriteString(shown)
-		report.Print(s.w, b.String()) // at once, so that it does not flicker
+		report.Print(s.w, b.String()) // in one write, so that it does not flicker
 	case v.Over:
 		report.Print(s.w, Table(v, width))
 	case v.At-s.said >= window:
@@ -57,7 +57,7 @@ func (s *Screen) Show(v *View) {
 }
 
 // Table returns v as a table: a row per figure, a column per contestant; no line
-// is wider than so many columns.
+// is wider than the given number of columns.
 func Table(v *View, width int) string {
 	t := report.NewTable()
 	t.Style().Box.PaddingRight = "  "

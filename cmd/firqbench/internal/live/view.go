@@ -42,8 +42,8 @@ type Side struct {
 }
 
 // Fairness compares what each tenant was served with its max-min fair share: what
-// it would have got of all that was served had nobody got more than he asked for
-// and nobody more than another who asked for more. Tenants that did not ask are
+// it would have got of all that was served had no tenant got more than it asked for
+// and none more than another that asked for more. Tenants that did not ask are
 // left out.
 type Fairness struct {
 	Tenants int `json:"tenants"` // that asked; 0: the rest says nothing

@@ -24,10 +24,10 @@ type consumer struct {
 	inTime       uint64      // of them, before their deadline; with Scenario.Life
 	total        uint64      // in the whole run
 	sum          uint64      // of their payloads
-	sight        *sight      // nil where nobody watches
+	sight        *sight      // nil without a watch
 	labels       labels      // none of a contest.Runner, whose goroutines are its own
 
-	_ [64]byte // the next allocation is somebody else's
+	_ [64]byte // the next allocation belongs to another goroutine
 }
 
 func newConsumer(r *run) *consumer {

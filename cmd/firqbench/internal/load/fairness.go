@@ -11,13 +11,13 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/stats"
 )
 
-// Fairness probes at most so many tenants.
+// Fairness probes at most the given number of tenants.
 const maxProbed = 1000
 
 // fairness returns Jain's index by delivered cost, and the number of tenants
 // that it is over. It is measured apart from the timed window, because the
-// tenants of a closed loop get what they send and no more: nearly nobody always
-// has work queued, and an index over delivered tasks would only say who sent
+// tenants of a closed loop get what they send and no more: hardly any tenant always
+// has work queued, and an index over delivered tasks would only say which tenant sent
 // how much.
 //
 // So a fresh contestant gets a backlog in which every tenant has more than its

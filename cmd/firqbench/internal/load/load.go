@@ -7,10 +7,10 @@
 //     window, not tasks that producers got rid of.
 //   - Without a rate all loops but that of overload are closed: latencies are
 //     those of a system that pushes back. They do not say what clients see that
-//     come at a rate of their own (coordinated omission). With Spec.Rate they do:
+//     come at their own rate (coordinated omission). With Spec.Rate they do:
 //     see Open; so does replay.
 //   - Producers wait by a window of unfinished tasks outside the contestant
-//     (see window), so the queue does not fill and nobody burns the CPU with
+//     (see window), so the queue does not fill and no producer burns the CPU with
 //     attempts that are rejected. Only capacity_pressure and overload are about
 //     rejects.
 //   - A goroutine's counters are its own and plain; they are read after it has
@@ -41,7 +41,7 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/spin"
 )
 
-// SampleEvery says that one enqueue call in so many is timed. In ping_pong all
+// SampleEvery says that one enqueue call in this many is timed. In ping_pong all
 // are.
 const SampleEvery = 16
 
@@ -57,10 +57,10 @@ type Spec struct {
 	Idle       time.Duration // ping-pong: the sleep between two rounds
 	Warmup     time.Duration
 	Measure    time.Duration
-	Tasks      int // the run sends so many tasks, and Warmup and Measure count for nothing; 0: it goes by them
+	Tasks      int // the run sends this many tasks, and Warmup and Measure count for nothing; 0: it goes by them
 	Probe      int // tasks per tenant in the fairness probe; 0: 128; below 0: no probe
 
-	// Rate makes an open loop of a Flow: the producers together send so many
+	// Rate makes an open loop of a Flow: the producers together send this many
 	// tasks per second by the clock, in the given shape; 0: as the scenario has it.
 	Rate     float64
 	Arrivals arrivals.Shape
@@ -68,7 +68,7 @@ type Spec struct {
 	// Record: after the measured window the run goes on for so long, to record
 	// Result.Service.
 	Record time.Duration
-	// Watch, where it is not nil, is told what happens after the measured window;
+	// Watch, where it is not nil, is called when something happens after the measured window;
 	// there is no record then.
 	Watch *Watch
 }
@@ -95,7 +95,7 @@ type run struct {
 	handles []firq.Handle[string, uint64]
 	q       contest.Queue
 	ctx     context.Context
-	every   uint64 // one enqueue in so many is timed
+	every   uint64 // one enqueue in this many is timed
 
 	paced    bool // all producers go by the clock: overload, and open
 	open     bool // with Spec.Rate: latencies are from the intended start
@@ -272,7 +272,7 @@ func (r *run) flow(cancel context.CancelFunc) (Result, error) {
 	return r.result(m, producers, consumers), errors.Join(err, r.verify(producers, consumers))
 }
 
-// enough reports whether a producer that has sent so many tasks has sent its share of
+// enough reports whether a producer that has sent the given number of tasks has sent its share of
 // Spec.Tasks.
 func (r *run) enough(sent uint64) bool {
 	return r.Tasks > 0 && sent >= uint64((r.Tasks+r.s.Producers-1)/r.s.Producers)
@@ -329,7 +329,7 @@ func (r *run) finish(cancel context.CancelFunc, sending, receiving *sync.WaitGro
 }
 
 // shutdown stops q. The workers of a contest.Runner are waited for even if the
-// run was interrupted, as nobody else can know when they are done.
+// run was interrupted, as only they know when they are done.
 func (r *run) shutdown(q contest.Queue) error {
 	ctx := r.ctx
 	if _, ok := q.(contest.Runner); ok {

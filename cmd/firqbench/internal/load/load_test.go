@@ -20,7 +20,7 @@ const tick = 5 * time.Millisecond
 // is long, for machines that do other things.
 const testLimit = 10 * time.Second
 
-// soon fails the test at once if f does not return in time, and says what hangs.
+// soon fails the test immediately if f does not return in time, and says what hangs.
 func soon(t *testing.T, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -361,7 +361,7 @@ func (d *depth) Dequeue(ctx context.Context) (contest.Item, error) {
 }
 
 // A run of a number of tasks ends although the backlog was deep for less than a moment:
-// nobody who waits for it to be deep may come too late.
+// no goroutine that waits for it to be deep may come too late.
 func TestDeepTasks(t *testing.T) {
 	chosen, err := scenario.Choose([]string{"deep_backlog"}, nil)
 	if err != nil {

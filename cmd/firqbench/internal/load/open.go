@@ -39,7 +39,7 @@ type Open struct {
 	Lag     Latency `json:"lag"`     // how late calls started because of the generator
 	Held    Latency `json:"held"`    // how late because of earlier calls
 
-	// Behind says who is to blame if less than Kept of what was due in the window
+	// Behind names the side to blame if less than Kept of what was due in the window
 	// was sent in it; "" if more was.
 	Behind string `json:"behind,omitempty"`
 }
@@ -193,7 +193,7 @@ func (c *consumer) waited(it *contest.Item) time.Duration {
 // was due.
 func (c *consumer) takeOpen(it *contest.Item, phase int32) {
 	due := dueOf(it.Payload)
-	if due < c.r.from || due >= c.r.to { // the latter only if somebody watches
+	if due < c.r.from || due >= c.r.to { // the latter only with a watch
 		return
 	}
 	wait := contest.Now() - c.r.origin - due

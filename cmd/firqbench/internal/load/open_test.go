@@ -59,7 +59,7 @@ func TestOpenEveryScenario(t *testing.T) {
 }
 
 // stalling stands still for a while, once: in the call with the given number, and
-// whoever comes meanwhile waits too.
+// callers that come before its end wait too.
 type stalling struct {
 	contest.Queue
 	mu       sync.Mutex
@@ -86,7 +86,7 @@ func (s *stalling) Dequeue(ctx context.Context) (contest.Item, error) {
 	return it, err
 }
 
-// A stall is seen by all that came meanwhile: a third of all tasks here. The
+// A stall is seen by all that came during it: a third of all tasks here. The
 // loop that omits them would see it in one task of 600.
 func TestStallIsNotOmitted(t *testing.T) {
 	for _, c := range []struct {
@@ -151,7 +151,7 @@ func TestBehind(t *testing.T) {
 }
 
 // The ideal producer's time, by hand, in ms: due at 1, 2, 3 and 10; called 1 late,
-// 4 long; called at once, 1 long; 2 late by itself; on time.
+// 4 long; called immediately, 1 long; 2 late by itself; on time.
 func TestIdealProducer(t *testing.T) {
 	r := &run{s: scenario.All()[0], open: true}
 	r.Measure, r.to = time.Second, 9*time.Millisecond

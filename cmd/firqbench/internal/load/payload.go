@@ -8,7 +8,7 @@ import "time"
 //	bits 0-19   index of the tenant
 //	bit  20     1: the task is one of those that the scenario looks at by itself
 //	bit  21     1: the task does not count in the window, as its producer goes by the clock
-//	bits 22-    a number of its own, so that a sum over payloads proves that
+//	bits 22-    its own number, so that a sum over payloads proves that
 //	            none was lost and another one delivered twice; with Spec.Rate, when
 //	            the task was due, in units of dueUnit ns: where two were due at
 //	            once they are alike

@@ -21,7 +21,7 @@ import (
 //
 // Idle: the producer sleeps first, so that the processors fall asleep, and keeps
 // running when it has enqueued the task, so that the consumer needs a processor
-// of its own. That is what a request to an idle service meets.
+// for itself. That is what a request to an idle service meets.
 type wakeups struct {
 	r    *run
 	back contest.Queue // nil in the idle variant

@@ -39,10 +39,10 @@ type producer struct {
 	refusals int    // since it has let others run
 	accepted uint64 // tasks in the whole run
 	sum      uint64 // of their payloads
-	sight    *sight // nil where nobody watches
+	sight    *sight // nil without a watch
 	watched  bool   // the present call is seen by it
 
-	_ [64]byte // the next allocation is somebody else's
+	_ [64]byte // the next allocation belongs to another goroutine
 }
 
 func newProducer(r *run, id int) *producer {
@@ -312,7 +312,7 @@ func (p *producer) insist(q contest.Queue, tenant string, t *contest.Task, err e
 }
 
 // patience is how many rejects a producer takes before it lets others run. To go
-// on for ever would only measure who gets more of the CPU. To give way at the
+// on for ever would only measure which side gets more of the CPU. To give way at the
 // first one would, where producers share processors with consumers, leave a
 // queue that is hardly ever full.
 const patience = 32

@@ -88,7 +88,7 @@ func crewed() scenario.Scenario {
 	return s
 }
 
-// A contestant with workers of its own is measured like the others.
+// A contestant with its own workers is measured like the others.
 func TestRunner(t *testing.T) {
 	c, last := newCrew(t, false)
 	for _, work := range []time.Duration{0, time.Microsecond} {

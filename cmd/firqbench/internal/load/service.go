@@ -8,7 +8,7 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
 )
 
-// Service is who was served when: a record of bounded size, some dozens of
+// Service records which tenants were served when: a record of bounded size, some dozens of
 // buckets of time by a handful of tenants.
 type Service struct {
 	Unit  string          `json:"unit"`    // of Asked and Served: "tasks", or "cost"

@@ -10,7 +10,7 @@ import (
 
 // Watch looks at a run from outside, after its measured window: the same
 // goroutines go on with the same load, and what they do is counted under a lock
-// of their own, some 20 ns per task. Nothing is counted, or locked, before.
+// that only they take, some 20 ns per task. Nothing is counted, or locked, before.
 type Watch struct {
 	For   time.Duration   // how long; 0: until Stop is closed
 	Every time.Duration   // how often See is called, at most; must be positive
@@ -43,11 +43,11 @@ type sight struct {
 	number, rejected uint64
 	times            *hist.Local
 	tenants          []uint64 // tasks by tenant
-	_                [64]byte // the next allocation is somebody else's
+	_                [64]byte // the next allocation belongs to another goroutine
 }
 
-// newSight returns the sight of one more producer or consumer, nil where nobody
-// watches. Before the goroutines are started.
+// newSight returns the sight of one more producer or consumer, nil unless the
+// run has a watch. Before the goroutines are started.
 func (r *run) newSight(list *[]*sight) *sight {
 	if r.Watch == nil {
 		return nil

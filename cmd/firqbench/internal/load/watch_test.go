@@ -64,7 +64,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A watch that has no end of its own ends with the run: by Stop, by an error, by
+// A watch that does not end by itself ends with the run: by Stop, by an error, by
 // the context.
 func TestWatchEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
@@ -91,8 +91,8 @@ func TestWatchEnds(t *testing.T) {
 }
 
 // A record has a line for each of the noisy tenants and one for the others. What
-// they ask for, and who is served, is the machine's business: on a busy one some have
-// no turn while the record lasts. So it goes on until somebody has.
+// they ask for, and which tenants are served, is the machine's business: on a busy one some have
+// no turn while the record lasts. So it goes on until one has.
 func TestRecord(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 	defer cancel()

@@ -52,7 +52,7 @@ func (w *window) sent(n int64) {
 	w.mu.Unlock()
 }
 
-// finished reports n tasks delivered or dropped. Who reopens the window gives
+// finished reports n tasks delivered or dropped. The caller that reopens the window gives
 // way: with more goroutines than processors the consumers would otherwise run
 // until the queue is empty, for the 10 ms that Go lets them, before a producer
 // gets its turn, and every queue time would be that of Go's scheduler.
@@ -67,7 +67,7 @@ func (w *window) finished(n int64) {
 }
 
 // keepDeep has consumers pause as far below low as low is below high. It is called
-// before anybody uses the window.
+// before a goroutine uses the window.
 func (w *window) keepDeep() { w.floor = max(0, 2*w.low-w.high) }
 
 // hold is called by a consumer between two tasks: it waits while less than floor is
@@ -76,7 +76,7 @@ func (w *window) keepDeep() { w.floor = max(0, 2*w.low-w.high) }
 // consumer cannot report before one is free.
 //
 // It lets others run instead of sleeping: a producer is most likely among them, and
-// consumers that sleep would be woken all at once.
+// consumers that sleep would be woken all together.
 func (w *window) hold(phase *atomic.Int32) {
 	for w.floor > 0 && w.outstanding.Load() < w.floor && phase.Load() < stopping {
 		runtime.Gosched()
@@ -90,7 +90,7 @@ func (w *window) fill(ctx context.Context, phase *atomic.Int32) {
 	}
 }
 
-// stop lets everybody go on, to find out that the run is over.
+// stop lets all goroutines go on, to find out that the run is over.
 func (w *window) stop() {
 	w.mu.Lock()
 	w.stopped = true

@@ -50,7 +50,7 @@ func handOver() time.Duration {
 	write := func(side int64) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		// Who spins keeps its processor. So the other one has to have one by then.
+		// A goroutine that spins keeps its processor. So the other one has to have one by then.
 		for line.here.Add(1); line.here.Load() < 2; {
 			runtime.Gosched()
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// It ends, says a time where two threads run at once, and none where they cannot.
+// It ends, says a time where two threads run at the same time, and none where they cannot.
 func TestCacheLine(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	if took := CacheLine(); took != 0 {

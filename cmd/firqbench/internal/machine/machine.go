@@ -113,7 +113,7 @@ func Program() string {
 const module = "github.com/firq-go/firq"
 
 // command quotes what a shell would split. The program goes by its base name:
-// with "go run" its path means nothing to anybody.
+// with "go run" its path means nothing.
 func command(args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {
@@ -151,7 +151,7 @@ func commit() (hash string, modified bool) {
 	if hash != "" {
 		return hash, modified
 	}
-	// Only if it is the repository of this program, not wherever somebody
+	// Only if it is the repository of this program, not wherever its user
 	// happens to stand.
 	root := output("git", "rev-parse", "--show-toplevel")
 	if root == "" || firstLine(filepath.Join(root, "go.mod")) != "module "+module {
@@ -191,7 +191,7 @@ func cpu() string {
 	return "unknown"
 }
 
-// output runs a command that answers at once; "" if it does not.
+// output runs a command that answers immediately; "" if it does not.
 func output(name string, args ...string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/suite"
 )
 
-// Cost is what a task of the subject takes of a host: medians, nil where nobody has
+// Cost is what a task of the subject takes of a host: medians, nil where they were not
 // counted. Processor time, switches and allocations are those of the whole process, the load
 // generator included; instructions are counted apart (firqbench instructions), without work.
 type Cost struct {
@@ -116,7 +116,7 @@ func instructions(files []*report.File, host string, r *Row, subject string) *fl
 // costHead names the columns that costCells fills.
 var costHead = table.Row{"CPU/task", "switches/task", "allocs/task", "instructions/task"}
 
-// costCells are "-" where nobody has counted.
+// costCells are "-" without a count.
 func (m *Matrix) costCells(host, scenario, variant string) table.Row {
 	cells := table.Row{"-", "-", "-", "-"}
 	for i := range m.Costs {

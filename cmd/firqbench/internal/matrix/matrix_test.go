@@ -119,7 +119,7 @@ func TestMarkdownLower(t *testing.T) {
 	}
 }
 
-// What was pinned or limited is a machine of its own.
+// What was pinned or limited counts as a separate machine.
 func TestHosts(t *testing.T) {
 	f := ran(2, nil)
 	f.Env.Pinned, f.Env.Quota = []int{1}, 80

@@ -1,5 +1,5 @@
 // Package neighbour keeps the processors busy from another process, as strangers on
-// the same machine do: the operating system, not Go, then decides who runs when.
+// the same machine do: the operating system, not Go, then decides which thread runs when.
 //
 // The other process is this program once more, told by its environment. Whatever
 // program imports the package can be it: it burns processor time instead of doing
@@ -48,7 +48,7 @@ func burn(n int) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// Threads returns how many threads leave a program with so many processors less than
+// Threads returns how many threads leave a program with the given number of processors less than
 // one of them, if the operating system shares them out evenly among threads: as many
 // for each as there are. From 9 processors on it leaves more: one in nine.
 func Threads(processors int) int { return processors * min(processors, mostPerProcessor) }
@@ -59,7 +59,7 @@ type Neighbour struct {
 	life io.Closer // its standard input
 }
 
-// Start starts one with so many busy threads, and waits until they are.
+// Start starts one with the given number of busy threads, and waits until they are.
 func Start(threads int) (*Neighbour, error) {
 	if os.Getenv(variable) != "" {
 		return nil, errors.New("a neighbour has none")

@@ -55,7 +55,7 @@ func (b *builder) answer() section {
 }
 
 // closed returns the groups whose tasks/s are the contestants' own doing: no sweeps, which
-// have sections of their own, no open loops, nothing that the driver paces.
+// have their own sections, no open loops, nothing that the driver paces.
 func (b *builder) closed() (all []*group) {
 	for _, g := range b.groups {
 		if !g.sweep && g.variant.Rate == 0 && g.variant.Idle == 0 {
@@ -76,7 +76,7 @@ func (b *builder) labels(place int) (all []string) {
 }
 
 // workLabel is the same for all scenarios with as much work between two calls; those with
-// work of their own are among those without.
+// other work are among those without.
 func workLabel(g *group) string {
 	if g.variant.Work > 0 {
 		return "work " + duration(float64(g.variant.Work))

@@ -78,7 +78,7 @@ func part100(share float64) string {
 // amount writes a number below 1 with two digits, and no exponent.
 func amount(x float64) string { return strconv.FormatFloat(round(x, 2), 'f', -1, 64) }
 
-// round leaves so many significant digits.
+// round leaves the given number of significant digits.
 func round(x float64, digits int) float64 {
 	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	return y

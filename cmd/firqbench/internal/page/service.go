@@ -20,7 +20,7 @@ type recorded struct {
 // them.
 const mostLines = 3
 
-// service shows who was served when.
+// service shows which tenants were served when.
 func (b *builder) service() section {
 	s := section{Title: "Service over time", Text: []string{
 		"Who was served when, in the first record of each place: a chart for the quiet tenants together and for each of the noisiest. Where the load comes at a rate " +
@@ -195,7 +195,7 @@ func summed(ends []time.Duration, amounts []int64, all int64) []chart.Point {
 	return ps
 }
 
-// waiting shows what was asked for and not served yet; nothing where somebody was
+// waiting shows what was asked for and not served yet; nothing where a tenant was
 // not served at all: what was rejected or has expired does not wait.
 func (b *builder) waiting(c *chart.Chart, name string, rs []recorded) {
 	c.About = "What was asked for and not served yet."

@@ -85,7 +85,7 @@ func perSecond() chart.Axis {
 func rate(m *measured) chart.Point { return m.rate }
 
 // lines adds a chart for each group of points that needs one: with two different x. Between
-// the points of runs there is no line, for nobody has measured what is between them.
+// the points of runs there is no line, as what is between them was not measured.
 func (b *builder) lines(p *part, all []measured, c comparison) {
 	sames := map[string][]*measured{}
 	var order []string

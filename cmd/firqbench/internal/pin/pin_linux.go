@@ -43,7 +43,7 @@ func restrict(cpus []int) error {
 				continue
 			}
 			found, done[thread] = true, true
-			// A thread may have ended meanwhile.
+			// A thread may have ended in between.
 			if err := unix.SchedSetaffinity(thread, &set); err != nil && !errors.Is(err, unix.ESRCH) {
 				return fmt.Errorf("sched_setaffinity: %w", err)
 			}

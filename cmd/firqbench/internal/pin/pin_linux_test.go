@@ -33,7 +33,7 @@ func TestFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Threads of their own, which block, so that Go has to start others.
+	// Other threads, which block, so that Go has to start others.
 	hold := func(n int) (release func()) {
 		var started, ended sync.WaitGroup
 		stop := make(chan struct{})

@@ -21,7 +21,7 @@ type Files struct {
 // Sampling of the mutex and block profiles: dense enough for a run of seconds,
 // thin enough not to be what the profile shows.
 const (
-	mutexFraction = 10     // one contention event in so many
+	mutexFraction = 10     // one contention event in this many
 	blockRateNs   = 10_000 // one event per so much blocked time
 )
 

@@ -1,5 +1,5 @@
 // Package quota gives the process less than its machine has, as a container with a
-// limit of processor time does: a control group of its own, whose processes are all
+// limit of processor time does: its own control group, whose processes are all
 // stopped for the rest of a period once they have used what the period grants.
 package quota
 
@@ -19,7 +19,7 @@ const (
 const Most = 1_000_000
 
 // Limit moves the process, with all its threads and what it starts from then on, into
-// a new control group that may use so many percent of one processor in each period, and returns a
+// a new control group that may use a percentage of one processor in each period, and returns a
 // function that moves it back and removes the group. It takes Linux with control groups
 // of either version, and the right to make one: root has it.
 func Limit(percent int, period time.Duration) (undo func() error, err error) {
@@ -43,7 +43,7 @@ func Try() error {
 }
 
 // Processors returns the GOMAXPROCS that the Go runtime has in a container with that
-// quota, on a machine with so many processors: rounded up, and 2 at least, because it is
+// quota, on a machine with the given number of processors: rounded up, and 2 at least, because it is
 // a quota of time and not of processors (see the documentation of runtime.GOMAXPROCS).
 func Processors(percent, machine int) int {
 	return min(max((percent+99)/100, 2), machine)

@@ -23,7 +23,7 @@ func limit(percent int, period time.Duration) (undo func() error, err error) {
 	return g.enter(percent, period, os.Getpid())
 }
 
-// group is where the process is, and where a group of its own can be.
+// group is where the process is, and where its own group can be.
 type group struct {
 	own    string // the folder of the group that the process is in
 	parent string // the folder in which the new one is made

@@ -15,7 +15,7 @@ import (
 
 // Options is what the user chose; zero values are chosen by Plan.
 type Options struct {
-	Speed   float64       // trace time / replay time; 0: chosen; +Inf: everything arrives at once
+	Speed   float64       // trace time / replay time; 0: chosen; +Inf: everything arrives at the same time
 	Service time.Duration // per cost unit; 0: chosen
 	Load    float64       // work offered / work that the workers can do while requests arrive; 0: 0.95
 	Span    time.Duration // how long the arrivals take where Speed is chosen; 0: 10 s
@@ -31,9 +31,9 @@ type Options struct {
 // Plan is what a trace is replayed with. Speed, service time and load depend on
 // each other: two of them give the third.
 type Plan struct {
-	Speed       float64       `json:"speed"` // 0: everything arrives at once
+	Speed       float64       `json:"speed"` // 0: everything arrives at the same time
 	ServiceNs   float64       `json:"service_ns"`
-	Load        float64       `json:"load"` // 0 where everything arrives at once
+	Load        float64       `json:"load"` // 0 where everything arrives at the same time
 	Span        time.Duration `json:"span_ns"`
 	Workers     int           `json:"workers"`
 	Quantum     int64         `json:"quantum"`
@@ -50,7 +50,7 @@ const (
 	defaultLoad = 0.95
 	defaultSpan = 10 * time.Second
 	// defaultWorkers is enough for the median task of most logs to be longer
-	// than a timer's grain, and for a few giants not to block everybody.
+	// than a timer's grain, and for a few giants not to block all others.
 	defaultWorkers = 32
 	defaultBusiest = 5
 	// longest bounds a replay: a mistyped --speed should not take until tomorrow.
@@ -58,7 +58,7 @@ const (
 )
 
 // NewPlan fills in what o leaves open. A trace without extent in time, and an
-// infinite speed, have all requests arrive at once.
+// infinite speed, have all requests arrive at the same time.
 func NewPlan(t *trace.Trace, o Options) (Plan, error) {
 	if err := o.check(); err != nil {
 		return Plan{}, err
@@ -123,8 +123,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// Grained reports whether so many tasks are shorter than the grain of the workers' timers
-// (a millisecond) that a worker takes several at once: their order of service, and queue
+// Grained reports whether enough tasks are shorter than the grain of the workers' timers
+// (a millisecond) that a worker takes several together: their order of service, and queue
 // times of about that size, are then the workers' as much as the scheduler's.
 func (p *Plan) Grained() bool { return p.MedianTask < grain }
 

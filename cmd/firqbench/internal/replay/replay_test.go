@@ -204,7 +204,7 @@ func TestInterrupt(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var once sync.Once
 		res, err := Run(ctx, tr, p, c, func(_ string, settled int) {
-			if settled > 0 { // the first request comes at once
+			if settled > 0 { // the first request comes immediately
 				once.Do(cancel)
 			}
 		})

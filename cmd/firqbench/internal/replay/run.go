@@ -19,7 +19,7 @@ import (
 
 // grain is the step in which workers sleep. Timers are late by about a
 // millisecond on an idle machine, hence a worker sleeps for several short tasks
-// at once rather than for each.
+// together rather than for each.
 const grain = time.Millisecond
 
 // Result is what one contestant did with the trace, in one pass or more.
@@ -36,13 +36,13 @@ type Result struct {
 	CPU      time.Duration `json:"cpu_ns,omitempty"`
 	Switches uint64        `json:"context_switches,omitempty"`
 	// Others is the part of the machine's processor time, 0 to 1, that other programs used
-	// meanwhile; of several passes the largest. 0 also where the system does not say.
+	// in the same time; of several passes the largest. 0 also where the system does not say.
 	Others float64 `json:"others,omitempty"`
 	// Lag is how much later than intended requests were enqueued. Queue times
 	// are since the intended arrival and include it.
 	Lag    load.Latency `json:"lag"`
 	Groups []GroupTime  `json:"groups"`
-	// Service is who was served when, in units of cost, in the first pass.
+	// Service records which tenants were served when, in units of cost, in the first pass.
 	Service *load.Service `json:"service,omitempty"`
 
 	late *hist.Snapshot // of Lag
@@ -85,7 +85,7 @@ func (r *Result) Late(p *Plan) bool {
 // Progress is called now and then with the number of requests that are settled.
 type Progress func(contestant string, settled int)
 
-// replayer replays a trace once. A request's wait is written once, by whoever
+// replayer replays a trace once. A request's wait is written once, by the goroutine that
 // settles it: atomically, so that a contestant that delivers it twice is found
 // out. The waits are read when all workers have ended.
 type replayer struct {
@@ -178,7 +178,7 @@ func (r *replayer) fail(ctx context.Context, cancel context.CancelFunc, err erro
 	cancel()
 }
 
-// watch reports progress until done. Nobody's CPU is taken: the workers sleep.
+// watch reports progress until done. It takes no CPU time: the workers sleep.
 func (r *replayer) watch(done <-chan struct{}, name string, progress Progress) {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
@@ -266,7 +266,7 @@ func (r *replayer) settle(i int, wait time.Duration) {
 		return
 	}
 	if int(r.settled.Add(1)) == len(r.waits) {
-		close(r.over) // nobody needs to wait for the end of the last requests
+		close(r.over) // no goroutine needs to wait for the end of the last requests
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/trace"
 )
 
-// Service is recorded in so many buckets of time.
+// Service is recorded in the given number of buckets of time.
 const buckets = 50
 
-// service returns who was served when: the busiest tenants by themselves, the
+// service returns which tenants were served when: the busiest tenants by themselves, the
 // quiet ones together, and the others together. It follows from the arrivals and
 // the queue times, so that recording it costs the replay nothing.
 func service(t *trace.Trace, p Plan, groups []Group, waits []atomic.Int64, elapsed time.Duration) *load.Service {

@@ -6,9 +6,9 @@ import (
 )
 
 // Checked passes on what is written and remembers the first error. Tables are written
-// in many small steps that look at no error (see Printf); whoever ends the program asks
+// in many small steps that look at no error (see Printf); the end of the program asks
 // Err, so that figures which never reached the disk are not taken for written. It may
-// be used by several goroutines at once.
+// be used by several goroutines concurrently.
 type Checked struct {
 	mu  sync.Mutex
 	w   io.Writer

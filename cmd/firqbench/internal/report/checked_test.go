@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// full is a disk with room for so many bytes.
+// full is a disk with room for the given number of bytes.
 type full struct {
 	bytes.Buffer
 	room int

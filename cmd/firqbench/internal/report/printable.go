@@ -13,7 +13,7 @@ import (
 
 // All that people read goes through Printf, or into a table of NewTable, and both
 // escape what could be more than text to a terminal: names of tenants come from
-// access logs, so from anybody, and names of files and of scenarios from whoever
+// access logs, so from any client, and names of files and of scenarios from the user who
 // made the file.
 
 // Printable returns s with what is not printable escaped as in Go's string
@@ -51,7 +51,7 @@ func escape(s string) string {
 // between errors that were joined become semicolons. What is put together already
 // is for Print.
 //
-// It returns no error: a Checked keeps the first one for whoever ends the program.
+// It returns no error: a Checked keeps the first one for the end of the program.
 func Printf(w io.Writer, format string, args ...any) {
 	if false {
 		_ = fmt.Sprintf(format, args...) // go vet: this is like Printf

@@ -13,7 +13,7 @@ import (
 )
 
 // Progress shows on w how far a suite has come, and writes its tables to out.
-// It draws only when it is told something, between runs: a bar that redraws
+// It draws only when it is called, between runs: a bar that redraws
 // itself would take CPU from what is measured.
 type Progress struct {
 	out, w   io.Writer
@@ -25,7 +25,7 @@ type Progress struct {
 	start    time.Time
 }
 
-// NewProgress returns the observer of a suite with so many runs. Where w is no
+// NewProgress returns the observer of a suite with the given number of runs. Where w is no
 // terminal it writes a line per scenario and variant instead of a bar.
 func NewProgress(out, w io.Writer, order []string) *Progress {
 	return &Progress{out: out, w: w, terminal: IsTerminal(w), order: order, start: time.Now()}
@@ -87,11 +87,11 @@ func clearLine(w io.Writer) {
 	Print(w, "\r\x1b[K")
 }
 
-// IsTerminal reports whether w is a terminal that somebody looks at.
+// IsTerminal reports whether w is a terminal with a user.
 func IsTerminal(w io.Writer) bool { return Terminal(w) != nil }
 
 // Terminal returns the terminal that w writes to, through a Checked too; nil: w is none,
-// or nobody looks at it.
+// or has no user.
 func Terminal(w io.Writer) *os.File {
 	if c, ok := w.(*Checked); ok {
 		w = c.w

@@ -163,7 +163,7 @@ func (s *SweepProgress) Before(step, round int, cell *suite.Cell, contestant str
 // Clear takes the bar off the screen.
 func (s *SweepProgress) Clear() { s.p.Clear() }
 
-// Estimate returns about how long so many runs take.
+// Estimate returns about how long n runs take.
 func Estimate(runs int, p *sweep.Plan) time.Duration {
 	return (&suite.Plan{Warmup: p.Warmup, Measure: p.Duration}).EstimateOf(runs)
 }

@@ -249,7 +249,7 @@ func Legend(w io.Writer, p *suite.Plan) {
 `, p.Rounds, p.Measure, p.Warmup, contest.Reference, confidence(p.Rounds), contest.Simple, load.SampleEvery, contest.ClockCost())
 }
 
-// confidence is that of the intervals of so many rounds.
+// confidence is that of the intervals of the given number of rounds.
 func confidence(rounds int) string {
 	return Percent(stats.IntervalOf(make([]float64, rounds)).Confidence)
 }

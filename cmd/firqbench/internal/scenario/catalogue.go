@@ -193,7 +193,7 @@ func overloads() []Scenario {
 	}
 }
 
-// alone are about the calls by themselves, with nobody in the way.
+// alone are about the calls by themselves, without others in the way.
 func alone() []Scenario {
 	return []Scenario{
 		with(Scenario{

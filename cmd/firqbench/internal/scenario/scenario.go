@@ -1,4 +1,4 @@
-// Package scenario describes the synthetic workloads of firqbench: who sends
+// Package scenario describes the synthetic workloads of firqbench: which tenants send
 // what to whom. How they are driven is package load's business.
 package scenario
 
@@ -12,7 +12,7 @@ import (
 type Shape string
 
 const (
-	// Flow: producers and consumers in goroutines of their own.
+	// Flow: producers and consumers in their own goroutines.
 	Flow Shape = "flow"
 	// Pair: one goroutine that enqueues a task and dequeues it again.
 	Pair Shape = "pair"
@@ -85,7 +85,7 @@ type Scenario struct {
 	// Service is the CPU time that a consumer spends on each task.
 	Service time.Duration `json:"service_ns,omitempty"`
 	// Overload: producers send by the clock, whatever becomes of the tasks, and
-	// together so many times what the consumers can serve (see Offered).
+	// together a multiple of what the consumers can serve (see Offered).
 	Overload float64 `json:"overload,omitempty"`
 
 	// Neighbour: another process keeps all processors busy (see package neighbour).
@@ -115,7 +115,7 @@ func (s *Scenario) Hot() int {
 	return 0
 }
 
-// CanOpen reports whether tasks may come at a rate of their own: not where one
+// CanOpen reports whether tasks may come at their own rate: not where one
 // goroutine does both, or waits for an answer, or a burst is over when the queue
 // is empty.
 func (s *Scenario) CanOpen() bool { return s.Shape == Flow && !s.Burst }
@@ -134,7 +134,7 @@ func (s *Scenario) CanCount() bool {
 func (s *Scenario) Deadlines() bool { return s.ShortLife > 0 || s.Life > 0 }
 
 // Offered returns how many tasks per second the producers of a scenario with an
-// Overload send on so many processors: Overload times what the consumers could
+// Overload send on the given number of processors: Overload times what the consumers could
 // serve if they had the processors to themselves.
 func (s *Scenario) Offered(processors int) float64 {
 	if s.Service <= 0 {

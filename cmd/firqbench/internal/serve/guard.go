@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// guard refuses with 403 what a stranger's web page makes the browser of somebody
+// guard refuses with 403 what a stranger's web page makes the browser of a user
 // on this machine ask for: a page can be read through a name that its owner points
 // at 127.0.0.1 (DNS rebinding), and a profile can be started by the address of a
 // picture.
@@ -17,7 +17,7 @@ import (
 // A server that others are to reach has names that are not known here.
 //
 // Where the browser says what site asks (Sec-Fetch-Site), that has to be this
-// server, or nobody: an address that was typed, or a bookmark. A page on another
+// server, or none: an address that was typed, or a bookmark. A page on another
 // port of localhost is "same-site", and refused as well: the pages here ask only
 // their own server, and what else runs on the machine may show pages of strangers.
 func guard(local bool, pages http.Handler) http.Handler {

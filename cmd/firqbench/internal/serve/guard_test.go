@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ask asks the server with a Host and a Sec-Fetch-Site of its own; empty ones are
+// ask asks the server with a given Host and Sec-Fetch-Site; empty ones are
 // those of a plain client.
 func ask(t *testing.T, s *Server, client *http.Client, path, host, site string) (int, http.Header, string) {
 	t.Helper()

@@ -45,7 +45,7 @@ func start(t *testing.T, addr string, pages http.HandlerFunc) (*Server, *http.Cl
 	return s, &http.Client{Transport: transport}
 }
 
-// The pages and the profiles are there, on the loopback interface if nobody says
+// The pages and the profiles are there, on the loopback interface if no option says
 // otherwise, and gone after Close.
 func TestServer(t *testing.T) {
 	s, client := start(t, ":0", func(w http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 // Work is an amount of CPU work. The zero value is no work.
 type Work struct{ rounds int }
 
-// Line is what a goroutine works on: one for each, on a cache line of its own.
+// Line is what a goroutine works on: one for each, on its own cache line.
 type Line struct {
 	_     [64]byte
 	state atomic.Uint64
@@ -32,7 +32,7 @@ func Of(d time.Duration) Work {
 // Do does the work: four xorshift generators side by side. They keep the
 // processor's units busy, as real work does. A single chain of instructions,
 // each waiting for the one before, would leave room for the calls that are
-// measured: a processor that executes out of order does both at once, and 100 ns
+// measured: a processor that executes out of order does both at the same time, and 100 ns
 // of work would seem to cost 50. The atomic store at the end is there for the
 // same reason.
 func (w Work) Do(l *Line) {

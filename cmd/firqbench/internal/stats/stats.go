@@ -35,7 +35,7 @@ func Spread(xs []float64) float64 {
 }
 
 // Jain returns Jain's fairness index of xs: 1 when all are equal, 1/n when one
-// of n has everything (Jain, Chiu and Hawe 1984). Nobody got anything: NaN.
+// of n has everything (Jain, Chiu and Hawe 1984). All zero: NaN.
 func Jain(xs []float64) float64 {
 	var sum, squares float64
 	for _, x := range xs {
@@ -49,7 +49,7 @@ func Jain(xs []float64) float64 {
 }
 
 // MaxMin returns the max-min fair shares of an amount among parties that ask for the
-// given demands, as if all had the same weight: nobody gets more than he asks
+// given demands, as if all had the same weight: no party gets more than it asks
 // for, and what is left goes in equal parts to those that ask for more. Demands
 // and amount are 0 or more. (Bertsekas and Gallager, Data Networks, 1992, 6.5.2.)
 func MaxMin(demands []float64, amount float64) []float64 {

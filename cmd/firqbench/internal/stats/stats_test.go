@@ -94,9 +94,9 @@ func TestMaxMin(t *testing.T) {
 	}
 }
 
-// Max-min fair shares are what the name says: nobody has more than he asks for,
+// Max-min fair shares are what the name says: no party has more than it asks for,
 // nothing is left while one asks for more, and a party that has less than it asks for
-// has as much as anybody.
+// has as much as any other.
 func TestMaxMinProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		demands := rapid.SliceOfN(rapid.Float64Range(0, 1000), 0, 30).Draw(t, "demands")

@@ -37,7 +37,7 @@ type Plan struct {
 	Recorded func(*Cell, *Run) error
 
 	// Record is how long the first round goes on, after what is measured, to
-	// record who is served when, in scenarios with hot tenants; 0: it does not.
+	// record which tenants are served when, in scenarios with hot tenants; 0: it does not.
 	Record time.Duration
 }
 
@@ -105,12 +105,12 @@ type Run struct {
 	load.Result
 }
 
-// Observer is told what happens. Its methods are called between runs, never
+// Observer is called when something happens. Its methods are called between runs, never
 // during one.
 type Observer interface {
-	// Before is told before each run.
+	// Before is called before each run.
 	Before(done, total int, cell *Cell, contestant string, round int)
-	// Scenario is told when the cells of a scenario are complete.
+	// Scenario is called when the cells of a scenario are complete.
 	Scenario(cells []Cell)
 }
 
@@ -204,7 +204,7 @@ func (p *Plan) Check() error {
 // Estimate returns about how long the plan takes.
 func (p *Plan) Estimate() time.Duration { return p.EstimateOf(p.Runs()) }
 
-// EstimateOf returns about how long so many runs take: to build, to drain and to
+// EstimateOf returns about how long n runs take: to build, to drain and to
 // clean up comes on top of what is measured.
 func (p *Plan) EstimateOf(runs int) time.Duration {
 	const around = 30 * time.Millisecond
@@ -258,7 +258,7 @@ func (p *Plan) one(ctx context.Context, cell *Cell, c contest.Contestant, round 
 }
 
 // runCell runs the rounds of a cell. The contestants alternate, so that a
-// machine that becomes slower meanwhile does not punish one of them, and each
+// machine that becomes slower with time does not punish one of them, and each
 // round starts with another one, so that none is always first.
 func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)) error {
 	contestants := p.contestants(cell.Scenario)

@@ -17,7 +17,7 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
 )
 
-// observer notes what it is told, and may cancel after some runs.
+// observer notes its calls, and may cancel after some runs.
 type observer struct {
 	runs   []string
 	tables []string
@@ -142,7 +142,7 @@ func TestOpenRun(t *testing.T) {
 	}
 }
 
-// Who is served is recorded in the first round, where there are hot tenants.
+// Which tenants are served is recorded in the first round, where there are hot tenants.
 func TestRecord(t *testing.T) {
 	p := plan(t, "zipf", "uncontended")
 	p.Works, p.Record = p.Works[:1], 5*time.Millisecond

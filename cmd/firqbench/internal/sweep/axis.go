@@ -65,7 +65,7 @@ func (v *Value) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// on returns the number on so many processors; nil leaves the scenario's.
+// on returns the number on the given number of processors; nil leaves the scenario's.
 func (v Value) on(processors int) *int {
 	n := v.n
 	switch v.kind {

@@ -100,7 +100,7 @@ func (p *Plan) Steps() (steps []Step, err error) {
 	return steps, nil
 }
 
-// settle returns a scenario in all its settings on so many processors.
+// settle returns a scenario in all its settings on the given number of processors.
 func (p *Plan) settle(s scenario.Scenario, cores int) (all []scenario.Scenario, err error) {
 	seen := make(map[scenario.Scenario]bool)
 	for _, v := range product(p.Producers, p.Consumers, p.Tenants, p.Shards, p.Batch) {
@@ -161,7 +161,7 @@ func (p *Plan) split(cores int, s scenario.Scenario, contestants []contest.Conte
 	return steps
 }
 
-// Observer is told before each run, with the number of the step, from 0.
+// Observer is called before each run, with the number of the step, from 0.
 type Observer func(step, round int, cell *suite.Cell, contestant string)
 
 // Run does the steps that r does not have, and hands r to save after each. When

@@ -1,4 +1,4 @@
-// Package trace reads recorded traffic: who asked for how much, and when.
+// Package trace reads recorded traffic: which tenants asked for how much, and when.
 //
 // Two formats are known, told apart by the first line; either may be compressed
 // with gzip, told by its content, whatever the file is called:

@@ -18,7 +18,7 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/peers/actors/internal/peers"
 )
 
-// childCommand is what this program is called with to do one run. Runs have processes of their own, so that nothing
+// childCommand is what this program is called with to do one run. Runs have their own processes, so that nothing
 // that a library leaves behind, goroutines, memory, pools that have grown, is the next one's.
 const childCommand = "one"
 

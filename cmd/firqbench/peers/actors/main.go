@@ -2,7 +2,7 @@
 //
 //	go run . -o results/
 //
-// It is a module of its own, so that firq does not depend on any of them. README.md says what the jobs measure, and
+// It is its own module, so that firq does not depend on any of them. README.md says what the jobs measure, and
 // what is fair and unfair about them.
 package main
 

@@ -25,7 +25,7 @@ var document = []struct {
 	{load{name: "document, overload", systems: []string{ours, pool}}, 320_000, 16 * callers, overSlots},
 }
 
-// sampled: one call in so many is timed, as two looks at the clock cost as much as a hit.
+// sampled: one call in this many is timed, as two looks at the clock cost as much as a hit.
 const sampled = 61
 
 // outcome is what one round of a row came to.
@@ -64,7 +64,7 @@ func runDocument(ctx context.Context, p *plan, f *file, say command.Say) error {
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// timed lets so many callers ask without pause.
+// timed lets the given number of callers ask without pause.
 func (l load) timed(ctx context.Context, s system, callers int, d time.Duration) (*outcome, error) {
 	if l.warm {
 		for k := range l.keys {

@@ -3,7 +3,7 @@
 //
 //	go run . -o results/
 //
-// README.md says what is measured, and against what. It is a module of its own, so that
+// README.md says what is measured, and against what. It is its own module, so that
 // firq does not depend on the others.
 package main
 

@@ -69,7 +69,7 @@ func TestSystems(t *testing.T) {
 	}
 }
 
-// As many executions at once as there are slots, where there is a limit; what fails is
+// As many executions at the same time as there are slots, where there is a limit; what fails is
 // the call's, and is not kept.
 func TestSlotsAndErrors(t *testing.T) {
 	for _, name := range []string{ours, pool, semaphored} {

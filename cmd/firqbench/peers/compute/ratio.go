@@ -146,7 +146,7 @@ func webLog(path string) (*trace, error) {
 	return &trace{"web log", []int{20, 50}, 0.9, func(uint64) func(i int) uint64 { return func(i int) uint64 { return keys[i] } }, len(keys)}, nil
 }
 
-// ratioSystems: otter forgets on goroutines of its own, so that it has more entries for a while than
+// ratioSystems: otter forgets on its own goroutines, so that it has more entries for a while than
 // it may; the last one forgets before Set returns.
 var ratioSystems = []string{ours, otterAlone, otterInStep}
 

@@ -125,7 +125,7 @@ func (l load) next(caller uint64) func(n uint64) key {
 	return func(n uint64) key { return keys[n%drawn] }
 }
 
-// runSingle measures one call when there is nobody else.
+// runSingle measures one call when there are no others.
 func runSingle(ctx context.Context, p *plan, f *file, say command.Say) error {
 	for round := range p.rounds {
 		for _, name := range turn([]string{ours, pool, semaphored, groupCache, loading}, round) {

@@ -44,7 +44,7 @@ type system interface {
 
 // setup is what a system is made for.
 type setup struct {
-	slots int // executions at once
+	slots int // executions at the same time
 	size  int // entries that are kept; 0: nothing is
 	work  work
 }
@@ -85,7 +85,7 @@ func newOurs(s setup) (system, error) {
 func (s server) do(ctx context.Context, k key) (uint64, error) { return s.Do(ctx, k.Tenant, k.Key) }
 func (s server) close()                                        { _ = s.Close() }
 
-// poolSystem is what many services have: a cache, calls of one key made one, and so many
+// poolSystem is what many services have: a cache, calls of one key made one, and a number of
 // workers behind a channel.
 type poolSystem struct {
 	cache   *otter.Cache[key, uint64] // nil: nothing is kept
@@ -193,7 +193,7 @@ func name(k key) string {
 // groupSystem is groupcache alone, without peers; it has no limit, no TTL and no tenants.
 type groupSystem struct{ g *groupcache.Group }
 
-var groups atomic.Int64 // groups cannot be deleted, and each needs a name of its own
+var groups atomic.Int64 // groups cannot be deleted, and each needs its own name
 
 func newGroupCache(s setup) system {
 	const each = 16 + 8 // bytes of a key and of a value

@@ -96,7 +96,7 @@ func measureHTTP(ctx context.Context, wrk, name string, kept bool, d time.Durati
 }
 
 // httpHandler returns what answers, and what ends it. Whose a request is, and for which key,
-// is counted, so that all of them are different, or of so many.
+// is counted, so that all of them are different, or of how many.
 func httpHandler(name string, kept bool) (h http.Handler, stop func(), err error) {
 	if name == bare {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

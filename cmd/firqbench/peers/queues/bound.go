@@ -18,7 +18,7 @@ import (
 // theorem 7 of docs/fairness.md.
 type bound struct {
 	Weighted   bool    `json:"weighted"` // weights of 0.5 to 3.7 and costs of 1 to 20; else all are 1
-	Batch      int     `json:"batch"`    // 1 to so many tasks in a call
+	Batch      int     `json:"batch"`    // at most this many tasks in a call
 	Deliveries int     `json:"deliveries"`
 	Gap        float64 `json:"gap"`   // cost per weight
 	Share      float64 `json:"share"` // of the bound, the worst

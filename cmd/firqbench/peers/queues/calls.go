@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqredis"
 )
 
-// batch is a run of calls with so many tasks each, one after the other.
+// batch is a run of calls with the given number of tasks each, one after the other.
 type batch struct {
 	Size    int   `json:"size"`
 	Round   int   `json:"round"`

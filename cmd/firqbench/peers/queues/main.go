@@ -3,7 +3,7 @@
 //
 //	go run . -o queues.json
 //
-// It is a module of its own, so that firq does not depend on asynq.
+// It is its own module, so that firq does not depend on asynq.
 package main
 
 import (

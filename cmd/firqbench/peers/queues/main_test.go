@@ -137,14 +137,14 @@ func TestNoServer(t *testing.T) {
 	if code != command.OK || !strings.Contains(errOut, "skipped: there is no redis-server in PATH") || !strings.Contains(errOut, "no-such-server") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
-	// One that ends at once: an error within its time, with what it said.
+	// One that ends immediately: an error within its time, with what it said.
 	code, _, errOut = call(t.Context(), "--server", "false")
 	if code != command.Failed || !strings.Contains(errOut, "false: has ended") {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 }
 
-// The server keeps what it is told to, and the file says so.
+// The server keeps what its options say, and the file says so.
 func TestAppendfsync(t *testing.T) {
 	needServer(t)
 	for appendfsync, want := range map[string]string{"off": "no", "everysec": "everysec", "always": "always"} {

@@ -20,7 +20,7 @@ func markdown(w io.Writer, f *file) {
 		f.Modules["github.com/redis/go-redis/v9"], &f.Env, f.Rounds, f.Tasks, f.Env.Command)
 }
 
-// of returns a figure of the runs of a system with so many workers, by round.
+// of returns a figure of the runs of a system with the given number of workers, by round.
 func (f *file) of(system string, workers int, figure func(*throughput) float64) (xs []float64) {
 	for i := range f.Throughput {
 		if t := &f.Throughput[i]; t.System == system && t.Workers == workers {

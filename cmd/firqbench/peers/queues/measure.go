@@ -137,7 +137,7 @@ func drain(ctx context.Context, c session, workers, n int, meanwhile func() erro
 	return h.wait(ctx)
 }
 
-// throughput is a run of enqueueing, then processing, then both at once.
+// throughput is a run of enqueueing, then processing, then both at the same time.
 type throughput struct {
 	System  string `json:"system"`
 	Workers int    `json:"workers"`

@@ -130,7 +130,7 @@ func (s *server) stop() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// client returns a client with so many connections at most.
+// client returns a client with the given number of connections at most.
 func (s *server) client(conns int) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: s.addr, PoolSize: conns})
 }

@@ -30,7 +30,7 @@ type handler func(payload []byte, order uint64)
 
 // session is a client of a system.
 type session interface {
-	// enqueue queues a task by a call of its own.
+	// enqueue queues a task by a separate call.
 	enqueue(ctx context.Context, tenant string) error
 	// fill queues n tasks of each tenant, as fast as it can, in turn.
 	fill(ctx context.Context, tenants []string, n int) error
@@ -39,7 +39,7 @@ type session interface {
 	close() error
 }
 
-// open returns a session for tenants with so many connections at most.
+// open returns a session for tenants with the given number of connections at most.
 func open(ctx context.Context, s *server, system string, conns int, tenants []string) (session, error) {
 	return openQueueOf(ctx, s, system, conns, tenants, "bench")
 }

@@ -66,7 +66,7 @@ func (s *server) settled(ctx context.Context) (float64, error) {
 	}
 }
 
-// crowd is a run with so many tenants that have tasks all the time.
+// crowd is a run with the given number of tenants that have tasks all the time.
 type crowd struct {
 	Tenants int   `json:"tenants"`
 	Round   int   `json:"round"`

@@ -9,7 +9,7 @@
 // has a gap of all tasks of a tenant. As many consumers as the throughput was
 // measured with then take everything.
 //
-// Contestants with workers of their own begin at once, and some keep a few tasks
+// Contestants with their own workers begin immediately, and some keep a few tasks
 // where they are past choosing. So a tenant that is not looked at comes first, with
 // more tasks than that, and the workers wait at its tasks until all are queued.
 //
@@ -41,7 +41,7 @@ type Result struct {
 }
 
 const (
-	plug      = 512 // tasks of the tenant that comes first: more than anybody holds past choosing
+	plug      = 512 // tasks of the tenant that comes first: more than any contestant holds past choosing
 	plugName  = "plug"
 	plugTask  = 1 << 40 // payload; others have the index of their tenant
 	timeLimit = 2 * time.Minute
@@ -57,7 +57,7 @@ func Tasks(tenants int, slow bool) int {
 	return min(256, max(16, 1<<16/tenants))
 }
 
-// Measure lets c serve so many tasks of each of so many tenants with so many
+// Measure lets c serve the given number of tasks of each of the given number of tenants with so many
 // consumers.
 func Measure(ctx context.Context, c contest.Contestant, tenants, tasks, consumers int) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
@@ -125,7 +125,7 @@ func (r *run) fill(ctx context.Context) error {
 }
 
 // enqueue does not wait for room unless it has to: Temporal's Submit waits for the
-// stage behind the round robin, and nobody takes anything out of that yet.
+// stage behind the round robin, and no goroutine takes anything out of that yet.
 func (r *run) enqueue(ctx context.Context, tenant string, payload uint64) error {
 	t := contest.Task{Payload: payload}
 	err := r.q.Enqueue(tenant, t)
@@ -135,7 +135,7 @@ func (r *run) enqueue(ctx context.Context, tenant string, payload uint64) error 
 	return err
 }
 
-// pull takes everything with so many consumers.
+// pull takes everything with the given number of consumers.
 func (r *run) pull(ctx context.Context, consumers int) error {
 	var left atomic.Int64
 	left.Store(int64(plug + r.tenants*r.tasks))

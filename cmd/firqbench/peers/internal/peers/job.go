@@ -38,7 +38,7 @@ func (w waits) deliver(j *job) contest.Item {
 	}
 }
 
-// pushed is the half of contest.Queue that a peer with workers of its own does not
+// pushed is the half of contest.Queue that a peer with its own workers does not
 // have. The driver never calls it.
 type pushed struct{}
 

@@ -19,7 +19,7 @@ import (
 // for its turn and then runs in it: there is nothing to dequeue. A task here is
 // such a request. The producer calls StartRequest, which queues or refuses it, and
 // a new goroutine calls Finish, which waits and then runs the driver's handler; as
-// many run at once as there are consumers (the concurrency limit).
+// many run at the same time as there are consumers (the concurrency limit).
 //
 // Configuration, for throughput: no metrics registered, gauges that do nothing, no
 // logging; the background context, which spares a request the wait for its end. For
@@ -126,7 +126,7 @@ func (k *kubernetes) Exact(dispatched func(payload uint64)) {
 	k.clock.stop()
 }
 
-// EnqueueWait cannot wait for room: nobody tells when a queue has some.
+// EnqueueWait cannot wait for room: no call returns when a queue has some.
 func (k *kubernetes) EnqueueWait(_ context.Context, tenant string, t contest.Task) error {
 	return k.Enqueue(tenant, t)
 }
@@ -144,10 +144,10 @@ func (k *kubernetes) Shutdown(ctx context.Context) error {
 	return await(ctx, done)
 }
 
-// Close has nothing to stop: the set has no goroutine of its own.
+// Close has nothing to stop: the set has no goroutine.
 func (k *kubernetes) Close() error { return nil }
 
-// noGauge is a metric that nobody looks at.
+// noGauge is a metric that is not looked at.
 type noGauge struct{}
 
 func (noGauge) Set(float64)            {}

@@ -53,7 +53,7 @@ const (
 // and that goes by the time that they take. Package gap asks for it, before Serve.
 type Dispatcher interface {
 	// Exact has dispatched called for each task that is chosen, in order, one call
-	// at a time. From now on its clock stands still, so that all tasks come at once
+	// at a time. From now on its clock stands still, so that all tasks come together
 	// and take equally long.
 	Exact(dispatched func(payload uint64))
 }

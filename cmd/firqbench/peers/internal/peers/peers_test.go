@@ -17,7 +17,7 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
 )
 
-// The packages of the peers have goroutines of their own that begin with the
+// The packages of the peers have their own goroutines that begin with the
 // process, and ants and Temporal some that end a while after their pool.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent())

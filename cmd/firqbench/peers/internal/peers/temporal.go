@@ -126,7 +126,7 @@ func (t *temporal) prime(ctx context.Context, tenants []string, run func(*tempor
 	return await(ctx, t.idle)
 }
 
-// flush waits until all that was enqueued has come out. Nobody may enqueue.
+// flush waits until all that was enqueued has come out. No goroutine may enqueue.
 // The round robin cannot be asked for that: its Stop aborts what is queued.
 func (t *temporal) flush(ctx context.Context, run func(*temporalJob)) error {
 	t.mu.Lock()

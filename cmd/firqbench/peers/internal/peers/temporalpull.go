@@ -50,7 +50,7 @@ func newTemporalPull(contest.Config) (contest.Queue, error) {
 	return p, nil
 }
 
-// Prime makes the tenants' channels. Nobody dequeues yet.
+// Prime makes the tenants' channels. No consumer dequeues yet.
 func (p *temporalPull) Prime(ctx context.Context, tenants []string) error {
 	open := func() {
 		go func() {

@@ -68,7 +68,7 @@ func (p *temporalPush) EnqueueBatch(tenant string, ts []contest.Task) (int, erro
 }
 
 // Shutdown waits until all has come out, and then until all workers are at a
-// control task at once: none of them is at work any more.
+// control task at the same time: none of them is at work any more.
 func (p *temporalPush) Shutdown(ctx context.Context) error {
 	if err := p.flush(ctx, func(*temporalJob) { p.controlled() }); err != nil {
 		return err

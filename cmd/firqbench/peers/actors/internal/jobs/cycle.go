@@ -13,7 +13,7 @@ import (
 // hang is how long a call from a handler waits. It is what a cycle costs a system that does not see it.
 const hang = 50 * time.Millisecond
 
-// cycle lets A call B, B call C and C call A, and measures how long it takes until whoever called A knows. The
+// cycle lets A call B, B call C and C call A, and measures how long it takes until the caller of A knows. The
 // message says how far the chain has come, so that a call that comes back late does not start another one.
 func cycle(s peers.System, z Size) (Metrics, error) {
 	names := []string{"cycle-a", "cycle-b", "cycle-c"}

@@ -13,7 +13,7 @@ import (
 type planted struct {
 	spawn, stop time.Duration               // what starting and ending an actor takes
 	handle      func(nth int) time.Duration // what the nth message takes, of all actors
-	call        func(nth int) time.Duration // what the nth call takes, whoever is called
+	call        func(nth int) time.Duration // what the nth call takes, whichever actor is called
 	answer      func() error                // to a call from a handler
 	ballast     int                         // bytes that an actor has beside its state
 	stateSize   int                         // bytes

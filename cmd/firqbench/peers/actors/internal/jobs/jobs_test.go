@@ -34,7 +34,7 @@ func TestAllOfAll(t *testing.T) {
 	}
 }
 
-// What the goals are about does not depend on how busy the machine is: ours names a cycle of calls, nobody else does.
+// What the goals are about does not depend on how busy the machine is: ours names a cycle of calls, the others do not.
 func TestOnlyOursNamesACycle(t *testing.T) {
 	for _, p := range peers.All() {
 		m, err := find(t, "cycle").Run(p.New, Size{Duration: time.Millisecond})

@@ -26,7 +26,7 @@ func TestQuietOfASteadySystem(t *testing.T) {
 }
 
 // An actor that does not send until its message is handled, which is what a closed loop does, would see one late
-// message in a stall of 100 ms. In an open loop each message that is due meanwhile is late: here the sender itself is
+// message in a stall of 100 ms. In an open loop each message that is due during the stall is late: here the sender itself is
 // held up, by Tell, and nothing but the due times tells.
 func TestQuietCountsFromWhenItIsDue(t *testing.T) {
 	for _, c := range []struct {
@@ -163,7 +163,7 @@ func TestSpawnTimes(t *testing.T) {
 	})
 }
 
-// alone runs a test in a process of its own, as jobs are, and reports whether this is it: what the systems of other
+// alone runs a test in its own process, as jobs are, and reports whether this is it: what the systems of other
 // tests leave behind ends some time, and would be measured.
 func alone(t *testing.T) bool {
 	t.Helper()

@@ -123,7 +123,7 @@ func openLoop(s peers.System, z Size, stop *atomic.Bool, begin func()) (times, l
 	}
 }
 
-// hogs are actors that always have work: their messages are told again by the actor that has handled them.
+// hogs are actors that always have work: their messages are sent again by the actor that has handled them.
 type hogs struct {
 	handled []counter
 	failed  atomic.Pointer[error]

@@ -18,7 +18,7 @@ type channelKind struct{ h Handler }
 
 func (channels) Kind(h Handler) Kind { return &channelKind{h} }
 
-// parcel is a message, and where its reply goes: nil if nobody waits for one.
+// parcel is a message, and where its reply goes: nil if no caller waits for one.
 type parcel struct {
 	m     *Msg
 	reply chan *Msg

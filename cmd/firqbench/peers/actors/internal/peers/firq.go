@@ -12,7 +12,7 @@ import (
 type firqSystem struct{ s *actor.System }
 
 // queued is a context that could end: a call with it cannot run on the goroutine of a caller who has to be able to
-// leave; it never does. A call with a context of its own for each, as a deadline needs, would measure package context as well.
+// leave; it never does. A call with its own context for each, as a deadline needs, would measure package context as well.
 var queued, _ = context.WithCancel(context.Background())
 
 func newFirq() (System, error) {
@@ -86,7 +86,7 @@ func (r *firqRef) Call(m *Msg) (*Msg, error) { return message.Call(context.Backg
 
 func (r *firqRef) CallQueued(m *Msg) (*Msg, error) { return message.Call(queued, r.r, m) }
 
-// Stop waits for each actor's end before it returns, as it is made to; the peers may do it for all at once.
+// Stop waits for each actor's end before it returns, as it is made to; the peers may do it for all together.
 func (r *firqRef) Stop() (wait func() error) {
 	if err := r.r.Stop(context.Background()); err != nil {
 		return func() error { return err }

@@ -16,7 +16,7 @@ const Patience = 5 * time.Second
 // ErrTimeout is the answer to a call that had no reply in time.
 var ErrTimeout = errors.New("no reply in time")
 
-// Msg is the only message there is. Whoever sends it hands it over.
+// Msg is the only message there is. Its sender hands it over.
 type Msg struct {
 	N   int64
 	Due time.Time // when it should have been sent
@@ -33,14 +33,14 @@ type Ctx interface {
 	Call(to Ref, m *Msg, timeout time.Duration) (res *Msg, err error) // waits in the handler
 }
 
-// Ref is an actor, seen from outside. Its methods may be called by several goroutines at once.
+// Ref is an actor, seen from outside. Its methods may be called by several goroutines concurrently.
 type Ref interface {
 	Tell(m *Msg) error
 	// Call waits for the reply. A system that can run an idle actor's handler on its caller's goroutine does so.
 	Call(m *Msg) (*Msg, error)
 	// CallQueued is a Call that goes through the mailbox. For all systems that know no other way it is Call.
 	CallQueued(m *Msg) (*Msg, error)
-	// Stop ends the actor. Where that takes a while, it returns at once, and wait waits for the end; nil: it has ended.
+	// Stop ends the actor. Where that takes a while, it returns immediately, and wait waits for the end; nil: it has ended.
 	Stop() (wait func() error)
 }
 

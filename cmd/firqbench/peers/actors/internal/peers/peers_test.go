@@ -43,7 +43,7 @@ func spawn(t *testing.T, s System, name string, room int, h Handler) Ref {
 	return r
 }
 
-// What is told is handled, in order, and before a call that comes later; both kinds of calls get their replies.
+// Tells are handled, in order, and before a call that comes later; both kinds of calls get their replies.
 func TestTellAndCall(t *testing.T) {
 	each(t, func(t *testing.T, s System) {
 		const n = 1000
@@ -97,7 +97,7 @@ func TestFromHandlers(t *testing.T) {
 	})
 }
 
-// A call from a handler that nobody answers ends in time, with ErrTimeout.
+// A call from a handler that is not answered ends in time, with ErrTimeout.
 func TestTimeout(t *testing.T) {
 	each(t, func(t *testing.T, s System) {
 		blocked := make(chan struct{})
@@ -137,7 +137,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// The adapters themselves allocate nothing for what is told and handled.
+// The adapters themselves allocate nothing for tells and their handling.
 func TestAdaptersDoNotAllocate(t *testing.T) {
 	for _, name := range []string{Own, Channel} {
 		chosen, err := Select([]string{name})
