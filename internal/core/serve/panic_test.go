@@ -91,7 +91,7 @@ func drops(n int) *Drops[string, int] {
 
 // Whatever OnDrop does, it is called once for each drop, in order, and the first of its
 // panics goes on.
-func TestTellDropsTellsAll(t *testing.T) {
+func TestNotifyDropsCallsForAll(t *testing.T) {
 	for name, abort := range aborts {
 		t.Run(name, func(t *testing.T) {
 			var told []int
@@ -123,7 +123,7 @@ func TestTellDropsTellsAll(t *testing.T) {
 
 // What OnDrop panics with in a call that has items to return waits for the next
 // call, one for one. If it ends the goroutine, the items are Done.
-func TestTellServed(t *testing.T) {
+func TestNotifyServed(t *testing.T) {
 	for name, abort := range aborts {
 		t.Run(name, func(t *testing.T) {
 			e := newShared(t, config{OnDrop: func(string, int, firq.DropReason) { abort() }})
