@@ -91,7 +91,7 @@ func (a *actor) last() *actor {
 	return a.x.last
 }
 
-// children returns all of them, oldest first.
+// children returns the children of a, oldest first.
 func (s *System) children(a *actor) (list []*actor) {
 	s.tree.Lock()
 	defer s.tree.Unlock()

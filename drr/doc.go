@@ -32,7 +32,7 @@
 // or a quantum more than its next task costs, if that is more. When it may go on (Unblock) it
 // goes before the tenant whose turn it is, which keeps that turn, as long as it has the
 // deficit for its next task and is not blocked again; several such tenants go in the order
-// in which they were let go on. One that has not the deficit goes to the tail, with a turn
+// in which they were unblocked. A tenant without the deficit goes to the tail, with a turn
 // in the next round. Without a task it forfeits what it has when the next round begins, or
 // when it may go on. While all tenants with tasks are blocked no round begins.
 //

@@ -46,7 +46,7 @@ func machine(t *rapid.T, shape int) {
 	must(w.compare())
 }
 
-// rounder does to a Queue what several shards do: it asks for tasks up to a round
+// rounder uses a Queue as several shards do: it asks for tasks up to a round
 // only, and does everything else while some wait for a later round. What the
 // Queue must say is foretold in closed form (foretell). No deadlines, so that
 // costs may be as large as they like: nothing changes with time.
@@ -210,7 +210,7 @@ func FuzzRounds(f *testing.F) {
 
 func rounds(t *rapid.T, cfg Config) {
 	w := &rounder{q: New[int, int](cfg, idleHost{})}
-	// Where a round, a sum of two, or what is published of one may come to its end.
+	// Near the largest round, sum of two rounds, and published round.
 	w.q.SetRound(rapid.SampledFrom([]uint64{0, 1<<61 - 3, 1<<62 - 3, 1<<63 - 3, 1<<63 - 1<<61}).Draw(t, "round"))
 	for key, quantum := range rapid.SliceOfN(rapid.Int64Range(1, 20), 1, 5).Draw(t, "quanta") {
 		tn := new(Tenant[int, int])

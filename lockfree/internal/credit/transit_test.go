@@ -10,7 +10,7 @@ import (
 
 // mustSee asks look for a second while move changes the pool and leaves at least
 // one credit in it at any instant: a sure answer below that would be a refusal
-// with a credit there. None says the same by itself.
+// with a credit there. So would a true answer of None.
 func mustSee(t *testing.T, p *Pool, move func(i int)) {
 	start := time.Now()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // so that the kernel may stop the mover anywhere
