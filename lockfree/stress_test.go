@@ -56,7 +56,7 @@ func TestStress(t *testing.T) {
 	for start := time.Now(); schedules == 0 || time.Since(start) < lasts; seed += step {
 		stress(t, seed)
 		if schedules++; t.Failed() {
-			t.Fatalf("after %d schedules; again with FIRQ_SEED=%d FIRQ_STRESS=30s", schedules, seed)
+			t.Fatalf("after %d schedules; again: FIRQ_SEED=%d FIRQ_STRESS=30s go test -race -run '^TestStress$' ./lockfree", schedules, seed)
 		}
 	}
 	t.Logf("%d schedules, the last with seed %d", schedules, seed-step)

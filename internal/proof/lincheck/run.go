@@ -40,10 +40,11 @@ func (cs Case) Run(t *testing.T, n, seed int, free Relaxation, build func(Config
 		if err == nil {
 			continue
 		}
+		explained := ""
 		if h != nil {
-			t.Fatalf("FIRQ_SEED=%d, history %d: %v\n%s", seed, i, err, Explain(h))
+			explained = "\n" + Explain(h)
 		}
-		t.Fatalf("FIRQ_SEED=%d, history %d: %v", seed, i, err)
+		t.Fatalf("history %d: %v%s\nagain: FIRQ_SEED=%d FIRQ_LINEAR=%d go test -race -run '^%s$'", i, err, explained, seed, i+1, t.Name())
 	}
 	t.Logf("%d histories, %.0f per second; %d not in single steps; %d not decided",
 		n, float64(n)/time.Since(start).Seconds(), seen[Right], seen[Unknown])
