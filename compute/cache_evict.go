@@ -39,7 +39,6 @@ func (c *cache[T, K, V]) room(owner T, w int64) (fits, more bool) {
 		return false, false
 	}
 	for range portion {
-		x = c.tenants.byKey[owner]
 		over := c.weight.Load()+w > c.size
 		if !over && (x == nil || x.weight+w <= c.most) {
 			return true, false
@@ -49,6 +48,9 @@ func (c *cache[T, K, V]) room(owner T, w int64) (fits, more bool) {
 			v = c.tenants.victim(x, w)
 		}
 		c.evict(v, v == x, w)
+		if x != nil && x.weight == 0 {
+			x = nil // it is forgotten
+		}
 	}
 	return false, true
 }

@@ -96,7 +96,7 @@ func (t *table[T, K, V]) set(h uint64, n *node[T, K, V], hash func(*Key[T, K]) u
 		return old
 	}
 	all := t.at.at.Load()
-	if all == nil || t.used+1 > (perOctet-1)*len(*all) {
+	if all == nil || 10*(t.used+1) > 9*perOctet*len(*all) {
 		all = t.rebuild(hash)
 	}
 	t.put(*all, h, n)
