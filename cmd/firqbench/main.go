@@ -49,17 +49,15 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		EnableShellCompletion: true,
 
 		ConfigureShellCompletionCommand: showCompletion,
-		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), matrixCommand(), instructionsCommand(), reportCommand(), listCommand(), envCommand()},
+		Commands:                        []*cli.Command{runCommand(), sweepCommand(), replayCommand(), compareCommand(), matrixCommand(), instructionsCommand(), reportCommand(), liveCommand(), listCommand(), envCommand()},
 		Action: func(_ context.Context, cmd *cli.Command) error {
 			switch name := cmd.Args().First(); name {
 			case "":
 				return cli.ShowRootCommandHelp(cmd)
 			case "model":
 				return command.Misuse(cmd, errors.New("model is gone: it predicted machines that it was not measured on; scripts/multicore measures yours"))
-			case "live":
-				return command.Misuse(cmd, errors.New("live is gone: firqbench run measures, and firqbench report shows it"))
 			default:
-				return command.Misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, matrix, instructions, report, list, env, completion", name))
+				return command.Misuse(cmd, fmt.Errorf("unknown command %q; there are run, sweep, replay, compare, matrix, instructions, report, live, list, env, completion", name))
 			}
 		},
 	}, stdout, stderr)

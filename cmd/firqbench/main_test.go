@@ -57,6 +57,7 @@ func TestHelp(t *testing.T) {
 		{[]string{"sweep", "--help"}, "firqbench sweep zipf"}, {[]string{"compare", "--help"}, "firqbench compare old.json new.json"},
 		{[]string{"completion", "--help"}, "firqbench completion fish"}, {nil, "completion    print a script"},
 		{[]string{"run", "--help"}, "--mutexprofile FILE"}, {[]string{"replay", "--help"}, "--trace FILE"},
+		{[]string{"live", "--help"}, "the Host header is not checked"}, {[]string{"run", "--help"}, "the Host header is not checked"},
 	} {
 		if code, out, errOut := call(t, c.args...); code != command.OK || !strings.Contains(out, c.want) || errOut != "" {
 			t.Errorf("%v: exit code %d, %q is missing in\n%s\n%s", c.args, code, c.want, out, errOut)
@@ -67,9 +68,8 @@ func TestHelp(t *testing.T) {
 func TestUsageErrors(t *testing.T) {
 	good := write(t, "t.csv", smallTrace)
 	for _, c := range []struct{ args, want string }{
-		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, matrix, instructions, report, list, env, completion`},
+		{"rum", `unknown command "rum"; there are run, sweep, replay, compare, matrix, instructions, report, live, list, env, completion`},
 		{"model", "model is gone"},
-		{"live", "live is gone"},
 		{"--nope", "-nope"},
 		{"list zipf", `unknown argument "zipf"`},
 		{"env now", `unknown argument "now"`},

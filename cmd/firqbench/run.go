@@ -60,7 +60,7 @@ func runCommand() *cli.Command {
 			Usage: "`SHAPE` of the arrivals: constant, poisson, bursty (all in a fifth of each 20ms) or ramp (rising evenly, RATE in the middle)"},
 		&cli.StringFlag{Name: "instructions", Category: whereTo, Usage: "show the instructions per task of `FILE`, which firqbench instructions wrote, in scenarios that are as they were there"},
 		&cli.StringFlag{Name: "hdr", Category: whereTo, Usage: "write an HdrHistogram interval log to `DIR` for each contestant, scenario and part"},
-		formatFlag(),
+		formatFlag(), listenFlag(),
 	}
 	flags = append(append(flags, outputFlags()...), profileFlags()...)
 	return &cli.Command{
@@ -116,6 +116,11 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 	if format != export.Table {
 		out = io.Discard
 	}
+	out, observe, unlisten, err := listenRun(cmd, out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlisten()) }()
 	if dir := cmd.String("hdr"); dir != "" {
 		logs, err := hdrlog.Make(dir)
 		if err != nil {
@@ -145,7 +150,7 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 	report.Printf(out, "%-12s%d runs of %v, about %v\n\n", "plan", plan.Runs(), plan.Measure, plan.Estimate())
 	legend(out, plan)
 	progress := report.NewProgress(out, errOut, order)
-	cells, runErr := plan.Run(ctx, progress)
+	cells, runErr := plan.Run(ctx, observe(progress))
 	progress.Clear()
 	profileErr := stop()
 	file := report.File{Schema: report.Schema, Env: env, Interrupted: runErr != nil, Run: &report.RunSection{

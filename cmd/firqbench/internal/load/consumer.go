@@ -94,7 +94,7 @@ func (c *consumer) take(it *contest.Item) {
 		}
 	}
 	if phase == recording {
-		c.sight.took(it)
+		c.sight.took(it, c.waited(it))
 	}
 	if c.r.open {
 		c.takeOpen(it, phase)

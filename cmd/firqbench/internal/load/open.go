@@ -181,6 +181,14 @@ func (p *producer) leave() {
 	}
 }
 
+// waited returns the queue time, in an open loop from the intended start.
+func (c *consumer) waited(it *contest.Item) time.Duration {
+	if c.r.open {
+		return contest.Now() - c.r.origin - dueOf(it.Payload)
+	}
+	return it.Wait
+}
+
 // takeOpen records a task of an open loop. Whether it counts was settled when it
 // was due.
 func (c *consumer) takeOpen(it *contest.Item, phase int32) {

@@ -230,6 +230,9 @@ func (p *producer) send(q contest.Queue, tenant int, t *contest.Task, counts boo
 // now.
 func (p *producer) timed(start time.Duration, n int, err error, counts bool) {
 	end := contest.Now()
+	if p.watched {
+		p.sight.timed(end - start)
+	}
 	if p.r.open {
 		p.note(start-p.r.origin, end-p.r.origin, n, counts)
 	}
@@ -324,6 +327,9 @@ func (p *producer) refused(err error, n int, counts bool) {
 	}
 	if counts {
 		p.rejected += uint64(n)
+	}
+	if p.watched && errors.Is(err, firq.ErrRejected) {
+		p.sight.refused(n)
 	}
 	if p.refusals += n; p.refusals >= patience {
 		p.refusals = 0

@@ -33,29 +33,30 @@ func TestWatch(t *testing.T) {
 			s := small(named(t, name))
 			stop := make(chan struct{})
 			var glances []*Glance
-			var delivered uint64
+			var delivered, samples uint64
 			var once sync.Once
 			ctx, cancel := context.WithTimeout(t.Context(), testLimit)
 			defer cancel()
 			_, err := Run(ctx, Spec{Scenario: s, Contestant: contestant(t, contest.Lockfree), Measure: tick, Probe: -1, Watch: &Watch{
-				Every: tick, Stop: stop, See: func(g *Glance) {
+				Every: tick, Stop: stop, Times: true, See: func(g *Glance) {
 					glances = append(glances, g)
-					delivered += g.Delivered
-					if delivered > 0 && len(glances) >= 3 {
+					delivered, samples = delivered+g.Delivered, samples+g.Calls.Count()
+					if delivered > 0 && samples > 0 && len(glances) >= 3 {
 						once.Do(func() { close(stop) })
 					}
 				},
 			}})
 			if err != nil {
-				t.Fatalf("%v, with %d glances and %d tasks", err, len(glances), delivered)
+				t.Fatalf("%v, with %d glances, %d tasks and %d times", err, len(glances), delivered, samples)
 			}
 			at := time.Duration(0)
 			for _, g := range glances {
-				if total(g.Served) != g.Delivered || total(g.Asked) != g.Offered {
-					t.Errorf("%d delivered, %d of them by tenant; %d offered, %d by tenant", g.Delivered, total(g.Served), g.Offered, total(g.Asked))
+				if g.Waits.Count() != g.Delivered || total(g.Served) != g.Delivered || total(g.Asked) != g.Offered || g.Rejected > 0 && !s.Reject {
+					t.Errorf("%d delivered, %d of them by tenant, %d queue times; %d offered, %d by tenant; %d rejected",
+						g.Delivered, total(g.Served), g.Waits.Count(), g.Offered, total(g.Asked), g.Rejected)
 				}
-				if g.At <= at || g.Elapsed != g.At-at {
-					t.Errorf("at %v, %v after %v", g.At, g.Elapsed, at)
+				if g.At <= at || g.Elapsed != g.At-at || g.Queued < 0 {
+					t.Errorf("at %v, %v after %v; %d queued", g.At, g.Elapsed, at, g.Queued)
 				}
 				at = g.At
 			}

@@ -2,6 +2,7 @@
 package stats
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -45,4 +46,22 @@ func Jain(xs []float64) float64 {
 		return math.NaN()
 	}
 	return sum * sum / (float64(len(xs)) * squares)
+}
+
+// MaxMin returns the max-min fair shares of an amount among parties that ask for the
+// given demands, as if all had the same weight: no party gets more than it asks
+// for, and what is left goes in equal parts to those that ask for more. Demands
+// and amount are 0 or more. (Bertsekas and Gallager, Data Networks, 1992, 6.5.2.)
+func MaxMin(demands []float64, amount float64) []float64 {
+	order := make([]int, len(demands))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(demands[a], demands[b]) })
+	shares := make([]float64, len(demands))
+	for i, who := range order {
+		shares[who] = min(demands[who], amount/float64(len(order)-i))
+		amount -= shares[who]
+	}
+	return shares
 }

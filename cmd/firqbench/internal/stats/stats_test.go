@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func near(a, b float64) bool {
@@ -71,4 +73,48 @@ func TestJain(t *testing.T) {
 			t.Errorf("Jain(%v) = %v, want %v", c.xs, got, c.want)
 		}
 	}
+}
+
+func TestMaxMin(t *testing.T) {
+	for _, c := range []struct {
+		demands []float64
+		amount  float64
+		want    []float64
+	}{
+		{nil, 5, nil},
+		{[]float64{2, 2.6, 4, 5}, 10, []float64{2, 2.6, 2.7, 2.7}},
+		{[]float64{10, 1, 10}, 9, []float64{4, 1, 4}},
+		{[]float64{1, 2}, 9, []float64{1, 2}},
+		{[]float64{3, 0, 3}, 0, []float64{0, 0, 0}},
+	} {
+		got := MaxMin(c.demands, c.amount)
+		if !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) {
+			t.Errorf("MaxMin(%v, %v) = %v, want %v", c.demands, c.amount, got, c.want)
+		}
+	}
+}
+
+// Max-min fair shares are what the name says: no party has more than it asks for,
+// nothing is left while one asks for more, and a party that has less than it asks for
+// has as much as any other.
+func TestMaxMinProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		demands := rapid.SliceOfN(rapid.Float64Range(0, 1000), 0, 30).Draw(t, "demands")
+		amount := rapid.Float64Range(0, 20_000).Draw(t, "amount")
+		shares, given, wanted, most := MaxMin(demands, amount), 0.0, 0.0, 0.0
+		for i, s := range shares {
+			given, wanted, most = given+s, wanted+demands[i], max(most, s)
+			if s < 0 || s > demands[i] {
+				t.Fatalf("%v of a demand of %v", s, demands[i])
+			}
+		}
+		if d := given - min(amount, wanted); d > 1e-6 || d < -1e-6 {
+			t.Fatalf("%v of %v is given, %v is wanted", given, amount, wanted)
+		}
+		for i, s := range shares {
+			if s < demands[i]-1e-9 && s < most-1e-6 {
+				t.Fatalf("%v of a demand of %v, somebody has %v", s, demands[i], most)
+			}
+		}
+	})
 }
