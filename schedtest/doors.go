@@ -29,8 +29,8 @@ type doors struct {
 	made atomic.Uint64
 }
 
-// doorSeed returns FIRQ_SEED, or another seed in each run.
-func doorSeed(t *testing.T) uint64 {
+// randomSeed returns FIRQ_SEED, or another seed in each run, and logs which: what is random is drawn from it.
+func randomSeed(t *testing.T, what string) uint64 {
 	seed := uint64(time.Now().UnixNano())
 	if e := os.Getenv("FIRQ_SEED"); e != "" {
 		n, err := strconv.ParseUint(e, 10, 64)
@@ -39,7 +39,7 @@ func doorSeed(t *testing.T) uint64 {
 		}
 		seed = n
 	}
-	t.Logf("by key or by handle at random; FIRQ_SEED=%d draws the same", seed)
+	t.Logf("%s at random; FIRQ_SEED=%d draws the same", what, seed)
 	return seed
 }
 

@@ -23,7 +23,7 @@ var modelChecks = func() []check {
 // compare replays random sequences of calls. A failure is cut down to a short
 // sequence first.
 func compare(t *testing.T, newSched maker, sc scenario) {
-	base := uint64(time.Now().UnixNano())
+	base := randomSeed(t, "calls")
 	for i := range uint64(reps(60)) {
 		seed := i // half of the seeds are the same each time
 		if i%2 == 1 {

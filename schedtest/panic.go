@@ -35,7 +35,7 @@ func RunPanics[S firq.Scheduler[any, int]](t *testing.T, newScheduler func(firq.
 		}
 		return s, nil
 	}
-	d := &doors{seed: doorSeed(t)}
+	d := &doors{seed: randomSeed(t, "by key or by handle")}
 	for _, c := range panicChecks {
 		t.Run(c.name, func(t *testing.T) {
 			guardFor(t, 4*panicLimit, func() { c.run(t, newSched) })

@@ -39,7 +39,7 @@ func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Con
 		}
 		return s, nil
 	}
-	d := &doors{seed: doorSeed(t)}
+	d := &doors{seed: randomSeed(t, "by key or by handle")}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
 			for _, c := range g.checks {
