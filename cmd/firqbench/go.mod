@@ -11,7 +11,6 @@ require (
 	github.com/urfave/cli/v3 v3.14.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/perf v0.0.0-20260709024250-82a0b07e230d
-	golang.org/x/sync v0.22.0
 	golang.org/x/sys v0.47.0
 	golang.org/x/term v0.29.0
 	gonum.org/v1/gonum v0.16.0
