@@ -142,6 +142,7 @@ func everything(t *testing.T, addr string) {
 	_, _, err = q.QueueTimes(ctx)
 	ok(t, err)
 	ok(t, q.Maintain(ctx))
+	until(t, "no goroutine fetches", func() bool { q.fetch.mu.Lock(); defer q.fetch.mu.Unlock(); return !q.fetch.running })
 	q.fetch.parts[1].work = false // and a look whether there is work
 	q.fetch.peek()
 }
