@@ -37,7 +37,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			"Exit codes: 0 all went well, 1 something failed (compare: or there is a regression),\n" +
 			"2 wrong usage, 130 interrupted.\n\n" +
 			"Examples:\n" +
-			"   firqbench run                                       all scenarios, in about two minutes\n" +
+			"   firqbench run                                       all scenarios, in 2.5 minutes\n" +
 			"   firqbench run zipf --rounds 15 -o r.json            one scenario, more rounds, kept in a file\n" +
 			"   firqbench compare r.json --contestants baseline,lockfree\n" +
 			"                                                       which differences are more than chance\n" +
