@@ -388,7 +388,9 @@ func TestWeightStays(t *testing.T) {
 		ok(t, sc.at(ctx, "s", "a", time.Now().Truncate(time.Second)))
 		_, err := sc.look(ctx)
 		ok(t, err)
-		same(t, "Queued", books(t, q).Queued, 4)
+		if n := books(t, q).Queued; n < 4 { // 5, if the next second came in between
+			t.Errorf("Queued: %d, want 4: the schedule has not fired", n)
+		}
 		is("a schedule of another client", 5)
 		weight = 1
 		put(t, q, job{Tenant: "a"})
