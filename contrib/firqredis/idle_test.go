@@ -90,7 +90,7 @@ func TestEarlierDueWakes(t *testing.T) {
 			"a schedule": func(it *Item[string]) error {
 				sc := other.Schedules()
 				ok(t, sc.Put(ctx, Schedule[string]{ID: "s", Cron: "* * * * * *", Task: job{Delay: time.Millisecond}}))
-				ok(t, sc.at(ctx, "s", "default", time.Now().Truncate(time.Second)))
+				ok(t, sc.at(ctx, "s", "default", thisSecond()))
 				_, err := sc.look(ctx)
 				return errors.Join(err, sc.Delete(ctx, "s"), other.Ack(ctx, it))
 			},
@@ -112,6 +112,15 @@ func TestEarlierDueWakes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// thisSecond returns the second that has begun, early in it: a schedule that is due then fires once, and
+// not for the next second, too.
+func thisSecond() time.Time {
+	for time.Now().Nanosecond() > int(400*time.Millisecond) {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return time.Now().Truncate(time.Second)
 }
 
 // asleep waits until a fetcher has looked, and sleeps.
