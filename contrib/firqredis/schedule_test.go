@@ -206,7 +206,7 @@ func TestScheduledTask(t *testing.T) {
 			t.Helper()
 			x.Cron = "* * * * * *"
 			ok(t, sc.Put(ctx, x))
-			ok(t, sc.at(ctx, x.ID, x.Task.Tenant, time.Now().Truncate(time.Second)))
+			ok(t, sc.at(ctx, x.ID, x.Task.Tenant, thisSecond()))
 			_, err := sc.look(ctx)
 			ok(t, err)
 			ok(t, sc.Delete(ctx, x.ID))
