@@ -75,7 +75,7 @@ func cacheLater(t *rapid.T) {
 	}
 }
 
-// While others hold the lock, no more than so many changes wait: the next caller does.
+// While another caller holds the lock, at most mostLater changes wait; a further one is not taken, and its caller waits.
 func TestLaterIsBounded(t *testing.T) {
 	c := newInts(Config[int, int, int]{Size: 10, TTL: time.Hour})
 	defer c.stop()

@@ -40,7 +40,7 @@ func inFlightEarns(t *testing.T, newSched maker) {
 	for _, x := range []struct {
 		quantum, cost int64
 		rounds, first int // how many of its tasks go before the next of the other
-	}{{3, 1, 0, 5 + 3}, {3, 1, 1, 6 + 3}, {3, 1, 9, 6 + 3}, {2, 7, 0, 0}, {2, 7, 1, 1}, {2, 7, 99, 1}} { // with a turn of its own
+	}{{3, 1, 0, 5 + 3}, {3, 1, 1, 6 + 3}, {3, 1, 9, 6 + 3}, {2, 7, 0, 0}, {2, 7, 1, 1}, {2, 7, 99, 1}} { // in a separate turn
 		s := open(t, newSched, config{Shards: 1, MaxInFlightFor: func(name string) int {
 			return map[string]int{"a": 1}[name]
 		}, QuantumFor: func(name string) int64 { return map[string]int64{"a": x.quantum}[name] }})

@@ -69,7 +69,7 @@ func runCommand() *cli.Command {
 		ArgsUsage: "[SCENARIO...]",
 		Description: "Runs every scenario (or the named ones) against every contestant, in alternating rounds,\n" +
 			"and prints a table per scenario as soon as it is complete. The default takes about\n" +
-			"two and a half minutes. Keep the machine quiet meanwhile. Ctrl-C ends early and shows what is there.\n\n" +
+			"two and a half minutes. Keep the machine quiet until then. Ctrl-C ends early and shows what is there.\n\n" +
 			"Examples:\n" +
 			"   firqbench run\n" +
 			"   firqbench run contended zipf --rounds 11 --duration 500ms -o results/\n" +

@@ -26,7 +26,7 @@ func TestPlay(t *testing.T) {
 }
 
 // A user gets the burst, then a request per 100 ms. Another user is not affected, and a user
-// a user who has been quiet for a second is forgotten.
+// a user without a request for a second is forgotten.
 func TestAllow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sys, err := actor.New(actor.Config{})

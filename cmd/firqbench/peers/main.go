@@ -32,7 +32,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 			"   skewed               the same, but the k-th tenant sends in proportion to 1/k\n" +
 			fmt.Sprintf("   open                 tenants send so by the clock, at random, %.0f %% of what two processors\n", 100*openLoad) +
 			fmt.Sprintf("                        could serve if a task takes %v\n\n", openService) +
-			"The default takes about four minutes. Keep the machine quiet meanwhile. Ctrl-C ends early\n" +
+			"The default takes about four minutes. Keep the machine quiet until then. Ctrl-C ends early\n" +
 			"and shows what is there.\n\n" +
 			"Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.\n\n" +
 			"Contestants:\n" + contestants() + "\n" +

@@ -69,10 +69,10 @@ func lessTime() []Scenario {
 	return []Scenario{
 		with(Scenario{
 			Name:  "busy_neighbour",
-			About: "the everyday case with less than one processor of its own",
+			About: "the everyday case with less than one processor for itself",
 			More: "Another process keeps every processor busy with as many threads as there are processors, so that there is " +
 				"less than one left for this one (up to 8 processors; with more, a ninth of each). Goroutines do not run side by side " +
-				"then, and whoever is stopped by the operating system stays so for milliseconds, with what he holds.",
+				"then, and a thread that the operating system stops stays so for milliseconds, with the locks that its goroutine holds.",
 			Neighbour: true,
 		}),
 		with(Scenario{

@@ -25,7 +25,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		Usage: "compare package actor with its peers",
 		Description: "Gives every contestant the same jobs, in rounds that each begin with another one; a run is a process\n" +
 			"of its own. Prints tables in Markdown: medians with their intervals, ratios of one round each, and\n" +
-			"which goals are reached. The default takes about eight minutes. Keep the machine quiet meanwhile.\n" +
+			"which goals are reached. The default takes about eight minutes. Keep the machine quiet until then.\n" +
 			"Ctrl-C ends early and shows what is there.\n\n" +
 			"Exit codes: 0 all went well, 1 something failed, 2 wrong usage, 130 interrupted.\n\n" +
 			"Contestants:\n" + contestants() + "\nJobs:\n" + allJobs() + "\n" +
