@@ -152,9 +152,9 @@ func TestSaturation(t *testing.T) {
 	a, b := tenants[0], tenants[1]
 	for range 5 {
 		q.Charge(a, firq.PriorityNormal, math.MaxInt64)
-	}
-	if a.seat.deficit != -maxDebt {
-		t.Fatalf("debt %d, want %d", a.seat.deficit, int64(-maxDebt))
+		if a.seat.deficit != -maxDebt {
+			t.Fatalf("debt %d, want %d", a.seat.deficit, int64(-maxDebt))
+		}
 	}
 	push(q, a, plainTask(1, math.MaxInt64))
 	if _, task, verdict := q.Next(0); verdict != Delivered || task.Payload != 1 {

@@ -254,9 +254,9 @@ func (q *Queue[K, T]) frontAmongLevels(s *seat[K, T], now int64, look bool) (h h
 	for m := mask &^ (1 << top); m != 0; {
 		l := bits.Len8(m) - 1
 		m &^= 1 << l
-		// The tenant that waited longer wins a tie.
+		// The task that has waited longer wins a tie: that of the lower level, or it would not have caught up.
 		other, entry := q.frontOfLevel(s, l, look)
-		if a := q.aged(other, l, now); a > most || a == most && other.enqueued < h.enqueued {
+		if a := q.aged(other, l, now); a >= most {
 			h, e, most = other, entry, a
 		}
 	}

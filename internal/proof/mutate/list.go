@@ -68,15 +68,14 @@ func load(root string) ([]mutant, error) {
 
 // parse reads a list:
 //
-//	== name
-//	why   what is wrong then
-//	in    lockfree shard.serve
-//	test  ./lockfree TestName/subtest [race] [schedules] [long]
+//	== name | what is wrong then
+//	in lockfree shard.serve | TestName/subtest [race] [schedules] [long] | ./other TestName
 //	- code that occurs in shard.serve exactly once
 //	+ the code in its place, maybe none
 //
-// There may be several lines test, and before the first mutant any text. race and
-// schedules say how the test is built, long that it runs without -short.
+// A test is in the package of the fault unless a package precedes its name. race and
+// schedules say how the test is built, long that it runs without -short. Before the first
+// mutant there may be any text.
 func parse(text string) (all []mutant, err error) {
 	var m *mutant
 	replaces := false
@@ -87,7 +86,8 @@ func parse(text string) (all []mutant, err error) {
 		rest = strings.TrimSpace(rest)
 		switch {
 		case strings.HasPrefix(line, "== "):
-			all = append(all, mutant{name: rest})
+			name, why, _ := strings.Cut(rest, " | ")
+			all = append(all, mutant{name: name, why: why})
 			m, replaces = &all[len(all)-1], false
 		case m == nil:
 			// What the file is about.
@@ -105,16 +105,16 @@ func parse(text string) (all []mutant, err error) {
 			}
 			c.new += strings.TrimPrefix(strings.TrimRight(line[1:], "\n"), " ")
 		case word == "":
-		case word == "why":
-			m.why = rest
 		case word == "in":
-			m.in = rest
-		case word == "test":
-			k, err := parseKiller(strings.Fields(rest))
-			if err != nil {
-				return nil, fmt.Errorf("%d: %w", n, err)
+			parts := strings.Split(rest, " | ")
+			m.in = parts[0]
+			for _, test := range parts[1:] {
+				k, err := parseKiller(m.pkg(), strings.Fields(test))
+				if err != nil {
+					return nil, fmt.Errorf("%d: %w", n, err)
+				}
+				m.killers = append(m.killers, k)
 			}
-			m.killers = append(m.killers, k)
 		default:
 			return nil, fmt.Errorf("%d: what is %q?", n, word)
 		}
@@ -129,12 +129,27 @@ func parse(text string) (all []mutant, err error) {
 	return all, nil
 }
 
-func parseKiller(words []string) (k killer, err error) {
-	if len(words) < 2 || !strings.HasPrefix(words[1], "Test") {
-		return k, fmt.Errorf("a test is ./package TestName, not %q", words)
+// pkg returns the package that the fault is in, as the go command wants it.
+func (m *mutant) pkg() string {
+	place, _, _ := strings.Cut(m.in, " ")
+	switch {
+	case place == ".":
+		return "."
+	case isFile(place):
+		place = path.Dir(place)
 	}
-	k.pkg, k.test = words[0], words[1]
-	for _, w := range words[2:] {
+	return "./" + place
+}
+
+func parseKiller(pkg string, words []string) (k killer, err error) {
+	if len(words) > 0 && !strings.HasPrefix(words[0], "Test") {
+		pkg, words = words[0], words[1:]
+	}
+	if len(words) == 0 || !strings.HasPrefix(words[0], "Test") {
+		return k, fmt.Errorf("a test is TestName or ./package TestName, not %q", words)
+	}
+	k.pkg, k.test = pkg, words[0]
+	for _, w := range words[1:] {
 		switch w {
 		case "race":
 			k.race = true

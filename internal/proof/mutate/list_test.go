@@ -123,20 +123,15 @@ func (in tests) exists(t *testing.T, mutant string, k killer) {
 func TestParse(t *testing.T) {
 	const good = `Some text.
 
-== a name
-why   it is wrong
-in    a b.c
-test  ./a TestA race
-test  ./b TestB/c schedules long
+== a name | it is wrong
+in a b.c | TestA race | ./b TestB/c schedules long
 - one
 - two
 +
 - three
 
-== another
-why   it is wrong
-in    b.go
-test  ./a TestA
+== another | it is wrong
+in b/b.go | TestA
 - one
 + if two {
 + 	three
@@ -147,17 +142,19 @@ test  ./a TestA
 		t.Fatalf("%d mutants, %v", len(all), err)
 	}
 	if m := all[0]; m.name != "a name" || m.in != "a b.c" || !slices.Equal(m.changes, []change{{"one\ntwo\n", ""}, {"three\n", ""}}) ||
-		len(m.killers) != 2 || m.killers[1] != (killer{pkg: "./b", test: "TestB/c", schedules: true, long: true}) {
+		!slices.Equal(m.killers, []killer{{pkg: "./a", test: "TestA", race: true}, {pkg: "./b", test: "TestB/c", schedules: true, long: true}}) {
 		t.Errorf("the first is %+v", m)
 	}
-	if m := all[1]; !slices.Equal(m.changes, []change{{"one\n", "if two {\n\tthree\n}"}}) {
+	if m := all[1]; m.killers[0].pkg != "./b" || !slices.Equal(m.changes, []change{{"one\n", "if two {\n\tthree\n}"}}) {
 		t.Errorf("the second is %+v", m)
 	}
 	for _, bad := range []string{
 		strings.Replace(good, "race", "fast", 1),
-		strings.Replace(good, "why ", "who ", 1),
-		strings.Replace(good, "./a TestA", "./a", 1),
-		strings.Replace(good, "in    b.go\n", "", 1),
+		strings.Replace(good, "in ", "at ", 1),
+		strings.Replace(good, " | it is wrong", "", 1),
+		strings.Replace(good, "./b TestB/c", "./b", 1),
+		strings.Replace(good, " | TestA\n", "\n", 1),
+		strings.Replace(good, "in b/b.go | TestA\n", "", 1),
 		strings.Replace(good, "- three\n", "- \n", 1),
 		strings.Replace(good, "- one\n+", "+", 1),
 	} {
@@ -215,7 +212,7 @@ func (t *T[E]) Put(n int) {
 		{"q T.Put", "- b(n)\n", "0 files of q", true},
 		{"s.lua", "- f(2)\n", "has 0 of", true},
 	} {
-		all, err := parse("== m\nwhy w\nin " + c.in + "\ntest ./p TestA\n" + c.changes)
+		all, err := parse("== m | w\nin " + c.in + " | ./p TestA\n" + c.changes)
 		if err != nil {
 			t.Fatal(err)
 		}

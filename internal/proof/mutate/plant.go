@@ -34,7 +34,7 @@ func (s *sources) files(place string) ([]source, error) {
 		return all, nil
 	}
 	names := []string{filepath.Join(s.root, filepath.FromSlash(place))}
-	folder := !lua(place) && path.Ext(place) != ".go"
+	folder := !isFile(place)
 	if folder {
 		names, _ = filepath.Glob(filepath.Join(names[0], "*.go"))
 	}
@@ -61,6 +61,9 @@ func (s *sources) files(place string) ([]source, error) {
 	s.read[place] = all
 	return all, nil
 }
+
+// isFile: a place is a file, not a package.
+func isFile(place string) bool { return lua(place) || path.Ext(place) == ".go" }
 
 // declare finds what a file declares.
 func (src *source) declare() error {
