@@ -9,7 +9,6 @@ import (
 // ahead that whoever shares it waits until the others have come there.
 var costlyChecks = []check{
 	{name: "a newcomer does not wait for costly tasks", run: costlyNewcomers},
-	{name: "costly tasks get their share beside cheap ones", run: costlyShare},
 }
 
 func costlyNewcomers(t *testing.T, newSched maker) {
@@ -37,31 +36,6 @@ func costlyNewcomers(t *testing.T, newSched maker) {
 			// A few rounds, in each of which everybody has at most one task.
 			if most := 4 * (costly + steady); waited > most {
 				t.Fatalf("%d shards: newcomer %d waited for %d tasks, at most %d are fair", shards, i, waited, most)
-			}
-		}
-	}
-}
-
-func costlyShare(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 2, 8} {
-		s := open(t, newSched, config{Shards: shards})
-		const perTenant = 20_000 // of cost, for each of them
-		costs := map[string]int64{}
-		for i, cost := range []int64{1, 1, 7, 100, 1000, 1000} {
-			name := fmt.Sprint("tenant", i)
-			costs[name] = cost
-			for range perTenant / cost {
-				admit(t, s, name, task{Cost: cost})
-			}
-		}
-		work := map[string]int64{}
-		for work["tenant0"] < perTenant/2 {
-			it := take(t, s)
-			work[it.Tenant] += it.Cost
-		}
-		for name, cost := range costs {
-			if d := work[name] - work["tenant0"]; max(d, -d) > 2*cost+10 {
-				t.Errorf("%d shards: cost %d got %d of work, cost 1 %d", shards, cost, work[name], work["tenant0"])
 			}
 		}
 	}

@@ -3,7 +3,6 @@ package schedtest
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 )
 
@@ -12,7 +11,6 @@ var shareChecks = []check{
 	{name: "quanta 100 to 1 give 100 to 1", run: shareQuanta},
 	{name: "quanta 10 to 1 give 10 to 1", run: shareQuanta10},
 	{name: "costs 1 and 100 get equal work", run: shareCosts},
-	{name: "the bound holds over every interval", run: shareBound},
 	{name: "a tenant that asks for more gets no more", run: shareGreedy},
 }
 
@@ -67,44 +65,6 @@ func shareCosts(t *testing.T, newSched maker) {
 		}
 		work := serve(t, s, 101*50)
 		within(t, work["costly"], work["cheap"], 1, 0.03)
-	}
-}
-
-// shareBound checks |S_i/q_i - S_j/q_j| <= 1 + maxCost/q_i + maxCost/q_j over
-// every interval, that is between any two points of the service.
-func shareBound(t *testing.T, newSched maker) {
-	const n, maxCost = 8, 50
-	for seed := range uint64(reps(10)) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		s := open(t, newSched, config{Shards: 1})
-		names, quanta := tenants(n), make([]float64, n)
-		index := map[string]int{}
-		for i, name := range names {
-			q := 1 + random.Int64N(2*maxCost)
-			s.SetQuantum(name, q)
-			quanta[i], index[name] = float64(q), i
-			for range 20 {
-				admit(t, s, name, task{Payload: i, Cost: 1 + random.Int64N(maxCost)})
-			}
-		}
-		var rounds [n]float64       // S_i/q_i so far
-		var low, high [n][n]float64 // extremes of the differences so far
-		for range reps(3000) {
-			it := take(t, s)
-			admit(t, s, it.Tenant, task{Payload: it.Payload, Cost: 1 + random.Int64N(maxCost)})
-			i := index[it.Tenant]
-			rounds[i] += float64(it.Cost) / quanta[i]
-			for j := range n {
-				low[i][j] = min(low[i][j], rounds[i]-rounds[j])
-				high[i][j] = max(high[i][j], rounds[i]-rounds[j])
-				low[j][i], high[j][i] = -high[i][j], -low[i][j]
-				bound := 1 + maxCost/quanta[i] + maxCost/quanta[j]
-				if gap := high[i][j] - low[i][j]; gap > bound+1e-6 {
-					t.Fatalf("seed %d: two tenants with quanta %v and %v were %.3f rounds apart over an interval, the bound is %.3f",
-						seed, quanta[i], quanta[j], gap, bound)
-				}
-			}
-		}
 	}
 }
 
