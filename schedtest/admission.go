@@ -14,18 +14,18 @@ var admissionChecks = []check{
 	{name: "MaxQueueAge does not count the wait for room", run: bubbled(admissionAge)},
 	{name: "a batch that waited", run: bubbled(admissionBatch)},
 	{name: "a batch that waited again and again", run: bubbled(admissionBatchAgain)},
-	{name: "a deadline of its own is not moved by the wait", run: bubbled(admissionOwn)},
+	{name: "a task's own deadline is not moved by the wait", run: bubbled(admissionOwn)},
 }
 
-// bubbled lets a check run by the time of a bubble of testing/synctest.
+// bubbled runs a check in a bubble of testing/synctest.
 func bubbled(run func(*testing.T, maker)) func(*testing.T, maker) {
 	return func(t *testing.T, newSched maker) {
 		synctest.Test(t, func(t *testing.T) { run(t, newSched) })
 	}
 }
 
-// The wait for room is long, and the age short. Nothing that is queued expires
-// before it is taken out.
+// Producers wait for room longer than a task may be queued. The tasks that fill the
+// scheduler have deadlines far ahead.
 const (
 	longWait = 10 * time.Second
 	shortAge = time.Second
@@ -54,8 +54,8 @@ func waysToWait(cfg config) map[string]struct {
 	}
 }
 
-// waited makes the call wait for long, makes room by one dequeue, and returns what
-// the call answered.
+// waited starts the call, lets it wait for long, makes room by one dequeue, and returns the
+// call's error.
 func waited(t *testing.T, s sched, call func() error) error {
 	t.Helper()
 	answer := make(chan error, 1)
@@ -167,8 +167,9 @@ func admissionBatchAgain(t *testing.T, newSched maker) {
 	}
 }
 
-// admissionOwn: a deadline that passes while the producer waits is as one that has
-// passed when it calls. It stays so if it is what MaxQueueAge would have given.
+// admissionOwn: a task whose own deadline passes while its producer waits is accepted and
+// expires, like one whose deadline has passed before the call; also if the deadline is the
+// one that MaxQueueAge would have set.
 func admissionOwn(t *testing.T, newSched maker) {
 	for name, way := range waysToWait(config{MaxGlobal: 1, MaxQueueAge: shortAge}) {
 		s := open(t, newSched, way.cfg)

@@ -88,7 +88,7 @@ func cancelCapacity(t *testing.T, newSched maker) {
 	}
 }
 
-// cancelBehind: what was cancelled behind a live task must not hold a limit.
+// cancelBehind: a cancelled task that stands behind a live one frees its place too.
 func cancelBehind(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1, MaxGlobal: 100})
 	load(t, s, "a", 1)
@@ -244,8 +244,8 @@ func cancelBlocked(t *testing.T, newSched maker) {
 	same(t, "after Done", drain(t, s), "a3")
 }
 
-// cancelShare: as with expired tasks, a tenant that fills up and cancels all of
-// it over and over must not thereby stand in the list more than once.
+// cancelShare: a tenant that fills up and cancels everything over and over must not enter
+// the round robin more than once, or it would get several turns a round.
 func cancelShare(t *testing.T, newSched maker) {
 	for _, dequeues := range []int{0, 1, 3} {
 		s := open(t, newSched, config{Shards: 1})

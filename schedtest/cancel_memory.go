@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// What was cancelled does not pile up.
+// Cancelled tasks do not pile up in memory.
 var cancelMemoryChecks = []check{
 	{name: "endless loop without a consumer", run: cancelEndless, alone: true},
 	{name: "endless loop over one-shot tenants", run: cancelOneShot, alone: true},
@@ -24,7 +24,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// bounded fails if run leaves more than so many bytes behind.
+// bounded fails if more than most bytes are alive after run beyond those before it.
 func bounded(t *testing.T, most int64, run func()) {
 	t.Helper()
 	before := heap()

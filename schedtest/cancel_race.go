@@ -17,8 +17,8 @@ var cancelRaceChecks = []check{
 	{name: "against eviction", run: cancelEvict},
 	{name: "against Close", run: cancelClose},
 	{name: "against Enqueue with the same ticket", run: cancelEnqueue},
-	{name: "the freed place is there at once", run: cancelFreed},
-	{name: "a ticket in use refuses nobody else", run: cancelRefusedAlone},
+	{name: "the freed place is there when Cancel returns", run: cancelFreed},
+	{name: "a ticket in use refuses no other task", run: cancelRefusedAlone},
 }
 
 func cancelDequeue(t *testing.T, newSched maker) {

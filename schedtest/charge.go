@@ -105,7 +105,7 @@ func chargeCopy(t *testing.T, newSched maker) {
 	it.Charge(0)
 	same(t, "two charges of 1", drain(t, s), "b1 b2 b3 a2 b4 b5")
 	var none item
-	none.Charge(1) // an item that nobody delivered
+	none.Charge(1) // an item that was not delivered
 	none.Done()
 }
 
@@ -122,7 +122,7 @@ func chargeExtreme(t *testing.T, newSched maker) {
 		for _, delta := range deltas {
 			it.Charge(delta)
 		}
-		// However deep the debt: a tenant that is alone is served.
+		// A tenant that is alone is served however deep its debt.
 		if n := len(drain(t, s)); n != len("a2 a3 a4 b1 b2 b3 b4") {
 			t.Fatalf("after charges of %d not everything was delivered", deltas)
 		}

@@ -10,13 +10,13 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Close stops at once.
+// Close ends a scheduler and drops its backlog.
 var closeChecks = []check{
 	{name: "hands what is queued to OnDrop", run: closeDrops},
 	{name: "nothing works afterwards, and nothing hangs", run: closeAfter},
 	{name: "wakes parked consumers", run: closeWakes},
 	{name: "a second call does nothing", run: closeTwice},
-	{name: "many calls at once", run: closeMany},
+	{name: "many calls together", run: closeMany},
 	{name: "against enqueues and dequeues", run: closeRace},
 	{name: "against parking", run: closeParking},
 	{name: "with a large backlog", run: closeLarge},

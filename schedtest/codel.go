@@ -16,14 +16,14 @@ var codelChecks = []check{
 	{name: "a standing queue is shortened", run: bubbled(codelStanding)},
 	{name: "a burst loses nothing", run: bubbled(codelBurst)},
 	{name: "a short queue that stands", run: bubbled(codelShort)},
-	{name: "others lose nothing", run: bubbled(codelOthers)},
+	{name: "other tenants and priorities lose nothing", run: bubbled(codelOthers)},
 	{name: "what is dropped is gone", run: bubbled(codelGone)},
 	{name: "nothing is dropped after Shutdown", run: bubbled(codelShutdown)},
 	{name: "off", run: bubbled(codelOff)},
 	{name: "in batches", run: bubbled(codelBatches)},
 }
 
-// codelConfig is CoDel with what a scheduler is told of drops.
+// codelConfig turns CoDel on and appends the payloads that it drops to drops.
 func codelConfig(drops *[]int) config {
 	return config{
 		Shards: 2, TargetWait: 5 * time.Millisecond,
@@ -35,15 +35,15 @@ func codelConfig(drops *[]int) config {
 	}
 }
 
-// codelStanding has a consumer that is slower than its producer for ten seconds, then
-// the producer stops coming that often.
+// codelStanding has a consumer that takes half of what its producer enqueues, for ten
+// seconds.
 func codelStanding(t *testing.T, newSched maker) {
 	var drops []int
 	s := open(t, newSched, codelConfig(&drops))
 	first := time.Duration(0)
 	var worst time.Duration
 	delivered := 0
-	for i := range 10_000 { // ms; a task each ms, served one each 2 ms at first
+	for i := range 10_000 { // one task a millisecond, and a delivery every other one
 		if err := s.Enqueue("a", task{Payload: i}); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func codelStanding(t *testing.T, newSched maker) {
 	if first < 100*time.Millisecond || first > 250*time.Millisecond {
 		t.Errorf("the first drop comes after %v", first)
 	}
-	// Half of what comes is too much. CoDel is slow with so much, but gets there.
+	// Half of the tasks are too many. CoDel drops ever faster, but takes seconds to drop that many.
 	if len(drops) < 500 || worst > 4500*time.Millisecond {
 		t.Errorf("%d of 10,000 dropped, waits of up to %v, and %d delivered", len(drops), worst, delivered)
 	}
@@ -106,7 +106,7 @@ func codelBurst(t *testing.T, newSched maker) {
 }
 
 // codelShort: four tasks that are never served in time are a standing queue like any
-// other, wherever a scheduler keeps them.
+// other, also where a scheduler keeps short queues apart from long ones.
 func codelShort(t *testing.T, newSched maker) {
 	var drops []int
 	cfg := codelConfig(&drops)
@@ -160,8 +160,8 @@ func codelOthers(t *testing.T, newSched maker) {
 	}
 }
 
-// codelGone: a dropped task has left its place and its ticket, is not cancelled any more,
-// and is not delivered.
+// codelGone: a dropped task has given back its place and its ticket, can no longer be
+// cancelled, and is not delivered.
 func codelGone(t *testing.T, newSched maker) {
 	const n = 500
 	var drops []int
@@ -257,7 +257,8 @@ func codelOff(t *testing.T, newSched maker) {
 	}
 }
 
-// codelBatches: a batch is at one instant, so that it drops little, and never all.
+// codelBatches: the whole batch is dequeued at one instant, so CoDel drops at most a few
+// tasks of it.
 func codelBatches(t *testing.T, newSched maker) {
 	var drops []int
 	s := open(t, newSched, codelConfig(&drops))

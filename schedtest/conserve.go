@@ -13,8 +13,8 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// mixes are configurations under which producers, consumers and cancellers run
-// at the same time. Every accepted task has to end exactly once.
+// mixes are configurations under which producers that cancel some of their tasks, and
+// consumers, run together. Every accepted task has to end exactly once.
 var mixes = []struct {
 	name string
 	cfg  config
@@ -30,7 +30,7 @@ var mixes = []struct {
 	{name: "LIFO, new tenants first", cfg: config{Order: firq.LIFO, NewTenantsFirst: true, MaxGlobal: 100}},
 	{name: "AdaptiveLIFO, threshold", cfg: config{Order: firq.AdaptiveLIFO, LowWater: 2, HighWater: 4, DynamicThreshold: 0.3, MaxGlobal: 50}},
 	{name: "priorities across, ageing", cfg: config{PriorityScope: firq.PriorityAcrossTenants, PriorityAging: time.Microsecond, MaxGlobal: 100}},
-	{name: "tenants forgotten at once", cfg: config{TenantIdle: 1, MaxGlobal: 100}},
+	{name: "tenants forgotten immediately", cfg: config{TenantIdle: 1, MaxGlobal: 100}},
 	{name: "age limit", cfg: config{MaxQueueAge: 50 * time.Microsecond, MaxGlobal: 100}},
 }
 
@@ -94,7 +94,7 @@ func conserve(t *testing.T, newSched maker, cfg config, shards int, done, closeE
 	}
 	consuming.Wait()
 	if t.Failed() {
-		t.FailNow() // what is missing below only follows
+		t.FailNow() // the books below would only repeat it
 	}
 	book.settle(t, s.Stats())
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A costly task skips many empty turns at once. That must not put its shard so far
-// ahead that whoever shares it waits until the others have come there.
+// A costly task skips many empty turns in one step. That must not put its shard so far
+// ahead that other tenants of the shard wait until all other shards have caught up.
 var costlyChecks = []check{
 	{name: "a newcomer does not wait for costly tasks", run: costlyNewcomers},
 }
@@ -33,7 +33,7 @@ func costlyNewcomers(t *testing.T, newSched maker) {
 			for take(t, s).Tenant != quiet {
 				waited++
 			}
-			// A few rounds, in each of which everybody has at most one task.
+			// A few rounds, in each of which a tenant is served at most one task.
 			if most := 4 * (costly + steady); waited > most {
 				t.Fatalf("%d shards: newcomer %d waited for %d tasks, at most %d are fair", shards, i, waited, most)
 			}

@@ -9,22 +9,22 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// MaxTenants keeps a new tenant out only while so many others are in use: a tenant that has
+// MaxTenants keeps a new tenant out only while that many others are in use. A tenant with
 // nothing queued, nothing in flight and no debt makes room.
 var crowdChecks = []check{
-	{name: "who is idle makes room", run: crowdIdle},
-	{name: "names that came and went keep nobody out", run: crowdInvented},
-	{name: "who has something queued stays", run: crowdQueued},
-	{name: "who has something in flight stays", run: crowdInFlight},
-	{name: "who owes something stays", run: crowdDebt},
-	{name: "who owes something at one level stays", run: crowdDebtAcross},
+	{name: "an idle tenant makes room", run: crowdIdle},
+	{name: "names that came and went keep no tenant out", run: crowdInvented},
+	{name: "a tenant with a task queued stays", run: crowdQueued},
+	{name: "a tenant with a task in flight stays", run: crowdInFlight},
+	{name: "a tenant in debt stays", run: crowdDebt},
+	{name: "a tenant in debt at one priority stays", run: crowdDebtAcross},
 	{name: "a tenant whose debt is paid makes room when its quantum is set", run: crowdDebtPaid},
-	{name: "who has only expired tasks makes room", run: crowdExpired},
+	{name: "a tenant with expired tasks only makes room", run: crowdExpired},
 	{name: "whatever the policy", run: crowdPolicies},
-	{name: "who comes back is a tenant like any other", run: crowdBack},
+	{name: "a tenant that comes back is like any other", run: crowdBack},
 	{name: "one that is refused takes no place", run: crowdRefused},
-	{name: "nobody is refused while there are few at a time", run: crowdFew},
-	{name: "nor while others are told no", run: crowdFewRefused},
+	{name: "no tenant is refused while there are few at a time", run: crowdFew},
+	{name: "nor while others are refused", run: crowdFewRefused},
 }
 
 func crowdIdle(t *testing.T, newSched maker) {
@@ -100,7 +100,7 @@ func crowdInFlight(t *testing.T, newSched maker) {
 	}
 }
 
-// owing makes a tenant owe so much.
+// owing charges a tenant, which has nothing queued, that much.
 func owing(t *testing.T, s sched, tenant string, p firq.Priority, much int64) item {
 	t.Helper()
 	admit(t, s, tenant, task{Priority: p})
@@ -134,7 +134,7 @@ func crowdDebt(t *testing.T, newSched maker) {
 	}
 }
 
-// crowdDebtAcross: each level has an account of its own.
+// crowdDebtAcross: a tenant has a separate account at each priority.
 func crowdDebtAcross(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{MaxTenants: 1, PriorityScope: firq.PriorityAcrossTenants, TenantIdle: time.Hour})
 	a := owing(t, s, "a", firq.PriorityLow, 5)
@@ -143,7 +143,8 @@ func crowdDebtAcross(t *testing.T, newSched maker) {
 	load(t, s, "b", 1)
 }
 
-// crowdDebtPaid: SetQuantum settles what rounds have paid off, though the quantum is the same.
+// crowdDebtPaid: rounds have paid a's debt off, which shows once SetQuantum settles its
+// account; a quantum that stays the same settles it too.
 func crowdDebtPaid(t *testing.T, newSched maker) {
 	for _, quantum := range []int64{1, 2} {
 		s := open(t, newSched, config{Shards: 1, MaxTenants: 2, Quantum: 1, TenantIdle: time.Hour})
@@ -190,8 +191,8 @@ func crowdPolicies(t *testing.T, newSched maker) {
 	}
 }
 
-// crowdBack: limits, order and quantum are those of somebody new; what SetQuantum
-// said still holds.
+// crowdBack: a tenant that comes back has the limits and the order of a new one, and the
+// quantum that SetQuantum gave it.
 func crowdBack(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1, MaxTenants: 2, MaxPerTenant: 3, TenantIdle: time.Hour})
 	s.SetQuantum("a", 2)
@@ -218,9 +219,8 @@ func crowdRefused(t *testing.T, newSched maker) {
 	drain(t, s)
 }
 
-// crowdFew: four goroutines have one tenant in use at a time each, always another
-// one, and there is room for four. So there is never an instant at which a newcomer
-// has to be refused.
+// crowdFew: each of four goroutines uses one tenant at a time, each time another one, and
+// there is room for four. So no newcomer ever has to be refused.
 func crowdFew(t *testing.T, newSched maker) {
 	const most = 4
 	for _, shards := range []int{1, 8} {

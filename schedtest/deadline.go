@@ -60,7 +60,7 @@ func deadlineAhead(t *testing.T, newSched maker) {
 	}
 	for i, d := range far {
 		it := take(t, s)
-		// Centuries ahead is as good as none: a core may keep nanoseconds only.
+		// A core may drop a deadline centuries ahead, as it may count in nanoseconds.
 		never := d.Year() > 2200 && it.Deadline.IsZero()
 		if it.Payload != i || !it.Deadline.Equal(d) && !never {
 			t.Errorf("delivered %d with deadline %v, want %d with %v", it.Payload, it.Deadline, i, d)
@@ -101,8 +101,8 @@ func deadlineAgeOwn(t *testing.T, newSched maker) {
 	}
 }
 
-// clockSlack is by how much a scheduler's clock may differ from time.Now: cores
-// may read a faster one that they calibrate.
+// clockSlack is by how much a scheduler's clock may differ from time.Now: a core may read a
+// cheaper clock that it calibrates.
 const clockSlack = 100 * time.Microsecond
 
 func deadlineNeverLate(t *testing.T, newSched maker) {

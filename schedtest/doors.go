@@ -12,7 +12,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// door is how producers enqueue at a scheduler: what the contract says of a key, it says of its handle.
+// door is how producers enqueue: what the contract says of a key holds for its handle.
 type door int
 
 const (
@@ -22,8 +22,7 @@ const (
 	nDoors
 )
 
-// doors draws the door of each scheduler that a check makes, from the seed of the run. A run that fails
-// prints its seed.
+// doors draws a door for each scheduler that a check makes, from the seed of the run.
 type doors struct {
 	seed uint64
 	made atomic.Uint64
@@ -43,7 +42,8 @@ func randomSeed(t *testing.T, what string) uint64 {
 	return seed
 }
 
-// of returns the doors of one check, which are the same whatever runs beside it.
+// of returns the doors of one check. They depend on its name and the seed, not on which
+// checks run in parallel.
 func (d *doors) of(check string) *doors {
 	seed := d.seed
 	for _, c := range []byte(check) {
@@ -52,7 +52,7 @@ func (d *doors) of(check string) *doors {
 	return &doors{seed: seed}
 }
 
-// behind makes schedulers that are behind a door which d draws.
+// behind wraps each scheduler that newSched makes, so that calls go through the door that d draws.
 func behind[K comparable](d *doors, newSched func(firq.Config[K, int]) (firq.Scheduler[K, int], error)) func(firq.Config[K, int]) (firq.Scheduler[K, int], error) {
 	return func(cfg firq.Config[K, int]) (firq.Scheduler[K, int], error) {
 		s, err := newSched(cfg)
@@ -78,8 +78,9 @@ func scatter(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// atDoor is a scheduler that is enqueued at by handle: with every task, or with those whose payload the seed
-// says, so that goroutines need not agree on a number. It keeps handles in use, as producers do.
+// atDoor is a scheduler whose Enqueue methods go by handle, for every task or for those that
+// a hash of seed and payload selects: goroutines that enqueue share no state for the choice.
+// It keeps handles in use, as producers do.
 type atDoor[K comparable] struct {
 	firq.Scheduler[K, int]
 	all     bool
@@ -88,7 +89,7 @@ type atDoor[K comparable] struct {
 	kept    atomic.Int64
 }
 
-// mostKept is how many handles an atDoor keeps: others measure what a scheduler keeps alive.
+// mostKept limits the handles that an atDoor keeps, as some checks measure memory.
 const mostKept = 1000
 
 func (s *atDoor[K]) byHandle(payload int) bool {

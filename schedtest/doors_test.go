@@ -7,7 +7,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// spy says by which door it is enqueued at.
+// spy records by which door each call came.
 type spy struct {
 	sched
 	seen *[]string
@@ -30,7 +30,8 @@ func (h spyHandle) Enqueue(task) error { h.spy.note("handle"); return nil }
 
 func (h spyHandle) EnqueueBatch([]task) (int, error) { h.spy.note("handle"); return 0, nil }
 
-// TestDoors: a check meets schedulers by key, by handle and by both, and the same ones with the same seed.
+// TestDoors: a check gets schedulers by key, by handle and by both, and the same ones with
+// the same seed.
 func TestDoors(t *testing.T) {
 	walk := func(seed uint64, check string) (seen []string, kinds map[string]int) {
 		d, kinds := (&doors{seed: seed}).of(check), map[string]int{}

@@ -40,7 +40,7 @@ func fairnessBound(t *testing.T, newSched maker, shards, consumers, batch int) {
 			load := mix.Draw(rand.New(rand.NewPCG(uint64(shards), uint64(slack))), len(names))
 			if shards > 1 {
 				for i := range load.Tenants {
-					load.Tenants[i].Shard = i // nobody knows; they may all be apart
+					load.Tenants[i].Shard = i // unknown here: assume that no two share a shard
 				}
 			}
 			s := open(t, newSched, config{Shards: shards, FairnessSlack: slack})

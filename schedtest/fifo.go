@@ -19,11 +19,11 @@ var fifoChecks = []check{
 	{name: "handed from one producer to the next", run: fifoRelay},
 }
 
-// payloads of a producer: which of them, and its how-manieth task.
+// fifoID is the payload of a producer's n-th task.
 func fifoID(producer, n int) int { return producer<<24 | n }
 
-// fifoCheck returns a function that is told each payload of one tenant in order
-// of delivery.
+// fifoCheck returns a function to call with each delivery, in order; it fails the test
+// when a producer's tasks of one tenant come out of order.
 func fifoCheck(t *testing.T, producers int) func(tenant string, payload int) {
 	last := map[string][]int{}
 	return func(tenant string, payload int) {
@@ -38,7 +38,8 @@ func fifoCheck(t *testing.T, producers int) func(tenant string, payload int) {
 	}
 }
 
-// fifo has one consumer, so that the order of delivery is what it sees.
+// fifo has one consumer: with several, the order in which calls return is not the order
+// of delivery.
 func fifo(t *testing.T, newSched maker, producers, nTenants int, batches bool) {
 	names := tenants(nTenants)
 	n := reps(3000)
@@ -130,8 +131,8 @@ func fifoInFlight(t *testing.T, newSched maker) {
 	}
 }
 
-// fifoRelay passes the baton between goroutines, so that no two Enqueue calls
-// overlap although each comes from another goroutine.
+// fifoRelay passes a baton between goroutines: each Enqueue comes from another goroutine
+// than the one before, and none overlap.
 func fifoRelay(t *testing.T, newSched maker) {
 	const goroutines = 4
 	n := reps(4000)

@@ -23,7 +23,7 @@ var flowChecks = []check{
 	{name: "newest first within a flow", run: flowNewest},
 	{name: "charged to the flow", run: flowCharge},
 	{name: "a debt survives an empty queue", run: flowDebt},
-	{name: "who floods evicts its own", run: flowEvict},
+	{name: "a flow that floods evicts its own tasks", run: flowEvict},
 	{name: "cancelled and expired fronts", run: flowGone},
 	{name: "one in flight", run: flowInFlight},
 	{name: "at each priority across tenants", run: flowAcross},
@@ -74,8 +74,8 @@ func flowTurns(t *testing.T, newSched maker) {
 	}
 }
 
-// flowFlood: whatever the flood, a user that sends one task at a time waits for one turn of each
-// other flow.
+// flowFlood: however many tasks others have queued, a user that sends one task at a time
+// waits for at most one turn of each other flow.
 func flowFlood(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 4} {
 		s := open(t, newSched, config{Shards: shards, Quantum: 3})
@@ -116,8 +116,8 @@ func flowMany(t *testing.T, newSched maker) {
 	}
 }
 
-// flowGauge measures by how much any two of some parties are apart over any interval
-// until one of them has no task left, in quanta.
+// flowGauge measures by how many quanta any two parties come apart, over all intervals in
+// which both have tasks.
 type flowGauge struct {
 	quantum, costliest, served []float64
 	left                       []int
@@ -141,7 +141,7 @@ func (g *flowGauge) add(i int, quantum, cost int64) {
 	g.left[i]++
 }
 
-// serve notes a delivery, and returns what is wrong with it.
+// serve records a delivery, and says which bound it breaks, if any.
 func (g *flowGauge) serve(i int, cost int64) string {
 	g.served[i] += float64(cost) / g.quantum[i]
 	defer func() { g.left[i]-- }()
@@ -207,7 +207,7 @@ func flowBoundOf(t *testing.T, newSched maker, cost func(r *rand.Rand, flow int)
 	}
 }
 
-// flowHistory is served to its end: costly tasks of some flows, and refunds.
+// flowHistory has costly tasks of some flows served, with refunds.
 func flowHistory(t *testing.T, s sched, r *rand.Rand, names []string) {
 	t.Helper()
 	for i := range 60 {
@@ -220,9 +220,9 @@ func flowHistory(t *testing.T, s sched, r *rand.Rand, names []string) {
 	drain(t, s)
 }
 
-// flowBeyond: with more flows than may be queued apart each is first in, first out, also
-// while it changes from sharing a line to its own; a flow that is queued apart keeps at least
-// its line's share.
+// flowBeyond: with more flows than MaxFlows, each flow stays first in, first out, also when
+// it moves from a line that it shares to one for itself; and a flow with a line for itself
+// gets the share of a line.
 func flowBeyond(t *testing.T, newSched maker) {
 	for seed := range uint64(reps(30)) {
 		r := rand.New(rand.NewPCG(seed, 4))

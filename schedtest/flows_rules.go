@@ -33,8 +33,8 @@ func flowCharge(t *testing.T, newSched maker) {
 	within(t, work[0], work[1], 1, 0.05)
 }
 
-// flowDebt: a flow that sends one task at a time pays for it, be it charged while the flow has
-// nothing queued, or the tenant.
+// flowDebt: a flow that sends one task at a time pays what it is charged, also if the
+// charge comes while the flow, or all of its tenant, has nothing queued.
 func flowDebt(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1})
 	flowLoad(t, s, "a", 1, 1, 1)
@@ -51,13 +51,13 @@ func flowDebt(t *testing.T, newSched maker) {
 	same(t, "first", next(t, s, 1), "a201")
 	it = take(t, s)
 	it.Charge(4)
-	same(t, "meanwhile", next(t, s, 2), "a202 a203")
+	same(t, "while it is in debt", next(t, s, 2), "a202 a203")
 	flowLoad(t, s, "a", 1, 1, 1)
 	got := drain(t, s)
 	if at := slices.Index(strings.Fields(got), "a101"); at < 2 || at > 4 {
 		t.Errorf("after a charge of 4, of which two rounds have paid: %s", got)
 	}
-	// Alone it waits for nobody, whatever it owes.
+	// A flow alone is served whatever it owes.
 	flowLoad(t, s, "a", 1, 2, 1)
 	it = take(t, s)
 	it.Charge(1 << 40)

@@ -11,7 +11,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// What is not by key as well.
+// The properties of handles that keys do not have.
 var handleChecks = []check{
 	{name: "a handle makes no tenant known", run: handleUnknown},
 	{name: "a handle outlives its tenant", run: handleForgotten},
@@ -191,7 +191,7 @@ func handleAllocations(t *testing.T, newSched maker) {
 	}
 }
 
-// panicHandleKey: a key that no map takes is as bad by handle, and no worse.
+// panicHandleKey: a key that no map takes fails by handle as it does by key.
 func panicHandleKey(t *testing.T, newSched anyMaker) {
 	s := openAny(t, newSched, anyConfig{Shards: 4})
 	nan := s.Tenant(math.NaN())

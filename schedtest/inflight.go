@@ -15,9 +15,9 @@ var inFlightChecks = []check{
 	{name: "a second Done does nothing", run: inFlightTwice},
 	{name: "a blocked tenant does not stop others", run: inFlightOthers},
 	{name: "a batch does not exceed it", run: inFlightBatch},
-	{name: "who waits for Done goes first, in the order of Done", run: inFlightFirst},
+	{name: "tenants that wait for Done go first, in the order of Done", run: inFlightFirst},
 	{name: "a turn goes on after Done", run: inFlightTurn},
-	{name: "a tenant earns its quantum meanwhile", run: inFlightEarns},
+	{name: "a blocked tenant earns its quantum", run: inFlightEarns},
 	{name: "weights, costs and limits", run: inFlightShares},
 	{name: "Done wakes a parked consumer", run: inFlightWakes},
 	{name: "never exceeded under load", run: inFlightLoad},
@@ -95,7 +95,7 @@ func inFlightTwice(t *testing.T, newSched maker) {
 	third.Done()
 	inFlight(t, s, 0)
 
-	// Many copies at once free one place.
+	// Copies of one item, used by several goroutines together, free one place.
 	it := take(t, s)
 	take(t, s)
 	together(4, func(int) {

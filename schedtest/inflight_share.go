@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// What a tenant gets that is at its limit again and again.
+// The share of a tenant that reaches its limit again and again.
 
-// inFlightTurn: a turn has as many tasks as without the limit, and the tenant whose turn it
-// is keeps that when another one goes first.
+// inFlightTurn: a turn has as many tasks as without the limit. A tenant that Done unblocks
+// goes first, and the turn that it interrupts goes on afterwards.
 func inFlightTurn(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1, MaxInFlightPerTenant: 1, QuantumFor: func(name string) int64 {
 		return map[string]int64{"a": 3, "b": 2, "c": 1}[name]
@@ -34,8 +34,8 @@ func inFlightTurn(t *testing.T, newSched maker) {
 	same(t, "b's turn goes on", next(t, s, 1), "b6")
 }
 
-// inFlightEarns: rounds pass without a tenant that is at its limit, and bring it two quanta at
-// most, or one more than its next task costs.
+// inFlightEarns: the rounds that pass while a tenant is at its limit earn it at most two
+// quanta, or one quantum more than its next task costs.
 func inFlightEarns(t *testing.T, newSched maker) {
 	for _, x := range []struct {
 		quantum, cost int64
@@ -67,9 +67,9 @@ func inFlightEarns(t *testing.T, newSched maker) {
 	}
 }
 
-// inFlightShares: a server of 64 slots, in which tasks take random times, simulated by one
-// goroutine. Tenants get what their quanta say, in cost, however many tasks a turn has; and
-// where a limit binds the others share the rest equally.
+// inFlightShares simulates a server of 64 slots, in which tasks take random times. Tenants
+// get cost in proportion to their quanta, however many tasks a turn has; where a limit
+// binds, the others share the rest equally.
 func inFlightShares(t *testing.T, newSched maker) {
 	const slots, others, limit = 64, 10, 32
 	for _, quantum := range []int64{1, 8, 16, 100} {
@@ -81,7 +81,7 @@ func inFlightShares(t *testing.T, newSched maker) {
 		}{{"weight 4", 4, 1, limit, 4}, {"cost 50", 1, 50, limit, 1}, {"weight 10, 16 in flight", 10, 1, 16, 16.0 / (slots - 16) * others}} {
 			for _, shards := range []int{1, 8} {
 				if shards > 1 && quantum > 8 {
-					continue // they may be rounds apart, and a round is long
+					continue // tenants on different shards may be rounds apart, and a round is long
 				}
 				s := open(t, newSched, config{Shards: shards, MaxInFlightFor: func(name string) int {
 					if name == "gold" {
@@ -116,7 +116,7 @@ func inFlightShares(t *testing.T, newSched maker) {
 				t.Logf("quantum %d, %s, %d shards: %.3f, others %.1f %% apart", quantum, x.name, shards, got, 100*apart)
 				least := 0.95 * x.want
 				if shards > 1 && x.limit < limit {
-					least /= 2 // what Done gives back another shard may take, whose turn it is
+					least /= 2 // another shard, whose turn it is, may take the slot that Done frees
 				}
 				if got < least || got > 1.05*x.want || apart > 0.05 {
 					t.Errorf("quantum %d, %s, %d shards: %.3f of what the others get, want %.3f; these are %.1f %% apart",

@@ -11,7 +11,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Bad input gets an error that names it; zero values are defaults.
+// Invalid input gets an error that names it, and zero values mean the defaults.
 var inputChecks = []check{
 	{name: "a Config that makes no sense", run: inputConfig},
 	{name: "a Config that does", run: inputGoodConfig},

@@ -11,18 +11,18 @@ import (
 	"github.com/firq-go/firq/internal/proof/fairness"
 )
 
-// Nobody is behind in a scheduler that is fair: that the figure grows where one is not
-// can only be tested from within.
+// In a fair scheduler no tenant lags behind. That the figure grows in an unfair one is
+// tested in package shardtest, which can make a core unfair.
 var lagChecks = []check{
 	{name: "fair", run: lagFair},
 	{name: "a crowd", run: lagCrowd},
-	{name: "nobody dequeues", run: lagAtRest},
+	{name: "no consumer dequeues", run: lagAtRest},
 	{name: "blocked and idle tenants have none", run: lagBlocked},
 	{name: "Stats changes nothing", run: lagLooks},
 	{name: "one snapshot says one thing", run: lagOfRefund},
 }
 
-// lagOf checks what Stats says about lags by itself, and returns the largest one.
+// lagOf checks that the lags in Stats make sense and agree, and returns the largest one.
 func lagOf(t *testing.T, s sched) float64 {
 	t.Helper()
 	st := s.Stats()
@@ -40,7 +40,7 @@ func lagOf(t *testing.T, s sched) float64 {
 	return st.Lag.Max
 }
 
-// While one consumer takes task by task, nobody is behind by more than FairnessSlack,
+// While one consumer takes task by task, no tenant lags by more than FairnessSlack,
 // whatever tasks cost, and whatever the scheduler has served before.
 func lagFair(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 8} {
@@ -82,8 +82,8 @@ func lagFair(t *testing.T, newSched maker) {
 	}
 }
 
-// Consumers that run side by side with batches may go further, by the tasks that they
-// have in hand when somebody joins; without newcomers they do not.
+// With several consumers a tenant may lag further, by the tasks that they hold when
+// another tenant joins. Here none joins.
 func lagCrowd(t *testing.T, newSched maker) {
 	const consumers, each = 4, 300
 	s := open(t, newSched, config{Shards: 4, TopTenants: 30})
@@ -108,7 +108,7 @@ func lagCrowd(t *testing.T, newSched maker) {
 	for s.Len() > 16*each/10 { // until then all have something
 		most = max(most, s.Stats().Lag.Max)
 	}
-	_ = s.Close() // whoever waits
+	_ = s.Close() // ends consumers that wait
 	for range consumers {
 		<-done
 	}
@@ -132,7 +132,8 @@ func lagAtRest(t *testing.T, newSched maker) {
 	}
 }
 
-// A tenant at its limit in flight waits for itself, and one without a task for nothing.
+// A tenant at its limit in flight waits for its own Done, and one without a task for
+// nothing: neither lags.
 func lagBlocked(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 4} {
 		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 1, TopTenants: 30})
@@ -208,7 +209,7 @@ func lagLooks(t *testing.T, newSched maker) {
 	}
 }
 
-// lagOfRefund: what Stats says of a tenant and of all is of one instant.
+// lagOfRefund: in one snapshot, Lag and the rows of TopTenants are of the same instant.
 func lagOfRefund(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1})
 	for _, name := range []string{"a", "b"} {

@@ -32,9 +32,9 @@ func RunLeaks[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(fir
 	}
 }
 
-// What may be alive at rest beyond what was before: per shard, a histogram that
-// has come to know all waiting times up to an hour (33 rows of 8 KB) and a few
-// hundred places for tasks; and what the runtime needs.
+// What a scheduler at rest may hold beyond what it held when new: per shard, a histogram
+// with a row for each waiting time up to an hour (33 rows of 8 KB) and a few hundred
+// places for tasks; and what the runtime needs.
 const (
 	floorShard   = 320 << 10
 	floorRuntime = 128 << 10
@@ -47,9 +47,9 @@ const leakLeast = 2 * (floorShard + floorRuntime) / 8
 // leakReps is reps, but never too few for a leak to be seen.
 func leakReps(n int) int { return max(reps(n), leakLeast) }
 
-// floored fails if the heap does not come back to where it was before run, and
-// what so many shards may keep. What a burst needed may be kept for the next one
-// for a while, so some quiet traffic follows, and with it some collections.
+// floored fails if the heap stays larger after run than before it by more than the shards
+// may keep. A scheduler may keep what a burst needed for the next one, for a while: so
+// some quiet traffic follows, and with it some collections.
 func floored(t *testing.T, what string, shards int, run, quiet func()) {
 	t.Helper()
 	most := int64(shards)*floorShard + floorRuntime
@@ -69,7 +69,7 @@ func floored(t *testing.T, what string, shards int, run, quiet func()) {
 	}
 }
 
-// quietly passes one task at a time.
+// quietly enqueues and dequeues one task at a time.
 func quietly(t *testing.T, s sched, names []string) {
 	t.Helper()
 	for i := range leakLeast {
@@ -145,7 +145,8 @@ func leakCancelled(t *testing.T, newSched maker) {
 	})
 }
 
-// leakInFlight: what tells so many deliveries apart goes with their tenants.
+// leakInFlight: the memory that a tenant needs per delivery in flight goes when the tenant
+// is forgotten.
 func leakInFlight(t *testing.T, newSched maker) {
 	names := tenants(64)
 	s := open(t, newSched, config{Shards: 1, MaxGlobal: leakLeast, MaxInFlightPerTenant: leakLeast, TenantIdle: time.Millisecond})
@@ -191,7 +192,7 @@ func leakOneShot(t *testing.T, newSched maker) {
 	}
 }
 
-// leakCrowd: tenants that are all there at once, three times.
+// leakCrowd: a crowd of tenants, all known together, three times.
 func leakCrowd(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1, MaxGlobal: leakLeast, TenantIdle: time.Millisecond})
 	bounded(t, floorShard+floorRuntime, func() {

@@ -147,8 +147,8 @@ func limitBatch(t *testing.T, newSched maker) {
 	}
 }
 
-// limitAllUsable moves the capacity around among tenants, one call after
-// another: with one place left, nobody may be rejected.
+// limitAllUsable moves the capacity around among tenants, one call after another: while
+// one place is left, no tenant may be rejected.
 func limitAllUsable(t *testing.T, newSched maker) {
 	const most = 100
 	names := tenants(64)

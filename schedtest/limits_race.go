@@ -11,21 +11,21 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Limits are strict, and nobody is rejected while there is capacity, whatever
+// Limits are strict, and no task is rejected while there is capacity, whatever
 // other goroutines do.
 var limitRaceChecks = []check{
-	{name: "MaxGlobal, filled by many at once", run: fillGlobal},
-	{name: "MaxPerTenant, filled by many at once", run: fillTenant},
-	{name: "MaxTenants, filled by many at once", run: fillTenants},
+	{name: "MaxGlobal, filled by many together", run: fillGlobal},
+	{name: "MaxPerTenant, filled by many together", run: fillTenant},
+	{name: "MaxTenants, filled by many together", run: fillTenants},
 	{name: "filled by batches", run: fillBatches},
 	{name: "never exceeded under churn", run: limitChurn},
 	{name: "no false reject after churn", run: limitAfterChurn},
 	{name: "DropOldest at the limit never exceeds it", run: limitEvictChurn},
 }
 
-// fillGlobal: many producers race for the last places, nobody dequeues. Had
-// fewer than MaxGlobal been accepted, somebody would have been rejected though
-// the scheduler was never full; had more, the limit would not be strict.
+// fillGlobal: many producers race for the last places, and no consumer runs. Fewer than
+// MaxGlobal accepted tasks mean that one was rejected although the scheduler was never
+// full; more mean that the limit is not strict.
 func fillGlobal(t *testing.T, newSched maker) {
 	const producers = 4
 	names := tenants(16)

@@ -10,7 +10,7 @@ import (
 )
 
 // limitsAll are the methods of both cores that change a limit for all tenants. They are not
-// in firq.Scheduler: others need not have them.
+// part of firq.Scheduler; a scheduler without them skips these checks.
 type limitsAll interface {
 	SetMaxPerTenant(n int)
 	SetMaxInFlightPerTenant(n int)
@@ -18,15 +18,15 @@ type limitsAll interface {
 
 var limitsAllChecks = []check{
 	{name: "SetMaxPerTenant, lower and higher", run: maxPerTenant},
-	{name: "SetMaxPerTenant leaves limits of a tenant's own alone", run: maxPerTenantOwn},
-	{name: "SetMaxPerTenant wakes who waits", run: maxPerTenantWakes},
-	{name: "SetMaxPerTenant is strict for who comes later", run: func(t *testing.T, m maker) {
+	{name: "SetMaxPerTenant does not change limits of single tenants", run: maxPerTenantOwn},
+	{name: "SetMaxPerTenant wakes producers", run: maxPerTenantWakes},
+	{name: "SetMaxPerTenant is strict for later calls", run: func(t *testing.T, m maker) {
 		all(t, m, config{})
 		strictlyLater(t, m, firq.ErrTenantFull, func(s sched, n int) { s.(limitsAll).SetMaxPerTenant(n) })
 	}},
-	{name: "SetMaxPerTenant leaves out no tenant that comes meanwhile", run: maxPerTenantCome},
+	{name: "SetMaxPerTenant holds for tenants that come at the same time", run: maxPerTenantCome},
 	{name: "SetMaxInFlightPerTenant, lower and higher", run: maxInFlight},
-	{name: "SetMaxInFlightPerTenant wakes who waits", run: maxInFlightWakes},
+	{name: "SetMaxInFlightPerTenant wakes consumers", run: maxInFlightWakes},
 	{name: "SetMaxInFlightPerTenant under load", run: maxInFlightLoad},
 	{name: "what makes no sense panics", run: limitsAllPanics},
 }
@@ -103,8 +103,8 @@ func maxPerTenantWakes(t *testing.T, newSched maker) {
 	length(t, s, 4)
 }
 
-// maxPerTenantCome: tenants come for the first time, or are asked about, while the limit
-// falls. In the end none has more room than it says.
+// maxPerTenantCome: tenants come for the first time while the limit falls, with and without
+// MaxPerTenantFor. In the end none has more room than the limit.
 func maxPerTenantCome(t *testing.T, newSched maker) {
 	const crowd, high, low = 8, 9, 2
 	for _, asks := range []bool{false, true} {
@@ -149,7 +149,7 @@ func maxInFlight(t *testing.T, newSched maker) {
 			done(items[i])
 		}
 		items = flying(t, s, 1)
-		load(t, s, "b", 2) // nobody knew it before
+		load(t, s, "b", 2) // a new tenant
 		items = append(items, flying(t, s, 1)...)
 		set.SetMaxInFlightPerTenant(0)
 		for range 3 + 1 { // what is left of a and b
@@ -182,8 +182,8 @@ func maxInFlightWakes(t *testing.T, newSched maker) {
 	}
 }
 
-// maxInFlightLoad: while the limit changes all the time, nothing is lost, and in the end it
-// is what was said last.
+// maxInFlightLoad: while the limit changes all the time no task is lost, and in the end the
+// last limit holds.
 func maxInFlightLoad(t *testing.T, newSched maker) {
 	s, set := all(t, newSched, config{Shards: 2, MaxInFlightPerTenant: 1})
 	names, each := tenants(5), reps(2000)

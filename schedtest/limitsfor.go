@@ -14,7 +14,7 @@ var limitsForChecks = []check{
 	{name: "MaxPerTenantFor", run: perTenantFor},
 	{name: "MaxPerTenantFor is asked on each activation", run: perTenantAsked},
 	{name: "SetLimit before MaxPerTenantFor before MaxPerTenant", run: perTenantPrecedence},
-	{name: "MaxPerTenantFor says more: all who wait are woken", run: perTenantWakes},
+	{name: "MaxPerTenantFor says more: all waiting producers are woken", run: perTenantWakes},
 	{name: "MaxInFlightFor", run: inFlightFor},
 	{name: "a tenant without an in-flight limit beside one that has", run: inFlightForSome},
 	{name: "an in-flight limit rises", run: inFlightRises},

@@ -20,8 +20,8 @@ var memoryChecks = []check{
 	{name: "a backlog that is gone leaves no memory behind", run: memoryBacklog, alone: true},
 }
 
-// allocations fails if run allocates at all, on average. The first runs do not
-// count: what is kept for reuse has to be made once.
+// allocations fails if run allocates. The first runs do not count: they make what is kept
+// for reuse.
 func allocations(t *testing.T, what string, run func()) {
 	t.Helper()
 	for range 2000 {
@@ -147,8 +147,8 @@ func allocEvict(t *testing.T, newSched maker) {
 	}
 }
 
-// memoryBacklog: what held a large backlog may be kept for the next one, but not
-// once per tenant that ever had one.
+// memoryBacklog: a scheduler may keep the memory of a large backlog for the next one, but
+// not for each tenant that ever had one.
 func memoryBacklog(t *testing.T, newSched maker) {
 	const n = 20_000
 	s := open(t, newSched, config{Shards: 2, TenantIdle: time.Millisecond})

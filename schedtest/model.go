@@ -10,9 +10,9 @@ import (
 // written: slices and loops, deficit round robin turn by turn.
 //
 // Where the contract leaves room, a flow is vague: in the list, although what
-// it had left it other than by delivery. Whether it leaves the list at once or
-// at its next visit is an implementation's choice, and shows only if something
-// is enqueued to it in between; so the comparison does not.
+// it had left it other than by delivery. An implementation may take it out of the list
+// immediately or at its next visit. The difference shows only if something is enqueued
+// to the flow in between, so the comparison enqueues nothing to it.
 type model struct {
 	cfg     config
 	plan    func(string) int64 // Config.QuantumFor
@@ -21,7 +21,7 @@ type model struct {
 	fresh   [7][]*modelFlow        // NewTenantsFirst
 	freed   [7][]*modelFlow        // were blocked, and go first
 	due     [7]map[*modelFlow]bool // of active, those that this round has still to visit
-	served  [7]bool                // somebody, in this round
+	served  [7]bool                // a flow was, in this round
 	tickets map[int]*modelTask
 	queued  int
 	count   stats

@@ -6,8 +6,8 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// admission is what Enqueue does: reclaim what of the tenant has expired, as
-// much as it needs or more, then answer with err, or evict and admit.
+// admission is what Enqueue does: drop the tenant's expired tasks, as many as it needs or
+// more, then return err, or evict and admit.
 type admission struct {
 	reclaim bool
 	err     error
@@ -31,8 +31,8 @@ func (m *model) ask(name string, p firq.Priority, policy firq.Policy) admission 
 	return admission{reclaim: true, err: err}
 }
 
-// limit returns the error of the limit that the tenant has reached, or nil, once
-// so many of its tasks have been reclaimed.
+// limit returns the error of the limit that the tenant would reach if that many of its
+// tasks were reclaimed first, or nil.
 func (m *model) limit(t *modelTenant, reclaimed int) error {
 	held, free := len(t.queue)-reclaimed, m.cfg.MaxGlobal-m.queued+reclaimed
 	alpha := m.cfg.DynamicThreshold
@@ -110,8 +110,8 @@ func (m *model) charge(tenant string, p firq.Priority, amount int64) {
 	}
 }
 
-// victim is whom the policy evicts: of the lowest priority, if that is at most p,
-// the oldest or the newest.
+// victim returns the task that the policy evicts: the oldest or the newest of the lowest
+// priority, if that is at most p.
 func victim(queue []*modelTask, p firq.Priority, policy firq.Policy) *modelTask {
 	var victim *modelTask
 	for _, tk := range queue {
@@ -192,8 +192,8 @@ func (m *model) cancel(ticket int) bool {
 	panic("schedtest: a ticket without a task")
 }
 
-// bounds returns between what numbers Len may be: tasks that have expired may
-// be dropped at any time.
+// bounds returns the least and the most that Len may be: an expired task may be dropped at
+// any time.
 func (m *model) bounds() (least, most int) {
 	for _, t := range m.tenants {
 		least += len(alive(t.queue))

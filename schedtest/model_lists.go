@@ -57,9 +57,9 @@ func (m *model) pass(level int) {
 	}
 }
 
-// settle gives a flow what the rounds bring that it took no turns in, but for so many: a
-// quantum for each, up to most, or what it has. Without a task most is 0: that is for its
-// debt, and what it has left is lost.
+// settle credits a flow for the rounds in which it took no turns, less but of them: a
+// quantum for each, up to most. A flow without a task has a most of 0: rounds pay off its
+// debt, and any credit is lost.
 func (m *model) settle(f *modelFlow, but, most int64) {
 	if rounds := max(f.away-but, 0); rounds > 0 && (!f.listed || f.freed) {
 		f.deficit = min(f.deficit+rounds*m.quantum(f.tenant), most)
@@ -67,7 +67,7 @@ func (m *model) settle(f *modelFlow, but, most int64) {
 	f.away = 0
 }
 
-// look is settle before something changes.
+// look settles a flow before something changes that the credit depends on.
 func (m *model) look(f *modelFlow) {
 	if tk := m.front(f); tk != nil && (f.freed || f.parked) {
 		m.settle(f, 0, max(f.deficit, m.keeps(f, tk.cost)))
@@ -131,7 +131,7 @@ func (m *model) ready() bool {
 	return false
 }
 
-// comeBack sends a flow that went first to the tail.
+// comeBack sends a flow that was ahead of the list, as its tenant was blocked, to the tail.
 func (m *model) comeBack(f *modelFlow) {
 	m.freed[f.level] = slices.DeleteFunc(m.freed[f.level], func(other *modelFlow) bool { return other == f })
 	f.freed, m.served[f.level] = false, true
@@ -139,7 +139,8 @@ func (m *model) comeBack(f *modelFlow) {
 	m.lastFreed(f.level)
 }
 
-// lastFreed begins a round if only those are in the list that went first and came to the tail.
+// lastFreed begins a round if the list holds only flows that this round need not visit, as
+// they were ahead of it.
 func (m *model) lastFreed(level int) {
 	if len(m.freed[level]) > 0 || len(m.due[level]) > 0 || len(m.active[level]) == 0 {
 		return

@@ -14,7 +14,7 @@ import (
 var newLimitChecks = []check{
 	{name: "SetMaxGlobal, lower and higher", run: newGlobal},
 	{name: "SetLimit, lower and higher", run: newTenantLimit},
-	{name: "a tenant without a limit of its own goes up with MaxGlobal", run: newGlobalShared},
+	{name: "without MaxPerTenant a tenant goes up with MaxGlobal", run: newGlobalShared},
 	{name: "SetLimit of 0 is what Config says", run: newLimitZero},
 	{name: "SetLimit works before the first task, and outlives a forgotten tenant", run: newLimitKept},
 	{name: "SetLimit above MaxGlobal", run: newLimitAbove},
@@ -23,14 +23,14 @@ var newLimitChecks = []check{
 	{name: "what expires or is cancelled above a limit makes no room", run: newLimitLeft},
 	{name: "a policy that evicts puts one in the place of one", run: newLimitEvict},
 	{name: "a threshold is of the present MaxGlobal", run: newLimitThreshold},
-	{name: "a higher MaxGlobal wakes who waits", run: newGlobalWakes},
-	{name: "a higher limit wakes who waits", run: newLimitWakes},
-	{name: "a limit that rises too little wakes nobody for good", run: newLimitWakesFew},
+	{name: "a higher MaxGlobal wakes producers", run: newGlobalWakes},
+	{name: "a higher limit wakes producers", run: newLimitWakes},
+	{name: "a limit that rises too little", run: newLimitWakesFew},
 	{name: "Shutdown and Close", run: newLimitEnds},
 	{name: "against a count", run: newLimitRandom},
 }
 
-// global checks what Stats says of the limit.
+// global checks the fields of Stats that depend on MaxGlobal.
 func global(t *testing.T, s sched, queued, most int) {
 	t.Helper()
 	length(t, s, queued)
@@ -248,7 +248,7 @@ func newLimitEvict(t *testing.T, newSched maker) {
 		admit(t, s, "a", task{Payload: 6})
 		length(t, s, 4)
 		same(t, "two less", next(t, s, 2), "a3 a4")
-		admit(t, s, "a", task{Payload: 7}) // 5 gives way
+		admit(t, s, "a", task{Payload: 7}) // evicts 5
 		length(t, s, 2)
 		take(t, s)
 		admit(t, s, "a", task{Payload: 8})

@@ -10,19 +10,19 @@ import (
 
 // Limits that change under load.
 var newLimitRaceChecks = []check{
-	{name: "SetMaxGlobal is strict for who comes later", run: func(t *testing.T, m maker) {
+	{name: "SetMaxGlobal is strict for later calls", run: func(t *testing.T, m maker) {
 		strictlyLater(t, m, firq.ErrGlobalFull, sched.SetMaxGlobal)
 	}},
-	{name: "SetLimit is strict for who comes later", run: func(t *testing.T, m maker) {
+	{name: "SetLimit is strict for later calls", run: func(t *testing.T, m maker) {
 		strictlyLater(t, m, firq.ErrTenantFull, func(s sched, n int) { s.SetLimit("a", n) })
 	}},
 	{name: "limits that change all the time", run: limitsChurn},
 }
 
-// strictlyLater lowers a limit in the middle of a crowd of producers. Then consumers
-// take until less than the new limit is left, while producers go on: in the end there
-// is exactly as much as the new limit says. More would mean that somebody was admitted
-// above it, less that somebody was refused without reason.
+// strictlyLater lowers a limit while a crowd of producers enqueues. Then a consumer takes
+// until less than the new limit is left, while producers go on: in the end exactly as
+// many tasks are queued as the new limit allows. More would mean that a task was admitted
+// above it, fewer that one was refused without reason.
 func strictlyLater(t *testing.T, newSched maker, full error, set func(s sched, n int)) {
 	const producers, low, high = 4, 3, 40
 	for _, shards := range []int{1, 8} {
@@ -72,8 +72,8 @@ func strictlyLater(t *testing.T, newSched maker, full error, set func(s sched, n
 	}
 }
 
-// limitsChurn: whatever the limits were meanwhile, in the end there is as much room as
-// the last ones say, for anybody.
+// limitsChurn: whatever the limits have been, in the end every tenant has as much room as
+// the last ones allow.
 func limitsChurn(t *testing.T, newSched maker) {
 	names := tenants(5)
 	for _, shards := range []int{1, 8} {

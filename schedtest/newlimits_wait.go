@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// wakes: whoever waits has got a place when set has returned, and not before.
+// wakes checks that calls which wait get a place when set has been called, and not before.
 func wakes(t *testing.T, newSched maker, cfg config, set func(s sched)) {
 	for _, byPolicy := range []bool{false, true} {
 		if byPolicy {
@@ -61,9 +61,9 @@ func newLimitWakes(t *testing.T, newSched maker) {
 	})
 }
 
-// newLimitWakesFew: above a limit that was set low, a place that comes free, or a limit
-// that rises, may not be enough; a call that was woken for nothing goes on waiting, and is woken
-// again.
+// newLimitWakesFew: while more is queued than a lowered limit allows, a place that comes
+// free, or a limit that rises a little, is no room. A call that was woken in vain goes on
+// waiting, and is woken again.
 func newLimitWakesFew(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1})
 	load(t, s, "a", 6)
@@ -121,7 +121,7 @@ func newLimitEnds(t *testing.T, newSched maker) {
 	refuse(t, s, "a", task{}, firq.ErrClosed)
 }
 
-// newLimitRandom does what comes, one call after the other, and compares with plain counts.
+// newLimitRandom makes random calls, one after the other, and compares with plain counts.
 func newLimitRandom(t *testing.T, newSched maker) {
 	names := tenants(3)
 	for seed := range reps(30) {

@@ -56,8 +56,8 @@ func newTenantOrder(t *testing.T, newSched maker) {
 	same(t, "b, c, d, then a's turn", next(t, s, 4), "b1 c1 d1 a3")
 }
 
-// newTenantAttack: tenants that enqueue one task at a time, the next once the
-// last was delivered, at once or after another dequeue.
+// newTenantAttack: tenants enqueue one task at a time, the next one as soon as the last
+// was delivered, or a few dequeues later.
 func newTenantAttack(t *testing.T, newSched maker) {
 	for _, lag := range []int{0, 1, 2, 5} {
 		s := open(t, newSched, config{Shards: 1, NewTenantsFirst: true})

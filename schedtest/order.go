@@ -13,7 +13,7 @@ var orderChecks = []check{
 	{name: "a turn is one quantum", run: orderQuantum},
 	{name: "the example of the paper", run: orderPaper},
 	{name: "costs above the quantum save up", run: orderSaveUp},
-	{name: "a huge cost is delivered at once", run: orderHuge},
+	{name: "a huge cost is delivered by the first call", run: orderHuge},
 	{name: "extreme costs and quanta", run: orderExtreme},
 	{name: "a turn goes on with what arrives before the next dequeue", run: orderTurnGoesOn},
 	{name: "a new tenant joins at the tail with nothing", run: orderJoin},

@@ -15,8 +15,8 @@ import (
 	"github.com/firq-go/firq/internal/proof/race"
 )
 
-// User code that does not return: each callback, in each method that may call it, in
-// each way. The tenants are of any type, so that a key can fail too.
+// The cases are the product of the callbacks, the methods that may call them, and the ways
+// not to return. Keys are of type any, as a key may panic when it is hashed or compared.
 type (
 	anySched  = firq.Scheduler[any, int]
 	anyConfig = firq.Config[any, int]
@@ -24,9 +24,9 @@ type (
 	anyMaker  func(anyConfig) (anySched, error)
 )
 
-// RunPanics tests that user code which panics, or ends its goroutine, leaves nothing
-// behind: the caller gets the panic, everybody else goes on, no place, ticket or item
-// is lost, and the counters add up. Each case runs in a bubble of testing/synctest.
+// RunPanics tests that user code which panics, or ends its goroutine, does no harm: the
+// caller gets the panic, other callers go on, no place, ticket or item is lost, and the
+// counters add up. Each case runs in a bubble of testing/synctest.
 func RunPanics[S firq.Scheduler[any, int]](t *testing.T, newScheduler func(firq.Config[any, int]) (S, error)) {
 	newSched := func(cfg anyConfig) (anySched, error) {
 		s, err := newScheduler(cfg)
@@ -65,8 +65,8 @@ func panicInBubble(t *testing.T, newSched anyMaker, m method, where callback, ho
 	})
 }
 
-// panicLimit is how long a case may take, which takes milliseconds. What waits for a
-// lock that nobody gives back does not see the bubble's time pass.
+// panicLimit is how long a case may take, which takes milliseconds. It is real time: while
+// a goroutine waits for a mutex that is never unlocked, the bubble's time stands still.
 const panicLimit = race.Slowness * 5 * time.Second
 
 // callback is what fails.
@@ -188,14 +188,14 @@ func (w *world) step(where callback, here bool) {
 	}
 }
 
-// call is one call of the scheduler, in a goroutine of its own.
+// call is one call of the scheduler, which has a goroutine to itself.
 type call struct {
 	name           string
 	over, returned bool
 	panicked       any
 }
 
-// start starts a call and lets it come to rest.
+// start starts a call and waits until it returns or blocks.
 func (w *world) start(name string, f func()) *call {
 	c := &call{name: name}
 	w.calls = append(w.calls, c)
@@ -223,7 +223,7 @@ func (w *world) do(name string, f func()) *call {
 	return c
 }
 
-// abort fails the case, and lets everybody go so that the bubble can end.
+// abort fails the case, and ends all calls so that the bubble can end.
 func (w *world) abort(format string, args ...any) {
 	w.t.Helper()
 	w.t.Errorf(format, args...)
@@ -245,7 +245,7 @@ func (w *world) waiting() (names []string) {
 	return names
 }
 
-// settle dequeues until nothing is left and everybody has come back.
+// settle dequeues until nothing is queued and all calls have returned.
 func (w *world) settle() {
 	w.item.Done()
 	w.book.release()
@@ -264,8 +264,8 @@ func (w *world) settle() {
 	w.abort("%d tasks are left, and these still wait: %q", w.s.Len(), w.waiting())
 }
 
-// judge checks that what user code did came to exactly one caller, if the method
-// was to call it at all.
+// judge checks that user code failed if the method had to call it, and that its panic
+// reached exactly one caller.
 func (w *world) judge() {
 	must, may := slices.Contains(w.method.calls, w.where), slices.Contains(w.method.perhaps, w.where)
 	sprung := int(w.sprung.Load())
@@ -291,7 +291,8 @@ func (w *world) judge() {
 	}
 }
 
-// reuse checks that every place and ticket is free, and that sleepers are woken.
+// reuse checks that every place and ticket can be used again, and that a sleeping consumer
+// is woken.
 func (w *world) reuse() {
 	if w.book.closing {
 		return

@@ -6,7 +6,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// anyBook knows what was offered, what became of it, and which items are not Done.
+// anyBook records which tasks were offered, what became of them, and which items are not Done.
 // Safe for concurrent use.
 type anyBook struct {
 	mu       sync.Mutex
@@ -53,7 +53,7 @@ func (b *anyBook) got(items ...anyItem) {
 	b.items = append(b.items, items...)
 }
 
-// release says Done to what was delivered.
+// release calls Done of all items that were delivered.
 func (b *anyBook) release() {
 	b.mu.Lock()
 	items := b.items

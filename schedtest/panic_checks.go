@@ -15,7 +15,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// panicChecks are what the product of methods and callbacks does not say.
+// panicChecks are cases that are no combination of a method and a callback.
 var panicChecks = []struct {
 	name string
 	run  func(*testing.T, anyMaker)
@@ -25,7 +25,7 @@ var panicChecks = []struct {
 	{"OnDrop always fails, in a batch of several shards", panicBatch},
 	{"OnDrop always fails, at Close", panicClose},
 	{"a handle of a tenant that is no key", panicHandleKey},
-	{"who waits is not the next to call", panicSleepers},
+	{"a call that waits is not the next call", panicSleepers},
 	{"user code fails for tenants that are new", panicNewcomers},
 }
 
@@ -35,7 +35,7 @@ type outcome struct {
 	panicked any
 }
 
-// outcomeOf runs f in a goroutine of its own.
+// outcomeOf runs f in a goroutine, so that Goexit does not end the test.
 func outcomeOf(f func()) (o outcome) {
 	var over sync.WaitGroup
 	over.Add(1)
@@ -64,7 +64,7 @@ func openAny(t *testing.T, newSched anyMaker, cfg anyConfig) anySched {
 	return s
 }
 
-// panicNaN: it is refused before user code is asked, and nothing is kept of it.
+// panicNaN: such a key is refused before any callback runs, and leaves nothing behind.
 func panicNaN(t *testing.T, newSched anyMaker) {
 	type pair struct {
 		name  string
@@ -124,7 +124,7 @@ func panicNaN(t *testing.T, newSched anyMaker) {
 // failures are user code that panics, or ends its goroutine.
 var failures = map[string]func(){"panic": func() { panic(errPanic) }, "Goexit": runtime.Goexit}
 
-// told returns an OnDrop that always fails, and what it was told.
+// told returns an OnDrop that records its payload and fails, and a function that returns the record.
 func told(fail func()) (func(any, int, firq.DropReason), func() []int) {
 	var mu sync.Mutex
 	var payloads []int
@@ -140,9 +140,9 @@ func told(fail func()) (func(any, int, firq.DropReason), func() []int) {
 		}
 }
 
-// panicDequeue: the item reaches the caller, OnDrop is told of every task, and the
-// next call panics; then all is as before. With Goexit the item goes with the
-// goroutine, and does not count as in flight.
+// panicDequeue: the item reaches the caller, OnDrop is called for every dropped task, the
+// next call panics, and later calls work. With Goexit the item is lost with its goroutine,
+// and does not count as in flight.
 func panicDequeue(t *testing.T, newSched anyMaker) {
 	for name, fail := range failures {
 		onDrop, drops := told(fail)
@@ -223,7 +223,7 @@ func panicBatch(t *testing.T, newSched anyMaker) {
 	}
 }
 
-// panicClose: Close tells OnDrop of every task, on every shard.
+// panicClose: Close calls OnDrop for every task of every shard, though each call fails.
 func panicClose(t *testing.T, newSched anyMaker) {
 	const n = 1000
 	for name, fail := range failures {
@@ -252,8 +252,8 @@ func panicClose(t *testing.T, newSched anyMaker) {
 	}
 }
 
-// panicSleepers: OnDrop panics in the call of a consumer that gets an item; another
-// one, which was asleep by then, is served; the next call panics.
+// panicSleepers: OnDrop panics in the call of a consumer that gets an item. Neither that
+// call nor the one of another consumer that was asleep panics: the next call does.
 func panicSleepers(t *testing.T, newSched anyMaker) {
 	synctest.Test(t, func(t *testing.T) {
 		onDrop, _ := told(failures["panic"])

@@ -11,7 +11,7 @@ import (
 type method struct {
 	name    string
 	tweak   func(w *world) // of the config
-	ending  bool           // Shutdown waits meanwhile
+	ending  bool           // while Shutdown waits
 	act     func(w *world)
 	calls   []callback // user code that it does call, when there is reason to
 	perhaps []callback // that it may call
@@ -56,8 +56,8 @@ var methods = []method{
 	{name: "Close", act: among(closeIt), calls: []callback{onClosed}},
 }
 
-// prepare gives user code a reason to be called: the tenant has as many tasks as it
-// may have, say.
+// prepare enqueues what makes the method call user code: enough tasks for the tenant to be
+// at its limit, say.
 func (w *world) prepare() {
 	n, x := 0, firq.Task[int]{}
 	switch w.where {
@@ -85,7 +85,7 @@ func (w *world) admit(k any, x firq.Task[int]) {
 	})
 }
 
-// deliver has an item delivered that nobody is done with.
+// deliver takes an item that stays in flight.
 func (w *world) deliver() {
 	w.admit("d", firq.Task[int]{})
 	w.do("TryDequeue", func() {
@@ -110,7 +110,7 @@ func among(f func(w *world)) func(w *world) {
 	}
 }
 
-// solo runs a method where nobody else has tasks.
+// solo runs a method where no other tenant has tasks.
 func solo(f func(w *world)) func(w *world) {
 	return func(w *world) {
 		w.deliver()
@@ -184,9 +184,9 @@ func onePlace(w *world)     { w.cfg.MaxGlobal = 1 }
 func onePerTenant(w *world) { w.cfg.MaxPerTenant = 1 }
 func threshold(w *world)    { w.cfg.MaxGlobal, w.cfg.MaxPerTenant, w.cfg.DynamicThreshold = 4, 4, 1 }
 
-// two has two producers wait, and lets one place come free: by the expiry of a task,
-// if that is what user code is told of. If it fails in the first producer's call, the
-// place is the second one's.
+// two has two producers wait, and frees one place: by the expiry of a task, if it is OnDrop
+// of an expired task that fails. If it fails in the first producer's call, the second one
+// gets the place.
 func two(w *world, bad, good any, x firq.Task[int]) {
 	w.start("the first EnqueueWait", func() { w.wait(bad, &w.ticket2) })
 	w.start("the second EnqueueWait", func() { w.wait(good, nil) })
@@ -203,7 +203,8 @@ func two(w *world, bad, good any, x firq.Task[int]) {
 	})
 }
 
-// holding is a task that holds a place, for a while or until it is taken.
+// holding is a task that takes up a place until it is dequeued, or until it expires if that
+// is what user code fails at.
 func (w *world) holding() (k any, x firq.Task[int]) {
 	if w.where == onExpired {
 		return "v", firq.Task[int]{Deadline: time.Now().Add(time.Minute)}

@@ -11,7 +11,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// inUse stands for no user code: it is the ticket that a new tenant comes with.
+// inUse: not user code fails, but the ticket of the new tenant's task is in use.
 const inUse callback = "a ticket in use"
 
 // arrivals are the ways in which a tenant comes.
@@ -28,9 +28,9 @@ var arrivals = map[string]func(s anySched, ctx context.Context, k any, tk *firq.
 	},
 }
 
-// panicNewcomers: the calls of tenants that nobody knows end in user code, one after the
-// other and more of them than MaxTenants. None of them takes a tenant's place for
-// good: as many others as may be are let in at once, and later all are forgotten.
+// panicNewcomers: more new tenants than MaxTenants call, one after the other, and each call
+// ends in user code that fails. None of them may take up a place for good: afterwards
+// MaxTenants other tenants are let in, and later all are forgotten.
 func panicNewcomers(t *testing.T, newSched anyMaker) {
 	for _, where := range []callback{inQuantumFor, inBackpressureFor, onExpired, key, inUse} {
 		for _, how := range ways {
@@ -85,7 +85,8 @@ func (c *newcomers) open(newSched anyMaker, shards int) {
 	})
 }
 
-// come has tenants come, whose calls do not return if user code is asked.
+// come makes the calls of new tenants. asks says that the call runs the callback that
+// fails, so that it does not return.
 func (c *newcomers) come(arrive func(anySched, context.Context, any, *firq.Ticket) error, asks bool) {
 	switch c.where {
 	case inBackpressureFor, onExpired: // there are as many as may be
@@ -132,9 +133,9 @@ func (c *newcomers) admit(k any, x firq.Task[int]) {
 	}
 }
 
-// leave looks whether anything is left of the tenants that came.
+// leave checks that nothing is left of the tenants that came.
 func (c *newcomers) leave() {
-	for _, when := range []string{"at once", "later"} {
+	for _, when := range []string{"right away", "later"} {
 		for ok := true; ok; {
 			_, ok = c.s.TryDequeue()
 		}

@@ -13,8 +13,8 @@ import (
 // block is a payload large enough to be missed.
 type block = *[1 << 16]byte
 
-// RunPayload tests that a scheduler lets go of the payloads of tasks that have
-// ended, by whatever end, while it lives on.
+// RunPayload tests that a scheduler in use does not keep the payloads of tasks that have
+// ended, in any of the ways in which a task can end.
 func RunPayload[S firq.Scheduler[string, block]](t *testing.T, newScheduler func(firq.Config[string, block]) (S, error)) {
 	for _, c := range []struct {
 		name string

@@ -85,8 +85,8 @@ func quantumFor(t *testing.T, newSched maker) {
 	same(t, "plan 3, active again", drain(t, s), "a1 a2 a3 b1 a4 b2 b3")
 }
 
-// quantumRefill: a tenant that gets its next task before the next call has still its place in the
-// list, and has become active all the same.
+// quantumRefill: a tenant whose queue ran empty and was refilled before the next dequeue is
+// still in the list, and yet has become active again: QuantumFor is asked.
 func quantumRefill(t *testing.T, newSched maker) {
 	var plan atomic.Int64
 	plan.Store(1)
@@ -111,7 +111,7 @@ func quantumRefill(t *testing.T, newSched maker) {
 	}
 }
 
-// quantumHolds: an answer that comes when the tenant is active is for the next time.
+// quantumHolds: while the tenant is active, a new answer of QuantumFor does not count.
 func quantumHolds(t *testing.T, newSched maker) {
 	var plan atomic.Int64
 	s := open(t, newSched, config{Shards: 1, QuantumFor: func(tenant string) int64 {

@@ -11,8 +11,8 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Expired tasks hold no capacity that their tenant needs, buy nothing, and are
-// in nobody's way.
+// Expired tasks hold no capacity that their tenant needs, earn it no share, and delay no
+// other task.
 var reclaimChecks = []check{
 	{name: "expired behind a live task: room for the tenant", run: deadlineReclaimTenant},
 	{name: "expired behind a live task: room in the scheduler", run: deadlineReclaimGlobal},
@@ -27,8 +27,8 @@ var reclaimChecks = []check{
 	{name: "a parked consumer is not given an expired task", run: deadlineParked},
 }
 
-// deadlineAmongMany: an implementation may look for it a bit at a time, but the call
-// that needs the place is not refused.
+// deadlineAmongMany: an implementation may search for expired tasks in small steps, but
+// the call that needs the place is not refused.
 func deadlineAmongMany(t *testing.T, newSched maker) {
 	const n = 3000
 	for _, x := range []struct {
@@ -107,8 +107,8 @@ func deadlineReclaimLater(t *testing.T, newSched maker) {
 	}
 }
 
-// deadlineReclaimForOthers: nobody is rejected while nothing in the scheduler is
-// alive but a few tasks in front.
+// deadlineReclaimForOthers: no task is rejected while all but a few tasks at the front of
+// the queues have expired.
 func deadlineReclaimForOthers(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 8} {
 		s := open(t, newSched, config{Shards: shards, MaxGlobal: 500})
@@ -132,8 +132,8 @@ func deadlineReclaimForOthers(t *testing.T, newSched maker) {
 	}
 }
 
-// deadlineReclaimOthers: what of the others has expired is more than one call may
-// work off, and expired earlier.
+// deadlineReclaimOthers: more tasks of other tenants have expired, and earlier, than one
+// call may drop; the call drops its own tenant's all the same.
 func deadlineReclaimOthers(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1, MaxPerTenant: 3})
 	for _, name := range tenants(reps(3000)) {
@@ -167,8 +167,8 @@ func deadlineNoEvict(t *testing.T, newSched maker) {
 	same(t, "the rest", drain(t, s), "a3 a4 a5")
 }
 
-// deadlineBursts: a tenant that fills up with expired tasks over and over must
-// not thereby stand in the list more than once.
+// deadlineBursts: a tenant that fills up with expired tasks over and over must not enter
+// the round robin more than once, or it would get several turns a round.
 func deadlineBursts(t *testing.T, newSched maker) {
 	for _, dequeues := range []int{0, 1, 3} {
 		s := open(t, newSched, config{Shards: 1, MaxPerTenant: 32})

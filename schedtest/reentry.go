@@ -21,8 +21,8 @@ var reentryChecks = []check{
 	{name: "OnDrop enqueues what was dropped again", run: reentryRetry},
 }
 
-// nosy returns a function that calls whatever does not block, once at a time:
-// what it does may make the scheduler call it again.
+// nosy returns a callback that calls all methods which do not block. It does nothing when
+// its own calls make the scheduler call it again.
 func nosy(s *sched, calls *atomic.Int64) func() {
 	var inside atomic.Bool
 	var tk firq.Ticket
@@ -154,7 +154,7 @@ func reentryPolicy(t *testing.T, newSched maker) {
 	}
 }
 
-// reentryRetry is what users write: try again what was dropped, until it is in.
+// reentryRetry is what users write: an OnDrop that enqueues a dropped task again.
 func reentryRetry(t *testing.T, newSched maker) {
 	var s sched
 	var dropped atomic.Int64

@@ -120,7 +120,7 @@ const patience = race.Slowness * 10 * time.Second
 // guard runs a check and fails it if it hangs in a call without a context.
 func guard(t *testing.T, run func()) { guardFor(t, 4*patience, run) }
 
-// guardFor is guard with a limit of its own.
+// guardFor is guard with another limit.
 func guardFor(t *testing.T, limit time.Duration, run func()) {
 	done := make(chan struct{})
 	go func() {

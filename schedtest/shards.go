@@ -31,7 +31,7 @@ var shardChecks = func() []check {
 		check{name: "shares follow the quanta", run: shardsQuanta},
 		check{name: "a shard that wakes up joins at the current round", run: shardsJoin},
 		check{name: "a quiet tenant's task waits for its turn only", run: shardsQuiet},
-		check{name: "nobody idles while one shard has work", run: shardsConserve},
+		check{name: "no consumer idles while one shard has work", run: shardsConserve},
 	)
 }()
 
@@ -45,7 +45,7 @@ func jain(shares []float64) float64 {
 	return sum * sum / (float64(len(shares)) * squares)
 }
 
-// shardsFair backlogs every tenant and takes half of it.
+// shardsFair gives every tenant the same backlog, takes half of the tasks, and compares the shares.
 func shardsFair(t *testing.T, newSched maker, cfg config, names []string, consumers int) {
 	t.Helper()
 	each := max(120, 4000/len(names))
@@ -130,7 +130,7 @@ func shardsQuanta(t *testing.T, newSched maker) {
 	}
 }
 
-// shardsJoin: a tenant that was idle for long owes nothing and is owed nothing.
+// shardsJoin: tenants that join after a long time get their share from then on, and no more.
 func shardsJoin(t *testing.T, newSched maker) {
 	names := tenants(12)
 	s := open(t, newSched, config{Shards: 8})
@@ -151,8 +151,8 @@ func shardsJoin(t *testing.T, newSched maker) {
 	}
 }
 
-// shardsQuiet: while it waits, each of the others is served as often as the
-// bound says, and no more.
+// shardsQuiet: while a quiet tenant's task waits, each of the others is served at most as
+// often as the bound allows.
 func shardsQuiet(t *testing.T, newSched maker) {
 	const others, bound = 20, 1 + 1 + 1 + 1 + 1
 	for shards, most := range map[int]int{1: others + 1, 8: others*bound + 1} {

@@ -14,8 +14,8 @@ var shareChecks = []check{
 	{name: "a tenant that asks for more gets no more", run: shareGreedy},
 }
 
-// serve dequeues n items and keeps every tenant at its backlog: each delivered
-// task is enqueued again. It returns the cost delivered to each.
+// serve dequeues n items and enqueues each task again, so that every tenant keeps its
+// backlog. It returns the cost delivered to each tenant.
 func serve(t *testing.T, s sched, n int) map[string]int64 {
 	t.Helper()
 	work := map[string]int64{}
@@ -68,7 +68,7 @@ func shareCosts(t *testing.T, newSched maker) {
 	}
 }
 
-// shareGreedy: more tasks, costlier tasks, batches, cancelled tasks do not help.
+// shareGreedy: a tenant with more and costlier tasks, in one batch, gets no more than its share.
 func shareGreedy(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1, Quantum: 10})
 	names := tenants(5)

@@ -20,7 +20,7 @@ var shutdownChecks = []check{
 	{name: "against racing enqueues", run: shutdownRace},
 	{name: "ends with ctx, goes on draining", run: shutdownContext},
 	{name: "interrupted by Close", run: shutdownClose},
-	{name: "two at once", run: shutdownTwice},
+	{name: "two together", run: shutdownTwice},
 	{name: "with a context that is done, and nothing to wait for", run: shutdownIdleDone},
 }
 
@@ -31,7 +31,7 @@ func shutting(t *testing.T, s sched, ctx context.Context) <-chan error {
 	return stopped
 }
 
-// shutdownIdleDone: what is over already does not depend on how long one would wait.
+// shutdownIdleDone: with nothing to wait for, Shutdown returns nil even if ctx is done.
 func shutdownIdleDone(t *testing.T, newSched maker) {
 	for i := range 100 { // a choice at random would be right half of the time
 		s := open(t, newSched, config{})
@@ -48,7 +48,7 @@ func shutdownIdleDone(t *testing.T, newSched maker) {
 	}
 }
 
-// refusing waits until the scheduler has taken note of Shutdown.
+// refusing waits until a Shutdown in another goroutine has come into force.
 func refusing(t *testing.T, s sched) {
 	t.Helper()
 	await(t, "Enqueue to answer ErrClosed", func() bool {
@@ -60,7 +60,7 @@ func refusing(t *testing.T, s sched) {
 	})
 }
 
-// ended checks that a scheduler has delivered everything and says so.
+// ended checks that a scheduler is empty and answers ErrClosed.
 func ended(t *testing.T, s sched) {
 	t.Helper()
 	idle(t, s)

@@ -8,7 +8,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Shutdown with a backlog that is not simply delivered.
+// Shutdown with a backlog that ends in other ways than by delivery, or waits for Done.
 var shutdownLeftChecks = []check{
 	{name: "what is left expires", run: shutdownExpires},
 	{name: "what is left is cancelled", run: shutdownCancelled},

@@ -83,7 +83,8 @@ func statsQueueTime(t *testing.T, newSched maker) {
 	}
 }
 
-// statsLongWait: twelve buckets would report 20 ms as 50.
+// statsLongWait: percentiles are within 5 % of the waits. With a dozen buckets a wait of
+// 20 ms would be reported as 50.
 func statsLongWait(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{})
 	load(t, s, "a", 10)
@@ -197,8 +198,8 @@ func statsBatch(t *testing.T, newSched maker) {
 	}
 }
 
-// statsBatchRefused: the books of who sends batches do not differ from those of who
-// sends the tasks one by one and loses the rest.
+// statsBatchRefused: a batch counts as if its tasks had been enqueued one by one, with
+// those after the refused one refused too.
 func statsBatchRefused(t *testing.T, newSched maker) {
 	batch := make([]task, 50) // more than go together in one step
 	urgent := task{Payload: 1, Priority: firq.PriorityCritical}

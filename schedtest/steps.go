@@ -14,8 +14,8 @@ import (
 	"github.com/firq-go/firq/internal/proof/race"
 )
 
-// open builds a scheduler and, when the test has passed otherwise, closes it
-// and checks that its counters add up.
+// open builds a scheduler. At the end of a test that has passed so far, it closes it and
+// checks that its counters add up.
 func open(t *testing.T, newSched maker, cfg config) sched {
 	t.Helper()
 	s, err := newSched(cfg)
@@ -37,7 +37,7 @@ func open(t *testing.T, newSched maker, cfg config) sched {
 	return s
 }
 
-// balanced checks the sums that hold at rest.
+// balanced checks the sums of counters that hold while no call is in progress.
 func balanced(t *testing.T, st stats) {
 	t.Helper()
 	if out := st.Dequeued + st.Expired + st.Cancelled + st.DroppedPolicy + st.Overload + st.Closed + uint64(st.QueueLen); st.Enqueued != out {
@@ -150,7 +150,7 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-// await polls a condition that some other goroutine, or time, brings about.
+// await polls until another goroutine, or time, has made the condition true.
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !condition(); {
@@ -168,7 +168,7 @@ func elapse(d time.Duration) {
 	}
 }
 
-// together runs n goroutines that start as one, and waits for them.
+// together runs n goroutines that start at the same moment, and waits for them.
 func together(n int, run func(i int)) {
 	var ready, done sync.WaitGroup
 	start := make(chan struct{})
@@ -185,9 +185,8 @@ func together(n int, run func(i int)) {
 	done.Wait()
 }
 
-// linger gives goroutines that were just started a chance to park, or not, or
-// to be on their way to it. The checks hold whatever happens; varying it is what
-// finds the interleavings.
+// linger varies how far goroutines that were just started have come: some have parked,
+// some are on their way, some have not begun. The checks hold in each case.
 func linger(i int) {
 	switch i % 4 {
 	case 0:

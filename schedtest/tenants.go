@@ -88,8 +88,8 @@ func tenantInFlight(t *testing.T, newSched maker) {
 	forgotten(t, s)
 }
 
-// tenantForgottenBeside: nobody calls Stats, and all traffic is one tenant's. The others
-// are forgotten all the same, which shows in that they owe nothing any more.
+// tenantForgottenBeside: one tenant has all the traffic, and Stats, which forgets idle
+// tenants, is not called. The others are forgotten all the same: their debts are gone.
 func tenantForgottenBeside(t *testing.T, newSched maker) {
 	const idleFor, n = time.Minute, 16
 	for name, use := range map[string]func(sched){
@@ -140,7 +140,7 @@ func tenantForgottenBeside(t *testing.T, newSched maker) {
 }
 
 // tenantChargedLate: without a limit in flight, a delivery does not keep its tenant from
-// being forgotten. What it cost is charged all the same, if the tenant is there.
+// being forgotten. What it cost is still charged, if the tenant is known again.
 func tenantChargedLate(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1, TenantIdle: time.Minute})
 	load(t, s, "a", 1)
@@ -150,7 +150,7 @@ func tenantChargedLate(t *testing.T, newSched maker) {
 	if n := s.Stats().Tenants; n != 0 {
 		t.Fatalf("%d tenants are known, want 0", n)
 	}
-	it.Charge(50) // nobody is there
+	it.Charge(50) // its tenant is forgotten
 	if n := s.Stats().Tenants; n != 0 {
 		t.Errorf("a charge makes a tenant known")
 	}
@@ -160,8 +160,8 @@ func tenantChargedLate(t *testing.T, newSched maker) {
 	same(t, "a pays first", drain(t, s), "rival1 rival2 rival3 a1 a2 a3")
 }
 
-// tenantIdleSince: TenantIdle counts from when the tenant last had something queued or
-// in flight, however that ended; so what it owes is not forgotten too early.
+// tenantIdleSince: TenantIdle counts from when the tenant last had a task queued or in
+// flight, however that ended; until it is over, the tenant's debt is kept.
 func tenantIdleSince(t *testing.T, newSched maker) {
 	const idleFor = time.Minute
 	for name, end := range map[string]func(s sched){
@@ -248,8 +248,8 @@ func tenantNothingDelivered(t *testing.T, newSched maker) {
 	forgotten(t, s)
 }
 
-// tenantLimits: a tenant that is forgotten while producers race to use it must
-// not come to have two states, each with a limit of its own.
+// tenantLimits: a tenant that is forgotten while producers race to use it must not exist
+// twice, with separate limits.
 func tenantLimits(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 8} {
 		book := newLedger(4 * reps(3000))

@@ -7,13 +7,13 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// DynamicThreshold keeps room for the quiet ones (Choudhury and Hahne 1998).
+// DynamicThreshold keeps room for quiet tenants (Choudhury and Hahne 1998).
 var thresholdChecks = []check{
 	{name: "alone it settles at alpha over 1 plus alpha", run: thresholdAlone},
 	{name: "cold tenants are admitted beside a hot one", run: thresholdCold},
 	{name: "without it they are not", run: thresholdOff},
 	{name: "it follows what is free", run: thresholdFollows},
-	{name: "filled by many at once", run: thresholdRace},
+	{name: "filled by many together", run: thresholdRace},
 }
 
 // fill enqueues until the answer is an error, and returns how many were
@@ -91,8 +91,8 @@ func thresholdFollows(t *testing.T, newSched maker) {
 	}
 }
 
-// thresholdRace: the check is of two numbers, which may both be changing; but
-// while nobody dequeues what is free only falls.
+// thresholdRace: a core compares two numbers that may both be changing. While no consumer
+// runs, the free capacity only falls, so that the result is still known within a few.
 func thresholdRace(t *testing.T, newSched maker) {
 	const most = 60
 	for round := range reps(50) {
@@ -102,7 +102,7 @@ func thresholdRace(t *testing.T, newSched maker) {
 				_ = s.Enqueue("hot", task{})
 			}
 		})
-		// As each of the four may act on what the others have just changed.
+		// Each of the four may act on numbers that the others have just changed.
 		if n := s.Len(); n < most/2 || n > most/2+3 {
 			t.Fatalf("round %d: the hot tenant holds %d, want %d", round, n, most/2)
 		}

@@ -22,14 +22,14 @@ var waitChecks = []check{
 	}},
 	{name: "woken by Cancel", run: func(t *testing.T, m maker) { wokenBy(t, m, func(_ sched, tk *firq.Ticket) { tk.Cancel() }) }},
 	{name: "woken by expiry found at a dequeue", run: waitExpiry},
-	{name: "woken by expiry that nobody looks for", run: waitExpiryAlone},
+	{name: "woken by expiry without another call", run: waitExpiryAlone},
 	{name: "woken by Close", run: waitClose},
 	{name: "woken by Shutdown", run: waitShutdown},
 	{name: "a threshold is waited for too", run: waitThreshold},
 }
 
-// waiters starts n calls of EnqueueWait that find the scheduler full, and
-// returns when they have got going; each sends its answer.
+// waiters starts n goroutines that call EnqueueWait on a full scheduler and send its error.
+// It returns when all have started, though perhaps before they wait.
 func waiters(t *testing.T, s sched, ctx context.Context, tenant string, n int) <-chan error {
 	answers := make(chan error, n)
 	started := make(chan bool, n)
@@ -45,7 +45,7 @@ func waiters(t *testing.T, s sched, ctx context.Context, tenant string, n int) <
 	return answers
 }
 
-// answer returns the next answer, or fails.
+// answer receives from answers, or fails the test after patience.
 func answer(t *testing.T, answers <-chan error, what string) error {
 	t.Helper()
 	timer := time.NewTimer(patience)
@@ -194,7 +194,7 @@ func waitExpiry(t *testing.T, newSched maker) {
 	}
 }
 
-// waitExpiryAlone: no other call comes; the tenant's own tasks just expire.
+// waitExpiryAlone: the tenant's own tasks expire, and no other call drops them.
 func waitExpiryAlone(t *testing.T, newSched maker) {
 	for _, cfg := range []config{{MaxGlobal: 3}, {MaxPerTenant: 3}} {
 		s := open(t, newSched, cfg)

@@ -11,13 +11,13 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// No wake-up for a waiting producer is lost, whoever else waits or gives up.
+// No wake-up for a waiting producer is lost, whichever others wait or give up.
 var waitRaceChecks = []check{
-	{name: "each freed place wakes somebody", run: waitEachPlace},
+	{name: "each freed place wakes a producer", run: waitEachPlace},
 	{name: "many waiters, all get in", run: waitMany},
 	{name: "many waiters of many tenants, all get in", run: waitManyTenants},
-	{name: "a place goes to who can use it", run: waitUseful},
-	{name: "who gives up passes the place on", run: waitPassOn},
+	{name: "a place goes to a producer that can use it", run: waitUseful},
+	{name: "a producer that gives up passes the place on", run: waitPassOn},
 	{name: "a batch frees as many as it takes", run: waitBatch},
 	{name: "Cancel racing with a new waiter", run: waitCancelRace},
 }
@@ -42,8 +42,8 @@ func waitMany(t *testing.T, newSched maker) { waitAll(t, newSched, 1) }
 
 func waitManyTenants(t *testing.T, newSched maker) { waitAll(t, newSched, 5) }
 
-// waitAll has many producers that wait and consumers that park: everybody's
-// progress depends on wake-ups.
+// waitAll has many producers that wait and consumers that park, so that all progress
+// depends on wake-ups.
 func waitAll(t *testing.T, newSched maker, nTenants int) {
 	const producers, consumers = 6, 2
 	names := tenants(nTenants)

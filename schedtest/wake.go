@@ -15,7 +15,7 @@ var wakeChecks = []check{
 	{name: "ping-pong over batches", run: pingPongBatch},
 	{name: "as many tasks as parked consumers", run: wakeAll},
 	{name: "a batch for parked consumers", run: wakeBatch},
-	{name: "who gives up passes the wake on", run: wakePassOn},
+	{name: "a consumer that gives up passes the wake on", run: wakePassOn},
 	{name: "a busy consumer does not hold up the next task", run: wakeBusy},
 	{name: "a consumer that leaves work behind wakes the next", run: wakeNext},
 }
@@ -158,7 +158,7 @@ func wakePassOn(t *testing.T, newSched maker) {
 		for i := range reps(800) {
 			ctx, stop := context.WithCancel(context.Background())
 			var quitter, stayer <-chan error
-			if i%2 == 0 { // whoever is woken first, the first to park or the last
+			if i%2 == 0 { // the order of waking may be that of parking, or the reverse
 				quitter = crowd(s, ctx, 1)
 				linger(i / 2)
 				stayer = crowd(s, patient(t), 1)

@@ -21,8 +21,8 @@ var wakeSpentChecks = []check{
 	{name: "many short parks", run: wakeStress},
 }
 
-// wakeCancelled: the task that caused a wake is gone when the consumer looks;
-// the next one must cause a wake again.
+// wakeCancelled: the task that caused a wake-up is cancelled before the consumer looks;
+// the next task must wake it again.
 func wakeCancelled(t *testing.T, newSched maker) {
 	for _, shards := range []int{1, 8} {
 		s := open(t, newSched, config{Shards: shards})
@@ -76,11 +76,11 @@ func wakeContext(t *testing.T, newSched maker) {
 		}
 	}
 	load(t, s, "a", 1)
-	same(t, "nobody took it", drain(t, s), "a1")
+	same(t, "no consumer took it", drain(t, s), "a1")
 }
 
-// wakeStress: producers and consumers meet at an almost empty queue, so that
-// everybody parks and wakes all the time, some with short contexts.
+// wakeStress: producers and consumers meet at an almost empty queue, so that consumers
+// park and wake all the time, one of them with short contexts.
 func wakeStress(t *testing.T, newSched maker) {
 	const producers, consumers = 2, 4
 	for _, shards := range []int{1, 8} {

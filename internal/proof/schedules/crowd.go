@@ -4,6 +4,7 @@ package schedules
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/firq-go/firq"
 )
@@ -24,7 +25,7 @@ var crowded = map[string]program{
 		}
 		st.tenants(1)
 	}},
-	"who comes back, or another": {2, func(st *stage) {
+	"one that comes back, or another": {2, func(st *stage) {
 		st.known(config{MaxTenants: 1}, "a")
 		got := map[string]error{}
 		for i, name := range []string{"a", "b"} {
@@ -64,7 +65,8 @@ var crowded = map[string]program{
 		st.rest()
 		st.tenants(2)
 	}},
-	// A call that is refused for another reason keeps no place from anybody.
+	"another one is idle, however it moves": {1, idleHowever},
+	// A call that is refused for another reason takes no place from another tenant.
 	"one that is invalid": {2, func(st *stage) {
 		st.build(config{MaxTenants: 2})
 		var used firq.Ticket
@@ -108,6 +110,50 @@ var crowded = map[string]program{
 		st.rest()
 		st.tenants(1)
 	}},
+}
+
+// idleHowever has another tenant become idle, and then uses the one that was, before each of a newcomer's
+// looks at a shard, in every pattern: one of two is idle all the time, and the newcomer has to find it.
+func idleHowever(st *stage) {
+	const looks = 4 // two at each shard
+	d, restore := st.direct()
+	defer restore()
+	on := st.two(config{MaxTenants: 2})
+	var tickets [2]firq.Ticket
+	n, used := 0, 0
+	use := func(shard int) {
+		n++
+		if err := st.offer(on[shard], task{Payload: n, Ticket: &tickets[shard]}); err != nil {
+			st.Errorf("%v", err)
+		}
+		st.s.Stats() // drains it: the shard says who is idle
+		tickets[used].Cancel()
+		used = shard
+	}
+	seen, pattern := 0, 0
+	d.at = func(point string) {
+		if point != "crowd idle?" {
+			return
+		}
+		if seen < looks && pattern>>seen&1 == 1 {
+			was := used
+			tickets[was].Cancel()
+			use(1 - was)
+		}
+		seen++
+	}
+	d.busy = true
+	for pattern = range 1 << looks {
+		use(1)
+		use(0)
+		n++
+		seen, d.busy = 0, false
+		if err := st.enqueue(fmt.Sprint("newcomer ", pattern), n); err != nil {
+			st.Errorf("%v, with the pattern %b", err, pattern)
+		}
+		d.busy = true
+		st.rest()
+	}
 }
 
 // known builds a scheduler that knows idle tenants.

@@ -27,7 +27,7 @@ var ending = map[string]program{
 		st.Run()
 		st.everything()
 	}},
-	"close and two who dequeue": {2, func(st *stage) {
+	"close and two consumers": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1)
 		st.Go("first", func() { st.dequeue() })
@@ -37,7 +37,7 @@ var ending = map[string]program{
 		st.awake("first", "second", "closer")
 		st.everything()
 	}},
-	"close and who waits": {2, func(st *stage) {
+	"close and a waiting producer": {2, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
 		st.queue("a", 1)
 		st.Go("waits", func() { st.wait(context.Background(), "b", 2) })
@@ -57,7 +57,7 @@ var ending = map[string]program{
 		st.Run()
 		st.everything()
 	}},
-	"close and who evicts": {2, func(st *stage) {
+	"close and an eviction": {2, func(st *stage) {
 		st.build(config{MaxPerTenant: 1, Backpressure: firq.Backpressure{Policy: firq.DropNewest}})
 		st.queue("a", 1)
 		st.Go("producer", func() { st.refusedBy(st.enqueue("a", 2), firq.ErrClosed) })

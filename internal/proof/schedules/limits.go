@@ -79,7 +79,7 @@ var changing = map[string]program{
 		st.refusedBy(st.enqueue("a", 30), firq.ErrTenantFull)
 		st.took(2 * n)
 	}},
-	"a higher limit of all for who waits": {2, func(st *stage) {
+	"a higher MaxGlobal for a waiting producer": {2, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
 		st.queue("a", 1)
 		st.Go("waits", func() { st.wait(context.Background(), "b", 2) })
@@ -87,7 +87,7 @@ var changing = map[string]program{
 		st.Run()
 		st.awake("waits")
 	}},
-	"a higher limit of the tenant for who waits": {2, func(st *stage) {
+	"a higher limit for a waiting producer": {2, func(st *stage) {
 		st.build(config{MaxPerTenant: 1})
 		st.queue("a", 1)
 		st.Go("waits", func() { st.wait(context.Background(), "a", 2) })
@@ -95,7 +95,7 @@ var changing = map[string]program{
 		st.Run()
 		st.awake("waits")
 	}},
-	"a debt is paid for who waits": {1, func(st *stage) {
+	"a debt is paid for a waiting producer": {1, func(st *stage) {
 		st.build(config{MaxGlobal: 2})
 		st.queue("a", 1, 2)
 		st.Go("waits", func() { st.wait(context.Background(), "b", 3) })
@@ -129,7 +129,7 @@ var changing = map[string]program{
 		st.Run()
 		st.took(2)
 	}},
-	"a handle of who is forgotten": {1, func(st *stage) {
+	"a handle of a forgotten tenant": {1, func(st *stage) {
 		st.idle(config{})
 		h := st.s.Tenant("a")
 		st.byHandle(h, 2)
@@ -144,7 +144,7 @@ var changing = map[string]program{
 		st.must()
 		st.tenants(1)
 	}},
-	"a handle of who makes room": {1, func(st *stage) {
+	"a handle of a tenant that makes room": {1, func(st *stage) {
 		st.build(config{MaxTenants: 1, TenantIdle: time.Hour})
 		h := st.s.Tenant("a")
 		st.byHandle(h, 1)

@@ -29,7 +29,7 @@ var more = map[string]program{
 	// Between two words that say whether the shard is ready there would be a moment.
 	"nothing, and back in between":     {1, func(st *stage) { comesBackUnseen(st, "L4 gone") }},
 	"joins without being announced":    {1, joinsUnannounced},
-	"an inbox that grows meanwhile":    {1, growsMeanwhile},
+	"an inbox that grows in between":   {1, growsMeanwhile},
 	"drained by an unsure sum":         {1, unsureSum},
 	"closed before it was full":        {1, closedFirst},
 	"a place that comes back":          {1, placeComesBack},
@@ -61,7 +61,7 @@ var more = map[string]program{
 		st.Run()
 		st.took(1)
 	}},
-	"who waits on another shard": {2, func(st *stage) {
+	"a producer waits on another shard": {2, func(st *stage) {
 		on := st.two(config{MaxGlobal: 1})
 		st.queue(on[0], 1)
 		st.Go("waits", func() { st.wait(context.Background(), on[1], 2) })
@@ -89,7 +89,7 @@ var more = map[string]program{
 		st.Go("producer", func() { st.queue("a", 2) })
 		st.Run()
 	}},
-	"shutdown and who waits": {2, func(st *stage) {
+	"shutdown and a waiting producer": {2, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
 		st.queue("a", 1)
 		st.Go("waits", func() { st.refusedBy(st.wait(context.Background(), "b", 2), firq.ErrClosed) })
@@ -214,7 +214,7 @@ var more = map[string]program{
 		st.Run()
 		st.awake("consumer")
 	}},
-	"shutdown that nobody helps, and close": {2, func(st *stage) {
+	"shutdown without consumers, and close": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1)
 		st.Go("shutdown", func() { st.refusedBy(st.s.Shutdown(context.Background()), firq.ErrClosed) })

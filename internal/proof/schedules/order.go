@@ -13,7 +13,7 @@ import (
 // had happened at one instant.
 var ordered = map[string]program{
 	// b's turn goes on when it has been served; a comes after b's next task.
-	"who came first in a hold": {3, func(st *stage) {
+	"which tenant came first in a hold": {3, func(st *stage) {
 		st.build(config{})
 		st.offer("c", task{Payload: 4, Cost: 3})
 		st.offer("b", task{Payload: 3, Cost: 2})
@@ -65,7 +65,7 @@ var ordered = map[string]program{
 		st.Run()
 	}},
 	// The same while b's next task is put into the queue under the lease.
-	"nothing, and who was served comes back": {2, func(st *stage) {
+	"nothing, and the served tenant comes back": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("b", 4)
 		st.must() // b lingers
@@ -86,7 +86,7 @@ var ordered = map[string]program{
 	}},
 	// b is there before either task of a has a place: it is served first, also if one
 	// of them is put into the queue under the lease.
-	"who has no place yet does not come first": {2, func(st *stage) {
+	"a tenant without a place does not come first": {2, func(st *stage) {
 		st.build(config{})
 		held := -1
 		st.Go("one", func() { st.queue("a", 1) })
@@ -102,7 +102,7 @@ var ordered = map[string]program{
 	}},
 	// A call that found nothing has seen off the tenants that were served their last task: b comes
 	// anew, before a.
-	"nothing, and who was served goes": {2, func(st *stage) {
+	"nothing, and the served tenant goes": {2, func(st *stage) {
 		b := st.two(config{})[0] // a shard alone is ready as long as a tenant lingers
 		a := st.beside(b)
 		st.queue(b, 1, 4)

@@ -86,7 +86,7 @@ var limits = map[string]program{
 
 // waiting: a call that waits for a place gets it when there is one.
 var waiting = map[string]program{
-	"user code panics in who waits": {1, func(st *stage) {
+	"user code panics in a waiting call": {1, func(st *stage) {
 		st.build(config{MaxGlobal: 1, QuantumFor: func(tenant string) int64 {
 			if tenant == "bad" {
 				panic("QuantumFor")
@@ -103,7 +103,7 @@ var waiting = map[string]program{
 		st.Run()
 		st.awake("good", "consumer") // the place is not for the other one
 	}},
-	"a place for who waits": {3, func(st *stage) {
+	"a place for a waiting producer": {3, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
 		st.queue("a", 1)
 		st.Go("waits", func() { st.wait(context.Background(), "b", 2) })
@@ -111,7 +111,7 @@ var waiting = map[string]program{
 		st.Run()
 		st.awake("waits", "consumer")
 	}},
-	"a place of the tenant for who waits": {3, func(st *stage) {
+	"the tenant's place for a waiting producer": {3, func(st *stage) {
 		st.build(config{MaxPerTenant: 1})
 		st.queue("a", 1)
 		st.Go("waits", func() { st.wait(context.Background(), "a", 2) })
@@ -128,7 +128,7 @@ var waiting = map[string]program{
 		st.Run()
 		st.awake("first", "second")
 	}},
-	"who gives up passes the place on": {2, func(st *stage) {
+	"a producer that gives up passes the place on": {2, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
 		st.queue("a", 1)
 		ctx, cancel := context.WithCancel(context.Background())
