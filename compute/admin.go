@@ -11,7 +11,7 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// SetLimit changes how many executions there may be at once, all groups together: 0 to
+// SetLimit changes how many executions may run concurrently, all groups together: 0 to
 // gate.MaxSlots, anything else panics. With 0 nothing is executed until it rises. If it
 // is below the number of groups, the groups without a slot get no calls, and the calls
 // that wait there queue elsewhere. Running executions are not disturbed.
@@ -49,8 +49,8 @@ func (s *Server[T, K, V]) SetQuantum(tenant T, q int64) {
 // draining; when Close comes first, firq.ErrClosed.
 func (s *Server[T, K, V]) Shutdown(ctx context.Context) error { return s.life.shutdown(ctx) }
 
-// Close refuses later calls with firq.ErrClosed, and so ends at once those that wait
-// for a slot or have joined an execution. The contexts of executions end; a call on
+// Close refuses later calls with firq.ErrClosed, and immediately ends those that wait for a
+// slot or have joined an execution with the same error. The contexts of executions end; a call on
 // whose goroutine one runs returns when it has ended. Close itself does not wait. A
 // second call, or one after a Shutdown that came to its end, does nothing. It returns
 // nil.
@@ -59,8 +59,8 @@ func (s *Server[T, K, V]) Close() error {
 	return nil
 }
 
-// count notes how a call of a key in p ended.
-func (s *Server[T, K, V]) count(p *part[T, K, V], source Source, err error) {
+// count counts a call of a key in p, by how it ended.
+func (s *Server[T, K, V]) count(p *shard[T, K, V], source Source, err error) {
 	switch source {
 	case Hit, Stale:
 		s.countKept(source)
@@ -100,7 +100,7 @@ func (s *Server[T, K, V]) countNone(err error) {
 	}
 }
 
-// Stats returns a snapshot. It walks over the parts and groups, and takes their locks in
+// Stats returns a snapshot. It walks over the shards and groups, and takes their locks in
 // turn.
 func (s *Server[T, K, V]) Stats() Stats[T] {
 	st := Stats[T]{
@@ -118,14 +118,14 @@ func (s *Server[T, K, V]) Stats() Stats[T] {
 	for _, gr := range s.groups.now.Load().groups {
 		st.Groups = append(st.Groups, gr.gate.Stats())
 	}
-	for i := range s.parts {
-		p := &s.parts[i]
+	for i := range s.shards {
+		p := &s.shards[i]
 		p.mu.Lock()
 		st.Flights += p.n
 		st.Executions += p.begun
 		st.Succeeded += p.succeeded
 		st.Failed += p.failed
-		p.took.handIn(&s.times)
+		p.took.flush(&s.times)
 		p.mu.Unlock()
 		st.Executed += p.executed.Load()
 		st.Coalesced += p.coalesced.Load()

@@ -10,7 +10,7 @@ import (
 
 // BatchConfig says how a Batcher behaves. The zero value works.
 type BatchConfig[T comparable] struct {
-	// Limit is how many batches are executed at once, at most gate.MaxSlots. 0: 2 x
+	// Limit is how many batches are executed concurrently, at most gate.MaxSlots. 0: 2 x
 	// GOMAXPROCS.
 	Limit int
 	// Max is how many calls are in one batch at most. 0: 32.

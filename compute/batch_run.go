@@ -42,7 +42,7 @@ func (e Errors) Unwrap() []error {
 	return some
 }
 
-// pump begins batches as long as a slot is free and somebody waits.
+// pump begins batches as long as a slot is free and a call waits.
 func (b *Batcher[T, K, V]) pump() {
 	if b.busy.Load() >= b.limit.Load() {
 		return // the call that gives a slot back, or raises the limit, looks after that
@@ -145,7 +145,7 @@ func (b *Batcher[T, K, V]) run(bt *batch[T, K, V]) {
 	}
 }
 
-// execute executes a batch and tells everybody.
+// execute executes a batch and gives each of its calls its outcome.
 func (b *Batcher[T, K, V]) execute(bt *batch[T, K, V]) {
 	var vs []V
 	var err error
@@ -157,7 +157,7 @@ func (b *Batcher[T, K, V]) execute(bt *batch[T, K, V]) {
 			vs, err = nil, p
 		}
 		bt.cancel()
-		bt.part()
+		bt.forgetCalls()
 		bt.tell(vs, err)
 		if p != nil {
 			b.tellPanic(p)
@@ -167,15 +167,15 @@ func (b *Batcher[T, K, V]) execute(bt *batch[T, K, V]) {
 	complete = true
 }
 
-// tell gives each call what is its own.
+// tell gives each call its value or error.
 func (bt *batch[T, K, V]) tell(vs []V, err error) {
-	each, isEach := err.(Errors) //nolint:errorlint // one that is wrapped is everybody's
+	each, isEach := err.(Errors) //nolint:errorlint // a wrapped one is the error of all calls
 	switch {
 	case isEach && len(each) != len(bt.calls):
 		err, isEach = fmt.Errorf("firq: compute: a batch of %d calls got %d errors: %w", len(bt.calls), len(each), err), false
 	case (err == nil || isEach) && len(vs) != len(bt.calls):
 		err = fmt.Errorf("%w: of %d for %d calls", errCount, len(vs), len(bt.calls))
-		if isEach { // a request with an error of its own keeps it
+		if isEach { // a request keeps its own error
 			vs = nil
 		}
 	case isEach:

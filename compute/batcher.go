@@ -14,16 +14,15 @@ import (
 	"github.com/firq-go/firq/lockfree"
 )
 
-// Batcher executes many calls of many tenants at once, in batches that no call waits
-// for: a call that finds a free slot is executed at once, alone; what comes while all
-// slots are taken waits in its tenant's turn, and goes together, as many as may. So
+// Batcher executes calls of many tenants in batches, and no call waits for a batch to fill:
+// a call that finds a free slot is executed immediately, alone; calls that come while all
+// slots are taken wait in their tenants' turns, and then go together, up to BatchConfig.Max. So
 // batches grow with load. Equal keys are not joined: that is a Server's work, whose
 // Exec may call a Batcher. Make it with NewBatcher; it must not be copied. All methods
 // are safe for concurrent use.
 //
-// A call that has queued, and a slot that is free, always find each other: whoever has
-// queued a call, given a slot back, or raised the limit, looks afterwards (pump), and one
-// looks at a time (mu).
+// No call stays queued while a slot is free: after a goroutine has queued a call, given a
+// slot back, or raised the limit, it looks for both (pump), under mu.
 type Batcher[T, K comparable, V any] struct {
 	// Immutable.
 	exec  func(ctx context.Context, calls []Call[T, K]) ([]V, error)
@@ -49,7 +48,7 @@ type pending[T, K comparable, V any] struct {
 	batch  *batch[T, K, V] // that it is in; nil: none yet. Guarded by Batcher.mu
 	from   origin          // that waits for it; nil: none. Guarded by Batcher.mu once it is in a batch
 
-	// Written by whoever closes end, before.
+	// Written before end is closed, by the goroutine that closes it.
 	outcome[V]
 	ran bool
 	end chan struct{}
@@ -216,8 +215,8 @@ func why[T, K comparable, V any](ctx context.Context, c *pending[T, K, V], aged 
 	return c.err
 }
 
-// desert takes a call that does not wait any more off its batch, which nobody may want
-// then; true: its end has come already.
+// desert takes a call that no longer waits off its batch, and cancels a batch for which no
+// call waits any more. It reports whether the call had already got its outcome.
 func (b *Batcher[T, K, V]) desert(c *pending[T, K, V]) (over bool) {
 	select {
 	case <-c.end:
@@ -254,8 +253,8 @@ func (b *Batcher[T, K, V]) dropped(_ T, c *pending[T, K, V], why firq.DropReason
 	}
 }
 
-// SetLimit changes how many batches are executed at once: 0 to gate.MaxSlots, anything else
-// panics. With 0 nothing is executed until it rises.
+// SetLimit changes how many batches are executed concurrently: 0 to gate.MaxSlots, anything
+// else panics. With 0 nothing is executed until it rises.
 func (b *Batcher[T, K, V]) SetLimit(n int) {
 	if n < 0 || n > gate.MaxSlots {
 		panic(fmt.Sprintf("firq: compute: limit: %d, must be 0 to %d", n, gate.MaxSlots))
@@ -279,8 +278,8 @@ func (b *Batcher[T, K, V]) Stats() BatchStats[T] {
 // firq.ErrClosed.
 func (b *Batcher[T, K, V]) Shutdown(ctx context.Context) error { return b.life.shutdown(ctx) }
 
-// Close refuses later calls with firq.ErrClosed, and so ends all others at once; the
-// contexts of batches end. It does not wait. A second call, or one after a Shutdown
+// Close refuses later calls with firq.ErrClosed, and immediately ends all others with the
+// same error; the contexts of batches end. It does not wait. A second call, or one after a Shutdown
 // that came to its end, does nothing. It returns nil.
 func (b *Batcher[T, K, V]) Close() error {
 	b.life.kill()

@@ -88,23 +88,23 @@ func (c *cache[T, K, V]) get(h uint64, k *Key[T, K]) *node[T, K, V] {
 	return n
 }
 
-// find is get for what does not count as asking.
+// find is get without marking the entry as asked for.
 func (c *cache[T, K, V]) find(h uint64, k *Key[T, K]) *node[T, K, V] {
 	return c.read[h&uint64(len(c.read)-1)].find(h, k)
 }
 
 func (c *cache[T, K, V]) table(h uint64) *table[T, K, V] { return &c.tables[h&uint64(len(c.tables)-1)] }
 
-// set keeps n instead of any other entry of its key. What is too heavy, for the cache or for
-// what the other tenants leave, is not kept, and neither is the other. Changes of one key come one
-// after the other.
+// set keeps n instead of any other entry of its key. An entry that is too heavy, for the cache
+// or for the room that other tenants leave, is not kept, and removes the other one all the same.
+// Callers change one key one after the other.
 func (c *cache[T, K, V]) set(h uint64, n *node[T, K, V]) {
 	c.change(change[T, K, V]{h, c.table(h).set(h, n, c.hash), n})
 	c.willExpire(c.end(&n.Entry))
 }
 
-// makeRoom makes room for a heavy result before its key's part is locked for set: what
-// others put there until then is little.
+// makeRoom makes room for a heavy result before its key's shard is locked for set, so that
+// set evicts little under that lock.
 func (c *cache[T, K, V]) makeRoom(tenant T, w int64) {
 	for more := w > portion; more; {
 		c.lock()
@@ -127,7 +127,7 @@ func (c *cache[T, K, V]) apply(x change[T, K, V]) {
 	}
 	w := n.Weight()
 	if old != nil {
-		n.flags.Or(visited) // whoever made it anew was asked for it
+		n.flags.Or(visited) // a call has asked for it, or it would not have been made anew
 		if w <= old.Weight() {
 			c.replace(old, n)
 			return
@@ -203,7 +203,7 @@ func (c *cache[T, K, V]) remove(h uint64, k *Key[T, K]) {
 	}
 }
 
-// removeIf walks over all entries, some at a time, and forgets those that f says.
+// removeIf walks over all entries, some at a time, and forgets those for which f is true.
 func (c *cache[T, K, V]) removeIf(f func(*node[T, K, V]) bool) {
 	for from, more := 0, true; more; from++ {
 		c.lock()

@@ -11,7 +11,7 @@ package compute
 // keys than there is room for does not wash out the main line; its hits are as many as there
 // is room for. And each eviction is a bounded number of steps.
 const (
-	windowPart  = 8  // the window's part of what a tenant has is one in so many
+	windowPart  = 8  // the window has one eighth of a tenant's weight
 	looksBack   = 2  // entries of the main line that one which came back competes with
 	looksAsked  = 16 // that one which was asked for competes with
 	looksBefore = 32 // that are spared before one goes though it was asked for
@@ -20,13 +20,13 @@ const (
 	looksFree = 1024 // slots that the census passes for one eviction
 )
 
-// part is the weight that the window may have once so much has come.
+// part returns the weight that the window may have once the given weight is added.
 func (t *tenant[T]) part(coming int64) int64 {
 	return max((t.weight+coming)/windowPart, 1)
 }
 
-// room evicts until w of a tenant fits, but not more than a portion: then there is more to do.
-// What cannot fit evicts nothing. Under mu.
+// room evicts until w of a tenant fits, but no more than a portion of entries in one call:
+// then it reports that there is more to do. For a w that cannot fit it evicts nothing. Under mu.
 func (c *cache[T, K, V]) room(owner T, w int64) (fits, more bool) {
 	if w > c.most {
 		return false, false
@@ -82,7 +82,7 @@ func (c *cache[T, K, V]) evict(t *tenant[T], own bool, w int64) {
 	c.drop(t, n)
 }
 
-// look looks at the end of the main line for what was not asked for, and evicts it.
+// look evicts an entry at the end of the main line that was not asked for, if it finds one.
 func (c *cache[T, K, V]) look(t *tenant[T], most int) bool {
 	for range most {
 		if t.main.tail == 0 {
@@ -119,9 +119,9 @@ func (c *cache[T, K, V]) drop(t *tenant[T], n *node[T, K, V]) {
 	c.takeFrom(t, h, n)
 }
 
-// census looks at as many slots for each entry that is evicted that it has seen all of them while the
-// cache turns over once: was there one that was asked for since the last time? Then its tenant
-// is not silent. Few slots are free, unless there were more entries once, lighter ones.
+// census looks, per evicted entry, at so many slots that it has seen all of them when the cache
+// has turned over once. A tenant of which it finds an entry that was asked for since the last
+// time is not silent. Few slots are free, unless there once were more entries, lighter ones.
 func (c *cache[T, K, V]) census() {
 	if len(c.tenants.byKey) == 1 {
 		return

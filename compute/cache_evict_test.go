@@ -76,7 +76,7 @@ func TestComingBackDoesNotWashOut(t *testing.T) {
 	}
 }
 
-// Room for a heavy result is made before its key's part is locked.
+// Room for a heavy result is made before its key's shard is locked.
 func TestRoomIsMadeBefore(t *testing.T) {
 	const size = 10_000
 	s, err := New(func(context.Context, Call[int, int]) (int, error) { return 1, nil }, Config[int, int, int]{

@@ -15,7 +15,7 @@ func (g ghosts) at(h uint64) (place *uint16, mark uint16) {
 	return &g[first(h, len(g))], uint16(h>>16) | 1
 }
 
-// add notes that a key is evicted, one of so many entries.
+// add records that a key is evicted from a cache with the given number of entries.
 func (g *ghosts) add(h uint64, entries int) {
 	if n := len(*g); entries > n+n/4 || entries < n/4 {
 		*g = make(ghosts, entries+entries/8) // what the old one has is not worth moving

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// change is what was done to a table, and is to be done to the lines of a tenant.
+// change is a change of a table that a tenant's lines still have to follow.
 type change[T, K comparable, V any] struct {
 	h   uint64
 	old *node[T, K, V] // it is gone; nil: there was none
@@ -17,8 +17,8 @@ type change[T, K comparable, V any] struct {
 // not given a processor. Until then the cache has more entries than it may, by at most mostLater, and
 // those that callers are adding.
 //
-// Changes of one key come one after the other, and whoever takes cache.mu applies what waits before its
-// own change, so those of one key are applied in the order in which they came.
+// Callers change one key one after the other, and a caller that takes cache.mu applies what waits before
+// its own change. So the changes of one key are applied in their order.
 type later[T, K comparable, V any] struct {
 	n       atomic.Int32 // changes; written under mu
 	mu      sync.Mutex   // under it no other lock is taken

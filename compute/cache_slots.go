@@ -1,7 +1,7 @@
 package compute
 
-// slots number the nodes, so that the lines need 8 bytes per entry and not 16, and nodes
-// none. Number 0 is nobody's: a node that has it is in no line. Guarded by the cache.
+// slots number the nodes, so that lines link 4-byte numbers and not pointers, and nodes need
+// no links. No node in a line has number 0. Guarded by the cache.
 type slots[T, K comparable, V any] struct {
 	pages []*page[T, K, V]
 	free  uint32

@@ -16,7 +16,7 @@ type sweeper struct {
 	stopped bool
 }
 
-// never is what an end that is further away counts as.
+// never stands for any end that is further away.
 const never = int64(forever) / 2
 
 // willExpire sees to it that the timer rings after end. For most entries it is one look.

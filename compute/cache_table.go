@@ -27,7 +27,7 @@ type octet[T, K comparable, V any] struct {
 
 const perOctet = 7
 
-// table is what writers know besides.
+// table is places with what writers need besides.
 type table[T, K comparable, V any] struct {
 	at       *places[T, K, V] // immutable
 	mu       sync.Mutex       // guards the following, and the writing of at; under it no other lock is taken

@@ -31,7 +31,7 @@ type tenant[T comparable] struct {
 
 func (s *tenants[T]) init() { s.byKey = map[T]*tenant[T]{} }
 
-// of returns the tenant, which has called. It is to get a weight.
+// of returns the tenant, which has made a call and is about to get an entry.
 func (s *tenants[T]) of(key T) *tenant[T] {
 	t := s.byKey[key]
 	if t == nil {
@@ -87,12 +87,12 @@ func (s *tenants[T]) victim(x *tenant[T], w int64) *tenant[T] {
 	return top // which has more than its part
 }
 
-// silent reports whether t has not called for so many turns that it is not counted.
+// silent reports whether t has made no call for several turns of the cache, so that it does not count.
 func (s *tenants[T]) silent(t *tenant[T]) bool { return t.seen+2 < s.round }
 
-// spare reports whether so much can be evicted for x, which is nil if it has nothing yet: all that
-// x has, and silent tenants, and what the others have beyond their equal part of size. What is not
-// heavier than a part always finds it.
+// spare reports whether need can be evicted for x, which is nil if it has nothing yet: what x and
+// silent tenants have, and what the others have beyond their equal parts of size. A need no
+// greater than such a part is always met.
 func (s *tenants[T]) spare(x *tenant[T], need, size int64) bool {
 	active := int64(len(s.heap))
 	if x != nil {

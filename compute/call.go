@@ -10,11 +10,11 @@ import (
 )
 
 // Exec makes the result of one key. It runs with one of the server's slots, on the
-// goroutine of the call that leads, or on one of its own (Config.Detach, and what is
-// refreshed behind). It may panic, or call runtime.Goexit: see PanicError.
+// goroutine of the call that leads, or on a separate one (Config.Detach, and refreshes in
+// the background). It may panic, or call runtime.Goexit: see PanicError.
 //
 // Its context has the values of the call that leads, no deadline but
-// Config.ExecTimeout's, and ends when nobody waits for the result any more, after
+// Config.ExecTimeout's, and ends when no call waits for the result any more, after
 // ExecTimeout, and with Server.Close; also once Exec has returned. Exec must look at
 // it: without Config.Detach the call that leads returns no sooner than Exec does. A
 // value that comes with an error is not passed on.

@@ -22,9 +22,9 @@ const (
 // Config says how a Server behaves. The zero value works: it coalesces, is fair, and
 // keeps nothing.
 //
-// Its functions are called by many goroutines at once, never with a lock held.
+// Its functions are called by many goroutines concurrently, never with a lock held.
 type Config[T, K comparable, V any] struct {
-	// Limit is how many executions there may be at once, all groups together, at most
+	// Limit is how many executions may run concurrently, all groups together, at most
 	// gate.MaxSlots, at least Groups. 0: 2 x GOMAXPROCS, at least Groups.
 	Limit int
 	// Adaptive moves the limit of all groups together by how long executions take, and
@@ -49,10 +49,10 @@ type Config[T, K comparable, V any] struct {
 	// TTL is how long a result is an answer, to the millisecond, from the end of its
 	// execution on. 0: results are not kept, unless TTLFor says so.
 	TTL time.Duration
-	// TTLFor gives each result a TTL of its own, instead of TTL. 0 or less: it is not
+	// TTLFor returns the TTL of a result, instead of TTL. 0 or less: the result is not
 	// kept. A panic is that of the execution. nil: TTL.
 	TTLFor func(T, K, V) time.Duration
-	// Jitter is the largest part by which a TTL is shortened, at random, so that
+	// Jitter is the largest fraction by which a TTL is shortened, at random, so that
 	// results made together do not expire together. 0: 0.1; below 0: none; 1 or more is
 	// invalid.
 	Jitter float64
@@ -88,8 +88,8 @@ type Config[T, K comparable, V any] struct {
 	// than Size, than MaxPerTenant of it, or than what other active tenants' parts leave, is
 	// not kept, and evicts nothing. A panic is that of the execution. nil: each weighs 1.
 	Weigh func(K, V) int64
-	// MaxPerTenant is the part of Size that one tenant may fill, above 0 and up to 1,
-	// though nobody else needs it; beyond it the tenant evicts its own entries. 0: all of it.
+	// MaxPerTenant is the part of Size that one tenant may fill, above 0 and up to 1, even
+	// if no other tenant needs the rest; beyond it the tenant evicts its own entries. 0: all of it.
 	MaxPerTenant float64
 	// Cache keeps the entries instead of the one of this package. Size, Weigh and
 	// MaxPerTenant together with it are invalid.
@@ -112,8 +112,8 @@ type Config[T, K comparable, V any] struct {
 	MaxWaiters int
 	// NoCoalesce lets each call that misses execute by itself.
 	NoCoalesce bool
-	// Detach lets executions run on goroutines of their own, so that a call returns when
-	// its context ends though the execution goes on.
+	// Detach runs executions on separate goroutines, so that a call returns when its
+	// context ends even though the execution goes on.
 	Detach bool
 	// ExecTimeout is after what time the context of an execution ends. 0: never.
 	ExecTimeout time.Duration

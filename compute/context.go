@@ -7,7 +7,7 @@ import (
 )
 
 // execCtx is the context of exec: the flight itself, so that it costs no allocation. It
-// has the values of the leader's context, and ends when nobody waits any more, after
+// has the values of the leader's context, and ends when no call waits any more, after
 // ExecTimeout, with Close, and when exec has returned. What ends it is not watched before
 // exec asks: then it becomes a context of package context, so that what is derived from
 // it needs no goroutine.
@@ -34,7 +34,7 @@ func (c *execCtx[T, K, V]) Deadline() (time.Time, bool) {
 	return c.p.s.base.Add(c.deadline), true
 }
 
-// Done returns what is closed when it ends. What has ended already is closed at once.
+// Done returns a channel that is closed when the context ends, or has ended already.
 func (c *execCtx[T, K, V]) Done() <-chan struct{} {
 	_ = c.Err()
 	return c.ctx().Done()
@@ -74,7 +74,7 @@ func (c *execCtx[T, K, V]) ctx() context.Context {
 	if was == execOver || c.p.s.life.root.Err() != nil {
 		x.stop()
 	}
-	if !c.exec.CompareAndSwap(was, x) { // somebody else has asked, or it has ended
+	if !c.exec.CompareAndSwap(was, x) { // another goroutine has asked, or it has ended
 		x.stop()
 		return c.ctx()
 	}

@@ -44,12 +44,12 @@
 //
 // The leader of a queued flight waits at the gate with its own context. A leader whose
 // context ends there hands over to a call that has joined: the baton is a channel of
-// one place, filled under the lock of the part, so a waiting call takes it, or the last
+// one place, filled under the lock of the shard, so a waiting call takes it, or the last
 // call that leaves ends the flight. The leader of an executing flight runs exec on its
 // own goroutine (without Config.Detach), so its context is not watched unless exec asks
 // for its own; a call that would join a leader without other callers checks the
 // leader's context first. The result is kept before the flight ends, both under the
-// lock of the part, and a call that finds no flight looks at the cache once more, under
+// lock of the shard, and a call that finds no flight looks at the cache once more, under
 // that lock. So nothing is made twice. Forget and Warm take the same lock, and mark the
 // flights whose results must not be kept.
 //
@@ -65,12 +65,12 @@
 //
 // Such a call needs a slot while the outer execution keeps its own. If outer executions hold all slots,
 // it waits until Config.Gate.MaxQueueAge refuses it with firq.ErrTimeout, and without
-// MaxQueueAge for ever. What other results are made of is best given a Server of its own.
+// MaxQueueAge for ever. Make results that other results are made of with a separate Server.
 //
 // # Groups
 //
-// With Config.Groups executions are divided among groups that have a resource of their
-// own: a connection, a replica, a processor's cache. A key goes to its home group as
+// With Config.Groups executions are divided among groups that each have a resource to
+// themselves: a connection, a replica, a processor's cache. A key goes to its home group as
 // long as that has a free slot, else to the first group in the key's own order that has
 // less than Config.Spill times the mean load. The load of a group is the word of its
 // gate; no second counter exists that could drift. All groups share the cache.
@@ -78,7 +78,7 @@
 // # The cache
 //
 // The cache has one bound for all. When it is full, a tenant's entry takes the place of
-// another one: of a tenant that is silent; else of the tenant that has most, be it the same.
+// another one: of a tenant that is silent; else of the tenant that has most, perhaps itself.
 // So each active tenant keeps Size / active tenants if it needs that much, whatever the
 // others ask for, and what it does not need is divided among those that do; no number says
 // so. A tenant is active if one of its calls is answered by the cache, or stores its
@@ -99,21 +99,21 @@
 //
 //	Do, DoInfo   a hit: lock-free, no allocation, one read of the clock; the first hit in
 //	             a refresh window, and the first stale answer, start a goroutine.
-//	             A miss takes the lock of its part a few times, for a few instructions,
+//	             A miss takes the lock of its shard a few times, for a few instructions,
 //	             and then waits as gate.Gate.Acquire does; alone it allocates once.
 //	             If others insert too, one of them does that for up to 64 of them
 //	DoMany       as that many calls of Do; a goroutine for each key that misses
 //	Peek         as a hit
-//	Forget, Warm take the lock of the key's part, and insert or remove as a miss does
+//	Forget, Warm take the lock of the key's shard, and insert or remove as a miss does
 //	ForgetTenant, ForgetAll
 //	             walk over all flights and entries, some at a time, each time with a lock
 //	SetLimit, SetGroups, SetQuantum
 //	             one at a time; they take the gates' locks
-//	Stats        walks over the parts and gates, one lock at a time
+//	Stats        walks over the shards and gates, one lock at a time
 //	Batcher.Do   as Enqueue of package lockfree; then one call takes the lock that
 //	             collects batches
 //
-// Config.Cache's Set and Delete are called with the lock of a part held, and so is Get,
+// Config.Cache's Set and Delete are called with the lock of a shard held, and so is Get,
 // by calls that miss. No other user code runs under a lock.
 //
 // # Batches

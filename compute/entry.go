@@ -35,7 +35,7 @@ const (
 	asked                         // since the census passed by
 	back                          // it came back soon after it was evicted, and is in the window
 	inMain                        // it is in the main line of its tenant, not in the window
-	refreshing                    // somebody is refreshing it behind
+	refreshing                    // a refresh in the background is under way
 )
 
 // Weight returns what Config.Weigh said, 1 without it.
@@ -73,7 +73,7 @@ func (e *Entry[V]) failure() (retry int64, err error) {
 }
 
 // fail notes a failure. end is until when the entry can be an answer. Under the lock of
-// the key's part.
+// the key's shard.
 func (e *Entry[V]) fail(err error, retry, end int64) {
 	x := extra{weight: 1, end: end}
 	if old := e.extra.Load(); old != nil {
@@ -86,8 +86,8 @@ func (e *Entry[V]) fail(err error, retry, end int64) {
 // Cache keeps entries by key, bounded as it likes: it may forget any entry at any time.
 // Entries know their times, so how exact its own expiry is does not matter.
 //
-// All methods are called by many goroutines at once. Set and Delete are called with a
-// lock of the server's held, so they must not call the server.
+// All methods are called by many goroutines concurrently. Set and Delete are called with a
+// lock of the server held, so they must not call the server.
 type Cache[T, K comparable, V any] interface {
 	// Get returns the entry that was set last, or nil: there is none.
 	Get(k Key[T, K]) *Entry[V]

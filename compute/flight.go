@@ -11,8 +11,8 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// part is a part of the keys that are being made, and of the books.
-type part[T, K comparable, V any] struct {
+// shard has the flights of some of the keys, by hash, and their counters.
+type shard[T, K comparable, V any] struct {
 	s       *Server[T, K, V] // immutable
 	mu      sync.Mutex
 	flights flights[T, K, V]              // those that may be joined
@@ -21,7 +21,7 @@ type part[T, K comparable, V any] struct {
 
 	begun, succeeded, failed uint64 // executions; under mu
 
-	took laps // of executions; under mu
+	took samples // of executions; under mu
 
 	executed, coalesced atomic.Uint64 // calls
 
@@ -32,7 +32,7 @@ type part[T, K comparable, V any] struct {
 // draws its states. It is a context too: see execCtx.
 type flight[T, K comparable, V any] struct {
 	// Immutable.
-	p    *part[T, K, V]
+	p    *shard[T, K, V]
 	key  Key[T, K]
 	hash uint64
 	with Exec[T, K, V] // of the call that began it, as cost and priority; nil: the server's
@@ -41,7 +41,7 @@ type flight[T, K comparable, V any] struct {
 	// Guarded by p.mu.
 	next    *flight[T, K, V] // in p.flights
 	done    chan struct{}
-	baton   chan struct{}  // of one place; whoever takes what is in it leads
+	baton   chan struct{}  // of one place; the caller that receives from it leads
 	nested  map[origin]int // executions whose calls have joined, and how many of each; nil: none
 	waiters int32          // callers that want the outcome, a leader included; a refresh behind counts as one
 
@@ -53,7 +53,7 @@ type flight[T, K comparable, V any] struct {
 	// Written by the leader: these before it calls exec, the outcome under p.mu
 	// before it closes done; read after that.
 	behind   bool         // a refresh behind leads; written under p.mu by the caller that takes over from it
-	watched  bool         // the leader's context may end, and nobody waits for that
+	watched  bool         // the leader's context may end unseen, as no goroutine waits for that
 	ran      bool         // exec was called
 	keep     bool         // the key may be kept; immutable
 	ttl      atomic.Int64 // that exec has set for its result; 0: none
@@ -90,9 +90,9 @@ const (
 	over                   // the outcome is there
 )
 
-// part returns the part of a key.
-func (s *Server[T, K, V]) part(h uint64) *part[T, K, V] {
-	return &s.parts[h>>8&uint64(len(s.parts)-1)]
+// shard returns the shard of a key.
+func (s *Server[T, K, V]) shard(h uint64) *shard[T, K, V] {
+	return &s.shards[h>>8&uint64(len(s.shards)-1)]
 }
 
 // want is what a call that misses looks for. The call's options are not in it: what a key points to
@@ -122,21 +122,21 @@ func (s *Server[T, K, V]) takePart(w *want[T, K, V], o *options[T, K, V]) found[
 			return is
 		}
 		asked = is.f
-		if is.ask.Err() != nil { // user code: not under the part's mu
+		if is.ask.Err() != nil { // user code: not under the shard's mu
 			asked.leaderEnded()
 		}
 	}
 }
 
-// enlist is takePart, but joins no flight whose leader's context is to be looked at first, unless
-// it was asked.
+// enlist is takePart, but does not join a flight whose leader's context has to be checked first,
+// unless the caller has checked it.
 func (s *Server[T, K, V]) enlist(w *want[T, K, V], o *options[T, K, V], asked *flight[T, K, V]) found[T, K, V] {
-	p := s.part(w.hash)
+	p := s.shard(w.hash)
 	failpoint.Lock(&p.mu, "enlist")
 	defer p.mu.Unlock() // whatever a cache of others does
 	f := p.flights.find(w.hash, &w.key)
 	if f == nil {
-		if s.keeps && !o.noCache { // somebody may have published since
+		if s.keeps && !o.noCache { // a result may have been published since
 			if e := s.lookup(w.hash, &w.key); e != nil && e != w.seen && s.clock.Now() < e.fresh {
 				return found[T, K, V]{kept: e}
 			}
@@ -163,7 +163,7 @@ func (s *Server[T, K, V]) enlist(w *want[T, K, V], o *options[T, K, V], asked *f
 }
 
 // depart makes a flight with a leader. Under p.mu.
-func (s *Server[T, K, V]) depart(p *part[T, K, V], k Key[T, K], h uint64, o *options[T, K, V]) *flight[T, K, V] {
+func (s *Server[T, K, V]) depart(p *shard[T, K, V], k Key[T, K], h uint64, o *options[T, K, V]) *flight[T, K, V] {
 	f := &flight[T, K, V]{p: p, key: k, hash: h, with: o.exec, cost: o.cost, priority: o.priority, keep: s.keeps, led: true, waiters: 1}
 	if s.cfg.Detach {
 		f.done = make(chan struct{})
@@ -172,9 +172,9 @@ func (s *Server[T, K, V]) depart(p *part[T, K, V], k Key[T, K], h uint64, o *opt
 	return f
 }
 
-// alone returns a flight that nobody joins.
+// alone returns a flight that no other call joins.
 func (s *Server[T, K, V]) alone(k Key[T, K], h uint64, o *options[T, K, V], keep bool) *flight[T, K, V] {
-	p := s.part(h)
+	p := s.shard(h)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f := s.depart(p, k, h, o)
@@ -184,13 +184,13 @@ func (s *Server[T, K, V]) alone(k Key[T, K], h uint64, o *options[T, K, V], keep
 	return f
 }
 
-// doubtful reports whether only a leader waits for the execution, which may not have
-// looked at its context: then nobody may know yet that nobody waits. Under p.mu.
+// doubtful reports whether the leader alone waits for the execution and its context may have
+// ended unseen, so that in truth no call may be waiting. Under p.mu.
 func (f *flight[T, K, V]) doubtful() bool {
 	return f.state == executing && f.led && f.watched && f.waiters == 1
 }
 
-// unlist sees to it that nobody joins any more. Under p.mu.
+// unlist takes the flight out of its shard, so that no further call joins it. Under p.mu.
 func (f *flight[T, K, V]) unlist() {
 	if f.listed {
 		f.listed = false
@@ -201,8 +201,8 @@ func (f *flight[T, K, V]) unlist() {
 	}
 }
 
-// leave counts one caller less that wants the outcome. If that was the last, an execution is
-// cancelled, and cannot be joined any more.
+// leave is called when a caller no longer wants the outcome. If it was the last one, the
+// execution is cancelled, and can no longer be joined.
 func (f *flight[T, K, V]) leave(leads bool) {
 	failpoint.Lock(&f.p.mu, "leave")
 	cancel := f.left(leads)
@@ -230,7 +230,7 @@ func (f *flight[T, K, V]) left(leads bool) (cancel bool) {
 		}
 		return true
 	}
-	f.end() // nobody leads, nobody waits
+	f.end() // no leader, and no call that waits
 	return false
 }
 
@@ -274,7 +274,7 @@ func (f *flight[T, K, V]) begin(ctx context.Context, group int) {
 	f.p.mu.Unlock()
 }
 
-// refuse gives everybody the error with which the leader was refused.
+// refuse ends the flight: all its calls get the error with which the leader was refused.
 func (f *flight[T, K, V]) refuse(err error) {
 	failpoint.Lock(&f.p.mu, "refuse")
 	defer func() {
@@ -290,7 +290,7 @@ func (f *flight[T, K, V]) call() Call[T, K] {
 	return Call[T, K]{f.key.Tenant, f.key.Key, int(f.group)}
 }
 
-// end tells everybody. Under p.mu.
+// end ends the flight and wakes all its calls. Under p.mu.
 func (f *flight[T, K, V]) end() {
 	f.state = over
 	f.p.n--

@@ -1,16 +1,16 @@
 package compute
 
-// flights finds the flights of a part by key: chains, by a hash that is known already,
-// so that a miss hashes its key once. The zero value is empty. Guarded by part.mu.
+// flights finds the flights of a shard by key: chains, by a hash that is known already,
+// so that a miss hashes its key once. The zero value is empty. Guarded by shard.mu.
 type flights[T, K comparable, V any] struct {
 	heads []*flight[T, K, V] // a power of two
 	n     int
 }
 
-// few is how many chains an empty part may keep.
+// few is how many chains an empty shard may keep.
 const few = 64
 
-// at is which chain a hash belongs to: the part's bits are lower ones.
+// at returns the chain of a hash, by higher bits than those that choose the shard.
 func (l *flights[T, K, V]) at(h uint64) *(*flight[T, K, V]) {
 	return &l.heads[h>>32&uint64(len(l.heads)-1)]
 }

@@ -17,7 +17,7 @@ func (s *Server[T, K, V]) Forget(tenant T, keys ...K) {
 			continue
 		}
 		h := s.hash(&k)
-		s.part(h).fence(func(f *flight[T, K, V]) bool { return f.key == k }, &k, h, func() {
+		s.shard(h).fence(func(f *flight[T, K, V]) bool { return f.key == k }, &k, h, func() {
 			if s.keeps {
 				s.remove(h, &k)
 			}
@@ -25,9 +25,9 @@ func (s *Server[T, K, V]) Forget(tenant T, keys ...K) {
 	}
 }
 
-// fence lets the flights that are meant keep nothing, and nobody join them; then it
-// calls do. If one is given, with its hash, only its flights are meant, and found faster.
-func (p *part[T, K, V]) fence(meant func(*flight[T, K, V]) bool, one *Key[T, K], h uint64, do func()) {
+// fence makes the flights for which meant is true keep no result and admit no further call;
+// then it calls do. If one is given, with its hash, fence looks at the flights of that key only.
+func (p *shard[T, K, V]) fence(meant func(*flight[T, K, V]) bool, one *Key[T, K], h uint64, do func()) {
 	failpoint.Lock(&p.mu, "fence")
 	defer p.mu.Unlock() // whatever a cache of others does
 	if one != nil {
@@ -58,8 +58,8 @@ func (s *Server[T, K, V]) ForgetTenant(tenant T) {
 	if s.tenants.Tenant(tenant) != nil {
 		return
 	}
-	for i := range s.parts {
-		s.parts[i].fence(func(f *flight[T, K, V]) bool { return f.key.Tenant == tenant }, nil, 0, func() {})
+	for i := range s.shards {
+		s.shards[i].fence(func(f *flight[T, K, V]) bool { return f.key.Tenant == tenant }, nil, 0, func() {})
 	}
 	switch {
 	case s.own != nil:
@@ -71,8 +71,8 @@ func (s *Server[T, K, V]) ForgetTenant(tenant T) {
 
 // ForgetAll forgets everything, as Forget does.
 func (s *Server[T, K, V]) ForgetAll() {
-	for i := range s.parts {
-		s.parts[i].fence(func(*flight[T, K, V]) bool { return true }, nil, 0, func() {})
+	for i := range s.shards {
+		s.shards[i].fence(func(*flight[T, K, V]) bool { return true }, nil, 0, func() {})
 	}
 	switch {
 	case s.own != nil:
@@ -95,7 +95,7 @@ func (s *Server[T, K, V]) Warm(tenant T, key K, v V) {
 		n = s.entry(&k, v, nil, 0, s.clock.Now())
 	}
 	h := s.hash(&k)
-	s.part(h).fence(func(f *flight[T, K, V]) bool { return f.key == k }, &k, h, func() {
+	s.shard(h).fence(func(f *flight[T, K, V]) bool { return f.key == k }, &k, h, func() {
 		if s.keeps {
 			s.store(h, &k, n, nil)
 		}
@@ -120,8 +120,8 @@ func (s *Server[T, K, V]) Peek(tenant T, key K) (V, Info, bool) {
 	return s.clone(e.val), Info{Source: Hit, Age: s.ageOf(e, now), Group: -1}, true
 }
 
-// odd reports whether a key is not equal to itself (NaN): nobody would find it again. It
-// panics, as a map does, if the key cannot be compared.
+// odd reports whether a key is not equal to itself (NaN), so that no call would find its entry
+// again. It panics, as a map does, if the key cannot be compared.
 func (s *Server[T, K, V]) odd(k *Key[T, K]) bool {
 	return s.tenants.Tenant(k.Tenant) != nil || s.names.Tenant(k.Key) != nil
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // groups are the gates, one for each group, among which the limit is divided. Gates are
-// never taken away, so that what executes in a group that went counts when it is back.
+// never removed, so that executions which are still running in a group count again when it
+// comes back.
 type groups[T comparable] struct {
 	cfg   gate.Config[T] // immutable
 	spill float64        // immutable
@@ -138,7 +139,7 @@ func (gr *group[T]) load() int { return gr.gate.InUse() + gr.gate.Waiting() }
 // pick returns the group that a key is to be executed in, and its home: rendezvous
 // hashing (Thaler and Ravishankar, 1998) with bounded loads (Mirrokni, Thorup and
 // Zadimoghaddam, SODA 2018). The key's own order of the groups is by weight, the home
-// first. What differs: as long as a slot is free at home nobody looks further, and only
+// first. What differs: as long as a slot is free at home no other group is considered, and only
 // groups with a slot count.
 func (g *groups[T]) pick(h uint64) (d *division[T], at, home int) {
 	d = g.now.Load()
@@ -169,8 +170,8 @@ func (g *groups[T]) pick(h uint64) (d *division[T], at, home int) {
 	return d, at, home
 }
 
-// heaviest returns which of the first n groups comes first in the order of a key, of
-// those that may be.
+// heaviest returns which of the allowed ones among the first n groups comes first in the
+// order of a key.
 func heaviest(h uint64, n int, may func(int) bool) int {
 	best, most := 0, uint64(0)
 	for i := range n {

@@ -63,7 +63,7 @@ func (s *Server[T, K, V]) entry(k *Key[T, K], v V, err error, given time.Duratio
 	return n
 }
 
-// shortened takes off a part of d at random, as Config.Jitter says.
+// shortened returns d less a random fraction of it, as Config.Jitter says.
 func (s *Server[T, K, V]) shortened(d time.Duration) time.Duration {
 	if s.cfg.Jitter == 0 {
 		return d
@@ -71,8 +71,9 @@ func (s *Server[T, K, V]) shortened(d time.Duration) time.Duration {
 	return max(d-time.Duration(rand.Float64()*s.cfg.Jitter*float64(d)), 1)
 }
 
-// store keeps n. An error takes no result's place that can still be an answer; what
-// is not to be kept takes an older result with it. Under the lock of the key's part.
+// store keeps n instead of the entry of its key, but an error does not replace a result that
+// can still be an answer. If n is not to be kept, the older entry is removed. Under the lock
+// of the key's shard.
 func (s *Server[T, K, V]) store(h uint64, k *Key[T, K], n *node[T, K, V], err error) {
 	if err != nil {
 		if n == nil {
@@ -129,7 +130,7 @@ func (s *Server[T, K, V]) serves(e *Entry[V], now int64) bool {
 
 // fail notes that an execution of the key has failed, or was refused, if there is a
 // result that can be an answer instead. The end of a context says nothing of the next execution.
-// Under the lock of the key's part. A cache of others may panic.
+// Under the lock of the key's shard. A cache of others may panic.
 func (f *flight[T, K, V]) fail(err error) {
 	s := f.p.s
 	if !f.keep || f.forgotten || s.cfg.Backoff == 0 || isAny(err, context.Canceled, firq.ErrClosed) {
@@ -141,7 +142,7 @@ func (f *flight[T, K, V]) fail(err error) {
 	}
 }
 
-// postpone lets nothing be executed for e for Config.Backoff. Under the lock of the key's part.
+// postpone keeps e from being refreshed for Config.Backoff. Under the lock of the key's shard.
 func (s *Server[T, K, V]) postpone(e *Entry[V], err error, now int64) {
 	e.fail(err, now+int64(s.shortened(s.cfg.Backoff)), e.fresh+s.cfg.grace())
 }

@@ -20,12 +20,12 @@ type answer[V any] struct {
 
 func none[V any](err error) answer[V] { return answer[V]{err: err, info: Info{Group: -1}} }
 
-// lead gets a slot, executes, and tells everybody. since is when a call came that did
-// not lead from the beginning; else zero.
+// lead gets a slot, executes, and ends the flight. since is when the call came if it did not
+// lead from the beginning; else zero.
 func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
-	s, aboard := f.p.s, false
+	s, accepted := f.p.s, false
 	defer func() {
-		if !aboard { // it gave up, or Cost, a function of the gate's, or ctx panicked
+		if !accepted { // it gave up, or Cost, a function of the gate's, or ctx panicked
 			f.handOver()
 		}
 	}()
@@ -33,7 +33,7 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 	f.watched = gone != nil && !s.cfg.Detach && !f.behind // else a caller that waits says when it leaves
 	req := gate.Request{Cost: f.charge(), Priority: f.priority}
 	if req.Cost < 0 {
-		aboard = true
+		accepted = true
 		f.refuse(errCost)
 		return none[V](errCost)
 	}
@@ -49,12 +49,12 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 	}
 	if err != nil {
 		if refusal(err) {
-			aboard = true
+			accepted = true
 			f.refuse(err)
 		}
 		return none[V](err)
 	}
-	aboard = true
+	accepted = true
 	info := Info{Source: Executed, Group: sl.group}
 	if info.Wait = sl.waited; info.Wait == 0 {
 		info.Wait = sl.permit.Waited()
@@ -72,7 +72,7 @@ func (f *flight[T, K, V]) lead(ctx context.Context, since time.Time) answer[V] {
 	return f.landed(ctx, info)
 }
 
-// late reports whether ctx is over, by the clock too: its timer may not be punctual.
+// late reports whether ctx has ended, or its deadline has passed: its timer may fire late.
 func late(ctx context.Context) bool {
 	if ctx.Err() != nil {
 		return true
@@ -94,7 +94,7 @@ func lateError(ctx context.Context) error {
 	}
 }
 
-// detached is execute on a goroutine of its own.
+// detached is execute on a separate goroutine.
 func (f *flight[T, K, V]) detached(sl slot[T], cost int64) {
 	defer f.p.s.life.leave()
 	f.execute(&sl, cost)
@@ -115,7 +115,7 @@ func (f *flight[T, K, V]) charge() int64 {
 	return c
 }
 
-// attend waits for an execution of its own that runs elsewhere.
+// attend waits for the execution that its call leads, and that runs on another goroutine.
 func (f *flight[T, K, V]) attend(ctx context.Context, gone <-chan struct{}, info Info) answer[V] {
 	select {
 	case <-f.done:
@@ -187,7 +187,7 @@ func (f *flight[T, K, V]) joined(came time.Time) answer[V] {
 	return answer[V]{f.val, f.err, Info{Source: Coalesced, Wait: time.Since(came), Group: int(f.group)}}
 }
 
-// execute calls exec, gives the slot back, and tells everybody.
+// execute calls exec, gives the slot back, and ends the flight.
 func (f *flight[T, K, V]) execute(sl *slot[T], cost int64) {
 	s := f.p.s
 	if f.behind {
@@ -199,7 +199,7 @@ func (f *flight[T, K, V]) execute(sl *slot[T], cost int64) {
 	ex := execution[T, K, V]{began: s.clock.Now()}
 	defer func() {
 		if !ex.complete {
-			ex.spoil(recover())
+			ex.setPanic(recover())
 			s.panics.Add(1)
 		}
 		f.land(&ex, sl, cost)
@@ -222,7 +222,7 @@ func (f *flight[T, K, V]) execute(sl *slot[T], cost int64) {
 	ex.complete = true
 }
 
-// execution is what execute finds out.
+// execution is what execute learns of one call of exec.
 type execution[T, K comparable, V any] struct {
 	outcome[V]
 	entry        *node[T, K, V] // what is to be kept; nil: nothing
@@ -231,8 +231,8 @@ type execution[T, K comparable, V any] struct {
 	panic        *PanicError // nil: nothing did
 }
 
-// spoil makes it one that panicked.
-func (ex *execution[T, K, V]) spoil(v any) {
+// setPanic makes the outcome that of a panic.
+func (ex *execution[T, K, V]) setPanic(v any) {
 	ex.panic = panicked(v)
 	ex.outcome, ex.entry = outcome[V]{err: ex.panic}, nil
 }
@@ -246,8 +246,8 @@ func panicked(v any) *PanicError {
 	return p
 }
 
-// land ends an execution: first the slot, then the books and the outcome in one, so that
-// whoever has it finds everything at rest.
+// land ends an execution: it gives the slot back, and then updates the counters and hands out
+// the outcome in one step, so that a caller with an outcome finds slot and counters settled.
 func (f *flight[T, K, V]) land(ex *execution[T, K, V], sl *slot[T], cost int64) {
 	s := f.p.s
 	if ex.ended == 0 {
@@ -266,14 +266,14 @@ func (f *flight[T, K, V]) land(ex *execution[T, K, V], sl *slot[T], cost int64) 
 	f.publish(ex)
 }
 
-// publish keeps what is to be kept, and ends the flight, in this order and under the
-// lock of its part: whoever finds no flight finds the entry, and Forget comes before
-// or after both.
+// publish keeps what is to be kept, and ends the flight, in this order and under the lock of
+// its shard: a call that finds no flight finds the entry, and Forget comes before or after
+// both.
 func (f *flight[T, K, V]) publish(ex *execution[T, K, V]) {
 	failpoint.Lock(&f.p.mu, "publish")
 	defer func() {
 		if v := recover(); v != nil { // a cache of others
-			ex.spoil(v)
+			ex.setPanic(v)
 			f.p.s.panics.Add(1)
 		}
 		if f.outcome = ex.outcome; f.err != nil {
@@ -287,7 +287,7 @@ func (f *flight[T, K, V]) publish(ex *execution[T, K, V]) {
 	}()
 	if f.keep && !f.forgotten {
 		f.p.s.store(f.hash, &f.key, ex.entry, ex.err)
-		if ex.err != nil && f.waiters > 0 { // else nobody knows whether it had failed
+		if ex.err != nil && f.waiters > 0 { // else it was cancelled, and might have succeeded
 			f.fail(ex.err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 type life struct {
 	closing atomic.Bool // for calls that are not counted: hits
 	word    atomic.Int64
-	idle    chan struct{} // closed when closing and nobody is at work; after onEnd
+	idle    chan struct{} // closed when closing and no call is at work; after onEnd
 	killed  chan struct{} // closed by Close
 	root    context.Context
 	cancel  context.CancelFunc
@@ -52,7 +52,7 @@ func (l *life) leave() {
 	}
 }
 
-// rest notes that nobody is at work any more.
+// rest is called when, after closing, the last call has left.
 func (l *life) rest() {
 	if l.over.CompareAndSwap(false, true) {
 		l.onEnd()
@@ -97,8 +97,8 @@ func (l *life) shutdown(ctx context.Context) error {
 	}
 }
 
-// kill ends everything at once, unless it is over. A second one may return before the
-// first has done it all.
+// kill ends everything immediately, unless it has ended. A second call may return before the
+// first has finished.
 func (l *life) kill() {
 	l.closing.Store(true)
 	l.word.Or(closingBit)

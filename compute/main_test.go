@@ -128,8 +128,8 @@ func (d *desk) rest() {
 	if st.Executing != 0 || st.Waiting != 0 || st.Flights != 0 {
 		d.t.Errorf("at rest: executing %d, waiting %d, flights %d", st.Executing, st.Waiting, st.Flights)
 	}
-	for i := range d.parts {
-		if p := &d.parts[i]; p.flights.n+len(p.loose)+p.n != 0 {
+	for i := range d.shards {
+		if p := &d.shards[i]; p.flights.n+len(p.loose)+p.n != 0 {
 			d.t.Errorf("flights left: %d, %d", p.flights.n, len(p.loose))
 		}
 	}

@@ -15,10 +15,10 @@ type Result[V any] struct {
 }
 
 // DoMany answers a call for each key, as DoInfo does, and returns the results in the order
-// of the keys once it has all. Each key has an error of its own. What is kept is answered on the
-// caller's goroutine; of the rest as many calls are made at once as there may be executions, so
-// that one DoMany does not fill its tenant's queue. A key that is there several times is asked
-// for once, whatever the Config and the options say; the later ones have joined the first.
+// of the keys once it has all. Each key has its own error. Kept results are answered on the
+// caller's goroutine. For the others, no more calls are made concurrently than the limit allows, so
+// that one DoMany does not fill its tenant's queue. A key that is listed several times is asked
+// for once, whatever the Config and the options say; the later ones count as Coalesced.
 //
 // If a function of Config panics, then so does DoMany, when all its calls have ended. If exec
 // calls runtime.Goexit, the key's error is a *PanicError.
@@ -103,6 +103,6 @@ func (s *Server[T, K, V]) shared(k Key[T, K], r Result[V], wait time.Duration) R
 	if r.Err == nil {
 		r.Value = s.clone(r.Value)
 	}
-	s.count(s.part(s.hash(&k)), r.Info.Source, r.Err)
+	s.count(s.shard(s.hash(&k)), r.Info.Source, r.Err)
 	return r
 }

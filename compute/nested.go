@@ -34,7 +34,7 @@ func originOf(ctx context.Context) origin {
 	return from
 }
 
-// waitsFor reports whether an execution waits for another, directly or by others, or is it.
+// waitsFor reports whether an execution is another one, or waits for it, directly or through others.
 func waitsFor(to, from origin) bool {
 	seen := map[origin]bool{from: true}
 	for next := []origin{from}; len(next) > 0; {
@@ -80,7 +80,7 @@ func (f *flight[T, K, V]) noted() (list []origin, leader context.Context) {
 	return list, leader
 }
 
-// note counts one call more, or less, that has joined and comes from an execution.
+// note adds more, 1 or -1, to the calls from an execution that have joined.
 func (f *flight[T, K, V]) note(from origin, more int) {
 	if from == nil {
 		return
@@ -95,9 +95,9 @@ func (f *flight[T, K, V]) note(from origin, more int) {
 	}
 }
 
-// board returns what closes when the context of a call that has joined ends, and where the
-// call comes from. If that is an execution that waits for this one, or ctx panics, then the call has
-// left.
+// board adds the edge of a call that has joined: it returns the Done channel of the call's
+// context, and the execution that the call comes from. If that execution waits for this one, or
+// ctx panics, the call leaves again.
 func (f *flight[T, K, V]) board(ctx context.Context) (gone <-chan struct{}, from origin, err error) {
 	stays := false
 	defer func() {
@@ -123,8 +123,8 @@ func (f *flight[T, K, V]) desert(from origin) {
 	f.leave(false)
 }
 
-// part notes that no call waits for the batch any more.
-func (b *batch[T, K, V]) part() {
+// forgetCalls removes the edges of a batch that has ended: no call waits for it any more.
+func (b *batch[T, K, V]) forgetCalls() {
 	if !b.nested {
 		return
 	}

@@ -24,23 +24,23 @@ type Server[T, K comparable, V any] struct {
 	// Immutable after New.
 	exec     Exec[T, K, V]
 	cfg      Config[T, K, V]
-	keeps    bool              // there is a cache
-	own      *cache[T, K, V]   // nil: there is another, or none
-	other    *foreign[T, K, V] // Config.Cache
-	queueAll bool              // every permit goes through the gate's queue
+	keeps    bool                  // there is a cache
+	own      *cache[T, K, V]       // nil: there is another, or none
+	other    *customCache[T, K, V] // Config.Cache
+	queueAll bool                  // every permit goes through the gate's queue
 	tenants  key.Check[T]
 	names    key.Check[K]
 	seed     maphash.Seed
 	clock    clock.Clock
-	base     time.Time       // when it was made
-	parts    []part[T, K, V] // a power of two
+	base     time.Time        // when it was made
+	shards   []shard[T, K, V] // a power of two
 	groups   groups[T]
 	adaptive *gate.Adaptive // nil: the limit is fixed
 
 	times times
 	life  life
 
-	hits, stale *xsync.Counter // what else calls and executions come to is in the parts
+	hits, stale *xsync.Counter // the other counters are in the shards
 
 	gaveUp, closed                     atomic.Uint64
 	refusedGlobal, refusedTenant       atomic.Uint64
@@ -69,16 +69,16 @@ func New[T, K comparable, V any](exec Exec[T, K, V], cfg Config[T, K, V]) (*Serv
 		seed:     maphash.MakeSeed(),
 		clock:    clock.New(),
 		base:     time.Now(),
-		parts:    make([]part[T, K, V], max(64, 1<<bits.Len(uint(8*runtime.GOMAXPROCS(0)-1)))),
+		shards:   make([]shard[T, K, V], max(64, 1<<bits.Len(uint(8*runtime.GOMAXPROCS(0)-1)))),
 	}
 	s.hits, s.stale = xsync.NewCounter(), xsync.NewCounter()
-	for i := range s.parts {
-		s.parts[i].s, s.parts[i].loose = s, map[*flight[T, K, V]]struct{}{}
+	for i := range s.shards {
+		s.shards[i].s, s.shards[i].loose = s, map[*flight[T, K, V]]struct{}{}
 	}
 	switch {
 	case !s.keeps:
 	case cfg.Cache != nil:
-		s.other = &foreign[T, K, V]{cache: cfg.Cache, now: s.clock.Now, tenants: map[T]forgot{}, most: mostForgotten}
+		s.other = &customCache[T, K, V]{cache: cfg.Cache, now: s.clock.Now, tenants: map[T]forgot{}, most: mostForgotten}
 	default:
 		s.own = newCache[T, K, V](&cfg, s.seed, &s.clock)
 	}
@@ -211,9 +211,9 @@ func (s *Server[T, K, V]) kept(e *Entry[V], source Source, now int64) answer[V] 
 	return a
 }
 
-// counted notes an answer, which is returned then.
+// counted counts an answer and returns it.
 func (s *Server[T, K, V]) counted(h uint64, a answer[V]) answer[V] {
-	s.count(s.part(h), a.info.Source, a.err)
+	s.count(s.shard(h), a.info.Source, a.err)
 	return a
 }
 

@@ -30,7 +30,7 @@ func (s *Server[T, K, V]) acquire(ctx context.Context, tenant T, h uint64, req g
 		sl := slot[T]{group: at, spilled: at != home}
 		failpoint.At("slot")
 		var err error
-		if at == 0 { // nobody ever has to go elsewhere from there
+		if at == 0 { // no call ever has to leave the first group
 			sl.permit, err = d.groups[0].gate.Acquire(ctx, tenant, req)
 		} else {
 			var sent bool

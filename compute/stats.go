@@ -30,11 +30,11 @@ type Stats[T comparable] struct {
 	Succeeded  uint64 // of these, ended without an error
 	Failed     uint64 // of these, ended with an error, or a panic
 	Panics     uint64 // of Failed: panicked, or called runtime.Goexit
-	Abandoned  uint64 // cancelled because nobody waited any more; not by ExecTimeout, nor by Close
+	Abandoned  uint64 // cancelled because no call waited any more; not by ExecTimeout, nor by Close
 	Behind     uint64 // of Executions: begun in the background, for RefreshAhead, Stale or StaleIfError
 	Spilled    uint64 // of Executions: ran in another group than the home of their key
 
-	Limit     int // executions at once that may be, all groups together
+	Limit     int // how many executions may run concurrently, all groups together
 	Executing int // executions in progress; at rest 0
 	Waiting   int // calls that wait for a slot; at rest 0
 	Flights   int // keys that are being made, or wait for a slot; at rest 0

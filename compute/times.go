@@ -8,27 +8,28 @@ import (
 	"github.com/firq-go/firq/hist"
 )
 
-// times are how long executions took: one histogram, as one per part would take 8 kB for each
-// power of two in each. The parts hand in many at a time, so that a miss takes no further lock.
+// times has one histogram of how long executions took: one per shard would take 8 kB for each
+// power of two, in each shard. Shards flush several samples together, so that most executions
+// take no further lock.
 type times struct {
-	mu  sync.Mutex // after that of a part
+	mu  sync.Mutex // locked after that of a shard
 	all hist.Local // guarded by mu
 }
 
-// laps are the times that a part has not handed in. Guarded by the part.
-type laps struct {
+// samples are the times that a shard has not yet added to times. Guarded by the shard.
+type samples struct {
 	took [16]time.Duration
 	n    int
 }
 
-func (b *laps) add(to *times, d time.Duration) {
+func (b *samples) add(to *times, d time.Duration) {
 	b.took[b.n] = d
 	if b.n++; b.n == len(b.took) {
-		b.handIn(to)
+		b.flush(to)
 	}
 }
 
-func (b *laps) handIn(to *times) {
+func (b *samples) flush(to *times) {
 	to.mu.Lock()
 	for _, d := range b.took[:b.n] {
 		to.all.Record(d)
@@ -37,7 +38,7 @@ func (b *laps) handIn(to *times) {
 	b.n = 0
 }
 
-// queueTime is of all that was handed in.
+// queueTime returns the distribution of what was flushed.
 func (t *times) queueTime() firq.QueueTime {
 	s := hist.NewSnapshot()
 	t.mu.Lock()

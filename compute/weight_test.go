@@ -8,7 +8,7 @@ import (
 )
 
 // ExecTime has every execution, failed ones, panics and those behind too, as soon as its outcome
-// is there, whether its part has handed it in or not.
+// is there, whether its shard has handed it in or not.
 func TestExecTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s, err := New(func(_ context.Context, c Call[int, int]) (int, error) {
@@ -27,7 +27,7 @@ func TestExecTime(t *testing.T) {
 		defer s.Close()
 		sum := time.Duration(0)
 		for n := 1; n <= 40; n++ {
-			for range 40 { // of one part, which hands in now and then
+			for range 40 { // of one shard, which hands in now and then
 				_, _ = s.Do(background, 1, n)
 				sum += time.Duration(n) * time.Millisecond
 				if n%13 == 0 {

@@ -8,9 +8,10 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// foreign is a cache of others, which cannot be walked over: ForgetTenant and ForgetAll
-// note what is not to be found any more. Entries have the number at which they were set.
-type foreign[T, K comparable, V any] struct {
+// customCache wraps Config.Cache, which cannot be walked over. So ForgetTenant and ForgetAll
+// do not delete: each takes a number from seq, and an entry that was set at a lower number is
+// no longer found.
+type customCache[T, K comparable, V any] struct {
 	cache Cache[T, K, V] // immutable
 	now   func() int64   // immutable
 
@@ -30,7 +31,7 @@ type forgot struct {
 	until int64 // later no entry from before can be an answer
 }
 
-func (c *foreign[T, K, V]) get(k *Key[T, K]) *Entry[V] {
+func (c *customCache[T, K, V]) get(k *Key[T, K]) *Entry[V] {
 	e := c.cache.Get(*k)
 	if e == nil {
 		return nil
@@ -54,7 +55,7 @@ func (c *foreign[T, K, V]) get(k *Key[T, K]) *Entry[V] {
 	return e
 }
 
-func (c *foreign[T, K, V]) set(k *Key[T, K], e *Entry[V]) {
+func (c *customCache[T, K, V]) set(k *Key[T, K], e *Entry[V]) {
 	x := e.extra.Load()
 	x.seq = c.seq.Load()
 	c.mu.RLock()
@@ -68,8 +69,8 @@ func (c *foreign[T, K, V]) set(k *Key[T, K], e *Entry[V]) {
 	c.cache.Set(*k, e)
 }
 
-// forgetTenant lets no entry of the tenant be found that was set before.
-func (c *foreign[T, K, V]) forgetTenant(tenant T) {
+// forgetTenant hides all entries of the tenant that were set before.
+func (c *customCache[T, K, V]) forgetTenant(tenant T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := c.seq.Add(1)
@@ -81,7 +82,7 @@ func (c *foreign[T, K, V]) forgetTenant(tenant T) {
 			}
 		}
 	}
-	if len(c.tenants) >= c.most { // so many at once: it is simpler to forget all
+	if len(c.tenants) >= c.most { // too many to remember one by one: forget all entries
 		clear(c.tenants)
 		c.floor.Store(n)
 	}
@@ -89,7 +90,7 @@ func (c *foreign[T, K, V]) forgetTenant(tenant T) {
 	c.any.Store(true)
 }
 
-func (c *foreign[T, K, V]) forgetAll() {
+func (c *customCache[T, K, V]) forgetAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.floor.Store(c.seq.Add(1))
@@ -97,5 +98,5 @@ func (c *foreign[T, K, V]) forgetAll() {
 	c.any.Store(false)
 }
 
-// mostForgotten is how many tenants a foreign remembers as forgotten.
+// mostForgotten limits the tenants that a customCache remembers as forgotten.
 const mostForgotten = math.MaxUint16

@@ -7,8 +7,9 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// refresh makes a result anew behind, unless somebody is about it, or it has just failed. A
-// refresh is a flight like any other, with a leader of its own that never gives up.
+// refresh makes a result anew in the background, unless its execution is under way or has
+// just failed. A refresh is a flight like any other, whose leader is a goroutine that never
+// gives up.
 func (s *Server[T, K, V]) refresh(ctx context.Context, k *Key[T, K], h uint64, o *options[T, K, V], e *Entry[V], now int64) {
 	if retry, _ := e.failure(); now < retry {
 		return
@@ -21,8 +22,8 @@ func (s *Server[T, K, V]) refresh(ctx context.Context, k *Key[T, K], h uint64, o
 	}
 }
 
-// departBehind returns a flight for a refresh, which is counted as at work; nil: there
-// is to be none. A cache of others may panic.
+// departBehind returns a flight for a refresh, and counts it as at work; nil if none is
+// needed. A custom cache may panic.
 func (s *Server[T, K, V]) departBehind(k *Key[T, K], h uint64, o *options[T, K, V], e *Entry[V]) (f *flight[T, K, V]) {
 	entered := s.life.enter()
 	defer func() {
@@ -39,9 +40,9 @@ func (s *Server[T, K, V]) departBehind(k *Key[T, K], h uint64, o *options[T, K, 
 	return f
 }
 
-// enlistBehind returns a flight for a refresh; nil: it is being made, or has just been.
+// enlistBehind returns a flight for a refresh; nil if the result is being made, or has just been.
 func (s *Server[T, K, V]) enlistBehind(k *Key[T, K], h uint64, o *options[T, K, V], e *Entry[V]) *flight[T, K, V] {
-	p := s.part(h)
+	p := s.shard(h)
 	failpoint.Lock(&p.mu, "enlist behind")
 	defer p.mu.Unlock() // whatever a cache of others does
 	if p.flights.find(h, k) != nil || s.lookup(h, k) != e {
