@@ -59,7 +59,6 @@ type meter struct {
 	used           usage.Usage
 
 	began  time.Duration
-	wall   time.Time // the same
 	before runtime.MemStats
 }
 
@@ -71,7 +70,7 @@ func (m *meter) start(r *run) {
 	m.expired = r.drops.expired.Load()
 	m.used = usage.Now()
 	r.phase.CompareAndSwap(warming, measuring) // unless the run has failed
-	m.began, m.wall = contest.Now(), time.Now()
+	m.began = contest.Now()
 }
 
 func (m *meter) stop(r *run) {

@@ -17,7 +17,7 @@ func ExampleWrite() {
 		Cells: []suite.Cell{{Scenario: scenario.Scenario{Name: "contended"}, Runs: []suite.Run{run}}},
 	}}}
 	var b strings.Builder
-	if err := page.Write(&b, []page.File{file}, page.Only{}); err != nil {
+	if err := page.Write(&b, []page.File{file}, nil); err != nil {
 		panic(err)
 	}
 	for line := range strings.Lines(b.String()) {

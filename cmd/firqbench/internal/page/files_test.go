@@ -26,19 +26,6 @@ func latency(scale float64, points bool) load.Latency {
 	return l
 }
 
-func record(rate float64) *load.Service {
-	s := &load.Service{Unit: "tasks", Lines: []load.ServiceLine{{Name: "noisy <one>", Tenants: 1}, {Name: scenario.FocusQuiet, Tenants: 9}}}
-	for i := range 25 {
-		s.Ends = append(s.Ends, time.Duration(i+1)*20*time.Millisecond)
-		for j := range s.Lines {
-			l := &s.Lines[j]
-			l.Asked = append(l.Asked, 1000)
-			l.Served = append(l.Served, int64(rate*1000))
-		}
-	}
-	return s
-}
-
 // ran makes a file of two rounds of the named scenarios.
 func ran(cores int, points bool, scenarios ...string) *report.File {
 	chosen, err := scenario.Choose(scenarios, nil)
@@ -55,9 +42,6 @@ func ran(cores int, points bool, scenarios ...string) *report.File {
 				if s.Focus != "" {
 					l := latency(float64(5+i+round), points)
 					r.Focus = &l
-				}
-				if points && round == 0 && s.Hot() > 0 {
-					r.Service = record(0.2 * float64(i+1))
 				}
 				cell.Runs = append(cell.Runs, suite.Run{Contestant: name, Round: round, Result: r})
 			}
@@ -76,9 +60,6 @@ func replayed(workers int, points bool) *report.File {
 		res := replay.Result{Contestant: name}
 		for j, group := range []string{replay.GroupAll, replay.GroupQuiet, replay.GroupBusiest} {
 			res.Groups = append(res.Groups, replay.GroupTime{Group: replay.Group{Name: group, Tenants: 50}, Queue: latency(1e4/float64(workers)/float64(1+i+j), points)})
-		}
-		if points {
-			res.Service = record(1)
 		}
 		r.Results = append(r.Results, res)
 	}
