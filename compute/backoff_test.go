@@ -80,7 +80,7 @@ func TestBackoffOfSlowFailures(t *testing.T) {
 			t.Errorf("%+v", first.info)
 		}
 		if !queued.done.Load() {
-			t.Fatal("who waited for a slot waits longer")
+			t.Fatal("a call that waited for a slot waits longer")
 		}
 		for range 100 {
 			a := d.start(background, "a", "k").is(Stale, "a/k#1")
@@ -93,7 +93,7 @@ func TestBackoffOfSlowFailures(t *testing.T) {
 	})
 }
 
-// A refusal counts as a failure; the end of a context does not, nor what nobody waits for.
+// A refusal counts as a failure; the end of a context does not, nor an execution that no call waits for.
 func TestBackoffCounts(t *testing.T) {
 	caches(t, func(t *testing.T, cfg config) {
 		cfg.TTL, cfg.StaleIfError, cfg.Limit = time.Minute, time.Hour, 1
@@ -109,7 +109,7 @@ func TestBackoffCounts(t *testing.T) {
 		left.failed(None, context.Canceled)
 		d.m.failWith(context.Canceled)
 		waits := d.start(background, "a", "k")
-		waits.pending() // what nobody waited for has not failed
+		waits.pending() // an execution that was cancelled has not failed
 		release()
 		synctest.Wait()
 		if waits.is(Stale, "a/k#1"); waits.info.Err != context.Canceled {
@@ -144,7 +144,7 @@ func TestBackoffCounts(t *testing.T) {
 	})
 }
 
-// What an execution says that nobody waits for any more is no failure.
+// The error of an execution for which no call waits any more is no failure.
 func TestBackoffOfAbandoned(t *testing.T) {
 	caches(t, func(t *testing.T, cfg config) {
 		cfg.TTL, cfg.StaleIfError = time.Minute, time.Hour

@@ -84,7 +84,7 @@ func (k *kitchen) start(ctx context.Context, tenant, key string) *answered {
 	return a
 }
 
-// A call with a free slot is executed at once, alone; what comes meanwhile goes together,
+// A call with a free slot is executed immediately, alone; calls that come until it ends go together,
 // in the tenants' turns, at most Max.
 func TestBatcherGrows(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestBatcherWaitsForTheEnd(t *testing.T) {
 	})
 }
 
-// A call whose context ended, or that is too old, is in no batch, and returns at once.
+// A call whose context ended, or that is too old, is in no batch, and returns immediately.
 func TestBatcherGivesUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		k := cook(t, BatchConfig[string]{Limit: 1})

@@ -18,7 +18,7 @@ import (
 //
 // Room is made in two choices. First, which tenant has to give: one that is silent; else the
 // one that has most, so that each tenant which is not silent keeps at least its equal part
-// (cache_tenants.go). Then, which of its entries goes: each tenant has two lines of its own
+// (cache_tenants.go). Then, which of its entries goes: each tenant has two lines
 // (cache_evict.go).
 type cache[T, K comparable, V any] struct {
 	// Immutable.
@@ -28,7 +28,7 @@ type cache[T, K comparable, V any] struct {
 	seed   maphash.Seed
 	clock  *clock.Clock
 	read   []places[T, K, V] // where keys are looked up; a power of two
-	tables []table[T, K, V]  // who writes read
+	tables []table[T, K, V]  // for writers
 
 	_ pad.Pad // readers need nothing of what follows
 

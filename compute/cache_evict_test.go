@@ -25,7 +25,7 @@ func TestWindow(t *testing.T) {
 		}
 	}
 	fill(200)
-	last := next - 80/windowPart // evicted just now: nobody has taken its place among the ghosts
+	last := next - 80/windowPart // evicted just now: its place among the ghosts is still its own
 	if there, _ := lineOf(c, intKey{1, last}); there {
 		t.Fatal("nothing was evicted")
 	}

@@ -90,7 +90,7 @@ func replay(c *intCache, trace string) float64 {
 // is no figure of otter's to compare that with: there the limit only keeps it from growing.
 func TestCacheMemory(t *testing.T) {
 	if race.Enabled {
-		t.Skip("the race detector has memory of its own")
+		t.Skip("the race detector adds memory")
 	}
 	for _, size := range []int{50_000, 100_000, 131_072} {
 		// What something else allocates or frees during a measurement counts too: the least

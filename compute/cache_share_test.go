@@ -85,7 +85,7 @@ func TestSharesAgainstScan(t *testing.T) {
 	}
 }
 
-// Those who want more than their part divide equally what the others leave.
+// Tenants that want more than their part divide equally what the others leave.
 func TestSharesAreEqual(t *testing.T) {
 	for _, size := range shareSizes {
 		c := newInts(Config[int, int, int]{Size: size, TTL: time.Hour})
@@ -135,14 +135,14 @@ func TestSilentTenantsGoFirst(t *testing.T) {
 		turn((i + 1) * 100_000)
 	}
 	if a, b, d := weightOf(c, 1), weightOf(c, 2), weightOf(c, 3); a != size/4 || b != 0 || d != 0 {
-		t.Errorf("who calls has %d; the silent ones have %d and %d", a, b, d)
+		t.Errorf("the calling tenant has %d; the silent ones have %d and %d", a, b, d)
 	}
 	for i := range size / 4 { // tenant 2 comes back
 		put(c, intKey{2, i}, i, 1, time.Hour)
 	}
 	turn(900_000)
 	if w := weightOf(c, 2); w != size/4 {
-		t.Errorf("who came back has %d", w)
+		t.Errorf("the tenant that came back has %d", w)
 	}
 	c.intact(t)
 }
@@ -161,7 +161,7 @@ func TestHeavyInsteadOfTheSilent(t *testing.T) {
 	for _, w := range []int64{501, 500} {
 		put(c, intKey{2, 0}, 0, w, time.Hour)
 		if _, ok := have(c, intKey{2, 0}); ok != (w == 500) || weightOf(c, 0) != 500 {
-			t.Errorf("%d is kept: %t; who is not silent has %d of its part, 500", w, ok, weightOf(c, 0))
+			t.Errorf("%d is kept: %t; the tenant that is not silent has %d of its part, 500", w, ok, weightOf(c, 0))
 		}
 	}
 	c.intact(t)
@@ -226,7 +226,7 @@ func TestRoomIsMadeInPortions(t *testing.T) {
 		fits, more = c.room(1, size/2)
 		c.mu.Unlock()
 		if n := before - c.n.Load(); n > portion || fits == more {
-			t.Fatalf("%d evictions at once; fits %t, more %t", n, fits, more)
+			t.Fatalf("%d evictions in one call; fits %t, more %t", n, fits, more)
 		}
 	}
 	if times < size/2/portion || c.weight.Load() > size/2 {

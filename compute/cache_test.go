@@ -402,7 +402,7 @@ func TestCacheLargestSize(t *testing.T) {
 	}
 }
 
-// Many write, read and delete at once; then all is intact. Under -race.
+// Many goroutines write, read and delete; then the cache is intact. Under -race.
 func TestCacheStress(t *testing.T) {
 	for _, cfg := range []Config[int, int, int]{{Size: 3000}, {Size: 3000, MaxPerTenant: 0.4}, {Size: 30_000, Weigh: weightOne}} {
 		cfg.TTL = time.Hour

@@ -90,11 +90,11 @@ func (c *Config[T, K, V]) checkCache() error {
 	if c.Cache != nil {
 		switch {
 		case c.Size != 0:
-			return invalid("Size", c.Size, "0 beside Cache, which has a bound of its own")
+			return invalid("Size", c.Size, "0 together with Cache, which has its own bound")
 		case c.Weigh != nil:
 			return invalid("Weigh", "set", "nil beside Cache")
 		case c.MaxPerTenant != 0:
-			return invalid("MaxPerTenant", c.MaxPerTenant, "0 beside Cache")
+			return invalid("MaxPerTenant", c.MaxPerTenant, "0 together with Cache")
 		}
 		return nil
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// What ForgetTenant has forgotten is not found by a call in whose midst all is forgotten, or
-// so many tenants that it is simpler to forget all.
+// A call does not find what ForgetTenant has forgotten if ForgetAll is called in its midst, or
+// ForgetTenant for more tenants than are remembered.
 func TestForgottenTwice(t *testing.T) {
 	for name, forget := range map[string]func(*Server[string, string, string]){
 		"all":     func(s *Server[string, string, string]) { s.ForgetAll() },

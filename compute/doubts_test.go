@@ -109,7 +109,7 @@ func TestCloseIsWhatWasSeenFirst(t *testing.T) {
 }
 
 // What a cache of others panics with goes to the caller, and nothing is left: not the
-// mark that somebody refreshes, and not a count that Shutdown would wait for.
+// mark of a refresh, and not a count that Shutdown would wait for.
 func TestPanicOfCache(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := &moody{mapCache: newMapCache()}
@@ -207,7 +207,7 @@ func TestErrorTTLIsNotAsked(t *testing.T) {
 	})
 }
 
-// Flights counts what is being made, whether or not anybody may join, or it is kept.
+// Flights counts what is being made, whether or not it can be joined, or will be kept.
 func TestFlights(t *testing.T) {
 	for name, cfg := range map[string]config{"plain": {}, "kept": {TTL: time.Hour}, "alone": {NoCoalesce: true}, "alone and kept": {NoCoalesce: true, TTL: time.Hour}} {
 		t.Run(name, func(t *testing.T) {

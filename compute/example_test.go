@@ -47,7 +47,7 @@ func ExampleBatcher() {
 	// Output: 49 <nil>
 }
 
-// Several keys in one call: each is kept, shared and limited as by Do, and has an error of its own. Here exec
+// Several keys in one call: each is kept, shared and limited as by Do, and has its own error. Here exec
 // also says how long each result is good.
 func ExampleServer_DoMany() {
 	s, err := compute.New(func(ctx context.Context, c compute.Call[string, string]) (int, error) {

@@ -38,7 +38,7 @@ func TestContextOfHit(t *testing.T) {
 	}
 }
 
-// Behaviour 2: one execution for all callers that come meanwhile.
+// Behaviour 2: one execution for all callers that come before it ends.
 func TestHerdExecutesOnce(t *testing.T) {
 	modes(t, func(t *testing.T, cfg config) {
 		d := open(t, cfg)
@@ -135,7 +135,7 @@ func TestQueuedLeaderHandsOver(t *testing.T) {
 	})
 }
 
-// All of them leave while one of them has the baton, and then somebody comes.
+// All of them leave while one of them has the baton, and then another call comes.
 func TestEverybodyLeavesTheQueue(t *testing.T) {
 	modes(t, func(t *testing.T, cfg config) {
 		cfg.Limit, cfg.Groups = 1, 1
@@ -158,7 +158,7 @@ func TestEverybodyLeavesTheQueue(t *testing.T) {
 	})
 }
 
-// Behaviour 2: an execution that nobody waits for is cancelled and cannot be joined; what
+// Behaviour 2: an execution that no call waits for is cancelled and cannot be joined; what
 // it returns all the same is kept.
 func TestAbandoned(t *testing.T) {
 	modes(t, func(t *testing.T, cfg config) {

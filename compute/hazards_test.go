@@ -13,7 +13,7 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// As many keys as anybody likes: the cache, and the memory, stay bounded.
+// However many keys are asked for, the cache, and the memory, stay bounded.
 func TestManyKeys(t *testing.T) {
 	keys := 1_000_000
 	if testing.Short() {
@@ -150,7 +150,7 @@ func TestKeyWithNaN(t *testing.T) {
 	}
 }
 
-// Nobody is starved without a reply, the oldest of a stack neither: 1,000 callers, with a
+// No caller is starved without a reply, the oldest of a stack neither: 1,000 callers, with a
 // deadline of 100 ms and far more than can be served, have all returned by then.
 func TestAllReturnByTheirDeadline(t *testing.T) {
 	for _, detach := range []bool{false, true} {

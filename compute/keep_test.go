@@ -201,7 +201,7 @@ func TestRefreshAheadOfShort(t *testing.T) {
 	})
 }
 
-// A refresh whose Cost panics hurts nobody.
+// A refresh whose Cost panics does no call any harm.
 func TestRefreshPanics(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		panics := false

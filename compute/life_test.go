@@ -56,7 +56,7 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// Shutdown waits for what runs behind, and for what nobody waits for.
+// Shutdown waits for refreshes, and for executions that no call waits for.
 func TestShutdownWaitsForExecutions(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newMaker()
@@ -86,7 +86,7 @@ func TestShutdownWaitsForExecutions(t *testing.T) {
 	})
 }
 
-// Behaviour 8: Close ends everybody at once.
+// Behaviour 8: Close ends all calls immediately.
 func TestClose(t *testing.T) {
 	modes(t, func(t *testing.T, cfg config) {
 		cfg.Limit, cfg.Groups = 1, 1
@@ -132,7 +132,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// SetLimit to 0 and back: everybody gets an answer.
+// SetLimit to 0 and back: every call gets an answer.
 func TestPause(t *testing.T) {
 	modes(t, func(t *testing.T, cfg config) {
 		d := open(t, cfg)

@@ -149,7 +149,7 @@ func (d *desk) rest() {
 	}
 }
 
-// answered is a call in a goroutine of its own.
+// answered is a call that runs in a goroutine.
 type answered struct {
 	t    *testing.T
 	v    string
@@ -167,7 +167,7 @@ func (d *desk) ask(ctx context.Context, tenant, key string, o ...DoOption) *answ
 	return a
 }
 
-// start makes a call on a goroutine of its own, and returns when that has come as far as
+// start makes a call in a goroutine, and returns when that has come as far as
 // it can. In a bubble.
 func (d *desk) start(ctx context.Context, tenant, key string, o ...DoOption) *answered {
 	a := &answered{t: d.t}

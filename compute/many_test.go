@@ -19,7 +19,7 @@ func (d *desk) many(ctx context.Context, keys []string, o ...DoOption) []Result[
 	return list
 }
 
-// Each key of a DoMany is answered as by Do: kept, joined, executed, each with an error of its own.
+// Each key of a DoMany is answered as by Do: kept, joined, executed, each with its own error.
 func TestDoMany(t *testing.T) {
 	modes(t, func(t *testing.T, cfg config) {
 		cfg.TTL, cfg.Limit = time.Minute, 9
@@ -90,7 +90,7 @@ func TestDoManyMakesOnce(t *testing.T) {
 	})
 }
 
-// It makes no more calls at once than there may be executions, so its tenant's queue may be short; and
+// It makes no more calls concurrently than there may be executions, so its tenant's queue may be short; and
 // the end of its context ends all.
 func TestDoManyIsPatient(t *testing.T) {
 	modes(t, func(t *testing.T, cfg config) {

@@ -169,7 +169,7 @@ func TestCycleOverOthers(t *testing.T) {
 	})
 }
 
-// What is no cycle is none: a refresh behind waits for nobody who wanted the old result, nor
+// What is no cycle is none: a refresh in the background does not wait for calls that wanted the old result, nor
 // does a call whose context has ended, and an execution that is over waits for nothing.
 func TestNoCycle(t *testing.T) {
 	bubble(t, func(t *testing.T) {

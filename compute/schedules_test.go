@@ -70,7 +70,7 @@ func (sc *scene) fickle(name string) {
 	})
 }
 
-// end fails unless everybody is done and nothing is left.
+// end fails unless all goroutines are done and nothing is left.
 func (sc *scene) end() {
 	sc.Run()
 	st := sc.s.Stats()

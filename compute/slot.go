@@ -19,7 +19,7 @@ type slot[T comparable] struct {
 
 // acquire waits for a slot in the group that is to execute the key; until since + the
 // MaxQueueAge, if since is given. What the group's gate refuses is refused. If the
-// group loses its slots meanwhile, the call queues elsewhere.
+// group loses its slots while it waits, the call queues elsewhere.
 func (s *Server[T, K, V]) acquire(ctx context.Context, tenant T, h uint64, req gate.Request, since time.Time) (slot[T], error) {
 	maxAge := s.groups.cfg.MaxQueueAge
 	if maxAge > 0 && !since.IsZero() {

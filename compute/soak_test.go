@@ -55,7 +55,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// Everything at once: nothing is lost, the books add up, and nobody gets another's end.
+// Everything together: nothing is lost, the counters add up, and no call gets the outcome of another.
 func TestSoak(t *testing.T) {
 	turns := 4000
 	if testing.Short() {

@@ -31,8 +31,8 @@ func TestDetachReturns(t *testing.T) {
 	})
 }
 
-// Behaviour 3: no call waits longer than MaxQueueAge, whoever leads, and whatever its
-// context; a refused leader's error is everybody's.
+// Behaviour 3: no call waits longer than MaxQueueAge, whichever call leads, and whatever its
+// context; all calls get a refused leader's error.
 func TestMaxQueueAge(t *testing.T) {
 	modes(t, func(t *testing.T, cfg config) {
 		cfg.Limit = cfg.Groups

@@ -90,7 +90,7 @@ func (c *entries) Set(_ Key[string, string], e *Entry[string]) { c.set = append(
 func (*entries) Delete(Key[string, string])                    {}
 func (*entries) Len() int                                      { return 0 }
 
-// A cache of others is told how long an entry can be an answer: stale answers included, which
+// A custom cache gets how long an entry can be an answer: stale answers included, which
 // there are none of an error.
 func TestEntryTTL(t *testing.T) {
 	var fail error

@@ -9,7 +9,7 @@ import (
 
 // Ticket.Cancel, one call at a time.
 var cancelChecks = []check{
-	{name: "true once, then false", run: cancelOnce},
+	{name: "true once, then false", run: sharded(cancelOnce)},
 	{name: "from the front, the middle and the end", run: cancelPlaces},
 	{name: "capacity is free when it returns", run: cancelCapacity},
 	{name: "capacity behind a live task is free", run: cancelBehind},
@@ -22,26 +22,22 @@ var cancelChecks = []check{
 	{name: "cancelled tasks buy no share", run: cancelShare},
 }
 
-func cancelOnce(t *testing.T, newSched maker) {
+func cancelOnce(t *testing.T, newSched maker, shards int) {
 	var log dropLog
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, OnDrop: log.onDrop})
-		var tk firq.Ticket
-		admit(t, s, "a", task{Payload: 1, Ticket: &tk})
-		length(t, s, 1)
-		log.lines = nil
-		if !tk.Cancel() {
-			t.Fatal("the first Cancel is false")
-		}
-		same(t, "drops when Cancel has returned", log.all(), "a1 cancelled")
-		length(t, s, 0)
-		if tk.Cancel() {
-			t.Fatal("the second Cancel is true")
-		}
-		idle(t, s)
-		if st := s.Stats(); st.Cancelled != 1 || st.Dequeued != 0 {
-			t.Errorf("Cancelled %d, Dequeued %d, want 1, 0", st.Cancelled, st.Dequeued)
-		}
+	s := open(t, newSched, config{Shards: shards, OnDrop: log.onDrop})
+	var tk firq.Ticket
+	admit(t, s, "a", task{Payload: 1, Ticket: &tk})
+	length(t, s, 1)
+	log.lines = nil
+	mustCancel(t, &tk)
+	same(t, "drops when Cancel has returned", log.all(), "a1 cancelled")
+	length(t, s, 0)
+	if tk.Cancel() {
+		t.Fatal("the second Cancel is true")
+	}
+	idle(t, s)
+	if st := s.Stats(); st.Cancelled != 1 || st.Dequeued != 0 {
+		t.Errorf("Cancelled %d, Dequeued %d, want 1, 0", st.Cancelled, st.Dequeued)
 	}
 }
 
@@ -59,9 +55,7 @@ func cancelPlaces(t *testing.T, newSched maker) {
 			admit(t, s, "a", task{Payload: i + 1, Ticket: &tks[i]})
 		}
 		for _, i := range c.out {
-			if !tks[i].Cancel() {
-				t.Fatalf("cancelling %v: false for %d", c.out, i)
-			}
+			mustCancel(t, &tks[i])
 		}
 		length(t, s, 5-len(c.out))
 		same(t, fmt.Sprint("without ", c.out), drain(t, s), c.want)
@@ -79,9 +73,7 @@ func cancelCapacity(t *testing.T, newSched maker) {
 			for i := range 500 {
 				admit(t, s, "a", task{Payload: i, Ticket: &tk})
 				refuse(t, s, "a", task{}, want)
-				if !tk.Cancel() {
-					t.Fatalf("round %d: Cancel is false", i)
-				}
+				mustCancel(t, &tk)
 			}
 			load(t, s, "a", 1)
 		}
@@ -174,9 +166,7 @@ func cancelReuse(t *testing.T, newSched maker) {
 		for what, end := range ends {
 			end(t, s, &tk)
 			admit(t, s, what, task{Ticket: &tk})
-			if !tk.Cancel() {
-				t.Fatalf("after %s: the ticket's next task cannot be cancelled", what)
-			}
+			mustCancel(t, &tk)
 		}
 	}
 	idle(t, s)
@@ -235,9 +225,7 @@ func cancelBlocked(t *testing.T, newSched maker) {
 	admit(t, s, "a", task{Payload: 2, Ticket: &tk})
 	admit(t, s, "a", task{Payload: 3})
 	it := take(t, s)
-	if !tk.Cancel() {
-		t.Fatal("Cancel is false")
-	}
+	mustCancel(t, &tk)
 	length(t, s, 1)
 	idle(t, s)
 	it.Done()
@@ -257,9 +245,7 @@ func cancelShare(t *testing.T, newSched maker) {
 				admit(t, s, "a", task{Ticket: &tks[i]})
 			}
 			for i := range tks {
-				if !tks[i].Cancel() {
-					t.Fatal("Cancel is false")
-				}
+				mustCancel(t, &tks[i])
 			}
 			serve(t, s, dequeues)
 		}

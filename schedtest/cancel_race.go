@@ -11,79 +11,75 @@ import (
 
 // Cancel against everything that ends a task: exactly one wins.
 var cancelRaceChecks = []check{
-	{name: "against TryDequeue", run: cancelDequeue},
-	{name: "against DequeueBatch of many", run: cancelDequeueBatch},
+	{name: "against TryDequeue", run: sharded(cancelDequeue)},
+	{name: "against DequeueBatch of many", run: sharded(cancelDequeueBatch)},
 	{name: "against another Cancel", run: cancelTwice},
 	{name: "against eviction", run: cancelEvict},
 	{name: "against Close", run: cancelClose},
-	{name: "against Enqueue with the same ticket", run: cancelEnqueue},
-	{name: "the freed place is there when Cancel returns", run: cancelFreed},
-	{name: "a ticket in use refuses no other task", run: cancelRefusedAlone},
+	{name: "against Enqueue with the same ticket", run: sharded(cancelEnqueue)},
+	{name: "the freed place is there when Cancel returns", run: sharded(cancelFreed)},
+	{name: "a ticket in use refuses no other task", run: sharded(cancelRefusedAlone, 1, 4)},
 }
 
-func cancelDequeue(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards})
-		var tk firq.Ticket
-		for i := range reps(3000) {
-			admit(t, s, "t"+strconv.Itoa(i%5), task{Payload: i, Ticket: &tk})
-			var won [2]bool
-			together(2, func(side int) {
-				if side == 0 {
-					won[0] = tk.Cancel()
-				} else if it, ok := s.TryDequeue(); ok {
-					won[1] = true
-					if it.Payload != i {
-						t.Errorf("delivered %d, want %d", it.Payload, i)
-					}
+func cancelDequeue(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards})
+	var tk firq.Ticket
+	for i := range reps(3000) {
+		admit(t, s, "t"+strconv.Itoa(i%5), task{Payload: i, Ticket: &tk})
+		var won [2]bool
+		together(2, func(side int) {
+			if side == 0 {
+				won[0] = tk.Cancel()
+			} else if it, ok := s.TryDequeue(); ok {
+				won[1] = true
+				if it.Payload != i {
+					t.Errorf("delivered %d, want %d", it.Payload, i)
 				}
-			})
-			if won[0] == won[1] {
-				t.Fatalf("shards %d, round %d: cancelled %v, delivered %v", shards, i, won[0], won[1])
 			}
-			length(t, s, 0)
+		})
+		if won[0] == won[1] {
+			t.Fatalf("shards %d, round %d: cancelled %v, delivered %v", shards, i, won[0], won[1])
 		}
+		length(t, s, 0)
 	}
 }
 
-func cancelDequeueBatch(t *testing.T, newSched maker) {
+func cancelDequeueBatch(t *testing.T, newSched maker, shards int) {
 	const n = 20
 	tks := make([]firq.Ticket, n)
-	for _, shards := range []int{1, 8} {
-		book := newLedger(n * reps(300))
-		s := open(t, newSched, config{Shards: shards, OnDrop: book.onDrop})
-		for round := range reps(300) {
-			for i := range tks {
-				id := round*n + i
-				admit(t, s, "t"+strconv.Itoa(i%3), task{Payload: id, Ticket: &tks[i]})
-				book.note(id, accepted)
-			}
-			var cancelled, got atomic.Int64
-			together(3, func(side int) {
-				switch side {
-				case 0:
-					for i := range tks {
-						if tks[n-1-i].Cancel() {
-							cancelled.Add(1)
-						}
-					}
-				default:
-					for {
-						it, ok := s.TryDequeue()
-						if !ok {
-							return
-						}
-						got.Add(1)
-						book.note(it.Payload, delivered)
+	book := newLedger(n * reps(300))
+	s := open(t, newSched, config{Shards: shards, OnDrop: book.onDrop})
+	for round := range reps(300) {
+		for i := range tks {
+			id := round*n + i
+			admit(t, s, "t"+strconv.Itoa(i%3), task{Payload: id, Ticket: &tks[i]})
+			book.note(id, accepted)
+		}
+		var cancelled, got atomic.Int64
+		together(3, func(side int) {
+			switch side {
+			case 0:
+				for i := range tks {
+					if tks[n-1-i].Cancel() {
+						cancelled.Add(1)
 					}
 				}
-			})
-			if sum := cancelled.Load() + got.Load(); sum != n {
-				t.Fatalf("%d cancelled and %d delivered of %d", cancelled.Load(), got.Load(), n)
+			default:
+				for {
+					it, ok := s.TryDequeue()
+					if !ok {
+						return
+					}
+					got.Add(1)
+					book.note(it.Payload, delivered)
+				}
 			}
+		})
+		if sum := cancelled.Load() + got.Load(); sum != n {
+			t.Fatalf("%d cancelled and %d delivered of %d", cancelled.Load(), got.Load(), n)
 		}
-		book.settle(t, s.Stats())
 	}
+	book.settle(t, s.Stats())
 }
 
 func cancelTwice(t *testing.T, newSched maker) {
@@ -155,86 +151,80 @@ func cancelClose(t *testing.T, newSched maker) {
 
 // cancelEnqueue: a Cancel that comes while the task is on its way in may hit it
 // or be early, but not both.
-func cancelEnqueue(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards})
-		var tk firq.Ticket
-		for i := range reps(3000) {
-			var cancelled bool
-			var in atomic.Bool
-			together(2, func(side int) {
-				if side == 0 {
-					for !cancelled && !in.Load() {
-						cancelled = tk.Cancel()
-					}
-					return
+func cancelEnqueue(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards})
+	var tk firq.Ticket
+	for i := range reps(3000) {
+		var cancelled bool
+		var in atomic.Bool
+		together(2, func(side int) {
+			if side == 0 {
+				for !cancelled && !in.Load() {
+					cancelled = tk.Cancel()
 				}
-				if err := s.Enqueue("t"+strconv.Itoa(i%5), task{Payload: i, Ticket: &tk}); err != nil {
-					t.Errorf("Enqueue: %v", err)
-				}
-				in.Store(true)
-			})
-			if it, ok := s.TryDequeue(); ok == cancelled {
-				t.Fatalf("round %d: Cancel is %v, then TryDequeue gives %s, %v", i, cancelled, show(it), ok)
+				return
 			}
-			if tk.Cancel() {
-				t.Fatalf("round %d: the task is gone, but Cancel is true", i)
+			if err := s.Enqueue("t"+strconv.Itoa(i%5), task{Payload: i, Ticket: &tk}); err != nil {
+				t.Errorf("Enqueue: %v", err)
 			}
+			in.Store(true)
+		})
+		if it, ok := s.TryDequeue(); ok == cancelled {
+			t.Fatalf("round %d: Cancel is %v, then TryDequeue gives %s, %v", i, cancelled, show(it), ok)
+		}
+		if tk.Cancel() {
+			t.Fatalf("round %d: the task is gone, but Cancel is true", i)
 		}
 	}
 }
 
 // cancelFreed: several goroutines share the capacity so that each always has one
 // place. Cancel has to give it back before it returns.
-func cancelFreed(t *testing.T, newSched maker) {
+func cancelFreed(t *testing.T, newSched maker, shards int) {
 	const n = 4
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: n})
-		together(n, func(i int) {
-			var tk firq.Ticket
-			for k := range reps(2000) {
-				if err := s.Enqueue("t"+strconv.Itoa((i+k)%7), task{Ticket: &tk}); err != nil {
-					t.Errorf("shards %d: %v with %d places for %d goroutines", shards, err, n, n)
-					return
-				}
-				if !tk.Cancel() {
-					t.Error("Cancel is false")
-					return
-				}
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: n})
+	together(n, func(i int) {
+		var tk firq.Ticket
+		for k := range reps(2000) {
+			if err := s.Enqueue("t"+strconv.Itoa((i+k)%7), task{Ticket: &tk}); err != nil {
+				t.Errorf("shards %d: %v with %d places for %d goroutines", shards, err, n, n)
+				return
 			}
-		})
-		length(t, s, 0)
-	}
+			if !tk.Cancel() {
+				t.Error("Cancel is false")
+				return
+			}
+		}
+	})
+	length(t, s, 0)
 }
 
 // cancelRefusedAlone: a call that is refused because its ticket is in use must not
 // stand in the way of others, not even for a moment.
-func cancelRefusedAlone(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 4} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: 2})
-		var held firq.Ticket
-		admit(t, s, "holder", task{Ticket: &held})
-		var done atomic.Bool
-		together(4, func(side int) {
-			for side > 0 && !done.Load() {
-				err := s.Enqueue("t"+strconv.Itoa(side), task{Ticket: &held})
-				if !errors.Is(err, firq.ErrInvalidTask) && !errors.Is(err, firq.ErrGlobalFull) {
-					t.Errorf("a ticket in use: %v", err)
-				}
+func cancelRefusedAlone(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: 2})
+	var held firq.Ticket
+	admit(t, s, "holder", task{Ticket: &held})
+	var done atomic.Bool
+	together(4, func(side int) {
+		for side > 0 && !done.Load() {
+			err := s.Enqueue("t"+strconv.Itoa(side), task{Ticket: &held})
+			if !errors.Is(err, firq.ErrInvalidTask) && !errors.Is(err, firq.ErrGlobalFull) {
+				t.Errorf("a ticket in use: %v", err)
 			}
-			if side > 0 {
+		}
+		if side > 0 {
+			return
+		}
+		defer done.Store(true)
+		var own firq.Ticket
+		for range reps(100_000) {
+			if err := s.Enqueue("own", task{Ticket: &own}); err != nil {
+				t.Errorf("shards %d: one of two places is free: %v", shards, err)
 				return
 			}
-			defer done.Store(true)
-			var own firq.Ticket
-			for range reps(100_000) {
-				if err := s.Enqueue("own", task{Ticket: &own}); err != nil {
-					t.Errorf("shards %d: one of two places is free: %v", shards, err)
-					return
-				}
-				own.Cancel()
-			}
-		})
-		length(t, s, 1)
-	}
+			own.Cancel()
+		}
+	})
+	length(t, s, 1)
 }

@@ -12,9 +12,9 @@ import (
 
 // Close ends a scheduler and drops its backlog.
 var closeChecks = []check{
-	{name: "hands what is queued to OnDrop", run: closeDrops},
+	{name: "hands what is queued to OnDrop", run: sharded(closeDrops)},
 	{name: "nothing works afterwards, and nothing hangs", run: closeAfter},
-	{name: "wakes parked consumers", run: closeWakes},
+	{name: "wakes parked consumers", run: sharded(closeWakes)},
 	{name: "a second call does nothing", run: closeTwice},
 	{name: "many calls together", run: closeMany},
 	{name: "against enqueues and dequeues", run: closeRace},
@@ -22,29 +22,27 @@ var closeChecks = []check{
 	{name: "with a large backlog", run: closeLarge},
 }
 
-func closeDrops(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		book := newLedger(100)
-		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 3, OnDrop: book.onDrop})
-		for i := range 100 {
-			tk := task{Payload: i, Priority: firq.Priority(i % 7)}
-			if i%10 == 0 {
-				tk.Ticket = new(firq.Ticket)
-			}
-			admit(t, s, "t"+strconv.Itoa(i%9), tk)
-			book.note(i, accepted)
+func closeDrops(t *testing.T, newSched maker, shards int) {
+	book := newLedger(100)
+	s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 3, OnDrop: book.onDrop})
+	for i := range 100 {
+		tk := task{Payload: i, Priority: firq.Priority(i % 7)}
+		if i%10 == 0 {
+			tk.Ticket = new(firq.Ticket)
 		}
-		for range 20 {
-			book.note(take(t, s).Payload, delivered)
-		}
-		if err := s.Close(); err != nil {
-			t.Fatalf("Close: %v", err)
-		}
-		st := s.Stats()
-		book.settle(t, st)
-		if st.Closed != 80 || st.Dequeued != 20 {
-			t.Errorf("Closed %d, Dequeued %d, want 80, 20", st.Closed, st.Dequeued)
-		}
+		admit(t, s, "t"+strconv.Itoa(i%9), tk)
+		book.note(i, accepted)
+	}
+	for range 20 {
+		book.note(take(t, s).Payload, delivered)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	st := s.Stats()
+	book.settle(t, st)
+	if st.Closed != 80 || st.Dequeued != 20 {
+		t.Errorf("Closed %d, Dequeued %d, want 80, 20", st.Closed, st.Dequeued)
 	}
 }
 
@@ -59,9 +57,7 @@ func closeAfter(t *testing.T, newSched maker) {
 	if err := s.EnqueueWait(ctx, "a", task{}); err != firq.ErrClosed {
 		t.Errorf("EnqueueWait: %v, want ErrClosed", err)
 	}
-	if n, err := s.EnqueueBatch("a", make([]task, 3)); n != 0 || err != firq.ErrClosed {
-		t.Errorf("EnqueueBatch: %d, %v, want 0, ErrClosed", n, err)
-	}
+	admitBatch(t, s, "a", make([]task, 3), 0, firq.ErrClosed)
 	if _, err := s.Dequeue(ctx); err != firq.ErrClosed {
 		t.Errorf("Dequeue: %v, want ErrClosed", err)
 	}
@@ -75,29 +71,25 @@ func closeAfter(t *testing.T, newSched maker) {
 	}
 }
 
-func closeWakes(t *testing.T, newSched maker) {
+func closeWakes(t *testing.T, newSched maker, shards int) {
 	const n = 6
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards})
-		ctx := patient(t)
-		answers := make(chan error, n)
-		for i := range n {
-			go func() {
-				var err error
-				if i%2 == 0 {
-					_, err = s.Dequeue(ctx)
-				} else {
-					_, err = s.DequeueBatch(ctx, make([]item, 4))
-				}
-				answers <- err
-			}()
-		}
-		s.Close()
-		for range n {
-			if err := answer(t, answers, "Close"); err != firq.ErrClosed {
-				t.Errorf("a parked consumer got %v, want ErrClosed", err)
+	s := open(t, newSched, config{Shards: shards})
+	ctx := patient(t)
+	answers := make(chan error, n)
+	for i := range n {
+		go func() {
+			var err error
+			if i%2 == 0 {
+				_, err = s.Dequeue(ctx)
+			} else {
+				_, err = s.DequeueBatch(ctx, make([]item, 4))
 			}
-		}
+			answers <- err
+		}()
+	}
+	s.Close()
+	for range n {
+		gets(t, answers, "Close", firq.ErrClosed)
 	}
 }
 

@@ -44,15 +44,10 @@ func codelStanding(t *testing.T, newSched maker) {
 	var worst time.Duration
 	delivered := 0
 	for i := range 10_000 { // one task a millisecond, and a delivery every other one
-		if err := s.Enqueue("a", task{Payload: i}); err != nil {
-			t.Fatal(err)
-		}
+		admit(t, s, "a", task{Payload: i})
 		time.Sleep(time.Millisecond)
 		if i%2 == 1 || i%50 == 0 {
-			it, ok := s.TryDequeue()
-			if !ok {
-				t.Fatal("nothing")
-			}
+			it := take(t, s)
 			delivered++
 			if i > 8000 {
 				worst = max(worst, it.Wait)
@@ -81,24 +76,18 @@ func codelBurst(t *testing.T, newSched maker) {
 	s := open(t, newSched, codelConfig(&drops))
 	for range 20 {
 		for i := range 80 {
-			if err := s.Enqueue("a", task{Payload: i}); err != nil {
-				t.Fatal(err)
-			}
+			admit(t, s, "a", task{Payload: i})
 		}
 		for range 80 {
 			time.Sleep(time.Millisecond)
-			if _, ok := s.TryDequeue(); !ok {
-				t.Fatal("nothing")
-			}
+			take(t, s)
 		}
 		time.Sleep(time.Millisecond)
 	}
 	for range 10 { // alone, however late
 		_ = s.Enqueue("a", task{})
 		time.Sleep(time.Second)
-		if _, ok := s.TryDequeue(); !ok {
-			t.Fatal("nothing")
-		}
+		take(t, s)
 	}
 	if len(drops) > 0 || s.Stats().Overload != 0 {
 		t.Errorf("dropped %v", drops)
@@ -113,16 +102,12 @@ func codelShort(t *testing.T, newSched maker) {
 	cfg.Interval = 500 * time.Millisecond
 	s := open(t, newSched, cfg)
 	for i := range 100 {
-		if err := s.Enqueue("a", task{Payload: i}); err != nil {
-			t.Fatal(err)
-		}
+		admit(t, s, "a", task{Payload: i})
 		if i < 3 {
 			continue
 		}
 		time.Sleep(50 * time.Millisecond)
-		if _, ok := s.TryDequeue(); !ok {
-			t.Fatal("nothing")
-		}
+		take(t, s)
 		if len(drops) > 0 && i < 10 {
 			t.Fatalf("dropped %v within an interval", drops)
 		}
@@ -136,18 +121,14 @@ func codelOthers(t *testing.T, newSched maker) {
 	var drops []int
 	s := open(t, newSched, codelConfig(&drops))
 	for i := range 3000 {
-		if err := s.Enqueue("noisy", task{Payload: i}); err != nil {
-			t.Fatal(err)
-		}
+		admit(t, s, "noisy", task{Payload: i})
 	}
 	for i := range 500 {
 		_ = s.Enqueue("quiet", task{Payload: 10_000 + i})
 		_ = s.Enqueue("noisy", task{Payload: 20_000 + i, Priority: firq.PriorityHigh})
 		time.Sleep(3 * time.Millisecond)
 		for range 3 {
-			if _, ok := s.TryDequeue(); !ok {
-				t.Fatal("nothing")
-			}
+			take(t, s)
 		}
 	}
 	for _, p := range drops {
@@ -170,17 +151,12 @@ func codelGone(t *testing.T, newSched maker) {
 	s := open(t, newSched, cfg)
 	tickets := make([]firq.Ticket, n)
 	for i := range n {
-		if err := s.Enqueue("a", task{Payload: i, Ticket: &tickets[i]}); err != nil {
-			t.Fatal(err)
-		}
+		admit(t, s, "a", task{Payload: i, Ticket: &tickets[i]})
 	}
 	got := map[int]bool{}
 	for len(drops) < 5 && len(got) < n-10 {
 		time.Sleep(10 * time.Millisecond)
-		it, ok := s.TryDequeue()
-		if !ok {
-			t.Fatal("nothing")
-		}
+		it := take(t, s)
 		got[it.Payload] = true
 	}
 	if len(drops) < 5 {
@@ -213,9 +189,7 @@ func codelShutdown(t *testing.T, newSched maker) {
 	var drops []int
 	s := open(t, newSched, codelConfig(&drops))
 	for i := range 600 {
-		if err := s.Enqueue("a", task{Payload: i}); err != nil {
-			t.Fatal(err)
-		}
+		admit(t, s, "a", task{Payload: i})
 	}
 	for i := 0; len(drops) == 0; i++ {
 		time.Sleep(10 * time.Millisecond)
@@ -229,9 +203,7 @@ func codelShutdown(t *testing.T, newSched maker) {
 	had := len(drops)
 	for s.Len() > 0 {
 		time.Sleep(10 * time.Millisecond)
-		if _, ok := s.TryDequeue(); !ok {
-			t.Fatal("nothing")
-		}
+		take(t, s)
 	}
 	if err := <-done; err != nil || len(drops) != had {
 		t.Errorf("%v; %d tasks were dropped while draining", err, len(drops)-had)
@@ -263,9 +235,7 @@ func codelBatches(t *testing.T, newSched maker) {
 	var drops []int
 	s := open(t, newSched, codelConfig(&drops))
 	for i := range 5000 {
-		if err := s.Enqueue(fmt.Sprint("t", i%3), task{Payload: i}); err != nil {
-			t.Fatal(err)
-		}
+		admit(t, s, fmt.Sprint("t", i%3), task{Payload: i})
 	}
 	dst := make([]item, 40)
 	delivered := 0

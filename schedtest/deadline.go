@@ -15,7 +15,7 @@ var deadlineChecks = []check{
 	{name: "far ahead", run: deadlineAhead},
 	{name: "MaxQueueAge", run: deadlineAge},
 	{name: "MaxQueueAge does not change a task's own deadline", run: deadlineAgeOwn},
-	{name: "never delivered late", run: deadlineNeverLate},
+	{name: "never delivered late", run: sharded(deadlineNeverLate)},
 }
 
 func deadlinePast(t *testing.T, newSched maker) {
@@ -105,46 +105,42 @@ func deadlineAgeOwn(t *testing.T, newSched maker) {
 // cheaper clock that it calibrates.
 const clockSlack = 100 * time.Microsecond
 
-func deadlineNeverLate(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		n := reps(2000)
-		s := open(t, newSched, config{Shards: shards})
-		ctx := patient(t)
-		var consuming sync.WaitGroup
-		for range 2 {
-			consuming.Go(func() {
-				dst := make([]item, 4)
-				for {
-					if d := s.Stats().Dequeued; d%3 == 0 {
-						time.Sleep(50 * time.Microsecond) // let some expire
-					}
-					before := time.Now()
-					k, err := s.DequeueBatch(ctx, dst)
-					if err != nil {
-						return
-					}
-					for _, it := range dst[:k] {
-						// The call may have waited, so only the task's arrival
-						// and the call's start bound the moment of choice.
-						if late := before.Sub(it.Deadline); late > clockSlack {
-							t.Errorf("delivered %v after its deadline", late)
-						}
+func deadlineNeverLate(t *testing.T, newSched maker, shards int) {
+	n := reps(2000)
+	s := open(t, newSched, config{Shards: shards})
+	ctx := patient(t)
+	var consuming sync.WaitGroup
+	for range 2 {
+		consuming.Go(func() {
+			dst := make([]item, 4)
+			for {
+				if d := s.Stats().Dequeued; d%3 == 0 {
+					time.Sleep(50 * time.Microsecond) // let some expire
+				}
+				before := time.Now()
+				k, err := s.DequeueBatch(ctx, dst)
+				if err != nil {
+					return
+				}
+				for _, it := range dst[:k] {
+					// The call may have waited, so only the task's arrival
+					// and the call's start bound the moment of choice.
+					if late := before.Sub(it.Deadline); late > clockSlack {
+						t.Errorf("delivered %v after its deadline", late)
 					}
 				}
-			})
-		}
-		for i := range n {
-			admit(t, s, "t"+strconv.Itoa(i%7), task{Payload: i, Deadline: time.Now().Add(time.Duration(i%20) * 20 * time.Microsecond)})
-		}
-		if err := s.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		consuming.Wait()
-		if t.Failed() {
-			return
-		}
-		if st := s.Stats(); st.Expired == 0 || st.Dequeued+st.Expired != uint64(n) {
-			t.Errorf("Expired %d, Dequeued %d of %d", st.Expired, st.Dequeued, n)
-		}
+			}
+		})
+	}
+	for i := range n {
+		admit(t, s, "t"+strconv.Itoa(i%7), task{Payload: i, Deadline: time.Now().Add(time.Duration(i%20) * 20 * time.Microsecond)})
+	}
+	drained(t, s, ctx)
+	consuming.Wait()
+	if t.Failed() {
+		return
+	}
+	if st := s.Stats(); st.Expired == 0 || st.Dequeued+st.Expired != uint64(n) {
+		t.Errorf("Expired %d, Dequeued %d of %d", st.Expired, st.Dequeued, n)
 	}
 }

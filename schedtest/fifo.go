@@ -15,8 +15,8 @@ var fifoChecks = []check{
 	{name: "many producers, one tenant", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 1, false) }},
 	{name: "many producers, many tenants", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 13, false) }},
 	{name: "many producers in batches", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 3, true) }},
-	{name: "many consumers, one in flight", run: fifoInFlight},
-	{name: "handed from one producer to the next", run: fifoRelay},
+	{name: "many consumers, one in flight", run: sharded(fifoInFlight)},
+	{name: "handed from one producer to the next", run: sharded(fifoRelay)},
 }
 
 // fifoID is the payload of a producer's n-th task.
@@ -92,81 +92,77 @@ func fifo(t *testing.T, newSched maker, producers, nTenants int, batches bool) {
 // fifoInFlight: with one in flight, a tenant's deliveries are one after another
 // even with many consumers. What they write is not guarded by anything else, so
 // the race detector checks it too.
-func fifoInFlight(t *testing.T, newSched maker) {
+func fifoInFlight(t *testing.T, newSched maker, shards int) {
 	const producers, consumers = 3, 4
 	n := reps(2000)
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 1})
-		see := fifoCheck(t, producers)
-		left := producers * n
-		ctx, finished := context.WithCancel(patient(t))
-		together(producers+consumers, func(i int) {
-			if i < producers {
-				for k := range n {
-					if err := s.Enqueue("a", task{Payload: fifoID(i, k+1)}); err != nil {
-						t.Errorf("Enqueue: %v", err)
-					}
+	s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 1})
+	see := fifoCheck(t, producers)
+	left := producers * n
+	ctx, finished := context.WithCancel(patient(t))
+	together(producers+consumers, func(i int) {
+		if i < producers {
+			for k := range n {
+				if err := s.Enqueue("a", task{Payload: fifoID(i, k+1)}); err != nil {
+					t.Errorf("Enqueue: %v", err)
 				}
-				return
 			}
-			for {
-				it, err := s.Dequeue(ctx)
-				if err != nil {
-					return
-				}
-				see(it.Tenant, it.Payload)
-				if left--; left == 0 {
-					finished()
-				}
-				it.Done()
-			}
-		})
-		finished()
-		if t.Failed() {
 			return
 		}
-		if left != 0 {
-			t.Fatalf("%d tasks were not delivered", left)
+		for {
+			it, err := s.Dequeue(ctx)
+			if err != nil {
+				return
+			}
+			see(it.Tenant, it.Payload)
+			if left--; left == 0 {
+				finished()
+			}
+			it.Done()
 		}
+	})
+	finished()
+	if t.Failed() {
+		return
+	}
+	if left != 0 {
+		t.Fatalf("%d tasks were not delivered", left)
 	}
 }
 
 // fifoRelay passes a baton between goroutines: each Enqueue comes from another goroutine
 // than the one before, and none overlap.
-func fifoRelay(t *testing.T, newSched maker) {
+func fifoRelay(t *testing.T, newSched maker, shards int) {
 	const goroutines = 4
 	n := reps(4000)
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards})
-		var batons [goroutines]chan int
-		for i := range batons {
-			batons[i] = make(chan int, 1)
-		}
-		var all sync.WaitGroup
-		for i := range goroutines {
-			all.Go(func() {
-				for id := range batons[i] {
-					if err := s.Enqueue("a", task{Payload: id}); err != nil {
-						t.Errorf("Enqueue: %v", err)
-					}
-					if id == n {
-						for _, c := range batons {
-							close(c)
-						}
-						return
-					}
-					batons[(i+1)%goroutines] <- id + 1
-				}
-			})
-		}
-		batons[0] <- 1
-		ctx := patient(t)
-		for want := 1; want <= n; want++ {
-			it, err := s.Dequeue(ctx)
-			if err != nil || it.Payload != want {
-				t.Fatalf("shards %d: delivered %s, %v, want %d", shards, show(it), err, want)
-			}
-		}
-		all.Wait()
+	s := open(t, newSched, config{Shards: shards})
+	var batons [goroutines]chan int
+	for i := range batons {
+		batons[i] = make(chan int, 1)
 	}
+	var all sync.WaitGroup
+	for i := range goroutines {
+		all.Go(func() {
+			for id := range batons[i] {
+				if err := s.Enqueue("a", task{Payload: id}); err != nil {
+					t.Errorf("Enqueue: %v", err)
+				}
+				if id == n {
+					for _, c := range batons {
+						close(c)
+					}
+					return
+				}
+				batons[(i+1)%goroutines] <- id + 1
+			}
+		})
+	}
+	batons[0] <- 1
+	ctx := patient(t)
+	for want := 1; want <= n; want++ {
+		it, err := s.Dequeue(ctx)
+		if err != nil || it.Payload != want {
+			t.Fatalf("shards %d: delivered %s, %v, want %d", shards, show(it), err, want)
+		}
+	}
+	all.Wait()
 }

@@ -13,7 +13,7 @@ import (
 // The flows of a tenant share what the tenant gets (Task.Flow, Config.MaxFlows).
 var flowChecks = []check{
 	{name: "take turns, a quantum each", run: flowTurns},
-	{name: "one user floods, another one trickles", run: flowFlood},
+	{name: "one user floods, another one trickles", run: sharded(flowFlood, 1, 4)},
 	{name: "many users get their tenant no more", run: flowMany},
 	{name: "the bound holds among flows and among tenants", run: flowBound},
 	{name: "huge costs", run: flowHuge},
@@ -76,17 +76,15 @@ func flowTurns(t *testing.T, newSched maker) {
 
 // flowFlood: however many tasks others have queued, a user that sends one task at a time
 // waits for at most one turn of each other flow.
-func flowFlood(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 4} {
-		s := open(t, newSched, config{Shards: shards, Quantum: 3})
-		flowLoad(t, s, "a", 1, 3000, 1)
-		flowLoad(t, s, "a", 2, 3000, 1)
-		for i := range 300 {
-			admit(t, s, "a", task{Payload: -i - 1, Flow: 3})
-			for served := 0; take(t, s).Payload != -i-1; served++ {
-				if served == 2*3 {
-					t.Fatalf("task %d of the quiet flow waited for more than a turn of each other flow", i)
-				}
+func flowFlood(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, Quantum: 3})
+	flowLoad(t, s, "a", 1, 3000, 1)
+	flowLoad(t, s, "a", 2, 3000, 1)
+	for i := range 300 {
+		admit(t, s, "a", task{Payload: -i - 1, Flow: 3})
+		for served := 0; take(t, s).Payload != -i-1; served++ {
+			if served == 2*3 {
+				t.Fatalf("task %d of the quiet flow waited for more than a turn of each other flow", i)
 			}
 		}
 	}

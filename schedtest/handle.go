@@ -14,7 +14,7 @@ import (
 // The properties of handles that keys do not have.
 var handleChecks = []check{
 	{name: "a handle makes no tenant known", run: handleUnknown},
-	{name: "a handle outlives its tenant", run: handleForgotten},
+	{name: "a handle outlives its tenant", run: sharded(handleForgotten)},
 	{name: "a handle outlives its tenant's eviction", run: handleCrowd},
 	{name: "a handle and the key are the same tenant", run: handleSame},
 	{name: "by many while tenants are forgotten", run: handleRace},
@@ -38,27 +38,25 @@ func handleUnknown(t *testing.T, newSched maker) {
 	}
 }
 
-func handleForgotten(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, TenantIdle: time.Millisecond, MaxPerTenant: 2})
-		h := s.Tenant("a")
-		for round := range 3 {
-			for i := range 2 {
-				if err := h.Enqueue(task{Payload: 2*round + i}); err != nil {
-					t.Fatalf("round %d: %v", round, err)
-				}
+func handleForgotten(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, TenantIdle: time.Millisecond, MaxPerTenant: 2})
+	h := s.Tenant("a")
+	for round := range 3 {
+		for i := range 2 {
+			if err := h.Enqueue(task{Payload: 2*round + i}); err != nil {
+				t.Fatalf("round %d: %v", round, err)
 			}
-			refuse(t, s, "a", task{}, firq.ErrTenantFull)
-			if err := h.Enqueue(task{}); err != firq.ErrTenantFull {
-				t.Errorf("round %d: a third of two: %v", round, err)
-			}
-			for i := range 2 {
-				if it := take(t, s); it.Tenant != "a" || it.Payload != 2*round+i {
-					t.Fatalf("round %d: got %s", round, show(it))
-				}
-			}
-			forgotten(t, s)
 		}
+		refuse(t, s, "a", task{}, firq.ErrTenantFull)
+		if err := h.Enqueue(task{}); err != firq.ErrTenantFull {
+			t.Errorf("round %d: a third of two: %v", round, err)
+		}
+		for i := range 2 {
+			if it := take(t, s); it.Tenant != "a" || it.Payload != 2*round+i {
+				t.Fatalf("round %d: got %s", round, show(it))
+			}
+		}
+		forgotten(t, s)
 	}
 }
 

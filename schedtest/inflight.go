@@ -11,16 +11,16 @@ import (
 // MaxInFlightPerTenant: delivered and not yet Done.
 var inFlightChecks = []check{
 	{name: "one: strictly one after another", run: inFlightOne},
-	{name: "several", run: inFlightSeveral},
+	{name: "several", run: sharded(inFlightSeveral)},
 	{name: "a second Done does nothing", run: inFlightTwice},
-	{name: "a blocked tenant does not stop others", run: inFlightOthers},
-	{name: "a batch does not exceed it", run: inFlightBatch},
+	{name: "a blocked tenant does not stop others", run: sharded(inFlightOthers)},
+	{name: "a batch does not exceed it", run: sharded(inFlightBatch)},
 	{name: "tenants that wait for Done go first, in the order of Done", run: inFlightFirst},
 	{name: "a turn goes on after Done", run: inFlightTurn},
 	{name: "a blocked tenant earns its quantum", run: inFlightEarns},
 	{name: "weights, costs and limits", run: inFlightShares},
-	{name: "Done wakes a parked consumer", run: inFlightWakes},
-	{name: "never exceeded under load", run: inFlightLoad},
+	{name: "Done wakes a parked consumer", run: sharded(inFlightWakes)},
+	{name: "never exceeded under load", run: sharded(inFlightLoad)},
 	{name: "priorities across tenants", run: inFlightAcross},
 	{name: "Done after Close", run: inFlightClosed},
 	{name: "without a limit Done does nothing", run: inFlightOff},
@@ -51,29 +51,27 @@ func inFlightOne(t *testing.T, newSched maker) {
 	idle(t, s)
 }
 
-func inFlightSeveral(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 3})
-		load(t, s, "a", 9)
-		var items []item
-		for range 3 {
-			items = append(items, take(t, s))
-		}
-		idle(t, s)
-		inFlight(t, s, 3)
-		items[1].Done()
-		items[1] = take(t, s)
-		idle(t, s)
-		for i := range items {
-			items[i].Done()
-		}
-		inFlight(t, s, 0)
-		for range 3 {
-			take(t, s)
-		}
-		idle(t, s)
-		length(t, s, 2)
+func inFlightSeveral(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 3})
+	load(t, s, "a", 9)
+	var items []item
+	for range 3 {
+		items = append(items, take(t, s))
 	}
+	idle(t, s)
+	inFlight(t, s, 3)
+	items[1].Done()
+	items[1] = take(t, s)
+	idle(t, s)
+	for i := range items {
+		items[i].Done()
+	}
+	inFlight(t, s, 0)
+	for range 3 {
+		take(t, s)
+	}
+	idle(t, s)
+	length(t, s, 2)
 }
 
 func inFlightTwice(t *testing.T, newSched maker) {
@@ -107,48 +105,44 @@ func inFlightTwice(t *testing.T, newSched maker) {
 	idle(t, s)
 }
 
-func inFlightOthers(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 1})
-		load(t, s, "hog", 100)
-		it := take(t, s)
-		for i := range 50 {
-			admit(t, s, "quiet", task{Payload: i})
-			other := take(t, s)
-			if other.Tenant != "quiet" || other.Payload != i {
-				t.Fatalf("delivered %s, want quiet%d", show(other), i)
-			}
-			other.Done()
+func inFlightOthers(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 1})
+	load(t, s, "hog", 100)
+	it := take(t, s)
+	for i := range 50 {
+		admit(t, s, "quiet", task{Payload: i})
+		other := take(t, s)
+		if other.Tenant != "quiet" || other.Payload != i {
+			t.Fatalf("delivered %s, want quiet%d", show(other), i)
 		}
-		idle(t, s)
-		it.Done()
-		take(t, s)
+		other.Done()
 	}
+	idle(t, s)
+	it.Done()
+	take(t, s)
 }
 
-func inFlightBatch(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 2})
-		for _, name := range []string{"a", "b", "c"} {
-			load(t, s, name, 5)
-		}
-		dst := make([]item, 20)
-		got := map[string]int{}
-		for total := 0; total < 6; {
-			n, err := s.DequeueBatch(patient(t), dst[total:])
-			if err != nil {
-				t.Fatalf("DequeueBatch after %d: %v", total, err)
-			}
-			for _, it := range dst[total : total+n] {
-				got[it.Tenant]++
-			}
-			total += n
-		}
-		if len(got) != 3 || got["a"] != 2 || got["b"] != 2 || got["c"] != 2 {
-			t.Fatalf("in flight per tenant: %v, want 2 each", got)
-		}
-		idle(t, s)
+func inFlightBatch(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 2})
+	for _, name := range []string{"a", "b", "c"} {
+		load(t, s, name, 5)
 	}
+	dst := make([]item, 20)
+	got := map[string]int{}
+	for total := 0; total < 6; {
+		n, err := s.DequeueBatch(patient(t), dst[total:])
+		if err != nil {
+			t.Fatalf("DequeueBatch after %d: %v", total, err)
+		}
+		for _, it := range dst[total : total+n] {
+			got[it.Tenant]++
+		}
+		total += n
+	}
+	if len(got) != 3 || got["a"] != 2 || got["b"] != 2 || got["c"] != 2 {
+		t.Fatalf("in flight per tenant: %v, want 2 each", got)
+	}
+	idle(t, s)
 }
 
 func inFlightFirst(t *testing.T, newSched maker) {
@@ -167,81 +161,75 @@ func inFlightFirst(t *testing.T, newSched maker) {
 	same(t, "in order of Done", next(t, s, 3), "b2 c2 a2")
 }
 
-func inFlightWakes(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 1})
-		ctx := patient(t)
-		n := reps(1000)
-		load(t, s, "a", n)
-		it := take(t, s)
-		items := make(chan item)
-		failed := make(chan error, 1)
-		go func() {
-			for range n - 1 {
-				it, err := s.Dequeue(ctx)
-				if err != nil {
-					failed <- err
-					return
-				}
-				items <- it
+func inFlightWakes(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 1})
+	ctx := patient(t)
+	n := reps(1000)
+	load(t, s, "a", n)
+	it := take(t, s)
+	items := make(chan item)
+	failed := make(chan error, 1)
+	go func() {
+		for range n - 1 {
+			it, err := s.Dequeue(ctx)
+			if err != nil {
+				failed <- err
+				return
 			}
-		}()
-		for i := range n - 1 {
-			it.Done()
-			select {
-			case it = <-items:
-			case err := <-failed:
-				t.Fatalf("shards %d, after Done %d: Dequeue: %v", shards, i, err)
-			}
+			items <- it
+		}
+	}()
+	for i := range n - 1 {
+		it.Done()
+		select {
+		case it = <-items:
+		case err := <-failed:
+			t.Fatalf("shards %d, after Done %d: Dequeue: %v", shards, i, err)
 		}
 	}
 }
 
-func inFlightLoad(t *testing.T, newSched maker) {
+func inFlightLoad(t *testing.T, newSched maker, shards int) {
 	const consumers, limit = 4, 2
 	names := tenants(3)
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: limit})
-		n := reps(1500)
-		var busy [3]atomic.Int64
-		index := map[string]int{names[0]: 0, names[1]: 1, names[2]: 2}
-		var consuming sync.WaitGroup
-		ctx := patient(t)
-		for c := range consumers {
-			consuming.Go(func() {
-				dst := make([]item, 1+c)
-				for {
-					k, err := s.DequeueBatch(ctx, dst)
-					if err != nil {
-						if err != firq.ErrClosed {
-							t.Errorf("DequeueBatch: %v", err)
-						}
-						return
+	s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: limit})
+	n := reps(1500)
+	var busy [3]atomic.Int64
+	index := map[string]int{names[0]: 0, names[1]: 1, names[2]: 2}
+	var consuming sync.WaitGroup
+	ctx := patient(t)
+	for c := range consumers {
+		consuming.Go(func() {
+			dst := make([]item, 1+c)
+			for {
+				k, err := s.DequeueBatch(ctx, dst)
+				if err != nil {
+					if err != firq.ErrClosed {
+						t.Errorf("DequeueBatch: %v", err)
 					}
-					for _, it := range dst[:k] {
-						if b := busy[index[it.Tenant]].Add(1); b > limit {
-							t.Errorf("%d of a tenant in flight, the limit is %d", b, limit)
-						}
-					}
-					for i := range dst[:k] {
-						busy[index[dst[i].Tenant]].Add(-1)
-						dst[i].Done()
+					return
+				}
+				for _, it := range dst[:k] {
+					if b := busy[index[it.Tenant]].Add(1); b > limit {
+						t.Errorf("%d of a tenant in flight, the limit is %d", b, limit)
 					}
 				}
-			})
-		}
-		for i := range n {
-			admit(t, s, names[i%3], task{})
-		}
-		if err := s.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		consuming.Wait()
-		if t.Failed() {
-			return
-		}
-		inFlight(t, s, 0)
+				for i := range dst[:k] {
+					busy[index[dst[i].Tenant]].Add(-1)
+					dst[i].Done()
+				}
+			}
+		})
 	}
+	for i := range n {
+		admit(t, s, names[i%3], task{})
+	}
+	drained(t, s, ctx)
+	consuming.Wait()
+	if t.Failed() {
+		return
+	}
+	inFlight(t, s, 0)
 }
 
 func inFlightAcross(t *testing.T, newSched maker) {

@@ -79,9 +79,7 @@ func allShutdown(t *testing.T, newSched maker) {
 	if n != 10 || ctx.Err() != nil {
 		t.Errorf("%d delivered of 10, ctx.Err() is %v", n, ctx.Err())
 	}
-	if err := answer(t, stopped, "the backlog is gone"); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	gets(t, stopped, "the backlog is gone", nil)
 }
 
 func allLazy(t *testing.T, newSched maker) {

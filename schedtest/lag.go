@@ -14,10 +14,10 @@ import (
 // In a fair scheduler no tenant lags behind. That the figure grows in an unfair one is
 // tested in package shardtest, which can make a core unfair.
 var lagChecks = []check{
-	{name: "fair", run: lagFair},
+	{name: "fair", run: sharded(lagFair)},
 	{name: "a crowd", run: lagCrowd},
 	{name: "no consumer dequeues", run: lagAtRest},
-	{name: "blocked and idle tenants have none", run: lagBlocked},
+	{name: "blocked and idle tenants have none", run: sharded(lagBlocked, 1, 4)},
 	{name: "Stats changes nothing", run: lagLooks},
 	{name: "one snapshot says one thing", run: lagOfRefund},
 }
@@ -42,41 +42,39 @@ func lagOf(t *testing.T, s sched) float64 {
 
 // While one consumer takes task by task, no tenant lags by more than FairnessSlack,
 // whatever tasks cost, and whatever the scheduler has served before.
-func lagFair(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		for i, mix := range []fairness.Mix{fairness.Random, fairness.Cheap, fairness.Costly} {
-			mix.Rounds /= 4
-			for _, slack := range []int{1, 4}[:min(shards, 2)] {
-				names := tenants(20)
-				load := mix.Draw(rand.New(rand.NewPCG(uint64(shards), uint64(slack))), len(names))
-				s := open(t, newSched, config{Shards: shards, FairnessSlack: slack, TopTenants: 30})
-				h := fairness.Histories[(shards+slack+i)%len(fairness.Histories)]
-				if err := fairness.Live(s, h, func(tenant int) string { return fmt.Sprint("history ", tenant) }); err != nil {
-					t.Fatal(err)
+func lagFair(t *testing.T, newSched maker, shards int) {
+	for i, mix := range []fairness.Mix{fairness.Random, fairness.Cheap, fairness.Costly} {
+		mix.Rounds /= 4
+		for _, slack := range []int{1, 4}[:min(shards, 2)] {
+			names := tenants(20)
+			load := mix.Draw(rand.New(rand.NewPCG(uint64(shards), uint64(slack))), len(names))
+			s := open(t, newSched, config{Shards: shards, FairnessSlack: slack, TopTenants: 30})
+			h := fairness.Histories[(shards+slack+i)%len(fairness.Histories)]
+			if err := fairness.Live(s, h, func(tenant int) string { return fmt.Sprint("history ", tenant) }); err != nil {
+				t.Fatal(err)
+			}
+			n, err := fairness.Admit(s, load, names, fairness.Everybody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			most := 0.0
+			for i := range n {
+				if _, ok := s.TryDequeue(); !ok {
+					t.Fatalf("nothing after %d of %d", i, n)
 				}
-				n, err := fairness.Admit(s, load, names, fairness.Everybody)
-				if err != nil {
-					t.Fatal(err)
+				if i%13 == 0 {
+					most = max(most, lagOf(t, s))
 				}
-				most := 0.0
-				for i := range n {
-					if _, ok := s.TryDequeue(); !ok {
-						t.Fatalf("nothing after %d of %d", i, n)
-					}
-					if i%13 == 0 {
-						most = max(most, lagOf(t, s))
-					}
-				}
-				limit := float64(slack)
-				if shards == 1 {
-					limit = 0
-				}
-				if most > limit {
-					t.Errorf("%s, %d shards, slack %d, history %q: a tenant was behind by %v rounds", mix.Name, shards, slack, h.Name, most)
-				}
-				if got := lagOf(t, s); got != 0 {
-					t.Errorf("empty, and a tenant is behind by %v", got)
-				}
+			}
+			limit := float64(slack)
+			if shards == 1 {
+				limit = 0
+			}
+			if most > limit {
+				t.Errorf("%s, %d shards, slack %d, history %q: a tenant was behind by %v rounds", mix.Name, shards, slack, h.Name, most)
+			}
+			if got := lagOf(t, s); got != 0 {
+				t.Errorf("empty, and a tenant is behind by %v", got)
 			}
 		}
 	}
@@ -89,9 +87,7 @@ func lagCrowd(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 4, TopTenants: 30})
 	for _, tenant := range tenants(16) {
 		for range each {
-			if err := s.Enqueue(tenant, task{}); err != nil {
-				t.Fatal(err)
-			}
+			admit(t, s, tenant, task{})
 		}
 	}
 	done := make(chan struct{}, consumers)
@@ -122,9 +118,7 @@ func lagAtRest(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 4})
 	for i, tenant := range tenants(100) {
 		for range 1 + i {
-			if err := s.Enqueue(tenant, task{Cost: int64(1 + i)}); err != nil {
-				t.Fatal(err)
-			}
+			admit(t, s, tenant, task{Cost: int64(1 + i)})
 		}
 	}
 	if got := lagOf(t, s); got != 0 {
@@ -134,43 +128,31 @@ func lagAtRest(t *testing.T, newSched maker) {
 
 // A tenant at its limit in flight waits for its own Done, and one without a task for
 // nothing: neither lags.
-func lagBlocked(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 4} {
-		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 1, TopTenants: 30})
-		for range 2 {
-			if err := s.Enqueue("blocked", task{Payload: -1}); err != nil {
-				t.Fatal(err)
-			}
+func lagBlocked(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 1, TopTenants: 30})
+	for range 2 {
+		admit(t, s, "blocked", task{Payload: -1})
+	}
+	held := take(t, s)
+	others := tenants(8)
+	for range 100 {
+		for _, tenant := range others {
+			admit(t, s, tenant, task{})
 		}
-		held, ok := s.TryDequeue()
-		if !ok {
-			t.Fatal("nothing")
+		for range others {
+			it := take(t, s)
+			it.Done()
 		}
-		others := tenants(8)
-		for range 100 {
-			for _, tenant := range others {
-				if err := s.Enqueue(tenant, task{}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for range others {
-				it, ok := s.TryDequeue()
-				if !ok {
-					t.Fatal("nothing")
-				}
-				it.Done()
-			}
-		}
-		if st := s.Stats(); st.Lag != (firq.Lag[string]{}) {
-			t.Errorf("%d shards: %+v, with one tenant blocked and the others idle", shards, st.Lag)
-		}
-		held.Done()
-		if got := lagOf(t, s); got > 1 {
-			t.Errorf("%d shards: behind by %v as soon as it may be served again", shards, got)
-		}
-		if it, ok := s.TryDequeue(); !ok || it.Payload != -1 {
-			t.Errorf("got %+v, %v", it, ok)
-		}
+	}
+	if st := s.Stats(); st.Lag != (firq.Lag[string]{}) {
+		t.Errorf("%d shards: %+v, with one tenant blocked and the others idle", shards, st.Lag)
+	}
+	held.Done()
+	if got := lagOf(t, s); got > 1 {
+		t.Errorf("%d shards: behind by %v as soon as it may be served again", shards, got)
+	}
+	if it, ok := s.TryDequeue(); !ok || it.Payload != -1 {
+		t.Errorf("got %+v, %v", it, ok)
 	}
 }
 

@@ -22,7 +22,7 @@ func RunLeaks[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(fir
 		{name: "a burst that expires", run: leakExpired},
 		{name: "a burst that is cancelled", run: leakCancelled},
 		{name: "a burst in flight", run: leakInFlight},
-		{name: "one-shot tenants", run: leakOneShot},
+		{name: "one-shot tenants", run: sharded(leakOneShot, 1, 2)},
 		{name: "a crowd of tenants", run: leakCrowd},
 		{name: "waiting in vain", run: leakWaiting},
 		{name: "schedulers", run: leakSchedulers},
@@ -138,9 +138,7 @@ func leakCancelled(t *testing.T, newSched maker) {
 			admit(t, s, names[i%len(names)], task{Payload: i, Ticket: &tks[i]})
 		}
 		for i := range tks {
-			if !tks[i].Cancel() {
-				t.Fatalf("task %d: Cancel is false", i)
-			}
+			mustCancel(t, &tks[i])
 		}
 	})
 }
@@ -168,28 +166,26 @@ func leakInFlight(t *testing.T, newSched maker) {
 }
 
 // leakOneShot: tenants that come once, a few at a time.
-func leakOneShot(t *testing.T, newSched maker) {
+func leakOneShot(t *testing.T, newSched maker, shards int) {
 	n := leakReps(1_000_000)
-	for _, shards := range []int{1, 2} {
-		s := open(t, newSched, config{Shards: shards, TenantIdle: time.Millisecond})
-		next := 0
-		come := func(n int) {
-			for range n / 4 {
-				for range 4 {
-					next++
-					admit(t, s, "one-shot-"+strconv.Itoa(next), task{Payload: next})
-				}
-				for range 4 {
-					take(t, s)
-				}
+	s := open(t, newSched, config{Shards: shards, TenantIdle: time.Millisecond})
+	next := 0
+	come := func(n int) {
+		for range n / 4 {
+			for range 4 {
+				next++
+				admit(t, s, "one-shot-"+strconv.Itoa(next), task{Payload: next})
+			}
+			for range 4 {
+				take(t, s)
 			}
 		}
-		come(10_000)
-		forgotten(t, s)
-		floored(t, fmt.Sprintf("%d one-shot tenants, %d shards", n, shards), shards,
-			func() { come(n) },
-			func() { forgotten(t, s) })
 	}
+	come(10_000)
+	forgotten(t, s)
+	floored(t, fmt.Sprintf("%d one-shot tenants, %d shards", n, shards), shards,
+		func() { come(n) },
+		func() { forgotten(t, s) })
 }
 
 // leakCrowd: a crowd of tenants, all known together, three times.
@@ -254,9 +250,7 @@ func leakSchedulers(t *testing.T, newSched maker) {
 		spread(t, s, tenants(64), 1000*i, task{})
 		if i%2 == 0 {
 			serveAll(t, s)
-			if err := s.Shutdown(patient(t)); err != nil {
-				t.Errorf("Shutdown: %v", err)
-			}
+			drained(t, s, patient(t))
 		}
 		s.Close()
 	}

@@ -11,14 +11,14 @@ import (
 
 // Which limit answers with what, and when capacity is free again.
 var limitChecks = []check{
-	{name: "MaxGlobal", run: limitGlobal},
+	{name: "MaxGlobal", run: sharded(limitGlobal, 1, 2, 8)},
 	{name: "MaxPerTenant", run: limitTenant},
 	{name: "both full is ErrGlobalFull", run: limitBoth},
 	{name: "MaxPerTenant above MaxGlobal", run: limitAbove},
 	{name: "MaxTenants", run: limitTenants},
 	{name: "every rejection matches ErrRejected only as it should", run: limitErrors},
 	{name: "a batch is admitted up to the limit", run: limitBatch},
-	{name: "all of the capacity can be used from any tenant", run: limitAllUsable},
+	{name: "all of the capacity can be used from any tenant", run: sharded(limitAllUsable, 1, 2, 8, 64)},
 	{name: "a rejected task leaves nothing behind", run: limitNoTrace},
 }
 
@@ -33,24 +33,22 @@ func rejections(t *testing.T, s sched, global, tenant, timeout uint64) {
 	balanced(t, st)
 }
 
-func limitGlobal(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 2, 8} {
-		for _, most := range []int{1, 2, 3, 10, 1000} {
-			s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
-			for i := range most {
-				admit(t, s, "t"+strconv.Itoa(i), task{Payload: i})
-			}
-			refuse(t, s, "t0", task{}, firq.ErrGlobalFull)
-			refuse(t, s, "another", task{}, firq.ErrGlobalFull)
-			length(t, s, most)
-			take(t, s)
-			length(t, s, most-1)
-			admit(t, s, "yet another", task{})
-			refuse(t, s, "t0", task{}, firq.ErrGlobalFull)
-			rejections(t, s, 3, 0, 0)
-			if st := s.Stats(); st.QueueLen != most || st.MaxGlobal != most || st.QueueSaturation != 1 {
-				t.Errorf("QueueLen %d, MaxGlobal %d, QueueSaturation %v when full", st.QueueLen, st.MaxGlobal, st.QueueSaturation)
-			}
+func limitGlobal(t *testing.T, newSched maker, shards int) {
+	for _, most := range []int{1, 2, 3, 10, 1000} {
+		s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
+		for i := range most {
+			admit(t, s, "t"+strconv.Itoa(i), task{Payload: i})
+		}
+		refuse(t, s, "t0", task{}, firq.ErrGlobalFull)
+		refuse(t, s, "another", task{}, firq.ErrGlobalFull)
+		length(t, s, most)
+		take(t, s)
+		length(t, s, most-1)
+		admit(t, s, "yet another", task{})
+		refuse(t, s, "t0", task{}, firq.ErrGlobalFull)
+		rejections(t, s, 3, 0, 0)
+		if st := s.Stats(); st.QueueLen != most || st.MaxGlobal != most || st.QueueSaturation != 1 {
+			t.Errorf("QueueLen %d, MaxGlobal %d, QueueSaturation %v when full", st.QueueLen, st.MaxGlobal, st.QueueSaturation)
 		}
 	}
 }
@@ -137,40 +135,34 @@ func limitBatch(t *testing.T, newSched maker) {
 		firq.ErrTenantThreshold: {Shards: 1, MaxGlobal: 6, DynamicThreshold: 1},
 	} {
 		s := open(t, newSched, cfg)
-		if n, err := s.EnqueueBatch("a", batch); n != 3 || err != want {
-			t.Errorf("EnqueueBatch of 5: %d, %v, want 3, %v", n, err, want)
-		}
+		admitBatch(t, s, "a", batch, 3, want)
 		same(t, "the prefix", drain(t, s), "a1 a2 a3")
-		if n, err := s.EnqueueBatch("a", batch[:3]); n != 3 || err != nil {
-			t.Errorf("EnqueueBatch of 3: %d, %v, want 3, nil", n, err)
-		}
+		admitBatch(t, s, "a", batch[:3], 3, nil)
 	}
 }
 
 // limitAllUsable moves the capacity around among tenants, one call after another: while
 // one place is left, no tenant may be rejected.
-func limitAllUsable(t *testing.T, newSched maker) {
+func limitAllUsable(t *testing.T, newSched maker, shards int) {
 	const most = 100
 	names := tenants(64)
-	for _, shards := range []int{1, 2, 8, 64} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
-		for i := range most - 1 {
-			admit(t, s, names[i%3], task{})
-		}
-		for i := range reps(2000) {
-			admit(t, s, names[i*7%64], task{})
-			refuse(t, s, names[i*5%64], task{}, firq.ErrGlobalFull)
-			take(t, s)
-		}
-		for range most - 1 {
-			take(t, s)
-		}
-		idle(t, s)
-		for i := range most {
-			admit(t, s, names[63-i%2], task{})
-		}
-		length(t, s, most)
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
+	for i := range most - 1 {
+		admit(t, s, names[i%3], task{})
 	}
+	for i := range reps(2000) {
+		admit(t, s, names[i*7%64], task{})
+		refuse(t, s, names[i*5%64], task{}, firq.ErrGlobalFull)
+		take(t, s)
+	}
+	for range most - 1 {
+		take(t, s)
+	}
+	idle(t, s)
+	for i := range most {
+		admit(t, s, names[63-i%2], task{})
+	}
+	length(t, s, most)
 }
 
 func limitNoTrace(t *testing.T, newSched maker) {

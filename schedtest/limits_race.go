@@ -14,78 +14,74 @@ import (
 // Limits are strict, and no task is rejected while there is capacity, whatever
 // other goroutines do.
 var limitRaceChecks = []check{
-	{name: "MaxGlobal, filled by many together", run: fillGlobal},
-	{name: "MaxPerTenant, filled by many together", run: fillTenant},
+	{name: "MaxGlobal, filled by many together", run: sharded(fillGlobal)},
+	{name: "MaxPerTenant, filled by many together", run: sharded(fillTenant)},
 	{name: "MaxTenants, filled by many together", run: fillTenants},
-	{name: "filled by batches", run: fillBatches},
-	{name: "never exceeded under churn", run: limitChurn},
-	{name: "no false reject after churn", run: limitAfterChurn},
+	{name: "filled by batches", run: sharded(fillBatches)},
+	{name: "never exceeded under churn", run: sharded(limitChurn)},
+	{name: "no false reject after churn", run: sharded(limitAfterChurn, 1, 2, 8)},
 	{name: "DropOldest at the limit never exceeds it", run: limitEvictChurn},
 }
 
 // fillGlobal: many producers race for the last places, and no consumer runs. Fewer than
 // MaxGlobal accepted tasks mean that one was rejected although the scheduler was never
 // full; more mean that the limit is not strict.
-func fillGlobal(t *testing.T, newSched maker) {
+func fillGlobal(t *testing.T, newSched maker, shards int) {
 	const producers = 4
 	names := tenants(16)
-	for _, shards := range []int{1, 8} {
-		for _, most := range []int{1, 2, 3, 50} {
-			s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
-			for round := range reps(100) {
-				var accepted atomic.Int64
-				together(producers, func(p int) {
-					for i := range most + 1 {
-						if s.Enqueue(names[(p*5+i+round)%16], task{}) == nil {
-							accepted.Add(1)
-						}
+	for _, most := range []int{1, 2, 3, 50} {
+		s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
+		for round := range reps(100) {
+			var accepted atomic.Int64
+			together(producers, func(p int) {
+				for i := range most + 1 {
+					if s.Enqueue(names[(p*5+i+round)%16], task{}) == nil {
+						accepted.Add(1)
 					}
-				})
-				if n := int(accepted.Load()); n != most || s.Len() != most {
-					t.Fatalf("shards %d, round %d: %d accepted and Len %d, want %d", shards, round, n, s.Len(), most)
 				}
-				var got atomic.Int64
-				together(2, func(int) {
-					for {
-						if _, ok := s.TryDequeue(); !ok {
-							return
-						}
-						got.Add(1)
+			})
+			if n := int(accepted.Load()); n != most || s.Len() != most {
+				t.Fatalf("shards %d, round %d: %d accepted and Len %d, want %d", shards, round, n, s.Len(), most)
+			}
+			var got atomic.Int64
+			together(2, func(int) {
+				for {
+					if _, ok := s.TryDequeue(); !ok {
+						return
 					}
-				})
-				if n := int(got.Load()); n != most {
-					t.Fatalf("shards %d, round %d: %d delivered of %d", shards, round, n, most)
+					got.Add(1)
 				}
+			})
+			if n := int(got.Load()); n != most {
+				t.Fatalf("shards %d, round %d: %d delivered of %d", shards, round, n, most)
 			}
 		}
 	}
 }
 
-func fillTenant(t *testing.T, newSched maker) {
+func fillTenant(t *testing.T, newSched maker, shards int) {
 	const producers = 4
-	for _, shards := range []int{1, 8} {
-		for _, most := range []int{1, 2, 3, 20} {
-			s := open(t, newSched, config{Shards: shards, MaxPerTenant: most, MaxGlobal: 5 * most})
-			for round := range reps(100) {
-				var accepted [3]atomic.Int64
-				together(producers, func(p int) {
-					for i := range 3 * (most + 1) {
-						which := (p + i) % 3
-						if s.Enqueue("t"+strconv.Itoa(which), task{}) == nil {
-							accepted[which].Add(1)
-						}
-					}
-				})
-				for which := range accepted {
-					if n := int(accepted[which].Load()); n != most {
-						t.Fatalf("shards %d, round %d: tenant %d had %d accepted, want %d", shards, round, which, n, most)
+	for _, most := range []int{1, 2, 3, 20} {
+		s := open(t, newSched, config{Shards: shards, MaxPerTenant: most, MaxGlobal: 5 * most})
+		for round := range reps(100) {
+			var accepted [3]atomic.Int64
+			together(producers, func(p int) {
+				for i := range 3 * (most + 1) {
+					which := (p + i) % 3
+					if s.Enqueue("t"+strconv.Itoa(which), task{}) == nil {
+						accepted[which].Add(1)
 					}
 				}
-				for range 3 * most {
-					take(t, s)
+			})
+			for which := range accepted {
+				if n := int(accepted[which].Load()); n != most {
+					t.Fatalf("shards %d, round %d: tenant %d had %d accepted, want %d", shards, round, which, n, most)
 				}
-				idle(t, s)
 			}
+			for range 3 * most {
+				take(t, s)
+			}
+			idle(t, s)
 		}
 	}
 }
@@ -112,114 +108,108 @@ func fillTenants(t *testing.T, newSched maker) {
 	}
 }
 
-func fillBatches(t *testing.T, newSched maker) {
+func fillBatches(t *testing.T, newSched maker, shards int) {
 	const most = 100
 	batch := make([]task, 7)
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
-		for round := range reps(100) {
-			var accepted atomic.Int64
-			together(4, func(p int) {
-				for i := range most / 7 {
-					n, err := s.EnqueueBatch("t"+strconv.Itoa((p+i)%5), batch)
-					if n < len(batch) && err == nil {
-						t.Errorf("EnqueueBatch accepts %d of %d without an error", n, len(batch))
-					}
-					accepted.Add(int64(n))
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
+	for round := range reps(100) {
+		var accepted atomic.Int64
+		together(4, func(p int) {
+			for i := range most / 7 {
+				n, err := s.EnqueueBatch("t"+strconv.Itoa((p+i)%5), batch)
+				if n < len(batch) && err == nil {
+					t.Errorf("EnqueueBatch accepts %d of %d without an error", n, len(batch))
 				}
-			})
-			if n := int(accepted.Load()); n != most {
-				t.Fatalf("shards %d, round %d: %d accepted, want %d", shards, round, n, most)
+				accepted.Add(int64(n))
 			}
-			for range most {
-				take(t, s)
-			}
+		})
+		if n := int(accepted.Load()); n != most {
+			t.Fatalf("shards %d, round %d: %d accepted, want %d", shards, round, n, most)
+		}
+		for range most {
+			take(t, s)
 		}
 	}
 }
 
 // limitChurn samples Len, and does the accounts: what was seen accepted, minus
 // what may have been delivered by then, cannot exceed the limit.
-func limitChurn(t *testing.T, newSched maker) {
+func limitChurn(t *testing.T, newSched maker, shards int) {
 	const producers, consumers = 3, 1
 	names := tenants(10)
-	for _, shards := range []int{1, 8} {
-		for _, most := range []int{1, 2, 3, 40} {
-			s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
-			var accepted, delivered atomic.Int64
-			var stop atomic.Bool
-			end := int64(reps(4000))
-			deadline := time.Now().Add(patience)
-			together(producers+consumers+1, func(i int) {
-				for k := i; !stop.Load(); k++ {
-					switch {
-					case i < producers:
-						if s.Enqueue(names[k%10], task{}) == nil {
-							accepted.Add(1)
-						} else {
-							runtime.Gosched()
-						}
-					case i < producers+consumers:
-						if _, ok := s.TryDequeue(); !ok {
-							runtime.Gosched()
-						} else if delivered.Add(1) == end {
-							stop.Store(true)
-						}
-					default:
-						before := accepted.Load()
-						if n := s.Len(); n > most || n < 0 {
-							t.Errorf("Len is %d, the limit %d", n, most)
-							stop.Store(true)
-						}
-						// Each consumer may have one that it has not counted yet.
-						if held := before - delivered.Load() - consumers; held > int64(most) {
-							t.Errorf("at least %d tasks are held, the limit is %d", held, most)
-							stop.Store(true)
-						}
-						if time.Now().After(deadline) {
-							t.Error("the churn does not get on")
-							stop.Store(true)
-						}
+	for _, most := range []int{1, 2, 3, 40} {
+		s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
+		var accepted, delivered atomic.Int64
+		var stop atomic.Bool
+		end := int64(reps(4000))
+		deadline := time.Now().Add(patience)
+		together(producers+consumers+1, func(i int) {
+			for k := i; !stop.Load(); k++ {
+				switch {
+				case i < producers:
+					if s.Enqueue(names[k%10], task{}) == nil {
+						accepted.Add(1)
+					} else {
 						runtime.Gosched()
 					}
+				case i < producers+consumers:
+					if _, ok := s.TryDequeue(); !ok {
+						runtime.Gosched()
+					} else if delivered.Add(1) == end {
+						stop.Store(true)
+					}
+				default:
+					before := accepted.Load()
+					if n := s.Len(); n > most || n < 0 {
+						t.Errorf("Len is %d, the limit %d", n, most)
+						stop.Store(true)
+					}
+					// Each consumer may have one that it has not counted yet.
+					if held := before - delivered.Load() - consumers; held > int64(most) {
+						t.Errorf("at least %d tasks are held, the limit is %d", held, most)
+						stop.Store(true)
+					}
+					if time.Now().After(deadline) {
+						t.Error("the churn does not get on")
+						stop.Store(true)
+					}
+					runtime.Gosched()
 				}
-			})
-			if t.Failed() {
-				return
 			}
+		})
+		if t.Failed() {
+			return
 		}
 	}
 }
 
 // limitAfterChurn: several goroutines move the capacity around; then, alone, one
 // must find all of it.
-func limitAfterChurn(t *testing.T, newSched maker) {
+func limitAfterChurn(t *testing.T, newSched maker, shards int) {
 	names := tenants(40)
-	for _, shards := range []int{1, 2, 8} {
-		for _, most := range []int{1, 7, 100} {
-			s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
-			for round := range reps(20) {
-				together(4, func(p int) {
-					var tk firq.Ticket
-					for i := range 100 {
-						_ = s.Enqueue(names[(p*11+i)%40], task{})
-						_ = s.Enqueue(names[(p*13+i)%40], task{Ticket: &tk})
-						s.TryDequeue()
-						tk.Cancel()
-					}
-				})
-				for s.Len() > 0 {
-					take(t, s)
+	for _, most := range []int{1, 7, 100} {
+		s := open(t, newSched, config{Shards: shards, MaxGlobal: most})
+		for round := range reps(20) {
+			together(4, func(p int) {
+				var tk firq.Ticket
+				for i := range 100 {
+					_ = s.Enqueue(names[(p*11+i)%40], task{})
+					_ = s.Enqueue(names[(p*13+i)%40], task{Ticket: &tk})
+					s.TryDequeue()
+					tk.Cancel()
 				}
-				for i := range most {
-					if err := s.Enqueue(names[(i*round)%40], task{}); err != nil {
-						t.Fatalf("shards %d: %v with %d of %d queued", shards, err, s.Len(), most)
-					}
+			})
+			for s.Len() > 0 {
+				take(t, s)
+			}
+			for i := range most {
+				if err := s.Enqueue(names[(i*round)%40], task{}); err != nil {
+					t.Fatalf("shards %d: %v with %d of %d queued", shards, err, s.Len(), most)
 				}
-				refuse(t, s, "one more", task{}, firq.ErrGlobalFull)
-				for range most - 1 {
-					take(t, s)
-				}
+			}
+			refuse(t, s, "one more", task{}, firq.ErrGlobalFull)
+			for range most - 1 {
+				take(t, s)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ type limitsAll interface {
 }
 
 var limitsAllChecks = []check{
-	{name: "SetMaxPerTenant, lower and higher", run: maxPerTenant},
+	{name: "SetMaxPerTenant, lower and higher", run: sharded(maxPerTenant)},
 	{name: "SetMaxPerTenant does not change limits of single tenants", run: maxPerTenantOwn},
 	{name: "SetMaxPerTenant wakes producers", run: maxPerTenantWakes},
 	{name: "SetMaxPerTenant is strict for later calls", run: func(t *testing.T, m maker) {
@@ -25,7 +25,7 @@ var limitsAllChecks = []check{
 		strictlyLater(t, m, firq.ErrTenantFull, func(s sched, n int) { s.(limitsAll).SetMaxPerTenant(n) })
 	}},
 	{name: "SetMaxPerTenant holds for tenants that come at the same time", run: maxPerTenantCome},
-	{name: "SetMaxInFlightPerTenant, lower and higher", run: maxInFlight},
+	{name: "SetMaxInFlightPerTenant, lower and higher", run: sharded(maxInFlight)},
 	{name: "SetMaxInFlightPerTenant wakes consumers", run: maxInFlightWakes},
 	{name: "SetMaxInFlightPerTenant under load", run: maxInFlightLoad},
 	{name: "what makes no sense panics", run: limitsAllPanics},
@@ -42,33 +42,31 @@ func all(t *testing.T, newSched maker, cfg config) (sched, limitsAll) {
 	return s, set
 }
 
-func maxPerTenant(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s, set := all(t, newSched, config{Shards: shards, MaxPerTenant: 3, MaxGlobal: 100})
-		names := tenants(4)
-		for _, name := range names {
-			load(t, s, name, 3)
-			refuse(t, s, name, task{}, firq.ErrTenantFull)
-		}
-		set.SetMaxPerTenant(5)
-		for _, name := range append(names, "new") {
-			n := 2
-			if name == "new" {
-				n = 5
-			}
-			load(t, s, name, n)
-			refuse(t, s, name, task{}, firq.ErrTenantFull)
-		}
-		set.SetMaxPerTenant(2)
-		drain(t, s)
-		for _, name := range append(names, "newer") {
-			load(t, s, name, 2)
-			refuse(t, s, name, task{}, firq.ErrTenantFull)
-		}
-		set.SetMaxPerTenant(0)
-		load(t, s, names[0], 100-10)
-		refuse(t, s, names[0], task{}, firq.ErrGlobalFull)
+func maxPerTenant(t *testing.T, newSched maker, shards int) {
+	s, set := all(t, newSched, config{Shards: shards, MaxPerTenant: 3, MaxGlobal: 100})
+	names := tenants(4)
+	for _, name := range names {
+		load(t, s, name, 3)
+		refuse(t, s, name, task{}, firq.ErrTenantFull)
 	}
+	set.SetMaxPerTenant(5)
+	for _, name := range append(names, "new") {
+		n := 2
+		if name == "new" {
+			n = 5
+		}
+		load(t, s, name, n)
+		refuse(t, s, name, task{}, firq.ErrTenantFull)
+	}
+	set.SetMaxPerTenant(2)
+	drain(t, s)
+	for _, name := range append(names, "newer") {
+		load(t, s, name, 2)
+		refuse(t, s, name, task{}, firq.ErrTenantFull)
+	}
+	set.SetMaxPerTenant(0)
+	load(t, s, names[0], 100-10)
+	refuse(t, s, names[0], task{}, firq.ErrGlobalFull)
 }
 
 func maxPerTenantOwn(t *testing.T, newSched maker) {
@@ -96,9 +94,7 @@ func maxPerTenantWakes(t *testing.T, newSched maker) {
 	linger(1)
 	set.SetMaxPerTenant(4)
 	for range 3 {
-		if err := answer(t, answers, "EnqueueWait"); err != nil {
-			t.Error(err)
-		}
+		gets(t, answers, "EnqueueWait", nil)
 	}
 	length(t, s, 4)
 }
@@ -132,34 +128,32 @@ func maxPerTenantCome(t *testing.T, newSched maker) {
 	}
 }
 
-func maxInFlight(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s, set := all(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 2, MaxInFlightFor: func(tenant string) int {
-			return map[string]int{"own": 3}[tenant]
-		}})
-		load(t, s, "own", 9)
-		own := flying(t, s, 3)
-		load(t, s, "a", 9)
-		items := flying(t, s, 2)
-		set.SetMaxInFlightPerTenant(5)
-		items = append(items, flying(t, s, 3)...)
-		set.SetMaxInFlightPerTenant(1)
-		for i := range items {
-			idle(t, s)
-			done(items[i])
-		}
-		items = flying(t, s, 1)
-		load(t, s, "b", 2) // a new tenant
-		items = append(items, flying(t, s, 1)...)
-		set.SetMaxInFlightPerTenant(0)
-		for range 3 + 1 { // what is left of a and b
-			take(t, s)
-		}
+func maxInFlight(t *testing.T, newSched maker, shards int) {
+	s, set := all(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 2, MaxInFlightFor: func(tenant string) int {
+		return map[string]int{"own": 3}[tenant]
+	}})
+	load(t, s, "own", 9)
+	own := flying(t, s, 3)
+	load(t, s, "a", 9)
+	items := flying(t, s, 2)
+	set.SetMaxInFlightPerTenant(5)
+	items = append(items, flying(t, s, 3)...)
+	set.SetMaxInFlightPerTenant(1)
+	for i := range items {
 		idle(t, s)
-		done(own...)
-		done(items...)
-		flying(t, s, 3)
+		done(items[i])
 	}
+	items = flying(t, s, 1)
+	load(t, s, "b", 2) // a new tenant
+	items = append(items, flying(t, s, 1)...)
+	set.SetMaxInFlightPerTenant(0)
+	for range 3 + 1 { // what is left of a and b
+		take(t, s)
+	}
+	idle(t, s)
+	done(own...)
+	done(items...)
+	flying(t, s, 3)
 }
 
 func maxInFlightWakes(t *testing.T, newSched maker) {
@@ -176,9 +170,7 @@ func maxInFlightWakes(t *testing.T, newSched maker) {
 	linger(1)
 	set.SetMaxInFlightPerTenant(3)
 	for range 2 {
-		if err := answer(t, taken, "Dequeue"); err != nil {
-			t.Error(err)
-		}
+		gets(t, taken, "Dequeue", nil)
 	}
 }
 

@@ -11,32 +11,28 @@ import (
 
 // MaxPerTenantFor and MaxInFlightFor.
 var limitsForChecks = []check{
-	{name: "MaxPerTenantFor", run: perTenantFor},
+	{name: "MaxPerTenantFor", run: sharded(perTenantFor)},
 	{name: "MaxPerTenantFor is asked on each activation", run: perTenantAsked},
 	{name: "SetLimit before MaxPerTenantFor before MaxPerTenant", run: perTenantPrecedence},
 	{name: "MaxPerTenantFor says more: all waiting producers are woken", run: perTenantWakes},
-	{name: "MaxInFlightFor", run: inFlightFor},
+	{name: "MaxInFlightFor", run: sharded(inFlightFor)},
 	{name: "a tenant without an in-flight limit beside one that has", run: inFlightForSome},
 	{name: "an in-flight limit rises", run: inFlightRises},
 	{name: "an in-flight limit falls", run: inFlightFalls},
 	{name: "an in-flight limit comes and goes", run: inFlightComesAndGoes},
 }
 
-func perTenantFor(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: 50, MaxPerTenant: 3, MaxPerTenantFor: func(tenant string) int {
-			return map[string]int{"two": 2, "five": 5, "none": 0, "wrong": -7, "all": 99}[tenant]
-		}})
-		for tenant, n := range map[string]int{"two": 2, "five": 5, "none": 3, "wrong": 1, "another": 3} {
-			load(t, s, tenant, n)
-			refuse(t, s, tenant, task{}, firq.ErrTenantFull)
-			if n, err := s.EnqueueBatch(tenant, make([]task, 2)); n != 0 || err != firq.ErrTenantFull {
-				t.Errorf("a batch of %q: %d, %v", tenant, n, err)
-			}
-		}
-		load(t, s, "all", 50-s.Len())
-		refuse(t, s, "all", task{}, firq.ErrGlobalFull)
+func perTenantFor(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: 50, MaxPerTenant: 3, MaxPerTenantFor: func(tenant string) int {
+		return map[string]int{"two": 2, "five": 5, "none": 0, "wrong": -7, "all": 99}[tenant]
+	}})
+	for tenant, n := range map[string]int{"two": 2, "five": 5, "none": 3, "wrong": 1, "another": 3} {
+		load(t, s, tenant, n)
+		refuse(t, s, tenant, task{}, firq.ErrTenantFull)
+		admitBatch(t, s, tenant, make([]task, 2), 0, firq.ErrTenantFull)
 	}
+	load(t, s, "all", 50-s.Len())
+	refuse(t, s, "all", task{}, firq.ErrGlobalFull)
 }
 
 func perTenantAsked(t *testing.T, newSched maker) {
@@ -57,14 +53,10 @@ func perTenantAsked(t *testing.T, newSched maker) {
 	}
 	forgotten(t, s)
 	limit = 5
-	if n, err := s.EnqueueBatch("a", make([]task, 9)); n != 5 || err != firq.ErrTenantFull {
-		t.Errorf("a batch of 9: %d, %v", n, err)
-	}
+	admitBatch(t, s, "a", make([]task, 9), 5, firq.ErrTenantFull)
 	drain(t, s)
 	limit = 7
-	if n, err := s.EnqueueBatch("a", make([]task, 9)); n != 7 || err != firq.ErrTenantFull {
-		t.Errorf("a batch of 9: %d, %v", n, err)
-	}
+	admitBatch(t, s, "a", make([]task, 9), 7, firq.ErrTenantFull)
 }
 
 func perTenantPrecedence(t *testing.T, newSched maker) {
@@ -96,9 +88,7 @@ func perTenantWakes(t *testing.T, newSched maker) {
 	limit.Store(3)
 	take(t, s)
 	for range 3 {
-		if err := answer(t, answers, "EnqueueWait"); err != nil {
-			t.Error(err)
-		}
+		gets(t, answers, "EnqueueWait", nil)
 	}
 	length(t, s, 3)
 }
@@ -119,28 +109,26 @@ func done(items ...item) {
 	}
 }
 
-func inFlightFor(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 2, MaxInFlightFor: func(tenant string) int {
-			return map[string]int{"one": 1, "three": 3, "wrong": -3}[tenant]
-		}})
-		for tenant, n := range map[string]int{"one": 1, "three": 3, "none": 2, "wrong": 1} {
-			load(t, s, tenant, 5)
-			items := flying(t, s, n)
-			inFlight(t, s, n)
-			items[0].Done()
-			items[0] = take(t, s)
-			idle(t, s)
-			for i := 5 - n - 1; ; i -= n {
-				done(items...)
-				if i <= 0 {
-					break
-				}
-				items = flying(t, s, min(n, i))
+func inFlightFor(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: 2, MaxInFlightFor: func(tenant string) int {
+		return map[string]int{"one": 1, "three": 3, "wrong": -3}[tenant]
+	}})
+	for tenant, n := range map[string]int{"one": 1, "three": 3, "none": 2, "wrong": 1} {
+		load(t, s, tenant, 5)
+		items := flying(t, s, n)
+		inFlight(t, s, n)
+		items[0].Done()
+		items[0] = take(t, s)
+		idle(t, s)
+		for i := 5 - n - 1; ; i -= n {
+			done(items...)
+			if i <= 0 {
+				break
 			}
-			inFlight(t, s, 0)
-			length(t, s, 0)
+			items = flying(t, s, min(n, i))
 		}
+		inFlight(t, s, 0)
+		length(t, s, 0)
 	}
 }
 

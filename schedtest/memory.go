@@ -94,9 +94,7 @@ func allocBatch(t *testing.T, newSched maker) {
 	ctx, i := context.Background(), 0
 	allocations(t, "batches of 16", func() {
 		i++
-		if n, err := s.EnqueueBatch(names[i%8], batch); n != len(batch) || err != nil {
-			t.Errorf("EnqueueBatch: %d, %v", n, err)
-		}
+		admitBatch(t, s, names[i%8], batch, len(batch), nil)
 		if n, err := s.DequeueBatch(ctx, dst); n == 0 || err != nil {
 			t.Errorf("DequeueBatch: %d, %v", n, err)
 		}

@@ -15,7 +15,7 @@ var neverEmptyChecks = []check{
 	{name: "costs above the quantum", run: func(t *testing.T, m maker) { neverEmpty(t, m, config{}, 10, 1000) }},
 	{name: "new tenants first", run: func(t *testing.T, m maker) { neverEmpty(t, m, config{NewTenantsFirst: true}, 10, 3) }},
 	{name: "priorities across", run: func(t *testing.T, m maker) { neverEmpty(t, m, across(config{}), 10, 3) }},
-	{name: "while others enqueue", run: neverEmptyBeside},
+	{name: "while others enqueue", run: sharded(neverEmptyBeside, 1, 2, 8)},
 }
 
 func neverEmpty(t *testing.T, newSched maker, cfg config, nTenants int, cost int64) {
@@ -46,21 +46,19 @@ func neverEmpty(t *testing.T, newSched maker, cfg config, nTenants int, cost int
 
 // neverEmptyBeside: each goroutine enqueues a task before each of its calls, so
 // that there is always one for it, though perhaps not its own.
-func neverEmptyBeside(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 2, 8} {
-		s := open(t, newSched, config{Shards: shards})
-		together(4, func(g int) {
-			for i := range reps(2000) {
-				if err := s.Enqueue("t"+strconv.Itoa((i*3+g)%13), task{Cost: int64(i % 5)}); err != nil {
-					t.Errorf("Enqueue: %v", err)
-					return
-				}
-				if _, ok := s.TryDequeue(); !ok {
-					t.Errorf("shards %d: TryDequeue reported false right after Enqueue", shards)
-					return
-				}
+func neverEmptyBeside(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards})
+	together(4, func(g int) {
+		for i := range reps(2000) {
+			if err := s.Enqueue("t"+strconv.Itoa((i*3+g)%13), task{Cost: int64(i % 5)}); err != nil {
+				t.Errorf("Enqueue: %v", err)
+				return
 			}
-		})
-		length(t, s, 0)
-	}
+			if _, ok := s.TryDequeue(); !ok {
+				t.Errorf("shards %d: TryDequeue reported false right after Enqueue", shards)
+				return
+			}
+		}
+	})
+	length(t, s, 0)
 }

@@ -12,8 +12,8 @@ import (
 
 // SetMaxGlobal and SetLimit.
 var newLimitChecks = []check{
-	{name: "SetMaxGlobal, lower and higher", run: newGlobal},
-	{name: "SetLimit, lower and higher", run: newTenantLimit},
+	{name: "SetMaxGlobal, lower and higher", run: sharded(newGlobal, 1, 2, 8)},
+	{name: "SetLimit, lower and higher", run: sharded(newTenantLimit)},
 	{name: "without MaxPerTenant a tenant goes up with MaxGlobal", run: newGlobalShared},
 	{name: "SetLimit of 0 is what Config says", run: newLimitZero},
 	{name: "SetLimit works before the first task, and outlives a forgotten tenant", run: newLimitKept},
@@ -39,73 +39,69 @@ func global(t *testing.T, s sched, queued, most int) {
 	}
 }
 
-func newGlobal(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 2, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: 6})
-		names := tenants(6)
-		for i, name := range names {
-			admit(t, s, name, task{Payload: i})
-		}
-		s.SetMaxGlobal(3)
-		global(t, s, 6, 3)
-		for queued := 6; queued > 2; queued-- {
-			refuse(t, s, "x", task{}, firq.ErrGlobalFull)
-			refuse(t, s, names[0], task{}, firq.ErrGlobalFull)
-			take(t, s)
-		}
-		global(t, s, 2, 3)
-		admit(t, s, "x", task{})
-		refuse(t, s, "y", task{}, firq.ErrGlobalFull)
-		s.SetMaxGlobal(3)
-		refuse(t, s, "y", task{}, firq.ErrGlobalFull)
-		s.SetMaxGlobal(100)
-		for i := 3; i < 100; i++ {
-			admit(t, s, names[i%6], task{Payload: i})
-		}
-		refuse(t, s, "y", task{}, firq.ErrGlobalFull)
-		s.SetMaxGlobal(1)
-		s.SetMaxGlobal(50) // still below what is queued
-		refuse(t, s, "y", task{}, firq.ErrGlobalFull)
-		s.SetMaxGlobal(101)
-		admit(t, s, "y", task{})
-		refuse(t, s, "y", task{}, firq.ErrGlobalFull)
-		global(t, s, 101, 101)
-		for range 101 {
-			take(t, s)
-		}
-		idle(t, s)
-		rejections(t, s, 8+1+1+1+1+1, 0, 0)
+func newGlobal(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: 6})
+	names := tenants(6)
+	for i, name := range names {
+		admit(t, s, name, task{Payload: i})
 	}
+	s.SetMaxGlobal(3)
+	global(t, s, 6, 3)
+	for queued := 6; queued > 2; queued-- {
+		refuse(t, s, "x", task{}, firq.ErrGlobalFull)
+		refuse(t, s, names[0], task{}, firq.ErrGlobalFull)
+		take(t, s)
+	}
+	global(t, s, 2, 3)
+	admit(t, s, "x", task{})
+	refuse(t, s, "y", task{}, firq.ErrGlobalFull)
+	s.SetMaxGlobal(3)
+	refuse(t, s, "y", task{}, firq.ErrGlobalFull)
+	s.SetMaxGlobal(100)
+	for i := 3; i < 100; i++ {
+		admit(t, s, names[i%6], task{Payload: i})
+	}
+	refuse(t, s, "y", task{}, firq.ErrGlobalFull)
+	s.SetMaxGlobal(1)
+	s.SetMaxGlobal(50) // still below what is queued
+	refuse(t, s, "y", task{}, firq.ErrGlobalFull)
+	s.SetMaxGlobal(101)
+	admit(t, s, "y", task{})
+	refuse(t, s, "y", task{}, firq.ErrGlobalFull)
+	global(t, s, 101, 101)
+	for range 101 {
+		take(t, s)
+	}
+	idle(t, s)
+	rejections(t, s, 8+1+1+1+1+1, 0, 0)
 }
 
-func newTenantLimit(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxPerTenant: 5})
-		load(t, s, "a", 5)
-		load(t, s, "b", 5)
-		s.SetLimit("a", 2)
-		length(t, s, 10)
-		for queued := 5; queued > 1; {
-			refuse(t, s, "a", task{}, firq.ErrTenantFull)
-			refuse(t, s, "b", task{}, firq.ErrTenantFull)
-			if it := take(t, s); it.Tenant == "a" {
-				queued--
-			} else {
-				admit(t, s, "b", task{})
-			}
-		}
-		admit(t, s, "a", task{})
-		refuse(t, s, "a", task{}, firq.ErrTenantFull)
-		s.SetLimit("a", 40) // more than Config.MaxPerTenant
-		for range 38 {
-			admit(t, s, "a", task{})
-		}
+func newTenantLimit(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxPerTenant: 5})
+	load(t, s, "a", 5)
+	load(t, s, "b", 5)
+	s.SetLimit("a", 2)
+	length(t, s, 10)
+	for queued := 5; queued > 1; {
 		refuse(t, s, "a", task{}, firq.ErrTenantFull)
 		refuse(t, s, "b", task{}, firq.ErrTenantFull)
-		drain(t, s)
-		load(t, s, "a", 40)
-		refuse(t, s, "a", task{}, firq.ErrTenantFull)
+		if it := take(t, s); it.Tenant == "a" {
+			queued--
+		} else {
+			admit(t, s, "b", task{})
+		}
 	}
+	admit(t, s, "a", task{})
+	refuse(t, s, "a", task{}, firq.ErrTenantFull)
+	s.SetLimit("a", 40) // more than Config.MaxPerTenant
+	for range 38 {
+		admit(t, s, "a", task{})
+	}
+	refuse(t, s, "a", task{}, firq.ErrTenantFull)
+	refuse(t, s, "b", task{}, firq.ErrTenantFull)
+	drain(t, s)
+	load(t, s, "a", 40)
+	refuse(t, s, "a", task{}, firq.ErrTenantFull)
 }
 
 func newGlobalShared(t *testing.T, newSched maker) {
@@ -200,15 +196,11 @@ func newLimitBatch(t *testing.T, newSched maker) {
 		load(t, s, "a", 5)
 		x.set(s, 2)
 		for _, want := range []int{0, 0, 0, 0, 1, 1} {
-			if n, err := s.EnqueueBatch("a", make([]task, 4)); n != want || err != x.want {
-				t.Errorf("EnqueueBatch: %d, %v; want %d, %v", n, err, want, x.want)
-			}
+			admitBatch(t, s, "a", make([]task, 4), want, x.want)
 			take(t, s)
 		}
 		x.set(s, 40)
-		if n, err := s.EnqueueBatch("a", make([]task, 64)); n != 39 || err != x.want {
-			t.Errorf("EnqueueBatch: %d, %v; want 39, %v", n, err, x.want)
-		}
+		admitBatch(t, s, "a", make([]task, 64), 39, x.want)
 	}
 }
 

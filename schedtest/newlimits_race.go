@@ -16,7 +16,7 @@ var newLimitRaceChecks = []check{
 	{name: "SetLimit is strict for later calls", run: func(t *testing.T, m maker) {
 		strictlyLater(t, m, firq.ErrTenantFull, func(s sched, n int) { s.SetLimit("a", n) })
 	}},
-	{name: "limits that change all the time", run: limitsChurn},
+	{name: "limits that change all the time", run: sharded(limitsChurn)},
 }
 
 // strictlyLater lowers a limit while a crowd of producers enqueues. Then a consumer takes
@@ -74,51 +74,49 @@ func strictlyLater(t *testing.T, newSched maker, full error, set func(s sched, n
 
 // limitsChurn: whatever the limits have been, in the end every tenant has as much room as
 // the last ones allow.
-func limitsChurn(t *testing.T, newSched maker) {
+func limitsChurn(t *testing.T, newSched maker, shards int) {
 	names := tenants(5)
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: 10})
-		for round := range reps(20) {
-			together(5, func(g int) {
-				var tk firq.Ticket
-				for i := range 200 {
-					name := names[(g+i)%5]
-					switch g {
-					case 0:
-						s.SetMaxGlobal(1 + i*7%30)
-					case 1:
-						s.SetLimit(name, i*5%9)
-					default:
-						_ = s.Enqueue(name, task{})
-						_, _ = s.EnqueueBatch(name, make([]task, 3))
-						_ = s.Enqueue(name, task{Ticket: &tk})
-						s.TryDequeue()
-						s.TryDequeue()
-						tk.Cancel()
-					}
-				}
-			})
-			s.SetMaxGlobal(12)
-			for _, name := range names {
-				s.SetLimit(name, 3)
-			}
-			for s.Len() > 0 {
-				take(t, s)
-			}
-			for i, name := range names {
-				for range min(3, 12-3*i) {
-					if err := s.Enqueue(name, task{}); err != nil {
-						t.Fatalf("shards %d, round %d: %v with %d of 12 queued", shards, round, err, s.Len())
-					}
-				}
-				if err := s.Enqueue(name, task{}); err == nil {
-					t.Fatalf("shards %d, round %d: one more of %d", shards, round, i)
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: 10})
+	for round := range reps(20) {
+		together(5, func(g int) {
+			var tk firq.Ticket
+			for i := range 200 {
+				name := names[(g+i)%5]
+				switch g {
+				case 0:
+					s.SetMaxGlobal(1 + i*7%30)
+				case 1:
+					s.SetLimit(name, i*5%9)
+				default:
+					_ = s.Enqueue(name, task{})
+					_, _ = s.EnqueueBatch(name, make([]task, 3))
+					_ = s.Enqueue(name, task{Ticket: &tk})
+					s.TryDequeue()
+					s.TryDequeue()
+					tk.Cancel()
 				}
 			}
-			for s.Len() > 0 {
-				take(t, s)
+		})
+		s.SetMaxGlobal(12)
+		for _, name := range names {
+			s.SetLimit(name, 3)
+		}
+		for s.Len() > 0 {
+			take(t, s)
+		}
+		for i, name := range names {
+			for range min(3, 12-3*i) {
+				if err := s.Enqueue(name, task{}); err != nil {
+					t.Fatalf("shards %d, round %d: %v with %d of 12 queued", shards, round, err, s.Len())
+				}
+			}
+			if err := s.Enqueue(name, task{}); err == nil {
+				t.Fatalf("shards %d, round %d: one more of %d", shards, round, i)
 			}
 		}
-		balanced(t, s.Stats())
+		for s.Len() > 0 {
+			take(t, s)
+		}
 	}
+	balanced(t, s.Stats())
 }

@@ -33,9 +33,7 @@ func wakes(t *testing.T, newSched maker, cfg config, set func(s sched)) {
 		}
 		set(s)
 		for range 2 {
-			if err := answer(t, answers, "after the limit rose"); err != nil {
-				t.Error(err)
-			}
+			gets(t, answers, "after the limit rose", nil)
 		}
 		length(t, s, 4)
 	}
@@ -83,9 +81,7 @@ func newLimitWakesFew(t *testing.T, newSched maker) {
 		t.Error("EnqueueWait did not wait, with 3 of 3 queued")
 	}
 	take(t, s)
-	if err := answer(t, answers, "with room"); err != nil {
-		t.Error(err)
-	}
+	gets(t, answers, "with room", nil)
 	length(t, s, 3)
 	refuse(t, s, "a", task{}, firq.ErrTenantFull)
 }
@@ -102,9 +98,7 @@ func newLimitEnds(t *testing.T, newSched maker) {
 		s.SetLimit("a", i)
 		take(t, s)
 	}
-	if err := answer(t, over, "Shutdown"); err != nil {
-		t.Error(err)
-	}
+	gets(t, over, "Shutdown", nil)
 	s.SetMaxGlobal(7)
 	s.SetLimit("b", 7)
 	refuse(t, s, "b", task{}, firq.ErrClosed)

@@ -154,9 +154,7 @@ func orderEnqueueBatch(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1})
 	batch := []task{{Payload: 1}, {Payload: 2}, {Payload: 3}}
 	for _, tenant := range []string{"a", "b"} {
-		if n, err := s.EnqueueBatch(tenant, batch); n != 3 || err != nil {
-			t.Fatalf("EnqueueBatch: %d, %v, want 3, nil", n, err)
-		}
+		admitBatch(t, s, tenant, batch, 3, nil)
 	}
 	same(t, "two batches", drain(t, s), "a1 b1 a2 b2 a3 b3")
 
@@ -164,18 +162,14 @@ func orderEnqueueBatch(t *testing.T, newSched maker) {
 	for i := range large {
 		large[i].Payload = i
 	}
-	if n, err := s.EnqueueBatch("a", large); n != len(large) || err != nil {
-		t.Fatalf("EnqueueBatch: %d, %v", n, err)
-	}
+	admitBatch(t, s, "a", large, len(large), nil)
 	for i := range large {
 		if it := take(t, s); it.Payload != i {
 			t.Fatalf("delivered %s, want a%d", show(it), i)
 		}
 	}
 
-	if n, err := s.EnqueueBatch("a", nil); n != 0 || err != nil {
-		t.Fatalf("EnqueueBatch of nothing: %d, %v, want 0, nil", n, err)
-	}
+	admitBatch(t, s, "a", nil, 0, nil)
 	it, err := s.Dequeue(canceled())
 	if err == nil {
 		t.Fatalf("Dequeue after a batch of nothing delivers %s", show(it))

@@ -97,13 +97,9 @@ func policyBatch(t *testing.T, newSched maker) {
 	var log dropLog
 	s := dropping(t, newSched, firq.DropOldest, &log)
 	load(t, s, "a", 2)
-	if n, err := s.EnqueueBatch("a", []task{{Payload: 3}, {Payload: 4}, {Payload: 5}}); n != 3 || err != nil {
-		t.Fatalf("EnqueueBatch: %d, %v, want 3, nil", n, err)
-	}
+	admitBatch(t, s, "a", []task{{Payload: 3}, {Payload: 4}, {Payload: 5}}, 3, nil)
 	same(t, "drops", log.all(), "a1 evicted, a2 evicted")
-	if n, err := s.EnqueueBatch("a", []task{{Payload: 6}, {Payload: 7}, {Payload: 8}, {Payload: 9}}); n != 4 || err != nil {
-		t.Fatalf("EnqueueBatch above the limit: %d, %v, want 4, nil", n, err)
-	}
+	admitBatch(t, s, "a", []task{{Payload: 6}, {Payload: 7}, {Payload: 8}, {Payload: 9}}, 4, nil)
 	same(t, "the rest", drain(t, s), "a7 a8 a9")
 }
 

@@ -125,9 +125,7 @@ func quantumHolds(t *testing.T, newSched maker) {
 		load(t, s, "a", 1)
 		plan.Store(7)
 		load(t, s, "a", 3)
-		if n, err := s.EnqueueBatch("a", make([]task, 2)); n != 2 || err != nil {
-			t.Fatal(n, err)
-		}
+		admitBatch(t, s, "a", make([]task, 2), 2, nil)
 		load(t, s, "b", 3)
 		var got strings.Builder
 		for range 9 {

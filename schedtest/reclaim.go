@@ -15,14 +15,14 @@ import (
 // other task.
 var reclaimChecks = []check{
 	{name: "expired behind a live task: room for the tenant", run: deadlineReclaimTenant},
-	{name: "expired behind a live task: room in the scheduler", run: deadlineReclaimGlobal},
+	{name: "expired behind a live task: room in the scheduler", run: sharded(deadlineReclaimGlobal)},
 	{name: "expired in the queue: room again", run: deadlineReclaimLater},
-	{name: "expired tasks of others: room in the scheduler", run: deadlineReclaimForOthers},
+	{name: "expired tasks of others: room in the scheduler", run: sharded(deadlineReclaimForOthers)},
 	{name: "others' expired tasks are not in the way", run: deadlineReclaimOthers},
 	{name: "one that has expired among thousands that have not", run: bubbled(deadlineAmongMany)},
 	{name: "expired tasks are no reason to evict", run: deadlineNoEvict},
 	{name: "bursts of expired tasks buy no share", run: deadlineBursts},
-	{name: "a live task behind many expired ones", run: deadlineMany},
+	{name: "a live task behind many expired ones", run: sharded(deadlineMany)},
 	{name: "every order discards", run: deadlineOrders},
 	{name: "a parked consumer is not given an expired task", run: deadlineParked},
 }
@@ -75,19 +75,17 @@ func deadlineReclaimTenant(t *testing.T, newSched maker) {
 	}
 }
 
-func deadlineReclaimGlobal(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: 4})
-		admit(t, s, "b", task{Payload: 1})
-		admit(t, s, "a", task{Payload: 1})
-		for i := range 200 {
-			admit(t, s, "a", expired(i))
-		}
-		admit(t, s, "a", task{Payload: 2})
-		admit(t, s, "a", task{Payload: 3})
-		refuse(t, s, "a", task{Payload: 4}, firq.ErrGlobalFull)
-		length(t, s, 4)
+func deadlineReclaimGlobal(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: 4})
+	admit(t, s, "b", task{Payload: 1})
+	admit(t, s, "a", task{Payload: 1})
+	for i := range 200 {
+		admit(t, s, "a", expired(i))
 	}
+	admit(t, s, "a", task{Payload: 2})
+	admit(t, s, "a", task{Payload: 3})
+	refuse(t, s, "a", task{Payload: 4}, firq.ErrGlobalFull)
+	length(t, s, 4)
 }
 
 func deadlineReclaimLater(t *testing.T, newSched maker) {
@@ -109,27 +107,25 @@ func deadlineReclaimLater(t *testing.T, newSched maker) {
 
 // deadlineReclaimForOthers: no task is rejected while all but a few tasks at the front of
 // the queues have expired.
-func deadlineReclaimForOthers(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: 500})
-		for i := range 500 {
-			tk := expired(i)
-			if i < 5 {
-				tk.Deadline = time.Time{}
-			}
-			admit(t, s, "t"+strconv.Itoa(i%5), tk)
+func deadlineReclaimForOthers(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: 500})
+	for i := range 500 {
+		tk := expired(i)
+		if i < 5 {
+			tk.Deadline = time.Time{}
 		}
-		n, err := s.EnqueueBatch("newer", make([]task, 100))
-		if n != 100 || err != nil {
-			t.Fatalf("shards %d: of a batch %d (%v) although only 5 live tasks are queued", shards, n, err)
-		}
-		for i := range 395 {
-			if err := s.Enqueue("new", task{Payload: i}); err != nil {
-				t.Fatalf("shards %d: task %d: %v although only %d live tasks are queued", shards, i, err, 105+i)
-			}
-		}
-		refuse(t, s, "new", task{}, firq.ErrGlobalFull)
+		admit(t, s, "t"+strconv.Itoa(i%5), tk)
 	}
+	n, err := s.EnqueueBatch("newer", make([]task, 100))
+	if n != 100 || err != nil {
+		t.Fatalf("shards %d: of a batch %d (%v) although only 5 live tasks are queued", shards, n, err)
+	}
+	for i := range 395 {
+		if err := s.Enqueue("new", task{Payload: i}); err != nil {
+			t.Fatalf("shards %d: task %d: %v although only %d live tasks are queued", shards, i, err, 105+i)
+		}
+	}
+	refuse(t, s, "new", task{}, firq.ErrGlobalFull)
 }
 
 // deadlineReclaimOthers: more tasks of other tenants have expired, and earlier, than one
@@ -190,31 +186,29 @@ func deadlineBursts(t *testing.T, newSched maker) {
 	}
 }
 
-func deadlineMany(t *testing.T, newSched maker) {
+func deadlineMany(t *testing.T, newSched maker, shards int) {
 	n := reps(30_000)
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards})
-		for i := range n {
-			admit(t, s, "t"+strconv.Itoa(i%3), expired(i))
-		}
-		admit(t, s, "t0", task{Payload: -1})
-		admit(t, s, "live", task{Payload: -2})
-		a, b := take(t, s), take(t, s)
-		if a.Payload+b.Payload != -3 {
-			t.Errorf("delivered %s and %s", show(a), show(b))
-		}
-		for i := range n {
-			admit(t, s, "one-shot-"+strconv.Itoa(i), expired(i))
-		}
-		admit(t, s, "live", task{Payload: -2})
-		if it := take(t, s); it.Payload != -2 {
-			t.Errorf("delivered %s", show(it))
-		}
-		idle(t, s)
-		await(t, "the expired tasks to be worked off", func() bool { idle(t, s); return s.Len() == 0 })
-		if got := s.Stats().Expired; got != uint64(2*n) {
-			t.Errorf("Expired is %d, want %d", got, 2*n)
-		}
+	s := open(t, newSched, config{Shards: shards})
+	for i := range n {
+		admit(t, s, "t"+strconv.Itoa(i%3), expired(i))
+	}
+	admit(t, s, "t0", task{Payload: -1})
+	admit(t, s, "live", task{Payload: -2})
+	a, b := take(t, s), take(t, s)
+	if a.Payload+b.Payload != -3 {
+		t.Errorf("delivered %s and %s", show(a), show(b))
+	}
+	for i := range n {
+		admit(t, s, "one-shot-"+strconv.Itoa(i), expired(i))
+	}
+	admit(t, s, "live", task{Payload: -2})
+	if it := take(t, s); it.Payload != -2 {
+		t.Errorf("delivered %s", show(it))
+	}
+	idle(t, s)
+	await(t, "the expired tasks to be worked off", func() bool { idle(t, s); return s.Len() == 0 })
+	if got := s.Stats().Expired; got != uint64(2*n) {
+		t.Errorf("Expired is %d, want %d", got, 2*n)
 	}
 }
 

@@ -90,9 +90,7 @@ func reentryEvicted(t *testing.T, newSched maker) {
 		for i := range 100 {
 			admit(t, s, "a", task{Payload: i})
 		}
-		if n, err := s.EnqueueBatch("a", make([]task, 10)); n != 10 || err != nil {
-			t.Errorf("EnqueueBatch: %d, %v", n, err)
-		}
+		admitBatch(t, s, "a", make([]task, 10), 10, nil)
 		called(t, calls)
 	}
 }

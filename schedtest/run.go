@@ -30,6 +30,20 @@ type check struct {
 	alone bool
 }
 
+// sharded runs a check with each number of shards: 1 and 8 if none are given.
+func sharded(run func(*testing.T, maker, int), counts ...int) func(*testing.T, maker) {
+	if counts == nil {
+		counts = []int{1, 8}
+	}
+	return func(t *testing.T, newSched maker) {
+		for _, shards := range counts {
+			if run(t, newSched, shards); t.Failed() {
+				t.Fatalf("with %d shards", shards)
+			}
+		}
+	}
+}
+
 // Run tests that what newScheduler builds keeps the contract of package firq.
 func Run[S firq.Scheduler[string, int]](t *testing.T, newScheduler func(firq.Config[string, int]) (S, error)) {
 	newSched := func(cfg config) (sched, error) {

@@ -57,9 +57,7 @@ func shardsFair(t *testing.T, newSched maker, cfg config, names []string, consum
 		for k := range batch {
 			batch[k] = task{Payload: i}
 		}
-		if n, err := s.EnqueueBatch(name, batch); n != each || err != nil {
-			t.Fatalf("EnqueueBatch: %d, %v", n, err)
-		}
+		admitBatch(t, s, name, batch, each, nil)
 	}
 	ctx := patient(t)
 	got := make([]atomic.Int64, len(names))

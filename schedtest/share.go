@@ -81,9 +81,7 @@ func shareGreedy(t *testing.T, newSched maker) {
 	for i := range greedy {
 		greedy[i] = task{Payload: i, Cost: 19}
 	}
-	if n, err := s.EnqueueBatch("greedy", greedy); n != len(greedy) || err != nil {
-		t.Fatalf("EnqueueBatch: %d, %v", n, err)
-	}
+	admitBatch(t, s, "greedy", greedy, len(greedy), nil)
 	work := serve(t, s, 20_000)
 	for _, name := range names {
 		t.Run(fmt.Sprint(name), func(t *testing.T) { within(t, work["greedy"], work[name], 1, 0.03) })

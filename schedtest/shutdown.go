@@ -15,7 +15,7 @@ import (
 // Shutdown stops admitting and lets the backlog drain.
 var shutdownChecks = []check{
 	{name: "of an empty scheduler", run: shutdownEmpty},
-	{name: "drains, then ErrClosed", run: shutdownDrains},
+	{name: "drains, then ErrClosed", run: sharded(shutdownDrains)},
 	{name: "wakes parked consumers at the end", run: shutdownWakes},
 	{name: "against racing enqueues", run: shutdownRace},
 	{name: "ends with ctx, goes on draining", run: shutdownContext},
@@ -29,6 +29,14 @@ func shutting(t *testing.T, s sched, ctx context.Context) <-chan error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Shutdown(ctx) }()
 	return stopped
+}
+
+// drained calls Shutdown, which must return nil.
+func drained(t *testing.T, s sched, ctx context.Context) {
+	t.Helper()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
 }
 
 // shutdownIdleDone: with nothing to wait for, Shutdown returns nil even if ctx is done.
@@ -79,53 +87,45 @@ func ended(t *testing.T, s sched) {
 
 func shutdownEmpty(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{})
-	if err := s.Shutdown(patient(t)); err != nil {
-		t.Fatalf("Shutdown: %v", err)
-	}
+	drained(t, s, patient(t))
 	ended(t, s)
 	used := open(t, newSched, config{})
 	load(t, used, "a", 5)
 	drain(t, used)
-	if err := used.Shutdown(patient(t)); err != nil {
-		t.Fatalf("Shutdown: %v", err)
-	}
+	drained(t, used, patient(t))
 	ended(t, used)
 }
 
-func shutdownDrains(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		var log dropLog
-		s := open(t, newSched, config{Shards: shards, OnDrop: log.onDrop})
-		for i := range 100 {
-			admit(t, s, "t"+strconv.Itoa(i%9), task{Payload: i})
-		}
-		stopped := shutting(t, s, patient(t))
-		got := 0
-		for {
-			if _, err := s.Dequeue(patient(t)); err == firq.ErrClosed {
-				break
-			} else if err != nil {
-				t.Fatalf("Dequeue after %d: %v", got, err)
-			}
-			if got++; got == 99 {
-				select {
-				case err := <-stopped:
-					t.Errorf("Shutdown returned %v with a task queued", err)
-				default:
-				}
-			}
-			if got == 100 {
-				if err := answer(t, stopped, "the backlog is gone"); err != nil {
-					t.Errorf("Shutdown: %v", err)
-				}
-			}
-		}
-		if got != 100 {
-			t.Errorf("%d delivered, want 100", got)
-		}
-		ended(t, s)
-		same(t, "drops", log.all(), "")
+func shutdownDrains(t *testing.T, newSched maker, shards int) {
+	var log dropLog
+	s := open(t, newSched, config{Shards: shards, OnDrop: log.onDrop})
+	for i := range 100 {
+		admit(t, s, "t"+strconv.Itoa(i%9), task{Payload: i})
 	}
+	stopped := shutting(t, s, patient(t))
+	got := 0
+	for {
+		if _, err := s.Dequeue(patient(t)); err == firq.ErrClosed {
+			break
+		} else if err != nil {
+			t.Fatalf("Dequeue after %d: %v", got, err)
+		}
+		if got++; got == 99 {
+			select {
+			case err := <-stopped:
+				t.Errorf("Shutdown returned %v with a task queued", err)
+			default:
+			}
+		}
+		if got == 100 {
+			gets(t, stopped, "the backlog is gone", nil)
+		}
+	}
+	if got != 100 {
+		t.Errorf("%d delivered, want 100", got)
+	}
+	ended(t, s)
+	same(t, "drops", log.all(), "")
 }
 
 func shutdownWakes(t *testing.T, newSched maker) {
@@ -136,9 +136,7 @@ func shutdownWakes(t *testing.T, newSched maker) {
 		var got atomic.Int64
 		together(5, func(i int) {
 			if i == 0 {
-				if err := s.Shutdown(ctx); err != nil {
-					t.Errorf("Shutdown: %v", err)
-				}
+				drained(t, s, ctx)
 				return
 			}
 			for {
@@ -240,9 +238,7 @@ func shutdownClose(t *testing.T, newSched maker) {
 	stopped := shutting(t, s, patient(t))
 	refusing(t, s)
 	s.Close()
-	if err := answer(t, stopped, "Close"); err != firq.ErrClosed {
-		t.Errorf("Shutdown: %v, want ErrClosed", err)
-	}
+	gets(t, stopped, "Close", firq.ErrClosed)
 	// The probes may be among them.
 	if st := s.Stats(); st.Closed < 2 {
 		t.Errorf("Closed is %d, want at least 2 (drops: %s)", st.Closed, log.all())
@@ -257,8 +253,6 @@ func shutdownTwice(t *testing.T, newSched maker) {
 	refusing(t, s)
 	drain(t, s)
 	for _, stopped := range []<-chan error{first, second, shutting(t, s, ctx)} {
-		if err := answer(t, stopped, "the backlog is gone"); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
+		gets(t, stopped, "the backlog is gone", nil)
 	}
 }

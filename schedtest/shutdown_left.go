@@ -29,9 +29,7 @@ func shutdownExpires(t *testing.T, newSched maker) {
 			t.Errorf("Dequeue: %s, %v, want ErrClosed", show(it), err)
 		}
 	})
-	if err := s.Shutdown(ctx); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	drained(t, s, ctx)
 	consuming.Wait()
 }
 
@@ -44,13 +42,9 @@ func shutdownCancelled(t *testing.T, newSched maker) {
 		}
 		stopped := shutting(t, s, patient(t))
 		for i := range tks {
-			if !tks[i].Cancel() {
-				t.Fatal("Cancel is false")
-			}
+			mustCancel(t, &tks[i])
 		}
-		if err := answer(t, stopped, "the backlog was cancelled"); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
+		gets(t, stopped, "the backlog was cancelled", nil)
 		ended(t, s)
 	}
 }
@@ -70,9 +64,7 @@ func shutdownBlocked(t *testing.T, newSched maker) {
 			t.Fatalf("Dequeue: %v", err)
 		}
 	}
-	if err := answer(t, stopped, "the backlog is gone"); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	gets(t, stopped, "the backlog is gone", nil)
 	ended(t, s) // although the last one is not Done
 	it.Done()
 }

@@ -186,9 +186,7 @@ func statsMonotonic(t *testing.T, newSched maker) {
 
 func statsBatch(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{})
-	if n, err := s.EnqueueBatch("a", make([]task, 20)); n != 20 || err != nil {
-		t.Fatalf("EnqueueBatch: %d, %v", n, err)
-	}
+	admitBatch(t, s, "a", make([]task, 20), 20, nil)
 	if n, err := s.DequeueBatch(patient(t), make([]item, 15)); n != 15 || err != nil {
 		t.Fatalf("DequeueBatch: %d, %v", n, err)
 	}
@@ -219,9 +217,7 @@ func statsBatchRefused(t *testing.T, newSched maker) {
 	} {
 		s := open(t, newSched, x.cfg)
 		admit(t, s, "a", urgent) // nothing of the batch may evict it
-		if n, err := s.EnqueueBatch("a", batch); n != x.accepted || err != x.want {
-			t.Errorf("EnqueueBatch: %d, %v, want %d, %v", n, err, x.accepted, x.want)
-		}
+		admitBatch(t, s, "a", batch, x.accepted, x.want)
 		rejections(t, s, x.global, x.tenant, x.timeout)
 		if st := s.Stats(); st.Dropped != x.global+x.tenant+x.timeout || st.Enqueued != uint64(1+x.accepted) {
 			t.Errorf("after %v Dropped is %d, Enqueued %d", x.want, st.Dropped, st.Enqueued)
@@ -229,9 +225,7 @@ func statsBatchRefused(t *testing.T, newSched maker) {
 	}
 	s := open(t, newSched, config{MaxTenants: 1})
 	load(t, s, "a", 1)
-	if n, err := s.EnqueueBatch("b", batch); n != 0 || err != firq.ErrTooManyTenants {
-		t.Errorf("EnqueueBatch: %d, %v, want 0, ErrTooManyTenants", n, err)
-	}
+	admitBatch(t, s, "b", batch, 0, firq.ErrTooManyTenants)
 	rejections(t, s, 0, 50, 0)
 }
 
@@ -241,9 +235,7 @@ func statsBatchNotCounted(t *testing.T, newSched maker) {
 		t.Errorf("EnqueueBatch with an invalid third task: %d, %v", n, err)
 	}
 	s.Close()
-	if n, err := s.EnqueueBatch("a", make([]task, 9)); n != 0 || err != firq.ErrClosed {
-		t.Errorf("EnqueueBatch after Close: %d, %v", n, err)
-	}
+	admitBatch(t, s, "a", make([]task, 9), 0, firq.ErrClosed)
 	rejections(t, s, 0, 0, 0)
 }
 

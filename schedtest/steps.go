@@ -67,6 +67,22 @@ func refuse(t *testing.T, s sched, tenant string, tk task, want error) {
 	}
 }
 
+// admitBatch enqueues tasks by one call, which must accept the first n and return exactly want.
+func admitBatch(t *testing.T, s sched, tenant string, ts []task, n int, want error) {
+	t.Helper()
+	if got, err := s.EnqueueBatch(tenant, ts); got != n || err != want {
+		t.Fatalf("EnqueueBatch(%q) of %d tasks: %d, %v, want %d, %v", tenant, len(ts), got, err, n, want)
+	}
+}
+
+// mustCancel cancels a task that must be queued.
+func mustCancel(t *testing.T, tk *firq.Ticket) {
+	t.Helper()
+	if !tk.Cancel() {
+		t.Fatal("Cancel of a queued task is false")
+	}
+}
+
 // load enqueues n tasks of cost 1, with payloads 1 to n.
 func load(t *testing.T, s sched, tenant string, n int) {
 	t.Helper()

@@ -10,32 +10,30 @@ import (
 
 // Tenants come and go.
 var tenantChecks = []check{
-	{name: "forgotten after TenantIdle", run: tenantForgotten},
+	{name: "forgotten after TenantIdle", run: sharded(tenantForgotten)},
 	{name: "remembered until then", run: tenantRemembered},
-	{name: "forgotten and created again and again", run: tenantAgain},
+	{name: "forgotten and created again and again", run: sharded(tenantAgain)},
 	{name: "not forgotten while in flight", run: tenantInFlight},
 	{name: "not forgotten while queued", run: tenantQueued},
 	{name: "a late charge reaches a tenant that was forgotten and is back", run: bubbled(tenantChargedLate)},
 	{name: "forgotten while others are used", run: bubbled(tenantForgottenBeside)},
 	{name: "idle from the end of its last task", run: bubbled(tenantIdleSince)},
 	{name: "forgotten when rejected, expired or cancelled", run: tenantNothingDelivered},
-	{name: "limits hold across forgetting", run: tenantLimits},
+	{name: "limits hold across forgetting", run: sharded(tenantLimits)},
 	{name: "a flood of one-shot tenants", run: tenantFlood, alone: true},
 	{name: "a flood of one-shot tenants beside a backlog", run: tenantFloodQueued, alone: true},
 }
 
-func tenantForgotten(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, TenantIdle: time.Millisecond})
-		for _, name := range tenants(50) {
-			load(t, s, name, 2)
-		}
-		if n := s.Stats().Tenants; n != 50 {
-			t.Errorf("Stats().Tenants is %d, want 50", n)
-		}
-		drain(t, s)
-		forgotten(t, s)
+func tenantForgotten(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, TenantIdle: time.Millisecond})
+	for _, name := range tenants(50) {
+		load(t, s, name, 2)
 	}
+	if n := s.Stats().Tenants; n != 50 {
+		t.Errorf("Stats().Tenants is %d, want 50", n)
+	}
+	drain(t, s)
+	forgotten(t, s)
 }
 
 func tenantRemembered(t *testing.T, newSched maker) {
@@ -49,21 +47,19 @@ func tenantRemembered(t *testing.T, newSched maker) {
 	}
 }
 
-func tenantAgain(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, TenantIdle: 1, MaxPerTenant: 2})
-		names := tenants(7)
-		for i := range reps(3000) {
-			name := names[i%7]
-			load(t, s, name, 2)
-			refuse(t, s, name, task{}, firq.ErrTenantFull)
-			for k := range 2 {
-				if it := take(t, s); it.Tenant != name || it.Payload != k+1 {
-					t.Fatalf("delivered %s, want %s%d", show(it), name, k+1)
-				}
+func tenantAgain(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, TenantIdle: 1, MaxPerTenant: 2})
+	names := tenants(7)
+	for i := range reps(3000) {
+		name := names[i%7]
+		load(t, s, name, 2)
+		refuse(t, s, name, task{}, firq.ErrTenantFull)
+		for k := range 2 {
+			if it := take(t, s); it.Tenant != name || it.Payload != k+1 {
+				t.Fatalf("delivered %s, want %s%d", show(it), name, k+1)
 			}
-			idle(t, s)
 		}
+		idle(t, s)
 	}
 }
 
@@ -250,34 +246,32 @@ func tenantNothingDelivered(t *testing.T, newSched maker) {
 
 // tenantLimits: a tenant that is forgotten while producers race to use it must not exist
 // twice, with separate limits.
-func tenantLimits(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		book := newLedger(4 * reps(3000))
-		s := open(t, newSched, config{Shards: shards, TenantIdle: 1, MaxPerTenant: 1, MaxInFlightPerTenant: 1, OnDrop: book.onDrop})
-		held := 0 // guarded by the in-flight limit of 1
-		together(4, func(g int) {
-			for i := range reps(3000) {
-				id := g*reps(3000) + i
-				if s.Enqueue("a", task{Payload: id}) == nil {
-					book.note(id, accepted)
-				}
-				if it, ok := s.TryDequeue(); ok {
-					if held++; held != 1 {
-						t.Errorf("%d of the tenant in flight, the limit is 1", held)
-					}
-					book.note(it.Payload, delivered)
-					held--
-					it.Done()
-				}
+func tenantLimits(t *testing.T, newSched maker, shards int) {
+	book := newLedger(4 * reps(3000))
+	s := open(t, newSched, config{Shards: shards, TenantIdle: 1, MaxPerTenant: 1, MaxInFlightPerTenant: 1, OnDrop: book.onDrop})
+	held := 0 // guarded by the in-flight limit of 1
+	together(4, func(g int) {
+		for i := range reps(3000) {
+			id := g*reps(3000) + i
+			if s.Enqueue("a", task{Payload: id}) == nil {
+				book.note(id, accepted)
 			}
-		})
-		for s.Len() > 0 {
-			it := take(t, s)
-			book.note(it.Payload, delivered)
-			it.Done()
+			if it, ok := s.TryDequeue(); ok {
+				if held++; held != 1 {
+					t.Errorf("%d of the tenant in flight, the limit is 1", held)
+				}
+				book.note(it.Payload, delivered)
+				held--
+				it.Done()
+			}
 		}
-		book.settle(t, s.Stats())
+	})
+	for s.Len() > 0 {
+		it := take(t, s)
+		book.note(it.Payload, delivered)
+		it.Done()
 	}
+	book.settle(t, s.Stats())
 }
 
 func tenantFlood(t *testing.T, newSched maker) {

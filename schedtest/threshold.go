@@ -10,7 +10,7 @@ import (
 // DynamicThreshold keeps room for quiet tenants (Choudhury and Hahne 1998).
 var thresholdChecks = []check{
 	{name: "alone it settles at alpha over 1 plus alpha", run: thresholdAlone},
-	{name: "cold tenants are admitted beside a hot one", run: thresholdCold},
+	{name: "cold tenants are admitted beside a hot one", run: sharded(thresholdCold)},
 	{name: "without it they are not", run: thresholdOff},
 	{name: "it follows what is free", run: thresholdFollows},
 	{name: "filled by many together", run: thresholdRace},
@@ -52,21 +52,19 @@ func thresholdAlone(t *testing.T, newSched maker) {
 	}
 }
 
-func thresholdCold(t *testing.T, newSched maker) {
+func thresholdCold(t *testing.T, newSched maker, shards int) {
 	const most = 200
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: most, DynamicThreshold: 1})
-		if n := fill(t, s, "hot", firq.ErrTenantThreshold); n != most/2 {
-			t.Fatalf("the hot tenant holds %d, want %d", n, most/2)
-		}
-		for i := range most / 2 {
-			if i%10 == 0 {
-				refuse(t, s, "hot", task{}, firq.ErrTenantThreshold)
-			}
-			admit(t, s, "cold"+strconv.Itoa(i), task{})
-		}
-		refuse(t, s, "one more", task{}, firq.ErrGlobalFull)
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: most, DynamicThreshold: 1})
+	if n := fill(t, s, "hot", firq.ErrTenantThreshold); n != most/2 {
+		t.Fatalf("the hot tenant holds %d, want %d", n, most/2)
 	}
+	for i := range most / 2 {
+		if i%10 == 0 {
+			refuse(t, s, "hot", task{}, firq.ErrTenantThreshold)
+		}
+		admit(t, s, "cold"+strconv.Itoa(i), task{})
+	}
+	refuse(t, s, "one more", task{}, firq.ErrGlobalFull)
 }
 
 func thresholdOff(t *testing.T, newSched maker) {

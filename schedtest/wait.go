@@ -59,6 +59,14 @@ func answer(t *testing.T, answers <-chan error, what string) error {
 	}
 }
 
+// gets fails unless the next answer is exactly want.
+func gets(t *testing.T, answers <-chan error, what string, want error) {
+	t.Helper()
+	if err := answer(t, answers, what); err != want {
+		t.Fatalf("%s: %v, want %v", what, err, want)
+	}
+}
+
 func waitPolicy(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{MaxPerTenant: 1, Backpressure: firq.Backpressure{Policy: firq.Wait, Wait: 5 * time.Millisecond}})
 	load(t, s, "a", 1)
@@ -70,9 +78,7 @@ func waitPolicy(t *testing.T, newSched maker) {
 	if d := time.Since(before); d < 5*time.Millisecond {
 		t.Errorf("Enqueue gave up after %v, want 5ms", d)
 	}
-	if n, err := s.EnqueueBatch("a", make([]task, 2)); n != 0 || err != firq.ErrTimeout {
-		t.Errorf("EnqueueBatch: %d, %v, want 0, ErrTimeout", n, err)
-	}
+	admitBatch(t, s, "a", make([]task, 2), 0, firq.ErrTimeout)
 	if st := s.Stats(); st.TimeoutRejected < 2 || st.RejectedTenant != 0 || st.QueueLen != 1 {
 		t.Errorf("TimeoutRejected %d, RejectedTenant %d, QueueLen %d", st.TimeoutRejected, st.RejectedTenant, st.QueueLen)
 	}
@@ -80,9 +86,7 @@ func waitPolicy(t *testing.T, newSched maker) {
 
 	s = open(t, newSched, config{MaxPerTenant: 3, Backpressure: firq.Backpressure{Policy: firq.Wait, Wait: time.Millisecond}})
 	load(t, s, "a", 1)
-	if n, err := s.EnqueueBatch("a", make([]task, 4)); n != 2 || err != firq.ErrTimeout {
-		t.Errorf("EnqueueBatch with 2 places free: %d, %v, want 2, ErrTimeout", n, err)
-	}
+	admitBatch(t, s, "a", make([]task, 4), 2, firq.ErrTimeout)
 }
 
 func waitPolicyWoken(t *testing.T, newSched maker) {
@@ -93,9 +97,7 @@ func waitPolicyWoken(t *testing.T, newSched maker) {
 		answers := make(chan error, 1)
 		go func() { answers <- s.Enqueue("a", task{Payload: 2}) }()
 		take(t, s)
-		if err := answer(t, answers, "capacity came free"); err != nil {
-			t.Errorf("Enqueue: %v", err)
-		}
+		gets(t, answers, "capacity came free", nil)
 		same(t, "what waited", drain(t, s), "a2")
 	}
 }
@@ -151,9 +153,7 @@ func waitAnyPolicy(t *testing.T, newSched maker) {
 			length(t, s, 1)
 		}
 		same(t, "the first", show(take(t, s)), "a1")
-		if err := answer(t, answers, "capacity came free"); err != nil {
-			t.Errorf("policy %d: EnqueueWait: %v", p.Policy, err)
-		}
+		gets(t, answers, "capacity came free", nil)
 		same(t, "the second", drain(t, s), "a1000")
 		same(t, "drops", log.all(), "")
 	}
@@ -168,9 +168,7 @@ func wokenBy(t *testing.T, newSched maker, free func(sched, *firq.Ticket)) {
 			admit(t, s, "a", task{Ticket: &tk})
 			answers := waiters(t, s, patient(t), "a", 1)
 			free(s, &tk)
-			if err := answer(t, answers, "capacity came free"); err != nil {
-				t.Fatalf("EnqueueWait: %v", err)
-			}
+			gets(t, answers, "capacity came free", nil)
 			drain(t, s) // a batch may have taken it already
 			length(t, s, 0)
 		}
@@ -188,9 +186,7 @@ func waitExpiry(t *testing.T, newSched maker) {
 		t.Errorf("delivered %s after its deadline", show(it))
 	}
 	for range 2 {
-		if err := answer(t, answers, "the queue was found expired"); err != nil {
-			t.Errorf("EnqueueWait: %v", err)
-		}
+		gets(t, answers, "the queue was found expired", nil)
 	}
 }
 
@@ -204,9 +200,7 @@ func waitExpiryAlone(t *testing.T, newSched maker) {
 		}
 		answers := waiters(t, s, patient(t), "a", 2)
 		for range 2 {
-			if err := answer(t, answers, "the tenant's tasks expired"); err != nil {
-				t.Errorf("EnqueueWait: %v", err)
-			}
+			gets(t, answers, "the tenant's tasks expired", nil)
 		}
 	}
 }
@@ -218,9 +212,7 @@ func waitClose(t *testing.T, newSched maker) {
 		answers := waiters(t, s, patient(t), "a", 4)
 		s.Close()
 		for range 4 {
-			if err := answer(t, answers, "Close"); err != firq.ErrClosed {
-				t.Errorf("EnqueueWait: %v, want ErrClosed", err)
-			}
+			gets(t, answers, "Close", firq.ErrClosed)
 		}
 	}
 }
@@ -232,14 +224,10 @@ func waitShutdown(t *testing.T, newSched maker) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Shutdown(patient(t)) }()
 	for range 4 {
-		if err := answer(t, answers, "Shutdown"); err != firq.ErrClosed {
-			t.Errorf("EnqueueWait: %v, want ErrClosed", err)
-		}
+		gets(t, answers, "Shutdown", firq.ErrClosed)
 	}
 	same(t, "what was queued", drain(t, s), "a1 a2")
-	if err := answer(t, stopped, "the backlog is gone"); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
+	gets(t, stopped, "the backlog is gone", nil)
 }
 
 func waitThreshold(t *testing.T, newSched maker) {
@@ -251,7 +239,5 @@ func waitThreshold(t *testing.T, newSched maker) {
 		take(t, s)
 	}
 	take(t, s)
-	if err := answer(t, answers, "a is below its threshold"); err != nil {
-		t.Errorf("EnqueueWait: %v", err)
-	}
+	gets(t, answers, "a is below its threshold", nil)
 }

@@ -13,29 +13,25 @@ import (
 
 // No wake-up for a waiting producer is lost, whichever others wait or give up.
 var waitRaceChecks = []check{
-	{name: "each freed place wakes a producer", run: waitEachPlace},
+	{name: "each freed place wakes a producer", run: sharded(waitEachPlace)},
 	{name: "many waiters, all get in", run: waitMany},
 	{name: "many waiters of many tenants, all get in", run: waitManyTenants},
 	{name: "a place goes to a producer that can use it", run: waitUseful},
 	{name: "a producer that gives up passes the place on", run: waitPassOn},
 	{name: "a batch frees as many as it takes", run: waitBatch},
-	{name: "Cancel racing with a new waiter", run: waitCancelRace},
+	{name: "Cancel racing with a new waiter", run: sharded(waitCancelRace)},
 }
 
-func waitEachPlace(t *testing.T, newSched maker) {
+func waitEachPlace(t *testing.T, newSched maker, shards int) {
 	const n = 10
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: 3})
-		load(t, s, "a", 3)
-		answers := waiters(t, s, patient(t), "b", n)
-		for i := range n {
-			take(t, s)
-			if err := answer(t, answers, "a place came free"); err != nil {
-				t.Fatalf("waiter %d: %v", i, err)
-			}
-		}
-		length(t, s, 3)
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: 3})
+	load(t, s, "a", 3)
+	answers := waiters(t, s, patient(t), "b", n)
+	for range n {
+		take(t, s)
+		gets(t, answers, "a place came free", nil)
 	}
+	length(t, s, 3)
 }
 
 func waitMany(t *testing.T, newSched maker) { waitAll(t, newSched, 1) }
@@ -62,9 +58,7 @@ func waitAll(t *testing.T, newSched maker, nTenants int) {
 					}
 				}
 				if left.Add(-1) == 0 {
-					if err := s.Shutdown(ctx); err != nil {
-						t.Errorf("Shutdown: %v", err)
-					}
+					drained(t, s, ctx)
 				}
 				return
 			}
@@ -98,9 +92,7 @@ func waitUseful(t *testing.T, newSched maker) {
 		runtime.Gosched()
 		second := waiters(t, s, patient(t), "c", 1)
 		same(t, "the first item", show(take(t, s)), "b1")
-		if err := answer(t, second, "a place came free that only c can use"); err != nil {
-			t.Errorf("EnqueueWait: %v", err)
-		}
+		gets(t, second, "a place came free that only c can use", nil)
 		stop()
 		for range 3 {
 			if err := answer(t, first, "ctx was cancelled"); !errors.Is(err, context.Canceled) {
@@ -132,9 +124,7 @@ func waitPassOn(t *testing.T, newSched maker) {
 			if err := answer(t, quitter, "ctx was cancelled"); err == nil {
 				take(t, s) // it got the place after all; make another one
 			}
-			if err := answer(t, stayer, "the other waiter gave up"); err != nil {
-				t.Fatalf("%+v, round %d: EnqueueWait: %v", cfg, i, err)
-			}
+			gets(t, stayer, "the other waiter gave up", nil)
 			take(t, s)
 		}
 	}
@@ -156,9 +146,7 @@ func waitBatch(t *testing.T, newSched maker) {
 				got += k
 			}
 			for range n {
-				if err := answer(t, answers, "a batch was taken"); err != nil {
-					t.Fatalf("EnqueueWait: %v", err)
-				}
+				gets(t, answers, "a batch was taken", nil)
 			}
 			for range n {
 				take(t, s)
@@ -168,29 +156,27 @@ func waitBatch(t *testing.T, newSched maker) {
 }
 
 // waitCancelRace: the place is freed while the waiter is on its way to sleep.
-func waitCancelRace(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards, MaxGlobal: 1})
-		ctx := patient(t)
-		for i := range reps(900) {
-			var tk firq.Ticket
-			admit(t, s, "t"+strconv.Itoa(i%3), task{Ticket: &tk})
-			together(2, func(side int) {
-				if side == 0 {
-					if err := s.EnqueueWait(ctx, "a", task{}); err != nil {
-						t.Errorf("round %d: EnqueueWait: %v", i, err)
-					}
-					return
+func waitCancelRace(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards, MaxGlobal: 1})
+	ctx := patient(t)
+	for i := range reps(900) {
+		var tk firq.Ticket
+		admit(t, s, "t"+strconv.Itoa(i%3), task{Ticket: &tk})
+		together(2, func(side int) {
+			if side == 0 {
+				if err := s.EnqueueWait(ctx, "a", task{}); err != nil {
+					t.Errorf("round %d: EnqueueWait: %v", i, err)
 				}
-				linger(i)
-				if !tk.Cancel() {
-					t.Errorf("round %d: Cancel is false", i)
-				}
-			})
-			if t.Failed() {
 				return
 			}
-			take(t, s)
+			linger(i)
+			if !tk.Cancel() {
+				t.Errorf("round %d: Cancel is false", i)
+			}
+		})
+		if t.Failed() {
+			return
 		}
+		take(t, s)
 	}
 }

@@ -12,12 +12,12 @@ import (
 var wakeChecks = []check{
 	{name: "ping-pong with one consumer", run: func(t *testing.T, m maker) { pingPong(t, m, 1) }},
 	{name: "ping-pong with several consumers", run: func(t *testing.T, m maker) { pingPong(t, m, 4) }},
-	{name: "ping-pong over batches", run: pingPongBatch},
+	{name: "ping-pong over batches", run: sharded(pingPongBatch)},
 	{name: "as many tasks as parked consumers", run: wakeAll},
-	{name: "a batch for parked consumers", run: wakeBatch},
-	{name: "a consumer that gives up passes the wake on", run: wakePassOn},
-	{name: "a busy consumer does not hold up the next task", run: wakeBusy},
-	{name: "a consumer that leaves work behind wakes the next", run: wakeNext},
+	{name: "a batch for parked consumers", run: sharded(wakeBatch)},
+	{name: "a consumer that gives up passes the wake on", run: sharded(wakePassOn)},
+	{name: "a busy consumer does not hold up the next task", run: sharded(wakeBusy)},
+	{name: "a consumer that leaves work behind wakes the next", run: sharded(wakeNext)},
 }
 
 func pingPong(t *testing.T, newSched maker, consumers int) {
@@ -53,44 +53,40 @@ func pingPong(t *testing.T, newSched maker, consumers int) {
 	}
 }
 
-func pingPongBatch(t *testing.T, newSched maker) {
+func pingPongBatch(t *testing.T, newSched maker, shards int) {
 	const most = 5
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards})
-		ctx, stop := context.WithCancel(patient(t))
-		got := make(chan int, most)
-		var consuming sync.WaitGroup
-		for c := range 3 {
-			consuming.Go(func() {
-				dst := make([]item, 1+c)
-				for {
-					n, err := s.DequeueBatch(ctx, dst)
-					if err != nil {
-						return
-					}
-					for range n {
-						got <- 1
-					}
+	s := open(t, newSched, config{Shards: shards})
+	ctx, stop := context.WithCancel(patient(t))
+	got := make(chan int, most)
+	var consuming sync.WaitGroup
+	for c := range 3 {
+		consuming.Go(func() {
+			dst := make([]item, 1+c)
+			for {
+				n, err := s.DequeueBatch(ctx, dst)
+				if err != nil {
+					return
 				}
-			})
-		}
-		batch := make([]task, most)
-		for i := range reps(500) {
-			n := 1 + i%most
-			if k, err := s.EnqueueBatch("t"+strconv.Itoa(i%11), batch[:n]); k != n || err != nil {
-				t.Fatalf("EnqueueBatch: %d, %v", k, err)
-			}
-			for range n {
-				select {
-				case <-got:
-				case <-ctx.Done():
-					t.Fatalf("shards %d, round %d: tasks stay queued (%d) while consumers are parked", shards, i, s.Len())
+				for range n {
+					got <- 1
 				}
 			}
-		}
-		stop()
-		consuming.Wait()
+		})
 	}
+	batch := make([]task, most)
+	for i := range reps(500) {
+		n := 1 + i%most
+		admitBatch(t, s, "t"+strconv.Itoa(i%11), batch[:n], n, nil)
+		for range n {
+			select {
+			case <-got:
+			case <-ctx.Done():
+				t.Fatalf("shards %d, round %d: tasks stay queued (%d) while consumers are parked", shards, i, s.Len())
+			}
+		}
+	}
+	stop()
+	consuming.Wait()
 }
 
 // crowd starts n consumers that take one item each and never come back.
@@ -107,10 +103,8 @@ func crowd(s sched, ctx context.Context, n int) <-chan error {
 
 func crowdServed(t *testing.T, s sched, answers <-chan error, n int) {
 	t.Helper()
-	for i := range n {
-		if err := answer(t, answers, "as many tasks as consumers"); err != nil {
-			t.Fatalf("consumer %d of %d, with %d queued: %v", i, n, s.Len(), err)
-		}
+	for range n {
+		gets(t, answers, "as many tasks as consumers", nil)
 	}
 }
 
@@ -135,99 +129,83 @@ func wakeAll(t *testing.T, newSched maker) {
 	}
 }
 
-func wakeBatch(t *testing.T, newSched maker) {
+func wakeBatch(t *testing.T, newSched maker, shards int) {
 	const n = 12
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards})
-		for round := range reps(100) {
-			answers := crowd(s, patient(t), n)
-			linger(round)
-			if k, err := s.EnqueueBatch("a", make([]task, n)); k != n || err != nil {
-				t.Fatalf("EnqueueBatch: %d, %v", k, err)
-			}
-			crowdServed(t, s, answers, n)
-		}
+	s := open(t, newSched, config{Shards: shards})
+	for round := range reps(100) {
+		answers := crowd(s, patient(t), n)
+		linger(round)
+		admitBatch(t, s, "a", make([]task, n), n, nil)
+		crowdServed(t, s, answers, n)
 	}
 }
 
 // wakePassOn: a consumer's ctx is cancelled just when a task arrives. If the
 // wake went to it, a second consumer must get the task all the same.
-func wakePassOn(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards})
-		for i := range reps(800) {
-			ctx, stop := context.WithCancel(context.Background())
-			var quitter, stayer <-chan error
-			if i%2 == 0 { // the order of waking may be that of parking, or the reverse
-				quitter = crowd(s, ctx, 1)
-				linger(i / 2)
-				stayer = crowd(s, patient(t), 1)
-			} else {
-				stayer = crowd(s, patient(t), 1)
-				linger(i / 2)
-				quitter = crowd(s, ctx, 1)
-			}
+func wakePassOn(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards})
+	for i := range reps(800) {
+		ctx, stop := context.WithCancel(context.Background())
+		var quitter, stayer <-chan error
+		if i%2 == 0 { // the order of waking may be that of parking, or the reverse
+			quitter = crowd(s, ctx, 1)
 			linger(i / 2)
-			together(2, func(side int) {
-				if side == 0 {
-					stop()
-				} else if err := s.Enqueue("t"+strconv.Itoa(i%5), task{}); err != nil {
-					t.Errorf("Enqueue: %v", err)
-				}
-			})
-			switch err := answer(t, quitter, "ctx was cancelled"); {
-			case err == nil:
-				admit(t, s, "a", task{}) // one for the other
-			case !errors.Is(err, context.Canceled):
-				t.Fatalf("Dequeue: %v, want context.Canceled", err)
-			}
-			if err := answer(t, stayer, "the other consumer gave up"); err != nil {
-				t.Fatalf("shards %d, round %d: Dequeue with %d queued: %v", shards, i, s.Len(), err)
-			}
+			stayer = crowd(s, patient(t), 1)
+		} else {
+			stayer = crowd(s, patient(t), 1)
+			linger(i / 2)
+			quitter = crowd(s, ctx, 1)
 		}
+		linger(i / 2)
+		together(2, func(side int) {
+			if side == 0 {
+				stop()
+			} else if err := s.Enqueue("t"+strconv.Itoa(i%5), task{}); err != nil {
+				t.Errorf("Enqueue: %v", err)
+			}
+		})
+		switch err := answer(t, quitter, "ctx was cancelled"); {
+		case err == nil:
+			admit(t, s, "a", task{}) // one for the other
+		case !errors.Is(err, context.Canceled):
+			t.Fatalf("Dequeue: %v, want context.Canceled", err)
+		}
+		gets(t, stayer, "the other consumer gave up", nil)
 	}
 }
 
 // wakeBusy: work conservation. One consumer works on a tenant's item; the
 // tenant's next task goes to another one.
-func wakeBusy(t *testing.T, newSched maker) {
-	for _, shards := range []int{1, 8} {
-		s := open(t, newSched, config{Shards: shards})
-		ctx := patient(t)
-		for i := range reps(200) {
-			answers := crowd(s, ctx, 2)
-			admit(t, s, "a", task{Payload: i})
-			if err := answer(t, answers, "a task is queued"); err != nil {
-				t.Fatalf("round %d: %v", i, err)
-			}
-			// That consumer does not call again before the other was served.
-			admit(t, s, "a", task{Payload: i})
-			if err := answer(t, answers, "a second task is queued"); err != nil {
-				t.Fatalf("round %d: the tenant's next task was not delivered: %v", i, err)
-			}
-		}
+func wakeBusy(t *testing.T, newSched maker, shards int) {
+	s := open(t, newSched, config{Shards: shards})
+	ctx := patient(t)
+	for i := range reps(200) {
+		answers := crowd(s, ctx, 2)
+		admit(t, s, "a", task{Payload: i})
+		gets(t, answers, "a task is queued", nil)
+		// That consumer does not call again before the other was served.
+		admit(t, s, "a", task{Payload: i})
+		gets(t, answers, "a second task is queued", nil)
 	}
 }
 
 // wakeNext: all tasks of a blocked tenant become deliverable, one by one, and
 // each consumer takes one and does not come back.
-func wakeNext(t *testing.T, newSched maker) {
+func wakeNext(t *testing.T, newSched maker, shards int) {
 	const n = 6
-	for _, shards := range []int{1, 8} {
-		for i := range reps(100) {
-			s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: n})
-			load(t, s, "a", 2*n)
-			var first []item
-			for range n {
-				first = append(first, take(t, s))
-			}
-			idle(t, s)
-			answers := crowd(s, patient(t), n)
-			linger(i)
-			for k := range first {
-				first[k].Done()
-			}
-			crowdServed(t, s, answers, n)
+	for i := range reps(100) {
+		s := open(t, newSched, config{Shards: shards, MaxInFlightPerTenant: n})
+		load(t, s, "a", 2*n)
+		var first []item
+		for range n {
+			first = append(first, take(t, s))
 		}
+		idle(t, s)
+		answers := crowd(s, patient(t), n)
+		linger(i)
+		for k := range first {
+			first[k].Done()
+		}
+		crowdServed(t, s, answers, n)
 	}
 }

@@ -11,10 +11,11 @@
 // Whether a call that is refused because its ticket is in use makes its tenant known, is left open
 // too; tickets belong to one tenant each.
 //
-// When a tenant is forgotten is left to it too: in a script in which tenants are, both are asked for
-// statistics, which looks at all tenants, whenever time has passed.
+// When an idle tenant is forgotten is left to the core too: in a script in which tenants are, Stats,
+// which looks at all tenants, is called whenever time has passed.
 //
-// There is no model: what both do wrong alike it cannot see. Package schedtest compares each with one.
+// There is no model, so it cannot see an error that both cores make. Package schedtest compares each with
+// a model.
 //
 //	go test ./internal/proof/differential                                 # some hundred scripts
 //	FIRQ_DIFFERENTIAL=100000 go test ./internal/proof/differential -run TestCores

@@ -61,7 +61,7 @@ func run(t *testing.T, build func(firq.Config[tenant, int]) (firq.Scheduler[tena
 		}
 		stop()
 		synctest.Wait()
-		w.took() // who leaves first is chance
+		w.took() // calls in the background leave in any order
 		answer := w.guarded(op{kind: closing})
 		synctest.Wait()
 		lines = append(lines, answer+w.took(), w.guarded(op{kind: stats}))

@@ -30,8 +30,7 @@ func marks(t *testing.T, args ...string) (names []string) {
 	return names
 }
 
-// TestFree: nothing of this package is left in a program that is built as
-// everybody builds it.
+// TestFree: nothing of this package is left in a program that is built without the tag.
 func TestFree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("links two programs")

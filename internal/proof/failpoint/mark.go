@@ -2,8 +2,8 @@
 
 package failpoint
 
-// AtMark installs a Hook that calls f at one mark, and returns what takes it back. To whoever
-// asks it says processor 0; a goroutine that cannot go on is on its own.
+// AtMark installs a Hook that calls f at one mark, and returns what takes it back. The hook
+// says processor 0 to every goroutine, and does nothing for one that is stuck.
 func AtMark(mark string, f func()) (restore func()) { return Set(atMark{mark, f}) }
 
 type atMark struct {

@@ -53,8 +53,8 @@ type Verdict struct {
 	Stated Nearest // to what is stated
 }
 
-// Nearest tells of the pair that came nearest to its bound, or went furthest
-// beyond it. In rounds; for show, as the comparison is exact.
+// Nearest is the pair that came nearest to its bound, or went furthest beyond it. Gap and
+// Bound are in rounds and rounded, for display; the comparison is exact.
 type Nearest struct {
 	Gap, Bound float64
 	Over       int // pairs beyond their bounds
@@ -96,7 +96,7 @@ func (n *Nearest) add(a, b Tenant, gap, bound int64) {
 	}
 }
 
-// String says what a table says.
+// String returns gap and bound, as in the tables of docs/fairness.md.
 func (n Nearest) String() string {
 	if n.Bound == 0 {
 		return "-"

@@ -24,9 +24,8 @@ type Burst struct {
 	Cost          int64
 }
 
-// Histories are the ones that rounds and tags could come out of badly: expensive tasks,
-// alone and among others, up to where whatever counts them has come to its end and
-// begun anew.
+// Histories are those that could leave rounds and tags in a bad state: expensive tasks, alone
+// and among others, up to where the counters wrap around.
 var Histories = []History{
 	{Name: "none"},
 	{"one huge cost", [][]Burst{{{0, 1, math.MaxInt64}}}},
@@ -39,7 +38,7 @@ var Histories = []History{
 	{"cheap beside huge", [][]Burst{append(everywhere(1, math.MaxInt64), everywhere(50, 1)...)}},
 }
 
-// everywhere is tasks of the given number of tenants that some are on each of a few shards.
+// everywhere returns bursts of 16 tenants, so that each of a few shards has some of them.
 func everywhere(tasks int, cost int64) (bursts []Burst) {
 	for tenant := range 16 {
 		bursts = append(bursts, Burst{tenant, tasks, cost})

@@ -12,7 +12,7 @@ type Mix struct {
 	Name          string
 	Least, Most   int64 // quanta
 	Cheap, Costly int64 // costs
-	Rounds        int64 // everybody has work for so many
+	Rounds        int64 // every tenant has work for this many
 	Enough        int64 // turns that a log has to show, or it says nothing
 }
 
@@ -74,5 +74,5 @@ func Admit[K comparable](s firq.Scheduler[K, int], l Load, keys []K, who func(i 
 	return tasks, nil
 }
 
-// Everybody is for Admit.
+// Everybody selects all tenants.
 func Everybody(int) bool { return true }

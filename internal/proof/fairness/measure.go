@@ -36,8 +36,8 @@ func (g *Gaps) Gap(i, j int) int64 {
 	return g.most[i*n+j] + g.most[j*n+i]
 }
 
-// Turns returns how many quanta's worth everybody was served at least: a measure
-// of how much there was to see.
+// Turns returns how many quanta's worth the least served tenant was served: a measure of how
+// much the log shows.
 func (g *Gaps) Turns() int64 {
 	least := int64(math.MaxInt64)
 	for i, t := range g.tenants {

@@ -34,8 +34,7 @@ func naive(tenants []Tenant, log []Delivery, i, j int) *big.Rat {
 	return most
 }
 
-// draw makes a random log, of any fairness, in which nobody has more tasks than
-// it says.
+// draw makes a random log, fair or not, in which no tenant has more tasks than it says.
 func draw(r *rand.Rand) ([]Tenant, []Delivery) {
 	tenants := make([]Tenant, 2+r.IntN(4))
 	for i := range tenants {

@@ -58,8 +58,7 @@ func take[K comparable](s firq.Consumer[K, int], dst []firq.Item[K, int]) int {
 	return 1
 }
 
-// asReturned is the log of a reader that believes that a task was served when the call
-// returned it.
+// asReturned returns the log as if each task had been served when its call returned.
 func asReturned(log []Delivery) []Delivery {
 	at := make([]Delivery, len(log))
 	for k, d := range log {

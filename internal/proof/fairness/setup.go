@@ -35,7 +35,7 @@ type setup struct {
 type found struct {
 	setup
 	within, across Verdict
-	turns          int64   // that everybody had, at least
+	turns          int64   // that every tenant had, at least
 	returned       float64 // the largest gap in the order in which calls returned
 }
 
@@ -184,8 +184,8 @@ func (x setup) among(s firq.Scheduler[int, int], serve func()) {
 	all.Wait()
 }
 
-// elsewhere returns a function that sends somebody new to a shard other than the given one,
-// once in 20 calls.
+// elsewhere returns a function that has a new tenant enqueue on another shard than the given
+// one, once in 20 calls.
 func (x setup) elsewhere(s firq.Scheduler[int, int], shardOf func(int) int) func(shard int) {
 	calls, k := 0, 1<<30
 	return func(shard int) {

@@ -14,9 +14,9 @@ type Log struct {
 	amid  func(shard int) // called under the shard's lease after a delivery, if not nil
 }
 
-// spy is the host of one shard's queue. A queue calls Fill before it looks at a
-// tenant, so before each delivery; the next time one sees whether there was one.
-// Guarded by the shard's lease.
+// spy is the host of one shard's queue. A queue calls Fill before it looks at a tenant, so
+// before each delivery; the next call of Fill shows whether there was one. Guarded by the
+// shard's lease.
 type spy struct {
 	drr.Host[int, int]
 	log    *Log
@@ -39,7 +39,7 @@ func (l *Log) Spy(host drr.Host[int, int]) drr.Host[int, int] {
 }
 
 // Fill notes which tenants were served since the last time, and which one is looked at now. A tenant that is
-// measured gets no tasks while anybody is served, so that fewer means a delivery.
+// measured gets no tasks while the log is written, so that having fewer means a delivery.
 func (p *spy) Fill(t *drr.Tenant[int, int]) {
 	p.note()
 	p.Host.Fill(t)
@@ -58,7 +58,7 @@ func (p *spy) note() {
 
 // Deliveries returns what was served since the last call, of the tenants with the
 // given keys. next says how many tasks of each were served before, and is moved
-// on. Nobody may be at work.
+// on. No call may be in progress.
 func (l *Log) Deliveries(load Load, keys, next []int) []Delivery {
 	index := make(map[int]int, len(keys))
 	for i, k := range keys {

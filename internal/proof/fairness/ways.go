@@ -29,8 +29,8 @@ func slack(t *testing.T, build Maker) {
 	t.Logf("slack, consumers; for each mix: across, across as stated\n%s", &b)
 }
 
-// twoTenants is the smallest case that comes to the bound of theorem 2: each on a
-// shard of its own, tasks of cost 1, quantum 10.
+// twoTenants is the smallest case that reaches the bound of theorem 2: two tenants on two
+// shards, tasks of cost 1, quantum 10.
 func twoTenants(t *testing.T, build Maker) {
 	f := setup{
 		shards: 2, crowd: 1, consumers: 1, batch: 1, slack: 1, mix: Mix{"ten", 10, 10, 1, 1, 40, 10},
@@ -50,9 +50,8 @@ func waitingShard(t *testing.T, build Maker) {
 	}
 }
 
-// newcomers: others come at any time, and join shards that wait for a far round. However
-// many they are, and however long that goes on, what holds in progress have served
-// meanwhile does not add up.
+// newcomers: others come at any time, and join shards that wait for a far round. The bound
+// grows by what the holds in progress serve, and no further, however many newcomers there are.
 func newcomers(t *testing.T, build Maker) {
 	var b strings.Builder
 	for _, consumers := range []int{1, 4} {
@@ -126,7 +125,7 @@ func midHold(t *testing.T, build Maker) {
 	}
 }
 
-// history: what has been before, and wherever the rounds are, makes no difference.
+// history: neither what was served before, nor where the count of rounds stands, makes a difference.
 func history(t *testing.T, build Maker) {
 	for _, shards := range []int{1, 2, 8} {
 		for _, m := range []Mix{Random, Cheap, Costly} {

@@ -9,6 +9,6 @@
 // two preemptions or fewer. A goroutine that spins is not run again until another
 // one has made a step.
 //
-// A run is deterministic: testing/synctest tells when everybody is at a mark,
-// asleep or done, and keeps time from passing.
+// A run is deterministic: testing/synctest tells when every goroutine is at a mark,
+// asleep or done, and time stands still.
 package interleave

@@ -102,7 +102,7 @@ func TestAsleep(t *testing.T) {
 	}
 }
 
-// Two goroutines that wait for each other are told from slow ones.
+// A goroutine that spins until another one has made a step is no livelock.
 func TestSpinning(t *testing.T) {
 	Explore(t, 2, func(p *Schedule) {
 		var flag atomic.Bool

@@ -2,7 +2,7 @@
 
 package interleave
 
-// goroutine returns what tells the calling goroutine from all others that have not ended: where
-// the runtime keeps it (its g). When we read the goroutine's number at each step instead, that was
-// five sixths of the time of a search.
+// goroutine returns the address of the calling goroutine's g, which no other goroutine has until
+// it has ended. Reading the goroutine's number at each step instead took five sixths of the time
+// of a search.
 func goroutine() uintptr

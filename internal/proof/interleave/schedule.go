@@ -50,7 +50,7 @@ type thread struct {
 	turn   chan struct{}
 	state  int
 	point  string
-	joined uintptr // by Join: its number, as nobody sees its end, and another one may get its g
+	joined uintptr // by Join: its number, as its end is not seen, and another goroutine may get its g
 	ran    int     // steps of all threads when it last had its turn
 	since  int     // stuck: the moves at that time
 	spins  int     // stuck: steps when it was last stuck before; -1 never
@@ -179,7 +179,7 @@ func (p *Schedule) Asleep(name string) bool {
 	panic("firq: no goroutine " + name)
 }
 
-// release lets everybody go on without taking turns.
+// release lets all goroutines go on without taking turns.
 func (p *Schedule) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,7 +192,7 @@ func (p *Schedule) release() {
 	}
 }
 
-// finish lets everybody run to the end.
+// finish lets all goroutines run to their ends.
 func (p *Schedule) finish() {
 	p.release()
 	synctest.Wait()

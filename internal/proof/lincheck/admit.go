@@ -35,7 +35,7 @@ func (b *steps) acceptLoosely(id, t int, from [3]int) [3]int {
 	if b.Relaxation.Tickets {
 		ticket = b.beside("take a ticket", from[0], func(s *state) bool {
 			if s.tenants[t].lined == maxQueued {
-				return false // a ticket goes with a place: there are never so many
+				return false // each ticket goes with a place, and there are fewer places
 			}
 			b.line(s, id)
 			return true

@@ -53,7 +53,7 @@ func Check(h *History) (Verdict, error) {
 	return Wrong, fmt.Errorf("no order of its steps explains it")
 }
 
-// check looks for what is wrong in any order, or not for this model.
+// check looks for what is wrong in any order of steps, and for what exceeds the model's bounds.
 func (r *rules) check() error {
 	if len(r.Calls) > maxCalls {
 		return fmt.Errorf("%d calls, at most %d can be checked", len(r.Calls), maxCalls)
@@ -158,8 +158,8 @@ func (r *rules) shown(x *tenant) (list []int) {
 	return list
 }
 
-// Explain says how far the checker came with a wrong history: the history, the
-// longest order of steps that is legal, and a file with porcupine's drawing.
+// Explain describes a wrong history: its calls, the longest order of steps that is legal, and
+// a file with porcupine's drawing.
 func Explain(h *History) string {
 	r := newRules(h, true)
 	var b strings.Builder

@@ -84,7 +84,7 @@ func changed(change func(*Config)) func(Config) (Scheduler, error) {
 	}
 }
 
-// falselyEmpty says now and then that there is nothing.
+// falselyEmpty answers one dequeue in four that nothing is queued.
 func falselyEmpty() *faulty {
 	var calls int
 	var mu sync.Mutex
@@ -140,7 +140,7 @@ func repeating() *faulty {
 	}}
 }
 
-// refusing says full with one place left.
+// refusing answers ErrGlobalFull with one place left.
 func refusing() *faulty {
 	return &faulty{enqueue: func(s Scheduler, k string, t firq.Task[int]) error {
 		if s.Len() == s.Stats().MaxGlobal-1 {
@@ -169,7 +169,7 @@ func holding() *faulty {
 	}}
 }
 
-// Harness and model together find what is wrong with a scheduler.
+// TestFaulty: recorder and model find each fault within 3,000 histories.
 func TestFaulty(t *testing.T) {
 	for name, x := range map[string]struct {
 		cases []string
@@ -190,7 +190,7 @@ func TestFaulty(t *testing.T) {
 		"no turns":           {[]string{"order", "deep", "costs and quanta"}, changed(func(c *Config) { c.Quantum = 100 })},
 		"evicts newest":      {[]string{"evict"}, changed(func(c *Config) { c.Backpressure.Policy = firq.DropNewest })},
 		"evicts never":       {[]string{"evict"}, changed(func(c *Config) { c.Backpressure.Policy = firq.Reject })},
-		"tells nobody":       {[]string{"close", "shards close"}, changed(func(c *Config) { c.OnDrop = nil })},
+		"no OnDrop":          {[]string{"close", "shards close"}, changed(func(c *Config) { c.OnDrop = nil })},
 		"across, not within": {[]string{"priorities"}, changed(func(c *Config) { c.PriorityScope = firq.PriorityAcrossTenants })},
 	} {
 		for _, of := range x.cases {

@@ -74,8 +74,8 @@ type Call struct {
 	Got      []int // what was delivered, in order
 	Err      error
 	Counters Counters // Stats
-	// Alone says that every other call has ended, and every task: then Stats is
-	// exact over all shards, and no place is out.
+	// Alone says that every other call and every task has ended: then Stats is exact
+	// over all shards, and no place is taken.
 	Alone bool
 }
 
@@ -84,12 +84,12 @@ type History struct {
 	Config     Config // the limits, Shards, Quantum and Backpressure matter
 	Tasks      []Task // by number; number 0 is unused
 	Calls      []Call
-	Closed     []int // the tasks that OnDrop was told about, in any order
+	Closed     []int // the tasks that OnDrop was called for, in any order
 	Evicted    []int
 	Relaxation Relaxation
 }
 
-// Relaxation is what the contract leaves open and a core makes use of.
+// Relaxation is what the contract leaves open and a core uses.
 type Relaxation struct {
 	// Turns: the turns of a dequeue that give nothing are at their own instants;
 	// a tenant may become active between two of them.
@@ -107,7 +107,7 @@ type Relaxation struct {
 
 func tenantName(tenant int) string { return string(rune('a' + tenant)) }
 
-// String is for the reader who has to find out what went wrong.
+// String writes the call and its outcome as a line of a failed test.
 func (c *Call) String() string {
 	var b strings.Builder
 	b.WriteString(kindNames[c.Kind])

@@ -16,7 +16,7 @@ type Case struct {
 	Calls   int // of each client
 	Cost    int // costs are 1 to this
 	Quantum int // quanta are 1 to this
-	Levels  int // priorities are Normal and so many above
+	Levels  int // priorities are Normal and this many above it
 	Batch   int // tasks of a batch, at most
 	// Bare: no task has a ticket, so that a batch can go in as one.
 	Bare bool
@@ -56,7 +56,7 @@ func Cases() []Case {
 		{Name: "close", Config: Config{Shards: 1}, Weights: with(ends), Tenants: 3},
 		{Name: "evict", Config: Config{Shards: 1, Backpressure: firq.Backpressure{Policy: firq.DropOldest}}, Weights: basic, Tenants: 2},
 		{Name: "deep", Config: Config{Shards: 1, MaxGlobal: 14, MaxPerTenant: 12}, Weights: with(batches), Tenants: 2, Batch: 6},
-		// There is a backlog when something urgent comes.
+		// There is a backlog when a task of high priority comes.
 		{Name: "late priorities", Config: Config{Shards: 1, MaxGlobal: 10, MaxPerTenant: 8}, Weights: with(batches), Tenants: 2, Levels: 2, Batch: 5, Bare: true},
 		{Name: "batches nearly full", Config: Config{Shards: 1, MaxGlobal: 5, MaxPerTenant: 4}, Weights: with(map[Kind]int{EnqueueBatch: 10, DequeueBatch: 4}), Tenants: 2, Batch: 4, Bare: true},
 		{Name: "batches of all places", Config: Config{Shards: 1, MaxGlobal: 3, MaxPerTenant: 3}, Weights: with(map[Kind]int{EnqueueBatch: 10, DequeueBatch: 4}), Tenants: 2, Batch: 4, Bare: true},
@@ -88,8 +88,8 @@ type planned struct {
 	yields int
 }
 
-// draw makes a plan. The same random numbers make the same plan, though not the
-// same schedule.
+// draw makes a plan. The same random numbers make the same plan, but the goroutines may
+// run in another order.
 func (cs Case) draw(random *rand.Rand) *plan {
 	cfg := cs.Config
 	if cfg.MaxGlobal == 0 {

@@ -13,9 +13,8 @@ import (
 
 // recorder runs a plan and writes down what happens.
 //
-// Starts and ends are drawn from one counter. That is a total order which agrees
-// with real time, without the trouble of clocks; it costs that two calls of one
-// history are never without a barrier in between.
+// Starts and ends are numbers from one atomic counter: a total order that agrees with real
+// time. The price is a memory barrier around every call, which may hide what happens without.
 type recorder struct {
 	*plan
 	s       Scheduler
@@ -37,7 +36,7 @@ func record(p *plan, free Relaxation, build func(Config) (Scheduler, error)) (*H
 	r := &recorder{plan: p}
 	cfg := p.config
 	cfg.OnDrop = r.dropped
-	if p.yielding { // user code gives others the chance to come in between
+	if p.yielding { // lets other clients run while user code is called
 		cfg.QuantumFor = func(string) int64 {
 			runtime.Gosched()
 			return p.config.Quantum
@@ -209,9 +208,8 @@ func (c *client) got(call *Call, items ...Item) {
 // hangs is how long calls that have to end may take.
 const hangs = 20 * time.Second
 
-// endBlocked waits until each client has ended or is in a call that may block, and
-// then ends those calls. Before that it looks whether one of them has something
-// to do and was not woken.
+// endBlocked waits until each client has ended or is in a call that may block, and then ends
+// those calls. A consumer that sleeps beside a task that it could take is an error.
 func (c *client) endBlocked(done <-chan int) error {
 	deadline := time.Now().Add(hangs)
 	all := int64(len(c.clients))
@@ -232,12 +230,12 @@ func (c *client) endBlocked(done <-chan int) error {
 	return nil
 }
 
-// owed reports whether a blocked consumer could go on, as far as one can tell.
+// owed reports whether a blocked consumer should have been woken, as far as Len tells.
 func (c *client) owed() bool {
 	return c.config.MaxInFlightPerTenant == 0 && c.s.Len() > 0 && c.consumers.Load() > 0
 }
 
-// rest takes out what is left, alone, and looks at the books.
+// rest takes out what is left, and records Len and Stats at rest.
 func (c *client) rest() {
 	for c.do(Call{Kind: TryDequeue}).OK || len(c.held) > 0 && c.config.MaxInFlightPerTenant > 0 {
 		for len(c.held) > 0 {
@@ -248,8 +246,8 @@ func (c *client) rest() {
 	c.do(Call{Kind: Stats, Alone: true})
 }
 
-// atRest compares the counters of rejections, which are not the model's matter,
-// with what was answered.
+// atRest compares the counters of rejections, which the model does not have, with the answers
+// of the calls.
 func (r *recorder) atRest() error {
 	var global, tenant uint64
 	for i := range r.history.Calls {

@@ -23,7 +23,7 @@ const (
 )
 
 // state is the sequential scheduler, between two steps. It is comparable and
-// holds no pointers, so that a copy is a state of its own.
+// holds no pointers, so that a copy shares nothing.
 type state struct {
 	done    [maxSteps / 64]uint64 // steps that were taken
 	life    uint8                 // as consumers see it
@@ -233,7 +233,7 @@ func (r *rules) evict(s *state, id int) bool {
 	return true
 }
 
-// shut moves to closed.
+// shut closes the scheduler; the first call that does has the backlog dropped.
 func (r *rules) shut(s *state, call int) {
 	if s.life == closed {
 		return
@@ -249,7 +249,7 @@ func (r *rules) drain(s *state, call int) {
 	}
 }
 
-// sweep drops what is queued; false: OnDrop was not told about all of it.
+// sweep drops what is queued. It returns false if OnDrop was not called for all of it.
 func (r *rules) sweep(s *state) bool {
 	for t := range s.tenants {
 		for x := &s.tenants[t]; x.queued > 0; {

@@ -137,22 +137,22 @@ func (b *steps) dequeue(c *Call) {
 	}
 }
 
-// inVain is a look that found nothing, some time during the call. Where there is
-// something it does nothing: so it may also not have been.
+// inVain is a look that found nothing, at some time during the call. It is optional: at an
+// instant at which something is deliverable it changes nothing.
 func (b *steps) inVain() {
 	b.beside("come in vain", -1, func(s *state) bool { return b.deliverable(s) || b.nothing(s) })
 }
 
-// turns are such as give nothing, before the one that gives the task: others may
-// become active in between. There may also have been fewer, or none.
+// turns are those that deliver nothing, before the one that delivers the task: tenants may
+// become active between them. There may also have been fewer, or none.
 func (b *steps) turns() {
 	for n := 0; b.oneShard && b.Relaxation.Turns && n < mostTurns; n++ {
 		b.then("turn", func(s *state) bool { b.turn(s); return true })
 	}
 }
 
-// mostTurns is how many of them one dequeue may need: each step more makes the
-// search longer. Three tenants whose costliest tasks cost three have five.
+// mostTurns is how many such turns one dequeue may need: five, with three tenants whose tasks
+// cost three at most. Each further step makes the search longer.
 const mostTurns = 5
 
 func (b *steps) freeAll(s *state, id int) bool { b.free(s, id); return true }
@@ -186,7 +186,7 @@ func (b *steps) cancel(c *Call) {
 	}
 }
 
-// lenAt: places that are just moved about count as taken.
+// lenAt reports whether Len may be n: places on the way between stripes count as taken.
 func (b *steps) lenAt(s *state, n int) bool {
 	if b.loose {
 		return n >= int(s.credits) && n <= b.largest

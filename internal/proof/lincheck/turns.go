@@ -89,7 +89,8 @@ func (r *rules) leaveFreed(s *state, t int) {
 	r.lastFreed(s)
 }
 
-// lastFreed begins a round if only those are in the list that went first and came to the tail.
+// lastFreed begins a round if the list holds only tenants that were ahead of it, which this
+// round need not visit.
 func (r *rules) lastFreed(s *state) {
 	if s.goFirst == 0 && s.due == 0 && s.listed > 0 {
 		r.pass(s)
@@ -228,8 +229,8 @@ func (r *rules) deliverable(s *state) bool {
 	return false
 }
 
-// nothing is a look that found nothing deliverable. It sees off tenants that were served
-// its last task.
+// nothing is a look that found nothing deliverable. It takes tenants that were served their
+// last task out of the list.
 func (r *rules) nothing(s *state) bool {
 	if s.life == closed {
 		return true

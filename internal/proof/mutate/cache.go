@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 )
 
-// The go command keeps what it compiles for five days: some 70 MB of each mutant, which nobody
-// needs again. So a run of more than few mutants compiles them into caches of its own, and
-// throws those away. A shorter run uses the user's cache, where the packages without faults
+// The go command keeps what it compiles for five days: some 70 MB of each mutant, which are
+// not needed again. So a run of more than few mutants compiles them into temporary caches. A shorter run uses the user's cache, where the packages without faults
 // are compiled already.
 const (
 	few  = 30

@@ -12,7 +12,7 @@ import (
 func TestBuildCache(t *testing.T) {
 	c := buildCache(filepath.Join(t.TempDir(), "cache"))
 	if err := c.trim(3); err != nil {
-		t.Fatalf("a cache that nobody has used: %v", err)
+		t.Fatalf("a cache that was not used: %v", err)
 	}
 	entry := filepath.Join(string(c), "00", "entry")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(entry), 0o700), os.WriteFile(entry, []byte("four"), 0o600)); err != nil {

@@ -223,8 +223,8 @@ func (t *T[E]) Put(n int) {
 	}
 }
 
-// TestRead: the first test that fails is the one that killed, however its
-// failure was told.
+// TestRead: the first test that fails is the one that killed, however go test reports
+// the failure.
 func TestRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		events string

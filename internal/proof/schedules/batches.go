@@ -8,8 +8,8 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// batched: several tasks are taken in by one step. The tenant is known, or they would come
-// one by one.
+// batched: the tasks of a batch are taken in by one step. The tenant is known, as the batch of
+// a new one is taken in task by task.
 var batched = map[string]program{
 	"a batch and two consumers": {1, func(st *stage) {
 		st.known(config{}, "a")
@@ -51,7 +51,7 @@ var batched = map[string]program{
 		st.Run()
 		st.took(1 + 3)
 	}},
-	// What a batch has taken and does not get credits for looks like tasks to no call.
+	// Places that a batch has taken and gets no credits for do not look like tasks to other calls.
 	"a batch that gets a part, and a task": {1, func(st *stage) {
 		st.known(config{MaxGlobal: 2, MaxPerTenant: 2}, "a", "b")
 		st.queue("b", 9)

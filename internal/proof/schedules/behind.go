@@ -8,8 +8,8 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// lagging: a core that lets tasks past the inboxes may say late which places have come
-// free. No call is refused for want of one.
+// lagging: a core that lets tasks past the inboxes may publish late that places have come
+// free. No call is refused because of that.
 var lagging = map[string]program{
 	"the last place, after some have left": {2, func(st *stage) {
 		st.known(config{MaxPerTenant: 2}, "a")

@@ -34,8 +34,8 @@ func comesBackUnseen(st *stage, until string) {
 	}
 }
 
-// smallInbox reports whether the second task of a tenant finds the inbox full. What it
-// takes to know is served.
+// smallInbox reports whether the second task of a tenant finds the inbox full. It enqueues
+// two tasks to find out, and takes them.
 func (st *stage) smallInbox(d *controller) bool {
 	c := d.call("resize", func() { st.queue("probe", 91, 92) })
 	small := !c.over

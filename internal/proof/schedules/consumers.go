@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// sleeping: whoever sleeps is woken when there is something for him.
+// sleeping: a consumer that sleeps is woken when there is an item for it.
 var sleeping = map[string]program{
 	"a task and a consumer": {3, func(st *stage) {
 		st.build(config{})
@@ -157,16 +157,16 @@ var polling = map[string]program{
 	}},
 }
 
-// polled builds a scheduler in which tenant a has tasks 1 and 2, drained, so that
-// nobody announces its next one.
+// polled builds a scheduler in which tenant a has tasks 1 and 2, both drained, so that its
+// next task need not be announced.
 func (st *stage) polled(cfg config) {
 	st.build(cfg)
 	st.queue("a", 1, 2)
 	st.s.Stats()
 }
 
-// inOrder fails unless the payloads of want, those that were delivered before
-// apart, come in this order among got.
+// inOrder fails unless the payloads of want are in got, in this order; those that were
+// delivered before may be missing.
 func (st *stage) inOrder(got, want []int) {
 	at := 0
 	for _, n := range want {

@@ -8,14 +8,14 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// controller runs one schedule that an exploration does not reach, because it has
-// more preemptions: it stops calls where it wants and lets them go on, and acts
-// itself at the marks of all others. Only one goroutine runs at a time.
+// controller runs one schedule that has more preemptions than an exploration tries: it stops
+// calls at marks and lets them go on, and does something itself at the marks of all other
+// goroutines. Only one goroutine runs at a time.
 type controller struct {
 	failpoint.Hook
 	at        func(point string) // at the marks of goroutines that are no calls
-	processor int                // that everybody believes to run on
-	busy      bool               // at is at work
+	processor int                // that all goroutines believe to run on
+	busy      bool               // at is running, or switched off
 	running   *call
 }
 
@@ -50,8 +50,8 @@ func (d *controller) call(until string, f func()) *call {
 	return c
 }
 
-// run lets the call go on up to a mark, "" for its end. One that has ended, maybe
-// because its core has no such mark, stays so.
+// run lets the call go on up to a mark, "" for its end. It does nothing if the call has
+// ended, perhaps because its core has no mark at which it was to stop.
 func (c *call) run(until string) {
 	if c.over {
 		return

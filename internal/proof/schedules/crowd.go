@@ -9,8 +9,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// crowded: there are MaxTenants tenants, and new ones come. Nobody is forgotten for
-// having been idle for long.
+// crowded: there are MaxTenants tenants, and new ones come. TenantIdle plays no role.
 var crowded = map[string]program{
 	"two come for one place": {2, func(st *stage) {
 		st.known(config{MaxTenants: 1}, "a")

@@ -86,12 +86,12 @@ func seenOffOnPassed(st *stage) {
 			d.processor = 1
 			st.queue(on[0], 3)
 			st.must()
-			st.must() // on[1] is at its limit now: nobody would look there
+			st.must() // on[1] is at its limit now: no consumer would look there
 			d.processor = 0
 		}
 	}
 	d.busy, d.processor = false, 0
-	ok := st.tryBatch() // not by the fast path, after which all are looked at once more
+	ok := st.tryBatch() // not by the fast path, after which all shards are looked at again
 	d.busy = true
 	if ok {
 		return // another core, or another way round
@@ -145,8 +145,8 @@ func unsureSum(st *stage) {
 	st.must()
 }
 
-// closedFirst: a call takes a credit after Close has returned, and will give it
-// back. Nobody else may be told that the scheduler is full.
+// closedFirst: a call takes a credit after Close has returned, and will give it back. No
+// other call may be refused because the scheduler is full.
 func closedFirst(st *stage) {
 	d, restore := st.direct()
 	defer restore()
@@ -166,8 +166,8 @@ func closedFirst(st *stage) {
 	first.run("")
 }
 
-// oldLimit: a shard is alone, and may deliver a costly task whose round is far, when
-// a consumer looks. Before it has the lease, there is work on the other shard.
+// oldLimit: when a consumer looks, a shard is alone, and may deliver a costly task of a far
+// round. Before the consumer has the lease, there is work on the other shard.
 func oldLimit(st *stage) {
 	d, restore := st.direct()
 	defer restore()
@@ -193,9 +193,9 @@ func oldLimit(st *stage) {
 	st.must()
 }
 
-// fullOfNothing: a call has the only place of its tenant, and will be refused, for
-// the last credit goes to another tenant. Another call that finds the place taken
-// must not be told that the tenant is full.
+// fullOfNothing: a call has the only place of its tenant, and will be refused, as the last
+// credit goes to another tenant. Another call that finds the place taken must not be refused
+// because the tenant is full.
 func fullOfNothing(st *stage, until string) {
 	d, restore := st.direct()
 	defer restore()
@@ -214,8 +214,8 @@ func fullOfNothing(st *stage, until string) {
 	st.refusedBy(err, firq.ErrGlobalFull)
 }
 
-// placeComesBack: a call that queues under the lease, because the inbox is full,
-// has a place of its tenant and finds no credit.
+// placeComesBack: a call that queues under the lease, because the inbox is full, has a place
+// of its tenant and finds no credit. It gives the place back.
 func placeComesBack(st *stage) {
 	d, restore := st.direct()
 	defer restore()
@@ -231,8 +231,8 @@ func placeComesBack(st *stage) {
 	st.queue("a", upTo(60 + inbox + 1)[60:]...)
 }
 
-// thresholdOfNothing: a call that has a place of its tenant, and will be refused,
-// makes somebody wait that the tenant is over its threshold. It has to be told.
+// thresholdOfNothing: a call that has a place of its tenant, and will be refused, makes
+// another call wait because the tenant is over its threshold. That one has to be woken.
 func thresholdOfNothing(st *stage) {
 	d, restore := st.direct()
 	defer restore()
@@ -259,9 +259,9 @@ func thresholdOfNothing(st *stage) {
 	}
 }
 
-// polledTooEarly: three calls have published their tasks and announced none, when
-// who cancels one drains the others. As soon as the next call need not announce its
-// task, the shard has to say that it is ready.
+// polledTooEarly: three calls have published their tasks and announced none, when a Cancel of
+// one drains the others. As soon as the next call need not announce its task, the shard has
+// to say that it is ready.
 func polledTooEarly(st *stage) {
 	d, restore := st.direct()
 	defer restore()
@@ -331,8 +331,8 @@ func fullOfPut(st *stage) {
 	st.refusedBy(err, firq.ErrGlobalFull)
 }
 
-// fullOfBatch: a batch has taken all places of its tenant, and gets credits for one
-// task only. Nobody is told that the tenant is full on account of the others.
+// fullOfBatch: a batch has taken all places of its tenant, and gets credits for one task
+// only. No call is refused because of the other places.
 func fullOfBatch(st *stage) {
 	d, restore := st.direct()
 	defer restore()

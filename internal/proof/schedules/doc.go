@@ -1,4 +1,3 @@
-// Package schedules drives the contract's calls, two or three at a time, through all
-// their interleavings (package interleave), on either core. It is part of the
-// tests: see scripts/test, part "schedules".
+// Package schedules runs calls of the contract, two to four at a time, through all their
+// interleavings (package interleave), on either core. See scripts/test, part "schedules".
 package schedules

@@ -42,7 +42,7 @@ var changing = map[string]program{
 		}
 		st.queue("a", 3)
 	}},
-	// The producer makes the tenant: it sees the limit, or who sets it sees the tenant.
+	// The producer makes the tenant: it sees the limit, or the setter sees the tenant.
 	"the limit of a tenant that just comes": {2, func(st *stage) {
 		st.build(config{MaxPerTenant: 3})
 		st.Go("producer", func() { st.enqueue("a", 1) })
@@ -164,8 +164,8 @@ var changing = map[string]program{
 	}},
 }
 
-// strictly enqueues a task, when a limit was set before; if it is accepted, no more are
-// queued than that.
+// strictly enqueues a task after a limit was set. If it is accepted, no more tasks than the
+// limit are queued.
 func (st *stage) strictly(limit int, tenant string, n int) {
 	if err := st.enqueue(tenant, n); err != nil {
 		if !errors.Is(err, firq.ErrGlobalFull) && !errors.Is(err, firq.ErrTenantFull) {

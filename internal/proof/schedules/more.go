@@ -159,13 +159,8 @@ var more = map[string]program{
 		st.awake("consumer")
 	}},
 	"a polled tenant, all cancelled": {2, func(st *stage) {
-		var tickets [2]firq.Ticket
 		st.build(config{})
-		for i := range tickets {
-			if err := st.offer("a", task{Payload: i, Ticket: &tickets[i]}); err != nil {
-				st.Errorf("%v", err)
-			}
-		}
+		tickets := []*firq.Ticket{st.cancellable("a", 0), st.cancellable("a", 1)}
 		st.s.Stats() // drains: the tenant is polled
 		for i := range tickets {
 			tickets[i].Cancel()
@@ -176,13 +171,8 @@ var more = map[string]program{
 		st.awake("consumer")
 	}},
 	"a polled tenant, cancelled while a task comes": {2, func(st *stage) {
-		var tickets [2]firq.Ticket
 		st.build(config{})
-		for i := range tickets {
-			if err := st.offer("a", task{Payload: i, Ticket: &tickets[i]}); err != nil {
-				st.Errorf("%v", err)
-			}
-		}
+		tickets := []*firq.Ticket{st.cancellable("a", 0), st.cancellable("a", 1)}
 		st.s.Stats() // drains: the tenant is polled
 		tickets[0].Cancel()
 		st.Go("canceller", func() { tickets[1].Cancel() })
@@ -192,17 +182,12 @@ var more = map[string]program{
 		st.Run()
 		st.awake("consumer")
 	}},
-	// The same at an in-flight limit: nobody has to see the tenant off, so nobody looks
-	// at its inbox who was not told to.
+	// The same at an in-flight limit: no consumer has to see the tenant off, so none looks at
+	// its inbox unless a producer has announced a task.
 	"a blocked tenant, cancelled while a task comes": {2, func(st *stage) {
-		var tickets [2]firq.Ticket
 		st.build(config{MaxInFlightPerTenant: 1})
 		st.queue("a", 10)
-		for i := range tickets {
-			if err := st.offer("a", task{Payload: i, Ticket: &tickets[i]}); err != nil {
-				st.Errorf("%v", err)
-			}
-		}
+		tickets := []*firq.Ticket{st.cancellable("a", 0), st.cancellable("a", 1)}
 		st.s.Stats() // drains: the tenant is polled
 		it := st.must()
 		tickets[0].Cancel()

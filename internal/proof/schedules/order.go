@@ -9,8 +9,8 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// ordered: with one shard the order is that of deficit round robin, as if each turn
-// had happened at one instant.
+// ordered: with one shard the order is that of deficit round robin, as if each turn happened
+// at one instant.
 var ordered = map[string]program{
 	// b's turn goes on when it has been served; a comes after b's next task.
 	"which tenant came first in a hold": {3, func(st *stage) {
@@ -177,7 +177,7 @@ var ordered = map[string]program{
 			st.Errorf("one was queued when b's had come, and then %v", got)
 		}
 	}},
-	// Room has come: nobody needs to be evicted.
+	// A place has come free, so that no task needs to be evicted.
 	"room comes before the eviction": {2, evictWithRoom},
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// limits are strict, and nobody is refused while there is room.
+// limits are strict, and no task is refused while there is room.
 var limits = map[string]program{
 	"the last place of all": {3, func(st *stage) {
 		st.build(config{MaxGlobal: 1})
@@ -41,8 +41,7 @@ var limits = map[string]program{
 		st.Run()
 		st.took(2)
 	}},
-	// A call that is refused for want of room in the scheduler must not make the tenant
-	// look full.
+	// A call that is refused because the scheduler is full must not make the tenant look full.
 	"refused on account of the refused": {2, func(st *stage) {
 		st.build(config{MaxGlobal: 1, MaxPerTenant: 1})
 		st.queue("b", 9)
@@ -170,7 +169,7 @@ func (st *stage) refusedBy(err, want error) {
 	}
 }
 
-// took fails unless so many tasks have been accepted.
+// took fails unless n tasks have been accepted.
 func (st *stage) took(n int) {
 	if len(st.accepted) != n {
 		st.Errorf("%d tasks were accepted, want %d", len(st.accepted), n)

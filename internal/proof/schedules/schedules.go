@@ -28,8 +28,8 @@ type Core struct {
 	New func(firq.Config[string, int]) (Scheduler, error)
 	// Shard tells on which shard a tenant of the scheduler lives.
 	Shard func(s Scheduler, tenant string) int
-	// PastInbox: tasks go past the inboxes while no two goroutines meet. Programs that direct each step
-	// of the way through the inboxes are left out.
+	// PastInbox says that tasks go past the inboxes while no two goroutines meet. Programs that direct
+	// each step of the way through the inboxes are skipped.
 	PastInbox bool
 }
 
@@ -164,7 +164,7 @@ func (st *stage) dequeue() (firq.Item[string, int], error) {
 	return it, err
 }
 
-// rest takes what is left, with the order in which it came.
+// rest takes all items that are left, and returns their payloads in order.
 func (st *stage) rest() (payloads []int) {
 	for {
 		it, ok := st.try()
@@ -185,7 +185,7 @@ func (st *stage) awake(names ...string) {
 	}
 }
 
-// everything fails unless each accepted task has ended, and nothing else has.
+// everything fails unless each accepted task has ended, and no other task has.
 func (st *stage) everything() {
 	for n := range st.accepted {
 		if _, ok := st.ends[n]; !ok {
@@ -202,7 +202,7 @@ func (st *stage) everything() {
 	}
 }
 
-// close ends the run: nobody may sleep after it, and every task has ended.
+// close ends the run, after which no goroutine sleeps and every task has ended.
 func (st *stage) close() {
 	st.s.Close()
 	st.Run()

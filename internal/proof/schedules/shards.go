@@ -10,8 +10,8 @@ import (
 
 // sharded: several shards look like one queue.
 var sharded = map[string]program{
-	// At every instant until the second take, something is queued: nobody may find
-	// nothing, although the shards are not looked at in one instant.
+	// At every instant until the second take a task is queued, so no consumer may find nothing,
+	// although it looks at one shard after the other.
 	"never empty": {2, func(st *stage) {
 		on := st.two(config{})
 		st.queue(on[1], 1)
@@ -106,8 +106,7 @@ func (st *stage) beside(tenant string) string {
 	}
 }
 
-// cancellable queues a task and returns what cancels it. It is drained: nothing
-// is left in the rings.
+// cancellable queues a task and returns its ticket.
 func (st *stage) cancellable(tenant string, n int) *firq.Ticket {
 	tk := new(firq.Ticket)
 	if err := st.offer(tenant, task{Payload: n, Ticket: tk}); err != nil {

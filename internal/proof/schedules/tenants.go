@@ -127,8 +127,8 @@ var leaving = map[string]program{
 	}},
 }
 
-// idle builds a scheduler that has forgotten nobody yet, and in which tenant a has
-// been idle for long.
+// idle builds a scheduler that still knows tenant a, which has been idle for longer than
+// TenantIdle.
 func (st *stage) idle(cfg config) {
 	cfg.TenantIdle = time.Millisecond
 	st.build(cfg)
@@ -137,7 +137,7 @@ func (st *stage) idle(cfg config) {
 	expire()
 }
 
-// tenants fails unless so many tenants are known.
+// tenants fails unless n tenants are known.
 func (st *stage) tenants(n int) {
 	if got := st.s.Stats().Tenants; got != n {
 		st.Errorf("%d tenants are known, want %d", got, n)

@@ -61,8 +61,8 @@ func apart(t *testing.T, s sched, n, a, b int) int {
 	return high - low
 }
 
-// A shard has turns in which nobody can pay, and so comes to the limit without a
-// delivery. One that was idle then joins where that is, so that theorem 2 holds.
+// A shard has turns in which no tenant can pay, and so comes to the limit without a
+// delivery. A shard that was idle then joins at that round, so that theorem 2 holds.
 func emptyTurnsCount(t *testing.T, build Maker) {
 	for _, shards := range [][3]int{{0, 1, 3}, {0, 2, 3}, {0, 1, 2}, {3, 1, 0}, {1, 0, 3}, {2, 1, 0}} {
 		s, another := onShards(t, build, firq.Config[int, int]{Shards: 4})

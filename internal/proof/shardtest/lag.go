@@ -76,8 +76,8 @@ func LagOfShard(t *testing.T, build func(*testing.T) *Core) {
 	}
 }
 
-// LagBehindExcess has turns beyond a round's, on a shard with nobody else. No round passes, and
-// the tenant of the other shard is behind all the same.
+// LagBehindExcess has a tenant that is alone on its shard take more turns than a round has. No
+// round passes, and the tenant of the other shard lags all the same.
 func LagBehindExcess(t *testing.T, build func(*testing.T) *Core) {
 	s := build(t)
 	on := s.fill(t)

@@ -1,5 +1,5 @@
-// Package shardtest tests what a scheduler with several shards does, which package
-// schedtest cannot: there one does not know which shard a tenant lives on.
+// Package shardtest tests schedulers with several shards in ways that package schedtest
+// cannot, as it does not know which shard a tenant lives on.
 package shardtest
 
 import (
@@ -49,7 +49,7 @@ func within(t *testing.T, test func(t *testing.T)) {
 	select {
 	case <-done:
 	case <-time.After(30 * time.Second):
-		panic("firq: shardtest: " + t.Name() + " does not end: somebody is not served")
+		panic("firq: shardtest: " + t.Name() + " does not end: a tenant is not served")
 	}
 }
 
@@ -85,7 +85,7 @@ func enqueue(t *testing.T, s sched, tenant, n int, cost int64) {
 	}
 }
 
-// dequeue returns how many of the next n items are whose.
+// dequeue takes n items and returns how many were each tenant's.
 func dequeue(t *testing.T, s sched, n int) map[int]int {
 	t.Helper()
 	whose := map[int]int{}
@@ -123,7 +123,7 @@ func unblockedJoinsNow(t *testing.T, build Maker) {
 	}
 }
 
-// Rounds that do not fit in a tag do not keep anybody from being served.
+// Rounds that do not fit in a tag do not keep a tenant from being served.
 func hugeRounds(t *testing.T, build Maker) {
 	s, a, b, _ := onTwoShards(t, build, firq.Config[int, int]{})
 	enqueue(t, s, a, 20, math.MaxInt64)
@@ -162,8 +162,8 @@ func refundThenNewcomer(t *testing.T, build Maker) {
 	}
 }
 
-// Expired tasks of the other shard count as held until somebody looks; a call that is
-// over the threshold looks.
+// Expired tasks of the other shard count as held until a call drops them; one that is over
+// the threshold does.
 func thresholdReclaimsElsewhere(t *testing.T, build Maker) {
 	s, a, b, _ := onTwoShards(t, build, firq.Config[int, int]{MaxGlobal: 10, DynamicThreshold: 1})
 	enqueue(t, s, a, 1, 1)
