@@ -12,7 +12,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/urfave/cli/v3"
@@ -58,7 +57,6 @@ type plan struct {
 	requests int           // of a trace
 	weblog   *trace        // nil: none
 	entries  int           // whose memory is measured
-	wrk      string        // the load generator
 	moved    int           // keys of which some move
 }
 
@@ -67,11 +65,8 @@ type part = command.Part[*plan, *file]
 
 var parts = []part{
 	{Name: "speed", Run: runSpeed}, {Name: "single", Run: runSingle}, {Name: "overload", Run: runOverload}, {Name: "ratio", Run: runRatio},
-	{Name: "memory", Run: runMemory}, {Name: "router", Run: runRouter}, {Name: "document", Run: runDocument}, {Name: "refusals", Run: runRefusals}, {Name: "http", Run: runHTTP},
+	{Name: "memory", Run: runMemory}, {Name: "router", Run: runRouter}, {Name: "crowd", Run: runCrowd}, {Name: "refusals", Run: runRefusals},
 }
-
-// aside is a part that is measured only if it is named: it needs a program that may not be there.
-const aside = "http"
 
 func main() { command.Main(app) }
 
@@ -80,12 +75,11 @@ func app(stdout, stderr io.Writer) *cli.Command {
 		Name:  "compute",
 		Usage: "compare package compute with what else answers calls for results that cost something to make",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "parts", Value: strings.TrimSuffix(command.Names(parts), ","+aside), Usage: "measure this `LIST`; " + aside + " too is there, and needs wrk"},
-			&cli.StringFlag{Name: "wrk", Value: "wrk", Usage: "the load generator of the part " + aside},
+			&cli.StringFlag{Name: "parts", Value: command.Names(parts), Usage: "measure this `LIST`"},
 			&cli.IntFlag{Name: "rounds", Value: 7, Usage: "`N` rounds; the systems take turns in each"},
 			&cli.IntFlag{Name: "seeds", Value: 3, Usage: "`N` rounds of hit ratios, memory and router"},
 			&cli.DurationFlag{Name: "time", Value: time.Second, Usage: "of each round of a throughput"},
-			&cli.DurationFlag{Name: "over", Value: 4 * time.Second, Usage: "of each round of the overload, the router, the refusals and http"},
+			&cli.DurationFlag{Name: "over", Value: 4 * time.Second, Usage: "of each round of the overload, the router and the refusals"},
 			&cli.IntFlag{Name: "calls", Value: 500_000, Usage: "`N` calls of one caller alone"},
 			&cli.IntFlag{Name: "requests", Value: 1_000_000, Usage: "`N` requests of each trace"},
 			&cli.StringFlag{Name: "weblog", Usage: "replay the costs in this `FILE`, too, of the format that firqbench replay takes, as keys of a trace"},
@@ -101,7 +95,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 func parse(cmd *cli.Command) (p *plan, err error) {
 	p = &plan{
 		rounds: cmd.Int("rounds"), seeds: cmd.Int("seeds"), time: cmd.Duration("time"), over: cmd.Duration("over"), calls: cmd.Int("calls"),
-		requests: cmd.Int("requests"), entries: cmd.Int("entries"), wrk: cmd.String("wrk"), moved: cmd.Int("moved"),
+		requests: cmd.Int("requests"), entries: cmd.Int("entries"), moved: cmd.Int("moved"),
 	}
 	if p.time <= 0 || p.over <= 0 || slices.Min([]int{p.rounds, p.seeds, p.calls, p.requests, p.entries, p.moved}) < 1 {
 		return nil, errors.New("every number must be above 0")

@@ -147,12 +147,19 @@ func TestExecute(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errOut strings.Builder
-	code := command.Execute(t.Context(), app, []string{"compute",
-		"-rounds", "1", "-seeds", "1", "-time", "5ms", "-over", "300ms", "-calls", "200", "-requests", "3000",
-		"-entries", "1000", "-moved", "2000", "-weblog", log, "-o", path,
-	}, &out, &errOut)
-	if code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, &errOut)
+	for over := 300 * time.Millisecond; ; over *= 2 { // on a busy machine the router may have no load in so short a time
+		out.Reset()
+		errOut.Reset()
+		code := command.Execute(t.Context(), app, []string{"compute",
+			"-rounds", "1", "-seeds", "1", "-time", "5ms", "-over", over.String(), "-calls", "200", "-requests", "3000",
+			"-entries", "1000", "-moved", "2000", "-weblog", log, "-o", path,
+		}, &out, &errOut)
+		if code == 0 {
+			break
+		}
+		if !strings.Contains(errOut.String(), "no load was seen") || over > patience {
+			t.Fatalf("exit code %d:\n%s", code, &errOut)
+		}
 	}
 	for _, g := range goals() {
 		if !strings.Contains(out.String(), "| "+g.what+": "+g.metric+" at ") {

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"compress/gzip"
 	"context"
-	"encoding/csv"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/firq-go/firq/cmd/firqbench/internal/command"
+	requests "github.com/firq-go/firq/cmd/firqbench/internal/trace"
 	"github.com/firq-go/firq/compute"
 )
 
@@ -108,40 +104,20 @@ func (b *burst) next(int) uint64 {
 	return k
 }
 
-// webLog reads a trace from a file as firqbench replay takes it, gzipped or not. A request's
-// cost, which is the size of the response, stands for what was asked for.
+// webLog reads a trace from a file as firqbench replay takes it. A request's cost, which is the
+// size of the response, stands for what was asked for.
 func webLog(path string) (*trace, error) {
-	f, err := os.Open(path)
+	log, err := requests.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	var in io.Reader = f
-	if filepath.Ext(path) == ".gz" {
-		if in, err = gzip.NewReader(f); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	rows, err := csv.NewReader(in).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	number := map[string]uint64{}
+	number := map[int64]uint64{}
 	var keys []uint64
-	for i, row := range rows {
-		switch {
-		case len(row) < 3:
-			return nil, fmt.Errorf("%s: line %d: %d columns, want at_ms, tenant, cost", path, i+1, len(row))
-		case i == 0 && row[0] == "at_ms":
-			continue
+	for _, r := range log.Requests {
+		if _, seen := number[r.Cost]; !seen {
+			number[r.Cost] = uint64(len(number))
 		}
-		if _, seen := number[row[2]]; !seen {
-			number[row[2]] = uint64(len(number))
-		}
-		keys = append(keys, number[row[2]])
-	}
-	if len(keys) == 0 {
-		return nil, fmt.Errorf("%s: no request", path)
+		keys = append(keys, number[r.Cost])
 	}
 	return &trace{"web log", []int{20, 50}, 0.9, func(uint64) func(i int) uint64 { return func(i int) uint64 { return keys[i] } }, len(keys)}, nil
 }

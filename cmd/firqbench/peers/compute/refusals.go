@@ -15,9 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-	"golang.org/x/sync/singleflight"
-
 	"github.com/firq-go/firq/cmd/firqbench/internal/command"
 	"github.com/firq-go/firq/compute"
 	"github.com/firq-go/firq/firqhttp"
@@ -40,10 +37,9 @@ const (
 	unheld     = "compute, nothing held back"
 	gateHeld   = "gate"
 	gateUnheld = "gate, nothing held back"
-	flights    = "otter+singleflight+semaphore"
 )
 
-var refusedSystems = []string{ours, unheld, gateHeld, gateUnheld, flights}
+var refusedSystems = []string{ours, unheld, gateHeld, gateUnheld, semaphored}
 
 func runRefusals(ctx context.Context, p *plan, f *file, say command.Say) error {
 	const what = "refusals"
@@ -222,49 +218,17 @@ func refusalHandler(name string, w work) (h http.Handler, stop func(), err error
 			write(rw, v, err)
 		})), func() { _ = g.Close() }, nil
 	}
-	cache, err := newOtter[key](100_000, true)
+	other, err := newSemaphored(setup{slots: refusedSlots, size: 100_000, work: w})
 	if err != nil {
 		return nil, nil, err
 	}
-	one := &oneByOne{cache: cache, slots: make(chan struct{}, refusedSlots), work: w}
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		tenant, k, err := ask(r)
 		if err != nil {
 			http.Error(rw, err.Error(), http.StatusBadRequest)
 			return
 		}
-		v, err := one.do(r.Context(), key{Tenant: tenant, Key: k})
+		v, err := other.do(r.Context(), key{Tenant: tenant, Key: k})
 		write(rw, v, err)
-	}), func() { cache.StopAllGoroutines() }, nil
-}
-
-// oneByOne is what is often written without any of this: a cache, calls of one key made one, and a semaphore.
-type oneByOne struct {
-	cache   *otter.Cache[key, uint64]
-	flights singleflight.Group
-	slots   chan struct{}
-	work    work
-}
-
-func (o *oneByOne) do(ctx context.Context, k key) (uint64, error) {
-	if v, ok := o.cache.GetIfPresent(k); ok {
-		return v, nil
-	}
-	v, err, _ := o.flights.Do(name(k), func() (any, error) {
-		select {
-		case o.slots <- struct{}{}:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		defer func() { <-o.slots }()
-		v, err := o.work(ctx, k)
-		if err == nil {
-			o.cache.Set(k, v)
-		}
-		return v, err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return v.(uint64), nil
+	}), other.close, nil
 }
