@@ -8,21 +8,16 @@ import (
 
 // Newest first: always, or while the tenant is overloaded.
 var newestChecks = []check{
-	{name: "LIFO delivers the newest first", run: newestLIFO},
+	{name: "LIFO delivers the newest first", run: golden(config{Order: firq.LIFO}, "a*4 | a4 a3 a+5 | a5 a2 a1")},
 	{name: "LIFO within each priority", run: newestPriority},
-	{name: "LIFO keeps the tenant's share", run: newestShare},
-	{name: "AdaptiveLIFO is FIFO up to HighWater", run: newestAdaptiveFIFO},
+	{name: "LIFO keeps the tenant's share", run: golden(config{Order: firq.LIFO, Quantum: 2},
+		"a*4 b*3 | a4 a3 b3 b2 a2 a1 b1")},
+	{name: "AdaptiveLIFO is FIFO up to HighWater", run: golden(config{Order: firq.AdaptiveLIFO, LowWater: 2, HighWater: 4},
+		"a*4 | a1 a2 a3 a4")},
 	{name: "AdaptiveLIFO turns at HighWater and back at LowWater", run: newestHysteresis},
-	{name: "AdaptiveLIFO looks at each tenant's own length", run: newestOwnLength},
+	{name: "AdaptiveLIFO looks at each tenant's own length", run: golden(config{Order: firq.AdaptiveLIFO, LowWater: 2, HighWater: 4},
+		"a*3 b*6 c*3 | a1 b6 c1 a2 b5 c2 a3 b4 c3 b3 b2 b1")},
 	{name: "AdaptiveLIFO has defaults", run: newestDefaults},
-}
-
-func newestLIFO(t *testing.T, newSched maker) {
-	s := open(t, newSched, config{Shards: 1, Order: firq.LIFO})
-	load(t, s, "a", 4)
-	same(t, "two of four", next(t, s, 2), "a4 a3")
-	admit(t, s, "a", task{Payload: 5})
-	same(t, "the rest", drain(t, s), "a5 a2 a1")
 }
 
 func newestPriority(t *testing.T, newSched maker) {
@@ -32,19 +27,6 @@ func newestPriority(t *testing.T, newSched maker) {
 		loadPriorities(t, s, "a", 2, 5, 2, 5, 2)
 		same(t, "highest first, newest first", drain(t, s), "a4 a2 a5 a3 a1")
 	}
-}
-
-func newestShare(t *testing.T, newSched maker) {
-	s := open(t, newSched, config{Shards: 1, Order: firq.LIFO, Quantum: 2})
-	load(t, s, "a", 4)
-	load(t, s, "b", 3)
-	same(t, "turns", drain(t, s), "a4 a3 b3 b2 a2 a1 b1")
-}
-
-func newestAdaptiveFIFO(t *testing.T, newSched maker) {
-	s := open(t, newSched, config{Shards: 1, Order: firq.AdaptiveLIFO, LowWater: 2, HighWater: 4})
-	load(t, s, "a", 4)
-	same(t, "not above HighWater", drain(t, s), "a1 a2 a3 a4")
 }
 
 func newestHysteresis(t *testing.T, newSched maker) {
@@ -61,14 +43,6 @@ func newestHysteresis(t *testing.T, newSched maker) {
 
 	load(t, s, "a", 6)
 	same(t, "and once more", drain(t, s), "a6 a5 a4 a3 a2 a1")
-}
-
-func newestOwnLength(t *testing.T, newSched maker) {
-	s := open(t, newSched, config{Shards: 1, Order: firq.AdaptiveLIFO, LowWater: 2, HighWater: 4})
-	load(t, s, "a", 3)
-	load(t, s, "b", 6)
-	load(t, s, "c", 3)
-	same(t, "only b is overloaded", drain(t, s), "a1 b6 c1 a2 b5 c2 a3 b4 c3 b3 b2 b1")
 }
 
 func newestDefaults(t *testing.T, newSched maker) {

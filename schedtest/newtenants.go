@@ -9,12 +9,15 @@ import (
 // through the list.
 var newTenantChecks = []check{
 	{name: "a quiet tenant does not wait for the backlogged", run: newTenantAhead},
-	{name: "one quantum only", run: newTenantQuantum},
+	// b goes first for two tasks, then to the tail of the list that a heads.
+	{name: "one quantum only", run: golden(config{NewTenantsFirst: true, Quantum: 2},
+		"a*6 | a1 a2 a3 b*5 | b1 b2 a4 b3 b4 a5 a6 b5")},
 	{name: "new tenants go in order of arrival", run: newTenantOrder},
 	{name: "going idle and active again does not starve others", run: newTenantAttack},
 	{name: "nor with an in-flight limit", run: newTenantAttackInFlight},
 	{name: "the backlogged keep equal shares", run: newTenantShares},
-	{name: "off by default", run: newTenantOff},
+	// a is still at the head: whether its turn goes on is decided now.
+	{name: "off by default", run: golden(config{}, "a*4 b*4 | a1 b1 a2 c*1 | b2 c1 a3 ...")},
 }
 
 func newTenantAhead(t *testing.T, newSched maker) {
@@ -34,15 +37,6 @@ func newTenantAhead(t *testing.T, newSched maker) {
 			}
 		}
 	}
-}
-
-func newTenantQuantum(t *testing.T, newSched maker) {
-	s := open(t, newSched, config{Shards: 1, NewTenantsFirst: true, Quantum: 2})
-	load(t, s, "a", 6)
-	same(t, "a's first turn and the next begins", next(t, s, 3), "a1 a2 a3")
-	load(t, s, "b", 5)
-	// b goes first for two tasks, then to the tail of the list that a heads.
-	same(t, "b ahead for one quantum", drain(t, s), "b1 b2 a4 b3 b4 a5 a6 b5")
 }
 
 func newTenantOrder(t *testing.T, newSched maker) {
@@ -115,14 +109,4 @@ func newTenantShares(t *testing.T, newSched maker) {
 	for _, name := range tenants(4) {
 		within(t, work[name], work["tenant-0"], 1, 0.03)
 	}
-}
-
-func newTenantOff(t *testing.T, newSched maker) {
-	s := open(t, newSched, config{Shards: 1})
-	load(t, s, "a", 4)
-	load(t, s, "b", 4)
-	same(t, "backlogged", next(t, s, 3), "a1 b1 a2")
-	load(t, s, "c", 1)
-	// a is still at the head: whether its turn goes on is decided now.
-	same(t, "c joins at the tail", next(t, s, 3), "b2 c1 a3")
 }

@@ -9,10 +9,12 @@ import (
 
 // Priorities within a tenant, across tenants, and ageing.
 var priorityChecks = []check{
-	{name: "within a tenant the highest goes first", run: priorityWithin},
-	{name: "within a tenant it does not buy share", run: priorityNoShare},
+	{name: "within a tenant the highest goes first", run: golden(config{},
+		"a!1,2,3,4,5,6,6,5,4,3,2,1 | a6 a7 a5 a8 a4 a9 a3 a10 a2 a11 a1 a12")},
+	{name: "within a tenant it does not buy share", run: golden(config{}, "a!1,1,1 b!6,6,6 | a1 b1 a2 b2 a3 b3")},
 	{name: "zero is normal", run: priorityZero},
-	{name: "across tenants the highest goes first", run: priorityAcross},
+	{name: "across tenants the highest goes first", run: golden(across(config{}),
+		"a!3,1,0 b!6,2,3 c!1,6 | b1 c2 a1 b3 a3 b2 a2 c1")},
 	{name: "across tenants a turn is interrupted and goes on", run: priorityInterrupt},
 	{name: "across tenants each level is a round robin", run: priorityLevels},
 	{name: "across tenants is one order, whatever Shards says", run: priorityOneOrder},
@@ -36,19 +38,6 @@ func loadPriorities(t *testing.T, s sched, tenant string, ps ...firq.Priority) {
 	}
 }
 
-func priorityWithin(t *testing.T, newSched maker) {
-	s := open(t, newSched, config{Shards: 1})
-	loadPriorities(t, s, "a", 1, 2, 3, 4, 5, 6, 6, 5, 4, 3, 2, 1)
-	same(t, "highest first, oldest first", drain(t, s), "a6 a7 a5 a8 a4 a9 a3 a10 a2 a11 a1 a12")
-}
-
-func priorityNoShare(t *testing.T, newSched maker) {
-	s := open(t, newSched, config{Shards: 1})
-	loadPriorities(t, s, "a", 1, 1, 1)
-	loadPriorities(t, s, "b", 6, 6, 6)
-	same(t, "turns", drain(t, s), "a1 b1 a2 b2 a3 b3")
-}
-
 func priorityZero(t *testing.T, newSched maker) {
 	s := open(t, newSched, config{Shards: 1})
 	loadPriorities(t, s, "a", firq.PriorityLow, 0, firq.PriorityNormal, 0, firq.PriorityHigh)
@@ -61,14 +50,6 @@ func priorityZero(t *testing.T, newSched maker) {
 		t.Fatalf("second item %+v, want payload 2 with priority normal", it)
 	}
 	same(t, "the rest", drain(t, s), "a3 a4 a1")
-}
-
-func priorityAcross(t *testing.T, newSched maker) {
-	s := open(t, newSched, across(config{}))
-	loadPriorities(t, s, "a", 3, 1, 0)
-	loadPriorities(t, s, "b", 6, 2, 3)
-	loadPriorities(t, s, "c", 1, 6)
-	same(t, "levels 6, 3, 2, 1", drain(t, s), "b1 c2 a1 b3 a3 b2 a2 c1")
 }
 
 func priorityInterrupt(t *testing.T, newSched maker) {
