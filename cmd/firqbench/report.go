@@ -4,8 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"strings"
 
 	"github.com/urfave/cli/v3"
@@ -58,23 +57,9 @@ func makeReport(_ context.Context, cmd *cli.Command) error {
 	if output == "-" {
 		return page.Write(cmd.Root().Writer, files, only)
 	}
-	if err := writePage(output, files, only); err != nil {
-		return err
+	if err := report.WriteWhole(output, func(w io.Writer) error { return page.Write(w, files, only) }); err != nil {
+		return fmt.Errorf("--output: %w", err)
 	}
 	report.Printf(cmd.Root().ErrWriter, "wrote %s\n", output)
 	return nil
-}
-
-// writePage writes the page to path, whole or not at all.
-func writePage(path string, files []page.File, only []string) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".firqbench-*")
-	if err != nil {
-		return fmt.Errorf("--output: %w", err)
-	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // gone already when all went well
-	err = page.Write(tmp, files, only)
-	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/firq-go/firq/cmd/firqbench/internal/pick"
 	"github.com/firq-go/firq/cmd/firqbench/internal/report"
 )
 
@@ -95,16 +96,10 @@ func Names[P, F any](parts []Part[P, F]) string {
 }
 
 // Select returns the parts that --parts names.
-func Select[P, F any](cmd *cli.Command, parts []Part[P, F]) (chosen []Part[P, F], err error) {
-next:
-	for _, name := range List(cmd.String("parts")) {
-		for _, p := range parts {
-			if p.Name == name {
-				chosen = append(chosen, p)
-				continue next
-			}
-		}
-		return nil, fmt.Errorf("--parts: unknown part %q; there are %s", name, Names(parts))
+func Select[P, F any](cmd *cli.Command, parts []Part[P, F]) ([]Part[P, F], error) {
+	chosen, err := pick.Named("part", parts, func(p *Part[P, F]) string { return p.Name }, List(cmd.String("parts")))
+	if err != nil {
+		return nil, fmt.Errorf("--parts: %w", err)
 	}
 	if len(chosen) == 0 {
 		return nil, errors.New("--parts: is empty")

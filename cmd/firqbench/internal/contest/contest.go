@@ -10,11 +10,10 @@ package contest
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/cmd/firqbench/internal/pick"
 )
 
 // Every contestant is driven with these types: tenants are strings, as they are
@@ -104,28 +103,13 @@ func Select(all []Contestant, names []string) ([]Contestant, error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(slices.Clone(all), func(c Contestant) bool { return c.OnlyNamed }), nil
 	}
-	wanted := make(map[string]bool, len(names))
-	for _, name := range names {
+	full := slices.Clone(names)
+	for i, name := range full {
 		if name == "baseline" {
-			name = OneLock
-		}
-		wanted[name] = true
-	}
-	var chosen []Contestant
-	var valid []string
-	for _, c := range all {
-		valid = append(valid, c.Name)
-		if wanted[c.Name] {
-			chosen = append(chosen, c)
-			delete(wanted, c.Name)
+			full[i] = OneLock
 		}
 	}
-	for _, name := range names {
-		if wanted[name] {
-			return nil, fmt.Errorf("unknown contestant %q; there are %s", name, strings.Join(valid, ", "))
-		}
-	}
-	return chosen, nil
+	return pick.Named("contestant", all, func(c *Contestant) string { return c.Name }, full)
 }
 
 func simplest() Contestant {

@@ -40,6 +40,9 @@ func soon(t *testing.T, what string, f func()) {
 // small makes a scenario short, not different.
 func small(s scenario.Scenario) scenario.Scenario {
 	s.Tenants = min(s.Tenants, 2000)
+	if s.Deep {
+		s.Window = 6000 // which are there before the window begins, and drained behind it
+	}
 	// Other tests would have less, too; see TestNeighbour and TestConfined.
 	s.Neighbour, s.Processors, s.Quota = false, 0, 0
 	return s

@@ -2,11 +2,10 @@
 package metric
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/firq-go/firq/cmd/firqbench/internal/load"
+	"github.com/firq-go/firq/cmd/firqbench/internal/pick"
 	"github.com/firq-go/firq/cmd/firqbench/internal/suite"
 )
 
@@ -116,29 +115,10 @@ func All() []Metric {
 // Choose returns the metrics with these names, in the order of All; no names:
 // all.
 func Choose(names []string) ([]Metric, error) {
-	all := All()
 	if len(names) == 0 {
-		return all, nil
+		return All(), nil
 	}
-	wanted := make(map[string]bool)
-	for _, n := range names {
-		wanted[n] = true
-	}
-	var chosen []Metric
-	var valid []string
-	for _, m := range all {
-		valid = append(valid, m.Name)
-		if wanted[m.Name] {
-			chosen = append(chosen, m)
-			delete(wanted, m.Name)
-		}
-	}
-	for _, n := range names {
-		if wanted[n] {
-			return nil, fmt.Errorf("unknown metric %q; there are %s", n, strings.Join(valid, ", "))
-		}
-	}
-	return chosen, nil
+	return pick.Named("metric", All(), func(m *Metric) string { return m.Name }, names)
 }
 
 func openRate(name string, better Direction, of func(*load.Open) float64) Metric {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -86,12 +87,20 @@ func WriteJSON(path string, v any) error {
 		return err
 	}
 	text = numbers.ReplaceAllFunc(text, func(list []byte) []byte { return space.ReplaceAll(list, nil) })
+	return WriteWhole(path, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// WriteWhole writes to path what write writes, whole or not at all.
+func WriteWhole(path string, write func(io.Writer) error) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".firqbench-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name()) //nolint:errcheck // gone already when all went well
-	_, err = tmp.Write(append(text, '\n'))
+	err = write(tmp)
 	if err := errors.Join(err, tmp.Chmod(0o644), tmp.Close()); err != nil {
 		return err
 	}

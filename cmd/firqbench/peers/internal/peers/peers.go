@@ -17,6 +17,7 @@ import (
 	"slices"
 
 	"github.com/firq-go/firq/cmd/firqbench/internal/contest"
+	"github.com/firq-go/firq/cmd/firqbench/internal/pick"
 )
 
 // Peer is a contestant and what a table has to say about it.
@@ -142,15 +143,8 @@ func oneShard(c contest.Contestant) contest.Contestant {
 // Select returns the peers that names lists, as contest.Select does.
 func Select(names []string) ([]Peer, error) {
 	all := All()
-	var cs []contest.Contestant
-	for i := range all {
-		cs = append(cs, all[i].Contestant)
+	if len(names) == 0 {
+		return slices.DeleteFunc(all, func(p Peer) bool { return p.OnlyNamed }), nil
 	}
-	chosen, err := contest.Select(cs, names)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(p Peer) bool {
-		return !slices.ContainsFunc(chosen, func(c contest.Contestant) bool { return c.Name == p.Name })
-	}), nil
+	return pick.Named("contestant", all, func(p *Peer) string { return p.Name }, names)
 }

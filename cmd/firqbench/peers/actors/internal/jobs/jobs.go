@@ -3,9 +3,9 @@ package jobs
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
+	"github.com/firq-go/firq/cmd/firqbench/internal/pick"
 	"github.com/firq-go/firq/cmd/firqbench/peers/actors/internal/peers"
 )
 
@@ -85,22 +85,11 @@ func All() []Job {
 }
 
 // Select returns the jobs with these names, in the order of All; all of them if there are no names.
-func Select(names []string) (chosen []Job, err error) {
-	all := All()
+func Select(names []string) ([]Job, error) {
 	if len(names) == 0 {
-		return all, nil
+		return All(), nil
 	}
-	for _, name := range names {
-		if !slices.ContainsFunc(all, func(j Job) bool { return j.Name == name }) {
-			return nil, fmt.Errorf("unknown job %q", name)
-		}
-	}
-	for _, j := range all {
-		if slices.Contains(names, j.Name) {
-			chosen = append(chosen, j)
-		}
-	}
-	return chosen, nil
+	return pick.Named("job", All(), func(j *Job) string { return j.Name }, names)
 }
 
 // Run measures a new system. The figures are complete if err is nil.

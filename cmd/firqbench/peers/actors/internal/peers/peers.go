@@ -6,8 +6,9 @@ package peers
 
 import (
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/firq-go/firq/cmd/firqbench/internal/pick"
 )
 
 // Patience is how long a call from outside waits for its reply, in systems that ask for a time.
@@ -95,25 +96,9 @@ func All() []Peer {
 }
 
 // Select returns the contestants with these names, in the order of All; all of them if there are no names.
-func Select(names []string) (chosen []Peer, err error) {
-	all := All()
+func Select(names []string) ([]Peer, error) {
 	if len(names) == 0 {
-		return all, nil
+		return All(), nil
 	}
-	wanted := make(map[string]bool)
-	for _, name := range names {
-		wanted[name] = true
-	}
-	for _, p := range all {
-		if wanted[p.Name] {
-			chosen = append(chosen, p)
-			delete(wanted, p.Name)
-		}
-	}
-	for _, name := range names {
-		if wanted[name] {
-			return nil, fmt.Errorf("unknown contestant %q", name)
-		}
-	}
-	return chosen, nil
+	return pick.Named("contestant", All(), func(p *Peer) string { return p.Name }, names)
 }
