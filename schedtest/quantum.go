@@ -67,14 +67,19 @@ func quantumBelow(t *testing.T, newSched maker) {
 	same(t, "quantum 1 for everybody", drain(t, s), "a1 b1 c1 d1 e1 a2 b2 c2 d2 e2")
 }
 
-func quantumFor(t *testing.T, newSched maker) {
-	var plan atomic.Int64
-	s := open(t, newSched, config{Shards: 1, QuantumFor: func(tenant string) int64 {
+// planOfA returns a QuantumFor that answers plan for tenant a, and 1 for others.
+func planOfA(plan *atomic.Int64) func(string) int64 {
+	return func(tenant string) int64 {
 		if tenant == "a" {
 			return plan.Load()
 		}
 		return 1
-	}})
+	}
+}
+
+func quantumFor(t *testing.T, newSched maker) {
+	var plan atomic.Int64
+	s := open(t, newSched, config{Shards: 1, QuantumFor: planOfA(&plan)})
 	plan.Store(2)
 	load(t, s, "a", 4)
 	load(t, s, "b", 3)
@@ -90,12 +95,7 @@ func quantumFor(t *testing.T, newSched maker) {
 func quantumRefill(t *testing.T, newSched maker) {
 	var plan atomic.Int64
 	plan.Store(1)
-	s := open(t, newSched, config{Shards: 1, QuantumFor: func(tenant string) int64 {
-		if tenant == "a" {
-			return plan.Load()
-		}
-		return 1
-	}})
+	s := open(t, newSched, config{Shards: 1, QuantumFor: planOfA(&plan)})
 	load(t, s, "b", 300)
 	load(t, s, "a", 1)
 	served := map[string]int{}
@@ -114,12 +114,7 @@ func quantumRefill(t *testing.T, newSched maker) {
 // quantumHolds: while the tenant is active, a new answer of QuantumFor does not count.
 func quantumHolds(t *testing.T, newSched maker) {
 	var plan atomic.Int64
-	s := open(t, newSched, config{Shards: 1, QuantumFor: func(tenant string) int64 {
-		if tenant == "a" {
-			return plan.Load()
-		}
-		return 1
-	}})
+	s := open(t, newSched, config{Shards: 1, QuantumFor: planOfA(&plan)})
 	for _, quantum := range []int64{2, 3} {
 		plan.Store(quantum)
 		load(t, s, "a", 1)
