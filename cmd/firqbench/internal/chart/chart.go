@@ -4,8 +4,8 @@
 // # What draws
 //
 // gonum.org/v1/plot lays out a chart and draws its frame: scales, linear ticks, grid,
-// axes and what is written at them, with its fonts. Added here are the scale for
-// quantiles, ticks of logarithmic axes that suit a phone, and a canvas that keeps the
+// axes and what is written at them, with its fonts. Added here are
+// ticks of logarithmic axes that suit a phone, and a canvas that keeps the
 // frame small. Series are written as SVG by this package. Frames and markers are written
 // once for all charts of a page (Defs), which refer to them. Package plot brings
 // github.com/ajstarks/svgo, under CC BY 4.0, unless it is built with the tag minimal.

@@ -127,7 +127,6 @@ func TestTicks(t *testing.T) {
 		{Axis{Scale: Log}, 30, 60, []float64{20, 50, 100}},
 		{Axis{Scale: Log}, 49, 50, []float64{40, 50}},
 		{Axis{Scale: Log}, 20, 900, []float64{30, 100, 300, 1000}},
-		{Axis{Scale: Tail}, 0.5, 0.9995, []float64{0, 0.5, 0.9, 0.99, 0.999}},
 		{Axis{Ticks: []float64{1, 2, 8, 64}}, 1, 8, []float64{1, 2, 8}},
 		{Axis{Names: []string{"a", "b"}}, 0, 1, []float64{0, 1}},
 	} {
@@ -154,7 +153,7 @@ func TestScales(t *testing.T) {
 	for _, c := range []struct {
 		scale     Scale
 		lo, hi, v float64
-	}{{Linear, 0, 10, 5}, {Linear, -5, 5, 0}, {Log, 1, 100, 10}, {Log, 0.1, 1000, 10}, {Tail, 0, 0.99, 0.9}, {Tail, 0.9, 0.999, 0.99}} {
+	}{{Linear, 0, 10, 5}, {Linear, -5, 5, 0}, {Log, 1, 100, 10}, {Log, 0.1, 1000, 10}} {
 		n := (&Axis{Scale: c.scale}).normalizer()
 		for v, want := range map[float64]float64{c.lo: 0, c.v: 0.5, c.hi: 1} {
 			if got := n.Normalize(c.lo, c.hi, v); math.Abs(got-want) > 1e-9 {
@@ -167,11 +166,8 @@ func TestScales(t *testing.T) {
 // along says how far along an axis from lo to hi v is.
 func along(s Scale, lo, hi, v float64) float64 {
 	place := func(v float64) float64 {
-		switch s {
-		case Log:
+		if s == Log {
 			return math.Log10(v)
-		case Tail:
-			return -math.Log10(1 - v)
 		}
 		return v
 	}
@@ -191,14 +187,11 @@ func beside(line []Point, x, y float64) float64 {
 // where their scale has them, so are the marks and the grid, and the ticks are few.
 func TestPlaces(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		c := Chart{ID: "c", Title: "c", X: Axis{Scale: Scale(rapid.IntRange(0, 2).Draw(r, "x scale")), Tight: rapid.Bool().Draw(r, "tight")},
+		c := Chart{ID: "c", Title: "c", X: Axis{Scale: Scale(rapid.IntRange(0, 1).Draw(r, "x scale")), Tight: rapid.Bool().Draw(r, "tight")},
 			Y: Axis{Scale: Scale(rapid.IntRange(0, 1).Draw(r, "y scale")), FromZero: rapid.Bool().Draw(r, "from zero")}}
 		value := func(s Scale, name string) float64 {
-			switch s {
-			case Log:
+			if s == Log {
 				return math.Pow(10, rapid.Float64Range(-3, 12).Draw(r, name))
-			case Tail:
-				return 1 - math.Pow(10, -rapid.Float64Range(0, 6).Draw(r, name))
 			}
 			return rapid.Float64Range(-1e9, 1e9).Draw(r, name)
 		}
@@ -289,7 +282,7 @@ func TestWhatIsShown(t *testing.T) {
 		{Name: "absent", Points: []Point{{X: 1, Y: -1}, {X: 2, Y: nan}}},
 		{Name: "two", Slot: Slots + 1, Points: []Point{{X: 2, Y: 30, Lo: 0, Hi: 40}}},
 	}}
-	for scale, want := range map[Scale]int{Linear: 4, Log: 2, Tail: 1} {
+	for scale, want := range map[Scale]int{Linear: 4, Log: 2} {
 		s := Series{Name: "s", Points: []Point{{X: -0.5}, {X: 0}, {X: 1}, {X: 2}, {X: nan}, {X: inf}}}
 		if v := (&Chart{X: Axis{Scale: scale}, Series: []Series{s}}).Visible(); len(v) != 1 || len(v[0].Points) != want {
 			t.Fatalf("scale %d shows %+v, want %d points", scale, v, want)

@@ -17,29 +17,13 @@ const (
 	Linear Scale = iota
 	// Log: equal ratios are equally far apart; values above 0.
 	Log
-	// Tail is for quantiles from 0 to below 1: log(1/(1-q)), each further nine as
-	// wide as the one before.
-	Tail
 )
 
 func (s Scale) takes(v float64) bool {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return false
 	}
-	switch s {
-	case Log:
-		return v > 0
-	case Tail:
-		return v >= 0 && v < 1
-	}
-	return true
-}
-
-// tail implements plot.Normalizer for Tail.
-type tail struct{}
-
-func (tail) Normalize(lo, hi, v float64) float64 {
-	return math.Log((1-lo)/(1-v)) / math.Log((1-lo)/(1-hi))
+	return s != Log || v > 0
 }
 
 // normalizer returns how the library places values. The first of categories is
@@ -50,8 +34,6 @@ func (a *Axis) normalizer() plot.Normalizer {
 		return plot.InvertedScale{Normalizer: plot.LinearScale{}}
 	case a.Scale == Log:
 		return plot.LogScale{}
-	case a.Scale == Tail:
-		return tail{}
 	}
 	return plot.LinearScale{}
 }
@@ -70,8 +52,6 @@ func (a *Axis) bounds(lo, hi float64) (float64, float64) {
 			lo, hi = lo/2, hi*2
 		}
 		return lo, hi
-	case a.Scale == Tail:
-		return min(lo, 0), max(hi, 0.9)
 	}
 	if a.FromZero {
 		lo, hi = min(lo, 0), max(hi, 0)
@@ -109,8 +89,6 @@ func (a *Axis) ticks(lo, hi float64) (ts []plot.Tick) {
 		}
 	case a.Scale == Log:
 		values = logTicks(lo, hi)
-	case a.Scale == Tail:
-		values = []float64{0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999}
 	default:
 		ts = linearTicks(lo, hi)
 		for i := range ts {

@@ -14,9 +14,9 @@ import (
 func TestLabelsApart(t *testing.T) {
 	percent := func(v float64) string { return strconv.FormatFloat(100*v, 'g', 8, 64) + "%" }
 	var charts []Chart
-	for _, hi := range []float64{0.9, 0.99, 0.9999, 0.99999, 0.999999} {
-		charts = append(charts, Chart{X: Axis{Scale: Tail, Label: strings.Repeat("wide ", 30), Format: percent}, Y: Axis{Scale: Log, Label: "y"},
-			Series: []Series{{Name: "s", Points: []Point{{X: 0, Y: 10}, {X: hi, Y: 1e7}}}}})
+	for _, hi := range []float64{0.09, 0.9, 9, 90, 9e4, 9e6} {
+		charts = append(charts, Chart{X: Axis{Scale: Log, Label: strings.Repeat("wide ", 30), Format: percent}, Y: Axis{Scale: Log, Label: "y"},
+			Series: []Series{{Name: "s", Points: []Point{{X: 0.01, Y: 10}, {X: hi, Y: 1e7}}}}})
 	}
 	charts = append(charts,
 		Chart{X: Axis{Label: "x", Ticks: []float64{1, 2, 3, 4, 5, 6, 7, 8, 1000, 1001}, Format: percent}, Y: Axis{Label: "y"},
