@@ -58,8 +58,7 @@ type Latency struct {
 	Max     time.Duration `json:"max_ns"`
 
 	// Points are the latencies at the quantiles PointQuantile(0), (1) and so on,
-	// as far as there are samples to tell them from the greatest one. Files of
-	// before there were points have none.
+	// as far as there are samples to tell them from the greatest one.
 	Points []time.Duration `json:"points_ns,omitempty"`
 }
 

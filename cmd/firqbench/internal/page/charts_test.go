@@ -92,15 +92,6 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%s, row %d: %s, want %s", c.title, c.row, got, c.want)
 		}
 	}
-	// A file of before there were points: what it has.
-	old := find(t, charts(write(t, everything()[2:3])), "contended: enqueue call, no work")
-	var got []string
-	for _, r := range old.rows {
-		got = append(got, r[0]+" "+r[1])
-	}
-	if want := []string{"50% 150ns", "5% 600ns", "1% 4.5µs", "0.1% 150µs"}; !slices.Equal(got, want) {
-		t.Errorf("few points: %q, want %q", got, want)
-	}
 }
 
 // What files lack is said, and there is no chart of it.
@@ -111,10 +102,10 @@ func TestMissing(t *testing.T) {
 		none  []string
 	}{
 		{everything()[2:3], []string{
-			"old.json: only p50, p95", "no chart by cores", "no chart by tenants", "No file is a replay",
+			"no chart by cores", "no chart by tenants", "No file is a replay",
 		}, []string{"by cores, no", "by tenants, no"}},
-		{everything()[4:5], []string{"No file holds latencies", "No file holds throughput", "r16.json: only p50"}, []string{"By workers"}},
-		{everything()[:1], []string{"no chart by cores"}, []string{"only p50", "no chart by tenants"}},
+		{everything()[4:5], []string{"No file holds latencies", "No file holds throughput"}, []string{"By workers"}},
+		{everything()[:1], []string{"no chart by cores"}, []string{"no chart by tenants"}},
 		{[]File{{"s.json", swept()}}, []string{"a sweep of 18 settings; the first 12", "a sweep, 18 of 20 steps done, 2 rounds of 1.00s each"}, []string{"Throughput by scenario"}},
 		{[]File{{"e.json", &report.File{Schema: report.Schema}}}, []string{"nothing that this page shows"}, []string{"<figure"}},
 	} {
@@ -130,7 +121,7 @@ func TestMissing(t *testing.T) {
 			}
 		}
 	}
-	broken := ran(2, true, "contended")
+	broken := ran(2, "contended")
 	broken.Interrupted = true
 	broken.Run.Cells[0].Errors = []string{"round 2: it <broke>"}
 	broken.Run.Cells[0].Runs = nil
@@ -145,23 +136,23 @@ func TestMissing(t *testing.T) {
 // Points of different machines or commits are not joined, and two runs of the same thing
 // are pooled.
 func TestNotCompared(t *testing.T) {
-	other := ran(8, true, "contended")
+	other := ran(8, "contended")
 	other.Env.Commit = "4567"
-	cs := charts(write(t, []File{{"a.json", ran(2, true, "contended")}, {"b.json", other}}))
+	cs := charts(write(t, []File{{"a.json", ran(2, "contended")}, {"b.json", other}}))
 	for _, c := range cs {
 		if strings.Contains(c.title, "by cores") {
 			t.Errorf("there is %s", c.title)
 		}
 	}
-	again := ran(2, true, "contended")
+	again := ran(2, "contended")
 	again.Run.Cells[0].Runs[0].TasksPerSec, again.Run.Cells[0].Runs[len(names)].TasksPerSec = 5, 5
-	cs = charts(write(t, []File{{"a.json", ran(2, true, "contended")}, {"b.json", ran(8, true, "contended")}, {"c.json", again}}))
+	cs = charts(write(t, []File{{"a.json", ran(2, "contended")}, {"b.json", ran(8, "contended")}, {"c.json", again}}))
 	if got := find(t, cs, "contended by cores, no work").rows[0][1]; got != "501k" { // between 5 twice, 1.002M and 1.102M
 		t.Errorf("got %s of two runs, want the median of their rounds", got)
 	}
-	pinned := ran(8, true, "contended")
+	pinned := ran(8, "contended")
 	pinned.Env.Pinned = []int{3}
-	cs = charts(write(t, []File{{"a.json", ran(2, true, "contended")}, {"b.json", pinned}}))
+	cs = charts(write(t, []File{{"a.json", ran(2, "contended")}, {"b.json", pinned}}))
 	if got := find(t, cs, "contended by cores, no work").rows[0][0]; got != "1" {
 		t.Errorf("pinned to one processor: %s cores", got)
 	}

@@ -39,10 +39,10 @@ func curve(ls []*load.Latency) (ps []chart.Point) {
 		}
 		ps = append(ps, chart.Point{X: stats.Median(xs), Y: rest, Lo: slices.Min(xs), Hi: slices.Max(xs)})
 	}
-	points, least := len(ls[0].Points), ls[0].Samples
+	points := len(ls[0].Points)
 	var samples []float64
 	for _, l := range ls {
-		points, least = min(points, len(l.Points)), min(least, l.Samples)
+		points = min(points, len(l.Points))
 		samples = append(samples, float64(l.Samples))
 	}
 	for k := 1; k < points; k++ { // the least of all says nothing, and would be far away
@@ -50,19 +50,6 @@ func curve(ls []*load.Latency) (ps []chart.Point) {
 			add(0.5, func(l *load.Latency) time.Duration { return l.P50 })
 		}
 		add(rarity(k), func(l *load.Latency) time.Duration { return l.Points[k] })
-	}
-	if points < 2 {
-		for _, k := range []struct {
-			rest float64
-			of   func(*load.Latency) time.Duration
-		}{
-			{0.5, func(l *load.Latency) time.Duration { return l.P50 }}, {0.05, func(l *load.Latency) time.Duration { return l.P95 }},
-			{rarity(10), func(l *load.Latency) time.Duration { return l.P99 }}, {rarity(15), func(l *load.Latency) time.Duration { return l.P999 }},
-		} {
-			if k.rest*float64(least) >= 1 {
-				add(k.rest, k.of)
-			}
-		}
 	}
 	if n := stats.Median(samples); n > 1 && (len(ps) == 0 || ps[len(ps)-1].Y > 1/n) {
 		add(1/n, func(l *load.Latency) time.Duration { return l.Max })

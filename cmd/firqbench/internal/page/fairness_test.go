@@ -9,7 +9,7 @@ import (
 // A contestant is where its index and its throughput have it, one that is perfectly fair at
 // the edge, and one without an index nowhere. The page says where the index comes from.
 func TestFairness(t *testing.T) {
-	f := ran(2, true, "contended", "uncontended")
+	f := ran(2, "contended", "uncontended")
 	for i := range f.Run.Cells[0].Runs {
 		switch r := &f.Run.Cells[0].Runs[i]; r.Contestant {
 		case "lockfree":
@@ -41,7 +41,7 @@ func TestFairness(t *testing.T) {
 	if p := b.fairness().Parts[0].Figures[0].Visible()[1].Points[0]; p.X != fairest || math.IsNaN(p.Y) {
 		t.Errorf("perfectly fair is at %+v", p)
 	}
-	if !strings.Contains(write(t, []File{{"r.json", ran(2, true, "contended")}}), "No file has closed loops with an index of fairness") {
+	if !strings.Contains(write(t, []File{{"r.json", ran(2, "contended")}}), "No file has closed loops with an index of fairness") {
 		t.Error("a page without it does not say so")
 	}
 }

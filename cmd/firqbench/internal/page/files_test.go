@@ -16,18 +16,18 @@ import (
 
 var names = []string{contest.Lockfree, contest.OneLock, contest.Sharded, contest.Channel, contest.Simple}
 
-// latency has a point for each quantile, if it is to have points.
-func latency(scale float64, points bool) load.Latency {
+// latency has a point for each quantile.
+func latency(scale float64) load.Latency {
 	l := load.Latency{Samples: 20_000, P50: time.Duration(100 * scale), P95: time.Duration(400 * scale), P99: time.Duration(3000 * scale),
 		P999: time.Duration(1e5 * scale), Max: time.Duration(7e6 * scale)}
-	for k := 0; points && (1-load.PointQuantile(k))*float64(l.Samples) >= 1; k++ {
+	for k := 0; (1-load.PointQuantile(k))*float64(l.Samples) >= 1; k++ {
 		l.Points = append(l.Points, time.Duration(scale*50*math.Pow(1.7, float64(k))))
 	}
 	return l
 }
 
 // ran makes a file of two rounds of the named scenarios.
-func ran(cores int, points bool, scenarios ...string) *report.File {
+func ran(cores int, scenarios ...string) *report.File {
 	chosen, err := scenario.Choose(scenarios, nil)
 	if err != nil {
 		panic(err)
@@ -38,9 +38,9 @@ func ran(cores int, points bool, scenarios ...string) *report.File {
 		cell := suite.Cell{Scenario: s}
 		for round := range 2 {
 			for i, name := range names {
-				r := load.Result{TasksPerSec: float64((1+i)*1e6 + round*1e5 + s.Tenants + 1000*cores), Enqueue: latency(float64(1+i+round), points), Queue: latency(float64(10+i+round), points)}
+				r := load.Result{TasksPerSec: float64((1+i)*1e6 + round*1e5 + s.Tenants + 1000*cores), Enqueue: latency(float64(1 + i + round)), Queue: latency(float64(10 + i + round))}
 				if s.Focus != "" {
-					l := latency(float64(5+i+round), points)
+					l := latency(float64(5 + i + round))
 					r.Focus = &l
 				}
 				cell.Runs = append(cell.Runs, suite.Run{Contestant: name, Round: round, Result: r})
@@ -51,7 +51,7 @@ func ran(cores int, points bool, scenarios ...string) *report.File {
 	return f
 }
 
-func replayed(workers int, points bool) *report.File {
+func replayed(workers int) *report.File {
 	r := &replay.Report{
 		Trace: replay.TraceFacts{Name: "/some/where/x.csv", Requests: 20_000, Tenants: 100, Span: time.Hour, Cost: 50_000},
 		Plan:  replay.Plan{Workers: workers, Load: 0.95, Span: 10 * time.Second, Quantum: 5},
@@ -59,7 +59,7 @@ func replayed(workers int, points bool) *report.File {
 	for i, name := range []string{contest.FIFO, contest.OneLock, contest.Lockfree, contest.Simple} {
 		res := replay.Result{Contestant: name}
 		for j, group := range []string{replay.GroupAll, replay.GroupQuiet, replay.GroupBusiest} {
-			res.Groups = append(res.Groups, replay.GroupTime{Group: replay.Group{Name: group, Tenants: 50}, Queue: latency(1e4/float64(workers)/float64(1+i+j), points)})
+			res.Groups = append(res.Groups, replay.GroupTime{Group: replay.Group{Name: group, Tenants: 50}, Queue: latency(1e4 / float64(workers) / float64(1+i+j))})
 		}
 		r.Results = append(r.Results, res)
 	}
@@ -80,7 +80,7 @@ func swept() *report.File {
 		}
 		tenants = append(tenants, v)
 	}
-	f := ran(8, true, "contended")
+	f := ran(8, "contended")
 	cell := f.Run.Cells[0]
 	f.Run, f.Sweep = nil, &sweep.Report{Plan: sweep.Plan{Producers: []sweep.Value{two}, Tenants: tenants, Rounds: 2, Duration: time.Second}, Steps: 20, Done: 18}
 	for _, cores := range []int{1, 2, 4} {
@@ -95,7 +95,7 @@ func swept() *report.File {
 					r.TasksPerSec = float64(cores*1e6 + tenants)
 					if rate > 0 {
 						r.TasksPerSec = rate
-						r.Open = &load.Open{Enqueue: latency(3, true), Queue: latency(7, true)}
+						r.Open = &load.Open{Enqueue: latency(3), Queue: latency(7)}
 					}
 					c.Runs = append(c.Runs, r)
 				}
@@ -108,11 +108,11 @@ func swept() *report.File {
 
 // opened is a run at two rates.
 func opened() *report.File {
-	f := ran(2, true, "contended")
+	f := ran(2, "contended")
 	slow := f.Run.Cells[0]
 	slow.Variant.Rate, slow.Variant.Arrivals = 1000, "constant"
 	for i := range slow.Runs {
-		slow.Runs[i].Open = &load.Open{Enqueue: latency(3, true), Queue: latency(7, true)}
+		slow.Runs[i].Open = &load.Open{Enqueue: latency(3), Queue: latency(7)}
 	}
 	fast := slow
 	fast.Variant.Rate = 50_000
@@ -123,11 +123,11 @@ func opened() *report.File {
 // everything is files that make every kind of chart.
 func everything() []File {
 	return []File{
-		{"a/run.json", ran(2, true, "contended", "many_tenants", "single_hot_tenant", "zipf", "overload")},
-		{"b/run.json", ran(8, true, "contended")},
-		{"old.json", ran(4, false, "contended", "zipf")},
-		{"r8.json", replayed(8, true)},
-		{"r16.json", replayed(16, false)},
+		{"a/run.json", ran(2, "contended", "many_tenants", "single_hot_tenant", "zipf", "overload")},
+		{"b/run.json", ran(8, "contended")},
+		{"old.json", ran(4, "contended", "zipf")},
+		{"r8.json", replayed(8)},
+		{"r16.json", replayed(16)},
 		{"sweep.json", swept()},
 		{"open.json", opened()},
 	}

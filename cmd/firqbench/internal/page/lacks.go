@@ -44,6 +44,3 @@ func (l *lacks) note() string {
 	}
 	return strings.Join(said, "; ") + "."
 }
-
-// coarse is what files of before there were points lack.
-const coarse = "only p50, p95, p99, p99.9 and the maximum of each latency; files of a newer firqbench have up to 26 points."

@@ -12,7 +12,7 @@ import (
 // What a contestant did whose requests arrived late is on no chart, and the page says so. The
 // file stays as it is.
 func TestLateReplay(t *testing.T) {
-	f := replayed(8, true)
+	f := replayed(8)
 	f.Replay.Plan.Speed = 60
 	late := &f.Replay.Results[2]
 	late.Lag.Max = 263 * time.Millisecond
@@ -28,7 +28,7 @@ func TestLateReplay(t *testing.T) {
 
 // A page of files that were measured on a busy machine says so, where its figures are.
 func TestBusyFiles(t *testing.T) {
-	quiet, busyRun, busyReplay := answered(map[string][]float64{"contended": {2, 2, 2}}), answered(map[string][]float64{"contended": {2, 2, 2}}), replayed(8, true)
+	quiet, busyRun, busyReplay := answered(map[string][]float64{"contended": {2, 2, 2}}), answered(map[string][]float64{"contended": {2, 2, 2}}), replayed(8)
 	for i := range busyRun.Run.Cells[0].Runs {
 		busyRun.Run.Cells[0].Runs[i].Others = 0.58
 	}

@@ -40,11 +40,7 @@ func (b *builder) latency() section {
 				if k >= len(all) {
 					continue
 				}
-				c, few := b.latencies(g, all[k])
-				charts = append(charts, c)
-				for _, name := range few {
-					missing.add(name, coarse)
-				}
+				charts = append(charts, b.latencies(g, all[k]))
 			}
 		}
 		p.Title = b.heading(s.Parts, p.Title, b.places[scene[0].place].name)
@@ -113,28 +109,24 @@ func kinds(g *group) []kind {
 	return all
 }
 
-// latencies is the chart of one kind of time of a group, and the files that have a few
-// points of it alone.
-func (b *builder) latencies(g *group, k kind) (c chart.Chart, few []string) {
-	c = distribution(k.axis)
+// latencies is the chart of one kind of time of a group.
+func (b *builder) latencies(g *group, k kind) chart.Chart {
+	c := distribution(k.axis)
 	c.Title = fmt.Sprintf("%s: %s, %s%s%s", g.scenario.Name, k.title, g.cells[0].Label(), g.setting(), b.at(g.place))
 	c.About = k.about
 	for _, name := range g.contestants() {
 		var ls []*load.Latency
-		for i, cell := range g.cells {
+		for _, cell := range g.cells {
 			for j := range cell.Runs {
 				r := &cell.Runs[j]
 				if l := k.of(r); r.Contestant == name && l != nil && l.Samples > 0 {
 					ls = append(ls, l)
-					if len(l.Points) == 0 {
-						few = append(few, b.names[g.files[i]])
-					}
 				}
 			}
 		}
 		c.Series = append(c.Series, chart.Series{Name: name, Slot: b.slots.of(name), Points: curve(ls), Band: true})
 	}
-	return c, few
+	return c
 }
 
 // enqueueOf and queueOf are the latencies that matter: at a rate those from the

@@ -118,7 +118,7 @@ func TestRead(t *testing.T) {
 	if _, err := Read([]string{path + "x"}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
-	good, err := json.Marshal(ran(2, true, "contended"))
+	good, err := json.Marshal(ran(2, "contended"))
 	if err := errors.Join(err, os.WriteFile(path, good, 0o600)); err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,11 @@ import (
 // Files of one place make one curve: the median over the rounds of all, in a band from the
 // least to the greatest.
 func TestPooled(t *testing.T) {
-	one, two := ran(2, true, "zipf"), ran(2, true, "zipf")
+	one, two := ran(2, "zipf"), ran(2, "zipf")
 	two.Env.Start, two.Env.Command = time.Unix(1, 0), "another"
 	for i := range two.Run.Cells[0].Runs {
 		r := &two.Run.Cells[0].Runs[i]
-		r.Enqueue = latency(float64(10*(1+r.Round)), true) // of lockfree it was 1 and 2
+		r.Enqueue = latency(float64(10 * (1 + r.Round))) // of lockfree it was 1 and 2
 	}
 	b := newBuilder([]File{{"1.json", one}, {"2.json", two}})
 	f := b.latency().Parts[0].Figures[0]
@@ -35,9 +35,9 @@ func TestPooled(t *testing.T) {
 
 // The place with most results comes first, and titles name the places where there are two.
 func TestPlacesOrder(t *testing.T) {
-	other := ran(2, true, "contended", "zipf")
+	other := ran(2, "contended", "zipf")
 	other.Env.CPU = "other"
-	text := write(t, []File{{"1.json", ran(2, true, "contended")}, {"2.json", other}, {"3.json", other}})
+	text := write(t, []File{{"1.json", ran(2, "contended")}, {"2.json", other}, {"3.json", other}})
 	var got []string
 	for _, c := range charts(text) {
 		if place, ok := strings.CutPrefix(c.title, "Throughput by scenario, no work, "); ok {
@@ -54,13 +54,13 @@ func TestPlacesOrder(t *testing.T) {
 
 // Charts of one part that show the same have the same frame, which the page has once.
 func TestSharedAxes(t *testing.T) {
-	slow := ran(2, true, "contended")
+	slow := ran(2, "contended")
 	slow.Env.CPU = "slow"
 	for i := range slow.Run.Cells[0].Runs {
 		r := &slow.Run.Cells[0].Runs[i]
-		r.Enqueue, r.TasksPerSec = latency(1e3, true), r.TasksPerSec/float64(10+i)
+		r.Enqueue, r.TasksPerSec = latency(1e3), r.TasksPerSec/float64(10+i)
 	}
-	text := write(t, []File{{"1.json", ran(2, true, "contended")}, {"2.json", slow}})
+	text := write(t, []File{{"1.json", ran(2, "contended")}, {"2.json", slow}})
 	frames := map[string][]string{}
 	for _, m := range regexp.MustCompile(`<figcaption>(.*?)</figcaption>\n<svg [^>]*><title[^>]*>[^<]*</title><desc[^>]*>[^<]*</desc><use href="#(f\d+)"`).FindAllStringSubmatch(text, -1) {
 		what, _, _ := strings.Cut(m[1], ", ")
@@ -81,7 +81,7 @@ func TestSharedAxes(t *testing.T) {
 // Places that differ in one detail are told apart by it, and by a number at last.
 func TestPlaceNames(t *testing.T) {
 	file := func(change func(*report.File)) File {
-		f := ran(2, true, "contended")
+		f := ran(2, "contended")
 		f.Env.CPU, f.Env.Commit = "cpu", "0123456789"
 		change(f)
 		return File{"f", f}
@@ -91,7 +91,7 @@ func TestPlaceNames(t *testing.T) {
 		file(func(f *report.File) { f.Env.Clock = "sun" }), file(func(f *report.File) { f.Env.Pinned = []int{1} }), file(func(f *report.File) { f.Env.CPU = "" }),
 	})
 	// A replay of another commit is no reason to name the commit.
-	r := replayed(8, true)
+	r := replayed(8)
 	r.Env = b.places[3].env
 	r.Env.Commit = "other"
 	if two := newBuilder([]File{b.files[0], {"r", r}}); two.places[0].name != "cpu, 2 cores" || two.at(0) != "" {

@@ -32,12 +32,9 @@ func (b *builder) quiet() section {
 			missing.add(b.names[i], busy)
 		}
 		p := b.replayed(i, f.Replay)
-		switch {
-		case len(p.Figures) == 0:
+		if len(p.Figures) == 0 {
 			missing.add(b.names[i], "no queue times.")
 			continue
-		case !hasPoints(f.Replay):
-			missing.add(b.names[i], coarse)
 		}
 		p.Title = b.heading(s.Parts, p.Title, b.names[i])
 		s.Parts = append(s.Parts, p.done(b, "quiet"))
@@ -77,17 +74,6 @@ func (b *builder) strike() {
 
 // traceName leaves out the folder that the trace lay in.
 func traceName(r *replay.Report) string { return filepath.Base(r.Trace.Name) }
-
-func hasPoints(r *replay.Report) bool {
-	for _, res := range r.Results {
-		for _, g := range res.Groups {
-			if len(g.Queue.Points) > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
 
 // replayed makes a chart for each of the groups that say most.
 func (b *builder) replayed(file int, r *replay.Report) part {
