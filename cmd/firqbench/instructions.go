@@ -130,11 +130,16 @@ func addCounts(cmd *cli.Command, plan *suite.Plan) error {
 	if f.Instructions == nil {
 		return fmt.Errorf("%s: is not a file of firqbench instructions", path)
 	}
-	plan.Recorded = func(c *suite.Cell, r *suite.Run) {
+	next := plan.Recorded
+	plan.Recorded = func(c *suite.Cell, r *suite.Run) error {
 		at := slices.IndexFunc(f.Instructions.Cells, func(o suite.Cell) bool { return o.Scenario == c.Scenario })
 		if at >= 0 {
 			r.InstructionsPerTask, _ = f.Instructions.Median(c.Scenario.Name, r.Contestant)
 		}
+		if next == nil {
+			return nil
+		}
+		return next(c, r)
 	}
 	return nil
 }

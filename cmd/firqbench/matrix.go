@@ -27,9 +27,11 @@ func matrixCommand() *cli.Command {
 		ArgsUsage: "RESULT...",
 		Description: "Shows how many times the tasks/s (or --metric) of others the low-contention core had, a row for\n" +
 			"each scenario, a column for each kind of machine (processor, number of processors, system, Go).\n" +
-			"Only ratios compare between machines. scripts/cloud makes such results.\n\n" +
+			"Only ratios compare between machines. Of sweeps over three or more numbers of processors it fits Gunther's\n" +
+			"Universal Scalability Law for each contestant: how much is done one after another, what each\n" +
+			"processor costs each other one, and how many would be best. scripts/cloud makes such results.\n\n" +
 			"Examples:\n" +
-			"   firqbench matrix */run-*.json\n" +
+			"   firqbench matrix */run-*.json */multicore/*.json\n" +
 			"   firqbench matrix a.json b.json --over baseline-1,channel --format json\n" +
 			"   firqbench matrix a.json --metric cpu/task\n" +
 			"   firqbench matrix a.json instructions.json --costs",

@@ -75,7 +75,7 @@ func TestErrorsAreTame(t *testing.T) {
 		{"replay", filepath.Join(dir, "no")}, {"replay", bad}, {"report", bad}, {"report", filepath.Join(dir, "no")}, {"compare", bad, bad},
 		{"sweep", "-o", dir}, {"sweep", "-o", bad}, {"run", "\x1b[31m\a"}, {"\x1b[31m\a"}, {"run", "--work", "\x1b[31m\a"}, {"run", "--\x1b[31m\a"},
 		{"list", "--\x1b[31m\a"}, {"run", "--listen", "\x1b[31m\a"}, {"run", "--rounds", "\x1b[31m\a"}, {"replay", "--speed", "\x1b[31m\a", bad},
-		{"run", "uncontended", "-o", bad + "/x"}, {"run", "uncontended", "--trace", bad + "/x"},
+		{"run", "uncontended", "-o", bad + "/x"}, {"run", "uncontended", "--hdr", bad + "/x"}, {"run", "uncontended", "--trace", bad + "/x"},
 	} {
 		code, out, errOut := call(t, args...)
 		if code == command.OK || code == command.Interrupted {

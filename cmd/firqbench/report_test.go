@@ -14,7 +14,7 @@ import (
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	result, html := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.html")
-	args := append([]string{"run", "zipf", "--contestants", "baseline,channel", "-o", result}, tiny...)
+	args := append([]string{"run", "zipf", "--contestants", "baseline,channel", "-o", result, "--record", "20ms"}, tiny...)
 	args = append(args, "--duration", "200ms") // long enough for calls to be timed
 	if code, out, errOut := call(t, args...); code != command.OK {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
@@ -24,7 +24,7 @@ func TestReport(t *testing.T) {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
 	}
 	text, err := os.ReadFile(html)
-	for _, want := range []string{"zipf: enqueue call, no work", "baseline-1"} {
+	for _, want := range []string{"zipf: enqueue call, no work", "zipf, no work: quiet tenants", "baseline-1"} {
 		if err != nil || !bytes.Contains(text, []byte(want)) {
 			t.Errorf("%q is missing, %v", want, err)
 		}
@@ -40,6 +40,14 @@ func TestReport(t *testing.T) {
 	}
 	if code, _, errOut := call(t, "report", result, "--only", "speed"); code != command.Usage || !strings.Contains(errOut, `--only: unknown section "speed"; there are answer`) {
 		t.Errorf("exit code %d\n%s", code, errOut)
+	}
+	if code, out, errOut := call(t, "report", result, "--only", "throughput,contestant=channel,scenario=zipf", "-o", "-"); code != command.OK || !strings.Contains(out, ">channel<") || strings.Contains(out, ">baseline-1<") {
+		t.Errorf("--only: exit code %d, %d bytes\n%s", code, len(out), errOut)
+	}
+	for word, want := range map[string]string{"contestant=mine": `--only: unknown contestant "mine"; the files have baseline-1, `, "scenario=fast": `--only: unknown scenario "fast"; the files have zipf`} {
+		if code, out, errOut := call(t, "report", result, "--only", word); code != command.Usage || out != "" || !strings.Contains(errOut, want) {
+			t.Errorf("%s: exit code %d\n%s", word, code, errOut)
+		}
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
 		t.Errorf("left over: %v", entries)

@@ -14,6 +14,7 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/command"
 	"github.com/firq-go/firq/cmd/firqbench/internal/contest"
 	"github.com/firq-go/firq/cmd/firqbench/internal/export"
+	"github.com/firq-go/firq/cmd/firqbench/internal/hdrlog"
 	"github.com/firq-go/firq/cmd/firqbench/internal/load"
 	"github.com/firq-go/firq/cmd/firqbench/internal/machine"
 	"github.com/firq-go/firq/cmd/firqbench/internal/profile"
@@ -35,6 +36,8 @@ func runCommand() *cli.Command {
 		&cli.IntFlag{Name: "rounds", Aliases: []string{"count"}, Category: howToRun, Value: 5, Usage: "`N` runs of each contestant; tables show medians"},
 		&cli.DurationFlag{Name: "duration", Category: howToRun, Value: 80 * time.Millisecond, Usage: "measured time of a run"},
 		&cli.DurationFlag{Name: "warmup", Category: howToRun, Value: 30 * time.Millisecond, Usage: "time before it that is not counted"},
+		&cli.DurationFlag{Name: "record", Category: howToRun, Value: 500 * time.Millisecond,
+			Usage: "in scenarios with hot tenants the first round goes on for so long, to record which tenants are served when; 0s: it does not"},
 		gomaxprocsFlag(),
 		&cli.IntFlag{Name: "cpus", Category: howToRun, DefaultText: "all",
 			Usage: "stay on the first `N` processors that the program may run on, with as many for Go unless --gomaxprocs says otherwise (Linux)"},
@@ -56,6 +59,7 @@ func runCommand() *cli.Command {
 		&cli.StringFlag{Name: "arrivals", Category: openLoop, Value: string(arrivals.Constant),
 			Usage: "`SHAPE` of the arrivals: constant, poisson, bursty (all in a fifth of each 20ms) or ramp (rising evenly, RATE in the middle)"},
 		&cli.StringFlag{Name: "instructions", Category: whereTo, Usage: "show the instructions per task of `FILE`, which firqbench instructions wrote, in scenarios that are as they were there"},
+		&cli.StringFlag{Name: "hdr", Category: whereTo, Usage: "write an HdrHistogram interval log to `DIR` for each contestant, scenario and part"},
 		formatFlag(), listenFlag(),
 	}
 	flags = append(append(flags, outputFlags()...), profileFlags()...)
@@ -73,7 +77,7 @@ func runCommand() *cli.Command {
 			"   firqbench run contended --producers 2 --consumers 2 --batch 8\n" +
 			"   firqbench run contended --cpus 4 --contestants lockfree,baseline,floor\n" +
 			"   firqbench run contended --quota 80 --duration 1s\n" +
-			"   firqbench run contended --rate 50k/s,500k/s --arrivals poisson --duration 2s\n" +
+			"   firqbench run contended --rate 50k/s,500k/s --arrivals poisson --duration 2s --hdr logs/\n" +
 			"   firqbench run zipf --skew 1.5 --depth 20000\n" +
 			"   firqbench run zipf --rounds 10 --format benchfmt | benchstat -col /impl -\n" +
 			"   firqbench run hot_tenant_sustained --contestants lockfree,baseline --cpuprofile cpu.out",
@@ -117,6 +121,13 @@ func run(ctx context.Context, cmd *cli.Command) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, unlisten()) }()
+	if dir := cmd.String("hdr"); dir != "" {
+		logs, err := hdrlog.Make(dir)
+		if err != nil {
+			return err
+		}
+		plan.Recorded = logs.Record
+	}
 	if err := addCounts(cmd, plan); err != nil {
 		return err
 	}
@@ -260,7 +271,7 @@ func runPlan(cmd *cli.Command) (*suite.Plan, error) {
 	}
 	plan := &suite.Plan{
 		Scenarios: chosen, Rounds: cmd.Int("rounds"), Warmup: cmd.Duration("warmup"), Measure: cmd.Duration("duration"),
-		Rates: rates, Arrivals: shape,
+		Rates: rates, Arrivals: shape, Record: cmd.Duration("record"),
 	}
 	if plan.Contestants, err = contest.Select(contest.ForRun(), command.List(cmd.String("contestants"))); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,12 +10,12 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
 )
 
-// At a rate the tables are those of an open loop, and all scenarios that can are
-// chosen.
+// At a rate the tables are those of an open loop, all scenarios that can are
+// chosen, and the logs are written.
 func TestRunAtRate(t *testing.T) {
 	dir := t.TempDir()
 	args := append([]string{
-		"run", "--skip", "many_tenants", "--contestants", "channel", "--rate", "2k/s", "--arrivals", "poisson", "-o", dir + "/r.json",
+		"run", "--skip", "many_tenants", "--contestants", "channel", "--rate", "2k/s", "--arrivals", "poisson", "--hdr", dir + "/logs", "-o", dir + "/r.json",
 	}, tiny...)
 	code, out, errOut := call(t, args...)
 	if code != command.OK || strings.Contains(out, "uncontended") {
@@ -28,6 +29,9 @@ func TestRunAtRate(t *testing.T) {
 	f, err := report.ReadFile(dir + "/r.json")
 	if err != nil || f.Run.Cells[0].Variant.Rate != 2000 || f.Run.Cells[0].Runs[0].Open == nil || f.Run.SampleEvery != 1 {
 		t.Errorf("%+v, %v", f, err)
+	}
+	if logs, _ := filepath.Glob(dir + "/logs/contended_*channel.hlog"); len(logs) != 1 {
+		t.Errorf("logs %v", logs)
 	}
 }
 

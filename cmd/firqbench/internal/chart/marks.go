@@ -42,6 +42,14 @@ type Defs struct {
 	marks  [Slots]bool // that are used
 }
 
+// Len is how long SVG is, about.
+func (d *Defs) Len() (n int) {
+	for _, f := range d.frames {
+		n += len(f)
+	}
+	return n
+}
+
 // SVG returns the element that the charts drawn with d refer to. The page may have it
 // before or after them.
 func (d *Defs) SVG() string {

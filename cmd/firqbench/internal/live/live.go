@@ -19,7 +19,7 @@ import (
 
 // Plan is what to look at.
 type Plan struct {
-	// Spec is what runs; Contestant, Measure, Probe and Watch of it are
+	// Spec is what runs; Contestant, Measure, Probe, Record and Watch of it are
 	// not used.
 	Spec        load.Spec
 	Contestants []contest.Contestant // one or two
@@ -42,7 +42,7 @@ func Run(ctx context.Context, plan Plan, show func(*View)) error {
 		side := &side{name: c.Name, all: newSums(plan.Spec.Scenario.Tenants)}
 		s.sides = append(s.sides, side)
 		spec := plan.Spec
-		spec.Contestant, spec.Measure, spec.Probe = c, 0, -1
+		spec.Contestant, spec.Measure, spec.Probe, spec.Record = c, 0, -1, 0
 		spec.Watch = &load.Watch{For: plan.For, Every: plan.Every, Stop: stop.Done(), Times: true, See: side.see}
 		running.Go(func() {
 			// Not ctx: a run that has to stop still delivers what it has accepted,

@@ -64,7 +64,11 @@ type Spec struct {
 	Rate     float64
 	Arrivals arrivals.Shape
 
-	// Watch, where it is not nil, is called when something happens after the measured window.
+	// Record: after the measured window the run goes on for so long, to record
+	// Result.Service.
+	Record time.Duration
+	// Watch, where it is not nil, is called when something happens after the measured window;
+	// there is no record then.
 	Watch *Watch
 }
 
@@ -118,6 +122,10 @@ type run struct {
 // Run measures. It returns ctx.Err() if ctx ends first; there is no result then.
 func Run(ctx context.Context, spec Spec) (Result, error) {
 	r := &run{Spec: spec, s: spec.Scenario, work: spin.Of(spec.Work), serve: spin.Of(spec.Scenario.Service), every: SampleEvery}
+	var rec recorder
+	if spec.Record > 0 && spec.Watch == nil {
+		r.Watch = rec.watch(spec.Record)
+	}
 	if err := r.plan(); err != nil {
 		return Result{}, err
 	}
@@ -138,6 +146,7 @@ func Run(ctx context.Context, spec Spec) (Result, error) {
 	defer cancel()
 
 	result, err := r.do(cancel)
+	result.Service = rec.service(r.keys, r.s.Hot())
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}

@@ -208,8 +208,9 @@ func (c *consumer) takeOpen(it *contest.Item, phase int32) {
 }
 
 // opened sums up an open loop.
-func (r *run) opened(producers []*producer, consumers []*consumer) *Open {
+func (r *run) opened(producers []*producer, consumers []*consumer, h *Histograms) *Open {
 	entry, lag, held, response := hist.NewSnapshot(), hist.NewSnapshot(), hist.NewSnapshot(), hist.NewSnapshot()
+	h.Queue, h.Enqueue, h.Lag = response, entry, lag
 	var o Open
 	var due, inTime uint64
 	for _, p := range producers {

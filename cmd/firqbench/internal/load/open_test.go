@@ -177,12 +177,12 @@ func TestIdealProducer(t *testing.T) {
 		t.Errorf("%d in time, want 2", p.inTime)
 	}
 	p.offered = 4
-	o := r.opened([]*producer{p}, nil)
+	o := r.opened([]*producer{p}, nil, new(Histograms))
 	if o.Behind != BehindContestant || o.Offered != 4 || o.Sent != 2 {
 		t.Errorf("held up more than late: %+v", o)
 	}
 	p.lag.Record(time.Second)
-	if o := r.opened([]*producer{p}, nil); o.Behind != BehindGenerator {
+	if o := r.opened([]*producer{p}, nil, new(Histograms)); o.Behind != BehindGenerator {
 		t.Errorf("late more than held up: %+v", o)
 	}
 	o.Queue.Mean, o.Lag.Mean = 8, 2

@@ -45,6 +45,19 @@ type Result struct {
 	// where it means nothing. See fairness.
 	Jain        float64 `json:"jain,omitempty"`
 	JainTenants int     `json:"jain_tenants,omitempty"`
+
+	// Service is recorded after the measured window; with Spec.Record only.
+	Service *Service `json:"service,omitempty"`
+
+	Histograms Histograms `json:"-"`
+}
+
+// Histograms are what the latencies of a Result are taken from.
+type Histograms struct {
+	Began   time.Time      // start of the measured window
+	Queue   *hist.Snapshot // Result.Queue; with Spec.Rate Open.Queue
+	Enqueue *hist.Snapshot // Result.Enqueue; with Spec.Rate Open.Enqueue
+	Lag     *hist.Snapshot // Open.Lag; nil without Spec.Rate
 }
 
 // Latency summarises a histogram.
@@ -135,8 +148,9 @@ func (r *run) result(m meter, producers []*producer, consumers []*consumer) Resu
 		res.CPUPerTask = float64(m.used.CPU) / float64(res.Delivered)
 		res.SwitchesPerTask = float64(m.used.Switches) / float64(res.Delivered)
 	}
+	res.Histograms = Histograms{Began: m.wall, Queue: waits, Enqueue: calls}
 	if r.open {
-		res.Open = r.opened(producers, consumers)
+		res.Open = r.opened(producers, consumers, &res.Histograms)
 	}
 	res.MeanBacklog = res.TasksPerSec * res.Queue.Mean.Seconds()
 	return res

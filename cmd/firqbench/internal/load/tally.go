@@ -59,6 +59,7 @@ type meter struct {
 	used           usage.Usage
 
 	began  time.Duration
+	wall   time.Time // the same
 	before runtime.MemStats
 }
 
@@ -70,7 +71,7 @@ func (m *meter) start(r *run) {
 	m.expired = r.drops.expired.Load()
 	m.used = usage.Now()
 	r.phase.CompareAndSwap(warming, measuring) // unless the run has failed
-	m.began = contest.Now()
+	m.began, m.wall = contest.Now(), time.Now()
 }
 
 func (m *meter) stop(r *run) {

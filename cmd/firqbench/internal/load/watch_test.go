@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -87,23 +90,92 @@ func TestWatchEnds(t *testing.T) {
 	}
 }
 
-// A watch is not longer than it should be where each glance takes as long as all of
+// A record has a line for each of the noisy tenants and one for the others. What
+// they ask for, and which tenants are served, is the machine's business: on a busy one some have
+// no turn while the record lasts. So it goes on until one has.
+func TestRecord(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), testLimit)
+	defer cancel()
+	s := small(named(t, "overload"))
+	for record, sum := 40*tick, int64(0); sum == 0; record *= 2 {
+		r, err := Run(ctx, Spec{Scenario: s, Contestant: contestant(t, contest.Lockfree), Warmup: tick, Measure: tick, Record: record, Probe: -1})
+		if err != nil {
+			t.Fatalf("record of %v: %v", record, err)
+		}
+		rec := r.Service
+		if rec == nil || rec.Unit != "tasks" || len(rec.Ends) == 0 || len(rec.Ends) > serviceBuckets+1 || !slices.IsSorted(rec.Ends) || len(rec.Lines) != 5 {
+			t.Fatalf("record %+v", rec)
+		}
+		for i, l := range rec.Lines {
+			want := ServiceLine{Name: tenantKeys(5)[i], Tenants: 1}
+			if i == 4 {
+				want = ServiceLine{Name: scenario.FocusQuiet, Tenants: s.Tenants - 4}
+			}
+			if l.Name != want.Name || l.Tenants != want.Tenants || len(l.Asked) != len(rec.Ends) || len(l.Served) != len(rec.Ends) {
+				t.Errorf("line %d: %+v", i, l)
+			}
+			sum += total(l.Served)
+		}
+	}
+	if r, err := Run(t.Context(), Spec{Scenario: s, Contestant: contestant(t, contest.Lockfree), Measure: tick, Probe: -1}); err != nil || r.Service != nil {
+		t.Errorf("a record that nobody asked for: %+v, %v", r.Service, err)
+	}
+}
+
+// A record is not longer than it should be where each glance takes as long as all of
 // it.
-func TestWatchIsBounded(t *testing.T) {
+func TestRecordIsBounded(t *testing.T) {
 	for range 20 { // of two cases that are ready, select takes any
 		synctest.Test(t, func(t *testing.T) {
-			n := 0
+			var rec recorder
 			r := &run{ctx: t.Context(), s: scenario.Scenario{Tenants: 1}}
-			r.Watch = &Watch{For: time.Second, Every: 40 * time.Millisecond, See: func(*Glance) {
-				n++
+			r.Watch = rec.watch(time.Second)
+			see := r.Watch.See
+			r.Watch.See = func(g *Glance) {
+				see(g)
 				time.Sleep(time.Second)
-			}}
+			}
 			r.phase.Store(recording)
 			r.watch()
-			if n != 2 {
+			if n := len(rec.glances); n != 2 {
 				t.Errorf("%d glances, want one, and the last", n)
 			}
 		})
+	}
+}
+
+// Which tenants a record shows by themselves.
+func TestRecorder(t *testing.T) {
+	g := func(served ...uint64) *Glance {
+		asked := slices.Clone(served)
+		for i := range asked {
+			asked[i] *= 10
+		}
+		return &Glance{Asked: asked, Served: served}
+	}
+	rec := recorder{glances: []*Glance{g(1, 2, 0, 9, 0, 0, 7, 3), g(0, 2, 0, 9, 5, 0, 7, 3)}}
+	keys := tenantKeys(8)
+	for _, c := range []struct {
+		hot  int
+		want string
+	}{
+		{0, "3: 18, 6: 14, 7: 6, 4: 5, 1: 4, other tenants: 1"},
+		{1, "0: 1, quiet tenants: 47"},
+		{6, "0: 1, 1: 4, 2: 0, 3: 18, 4: 5, other tenants: 20"},
+	} {
+		var parts []string
+		for _, l := range rec.service(keys, c.hot).Lines {
+			parts = append(parts, strings.TrimPrefix(l.Name, "tenant-00000")+": "+strconv.FormatInt(total(l.Served), 10))
+			if total(l.Asked) != 10*total(l.Served) || len(l.Asked) != 2 || len(l.Served) != 2 {
+				t.Errorf("%d hot, %s: asked for %d, served %d", c.hot, l.Name, l.Asked, l.Served)
+			}
+		}
+		if got := strings.Join(parts, ", "); got != c.want {
+			t.Errorf("%d hot: %s, want %s", c.hot, got, c.want)
+		}
+	}
+	if (&recorder{}).service(keys, 0) != nil {
+		t.Error("a record of nothing")
 	}
 }
 

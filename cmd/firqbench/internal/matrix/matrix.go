@@ -11,6 +11,7 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/report"
 	"github.com/firq-go/firq/cmd/firqbench/internal/stats"
 	"github.com/firq-go/firq/cmd/firqbench/internal/suite"
+	"github.com/firq-go/firq/cmd/firqbench/internal/usl"
 )
 
 // Matrix is what all hosts have measured. Files of one kind of machine are one host.
@@ -18,6 +19,7 @@ type Matrix struct {
 	Metric string   `json:"metric"`
 	Hosts  []string `json:"hosts"`
 	Rows   []Row    `json:"rows"`
+	Scale  []Scale  `json:"scale"`
 	Costs  []Cost   `json:"costs,omitempty"` // AddCosts
 
 	lower bool // less is better
@@ -34,9 +36,26 @@ type Row struct {
 	Ratios []*stats.Interval `json:"ratios"`
 }
 
+// Scale is how a contestant scales on one host: the law that fits a sweep over processors.
+type Scale struct {
+	Host       string `json:"host"`
+	Scenario   string `json:"scenario"`
+	Variant    string `json:"variant"`
+	Contestant string `json:"contestant"`
+	Most       int    `json:"measured_to"` // processors
+
+	usl.Law
+	LambdaIn usl.Range `json:"lambda_in"` // 95 %, as the next two
+	AlphaIn  usl.Range `json:"alpha_in"`
+	BetaIn   usl.Range `json:"beta_in"`
+
+	Peak     *float64 `json:"peak"`      // processors; nil: more are always better
+	WorstFit float64  `json:"worst_fit"` // largest distance of a median from the law, as a part of it
+}
+
 // Of makes the matrix of files, with the ratios of a metric of subject to that of each of over.
 func Of(files []*report.File, of metric.Metric, subject string, over []string) Matrix {
-	m := Matrix{Metric: of.Name, Hosts: []string{}, Rows: []Row{}, lower: of.Better == metric.Lower}
+	m := Matrix{Metric: of.Name, Hosts: []string{}, Rows: []Row{}, Scale: []Scale{}, lower: of.Better == metric.Lower}
 	byHost := map[string][]*report.File{}
 	counts := of.Name == "instructions/task"
 	for _, f := range files {
@@ -87,6 +106,9 @@ func Of(files []*report.File, of metric.Metric, subject string, over []string) M
 			}
 		}
 	}
+	for _, h := range m.Hosts {
+		m.Scale = append(m.Scale, scale(h, byHost[h])...)
+	}
 	return m
 }
 
@@ -106,3 +128,74 @@ func Host(f *report.File) string {
 	}
 	return host
 }
+
+// scale fits a law to each contestant of the sweeps of a host, where nothing but the
+// number of processors, and what follows from it, differs.
+func scale(host string, files []*report.File) (all []Scale) {
+	type line struct {
+		scenario, variant, contestant string
+		shards                        int
+		perCore                       bool // the number of shards follows from that of processors
+		tenants                       int
+	}
+	points := map[line]map[int][]float64{}
+	var order []line
+	for _, f := range files {
+		if f.Sweep == nil {
+			continue
+		}
+		for i := range f.Sweep.Cells {
+			c := &f.Sweep.Cells[i]
+			if c.Variant.Rate > 0 {
+				continue
+			}
+			n := c.Point.GOMAXPROCS
+			if p := len(c.Point.Pinned); p > 0 {
+				n = min(n, p)
+			}
+			for k := range c.Runs {
+				r := &c.Runs[k]
+				l := line{scenario: c.Scenario.Name, variant: c.Label(), contestant: r.Contestant, shards: c.Scenario.Shards, tenants: c.Scenario.Tenants}
+				if l.shards > 1 && l.shards == 2*n {
+					l.shards, l.perCore = 0, true
+				}
+				if points[l] == nil {
+					points[l] = map[int][]float64{}
+					order = append(order, l)
+				}
+				points[l][n] = append(points[l][n], r.TasksPerSec)
+			}
+		}
+	}
+	for _, l := range order {
+		var ps []usl.Point
+		most := 0
+		for n, xs := range points[l] {
+			ps, most = append(ps, usl.Point{N: n, Xs: xs}), max(most, n)
+		}
+		slices.SortFunc(ps, func(a, b usl.Point) int { return a.N - b.N })
+		law, err := usl.Fit(ps)
+		if err != nil {
+			continue // too few numbers of processors
+		}
+		shards := "default shards"
+		if l.perCore {
+			shards = "2x shards"
+		} else if l.shards > 0 {
+			shards = fmt.Sprintf("%d shards", l.shards)
+		}
+		s := Scale{Host: host, Scenario: l.scenario, Variant: fmt.Sprintf("%s, %d tenants, %s", l.variant, l.tenants, shards), Contestant: l.contestant, Most: most, Law: law}
+		s.LambdaIn, s.AlphaIn, s.BetaIn = usl.Bootstrap(ps)
+		if law.Beta > 0 {
+			peak := law.Peak()
+			s.Peak = &peak
+		}
+		for _, p := range ps {
+			s.WorstFit = max(s.WorstFit, abs(stats.Median(p.Xs)/law.At(float64(p.N))-1))
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func abs(x float64) float64 { return max(x, -x) }

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"testing"
 
@@ -12,6 +13,8 @@ import (
 	"github.com/firq-go/firq/cmd/firqbench/internal/report"
 	"github.com/firq-go/firq/cmd/firqbench/internal/scenario"
 	"github.com/firq-go/firq/cmd/firqbench/internal/suite"
+	"github.com/firq-go/firq/cmd/firqbench/internal/sweep"
+	"github.com/firq-go/firq/cmd/firqbench/internal/usl"
 )
 
 func ran(cores int, scenarios map[string][]float64) *report.File {
@@ -50,7 +53,7 @@ func TestRatios(t *testing.T) {
 	}
 	var b bytes.Buffer
 	m.Table(&b, contest.Lockfree)
-	for _, want := range []string{"  B  AMD EPYC 9000, 64 x", "1.60 [1.00, 2.40] 5.00 [5.00, 5.00]", "3.00                 -"} {
+	for _, want := range []string{"  B  AMD EPYC 9000, 64 x", "1.60 [1.00, 2.40] 5.00 [5.00, 5.00]", "3.00                 -", "No sweep over three"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, &b)
 		}
@@ -126,5 +129,38 @@ func TestHosts(t *testing.T) {
 	}
 	if text := asMarkdown(&m); text != "" {
 		t.Errorf("a table of nothing:\n%s", text)
+	}
+}
+
+// The law of a sweep is the one that it was made with; shards that follow from the number
+// of processors are one line.
+func TestScale(t *testing.T) {
+	law := usl.Law{Lambda: 1e6, Alpha: 0.1, Beta: 0.01}
+	f := ran(8, nil)
+	f.Run, f.Sweep = nil, &sweep.Report{}
+	for _, n := range []int{1, 2, 4, 8} {
+		for _, shards := range []int{0, 1, 2 * n} {
+			c := suite.Cell{Scenario: scenario.Scenario{Name: "contended", Shards: shards, Tenants: 64}, Point: &suite.Point{GOMAXPROCS: 8, Pinned: make([]int, n)}}
+			for round := range 3 {
+				c.Runs = append(c.Runs, suite.Run{Contestant: contest.Lockfree, Round: round, Result: load.Result{TasksPerSec: law.At(float64(n))}})
+			}
+			f.Sweep.Cells = append(f.Sweep.Cells, c)
+		}
+	}
+	m := Of([]*report.File{f}, rate(t), contest.Lockfree, []string{contest.OneLock})
+	var variants []string
+	for _, s := range m.Scale {
+		variants = append(variants, s.Variant)
+		if math.Abs(s.Alpha-0.1) > 1e-6 || math.Abs(s.Beta-0.01) > 1e-6 || s.Most != 8 || s.Peak == nil || math.Abs(*s.Peak-math.Sqrt(90)) > 1e-3 || s.WorstFit > 1e-6 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if got := strings.Join(variants, "; "); got != "no work, 64 tenants, default shards; no work, 64 tenants, 1 shards; no work, 64 tenants, 2x shards" {
+		t.Error(got)
+	}
+	var b bytes.Buffer
+	m.Table(&b, contest.Lockfree)
+	if !strings.Contains(b.String(), "0.100 [0.100, 0.100]") || !strings.Contains(b.String(), "No file has runs of lockfree together") {
+		t.Errorf("%s", &b)
 	}
 }

@@ -86,7 +86,10 @@ func TestNumbers(t *testing.T) {
 		{"contended: enqueue call, no work" + two, 0, "50% 150ns 250ns 350ns 450ns 550ns"},
 		{"contended: enqueue call, no work" + two, 3, "0.1% 215µs 358µs 501µs 644µs 787µs"},
 		{"zipf: queue time, quiet tenants, no work" + two, 0, "50% 550ns 650ns 750ns 850ns 950ns"},
+		{"overload, service 20µs/task" + two + ": quiet tenants", 4, "0.5 100% 20% 40% 60% 80% 100%"},
+		{"zipf, no work" + two + ": noisy &lt;one&gt;", 0, "0.1 10k 20k 30k 40k 50k"},
 		{"x.csv: queue time of quiet tenants, 99th percentile", 1, "16 938µs 625µs 469µs 375µs"},
+		{"replay of x.csv, 8 workers: quiet tenants, waiting", 3, "0.4  0 0 0 0"},
 	} {
 		if got := row(c.title, c.row); got != c.want {
 			t.Errorf("%s, row %d: %s, want %s", c.title, c.row, got, c.want)
@@ -102,12 +105,13 @@ func TestMissing(t *testing.T) {
 		none  []string
 	}{
 		{everything()[2:3], []string{
-			"no chart by cores", "no chart by tenants", "No file is a replay",
+			"no chart by cores", "no chart by tenants", "old.json: no record of who was served when", "No file is a replay",
 		}, []string{"by cores, no", "by tenants, no"}},
-		{everything()[4:5], []string{"No file holds latencies", "No file holds throughput"}, []string{"By workers"}},
-		{everything()[:1], []string{"no chart by cores"}, []string{"no chart by tenants"}},
-		{[]File{{"s.json", swept()}}, []string{"a sweep of 18 settings; the first 12", "a sweep, 18 of 20 steps done, 2 rounds of 1.00s each"}, []string{"Throughput by scenario"}},
-		{[]File{{"e.json", &report.File{Schema: report.Schema}}}, []string{"nothing that this page shows"}, []string{"<figure"}},
+		{[]File{{"q.json", ran(2, "contended")}}, []string{"q.json: no scenario with noisy tenants"}, nil},
+		{everything()[4:5], []string{"No file holds latencies", "No file holds throughput", "r16.json: no record of who"}, []string{"By workers"}},
+		{everything()[:1], []string{"no chart by cores"}, []string{"no record of who", "no chart by tenants"}},
+		{[]File{{"s.json", swept()}}, []string{"a sweep of 18 settings; the first 12", "a sweep, 18 of 20 steps done, 2 rounds of 1.00s each", "s.json: no record of who was served when: a sweep"}, []string{"Throughput by scenario"}},
+		{[]File{{"e.json", &report.File{Schema: report.Schema}}}, []string{"nothing that this page shows", "nothing that could be recorded"}, []string{"<figure"}},
 	} {
 		html := write(t, c.files)
 		for _, want := range c.want {
@@ -172,12 +176,12 @@ func TestSlots(t *testing.T) {
 			t.Errorf("%s is %s and %s", m[2], of[m[2]], m[1])
 		}
 	}
-	want := map[string]string{"lockfree": "s0", "baseline-1": "s1", "baseline-sharded": "s2", "channel": "s3", "fifo": "s4", "mutex-simple": "s7"}
+	want := map[string]string{"lockfree": "s0", "baseline-1": "s1", "baseline-sharded": "s2", "channel": "s3", "fifo": "s4", "mutex-simple": "s7", "asked for": "s10"}
 	if fmt.Sprint(of) != fmt.Sprint(want) {
 		t.Errorf("slots %v, want %v", of, want)
 	}
 	s := slots{}
-	if a, b := s.of("mine"), s.of("yours"); a == b || a < firstFree || b < firstFree || s.of("mine") != a {
+	if a, b := s.of("mine"), s.of("yours"); a == b || a < firstFree || b < firstFree || a == slotAsked || b == slotAsked || s.of("mine") != a {
 		t.Errorf("others have slots %d and %d", a, b)
 	}
 }

@@ -12,7 +12,7 @@ import (
 func write(t *testing.T, files []File) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Write(&b, files, nil); err != nil {
+	if err := Write(&b, files, Only{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -21,7 +21,7 @@ func write(t *testing.T, files []File) string {
 // page of everything, and its charts.
 var whole = sync.OnceValues(func() (string, []drawn) {
 	var b strings.Builder
-	if err := Write(&b, everything(), nil); err != nil {
+	if err := Write(&b, everything(), Only{}); err != nil {
 		panic(err)
 	}
 	return b.String(), charts(b.String())

@@ -38,6 +38,7 @@ func TestFairness(t *testing.T) {
 		t.Error("a chart of a scenario without an index")
 	}
 	b := newBuilder([]File{{"r.json", f}})
+	b.room = pageRoom
 	if p := b.fairness().Parts[0].Figures[0].Visible()[1].Points[0]; p.X != fairest || math.IsNaN(p.Y) {
 		t.Errorf("perfectly fair is at %+v", p)
 	}

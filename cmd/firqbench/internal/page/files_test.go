@@ -26,6 +26,19 @@ func latency(scale float64) load.Latency {
 	return l
 }
 
+func record(rate float64) *load.Service {
+	s := &load.Service{Unit: "tasks", Lines: []load.ServiceLine{{Name: "noisy <one>", Tenants: 1}, {Name: scenario.FocusQuiet, Tenants: 9}}}
+	for i := range 25 {
+		s.Ends = append(s.Ends, time.Duration(i+1)*20*time.Millisecond)
+		for j := range s.Lines {
+			l := &s.Lines[j]
+			l.Asked = append(l.Asked, 1000)
+			l.Served = append(l.Served, int64(rate*1000))
+		}
+	}
+	return s
+}
+
 // ran makes a file of two rounds of the named scenarios.
 func ran(cores int, scenarios ...string) *report.File {
 	chosen, err := scenario.Choose(scenarios, nil)
@@ -42,6 +55,9 @@ func ran(cores int, scenarios ...string) *report.File {
 				if s.Focus != "" {
 					l := latency(float64(5 + i + round))
 					r.Focus = &l
+				}
+				if round == 0 && s.Hot() > 0 {
+					r.Service = record(0.2 * float64(i+1))
 				}
 				cell.Runs = append(cell.Runs, suite.Run{Contestant: name, Round: round, Result: r})
 			}
@@ -61,6 +77,7 @@ func replayed(workers int) *report.File {
 		for j, group := range []string{replay.GroupAll, replay.GroupQuiet, replay.GroupBusiest} {
 			res.Groups = append(res.Groups, replay.GroupTime{Group: replay.Group{Name: group, Tenants: 50}, Queue: latency(1e4 / float64(workers) / float64(1+i+j))})
 		}
+		res.Service = record(1)
 		r.Results = append(r.Results, res)
 	}
 	return &report.File{Schema: report.Schema, Env: machine.Env{Commit: "0123", Cores: 8, GOMAXPROCS: 8}, Replay: r}
@@ -120,14 +137,31 @@ func opened() *report.File {
 	return f
 }
 
+// unrecorded is the file without a record of service, as --record 0s makes it.
+func unrecorded(f *report.File) *report.File {
+	if f.Run != nil {
+		for _, c := range f.Run.Cells {
+			for i := range c.Runs {
+				c.Runs[i].Service = nil
+			}
+		}
+	}
+	if f.Replay != nil {
+		for i := range f.Replay.Results {
+			f.Replay.Results[i].Service = nil
+		}
+	}
+	return f
+}
+
 // everything is files that make every kind of chart.
 func everything() []File {
 	return []File{
 		{"a/run.json", ran(2, "contended", "many_tenants", "single_hot_tenant", "zipf", "overload")},
 		{"b/run.json", ran(8, "contended")},
-		{"old.json", ran(4, "contended", "zipf")},
+		{"old.json", unrecorded(ran(4, "contended", "zipf"))},
 		{"r8.json", replayed(8)},
-		{"r16.json", replayed(16)},
+		{"r16.json", unrecorded(replayed(16))},
 		{"sweep.json", swept()},
 		{"open.json", opened()},
 	}

@@ -48,13 +48,15 @@ var Style string
 
 var page = template.Must(template.New("page").Parse(text))
 
-// sections are what a page is made of, in this order.
+// sections are what a page is made of, in this order, and how much room they have; 0: what
+// others leave.
 var sections = []struct {
 	name string
 	of   func(*builder) section
+	most int
 }{
-	{"answer", (*builder).answer}, {"throughput", (*builder).throughput}, {"fairness", (*builder).fairness},
-	{"rate", (*builder).byRate}, {"latency", (*builder).latency}, {"quiet", (*builder).quiet},
+	{"answer", (*builder).answer, littleRoom}, {"throughput", (*builder).throughput, someRoom}, {"fairness", (*builder).fairness, littleRoom},
+	{"rate", (*builder).byRate, littleRoom}, {"latency", (*builder).latency, 0}, {"service", (*builder).service, someRoom}, {"quiet", (*builder).quiet, littleRoom},
 }
 
 // Sections returns the names of all sections.
@@ -65,27 +67,24 @@ func Sections() (names []string) {
 	return names
 }
 
-// Check returns an error that names a word that is no section.
-func Check(only []string) error {
-	for _, name := range only {
-		if !slices.Contains(Sections(), name) {
-			return fmt.Errorf("unknown section %q; there are %s", name, strings.Join(Sections(), ", "))
-		}
-	}
-	return nil
-}
-
-// Write writes the page of files to w, with the sections that only names; none: all. The same
-// files give the same page.
-func Write(w io.Writer, files []File, only []string) error {
-	if err := Check(only); err != nil {
+// Write writes the page of what only chooses of files to w; its zero value chooses all. The
+// same files give the same page.
+func Write(w io.Writer, files []File, only Only) error {
+	files, err := only.choose(files)
+	if err != nil {
 		return err
 	}
 	var text bytes.Buffer
-	if err := page.Execute(&text, build(files, only)); err != nil {
-		return err
+	for room := pageRoom; ; room -= max(text.Len()-pageMost, pageStep) {
+		text.Reset()
+		if err := page.Execute(&text, build(files, only.Sections, room)); err != nil {
+			return err
+		}
+		if text.Len() <= pageMost || room <= 0 {
+			break
+		}
 	}
-	_, err := text.WriteTo(w)
+	_, err = text.WriteTo(w)
 	return err
 }
 
@@ -121,6 +120,10 @@ type builder struct {
 	ids     map[string]int
 	slots   slots
 	defs    chart.Defs
+
+	room    int    // that the section has left, in bytes
+	without int    // charts that it had no room for
+	first   string // the first of them
 }
 
 func newBuilder(files []File) *builder {
@@ -131,14 +134,39 @@ func newBuilder(files []File) *builder {
 	return b
 }
 
-func build(files []File, only []string) view {
+func build(files []File, only []string, most int) view {
 	b := newBuilder(files)
 	v := view{Style: template.CSS(Style), Files: b.facts(), defs: &b.defs} //nolint:gosec // a file of this package
-	for _, known := range sections {
-		if len(only) == 0 || slices.Contains(only, known.name) {
-			s := known.of(b)
-			s.ID = b.id(s.Title)
-			v.Sections = append(v.Sections, s)
+	made := make([]*section, len(sections))
+	used := 0
+	fill := func(i int) {
+		known := sections[i]
+		if len(only) > 0 && !slices.Contains(only, known.name) {
+			return
+		}
+		room := roomFor(most, known.most, used, len(only))
+		b.room, b.without = room, 0
+		s := known.of(b)
+		used += room - b.room
+		if left := b.leftOut(known.name); left != "" {
+			s.Missing = append(s.Missing, left)
+		}
+		s.ID = b.id(s.Title)
+		made[i] = &s
+	}
+	for i := range sections {
+		if sections[i].most > 0 {
+			fill(i)
+		}
+	}
+	for i := range sections {
+		if sections[i].most == 0 {
+			fill(i)
+		}
+	}
+	for _, s := range made {
+		if s != nil {
+			v.Sections = append(v.Sections, *s)
 		}
 	}
 	return v

@@ -23,13 +23,18 @@ type figure struct {
 	Picture template.HTML
 }
 
-// add makes a chart part of p, unless it has nothing to show.
+// add makes a chart part of p, unless it has nothing to show, or there is no room for it.
 func (p *part) add(b *builder, c chart.Chart, note string) {
 	if c.Empty() {
 		return
 	}
+	if b.full(&c) {
+		return
+	}
 	c.ID = b.id("chart", c.Title)
+	before := b.defs.Len()
 	picture := c.SVG(&b.defs)
+	b.room -= len(picture) + b.defs.Len() - before + tableSize(&c)
 	p.Figures = append(p.Figures, figure{&c, note, template.HTML(picture)}) //nolint:gosec // it escapes all text itself
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // Files of one place make one curve: the median over the rounds of all, in a band from the
-// least to the greatest.
+// least to the greatest. Which tenants were served when is shown of the first file alone.
 func TestPooled(t *testing.T) {
 	one, two := ran(2, "zipf"), ran(2, "zipf")
 	two.Env.Start, two.Env.Command = time.Unix(1, 0), "another"
@@ -20,10 +20,15 @@ func TestPooled(t *testing.T) {
 		r.Enqueue = latency(float64(10 * (1 + r.Round))) // of lockfree it was 1 and 2
 	}
 	b := newBuilder([]File{{"1.json", one}, {"2.json", two}})
+	b.room = pageRoom
 	f := b.latency().Parts[0].Figures[0]
 	p := f.Visible()[0].Points[1] // the median: 100 ns times 1, 2, 10, 20
 	if p.Y != 0.5 || p.X != 600 || p.Lo != 100 || p.Hi != 2000 || !f.Visible()[0].Band {
 		t.Errorf("%s: %+v, want 600 ns within 100 and 2000", f.Title, p)
+	}
+	service := b.service()
+	if len(service.Parts) != 1 || len(service.Missing) != 0 || service.Parts[0].Text[0] != "From 1.json." {
+		t.Errorf("%d records, %q", len(service.Parts), service.Missing)
 	}
 	if p := b.throughput().Parts[0].Figures[0]; p.Note != "From 1.json, 2.json." {
 		t.Error(p.Note)

@@ -1,9 +1,6 @@
 package page
 
-import (
-	"github.com/firq-go/firq/cmd/firqbench/internal/chart"
-	"github.com/firq-go/firq/cmd/firqbench/internal/contest"
-)
+import "github.com/firq-go/firq/cmd/firqbench/internal/contest"
 
 // slots gives each contestant the same colour, dash and marker on every chart.
 type slots map[string]int
@@ -16,7 +13,10 @@ var fixed = map[string]int{
 	contest.Unbuffered: 5, contest.Floor: 6, contest.Simple: 7,
 }
 
-const firstFree = 8
+const (
+	firstFree = 8
+	slotAsked = 10 // what tenants asked for; no contestant
+)
 
 // Slot returns the style of a contestant's series (see package chart): the same
 // on every page. Those that are not known here share one.
@@ -34,7 +34,7 @@ func (s slots) of(contestant string) int {
 		return slot
 	}
 	if _, ok := s[contestant]; !ok {
-		s[contestant] = firstFree + len(s)%(chart.Slots-1-firstFree)
+		s[contestant] = firstFree + len(s)%(slotAsked-firstFree)
 	}
 	return s[contestant]
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -272,5 +273,41 @@ func TestWeblog(t *testing.T) {
 		if res, err := Run(t.Context(), tr, p, c, silent); err != nil || res.Delivered != 10_000 {
 			t.Errorf("%+v, %v", res, err)
 		}
+	}
+}
+
+// The record of a replay has all that was asked for, and what was delivered, at
+// its time.
+func TestService(t *testing.T) {
+	tr := parse(t, "at_ms,tenant,cost\n0,a,50\n0,b,1\n1000,c,2\n1000,d,90\n2000,a,30\n")
+	p := Plan{Speed: 1, Span: 2 * time.Second}
+	waits := make([]atomic.Int64, 5)
+	for i, w := range []time.Duration{0, 500 * time.Millisecond, lost, 1500 * time.Millisecond, 2 * time.Second} {
+		waits[i].Store(int64(w))
+	}
+	s := service(tr, p, Groups(tr, 2), waits, 4*time.Second)
+	var got []string
+	at := func(xs []int64) (text string) {
+		for i, x := range xs {
+			if x != 0 {
+				text += fmt.Sprintf(" %d at %v", x, s.Ends[i])
+			}
+		}
+		return text
+	}
+	for _, l := range s.Lines {
+		got = append(got, fmt.Sprintf("%s (%d): asked%s; served%s", l.Name, l.Tenants, at(l.Asked), at(l.Served)))
+	}
+	want := []string{
+		"quiet tenants (2): asked 1 at 80ms 2 at 1.04s; served 1 at 560ms",
+		"d (1): asked 90 at 1.04s; served 90 at 2.56s",
+		"a (1): asked 50 at 80ms 30 at 2.08s; served 50 at 80ms 30 at 4s",
+	}
+	if !slices.Equal(got, want) || s.Unit != "cost" {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	one := service(tr, p, Groups(tr, 0)[:1], waits, time.Second) // no groups but all
+	if len(one.Lines) != 1 || one.Lines[0].Name != "other tenants" || one.Lines[0].Tenants != 4 {
+		t.Errorf("got %+v", one.Lines)
 	}
 }

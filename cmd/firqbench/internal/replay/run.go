@@ -42,6 +42,8 @@ type Result struct {
 	// are since the intended arrival and include it.
 	Lag    load.Latency `json:"lag"`
 	Groups []GroupTime  `json:"groups"`
+	// Service records which tenants were served when, in units of cost, in the first pass.
+	Service *load.Service `json:"service,omitempty"`
 
 	late *hist.Snapshot // of Lag
 }
@@ -299,7 +301,7 @@ func (r *replayer) result(name string) Result {
 		Delivered:  int(r.settled.Load()) - expired - r.rejected,
 		Expired:    expired, Rejected: r.rejected,
 		Lag: load.Summary(lag), late: lag,
-		Groups: times(r.t, groups, r.waits),
+		Groups: times(r.t, groups, r.waits), Service: service(r.t, r.p, groups, r.waits, elapsed),
 	}
 }
 

@@ -32,8 +32,13 @@ type Plan struct {
 	Rates    []float64
 	Arrivals arrivals.Shape
 
-	// Recorded, if it is not nil, is handed each run before it is kept.
-	Recorded func(*Cell, *Run)
+	// Recorded, if it is not nil, is handed each run with its histograms, which
+	// are forgotten afterwards. An error of it ends Run.
+	Recorded func(*Cell, *Run) error
+
+	// Record is how long the first round goes on, after what is measured, to
+	// record which tenants are served when, in scenarios with hot tenants; 0: it does not.
+	Record time.Duration
 }
 
 // Cell is one scenario in one variant, with all its runs.
@@ -158,6 +163,14 @@ func (p *Plan) contestants(s scenario.Scenario) (cs []contest.Contestant) {
 	return cs
 }
 
+// record returns how long a run is recorded.
+func (p *Plan) record(s scenario.Scenario, round int) time.Duration {
+	if round > 0 || s.Hot() == 0 {
+		return 0
+	}
+	return p.Record
+}
+
 // Runs returns the number of runs.
 func (p *Plan) Runs() (n int) {
 	for _, group := range p.cells() {
@@ -177,6 +190,8 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("--duration: %v, must be positive and at most 1h", p.Measure)
 	case p.Warmup < 0 || p.Warmup > time.Hour:
 		return fmt.Errorf("--warmup: %v, must be 0 to 1h", p.Warmup)
+	case p.Record < 0 || p.Record > time.Hour:
+		return fmt.Errorf("--record: %v, must be 0 to 1h", p.Record)
 	}
 	for _, s := range p.Scenarios {
 		if len(p.Rates) > 0 && !s.CanOpen() {
@@ -236,7 +251,7 @@ func (p *Plan) one(ctx context.Context, cell *Cell, c contest.Contestant, round 
 		result, err = load.Run(ctx, load.Spec{
 			Scenario: cell.Scenario, Contestant: c,
 			Work: cell.Variant.Work, Idle: cell.Variant.Idle, Rate: cell.Variant.Rate, Arrivals: cell.Variant.Arrivals,
-			Warmup: p.Warmup, Measure: p.Measure, Probe: p.Probe,
+			Warmup: p.Warmup, Measure: p.Measure, Probe: p.Probe, Record: p.record(cell.Scenario, round),
 		})
 	})
 	return result, err
@@ -272,8 +287,11 @@ func (p *Plan) runCell(ctx context.Context, cell *Cell, before func(string, int)
 			}
 			run := Run{Contestant: c.Name, Round: round, CacheLine: float64(line), Others: others, Result: result}
 			if p.Recorded != nil {
-				p.Recorded(cell, &run)
+				if err := p.Recorded(cell, &run); err != nil {
+					return err
+				}
 			}
+			run.Histograms = load.Histograms{} // many, and large
 			cell.Runs = append(cell.Runs, run)
 		}
 	}

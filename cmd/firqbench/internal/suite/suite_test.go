@@ -120,18 +120,42 @@ func TestOpenLabels(t *testing.T) {
 	}
 }
 
-// A run at a rate is one, and is handed on before it is kept.
+// A run at a rate is one, its histograms are handed on and then forgotten.
 func TestOpenRun(t *testing.T) {
 	p := plan(t, "contended")
 	p.Rates, p.Arrivals, p.Works, p.Rounds = []float64{5000}, arrivals.Constant, p.Works[:1], 1
 	n := 0
-	p.Recorded = func(_ *Cell, r *Run) {
-		n++
-		r.InstructionsPerTask = 7
+	p.Recorded = func(c *Cell, r *Run) error {
+		if n++; r.Histograms.Queue.Count() != r.Open.Queue.Samples || r.Histograms.Lag == nil || r.Histograms.Began.IsZero() {
+			t.Errorf("%+v", r.Histograms)
+		}
+		return nil
 	}
 	cells, err := p.Run(t.Context(), &observer{})
-	if err != nil || n != 2 || len(cells) != 1 || cells[0].Runs[0].Open == nil || cells[0].Runs[0].InstructionsPerTask != 7 {
+	if err != nil || n != 2 || len(cells) != 1 || cells[0].Runs[0].Open == nil || cells[0].Runs[0].Histograms.Queue != nil {
 		t.Errorf("%d runs recorded, %v, %+v", n, err, cells)
+	}
+	full := errors.New("disk full")
+	p.Recorded = func(*Cell, *Run) error { return full }
+	if _, err := p.Run(t.Context(), &observer{}); !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Which tenants are served is recorded in the first round, where there are hot tenants.
+func TestRecord(t *testing.T) {
+	p := plan(t, "zipf", "uncontended")
+	p.Works, p.Record = p.Works[:1], 5*time.Millisecond
+	cells, err := p.Run(t.Context(), &observer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cells {
+		for _, r := range c.Runs {
+			if want := c.Scenario.Name == "zipf" && r.Round == 0; (r.Service != nil) != want {
+				t.Errorf("%s, %s, round %d: %+v", c.Scenario.Name, r.Contestant, r.Round, r.Service)
+			}
+		}
 	}
 }
 
@@ -170,6 +194,7 @@ func TestCheck(t *testing.T) {
 		{func(p *Plan) {
 			p.Rates, p.Scenarios = []float64{1}, []scenario.Scenario{{Name: "x", Shape: scenario.Pair}}
 		}, "--rate: x is a closed loop"},
+		{func(p *Plan) { p.Record = -1 }, "--record: -1ns"},
 	} {
 		p := good
 		c.change(&p)
