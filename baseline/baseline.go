@@ -40,6 +40,7 @@ type Scheduler[K comparable, T any] struct {
 	rounds  *shardsel.Rounds
 	parker  *park.Parker
 	shards  []*shard[K, T]
+	bare    bool // a plain task needs nothing from the config: see put; immutable
 
 	life      serve.Life
 	deadlines atomic.Bool // some task had a deadline: expired ones may be all that a tenant has
@@ -95,6 +96,7 @@ func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 		rounds:  shardsel.NewRounds(n, shared.Config.FairnessSlack),
 		shards:  make([]*shard[K, T], n),
 	}
+	s.bare = shared.Config.MaxQueueAge == 0 && shared.Config.DynamicThreshold == 0
 	s.most.Store(int64(shared.Config.MaxGlobal))
 	s.parker = park.New(s.work)
 	s.life.Init(func() {
@@ -142,7 +144,13 @@ func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropRea
 // what the caller changes is changed as of now, and not of the last look.
 func (sh *shard[K, T]) lock() {
 	failpoint.Lock(&sh.mu, "lock")
-	if !sh.Ready() && sh.SharesTime() {
+	if sh.SharesTime() {
+		sh.wakeUp()
+	}
+}
+
+func (sh *shard[K, T]) wakeUp() {
+	if !sh.Ready() {
 		sh.Join() // idle until now
 	}
 	sh.CatchUp()
@@ -156,13 +164,17 @@ func (sh *shard[K, T]) unlock() { sh.unlockWith(nil) }
 func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
-	sh.Publish(ready)
-	sh.PublishIdle()
+	if !ready || !sh.Ready() || sh.SharesTime() && !sh.Unchanged() || sh.Bounded() {
+		sh.PublishChanges(ready)
+	}
 	drops := sh.TakeDrops()
 	sh.mu.Unlock()
 	failpoint.At("notify")
 	if ready {
 		s.parker.Notify()
+	}
+	if drops == nil && !s.drains.Load() {
+		return
 	}
 	if s.drains.Load() {
 		defer s.drainCheck() // after OnDrop was told, even if it panics

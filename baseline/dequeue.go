@@ -65,19 +65,28 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) int {
 	}
 	n := 0
 	for n < len(dst) && s.life.State() != serve.Closed {
-		before, sure := s.rounds.Version()
-		failpoint.At("take look")
-		m, more := s.takeSome(dst[:min(len(dst), n+serve.MaxHold)], n)
+		m, more := s.takeSome(dst, n)
 		n += m
-		if more {
-			continue
-		}
-		if after, _ := s.rounds.Version(); n > 0 || sure && after == before {
+		if !more && (n > 0 || s.nothing()) {
 			break
 		}
-		failpoint.Gosched("take unsure") // a shard is just becoming ready
 	}
 	return n
+}
+
+// nothing reports whether there was an instant during the call at which nothing
+// deliverable was queued: all shards are looked at, and none became ready meanwhile.
+func (s *Scheduler[K, T]) nothing() bool {
+	before, sure := s.rounds.Version()
+	failpoint.At("take look")
+	if sure && !s.rounds.AnyAsks() {
+		failpoint.At("take sure?")
+		if after, _ := s.rounds.Version(); after == before {
+			return true
+		}
+	}
+	failpoint.Gosched("take unsure") // a shard is just becoming ready
+	return false
 }
 
 // takeSome serves one shard that may be served now. It reports false when no
@@ -140,40 +149,39 @@ func (s *Scheduler[K, T]) due(shard int) bool {
 	return due != drr.NoDeadline && due < s.shared.Clock.Now()
 }
 
-// serve delivers into dst, of which the call has filled have already, until it is
-// full, the shard is empty, or the next delivery is in a round after the limit. It
-// returns how many it has delivered. It is called with mu held and unlocks it.
+// serve delivers into dst, of which the call has filled have already, until it is full, the
+// shard is empty, the next delivery is in a round after the limit, or it has delivered
+// serve.MaxHold. It returns how many it has delivered. It is called with mu held and unlocks it.
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have int) int {
-	s, n, now := sh.s, 0, int64(math.MinInt64)
-	all, dst := dst, dst[have:]
+	s, n, now := sh.s, have, int64(math.MinInt64)
 	if s.life.State() != serve.Closed {
-		sh.CatchUp()
-		sh.Queue.Control(s.life.State() == serve.Open)
 		now = s.shared.Clock.Now()
-		sh.Unwait(now)
-		var h drr.Head
+		if sh.SharesTime() { // else it never waits for a round
+			sh.CatchUp()
+			sh.Unwait(now)
+		}
+		sh.Queue.Control(s.life.State() == serve.Open)
 		limit := sh.Limit() // it may have changed before the lock was ours
-		for n < len(dst) {
-			dt, _ := sh.Queue.NextWithin(now, limit, &dst[n].Payload, &h)
-			if dt == nil {
+		for most := min(len(dst), have+serve.MaxHold); n < most; {
+			t, token := sh.Next(&dst[n], now, limit)
+			if t == nil {
 				break // empty, ahead, or enough for one hold: the caller comes back
 			}
-			t := ownerOf(dt)
-			dst[n].Bind(t, sh.Deliver(&dst[n], &t.Tenant, &h, now))
-			if n++; n < len(dst) {
+			dst[n].Bind(ownerOf(&t.Tenant), token)
+			if n++; n < most {
 				limit = sh.Onward(limit)
 			}
 		}
-		s.held.Add(-int64(n))
+		s.held.Add(int64(have - n))
 		if s.shared.Waiters.Waiting() {
-			for i := range dst[:n] {
-				s.shared.Waiters.Released(dst[i].Tenant, 1)
+			for i := range dst[have:n] {
+				s.shared.Waiters.Released(dst[have+i].Tenant, 1)
 			}
 		}
 	}
-	sh.unlockWith(all[:have+n])
+	sh.unlockWith(dst[:n])
 	s.sweep(now)
-	return n
+	return n - have
 }
 
 // SettleDone implements firq.Settler.

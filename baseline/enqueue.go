@@ -24,8 +24,39 @@ func (h *handle[K, T]) enqueue(a serve.Admitter[K, T], t *firq.Task[T]) error {
 	if err := shared.CheckTenant(h.key); err != nil {
 		return err
 	}
+	now := shared.Clock.Now()
+	if h.put(t, now) {
+		return nil
+	}
+	return h.enqueueAny(a, t, now)
+}
+
+// put is Enqueue of a task that is plain, of a tenant that is known, and about which nobody is
+// to be asked, while there is room: one hold of the lock. It reports false, and has changed
+// nothing, if one of that is not so.
+func (h *handle[K, T]) put(task *firq.Task[T], now int64) bool {
+	s, sh := h.s, h.sh
+	if !s.bare || !serve.IsPlain(task) || s.held.Load() >= s.most.Load() {
+		return false
+	}
+	sh.lock()
+	t := h.tenant()
+	if t == nil || t.Len() >= t.limit || t.Len() == 0 && s.shared.Asks ||
+		s.life.State() != serve.Open || !addBelow(&s.held, s.most.Load()) {
+		sh.unlock()
+		return false
+	}
+	sh.activates(t, &s.shared.Defaults)
+	sh.PutPlain(&t.Tenant, &task.Payload, max(task.Cost, 1), now)
+	sh.unlock()
+	return true
+}
+
+// enqueueAny is enqueue in all cases.
+func (h *handle[K, T]) enqueueAny(a serve.Admitter[K, T], t *firq.Task[T], now int64) error {
+	shared := h.s.shared
 	var task drr.Task[T]
-	err := shared.Task(&task, t, shared.Clock.Now())
+	err := shared.Task(&task, t, now)
 	if err != nil {
 		return err
 	}
@@ -222,24 +253,33 @@ func (h *handle[K, T]) admit(task *drr.Task[T], conf *serve.TenantConfig) error 
 	return nil
 }
 
-// push queues a task whose place is reserved. If that makes the tenant active, the config's
-// answer applies to it, unless SetQuantum or SetLimit overrides it. Under mu.
+// push queues a task whose place is reserved. Under mu.
 func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], conf *serve.TenantConfig) {
-	shared := sh.s.shared
-	if t.Len() == 0 {
-		limit := shared.Limit(t.Key, conf.PerTenant)
-		if limit > t.limit && shared.Config.MaxPerTenantFor != nil {
-			shared.Waiters.TenantRaised(t.Key, limit-t.limit) // it is empty: a producer woken for that is not alone now
-		}
-		t.limit = limit
-		if shared.Config.MaxInFlightFor != nil {
-			sh.LimitFlights(&t.Tenant, conf.InFlight)
-		}
-		if shared.Asks || !t.Active() { // also if it has still a place in the list
-			sh.SetQuantum(&t.Tenant, shared.Override(t.Key, conf.Quantum))
-		}
-	}
+	sh.activates(t, conf)
 	sh.Push(&t.Tenant, task)
+}
+
+// activates comes before a task of the tenant is queued. If that makes the tenant active, it
+// has what was said of it. Where nobody is asked it has that already. Under mu.
+func (sh *shard[K, T]) activates(t *tenant[K, T], conf *serve.TenantConfig) {
+	if sh.s.shared.Asks && t.Len() == 0 { // also if it has still a place in the list
+		sh.configure(t, conf)
+	}
+}
+
+// configure gives the tenant what the config says of it, unless SetQuantum or SetLimit
+// overrides it. Under mu.
+func (sh *shard[K, T]) configure(t *tenant[K, T], conf *serve.TenantConfig) {
+	shared := sh.s.shared
+	limit := shared.Limit(t.Key, conf.PerTenant)
+	if limit > t.limit && shared.Config.MaxPerTenantFor != nil {
+		shared.Waiters.TenantRaised(t.Key, limit-t.limit) // it is empty: a producer woken for that is not alone now
+	}
+	t.limit = limit
+	if shared.Config.MaxInFlightFor != nil {
+		sh.LimitFlights(&t.Tenant, conf.InFlight)
+	}
+	sh.SetQuantum(&t.Tenant, shared.Override(t.Key, conf.Quantum))
 }
 
 // reserve takes a place for one task of the tenant, which it adds if it is new,

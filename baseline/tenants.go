@@ -8,7 +8,7 @@ import (
 )
 
 func (sh *shard[K, T]) newTenant(k K) *tenant[K, T] {
-	t := &tenant[K, T]{shard: sh} // its limit comes with its first task
+	t := &tenant[K, T]{shard: sh}
 	t.Init(k, 1)
 	t.Ticket.Canceler = t
 	return t
@@ -19,6 +19,9 @@ func (sh *shard[K, T]) add(t *tenant[K, T]) {
 	sh.tenants[t.Key] = t
 	sh.most = max(sh.most, len(sh.tenants))
 	sh.Add(&t.Tenant, sh.s.shared.Clock.Now())
+	if !sh.s.shared.Asks { // else what is said comes with its first task
+		sh.configure(t, &sh.s.shared.Defaults)
+	}
 }
 
 // forget is SweepSome's callback for idle tenants. Under mu.

@@ -38,6 +38,7 @@ type Queue[K comparable, T any] struct {
 	lazy     bool
 	plain    bool               // first in, first out, and one seat per tenant: there are slots
 	newFirst bool               // a tenant that joins may go first
+	straight bool               // plain, and CoDel has no say: NextWithin has a first branch
 	lists    [levels]list[K, T] // only lists[0] is used unless Across
 	queued   int                // tasks held
 	ready    int                // tasks of tenants that are not blocked
@@ -88,6 +89,7 @@ func New[K comparable, T any](cfg Config, host Host[K, T]) *Queue[K, T] {
 	if cfg.Target > 0 {
 		q.dropper = host.(Dropper[K, T])
 	}
+	q.straight = q.plain && q.dropper == nil
 	return q
 }
 
@@ -159,13 +161,29 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 		into = t.line.lane.push(&q.pool)
 	}
 	into.Cost, into.Enqueued, into.Payload = uint32(cost), enqueued, *payload
-	if t.mask&(1<<normalLevel) != 0 && !t.blocked { // as pushed
-		t.queued++
-		q.queued++
-		q.ready++
+	if l := &q.lists[0]; t.blocked || t.mask&(1<<normalLevel) == 0 && (t.mask != 0 || l.wait > 0 || q.newFirst) {
+		q.pushed(&t.seat, normalLevel, 1, t.mask == 0, t.mask&(1<<normalLevel) == 0)
 		return
 	}
-	q.pushed(&t.seat, normalLevel, 1, t.mask == 0, t.mask&(1<<normalLevel) == 0)
+	// As pushed, where the task is not the tenant's first one of its level, or it is its only
+	// one, and the list waits for nobody.
+	t.queued++
+	q.queued++
+	q.ready++
+	if t.mask != 0 {
+		return
+	}
+	t.mask = 1 << normalLevel
+	q.lists[0].newFront = true
+	switch s := &t.seat; {
+	case s.place != nowhere:
+		q.nEmpty--
+	case s.deficit < 0 || q.lists[0].active.n == 0:
+		q.join(s, false)
+	default:
+		s.place, s.due = active, q.lists[0].round+1
+		q.lists[0].active.push(s)
+	}
 }
 
 // MostPlain is the largest cost that a Slot has room for.
@@ -229,19 +247,6 @@ func (q *Queue[K, T]) Next(now int64) (t *Tenant[K, T], task Task[T], v Verdict)
 		task.is(h)
 	}
 	return t, task, v
-}
-
-// NextWithin is Next that begins no turn in a round after limit (except of the
-// newly active, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
-// payload and the rest of a task that is delivered go where the caller says.
-func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (*Tenant[K, T], Verdict) {
-	if q.Straight() {
-		if t, cost, enqueued := q.NextPlain(now, limit, payload); t != nil {
-			*h = Head{Cost: cost, Enqueued: enqueued, Due: NoDeadline, Priority: firq.PriorityNormal}
-			return t, Delivered
-		}
-	}
-	return q.nextOfAll(now, limit, payload, h)
 }
 
 // nextOfAll is NextWithin in all cases.

@@ -119,7 +119,7 @@ func together[T any](ts []firq.Task[T]) (n int, allPlain bool) {
 	allPlain = true
 	for i := range ts[:min(len(ts), batchSize)] {
 		switch t := &ts[i]; {
-		case plain(t):
+		case serve.IsPlain(t):
 		case t.Ticket != nil || t.Validate() != nil:
 			return i, allPlain
 		default:

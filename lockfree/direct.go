@@ -2,8 +2,8 @@ package lockfree
 
 import (
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
@@ -15,7 +15,7 @@ import (
 //
 // t is what the caller has found the tenant to be, nil for nothing.
 func (s *Scheduler[K, T]) enqueueDirect(t *tenant[K, T], task *firq.Task[T], now int64) bool {
-	if t == nil || !s.direct || !t.shard.contention.none(now) || !plain(task) {
+	if t == nil || !s.direct || !t.shard.contention.none(now) || !serve.IsPlain(task) {
 		return false
 	}
 	limit := t.limit.word.Load()
@@ -35,8 +35,7 @@ func (s *Scheduler[K, T]) enqueueDirect(t *tenant[K, T], task *firq.Task[T], now
 	sh.wakeUp()
 	done := sh.enterDirect(t, word, 1) > 0
 	if done {
-		sh.Queue.PushPlain(&t.Tenant.Tenant, &task.Payload, max(task.Cost, 1), now)
-		sh.Pushed(&t.Tenant, 1)
+		sh.PutPlain(&t.Tenant, &task.Payload, max(task.Cost, 1), now)
 	}
 	if sh.tookIn || sh.owing != nil || len(sh.emptied) > 0 || len(sh.freed) > 0 || sh.Bounded() {
 		sh.unlock()
@@ -44,12 +43,6 @@ func (s *Scheduler[K, T]) enqueueDirect(t *tenant[K, T], task *firq.Task[T], now
 		sh.unlockQuiet() // what expires, and whether a Shutdown is over, a push does not change
 	}
 	return done
-}
-
-// plain reports whether the task is valid and has nothing but a payload and a cost.
-func plain[T any](t *firq.Task[T]) bool {
-	return t.Ticket == nil && t.Cost >= 0 && t.Cost <= drr.MostPlain && t.Flow == 0 && t.Deadline.IsZero() &&
-		(t.Priority == 0 || t.Priority == firq.PriorityNormal)
 }
 
 // canSkip reports whether a task may pass by the inbox of a tenant with this word: it is

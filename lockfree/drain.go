@@ -54,6 +54,7 @@ func (sh *shard[K, T]) register(t *tenant[K, T]) {
 func (sh *shard[K, T]) registerNew(t *tenant[K, T]) {
 	t.registered = true
 	sh.Add(&t.Tenant, sh.s.shared.Clock.Now())
+	sh.configure(t) // SetQuantum may have come before there was a tenant
 }
 
 // drainAll moves the tasks of a tenant's inbox into the queue. Tenants that were announced
@@ -294,11 +295,15 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
 
 // admits comes before a task of the tenant is queued. If it has none, its quantum is from
 // now on what the producer has asked for, unless SetQuantum has been called since, and so is
-// its in-flight limit: also if it has still a place in the list.
+// its in-flight limit: also if it has still a place in the list. Where nobody is asked, it has
+// that since it was registered.
 func (sh *shard[K, T]) admits(t *tenant[K, T]) {
-	if t.Len() > 0 || t.Active() && !sh.s.shared.Asks {
-		return
+	if sh.s.shared.Asks && t.Len() == 0 {
+		sh.configure(t)
 	}
+}
+
+func (sh *shard[K, T]) configure(t *tenant[K, T]) {
 	if sh.s.shared.Config.MaxInFlightFor != nil {
 		sh.LimitFlights(&t.Tenant, t.inFlight())
 	}

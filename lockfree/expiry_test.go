@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
 )
 
@@ -177,12 +176,9 @@ func TestExpiredBeforeItCame(t *testing.T) {
 	}
 	var dst [8]item
 	for n := range dst {
-		var h drr.Head
-		dt, _ := sh.Queue.NextWithin(now, math.MaxUint64, &dst[n].Payload, &h)
-		if dt == nil {
+		if t, _ := sh.Next(&dst[n], now, math.MaxUint64); t == nil {
 			break
 		}
-		sh.Deliver(&dst[n], &tn.Tenant, &h, now)
 		sh.left(tn)
 		if dst[n].Payload > 2 {
 			t.Errorf("delivered %d, which was late when it came", dst[n].Payload)

@@ -4,13 +4,12 @@ import (
 	"unsafe"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/cpu"
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// takeFast is takeSome for one item in the usual case, without what only others need:
+// takeFast is takeSome for one item in the normalLevel case, without what only others need:
 // a shard may be served now, its lease is free, and no shard that may not be has news. It
 // reports false if it has delivered nothing; then the caller goes on with takeSome, which
 // does all over again.
@@ -88,20 +87,12 @@ func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 // if there is none within the limit, or after a good deal of looking. Under the lease.
 func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenant[K, T] {
 	failpoint.At("serve next")
-	if sh.straight { // what NextWithin and Deliver would do, with less to look at
-		if dt, cost, enqueued := sh.Queue.NextPlain(now, limit, &it.Payload); dt != nil {
-			t := ownerOf(dt)
-			it.Bind(t, sh.DeliverPlain(it, &t.Tenant, cost, enqueued, now))
-			return t
-		}
-	}
-	var h drr.Head
-	dt, _ := sh.Queue.NextWithin(now, limit, &it.Payload, &h)
-	if dt == nil {
+	st, token := sh.Next(it, now, limit)
+	if st == nil {
 		return nil
 	}
-	t := ownerOf(dt)
-	it.Bind(t, sh.Deliver(it, &t.Tenant, &h, now))
+	t := ownerOf(&st.Tenant)
+	it.Bind(t, token)
 	return t
 }
 
@@ -136,7 +127,7 @@ func (sh *shard[K, T]) unlockQuiet() {
 	ready := sh.Queue.Ready() > 0
 	if !ready || !sh.Ready() || sh.SharesTime() && !sh.Unchanged() {
 		failpoint.At("L4 publish")
-		sh.Publish(ready)
+		sh.PublishChanges(ready)
 	}
 	failpoint.At("L4 unlock")
 	sh.lease.Unlock()

@@ -78,10 +78,9 @@ type shard[K comparable, T any] struct {
 	// to serve first, and a tenant takes turns at each level: no tenant is polled.
 	across bool
 	// owing is the tenant to whose word flush adds owed: see owe.
-	owing    *tenant[K, T]
-	owed     uint64
-	straight bool // immutable: see drr.Queue.Straight
-	lazy     bool // immutable: an inbox may wait while its tenant has tasks; see Fill
+	owing *tenant[K, T]
+	owed  uint64
+	lazy  bool // immutable: an inbox may wait while its tenant has tasks; see Fill
 	// saidLazy: Queue.Lazy was called with true, which holds until eager is set.
 	saidLazy bool
 	tookIn   bool // something was taken out of the ring in this hold
@@ -118,7 +117,6 @@ func newShard[K comparable, T any](s *Scheduler[K, T], index int) *shard[K, T] {
 	sh.contention.at.Store(never)
 	sh.Shard = serve.NewShard(s.shared, sh)
 	sh.Share(s.rounds, index)
-	sh.straight = sh.Queue.Straight()
 	return sh
 }
 

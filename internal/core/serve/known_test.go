@@ -17,8 +17,7 @@ func TestIdleTenantsAreCounted(t *testing.T) {
 		},
 		"plain task": func(s *shard, x *tenant) {
 			payload := 1
-			s.Queue.PushPlain(&x.Tenant, &payload, 1, 0)
-			s.Pushed(x, 1)
+			s.PutPlain(x, &payload, 1, 0)
 		},
 		"a task that is lent": func(s *shard, x *tenant) {
 			s.Queue.Lend(&x.Tenant, []drr.Slot[int]{{Cost: 1}}, 0, 1)
@@ -51,13 +50,15 @@ func TestIdleTenantsAreCounted(t *testing.T) {
 // A delivery is a use of the tenant, whichever way it goes: so what it owes is not forgotten
 // with it before TenantIdle has passed from then on.
 func TestDeliveryIsUse(t *testing.T) {
-	for name, deliver := range map[string]func(s *shard, x *tenant, now int64){
-		"any":   func(s *shard, x *tenant, now int64) { s.Delivered(x, firq.PriorityNormal, 0, now) },
-		"plain": func(s *shard, x *tenant, now int64) { s.DeliverPlain(new(firq.Item[string, int]), x, 1, 0, now) },
-	} {
+	for name, high := range map[string]bool{"any": true, "plain": false} {
 		s := newShard(t, config{TenantIdle: 1000})
 		x := add(s, "x", 0)
-		deliver(s, x, 900)
+		task := &drr.Task[int]{Cost: 1, Priority: firq.PriorityNormal, Due: drr.NoDeadline}
+		if high {
+			task.Priority = firq.PriorityHigh
+		}
+		s.Push(x, task)
+		deliver(t, s, 900)
 		kept := func(*tenant) bool { t.Errorf("%s: forgotten 100 after its last delivery", name); return false }
 		for more := s.SweepSome(1000, true, 8, kept); more; more = s.SweepSome(1000, false, 8, kept) {
 		}

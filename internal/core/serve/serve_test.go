@@ -53,16 +53,13 @@ func serveOne(t *testing.T, s *shard, x *tenant, now int64) firq.Item[string, in
 
 func deliver(t *testing.T, s *shard, now int64) (it firq.Item[string, int], token uint64) {
 	t.Helper()
-	for {
-		var h drr.Head
-		dt, verdict := s.Queue.NextWithin(now, math.MaxUint64, &it.Payload, &h)
-		if verdict == drr.Delivered {
-			return it, s.Deliver(&it, TenantOf(dt), &h, now)
-		}
-		if verdict == drr.Empty {
-			t.Fatal("nothing to deliver")
+	for s.Queue.Ready() > 0 {
+		if t, token := s.Next(&it, now, math.MaxUint64); t != nil {
+			return it, token
 		}
 	}
+	t.Fatal("nothing to deliver")
+	return it, 0
 }
 
 // A minute on the clock of a shard, which tests give by hand.

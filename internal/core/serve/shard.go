@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"time"
-
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/hist"
@@ -23,7 +21,7 @@ type Shard[K comparable, T any] struct {
 	rounds     *shardsel.Rounds // of all shards
 	index      int              // among them; immutable, as is rounds
 	sharesTime bool             // see SharesTime; immutable after Share
-	exacts     bool             // a delivery is more than a count: see DeliverPlain; immutable
+	exacts     bool             // a delivery is more than a count: see fly; immutable
 
 	inFlight  int
 	published published
@@ -44,7 +42,7 @@ func NewShard[K comparable, T any](shared *Shared[K, T], host drr.Host[K, T]) *S
 	s := &Shard[K, T]{shared: shared, waits: [2]*hist.Local{hist.NewLocal(), hist.NewLocal()}}
 	s.top.size = max(cfg.TopTenants, 0)
 	s.bounded = cfg.MaxTenants > 0
-	s.exacts = s.bounded || shared.Flights || s.top.size == 0
+	s.exacts = s.bounded || shared.Flights
 	shared.idleWords = append(shared.idleWords, &s.idleWord)
 	s.Queue = drr.New(drr.Config{
 		Order:     cfg.Order,
@@ -89,59 +87,6 @@ func (s *Shard[K, T]) Pushed(t *Tenant[K, T], n int) {
 	if s.bounded {
 		s.settle(t)
 	}
-}
-
-// Deliver completes the item that the consumer gets of a task that the queue has given
-// out; its payload is there already. It blocks the tenant if that has reached its
-// in-flight limit. The caller binds the item to the token.
-func (s *Shard[K, T]) Deliver(it *firq.Item[K, T], t *Tenant[K, T], h *drr.Head, now int64) (token uint64) {
-	it.Tenant = t.Key
-	it.Cost = h.Cost
-	it.Priority = h.Priority
-	it.Flow = h.Flow
-	it.Deadline = s.shared.Clock.Time(h.Due)
-	it.Wait = time.Duration(max(now-h.Enqueued, 0))
-	return s.Delivered(t, h.Priority, it.Wait, now)
-}
-
-// DeliverPlain is Deliver of a plain task: of PriorityNormal and flow 0, and without a
-// deadline.
-func (s *Shard[K, T]) DeliverPlain(it *firq.Item[K, T], t *Tenant[K, T], cost, enqueued, now int64) (token uint64) {
-	wait := time.Duration(max(now-enqueued, 0))
-	it.Tenant, it.Cost, it.Priority, it.Flow = t.Key, cost, firq.PriorityNormal, 0
-	it.Deadline, it.Wait = time.Time{}, wait
-	if s.exacts {
-		return s.Delivered(t, firq.PriorityNormal, wait, now)
-	}
-	s.waits[s.servedBy&1].Record(wait)
-	s.dequeued++
-	t.lastUsed = max(t.lastUsed, now)
-	s.top.delivered(t)
-	return uint64(firq.PriorityNormal) << tokenPriority
-}
-
-// Delivered is the part of Deliver that is not about the item.
-func (s *Shard[K, T]) Delivered(t *Tenant[K, T], p firq.Priority, wait time.Duration, now int64) (token uint64) {
-	s.waits[s.servedBy&1].Record(wait)
-	s.dequeued++
-	t.lastUsed = max(t.lastUsed, now) // the goroutine that reads the clock first may come last
-	if s.top.size > 0 {
-		s.top.delivered(t)
-	}
-	token = uint64(p) << tokenPriority
-	if s.shared.Flights {
-		if f := t.flights; f != nil && f.limit > 0 {
-			token |= f.start()
-			s.inFlight++
-			if f.full() {
-				s.Queue.Block(&t.Tenant)
-			}
-		}
-	}
-	if s.bounded {
-		s.settle(t)
-	}
-	return token
 }
 
 // Done ends a delivery and reports whether it was in flight. The tenant may

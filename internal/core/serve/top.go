@@ -32,7 +32,7 @@ func (p *top[K, T]) delivered(t *Tenant[K, T]) {
 
 // offer lets a tenant in that is not among them, if it has enough.
 func (p *top[K, T]) offer(t *Tenant[K, T]) {
-	if t.count() <= p.floor {
+	if t.count() <= p.floor || p.size == 0 {
 		return
 	}
 	if len(p.tenants) < p.size {

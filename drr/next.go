@@ -1,0 +1,98 @@
+package drr
+
+import "github.com/firq-go/firq"
+
+// fewSteps is how many turns NextWithin ends at most before it leaves the rest to
+// nextOfAll.
+const fewSteps = 8
+
+// NextWithin is Next that begins no turn in a round after limit (except of the
+// newly active, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
+// payload and the rest of a task that is delivered go where the caller says.
+//
+// The normalLevel case is here: plain tenants, with tasks in slots, one after the other.
+// nextOfAll, to which this adds nothing but speed, goes on where it comes to anything else.
+func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (*Tenant[K, T], Verdict) {
+	l := &q.lists[0]
+	if !q.straight || !q.lazy || l.wait > 0 || l.freed.head != nil || l.fresh.head != nil {
+		return q.nextOfAll(now, limit, payload, h)
+	}
+	for range fewSteps {
+		s := l.active.head
+		if s == nil {
+			break
+		}
+		t := s.tenant
+		if t.mask != 1<<normalLevel || t.NeedsFill || t.blocked {
+			if t.mask != 0 {
+				break
+			}
+			// Fill may bring in what goes first, or what makes a look at each inbox necessary.
+			if q.host.Fill(t); !q.lazy || l.freed.head != nil || l.fresh.head != nil {
+				break
+			}
+			if t.mask == 0 {
+				q.nEmpty--
+				l.leaveFront(s)
+			}
+			continue
+		}
+		g := t.line.lane.first
+		at := &g.slots[g.from]
+		cost, deficit := int64(at.Cost), s.deficit
+		if !s.inTurn {
+			if beyond(l.round, limit) {
+				break
+			}
+			l.reached = l.round
+			l.audit.turn(deficit, t.quantum)
+			s.inTurn = true
+			deficit = addSaturated(deficit, t.quantum)
+			s.deficit = deficit
+		}
+		if deficit < cost { // turnOver, of a seat in the active list
+			due := s.due
+			s.inTurn, s.due, l.used = false, l.round+1, true
+			l.active.rotate()
+			l.visited(due)
+			if l.emptyVisits++; l.emptyVisits >= l.active.n {
+				q.skip(l, now, limit)
+				break
+			}
+			continue
+		}
+		s.deficit = deficit - cost
+		l.reached, l.used, l.emptyVisits = l.round, true, 0
+		l.audit.spent += uint64(cost)
+		*h = Head{Cost: cost, Enqueued: at.Enqueued, Due: NoDeadline, Priority: firq.PriorityNormal}
+		var zero T
+		*payload, at.Payload = at.Payload, zero // keep no payload alive
+		if g.from+1 < g.to {
+			g.from++
+			t.line.lane.out++
+		} else {
+			t.line.lane.popFront(&q.pool)
+		}
+		q.queued--
+		q.ready-- // a tenant in a list is not blocked
+		if t.queued--; t.queued == 0 {
+			t.mask = 0
+			q.nEmpty++
+		}
+		return t, Delivered
+	}
+	return q.nextOfAll(now, limit, payload, h)
+}
+
+// leaveFront is leave of the seat at the head of the active list.
+func (l *list[K, T]) leaveFront(s *seat[K, T]) {
+	due := s.due
+	s.place, s.inTurn, s.due, s.deficit = nowhere, false, l.clock(), min(s.deficit, 0)
+	if l.active.head = s.next; s.next == nil {
+		l.active.tail = nil
+	} else {
+		s.next.prev, s.next = nil, nil
+	}
+	l.active.n--
+	l.visited(due)
+}
