@@ -102,7 +102,7 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 	}
 	cursor := s.cursors.Here()
 	start, mask := int(cursor.Load()), len(s.shards)-1
-	var busy *shard[K, T]
+	var busy, lingers *shard[K, T]
 	for j, sh := range s.shards { // those that are ahead, but something of theirs has expired
 		if s.due(j) && !s.rounds.InTime(j) && sh.mu.TryLock() {
 			if n = sh.serve(dst, have); n > 0 {
@@ -114,12 +114,14 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 		j := (start + i) & mask
 		sh := s.shards[j]
 		failpoint.At("take ready?")
-		ready := s.rounds.Ready(j)
-		if !ready && !s.rounds.Asks(j) {
+		if !s.rounds.Ready(j) {
+			if s.rounds.Asks(j) {
+				lingers = sh
+			}
 			continue
 		}
 		more = true
-		if ready && !s.rounds.InTime(j) {
+		if !s.rounds.InTime(j) {
 			continue
 		}
 		failpoint.At("lock try")
@@ -135,8 +137,13 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 		}
 	}
 	// All shards that may be served are being served by others: wait for one rather
-	// than take from a shard that is ahead.
+	// than take from a shard that is ahead. Where there is none, one that lingers may have
+	// become ready; and a consumer that finds nothing has seen off all tenants that linger.
+	if busy == nil {
+		busy = lingers
+	}
 	if busy != nil {
+		more = true
 		failpoint.Lock(&busy.mu, "lock busy")
 		n = busy.serve(dst, have)
 	}
