@@ -38,7 +38,7 @@ var (
 // packages are the ones that CONTRIBUTING.md maps and that must exist; each name here
 // and below also stands for what is in folders under it.
 var packages = []string{
-	".", "actor", "adapter", "baseline", "compute", "drr", "firqhttp", "gate", "hist", "lockfree", "metrics", "schedtest", "shardsel",
+	".", "actor", "adapter", "baseline", "compute", "drr", "firqhttp", "gate", "hist", "lockfree", "metrics", "schedtest",
 	"watchdog", "worker",
 }
 
@@ -46,7 +46,7 @@ var packages = []string{
 var atMost = map[string][]string{
 	".":        nil,
 	"actor":    {".", "hist", "internal/core/clock", "internal/proof/failpoint", "watchdog", "worker"},
-	"drr":      {"."},
+	"drr":      {".", "internal/core/drr", "internal/core/key"},
 	"hist":     {"."},
 	"watchdog": {"."},
 	"adapter":  {"compute"},
@@ -62,7 +62,6 @@ var never = map[string][]string{
 	"lockfree":  {"baseline"},
 	"baseline":  {"lockfree"},
 	"schedtest": {"lockfree", "baseline"},
-	"shardsel":  {"lockfree", "baseline"},
 	"worker":    {"lockfree", "baseline"},
 	"actor":     {"lockfree", "baseline"},
 }
@@ -217,8 +216,9 @@ func TestArrowsWithinModule(t *testing.T) {
 func TestArrowsPure(t *testing.T) {
 	all := sources(t, ".")
 	for dir, forbidden := range map[string][]string{
-		".":   {"sync"},
-		"drr": {"sync", "sync/atomic", "context", "runtime"},
+		".":                 {"sync"},
+		"internal/core/drr": {"sync", "sync/atomic", "context", "runtime"},
+		"drr":               {"sync", "sync/atomic", "context", "runtime"},
 	} {
 		s := all[dir]
 		if s == nil {
@@ -259,7 +259,7 @@ func TestArrowsOutside(t *testing.T) {
 		switch {
 		case under(dir, "hist"):
 			allowed = []string{"github.com/HdrHistogram/hdrhistogram-go"}
-		case dir == "." || under(dir, "drr"):
+		case dir == "." || under(dir, "drr") || under(dir, "internal/core/drr"):
 			allowed = nil
 		}
 		if under(dir, "internal/proof/lincheck") {

@@ -24,12 +24,12 @@ import (
 	"unsafe"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/pad"
 	"github.com/firq-go/firq/internal/core/park"
 	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/core/shardsel"
 	"github.com/firq-go/firq/internal/proof/failpoint"
-	"github.com/firq-go/firq/shardsel"
 )
 
 // Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.

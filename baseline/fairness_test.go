@@ -5,8 +5,8 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/core/shardsel"
 	"github.com/firq-go/firq/internal/proof/fairness"
-	"github.com/firq-go/firq/shardsel"
 )
 
 func TestFairness(t *testing.T) {

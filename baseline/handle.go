@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // handle is a firq.Handle: a key, its shard, and the tenant that was last found under

@@ -1,190 +1,180 @@
-package drr
+package drr_test
 
 import (
+	"errors"
+	"math"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
 )
 
-// TestNextIsBounded: a call makes a bounded number of drops and visits, says
-// Again and goes on where it was.
-func TestNextIsBounded(t *testing.T) {
-	const n = 10 * stepBudget
-	t.Run("expired", func(t *testing.T) {
-		q, tenants := makeTenants(Config{}, 1, 1)
-		for i := range n {
-			task := plainTask(i, 1)
-			task.Due = 5
-			push(q, tenants[0], task)
-		}
-		push(q, tenants[0], plainTask(n, 1))
-		again(t, q, n, n/stepBudget)
-	})
-	t.Run("empty", func(t *testing.T) {
-		q, tenants := makeTenants(Config{NewFirst: true}, n+1, 1)
-		for i, tenant := range tenants {
-			push(q, tenant, plainTask(i, 1))
-			if i < n {
-				q.Evict(tenant, firq.PriorityCritical, false)
-			}
-		}
-		again(t, q, n, n/stepBudget)
-	})
-	t.Run("cannot pay", func(t *testing.T) {
-		q, tenants := makeTenants(Config{}, n, 1)
-		for i, tenant := range tenants {
-			push(q, tenant, plainTask(i, 1e15+int64(n-i)))
-		}
-		again(t, q, n-1, 2*n/stepBudget) // the last is the cheapest
-	})
-}
+var start = time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
 
-func again(t *testing.T, q *Queue[int, int], payload, most int) {
+func push(t *testing.T, q *drr.Queue[string, int], tenant string, task firq.Task[int]) {
 	t.Helper()
-	for calls := 0; ; calls++ {
-		before := q.Len()
-		_, task, verdict := q.Next(6)
-		if verdict == Delivered {
-			if task.Payload != payload || calls == 0 {
-				t.Fatalf("delivered %d in call %d", task.Payload, calls)
-			}
-			return
-		}
-		if verdict != Again || calls > most || before-q.Len() > stepBudget {
-			t.Fatalf("call %d of at most %d: verdict %d, %d dropped", calls, most, verdict, before-q.Len())
-		}
-	}
-}
-
-// TestPurgeBoundsLists: without a consumer, tasks that are pushed and
-// cancelled or expire leave no seat behind that would be listed for ever.
-func TestPurgeBoundsLists(t *testing.T) {
-	for i, cfg := range []Config{{}, {NewFirst: true}, {Across: true}} {
-		q, tenants := makeTenants(cfg, 5000, 1)
-		for now, tenant := range tenants {
-			task := plainTask(now, 1)
-			task.Ticket, task.Due = newTicket(), int64(now)
-			push(q, tenant, task)
-			switch i {
-			case 0:
-				q.Remove(task.Ticket.Place(&testOwner))
-			case 1:
-				q.Reclaim(task.Due+1, 10)
-			default:
-				q.Reclaim(task.Due+1, 1)
-			}
-		}
-		listed := 0
-		for _, tenant := range tenants {
-			if tenant.Active() {
-				listed++
-			}
-		}
-		if listed > 64 || q.Len() != 0 {
-			t.Errorf("%+v: %d idle tenants listed, %d tasks", cfg, listed, q.Len())
-		}
-	}
-}
-
-// TestPurgeKeepsMidTurn: a tenant that was just served its last task may go on with its turn
-// if the next one comes before the next call, whatever was cancelled in between.
-func TestPurgeKeepsMidTurn(t *testing.T) {
-	q, tenants := makeTenants(Config{}, 200, 5)
-	var last Place
-	for i, tenant := range tenants {
-		task := plainTask(i, 1)
-		task.Ticket = newTicket()
-		push(q, tenant, task)
-		last = task.Ticket.Place(&testOwner)
-		if i > 0 && i < len(tenants)-1 {
-			q.Evict(tenant, firq.PriorityCritical, true)
-		}
-	}
-	first, _ := mustNext(t, q, 0)
-	q.Remove(last)
-	if q.lists[0].active.n != 1 || first.seat.place != active || first.seat.deficit != 4 {
-		t.Fatalf("%d listed, the first in place %d with %d left", q.lists[0].active.n, first.seat.place, first.seat.deficit)
-	}
-	if err := invariants(q, tenants); err != nil {
+	if err := q.Push(start, tenant, task); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestSkipLooksForExpired: a call that gave up half-way, and a later one that skips:
-// what has expired in between must not be saved up for.
-func TestSkipLooksForExpired(t *testing.T) {
-	q, tenants := makeTenants(Config{}, stepBudget+10, 1)
-	for i, tenant := range tenants {
-		task := plainTask(i, 1000)
-		if i == 0 {
-			task.Due = 5
+// served returns whose tasks the queue has left, in order.
+func served(q *drr.Queue[string, int], now time.Time) (tenants []string) {
+	for item, ok := q.Next(now); ok; item, ok = q.Next(now) {
+		tenants = append(tenants, item.Tenant)
+	}
+	return tenants
+}
+
+// An item has all that the task had, and how long it has waited; by whichever clock.
+func TestItem(t *testing.T) {
+	for _, at := range []time.Time{start, {}, time.Unix(0, 0), time.Now()} {
+		q := drr.New[string, int](drr.Config{MaxFlows: 4})
+		deadline := at.Add(time.Minute)
+		task := firq.Task[int]{Payload: 7, Cost: 3, Priority: firq.PriorityHigh, Flow: 5, Deadline: deadline}
+		if err := q.Push(at, "a", task); err != nil {
+			t.Fatal(err)
 		}
-		push(q, tenant, task)
-	}
-	push(q, tenants[0], plainTask(-1, 2))
-	if _, _, verdict := q.Next(5); verdict != Again {
-		t.Fatalf("verdict %d", verdict)
-	}
-	if tenant, task := mustNext(t, q, 6); task.Payload != -1 || tenant.seat.deficit != 0 {
-		t.Fatalf("delivered %d, %d left, in round %d", task.Payload, tenant.seat.deficit, q.Round())
+		item, ok := q.Next(at.Add(time.Second))
+		if !ok || item.Tenant != "a" || item.Payload != 7 || item.Cost != 3 || item.Priority != firq.PriorityHigh ||
+			item.Flow != 5 || !item.Deadline.Equal(deadline) || item.Wait != time.Second {
+			t.Errorf("from %v: %+v, %v", at, item, ok)
+		}
+		if err := q.Push(at, "a", firq.Task[int]{}); err != nil {
+			t.Fatal(err)
+		}
+		if item, _ := q.Next(at); item.Cost != 1 || item.Priority != firq.PriorityNormal || !item.Deadline.IsZero() {
+			t.Errorf("from %v: the zero task became %+v", at, item)
+		}
 	}
 }
 
-// TestDrainBlocked: draining does not look at blocked tenants without a task, of
-// which there may be many, and gets at the tasks of the others.
-func TestDrainBlocked(t *testing.T) {
-	const n = 30_000
-	q, tenants := makeTenants(Config{}, n, 1)
-	for i, tenant := range tenants {
-		push(q, tenant, plainTask(i, 1))
-		q.Block(tenant)
-		if i%3 == 0 {
-			q.Evict(tenant, firq.PriorityCritical, true)
-		}
+// A corrected cost is paid off before the tenant is served again.
+func TestChargeIsPaid(t *testing.T) {
+	q := drr.New[string, int](drr.Config{})
+	push(t, q, "a", firq.Task[int]{})
+	item, _ := q.Next(start)
+	item.Charge(3)
+	item.Done()
+	for range 4 {
+		push(t, q, "a", firq.Task[int]{})
+		push(t, q, "b", firq.Task[int]{})
 	}
-	if q.Ready() != 0 || q.Len() != n-n/3 {
-		t.Fatalf("%d tasks, %d of them ready", q.Len(), q.Ready())
+	if got, want := served(q, start), []string{"b", "b", "b", "b", "a", "a", "a", "a"}; !slices.Equal(got, want) {
+		t.Errorf("served %v, want %v", got, want)
 	}
-	seen := map[int]bool{}
-	for {
-		tenant, task, ok := q.Drain()
-		if !ok {
-			break
-		}
-		if seen[task.Payload] || tenant.Key != task.Payload || task.Payload%3 == 0 {
-			t.Fatalf("drained %d of tenant %d", task.Payload, tenant.Key)
-		}
-		seen[task.Payload] = true
-		if f := q.lists[0].parked.head; f != nil && f.tenant.queued == 0 {
-			t.Fatal("the list of blocked tenants holds one without a task")
-		}
-	}
-	if len(seen) != n-n/3 || q.Len() != 0 {
-		t.Fatalf("drained %d, %d left", len(seen), q.Len())
-	}
-	if err := invariants(q, tenants); err != nil {
+}
+
+// What a queue remembers of tenants that have come and gone is bounded, but it forgets no debt, no
+// quantum and no tenant that is blocked.
+func TestForgets(t *testing.T) {
+	q := drr.New[int, int](drr.Config{})
+	q.SetQuantum(-1, 3)
+	q.Block(-2, true)
+	if err := q.Push(start, -3, firq.Task[int]{Payload: 1}); err != nil {
 		t.Fatal(err)
 	}
+	item, _ := q.Next(start)
+	item.Charge(math.MaxInt32)
+	for i := range 10_000 {
+		if err := q.Push(start, i, firq.Task[int]{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := q.Next(start); !ok {
+			t.Fatal("nothing to serve")
+		}
+		if n := q.Tenants(); n > 64 {
+			t.Fatalf("%d tenants after %d", n, i)
+		}
+	}
+	for i := range 6 {
+		for _, tenant := range []int{-1, -2, -3, -4} {
+			if err := q.Push(start, tenant, firq.Task[int]{Payload: i}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var got []int
+	for range 8 {
+		item, _ := q.Next(start)
+		got = append(got, item.Tenant)
+	}
+	if want := []int{-1, -1, -1, -4, -1, -1, -1, -4}; !slices.Equal(got, want) {
+		t.Errorf("served %v, want %v", got, want)
+	}
+	if q.Block(-2, false); q.TenantLen(-2) != 6 || q.Len() != 6+6+4 {
+		t.Errorf("%d and %d left", q.TenantLen(-2), q.Len())
+	}
 }
 
-// TestFillBringsHigherPriority: with Across, what Fill brings in for the tenant at
-// the head is served in its place, even if it goes to a list above.
-func TestFillBringsHigherPriority(t *testing.T) {
-	w := newTwin(6, 2, nil) // FIFO, strict, Across
-	if !w.q.cfg.Across || w.q.cfg.Aging > 0 {
-		t.Fatalf("config %+v", w.q.cfg)
+// A quantum is a weight, until it is taken back.
+func TestQuantum(t *testing.T) {
+	q := drr.New[string, int](drr.Config{Quantum: 2})
+	q.SetQuantum("a", 1)
+	for range 6 {
+		push(t, q, "a", firq.Task[int]{})
+		push(t, q, "b", firq.Task[int]{})
 	}
-	for payload, p := range []firq.Priority{firq.PriorityLow, firq.PriorityLow} {
-		task := plainTask(payload, 1)
-		task.Priority = p
-		push(w.q, w.tenants[payload], task)
+	var got []string
+	for range 6 {
+		item, _ := q.Next(start)
+		got = append(got, item.Tenant)
 	}
-	urgent := plainTask(7, 1)
-	urgent.Priority = firq.PriorityCritical
-	w.inboxes[0] = []Task[int]{urgent}
-	for _, want := range []int{7, 0, 1} {
-		if _, task := mustNext(t, w.q, 0); task.Payload != want {
-			t.Fatalf("delivered %d, want %d", task.Payload, want)
+	q.SetQuantum("a", 0)
+	got = append(got, served(q, start)...)
+	if want := []string{"a", "b", "b", "a", "b", "b", "a", "a", "b", "b", "a", "a"}; !slices.Equal(got, want) {
+		t.Errorf("served %v, want %v", got, want)
+	}
+}
+
+// A ticket cancels its task, once, and serves again; not two tasks at a time.
+func TestTicket(t *testing.T) {
+	q := drr.New[string, int](drr.Config{})
+	var tk firq.Ticket
+	for range 2 {
+		push(t, q, "a", firq.Task[int]{Ticket: &tk})
+		if err := q.Push(start, "a", firq.Task[int]{Ticket: &tk}); !errors.Is(err, firq.ErrInvalidTask) {
+			t.Errorf("a ticket in use: %v", err)
 		}
+		if !tk.Cancel() || tk.Cancel() || q.Len() != 0 {
+			t.Errorf("after Cancel %d tasks are left", q.Len())
+		}
+	}
+	push(t, q, "a", firq.Task[int]{Ticket: &tk})
+	if q.Next(start); tk.Cancel() {
+		t.Error("cancelled after its delivery")
+	}
+}
+
+// Tasks and tenants that make no sense are refused, and configs panic.
+func TestRefused(t *testing.T) {
+	q := drr.New[float64, int](drr.Config{})
+	for _, err := range []error{
+		q.Push(start, math.NaN(), firq.Task[int]{}),
+		q.Push(start, 1, firq.Task[int]{Cost: -1}),
+		q.Push(start, 1, firq.Task[int]{Priority: 7}),
+	} {
+		if !errors.Is(err, firq.ErrInvalidTask) {
+			t.Error(err)
+		}
+	}
+	q.SetQuantum(math.NaN(), 2)
+	q.Block(math.NaN(), true)
+	if q.Len() != 0 || q.Tenants() != 0 || q.TenantLen(math.NaN()) != 0 {
+		t.Errorf("%d tasks of %d tenants", q.Len(), q.Tenants())
+	}
+	for _, cfg := range []drr.Config{
+		{Quantum: -1}, {PriorityAging: -1}, {MaxFlows: -1}, {MaxFlows: firq.MaxTasks + 1}, {Order: firq.AdaptiveLIFO}, {PriorityScope: 9},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v is accepted", cfg)
+				}
+			}()
+			drr.New[int, int](cfg)
+		}()
 	}
 }

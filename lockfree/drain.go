@@ -3,8 +3,8 @@ package lockfree
 import (
 	"sync/atomic"
 
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )

@@ -3,7 +3,7 @@ package lockfree
 import (
 	"sync/atomic"
 
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )

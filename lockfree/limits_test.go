@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // holds is what the tenant holds, not the difference of two limits, while its limit

@@ -11,9 +11,9 @@ import (
 	"github.com/firq-go/firq/internal/core/pad"
 	"github.com/firq-go/firq/internal/core/park"
 	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/core/shardsel"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 	"github.com/firq-go/firq/lockfree/internal/credit"
-	"github.com/firq-go/firq/shardsel"
 )
 
 // Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.

@@ -2,7 +2,7 @@
 Passing empty turns up to a far round, while shards go back or wake up; and holds that go
 on meanwhile.
 
-Stands for   Rounds.Pass, Settled, Limit, Publish, Served (shardsel/rounds.go), and Shard.Pass,
+Stands for   Rounds.Pass, Settled, Limit, Publish, Served (internal/core/shardsel/rounds.go), and Shard.Pass,
              Back, Join, wokeUp, Onward, Publish (internal/core/serve/rounds.go and shard.go), as
              drr and the cores call them. One process is one shard under its lease.
 Left out     Rounds modulo 1<<63; several passages in one hold; a hold that passes and

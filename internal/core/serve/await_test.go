@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/waitq"
 )
 

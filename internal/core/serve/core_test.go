@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // core is an Admitter that gives the answers it was told, the last one for ever.

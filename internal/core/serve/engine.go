@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // This file is the engine: the straight way of a task in and out of a shard, under the

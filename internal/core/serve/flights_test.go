@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // Each delivery ends once, and a token of an earlier delivery in the same slot

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // With MaxTenants, a shard counts the tenants that can make room: those that have nothing

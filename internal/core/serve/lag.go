@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // behind holds the lags that a sweep over the tenants of a shard finds. It belongs

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/waitq"
 )
 

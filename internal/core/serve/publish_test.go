@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
-	"github.com/firq-go/firq/shardsel"
+	"github.com/firq-go/firq/internal/core/drr"
+	"github.com/firq-go/firq/internal/core/shardsel"
 )
 
 // sharing returns a shard of a scheduler in the given round.

@@ -3,9 +3,9 @@ package serve
 import (
 	"math"
 
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
+	"github.com/firq-go/firq/internal/core/shardsel"
 	"github.com/firq-go/firq/internal/proof/failpoint"
-	"github.com/firq-go/firq/shardsel"
 )
 
 // Share gives the shard an index among the others, to which it has to be fair.

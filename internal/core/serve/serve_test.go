@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/hist"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // The tests' tenants are strings, their payloads numbers.

@@ -2,9 +2,9 @@ package serve
 
 import (
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/hist"
-	"github.com/firq-go/firq/shardsel"
+	"github.com/firq-go/firq/internal/core/drr"
+	"github.com/firq-go/firq/internal/core/shardsel"
 )
 
 // Shard is one shard's queue and books. Not safe for concurrent use: it belongs

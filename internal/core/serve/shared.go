@@ -9,8 +9,8 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/key"
 	"github.com/firq-go/firq/internal/core/waitq"
 )

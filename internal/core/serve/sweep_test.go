@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // sweeping is a shard with the default TenantIdle of a minute, and what it has

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // Every field arrives, and every zero value becomes its default.

@@ -4,7 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // Tenant is one tenant's part of a Shard; the cores embed it. Everything in it

@@ -3,7 +3,7 @@ package fairness
 import (
 	"sync/atomic"
 
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // Log sees the order of service under the leases: it stands between the shards of

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 )
 
 // What CoDel, AdaptiveLIFO and plain first in, first out make of an overload, in virtual
