@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// takeFast is takeSome for one item in the normalLevel case, without what only others need:
+// takeFast is takeSome for one item in the usual case, without what only others need:
 // a shard may be served now, its lease is free, and no shard that may not be has news. It
 // reports false if it has delivered nothing; then the caller goes on with takeSome, which
 // does all over again.

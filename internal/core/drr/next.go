@@ -10,14 +10,13 @@ const fewSteps = 8
 // newly active, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
 // payload and the rest of a task that is delivered go where the caller says.
 //
-// The normalLevel case is here: plain tenants, with tasks in slots, one after the other.
+// The usual case is here: plain tenants, with tasks in slots, one after the other.
 // nextOfAll, to which this adds nothing but speed, goes on where it comes to anything else.
 func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (*Tenant[K, T], Verdict) {
 	l := &q.lists[0]
-	if !q.straight || !q.lazy || l.wait > 0 || l.freed.head != nil || l.fresh.head != nil {
-		return q.nextOfAll(now, limit, payload, h)
-	}
-	for range fewSteps {
+	// In each step: Fill and skip may bring in what goes first, what makes a look at each inbox
+	// necessary, or a wait.
+	for step := 0; q.straight && q.lazy && l.wait == 0 && l.freed.head == nil && l.fresh.head == nil && step < fewSteps; step++ {
 		s := l.active.head
 		if s == nil {
 			break
@@ -27,11 +26,7 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (
 			if t.mask != 0 {
 				break
 			}
-			// Fill may bring in what goes first, or what makes a look at each inbox necessary.
-			if q.host.Fill(t); !q.lazy || l.freed.head != nil || l.fresh.head != nil {
-				break
-			}
-			if t.mask == 0 {
+			if q.host.Fill(t); t.mask == 0 && l.fresh.head == nil {
 				q.nEmpty--
 				l.leaveFront(s)
 			}
@@ -57,7 +52,6 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (
 			l.visited(due)
 			if l.emptyVisits++; l.emptyVisits >= l.active.n {
 				q.skip(l, now, limit)
-				break
 			}
 			continue
 		}
