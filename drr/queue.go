@@ -189,11 +189,8 @@ func (q *Queue[K, T]) tenant(key K) *tenant[K, T] {
 // so it costs each new tenant a constant.
 func (q *Queue[K, T]) sweep() {
 	for key, t := range q.tenants {
-		if t.Len() == 0 && !t.fixed && !t.Blocked() {
-			q.queue.Retire(&t.Tenant)
-			if !q.queue.Owes(&t.Tenant) {
-				delete(q.tenants, key)
-			}
+		if t.Len() == 0 && !t.fixed && !t.Blocked() && !q.queue.Owes(&t.Tenant) {
+			delete(q.tenants, key)
 		}
 	}
 	q.sweepAt = max(2*len(q.tenants), leastSweep)

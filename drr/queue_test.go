@@ -67,6 +67,23 @@ func TestChargeIsPaid(t *testing.T) {
 	}
 }
 
+// With priorities across tenants a correction is paid by tasks of the item's priority.
+func TestChargeAcross(t *testing.T) {
+	q := drr.New[string, int](drr.Config{PriorityScope: firq.PriorityAcrossTenants})
+	push(t, q, "a", firq.Task[int]{Priority: firq.PriorityHigh})
+	item, _ := q.Next(start)
+	item.Charge(2)
+	for _, p := range []firq.Priority{firq.PriorityHigh, firq.PriorityNormal} {
+		for range 2 {
+			push(t, q, "a", firq.Task[int]{Priority: p})
+			push(t, q, "b", firq.Task[int]{Priority: p})
+		}
+	}
+	if got, want := served(q, start), []string{"b", "b", "a", "a", "a", "b", "a", "b"}; !slices.Equal(got, want) {
+		t.Errorf("served %v, want %v", got, want)
+	}
+}
+
 // What a queue remembers of tenants that have come and gone is bounded, but it forgets no debt, no
 // quantum and no tenant that is blocked.
 func TestForgets(t *testing.T) {

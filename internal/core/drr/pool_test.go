@@ -250,3 +250,14 @@ func TestNextAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A tenant's first task allocates once: header and slots are one piece of memory.
+func TestFirstSegmentInOnePiece(t *testing.T) {
+	var s *segment[int]
+	if n := testing.AllocsPerRun(100, func() {
+		var p pool[int, int]
+		s = p.segment(0)
+	}); n != 1 || len(s.slots) != firstSegment {
+		t.Errorf("%v allocations for %d slots", n, len(s.slots))
+	}
+}

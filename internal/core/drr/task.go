@@ -158,7 +158,15 @@ func (p *pool[K, T]) putEntry(e *entry[K, T]) {
 func (p *pool[K, T]) segment(size int) *segment[T] {
 	s := p.segments[size]
 	p.take(firstSegment<<size, s != nil)
-	if s == nil {
+	switch {
+	case s == nil && size == 0: // in one piece: the first task of a tenant is beside the header
+		one := new(struct {
+			segment[T]
+			room [firstSegment]Slot[T]
+		})
+		one.slots = one.room[:]
+		return &one.segment
+	case s == nil:
 		return &segment[T]{slots: make([]Slot[T], firstSegment<<size)}
 	}
 	p.segments[size], s.next = s.next, nil
