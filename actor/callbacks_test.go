@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// ordeal is one way of reaching a callback, and one way in which it does not simply return.
+// ordeal combines one way to reach a callback with one way in which the callback misbehaves.
 type ordeal struct {
 	t      *testing.T
 	s      *System
@@ -36,7 +36,7 @@ func (o *ordeal) f() {
 	}
 }
 
-// failures are what a callback does instead of returning. Close and Shutdown end the System.
+// failures are the ways in which a callback misbehaves. Close and Shutdown end the System.
 var failures = []struct {
 	name         string
 	each, closes bool
@@ -59,16 +59,15 @@ var failures = []struct {
 	}},
 	{"calls Close", false, true, func(o *ordeal) { _ = o.s.Close(); close(o.shut) }},
 	{"calls Shutdown", false, true, func(o *ordeal) {
-		ctx, cancel := context.WithTimeout(bg, 10*time.Millisecond) // nothing can wait for itself
+		ctx, cancel := context.WithTimeout(bg, 10*time.Millisecond) // Shutdown would wait for this very callback
 		defer cancel()
 		_ = o.s.Shutdown(ctx)
 		close(o.shut)
 	}},
 }
 
-// Whatever a callback does instead of returning, and however it is reached: actors that have
-// nothing to do with it are served, the System ends, the counters add up, and nothing is left
-// behind.
+// However a callback misbehaves, and however it is reached, other actors are served, the System ends,
+// the counters add up, and no goroutine is left.
 func TestCallbacks(t *testing.T) {
 	for _, e := range entries() {
 		t.Run(e.name, func(t *testing.T) {
@@ -129,11 +128,11 @@ type entrance struct {
 	name    string
 	cfg     func(o *ordeal, c *Config)
 	reach   func(o *ordeal)
-	ends    bool // of the System
-	byClose bool // Close runs the callback, so it waits
+	ends    bool // reach may end the System
+	byClose bool // Close itself runs the callback, so Close waits for it
 }
 
-// starter is a state that has callbacks of an ordeal where its message asks for it.
+// starter is a state whose hooks the test sets.
 type starter struct {
 	box
 	begun func() error

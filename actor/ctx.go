@@ -11,17 +11,18 @@ import (
 const (
 	stale     uint32 = iota // no handler has it
 	live                    // a handler has it
-	slow                    // and there is something to clean up after it
+	slow                    // live, and clean has work to do when the handler returns
 	abandoned               // its handler was abandoned; it is never used again
 )
 
-// Ctx is the context.Context that a handler gets. It tells a call which handler makes
-// the call. It is valid while its handler runs; afterwards another handler may use it.
+// Ctx is the context.Context that a handler gets. By it a call finds the handler
+// that makes it. It is valid while its handler runs; afterwards another handler may use it.
 //
-// What context.WithoutCancel makes of a Ctx may outlive the handler: calls with it come from outside,
-// like those with context.Background. But its values are those of the handler that has the Ctx
-// by then, so take out what is needed, and begin with context.Background. What is derived from it, by
-// context.WithTimeout for example, is refused, or taken for a context of that handler.
+// A context that context.WithoutCancel derives from a Ctx may outlive the handler: calls with it count
+// as calls from outside, like those with context.Background. But its Value reads from the handler that
+// has the Ctx by then, so copy the values that you need and begin with context.Background. Calls with
+// a context that is derived from it, by context.WithTimeout for example, fail, or count as calls of
+// that later handler.
 //
 // A handler's goroutines may use it as a context. To wait for several calls at the same time
 // use Start: a Call by any of these goroutines counts as one that the handler waits for.
@@ -29,7 +30,7 @@ type Ctx struct {
 	st      atomic.Uint32
 	a       atomic.Pointer[actor]
 	m       atomic.Pointer[method]
-	start   atomic.Int64         // of the handler, or a little before
+	start   atomic.Int64         // when the handler began, or a little before
 	serving atomic.Pointer[call] // nil: a Tell, or a call on its caller's goroutine
 	caller  atomic.Pointer[Ctx]  // the handler that waits for this one; see call.cut
 	wait    atomic.Pointer[call] // what the handler waits for
@@ -41,11 +42,11 @@ type Ctx struct {
 	w      *worker // nil: the goroutine is not the System's
 	acct   *account
 	child  *Ctx // for calls on this goroutine
-	once   bool // start is Value's
+	once   bool // the actor was spawned with Value
 	heavy  bool // clean has something to do
 	state  any  // of the incarnation
 	out    outcome
-	turn   chan struct{} // tells that the turn is the handler's again
+	turn   chan struct{} // signals that the handler has the turn again
 	alone  bool          // the handler is observed, so no other follows it directly
 	hold   hold          // actor.mu, once the handler runs
 	pauses int           // waits in progress, of a reentrant actor's handler; actor.mu
@@ -63,7 +64,7 @@ type Ctx struct {
 	kids   *call                   // calls that were started with this Ctx
 	limit  alarm                   // of the timeout
 	slow   alarm                   // of WithSlowAfter
-	began  time.Time               // the handler, if it has an alarm
+	began  time.Time               // when the handler began, if it has an alarm
 	run    uint64                  // counts handlers with timeouts
 }
 
@@ -154,7 +155,8 @@ func (c *Ctx) ended() error {
 	return nil
 }
 
-// Deadline returns the deadline of the call that is served, or of a timeout with Cancel.
+// Deadline returns the deadline of the call that is served, or that of a timeout with Cancel if
+// that is earlier.
 func (c *Ctx) Deadline() (time.Time, bool) {
 	c.mu.Lock()
 	std, b, due := c.std, c.base, c.due
@@ -172,7 +174,7 @@ func (c *Ctx) Deadline() (time.Time, bool) {
 	return due, !due.IsZero()
 }
 
-// Done is closed when the ctx of the call that is served ends, when its caller leaves,
+// Done returns a channel that is closed when the ctx of the call that is served ends, when its caller leaves,
 // when a timeout or Close cancels the handler, and when the handler has returned.
 func (c *Ctx) Done() <-chan struct{} {
 	c.mu.Lock()
@@ -183,7 +185,7 @@ func (c *Ctx) Done() <-chan struct{} {
 	return c.context().Done()
 }
 
-// marked notes that clean has something to do; false: the Ctx is stale. The caller
+// marked records that clean has work to do. It reports false if the Ctx is stale. The caller
 // holds c.mu.
 func (c *Ctx) marked() bool {
 	return c.st.CompareAndSwap(live, slow) || c.st.Load() == slow
@@ -207,8 +209,8 @@ func (c *Ctx) context() context.Context {
 	return c.std
 }
 
-// Err is ErrStale once the handler has returned or was abandoned; before that, it is as
-// for any context.
+// Err returns ErrStale once the handler has returned or was abandoned. Until then it is that of
+// any context.
 func (c *Ctx) Err() error {
 	if !c.valid() {
 		return ErrStale
@@ -216,7 +218,7 @@ func (c *Ctx) Err() error {
 	return c.ended()
 }
 
-// Value returns the values of the ctx of the call that is served.
+// Value returns the value for key in the context of the call that is served.
 func (c *Ctx) Value(key any) any {
 	if _, ok := key.(ctxKey); ok {
 		return c
@@ -234,7 +236,7 @@ func (c *Ctx) Value(key any) any {
 	return nil
 }
 
-// Name of the actor.
+// Name returns the name of the actor, or "" if the Ctx is stale.
 func (c *Ctx) Name() string {
 	if a := c.a.Load(); a != nil && c.valid() {
 		return a.name
@@ -242,5 +244,5 @@ func (c *Ctx) Name() string {
 	return ""
 }
 
-// System that the actor belongs to.
+// System returns the System that the actor belongs to.
 func (c *Ctx) System() *System { return c.sys }

@@ -8,9 +8,9 @@ import (
 
 // execCtx is the context of exec: the flight itself, so that it costs no allocation. It
 // has the values of the leader's context, and ends when no call waits any more, after
-// ExecTimeout, with Close, and when exec has returned. What ends it is not watched before
-// exec asks: then it becomes a context of package context, so that what is derived from
-// it needs no goroutine.
+// ExecTimeout, with Close, and when exec has returned. Nothing watches for these ends
+// until exec first needs it: then execCtx makes a context of package context, so that contexts
+// derived from it need no goroutine.
 type execCtx[T, K comparable, V any] flight[T, K, V]
 
 // execState is what an execCtx becomes.
@@ -19,14 +19,14 @@ type execState struct {
 	stop  context.CancelFunc
 
 	mu     sync.Mutex
-	unhook [2]func() bool // what watches the server, and the leader
+	unhook [2]func() bool // stop the watches on the server and the leader
 	ended  bool
 }
 
-// execOver stands for one that had ended before exec asked.
+// execOver marks an execCtx that had ended before exec used it.
 var execOver = new(execState)
 
-// Deadline returns that of ExecTimeout.
+// Deadline returns the deadline that ExecTimeout sets, if there is one.
 func (c *execCtx[T, K, V]) Deadline() (time.Time, bool) {
 	if c.deadline == 0 {
 		return time.Time{}, false
@@ -34,14 +34,14 @@ func (c *execCtx[T, K, V]) Deadline() (time.Time, bool) {
 	return c.p.s.base.Add(c.deadline), true
 }
 
-// Done returns a channel that is closed when the context ends, or has ended already.
+// Done returns a channel that is closed once the context has ended.
 func (c *execCtx[T, K, V]) Done() <-chan struct{} {
 	_ = c.Err()
 	return c.ctx().Done()
 }
 
-// Err says why it has ended. It looks at the leader's context itself: whatever watches that
-// may not have run yet.
+// Err returns why the context has ended, or nil. It looks at the leader's context itself, because
+// the function that watches it may not have run yet.
 func (c *execCtx[T, K, V]) Err() error {
 	inner := c.ctx()
 	if c.watched && inner.Err() == nil && c.leader.Err() != nil {
@@ -50,7 +50,7 @@ func (c *execCtx[T, K, V]) Err() error {
 	return inner.Err()
 }
 
-// Value returns the leader's, but for the origin of calls with it.
+// Value returns the leader's value, except for the key of the origin of calls: that is the flight.
 func (c *execCtx[T, K, V]) Value(key any) any {
 	if _, is := key.(originKey); is {
 		return (*flight[T, K, V])(c)
@@ -58,7 +58,7 @@ func (c *execCtx[T, K, V]) Value(key any) any {
 	return c.ctx().Value(key)
 }
 
-// ctx returns the context that it becomes.
+// ctx returns the context of package context behind c, and makes it on first use.
 func (c *execCtx[T, K, V]) ctx() context.Context {
 	was := c.exec.Load()
 	if was != nil && was != execOver {
@@ -74,7 +74,7 @@ func (c *execCtx[T, K, V]) ctx() context.Context {
 	if was == execOver || c.p.s.life.root.Err() != nil {
 		x.stop()
 	}
-	if !c.exec.CompareAndSwap(was, x) { // another goroutine has asked, or it has ended
+	if !c.exec.CompareAndSwap(was, x) { // another goroutine was first, or c has ended
 		x.stop()
 		return c.ctx()
 	}
@@ -84,7 +84,7 @@ func (c *execCtx[T, K, V]) ctx() context.Context {
 	return x.inner
 }
 
-// watch lets x end with the server and the leader.
+// watch arranges that x ends when the server closes or the leader's context ends.
 func (c *execCtx[T, K, V]) watch(x *execState) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *execCtx[T, K, V]) watch(x *execState) {
 // cancel ends the context.
 func (f *flight[T, K, V]) cancel() {
 	if f.exec.CompareAndSwap(nil, execOver) {
-		return // exec has not asked
+		return // exec has not used it
 	}
 	x := f.exec.Load()
 	if x == execOver {

@@ -1,5 +1,5 @@
-// Package drr is a queue of many tenants that are served in turn, each by its weight: deficit
-// round robin with costs, priorities, orders, flows, deadlines and cancellation. It is for
+// Package drr implements a queue that serves many tenants in turn, each in proportion to its weight:
+// deficit round robin with costs, priorities, orders, flows, deadlines and cancellation. It is for
 // programs with their own event loop or lock, and for simulations:
 //
 //	q := drr.New[string, Job](drr.Config{})
@@ -8,6 +8,6 @@
 //	item, ok := q.Next(now)
 //
 // It is single-threaded: no goroutine, no clock, no lock. The caller provides the time, and the
-// lock if several goroutines use a Queue. Programs whose producers and consumers are goroutines take
-// package lockfree, which adds waiting, limits and statistics to the same order of service.
+// lock if several goroutines use a Queue. Programs whose producers and consumers are goroutines should
+// use package lockfree, which adds waiting, limits and statistics to the same order of service.
 package drr

@@ -9,7 +9,7 @@ import (
 )
 
 // A noisy tenant, one with twice its quantum and costly tasks, and a quiet one whose second
-// task comes too late.
+// task expires.
 func Example() {
 	q := drr.New[string, string](drr.Config{Quantum: 2})
 	q.SetQuantum("costly", 4)

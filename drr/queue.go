@@ -10,8 +10,8 @@ import (
 	"github.com/firq-go/firq/internal/core/key"
 )
 
-// Config of a Queue. The zero value is first in, first out within each tenant and priority,
-// strict priorities within a tenant, and one task of cost 1 per turn.
+// Config configures a Queue. With the zero value tasks of one tenant and priority are served first
+// in, first out, a tenant's higher priorities go first, and each tenant spends cost 1 per turn.
 type Config struct {
 	// Quantum is what a tenant may spend per turn, unless SetQuantum says otherwise; 0 means 1.
 	Quantum int64
@@ -25,12 +25,13 @@ type Config struct {
 	MaxFlows        int
 }
 
-// Queue is the scheduler. Make it with New; not safe for concurrent use.
+// A Queue holds the tasks of many tenants and chooses which is next. Use New to make one. It is not
+// safe for concurrent use.
 type Queue[K comparable, T any] struct {
 	queue   *drr.Queue[K, T]
 	keys    key.Check[K]
 	tenants map[K]*tenant[K, T]
-	sweepAt int       // tenants, at which those that nothing has to be remembered of are forgotten
+	sweepAt int       // number of tenants at which sweep runs
 	quantum int64     // of tenants for which SetQuantum was not called
 	base    time.Time // the queue's nanoseconds count from here
 	based   bool      // base is set
@@ -46,10 +47,10 @@ type tenant[K comparable, T any] struct {
 	fixed bool // SetQuantum was called
 }
 
-// leastSweep is how many tenants are never swept.
+// leastSweep is the least number of tenants at which sweep runs.
 const leastSweep = 64
 
-// New returns an empty Queue. It panics if cfg makes no sense.
+// New returns an empty Queue. It panics if cfg is invalid.
 func New[K comparable, T any](cfg Config) *Queue[K, T] {
 	switch {
 	case cfg.Quantum < 0, cfg.PriorityAging < 0, cfg.MaxFlows < 0 || cfg.MaxFlows > firq.MaxTasks:
@@ -70,13 +71,14 @@ func New[K comparable, T any](cfg Config) *Queue[K, T] {
 	return q
 }
 
-// OnExpired makes f the function that is called for each task whose deadline has passed, from
-// within Next. f must not call the Queue.
+// OnExpired sets the function that Next calls for each expired task that it drops. f must not call
+// the Queue.
 func (q *Queue[K, T]) OnExpired(f func(firq.Item[K, T])) { q.expired = f }
 
-// Push queues a task. Its deadline is looked at by Next, and its ticket cancels it (under the
-// caller's lock, if there is one). The error is that of Task.Validate, or says that
-// the tenant is not equal to itself, that it has firq.MaxTasks, or that the ticket is in use.
+// Push queues a task. Next checks the task's deadline. Canceling its ticket removes the task; the
+// caller holds its lock then, if it has one. Push returns the error of Task.Validate, or an error
+// if the key is not equal to itself (as NaN is not), if the tenant has firq.MaxTasks tasks, or if the
+// ticket is in use.
 func (q *Queue[K, T]) Push(now time.Time, tenant K, task firq.Task[T]) error {
 	if err := q.keys.Tenant(tenant); err != nil {
 		return err
@@ -105,9 +107,10 @@ func (q *Queue[K, T]) Push(now time.Time, tenant K, task firq.Task[T]) error {
 	return nil
 }
 
-// Next takes out the task that is served next, if there is one whose tenant is not blocked. On the way it drops
-// tasks that expired before now. The item's Charge corrects its cost, for as long as its
-// tenant is remembered: while it has tasks, a debt, or a quantum from SetQuantum. Done does nothing: see Block.
+// Next removes and returns the next task of a tenant that is not blocked; ok is false if there is
+// none. It drops the tasks that it meets and that expired before now. The item's Charge corrects
+// the cost for as long as the Queue remembers the tenant: while it has tasks, a debt, a quantum
+// from SetQuantum, or is blocked. Done does nothing: see Block.
 func (q *Queue[K, T]) Next(now time.Time) (item firq.Item[K, T], ok bool) {
 	q.now = q.nanos(now)
 	for {
@@ -136,7 +139,7 @@ func (q *Queue[K, T]) TenantLen(tenant K) int {
 func (q *Queue[K, T]) Tenants() int { return len(q.tenants) }
 
 // SetQuantum sets what a tenant may spend per turn, from its next turn on: its weight. 0 means
-// Config.Quantum again. The Queue remembers a tenant that has its own quantum until then.
+// Config.Quantum again. The Queue does not forget a tenant until its quantum is reset to 0.
 func (q *Queue[K, T]) SetQuantum(tenant K, quantum int64) {
 	if q.keys.Tenant(tenant) != nil {
 		return // it could not be found again
@@ -148,11 +151,11 @@ func (q *Queue[K, T]) SetQuantum(tenant K, quantum int64) {
 	q.queue.SetQuantum(&t.Tenant, quantum)
 }
 
-// Block keeps a tenant from being served, or lets it be served again: a limit of tasks in flight,
-// for example. In between it loses no turns, up to two.
+// Block blocks or unblocks a tenant, for example to limit its tasks in flight. A blocked tenant
+// keeps at most two turns that it could not use.
 func (q *Queue[K, T]) Block(tenant K, blocked bool) {
 	if q.keys.Tenant(tenant) != nil {
-		return // it has no tasks
+		return // such a key never has tasks
 	}
 	switch t := q.tenant(tenant); {
 	case blocked == t.Blocked():
@@ -168,7 +171,7 @@ func (q *Queue[K, T]) nanos(at time.Time) int64 {
 	if !q.based {
 		q.base, q.based = at, true
 	}
-	return min(int64(at.Sub(q.base)), math.MaxInt64-1) // the last one is NoDeadline
+	return min(int64(at.Sub(q.base)), math.MaxInt64-1) // math.MaxInt64 is NoDeadline
 }
 
 // tenant returns the tenant with a key, which it makes if needed.
@@ -185,8 +188,8 @@ func (q *Queue[K, T]) tenant(key K) *tenant[K, T] {
 	return t
 }
 
-// sweep forgets the tenants that a new one would be like. It is done again when there are twice as many as are left,
-// so it costs each new tenant a constant.
+// sweep deletes the tenants whose state is that of a new one. It runs again when the map has
+// doubled, so the amortized cost per new tenant is constant.
 func (q *Queue[K, T]) sweep() {
 	for key, t := range q.tenants {
 		if t.Len() == 0 && !t.fixed && !t.Blocked() && !q.queue.Owes(&t.Tenant) {
@@ -196,7 +199,7 @@ func (q *Queue[K, T]) sweep() {
 	q.sweepAt = max(2*len(q.tenants), leastSweep)
 }
 
-// item returns what a task is to the caller.
+// item converts a queued task to a firq.Item.
 func (q *Queue[K, T]) item(t *drr.Tenant[K, T], task *drr.Task[T]) firq.Item[K, T] {
 	item := firq.Item[K, T]{
 		Tenant: t.Key, Payload: task.Payload, Cost: task.Cost, Priority: task.Priority,
@@ -211,10 +214,10 @@ func (q *Queue[K, T]) item(t *drr.Tenant[K, T], task *drr.Task[T]) firq.Item[K, 
 	return item
 }
 
-// SettleDone does nothing: there is no limit in flight but Block.
+// SettleDone does nothing: the Queue has no in-flight limit; callers use Block.
 func (t *tenant[K, T]) SettleDone(uint64) {}
 
-// SettleCharge charges the tenant for a task of the priority that the token is.
+// SettleCharge charges the tenant at the priority that the token holds.
 func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) { t.SettleFlow(token, 0, delta) }
 
 // SettleFlow is SettleCharge for a task of a flow.
@@ -224,7 +227,7 @@ func (t *tenant[K, T]) SettleFlow(token, flow uint64, delta int64) {
 	}
 }
 
-// host is a Queue as the queue inside and its tickets see it.
+// host makes a Queue the drr.Host of the queue inside and the Canceler of its tickets.
 type host[K comparable, T any] struct{ *Queue[K, T] }
 
 func (h host[K, T]) Fill(*drr.Tenant[K, T]) {}

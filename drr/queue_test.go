@@ -20,7 +20,7 @@ func push(t *testing.T, q *drr.Queue[string, int], tenant string, task firq.Task
 	}
 }
 
-// served returns whose tasks the queue has left, in order.
+// served drains the queue and returns the tenants of its tasks, in order.
 func served(q *drr.Queue[string, int], now time.Time) (tenants []string) {
 	for item, ok := q.Next(now); ok; item, ok = q.Next(now) {
 		tenants = append(tenants, item.Tenant)
@@ -28,7 +28,7 @@ func served(q *drr.Queue[string, int], now time.Time) (tenants []string) {
 	return tenants
 }
 
-// An item has all that the task had, and how long it has waited; by whichever clock.
+// An item has its task's fields and its waiting time, whatever time the caller counts from.
 func TestItem(t *testing.T) {
 	for _, at := range []time.Time{start, {}, time.Unix(0, 0), time.Now()} {
 		q := drr.New[string, int](drr.Config{MaxFlows: 4})
@@ -126,7 +126,7 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// A quantum is a weight, until it is taken back.
+// SetQuantum sets a tenant's weight; 0 restores the default.
 func TestQuantum(t *testing.T) {
 	q := drr.New[string, int](drr.Config{Quantum: 2})
 	q.SetQuantum("a", 1)
@@ -146,7 +146,7 @@ func TestQuantum(t *testing.T) {
 	}
 }
 
-// A ticket cancels its task, once, and serves again; not two tasks at a time.
+// A ticket cancels its task once. It can be used again then, but not for two tasks at a time.
 func TestTicket(t *testing.T) {
 	q := drr.New[string, int](drr.Config{})
 	var tk firq.Ticket
@@ -165,7 +165,7 @@ func TestTicket(t *testing.T) {
 	}
 }
 
-// Tasks and tenants that make no sense are refused, and configs panic.
+// Push refuses invalid tasks and tenants, and New panics on an invalid Config.
 func TestRefused(t *testing.T) {
 	q := drr.New[float64, int](drr.Config{})
 	for _, err := range []error{

@@ -54,7 +54,7 @@ func Example() {
 func ExampleMiddleware() {
 	mux := http.NewServeMux()
 
-	customers := map[string]bool{firqhttp.KeyTenant("k-4711"): true} // the API keys that there are
+	customers := map[string]bool{firqhttp.KeyTenant("k-4711"): true} // the API keys in use
 	g := gate.New(64, gate.Config[string]{MaxPerTenant: 100, MaxInFlightPerTenant: 32})
 	fair := firqhttp.New(g, firqhttp.Config{Tenant: firqhttp.FirstOf(
 		firqhttp.Known(firqhttp.APIKey(), func(key string) bool { return customers[key] }),

@@ -10,12 +10,12 @@ import (
 	"github.com/firq-go/firq/lockfree"
 )
 
-// BenchmarkPair is one goroutine that enqueues burst tasks, of 64 tenants in turn,
+// BenchmarkPair measures one goroutine that enqueues burst tasks, of 64 tenants in turn,
 // and dequeues them. With burst=1 each task finds its tenant idle. An operation is
 // both calls. docs/design/cost.md counts its instructions.
 func BenchmarkPair(b *testing.B) { benchmarkPair(b, 1) }
 
-// BenchmarkPairFlows is BenchmarkPair with tasks of eight flows of each tenant.
+// BenchmarkPairFlows is BenchmarkPair with eight flows per tenant.
 func BenchmarkPairFlows(b *testing.B) { benchmarkPair(b, 8) }
 
 func benchmarkPair(b *testing.B, flows int) {
@@ -29,8 +29,9 @@ func benchmarkPair(b *testing.B, flows int) {
 	}
 }
 
-// BenchmarkPairBatch is one goroutine that enqueues 1,024 tasks, 32 of each of 32 tenants
-// at a time, and dequeues them, 32 at a time. An operation is a task's part of both.
+// BenchmarkPairBatch measures one goroutine that enqueues 1,024 tasks, 32 of each of 32 tenants
+// at a time, and dequeues them, 32 at a time. The time per operation is that of one
+// task: its part of both calls.
 func BenchmarkPairBatch(b *testing.B) {
 	const batch, burst = 32, 1024
 	names := tenants()
@@ -59,7 +60,7 @@ func BenchmarkPairBatch(b *testing.B) {
 
 type scheduler = firq.Scheduler[string, uint64]
 
-// each runs a benchmark on each core, with one shard and with two.
+// each runs a benchmark with each scheduler, with one shard and with two.
 func each(b *testing.B, name string, run func(b *testing.B, s scheduler)) {
 	cores := map[string]func(firq.Config[string, uint64]) (scheduler, error){
 		"lockfree": func(c firq.Config[string, uint64]) (scheduler, error) { return lockfree.New(c) },

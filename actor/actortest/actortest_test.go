@@ -28,7 +28,7 @@ var visit *actor.Method[*state, string, int]
 func init() {
 	visit = actor.NewMethod("Visit", func(s *state, c *actor.Ctx, what string) (int, error) {
 		if s.busy {
-			panic("two at once")
+			panic("two handlers of one actor run at the same time")
 		}
 		s.busy = true
 		defer func() { s.busy = false }()
@@ -42,7 +42,7 @@ func init() {
 	})
 }
 
-// story returns the order in which things happen with a seed.
+// story returns the order of the handlers' steps with a seed.
 func story(t *testing.T, seed uint64) (log []string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(t, seed, actor.Config{})
@@ -68,7 +68,8 @@ func story(t *testing.T, seed uint64) (log []string) {
 	return log
 }
 
-// A seed gives one order, other seeds give others, and messages of one sender stay in order.
+// A seed always gives the same order, most seeds give different ones, and messages of one sender
+// stay in order.
 func TestSeeds(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := range uint64(10) {

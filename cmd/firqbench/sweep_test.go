@@ -33,7 +33,7 @@ func TestSweep(t *testing.T) {
 
 	for _, other := range []string{"--rounds=2", "--tenants=5"} {
 		if code, out, errOut := call(t, append(args, other)...); code != command.Usage || out != "" ||
-			!strings.Contains(errOut, "it is of another command") || !strings.Contains(errOut, "--restart") {
+			!strings.Contains(errOut, "a different command wrote it") || !strings.Contains(errOut, "--restart") {
 			t.Errorf("%s: exit code %d\n%s\n%s", other, code, out, errOut)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // A server with one slot, and what a client gets that cannot have it in time.
 // The health service stands for one of yours; it would pass by the gate unless told otherwise.
 func Example() {
-	customers := map[string]bool{"k-4711": true} // the API keys that there are
+	customers := map[string]bool{"k-4711": true} // the API keys in use
 	g := gate.New(1, gate.Config[string]{MaxPerTenant: 100, MaxQueueAge: 10 * time.Millisecond})
 	in := firqgrpc.New(g, firqgrpc.Config{
 		Tenant: firqgrpc.FirstOf(

@@ -17,7 +17,7 @@ import (
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 )
 
-// patience is for what another process does; nothing is expected to take so long.
+// patience is the time limit for what another process does. Nothing should take as long.
 const patience = time.Minute
 
 // program returns the path of a program of the Debian package prometheus. In CI
@@ -60,8 +60,8 @@ func eventually(t *testing.T, what string, try func(context.Context) error) {
 	}
 }
 
-// startPrometheus starts a server with that config and returns a client of it.
-// It ends with the test.
+// startPrometheus starts a Prometheus server with config and returns a client of it. The server
+// ends with the test.
 func startPrometheus(t *testing.T, config string) promv1.API {
 	t.Helper()
 	binary := program(t, "prometheus")
@@ -89,7 +89,7 @@ func startPrometheus(t *testing.T, config string) promv1.API {
 			_ = cmd.Wait() // why it ended is in the log
 			close(exited)
 		}()
-		t.Cleanup(func() { <-exited }) // t.Context ends before
+		t.Cleanup(func() { <-exited }) // t.Context ends before cleanups run
 		if ready(t, "http://"+address, exited) {
 			client, err := api.NewClient(api.Config{Address: "http://" + address})
 			if err != nil {
@@ -113,7 +113,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// ready waits until the server answers, or has ended.
+// ready waits until the server answers or has ended, and reports whether it answers.
 func ready(t *testing.T, url string, exited <-chan struct{}) (ok bool) {
 	t.Helper()
 	eventually(t, "prometheus is not ready", func(ctx context.Context) error {

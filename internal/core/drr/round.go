@@ -4,26 +4,26 @@ import "math"
 
 // Rounds are counted modulo 1<<63, and compared as serial numbers (RFC 1982): what
 // matters is how far apart two of them are. So costs may add up to any number of
-// rounds, and nothing saturates. It takes that all rounds which are compared at a
-// time are less than 1<<62 apart. Queues that share time stay together, but for one
-// that waits for a round in which it can serve, and that is at most mostAtOnce away.
+// rounds, and nothing saturates. This requires that two rounds that are
+// compared are less than 1<<62 apart. Queues that share a count of rounds (peers) stay together,
+// but for one that waits for a round in which it can serve, at most mostAtOnce ahead.
 const (
 	lastRound = 1<<63 - 1
 
 	// mostAtOnce is how many empty turns a queue under a limit passes in one step.
-	// One that has to pass more takes several, and in between those that it shares
-	// time with take theirs.
+	// One that has to pass more takes several steps, and its peers take their turns
+	// between them.
 	mostAtOnce = 1 << 60
 )
 
 // Peers are other queues that this one shares time with. Both methods are called from
 // within the Queue's, and may call CatchUp.
 type Peers interface {
-	// Pass is asked before the queue passes empty turns up to a round, and serves in
-	// it.
+	// The queue calls Pass before it passes empty turns up to a round and serves in
+	// that round.
 	Pass(round uint64) Passage
 	// Back is called before Tag goes back from a later round to Round, because
-	// something changes that may enable a tenant to pay.
+	// of a change that may let a tenant pay for its task earlier.
 	Back()
 }
 
@@ -33,7 +33,7 @@ type Passage uint8
 const (
 	PassWait      Passage = iota // no: a peer can serve earlier
 	PassCounted                  // yes, and the round moves on
-	PassUncounted                // yes; no peer has work, so that the round is not counted
+	PassUncounted                // yes; no peer has work, so the round is not counted
 )
 
 // Share makes p the peers of the queue.
@@ -54,12 +54,12 @@ func (l *list[K, T]) clock() uint64 { return (l.round + l.skipped) & lastRound }
 // each level has its own rounds.
 func (q *Queue[K, T]) Round() uint64 { return q.lists[0].round }
 
-// Reached returns the last round that NextWithin has begun a turn in, or has passed empty
-// turns up to, modulo 1<<63. Others with whom the queue shares time join there: also if
-// that turn was empty, as it may be the one after which the queue has come to its limit.
+// Reached returns the last round in which NextWithin began a turn, or up to which it passed empty
+// turns, modulo 1<<63. Peers join at this round even if that turn was empty, because the queue may
+// have come to its limit there.
 func (q *Queue[K, T]) Reached() uint64 { return q.lists[0].reached }
 
-// AdvanceRound moves Round up to at least r. Turns of tenants that are blocked are over.
+// AdvanceRound moves Round up to at least r. It ends the turns of blocked tenants.
 func (q *Queue[K, T]) AdvanceRound(r uint64) {
 	l := &q.lists[0]
 	if Apart(r, l.round) <= 0 {

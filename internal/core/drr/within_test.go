@@ -19,7 +19,7 @@ func within(q *Queue[int, int], now int64, limit uint64) (t *Tenant[int, int], t
 	return t, task, v
 }
 
-// idle is a Host without surroundings.
+// idleHost is a Host that does nothing.
 type idleHost struct{}
 
 func (idleHost) Fill(*Tenant[int, int])                {}
@@ -53,8 +53,8 @@ func (p *pair) push(tenant int, cost int64) {
 	push(p.b, p.inB[tenant], task)
 }
 
-// TestWithinIsNext: a queue that is asked round by round delivers what one
-// delivers that is asked without a limit, in the same rounds, with the same
+// TestWithinIsNext: a queue that is asked with a limit that rises by one round delivers
+// the same tasks as one that is asked without a limit, in the same rounds, with the same
 // deficits.
 func TestWithinIsNext(t *testing.T) {
 	for seed := range uint64(300) {
@@ -109,7 +109,7 @@ func TestWithinIsNext(t *testing.T) {
 // gets what is due until then, and does not make a newcomer wait.
 func TestWithinWaits(t *testing.T) {
 	p := newPair(2, func(int) int64 { return 10 })
-	p.push(0, 1000) // 100 quanta: at the start of its turn in round 99
+	p.push(0, 1000) // it costs 100 quanta, so tenant 0 can pay at the start of its turn in round 99
 	if _, _, v := within(p.a, 0, 5); v != Ahead || !p.a.Waiting() || p.a.Tag() != 99 {
 		t.Fatalf("verdict %d, waiting %v, tag %d; want ahead, waiting for round 99", v, p.a.Waiting(), p.a.Tag())
 	}
@@ -135,7 +135,7 @@ func TestWithinWaits(t *testing.T) {
 	}
 }
 
-// TestWithinLooksAgain: what may enable a tenant to pay ends the wait.
+// TestWithinLooksAgain: a change that may let a tenant pay for its task ends the wait.
 func TestWithinLooksAgain(t *testing.T) {
 	for name, change := range map[string]func(*pair, *firq.Ticket){
 		"a cheaper task of a higher priority": func(p *pair, _ *firq.Ticket) {
@@ -180,8 +180,8 @@ func (h *lateHost) Fill(t *Tenant[int, int]) {
 	}
 }
 
-// While the queue looks for the round in which a tenant can pay, something can come
-// for a tenant that it has looked at already: then that round is not known.
+// While the queue computes the round in which a tenant can pay, a task may arrive for a
+// tenant that it has looked at already. The computed round is not used then.
 func TestSkipBesideNews(t *testing.T) {
 	h := new(lateHost)
 	h.q = New[int, int](Config{}, h)

@@ -45,7 +45,7 @@ func conflict(f, now *report.File) error {
 		return errors.New("it is not of a sweep")
 	}
 	if err := f.Sweep.Conflict(&now.Sweep.Plan); err != nil {
-		return fmt.Errorf("it is of another command: %w", err)
+		return fmt.Errorf("a different command wrote it: %w", err)
 	}
 	for _, d := range f.Env.Differences(&now.Env) {
 		return fmt.Errorf("it was begun elsewhere: %s was %s, is %s", d.Name, d.Old, d.New)

@@ -52,7 +52,7 @@ func (b *bed) serve(args ...string) *serving {
 	return s
 }
 
-// end sends Ctrl-C.
+// end interrupts serve, as Ctrl-C does, and checks how it ends.
 func (s *serving) end() {
 	s.Helper()
 	s.interrupt()
@@ -112,7 +112,7 @@ func TestServe(t *testing.T) {
 		t.Errorf("%d\n%s", code, text)
 	}
 	b.dead(b.queue(), "kept")
-	b.want(exitOK, "enqueue --tenant late --delay 300ms 1") // no worker looks for work any more
+	b.want(exitOK, "enqueue --tenant late --delay 300ms 1") // no worker runs, so serve itself has to move it when it is due
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if all := read[[]firqredis.TenantStats](b, exitOK, "tenants", "show", "late"); len(all) == 1 && all[0].Queued == 1 && all[0].Delayed == 0 {
 			break
@@ -121,7 +121,7 @@ func TestServe(t *testing.T) {
 			t.Fatal("serve does not bring in what is due")
 		}
 	}
-	b.want(exitOK, "dlq list", "kept") // that is for the programs to say
+	b.want(exitOK, "dlq list", "kept") // serve deletes none: how long they stay is a setting of the workers' programs
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -144,11 +144,12 @@ func TestServe(t *testing.T) {
 	b.want(exitFailed, "serve --listen "+strings.Trim(strings.TrimPrefix(s.URL, "http:"), "/"), "serve.listen", "in use")
 	s.end()
 	if _, err := net.DialTimeout("tcp", strings.Trim(strings.TrimPrefix(s.URL, "http:"), "/"), time.Second); err == nil {
-		t.Error("it listens still")
+		t.Error("it is still listening")
 	}
 }
 
-// A token of one's own is not printed, and schedules may be left to others.
+// serve does not print a token that the user has set, and with the right option it leaves schedules
+// to other processes.
 func TestServeSettings(t *testing.T) {
 	b := newBed(t)
 	b.env["FIRQ_SERVE_TOKEN"], b.env["FIRQ_SERVE_HOSTS"], b.env["FIRQ_QUEUE_NAME"] = "0123456789abcdef", "firq.example", "mail"
@@ -175,14 +176,14 @@ func TestServeSettings(t *testing.T) {
 			t.Errorf("%s: %s", host, resp.Status)
 		}
 	}
-	time.Sleep(1200 * time.Millisecond) // it has been due, and nothing is to happen
+	time.Sleep(1200 * time.Millisecond) // the schedule has been due, and must not have fired
 	if st := read[firqredis.Stats](b, exitOK, "stats"); st.Enqueued != 0 {
 		t.Errorf("%d tasks of schedules are queued", st.Enqueued)
 	}
 	s.end()
 }
 
-// A server that goes away does not end it.
+// serve goes on while Redis is away.
 func TestServeGoesOn(t *testing.T) {
 	b := newBed(t)
 	s := b.serve()
@@ -192,7 +193,7 @@ func TestServeGoesOn(t *testing.T) {
 	}
 	b.server.SetError("")
 	if code, _ := s.get(s.URL + "healthz"); code != http.StatusOK {
-		t.Errorf("it is back: %d", code)
+		t.Errorf("health once Redis is back: %d, want 200", code)
 	}
 	s.end()
 }
