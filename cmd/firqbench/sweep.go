@@ -40,7 +40,7 @@ func sweepCommand() *cli.Command {
 			"another, and prints a line for each. An entry is a number; or 2x, twice as many as processors;\n" +
 			"or 8+, as many as processors but at least 8; or default, what the scenario has.\n\n" +
 			"With -o FILE what is done is safe: the file is written after each step. After Ctrl-C, or a\n" +
-			"crash, the same command goes on where it stopped. A file of another command, program or machine\n" +
+			"crash, the same command goes on where it stopped. A file that a different command, program or machine wrote\n" +
 			"is refused; --restart throws it away.\n\n" +
 			"Compare within a line: what is in different lines ran at different times. firqbench compare\n" +
 			"reads the files, too.\n\n" +

@@ -45,7 +45,7 @@ func TestOpen(t *testing.T) {
 		program string
 		want    string
 	}{
-		{sweep.Plan{Scenarios: []string{"contended"}, Cores: []int{1, 4}}, env, program, "of another command: cores was [1 2], is [1 4]"},
+		{sweep.Plan{Scenarios: []string{"contended"}, Cores: []int{1, 4}}, env, program, "a different command wrote it: cores was [1 2], is [1 4]"},
 		{plan, machine.Env{CPU: "y", Commit: "a"}, program, "begun elsewhere: the processor was x, is y"},
 		{plan, machine.Env{CPU: "x", Commit: "b", Modified: true}, program, "begun with another program: commit a, is b (modified)"},
 		{plan, env, "5678", "begun with another program"},
