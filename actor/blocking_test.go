@@ -78,7 +78,7 @@ func TestTakeBlocked(t *testing.T) {
 func TestBlockingHandlersAreSeen(t *testing.T) {
 	m := newMeter()
 	if m == nil {
-		t.Skip("this runtime does not count who computes")
+		t.Skip("this runtime (before Go 1.26) does not count goroutines by what they do")
 	}
 	limit(t, 20e9)
 	s := newSys(t, Config{Slots: 2, Handoff: time.Hour})
@@ -99,7 +99,7 @@ func TestBlockingHandlersAreSeen(t *testing.T) {
 func TestMeter(t *testing.T) {
 	m := newMeter()
 	if m == nil {
-		t.Skip("this runtime does not count who computes")
+		t.Skip("this runtime (before Go 1.26) does not count goroutines by what they do")
 	}
 	limit(t, 20e9)
 	var stop atomic.Bool

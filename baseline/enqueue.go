@@ -260,7 +260,7 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T], conf *serve.Tena
 }
 
 // activates comes before a task of the tenant is queued. If that makes the tenant active, it
-// has what was said of it. Where nobody is asked it has that already. Under mu.
+// has what was said of it. Where the config has no functions to ask, it has that already. Under mu.
 func (sh *shard[K, T]) activates(t *tenant[K, T], conf *serve.TenantConfig) {
 	if sh.s.shared.Asks && t.Len() == 0 { // also if it has still a place in the list
 		sh.configure(t, conf)

@@ -119,7 +119,7 @@ func (c *cache[T, K, V]) drop(t *tenant[T], n *node[T, K, V]) {
 	c.takeFrom(t, h, n)
 }
 
-// census looks, per evicted entry, at so many slots that it has seen all of them when the cache
+// census looks, per evicted entry, at as many slots as it takes to have seen all of them when the cache
 // has turned over once. A tenant of which it finds an entry that was asked for since the last
 // time is not silent. Few slots are free, unless there once were more entries, lighter ones.
 func (c *cache[T, K, V]) census() {

@@ -295,7 +295,7 @@ func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
 
 // admits comes before a task of the tenant is queued. If it has none, its quantum is from
 // now on what the producer has asked for, unless SetQuantum has been called since, and so is
-// its in-flight limit: also if it has still a place in the list. Where nobody is asked, it has
+// its in-flight limit: also if it has still a place in the list. Where the config has no functions to ask, it has
 // that since it was registered.
 func (sh *shard[K, T]) admits(t *tenant[K, T]) {
 	if sh.s.shared.Asks && t.Len() == 0 {

@@ -325,7 +325,7 @@ func (w *world) reuse() {
 	consumer := w.start("Dequeue of what comes later", func() { w.dequeue() })
 	w.do("Enqueue for who sleeps", func() { _ = w.offer("v", firq.Task[int]{}) })
 	if !consumer.over {
-		w.abort("a consumer sleeps beside a task")
+		w.abort("a consumer sleeps although there is a task")
 	}
 	w.settle()
 }

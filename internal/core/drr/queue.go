@@ -166,7 +166,7 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 		return
 	}
 	// As pushed, where the task is not the tenant's first one of its level, or it is its only
-	// one, and the list waits for nobody.
+	// one, and the list does not wait.
 	t.queued++
 	q.queued++
 	q.ready++

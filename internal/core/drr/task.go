@@ -159,7 +159,7 @@ func (p *pool[K, T]) segment(size int) *segment[T] {
 	s := p.segments[size]
 	p.take(firstSegment<<size, s != nil)
 	switch {
-	case s == nil && size == 0: // in one piece: the first task of a tenant is beside the header
+	case s == nil && size == 0: // in one piece: the first task of a tenant follows the header
 		one := new(struct {
 			segment[T]
 			room [firstSegment]Slot[T]

@@ -209,7 +209,7 @@ func (c *client) got(call *Call, items ...Item) {
 const hangs = 20 * time.Second
 
 // endBlocked waits until each client has ended or is in a call that may block, and then ends
-// those calls. A consumer that sleeps beside a task that it could take is an error.
+// those calls. It is an error if a consumer sleeps while there is a task that it could take.
 func (c *client) endBlocked(done <-chan int) error {
 	deadline := time.Now().Add(hangs)
 	all := int64(len(c.clients))

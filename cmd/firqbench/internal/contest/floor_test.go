@@ -146,7 +146,7 @@ func TestFloorSleep(t *testing.T) {
 }
 
 // Many at the same time, in little room: the limits hold, each task comes out once, those
-// of one producer and tenant in order, and no consumer sleeps beside a task.
+// of one producer and tenant in order, and no consumer sleeps while there is a task.
 func TestFloorConcurrent(t *testing.T) {
 	const producers, consumers, tenants, each, perTenant, global = 4, 4, 3, 3000, 5, 8
 	f := makeFloor(t, Config{MaxGlobal: global, MaxPerTenant: perTenant, Shards: 2})
