@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/gate"
 )
 
@@ -111,9 +112,9 @@ type Config struct {
 }
 
 // check fills in the defaults.
-func (c Config) check(g *gate.Gate[string]) (Config, error) {
-	if g == nil {
-		return c, fmt.Errorf("%w: firqhttp: gate is nil", firq.ErrInvalidArgument)
+func (c Config) check(g gate.Acquirer[string]) (Config, error) {
+	if err := adapter.CheckGate(g); err != nil {
+		return c, fmt.Errorf("%w: firqhttp: %w", firq.ErrInvalidArgument, err)
 	}
 	if c.Tenant == nil {
 		c.Tenant = Remote{}.Tenant

@@ -18,7 +18,7 @@ import (
 // Middleware lets requests into handlers as its gate says. Make it with New or
 // Open; safe for concurrent use. Several may share a gate.
 type Middleware struct {
-	gate *gate.Gate[string]
+	gate gate.Acquirer[string]
 	cfg  Config
 	hold *holder
 	// plain: WriteProblem answers, which reads no body.
@@ -31,9 +31,9 @@ type Middleware struct {
 	estimator         adapter.Estimator
 }
 
-// New returns a middleware over a gate, which stays the caller's: to change its
+// New returns a middleware over a gate (gate.Gate, or one that a fleet of processes shares), which stays the caller's: to change its
 // limit, and to shut it down. A nil gate panics; see Open.
-func New(g *gate.Gate[string], cfg Config) *Middleware {
+func New(g gate.Acquirer[string], cfg Config) *Middleware {
 	m, err := Open(g, cfg)
 	if err != nil {
 		panic(err.Error())
@@ -43,7 +43,7 @@ func New(g *gate.Gate[string], cfg Config) *Middleware {
 
 // Open is New for what comes from outside the program: a nil gate is an error that
 // matches firq.ErrInvalidArgument.
-func Open(g *gate.Gate[string], cfg Config) (*Middleware, error) {
+func Open(g gate.Acquirer[string], cfg Config) (*Middleware, error) {
 	plain := cfg.Reject == nil
 	cfg, err := cfg.check(g)
 	if err != nil {
@@ -129,7 +129,7 @@ func (v *visit) acquire() (p gate.Permit[string], err error) {
 	m.waiting.Add(1)
 	defer m.waiting.Add(-1)
 	if m.buffers(r) {
-		if expects(r) && m.gate.Policy(v.tenant) == firq.Reject { // with another one a look costs a waiter its place
+		if expects(r) && m.policy(v.tenant) == firq.Reject { // with another one a look costs a waiter its place
 			if err = m.glance(r.Context(), v.tenant, req); err != nil {
 				return p, err
 			}
@@ -142,6 +142,14 @@ func (v *visit) acquire() (p gate.Permit[string], err error) {
 		v.began = time.Now()
 	}
 	return m.gate.Acquire(r.Context(), v.tenant, req)
+}
+
+// policy returns what the gate does at a limit of the queue; one that does not say so rejects.
+func (m *Middleware) policy(tenant string) firq.Policy {
+	if g, ok := m.gate.(interface{ Policy(string) firq.Policy }); ok {
+		return g.Policy(tenant)
+	}
+	return firq.Reject
 }
 
 // read reads the beginning of the body. What reading it ended with is the handler's to see,

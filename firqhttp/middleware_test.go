@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -174,7 +175,8 @@ func TestReasons(t *testing.T) {
 	for err, want := range map[error]Reason{
 		firq.ErrGlobalFull: GlobalFull, firq.ErrTenantFull: TenantFull, firq.ErrTenantThreshold: TenantThreshold,
 		firq.ErrTooManyTenants: TooManyTenants, firq.ErrTimeout: Timeout, gate.ErrEvicted: Evicted, firq.ErrClosed: Closed,
-		context.Canceled: Cancelled, context.DeadlineExceeded: Timeout, firq.ErrInvalidTask: Internal,
+		context.Canceled: Cancelled, context.DeadlineExceeded: Timeout, firq.ErrInvalidTask: Internal, gate.ErrUnavailable: Unavailable,
+		fmt.Errorf("%w: %w", context.DeadlineExceeded, gate.ErrUnavailable): Unavailable,
 	} {
 		if got := reasons[reasonOf(fmt.Errorf("wrapped: %w", err))].reason; got != want {
 			t.Errorf("%v: %s, want %s", err, got, want)
@@ -320,6 +322,41 @@ func TestFlow(t *testing.T) {
 		t.Errorf("order %v", got)
 	}
 	idle(t, g, m)
+}
+
+// away is a gate whose server cannot be reached.
+type away struct{ err error }
+
+func (a *away) Acquire(context.Context, string, gate.Request) (gate.Permit[string], error) {
+	return gate.Permit[string]{}, a.err
+}
+
+func (a *away) TryAcquire(string, gate.Request) (gate.Permit[string], bool) {
+	return gate.Permit[string]{}, false
+}
+
+// Another gate than gate.Gate: its refusal is answered; a nil pointer to one is no gate, nor is a
+// value that cannot be compared.
+func TestAnotherGate(t *testing.T) {
+	m := New(&away{gate.ErrUnavailable}, Config{BufferBody: 100})
+	r := httptest.NewRequest("POST", "/", strings.NewReader("body"))
+	r.Header.Set("Expect", "100-continue")
+	if w := ask(m, r); w.Code != 503 || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"unavailable"`) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if n := m.Stats().Rejected[Unavailable]; n != 1 {
+		t.Errorf("%d rejected", n)
+	}
+	for _, g := range []gate.Acquirer[string]{nil, (*gate.Gate[string])(nil), (*away)(nil), uncomparable{}} {
+		if _, err := Open(g, Config{}); !errors.Is(err, firq.ErrInvalidArgument) {
+			t.Errorf("%T: %v", g, err)
+		}
+	}
+}
+
+type uncomparable struct {
+	*away
+	_ []int
 }
 
 func TestNilGate(t *testing.T) {

@@ -24,6 +24,7 @@ const (
 	Evicted         Reason = "evicted"          // 429: a later one of the tenant took its place (gate.ErrEvicted)
 	Overload        Reason = "overload"         // 429: those of the tenant have waited for too long (gate.ErrOverload)
 	GlobalFull      Reason = "global_full"      // 503: the queue of all tenants is full (firq.ErrGlobalFull), or Config.MaxReading is reached
+	Unavailable     Reason = "unavailable"      // 503: what decides cannot be reached (gate.ErrUnavailable)
 	Timeout         Reason = "timeout"          // 503: its deadline, the context's, or MaxQueueAge passed
 	Closed          Reason = "closed"           // 503: the gate is shut down
 	Cancelled       Reason = "cancelled"        // 503: the context was cancelled (the client has gone, as a rule), or the body did not come in time
@@ -44,6 +45,7 @@ var reasons = [...]struct {
 	{Evicted, http.StatusTooManyRequests, gate.ErrEvicted, "A later request of yours took the place of this one."},
 	{Overload, http.StatusTooManyRequests, gate.ErrOverload, "Your requests have been waiting for too long."},
 	{GlobalFull, http.StatusServiceUnavailable, firq.ErrGlobalFull, "Too many requests are waiting."},
+	{Unavailable, http.StatusServiceUnavailable, gate.ErrUnavailable, "The service cannot decide now whether it may serve the request."}, // first: it may wrap an expired context
 	{Timeout, http.StatusServiceUnavailable, firq.ErrTimeout, "The request could not be served in time."},
 	{Timeout, http.StatusServiceUnavailable, context.DeadlineExceeded, "The request could not be served in time."},
 	{Closed, http.StatusServiceUnavailable, firq.ErrClosed, "The service is shutting down."},

@@ -160,7 +160,7 @@ func (g *Gate[K]) tryQueue(tenant K, req *Request) (Permit[K], bool) {
 		h.put()
 		return Permit[K]{}, false
 	}
-	return Permit[K]{h, h.gen}, true
+	return Permit[K]{h: h, gen: h.gen}, true
 }
 
 // verdict is the result of decide.
@@ -203,7 +203,7 @@ func (g *Gate[K]) atOnce(tenant K, n int) Permit[K] {
 		g.debts.take(tenant) // a turn that no other tenant wants pays off what is owed
 	}
 	h := g.holder(tenant, n)
-	return Permit[K]{h, h.gen}
+	return Permit[K]{h: h, gen: h.gen}
 }
 
 // holder returns a holder from the pool.

@@ -130,7 +130,7 @@ func TestGrantedTooLate(t *testing.T) {
 			t.Error("it gives up a permit that it has")
 		}
 		if how := g.await(ctx.Done(), h, time.Time{}); how == granted {
-			Permit[string]{h, h.gen}.Release()
+			Permit[string]{h: h, gen: h.gen}.Release()
 		}
 		return Permit[string]{}, g.why(ctx, gaveUp)
 	}, context.Canceled)

@@ -12,8 +12,9 @@ import (
 // value: copies stand for the same permit. The zero Permit stands for none; its
 // methods do nothing. Safe for concurrent use.
 type Permit[K comparable] struct {
-	h   *holder[K]
-	gen uint64
+	h     *holder[K] // nil: other's, or of no permit
+	gen   uint64
+	other Holder // see PermitOf
 }
 
 // Release gives all its slots back, for the calls that wait next. A second call, on the
@@ -22,6 +23,7 @@ type Permit[K comparable] struct {
 func (p Permit[K]) Release() {
 	h := p.h
 	if h == nil {
+		p.releaseOther()
 		return
 	}
 	h.mu.Lock()
@@ -59,6 +61,7 @@ func (p Permit[K]) Release() {
 func (p Permit[K]) Charge(delta int64) {
 	h := p.h
 	if h == nil {
+		p.chargeOther(delta)
 		return
 	}
 	h.mu.Lock()
@@ -80,7 +83,7 @@ func (p Permit[K]) Charge(delta int64) {
 // enough slots to be free; 0 if it did not wait, and after Release.
 func (p Permit[K]) Waited() time.Duration {
 	if p.h == nil {
-		return 0
+		return p.waitedOther()
 	}
 	p.h.mu.Lock()
 	defer p.h.mu.Unlock()

@@ -66,7 +66,7 @@ func (sc *scene) giveUp(tenant string, weight int) {
 	}
 	switch <-h.end {
 	case granted:
-		Permit[string]{h, h.gen}.Release()
+		Permit[string]{h: h, gen: h.gen}.Release()
 	case recalled:
 		sc.g.back(tenant)
 	}

@@ -113,7 +113,7 @@ func (g *Gate[K]) withdraw(h *holder[K]) bool {
 
 // inTime returns the permit of h, unless it has come too late.
 func (g *Gate[K]) inTime(ctx context.Context, done <-chan struct{}, h *holder[K], req *Request) (Permit[K], error) {
-	p := Permit[K]{h, h.gen}
+	p := Permit[K]{h: h, gen: h.gen}
 	if how := gone(done, req); how != again { // as semaphore does
 		p.Release()
 		return Permit[K]{}, g.why(ctx, how)

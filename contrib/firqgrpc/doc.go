@@ -44,6 +44,7 @@
 //	EVICTED           RESOURCE_EXHAUSTED  gate.ErrEvicted
 //	OVERLOAD          RESOURCE_EXHAUSTED  gate.ErrOverload: gate.Config.TargetWait
 //	GLOBAL_FULL       UNAVAILABLE         firq.ErrGlobalFull
+//	UNAVAILABLE       UNAVAILABLE         gate.ErrUnavailable (a gate that a fleet shares)
 //	TIMEOUT           UNAVAILABLE         firq.ErrTimeout: Config.Deadline, gate.Config.MaxQueueAge
 //	CLOSED            UNAVAILABLE         firq.ErrClosed
 //	CLIENT_DEADLINE   DEADLINE_EXCEEDED   the client's deadline passed

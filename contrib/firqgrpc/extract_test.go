@@ -213,11 +213,12 @@ func TestServices(t *testing.T) {
 func TestNewPanics(t *testing.T) {
 	g := gate.New(1, gate.Config[string]{})
 	for field, c := range map[string]struct {
-		g   *gate.Gate[string]
+		g   gate.Acquirer[string]
 		cfg firqgrpc.Config
 		err error
 	}{
 		"gate is nil":    {nil, firqgrpc.Config{}, firq.ErrInvalidArgument},
+		"is nil":         {(*gate.Gate[string])(nil), firqgrpc.Config{}, firq.ErrInvalidArgument},
 		"Domain":         {g, firqgrpc.Config{Domain: "\xff"}, firq.ErrInvalidConfig},
 		"firqgrpc: Dom":  {g, firqgrpc.Config{Domain: "\xff", RetryDelay: -1}, firq.ErrInvalidConfig},
 		"firqgrpc: Doma": {g, firqgrpc.Config{Domain: "\xff", RetryDelay: time.Second}, firq.ErrInvalidConfig},

@@ -18,7 +18,7 @@ import (
 // what grpc.ChainUnaryInterceptor and grpc.ChainStreamInterceptor take. Make it
 // with New or Open; safe for concurrent use. Several may share a gate.
 type Interceptor struct {
-	gate    *gate.Gate[string]
+	gate    gate.Acquirer[string]
 	cfg     Config
 	answers answers
 
@@ -32,7 +32,7 @@ type Interceptor struct {
 // limit, and to shut it down. To drain a server, grpc.Server.GracefulStop is
 // enough: calls that wait are served; Close of the gate ends their wait. A nil
 // gate, or a Domain that is not UTF-8, panics; see Open.
-func New(g *gate.Gate[string], cfg Config) *Interceptor {
+func New(g gate.Acquirer[string], cfg Config) *Interceptor {
 	i, err := Open(g, cfg)
 	if err != nil {
 		panic(err.Error())
@@ -43,9 +43,9 @@ func New(g *gate.Gate[string], cfg Config) *Interceptor {
 // Open is New for what comes from outside the program: a nil gate is an error that
 // matches firq.ErrInvalidArgument, a Domain that is not UTF-8 one that matches
 // firq.ErrInvalidConfig.
-func Open(g *gate.Gate[string], cfg Config) (*Interceptor, error) {
-	if g == nil {
-		return nil, fmt.Errorf("%w: firqgrpc: gate is nil", firq.ErrInvalidArgument)
+func Open(g gate.Acquirer[string], cfg Config) (*Interceptor, error) {
+	if err := adapter.CheckGate(g); err != nil {
+		return nil, fmt.Errorf("%w: firqgrpc: %w", firq.ErrInvalidArgument, err)
 	}
 	cfg = cfg.defaults()
 	i := &Interceptor{gate: g, cfg: cfg, answers: answers{domain: cfg.Domain}}

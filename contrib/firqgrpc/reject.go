@@ -32,6 +32,7 @@ const (
 	Evicted         Reason = "EVICTED"          // RESOURCE_EXHAUSTED: a later one of the tenant took its place (gate.ErrEvicted)
 	Overload        Reason = "OVERLOAD"         // RESOURCE_EXHAUSTED: those of the tenant have waited for too long (gate.ErrOverload)
 	GlobalFull      Reason = "GLOBAL_FULL"      // UNAVAILABLE: as many wait as may (firq.ErrGlobalFull)
+	Unavailable     Reason = "UNAVAILABLE"      // UNAVAILABLE: what decides cannot be reached (gate.ErrUnavailable)
 	Timeout         Reason = "TIMEOUT"          // UNAVAILABLE: Config.Deadline or gate.Config.MaxQueueAge passed
 	Closed          Reason = "CLOSED"           // UNAVAILABLE: the gate is shut down
 	ClientDeadline  Reason = "CLIENT_DEADLINE"  // DEADLINE_EXCEEDED, without details
@@ -56,6 +57,7 @@ var reasons = [...]why{
 	{Evicted, codes.ResourceExhausted, gate.ErrEvicted, "a later call of yours took the place of this one", true},
 	{Overload, codes.ResourceExhausted, gate.ErrOverload, "your calls have been waiting for too long", true},
 	{GlobalFull, codes.Unavailable, firq.ErrGlobalFull, "too many calls are waiting", true},
+	{Unavailable, codes.Unavailable, gate.ErrUnavailable, "the server cannot decide now whether it may serve the call", true}, // before DEADLINE_EXCEEDED, which it may wrap
 	{Timeout, codes.Unavailable, firq.ErrTimeout, "the call could not be served in time", true},
 	{Closed, codes.Unavailable, firq.ErrClosed, "the server is shutting down", false},
 	{ClientDeadline, codes.DeadlineExceeded, context.DeadlineExceeded, context.DeadlineExceeded.Error(), false},

@@ -2,6 +2,7 @@ package firqgrpc_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -207,3 +208,24 @@ type endedLater struct{ context.Context }
 
 func (endedLater) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }
 func (endedLater) Err() error                  { return context.DeadlineExceeded }
+
+// away is a gate whose server cannot be reached.
+type away struct{}
+
+func (away) Acquire(context.Context, string, gate.Request) (gate.Permit[string], error) {
+	return gate.Permit[string]{}, fmt.Errorf("%w: %w", gate.ErrUnavailable, context.DeadlineExceeded)
+}
+
+func (away) TryAcquire(string, gate.Request) (gate.Permit[string], bool) {
+	return gate.Permit[string]{}, false
+}
+
+// TestUnavailable: another gate than gate.Gate, which cannot decide. It is not the client's deadline.
+func TestUnavailable(t *testing.T) {
+	in := firqgrpc.New(away{}, firqgrpc.Config{RetryDelay: 1499_000_001, Domain: "shop.example"})
+	_, err := in.Unary(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "/a/b"}, func(context.Context, any) (any, error) {
+		t.Error("let in")
+		return nil, nil
+	})
+	refused(t, err, codes.Unavailable, "UNAVAILABLE", true)
+}
