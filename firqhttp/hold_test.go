@@ -17,7 +17,11 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// refusing are the handlers of this package, each with a queue that is full of tenant a's.
+// others are tenants besides a. One of them may have a's place; all of them have it once in 64^4 times.
+var others = []string{"b", "c", "d", "e"}
+
+// refusing are the handlers of this package, each with a queue that is full of tenant a's tasks,
+// and of each other's.
 func refusing(t *testing.T, longest time.Duration, f func(t *testing.T, h http.Handler)) {
 	t.Run("Middleware", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -26,7 +30,7 @@ func refusing(t *testing.T, longest time.Duration, f func(t *testing.T, h http.H
 			if _, err := g.Acquire(t.Context(), "a", gate.Request{}); err != nil {
 				t.Fatal(err)
 			}
-			for _, tenant := range []string{"a", "b"} {
+			for _, tenant := range append(others, "a") {
 				go func() { _, _ = g.Acquire(t.Context(), tenant, gate.Request{}) }()
 			}
 			synctest.Wait()
@@ -44,7 +48,7 @@ func refusing(t *testing.T, longest time.Duration, f func(t *testing.T, h http.H
 				t.Fatal(err)
 			}
 			defer s.Close()
-			for i, tenant := range []string{"a", "a", "b"} {
+			for i, tenant := range append([]string{"a", "a"}, others...) {
 				go func() { _, _ = s.Do(t.Context(), tenant, -int64(i)-1) }()
 				synctest.Wait()
 			}
@@ -89,8 +93,17 @@ func TestHoldBack(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if d := refuse(t.Context(), t, h, "b"); d != 0 {
-			t.Errorf("that of another tenant took %v", d)
+		var immediate atomic.Int64
+		for _, other := range others {
+			all.Go(func() {
+				if refuse(t.Context(), t, h, other) == 0 {
+					immediate.Add(1)
+				}
+			})
+		}
+		synctest.Wait()
+		if immediate.Load() == 0 {
+			t.Error("those of all other tenants are held, too")
 		}
 		all.Wait()
 		if d := time.Since(began); d != DefaultHoldBack {

@@ -259,7 +259,7 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) 
 		if s == nil {
 			return nil, Empty
 		}
-		q.fill(s.tenant)
+		q.Fill(s.tenant)
 		if (q.newFirst || s.tenant.blocked) && q.next(now) != s {
 			continue // what came in goes first, or is of a tenant that is blocked
 		}
@@ -318,8 +318,8 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) 
 	return nil, Again
 }
 
-// fill lets the host push what waits elsewhere, if that can matter.
-func (q *Queue[K, T]) fill(t *Tenant[K, T]) {
+// Fill lets the host push what waits elsewhere, if that can matter.
+func (q *Queue[K, T]) Fill(t *Tenant[K, T]) {
 	if !q.lazy || t.queued == 0 || t.NeedsFill {
 		q.host.Fill(t)
 	}

@@ -175,7 +175,7 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 	l.emptyVisits, l.newFront = 0, false
 	fewest := uint64(math.MaxUint64)
 	for s := l.active.head; s != nil; s = s.next {
-		q.fill(s.tenant)
+		q.Fill(s.tenant)
 		h, _ := q.front(s, now)
 		if h.none() || h.due < now || h.cost <= s.deficit {
 			return

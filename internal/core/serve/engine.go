@@ -60,7 +60,8 @@ func (s *Shard[K, T]) fly(t *Tenant[K, T]) (token uint64) {
 		token = f.start()
 		s.inFlight++
 		if f.full() {
-			s.Queue.Block(&t.Tenant)
+			s.Queue.Fill(&t.Tenant) // a task that has come keeps the tenant's place, which may bring it a quantum
+			s.bar(t)
 		}
 	}
 	if s.bounded {
