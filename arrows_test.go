@@ -39,7 +39,7 @@ var (
 // and below also stands for what is in folders under it.
 var packages = []string{
 	".", "actor", "adapter", "baseline", "compute", "drr", "firqhttp", "gate", "hist", "lockfree", "metrics", "schedtest",
-	"watchdog", "worker",
+	"rate", "watchdog", "worker",
 }
 
 // atMost says what else of this module a package may import.
@@ -54,6 +54,7 @@ var atMost = map[string][]string{
 	"compute":  {".", "gate", "hist", "lockfree", "internal/core/clock", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
 	"firqhttp": {".", "compute", "gate", "adapter"},
 	"gate":     {".", "lockfree", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
+	"rate":     {".", "internal/core/key", "internal/core/pad"},
 	"worker":   {".", "hist", "internal/core/pad"},
 }
 
