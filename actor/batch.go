@@ -33,7 +33,7 @@ func (b *batch) claim() bool {
 // next is claim between two handlers; false also if there is something to do after the
 // first of them.
 func (b *batch) next(c *Ctx) bool {
-	return c.st.Load() == live && !c.heavy && !c.alone && !c.out.any() && c.w.has() && b.claim()
+	return c.st.Load() == live && !c.alone && !c.out.any() && c.w.has() && b.claim()
 }
 
 // grab takes e, the head, which is a pack, out of the mailbox, to claim up to k of its
@@ -79,10 +79,11 @@ func (a *actor) waits() uint64 { return a.in - a.handled() }
 // recalled. The Ctx stays valid from message to message, as if the next handler had got it
 // immediately. lost: as with serve.
 func (w *worker) runBatch(a *actor, e *envelope, of bundle, state any, t *tally) (lost bool) {
-	b, c, p := &w.batch, w.ctx, of.packed()
-	c.hold = holdTurn
+	b, p := &w.batch, of.packed()
 	first, n := p.at, b.n
 	for b.claim() {
+		c := w.ctx
+		c.hold = holdTurn
 		c.begin(a, e.m, nil, state, w.now)
 		lost = c.serve(a, e)
 		p.at++

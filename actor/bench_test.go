@@ -102,3 +102,33 @@ func BenchmarkSpawnStop(b *testing.B) {
 		_ = r.Stop(ctx)
 	}
 }
+
+// What a Ref of a Kind adds to a tell and a call.
+func BenchmarkRef(b *testing.B) {
+	ctx := context.Background()
+	s := newSys(b, Config{})
+	k, _ := NewKind(s, "k", func(*Ctx, string) (*counter, error) { return &counter{}, nil }, WithMailbox(Mailbox{Limit: -1}))
+	plain := must(b, s, "", Value(&counter{}), WithMailbox(Mailbox{Limit: -1}))
+	for name, r := range map[string]Ref[*counter]{"plain": plain, "kind": k.Ref("key")} {
+		b.Run("call/ref="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				_, _ = add.Call(ctx, r, 1)
+			}
+		})
+		b.Run("tell/ref="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for i := range b.N {
+				if _ = add.Tell(ctx, r, 1); i%1024 == 1023 {
+					_, _ = add.Call(within(b), plain, 1)
+				}
+			}
+		})
+	}
+	b.Run("Kind.Ref", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			_ = k.Ref("key")
+		}
+	})
+}

@@ -27,9 +27,9 @@ type call struct {
 	err     error // written while replying
 	w       *waiter
 	many    chan struct{}               // of a Future, instead of w
-	stop    atomic.Pointer[func() bool] // of a Future: ends the wait for the end of ctx
+	then    func()                      // of Deliver, instead of w
+	stop    atomic.Pointer[func() bool] // where w is nil: ends the wait for the end of ctx
 	to      *actor
-	ctx     context.Context // what the caller gave, without its own Ctx; nil: nothing
 	// caller is the handler that waits; written before the call is posted, and under graph
 	// when the call is left. nil: the call comes from outside.
 	caller atomic.Pointer[Ctx]
@@ -71,8 +71,12 @@ func (f *call) signal() {
 
 // wake wakes the caller, which may give the call back for reuse before wake returns.
 func (f *call) wake() {
-	if f.many != nil {
-		close(f.many)
+	if f.w == nil {
+		if f.then != nil {
+			go f.then() // apart from the handler that answers, whose turn it would take
+		} else {
+			close(f.many)
+		}
 		if stop := f.stop.Load(); stop != nil {
 			(*stop)()
 		}
@@ -180,6 +184,7 @@ type ask[S, Req, Res any] struct {
 func (k *ask[S, Req, Res]) exec(c *Ctx, state any) {
 	s, _ := state.(S)
 	res, err := k.of.fn(s, c, k.req)
+	err = handled(err)
 	if !c.returned() {
 		return
 	}
@@ -204,7 +209,7 @@ func (k *ask[S, Req, Res]) giveBack() {
 	var res Res
 	k.req, k.res = req, res
 	k.f.caller.Store(nil)
-	k.f.ctx, k.f.to, k.f.err, k.f.inChain = nil, nil, nil, false
+	k.ctx, k.f.to, k.f.err, k.f.inChain = nil, nil, nil, false
 	k.f.by.Store(nil)
 	k.of.asks.Put(k)
 }
@@ -218,7 +223,7 @@ func (m *Method[S, Req, Res]) ask(ctx context.Context, a *actor, c *Ctx, req Req
 	k.req = req
 	k.f.st.Store(waiting)
 	k.f.caller.Store(c)
-	k.f.to, k.f.ctx, k.f.w = a, base(ctx, c), a.sys().waiter()
+	k.ctx, k.f.to, k.f.w = base(ctx, c), a, a.sys().waiter()
 	return k
 }
 
@@ -240,13 +245,15 @@ func base(ctx context.Context, c *Ctx) context.Context {
 // the caller's goroutine, where the caller can hardly tell the difference: see the
 // package's documentation.
 func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res Res, err error) {
-	a := to.a
-	if a == nil {
-		return res, ErrStopped
-	}
 	c, err := sender(ctx)
 	if err != nil {
 		return res, err
+	}
+	a := to.a
+	if a == nil {
+		if a, err = to.find(ctx, c); a == nil {
+			return m.callAway(ctx, c, to, req, err)
+		}
 	}
 	if err = ctxErr(ctx, c); err != nil {
 		return res, a.refused(err)
@@ -273,7 +280,12 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 		s.noWait(c, &k.f)
 	}
 	if err != nil {
-		return res, a.refused(k.drop(s, err))
+		if err = k.drop(s, err); err == errClosed {
+			if err = to.awaitNext(ctx, c, a); err == nil {
+				return m.Call(ctx, to, req)
+			}
+		}
+		return res, a.refused(err)
 	}
 	if err = c.sleep(ctx, &k.f, nil); err != nil {
 		return res, err

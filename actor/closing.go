@@ -97,14 +97,14 @@ func (s *System) still() (sum uint64, still bool) {
 	s.sumMu.Lock()
 	defer s.sumMu.Unlock()
 	sum = s.in + s.out
-	s.names.all(func(a *actor) {
+	for a := range s.names.all() {
 		a.mu.Lock()
 		sum += a.in + a.out
 		if a.turn != idle || !a.atRest() || !a.spent() || a.life == starting {
 			still = false
 		}
 		a.mu.Unlock()
-	})
+	}
 	return sum, still
 }
 
@@ -125,13 +125,13 @@ func (s *System) Close() error {
 	defer close(s.closeDone)
 	close(s.stopped)
 	failpoint.At("closing")
-	s.names.all(func(a *actor) {
+	for a := range s.names.all() {
 		a.mu.Lock()
 		chain := a.empty()
-		a.evictRoom(ErrStopped)
+		a.evictRoom()
 		a.mu.Unlock()
 		a.deadLetters(chain, ErrStopped)
-	})
+	}
 	s.ctxMu.Lock()
 	list := make([]*Ctx, 0, len(s.ctxs))
 	for c := range s.ctxs {

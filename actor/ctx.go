@@ -43,7 +43,6 @@ type Ctx struct {
 	acct   *account
 	child  *Ctx // for calls on this goroutine
 	once   bool // the actor was spawned with Value
-	heavy  bool // clean has something to do
 	state  any  // of the incarnation
 	out    outcome
 	turn   chan struct{} // signals that the handler has the turn again
@@ -56,6 +55,7 @@ type Ctx struct {
 	before inside // of a call on its caller's goroutine: the account of the caller
 
 	mu     sync.Mutex
+	kept   bool                    // a Tell keeps values that it has: no other handler gets this Ctx
 	base   context.Context         // of the call that is served; nil: nothing
 	std    context.Context         // made on first use
 	cancel context.CancelCauseFunc // of std
@@ -224,10 +224,10 @@ func (c *Ctx) Value(key any) any {
 		return c
 	}
 	c.mu.Lock()
-	std, b := c.std, c.base
+	std, b, kept := c.std, c.base, c.kept
 	c.mu.Unlock()
 	switch {
-	case !c.valid():
+	case !c.valid() && !kept:
 	case std != nil:
 		return std.Value(key)
 	case b != nil:

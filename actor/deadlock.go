@@ -136,5 +136,5 @@ func (w *walk) handler(g *Ctx) bool {
 // cycle returns each name once, in the order of the calls.
 func (w *walk) cycle() []string {
 	slices.Reverse(w.names)
-	return unique(w.names)
+	return distinct(w.names)
 }

@@ -246,8 +246,8 @@ func (s *System) unwait(from func(*waiterSearch)) {
 	s.over(cut)
 }
 
-// unique returns each name once, in order.
-func unique(names []string) (once []string) {
+// distinct returns each name once, in order.
+func distinct(names []string) (once []string) {
 	seen := map[string]bool{}
 	for _, n := range names {
 		if !seen[n] {

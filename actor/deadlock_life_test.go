@@ -91,7 +91,7 @@ func callBeforeLife(t *testing.T, re Reentrancy) {
 				p := sup(t, s, "", Supervision{Strategy: OneForAll})
 				x, y := box0(t, p, "x", WithReentrancy(re)), box0(t, p, "y")
 				_, err := do.Call(within(t), x, func(_ *box, c *Ctx) (any, error) {
-					self, via := Ref[*box]{x.a}, must(t, s, "", fresh)
+					self, via := Ref[*box]{a: x.a}, must(t, s, "", fresh)
 					if !before {
 						due(x, y)
 					}

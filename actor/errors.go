@@ -20,6 +20,9 @@ var (
 	// ErrMailboxFull: the mailbox is at its limit, or the message was evicted from it.
 	// It matches firq.ErrRejected.
 	ErrMailboxFull error = &rejection{"actor: the mailbox is full"}
+	// ErrNotSent: the message was certainly not accepted, so it may be sent again. It comes beside
+	// another error that says why: ErrStopped, ErrMailboxFull, or the error of a start.
+	ErrNotSent = errors.New("actor: not sent")
 	// ErrStale: the Ctx was used after its handler had returned, or was abandoned.
 	ErrStale = errors.New("actor: the Ctx is stale: its handler has returned or was abandoned")
 	// ErrNameTaken: another actor or supervisor of the System has the name.
@@ -31,6 +34,35 @@ var (
 	// as FailNow of package testing does.
 	ErrGoexit = errors.New("actor: the handler called runtime.Goexit")
 )
+
+// notSent is why a message was not accepted. Its text is that of why.
+type notSent struct{ why error }
+
+func (n *notSent) Error() string        { return n.why.Error() }
+func (n *notSent) Unwrap() error        { return n.why }
+func (n *notSent) Is(target error) bool { return target == ErrNotSent }
+
+// What a sender gets whose message was refused. No reply of a handler is one of these (handled).
+var (
+	errClosed error = &notSent{ErrStopped}
+	errFull   error = &notSent{ErrMailboxFull}
+)
+
+// handled returns the error that a handler has replied with. The handler may have got it from a
+// call that was not sent; but its own message was.
+func handled(err error) error {
+	if err != nil && errors.Is(err, ErrNotSent) {
+		return &reply{err}
+	}
+	return err
+}
+
+// reply is an error that matches all that err does, except ErrNotSent.
+type reply struct{ err error }
+
+func (r *reply) Error() string        { return r.err.Error() }
+func (r *reply) Is(target error) bool { return target != ErrNotSent && errors.Is(r.err, target) }
+func (r *reply) As(target any) bool   { return errors.As(r.err, target) }
 
 // rejection is an error that also matches firq.ErrRejected.
 type rejection struct{ text string }

@@ -30,7 +30,7 @@ func (a *actor) fail(m *method, why error, gone bool) {
 	var chain *envelope
 	if a.terminating {
 		chain = a.empty()
-		a.evictRoom(ErrStopped)
+		a.evictRoom()
 	} else if x.suspended > 0 {
 		chain = a.refuseChain()
 	}

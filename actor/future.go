@@ -11,6 +11,8 @@ type Future[Res any] struct {
 	f   *call // nil: it was not accepted, because of err
 	res *Res  // written before the call is answered
 	err error
+	// away is closed when res and err are there, of an actor in another process.
+	away chan struct{}
 }
 
 // Start sends a message and returns without waiting for its reply, so that a handler
@@ -18,40 +20,59 @@ type Future[Res any] struct {
 // ends when ctx ends; if ctx is a Ctx, it also ends when its handler returns. For the
 // detection of deadlocks, the handler counts as waiting only while it is in Wait.
 func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Future[Res] {
-	a := to.a
-	if a == nil {
-		return &Future[Res]{err: ErrStopped}
-	}
 	c, err := sender(ctx)
 	if err != nil {
 		return &Future[Res]{err: err}
 	}
+	a := to.a
+	if a == nil {
+		if a, err = to.find(ctx, c); a == nil {
+			return m.startAway(ctx, to, req, err)
+		}
+	}
 	if err = ctxErr(ctx, c); err != nil {
 		return &Future[Res]{err: a.refused(err)}
 	}
-	s := a.sys()
-	k := &ask[S, Req, Res]{of: m, req: req}
-	k.m, k.run, k.call, k.f.env = &m.method, k, &k.f, &k.envelope
-	k.f.caller.Store(c)
-	k.f.to, k.f.ctx, k.f.many = a, base(ctx, c), make(chan struct{})
-	s.mark(c, &k.f)
+	k := m.apart(ctx, a, c, req)
+	k.f.many = make(chan struct{})
 	if err = a.post(&k.envelope, c, fromSender); err == errWait {
 		err = a.waitRoom(ctx, c, &k.envelope)
+	}
+	if err == errClosed {
+		if err = to.awaitNext(ctx, c, a); err == nil {
+			return m.Start(ctx, to, req)
+		}
 	}
 	if err != nil {
 		return &Future[Res]{err: a.refused(err)}
 	}
-	if c != nil && !c.addKid(&k.f) {
-		k.f.interrupt(context.Canceled)
+	k.f.endsWith(k.ctx, c)
+	return &Future[Res]{sys: a.sys(), by: c, f: &k.f, res: &k.res}
+}
+
+// apart returns a call whose caller does other things before it waits, if it waits at all. It is not
+// pooled.
+func (m *Method[S, Req, Res]) apart(ctx context.Context, a *actor, c *Ctx, req Req) *ask[S, Req, Res] {
+	k := &ask[S, Req, Res]{of: m, req: req}
+	k.m, k.run, k.call, k.f.env = &m.method, k, &k.f, &k.envelope
+	k.f.caller.Store(c)
+	k.ctx, k.f.to = base(ctx, c), a
+	a.sys().mark(c, &k.f)
+	return k
+}
+
+// endsWith ends the call, which was posted, with b and with the handler of c; both may be nil.
+func (f *call) endsWith(b context.Context, c *Ctx) {
+	if c != nil && !c.addKid(f) {
+		f.interrupt(context.Canceled)
 	}
-	if b := k.f.ctx; b != nil && b.Done() != nil {
-		stop := context.AfterFunc(b, func() { k.f.interrupt(b.Err()) })
-		k.f.stop.Store(&stop)
-		if k.f.st.Load() > taken {
+	if b != nil && b.Done() != nil {
+		stop := context.AfterFunc(b, func() { f.interrupt(b.Err()) })
+		f.stop.Store(&stop)
+		if f.st.Load() > taken {
 			stop()
 		}
 	}
-	return &Future[Res]{sys: s, by: c, f: &k.f, res: &k.res}
 }
 
 // Wait waits for the reply, or until ctx ends; then Wait may be called again.
@@ -59,6 +80,12 @@ func (f *Future[Res]) Wait(ctx context.Context) (res Res, err error) {
 	c, err := sender(ctx)
 	if err != nil {
 		return res, err
+	}
+	if f.away != nil {
+		if err = c.awaitAway(ctx, f.away); err != nil {
+			return res, err
+		}
+		return *f.res, f.err
 	}
 	if f.f == nil {
 		return res, f.err

@@ -58,7 +58,7 @@ func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
 	}
 	failpoint.At("inline cur")
 	a.cur.Store(cc)
-	cc.setBase(base(ctx, c))
+	cc.serves(base(ctx, c))
 	cc.begin(a, m, nil, state, s.now())
 	return cc
 }
@@ -86,6 +86,7 @@ func (m *Method[S, Req, Res]) inlined(ctx context.Context, cc *Ctx, a *actor, c 
 	}
 	s, _ := cc.state.(S)
 	res, err = m.fn(s, cc, req)
+	err = handled(err)
 	cc.returned()
 	normal = true
 	if cc.out.stashed {

@@ -35,7 +35,7 @@ func (a *actor) terminate(why error) {
 	a.terminating = true
 	a.extra().err = why
 	chain := a.empty()
-	a.evictRoom(ErrStopped)
+	a.evictRoom()
 	wake := a.wake()
 	a.mu.Unlock()
 	a.deadLetters(chain, ErrStopped)
@@ -87,7 +87,7 @@ func (a *actor) step(c *Ctx) {
 			x.sup.end()
 		}
 		k.terminate(s.parentEnd()) // and its end nudges this one
-		if !a.up.ends() {          // else it has looked at all descendants when it came to a
+		if !a.up.endsNow() {       // else it has looked at all descendants when it came to a
 			k.unwait()
 		}
 		return
@@ -100,8 +100,8 @@ func (a *actor) step(c *Ctx) {
 	a.rest()
 }
 
-// ends reports whether the children of an incarnation of a, which may be nil, are being ended.
-func (a *actor) ends() bool {
+// endsNow reports whether the children of an incarnation of a, which may be nil, are being ended.
+func (a *actor) endsNow() bool {
 	if a == nil {
 		return false
 	}
@@ -130,7 +130,7 @@ func (a *actor) close(c *Ctx, why error) {
 				a.mu.Lock()
 				a.ending = false // the next turn goes on, without a state
 				a.mu.Unlock()
-				c.w.died(a, false)
+				c.w.died(a, c, false)
 			})
 		}
 		if fail != nil {
@@ -234,13 +234,16 @@ func (a *actor) finish() {
 	x := a.extra()
 	a.state, a.start = nil, nil
 	chain := a.empty()
-	a.evictRoom(ErrStopped)
+	a.evictRoom()
 	why := x.err
 	a.mu.Unlock()
 	a.endSources()
 	a.deadLetters(chain, ErrStopped)
 	failpoint.At("retire")
 	s.retire(a)
+	if g := a.set.group; g != nil {
+		g.forget(a) // before Done is closed: senders who wait for that look for another actor
+	}
 	if a.set.dedicated {
 		s.dropDedicated(a)
 	}

@@ -160,6 +160,7 @@ func TestEnds(t *testing.T) {
 			if _, err := do.Call(bg, r, get); !errors.Is(err, ErrStopped) {
 				t.Error(err)
 			}
+			synctest.Wait() // the first watch has told
 			_, _ = do.Call(bg, w, func(_ *box, c *Ctx) (any, error) { Watch(c, r, downed); return nil, nil })
 			synctest.Wait()
 			if got := logOf(t, w); len(got) != 2 || got[0] != "a:"+fmt.Sprint(why) || got[1] != got[0] {

@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"context"
 	"errors"
 
 	"github.com/firq-go/firq"
@@ -14,9 +15,10 @@ type envelope struct {
 	in         *list
 	m          *method
 	run        runner
-	call       *call  // nil: no caller waits for a reply
-	from       *actor // its sender, in a System of actortest
-	exempt     bool   // the limit of the mailbox does not matter, nor does its policy; actor.mu
+	call       *call           // nil: no caller waits for a reply
+	ctx        context.Context // what the handler's Ctx takes its values and its end from; nil: nothing
+	from       *actor          // its sender, in a System of actortest
+	exempt     bool            // the limit of the mailbox does not matter, nor does its policy; actor.mu
 }
 
 // runner is the part of a message that knows its types.
@@ -109,7 +111,7 @@ func (a *actor) post(e *envelope, c *Ctx, from origin) error {
 		}
 		if evicted == nil {
 			a.mu.Unlock()
-			return ErrMailboxFull
+			return errFull
 		}
 		evicted.unlink()
 		a.lose()
@@ -138,9 +140,9 @@ func (a *actor) closed(f *call, c *Ctx, from origin) error {
 	s := a.sys()
 	switch {
 	case a.life == ended || a.terminating || a.draining || s.closed.Load():
-		return ErrStopped
+		return errClosed
 	case from == fromSender && s.shutting.Load() && (c == nil || c.sys != s):
-		return ErrStopped
+		return errClosed
 	case a.life == failed && f != nil && f.inChain && a.x.suspended > 0:
 		return a.x.fail // its caller keeps the failed incarnation from ending
 	}

@@ -18,6 +18,10 @@ type Method[S, Req, Res any] struct {
 	asks sync.Pool // *ask[S, Req, Res], without a waiter: those belong to a System
 }
 
+// Nothing is the request of a method that needs none, as in Get.Call(ctx, ref, actor.Nothing{}), and
+// the reply of an action.
+type Nothing = struct{}
+
 // method is the part of a Method that does not depend on types.
 type method struct {
 	name     string
@@ -97,6 +101,14 @@ func (m *method) check() {
 	}
 }
 
+// Name of the method, as given to NewMethod; "" of nil.
+func (m *Method[S, Req, Res]) Name() string {
+	if m == nil {
+		return ""
+	}
+	return m.name
+}
+
 // tellOf is a message without a reply, with its request.
 type tellOf[S, Req, Res any] struct {
 	envelope
@@ -130,6 +142,6 @@ func (l *tellOf[S, Req, Res]) request() any   { return l.req }
 func (l *tellOf[S, Req, Res]) bundle() bundle { return nil }
 func (l *tellOf[S, Req, Res]) free() bool {
 	var zero Req
-	l.req = zero
+	l.req, l.ctx = zero, nil
 	return true
 }

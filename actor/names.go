@@ -2,6 +2,9 @@ package actor
 
 import (
 	"hash/maphash"
+	"iter"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -59,18 +62,19 @@ func (n *names) remove(name string, a *actor) {
 // make returns a name that it has not returned before. A user may have taken that name.
 func (n *names) make() string { return "~" + strconv.FormatUint(n.made.Add(1), 36) }
 
-// all calls f with every actor, without a lock.
-func (n *names) all(f func(*actor)) {
-	for i := range n.shards {
-		sh := &n.shards[i]
-		sh.mu.RLock()
-		list := make([]*actor, 0, len(sh.m))
-		for _, a := range sh.m {
-			list = append(list, a)
-		}
-		sh.mu.RUnlock()
-		for _, a := range list {
-			f(a)
+// all returns every actor; no lock is held in between.
+func (n *names) all() iter.Seq[*actor] {
+	return func(yield func(*actor) bool) {
+		for i := range n.shards {
+			sh := &n.shards[i]
+			sh.mu.RLock()
+			list := slices.Collect(maps.Values(sh.m))
+			sh.mu.RUnlock()
+			for _, a := range list {
+				if !yield(a) {
+					return
+				}
+			}
 		}
 	}
 }

@@ -24,6 +24,8 @@ type settings struct {
 	slowAfter  time.Duration
 	onSlow     func(SlowHandler)
 	dedicated  bool
+	idle       *idlers // of WithIdle; nil: an idle actor stays
+	group      *group  // of the actors of a Kind; nil: the actor is of none
 }
 
 // WithThroughput is the maximum number of messages in a turn of the actor: at least 1.

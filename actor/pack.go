@@ -197,19 +197,27 @@ func (a *actor) noteBatchable(e *envelope) {
 }
 
 // Tell sends a message and does not wait for its handler. It blocks only where the
-// mailbox is full and its policy is Wait. ctx matters only for that, except that a Ctx
-// names the sender. An error means that the message was not accepted.
+// mailbox is full and its policy is Wait. The handler has the values of ctx (those of the
+// call that is served, if ctx is a Ctx), but not its deadline or end, which matter only while
+// Tell blocks. An error means that the message was not accepted.
 func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) error {
+	var c *Ctx
+	var values context.Context
+	var err error
+	if ctx != context.Background() {
+		if c, err = sender(ctx); err != nil {
+			return err
+		}
+		values = valuesOf(ctx, c)
+	}
 	a := to.a
 	if a == nil {
-		return ErrStopped
-	}
-	c, err := sender(ctx)
-	if err != nil {
-		return err
+		if a, err = to.find(ctx, c); a == nil {
+			return m.tellAway(ctx, to, req, err)
+		}
 	}
 	var e *envelope
-	if m.bulk > 0 && a.batching.Load() {
+	if m.bulk > 0 && values == nil && a.batching.Load() {
 		done, pack := m.join(a, c, req)
 		if done {
 			return nil
@@ -220,15 +228,20 @@ func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) erro
 	}
 	if e == nil {
 		l := m.newTell()
-		l.req = req
+		l.req, l.ctx = req, values
 		e = &l.envelope
 	}
 	if err = a.post(e, c, fromSender); err == errWait {
 		err = a.waitRoom(ctx, c, e)
 	}
-	if err != nil {
-		e.over()
-		return a.refused(err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	e.over()
+	if err == errClosed {
+		if err = to.awaitNext(ctx, c, a); err == nil {
+			return m.Tell(ctx, to, req)
+		}
+	}
+	return a.refused(err)
 }

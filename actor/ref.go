@@ -2,14 +2,18 @@ package actor
 
 import (
 	"context"
+	"unique"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // Ref stands for an actor with the state S. It is a small value, comparable, and stays
-// valid through restarts. The zero Ref is an actor that has ended. Its methods are safe
-// for concurrent use.
-type Ref[S any] struct{ a *actor }
+// valid through restarts. The Ref of a Kind stands for whichever actor has the key. The zero Ref
+// is an actor that has ended. Its methods are safe for concurrent use.
+type Ref[S any] struct {
+	a *actor
+	v unique.Handle[virtual] // of an actor that is found by identity: then a is nil
+}
 
 // Lookup returns the actor with a name; false: there is none, or its state is of another
 // type than S.
@@ -24,7 +28,7 @@ func Lookup[S any](s *System, name string) (Ref[S], bool) {
 	if !ok {
 		return Ref[S]{}, false
 	}
-	return Ref[S]{a}, true
+	return Ref[S]{a: a}, true
 }
 
 // Self returns the actor whose handler runs; false: its state is of another type than
@@ -34,30 +38,45 @@ func Self[S any](c *Ctx) (Ref[S], bool) {
 	if a == nil || !c.valid() || a.kind != kindOf[S]() {
 		return Ref[S]{}, false
 	}
-	return Ref[S]{a}, true
+	return Ref[S]{a: a}, true
 }
 
 // Name of the actor; "" of the zero Ref.
 func (r Ref[S]) Name() string {
-	if r.a == nil {
-		return ""
+	switch {
+	case r.a != nil:
+		return r.a.name
+	case r.v != nobody:
+		return r.v.Value().id.String()
 	}
-	return r.a.name
+	return ""
 }
 
-// Len is how many messages wait.
+// Len is how many messages wait; 0 of the Ref of a Kind.
 func (r Ref[S]) Len() int { return r.a.length() }
 
-// Done is closed when the actor has ended permanently.
-func (r Ref[S]) Done() <-chan struct{} { return r.a.ended() }
+// Done is closed when the actor has ended permanently; nil, which is never closed, of the Ref of a
+// Kind.
+func (r Ref[S]) Done() <-chan struct{} {
+	if r.v != nobody {
+		return nil
+	}
+	return r.a.ended()
+}
 
 // Err is why the actor has ended, once Done is closed: nil after Stop, Shutdown and
 // c.Stop(nil); ErrStopped after Kill, Close and the end of its parent; otherwise the
-// failure, or the error given to c.Stop. Before that it is nil.
-func (r Ref[S]) Err() error { return r.a.err() }
+// failure, or the error given to c.Stop. Before that it is nil, and for ever of the Ref of a Kind.
+func (r Ref[S]) Err() error {
+	if r.v != nobody {
+		return nil
+	}
+	return r.a.err()
+}
 
 // Stop lets the actor handle the messages in its mailbox and end. It waits for that, or
 // until ctx ends; the actor ends in any case. From now on the actor accepts no message.
+// It does nothing to the actor of a Kind; nor does Kill.
 func (r Ref[S]) Stop(ctx context.Context) error { return r.a.stop(ctx) }
 
 // Kill ends the actor after the handlers in progress; waiting messages become dead
@@ -110,7 +129,6 @@ func (a *actor) stop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := a.ended()
 	failpoint.At("stop")
 	a.mu.Lock()
 	a.draining = true
@@ -119,6 +137,20 @@ func (a *actor) stop(ctx context.Context) error {
 	if wake {
 		a.schedule(c)
 	}
+	return a.awaitDone(ctx, c)
+}
+
+// ends reports whether the actor takes no message any more: it has ended, or is going to.
+func (a *actor) ends() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.life == ended || a.terminating || a.draining
+}
+
+// awaitDone waits until the actor has ended, or ctx ends. c, which may be nil, is the handler that
+// waits: for all handlers of the actor and of its descendants, by the rule of deadlocks.
+func (a *actor) awaitDone(ctx context.Context, c *Ctx) error {
+	done := a.ended()
 	select {
 	case <-done:
 		return nil

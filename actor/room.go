@@ -42,12 +42,12 @@ func (a *actor) lose() {
 }
 
 // evictRoom refuses all senders that wait for room. The caller holds a.mu.
-func (a *actor) evictRoom(err error) {
+func (a *actor) evictRoom() {
 	if a.x == nil {
 		return
 	}
 	for _, r := range a.x.room {
-		r.err = err
+		r.err = errClosed // their messages were never in the mailbox
 		r.f.answer(nil)
 	}
 	a.x.room = nil
@@ -56,16 +56,32 @@ func (a *actor) evictRoom(err error) {
 // waitRoom waits until the mailbox has room for e, and puts it in. For the rule of
 // deadlocks, and for the slot and the turn of the sender's handler, this wait is a call.
 func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
+	r, err := a.askRoom(ctx, c, e)
+	if r == nil {
+		return err
+	}
+	return a.awaitRoom(ctx, c, r)
+}
+
+// askRoom is the first half of waitRoom: it gives the message its place among those that wait. nil:
+// there is nothing to wait for, as the message is in the mailbox, or refused with err.
+func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, error) {
 	s := a.sys()
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	f := &call{to: a, w: s.waiter(), room: true}
 	r := &roomer{e: e, f: f}
 	if in, err := a.queueForRoom(r, c); in || err != nil {
 		s.waiters.Put(f.w)
-		return err
+		return nil, err
 	}
+	return r, nil
+}
+
+// awaitRoom is the second half.
+func (a *actor) awaitRoom(ctx context.Context, c *Ctx, r *roomer) error {
+	s, f := a.sys(), r.f
 	failpoint.At("room")
 	t := time.NewTimer(a.set.box.Wait)
 	defer t.Stop()

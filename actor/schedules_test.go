@@ -224,11 +224,11 @@ func (sc *scene) rest() {
 	if !sc.s.closed.Load() && (len(p.idle) != len(p.slots) || p.q.any() || p.waits()) {
 		sc.Errorf("%d of %d slots sleep, entries wait: %t", len(p.idle), len(p.slots), p.q.any())
 	}
-	sc.s.names.all(func(a *actor) {
+	for a := range sc.s.names.all() {
 		if a.turn != idle || a.life != alive || !a.atRest() {
 			sc.Errorf("%s rests with turn %d, life %d", a.name, a.turn, a.life)
 		}
-	})
+	}
 	books(sc.T(), sc.s)
 	for n := range sc.left {
 		if _, ok := sc.ends[n]; ok {

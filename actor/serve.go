@@ -30,10 +30,13 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 		if f.caller.Load() == nil { // it was cut in between
 			c.caller.Store(nil)
 		}
-		c.setBase(f.ctx)
+	}
+	st := live
+	if c.base != nil { // which this goroutine has set
+		st = slow // clean has to drop it
 	}
 	failpoint.At("live")
-	c.st.Store(live)
+	c.st.Store(st)
 	if m.kind != nil && c.sys.closed.Load() {
 		c.abort(ErrStopped) // Close has not seen it
 	}
@@ -45,14 +48,13 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 	}
 }
 
-func (c *Ctx) setBase(b context.Context) {
-	if b == nil {
-		return
+// serves sets what c takes its values and its end from, before it begins; nil: nothing.
+func (c *Ctx) serves(b context.Context) {
+	if b != nil {
+		c.mu.Lock()
+		c.base = b
+		c.mu.Unlock()
 	}
-	c.heavy = true
-	c.mu.Lock()
-	c.base = b
-	c.mu.Unlock()
 }
 
 // returned ends the handler's time: from now on c refuses everything. It reports whether
@@ -61,11 +63,11 @@ func (c *Ctx) setBase(b context.Context) {
 func (c *Ctx) returned() bool {
 	failpoint.At("return")
 	f := c.serving.Load()
-	switch st := c.st.Swap(stale); {
-	case st == abandoned:
+	switch c.st.Swap(stale) {
+	case abandoned:
 		c.st.Store(abandoned)
 		return false
-	case st == slow || c.heavy:
+	case slow:
 		c.clean()
 	}
 	if f != nil {
@@ -86,14 +88,18 @@ func (c *Ctx) failed() bool {
 
 // clean ends what was begun with c.
 func (c *Ctx) clean() {
-	c.heavy = false
 	c.timed.Store(false)
 	c.mu.Lock()
 	kids := c.endLocked(context.Canceled)
 	if c.ends != nil {
 		c.ends()
 	}
-	c.base, c.std, c.cancel, c.ends, c.due = nil, nil, nil, nil, time.Time{}
+	c.std, c.cancel, c.ends, c.due = nil, nil, nil, time.Time{}
+	if c.kept {
+		c.retire()
+	} else {
+		c.base = nil
+	}
 	if c.limit.over() { // the handler was quicker than its alarm, as one that obeys its Ctx is
 		a, m, elapsed := c.a.Load(), c.m.Load(), time.Since(c.began)
 		_, mode := a.timeout(m)
@@ -156,7 +162,7 @@ func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
 		if lost {
 			a.abandonMetric(-1)
 		}
-		c.w.died(a, lost)
+		c.w.died(a, c, lost)
 	}()
 	c.alone = false
 	if end := c.observed(context.Background(), a, e.m); end != nil {

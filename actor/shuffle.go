@@ -48,7 +48,6 @@ func (s *System) random(n int64) int64 {
 // next returns one of the messages that may be handled now: the first of a sender, of
 // the highest priority, and gives w a new Ctx for it. The caller holds a.mu.
 func (h *shuffle) next(w *worker, a *actor, e *envelope) *envelope {
-	s := a.sys()
 	if a.x == nil || e.in != &a.x.back && a.x.readers == 0 && a.x.suspended == 0 {
 		var first []*envelope
 		var from []*actor
@@ -65,11 +64,9 @@ func (h *shuffle) next(w *worker, a *actor, e *envelope) *envelope {
 	h.handlers++
 	w.nth = h.handlers
 	h.mu.Unlock()
-	old := w.ctx
-	w.ctx = s.newCtx()
-	w.ctx.w, w.ctx.acct, w.ctx.hold = w, &w.acct, holdTurn
+	w.renew(w.ctx)
+	w.ctx.hold = holdTurn
 	a.cur.Store(w.ctx)
-	s.dropCtx(old)
 	return e
 }
 

@@ -132,7 +132,7 @@ func TestDownIsKept(t *testing.T) {
 					want = ErrMailboxFull
 				}
 				if policy != firq.Wait {
-					if err := do.Tell(bg, r, inc); err != want {
+					if err := do.Tell(bg, r, inc); !errors.Is(err, want) {
 						t.Error(policy, err)
 					}
 				}

@@ -76,30 +76,41 @@ func Spawn[S any](p Parent, name string, start func(*Ctx) (S, error), opts ...Op
 	if err != nil {
 		return Ref[S]{}, err
 	}
-	base := s.defaults
-	if sup := up.supervisor(); sup != nil {
-		base = sup.child
-	}
-	set, err := s.settle(base, opts)
+	set, err := s.settle(s.childDefaults(up), opts)
 	if err != nil {
 		return Ref[S]{}, err
 	}
-	a := &actor{set: set, kind: kindOf[S](), name: name}
+	a := newActor(set, up, name, start)
 	first := func(c *Ctx) (any, error) { return start(c) }
+	if err := s.launch(a, up, c, first, nil); err != nil {
+		return Ref[S]{}, err
+	}
+	return Ref[S]{a: a}, nil
+}
+
+// childDefaults are the settings of a child of up, before its own options.
+func (s *System) childDefaults(up *actor) *settings {
+	if sup := up.supervisor(); sup != nil {
+		return sup.child
+	}
+	return s.defaults
+}
+
+// newActor returns an actor that is going to be a child of up.
+func newActor[S any](set *settings, up *actor, name string, start func(*Ctx) (S, error)) *actor {
+	a := &actor{set: set, kind: kindOf[S](), name: name}
 	if up.supervisor() != nil {
 		a.start = start
 	}
 	if set.dedicated {
 		a.extra().pool = &pool{}
 	}
-	if err := s.launch(a, up, c, first); err != nil {
-		return Ref[S]{}, err
-	}
-	return Ref[S]{a}, nil
+	return a
 }
 
-// launch registers an actor and runs its first start on this goroutine.
-func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) error {
+// launch registers an actor and runs its first start on this goroutine. c is the handler that does
+// so, nil: none. told, if it is set, is called with the outcome before the actor handles a message.
+func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), told func(error)) error {
 	made := a.name == ""
 	for {
 		if made {
@@ -127,8 +138,12 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 	a.mu.Unlock()
 	var err error
 	if first != nil {
-		cc := s.childCtx(c)
-		defer s.doneCtx(c, cc)
+		own := c
+		if c != nil && c.sys != s {
+			own = nil // a handler of another System has no Ctx of this one
+		}
+		cc := s.childCtx(own)
+		defer s.doneCtx(own, cc)
 		cc.hold = holdTurn
 		err = a.open(cc, c, first, true)
 	}
@@ -141,10 +156,16 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 		a.start, x.fail, x.err, a.terminating = nil, err, err, true
 		chain := a.empty()
 		a.mu.Unlock()
+		if told != nil {
+			told(err)
+		}
 		a.deadLetters(chain, ErrStopped)
 		a.release()
 		a.awaitEnd(c)
 		return err
+	}
+	if told != nil {
+		told(nil)
 	}
 	failpoint.At("started")
 	a.mu.Lock()
@@ -156,6 +177,9 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error)) err
 	a.release()
 	if over {
 		return ErrStopped
+	}
+	if a.set.idle != nil {
+		a.set.idle.add(a)
 	}
 	return nil
 }
@@ -173,7 +197,7 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 		}
 		a.fail(c.m.Load(), fail, false)
 		if c.w != nil && by == nil {
-			c.w.died(a, false)
+			c.w.died(a, c, false)
 		} else {
 			a.release()
 		}

@@ -103,7 +103,7 @@ func stress(t *testing.T, cfg Config, how Reentrancy, d time.Duration) {
 			case <-over:
 				return
 			case <-time.After(time.Millisecond):
-				s.names.all(func(a *actor) {
+				for a := range s.names.all() {
 					a.obey(&outcome{unstash: true})
 					a.mu.Lock()
 					wake := a.wake()
@@ -111,7 +111,7 @@ func stress(t *testing.T, cfg Config, how Reentrancy, d time.Duration) {
 					if wake {
 						a.schedule(nil)
 					}
-				})
+				}
 			}
 		}
 	}()

@@ -66,7 +66,7 @@ func Supervise(p Parent, name string, v Supervision, opts ...Option) (*Superviso
 	}
 	a := &actor{set: s.defaults, name: name}
 	a.x = &extra{sup: &supervisor{a: a, v: v, child: child}}
-	if err := s.launch(a, up, c, nil); err != nil {
+	if err := s.launch(a, up, c, nil, nil); err != nil {
 		return nil, err
 	}
 	return &Supervisor{a}, nil

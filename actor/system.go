@@ -131,11 +131,11 @@ func (s *System) Stats() Stats {
 	}
 	s.sumMu.Lock()
 	in, out := s.in, s.out
-	s.names.all(func(a *actor) {
+	for a := range s.names.all() {
 		a.mu.Lock()
 		in, out = in+a.in, out+a.handled()
 		a.mu.Unlock()
-	})
+	}
 	s.sumMu.Unlock()
 	st.Handled, st.Waiting = out, int(in-out)
 	st.Accepted = in + st.DeadLetters + st.Cancelled
@@ -246,11 +246,15 @@ func (s *System) childCtx(c *Ctx) *Ctx {
 // doneCtx gives back a Ctx that childCtx returned.
 func (s *System) doneCtx(c, cc *Ctx) {
 	if c != nil && c.child == cc {
+		if cc.kept {
+			c.child = nil
+			s.dropCtx(cc)
+		}
 		c.lent.Store(false)
 		return
 	}
 	s.ctxMu.Lock()
-	if len(s.spare) < spares {
+	if len(s.spare) < spares && !cc.kept {
 		s.spare = append(s.spare, cc)
 	} else {
 		delete(s.ctxs, cc)

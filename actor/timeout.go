@@ -55,10 +55,10 @@ func (c *Ctx) arm(a *actor, m *method, d time.Duration, mode TimeoutMode) {
 	if m.kind == nil {
 		return
 	}
-	c.heavy = true
 	began := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.marked()
 	c.run++
 	c.began = began
 	if d > 0 {

@@ -54,10 +54,11 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 		l.of, l.req = m, req
 		l.m, l.run, l.from = &m.method, l, t.from
 		if err := a.post(&l.envelope, nil, fromTimer); err != nil {
-			if err == errWait {
-				err = ErrMailboxFull
+			why := ErrStopped
+			if err != errClosed {
+				why = ErrMailboxFull // a timer does not wait for room
 			}
-			a.deadLetter(&l.envelope, err)
+			a.deadLetter(&l.envelope, why)
 		}
 	}
 	t.mu.Lock() // a goroutine that ends the timer waits until t.t is set

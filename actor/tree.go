@@ -2,7 +2,7 @@ package actor
 
 import "github.com/firq-go/firq/internal/proof/failpoint"
 
-// adopt makes a the youngest child of up.
+// adopt makes a the youngest child of up. c is the handler that starts it; nil: none does.
 func (s *System) adopt(up, a *actor, c *Ctx) error {
 	failpoint.At("adopt")
 	s.tree.Lock()
@@ -14,6 +14,9 @@ func (s *System) adopt(up, a *actor, c *Ctx) error {
 	}
 	if s.closed.Load() || c == nil && s.shutting.Load() || up.life == ended || up.terminating || up.ending {
 		return ErrStopped
+	}
+	if k := a.set.group; k != nil && (s.gently.Load() || up.kind != nil && up.x.incarnation != k.born) {
+		return ErrStopped // the Kind was made by an incarnation that has ended
 	}
 	x := up.extra()
 	a.up, a.older = up, x.last

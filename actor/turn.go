@@ -128,6 +128,7 @@ func (w *worker) handle(a *actor, e *envelope, k int, t *tally) (lost bool) {
 		return false
 	}
 	c.hold = holdTurn
+	c.serves(e.ctx)
 	c.begin(a, e.m, e.call, state, w.now)
 	t.n++
 	return c.serve(a, e)
@@ -218,6 +219,7 @@ func (w *worker) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 		a.schedule(nil)
 	}
 	one := tally{a: a, start: w.pool.sys.now(), waited: t.waited, n: 1}
+	c.serves(e.ctx)
 	c.begin(a, e.m, e.call, state, one.start)
 	if c.serve(a, e) {
 		w.tellLater(&one, TurnLost)
@@ -254,11 +256,11 @@ func (w *worker) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	return w.again(sl, a, t, TurnIdle), true
 }
 
-// died is called on a goroutine that ends because a handler has called Goexit.
-func (w *worker) died(a *actor, lost bool) {
+// died is called on a goroutine that ends because the handler of c has called Goexit.
+func (w *worker) died(a *actor, c *Ctx, lost bool) {
 	if w == nil || lost {
 		return
 	}
-	a.leaveReader(w.ctx)
+	a.leaveReader(c)
 	w.lose()
 }

@@ -40,7 +40,7 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	case <-done:
 		err = ctx.Err()
 	case <-timer:
-		err = ErrMailboxFull
+		err = errFull // only a sender that waits for room has a timer
 	}
 	if err != nil && !f.leave(err) {
 		<-f.done()
@@ -243,6 +243,12 @@ func (c *Ctx) Await(f func() error) error {
 	t := c.pause()
 	defer c.resume(t)
 	return f()
+}
+
+// Await is c.Await for a function that returns a value.
+func Await[T any](c *Ctx, f func() (T, error)) (v T, err error) {
+	err = c.Await(func() error { v, err = f(); return err })
+	return v, err
 }
 
 // Yield gives the slot to an actor that waits for one, and returns once the handler has

@@ -142,7 +142,7 @@ func TestWaitIsOverBeforeTheTurn(t *testing.T) {
 			})
 			in, out := make(chan bool), make(chan bool)
 			_ = do.Tell(bg, x, func(_ *box, c *Ctx) (any, error) {
-				self := Ref[*box]{x.a}
+				self := Ref[*box]{a: x.a}
 				do.Start(c, via, func(_ *box, c *Ctx) (any, error) { // its call comes in while x waits, and stays
 					return do.Call(c, self, func(*box, *Ctx) (any, error) { close(in); <-out; return nil, nil })
 				})

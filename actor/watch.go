@@ -120,10 +120,14 @@ func (a *actor) unwatch(w *Watching) {
 // Watch sends the actor of c one message when `to` ends permanently, or immediately if it
 // has ended already. The message does not count in the mailbox's limit, and no other evicts it. A watch ends with
 // the incarnation that watches, or by Stop. To watch an actor again, with the same method,
-// changes nothing. Watch panics if down is a method of another state than c's actor has.
+// changes nothing. Watch panics if down is a method of another state than c's actor has, and for
+// the Ref of a Kind, which never ends: watch the one that Self returns.
 func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watching {
 	if !c.valid() {
 		return &Watching{over: true}
+	}
+	if to.v != nobody {
+		panic("actor: Watch of " + to.Name() + ": the Ref of a Kind never ends")
 	}
 	a := c.a.Load()
 	if a.kind != down.kind {

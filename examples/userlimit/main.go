@@ -1,8 +1,11 @@
-// Userlimit is a rate limiter per user, in which each user is an actor. The actor is made when
-// the user comes, counts only that user's requests, and ends by itself when the user has been
-// quiet for a while. There is no clean-up, and users share no lock.
+// Userlimit is a rate limiter per user, in which each user is an actor of a Kind. The actor is
+// started by the user's first request, counts only that user's requests, and ends when the user has
+// been quiet for a while. There is no clean-up, and users share no lock.
 //
 //	go run ./examples/userlimit
+//	go run ./examples/userlimit -listen 127.0.0.1:8080   # /allow?user=me; / lists who is there
+//
+// It ends by itself, or with -listen when you interrupt it.
 package main
 
 import (
@@ -13,7 +16,10 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/signal"
+	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/firq-go/firq/actor"
@@ -32,8 +38,17 @@ func main() {
 	flag.IntVar(&l.burst, "burst", 10, "requests that a user may make in one burst")
 	flag.Float64Var(&l.rate, "rate", 20, "requests per second that a user may make in the long run")
 	flag.DurationVar(&l.idle, "idle", 200*time.Millisecond, "how long a user's actor stays when nothing comes")
+	listen := flag.String("listen", "", "serve here, instead of playing load: /allow?user=NAME, and / with the users that are there")
 	flag.Parse()
-	if err := l.play(context.Background(), os.Stdout); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := error(nil)
+	if *listen != "" {
+		err = l.serve(ctx, *listen, os.Stdout)
+	} else {
+		err = l.play(ctx, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "userlimit:", err)
 		os.Exit(1)
 	}
@@ -44,17 +59,12 @@ type bucket struct {
 	limits
 	tokens float64
 	last   time.Time
-	quiet  *actor.Timer
 }
 
-func (b *bucket) allow(c *actor.Ctx, _ struct{}) (bool, error) {
+func (b *bucket) allow(*actor.Ctx, actor.Nothing) (bool, error) {
 	now := time.Now()
 	b.tokens = min(float64(b.burst), b.tokens+b.rate*now.Sub(b.last).Seconds())
 	b.last = now
-	if b.quiet != nil {
-		b.quiet.Stop()
-	}
-	b.quiet = leave.After(c, b.idle, struct{}{})
 	if b.tokens < 1 {
 		return false, nil
 	}
@@ -62,54 +72,38 @@ func (b *bucket) allow(c *actor.Ctx, _ struct{}) (bool, error) {
 	return true, nil
 }
 
-func (b *bucket) leave(c *actor.Ctx, _ struct{}) error {
-	c.Stop(nil)
-	return nil
-}
-
-var (
-	allow = actor.NewMethod("Allow", (*bucket).allow)
-	leave *actor.Method[*bucket, struct{}, struct{}] // allow uses it
-)
-
-func init() { leave = actor.NewAction("Leave", (*bucket).leave) }
+var allow = actor.NewMethod("Allow", (*bucket).allow)
 
 // limiter keeps no list of users: the system does.
 type limiter struct {
-	sys *actor.System
-	limits
+	sys   *actor.System
+	users *actor.Kind[*bucket]
 }
 
-// allow asks the user's actor, and makes it if there is none. If the actor has just left, or
-// another caller is making it, allow looks it up again.
-func (l limiter) allow(ctx context.Context, user string) (bool, error) {
-	for {
-		r, ok := actor.Lookup[*bucket](l.sys, user)
-		if !ok {
-			var err error
-			r, err = actor.Spawn(l.sys, user, actor.Value(&bucket{limits: l.limits, tokens: float64(l.burst), last: time.Now()}))
-			if errors.Is(err, actor.ErrNameTaken) {
-				continue
-			}
-			if err != nil {
-				return false, err
-			}
-		}
-		yes, err := allow.Call(ctx, r, struct{}{})
-		if !errors.Is(err, actor.ErrStopped) {
-			return yes, err
-		}
-		<-r.Done() // its name is free now
+func (l limits) limiter() (*limiter, error) {
+	sys, err := actor.New(actor.Config{})
+	if err != nil {
+		return nil, err
 	}
+	full := func(*actor.Ctx, string) (*bucket, error) {
+		return &bucket{limits: l, tokens: float64(l.burst), last: time.Now()}, nil
+	}
+	users, err := actor.NewKind(sys, "user", full, actor.WithIdle(l.idle))
+	return &limiter{sys, users}, err
+}
+
+// allow asks the user's actor.
+func (l *limiter) allow(ctx context.Context, user string) (bool, error) {
+	return allow.Call(ctx, l.users.Ref(user), actor.Nothing{})
 }
 
 func (l limits) play(ctx context.Context, w io.Writer) error {
-	sys, err := actor.New(actor.Config{})
+	lim, err := l.limiter()
 	if err != nil {
 		return err
 	}
+	sys := lim.sys
 	defer func() { _ = sys.Close() }()
-	lim := limiter{sys, l}
 	type count struct{ asked, allowed int }
 	var mu sync.Mutex
 	var first, others count
@@ -122,7 +116,7 @@ func (l limits) play(ctx context.Context, w io.Writer) error {
 				if rand.IntN(2) == 0 {
 					user = 1 + rand.IntN(l.users)
 				}
-				yes, err := lim.allow(ctx, fmt.Sprintf("user-%d", user))
+				yes, err := lim.allow(ctx, strconv.Itoa(user))
 				mu.Lock()
 				to := &others
 				if user == 0 {

@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
-
-	"github.com/firq-go/firq/actor"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,16 +26,15 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// A user gets the burst, then a request per 100 ms. Another user is not affected, and a user
-// a user without a request for a second is forgotten.
+// A user gets the burst, then a request per 100 ms. Another user is not affected, and a user without a request for a second is forgotten.
 func TestAllow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		sys, err := actor.New(actor.Config{})
+		l, err := limits{burst: 3, rate: 10, idle: time.Second}.limiter()
 		if err != nil {
 			t.Fatal(err)
 		}
+		sys := l.sys
 		defer func() { _ = sys.Close() }()
-		l := limiter{sys, limits{burst: 3, rate: 10, idle: time.Second}}
 		ask := func(user string) (yes bool) {
 			t.Helper()
 			yes, err := l.allow(context.Background(), user)
@@ -58,7 +58,7 @@ func TestAllow(t *testing.T) {
 		if n := sys.Stats().Actors; n != 2 {
 			t.Errorf("%d actors", n)
 		}
-		time.Sleep(1100 * time.Millisecond)
+		time.Sleep(1500 * time.Millisecond)
 		synctest.Wait()
 		if n := sys.Stats().Actors; n != 0 {
 			t.Errorf("%d actors after a quiet while", n)
@@ -67,4 +67,33 @@ func TestAllow(t *testing.T) {
 			t.Error("a is not known, and refused")
 		}
 	})
+}
+
+// The page shows the users that are there, and names cannot break out of it.
+func TestPage(t *testing.T) {
+	l, err := limits{burst: 1, rate: 1e-9, idle: time.Minute}.limiter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.sys.Close() }()
+	server := httptest.NewServer(l.handler())
+	defer server.Close()
+	get := func(path string, status int) string {
+		t.Helper()
+		r, err := server.Client().Get(server.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = r.Body.Close() }()
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.StatusCode != status {
+			t.Error(path, r.Status, err)
+		}
+		return string(body)
+	}
+	get("/allow?user=%3Cb%3E", http.StatusOK)
+	get("/allow?user=%3Cb%3E", http.StatusTooManyRequests)
+	if text := get("/", http.StatusOK); !strings.Contains(text, "<td>user/&lt;b&gt;<td>*main.bucket<td>alive<td>0") {
+		t.Error(text)
+	}
 }

@@ -1,0 +1,159 @@
+package actor
+
+import (
+	"context"
+	"slices"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// AnyMethod is every *Method of a state, whatever its request and reply.
+type AnyMethod[S any] interface {
+	Name() string
+	// Deliver sends a message whose request comes encoded: decode gets a pointer to a request. It is
+	// a Tell or, if tell is false, a Start. The message has its place, in the mailbox or among those
+	// that wait for room, before Deliver returns; so the order of calls of Deliver is that of the
+	// messages. done is called once: for a Tell when the message is accepted or refused, otherwise
+	// with the reply, which is a value and not a pointer. It may be called before Deliver returns, or
+	// on another goroutine.
+	Deliver(ctx context.Context, to Ref[S], tell bool, decode func(req any) error, done func(reply any, err error))
+}
+
+// Deliver implements AnyMethod.
+func (m *Method[S, Req, Res]) Deliver(ctx context.Context, to Ref[S], tell bool, decode func(req any) error, done func(reply any, err error)) {
+	var req Req
+	if err := decode(&req); err != nil {
+		done(nil, &notSent{err})
+		return
+	}
+	c, err := sender(ctx)
+	for err == nil {
+		a := to.a
+		if a == nil {
+			if a, err = to.find(ctx, c); a == nil {
+				m.deliverAway(ctx, to, tell, req, err, done)
+				return
+			}
+		}
+		if err = m.deliver(ctx, a, c, tell, req, done); err == nil {
+			return
+		}
+		if err == errClosed {
+			err = to.awaitNext(ctx, c, a)
+		}
+		if err != nil {
+			_ = a.refused(err)
+		}
+	}
+	done(nil, err)
+}
+
+// delivery is a message that Deliver sends.
+type delivery struct {
+	e    *envelope
+	f    *call // nil: it is a Tell
+	c    *Ctx  // the handler that sends; nil: none
+	done func(any, error)
+}
+
+// deliver sends a message to an actor that is here; an error means that it was refused, and that done
+// will not be called.
+func (m *Method[S, Req, Res]) deliver(ctx context.Context, a *actor, c *Ctx, tell bool, req Req, done func(any, error)) error {
+	if err := ctxErr(ctx, c); err != nil {
+		return err
+	}
+	d := &delivery{c: c, done: done}
+	if tell {
+		l := m.newTell()
+		l.req, l.ctx = req, valuesOf(ctx, c)
+		d.e = &l.envelope
+	} else {
+		k := m.apart(ctx, a, c, req)
+		k.f.then = func() { k.delivered(c, done) }
+		d.e, d.f = &k.envelope, &k.f
+		if err := a.sys().waitsFor(c, d.f); err != nil {
+			return err
+		}
+	}
+	failpoint.At("deliver")
+	err := a.post(d.e, c, fromSender)
+	if err == errWait {
+		var r *roomer
+		if r, err = a.askRoom(ctx, c, d.e); r != nil {
+			go func() { // the message has its place, and the caller has others to deliver
+				if err := d.posted(a.awaitRoom(ctx, c, r)); err != nil {
+					done(nil, a.refused(err))
+				}
+			}()
+			return nil
+		}
+	}
+	return d.posted(err)
+}
+
+// posted continues after the message was accepted, or refused with err. It returns err, unless done
+// was called or will be.
+func (d *delivery) posted(err error) error {
+	switch {
+	case err != nil && d.f != nil:
+		d.f.to.sys().noWait(d.c, d.f)
+		if _, ok := d.f.claim(); !ok {
+			return nil // unwait has answered it
+		}
+	case err != nil:
+		d.e.over()
+	case d.f != nil:
+		d.f.endsWith(d.e.ctx, d.c)
+	default:
+		d.done(nil, nil)
+	}
+	return err
+}
+
+// delivered calls done with the reply.
+func (k *ask[S, Req, Res]) delivered(c *Ctx, done func(any, error)) {
+	s := k.f.to.sys()
+	s.noWait(c, &k.f)
+	if c != nil {
+		c.dropKid(&k.f)
+	}
+	s.hookHere("Deliver", func() {
+		var none Res
+		if k.f.st.Load() == left || k.f.foreign {
+			done(none, k.f.err)
+		} else {
+			done(k.res, k.f.err)
+		}
+	})
+}
+
+// deliverAway is Deliver where find has found no actor here.
+func (m *Method[S, Req, Res]) deliverAway(ctx context.Context, to Ref[S], tell bool, req Req, err error, done func(any, error)) {
+	if tell || err != nil {
+		done(nil, m.tellAway(ctx, to, req, err))
+		return
+	}
+	f := m.startAway(ctx, to, req, nil)
+	go func() {
+		res, err := f.Wait(ctx)
+		done(res, err)
+	}()
+}
+
+// Handler returns the handler that ctx belongs to, and the names of the actors whose handlers wait
+// for it: the outermost first, its own last. nil: ctx belongs to none.
+func Handler(ctx context.Context) (c *Ctx, waiting []string) {
+	c, err := sender(ctx)
+	if c == nil || err != nil {
+		return nil, nil
+	}
+	failpoint.Lock(&graph, "handler")
+	for p := c; p != nil; p = p.caller.Load() {
+		if a := p.a.Load(); a != nil {
+			waiting = append(waiting, a.name)
+		}
+	}
+	graph.Unlock()
+	slices.Reverse(waiting)
+	return c, waiting
+}

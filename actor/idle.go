@@ -1,0 +1,101 @@
+package actor
+
+import (
+	"sync"
+	"time"
+)
+
+// WithIdle ends the actor when it has been idle for d, or up to half of d longer: no message came,
+// waited or was handled. Err is then nil. Spawn's actor has ended for good; that of a Kind is started
+// again by the next message, which is never lost in between. 0: an idle actor stays.
+func WithIdle(d time.Duration) Option {
+	return func(o *settings) error {
+		if d < 0 {
+			return invalid("WithIdle: %v, must not be negative", d)
+		}
+		o.idle = nil
+		if d > 0 {
+			o.idle = &idlers{sys: o.sys, step: (d + 1) / 2}
+		}
+		return nil
+	}
+}
+
+// idlers are the actors that have a WithIdle in common. A timer that they share looks at them at
+// each half of that time: so an idle actor costs an entry here, and no timer.
+type idlers struct {
+	sys  *System
+	step time.Duration
+
+	mu     sync.Mutex
+	list   []idler
+	looked bool // the timer is set
+}
+
+// idler is an actor, and what the last look has seen.
+type idler struct {
+	a     *actor
+	in    uint64 // its messages
+	quiet int    // looks in a row that have seen the same, and nothing in progress
+}
+
+func (l *idlers) add(a *actor) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, idler{a: a})
+	if !l.looked {
+		l.looked = true
+		l.sys.later(l.step, l.look)
+	}
+}
+
+// look ends the actors that three looks have seen alike, as the first and the last of these are the
+// whole time apart, and lets those go that have ended.
+func (l *idlers) look() {
+	l.mu.Lock()
+	list := l.list
+	l.list = nil
+	l.mu.Unlock()
+	stay := list[:0]
+	for i := range list {
+		if e := &list[i]; e.again() {
+			stay = append(stay, *e)
+		}
+	}
+	clear(list[len(stay):])
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(stay, l.list...)
+	if l.looked = len(l.list) > 0; l.looked {
+		l.sys.later(l.step, l.look)
+	}
+}
+
+// again reports whether the actor has to be looked at again.
+func (e *idler) again() bool {
+	a := e.a
+	a.mu.Lock()
+	if a.life == ended || a.draining {
+		a.mu.Unlock()
+		return false
+	}
+	still := a.life == alive && a.turn == idle && a.waits() == 0 && a.atRest()
+	if !still || a.in != e.in {
+		e.quiet = 0
+	}
+	e.in = a.in
+	if still {
+		e.quiet++
+	}
+	if e.quiet < 3 {
+		a.mu.Unlock()
+		return true
+	}
+	a.draining = true // nothing waits, and from now on all is refused
+	wake := a.wake()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(nil)
+	}
+	return false
+}

@@ -1,0 +1,195 @@
+package actor
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// Kind is a kind of actors that are found by a key. The first message for a key starts the actor; one
+// that has ended, because it was idle (WithIdle), or by itself, is started again by the next message.
+// Its methods are safe for concurrent use.
+type Kind[S any] struct {
+	group
+	up    *actor
+	start func(*Ctx, string) (S, error)
+	set   *settings
+}
+
+// group is the part of a Kind that does not know its state: the actors by key.
+type group struct {
+	name string
+	born uint64 // the incarnation of the parent that has made the Kind; of a System or Supervisor: 0
+	live names  // by key: those whose start is over, until they have ended
+
+	mu     sync.Mutex
+	starts map[string]*startUp
+}
+
+// startUp is a start in progress, or one that has failed and whose actor has not ended yet.
+type startUp struct {
+	a       *actor
+	waiting []*call // senders that wait for it; group.mu
+	over    bool    // group.mu
+	err     error   // as over
+}
+
+// NewKind makes a kind of actors. start makes the state of the one with a key. The first time it runs
+// on the goroutine that sends the message; other senders wait for it, or for the end of their ctx. Its
+// error goes to all of them, beside ErrNotSent, and is not kept. The actors are children of p, and
+// their names are "name/key". With a Ctx as p, the Kind ends with that incarnation.
+func NewKind[S any](p Parent, name string, start func(c *Ctx, key string) (S, error), opts ...Option) (*Kind[S], error) {
+	if p == nil || start == nil || name == "" {
+		return nil, invalid("NewKind: the parent or start is nil, or the name is empty")
+	}
+	s, up, _, err := p.home()
+	if err != nil {
+		return nil, err
+	}
+	k := &Kind[S]{up: up, start: start}
+	set, err := s.settle(s.childDefaults(up), opts)
+	if err != nil {
+		return nil, err
+	}
+	own := *set
+	own.group = &k.group
+	k.name, k.set, k.starts = name, &own, map[string]*startUp{}
+	k.live.seed = maphash.MakeSeed()
+	if up.kind != nil {
+		k.born = up.born()
+	}
+	return k, nil
+}
+
+// Ref of the actor with a key: any string is one. It never ends, and two of a key are ==.
+func (k *Kind[S]) Ref(key string) Ref[S] { return Virtual[S](k, Identity{k.name, key}) }
+
+// Here returns the Ref of the actor with a key, after starting it if needed.
+func (k *Kind[S]) Here(ctx context.Context, id Identity) (ref any, err error) {
+	c, err := sender(ctx)
+	if err != nil {
+		return nil, err
+	}
+	a, err := k.find(ctx, c, id.Key)
+	if err != nil {
+		return nil, err
+	}
+	return Ref[S]{a: a}, nil
+}
+
+// Send fails: no actor of a Kind is elsewhere.
+func (k *Kind[S]) Send(context.Context, Identity, string, any, any) (wait func() error, err error) {
+	return nil, errClosed
+}
+
+// find returns the actor with a key, after starting it if needed. c is the handler that asks; nil:
+// none does.
+func (k *Kind[S]) find(ctx context.Context, c *Ctx, key string) (*actor, error) {
+	if a := k.live.get(key); a != nil {
+		return a, nil
+	}
+	if err := ctxErr(ctx, c); err != nil {
+		return nil, err
+	}
+	for {
+		k.mu.Lock()
+		if a := k.live.get(key); a != nil {
+			k.mu.Unlock()
+			return a, nil
+		}
+		st := k.starts[key]
+		if st == nil {
+			start := func(c *Ctx) (S, error) { return k.start(c, key) }
+			st = &startUp{a: newActor(k.set, k.up, k.name+"/"+key, start)}
+			k.starts[key] = st
+			k.mu.Unlock()
+			return k.first(c, key, st, start)
+		}
+		if a, err := k.await(ctx, c, st); a != nil || err != nil {
+			return a, err
+		}
+	}
+}
+
+// first starts an actor, on the goroutine of the sender that came first.
+func (k *Kind[S]) first(c *Ctx, key string, st *startUp, start func(*Ctx) (S, error)) (*actor, error) {
+	a, s := st.a, k.set.sys
+	normal := false
+	defer func() {
+		if !normal { // start has called Goexit
+			k.told(key, st, &PanicError{Value: ErrGoexit})
+		}
+	}()
+	err := s.launch(a, k.up, c, func(c *Ctx) (any, error) { return start(c) }, func(err error) { k.told(key, st, err) })
+	normal = true
+	if err == nil {
+		return a, nil
+	}
+	if a.up == nil { // it has not become a child, whose end does this
+		k.forget(a)
+		k.told(key, st, err)
+	}
+	return nil, a.refused(&notSent{err})
+}
+
+// told ends the wait of the senders that wait for a start. It is called before the actor handles a
+// message: such a handler must not look like one that they wait for.
+func (g *group) told(key string, st *startUp, err error) {
+	failpoint.At("start told")
+	g.mu.Lock()
+	if st.over {
+		g.mu.Unlock()
+		return
+	}
+	st.over, st.err = true, err
+	if err == nil && g.starts[key] == st { // else Close has ended it already
+		delete(g.starts, key)
+		g.live.add(key, st.a)
+	}
+	waiting := st.waiting
+	st.waiting = nil
+	g.mu.Unlock()
+	for _, f := range waiting {
+		f.answer(nil)
+	}
+}
+
+// await waits for a start that another sender has begun; no actor and no error: look again. The caller
+// holds k.mu, which await releases.
+func (k *Kind[S]) await(ctx context.Context, c *Ctx, st *startUp) (*actor, error) {
+	a, s := st.a, k.set.sys
+	if st.over {
+		k.mu.Unlock()
+		return nil, a.awaitDone(ctx, c) // its start has failed, and its name is free after the end
+	}
+	f := &call{to: a, w: s.waiter()}
+	st.waiting = append(st.waiting, f)
+	k.mu.Unlock()
+	failpoint.At("await start")
+	if err := s.waitsFor(c, f); err != nil {
+		if f.leave(err) {
+			return nil, a.refused(err)
+		}
+		<-f.done() // the start was over before
+	} else if err := c.sleep(ctx, f, nil); err != nil {
+		return nil, a.refused(err)
+	}
+	s.waiters.Put(f.w)
+	if st.err != nil {
+		return nil, a.refused(&notSent{st.err})
+	}
+	return a, nil
+}
+
+// forget drops an actor that has ended.
+func (g *group) forget(a *actor) {
+	key := a.name[len(g.name)+1:]
+	g.live.remove(key, a)
+	g.mu.Lock()
+	if st := g.starts[key]; st != nil && st.a == a {
+		delete(g.starts, key)
+	}
+	g.mu.Unlock()
+}

@@ -1,0 +1,69 @@
+package actor
+
+import (
+	"iter"
+	"time"
+)
+
+// Info says what an actor does.
+type Info struct {
+	Name    string
+	Kind    string        // the type of its state; "supervisor"
+	Parent  string        // the name of the actor or supervisor whose child it is; "": the System's
+	Life    string        // starting, alive, stopping, failed, down: see the package's documentation
+	Waiting int           // messages in its mailbox, stashed ones included
+	Method  string        // of the handler in progress that was started first; "": none
+	Elapsed time.Duration // since then
+}
+
+// Actors returns what every actor does that has not ended, supervisors too, in no order. Each is
+// looked at when the loop comes to it.
+func (s *System) Actors() iter.Seq[Info] {
+	return func(yield func(Info) bool) {
+		for a := range s.names.all() {
+			if in, ok := a.info(); ok && !yield(in) {
+				return
+			}
+		}
+	}
+}
+
+// info returns what a does; false: it has ended.
+func (a *actor) info() (in Info, ok bool) {
+	s := a.sys()
+	s.tree.Lock()
+	up := a.up
+	s.tree.Unlock()
+	a.mu.Lock()
+	in = Info{Name: a.name, Kind: a.kindName(), Life: a.lifeName(), Waiting: int(a.waits())}
+	ok = a.life != ended
+	a.mu.Unlock()
+	if up != nil {
+		in.Parent = up.name
+	}
+	var first int64
+	for _, c := range a.handlers() {
+		m, start := c.m.Load(), c.start.Load()
+		if m != nil && c.valid() && (in.Method == "" || start < first) {
+			in.Method, first = m.name, start
+		}
+	}
+	if in.Method != "" {
+		in.Elapsed = time.Duration(max(s.now()-first, 0))
+	}
+	return in, ok
+}
+
+func (a *actor) lifeName() string {
+	switch {
+	case a.life == starting:
+		return "starting"
+	case a.terminating || a.draining:
+		return "stopping"
+	case a.life == failed || a.restarting:
+		return "failed"
+	case a.life == down:
+		return "down"
+	}
+	return "alive"
+}

@@ -1,0 +1,183 @@
+package actor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unique"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// Identity of an actor that is found by what it is, wherever it runs.
+type Identity struct{ Kind, Key string }
+
+// String returns "kind/key", which is the name of the actor.
+func (i Identity) String() string { return i.Kind + "/" + i.Key }
+
+// Carrier finds actors by identity, and takes messages to those in other processes. It is for those
+// who write an engine; a Kind is the one for a single process. Its methods are called by the goroutine
+// that sends, with the ctx of the message. A Carrier has to be comparable.
+type Carrier interface {
+	// Here returns the Ref[S] of the actor if it is in this process, or was started now; nil: it is
+	// elsewhere. An error means that the message is not sent. If the Ref refuses the message
+	// because its actor has ended, Here is called again once the actor is gone.
+	//
+	// For a handler that Here lets wait, it should use Ctx.Await: see Handler.
+	Here(ctx context.Context, id Identity) (ref any, err error)
+	// Send sends a message to an actor that is elsewhere, in the order of the calls of Send. reply is
+	// a pointer to where the reply belongs; nil: the message is a Tell, and wait is nil. wait waits
+	// for the reply, or for the end of ctx.
+	Send(ctx context.Context, id Identity, method string, req, reply any) (wait func() error, err error)
+}
+
+// virtual is what a Ref by identity stands for.
+type virtual struct {
+	via Carrier
+	id  Identity
+}
+
+// nobody is the handle in a Ref that is not by identity.
+var nobody unique.Handle[virtual]
+
+// Virtual returns the Ref of the actor that via finds for id. Two of them are == if via and id are.
+func Virtual[S any](via Carrier, id Identity) Ref[S] { return Ref[S]{v: unique.Make(virtual{via, id})} }
+
+// Key of an actor that is found by identity; "" of others.
+func (r Ref[S]) Key() string {
+	if r.v == nobody {
+		return ""
+	}
+	return r.v.Value().id.Key
+}
+
+// MarshalText refuses: a Ref means nothing in another process.
+func (r Ref[S]) MarshalText() ([]byte, error) {
+	return nil, errors.New("actor: a Ref cannot be encoded: send the actor's key or name")
+}
+
+// find returns the actor that r stands for now; nil without an error: it is in another process. c
+// is the handler that sends. The caller knows that r.a is nil.
+func (r Ref[S]) find(ctx context.Context, c *Ctx) (*actor, error) {
+	if r.v == nobody {
+		return nil, errClosed
+	}
+	v := r.v.Value()
+	if k, ok := v.via.(*Kind[S]); ok {
+		return k.find(ctx, c, v.id.Key)
+	}
+	at, err := v.via.Here(ctx, v.id)
+	if err != nil || at == nil {
+		return nil, err
+	}
+	ref, ok := at.(Ref[S])
+	if !ok {
+		return nil, &notSent{fmt.Errorf("%w: %v is a %T", ErrStopped, v.id, at)}
+	}
+	if ref.a == nil {
+		return nil, errClosed
+	}
+	return ref.a, nil
+}
+
+// awaitNext waits until r may stand for another actor than a, which has refused a message because
+// it ends. An error means that the message is refused: r is a itself, the System ends and not a, or
+// the wait has ended. c, the handler that sends, waits for the end of a as in Ref.Stop.
+func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor) error {
+	if r.v == nobody || !a.ends() {
+		return errClosed
+	}
+	failpoint.At("await next")
+	select {
+	case <-a.ended():
+	default:
+		return a.awaitDone(ctx, c)
+	}
+	if _, ok := r.v.Value().via.(*Kind[S]); ok {
+		return nil // a Kind has forgotten the actor before the end
+	}
+	return c.nap(ctx, time.Millisecond) // another Carrier may not know yet
+}
+
+// nap sleeps for d, or until ctx ends. c may be nil.
+func (c *Ctx) nap(ctx context.Context, d time.Duration) error {
+	if c != nil {
+		t := c.pause()
+		defer c.resume(t)
+	}
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// awaitAway waits for the reply of an actor in another process, or for the end of ctx. c may be nil.
+func (c *Ctx) awaitAway(ctx context.Context, away <-chan struct{}) error {
+	select {
+	case <-away:
+		return nil
+	default:
+	}
+	if c != nil {
+		t := c.pause()
+		defer c.resume(t)
+	}
+	select {
+	case <-away:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tellAway is Tell where find has found no actor here, because of err if that is set.
+func (m *Method[S, Req, Res]) tellAway(ctx context.Context, to Ref[S], req Req, err error) error {
+	if err != nil {
+		return err
+	}
+	v := to.v.Value()
+	_, err = v.via.Send(ctx, v.id, m.name, req, nil)
+	return err
+}
+
+// callAway is Call where find has found no actor here.
+func (m *Method[S, Req, Res]) callAway(ctx context.Context, c *Ctx, to Ref[S], req Req, err error) (res Res, _ error) {
+	if err != nil {
+		return res, err
+	}
+	v := to.v.Value()
+	call := func() error {
+		wait, err := v.via.Send(ctx, v.id, m.name, req, &res)
+		if err != nil {
+			return err
+		}
+		return wait()
+	}
+	if c != nil {
+		err = c.Await(call)
+	} else {
+		err = call()
+	}
+	return res, err
+}
+
+// startAway is Start where find has found no actor here.
+func (m *Method[S, Req, Res]) startAway(ctx context.Context, to Ref[S], req Req, err error) *Future[Res] {
+	if err != nil {
+		return &Future[Res]{err: err}
+	}
+	f := &Future[Res]{away: make(chan struct{}), res: new(Res)}
+	v := to.v.Value()
+	wait, err := v.via.Send(ctx, v.id, m.name, req, f.res)
+	if err != nil {
+		return &Future[Res]{err: err}
+	}
+	go func() {
+		defer close(f.away)
+		f.err = wait()
+	}()
+	return f
+}
