@@ -49,10 +49,10 @@ var atMost = map[string][]string{
 	"drr":      {".", "internal/core/drr", "internal/core/key"},
 	"hist":     {"."},
 	"watchdog": {"."},
-	"adapter":  {"compute"},
+	"adapter":  {"compute", "rate"},
 	"metrics":  {".", "actor", "compute", "gate", "hist", "watchdog", "worker", "baseline", "lockfree"}, // cores: metricstest
 	"compute":  {".", "gate", "hist", "lockfree", "internal/core/clock", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
-	"firqhttp": {".", "compute", "gate", "adapter"},
+	"firqhttp": {".", "compute", "gate", "rate", "adapter"},
 	"gate":     {".", "lockfree", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
 	"rate":     {".", "internal/core/key", "internal/core/pad"},
 	"worker":   {".", "hist", "internal/core/pad"},

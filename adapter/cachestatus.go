@@ -29,7 +29,7 @@ func CacheStatus(name string, i compute.Info) (status, age string) {
 }
 
 // item returns a name as a structured field has it (RFC 9651): a token if it can be one,
-// else a string, in which what is not printable ASCII becomes a question mark.
+// else a string.
 func item(name string) string {
 	token := name != ""
 	for i, c := range name {
@@ -41,6 +41,12 @@ func item(name string) string {
 	if token {
 		return name
 	}
+	return quoted(name)
+}
+
+// quoted returns a name as a string of a structured field, in which what is not printable
+// ASCII becomes a question mark.
+func quoted(name string) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	for _, c := range name {

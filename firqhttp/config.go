@@ -3,11 +3,13 @@ package firqhttp
 import (
 	"fmt"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/rate"
 )
 
 // DefaultBufferBody is the default of Config.BufferBody, in bytes.
@@ -65,7 +67,7 @@ type Config struct {
 	// been served; at least 1 s, at most 60 s, rounded up. By chance up to a half of
 	// it is added, so that not all rejected clients come back together. Until it has
 	// rejected requests for a second, it is 1 s or 2 s. With reason Closed there
-	// is none.
+	// is none; with RateLimited it is when a request of this cost will pass, at least 1 s.
 	RetryAfter func(*http.Request, Rejection) time.Duration
 	// HoldBack is the longest that a rejection is held back if its tenant gets more than
 	// 100 a second, so that clients that come back immediately do not take the processors:
@@ -104,6 +106,19 @@ type Config struct {
 	// beforehand (chunked, or HTTP/2 without Content-Length). By default they are left
 	// to the handler: they may be half of a conversation, or come slowly on purpose.
 	BufferStreams bool
+	// Rate limits what a tenant may use per second (package rate), in the unit of Cost: a
+	// request takes its cost before its body is read and the gate is asked, and gets it
+	// back if it is not served. Charge corrects it. What stands between a tenant and its
+	// limit is in the headers RateLimit-Policy and RateLimit
+	// (draft-ietf-httpapi-ratelimit-headers) of each response. Requests that Skip lets
+	// through take nothing. nil: no limit.
+	Rate rate.Taker[string]
+	// RateWait is how long a request may wait for its rate; what would have to wait for
+	// longer, or beyond its deadline, is rejected immediately as RateLimited. 0: nothing
+	// waits.
+	RateWait time.Duration
+	// RateName is the name of the rate in those headers. Empty: "default".
+	RateName string
 	// Observe is called once for each request that was served or rejected, when its
 	// slot is free again (or its rejection is written), by the goroutine that freed it,
 	// which is not the handler's if that hijacked the connection. The request is the
@@ -115,6 +130,15 @@ type Config struct {
 func (c Config) check(g gate.Acquirer[string]) (Config, error) {
 	if err := adapter.CheckGate(g); err != nil {
 		return c, fmt.Errorf("%w: firqhttp: %w", firq.ErrInvalidArgument, err)
+	}
+	if v := reflect.ValueOf(c.Rate); v.Kind() == reflect.Pointer && v.IsNil() {
+		return c, fmt.Errorf("%w: firqhttp: Rate: a nil %T", firq.ErrInvalidConfig, c.Rate)
+	}
+	if c.RateWait < 0 {
+		return c, fmt.Errorf("%w: firqhttp: RateWait: %v, must not be negative", firq.ErrInvalidConfig, c.RateWait)
+	}
+	if c.RateName == "" {
+		c.RateName = "default"
 	}
 	if c.Tenant == nil {
 		c.Tenant = Remote{}.Tenant

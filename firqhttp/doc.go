@@ -17,7 +17,7 @@
 // # What a request goes through
 //
 // The middleware reads the request's tenant and, if Config says how, its priority, its
-// cost and its deadline. It reads the beginning of the body (Config.BufferBody), and
+// cost and its deadline. If there is a Config.Rate, the request takes its cost from it. It reads the beginning of the body (Config.BufferBody), and
 // the request waits for its turn. A request that cannot be served gets 429 or 503 with
 // a Retry-After and a problem document (RFC 9457) that says why.
 //
@@ -64,8 +64,9 @@
 // The middleware does not authenticate clients: a tenant is the name in the request. A
 // client that can choose a name freely has as many turns as names, and defeats
 // fairness, so accept only names that were verified, here or upstream, or that are
-// Known. It does not limit rates: a tenant that is alone gets everything, up to
-// MaxInFlightPerTenant. It knows one process only.
+// Known. A tenant that is alone gets everything, up to MaxInFlightPerTenant, unless
+// Config.Rate limits what it uses per second. The middleware knows one process only, unless
+// its gate and its rate know more (contrib/firqfleet).
 //
 // # Routers
 //

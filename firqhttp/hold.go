@@ -107,7 +107,7 @@ func (h *holder) ends(r *http.Request) <-chan struct{} {
 // as soon.
 func (rej *Rejection) immediate() bool {
 	switch rej.Reason {
-	case TenantFull, TenantThreshold, TooManyTenants, Evicted, Overload, GlobalFull, Unavailable, TooManyWaiters:
+	case TenantFull, TenantThreshold, TooManyTenants, Evicted, Overload, GlobalFull, RateLimited, Unavailable, TooManyWaiters:
 		return true
 	}
 	return false

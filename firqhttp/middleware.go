@@ -13,6 +13,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/rate"
 )
 
 // Middleware lets requests into handlers as its gate says. Make it with New or
@@ -42,7 +43,8 @@ func New(g gate.Acquirer[string], cfg Config) *Middleware {
 }
 
 // Open is New for what comes from outside the program: a nil gate is an error that
-// matches firq.ErrInvalidArgument.
+// matches firq.ErrInvalidArgument; a nil pointer as Rate, and a negative RateWait, are
+// errors that match firq.ErrInvalidConfig.
 func Open(g gate.Acquirer[string], cfg Config) (*Middleware, error) {
 	plain := cfg.Reject == nil
 	cfg, err := cfg.check(g)
@@ -80,13 +82,13 @@ func (m *Middleware) serve(w http.ResponseWriter, r *http.Request, next http.Han
 		v.tenant = m.cfg.Anonymous
 	}
 	v.tenant = ShortName(v.tenant)
-	p, err := v.acquire()
+	p, err := v.acquire(w.Header())
 	v.counted = true
 	if err != nil {
 		v.reject(w, err)
 		return
 	}
-	s := &slot{m: m, permit: p, outer: adapter.SlotOf(r.Context())}
+	s := &slot{m: m, permit: p, tenant: v.tenant, outer: adapter.SlotOf(r.Context())}
 	if m.cfg.Observe != nil {
 		s.watch = &watch{r, v.tenant, p.Waited(), time.Now()}
 	}
@@ -105,11 +107,14 @@ type visit struct {
 	began   time.Time // to wait; zero: not yet, or there is no Observe
 	unread  bool      // too many bodies are being read for this one to be
 	counted bool      // it is counted, or was let through
+
+	took  int64         // from Config.Rate; to be given back
+	after time.Duration // if the rate refused it: when it would pass
 }
 
-// acquire waits for the request's turn, once as much of its body was read as should
-// be.
-func (v *visit) acquire() (p gate.Permit[string], err error) {
+// acquire waits for the request's rate, and then, once as much of its body was read as
+// should be, for its turn.
+func (v *visit) acquire(h http.Header) (p gate.Permit[string], err error) {
 	m, r := v.m, v.r
 	var req gate.Request
 	if m.cfg.Flow != nil {
@@ -128,6 +133,12 @@ func (v *visit) acquire() (p gate.Permit[string], err error) {
 	}
 	m.waiting.Add(1)
 	defer m.waiting.Add(-1)
+	if m.cfg.Rate != nil {
+		if err = v.take(h, req); err != nil {
+			return p, err
+		}
+		defer v.giveBack()
+	}
 	if m.buffers(r) {
 		if expects(r) && m.policy(v.tenant) == firq.Reject { // with another one a look costs a waiter its place
 			if err = m.glance(r.Context(), v.tenant, req); err != nil {
@@ -141,7 +152,40 @@ func (v *visit) acquire() (p gate.Permit[string], err error) {
 	if m.cfg.Observe != nil {
 		v.began = time.Now()
 	}
-	return m.gate.Acquire(r.Context(), v.tenant, req)
+	if p, err = m.gate.Acquire(r.Context(), v.tenant, req); err == nil {
+		v.took = 0 // for good
+	}
+	return p, err
+}
+
+// take takes what the request costs from its rate, and says in h how that stands.
+func (v *visit) take(h http.Header, req gate.Request) error {
+	m, cost, wait := v.m, req.Cost, v.m.cfg.RateWait
+	if cost == 0 {
+		cost = 1
+	}
+	if !req.Deadline.IsZero() {
+		wait = max(0, min(wait, time.Until(req.Deadline)))
+	}
+	res, err := m.cfg.Rate.Take(v.r.Context(), v.tenant, cost, wait)
+	if policy, limit := adapter.RateLimit(m.cfg.RateName, res); policy != "" {
+		h.Add("RateLimit-Policy", policy) // middleware outside may have a rate too
+		h.Add("RateLimit", limit)
+	}
+	if err != nil {
+		v.after = res.RetryAfter
+		return err
+	}
+	v.took = cost
+	return nil
+}
+
+// giveBack gives back what the request took from its rate.
+func (v *visit) giveBack() {
+	if cost := v.took; cost > 0 {
+		v.took = 0
+		rate.Undo(context.WithoutCancel(v.r.Context()), v.m.cfg.Rate, v.tenant, cost)
+	}
 }
 
 // policy returns what the gate does at a limit of the queue; one that does not say so rejects.
@@ -201,6 +245,7 @@ func (v *visit) reject(w http.ResponseWriter, err error) {
 	if v.body != nil {
 		r = v.request(r.Context())
 	}
+	rej.RetryAfter = v.after
 	if rej.Status == http.StatusTooManyRequests || rej.Status == http.StatusServiceUnavailable {
 		rej.RetryAfter = m.retryAfter(r, rej)
 	}
@@ -236,8 +281,11 @@ func (m *Middleware) retryAfter(r *http.Request, rej Rejection) time.Duration {
 	if m.cfg.RetryAfter != nil {
 		return m.cfg.RetryAfter(r, rej)
 	}
-	if rej.Reason == Closed {
+	switch rej.Reason {
+	case Closed:
 		return 0 // it is no use to come back to this server
+	case RateLimited:
+		return max(rej.RetryAfter, 1) // which becomes a second
 	}
 	now := time.Now()
 	queued := int(m.waiting.Load()) - m.readers.count()
@@ -247,7 +295,7 @@ func (m *Middleware) retryAfter(r *http.Request, rej Rejection) time.Duration {
 // Stats is a snapshot of a Middleware. The gate has more (gate.Gate.Stats).
 type Stats struct {
 	InFlight int               // requests that hold a slot, hijacked connections included
-	Waiting  int               // requests that wait for one, those included whose bodies are read first
+	Waiting  int               // requests that wait for one, those included that wait for their rate, or whose bodies are read first
 	Reading  int               // those of Waiting whose bodies are being read (Config.BufferBody)
 	Served   uint64            // requests that got one
 	Skipped  uint64            // requests that Config.Skip let through, or that came with a slot of the gate

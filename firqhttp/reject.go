@@ -11,6 +11,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/rate"
 )
 
 // Reason says in one word why a request was not served. The words are stable.
@@ -24,6 +25,7 @@ const (
 	Evicted         Reason = "evicted"          // 429: a later one of the tenant took its place (gate.ErrEvicted)
 	Overload        Reason = "overload"         // 429: those of the tenant have waited for too long (gate.ErrOverload)
 	GlobalFull      Reason = "global_full"      // 503: the queue of all tenants is full (firq.ErrGlobalFull), or Config.MaxReading is reached
+	RateLimited     Reason = "rate_limited"     // 429: the tenant has used its rate (rate.ErrLimited; Config.Rate)
 	Unavailable     Reason = "unavailable"      // 503: what decides cannot be reached (gate.ErrUnavailable)
 	Timeout         Reason = "timeout"          // 503: its deadline, the context's, or MaxQueueAge passed
 	Closed          Reason = "closed"           // 503: the gate is shut down
@@ -45,6 +47,7 @@ var reasons = [...]struct {
 	{Evicted, http.StatusTooManyRequests, gate.ErrEvicted, "A later request of yours took the place of this one."},
 	{Overload, http.StatusTooManyRequests, gate.ErrOverload, "Your requests have been waiting for too long."},
 	{GlobalFull, http.StatusServiceUnavailable, firq.ErrGlobalFull, "Too many requests are waiting."},
+	{RateLimited, http.StatusTooManyRequests, rate.ErrLimited, "You have used what you may use per second."},
 	{Unavailable, http.StatusServiceUnavailable, gate.ErrUnavailable, "The service cannot decide now whether it may serve the request."}, // first: it may wrap an expired context
 	{Timeout, http.StatusServiceUnavailable, firq.ErrTimeout, "The request could not be served in time."},
 	{Timeout, http.StatusServiceUnavailable, context.DeadlineExceeded, "The request could not be served in time."},
@@ -85,7 +88,8 @@ type Rejection struct {
 	// Status is the status that belongs to it.
 	Status int
 	// RetryAfter is the result of Config.RetryAfter; 0: none, always with a status other
-	// than 429 and 503.
+	// than 429 and 503. That function itself finds here, with reason RateLimited, when a
+	// request of this cost will pass.
 	RetryAfter time.Duration
 	// Tenant is the request's tenant, as the gate knows it: a long name is shortened
 	// (ShortName).

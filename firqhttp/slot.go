@@ -13,6 +13,7 @@ import (
 type slot struct {
 	m       *Middleware
 	permit  gate.Permit[string]
+	tenant  string          // immutable
 	outer   adapter.Slot    // immutable; of the innermost adapter outside; nil: there is none
 	holders adapter.Holders // the slot is free when none is left, or it is abandoned
 	watch   *watch          // immutable; nil: there is no watchdog
@@ -71,7 +72,7 @@ type Outcome struct {
 	// Err belongs to the Reason (Rejection.Err); nil if it was served.
 	Err error
 	// Waited is how long it waited for its turn; the time in which its body was read
-	// (Config.BufferBody) does not count.
+	// (Config.BufferBody), and that for its rate (Config.RateWait), do not count.
 	Waited time.Duration
 	// Held is how long it held its slot; 0 if it got none.
 	Held time.Duration
@@ -81,13 +82,17 @@ type Outcome struct {
 }
 
 // Charge says that the request that is being served cost delta more than
-// Config.Cost said, or less (gate.Permit.Charge). ctx is the request's. It reports
+// Config.Cost said, or less: to the gate (gate.Permit.Charge), and to Config.Rate, to that
+// also after the request has ended. ctx is the request's. It reports
 // whether ctx is that of a request behind a Middleware; with several, the
 // innermost counts.
 func Charge(ctx context.Context, delta int64) bool {
 	s, ok := adapter.InnermostSlot[*slot](ctx)
 	if ok {
 		s.permit.Charge(delta)
+		if limit := s.m.cfg.Rate; limit != nil {
+			_ = limit.Charge(context.WithoutCancel(ctx), s.tenant, delta) // a server that is away: the request was served all the same
+		}
 	}
 	return ok
 }

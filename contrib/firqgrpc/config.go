@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/rate"
 )
 
 // DefaultDomain is the default of Config.Domain.
@@ -63,6 +64,14 @@ type Config struct {
 	// message. If there is no slot for a message, the handler's Recv returns the
 	// error, and should return it. nil: none.
 	PerMessage func(*Call) bool
+	// Rate limits what a tenant may use per second (package rate), in the unit of Cost: a
+	// call, or a message, takes its cost before the gate is asked, and gets it back if it
+	// is not served. Charge corrects it. A call that is refused has RetryInfo. nil: no
+	// limit.
+	Rate rate.Taker[string]
+	// RateWait is how long a call may wait for its rate; what would have to wait for
+	// longer, or beyond its deadline, is rejected immediately. 0: nothing waits.
+	RateWait time.Duration
 	// RetryDelay returns how long a rejected client should wait; below 0: it is asked
 	// nothing.
 	//
@@ -70,7 +79,8 @@ type Config struct {
 	// that it let in per second lately, is when the calls that wait now will have been
 	// served; at least 1 s, at most 60 s. By chance up to a half of it is added, so
 	// that not all rejected callers come back together. Until it has rejected calls
-	// for a second, it is 1 s to 1.5 s.
+	// for a second, it is 1 s to 1.5 s. With RATE_LIMITED it is when a call of this cost
+	// will pass.
 	RetryDelay time.Duration
 	// Observe is called for each call that was served or rejected (of a
 	// stream that is gated by message: of each message): once, when its slot is free

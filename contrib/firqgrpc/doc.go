@@ -44,6 +44,7 @@
 //	EVICTED           RESOURCE_EXHAUSTED  gate.ErrEvicted
 //	OVERLOAD          RESOURCE_EXHAUSTED  gate.ErrOverload: gate.Config.TargetWait
 //	GLOBAL_FULL       UNAVAILABLE         firq.ErrGlobalFull
+//	RATE_LIMITED      RESOURCE_EXHAUSTED  rate.ErrLimited: Config.Rate
 //	UNAVAILABLE       UNAVAILABLE         gate.ErrUnavailable (a gate that a fleet shares)
 //	TIMEOUT           UNAVAILABLE         firq.ErrTimeout: Config.Deadline, gate.Config.MaxQueueAge
 //	CLOSED            UNAVAILABLE         firq.ErrClosed
@@ -78,6 +79,6 @@
 //
 // # What it is not
 //
-// As firqhttp, it does not authenticate clients, does not limit rates, and knows one
-// process only.
+// As firqhttp, it does not authenticate clients. It limits rates only if Config.Rate says so,
+// and knows one process only, unless its gate and its rate know more (contrib/firqfleet).
 package firqgrpc

@@ -3,6 +3,7 @@ package firqgrpc
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -41,11 +42,17 @@ func New(g gate.Acquirer[string], cfg Config) *Interceptor {
 }
 
 // Open is New for what comes from outside the program: a nil gate is an error that
-// matches firq.ErrInvalidArgument, a Domain that is not UTF-8 one that matches
-// firq.ErrInvalidConfig.
+// matches firq.ErrInvalidArgument; a Domain that is not UTF-8, a nil pointer as Rate, and a
+// negative RateWait are errors that match firq.ErrInvalidConfig.
 func Open(g gate.Acquirer[string], cfg Config) (*Interceptor, error) {
 	if err := adapter.CheckGate(g); err != nil {
 		return nil, fmt.Errorf("%w: firqgrpc: %w", firq.ErrInvalidArgument, err)
+	}
+	if v := reflect.ValueOf(cfg.Rate); v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, fmt.Errorf("%w: firqgrpc: Rate: a nil %T", firq.ErrInvalidConfig, cfg.Rate)
+	}
+	if cfg.RateWait < 0 {
+		return nil, fmt.Errorf("%w: firqgrpc: RateWait: %v, must not be negative", firq.ErrInvalidConfig, cfg.RateWait)
 	}
 	cfg = cfg.defaults()
 	i := &Interceptor{gate: g, cfg: cfg, answers: answers{domain: cfg.Domain}}
@@ -153,7 +160,7 @@ func (i *Interceptor) acquire(ctx context.Context, c *Call, setTrailer func(meta
 		return nil, i.reject(&v, err, setTrailer)
 	}
 	v.counted = true
-	s := &slot{in: i, permit: p, outer: adapter.SlotOf(ctx)}
+	s := &slot{in: i, permit: p, tenant: v.tenant, outer: adapter.SlotOf(ctx)}
 	s.holders.Add()
 	if i.cfg.Observe != nil {
 		s.watch = &watch{ctx, c, v.tenant, p.Waited(), time.Now()}
@@ -167,7 +174,7 @@ func (i *Interceptor) acquire(ctx context.Context, c *Call, setTrailer func(meta
 // each message counts as a call. The gate has more (gate.Gate.Stats).
 type Stats struct {
 	InFlight int               // calls that hold a slot
-	Waiting  int               // calls that wait for one
+	Waiting  int               // calls that wait for one, or for their rate
 	Served   uint64            // calls that got one
 	Skipped  uint64            // calls that Config.Skip let through, or that came with a slot of the gate
 	Rejected map[Reason]uint64 // calls that got none, by reason; those that there were

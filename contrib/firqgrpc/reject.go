@@ -18,6 +18,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/rate"
 )
 
 // Reason says in one word why a call was not let in. The words are stable; those
@@ -32,6 +33,7 @@ const (
 	Evicted         Reason = "EVICTED"          // RESOURCE_EXHAUSTED: a later one of the tenant took its place (gate.ErrEvicted)
 	Overload        Reason = "OVERLOAD"         // RESOURCE_EXHAUSTED: those of the tenant have waited for too long (gate.ErrOverload)
 	GlobalFull      Reason = "GLOBAL_FULL"      // UNAVAILABLE: as many wait as may (firq.ErrGlobalFull)
+	RateLimited     Reason = "RATE_LIMITED"     // RESOURCE_EXHAUSTED: the tenant has used its rate (rate.ErrLimited; Config.Rate)
 	Unavailable     Reason = "UNAVAILABLE"      // UNAVAILABLE: what decides cannot be reached (gate.ErrUnavailable)
 	Timeout         Reason = "TIMEOUT"          // UNAVAILABLE: Config.Deadline or gate.Config.MaxQueueAge passed
 	Closed          Reason = "CLOSED"           // UNAVAILABLE: the gate is shut down
@@ -57,6 +59,7 @@ var reasons = [...]why{
 	{Evicted, codes.ResourceExhausted, gate.ErrEvicted, "a later call of yours took the place of this one", true},
 	{Overload, codes.ResourceExhausted, gate.ErrOverload, "your calls have been waiting for too long", true},
 	{GlobalFull, codes.Unavailable, firq.ErrGlobalFull, "too many calls are waiting", true},
+	{RateLimited, codes.ResourceExhausted, rate.ErrLimited, "you have used what you may use per second", true},
 	{Unavailable, codes.Unavailable, gate.ErrUnavailable, "the server cannot decide now whether it may serve the call", true}, // before DEADLINE_EXCEEDED, which it may wrap
 	{Timeout, codes.Unavailable, firq.ErrTimeout, "the call could not be served in time", true},
 	{Closed, codes.Unavailable, firq.ErrClosed, "the server is shutting down", false},
@@ -127,7 +130,7 @@ func (a *answers) answer(reason int, delay time.Duration) (*answer, error) {
 		return made.(*answer), nil
 	}
 	made, err := a.build(key)
-	if err == nil {
+	if err == nil && reasons[reason].reason != RateLimited { // whose delays are too many to keep
 		a.made.Store(key, made)
 	}
 	return made, err
@@ -173,7 +176,7 @@ func (i *Interceptor) reject(v *visit, err error, setTrailer func(metadata.MD)) 
 	}
 	st := status.Error(codes.Internal, err.Error())
 	if n != internal {
-		a, err := i.answers.answer(n, i.delay(n))
+		a, err := i.answers.answer(n, i.delay(n, v.after))
 		if err != nil {
 			panic("firq: firqgrpc: " + err.Error()) // Open has tried one
 		}
@@ -186,10 +189,14 @@ func (i *Interceptor) reject(v *visit, err error, setTrailer func(metadata.MD)) 
 	return st
 }
 
-// delay returns how long a rejected client should wait; below 1: no delay is named.
-func (i *Interceptor) delay(reason int) time.Duration {
+// delay returns how long a rejected client should wait; below 1: no delay is named. after is
+// what the rate says.
+func (i *Interceptor) delay(reason int, after time.Duration) time.Duration {
 	if i.cfg.RetryDelay != 0 || !reasons[reason].later {
 		return i.cfg.RetryDelay
+	}
+	if reasons[reason].reason == RateLimited {
+		return max(after, 1)
 	}
 	now := time.Now()
 	return adapter.Spread(i.estimator.Estimate(now, int(i.waiting.Load()), i.served.Load()), rand.Float64()) //nolint:gosec // chance, not a secret

@@ -7,6 +7,7 @@ import (
 
 	"github.com/firq-go/firq/adapter"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/rate"
 )
 
 // visit is a call, or a message, on its way to a slot.
@@ -17,16 +18,55 @@ type visit struct {
 	tenant  string
 	began   time.Time // to wait; zero: not yet, or there is no Observe
 	counted bool      // it is counted, or goes on
+
+	took  int64         // from Config.Rate; to be given back
+	after time.Duration // if the rate refused it: when it would pass
 }
 
-// wait waits for the turn.
+// wait waits for the rate, and then for the turn.
 func (v *visit) wait(req gate.Request) (gate.Permit[string], error) {
 	v.i.waiting.Add(1)
 	defer v.i.waiting.Add(-1)
+	if v.i.cfg.Rate != nil {
+		if err := v.take(req); err != nil {
+			return gate.Permit[string]{}, err
+		}
+		defer v.giveBack()
+	}
 	if v.i.cfg.Observe != nil {
 		v.began = time.Now()
 	}
-	return v.i.gate.Acquire(v.ctx, v.tenant, req)
+	p, err := v.i.gate.Acquire(v.ctx, v.tenant, req)
+	if err == nil {
+		v.took = 0 // for good
+	}
+	return p, err
+}
+
+// take takes what the call costs from its rate.
+func (v *visit) take(req gate.Request) error {
+	cost, wait := req.Cost, v.i.cfg.RateWait
+	if cost == 0 {
+		cost = 1
+	}
+	if !req.Deadline.IsZero() {
+		wait = max(0, min(wait, time.Until(req.Deadline)))
+	}
+	res, err := v.i.cfg.Rate.Take(v.ctx, v.tenant, cost, wait)
+	if err != nil {
+		v.after = res.RetryAfter
+		return err
+	}
+	v.took = cost
+	return nil
+}
+
+// giveBack gives back what the call took from its rate.
+func (v *visit) giveBack() {
+	if cost := v.took; cost > 0 {
+		v.took = 0
+		rate.Undo(context.WithoutCancel(v.ctx), v.i.cfg.Rate, v.tenant, cost)
+	}
 }
 
 func (v *visit) waited() time.Duration {
@@ -53,6 +93,7 @@ func (v *visit) end() {
 type slot struct {
 	in      *Interceptor
 	permit  gate.Permit[string]
+	tenant  string       // immutable
 	outer   adapter.Slot // immutable; of the innermost adapter outside; nil: there is none
 	holders adapter.Holders
 	watch   *watch // immutable; nil: there is no Observe
@@ -101,9 +142,13 @@ func (s *slot) free(aborted bool) {
 }
 
 // Charge charges the call.
-func (s *slot) Charge(delta int64) {
-	if s != nil {
-		s.permit.Charge(delta)
+func (s *slot) Charge(ctx context.Context, delta int64) {
+	if s == nil {
+		return
+	}
+	s.permit.Charge(delta)
+	if limit := s.in.cfg.Rate; limit != nil {
+		_ = limit.Charge(context.WithoutCancel(ctx), s.tenant, delta) // a server that is away: the call was served all the same
 	}
 }
 
@@ -137,18 +182,19 @@ type Outcome struct {
 // inProgress is a call that is being served: a slot, or messages.
 type inProgress interface {
 	adapter.Slot
-	Charge(delta int64)
+	Charge(ctx context.Context, delta int64)
 	Waited() time.Duration
 }
 
 // Charge says that the call that is being served cost delta more than Config.Cost
-// said, or less (gate.Permit.Charge); of a stream that is gated by message, the
+// said, or less: to the gate (gate.Permit.Charge), and to Config.Rate, to that also after
+// the call has ended; of a stream that is gated by message, the
 // message in progress. ctx is the call's. It reports whether ctx is that of a call
 // behind an Interceptor; with several, the innermost counts.
 func Charge(ctx context.Context, delta int64) bool {
 	c, ok := adapter.InnermostSlot[inProgress](ctx)
 	if ok {
-		c.Charge(delta)
+		c.Charge(ctx, delta)
 	}
 	return ok
 }

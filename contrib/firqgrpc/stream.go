@@ -87,7 +87,7 @@ func (m *messages) current() *slot {
 }
 
 // Charge charges the message in progress.
-func (m *messages) Charge(delta int64) { m.current().Charge(delta) }
+func (m *messages) Charge(ctx context.Context, delta int64) { m.current().Charge(ctx, delta) }
 
 // Waited returns the wait of the message in progress.
 func (m *messages) Waited() time.Duration { return m.current().Waited() }
