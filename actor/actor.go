@@ -7,17 +7,6 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// life of an actor: see the drawing in doc.go.
-type life uint8
-
-const (
-	starting life = iota // start runs for the first time
-	alive
-	failed // the incarnation has to end
-	down   // there is no incarnation, the supervisor will start one
-	ended
-)
-
 // turn says whether a worker may run an actor's messages.
 type turn uint8
 
@@ -50,16 +39,14 @@ type actor struct {
 	up             *actor // parent; immutable once the actor has it
 	older, younger *actor // the siblings started before and after it; System.tree
 
-	mean        int32       // ns per message, a moving average; guarded by the turn
-	batching    atomic.Bool // packing tells may pay; written under mu
-	life        life        // mu
-	turn        turn        // mu
-	terminating bool        // it ends after the handlers in progress; mu
-	draining    bool        // it ends when its mailbox is worked off; mu
-	restarting  bool        // its supervisor wants the incarnation to end; mu
-	nudged      bool        // it has to look at its children: it supervises them, or waits for their end; mu
-	orphaned    bool        // it is no longer a child; System.tree
-	ending      bool        // the children of the incarnation are being ended; guarded by the turn
+	mean     int32       // ns per message, a moving average; guarded by the turn
+	batching atomic.Bool // packing tells may pay; written under mu
+	life     life        // where it is in life.go; mu
+	turn     turn        // mu
+	draining bool        // Stop was called: it accepts nothing, and ends once the mailbox is worked off, incarnations later if need be; mu
+	awaited  bool        // its supervisor waits for the end of the incarnation; mu
+	nudged   bool        // it has to look at its children: it supervises them, or waits for their end; mu
+	orphaned bool        // it is no longer a child; System.tree
 }
 
 // extra is the state that only few actors have. The actor's mu guards all fields that
@@ -76,7 +63,6 @@ type extra struct {
 	holders         []*Ctx                 // all handlers that readers and suspended count
 	resume          []*Ctx                 // handlers that want the turn back, first come first served
 	pool            *pool                  // of a Dedicated actor; set before it is used
-	gone            bool                   // done is closed
 	err             error                  // why it ends, or has ended
 	fail            error                  // why the incarnation failed
 	abandoned       bool                   // an abandoned handler still has the state: no last words
@@ -84,9 +70,7 @@ type extra struct {
 	watches         map[watchKey]*Watching // of this incarnation
 	incarnation     uint64                 // counts those that have ended
 	timers          map[*Timer]struct{}
-	startRequested  bool  // the supervisor wants the next incarnation
-	startBegun      bool  // and that incarnation is starting, or has started
-	final           error // the failure, of a sibling or the supervisor, for which it is taken down
+	takenDownFor    error // the failure, of a sibling or the supervisor, for which it is taken down
 	delay           backoff
 	restartsInGroup bool // it is restarted with siblings, one by one, the oldest first
 	sup             *supervisor
@@ -119,36 +103,17 @@ func (a *actor) runnable() bool {
 	if a.x != nil && len(a.x.resume) > 0 && a.x.readers == 0 {
 		return true // also after Close has ended the actor
 	}
-	if a.life == ended {
-		return false
+	if a.due() && a.atRest() {
+		return true
 	}
-	if a.due() { // but messages that a suspended handler may wait for come before that
-		return a.atRest() || a.x.suspended > 0 && a.life == alive && !a.terminating && a.head() != nil
-	}
-	return a.life == alive && !a.terminating && a.head() != nil
+	// Messages that a suspended handler may wait for come before a step. Without one, it is due only
+	// once those who read have left.
+	return a.serves() && a.head() != nil && (!a.due() || a.x.suspended > 0)
 }
 
 // atRest reports whether no handler but the one with the turn is in progress. The
 // caller holds a.mu.
 func (a *actor) atRest() bool { return a.x == nil || a.x.readers == 0 && a.x.suspended == 0 }
-
-// due reports whether a step of the actor's life comes before its messages. The caller
-// holds a.mu.
-func (a *actor) due() bool {
-	switch {
-	case a.life == starting || a.life == ended:
-		return false
-	case a.terminating || a.life == failed:
-		return !a.ending || a.nudged
-	case a.restarting:
-		return !a.ending || a.nudged
-	case a.life == down:
-		return a.x.startRequested
-	case a.draining && a.spent():
-		return !a.ending || a.nudged
-	}
-	return a.nudged
-}
 
 // spent reports whether no messages wait but stashed ones. The caller holds a.mu.
 func (a *actor) spent() bool {

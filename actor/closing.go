@@ -158,8 +158,8 @@ func (s *System) Close() error {
 func (s *System) endChildren(a *actor, c *Ctx) {
 	for k := s.youngest(a); k != nil; k = s.youngest(a) {
 		k.mu.Lock()
-		k.terminating = true // it gets no more children from now on
-		if x := k.extra(); x.err == nil && k.life != ended {
+		k.on(terminated) // it gets no more children from now on
+		if x := k.extra(); x.err == nil && !k.over() {
 			x.err = ErrStopped
 		}
 		k.mu.Unlock()

@@ -90,14 +90,14 @@ func (s *System) over(cut []*call) {
 func (a *actor) between() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !a.terminating && (a.life == failed || a.life == down || a.restarting && a.life != ended && a.atRest())
+	return a.betweenLocked()
 }
 
-// isRestarting reports whether the supervisor wants the actor's incarnation to end.
-func (a *actor) isRestarting() bool {
+// isAwaited reports whether the supervisor waits for the end of the actor's incarnation.
+func (a *actor) isAwaited() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.restarting
+	return a.awaited
 }
 
 // comesAfter reports whether the next incarnation of a has to wait for the end of b.
@@ -110,7 +110,7 @@ func (a *actor) comesAfter(b *actor) bool {
 			if q.up == p {
 				return true
 			}
-			if q.up != nil && q.up == p.up && q.isRestarting() {
+			if q.up != nil && q.up == p.up && q.isAwaited() {
 				return true
 			}
 		}
@@ -135,7 +135,7 @@ func (a *actor) before() (list []*actor) {
 			continue
 		}
 		for q := p.up.last(); q != nil; q = q.older {
-			if q != p && q.isRestarting() {
+			if q != p && q.isAwaited() {
 				list = q.below(append(list, q))
 			}
 		}
@@ -209,7 +209,7 @@ func (a *actor) starts() (all []*Ctx) {
 func (a *actor) inGroup() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.life == down && a.x.restartsInGroup
+	return a.isDown() && a.x.restartsInGroup
 }
 
 // inLine reports whether its supervisor still has to start a, after older siblings: a is in a
@@ -217,7 +217,7 @@ func (a *actor) inGroup() bool {
 func (a *actor) inLine() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.x != nil && a.x.restartsInGroup && (a.life != down || !a.x.startRequested && !a.x.startBegun)
+	return a.x != nil && a.x.restartsInGroup && a.life != rising
 }
 
 // unwait ends the waits of handlers of a and of its descendants for calls that can be served

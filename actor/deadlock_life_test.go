@@ -44,7 +44,7 @@ func endsFirst(t *testing.T, x, y Ref[*box], before bool, fail func()) {
 	<-held
 	fail() // the next message
 	called := make(chan bool)
-	down := func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return x.a.life == down || x.a.ending }
+	down := func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return x.a.isDown() || x.a.ends() }
 	_ = do.Tell(bg, y, func(_ *box, c *Ctx) (any, error) {
 		if !before {
 			close(called)
@@ -80,7 +80,7 @@ func callBeforeLife(t *testing.T, re Reentrancy) {
 	for name, due := range map[string]func(x, y Ref[*box]){
 		"taken down": func(x, y Ref[*box]) {
 			_ = do.Tell(bg, y, boom) // and x goes with it
-			eventually(t, func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return x.a.restarting })
+			eventually(t, func() bool { x.a.mu.Lock(); defer x.a.mu.Unlock(); return x.a.awaited })
 		},
 		"nudged": func(x, _ Ref[*box]) { x.a.nudge() },
 	} {
@@ -194,7 +194,7 @@ func TestCallOfActorThatFailsDuringTheWait(t *testing.T) {
 	calls(y, z)
 	eventually(t, func() bool { return z.Len() == 1 })
 	close(xFails)
-	eventually(t, func() bool { return y.a.isRestarting() })
+	eventually(t, func() bool { return y.a.isAwaited() })
 	close(hold)
 	if err := errors.Join(<-told, <-told); !errors.Is(err, ErrDeadlock) {
 		t.Errorf("%v", err)

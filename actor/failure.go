@@ -14,28 +14,30 @@ func (a *actor) fail(m *method, why error, gone bool) {
 	failpoint.At("fail")
 	s := a.sys()
 	a.mu.Lock()
-	if a.life == ended {
+	if a.over() {
 		a.mu.Unlock()
 		return
 	}
 	a.recall()
 	x := a.extra()
-	if a.life != failed {
-		a.life, x.fail = failed, why
+	if x.fail == nil {
+		x.fail = why
 	}
 	x.abandoned = x.abandoned || gone
-	if !a.terminating && !a.restartable() { // no supervisor will restart it
-		a.terminating, x.err = true, why
+	if a.restartable() {
+		a.on(incarnationFailed)
+	} else if a.on(failedFinally) { // else it is to end for another reason
+		x.err = why
 	}
+	final := a.life >= stopping
 	var chain *envelope
-	if a.terminating {
+	if final {
 		chain = a.empty()
 		a.evictRoom()
 	} else if x.suspended > 0 {
 		chain = a.refuseChain()
 	}
-	final := a.terminating
-	waits := x.suspended > 0 && !a.terminating // until now, calls that these wait for could be served
+	waits := x.suspended > 0 && !final // until now, calls that these wait for could be served
 	a.mu.Unlock()
 	a.deadLetters(chain, ErrStopped)
 	if waits {

@@ -15,7 +15,8 @@ import (
 
 func TestMain(m *testing.M) {
 	slog.SetDefault(quietLogger()) // tests make handlers fail, and each failure is logged
-	goleak.VerifyTestMain(m)
+	seesLife = noteLife
+	goleak.VerifyTestMain(lifeMain{m})
 }
 
 // box is an actor whose messages say what to do.

@@ -75,7 +75,7 @@ func (l *idlers) look() {
 func (e *idler) again() bool {
 	a := e.a
 	a.mu.Lock()
-	if a.life == ended || a.draining {
+	if a.refuses() {
 		a.mu.Unlock()
 		return false
 	}

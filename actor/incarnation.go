@@ -9,10 +9,18 @@ func (a *actor) setInGroup(yes bool) {
 	a.mu.Unlock()
 }
 
+// lifeNow is life for who does not hold a.mu.
 func (a *actor) lifeNow() life {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.life
+}
+
+// hasNone is isDown for a caller without a.mu.
+func (a *actor) hasNone() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.isDown()
 }
 
 // endIncarnation ends the incarnation of a child that is to be restarted. A child that gets no
@@ -20,15 +28,20 @@ func (a *actor) lifeNow() life {
 func (a *actor) endIncarnation(why error) {
 	failpoint.At("take down")
 	a.mu.Lock()
+	if a.life == down { // it has just come down, and its supervisor hears of that
+		a.mu.Unlock()
+		return
+	}
+	a.awaited = true
 	if !a.again() {
-		a.restarting = true // siblings wait for its end
 		a.mu.Unlock()
 		a.terminate(why)
 		a.unwait()
 		return
 	}
 	a.recall()
-	a.restarting, a.extra().final = true, why
+	a.on(takenDown)
+	a.extra().takenDownFor = why
 	a.sortRoom()
 	wake := a.wake()
 	a.mu.Unlock()
@@ -42,7 +55,7 @@ func (a *actor) endIncarnation(why error) {
 func (a *actor) requestStart() {
 	failpoint.At("raise")
 	a.mu.Lock()
-	a.x.startRequested = a.life == down
+	a.on(wanted)
 	wake := a.wake()
 	a.mu.Unlock()
 	if wake {

@@ -39,7 +39,7 @@ func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
 		return nil
 	}
 	s := a.sys()
-	if a.turn != idle || a.life != alive || a.terminating || a.draining || a.nudged || a.restarting ||
+	if a.turn != idle || a.life != alive || a.draining || a.nudged ||
 		a.in != a.out || a.x != nil && (a.x.readers > 0 || a.x.suspended > 0) || s.closed.Load() || c == nil && s.shutting.Load() {
 		a.mu.Unlock()
 		return nil

@@ -1,271 +1,179 @@
 package actor
 
-import (
-	"log/slog"
+// life is the state of an actor's life. Every change of it goes through actor.on, and is a row of
+// transitions below: there is no other place to look.
+type life uint8
 
-	"github.com/firq-go/firq/internal/proof/failpoint"
+const (
+	starting   life = iota // the first start runs, on the goroutine that called Spawn, which has the turn
+	alive                  // there is an incarnation, and messages are handled
+	restarting             // so, but its supervisor wants it to end: only messages that its handlers may wait for are handled
+	failed                 // the incarnation has failed, and ends when no handler is in progress
+	falling                // it ends: children first, last first, then the last words
+	down                   // there is no incarnation; the supervisor will want the next one
+	rising                 // the supervisor wants the next incarnation: its start runs in the next turn, or in this one
+	stopping               // the actor ends permanently when no handler is in progress; no message is handled or accepted
+	leaving                // it ends: children first, last first, then the last words
+	ended                  // it is being taken off the books, and its name is not free yet
+	gone                   // Done is closed
+	lives                  // how many states there are
 )
 
-// supervisor returns a's part as a Supervisor; nil: it is none. A Supervisor has its extra from the start.
-func (a *actor) supervisor() *supervisor {
-	if a.kind != nil {
-		return nil
-	}
-	return a.x.sup
+// event is what changes a life.
+type event uint8
+
+const (
+	started           event = iota // a start has succeeded
+	incarnationFailed              // a handler or a start has failed, and the supervisor will make another incarnation
+	failedFinally                  // so, but there will be none
+	takenDown                      // the supervisor wants the incarnation to end, as siblings are restarted with it
+	terminated                     // it is to end permanently: Kill, c.Stop, its parent's end, Close
+	spent                          // Stop was called, or it was idle, and the mailbox is worked off
+	rests                          // no handler is in progress
+	fallen                         // the children have ended, and the last words were said
+	wanted                         // the supervisor wants the next incarnation
+	finishes                       // as fallen, for an actor that ends; or Close does not wait for that
+	tells                          // Done is closed
+	events                         // how many events there are
+)
+
+// transition is a row of the table of lives. who says which goroutine brings the event about: "turn",
+// the one that has the actor's turn; "handler", that of any handler in progress, or of its timeout;
+// "parent", the turn of the parent; "any". All of them hold the actor's mu.
+type transition struct {
+	from life
+	on   event
+	to   life
+	who  string
 }
 
-// restartable reports whether a supervisor would start another incarnation.
-func (a *actor) restartable() bool {
-	up := a.up
-	return up != nil && up.supervisor() != nil && a.again() && !a.sys().closed.Load()
+// transitions is the table. An event that is not in the row of a state leaves it as it is if the pair
+// is in ignored, and never happens otherwise.
+var transitions = []transition{
+	{starting, started, alive, "turn"},
+	{starting, failedFinally, stopping, "turn"},
+	{starting, terminated, stopping, "any"},
+	{alive, takenDown, restarting, "parent"},
+	{alive, incarnationFailed, failed, "handler"},
+	{alive, failedFinally, stopping, "handler"},
+	{alive, terminated, stopping, "any"},
+	{alive, spent, leaving, "turn"},
+	{restarting, rests, falling, "turn"},
+	{restarting, incarnationFailed, failed, "handler"},
+	{restarting, failedFinally, stopping, "handler"},
+	{restarting, terminated, stopping, "any"},
+	{restarting, spent, leaving, "turn"},
+	{failed, rests, falling, "turn"},
+	{failed, failedFinally, stopping, "handler"},
+	{failed, terminated, stopping, "any"},
+	{falling, fallen, down, "turn"},
+	{falling, terminated, leaving, "any"},
+	{down, wanted, rising, "parent"},
+	{down, terminated, stopping, "any"},
+	{rising, started, alive, "turn"},
+	{rising, incarnationFailed, failed, "turn"},
+	{rising, failedFinally, stopping, "turn"},
+	{rising, terminated, stopping, "any"},
+	{stopping, rests, leaving, "turn"},
+	{stopping, finishes, ended, "Close"},
+	{leaving, finishes, ended, "turn, Close"},
+	{ended, tells, gone, "turn, Close"},
 }
 
-// again reports whether there is a way to make another incarnation. The caller holds a.mu.
-func (a *actor) again() bool { return a.start != nil || a.kind == nil }
-
-// terminate ends the actor permanently, after the handlers in progress. Waiting messages become
-// dead letters.
-func (a *actor) terminate(why error) {
-	failpoint.At("doom")
-	a.mu.Lock()
-	if a.life == ended || a.terminating {
-		a.mu.Unlock()
-		return
-	}
-	a.terminating = true
-	a.extra().err = why
-	chain := a.empty()
-	a.evictRoom()
-	wake := a.wake()
-	a.mu.Unlock()
-	a.deadLetters(chain, ErrStopped)
-	if wake {
-		a.schedule(nil)
-	}
+// ignored says which events may come in a state and change nothing: those of goroutines that do not
+// know that another event was first.
+var ignored = map[event][]life{
+	started:           {stopping, ended, gone},
+	incarnationFailed: {failed, stopping},
+	failedFinally:     {stopping, ended, gone},
+	takenDown:         {starting, restarting, failed, falling, down, rising, stopping, leaving, ended, gone},
+	terminated:        {stopping, leaving, ended, gone},
+	wanted:            {alive, restarting, failed, falling, rising, stopping, leaving, ended, gone},
+	finishes:          {ended, gone},
 }
 
-// step takes the next step of the actor's life; the caller has the turn, and no
-// handler is in progress. c is for user code.
-func (a *actor) step(c *Ctx) {
-	failpoint.At("step")
-	s := a.sys()
-	a.mu.Lock()
-	x := a.extra()
-	a.nudged = false
-	final := a.terminating || a.draining && a.life == alive && a.spent()
-	switch {
-	case a.kind == nil && !final && a.life == alive && !a.restarting:
-		a.mu.Unlock()
-		x.sup.step()
-		return
-	case a.life == down && !final && !a.restarting:
-		up := x.startRequested
-		x.startRequested, x.startBegun = false, x.startBegun || up
-		a.mu.Unlock()
-		if up {
-			a.restart(c)
+// next is transitions by state and event; lives: never happens.
+var next = func() (t [lives][events]life) {
+	for from := range t {
+		for on := range t[from] {
+			t[from][on] = lives
 		}
-		return
-	case !final && a.life != failed && !a.restarting:
-		a.mu.Unlock()
-		return
 	}
-	why := x.err
-	if !final && a.life == failed {
-		why = x.fail
-	} else if !final {
-		why = x.final
-	}
-	a.ending = true
-	a.mu.Unlock()
-	if !final && a.kind == nil {
-		if !x.sup.endAll(why) {
-			return
+	for on, states := range ignored {
+		for _, from := range states {
+			t[from][on] = from
 		}
-	} else if k := s.youngest(a); k != nil {
-		if a.kind == nil {
-			x.sup.end()
-		}
-		k.terminate(s.parentEnd()) // and its end nudges this one
-		if !a.up.endsNow() {       // else it has looked at all descendants when it came to a
-			k.unwait()
-		}
-		return
 	}
-	a.close(c, why)
-	if final {
-		a.finish()
-		return
+	for _, r := range transitions {
+		t[r.from][r.on] = r.to
 	}
-	a.rest()
-}
+	return t
+}()
 
-// endsNow reports whether the children of an incarnation of a, which may be nil, are being ended.
-func (a *actor) endsNow() bool {
-	if a == nil {
+// seesLife is called with each event, under the actor's mu. Tests set it before they start.
+var seesLife func(from life, on event, to life)
+
+// on changes the life of a, and reports whether it did. The caller holds a.mu.
+func (a *actor) on(e event) bool {
+	from, to := a.life, next[a.life][e]
+	if seesLife != nil {
+		seesLife(from, e, to)
+	}
+	if to == from || to == lives {
 		return false
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.ending
+	a.life = to
+	return true
 }
 
-// close runs Stop of an incarnation's state, its last words, and drops the state.
-func (a *actor) close(c *Ctx, why error) {
-	failpoint.At("close")
-	s := a.sys()
-	a.mu.Lock()
-	state, gone := a.state, a.x.abandoned
-	a.state, a.x.abandoned = nil, false
-	a.mu.Unlock()
-	if st, ok := state.(Stopper); ok && !gone && c != nil {
-		c.begin(a, methodStop, nil, nil, s.now())
-		var fail error
-		last := func() error { st.Stop(c, why); return nil }
-		if c.w == nil { // Close, whose goroutine is the user's and has more to end
-			s.apart(func() { fail = c.guard(last, func(f error) { fail = f }) })
-		} else {
-			fail = c.guard(last, func(fail error) {
-				a.logLast(fail)
-				a.mu.Lock()
-				a.ending = false // the next turn goes on, without a state
-				a.mu.Unlock()
-				c.w.died(a, c, false)
-			})
-		}
-		if fail != nil {
-			a.logLast(fail)
-		}
+// serves reports whether messages in the mailbox are handled, if only those that handlers in progress
+// wait for. The caller holds a.mu.
+func (a *actor) serves() bool { return a.life == alive || a.life == restarting }
+
+// refuses reports whether no message is accepted any more. The caller holds a.mu.
+func (a *actor) refuses() bool { return a.life >= stopping || a.draining }
+
+// over reports whether the actor has ended, though perhaps nobody knows yet. The caller holds a.mu.
+func (a *actor) over() bool { return a.life >= ended }
+
+// isDown reports whether there is no incarnation, and will be one. The caller holds a.mu.
+func (a *actor) isDown() bool { return a.life == down || a.life == rising }
+
+// ends reports whether the children are being ended. The caller holds a.mu.
+func (a *actor) ends() bool { return a.life == falling || a.life == leaving }
+
+// betweenLocked is between for a caller that holds a.mu.
+func (a *actor) betweenLocked() bool {
+	switch a.life {
+	case failed, falling, down, rising:
+		return true
+	case starting, restarting:
+		return a.awaited && a.atRest()
 	}
-	a.endSources() // of last words too
+	return false
 }
 
-// endSources ends the timers and watches of an incarnation that has ended, or that Close has
-// ended while its handler runs.
-func (a *actor) endSources() {
-	a.mu.Lock()
-	x := a.extra()
-	x.incarnation++
-	timers, watches := x.timers, x.watches
-	x.timers, x.watches = nil, nil
-	for _, w := range watches {
-		w.over = true
+// due reports whether a step of the actor's life comes before its messages. The caller holds a.mu.
+func (a *actor) due() bool {
+	switch a.life {
+	case restarting, failed, rising, stopping:
+		return true
+	case falling, leaving:
+		return a.nudged // a child has ended
+	case alive:
+		return a.nudged || a.draining && a.spent()
 	}
-	a.mu.Unlock()
-	for t := range timers {
-		t.end()
-	}
-	for _, w := range watches {
-		w.to.unwatch(w)
-	}
+	return false
 }
 
-func (a *actor) logLast(err error) {
-	a.sys().log(slog.LevelError, "actor: Stop of a state failed", "actor", a.name, "error", err)
+// String returns the state in one word, for Info.
+func (l life) String() string {
+	return [...]string{"starting", "alive", "restarting", "failed", "falling", "down", "rising", "stopping", "leaving", "ended", "gone", "?"}[l]
 }
 
-// rest keeps an actor without an incarnation until its supervisor wants the next one.
-func (a *actor) rest() {
-	failpoint.At("rest")
-	a.mu.Lock()
-	x := a.x
-	if a.life == ended {
-		a.mu.Unlock()
-		return
-	}
-	why, was := x.fail, a.life == failed
-	a.life, a.ending, a.restarting, x.fail = down, false, false, nil
-	x.startRequested = false // the supervisor may have wanted it more than once
-	x.startBegun = false
-	x.back.takeAllFront(&x.stash)
-	a.mu.Unlock()
-	failpoint.At("is down")
-	a.up.x.sup.isDown(a, why, was)
-}
-
-// restart starts the next incarnation.
-func (a *actor) restart(c *Ctx) {
-	s := a.sys()
-	x := a.x
-	if x.sup != nil {
-		a.becomeAlive()
-		x.sup.startAll()
-		a.up.x.sup.isUp(a)
-		return
-	}
-	start := a.start
-	err := a.open(c, nil, func(c *Ctx) (any, error) { return a.kind.open(start, c) }, false)
-	s.restarted(a)
-	if err != nil {
-		a.fail(c.m.Load(), err, false)
-		return
-	}
-	a.becomeAlive()
-	a.up.x.sup.isUp(a)
-}
-
-// becomeAlive makes an actor alive, unless Close has ended it in between.
-func (a *actor) becomeAlive() {
-	failpoint.At("raised")
-	a.mu.Lock()
-	if a.life != ended {
-		a.life = alive
-	}
-	a.mu.Unlock()
-}
-
-func (s *System) restarted(a *actor) {
-	s.restarts.Add(1)
-	if m := s.cfg.Metrics; m != nil {
-		s.hook("Metrics.Restarted", func() { m.Restarted(a.kindName()) })
-	}
-}
-
-// finish ends an actor permanently, after its children and its last words.
-func (a *actor) finish() {
-	failpoint.At("finish")
-	s := a.sys()
-	a.mu.Lock()
-	if a.life == ended {
-		a.mu.Unlock()
-		return
-	}
-	a.life = ended
-	x := a.extra()
-	a.state, a.start = nil, nil
-	chain := a.empty()
-	a.evictRoom()
-	why := x.err
-	a.mu.Unlock()
-	a.endSources()
-	a.deadLetters(chain, ErrStopped)
-	failpoint.At("retire")
-	s.retire(a)
-	if g := a.set.group; g != nil {
-		g.forget(a) // before Done is closed: senders who wait for that look for another actor
-	}
-	if a.set.dedicated {
-		s.dropDedicated(a)
-	}
-	failpoint.At("gone")
-	up := a.up
-	a.mu.Lock()
-	x.gone = true
-	told := x.watchers.take()
-	if a.done == nil {
-		a.done = closedChan
-	} else {
-		close(a.done)
-	}
-	a.mu.Unlock()
-	for w := told; w != nil; {
-		next := w.next
-		w.next = nil
-		w.tell(Down{a.name, why})
-		w = next
-	}
-	if up != nil && up.supervisor() != nil {
-		up.supervisor().gone(a, x.fail)
-	}
-	s.orphan(a)
+// String returns the event in a few words, for the table in docs/design/actors.md.
+func (e event) String() string {
+	return [...]string{"the start has succeeded", "a failure", "a failure without a restart", "siblings are restarted with it", "Kill, c.Stop, the parent's end, Close",
+		"Stop, or idle, and nothing waits", "no handler is in progress", "children and last words are over", "the supervisor wants the next incarnation",
+		"children and last words are over, or Close", "Done is closed", "?"}[e]
 }

@@ -10,7 +10,7 @@ type Info struct {
 	Name    string
 	Kind    string        // the type of its state; "supervisor"
 	Parent  string        // the name of the actor or supervisor whose child it is; "": the System's
-	Life    string        // starting, alive, stopping, failed, down: see the package's documentation
+	Life    string        // starting, alive, draining, failed, down, stopping, ...: see the package's documentation
 	Waiting int           // messages in its mailbox, stashed ones included
 	Method  string        // of the handler in progress that was started first; "": none
 	Elapsed time.Duration // since then
@@ -36,7 +36,7 @@ func (a *actor) info() (in Info, ok bool) {
 	s.tree.Unlock()
 	a.mu.Lock()
 	in = Info{Name: a.name, Kind: a.kindName(), Life: a.lifeName(), Waiting: int(a.waits())}
-	ok = a.life != ended
+	ok = !a.over()
 	a.mu.Unlock()
 	if up != nil {
 		in.Parent = up.name
@@ -55,15 +55,8 @@ func (a *actor) info() (in Info, ok bool) {
 }
 
 func (a *actor) lifeName() string {
-	switch {
-	case a.life == starting:
-		return "starting"
-	case a.terminating || a.draining:
-		return "stopping"
-	case a.life == failed || a.restarting:
-		return "failed"
-	case a.life == down:
-		return "down"
+	if a.serves() && a.draining {
+		return "draining"
 	}
-	return "alive"
+	return a.life.String()
 }

@@ -139,7 +139,7 @@ func (a *actor) post(e *envelope, c *Ctx, from origin) error {
 func (a *actor) closed(f *call, c *Ctx, from origin) error {
 	s := a.sys()
 	switch {
-	case a.life == ended || a.terminating || a.draining || s.closed.Load():
+	case a.refuses() || s.closed.Load():
 		return errClosed
 	case from == fromSender && s.shutting.Load() && (c == nil || c.sys != s):
 		return errClosed
@@ -202,7 +202,7 @@ func (a *actor) head() (e *envelope) {
 	switch {
 	case x == nil:
 		return a.mail.first
-	case a.restarting && a.atRest():
+	case a.awaited && a.atRest():
 		return nil // what waits is the next incarnation's
 	case x.suspended > 0 && (a.set.reent == CallChain || a.due()):
 		a.each(func(l *list) bool {
@@ -223,7 +223,7 @@ func (a *actor) head() (e *envelope) {
 // supervisor takes it down after those handlers, only the calls that they may wait for come
 // before that. The caller holds a.mu.
 func (a *actor) passes(e *envelope) bool {
-	return a.set.reent == Full && !a.restarting || e.call != nil && (e.call.inChain || a.set.reent == Full)
+	return a.set.reent == Full && !a.awaited || e.call != nil && (e.call.inChain || a.set.reent == Full)
 }
 
 // victim returns the message that makes room for one of priority p: the oldest or

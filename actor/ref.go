@@ -23,7 +23,7 @@ func Lookup[S any](s *System, name string) (Ref[S], bool) {
 		return Ref[S]{}, false
 	}
 	a.mu.Lock()
-	ok := a.life != starting && a.life != ended
+	ok := a.life != starting && !a.over()
 	a.mu.Unlock()
 	if !ok {
 		return Ref[S]{}, false
@@ -114,7 +114,7 @@ func (a *actor) err() error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.x == nil || !a.x.gone {
+	if a.life != gone {
 		return nil
 	}
 	return a.x.err
@@ -140,11 +140,11 @@ func (a *actor) stop(ctx context.Context) error {
 	return a.awaitDone(ctx, c)
 }
 
-// ends reports whether the actor takes no message any more: it has ended, or is going to.
-func (a *actor) ends() bool {
+// refusesNow is refuses for a caller without a.mu.
+func (a *actor) refusesNow() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.life == ended || a.terminating || a.draining
+	return a.refuses()
 }
 
 // awaitDone waits until the actor has ended, or ctx ends. c, which may be nil, is the handler that

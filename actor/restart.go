@@ -24,7 +24,7 @@ type supervisor struct {
 	child *settings // of children, before their own options
 
 	mu     sync.Mutex
-	events []event
+	losses []loss
 	rang   uint64 // the last round whose backoff is over
 	over   bool   // it ends permanently, and starts no child any more
 
@@ -40,15 +40,15 @@ type supervisor struct {
 	round  uint64
 }
 
-// event: a child has failed, and is down or has ended.
-type event struct {
+// loss: a child has failed, and is down or has ended.
+type loss struct {
 	child   *actor
 	why     error
 	younger []*actor // siblings, where the child has ended and is none of the children any more
 }
 
-// isDown notes that a child has no incarnation any more.
-func (p *supervisor) isDown(a *actor, why error, failed bool) {
+// isDown notes that a child has no incarnation any more. why is set if it has failed.
+func (p *supervisor) isDown(a *actor, why error) {
 	p.mu.Lock()
 	over := p.over
 	p.mu.Unlock()
@@ -56,8 +56,8 @@ func (p *supervisor) isDown(a *actor, why error, failed bool) {
 		a.terminate(p.a.sys().parentEnd())
 		return
 	}
-	if failed {
-		p.tell(event{child: a, why: why})
+	if why != nil {
+		p.tell(loss{child: a, why: why})
 		return
 	}
 	p.a.nudge()
@@ -75,7 +75,7 @@ func (p *supervisor) end() {
 	}
 	s := p.a.sys()
 	for _, k := range s.children(p.a) {
-		if k.lifeNow() == down {
+		if k.hasNone() {
 			k.terminate(s.parentEnd())
 		}
 	}
@@ -90,7 +90,7 @@ func (p *supervisor) gone(a *actor, fail error) {
 	if fail == nil || p.v.Strategy == OneForOne {
 		return
 	}
-	e := event{child: a, why: fail}
+	e := loss{child: a, why: fail}
 	for _, k := range slices.Backward(p.a.sys().children(p.a)) {
 		if k == a {
 			break
@@ -100,21 +100,21 @@ func (p *supervisor) gone(a *actor, fail error) {
 	p.tell(e)
 }
 
-func (p *supervisor) tell(e event) {
+func (p *supervisor) tell(e loss) {
 	p.mu.Lock()
-	p.events = append(p.events, e)
+	p.losses = append(p.losses, e)
 	p.mu.Unlock()
 	p.a.nudge()
 }
 
-func (p *supervisor) event() (event, bool) {
+func (p *supervisor) loss() (loss, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.events) == 0 {
-		return event{}, false
+	if len(p.losses) == 0 {
+		return loss{}, false
 	}
-	e := p.events[0]
-	p.events = p.events[1:]
+	e := p.losses[0]
+	p.losses = p.losses[1:]
 	return e, true
 }
 
@@ -123,7 +123,7 @@ func (p *supervisor) step() {
 	for {
 		switch p.phase {
 		case calm:
-			e, ok := p.event()
+			e, ok := p.loss()
 			if !ok {
 				return
 			}
@@ -143,7 +143,7 @@ func (p *supervisor) step() {
 			}
 			p.phase = startingSet
 		case startingSet:
-			if e, ok := p.event(); ok {
+			if e, ok := p.loss(); ok {
 				p.phase = calm
 				if !p.failure(e) {
 					return
@@ -161,9 +161,8 @@ func (p *supervisor) step() {
 }
 
 // failure begins a restart; false: it would be one too many.
-func (p *supervisor) failure(e event) bool {
-	l := e.child.lifeNow()
-	if l != down && l != ended || l == ended && p.v.Strategy == OneForOne {
+func (p *supervisor) failure(e loss) bool {
+	if over := e.child.lifeNow() >= ended; !over && !e.child.hasNone() || over && p.v.Strategy == OneForOne {
 		return true // it is up again, restarted with others
 	}
 	now := time.Now()
@@ -239,11 +238,11 @@ func (p *supervisor) endNext() bool {
 func (p *supervisor) startNext() bool {
 	for len(p.set) > 0 {
 		k := p.set[0]
-		if k.lifeNow() == down {
+		switch k.lifeNow() {
+		case down, rising:
 			k.requestStart()
 			return false
-		}
-		if l := k.lifeNow(); l == failed {
+		case restarting, failed, falling:
 			k.endIncarnation(p.why) // for its handlers, which must not wait for those that come up after it
 			return false            // it comes down again, and says so
 		}
@@ -275,7 +274,7 @@ func endYoungest(list []*actor, up *int, why error) bool {
 	for last := *up == 0; ; last = true {
 		for ; *up > 0; *up-- {
 			k := list[*up-1]
-			if l := k.lifeNow(); l != down && l != ended {
+			if !k.hasNone() && k.lifeNow() < ended {
 				k.endIncarnation(why)
 				return false
 			}
@@ -290,7 +289,7 @@ func endYoungest(list []*actor, up *int, why error) bool {
 // startAll starts all children, as if the supervisor had just been made.
 func (p *supervisor) startAll() {
 	p.mu.Lock()
-	p.events = nil
+	p.losses = nil
 	p.round++
 	p.mu.Unlock()
 	p.recent, p.delay, p.why = nil, backoff{}, nil

@@ -188,7 +188,7 @@ func (a *actor) letsIn(f *call) bool {
 	if f.st.Load() > taken {
 		return true // it is let in, or refused
 	}
-	if a.life != alive || a.terminating || a.set.reent == None {
+	if !a.serves() || a.set.reent == None {
 		return false
 	}
 	need := int64(a.counted()) - int64(a.set.limit) // how many messages have to pass before there is room
@@ -226,7 +226,7 @@ func (a *actor) unstashes() bool {
 func (a *actor) overtakes(f *call) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return (a.life == alive || a.life == ended) && (a.set.reent == Full || a.set.reent == CallChain && f.inChain)
+	return (a.serves() || a.life >= stopping) && (a.set.reent == Full || a.set.reent == CallChain && f.inChain)
 }
 
 // crowdedOut reports whether senders wait for room while handlers wait. The caller holds a.mu.

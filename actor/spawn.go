@@ -98,7 +98,7 @@ func (s *System) childDefaults(up *actor) *settings {
 
 // newActor returns an actor that is going to be a child of up.
 func newActor[S any](set *settings, up *actor, name string, start func(*Ctx) (S, error)) *actor {
-	a := &actor{set: set, kind: kindOf[S](), name: name}
+	a := &actor{set: set, kind: kindOf[S](), name: name, turn: busy}
 	if up.supervisor() != nil {
 		a.start = start
 	}
@@ -133,9 +133,6 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 	if a.set.dedicated {
 		s.addDedicated(a)
 	}
-	a.mu.Lock()
-	a.turn = busy
-	a.mu.Unlock()
 	var err error
 	if first != nil {
 		own := c
@@ -149,11 +146,11 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 	}
 	if err != nil {
 		a.mu.Lock()
-		if a.life != ended {
-			a.life = failed
-		}
 		x := a.extra()
-		a.start, x.fail, x.err, a.terminating = nil, err, err, true
+		a.start, x.fail = nil, err
+		if a.on(failedFinally) || a.life == stopping {
+			x.err = err // it is what Spawn returns, even if the actor was killed before
+		}
 		chain := a.empty()
 		a.mu.Unlock()
 		if told != nil {
@@ -168,15 +165,10 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 		told(nil)
 	}
 	failpoint.At("started")
-	a.mu.Lock()
-	over := a.life == ended // by Close
-	if !over {
-		a.life = alive
-	}
-	a.mu.Unlock()
+	isUp := a.started()
 	a.release()
-	if over {
-		return ErrStopped
+	if !isUp {
+		return ErrStopped // by Close
 	}
 	if a.set.idle != nil {
 		a.set.idle.add(a)
@@ -191,7 +183,6 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 	gone := func(fail error) {
 		if first {
 			a.mu.Lock()
-			a.life = failed
 			a.start = nil
 			a.mu.Unlock()
 		}
@@ -223,7 +214,7 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 		}
 	}
 	a.mu.Lock()
-	if a.life != ended {
+	if !a.over() {
 		a.state = state
 	}
 	if c.once {

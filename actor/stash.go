@@ -22,7 +22,7 @@ func (c *Ctx) Unstash() {
 // stash puts aside a message whose handler is over.
 func (a *actor) stash(e *envelope) {
 	a.mu.Lock()
-	if a.life == ended { // by Close, and it counts as handled
+	if a.over() { // by Close, and it counts as handled
 		a.mu.Unlock()
 		if e.call != nil {
 			e.call.refuse(ErrStopped, taken)
@@ -31,7 +31,7 @@ func (a *actor) stash(e *envelope) {
 	}
 	a.recall() // the next one comes after Unstash, if that is called
 	full := a.counted() >= a.set.limit
-	if a.terminating || full {
+	if a.life == stopping || full {
 		a.mu.Unlock()
 		why := ErrStopped
 		if full {
@@ -58,7 +58,7 @@ func (a *actor) stash(e *envelope) {
 // unhandled makes a message a dead letter after its handler was started.
 func (a *actor) unhandled(e *envelope, why error) {
 	a.mu.Lock()
-	if a.life == ended {
+	if a.over() {
 		a.mu.Unlock()
 		return
 	}

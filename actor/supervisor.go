@@ -64,7 +64,7 @@ func Supervise(p Parent, name string, v Supervision, opts ...Option) (*Superviso
 	if err != nil {
 		return nil, err
 	}
-	a := &actor{set: s.defaults, name: name}
+	a := &actor{set: s.defaults, name: name, turn: busy}
 	a.x = &extra{sup: &supervisor{a: a, v: v, child: child}}
 	if err := s.launch(a, up, c, nil, nil); err != nil {
 		return nil, err

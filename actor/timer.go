@@ -64,7 +64,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 	t.mu.Lock() // a goroutine that ends the timer waits until t.t is set
 	defer t.mu.Unlock()
 	a.mu.Lock()
-	if t.over = a.life == ended; t.over { // by Close, and the handler goes on
+	if t.over = a.over(); t.over { // by Close, and the handler goes on
 		a.mu.Unlock()
 		return t
 	}

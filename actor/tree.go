@@ -12,7 +12,7 @@ func (s *System) adopt(up, a *actor, c *Ctx) error {
 	if c != nil && !c.valid() {
 		return ErrStale
 	}
-	if s.closed.Load() || c == nil && s.shutting.Load() || up.life == ended || up.terminating || up.ending {
+	if s.closed.Load() || c == nil && s.shutting.Load() || up.life >= stopping || up.life == falling {
 		return ErrStopped
 	}
 	if k := a.set.group; k != nil && (s.gently.Load() || up.kind != nil && up.x.incarnation != k.born) {
@@ -65,7 +65,7 @@ func (a *actor) nudge() {
 	}
 	failpoint.At("nudge")
 	a.mu.Lock()
-	if a.kind != nil && !a.ending {
+	if a.kind != nil && !a.ends() {
 		a.mu.Unlock()
 		return // it does not wait for a child
 	}

@@ -55,7 +55,7 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 			continue
 		}
 		var e *envelope
-		if a.life == alive && !a.terminating && (a.x == nil || len(a.x.resume) == 0) {
+		if a.serves() && (a.x == nil || len(a.x.resume) == 0) {
 			e = a.head()
 			if s.shuffle != nil && e != nil {
 				e = s.shuffle.next(w, a, e)
@@ -249,7 +249,7 @@ func (w *worker) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	}
 	w.stamp(w.slot.Load(), w.pool.sys.now())
 	a.mu.Lock()
-	if a.due() && a.atRest() || a.life == alive && !a.terminating && a.head() != nil {
+	if a.due() && a.atRest() || a.serves() && a.head() != nil {
 		a.mu.Unlock()
 		return turnOver, false
 	}

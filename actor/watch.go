@@ -149,7 +149,7 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watchi
 	}
 	failpoint.At("watch")
 	to.a.mu.Lock()
-	if to.a.x == nil || !to.a.x.gone {
+	if to.a.life != gone {
 		to.a.extra().watchers.push(w)
 		to.a.mu.Unlock()
 		w.check()
@@ -169,7 +169,7 @@ func (w *Watching) enter(c *Ctx) *Watching {
 		return had
 	}
 	w.born = x.incarnation
-	if w.over = !c.valid() || w.a.life == ended; w.over {
+	if w.over = !c.valid() || w.a.over(); w.over {
 		return w
 	}
 	if x.watches == nil {

@@ -1,0 +1,66 @@
+package actor
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+var livesSeen [lives][events]atomic.Uint64
+
+// noteLife ends the program if a life changes in a way that transitions does not have. All tests run
+// under it, soaks and schedules too.
+func noteLife(from life, on event, to life) {
+	if to == lives {
+		fmt.Fprintf(os.Stderr, "%v: %q is in no row of transitions\n%s", from, on, debug.Stack())
+		os.Exit(3)
+	}
+	livesSeen[from][on].Add(1)
+}
+
+// lifeMain fails if no test of the whole package has come across a row of transitions.
+type lifeMain struct{ *testing.M }
+
+func (m lifeMain) Run() int {
+	code := m.M.Run()
+	if code != 0 || flag.Lookup("test.run").Value.String() != "" || testing.Short() {
+		return code
+	}
+	for _, r := range transitions {
+		rare := r.on == failedFinally && (r.from == restarting || r.from == failed) // only between two steps of Close
+		if livesSeen[r.from][r.on].Load() == 0 && !rare {
+			fmt.Fprintf(os.Stderr, "no test has seen %v: %q -> %v\n", r.from, r.on, r.to)
+			code = 1
+		}
+	}
+	return code
+}
+
+// The table in the documentation is the one in the code.
+func TestLifeTable(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| from | event | to | who may |\n|---|---|---|---|\n")
+	for _, r := range transitions {
+		fmt.Fprintf(&b, "| %v | %v | %v | %s |\n", r.from, r.on, r.to, r.who)
+	}
+	text, err := os.ReadFile("../docs/design/actors.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), b.String()) {
+		t.Errorf("docs/design/actors.md does not have this table:\n%s", &b)
+	}
+	var had []string
+	for _, r := range transitions {
+		row := fmt.Sprint(r.from, r.on)
+		if slices.Contains(had, row) || slices.Contains(ignored[r.on], r.from) {
+			t.Error("twice:", row)
+		}
+		had = append(had, row)
+	}
+}

@@ -1,0 +1,277 @@
+package actor
+
+import (
+	"log/slog"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// supervisor returns a's part as a Supervisor; nil: it is none. A Supervisor has its extra from the start.
+func (a *actor) supervisor() *supervisor {
+	if a.kind != nil {
+		return nil
+	}
+	return a.x.sup
+}
+
+// restartable reports whether a supervisor would start another incarnation.
+func (a *actor) restartable() bool {
+	up := a.up
+	return up != nil && up.supervisor() != nil && a.again() && !a.sys().closed.Load()
+}
+
+// again reports whether there is a way to make another incarnation. The caller holds a.mu.
+func (a *actor) again() bool { return a.start != nil || a.kind == nil }
+
+// terminate ends the actor permanently, after the handlers in progress. Waiting messages become
+// dead letters.
+func (a *actor) terminate(why error) {
+	failpoint.At("doom")
+	a.mu.Lock()
+	if !a.on(terminated) {
+		a.mu.Unlock()
+		return
+	}
+	a.extra().err = why
+	chain := a.empty()
+	a.evictRoom()
+	wake := a.wake()
+	a.mu.Unlock()
+	a.deadLetters(chain, ErrStopped)
+	if wake {
+		a.schedule(nil)
+	}
+}
+
+// step takes the next step of the actor's life; the caller has the turn, and no
+// handler is in progress. c is for user code.
+func (a *actor) step(c *Ctx) {
+	failpoint.At("step")
+	a.mu.Lock()
+	x := a.extra()
+	a.nudged = false
+	if a.serves() && a.draining && a.spent() {
+		a.on(spent)
+	}
+	switch a.life {
+	case alive:
+		a.mu.Unlock()
+		if x.sup != nil {
+			x.sup.step()
+		}
+		return
+	case rising:
+		a.mu.Unlock()
+		a.rise(c)
+		return
+	case restarting, failed, stopping:
+		a.on(rests)
+	case falling, leaving: // it goes on, as a child has ended
+	default:
+		a.mu.Unlock()
+		return
+	}
+	why, final := x.err, a.life == leaving
+	if !final {
+		if why = x.takenDownFor; x.fail != nil {
+			why = x.fail
+		}
+	}
+	a.mu.Unlock()
+	if !a.endChildren(why, final) {
+		return
+	}
+	a.close(c, why)
+	a.settle()
+}
+
+// endChildren ends the children of an incarnation, the youngest first; false: there is one whose end
+// it waits for, which will nudge a. final: a ends too, and not the incarnation alone.
+func (a *actor) endChildren(why error, final bool) bool {
+	if a.kind == nil && !final {
+		return a.x.sup.endAll(why) // the children of a supervisor stay, and will have other incarnations
+	}
+	s := a.sys()
+	k := s.youngest(a)
+	if k == nil {
+		return true
+	}
+	if a.kind == nil {
+		a.x.sup.end()
+	}
+	k.terminate(s.parentEnd()) // and its end nudges this one
+	if !a.up.endsNow() {       // else it has looked at all descendants when it came to a
+		k.unwait()
+	}
+	return false
+}
+
+// endsNow reports whether the children of a, which may be nil, are being ended.
+func (a *actor) endsNow() bool {
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ends()
+}
+
+// close runs Stop of an incarnation's state, its last words, and drops the state.
+func (a *actor) close(c *Ctx, why error) {
+	failpoint.At("close")
+	s := a.sys()
+	a.mu.Lock()
+	state, gone := a.state, a.x.abandoned
+	a.state, a.x.abandoned = nil, false
+	a.mu.Unlock()
+	if st, ok := state.(Stopper); ok && !gone && c != nil {
+		c.begin(a, methodStop, nil, nil, s.now())
+		var fail error
+		last := func() error { st.Stop(c, why); return nil }
+		if c.w == nil { // Close, whose goroutine is the user's and has more to end
+			s.apart(func() { fail = c.guard(last, func(f error) { fail = f }) })
+		} else {
+			fail = c.guard(last, func(fail error) {
+				a.logLast(fail)
+				a.mu.Lock()
+				a.nudged = true // the next turn goes on, without a state
+				a.mu.Unlock()
+				c.w.died(a, c, false)
+			})
+		}
+		if fail != nil {
+			a.logLast(fail)
+		}
+	}
+	a.endSources() // of last words too
+}
+
+// endSources ends the timers and watches of an incarnation that has ended, or that Close has
+// ended while its handler runs.
+func (a *actor) endSources() {
+	a.mu.Lock()
+	x := a.extra()
+	x.incarnation++
+	timers, watches := x.timers, x.watches
+	x.timers, x.watches = nil, nil
+	for _, w := range watches {
+		w.over = true
+	}
+	a.mu.Unlock()
+	for t := range timers {
+		t.end()
+	}
+	for _, w := range watches {
+		w.to.unwatch(w)
+	}
+}
+
+func (a *actor) logLast(err error) {
+	a.sys().log(slog.LevelError, "actor: Stop of a state failed", "actor", a.name, "error", err)
+}
+
+// settle is the last step of an incarnation, after its last words.
+func (a *actor) settle() {
+	failpoint.At("rest")
+	a.mu.Lock()
+	if a.life != falling { // it ends permanently, perhaps since the last words have begun
+		a.mu.Unlock()
+		a.finish()
+		return
+	}
+	x := a.x
+	a.on(fallen)
+	why := x.fail
+	a.awaited, x.fail = false, nil
+	x.back.takeAllFront(&x.stash)
+	a.mu.Unlock()
+	failpoint.At("is down")
+	a.up.x.sup.isDown(a, why)
+}
+
+// rise starts the next incarnation.
+func (a *actor) rise(c *Ctx) {
+	s := a.sys()
+	x := a.x
+	if x.sup != nil {
+		a.started()
+		x.sup.startAll()
+		a.up.x.sup.isUp(a)
+		return
+	}
+	start := a.start
+	err := a.open(c, nil, func(c *Ctx) (any, error) { return a.kind.open(start, c) }, false)
+	s.restarted(a)
+	if err != nil {
+		a.fail(c.m.Load(), err, false)
+		return
+	}
+	a.started()
+	a.up.x.sup.isUp(a)
+}
+
+// started notes that a start has succeeded; false: Close has ended the actor in between.
+func (a *actor) started() bool {
+	failpoint.At("raised")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.on(started) && a.awaited {
+		a.on(takenDown) // siblings have failed since
+	}
+	return !a.over()
+}
+
+func (s *System) restarted(a *actor) {
+	s.restarts.Add(1)
+	if m := s.cfg.Metrics; m != nil {
+		s.hook("Metrics.Restarted", func() { m.Restarted(a.kindName()) })
+	}
+}
+
+// finish ends an actor permanently, after its children and its last words.
+func (a *actor) finish() {
+	failpoint.At("finish")
+	s := a.sys()
+	a.mu.Lock()
+	if !a.on(finishes) {
+		a.mu.Unlock()
+		return
+	}
+	x := a.extra()
+	a.state, a.start = nil, nil
+	chain := a.empty()
+	a.evictRoom()
+	why := x.err
+	a.mu.Unlock()
+	a.endSources()
+	a.deadLetters(chain, ErrStopped)
+	failpoint.At("retire")
+	s.retire(a)
+	if g := a.set.group; g != nil {
+		g.forget(a) // before Done is closed: senders who wait for that look for another actor
+	}
+	if a.set.dedicated {
+		s.dropDedicated(a)
+	}
+	failpoint.At("gone")
+	up := a.up
+	a.mu.Lock()
+	a.on(tells)
+	watchers := x.watchers.take()
+	if a.done == nil {
+		a.done = closedChan
+	} else {
+		close(a.done)
+	}
+	a.mu.Unlock()
+	for w := watchers; w != nil; {
+		next := w.next
+		w.next = nil
+		w.tell(Down{a.name, why})
+		w = next
+	}
+	if up != nil && up.supervisor() != nil {
+		up.supervisor().gone(a, x.fail)
+	}
+	s.orphan(a)
+}
