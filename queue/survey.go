@@ -1,9 +1,8 @@
-package firqredis
+package queue
 
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -25,8 +24,7 @@ type Survey[T any] struct {
 	most   int     // tenants that were asked for
 	seen   ranking // by the pass that is under way
 	before ranking // by the one before
-	p      int     // where the pass is
-	cursor uint64
+	cursor string  // where the pass is
 	looked time.Time // when it went on
 	whole  bool      // the last step was a whole pass
 }
@@ -79,7 +77,7 @@ func (s *Survey[T]) Overview(ctx context.Context, n int, by ...By) (Stats, [][]T
 	if err := s.q.call(ctx, "Overview"); err != nil {
 		return Stats{}, nil, err
 	}
-	st, err := s.q.counted(ctx)
+	st, err := s.q.engine.Stats(ctx)
 	if err != nil {
 		return Stats{}, nil, err
 	}
@@ -130,26 +128,24 @@ func (s *Survey[T]) tops(ctx context.Context, n int, by ...By) ([][]TenantStats,
 
 // again looks at the first n once more, by each order: what is known of them may be old.
 func (s *Survey[T]) again(ctx context.Context, known ranking, n int, by []By) (ranking, error) {
-	each, named := make([][]string, s.q.cfg.Partitions), map[string]bool{}
+	var names []string
+	named := map[string]bool{}
 	for _, b := range by {
 		for _, t := range known.top(n, b) {
 			if !named[t.Tenant] {
 				named[t.Tenant] = true
-				p := s.q.partitionOf(t.Tenant)
-				each[p] = append(each[p], t.Tenant)
+				names = append(names, t.Tenant)
 			}
 		}
 	}
 	now := ranking{}
-	for p, names := range each {
-		for some := range slices.Chunk(names, tenantsAtOnce) {
-			all, err := s.q.tenantStats(ctx, p, some)
-			if err != nil {
-				return nil, err
-			}
-			for i := range all {
-				now.add(&all[i])
-			}
+	for some := range slices.Chunk(names, MaxBatch) {
+		all, err := s.q.engine.TenantStats(ctx, some)
+		if err != nil {
+			return nil, err
+		}
+		for i := range all {
+			now.add(&all[i])
 		}
 	}
 	return now, nil
@@ -158,28 +154,19 @@ func (s *Survey[T]) again(ctx context.Context, known ranking, n int, by []By) (r
 // look is a step of a pass over all tenants.
 func (s *Survey[T]) look(ctx context.Context) error {
 	s.looked, s.whole = time.Now(), false
-	began := s.p == 0 && s.cursor == 0
+	began := s.cursor == ""
 	for left := s.least; left > 0; {
-		names, next, err := s.q.activeTenants(ctx, s.p, s.cursor)
+		some, next, err := s.q.engine.Tenants(ctx, s.cursor, tenantsAtOnce)
 		if err != nil {
 			return err
 		}
-		for some := range slices.Chunk(names, tenantsAtOnce) {
-			all, err := s.q.tenantStats(ctx, s.p, some)
-			if err != nil {
-				return err
-			}
-			for i := range all {
-				s.seen.add(&all[i])
-			}
+		for i := range some {
+			s.seen.add(&some[i])
 		}
 		s.seen.prune(s.most)
-		left -= 1 + len(names)
-		if s.cursor = next; next != 0 {
-			continue
-		}
-		if s.p++; s.p == s.q.cfg.Partitions {
-			s.p, s.before, s.seen, s.whole = 0, s.seen, ranking{}, began
+		left -= 1 + len(some)
+		if s.cursor = next; next == "" {
+			s.before, s.seen, s.whole = s.seen, ranking{}, began
 			return nil
 		}
 	}
@@ -226,7 +213,7 @@ func (r ranking) prune(n int) {
 
 func topArgs(n int, by By) error {
 	if n < 1 || by > ByOldest {
-		return fmt.Errorf("%w: firqredis: TopTenants: n: %d, by: %d", firq.ErrInvalidArgument, n, by)
+		return invalidArgument("TopTenants: n: %d, by: %d", n, by)
 	}
 	return nil
 }

@@ -1,11 +1,10 @@
-package firqredis
+package queue
 
 import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -41,18 +40,25 @@ type Item[T any] struct {
 	Token      uint64        // of this delivery; a later one of any task has a greater one
 	LeaseUntil time.Time     // by the server's clock; Extend moves it, the heartbeats of Run do not
 
-	charge int64
-	ends   string // UniqueKey that ends with the task
+	charge  int64
+	settled bool // by other means than this package's: Run leaves it alone
 }
 
 // Charge corrects the task's cost once the real one is known; the correction is sent with Ack or Nack, so that tenants pay for work that
 // fails, too. Not for concurrent use with these.
 func (it *Item[T]) Charge(delta int64) { it.charge += delta }
 
-// lease names the delivery for the scripts.
-func (it *Item[T]) lease() string {
-	return it.ID + "\n" + strconv.FormatUint(it.Token, 10) + "\n" + it.Tenant
+// LeaseOf names a delivery for an engine.
+func LeaseOf[T any](it *Item[T]) Lease {
+	l := Lease{ID: it.ID, Tenant: it.Tenant, Token: it.Token, Charge: it.charge}
+	if it.UniqueFor == 0 {
+		l.UniqueKey = it.UniqueKey
+	}
+	return l
 }
+
+// Settled is for engines that have other ways to end a delivery: Run leaves the task alone if its handler returns nil.
+func Settled[T any](it *Item[T]) { it.settled = true }
 
 func invalidTask(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", firq.ErrInvalidTask, fmt.Sprintf(format, args...))
@@ -65,12 +71,12 @@ func (q *Queue[T]) check(t Task[T]) (Task[T], error) {
 	set(&t.Priority, firq.PriorityNormal)
 	set(&t.MaxAttempts, q.cfg.MaxAttempts)
 	switch {
-	case badName(t.Tenant):
-		return t, invalidTask("Tenant: %q: %s", t.Tenant, nameRule)
-	case t.ID != "" && badName(t.ID):
-		return t, invalidTask("ID: %q: %s", t.ID, nameRule)
-	case t.UniqueKey != "" && badName(t.UniqueKey):
-		return t, invalidTask("UniqueKey: %q: %s", t.UniqueKey, nameRule)
+	case q.names.bad(t.Tenant):
+		return t, invalidTask("Tenant: %q: %s", t.Tenant, &q.names)
+	case t.ID != "" && q.names.bad(t.ID):
+		return t, invalidTask("ID: %q: %s", t.ID, &q.names)
+	case t.UniqueKey != "" && q.names.bad(t.UniqueKey):
+		return t, invalidTask("UniqueKey: %q: %s", t.UniqueKey, &q.names)
 	case t.UniqueFor < 0:
 		return t, invalidTask("UniqueFor: %v, must not be negative", t.UniqueFor)
 	case t.Cost < 0:

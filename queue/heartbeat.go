@@ -1,4 +1,4 @@
-package firqredis
+package queue
 
 import (
 	"context"

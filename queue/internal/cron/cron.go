@@ -2,8 +2,8 @@
 // of fixed times that falls into the gap of daylight saving runs at the end of the gap, one in the hour that
 // comes twice runs once, the first time; jobs with `*` in the minute or the hour tick as real time does.
 //
-// The expressions themselves are gronx's. It only ever sees wall clocks, as times in UTC: what zones do is
-// done here.
+// The expressions themselves are a library's, which engines register. It only ever sees wall clocks, as times in UTC: what zones do
+// is done here.
 package cron
 
 import (
@@ -11,15 +11,23 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
-
-	"github.com/adhocore/gronx"
 )
+
+// Parser reads an expression of six fields, the seconds first, and returns a function that returns the first wall clock after another one
+// that matches.
+type Parser func(expr string) (next func(after time.Time) (time.Time, error), err error)
+
+var parser atomic.Pointer[Parser]
+
+// Register sets the parser of expressions.
+func Register(p Parser) { parser.Store(&p) }
 
 // Spec is an expression in a zone.
 type Spec struct {
-	expr  string
-	ticks bool // in real time
+	wall  func(after time.Time) (time.Time, error) // the next wall clock that matches
+	ticks bool                                     // in real time
 	zone  *time.Location
 }
 
@@ -56,8 +64,12 @@ func Parse(expr, zone string) (*Spec, error) {
 	if len(fields) != 6 {
 		return nil, fmt.Errorf("cron %q: %d fields, want 5, or 6 with seconds first", expr, len(fields))
 	}
-	s := &Spec{expr: strings.Join(fields, " "), zone: at, ticks: strings.Contains(fields[1], "*") || strings.Contains(fields[2], "*")}
-	if !gronx.IsValid(s.expr) || year.MatchString(s.expr) { // a field of gronx's: then the first one would be of minutes
+	parse := parser.Load()
+	if parse == nil {
+		return nil, errors.New("no engine of package queue is linked, so nothing reads cron expressions")
+	}
+	s := &Spec{zone: at, ticks: strings.Contains(fields[1], "*") || strings.Contains(fields[2], "*")}
+	if s.wall, err = (*parse)(strings.Join(fields, " ")); err != nil || year.MatchString(full) { // a library may take a seventh field for a year
 		return nil, fmt.Errorf("cron %q is not valid", expr)
 	}
 	if _, err := s.wall(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); err != nil {
@@ -65,9 +77,6 @@ func Parse(expr, zone string) (*Spec, error) {
 	}
 	return s, nil
 }
-
-// wall returns the first wall clock after w that the expression matches.
-func (s *Spec) wall(w time.Time) (time.Time, error) { return gronx.NextTickAfter(s.expr, w, false) }
 
 // errNever: not within a hundred changes of the clocks.
 var errNever = errors.New("the schedule is not due any more")

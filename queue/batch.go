@@ -1,21 +1,16 @@
-package firqredis
+package queue
 
 import (
 	"sync"
 	"time"
 )
 
-// The largest batch of one script.
-const (
-	maxBatch = 500
-	maxBytes = 1 << 20
-)
-
-// batcher lets calls that are made at the same time share scripts (group commit): calls that come while a
-// script runs go with the next one.
+// batcher lets calls that are made at the same time share a call of the engine (group commit): those that
+// come while one is under way go with the next one.
 type batcher[R any] struct {
 	linger time.Duration
-	run    func(rs []R)             // one script; it answers each of them
+	rest   time.Duration            // how long it waits at most for more between two runs, if the first one was not full: half as long as that took
+	run    func(rs []R)             // one call of the engine; it answers each of them
 	start  func(f func()) (ok bool) // starts a goroutine
 	size   func(r *R) int           // bytes; nil: 0
 
@@ -43,12 +38,12 @@ func (b *batcher[R]) work() {
 	if b.linger > 0 {
 		time.Sleep(b.linger)
 	}
-	for {
+	for took, rested := time.Duration(0), true; ; {
 		b.mu.Lock()
 		n, size := 0, 0
-		for n < len(b.waiting) && n < maxBatch {
+		for n < len(b.waiting) && n < MaxBatch {
 			if b.size != nil {
-				if size += b.size(&b.waiting[n]); size > maxBytes && n > 0 {
+				if size += b.size(&b.waiting[n]); size > MaxBytes && n > 0 {
 					break
 				}
 			}
@@ -59,9 +54,21 @@ func (b *batcher[R]) work() {
 			b.mu.Unlock()
 			return
 		}
+		if n < MaxBatch && !rested {
+			b.mu.Unlock()
+			rested = true
+			time.Sleep(min(took/2, b.rest))
+			continue
+		}
 		now := b.waiting[:n:n]
 		b.waiting = b.waiting[n:]
 		b.mu.Unlock()
+		if b.rest == 0 {
+			b.run(now)
+			continue
+		}
+		began := time.Now()
 		b.run(now)
+		took, rested = time.Since(began), false
 	}
 }

@@ -1,20 +1,16 @@
-package firqredis
+package queue
 
 import (
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/contrib/firqredis/internal/cron"
+	"github.com/firq-go/firq/queue/internal/cron"
 )
 
 // Schedule says at which times a task is queued.
@@ -71,7 +67,7 @@ const (
 	missedBy = 5 * time.Second
 	// looksEvery bounds how long a schedule that another process has put goes unnoticed.
 	looksEvery = time.Second
-	// schedulesAtOnce is how many of a partition that are due are fired before the next partition has its turn.
+	// schedulesAtOnce is how many of a lane that are due are fired before the next lane has its turn.
 	schedulesAtOnce = 100
 )
 
@@ -104,32 +100,30 @@ func (s *Schedules[T]) Run(ctx context.Context) error {
 // look fires the schedules that are due, and returns how long to wait.
 func (s *Schedules[T]) look(ctx context.Context) (wait time.Duration, err error) {
 	wait = looksEvery
-	for p, prefix := range s.q.prefix {
-		zs, err := s.q.db.ZRangeWithScores(ctx, prefix+":sz", 0, schedulesAtOnce-1).Result()
+	for lane := range s.q.traits.Lanes {
+		plans, err := s.q.engine.DueSchedules(ctx, lane, schedulesAtOnce)
 		if err != nil {
-			return 0, fmt.Errorf("firqredis: schedules: %w", err)
+			return 0, err
 		}
 		fired := 0
-		for _, z := range zs {
-			due := time.UnixMicro(int64(z.Score))
-			if d := time.Until(due); d > 0 {
+		for _, p := range plans {
+			if d := time.Until(p.Due); d > 0 {
 				wait = min(wait, d)
 				break
 			}
-			id := z.Member.(string)
 			if fired++; fired == schedulesAtOnce { // there may be more
 				wait = 0
 			}
-			switch err := s.fire(ctx, p, id, due); {
+			switch err := s.fire(ctx, lane, p); {
 			case errors.Is(err, firq.ErrInvalidTask): // of another version, say: it waits, and the others do not
-				if _, known := s.q.unreadable.LoadOrStore(id, true); !known {
-					slog.Default().Error("firqredis: a schedule that is due cannot be read", "id", id, "error", err)
+				if _, known := s.q.unreadable.LoadOrStore(p.ID, true); !known {
+					slog.Default().Error("queue: a schedule that is due cannot be read", "id", p.ID, "error", err)
 				}
 				fired--
 			case err != nil:
 				return 0, err
 			default:
-				s.q.unreadable.Delete(id)
+				s.q.unreadable.Delete(p.ID)
 			}
 		}
 	}
@@ -139,86 +133,61 @@ func (s *Schedules[T]) look(ctx context.Context) (wait time.Duration, err error)
 // fire queues the tasks of one schedule that is due, and moves it on. If another process is doing the same,
 // one of them does, and the other one does nothing. Missed due times are queued in portions, each of which moves
 // the schedule on to the next one: between them the server does other work, and the next caller goes on from there.
-func (s *Schedules[T]) fire(ctx context.Context, p int, id string, due time.Time) error {
-	text, err := s.q.db.HGet(ctx, s.q.prefix[p]+":sch", id).Result()
-	if errors.Is(err, redis.Nil) {
-		return nil // deleted just now
-	}
-	if err != nil {
-		return fmt.Errorf("firqredis: schedules: %w", err)
-	}
+func (s *Schedules[T]) fire(ctx context.Context, lane int, p Plan) error {
 	var x plan
-	if err := json.Unmarshal([]byte(text), &x); err != nil {
-		return invalidTask("schedule %q: %v", id, err)
+	if err := json.Unmarshal(p.Text, &x); err != nil {
+		return invalidTask("schedule %q: %v", p.ID, err)
 	}
 	spec, err := cron.Parse(x.Cron, x.Zone)
 	if err != nil {
-		return invalidTask("schedule %q: %v", id, err)
+		return invalidTask("schedule %q: %v", p.ID, err)
 	}
 	now := time.Now()
 	next, err := spec.Next(now)
 	if err != nil {
-		return invalidTask("schedule %q: %v", id, err)
+		return invalidTask("schedule %q: %v", p.ID, err)
 	}
 	var at []time.Time
 	if !x.Paused {
-		if at, err = dues(spec, due, now, x.CatchUp); err != nil {
-			return invalidTask("schedule %q: %v", id, err)
+		if at, err = dues(spec, p.Due, now, x.CatchUp); err != nil {
+			return invalidTask("schedule %q: %v", p.ID, err)
 		}
 	}
-	most := max(1, min(maxBatch, maxBytes/(len(text)+1)))
-	for {
+	most := max(1, min(MaxBatch, MaxBytes/(len(p.Text)+1)))
+	for due := p.Due; ; {
 		some := at[:min(len(at), most)]
 		at = at[len(some):]
-		then := next
+		f := Firing{ID: p.ID, Due: due, Next: next}
 		if len(at) > 0 {
-			then = at[0]
+			f.Next = at[0]
 		}
-		args := []any{id, due.UnixMicro(), then.UnixMicro(), ""}
 		for _, d := range some {
-			args[3] = strconv.FormatInt(d.UnixMicro(), 10)
-			one, err := s.fireArgs(id, &x, d)
-			if err != nil {
-				return err
-			}
-			args = append(args, one...)
+			f.Last, f.Tasks = d, append(f.Tasks, s.task(p.ID, &x, d))
 		}
-		r, err := s.q.runWithSettings(ctx, fireScript, p, args...)
-		if err != nil || len(at) == 0 || number(r) < 0 {
+		ok, err := s.q.engine.Fire(ctx, lane, f)
+		if err != nil || len(at) == 0 || !ok {
 			return err
 		}
-		due = then
+		due = f.Next
 	}
 }
 
 // dueFormat is the format of the due time in the ID of a schedule's task.
 const dueFormat = "2006-01-02T15:04:05Z07:00"
 
-// fireArgs returns the script's arguments for one task.
-func (s *Schedules[T]) fireArgs(id string, x *plan, due time.Time) ([]any, error) {
-	name := id + "@" + due.UTC().Format(dueFormat)
-	t := Task[T]{UniqueFor: x.UniqueFor, Delay: x.Delay, Deadline: x.Deadline, Headers: x.Raw.join(x.Headers)}
-	m, err := metaOf(&t)
-	if err != nil {
-		return nil, err
-	}
-	delay := x.Delay
+// task returns the task of one due time.
+func (s *Schedules[T]) task(id string, x *plan, due time.Time) Raw {
+	r := Raw{Weight: s.q.weight(x.Tenant), Due: due.Add(x.Delay), Task: Task[[]byte]{
+		Payload: x.Payload, Tenant: x.Tenant, ID: id + "@" + due.UTC().Format(dueFormat), UniqueKey: x.UniqueKey, UniqueFor: x.UniqueFor,
+		Cost: x.Cost, Priority: x.Priority, Delay: x.Delay, Deadline: x.Deadline, MaxAttempts: cmp.Or(x.MaxAttempts, s.q.cfg.MaxAttempts),
+		Headers: x.Raw.Join(x.Headers),
+	}}
 	if x.Jitter > 0 {
 		h := fnv.New64a()
-		_, _ = h.Write([]byte(name))
-		delay += time.Duration(h.Sum64() % uint64(x.Jitter))
+		_, _ = h.Write([]byte(r.ID))
+		r.Due = r.Due.Add(time.Duration(h.Sum64() % uint64(x.Jitter)))
 	}
-	var later, deadline int64
-	if delay > 0 {
-		later = due.Add(delay).UnixMicro()
-	}
-	if !x.Deadline.IsZero() {
-		deadline = max(x.Deadline.UnixMicro(), 1)
-	}
-	return []any{
-		x.Tenant, name, int(x.Priority), strconv.FormatInt(x.Cost, 10), deadline, cmp.Or(x.MaxAttempts, s.q.cfg.MaxAttempts), x.UniqueKey,
-		ceil(min(x.UniqueFor, forEver), time.Millisecond), m, string(x.Payload), later, s.q.weight(x.Tenant),
-	}, nil
+	return r
 }
 
 // dues returns the due times from first to now that are to fire: those missed by at most missedBy, and of the

@@ -1,4 +1,4 @@
-package firqredis
+package queue
 
 import (
 	"cmp"
@@ -70,7 +70,7 @@ func RetryAfter(err error, d time.Duration) error {
 func Run[T any](ctx context.Context, q *Queue[T], h func(ctx context.Context, it *Item[T]) error, o RunOptions[T]) error {
 	switch {
 	case q == nil || h == nil:
-		return fmt.Errorf("%w: firqredis: Run: the queue or the handler is nil", firq.ErrInvalidArgument)
+		return invalidArgument("Run: the queue or the handler is nil")
 	case o.Heartbeat < 0:
 		return invalid("Heartbeat: %v, must not be negative", o.Heartbeat)
 	}
@@ -158,19 +158,6 @@ const (
 	lastPause  = time.Second
 )
 
-// sleepFor waits for d; false: ctx or the queue has ended before.
-func (q *Queue[T]) sleepFor(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-	case <-q.closed:
-	}
-	return false
-}
-
 // TryDequeue and DequeueBatch belong to firq.Consumer; a pool does not call them.
 
 // TryDequeue reports false.
@@ -200,6 +187,10 @@ func (r *runner[T]) handle(ctx context.Context, fi *firq.Item[string, *Item[T]])
 			err = worker.ErrGoexit
 		}
 		cause := context.Cause(ctx)
+		if err == nil && it.settled {
+			r.drop(it)
+			return
+		}
 		if err == nil && !errors.Is(cause, ErrLeaseLost) && r.ack(it) {
 			return
 		}
@@ -219,7 +210,7 @@ func (r *runner[T]) handle(ctx context.Context, fi *firq.Item[string, *Item[T]])
 }
 
 // ack sends an Ack and does not wait for it: the worker takes its next task immediately, so that more of them
-// share a script. Heartbeats go on until it is through. It reports false if Run is over, or the
+// share a round trip. Heartbeats go on until it is through. It reports false if Run is over, or the
 // queue is closed.
 func (r *runner[T]) ack(it *Item[T]) bool {
 	r.mu.Lock()
@@ -248,7 +239,7 @@ func (r *runner[T]) ack(it *Item[T]) bool {
 			}
 		}()
 	}
-	if !r.q.acks[r.q.partitionOf(it.Tenant)].add(ackOf(it, 0, told)) {
+	if !r.q.acks[r.q.engine.Lane(it.Tenant)].add(ack{LeaseOf(it), 0, told}) {
 		r.acks.Done()
 		return false
 	}
@@ -259,13 +250,13 @@ func (r *runner[T]) ack(it *Item[T]) bool {
 func (r *runner[T]) failed(it *Item[T], err error) {
 	e := Event[T]{Pool: r.opts.Name, Tenant: it.Tenant, Payload: it, Wait: it.Wait, Err: err}
 	if r.opts.OnError == nil {
-		cmp.Or(r.opts.Logger, slog.Default()).Error("firqredis: a task is done, and could not be acked", "pool", e.Pool, "tenant", e.Tenant,
+		cmp.Or(r.opts.Logger, slog.Default()).Error("queue: a task is done, and could not be acked", "pool", e.Pool, "tenant", e.Tenant,
 			"id", it.ID, "error", err)
 		return
 	}
 	defer func() {
 		if v := recover(); v != nil {
-			slog.Default().Error("firqredis: OnError panicked", "panic", v)
+			slog.Default().Error("queue: OnError panicked", "panic", v)
 		}
 	}()
 	r.opts.OnError(e)

@@ -1,4 +1,4 @@
-package firqredis
+package queue
 
 import (
 	"errors"
@@ -13,27 +13,27 @@ var (
 	// ErrLeaseLost: the lease has run out and the task was taken back, or settled by someone
 	// else. The call has changed nothing. It is also the cause of the context of a handler
 	// of Run whose lease is lost.
-	ErrLeaseLost = errors.New("firqredis: the lease is lost")
+	ErrLeaseLost = errors.New("queue: the lease is lost")
 	// ErrDuplicate: another task with this UniqueKey is known; Enqueue returns its id.
-	ErrDuplicate = errors.New("firqredis: a task with this UniqueKey is known")
+	ErrDuplicate = errors.New("queue: a task with this UniqueKey is known")
 	// ErrFull: MaxQueued is reached, or the server has no memory left. It matches firq.ErrGlobalFull and firq.ErrRejected.
-	ErrFull error = &limit{"firqredis: the queue is full", firq.ErrGlobalFull}
+	ErrFull error = &limit{"queue: the queue is full", firq.ErrGlobalFull}
 	// ErrTenantFull: MaxQueuedPerTenant, or the tenant's own limit, is reached. It matches firq.ErrTenantFull and
 	// firq.ErrRejected.
-	ErrTenantFull error = &limit{"firqredis: the tenant's queue is full", firq.ErrTenantFull}
+	ErrTenantFull error = &limit{"queue: the tenant's queue is full", firq.ErrTenantFull}
 	// ErrNotFound: no such task, dead letter or schedule.
-	ErrNotFound = errors.New("firqredis: not found")
+	ErrNotFound = errors.New("queue: not found")
 	// ErrCancelled: the task was cancelled while it was in flight.
-	ErrCancelled = errors.New("firqredis: the task is cancelled")
+	ErrCancelled = errors.New("queue: the task is cancelled")
 	// ErrPayloadTooLarge: the payload exceeds MaxPayload.
-	ErrPayloadTooLarge = errors.New("firqredis: the payload is too large")
-	// ErrPartitions: the queue has another number of partitions.
-	ErrPartitions = errors.New("firqredis: the queue has another number of partitions")
-	// ErrNotReplicated: the task is queued, but WaitReplicas was not reached in time.
-	ErrNotReplicated = errors.New("firqredis: not replicated in time")
+	ErrPayloadTooLarge = errors.New("queue: the payload is too large")
+	// ErrPartitions: the queue has another number of partitions (engines that have some).
+	ErrPartitions = errors.New("queue: the queue has another number of partitions")
+	// ErrNotReplicated: the task is queued, but not as many replicas have it in time as the engine was told to wait for.
+	ErrNotReplicated = errors.New("queue: not replicated in time")
 	// ErrVersion: another version of this package has written to the queue: a newer one, or an older one, which has to
 	// work off its tasks first.
-	ErrVersion = errors.New("firqredis: the queue is of another version")
+	ErrVersion = errors.New("queue: the queue is of another version")
 )
 
 // limit is a sentinel that also matches sentinels of firq.
@@ -55,6 +55,17 @@ func (e *TaskError) Error() string { return fmt.Sprintf("task %q: %v", e.ID, e.E
 
 // Unwrap returns Err.
 func (e *TaskError) Unwrap() error { return e.Err }
+
+// Failed joins the errors of results, as TaskErrors.
+func Failed(rs []Result) error {
+	var failed []error
+	for _, r := range rs {
+		if r.Err != nil {
+			failed = append(failed, &TaskError{r.ID, r.Err})
+		}
+	}
+	return errors.Join(failed...)
+}
 
 // deadly and later mark errors that a handler returns.
 type (

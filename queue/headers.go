@@ -1,12 +1,12 @@
-package firqredis
+package queue
 
 import "unicode/utf8"
 
-// rawHeaders are headers that JSON cannot hold as text: pairs of bytes that are not UTF-8.
-type rawHeaders [][2][]byte
+// RawHeaders are headers that JSON cannot hold as text: pairs of bytes that are not UTF-8.
+type RawHeaders [][2][]byte
 
-// splitHeaders returns the headers that are UTF-8, and the others.
-func splitHeaders(all map[string]string) (texts map[string]string, raw rawHeaders) {
+// SplitHeaders returns the headers that are UTF-8, and the others.
+func SplitHeaders(all map[string]string) (texts map[string]string, raw RawHeaders) {
 	for k, v := range all {
 		if !utf8.ValidString(k) || !utf8.ValidString(v) {
 			raw = append(raw, [2][]byte{[]byte(k), []byte(v)})
@@ -24,8 +24,8 @@ func splitHeaders(all map[string]string) (texts map[string]string, raw rawHeader
 	return texts, raw
 }
 
-// join undoes splitHeaders.
-func (raw rawHeaders) join(texts map[string]string) map[string]string {
+// Join undoes SplitHeaders.
+func (raw RawHeaders) Join(texts map[string]string) map[string]string {
 	if texts == nil && raw != nil {
 		texts = map[string]string{}
 	}

@@ -1,0 +1,30 @@
+// Package queue is a distributed fair task queue: tenants share the workers of many processes by cost and weight, tasks are
+// delivered at least once, and every task is settled exactly once. Where tasks are kept is an engine's business: contrib/firqredis
+// has Redis and Valkey, contrib/firqpg has PostgreSQL. Their New makes a Queue.
+//
+// What handlers, producers and operators need is here, and is the same for all engines; so code that uses a queue need not know
+// its engine:
+//
+//	func Register(ctx context.Context, q *queue.Queue[Mail]) error {
+//		_, err := q.Enqueue(ctx, queue.Task[Mail]{Tenant: "acme", Payload: mail})
+//		return err
+//	}
+//
+// # Fairness
+//
+// The queue serves tenants by start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996): over any interval in which two
+// tenants have tasks, and whatever workers come and go, the costs served per weight differ by at most c/w + c'/w', c being the
+// cost of the most expensive task. An idle tenant saves nothing up, and a tenant that comes and goes gains nothing.
+//
+// # Delivery
+//
+// A delivery is a lease with a token. A worker that keeps its lease (Run sends heartbeats) has the task to itself. If the worker
+// dies, the lease runs out and the task is delivered again. From then on the old worker's calls about the task return
+// ErrLeaseLost and change nothing. So handlers may run twice, and have to be idempotent or hand Item.Token to their store;
+// settling twice is impossible.
+//
+// # Concurrency
+//
+// All methods are safe for concurrent use. Enqueue and Ack calls made at the same time share round trips, and waiting Dequeue
+// calls of a process share one goroutine that fetches for all of them. Waiting does not poll.
+package queue
