@@ -35,6 +35,9 @@ func (q *Queue[T]) From(tenants, steal []string) *Consumer[T] {
 	return &Consumer[T]{q, &fetcher[T]{q: q, source: q.engine.From(tenants, steal)}}
 }
 
+// SourceOf returns the engine's source of a consumer. It is for engines.
+func SourceOf[T any](c *Consumer[T]) Source { return c.fetch.source }
+
 // Dequeue is Queue.Dequeue for the consumer's tenants. While others have tasks it may be late by 100 ms.
 func (c *Consumer[T]) Dequeue(ctx context.Context) (*Item[T], error) {
 	return c.q.dequeue(ctx, c.fetch)

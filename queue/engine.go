@@ -33,12 +33,12 @@ type Engine interface {
 	Lane(tenant string) int
 
 	// Push queues tasks; it returns a Result for each, in their order, or an error that goes to all: ErrDuplicate with the id that has the
-	// key, ErrTenantFull (before) ErrFull, ErrNotReplicated; nil for an ID that is known already. See Push.Known and Push.Wanted. ctx ends with the queue.
+	// key, ErrTenantFull (before) ErrFull, ErrNotReplicated; nil for an ID that is known already. See Push.Known and Push.Wanted. ctx has no end.
 	Push(ctx context.Context, lane int, ps []*Push) ([]Result, error)
 	// From returns a source of deliveries: of some tenants, then of those that match steal, or, without both, of all.
 	From(tenants, steal []string) Source
 	// Ack settles deliveries as done, late ones too, as long as they were not given on. One error per lease: nil or ErrLeaseLost; or an error that
-	// goes to all. The same lease twice in one call: the second is lost. ctx ends with the queue.
+	// goes to all. The same lease twice in one call: the second is lost. ctx has no end.
 	Ack(ctx context.Context, lane int, ls []Lease) ([]error, error)
 	// Nack ends a delivery that failed: r.After is the pause until the next one (0: none), Reason is cut already. ErrLeaseLost.
 	Nack(ctx context.Context, lane int, l Lease, r Retry) error
@@ -100,7 +100,7 @@ type Engine interface {
 // Source is a stream of deliveries. One goroutine uses it.
 type Source interface {
 	// Pop waits until it has deliveries for want() of them (at most MaxBatch, and no more once they have 1 MiB), which it asks before each look, as
-	// callers come and go while it waits. When want returns 0, or ctx has ended, it returns nothing soon (within seconds), after it
+	// callers come and go while it waits. When want returns 0, or ctx has ended, as it does with the queue, it returns nothing soon (within seconds), after it
 	// has given back what it does not use: a wake-up that it was sent. It is called again when the next caller comes. What an
 	// engine cannot read has Err; it is made a dead letter. Waiting must not poll.
 	Pop(ctx context.Context, want func() int) ([]Delivery, error)
@@ -132,6 +132,8 @@ type Options struct {
 	MaxAttempts int           // the usual one: every Raw has its number
 	TenantIdle  time.Duration
 	Settings    Settings // as Config has them: fields that are 0 are not set by this client
+	// Closing is closed when the queue begins to close: what waits or tries again ends; what is on its way may end.
+	Closing <-chan struct{}
 }
 
 // Raw is a task to queue. All defaults are filled in, the ID is made, and the checks of this package have passed.
@@ -140,7 +142,7 @@ type Raw struct {
 	// Weight is Config.WeightFor's answer, from 1e-6 to 1e15. 0: this client says nothing of weights, and the weight that others have
 	// said holds.
 	Weight float64
-	// Due is set in tasks of schedules: when it is first due, instead of At and Delay, which are kept as they are.
+	// Due is for tasks of schedules (Fire): when it is first due, instead of At and Delay, which are only kept. Zero: immediately.
 	Due time.Time
 }
 

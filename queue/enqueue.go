@@ -207,7 +207,7 @@ func (q *Queue[T]) pushOn(lane int) func([]push) {
 		if len(ps) == 0 {
 			return
 		}
-		rs, err := q.engine.Push(q.alive, lane, ps)
+		rs, err := q.engine.Push(context.Background(), lane, ps)
 		for i, p := range ps {
 			res := &p.to.results[p.at]
 			switch {

@@ -23,7 +23,7 @@ type Queue[T any] struct {
 
 	unreadable sync.Map // ids of schedules that were logged
 
-	alive     context.Context // ends with closed, for what the queue itself asks of the engine
+	alive     context.Context // ends with closed, for those that wait
 	end       context.CancelFunc
 	closed    chan struct{}
 	closeOnce sync.Once
@@ -53,7 +53,7 @@ func New[T any](ctx context.Context, e Engine, c Config[T]) (*Queue[T], error) {
 		q.pushes = append(q.pushes, &batcher[push]{linger: c.Linger, run: q.pushOn(lane), start: q.start, size: (*push).bytes})
 		q.acks = append(q.acks, &batcher[ack]{rest: q.traits.AckRest, run: q.ackOn(lane), start: q.start})
 	}
-	if err := e.Open(ctx, Options{c.Name, c.Lease, c.MaxAttempts, c.TenantIdle, own}); err != nil {
+	if err := e.Open(ctx, Options{c.Name, c.Lease, c.MaxAttempts, c.TenantIdle, own, q.closed}); err != nil {
 		_ = q.Close()
 		return nil, err
 	}

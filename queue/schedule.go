@@ -78,7 +78,7 @@ func (s *Schedules[T]) Run(ctx context.Context) error {
 		return s.q.call(ctx, "Schedules.Run")
 	}
 	for pause := firstPause; ; {
-		wait, err := s.look(ctx)
+		wait, err := s.RunOnce(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -97,8 +97,11 @@ func (s *Schedules[T]) Run(ctx context.Context) error {
 	}
 }
 
-// look fires the schedules that are due, and returns how long to wait.
-func (s *Schedules[T]) look(ctx context.Context) (wait time.Duration, err error) {
+// RunOnce fires the schedules that are due, and returns after how long to call it again, for programs that have their own loop.
+func (s *Schedules[T]) RunOnce(ctx context.Context) (wait time.Duration, err error) {
+	if err := s.q.call(ctx, "Schedules.RunOnce"); err != nil {
+		return 0, err
+	}
 	wait = looksEvery
 	for lane := range s.q.traits.Lanes {
 		plans, err := s.q.engine.DueSchedules(ctx, lane, schedulesAtOnce)
@@ -177,15 +180,19 @@ const dueFormat = "2006-01-02T15:04:05Z07:00"
 
 // task returns the task of one due time.
 func (s *Schedules[T]) task(id string, x *plan, due time.Time) Raw {
-	r := Raw{Weight: s.q.weight(x.Tenant), Due: due.Add(x.Delay), Task: Task[[]byte]{
+	r := Raw{Weight: s.q.weight(x.Tenant), Task: Task[[]byte]{
 		Payload: x.Payload, Tenant: x.Tenant, ID: id + "@" + due.UTC().Format(dueFormat), UniqueKey: x.UniqueKey, UniqueFor: x.UniqueFor,
 		Cost: x.Cost, Priority: x.Priority, Delay: x.Delay, Deadline: x.Deadline, MaxAttempts: cmp.Or(x.MaxAttempts, s.q.cfg.MaxAttempts),
 		Headers: x.Raw.Join(x.Headers),
 	}}
+	delay := x.Delay
 	if x.Jitter > 0 {
 		h := fnv.New64a()
 		_, _ = h.Write([]byte(r.ID))
-		r.Due = r.Due.Add(time.Duration(h.Sum64() % uint64(x.Jitter)))
+		delay += time.Duration(h.Sum64() % uint64(x.Jitter))
+	}
+	if delay > 0 {
+		r.Due = due.Add(delay)
 	}
 	return r
 }

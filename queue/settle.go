@@ -60,7 +60,7 @@ func (q *Queue[T]) ackOn(lane int) func([]ack) {
 		for i := range as {
 			ls[i] = as[i].lease
 		}
-		errs, err := q.engine.Ack(q.alive, lane, ls)
+		errs, err := q.engine.Ack(context.Background(), lane, ls)
 		for i := range as {
 			as[i].told(as[i].at, answer(errs, i, err))
 		}

@@ -20,11 +20,11 @@ type Survey[T any] struct {
 	q    *Queue[T]
 	turn chan struct{} // has room for the call that looks, which has the rest
 
-	least  int     // at how many tenants a call looks
-	most   int     // tenants that were asked for
-	seen   ranking // by the pass that is under way
-	before ranking // by the one before
-	cursor string  // where the pass is
+	least  int       // at how many tenants a call looks
+	most   int       // tenants that were asked for
+	seen   ranking   // by the pass that is under way
+	before ranking   // by the one before
+	cursor string    // where the pass is
 	looked time.Time // when it went on
 	whole  bool      // the last step was a whole pass
 }

@@ -142,7 +142,7 @@ func everything(t *testing.T, addr string) {
 	_, _, err = q.QueueTimes(ctx)
 	ok(t, err)
 	ok(t, q.Maintain(ctx))
-	until(t, "no goroutine fetches", func() bool { q.fetch.mu.Lock(); defer q.fetch.mu.Unlock(); return !q.fetch.running })
-	q.fetch.parts[1].work = false // and a look whether there is work
-	q.fetch.peek()
+	until(t, "no goroutine fetches", func() bool { at(q).fetch.mu.Lock(); defer at(q).fetch.mu.Unlock(); return !at(q).fetch.running })
+	at(q).fetch.parts[1].work = false // and a look whether there is work
+	at(q).fetch.peek()
 }

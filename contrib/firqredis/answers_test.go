@@ -29,7 +29,7 @@ func TestHeadersOfAnyBytes(t *testing.T) {
 		if got := must(sc.List(ctx))[0].Task.Headers; !maps.Equal(got, h) {
 			t.Errorf("%q", got)
 		}
-		until(t, "it fires", func() bool { must(sc.look(ctx)); return must(q.Stats(ctx)).Queued > 0 })
+		until(t, "it fires", func() bool { must(sc.RunOnce(ctx)); return must(q.Stats(ctx)).Queued > 0 })
 		if it := take(t, q); !maps.Equal(it.Headers, h) {
 			t.Errorf("%q", it.Headers)
 		}
@@ -47,8 +47,8 @@ func TestCancelOfLongID(t *testing.T) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
 		id := strings.Repeat("x", MaxName)
 		ok(t, q.Schedules().Put(ctx, Schedule[string]{ID: id, Cron: "* * * * * *"}))
-		until(t, "it fires", func() bool { must(q.Schedules().look(ctx)); return must(q.Stats(ctx)).Queued > 0 })
-		ids := must(q.db.HKeys(ctx, q.prefix[0]+":d").Result())
+		until(t, "it fires", func() bool { must(q.Schedules().RunOnce(ctx)); return must(q.Stats(ctx)).Queued > 0 })
+		ids := must(at(q).db.HKeys(ctx, at(q).prefix[0]+":d").Result())
 		ok(t, q.Cancel(ctx, ids[0]))
 		want(t, q.Cancel(ctx, ids[0]), ErrNotFound)
 		want(t, q.Cancel(ctx, id+strings.Repeat("y", 100)), firq.ErrInvalidArgument)

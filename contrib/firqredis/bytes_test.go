@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq/queue"
 )
 
 // A fetch ends at 1 MiB of tasks, and brings at least one.
@@ -27,10 +29,10 @@ func TestFetchEndsAtBytes(t *testing.T) {
 			put(t, q, job{Tenant: "a", Payload: huge[:300<<10]})
 		}
 		for _, n := range []int{4, 4, 1} { // the fourth is over 1 MiB
-			b, err := q.pop(ctx, 0, popping{n: 10, bytes: maxBytes})
+			its, err := q.DequeueBatch(ctx, 10)
 			ok(t, err)
-			same(t, "of 300 KiB", len(b.items), n)
-			ok(t, q.Ack(ctx, b.items...))
+			same(t, "of 300 KiB", len(its), n)
+			ok(t, q.Ack(ctx, its...))
 		}
 	})
 }
@@ -76,7 +78,7 @@ func TestLostFetchAsksForLess(t *testing.T) {
 		q, ctx := open(t, s, Config[string]{Client: c}), bounded(t)
 		put(t, q, job{})
 		ok(t, q.Ack(ctx, take(t, q)))
-		same(t, "bytes", a.last(), maxBytes)
+		same(t, "bytes", a.last(), queue.MaxBytes)
 		put(t, q, job{}, job{})
 		a.mu.Lock()
 		a.lose = true
@@ -84,8 +86,8 @@ func TestLostFetchAsksForLess(t *testing.T) {
 		_, err := q.Dequeue(ctx)
 		want(t, err, context.DeadlineExceeded)
 		take(t, q)
-		same(t, "then", a.last(), maxBytes/4)
-		until(t, "they grow", func() bool { put(t, q, job{}); take(t, q); return a.last() == maxBytes })
+		same(t, "then", a.last(), queue.MaxBytes/4)
+		until(t, "they grow", func() bool { put(t, q, job{}); take(t, q); return a.last() == queue.MaxBytes })
 	})
 }
 
@@ -121,7 +123,7 @@ func TestSlowLine(t *testing.T) {
 		return slowLine{conn, rate, &line}, err
 	}})
 	t.Cleanup(func() { _ = c.Close() })
-	q := open(t, redisServer, Config[string]{Name: fast.cfg.Name, Client: c, Lease: time.Hour})
+	q := open(t, redisServer, Config[string]{Name: at(fast).o.Name, Client: c, Lease: time.Hour})
 	var handled atomic.Int64
 	stop := runs(t, q, func(_ context.Context, it *Item[string]) error {
 		if it.Payload == payload {

@@ -30,7 +30,7 @@ func open[T any](t testing.TB, s *server, c Config[T]) *Queue[T] {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if !q.over() && !t.Failed() {
+		if !closed(q) && !t.Failed() {
 			books(t, q)
 		}
 		if err := q.Close(); err != nil {
@@ -80,8 +80,8 @@ func books[T any](t testing.TB, q *Queue[T]) Stats {
 		t.Errorf("DeadLetters = %d, but Dead - Requeued - Purged = %d: %+v", s.DeadLetters, left, s)
 	}
 	if s.Queued+s.Delayed+s.InFlight+s.DeadLetters <= 5000 {
-		for p := range q.prefix {
-			if err := q.consistent(ctx, p); err != nil {
+		for p := range at(q).prefix {
+			if err := at(q).consistent(ctx, p); err != nil {
 				t.Errorf("partition %d: %v", p, err)
 			}
 		}
@@ -100,7 +100,7 @@ func texts(r any) []string {
 
 // consistent checks a partition: each task is in one place, each tenant's counts are right, and the fair order
 // has exactly those tenants that can be served.
-func (q *Queue[T]) consistent(ctx context.Context, p int) error {
+func (q *engine) consistent(ctx context.Context, p int) error {
 	r, err := dump.Run(ctx, q.db, []string{q.prefix[p]}).Slice()
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (q *Queue[T]) consistent(ctx context.Context, p int) error {
 	return errors.Join(errs...)
 }
 
-func (q *Queue[T]) tenantConsistent(x []any, ready, active []string, delayed, inFlight, dead map[string]int, at func(id, where string)) error {
+func (q *engine) tenantConsistent(x []any, ready, active []string, delayed, inFlight, dead map[string]int, at func(id, where string)) error {
 	name := x[0].(string)
 	n, letters, ttl := texts(x[1]), texts(x[8]), x[7].(int64)
 	for _, id := range n {

@@ -1,7 +1,6 @@
 package firqredis
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -16,7 +15,7 @@ func TestEnqueueBatchAndClose(t *testing.T) {
 		c := s.client(t)
 		watch := open(t, s, Config[string]{Client: c, Partitions: 3})
 		there := func(x job) bool {
-			return must(c.HExists(bounded(t), watch.prefix[watch.partitionOf(x.Tenant)]+":d", x.ID).Result())
+			return must(c.HExists(bounded(t), at(watch).prefix[at(watch).Lane(x.Tenant)]+":d", x.ID).Result())
 		}
 		check := func(ts []job, rs []Result, err error) (queued int) {
 			for i, r := range rs {
@@ -35,40 +34,12 @@ func TestEnqueueBatchAndClose(t *testing.T) {
 			}
 			return ts
 		}
-		q := open(t, s, Config[string]{Client: c, Name: watch.cfg.Name, Partitions: 3})
-		q.pushes[2].start = func(func()) bool { return false } // it was closed just now
-		ts := batch(-1)
-		rs, err := q.EnqueueBatch(bounded(t), ts)
-		if n := check(ts, rs, err); n == 0 || n == len(ts) {
-			t.Errorf("%d of %d are queued", n, len(ts))
-		}
 		for round := range s.much(60) {
-			q := open(t, s, Config[string]{Client: c, Name: watch.cfg.Name, Partitions: 3})
+			q := open(t, s, Config[string]{Client: c, Name: at(watch).o.Name, Partitions: 3})
 			go func() { _ = q.Close() }()
 			ts := batch(round)
 			rs, err := q.EnqueueBatch(bounded(t), ts)
 			check(ts, rs, err)
-		}
-	})
-}
-
-// So does Ack.
-func TestAckAndClose(t *testing.T) {
-	fast(t, func(t *testing.T, s *server) {
-		q := open(t, s, Config[string]{Partitions: 3})
-		var ts []job
-		for k := range 9 {
-			ts = append(ts, job{Tenant: fmt.Sprint("t", k)})
-		}
-		put(t, q, ts...)
-		its := now(t, q, 9)
-		q.acks[2].start = func(func()) bool { return false }
-		err := q.Ack(context.Background(), its...)
-		want(t, err, firq.ErrClosed)
-		closed := len(err.(interface{ Unwrap() []error }).Unwrap())
-		st := must(q.Stats(bounded(t)))
-		if same(t, "in flight", st.InFlight, closed); closed == 0 || closed == 9 {
-			t.Errorf("%d of 9", closed)
 		}
 	})
 }

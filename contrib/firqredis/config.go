@@ -2,39 +2,31 @@ package firqredis
 
 import (
 	"fmt"
-	"math"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/queue"
 )
 
 // Defaults and limits of Config.
 const (
-	DefaultName        = "default" // of the queue, and of the tenant
-	DefaultLease       = 30 * time.Second
-	DefaultMaxAttempts = 25
-	DefaultMaxPayload  = 256 << 10
-	DefaultTenantIdle  = time.Hour
+	DefaultName        = queue.DefaultName // of the queue, and of the tenant
+	DefaultLease       = queue.DefaultLease
+	DefaultMaxAttempts = queue.DefaultMaxAttempts
+	DefaultMaxPayload  = queue.DefaultMaxPayload
+	DefaultTenantIdle  = queue.DefaultTenantIdle
 
-	DefaultDeadLettersPerTenant = 10_000
-	DefaultDeadLettersFor       = 30 * 24 * time.Hour
+	DefaultDeadLettersPerTenant = queue.DefaultDeadLettersPerTenant
+	DefaultDeadLettersFor       = queue.DefaultDeadLettersFor
 
-	leastWeight = 1e-6 // with less, tags would be so great that the costs of others are lost in them
-	mostWeight  = 1e15
+	DefaultBackoffFirst = queue.DefaultBackoffFirst
+	DefaultBackoffMax   = queue.DefaultBackoffMax
 
 	MaxPartitions = 1024
-	MaxName       = 128 // bytes of the name of a queue, a tenant, a task, a schedule, and of a UniqueKey
+	MaxName       = queue.MaxName // bytes of the name of a queue, a tenant, a task, a schedule, and of a UniqueKey
 )
-
-// Retention says how many dead letters are kept, and for how long; below 0: no limit. What is above
-// it is purged, the oldest first.
-type Retention struct {
-	PerTenant int           // 0: the queue's, or 10,000
-	For       time.Duration // 0: the queue's, or 30 days
-}
 
 // Config describes a queue. The zero value works: a server on localhost:6379, queue "default", one
 // partition. Limits, ageing and retention live with the queue: see Settings. A queue that has none yet has the defaults.
@@ -88,69 +80,30 @@ func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: firqredis: %s", firq.ErrInvalidConfig, fmt.Sprintf(format, args...))
 }
 
-// resolve returns the configuration with every default filled in, or an error that matches
-// firq.ErrInvalidConfig and names the field.
-func (c Config[T]) resolve() (Config[T], error) {
-	for _, f := range []struct {
-		name  string
-		value int64
-	}{
-		{"Partitions", int64(c.Partitions)}, {"Lease", int64(c.Lease)}, {"MaxAttempts", int64(c.MaxAttempts)},
-		{"Backoff.First", int64(c.Backoff.First)}, {"Backoff.Max", int64(c.Backoff.Max)},
-		{"MaxQueued", int64(c.MaxQueued)}, {"MaxQueuedPerTenant", int64(c.MaxQueuedPerTenant)},
-		{"MaxInFlight", int64(c.MaxInFlight)}, {"MaxInFlightPerTenant", int64(c.MaxInFlightPerTenant)},
-		{"PriorityAging", int64(c.PriorityAging)}, {"MaxPayload", int64(c.MaxPayload)},
-		{"WaitReplicas", int64(c.WaitReplicas)}, {"TenantIdle", int64(c.TenantIdle)}, {"Linger", int64(c.Linger)},
-	} {
-		if f.value < 0 {
-			return c, invalid("%s: %d, must not be negative", f.name, f.value)
-		}
-	}
-	set(&c.Name, DefaultName)
-	set(&c.Partitions, 1)
-	set(&c.Lease, DefaultLease)
-	set(&c.MaxAttempts, DefaultMaxAttempts)
-	set(&c.Backoff.First, DefaultBackoffFirst)
-	set(&c.Backoff.Max, DefaultBackoffMax)
-	set(&c.Backoff.Factor, 2)
-	set(&c.MaxPayload, DefaultMaxPayload)
-	set(&c.TenantIdle, DefaultTenantIdle)
-	if c.Codec == nil {
-		c.Codec = codecOf[T]()
-	}
+// engine returns the engine that c describes, not yet connected, or an error that matches firq.ErrInvalidConfig and names the field.
+func (c *Config[T]) engine() (*engine, error) {
+	e := &engine{db: c.Client, partitions: c.Partitions, replicas: c.WaitReplicas}
 	switch {
-	case badName(c.Name):
-		return c, invalid("Name: %q: %s", c.Name, nameRule)
+	case c.Partitions < 0:
+		return nil, invalid("Partitions: %d, must not be negative", c.Partitions)
 	case c.Partitions > MaxPartitions:
-		return c, invalid("Partitions: %d, must be at most %d", c.Partitions, MaxPartitions)
-	case c.Lease < time.Millisecond:
-		return c, invalid("Lease: %v, must be at least 1ms", c.Lease)
-	case c.PriorityAging != 0 && c.PriorityAging < time.Microsecond:
-		return c, invalid("PriorityAging: %v, must be at least 1µs", c.PriorityAging)
-	case c.MaxQueued > 0 && c.MaxQueued < c.Partitions:
-		return c, invalid("MaxQueued: %d, must be at least one per partition, of which there are %d", c.MaxQueued, c.Partitions)
-	case c.MaxInFlight > 0 && c.MaxInFlight < c.Partitions:
-		return c, invalid("MaxInFlight: %d, must be at least one per partition, of which there are %d", c.MaxInFlight, c.Partitions)
-	case c.Backoff.Factor < 1 || math.IsNaN(c.Backoff.Factor):
-		return c, invalid("Backoff.Factor: %v, must be at least 1", c.Backoff.Factor)
+		return nil, invalid("Partitions: %d, must be at most %d", c.Partitions, MaxPartitions)
+	case c.WaitReplicas < 0:
+		return nil, invalid("WaitReplicas: %d, must not be negative", c.WaitReplicas)
 	}
-	return c, nil
+	e.partitions = max(c.Partitions, 1)
+	return e, usable(c.Client)
 }
 
-// set replaces a zero field by its default.
-func set[V comparable](field *V, value V) {
-	var zero V
-	if *field == zero {
-		*field = value
+// fits returns an error if limits cannot be split between partitions.
+func (e *engine) fits(queued, inFlight int) error {
+	switch {
+	case queued > 0 && queued < e.partitions:
+		return invalid("MaxQueued: %d, must be at least one per partition, of which there are %d", queued, e.partitions)
+	case inFlight > 0 && inFlight < e.partitions:
+		return invalid("MaxInFlight: %d, must be at least one per partition, of which there are %d", inFlight, e.partitions)
 	}
-}
-
-const nameRule = "must have 1 to 128 bytes, and neither braces nor line breaks"
-
-func badName(s string) bool { return badText(s, MaxName) }
-
-func badText(s string, most int) bool {
-	return s == "" || len(s) > most || strings.ContainsAny(s, "{}\n\r")
+	return nil
 }
 
 // part returns a partition's part of a limit; 0 is none.

@@ -1,4 +1,4 @@
-package cron
+package firqredis
 
 import (
 	"testing"
@@ -6,6 +6,8 @@ import (
 	_ "time/tzdata"
 
 	"pgregory.net/rapid"
+
+	"github.com/firq-go/firq/queue"
 )
 
 // The table of what cron(8) does around changes of the clocks.
@@ -33,7 +35,7 @@ func TestDaylightSaving(t *testing.T) {
 		{"0 0 29 2 *", "UTC", "2026-01-01 00:00 +0000", []string{"02-29 00:00 UTC", "02-29 00:00 UTC"}},
 		{"30 0 8 * * *", "UTC", "2026-01-01 08:00 +0000", []string{"01-01 08:00 UTC", "01-02 08:00 UTC"}},
 	} {
-		s, err := Parse(c.expr, c.zone)
+		s, err := parseCron(c.expr, c.zone)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -50,13 +52,13 @@ func TestDaylightSaving(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestCronRefused(t *testing.T) {
 	for _, c := range [][2]string{
 		{"0 0 30 2 *", ""}, {"", ""}, {"* * * *", ""}, {"61 * * * *", ""}, {"* * * * * * *", ""}, {"@reboot", ""}, {"@every 5m", ""},
 		{"0 0 1 1 * 2999", ""}, {"0 0 0 1 1 2027", ""}, {"0 0 100 * *", ""},
 		{"a b c d e", ""}, {"0 0 * * *", "Mars/Olympus"}, {"0 0 * * *", "Local"},
 	} {
-		if _, err := Parse(c[0], c[1]); err == nil {
+		if _, err := parseCron(c[0], c[1]); err == nil {
 			t.Errorf("%q in %q is accepted", c[0], c[1])
 		}
 	}
@@ -73,11 +75,11 @@ func TestEveryDayOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		hour, minute := rapid.IntRange(0, 23).Draw(t, "hour"), rapid.SampledFrom([]string{"0", "30", "59"}).Draw(t, "minute")
-		daily, err := Parse(minute+" "+itoa(hour)+" * * *", zone)
+		daily, err := parseCron(minute+" "+itoa(hour)+" * * *", zone)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ticks, err := Parse("*/10 * * * *", zone)
+		ticks, err := parseCron("*/10 * * * *", zone)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,3 +114,20 @@ func TestEveryDayOnce(t *testing.T) {
 }
 
 func itoa(n int) string { return string(rune('0'+n/10)) + string(rune('0'+n%10)) }
+
+// spec is a schedule's expression in its zone.
+type spec struct{ queue.Schedule[string] }
+
+func parseCron(expr, zone string) (spec, error) {
+	s := spec{queue.Schedule[string]{Cron: expr, Zone: zone}}
+	_, err := s.Schedule.Next(time.Time{}, 0)
+	return s, err
+}
+
+func (s spec) Next(t time.Time) (time.Time, error) {
+	next, err := s.Schedule.Next(t, 1)
+	if err != nil {
+		return t, err
+	}
+	return next[0], nil
+}

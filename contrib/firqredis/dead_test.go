@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/queue"
 )
 
 // bury makes dead letters, one after the other.
@@ -88,12 +89,12 @@ func TestManyDeadLetters(t *testing.T) {
 		for k := range n {
 			put(t, q, job{ID: fmt.Sprintf("%04d", k), Tenant: fmt.Sprint(k % 3)})
 		}
-		for its := now(t, q, maxBatch); len(its) > 0; its = now(t, q, maxBatch) {
+		for its := now(t, q, queue.MaxBatch); len(its) > 0; its = now(t, q, queue.MaxBatch) {
 			args := []any{}
 			for _, it := range its {
-				args = append(args, it.lease(), 0, "x", "dead", 0)
+				args = append(args, leaseFor(it), 0, "x", "dead", 0)
 			}
-			_, err := q.runWithSettings(ctx, nackScript, 0, args...)
+			_, err := at(q).runWithSettings(ctx, nackScript, 0, args...)
 			ok(t, err)
 		}
 		seen := map[string]bool{}

@@ -34,7 +34,7 @@ func TestCloseWakes(t *testing.T) {
 					ended <- err
 				}()
 			}
-			until(t, "they wait", func() bool { return q.fetch.wanted() == 3+3*3 })
+			until(t, "they wait", func() bool { return at(q).fetch.wanted() == 3+3*3 })
 			ok(t, q.Close())
 			ok(t, q.Close())
 			for range n {
@@ -94,7 +94,7 @@ func TestClosed(t *testing.T) {
 		if err := s.client(t).Ping(ctx).Err(); err != nil {
 			t.Error(err)
 		}
-		ok(t, q.db.Ping(ctx).Err()) // the client is the caller's
+		ok(t, at(q).db.Ping(ctx).Err()) // the client is the caller's
 	})
 }
 
@@ -166,17 +166,20 @@ func TestFrom(t *testing.T) {
 			put(t, q, many(name, 2)...)
 		}
 		takes := func(tenants, steal []string) []string {
-			c := q.From(tenants, steal)
+			f := at(q).From(tenants, steal).(*fetcher)
+			f.want = func() int { return 10 }
 			seen := map[string]int{}
-			for _, p := range c.fetch.which {
+			for _, p := range f.which {
 				for {
-					its, err := c.fetch.ask(p, 10)
+					ds, err := f.ask(p, 10)
 					ok(t, err)
-					if len(its) == 0 {
+					if len(ds) == 0 {
 						break
 					}
-					for _, it := range its {
-						seen[it.Tenant]++
+					var its []*Item[string]
+					for _, d := range ds {
+						seen[d.Tenant]++
+						its = append(its, &Item[string]{Task: job{ID: d.ID, Tenant: d.Tenant}, Token: d.Token})
 					}
 					ok(t, q.Release(ctx, its...))
 					for _, it := range its {

@@ -92,7 +92,7 @@ func (s *story) goOn(t *testing.T) {
 func (s *story) end(t *testing.T, q *Queue[string]) (lost, again int) {
 	t.Helper()
 	endLeases(t, q)
-	if _, err := q.runWithSettings(bounded(t), maintainScript, 0, 100); err != nil {
+	if _, err := at(q).runWithSettings(bounded(t), maintainScript, 0, 100); err != nil {
 		t.Fatal(err)
 	}
 	there := map[string]bool{}
@@ -143,7 +143,7 @@ func TestSnapshots(t *testing.T) {
 		s, p := ownOf(t, binary)
 		q := open(t, s, Config[string]{})
 		st := begin(t, q)
-		ok(t, q.db.Save(bounded(t)).Err())
+		ok(t, at(q).db.Save(bounded(t)).Err())
 		st.goOn(t)
 		p.kill()
 		ok(t, p.start())
@@ -159,7 +159,7 @@ func TestMachineDies(t *testing.T) {
 			q := open(t, s, Config[string]{})
 			st := begin(t, q)
 			until(t, "what came first is on the disk", func() bool {
-				return info(q.db, "persistence", "aof_buffer_length") == "0" && m.onDisk(t) == m.written(t)
+				return info(at(q).db, "persistence", "aof_buffer_length") == "0" && m.onDisk(t) == m.written(t)
 			})
 			left := m.onDisk(t)
 			st.goOn(t)
@@ -187,10 +187,10 @@ func TestKilledEverysec(t *testing.T) {
 			q := open(t, s, Config[string]{})
 			st := begin(t, q)
 			pending := func(n string) func() bool {
-				return func() bool { return info(q.db, "persistence", "aof_pending_bio_fsync") == n }
+				return func() bool { return info(at(q).db, "persistence", "aof_pending_bio_fsync") == n }
 			}
 			until(t, "what came first is on the disk", func() bool {
-				return info(q.db, "persistence", "aof_buffer_length") == "0" && m.onDisk(t) == m.written(t) && pending("0")()
+				return info(at(q).db, "persistence", "aof_buffer_length") == "0" && m.onDisk(t) == m.written(t) && pending("0")()
 			})
 			if during {
 				ok(t, os.WriteFile(m.hold, nil, 0o600))
@@ -199,7 +199,7 @@ func TestKilledEverysec(t *testing.T) {
 			}
 			st.goOn(t)
 			if !during {
-				until(t, "no fsync is under way", func() bool { return pending("0")() && info(q.db, "persistence", "aof_buffer_length") == "0" })
+				until(t, "no fsync is under way", func() bool { return pending("0")() && info(at(q).db, "persistence", "aof_buffer_length") == "0" })
 			}
 			m.kill()
 			if !during {
@@ -335,7 +335,7 @@ func TestReplicaLags(t *testing.T) {
 		x.link.down()
 		st.goOn(t)
 		x.p.kill()
-		promoted := x.promote(t, q.cfg.Name)
+		promoted := x.promote(t, at(q).o.Name)
 		st.forgets(t, promoted)
 		ok(t, q.Close())
 	})
@@ -356,7 +356,7 @@ func TestReplicaLagsAndIsWaitedFor(t *testing.T) {
 			st.after = append(st.after, r.ID)
 		}
 		x.p.kill()
-		promoted := x.promote(t, q.cfg.Name)
+		promoted := x.promote(t, at(q).o.Name)
 		st.forgets(t, promoted)
 		ok(t, q.Close())
 	})
@@ -371,9 +371,9 @@ func TestMinReplicas(t *testing.T) {
 		st := begin(t, q)
 		x.inStep(t)
 		ctx := bounded(t)
-		ok(t, q.db.ConfigSet(ctx, "min-replicas-to-write", "1").Err())
+		ok(t, at(q).db.ConfigSet(ctx, "min-replicas-to-write", "1").Err())
 		x.link.down()
-		primary, isOne := q.db.(*redis.Client)
+		primary, isOne := at(q).db.(*redis.Client)
 		same(t, "one server", isOne, true)
 		until(t, "the primary misses its replica", func() bool {
 			return strings.Contains(primary.Info(ctx, "replication").Val(), "connected_slaves:0")
@@ -393,7 +393,7 @@ func TestMinReplicas(t *testing.T) {
 			}
 		}
 		x.p.kill()
-		promoted := x.promote(t, q.cfg.Name)
+		promoted := x.promote(t, at(q).o.Name)
 		st.settle(t, promoted, st.items[0]) // the lease is known there
 		st.remembers(t, promoted)
 		ok(t, q.Close())
@@ -409,7 +409,7 @@ func TestSplit(t *testing.T) {
 		st := begin(t, q)
 		x.inStep(t)
 		x.link.down()
-		promoted := x.promote(t, q.cfg.Name)
+		promoted := x.promote(t, at(q).o.Name)
 		st.goOn(t)
 		here, there := now(t, q, 20), now(t, promoted, 20)
 		twice := map[string]*Item[string]{}

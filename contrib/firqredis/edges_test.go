@@ -53,11 +53,11 @@ func TestTokensAfterLoss(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
 		put(t, q, many("a", 3)...)
-		hlc, err := q.db.HGet(ctx, q.prefix[0]+":m", "hlc").Result()
+		hlc, err := at(q).db.HGet(ctx, at(q).prefix[0]+":m", "hlc").Result()
 		ok(t, err)
 		old := now(t, q, 1)[0]
 		ok(t, q.Release(ctx, old))
-		ok(t, q.db.HSet(ctx, q.prefix[0]+":m", "hlc", hlc).Err()) // as it was
+		ok(t, at(q).db.HSet(ctx, at(q).prefix[0]+":m", "hlc", hlc).Err()) // as it was
 		if it := now(t, q, 1)[0]; it.Token <= old.Token {
 			t.Fatalf("token %d again, after %d", it.Token, old.Token)
 		}
@@ -68,7 +68,7 @@ func TestNoScript(t *testing.T) {
 	t.Parallel()
 	s, _ := own(t)
 	q, ctx := open(t, s, Config[string]{}), bounded(t)
-	flush := func() { ok(t, q.db.ScriptFlush(ctx).Err()) }
+	flush := func() { ok(t, at(q).db.ScriptFlush(ctx).Err()) }
 	flush()
 	put(t, q, many("a", 4)...)
 	flush()
@@ -94,13 +94,13 @@ func TestDigits(t *testing.T) {
 			put(t, q, job{Cost: cost})
 			it := now(t, q, 1)[0]
 			same(t, "Cost", it.Cost, cost)
-			lease, err := q.db.ZRange(ctx, q.prefix[0]+":l", 0, -1).Result()
+			lease, err := at(q).db.ZRange(ctx, at(q).prefix[0]+":l", 0, -1).Result()
 			ok(t, err)
 			equal(t, "lease", lease, []string{it.ID + "\n" + strconv.FormatUint(it.Token, 10) + "\n" + it.Tenant})
 			ok(t, q.Ack(ctx, it))
 			if k == 9 { // and with a virtual time of 0 again
-				ok(t, q.db.HSet(ctx, q.prefix[0]+":m", "v", 0).Err())
-				ok(t, q.db.Del(ctx, q.prefix[0]+":t:default").Err())
+				ok(t, at(q).db.HSet(ctx, at(q).prefix[0]+":m", "v", 0).Err())
+				ok(t, at(q).db.Del(ctx, at(q).prefix[0]+":t:default").Err())
 			}
 		}
 	})
@@ -111,7 +111,7 @@ func TestClockGoesBack(t *testing.T) {
 		q, ctx := open(t, s, Config[string]{Lease: short}), bounded(t)
 		put(t, q, job{ID: "1"})
 		ahead := strconv.FormatInt(time.Now().Add(time.Hour).UnixMicro(), 10) // then the clock went back by an hour
-		ok(t, q.db.HSet(ctx, q.prefix[0]+":m", "hlc", ahead).Err())
+		ok(t, at(q).db.HSet(ctx, at(q).prefix[0]+":m", "hlc", ahead).Err())
 		put(t, q, job{ID: "2"})
 		put(t, q, job{ID: "3"})
 		its := now(t, q, 3)
@@ -133,7 +133,7 @@ func TestTenantsAreForgotten(t *testing.T) {
 		for its := now(t, q, 99); len(its) > 0; its = now(t, q, 99) {
 			ok(t, q.Ack(ctx, its...))
 		}
-		until(t, "they are forgotten", func() bool { return len(keysOf(t, q, q.prefix[0])) <= 4 })
+		until(t, "they are forgotten", func() bool { return len(keysOf(t, q, at(q).prefix[0])) <= 4 })
 	})
 }
 
@@ -149,7 +149,7 @@ func TestMassExpiry(t *testing.T) {
 	same(t, "InFlight", must(q.Stats(ctx)).InFlight, 2000)
 	rounds := 0
 	for st := must(q.Stats(ctx)); st.LeaseExpired < 2000; rounds++ {
-		if _, err := q.runWithSettings(ctx, maintainScript, 0, 100); err != nil {
+		if _, err := at(q).runWithSettings(ctx, maintainScript, 0, 100); err != nil {
 			t.Fatal(err)
 		}
 		was := st.LeaseExpired
@@ -171,14 +171,14 @@ func must[V any](v V, err error) V {
 func endLeases(t *testing.T, q *Queue[string]) { endLeasesOf(t, q, 0) }
 
 func endLeasesOf(t *testing.T, q *Queue[string], p int) {
-	key := q.prefix[p] + ":l"
-	zs, err := q.db.ZRangeWithScores(bounded(t), key, 0, -1).Result()
+	key := at(q).prefix[p] + ":l"
+	zs, err := at(q).db.ZRangeWithScores(bounded(t), key, 0, -1).Result()
 	ok(t, err)
 	for i := range zs {
 		zs[i].Score = float64(time.Now().Add(-time.Second).UnixMicro())
 	}
 	if len(zs) > 0 {
-		ok(t, q.db.ZAdd(bounded(t), key, zs...).Err())
+		ok(t, at(q).db.ZAdd(bounded(t), key, zs...).Err())
 	}
 }
 
@@ -220,7 +220,7 @@ func TestRetryStorm(t *testing.T) {
 		for _, it := range now(t, q, n) {
 			ok(t, q.Nack(ctx, it, Retry{}))
 		}
-		zs, err := q.db.ZRangeWithScores(ctx, q.prefix[0]+":z", 0, -1).Result()
+		zs, err := at(q).db.ZRangeWithScores(ctx, at(q).prefix[0]+":z", 0, -1).Result()
 		ok(t, err)
 		same(t, "delayed", len(zs), n)
 		first, last := time.UnixMicro(int64(zs[0].Score)), time.UnixMicro(int64(zs[n-1].Score))
@@ -254,7 +254,7 @@ func TestLimitThatOthersDoNotHave(t *testing.T) {
 		its := now(t, q, 3)
 		same(t, "delivered", len(its), 1)
 		put(t, q, job{Tenant: "a"}, job{Tenant: "b"})
-		other := open(t, s, Config[string]{Name: q.cfg.Name})
+		other := open(t, s, Config[string]{Name: at(q).o.Name})
 		ok(t, other.Pause(ctx, "a"))
 		ok(t, other.Resume(ctx, "a"))
 		for _, tenant := range []string{"b", "a", "a", "a"} {

@@ -32,7 +32,7 @@ func TestFailover(t *testing.T) {
 		text, _ := node[p].Info(context.Background(), "replication").Result()
 		return text
 	}
-	slot, err := q.db.ClusterKeySlot(bounded(t), q.prefix[0]).Result()
+	slot, err := at(q).db.ClusterKeySlot(bounded(t), at(q).prefix[0]).Result()
 	ok(t, err)
 	owner := func(seen *process) *process { // that a node knows; nil: none
 		slots, err := node[seen].ClusterSlots(context.Background()).Result() //nolint:staticcheck // every version knows it
@@ -90,7 +90,7 @@ func TestPlannedFailover(t *testing.T) {
 		t.Cleanup(func() { _ = nodes[p].Close() })
 	}
 	primary := func() *process {
-		return ps[slices.IndexFunc(ps, func(p *process) bool { return must(q.primary(ctx, 0)).Options().Addr == p.addr() })]
+		return ps[slices.IndexFunc(ps, func(p *process) bool { return must(at(q).primary(ctx, 0)).Options().Addr == p.addr() })]
 	}
 	was := primary()
 	var replica *process

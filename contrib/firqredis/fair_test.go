@@ -40,7 +40,7 @@ func TestBound(t *testing.T) {
 			tasks := s.much(150)
 			q, ctx := open(t, s, Config[string]{}), bounded(t)
 			if began > 0 {
-				ok(t, q.db.HSet(ctx, q.prefix[0]+":m", "v", strconv.FormatFloat(began, 'f', 0, 64)).Err())
+				ok(t, at(q).db.HSet(ctx, at(q).prefix[0]+":m", "v", strconv.FormatFloat(began, 'f', 0, 64)).Err())
 			}
 			weights := map[string]float64{}
 			left := map[string]int{}

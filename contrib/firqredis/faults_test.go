@@ -84,7 +84,7 @@ func TestCutReplies(t *testing.T) {
 	c := redis.NewClient(&redis.Options{Addr: p.addr(), PoolSize: 16}) // with go-redis's own retries
 	t.Cleanup(func() { _ = c.Close() })
 	q := open(t, redisServer, Config[string]{Lease: time.Second})
-	cutQueue := open(t, redisServer, Config[string]{Client: c, Name: q.cfg.Name, Lease: time.Second})
+	cutQueue := open(t, redisServer, Config[string]{Client: c, Name: at(q).o.Name, Lease: time.Second})
 	var mu sync.Mutex
 	r := rand.New(rand.NewPCG(3, 7))
 	cuts := 0
@@ -127,12 +127,12 @@ func TestWorkersKilled(t *testing.T) {
 	}
 	var workers []*workerProcess
 	for range 3 {
-		workers = append(workers, startWorker(t, h, q.cfg.Name, lease))
+		workers = append(workers, startWorker(t, h, at(q).o.Name, lease))
 	}
 	for k := range rounds(8) {
 		workers[k%3].wait(t, 5)
 		workers[k%3].kill()
-		workers[k%3] = startWorker(t, h, q.cfg.Name, lease)
+		workers[k%3] = startWorker(t, h, at(q).o.Name, lease)
 	}
 	stop()
 	wg.Wait()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq/queue"
 )
 
 const (
@@ -29,33 +31,22 @@ const (
 	slowFetch = 500 * time.Millisecond
 )
 
-// waiter is a call that waits for tasks.
-type waiter[T any] struct {
-	n    int
-	gets chan fetchResult[T] // has room for one
-}
-
-type fetchResult[T any] struct {
-	items []*Item[T]
-	err   error
-}
-
-// fetcher fetches tasks for all calls of a process that wait for those of the same tenants: one script for all of them.
-type fetcher[T any] struct {
-	q             *Queue[T]
-	from          *Consumer[T] // nil: of all tenants
-	which         []int        // the partitions to look at
-	parts         []partition  // of the goroutine that fetches
-	began         float64      // the greatest virtual time at which a batch is known to have begun
-	seen          time.Time    // of the last reply
-	swept         time.Time    // when it was last believed that there may be work anywhere
+// fetcher is a queue.Source: it takes tasks for all calls of a process that wait for those of the same tenants.
+type fetcher struct {
+	e             *engine
+	from          *some       // nil: of all tenants
+	which         []int       // the partitions to look at
+	parts         []partition // of the goroutine that fetches
+	began         float64     // the greatest virtual time at which a batch is known to have begun
+	seen          time.Time   // of the last reply
+	swept         time.Time   // when it was last believed that there may be work anywhere
 	turn          int
 	sinceLastPeek int // tasks taken since peek asked the partitions without work
 	bytes         int // of tasks that a fetch may bring
 
 	mu       sync.Mutex
-	waiters  []*waiter[T]
-	running  bool
+	running  bool          // a call waits
+	want     func() int    // of the last Pop
 	sleeping []bool        // the partition's ear will wake it
 	woken    []bool        // the partition's wake-up has come, and no fetch has looked there since
 	bell     chan struct{} // rings when one comes; has room for one
@@ -71,11 +62,11 @@ type partition struct {
 	chunk int       // of the consumer's names, the next one to ask for
 }
 
-func newFetcher[T any](q *Queue[T], from *Consumer[T]) *fetcher[T] {
-	n := q.cfg.Partitions
-	f := &fetcher[T]{
-		q: q, from: from, parts: make([]partition, n), sleeping: make([]bool, n), woken: make([]bool, n), bell: make(chan struct{}, 1),
-		bytes: maxBytes,
+func newFetcher(e *engine, from *some) *fetcher {
+	n := e.partitions
+	f := &fetcher{
+		e: e, from: from, parts: make([]partition, n), sleeping: make([]bool, n), woken: make([]bool, n), bell: make(chan struct{}, 1),
+		bytes: queue.MaxBytes,
 	}
 	for p := range n {
 		if from == nil || from.at(p) {
@@ -85,75 +76,33 @@ func newFetcher[T any](q *Queue[T], from *Consumer[T]) *fetcher[T] {
 	return f
 }
 
-// add lets a call wait; false: the queue is closed.
-func (f *fetcher[T]) add(k *waiter[T]) bool {
+// Pop is of queue.Source.
+func (f *fetcher) Pop(ctx context.Context, want func() int) ([]queue.Delivery, error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.running {
-		if !f.q.start(f.work) {
-			return false
+	f.running, f.want = true, want
+	f.mu.Unlock()
+	for n := want(); n > 0; n = want() {
+		ds, err := f.look(n)
+		if len(ds) > 0 || err != nil {
+			return ds, err
 		}
-		f.running = true
+		f.doze(ctx)
 	}
-	f.waiters = append(f.waiters, k)
-	return true
+	f.rest()
+	return nil, nil
 }
 
-// remove takes a call out that does not wait any more; false: it was handed something.
-func (f *fetcher[T]) remove(k *waiter[T]) bool {
+// rest ends the work when no call waits. Wake-ups that no call here will use go back, and what was left to this process to look at
+// goes to the next one.
+func (f *fetcher) rest() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	i := slices.Index(f.waiters, k)
-	if i >= 0 {
-		f.waiters = slices.Delete(f.waiters, i, i+1)
-	}
-	return i >= 0
-}
-
-// wanted returns for how many tasks calls wait.
-func (f *fetcher[T]) wanted() (n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, k := range f.waiters {
-		n += k.n
-	}
-	return min(n, maxBatch)
-}
-
-// work fetches while a call waits.
-func (f *fetcher[T]) work() {
-	for {
-		n := f.wanted()
-		if n == 0 || f.q.over() {
-			if f.end() {
-				return
-			}
-			continue
-		}
-		its, err := f.look(n)
-		if len(its) > 0 || err != nil {
-			f.hand(its, err)
-			continue
-		}
-		f.doze()
-	}
-}
-
-// end ends the work if no call waits, or the queue is closed: calls that wait notice that, and take themselves out. Wake-ups that
-// no call here will use go back, and what was left to this process to look at goes to the next one.
-func (f *fetcher[T]) end() bool {
-	f.mu.Lock()
-	if len(f.waiters) > 0 && !f.q.over() {
-		f.mu.Unlock()
-		return false
-	}
 	f.running = false
 	var unused []int
 	soon := time.Now().Add(longestSleep)
 	for _, p := range f.which {
 		if f.sleeping[p] {
 			f.sleeping[p] = false
-			f.q.ears[p].remove(f)
+			f.e.ears[p].remove(f)
 		}
 		at := &f.parts[p]
 		if f.woken[p] || at.told && !at.due.IsZero() && at.due.Before(soon) {
@@ -162,34 +111,13 @@ func (f *fetcher[T]) end() bool {
 	}
 	f.mu.Unlock()
 	for _, p := range unused {
-		f.q.pass(p)
-	}
-	return true
-}
-
-// hand gives the fetched tasks to the calls, in the order in which these came. An error goes to all of them.
-func (f *fetcher[T]) hand(its []*Item[T], err error) {
-	f.mu.Lock()
-	for len(f.waiters) > 0 && (len(its) > 0 || err != nil) {
-		k := f.waiters[0]
-		n := min(k.n, len(its))
-		f.waiters = f.waiters[1:]
-		if n > 0 {
-			k.gets <- fetchResult[T]{items: its[:n:n]}
-		} else {
-			k.gets <- fetchResult[T]{err: err}
-		}
-		its = its[n:]
-	}
-	f.mu.Unlock()
-	if len(its) > 0 { // a caller has left in between
-		f.q.giveBack(its)
+		f.e.pass(p)
 	}
 }
 
 // look asks the partitions that are believed to have work, the one with the least virtual time
 // first, and returns what the first one gives.
-func (f *fetcher[T]) look(n int) ([]*Item[T], error) {
+func (f *fetcher) look(n int) ([]queue.Delivery, error) {
 	f.turn++
 	now := time.Now()
 	sweep := now.Sub(f.swept) >= longestSleep
@@ -221,9 +149,9 @@ func (f *fetcher[T]) look(n int) ([]*Item[T], error) {
 		n = min(n, fewAtOnce)
 	}
 	for _, p := range order {
-		its, err := f.ask(p, n)
-		if len(its) > 0 || err != nil {
-			return its, err
+		ds, err := f.ask(p, n)
+		if len(ds) > 0 || err != nil {
+			return ds, err
 		}
 	}
 	return nil, nil
@@ -236,15 +164,15 @@ func past(t, now time.Time) bool { return !t.IsZero() && !t.After(now) }
 // a tenant is ready there. A partition that was idle gets the time of the others with the next pop:
 // with an old one its tenants would be served alone until they have caught up with all others.
 // That costs one round trip for all of them, and far less of the server's time than a delivery.
-func (f *fetcher[T]) peek() {
+func (f *fetcher) peek() {
 	f.sinceLastPeek = 0
 	ready, times := make([]*redis.IntCmd, len(f.parts)), make([]*redis.SliceCmd, len(f.parts))
-	pipe := f.q.db.Pipeline()
+	pipe := f.e.db.Pipeline()
 	for p := range f.parts {
 		if !f.parts[p].work {
-			ready[p] = pipe.Exists(context.Background(), f.q.prefix[p]+":r")
+			ready[p] = pipe.Exists(context.Background(), f.e.prefix[p]+":r")
 		}
-		times[p] = pipe.HMGet(context.Background(), f.q.prefix[p]+":m", "b", "v", "o")
+		times[p] = pipe.HMGet(context.Background(), f.e.prefix[p]+":m", "b", "v", "o")
 	}
 	_, _ = pipe.Exec(context.Background()) // a server that is away is an error of the pop that follows
 	for p := range f.parts {
@@ -265,7 +193,7 @@ func (f *fetcher[T]) peek() {
 }
 
 // ask takes up to n tasks from a partition.
-func (f *fetcher[T]) ask(p, n int) ([]*Item[T], error) {
+func (f *fetcher) ask(p, n int) ([]queue.Delivery, error) {
 	at := &f.parts[p]
 	began := time.Now()
 	b, err := f.pop(p, popping{n: n, bytes: f.bytes, others: f.began})
@@ -277,24 +205,24 @@ func (f *fetcher[T]) ask(p, n int) ([]*Item[T], error) {
 	case took > slowFetch: // a slow line: less at a time loses nothing
 		f.bytes = max(f.bytes/2, 1)
 	case took < slowFetch/2:
-		f.bytes = min(2*f.bytes, maxBytes)
+		f.bytes = min(2*f.bytes, queue.MaxBytes)
 	}
-	f.sinceLastPeek += len(b.items)
+	f.sinceLastPeek += len(b.ds)
 	f.began, f.seen = max(f.began, b.began), time.Now()
-	*at = partition{v: b.v, work: len(b.items) > 0 && b.ready > 0 || b.left, told: len(b.items) == 0, chunk: at.chunk}
+	*at = partition{v: b.v, work: len(b.ds) > 0 && b.ready > 0 || b.next == 0, told: len(b.ds) == 0, chunk: at.chunk}
 	if b.next >= 0 {
 		at.due = time.Now().Add(b.next)
 	}
-	if f.from != nil && len(b.items) == 0 && b.ready > 0 {
+	if f.from != nil && len(b.ds) == 0 && b.ready > 0 {
 		at.rest = time.Now().Add(fromEvery)
 	}
-	return b.items, nil
+	return b.ds, nil
 }
 
-// pop is Queue.pop; for a consumer of some tenants as many of these as it takes to find a task of theirs.
-func (f *fetcher[T]) pop(p int, x popping) (b popped[T], err error) {
+// pop is engine.pop; for a consumer of some tenants as many of these as it takes to find a task of theirs.
+func (f *fetcher) pop(p int, x popping) (b popped, err error) {
 	if f.from == nil {
-		return f.q.pop(context.Background(), p, x)
+		return f.e.pop(context.Background(), p, x)
 	}
 	x.others = unknown
 	chunks := f.from.names[p]
@@ -308,7 +236,7 @@ func (f *fetcher[T]) pop(p int, x popping) (b popped[T], err error) {
 			x.patterns = f.from.patterns
 		}
 		for x.rank = 0; x.rank >= 0; x.rank = b.rank {
-			if b, err = f.q.pop(context.Background(), p, x); err != nil || len(b.items) > 0 || f.wanted() == 0 {
+			if b, err = f.e.pop(context.Background(), p, x); err != nil || len(b.ds) > 0 || f.want() == 0 {
 				return b, err
 			}
 		}
@@ -317,7 +245,7 @@ func (f *fetcher[T]) pop(p int, x popping) (b popped[T], err error) {
 }
 
 // doze sleeps until a partition is said to have work, or something is due, and at most until the next sweep.
-func (f *fetcher[T]) doze() {
+func (f *fetcher) doze(ctx context.Context) {
 	now := time.Now()
 	until := f.swept.Add(longestSleep)
 	for _, p := range f.which {
@@ -335,21 +263,21 @@ func (f *fetcher[T]) doze() {
 	select {
 	case <-f.bell:
 	case <-t.C:
-	case <-f.q.closed:
+	case <-ctx.Done():
 	}
 }
 
 // sleepOn lets the next wake-up of a partition wake the fetcher.
-func (f *fetcher[T]) sleepOn(p int) {
+func (f *fetcher) sleepOn(p int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.sleeping[p] {
-		f.sleeping[p] = f.q.ears[p].add(f)
+		f.sleeping[p] = f.e.ears[p].add(f)
 	}
 }
 
 // wake tells the fetcher of a wake-up; false: no call waits here any more.
-func (f *fetcher[T]) wake(p int) bool {
+func (f *fetcher) wake(p int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sleeping[p] = false

@@ -1,18 +1,17 @@
 package firqredis
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/firq-go/firq/queue"
 )
 
-// Consumer takes from some tenants only. Make it with Queue.From. Safe for concurrent use.
-type Consumer[T any] struct {
-	q        *Queue[T]
+// some are the tenants that a fetcher may take from.
+type some struct {
 	names    map[int][][]string // by partition, in chunks for a script each
 	patterns []string           // as Lua has them
-	fetch    *fetcher[T]        // for all its calls
 }
 
 const (
@@ -23,14 +22,14 @@ const (
 	maxNames = 10_000
 )
 
-// From returns a consumer that takes from the tenants in assigned; if none of them has tasks, from
-// those that match one of the steal targets, in which `*` stands for any characters and `?` for one;
-// and from no others. Without both it takes from all tenants. What tenants are served counts for them
-// in the common order, too. Its calls share scripts: make one consumer, and use it for all of them.
-func (q *Queue[T]) From(tenants, steal []string) *Consumer[T] {
-	c := &Consumer[T]{q: q, names: map[int][][]string{}, fetch: q.fetch}
+// From is of queue.Engine.
+func (e *engine) From(tenants, steal []string) queue.Source {
+	if len(tenants)+len(steal) == 0 {
+		return e.fetch
+	}
+	c := &some{names: map[int][][]string{}}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(tenants))) {
-		p := q.partitionOf(name)
+		p := e.Lane(name)
 		chunks := c.names[p]
 		if n := len(chunks); n == 0 || len(chunks[n-1]) == maxNames {
 			chunks = append(chunks, nil)
@@ -41,14 +40,11 @@ func (q *Queue[T]) From(tenants, steal []string) *Consumer[T] {
 	for _, glob := range steal {
 		c.patterns = append(c.patterns, pattern(glob))
 	}
-	if len(tenants)+len(steal) > 0 {
-		c.fetch = newFetcher(q, c)
-	}
-	return c
+	return newFetcher(e, c)
 }
 
 // at reports whether some of its tenants may live in a partition.
-func (c *Consumer[T]) at(p int) bool { return len(c.patterns) > 0 || len(c.names[p]) > 0 }
+func (c *some) at(p int) bool { return len(c.patterns) > 0 || len(c.names[p]) > 0 }
 
 // pattern translates a glob for the script: the pieces between its stars, each as a pattern of Lua's string.find, one per
 // line. A star within a Lua pattern would let it try all ways to divide a name, and that can take for ever.
@@ -75,14 +71,4 @@ func pattern(glob string) string {
 	}
 	b.WriteByte('$')
 	return b.String()
-}
-
-// Dequeue is Queue.Dequeue for the consumer's tenants. While others have tasks it may be late by 100 ms.
-func (c *Consumer[T]) Dequeue(ctx context.Context) (*Item[T], error) {
-	return c.q.dequeue(ctx, c.fetch)
-}
-
-// DequeueBatch is Queue.DequeueBatch for the consumer's tenants. While others have tasks it may be late by 100 ms.
-func (c *Consumer[T]) DequeueBatch(ctx context.Context, n int) ([]*Item[T], error) {
-	return c.q.dequeueBatch(ctx, c.fetch, "DequeueBatch", n)
 }

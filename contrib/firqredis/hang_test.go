@@ -22,7 +22,7 @@ func TestContextsEnd(t *testing.T) {
 	defer close(goesOn)
 	for name, call := range map[string]func(ctx context.Context) error{
 		"New": func(ctx context.Context) error {
-			_, err := New(ctx, Config[string]{Client: q.db, Name: "other"})
+			_, err := New(ctx, Config[string]{Client: at(q).db, Name: "other"})
 			return err
 		},
 		"Ack":     func(ctx context.Context) error { return q.Ack(ctx, its[0]) },

@@ -7,34 +7,19 @@ import (
 	"time"
 )
 
-// Health is the state of the server. OK: it was reached, and Problems is empty.
-type Health struct {
-	OK             bool
-	Problems       []string
-	Server         string // "redis 7.0.15"
-	EvictionPolicy string
-	Persistence    string // "aof everysec", "rdb", "aof everysec, rdb", "none"
-	Replicas       int
-	RTT            time.Duration
-	ClockSkew      time.Duration // the server's clock less ours
+// Health is of queue.Engine.
+func (e *engine) Health(ctx context.Context) (h Health, err error) {
+	return await(ctx, func() (Health, error) { return e.health(ctx) })
 }
 
-// Health asks the server; in a cluster, the server of the first partition.
-func (q *Queue[T]) Health(ctx context.Context) (h Health, err error) {
-	if err := q.call(ctx, "Health"); err != nil {
-		return h, err
-	}
-	return await(ctx, func() (Health, error) { return q.health(ctx) })
-}
-
-func (q *Queue[T]) health(ctx context.Context) (h Health, err error) {
+func (e *engine) health(ctx context.Context) (h Health, err error) {
 	began := time.Now()
-	if err := q.db.Ping(ctx).Err(); err != nil {
+	if err := e.db.Ping(ctx).Err(); err != nil {
 		return h, fmt.Errorf("firqredis: Health: %w", err)
 	}
 	h.RTT = time.Since(began)
-	info := q.info(ctx)
-	if now, err := q.db.Time(ctx).Result(); err == nil {
+	info := e.info(ctx)
+	if now, err := e.db.Time(ctx).Result(); err == nil {
 		h.ClockSkew = now.Sub(time.Now().Add(-h.RTT / 2)).Round(time.Microsecond)
 	}
 	h.Server = "unknown"
@@ -44,13 +29,13 @@ func (q *Queue[T]) health(ctx context.Context) (h Health, err error) {
 	if v := info["valkey_version"]; v != "" {
 		h.Server = "valkey " + v
 	}
-	h.EvictionPolicy = q.eviction(ctx)
+	h.EvictionPolicy = e.eviction(ctx)
 	_, _ = fmt.Sscan(info["connected_slaves"], &h.Replicas)
 	var keeps []string
 	if info["aof_enabled"] == "1" {
-		keeps = append(keeps, strings.TrimSpace("aof "+q.setting(ctx, "appendfsync")))
+		keeps = append(keeps, strings.TrimSpace("aof "+e.setting(ctx, "appendfsync")))
 	}
-	if q.setting(ctx, "save") != "" {
+	if e.setting(ctx, "save") != "" {
 		keeps = append(keeps, "rdb")
 	}
 	if h.Persistence = strings.Join(keeps, ", "); h.Persistence == "" {
@@ -65,8 +50,8 @@ func (q *Queue[T]) health(ctx context.Context) (h Health, err error) {
 	if skew := h.ClockSkew.Abs(); skew > 2*time.Second {
 		h.Problems = append(h.Problems, fmt.Sprintf("the clocks differ by %v: deadlines and schedules go by ours", skew))
 	}
-	for p := range q.prefix {
-		if ver, err := q.db.HGet(ctx, q.prefix[p]+":m", "ver").Int(); err == nil && ver > version {
+	for p := range e.prefix {
+		if ver, err := e.db.HGet(ctx, e.prefix[p]+":m", "ver").Int(); err == nil && ver > version {
 			h.Problems = append(h.Problems, fmt.Sprintf("partition %d is of version %d, this is %d", p, ver, version))
 		}
 	}
@@ -75,9 +60,9 @@ func (q *Queue[T]) health(ctx context.Context) (h Health, err error) {
 }
 
 // info returns the reply of INFO, empty if the server does not permit it.
-func (q *Queue[T]) info(ctx context.Context) map[string]string {
+func (e *engine) info(ctx context.Context) map[string]string {
 	all := map[string]string{}
-	node, err := q.primary(ctx, 0)
+	node, err := e.primary(ctx, 0)
 	if err != nil {
 		return all
 	}
@@ -96,8 +81,8 @@ func (q *Queue[T]) info(ctx context.Context) map[string]string {
 }
 
 // setting returns a parameter of the server, "" if the server does not permit that.
-func (q *Queue[T]) setting(ctx context.Context, name string) string {
-	node, err := q.primary(ctx, 0)
+func (e *engine) setting(ctx context.Context, name string) string {
+	node, err := e.primary(ctx, 0)
 	if err != nil {
 		return ""
 	}
@@ -109,9 +94,9 @@ func (q *Queue[T]) setting(ctx context.Context, name string) string {
 }
 
 // eviction returns the server's maxmemory-policy, "" if it does not say.
-func (q *Queue[T]) eviction(ctx context.Context) string {
-	if policy := q.info(ctx)["maxmemory_policy"]; policy != "" {
+func (e *engine) eviction(ctx context.Context) string {
+	if policy := e.info(ctx)["maxmemory_policy"]; policy != "" {
 		return policy
 	}
-	return q.setting(ctx, "maxmemory-policy")
+	return e.setting(ctx, "maxmemory-policy")
 }

@@ -71,7 +71,7 @@ func (h *history) consume(ctx context.Context, q *Queue[string]) {
 	for ctx.Err() == nil {
 		its, err := q.DequeueBatch(ctx, 3)
 		if err != nil {
-			q.sleepFor(ctx, 2*time.Millisecond)
+			at(q).sleepFor(ctx, 2*time.Millisecond)
 			continue
 		}
 		for _, it := range its {

@@ -21,7 +21,7 @@ func TestHotTenant(t *testing.T) {
 		lives := map[int]bool{}
 		for k := 0; len(hot) < parts; k++ { // acme#0 to acme#3, but for those that would share a partition
 			name := fmt.Sprint("acme#", k)
-			if p := q.partitionOf(name); !lives[p] {
+			if p := at(q).Lane(name); !lives[p] {
 				lives[p], hot[name] = true, true
 			}
 		}
@@ -67,7 +67,7 @@ func TestMonstrousCost(t *testing.T) {
 		}
 		put(t, q, job{Tenant: "monster"})
 		ok(t, q.Ack(ctx, now(t, q, 13)...))
-		v, err := q.db.HGet(ctx, q.prefix[0]+":m", "v").Float64()
+		v, err := at(q).db.HGet(ctx, at(q).prefix[0]+":m", "v").Float64()
 		ok(t, err)
 		if v+1 != v {
 			t.Fatalf("at a virtual time of %v no cost of 1 is lost", v)

@@ -38,7 +38,7 @@ func (noHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 }
 
 // noSweep lets a process look only where it is woken, or where it knows that something is due. It must not fetch yet.
-func noSweep[T any](f *fetcher[T]) { f.swept = time.Now().Add(time.Hour) }
+func noSweep(f *fetcher) { f.swept = time.Now().Add(time.Hour) }
 
 // An idle consumer listens all the time: as soon as one blocking call has ended, the next one begins.
 // One that fails is a look, and then there is the next one, too.
@@ -51,14 +51,14 @@ func TestIdleConsumerListens(t *testing.T) {
 			client := s.client(t)
 			pops := count(client, popScript.sha)
 			q, ctx := open(t, s, Config[string]{Client: client}), bounded(t)
-			noSweep(q.fetch)
+			noSweep(at(q).fetch)
 			h := &sleepers{f: func(n int64) error {
 				if n <= 5 {
 					return c.ends
 				}
 				return nil
 			}}
-			q.sleep.AddHook(h)
+			at(q).sleep.AddHook(h)
 			got := make(chan error, 1)
 			go func() {
 				it, err := q.Dequeue(ctx)
@@ -90,19 +90,19 @@ func TestEarlierDueWakes(t *testing.T) {
 			"a schedule": func(it *Item[string]) error {
 				sc := other.Schedules()
 				ok(t, sc.Put(ctx, Schedule[string]{ID: "s", Cron: "* * * * * *", Task: job{Delay: time.Millisecond}}))
-				ok(t, sc.at(ctx, "s", "default", thisSecond()))
-				_, err := sc.look(ctx)
+				ok(t, setDue(ctx, other, "s", "default", thisSecond()))
+				_, err := sc.RunOnce(ctx)
 				return errors.Join(err, sc.Delete(ctx, "s"), other.Ack(ctx, it))
 			},
 		} {
 			put(t, other, job{})
 			it := now(t, other, 1)[0]
-			q := open(t, s, Config[string]{Name: other.cfg.Name})
-			noSweep(q.fetch)
+			q := open(t, s, Config[string]{Name: at(other).o.Name})
+			noSweep(at(q).fetch)
 			got := make(chan *Item[string], 1)
 			go func() { it, _ := q.Dequeue(ctx); got <- it }()
-			asleep(t, q.fetch)
-			ok(t, other.db.Del(ctx, other.prefix[0]+":w").Err()) // an old wake-up would do
+			asleep(t, at(q).fetch)
+			ok(t, at(other).db.Del(ctx, at(other).prefix[0]+":w").Err()) // an old wake-up would do
 			ok(t, due(it))
 			select {
 			case it := <-got:
@@ -124,7 +124,7 @@ func thisSecond() time.Time {
 }
 
 // asleep waits until a fetcher has looked, and sleeps.
-func asleep[T any](t testing.TB, f *fetcher[T]) {
+func asleep(t testing.TB, f *fetcher) {
 	t.Helper()
 	until(t, "it sleeps", func() bool {
 		f.mu.Lock()
@@ -144,19 +144,19 @@ func TestProcessThatKnowsWakesAnother(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		for _, busy := range []bool{false, true} {
 			a, ctx := open(t, s, Config[string]{Lease: time.Hour}), bounded(t)
-			b := open(t, s, Config[string]{Name: a.cfg.Name, Lease: time.Hour})
-			noSweep(a.fetch)
-			noSweep(b.fetch)
+			b := open(t, s, Config[string]{Name: at(a).o.Name, Lease: time.Hour})
+			noSweep(at(a).fetch)
+			noSweep(at(b).fetch)
 			first, leave := context.WithCancel(ctx)
 			got := make(chan *Item[string], 2)
 			gets := func(ctx context.Context, q *Queue[string]) { it, _ := q.Dequeue(ctx); got <- it }
 			go gets(first, a)
-			asleep(t, a.fetch)
+			asleep(t, at(a).fetch)
 			put(t, a, job{ID: "due", Delay: 1500 * time.Millisecond})
-			until(t, "it was told", func() bool { return b.db.LLen(ctx, b.prefix[0]+":w").Val() == 0 })
-			asleep(t, a.fetch)
+			until(t, "it was told", func() bool { return at(b).db.LLen(ctx, at(b).prefix[0]+":w").Val() == 0 })
+			asleep(t, at(a).fetch)
 			go gets(ctx, b)
-			asleep(t, b.fetch)
+			asleep(t, at(b).fetch)
 			if busy {
 				put(t, a, job{Tenant: "b"}) // a takes it, or b does: then a is there still
 			} else {

@@ -46,8 +46,8 @@ func TestInFlight(t *testing.T) {
 			}
 		}
 		// The order is that of the leases, not of partitions.
-		slices.SortStableFunc(its, func(a, b *Item[string]) int { return cmp.Compare(q.partitionOf(a.Tenant), q.partitionOf(b.Tenant)) })
-		if q.partitionOf(its[0].Tenant) == q.partitionOf(its[n-1].Tenant) {
+		slices.SortStableFunc(its, func(a, b *Item[string]) int { return cmp.Compare(at(q).Lane(a.Tenant), at(q).Lane(b.Tenant)) })
+		if at(q).Lane(its[0].Tenant) == at(q).Lane(its[n-1].Tenant) {
 			t.Fatal("all tenants are in one partition")
 		}
 		ok(t, q.Extend(ctx, time.Hour, its[0]))
@@ -87,7 +87,7 @@ func TestMaintain(t *testing.T) {
 		const n = 3*dueAtOnce + 7
 		put(t, q, append(many("a", n), many("b", 5)...)...)
 		same(t, "delivered", len(now(t, q, n+5)), n+5)
-		for p := range q.prefix {
+		for p := range at(q).prefix {
 			endLeasesOf(t, q, p)
 		}
 		put(t, q, job{ID: "due", Delay: time.Millisecond})

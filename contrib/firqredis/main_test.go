@@ -11,6 +11,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
+
+	"github.com/firq-go/firq/queue"
 )
 
 // TestMain starts the servers that are installed, runs the tests, and looks for goroutines that they left.
@@ -145,4 +147,36 @@ func bounded(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// closed reports whether a queue is.
+func closed[T any](q *Queue[T]) bool {
+	select {
+	case <-q.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// at returns the engine of a queue.
+func at[T any](q *Queue[T]) *engine { return q.Engine().(*engine) }
+
+// wanted returns for how many tasks calls wait.
+func (f *fetcher) wanted() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.running {
+		return 0
+	}
+	return f.want()
+}
+
+// source returns what a consumer of some tenants fetches from.
+func source(c *Consumer[string]) *fetcher { return queue.SourceOf(c).(*fetcher) }
+
+// lease names a delivery for the scripts.
+func leaseFor(it *Item[string]) string {
+	l := queue.LeaseOf(it)
+	return leaseOf(&l)
 }

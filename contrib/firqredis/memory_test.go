@@ -29,7 +29,7 @@ func TestOutOfMemory(t *testing.T) {
 			put(t, q, many("a", 20)...)
 			its := now(t, q, 6)
 			ok(t, q.Extend(ctx, time.Hour, its...))
-			ok(t, q.db.ConfigSet(ctx, "maxmemory", "1").Err())
+			ok(t, at(q).db.ConfigSet(ctx, "maxmemory", "1").Err())
 			_, err = q.Enqueue(ctx, job{ID: "no"})
 			want(t, err, ErrFull)
 			if !strings.Contains(err.Error(), "OOM") {
@@ -77,17 +77,17 @@ func TestFullServerDrains(t *testing.T) {
 			same(t, "in flight", len(now(t, q, 96)), 96)
 			put(t, q, job{Tenant: "delayed", Delay: time.Millisecond})
 			passed(t, q, 3*time.Millisecond)
-			ok(t, q.db.ConfigSet(ctx, "maxmemory", "1").Err())
+			ok(t, at(q).db.ConfigSet(ctx, "maxmemory", "1").Err())
 			_, err = q.Enqueue(ctx, job{})
 			want(t, err, ErrFull)
-			late := open(t, s, Config[string]{Name: q.cfg.Name, Lease: time.Hour}) // its leases last
+			late := open(t, s, Config[string]{Name: at(q).o.Name, Lease: time.Hour}) // its leases last
 			for range 97 {
 				ok(t, late.Ack(ctx, take(t, late)))
 			}
 			st := books(t, q)
 			same(t, "Acked", st.Acked, 97)
 			ok(t, q.Maintain(ctx))
-			late.pass(0) // a wake-up goes back
+			at(late).pass(0) // a wake-up goes back
 			none(t, q)
 			for _, dequeue := range []func(ctx context.Context) (*Item[string], error){q.Dequeue, q.From([]string{"a"}, []string{"b*"}).Dequeue} {
 				brief, cancel := context.WithTimeout(ctx, 50*time.Millisecond)

@@ -51,7 +51,7 @@ func TestSlotMigrates(t *testing.T) {
 			}
 		})
 	}
-	slot, err := q.db.ClusterKeySlot(ctx, q.prefix[0]).Result()
+	slot, err := at(q).db.ClusterKeySlot(ctx, at(q).prefix[0]).Result()
 	ok(t, err)
 	moved := 0
 	for range 2 {

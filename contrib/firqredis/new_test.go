@@ -45,15 +45,15 @@ func TestNewRefuses(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{Partitions: 2}), bounded(t)
 		for _, n := range []int{0, 1, 3} {
-			_, err := New(ctx, Config[string]{Client: q.db, Name: q.cfg.Name, Partitions: n})
+			_, err := New(ctx, Config[string]{Client: at(q).db, Name: at(q).o.Name, Partitions: n})
 			want(t, err, ErrPartitions)
 		}
 		// A newer version: New refuses, and clients that are there do not write any more.
 		put(t, q, job{ID: "before"})
-		for _, prefix := range q.prefix {
-			ok(t, q.db.HSet(ctx, prefix+":m", "ver", version+1).Err())
+		for _, prefix := range at(q).prefix {
+			ok(t, at(q).db.HSet(ctx, prefix+":m", "ver", version+1).Err())
 		}
-		_, err := New(ctx, Config[string]{Client: q.db, Name: q.cfg.Name, Partitions: 2})
+		_, err := New(ctx, Config[string]{Client: at(q).db, Name: at(q).o.Name, Partitions: 2})
 		want(t, err, ErrVersion)
 		_, err = q.Enqueue(ctx, job{})
 		want(t, err, ErrVersion)
@@ -67,20 +67,20 @@ func TestNewRefuses(t *testing.T) {
 		same(t, "Queued", books(t, q).Queued, 1)
 		// An older one: New refuses as long as there are tasks that only it can read.
 		older := func() {
-			for _, prefix := range q.prefix {
-				ok(t, q.db.HSet(ctx, prefix+":m", "ver", version-1).Err())
+			for _, prefix := range at(q).prefix {
+				ok(t, at(q).db.HSet(ctx, prefix+":m", "ver", version-1).Err())
 			}
 		}
 		older()
-		_, err = New(ctx, Config[string]{Client: q.db, Name: q.cfg.Name, Partitions: 2})
+		_, err = New(ctx, Config[string]{Client: at(q).db, Name: at(q).o.Name, Partitions: 2})
 		want(t, err, ErrVersion)
 		ok(t, q.Ack(ctx, take(t, q)))
 		older()
-		q2, err := New(ctx, Config[string]{Client: q.db, Name: q.cfg.Name, Partitions: 2})
+		q2, err := New(ctx, Config[string]{Client: at(q).db, Name: at(q).o.Name, Partitions: 2})
 		ok(t, err)
 		ok(t, q2.Close())
-		for _, prefix := range q.prefix {
-			same(t, "version", must(q.db.HGet(ctx, prefix+":m", "ver").Int()), version)
+		for _, prefix := range at(q).prefix {
+			same(t, "version", must(at(q).db.HGet(ctx, prefix+":m", "ver").Int()), version)
 		}
 	})
 }
@@ -145,7 +145,7 @@ func TestPersistence(t *testing.T) {
 	t.Parallel()
 	s, p := own(t, "--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0")
 	q, ctx := open(t, s, Config[string]{}), bounded(t)
-	ok(t, q.db.ConfigSet(ctx, "save", "900 1").Err())
+	ok(t, at(q).db.ConfigSet(ctx, "save", "900 1").Err())
 	h, err := q.Health(ctx)
 	ok(t, err)
 	same(t, "Persistence", h.Persistence, "aof always, rdb")
@@ -155,12 +155,12 @@ func TestPersistence(t *testing.T) {
 		h, err := q.Health(ctx)
 		return err == nil && h.Replicas == 1
 	})
-	w := open(t, s, Config[string]{Name: q.cfg.Name, WaitReplicas: 1})
+	w := open(t, s, Config[string]{Name: at(q).o.Name, WaitReplicas: 1})
 	until(t, "it replicates", func() bool {
 		_, err := w.Enqueue(ctx, job{ID: "a"})
 		return err == nil
 	})
-	more := open(t, s, Config[string]{Name: q.cfg.Name, WaitReplicas: 2})
+	more := open(t, s, Config[string]{Name: at(q).o.Name, WaitReplicas: 2})
 	id, err := more.Enqueue(ctx, job{ID: "b"})
 	want(t, err, ErrNotReplicated)
 	same(t, "id", id, "b")

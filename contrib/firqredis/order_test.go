@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/queue"
 )
 
 // passed waits until the server's clock is past a time to come.
 func passed(t *testing.T, q *Queue[string], d time.Duration) {
 	t.Helper()
-	from, err := q.db.Time(bounded(t)).Result()
+	from, err := at(q).db.Time(bounded(t)).Result()
 	ok(t, err)
-	until(t, "time passes", func() bool { return must(q.db.Time(bounded(t)).Result()).Sub(from) > d })
+	until(t, "time passes", func() bool { return must(at(q).db.Time(bounded(t)).Result()).Sub(from) > d })
 }
 
 // What is due when the script runs takes part in its order, though there is enough that was queued all the time: a critical
@@ -45,10 +46,10 @@ func TestManyDue(t *testing.T) {
 		}
 		put(t, q, tasks...)
 		passed(t, q, 2*time.Millisecond)
-		b, err := q.pop(bounded(t), 0, popping{n: 1, bytes: maxBytes})
+		b, err := at(q).pop(bounded(t), 0, popping{n: 1, bytes: queue.MaxBytes})
 		ok(t, err)
-		same(t, "delivered", len(b.items), 1)
-		same(t, "more is due", b.left, true)
+		same(t, "delivered", len(b.ds), 1)
+		same(t, "more is due", b.next, 0)
 		same(t, "brought in", n-books(t, q).Delayed, dueAtOnce)
 		same(t, "the rest", len(now(t, q, n)), n-1)
 	})

@@ -10,12 +10,12 @@ import (
 )
 
 // pages iterates over a sorted set by score, from low to high, a page at a time. What comes or goes in between may be seen or not.
-func (q *Queue[T]) pages(ctx context.Context, key, low, high string, size int) iter.Seq2[[]redis.Z, error] {
+func (e *engine) pages(ctx context.Context, key, low, high string, size int) iter.Seq2[[]redis.Z, error] {
 	return func(yield func([]redis.Z, error) bool) {
 		seen := map[string]bool{} // of the score that the page begins at
 		for {
 			by := &redis.ZRangeBy{Min: low, Max: high, Count: int64(size + len(seen))}
-			zs, err := await(ctx, func() ([]redis.Z, error) { return q.db.ZRangeByScoreWithScores(ctx, key, by).Result() })
+			zs, err := await(ctx, func() ([]redis.Z, error) { return e.db.ZRangeByScoreWithScores(ctx, key, by).Result() })
 			if err != nil {
 				yield(nil, err)
 				return

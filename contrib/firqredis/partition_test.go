@@ -9,7 +9,7 @@ import (
 // in returns a tenant that lives in a partition.
 func in(q *Queue[string], p, k int) string {
 	for j := 0; ; j++ {
-		if name := fmt.Sprintf("p%d.%d.%d", p, k, j); q.partitionOf(name) == p {
+		if name := fmt.Sprintf("p%d.%d.%d", p, k, j); at(q).Lane(name) == p {
 			return name
 		}
 	}
@@ -100,9 +100,9 @@ func TestNewcomersInOtherPartitions(t *testing.T) {
 
 // deafen lets a process not listen for the wake-ups of a partition.
 func deafen(q *Queue[string], p int) {
-	q.ears[p].mu.Lock()
-	defer q.ears[p].mu.Unlock()
-	q.ears[p].busy = true // so nothing starts to
+	at(q).ears[p].mu.Lock()
+	defer at(q).ears[p].mu.Unlock()
+	at(q).ears[p].busy = true // so nothing starts to
 }
 
 // fromEach takes n tasks in small batches, and counts them by tenant.
@@ -130,28 +130,28 @@ func TestIdlePartitionIsFound(t *testing.T) {
 			first  func(a *Queue[string], late string) (*Item[string], error)
 		}{
 			"by a wake-up": {func(a *Queue[string]) {
-				a.fetch.mu.Lock()
-				defer a.fetch.mu.Unlock()
-				a.fetch.woken[1], a.fetch.parts[1].work = true, false
-				a.fetch.seen, a.fetch.swept = time.Now().Add(time.Hour), time.Now()
+				at(a).fetch.mu.Lock()
+				defer at(a).fetch.mu.Unlock()
+				at(a).fetch.woken[1], at(a).fetch.parts[1].work = true, false
+				at(a).fetch.seen, at(a).fetch.swept = time.Now().Add(time.Hour), time.Now()
 			}, dequeue},
 			"by one that has not looked for long": {func(a *Queue[string]) {
-				a.fetch.parts[1].work = true
-				a.fetch.seen, a.fetch.swept = time.Now().Add(-2*soonStale), time.Now()
+				at(a).fetch.parts[1].work = true
+				at(a).fetch.seen, at(a).fetch.swept = time.Now().Add(-2*soonStale), time.Now()
 			}, dequeue},
 			"by From": {func(*Queue[string]) {}, func(a *Queue[string], late string) (*Item[string], error) {
 				return a.From([]string{late}, nil).Dequeue(bounded(t))
 			}},
 		} {
 			a := open(t, s, Config[string]{Partitions: 2})
-			b := open(t, s, Config[string]{Partitions: 2, Name: a.cfg.Name})
+			b := open(t, s, Config[string]{Partitions: 2, Name: at(a).o.Name})
 			deafen(b, 1)
 			busy, late := in(a, 0, 0), in(a, 1, 0)
 			put(t, a, many(busy, s.much(1000)+300)...)
 			fromEach(t, a, 4)
 			fromEach(t, b, s.much(1000))
 			put(t, b, many(late, 300)...)
-			until(t, "it does not fetch", func() bool { a.fetch.mu.Lock(); defer a.fetch.mu.Unlock(); return !a.fetch.running })
+			until(t, "it does not fetch", func() bool { at(a).fetch.mu.Lock(); defer at(a).fetch.mu.Unlock(); return !at(a).fetch.running })
 			c.before(a)
 			it, err := c.first(a, late)
 			ok(t, err)

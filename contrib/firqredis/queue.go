@@ -10,37 +10,14 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/queue"
 )
-
-// Queue is a client of a queue. Make it with New. Safe for concurrent use.
-type Queue[T any] struct {
-	cfg    Config[T]
-	db     redis.UniversalClient
-	own    bool                  // db was made here, and is closed with the queue
-	sleep  redis.UniversalClient // for those that wait, as a blocked connection serves no other call
-	prefix []string              // of each partition's keys
-
-	pushes []*batcher[push]
-	acks   []*batcher[ack]
-	ears   []*ear[T]   // of each partition
-	fetch  *fetcher[T] // for calls that take from all tenants
-	survey *Survey[T]
-
-	shared  atomic.Pointer[inForce] // settings
-	reading atomic.Bool             // they are being read again
-
-	unreadable sync.Map // ids of schedules that were logged
-
-	closed    chan struct{}
-	closeOnce sync.Once
-	all       sync.WaitGroup // goroutines of the queue
-	life      sync.RWMutex   // no goroutine starts once Close waits
-}
 
 // New connects to a queue, which is made if it is new. It checks the server: that it does not evict
 // what is queued (ErrInvalidConfig), that the queue is of this version or empty (ErrVersion), and the
@@ -49,82 +26,108 @@ func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
 	if ctx == nil {
 		return nil, fmt.Errorf("%w: firqredis: New: nil context", firq.ErrInvalidArgument)
 	}
-	own := Settings{c.MaxQueued, c.MaxQueuedPerTenant, c.MaxInFlight, c.MaxInFlightPerTenant, c.PriorityAging, c.DeadLetters}
-	c, err := c.resolve()
+	e, err := c.engine()
 	if err != nil {
 		return nil, err
 	}
-	if err := usable(c.Client); err != nil {
-		return nil, err
+	return queue.New(ctx, e, queue.Config[T]{
+		Name: c.Name, Codec: c.Codec, Lease: c.Lease, MaxAttempts: c.MaxAttempts, Backoff: c.Backoff, MaxQueued: c.MaxQueued,
+		MaxQueuedPerTenant: c.MaxQueuedPerTenant, MaxInFlight: c.MaxInFlight, MaxInFlightPerTenant: c.MaxInFlightPerTenant,
+		WeightFor: c.WeightFor, PriorityAging: c.PriorityAging, MaxPayload: c.MaxPayload, DeadLetters: c.DeadLetters,
+		TenantIdle: c.TenantIdle, Linger: c.Linger,
+	})
+}
+
+// engine keeps a queue on a server; it is queue.Engine. A lane is a partition.
+type engine struct {
+	partitions int
+	replicas   int // that have to have a task
+	o          queue.Options
+
+	db     redis.UniversalClient
+	own    bool                  // db was made here, and is closed with the queue
+	sleep  redis.UniversalClient // for those that wait, as a blocked connection serves no other call
+	prefix []string              // of each partition's keys
+	ears   []*ear                // of each partition
+	fetch  *fetcher              // of all tenants
+
+	shared  atomic.Pointer[inForce] // settings
+	reading atomic.Bool             // they are being read again
+
+	closed <-chan struct{}
+	all    sync.WaitGroup // goroutines that listen
+}
+
+// Traits says what package queue has to know.
+func (e *engine) Traits() queue.Traits { return queue.Traits{Name: "redis", Lanes: e.partitions} }
+
+// Open connects, and checks the server and the queue.
+func (e *engine) Open(ctx context.Context, o queue.Options) error {
+	e.o, e.closed = o, o.Closing
+	if err := e.fits(o.Settings.MaxQueued, o.Settings.MaxInFlight); err != nil {
+		return err
 	}
-	q := &Queue[T]{cfg: c, db: c.Client, closed: make(chan struct{})}
-	if q.db == nil {
-		q.own, q.db = true, redis.NewClient(&redis.Options{Addr: "localhost:6379"})
+	if e.db == nil {
+		e.own, e.db = true, redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	}
-	if c := primaries(q.db); c != q.db {
-		q.own, q.db = true, c
+	if c := primaries(e.db); c != e.db {
+		e.own, e.db = true, c
 	}
-	for p := range c.Partitions {
-		q.ears = append(q.ears, &ear[T]{q: q, p: p})
-		q.prefix = append(q.prefix, fmt.Sprintf("fq:{%s:%d}", c.Name, p))
-		q.pushes = append(q.pushes, &batcher[push]{linger: c.Linger, run: q.pushOn(p), start: q.start, size: func(x *push) int { return x.bytes }})
-		q.acks = append(q.acks, &batcher[ack]{run: q.ackOn(p), start: q.start})
+	for p := range e.partitions {
+		e.ears = append(e.ears, &ear{e: e, p: p})
+		e.prefix = append(e.prefix, fmt.Sprintf("fq:{%s:%d}", o.Name, p))
 	}
-	q.sleep = sleeper(q.db, c.Partitions)
-	q.fetch, q.survey = newFetcher(q, nil), newSurvey(q)
-	if _, err := await(ctx, func() (any, error) { return nil, q.open(ctx, own) }); err != nil {
-		_ = q.Close()
-		return nil, err
-	}
-	return q, nil
+	e.sleep, e.fetch = sleeper(e.db, e.partitions), newFetcher(e, nil)
+	_, err := await(ctx, func() (any, error) { return nil, e.open(ctx) })
+	return err
 }
 
 // open checks the server and the queue.
-func (q *Queue[T]) open(ctx context.Context, own Settings) error {
-	if err := q.db.Ping(ctx).Err(); err != nil {
+func (e *engine) open(ctx context.Context) error {
+	if err := e.db.Ping(ctx).Err(); err != nil {
 		return fmt.Errorf("firqredis: %w", err)
 	}
-	if policy := q.eviction(ctx); strings.HasPrefix(policy, "allkeys-") {
+	if policy := e.eviction(ctx); strings.HasPrefix(policy, "allkeys-") {
 		return invalid("Client: the server's maxmemory-policy is %s, and would evict tasks: set noeviction", policy)
 	}
-	key := q.prefix[0] + ":cfg"
-	n, err := q.db.HGet(ctx, key, "partitions").Int()
+	key := e.prefix[0] + ":cfg"
+	n, err := e.db.HGet(ctx, key, "partitions").Int()
 	if errors.Is(err, redis.Nil) { // only then: a server without memory refuses to be written to, and shall be drained
-		if err := q.db.HSetNX(ctx, key, "partitions", q.cfg.Partitions).Err(); err != nil {
+		if err := e.db.HSetNX(ctx, key, "partitions", e.partitions).Err(); err != nil {
 			return fmt.Errorf("firqredis: %w", err)
 		}
-		n, err = q.db.HGet(ctx, key, "partitions").Int()
+		n, err = e.db.HGet(ctx, key, "partitions").Int()
 	}
 	if err != nil {
 		return fmt.Errorf("firqredis: %w", err)
 	}
-	if n != q.cfg.Partitions {
-		return fmt.Errorf("%w: %d, not %d", ErrPartitions, n, q.cfg.Partitions)
+	if n != e.partitions {
+		return fmt.Errorf("%w: %d, not %d", ErrPartitions, n, e.partitions)
 	}
-	if err := q.share(ctx, own); err != nil {
+	if err := e.share(ctx, e.o.Settings); err != nil {
 		return err
 	}
-	for _, prefix := range q.prefix {
-		ver, err := q.db.HGet(ctx, prefix+":m", "ver").Int()
+	for _, prefix := range e.prefix {
+		ver, err := e.db.HGet(ctx, prefix+":m", "ver").Int()
 		switch {
 		case err != nil && !errors.Is(err, redis.Nil):
 			return fmt.Errorf("firqredis: %w", err)
 		case ver > version:
 			return fmt.Errorf("%w: %d, not %d", ErrVersion, ver, version)
 		case ver < version:
-			known, err := q.db.HLen(ctx, prefix+":d").Result()
+			known, err := e.db.HLen(ctx, prefix+":d").Result()
 			if err != nil {
 				return fmt.Errorf("firqredis: %w", err)
 			}
 			if known > 0 {
 				return fmt.Errorf("%w: %d, not %d, with %d tasks and dead letters", ErrVersion, ver, version, known)
 			}
-			if err := q.db.HSet(ctx, prefix+":m", "ver", version).Err(); err != nil {
+			if err := e.db.HSet(ctx, prefix+":m", "ver", version).Err(); err != nil {
 				return fmt.Errorf("firqredis: %w", err)
 			}
 		}
 	}
-	return q.apply(ctx)
+	return e.apply(ctx)
 }
 
 // usable returns an error that matches firq.ErrInvalidConfig if the queue cannot use a client.
@@ -169,77 +172,55 @@ func sleeper(c redis.UniversalClient, partitions int) redis.UniversalClient {
 	return nil // an unknown kind of client: its own connections have to do
 }
 
-// Close ends all calls that wait with firq.ErrClosed. Leases that are out go on: their tasks come back
-// when they have run out. Calling it again does nothing.
-func (q *Queue[T]) Close() (err error) {
-	q.closeOnce.Do(func() {
-		q.life.Lock()
-		close(q.closed)
-		q.life.Unlock()
-		if q.sleep != nil {
-			err = q.sleep.Close() // ends the calls that sleep
-		}
-		q.all.Wait()
-		if q.own {
-			err = errors.Join(err, q.db.Close())
-		}
-	})
+// Close ends the connections.
+func (e *engine) Close() (err error) {
+	if e.sleep != nil {
+		err = e.sleep.Close() // ends the calls that sleep
+	}
+	e.all.Wait()
+	if e.own {
+		err = errors.Join(err, e.db.Close())
+	}
 	return err
 }
 
-// Done returns a channel that is closed when the queue is closed.
-func (q *Queue[T]) Done() <-chan struct{} { return q.closed }
-
-// over reports whether the queue is closed.
-func (q *Queue[T]) over() bool {
+// over reports whether the engine is closed.
+func (e *engine) over() bool {
 	select {
-	case <-q.closed:
+	case <-e.closed:
 		return true
 	default:
 		return false
 	}
 }
 
-// start starts a goroutine that Close waits for; false: the queue is closed.
-func (q *Queue[T]) start(f func()) bool {
-	q.life.RLock()
-	defer q.life.RUnlock()
-	if q.over() {
-		return false
+// sleepFor waits for d; false: ctx or the engine has ended before.
+func (e *engine) sleepFor(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+	case <-e.closed:
 	}
-	q.all.Go(f)
-	return true
+	return false
 }
 
-// call makes the checks that all calls have in common.
-func (q *Queue[T]) call(ctx context.Context, name string) error {
-	if ctx == nil {
-		return fmt.Errorf("%w: firqredis: %s: nil context", firq.ErrInvalidArgument, name)
-	}
-	if q.over() {
-		return firq.ErrClosed
-	}
-	return ctx.Err()
-}
-
-// partitionOf returns where a tenant lives.
-func (q *Queue[T]) partitionOf(tenant string) int {
-	if q.cfg.Partitions == 1 {
+// Lane returns where a tenant lives.
+func (e *engine) Lane(tenant string) int {
+	if e.partitions == 1 {
 		return 0
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(tenant))
-	return int(h.Sum32() % uint32(q.cfg.Partitions))
+	return int(h.Sum32() % uint32(e.partitions))
 }
 
-// weight returns the answer of WeightFor, for the scripts; "" without WeightFor: the weight that other clients have set stays.
-func (q *Queue[T]) weight(tenant string) string {
-	if q.cfg.WeightFor == nil {
+// weight returns a weight for the scripts; "" for 0: the weight that other clients have set stays.
+func weight(w float64) string {
+	if w == 0 {
 		return ""
 	}
-	w := q.cfg.WeightFor(tenant)
-	if !(w > 0) || w > mostWeight {
-		w = 1
-	}
-	return strconv.FormatFloat(max(w, leastWeight), 'g', 17, 64)
+	return strconv.FormatFloat(w, 'g', 17, 64)
 }

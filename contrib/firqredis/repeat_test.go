@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq/queue"
 )
 
 // A script whose reply is lost is not sent again: it may have run.
@@ -18,7 +20,7 @@ func TestNoRepetition(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	watch, ctx := s.client(t), bounded(t)
 	q := open(t, s, Config[string]{})
-	cut := open(t, s, Config[string]{Client: c, Name: q.cfg.Name})
+	cut := open(t, s, Config[string]{Client: c, Name: at(q).o.Name})
 	put(t, cut, many("a", 20)...)
 	its := now(t, cut, 10)
 	for _, end := range []func(it *Item[string]) error{ // so that the server knows all scripts
@@ -37,7 +39,7 @@ func TestNoRepetition(t *testing.T) {
 	}
 	for name, f := range map[string]func() error{
 		"push":    func() error { _, err := cut.Enqueue(ctx, job{}); return err },
-		"pop":     func() error { _, err := cut.pop(ctx, 0, popping{n: 1, bytes: maxBytes}); return err },
+		"pop":     func() error { _, err := at(cut).pop(ctx, 0, popping{n: 1, bytes: queue.MaxBytes}); return err },
 		"ack":     func() error { return cut.Ack(ctx, its[0]) },
 		"nack":    func() error { return cut.Nack(ctx, its[1], Retry{}) },
 		"release": func() error { return cut.Release(ctx, its[2]) },

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq/queue"
 )
 
 // waitFor bounds the wait for replicas.
@@ -19,22 +21,21 @@ const waitFor = time.Second
 //
 // The script and WAIT need one connection, so the client of a cluster cannot redirect them when a partition moves. So
 // if the script has not run, pushNow looks for the primary again as long as a call waits.
-func (q *Queue[T]) pushNow(p int, args []any, ps []push) (any, error) {
-	ctx := context.Background() // the calls have their own
-	if q.cfg.WaitReplicas == 0 {
-		return q.run(ctx, pushScript, p, args)
+func (e *engine) pushNow(ctx context.Context, p int, args []any, ps []*queue.Push) (any, error) {
+	if e.replicas == 0 {
+		return e.run(ctx, pushScript, p, args)
 	}
-	cluster, _ := q.db.(*redis.ClusterClient)
+	cluster, _ := e.db.(*redis.ClusterClient)
 	for end, pause := time.Now().Add(moves), firstPause; ; pause = min(2*pause, 10*firstPause) {
-		r, err := q.pushAndWait(ctx, p, args, ps)
+		r, err := e.pushAndWait(ctx, p, args, ps)
 		if r != nil || !hasNotRun(err, cluster != nil) || time.Now().After(end) ||
-			!slices.ContainsFunc(ps, func(x push) bool { return x.ctx.Err() == nil }) {
+			!slices.ContainsFunc(ps, (*queue.Push).Wanted) {
 			return r, err
 		}
 		if cluster != nil {
 			cluster.ReloadState(ctx)
 		}
-		if !q.sleepFor(ctx, pause) {
+		if !e.sleepFor(ctx, pause) {
 			return nil, err
 		}
 	}
@@ -50,46 +51,38 @@ func hasNotRun(err error, cluster bool) bool {
 }
 
 // pushAndWait is one try of pushNow.
-func (q *Queue[T]) pushAndWait(ctx context.Context, p int, args []any, ps []push) (any, error) {
-	node, err := q.primary(ctx, p)
+func (e *engine) pushAndWait(ctx context.Context, p int, args []any, ps []*queue.Push) (any, error) {
+	node, err := e.primary(ctx, p)
 	if err != nil {
 		return nil, err
 	}
 	conn := node.Conn()
 	defer func() { _ = conn.Close() }()
-	r, err := q.runOn(ctx, conn, pushScript, p, args)
+	r, err := e.runOn(ctx, conn, pushScript, p, args)
 	if err != nil {
 		return nil, err
 	}
 	list, _ := r.([]any)
 	for i := range min(len(ps), len(list)) {
-		to, res := ps[i].to, Result{}
-		res.ID, _ = ps[i].args[1].(string)
-		res.Err = pushed(list[i], &res)
-		to.mu.Lock()
-		if to.queued == nil {
-			to.queued = map[int]Result{}
-		}
-		to.queued[ps[i].at] = res
-		to.mu.Unlock()
+		ps[i].Known(pushed(list[i], ps[i].ID))
 	}
-	n, err := conn.Wait(ctx, q.cfg.WaitReplicas, waitFor).Result()
+	n, err := conn.Wait(ctx, e.replicas, waitFor).Result()
 	if err != nil {
 		return r, fmt.Errorf("%w: %w", ErrNotReplicated, err)
 	}
-	if int(n) < q.cfg.WaitReplicas {
-		return r, fmt.Errorf("%w: %d of %d replicas", ErrNotReplicated, n, q.cfg.WaitReplicas)
+	if int(n) < e.replicas {
+		return r, fmt.Errorf("%w: %d of %d replicas", ErrNotReplicated, n, e.replicas)
 	}
 	return r, nil
 }
 
 // primary returns a client of the server that has a partition.
-func (q *Queue[T]) primary(ctx context.Context, p int) (*redis.Client, error) {
-	switch c := q.db.(type) {
+func (e *engine) primary(ctx context.Context, p int) (*redis.Client, error) {
+	switch c := e.db.(type) {
 	case *redis.Client:
 		return c, nil
 	case *redis.ClusterClient:
-		return c.MasterForKey(ctx, q.prefix[p])
+		return c.MasterForKey(ctx, e.prefix[p])
 	}
-	return nil, invalid("WaitReplicas: not with a client of type %T", q.db)
+	return nil, invalid("WaitReplicas: not with a client of type %T", e.db)
 }

@@ -57,8 +57,8 @@ func TestNotFromReplicas(t *testing.T) {
 		waits += b.Count
 	}
 	same(t, "waits", waits, 1+12)
-	q.fetch.parts[1].work = false // and a look whether there is work
-	q.fetch.peek()
+	at(q).fetch.parts[1].work = false // and a look whether there is work
+	at(q).fetch.peek()
 	replicas := 0
 	for _, p := range ps {
 		c := redis.NewClient(&redis.Options{Addr: p.addr()})

@@ -83,7 +83,6 @@ func TestRunOutcomes(t *testing.T) {
 				t.Errorf("%s: reason %q", id, reasons[id])
 			}
 		}
-		same(t, "the backoff, as with Retry", errors.As(RetryAfter(errors.New("x"), 0), new(later)), true)
 		if Dead(nil) != nil || RetryAfter(nil, 1) != nil {
 			t.Error("of nil it is nil")
 		}
@@ -186,7 +185,7 @@ func TestStuckHandler(t *testing.T) {
 		})
 		put(t, q, job{ID: "stuck"})
 		until(t, "its lease runs out", func() bool {
-			_, _ = q.runWithSettings(context.Background(), maintainScript, 0, 10) // as any other consumer does
+			_, _ = at(q).runWithSettings(context.Background(), maintainScript, 0, 10) // as any other consumer does
 			st, _ := q.Stats(context.Background())
 			return st.LeaseExpired == 1
 		})
@@ -243,7 +242,7 @@ func TestRunClosed(t *testing.T) {
 		go func() {
 			ended <- Run(context.Background(), q, func(context.Context, *Item[string]) error { return nil }, RunOptions[string]{Concurrency: 2})
 		}()
-		until(t, "it waits", func() bool { return q.fetch.wanted() == 2 })
+		until(t, "it waits", func() bool { return at(q).fetch.wanted() == 2 })
 		ok(t, q.Close())
 		select {
 		case <-ended:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/queue"
 )
 
 // Three processes run the schedules at the same time: each due time fires once.
@@ -22,7 +23,7 @@ func TestSchedulesFireOnce(t *testing.T) {
 		run, cancel := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		for range 3 {
-			other := open(t, s, Config[string]{Name: q.cfg.Name, Partitions: 2})
+			other := open(t, s, Config[string]{Name: at(q).o.Name, Partitions: 2})
 			wg.Go(func() {
 				if err := other.Schedules().Run(run); err != nil {
 					t.Error(err)
@@ -53,9 +54,10 @@ func TestSchedulesFireOnce(t *testing.T) {
 	})
 }
 
-// at sets when a schedule is due next.
-func (s *Schedules[T]) at(ctx context.Context, id, tenant string, due time.Time) error {
-	return s.q.db.ZAdd(ctx, s.q.prefix[s.q.partitionOf(tenant)]+":sz", z(id, due)).Err()
+// setDue sets when a schedule is due next.
+func setDue(ctx context.Context, q *Queue[string], id, tenant string, due time.Time) error {
+	e := at(q)
+	return e.db.ZAdd(ctx, e.prefix[e.Lane(tenant)]+":sz", z(id, due)).Err()
 }
 
 func TestCatchUp(t *testing.T) {
@@ -70,14 +72,14 @@ func TestCatchUp(t *testing.T) {
 			})
 			now := time.Now()
 			first := now.Truncate(time.Hour).Add(-119 * time.Hour) // 120 were missed
-			ok(t, sc.at(ctx, "s", "default", first))
-			_, err := sc.look(ctx)
+			ok(t, setDue(ctx, q, "s", "default", first))
+			_, err := sc.RunOnce(ctx)
 			ok(t, err)
 			st := books(t, q)
 			if st.Queued != w {
 				t.Errorf("CatchUp %d: %d tasks, want %d", catchUp, st.Queued, w)
 			}
-			_, err = sc.look(ctx)
+			_, err = sc.RunOnce(ctx)
 			ok(t, err)
 			same(t, "Queued", books(t, q).Queued, st.Queued)
 			info, err := sc.List(ctx)
@@ -101,25 +103,25 @@ func TestCatchUpInPortions(t *testing.T) {
 		c := s.client(t)
 		q, ctx := open(t, s, Config[string]{Client: c}), bounded(t)
 		sc := q.Schedules()
-		const missed = 2*maxBatch + 7
+		const missed = 2*queue.MaxBatch + 7
 		ok(t, sc.Put(ctx, Schedule[string]{ID: "s", Cron: "* * * * *", CatchUp: missed}))
 		until(t, "no minute is about to begin, or has just begun", func() bool {
 			d := time.Since(time.Now().Truncate(time.Minute))
 			return d > 6*time.Second && d < time.Minute-10*time.Second
 		})
 		first := time.Now().Truncate(time.Minute).Add(-(missed + 2) * time.Minute) // three of them are more than CatchUp
-		ok(t, sc.at(ctx, "s", "default", first))
+		ok(t, setDue(ctx, q, "s", "default", first))
 		stop, cancel := context.WithCancel(ctx)
 		var once sync.Once
 		c.AddHook(after{script: fireScript, f: func() { once.Do(cancel) }})
-		_, err := sc.look(stop)
+		_, err := sc.RunOnce(stop)
 		want(t, err, context.Canceled)
-		same(t, "Queued after the first portion", books(t, q).Queued, maxBatch)
+		same(t, "Queued after the first portion", books(t, q).Queued, queue.MaxBatch)
 		info, err := sc.List(ctx)
 		ok(t, err)
-		same(t, "next due", info[0].NextDue, first.Add((maxBatch+3)*time.Minute).UTC())
+		same(t, "next due", info[0].NextDue, first.Add((queue.MaxBatch+3)*time.Minute).UTC())
 		n := count(c, fireScript.sha)
-		_, err = sc.look(ctx)
+		_, err = sc.RunOnce(ctx)
 		ok(t, err)
 		same(t, "portions", n.n[fireScript.sha].Load(), 2)
 		same(t, "Queued", books(t, q).Queued, missed)
@@ -150,7 +152,7 @@ func TestPutAgain(t *testing.T) {
 		ok(t, sc.Put(ctx, x))
 		same(t, "what was put", fmt.Sprintf("%+v", get().Schedule), fmt.Sprintf("%+v", x))
 		due := time.Now().Add(time.Hour).Truncate(time.Second).UTC()
-		ok(t, sc.at(ctx, "s", "a", due))
+		ok(t, setDue(ctx, q, "s", "a", due))
 		x.Task.Payload = "new"
 		ok(t, sc.Put(ctx, x))
 		if got := get(); !got.NextDue.Equal(due) || got.Task.Payload != "new" {
@@ -173,7 +175,7 @@ func TestPutAgain(t *testing.T) {
 		list, err := sc.List(ctx)
 		ok(t, err)
 		same(t, "left", len(list), 0)
-		_, err = sc.look(ctx)
+		_, err = sc.RunOnce(ctx)
 		ok(t, err)
 		none(t, q)
 	})
@@ -185,13 +187,13 @@ func TestPausedSchedule(t *testing.T) {
 		sc := q.Schedules()
 		x := Schedule[string]{ID: "s", Cron: "0 * * * *", CatchUp: 5, Paused: true}
 		ok(t, sc.Put(ctx, x))
-		ok(t, sc.at(ctx, "s", "default", time.Now().Truncate(time.Hour).Add(-3*time.Hour)))
-		_, err := sc.look(ctx)
+		ok(t, setDue(ctx, q, "s", "default", time.Now().Truncate(time.Hour).Add(-3*time.Hour)))
+		_, err := sc.RunOnce(ctx)
 		ok(t, err)
 		same(t, "Enqueued", books(t, q).Enqueued, 0)
 		x.Paused = false
 		ok(t, sc.Put(ctx, x)) // what has passed has passed
-		_, err = sc.look(ctx)
+		_, err = sc.RunOnce(ctx)
 		ok(t, err)
 		same(t, "Enqueued", books(t, q).Enqueued, 0)
 	})
@@ -206,8 +208,8 @@ func TestScheduledTask(t *testing.T) {
 			t.Helper()
 			x.Cron = "* * * * * *"
 			ok(t, sc.Put(ctx, x))
-			ok(t, sc.at(ctx, x.ID, x.Task.Tenant, thisSecond()))
-			_, err := sc.look(ctx)
+			ok(t, setDue(ctx, q, x.ID, x.Task.Tenant, thisSecond()))
+			_, err := sc.RunOnce(ctx)
 			ok(t, err)
 			ok(t, sc.Delete(ctx, x.ID))
 		}

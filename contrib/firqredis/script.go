@@ -69,9 +69,15 @@ type once struct{ *redis.Cmd }
 func (once) NoRetry() bool { return true }
 
 // run runs a script on a partition.
-func (q *Queue[T]) run(ctx context.Context, s *script, p int, args []any) (any, error) {
-	return q.runOn(ctx, q.db, s, p, args)
+func (e *engine) run(ctx context.Context, s *script, p int, args []any) (any, error) {
+	return e.runOn(ctx, e.db, s, p, args)
 }
+
+// Pauses before something is tried again.
+const (
+	firstPause = 10 * time.Millisecond
+	lastPause  = time.Second
+)
 
 // moves is how long a script is sent again while its partition moves to another server.
 const moves = 15 * time.Second
@@ -82,10 +88,10 @@ const moves = 15 * time.Second
 // The script names its keys itself, all but two: the prefix, which no key has, and one that is always
 // there. While a slot of a cluster moves, one by one, the server therefore sees that one of the keys is
 // missing and refuses the script (TRYAGAIN), wherever the others are: it never sees a part of them.
-func (q *Queue[T]) runOn(ctx context.Context, on processor, s *script, p int, args []any) (any, error) {
+func (e *engine) runOn(ctx context.Context, on processor, s *script, p int, args []any) (any, error) {
 	send := func(how, what string) *redis.Cmd {
 		all := make([]any, 0, 5+len(args))
-		all = append(append(all, how, what, 2, q.prefix[p], q.prefix[p]+":m"), args...)
+		all = append(append(all, how, what, 2, e.prefix[p], e.prefix[p]+":m"), args...)
 		cmd := redis.NewCmd(ctx, all...)
 		cmd.SetFirstKeyPos(3)
 		_ = on.Process(ctx, once{cmd})
@@ -97,7 +103,7 @@ func (q *Queue[T]) runOn(ctx context.Context, on processor, s *script, p int, ar
 		if err := cmd.Err(); err != nil && strings.HasPrefix(err.Error(), "NOSCRIPT") {
 			cmd = send("eval", s.source)
 		}
-		if err := cmd.Err(); err == nil || !redis.IsTryAgainError(err) || time.Now().After(end) || !q.sleepFor(ctx, firstPause) {
+		if err := cmd.Err(); err == nil || !redis.IsTryAgainError(err) || time.Now().After(end) || !e.sleepFor(ctx, firstPause) {
 			break
 		}
 	}
@@ -120,12 +126,12 @@ type processor interface {
 
 // runWithSettings runs a script that has the settings, as common.lua reads them, in front of its other arguments. If ctx ends
 // first, the script may have run or not.
-func (q *Queue[T]) runWithSettings(ctx context.Context, s *script, p int, own ...any) (any, error) {
+func (e *engine) runWithSettings(ctx context.Context, s *script, p int, own ...any) (any, error) {
 	args := make([]any, 0, 6+len(own))
-	now := q.settings()
-	args = append(args, now.PriorityAging.Microseconds(), now.MaxInFlightPerTenant, q.cfg.TenantIdle.Milliseconds(),
-		now.DeadLetters.PerTenant, now.DeadLetters.For.Microseconds(), part(now.MaxInFlight, q.cfg.Partitions, p))
-	return await(ctx, func() (any, error) { return q.run(ctx, s, p, append(args, own...)) })
+	now := e.settings()
+	args = append(args, now.PriorityAging.Microseconds(), now.MaxInFlightPerTenant, e.o.TenantIdle.Milliseconds(),
+		now.DeadLetters.PerTenant, now.DeadLetters.For.Microseconds(), part(now.MaxInFlight, e.partitions, p))
+	return await(ctx, func() (any, error) { return e.run(ctx, s, p, append(args, own...)) })
 }
 
 // ints returns a reply that is a list of numbers.

@@ -77,7 +77,7 @@ func TestSentinelFailover(t *testing.T) {
 			})
 			close(stop)
 			<-done
-			known, err := rs.client(t).HKeys(ctx, q.prefix[0]+":d").Result()
+			known, err := rs.client(t).HKeys(ctx, at(q).prefix[0]+":d").Result()
 			ok(t, err)
 			there := map[string]bool{}
 			for _, id := range known {

@@ -15,9 +15,9 @@ import (
 // stale lets a client read the settings again, as if time had passed.
 func stale(t testing.TB, q *Queue[string]) {
 	t.Helper()
-	was := q.shared.Load()
-	q.shared.Store(&inForce{was.Settings, time.Now().Add(-time.Hour), was.applied})
-	until(t, "it reads them", func() bool { return time.Since(q.settings().read) < time.Hour })
+	was := at(q).shared.Load()
+	at(q).shared.Store(&inForce{was.Settings, time.Now().Add(-time.Hour), was.applied})
+	until(t, "it reads them", func() bool { return time.Since(at(q).settings().read) < time.Hour })
 }
 
 // What must agree lives with the queue: a client that says nothing goes by what others have set, one that is there already follows,
@@ -25,9 +25,12 @@ func stale(t testing.TB, q *Queue[string]) {
 func TestSettings(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		early, ctx := open(t, s, Config[string]{}), bounded(t)
-		name := early.cfg.Name
-		same(t, "none", early.Settings(), Settings{DeadLetters: Retention{DefaultDeadLettersPerTenant, DefaultDeadLettersFor}})
-		all := Settings{7, 6, 5, 4, time.Minute, Retention{3, time.Hour}}
+		name := at(early).o.Name
+		same(t, "none", early.Settings(), Settings{DeadLetters: Retention{PerTenant: DefaultDeadLettersPerTenant, For: DefaultDeadLettersFor}})
+		all := Settings{
+			MaxQueued: 7, MaxQueuedPerTenant: 6, MaxInFlight: 5, MaxInFlightPerTenant: 4, PriorityAging: time.Minute,
+			DeadLetters: Retention{PerTenant: 3, For: time.Hour},
+		}
 		sets := open(t, s, Config[string]{
 			Name: name, MaxQueued: 7, MaxQueuedPerTenant: 6, MaxInFlight: 5, MaxInFlightPerTenant: 4, PriorityAging: time.Minute, DeadLetters: all.DeadLetters,
 		})
@@ -66,7 +69,7 @@ func TestLimitRaised(t *testing.T) {
 				if limit == 0 { // New leaves it
 					limit = 9
 				}
-				open(t, s, Config[string]{Name: q.cfg.Name, Partitions: 2, MaxInFlightPerTenant: limit})
+				open(t, s, Config[string]{Name: at(q).o.Name, Partitions: 2, MaxInFlightPerTenant: limit})
 			},
 		} {
 			for _, limit := range []int{3, 0} {
@@ -76,7 +79,7 @@ func TestLimitRaised(t *testing.T) {
 				put(t, q, many("b", 1)...)
 				raise(q, limit)
 				stale(t, q)
-				until(t, "it goes by the new limit: "+name, func() bool { return q.shared.Load().applied })
+				until(t, "it goes by the new limit: "+name, func() bool { return at(q).shared.Load().applied })
 				books(t, q)
 				put(t, q, many("a", 1)...)
 				if its := now(t, q, 2); len(its) != 2 {
@@ -91,7 +94,7 @@ func TestLimitRaised(t *testing.T) {
 func TestLimitRaisedBefore(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		late, ctx := open(t, s, Config[string]{MaxInFlightPerTenant: 2}), bounded(t)
-		q := open(t, s, Config[string]{Name: late.cfg.Name, MaxInFlightPerTenant: 5})
+		q := open(t, s, Config[string]{Name: at(late).o.Name, MaxInFlightPerTenant: 5})
 		put(t, q, many("a", 9)...)
 		its := now(t, late, 9)
 		same(t, "by the old limit", len(its), 2)
@@ -119,7 +122,7 @@ func ptr[V any](v V) *V { return &v }
 func TestAgeingIsTheQueues(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		ageing, ctx := open(t, s, Config[string]{PriorityAging: 10 * time.Millisecond}), bounded(t)
-		plain := open(t, s, Config[string]{Name: ageing.cfg.Name})
+		plain := open(t, s, Config[string]{Name: at(ageing).o.Name})
 		bury(t, plain, "x", job{ID: "dead", Priority: firq.PriorityVeryLow})
 		put(t, plain, job{ID: "low", Priority: firq.PriorityVeryLow})
 		ok(t, plain.Requeue(ctx, "dead"))
@@ -138,13 +141,13 @@ func TestSettingsWarn(t *testing.T) { //nolint:paralleltest // it has the defaul
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	defer slog.SetDefault(was)
 	q := open(t, redisServer, Config[string]{MaxQueued: 5, PriorityAging: time.Minute})
-	open(t, redisServer, Config[string]{Name: q.cfg.Name, MaxQueued: 5})
-	open(t, redisServer, Config[string]{Name: q.cfg.Name})
+	open(t, redisServer, Config[string]{Name: at(q).o.Name, MaxQueued: 5})
+	open(t, redisServer, Config[string]{Name: at(q).o.Name})
 	lines := func() []string {
-		return slices.DeleteFunc(strings.Split(log.String(), "\n"), func(l string) bool { return !strings.Contains(l, "queue="+q.cfg.Name+" ") })
+		return slices.DeleteFunc(strings.Split(log.String(), "\n"), func(l string) bool { return !strings.Contains(l, "queue="+at(q).o.Name+" ") })
 	}
 	same(t, "lines", len(lines()), 0)
-	open(t, redisServer, Config[string]{Name: q.cfg.Name, PriorityAging: time.Second, MaxInFlight: 3})
+	open(t, redisServer, Config[string]{Name: at(q).o.Name, PriorityAging: time.Second, MaxInFlight: 3})
 	if l := lines(); len(l) != 1 || !strings.Contains(l[0], "PriorityAging") || !strings.Contains(l[0], "was=1m0s is=1s") {
 		t.Errorf("%q", l)
 	}

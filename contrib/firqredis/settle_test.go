@@ -3,6 +3,9 @@ package firqredis
 import (
 	"testing"
 	"time"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/queue"
 )
 
 func TestAckTwiceInOneCall(t *testing.T) {
@@ -24,7 +27,7 @@ func TestExpiryWithoutBackoff(t *testing.T) {
 		put(t, q, job{})
 		same(t, "delivered", len(now(t, q, 1)), 1)
 		until(t, "the lease runs out", func() bool {
-			_, err := q.runWithSettings(ctx, maintainScript, 0, 10)
+			_, err := at(q).runWithSettings(ctx, maintainScript, 0, 10)
 			ok(t, err)
 			return books(t, q).LeaseExpired == 1
 		})
@@ -41,9 +44,12 @@ func TestFireComparesTheDueTime(t *testing.T) {
 		sc := q.Schedules()
 		ok(t, sc.Put(ctx, Schedule[string]{ID: "s", Cron: "0 * * * *"}))
 		due := time.Now().Truncate(time.Hour)
-		ok(t, sc.at(ctx, "s", "default", due))
+		ok(t, setDue(ctx, q, "s", "default", due))
 		for range 3 {
-			ok(t, sc.fire(ctx, 0, "s", due))
+			_, err := at(q).Fire(ctx, 0, queue.Firing{ID: "s", Due: due, Next: due.Add(time.Hour), Last: due, Tasks: []queue.Raw{{Task: queue.Task[[]byte]{
+				ID: "s@" + due.Format(time.RFC3339), Tenant: "default", Payload: []byte(`""`), Cost: 1, Priority: firq.PriorityNormal, MaxAttempts: 1,
+			}}}})
+			ok(t, err)
 			ok(t, q.Ack(ctx, now(t, q, 9)...))
 		}
 		same(t, "Enqueued", books(t, q).Enqueued, 1)

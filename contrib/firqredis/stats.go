@@ -12,48 +12,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/queue"
 )
 
-// Stats are the counters of a queue since it was made, and its state. At rest:
-//
-//	Enqueued + Requeued = Acked + Cancelled + Expired + Dead + Queued + Delayed + InFlight
-//	Delivered = Acked + Nacked + Released + LeaseExpired + InFlight
-//	DeadLetters = Dead - Requeued - Purged
-type Stats struct {
-	Enqueued, Requeued, Acked, Cancelled, Expired uint64        // tasks
-	Dead                                          uint64        // moved to the dead letters
-	Purged                                        uint64        // from there, by Purge or by Retention
-	Delivered, Nacked, Released, LeaseExpired     uint64        // deliveries, and how else than by Ack they ended
-	LeaseLost, Duplicates, Rejected               uint64        // calls that were refused, by task
-	Queued, Delayed, InFlight, DeadLetters        int           // now
-	Tenants                                       int           // that have tasks queued, delayed or in flight
-	Oldest                                        time.Duration // how long the oldest queued task has been due
-	Paused                                        bool
-}
-
-// Stats asks all partitions, one after the other. Oldest takes a look at each tenant that has tasks, 200 of them per script: see
-// Survey for a program that looks often.
-func (q *Queue[T]) Stats(ctx context.Context) (s Stats, err error) {
-	if err := q.call(ctx, "Stats"); err != nil {
-		return s, err
-	}
-	if s, err = q.counted(ctx); err != nil {
-		return Stats{}, err
-	}
-	for p := range q.prefix {
-		if err := q.eachTenant(ctx, p, func(t *TenantStats) { s.Oldest = max(s.Oldest, t.Oldest) }); err != nil {
-			return Stats{}, err
-		}
-	}
-	return s, nil
-}
-
-// counted returns Stats without Oldest, at a cost that does not depend on the queue's content.
-func (q *Queue[T]) counted(ctx context.Context) (s Stats, err error) {
-	for p := range q.prefix {
-		c, err := await(ctx, func() (*counters, error) { return q.counters(ctx, p) })
+// Stats is of queue.Engine. It asks all partitions, one after the other.
+func (e *engine) Stats(ctx context.Context) (s queue.Stats, err error) {
+	for p := range e.prefix {
+		c, err := await(ctx, func() (*counters, error) { return e.counters(ctx, p) })
 		if err != nil {
-			return Stats{}, fmt.Errorf("firqredis: Stats: %w", err)
+			return queue.Stats{}, fmt.Errorf("firqredis: Stats: %w", err)
 		}
 		c.addTo(&s)
 	}
@@ -67,8 +34,8 @@ type counters struct {
 	state         *redis.SliceCmd
 }
 
-func (q *Queue[T]) counters(ctx context.Context, p int) (c *counters, err error) {
-	prefix := q.prefix[p]
+func (e *engine) counters(ctx context.Context, p int) (c *counters, err error) {
+	prefix := e.prefix[p]
 	ask := func(t redis.Pipeliner) error {
 		c = &counters{
 			t.HGetAll(ctx, prefix+":s"), t.HLen(ctx, prefix+":d"), t.ZCard(ctx, prefix+":z"), t.ZCard(ctx, prefix+":l"), t.ZCard(ctx, prefix+":x"),
@@ -76,14 +43,14 @@ func (q *Queue[T]) counters(ctx context.Context, p int) (c *counters, err error)
 		}
 		return nil
 	}
-	_, err = q.db.TxPipelined(ctx, ask)
+	_, err = e.db.TxPipelined(ctx, ask)
 	if err != nil && strings.Contains(err.Error(), "EXECABORT") { // a server without memory takes no transactions
-		_, err = q.db.Pipelined(ctx, ask)
+		_, err = e.db.Pipelined(ctx, ask)
 	}
 	return c, err
 }
 
-func (c *counters) addTo(s *Stats) {
+func (c *counters) addTo(s *queue.Stats) {
 	for name, to := range map[string]*uint64{
 		"enqueued": &s.Enqueued, "requeued": &s.Requeued, "acked": &s.Acked, "cancelled": &s.Cancelled, "expired": &s.Expired,
 		"dead": &s.Dead, "purged": &s.Purged, "delivered": &s.Delivered, "nacked": &s.Nacked, "released": &s.Released,
@@ -108,12 +75,8 @@ const waitBuckets = 32
 // maxMicroseconds is more than a Duration holds.
 const maxMicroseconds = math.MaxInt64/1000 + 1
 
-// QueueTimes returns how long tasks had been due when they were delivered, and the sum of these times (or the largest Duration if it
-// is more), since the queue was made. Retries are not counted; what was released counts again.
-func (q *Queue[T]) QueueTimes(ctx context.Context) (buckets []firq.Bucket, sum time.Duration, err error) {
-	if err := q.call(ctx, "QueueTimes"); err != nil {
-		return nil, 0, err
-	}
+// QueueTimes is of queue.Engine.
+func (e *engine) QueueTimes(ctx context.Context) (buckets []firq.Bucket, sum time.Duration, err error) {
 	names := make([]string, waitBuckets)
 	buckets = make([]firq.Bucket, waitBuckets)
 	for b := range buckets {
@@ -122,10 +85,10 @@ func (q *Queue[T]) QueueTimes(ctx context.Context) (buckets []firq.Bucket, sum t
 	}
 	buckets[waitBuckets-1].UpperBound = math.MaxInt64
 	var us int64
-	for p := range q.prefix {
+	for p := range e.prefix {
 		lists, err := await(ctx, func() ([2][]any, error) {
-			pipe := q.db.Pipeline()
-			waited, counts := pipe.HMGet(ctx, q.prefix[p]+":m", "hs"), pipe.HMGet(ctx, q.prefix[p]+":s", names...)
+			pipe := e.db.Pipeline()
+			waited, counts := pipe.HMGet(ctx, e.prefix[p]+":m", "hs"), pipe.HMGet(ctx, e.prefix[p]+":s", names...)
 			_, err := pipe.Exec(ctx)
 			return [2][]any{waited.Val(), counts.Val()}, err
 		})
@@ -143,48 +106,39 @@ func (q *Queue[T]) QueueTimes(ctx context.Context) (buckets []firq.Bucket, sum t
 	return buckets, time.Duration(us) * time.Microsecond, nil
 }
 
-// TenantStats are the numbers of one tenant.
-type TenantStats struct {
-	Tenant                                 string
-	Queued, Delayed, InFlight, DeadLetters int
-	Enqueued, Delivered                    uint64 // while it is remembered: see Config.TenantIdle
-	Oldest                                 time.Duration
-	Weight                                 float64 // in force
-	Paused                                 bool
-	Settings                               TenantSettings
-}
-
-// TenantStats returns the numbers of a tenant; for an unknown one, its name alone.
-func (q *Queue[T]) TenantStats(ctx context.Context, tenant string) (t TenantStats, err error) {
-	if err := q.named(ctx, "TenantStats", "tenant", tenant); err != nil {
-		return t, err
+// TenantStats is of queue.Engine.
+func (e *engine) TenantStats(ctx context.Context, tenants []string) ([]queue.TenantStats, error) {
+	each, at := make([][]string, e.partitions), make([][]int, e.partitions)
+	for i, name := range tenants {
+		p := e.Lane(name)
+		each[p], at[p] = append(each[p], name), append(at[p], i)
 	}
-	p := q.partitionOf(tenant)
-	n, err := await(ctx, func() (int64, error) {
-		return q.db.Exists(ctx, q.prefix[p]+":t:"+tenant, q.prefix[p]+":x:"+tenant).Result()
-	})
-	if err != nil {
-		return t, fmt.Errorf("firqredis: TenantStats: %w", err)
+	all := make([]queue.TenantStats, len(tenants))
+	for p := range each {
+		for len(each[p]) > 0 {
+			n := min(len(each[p]), tenantsAtOnce)
+			some, err := e.tenantStats(ctx, p, each[p][:n])
+			if err != nil {
+				return nil, err
+			}
+			for k := range some {
+				all[at[p][k]] = some[k]
+			}
+			each[p], at[p] = each[p][n:], at[p][n:]
+		}
 	}
-	if n == 0 {
-		return TenantStats{Tenant: tenant}, nil
-	}
-	all, err := q.tenantStats(ctx, p, []string{tenant})
-	if err != nil {
-		return t, err
-	}
-	return all[0], nil
+	return all, nil
 }
 
 // tenantsAtOnce is how many tenants one script looks at.
 const tenantsAtOnce = 200
 
-func (q *Queue[T]) tenantStats(ctx context.Context, p int, names []string) ([]TenantStats, error) {
+func (e *engine) tenantStats(ctx context.Context, p int, names []string) ([]queue.TenantStats, error) {
 	args := make([]any, len(names))
 	for i, n := range names {
 		args[i] = n
 	}
-	r, err := q.runWithSettings(ctx, oldestScript, p, args...)
+	r, err := e.runWithSettings(ctx, oldestScript, p, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -193,9 +147,12 @@ func (q *Queue[T]) tenantStats(ctx context.Context, p int, names []string) ([]Te
 		return nil, fmt.Errorf("firqredis: oldest: %d replies for %d tenants", len(list), len(names))
 	}
 	now := number(list[0])
-	all := make([]TenantStats, len(names))
+	all := make([]queue.TenantStats, len(names))
 	for i, name := range names {
 		f, _ := list[i+1].([]any)
+		if all[i].Tenant = name; len(f) == 0 { // it is not known
+			continue
+		}
 		if len(f) != 12 {
 			return nil, fmt.Errorf("firqredis: oldest: a reply of %d parts", len(f))
 		}
@@ -243,33 +200,38 @@ func setting(r any) int {
 	}
 }
 
-// eachTenant calls f for each tenant of a partition that has tasks.
-func (q *Queue[T]) eachTenant(ctx context.Context, p int, f func(*TenantStats)) error {
-	var cursor uint64
-	for {
-		names, next, err := q.activeTenants(ctx, p, cursor)
-		if err != nil {
-			return err
-		}
-		for some := range slices.Chunk(names, tenantsAtOnce) {
-			all, err := q.tenantStats(ctx, p, some)
-			if err != nil {
-				return err
-			}
-			for i := range all {
-				f(&all[i])
-			}
-		}
-		if cursor = next; cursor == 0 {
-			return nil
+// Tenants is of queue.Engine. A cursor is a partition, and one of the server's.
+func (e *engine) Tenants(ctx context.Context, cursor string, _ int) (some []queue.TenantStats, next string, err error) {
+	p, at := 0, uint64(0)
+	if cursor != "" {
+		if _, err := fmt.Sscanf(cursor, "%d:%d", &p, &at); err != nil {
+			return nil, "", fmt.Errorf("%w: firqredis: cursor %q: %w", firq.ErrInvalidArgument, cursor, err)
 		}
 	}
+	names, at, err := e.activeTenants(ctx, p, at)
+	if err != nil {
+		return nil, "", err
+	}
+	for few := range slices.Chunk(names, tenantsAtOnce) {
+		all, err := e.tenantStats(ctx, p, few)
+		if err != nil {
+			return nil, "", err
+		}
+		some = append(some, all...)
+	}
+	if at == 0 {
+		p++
+	}
+	if p == e.partitions {
+		return some, "", nil
+	}
+	return some, fmt.Sprintf("%d:%d", p, at), nil
 }
 
 // activeTenants returns some tenants of a partition that have tasks, and where the next ones are; 0: that was all.
-func (q *Queue[T]) activeTenants(ctx context.Context, p int, cursor uint64) ([]string, uint64, error) {
+func (e *engine) activeTenants(ctx context.Context, p int, cursor uint64) ([]string, uint64, error) {
 	r, err := await(ctx, func() (*redis.ScanCmd, error) {
-		cmd := q.db.SScan(ctx, q.prefix[p]+":a", cursor, "", tenantsAtOnce)
+		cmd := e.db.SScan(ctx, e.prefix[p]+":a", cursor, "", tenantsAtOnce)
 		return cmd, cmd.Err()
 	})
 	if err != nil {
@@ -277,32 +239,4 @@ func (q *Queue[T]) activeTenants(ctx context.Context, p int, cursor uint64) ([]s
 	}
 	names, next := r.Val()
 	return names, next, nil
-}
-
-// By is an order of tenants.
-type By uint8
-
-// The orders of TopTenants.
-const (
-	ByQueued By = iota
-	ByInFlight
-	ByOldest
-)
-
-// TopTenants returns the n tenants with the most tasks, or the oldest one, the greatest first. It looks at
-// all tenants that have tasks: see Survey for a program that looks often.
-func (q *Queue[T]) TopTenants(ctx context.Context, n int, by By) ([]TenantStats, error) {
-	if err := topArgs(n, by); err != nil {
-		return nil, err
-	}
-	if err := q.call(ctx, "TopTenants"); err != nil {
-		return nil, err
-	}
-	all := ranking{} // a scan may return one twice
-	for p := range q.prefix {
-		if err := q.eachTenant(ctx, p, all.add); err != nil {
-			return nil, err
-		}
-	}
-	return all.top(n, by), nil
 }

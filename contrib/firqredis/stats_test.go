@@ -180,7 +180,7 @@ func rest(t *testing.T, q *Queue[string]) {
 	var left []string
 	until(t, "all but settings is gone", func() bool {
 		left = left[:0]
-		for _, prefix := range q.prefix {
+		for _, prefix := range at(q).prefix {
 			for _, key := range append(keysOf(t, q, prefix), "") {
 				switch key = strings.TrimPrefix(key, prefix); key {
 				case "", ":cfg", ":m", ":s", ":w", ":t:kept":
@@ -198,7 +198,7 @@ func rest(t *testing.T, q *Queue[string]) {
 
 // keysOf returns the keys of a partition.
 func keysOf(t *testing.T, q *Queue[string], prefix string) []string {
-	c, err := q.primary(bounded(t), indexOf(q.prefix, prefix))
+	c, err := at(q).primary(bounded(t), indexOf(at(q).prefix, prefix))
 	ok(t, err)
 	keys, err := c.Keys(bounded(t), prefix+"*").Result()
 	ok(t, err)
@@ -292,9 +292,9 @@ func TestQueueTimes(t *testing.T) {
 		for wait, bucket := range map[time.Duration]int{time.Minute: 16, 3 * time.Hour: 24, 30 * 24 * time.Hour: 31, 10 * 365 * 24 * time.Hour: 31} {
 			was, n, sum := times()
 			id := put(t, q, job{Tenant: wait.String()})[0]
-			key := q.prefix[q.partitionOf(wait.String())] + ":d"
-			_, rest, _ := strings.Cut(q.db.HGet(ctx, key, id).Val(), ":")
-			ok(t, q.db.HSet(ctx, key, id, fmt.Sprintf("%x:%s", time.Now().Add(-wait).UnixMicro(), rest)).Err())
+			key := at(q).prefix[at(q).Lane(wait.String())] + ":d"
+			_, rest, _ := strings.Cut(at(q).db.HGet(ctx, key, id).Val(), ":")
+			ok(t, at(q).db.HSet(ctx, key, id, fmt.Sprintf("%x:%s", time.Now().Add(-wait).UnixMicro(), rest)).Err())
 			it := now(t, q, 1)[0]
 			is, m, all := times()
 			same(t, "counted", m, n+1)
@@ -339,7 +339,7 @@ func TestOldest(t *testing.T) {
 		began := time.Now()
 		put(t, q, job{ID: "critical", Priority: 6})
 		until(t, "the delayed one is due", func() bool {
-			_, err := q.runWithSettings(ctx, maintainScript, 0, 10)
+			_, err := at(q).runWithSettings(ctx, maintainScript, 0, 10)
 			st, err2 := q.Stats(ctx)
 			return errors.Join(err, err2) == nil && st.Queued == 3
 		})

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq/queue"
 )
 
 // All calls that wait share one look, and then sleep: they do not look again before they are woken.
@@ -20,7 +22,7 @@ func TestOneLookForAll(t *testing.T) {
 		pops := count(c, popScript.sha)
 		q, ctx := open(t, s, Config[string]{Client: c, Partitions: parts}), bounded(t)
 		from := q.From([]string{"a"}, []string{"b*"})
-		noSweep(from.fetch)
+		noSweep(source(from))
 		wait, leave := context.WithCancel(ctx)
 		var wg sync.WaitGroup
 		for range 64 {
@@ -31,15 +33,15 @@ func TestOneLookForAll(t *testing.T) {
 				}
 			})
 		}
-		until(t, "all wait", func() bool { return from.fetch.wanted() == 64 })
-		asleep(t, from.fetch)
+		until(t, "all wait", func() bool { return source(from).wanted() == 64 })
+		asleep(t, source(from))
 		n := pops.n[popScript.sha].Load()
 		if n > 4*parts {
 			t.Errorf("%d scripts before they sleep", n)
 		}
 		put(t, q, job{Tenant: "b1"})
 		until(t, "one is handled", func() bool { return must(q.Stats(ctx)).Acked == 1 })
-		asleep(t, from.fetch)
+		asleep(t, source(from))
 		if n = pops.n[popScript.sha].Load() - n; n > 4*parts {
 			t.Errorf("%d scripts for a task", n)
 		}
@@ -59,7 +61,7 @@ func TestUselessWakeUps(t *testing.T) {
 		wait, leave := context.WithCancel(ctx)
 		left := make(chan error, 1)
 		go func() { _, err := from.Dequeue(wait); left <- err }()
-		asleep(t, from.fetch)
+		asleep(t, source(from))
 		n := pops.n[popScript.sha].Load()
 		put(t, q, job{Tenant: "others"})
 		until(t, "it looks ten times", func() bool { return pops.n[popScript.sha].Load() >= n+10 })
@@ -112,11 +114,11 @@ func TestStealFromACrowd(t *testing.T) {
 		return fmt.Sprint("others-", k)
 	})
 	from := q.From(nil, []string{"mine-*"})
-	was := calls(t, q.db, "zrange")
+	was := calls(t, at(q).db, "zrange")
 	its, err := from.DequeueBatch(ctx, 64)
 	ok(t, err)
 	same(t, "delivered", len(its), 64)
-	if looks := calls(t, q.db, "zrange") - was; looks > 64+n/500+10 {
+	if looks := calls(t, at(q).db, "zrange") - was; looks > 64+n/500+10 {
 		t.Errorf("%d looks at those that are ready, for 64 tasks", looks)
 	}
 	for _, it := range its {
@@ -128,11 +130,11 @@ func TestStealFromACrowd(t *testing.T) {
 	// Nothing matches: from one script to the next the rank rises until it is through.
 	rank, scripts := 0, 0
 	for ; rank >= 0; scripts++ {
-		was := calls(t, q.db, "zrange")
-		b, err := q.pop(ctx, 0, popping{n: 1, bytes: maxBytes, others: unknown, patterns: []string{pattern("nobody-*")}, rank: rank})
+		was := calls(t, at(q).db, "zrange")
+		b, err := at(q).pop(ctx, 0, popping{n: 1, bytes: queue.MaxBytes, others: unknown, patterns: []string{pattern("nobody-*")}, rank: rank})
 		ok(t, err)
-		same(t, "delivered", len(b.items), 0)
-		if looks := calls(t, q.db, "zrange") - was; looks > 12 {
+		same(t, "delivered", len(b.ds), 0)
+		if looks := calls(t, at(q).db, "zrange") - was; looks > 12 {
 			t.Fatalf("%d looks in a script", looks)
 		}
 		rank = b.rank
@@ -166,12 +168,12 @@ func TestStealInOrder(t *testing.T) {
 			its = its[1:]
 		}
 		for round := range 4 {
-			zs, err := q.db.ZRangeWithScores(ctx, q.prefix[0]+":r", 0, -1).Result()
+			zs, err := at(q).db.ZRangeWithScores(ctx, at(q).prefix[0]+":r", 0, -1).Result()
 			ok(t, err)
 			left := map[string]int{}
 			for _, z := range zs {
 				name := z.Member.(string)
-				left[name] = int(must(q.db.ZCard(ctx, q.prefix[0]+":n:"+name).Result()))
+				left[name] = int(must(at(q).db.ZCard(ctx, at(q).prefix[0]+":n:"+name).Result()))
 			}
 			named := "c" + zs[len(zs)/2].Member.(string)[1:]
 			rank := func(z redis.Z) int { // the named one first, then those that begin with b

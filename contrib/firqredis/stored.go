@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/queue"
 )
 
 // stored is a task in the format of the server:
@@ -43,7 +44,7 @@ type stored struct {
 const usualCost, usualMost, usualPriority = 1, DefaultMaxAttempts, int64(firq.PriorityNormal)
 
 // body returns a task in that format, without A, W and queued, which the server puts in front.
-func body[T any](t *Task[T], deadline int64, meta string, payload []byte) string {
+func body(t *queue.Task[[]byte], deadline int64, meta string, payload []byte) string {
 	b := make([]byte, 0, 32+len(t.Tenant)+len(t.UniqueKey)+len(meta)+len(payload))
 	number := func(letter byte, n, usual int64) {
 		if n != usual {
@@ -132,11 +133,11 @@ type meta struct {
 	At        time.Time         `json:"a,omitzero"`
 	Deadline  time.Time         `json:"l,omitzero"`
 	Headers   map[string]string `json:"h,omitempty"`
-	Raw       rawHeaders        `json:"r,omitempty"`
+	Raw       queue.RawHeaders  `json:"r,omitempty"`
 }
 
-func metaOf[T any](t *Task[T]) (string, error) {
-	texts, raw := splitHeaders(t.Headers)
+func metaOf(t *queue.Task[[]byte]) (string, error) {
+	texts, raw := queue.SplitHeaders(t.Headers)
 	m := meta{t.UniqueFor, t.Delay, t.At.Round(0), t.Deadline.Round(0), texts, raw}
 	if m.UniqueFor == 0 && m.Delay == 0 && m.At.IsZero() && m.Deadline.IsZero() && len(t.Headers) == 0 {
 		return "", nil
@@ -146,8 +147,8 @@ func metaOf[T any](t *Task[T]) (string, error) {
 }
 
 // task returns the task that was enqueued, without the payload.
-func task[T any](id string, s *stored) (t Task[T], err error) {
-	t = Task[T]{
+func task(id string, s *stored) (t queue.Task[[]byte], err error) {
+	t = queue.Task[[]byte]{
 		Tenant: s.tenant, ID: id, UniqueKey: s.unique, Cost: s.cost,
 		Priority: firq.Priority(s.priority), MaxAttempts: int(s.most),
 	}
@@ -156,7 +157,7 @@ func task[T any](id string, s *stored) (t Task[T], err error) {
 		if err := json.Unmarshal([]byte(s.meta), &m); err != nil {
 			return t, fmt.Errorf("firqredis: task %q: %w", id, err)
 		}
-		t.UniqueFor, t.Delay, t.At, t.Deadline, t.Headers = m.UniqueFor, m.Delay, m.At, m.Deadline, m.Raw.join(m.Headers)
+		t.UniqueFor, t.Delay, t.At, t.Deadline, t.Headers = m.UniqueFor, m.Delay, m.At, m.Deadline, m.Raw.Join(m.Headers)
 	}
 	return t, nil
 }

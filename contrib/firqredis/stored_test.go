@@ -18,7 +18,7 @@ func TestStored(t *testing.T) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
 		stored := func(id string) (stored, string) {
 			t.Helper()
-			body, err := q.db.HGet(ctx, q.prefix[0]+":d", id).Result()
+			body, err := at(q).db.HGet(ctx, at(q).prefix[0]+":d", id).Result()
 			ok(t, err)
 			x, err := parse(body)
 			ok(t, err)
@@ -87,19 +87,19 @@ func TestStored(t *testing.T) {
 func TestStoredDue(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
-		at := time.Now().Add(500 * time.Millisecond)
-		id := put(t, q, job{At: at})[0]
+		when := time.Now().Add(500 * time.Millisecond)
+		id := put(t, q, job{At: when})[0]
 		due := func() int64 {
 			t.Helper()
-			body, err := q.db.HGet(ctx, q.prefix[0]+":d", id).Result()
+			body, err := at(q).db.HGet(ctx, at(q).prefix[0]+":d", id).Result()
 			ok(t, err)
 			x, err := parse(body)
 			ok(t, err)
 			return x.due
 		}
-		same(t, "due", due(), at.UnixMicro())
+		same(t, "due", due(), when.UnixMicro())
 		ok(t, q.Nack(ctx, take(t, q), Retry{After: -1}))
-		same(t, "due, second attempt", due(), at.UnixMicro())
+		same(t, "due, second attempt", due(), when.UnixMicro())
 		ok(t, q.Ack(ctx, take(t, q)))
 	})
 }
@@ -123,7 +123,7 @@ func TestUsual(t *testing.T) {
 		common, err := files.ReadFile("lua/common.lua")
 		ok(t, err)
 		r, err := redis.NewScript(string(common)+"\nlocal x = parse('000000012:a\\np')\nreturn {x.attempt, x.p, num(x.cost), x.due, num(x.deadline), x.most}").
-			Run(bounded(t), q.db, []string{q.prefix[0]}, 0, 0, 0, 0, 0, 0).Int64Slice()
+			Run(bounded(t), at(q).db, []string{at(q).prefix[0]}, 0, 0, 0, 0, 0, 0).Int64Slice()
 		ok(t, err)
 		same(t, "the scripts' numbers", fmt.Sprint(r), fmt.Sprint([]int64{0, usualPriority, usualCost, 0x12, 0, usualMost}))
 	})

