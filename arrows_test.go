@@ -38,8 +38,8 @@ var (
 // packages are the ones that CONTRIBUTING.md maps and that must exist; each name here
 // and below also stands for what is in folders under it.
 var packages = []string{
-	".", "actor", "adapter", "baseline", "compute", "drr", "firqhttp", "gate", "hist", "lockfree", "metrics", "schedtest",
-	"rate", "watchdog", "worker",
+	".", "actor", "adapter", "baseline", "compute", "drr", "firqhttp", "gate", "hist", "lockfree", "metrics", "queue", "rate", "schedtest",
+	"watchdog", "worker",
 }
 
 // atMost says what else of this module a package may import.
@@ -54,6 +54,7 @@ var atMost = map[string][]string{
 	"compute":  {".", "gate", "hist", "lockfree", "internal/core/clock", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
 	"firqhttp": {".", "compute", "gate", "rate", "adapter"},
 	"gate":     {".", "lockfree", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
+	"queue":    {".", "worker"},
 	"rate":     {".", "internal/core/key", "internal/core/pad"},
 	"worker":   {".", "hist", "internal/core/pad"},
 }
@@ -63,6 +64,7 @@ var never = map[string][]string{
 	"lockfree":  {"baseline"},
 	"baseline":  {"lockfree"},
 	"schedtest": {"lockfree", "baseline"},
+	"queue":     {"lockfree", "baseline"},
 	"worker":    {"lockfree", "baseline"},
 	"actor":     {"lockfree", "baseline"},
 }

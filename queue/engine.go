@@ -156,8 +156,8 @@ type Delivery struct {
 type Lease struct {
 	ID, Tenant string
 	Token      uint64
-	Charge     int64  // correction of the cost, with Ack and Nack
-	UniqueKey  string // is let go of when the task ends; "": none
+	Charge     int64  // with Ack and Nack: correction of the cost
+	UniqueKey  string // with Ack and Nack: is let go of when the task ends; "": none
 }
 
 // Plan is a schedule as an engine stores it.

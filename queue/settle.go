@@ -170,7 +170,7 @@ func (q *Queue[T]) onLeases(its []*Item[T], f func(lane int, some []*Item[T], ls
 			left = left[len(now):]
 			some, ls := make([]*Item[T], len(now)), make([]Lease, len(now))
 			for k, i := range now {
-				some[k], ls[k] = its[i], LeaseOf(its[i])
+				some[k], ls[k] = its[i], its[i].name()
 			}
 			errs, err := f(lane, some, ls)
 			for k, i := range now {

@@ -48,14 +48,17 @@ type Item[T any] struct {
 // fails, too. Not for concurrent use with these.
 func (it *Item[T]) Charge(delta int64) { it.charge += delta }
 
-// LeaseOf names a delivery for an engine.
+// LeaseOf names a delivery for an engine, to be acked or nacked.
 func LeaseOf[T any](it *Item[T]) Lease {
-	l := Lease{ID: it.ID, Tenant: it.Tenant, Token: it.Token, Charge: it.charge}
-	if it.UniqueFor == 0 {
+	l := it.name()
+	if l.Charge = it.charge; it.UniqueFor == 0 {
 		l.UniqueKey = it.UniqueKey
 	}
 	return l
 }
+
+// name names a delivery that goes on, or goes back: it may be in its handler's hands.
+func (it *Item[T]) name() Lease { return Lease{ID: it.ID, Tenant: it.Tenant, Token: it.Token} }
 
 // Settled is for engines that have other ways to end a delivery: Run leaves the task alone if its handler returns nil.
 func Settled[T any](it *Item[T]) { it.settled = true }

@@ -10,7 +10,9 @@ import (
 	"github.com/firq-go/firq/queue"
 )
 
-// What all engines have in common is in package queue.
+// What all engines have in common; the comments are in package queue.
+//
+//nolint:revive // see there
 type (
 	Queue[T any]        = queue.Queue[T]
 	Consumer[T any]     = queue.Consumer[T]
