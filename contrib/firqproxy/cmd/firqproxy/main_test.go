@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCommands(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var example bytes.Buffer
+	if code := execute([]string{"example"}, &example, &example); code != 0 {
+		t.Fatalf("exit code %d: %s", code, &example)
+	}
+	good := file("good.yaml", example.String())
+	bad := file("bad.yaml", "listen: x\nlimit: {}\nupstream: y\n")
+	busy := file("busy.yaml", "listen: 127.0.0.1:999999\nupstream: http://127.0.0.1:9\nlimits: {slots: 1}\n")
+	for _, c := range []struct {
+		args string
+		code int
+		out  string // some of it
+		errs string
+	}{
+		{"", 2, "", "usage: firqproxy run"},
+		{"help", 0, "usage: firqproxy run", ""},
+		{"version", 0, "firqproxy ", ""},
+		{"fly", 2, "", "unknown command: fly"},
+		{"check", 2, "", "usage: "},
+		{"example -c x", 2, "", "usage: "},
+		{"check -c " + good + " more", 2, "", "usage: "},
+		{"check --wrong", 2, "", "usage: "},
+		{"run --help", 0, "", "usage: "},
+		{"check -c " + good, 0, "ok\n", ""},
+		{"check -c " + bad, 2, "", "bad.yaml: listen: "},
+		{"check -c " + bad, 2, "", "bad.yaml: limit: "},
+		{"check -c " + bad, 2, "", "bad.yaml: limits.slots: "},
+		{"check -c " + bad, 2, "", "bad.yaml: upstream: "},
+		{"run -c " + bad, 2, "", "bad.yaml: listen: "},
+		{"run -c " + filepath.Join(dir, "missing"), 2, "", "missing"},
+		{"run -c " + busy, 1, "", "listen: "},
+	} {
+		var out, errs bytes.Buffer
+		if code := execute(strings.Fields(c.args), &out, &errs); code != c.code {
+			t.Errorf("%s: exit code %d", c.args, code)
+		}
+		if (c.out == "") != (out.Len() == 0) || !strings.Contains(out.String(), c.out) || (c.errs == "") != (errs.Len() == 0) || !strings.Contains(errs.String(), c.errs) {
+			t.Errorf("%s\n%s--\n%s", c.args, &out, &errs)
+		}
+	}
+}

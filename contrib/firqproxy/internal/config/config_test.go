@@ -1,0 +1,151 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq/firqhttp"
+)
+
+// load loads a text, with a file of keys beside it.
+func load(t *testing.T, text string) (*Config, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"f.yaml": text, "keys.txt": "# the keys\n\n one \ntwo\n", "none.txt": "# none\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Load(filepath.Join(dir, "f.yaml"), func(name string) (string, bool) { return "secret", name == "PASSWORD" })
+}
+
+const least = "upstream: http://127.0.0.1:9000\nlimits: {slots: 8}\n"
+
+func TestExample(t *testing.T) {
+	c, err := load(t, Example)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != "127.0.0.1:8080" || c.Limits.MaxWait != 30*time.Second || c.WeightOf("gold") != 3 || c.InFlightOf("gold") != 48 || c.InFlightOf("x") != 32 ||
+		c.RateOf("gold").Burst != 2000 || c.RateOf("x").PerSecond != 0 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	c, err := load(t, least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen != DefaultListen || c.Admin != "" || c.Drain != DefaultDrain || c.QuantumOf("x") != 1 {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestKeys(t *testing.T) {
+	c, err := load(t, least+"tenant: [{api_key: {keys_file: keys.txt}}]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := c.Tenant[0].APIKey.Known
+	if len(known) != 2 || !known[firqhttp.KeyTenant("one")] || !known[firqhttp.KeyTenant("two")] {
+		t.Errorf("%v", known)
+	}
+}
+
+// TestMistakes: all mistakes of a file, each with its field.
+func TestMistakes(t *testing.T) {
+	for text, fields := range map[string]string{
+		"":         "upstream limits.slots",
+		"limits: ": "upstream limits.slots",
+		`{listen: nowhere, admin: "8081", upstream: "ftp://x", limits: {slots: -1, waiting: -1, waiting_per_tenant: -2, in_flight_per_tenant: -3, max_wait: -1s}, drain: -1s}`: "listen admin upstream limits.slots limits.waiting limits.waiting_per_tenant limits.in_flight_per_tenant limits.max_wait drain",
+		least + `
+listen: 127.0.0.1:80
+admin: 127.0.0.1:80
+skip: [/ok, health]
+rate: {per_second: -1, burst: -1, wait: -1s}
+tenants: {a: {weight: -1, in_flight: -1, rate: {per_second: 0, burst: 5}}, b: {weight: .nan, rate: {per_second: .nan}}}
+cost: {default: -1, header: "a b", response: tokens}
+`: "admin skip[1] rate.per_second rate.burst rate.wait tenants.a.weight tenants.a.in_flight tenants.a.rate.burst tenants.b.weight tenants.b.rate.per_second cost.default cost.header cost.response",
+		least + `
+tenant:
+  - {}
+  - {header: "X Y"}
+  - {header: X, jwt_claim: sub}
+  - {path_segments: -1}
+  - {remote: {trusted: [10.0.0.0/8, 10.0.0.0]}}
+  - {api_key: {}}
+  - {api_key: {keys_file: missing.txt}}
+  - {api_key: {keys_file: none.txt}}
+  - {api_key: {keys_file: keys.txt}}
+cost: {response: "header:"}
+`: "tenant[0] tenant[1].header tenant[2] tenant[3].path_segments tenant[4].remote.trusted[1] tenant[5].api_key.keys_file tenant[6].api_key.keys_file tenant[7].api_key.keys_file cost.response",
+		"upstream: http://u:p@h/?q#f\nlimits: {slots: many, slot: 5}\nupstreams: []\ntenants: {gold: {wait: 3}}\ndrain: 5\n": "limits.slots limits.slot upstreams tenants.gold.wait drain upstream",
+		least + "---\nlisten: 1\n": "",
+		"limits: [}":               "",
+	} {
+		_, err := load(t, text)
+		var ms Mistakes
+		if !errors.As(err, &ms) {
+			t.Errorf("%s\n%v", text, err)
+			continue
+		}
+		var got []string
+		for _, m := range ms {
+			got = append(got, m.Field)
+		}
+		want := strings.Fields(fields)
+		slices.Sort(got)
+		slices.Sort(want)
+		if fields != "" && !slices.Equal(got, want) {
+			t.Errorf("%s\nfields %v\n  want %v\n%v", text, got, want, err)
+		}
+		for line := range strings.Lines(err.Error()) {
+			if strings.HasPrefix(line, ": ") || strings.Contains(line, "slots: 0,") && strings.Contains(text, "many") {
+				t.Errorf("%s", line)
+			}
+		}
+	}
+	if _, err := Load(filepath.Join(t.TempDir(), "missing"), os.LookupEnv); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// TestQuantum: quanta are in proportion to weights, and near the cost.
+func TestQuantum(t *testing.T) {
+	for text, want := range map[string][]int64{ // of a, b, and others
+		"tenants: {a: {weight: 3}}":                                          {3, 1, 1},
+		"tenants: {a: {weight: 0.5}}":                                        {1, 2, 2},
+		"tenants: {a: {weight: 1.5}, b: {weight: 0.25}}":                     {6, 1, 4},
+		"tenants: {a: {weight: 3}}\ncost: {default: 500}":                    {1500, 500, 500},
+		"tenants: {a: {weight: 0.01}, b: {weight: 1}}\ncost: {default: 100}": {1, 100, 100},
+	} {
+		c, err := load(t, least+text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := []int64{c.QuantumOf("a"), c.QuantumOf("b"), c.QuantumOf("c")}; !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestFixed(t *testing.T) {
+	a, _ := load(t, least)
+	b, _ := load(t, "upstream: http://127.0.0.1:9001\nlisten: :1\nadmin: :2\ndrain: 1s\nlimits: {slots: 9, waiting: 1, waiting_per_tenant: 1, max_wait: 1s, in_flight_per_tenant: 1}\n")
+	var got []string
+	for _, m := range Fixed(a, b) {
+		got = append(got, m.Field)
+	}
+	if !slices.Equal(got, []string{"listen", "admin", "limits.waiting", "limits.waiting_per_tenant", "limits.max_wait"}) {
+		t.Errorf("%v", got)
+	}
+	if ms := Fixed(a, a); len(ms) > 0 {
+		t.Errorf("%v", ms)
+	}
+}

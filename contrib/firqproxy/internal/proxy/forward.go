@@ -1,0 +1,113 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/firq-go/firq/firqhttp"
+)
+
+// forward returns the handler that has a slot.
+func (p *Proxy) forward() http.Handler {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.Proxy = nil
+	t.DisableCompression = true // what the client accepts is what the upstream is asked for
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, 1024
+	return &httputil.ReverseProxy{
+		Rewrite:        rewrite,
+		Transport:      t,
+		FlushInterval:  -1,
+		BufferPool:     buffers{},
+		ModifyResponse: charge,
+		ErrorHandler:   p.errors.answer,
+		ErrorLog:       slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // copies that a client broke off
+	}
+}
+
+// rewrite makes the request for the upstream: path, query and Host as they came.
+func rewrite(r *httputil.ProxyRequest) {
+	v := visitOf(r.In)
+	if r.Out.URL.RawQuery = r.In.URL.RawQuery; v.URL.Path == "" {
+		r.Out.URL.Scheme, r.Out.URL.Host = v.URL.Scheme, v.URL.Host
+	} else {
+		r.SetURL(v.URL)
+	}
+	r.Out.Host = r.In.Host
+	r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+	r.SetXForwarded()
+	if v.Cost.Response == openai {
+		r.Out.Header.Set("Accept-Encoding", "identity") // so that its usage can be read
+	}
+}
+
+// openai is the cost.response that reads a response's usage.
+const openai = "openai"
+
+// charge corrects the cost of a request by its response, as cost.response says.
+func charge(r *http.Response) error {
+	v, ctx := visitOf(r.Request), r.Request.Context()
+	paid := func(n int64) { firqhttp.Charge(ctx, n-v.cost) }
+	name, isHeader := strings.CutPrefix(v.Cost.Response, "header:")
+	switch {
+	case isHeader:
+		if n, err := strconv.ParseInt(strings.TrimSpace(r.Header.Get(name)), 10, 64); err == nil && n >= 0 {
+			paid(n)
+		}
+	case v.Cost.Response == openai && r.StatusCode != http.StatusSwitchingProtocols && hasUsage(r.Header.Get("Content-Type")):
+		r.Body = &tail{body: r.Body, paid: paid}
+	}
+	return nil
+}
+
+// buffers is an httputil.BufferPool.
+type buffers struct{}
+
+var pool = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+func (buffers) Get() []byte  { return pool.Get().(*[32 << 10]byte)[:] }
+func (buffers) Put(b []byte) { pool.Put((*[32 << 10]byte)(b)) }
+
+// upstreamErrors counts requests that the upstream did not answer. It logs at most one line a
+// second.
+type upstreamErrors struct {
+	log   *slog.Logger
+	count prometheus.Counter
+
+	mu     sync.Mutex
+	last   time.Time
+	silent int // since last
+}
+
+// answer is httputil.ReverseProxy.ErrorHandler.
+func (u *upstreamErrors) answer(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() == nil && !errors.Is(err, context.Canceled) { // else the client has gone
+		u.count.Inc()
+		u.say(err)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusBadGateway)
+	_, _ = io.WriteString(w, "the service does not answer\n")
+}
+
+func (u *upstreamErrors) say(err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now := time.Now(); now.Sub(u.last) >= time.Second {
+		u.log.Warn("the upstream does not answer", "error", err, "requests", u.silent+1)
+		u.last, u.silent = now, 0
+	} else {
+		u.silent++
+	}
+}
