@@ -1,0 +1,101 @@
+// Package pgtest gives tests a PostgreSQL: for tests of handlers that enqueue in transactions.
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/firq-go/firq/contrib/firqpg/internal/pgserver"
+)
+
+// Env names the server to use instead of an own one: what pgx.ParseConfig reads. Its user has to have the right to make databases.
+const Env = "FIRQ_TEST_POSTGRES"
+
+// shared is the server of all tests of a process. It ends with the process.
+var shared = sync.OnceValues(func() (*pgserver.Server, error) { return start(nil) })
+
+// fast are the settings of servers without any: what a test has written need not survive the machine.
+var fast = []string{"fsync = off"}
+
+func start(settings []string) (*pgserver.Server, error) {
+	if len(settings) == 0 {
+		settings = fast
+	}
+	s, err := pgserver.New(settings...)
+	if err == nil {
+		err = s.Start()
+	}
+	return s, err
+}
+
+// Server returns an empty database: on the server that FIRQ_TEST_POSTGRES names, or on an installed PostgreSQL, which it starts in a folder of its own. With settings (as in
+// postgresql.conf: "max_connections = 20") the server is this test's alone. Without settings all tests of a process share one, with fsync off. A test that finds no server is
+// skipped; where CI is set it fails.
+func Server(tb testing.TB, settings ...string) *pgxpool.Pool {
+	tb.Helper()
+	dsn := os.Getenv(Env)
+	if dsn == "" || len(settings) > 0 {
+		s, err := server(tb, settings)
+		if err != nil {
+			if os.Getenv("CI") != "" {
+				tb.Fatalf("pgtest: %v", err)
+			}
+			tb.Skipf("pgtest: %v", err)
+		}
+		dsn = s.DSN("postgres")
+	}
+	pool, err := database(tb, dsn)
+	if err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+	return pool
+}
+
+func server(tb testing.TB, settings []string) (*pgserver.Server, error) {
+	if len(settings) == 0 {
+		return shared()
+	}
+	s, err := start(settings)
+	if err == nil {
+		tb.Cleanup(s.Stop)
+	}
+	return s, err
+}
+
+// database makes a database, which goes with the test.
+func database(tb testing.TB, dsn string) (*pgxpool.Pool, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	admin, err := pgxpool.New(ctx, dsn)
+	if err != nil {
+		return nil, err
+	}
+	name := "firqtest_" + strings.ToLower(rand.Text())
+	if _, err := admin.Exec(ctx, "create database "+name); err != nil {
+		admin.Close()
+		return nil, err
+	}
+	config := admin.Config()
+	config.ConnConfig.Database = name
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		admin.Close()
+		return nil, fmt.Errorf("database %s: %w", name, err)
+	}
+	tb.Cleanup(func() {
+		pool.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		_, _ = admin.Exec(ctx, "drop database if exists "+name+" with (force)")
+		admin.Close()
+	})
+	return pool, nil
+}
