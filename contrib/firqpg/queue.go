@@ -7,7 +7,9 @@ import (
 	"github.com/firq-go/firq/queue"
 )
 
-// Names of package queue, as firqredis has them.
+// What package queue documents.
+//
+//nolint:revive // see there
 type (
 	Queue[T any]        = queue.Queue[T]
 	Task[T any]         = queue.Task[T]
