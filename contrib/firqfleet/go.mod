@@ -1,0 +1,11 @@
+module github.com/firq-go/firq/contrib/firqfleet
+
+go 1.25.0
+
+require (
+	github.com/alicebob/miniredis/v2 v2.40.0
+	github.com/firq-go/firq v0.1.0
+	github.com/puzpuzpuz/xsync/v3 v3.5.1
+	github.com/redis/go-redis/v9 v9.22.0
+	go.uber.org/goleak v1.3.0
+)

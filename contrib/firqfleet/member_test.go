@@ -1,0 +1,5 @@
+package firqfleet
+
+const memberEnv = "FIRQFLEET_MEMBER"
+
+func memberMain() {}
