@@ -200,7 +200,7 @@ func (g *Gate) await(ctx context.Context, c *call, deadline time.Time) (gate.Per
 		why = firq.ErrTimeout
 	}
 	g.mu.Lock()
-	if why == firq.ErrTimeout { //nolint:errorlint // it is this one
+	if why == firq.ErrTimeout {
 		g.counters.timedOut++
 	}
 	if c.place == nil { // its turn had come

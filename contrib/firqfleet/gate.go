@@ -52,10 +52,10 @@ type Gate struct {
 	hungry         bool   // calls wait, somewhere, for slots
 	next           time.Duration
 	// How things stand with it.
-	leased  bool // the lease has not been lost
-	known   bool // it knows what is here; else the next round trip joins
-	away    bool // the last round trip failed
-	back    int  // slots that go back with the next round trip
+	leased bool // the lease has not been lost
+	known  bool // it knows what is here; else the next round trip joins
+	away   bool // the last round trip failed
+	back   int  // slots that go back with the next round trip
 
 	tenants  map[string]*tenant
 	dirty    []*tenant  // the server has to hear of them

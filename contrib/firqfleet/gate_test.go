@@ -250,7 +250,7 @@ func TestGivesUp(t *testing.T) {
 }
 
 func TestMaxQueueAge(t *testing.T) {
-	g := join(t, mini(t), 1, Config{MaxQueueAge: time.Millisecond})
+	g := join(t, mini(t), 1, Config{MaxQueueAge: 200 * time.Millisecond})
 	get(t, g, "x", gate.Request{})
 	if _, err := g.Acquire(bounded(t), "x", gate.Request{}); err != firq.ErrTimeout || !errors.Is(err, firq.ErrRejected) {
 		t.Error(err)

@@ -12,7 +12,7 @@ import (
 type tenant struct {
 	name   string
 	weight float64 // 0: Config has not been asked
-	most   int // permits in the fleet; 0: no limit
+	most   int     // permits in the fleet; 0: no limit
 
 	queue  [firq.PriorityCritical + 1]list.List // of *call, by priority
 	n      int                                  // calls in queue
