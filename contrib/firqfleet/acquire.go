@@ -76,8 +76,8 @@ func (g *Gate) TryAcquire(tenant string, req gate.Request) (gate.Permit[string],
 
 // check fills in what 0 means.
 func check(tenant string, r *gate.Request) error {
-	if len(tenant) > MaxName || strings.IndexByte(tenant, '\n') >= 0 || strings.IndexByte(tenant, '\r') >= 0 {
-		return fmt.Errorf("%w: firqfleet: tenant: %q, must have up to %d bytes, and no line breaks", firq.ErrInvalidTask, tenant, MaxName)
+	if err := checkTenant(tenant); err != nil {
+		return err
 	}
 	if r.Cost < 0 || r.Priority > firq.PriorityCritical {
 		t := firq.Task[struct{}]{Cost: r.Cost, Priority: r.Priority}
@@ -92,6 +92,13 @@ func check(tenant string, r *gate.Request) error {
 	}
 	if r.Priority == 0 {
 		r.Priority = firq.PriorityNormal
+	}
+	return nil
+}
+
+func checkTenant(tenant string) error {
+	if len(tenant) > MaxName || strings.IndexByte(tenant, '\n') >= 0 || strings.IndexByte(tenant, '\r') >= 0 {
+		return fmt.Errorf("%w: firqfleet: tenant: %q, must have up to %d bytes, and no line breaks", firq.ErrInvalidTask, tenant, MaxName)
 	}
 	return nil
 }

@@ -66,6 +66,9 @@ func (g *Gate) Close() error {
 	return nil
 }
 
+// Done is closed when the gate has left the fleet: after Close or Shutdown, and once every permit is back.
+func (g *Gate) Done() <-chan struct{} { return g.done }
+
 // end leaves the fleet.
 func (g *Gate) end() {
 	g.expire.Stop()

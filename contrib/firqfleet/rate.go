@@ -1,0 +1,383 @@
+package firqfleet
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/rate"
+)
+
+//go:embed lua/rate.lua
+var rateSource string
+
+var rateScript = redis.NewScript(rateSource)
+
+// Defaults of RateConfig.
+const (
+	DefaultTimeout = 100 * time.Millisecond
+	DefaultAhead   = 10 * time.Millisecond
+
+	aheadLasts = 100 * time.Millisecond // then what was taken ahead is lost
+	forget     = time.Second            // after which a tenant is not remembered here
+)
+
+// RateConfig describes a rate that holds for all processes which name it.
+type RateConfig struct {
+	// Client connects to a single server, Sentinel or a cluster. nil: localhost:6379. Close closes it only if it was nil.
+	Client redis.UniversalClient
+	// Name of the rate, up to 128 bytes without braces and line breaks. "": "default".
+	Name string
+	// Limit is that of each tenant; zero: none.
+	rate.Limit
+	// LimitFor gives each tenant its own Limit, asked at each call. Zero, or a Limit that makes no sense: Limit. nil: Limit.
+	LimitFor func(tenant string) rate.Limit
+	// Down says what Take and Charge do if the server does not answer within Timeout. Wait and Refuse: gate.ErrUnavailable.
+	// Share: this process alone applies the whole limit.
+	Down Down
+	// Timeout is how long the server has to answer. 0: 100 ms.
+	Timeout time.Duration
+	// Ahead: a process may take so much of a busy tenant's rate with one question, at most an eighth of Burst, for its next
+	// calls; what is not used within 100 ms is lost. While a tenant is refused, its process asks at most once per Ahead.
+	// 0: 10 ms; below 0: nothing is taken ahead.
+	Ahead time.Duration
+}
+
+// Rate is a rate.Taker that counts on the server. Make it with NewRate; safe for concurrent use.
+type Rate struct {
+	cfg   RateConfig
+	own   bool
+	limit rate.Limit
+	local *rate.Limiter[string] // for Share
+	begin time.Time
+
+	mu      sync.Mutex
+	tenants map[string]*ahead
+	sweepAt int           // tenants, at which some are forgotten
+	away    time.Duration // Share: until then only one call asks the server
+}
+
+// ahead is what is known here of a tenant. Guarded by Rate.mu.
+type ahead struct {
+	at     time.Duration // of the last answer
+	used   float64       // by then
+	tokens int64         // taken ahead, until
+	until  time.Duration
+	denied time.Duration // a call of at least this cost was refused, at
+	cost   int64
+	wait   time.Duration // it would have passed after
+	asks   chan struct{} // closed when the call that asks has its answer; nil: none asks for all
+}
+
+var _ rate.Taker[string] = (*Rate)(nil)
+
+// NewRate makes a Rate. What makes no sense is an error that matches firq.ErrInvalidConfig and names the field.
+func NewRate(cfg RateConfig) (*Rate, error) {
+	limit, err := cfg.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	local, err := rate.Open(rate.Config[string]{Limit: cfg.Limit, LimitFor: cfg.LimitFor})
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Name == "" {
+		cfg.Name = DefaultName
+	}
+	switch {
+	case badName(cfg.Name):
+		return nil, invalid("Name: %q, must have up to %d bytes, and neither braces nor line breaks", cfg.Name, MaxName)
+	case cfg.Timeout < 0:
+		return nil, invalid("Timeout: %v, must not be negative", cfg.Timeout)
+	case cfg.Down > Refuse:
+		return nil, invalid("Down: %d, must be Wait, Share or Refuse", cfg.Down)
+	}
+	if cfg.Timeout == 0 {
+		cfg.Timeout = DefaultTimeout
+	}
+	if cfg.Ahead == 0 {
+		cfg.Ahead = DefaultAhead
+	}
+	r := &Rate{cfg: cfg, own: cfg.Client == nil, limit: limit, local: local, begin: time.Now(), tenants: map[string]*ahead{}}
+	if r.own {
+		r.cfg.Client = localhost()
+	}
+	return r, nil
+}
+
+// Close closes the client, if it is the Rate's. It returns nil.
+func (r *Rate) Close() error {
+	if r.own {
+		_ = r.cfg.Client.Close()
+	}
+	return nil
+}
+
+// Take is of rate.Taker.
+func (r *Rate) Take(ctx context.Context, tenant string, cost int64, maxWait time.Duration) (rate.Result, error) {
+	if err := checkTake(ctx, tenant); err != nil {
+		return rate.Result{}, err
+	}
+	if cost < 0 || maxWait < 0 {
+		return rate.Result{}, fmt.Errorf("%w: firqfleet: cost %d, maxWait %v: must not be negative", firq.ErrInvalidTask, cost, maxWait)
+	}
+	if err := ctx.Err(); err != nil {
+		return rate.Result{}, err
+	}
+	l := r.limitOf(tenant)
+	if l.PerSecond == 0 {
+		return rate.Result{}, nil
+	}
+	if end, ok := ctx.Deadline(); ok {
+		maxWait = min(maxWait, max(0, time.Until(end)))
+	}
+	more, done, res, err := r.look(ctx, tenant, l, cost, maxWait)
+	if done != nil {
+		defer done()
+	} else if err != nil || more < 0 {
+		return res, err
+	}
+	what, wait, used, took, err := r.ask(ctx, tenant, l, cost, maxWait.Seconds(), more, "")
+	if err != nil {
+		if r.cfg.Down == Share && ctx.Err() == nil {
+			return r.local.Take(ctx, tenant, cost, maxWait)
+		}
+		return rate.Result{}, err
+	}
+	res = r.note(tenant, l, cost, what, wait, used, took)
+	switch what {
+	case refused:
+		return res, rate.ErrLimited
+	case reserved:
+		return r.sleep(ctx, tenant, cost, wait, res)
+	}
+	return res, nil
+}
+
+// What became of a Take, as the script says it.
+const (
+	reserved = 1
+	refused  = 2
+)
+
+func checkTake(ctx context.Context, tenant string) error {
+	if ctx == nil {
+		return errNilContext
+	}
+	return checkTenant(tenant)
+}
+
+func (r *Rate) limitOf(tenant string) rate.Limit {
+	if r.cfg.LimitFor != nil {
+		if l, err := r.cfg.LimitFor(tenant).Resolve(); err == nil && l.PerSecond > 0 {
+			return l
+		}
+	}
+	return r.limit
+}
+
+// look looks at what is known here. It returns how much more the server may be asked for, below 0: it need not be asked, as there is
+// a result; and what to call when it has answered, nil: nothing.
+func (r *Rate) look(ctx context.Context, tenant string, l rate.Limit, cost int64, maxWait time.Duration) (more int64, done func(), res rate.Result, err error) {
+	for {
+		r.mu.Lock()
+		now, a := time.Since(r.begin), r.tenants[tenant]
+		if a == nil {
+			r.mu.Unlock()
+			return 0, nil, res, nil
+		}
+		if a.tokens >= cost && now < a.until && a.tokens > 0 {
+			a.tokens -= cost
+			res = a.result(l, now)
+			r.mu.Unlock()
+			return -1, nil, res, nil
+		}
+		if a.wait > 0 && cost >= a.cost && now-a.denied < r.holds() && a.wait-(now-a.denied) > maxWait {
+			res = a.result(l, now)
+			res.RetryAfter = max(a.wait-(now-a.denied), r.holds()-(now-a.denied))
+			r.mu.Unlock()
+			return -1, nil, res, rate.ErrLimited
+		}
+		if r.cfg.Ahead > 0 && now-a.at <= r.cfg.Ahead {
+			more = int64(min(l.PerSecond*r.cfg.Ahead.Seconds(), float64(l.Burst)/8))
+		}
+		if a.wait == 0 || maxWait > 0 || now-a.denied > forget {
+			r.mu.Unlock()
+			return more, nil, res, nil
+		}
+		asks := a.asks
+		if asks == nil { // of a tenant that was refused lately one call asks for all
+			a.asks = make(chan struct{})
+			r.mu.Unlock()
+			return more, func() {
+				r.mu.Lock()
+				defer r.mu.Unlock()
+				close(a.asks)
+				a.asks = nil
+			}, res, nil
+		}
+		r.mu.Unlock()
+		select {
+		case <-asks:
+		case <-ctx.Done():
+			return -1, nil, res, ctx.Err()
+		}
+	}
+}
+
+// holds is how long a refusal holds for others.
+func (r *Rate) holds() time.Duration {
+	if r.cfg.Ahead < 0 {
+		return DefaultAhead
+	}
+	return r.cfg.Ahead
+}
+
+// ask asks the server.
+func (r *Rate) ask(ctx context.Context, tenant string, l rate.Limit, cost int64, maxWait float64, more int64, charge string) (what int64, wait time.Duration, used float64, took int64, err error) {
+	share := r.cfg.Down == Share
+	if share {
+		r.mu.Lock()
+		now := time.Since(r.begin)
+		away := now < r.away
+		if !away && r.away > 0 {
+			r.away = now + r.cfg.Timeout // the others need not wait for what this one hears
+		}
+		r.mu.Unlock()
+		if away {
+			return 0, 0, 0, 0, ErrUnavailable
+		}
+	}
+	short, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	defer cancel()
+	reply, err := eval(short, r.cfg.Client, rateScript, rateSource, []string{"fr:{" + r.cfg.Name + ":" + tenant + "}"},
+		[]any{l.PerSecond, l.Burst, cost, maxWait, more, charge})
+	list, _ := reply.([]any)
+	if err == nil && len(list) != 4 {
+		err = fmt.Errorf("firqfleet: an answer of %d parts", len(list))
+	}
+	if share {
+		r.mu.Lock()
+		if r.away = 0; err != nil {
+			r.away = time.Since(r.begin) + r.cfg.Timeout
+		}
+		r.mu.Unlock()
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return 0, 0, 0, 0, ctx.Err()
+		}
+		return 0, 0, 0, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	what, _ = list[0].(int64)
+	took, _ = list[3].(int64)
+	number := func(v any) float64 {
+		s, _ := v.(string)
+		f, _ := strconv.ParseFloat(s, 64)
+		return f
+	}
+	return what, seconds(number(list[1])), number(list[2]), took, nil
+}
+
+// seconds is a duration, rounded up, without overflow.
+func seconds(s float64) time.Duration {
+	if s *= 1e9; s >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(math.Ceil(s))
+}
+
+// note remembers an answer, and returns the result.
+func (r *Rate) note(tenant string, l rate.Limit, cost, what int64, wait time.Duration, used float64, took int64) rate.Result {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, a := time.Since(r.begin), r.tenants[tenant]
+	if a == nil {
+		if len(r.tenants) >= max(r.sweepAt, 1024) {
+			for name, old := range r.tenants {
+				if now-old.at > forget && old.asks == nil {
+					delete(r.tenants, name)
+				}
+			}
+			r.sweepAt = 2 * len(r.tenants)
+		}
+		a = &ahead{}
+		r.tenants[tenant] = a
+	}
+	if now >= a.until {
+		a.tokens = 0
+	}
+	a.at, a.used = now, used
+	if took > 0 {
+		a.tokens, a.until = a.tokens+took, now+aheadLasts
+	}
+	if what == refused {
+		a.denied, a.cost, a.wait = now, cost, wait
+	}
+	res := a.result(l, now)
+	if what == refused {
+		res.RetryAfter = wait
+	}
+	return res
+}
+
+// result says how it stands with a tenant. Under mu.
+func (a *ahead) result(l rate.Limit, now time.Duration) rate.Result {
+	used := max(0, a.used-(now-a.at).Seconds()*l.PerSecond)
+	ours := 0.0
+	if now < a.until {
+		ours = float64(a.tokens)
+	}
+	left := math.Floor(float64(l.Burst) - max(0, used-ours) + 1e-6)
+	return rate.Result{Limit: l, Remaining: int64(min(max(left, 0), float64(l.Burst))), Reset: seconds(used / l.PerSecond)}
+}
+
+// sleep waits for what was reserved; a caller that leaves gives it back.
+func (r *Rate) sleep(ctx context.Context, tenant string, cost int64, wait time.Duration, res rate.Result) (rate.Result, error) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		res.Waited = wait
+		return res, nil
+	case <-ctx.Done():
+		_ = r.Charge(ctx, tenant, -cost)
+		return rate.Result{}, ctx.Err()
+	}
+}
+
+// Charge is of rate.Taker.
+func (r *Rate) Charge(ctx context.Context, tenant string, delta int64) error {
+	if err := checkTake(ctx, tenant); err != nil {
+		return err
+	}
+	l := r.limitOf(tenant)
+	if l.PerSecond == 0 || delta == 0 {
+		return nil
+	}
+	_, _, used, _, err := r.ask(context.WithoutCancel(ctx), tenant, l, delta, 0, 0, "c")
+	if err != nil {
+		if r.cfg.Down == Share {
+			return r.local.Charge(ctx, tenant, delta)
+		}
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a := r.tenants[tenant]; a != nil {
+		a.at, a.used = time.Since(r.begin), used
+		if delta < 0 {
+			a.wait = 0 // it may pass now
+		} else {
+			a.tokens = 0 // they are not ours to give while there may be a debt
+		}
+	}
+	return nil
+}
