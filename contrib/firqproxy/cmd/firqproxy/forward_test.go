@@ -40,10 +40,13 @@ func TestForwards(t *testing.T) {
 	}
 }
 
-// TestStreams: each piece is passed on when it comes.
+// TestStreams: each piece is passed on when it comes, of a known length or not.
 func TestStreams(t *testing.T) {
 	next := make(chan struct{})
-	u := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
+	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if length := r.URL.Query().Get("length"); length != "" {
+			w.Header().Set("Content-Length", length)
+		}
 		for i := range 3 {
 			_, _ = fmt.Fprintln(w, "piece", i)
 			_ = http.NewResponseController(w).Flush()
@@ -51,17 +54,22 @@ func TestStreams(t *testing.T) {
 		}
 	})
 	p := start(t, "upstream: "+u.URL+"\nlimits: {slots: 2}\ncost: {response: openai}\n")
-	resp, err := client.Get(p.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	lines := bufio.NewScanner(resp.Body)
-	for i := range 3 {
-		if !lines.Scan() || lines.Text() != fmt.Sprint("piece ", i) {
-			t.Fatalf("%q, %v", lines.Text(), lines.Err())
+	for _, length := range []string{"", "24", "100000"} {
+		resp, err := client.Get(p.url + "/?length=" + length)
+		if err != nil {
+			t.Fatal(err)
 		}
-		next <- struct{}{}
+		if got := resp.Header.Get("Content-Length"); got != length {
+			t.Errorf("Content-Length %q, want %q", got, length)
+		}
+		lines := bufio.NewScanner(resp.Body)
+		for i := range 3 {
+			if !lines.Scan() || lines.Text() != fmt.Sprint("piece ", i) {
+				t.Fatalf("%q, %v", lines.Text(), lines.Err())
+			}
+			next <- struct{}{}
+		}
+		_ = resp.Body.Close()
 	}
 }
 
@@ -129,21 +137,25 @@ func TestDeadUpstream(t *testing.T) {
 func TestClientGoes(t *testing.T) {
 	u := newUpstream(t, hello)
 	p := start(t, "upstream: "+u.URL+"\nlimits: {slots: 1}\ntenant: [{header: X-Tenant}]\n")
-	ctx, cancel := context.WithCancel(context.Background())
-	get := func(path string) chan error {
+	leaves := func(path string) func() {
+		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		r, _ := http.NewRequestWithContext(ctx, http.MethodGet, p.url+path, nil)
 		go func() { _, err := client.Do(r); done <- err }()
-		return done
+		return func() {
+			cancel()
+			if <-done == nil {
+				t.Error("no error")
+			}
+		}
 	}
-	held := get("/hold")
+	held := leaves("/hold")
 	u.isHeld(t)
-	waits := get("/")
+	waits := leaves("/")
 	until(t, "one waits", func() bool { return p.metric(waiting) == "1" })
-	cancel()
-	if <-held == nil || <-waits == nil {
-		t.Error("no error")
-	}
+	waits()
+	until(t, "its place is free", func() bool { return p.metric(waiting) == "0" })
+	held()
 	until(t, "the slot is free", func() bool { return p.metric(inUse) == "0" })
 	if _, body := p.get(p.url, ""); body != "hello" {
 		t.Error(body)

@@ -20,13 +20,16 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/firq-go/firq/contrib/firqproxy/internal/config"
+	"github.com/firq-go/firq/contrib/firqproxy/internal/demo"
 )
 
 const usage = `usage: firqproxy run -c FILE      forward requests as FILE says
        firqproxy check -c FILE    name all mistakes of FILE
        firqproxy example          print a FILE with comments
+       firqproxy demo [-svg FILE] measure what a flood does to quiet tenants, with it and without
        firqproxy version
 `
 
@@ -48,7 +51,13 @@ func execute(args []string, out, errs io.Writer) int {
 	flags := flag.NewFlagSet("firqproxy "+args[0], flag.ContinueOnError)
 	flags.SetOutput(errs)
 	flags.Usage = func() { _, _ = io.WriteString(errs, usage) }
-	file := flags.String("c", "", "the configuration")
+	var file, svg string
+	switch args[0] {
+	case "run", "check":
+		flags.StringVar(&file, "c", "", "the configuration")
+	case "demo":
+		flags.StringVar(&svg, "svg", "", "where to draw a picture")
+	}
 	if err := flags.Parse(args[1:]); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return exitOK
@@ -56,16 +65,16 @@ func execute(args []string, out, errs io.Writer) int {
 		return exitUsage
 	}
 	needsFile := args[0] == "run" || args[0] == "check"
-	if flags.NArg() > 0 || needsFile != (*file != "") {
+	if flags.NArg() > 0 || needsFile != (file != "") {
 		flags.Usage()
 		return exitUsage
 	}
 	switch args[0] {
 	case "run", "check":
-		cfg, err := config.Load(*file, os.LookupEnv)
+		cfg, err := config.Load(file, os.LookupEnv)
 		if err != nil {
 			for line := range strings.Lines(err.Error()) {
-				_, _ = fmt.Fprintf(errs, "%s: %s\n", *file, strings.TrimSuffix(line, "\n"))
+				_, _ = fmt.Fprintf(errs, "%s: %s\n", file, strings.TrimSuffix(line, "\n"))
 			}
 			return exitUsage
 		}
@@ -74,8 +83,14 @@ func execute(args []string, out, errs io.Writer) int {
 			return exitOK
 		}
 		log := slog.New(slog.NewTextHandler(errs, nil))
-		if err := serve(context.Background(), *file, cfg, log); err != nil {
+		if err := serve(context.Background(), file, cfg, log); err != nil {
 			log.Error("it ends", "error", err)
+			return exitFailed
+		}
+		return exitOK
+	case "demo":
+		if err := demo.Run(context.Background(), out, 4*time.Second, svg); err != nil {
+			_, _ = fmt.Fprintln(errs, "firqproxy:", err)
 			return exitFailed
 		}
 		return exitOK

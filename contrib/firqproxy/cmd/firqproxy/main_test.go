@@ -37,6 +37,7 @@ func TestCommands(t *testing.T) {
 		{"check", 2, "", "usage: "},
 		{"example -c x", 2, "", "usage: "},
 		{"check -c " + good + " more", 2, "", "usage: "},
+		{"demo -c " + good, 2, "", "usage: "},
 		{"check --wrong", 2, "", "usage: "},
 		{"run --help", 0, "", "usage: "},
 		{"check -c " + good, 0, "ok\n", ""},

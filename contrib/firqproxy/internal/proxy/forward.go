@@ -26,9 +26,9 @@ func (p *Proxy) forward() http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite:        rewrite,
 		Transport:      t,
-		FlushInterval:  -1,
+		FlushInterval:  flushSmall,
 		BufferPool:     buffers{},
-		ModifyResponse: charge,
+		ModifyResponse: func(r *http.Response) error { flushLarge(r); charge(r); return nil },
 		ErrorHandler:   p.errors.answer,
 		ErrorLog:       slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // copies that a client broke off
 	}
@@ -50,11 +50,27 @@ func rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
+// ReverseProxy flushes a response of unknown length, and one of events, as it comes, by a
+// goroutine and a write more than others take. A small response is there as a whole, as a
+// rule, so it waits for its rest for a moment.
+const (
+	flushSmall = 5 * time.Millisecond
+	small      = 4 << 10
+)
+
+// flushLarge has a response of a known length flushed as it comes, if it is not small. What
+// the client is told of its length is in the header.
+func flushLarge(r *http.Response) {
+	if r.ContentLength > small {
+		r.ContentLength = -1
+	}
+}
+
 // openai is the cost.response that reads a response's usage.
 const openai = "openai"
 
 // charge corrects the cost of a request by its response, as cost.response says.
-func charge(r *http.Response) error {
+func charge(r *http.Response) {
 	v, ctx := visitOf(r.Request), r.Request.Context()
 	paid := func(n int64) { firqhttp.Charge(ctx, n-v.cost) }
 	name, isHeader := strings.CutPrefix(v.Cost.Response, "header:")
@@ -66,7 +82,6 @@ func charge(r *http.Response) error {
 	case v.Cost.Response == openai && r.StatusCode != http.StatusSwitchingProtocols && hasUsage(r.Header.Get("Content-Type")):
 		r.Body = &tail{body: r.Body, paid: paid}
 	}
-	return nil
 }
 
 // buffers is an httputil.BufferPool.
