@@ -22,6 +22,7 @@
 //	r, err := firqotel.RegisterGRPC(i, opts)     // *firqgrpc.Interceptor
 //	r, err := firqotel.RegisterPool(p, opts)     // *worker.Pool
 //	r, err := firqotel.RegisterWatchdog(w, opts) // *watchdog.Watchdog
+//	r, err := firqotel.RegisterFleet(f, opts)    // *firqfleet.Gate
 //	r, err := firqotel.RegisterRedis(q, opts)    // *firqredis.Queue
 //	r, err := firqotel.RegisterCompute(c, opts)  // *compute.Server
 //	r, err := firqotel.RegisterActors(sys, recorder, opts) // *actor.System, *actor.Recorder
@@ -142,6 +143,23 @@
 //	firq.watchdog.queue.stalled        Gauge s                     QueueSample.Stalled, by firq.queue
 //	firq.watchdog.probe.duration       Gauge s                     ProbeSample.Time, by firq.probe
 //	firq.watchdog.probe.failing        Gauge 1                     ProbeSample.Err: 1 if there is one, by firq.probe
+//
+//	name                               instrument, unit            firqfleet.Stats
+//	firq.fleet.limit                   Gauge {slot}                Limit
+//	firq.fleet.in_use                  UpDownCounter {slot}        InUse
+//	firq.fleet.idle                    UpDownCounter {slot}        Idle
+//	firq.fleet.waiting                 UpDownCounter {call}        Waiting
+//	firq.fleet.members                 Gauge {process}             Members
+//	firq.fleet.immediate               Counter {permit}            Immediate
+//	firq.fleet.turns                   Counter {turn}              Turns
+//	firq.fleet.reused                  Counter {permit}            Reused
+//	firq.fleet.alone                   Counter {permit}            Alone
+//	firq.fleet.rejected_global         Counter {call}              RejectedGlobal
+//	firq.fleet.rejected_tenant         Counter {call}              RejectedTenant
+//	firq.fleet.timed_out               Counter {call}              TimedOut
+//	firq.fleet.leases_lost             Counter {lease}             Lost
+//	firq.fleet.syncs                   Counter {round_trip}        Syncs
+//	firq.fleet.syncs_failed            Counter {round_trip}        Failed
 //
 //	name                               instrument, unit            firqredis.Stats
 //	firq.redis.up                      Gauge 1                     1 if Stats returned no error, else 0 and nothing else

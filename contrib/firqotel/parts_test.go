@@ -40,7 +40,7 @@ func everyKind() map[string]kind {
 	h, i := metricstest.Of(metricstest.Traffic()), metricstest.Of(metricstest.Traffic())
 	p, w := metricstest.Of(metricstest.Pool()), metricstest.Of(metricstest.Watchdog())
 	q := &metricstest.RedisSource{Source: metricstest.Source[metrics.RedisStats]{Says: metricstest.Redis()}}
-	c := metricstest.Of(metricstest.Compute())
+	c, f := metricstest.Of(metricstest.Compute()), metricstest.Of(metricstest.Fleet())
 	a, rec := metricstest.Of(metricstest.System()), metricstest.Recorder()
 	type options = firqotel.Options[string]
 	type registration = *firqotel.Registration
@@ -52,6 +52,7 @@ func everyKind() map[string]kind {
 		"pool":      {func(o options) (registration, error) { return firqotel.RegisterPool(p, o) }, &p.Calls, 2, poolCollected},
 		"watchdog":  {func(o options) (registration, error) { return firqotel.RegisterWatchdog(w, o) }, &w.Calls, 1, watchdogCollected},
 		"redis":     {func(o options) (registration, error) { return firqotel.RegisterRedis(q, o) }, &q.Calls, 1, redisCollected},
+		"fleet":     {func(o options) (registration, error) { return firqotel.RegisterFleet(f, o) }, &f.Calls, 1, fleetCollected},
 		"compute":   {func(o options) (registration, error) { return firqotel.RegisterCompute(c, o) }, &c.Calls, 2, computeCollected},
 		"actors":    {func(o options) (registration, error) { return firqotel.RegisterActors(a, rec, o) }, &a.Calls, 1, actorCollected},
 	}
@@ -305,3 +306,21 @@ firq.watchdog.probe.duration s gauge [firq.probe=disk,firq.scheduler=api] 0.541
 firq.watchdog.probe.failing 1 gauge [firq.probe=disk,firq.scheduler=api] 0
 `
 )
+
+const fleetCollected = `
+firq.fleet.limit {slot} gauge [firq.scheduler=api] 801
+firq.fleet.in_use {slot} sum monotonic=false [firq.scheduler=api] 802
+firq.fleet.idle {slot} sum monotonic=false [firq.scheduler=api] 803
+firq.fleet.waiting {call} sum monotonic=false [firq.scheduler=api] 804
+firq.fleet.members {process} gauge [firq.scheduler=api] 805
+firq.fleet.immediate {permit} sum monotonic=true [firq.scheduler=api] 806
+firq.fleet.turns {turn} sum monotonic=true [firq.scheduler=api] 807
+firq.fleet.reused {permit} sum monotonic=true [firq.scheduler=api] 808
+firq.fleet.alone {permit} sum monotonic=true [firq.scheduler=api] 809
+firq.fleet.rejected_global {call} sum monotonic=true [firq.scheduler=api] 810
+firq.fleet.rejected_tenant {call} sum monotonic=true [firq.scheduler=api] 811
+firq.fleet.timed_out {call} sum monotonic=true [firq.scheduler=api] 812
+firq.fleet.leases_lost {lease} sum monotonic=true [firq.scheduler=api] 813
+firq.fleet.syncs {round_trip} sum monotonic=true [firq.scheduler=api] 814
+firq.fleet.syncs_failed {round_trip} sum monotonic=true [firq.scheduler=api] 815
+`

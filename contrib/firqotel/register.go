@@ -68,6 +68,8 @@ type (
 	ComputeSource[K comparable] interface{ Stats() compute.Stats[K] }
 	// ActorSource is an *actor.System.
 	ActorSource interface{ Stats() actor.Stats }
+	// FleetSource is a *firqfleet.Gate.
+	FleetSource[S FleetStats] interface{ Stats() S }
 	// RedisSource is a *firqredis.Queue. If it has QueueTimes, as that has, there is a histogram of them.
 	RedisSource[S RedisStats] interface {
 		Stats(ctx context.Context) (S, error)
@@ -87,6 +89,17 @@ type RedisStats interface {
 		Tenants                                       int
 		Oldest                                        time.Duration
 		Paused                                        bool
+	}
+}
+
+// FleetStats is firqfleet.Stats, or any other struct with the same fields: so this package needs
+// neither firqfleet nor a Redis client.
+type FleetStats interface {
+	~struct {
+		Limit, InUse, Idle, Waiting, Members     int
+		Immediate, Turns, Reused, Alone          uint64
+		RejectedGlobal, RejectedTenant, TimedOut uint64
+		Lost, Syncs, Failed                      uint64
 	}
 }
 
@@ -223,6 +236,13 @@ func RegisterActors[K comparable](sys ActorSource, rec *actor.Recorder, opts Opt
 			system(o)
 			kinds(o)
 		}, waits
+	})
+}
+
+// RegisterFleet exports a firqfleet.Gate: this process's part of the fleet.
+func RegisterFleet[K comparable, S FleetStats](g FleetSource[S], opts Options[K]) (*Registration, error) {
+	return register(g, opts, func(s *setup) (func(metric.Observer), *times) {
+		return one(s, metrics.Fleet(), func() metrics.FleetStats { return metrics.FleetStats(g.Stats()) })
 	})
 }
 

@@ -42,6 +42,8 @@ type (
 	ComputeSource[K comparable] interface{ Stats() compute.Stats[K] }
 	// ActorSource is an *actor.System.
 	ActorSource interface{ Stats() actor.Stats }
+	// FleetSource is a *firqfleet.Gate.
+	FleetSource[S FleetStats] interface{ Stats() S }
 	// RedisSource is a *firqredis.Queue. If it has QueueTimes, as that has, there is a histogram of them.
 	RedisSource[S RedisStats] interface {
 		Stats(ctx context.Context) (S, error)
@@ -61,6 +63,17 @@ type RedisStats interface {
 		Tenants                                       int
 		Oldest                                        time.Duration
 		Paused                                        bool
+	}
+}
+
+// FleetStats is firqfleet.Stats, or any other struct with the same fields: so this package needs
+// neither firqfleet nor a Redis client.
+type FleetStats interface {
+	~struct {
+		Limit, InUse, Idle, Waiting, Members     int
+		Immediate, Turns, Reused, Alone          uint64
+		RejectedGlobal, RejectedTenant, TimedOut uint64
+		Lost, Syncs, Failed                      uint64
 	}
 }
 
@@ -216,6 +229,15 @@ func NewActors[K comparable](s ActorSource, rec *actor.Recorder, opts Options[K]
 		kinds(ch, &got)
 	}
 	return c, nil
+}
+
+// NewFleet returns a Collector for a firqfleet.Gate: this process's part of the fleet.
+func NewFleet[K comparable, S FleetStats](g FleetSource[S], opts Options[K]) (*Collector[K], error) {
+	c, err := newCollector(g, opts)
+	if err != nil {
+		return nil, err
+	}
+	return one(c, metrics.Fleet(), opts, func() metrics.FleetStats { return metrics.FleetStats(g.Stats()) }), nil
 }
 
 // NewRedis returns a Collector for a firqredis.Queue. Its numbers are of the queue, not of the process: all

@@ -13,6 +13,7 @@
 //		firqprom.Must(firqprom.NewGRPC(i, opts)),     // *firqgrpc.Interceptor
 //		firqprom.Must(firqprom.NewPool(p, opts)),     // *worker.Pool
 //		firqprom.Must(firqprom.NewWatchdog(w, opts)), // *watchdog.Watchdog
+//		firqprom.Must(firqprom.NewFleet(f, opts)),    // *firqfleet.Gate
 //		firqprom.Must(firqprom.NewRedis(q, opts)),    // *firqredis.Queue
 //		firqprom.Must(firqprom.NewCompute(c, opts)),  // *compute.Server
 //		firqprom.Must(firqprom.NewActors(sys, recorder, opts)), // *actor.System, *actor.Recorder
@@ -117,6 +118,23 @@
 //	firq_watchdog_queue_stalled_seconds    gauge    QueueSample.Stalled, by label queue
 //	firq_watchdog_probe_duration_seconds   gauge    ProbeSample.Time, by label probe
 //	firq_watchdog_probe_failing            gauge    ProbeSample.Err: 1 if there is one, by label probe
+//
+//	name                                   type     field of firqfleet.Stats
+//	firq_fleet_limit                       gauge    Limit
+//	firq_fleet_in_use                      gauge    InUse
+//	firq_fleet_idle                        gauge    Idle
+//	firq_fleet_waiting                     gauge    Waiting
+//	firq_fleet_members                     gauge    Members
+//	firq_fleet_immediate_total             counter  Immediate
+//	firq_fleet_turns_total                 counter  Turns
+//	firq_fleet_reused_total                counter  Reused
+//	firq_fleet_alone_total                 counter  Alone
+//	firq_fleet_rejected_global_total       counter  RejectedGlobal
+//	firq_fleet_rejected_tenant_total       counter  RejectedTenant
+//	firq_fleet_timed_out_total             counter  TimedOut
+//	firq_fleet_leases_lost_total           counter  Lost
+//	firq_fleet_syncs_total                 counter  Syncs
+//	firq_fleet_syncs_failed_total          counter  Failed
 //
 //	name                                   type     field of firqredis.Stats
 //	firq_redis_up                          gauge    1 if Stats returned no error, else 0 and nothing else

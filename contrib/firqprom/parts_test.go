@@ -203,6 +203,39 @@ firq_redis_tenants{scheduler="api"} 619
 firq_redis_up{scheduler="api"} 1
 `
 
+const fleetExposition = `
+# TYPE firq_fleet_alone_total counter
+firq_fleet_alone_total{scheduler="api"} 809
+# TYPE firq_fleet_idle gauge
+firq_fleet_idle{scheduler="api"} 803
+# TYPE firq_fleet_immediate_total counter
+firq_fleet_immediate_total{scheduler="api"} 806
+# TYPE firq_fleet_in_use gauge
+firq_fleet_in_use{scheduler="api"} 802
+# TYPE firq_fleet_leases_lost_total counter
+firq_fleet_leases_lost_total{scheduler="api"} 813
+# TYPE firq_fleet_limit gauge
+firq_fleet_limit{scheduler="api"} 801
+# TYPE firq_fleet_members gauge
+firq_fleet_members{scheduler="api"} 805
+# TYPE firq_fleet_rejected_global_total counter
+firq_fleet_rejected_global_total{scheduler="api"} 810
+# TYPE firq_fleet_rejected_tenant_total counter
+firq_fleet_rejected_tenant_total{scheduler="api"} 811
+# TYPE firq_fleet_reused_total counter
+firq_fleet_reused_total{scheduler="api"} 808
+# TYPE firq_fleet_syncs_failed_total counter
+firq_fleet_syncs_failed_total{scheduler="api"} 815
+# TYPE firq_fleet_syncs_total counter
+firq_fleet_syncs_total{scheduler="api"} 814
+# TYPE firq_fleet_timed_out_total counter
+firq_fleet_timed_out_total{scheduler="api"} 812
+# TYPE firq_fleet_turns_total counter
+firq_fleet_turns_total{scheduler="api"} 807
+# TYPE firq_fleet_waiting gauge
+firq_fleet_waiting{scheduler="api"} 804
+`
+
 // made holds a Collector of each kind, with the series that it exports.
 type made struct {
 	c     *firqprom.Collector[string]
@@ -222,7 +255,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 	g, p, w := metricstest.Of(metricstest.Gate()), metricstest.Of(metricstest.Pool()), metricstest.Of(metricstest.Watchdog())
 	h, i := metricstest.Of(metricstest.Traffic()), metricstest.Of(metricstest.Traffic())
 	q, k := &metricstest.RedisSource{Source: metricstest.Source[metrics.RedisStats]{Says: metricstest.Redis()}}, metricstest.Of(metricstest.Compute())
-	a := metricstest.Of(metricstest.System())
+	a, f := metricstest.Of(metricstest.System()), metricstest.Of(metricstest.Fleet())
 	all := map[string]made{
 		"scheduler": {must(firqprom.New(s, opts)), &s.Calls, exposition},
 		"gate":      {must(firqprom.NewGate(g, opts)), &g.Calls, gateExposition},
@@ -231,6 +264,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 		"pool":      {must(firqprom.NewPool(p, opts)), &p.Calls, poolExposition},
 		"watchdog":  {must(firqprom.NewWatchdog(w, opts)), &w.Calls, watchdogExposition},
 		"redis":     {must(firqprom.NewRedis(q, opts)), &q.Calls, redisExposition},
+		"fleet":     {must(firqprom.NewFleet(f, opts)), &f.Calls, fleetExposition},
 		"compute":   {must(firqprom.NewCompute(k, opts)), &k.Calls, computeExposition},
 		"actors":    {must(firqprom.NewActors(a, metricstest.Recorder(), opts)), &a.Calls, actorExposition},
 	}
@@ -354,6 +388,9 @@ func TestPartsErrors(t *testing.T) {
 		},
 		"redis": {
 			second(firqprom.NewRedis[string, metrics.RedisStats](nil, none)), second(firqprom.NewRedis((*metricstest.RedisSource)(nil), none)), second(firqprom.NewRedis(&metricstest.RedisSource{}, bad)),
+		},
+		"fleet": {
+			second(firqprom.NewFleet[string, metrics.FleetStats](nil, none)), second(firqprom.NewFleet((*metricstest.Source[metrics.FleetStats])(nil), none)), second(firqprom.NewFleet(metricstest.Of(metricstest.Fleet()), bad)),
 		},
 		"compute": {
 			second(firqprom.NewCompute[string](nil, none)), second(firqprom.NewCompute((*compute.Server[string, int, int])(nil), none)), second(firqprom.NewCompute(metricstest.Of(compute.Stats[string]{}), bad)),

@@ -161,6 +161,14 @@ func Redis() metrics.RedisStats {
 	}
 }
 
+// Fleet returns the numbers of a member of a fleet.
+func Fleet() metrics.FleetStats {
+	return metrics.FleetStats{
+		Limit: 801, InUse: 802, Idle: 803, Waiting: 804, Members: 805, Immediate: 806, Turns: 807, Reused: 808, Alone: 809,
+		RejectedGlobal: 810, RejectedTenant: 811, TimedOut: 812, Lost: 813, Syncs: 814, Failed: 815,
+	}
+}
+
 // Compute returns the numbers of a compute server.
 func Compute() compute.Stats[string] {
 	return compute.Stats[string]{
