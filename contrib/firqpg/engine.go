@@ -33,13 +33,17 @@ type engine struct {
 
 	known   atomic.Pointer[known] // settings
 	reading atomic.Bool           // they are being read again
-	life    context.Context
+	life    context.Context       // ends with Close
 	end     context.CancelFunc
+	late    context.Context // ends closeGrace after the queue has begun to close, or with life
 	work    sync.WaitGroup
 }
 
 // ackRest is how long Acks rest for more to come, at most.
 const ackRest = 2 * time.Millisecond
+
+// closeGrace is how long Close waits for a server that does not answer.
+const closeGrace = 5 * time.Second
 
 func (e *engine) Traits() queue.Traits {
 	return queue.Traits{Name: "postgres", Lanes: 1, AckRest: ackRest, UTF8: true, MaxScheduleID: queue.MaxName - len("@2006-01-02T15:04:05Z")}
@@ -50,6 +54,16 @@ func (e *engine) Lane(string) int { return 0 }
 func (e *engine) Open(ctx context.Context, o queue.Options) error {
 	e.opts, e.ears = o, make(chan *ears, 1)
 	e.life, e.end = context.WithCancel(context.Background())
+	late, end := context.WithCancel(e.life)
+	e.late = late
+	e.work.Go(func() {
+		defer end()
+		select {
+		case <-o.Closing:
+			sleep(e.life, closeGrace)
+		case <-e.life.Done():
+		}
+	})
 	e.ears <- &ears{e: e, slot: -1}
 	if e.db == nil {
 		db, err := pgxpool.New(ctx, "")
@@ -119,14 +133,27 @@ func (e *engine) inTx(ctx context.Context, f func(tx pgx.Tx) error) error {
 func (e *engine) holding(ctx context.Context, call string, f func(db querier) error) error {
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 250*time.Millisecond) {
 		err := e.run(ctx, call, f)
-		var pg *pgconn.PgError
-		if !errors.As(err, &pg) || pg.Code != "55P03" { // lock_not_available
+		if !locked(err) {
 			return err
 		}
 		if !sleep(ctx, pause) {
 			return ctx.Err()
 		}
 	}
+}
+
+// locked reports whether a statement has given up waiting for a lock.
+func locked(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "55P03" // lock_not_available
+}
+
+// closing returns a context that ends with ctx, and some seconds after the queue has begun to close: what was accepted is sent, but a server that
+// does not answer is not waited for.
+func (e *engine) closing(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(e.late, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 // sleep reports whether ctx has not ended before.

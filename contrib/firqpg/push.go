@@ -94,19 +94,35 @@ func engineOf[T any](q *Queue[T], call string) (*engine, error) {
 	return nil, fmt.Errorf("%w: firqpg: %s: the queue was not made by firqpg.New", firq.ErrInvalidArgument, call)
 }
 
-func (e *engine) Push(ctx context.Context, _ int, ps []*queue.Push) (rs []Result, err error) {
+func (e *engine) Push(ctx context.Context, _ int, ps []*queue.Push) ([]Result, error) {
+	ctx, cancel := e.closing(ctx)
+	defer cancel()
 	raws := make([]*queue.Raw, len(ps))
 	for i := range ps {
 		raws[i] = &ps[i].Raw
 	}
+	rs, err := e.pushAlone(ctx, raws)
+	if len(raws) == 1 || !locked(err) {
+		return rs, err
+	}
+	// An open transaction has the ID, or the UniqueKey, of one of them. Nothing was queued: each for itself, so that it alone fails.
+	rs = make([]Result, len(raws))
+	for i, r := range raws {
+		if one, err := e.pushAlone(ctx, []*queue.Raw{r}); err != nil {
+			rs[i] = Result{ID: r.ID, Err: err}
+		} else {
+			rs[i] = one[0]
+		}
+	}
+	return rs, nil
+}
+
+func (e *engine) pushAlone(ctx context.Context, raws []*queue.Raw) (rs []Result, err error) {
 	err = e.run(ctx, "Enqueue", func(db querier) error {
 		rs, err = e.push(ctx, db, strict, raws)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return rs, nil
+	return rs, err
 }
 
 // columns are the arguments of push, by task.
@@ -176,7 +192,11 @@ func (e *engine) push(ctx context.Context, db querier, how int, raws []*queue.Ra
 			return nil, err
 		}
 	}
-	rows, err := db.Query(ctx, e.sql("select * from @.push($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"), e.id, how,
+	function := "@.push"
+	if how == strict {
+		function = "@.push_alone"
+	}
+	rows, err := db.Query(ctx, e.sql("select * from "+function+"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"), e.id, how,
 		c.ids, c.tenants, c.prios, c.costs, c.weights, c.ats, c.delays, c.lines, c.mosts, c.keys, c.keeps, c.metas, c.loads)
 	if err != nil {
 		return nil, err

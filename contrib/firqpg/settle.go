@@ -91,6 +91,8 @@ func (e *engine) ack(ctx context.Context, db querier, ls []queue.Lease) ([]error
 }
 
 func (e *engine) Ack(ctx context.Context, _ int, ls []queue.Lease) (errs []error, err error) {
+	ctx, cancel := e.closing(ctx)
+	defer cancel()
 	err = e.run(ctx, "Ack", func(db querier) error {
 		errs, err = e.ack(ctx, db, ls)
 		return err

@@ -40,6 +40,11 @@ begin
   perform @.wake(q);
 end $$;
 
+-- push_alone is push by itself, not in a user's transaction. Calls share it: one task whose ID, or unique key, an open transaction has must not hold up
+-- the others for long.
+do $copy$ begin execute replace(pg_get_functiondef('@.push'::regproc), '.push(', '.push_alone('); end $copy$;
+alter function @.push_alone set lock_timeout = '1s';
+
 -- push_checked is push where there are limits or unique keys.
 create function @.push_checked(c @.queue, now bigint, strict int, ids text[], tenants text[], prios smallint[], costs bigint[], ws float8[], ats bigint[],
   delays bigint[], deadlines bigint[], mosts int[], ukeys text[], ufors bigint[], metas bytea[], loads bytea[]) returns table (res int, owner text) language plpgsql as $$
