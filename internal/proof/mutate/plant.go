@@ -199,7 +199,8 @@ func tokens(text string, lua bool) (all []lexeme) {
 // luaComment is a comment of a script: none of them has two dashes in a string.
 var luaComment = regexp.MustCompile(`--[^\n]*`)
 
-func lua(name string) bool { return path.Ext(name) == ".lua" }
+// lua reports whether a file is not Go, but a script in Lua or SQL, which have the same comments.
+func lua(name string) bool { return path.Ext(name) == ".lua" || path.Ext(name) == ".sql" }
 
 // find returns where text has an anchor, in which { ... } is any block.
 func find(text, anchor string, lua bool) (hits []span) {
