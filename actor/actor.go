@@ -115,18 +115,6 @@ func (a *actor) runnable() bool {
 // caller holds a.mu.
 func (a *actor) atRest() bool { return a.x == nil || a.x.readers == 0 && a.x.suspended == 0 }
 
-// spent reports whether no messages wait but stashed ones. The caller holds a.mu.
-func (a *actor) spent() bool {
-	n := a.waits()
-	if n == 0 || a.x == nil {
-		return n == 0
-	}
-	for e := a.x.stash.first; e != nil; e = e.next {
-		n--
-	}
-	return n == 0
-}
-
 // schedule puts an actor that wake made ready into its run queue. c is the handler
 // that woke it; nil: none did.
 func (a *actor) schedule(c *Ctx) {

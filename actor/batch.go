@@ -55,7 +55,7 @@ func (a *actor) recall() {
 	}
 	a.batch = nil
 	begun := b.begun.Swap(recalled)
-	a.out += uint64(begun)
+	a.begun(uint64(begun))
 	if int(begun) < b.n {
 		b.p.done += begun
 		b.p.shared = true
@@ -63,17 +63,6 @@ func (a *actor) recall() {
 	}
 	b.e, b.p = nil, nil
 }
-
-// handled is how many messages were handled, or are being handled. The caller holds a.mu.
-func (a *actor) handled() uint64 {
-	if b := a.batch; b != nil {
-		return a.out + uint64(b.begun.Load())
-	}
-	return a.out
-}
-
-// waits is how many messages wait. The caller holds a.mu.
-func (a *actor) waits() uint64 { return a.in - a.handled() }
 
 // runBatch handles tells of the batch until the worker may claim no more, or the rest was
 // recalled. The Ctx stays valid from message to message, as if the next handler had got it

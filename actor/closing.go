@@ -210,3 +210,23 @@ func (a *actor) seize() bool {
 	}
 	return false
 }
+
+// later calls f after d, unless Close comes before.
+func (s *System) later(d time.Duration, f func()) {
+	s.keepMu.Lock()
+	defer s.keepMu.Unlock()
+	if s.closed.Load() {
+		return
+	}
+	if s.timers == nil {
+		s.timers = map[*time.Timer]struct{}{}
+	}
+	var t *time.Timer
+	t = time.AfterFunc(d, func() {
+		s.keepMu.Lock()
+		delete(s.timers, t)
+		s.keepMu.Unlock()
+		f()
+	})
+	s.timers[t] = struct{}{}
+}

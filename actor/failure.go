@@ -3,7 +3,6 @@ package actor
 import (
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
@@ -67,31 +66,4 @@ func (s *System) failure(f Failure) {
 		text += ", and ends"
 	}
 	s.log(slog.LevelError, text, args...)
-}
-
-// refuseChain takes out calls that handlers in progress wait for: they would keep the
-// failed incarnation from ending. The caller holds a.mu.
-func (a *actor) refuseChain() (chain *envelope) {
-	a.each(func(l *list) bool {
-		for e := l.first; e != nil; {
-			next := e.next
-			if e.call != nil && e.call.inChain {
-				e.unlink()
-				a.lose()
-				e.next, chain = chain, e
-			}
-			e = next
-		}
-		return true
-	})
-	return chain
-}
-
-// logDead writes at most one line per second about dead letters.
-func (s *System) logDead(a *actor, m *method, why error) {
-	now, last := s.now(), s.deadLogged.Load()
-	if last != 0 && now-last < int64(time.Second) || !s.deadLogged.CompareAndSwap(last, max(now, 1)) {
-		return
-	}
-	s.log(slog.LevelWarn, "actor: dead letters", "actor", a.name, "method", m.name, "error", why, "so far", s.dead.Load())
 }

@@ -45,8 +45,8 @@ func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
 		return nil
 	}
 	a.turn = busy
-	a.in++
-	a.out++
+	a.accept()
+	a.begun(1)
 	state := a.state
 	a.mu.Unlock()
 	cc := s.childCtx(c)

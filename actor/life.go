@@ -177,3 +177,83 @@ func (e event) String() string {
 		"Stop, or idle, and nothing waits", "no handler is in progress", "children and last words are over", "the supervisor wants the next incarnation",
 		"children and last words are over, or Close", "Done is closed", "?"}[e]
 }
+
+// setInGroup notes whether a is restarted in a group of siblings, one by one.
+func (a *actor) setInGroup(yes bool) {
+	a.mu.Lock()
+	a.extra().restartsInGroup = yes
+	a.mu.Unlock()
+}
+
+// lifeNow is life for who does not hold a.mu.
+func (a *actor) lifeNow() life {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.life
+}
+
+// hasNone is isDown for a caller without a.mu.
+func (a *actor) hasNone() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.isDown()
+}
+
+// endsNow reports whether the children of a, which may be nil, are being ended.
+func (a *actor) endsNow() bool {
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.ends()
+}
+
+// refusesNow is refuses for a caller without a.mu.
+func (a *actor) refusesNow() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.refuses()
+}
+
+// spent reports whether no messages wait but stashed ones. The caller holds a.mu.
+func (a *actor) spent() bool {
+	n := a.waits()
+	if n == 0 || a.x == nil {
+		return n == 0
+	}
+	for e := a.x.stash.first; e != nil; e = e.next {
+		n--
+	}
+	return n == 0
+}
+
+// between reports whether the actor has no incarnation, or one that has to end and takes no
+// message before that, and will have another one.
+func (a *actor) between() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.betweenLocked()
+}
+
+// isAwaited reports whether the supervisor waits for the end of the actor's incarnation.
+func (a *actor) isAwaited() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.awaited
+}
+
+// inGroup reports whether a is down, and is restarted together with siblings.
+func (a *actor) inGroup() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.isDown() && a.x.restartsInGroup
+}
+
+// inLine reports whether its supervisor still has to start a, after older siblings: a is in a
+// group, and its start has not been requested. (It may have been, if a sibling has failed since.)
+func (a *actor) inLine() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.x != nil && a.x.restartsInGroup && a.life != rising
+}

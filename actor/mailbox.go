@@ -151,7 +151,7 @@ func (a *actor) closed(f *call, c *Ctx, from origin) error {
 
 // put appends an accepted message. The caller holds a.mu.
 func (a *actor) put(e *envelope) {
-	a.in++
+	a.accept()
 	if e.m.prio > firq.PriorityNormal {
 		a.recall() // it goes first
 	}
@@ -251,22 +251,6 @@ func (a *actor) victim(p firq.Priority) *envelope {
 	return nil
 }
 
-// counted is how many messages count in the mailbox's limit. The caller holds a.mu.
-func (a *actor) counted() uint64 {
-	if a.x == nil {
-		return a.waits()
-	}
-	return a.waits() - a.x.exempt
-}
-
-// uncount is called when e leaves the mailbox. If it is put aside, it counts. The caller holds a.mu.
-func (a *actor) uncount(e *envelope) {
-	if e.exempt {
-		e.exempt = false
-		a.x.exempt--
-	}
-}
-
 // take removes a message for the handler of c and lets waiting senders in. It
 // reports false if the caller has left. The caller holds a.mu.
 func (a *actor) take(e *envelope, c *Ctx) bool {
@@ -274,10 +258,9 @@ func (a *actor) take(e *envelope, c *Ctx) bool {
 	a.uncount(e)
 	ok := e.call == nil || e.call.taken(c)
 	if ok {
-		a.out++
+		a.begun(1)
 	} else {
-		a.in--
-		a.sys().cancelled.Add(1)
+		a.cancel()
 	}
 	if a.x != nil && len(a.x.room) > 0 {
 		a.admit()
@@ -295,42 +278,35 @@ func (a *actor) empty() (chain *envelope) {
 		all.takeAll(&a.x.stash)
 	}
 	for e := all.first; e != nil; e = e.next {
-		a.in -= e.messages()
+		a.unaccept(e.messages())
 		a.uncount(e)
 		e.in, e.prev = nil, nil
 	}
 	return all.first
 }
 
-// deadLetter reports that no handler will get a message, which is in no list any more.
-func (a *actor) deadLetter(e *envelope, why error) {
-	s := a.sys()
-	if e.call != nil && !e.call.refuse(why, waiting) {
-		s.cancelled.Add(1) // its caller had left
-		return
-	}
-	s.dead.Add(1)
-	if f := s.cfg.OnDeadLetter; f != nil {
-		d := DeadLetter{a.name, e.m.name, e.run.request(), why}
-		s.hook("OnDeadLetter", func() { f(d) })
-	} else {
-		s.logDead(a, e.m, why)
-	}
-	if e.call == nil {
-		e.over()
-	}
+// refuseChain takes out calls that handlers in progress wait for: they would keep the
+// failed incarnation from ending. The caller holds a.mu.
+func (a *actor) refuseChain() (chain *envelope) {
+	a.each(func(l *list) bool {
+		for e := l.first; e != nil; {
+			next := e.next
+			if e.call != nil && e.call.inChain {
+				e.unlink()
+				a.lose()
+				e.next, chain = chain, e
+			}
+			e = next
+		}
+		return true
+	})
+	return chain
 }
 
-// deadLetters is deadLetter for all of a chain.
-func (a *actor) deadLetters(chain *envelope, why error) {
-	for e := chain; e != nil; {
-		next := e.next
-		e.next = nil
-		if b := e.run.bundle(); b != nil {
-			a.deadPack(b, why)
-		} else {
-			a.deadLetter(e, why)
-		}
-		e = next
-	}
+// takeAllFront moves the messages of from in front of those of l, in order.
+func (l *list) takeAllFront(from *list) {
+	var all list
+	all.takeAll(from)
+	all.takeAll(l)
+	l.takeAll(&all)
 }

@@ -1,7 +1,6 @@
 package actor
 
 import (
-	"context"
 	"reflect"
 
 	"github.com/firq-go/firq"
@@ -76,7 +75,7 @@ func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) 
 			a.spare = nil
 			a.mail.push(&p.envelope)
 		}
-		a.in++
+		a.accept()
 		wake := a.wake()
 		a.mu.Unlock()
 		if wake {
@@ -177,14 +176,6 @@ func (e *envelope) messages() uint64 {
 	return 1
 }
 
-// deadPack is deadLetter for each tell of a pack, which is in no list any more.
-func (a *actor) deadPack(b bundle, why error) {
-	for p := b.packed(); p.done < p.n; p.done++ {
-		a.deadLetter(b.single(p.done), why)
-	}
-	b.discard()
-}
-
 // noteBatchable notes that packing tells may pay, if e is behind another message of its method, or
 // comes while a worker has the turn. The caller holds a.mu and has put e in.
 func (a *actor) noteBatchable(e *envelope) {
@@ -196,52 +187,54 @@ func (a *actor) noteBatchable(e *envelope) {
 	}
 }
 
-// Tell sends a message and does not wait for its handler. It blocks only where the
-// mailbox is full and its policy is Wait. The handler has the values of ctx (those of the
-// call that is served, if ctx is a Ctx), but not its deadline or end, which matter only while
-// Tell blocks. An error means that the message was not accepted.
-func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) error {
-	var c *Ctx
-	var values context.Context
-	var err error
-	if ctx != context.Background() {
-		if c, err = sender(ctx); err != nil {
-			return err
-		}
-		values = valuesOf(ctx, c)
+// recycleTogether is how many envelopes go back to their method's pool together, because each
+// trip there moves cache lines between processors.
+const recycleTogether = 32
+
+// recycler collects the envelopes of tells that a worker has handled, and gives them back to
+// their method's pool together: when there are enough, or when the turn is over. Only its worker
+// uses it.
+type recycler struct {
+	first *envelope // the others by next; all are of one method
+	n     int
+}
+
+// put takes a tell whose handler is over.
+func (r *recycler) put(e *envelope) {
+	if !e.run.free() {
+		return
 	}
-	a := to.a
-	if a == nil {
-		if a, err = to.find(ctx, c); a == nil {
-			return m.tellAway(ctx, to, req, err)
-		}
+	if r.n > 0 && (r.n >= recycleTogether || r.first.m != e.m) {
+		r.clear()
 	}
-	var e *envelope
-	if m.bulk > 0 && values == nil && a.batching.Load() {
-		done, pack := m.join(a, c, req)
-		if done {
-			return nil
-		}
-		if pack {
-			e = &m.newPack(req).envelope
-		}
+	e.next, r.first = r.first, e
+	r.n++
+}
+
+// clear gives back the envelopes and the pack that w has emptied in a turn.
+func (w *worker) clear() {
+	w.recycler.clear()
+	if e := w.empty; e != nil {
+		w.empty = nil
+		e.over()
 	}
-	if e == nil {
-		l := m.newTell()
-		l.req, l.ctx = req, values
-		e = &l.envelope
+}
+
+func (r *recycler) clear() {
+	if r.n > 0 {
+		r.first.m.tells.Put(r.first)
+		r.first, r.n = nil, 0
 	}
-	if err = a.post(e, c, fromSender); err == errWait {
-		err = a.waitRoom(ctx, c, e)
+}
+
+// over gives back a tell that will not be handled; it is in no list any more.
+func (e *envelope) over() {
+	if b := e.run.bundle(); b != nil {
+		b.discard()
+		return
 	}
-	if err == nil {
-		return nil
+	if e.run.free() {
+		e.next = nil
+		e.m.tells.Put(e)
 	}
-	e.over()
-	if err == errClosed {
-		if err = to.awaitNext(ctx, c, a); err == nil {
-			return m.Tell(ctx, to, req)
-		}
-	}
-	return a.refused(err)
 }

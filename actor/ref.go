@@ -140,13 +140,6 @@ func (a *actor) stop(ctx context.Context) error {
 	return a.awaitDone(ctx, c)
 }
 
-// refusesNow is refuses for a caller without a.mu.
-func (a *actor) refusesNow() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.refuses()
-}
-
 // awaitDone waits until the actor has ended, or ctx ends. c, which may be nil, is the handler that
 // waits: for all handlers of the actor and of its descendants, by the rule of deadlocks.
 func (a *actor) awaitDone(ctx context.Context, c *Ctx) error {

@@ -32,15 +32,6 @@ func (a *actor) admit() {
 	}
 }
 
-// lose counts a message that leaves the mailbox without being handled. The caller has
-// unlinked the message, holds a.mu, and counts elsewhere what became of it.
-func (a *actor) lose() {
-	a.in--
-	if a.x != nil && len(a.x.room) > 0 {
-		a.admit()
-	}
-}
-
 // evictRoom refuses all senders that wait for room. The caller holds a.mu.
 func (a *actor) evictRoom() {
 	if a.x == nil {
@@ -106,7 +97,7 @@ func (a *actor) queueForRoom(r *roomer, c *Ctx) (in bool, err error) {
 	failpoint.At("queue for room")
 	if c != nil {
 		failpoint.Lock(&graph, "waits for room")
-		defer graph.Unlock()
+		defer endWalk()
 	}
 	a.mu.Lock()
 	if err = a.closed(r.e.call, c, fromSender); err != nil {
@@ -126,14 +117,12 @@ func (a *actor) queueForRoom(r *roomer, c *Ctx) (in bool, err error) {
 	if in || c == nil {
 		return in, nil
 	}
+	c.wait.CompareAndSwap(nil, r.f) // else another goroutine of the handler waits already
 	w := newWalk(c)
-	if !w.call(r.f) {
-		c.wait.CompareAndSwap(nil, r.f) // else another goroutine of the handler waits already
+	if !w.call(r.f) || !a.leaveRoom(r) { // or it is let in, or refused, already
 		return false, nil
 	}
-	if !a.leaveRoom(r) {
-		return false, nil // it is let in, or refused, already
-	}
+	c.wait.CompareAndSwap(r.f, nil)
 	a.sys().deadlocks.Add(1)
 	return false, &DeadlockError{Cycle: w.cycle()}
 }

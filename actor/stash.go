@@ -45,12 +45,11 @@ func (a *actor) stash(e *envelope) {
 		f.by.Store(nil)
 		ok = f.st.CompareAndSwap(taken, waiting)
 	}
-	a.out--
+	a.unbegin()
 	if ok {
 		a.extra().stash.push(e)
 	} else { // its caller has left
-		a.in--
-		a.sys().cancelled.Add(1)
+		a.cancel()
 	}
 	a.mu.Unlock()
 }
@@ -62,29 +61,11 @@ func (a *actor) unhandled(e *envelope, why error) {
 		a.mu.Unlock()
 		return
 	}
-	a.in--
-	a.out--
+	a.unaccept(1)
+	a.unbegin()
 	a.mu.Unlock()
 	if e.call != nil {
 		e.call.st.CompareAndSwap(taken, waiting)
 	}
 	a.deadLetter(e, why)
-}
-
-// takeAllFront moves the messages of from in front of those of l, in order.
-func (l *list) takeAllFront(from *list) {
-	var all list
-	all.takeAll(from)
-	all.takeAll(l)
-	l.takeAll(&all)
-}
-
-// Stop ends the actor after this handler: waiting messages become dead letters, and
-// Ref.Err is why. This is not a failure: a supervisor does not start another
-// incarnation. It holds for a start, for Started and for last words too. If the handler then
-// fails, it has not called Stop.
-func (c *Ctx) Stop(why error) {
-	if c.valid() && !c.out.stop {
-		c.out.stop, c.out.stopErr = true, why
-	}
 }

@@ -106,16 +106,6 @@ func (a *actor) endChildren(why error, final bool) bool {
 	return false
 }
 
-// endsNow reports whether the children of a, which may be nil, are being ended.
-func (a *actor) endsNow() bool {
-	if a == nil {
-		return false
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.ends()
-}
-
 // close runs Stop of an incarnation's state, its last words, and drops the state.
 func (a *actor) close(c *Ctx, why error) {
 	failpoint.At("close")
@@ -274,4 +264,44 @@ func (a *actor) finish() {
 		up.supervisor().gone(a, x.fail)
 	}
 	s.orphan(a)
+}
+
+// endIncarnation ends the incarnation of a child that is to be restarted. A child that gets no
+// other incarnation ends permanently.
+func (a *actor) endIncarnation(why error) {
+	failpoint.At("take down")
+	a.mu.Lock()
+	if a.life == down { // it has just come down, and its supervisor hears of that
+		a.mu.Unlock()
+		return
+	}
+	a.awaited = true
+	if !a.again() {
+		a.mu.Unlock()
+		a.terminate(why)
+		a.unwait()
+		return
+	}
+	a.recall()
+	a.on(takenDown)
+	a.extra().takenDownFor = why
+	a.sortRoom()
+	wake := a.wake()
+	a.mu.Unlock()
+	a.unwait()
+	if wake {
+		a.schedule(nil)
+	}
+}
+
+// requestStart lets a child that is down start its next incarnation.
+func (a *actor) requestStart() {
+	failpoint.At("raise")
+	a.mu.Lock()
+	a.on(wanted)
+	wake := a.wake()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(nil)
+	}
 }

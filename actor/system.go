@@ -1,7 +1,6 @@
 package actor
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"log/slog"
@@ -64,22 +63,6 @@ type System struct {
 	timers     map[*time.Timer]struct{} // keepMu
 }
 
-// Stats of a System. At rest Accepted is Handled + DeadLetters + Cancelled, and Waiting
-// is 0.
-type Stats struct {
-	Actors      int    // alive; supervisors do not count
-	Waiting     int    // messages in mailboxes, stashed ones included
-	Accepted    uint64 // messages, inline calls too
-	Handled     uint64 // a handler was started
-	DeadLetters uint64 // no handler will get them
-	Cancelled   uint64 // the caller left before a handler was started
-	Refused     uint64 // not accepted
-	Restarts    uint64 // incarnations that supervisors have started
-	Abandoned   uint64 // handlers that ran for their timeout with Stop
-	Deadlocks   uint64 // ErrDeadlock
-	Handoffs    uint64 // slots that were taken from handlers that blocked, or computed for too long
-}
-
 // New returns a System, or an error that matches firq.ErrInvalidConfig and names the
 // field. End it with Close or Shutdown.
 func New(c Config) (*System, error) { return newSystem(c, nil) }
@@ -122,60 +105,6 @@ func (s *System) newQueue(slots int) queue {
 	return queueFor(slots)
 }
 
-// Stats returns a snapshot. It takes time in proportion to the number of actors.
-func (s *System) Stats() Stats {
-	st := Stats{
-		DeadLetters: s.dead.Load(), Cancelled: s.cancelled.Load(), Refused: s.rejected.Load(),
-		Restarts: s.restarts.Load(), Abandoned: s.abandoned.Load(), Deadlocks: s.deadlocks.Load(),
-		Handoffs: s.handoffs.Load(), Actors: int(s.actors.Load()),
-	}
-	s.sumMu.Lock()
-	in, out := s.in, s.out
-	for a := range s.names.all() {
-		a.mu.Lock()
-		in, out = in+a.in, out+a.handled()
-		a.mu.Unlock()
-	}
-	s.sumMu.Unlock()
-	st.Handled, st.Waiting = out, int(in-out)
-	st.Accepted = in + st.DeadLetters + st.Cancelled
-	return st
-}
-
-// retire adds what an actor has counted to the sums and frees its name.
-func (s *System) retire(a *actor) {
-	s.sumMu.Lock()
-	a.mu.Lock()
-	s.in, s.out = s.in+a.in, s.out+a.out
-	a.in, a.out = 0, 0
-	a.mu.Unlock()
-	s.names.remove(a.name, a)
-	s.sumMu.Unlock()
-	if a.kind != nil {
-		s.actors.Add(-1)
-	}
-}
-
-// refused counts a message that was not accepted.
-func (a *actor) refused(err error) error {
-	if errors.Is(err, ErrStale) {
-		return err
-	}
-	s := a.sys()
-	s.rejected.Add(1)
-	if m := s.cfg.Metrics; m != nil {
-		s.hookHere("Metrics.Refused", func() { m.Refused(a.kindName(), err) })
-	}
-	return err
-}
-
-func (a *actor) kindName() string {
-	if a.kind == nil {
-		return "supervisor"
-	}
-	return a.kind.name
-}
-
 // hook runs a function of the user's on a separate goroutine. A panic in it is logged, and
 // Goexit in it does not cut short the monitor, Close or the end of an actor.
 func (s *System) hook(name string, f func()) {
@@ -203,61 +132,4 @@ func (s *System) apart(f func()) {
 		f()
 	}()
 	<-done
-}
-
-// newCtx returns a Ctx with its own account.
-func (s *System) newCtx() *Ctx {
-	c := &Ctx{sys: s, acct: new(account)}
-	s.ctxMu.Lock()
-	s.ctxs[c] = struct{}{}
-	s.ctxMu.Unlock()
-	return c
-}
-
-// dropCtx forgets a Ctx, and those of calls on its goroutine.
-func (s *System) dropCtx(c *Ctx) {
-	s.ctxMu.Lock()
-	for ; c != nil; c = c.child {
-		delete(s.ctxs, c)
-	}
-	s.ctxMu.Unlock()
-}
-
-// childCtx returns a Ctx for a call on the goroutine of c, or from outside.
-func (s *System) childCtx(c *Ctx) *Ctx {
-	if c != nil && c.lent.CompareAndSwap(false, true) {
-		if c.child == nil {
-			c.child = s.newCtx()
-			c.child.w, c.child.acct = c.w, c.acct
-		}
-		return c.child
-	}
-	s.ctxMu.Lock()
-	if n := len(s.spare); n > 0 {
-		cc := s.spare[n-1]
-		s.spare = s.spare[:n-1]
-		s.ctxMu.Unlock()
-		return cc
-	}
-	s.ctxMu.Unlock()
-	return s.newCtx()
-}
-
-// doneCtx gives back a Ctx that childCtx returned.
-func (s *System) doneCtx(c, cc *Ctx) {
-	if c != nil && c.child == cc {
-		if cc.kept {
-			c.child = nil
-			s.dropCtx(cc)
-		}
-		c.lent.Store(false)
-		return
-	}
-	s.ctxMu.Lock()
-	if len(s.spare) < spares && !cc.kept {
-		s.spare = append(s.spare, cc)
-	} else {
-		delete(s.ctxs, cc)
-	}
-	s.ctxMu.Unlock()
 }

@@ -107,3 +107,19 @@ func (s *System) children(a *actor) (list []*actor) {
 	}
 	return list
 }
+
+// below adds the descendants of a to list. The caller holds System.tree.
+func (a *actor) below(list []*actor) []*actor {
+	for k := a.last(); k != nil && len(list) < enough; k = k.older {
+		list = k.below(append(list, k))
+	}
+	return list
+}
+
+// all returns a and its descendants.
+func (a *actor) all() []*actor {
+	s := a.sys()
+	s.tree.Lock()
+	defer s.tree.Unlock()
+	return a.below([]*actor{a})
+}

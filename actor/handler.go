@@ -9,6 +9,12 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// A Ctx has one handler at a time. Its time begins in begin, whichever way the handler came (a turn, a
+// reader, a batch, a call on its caller's goroutine, a start, last words), and ends in returned: what
+// a handler leaves behind is reset in one of these two. Between two handlers it belongs to its worker,
+// or to the pool of those that calls from outside use (childCtx, doneCtx). One that was abandoned, or
+// from which a Tell keeps values, is not used again (retire).
+
 // begin makes c the Ctx of a handler of a, which is going to run m for the call f, if there is one.
 func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 	if c.a.Load() != a {
@@ -221,4 +227,107 @@ func (a *actor) obey(o *outcome) {
 	if o.stop {
 		a.terminate(o.stopErr)
 	}
+}
+
+// keep lets no other handler have c, so that contexts which are derived from c go on to find its
+// values when its handler is over.
+func (c *Ctx) keep() {
+	c.mu.Lock()
+	if c.marked() {
+		c.kept = true
+	}
+	c.mu.Unlock()
+}
+
+// retire replaces c as the Ctx of its worker, if it is that. The handler is over, and the caller
+// holds c.mu. (A Ctx of another goroutine is not used again by doneCtx.)
+func (c *Ctx) retire() {
+	w := c.w
+	if w == nil || w.ctx != c {
+		return
+	}
+	w.renew(c)
+	c.a.Load().cur.CompareAndSwap(c, w.ctx) // which has the turn from now on
+}
+
+// renew gives w a new Ctx instead of c.
+func (w *worker) renew(c *Ctx) {
+	s := w.pool.sys
+	n := s.newCtx()
+	n.w, n.acct, n.hold = w, &w.acct, c.hold
+	n.a.Store(c.a.Load()) // who asks which handler w has had last
+	n.m.Store(c.m.Load())
+	n.start.Store(c.start.Load())
+	w.ctx = n
+	s.dropCtx(c)
+}
+
+// newCtx returns a Ctx with its own account.
+func (s *System) newCtx() *Ctx {
+	c := &Ctx{sys: s, acct: new(account)}
+	s.ctxMu.Lock()
+	s.ctxs[c] = struct{}{}
+	s.ctxMu.Unlock()
+	return c
+}
+
+// dropCtx forgets a Ctx, and those of calls on its goroutine.
+func (s *System) dropCtx(c *Ctx) {
+	s.ctxMu.Lock()
+	for ; c != nil; c = c.child {
+		delete(s.ctxs, c)
+	}
+	s.ctxMu.Unlock()
+}
+
+// childCtx returns a Ctx for a call on the goroutine of c, or from outside.
+func (s *System) childCtx(c *Ctx) *Ctx {
+	if c != nil && c.lent.CompareAndSwap(false, true) {
+		if c.child == nil {
+			c.child = s.newCtx()
+			c.child.w, c.child.acct = c.w, c.acct
+		}
+		return c.child
+	}
+	s.ctxMu.Lock()
+	if n := len(s.spare); n > 0 {
+		cc := s.spare[n-1]
+		s.spare = s.spare[:n-1]
+		s.ctxMu.Unlock()
+		return cc
+	}
+	s.ctxMu.Unlock()
+	return s.newCtx()
+}
+
+// doneCtx gives back a Ctx that childCtx returned.
+func (s *System) doneCtx(c, cc *Ctx) {
+	if c != nil && c.child == cc {
+		if cc.kept {
+			c.child = nil
+			s.dropCtx(cc)
+		}
+		c.lent.Store(false)
+		return
+	}
+	s.ctxMu.Lock()
+	if len(s.spare) < spares && !cc.kept {
+		s.spare = append(s.spare, cc)
+	} else {
+		delete(s.ctxs, cc)
+	}
+	s.ctxMu.Unlock()
+}
+
+// handlers returns the handlers in progress.
+func (a *actor) handlers() (all []*Ctx) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if g := a.cur.Load(); g != nil {
+		all = append(all, g)
+	}
+	if a.x != nil {
+		all = append(all, a.x.holders...)
+	}
+	return all
 }

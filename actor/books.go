@@ -1,0 +1,196 @@
+package actor
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// The books. An actor counts what it has accepted (in) and what it has begun to handle (out), under
+// its mu; what is accepted and not begun waits. A message that leaves in another way is taken out of
+// in, and counted in the System as a dead letter or as cancelled. So at any time, over all actors,
+//
+//	Accepted = in + dead letters + cancelled, Handled = out, Waiting = in - out
+//
+// and nothing else changes these counters than the functions in this file.
+
+// accept counts a message that goes into the mailbox, or to its handler directly. The caller holds
+// a.mu, as those of the next four do.
+func (a *actor) accept() { a.in++ }
+
+// begun counts messages whose handlers begin.
+func (a *actor) begun(n uint64) { a.out += n }
+
+// unbegin takes begun back, for a message that was put aside.
+func (a *actor) unbegin() { a.out-- }
+
+// unaccept takes accept back, for messages that become dead letters or are cancelled.
+func (a *actor) unaccept(n uint64) { a.in -= n }
+
+// cancel counts a message whose caller has left before its handler began.
+func (a *actor) cancel() {
+	a.unaccept(1)
+	a.sys().cancelled.Add(1)
+}
+
+// loseCancelled is cancel for a message in the mailbox, which its caller has unlinked.
+func (a *actor) loseCancelled() {
+	a.lose()
+	a.sys().cancelled.Add(1)
+}
+
+// Stats of a System. At rest Accepted is Handled + DeadLetters + Cancelled, and Waiting
+// is 0.
+type Stats struct {
+	Actors      int    // alive; supervisors do not count
+	Waiting     int    // messages in mailboxes, stashed ones included
+	Accepted    uint64 // messages, inline calls too
+	Handled     uint64 // a handler was started
+	DeadLetters uint64 // no handler will get them
+	Cancelled   uint64 // the caller left before a handler was started
+	Refused     uint64 // not accepted
+	Restarts    uint64 // incarnations that supervisors have started
+	Abandoned   uint64 // handlers that ran for their timeout with Stop
+	Deadlocks   uint64 // ErrDeadlock
+	Handoffs    uint64 // slots that were taken from handlers that blocked, or computed for too long
+}
+
+// Stats returns a snapshot. It takes time in proportion to the number of actors.
+func (s *System) Stats() Stats {
+	st := Stats{
+		DeadLetters: s.dead.Load(), Cancelled: s.cancelled.Load(), Refused: s.rejected.Load(),
+		Restarts: s.restarts.Load(), Abandoned: s.abandoned.Load(), Deadlocks: s.deadlocks.Load(),
+		Handoffs: s.handoffs.Load(), Actors: int(s.actors.Load()),
+	}
+	s.sumMu.Lock()
+	in, out := s.in, s.out
+	for a := range s.names.all() {
+		a.mu.Lock()
+		in, out = in+a.in, out+a.handled()
+		a.mu.Unlock()
+	}
+	s.sumMu.Unlock()
+	st.Handled, st.Waiting = out, int(in-out)
+	st.Accepted = in + st.DeadLetters + st.Cancelled
+	return st
+}
+
+// retire adds what an actor has counted to the sums and frees its name.
+func (s *System) retire(a *actor) {
+	s.sumMu.Lock()
+	a.mu.Lock()
+	s.in, s.out = s.in+a.in, s.out+a.out
+	a.in, a.out = 0, 0
+	a.mu.Unlock()
+	s.names.remove(a.name, a)
+	s.sumMu.Unlock()
+	if a.kind != nil {
+		s.actors.Add(-1)
+	}
+}
+
+// refused counts a message that was not accepted.
+func (a *actor) refused(err error) error {
+	if errors.Is(err, ErrStale) {
+		return err
+	}
+	s := a.sys()
+	s.rejected.Add(1)
+	if m := s.cfg.Metrics; m != nil {
+		s.hookHere("Metrics.Refused", func() { m.Refused(a.kindName(), err) })
+	}
+	return err
+}
+
+func (a *actor) kindName() string {
+	if a.kind == nil {
+		return "supervisor"
+	}
+	return a.kind.name
+}
+
+// handled is how many messages were handled, or are being handled. The caller holds a.mu.
+func (a *actor) handled() uint64 {
+	if b := a.batch; b != nil {
+		return a.out + uint64(b.begun.Load())
+	}
+	return a.out
+}
+
+// waits is how many messages wait. The caller holds a.mu.
+func (a *actor) waits() uint64 { return a.in - a.handled() }
+
+// lose counts a message that leaves the mailbox without being handled. The caller has
+// unlinked the message, holds a.mu, and counts elsewhere what became of it.
+func (a *actor) lose() {
+	a.unaccept(1)
+	if a.x != nil && len(a.x.room) > 0 {
+		a.admit()
+	}
+}
+
+// counted is how many messages count in the mailbox's limit. The caller holds a.mu.
+func (a *actor) counted() uint64 {
+	if a.x == nil {
+		return a.waits()
+	}
+	return a.waits() - a.x.exempt
+}
+
+// uncount is called when e leaves the mailbox. If it is put aside, it counts. The caller holds a.mu.
+func (a *actor) uncount(e *envelope) {
+	if e.exempt {
+		e.exempt = false
+		a.x.exempt--
+	}
+}
+
+// deadLetter reports that no handler will get a message, which is in no list any more.
+func (a *actor) deadLetter(e *envelope, why error) {
+	s := a.sys()
+	if e.call != nil && !e.call.refuse(why, waiting) {
+		s.cancelled.Add(1) // its caller had left
+		return
+	}
+	s.dead.Add(1)
+	if f := s.cfg.OnDeadLetter; f != nil {
+		d := DeadLetter{a.name, e.m.name, e.run.request(), why}
+		s.hook("OnDeadLetter", func() { f(d) })
+	} else {
+		s.logDead(a, e.m, why)
+	}
+	if e.call == nil {
+		e.over()
+	}
+}
+
+// deadLetters is deadLetter for all of a chain.
+func (a *actor) deadLetters(chain *envelope, why error) {
+	for e := chain; e != nil; {
+		next := e.next
+		e.next = nil
+		if b := e.run.bundle(); b != nil {
+			a.deadPack(b, why)
+		} else {
+			a.deadLetter(e, why)
+		}
+		e = next
+	}
+}
+
+// deadPack is deadLetter for each tell of a pack, which is in no list any more.
+func (a *actor) deadPack(b bundle, why error) {
+	for p := b.packed(); p.done < p.n; p.done++ {
+		a.deadLetter(b.single(p.done), why)
+	}
+	b.discard()
+}
+
+// logDead writes at most one line per second about dead letters.
+func (s *System) logDead(a *actor, m *method, why error) {
+	now, last := s.now(), s.deadLogged.Load()
+	if last != 0 && now-last < int64(time.Second) || !s.deadLogged.CompareAndSwap(last, max(now, 1)) {
+		return
+	}
+	s.log(slog.LevelWarn, "actor: dead letters", "actor", a.name, "method", m.name, "error", why, "so far", s.dead.Load())
+}
