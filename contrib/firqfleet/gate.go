@@ -49,7 +49,8 @@ type Gate struct {
 	data           string // the server's name of the data that this member is in
 	trips          uint64 // that the server knows of
 	seen           uint64 // pushes
-	hungry         bool   // calls wait, somewhere, for slots
+	hungry         bool   // calls wait, somewhere, for slots, or
+	over           bool   // more slots are out than there are
 	next           time.Duration
 	// How things stand with it.
 	leased bool // the lease has not been lost

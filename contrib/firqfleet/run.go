@@ -129,6 +129,9 @@ func (g *Gate) heard(what string) {
 	defer g.settle()
 	kind, name, _ := strings.Cut(what, "\n")
 	switch kind {
+	case "o": // more slots are out than there are
+		g.over = true
+		g.setHungry(true)
 	case "h": // calls wait for slots
 		g.setHungry(true)
 	case "s": // something has been set

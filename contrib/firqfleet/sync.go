@@ -197,7 +197,8 @@ func (g *Gate) answer(reply any, sent time.Duration, join, leave bool) error {
 		return errLost
 	}
 	g.pushed(text[8])
-	g.setHungry(text[2] == "1")
+	g.over = text[2] == "2"
+	g.setHungry(text[2] != "0")
 	g.serve()
 	return nil
 }

@@ -52,7 +52,7 @@ func (g *Gate) endPermit(p *permit) {
 // reuse goes on with a turn, unless it was long enough for those who wait. Under mu.
 func (g *Gate) reuse(t *tenant, tn turn) bool {
 	c := t.head()
-	if c == nil || c.weight != tn.slots || g.cfg.Slice < 0 || !g.check() {
+	if c == nil || c.weight != tn.slots || g.cfg.Slice < 0 || g.over || !g.check() {
 		return false
 	}
 	if now := g.now(); now-tn.start >= g.cfg.Slice {

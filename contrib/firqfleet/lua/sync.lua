@@ -2,7 +2,7 @@
 --
 -- KEYS[1] is the prefix P, KEYS[2] is P:m; the other keys have the same hash tag:
 --   P:m       hash: n limit, u slots that members have, v virtual time, b base of tags, e last token, g name of this data,
---             hz calls wait for slots, hp when that was last said, qt nothing is given out before, nx no lease ends before
+--             hz calls wait for slots (1), or more are out than there are (2), hp when that was last said, qt nothing is given out before, nx no lease ends before
 --   P:l       zset of members by the end of their leases, ms
 --   P:q       zset of the tenants whose calls wait and may have a turn, by their tags
 --   P:h:ID    hash of a member: # slots it has, #t token, #q round trips, #e end of its lease, #s turns that were pushed, #o those
@@ -197,9 +197,9 @@ for id, w in pairs(pushed) do
   call('PUBLISH', P..':w:'..id, w.t..'\n'..new)
 end
 
-local hungry = (u > n or q[1]) and '1' or '0'
-if hungry == '1' and (m[7] ~= '1' or now - said > 100) then
-  call('PUBLISH', P..':all', 'h')
+local hungry = u > n and '2' or q[1] and '1' or '0'
+if hungry ~= '0' and (m[7] ~= hungry or now - said > 100) then
+  call('PUBLISH', P..':all', hungry == '2' and 'o' or 'h')
   said = now
 end
 if changed then call('PUBLISH', P..':all', 's') end
