@@ -30,10 +30,11 @@ func serve(ctx context.Context, file string, cfg *config.Config, log *slog.Logge
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
 
-	p, err := proxy.New(cfg, log)
+	p, err := proxy.New(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
+	defer p.Close() // after the server: what it cuts off gives its slots back
 	failed := make(chan error, 2)
 	listen := func(addr string, h http.Handler) (*http.Server, string, error) {
 		s := &http.Server{Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}

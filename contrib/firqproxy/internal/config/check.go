@@ -10,10 +10,15 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/firq-go/firq/contrib/firqfleet"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
 	"github.com/firq-go/firq/rate"
@@ -53,6 +58,9 @@ func (c *Config) check(ms *Mistakes, dir string, lookup func(string) (string, bo
 		c.Tenants[name].check(ms, "tenants."+name)
 	}
 	c.Cost.check(ms)
+	if c.Fleet != nil {
+		c.Fleet.check(ms, lookup)
+	}
 	notNegative(ms, "drain", c.Drain)
 	if c.Drain == 0 {
 		c.Drain = DefaultDrain
@@ -192,6 +200,41 @@ func (c *Cost) check(ms *Mistakes) {
 	case !isHeader && c.Response != "" && c.Response != "openai":
 		ms.add("cost.response", "%q, must be openai, or header:NAME", c.Response)
 	}
+}
+
+var variable = regexp.MustCompile(`\$\{([^}]*)\}`)
+
+// check never quotes the URL: it may have a password.
+func (f *Fleet) check(ms *Mistakes, lookup func(string) (string, bool)) {
+	text := variable.ReplaceAllStringFunc(f.Redis, func(name string) string {
+		value, ok := lookup(name[2 : len(name)-1])
+		if !ok {
+			ms.add("fleet.redis", "%s is not set in the environment", name)
+		}
+		return value
+	})
+	o, err := redis.ParseURL(text)
+	if err != nil {
+		ms.add("fleet.redis", "must be a URL such as redis://127.0.0.1:6379/0")
+		return
+	}
+	o.MaxRetries = -1 // firqfleet does not send twice what may have arrived
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	f.Options = o
+	if f.Name == "" {
+		f.Name = firqfleet.DefaultName
+	}
+	if len(f.Name) > firqfleet.MaxName || strings.ContainsAny(f.Name, "{}\r\n") {
+		ms.add("fleet.name", "%q, must have up to %d bytes, and neither braces nor line breaks", f.Name, firqfleet.MaxName)
+	}
+	if f.Lease != 0 && f.Lease < firqfleet.MinLease {
+		ms.add("fleet.lease", "%v, must be at least %v", f.Lease, firqfleet.MinLease)
+	}
+	down, ok := map[string]firqfleet.Down{"": firqfleet.Wait, "wait": firqfleet.Wait, "share": firqfleet.Share, "refuse": firqfleet.Refuse}[f.WhenDown]
+	if !ok {
+		ms.add("fleet.when_down", "%q, must be wait, share or refuse", f.WhenDown)
+	}
+	f.Down = down
 }
 
 func notNegative[T int | int64 | time.Duration](ms *Mistakes, field string, n T) {

@@ -7,6 +7,9 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq/contrib/firqfleet"
 	"github.com/firq-go/firq/rate"
 )
 
@@ -22,6 +25,7 @@ type Config struct {
 	Rate      WaitingRate       `yaml:"rate"`
 	Tenants   map[string]Tenant `yaml:"tenants"`
 	Cost      Cost              `yaml:"cost"`
+	Fleet     *Fleet            `yaml:"fleet"`
 	Drain     time.Duration     `yaml:"drain"`
 
 	// What check makes of it.
@@ -95,6 +99,17 @@ type Cost struct {
 	Response string `yaml:"response"`
 }
 
+// Fleet says which processes share the slots and rates. nil: this one alone.
+type Fleet struct {
+	Redis    string        `yaml:"redis"`
+	Name     string        `yaml:"name"`
+	Lease    time.Duration `yaml:"lease"`
+	WhenDown string        `yaml:"when_down"`
+
+	Options *redis.Options `yaml:"-"`
+	Down    firqfleet.Down `yaml:"-"`
+}
+
 // WeightOf returns a tenant's share relative to others.
 func (c *Config) WeightOf(tenant string) float64 {
 	if w := c.Tenants[tenant].Weight; w > 0 {
@@ -114,6 +129,16 @@ func (c *Config) InFlightOf(tenant string) int {
 		return n
 	}
 	return c.Limits.InFlightPerTenant
+}
+
+// LimitsInFlight reports whether any tenant has a limit of slots.
+func (c *Config) LimitsInFlight() bool {
+	for _, t := range c.Tenants {
+		if t.InFlight > 0 {
+			return true
+		}
+	}
+	return c.Limits.InFlightPerTenant > 0
 }
 
 // RateOf returns what a tenant may use per second.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/firq-go/firq/contrib/firqfleet"
 	"github.com/firq-go/firq/firqhttp"
 )
 
@@ -86,8 +87,11 @@ tenant:
 cost: {response: "header:"}
 `: "tenant[0] tenant[1].header tenant[2] tenant[3].path_segments tenant[4].remote.trusted[1] tenant[5].api_key.keys_file tenant[6].api_key.keys_file tenant[7].api_key.keys_file cost.response",
 		"upstream: http://u:p@h/?q#f\nlimits: {slots: many, slot: 5}\nupstreams: []\ntenants: {gold: {wait: 3}}\ndrain: 5\n": "limits.slots limits.slot upstreams tenants.gold.wait drain upstream",
-		least + "---\nlisten: 1\n": "",
-		"limits: [}":               "",
+		least + "fleet: {redis: \"redis://:${MISSING}@127.0.0.1:6379/0\", name: \"a{b\", lease: 1ms, when_down: sleep}\n":    "fleet.redis fleet.name fleet.lease fleet.when_down",
+		least + "fleet: {}\n":                             "fleet.redis",
+		least + "fleet: {redis: \"http://u:secret@h\"}\n": "fleet.redis",
+		least + "---\nlisten: 1\n":                        "",
+		"limits: [}":                                      "",
 	} {
 		_, err := load(t, text)
 		var ms Mistakes
@@ -106,7 +110,7 @@ cost: {response: "header:"}
 			t.Errorf("%s\nfields %v\n  want %v\n%v", text, got, want, err)
 		}
 		for line := range strings.Lines(err.Error()) {
-			if strings.HasPrefix(line, ": ") || strings.Contains(line, "slots: 0,") && strings.Contains(text, "many") {
+			if strings.HasPrefix(line, ": ") || strings.Contains(line, "secret") || strings.Contains(line, "slots: 0,") && strings.Contains(text, "many") {
 				t.Errorf("%s", line)
 			}
 		}
@@ -132,6 +136,25 @@ func TestQuantum(t *testing.T) {
 		if got := []int64{c.QuantumOf("a"), c.QuantumOf("b"), c.QuantumOf("c")}; !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
+	}
+}
+
+func TestFleet(t *testing.T) {
+	const text = least + "fleet: {redis: \"redis://me:${PASSWORD}@127.0.0.1:6379/3\", lease: 1s, when_down: share}\n"
+	c, err := load(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := c.Fleet; f.Options.Password != "secret" || f.Options.Username != "me" || f.Options.DB != 3 || f.Options.MaxRetries != -1 || f.Name != "default" || f.Down != firqfleet.Share {
+		t.Errorf("%+v", f)
+	}
+	alone, _ := load(t, least)
+	again, _ := load(t, text)
+	if ms := Fixed(c, alone); len(ms) != 1 || ms[0].Field != "fleet" {
+		t.Errorf("%v", ms)
+	}
+	if ms := Fixed(c, again); len(ms) > 0 {
+		t.Errorf("%v", ms)
 	}
 }
 

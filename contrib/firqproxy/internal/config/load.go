@@ -111,6 +111,14 @@ func fieldAt(n *yaml.Node, name string, line, column int) string {
 	return ""
 }
 
+// written returns a fleet as it is written down.
+func (f *Fleet) written() Fleet {
+	if f == nil {
+		return Fleet{}
+	}
+	return Fleet{Redis: f.Redis, Name: f.Name, Lease: f.Lease, WhenDown: f.WhenDown}
+}
+
 // Fixed returns the fields that differ and that a program cannot change while it runs.
 func Fixed(a, b *Config) (ms Mistakes) {
 	for _, f := range []struct {
@@ -119,6 +127,7 @@ func Fixed(a, b *Config) (ms Mistakes) {
 	}{
 		{"listen", a.Listen, b.Listen},
 		{"admin", a.Admin, b.Admin},
+		{"fleet", a.Fleet.written(), b.Fleet.written()},
 		{"limits.waiting", a.Limits.Waiting, b.Limits.Waiting},
 		{"limits.waiting_per_tenant", a.Limits.WaitingPerTenant, b.Limits.WaitingPerTenant},
 		{"limits.max_wait", a.Limits.MaxWait, b.Limits.MaxWait},

@@ -125,7 +125,7 @@ func fair(service string) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return proxy.New(cfg, slog.New(slog.DiscardHandler))
+	return proxy.New(context.Background(), cfg, slog.New(slog.DiscardHandler))
 }
 
 // server is a handler on a free port.

@@ -13,15 +13,11 @@ func (p *Proxy) Admin() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{Registry: p.registry}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		err := p.shared.ready()
-		switch {
-		case p.draining.Load():
+		if p.draining.Load() {
 			http.Error(w, "draining", http.StatusServiceUnavailable)
-		case err != nil:
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		default:
-			_, _ = io.WriteString(w, "ok\n")
+			return
 		}
+		_, _ = io.WriteString(w, "ok\n")
 	})
 	return mux
 }

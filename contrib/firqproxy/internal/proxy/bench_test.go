@@ -38,7 +38,7 @@ func BenchmarkForward(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := New(cfg, slog.New(slog.DiscardHandler))
+	p, err := New(b.Context(), cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		b.Fatal(err)
 	}

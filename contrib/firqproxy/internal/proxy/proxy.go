@@ -22,7 +22,6 @@ import (
 	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/contrib/firqproxy/internal/config"
 	"github.com/firq-go/firq/firqhttp"
-	"github.com/firq-go/firq/gate"
 	"github.com/firq-go/firq/rate"
 )
 
@@ -39,25 +38,14 @@ type Proxy struct {
 	draining atomic.Bool
 }
 
-// shared are the slots and rates: of this process, or of a fleet.
-type shared struct {
-	gate     gate.Acquirer[string]
-	rates    rate.Taker[string]
-	setLimit func(context.Context, int) error
-	reset    func(tenant string) // its weight has changed
-	shutdown func(context.Context) error
-	ready    func() error
-	source   prometheus.Collector
-}
-
 // settings are a configuration, and what was made of it.
 type settings struct {
 	*config.Config
 	tenant firqhttp.TenantFunc
 }
 
-// New returns a proxy.
-func New(cfg *config.Config, log *slog.Logger) (*Proxy, error) {
+// New returns a proxy, which is to be closed. With a fleet it joins that.
+func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (*Proxy, error) {
 	p := &Proxy{
 		registry: prometheus.NewRegistry(),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -71,7 +59,12 @@ func New(cfg *config.Config, log *slog.Logger) (*Proxy, error) {
 	p.reloads.WithLabelValues("failed")
 	p.current.Store(&settings{cfg, tenantOf(cfg)})
 	var err error
-	if p.shared, err = p.local(cfg); err != nil {
+	if cfg.Fleet != nil {
+		p.shared, err = p.fleet(ctx, cfg)
+	} else {
+		p.shared, err = p.local(cfg)
+	}
+	if err != nil {
 		return nil, err
 	}
 	p.traffic, err = firqhttp.Open(p.shared.gate, firqhttp.Config{
@@ -82,6 +75,7 @@ func New(cfg *config.Config, log *slog.Logger) (*Proxy, error) {
 		RateWait: math.MaxInt64, // patient knows how long
 	})
 	if err != nil {
+		p.Close()
 		return nil, err
 	}
 	p.handler = p.traffic.Handler(p.forward())
@@ -89,33 +83,6 @@ func New(cfg *config.Config, log *slog.Logger) (*Proxy, error) {
 	p.registry.MustRegister(p.shared.source, firqprom.Must(firqprom.NewHTTP(p.traffic, opts)), p.reloads, p.errors.count,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return p, nil
-}
-
-// local makes slots and rates of this process alone.
-func (p *Proxy) local(cfg *config.Config) (shared, error) {
-	l := cfg.Limits
-	g, err := gate.Open(l.Slots, gate.Config[string]{
-		MaxGlobal: l.Waiting, MaxPerTenant: l.WaitingPerTenant, MaxQueueAge: l.MaxWait,
-		MaxInFlightFor:  func(tenant string) int { return p.current.Load().InFlightOf(tenant) },
-		QuantumFor:      func(tenant string) int64 { return p.current.Load().QuantumOf(tenant) },
-		NewTenantsFirst: true, // a quiet tenant does not wait for a round
-	})
-	if err != nil {
-		return shared{}, err
-	}
-	source, err := firqprom.NewGate(g, firqprom.Options[string]{Scheduler: "proxy"})
-	if err != nil {
-		return shared{}, err
-	}
-	return shared{
-		gate:     g,
-		rates:    rate.New(rate.Config[string]{LimitFor: func(tenant string) rate.Limit { return p.current.Load().RateOf(tenant) }}),
-		setLimit: func(_ context.Context, n int) error { g.SetLimit(n); return nil },
-		reset:    g.ResetQuantum,
-		shutdown: g.Shutdown,
-		ready:    func() error { return nil },
-		source:   source,
-	}, nil
 }
 
 // visit is what a request knows of the configuration: the same from its beginning to its end.
@@ -210,6 +177,9 @@ func (p *Proxy) reload(ctx context.Context, cfg *config.Config) error {
 	if ms := config.Fixed(old.Config, cfg); len(ms) > 0 {
 		return ms
 	}
+	if p.shared.unlimited && cfg.LimitsInFlight() {
+		return config.Mistakes{{Field: "limits.in_flight_per_tenant", Text: "the first limit of a tenant's slots in a fleet needs a restart"}}
+	}
 	if cfg.Limits.Slots != old.Limits.Slots {
 		if err := p.shared.setLimit(ctx, cfg.Limits.Slots); err != nil {
 			return fmt.Errorf("limits.slots: %w", err)
@@ -236,3 +206,6 @@ func (p *Proxy) Shutdown(ctx context.Context) error {
 	}
 	return err
 }
+
+// Close gives back the slots that are free.
+func (p *Proxy) Close() { p.shared.close() }
