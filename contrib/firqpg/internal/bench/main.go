@@ -86,7 +86,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 
 // measure runs a part for all systems in turn, each on a server that is new, so that none inherits what another has left.
 func (b *bench) measure(ctx context.Context, p *part, systems []string) error {
-	fmt.Fprintf(b.out, "\n| %s | round | %s |\n%s\n", p.name, p.head, strings.Repeat("|---", 3+strings.Count(p.head, "|"))+"|")
+	_, _ = fmt.Fprintf(b.out, "\n| %s | round | %s |\n%s\n", p.name, p.head, strings.Repeat("|---", 3+strings.Count(p.head, "|"))+"|")
 	for round := range b.rounds {
 		for _, name := range systems {
 			rows, err := b.alone(ctx, p, name)
@@ -94,7 +94,7 @@ func (b *bench) measure(ctx context.Context, p *part, systems []string) error {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			for _, row := range rows {
-				fmt.Fprintf(b.out, "| %s | %d | %s |\n", name, round+1, row)
+				_, _ = fmt.Fprintf(b.out, "| %s | %d | %s |\n", name, round+1, row)
 			}
 		}
 	}
