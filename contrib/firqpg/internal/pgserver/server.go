@@ -222,6 +222,19 @@ func (s *Server) Stop() {
 	s.remove()
 }
 
+// Run starts a program as the server's user, in its folder, and returns what ends it.
+func (s *Server) Run(program string, args ...string) (stop func(), err error) {
+	c := exec.Command(program, args...)
+	c.SysProcAttr, c.Dir = asUser(), s.Dir
+	if err := c.Start(); err != nil {
+		return nil, err
+	}
+	return func() {
+		_ = c.Process.Kill()
+		_ = c.Wait()
+	}, nil
+}
+
 // Standby makes a server that follows this one, which is running; it is not started. name is its application_name.
 func (s *Server) Standby(name string) (*Server, error) {
 	t, err := folder(s.settings)
