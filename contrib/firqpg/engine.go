@@ -29,7 +29,8 @@ type engine struct {
 	id    int32 // of the queue
 	space int32 // of the schema's advisory locks
 
-	ears chan *ears // has the two connections of the queue, for one source at a time
+	pair *ears      // the two connections of the queue
+	ears chan *ears // has them while no source does
 
 	known   atomic.Pointer[known] // settings
 	reading atomic.Bool           // they are being read again
@@ -64,7 +65,8 @@ func (e *engine) Open(ctx context.Context, o queue.Options) error {
 		case <-e.life.Done():
 		}
 	})
-	e.ears <- &ears{e: e, slot: -1}
+	e.pair = &ears{e: e, slot: -1}
+	e.ears <- e.pair
 	if e.db == nil {
 		db, err := pgxpool.New(ctx, "")
 		if err != nil {
@@ -99,7 +101,7 @@ func (e *engine) Close() error {
 	}
 	e.end()
 	e.work.Wait()
-	(<-e.ears).close()
+	e.pair.close() // a source that is not called any more may have them
 	if e.own {
 		e.db.Close()
 	}

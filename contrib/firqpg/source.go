@@ -61,7 +61,7 @@ func (s *source) Pop(ctx context.Context, want func() int) ([]queue.Delivery, er
 	}
 	for {
 		n := want()
-		if n == 0 || ctx.Err() != nil {
+		if n == 0 {
 			s.leave()
 			return nil, nil
 		}
@@ -90,6 +90,10 @@ func (s *source) Pop(ctx context.Context, want func() int) ([]queue.Delivery, er
 			s.ears.heard(false)
 			s.empty = 0
 			return ds, nil
+		}
+		if ctx.Err() != nil && !h.left { // there is nothing that it could have had
+			s.leave()
+			return nil, nil
 		}
 		s.row = 0
 		s.empty++

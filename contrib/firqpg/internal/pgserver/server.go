@@ -151,15 +151,36 @@ func (s *Server) Kill() {
 	if s.shell == nil {
 		return
 	}
-	for _, pid := range s.pids() {
-		if p, err := os.FindProcess(pid); err == nil {
-			_ = p.Kill()
+	if all := s.pids(); len(all) > 0 {
+		stop(all[0]) // so that it starts none in between
+		all = s.pids()
+		for _, pid := range all[1:] {
+			kill(pid)
+		}
+		kill(all[0])
+		for _, pid := range all { // the next server finds none of them
+			for k := 0; k < 1000 && alive(pid); k++ {
+				time.Sleep(5 * time.Millisecond)
+			}
 		}
 	}
 	s.end("keep\n")
 }
 
-// pids returns the server's processes, the first one last: it would start others anew.
+func kill(pid int) {
+	if p, err := os.FindProcess(pid); err == nil {
+		_ = p.Kill()
+	}
+}
+
+// alive reports whether a process is there, and no zombie.
+func alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, rest, _ := strings.Cut(string(b), ") ")
+	return err == nil && !strings.HasPrefix(rest, "Z")
+}
+
+// pids returns the server's processes, the first one first.
 func (s *Server) pids() (all []int) {
 	b, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
 	if err != nil {

@@ -35,6 +35,9 @@ func asUser() *syscall.SysProcAttr {
 	return a
 }
 
+// stop stops a process, which goes on to exist.
+func stop(pid int) { _ = syscall.Kill(pid, syscall.SIGSTOP) }
+
 // own gives a folder to that user.
 func own(dir string) error {
 	if uid, gid := id(); uid >= 0 {
