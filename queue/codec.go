@@ -65,8 +65,11 @@ func exits(f func()) bool {
 // codecOf returns the default codec.
 func codecOf[T any]() Codec[T] {
 	var zero T
-	if _, ok := any(zero).([]byte); ok {
+	switch any(zero).(type) {
+	case []byte:
 		return bytesCodec[T]{}
+	case Message:
+		return messageCodec[T]{}
 	}
 	return jsonCodec[T]{}
 }

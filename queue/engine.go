@@ -101,8 +101,8 @@ type Engine interface {
 type Source interface {
 	// Pop waits until it has deliveries for want() of them (at most MaxBatch, and no more once they have 1 MiB), which it asks before each look, as
 	// callers come and go while it waits. When want returns 0, or ctx has ended, as it does with the queue, it returns nothing soon (within seconds), after it
-	// has given back what it does not use: a wake-up that it was sent. It is called again when the next caller comes. What an
-	// engine cannot read has Err; it is made a dead letter. Waiting must not poll.
+	// has given back what it does not use: a wake-up that it was sent. It is called again when the next caller comes. With a ctx that has
+	// ended before, it looks, and does not sleep between looks. What an engine cannot read has Err; it is made a dead letter. Waiting must not poll.
 	Pop(ctx context.Context, want func() int) ([]Delivery, error)
 }
 

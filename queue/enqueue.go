@@ -164,6 +164,7 @@ func RawOf[T any](q *Queue[T], t Task[T]) (raw Raw, err error) {
 	if err != nil {
 		return raw, err
 	}
+	t.Deadline, t.TTL = deadline(t.Deadline, t.TTL), 0
 	raw.Task, raw.Weight = withPayload(&t, payload), q.weight(t.Tenant)
 	return raw, nil
 }

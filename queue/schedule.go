@@ -182,7 +182,7 @@ const dueFormat = "2006-01-02T15:04:05Z07:00"
 func (s *Schedules[T]) task(id string, x *plan, due time.Time) Raw {
 	r := Raw{Weight: s.q.weight(x.Tenant), Task: Task[[]byte]{
 		Payload: x.Payload, Tenant: x.Tenant, ID: id + "@" + due.UTC().Format(dueFormat), UniqueKey: x.UniqueKey, UniqueFor: x.UniqueFor,
-		Cost: x.Cost, Priority: x.Priority, Delay: x.Delay, Deadline: x.Deadline, MaxAttempts: cmp.Or(x.MaxAttempts, s.q.cfg.MaxAttempts),
+		Cost: x.Cost, Priority: x.Priority, Delay: x.Delay, Deadline: deadline(x.Deadline, x.TTL), MaxAttempts: cmp.Or(x.MaxAttempts, s.q.cfg.MaxAttempts),
 		Headers: x.Raw.Join(x.Headers),
 	}}
 	delay := x.Delay

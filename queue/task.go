@@ -25,10 +25,13 @@ type Task[T any] struct {
 	Cost      int64         // by which the tenant pays, at most 1e15 times its weight; 0: 1
 	Priority  firq.Priority // 1 to 6, 6 before all else of its tenant; 0: PriorityNormal
 	// Delay or At, but not both, says when the task is first due.
-	Delay       time.Duration
-	At          time.Time
-	Deadline    time.Time // if it is passed when its turn comes it is dropped (Stats.Expired)
-	MaxAttempts int       // 0: Config's
+	Delay    time.Duration
+	At       time.Time
+	Deadline time.Time // if it is passed when its turn comes it is dropped (Stats.Expired)
+	// TTL sets Deadline to that long after Enqueue, by this machine's clock; in a schedule, after it has fired. Not with Deadline; an Item has
+	// the Deadline alone.
+	TTL         time.Duration
+	MaxAttempts int // 0: Config's
 	Headers     map[string]string
 }
 
@@ -94,6 +97,10 @@ func (q *Queue[T]) check(t Task[T]) (Task[T], error) {
 		return t, invalidTask("Deadline: %v, must be from the year 0 to 9999", t.Deadline)
 	case t.Delay > 0 && !t.At.IsZero():
 		return t, invalidTask("Delay and At: set one of them")
+	case t.TTL < 0:
+		return t, invalidTask("TTL: %v, must not be negative", t.TTL)
+	case t.TTL > 0 && !t.Deadline.IsZero():
+		return t, invalidTask("TTL and Deadline: set one of them")
 	case t.MaxAttempts < 0:
 		return t, invalidTask("MaxAttempts: %d, must not be negative", t.MaxAttempts)
 	}
@@ -102,6 +109,17 @@ func (q *Queue[T]) check(t Task[T]) (Task[T], error) {
 	}
 	return t, nil
 }
+
+// deadline returns when a task expires that is queued now.
+func deadline(at time.Time, ttl time.Duration) time.Time {
+	if ttl == 0 {
+		return at
+	}
+	return time.Now().Add(min(ttl, forEver))
+}
+
+// forEver is a TTL within the times that can be stored.
+const forEver = 100 * 365 * 24 * time.Hour
 
 // beyond reports whether a time cannot be stored.
 func beyond(t time.Time) bool { return t.Year() < 0 || t.Year() > 9999 }

@@ -4,42 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/firq-go/firq"
 )
-
-// Headers come back as given, whatever bytes they have: of tasks and of schedules.
-func TestHeadersOfAnyBytes(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{}), bounded(t)
-		h := map[string]string{"\xff": "v", "k": "\x00\xfe", "e": "é", "": ""}
-		put(t, q, job{Headers: h}, job{Headers: map[string]string{"\xff": ""}})
-		its := now(t, q, 2)
-		if !maps.Equal(its[0].Headers, h) || !maps.Equal(its[1].Headers, map[string]string{"\xff": ""}) {
-			t.Errorf("%q, %q", its[0].Headers, its[1].Headers)
-		}
-		sc := q.Schedules()
-		ok(t, sc.Put(ctx, Schedule[string]{ID: "h", Cron: "* * * * * *", Task: job{Headers: h}}))
-		if got := must(sc.List(ctx))[0].Task.Headers; !maps.Equal(got, h) {
-			t.Errorf("%q", got)
-		}
-		until(t, "it fires", func() bool { must(sc.RunOnce(ctx)); return must(q.Stats(ctx)).Queued > 0 })
-		if it := take(t, q); !maps.Equal(it.Headers, h) {
-			t.Errorf("%q", it.Headers)
-		}
-		for name, x := range map[string]job{"Task.Tenant": {Tenant: "\xff"}, "Task.UniqueKey": {UniqueKey: "\xff"}} {
-			if err := sc.Put(ctx, Schedule[string]{ID: "x", Cron: "@daily", Task: x}); !errors.Is(err, firq.ErrInvalidTask) || !strings.Contains(err.Error(), name) {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-	})
-}
 
 // The tasks of a schedule can be cancelled however long its ID is.
 func TestCancelOfLongID(t *testing.T) {
@@ -52,55 +23,6 @@ func TestCancelOfLongID(t *testing.T) {
 		ok(t, q.Cancel(ctx, ids[0]))
 		want(t, q.Cancel(ctx, ids[0]), ErrNotFound)
 		want(t, q.Cancel(ctx, id+strings.Repeat("y", 100)), firq.ErrInvalidArgument)
-	})
-}
-
-// A name of a tenant, and a glob, may have a zero byte.
-func TestGlobOfZero(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q := open(t, s, Config[string]{})
-		put(t, q, job{ID: "no", Tenant: "ab"}, job{ID: "yes", Tenant: "a\x00b"})
-		it, err := q.From(nil, []string{"a\x00*"}).Dequeue(bounded(t))
-		ok(t, err)
-		same(t, "ID", it.ID, "yes")
-	})
-}
-
-// What cannot be stored is refused, and says which field.
-func TestYears(t *testing.T) {
-	fast(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{}), bounded(t)
-		far := time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
-		for field, x := range map[string]job{"At: ": {At: far}, "Deadline: ": {Deadline: far}} {
-			if _, err := q.Enqueue(ctx, x); !errors.Is(err, firq.ErrInvalidTask) || !strings.Contains(err.Error(), field) {
-				t.Errorf("%s%v", field, err)
-			}
-		}
-		want(t, q.Schedules().Put(ctx, Schedule[string]{ID: "s", Cron: "@daily", Task: job{Deadline: far}}), firq.ErrInvalidTask)
-		put(t, q, job{At: far.Add(-time.Second), Deadline: far.Add(-1)})
-	})
-}
-
-// A weight near zero is refused, or counts as the least, and does not take the others' weights from them.
-func TestSmallWeights(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{WeightFor: func(name string) float64 {
-			return map[string]float64{"tiny": 1e-15, "four": 4}[name]
-		}}), bounded(t)
-		want(t, q.SetTenant(ctx, "a", TenantSettings{Weight: 1e-7}), firq.ErrInvalidArgument)
-		ok(t, q.SetTenant(ctx, "a", TenantSettings{Weight: 1e-6}))
-		put(t, q, many("tiny", 3)...)
-		same(t, "weight", must(q.TenantStats(ctx, "tiny")).Weight, 1e-6)
-		ok(t, q.Ack(ctx, now(t, q, 3)...))
-		put(t, q, many("one", 100)...)
-		put(t, q, many("four", 100)...)
-		n := map[string]int{}
-		for _, it := range now(t, q, 100) {
-			n[it.Tenant]++
-		}
-		if n["one"] < 19 || n["one"] > 21 {
-			t.Errorf("delivered: %v", n)
-		}
 	})
 }
 

@@ -1,52 +1,12 @@
 package firqredis
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/firq-go/firq/worker"
 )
-
-func TestAckRacesLease(t *testing.T) {
-	fast(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{Lease: 2 * time.Millisecond, MaxAttempts: 1000}), bounded(t)
-		for k := range s.much(150) {
-			put(t, q, job{ID: fmt.Sprint(k)})
-			it := take(t, q)
-			for time.Now().Before(it.LeaseUntil.Add(time.Duration(k%10-5) * 100 * time.Microsecond)) {
-			}
-			var wg sync.WaitGroup
-			var err error
-			var again []*Item[string]
-			wg.Go(func() { err = q.Ack(ctx, it) })
-			wg.Go(func() { again = now(t, q, 1) })
-			wg.Wait()
-			if err == nil && len(again) > 0 {
-				t.Fatal("acked, and given on")
-			}
-			if err != nil {
-				want(t, err, ErrLeaseLost)
-				if len(again) == 0 {
-					again = append(again, take(t, q))
-				}
-				_ = q.Ack(ctx, again...)
-			}
-			until(t, "it ends", func() bool {
-				st, err := q.Stats(ctx)
-				if err == nil && st.Queued+st.InFlight > 0 {
-					_ = q.Ack(ctx, now(t, q, 1)...)
-				}
-				return err == nil && st.Acked == uint64(k+1)
-			})
-		}
-	})
-}
 
 // The server comes back without its last writes: tokens are greater all the same.
 func TestTokensAfterLoss(t *testing.T) {
@@ -182,36 +142,6 @@ func endLeasesOf(t *testing.T, q *Queue[string], p int) {
 	}
 }
 
-func TestManyAcks(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		n := s.much(9000) // more than Lua can unpack in one call
-		q, ctx := open(t, s, Config[string]{Lease: time.Hour}), bounded(t)
-		put(t, q, many("a", n)...)
-		its := now(t, q, n)
-		same(t, "delivered", len(its), n)
-		const some = 600
-		ok(t, q.Extend(ctx, time.Hour, its[:some]...))
-		ok(t, q.Release(ctx, its[:some]...))
-		ok(t, q.Ack(ctx, its[some:]...))
-		same(t, "Acked", books(t, q).Acked, uint64(n-some))
-	})
-}
-
-// What a slow handler does not take stays in the queue: no lease runs out in a process's memory.
-func TestNoPrefetch(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q := open(t, s, Config[string]{Lease: 300 * time.Millisecond})
-		leave := make(chan struct{})
-		runs(t, q, func(context.Context, *Item[string]) error { <-leave; return nil }, RunOptions[string]{Concurrency: 1, TimeoutMode: worker.Warn})
-		put(t, q, many("a", 10)...)
-		until(t, "one is taken", func() bool { return must(q.Stats(context.Background())).InFlight == 1 })
-		time.Sleep(50 * time.Millisecond) // if more were taken it would be now
-		same(t, "InFlight", books(t, q).InFlight, 1)
-		close(leave)
-		same(t, "Delivered", atRest(t, q).Delivered, 10)
-	})
-}
-
 func TestRetryStorm(t *testing.T) {
 	fast(t, func(t *testing.T, s *server) {
 		q, ctx := open(t, s, Config[string]{Backoff: Backoff{First: time.Hour}}), bounded(t)
@@ -226,21 +156,6 @@ func TestRetryStorm(t *testing.T) {
 		first, last := time.UnixMicro(int64(zs[0].Score)), time.UnixMicro(int64(zs[n-1].Score))
 		if last.Sub(first) < 50*time.Minute {
 			t.Errorf("they come back from %v to %v", first, last)
-		}
-	})
-}
-
-// Equal tenants take turns, whatever their names.
-func TestTies(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q := open(t, s, Config[string]{})
-		names := []string{"z", "a", "m", "0", "~", "Z"}
-		for _, name := range names {
-			put(t, q, many(name, 10)...)
-		}
-		its := now(t, q, 60)
-		for round := range 10 {
-			equal(t, "a round", sorted(tenantsOf(its[6*round:6*round+6])), sorted(slices.Clone(names)))
 		}
 	})
 }

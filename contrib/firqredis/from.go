@@ -25,7 +25,11 @@ const (
 // From is of queue.Engine.
 func (e *engine) From(tenants, steal []string) queue.Source {
 	if len(tenants)+len(steal) == 0 {
-		return e.fetch
+		f := newFetcher(e, nil)
+		if e.fetch == nil {
+			e.fetch = f
+		}
+		return f
 	}
 	c := &some{names: map[int][][]string{}}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(tenants))) {

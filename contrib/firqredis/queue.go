@@ -49,7 +49,7 @@ type engine struct {
 	sleep  redis.UniversalClient // for those that wait, as a blocked connection serves no other call
 	prefix []string              // of each partition's keys
 	ears   []*ear                // of each partition
-	fetch  *fetcher              // of all tenants
+	fetch  *fetcher              // of the calls that take from all tenants: the first of From
 
 	shared  atomic.Pointer[inForce] // settings
 	reading atomic.Bool             // they are being read again
@@ -77,7 +77,7 @@ func (e *engine) Open(ctx context.Context, o queue.Options) error {
 		e.ears = append(e.ears, &ear{e: e, p: p})
 		e.prefix = append(e.prefix, fmt.Sprintf("fq:{%s:%d}", o.Name, p))
 	}
-	e.sleep, e.fetch = sleeper(e.db, e.partitions), newFetcher(e, nil)
+	e.sleep = sleeper(e.db, e.partitions)
 	_, err := await(ctx, func() (any, error) { return nil, e.open(ctx) })
 	return err
 }

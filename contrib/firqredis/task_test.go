@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -116,138 +115,6 @@ func TestBadTasks(t *testing.T) {
 	})
 }
 
-func TestSameID(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		t.Run("limits", func(t *testing.T) { sameID(t, s, Config[string]{MaxQueued: 3, MaxQueuedPerTenant: 2}) })
-		t.Run("none", func(t *testing.T) { sameID(t, s, Config[string]{}) })
-	})
-}
-
-func sameID(t *testing.T, s *server, c Config[string]) {
-	q, ctx := open(t, s, c), bounded(t)
-	again := func(state string) {
-		t.Helper()
-		was := books(t, q)
-		id, err := q.Enqueue(ctx, job{ID: "x", Payload: "second", Priority: 6})
-		if err != nil || id != "x" {
-			t.Fatalf("%s: %q, %v", state, id, err)
-		}
-		is := books(t, q)
-		was.Oldest, is.Oldest = 0, 0
-		if was != is {
-			t.Fatalf("%s: changes %+v to %+v", state, was, is)
-		}
-	}
-	put(t, q, job{ID: "x", Payload: "first", Delay: 100 * time.Millisecond}, job{ID: "y"})
-	again("delayed, and the tenant is full")
-	y := take(t, q)
-	same(t, "ID", y.ID, "y")
-	x := take(t, q)
-	same(t, "Payload", x.Payload, "first")
-	again("in flight")
-	ok(t, q.Release(ctx, x))
-	again("queued")
-	ok(t, q.Nack(ctx, take(t, q), Retry{Dead: true}))
-	again("dead")
-	n, err := q.Purge(ctx, Filter{})
-	ok(t, err)
-	same(t, "purged", n, 1)
-	put(t, q, job{ID: "x", Payload: "new"})
-	x = take(t, q)
-	same(t, "Payload", x.Payload, "new")
-	ok(t, q.Ack(ctx, x, y))
-	rs, err := q.EnqueueBatch(ctx, []job{{ID: "z"}, {ID: "z"}})
-	ok(t, err)
-	same(t, "the second in the batch", rs[1], Result{ID: "z"})
-	same(t, "Queued", books(t, q).Queued, 1)
-}
-
-func TestUniqueKey(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{MaxAttempts: 1}), bounded(t)
-		duplicate := func(state, owner string) {
-			t.Helper()
-			id, err := q.Enqueue(ctx, job{ID: "other", UniqueKey: "k"})
-			if !errors.Is(err, ErrDuplicate) || id != owner {
-				t.Fatalf("%s: %q, %v, want %q", state, id, err, owner)
-			}
-		}
-		for ends, end := range map[string]func(it *Item[string]) error{
-			"acked":     func(it *Item[string]) error { return q.Ack(ctx, it) },
-			"dead":      func(it *Item[string]) error { return q.Nack(ctx, it, Retry{}) },
-			"cancelled": func(it *Item[string]) error { return errors.Join(q.Cancel(ctx, it.ID), q.Release(ctx, it)) },
-			"removed":   func(it *Item[string]) error { return errors.Join(q.Release(ctx, it), q.Cancel(ctx, it.ID)) },
-		} {
-			put(t, q, job{ID: ends, UniqueKey: "k"})
-			duplicate("queued", ends)
-			put(t, q, job{ID: ends, UniqueKey: "k"}) // the same task
-			it := take(t, q)
-			duplicate("in flight", ends)
-			put(t, q, job{ID: "of another tenant", Tenant: "b", UniqueKey: "k"})
-			ok(t, q.Ack(ctx, take(t, q)))
-			ok(t, end(it))
-		}
-		put(t, q, job{ID: "late", UniqueKey: "k", Deadline: time.Now().Add(-time.Hour)})
-		duplicate("expired, but not looked at since", "late")
-		none(t, q)
-		put(t, q, job{ID: "delayed", UniqueKey: "k", Delay: time.Hour})
-		duplicate("delayed", "delayed")
-		ok(t, q.Cancel(ctx, "delayed"))
-		same(t, "Duplicates", books(t, q).Duplicates, 10)
-
-		// A dead letter has ended, so its key may be another's when it is requeued.
-		put(t, q, job{ID: "owner", UniqueKey: "k"})
-		ok(t, q.Requeue(ctx, "dead"))
-		duplicate("taken", "owner")
-		its := now(t, q, 2)
-		ok(t, q.Ack(ctx, its[1]))
-		same(t, "first", its[0].ID, "owner")
-		duplicate("still the owner's", "owner")
-		ok(t, q.Ack(ctx, its[0]))
-		put(t, q, job{UniqueKey: "k"})
-	})
-}
-
-func TestUniqueFor(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		q, ctx := open(t, s, Config[string]{}), bounded(t)
-		put(t, q, job{ID: "1", UniqueKey: "k", UniqueFor: 150 * time.Millisecond}, job{ID: "2", UniqueKey: "hour", UniqueFor: time.Hour})
-		ok(t, q.Ack(ctx, now(t, q, 2)...))
-		id, err := q.Enqueue(ctx, job{ID: "3", UniqueKey: "hour"})
-		want(t, err, ErrDuplicate) // though it has ended
-		same(t, "owner", id, "2")
-		until(t, "the key is free", func() bool {
-			_, err := q.Enqueue(ctx, job{ID: "4", UniqueKey: "k"})
-			return err == nil
-		})
-		same(t, "Queued", books(t, q).Queued, 1)
-	})
-}
-
-func TestDeadlineAndDelay(t *testing.T) {
-	each(t, func(t *testing.T, s *server) {
-		const soon = 600 * time.Millisecond // longer than a slow machine needs for the first lines
-		q, ctx := open(t, s, Config[string]{}), bounded(t)
-		began := time.Now()
-		put(t, q, job{ID: "late", Deadline: time.Now().Add(-time.Second)}, job{ID: "delayed", Delay: 2 * soon},
-			job{ID: "at", At: time.Now().Add(soon)}, job{ID: "past", At: time.Now().Add(-time.Hour)},
-			job{ID: "both", Delay: 30 * time.Millisecond, Deadline: time.Now().Add(time.Millisecond)})
-		same(t, "Enqueued", books(t, q).Enqueued, 5)
-		var got []string
-		for range 3 {
-			it := take(t, q)
-			got = append(got, it.ID)
-			if it.ID == "delayed" && time.Since(began) < 2*soon || it.ID == "at" && time.Since(began) < soon {
-				t.Errorf("%s comes after %v", it.ID, time.Since(began))
-			}
-			ok(t, q.Ack(ctx, it))
-		}
-		equal(t, "delivered", got, []string{"past", "at", "delayed"})
-		none(t, q)
-		same(t, "Expired", books(t, q).Expired, 2)
-	})
-}
-
 func TestEnqueueBatch(t *testing.T) {
 	each(t, func(t *testing.T, s *server) {
 		n := 50_000
@@ -292,18 +159,5 @@ func TestEnqueueBatch(t *testing.T) {
 		rs, err = q.EnqueueBatch(done, ts[:3])
 		want(t, err, context.Canceled)
 		same(t, "results", len(rs), 3)
-	})
-}
-
-// What a caller's map does later is not the task's.
-func TestHeadersAreTaken(t *testing.T) {
-	fast(t, func(t *testing.T, s *server) {
-		q := open(t, s, Config[string]{})
-		h := map[string]string{"a": "b"}
-		put(t, q, job{Headers: h})
-		h["a"] = "c"
-		if it := take(t, q); !maps.Equal(it.Headers, map[string]string{"a": "b"}) {
-			t.Fatal(it.Headers)
-		}
 	})
 }
