@@ -132,3 +132,30 @@ func BenchmarkRef(b *testing.B) {
 		}
 	})
 }
+
+// Calls from handler to handler through the mailbox, of pairs of actors that have nothing to do with
+// each other.
+func BenchmarkHandlerCall(b *testing.B) {
+	loop := NewMethod("Loop", func(k *counter, c *Ctx, to Ref[*counter]) (int, error) {
+		for range k.n {
+			if _, err := add.Call(c, to, 1); err != nil {
+				return 0, err
+			}
+		}
+		return 0, nil
+	})
+	for _, pairs := range []int{1, 8} {
+		b.Run(fmt.Sprintf("pairs=%d", pairs), func(b *testing.B) {
+			s := newSys(b, Config{})
+			var futures []*Future[int]
+			b.ReportAllocs()
+			for range pairs {
+				to := must(b, s, "", Value(&counter{}), WithReentrancy(CallChain)) // never on the caller's goroutine
+				futures = append(futures, loop.Start(context.Background(), must(b, s, "", Value(&counter{n: b.N / pairs})), to))
+			}
+			for _, f := range futures {
+				_, _ = f.Wait(context.Background())
+			}
+		})
+	}
+}
