@@ -33,3 +33,19 @@ func Hint() int {
 	procUnpin()
 	return p
 }
+
+// Pin is Hint that keeps the goroutine on its processor, and running, until Unpin. In between
+// it must not block.
+func Pin() int {
+	if failpoint.On {
+		return Hint()
+	}
+	return procPin()
+}
+
+// Unpin ends Pin.
+func Unpin() {
+	if !failpoint.On {
+		procUnpin()
+	}
+}

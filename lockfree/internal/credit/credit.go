@@ -254,3 +254,29 @@ func (p *Pool) count() (free, out int, sure bool) {
 	most, debt := int(p.cap.Load()), int(p.debt.Load())
 	return min(max(free, -debt), most), min(max(out, 0), most+debt), false
 }
+
+// TakeOwn takes up to n credits of the caller's stripe. It does not yield.
+func (p *Pool) TakeOwn(hint, n int) int { return p.stripes[hint&p.mask].take(n) }
+
+// OwnEmpty reports whether the caller's stripe has nothing to take.
+func (p *Pool) OwnEmpty(hint int) bool { return has(p.stripes[hint&p.mask].word.Load()) <= 0 }
+
+// Bring moves half of the credits of some other stripe to the caller's. It does not yield.
+func (p *Pool) Bring(hint int) {
+	own := &p.stripes[hint&p.mask]
+	for i := range p.stripes {
+		from := &p.stripes[i]
+		if from == own || has(from.word.Load()) <= 0 {
+			continue
+		}
+		p.moving.Add(1) // before the credits leave: a call that refuses looks at it
+		got := from.take(int(has(from.word.Load())+1) / 2)
+		if got > 0 {
+			own.word.Add(version + uint64(got))
+		}
+		p.moving.Add(-1)
+		if got > 0 {
+			return
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package ringlane
+
+import (
+	"context"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// Enqueue admits the task or says why not.
+func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
+	if err := s.shared.CheckTenant(k); err != nil {
+		return err
+	}
+	at, _ := s.tenants.Load(k)
+	now := s.shared.Clock.Now()
+	if at != nil && at.enter(&t, now) {
+		return nil
+	}
+	return s.enqueueLocked(s, k, &t, now)
+}
+
+// enter admits a task of a known tenant in one of three ways: by its lane, if it is open; under the
+// lock, if no two goroutines have met there for a while and it is free; else by the ring. It reports
+// false, and has changed nothing, if the task has to take the lock.
+func (t *tenant[K, T]) enter(task *firq.Task[T], now int64) bool {
+	sh := t.shard
+	plain := sh.s.bare && serve.IsPlain(task)
+	if t.load().open() {
+		return plain && t.enterLane(task, now)
+	}
+	if sh.contention.none(now) {
+		if !plain {
+			return false
+		}
+		if sh.try() {
+			return sh.putLocked(t, task, now)
+		}
+		sh.contention.note(now)
+	}
+	return sh.s.ringed && sh.send(t, task, plain, now)
+}
+
+// putLocked queues a plain task. It is called with the lock held, and releases it.
+func (sh *shard[K, T]) putLocked(t *tenant[K, T], task *firq.Task[T], now int64) (done bool) {
+	sh.begin()
+	if t.Len() == 0 {
+		t.mixed = false
+	}
+	if !t.load().open() && !t.load().dead() && (t.Len() > 0 || !sh.s.shared.Asks) && t.takeLocked() == taken {
+		if done = sh.s.takeCredit() == nil; done {
+			sh.takeIn() // what came before there was a credit goes first
+			sh.fetchOpen(t)
+			sh.PutPlain(&t.Tenant, &task.Payload, max(task.Cost, 1), now)
+		} else {
+			t.free()
+		}
+	}
+	sh.unlock()
+	return done
+}
+
+// fetchOpen fetches what the tenant's lane holds, if it has one.
+func (sh *shard[K, T]) fetchOpen(t *tenant[K, T]) {
+	if t.lane.Load() != nil {
+		sh.fetch(t)
+	}
+}
+
+// send puts a task into the ring, with its place and its credit.
+func (sh *shard[K, T]) send(t *tenant[K, T], task *firq.Task[T], plain bool, now int64) bool {
+	s := sh.s
+	if !plain && (task.Cost < 0 || task.Priority > firq.PriorityCritical) || s.credit.NoneAt(cpu.Hint()) {
+		return false
+	}
+	if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
+		return false
+	}
+	if !t.takeClosed() || s.credited(t) != nil {
+		if task.Ticket != nil {
+			task.Ticket.Abandon()
+		}
+		return false
+	}
+	var whole drr.Task[T] // made before the ticket is drawn, behind which the holder waits
+	if !plain {
+		_ = s.shared.Task(&whole, task, now) // is valid
+		s.sawDeadline(whole.Due)
+	}
+	cpu.Pin()
+	at, ok := sh.ring.draw()
+	if !ok {
+		cpu.Unpin()
+		sh.pushSent(t, task, now)
+		return true
+	}
+	m := &sh.ring.at(at).value // this producer's until publish
+	if m.t, m.plain = t, plain; plain {
+		m.task.Payload, m.task.Cost, m.task.Enqueued = task.Payload, max(task.Cost, 1), now
+	} else {
+		m.task = whole
+	}
+	sh.ring.publish(at) // the holder's now, with its place and its credit
+	cpu.Unpin()
+	failpoint.At("notify")
+	s.parker.Notify()
+	sh.published()
+	return true
+}
+
+// takeClosed takes a place of a tenant whose lane is closed.
+func (t *tenant[K, T]) takeClosed() bool {
+	for {
+		w := t.load()
+		if !w.free() || w.open() {
+			return false
+		}
+		failpoint.At("place")
+		if t.cas(w, w.take(1)) {
+			return true
+		}
+	}
+}
+
+// credited takes a credit for a call that has a place, which it gives back if there is none.
+func (s *Scheduler[K, T]) credited(t *tenant[K, T]) error {
+	err := s.takeCredit()
+	if err != nil {
+		t.giveBack()
+	}
+	return err
+}
+
+// pushSent is for a task that has its place and its credit, where the ring is full.
+func (sh *shard[K, T]) pushSent(t *tenant[K, T], task *firq.Task[T], now int64) {
+	var whole drr.Task[T]
+	_ = sh.s.shared.Task(&whole, task, now)
+	sh.lock()
+	sh.pushClosing(t, &whole)
+	sh.unlock()
+	sh.published()
+}
+
+// pushClosing is push of a task that comes after all that was published: also after what is in the
+// tenant's lane, which it closes if the task is not plain.
+func (sh *shard[K, T]) pushClosing(t *tenant[K, T], task *drr.Task[T]) {
+	sh.takeIn()
+	if t.lane.Load() != nil {
+		if task.IsPlain() {
+			sh.fetch(t)
+		} else {
+			sh.shut(t)
+		}
+	}
+	sh.push(t, task)
+}
+
+// sawDeadline notes, before a task is published, that tasks can expire.
+func (s *Scheduler[K, T]) sawDeadline(due int64) {
+	if due != clock.Never && !s.deadlines.Load() {
+		s.deadlines.Store(true)
+	}
+}
+
+// enqueueLocked is Enqueue by the lock; a is the handle or the scheduler.
+func (s *Scheduler[K, T]) enqueueLocked(a serve.Admitter[K, T], k K, t *firq.Task[T], now int64) error {
+	var task drr.Task[T]
+	err := s.shared.Task(&task, t, now)
+	if err != nil {
+		return err
+	}
+	if err = s.admit(k, &task); err != nil {
+		err = s.shared.Overflow(a, k, task, err)
+	}
+	return err
+}
+
+// EnqueueWait waits for capacity until ctx is done.
+func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) error {
+	return s.shared.EnqueueWait(ctx, s, k, t)
+}
+
+// EnqueueBatch admits a prefix of ts: as many as fit under one lock, then one at
+// a time as the policy says.
+func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, err error) {
+	return s.enqueueBatch(s, k, ts)
+}
+
+func (s *Scheduler[K, T]) enqueueBatch(a serve.Admitter[K, T], k K, ts []firq.Task[T]) (accepted int, err error) {
+	if len(ts) == 0 {
+		return 0, nil
+	}
+	if err := s.shared.CheckTenant(k); err != nil {
+		return 0, err
+	}
+	now := s.shared.Clock.Now()
+	for accepted < len(ts) {
+		n, err := s.admitSome(k, ts[accepted:], now)
+		if accepted += n; err == nil && n > 0 {
+			continue
+		}
+		if accepted == len(ts) {
+			break
+		}
+		var task drr.Task[T]
+		if err := s.shared.Task(&task, &ts[accepted], now); err != nil {
+			return accepted, err
+		}
+		if err = s.admit(k, &task); err != nil { // which makes room on other shards
+			if err = s.shared.Overflow(a, k, task, err); err != nil {
+				s.shared.RejectedMore(err, len(ts)-accepted-1) // this one is counted
+				return accepted, err
+			}
+			now = s.shared.Clock.Now() // it may have waited
+		}
+		accepted++
+	}
+	return accepted, nil
+}
+
+// admitSome takes in as many of ts as it can under one lock, at most 256.
+func (s *Scheduler[K, T]) admitSome(k K, ts []firq.Task[T], now int64) (int, error) {
+	var into serve.TenantConfig
+	sh, conf := s.lockActive(k, &into)
+	defer sh.unlock()
+	for i := range ts[:min(len(ts), 256)] {
+		var task drr.Task[T]
+		if err := s.shared.Task(&task, &ts[i], now); err != nil {
+			return i, err
+		}
+		if err := sh.admit(k, &task, conf); err != nil {
+			return i, err
+		}
+	}
+	return min(len(ts), 256), nil
+}

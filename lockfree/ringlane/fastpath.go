@@ -1,0 +1,97 @@
+package ringlane
+
+import (
+	"unsafe"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// takeFast is takeSome for one item in the normalLevel case, without what only others need:
+// a shard may be served now, its lease is free, and no shard that may not be has news. It
+// reports false if it has delivered nothing; then the caller goes on with takeSome, which
+// does all over again.
+func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
+	s.shared.Rethrow()
+	now, hint := s.shared.Clock.Now(), cpu.Hint()
+	sh := s.fastShard(hint, now)
+	if sh == nil {
+		return false
+	}
+	uncontended := sh.contention.none(now)
+	if !uncontended && sh.elsewhere(hint, now) || !sh.try() {
+		sh.contention.note(now)
+		return false
+	}
+	sh.begin()
+	sh.ServedBy(hint)
+	if !uncontended {
+		sh.affinity.touch(hint, now)
+	}
+	limit := sh.Limit() // it may have changed before the lease was ours
+	var t *tenant[K, T]
+	if s.life.State() == serve.Open {
+		t = sh.next(it, now, limit)
+	}
+	if t == nil {
+		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1
+	}
+	failpoint.At("serve credit")
+	s.credit.GiveAt(hint, 1)
+	failpoint.At("serve released")
+	if s.shared.Waiters.Waiting() {
+		s.shared.Waiters.Released(it.Tenant, 1)
+	}
+	sh.unlockWith(unsafe.Slice(it, 1))
+	s.sweep(now)
+	return true
+}
+
+// fastShard returns the first shard from the cursor on that may be served now; nil if
+// there is none, or one that may not be has announcements, as it is not known yet when those
+// can be served, or is due to be asked (shardsel.Rounds.Due).
+func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
+	if len(s.shards) == 1 {
+		if s.rounds.InTime(0) {
+			to = s.shards[0]
+		}
+		return to
+	}
+	cursor := s.cursors.At(hint)
+	start, mask := int(cursor.Load()), len(s.shards)-1
+	for i := range s.shards {
+		j := (start + i) & mask
+		sh := s.shards[j]
+		failpoint.At("take active?")
+		pending := sh.ring.ready() || s.rounds.Due(j) < now // before ready; see shard.work
+		if to != nil && !pending {
+			continue
+		}
+		failpoint.At("take pending?")
+		switch inTime := s.rounds.InTime(j); {
+		case !inTime && pending:
+			return nil
+		case inTime && to == nil:
+			if to = sh; i > 0 {
+				cursor.Store(uint32(j))
+			}
+		}
+	}
+	return to
+}
+
+// next gives out the next task, and completes the item that the consumer gets of it; nil
+// if there is none within the limit, or after a good deal of looking. Under the lease.
+func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenant[K, T] {
+	failpoint.At("serve next")
+	st, token := sh.Next(it, now, limit)
+	if st == nil {
+		return nil
+	}
+	t := ownerOf(&st.Tenant)
+	it.Bind(t, token)
+	sh.delivered(t)
+	return t
+}

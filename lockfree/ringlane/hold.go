@@ -1,0 +1,165 @@
+package ringlane
+
+import (
+	"runtime"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// lock takes the shard's lock and begins a hold.
+func (sh *shard[K, T]) lock() {
+	for tries := 0; ; tries++ {
+		if failpoint.On || tries == lockTries {
+			failpoint.Lock(&sh.mu, "lock")
+			break
+		}
+		if sh.mu.TryLock() {
+			break
+		}
+		runtime.Gosched()
+	}
+	sh.begin()
+}
+
+// try takes the lock unless another goroutine has it. The caller begins the hold.
+func (sh *shard[K, T]) try() bool {
+	failpoint.At("lock try")
+	return sh.mu.TryLock()
+}
+
+// begin lets the queue catch up with the other shards, so that what the caller changes is changed
+// as of now, and takes in the ring: a hold begins with every task whose Enqueue has returned,
+// except those in lanes.
+func (sh *shard[K, T]) begin() {
+	if sh.SharesTime() {
+		if !sh.Ready() {
+			sh.Join() // idle until now
+		}
+		sh.CatchUp()
+	}
+	sh.takeIn()
+}
+
+// takeIn queues what is in the ring, in its order.
+func (sh *shard[K, T]) takeIn() {
+	tail := sh.ring.tail.Load() // pairs with draw's CAS; all before it are or will be published
+	if tail == sh.ring.head {
+		return
+	}
+	failpoint.At("take in")
+	sh.tookIn = true
+	for sh.ring.head != tail {
+		m := sh.ring.next() // the holder's from here on, with its place and its credit
+		t := m.t
+		if !m.plain {
+			sh.push(t, &m.task)
+			if *m = (message[K, T]{}); t.open() { // drawn before it was opened
+				sh.mixed = append(sh.mixed, t)
+			}
+			continue
+		}
+		var zero T
+		if t.Len() == 0 {
+			t.mixed = false
+		}
+		sh.PutPlain(&t.Tenant, &m.task.Payload, m.task.Cost, m.task.Enqueued)
+		m.t, m.task.Payload = nil, zero // keep nothing alive
+		sh.openIfBusy(t)
+	}
+	for n := len(sh.mixed); n > 0; n = len(sh.mixed) {
+		t := sh.mixed[n-1]
+		sh.mixed = sh.mixed[:n-1]
+		sh.shut(t)
+	}
+}
+
+// push queues a task that may be anything, and has its place and its credit.
+func (sh *shard[K, T]) push(t *tenant[K, T], task *drr.Task[T]) {
+	t.mixed = t.mixed && t.Len() > 0 || !task.IsPlain()
+	sh.Push(&t.Tenant, task)
+}
+
+// left books a task that left without being delivered, and frees its place.
+func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropReason) {
+	sh.Dropped(&t.Tenant, task, why)
+	sh.release(t)
+}
+
+// release gives back what a task has held that left without being delivered.
+func (sh *shard[K, T]) release(t *tenant[K, T]) {
+	t.free()
+	sh.s.credit.Give(1)
+	sh.s.shared.Waiters.Released(t.Key, 1)
+}
+
+// Fill, Expired and Late make the shard a drr.Host.
+
+// Fill does nothing: before a tenant is left without a task its lane was looked at.
+func (sh *shard[K, T]) Fill(*drr.Tenant[K, T]) {}
+
+// Expired books a task that the queue has dropped. Its tenant has no lane, as it had a task that
+// is not plain.
+func (sh *shard[K, T]) Expired(t *drr.Tenant[K, T], task *drr.Task[T]) {
+	sh.left(ownerOf(t), task, firq.DropExpired)
+}
+
+// Late books a task that the queue has dropped for CoDel, with which there are no lanes.
+func (sh *shard[K, T]) Late(t *drr.Tenant[K, T], task *drr.Task[T]) {
+	sh.left(ownerOf(t), task, firq.DropOverload)
+}
+
+// unlock publishes what consumers have to know, releases the lock, wakes one of
+// them if there is work, and tells OnDrop.
+func (sh *shard[K, T]) unlock() { sh.unlockWith(nil) }
+
+// unlockWith is unlock for a call that has items to return.
+//
+// The order matters: a goroutine that asks whether there is work looks at the ring, and then at
+// ready; one that asks whether something has expired looks at the ring, and then at due.
+func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
+	s := sh.s
+	ready := sh.Queue.Ready() > 0
+	if !ready || !sh.Ready() || sh.SharesTime() && !sh.Unchanged() || sh.Bounded() {
+		failpoint.At("publish")
+		sh.PublishChanges(ready)
+	}
+	if s.deadlines.Load() {
+		sh.publishDue()
+	}
+	if sh.tookIn {
+		sh.tookIn = false
+		sh.ring.free()
+	}
+	drops := sh.TakeDrops()
+	failpoint.At("unlock")
+	sh.mu.Unlock()
+	if ready {
+		failpoint.At("notify")
+		s.parker.Notify()
+	}
+	if state := s.life.State(); drops == nil && state != serve.Draining {
+		return
+	} else if state == serve.Draining {
+		defer s.drainCheck() // after OnDrop was told, even if it panics
+	}
+	if len(served) > 0 {
+		s.shared.NotifyServed(drops, served)
+	} else {
+		s.shared.NotifyDrops(drops)
+	}
+}
+
+func (sh *shard[K, T]) publishDue() {
+	if due := sh.Queue.NextDue(); due != sh.due.Load() {
+		sh.due.Store(due)
+	}
+}
+
+// nothingExpired reports whether no task of the shard, whose Enqueue has returned, had expired at a
+// moment during the call. Anybody may ask.
+func (sh *shard[K, T]) nothingExpired(now int64) bool {
+	return !sh.s.deadlines.Load() || !sh.ring.ready() && sh.due.Load() >= now
+}

@@ -1,0 +1,243 @@
+package ringlane
+
+import (
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// tenant is one tenant. Producers write the word; the rest belongs to the holder of the shard's
+// lock.
+//
+// Where its places are:
+//
+//	room in the word + owed + of calls in progress + of queued tasks = limit
+//
+// Queued are tasks in the ring, the lane and the engine. What comes free is owed first, which takes
+// no atomic step: the word never says more room than there is. A producer that finds no room takes
+// the lock, under which the truth is known.
+type tenant[K comparable, T any] struct {
+	word  atomic.Uint64           // see type word
+	lane  atomic.Pointer[lane[T]] // nil unless open
+	seen  atomic.Uint32           // freed, as a producer found it
+	_     [4]byte
+	shard *shard[K, T]  // immutable
+	freed atomic.Uint32 // slots of the lane before this ticket belong to producers; written by the holder
+	head  uint32        // tickets of the lane before this one are the engine's
+	limit int32         // tasks queued
+	owed  int32         // places that came free, and that the word does not say
+	place int32         // in shard.open
+	mixed bool          // it has had a task that is not plain since it was empty
+	serve.Tenant[K, T]
+}
+
+// ownerOf returns the tenant that dt is a part of.
+func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
+	var t *tenant[K, T] // only for the offset
+	return (*tenant[K, T])(unsafe.Add(unsafe.Pointer(serve.TenantOf(dt)), -int(unsafe.Offsetof(t.Tenant))))
+}
+
+func (s *Scheduler[K, T]) newTenant(sh *shard[K, T], k K, conf *serve.TenantConfig) *tenant[K, T] {
+	t := &tenant[K, T]{shard: sh, limit: int32(s.shared.Limit(k, conf.PerTenant))}
+	t.word.Store(uint64(word(0).put(int(t.limit))))
+	t.Init(k, s.shared.Override(k, conf.Quantum))
+	t.Ticket.Canceler = t
+	return t
+}
+
+func (t *tenant[K, T]) load() word { return word(t.word.Load()) }
+func (t *tenant[K, T]) cas(old, new word) bool {
+	return t.word.CompareAndSwap(uint64(old), uint64(new))
+}
+
+// open reports whether the tenant has a lane. Under the lock.
+func (t *tenant[K, T]) open() bool { return t.load().open() }
+
+// verdict is the outcome of takeLocked.
+type verdict int
+
+const (
+	taken   verdict = iota
+	refused         // tasks have all places
+	unsure          // calls in progress have places that they may give back
+)
+
+// takeLocked takes a place under the lock: one that is owed, or one of the word. If it is refused,
+// tasks have all places at that moment, and the word says so from now on until one comes free:
+// producers are refused without the lock.
+func (t *tenant[K, T]) takeLocked() verdict {
+	if t.owed > 0 {
+		t.owed--
+		return taken
+	}
+	for {
+		w := t.load()
+		failpoint.At("place locked")
+		switch {
+		case w.free():
+			if t.cas(w, w.take(1)) {
+				return taken
+			}
+		case int(t.limit)-w.room() > t.Len():
+			return unsure
+		case w.full():
+			return refused
+		default:
+			t.shard.publishDue() // first: see surelyFull
+			if t.cas(w, w|fullBit) {
+				return refused
+			}
+		}
+	}
+}
+
+// free frees the place of a task that has left. Under the lock. The word says it as soon as a
+// producer was refused, or a quarter of the limit is owed.
+func (t *tenant[K, T]) free() {
+	if t.owed++; t.owed > t.limit/4 || t.load().full() {
+		t.settle()
+	}
+}
+
+// settle lets the word say what is owed.
+func (t *tenant[K, T]) settle() {
+	for {
+		w := t.load()
+		failpoint.At("settle")
+		if t.cas(w, w.put(int(t.owed))&^fullBit) {
+			t.owed = 0
+			return
+		}
+	}
+}
+
+// giveBack gives back a place that no task has got. Anybody may.
+func (t *tenant[K, T]) giveBack() {
+	failpoint.At("give back")
+	t.word.Add(uint64(oneRoom))
+	t.shard.s.shared.Waiters.Released(t.Key, 1)
+}
+
+// setLimit changes how many tasks the tenant may have, and returns by how much that has risen.
+func (t *tenant[K, T]) setLimit(n int) (risen int) {
+	risen = n - int(t.limit)
+	t.limit = int32(n)
+	t.owed += int32(risen) // may be below 0 for this moment
+	t.settle()
+	return risen
+}
+
+// forget is SweepSome's callback for idle tenants. A producer that holds a dead tenant, or is about to
+// take a place, looks it up again.
+func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
+	t := ownerOf(&st.Tenant)
+	w := t.load()
+	failpoint.At("forget")
+	if t.Len() > 0 || w.open() || w.room()+int(t.owed) != int(t.limit) || !t.cas(w, w|deadBit) {
+		return false
+	}
+	sh.s.tenants.Delete(t.Key)
+	if sh.s.shared.Config.MaxTenants > 0 {
+		sh.s.known.Add(-1)
+	}
+	return true
+}
+
+// sweep goes on with forgetting tenants that have been idle for long, if that is due.
+// The caller holds no lock.
+func (s *Scheduler[K, T]) sweep(now int64) {
+	if s.shared.SweepDue(now) {
+		s.sweepSome(now)
+	}
+}
+
+func (s *Scheduler[K, T]) sweepSome(now int64) {
+	s.shared.Sweep(now, func(i int, start bool) (looked, more bool) {
+		sh := s.shards[i]
+		if !sh.try() {
+			return false, false
+		}
+		sh.begin()
+		more = sh.SweepSome(now, start, serve.SweepStep, sh.forget)
+		sh.unlock()
+		return true, more
+	})
+}
+
+// sweepAll forgets idle tenants everywhere, if that is due, and reports whether it found any.
+func (s *Scheduler[K, T]) sweepAll() bool {
+	if !s.shared.SweepAllDue() {
+		return false
+	}
+	before := s.known.Load()
+	for _, sh := range s.shards {
+		sh.sweepAll()
+	}
+	return s.known.Load() < before
+}
+
+// sweepAll forgets the shard's idle tenants, a thousand at each hold of the lock.
+func (sh *shard[K, T]) sweepAll() {
+	now := sh.s.shared.Clock.Now()
+	for start, more := true, true; more; start = false {
+		sh.lock()
+		more = sh.SweepSome(now, start, 1024, sh.forget)
+		sh.unlock()
+	}
+}
+
+// roomForTenant forgets the longest idle tenant of some shard, so that a new one can
+// have its place, and reports whether it is worth trying again.
+func (s *Scheduler[K, T]) roomForTenant() bool {
+	return s.shared.MakeRoomForTenant(&s.known, func(i int) bool {
+		sh := s.shards[i]
+		sh.lock()
+		defer sh.unlock()
+		return sh.ForgetLongest(sh.forget)
+	}, func() {})
+}
+
+// SettleDone implements firq.Settler.
+func (t *tenant[K, T]) SettleDone(token uint64) {
+	sh := t.shard
+	if !sh.s.shared.Flights {
+		return
+	}
+	sh.lock()
+	now := sh.s.shared.Clock.Now()
+	sh.Done(&t.Tenant, token, now)
+	sh.unlock()
+	sh.s.sweep(now)
+}
+
+// SettleCharge implements firq.Settler.
+func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) { t.SettleFlow(token, 0, delta) }
+
+// SettleFlow implements firq.FlowSettler. If the tenant was forgotten in between and is
+// back, it is charged as it is now.
+func (t *tenant[K, T]) SettleFlow(token, flow uint64, delta int64) {
+	sh := t.shard
+	sh.lock()
+	if t, _ = sh.s.tenants.Load(t.Key); t != nil {
+		sh.Charge(&t.Tenant, token, flow, delta)
+	}
+	sh.unlock()
+}
+
+// CancelTicket takes a task of this tenant out of the queue.
+func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
+	sh := t.shard
+	sh.lock()
+	failpoint.At("cancel")
+	ok := sh.Cancel(&t.Tenant, tk)
+	if ok {
+		sh.release(t)
+	}
+	sh.unlock()
+	sh.s.sweep(sh.s.shared.Clock.Now())
+	return ok
+}
