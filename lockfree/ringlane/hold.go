@@ -163,3 +163,6 @@ func (sh *shard[K, T]) publishDue() {
 func (sh *shard[K, T]) nothingExpired(now int64) bool {
 	return !sh.s.deadlines.Load() || !sh.ring.ready() && sh.due.Load() >= now
 }
+
+// work reports whether there is something to serve, or to look at. The order matters; see unlockWith.
+func (sh *shard[K, T]) work() bool { return sh.ring.ready() || sh.s.rounds.Ready(sh.index) }
