@@ -1,0 +1,22 @@
+package ringlane
+
+import (
+	"testing"
+
+	"github.com/firq-go/firq/internal/proof/lincheck"
+)
+
+// Every history of concurrent calls is one that the contract allows.
+func TestLinearizable(t *testing.T) {
+	free := lincheck.Relaxation{Turns: true, Tickets: true, Batches: true, Limits: true}
+	n := 0
+	lincheck.Run(t, free, func(cfg lincheck.Config) (lincheck.Scheduler, error) {
+		s, err := New(cfg)
+		if n++; err == nil && n%2 == 0 { // by the ring from the start
+			for _, sh := range s.shards {
+				sh.contention.at.Store(s.shared.Clock.Now())
+			}
+		}
+		return s, err
+	})
+}
