@@ -96,9 +96,11 @@ func (t *tenant[K, T]) takeLocked() verdict {
 }
 
 // free frees the place of a task that has left. Under the lock. The word says it as soon as a
-// producer was refused, or a quarter of the limit is owed.
+// producer was refused, or a quarter of the limit is owed; and immediately if it has less than no
+// room, after SetLimit down: then nothing is owed.
 func (t *tenant[K, T]) free() {
-	if t.owed++; t.owed > t.limit/4 || t.load().full() {
+	t.owed++
+	if w := t.load(); t.owed > t.limit/4 || w.full() || w.room() < 0 {
 		t.settle()
 	}
 }
