@@ -55,7 +55,7 @@ func (s *Scheduler[K, T]) surelyFull(k K, now int64) error {
 	if s.life.State() != serve.Open {
 		return nil // the lock's holder says it
 	}
-	if s.credit.None() && s.nothingExpired(now) {
+	if s.nothingExpired(now) && s.credit.None() { // in this order: what expires later is of calls in progress
 		return firq.ErrGlobalFull
 	}
 	if t, _ := s.tenants.Load(k); t != nil && !s.shared.Asks && t.load().full() && t.shard.due.Load() >= now {
