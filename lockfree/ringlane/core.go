@@ -13,14 +13,14 @@ import (
 	"github.com/puzpuzpuz/xsync/v3"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
 	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/pad"
 	"github.com/firq-go/firq/internal/core/park"
 	"github.com/firq-go/firq/internal/core/serve"
+	"github.com/firq-go/firq/internal/core/shardsel"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 	"github.com/firq-go/firq/lockfree/internal/credit"
-	"github.com/firq-go/firq/shardsel"
 )
 
 // Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/drr"
+	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
