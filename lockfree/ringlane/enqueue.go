@@ -51,7 +51,7 @@ func (sh *shard[K, T]) putLocked(t *tenant[K, T], task *firq.Task[T], now int64)
 	if t.Len() == 0 {
 		t.mixed = false
 	}
-	if !t.load().open() && !t.load().dead() && (t.Len() > 0 || !sh.s.shared.Asks) && t.takeLocked() == taken {
+	if !t.laned && !t.load().dead() && (t.Len() > 0 || !sh.s.shared.Asks) && t.takeLocked() == taken {
 		if done = sh.s.takeCredit() == nil; done {
 			sh.takeIn() // what came before there was a credit goes first
 			sh.fetchOpen(t)
@@ -66,7 +66,7 @@ func (sh *shard[K, T]) putLocked(t *tenant[K, T], task *firq.Task[T], now int64)
 
 // fetchOpen fetches what the tenant's lane holds, if it has one.
 func (sh *shard[K, T]) fetchOpen(t *tenant[K, T]) {
-	if t.lane.Load() != nil {
+	if t.laned {
 		sh.fetch(t)
 	}
 }
@@ -149,7 +149,7 @@ func (sh *shard[K, T]) pushSent(t *tenant[K, T], task *firq.Task[T], now int64) 
 // tenant's lane, which it closes if the task is not plain.
 func (sh *shard[K, T]) pushClosing(t *tenant[K, T], task *drr.Task[T]) {
 	sh.takeIn()
-	if t.lane.Load() != nil {
+	if t.laned {
 		if task.IsPlain() {
 			sh.fetch(t)
 		} else {

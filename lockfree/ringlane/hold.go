@@ -56,7 +56,7 @@ func (sh *shard[K, T]) takeIn() {
 		t := m.t
 		if !m.plain {
 			sh.push(t, &m.task)
-			if *m = (message[K, T]{}); t.open() { // drawn before it was opened
+			if *m = (message[K, T]{}); t.laned { // drawn before it was opened
 				sh.mixed = append(sh.mixed, t)
 			}
 			continue

@@ -27,7 +27,7 @@ type lane[T any] struct {
 
 const (
 	laneSize  = 128
-	freeEvery = laneSize / 4 // slots that are freed at a time, so that few cache lines move
+	freeEvery = laneSize / 4 // slots that are freed at a time
 	laneTries = 64           // how often a producer yields that finds the lane full
 )
 
@@ -138,7 +138,7 @@ func (t *tenant[K, T]) put(task *firq.Task[T], now int64) outcome {
 
 // openIfBusy gives a tenant a lane that has two queued tasks, and only plain ones since it was empty.
 func (sh *shard[K, T]) openIfBusy(t *tenant[K, T]) {
-	if t.Len() < 2 || t.mixed || len(sh.open) >= sh.s.lanes || t.open() || !sh.Queue.Lends(&t.Tenant.Tenant) {
+	if t.Len() < 2 || t.mixed || len(sh.open) >= sh.s.lanes || t.laned || !sh.Queue.Lends(&t.Tenant.Tenant) {
 		return
 	}
 	l := sh.lanes
@@ -151,6 +151,7 @@ func (sh *shard[K, T]) openIfBusy(t *tenant[K, T]) {
 	t.freed.Store(t.head)
 	t.seen.Store(t.head)
 	t.lane.Store(l)
+	t.laned = true
 	t.place = int32(len(sh.open))
 	sh.open = append(sh.open, t)
 	for {
@@ -177,6 +178,7 @@ func (sh *shard[K, T]) closeLane(t *tenant[K, T]) bool {
 	sh.Queue.Spill(&t.Tenant.Tenant)
 	l := t.lane.Load()
 	t.lane.Store(nil)
+	t.laned = false
 	l.head, l.next, sh.lanes = t.head, sh.lanes, l
 	last := len(sh.open) - 1
 	moved := sh.open[last]
@@ -233,9 +235,9 @@ func (sh *shard[K, T]) fetchLanes() {
 
 // shut fetches what the lane holds, and closes it.
 func (sh *shard[K, T]) shut(t *tenant[K, T]) {
-	for t.open() {
+	for t.laned {
 		sh.fetch(t)
-		if t.open() {
+		if t.laned {
 			sh.closeLane(t)
 		}
 	}
@@ -245,20 +247,22 @@ func (sh *shard[K, T]) shut(t *tenant[K, T]) {
 // may be.
 func (sh *shard[K, T]) delivered(t *tenant[K, T]) {
 	t.free()
-	if t.lane.Load() == nil {
+	if !t.laned {
 		return
 	}
-	if freed := (t.head - uint32(t.Lent())) & ticketMask; between(t.freed.Load(), freed) >= freeEvery {
-		t.freed.Store(freed) // pairs with the Load in put
+	if lent := t.Lent(); lent%freeEvery == 0 { // few cache lines move
+		t.freed.Store((t.head - uint32(lent)) & ticketMask) // pairs with the Load in put
 	}
-	sh.ranDry(t)
+	if t.Len() == 0 {
+		sh.ranDry(t)
+	}
 }
 
 // ranDry fetches what the lane of a tenant without a queued task holds; if that is nothing, it
 // closes the lane.
 func (sh *shard[K, T]) ranDry(t *tenant[K, T]) {
-	for t.Len() == 0 && t.open() {
-		if sh.fetch(t); t.Len() == 0 && t.open() {
+	for t.Len() == 0 && t.laned {
+		if sh.fetch(t); t.Len() == 0 && t.laned {
 			sh.closeLane(t)
 		}
 	}

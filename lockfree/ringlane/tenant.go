@@ -1,6 +1,7 @@
 package ringlane
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -21,17 +22,23 @@ import (
 // no atomic step: the word never says more room than there is. A producer that finds no room takes
 // the lock, under which the truth is known.
 type tenant[K comparable, T any] struct {
+	// Producers write this cache line, or wait for it: the holder looks at it only when it takes
+	// something from producers, or has something for them.
 	word  atomic.Uint64           // see type word
 	lane  atomic.Pointer[lane[T]] // nil unless open
+	shard *shard[K, T]            // immutable
 	seen  atomic.Uint32           // freed, as a producer found it
-	_     [4]byte
-	shard *shard[K, T]  // immutable
-	freed atomic.Uint32 // slots of the lane before this ticket belong to producers; written by the holder
-	head  uint32        // tickets of the lane before this one are the engine's
-	limit int32         // tasks queued
-	owed  int32         // places that came free, and that the word does not say
-	place int32         // in shard.open
-	mixed bool          // it has had a task that is not plain since it was empty
+	freed atomic.Uint32           // slots of the lane before this ticket belong to producers; written by the holder
+	head  uint32                  // tickets of the lane before this one are the engine's
+	limit int32                   // tasks queued
+	place int32                   // in shard.open
+	_     [20]byte
+
+	// The holder alone.
+	owed   int32  // places that came free, and that the word does not say
+	settle uint16 // the word says them when they are more than these
+	laned  bool   // the tenant has a lane
+	mixed  bool   // it has had a task that is not plain since it was empty
 	serve.Tenant[K, T]
 }
 
@@ -44,6 +51,7 @@ func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
 func (s *Scheduler[K, T]) newTenant(sh *shard[K, T], k K, conf *serve.TenantConfig) *tenant[K, T] {
 	t := &tenant[K, T]{shard: sh, limit: int32(s.shared.Limit(k, conf.PerTenant))}
 	t.word.Store(uint64(word(0).put(int(t.limit))))
+	t.settle = t.settleAfter()
 	t.Init(k, s.shared.Override(k, conf.Quantum))
 	t.Ticket.Canceler = t
 	return t
@@ -53,9 +61,6 @@ func (t *tenant[K, T]) load() word { return word(t.word.Load()) }
 func (t *tenant[K, T]) cas(old, new word) bool {
 	return t.word.CompareAndSwap(uint64(old), uint64(new))
 }
-
-// open reports whether the tenant has a lane. Under the lock.
-func (t *tenant[K, T]) open() bool { return t.load().open() }
 
 // verdict is the outcome of takeLocked.
 type verdict int
@@ -89,6 +94,7 @@ func (t *tenant[K, T]) takeLocked() verdict {
 		default:
 			t.shard.publishDue() // first: see surelyFull
 			if t.cas(w, w|fullBit) {
+				t.settle = 0
 				return refused
 			}
 		}
@@ -96,22 +102,27 @@ func (t *tenant[K, T]) takeLocked() verdict {
 }
 
 // free frees the place of a task that has left. Under the lock. The word says it as soon as a
-// producer was refused, or a quarter of the limit is owed; and immediately if it has less than no
+// quarter of the limit is owed; and immediately if a producer was refused, or it has less than no
 // room, after SetLimit down: then nothing is owed.
 func (t *tenant[K, T]) free() {
-	t.owed++
-	if w := t.load(); t.owed > t.limit/4 || w.full() || w.room() < 0 {
-		t.settle()
+	if t.owed++; t.owed > int32(t.settle) {
+		t.pay()
 	}
 }
 
-// settle lets the word say what is owed.
-func (t *tenant[K, T]) settle() {
+// settleAfter is what settle is, unless nothing may be owed.
+func (t *tenant[K, T]) settleAfter() uint16 { return uint16(min(t.limit/4, math.MaxUint16)) }
+
+// pay lets the word say what is owed.
+func (t *tenant[K, T]) pay() {
 	for {
 		w := t.load()
-		failpoint.At("settle")
-		if t.cas(w, w.put(int(t.owed))&^fullBit) {
-			t.owed = 0
+		failpoint.At("pay")
+		if next := w.put(int(t.owed)) &^ fullBit; t.cas(w, next) {
+			t.owed, t.settle = 0, 0
+			if next.room() >= 0 {
+				t.settle = t.settleAfter()
+			}
 			return
 		}
 	}
@@ -129,7 +140,7 @@ func (t *tenant[K, T]) setLimit(n int) (risen int) {
 	risen = n - int(t.limit)
 	t.limit = int32(n)
 	t.owed += int32(risen) // may be below 0 for this moment
-	t.settle()
+	t.pay()
 	return risen
 }
 
@@ -139,7 +150,7 @@ func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	t := ownerOf(&st.Tenant)
 	w := t.load()
 	failpoint.At("forget")
-	if t.Len() > 0 || w.open() || w.room()+int(t.owed) != int(t.limit) || !t.cas(w, w|deadBit) {
+	if t.Len() > 0 || t.laned || w.room()+int(t.owed) != int(t.limit) || !t.cas(w, w|deadBit) {
 		return false
 	}
 	sh.s.tenants.Delete(t.Key)
