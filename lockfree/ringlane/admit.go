@@ -197,12 +197,12 @@ func (sh *shard[K, T]) reserve(t *tenant[K, T], tk *firq.Ticket) error {
 	case tk != nil && !tk.Acquire(&t.Ticket):
 		err = serve.ErrTicketInUse
 	default:
-		if err = s.takeCredit(); err != nil && tk != nil {
+		if _, err = s.takeCredits(1); err != nil && tk != nil {
 			tk.Abandon()
 		}
 	}
 	if err != nil {
-		t.free()
+		t.free(1)
 	}
 	return err
 }

@@ -191,26 +191,26 @@ func (sh *shard[K, T]) discard() bool {
 	return more
 }
 
-// takeCredit takes a credit for a task, unless the scheduler is closed. The state is looked at
+// takeCredits takes credits for up to n tasks, unless the scheduler is closed. The state is looked at
 // last: a call that closes or drains looks at the credits after it has set the state, so a task
 // with a credit is waited for, or refused here.
-func (s *Scheduler[K, T]) takeCredit() error {
+func (s *Scheduler[K, T]) takeCredits(n int) (got int, err error) {
 	failpoint.At("credit")
-	if s.credit.TakeAt(cpu.Hint(), 1) == 0 {
+	if got = s.credit.TakeAt(cpu.Hint(), n); got == 0 {
 		if s.life.State() != serve.Open {
-			return firq.ErrClosed
+			return 0, firq.ErrClosed
 		}
-		return firq.ErrGlobalFull
+		return 0, firq.ErrGlobalFull
 	}
 	failpoint.At("credit state")
 	if s.life.State() != serve.Open {
-		s.credit.Give(1)
+		s.credit.Give(got)
 		if s.life.State() == serve.Draining {
 			s.drainCheck()
 		}
-		return firq.ErrClosed
+		return 0, firq.ErrClosed
 	}
-	return nil
+	return got, nil
 }
 
 // published comes after a task was published without the lock: after a Close no consumer may

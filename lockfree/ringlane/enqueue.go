@@ -2,6 +2,7 @@ package ringlane
 
 import (
 	"context"
+	"unsafe"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/core/clock"
@@ -18,50 +19,63 @@ func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 	}
 	at, _ := s.tenants.Load(k)
 	now := s.shared.Clock.Now()
-	if at != nil && at.enter(&t, now) {
+	if at != nil && at.enter(unsafe.Slice(&t, 1), now) == 1 {
 		return nil
 	}
 	return s.enqueueLocked(s, k, &t, now)
 }
 
-// enter admits a task of a known tenant in one of three ways: by its lane, if it is open; under the
-// lock, if no two goroutines have met there for a while and it is free; else by the ring. It reports
-// false, and has changed nothing, if the task has to take the lock.
-func (t *tenant[K, T]) enter(task *firq.Task[T], now int64) bool {
+// enter admits tasks of a known tenant in one of three ways: by its lane, if it is open; under the
+// lock, if no two goroutines have met there for a while and it is free, or they are several; else by
+// the ring. It returns how many of them it has admitted, the first ones; 0: ask under the lock.
+func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 	sh := t.shard
-	plain := sh.s.bare && serve.IsPlain(task)
-	if t.load().open() {
-		return plain && t.enterLane(task, now)
+	plain := 0
+	for plain < len(ts) && sh.s.bare && serve.IsPlain(&ts[plain]) {
+		plain++
 	}
-	if sh.contention.none(now) {
-		if !plain {
-			return false
-		}
-		if sh.try() {
-			return sh.putLocked(t, task, now)
-		}
+	switch uncontended := sh.contention.none(now); {
+	case t.load().open():
+		return t.enterLane(ts[:plain], now)
+	case plain == 0 && (uncontended || len(ts) > 1):
+		return 0
+	case len(ts) > 1:
+		sh.lock()
+		return sh.putLocked(t, ts[:plain], now)
+	case uncontended && sh.try():
+		sh.begin()
+		return sh.putLocked(t, ts[:plain], now)
+	case uncontended:
 		sh.contention.note(now)
 	}
-	return sh.s.ringed && sh.send(t, task, plain, now)
+	if sh.s.ringed && sh.send(t, &ts[0], plain > 0, now) {
+		return 1
+	}
+	return 0
 }
 
-// putLocked queues a plain task. It is called with the lock held, and releases it.
-func (sh *shard[K, T]) putLocked(t *tenant[K, T], task *firq.Task[T], now int64) (done bool) {
-	sh.begin()
+// putLocked queues plain tasks, and returns how many. It is called with the lock held, and releases it.
+func (sh *shard[K, T]) putLocked(t *tenant[K, T], ts []firq.Task[T], now int64) (got int) {
 	if t.Len() == 0 {
 		t.mixed = false
 	}
-	if !t.laned && !t.load().dead() && (t.Len() > 0 || !sh.s.shared.Asks) && t.takeLocked() == taken {
-		if done = sh.s.takeCredit() == nil; done {
+	if !t.laned && !t.load().dead() && (t.Len() > 0 || !sh.s.shared.Asks) {
+		if n := t.takePlaces(len(ts)); n > 0 {
+			if got, _ = sh.s.takeCredits(n); got < n {
+				t.free(n - got)
+			}
 			sh.takeIn() // what came before there was a credit goes first
 			sh.fetchOpen(t)
-			sh.PutPlain(&t.Tenant, &task.Payload, max(task.Cost, 1), now)
-		} else {
-			t.free()
+			for i := range ts[:got] {
+				sh.PutPlain(&t.Tenant, &ts[i].Payload, max(ts[i].Cost, 1), now)
+			}
+			if !sh.contention.none(now) {
+				sh.openIfBusy(t)
+			}
 		}
 	}
 	sh.unlock()
-	return done
+	return got
 }
 
 // fetchOpen fetches what the tenant's lane holds, if it has one.
@@ -128,9 +142,9 @@ func (t *tenant[K, T]) takeClosed() bool {
 
 // credited takes a credit for a call that has a place, which it gives back if there is none.
 func (s *Scheduler[K, T]) credited(t *tenant[K, T]) error {
-	err := s.takeCredit()
+	_, err := s.takeCredits(1)
 	if err != nil {
-		t.giveBack()
+		t.giveBack(1)
 	}
 	return err
 }
@@ -184,11 +198,14 @@ func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) 
 	return s.shared.EnqueueWait(ctx, s, k, t)
 }
 
-// EnqueueBatch admits a prefix of ts: as many as fit under one lock, then one at
-// a time as the policy says.
+// EnqueueBatch admits a prefix of ts: as many as fit in one step, then one at a time as the policy
+// says.
 func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, err error) {
 	return s.enqueueBatch(s, k, ts)
 }
+
+// batchSize is how many tasks are admitted in one hold of the lock at most.
+const batchSize = 128
 
 func (s *Scheduler[K, T]) enqueueBatch(a serve.Admitter[K, T], k K, ts []firq.Task[T]) (accepted int, err error) {
 	if len(ts) == 0 {
@@ -199,6 +216,14 @@ func (s *Scheduler[K, T]) enqueueBatch(a serve.Admitter[K, T], k K, ts []firq.Ta
 	}
 	now := s.shared.Clock.Now()
 	for accepted < len(ts) {
+		n := 0
+		if t, _ := s.tenants.Load(k); t != nil {
+			n = t.enter(ts[accepted:min(len(ts), accepted+batchSize)], now)
+		}
+		if n > 0 {
+			accepted += n
+			continue
+		}
 		n, err := s.admitSome(k, ts[accepted:], now)
 		if accepted += n; err == nil && n > 0 {
 			continue
@@ -222,12 +247,13 @@ func (s *Scheduler[K, T]) enqueueBatch(a serve.Admitter[K, T], k K, ts []firq.Ta
 	return accepted, nil
 }
 
-// admitSome takes in as many of ts as it can under one lock, at most 256.
+// admitSome takes in as many of ts as it can in one hold of the lock.
 func (s *Scheduler[K, T]) admitSome(k K, ts []firq.Task[T], now int64) (int, error) {
 	var into serve.TenantConfig
 	sh, conf := s.lockActive(k, &into)
 	defer sh.unlock()
-	for i := range ts[:min(len(ts), 256)] {
+	ts = ts[:min(len(ts), batchSize)]
+	for i := range ts {
 		var task drr.Task[T]
 		if err := s.shared.Task(&task, &ts[i], now); err != nil {
 			return i, err
@@ -236,5 +262,5 @@ func (s *Scheduler[K, T]) admitSome(k K, ts []firq.Task[T], now int64) (int, err
 			return i, err
 		}
 	}
-	return min(len(ts), 256), nil
+	return len(ts), nil
 }

@@ -3,6 +3,7 @@ package ringlane
 import (
 	"context"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/core/drr"
@@ -43,7 +44,7 @@ func (h *handle[K, T]) Enqueue(t firq.Task[T]) error {
 		return err
 	}
 	at, now := h.tenant(), s.shared.Clock.Now()
-	if at != nil && at.enter(&t, now) {
+	if at != nil && at.enter(unsafe.Slice(&t, 1), now) == 1 {
 		return nil
 	}
 	return s.enqueueLocked(h, h.key, &t, now)

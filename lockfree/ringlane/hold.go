@@ -90,15 +90,19 @@ func (sh *shard[K, T]) left(t *tenant[K, T], task *drr.Task[T], why firq.DropRea
 
 // release gives back what a task has held that left without being delivered.
 func (sh *shard[K, T]) release(t *tenant[K, T]) {
-	t.free()
+	t.free(1)
 	sh.s.credit.Give(1)
 	sh.s.shared.Waiters.Released(t.Key, 1)
 }
 
 // Fill, Expired and Late make the shard a drr.Host.
 
-// Fill does nothing: before a tenant is left without a task its lane was looked at.
-func (sh *shard[K, T]) Fill(*drr.Tenant[K, T]) {}
+// Fill looks at the lane of a tenant that was served its last task, if that has not been done since.
+func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
+	if t := ownerOf(dt); t.laned {
+		sh.ranDry(t)
+	}
+}
 
 // Expired books a task that the queue has dropped. Its tenant has no lane, as it had a task that
 // is not plain.

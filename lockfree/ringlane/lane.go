@@ -27,6 +27,7 @@ type lane[T any] struct {
 
 const (
 	laneSize  = 128
+	inPlace   = laneSize / 2 // slots of which tasks are served without being copied; the others are for producers
 	freeEvery = laneSize / 4 // slots that are freed at a time
 	laneTries = 64           // how often a producer yields that finds the lane full
 )
@@ -53,85 +54,86 @@ func (l *lane[T]) written(ticket uint32) *drr.Slot[T] {
 	return s
 }
 
-// outcome is that of put.
-type outcome int
-
-const (
-	put      outcome = iota
-	laneFull         // the holder has all slots
-	notHere          // the lane is closed, or there is no room or no credit: ask under the lock
-)
-
-// enterLane writes a plain task into the tenant's lane. While it is full, and another processor is at
-// the shard and will soon empty it, the producer yields.
-func (t *tenant[K, T]) enterLane(task *firq.Task[T], now int64) bool {
+// enterLane writes plain tasks into the tenant's lane, as many as there is room for, and returns how
+// many; 0: the lane is closed, or there is no place or no credit: ask under the lock. While the lane is
+// full, and another processor is at the shard and will soon empty it, the producer yields.
+func (t *tenant[K, T]) enterLane(ts []firq.Task[T], now int64) (n int) {
 	for tries := 0; ; tries++ {
-		switch t.put(task, now) {
-		case put:
+		n, full := t.put(ts, now)
+		if n > 0 {
 			t.shard.published()
-			return true
-		case notHere:
-			return false
 		}
-		if s := t.shard.s; tries == laneTries || !t.shard.affinity.elsewhere(cpu.Hint(), s.shared.Clock.Now()) {
-			return false
+		if s := t.shard.s; !full || tries == laneTries || !t.shard.affinity.elsewhere(cpu.Hint(), s.shared.Clock.Now()) {
+			return n
 		}
 		runtime.Gosched()
 	}
 }
 
-// put is enterLane that does not wait. Between the ticket and the mark the goroutine is pinned:
+// put is enterLane that does not wait. Between the tickets and the last mark the goroutine is pinned:
 // nothing in there may block or yield.
-func (t *tenant[K, T]) put(task *firq.Task[T], now int64) outcome {
+func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, full bool) {
 	s := t.shard.s
 	hint := cpu.Pin()
-	if s.credit.OwnEmpty(hint) {
+	if s.credit.Own(hint) == 0 {
 		s.credit.Bring(hint)
 	}
-	var w word
-	for {
-		w = t.load()
-		if !w.open() || !w.free() || s.credit.OwnEmpty(hint) {
-			cpu.Unpin()
-			return notHere
+	w, n := t.drawTickets(len(ts), hint)
+	if n <= 0 {
+		cpu.Unpin()
+		return 0, n < 0
+	}
+	lane := t.lane.Load() // its slots from the first ticket on are this producer's until their marks
+	failpoint.At("lane credit")
+	got = s.credit.TakeOwn(hint, n)
+	failpoint.At("lane state")
+	if got > 0 && s.life.State() != serve.Open { // after the credit: see takeCredit
+		s.credit.GiveAt(hint, got)
+		got = 0
+	}
+	at := w.tail()
+	for i := range n {
+		slot := lane.at(at)
+		if slot.Cost = 0; i < got { // else void
+			slot.Cost, slot.Enqueued, slot.Payload = uint32(max(ts[i].Cost, 1)), now, ts[i].Payload
 		}
-		if between(t.seen.Load(), w.tail()) >= laneSize {
+		failpoint.At("lane mark")
+		atomic.StoreUint32(&slot.Mark, markOf(at)) // the holder's now
+		at = after(at)
+	}
+	cpu.Unpin()
+	if got < n {
+		t.giveBack(n - got)
+		if s.life.State() == serve.Draining {
+			s.drainCheck()
+		}
+	}
+	return got, false
+}
+
+// drawTickets draws up to n tickets, each with a place. It returns the word that it drew them from, and
+// how many they are; below 0: the holder has all slots.
+func (t *tenant[K, T]) drawTickets(n, hint int) (word, int) {
+	for {
+		w := t.load()
+		credits := t.shard.s.credit.Own(hint)
+		if !w.open() || !w.free() || credits == 0 || n == 0 {
+			return w, 0
+		}
+		room := laneSize - between(t.seen.Load(), w.tail())
+		if room < n {
 			freed := t.freed.Load() // pairs with the Stores of freed: the slots before it are empty
-			if between(freed, w.tail()) >= laneSize {
-				cpu.Unpin()
-				return laneFull
+			if room = laneSize - between(freed, w.tail()); room <= 0 {
+				return w, -1
 			}
 			t.seen.Store(freed)
 		}
+		n := min(n, room, w.room(), credits)
 		failpoint.At("lane ticket")
-		if t.cas(w, w.ticket()) { // pairs with the CAS of closeLane; from here on the holder waits for the mark
-			break
+		if t.cas(w, w.tickets(n)) { // pairs with the CAS of closeLane; from here on the holder waits for the marks
+			return w, n
 		}
 	}
-	slot := t.lane.Load().at(w.tail()) // this producer's until the mark
-	failpoint.At("lane credit")
-	ok := s.credit.TakeOwn(hint, 1) == 1
-	failpoint.At("lane state")
-	if ok && s.life.State() != serve.Open { // after the credit: see takeCredit
-		s.credit.GiveAt(hint, 1)
-		ok = false
-	}
-	if ok {
-		slot.Cost, slot.Enqueued, slot.Payload = uint32(max(task.Cost, 1)), now, task.Payload
-	} else {
-		slot.Cost = 0 // void
-	}
-	failpoint.At("lane mark")
-	atomic.StoreUint32(&slot.Mark, markOf(w.tail())) // the holder's now
-	cpu.Unpin()
-	if ok {
-		return put
-	}
-	t.giveBack()
-	if s.life.State() == serve.Draining {
-		s.drainCheck()
-	}
-	return notHere
 }
 
 // What follows is done under the lock.
@@ -191,9 +193,11 @@ func (sh *shard[K, T]) closeLane(t *tenant[K, T]) bool {
 // fetch gives the engine what the lane holds. The order matters: the lane's tail is read before
 // the ring is taken in, so that what a goroutine has sent by the ring goes before what it sent by
 // the lane after that.
-func (sh *shard[K, T]) fetch(t *tenant[K, T]) {
+func (sh *shard[K, T]) fetch(t *tenant[K, T]) { sh.fetchTo(t, t.load().tail()) }
+
+// fetchTo is fetch up to a ticket.
+func (sh *shard[K, T]) fetchTo(t *tenant[K, T], end uint32) {
 	failpoint.At("fetch")
-	end := t.load().tail()
 	sh.takeIn()
 	l := t.lane.Load()
 	if l == nil || end == t.head {
@@ -206,7 +210,7 @@ func (sh *shard[K, T]) fetch(t *tenant[K, T]) {
 		}
 	}
 	dt := &t.Tenant.Tenant
-	if void == 0 && n+t.Lent() <= laneSize/2 {
+	if void == 0 && n+t.Lent() <= inPlace {
 		sh.Queue.Lend(dt, l.slots[:], int(t.head%laneSize), n) // they are served in place
 		t.head = end
 	} else { // producers get their slots back
@@ -246,7 +250,7 @@ func (sh *shard[K, T]) shut(t *tenant[K, T]) {
 // delivered comes after a delivery: the place is free, and if the tenant has a lane, its slots
 // may be.
 func (sh *shard[K, T]) delivered(t *tenant[K, T]) {
-	t.free()
+	t.free(1)
 	if !t.laned {
 		return
 	}
@@ -262,7 +266,11 @@ func (sh *shard[K, T]) delivered(t *tenant[K, T]) {
 // closes the lane.
 func (sh *shard[K, T]) ranDry(t *tenant[K, T]) {
 	for t.Len() == 0 && t.laned {
-		if sh.fetch(t); t.Len() == 0 && t.laned {
+		end := t.load().tail()
+		if between(t.head, end) > inPlace { // the others wait until these are served
+			end = (t.head + inPlace) & ticketMask
+		}
+		if sh.fetchTo(t, end); t.Len() == 0 && t.laned {
 			sh.closeLane(t)
 		}
 	}

@@ -71,22 +71,31 @@ const (
 	unsure          // calls in progress have places that they may give back
 )
 
-// takeLocked takes a place under the lock: one that is owed, or one of the word. If it is refused,
-// tasks have all places at that moment, and the word says so from now on until one comes free:
-// producers are refused without the lock.
-func (t *tenant[K, T]) takeLocked() verdict {
-	if t.owed > 0 {
-		t.owed--
-		return taken
-	}
-	for {
+// takePlaces takes up to n places under the lock, and returns how many: those that are owed, and of the word.
+func (t *tenant[K, T]) takePlaces(n int) (got int) {
+	got = min(n, int(t.owed))
+	t.owed -= int32(got)
+	for got < n {
 		w := t.load()
 		failpoint.At("place locked")
+		if !w.free() {
+			break
+		}
+		if take := min(n-got, w.room()); t.cas(w, w.take(take)) {
+			got += take
+		}
+	}
+	return got
+}
+
+// takeLocked takes a place under the lock. If it is refused, tasks have all places at that moment, and
+// the word says so from now on until one comes free: producers are refused without the lock.
+func (t *tenant[K, T]) takeLocked() verdict {
+	for t.takePlaces(1) == 0 {
+		w := t.load()
+		failpoint.At("full")
 		switch {
 		case w.free():
-			if t.cas(w, w.take(1)) {
-				return taken
-			}
 		case int(t.limit)-w.room() > t.Len():
 			return unsure
 		case w.full():
@@ -99,13 +108,14 @@ func (t *tenant[K, T]) takeLocked() verdict {
 			}
 		}
 	}
+	return taken
 }
 
-// free frees the place of a task that has left. Under the lock. The word says it as soon as a
+// free frees the places of n tasks that have left. Under the lock. The word says it as soon as a
 // quarter of the limit is owed; and immediately if a producer was refused, or it has less than no
 // room, after SetLimit down: then nothing is owed.
-func (t *tenant[K, T]) free() {
-	if t.owed++; t.owed > int32(t.settle) {
+func (t *tenant[K, T]) free(n int) {
+	if t.owed += int32(n); t.owed > int32(t.settle) {
 		t.pay()
 	}
 }
@@ -128,11 +138,11 @@ func (t *tenant[K, T]) pay() {
 	}
 }
 
-// giveBack gives back a place that no task has got. Anybody may.
-func (t *tenant[K, T]) giveBack() {
+// giveBack gives back places that no task has got. Any goroutine may call it.
+func (t *tenant[K, T]) giveBack(n int) {
 	failpoint.At("give back")
-	t.word.Add(uint64(oneRoom))
-	t.shard.s.shared.Waiters.Released(t.Key, 1)
+	t.word.Add(uint64(n) * uint64(oneRoom))
+	t.shard.s.shared.Waiters.Released(t.Key, n)
 }
 
 // setLimit changes how many tasks the tenant may have, and returns by how much that has risen.

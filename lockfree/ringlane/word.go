@@ -36,8 +36,10 @@ func (w word) free() bool { return int64(w) >= int64(oneRoom) && w&deadBit == 0 
 func (w word) take(n int) word { return w - word(n)*oneRoom }
 func (w word) put(n int) word  { return w + word(n)*oneRoom }
 
-// ticket returns w with a place and a ticket less.
-func (w word) ticket() word { return (w-oneRoom)>>32<<32 | word(uint32(w)+uint32(oneTicket)) }
+// tickets returns w with n places less, and the tail n tickets on.
+func (w word) tickets(n int) word {
+	return (w-word(n)*oneRoom)>>32<<32 | word(uint32(w)+uint32(n)*uint32(oneTicket))
+}
 
 // opened returns w with an open lane whose next ticket is tail.
 func (w word) opened(tail uint32) word {

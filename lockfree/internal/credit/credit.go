@@ -258,8 +258,8 @@ func (p *Pool) count() (free, out int, sure bool) {
 // TakeOwn takes up to n credits of the caller's stripe. It does not yield.
 func (p *Pool) TakeOwn(hint, n int) int { return p.stripes[hint&p.mask].take(n) }
 
-// OwnEmpty reports whether the caller's stripe has nothing to take.
-func (p *Pool) OwnEmpty(hint int) bool { return has(p.stripes[hint&p.mask].word.Load()) <= 0 }
+// Own returns how many credits the caller's stripe has.
+func (p *Pool) Own(hint int) int { return max(0, int(has(p.stripes[hint&p.mask].word.Load()))) }
 
 // Bring moves half of the credits of some other stripe to the caller's. It does not yield.
 func (p *Pool) Bring(hint int) {
