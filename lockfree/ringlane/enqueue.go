@@ -59,7 +59,7 @@ func (sh *shard[K, T]) putLocked(t *tenant[K, T], ts []firq.Task[T], now int64) 
 	if t.Len() == 0 {
 		t.mixed = false
 	}
-	if !t.laned && !t.load().dead() && (t.Len() > 0 || !sh.s.shared.Asks) {
+	if t.laned == noLane && !t.load().dead() && (t.Len() > 0 || !sh.s.shared.Asks) {
 		if n := t.takePlaces(len(ts)); n > 0 {
 			if got, _ = sh.s.takeCredits(n); got < n {
 				t.free(n - got)
@@ -80,7 +80,7 @@ func (sh *shard[K, T]) putLocked(t *tenant[K, T], ts []firq.Task[T], now int64) 
 
 // fetchOpen fetches what the tenant's lane holds, if it has one.
 func (sh *shard[K, T]) fetchOpen(t *tenant[K, T]) {
-	if t.laned {
+	if t.laned != noLane {
 		sh.fetch(t)
 	}
 }
@@ -163,7 +163,7 @@ func (sh *shard[K, T]) pushSent(t *tenant[K, T], task *firq.Task[T], now int64) 
 // tenant's lane, which it closes if the task is not plain.
 func (sh *shard[K, T]) pushClosing(t *tenant[K, T], task *drr.Task[T]) {
 	sh.takeIn()
-	if t.laned {
+	if t.laned != noLane {
 		if task.IsPlain() {
 			sh.fetch(t)
 		} else {

@@ -56,7 +56,7 @@ func (sh *shard[K, T]) takeIn() {
 		t := m.t
 		if !m.plain {
 			sh.push(t, &m.task)
-			if *m = (message[K, T]{}); t.laned { // drawn before it was opened
+			if *m = (message[K, T]{}); t.laned != noLane { // drawn before it was opened
 				sh.mixed = append(sh.mixed, t)
 			}
 			continue
@@ -99,7 +99,7 @@ func (sh *shard[K, T]) release(t *tenant[K, T]) {
 
 // Fill looks at the lane of a tenant that was served its last task, if that has not been done since.
 func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
-	if t := ownerOf(dt); t.laned {
+	if t := ownerOf(dt); t.laned != noLane {
 		sh.ranDry(t)
 	}
 }

@@ -140,7 +140,7 @@ func (t *tenant[K, T]) drawTickets(n, hint int) (word, int) {
 
 // openIfBusy gives a tenant a lane that has two queued tasks, and only plain ones since it was empty.
 func (sh *shard[K, T]) openIfBusy(t *tenant[K, T]) {
-	if t.Len() < 2 || t.mixed || len(sh.open) >= sh.s.lanes || t.laned || !sh.Queue.Lends(&t.Tenant.Tenant) {
+	if t.Len() < 2 || t.mixed || len(sh.open) >= sh.s.lanes || t.laned != noLane || !sh.Queue.Lends(&t.Tenant.Tenant) {
 		return
 	}
 	l := sh.lanes
@@ -153,7 +153,7 @@ func (sh *shard[K, T]) openIfBusy(t *tenant[K, T]) {
 	t.freed.Store(t.head)
 	t.seen.Store(t.head)
 	t.lane.Store(l)
-	t.laned = true
+	t.laned = hasLane
 	t.place = int32(len(sh.open))
 	sh.open = append(sh.open, t)
 	for {
@@ -180,7 +180,7 @@ func (sh *shard[K, T]) closeLane(t *tenant[K, T]) bool {
 	sh.Queue.Spill(&t.Tenant.Tenant)
 	l := t.lane.Load()
 	t.lane.Store(nil)
-	t.laned = false
+	t.laned = noLane
 	l.head, l.next, sh.lanes = t.head, sh.lanes, l
 	last := len(sh.open) - 1
 	moved := sh.open[last]
@@ -212,7 +212,7 @@ func (sh *shard[K, T]) fetchTo(t *tenant[K, T], end uint32) {
 	dt := &t.Tenant.Tenant
 	if void == 0 && n+t.Lent() <= inPlace {
 		sh.Queue.Lend(dt, l.slots[:], int(t.head%laneSize), n) // they are served in place
-		t.head = end
+		t.head, t.laned = end, lends
 	} else { // producers get their slots back
 		sh.Queue.Spill(dt)
 		for at := t.head; at != end; at = after(at) {
@@ -223,7 +223,7 @@ func (sh *shard[K, T]) fetchTo(t *tenant[K, T], end uint32) {
 			}
 		}
 		t.head = end
-		t.freed.Store(end)
+		sh.freeSlots(t, 0)
 	}
 	sh.Pushed(&t.Tenant, n-void)
 }
@@ -239,9 +239,9 @@ func (sh *shard[K, T]) fetchLanes() {
 
 // shut fetches what the lane holds, and closes it.
 func (sh *shard[K, T]) shut(t *tenant[K, T]) {
-	for t.laned {
+	for t.laned != noLane {
 		sh.fetch(t)
-		if t.laned {
+		if t.laned != noLane {
 			sh.closeLane(t)
 		}
 	}
@@ -251,26 +251,36 @@ func (sh *shard[K, T]) shut(t *tenant[K, T]) {
 // may be.
 func (sh *shard[K, T]) delivered(t *tenant[K, T]) {
 	t.free(1)
-	if !t.laned {
+	if t.laned == noLane {
 		return
 	}
-	if lent := t.Lent(); lent%freeEvery == 0 { // few cache lines move
-		t.freed.Store((t.head - uint32(lent)) & ticketMask) // pairs with the Load in put
+	if t.laned == lends {
+		if lent := t.Lent(); lent%freeEvery == 0 { // few cache lines move
+			sh.freeSlots(t, lent)
+		}
 	}
 	if t.Len() == 0 {
 		sh.ranDry(t)
 	}
 }
 
+// freeSlots gives the lane's slots back to producers, but those that are lent to the engine.
+func (sh *shard[K, T]) freeSlots(t *tenant[K, T], lent int) {
+	t.freed.Store((t.head - uint32(lent)) & ticketMask) // pairs with the Load in drawTickets
+	if t.laned = lends; lent == 0 {
+		t.laned = hasLane
+	}
+}
+
 // ranDry fetches what the lane of a tenant without a queued task holds; if that is nothing, it
 // closes the lane.
 func (sh *shard[K, T]) ranDry(t *tenant[K, T]) {
-	for t.Len() == 0 && t.laned {
+	for t.Len() == 0 && t.laned != noLane {
 		end := t.load().tail()
 		if between(t.head, end) > inPlace { // the others wait until these are served
 			end = (t.head + inPlace) & ticketMask
 		}
-		if sh.fetchTo(t, end); t.Len() == 0 && t.laned {
+		if sh.fetchTo(t, end); t.Len() == 0 && t.laned != noLane {
 			sh.closeLane(t)
 		}
 	}

@@ -37,10 +37,20 @@ type tenant[K comparable, T any] struct {
 	// The holder alone.
 	owed   int32  // places that came free, and that the word does not say
 	settle uint16 // the word says them when they are more than these
-	laned  bool   // the tenant has a lane
+	laned  laned  // whether the tenant has a lane
 	mixed  bool   // it has had a task that is not plain since it was empty
 	serve.Tenant[K, T]
 }
+
+// laned says whether a tenant has a lane. The pointer to it would say so, too, but is on the
+// producers' cache line.
+type laned uint8
+
+const (
+	noLane  laned = iota
+	hasLane       // open, and all slots that the engine has served are freed
+	lends         // open, and the engine has some of its slots
+)
 
 // ownerOf returns the tenant that dt is a part of.
 func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
@@ -160,7 +170,7 @@ func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 	t := ownerOf(&st.Tenant)
 	w := t.load()
 	failpoint.At("forget")
-	if t.Len() > 0 || t.laned || w.room()+int(t.owed) != int(t.limit) || !t.cas(w, w|deadBit) {
+	if t.Len() > 0 || t.laned != noLane || w.room()+int(t.owed) != int(t.limit) || !t.cas(w, w|deadBit) {
 		return false
 	}
 	sh.s.tenants.Delete(t.Key)
