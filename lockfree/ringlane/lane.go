@@ -29,6 +29,7 @@ const (
 	laneSize  = 128
 	inPlace   = laneSize / 2 // slots of which tasks are served without being copied; the others are for producers
 	freeEvery = laneSize / 4 // slots that are freed at a time
+	lookEvery = 16           // deliveries after which the holder looks whether the lane is half full
 	laneTries = 64           // how often a producer yields that finds the lane full
 )
 
@@ -259,8 +260,11 @@ func (sh *shard[K, T]) delivered(t *tenant[K, T]) {
 			sh.freeSlots(t, lent)
 		}
 	}
-	if t.Len() == 0 {
+	switch n := t.Len(); {
+	case n == 0:
 		sh.ranDry(t)
+	case n%lookEvery == 0 && between(t.head, t.load().tail()) > inPlace:
+		sh.fetch(t) // before producers find it full
 	}
 }
 
