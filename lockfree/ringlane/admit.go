@@ -159,9 +159,7 @@ func (sh *shard[K, T]) admit(k K, task *drr.Task[T], conf *serve.TenantConfig) e
 	}
 	s.sawDeadline(task.Due)
 	sh.pushClosing(t, task)
-	if task.IsPlain() && !sh.contention.none(task.Enqueued) {
-		sh.openIfBusy(t)
-	}
+	sh.openIfBusy(t, task.Enqueued)
 	return nil
 }
 

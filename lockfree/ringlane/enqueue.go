@@ -69,9 +69,7 @@ func (sh *shard[K, T]) putLocked(t *tenant[K, T], ts []firq.Task[T], now int64) 
 			for i := range ts[:got] {
 				sh.PutPlain(&t.Tenant, &ts[i].Payload, max(ts[i].Cost, 1), now)
 			}
-			if !sh.contention.none(now) {
-				sh.openIfBusy(t)
-			}
+			sh.openIfBusy(t, now)
 		}
 	}
 	sh.unlock()

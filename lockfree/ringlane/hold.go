@@ -67,7 +67,7 @@ func (sh *shard[K, T]) takeIn() {
 		}
 		sh.PutPlain(&t.Tenant, &m.task.Payload, m.task.Cost, m.task.Enqueued)
 		m.t, m.task.Payload = nil, zero // keep nothing alive
-		sh.openIfBusy(t)
+		sh.openIfBusy(t, m.task.Enqueued)
 	}
 	for n := len(sh.mixed); n > 0; n = len(sh.mixed) {
 		t := sh.mixed[n-1]

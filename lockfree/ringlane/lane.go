@@ -29,6 +29,7 @@ const (
 	laneSize  = 128
 	inPlace   = laneSize / 2 // slots of which tasks are served without being copied; the others are for producers
 	freeEvery = laneSize / 4 // slots that are freed at a time
+	busy      = 2            // queued tasks of a tenant that gets a lane
 	lookEvery = 16           // deliveries after which the holder looks whether the lane is half full
 	laneTries = 64           // how often a producer yields that finds the lane full
 )
@@ -139,9 +140,11 @@ func (t *tenant[K, T]) drawTickets(n, hint int) (word, int) {
 
 // What follows is done under the lock.
 
-// openIfBusy gives a tenant a lane that has two queued tasks, and only plain ones since it was empty.
-func (sh *shard[K, T]) openIfBusy(t *tenant[K, T]) {
-	if t.Len() < 2 || t.mixed || len(sh.open) >= sh.s.lanes || t.laned != noLane || !sh.Queue.Lends(&t.Tenant.Tenant) {
+// openIfBusy gives a tenant a lane that has two queued tasks, and only plain ones since it was empty,
+// while goroutines meet.
+func (sh *shard[K, T]) openIfBusy(t *tenant[K, T], now int64) {
+	if t.Len() < busy || t.mixed || t.laned != noLane || sh.contention.none(now) ||
+		len(sh.open) >= sh.s.lanes || !sh.Queue.Lends(&t.Tenant.Tenant) {
 		return
 	}
 	l := sh.lanes
