@@ -109,7 +109,7 @@ func (s *Scheduler[K, T]) nothing() bool {
 func (s *Scheduler[K, T]) version() (v uint64, sure bool) {
 	v, sure = s.rounds.Version()
 	for _, sh := range s.shards {
-		v += sh.activations.Version()
+		v += sh.ring.version()
 	}
 	return v, sure
 }
@@ -125,11 +125,11 @@ func (s *Scheduler[K, T]) anyWork(mark string) bool {
 	return false
 }
 
-// leaseTries is how often a consumer that finds every lease taken that matters, or
+// lockTries is how often a consumer that finds every lease taken that matters, or
 // another processor at the shard, lets others run and looks again, before it waits
 // for one; and a producer that finds an inbox full. A lease is held for a
 // fraction of a microsecond; to sleep and be woken takes tens of it.
-const leaseTries = 64
+const lockTries = 64
 
 // takeSome serves one shard that may be served now. It reports false when no
 // shard has work. dst[:have] is what the call has to return already.
@@ -140,8 +140,8 @@ func (s *Scheduler[K, T]) takeSome(dst []firq.Item[K, T], have int) (n int, more
 		if busy == nil {
 			return n, more
 		}
-		if failpoint.On || tries == leaseTries {
-			failpoint.Lock(&busy.lease, "L1 busy")
+		if failpoint.On || tries == lockTries {
+			failpoint.Lock(&busy.mu, "L1 busy")
 			return busy.serve(dst, have, hint, s.shared.Clock.Now()), true
 		}
 		runtime.Gosched()
@@ -163,7 +163,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		case sh.elsewhere(hint, now) && (have == 0 || sh.work()):
 			sh.contention.note(now)
 			return sh, 0, true
-		case !sh.activations.Ready() && !s.rounds.Asks(0): // in this order; see shard.work
+		case !sh.ring.ready() && !s.rounds.Asks(0): // in this order; see shard.work
 			return nil, 0, false
 		case !sh.try():
 			sh.contention.note(now)
@@ -183,7 +183,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 		if sh.elsewhere(hint, now) {
 			continue // the consumer that serves it takes in the ring
 		}
-		if !sh.activations.Ready() && s.rounds.Due(j) >= now { // before ready; see shard.work
+		if !sh.ring.ready() && s.rounds.Due(j) >= now { // before ready; see shard.work
 			continue
 		}
 		more = true
@@ -216,7 +216,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 				continue
 			}
 		} else if !s.rounds.Asks(j) {
-			more = more || have > 0 && sh.activations.Ready() // another consumer served it a moment ago
+			more = more || have > 0 && sh.ring.ready() // another consumer served it a moment ago
 			continue
 		}
 		more = true
@@ -238,9 +238,3 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 // elsewhere reports whether another processor is at the shard. It looks at no line
 // that the consumer that serves it writes often.
 func (sh *shard[K, T]) elsewhere(hint int, now int64) bool { return sh.affinity.elsewhere(hint, now) }
-
-// try takes the lease unless another goroutine has it. The caller serves the shard.
-func (sh *shard[K, T]) try() bool {
-	failpoint.At("L1 try")
-	return sh.lease.TryLock()
-}

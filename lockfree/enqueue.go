@@ -2,7 +2,7 @@ package lockfree
 
 import (
 	"context"
-	"runtime"
+	"unsafe"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/core/clock"
@@ -10,43 +10,183 @@ import (
 	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
-	"github.com/firq-go/firq/lockfree/internal/inbox"
-	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
-// Enqueue admits the task or says why not. It waits for no lock as long as there is room
-// and the tenant's inbox is not full; see the package comment.
+// Enqueue admits the task or says why not.
 func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
 	if err := s.shared.CheckTenant(k); err != nil {
 		return err
 	}
-	at, now := s.find(k, nil), s.shared.Clock.Now()
-	if s.enqueueDirect(at, &t, now) {
+	at, _ := s.tenants.Load(k)
+	now := s.shared.Clock.Now()
+	if at != nil && at.enter(unsafe.Slice(&t, 1), now) == 1 {
 		return nil
 	}
-	return s.enqueueInbox(k, at, &t, now)
+	return s.enqueueLocked(s, k, &t, now)
 }
 
-// enqueueInbox goes on where enqueueDirect could not.
-func (s *Scheduler[K, T]) enqueueInbox(k K, at *tenant[K, T], t *firq.Task[T], now int64) error {
+// enter admits tasks of a known tenant in one of three ways: by its lane, if it is open; under the
+// lock, if no two goroutines have met there for a while and it is free, or they are several; else by
+// the ring. It returns how many of them it has admitted, the first ones; 0: ask under the lock.
+func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
+	sh := t.shard
+	plain := 0
+	for plain < len(ts) && sh.s.bare && serve.IsPlain(&ts[plain]) {
+		plain++
+	}
+	switch uncontended := sh.contention.none(now); {
+	case t.load().open():
+		return t.enterLane(ts[:plain], now)
+	case plain == 0 && (uncontended || len(ts) > 1):
+		return 0
+	case len(ts) > 1:
+		sh.lock()
+		return sh.putLocked(t, ts[:plain], now)
+	case uncontended && sh.try():
+		sh.begin()
+		return sh.putLocked(t, ts[:plain], now)
+	case uncontended:
+		sh.contention.note(now)
+	}
+	if sh.s.ringed && sh.send(t, &ts[0], plain > 0, now) {
+		return 1
+	}
+	return 0
+}
+
+// putLocked queues plain tasks, and returns how many. It is called with the lock held, and releases it.
+func (sh *shard[K, T]) putLocked(t *tenant[K, T], ts []firq.Task[T], now int64) (got int) {
+	if t.Len() == 0 {
+		t.mixed = false
+	}
+	if t.laned == noLane && !t.load().dead() && (t.Len() > 0 || !sh.s.shared.Asks) {
+		if n := t.takePlaces(len(ts)); n > 0 {
+			if got, _ = sh.s.takeCredits(n); got < n {
+				t.free(n - got)
+			}
+			sh.takeIn() // what came before there was a credit goes first
+			sh.fetchOpen(t)
+			for i := range ts[:got] {
+				sh.PutPlain(&t.Tenant, &ts[i].Payload, max(ts[i].Cost, 1), now)
+			}
+			sh.openIfBusy(t, now)
+		}
+	}
+	sh.unlock()
+	return got
+}
+
+// fetchOpen fetches what the tenant's lane holds, if it has one.
+func (sh *shard[K, T]) fetchOpen(t *tenant[K, T]) {
+	if t.laned != noLane {
+		sh.fetch(t)
+	}
+}
+
+// send puts a task into the ring, with its place and its credit.
+func (sh *shard[K, T]) send(t *tenant[K, T], task *firq.Task[T], plain bool, now int64) bool {
+	s := sh.s
+	if !plain && (task.Cost < 0 || task.Priority > firq.PriorityCritical) || s.credit.NoneAt(cpu.Hint()) {
+		return false
+	}
+	if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
+		return false
+	}
+	if !t.takeClosed() || s.credited(t) != nil {
+		if task.Ticket != nil {
+			task.Ticket.Abandon()
+		}
+		return false
+	}
+	var whole drr.Task[T] // made before the ticket is drawn, behind which the holder waits
+	if !plain {
+		_ = s.shared.Task(&whole, task, now) // is valid
+		s.sawDeadline(whole.Due)
+	}
+	cpu.Pin()
+	at, ok := sh.ring.draw()
+	if !ok {
+		cpu.Unpin()
+		sh.pushSent(t, task, now)
+		return true
+	}
+	m := &sh.ring.at(at).value // this producer's until publish
+	if m.t, m.plain = t, plain; plain {
+		m.task.Payload, m.task.Cost, m.task.Enqueued = task.Payload, max(task.Cost, 1), now
+	} else {
+		m.task = whole
+	}
+	sh.ring.publish(at) // the holder's now, with its place and its credit
+	cpu.Unpin()
+	failpoint.At("notify")
+	s.parker.Notify()
+	sh.published()
+	return true
+}
+
+// takeClosed takes a place of a tenant whose lane is closed.
+func (t *tenant[K, T]) takeClosed() bool {
+	for {
+		w := t.load()
+		if !w.free() || w.open() {
+			return false
+		}
+		failpoint.At("place")
+		if t.cas(w, w.take(1)) {
+			return true
+		}
+	}
+}
+
+// credited takes a credit for a call that has a place, which it gives back if there is none.
+func (s *Scheduler[K, T]) credited(t *tenant[K, T]) error {
+	_, err := s.takeCredits(1)
+	if err != nil {
+		t.giveBack(1)
+	}
+	return err
+}
+
+// pushSent is for a task that has its place and its credit, where the ring is full.
+func (sh *shard[K, T]) pushSent(t *tenant[K, T], task *firq.Task[T], now int64) {
+	var whole drr.Task[T]
+	_ = sh.s.shared.Task(&whole, task, now)
+	sh.lock()
+	sh.pushClosing(t, &whole)
+	sh.unlock()
+	sh.published()
+}
+
+// pushClosing is push of a task that comes after all that was published: also after what is in the
+// tenant's lane, which it closes if the task is not plain.
+func (sh *shard[K, T]) pushClosing(t *tenant[K, T], task *drr.Task[T]) {
+	sh.takeIn()
+	if t.laned != noLane {
+		if task.IsPlain() {
+			sh.fetch(t)
+		} else {
+			sh.shut(t)
+		}
+	}
+	sh.push(t, task)
+}
+
+// sawDeadline notes, before a task is published, that tasks can expire.
+func (s *Scheduler[K, T]) sawDeadline(due int64) {
+	if due != clock.Never && !s.deadlines.Load() {
+		s.deadlines.Store(true)
+	}
+}
+
+// enqueueLocked is Enqueue by the lock; a is the handle or the scheduler.
+func (s *Scheduler[K, T]) enqueueLocked(a serve.Admitter[K, T], k K, t *firq.Task[T], now int64) error {
 	var task drr.Task[T]
 	err := s.shared.Task(&task, t, now)
 	if err != nil {
 		return err
 	}
-	if err = s.admit(k, at, &task); err == nil {
-		return nil
-	}
-	return s.refused(k, task, err)
-}
-
-// refused goes on where the first try of admit failed.
-func (s *Scheduler[K, T]) refused(k K, task drr.Task[T], err error) error {
-	if s.makeRoom(k, err) {
-		err = s.Admit(k, task)
-	}
-	if err != nil {
-		err = s.shared.Overflow(s, k, task, err)
+	if err = s.admit(k, &task); err != nil {
+		err = s.shared.Overflow(a, k, task, err)
 	}
 	return err
 }
@@ -56,14 +196,16 @@ func (s *Scheduler[K, T]) EnqueueWait(ctx context.Context, k K, t firq.Task[T]) 
 	return s.shared.EnqueueWait(ctx, s, k, t)
 }
 
-// EnqueueBatch admits a prefix of ts: as many at a time as there are slots for, and one
-// after the other what needs more than a slot, a place and a credit.
+// EnqueueBatch admits a prefix of ts: as many as fit in one step, then one at a time as the policy
+// says.
 func (s *Scheduler[K, T]) EnqueueBatch(k K, ts []firq.Task[T]) (accepted int, err error) {
-	return s.enqueueBatch(k, nil, ts)
+	return s.enqueueBatch(s, k, ts)
 }
 
-// enqueueBatch is EnqueueBatch, by a handle if there is one.
-func (s *Scheduler[K, T]) enqueueBatch(k K, h *handle[K, T], ts []firq.Task[T]) (accepted int, err error) {
+// batchSize is how many tasks are admitted in one hold of the lock at most.
+const batchSize = 128
+
+func (s *Scheduler[K, T]) enqueueBatch(a serve.Admitter[K, T], k K, ts []firq.Task[T]) (accepted int, err error) {
 	if len(ts) == 0 {
 		return 0, nil
 	}
@@ -71,256 +213,52 @@ func (s *Scheduler[K, T]) enqueueBatch(k K, h *handle[K, T], ts []firq.Task[T]) 
 		return 0, err
 	}
 	now := s.shared.Clock.Now()
-	for i := 0; i < len(ts); i++ {
-		for n := s.admitBatch(k, h, ts[i:], now); n > 0; n = s.admitBatch(k, h, ts[i:], now) {
-			i += n
+	for accepted < len(ts) {
+		n := 0
+		if t, _ := s.tenants.Load(k); t != nil {
+			n = t.enter(ts[accepted:min(len(ts), accepted+batchSize)], now)
 		}
-		if i == len(ts) {
+		if n > 0 {
+			accepted += n
+			continue
+		}
+		n, err := s.admitSome(k, ts[accepted:], now)
+		if accepted += n; err == nil && n > 0 {
+			continue
+		}
+		if accepted == len(ts) {
 			break
 		}
+		var task drr.Task[T]
+		if err := s.shared.Task(&task, &ts[accepted], now); err != nil {
+			return accepted, err
+		}
+		if err = s.admit(k, &task); err != nil { // which makes room on other shards
+			if err = s.shared.Overflow(a, k, task, err); err != nil {
+				s.shared.RejectedMore(err, len(ts)-accepted-1) // this one is counted
+				return accepted, err
+			}
+			now = s.shared.Clock.Now() // it may have waited
+		}
+		accepted++
+	}
+	return accepted, nil
+}
+
+// admitSome takes in as many of ts as it can in one hold of the lock.
+func (s *Scheduler[K, T]) admitSome(k K, ts []firq.Task[T], now int64) (int, error) {
+	var into serve.TenantConfig
+	sh, conf := s.lockActive(k, &into)
+	defer sh.unlock()
+	ts = ts[:min(len(ts), batchSize)]
+	for i := range ts {
 		var task drr.Task[T]
 		if err := s.shared.Task(&task, &ts[i], now); err != nil {
 			return i, err
 		}
-		if err = s.admitAll(k, h, &task); err != nil {
-			if err = s.shared.Overflow(s, k, task, err); err != nil {
-				s.shared.RejectedMore(err, len(ts)-i-1) // this one is counted
-				return i, err
-			}
-			now = s.shared.Clock.Now() // it may have waited
+		if err := sh.admit(k, &task, conf); err != nil {
+			return i, err
 		}
 	}
 	return len(ts), nil
-}
-
-// Admit implements serve.Admitter.
-func (s *Scheduler[K, T]) Admit(k K, task drr.Task[T]) error { return s.admitAll(k, nil, &task) }
-
-// admitAll is admit that makes room, where there is none, by dropping what has expired,
-// and tries again.
-func (s *Scheduler[K, T]) admitAll(k K, h *handle[K, T], task *drr.Task[T]) error {
-	err := s.admit(k, s.find(k, h), task)
-	for err != nil && s.makeRoom(k, err) {
-		err = s.admit(k, s.find(k, h), task)
-	}
-	return err
-}
-
-// admit is the way of a task into its tenant's inbox. The order of the steps
-// matters:
-//
-//	[E1] take the ticket, and with it a place of the tenant; the ticket cannot
-//	     be given back, but published without a task (void)
-//	[E2] take a credit of the scheduler
-//	[E3] look at the state: a call that closes or drains looks at the credits after
-//	     setting it, so a task with a credit is waited for or refused here
-//	[E4] publish the task
-//	[E5] announce the tenant, unless it is polled
-//	[E6] look at the state again: after a Close no consumer may come by
-//
-// No call is refused on account of a call that is itself refused in the end: a
-// credit is taken only when nothing but the state can stand in the way, and who
-// finds a tenant full waits for the calls that are between E1 and E4
-// (tenant.full).
-//
-// t is what the caller has found the tenant to be, nil for nothing.
-func (s *Scheduler[K, T]) admit(k K, t *tenant[K, T], task *drr.Task[T]) error {
-	failpoint.At("E0 state")
-	if s.life.State() != serve.Open {
-		return firq.ErrClosed
-	}
-	failpoint.At("E0 none left?")
-	hint := cpu.Hint()
-	if s.credit.NoneAt(hint) { // a rejection takes nothing that it would have to give back
-		return firq.ErrGlobalFull
-	}
-	var word uint64
-	if t != nil {
-		word = t.word.Load()
-		if word&roomBit == 0 && t.full() {
-			return firq.ErrTenantFull
-		}
-		if s.shared.Config.DynamicThreshold != 0 && s.overThreshold(t) {
-			return firq.ErrTenantThreshold
-		}
-	}
-	if s.shared.Asks && (t == nil || word&polledBit == 0) {
-		return s.enterAsking(t, k, task, hint)
-	}
-	return s.enter(t, k, task, nil, hint)
-}
-
-// enter is admit from E1 on. says is what was asked about the tenant, nil for nothing.
-func (s *Scheduler[K, T]) enter(t *tenant[K, T], k K, task *drr.Task[T], conf *serve.TenantConfig, hint int) error {
-	for tries := 0; ; tries++ {
-		if t == nil || t.word.Load()&deadBit != 0 {
-			if conf == nil && s.shared.Asks { // it was busy, and is forgotten by now
-				return s.enterAsking(nil, k, task, hint)
-			}
-			var err error
-			if t, err = s.lookUp(k, conf); err != nil {
-				return err
-			}
-		}
-		if task.Ticket != nil && !task.Ticket.Acquire(&t.Ticket) {
-			t.shard.lock()
-			t.shard.register(t) // or it would never be forgotten
-			t.shard.unlock()
-			return serve.ErrTicketInUse
-		}
-		failpoint.At("E1 ticket")
-		limit := t.limit.word.Load()
-		word, _, took := t.reserve(1) // [E1]
-		if took == ticketTaken {
-			if conf != nil {
-				t.noteFirst(conf, word, limit)
-			}
-			if _, err := s.takeCredit(1, hint); err != nil { // [E2], [E3]
-				if task.Ticket != nil {
-					task.Ticket.Abandon()
-				}
-				s.publishVoid(t, tailOf(word), 1)
-				return err
-			}
-			s.publish(t, word, task)
-			return nil
-		}
-		if took == inboxFull {
-			if tries < leaseTries && s.emptying(t) {
-				runtime.Gosched()
-			} else if done, err := t.shard.enqueueLocked(t, task, conf); done { // the lease holder's work is ours
-				s.sweep(task.Enqueued)
-				return err
-			}
-		}
-		if task.Ticket != nil {
-			task.Ticket.Abandon()
-		}
-		if took == tenantFull && t.full() {
-			if s.credit.None() {
-				return firq.ErrGlobalFull
-			}
-			return firq.ErrTenantFull
-		}
-	}
-}
-
-// emptying reports whether a goroutine is about to empty the inbox, being at the shard
-// on another processor. One that can grow has to be seen to by the producer that found it full.
-func (s *Scheduler[K, T]) emptying(t *tenant[K, T]) bool {
-	box := t.inbox.Load()
-	return box.Size() == inboxSize && box.Mixed() && t.shard.elsewhere(cpu.Hint(), s.shared.Clock.Now())
-}
-
-// takeCredit does E2 and E3, for between 1 and n tasks.
-func (s *Scheduler[K, T]) takeCredit(n, hint int) (got int, err error) {
-	failpoint.At("E2 credit")
-	if got = s.credit.TakeAt(hint, n); got == 0 {
-		if s.life.State() != serve.Open {
-			return 0, firq.ErrClosed
-		}
-		return 0, firq.ErrGlobalFull
-	}
-	failpoint.At("E3 state")
-	if s.life.State() != serve.Open {
-		failpoint.At("E3 give back")
-		s.credit.Give(got)
-		failpoint.At("E3 drained?")
-		if s.life.State() == serve.Draining {
-			s.drainCheck()
-		}
-		return 0, firq.ErrClosed
-	}
-	return got, nil
-}
-
-// publish puts a task where the lease holder finds it, and sees to it that a consumer looks:
-// [E4] to [E6]. word is what its ticket was drawn from.
-func (s *Scheduler[K, T]) publish(t *tenant[K, T], word uint64, task *drr.Task[T]) {
-	s.foretell(t, task.Due, s.overtakes(task))
-	failpoint.At("E4 put")
-	if !piggybacks(word) || !t.shard.piggyback(t, tailOf(word), task) {
-		ticket, box := tailOf(word), t.inbox.Load()
-		box.Put(ticket, task)
-		t.handOver(box, ticket, 1)
-	}
-	s.published(t, task.Due)
-}
-
-// foretell notes what has to be known before a task is published: when it expires, and
-// whether it overtakes.
-func (s *Scheduler[K, T]) foretell(t *tenant[K, T], due int64, overtakes bool) {
-	if due != clock.Never {
-		t.deadline(due)
-		s.sawDeadline()
-	}
-	if overtakes {
-		t.setEager()
-	}
-}
-
-// handOver publishes what was put into the inbox for n tickets, and sees to it that a consumer
-// looks.
-func (t *tenant[K, T]) handOver(box *inbox.Inbox[T], ticket uint32, n int) {
-	last := publishAll(box, ticket, n) // [E4]; a full barrier before the look at polled
-	failpoint.At("E5 polled?")
-	if t.word.Load()&polledBit == 0 { // [E5]
-		t.shard.announce(t, last)
-	}
-}
-
-// published comes after tasks were published, of which the first expires at due.
-func (s *Scheduler[K, T]) published(t *tenant[K, T], due int64) {
-	if due != clock.Never {
-		failpoint.At("E5 deadline")
-		t.deadline(due) // again, now that a goroutine that drains finds the task
-	}
-	failpoint.At("E6 closed?")
-	if s.life.State() == serve.Closed { // [E6]
-		t.shard.discardAll()
-	}
-}
-
-// overtakes reports whether the task may go before others of its tenant that came before
-// it: it has a priority other than normal, or a flow.
-func (s *Scheduler[K, T]) overtakes(task *drr.Task[T]) bool {
-	return task.Priority != firq.PriorityNormal || task.Flow != 0 && s.shared.Config.MaxFlows > 1
-}
-
-// sawDeadline notes that tasks can expire: from now on, a producer that finds no room looks
-// for some that have.
-func (s *Scheduler[K, T]) sawDeadline() {
-	if !s.deadlines.Load() {
-		s.deadlines.Store(true)
-	}
-}
-
-// piggyback puts the task of a ticket into the activation ring: [E4] and
-// [E5] in one step. It reports false if the ring is full.
-func (sh *shard[K, T]) piggyback(t *tenant[K, T], ticket uint32, task *drr.Task[T]) bool {
-	at, ok := sh.activations.Draw()
-	if ok {
-		a := sh.activations.Slot(at)
-		a.t, a.ticket, a.carries = t, ticket, true
-		a.task = *task
-		sh.activations.Publish(at)
-		failpoint.At("E5 notify")
-		sh.s.parker.Notify()
-	}
-	return ok
-}
-
-// announce tells the shard to look at the tenant's inbox up to a ticket.
-func (sh *shard[K, T]) announce(t *tenant[K, T], ticket uint32) {
-	if at, ok := sh.activations.Draw(); ok {
-		a := sh.activations.Slot(at)
-		a.t, a.ticket = t, ticket
-		sh.activations.Publish(at)
-		failpoint.At("E5 notify")
-		sh.s.parker.Notify()
-		return
-	}
-	sh.lock() // takes all tenants out of the ring
-	sh.drain(t, ring.After(ticket))
-	sh.unlock() // notifies
 }

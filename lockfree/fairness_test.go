@@ -15,7 +15,6 @@ func TestFairness(t *testing.T) {
 		if err != nil {
 			return nil, nil, err
 		}
-		s.eager.Store(true) // or Fill, by which the log sees which tenant is served, would be left out
 		s.rounds = shardsel.NewRoundsAt(len(s.shards), s.shared.Config.FairnessSlack, round)
 		for i, sh := range s.shards {
 			sh.Shard = serve.NewShard(s.shared, log.Spy(sh))

@@ -9,7 +9,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// takeFast is takeSome for one item in the usual case, without what only others need:
+// takeFast is takeSome for one item in the normalLevel case, without what only others need:
 // a shard may be served now, its lease is free, and no shard that may not be has news. It
 // reports false if it has delivered nothing; then the caller goes on with takeSome, which
 // does all over again.
@@ -38,14 +38,13 @@ func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 	if t == nil {
 		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1
 	}
-	sh.servedOne(t)
 	failpoint.At("serve credit")
 	s.credit.GiveAt(hint, 1)
 	failpoint.At("serve released")
 	if s.shared.Waiters.Waiting() {
 		s.shared.Waiters.Released(it.Tenant, 1)
 	}
-	sh.unlockFast(unsafe.Slice(it, 1))
+	sh.unlockWith(unsafe.Slice(it, 1))
 	s.sweep(now)
 	return true
 }
@@ -66,7 +65,7 @@ func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 		j := (start + i) & mask
 		sh := s.shards[j]
 		failpoint.At("take active?")
-		pending := sh.activations.Ready() || s.rounds.Due(j) < now // before ready; see shard.work
+		pending := sh.ring.ready() || s.rounds.Due(j) < now // before ready; see shard.work
 		if to != nil && !pending {
 			continue
 		}
@@ -93,46 +92,6 @@ func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenan
 	}
 	t := ownerOf(&st.Tenant)
 	it.Bind(t, token)
+	sh.delivered(t)
 	return t
-}
-
-// servedOne gives back the place of a task that was served alone.
-func (sh *shard[K, T]) servedOne(t *tenant[K, T]) {
-	switch {
-	case t.leaveBehind():
-		t.NeedsFill = t.crowded(t.word.Load())
-	case !t.polled:
-		failpoint.At("flush")
-		t.NeedsFill = t.crowded(t.word.Add(roomUnit + t.catchUp() - t.freed()))
-	default:
-		sh.owe(t, roomUnit)
-		sh.endVisit(t)
-	}
-}
-
-// unlockFast is unlockWith for a hold that most often has nothing to give back, and
-// little to say.
-func (sh *shard[K, T]) unlockFast(served []firq.Item[K, T]) {
-	if sh.tookIn || sh.owing != nil || len(sh.emptied) > 0 || len(sh.freed) > 0 || sh.Bounded() ||
-		sh.s.deadlines.Load() || sh.s.life.State() != serve.Open {
-		sh.unlockWith(served)
-		return
-	}
-	sh.unlockQuiet()
-}
-
-// unlockQuiet is unlockFast for a hold that has nothing to give back and nothing to say
-// but whether the shard is ready.
-func (sh *shard[K, T]) unlockQuiet() {
-	ready := sh.Queue.Ready() > 0
-	if !ready || !sh.Ready() || sh.SharesTime() && !sh.Unchanged() {
-		failpoint.At("L4 publish")
-		sh.PublishChanges(ready)
-	}
-	failpoint.At("L4 unlock")
-	sh.lease.Unlock()
-	if ready {
-		failpoint.At("L4 notify")
-		sh.s.parker.Notify()
-	}
 }

@@ -8,23 +8,6 @@ import (
 	"github.com/firq-go/firq/baseline"
 )
 
-// A polled tenant's inbox is looked at before one of its other flows is served again:
-// one user's backlog does not hide what another one has put in.
-func TestFlowsAreEager(t *testing.T) {
-	for _, how := range []string{"one", "batch"} {
-		t.Run(how, func(t *testing.T) {
-			s := build(t, config{})
-			polled(t, s, "a", 1, 2, 3)
-			if how == "one" {
-				admit(t, s, "a", task{Payload: 9, Flow: 7})
-			} else if n, err := s.EnqueueBatch("a", []task{{Payload: 9, Flow: 7}, {Payload: 10, Flow: 7}}); n != 2 {
-				t.Fatal(n, err)
-			}
-			take(t, s, 1, 9, 2)
-		})
-	}
-}
-
 // The two cores deliver in the same order, whatever flows do, although one of them
 // queues tasks when it looks at a tenant and the other one when they come.
 func TestFlowsAsBaseline(t *testing.T) {

@@ -3,6 +3,7 @@ package lockfree
 import (
 	"context"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/core/drr"
@@ -20,19 +21,9 @@ type handle[K comparable, T any] struct {
 // Tenant returns a handle of a tenant.
 func (s *Scheduler[K, T]) Tenant(k K) firq.Handle[K, T] { return &handle[K, T]{s: s, key: k} }
 
-// find returns the tenant of a key, by a handle if there is one; nil if the scheduler does not know
-// it. It may be dead.
-func (s *Scheduler[K, T]) find(k K, h *handle[K, T]) *tenant[K, T] {
-	if h != nil {
-		return h.tenant()
-	}
-	t, _ := s.tenants.Load(k)
-	return t
-}
-
 // tenant looks the tenant up if it does not know it, or knows one that is dead.
 func (h *handle[K, T]) tenant() *tenant[K, T] {
-	if t := h.at.Load(); t != nil && t.word.Load()&deadBit == 0 {
+	if t := h.at.Load(); t != nil && !t.load().dead() {
 		return t
 	}
 	failpoint.At("handle look up")
@@ -53,10 +44,10 @@ func (h *handle[K, T]) Enqueue(t firq.Task[T]) error {
 		return err
 	}
 	at, now := h.tenant(), s.shared.Clock.Now()
-	if s.enqueueDirect(at, &t, now) {
+	if at != nil && at.enter(unsafe.Slice(&t, 1), now) == 1 {
 		return nil
 	}
-	return s.enqueueInbox(h.key, at, &t, now)
+	return s.enqueueLocked(h, h.key, &t, now)
 }
 
 // EnqueueWait is the scheduler's.
@@ -66,13 +57,13 @@ func (h *handle[K, T]) EnqueueWait(ctx context.Context, t firq.Task[T]) error {
 
 // EnqueueBatch is the scheduler's.
 func (h *handle[K, T]) EnqueueBatch(ts []firq.Task[T]) (accepted int, err error) {
-	return h.s.enqueueBatch(h.key, h, ts)
+	return h.s.enqueueBatch(h, h.key, ts)
 }
 
 // Admit, Replace, NextDueOf and NextDue implement serve.Admitter. What comes after Admit has
 // failed is done by key.
 
-func (h *handle[K, T]) Admit(k K, task drr.Task[T]) error { return h.s.admitAll(k, h, &task) }
+func (h *handle[K, T]) Admit(k K, task drr.Task[T]) error { return h.s.admit(k, &task) }
 
 // Replace is the scheduler's.
 func (h *handle[K, T]) Replace(k K, task drr.Task[T], newest bool) (bool, error) {

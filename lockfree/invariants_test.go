@@ -2,13 +2,10 @@ package lockfree
 
 import (
 	"fmt"
-
-	"github.com/firq-go/firq/internal/core/serve"
-	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
 // atRest checks everything that has to hold while no call is in progress, first
-// as the last calls have left it, then with all inboxes drained.
+// as the last calls have left it, then with all lanes fetched.
 func atRest[K comparable, T any](s *Scheduler[K, T]) error { return withStopped(s, 0, 0) }
 
 // withStopped is atRest with calls that were stopped before the lease holder can
@@ -16,9 +13,9 @@ func atRest[K comparable, T any](s *Scheduler[K, T]) error { return withStopped(
 // credit.
 func withStopped[K comparable, T any](s *Scheduler[K, T], tickets, credits int) error {
 	for _, sh := range s.shards {
-		sh.lease.Lock()
+		sh.mu.Lock()
 		err := sh.check()
-		sh.lease.Unlock()
+		sh.mu.Unlock()
 		if err != nil {
 			return err
 		}
@@ -42,23 +39,17 @@ func withStopped[K comparable, T any](s *Scheduler[K, T], tickets, credits int) 
 	return s.parkerAtRest()
 }
 
-// tally drains everything and returns the tasks queued and the places taken by
-// the tenants' words.
+// tally fetches everything and returns the tasks queued, and the places taken by the tenants' words.
 func (s *Scheduler[K, T]) tally() (queued, held int, err error) {
 	for _, sh := range s.shards {
 		sh.lock()
 		defer sh.unlock()
-		sh.drainPolled()
-		sh.flush()
+		sh.fetchLanes()
 	}
 	s.tenants.Range(func(_ K, t *tenant[K, T]) bool {
-		w := t.word.Load() + t.missing()
-		held += t.held(w)
-		if t.held(w) < t.Len() {
-			err = fmt.Errorf("%v: %d places taken, %d queued", t.Key, t.held(w), t.Len())
-		}
-		if s.life.State() == serve.Open && !t.registered && w&deadBit == 0 && t.held(w) == 0 {
-			err = fmt.Errorf("%v: it will never be forgotten", t.Key)
+		held += t.held()
+		if t.held() < t.Len() {
+			err = fmt.Errorf("%v: %d places taken, %d queued", t.Key, t.held(), t.Len())
 		}
 		return err == nil
 	})
@@ -76,26 +67,28 @@ func (s *Scheduler[K, T]) parkerAtRest() error {
 	return nil
 }
 
-// check is for a goroutine that has just taken the lease, and has not begun: it looks at what
+// held returns how many places are taken: by queued tasks, and by calls in progress.
+func (t *tenant[K, T]) held() int { return int(t.limit) - t.load().room() - int(t.owed) }
+
+// check is for a goroutine that has just taken the lock, and has not begun: it looks at what
 // the last holder has left. Producers may be at work.
 func (sh *shard[K, T]) check() error {
-	if sh.owing != nil || sh.owed != 0 {
-		return fmt.Errorf("shard %d: a tenant is owed %#x", sh.index, sh.owed)
+	if n := len(sh.mixed); n != 0 || sh.tookIn {
+		return fmt.Errorf("shard %d: %d tenants left over in mixed, tookIn %t", sh.index, n, sh.tookIn)
 	}
-	if n := len(sh.emptied) + len(sh.freed); n != 0 {
-		return fmt.Errorf("shard %d: %d tenants left over in emptied and freed", sh.index, n)
-	}
-	for i, t := range sh.polled {
+	for i, t := range sh.open {
 		switch {
-		case !t.polled || int(t.at) != i || t.shard != sh:
-			return fmt.Errorf("%v: in the list of polled tenants at %d; says %t, %d", t.Key, i, t.polled, t.at)
+		case t.laned == noLane || int(t.place) != i || t.shard != sh:
+			return fmt.Errorf("%v: in the list of open lanes at %d; says %d, %d", t.Key, i, t.laned, t.place)
 		case t.Len() == 0: // I4
-			return fmt.Errorf("%v: polled without a task", t.Key)
+			return fmt.Errorf("%v: open without a task", t.Key)
+		case t.mixed:
+			return fmt.Errorf("%v: open with a task that is not plain", t.Key)
 		case !t.Blocked() && !sh.s.rounds.Ready(sh.index): // I4
-			return fmt.Errorf("%v: polled on a shard that is not ready", t.Key)
+			return fmt.Errorf("%v: open on a shard that is not ready", t.Key)
 		}
 	}
-	queued, ready, polled := 0, 0, 0
+	queued, ready, open := 0, 0, 0
 	var err error
 	sh.s.tenants.Range(func(_ K, t *tenant[K, T]) bool {
 		if t.shard == sh {
@@ -103,8 +96,8 @@ func (sh *shard[K, T]) check() error {
 			if !t.Blocked() {
 				ready += t.Len()
 			}
-			if t.polled {
-				polled++
+			if t.laned != noLane {
+				open++
 			}
 			err = t.check()
 		}
@@ -117,48 +110,39 @@ func (sh *shard[K, T]) check() error {
 	switch {
 	case q.Len() != queued || q.Ready() != ready:
 		return fmt.Errorf("shard %d: %d queued, %d ready; its tenants have %d and %d", sh.index, q.Len(), q.Ready(), queued, ready)
-	case polled != len(sh.polled):
-		return fmt.Errorf("shard %d: %d polled tenants, %d in the list", sh.index, polled, len(sh.polled))
+	case open != len(sh.open):
+		return fmt.Errorf("shard %d: %d open lanes, %d in the list", sh.index, open, len(sh.open))
 	case sh.Ready() != (ready > 0 || !sh.SharesTime() && q.Lingering()) || sh.s.rounds.Ready(sh.index) != sh.Ready():
 		return fmt.Errorf("shard %d: %d ready, says %t, published %t", sh.index, ready, sh.Ready(), sh.s.rounds.Ready(sh.index))
 	case sh.s.rounds.Asks(sh.index) != (q.Ready() > 0 || q.Lingering()):
 		return fmt.Errorf("shard %d: lingering %t, published %t", sh.index, q.Lingering(), sh.s.rounds.Asks(sh.index))
-	case sh.due.Load() > q.NextDue():
+	case sh.s.deadlines.Load() && sh.due.Load() > q.NextDue():
 		return fmt.Errorf("shard %d: a task is due at %d, published %d", sh.index, q.NextDue(), sh.due.Load())
 	}
 	return nil
 }
 
-// places returns how many places have come free that the word does not say.
-func (t *tenant[K, T]) places() int {
-	if !t.behind {
-		return 0
-	}
-	return int(t.at)
-}
-
-// check is for the holder of the lease of the tenant's shard.
+// check is for the holder of the lock of the tenant's shard.
 func (t *tenant[K, T]) check() error {
-	word := t.word.Load()
-	w := word + t.missing()
-	held, holds, limit := t.held(w), t.holds()-t.places(), t.limit.get()
-	want := t.shard.s.shared.Limit(t.Key, limit)
+	w := t.load()
+	want := t.shard.s.shared.Limit(t.Key, int(t.limit))
+	fetched := between(t.freed.Load(), t.head)
 	switch {
-	case (w&polledBit != 0) != t.polled:
-		return fmt.Errorf("%v: polled is %t, its word says %t", t.Key, t.polled, w&polledBit != 0)
-	case held < t.Len() || held > limit && t.limit.word.Load() < limitTimes: // I2
-		return fmt.Errorf("%v: %d queued, %d of %d places taken", t.Key, t.Len(), held, limit)
-	case w&deadBit == 0 && limit != want:
-		return fmt.Errorf("%v: its limit is %d, and SetLimit has said %d", t.Key, limit, want)
-	case holds != held && t.word.Load() == word: // else a producer has come in between
-		return fmt.Errorf("%v: holds %d, by the word %d", t.Key, holds, held)
-	case int(usedIn(w)) != ring.Distance(tailOf(w), t.taker.Head())+t.Lent(): // nothing is owed
-		return fmt.Errorf("%v: %d slots in use, and %d lent, its word says %d", t.Key, ring.Distance(tailOf(w), t.taker.Head()), t.Lent(), usedIn(w))
-	case t.behind && (t.polled || t.Len() == 0):
-		return fmt.Errorf("%v: its word is behind; polled %t, %d queued", t.Key, t.polled, t.Len())
-	case w&deadBit != 0 && (held != 0 || t.polled): // I8
-		return fmt.Errorf("%v: dead with %d places taken, polled %t", t.Key, held, t.polled)
-	case t.Len() > 0 && !t.registered:
+	case w.open() != (t.laned != noLane) || (t.lane.Load() != nil) != w.open():
+		return fmt.Errorf("%v: laned is %d, its word says %t", t.Key, t.laned, w.open())
+	case t.held() < t.Len(): // I2
+		return fmt.Errorf("%v: %d queued, %d of %d places taken", t.Key, t.Len(), t.held(), t.limit)
+	case t.owed < 0 || int(t.owed) > int(t.settle) || w.room() < 0 && t.owed > 0 || w.full() && t.settle > 0:
+		return fmt.Errorf("%v: %d owed, %d may be; the word is %x", t.Key, t.owed, t.settle, w)
+	case !w.dead() && int(t.limit) != want:
+		return fmt.Errorf("%v: its limit is %d, and SetLimit has said %d", t.Key, t.limit, want)
+	case t.laned != noLane && (fetched < t.Lent() || fetched > t.Lent()+freeEvery):
+		return fmt.Errorf("%v: %d slots are not freed, %d lent", t.Key, fetched, t.Lent())
+	case t.laned != lends && t.Lent() > 0:
+		return fmt.Errorf("%v: laned is %d with %d lent", t.Key, t.laned, t.Lent())
+	case w.dead() && (t.held() != 0 || t.laned != noLane): // I8
+		return fmt.Errorf("%v: dead with %d places taken, laned %d", t.Key, t.held(), t.laned)
+	case t.Len() > 0 && !t.Registered():
 		return fmt.Errorf("%v: has tasks, and Sweep does not know it", t.Key)
 	}
 	return nil

@@ -38,52 +38,46 @@ func TestSchedulerLayout(t *testing.T) {
 	deadlines := at{"deadlines", unsafe.Offsetof(s.deadlines)}
 	known := at{"known", unsafe.Offsetof(s.known)}
 	end := at{"the end", unsafe.Sizeof(s)}
-	apart(t, pad.Line, life, at{"firstTicket", unsafe.Offsetof(s.firstTicket)}, at{"tenants", unsafe.Offsetof(s.tenants)})
+	apart(t, pad.Line, life, at{"lanes", unsafe.Offsetof(s.lanes)}, at{"tenants", unsafe.Offsetof(s.tenants)})
 	apart(t, pad.Line, known, life, deadlines, end)
 	apart(t, pad.Line, deadlines, end)
 }
 
-// Producers write the activation ring's tail, consumers the lease and what it
-// guards.
+// Producers write the ring's tail, the holder of the lock the lock and what it guards.
 func TestShardLayout(t *testing.T) {
 	var sh shard[string, any]
-	lease := at{"lease", unsafe.Offsetof(sh.lease)}
-	ringEnd := at{"the activations' end", unsafe.Offsetof(sh.activations) + unsafe.Sizeof(sh.activations)}
+	lock := at{"the lock", unsafe.Offsetof(sh.mu)}
+	ringEnd := at{"the ring's end", unsafe.Offsetof(sh.ring) + unsafe.Sizeof(sh.ring)}
 	end := at{"the end", unsafe.Sizeof(sh)}
-	apart(t, pad.Line, lease, at{"the activations", unsafe.Offsetof(sh.activations)}, ringEnd)
-	apart(t, pad.Line, at{"affinity", unsafe.Offsetof(sh.affinity)}, lease, ringEnd)
-	apart(t, pad.Line, end, lease, at{"due", unsafe.Offsetof(sh.due)}, at{"freed", unsafe.Offsetof(sh.freed)})
+	apart(t, pad.Line, lock, at{"the ring", unsafe.Offsetof(sh.ring)}, ringEnd)
+	apart(t, pad.Line, at{"affinity", unsafe.Offsetof(sh.affinity)}, lock)
+	apart(t, pad.Line, at{"contention", unsafe.Offsetof(sh.contention)}, lock, at{"affinity", unsafe.Offsetof(sh.affinity)})
+	apart(t, pad.Line, end, lock, at{"due", unsafe.Offsetof(sh.due)}, at{"open", unsafe.Offsetof(sh.open)})
 }
 
-// Producers write a tenant's first line; the lease holder writes all the rest.
-// The runtime's size classes keep it at multiples of its size, if that is one of
+func TestRingLayout(t *testing.T) {
+	var r ring[int]
+	tail, head := at{"tail", unsafe.Offsetof(r.tail)}, at{"head", unsafe.Offsetof(r.head)}
+	apart(t, pad.Line, tail, head, at{"slots", unsafe.Offsetof(r.slots)})
+	apart(t, pad.Line, head, at{"seen", unsafe.Offsetof(r.seen)}, at{"the end", unsafe.Sizeof(r)})
+}
+
+// Producers write a tenant's first line; what the holder of the lock writes at each delivery is
+// behind it. The runtime's size classes keep it at multiples of its size, if that is one of
 // them: so lines are lines.
 func TestTenantLayout(t *testing.T) {
-	var x tenant[string, any]
-	for _, f := range []at{
-		{"word", unsafe.Offsetof(x.word)},
-		{"inbox", unsafe.Offsetof(x.inbox) + unsafe.Sizeof(x.inbox) - 1},
-		{"quantum", unsafe.Offsetof(x.quantum)},
-		{"boxDue", unsafe.Offsetof(x.boxDue)},
-		{"shard", unsafe.Offsetof(x.shard)},
-		{"direct", unsafe.Offsetof(x.direct)},
-		{"wants", unsafe.Offsetof(x.wants)},
-	} {
-		if f.off >= tenantLine {
-			t.Errorf("%s is at %d, behind the first line", f.name, f.off)
-		}
-	}
 	if unsafe.Sizeof(uintptr(0)) < 8 {
 		t.Skip("no padding on 32 bits")
 	}
-	if off := unsafe.Offsetof(x.taker); off != tenantLine {
-		t.Errorf("what belongs to the lease begins at %d, want %d", off, tenantLine)
+	var x tenant[string, any]
+	if off := unsafe.Offsetof(x.owed); off != tenantLine {
+		t.Errorf("what the holder writes at each delivery begins at %d, want %d", off, tenantLine)
 	}
 	const slots = 24 // of the line of tasks, the first that comes after the key
 	if end := unsafe.Offsetof(x.Key) + unsafe.Sizeof(x.Key) + slots; end > 3*tenantLine {
 		t.Errorf("what each task touches ends at %d, want at most %d", end, 3*tenantLine)
 	}
-	if size := unsafe.Sizeof(x); size <= 3*tenantLine || size > 4*tenantLine {
-		t.Errorf("a tenant takes %d bytes, want those of the size class of %d", size, 4*tenantLine)
+	if size := unsafe.Sizeof(x); size != 4*tenantLine {
+		t.Errorf("a tenant takes %d bytes, want %d", size, 4*tenantLine)
 	}
 }

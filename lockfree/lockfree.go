@@ -1,13 +1,20 @@
+// Package ringlane is the next protocol of package lockfree: one engine under the shard's lock,
+// and around the lock, while goroutines meet at it, a ring of whole tasks per shard and a lane
+// per busy tenant. docs/design/engine.md has the design.
 package lockfree
 
 import (
 	"context"
 	"runtime"
+	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/puzpuzpuz/xsync/v3"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/core/cpu"
+	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/pad"
 	"github.com/firq-go/firq/internal/core/park"
 	"github.com/firq-go/firq/internal/core/serve"
@@ -19,58 +26,51 @@ import (
 // Scheduler is a firq.Scheduler. Make it with New; safe for concurrent use.
 type Scheduler[K comparable, T any] struct {
 	// Immutable after New.
-	shared      *serve.Shared[K, T]
-	placer      shardsel.Placer[K]
-	cursors     *shardsel.Cursors
-	rounds      *shardsel.Rounds
-	parker      *park.Parker
-	credit      *credit.Pool
-	shards      []*shard[K, T]
-	tenants     *xsync.MapOf[K, *tenant[K, T]]
-	firstTicket uint32
-	firstBox    int
-	bare        bool // a plain task gets nothing from the config; see bareOf
-	direct      bool // and may pass by the inbox; see enqueueDirect
+	shared  *serve.Shared[K, T]
+	placer  shardsel.Placer[K]
+	cursors *shardsel.Cursors
+	rounds  *shardsel.Rounds
+	parker  *park.Parker
+	credit  *credit.Pool
+	shards  []*shard[K, T]
+	tenants *xsync.MapOf[K, *tenant[K, T]] // written under the lock of the tenant's shard
+	bare    bool                           // a plain task gets nothing from the config
+	ringed  bool                           // a task of a known tenant may go by the ring
+	lanes   int                            // tenants of a shard that have a lane, at most
 
 	// Read by every call, written hardly ever.
 	_         pad.Pad
 	life      serve.Life
 	deadlines atomic.Bool // some task had a deadline: expired ones may hold places
-	eager     atomic.Bool // some task had a priority other than normal
 
 	_     pad.Pad
-	known atomic.Int64 // tenants in the map; CAS keeps it within MaxTenants
+	known atomic.Int64 // tenants known; CAS keeps it within MaxTenants
 	_     pad.Pad
 }
 
 // New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
 func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
-	s, err := newAt(cfg, lendSize, firstBox) // past those that use their slots; see piggybacks
-	if err == nil {
-		s.direct = s.bare
-	}
-	return s, err
-}
-
-// newAt is New with the first ticket of every ring given, so that tests can start
-// just below the wrap, and with the number of slots that inboxes start with.
-func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32, box int) (*Scheduler[K, T], error) {
 	shared, err := serve.NewShared(cfg)
 	if err != nil {
 		return nil, err
 	}
-	n := shared.Config.Shards
+	c := &shared.Config
+	n := c.Shards
 	s := &Scheduler[K, T]{
-		shared:      shared,
-		placer:      shardsel.NewPlacer[K](n),
-		cursors:     shardsel.NewCursors(runtime.GOMAXPROCS(0), n),
-		rounds:      shardsel.NewRounds(n, shared.Config.FairnessSlack),
-		credit:      credit.New(shared.Config.MaxGlobal),
-		shards:      make([]*shard[K, T], n),
-		tenants:     xsync.NewMapOf[K, *tenant[K, T]](),
-		firstTicket: firstTicket,
-		firstBox:    box,
-		bare:        bareOf(&shared.Config),
+		shared:  shared,
+		placer:  shardsel.NewPlacer[K](n),
+		cursors: shardsel.NewCursors(runtime.GOMAXPROCS(0), n),
+		rounds:  shardsel.NewRounds(n, c.FairnessSlack),
+		credit:  credit.New(c.MaxGlobal),
+		shards:  make([]*shard[K, T], n),
+		tenants: xsync.NewMapOf[K, *tenant[K, T]](),
+		bare:    c.MaxQueueAge == 0 && c.DynamicThreshold == 0,
+	}
+	var payload T
+	size := int(unsafe.Sizeof(payload))
+	s.ringed = !shared.Asks && c.DynamicThreshold == 0 && size <= largest
+	if s.bare && c.TargetWait == 0 && c.Order == firq.FIFO && c.PriorityScope == firq.PriorityWithinTenant {
+		s.lanes = lanesFor(size)
 	}
 	s.parker = park.New(s.work)
 	s.life.Init(func() {
@@ -78,7 +78,7 @@ func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32, box i
 		s.shared.Waiters.WakeAll()
 	})
 	for i := range s.shards {
-		s.shards[i] = newShard(s, i)
+		s.shards[i] = newShard(s, i, size)
 	}
 	return s, nil
 }
@@ -86,120 +86,57 @@ func newAt[K comparable, T any](cfg firq.Config[K, T], firstTicket uint32, box i
 // work reports whether a consumer has to stay awake.
 func (s *Scheduler[K, T]) work() bool { return s.anyWork("work?") || s.life.Over() }
 
-// lookUp returns the live tenant of a key, a new one if need be. says is what was asked
-// about it, nil for nothing.
-func (s *Scheduler[K, T]) lookUp(k K, conf *serve.TenantConfig) (*tenant[K, T], error) {
-	if t, ok := s.tenants.Load(k); ok && t.word.Load()&deadBit == 0 {
-		return t, nil
-	}
-	// MaxTenants is about what is in the map: a new tenant takes over the place
-	// of a dead one of the same key.
-	failpoint.At("look up")
-	if conf == nil {
-		conf = &s.shared.Defaults
-	}
-	t, _ := s.tenants.Compute(k, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
-		if loaded && old.word.Load()&deadBit == 0 {
-			return old, false
-		}
-		if !loaded && !s.addKnown() {
-			return nil, true
-		}
-		return newTenant(s.shards[s.placer.Shard(k)], k, conf), false
-	})
-	if t == nil {
-		return nil, firq.ErrTooManyTenants
-	}
-	if s.shared.Config.MaxPerTenantFor != nil { // it may have more room than when it was forgotten
-		s.shared.Waiters.TenantRaised(k, t.limit.get())
-	}
-	return t, nil
-}
-
-// addKnown counts one more tenant, unless there are MaxTenants. No mark is in here: it is
-// called with a lock of the map held, for which a call that comes to the same bucket waits.
-func (s *Scheduler[K, T]) addKnown() bool {
-	limit := int64(s.shared.Config.MaxTenants)
-	for limit > 0 {
-		n := s.known.Load()
-		if n >= limit {
-			return false
-		}
-		if s.known.CompareAndSwap(n, n+1) {
-			break
-		}
-	}
-	return true
-}
-
-// remove takes a dead tenant out of the map, unless another has taken its place.
-func (s *Scheduler[K, T]) remove(t *tenant[K, T]) {
-	s.tenants.Compute(t.Key, func(old *tenant[K, T], loaded bool) (*tenant[K, T], bool) {
-		if !loaded || old != t {
-			return old, !loaded
-		}
-		if s.shared.Config.MaxTenants > 0 {
-			s.known.Add(-1)
-		}
-		return nil, true
-	})
-}
+func (s *Scheduler[K, T]) shardOf(k K) *shard[K, T] { return s.shards[s.placer.Shard(k)] }
 
 // Len returns the number of queued tasks, and of places that calls in progress
 // have reserved. Lock-free.
 func (s *Scheduler[K, T]) Len() int { return s.credit.Out() }
 
-// Stats returns a snapshot; it takes each lease in turn and forgets idle
-// tenants.
+// Stats returns a snapshot; it takes each lock in turn and forgets idle tenants.
 func (s *Scheduler[K, T]) Stats() firq.Stats[K] {
 	counters := serve.NewCounters[K]()
-	s.lookAhead()
+	for _, sh := range s.shards { // say how far each is, for tenants that are behind another one
+		sh.lock()
+		sh.LookAhead()
+		sh.unlock()
+	}
 	for _, sh := range s.shards {
 		sh.sweepAll()
 		sh.lock()
-		sh.drainPolled() // tasks are counted when they are drained
+		sh.fetchLanes() // tasks are counted when the engine has them
 		sh.AddTo(counters)
 		sh.unlock()
 	}
 	return s.shared.Stats(counters, s.credit.Out(), s.credit.Cap())
 }
 
-// SetQuantum overrides the tenant's quantum from its next turn on. It takes the
-// lease of the tenant's shard.
+// SetQuantum overrides the tenant's quantum from its next turn on.
 func (s *Scheduler[K, T]) SetQuantum(k K, quantum int64) {
 	if s.shared.CheckTenant(k) != nil {
 		return // it could not be found again
 	}
 	quantum = max(quantum, 1)
-	sh := s.shards[s.placer.Shard(k)]
+	sh := s.shardOf(k)
 	sh.lock()
+	defer sh.unlock()
 	s.shared.SetQuantum(k, quantum)
 	if t, ok := s.tenants.Load(k); ok {
-		t.override(quantum)
+		sh.SetQuantum(&t.Tenant, quantum)
 	}
-	sh.unlock()
 }
 
-// ResetQuantum gives the tenant back the quantum that the config says. It takes
-// the lease of the tenant's shard.
+// ResetQuantum gives the tenant back the quantum that the config says.
 func (s *Scheduler[K, T]) ResetQuantum(k K) {
 	if s.shared.CheckTenant(k) != nil {
 		return
 	}
 	quantum := s.shared.ResetQuantum(k)
-	sh := s.shards[s.placer.Shard(k)]
+	sh := s.shardOf(k)
 	sh.lock()
+	defer sh.unlock()
 	if t, ok := s.tenants.Load(k); ok {
-		t.quantum.Store(quantum)
-		t.override(s.shared.Override(k, quantum)) // SetQuantum may have come first
+		sh.SetQuantum(&t.Tenant, s.shared.Override(k, quantum)) // SetQuantum may have come first
 	}
-	sh.unlock()
-}
-
-// override sets the quantum from the next turn on. Under the lease.
-func (t *tenant[K, T]) override(quantum int64) {
-	t.shard.drainFront(t)
-	t.shard.SetQuantum(&t.Tenant, quantum)
 }
 
 // Shutdown stops admitting and returns once the backlog is gone.
@@ -223,24 +160,21 @@ func (s *Scheduler[K, T]) drainCheck() {
 // Close stops immediately and hands what was queued to OnDrop.
 func (s *Scheduler[K, T]) Close() error {
 	failpoint.At("close")
-	if s.life.Close() {
-		defer s.life.Finish() // even if OnDrop panics
-		left := s.shards
-		serve.RunAll(func() bool {
-			if !left[0].discard() {
-				left = left[1:]
-			}
-			return len(left) > 0
-		})
+	if !s.life.Close() {
+		return nil
 	}
+	defer s.life.Finish() // even if OnDrop panics
+	left := s.shards
+	serve.RunAll(func() bool {
+		if !left[0].discard() {
+			left = left[1:]
+		}
+		return len(left) > 0
+	})
 	return nil
 }
 
-// discardAll drops everything that the shard holds.
-func (sh *shard[K, T]) discardAll() { serve.RunAll(sh.discard) }
-
-// discard drops a few hundred tasks of the shard, and reports whether there are
-// more.
+// discard drops a few hundred tasks, and reports whether there are more.
 func (sh *shard[K, T]) discard() bool {
 	sh.lock()
 	for range serve.MaxHold {
@@ -249,22 +183,96 @@ func (sh *shard[K, T]) discard() bool {
 			break
 		}
 		t := ownerOf(dt)
-		sh.Dropped(&t.Tenant, &task, firq.DropClosed)
-		sh.left(t)
+		sh.left(t, &task, firq.DropClosed)
+		sh.ranDry(t)
 	}
-	sh.unpollEmptied() // may find tasks in inboxes
 	more := sh.Queue.Len() > 0
 	sh.unlock()
 	return more
 }
 
+// takeCredits takes credits for up to n tasks, unless the scheduler is closed. The state is looked at
+// last: a call that closes or drains looks at the credits after it has set the state, so a task
+// with a credit is waited for, or refused here.
+func (s *Scheduler[K, T]) takeCredits(n int) (got int, err error) {
+	failpoint.At("credit")
+	if got = s.credit.TakeAt(cpu.Hint(), n); got == 0 {
+		if s.life.State() != serve.Open {
+			return 0, firq.ErrClosed
+		}
+		return 0, firq.ErrGlobalFull
+	}
+	failpoint.At("credit state")
+	if s.life.State() != serve.Open {
+		s.credit.Give(got)
+		if s.life.State() == serve.Draining {
+			s.drainCheck()
+		}
+		return 0, firq.ErrClosed
+	}
+	return got, nil
+}
+
+// published comes after a task was published without the lock: after a Close no consumer may
+// come by.
+func (sh *shard[K, T]) published() {
+	failpoint.At("closed?")
+	if sh.s.life.State() == serve.Closed {
+		serve.RunAll(sh.discard)
+	}
+}
+
 var _ firq.Scheduler[int, int] = (*Scheduler[int, int])(nil)
 
-// lookAhead says how far each shard is, for tenants that are behind another one.
-func (s *Scheduler[K, T]) lookAhead() {
-	for _, sh := range s.shards {
-		sh.lock()
-		sh.LookAhead()
-		sh.unlock()
+// shard is one lock, what it guards, and the ring in front of it.
+type shard[K comparable, T any] struct {
+	ring       ring[message[K, T]]
+	affinity   affinity // written by the holder, now and then
+	_          pad.Pad
+	contention contention
+	_          pad.Pad
+	mu         sync.Mutex
+	due        atomic.Int64 // a time before which nothing expires that the holder knew of when it last released the lock
+
+	// All guarded by mu.
+	*serve.Shard[K, T]
+	s      *Scheduler[K, T] // immutable
+	index  int              // immutable
+	tookIn bool             // something was taken out of the ring in this hold
+	open   []*tenant[K, T]  // that have a lane; each at its place
+	mixed  []*tenant[K, T]  // whose lanes takeIn has to close
+	lanes  *lane[T]         // that are free
+	_      pad.Pad
+}
+
+// message is a whole task on its way to the holder, with its place and its credit.
+type message[K comparable, T any] struct {
+	t     *tenant[K, T]
+	plain bool // of the task only Payload, Cost and Enqueued are there
+	task  drr.Task[T]
+}
+
+// largest is the largest payload, in bytes, that is copied while its goroutine is pinned.
+const largest = 1024
+
+// ringSize is the number of slots of a ring for payloads of some bytes: at most 1,024.
+func ringSize(payload int) int {
+	n := 1024
+	for n > 64 && n*payload > 1<<18 {
+		n /= 2
 	}
+	return n
+}
+
+func newShard[K comparable, T any](s *Scheduler[K, T], index, payload int) *shard[K, T] {
+	sh := &shard[K, T]{s: s, index: index}
+	if s.ringed {
+		sh.ring.slots = make([]slot[message[K, T]], ringSize(payload))
+	}
+	sh.contention.at.Store(never)
+	sh.due.Store(drr.NoDeadline)
+	sh.Shard = serve.NewShard(s.shared, sh)
+	sh.Share(s.rounds, index)
+	sh.Queue.Lazy(true) // the engine never has to ask for more
+	return sh
 }

@@ -8,32 +8,31 @@ import (
 	"github.com/firq-go/firq/internal/proof/race"
 )
 
-// While the lease of a shard is held, an Enqueue for a known tenant with room in its
-// inbox returns: for the first task of an idle tenant and behind other tasks, and where
-// tasks may go past the inbox. So does Len.
-func TestEnqueueWaitsForNoLease(t *testing.T) {
-	for _, direct := range []bool{false, true} {
-		s := build(t, config{})
-		wide := polled(t, s, "wide", 1, 2, 3, 4)
-		take(t, s, 1, 2, 3, 4)
-		for _, tenant := range []string{"a", "b", "c"} {
-			admit(t, s, tenant, task{})
-			take(t, s, 0)
-		}
-		s.direct = direct && s.bare
-		wide.shard.lease.Lock()
-		for i, tenant := range []string{"a", "b", "c", "wide", "wide", "wide"} {
-			done := start(func() error { return s.Enqueue(tenant, task{}) })
-			if err := result(t, "Enqueue for "+tenant, done); err != nil {
-				t.Errorf("%s: %v", tenant, err)
-			}
-			if n := result(t, "Len", start(s.Len)); n != i+1 {
-				t.Errorf("Len is %d, want %d", n, i+1)
-			}
-		}
-		wide.shard.lease.Unlock()
-		take(t, s, 0, 0, 0, 0, 0, 0)
+// While the lock of a shard is held, and goroutines meet there, an Enqueue for a known tenant with room
+// returns: by the ring, and by the lane of a busy tenant. So does Len.
+func TestEnqueueWaitsForNoLock(t *testing.T) {
+	s := build(t, config{})
+	s.crowd()
+	for _, tenant := range []string{"a", "b"} {
+		admit(t, s, tenant, task{})
+		take(t, s, 0)
 	}
+	wide := laneOf(t, s, "wide", 0, 0)
+	wide.shard.mu.Lock()
+	for i, tenant := range []string{"a", "b", "a", "wide", "wide", "wide"} {
+		x := task{}
+		if i == 2 {
+			x.Priority = firq.PriorityHigh
+		}
+		if err := result(t, "Enqueue for "+tenant, start(func() error { return s.Enqueue(tenant, x) })); err != nil {
+			t.Errorf("%s: %v", tenant, err)
+		}
+		if n := result(t, "Len", start(s.Len)); n != i+3 {
+			t.Errorf("Len is %d, want %d", n, i+3)
+		}
+	}
+	wide.shard.mu.Unlock()
+	take(t, s, 0, 0, 0, 0, 0, 0, 0, 0)
 }
 
 // No goroutine runs for a scheduler, open and idle or not.

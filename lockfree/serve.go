@@ -29,27 +29,15 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	limit := sh.Limit() // it may have changed before the lease was ours
 	sh.affinity.touch(hint, now)
 	sh.ServedBy(hint)
-	var visited *tenant[K, T]
 	for most := min(len(dst), serve.MaxHold); n < most; {
-		t := sh.next(&dst[n], now, limit)
-		if t == nil {
+		if sh.next(&dst[n], now, limit) == nil {
 			break // empty, ahead, or enough for one hold: the caller comes back
-		}
-		if t != visited {
-			if visited != nil {
-				sh.endVisit(visited)
-			}
-			visited = t
-		}
-		if !t.leaveBehind() {
-			sh.owe(t, roomUnit)
 		}
 		if n++; n < most {
 			limit = sh.Onward(limit)
 		}
 	}
-	if visited != nil {
-		sh.endVisit(visited)
+	if n > 0 {
 		failpoint.At("serve credit")
 		s.credit.GiveAt(hint, n)
 		failpoint.At("serve released")
@@ -59,38 +47,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 			}
 		}
 	}
-	sh.flush()
 	sh.unlockWith(all[:have+n])
 	s.sweep(now)
 	return n
-}
-
-// endVisit changes the word of a tenant that was served, and makes it unpolled if it
-// has no task left, even in its inbox.
-func (sh *shard[K, T]) endVisit(t *tenant[K, T]) {
-	if t.behind {
-		t.NeedsFill = t.crowded(t.word.Load())
-		return
-	}
-	looked := false
-	if t.polled && t.Len() == 0 {
-		failpoint.At("visit look")
-		if tailOf(t.word.Load()) != t.taker.Head() { // spares going unpolled and polled again
-			sh.drainAll(t)
-		}
-		if t.Len() == 0 {
-			sh.unpoll(t)
-			looked = true
-		}
-	}
-	sh.owe(t, 0)
-	word := sh.flush()
-	t.NeedsFill = t.crowded(word)
-	if looked {
-		if tailOf(word) != t.taker.Head() {
-			sh.lookAgain(t)
-			sh.flush()
-		}
-		t.shrink()
-	}
 }

@@ -3,7 +3,6 @@ package lockfree
 import (
 	"context"
 	"errors"
-	"fmt"
 	"reflect"
 	"runtime"
 	"sync/atomic"
@@ -14,7 +13,6 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/serve"
-	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
 // The tests of this package step through interleavings: the test itself takes the steps
@@ -47,19 +45,13 @@ func past() time.Time  { return time.Now().Add(-time.Second) }
 func ahead() time.Time { return time.Now().Add(5 * time.Millisecond) }
 func far() time.Time   { return time.Now().Add(time.Hour) }
 
+// build makes a scheduler. In the end everything has to be at rest.
 func build(t *testing.T, cfg config) *scheduler {
-	t.Helper()
-	return buildAt(t, cfg, 0)
-}
-
-// buildAt makes a scheduler whose tickets start with first. In the end everything
-// has to be at rest.
-func buildAt(t *testing.T, cfg config, first uint32) *scheduler {
 	t.Helper()
 	if cfg.Shards == 0 {
 		cfg.Shards = 1
 	}
-	s, err := newAt(cfg, first, inboxSize)
+	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,14 +78,6 @@ func quietly(f func()) (recovered any) {
 	defer func() { recovered = recover() }()
 	f()
 	return nil
-}
-
-// eachStart runs a test with tickets from 0, which use their slots; with those that
-// may come alone; and so that they wrap early on.
-func eachStart(t *testing.T, f func(t *testing.T, first uint32)) {
-	for _, first := range []uint32{0, lendSize, 1<<ring.TicketBits - 3} {
-		t.Run(fmt.Sprintf("first=%#x", first), func(t *testing.T) { f(t, first) })
-	}
 }
 
 func admit(t *testing.T, s *scheduler, k string, tasks ...task) {
@@ -139,118 +123,32 @@ func touch(s *scheduler) {
 	}
 }
 
-// polled makes a tenant polled: it gets two tasks that are drained.
-func polled(t *testing.T, s *scheduler, k string, payloads ...int) *tenant[string, int] {
+// crowd makes the scheduler believe that goroutines meet at its shards, for an hour.
+func (s *Scheduler[K, T]) crowd() {
+	for _, sh := range s.shards {
+		sh.contention.at.Store(s.shared.Clock.Now() + int64(time.Hour))
+	}
+}
+
+// uncontended makes it forget that goroutines have met.
+func (s *Scheduler[K, T]) uncontended() {
+	for _, sh := range s.shards {
+		sh.contention.at.Store(never)
+	}
+}
+
+// laneOf gives a tenant tasks, at least two, so that it has an open lane. The scheduler is crowded.
+func laneOf(t *testing.T, s *scheduler, k string, payloads ...int) *tenant[string, int] {
 	t.Helper()
 	for _, p := range payloads {
 		admit(t, s, k, task{Payload: p})
 	}
 	touch(s)
 	tn, _ := s.tenants.Load(k)
-	if !tn.polled || tn.word.Load()&polledBit == 0 {
-		t.Fatalf("%s is unpolled with %d tasks", k, tn.Len())
+	if tn.laned == noLane || !tn.load().open() {
+		t.Fatalf("%s has no lane with %d tasks", k, tn.Len())
 	}
 	return tn
-}
-
-// producer is a call of Enqueue that was stopped on its way; see admit for the
-// steps.
-type producer struct {
-	s      *scheduler
-	t      *tenant[string, int]
-	word   uint64 // that the ticket was drawn from
-	ticket uint32
-	task   drr.Task[int]
-}
-
-// stopped returns a producer that was stopped after E1: it has a ticket, and a
-// place of the tenant.
-func stopped(t *testing.T, s *scheduler, k string, x task) *producer {
-	t.Helper()
-	tn, err := s.lookUp(k, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	word, _, took := tn.reserve(1)
-	if took != ticketTaken {
-		t.Fatalf("no ticket: %d", took)
-	}
-	if x.Ticket != nil && !x.Ticket.Acquire(&tn.Ticket) {
-		t.Fatal("the ticket is in use")
-	}
-	return &producer{s, tn, word, tailOf(word), mustTask(t, s, x)}
-}
-
-// charge does E2 and E3.
-func (p *producer) charge() error {
-	_, err := p.s.takeCredit(1, 0)
-	return err
-}
-
-// put does E4 and stops before E5.
-func (p *producer) put() {
-	p.t.deadline(p.task.Due)
-	if p.task.Due != drr.NoDeadline {
-		p.s.sawDeadline()
-	}
-	p.t.inbox.Load().Put(p.ticket, &p.task)
-	p.t.inbox.Load().Publish(p.ticket)
-}
-
-// announce does the rest after put.
-func (p *producer) announce() {
-	if p.t.word.Load()&polledBit == 0 {
-		p.t.shard.announce(p.t, p.ticket)
-	}
-}
-
-// put publishes a value in the slot of a ticket.
-func put[V any](s *ring.Slots[V], ticket uint32, v V) {
-	*s.Slot(ticket) = v
-	s.Publish(ticket)
-}
-
-// push puts a value into a ring; false: it is full.
-func push[V any](r *ring.MPSC[V], v V) bool {
-	ticket, ok := r.Draw()
-	if ok {
-		put(&r.Slots, ticket, v)
-	}
-	return ok
-}
-
-// publish does E4 to E6.
-func (p *producer) publish() {
-	p.s.publish(p.t, p.word, &p.task)
-}
-
-// inTurn returns in which order the task of a stopped call is served, and one that
-// was announced before it was published: by their tickets, if both are in the
-// inbox when it is drained.
-func inTurn(p *producer, late, announced int) []int {
-	if piggybacks(p.word) {
-		return []int{announced, late}
-	}
-	return []int{late, announced}
-}
-
-// void gives up for want of a credit.
-func (p *producer) void() {
-	if p.task.Ticket != nil {
-		p.task.Ticket.Abandon()
-	}
-	p.s.publishVoid(p.t, p.ticket, 1)
-}
-
-// published is a producer that was stopped between E4 and E5.
-func published(t *testing.T, s *scheduler, k string, x task) *producer {
-	t.Helper()
-	p := stopped(t, s, k, x)
-	if err := p.charge(); err != nil {
-		t.Fatal(err)
-	}
-	p.put()
-	return p
 }
 
 // private returns a private atomic field of another package's type, for steps of
@@ -262,18 +160,6 @@ func private[A any](t *testing.T, of any, field string) *A {
 		t.Fatalf("%T has no field %s of the type that this test knows", of, field)
 	}
 	return (*A)(unsafe.Pointer(f.UnsafeAddr()))
-}
-
-// reserve draws the next ticket of a shard's activation ring, and leaves a hole:
-// a producer that was stopped inside Push.
-func reserve(t *testing.T, sh *shard[string, int]) (ticket uint32) {
-	t.Helper()
-	ticket = sh.activations.Tail()
-	private[atomic.Uint32](t, &sh.activations, "tail").Add(1)
-	if sh.activations.Room(ticket) <= 0 {
-		t.Fatal("the activation ring is full")
-	}
-	return ticket
 }
 
 // stopMover is a producer that was stopped while it moved credits from stripe to

@@ -70,9 +70,7 @@ func (r *schedule) batch(producer, seq int, rnd *rand.Rand) int {
 			ts[i].Deadline = time.Now().Add(time.Duration(rnd.IntN(200)-50) * time.Microsecond)
 		}
 	}
-	if rnd.IntN(2) == 0 {
-		r.s.uncontended()
-	}
+	r.meet(rnd)
 	n, err := r.s.EnqueueBatch(tenant, ts)
 	if (n < len(ts)) != (err != nil) || err != nil && !errors.Is(err, firq.ErrRejected) && err != firq.ErrClosed {
 		r.errorf("EnqueueBatch: %d of %d, %v", n, len(ts), err)
@@ -93,10 +91,17 @@ func (r *schedule) enqueue(k int, x firq.Task[load], rnd *rand.Rand) error {
 		_, err := r.s.EnqueueBatch(k, []firq.Task[load]{x})
 		return err
 	}
+	r.meet(rnd)
+	return r.s.Enqueue(k, x)
+}
+
+// meet lets tasks of calls that come go under the lock, if it is free, or by rings and lanes.
+func (r *schedule) meet(rnd *rand.Rand) {
 	if rnd.IntN(2) == 0 {
 		r.s.uncontended()
+	} else {
+		r.s.crowd()
 	}
-	return r.s.Enqueue(k, x)
 }
 
 // consume takes items, in all ways that there are, until the scheduler is closed.
@@ -160,7 +165,7 @@ func (r *schedule) dequeue(dst []firq.Item[int, load], rnd *rand.Rand) (n int, e
 	return n, err
 }
 
-// inspect takes leases and checks what their last holders have left.
+// inspect takes locks and checks what their last holders have left.
 func (r *schedule) inspect(end <-chan struct{}, rnd *rand.Rand) {
 	for {
 		select {
@@ -169,9 +174,9 @@ func (r *schedule) inspect(end <-chan struct{}, rnd *rand.Rand) {
 		case <-time.After(time.Duration(rnd.IntN(100)) * time.Microsecond):
 		}
 		sh := r.s.shards[rnd.IntN(len(r.s.shards))]
-		sh.lease.Lock()
+		sh.mu.Lock()
 		err := sh.check()
-		sh.lease.Unlock()
+		sh.mu.Unlock()
 		if err != nil {
 			r.errorf("%v", err)
 		}

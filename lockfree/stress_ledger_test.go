@@ -53,8 +53,8 @@ func (r *schedule) finish() {
 		r.errorf("in the end: %v", err)
 	}
 	r.s.tenants.Range(func(k int, t *tenant[int, load]) bool {
-		if held := t.held(t.word.Load()); held != 0 || !t.registered {
-			r.errorf("tenant %d: %d places taken, known: %t", k, held, t.registered)
+		if held := t.held(); held != 0 || !t.Registered() {
+			r.errorf("tenant %d: %d places taken, known: %t", k, held, t.Registered())
 		}
 		return true
 	})

@@ -104,11 +104,10 @@ func stress(t *testing.T, seed uint64) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 	cfg := randomConfig(rnd)
 	cfg.OnDrop = r.dropped
-	s, err := newAt(cfg, -uint32(rnd.IntN(20)), []int{firstBox, inboxSize}[rnd.IntN(2)])
+	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.direct = rnd.IntN(2) == 0 && s.bare
 	r.s = s
 	r.tickets, r.deadlines, r.priorities = rnd.IntN(2) == 0, rnd.IntN(2) == 0, rnd.IntN(3) == 0
 	r.consumers = 1 + rnd.IntN(4)

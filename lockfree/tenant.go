@@ -1,84 +1,56 @@
 package lockfree
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/core/clock"
 	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/serve"
 	"github.com/firq-go/firq/internal/proof/failpoint"
-	"github.com/firq-go/firq/lockfree/internal/inbox"
-	"github.com/firq-go/firq/lockfree/internal/ring"
 )
 
-// A tenant's word: everything that a producer has to agree on, in one CAS.
+// tenant is one tenant. Producers write the word; the rest belongs to the holder of the shard's
+// lock.
 //
-//	tail (22) | used (9) | room (31) | dead (1) | polled (1)
+// Where its places are:
 //
-// tail is the next ticket of the inbox, used how many of its slots are in use.
-// room is how many tasks the tenant may still hold: the ticket's CAS takes one, so
-// that ticket, slot and capacity are one step; the consumer that takes a task out gives them
-// back. It is below 0 if the limit was set below what the tenant holds (see
-// setLimit), so the field holds room + noRoom, of which the highest bit says that
-// there is some. dead: the tenant was forgotten, look it up again; never cleared. polled: a
-// producer need not announce its task, because a consumer will come by (see shard);
-// set and cleared under the lease.
+//	room in the word + owed + of calls in progress + of queued tasks = limit
 //
-// What the holder of the lease changes, it collects and adds in one step, mostly
-// once per visit (shard.owe, flush). A word may stay behind for longer after a task has
-// passed by the inbox; see leaveBehind.
-const (
-	polledBit = 1 << 0
-	deadBit   = 1 << 1
-	roomUnit  = 1 << 2
-	noRoom    = firq.MaxTasks
-	roomBit   = (noRoom + 1) * roomUnit
-	roomMask  = usedUnit - roomUnit
-	usedUnit  = 2 * roomBit
-	usedMask  = tailUnit - usedUnit
-	tailUnit  = 1 << (64 - ring.TicketBits)
-)
-
-// tailOf and usedIn take a word apart.
-func tailOf(word uint64) uint32 { return uint32(word / tailUnit) }
-func usedIn(word uint64) uint32 { return uint32(word & usedMask / usedUnit) }
-
-// roomIn returns how many tasks the tenant may still hold.
-func roomIn(word uint64) int { return int(word&roomMask/roomUnit) - noRoom }
-
-// tenant is one tenant. Producers write the first cache line and the inbox's
-// slots; the rest belongs to the lease of its shard. With keys of two words it takes
-// four cache lines, and a task that comes and goes touches three of them.
+// Queued are tasks in the ring, the lane and the engine. What comes free is owed first, which takes
+// no atomic step: the word never says more room than there is. A producer that finds no room takes
+// the lock, under which the truth is known.
 type tenant[K comparable, T any] struct {
-	word atomic.Uint64
-	// inbox is replaced while no slot is in use; see resize. A producer with a ticket loads
-	// it after that.
-	inbox atomic.Pointer[inbox.Inbox[T]]
-	// quantum is what the tenant will have when it becomes active; the producer
-	// that may make it so stores it before it announces.
-	quantum atomic.Int64
-	// boxDue is before every deadline in the inbox; see deadline.
-	boxDue atomic.Int64
-	shard  *shard[K, T] // immutable
-	// direct is counted up when a call begins to take a place without a ticket,
-	// and when that is over; see shard.put. Written under the lease.
-	direct atomic.Uint32
-	// wants is eagerBit, and to the in-flight limit what quantum is to the quantum.
-	wants atomic.Uint32
-	// These change when the word does, and belong to the lease.
-	polled     bool // the bit in word; then it is in shard.polled, at place at
-	emptied    bool // in shard.emptied
-	registered bool // in the shard's ring of tenants
-	behind     bool // the word is behind; then at says by how many places, and it is not polled
-	at         int32
-	// limit is how many tasks the tenant may hold; written under the lease.
-	limit limit
+	// Producers write this cache line, or wait for it: the holder looks at it only when it takes
+	// something from producers, or has something for them.
+	word  atomic.Uint64           // see type word
+	lane  atomic.Pointer[lane[T]] // nil unless open
+	shard *shard[K, T]            // immutable
+	seen  atomic.Uint32           // freed, as a producer found it
+	freed atomic.Uint32           // slots of the lane before this ticket belong to producers; written by the holder
+	head  uint32                  // tickets of the lane before this one are the engine's
+	limit int32                   // tasks queued
+	place int32                   // in shard.open
+	_     [20]byte
 
-	taker inbox.Taker
+	// The holder alone.
+	owed   int32  // places that came free, and that the word does not say
+	settle uint16 // the word says them when they are more than these
+	laned  laned  // whether the tenant has a lane
+	mixed  bool   // it has had a task that is not plain since it was empty
 	serve.Tenant[K, T]
 }
+
+// laned says whether a tenant has a lane. The pointer to it would say so, too, but is on the
+// producers' cache line.
+type laned uint8
+
+const (
+	noLane  laned = iota
+	hasLane       // open, and all slots that the engine has served are freed
+	lends         // open, and the engine has some of its slots
+)
 
 // ownerOf returns the tenant that dt is a part of.
 func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
@@ -86,79 +58,183 @@ func ownerOf[K comparable, T any](dt *drr.Tenant[K, T]) *tenant[K, T] {
 	return (*tenant[K, T])(unsafe.Add(unsafe.Pointer(serve.TenantOf(dt)), -int(unsafe.Offsetof(t.Tenant))))
 }
 
-// newTenant returns a tenant of whom the config says so much.
-func newTenant[K comparable, T any](sh *shard[K, T], k K, conf *serve.TenantConfig) *tenant[K, T] {
-	t := &tenant[K, T]{shard: sh}
-	t.limit.set(sh.s.shared.Limit(k, conf.PerTenant))
-	t.word.Store(uint64(t.limit.get()+noRoom)*roomUnit + uint64(sh.s.firstTicket)*tailUnit) // cut off by the wrap
-	t.boxDue.Store(clock.Never)
-	t.inbox.Store(inbox.New[T](sh.s.firstBox, sh.s.firstTicket))
-	t.taker.Init(sh.s.firstTicket)
-	t.quantum.Store(conf.Quantum)
-	t.wants.Store(uint32(conf.InFlight))
-	t.Init(k, conf.Quantum)
+func (s *Scheduler[K, T]) newTenant(sh *shard[K, T], k K, conf *serve.TenantConfig) *tenant[K, T] {
+	t := &tenant[K, T]{shard: sh, limit: int32(s.shared.Limit(k, conf.PerTenant))}
+	t.word.Store(uint64(word(0).put(int(t.limit))))
+	t.settle = t.settleAfter()
+	t.Init(k, s.shared.Override(k, conf.Quantum))
 	t.Ticket.Canceler = t
 	return t
 }
 
-// held returns how many tasks the tenant holds by its word. Under the lease, or the
-// limit may be another one by now; else see holds.
-func (t *tenant[K, T]) held(word uint64) int { return t.limit.get() - roomIn(word) }
+func (t *tenant[K, T]) load() word { return word(t.word.Load()) }
+func (t *tenant[K, T]) cas(old, new word) bool {
+	return t.word.CompareAndSwap(uint64(old), uint64(new))
+}
 
-// eagerBit in tenant.wants: some task had another priority, or a flow, so that each
-// visit has to look at all of them. Set by producers, never cleared.
-const eagerBit = 1 << 31
+// verdict is the outcome of takeLocked.
+type verdict int
 
-func (t *tenant[K, T]) eager() bool { return t.wants.Load()&eagerBit != 0 }
+const (
+	taken   verdict = iota
+	refused         // tasks have all places
+	unsure          // calls in progress have places that they may give back
+)
 
-// inFlight returns the limit that the tenant will have when it becomes active.
-func (t *tenant[K, T]) inFlight() int { return int(t.wants.Load() &^ eagerBit) }
+// takePlaces takes up to n places under the lock, and returns how many: those that are owed, and of the word.
+func (t *tenant[K, T]) takePlaces(n int) (got int) {
+	got = min(n, int(t.owed))
+	t.owed -= int32(got)
+	for got < n {
+		w := t.load()
+		failpoint.At("place locked")
+		if !w.free() {
+			break
+		}
+		if take := min(n-got, w.room()); t.cas(w, w.take(take)) {
+			got += take
+		}
+	}
+	return got
+}
 
-// setInFlight notes what inFlight returns.
-func (t *tenant[K, T]) setInFlight(n int) {
+// takeLocked takes a place under the lock. If it is refused, tasks have all places at that moment, and
+// the word says so from now on until one comes free: producers are refused without the lock.
+func (t *tenant[K, T]) takeLocked() verdict {
+	for t.takePlaces(1) == 0 {
+		w := t.load()
+		failpoint.At("full")
+		switch {
+		case w.free():
+		case int(t.limit)-w.room() > t.Len():
+			return unsure
+		case w.full():
+			return refused
+		default:
+			t.shard.publishDue() // first: see surelyFull
+			if t.cas(w, w|fullBit) {
+				t.settle = 0
+				return refused
+			}
+		}
+	}
+	return taken
+}
+
+// free frees the places of n tasks that have left. Under the lock. The word says it as soon as a
+// quarter of the limit is owed; and immediately if a producer was refused, or it has less than no
+// room, after SetLimit down: then nothing is owed.
+func (t *tenant[K, T]) free(n int) {
+	if t.owed += int32(n); t.owed > int32(t.settle) {
+		t.pay()
+	}
+}
+
+// settleAfter is what settle is, unless nothing may be owed.
+func (t *tenant[K, T]) settleAfter() uint16 { return uint16(min(t.limit/4, math.MaxUint16)) }
+
+// pay lets the word say what is owed.
+func (t *tenant[K, T]) pay() {
 	for {
-		w := t.wants.Load()
-		if t.wants.CompareAndSwap(w, w&eagerBit|uint32(n)) {
+		w := t.load()
+		failpoint.At("pay")
+		if next := w.put(int(t.owed)) &^ fullBit; t.cas(w, next) {
+			t.owed, t.settle = 0, 0
+			if next.room() >= 0 {
+				t.settle = t.settleAfter()
+			}
 			return
 		}
 	}
 }
 
-// setEager notes that the tenant has had a task that does not just go behind those
-// before it.
-func (t *tenant[K, T]) setEager() {
-	if s := t.shard.s; !s.eager.Load() {
-		s.eager.Store(true)
+// giveBack gives back places that no task has got. Any goroutine may call it.
+func (t *tenant[K, T]) giveBack(n int) {
+	failpoint.At("give back")
+	t.word.Add(uint64(n) * uint64(oneRoom))
+	t.shard.s.shared.Waiters.Released(t.Key, n)
+}
+
+// setLimit changes how many tasks the tenant may have, and returns by how much that has risen.
+func (t *tenant[K, T]) setLimit(n int) (risen int) {
+	risen = n - int(t.limit)
+	t.limit = int32(n)
+	t.owed += int32(risen) // may be below 0 for this moment
+	t.pay()
+	return risen
+}
+
+// forget is SweepSome's callback for idle tenants. A producer that holds a dead tenant, or is about to
+// take a place, looks it up again.
+func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
+	t := ownerOf(&st.Tenant)
+	w := t.load()
+	failpoint.At("forget")
+	if t.Len() > 0 || t.laned != noLane || w.room()+int(t.owed) != int(t.limit) || !t.cas(w, w|deadBit) {
+		return false
 	}
-	if !t.eager() {
-		t.wants.Or(eagerBit)
+	sh.s.tenants.Delete(t.Key)
+	if sh.s.shared.Config.MaxTenants > 0 {
+		sh.s.known.Add(-1)
+	}
+	return true
+}
+
+// sweep goes on with forgetting tenants that have been idle for long, if that is due.
+// The caller holds no lock.
+func (s *Scheduler[K, T]) sweep(now int64) {
+	if s.shared.SweepDue(now) {
+		s.sweepSome(now)
 	}
 }
 
-// deadline makes boxDue, the tenant's and the shard's, at most due. The producer
-// calls it before it publishes the task, and again after it has announced it: the
-// lease holder resets boxDue and then drains, so if it drained without seeing the
-// task, or the activation, the second call finds the reset.
-func (t *tenant[K, T]) deadline(due int64) {
-	lower(&t.boxDue, due)
-	lower(&t.shard.boxDue, due)
-}
-
-// lower makes v at most due.
-func lower(v *atomic.Int64, due int64) {
-	for {
-		old := v.Load()
-		if old <= due {
-			return
+func (s *Scheduler[K, T]) sweepSome(now int64) {
+	s.shared.Sweep(now, func(i int, start bool) (looked, more bool) {
+		sh := s.shards[i]
+		if !sh.try() {
+			return false, false
 		}
-		failpoint.At("lower")
-		if v.CompareAndSwap(old, due) {
-			return
-		}
+		sh.begin()
+		more = sh.SweepSome(now, start, serve.SweepStep, sh.forget)
+		sh.unlock()
+		return true, more
+	})
+}
+
+// sweepAll forgets idle tenants everywhere, if that is due, and reports whether it found any.
+func (s *Scheduler[K, T]) sweepAll() bool {
+	if !s.shared.SweepAllDue() {
+		return false
+	}
+	before := s.known.Load()
+	for _, sh := range s.shards {
+		sh.sweepAll()
+	}
+	return s.known.Load() < before
+}
+
+// sweepAll forgets the shard's idle tenants, a thousand at each hold of the lock.
+func (sh *shard[K, T]) sweepAll() {
+	now := sh.s.shared.Clock.Now()
+	for start, more := true, true; more; start = false {
+		sh.lock()
+		more = sh.SweepSome(now, start, 1024, sh.forget)
+		sh.unlock()
 	}
 }
 
-// SettleDone implements firq.Settler. It takes the lease.
+// roomForTenant forgets the longest idle tenant of some shard, so that a new one can
+// have its place, and reports whether it is worth trying again.
+func (s *Scheduler[K, T]) roomForTenant() bool {
+	return s.shared.MakeRoomForTenant(&s.known, func(i int) bool {
+		sh := s.shards[i]
+		sh.lock()
+		defer sh.unlock()
+		return sh.ForgetLongest(sh.forget)
+	}, func() {})
+}
+
+// SettleDone implements firq.Settler.
 func (t *tenant[K, T]) SettleDone(token uint64) {
 	sh := t.shard
 	if !sh.s.shared.Flights {
@@ -174,17 +250,27 @@ func (t *tenant[K, T]) SettleDone(token uint64) {
 // SettleCharge implements firq.Settler.
 func (t *tenant[K, T]) SettleCharge(token uint64, delta int64) { t.SettleFlow(token, 0, delta) }
 
-// SettleFlow implements firq.FlowSettler. It takes the lease. If the tenant was
-// forgotten in between and is back, it is charged as it is now.
+// SettleFlow implements firq.FlowSettler. If the tenant was forgotten in between and is
+// back, it is charged as it is now.
 func (t *tenant[K, T]) SettleFlow(token, flow uint64, delta int64) {
 	sh := t.shard
 	sh.lock()
-	if t.word.Load()&deadBit != 0 {
-		t, _ = sh.s.tenants.Load(t.Key)
-	}
-	if t != nil {
-		sh.drainFront(t) // to a flow with a task a credit is given, and to one without none
+	if t, _ = sh.s.tenants.Load(t.Key); t != nil {
 		sh.Charge(&t.Tenant, token, flow, delta)
 	}
 	sh.unlock()
+}
+
+// CancelTicket takes a task of this tenant out of the queue.
+func (t *tenant[K, T]) CancelTicket(tk *firq.Ticket) bool {
+	sh := t.shard
+	sh.lock()
+	failpoint.At("cancel")
+	ok := sh.Cancel(&t.Tenant, tk)
+	if ok {
+		sh.release(t)
+	}
+	sh.unlock()
+	sh.s.sweep(sh.s.shared.Clock.Now())
+	return ok
 }

@@ -1,4 +1,4 @@
-package ringlane
+package lockfree
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // Producers number their tasks per tenant; each consumer must see the numbers of a producer and tenant rise, and all
 // together every task once. A quarter of the runs has tasks that are not plain among them.
-func TestStress(t *testing.T) {
+func TestOrder(t *testing.T) {
 	lanes := 0
 	for run := 0; run < 24; run++ {
 		cfg := firq.Config[int, [3]int]{MaxGlobal: []int{100, 5000, 65536}[run%3], Shards: 1 + run%2}

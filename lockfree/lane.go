@@ -1,4 +1,4 @@
-package ringlane
+package lockfree
 
 import (
 	"runtime"

@@ -1,4 +1,4 @@
-package ringlane
+package lockfree
 
 // word is all that a tenant's producers have to agree on, so that "there is room, the lane is
 // open, and this slot of it is mine" is one step.
