@@ -216,7 +216,6 @@ func (sh *shard[K, T]) fetchTo(t *tenant[K, T], end uint32) {
 	dt := &t.Tenant.Tenant
 	if void == 0 && n+t.Lent() <= inPlace {
 		sh.Queue.Lend(dt, l.slots[:], int(t.head%laneSize), n) // they are served in place
-		t.head, t.laned = end, lends
 	} else { // producers get their slots back
 		sh.Queue.Spill(dt)
 		for at := t.head; at != end; at = after(at) {
@@ -226,9 +225,9 @@ func (sh *shard[K, T]) fetchTo(t *tenant[K, T], end uint32) {
 				slot.Payload = zero // keep nothing alive
 			}
 		}
-		t.head = end
-		sh.freeSlots(t, 0)
 	}
+	t.head = end
+	sh.freeSlots(t, t.Lent())
 	sh.Pushed(&t.Tenant, n-void)
 }
 
