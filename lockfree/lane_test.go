@@ -1,0 +1,176 @@
+package lockfree
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/firq-go/firq"
+)
+
+// Tasks in a lane come in order, whatever its length and wherever its tickets begin again, and a
+// lane that is closed keeps none of them alive.
+func TestLaneOrder(t *testing.T) {
+	for _, depth := range []int{2, 5, inPlace - 1, inPlace + 3, laneSize, 3 * laneSize} {
+		s := build(t, config{})
+		s.crowd()
+		sh := s.shards[0]
+		l := &lane[int]{head: ticketMask - 70}
+		sh.lanes = l
+		in, out := 0, 0
+		for ; in < depth; in++ {
+			admit(t, s, "a", task{Payload: in + 1, Cost: int64(in%3 + 1)})
+		}
+		for range 1000 {
+			it := take(t, s, out+1)
+			if want := int64(out%3 + 1); it.Cost != want {
+				t.Fatalf("depth %d: task %d costs %d, want %d", depth, out, it.Cost, want)
+			}
+			out++
+			for ; in < out+depth; in++ {
+				admit(t, s, "a", task{Payload: in + 1, Cost: int64(in%3 + 1)})
+			}
+		}
+		if l.head == ticketMask-70 && sh.lanes == l {
+			t.Fatalf("depth %d: the lane was not used", depth)
+		}
+		for ; out < in; out++ {
+			take(t, s, out+1)
+		}
+		nothing(t, s)
+		if tn, _ := s.tenants.Load("a"); tn.laned != noLane || tn.load().open() || sh.lanes != l {
+			t.Fatalf("depth %d: the lane is open, with nothing in it", depth)
+		}
+		for i := range l.slots {
+			if l.slots[i].Payload != 0 {
+				t.Fatalf("depth %d: slot %d keeps %d", depth, i, l.slots[i].Payload)
+			}
+		}
+	}
+}
+
+// A tenant gets a lane with its second task, if all are plain and goroutines meet.
+func TestLaneOpens(t *testing.T) {
+	s := build(t, config{})
+	laned := func(want bool, tasks ...task) {
+		t.Helper()
+		admit(t, s, "a", tasks...)
+		touch(s)
+		tn, _ := s.tenants.Load("a")
+		if tn.load().open() != want {
+			t.Errorf("%d tasks, mixed %t: open %t", tn.Len(), tn.mixed, !want)
+		}
+		for range tn.Len() {
+			if _, ok := s.TryDequeue(); !ok {
+				t.Fatal("nothing")
+			}
+		}
+		nothing(t, s)
+	}
+	laned(false, task{}, task{}, task{})
+	s.crowd()
+	laned(false, task{})
+	laned(true, task{}, task{})
+	laned(false, task{Priority: firq.PriorityHigh}, task{}, task{}, task{})
+	laned(true, task{}, task{}, task{})
+	laned(false, task{}, task{}, task{Deadline: far()}) // by the ring, behind what opens the lane
+	s.uncontended()
+	admit(t, s, "a", task{Priority: firq.PriorityHigh}, task{Priority: firq.PriorityHigh})
+	s.crowd()
+	touch(s)
+	laned(false, task{}, task{})
+}
+
+// A lane is not closed while a ticket is out, though no task is in it yet.
+func TestLaneOfTicket(t *testing.T) {
+	s := build(t, config{})
+	s.crowd()
+	tn := laneOf(t, s, "a", 1, 2)
+	sh := tn.shard
+	s.credit.Bring(0)
+	w, n := tn.drawTickets(1, 0)
+	if n != 1 {
+		t.Fatalf("%d tickets", n)
+	}
+	sh.lock()
+	if sh.closeLane(tn) {
+		t.Fatal("closed with a ticket out")
+	}
+	sh.unlock()
+	if s.credit.TakeOwn(0, 1) != 1 {
+		t.Fatal("no credit")
+	}
+	take(t, s, 1)
+	last := start(func() item { it, _ := s.TryDequeue(); return it })
+	waits(t, "the delivery of the last task", last)
+	slot := tn.lane.Load().at(w.tail())
+	slot.Cost, slot.Payload = 1, 3
+	atomic.StoreUint32(&slot.Mark, markOf(w.tail()))
+	if it := result(t, "TryDequeue", last); it.Payload != 2 {
+		t.Errorf("delivered %d", it.Payload)
+	}
+	take(t, s, 3)
+	nothing(t, s)
+}
+
+// Tickets whose producer got no credit, or found the scheduler closed, are passed over.
+func TestLaneVoid(t *testing.T) {
+	s := build(t, config{MaxPerTenant: 20})
+	s.crowd()
+	tn := laneOf(t, s, "a", 1, 2)
+	for round := range 2 {
+		s.credit.Bring(0)
+		w, n := tn.drawTickets(3, 0)
+		if n != 3 || s.credit.TakeOwn(0, 1) != 1 {
+			t.Fatalf("%d tickets", n)
+		}
+		at := w.tail()
+		for i := range n {
+			slot := tn.lane.Load().at(at)
+			if slot.Cost = 0; i == round {
+				slot.Cost, slot.Payload = 1, 3+round
+			}
+			atomic.StoreUint32(&slot.Mark, markOf(at))
+			at = after(at)
+		}
+		tn.giveBack(2)
+	}
+	if n := s.Len(); n != 4 {
+		t.Errorf("Len is %d", n)
+	}
+	take(t, s, 1, 2, 3, 4)
+	nothing(t, s)
+
+	laneOf(t, s, "a", 1, 2)
+	s.life.Close()
+	if got, full := tn.put(make([]task, 2), 1); got != 0 || full {
+		t.Errorf("closed: %d admitted, full %t", got, full)
+	}
+	if n := s.Len(); n != 2 {
+		t.Errorf("Len is %d after a call that was refused", n)
+	}
+	s.shards[0].discard()
+}
+
+// Producers draw as many tickets as there are slots, places and credits, and no more.
+func TestLaneFull(t *testing.T) {
+	s := build(t, config{MaxPerTenant: 1000})
+	s.crowd()
+	tn := laneOf(t, s, "a", 0, 0)
+	total := 0
+	for {
+		n, full := tn.put(make([]task, 50), 1)
+		if total += n; full {
+			break
+		}
+		if n == 0 || total > 1000 {
+			t.Fatalf("%d after %d", n, total)
+		}
+	}
+	if total < laneSize-freeEvery || total > laneSize {
+		t.Errorf("%d in a lane", total)
+	}
+	for range 2 + total {
+		take(t, s, 0)
+	}
+	nothing(t, s)
+}
