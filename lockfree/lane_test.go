@@ -139,6 +139,9 @@ func TestLaneVoid(t *testing.T) {
 	}
 	take(t, s, 1, 2, 3, 4)
 	nothing(t, s)
+	if st := s.Stats(); st.Enqueued != 4 || st.Dequeued != 4 {
+		t.Errorf("%d in, %d out, want 4", st.Enqueued, st.Dequeued)
+	}
 
 	laneOf(t, s, "a", 1, 2)
 	s.life.Close()
@@ -171,6 +174,31 @@ func TestLaneFull(t *testing.T) {
 	}
 	for range 2 + total {
 		take(t, s, 0)
+	}
+	nothing(t, s)
+}
+
+// Lanes of several tenants are closed in any order.
+func TestLanesOfMany(t *testing.T) {
+	s := build(t, config{})
+	s.crowd()
+	for _, k := range []string{"a", "b", "c", "d"} {
+		laneOf(t, s, k, 1, 2, 3)
+	}
+	for _, k := range []string{"b", "d", "a", "c"} {
+		admit(t, s, k, task{Priority: firq.PriorityHigh, Payload: 4})
+		touch(s)
+		if tn, _ := s.tenants.Load(k); tn.laned != noLane {
+			t.Errorf("%s has a lane", k)
+		}
+		for _, sh := range s.shards {
+			if err := sh.check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 16 {
+		s.TryDequeue()
 	}
 	nothing(t, s)
 }

@@ -3,6 +3,8 @@ package lockfree
 import (
 	"math"
 	"testing"
+
+	"github.com/firq-go/firq"
 )
 
 // The slots of a ring come in the order of tickets, and each belongs to one side at a time, also
@@ -102,4 +104,42 @@ func TestRingFull(t *testing.T) {
 			t.Fatalf("slot %d keeps %+v", i, m)
 		}
 	}
+}
+
+// A task on its way by the ring that is refused for want of a credit leaves its ticket and its place.
+func TestTicketOfRefused(t *testing.T) {
+	s := build(t, config{MaxGlobal: 8, MaxPerTenant: 4})
+	tn := known(t, s, "a")
+	s.crowd()
+	sh := tn.shard
+	for range 3 {
+		admit(t, s, "a", task{})
+	}
+	admit(t, s, "b", task{})
+	tn.shard.lock()
+	sh.shut(tn)
+	sh.unlock()
+	var ticket firq.Ticket
+	s.life.Close() // the credit is given back: the state is looked at last
+	if sh.send(tn, &task{Ticket: &ticket}, false, 1) {
+		t.Error("sent by a closed scheduler")
+	}
+	if !ticket.Acquire(&tn.Ticket) {
+		t.Error("the ticket is in use")
+	}
+	sh.discard()
+	if tn.held() != 0 || s.Len() != 0 {
+		t.Errorf("%d places, %d credits", tn.held(), s.Len())
+	}
+}
+
+// A task that went by the ring expires as any, and a producer at the limit replaces it.
+func TestDeadlineByRing(t *testing.T) {
+	s := build(t, config{MaxGlobal: 2})
+	known(t, s, "a")
+	s.crowd()
+	admit(t, s, "a", task{Payload: 1, Deadline: past()}, task{Payload: 2})
+	admit(t, s, "a", task{Payload: 3})
+	take(t, s, 2, 3)
+	nothing(t, s)
 }
