@@ -61,3 +61,26 @@ func TestCancelAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// A refusal takes no lock, but the first one after a place of the tenant came free, which finds out
+// whether there is another place that the word does not say.
+func TestRefusalTakesNoLock(t *testing.T) {
+	s := build(t, config{MaxGlobal: 3, MaxPerTenant: 2})
+	admit(t, s, "a", task{}, task{})
+	refuse(t, s, "a", firq.ErrTenantFull)
+	sh := s.shards[0]
+	refused := func(tenant string, want error) {
+		t.Helper()
+		sh.mu.Lock()
+		err := result(t, "Enqueue for "+tenant, start(func() error { return s.Enqueue(tenant, task{}) }))
+		if sh.mu.Unlock(); err != want {
+			t.Errorf("%s: %v, want %v", tenant, err, want)
+		}
+	}
+	refused("a", firq.ErrTenantFull)
+	admit(t, s, "b", task{})
+	refused("b", firq.ErrGlobalFull)
+	take(t, s, 0)
+	admit(t, s, "a", task{})
+	take(t, s, 0, 0, 0)
+}
