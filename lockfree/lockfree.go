@@ -1,6 +1,3 @@
-// Package ringlane is the next protocol of package lockfree: one engine under the shard's lock,
-// and around the lock, while goroutines meet at it, a ring of whole tasks per shard and a lane
-// per busy tenant. docs/design/engine.md has the design.
 package lockfree
 
 import (
