@@ -10,10 +10,10 @@ import (
 // affinity says which processor served a shard last, and when: that one has its cache
 // lines. To serve a shard moves some twenty cache lines, and two processors that serve it
 // in turns move them each time, at 50 to 300 ns each. So a consumer that finds another
-// processor at work there yields for a moment, as if the lease were taken, even if it
+// processor at work there yields for a moment, as if the lock were taken, even if it
 // happens to be free between two calls.
 //
-// It has its own cache line, and is read before the shard's round and its lease:
+// It has its own cache line, and is read before the shard's round and its lock:
 // polling those would pull their cache lines away from the consumer that writes them at
 // each delivery.
 type affinity struct {

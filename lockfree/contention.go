@@ -9,9 +9,9 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// contention says when two goroutines last met at a shard's lease. A lease where no two
+// contention says when two goroutines last met at a shard's lock. A lock where no two
 // have met for a while is uncontended: a producer that takes it delays no other
-// goroutine, and spares itself and the consumer the way through the inbox. Every producer
+// goroutine, and spares itself and the consumer the way through the ring. Every producer
 // reads it, and it is hardly ever written, so it has its own cache line.
 //
 // It is a guess about the near future; only speed depends on it.
@@ -23,8 +23,8 @@ const (
 	never            = math.MinInt64 / 2
 )
 
-// note is called by a goroutine that has found the lease taken, or no work. On one processor
-// two goroutines do not meet: the lease is taken only if its holder was preempted. (GOMAXPROCS
+// note is called by a goroutine that has found the lock taken, or no work. On one processor
+// two goroutines do not meet: the lock is taken only if its holder was preempted. (GOMAXPROCS
 // may change, so note asks each time that it would write; the answer costs a lock of the
 // runtime.)
 func (c *contention) note(now int64) {

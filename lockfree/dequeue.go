@@ -13,7 +13,7 @@ import (
 )
 
 // TryDequeue returns the next item; false only when no deliverable task is
-// queued. Where others hold the only leases that matter, it waits for one; and where
+// queued. Where others hold the only locks that matter, it waits for one; and where
 // another processor has served a shard within the last microsecond, for that to pass.
 func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
 	ok = s.takeFast(&it) || s.take(unsafe.Slice(&it, 1), true) == 1
@@ -90,7 +90,7 @@ func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) (n int) {
 // come to one that was passed while others take what is on the next. So all are
 // looked at twice, and those that were served their last task have to be seen off
 // (lingering). If the version is the same before and after, then no shard
-// became ready and no activation was taken out in between, and one that had been
+// became ready and nothing was taken out of a ring in between, and one that had been
 // put in before the second look would have been seen by it: there was nothing
 // between the two looks.
 func (s *Scheduler[K, T]) nothing() bool {
@@ -125,9 +125,9 @@ func (s *Scheduler[K, T]) anyWork(mark string) bool {
 	return false
 }
 
-// lockTries is how often a consumer that finds every lease taken that matters, or
+// lockTries is how often a consumer that finds every lock taken that matters, or
 // another processor at the shard, lets others run and looks again, before it waits
-// for one; and a producer that finds an inbox full. A lease is held for a
+// for one; and a producer that finds a lane full. A lock is held for a
 // fraction of a microsecond; to sleep and be woken takes tens of it.
 const lockTries = 64
 
@@ -203,7 +203,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 	for i := range s.shards {
 		j := (start + i) & mask
 		sh := s.shards[j]
-		// Before its round and its lease: the consumer that serves it should not lose those cache lines.
+		// Before its round and its lock: the consumer that serves it should not lose those cache lines.
 		if sh.elsewhere(hint, now) && (have == 0 || sh.work()) {
 			sh.contention.note(now)
 			busy, more = sh, true

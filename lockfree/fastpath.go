@@ -10,7 +10,7 @@ import (
 )
 
 // takeFast is takeSome for one item in the normalLevel case, without what only others need:
-// a shard may be served now, its lease is free, and no shard that may not be has news. It
+// a shard may be served now, its lock is free, and no shard that may not be has news. It
 // reports false if it has delivered nothing; then the caller goes on with takeSome, which
 // does all over again.
 func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
@@ -30,7 +30,7 @@ func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 	if !uncontended {
 		sh.affinity.touch(hint, now)
 	}
-	limit := sh.Limit() // it may have changed before the lease was ours
+	limit := sh.Limit() // it may have changed before the lock was ours
 	var t *tenant[K, T]
 	if s.life.State() == serve.Open {
 		t = sh.next(it, now, limit)
@@ -50,7 +50,7 @@ func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 }
 
 // fastShard returns the first shard from the cursor on that may be served now; nil if
-// there is none, or one that may not be has announcements, as it is not known yet when those
+// there is none, or one that may not be has something in its ring, as it is not known yet when those
 // can be served, or is due to be asked (shardsel.Rounds.Due).
 func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 	if len(s.shards) == 1 {
@@ -83,7 +83,7 @@ func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
 }
 
 // next gives out the next task, and completes the item that the consumer gets of it; nil
-// if there is none within the limit, or after a good deal of looking. Under the lease.
+// if there is none within the limit, or after a good deal of looking. Under the lock.
 func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenant[K, T] {
 	failpoint.At("serve next")
 	st, token := sh.Next(it, now, limit)

@@ -89,7 +89,7 @@ func (t *tenant[K, T]) put(ts []firq.Task[T], now int64) (got int, full bool) {
 	failpoint.At("lane credit")
 	got = s.credit.TakeOwn(hint, n)
 	failpoint.At("lane state")
-	if got > 0 && s.life.State() != serve.Open { // after the credit: see takeCredit
+	if got > 0 && s.life.State() != serve.Open { // after the credit: see takeCredits
 		s.credit.GiveAt(hint, got)
 		got = 0
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// SetLimit sets how many tasks the tenant may have queued. It takes the lease of the
+// SetLimit sets how many tasks the tenant may have queued. It takes the lock of the
 // tenant's shard.
 func (s *Scheduler[K, T]) SetLimit(k K, n int) {
 	apply, unlock := s.limits(k, func() { s.shared.NoteLimit(k, n) })
@@ -29,7 +29,7 @@ func (s *Scheduler[K, T]) limits(k K, note func()) (apply func(limit int) (risen
 // SetMaxPerTenant changes Config.MaxPerTenant to n, 0 to firq.MaxTasks (anything else panics),
 // for all tenants to which neither SetLimit nor Config.MaxPerTenantFor gives a limit of their
 // own; 0: no limit but MaxGlobal. What firq.Scheduler says of SetLimit holds for each: it is
-// strict for every call that begins after it has returned. It takes the shards' leases, once
+// strict for every call that begins after it has returned. It takes the shards' locks, once
 // for each known tenant, and may call MaxPerTenantFor for each; if that panics, tenants that
 // come later keep their limits until they next become active.
 func (s *Scheduler[K, T]) SetMaxPerTenant(n int) {
@@ -63,7 +63,7 @@ func (s *Scheduler[K, T]) SetMaxInFlightPerTenant(n int) {
 	}
 }
 
-// SetMaxGlobal sets how many tasks may be queued. It takes no lease.
+// SetMaxGlobal sets how many tasks may be queued. It takes no lock.
 func (s *Scheduler[K, T]) SetMaxGlobal(n int) {
 	serve.CheckMaxGlobal(n)
 	risen := s.credit.SetCap(n)

@@ -9,13 +9,13 @@ import (
 // serve delivers into dst, of which the call has filled have already, until it is
 // full, serve.MaxHold is reached, the shard is empty, or the next delivery is in a
 // round after the limit. It returns how many it has delivered. It is called with the
-// lease held and releases it; hint is the caller's cpu.Hint, now the time a moment ago.
+// lock held and releases it; hint is the caller's cpu.Hint, now the time a moment ago.
 func (sh *shard[K, T]) serve(dst []firq.Item[K, T], have, hint int, now int64) int {
 	sh.begin()
 	return sh.serveOn(dst, have, hint, now)
 }
 
-// serveOn is serve once L1 is done.
+// serveOn is serve once the hold has begun.
 func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64) int {
 	s, n := sh.s, 0
 	all, dst := dst, dst[have:]
@@ -26,7 +26,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	}
 	sh.Queue.Control(s.life.State() == serve.Open)
 	sh.Unwait(now)
-	limit := sh.Limit() // it may have changed before the lease was ours
+	limit := sh.Limit() // it may have changed before the lock was ours
 	sh.affinity.touch(hint, now)
 	sh.ServedBy(hint)
 	for most := min(len(dst), serve.MaxHold); n < most; {

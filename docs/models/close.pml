@@ -2,12 +2,12 @@
 Shutdown and Close.
 
 Stands for   Life.Shutdown, TryFinish, Close, Finish (internal/core/serve/life.go);
-             drainCheck, discardAll, Close, Shutdown (lockfree/lockfree.go);
-             takeCredit, publish: E2 to E4 and E6 (lockfree/enqueue.go); serve and
-             unlock as far as state and credits go (lockfree/serve.go, shard.go); Pool.Give,
+             drainCheck, discard, Close, Shutdown (lockfree/lockfree.go);
+             takeCredits: E2 (credit) and E3 (state), published: E6 (there); serve and
+             unlockWith as far as state and credits go (lockfree/serve.go, hold.go); Pool.Give,
              look and Free (credit.go), the taking from another stripe included.
-Left out     How tasks get from inbox to queue: who has the lease finds all that
-             is published (announce.pml). Sleeping: a consumer comes when there is
+Left out     How tasks get into the queue: the holder of the lock finds all that
+             is published. Sleeping: a consumer comes when there is
              something, or when all is over (parker.pml). Free looks once, not 16
              times, before it gives up: the harder case.
 Property     Every accepted task is delivered, or dropped by Close. Shutdown

@@ -2,12 +2,11 @@
 Producers that wait for capacity: internal/core/waitq/waitq.go.
 
 Stands for   Queue.Enter, Leave, Wait, Released, Pass, wakeList; await in
-             internal/core/serve/overflow.go; admit, enter, takeCredit, publishVoid in
-             lockfree/enqueue.go and reserve.go (places and credits only); the
-             giving back in serve and unlock (lockfree/serve.go, shard.go).
+             internal/core/serve/overflow.go; admit, send, credited in
+             lockfree/admit.go and enqueue.go (places and credits only); the
+             giving back in serve and unlock (lockfree/serve.go, hold.go).
 Left out     Threshold (everybody in that line is woken each time); the retry
-             timer; how credits are kept (credit.pml) and places refused
-             (place.pml): here one is refused if there is none and no call in
+             timer; how credits are kept (credit.pml) and places refused: here one is refused if there is none and no call in
              between holds one.
 Property     At rest no producer waits for room that is free (I10). Each wake-up
              has a receiver. Everybody whom nothing stands in the way of gets in.
