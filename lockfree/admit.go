@@ -24,20 +24,20 @@ func (s *Scheduler[K, T]) admit(k K, task *drr.Task[T]) error {
 			return err
 		}
 		err := s.try(k, task)
-		switch {
-		case err == firq.ErrGlobalFull:
+		switch err {
+		case firq.ErrGlobalFull:
 			// If what had expired elsewhere was dropped by another call just now, there
 			// was no instant at which this task had to be refused.
 			if !s.reclaimElsewhere(s.shardOf(k)) && s.credit.None() {
 				return err
 			}
-		case err == firq.ErrTenantThreshold: // it moves with everything: one more try
+		case firq.ErrTenantThreshold: // it moves with everything: one more try
 			if again = again && !s.reclaimElsewhere(s.shardOf(k)); !again {
 				again = true
 				continue
 			}
 			return s.try(k, task)
-		case err == firq.ErrTooManyTenants:
+		case firq.ErrTooManyTenants:
 			if !s.roomForTenant() && !s.sweepAll() && !s.reclaimElsewhere(nil) {
 				return err
 			}

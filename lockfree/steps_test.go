@@ -1,17 +1,12 @@
 package lockfree
 
 import (
-	"context"
 	"errors"
-	"reflect"
 	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/core/drr"
 	"github.com/firq-go/firq/internal/core/serve"
 )
 
@@ -32,13 +27,6 @@ const (
 	patience = 5 * time.Second
 	moment   = 3 * time.Millisecond
 )
-
-// patient returns a context that is done when the test is lost.
-func patient(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // past and ahead are deadlines; far is one that no test lives to see.
 func past() time.Time  { return time.Now().Add(-time.Second) }
@@ -71,13 +59,6 @@ func build(t *testing.T, cfg config) *scheduler {
 		}
 	})
 	return s
-}
-
-// quietly runs f and returns what it panicked with.
-func quietly(f func()) (recovered any) {
-	defer func() { recovered = recover() }()
-	f()
-	return nil
 }
 
 func admit(t *testing.T, s *scheduler, k string, tasks ...task) {
@@ -151,26 +132,6 @@ func laneOf(t *testing.T, s *scheduler, k string, payloads ...int) *tenant[strin
 	return tn
 }
 
-// private returns a private atomic field of another package's type, for steps of
-// that package which a test cannot stop otherwise.
-func private[A any](t *testing.T, of any, field string) *A {
-	t.Helper()
-	f := reflect.ValueOf(of).Elem().FieldByName(field)
-	if !f.IsValid() || f.Type() != reflect.TypeFor[A]() {
-		t.Fatalf("%T has no field %s of the type that this test knows", of, field)
-	}
-	return (*A)(unsafe.Pointer(f.UnsafeAddr()))
-}
-
-// stopMover is a producer that was stopped while it moved credits from stripe to
-// stripe. As long as it stands there, no call reports that there are none.
-func stopMover(t *testing.T, s *scheduler) (goOn func()) {
-	t.Helper()
-	moving := private[atomic.Int32](t, s.credit, "moving")
-	moving.Add(1)
-	return func() { moving.Add(-1) }
-}
-
 // start runs f in its own goroutine; the result comes from the channel.
 func start[R any](f func() R) <-chan R {
 	done := make(chan R, 1)
@@ -200,24 +161,4 @@ func waits[R any](t *testing.T, what string, done <-chan R) {
 		default:
 		}
 	}
-}
-
-// until waits for a state that others bring about.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !is(); runtime.Gosched() {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for: %s", what)
-		}
-	}
-}
-
-// mustTask is what Enqueue makes of a task.
-func mustTask(t *testing.T, s *scheduler, x task) drr.Task[int] {
-	t.Helper()
-	var d drr.Task[int]
-	if err := s.shared.Task(&d, &x, s.shared.Clock.Now()); err != nil {
-		t.Fatal(err)
-	}
-	return d
 }

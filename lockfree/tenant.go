@@ -68,8 +68,8 @@ func (s *Scheduler[K, T]) newTenant(sh *shard[K, T], k K, conf *serve.TenantConf
 }
 
 func (t *tenant[K, T]) load() word { return word(t.word.Load()) }
-func (t *tenant[K, T]) cas(old, new word) bool {
-	return t.word.CompareAndSwap(uint64(old), uint64(new))
+func (t *tenant[K, T]) cas(from, to word) bool {
+	return t.word.CompareAndSwap(uint64(from), uint64(to))
 }
 
 // verdict is the outcome of takeLocked.
