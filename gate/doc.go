@@ -49,9 +49,9 @@
 //	           (usually one)
 //	Charge     takes a lock for a moment
 //	SetLimit   takes the lock, and admits the calls that the new limit allows
-//	SetMax...  take the scheduler's leases in turn, once for each tenant that waits (or,
+//	SetMax...  take the scheduler's locks in turn, once for each tenant that waits (or,
 //	           with an in-flight limit, holds permits); SetMaxGlobal none
-//	Stats      takes the scheduler's leases in turn
+//	Stats      takes the scheduler's locks in turn
 //
 // With Config.MaxInFlightPerTenant every permit goes through the queue, because the
 // queue counts the permits of each tenant.

@@ -174,7 +174,7 @@ func (s *Scheduler[K, T]) tryShards(dst []firq.Item[K, T], have, hint int) (busy
 	cursor := s.cursors.At(hint)
 	start, mask := int(cursor.Load()), len(s.shards)-1
 	// First the shards that would not be served, being idle or ahead, but have
-	// announcements, as it is not known yet when those can be served, or something that has
+	// tasks in the ring, as it is not known yet when those can be served, or something that has
 	// expired.
 	for i := range s.shards {
 		j := (start + i) & mask
