@@ -74,7 +74,7 @@
 // A Kind has an actor for each key: a message starts it where it is not there, however many senders
 // come at the same time, and WithIdle ends it. Its Ref stays valid through all activations. The
 // start runs on the first sender's goroutine, as that of Spawn does, and by the rule of deadlocks
-// the senders wait for it. The error ErrNotSent, beside another one, says that a message was
+// the senders wait for it. An error that also matches ErrNotSent says that a message was
 // certainly not accepted; no reply of a handler matches it.
 //
 // # Life

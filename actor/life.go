@@ -133,7 +133,7 @@ func (a *actor) serves() bool { return a.life == alive || a.life == restarting }
 // refuses reports whether no message is accepted any more. The caller holds a.mu.
 func (a *actor) refuses() bool { return a.life >= stopping || a.draining }
 
-// over reports whether the actor has ended, though perhaps nobody knows yet. The caller holds a.mu.
+// over reports whether the actor has ended, though its supervisor may not have been told yet. The caller holds a.mu.
 func (a *actor) over() bool { return a.life >= ended }
 
 // isDown reports whether there is no incarnation, and will be one. The caller holds a.mu.

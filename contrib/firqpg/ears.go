@@ -73,7 +73,7 @@ func (r *ears) popper(ctx context.Context) querier {
 	return r.pops
 }
 
-// arm takes a slot: from now on whoever enqueues something wakes this process.
+// arm takes a slot: from now on an Enqueue wakes this process.
 func (r *ears) arm(ctx context.Context) bool {
 	if r == nil {
 		return false

@@ -12,9 +12,9 @@ import (
 
 func testTenantStats(t *testing.T, s *suite) {
 	q, ctx := open(t, s, queue.Config[string]{}), bounded(t)
-	st, err := q.TenantStats(ctx, "nobody")
+	st, err := q.TenantStats(ctx, "unknown")
 	ok(t, err)
-	same(t, "unknown", st, queue.TenantStats{Tenant: "nobody"})
+	same(t, "unknown", st, queue.TenantStats{Tenant: "unknown"})
 	put(t, q, append(many("a", 3), job{Tenant: "a", Delay: time.Hour}, job{Tenant: "a", Priority: 6}, job{Tenant: "b"})...)
 	its := now(t, q, 99)
 	for _, it := range its {

@@ -26,7 +26,7 @@ var opens = map[string]func(ctx context.Context, dsn string, conns int) (system,
 
 func known() []string { return slices.Sorted(maps.Keys(opens)) }
 
-// pool returns a pool of so many connections.
+// pool returns a pool of at most conns connections.
 func pool(ctx context.Context, dsn string, conns int) (*pgxpool.Pool, error) {
 	c, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
