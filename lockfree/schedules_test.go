@@ -24,7 +24,8 @@ func play(t *testing.T, alone bool) {
 			}
 			return s, err
 		},
-		Shard:     func(s schedules.Scheduler, tenant string) int { return s.(*scheduler).placer.Shard(tenant) },
-		PastInbox: alone,
+		Shard: func(s schedules.Scheduler, tenant string) int { return s.(*scheduler).placer.Shard(tenant) },
+		Rings: true,
+		Alone: alone,
 	})
 }

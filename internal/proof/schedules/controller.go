@@ -30,7 +30,7 @@ type call struct {
 
 // direct installs a controller.
 func (st *stage) direct() (d *controller, restore func()) {
-	if st.core.PastInbox {
+	if st.core.Alone {
 		st.Skip("it directs steps that are not taken")
 	}
 	d = &controller{Hook: st.Schedule, at: func(string) {}}
@@ -48,6 +48,15 @@ func (d *controller) call(until string, f func()) *call {
 	}()
 	c.run(until)
 	return c
+}
+
+// passes reports whether the call has ended without coming to the mark: its core has no such step.
+// Where it should have, the schedule shows nothing.
+func (st *stage) passes(c *call, mark string) bool {
+	if c.over && st.core.Rings {
+		st.Errorf("a call did not come to %q: this schedule shows nothing", mark)
+	}
+	return c.over
 }
 
 // run lets the call go on up to a mark, "" for its end. It does nothing if the call has

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"testing/synctest"
 
 	"github.com/firq-go/firq"
 )
@@ -111,13 +110,20 @@ func unsureSum(st *stage) {
 	d, restore := st.direct()
 	defer restore()
 	d.busy = true
-	st.build(config{MaxGlobal: 2})
+	names := make([]string, most)
+	for i := range names {
+		names[i] = fmt.Sprint(i)
+	}
+	st.known(config{MaxGlobal: 2}, names...)
 	st.queue("a", 1, 2)
 	d.processor = 1
 	st.must() // so the free credit is in the second stripe
 	var calls []*call
 	for i := range most {
-		calls = append(calls, d.call("E2 credit", func() { st.enqueue(fmt.Sprint(i), 10+i) }))
+		calls = append(calls, d.call("credit", func() { st.enqueue(names[i], 10+i) }))
+	}
+	if st.passes(calls[0], "credit") {
+		return
 	}
 	looks, released := 0, 0
 	d.at = func(point string) {
@@ -150,15 +156,15 @@ func unsureSum(st *stage) {
 func closedFirst(st *stage) {
 	d, restore := st.direct()
 	defer restore()
-	st.build(config{MaxGlobal: 1})
-	first := d.call("E2 credit", func() { st.refusedBy(st.enqueue("a", 1), firq.ErrClosed) })
-	if first.over {
-		return // this core has no credits
+	st.known(config{MaxGlobal: 1}, "a", "b")
+	first := d.call("credit", func() { st.refusedBy(st.enqueue("a", 1), firq.ErrClosed) })
+	if st.passes(first, "credit") {
+		return
 	}
 	var err error
-	second := d.call("E2 credit", func() { err = st.enqueue("b", 2) })
+	second := d.call("credit", func() { err = st.enqueue("b", 2) })
 	st.s.Close()
-	first.run("E3 give back")
+	first.run("credit state")
 	second.run("")
 	if !errors.Is(err, firq.ErrClosed) {
 		st.Errorf("%v, of a scheduler that was never full", err)
@@ -199,161 +205,20 @@ func oldLimit(st *stage) {
 func fullOfNothing(st *stage, until string) {
 	d, restore := st.direct()
 	defer restore()
-	st.build(config{MaxGlobal: 1, MaxPerTenant: 1})
-	first := d.call("E2 credit", func() { st.enqueue("a", 1) })
-	if first.over {
-		return // this core has no credits
+	st.known(config{MaxGlobal: 1, MaxPerTenant: 1}, "a", "b")
+	first := d.call("credit", func() { st.enqueue("a", 1) })
+	if st.passes(first, "credit") {
+		return
 	}
 	var err error
-	second := d.call("full holes?", func() { err = st.enqueue("a", 2) })
+	second := d.call("unsure", func() { err = st.enqueue("a", 2) })
+	if st.passes(second, "unsure") {
+		return
+	}
 	st.queue("b", 3)
 	first.run(until)
-	second.run("full waits")
+	second.run("unsure")
 	first.run("")
 	second.run("")
 	st.refusedBy(err, firq.ErrGlobalFull)
-}
-
-// placeComesBack: a call that queues under the lease, because the inbox is full, has a place
-// of its tenant and finds no credit. It gives the place back.
-func placeComesBack(st *stage) {
-	d, restore := st.direct()
-	defer restore()
-	st.build(config{MaxGlobal: inbox + 1, MaxPerTenant: inbox + 1})
-	st.queue("a", upTo(inbox)...)
-	last := d.call("put place", func() { st.refusedBy(st.enqueue("a", 50), firq.ErrGlobalFull) })
-	if last.over {
-		return // this core has no inboxes
-	}
-	st.queue("b", 51)
-	last.run("")
-	st.rest()
-	st.queue("a", upTo(60 + inbox + 1)[60:]...)
-}
-
-// thresholdOfNothing: a call that has a place of its tenant, and will be refused, makes
-// another call wait because the tenant is over its threshold. That one has to be woken.
-func thresholdOfNothing(st *stage) {
-	d, restore := st.direct()
-	defer restore()
-	st.build(config{MaxGlobal: 2, DynamicThreshold: 1})
-	refused := d.call("E2 credit", func() { st.enqueue("a", 1) })
-	if refused.over {
-		return // this core has no credits
-	}
-	st.queue("b", 2)
-	st.queue("c", 3)
-	refused.run("void place")
-	in := false
-	go func() { in = st.wait(context.Background(), "a", 4) == nil }()
-	synctest.Wait() // for a place of all
-	st.must()
-	synctest.Wait() // for the tenant to hold less
-	if in {
-		st.Errorf("the tenant was not over its threshold: this schedule shows nothing")
-	}
-	refused.run("")
-	synctest.Wait()
-	if !in {
-		st.Errorf("the waiter for the threshold sleeps, and the tenant has nothing")
-	}
-}
-
-// polledTooEarly: three calls have published their tasks and announced none, when a Cancel of
-// one drains the others. As soon as the next call need not announce its task, the shard has
-// to say that it is ready.
-func polledTooEarly(st *stage) {
-	d, restore := st.direct()
-	defer restore()
-	st.build(config{})
-	var tk firq.Ticket
-	var calls []*call
-	for n := 1; n <= 3; n++ {
-		x := task{Payload: n}
-		if n == 1 {
-			x.Ticket = &tk
-		}
-		calls = append(calls, d.call("E5 polled?", func() { st.offer("a", x) }))
-	}
-	cancels := d.call("cancel", func() { tk.Cancel() })
-	st.queue("a", 4)
-	found := false
-	consumer := d.call("L1 busy", func() { _, found = st.try() })
-	if consumer.over && !found {
-		st.Errorf("TryDequeue found nothing")
-	}
-	cancels.run("")
-	consumer.run("")
-	for _, c := range calls {
-		c.run("")
-	}
-}
-
-// fullOfPut: while a call looks whether its tenant is full, another one that is
-// refused gives back the last place, and a third takes it under the lease, without
-// a ticket. The inbox is as full as it was, for its first slot was still to be
-// written, so that the tenant's word is what it was. Then that slot is written. The
-// third is refused as well.
-func fullOfPut(st *stage) {
-	d, restore := st.direct()
-	defer restore()
-	on := st.two(config{MaxGlobal: 2, MaxPerTenant: 2})
-	n := 0
-	start := func() *call { // a call that has seen a free credit
-		n++
-		task := n
-		return d.call("E1 ticket", func() { st.enqueue(on[0], task) })
-	}
-	var calls []*call
-	for range inbox + 1 {
-		calls = append(calls, start())
-	}
-	if calls[0].over {
-		return // this core has no tickets
-	}
-	var err error
-	asks := d.call("E1 ticket", func() { err = st.enqueue(on[0], 40) })
-	calls[0].run("E4 put")
-	st.queue(on[1], 41)
-	for _, c := range calls[1 : inbox-1] {
-		c.run("") // refused: the inbox is full of nothing, but for two slots
-	}
-	calls[inbox-1].run("E2 credit")
-	asks.run("full holes?")
-	calls[inbox-1].run("")
-	calls[inbox].run("E2 credit") // under the lease
-	st.must()
-	calls[0].run("")
-	asks.run("full waits")
-	st.queue(on[1], 42)
-	calls[inbox].run("")
-	asks.run("")
-	st.refusedBy(err, firq.ErrGlobalFull)
-}
-
-// fullOfBatch: a batch has taken all places of its tenant, and gets credits for one task
-// only. No call is refused because of the other places.
-func fullOfBatch(st *stage) {
-	d, restore := st.direct()
-	defer restore()
-	st.build(config{MaxGlobal: 3, MaxPerTenant: 3})
-	st.queue("a", 1)
-	st.must() // a is known
-	st.queue("b", 2, 3)
-	batch := d.call("E6 closed?", func() {
-		n, _ := st.s.EnqueueBatch("a", []task{{Payload: 4}, {Payload: 5}, {Payload: 6}})
-		for i := range n {
-			st.accepted[4+i] = true
-		}
-	})
-	if batch.over {
-		return // this core takes them one by one
-	}
-	if it := st.must(); it.Tenant != "b" {
-		st.Errorf("%q was served before b", it.Tenant)
-	}
-	if err := st.enqueue("a", 7); err != nil {
-		st.Errorf("%v, with one of three places taken", err)
-	}
-	batch.run("")
 }

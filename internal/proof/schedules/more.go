@@ -25,21 +25,12 @@ func upTo(n int) (all []int) {
 var more = map[string]program{
 	"never empty, however it moves":    {1, neverEmptyHowever},
 	"nothing, and served on the other": {1, seenOffOnPassed},
-	"nothing, and back under a lease":  {1, func(st *stage) { comesBackUnseen(st, "L4 publish") }},
 	// Between two words that say whether the shard is ready there would be a moment.
-	"nothing, and back in between":     {1, func(st *stage) { comesBackUnseen(st, "L4 gone") }},
-	"joins without being announced":    {1, joinsUnannounced},
-	"an inbox that grows in between":   {1, growsMeanwhile},
-	"drained by an unsure sum":         {1, unsureSum},
-	"closed before it was full":        {1, closedFirst},
-	"a place that comes back":          {1, placeComesBack},
-	"over the threshold of nothing":    {1, thresholdOfNothing},
-	"polled too early":                 {1, polledTooEarly},
-	"a limit that is old":              {1, oldLimit},
-	"full of a call that was refused":  {1, func(st *stage) { fullOfNothing(st, "") }},
-	"full of a call that is refused":   {1, func(st *stage) { fullOfNothing(st, "void place") }},
-	"full of a call under the lease":   {1, fullOfPut},
-	"full of a batch that gets a part": {1, fullOfBatch},
+	"drained by an unsure sum":        {1, unsureSum},
+	"closed before it was full":       {1, closedFirst},
+	"a limit that is old":             {1, oldLimit},
+	"full of a call that was refused": {1, func(st *stage) { fullOfNothing(st, "") }},
+	"full of a call that is refused":  {1, func(st *stage) { fullOfNothing(st, "give back") }},
 	"work is seen all the time": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1)

@@ -28,9 +28,9 @@ type Core struct {
 	New func(firq.Config[string, int]) (Scheduler, error)
 	// Shard tells on which shard a tenant of the scheduler lives.
 	Shard func(s Scheduler, tenant string) int
-	// PastInbox says that tasks go past the inboxes while no two goroutines meet. Programs that direct
-	// each step of the way through the inboxes are skipped.
-	PastInbox bool
+	// Rings says that while goroutines meet tasks go by rings and lanes: calls come to the marks of
+	// these. Alone says that none has met yet; programs that direct each step of these ways are skipped.
+	Rings, Alone bool
 }
 
 // Run runs all programs.
