@@ -144,6 +144,10 @@ func TestLaneVoid(t *testing.T) {
 	}
 
 	laneOf(t, s, "a", 1, 2)
+	for n := 3; n < 3+2*laneSize; n++ { // until each slot has held a task
+		admit(t, s, "a", task{Payload: n})
+		take(t, s, n-2)
+	}
 	s.life.Close()
 	if got, full := tn.put(make([]task, 2), 1); got != 0 || full {
 		t.Errorf("closed: %d admitted, full %t", got, full)
@@ -152,6 +156,23 @@ func TestLaneVoid(t *testing.T) {
 		t.Errorf("Len is %d after a call that was refused", n)
 	}
 	s.shards[0].discard()
+	if st := s.Stats(); st.Closed != 2 || s.Len() != 0 {
+		t.Errorf("%d tasks were dropped, and Len is %d; want 2 and 0", st.Closed, s.Len())
+	}
+}
+
+// A producer that knows of no free slot looks whether the holder has freed some: it needs no lock.
+func TestLaneIsFreed(t *testing.T) {
+	s := build(t, config{})
+	s.crowd()
+	tn := laneOf(t, s, "a", make([]int, 2)...)
+	for range 3 * laneSize {
+		if n, full := tn.put(make([]task, 1), 1); n != 1 || full {
+			t.Fatalf("%d admitted, full %t, with %d queued", n, full, s.Len())
+		}
+		take(t, s, 0)
+	}
+	take(t, s, 0, 0)
 }
 
 // Producers draw as many tickets as there are slots, places and credits, and no more.

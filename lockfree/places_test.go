@@ -161,3 +161,23 @@ func TestBatchGetsPart(t *testing.T) {
 		}
 	}
 }
+
+// A call that has a place, and finds no credit, gives the place back; and none gets one for the ring
+// while the lane is open, or its task could come before those in the lane.
+func TestPlaceForTheRing(t *testing.T) {
+	s := build(t, config{MaxGlobal: 2})
+	s.crowd()
+	tn := known(t, s, "a")
+	admit(t, s, "b", task{}, task{})
+	if !tn.takeClosed() {
+		t.Fatal("no place")
+	}
+	if err := s.credited(tn); err != firq.ErrGlobalFull || tn.held() != 0 {
+		t.Errorf("%v, and %d places are held", err, tn.held())
+	}
+	take(t, s, 0, 0)
+	if laneOf(t, s, "a", 0, 0).takeClosed() {
+		t.Error("a place for the ring, beside an open lane")
+	}
+	take(t, s, 0, 0)
+}
