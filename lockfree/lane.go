@@ -155,7 +155,6 @@ func (sh *shard[K, T]) openIfBusy(t *tenant[K, T], now int64) {
 	}
 	t.head = l.head
 	t.freed.Store(t.head)
-	t.seen.Store(t.head)
 	t.lane.Store(l)
 	t.laned = hasLane
 	t.place = int32(len(sh.open))

@@ -223,3 +223,97 @@ func TestLanesOfMany(t *testing.T) {
 	}
 	nothing(t, s)
 }
+
+// numbered returns n plain tasks, with payloads from first on.
+func numbered(first, n int) []task {
+	ts := make([]task, n)
+	for i := range ts {
+		ts[i].Payload = first + i
+	}
+	return ts
+}
+
+// putAll writes tasks into the lane of a tenant, and fails if it has not room for all of them.
+func putAll(t *testing.T, tn *tenant[string, int], ts []task) {
+	t.Helper()
+	s := tn.shard.s
+	for len(ts) > 0 {
+		s.credit.Bring(0)
+		n, full := tn.put(ts, s.shared.Clock.Now())
+		if full || n == 0 {
+			t.Fatalf("%d have no room, full %t", len(ts), full)
+		}
+		ts = ts[n:]
+	}
+}
+
+// Slots that are lent to the engine are not the producers' before their tasks are delivered.
+func TestLaneKeepsLent(t *testing.T) {
+	s := build(t, config{})
+	s.crowd()
+	tn := laneOf(t, s, "a", 0, 1)
+	putAll(t, tn, numbered(2, 45))
+	next := 2 + 45
+	for out := range 3 * laneSize {
+		take(t, s, out)
+		for { // as full as it gets
+			n, full := tn.put(numbered(next, 1), s.shared.Clock.Now())
+			if next += n; full {
+				break
+			}
+		}
+	}
+	for out := 3 * laneSize; out < next; out++ {
+		take(t, s, out)
+	}
+	nothing(t, s)
+}
+
+// A fetch that does not come from a tenant that ran dry copies what is more than half of the slots.
+func TestLaneFetchedByStats(t *testing.T) {
+	s := build(t, config{})
+	s.crowd()
+	tn := laneOf(t, s, "a", 0, 0)
+	putAll(t, tn, make([]task, 100))
+	s.Stats()
+	putAll(t, tn, make([]task, 100))
+	take(t, s, make([]int, 202)...)
+}
+
+// A task that is not plain closes the lane, whether it comes after the others or in place of one.
+func TestLaneClosed(t *testing.T) {
+	for _, limit := range []int{9, 2} {
+		s := build(t, config{MaxPerTenant: limit, Backpressure: firq.Backpressure{Policy: firq.DropOldest}})
+		s.crowd()
+		tn := laneOf(t, s, "a", 1, 2)
+		admit(t, s, "a", task{Payload: 3, Priority: firq.PriorityHigh})
+		if tn.laned != noLane || tn.load().open() {
+			t.Errorf("at most %d tasks: the lane is open", limit)
+		}
+		take(t, s, 3)
+		if limit == 9 {
+			take(t, s, 1)
+		}
+		take(t, s, 2)
+		nothing(t, s)
+	}
+}
+
+// What a goroutine has sent by the ring comes before what it has written into the lane after that.
+func TestRingThenLane(t *testing.T) {
+	s := build(t, config{})
+	admit(t, s, "a", task{Payload: 1}, task{Payload: 2})
+	s.crowd()
+	tn, _ := s.tenants.Load("a")
+	sh := tn.shard
+	sh.lock()
+	admit(t, s, "a", task{Payload: 3}) // by the ring, which this hold has taken in already
+	sh.openIfBusy(tn, s.shared.Clock.Now())
+	admit(t, s, "a", task{Payload: 4})
+	sh.fetch(tn)
+	sh.unlock()
+	if tn.laned == noLane {
+		t.Error("there is no lane: this test shows nothing")
+	}
+	take(t, s, 1, 2, 3, 4)
+}
