@@ -122,13 +122,10 @@ func (t *tenant[K, T]) drawTickets(n, hint int) (word, int) {
 		if !w.open() || !w.free() || credits == 0 || n == 0 {
 			return w, 0
 		}
-		room := laneSize - between(t.seen.Load(), w.tail())
-		if room < n {
-			freed := t.freed.Load() // pairs with the Stores of freed: the slots before it are empty
-			if room = laneSize - between(freed, w.tail()); room <= 0 {
-				return w, -1
-			}
-			t.seen.Store(freed)
+		// Pairs with the Stores of freed: the slots before it are empty. It is on the word's cache line.
+		room := laneSize - between(t.freed.Load(), w.tail())
+		if room <= 0 {
+			return w, -1
 		}
 		n := min(n, room, w.room(), credits)
 		failpoint.At("lane ticket")

@@ -27,12 +27,11 @@ type tenant[K comparable, T any] struct {
 	word  atomic.Uint64           // see type word
 	lane  atomic.Pointer[lane[T]] // nil unless open
 	shard *shard[K, T]            // immutable
-	seen  atomic.Uint32           // freed, as a producer found it
 	freed atomic.Uint32           // slots of the lane before this ticket belong to producers; written by the holder
 	head  uint32                  // tickets of the lane before this one are the engine's
 	limit int32                   // tasks queued
 	place int32                   // in shard.open
-	_     [20]byte
+	_     [24]byte
 
 	// The holder alone.
 	owed   int32  // places that came free, and that the word does not say
