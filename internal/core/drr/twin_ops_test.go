@@ -101,10 +101,11 @@ func (w *twin) setQuantum() error {
 	t, mt := w.tenant()
 	quantum := int64(w.next("quantum+1", 15)) - 1
 	w.q.SetQuantum(t, quantum)
-	if quantum = max(quantum, 1); quantum != mt.quantum {
-		for _, s := range mt.seats {
-			w.m.settle(s, 0)
-		}
+	if quantum = max(quantum, 1); quantum == mt.quantum {
+		return nil
+	}
+	for _, s := range mt.seats {
+		w.m.settle(s, 0)
 	}
 	for _, x := range mt.flows {
 		if x != nil {
