@@ -39,7 +39,7 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 		return t.enterLane(ts[:plain], now)
 	case plain == 0 && (uncontended || len(ts) > 1):
 		return 0
-	case len(ts) > 1:
+	case len(ts) > 1 || !sh.s.ringed && plain > 0:
 		sh.lock()
 		return sh.putLocked(t, ts[:plain], now)
 	case uncontended && sh.try():

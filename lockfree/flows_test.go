@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/baseline"
 )
 
 // The two cores deliver in the same order, whatever flows do, although one of them
@@ -22,7 +21,7 @@ func TestFlowsAsBaseline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		other, err := baseline.New(cfg)
+		other, err := NewLocked(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,3 +18,9 @@ func TestLinearizable(t *testing.T) {
 		return s, err
 	})
 }
+
+// Without rings and lanes, calls take effect in single steps.
+func TestLinearizableLocked(t *testing.T) {
+	free := lincheck.Relaxation{}
+	lincheck.Run(t, free, func(cfg lincheck.Config) (lincheck.Scheduler, error) { return NewLocked(cfg) })
+}

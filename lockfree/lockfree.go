@@ -47,6 +47,16 @@ type Scheduler[K comparable, T any] struct {
 
 // New builds a scheduler. A config that makes no sense is firq.ErrInvalidConfig.
 func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
+	return newScheduler(cfg, true)
+}
+
+// NewLocked builds the scheduler of package baseline: that of New without rings and lanes, so every
+// producer takes the lock of its tenant's shard.
+func NewLocked[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
+	return newScheduler(cfg, false)
+}
+
+func newScheduler[K comparable, T any](cfg firq.Config[K, T], ways bool) (*Scheduler[K, T], error) {
 	shared, err := serve.NewShared(cfg)
 	if err != nil {
 		return nil, err
@@ -65,8 +75,8 @@ func New[K comparable, T any](cfg firq.Config[K, T]) (*Scheduler[K, T], error) {
 	}
 	var payload T
 	size := int(unsafe.Sizeof(payload))
-	s.ringed = !shared.Asks && c.DynamicThreshold == 0 && size <= largest
-	if s.bare && c.TargetWait == 0 && c.Order == firq.FIFO && c.PriorityScope == firq.PriorityWithinTenant {
+	s.ringed = ways && !shared.Asks && c.DynamicThreshold == 0 && size <= largest
+	if ways && s.bare && c.TargetWait == 0 && c.Order == firq.FIFO && c.PriorityScope == firq.PriorityWithinTenant {
 		s.lanes = lanesFor(size)
 	}
 	s.parker = park.New(s.work)

@@ -10,22 +10,26 @@ import (
 )
 
 // Tasks go by rings and lanes.
-func TestSchedules(t *testing.T) { play(t, false) }
+func TestSchedules(t *testing.T) {
+	play(t, schedules.Core{Rings: true}, func(cfg config) (*scheduler, error) {
+		s, err := New(cfg)
+		if err == nil {
+			s.crowd()
+		}
+		return s, err
+	})
+}
 
 // Tasks are put under the lock, until goroutines meet there.
-func TestSchedulesAlone(t *testing.T) { play(t, true) }
+func TestSchedulesAlone(t *testing.T) {
+	play(t, schedules.Core{Rings: true, Alone: true}, New[string, int])
+}
 
-func play(t *testing.T, alone bool) {
-	schedules.Run(t, schedules.Core{
-		New: func(cfg firq.Config[string, int]) (schedules.Scheduler, error) {
-			s, err := New(cfg)
-			if err == nil && !alone {
-				s.crowd()
-			}
-			return s, err
-		},
-		Shard: func(s schedules.Scheduler, tenant string) int { return s.(*scheduler).placer.Shard(tenant) },
-		Rings: true,
-		Alone: alone,
-	})
+// Tasks are put under the lock.
+func TestSchedulesLocked(t *testing.T) { play(t, schedules.Core{Alone: true}, NewLocked[string, int]) }
+
+func play(t *testing.T, core schedules.Core, build func(config) (*scheduler, error)) {
+	core.New = func(cfg firq.Config[string, int]) (schedules.Scheduler, error) { return build(cfg) }
+	core.Shard = func(s schedules.Scheduler, tenant string) int { return s.(*scheduler).placer.Shard(tenant) }
+	schedules.Run(t, core)
 }

@@ -1,4 +1,5 @@
-// Package differential compares the two cores call by call: a script of random calls, over a
+// Package differential compares the ways of a task into the engine (by ring, lane and lock, and by the lock alone: package
+// baseline) call by call: a script of random calls, over a
 // random configuration that may use every option, is run against each in a synctest bubble of
 // its own, where time passes only when the script sleeps or a call waits. With one shard both
 // have to give the same answers, deliver the same items in the same order, drop the same tasks
