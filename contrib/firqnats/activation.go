@@ -1,0 +1,338 @@
+package firqnats
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/firq-go/firq/actor"
+)
+
+// actState of an activation. It only grows.
+type actState uint32
+
+const (
+	actStarting actState = iota // takes the record, and starts the actor; messages wait
+	actActive                   // messages go to the actor
+	actClosing                  // the actor ends, and the record is given back; messages wait
+	actGone
+)
+
+func (s actState) String() string {
+	return [...]string{"activating", "active", "closing", "gone"}[s]
+}
+
+// activation of an actor on this node.
+type activation struct {
+	n     *Node
+	k     kindOf
+	id    actor.Identity
+	node  string // the life of the node that it belongs to
+	tag   string // unique
+	since time.Time
+	ready chan struct{} // closed when it is no longer actStarting
+	over  chan struct{} // closed when it is actGone
+
+	mu      sync.Mutex
+	state   atomic.Uint32 // an actState; changes under mu
+	pending []*incoming   // by arrival
+	err     error         // why the start failed; as actGone
+	away    bool          // the actor goes, or is, elsewhere: who waits for it sends
+
+	// Set before it is actActive.
+	ref  any // the actor.Ref of its state
+	body body
+	kill func(why error) // ends the actor after the handlers in progress; why is its Err
+
+	lane    atomic.Pointer[lane] // where messages of this node may still wait that were sent before it was here
+	loading atomic.Bool          // start runs
+	own     ownership
+}
+
+// activate returns the activation of an actor, after it was begun if needed; nil: not on this node now.
+func (n *Node) activate(id actor.Identity, k kindOf) *activation {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if a := n.acts[id]; a != nil || n.stage != stageIn {
+		return a
+	}
+	node := n.ID()
+	a := &activation{n: n, k: k, id: id, node: node, tag: node + "/" + rand.Text(), since: time.Now(),
+		ready: make(chan struct{}), over: make(chan struct{})}
+	if !n.background(a.begin) {
+		return nil
+	}
+	n.acts[id] = a
+	if l := n.lanes.get(id); l != nil {
+		a.lane.Store(l)
+	}
+	return a
+}
+
+// begin takes the record, and starts the actor.
+func (a *activation) begin() {
+	n := a.n
+	ctx, end := context.WithTimeout(n.ctx, n.o.Lease)
+	owner, err := a.own.take(ctx, a)
+	if err == nil && owner == "" && n.o.Store != nil {
+		err = guard(func() (err error) {
+			a.own.state, err = n.o.Store.Load(ctx, a.id, a.own.fence)
+			return err
+		})
+		a.own.saved = len(a.own.state) > 0
+		if err != nil {
+			a.giveBack()
+			end()
+			a.leave("", notSent(err), false)
+			return
+		}
+	}
+	end()
+	switch {
+	case owner != "":
+		a.leave(owner, nil, true)
+		return
+	case err != nil: // the server is away, say: the senders try again
+		_ = nap(n.ctx, 10*time.Millisecond)
+		a.leave("", nil, true)
+		return
+	}
+	b, err := a.spawn()
+	if err != nil {
+		a.giveBack()
+		a.leave("", notSent(err), false)
+		return
+	}
+	a.begun(b)
+}
+
+// spawn starts the actor. The name may be that of an earlier activation whose actor is about to end.
+func (a *activation) spawn() (body, error) {
+	for begin := time.Now(); ; {
+		b, err := a.k.spawn(a)
+		if !errors.Is(err, actor.ErrNameTaken) || time.Since(begin) > a.n.o.Lease || nap(a.n.ctx, time.Millisecond) != nil {
+			return b, err
+		}
+	}
+}
+
+// begun makes an activation active whose actor has started.
+func (a *activation) begun(b body) {
+	a.n.stat.activated.Add(1)
+	a.mu.Lock()
+	a.body = b
+	if actState(a.state.Load()) != actStarting { // it was abandoned
+		a.mu.Unlock()
+		a.kill(ErrFenced)
+		return
+	}
+	a.state.Store(uint32(actActive))
+	list := a.pending
+	a.pending = nil
+	for _, in := range list {
+		if !a.pass(in) {
+			a.wait(in)
+		}
+	}
+	close(a.ready)
+	a.mu.Unlock()
+	a.n.background(a.awaitEnd)
+}
+
+// awaitEnd ends the activation when its actor has ended.
+func (a *activation) awaitEnd() {
+	select {
+	case <-a.body.Done():
+		a.close(false)
+		a.finish()
+	case <-a.over:
+	}
+}
+
+// awaitStart waits until it is known whether the actor has started, and returns why not.
+func (a *activation) awaitStart(ctx context.Context) error {
+	if _, names := actor.Handler(ctx); names != nil {
+		if c := cycleTo(chainNames(ctx, names), a.id); c != nil {
+			return notSent(&actor.DeadlockError{Cycle: c}) // a start that waits for itself
+		}
+	}
+	select {
+	case <-a.ready:
+	case <-ctx.Done():
+		return notSent(ctx.Err())
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
+// isElsewhere reports whether the activation has ended, and the next one is not for this node to make.
+func (a *activation) isElsewhere() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return actState(a.state.Load()) == actGone && a.away
+}
+
+// idle reports whether it has nothing to do.
+func (a *activation) idle() bool {
+	return actState(a.state.Load()) == actActive && a.body.Len() == 0
+}
+
+// close lets messages wait from now on; away: for an activation elsewhere. false: it is not active.
+func (a *activation) close(away bool) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if actState(a.state.Load()) != actActive {
+		return false
+	}
+	a.state.Store(uint32(actClosing))
+	a.away = away
+	return true
+}
+
+// handOver ends the actor after the messages that it has. What is not handled when ctx ends is lost.
+func (a *activation) handOver(ctx context.Context) {
+	select {
+	case <-a.ready:
+	case <-ctx.Done():
+	}
+	if a.close(true) && a.body.Stop(ctx) != nil {
+		a.body.Kill()
+	}
+	select {
+	case <-a.over:
+	case <-ctx.Done():
+		a.abandon(actor.ErrStopped)
+	}
+}
+
+// finish gives the record back.
+func (a *activation) finish() {
+	a.giveBack()
+	a.mu.Lock()
+	away := a.away
+	a.mu.Unlock()
+	hint := ""
+	if away || a.n.at() != stageIn {
+		away = true
+		hint = a.n.place(a.id)
+	}
+	a.leave(hint, nil, away)
+}
+
+// stop ends the actor with an error.
+func (a *activation) stop(why error) {
+	a.mu.Lock()
+	started := a.body != nil
+	a.mu.Unlock()
+	if started {
+		a.kill(why)
+	}
+}
+
+// abandon ends an activation without waiting for its actor, or for the record.
+func (a *activation) abandon(why error) {
+	a.stop(why)
+	a.leave("", nil, true)
+}
+
+// leave ends the activation. The messages that wait fail with err; or they go where the actor is, hint says
+// where that may be; or they begin another activation.
+func (a *activation) leave(hint string, err error, away bool) {
+	n := a.n
+	n.mu.Lock()
+	if n.acts[a.id] == a {
+		delete(n.acts, a.id)
+	}
+	n.mu.Unlock()
+	a.mu.Lock()
+	was := actState(a.state.Load())
+	if was == actGone {
+		a.mu.Unlock()
+		return
+	}
+	a.state.Store(uint32(actGone))
+	a.err, a.away = err, away
+	list := a.pending
+	a.pending = nil
+	if was == actStarting {
+		close(a.ready)
+	} else {
+		n.stat.passivated.Add(1)
+	}
+	close(a.over)
+	a.mu.Unlock()
+	if l := n.lanes.get(a.id); l != nil && away {
+		l.hint(hint)
+	}
+	for _, in := range list {
+		switch {
+		case err != nil:
+			in.fail(err)
+		case away:
+			in.moved(hint)
+		default:
+			in.sure = false // the actor was here
+			n.dispatch(in)
+		}
+	}
+}
+
+// accept takes a message; false: the activation is gone.
+func (a *activation) accept(in *incoming) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch actState(a.state.Load()) {
+	case actGone:
+		return false
+	case actStarting:
+		if c := cycleTo(in.chain.names(), a.id); c != nil {
+			in.fail(&actor.DeadlockError{Cycle: c}) // a start that waits for itself
+			return true
+		}
+	case actActive:
+		if a.pass(in) {
+			return true
+		}
+	}
+	a.wait(in)
+	return true
+}
+
+// pass gives a message to the actor; false: it has ended, and the message waits. The caller holds a.mu.
+func (a *activation) pass(in *incoming) bool {
+	if a.n.deliver(a, in) {
+		return true
+	}
+	a.state.CompareAndSwap(uint32(actActive), uint32(actClosing)) // awaitEnd will see the end
+	return false
+}
+
+// wait lets a message wait for the start, or for the next activation. The caller holds a.mu.
+func (a *activation) wait(in *incoming) {
+	if len(a.pending) >= maxQueue {
+		in.fail(errFull)
+		return
+	}
+	at, _ := slices.BinarySearchFunc(a.pending, in, func(x, y *incoming) int { return cmp.Compare(x.received, y.received) })
+	a.pending = slices.Insert(a.pending, at, in)
+}
+
+// comesBack takes a message that the actor has refused because it ends, after it was accepted.
+func (a *activation) comesBack(in *incoming) {
+	a.mu.Lock()
+	if actState(a.state.Load()) == actGone {
+		a.mu.Unlock()
+		in.sure = false
+		a.n.dispatch(in)
+		return
+	}
+	a.state.CompareAndSwap(uint32(actActive), uint32(actClosing))
+	a.wait(in)
+	a.mu.Unlock()
+}

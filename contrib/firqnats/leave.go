@@ -1,0 +1,100 @@
+package firqnats
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Leave hands over what this node has, and ends it: no activation begins here any more, each actor handles
+// its messages and goes, later messages are sent on, and calls in progress are answered. If ctx ends first,
+// what is left is killed, and Leave returns ctx's error. Afterwards messages are actor.ErrStopped with
+// actor.ErrNotSent. Another Leave waits for the first one, and returns nil.
+func (n *Node) Leave(ctx context.Context) error {
+	n.mu.Lock()
+	if n.stage != stageIn {
+		n.mu.Unlock()
+		select {
+		case <-n.left:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	n.stage = stageLeaving
+	leavers := n.leavers
+	list := make([]*activation, 0, len(n.acts))
+	for _, a := range n.acts {
+		list = append(list, a)
+	}
+	if m := n.members[n.ID()]; m != nil {
+		m.Say = sayLeaving
+	}
+	n.mu.Unlock()
+	n.renew() // the others learn that they are not to send here
+	for _, f := range leavers {
+		f()
+	}
+	handOver(ctx, list)
+	n.lastWords(ctx)
+	err := ctx.Err()
+	last, end := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer end()
+	return errors.Join(err, n.finish(last))
+}
+
+// handOver ends activations, some at a time.
+func handOver(ctx context.Context, list []*activation) {
+	slots := make(chan struct{}, 64)
+	var wg sync.WaitGroup
+	for _, a := range list {
+		slots <- struct{}{}
+		wg.Go(func() {
+			a.handOver(ctx)
+			<-slots
+		})
+	}
+	wg.Wait()
+}
+
+// lastWords waits until what this node has sent, and what it has got, is answered.
+func (n *Node) lastWords(ctx context.Context) {
+	select {
+	case <-n.outgoing.shut():
+	case <-ctx.Done():
+	}
+	l := n.life.Load()
+	_ = l.requests.Drain() // what the server has sent before still comes
+	for (l.requests.IsValid() || n.runs.len() > 0) && nap(ctx, 2*time.Millisecond) == nil {
+	}
+}
+
+// finish ends all that goes on.
+func (n *Node) finish(ctx context.Context) error {
+	n.mu.Lock()
+	n.stage = stageLeft
+	n.mu.Unlock()
+	for _, l := range n.lanes.list() {
+		l.close()
+	}
+	for _, o := range n.takeAll(func(*call) bool { return true }) {
+		n.settle(o, nil, ErrLost, false)
+	}
+	n.sweepLinks(true)
+	n.renewing.Lock()
+	l := n.life.Load()
+	l.until.Store(0)
+	err := n.kv.Purge(ctx, keyNode+l.id)
+	n.renewing.Unlock()
+	n.publishBeat(beat{ID: l.id, Say: sayGone})
+	n.unsubscribe()
+	n.end()
+	n.bgMu.Lock()
+	n.bgOver = true
+	n.bgMu.Unlock()
+	n.wg.Wait()
+	systems.Delete(n.sys)
+	close(n.left)
+	return errors.Join(err, n.nc.FlushWithContext(ctx))
+}

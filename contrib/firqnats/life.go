@@ -1,0 +1,198 @@
+package firqnats
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/firq-go/firq/actor"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// life of a node: from the moment at which it has a record in the bucket until others delete that.
+type life struct {
+	id       string
+	requests *nats.Subscription
+	rev      uint64       // of its record; guarded by Node.renewing
+	until    atomic.Int64 // the instant until which it may begin to handle messages
+}
+
+// start of the process's clock: instants are monotonic, whatever the wall clock does.
+var epoch = time.Now()
+
+func instant() int64 { return int64(time.Since(epoch)) }
+
+// holds reports whether the lease holds, by this node's own clock.
+func (l *life) holds() bool { return instant() < l.until.Load() }
+
+// extend lets the lease hold for two thirds of it from when its renewal began. The last third is for
+// handlers in progress, and for the difference of the clocks' speeds.
+func (l *life) extend(began int64, lease time.Duration) { l.until.Store(began + int64(lease)*2/3) }
+
+// live begins a life: requests come, then there is a record, so that others send some.
+func (n *Node) live(ctx context.Context) (err error) {
+	l := &life{id: rand.Text()}
+	if n.life.Load() == nil {
+		l.id = n.addr
+	}
+	if l.requests, err = n.nc.Subscribe(n.subject(l.id, partRequests, "*"), n.onRequests); err != nil {
+		return err
+	}
+	_ = l.requests.SetPendingLimits(-1, -1)
+	defer func() {
+		if err != nil {
+			_ = l.requests.Unsubscribe()
+		}
+	}()
+	began := instant()
+	b := n.beat(l.id, 0)
+	d, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	if l.rev, err = n.kv.Create(ctx, keyNode+l.id, d); err != nil {
+		return err
+	}
+	if err := n.list(ctx); err != nil {
+		return err
+	}
+	if old := n.life.Swap(l); old != nil {
+		_ = old.requests.Unsubscribe()
+	}
+	l.extend(began, n.o.Lease)
+	b.Rev = l.rev
+	n.saw(b)
+	n.publishBeat(b)
+	return n.nc.FlushWithContext(ctx)
+}
+
+// list reads which nodes are alive.
+func (n *Node) list(ctx context.Context) error {
+	keys, err := n.kv.ListKeysFiltered(ctx, keyNode+"*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = keys.Stop() }()
+	for key := range keys.Keys() {
+		if err := n.look(ctx, key[len(keyNode):]); err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// look reads the record of a node. jetstream.ErrKeyNotFound: it is not alive.
+func (n *Node) look(ctx context.Context, id string) error {
+	e, err := n.kv.Get(ctx, keyNode+id)
+	if err != nil {
+		return err
+	}
+	var b beat
+	if err := json.Unmarshal(e.Value(), &b); err != nil {
+		return err
+	}
+	b.Rev = e.Revision()
+	n.saw(b)
+	return nil
+}
+
+// beat returns what this node says of itself.
+func (n *Node) beat(id string, rev uint64) beat {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	b := beat{ID: id, Name: n.o.Name, Rev: rev, Load: len(n.acts), Since: n.since}
+	if n.stage != stageIn {
+		b.Say = sayLeaving
+	}
+	for name, k := range n.kinds {
+		if n.holds(k) {
+			b.Kinds = append(b.Kinds, name)
+		}
+	}
+	slices.Sort(b.Kinds)
+	return b
+}
+
+// holds reports whether this node may have actors of a kind.
+func (n *Node) holds(k kindOf) bool { return k != nil && k.hosts() && !n.o.Client }
+
+// tick renews the lease, looks for nodes that are silent, and forgets what is over.
+func (n *Node) tick() {
+	every := n.o.Lease / 5
+	t := time.NewTicker(every)
+	defer t.Stop()
+	sweep := time.Now()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-t.C:
+		}
+		n.renew()
+		n.observe(every)
+		n.expire()
+		n.rebalance(every)
+		if time.Since(sweep) > time.Minute {
+			sweep = time.Now()
+			n.sweepLinks(false)
+		}
+	}
+}
+
+// renew the lease. If that fails the node rests when two thirds of the lease are over.
+func (n *Node) renew() {
+	n.renewing.Lock()
+	defer n.renewing.Unlock()
+	if !n.nc.IsConnected() || n.at() == stageLeft {
+		return
+	}
+	ctx, end := context.WithTimeout(n.ctx, max(n.o.Lease/3, 100*time.Millisecond))
+	defer end()
+	l, began := n.life.Load(), instant()
+	b := n.beat(l.id, 0)
+	d, err := json.Marshal(b)
+	if err != nil {
+		return
+	}
+	rev, err := n.kv.Update(ctx, keyNode+l.id, d, l.rev)
+	if err == nil {
+		l.rev = rev
+		l.extend(began, n.o.Lease)
+		b.Rev = rev
+		n.saw(b)
+		n.publishBeat(b)
+		return
+	}
+	e, err := n.kv.Get(ctx, keyNode+l.id)
+	switch {
+	case err == nil: // an Update whose answer was lost; only this node writes it
+		l.rev = e.Revision()
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		n.fenced(l)
+	}
+}
+
+// fenced: others have taken this node for dead. Its actors end, and it begins a new life.
+func (n *Node) fenced(l *life) {
+	n.stat.fenced.Add(1)
+	l.until.Store(0)
+	n.o.Logger.Warn("firqnats: others took this node for dead: its actors end, and it joins again", "node", l.id)
+	n.mu.Lock()
+	acts := n.acts
+	n.acts = map[actor.Identity]*activation{}
+	n.mu.Unlock()
+	n.forget(l.id)
+	for _, a := range acts {
+		a.abandon(ErrFenced)
+	}
+	_ = until(n.ctx, func() error {
+		ctx, end := context.WithTimeout(n.ctx, 5*time.Second)
+		defer end()
+		return n.live(ctx)
+	})
+}
