@@ -36,7 +36,7 @@ func TestBouncer(t *testing.T) {
 	}
 	t.Cleanup(stop)
 	ctx := bounded(t)
-	c := must[*pgxpool.Config](t)(pgxpool.ParseConfig(s.DSN("postgres") + " port=6432 pool_max_conns=20"))
+	c := must[*pgxpool.Config](t)(pgxpool.ParseConfig(s.DSN("postgres") + "&port=6432&pool_max_conns=20"))
 	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec // no statements that are prepared in another session
 	db := must[*pgxpool.Pool](t)(pgxpool.NewWithConfig(ctx, c))
 	t.Cleanup(db.Close)

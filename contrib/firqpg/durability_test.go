@@ -58,7 +58,7 @@ func TestCommitOff(t *testing.T) {
 	if _, err := db.Exec(bounded(t), "create table synced (x int)"); err != nil {
 		t.Fatal(err)
 	}
-	off := poolOf(t, s.DSN("postgres")+" synchronous_commit=off")
+	off := poolOf(t, s.DSN("postgres")+"&synchronous_commit=off")
 	thirty(t, open(t, Config[string]{DB: off}), early)
 	s.Kill()
 	if err := s.Start(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/firq-go/firq"
@@ -124,5 +125,49 @@ func TestGrants(t *testing.T) {
 		if _, err := own.Exec(ctx, x); err == nil {
 			t.Errorf("%s: permitted", x)
 		}
+	}
+}
+
+// TestDrop: a queue goes with all that is in it, and another one of the schema stays.
+func TestDrop(t *testing.T) {
+	t.Parallel()
+	q, db := queueOf(t, Config[string]{Name: "goes"})
+	ctx := bounded(t)
+	stays := open(t, Config[string]{DB: db, Name: "stays"})
+	for _, of := range []*Queue[string]{q, stays} {
+		must[string](t)(of.Enqueue(ctx, Task[string]{UniqueKey: "k"}))
+		if err := of.Schedules().Put(ctx, Schedule[string]{ID: "s", Cron: "@daily"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := of.Ack(ctx, must[*Item[string]](t)(of.Dequeue(ctx))); err != nil { // so that log has rows of -queue
+			t.Error(err)
+		}
+		must[string](t)(of.Enqueue(ctx, Task[string]{}))
+	}
+	if err := Drop(ctx, db, "", "goes"); err != nil {
+		t.Fatal(err)
+	}
+	if err := Drop(ctx, db, "", "goes"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("%v, want ErrNotFound", err)
+	}
+	if there, err := Exists(ctx, db, "", "goes"); there || err != nil {
+		t.Error(there, err)
+	}
+	if there, err := Exists(ctx, db, "", "stays"); !there || err != nil {
+		t.Error(there, err)
+	}
+	var tables []string
+	rows := must[pgx.Rows](t)(db.Query(ctx, `select table_name from information_schema.columns where table_schema = 'firq' and column_name = 'queue'`))
+	for _, table := range must[[]string](t)(pgx.CollectRows(rows, pgx.RowTo[string])) {
+		var n int
+		if err := db.QueryRow(ctx, "select count(distinct abs(queue)) from firq."+table).Scan(&n); err != nil || n > 1 {
+			tables = append(tables, table)
+		}
+	}
+	if len(tables) > 0 {
+		t.Errorf("what is left in %q is of both", tables)
+	}
+	if s := must[Stats](t)(stays.Stats(ctx)); s.Queued != 1 || s.Acked != 1 {
+		t.Errorf("%+v", s)
 	}
 }

@@ -198,3 +198,12 @@ func (e *engine) tenants(ctx context.Context, call string, names []string, after
 	})
 	return all, err
 }
+
+// ReadyTenants returns how many tenants have tasks that can be delivered now.
+func (e *engine) ReadyTenants(ctx context.Context) (n int64, err error) {
+	err = e.run(ctx, "ReadyTenants", func(db querier) error {
+		return db.QueryRow(ctx, e.sql(`select count(*) from (select v, vpos from @.state where queue = $1 order by seq desc limit 1) s, @.tenant t
+			where t.queue = $1 and t.ready and (t.f, t.pos) >= (s.v, s.vpos)`), e.id).Scan(&n)
+	})
+	return n, err
+}

@@ -240,3 +240,15 @@ func (e *engine) activeTenants(ctx context.Context, p int, cursor uint64) ([]str
 	names, next := r.Val()
 	return names, next, nil
 }
+
+// ReadyTenants returns how many tenants have tasks that can be delivered now.
+func (e *engine) ReadyTenants(ctx context.Context) (n int64, err error) {
+	for p := range e.prefix {
+		m, err := await(ctx, func() (int64, error) { return e.db.ZCard(ctx, e.prefix[p]+":r").Result() })
+		if err != nil {
+			return 0, fmt.Errorf("firqredis: ReadyTenants: %w", err)
+		}
+		n += m
+	}
+	return n, nil
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -36,7 +37,7 @@ func start(settings []string) (*pgserver.Server, error) {
 	return s, err
 }
 
-// Server returns an empty database: on the server that FIRQ_TEST_POSTGRES names, or on an installed PostgreSQL, which it starts in a folder of its own. With settings (as in
+// Server returns an empty database (the pool's ConnString names it, for programs that the test starts): on the server that FIRQ_TEST_POSTGRES names, or on an installed PostgreSQL, which it starts in a folder of its own. With settings (as in
 // postgresql.conf: "max_connections = 20") the server is this test's alone. Without settings all tests of a process share one, with fsync off. A test that finds no server is
 // skipped; where CI is set it fails.
 func Server(tb testing.TB, settings ...string) *pgxpool.Pool {
@@ -70,6 +71,15 @@ func server(tb testing.TB, settings []string) (*pgserver.Server, error) {
 	return s, err
 }
 
+// within returns a DSN with another database.
+func within(dsn, name string) string {
+	if u, err := url.Parse(dsn); err == nil && strings.HasPrefix(u.Scheme, "postgres") {
+		u.Path = "/" + name
+		return u.String()
+	}
+	return dsn + " dbname=" + name // the last one holds
+}
+
 // database makes a database, which goes with the test.
 func database(tb testing.TB, dsn string) (*pgxpool.Pool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -83,9 +93,7 @@ func database(tb testing.TB, dsn string) (*pgxpool.Pool, error) {
 		admin.Close()
 		return nil, err
 	}
-	config := admin.Config()
-	config.ConnConfig.Database = name
-	pool, err := pgxpool.NewWithConfig(ctx, config)
+	pool, err := pgxpool.New(ctx, within(dsn, name)) // so that its ConnString is the database's
 	if err != nil {
 		admin.Close()
 		return nil, fmt.Errorf("database %s: %w", name, err)

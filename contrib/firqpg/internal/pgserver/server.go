@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,7 +115,7 @@ wait $server
 
 // DSN is how to connect to a database.
 func (s *Server) DSN(database string) string {
-	return fmt.Sprintf("host=%s user=postgres dbname=%s sslmode=disable", s.Dir, database)
+	return fmt.Sprintf("postgres://postgres@/%s?host=%s&sslmode=disable", url.PathEscape(database), url.QueryEscape(s.Dir))
 }
 
 // Start starts the server, and waits until it answers.
