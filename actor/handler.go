@@ -318,16 +318,3 @@ func (s *System) doneCtx(c, cc *Ctx) {
 	}
 	s.ctxMu.Unlock()
 }
-
-// handlers returns the handlers in progress.
-func (a *actor) handlers() (all []*Ctx) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if g := a.cur.Load(); g != nil {
-		all = append(all, g)
-	}
-	if a.x != nil {
-		all = append(all, a.x.holders...)
-	}
-	return all
-}

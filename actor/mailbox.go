@@ -124,13 +124,9 @@ func (a *actor) post(e *envelope, c *Ctx, from origin) error {
 	if from == fromSender {
 		a.noteBatchable(e)
 	}
-	wake := a.wake()
-	a.mu.Unlock()
+	a.unlockWake(c)
 	if evicted != nil {
 		a.deadLetter(evicted, ErrMailboxFull)
-	}
-	if wake {
-		a.schedule(c)
 	}
 	return nil
 }

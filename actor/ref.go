@@ -132,11 +132,7 @@ func (a *actor) stop(ctx context.Context) error {
 	failpoint.At("stop")
 	a.mu.Lock()
 	a.draining = true
-	wake := a.wake()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(c)
-	}
+	a.unlockWake(c)
 	return a.awaitDone(ctx, c)
 }
 

@@ -75,7 +75,7 @@ func (p *supervisor) end() {
 	}
 	s := p.a.sys()
 	for _, k := range s.children(p.a) {
-		if k.hasNone() {
+		if k.is((*actor).isDown) {
 			k.terminate(s.parentEnd())
 		}
 	}
@@ -162,7 +162,7 @@ func (p *supervisor) step() {
 
 // failure begins a restart; false: it would be one too many.
 func (p *supervisor) failure(e loss) bool {
-	if over := e.child.lifeNow() >= ended; !over && !e.child.hasNone() || over && p.v.Strategy == OneForOne {
+	if over := e.child.is((*actor).over); !over && !e.child.is((*actor).isDown) || over && p.v.Strategy == OneForOne {
 		return true // it is up again, restarted with others
 	}
 	now := time.Now()
@@ -238,7 +238,10 @@ func (p *supervisor) endNext() bool {
 func (p *supervisor) startNext() bool {
 	for len(p.set) > 0 {
 		k := p.set[0]
-		switch k.lifeNow() {
+		k.mu.Lock()
+		life := k.life
+		k.mu.Unlock()
+		switch life {
 		case down, rising:
 			k.requestStart()
 			return false
@@ -274,7 +277,7 @@ func endYoungest(list []*actor, up *int, why error) bool {
 	for last := *up == 0; ; last = true {
 		for ; *up > 0; *up-- {
 			k := list[*up-1]
-			if !k.hasNone() && k.lifeNow() < ended {
+			if !k.is((*actor).isDown) && !k.is((*actor).over) {
 				k.endIncarnation(why)
 				return false
 			}

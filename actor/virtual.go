@@ -85,7 +85,7 @@ func (r Ref[S]) find(ctx context.Context, c *Ctx) (*actor, error) {
 // it ends. An error means that the message is refused: r is a itself, the System ends and not a, or
 // the wait has ended. c, the handler that sends, waits for the end of a as in Ref.Stop.
 func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor) error {
-	if r.v == nobody || !a.refusesNow() {
+	if r.v == nobody || !a.is((*actor).refuses) {
 		return errClosed
 	}
 	failpoint.At("await next")

@@ -142,26 +142,34 @@ func (a *actor) dropHolder(c *Ctx) {
 	}
 }
 
-// leaveReader ends a read-only handler, or one that waited in a reentrant actor and
-// has had the turn since.
-func (a *actor) leaveReader(c *Ctx) {
+// letGo takes from a handler what it holds of its actor, and reports whether the actor is ready now. The
+// caller holds a.mu.
+func (a *actor) letGo(c *Ctx) (ready bool) {
+	hold := c.hold
+	c.hold = holdNothing
+	if hold == holdTurn {
+		a.cur.Store(nil)
+		return a.releaseLocked()
+	}
+	a.dropHolder(c)
+	if hold == holdRead {
+		a.x.readers--
+	} else {
+		a.x.suspended--
+		if i := slices.Index(a.x.resume, c); i >= 0 {
+			a.x.resume = slices.Delete(a.x.resume, i, i+1)
+			c.turn <- struct{}{} // it was abandoned, and goes on without the turn
+		}
+	}
+	return a.wake()
+}
+
+// leave ends a handler whose turn no worker charges: one that reads, or whose goroutine ends.
+func (a *actor) leave(c *Ctx) {
 	failpoint.At("leave reader")
 	a.mu.Lock()
-	var wake bool
-	switch c.hold {
-	case holdRead:
-		a.x.readers--
-		a.x.owed += c.acct.used(c.start.Load(), c.sys.now())
-		a.dropHolder(c)
-		wake = a.wake()
-	case holdTurn:
-		a.cur.Store(nil)
-		wake = a.releaseLocked()
-	}
-	a.mu.Unlock()
-	if wake {
-		a.schedule(nil)
-	}
+	a.extra().owed += c.acct.used(c.start.Load(), c.sys.now())
+	a.unlockReady(a.letGo(c), nil)
 }
 
 // suspend gives up the turn of a handler that is going to wait.
@@ -169,29 +177,15 @@ func (a *actor) suspend(c *Ctx) {
 	failpoint.At("suspend")
 	a.mu.Lock()
 	x := a.extra()
-	if c.pauses++; c.pauses > 1 { // a goroutine of the handler waits too
+	if c.pauses++; c.pauses > 1 || c.hold == holdNothing { // a goroutine of the handler waits too, or it was abandoned
 		a.mu.Unlock()
 		return
 	}
-	wake := false
-	switch c.hold {
-	case holdRead:
-		x.readers--
-		x.suspended++
-		c.hold = holdNothing
-		wake = a.wake()
-	case holdTurn:
-		x.suspended++
-		x.holders = append(x.holders, c)
-		c.hold = holdNothing
-		a.cur.Store(nil)
-		wake = a.releaseLocked()
-	}
+	x.suspended++ // first: what the actor may do next depends on it
+	ready := a.letGo(c)
+	x.holders = append(x.holders, c)
 	look := a.crowdedOut()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(c)
-	}
+	a.unlockReady(ready, c)
 	if look {
 		a.lookAgain()
 	}
