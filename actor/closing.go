@@ -34,12 +34,12 @@ func (s *System) Shutdown(ctx context.Context) error {
 	if c != nil { // of another System
 		f := &call{to: s.root, ends: true}
 		f.st.Store(taken) // no other goroutine may end it
-		if err := s.waitsFor(c, f); err != nil {
+		if err := c.waitsFor(f); err != nil {
 			return err
 		}
 		t := c.pause()
 		defer c.resume(t)
-		defer s.noWait(c, f)
+		defer c.noWait(f)
 	}
 	s.shutting.Store(true)
 	rings := lastRings

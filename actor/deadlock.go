@@ -63,7 +63,7 @@ func endWalk() {
 }
 
 // mark notes whether a handler of f's target has caused f, which is not posted yet.
-func (s *System) mark(c *Ctx, f *call) {
+func (c *Ctx) mark(f *call) {
 	if c == nil || f.to.set.reent == None {
 		return
 	}
@@ -79,9 +79,9 @@ func (s *System) mark(c *Ctx, f *call) {
 }
 
 // waitsFor notes that the handler of c is going to wait for f, unless it would wait for
-// itself. c may be nil.
-func (s *System) waitsFor(c *Ctx, f *call) error {
-	if c == nil {
+// itself. Both may be nil.
+func (c *Ctx) waitsFor(f *call) error {
+	if c == nil || f == nil {
 		return nil
 	}
 	noted := c.wait.CompareAndSwap(nil, f) // else another goroutine of the handler waits already
@@ -96,7 +96,7 @@ func (s *System) waitsFor(c *Ctx, f *call) error {
 		return nil
 	}
 	c.wait.CompareAndSwap(f, nil)
-	s.deadlocks.Add(1)
+	f.to.sys().deadlocks.Add(1)
 	return &DeadlockError{Cycle: w.cycle()}
 }
 
@@ -121,8 +121,8 @@ func (c *Ctx) waits() bool { return c.wait.Load() != nil || c.inner.Load() != ni
 
 // noWait undoes waitsFor. Afterwards no walk uses f: those that begin later do not find it, and one
 // that has begun is waited for.
-func (s *System) noWait(c *Ctx, f *call) {
-	if c == nil {
+func (c *Ctx) noWait(f *call) {
+	if c == nil || f == nil {
 		return
 	}
 	failpoint.At("no wait")
@@ -327,7 +327,7 @@ func (a *actor) awaitEnd(c *Ctx) {
 		s.unwait(a.handlersBelow(), c)
 		t := c.pause()
 		defer c.resume(t)
-		defer s.noWait(c, f)
+		defer c.noWait(f)
 	}
 	select {
 	case <-done:

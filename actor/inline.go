@@ -121,7 +121,7 @@ func (m *Method[S, Req, Res]) stashedInline(ctx context.Context, cc *Ctx, a *act
 	k.f.by.Store(cc)
 	a.stash(&k.envelope)
 	a.leaveInline(cc, c)
-	if err = s.waitsFor(c, &k.f); err != nil {
+	if err = c.waitsFor(&k.f); err != nil {
 		if k.f.leave(err) {
 			return res, err
 		}

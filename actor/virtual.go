@@ -97,40 +97,10 @@ func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor) error {
 	if _, ok := r.v.Value().via.(*Kind[S]); ok {
 		return nil // a Kind has forgotten the actor before the end
 	}
-	return c.nap(ctx, time.Millisecond) // another Carrier may not know yet
-}
-
-// nap sleeps for d, or until ctx ends. c may be nil.
-func (c *Ctx) nap(ctx context.Context, d time.Duration) error {
-	if c != nil {
-		t := c.pause()
-		defer c.resume(t)
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// awaitAway waits for the reply of an actor in another process, or for the end of ctx. c may be nil.
-func (c *Ctx) awaitAway(ctx context.Context, away <-chan struct{}) error {
-	select {
-	case <-away:
-		return nil
-	default:
-	}
-	if c != nil {
-		t := c.pause()
-		defer c.resume(t)
-	}
-	select {
-	case <-away:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	nap, cancel := context.WithTimeout(ctx, time.Millisecond) // another Carrier may not know yet
+	defer cancel()
+	_ = c.rest(nap, nil, nil)
+	return ctx.Err()
 }
 
 // tellAway is Tell where find has found no actor here, because of err if that is set.

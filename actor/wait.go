@@ -20,9 +20,8 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	} else {
 		done = ctx.Done()
 	}
-	s := f.to.sys()
 	if c != nil {
-		defer s.noWait(c, f)
+		defer c.noWait(f)
 		if !c.addKid(f) {
 			if f.leave(ErrStale) {
 				return ErrStale
@@ -52,19 +51,26 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	return err
 }
 
-// look waits for the answer of f, which goes on if ctx ends before.
-func (c *Ctx) look(ctx context.Context, f *call) error {
+// rest waits for done, or until ctx ends, or unwait ends the wait. By the rule of deadlocks it is a wait for
+// f; nil: for nothing that the rule knows. While it waits, the handler has no slot, and no turn if its
+// actor is reentrant. c may be nil.
+func (c *Ctx) rest(ctx context.Context, f *call, done <-chan struct{}) error {
+	var cut <-chan struct{}
+	if f != nil {
+		cut = f.many
+	}
 	if c != nil {
 		t := c.pause()
 		defer c.resume(t)
-		defer c.sys.noWait(c, f) // before it has to wait for its turn
+		defer c.noWait(f) // before it has to wait for its turn
 	}
 	select {
-	case <-f.done():
-		return nil
+	case <-done:
+	case <-cut:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	return nil
 }
 
 // outer returns the handler inside which c's handler runs, on the same goroutine: a handler
@@ -109,14 +115,14 @@ func (c *Ctx) resume(nth uint64) {
 // wantBySeed waits for a slot in a System of actortest.
 func (c *Ctx) wantBySeed() {
 	if c.w != nil && c.sys.shuffle != nil && !c.w.has() && c.st.Load() != abandoned {
-		c.w.want(c.a.Load())
+		c.w.want(c.a.Load(), c.w.pool.q.now())
 	}
 }
 
-// want waits for a slot.
-func (w *worker) want(a *actor) {
+// want waits for a slot, as an entry of the run queue with a tag.
+func (w *worker) want(a *actor, tag int64) {
 	p := w.pool
-	if !p.push(entry{tag: p.q.now(), a: a, w: w}) {
+	if !p.push(entry{tag: tag, a: a, w: w}) {
 		return
 	}
 	if sl := <-w.give; sl != nil {
@@ -261,17 +267,8 @@ func (c *Ctx) Yield() {
 	}
 	a.mu.Unlock()
 	tag += max(start-c.start.Load()-c.acct.lent.Load(), 0) / a.set.weight
-	if !w.lose() {
-		return
+	if w.lose() {
+		w.want(a, tag)
+		c.acct.lent.Add(c.sys.now() - start)
 	}
-	if !w.pool.push(entry{tag: tag, a: a, w: w}) {
-		return
-	}
-	if sl := <-w.give; sl != nil {
-		w.own(sl)
-		w.stamp(sl, c.sys.now())
-	} else {
-		w.give = make(chan *slot, 1)
-	}
-	c.acct.lent.Add(c.sys.now() - start)
 }
