@@ -1,6 +1,7 @@
 package actor
 
 import (
+	linked "container/list"
 	"sync"
 	"sync/atomic"
 
@@ -66,7 +67,7 @@ type extra struct {
 	err             error                  // why it ends, or has ended
 	fail            error                  // why the incarnation failed
 	abandoned       bool                   // an abandoned handler still has the state: no last words
-	watchers        watchers               // of this actor
+	watchers        *linked.List           // of this actor: *Watching, in order
 	watches         map[watchKey]*Watching // of this incarnation
 	incarnation     uint64                 // counts those that have ended
 	timers          map[*Timer]struct{}

@@ -294,8 +294,7 @@ func (s *System) unwait(all []*Ctx, by *Ctx) {
 	endWalk()
 	for _, f := range cut {
 		s.deadlocks.Add(1)
-		f.leaving(waiting, f.err)
-		f.wake()
+		f.gone(waiting, f.err)
 	}
 }
 

@@ -38,11 +38,8 @@ func (m *Method[S, Req, Res]) Deliver(ctx context.Context, to Ref[S], tell bool,
 		if err = m.deliver(ctx, a, c, tell, req, done); err == nil {
 			return
 		}
-		if err == errClosed {
-			err = to.awaitNext(ctx, c, a)
-		}
-		if err != nil {
-			_ = a.refused(err)
+		if err = to.awaitNext(ctx, c, a, err); err != nil {
+			err = a.refused(err)
 		}
 	}
 	done(nil, err)

@@ -37,12 +37,10 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 	if err = a.post(&k.envelope, c, fromSender); err == errWait {
 		err = a.waitRoom(ctx, c, &k.envelope)
 	}
-	if err == errClosed {
-		if err = to.awaitNext(ctx, c, a); err == nil {
+	if err != nil {
+		if err = to.awaitNext(ctx, c, a, err); err == nil {
 			return m.Start(ctx, to, req)
 		}
-	}
-	if err != nil {
 		return &Future[Res]{err: a.refused(err)}
 	}
 	k.f.endsWith(k.ctx, c)

@@ -2,7 +2,6 @@ package actor
 
 import (
 	"context"
-	"runtime/debug"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
@@ -70,16 +69,10 @@ func (m *Method[S, Req, Res]) inlined(ctx context.Context, cc *Ctx, a *actor, c 
 		if normal {
 			return
 		}
-		var fail error
-		if v := recover(); v != nil {
-			fail = &PanicError{v, debug.Stack()}
-		} else {
-			fail = &PanicError{ErrGoexit, debug.Stack()} // and the caller's goroutine ends
-		}
+		err = panicked(recover()) // by Goexit the caller's goroutine ends too
 		cc.failed()
-		a.fail(&m.method, fail, false)
+		a.fail(&m.method, err, false)
 		a.leaveInline(cc, c)
-		err = fail
 	}()
 	if end := cc.observed(labelsOf(ctx, c), a, &m.method); end != nil {
 		defer end()

@@ -196,15 +196,9 @@ func (s *System) Queue(name string) watchdog.Queue {
 // Running returns the handlers in progress, longest first, including those that wait
 // and those that were abandoned. Elapsed may be short by up to a Slice.
 func (s *System) Running() []SlowHandler {
-	s.ctxMu.Lock()
-	list := make([]*Ctx, 0, len(s.ctxs))
-	for c := range s.ctxs {
-		list = append(list, c)
-	}
-	s.ctxMu.Unlock()
 	now := s.now()
 	var all []SlowHandler
-	for _, c := range list {
+	for _, c := range s.allCtxs() {
 		a, m, start := c.a.Load(), c.m.Load(), c.start.Load()
 		if st := c.st.Load(); st == stale || a == nil || m == nil {
 			continue

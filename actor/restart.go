@@ -81,9 +81,6 @@ func (p *supervisor) end() {
 	}
 }
 
-// isUp notes that a child has a new incarnation.
-func (p *supervisor) isUp(*actor) { p.a.nudge() }
-
 // gone notes that a child has ended. fail is set if the child ended because it failed
 // and its state cannot be made again.
 func (p *supervisor) gone(a *actor, fail error) {

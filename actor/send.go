@@ -65,10 +65,8 @@ func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) erro
 		return nil
 	}
 	e.over()
-	if err == errClosed {
-		if err = to.awaitNext(ctx, c, a); err == nil {
-			return m.Tell(ctx, to, req)
-		}
+	if err = to.awaitNext(ctx, c, a, err); err == nil {
+		return m.Tell(ctx, to, req)
 	}
 	return a.refused(err)
 }
@@ -181,10 +179,8 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 		c.noWait(&k.f)
 	}
 	if err != nil {
-		if err = k.drop(s, err); err == errClosed {
-			if err = to.awaitNext(ctx, c, a); err == nil {
-				return m.Call(ctx, to, req)
-			}
+		if err = to.awaitNext(ctx, c, a, k.drop(s, err)); err == nil {
+			return m.Call(ctx, to, req)
 		}
 		return res, a.refused(err)
 	}

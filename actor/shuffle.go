@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -86,26 +85,13 @@ const (
 // settle lets all other goroutines run until they wait. So all actors that become ready at an
 // instant are there to be chosen from, however often a goroutine loses its processor on the way.
 func (h *shuffle) settle() {
+	m := newMeter()
 	for i := range rounds {
 		runtime.Gosched()
-		still, known := alone()
-		if still || !known && i >= oldRounds {
+		if m == nil && i >= oldRounds || m != nil && m.others() == 0 { // with one processor that is exact
 			return
 		}
 	}
-}
-
-// alone reports whether no other goroutine of the process runs or could run; with one
-// processor that is exact. known: the runtime says so, since Go 1.26.
-func alone() (still, known bool) {
-	read := []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/running:goroutines"}}
-	metrics.Read(read)
-	for _, r := range read {
-		if r.Value.Kind() != metrics.KindUint64 {
-			return false, false
-		}
-	}
-	return read[0].Value.Uint64() == 0 && read[1].Value.Uint64() <= 1, true
 }
 
 // timer returns a sender for the messages of a timer: those that ring at the same instant do

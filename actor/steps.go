@@ -182,7 +182,7 @@ func (a *actor) rise(c *Ctx) {
 	if x.sup != nil {
 		a.started()
 		x.sup.startAll()
-		a.up.x.sup.isUp(a)
+		a.up.nudge()
 		return
 	}
 	start := a.start
@@ -193,7 +193,7 @@ func (a *actor) rise(c *Ctx) {
 		return
 	}
 	a.started()
-	a.up.x.sup.isUp(a)
+	a.up.nudge()
 }
 
 // started notes that a start has succeeded; false: Close has ended the actor in between.
@@ -243,18 +243,18 @@ func (a *actor) finish() {
 	up := a.up
 	a.mu.Lock()
 	a.on(tells)
-	watchers := x.watchers.take()
+	watchers := x.watchers
+	x.watchers = nil // from now on a Watch tells by itself
 	if a.done == nil {
 		a.done = closedChan
 	} else {
 		close(a.done)
 	}
 	a.mu.Unlock()
-	for w := watchers; w != nil; {
-		next := w.next
-		w.next = nil
-		w.tell(Down{a.name, why})
-		w = next
+	if watchers != nil {
+		for e := watchers.Front(); e != nil; e = e.Next() {
+			e.Value.(*Watching).tell(Down{a.name, why})
+		}
 	}
 	if up != nil && up.supervisor() != nil {
 		up.supervisor().gone(a, x.fail)

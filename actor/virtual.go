@@ -81,12 +81,12 @@ func (r Ref[S]) find(ctx context.Context, c *Ctx) (*actor, error) {
 	return ref.a, nil
 }
 
-// awaitNext waits until r may stand for another actor than a, which has refused a message because
+// awaitNext waits until r may stand for another actor than a, which has refused a message with err because
 // it ends. An error means that the message is refused: r is a itself, the System ends and not a, or
 // the wait has ended. c, the handler that sends, waits for the end of a as in Ref.Stop.
-func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor) error {
-	if r.v == nobody || !a.is((*actor).refuses) {
-		return errClosed
+func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor, err error) error {
+	if err != errClosed || r.v == nobody || !a.is((*actor).refuses) {
+		return err
 	}
 	failpoint.At("await next")
 	select {
