@@ -15,7 +15,7 @@ func canInline(ctx context.Context, m *method, a *actor, c *Ctx) bool {
 		return false
 	}
 	if c == nil {
-		return (m.inline || ctx.Done() == nil) && !set.sys.pool.q.any()
+		return (m.inline || ctx.Done() == nil) && !set.sys.pool.q.Any()
 	}
 	if c.a.Load().set.reent != None || c.timed.Load() || c.sys != s {
 		return false
@@ -95,7 +95,7 @@ func (a *actor) leaveInline(cc, c *Ctx) {
 	s := a.sys()
 	took := s.now() - cc.start.Load()
 	used := max(took-cc.acct.lent.Load(), 0)
-	a.used = max(a.used, s.pool.q.now()) + used/a.set.weight
+	a.used = max(a.used, s.pool.q.Now()) + used/a.set.weight
 	cc.acct.leave(cc.before, took)
 	cc.caller.Store(nil)
 	cc.state = nil

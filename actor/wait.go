@@ -115,14 +115,14 @@ func (c *Ctx) resume(nth uint64) {
 // wantBySeed waits for a slot in a System of actortest.
 func (c *Ctx) wantBySeed() {
 	if c.w != nil && c.sys.shuffle != nil && !c.w.has() && c.st.Load() != abandoned {
-		c.w.want(c.a.Load(), c.w.pool.q.now())
+		c.w.want(c.a.Load(), c.w.pool.q.Now())
 	}
 }
 
 // want waits for a slot, as an entry of the run queue with a tag.
 func (w *worker) want(a *actor, tag int64) {
 	p := w.pool
-	if !p.push(entry{tag: tag, a: a, w: w}) {
+	if !p.push(entry{Of: claim{a, w}, Tag: tag}) {
 		return
 	}
 	if sl := <-w.give; sl != nil {
@@ -260,7 +260,7 @@ func (c *Ctx) Yield() {
 	}
 	a := c.a.Load()
 	start := c.sys.now()
-	tag := w.pool.q.now()
+	tag := w.pool.q.Now()
 	a.mu.Lock() // or the turn could be taken from the handler, by its timeout
 	if c.hold == holdTurn {
 		tag = max(tag, a.used)
