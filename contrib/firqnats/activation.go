@@ -41,6 +41,7 @@ type activation struct {
 	mu      sync.Mutex
 	state   atomic.Uint32 // an actState; changes under mu
 	pending []*incoming   // by arrival
+	waiters []chain       // as actStarting: of the calls that wait for the start
 	err     error         // why the start failed; as actGone
 	away    bool          // the actor goes, or is, elsewhere: who waits for it sends
 
@@ -133,7 +134,7 @@ func (a *activation) begun(b body) {
 	}
 	a.state.Store(uint32(actActive))
 	list := a.pending
-	a.pending = nil
+	a.pending, a.waiters = nil, nil
 	for _, in := range list {
 		if !a.pass(in) {
 			a.wait(in)
@@ -156,9 +157,12 @@ func (a *activation) awaitEnd() {
 
 // awaitStart waits until it is known whether the actor has started, and returns why not.
 func (a *activation) awaitStart(ctx context.Context) error {
-	if _, names := actor.Handler(ctx); names != nil {
-		if c := cycleTo(chainNames(ctx, names), a.id); c != nil {
-			return notSent(&actor.DeadlockError{Cycle: c}) // a start that waits for itself
+	if w := a.n.chainOf(ctx, 0); w != nil {
+		a.mu.Lock()
+		a.waiters = append(a.waiters, w) // before the look, or two starts could both overlook the other
+		a.mu.Unlock()
+		if c := cycleTo(a.n.chainOf(ctx, 0).names(), a.id); c != nil {
+			return notSent(&actor.DeadlockError{Cycle: c})
 		}
 	}
 	select {
@@ -259,7 +263,7 @@ func (a *activation) leave(hint string, err error, away bool) {
 	a.state.Store(uint32(actGone))
 	a.err, a.away = err, away
 	list := a.pending
-	a.pending = nil
+	a.pending, a.waiters = nil, nil
 	if was == actStarting {
 		close(a.ready)
 	} else {
@@ -292,8 +296,11 @@ func (a *activation) accept(in *incoming) bool {
 		return false
 	case actStarting:
 		if c := cycleTo(in.chain.names(), a.id); c != nil {
-			in.fail(&actor.DeadlockError{Cycle: c}) // a start that waits for itself
+			in.fail(notSent(&actor.DeadlockError{Cycle: c})) // a start that waits for itself
 			return true
+		}
+		if in.chain != nil {
+			a.waiters = append(a.waiters, in.chain)
 		}
 	case actActive:
 		if a.pass(in) {
