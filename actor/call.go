@@ -152,7 +152,11 @@ func (f *call) leaving(from uint32, err error) {
 		f.env.unlink()
 		f.to.loseCancelled()
 	}
-	f.to.unlockWake(nil)
+	wake := f.to.wake()
+	f.to.mu.Unlock()
+	if wake {
+		f.to.schedule(nil)
+	}
 }
 
 // cut takes the caller out of the chain.

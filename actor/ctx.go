@@ -157,13 +157,21 @@ func (c *Ctx) ended() error {
 
 // Deadline returns the deadline of the call that is served, or that of a timeout with Cancel if
 // that is earlier.
-func (c *Ctx) Deadline() (at time.Time, ok bool) {
+func (c *Ctx) Deadline() (time.Time, bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.marked() {
-		return at, false
+	std, b, due := c.std, c.base, c.due
+	c.mu.Unlock()
+	switch {
+	case !c.valid():
+	case std != nil:
+		return std.Deadline()
+	case b != nil:
+		if at, ok := b.Deadline(); ok && (due.IsZero() || at.Before(due)) {
+			return at, true
+		}
+		return due, !due.IsZero()
 	}
-	return c.context().Deadline()
+	return due, !due.IsZero()
 }
 
 // Done returns a channel that is closed when the ctx of the call that is served ends, when its caller leaves,

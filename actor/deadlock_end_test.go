@@ -242,7 +242,7 @@ func TestStartWaitsForEarlierSibling(t *testing.T) {
 	})
 	again = true
 	_ = do.Tell(bg, x, boom)
-	eventually(t, func() bool { return x.a.is((*actor).isDown) })
+	eventually(t, x.a.hasNone)
 	close(free)
 	if err := <-told; err != nil {
 		t.Error(err)

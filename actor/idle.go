@@ -92,6 +92,10 @@ func (e *idler) again() bool {
 		return true
 	}
 	a.draining = true // nothing waits, and from now on all is refused
-	a.unlockWake(nil)
+	wake := a.wake()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(nil)
+	}
 	return false
 }

@@ -76,7 +76,11 @@ func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) 
 			a.mail.push(&p.envelope)
 		}
 		a.accept()
-		a.unlockWake(c)
+		wake := a.wake()
+		a.mu.Unlock()
+		if wake {
+			a.schedule(c)
+		}
 		return true, false
 	}
 	a.mu.Unlock()

@@ -2,12 +2,138 @@ package actor
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// Used by one goroutine, shards serve as one heap would: the smallest start tag of all first,
+// entries that have used less before others with that tag, and no entry before the virtual time.
+func TestShardsOrder(t *testing.T) {
+	limit(t, 20e9)
+	for seed := range uint64(50) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		q := newShards(16)
+		if len(q.all) != maxShards {
+			t.Fatal(len(q.all))
+		}
+		type item struct {
+			key int64 // the doubled tag, plus 1 if it was not among those that have used less
+			a   *actor
+		}
+		in := map[*actor]item{}
+		for range 1000 {
+			if rnd.IntN(5) > 1 {
+				tag, v := rnd.Int64N(2000), q.now()
+				k := item{max(tag, v) << 1, &actor{}}
+				if tag >= v {
+					k.key++
+				}
+				in[k.a] = k
+				if !q.put(entry{tag: tag, a: k.a}) {
+					t.Fatal("it is closed")
+				}
+				continue
+			}
+			e, ok := q.get(0)
+			if ok != (len(in) > 0) || q.any() != (len(in) > 1) {
+				t.Fatal(ok, q.any(), len(in))
+			}
+			if !ok {
+				continue
+			}
+			got := in[e.a]
+			for _, k := range in {
+				if k.key < got.key {
+					t.Fatalf("seed %d: %d before %d", seed, got.key, k.key)
+				}
+			}
+			if e.tag != got.key>>1 || q.now() < e.tag {
+				t.Fatalf("seed %d: tag %d of %d, it is %d", seed, e.tag, got.key, q.now())
+			}
+			delete(in, e.a)
+		}
+		if n := len(q.close()); n != len(in) || q.put(entry{}) || q.any() {
+			t.Error(n, len(in), q.any())
+		}
+	}
+}
+
+// Only entries that were chosen before the first entry came overtake it: a get that began after
+// it was put in, and ended before it was taken, has returned no entry with a greater tag. Nothing
+// is lost, and nothing comes twice.
+func TestShardsConcurrent(t *testing.T) {
+	limit(t, 60e9)
+	const each = 150
+	rounds := 60
+	if testing.Short() {
+		rounds = 20
+	}
+	for round := range rounds {
+		q := newShards(16)
+		var clock atomic.Int64
+		type life struct{ put, begin, end, tag int64 }
+		var mu sync.Mutex
+		lives := map[*actor]*life{}
+		var left atomic.Int64
+		left.Store(4 * each)
+		var wg sync.WaitGroup
+		for g := range 4 {
+			wg.Go(func() {
+				rnd := rand.New(rand.NewPCG(uint64(round), uint64(g)))
+				for range each {
+					a := &actor{}
+					q.put(entry{tag: q.now() + rnd.Int64N(100), a: a})
+					at := clock.Add(1)
+					mu.Lock()
+					if lives[a] == nil {
+						lives[a] = &life{}
+					}
+					lives[a].put = at
+					mu.Unlock()
+				}
+			})
+			wg.Go(func() {
+				for left.Load() > 0 {
+					begin := clock.Add(1)
+					e, ok := q.get(0)
+					end := clock.Add(1)
+					if !ok {
+						runtime.Gosched()
+						continue
+					}
+					left.Add(-1)
+					mu.Lock()
+					l := lives[e.a]
+					if l == nil {
+						l = &life{}
+						lives[e.a] = l
+					}
+					if l.end != 0 {
+						t.Error("it came twice")
+					}
+					l.begin, l.end, l.tag = begin, end, e.tag
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		if len(lives) != 4*each || q.any() {
+			t.Fatalf("%d of %d, or something is left", len(lives), 4*each)
+		}
+		for _, x := range lives {
+			for _, g := range lives {
+				if g.begin > x.put && g.end < x.begin && g.tag > x.tag {
+					t.Fatalf("round %d: %+v was passed by %+v", round, x, g)
+				}
+			}
+		}
+	}
+}
 
 // Shares of processor time are by weight over shards too.
 func TestShardsShares(t *testing.T) {

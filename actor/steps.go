@@ -35,8 +35,12 @@ func (a *actor) terminate(why error) {
 	a.extra().err = why
 	chain := a.empty()
 	a.evictRoom()
-	a.unlockWake(nil)
+	wake := a.wake()
+	a.mu.Unlock()
 	a.deadLetters(chain, ErrStopped)
+	if wake {
+		a.schedule(nil)
+	}
 }
 
 // step takes the next step of the actor's life; the caller has the turn, and no
@@ -95,8 +99,8 @@ func (a *actor) endChildren(why error, final bool) bool {
 	if a.kind == nil {
 		a.x.sup.end()
 	}
-	k.terminate(s.parentEnd())   // and its end nudges this one
-	if !a.up.is((*actor).ends) { // else it has looked at all descendants when it came to a
+	k.terminate(s.parentEnd()) // and its end nudges this one
+	if !a.up.endsNow() {       // else it has looked at all descendants when it came to a
 		k.unwait()
 	}
 	return false
@@ -182,7 +186,7 @@ func (a *actor) rise(c *Ctx) {
 	if x.sup != nil {
 		a.started()
 		x.sup.startAll()
-		a.up.nudge()
+		a.up.x.sup.isUp(a)
 		return
 	}
 	start := a.start
@@ -193,7 +197,7 @@ func (a *actor) rise(c *Ctx) {
 		return
 	}
 	a.started()
-	a.up.nudge()
+	a.up.x.sup.isUp(a)
 }
 
 // started notes that a start has succeeded; false: Close has ended the actor in between.
@@ -243,18 +247,18 @@ func (a *actor) finish() {
 	up := a.up
 	a.mu.Lock()
 	a.on(tells)
-	watchers := x.watchers
-	x.watchers = nil // from now on a Watch tells by itself
+	watchers := x.watchers.take()
 	if a.done == nil {
 		a.done = closedChan
 	} else {
 		close(a.done)
 	}
 	a.mu.Unlock()
-	if watchers != nil {
-		for e := watchers.Front(); e != nil; e = e.Next() {
-			e.Value.(*Watching).tell(Down{a.name, why})
-		}
+	for w := watchers; w != nil; {
+		next := w.next
+		w.next = nil
+		w.tell(Down{a.name, why})
+		w = next
 	}
 	if up != nil && up.supervisor() != nil {
 		up.supervisor().gone(a, x.fail)
@@ -282,8 +286,12 @@ func (a *actor) endIncarnation(why error) {
 	a.on(takenDown)
 	a.extra().takenDownFor = why
 	a.sortRoom()
-	a.unlockWake(nil)
+	wake := a.wake()
+	a.mu.Unlock()
 	a.unwait()
+	if wake {
+		a.schedule(nil)
+	}
 }
 
 // requestStart lets a child that is down start its next incarnation.
@@ -291,5 +299,9 @@ func (a *actor) requestStart() {
 	failpoint.At("raise")
 	a.mu.Lock()
 	a.on(wanted)
-	a.unlockWake(nil)
+	wake := a.wake()
+	a.mu.Unlock()
+	if wake {
+		a.schedule(nil)
+	}
 }

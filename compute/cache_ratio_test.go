@@ -18,6 +18,7 @@ import (
 // scan, and more where popularity shifts; at least 0.9 times on loops and bursts. The hash
 // of keys has a random seed, which changes a ratio by some thousandths.
 func TestHitRatio(t *testing.T) {
+	race.OneGoroutine(t)
 	if testing.Short() {
 		t.Skip("half a million requests each")
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // shareSizes have one table, some, and many.
@@ -12,6 +14,7 @@ var shareSizes = []int{1_000, 10_000, 50_000}
 // A cache full of silent tenants' entries locks no new tenant out, with or without a bound
 // per tenant.
 func TestNewTenantsGetRoom(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, size := range shareSizes {
 		for _, quota := range []float64{0, 0.25} {
 			t.Run(fmt.Sprint(size, quota), func(t *testing.T) {
@@ -38,6 +41,7 @@ func TestNewTenantsGetRoom(t *testing.T) {
 // A scan of one tenant takes nothing from others that have no more than their equal part,
 // and call once per turn of the cache; it does take what they have beyond that.
 func TestSharesAgainstScan(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, size := range shareSizes {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			c := newInts(Config[int, int, int]{Size: size, TTL: time.Hour})
@@ -87,6 +91,7 @@ func TestSharesAgainstScan(t *testing.T) {
 
 // Tenants that want more than their part divide equally what the others leave.
 func TestSharesAreEqual(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, size := range shareSizes {
 		c := newInts(Config[int, int, int]{Size: size, TTL: time.Hour})
 		for i := range 15 * size {
@@ -193,6 +198,7 @@ func TestSilenceAfterManyEntries(t *testing.T) {
 
 // MaxPerTenant: a tenant evicts its own entries beyond it, though there is room.
 func TestMaxPerTenant(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, size := range shareSizes {
 		c := newInts(Config[int, int, int]{Size: size, TTL: time.Hour, MaxPerTenant: 0.5})
 		for i := range 2 * size / 5 {
@@ -212,6 +218,7 @@ func TestMaxPerTenant(t *testing.T) {
 // A heavy entry lets others in between: it evicts a portion at a time, and the weight is
 // never more than the bound.
 func TestRoomIsMadeInPortions(t *testing.T) {
+	race.OneGoroutine(t)
 	const size = 100_000
 	c := newInts(Config[int, int, int]{Size: size, TTL: time.Hour, Weigh: weightOne})
 	defer c.stop()

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/firq-go/firq/internal/core/clock"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 type (
@@ -278,6 +279,7 @@ func (m *model) call(c *intCache, tenant int) {
 
 // Within its size it keeps everything: as many entries as Size says.
 func TestCacheKeepsSize(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, size := range []int{1, 7, 100, 2000, 20_000} {
 		c := newInts(Config[int, int, int]{Size: size, TTL: time.Hour})
 		for i := range size {

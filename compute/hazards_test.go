@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // However many keys are asked for, the cache, and the memory, stay bounded.
 func TestManyKeys(t *testing.T) {
+	race.OneGoroutine(t)
 	keys := 1_000_000
 	if testing.Short() {
 		keys = 100_000

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // TestAdaptiveTable is a table (-v prints it): when the limit first comes near the
 // knee, where it is from then on, and how much of the backend is used, for all
 // speeds and sizes of backends, and from above and below.
 func TestAdaptiveTable(t *testing.T) {
+	race.OneGoroutine(t)
 	var table strings.Builder
 	defer func() {
 		t.Logf("near the knee after so long; then the mean limit (low to high), and how much is used\n%s", table.String())
@@ -63,6 +65,7 @@ func (b *backend) settles(t *testing.T, what string, after, d time.Duration, fro
 
 // The limit follows the backend when that becomes smaller, slower, larger or faster.
 func TestAdaptiveFollows(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, queues := range []bool{false, true} {
 		if testing.Short() && queues {
 			continue
@@ -85,6 +88,7 @@ func TestAdaptiveFollows(t *testing.T) {
 
 // Rare failures are everyday; what is more than that shrinks the limit by as much.
 func TestAdaptiveFailures(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, fails := range []float64{0.001, 0.0033, 0.01} {
 		if testing.Short() && fails != 0.01 {
 			continue
@@ -127,6 +131,7 @@ func TestAdaptiveBounds(t *testing.T) {
 
 // With any Tolerance the limit settles; 1 is the knee itself.
 func TestAdaptiveTolerance(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, tolerance := range []float64{1, 1.2, 2, 5} {
 		if testing.Short() && tolerance > 1.2 {
 			continue

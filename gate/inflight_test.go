@@ -7,11 +7,14 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // Weights and costs hold with MaxInFlightPerTenant, however many permits a turn has: gold
 // beside ten others, 64 slots, at most 32 for each, all with calls that wait.
 func TestWeightsInFlight(t *testing.T) {
+	race.OneGoroutine(t)
 	for _, quantum := range []int64{1, 8, 16, 100} {
 		for _, x := range []struct {
 			name         string

@@ -109,14 +109,11 @@ func (ls *lanes) sweep(dead map[string]bool) {
 	}
 }
 
-// hint says where the actor went that was here. What was sent here comes back.
+// hint says where the actor went that was here.
 func (l *lane) hint(node string) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.node, l.sure = l.n.living(node), false
-	if l.state == laneFlows && l.sent > 0 {
-		l.state = laneDrains
-	}
+	l.mu.Unlock()
 }
 
 func (l *lane) where() string {

@@ -88,6 +88,7 @@ func share(served []float64) (first, apart float64) {
 // Weights and costs hold under in-flight limits, however many tasks a turn has. Where a
 // limit binds, the others share the rest equally.
 func TestSharesInFlight(t *testing.T) {
+	race.OneGoroutine(t)
 	others := func(first, other party) []party {
 		all := []party{first}
 		for range 10 {

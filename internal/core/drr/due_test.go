@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // dueTwin drives a deadline index and a plain slice with the same operations.
@@ -182,6 +183,7 @@ func FuzzDues(f *testing.F) {
 // TestDuesExpireInOrder lets the clock tick in small steps: what expires then
 // comes out sorted, and all of it as soon as it may.
 func TestDuesExpireInOrder(t *testing.T) {
+	race.OneGoroutine(t)
 	r := rand.New(rand.NewPCG(7, 7))
 	w := dueTwin{moves: map[*entry[int, int]]int{}}
 	n, span := 3000, int64(1<<20)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // laneInvariants returns what is wrong with a lane that holds n slots, and with what is free.
@@ -241,6 +242,7 @@ func (p *pantry) state() string {
 // TestPlainIsNext: the first branch of NextWithin adds nothing to nextOfAll but speed. Two queues get the same
 // calls, one of them only by nextOfAll.
 func TestPlainIsNext(t *testing.T) {
+	race.OneGoroutine(t)
 	for seed := range uint64(400) {
 		var ps [2]*pantry
 		r := rand.New(rand.NewPCG(seed, 3))

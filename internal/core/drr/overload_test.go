@@ -11,6 +11,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/internal/core/drr"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // What CoDel, AdaptiveLIFO and plain first in, first out make of an overload, in virtual
@@ -114,6 +115,7 @@ var overloadQueues = []struct {
 }
 
 func TestOverloadTable(t *testing.T) {
+	race.OneGoroutine(t)
 	if testing.Short() {
 		t.Skip("two minutes for each of 50 queues, in virtual time")
 	}

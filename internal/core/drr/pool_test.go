@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // quiet is a host that has nothing to say.
@@ -155,6 +156,7 @@ func TestLaneOrder(t *testing.T) {
 // all but a little once the load has been small for a while, be it of the same kind or
 // not.
 func TestPoolShrinks(t *testing.T) {
+	race.OneGoroutine(t)
 	const burst = 100_000
 	later := func(i int) Task[int] {
 		task := plainTask(i, 1)

@@ -7,11 +7,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/internal/proof/race"
 )
 
 // TestMachine is TestAgainstModel with operations that can be shrunk: a failure
 // prints the shortest script that rapid found, one line for each choice.
 func TestMachine(t *testing.T) {
+	race.OneGoroutine(t)
 	for shape := range configs / 4 {
 		t.Run(fmt.Sprintf("config=%d", shape), rapid.MakeCheck(func(t *rapid.T) {
 			machine(t, shape+configs/4*rapid.IntRange(0, 3).Draw(t, "flows, fill"))

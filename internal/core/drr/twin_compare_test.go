@@ -103,6 +103,7 @@ func randomOps(seed uint64, n int) []byte {
 
 // TestAgainstModel compares every config with the model on random operations.
 func TestAgainstModel(t *testing.T) {
+	race.OneGoroutine(t)
 	seeds := uint64(4)
 	if race.Enabled && testing.Short() {
 		seeds = 2
@@ -119,6 +120,7 @@ func TestAgainstModel(t *testing.T) {
 
 // TestAgainstModelWithPurge has enough tenants for purge to have something to do.
 func TestAgainstModelWithPurge(t *testing.T) {
+	race.OneGoroutine(t)
 	for shape := range configs {
 		seed := uint64(1000 + shape)
 		w := newTwin(shape, 80, randomOps(seed, 700))
