@@ -24,9 +24,11 @@ const (
 	markerAge = 10 * time.Minute
 )
 
+func bucketOf(cluster string) string { return "firq_" + cluster }
+
 // bucket opens the cluster's bucket, after making it if needed.
 func (n *Node) bucket(ctx context.Context) (jetstream.KeyValue, error) {
-	bucket := "firq_" + n.o.Cluster
+	bucket := bucketOf(n.o.Cluster)
 	s, err := n.js.Stream(ctx, "KV_"+bucket)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		s, err = n.js.CreateStream(ctx, jetstream.StreamConfig{

@@ -102,21 +102,20 @@ func (n *Node) onAsk(m *nats.Msg) {
 // if nodes did not answer.
 func (n *Node) Actors(ctx context.Context, kind string) iter.Seq2[ActorInfo, error] {
 	return func(yield func(ActorInfo, error) bool) {
-		if err := n.askActors(ctx, kind, func(i ActorInfo) bool { return yield(i, nil) }); err != nil {
+		if err := n.askActors(ctx, kind, len(n.Members()), func(i ActorInfo) bool { return yield(i, nil) }); err != nil {
 			yield(ActorInfo{}, err)
 		}
 	}
 }
 
-// askActors calls f for each activation, until that returns false.
-func (n *Node) askActors(ctx context.Context, kind string, f func(ActorInfo) bool) error {
+// askActors calls f for each activation that as many nodes have, until that returns false.
+func (n *Node) askActors(ctx context.Context, kind string, left int, f func(ActorInfo) bool) error {
 	inbox := n.nc.NewRespInbox()
 	sub, err := n.nc.SubscribeSync(inbox)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = sub.Unsubscribe() }()
-	left := len(n.Members())
 	if err := n.nc.PublishRequest(n.subject(subjectAsk), inbox, []byte(kind)); err != nil {
 		return err
 	}

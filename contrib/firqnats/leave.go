@@ -12,9 +12,8 @@ import (
 // what is left is killed, and Leave returns ctx's error. Afterwards messages are actor.ErrStopped with
 // actor.ErrNotSent. Another Leave waits for the first one, and returns nil.
 func (n *Node) Leave(ctx context.Context) error {
-	n.mu.Lock()
-	if n.stage != stageIn {
-		n.mu.Unlock()
+	list, first := n.retire(stageLeaving)
+	if !first {
 		select {
 		case <-n.left:
 			return nil
@@ -22,17 +21,9 @@ func (n *Node) Leave(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	n.stage = stageLeaving
+	n.mu.RLock()
 	leavers := n.leavers
-	list := make([]*activation, 0, len(n.acts))
-	for _, a := range n.acts {
-		list = append(list, a)
-	}
-	if m := n.members[n.ID()]; m != nil {
-		m.Say = sayLeaving
-	}
-	n.mu.Unlock()
-	n.renew() // the others learn that they are not to send here
+	n.mu.RUnlock()
 	for _, f := range leavers {
 		f()
 	}

@@ -62,7 +62,8 @@ type stage uint8
 
 const (
 	stageIn      stage = iota
-	stageLeaving       // no new activations
+	stageDrained       // no new activations; it still sends
+	stageLeaving       // the same, and it will end
 	stageLeft          // nothing any more
 )
 
@@ -77,6 +78,7 @@ const (
 const (
 	subjectBeats = "hb"
 	subjectAsk   = "ask"
+	subjectDrain = "drain"
 )
 
 func (n *Node) subject(parts ...string) string {
@@ -131,6 +133,7 @@ func (n *Node) join(ctx context.Context) (err error) {
 		n.subject(n.addr, partAnswers):     n.onAnswers,
 		n.subject(subjectBeats):            n.onBeat,
 		n.subject(subjectAsk):              n.onAsk,
+		n.subject(subjectDrain):            n.onDrain,
 	} {
 		if err := n.subscribe(subject, f); err != nil {
 			return err

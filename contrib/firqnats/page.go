@@ -61,7 +61,7 @@ func (n *Node) Handler() http.Handler {
 
 func (n *Node) page(r *http.Request) page {
 	p := page{Members: n.Members(), Actors: []ActorInfo{}, Cluster: n.o.Cluster, Kind: r.URL.Query().Get("kind")}
-	err := n.askActors(r.Context(), p.Kind, func(i ActorInfo) bool {
+	err := n.askActors(r.Context(), p.Kind, len(p.Members), func(i ActorInfo) bool {
 		if p.More = len(p.Actors) == pageActors; !p.More {
 			p.Actors = append(p.Actors, i)
 		}
