@@ -44,6 +44,7 @@ type Node struct {
 	outgoing gate // messages to actors elsewhere
 	arrivals atomic.Uint64
 	runs     runs
+	posts    posts
 
 	subs    []*nats.Subscription // of all lives
 	ctx     context.Context      // ends when the node has left
@@ -115,6 +116,9 @@ func Join(ctx context.Context, nc *nats.Conn, s *actor.System, o Options) (*Node
 	}
 	n.watch = watch{reconnects: nc.Stats().Reconnects, last: time.Now()}
 	n.background(n.tick)
+	if !o.Client {
+		n.background(n.servePosts)
+	}
 	return n, nil
 }
 
