@@ -72,7 +72,9 @@ func TestPost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "all are handled", func() bool { return b.count("hard") == 3 && b.count("plain") > 0 && b.count("same") > 0 && b.count("named") > 0 })
+	eventually(t, "all are handled", func() bool {
+		return b.count("hard") == 3 && b.count("plain") > 0 && b.count("same") > 0 && b.count("named") > 0
+	})
 	if took := time.Since(began); took < 300*time.Millisecond {
 		t.Errorf("three attempts in %v: the delays should be 0.1 s and 0.2 s", took)
 	}
