@@ -66,7 +66,7 @@ var (
 
 // Spawn starts an actor. start makes its state. The first time it runs before Spawn
 // returns, on the goroutine that called Spawn, and Spawn returns its error or panic as an
-// error; later, under a supervisor, it runs once for each incarnation. If name is empty,
+// error: then no child has failed, and a supervisor restarts nothing; later, under a supervisor, it runs once for each incarnation. If name is empty,
 // Spawn makes one.
 func Spawn[S any](p Parent, name string, start func(*Ctx) (S, error), opts ...Option) (Ref[S], error) {
 	if p == nil || start == nil {
@@ -147,7 +147,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 	if err != nil {
 		a.mu.Lock()
 		x := a.extra()
-		a.start, x.fail = nil, err
+		a.start = nil // and x.fail stays nil: no child has failed, and the siblings stay
 		if a.on(failedFinally) || a.life == stopping {
 			x.err = err // it is what Spawn returns, even if the actor was killed before
 		}
@@ -183,10 +183,15 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 	gone := func(fail error) {
 		if first {
 			a.mu.Lock()
-			a.start = nil
+			a.start = nil // there will be no other incarnation
 			a.mu.Unlock()
 		}
 		a.fail(c.m.Load(), fail, false)
+		if first {
+			a.mu.Lock()
+			a.extra().fail = nil // as in launch; the end comes after this goroutine's turn
+			a.mu.Unlock()
+		}
 		if c.w != nil && by == nil {
 			c.w.died(a, c, false)
 		} else {
