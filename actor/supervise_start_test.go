@@ -41,7 +41,7 @@ func TestFirstStartFailsAlone(t *testing.T) {
 					}
 				})
 				wg.Wait()
-				synctest.Wait() // by Goexit, Spawn has ended before the actor has
+				synctest.Wait()              // by Goexit, Spawn has ended before the actor has
 				young := box0(t, sup, "new") // the name is free
 				synctest.Wait()
 				for _, r := range []Ref[*box]{old, young} {
