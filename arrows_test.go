@@ -50,7 +50,7 @@ var atMost = map[string][]string{
 	"hist":     {"."},
 	"watchdog": {"."},
 	"adapter":  {"compute", "rate"},
-	"metrics":  {".", "actor", "compute", "gate", "hist", "watchdog", "worker", "baseline", "lockfree"}, // cores: metricstest
+	"metrics":  {".", "actor", "compute", "gate", "hist", "watchdog", "worker", "queue", "baseline", "lockfree"}, // cores: metricstest
 	"compute":  {".", "gate", "hist", "lockfree", "internal/core/clock", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
 	"baseline": {".", "lockfree"},
 	"firqhttp": {".", "compute", "gate", "rate", "adapter"},

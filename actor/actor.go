@@ -1,6 +1,7 @@
 package actor
 
 import (
+	linked "container/list"
 	"sync"
 	"sync/atomic"
 
@@ -66,7 +67,7 @@ type extra struct {
 	err             error                  // why it ends, or has ended
 	fail            error                  // why the incarnation failed
 	abandoned       bool                   // an abandoned handler still has the state: no last words
-	watchers        watchers               // of this actor
+	watchers        *linked.List           // of this actor: *Watching, in order
 	watches         map[watchKey]*Watching // of this incarnation
 	incarnation     uint64                 // counts those that have ended
 	timers          map[*Timer]struct{}
@@ -115,11 +116,18 @@ func (a *actor) runnable() bool {
 // caller holds a.mu.
 func (a *actor) atRest() bool { return a.x == nil || a.x.readers == 0 && a.x.suspended == 0 }
 
-// schedule puts an actor that wake made ready into its run queue. c is the handler
-// that woke it; nil: none did.
-func (a *actor) schedule(c *Ctx) {
-	failpoint.At("schedule")
-	a.pool().ready(a, c)
+// unlockWake frees a.mu, and schedules the actor if it was idle and has something to do. c is the
+// handler that has caused that; nil: none has.
+func (a *actor) unlockWake(c *Ctx) { a.unlockReady(a.wake(), c) }
+
+// unlockReady frees a.mu, and puts an actor that was made ready under it into its run queue: after a.mu, as
+// the queue may wake a worker, which takes a.mu first of all.
+func (a *actor) unlockReady(ready bool, c *Ctx) {
+	a.mu.Unlock()
+	if ready {
+		failpoint.At("schedule")
+		a.pool().ready(a, c)
+	}
 }
 
 func (a *actor) pool() *pool {
@@ -135,13 +143,10 @@ func (a *actor) release() {
 	a.cur.Store(nil)
 	failpoint.At("release")
 	a.mu.Lock()
-	wake := a.releaseLocked()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(nil)
-	}
+	a.unlockReady(a.releaseLocked(), nil)
 }
 
+// releaseLocked is release for a caller that holds a.mu. It reports whether the actor is ready.
 func (a *actor) releaseLocked() bool {
 	a.recall()
 	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {

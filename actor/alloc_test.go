@@ -95,7 +95,7 @@ func TestMemory(t *testing.T) {
 				r.Done()
 			}
 		}
-		for s.pool.q.any() {
+		for s.pool.q.Any() {
 			runtime.Gosched()
 		}
 		each := float64(heap()-before) / float64(n)

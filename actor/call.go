@@ -152,11 +152,7 @@ func (f *call) leaving(from uint32, err error) {
 		f.env.unlink()
 		f.to.loseCancelled()
 	}
-	wake := f.to.wake()
-	f.to.mu.Unlock()
-	if wake {
-		f.to.schedule(nil)
-	}
+	f.to.unlockWake(nil)
 }
 
 // cut takes the caller out of the chain.

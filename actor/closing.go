@@ -2,6 +2,7 @@ package actor
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
@@ -34,12 +35,12 @@ func (s *System) Shutdown(ctx context.Context) error {
 	if c != nil { // of another System
 		f := &call{to: s.root, ends: true}
 		f.st.Store(taken) // no other goroutine may end it
-		if err := s.waitsFor(c, f); err != nil {
+		if err := c.waitsFor(f); err != nil {
 			return err
 		}
 		t := c.pause()
 		defer c.resume(t)
-		defer s.noWait(c, f)
+		defer c.noWait(f)
 	}
 	s.shutting.Store(true)
 	rings := lastRings
@@ -132,13 +133,7 @@ func (s *System) Close() error {
 		a.mu.Unlock()
 		a.deadLetters(chain, ErrStopped)
 	}
-	s.ctxMu.Lock()
-	list := make([]*Ctx, 0, len(s.ctxs))
-	for c := range s.ctxs {
-		list = append(list, c)
-	}
-	s.ctxMu.Unlock()
-	for _, c := range list {
+	for _, c := range s.allCtxs() {
 		c.abort(ErrStopped)
 	}
 	c := s.newCtx()
@@ -159,16 +154,18 @@ func (s *System) endChildren(a *actor, c *Ctx) {
 	for k := s.youngest(a); k != nil; k = s.youngest(a) {
 		k.mu.Lock()
 		k.on(terminated) // it gets no more children from now on
-		if x := k.extra(); x.err == nil && !k.over() {
+		x := k.extra()
+		if x.err == nil && !k.over() {
 			x.err = ErrStopped
 		}
+		why := x.err
 		k.mu.Unlock()
 		s.endChildren(k, c)
 		mine := k.seize()
 		if mine {
 			k.cur.Store(c)
 			c.hold = holdTurn
-			k.close(c, k.err0())
+			k.close(c, why)
 		}
 		k.finish()
 		if mine {
@@ -176,12 +173,6 @@ func (s *System) endChildren(a *actor, c *Ctx) {
 		}
 		s.orphan(k)
 	}
-}
-
-func (a *actor) err0() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.x.err
 }
 
 // seize takes the turn, for Close; false: a handler is in progress.
@@ -193,17 +184,9 @@ func (a *actor) seize() bool {
 			a.mu.Unlock()
 			return true
 		}
-		in := a.life == starting
-		if c := a.cur.Load(); c != nil && c.valid() {
-			in = true
-		}
-		if a.x != nil {
-			for _, c := range a.x.holders {
-				in = in || c.valid()
-			}
-		}
+		first := a.life == starting
 		a.mu.Unlock()
-		if in {
+		if first || slices.ContainsFunc(a.handlers(), (*Ctx).valid) {
 			return false
 		}
 		failpoint.Gosched("seize") // between two handlers

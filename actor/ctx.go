@@ -157,21 +157,13 @@ func (c *Ctx) ended() error {
 
 // Deadline returns the deadline of the call that is served, or that of a timeout with Cancel if
 // that is earlier.
-func (c *Ctx) Deadline() (time.Time, bool) {
+func (c *Ctx) Deadline() (at time.Time, ok bool) {
 	c.mu.Lock()
-	std, b, due := c.std, c.base, c.due
-	c.mu.Unlock()
-	switch {
-	case !c.valid():
-	case std != nil:
-		return std.Deadline()
-	case b != nil:
-		if at, ok := b.Deadline(); ok && (due.IsZero() || at.Before(due)) {
-			return at, true
-		}
-		return due, !due.IsZero()
+	defer c.mu.Unlock()
+	if !c.marked() {
+		return at, false
 	}
-	return due, !due.IsZero()
+	return c.context().Deadline()
 }
 
 // Done returns a channel that is closed when the ctx of the call that is served ends, when its caller leaves,

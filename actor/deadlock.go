@@ -34,8 +34,8 @@ import (
 // handler begins to wait later, it is the one that looks. An edge ends without graph as well, unless a
 // walk is in progress, which may still use the call.
 //
-// An edge may also begin while its handler waits already. Then the goroutine that adds it looks, on
-// behalf of the handlers that it adds it for, under graph (unwait):
+// An edge may also begin while its handler waits already. Then the goroutine that adds it stores what the
+// edge is seen by, and looks then, on behalf of the handlers that it adds it for, under graph (unwait):
 //
 //   - A call to an actor without an incarnation waits for the next one, which cannot begin before others
 //     have ended: the children of the last incarnation, the siblings that the supervisor takes down with
@@ -63,7 +63,7 @@ func endWalk() {
 }
 
 // mark notes whether a handler of f's target has caused f, which is not posted yet.
-func (s *System) mark(c *Ctx, f *call) {
+func (c *Ctx) mark(f *call) {
 	if c == nil || f.to.set.reent == None {
 		return
 	}
@@ -79,9 +79,9 @@ func (s *System) mark(c *Ctx, f *call) {
 }
 
 // waitsFor notes that the handler of c is going to wait for f, unless it would wait for
-// itself. c may be nil.
-func (s *System) waitsFor(c *Ctx, f *call) error {
-	if c == nil {
+// itself. Both may be nil.
+func (c *Ctx) waitsFor(f *call) error {
+	if c == nil || f == nil {
 		return nil
 	}
 	noted := c.wait.CompareAndSwap(nil, f) // else another goroutine of the handler waits already
@@ -96,7 +96,7 @@ func (s *System) waitsFor(c *Ctx, f *call) error {
 		return nil
 	}
 	c.wait.CompareAndSwap(f, nil)
-	s.deadlocks.Add(1)
+	f.to.sys().deadlocks.Add(1)
 	return &DeadlockError{Cycle: w.cycle()}
 }
 
@@ -113,7 +113,7 @@ func (f *call) waitsForOne() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	g := a.cur.Load()
-	return (g == nil || !g.waits()) && (a.x == nil || len(a.x.holders) == 0) && !a.betweenLocked()
+	return (g == nil || !g.waits()) && (a.x == nil || len(a.x.holders) == 0) && !a.between()
 }
 
 // waits reports whether the handler of c waits for something that the rule knows.
@@ -121,8 +121,8 @@ func (c *Ctx) waits() bool { return c.wait.Load() != nil || c.inner.Load() != ni
 
 // noWait undoes waitsFor. Afterwards no walk uses f: those that begin later do not find it, and one
 // that has begun is waited for.
-func (s *System) noWait(c *Ctx, f *call) {
-	if c == nil {
+func (c *Ctx) noWait(f *call) {
+	if c == nil || f == nil {
 		return
 	}
 	failpoint.At("no wait")
@@ -133,12 +133,13 @@ func (s *System) noWait(c *Ctx, f *call) {
 	}
 }
 
-// walk looks for a path from a call to the handler me. It visits each handler once: there may
-// be cycles that do not lead to me, since a cycle exists for a moment before unwait cuts it.
+// walk looks for a path from a call to the handler me; nil: it visits all that wait. It visits each handler
+// once: there may be cycles that do not lead to me, since a cycle exists for a moment before unwait cuts it.
 type walk struct {
-	me    *Ctx
-	id    uint64   // Ctx.walk of handlers that it has visited
-	names []string // of the cycle, last first
+	me      *Ctx
+	id      uint64   // Ctx.walk of handlers that it has visited
+	visited []*Ctx   // if me is nil: the last of a path first
+	names   []string // of the cycle, last first
 }
 
 // newWalk begins a walk. The caller holds graph until it is over.
@@ -157,17 +158,23 @@ func (w *walk) call(f *call) bool {
 		return w.handler(g)
 	}
 	a := f.to
-	if a == nil {
-		return false
-	}
-	if f.ends && w.end(a) || a.between() && w.life(a) {
+	switch {
+	case f.ends && w.any(a.name, a.handlersBelow()), a.is((*actor).between) && w.any(a.name, a.handlersBefore()):
 		return true
-	}
-	if f.ends || f.room && a.letsIn(f) || !f.room && a.overtakes(f) {
+	case f.ends, f.room && a.letsIn(f), !f.room && a.overtakes(f):
 		return false
 	}
-	for _, g := range a.handlers() {
+	return w.any("", a.handlers())
+}
+
+// any reports whether the end of one of the handlers waits for me. name is that of the actor whose end or
+// next incarnation comes after them all; "": the walk came to them by way of their own actor.
+func (w *walk) any(name string, all []*Ctx) bool {
+	for _, g := range all {
 		if w.handler(g) {
+			if name != "" { // a System has none
+				w.names = append(w.names, name)
+			}
 			return true
 		}
 	}
@@ -192,206 +199,18 @@ func (w *walk) handler(g *Ctx) bool {
 			found = w.call(f)
 		}
 	}
-	if found {
-		if a := g.a.Load(); a != nil {
-			w.names = append(w.names, a.name)
-		}
+	if w.me == nil {
+		w.visited = append(w.visited, g)
+	} else if a := g.a.Load(); found && a != nil {
+		w.names = append(w.names, a.name)
 	}
 	return found
 }
 
 // cycle returns each name once, in the order of the calls.
-func (w *walk) cycle() []string {
-	slices.Reverse(w.names)
-	return distinct(w.names)
-}
-
-// blockedCall is a call that waits in a mailbox, and the handler that waits for it.
-type blockedCall struct {
-	f *call
-	h *Ctx
-}
-
-// waiterSearch follows all waits of handlers, as a walk does, to calls that wait in mailboxes.
-type waiterSearch struct {
-	walk
-	blocked []blockedCall // the last of a path first
-}
-
-func (s *waiterSearch) handler(g *Ctx) {
-	if g.walk == s.id {
-		return
-	}
-	g.walk = s.id
-	if in := g.inner.Load(); in != nil {
-		s.handler(in)
-	}
-	f := g.wait.Load()
-	if f == nil || f.st.Load() > taken || f.to == nil {
-		return
-	}
-	if by := f.by.Load(); by != nil {
-		s.handler(by)
-		return
-	}
-	if f.ends {
-		s.below(f.to)
-	} else {
-		s.actor(f.to)
-	}
-	s.blocked = append(s.blocked, blockedCall{f, g})
-}
-
-func (s *waiterSearch) actor(a *actor) {
-	for _, h := range a.handlers() {
-		s.handler(h)
-	}
-}
-
-// below is actor for a and its descendants.
-func (s *waiterSearch) below(a *actor) {
-	for _, b := range a.all() {
-		s.actor(b)
-	}
-}
-
-// cut claims the calls that would wait for themselves. The caller has to call over with them
-// once it has released graph.
-func (s *waiterSearch) cut() (cut []*call) {
-	for _, e := range s.blocked {
-		f, w := e.f, newWalk(e.h)
-		if f.st.Load() != waiting || !w.call(f) || !f.st.CompareAndSwap(waiting, left) {
-			continue
-		} // claimed under graph: once its caller has held graph to leave it, f may be another call
-		f.err = &DeadlockError{Cycle: w.cycle()}
-		cut = append(cut, f)
-	}
-	return cut
-}
-
-// over tells the handlers that wait for calls that were cut.
-func (s *System) over(cut []*call) {
-	for _, f := range cut {
-		s.deadlocks.Add(1)
-		f.leaving(waiting, f.err)
-		f.wake()
-	}
-}
-
-// comesAfter reports whether the next incarnation of a has to wait for the end of b.
-func (a *actor) comesAfter(b *actor) bool {
-	for p := a; p != nil; p = p.up {
-		if !p.between() {
-			continue
-		}
-		for q := b; q != nil && q != p; q = q.up {
-			if q.up == p {
-				return true
-			}
-			if q.up != nil && q.up == p.up && q.isAwaited() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// enough is how many actors to look at, of those that an incarnation waits for.
-const enough = 1 << 14
-
-// before returns the actors that may have to end before the next incarnation of a.
-func (a *actor) before() (list []*actor) {
-	s := a.sys()
-	s.tree.Lock()
-	defer s.tree.Unlock()
-	for p := a; p != nil; p = p.up {
-		if !p.between() {
-			continue
-		}
-		list = p.below(list)
-		if p.up == nil {
-			continue
-		}
-		for q := p.up.last(); q != nil; q = q.older {
-			if q != p && q.isAwaited() {
-				list = q.below(append(list, q))
-			}
-		}
-	}
-	return list
-}
-
-// life reports whether the next incarnation of a, which has none, waits for me.
-func (w *walk) life(a *actor) bool {
-	for _, b := range a.before() {
-		if !a.comesAfter(b) {
-			continue
-		}
-		for _, g := range b.handlers() {
-			if w.handler(g) {
-				w.names = append(w.names, a.name)
-				return true
-			}
-		}
-	}
-	for _, g := range a.starts() {
-		if w.handler(g) {
-			w.names = append(w.names, a.name)
-			return true
-		}
-	}
-	return false
-}
-
-// starts returns the handlers that run starts which come before the next incarnation of a:
-// a supervisor starts those that it restarts together one by one, the oldest first.
-func (a *actor) starts() (all []*Ctx) {
-	s := a.sys()
-	s.tree.Lock()
-	defer s.tree.Unlock()
-	for p := a; p != nil; p = p.up {
-		if !p.between() || !p.inLine() {
-			continue
-		}
-		for q := p.older; q != nil; q = q.older {
-			if q.inGroup() {
-				all = append(all, q.handlers()...)
-			}
-		}
-	}
-	return all
-}
-
-// unwait ends the waits of handlers of a and of its descendants for calls that can be served
-// only after the end of a, which is to end now.
-func (a *actor) unwait() { a.sys().unwait(func(see *waiterSearch) { see.below(a) }) }
-
-// unwaitStarts does the same for starts in progress of children that are restarted together:
-// it ends their waits for calls that can be served only after those starts.
-func (p *supervisor) unwaitStarts() {
-	p.a.sys().unwait(func(see *waiterSearch) {
-		for _, k := range p.set {
-			if k.inGroup() {
-				see.actor(k)
-			}
-		}
-	})
-}
-
-func (s *System) unwait(from func(*waiterSearch)) {
-	failpoint.Lock(&graph, "unwait")
-	see := waiterSearch{walk: newWalk(nil)}
-	from(&see)
-	see.blocked = slices.DeleteFunc(see.blocked, func(v blockedCall) bool { return !v.f.room && !v.f.to.between() })
-	cut := see.cut()
-	endWalk()
-	s.over(cut)
-}
-
-// distinct returns each name once, in order.
-func distinct(names []string) (once []string) {
+func (w *walk) cycle() (once []string) {
 	seen := map[string]bool{}
-	for _, n := range names {
+	for _, n := range slices.Backward(w.names) {
 		if !seen[n] {
 			seen[n] = true
 			once = append(once, n)
@@ -400,19 +219,99 @@ func distinct(names []string) (once []string) {
 	return once
 }
 
-// end reports whether the end of a waits for me.
-func (w *walk) end(a *actor) bool {
-	for _, b := range a.all() {
-		for _, g := range b.handlers() {
-			if w.handler(g) {
-				if a.name != "" { // else a is the root, which stands for its System
-					w.names = append(w.names, a.name)
-				}
-				return true
+// handlers returns the handlers in progress.
+func (a *actor) handlers() (all []*Ctx) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if g := a.cur.Load(); g != nil {
+		all = append(all, g)
+	}
+	if a.x != nil {
+		all = append(all, a.x.holders...)
+	}
+	return all
+}
+
+// handlersBelow returns those of a and of its descendants: the end of a comes after theirs.
+func (a *actor) handlersBelow() (all []*Ctx) {
+	left := enough
+	a.sys().tree.Lock()
+	defer a.sys().tree.Unlock()
+	return a.below(nil, &left)
+}
+
+// handlersBefore returns those that end before the next incarnation of a can begin: of the children of a,
+// and of its ancestors, that have no incarnation either; of siblings that are taken down with one of these,
+// and their children; and the starts of older siblings, as a supervisor starts those that it restarts
+// together one by one. While the tree is locked no child comes or goes: so no incarnation that has children
+// ends, and no supervisor starts its children.
+func (a *actor) handlersBefore() (all []*Ctx) {
+	left := enough
+	a.sys().tree.Lock()
+	defer a.sys().tree.Unlock()
+	for p := a; p.up != nil; p = p.up {
+		if !p.is((*actor).between) {
+			continue
+		}
+		for k := p.last(); k != nil; k = k.older {
+			all = k.below(all, &left)
+		}
+		for q := p.up.last(); q != nil; q = q.older {
+			if q != p && q.is((*actor).isAwaited) {
+				all = q.below(all, &left)
+			}
+		}
+		for q := p.older; q != nil && p.is((*actor).inLine); q = q.older {
+			if q.is((*actor).inGroup) {
+				all = append(all, q.handlers()...)
 			}
 		}
 	}
-	return false
+	return all
+}
+
+// unwait ends waits that are in vain since the end of the handlers in all comes before something else, which
+// their waits may lead to: the next incarnation of an actor, room in a mailbox, or the end of by, which waits
+// for them. Whoever calls it has made that so before, and has all from afterwards: a handler that begins to
+// wait later looks itself.
+func (s *System) unwait(all []*Ctx, by *Ctx) {
+	failpoint.Lock(&graph, "unwait")
+	see := newWalk(nil)
+	see.any("", all)
+	var cut []*call
+	for _, h := range see.visited {
+		f := h.wait.Load()
+		if f == nil || f.st.Load() != waiting || by == nil && !f.room && !f.to.is((*actor).between) {
+			continue // it is served, or an ordinary call: the handler that has closed a cycle of these hears of it
+		}
+		w := newWalk(h)
+		if !w.call(f) || !f.st.CompareAndSwap(waiting, left) {
+			continue
+		} // claimed under graph: once its caller has held graph to leave it, f may be another call
+		f.err = &DeadlockError{Cycle: w.cycle()}
+		cut = append(cut, f)
+	}
+	endWalk()
+	for _, f := range cut {
+		s.deadlocks.Add(1)
+		f.gone(waiting, f.err)
+	}
+}
+
+// unwait ends the waits of handlers of a and of its descendants for calls that can be served
+// only after the end of a, which is to end now.
+func (a *actor) unwait() { a.sys().unwait(a.handlersBelow(), nil) }
+
+// unwaitStarts does the same for starts in progress of children that are restarted together:
+// it ends their waits for calls that can be served only after those starts.
+func (p *supervisor) unwaitStarts() {
+	var all []*Ctx
+	for _, k := range p.set {
+		if k.is((*actor).inGroup) {
+			all = append(all, k.handlers()...)
+		}
+	}
+	p.a.sys().unwait(all, nil)
 }
 
 // awaitEnd waits until an actor whose start has failed is gone, children first. c, which
@@ -423,16 +322,11 @@ func (a *actor) awaitEnd(c *Ctx) {
 	if c != nil {
 		f := &call{to: a, ends: true}
 		f.st.Store(taken) // no other goroutine may end it
-		failpoint.Lock(&graph, "await end")
 		c.wait.CompareAndSwap(nil, f)
-		see := waiterSearch{walk: newWalk(nil)}
-		see.below(a)
-		cut := see.cut()
-		endWalk()
-		s.over(cut)
+		s.unwait(a.handlersBelow(), c)
 		t := c.pause()
 		defer c.resume(t)
-		defer s.noWait(c, f)
+		defer c.noWait(f)
 	}
 	select {
 	case <-done:

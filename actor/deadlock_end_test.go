@@ -242,7 +242,7 @@ func TestStartWaitsForEarlierSibling(t *testing.T) {
 	})
 	again = true
 	_ = do.Tell(bg, x, boom)
-	eventually(t, x.a.hasNone)
+	eventually(t, func() bool { return x.a.is((*actor).isDown) })
 	close(free)
 	if err := <-told; err != nil {
 		t.Error(err)

@@ -194,7 +194,7 @@ func TestCallOfActorThatFailsDuringTheWait(t *testing.T) {
 	calls(y, z)
 	eventually(t, func() bool { return z.Len() == 1 })
 	close(xFails)
-	eventually(t, func() bool { return y.a.isAwaited() })
+	eventually(t, func() bool { return y.a.is((*actor).isAwaited) })
 	close(hold)
 	if err := errors.Join(<-told, <-told); !errors.Is(err, ErrDeadlock) {
 		t.Errorf("%v", err)

@@ -38,11 +38,8 @@ func (m *Method[S, Req, Res]) Deliver(ctx context.Context, to Ref[S], tell bool,
 		if err = m.deliver(ctx, a, c, tell, req, done); err == nil {
 			return
 		}
-		if err == errClosed {
-			err = to.awaitNext(ctx, c, a)
-		}
-		if err != nil {
-			_ = a.refused(err)
+		if err = to.awaitNext(ctx, c, a, err); err != nil {
+			err = a.refused(err)
 		}
 	}
 	done(nil, err)
@@ -71,7 +68,7 @@ func (m *Method[S, Req, Res]) deliver(ctx context.Context, a *actor, c *Ctx, tel
 		k := m.apart(ctx, a, c, req)
 		k.f.then = func() { k.delivered(c, done) }
 		d.e, d.f = &k.envelope, &k.f
-		if err := a.sys().waitsFor(c, d.f); err != nil {
+		if err := c.waitsFor(d.f); err != nil {
 			return err
 		}
 	}
@@ -96,7 +93,7 @@ func (m *Method[S, Req, Res]) deliver(ctx context.Context, a *actor, c *Ctx, tel
 func (d *delivery) posted(err error) error {
 	switch {
 	case err != nil && d.f != nil:
-		d.f.to.sys().noWait(d.c, d.f)
+		d.c.noWait(d.f)
 		if _, ok := d.f.claim(); !ok {
 			return nil // unwait has answered it
 		}
@@ -113,7 +110,7 @@ func (d *delivery) posted(err error) error {
 // delivered calls done with the reply.
 func (k *ask[S, Req, Res]) delivered(c *Ctx, done func(any, error)) {
 	s := k.f.to.sys()
-	s.noWait(c, &k.f)
+	c.noWait(&k.f)
 	if c != nil {
 		c.dropKid(&k.f)
 	}

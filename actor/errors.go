@@ -3,6 +3,7 @@ package actor
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 
 	"github.com/firq-go/firq"
@@ -98,6 +99,14 @@ func (e *PanicError) Error() string { return fmt.Sprintf("actor: panicked: %v", 
 
 // Is makes it match ErrPanicked.
 func (e *PanicError) Is(target error) bool { return target == ErrPanicked }
+
+// panicked returns the failure of a user's function that has not returned, for v from recover.
+func panicked(v any) error {
+	if v == nil {
+		v = ErrGoexit
+	}
+	return &PanicError{v, debug.Stack()}
+}
 
 // Unwrap returns the Value if it is an error.
 func (e *PanicError) Unwrap() error {

@@ -6,7 +6,6 @@ import (
 
 // Future is a call that was started. It is safe for concurrent use.
 type Future[Res any] struct {
-	sys *System
 	by  *Ctx  // of the handler that has started it; nil: none has
 	f   *call // nil: it was not accepted, because of err
 	res *Res  // written before the call is answered
@@ -38,16 +37,14 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 	if err = a.post(&k.envelope, c, fromSender); err == errWait {
 		err = a.waitRoom(ctx, c, &k.envelope)
 	}
-	if err == errClosed {
-		if err = to.awaitNext(ctx, c, a); err == nil {
+	if err != nil {
+		if err = to.awaitNext(ctx, c, a, err); err == nil {
 			return m.Start(ctx, to, req)
 		}
-	}
-	if err != nil {
 		return &Future[Res]{err: a.refused(err)}
 	}
 	k.f.endsWith(k.ctx, c)
-	return &Future[Res]{sys: a.sys(), by: c, f: &k.f, res: &k.res}
+	return &Future[Res]{by: c, f: &k.f, res: &k.res}
 }
 
 // apart returns a call whose caller does other things before it waits, if it waits at all. It is not
@@ -57,7 +54,7 @@ func (m *Method[S, Req, Res]) apart(ctx context.Context, a *actor, c *Ctx, req R
 	k.m, k.run, k.call, k.f.env = &m.method, k, &k.f, &k.envelope
 	k.f.caller.Store(c)
 	k.ctx, k.f.to = base(ctx, c), a
-	a.sys().mark(c, &k.f)
+	c.mark(&k.f)
 	return k
 }
 
@@ -81,24 +78,25 @@ func (f *Future[Res]) Wait(ctx context.Context) (res Res, err error) {
 	if err != nil {
 		return res, err
 	}
-	if f.away != nil {
-		if err = c.awaitAway(ctx, f.away); err != nil {
-			return res, err
-		}
-		return *f.res, f.err
+	done := f.away
+	if f.f != nil {
+		done = f.f.many
 	}
-	if f.f == nil {
+	if done == nil {
 		return res, f.err
 	}
 	select {
-	case <-f.f.many:
+	case <-done:
 	default:
-		if err = f.sys.waitsFor(c, f.f); err != nil {
+		if err = c.waitsFor(f.f); err != nil {
 			return res, err
 		}
-		if err = c.look(ctx, f.f); err != nil {
+		if err = c.rest(ctx, f.f, done); err != nil {
 			return res, err
 		}
+	}
+	if f.away != nil {
+		return *f.res, f.err
 	}
 	if f.by != nil {
 		f.by.dropKid(f.f) // or the handler would keep it

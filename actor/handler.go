@@ -2,7 +2,8 @@ package actor
 
 import (
 	"context"
-	"runtime/debug"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -132,11 +133,10 @@ func (c *Ctx) guard(f func() error, gone func(error)) (fail error) {
 		if normal {
 			return
 		}
-		if v := recover(); v != nil {
-			fail = &PanicError{v, debug.Stack()}
-			return
+		v := recover()
+		if fail = panicked(v); v == nil {
+			gone(fail)
 		}
-		gone(&PanicError{ErrGoexit, debug.Stack()})
 	}()
 	fail = f()
 	normal = true
@@ -146,11 +146,7 @@ func (c *Ctx) guard(f func() error, gone func(error)) (fail error) {
 // serve handles a message that was taken. The result says whether the handler was
 // abandoned: then the turn and the slot have been given to others.
 func (c *Ctx) serve(a *actor, e *envelope) (lost bool) {
-	fail := c.exec(a, e)
-	if lost = c.after(a, e, fail); lost {
-		a.abandonMetric(-1)
-	}
-	return lost
+	return c.after(a, e, c.exec(a, e))
 }
 
 func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
@@ -160,15 +156,9 @@ func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
 			return
 		}
 		v := recover()
-		if v != nil {
-			fail = &PanicError{v, debug.Stack()}
-			return
+		if fail = panicked(v); v == nil {
+			c.w.died(a, c, c.after(a, e, fail))
 		}
-		lost := c.after(a, e, &PanicError{ErrGoexit, debug.Stack()})
-		if lost {
-			a.abandonMetric(-1)
-		}
-		c.w.died(a, c, lost)
 	}()
 	c.alone = false
 	if end := c.observed(context.Background(), a, e.m); end != nil {
@@ -184,6 +174,7 @@ func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
 func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 	if fail != nil {
 		if !c.failed() {
+			a.abandonMetric(-1)
 			return true
 		}
 		a.fail(e.m, fail, false)
@@ -191,6 +182,7 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 			e.call.refuse(fail, taken)
 		}
 	} else if c.st.Load() == abandoned {
+		a.abandonMetric(-1)
 		return true
 	}
 	c.state = nil
@@ -280,6 +272,13 @@ func (s *System) dropCtx(c *Ctx) {
 	s.ctxMu.Unlock()
 }
 
+// allCtxs returns those that exist now.
+func (s *System) allCtxs() []*Ctx {
+	s.ctxMu.Lock()
+	defer s.ctxMu.Unlock()
+	return slices.Collect(maps.Keys(s.ctxs))
+}
+
 // childCtx returns a Ctx for a call on the goroutine of c, or from outside.
 func (s *System) childCtx(c *Ctx) *Ctx {
 	if c != nil && c.lent.CompareAndSwap(false, true) {
@@ -317,17 +316,4 @@ func (s *System) doneCtx(c, cc *Ctx) {
 		delete(s.ctxs, cc)
 	}
 	s.ctxMu.Unlock()
-}
-
-// handlers returns the handlers in progress.
-func (a *actor) handlers() (all []*Ctx) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if g := a.cur.Load(); g != nil {
-		all = append(all, g)
-	}
-	if a.x != nil {
-		all = append(all, a.x.holders...)
-	}
-	return all
 }

@@ -92,10 +92,6 @@ func (e *idler) again() bool {
 		return true
 	}
 	a.draining = true // nothing waits, and from now on all is refused
-	wake := a.wake()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(nil)
-	}
+	a.unlockWake(nil)
 	return false
 }

@@ -2,7 +2,6 @@ package actor
 
 import (
 	"context"
-	"runtime/debug"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
@@ -16,7 +15,7 @@ func canInline(ctx context.Context, m *method, a *actor, c *Ctx) bool {
 		return false
 	}
 	if c == nil {
-		return (m.inline || ctx.Done() == nil) && !set.sys.pool.q.any()
+		return (m.inline || ctx.Done() == nil) && !set.sys.pool.q.Any()
 	}
 	if c.a.Load().set.reent != None || c.timed.Load() || c.sys != s {
 		return false
@@ -70,16 +69,10 @@ func (m *Method[S, Req, Res]) inlined(ctx context.Context, cc *Ctx, a *actor, c 
 		if normal {
 			return
 		}
-		var fail error
-		if v := recover(); v != nil {
-			fail = &PanicError{v, debug.Stack()}
-		} else {
-			fail = &PanicError{ErrGoexit, debug.Stack()} // and the caller's goroutine ends
-		}
+		err = panicked(recover()) // by Goexit the caller's goroutine ends too
 		cc.failed()
-		a.fail(&m.method, fail, false)
+		a.fail(&m.method, err, false)
 		a.leaveInline(cc, c)
-		err = fail
 	}()
 	if end := cc.observed(labelsOf(ctx, c), a, &m.method); end != nil {
 		defer end()
@@ -102,7 +95,7 @@ func (a *actor) leaveInline(cc, c *Ctx) {
 	s := a.sys()
 	took := s.now() - cc.start.Load()
 	used := max(took-cc.acct.lent.Load(), 0)
-	a.used = max(a.used, s.pool.q.now()) + used/a.set.weight
+	a.used = max(a.used, s.pool.q.Now()) + used/a.set.weight
 	cc.acct.leave(cc.before, took)
 	cc.caller.Store(nil)
 	cc.state = nil
@@ -121,7 +114,7 @@ func (m *Method[S, Req, Res]) stashedInline(ctx context.Context, cc *Ctx, a *act
 	k.f.by.Store(cc)
 	a.stash(&k.envelope)
 	a.leaveInline(cc, c)
-	if err = s.waitsFor(c, &k.f); err != nil {
+	if err = c.waitsFor(&k.f); err != nil {
 		if k.f.leave(err) {
 			return res, err
 		}

@@ -34,19 +34,6 @@ func (c *Ctx) dropKid(f *call) {
 	f.kidPrev, f.kidNext, f.kid = nil, nil, false
 }
 
-// cancelFor cancels the handler that serves f, whose caller has left.
-func (c *Ctx) cancelFor(f *call, err error) {
-	c.mu.Lock()
-	if !c.marked() || c.serving.Load() != f {
-		c.mu.Unlock()
-		return
-	}
-	c.context()
-	kids := c.endLocked(err)
-	c.mu.Unlock()
-	c.leaveAll(kids, context.Canceled)
-}
-
 // endLocked cancels std with a cause and returns the calls that end with it. The
 // caller holds c.mu.
 func (c *Ctx) endLocked(cause error) (kids []kid) {
@@ -80,29 +67,45 @@ type kid struct {
 // goroutines that wait for them.
 func (c *Ctx) leaveAll(kids []kid, err error) {
 	for _, k := range kids {
-		k.f.leaving(k.from, err)
-		k.f.err = err
-		k.f.wake()
+		k.f.gone(k.from, err)
 	}
 }
 
 // interrupt leaves a call on behalf of its caller.
 func (f *call) interrupt(err error) {
-	if f.leave(err) {
-		f.err = err
-		f.wake()
+	if from, ok := f.claim(); ok {
+		f.gone(from, err)
 	}
+}
+
+// gone lets the caller know that its call, which was claimed, was left on its behalf.
+func (f *call) gone(from uint32, err error) {
+	f.leaving(from, err)
+	f.err = err
+	f.wake()
+}
+
+// cancelFor cancels the handler that serves f, whose caller has left.
+func (c *Ctx) cancelFor(f *call, cause error) {
+	c.cancelIf(func() bool { return c.serving.Load() == f }, cause)
 }
 
 // abort cancels the handler, if it is still in progress, and answers its caller.
 func (c *Ctx) abort(cause error) {
+	c.cancelIf(func() bool {
+		if f := c.serving.Load(); f != nil { // the handler keeps this call until c.mu is free
+			f.refuse(cause, taken)
+		}
+		return true
+	}, cause)
+}
+
+// cancelIf cancels the handler if one has c and f, which holds c.mu, says so.
+func (c *Ctx) cancelIf(f func() bool, cause error) {
 	c.mu.Lock()
-	if !c.marked() {
+	if !c.marked() || !f() {
 		c.mu.Unlock()
 		return
-	}
-	if f := c.serving.Load(); f != nil { // the handler keeps this call until c.mu is free
-		f.refuse(cause, taken)
 	}
 	c.context()
 	kids := c.endLocked(cause)

@@ -168,7 +168,7 @@ func (k *Kind[S]) await(ctx context.Context, c *Ctx, st *startUp) (*actor, error
 	st.waiting = append(st.waiting, f)
 	k.mu.Unlock()
 	failpoint.At("await start")
-	if err := s.waitsFor(c, f); err != nil {
+	if err := c.waitsFor(f); err != nil {
 		if f.leave(err) {
 			return nil, a.refused(err)
 		}

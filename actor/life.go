@@ -142,8 +142,9 @@ func (a *actor) isDown() bool { return a.life == down || a.life == rising }
 // ends reports whether the children are being ended. The caller holds a.mu.
 func (a *actor) ends() bool { return a.life == falling || a.life == leaving }
 
-// betweenLocked is between for a caller that holds a.mu.
-func (a *actor) betweenLocked() bool {
+// between reports whether the actor has no incarnation, or one that has to end and takes no message
+// before that, and will have another one. The caller holds a.mu.
+func (a *actor) between() bool {
 	switch a.life {
 	case failed, falling, down, rising:
 		return true
@@ -185,35 +186,11 @@ func (a *actor) setInGroup(yes bool) {
 	a.mu.Unlock()
 }
 
-// lifeNow is life for who does not hold a.mu.
-func (a *actor) lifeNow() life {
+// is reports what, a function for a caller that holds a.mu, says.
+func (a *actor) is(what func(*actor) bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.life
-}
-
-// hasNone is isDown for a caller without a.mu.
-func (a *actor) hasNone() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.isDown()
-}
-
-// endsNow reports whether the children of a, which may be nil, are being ended.
-func (a *actor) endsNow() bool {
-	if a == nil {
-		return false
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.ends()
-}
-
-// refusesNow is refuses for a caller without a.mu.
-func (a *actor) refusesNow() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.refuses()
+	return what(a)
 }
 
 // spent reports whether no messages wait but stashed ones. The caller holds a.mu.
@@ -228,32 +205,13 @@ func (a *actor) spent() bool {
 	return n == 0
 }
 
-// between reports whether the actor has no incarnation, or one that has to end and takes no
-// message before that, and will have another one.
-func (a *actor) between() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.betweenLocked()
-}
-
-// isAwaited reports whether the supervisor waits for the end of the actor's incarnation.
-func (a *actor) isAwaited() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.awaited
-}
+// isAwaited reports whether the supervisor waits for the end of the actor's incarnation. The caller holds
+// a.mu, as those of the next two do.
+func (a *actor) isAwaited() bool { return a.awaited }
 
 // inGroup reports whether a is down, and is restarted together with siblings.
-func (a *actor) inGroup() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.isDown() && a.x.restartsInGroup
-}
+func (a *actor) inGroup() bool { return a.isDown() && a.x.restartsInGroup }
 
 // inLine reports whether its supervisor still has to start a, after older siblings: a is in a
 // group, and its start has not been requested. (It may have been, if a sibling has failed since.)
-func (a *actor) inLine() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.x != nil && a.x.restartsInGroup && a.life != rising
-}
+func (a *actor) inLine() bool { return a.x != nil && a.x.restartsInGroup && a.life != rising }

@@ -21,32 +21,6 @@ func blocked(t *testing.T, function string) {
 	t.Fatalf("no goroutine waits for a lock in %s", function)
 }
 
-// A get that has chosen a shard, and finds under its lock that another get has taken the head,
-// looks at all shards again.
-func TestShardsLookAgain(t *testing.T) {
-	limit(t, 20e9)
-	q := newShards(16)
-	for i := range 64 {
-		q.put(entry{tag: int64(i), a: &actor{}})
-	}
-	_, i := q.first()
-	sh := &q.all[i]
-	sh.mu.Lock()
-	got := make(chan entry)
-	go func() { e, _ := q.get(0); got <- e }()
-	blocked(t, "(*shards).get")
-	best, at := int64(empty), i
-	for at == i { // until another shard's head is first
-		sh.order.get()
-		sh.publish()
-		best, at = q.first()
-	}
-	sh.mu.Unlock()
-	if e := <-got; e.tag != best>>1 {
-		t.Errorf("it took %d of shard %d, and not %d of shard %d", e.tag, i, best>>1, at)
-	}
-}
-
 // A worker that goes to sleep looks at the queue once more, because a goroutine that puts an entry in
 // between the two finds no sleeper.
 func TestPopLooksAgain(t *testing.T) {

@@ -124,13 +124,9 @@ func (a *actor) post(e *envelope, c *Ctx, from origin) error {
 	if from == fromSender {
 		a.noteBatchable(e)
 	}
-	wake := a.wake()
-	a.mu.Unlock()
+	a.unlockWake(c)
 	if evicted != nil {
 		a.deadLetter(evicted, ErrMailboxFull)
-	}
-	if wake {
-		a.schedule(c)
 	}
 	return nil
 }
@@ -158,38 +154,33 @@ func (a *actor) put(e *envelope) {
 	a.line(e.m.prio).push(e)
 }
 
-// line returns the list for a priority. The caller holds a.mu.
+// line is has, and makes the list if needed. The caller holds a.mu.
 func (a *actor) line(p firq.Priority) *list {
-	if p == firq.PriorityNormal {
+	if a.has(p) == nil {
+		a.extra().lines = new([firq.PriorityCritical + 1]list)
+	}
+	return a.has(p)
+}
+
+// has returns the list for a priority; nil: no message of it has come yet. The caller holds a.mu.
+func (a *actor) has(p firq.Priority) *list {
+	switch {
+	case p == firq.PriorityNormal:
 		return &a.mail
+	case a.x == nil || a.x.lines == nil:
+		return nil
 	}
-	x := a.extra()
-	if x.lines == nil {
-		x.lines = new([firq.PriorityCritical + 1]list)
-	}
-	return &x.lines[p]
+	return &a.x.lines[p]
 }
 
 // each calls f with the lists of waiting messages, in the order of service, until f
 // returns false. The caller holds a.mu.
 func (a *actor) each(f func(*list) bool) {
-	x := a.x
-	if x == nil {
-		f(&a.mail)
-		return
-	}
-	if !f(&x.back) {
+	if a.x != nil && !f(&a.x.back) {
 		return
 	}
 	for p := firq.PriorityCritical; p > 0; p-- {
-		l := &a.mail
-		if p != firq.PriorityNormal {
-			if x.lines == nil {
-				continue
-			}
-			l = &x.lines[p]
-		}
-		if !f(l) {
+		if l := a.has(p); l != nil && !f(l) {
 			return
 		}
 	}
@@ -230,12 +221,9 @@ func (a *actor) passes(e *envelope) bool {
 // newest of the lowest priority. The caller holds a.mu.
 func (a *actor) victim(p firq.Priority) *envelope {
 	for q := firq.PriorityVeryLow; q <= p; q++ {
-		l := &a.mail
-		if q != firq.PriorityNormal {
-			if a.x == nil || a.x.lines == nil {
-				continue
-			}
-			l = &a.x.lines[q]
+		l := a.has(q)
+		if l == nil {
+			continue
 		}
 		e, next := l.first, func(e *envelope) *envelope { return e.next }
 		if a.set.box.Policy == firq.DropNewest {

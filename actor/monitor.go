@@ -2,7 +2,6 @@ package actor
 
 import (
 	"log/slog"
-	"math/bits"
 	"runtime"
 	"runtime/metrics"
 	"slices"
@@ -77,7 +76,7 @@ func (s *System) monitorSlots() {
 
 // waits reports whether an actor or a handler waits for a slot.
 func (p *pool) waits() bool {
-	if p.q.any() {
+	if p.q.Any() {
 		return true
 	}
 	for _, sl := range p.slots {
@@ -185,26 +184,17 @@ func (w *worker) tellBlocked() {
 	}
 }
 
-// class of a wait: the power of two of nanoseconds that is not below it.
-func class(ns int64) int { return min(bits.Len64(uint64(max(ns, 1)-1)), classes-1) }
-
 // Queue lets a Watchdog see the actors that wait for a slot as a queue.
 func (s *System) Queue(name string) watchdog.Queue {
-	return watchdog.Queue{Name: name, Read: s.pool.q.counters}
+	return watchdog.Queue{Name: name, Read: s.pool.q.Counters}
 }
 
 // Running returns the handlers in progress, longest first, including those that wait
 // and those that were abandoned. Elapsed may be short by up to a Slice.
 func (s *System) Running() []SlowHandler {
-	s.ctxMu.Lock()
-	list := make([]*Ctx, 0, len(s.ctxs))
-	for c := range s.ctxs {
-		list = append(list, c)
-	}
-	s.ctxMu.Unlock()
 	now := s.now()
 	var all []SlowHandler
-	for _, c := range list {
+	for _, c := range s.allCtxs() {
 		a, m, start := c.a.Load(), c.m.Load(), c.start.Load()
 		if st := c.st.Load(); st == stale || a == nil || m == nil {
 			continue

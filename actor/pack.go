@@ -76,11 +76,7 @@ func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) 
 			a.mail.push(&p.envelope)
 		}
 		a.accept()
-		wake := a.wake()
-		a.mu.Unlock()
-		if wake {
-			a.schedule(c)
-		}
+		a.unlockWake(c)
 		return true, false
 	}
 	a.mu.Unlock()

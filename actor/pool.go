@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/firq-go/firq/actor/internal/runq"
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 const (
-	spins   = 16  // how often the owner of a slot without work lets others run before it sleeps
-	spares  = 256 // goroutines without a slot that are kept
-	classes = 40  // of the times that actors have waited: powers of two of ns
+	spins  = 16  // how often the owner of a slot without work lets others run before it sleeps
+	spares = 256 // goroutines without a slot that are kept
 )
 
 // pool is some slots and the queue of actors that wait for one. A System has one, and
@@ -30,6 +30,20 @@ type pool struct {
 	spares []*worker
 	closed bool
 }
+
+// claim is what waits for a slot: an actor for its turn or, if w is set, a handler of the actor.
+type claim struct {
+	a *actor
+	w *worker
+}
+
+type (
+	entry = runq.Entry[claim]
+	queue = runq.Queue[claim]
+)
+
+// turnOf is the entry of an actor with work. Its turns so far are its start tag.
+func turnOf(a *actor) entry { return entry{Of: claim{a: a}, Tag: a.used} }
 
 // slot is the right to compute. Its owner is the goroutine that has it; the monitor
 // may take it away.
@@ -101,7 +115,7 @@ func (p *pool) ready(a *actor, c *Ctx) {
 			}
 		}
 	}
-	p.push(entry{tag: a.used, a: a})
+	p.push(turnOf(a))
 }
 
 // takeNext returns the actor that waits for this slot of w, unless the queue has to go first.
@@ -116,8 +130,8 @@ func (p *pool) takeNext(w *worker, sl *slot) *actor {
 	if a == nil || !sl.next.CompareAndSwap(a, nil) {
 		return nil
 	}
-	if ahead := a.used - p.q.now(); ahead > 0 && (ahead >= p.sys.slice || w.now-w.took >= p.sys.slice) && p.q.any() {
-		p.push(entry{tag: a.used, a: a})
+	if ahead := a.used - p.q.Now(); ahead > 0 && (ahead >= p.sys.slice || w.now-w.took >= p.sys.slice) && p.q.Any() {
+		p.push(turnOf(a))
 		return nil
 	}
 	return a
@@ -127,15 +141,15 @@ func (p *pool) takeNext(w *worker, sl *slot) *actor {
 // sleeper sees the entry: push puts the entry in before it looks for sleepers, and pop puts the
 // slot among the sleepers before it looks at the queue for the last time.
 func (p *pool) push(e entry) bool {
-	e.since = p.sys.now()
+	e.Since = p.sys.now()
 	failpoint.At("push")
-	if !p.q.put(e) { // closed
-		if e.w == nil {
-			e.a.dropped()
+	if !p.q.Put(e) { // closed
+		if e.Of.w == nil {
+			e.Of.a.dropped()
 		}
 		return false
 	}
-	if p.asleep.Load() == 0 || !p.wake(e.since) {
+	if p.asleep.Load() == 0 || !p.wake(e.Since) {
 		p.sys.watch()
 	}
 	return true
@@ -149,10 +163,10 @@ func (p *pool) wake(now int64) bool {
 		p.mu.Unlock()
 		return false
 	}
-	e := entry{since: lookAgain} // an order by seed chooses once all goroutines wait
+	e := entry{Since: lookAgain} // an order by seed chooses once all goroutines wait
 	if p.sys.shuffle == nil {
 		var ok bool
-		if e, ok = p.q.get(now); !ok {
+		if e, ok = p.q.Get(now); !ok {
 			p.mu.Unlock()
 			return false
 		}
@@ -171,8 +185,8 @@ func (p *pool) wake(now int64) bool {
 // that wait for it to be woken.
 func (p *pool) pop(w *worker, sl *slot) (entry, bool) {
 	for {
-		if !p.q.any() || p.sys.shuffle != nil {
-			for i := 0; i < spins && !p.q.any(); i++ {
+		if !p.q.Any() || p.sys.shuffle != nil {
+			for i := 0; i < spins && !p.q.Any(); i++ {
 				runtime.Gosched()
 			}
 			if p.sys.shuffle != nil {
@@ -184,7 +198,7 @@ func (p *pool) pop(w *worker, sl *slot) (entry, bool) {
 		if sl.owner.Load() != w {
 			return entry{}, true
 		}
-		if e, ok := p.q.get(w.now); ok {
+		if e, ok := p.q.Get(w.now); ok {
 			return e, true
 		}
 		p.mu.Lock()
@@ -194,7 +208,7 @@ func (p *pool) pop(w *worker, sl *slot) (entry, bool) {
 		}
 		p.idle = append(p.idle, sl)
 		p.asleep.Store(int32(len(p.idle)))
-		if p.q.any() {
+		if p.q.Any() {
 			p.idle = p.idle[:len(p.idle)-1]
 			p.asleep.Store(int32(len(p.idle)))
 			p.mu.Unlock()
@@ -203,8 +217,8 @@ func (p *pool) pop(w *worker, sl *slot) (entry, bool) {
 		p.mu.Unlock()
 		e := <-sl.wake
 		w.now = p.sys.now()
-		if e.since != lookAgain {
-			return e, e.a != nil
+		if e.Since != lookAgain {
+			return e, e.Of.a != nil
 		}
 	}
 }
@@ -225,11 +239,11 @@ func (p *pool) close() {
 	p.idle, p.spares = nil, nil
 	p.asleep.Store(0)
 	p.mu.Unlock()
-	for _, e := range p.q.close() {
-		if e.w != nil {
-			close(e.w.give)
+	for _, e := range p.q.Close() {
+		if e.Of.w != nil {
+			close(e.Of.w.give)
 		} else {
-			e.a.dropped()
+			e.Of.a.dropped()
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestSlotIsTakenFromHandlersOnly(t *testing.T) {
 	}
 	sl.since.Store(0)
 
-	if e, ok := p.pop(&worker{pool: p}, sl); !ok || e.a != nil {
+	if e, ok := p.pop(&worker{pool: p}, sl); !ok || e.Of.a != nil {
 		t.Errorf("a worker without a slot got %v, %t", e, ok)
 	}
 	resting(t, p) // the slot sleeps once
@@ -87,7 +87,7 @@ func TestTakeNext(t *testing.T) {
 			p := &pool{sys: s, q: s.newQueue(1)}
 			w, sl, a := &worker{pool: p, now: 7 + c.passedOn, took: 7}, &slot{pool: p}, &actor{used: c.used}
 			if c.others {
-				p.q.put(entry{a: new(actor)})
+				p.q.Put(turnOf(new(actor)))
 			}
 			if p.takeNext(w, sl) != nil {
 				t.Fatal("an actor where none was")
@@ -98,8 +98,8 @@ func TestTakeNext(t *testing.T) {
 				t.Errorf("it goes on: %t", got == a)
 			}
 			queued := 0
-			for e, ok := p.q.get(0); ok; e, ok = p.q.get(0) {
-				if e.a == a {
+			for e, ok := p.q.Get(0); ok; e, ok = p.q.Get(0) {
+				if e.Of.a == a {
 					queued++
 				}
 			}
@@ -164,7 +164,7 @@ func TestLostBeforeNext(t *testing.T) {
 	if w.next(sl) != nil || sl.next.Load() != nil {
 		t.Error("it has gone on without a slot")
 	}
-	if e, ok := q.get(0); !ok || e.a != a {
+	if e, ok := q.Get(0); !ok || e.Of.a != a {
 		t.Error("the actor is lost")
 	}
 	sl.next.Store(a)
@@ -183,11 +183,11 @@ type hookedQueue struct {
 	at func()
 }
 
-func (q *hookedQueue) now() int64 {
+func (q *hookedQueue) Now() int64 {
 	if q.at != nil {
 		q.at()
 	}
-	return q.queue.now()
+	return q.queue.Now()
 }
 
 // A handler that calls Goexit while it is being abandoned leaves the turn to the goroutine that
@@ -247,9 +247,9 @@ func TestYieldToAnotherSlot(t *testing.T) {
 	_ = stay.Tell(bg, must(t, s, "", Value(3)), next)
 	close(first)
 	<-begun // the third has its slot
-	eventually(t, p.q.any)
+	eventually(t, p.q.Any)
 	close(other)
-	eventually(t, func() bool { return !p.q.any() })
+	eventually(t, func() bool { return !p.q.Any() })
 	close(next)
 	resting(t, p)
 }

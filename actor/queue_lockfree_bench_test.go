@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/actor/internal/runq"
 	"github.com/firq-go/firq/lockfree"
 	"github.com/firq-go/firq/watchdog"
 )
@@ -30,33 +31,33 @@ func newOverLockfree(slice time.Duration) *overLockfree {
 	return &overLockfree{s: s}
 }
 
-func (q *overLockfree) put(e entry) bool {
-	last, ok := q.last.Load(e.a)
+func (q *overLockfree) Put(e entry) bool {
+	last, ok := q.last.Load(e.Of.a)
 	if !ok {
-		last, _ = q.last.LoadOrStore(e.a, new(int64))
+		last, _ = q.last.LoadOrStore(e.Of.a, new(int64))
 	}
 	was := last.(*int64)
-	cost := max(e.tag-*was, 1)
-	*was = e.tag
-	return q.s.Enqueue(e.a, firq.Task[entry]{Payload: e, Cost: cost}) == nil
+	cost := max(e.Tag-*was, 1)
+	*was = e.Tag
+	return q.s.Enqueue(e.Of.a, firq.Task[entry]{Payload: e, Cost: cost}) == nil
 }
 
-func (q *overLockfree) get(int64) (entry, bool) {
+func (q *overLockfree) Get(int64) (entry, bool) {
 	it, ok := q.s.TryDequeue()
 	return it.Payload, ok
 }
 
-func (q *overLockfree) close() (left []entry) {
-	for e, ok := q.get(0); ok; e, ok = q.get(0) {
+func (q *overLockfree) Close() (left []entry) {
+	for e, ok := q.Get(0); ok; e, ok = q.Get(0) {
 		left = append(left, e)
 	}
 	_ = q.s.Close()
 	return left
 }
 
-func (q *overLockfree) any() bool  { return q.s.Len() > 0 }
-func (q *overLockfree) now() int64 { return 0 }
-func (q *overLockfree) counters() watchdog.QueueCounters {
+func (q *overLockfree) Any() bool  { return q.s.Len() > 0 }
+func (q *overLockfree) Now() int64 { return 0 }
+func (q *overLockfree) Counters() watchdog.QueueCounters {
 	return watchdog.QueueCounters{Len: q.s.Len()}
 }
 
@@ -64,8 +65,8 @@ var runQueues = []struct {
 	name string
 	make func() queue
 }{
-	{"heap", func() queue { return newShards(1) }},
-	{"shards", func() queue { return newShards(16) }},
+	{"heap", func() queue { return runq.New[claim](1) }},
+	{"shards", func() queue { return runq.New[claim](16) }},
 	{"lockfree", func() queue { return newOverLockfree(100 * time.Microsecond) }},
 }
 
@@ -121,7 +122,7 @@ func BenchmarkRunQueue(b *testing.B) {
 			b.Run(fmt.Sprintf("queue=%s/goroutines=%d", rq.name, procs), func(b *testing.B) {
 				q := rq.make()
 				for i := range 256 {
-					q.put(entry{tag: int64(i), a: &actor{}})
+					q.Put(entry{Of: claim{a: &actor{}}, Tag: int64(i)})
 				}
 				b.ReportAllocs()
 				b.ResetTimer()
@@ -129,18 +130,18 @@ func BenchmarkRunQueue(b *testing.B) {
 				for g := range procs {
 					wg.Go(func() {
 						for i := range b.N / procs {
-							e, ok := q.get(0)
+							e, ok := q.Get(0)
 							if !ok {
 								continue
 							}
-							e.tag += int64(100 + (g*7+i)%500)
-							q.put(e)
+							e.Tag += int64(100 + (g*7+i)%500)
+							q.Put(e)
 						}
 					})
 				}
 				wg.Wait()
 				b.StopTimer()
-				q.close()
+				q.Close()
 			})
 		}
 	}

@@ -132,45 +132,22 @@ func (a *actor) stop(ctx context.Context) error {
 	failpoint.At("stop")
 	a.mu.Lock()
 	a.draining = true
-	wake := a.wake()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(c)
-	}
+	a.unlockWake(c)
 	return a.awaitDone(ctx, c)
 }
 
 // awaitDone waits until the actor has ended, or ctx ends. c, which may be nil, is the handler that
 // waits: for all handlers of the actor and of its descendants, by the rule of deadlocks.
 func (a *actor) awaitDone(ctx context.Context, c *Ctx) error {
-	done := a.ended()
-	select {
-	case <-done:
-		return nil
-	default:
-	}
-	if c == nil {
-		select {
-		case <-done:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 	f := &call{to: a, ends: true, many: make(chan struct{})}
-	s := a.sys()
-	if err := s.waitsFor(c, f); err != nil {
+	if err := c.waitsFor(f); err != nil {
 		return err
 	}
-	t := c.pause()
-	defer c.resume(t)
-	defer s.noWait(c, f) // before it has to wait for its turn
-	select {
-	case <-done:
-		return nil
-	case <-f.many: // by unwait
-		return f.err
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := c.rest(ctx, f, a.ended()); err != nil {
+		return err
 	}
+	if f.st.Load() == left { // by unwait
+		return f.err
+	}
+	return nil
 }

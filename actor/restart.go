@@ -75,14 +75,11 @@ func (p *supervisor) end() {
 	}
 	s := p.a.sys()
 	for _, k := range s.children(p.a) {
-		if k.hasNone() {
+		if k.is((*actor).isDown) {
 			k.terminate(s.parentEnd())
 		}
 	}
 }
-
-// isUp notes that a child has a new incarnation.
-func (p *supervisor) isUp(*actor) { p.a.nudge() }
 
 // gone notes that a child has ended. fail is set if the child ended because it failed
 // and its state cannot be made again.
@@ -162,7 +159,7 @@ func (p *supervisor) step() {
 
 // failure begins a restart; false: it would be one too many.
 func (p *supervisor) failure(e loss) bool {
-	if over := e.child.lifeNow() >= ended; !over && !e.child.hasNone() || over && p.v.Strategy == OneForOne {
+	if over := e.child.is((*actor).over); !over && !e.child.is((*actor).isDown) || over && p.v.Strategy == OneForOne {
 		return true // it is up again, restarted with others
 	}
 	now := time.Now()
@@ -238,7 +235,10 @@ func (p *supervisor) endNext() bool {
 func (p *supervisor) startNext() bool {
 	for len(p.set) > 0 {
 		k := p.set[0]
-		switch k.lifeNow() {
+		k.mu.Lock()
+		life := k.life
+		k.mu.Unlock()
+		switch life {
 		case down, rising:
 			k.requestStart()
 			return false
@@ -274,7 +274,7 @@ func endYoungest(list []*actor, up *int, why error) bool {
 	for last := *up == 0; ; last = true {
 		for ; *up > 0; *up-- {
 			k := list[*up-1]
-			if !k.hasNone() && k.lifeNow() < ended {
+			if !k.is((*actor).isDown) && !k.is((*actor).over) {
 				k.endIncarnation(why)
 				return false
 			}

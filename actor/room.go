@@ -109,11 +109,7 @@ func (a *actor) queueForRoom(r *roomer, c *Ctx) (in bool, err error) {
 	} else {
 		a.insertRoom(r)
 	}
-	wake := a.wake()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(c)
-	}
+	a.unlockWake(c)
 	if in || c == nil {
 		return in, nil
 	}
@@ -224,7 +220,7 @@ func (a *actor) crowdedOut() bool { return a.x != nil && len(a.x.room) > 0 && a.
 // lookAgain ends waits for room in the mailbox that have become vain: see letsIn.
 func (a *actor) lookAgain() {
 	failpoint.At("look again")
-	a.sys().unwait(func(see *waiterSearch) { see.actor(a) })
+	a.sys().unwait(a.handlers(), nil)
 }
 
 func (a *actor) roomers() []*roomer {

@@ -221,8 +221,8 @@ func (sc *scene) rest() {
 		}
 	}
 	p := &sc.s.pool
-	if !sc.s.closed.Load() && (len(p.idle) != len(p.slots) || p.q.any() || p.waits()) {
-		sc.Errorf("%d of %d slots sleep, entries wait: %t", len(p.idle), len(p.slots), p.q.any())
+	if !sc.s.closed.Load() && (len(p.idle) != len(p.slots) || p.q.Any() || p.waits()) {
+		sc.Errorf("%d of %d slots sleep, entries wait: %t", len(p.idle), len(p.slots), p.q.Any())
 	}
 	for a := range sc.s.names.all() {
 		if a.turn != idle || a.life != alive || !a.atRest() {

@@ -247,7 +247,7 @@ func leftInRing(sc *scene) {
 			return n, nil
 		}
 		k := tell.ask(bg, q.a, c, 2)
-		if err := sc.s.waitsFor(c, &k.f); err != nil {
+		if err := c.waitsFor(&k.f); err != nil {
 			sc.Errorf("%v", err)
 		}
 		if err := q.a.post(&k.envelope, c, fromSender); err != nil {
@@ -257,7 +257,7 @@ func leftInRing(sc *scene) {
 		if left = k.f.leave(context.Canceled); !left {
 			<-k.f.done()
 		}
-		sc.s.noWait(c, &k.f)
+		c.noWait(&k.f)
 		sc.left[2] = true
 		failpoint.At("left")
 		return n, nil

@@ -65,10 +65,8 @@ func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) erro
 		return nil
 	}
 	e.over()
-	if err == errClosed {
-		if err = to.awaitNext(ctx, c, a); err == nil {
-			return m.Tell(ctx, to, req)
-		}
+	if err = to.awaitNext(ctx, c, a, err); err == nil {
+		return m.Tell(ctx, to, req)
 	}
 	return a.refused(err)
 }
@@ -166,25 +164,23 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 	}
 	k := m.ask(ctx, a, c, req)
 	s := a.sys()
-	s.mark(c, &k.f)
-	if err = s.waitsFor(c, &k.f); err != nil {
+	c.mark(&k.f)
+	if err = c.waitsFor(&k.f); err != nil {
 		return res, a.refused(k.drop(s, err))
 	}
 	if err = a.post(&k.envelope, c, fromSender); err == errWait {
-		s.noWait(c, &k.f)
+		c.noWait(&k.f)
 		if err = a.waitRoom(ctx, c, &k.envelope); err == nil {
-			if dead := s.waitsFor(c, &k.f); dead != nil && k.f.leave(dead) {
+			if dead := c.waitsFor(&k.f); dead != nil && k.f.leave(dead) {
 				return res, dead
 			} // else it is answered already
 		}
 	} else if err != nil {
-		s.noWait(c, &k.f)
+		c.noWait(&k.f)
 	}
 	if err != nil {
-		if err = k.drop(s, err); err == errClosed {
-			if err = to.awaitNext(ctx, c, a); err == nil {
-				return m.Call(ctx, to, req)
-			}
+		if err = to.awaitNext(ctx, c, a, k.drop(s, err)); err == nil {
+			return m.Call(ctx, to, req)
 		}
 		return res, a.refused(err)
 	}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
-	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/firq-go/firq/actor/internal/runq"
 	"github.com/firq-go/firq/actor/internal/seeded"
 )
 
@@ -86,26 +86,13 @@ const (
 // settle lets all other goroutines run until they wait. So all actors that become ready at an
 // instant are there to be chosen from, however often a goroutine loses its processor on the way.
 func (h *shuffle) settle() {
+	m := newMeter()
 	for i := range rounds {
 		runtime.Gosched()
-		still, known := alone()
-		if still || !known && i >= oldRounds {
+		if m == nil && i >= oldRounds || m != nil && m.others() == 0 { // with one processor that is exact
 			return
 		}
 	}
-}
-
-// alone reports whether no other goroutine of the process runs or could run; with one
-// processor that is exact. known: the runtime says so, since Go 1.26.
-func alone() (still, known bool) {
-	read := []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines/running:goroutines"}}
-	metrics.Read(read)
-	for _, r := range read {
-		if r.Value.Kind() != metrics.KindUint64 {
-			return false, false
-		}
-	}
-	return read[0].Value.Uint64() == 0 && read[1].Value.Uint64() <= 1, true
 }
 
 // timer returns a sender for the messages of a timer: those that ring at the same instant do
@@ -118,11 +105,7 @@ func (h *shuffle) timer(a *actor) *actor {
 }
 
 // queue of entries in an order by the seed.
-func (h *shuffle) queue() queue {
-	q := newShards(1)
-	q.all[0].order = &bag{h: h}
-	return q
-}
+func (h *shuffle) queue() queue { return runq.NewOf(&bag{h: h}) }
 
 // bag gives out its entries in an order that does not depend on the order in which they came: two
 // goroutines that become ready at the same time come in either order on a busy machine.
@@ -132,36 +115,36 @@ type bag struct {
 }
 
 // compare orders entries: names are unique, and an actor's handlers are numbered.
-func (e *entry) compare(f *entry) int {
-	return cmp.Or(strings.Compare(e.a.name, f.a.name), cmp.Compare(e.nth(), f.nth()))
+func compare(e, f entry) int {
+	return cmp.Or(strings.Compare(e.Of.a.name, f.Of.a.name), cmp.Compare(nth(e), nth(f)))
 }
 
 // nth is 0 for a turn, and the handler's number for one that wants a slot.
-func (e *entry) nth() uint64 {
-	if e.w == nil {
+func nth(e entry) uint64 {
+	if e.Of.w == nil {
 		return 0
 	}
-	return e.w.nth
+	return e.Of.w.nth
 }
 
-func (b *bag) put(e entry) { b.list = append(b.list, e) }
-func (b *bag) len() int    { return len(b.list) }
-func (b *bag) now() int64  { return 0 }
-func (b *bag) raise(int64) {}
+func (b *bag) Put(e entry) { b.list = append(b.list, e) }
+func (b *bag) Len() int    { return len(b.list) }
+func (b *bag) Now() int64  { return 0 }
+func (b *bag) Raise(int64) {}
 
-func (b *bag) head() int64 {
+func (b *bag) Head() int64 {
 	if len(b.list) == 0 {
-		return empty
+		return runq.Empty
 	}
-	return 0 // get chooses
+	return 0 // Get chooses
 }
 
-func (b *bag) get() (entry, bool) {
+func (b *bag) Get() (entry, bool) {
 	n := len(b.list)
 	if n == 0 {
 		return entry{}, false
 	}
-	slices.SortFunc(b.list, func(e, f entry) int { return e.compare(&f) })
+	slices.SortFunc(b.list, compare)
 	i := b.h.intn(n)
 	e := b.list[i]
 	b.list = slices.Delete(b.list, i, i+1)

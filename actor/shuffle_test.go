@@ -12,18 +12,18 @@ func TestBag(t *testing.T) {
 	var entries []entry
 	for _, name := range []string{"a", "b", "c"} {
 		a := &actor{name: name}
-		entries = append(entries, entry{a: a})
+		entries = append(entries, turnOf(a))
 		for nth := range uint64(3) {
-			entries = append(entries, entry{a: a, w: &worker{nth: nth + 1}})
+			entries = append(entries, entry{Of: claim{a, &worker{nth: nth + 1}}})
 		}
 	}
 	order := func() (out []*entry) {
 		b := bag{h: &shuffle{rng: rand.New(rand.NewPCG(7, 7))}}
 		for _, i := range rand.Perm(len(entries)) {
-			b.put(entries[i])
+			b.Put(entries[i])
 		}
 		for {
-			e, ok := b.get()
+			e, ok := b.Get()
 			if !ok {
 				return out
 			}
@@ -36,7 +36,7 @@ func TestBag(t *testing.T) {
 			t.Fatal("another order with the same seed")
 		}
 	}
-	if slices.IsSortedFunc(first, func(e, f *entry) int { return e.compare(f) }) {
+	if slices.IsSortedFunc(first, func(e, f *entry) int { return compare(*e, *f) }) {
 		t.Error("the seed has shuffled nothing")
 	}
 }

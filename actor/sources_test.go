@@ -18,8 +18,8 @@ func counts[S any](r Ref[S]) (watches, watched int) {
 	if r.a.x == nil {
 		return 0, 0
 	}
-	for w := r.a.x.watchers.first; w != nil; w = w.next {
-		watched++
+	if l := r.a.x.watchers; l != nil {
+		watched = l.Len()
 	}
 	return len(r.a.x.watches), watched
 }

@@ -35,12 +35,8 @@ func (a *actor) terminate(why error) {
 	a.extra().err = why
 	chain := a.empty()
 	a.evictRoom()
-	wake := a.wake()
-	a.mu.Unlock()
+	a.unlockWake(nil)
 	a.deadLetters(chain, ErrStopped)
-	if wake {
-		a.schedule(nil)
-	}
 }
 
 // step takes the next step of the actor's life; the caller has the turn, and no
@@ -99,8 +95,8 @@ func (a *actor) endChildren(why error, final bool) bool {
 	if a.kind == nil {
 		a.x.sup.end()
 	}
-	k.terminate(s.parentEnd()) // and its end nudges this one
-	if !a.up.endsNow() {       // else it has looked at all descendants when it came to a
+	k.terminate(s.parentEnd())   // and its end nudges this one
+	if !a.up.is((*actor).ends) { // else it has looked at all descendants when it came to a
 		k.unwait()
 	}
 	return false
@@ -186,7 +182,7 @@ func (a *actor) rise(c *Ctx) {
 	if x.sup != nil {
 		a.started()
 		x.sup.startAll()
-		a.up.x.sup.isUp(a)
+		a.up.nudge()
 		return
 	}
 	start := a.start
@@ -197,7 +193,7 @@ func (a *actor) rise(c *Ctx) {
 		return
 	}
 	a.started()
-	a.up.x.sup.isUp(a)
+	a.up.nudge()
 }
 
 // started notes that a start has succeeded; false: Close has ended the actor in between.
@@ -247,18 +243,18 @@ func (a *actor) finish() {
 	up := a.up
 	a.mu.Lock()
 	a.on(tells)
-	watchers := x.watchers.take()
+	watchers := x.watchers
+	x.watchers = nil // from now on a Watch tells by itself
 	if a.done == nil {
 		a.done = closedChan
 	} else {
 		close(a.done)
 	}
 	a.mu.Unlock()
-	for w := watchers; w != nil; {
-		next := w.next
-		w.next = nil
-		w.tell(Down{a.name, why})
-		w = next
+	if watchers != nil {
+		for e := watchers.Front(); e != nil; e = e.Next() {
+			e.Value.(*Watching).tell(Down{a.name, why})
+		}
 	}
 	if up != nil && up.supervisor() != nil {
 		up.supervisor().gone(a, x.fail)
@@ -286,12 +282,8 @@ func (a *actor) endIncarnation(why error) {
 	a.on(takenDown)
 	a.extra().takenDownFor = why
 	a.sortRoom()
-	wake := a.wake()
-	a.mu.Unlock()
+	a.unlockWake(nil)
 	a.unwait()
-	if wake {
-		a.schedule(nil)
-	}
 }
 
 // requestStart lets a child that is down start its next incarnation.
@@ -299,9 +291,5 @@ func (a *actor) requestStart() {
 	failpoint.At("raise")
 	a.mu.Lock()
 	a.on(wanted)
-	wake := a.wake()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(nil)
-	}
+	a.unlockWake(nil)
 }

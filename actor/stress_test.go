@@ -106,11 +106,7 @@ func stress(t *testing.T, cfg Config, how Reentrancy, d time.Duration) {
 				for a := range s.names.all() {
 					a.obey(&outcome{unstash: true})
 					a.mu.Lock()
-					wake := a.wake()
-					a.mu.Unlock()
-					if wake {
-						a.schedule(nil)
-					}
+					a.unlockWake(nil)
 				}
 			}
 		}

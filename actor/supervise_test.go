@@ -302,7 +302,7 @@ func TestSupervisorEndsWhileAChildIsDown(t *testing.T) {
 			_ = do.Tell(bg, x, boom)
 			fails := func() {
 				free()
-				eventually(t, func() bool { return x.a.hasNone() || x.a.lifeNow() >= ended })
+				eventually(t, func() bool { return x.a.is((*actor).isDown) || x.a.is((*actor).over) })
 			}
 			stops := func() {
 				go func() { _ = p.Stop(bg) }()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/actor/internal/runq"
 	"github.com/firq-go/firq/internal/core/clock"
 )
 
@@ -96,7 +97,7 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 func (s *System) now() int64 { return s.clk.Now() }
 
 // queueFor makes the run queue for the given number of slots. It is a variable so that benchmarks can measure other queues.
-var queueFor = func(slots int) queue { return newShards(slots) }
+var queueFor = func(slots int) queue { return runq.New[claim](slots) }
 
 func (s *System) newQueue(slots int) queue {
 	if s.shuffle != nil {

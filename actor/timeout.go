@@ -3,7 +3,6 @@ package actor
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
@@ -170,31 +169,7 @@ func (c *Ctx) abandon(a *actor, m *method) {
 		c.w.lose()
 	}
 	failpoint.At("abandon turn")
-	a.mu.Lock()
-	a.x.owed += c.acct.used(c.start.Load(), s.now()) // its worker has no turn any more that it could charge
-	var wake bool
-	switch c.hold {
-	case holdTurn:
-		a.cur.Store(nil)
-		wake = a.releaseLocked()
-	case holdRead:
-		a.x.readers--
-		a.dropHolder(c)
-		wake = a.wake()
-	case holdNothing:
-		a.x.suspended--
-		a.dropHolder(c)
-		if i := slices.Index(a.x.resume, c); i >= 0 {
-			a.x.resume = slices.Delete(a.x.resume, i, i+1)
-			c.turn <- struct{}{}
-		}
-		wake = a.wake()
-	}
-	c.hold = holdNothing
-	a.mu.Unlock()
-	if wake {
-		a.schedule(nil)
-	}
+	a.leave(c)
 }
 
 func (a *actor) abandonMetric(delta int) {

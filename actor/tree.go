@@ -70,11 +70,7 @@ func (a *actor) nudge() {
 		return // it does not wait for a child
 	}
 	a.nudged = true
-	wake := a.wake()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(nil)
-	}
+	a.unlockWake(nil)
 }
 
 // youngest returns the last child, nil: there is none.
@@ -108,18 +104,16 @@ func (s *System) children(a *actor) (list []*actor) {
 	return list
 }
 
-// below adds the descendants of a to list. The caller holds System.tree.
-func (a *actor) below(list []*actor) []*actor {
-	for k := a.last(); k != nil && len(list) < enough; k = k.older {
-		list = k.below(append(list, k))
-	}
-	return list
-}
+// enough is how many actors to look at, of those whose handlers an end waits for.
+const enough = 1 << 14
 
-// all returns a and its descendants.
-func (a *actor) all() []*actor {
-	s := a.sys()
-	s.tree.Lock()
-	defer s.tree.Unlock()
-	return a.below([]*actor{a})
+// below adds the handlers of a and of its descendants to all, and looks at *left actors at most. The caller
+// holds System.tree.
+func (a *actor) below(all []*Ctx, left *int) []*Ctx {
+	all = append(all, a.handlers()...)
+	for k := a.last(); k != nil && *left > 0; k = k.older {
+		*left--
+		all = k.below(all, left)
+	}
+	return all
 }

@@ -191,11 +191,7 @@ func (w *worker) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
 	}
 	a.cur.Store(nil)
 	w.keep(a)
-	wake := a.releaseLocked()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(nil)
-	}
+	a.unlockReady(a.releaseLocked(), nil)
 	if !w.has() {
 		return turnLost
 	}
@@ -213,11 +209,7 @@ func (w *worker) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	}
 	a.enter(c)
 	a.cur.Store(nil)
-	wake := a.releaseLocked()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(nil)
-	}
+	a.unlockReady(a.releaseLocked(), nil)
 	one := tally{a: a, start: w.pool.sys.now(), waited: t.waited, n: 1}
 	c.serves(e.ctx)
 	c.begin(a, e.m, e.call, state, one.start)
@@ -225,7 +217,7 @@ func (w *worker) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 		w.tellLater(&one, TurnLost)
 		return turnGone
 	}
-	a.leaveReader(c)
+	a.leave(c)
 	w.now = w.pool.sys.now()
 	if !w.has() {
 		w.tellLater(&one, TurnLost)
@@ -261,6 +253,6 @@ func (w *worker) died(a *actor, c *Ctx, lost bool) {
 	if w == nil || lost {
 		return
 	}
-	a.leaveReader(c)
+	a.leave(c)
 	w.lose()
 }

@@ -81,12 +81,12 @@ func (r Ref[S]) find(ctx context.Context, c *Ctx) (*actor, error) {
 	return ref.a, nil
 }
 
-// awaitNext waits until r may stand for another actor than a, which has refused a message because
+// awaitNext waits until r may stand for another actor than a, which has refused a message with err because
 // it ends. An error means that the message is refused: r is a itself, the System ends and not a, or
 // the wait has ended. c, the handler that sends, waits for the end of a as in Ref.Stop.
-func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor) error {
-	if r.v == nobody || !a.refusesNow() {
-		return errClosed
+func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor, err error) error {
+	if err != errClosed || r.v == nobody || !a.is((*actor).refuses) {
+		return err
 	}
 	failpoint.At("await next")
 	select {
@@ -97,40 +97,10 @@ func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor) error {
 	if _, ok := r.v.Value().via.(*Kind[S]); ok {
 		return nil // a Kind has forgotten the actor before the end
 	}
-	return c.nap(ctx, time.Millisecond) // another Carrier may not know yet
-}
-
-// nap sleeps for d, or until ctx ends. c may be nil.
-func (c *Ctx) nap(ctx context.Context, d time.Duration) error {
-	if c != nil {
-		t := c.pause()
-		defer c.resume(t)
-	}
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// awaitAway waits for the reply of an actor in another process, or for the end of ctx. c may be nil.
-func (c *Ctx) awaitAway(ctx context.Context, away <-chan struct{}) error {
-	select {
-	case <-away:
-		return nil
-	default:
-	}
-	if c != nil {
-		t := c.pause()
-		defer c.resume(t)
-	}
-	select {
-	case <-away:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	nap, cancel := context.WithTimeout(ctx, time.Millisecond) // another Carrier may not know yet
+	defer cancel()
+	_ = c.rest(nap, nil, nil)
+	return ctx.Err()
 }
 
 // tellAway is Tell where find has found no actor here, because of err if that is set.

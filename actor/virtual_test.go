@@ -313,7 +313,7 @@ func TestKindDeadlocks(t *testing.T) {
 		_, err = do.Call(ctx, k.Ref("z"), func(_ *box, c *Ctx) (any, error) {
 			self, _ := Self[*box](c)
 			go func() { _ = self.Stop(bg) }()
-			for !self.a.refusesNow() {
+			for !self.a.is((*actor).refuses) {
 				time.Sleep(time.Millisecond)
 			}
 			return do.Call(c, k.Ref("z"), inc)

@@ -20,9 +20,8 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	} else {
 		done = ctx.Done()
 	}
-	s := f.to.sys()
 	if c != nil {
-		defer s.noWait(c, f)
+		defer c.noWait(f)
 		if !c.addKid(f) {
 			if f.leave(ErrStale) {
 				return ErrStale
@@ -52,19 +51,26 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	return err
 }
 
-// look waits for the answer of f, which goes on if ctx ends before.
-func (c *Ctx) look(ctx context.Context, f *call) error {
+// rest waits for done, or until ctx ends, or unwait ends the wait. By the rule of deadlocks it is a wait for
+// f; nil: for nothing that the rule knows. While it waits, the handler has no slot, and no turn if its
+// actor is reentrant. c may be nil.
+func (c *Ctx) rest(ctx context.Context, f *call, done <-chan struct{}) error {
+	var cut <-chan struct{}
+	if f != nil {
+		cut = f.many
+	}
 	if c != nil {
 		t := c.pause()
 		defer c.resume(t)
-		defer c.sys.noWait(c, f) // before it has to wait for its turn
+		defer c.noWait(f) // before it has to wait for its turn
 	}
 	select {
-	case <-f.done():
-		return nil
+	case <-done:
+	case <-cut:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	return nil
 }
 
 // outer returns the handler inside which c's handler runs, on the same goroutine: a handler
@@ -109,14 +115,14 @@ func (c *Ctx) resume(nth uint64) {
 // wantBySeed waits for a slot in a System of actortest.
 func (c *Ctx) wantBySeed() {
 	if c.w != nil && c.sys.shuffle != nil && !c.w.has() && c.st.Load() != abandoned {
-		c.w.want(c.a.Load())
+		c.w.want(c.a.Load(), c.w.pool.q.Now())
 	}
 }
 
-// want waits for a slot.
-func (w *worker) want(a *actor) {
+// want waits for a slot, as an entry of the run queue with a tag.
+func (w *worker) want(a *actor, tag int64) {
 	p := w.pool
-	if !p.push(entry{tag: p.q.now(), a: a, w: w}) {
+	if !p.push(entry{Of: claim{a, w}, Tag: tag}) {
 		return
 	}
 	if sl := <-w.give; sl != nil {
@@ -142,26 +148,34 @@ func (a *actor) dropHolder(c *Ctx) {
 	}
 }
 
-// leaveReader ends a read-only handler, or one that waited in a reentrant actor and
-// has had the turn since.
-func (a *actor) leaveReader(c *Ctx) {
+// letGo takes from a handler what it holds of its actor, and reports whether the actor is ready now. The
+// caller holds a.mu.
+func (a *actor) letGo(c *Ctx) (ready bool) {
+	hold := c.hold
+	c.hold = holdNothing
+	if hold == holdTurn {
+		a.cur.Store(nil)
+		return a.releaseLocked()
+	}
+	a.dropHolder(c)
+	if hold == holdRead {
+		a.x.readers--
+	} else {
+		a.x.suspended--
+		if i := slices.Index(a.x.resume, c); i >= 0 {
+			a.x.resume = slices.Delete(a.x.resume, i, i+1)
+			c.turn <- struct{}{} // it was abandoned, and goes on without the turn
+		}
+	}
+	return a.wake()
+}
+
+// leave ends a handler whose turn no worker charges: one that reads, or whose goroutine ends.
+func (a *actor) leave(c *Ctx) {
 	failpoint.At("leave reader")
 	a.mu.Lock()
-	var wake bool
-	switch c.hold {
-	case holdRead:
-		a.x.readers--
-		a.x.owed += c.acct.used(c.start.Load(), c.sys.now())
-		a.dropHolder(c)
-		wake = a.wake()
-	case holdTurn:
-		a.cur.Store(nil)
-		wake = a.releaseLocked()
-	}
-	a.mu.Unlock()
-	if wake {
-		a.schedule(nil)
-	}
+	a.extra().owed += c.acct.used(c.start.Load(), c.sys.now())
+	a.unlockReady(a.letGo(c), nil)
 }
 
 // suspend gives up the turn of a handler that is going to wait.
@@ -169,29 +183,15 @@ func (a *actor) suspend(c *Ctx) {
 	failpoint.At("suspend")
 	a.mu.Lock()
 	x := a.extra()
-	if c.pauses++; c.pauses > 1 { // a goroutine of the handler waits too
+	if c.pauses++; c.pauses > 1 || c.hold == holdNothing { // a goroutine of the handler waits too, or it was abandoned
 		a.mu.Unlock()
 		return
 	}
-	wake := false
-	switch c.hold {
-	case holdRead:
-		x.readers--
-		x.suspended++
-		c.hold = holdNothing
-		wake = a.wake()
-	case holdTurn:
-		x.suspended++
-		x.holders = append(x.holders, c)
-		c.hold = holdNothing
-		a.cur.Store(nil)
-		wake = a.releaseLocked()
-	}
+	x.suspended++ // first: what the actor may do next depends on it
+	ready := a.letGo(c)
+	x.holders = append(x.holders, c)
 	look := a.crowdedOut()
-	a.mu.Unlock()
-	if wake {
-		a.schedule(c)
-	}
+	a.unlockReady(ready, c)
 	if look {
 		a.lookAgain()
 	}
@@ -260,24 +260,15 @@ func (c *Ctx) Yield() {
 	}
 	a := c.a.Load()
 	start := c.sys.now()
-	tag := w.pool.q.now()
+	tag := w.pool.q.Now()
 	a.mu.Lock() // or the turn could be taken from the handler, by its timeout
 	if c.hold == holdTurn {
 		tag = max(tag, a.used)
 	}
 	a.mu.Unlock()
 	tag += max(start-c.start.Load()-c.acct.lent.Load(), 0) / a.set.weight
-	if !w.lose() {
-		return
+	if w.lose() {
+		w.want(a, tag)
+		c.acct.lent.Add(c.sys.now() - start)
 	}
-	if !w.pool.push(entry{tag: tag, a: a, w: w}) {
-		return
-	}
-	if sl := <-w.give; sl != nil {
-		w.own(sl)
-		w.stamp(sl, c.sys.now())
-	} else {
-		w.give = make(chan *slot, 1)
-	}
-	c.acct.lent.Add(c.sys.now() - start)
 }

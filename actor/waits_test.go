@@ -306,7 +306,7 @@ func TestStartWaitsForSiblingTakenDown(t *testing.T) {
 	close(goOn)
 	eventually(t, func() bool { return y.Len() == 1 })
 	_ = do.Tell(bg, z, boom)
-	eventually(t, func() bool { return y.a.isAwaited() })
+	eventually(t, func() bool { return y.a.is((*actor).isAwaited) })
 	free()
 	cycle(t, <-told, "x", "y")
 	for _, r := range []Ref[*box]{x, y, z} {

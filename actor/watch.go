@@ -1,6 +1,10 @@
 package actor
 
-import "github.com/firq-go/firq/internal/proof/failpoint"
+import (
+	linked "container/list"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
 
 // Down is the message of Watch.
 type Down struct {
@@ -14,54 +18,14 @@ type Watching struct {
 	born  uint64 // the incarnation that watches
 	tell  func(Down)
 	key   watchKey
-	over  bool // it was stopped, or has told, or its incarnation has ended; a.mu
-	// Links in the list of the watches of to; to.mu. Once to has ended, next is the way of the
-	// goroutine that tells them.
-	prev, next *Watching
-	linked     bool
+	over  bool            // it was stopped, or has told, or its incarnation has ended; a.mu
+	at    *linked.Element // among the watches of to; to.mu
 }
 
 // watchKey identifies a watch of an incarnation: the actor, and the method that gets the Down.
 type watchKey struct {
 	to *actor
 	m  *method
-}
-
-// watchers are the watches of an actor, in order.
-type watchers struct{ first, last *Watching }
-
-func (l *watchers) push(w *Watching) {
-	w.prev, w.linked = l.last, true
-	if l.last == nil {
-		l.first = w
-	} else {
-		l.last.next = w
-	}
-	l.last = w
-}
-
-func (l *watchers) remove(w *Watching) {
-	if w.prev == nil {
-		l.first = w.next
-	} else {
-		w.prev.next = w.next
-	}
-	if w.next == nil {
-		l.last = w.prev
-	} else {
-		w.next.prev = w.prev
-	}
-	w.prev, w.next, w.linked = nil, nil, false
-}
-
-// take empties the list, and returns what it held, by next.
-func (l *watchers) take() *Watching {
-	first := l.first
-	for w := first; w != nil; w = w.next {
-		w.prev, w.linked = nil, false
-	}
-	*l = watchers{}
-	return first
 }
 
 // notice is a Down in a mailbox.
@@ -111,8 +75,8 @@ func (a *actor) unwatch(w *Watching) {
 		return
 	}
 	a.mu.Lock()
-	if w.linked {
-		a.x.watchers.remove(w)
+	if x := a.extra(); w.at != nil && x.watchers != nil { // else it is told just now
+		x.watchers.Remove(w.at)
 	}
 	a.mu.Unlock()
 }
@@ -150,7 +114,11 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watchi
 	failpoint.At("watch")
 	to.a.mu.Lock()
 	if to.a.life != gone {
-		to.a.extra().watchers.push(w)
+		x := to.a.extra()
+		if x.watchers == nil {
+			x.watchers = linked.New()
+		}
+		w.at = x.watchers.PushBack(w)
 		to.a.mu.Unlock()
 		w.check()
 		return w

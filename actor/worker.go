@@ -117,7 +117,7 @@ func (w *worker) next(sl *slot) *actor {
 	}
 	a := w.pool.takeNext(w, sl)
 	if a != nil && sl.owner.Load() != w { // taken away in between, and so a may wait for any slot
-		w.pool.push(entry{tag: a.used, a: a})
+		w.pool.push(turnOf(a))
 		return nil
 	}
 	return a
@@ -159,30 +159,30 @@ func (w *worker) lose() bool {
 func (w *worker) turns(sl *slot) bool {
 	p := w.pool
 	for ; ; sl = w.slot.Load() { // a handler that called Yield may have come back with another slot
-		e := entry{tag: p.q.now(), since: w.now, a: w.next(sl)}
-		if e.a == nil {
+		e := entry{Of: claim{a: w.next(sl)}, Tag: p.q.Now(), Since: w.now}
+		if e.Of.a == nil {
 			if !w.keeps(sl) {
 				return true
 			}
-			if e.a = p.takeNext(w, sl); e.a == nil { // it may have come just before keeps
+			if e.Of.a = p.takeNext(w, sl); e.Of.a == nil { // it may have come just before keeps
 				var ok bool
 				if e, ok = p.pop(w, sl); !ok {
 					return false
 				}
-				if e.a == nil {
+				if e.Of.a == nil {
 					return true
 				}
 				w.took = w.now
 			}
-			if e.w != nil { // a handler wants a slot
-				e.w.give <- sl
+			if e.Of.w != nil { // a handler wants a slot
+				e.Of.w.give <- sl
 				return true
 			}
 			sl.since.Store(w.now)
 		}
-		e.a.used = max(e.a.used, e.tag)
+		e.Of.a.used = max(e.Of.a.used, e.Tag)
 		before := w.now
-		end := w.turn(sl, e.a, max(w.now-e.since, 0))
+		end := w.turn(sl, e.Of.a, max(w.now-e.Since, 0))
 		w.clear()
 		switch end {
 		case turnLost:

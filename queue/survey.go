@@ -41,6 +41,9 @@ const (
 // Survey returns the queue's survey.
 func (q *Queue[T]) Survey() *Survey[T] { return q.survey }
 
+// Engine is Queue.Engine.
+func (s *Survey[T]) Engine() Engine { return s.q.engine }
+
 func newSurvey[T any](q *Queue[T]) *Survey[T] {
 	return &Survey[T]{q: q, turn: make(chan struct{}, 1), least: surveyed, most: surveyLeast, seen: ranking{}, before: ranking{}}
 }

@@ -41,6 +41,7 @@ type activation struct {
 	mu      sync.Mutex
 	state   atomic.Uint32 // an actState; changes under mu
 	pending []*incoming   // by arrival
+	waiters []chain       // as actStarting: of the calls that wait for the start
 	err     error         // why the start failed; as actGone
 	away    bool          // the actor goes, or is, elsewhere: who waits for it sends
 
@@ -51,6 +52,7 @@ type activation struct {
 
 	lane    atomic.Pointer[lane] // where messages of this node may still wait that were sent before it was here
 	loading atomic.Bool          // start runs
+	passed  atomic.Int64         // messages that the actor has, and that are not answered
 	own     ownership
 }
 
@@ -58,19 +60,33 @@ type activation struct {
 func (n *Node) activate(id actor.Identity, k kindOf) *activation {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if a := n.acts[id]; a != nil || n.stage != stageIn {
+	if a := n.acts[id]; a != nil {
 		return a
 	}
+	return n.beginLocked(id, k, nil)
+}
+
+// beginLocked begins an activation; pending are messages that wait for it. nil: the node leaves. The caller
+// holds n.mu.
+func (n *Node) beginLocked(id actor.Identity, k kindOf, pending []*incoming) *activation {
+	if n.stage != stageIn {
+		return nil
+	}
 	node := n.ID()
-	a := &activation{n: n, k: k, id: id, node: node, tag: node + "/" + rand.Text(), since: time.Now(),
+	a := &activation{n: n, k: k, id: id, node: node, tag: node + "/" + rand.Text(), since: time.Now(), pending: pending,
 		ready: make(chan struct{}), over: make(chan struct{})}
+	for _, in := range pending {
+		if in.chain != nil {
+			a.waiters = append(a.waiters, in.chain)
+		}
+	}
+	if l := n.lanes.get(id); l != nil {
+		a.lane.Store(l)
+	}
 	if !n.background(a.begin) {
 		return nil
 	}
 	n.acts[id] = a
-	if l := n.lanes.get(id); l != nil {
-		a.lane.Store(l)
-	}
 	return a
 }
 
@@ -133,7 +149,7 @@ func (a *activation) begun(b body) {
 	}
 	a.state.Store(uint32(actActive))
 	list := a.pending
-	a.pending = nil
+	a.pending, a.waiters = nil, nil
 	for _, in := range list {
 		if !a.pass(in) {
 			a.wait(in)
@@ -156,9 +172,12 @@ func (a *activation) awaitEnd() {
 
 // awaitStart waits until it is known whether the actor has started, and returns why not.
 func (a *activation) awaitStart(ctx context.Context) error {
-	if _, names := actor.Handler(ctx); names != nil {
-		if c := cycleTo(chainNames(ctx, names), a.id); c != nil {
-			return notSent(&actor.DeadlockError{Cycle: c}) // a start that waits for itself
+	if w := a.n.chainOf(ctx, 0); w != nil {
+		a.mu.Lock()
+		a.waiters = append(a.waiters, w) // before the look, or two starts could both overlook the other
+		a.mu.Unlock()
+		if c := cycleTo(a.n.chainOf(ctx, 0).names(), a.id); c != nil {
+			return notSent(&actor.DeadlockError{Cycle: c})
 		}
 	}
 	select {
@@ -213,6 +232,8 @@ func (a *activation) handOver(ctx context.Context) {
 
 // finish gives the record back.
 func (a *activation) finish() {
+	for ctx := a.n.ctx; a.passed.Load() > 0 && nap(ctx, time.Millisecond) == nil; { // some may come back
+	}
 	a.giveBack()
 	a.mu.Lock()
 	away := a.away
@@ -242,24 +263,29 @@ func (a *activation) abandon(why error) {
 }
 
 // leave ends the activation. The messages that wait fail with err; or they go where the actor is, hint says
-// where that may be; or they begin another activation.
+// where that may be; or they begin another activation, in which no later message overtakes them.
 func (a *activation) leave(hint string, err error, away bool) {
 	n := a.n
 	n.mu.Lock()
-	if n.acts[a.id] == a {
-		delete(n.acts, a.id)
-	}
-	n.mu.Unlock()
 	a.mu.Lock()
 	was := actState(a.state.Load())
 	if was == actGone {
 		a.mu.Unlock()
+		n.mu.Unlock()
 		return
 	}
 	a.state.Store(uint32(actGone))
-	a.err, a.away = err, away
 	list := a.pending
-	a.pending = nil
+	a.pending, a.waiters, a.err = nil, nil, err
+	if n.acts[a.id] == a {
+		delete(n.acts, a.id)
+		if err == nil && !away && len(list) > 0 {
+			if away = n.beginLocked(a.id, a.k, list) == nil; !away {
+				list = nil
+			}
+		}
+	}
+	a.away = away
 	if was == actStarting {
 		close(a.ready)
 	} else {
@@ -267,18 +293,15 @@ func (a *activation) leave(hint string, err error, away bool) {
 	}
 	close(a.over)
 	a.mu.Unlock()
+	n.mu.Unlock()
 	if l := n.lanes.get(a.id); l != nil && away {
 		l.hint(hint)
 	}
 	for _, in := range list {
-		switch {
-		case err != nil:
+		if err != nil {
 			in.fail(err)
-		case away:
+		} else {
 			in.moved(hint)
-		default:
-			in.sure = false // the actor was here
-			n.dispatch(in)
 		}
 	}
 }
@@ -292,8 +315,11 @@ func (a *activation) accept(in *incoming) bool {
 		return false
 	case actStarting:
 		if c := cycleTo(in.chain.names(), a.id); c != nil {
-			in.fail(&actor.DeadlockError{Cycle: c}) // a start that waits for itself
+			in.fail(notSent(&actor.DeadlockError{Cycle: c})) // a start that waits for itself
 			return true
+		}
+		if in.chain != nil {
+			a.waiters = append(a.waiters, in.chain)
 		}
 	case actActive:
 		if a.pass(in) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/firq-go/firq/actor"
@@ -82,20 +83,39 @@ func (n *Node) chainOf(ctx context.Context, no uint64) chain {
 	if c == nil {
 		return nil
 	}
-	return append(slices.Clip(chainBefore(ctx, names)), hop{n.addr, no, names})
+	return append(slices.Clip(n.chainBefore(ctx, names)), hop{n.addr, no, names})
 }
 
-// chainBefore returns what waits on other nodes for the outermost of the handlers that wait here.
-func chainBefore(ctx context.Context, names []string) chain {
+// chainBefore returns what waits for the outermost of the handlers that wait here. If that is a start, these
+// are the senders that wait for it.
+func (n *Node) chainBefore(ctx context.Context, names []string) chain {
 	if s, ok := ctx.Value(servedKey{}).(*served); ok && !s.over.Load() && slices.Contains(names, s.to) {
 		return s.chain
 	}
-	return nil
+	return n.awaiting(names[0], nil, map[string]bool{})
 }
 
-// chainNames returns the names of all that wait for the handler of ctx, on all nodes.
-func chainNames(ctx context.Context, names []string) []string {
-	return append(slices.Clip(chainBefore(ctx, names)), hop{names: names}).names()
+// awaiting adds to c the chains of the senders that wait for the start of an actor here, and of those that
+// wait for a start in which one of them is.
+func (n *Node) awaiting(name string, c chain, seen map[string]bool) chain {
+	kind, key, _ := strings.Cut(name, "/")
+	n.mu.RLock()
+	a := n.acts[actor.Identity{Kind: kind, Key: key}]
+	n.mu.RUnlock()
+	if a == nil || seen[name] || actState(a.state.Load()) != actStarting {
+		return c
+	}
+	seen[name] = true
+	a.mu.Lock()
+	waiters := slices.Clone(a.waiters)
+	a.mu.Unlock()
+	for _, w := range waiters {
+		for _, name := range w.names() {
+			c = n.awaiting(name, c, seen)
+		}
+		c = append(c, w...)
+	}
+	return c
 }
 
 // waiting returns the call of this node that the chain comes from last; nil: none.

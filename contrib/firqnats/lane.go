@@ -109,11 +109,14 @@ func (ls *lanes) sweep(dead map[string]bool) {
 	}
 }
 
-// hint says where the actor went that was here.
+// hint says where the actor went that was here. What was sent here comes back.
 func (l *lane) hint(node string) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.node, l.sure = l.n.living(node), false
-	l.mu.Unlock()
+	if l.state == laneFlows && l.sent > 0 {
+		l.state = laneDrains
+	}
 }
 
 func (l *lane) where() string {

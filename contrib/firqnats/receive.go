@@ -144,7 +144,9 @@ func (n *Node) deliver(a *activation, in *incoming) bool {
 		return true
 	}
 	in.passing.Store(passBegun)
+	a.passed.Add(1)
 	err := a.k.deliver(ctx, a, in, func(reply any, err error) {
+		defer a.passed.Add(-1)
 		if err == nil || !errors.Is(err, actor.ErrNotSent) || !errors.Is(err, actor.ErrStopped) {
 			in.answered(reply, err)
 		} else if !in.passing.CompareAndSwap(passBegun, passBack) {
@@ -152,6 +154,7 @@ func (n *Node) deliver(a *activation, in *incoming) bool {
 		}
 	})
 	if err != nil {
+		a.passed.Add(-1)
 		in.fail(err)
 	}
 	return in.passing.CompareAndSwap(passBegun, passThrough)

@@ -23,7 +23,7 @@
 //	r, err := firqotel.RegisterPool(p, opts)     // *worker.Pool
 //	r, err := firqotel.RegisterWatchdog(w, opts) // *watchdog.Watchdog
 //	r, err := firqotel.RegisterFleet(f, opts)    // *firqfleet.Gate
-//	r, err := firqotel.RegisterRedis(q, opts)    // *firqredis.Queue
+//	r, err := firqotel.RegisterQueue(q, opts)    // *queue.Queue
 //	r, err := firqotel.RegisterCompute(c, opts)  // *compute.Server
 //	r, err := firqotel.RegisterActors(sys, recorder, opts) // *actor.System, *actor.Recorder
 //
@@ -161,30 +161,30 @@
 //	firq.fleet.syncs                   Counter {round_trip}        Syncs
 //	firq.fleet.syncs_failed            Counter {round_trip}        Failed
 //
-//	name                               instrument, unit            firqredis.Stats
-//	firq.redis.up                      Gauge 1                     1 if Stats returned no error, else 0 and nothing else
-//	firq.redis.pushed                  Counter {task}              Enqueued
-//	firq.redis.requeued                Counter {task}              Requeued
-//	firq.redis.acked                   Counter {task}              Acked
-//	firq.redis.cancelled               Counter {task}              Cancelled
-//	firq.redis.expired                 Counter {task}              Expired
-//	firq.redis.dead                    Counter {task}              Dead
-//	firq.redis.purged                  Counter {task}              Purged
-//	firq.redis.delivered               Counter {delivery}          Delivered
-//	firq.redis.retried                 Counter {delivery}          Nacked
-//	firq.redis.released                Counter {delivery}          Released
-//	firq.redis.reaped                  Counter {delivery}          LeaseExpired
-//	firq.redis.lease_lost              Counter {call}              LeaseLost
-//	firq.redis.duplicates              Counter {task}              Duplicates
-//	firq.redis.rejected                Counter {task}              Rejected
-//	firq.redis.queued                  Gauge {task}                Queued
-//	firq.redis.delayed                 Gauge {task}                Delayed
-//	firq.redis.in_flight               Gauge {task}                InFlight
-//	firq.redis.dead_letters            Gauge {task}                DeadLetters
-//	firq.redis.tenants                 Gauge {tenant}              Tenants
-//	firq.redis.oldest                  Gauge s                     Oldest
-//	firq.redis.paused                  Gauge 1                     Paused: 0 or 1
-//	firq.redis.queue_time              Histogram s                 of QueueTimes, which is not a field (firq_redis_queue_seconds)
+//	with firq.engine, redis or postgres                            queue.Stats
+//	firq.queue.up                      Gauge 1                     1 if Stats returned no error, else 0 and nothing else
+//	firq.queue.pushed                  Counter {task}              Enqueued
+//	firq.queue.requeued                Counter {task}              Requeued
+//	firq.queue.acked                   Counter {task}              Acked
+//	firq.queue.cancelled               Counter {task}              Cancelled
+//	firq.queue.expired                 Counter {task}              Expired
+//	firq.queue.dead                    Counter {task}              Dead
+//	firq.queue.purged                  Counter {task}              Purged
+//	firq.queue.delivered               Counter {delivery}          Delivered
+//	firq.queue.retried                 Counter {delivery}          Nacked
+//	firq.queue.released                Counter {delivery}          Released
+//	firq.queue.reaped                  Counter {delivery}          LeaseExpired
+//	firq.queue.lease_lost              Counter {call}              LeaseLost
+//	firq.queue.duplicates              Counter {task}              Duplicates
+//	firq.queue.rejected                Counter {task}              Rejected
+//	firq.queue.queued                  Gauge {task}                Queued
+//	firq.queue.delayed                 Gauge {task}                Delayed
+//	firq.queue.in_flight               Gauge {task}                InFlight
+//	firq.queue.dead_letters            Gauge {task}                DeadLetters
+//	firq.queue.tenants                 Gauge {tenant}              Tenants
+//	firq.queue.oldest                  Gauge s                     Oldest
+//	firq.queue.paused                  Gauge 1                     Paused: 0 or 1
+//	firq.queue.queue_time              Histogram s                 of QueueTimes, which is not a field (firq_queue_queue_seconds)
 //
 // These metrics describe the queue, which many processes share, so each process exports
 // the same numbers: take the maximum over processes, not the sum.

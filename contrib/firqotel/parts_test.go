@@ -145,14 +145,14 @@ func TestRedisAway(t *testing.T) {
 	if _, err := firqotel.RegisterRedis(q, firqotel.Options[string]{MeterProvider: p, Producer: p.producer}); err != nil {
 		t.Fatal(err)
 	}
-	was := only(p.collect(t), "firq.redis.queue_time")
+	was := only(p.collect(t), "firq.queue.queue_time")
 	q.Err = errors.New("connection refused")
 	q.Away = q.Err
 	got := p.collect(t)
-	if len(got) != 2 || got[1] != "firq.redis.up 1 gauge [] 0" {
+	if len(got) != 2 || got[1] != "firq.queue.up 1 gauge [firq.engine=redis] 0" {
 		t.Errorf("%v", got)
 	}
-	if is := only(got, "firq.redis.queue_time"); len(was) != 1 || !slices.Equal(is, was) { // it only rises
+	if is := only(got, "firq.queue.queue_time"); len(was) != 1 || !slices.Equal(is, was) { // it only rises
 		t.Errorf("%v, then %v", was, is)
 	}
 }
@@ -241,29 +241,29 @@ firq.pool.handler_time_sum s sum monotonic=true [firq.pool=mail,firq.scheduler=a
 firq.pool.handler_time s histogram CumulativeTemporality [firq.pool=mail,firq.scheduler=api] count=3 sum=3.000001 max=1.5 counts=[1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0 0 0 0 0]
 `
 	redisCollected = `
-firq.redis.up 1 gauge [firq.scheduler=api] 1
-firq.redis.pushed {task} sum monotonic=true [firq.scheduler=api] 601
-firq.redis.requeued {task} sum monotonic=true [firq.scheduler=api] 602
-firq.redis.acked {task} sum monotonic=true [firq.scheduler=api] 603
-firq.redis.cancelled {task} sum monotonic=true [firq.scheduler=api] 604
-firq.redis.expired {task} sum monotonic=true [firq.scheduler=api] 605
-firq.redis.dead {task} sum monotonic=true [firq.scheduler=api] 606
-firq.redis.purged {task} sum monotonic=true [firq.scheduler=api] 607
-firq.redis.delivered {delivery} sum monotonic=true [firq.scheduler=api] 608
-firq.redis.retried {delivery} sum monotonic=true [firq.scheduler=api] 609
-firq.redis.released {delivery} sum monotonic=true [firq.scheduler=api] 610
-firq.redis.reaped {delivery} sum monotonic=true [firq.scheduler=api] 611
-firq.redis.lease_lost {call} sum monotonic=true [firq.scheduler=api] 612
-firq.redis.duplicates {task} sum monotonic=true [firq.scheduler=api] 613
-firq.redis.rejected {task} sum monotonic=true [firq.scheduler=api] 614
-firq.redis.queued {task} gauge [firq.scheduler=api] 615
-firq.redis.delayed {task} gauge [firq.scheduler=api] 616
-firq.redis.in_flight {task} gauge [firq.scheduler=api] 617
-firq.redis.dead_letters {task} gauge [firq.scheduler=api] 618
-firq.redis.tenants {tenant} gauge [firq.scheduler=api] 619
-firq.redis.oldest s gauge [firq.scheduler=api] 620
-firq.redis.paused 1 gauge [firq.scheduler=api] 1
-firq.redis.queue_time s histogram CumulativeTemporality [firq.scheduler=api] count=2 sum=621 max=none bounds=[1] counts=[1 1]
+firq.queue.up 1 gauge [firq.engine=redis,firq.scheduler=api] 1
+firq.queue.pushed {task} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 601
+firq.queue.requeued {task} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 602
+firq.queue.acked {task} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 603
+firq.queue.cancelled {task} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 604
+firq.queue.expired {task} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 605
+firq.queue.dead {task} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 606
+firq.queue.purged {task} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 607
+firq.queue.delivered {delivery} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 608
+firq.queue.retried {delivery} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 609
+firq.queue.released {delivery} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 610
+firq.queue.reaped {delivery} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 611
+firq.queue.lease_lost {call} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 612
+firq.queue.duplicates {task} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 613
+firq.queue.rejected {task} sum monotonic=true [firq.engine=redis,firq.scheduler=api] 614
+firq.queue.queued {task} gauge [firq.engine=redis,firq.scheduler=api] 615
+firq.queue.delayed {task} gauge [firq.engine=redis,firq.scheduler=api] 616
+firq.queue.in_flight {task} gauge [firq.engine=redis,firq.scheduler=api] 617
+firq.queue.dead_letters {task} gauge [firq.engine=redis,firq.scheduler=api] 618
+firq.queue.tenants {tenant} gauge [firq.engine=redis,firq.scheduler=api] 619
+firq.queue.oldest s gauge [firq.engine=redis,firq.scheduler=api] 620
+firq.queue.paused 1 gauge [firq.engine=redis,firq.scheduler=api] 1
+firq.queue.queue_time s histogram CumulativeTemporality [firq.engine=redis,firq.scheduler=api] count=2 sum=621 max=none bounds=[1] counts=[1 1]
 `
 	watchdogCollected = `
 firq.watchdog.running 1 gauge [firq.scheduler=api] 1

@@ -41,6 +41,7 @@ const (
 	KindKey      = attribute.Key("firq.kind")      // of firq.actor: the type of the actors' state
 	MethodKey    = attribute.Key("firq.method")    // of firq.actor.timeouts: the method's name
 	ModeKey      = attribute.Key("firq.mode")      // of firq.actor.timeouts: warn, cancel or stop
+	EngineKey    = attribute.Key("firq.engine")    // of firq.queue.up and others of a queue.Queue: redis or postgres
 	EndKey       = attribute.Key("firq.end")       // of firq.actor.turns: actor.TurnEnd
 )
 
@@ -70,14 +71,13 @@ type (
 	ActorSource interface{ Stats() actor.Stats }
 	// FleetSource is a *firqfleet.Gate.
 	FleetSource[S FleetStats] interface{ Stats() S }
-	// RedisSource is a *firqredis.Queue. If it has QueueTimes, as that has, there is a histogram of them.
+	// RedisSource is a *queue.Queue, or its Survey. If it has QueueTimes, as that has, there is a histogram of them.
 	RedisSource[S RedisStats] interface {
 		Stats(ctx context.Context) (S, error)
 	}
 )
 
-// RedisStats is firqredis.Stats, or any other struct with the same fields: so this package needs
-// neither firqredis nor a Redis client.
+// RedisStats is queue.Stats, or any other struct with the same fields.
 type RedisStats interface {
 	~struct {
 		Enqueued, Requeued, Acked, Cancelled, Expired uint64
@@ -246,11 +246,19 @@ func RegisterFleet[K comparable, S FleetStats](g FleetSource[S], opts Options[K]
 	})
 }
 
-// RegisterRedis exports a firqredis.Queue. Its numbers are of the queue, not of the process: all processes that
-// export it say the same, so take the maximum over them, not the sum. If the server does not answer within 5 s,
-// firq.redis.up is 0 and all others are missing from the collection.
+// RegisterRedis is RegisterQueue, by the name from when there was Redis only.
 func RegisterRedis[K comparable, S RedisStats](q RedisSource[S], opts Options[K]) (*Registration, error) {
+	return RegisterQueue(q, opts)
+}
+
+// RegisterQueue exports a queue.Queue or its Survey, on Redis or PostgreSQL: the attribute firq.engine says on which. Its numbers are of the queue, not of the process: all processes that
+// export it say the same, so take the maximum over them, not the sum. If the server does not answer within 5 s,
+// firq.queue.up is 0 and all others are missing from the collection.
+func RegisterQueue[K comparable, S RedisStats](q RedisSource[S], opts Options[K]) (*Registration, error) {
 	return register(q, opts, func(s *setup) (func(metric.Observer), *times) {
+		if name := metrics.Engine(q); name != "" {
+			s.fixed = append(s.fixed, EngineKey.String(name))
+		}
 		up, all := instruments(s, metrics.RedisUp()), instruments(s, metrics.Redis())
 		return func(o metric.Observer) {
 			ctx, cancel := context.WithTimeout(context.Background(), metrics.RedisPatience)

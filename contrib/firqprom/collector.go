@@ -44,14 +44,13 @@ type (
 	ActorSource interface{ Stats() actor.Stats }
 	// FleetSource is a *firqfleet.Gate.
 	FleetSource[S FleetStats] interface{ Stats() S }
-	// RedisSource is a *firqredis.Queue. If it has QueueTimes, as that has, there is a histogram of them.
+	// RedisSource is a *queue.Queue, or its Survey. If it has QueueTimes, as that has, there is a histogram of them.
 	RedisSource[S RedisStats] interface {
 		Stats(ctx context.Context) (S, error)
 	}
 )
 
-// RedisStats is firqredis.Stats, or any other struct with the same fields: so this package needs
-// neither firqredis nor a Redis client.
+// RedisStats is queue.Stats, or any other struct with the same fields.
 type RedisStats interface {
 	~struct {
 		Enqueued, Requeued, Acked, Cancelled, Expired uint64
@@ -98,7 +97,7 @@ type Options[K comparable] struct {
 	TopTenants int
 	// NativeHistogram adds the buckets of a native histogram to
 	// firq_queue_time_ns, firq_pool_handler_duration_seconds, firq_compute_exec_seconds and
-	// firq_redis_queue_seconds. They go only to a
+	// firq_queue_queue_seconds. They go only to a
 	// server that asks for the protobuf format, and one that ingests native
 	// histograms then drops the classic buckets, firq_queue_time_ns_bucket for one,
 	// unless its configuration keeps both (always_scrape_classic_histograms,
@@ -240,13 +239,21 @@ func NewFleet[K comparable, S FleetStats](g FleetSource[S], opts Options[K]) (*C
 	return one(c, metrics.Fleet(), opts, func() metrics.FleetStats { return metrics.FleetStats(g.Stats()) }), nil
 }
 
-// NewRedis returns a Collector for a firqredis.Queue. Its numbers are of the queue, not of the process: all
-// processes that export it say the same, so take the maximum over them, not the sum. If the server does not
-// answer within 5 s, firq_redis_up is 0 and all others are missing from the scrape.
+// NewRedis is NewQueue, by the name from when there was Redis only.
 func NewRedis[K comparable, S RedisStats](q RedisSource[S], opts Options[K]) (*Collector[K], error) {
+	return NewQueue(q, opts)
+}
+
+// NewQueue returns a Collector for a queue.Queue or its Survey, on Redis or PostgreSQL: the constant label engine says on which. Its numbers are of the queue, not of the process: all
+// processes that export it say the same, so take the maximum over them, not the sum. If the server does not
+// answer within 5 s, firq_queue_up is 0 and all others are missing from the scrape.
+func NewQueue[K comparable, S RedisStats](q RedisSource[S], opts Options[K]) (*Collector[K], error) {
 	c, err := newCollector(q, opts)
 	if err != nil {
 		return nil, err
+	}
+	if name := metrics.Engine(q); name != "" {
+		c.constant["engine"] = name
 	}
 	up, all := add(c, metrics.RedisUp(), false), add(c, metrics.Redis(), false)
 	waits, waited := q.(metrics.RedisWaiting)

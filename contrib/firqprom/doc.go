@@ -14,7 +14,7 @@
 //		firqprom.Must(firqprom.NewPool(p, opts)),     // *worker.Pool
 //		firqprom.Must(firqprom.NewWatchdog(w, opts)), // *watchdog.Watchdog
 //		firqprom.Must(firqprom.NewFleet(f, opts)),    // *firqfleet.Gate
-//		firqprom.Must(firqprom.NewRedis(q, opts)),    // *firqredis.Queue
+//		firqprom.Must(firqprom.NewQueue(q, opts)),    // *queue.Queue
 //		firqprom.Must(firqprom.NewCompute(c, opts)),  // *compute.Server
 //		firqprom.Must(firqprom.NewActors(sys, recorder, opts)), // *actor.System, *actor.Recorder
 //	)
@@ -136,30 +136,30 @@
 //	firq_fleet_syncs_total                 counter  Syncs
 //	firq_fleet_syncs_failed_total          counter  Failed
 //
-//	name                                   type     field of firqredis.Stats
-//	firq_redis_up                          gauge    1 if Stats returned no error, else 0 and nothing else
-//	firq_redis_pushed_total                counter  Enqueued
-//	firq_redis_requeued_total              counter  Requeued
-//	firq_redis_acked_total                 counter  Acked
-//	firq_redis_cancelled_total             counter  Cancelled
-//	firq_redis_expired_total               counter  Expired
-//	firq_redis_dead_total                  counter  Dead
-//	firq_redis_purged_total                counter  Purged
-//	firq_redis_delivered_total             counter  Delivered
-//	firq_redis_retried_total               counter  Nacked
-//	firq_redis_released_total              counter  Released
-//	firq_redis_reaped_total                counter  LeaseExpired
-//	firq_redis_lease_lost_total            counter  LeaseLost
-//	firq_redis_duplicates_total            counter  Duplicates
-//	firq_redis_rejected_total              counter  Rejected
-//	firq_redis_queued                      gauge    Queued
-//	firq_redis_delayed                     gauge    Delayed
-//	firq_redis_in_flight                   gauge    InFlight
-//	firq_redis_dead_letters                gauge    DeadLetters
-//	firq_redis_tenants                     gauge    Tenants
-//	firq_redis_oldest_seconds              gauge    Oldest
-//	firq_redis_paused                      gauge    Paused: 0 or 1
-//	firq_redis_queue_seconds               histogram  of QueueTimes, which is not a field
+//	with the label engine, redis or postgres         field of queue.Stats
+//	firq_queue_up                          gauge    1 if Stats returned no error, else 0 and nothing else
+//	firq_queue_pushed_total                counter  Enqueued
+//	firq_queue_requeued_total              counter  Requeued
+//	firq_queue_acked_total                 counter  Acked
+//	firq_queue_cancelled_total             counter  Cancelled
+//	firq_queue_expired_total               counter  Expired
+//	firq_queue_dead_total                  counter  Dead
+//	firq_queue_purged_total                counter  Purged
+//	firq_queue_delivered_total             counter  Delivered
+//	firq_queue_retried_total               counter  Nacked
+//	firq_queue_released_total              counter  Released
+//	firq_queue_reaped_total                counter  LeaseExpired
+//	firq_queue_lease_lost_total            counter  LeaseLost
+//	firq_queue_duplicates_total            counter  Duplicates
+//	firq_queue_rejected_total              counter  Rejected
+//	firq_queue_queued                      gauge    Queued
+//	firq_queue_delayed                     gauge    Delayed
+//	firq_queue_in_flight                   gauge    InFlight
+//	firq_queue_dead_letters                gauge    DeadLetters
+//	firq_queue_tenants                     gauge    Tenants
+//	firq_queue_oldest_seconds              gauge    Oldest
+//	firq_queue_paused                      gauge    Paused: 0 or 1
+//	firq_queue_queue_seconds               histogram  of QueueTimes, which is not a field
 //
 // These metrics describe the queue, which many processes share, so each process exports
 // the same numbers: take the maximum over instances, not the sum. There are no series
@@ -257,7 +257,7 @@
 //
 // A [Collector] is immutable. Collect may run in any number of goroutines at a time.
 // Each run takes one snapshot, so the numbers of one scrape of a source are as
-// consistent as one Stats. The collector of NewRedis asks the server, several times if
+// consistent as one Stats. The collector of NewQueue asks the server, several times if
 // there are many tenants. The Stats of a scheduler, and of a gate, waits for each shard
 // in turn.
 package firqprom

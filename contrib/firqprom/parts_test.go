@@ -152,55 +152,55 @@ firq_watchdog_timer_lateness_seconds{scheduler="api"} 0.503
 )
 
 const redisExposition = `
-# TYPE firq_redis_acked_total counter
-firq_redis_acked_total{scheduler="api"} 603
-# TYPE firq_redis_cancelled_total counter
-firq_redis_cancelled_total{scheduler="api"} 604
-# TYPE firq_redis_dead_letters gauge
-firq_redis_dead_letters{scheduler="api"} 618
-# TYPE firq_redis_dead_total counter
-firq_redis_dead_total{scheduler="api"} 606
-# TYPE firq_redis_delayed gauge
-firq_redis_delayed{scheduler="api"} 616
-# TYPE firq_redis_delivered_total counter
-firq_redis_delivered_total{scheduler="api"} 608
-# TYPE firq_redis_duplicates_total counter
-firq_redis_duplicates_total{scheduler="api"} 613
-# TYPE firq_redis_expired_total counter
-firq_redis_expired_total{scheduler="api"} 605
-# TYPE firq_redis_in_flight gauge
-firq_redis_in_flight{scheduler="api"} 617
-# TYPE firq_redis_lease_lost_total counter
-firq_redis_lease_lost_total{scheduler="api"} 612
-# TYPE firq_redis_oldest_seconds gauge
-firq_redis_oldest_seconds{scheduler="api"} 620
-# TYPE firq_redis_paused gauge
-firq_redis_paused{scheduler="api"} 1
-# TYPE firq_redis_purged_total counter
-firq_redis_purged_total{scheduler="api"} 607
-# TYPE firq_redis_pushed_total counter
-firq_redis_pushed_total{scheduler="api"} 601
-# TYPE firq_redis_queue_seconds histogram
-firq_redis_queue_seconds_bucket{scheduler="api",le="1"} 1
-firq_redis_queue_seconds_bucket{scheduler="api",le="+Inf"} 2
-firq_redis_queue_seconds_sum{scheduler="api"} 621
-firq_redis_queue_seconds_count{scheduler="api"} 2
-# TYPE firq_redis_queued gauge
-firq_redis_queued{scheduler="api"} 615
-# TYPE firq_redis_reaped_total counter
-firq_redis_reaped_total{scheduler="api"} 611
-# TYPE firq_redis_rejected_total counter
-firq_redis_rejected_total{scheduler="api"} 614
-# TYPE firq_redis_released_total counter
-firq_redis_released_total{scheduler="api"} 610
-# TYPE firq_redis_requeued_total counter
-firq_redis_requeued_total{scheduler="api"} 602
-# TYPE firq_redis_retried_total counter
-firq_redis_retried_total{scheduler="api"} 609
-# TYPE firq_redis_tenants gauge
-firq_redis_tenants{scheduler="api"} 619
-# TYPE firq_redis_up gauge
-firq_redis_up{scheduler="api"} 1
+# TYPE firq_queue_acked_total counter
+firq_queue_acked_total{engine="redis",scheduler="api"} 603
+# TYPE firq_queue_cancelled_total counter
+firq_queue_cancelled_total{engine="redis",scheduler="api"} 604
+# TYPE firq_queue_dead_letters gauge
+firq_queue_dead_letters{engine="redis",scheduler="api"} 618
+# TYPE firq_queue_dead_total counter
+firq_queue_dead_total{engine="redis",scheduler="api"} 606
+# TYPE firq_queue_delayed gauge
+firq_queue_delayed{engine="redis",scheduler="api"} 616
+# TYPE firq_queue_delivered_total counter
+firq_queue_delivered_total{engine="redis",scheduler="api"} 608
+# TYPE firq_queue_duplicates_total counter
+firq_queue_duplicates_total{engine="redis",scheduler="api"} 613
+# TYPE firq_queue_expired_total counter
+firq_queue_expired_total{engine="redis",scheduler="api"} 605
+# TYPE firq_queue_in_flight gauge
+firq_queue_in_flight{engine="redis",scheduler="api"} 617
+# TYPE firq_queue_lease_lost_total counter
+firq_queue_lease_lost_total{engine="redis",scheduler="api"} 612
+# TYPE firq_queue_oldest_seconds gauge
+firq_queue_oldest_seconds{engine="redis",scheduler="api"} 620
+# TYPE firq_queue_paused gauge
+firq_queue_paused{engine="redis",scheduler="api"} 1
+# TYPE firq_queue_purged_total counter
+firq_queue_purged_total{engine="redis",scheduler="api"} 607
+# TYPE firq_queue_pushed_total counter
+firq_queue_pushed_total{engine="redis",scheduler="api"} 601
+# TYPE firq_queue_queue_seconds histogram
+firq_queue_queue_seconds_bucket{engine="redis",scheduler="api",le="1"} 1
+firq_queue_queue_seconds_bucket{engine="redis",scheduler="api",le="+Inf"} 2
+firq_queue_queue_seconds_sum{engine="redis",scheduler="api"} 621
+firq_queue_queue_seconds_count{engine="redis",scheduler="api"} 2
+# TYPE firq_queue_queued gauge
+firq_queue_queued{engine="redis",scheduler="api"} 615
+# TYPE firq_queue_reaped_total counter
+firq_queue_reaped_total{engine="redis",scheduler="api"} 611
+# TYPE firq_queue_rejected_total counter
+firq_queue_rejected_total{engine="redis",scheduler="api"} 614
+# TYPE firq_queue_released_total counter
+firq_queue_released_total{engine="redis",scheduler="api"} 610
+# TYPE firq_queue_requeued_total counter
+firq_queue_requeued_total{engine="redis",scheduler="api"} 602
+# TYPE firq_queue_retried_total counter
+firq_queue_retried_total{engine="redis",scheduler="api"} 609
+# TYPE firq_queue_tenants gauge
+firq_queue_tenants{engine="redis",scheduler="api"} 619
+# TYPE firq_queue_up gauge
+firq_queue_up{engine="redis",scheduler="api"} 1
 `
 
 const fleetExposition = `
@@ -339,7 +339,7 @@ func TestRedisAway(t *testing.T) {
 	refused := errors.New("connection refused")
 	for _, q := range []*metricstest.RedisSource{{Err: refused}, {Away: refused}} {
 		text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewRedis(q, firqprom.Options[string]{}))), "")
-		if !strings.Contains(text, "\nfirq_redis_up 0\n") || strings.Contains(text, "firq_redis_queue") {
+		if !strings.Contains(text, "\nfirq_queue_up{engine=\"redis\"} 0\n") || strings.Contains(text, "firq_queue_queue") {
 			t.Error(text)
 		}
 	}
@@ -353,7 +353,7 @@ func (s onlyStats) Stats(ctx context.Context) (metrics.RedisStats, error) { retu
 func TestRedisWithoutTimes(t *testing.T) {
 	q := &metricstest.RedisSource{Away: errors.New("connection refused")}
 	text := scrape(t, pedantic(t, firqprom.Must(firqprom.NewRedis(onlyStats{q}, firqprom.Options[string]{}))), "")
-	if !strings.Contains(text, "\nfirq_redis_up 1\n") || strings.Contains(text, "firq_redis_queue_seconds") {
+	if !strings.Contains(text, "\nfirq_queue_up 1\n") || strings.Contains(text, "firq_queue_queue_seconds") {
 		t.Error(text)
 	}
 }

@@ -220,10 +220,10 @@ func (s *service) expect(want map[string]float64) {
 	}
 	for name, q := range s.queues {
 		st, err := q.Stats(context.Background())
-		if want["firq_redis_up "+name+" "] = 0; err != nil {
+		if want["firq_queue_up "+name+" "] = 0; err != nil {
 			continue
 		}
-		want["firq_redis_up "+name+" "] = 1
+		want["firq_queue_up "+name+" "] = 1
 		for metric, value := range map[string]float64{
 			"delivered_total": float64(st.Delivered), "dead_total": float64(st.Dead), "lease_lost_total": float64(st.LeaseLost),
 			"reaped_total": float64(st.LeaseExpired), "queued": float64(st.Queued), "oldest_seconds": st.Oldest.Seconds(),
@@ -231,11 +231,11 @@ func (s *service) expect(want map[string]float64) {
 			"retried_total": 0, "released_total": 0, "duplicates_total": 0, "rejected_total": 0, "delayed": 0, "in_flight": 0,
 			"dead_letters": 0, "tenants": 0, "paused": 0,
 		} {
-			want["firq_redis_"+metric+" "+name+" "] = value
+			want["firq_queue_"+metric+" "+name+" "] = value
 		}
 		waited := float64(st.Delivered)
-		want["firq_redis_queue_seconds_bucket "+name+" 1"], want["firq_redis_queue_seconds_bucket "+name+" +Inf"] = waited, waited
-		want["firq_redis_queue_seconds_count "+name+" "], want["firq_redis_queue_seconds_sum "+name+" "] = waited, waited/2
+		want["firq_queue_queue_seconds_bucket "+name+" 1"], want["firq_queue_queue_seconds_bucket "+name+" +Inf"] = waited, waited
+		want["firq_queue_queue_seconds_count "+name+" "], want["firq_queue_queue_seconds_sum "+name+" "] = waited, waited/2
 	}
 	for name, c := range s.computes {
 		c.expect(want, name)

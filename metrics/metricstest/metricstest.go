@@ -18,6 +18,7 @@ import (
 	"github.com/firq-go/firq/hist"
 	"github.com/firq-go/firq/lockfree"
 	"github.com/firq-go/firq/metrics"
+	"github.com/firq-go/firq/queue"
 	"github.com/firq-go/firq/watchdog"
 	"github.com/firq-go/firq/worker"
 )
@@ -49,6 +50,13 @@ type RedisSource struct {
 	Err  error // what its server answers instead
 	Away error // what it answers to QueueTimes
 }
+
+// Engine is one that only has a name.
+func (*RedisSource) Engine() queue.Engine { return engine{} }
+
+type engine struct{ queue.Engine }
+
+func (engine) Traits() queue.Traits { return queue.Traits{Name: "redis"} }
 
 // Stats fails if the caller would wait for ever.
 func (s *RedisSource) Stats(ctx context.Context) (metrics.RedisStats, error) {

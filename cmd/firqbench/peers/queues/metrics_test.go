@@ -43,7 +43,7 @@ func TestMetricsOfAQueue(t *testing.T) {
 	}
 
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(firqprom.Must(firqprom.NewRedis(q, firqprom.Options[string]{Scheduler: "mail"})))
+	registry.MustRegister(firqprom.Must(firqprom.NewQueue(q, firqprom.Options[string]{Scheduler: "mail"})))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -51,12 +51,15 @@ func TestMetricsOfAQueue(t *testing.T) {
 	got := map[string]float64{}
 	for _, f := range families {
 		m := f.GetMetric()[0]
+		if l := m.GetLabel()[0]; l.GetName() != "engine" || l.GetValue() != "redis" {
+			t.Errorf("%s has the label %s", f.GetName(), l)
+		}
 		if got[f.GetName()] = m.GetGauge().GetValue(); f.GetType() == dto.MetricType_COUNTER {
 			got[f.GetName()] = m.GetCounter().GetValue()
 		}
 	}
 	for name, want := range map[string]float64{
-		"firq_redis_up": 1, "firq_redis_pushed_total": 3, "firq_redis_delivered_total": 1, "firq_redis_queued": 2, "firq_redis_in_flight": 1,
+		"firq_queue_up": 1, "firq_queue_pushed_total": 3, "firq_queue_delivered_total": 1, "firq_queue_queued": 2, "firq_queue_in_flight": 1,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)
@@ -64,7 +67,7 @@ func TestMetricsOfAQueue(t *testing.T) {
 	}
 
 	reader := sdkmetric.NewManualReader()
-	r, err := firqotel.RegisterRedis(q, firqotel.Options[string]{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))})
+	r, err := firqotel.RegisterQueue(q, firqotel.Options[string]{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,12 +77,12 @@ func TestMetricsOfAQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range all.ScopeMetrics[0].Metrics {
-		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "firq.redis.pushed" {
+		if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "firq.queue.pushed" {
 			if v := sum.DataPoints[0].Value; v != 3 {
 				t.Errorf("%s is %v", m.Name, v)
 			}
 			return
 		}
 	}
-	t.Error("firq.redis.pushed is missing")
+	t.Error("firq.queue.pushed is missing")
 }
