@@ -46,3 +46,28 @@ func TestGuaranteesDocument(t *testing.T) {
 		t.Errorf("%d rows", rows)
 	}
 }
+
+// TestClusterDocument: each row of what holds when, in docs/cluster.md, names tests, and there are all of them.
+func TestClusterDocument(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("docs", "cluster.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| what happens | what holds | test |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := 0
+	for line := range strings.Lines(table) {
+		tests := named.FindAllStringSubmatch(line, -1)
+		if rows++; len(tests) == 0 && !strings.HasPrefix(line, "| ---") && !strings.HasPrefix(line, "|---") {
+			t.Errorf("names no test: %s", line)
+		}
+		for _, f := range tests {
+			if !declares(t, f[1], f[2]) {
+				t.Errorf("%s has no %s", f[1], f[2])
+			}
+		}
+	}
+	if rows < 8 {
+		t.Errorf("only %d rows: is this the table?", rows)
+	}
+}

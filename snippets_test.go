@@ -12,11 +12,11 @@ import (
 // names the file which has the same lines.
 var snippet = regexp.MustCompile("(?s)(?:<!-- ([^\n ]+_test\\.go) -->\n)?```go\n(.*?)```\n")
 
-// TestSnippets: the Go code of README.md and docs/operating.md is that of examples, which
+// TestSnippets: the Go code of these documents is that of examples, which
 // are compiled with the tests of their packages. Where a snippet has an empty line, the
 // example may have more.
 func TestSnippets(t *testing.T) {
-	for _, document := range []string{"README.md", filepath.Join("docs", "operating.md")} {
+	for _, document := range []string{"README.md", filepath.Join("docs", "operating.md"), filepath.Join("docs", "cluster.md")} {
 		text, err := os.ReadFile(document)
 		if err != nil {
 			t.Fatal(err)

@@ -68,7 +68,7 @@ func (n *Node) live(ctx context.Context) (err error) {
 	b.Rev = l.rev
 	n.saw(b)
 	n.publishBeat(b)
-	return n.nc.FlushWithContext(ctx)
+	return nil
 }
 
 // list reads which nodes are alive.
