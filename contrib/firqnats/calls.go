@@ -9,8 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/firq-go/firq/actor"
 	"github.com/nats-io/nats.go"
+
+	"github.com/firq-go/firq/actor"
 )
 
 // callState says where a message to another node is; guarded by lane.mu.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/firq-go/firq/actor"
@@ -88,11 +89,20 @@ func (e *RemoteError) Unwrap() (errs []error) {
 	return errs
 }
 
-func encodeError(err error) []byte {
+// encodeError encodes the error of a call. c says what waits for it: those are a part of a deadlock that was
+// found here.
+func encodeError(err error, c chain) []byte {
 	r := RemoteError{Text: err.Error()}
-	var dead *actor.DeadlockError
+	var (
+		dead   *actor.DeadlockError
+		before *RemoteError
+	)
 	if errors.As(err, &dead) {
 		r.Cycle = dead.Cycle
+		if len(c) > 0 && !errors.As(err, &before) {
+			whole := &actor.DeadlockError{Cycle: c.cycle(dead.Cycle)}
+			r.Text, r.Cycle = strings.Replace(r.Text, dead.Error(), whole.Error(), 1), whole.Cycle
+		}
 	}
 	registered.RLock()
 	for _, c := range registered.codes {
@@ -101,7 +111,6 @@ func encodeError(err error) []byte {
 		}
 	}
 	registered.RUnlock()
-	var before *RemoteError
 	if errors.As(err, &before) { // of a third node: its codes need not be registered here
 		for _, c := range before.Codes {
 			if c != "notsent" && !slices.Contains(r.Codes, c) {

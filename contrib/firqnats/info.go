@@ -9,8 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/firq-go/firq/actor"
 	"github.com/nats-io/nats.go"
+
+	"github.com/firq-go/firq/actor"
 )
 
 // Member of the cluster, as this node sees it.

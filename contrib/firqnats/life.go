@@ -9,9 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/firq-go/firq/actor"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/firq-go/firq/actor"
 )
 
 // life of a node: from the moment at which it has a record in the bucket until others delete that.

@@ -68,7 +68,7 @@ func must[V any](v V, err error) func(testing.TB) V {
 	}
 }
 
-// member is a node of a test, with all that it stands on.
+// testNode is a node of a test, with all that it stands on.
 type testNode struct {
 	*Node
 	nc  *nats.Conn
@@ -118,7 +118,6 @@ type tally struct {
 	n   int
 	key string
 	st  *State[int]
-	log *sync.Map
 }
 
 var (

@@ -9,9 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/firq-go/firq/actor"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/firq-go/firq/actor"
 )
 
 // Node is this process's part in a cluster. Its methods are safe for concurrent use.
@@ -54,7 +55,6 @@ type Node struct {
 	wg      sync.WaitGroup
 	leavers []func() // guarded by mu
 	left    chan struct{}
-	leftErr error
 	stat    counters
 }
 

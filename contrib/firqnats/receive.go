@@ -8,8 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/firq-go/firq/actor"
 	"github.com/nats-io/nats.go"
+
+	"github.com/firq-go/firq/actor"
 )
 
 var errFull = notSent(fmt.Errorf("%w: %d messages wait for its start", actor.ErrMailboxFull, maxQueue))
@@ -226,15 +227,12 @@ func (in *incoming) moved(hint string) {
 	in.answer(statusMoved, []byte(hint))
 }
 
-func (in *incoming) fail(err error) { in.answer(statusFailed, encodeError(err)) }
+func (in *incoming) fail(err error) { in.answer(statusFailed, encodeError(err, in.chain)) }
 
 // answered sends what the handler has returned; of a tell: that it was accepted, or why not.
 func (in *incoming) answered(reply any, err error) {
 	n := in.n
 	n.stat.handled.Add(1)
-	if d, ok := err.(*actor.DeadlockError); ok && len(in.chain) > 0 {
-		err = &actor.DeadlockError{Cycle: in.chain.cycle(d.Cycle)}
-	}
 	var data []byte
 	if err == nil && in.op == opCall {
 		err = guard(func() (err error) { data, err = n.o.Codec.Encode(reply); return err })

@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/firq-go/firq/actor"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/firq-go/firq/actor"
 )
 
 // head is the first line of an actor's record, in JSON; the state follows. A record is there while a node
