@@ -54,6 +54,7 @@ func (a *actor) recall() {
 		return
 	}
 	a.batch = nil
+	// Pairs with claim: a tell is claimed before this, or goes back.
 	begun := b.begun.Swap(recalled)
 	a.begun(uint64(begun))
 	if int(begun) < b.n {

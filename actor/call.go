@@ -64,6 +64,7 @@ func (f *call) taken(c *Ctx) bool {
 // call, by the rule of deadlocks, although its caller may wake up later. Otherwise the
 // next call in the other direction would look like a cycle.
 func (f *call) signal() {
+	// Before the caller is woken, which may give f to another call.
 	f.st.Store(answered)
 	f.wake()
 }
@@ -150,6 +151,7 @@ func (f *call) leaving(from uint32, err error) {
 	f.to.mu.Lock()
 	if f.env.in != nil {
 		f.env.unlink()
+		// Under the target's mu: a worker that takes messages has it, or finds the call left.
 		f.to.loseCancelled()
 	}
 	f.to.unlockWake(nil)

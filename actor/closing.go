@@ -64,6 +64,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+	// Before the first end: children that end because of it have no error.
 	s.gently.Store(true)
 	for k := s.youngest(s.root); k != nil; k = s.youngest(s.root) {
 		k.terminate(nil)
@@ -124,6 +125,7 @@ func (s *System) Close() error {
 		return nil
 	}
 	defer close(s.closeDone)
+	// Before the mailboxes are emptied: waits of Shutdown and of failed starts end by this.
 	close(s.stopped)
 	failpoint.At("closing")
 	for a := range s.names.all() {
@@ -161,6 +163,7 @@ func (s *System) endChildren(a *actor, c *Ctx) {
 		why := x.err
 		k.mu.Unlock()
 		s.endChildren(k, c)
+		// Its children are gone. With the turn, no handler can begin while the last words are said.
 		mine := k.seize()
 		if mine {
 			k.cur.Store(c)

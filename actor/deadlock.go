@@ -219,57 +219,6 @@ func (w *walk) cycle() (once []string) {
 	return once
 }
 
-// handlers returns the handlers in progress.
-func (a *actor) handlers() (all []*Ctx) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if g := a.cur.Load(); g != nil {
-		all = append(all, g)
-	}
-	if a.x != nil {
-		all = append(all, a.x.holders...)
-	}
-	return all
-}
-
-// handlersBelow returns those of a and of its descendants: the end of a comes after theirs.
-func (a *actor) handlersBelow() (all []*Ctx) {
-	left := enough
-	a.sys().tree.Lock()
-	defer a.sys().tree.Unlock()
-	return a.below(nil, &left)
-}
-
-// handlersBefore returns those that end before the next incarnation of a can begin: of the children of a,
-// and of its ancestors, that have no incarnation either; of siblings that are taken down with one of these,
-// and their children; and the starts of older siblings, as a supervisor starts those that it restarts
-// together one by one. While the tree is locked no child comes or goes: so no incarnation that has children
-// ends, and no supervisor starts its children.
-func (a *actor) handlersBefore() (all []*Ctx) {
-	left := enough
-	a.sys().tree.Lock()
-	defer a.sys().tree.Unlock()
-	for p := a; p.up != nil; p = p.up {
-		if !p.is((*actor).between) {
-			continue
-		}
-		for k := p.last(); k != nil; k = k.older {
-			all = k.below(all, &left)
-		}
-		for q := p.up.last(); q != nil; q = q.older {
-			if q != p && q.is((*actor).isAwaited) {
-				all = q.below(all, &left)
-			}
-		}
-		for q := p.older; q != nil && p.is((*actor).inLine); q = q.older {
-			if q.is((*actor).inGroup) {
-				all = append(all, q.handlers()...)
-			}
-		}
-	}
-	return all
-}
-
 // unwait ends waits that are in vain since the end of the handlers in all comes before something else, which
 // their waits may lead to: the next incarnation of an actor, room in a mailbox, or the end of by, which waits
 // for them. Whoever calls it has made that so before, and has all from afterwards: a handler that begins to

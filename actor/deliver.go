@@ -66,6 +66,7 @@ func (m *Method[S, Req, Res]) deliver(ctx context.Context, a *actor, c *Ctx, tel
 		d.e = &l.envelope
 	} else {
 		k := m.apart(ctx, a, c, req)
+		// Before the post: the answer may come before post returns.
 		k.f.then = func() { k.delivered(c, done) }
 		d.e, d.f = &k.envelope, &k.f
 		if err := c.waitsFor(d.f); err != nil {

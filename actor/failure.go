@@ -17,8 +17,10 @@ func (a *actor) fail(m *method, why error, gone bool) {
 		a.mu.Unlock()
 		return
 	}
+	// What a worker has not claimed waits for the next incarnation, or is a dead letter.
 	a.recall()
 	x := a.extra()
+	// The first failure counts: readers may fail together, and the others are its consequence.
 	if x.fail == nil {
 		x.fail = why
 	}

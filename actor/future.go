@@ -65,6 +65,7 @@ func (f *call) endsWith(b context.Context, c *Ctx) {
 	}
 	if b != nil && b.Done() != nil {
 		stop := context.AfterFunc(b, func() { f.interrupt(b.Err()) })
+		// Pairs with wake, which answers first and looks at stop then.
 		f.stop.Store(&stop)
 		if f.st.Load() > taken {
 			stop()

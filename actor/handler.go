@@ -2,8 +2,6 @@ package actor
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -43,6 +41,7 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 		st = slow // clean has to drop it
 	}
 	failpoint.At("live")
+	// Last: from here on the Ctx is valid, and timeouts, Close and a caller that leaves may end it.
 	c.st.Store(st)
 	if m.kind != nil && c.sys.closed.Load() {
 		c.abort(ErrStopped) // Close has not seen it
@@ -70,6 +69,7 @@ func (c *Ctx) serves(b context.Context) {
 func (c *Ctx) returned() bool {
 	failpoint.At("return")
 	f := c.serving.Load()
+	// Pairs with late, and with those that mark c: whoever is second finds it stale or abandoned.
 	switch c.st.Swap(stale) {
 	case abandoned:
 		c.st.Store(abandoned)
@@ -116,6 +116,7 @@ func (c *Ctx) clean() {
 	c.slow.off()
 	c.run++
 	c.mu.Unlock()
+	// Without c.mu: a goroutine of the handler that is woken may use c.
 	c.leaveAll(kids, context.Canceled)
 }
 
@@ -177,6 +178,7 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 			a.abandonMetric(-1)
 			return true
 		}
+		// Before the caller hears of it: its next call waits for the next incarnation.
 		a.fail(e.m, fail, false)
 		if e.call != nil {
 			e.call.refuse(fail, taken)
@@ -252,68 +254,4 @@ func (w *worker) renew(c *Ctx) {
 	n.start.Store(c.start.Load())
 	w.ctx = n
 	s.dropCtx(c)
-}
-
-// newCtx returns a Ctx with its own account.
-func (s *System) newCtx() *Ctx {
-	c := &Ctx{sys: s, acct: new(account)}
-	s.ctxMu.Lock()
-	s.ctxs[c] = struct{}{}
-	s.ctxMu.Unlock()
-	return c
-}
-
-// dropCtx forgets a Ctx, and those of calls on its goroutine.
-func (s *System) dropCtx(c *Ctx) {
-	s.ctxMu.Lock()
-	for ; c != nil; c = c.child {
-		delete(s.ctxs, c)
-	}
-	s.ctxMu.Unlock()
-}
-
-// allCtxs returns those that exist now.
-func (s *System) allCtxs() []*Ctx {
-	s.ctxMu.Lock()
-	defer s.ctxMu.Unlock()
-	return slices.Collect(maps.Keys(s.ctxs))
-}
-
-// childCtx returns a Ctx for a call on the goroutine of c, or from outside.
-func (s *System) childCtx(c *Ctx) *Ctx {
-	if c != nil && c.lent.CompareAndSwap(false, true) {
-		if c.child == nil {
-			c.child = s.newCtx()
-			c.child.w, c.child.acct = c.w, c.acct
-		}
-		return c.child
-	}
-	s.ctxMu.Lock()
-	if n := len(s.spare); n > 0 {
-		cc := s.spare[n-1]
-		s.spare = s.spare[:n-1]
-		s.ctxMu.Unlock()
-		return cc
-	}
-	s.ctxMu.Unlock()
-	return s.newCtx()
-}
-
-// doneCtx gives back a Ctx that childCtx returned.
-func (s *System) doneCtx(c, cc *Ctx) {
-	if c != nil && c.child == cc {
-		if cc.kept {
-			c.child = nil
-			s.dropCtx(cc)
-		}
-		c.lent.Store(false)
-		return
-	}
-	s.ctxMu.Lock()
-	if len(s.spare) < spares && !cc.kept {
-		s.spare = append(s.spare, cc)
-	} else {
-		delete(s.ctxs, cc)
-	}
-	s.ctxMu.Unlock()
 }

@@ -83,6 +83,7 @@ func (e *idler) again() bool {
 	if !still || a.in != e.in {
 		e.quiet = 0
 	}
+	// Messages that came and went between two looks show here.
 	e.in = a.in
 	if still {
 		e.quiet++

@@ -43,6 +43,7 @@ func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
 		a.mu.Unlock()
 		return nil
 	}
+	// The turn is taken as by a worker, and the message is in the books as one from the mailbox.
 	a.turn = busy
 	a.accept()
 	a.begun(1)
@@ -50,9 +51,11 @@ func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
 	a.mu.Unlock()
 	cc := s.childCtx(c)
 	cc.hold = holdTurn
+	// The caller's account stops here, so that this time is charged to the target alone.
 	cc.before = cc.acct.enter()
 	cc.caller.Store(c)
 	if c != nil {
+		// Before cur: a walk that comes to cc by way of the actor finds that c waits for it.
 		c.inner.Store(cc)
 	}
 	failpoint.At("inline cur")
@@ -99,6 +102,7 @@ func (a *actor) leaveInline(cc, c *Ctx) {
 	cc.acct.leave(cc.before, took)
 	cc.caller.Store(nil)
 	cc.state = nil
+	// Before inner is cleared: in between a walk may follow c to cc, whose handler waits for nothing.
 	a.release()
 	if c != nil {
 		c.inner.CompareAndSwap(cc, nil)

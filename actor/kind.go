@@ -103,6 +103,7 @@ func (k *Kind[S]) find(ctx context.Context, c *Ctx, key string) (*actor, error) 
 		if st == nil {
 			start := func(c *Ctx) (S, error) { return k.start(c, key) }
 			st = &startUp{a: newActor(k.set, k.up, k.name+"/"+key, start)}
+			// Under k.mu with the look at live: so one sender starts, and later ones wait for it.
 			k.starts[key] = st
 			k.mu.Unlock()
 			return k.first(c, key, st, start)
@@ -145,7 +146,7 @@ func (g *group) told(key string, st *startUp, err error) {
 	}
 	st.over, st.err = true, err
 	if err == nil && g.starts[key] == st { // else Close has ended it already
-		delete(g.starts, key)
+		delete(g.starts, key) // both under g.mu: a sender finds the actor in one of them
 		g.live.add(key, st.a)
 	}
 	waiting := st.waiting
@@ -165,6 +166,7 @@ func (k *Kind[S]) await(ctx context.Context, c *Ctx, st *startUp) (*actor, error
 		return nil, a.awaitDone(ctx, c) // its start has failed, and its name is free after the end
 	}
 	f := &call{to: a, w: s.waiter()}
+	// Under k.mu, as told takes the list: f is in it, or st.over was seen.
 	st.waiting = append(st.waiting, f)
 	k.mu.Unlock()
 	failpoint.At("await start")

@@ -122,6 +122,7 @@ func (a *actor) on(e event) bool {
 	if to == from || to == lives {
 		return false
 	}
+	// The only place that changes it, and always under mu.
 	a.life = to
 	return true
 }

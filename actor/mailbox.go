@@ -120,6 +120,7 @@ func (a *actor) post(e *envelope, c *Ctx, from origin) error {
 		e.exempt = true
 		a.extra().exempt++
 	}
+	// Accepted: from here on it is in the books, and the only step left is to wake the actor.
 	a.put(e)
 	if from == fromSender {
 		a.noteBatchable(e)
@@ -244,6 +245,7 @@ func (a *actor) victim(p firq.Priority) *envelope {
 func (a *actor) take(e *envelope, c *Ctx) bool {
 	e.unlink()
 	a.uncount(e)
+	// A caller that leaves and this worker decide by one CAS which of them owns the call.
 	ok := e.call == nil || e.call.taken(c)
 	if ok {
 		a.begun(1)

@@ -172,6 +172,7 @@ func (p *pool) wake(now int64) bool {
 		}
 	}
 	sl := p.idle[n-1]
+	// Taken out under mu: one goroutine wakes this slot, and wake has room for one entry.
 	p.idle = p.idle[:n-1]
 	p.asleep.Store(int32(n - 1))
 	p.mu.Unlock()
@@ -229,6 +230,7 @@ const lookAgain = -1 // since of an entry that only wakes
 // after their handlers.
 func (p *pool) close() {
 	p.mu.Lock()
+	// Under mu: pop and pass look before they leave something here.
 	p.closed = true
 	for _, sl := range p.idle {
 		sl.wake <- entry{}

@@ -99,6 +99,7 @@ func (p *supervisor) gone(a *actor, fail error) {
 
 func (p *supervisor) tell(e loss) {
 	p.mu.Lock()
+	// Before the nudge: the step that it causes finds the loss.
 	p.losses = append(p.losses, e)
 	p.mu.Unlock()
 	p.a.nudge()
@@ -195,6 +196,7 @@ func (p *supervisor) failure(e loss) bool {
 			set = append(set, k)
 		}
 	}
+	// Those of an earlier group that are down stay in the set, so each is started once.
 	p.set, p.up, p.phase = set, len(set), endingSet
 	p.unwaitStarts()
 	return true
@@ -224,6 +226,7 @@ func (p *supervisor) endNext() bool {
 	}
 	p.later(wait, func() {
 		p.mu.Lock()
+		// An alarm of an earlier round, whose group has grown since, does not end this one.
 		p.rang = max(p.rang, round)
 		p.mu.Unlock()
 		p.a.nudge()
@@ -292,6 +295,7 @@ func (p *supervisor) startAll() {
 	p.losses = nil
 	p.round++
 	p.mu.Unlock()
+	// As if just made: what its children did before its own failure does not count.
 	p.recent, p.delay, p.why = nil, backoff{}, nil
 	p.set = p.a.sys().children(p.a)
 	for _, k := range p.set {

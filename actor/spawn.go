@@ -116,6 +116,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 		if made {
 			a.name = s.names.make()
 		}
+		// Before the actor is a child: Close finds every actor by its name.
 		if s.names.add(a.name, a) {
 			break
 		}
@@ -126,6 +127,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 	if a.kind != nil {
 		s.actors.Add(1)
 	}
+	// From here on the parent ends it, and so does Close.
 	if err := s.adopt(up, a, c); err != nil {
 		s.retire(a)
 		return err
@@ -165,6 +167,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 		told(nil)
 	}
 	failpoint.At("started")
+	// The turn is still here, so nothing was handled yet; after release messages are.
 	isUp := a.started()
 	a.release()
 	if !isUp {
@@ -199,6 +202,7 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 		}
 	}
 	if by != nil {
+		// The handler waits for the start: a walk follows it.
 		by.inner.Store(c)
 		c.caller.Store(by)
 		defer func() {
@@ -219,6 +223,7 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 		}
 	}
 	a.mu.Lock()
+	// Close may have ended it while start ran, and does not wait.
 	if !a.over() {
 		a.state = state
 	}

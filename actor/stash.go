@@ -43,6 +43,7 @@ func (a *actor) stash(e *envelope) {
 	ok := true
 	if f := e.call; f != nil {
 		f.by.Store(nil)
+		// A caller that leaves now takes it from the list, or it is cancelled here.
 		ok = f.st.CompareAndSwap(taken, waiting)
 	}
 	a.unbegin()

@@ -45,6 +45,7 @@ func (a *actor) step(c *Ctx) {
 	failpoint.At("step")
 	a.mu.Lock()
 	x := a.extra()
+	// Before the look at the children: one that ends after that look sets it again.
 	a.nudged = false
 	if a.serves() && a.draining && a.spent() {
 		a.on(spent)
@@ -60,6 +61,7 @@ func (a *actor) step(c *Ctx) {
 		a.mu.Unlock()
 		a.rise(c)
 		return
+	// due said so, and the caller that no handler is in progress; with the turn here none can begin.
 	case restarting, failed, stopping:
 		a.on(rests)
 	case falling, leaving: // it goes on, as a child has ended
@@ -108,6 +110,7 @@ func (a *actor) close(c *Ctx, why error) {
 	s := a.sys()
 	a.mu.Lock()
 	state, gone := a.state, a.x.abandoned
+	// No handler gets this state any more: those begin with the turn, which is here.
 	a.state, a.x.abandoned = nil, false
 	a.mu.Unlock()
 	if st, ok := state.(Stopper); ok && !gone && c != nil {
@@ -137,6 +140,8 @@ func (a *actor) close(c *Ctx, why error) {
 func (a *actor) endSources() {
 	a.mu.Lock()
 	x := a.extra()
+	// From here on messages of the timers and watches of this incarnation, which may wait
+	// // in the mailbox, find that it is over, and are skipped.
 	x.incarnation++
 	timers, watches := x.timers, x.watches
 	x.timers, x.watches = nil, nil
@@ -169,6 +174,7 @@ func (a *actor) settle() {
 	a.on(fallen)
 	why := x.fail
 	a.awaited, x.fail = false, nil
+	// The next incarnation begins with what this one has put aside.
 	x.back.takeAllFront(&x.stash)
 	a.mu.Unlock()
 	failpoint.At("is down")
@@ -232,6 +238,7 @@ func (a *actor) finish() {
 	a.endSources()
 	a.deadLetters(chain, ErrStopped)
 	failpoint.At("retire")
+	// Before Done is closed, when the name has to be free.
 	s.retire(a)
 	if g := a.set.group; g != nil {
 		g.forget(a) // before Done is closed: senders who wait for that look for another actor
@@ -242,6 +249,8 @@ func (a *actor) finish() {
 	failpoint.At("gone")
 	up := a.up
 	a.mu.Lock()
+	// In one step under mu: a Watch that comes before is among the watchers, a later one sees that
+	// // the actor is gone.
 	a.on(tells)
 	watchers := x.watchers
 	x.watchers = nil // from now on a Watch tells by itself
@@ -259,6 +268,7 @@ func (a *actor) finish() {
 	if up != nil && up.supervisor() != nil {
 		up.supervisor().gone(a, x.fail)
 	}
+	// Last, as the parent goes on when it has no children left.
 	s.orphan(a)
 }
 
@@ -281,6 +291,7 @@ func (a *actor) endIncarnation(why error) {
 	a.recall()
 	a.on(takenDown)
 	a.extra().takenDownFor = why
+	// Fewer messages pass the handlers that wait from now on.
 	a.sortRoom()
 	a.unlockWake(nil)
 	a.unwait()

@@ -58,6 +58,7 @@ func (c *Ctx) arm(a *actor, m *method, d time.Duration, mode TimeoutMode) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.marked()
+	// Whatever rings later with an earlier number is the alarm of another handler.
 	c.run++
 	c.began = began
 	if d > 0 {
@@ -121,6 +122,8 @@ func (c *Ctx) late(a *actor, m *method, run uint64, mode TimeoutMode) {
 	case Cancel:
 		kids = c.takeKids()
 	case Stop:
+		// Pairs with the Swap in returned: either the handler has returned, or it is abandoned,
+		// // and then this goroutine has all that it held.
 		if !c.st.CompareAndSwap(slow, abandoned) {
 			c.mu.Unlock()
 			return // it has just returned
@@ -156,12 +159,14 @@ func (c *Ctx) abandon(a *actor, m *method) {
 	failpoint.At("abandon")
 	s.abandoned.Add(1)
 	a.abandonMetric(1)
+	// Before the call is answered: a caller that calls again waits for the next incarnation.
 	a.fail(m, ErrTimeout, true)
 	failpoint.At("abandon call")
 	if f := c.serving.Load(); f != nil {
 		f.refuse(ErrTimeout, taken)
 	}
 	failpoint.Lock(&graph, "abandon caller")
+	// Nobody waits for it any more, by the rule of deadlocks. Under graph, as a walk may use it.
 	c.caller.Store(nil)
 	graph.Unlock()
 	failpoint.At("abandon slot")

@@ -137,6 +137,7 @@ func (t *Timer) ring() {
 		return
 	}
 	send := !t.queued
+	// Before the message is sent, whose handler clears it.
 	t.queued = true
 	if t.every > 0 {
 		t.t.Reset(t.every)

@@ -37,6 +37,7 @@ func (s *System) orphan(a *actor) {
 		s.tree.Unlock()
 		return
 	}
+	// Close and the actor's own turn may both come here.
 	a.orphaned = true
 	if a.older != nil {
 		a.older.younger = a.younger
@@ -69,6 +70,7 @@ func (a *actor) nudge() {
 		a.mu.Unlock()
 		return // it does not wait for a child
 	}
+	// Pairs with step, which clears it before it looks at the children.
 	a.nudged = true
 	a.unlockWake(nil)
 }
@@ -114,6 +116,57 @@ func (a *actor) below(all []*Ctx, left *int) []*Ctx {
 	for k := a.last(); k != nil && *left > 0; k = k.older {
 		*left--
 		all = k.below(all, left)
+	}
+	return all
+}
+
+// handlers returns the handlers in progress.
+func (a *actor) handlers() (all []*Ctx) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if g := a.cur.Load(); g != nil {
+		all = append(all, g)
+	}
+	if a.x != nil {
+		all = append(all, a.x.holders...)
+	}
+	return all
+}
+
+// handlersBelow returns those of a and of its descendants: the end of a comes after theirs.
+func (a *actor) handlersBelow() (all []*Ctx) {
+	left := enough
+	a.sys().tree.Lock()
+	defer a.sys().tree.Unlock()
+	return a.below(nil, &left)
+}
+
+// handlersBefore returns those that end before the next incarnation of a can begin: of the children of a,
+// and of its ancestors, that have no incarnation either; of siblings that are taken down with one of these,
+// and their children; and the starts of older siblings, as a supervisor starts those that it restarts
+// together one by one. While the tree is locked no child comes or goes: so no incarnation that has children
+// ends, and no supervisor starts its children.
+func (a *actor) handlersBefore() (all []*Ctx) {
+	left := enough
+	a.sys().tree.Lock()
+	defer a.sys().tree.Unlock()
+	for p := a; p.up != nil; p = p.up {
+		if !p.is((*actor).between) {
+			continue
+		}
+		for k := p.last(); k != nil; k = k.older {
+			all = k.below(all, &left)
+		}
+		for q := p.up.last(); q != nil; q = q.older {
+			if q != p && q.is((*actor).isAwaited) {
+				all = q.below(all, &left)
+			}
+		}
+		for q := p.older; q != nil && p.is((*actor).inLine); q = q.older {
+			if q.is((*actor).inGroup) {
+				all = append(all, q.handlers()...)
+			}
+		}
 	}
 	return all
 }

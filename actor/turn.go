@@ -33,6 +33,7 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 		}
 		return turnOver
 	}
+	// From here on this goroutine has the turn: the state, used and mean are its to use.
 	a.turn, w.at = busy, a
 	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
 		a.handOver()
@@ -40,11 +41,13 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 		return turnOver
 	}
 	if x := a.x; x != nil && x.owed > 0 {
+		// Readers and abandoned handlers had no turn that they could charge: this one pays.
 		a.used += x.owed / a.set.weight
 		x.owed = 0
 	}
 	a.cur.Store(w.ctx)
 	for check := a.firstCheck(); ; a.mu.Lock() { // which is held here
+		// The tells of a batch that were not claimed go back first, or messages would change places.
 		a.recall()
 		w.keep(a)
 		if a.due() && a.atRest() {
@@ -203,10 +206,13 @@ func (w *worker) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
 func (w *worker) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	c := w.ctx
 	w.acct.reset()
+	// Taken under mu with the message: the handler may be abandoned, and the state replaced, at any
+	// // time later.
 	state := a.state
 	if !a.take(e, c) {
 		return w.again(sl, a, t, TurnIdle)
 	}
+	// Under the same lock as take: no writer finds the turn free and this reader unseen.
 	a.enter(c)
 	a.cur.Store(nil)
 	a.unlockReady(a.releaseLocked(), nil)
@@ -231,6 +237,7 @@ func (w *worker) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 // live takes steps of the life of a. done: the turn is over.
 func (w *worker) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	w.ctx.hold = holdTurn
+	// Steps are no messages, and their time is charged: charge has to read the clock.
 	t.read = -1
 	a.step(w.ctx)
 	if !w.has() {

@@ -151,6 +151,7 @@ func (a *actor) dropHolder(c *Ctx) {
 // letGo takes from a handler what it holds of its actor, and reports whether the actor is ready now. The
 // caller holds a.mu.
 func (a *actor) letGo(c *Ctx) (ready bool) {
+	// What c holds is decided under mu: its timeout may take it at the same time.
 	hold := c.hold
 	c.hold = holdNothing
 	if hold == holdTurn {
@@ -214,6 +215,7 @@ func (a *actor) regain(c *Ctx) {
 	if c.turn == nil {
 		c.turn = make(chan struct{}, 1)
 	}
+	// Whoever gives up the turn next hands it over, before any message.
 	a.x.resume = append(a.x.resume, c)
 	a.mu.Unlock()
 	if c.w != nil && c.sys.shuffle != nil {
@@ -227,6 +229,7 @@ func (a *actor) resumed(c *Ctx) {
 	a.x.suspended--
 	a.dropHolder(c)
 	c.hold = holdTurn
+	// Under mu, as the turn is: a walk that reads cur under mu sees the handler that has it.
 	a.cur.Store(c)
 }
 

@@ -52,6 +52,7 @@ func (w *Watching) end(tells bool) bool {
 	if w.over || tells && x.incarnation != w.born {
 		return false
 	}
+	// Here Stop, the Down and the end of the incarnation meet: the first wins.
 	w.over = true
 	if x.watches[w.key] == w {
 		delete(x.watches, w.key)

@@ -1,0 +1,75 @@
+package actor
+
+import (
+	"maps"
+	"slices"
+)
+
+// The Ctxs of a System. Each worker has one, with a child for calls on its goroutine, and that child may
+// have one, and so on; calls from outside take a spare one. All that exist are in System.ctxs, where
+// Running and Close find the handlers in progress.
+
+// newCtx returns a Ctx with its own account.
+func (s *System) newCtx() *Ctx {
+	c := &Ctx{sys: s, acct: new(account)}
+	s.ctxMu.Lock()
+	s.ctxs[c] = struct{}{}
+	s.ctxMu.Unlock()
+	return c
+}
+
+// dropCtx forgets a Ctx, and those of calls on its goroutine.
+func (s *System) dropCtx(c *Ctx) {
+	s.ctxMu.Lock()
+	for ; c != nil; c = c.child {
+		delete(s.ctxs, c)
+	}
+	s.ctxMu.Unlock()
+}
+
+// allCtxs returns those that exist now.
+func (s *System) allCtxs() []*Ctx {
+	s.ctxMu.Lock()
+	defer s.ctxMu.Unlock()
+	return slices.Collect(maps.Keys(s.ctxs))
+}
+
+// childCtx returns a Ctx for a call on the goroutine of c, or from outside.
+func (s *System) childCtx(c *Ctx) *Ctx {
+	// Goroutines of a handler may call at the same time: one gets the child, the others spare ones.
+	if c != nil && c.lent.CompareAndSwap(false, true) {
+		if c.child == nil {
+			c.child = s.newCtx()
+			c.child.w, c.child.acct = c.w, c.acct
+		}
+		return c.child
+	}
+	s.ctxMu.Lock()
+	if n := len(s.spare); n > 0 {
+		cc := s.spare[n-1]
+		s.spare = s.spare[:n-1]
+		s.ctxMu.Unlock()
+		return cc
+	}
+	s.ctxMu.Unlock()
+	return s.newCtx()
+}
+
+// doneCtx gives back a Ctx that childCtx returned.
+func (s *System) doneCtx(c, cc *Ctx) {
+	if c != nil && c.child == cc {
+		if cc.kept {
+			c.child = nil
+			s.dropCtx(cc)
+		}
+		c.lent.Store(false)
+		return
+	}
+	s.ctxMu.Lock()
+	if len(s.spare) < spares && !cc.kept {
+		s.spare = append(s.spare, cc)
+	} else {
+		delete(s.ctxs, cc)
+	}
+	s.ctxMu.Unlock()
+}
