@@ -182,6 +182,89 @@ func TestDataLost(t *testing.T) {
 	})
 }
 
+// Slots that are here are not given out once the lease has ended, though nothing has noticed that yet.
+func TestQuickLooks(t *testing.T) {
+	g := join(t, addr(t, "redis-server"), 2, Config{Name: name(), Lease: time.Minute})
+	get(t, g, "x", gate.Request{}).Release()
+	if !g.here.take(1, true) {
+		t.Fatal("no slot is at hand")
+	}
+	g.here.put(1, true)
+	ends := g.ends.Swap(0)
+	if p := g.quick("x", 1); p != nil {
+		t.Error("the lease has ended")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.leased {
+		t.Error("it is not noted")
+	}
+	g.ends.CompareAndSwap(0, ends)
+}
+
+// A lease that ends while a round trip is under way has ended: what was idle then does not stay, whatever the answer says.
+func TestEndedOnTheWay(t *testing.T) {
+	g := join(t, addr(t, "redis-server"), 2, Config{Name: name(), Lease: time.Minute})
+	get(t, g, "x", gate.Request{}).Release()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.expire.Stop()
+	g.ends.Store(0)
+	join := []any{"9", "2", "0", "1", "0", "1000", "60000", g.data, ""}
+	if err := g.answer(join, g.now(), true, false); err != nil {
+		t.Fatal(err)
+	}
+	if n := g.here.load().idle(); n > 0 || g.counters.lost != 1 || !g.leased {
+		t.Errorf("%d are idle; %+v", n, g.counters)
+	}
+}
+
+// What is released while a join is under way was said to be here, and goes back afterwards.
+func TestReleasedWhileJoining(t *testing.T) {
+	addr, n := addr(t, "redis-server"), name()
+	net := newProxy(t, addr)
+	a := join(t, "", 2, Config{Client: client(t, net.addr()), Name: n, Lease: 3 * time.Second})
+	b := join(t, addr, 2, Config{Name: n})
+	p, q := get(t, a, "x", gate.Request{}), get(t, a, "x", gate.Request{})
+	waits := later(t, b, "y", gate.Request{})
+	until(t, "it hears of the call", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.hungry })
+	net.hang()
+	a.poke()
+	until(t, "a round trip fails", func() bool { return a.Stats().Failed > 0 })
+	syncs := a.Stats().Syncs
+	until(t, "it joins again", func() bool { s := a.Stats(); return s.Syncs > syncs && s.Syncs > s.Failed })
+	p.Release()
+	net.resume()
+	(<-waits).Release()
+	q.Release()
+}
+
+// A process that never was a member and is the first on a server that has lost its data gets slots that others have; once those have
+// said so, nothing is given out until enough is back.
+func TestStrangerFirst(t *testing.T) {
+	addr, n := addr(t, "redis-server"), name()
+	a := join(t, addr, 2, Config{Name: n, Lease: 2 * time.Second})
+	out := get(t, a, "x", gate.Request{})
+	get(t, a, "x", gate.Request{})
+	token := a.Lease().Token
+	if err := client(t, addr).Del(bounded(t), addPrefix(n, keys(t, addr, n, ""))...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b := join(t, addr, 2, Config{Name: n, Lease: MinLease})
+	p, q := get(t, b, "y", gate.Request{}), get(t, b, "y", gate.Request{})
+	a.poke()
+	until(t, "a joins again", func() bool { return a.Lease().Token > token })
+	if f := fleet(t, b); f.InUse != 4 || f.Members != 2 {
+		t.Errorf("%+v", f)
+	}
+	waits := later(t, b, "z", gate.Request{})
+	p.Release()
+	out.Release()
+	none(t, "above the limit", waits)
+	q.Release()
+	(<-waits).Release()
+}
+
 func addPrefix(name string, keys []string) []string {
 	for i := range keys {
 		keys[i] = "ff:{" + name + "}:" + keys[i]
@@ -189,27 +272,39 @@ func addPrefix(name string, keys []string) []string {
 	return keys
 }
 
-// A failover may lose the last round trips: the member notices, and says what it has.
+// A failover may lose the last round trips, or the last pushes: the member notices, and says what it has.
 func TestOlderData(t *testing.T) {
-	addr, n := addr(t, "redis-server"), name()
-	a := join(t, addr, 2, Config{Name: n, Lease: MinLease})
-	get(t, a, "x", gate.Request{})
-	c, h := client(t, addr), "ff:{"+n+"}:h:"+a.member
-	token := a.Lease().Token
-	for k, by := range map[string]int64{"#": -1, "#q": -1} {
-		if err := c.HIncrBy(bounded(t), h, k, by).Err(); err != nil {
+	addr := addr(t, "redis-server")
+	for _, count := range []string{"#q", "#s"} {
+		n := name()
+		a, b := join(t, addr, 1, Config{Name: n, Lease: MinLease}), join(t, addr, 1, Config{Name: n, Lease: MinLease})
+		out := get(t, b, "y", gate.Request{})
+		if count == "#s" { // a has its slot by a push
+			waits := later(t, a, "x", gate.Request{})
+			told(t, b, 1)
+			out.Release()
+			out = <-waits
+		} else {
+			out.Release()
+			out = get(t, a, "x", gate.Request{})
+		}
+		c, h := client(t, addr), "ff:{"+n+"}:h:"+a.member
+		token := a.Lease().Token
+		for _, k := range []string{"#", count} {
+			if err := c.HIncrBy(bounded(t), h, k, -1).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.HIncrBy(bounded(t), "ff:{"+n+"}:m", "u", -1).Err(); err != nil {
 			t.Fatal(err)
 		}
+		until(t, "it joins again", func() bool { return a.Lease().Token > token })
+		until(t, "what is out counts", func() bool { return fleet(t, a).InUse >= 1 })
+		if qt, err := c.HGet(bounded(t), "ff:{"+n+"}:m", "qt").Int64(); err != nil || qt == 0 {
+			t.Errorf("it goes on giving out: %d %v", qt, err)
+		}
+		out.Release()
 	}
-	if err := c.HIncrBy(bounded(t), "ff:{"+n+"}:m", "u", -1).Err(); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "it joins again", func() bool { return a.Lease().Token > token })
-	until(t, "what is out counts", func() bool { return fleet(t, a).InUse >= 1 })
-	if qt, err := c.HGet(bounded(t), "ff:{"+n+"}:m", "qt").Int64(); err != nil || qt == 0 {
-		t.Errorf("it goes on giving out: %d %v", qt, err)
-	}
-	get(t, a, "x", gate.Request{})
 }
 
 // Turns whose push was lost come with the next answer.

@@ -3,19 +3,21 @@ package firqfleet
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
 // proxy is a network between a member and its server, which can be cut.
 type proxy struct {
-	l      net.Listener
-	target string
+	l net.Listener
 
-	mu    sync.Mutex
-	conns []net.Conn
-	cut   bool
-	still chan struct{} // nil: data passes; else it does once this is closed
-	wg    sync.WaitGroup
+	mu     sync.Mutex
+	target string
+	conns  []net.Conn
+	cut    bool
+	still  chan struct{} // nil: data passes; else it does once this is closed
+	held   atomic.Int64  // data that waits for it
+	wg     sync.WaitGroup
 }
 
 func newProxy(t testing.TB, target string) *proxy {
@@ -42,7 +44,10 @@ func (p *proxy) accept() {
 		if err != nil {
 			return
 		}
-		s, err := net.Dial("tcp", p.target)
+		p.mu.Lock()
+		target := p.target
+		p.mu.Unlock()
+		s, err := net.Dial("tcp", target)
 		p.mu.Lock()
 		if err != nil || p.cut {
 			_ = c.Close()
@@ -67,7 +72,9 @@ func (p *proxy) pass(from, to net.Conn) {
 		still := p.still
 		p.mu.Unlock()
 		if still != nil {
+			p.held.Add(1)
 			<-still
+			p.held.Add(-1)
 		}
 		if n > 0 {
 			if _, err := to.Write(buf[:n]); err != nil {
@@ -111,4 +118,13 @@ func (p *proxy) resume() {
 		close(p.still)
 		p.still = nil
 	}
+}
+
+// retarget leads new connections to another server, and closes the others.
+func (p *proxy) retarget(addr string) {
+	p.sever()
+	p.mu.Lock()
+	p.target = addr
+	p.mu.Unlock()
+	p.resume()
 }

@@ -27,6 +27,7 @@ const (
 
 	aheadLasts = 100 * time.Millisecond // then what was taken ahead is lost
 	forget     = time.Second            // after which a tenant is not remembered here
+	lookEvery  = 100 * time.Millisecond // how often a call that waits asks LimitFor
 )
 
 // RateConfig describes a rate that holds for all processes which name it.
@@ -37,7 +38,7 @@ type RateConfig struct {
 	Name string
 	// Limit is that of each tenant; zero: none.
 	rate.Limit
-	// LimitFor gives each tenant its own Limit, asked at each call. Zero, or a Limit that makes no sense: Limit. nil: Limit.
+	// LimitFor gives each tenant its own Limit, asked at each call, and ten times a second by one that waits. Zero, or a Limit that makes no sense: Limit. nil: Limit.
 	LimitFor func(tenant string) rate.Limit
 	// Down says what Take and Charge do if the server does not answer within Timeout. Wait and Refuse: gate.ErrUnavailable.
 	// Share: this process alone applies the whole limit.
@@ -156,7 +157,7 @@ func (r *Rate) Take(ctx context.Context, tenant string, cost int64, maxWait time
 	case refused:
 		return res, rate.ErrLimited
 	case reserved:
-		return r.sleep(ctx, tenant, cost, wait, res)
+		return r.sleep(ctx, tenant, l, cost, wait, res)
 	}
 	return res, nil
 }
@@ -258,7 +259,12 @@ func (r *Rate) ask(ctx context.Context, tenant string, l rate.Limit, cost int64,
 	short, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
 	reply, err := eval(short, r.cfg.Client, rateScript, rateSource, []string{"fr:{" + r.cfg.Name + ":" + tenant + "}"},
-		[]any{l.PerSecond, l.Burst, cost, maxWait, more, charge})
+		[]any{l.PerSecond, l.Burst, cost, maxWait, more, charge}, func(reply any, _ error) {
+			// The caller has left before it heard what it took.
+			if what, _, _, took := parseTake(reply); charge == "" && what != refused {
+				_ = r.Charge(context.WithoutCancel(ctx), tenant, -cost-took)
+			}
+		})
 	list, _ := reply.([]any)
 	if err == nil && len(list) != 4 {
 		err = fmt.Errorf("firqfleet: an answer of %d parts", len(list))
@@ -276,14 +282,24 @@ func (r *Rate) ask(ctx context.Context, tenant string, l rate.Limit, cost int64,
 		}
 		return 0, 0, 0, 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	what, _ = list[0].(int64)
-	took, _ = list[3].(int64)
+	what, wait, used, took = parseTake(reply)
+	return what, wait, used, took, nil
+}
+
+// parseTake takes an answer of the script apart; one that is none is a refusal.
+func parseTake(reply any) (what int64, wait time.Duration, used float64, took int64) {
+	list, _ := reply.([]any)
+	if len(list) != 4 {
+		return refused, 0, 0, 0
+	}
 	number := func(v any) float64 {
 		s, _ := v.(string)
 		f, _ := strconv.ParseFloat(s, 64)
 		return f
 	}
-	return what, seconds(number(list[1])), number(list[2]), took, nil
+	what, _ = list[0].(int64)
+	took, _ = list[3].(int64)
+	return what, seconds(number(list[1])), number(list[2]), took
 }
 
 // seconds is a duration, rounded up, without overflow.
@@ -339,18 +355,40 @@ func (a *ahead) result(l rate.Limit, now time.Duration) rate.Result {
 	return rate.Result{Limit: l, Remaining: int64(min(max(left, 0), float64(l.Burst))), Reset: seconds(used / l.PerSecond)}
 }
 
-// sleep waits for what was reserved; a caller that leaves gives it back.
-func (r *Rate) sleep(ctx context.Context, tenant string, cost int64, wait time.Duration, res rate.Result) (rate.Result, error) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		res.Waited = wait
-		return res, nil
-	case <-ctx.Done():
-		_ = r.Charge(ctx, tenant, -cost)
-		return rate.Result{}, ctx.Err()
+// sleep waits for what was reserved; a caller that leaves gives it back. If the tenant's limit changes, what has to come back until
+// then stays the same number of tokens, less what the burst has become greater.
+func (r *Rate) sleep(ctx context.Context, tenant string, l rate.Limit, cost int64, wait time.Duration, res rate.Result) (rate.Result, error) {
+	began := time.Since(r.begin)
+	need, last := wait.Seconds()*l.PerSecond, began
+	nap := func() time.Duration {
+		d := seconds(max(0, need) / l.PerSecond)
+		if r.cfg.LimitFor != nil {
+			d = min(d, lookEvery)
+		}
+		return d
 	}
+	timer := time.NewTimer(nap())
+	defer timer.Stop()
+	for need > 0 {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			_ = r.Charge(ctx, tenant, -cost)
+			return rate.Result{}, ctx.Err()
+		}
+		now := time.Since(r.begin)
+		need -= (now - last).Seconds() * l.PerSecond
+		last = now
+		if is := r.limitOf(tenant); is != l {
+			need -= float64(is.Burst - l.Burst)
+			if l = is; l.PerSecond == 0 {
+				break
+			}
+		}
+		timer.Reset(nap())
+	}
+	res.Waited = time.Since(r.begin) - began
+	return res, nil
 }
 
 // Charge is of rate.Taker.

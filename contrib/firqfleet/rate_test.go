@@ -108,6 +108,58 @@ func TestRateWaits(t *testing.T) {
 	})
 }
 
+// A limit that is raised counts for calls that wait already.
+func TestRateRaised(t *testing.T) {
+	var raised atomic.Bool
+	r := newRate(t, addr(t, "redis-server"), RateConfig{Name: name(), Limit: slow, LimitFor: func(string) rate.Limit {
+		if raised.Load() {
+			return rate.Limit{PerSecond: 1000, Burst: 10}
+		}
+		return slow
+	}})
+	if _, err := r.Take(bounded(t), "x", 10, 0); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { _, err := r.Take(context.Background(), "x", 5, 24*time.Hour); ended <- err }()
+	until(t, "it is reserved", func() bool {
+		res, err := r.Take(bounded(t), "x", 1, 0)
+		return err == rate.ErrLimited && res.RetryAfter > 5500*time.Second
+	})
+	raised.Store(true)
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(patience):
+		t.Fatal("it waits by the old limit")
+	}
+}
+
+// A caller that leaves before the server has answered gives back what it took, too.
+func TestRateLeavesEarly(t *testing.T) {
+	net := newProxy(t, addr(t, "redis-server"))
+	r := newRate(t, "", RateConfig{Client: client(t, net.addr()), Name: name(), Limit: slow})
+	if _, err := r.Take(bounded(t), "x", 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	net.hang()
+	ctx, cancel := context.WithCancel(bounded(t))
+	gone := make(chan error)
+	go func() { _, err := r.Take(ctx, "x", 5, time.Hour); gone <- err }()
+	until(t, "it is on its way", func() bool { return net.held.Load() > 0 })
+	cancel()
+	if err := <-gone; err != context.Canceled {
+		t.Error(err)
+	}
+	net.resume()
+	until(t, "all is back", func() bool {
+		res, err := r.Take(bounded(t), "x", 0, 0)
+		return err == nil && res.Remaining == 10
+	})
+}
+
 // However many processes take, and ahead, in no time is more given than the burst and what came back.
 func TestRateHolds(t *testing.T) {
 	each(t, func(t *testing.T, addr string) {

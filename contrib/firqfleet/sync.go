@@ -32,8 +32,8 @@ type once struct{ *redis.Cmd }
 func (once) NoRetry() bool { return true }
 
 // eval runs a script. A server that does not know it has not run it, and gets it whole. It returns as soon as ctx ends; a client
-// that waits for a reply may ignore ctx, and is then left behind until its ReadTimeout.
-func eval(ctx context.Context, rdb redis.UniversalClient, s *redis.Script, text string, keys []string, args []any) (any, error) {
+// that waits for a reply may ignore ctx, and is then left behind until its ReadTimeout: what it hears is for late.
+func eval(ctx context.Context, rdb redis.UniversalClient, s *redis.Script, text string, keys []string, args []any, late func(any, error)) (any, error) {
 	send := func(how, what string) *redis.Cmd {
 		all := make([]any, 0, 3+len(keys)+len(args))
 		all = append(all, how, what, len(keys))
@@ -57,6 +57,9 @@ func eval(ctx context.Context, rdb redis.UniversalClient, s *redis.Script, text 
 	case cmd := <-got:
 		return cmd.Result()
 	case <-ctx.Done():
+		if late != nil {
+			go func() { late((<-got).Result()) }()
+		}
 		return nil, ctx.Err()
 	}
 }
@@ -71,7 +74,7 @@ func (g *Gate) sync(ctx context.Context, leave bool) error {
 	sent := g.now()
 	g.mu.Unlock()
 
-	r, err := eval(ctx, g.rdb, script, source, []string{g.prefix, g.prefix + ":m"}, args)
+	r, err := eval(ctx, g.rdb, script, source, []string{g.prefix, g.prefix + ":m"}, args, nil)
 
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,8 +126,8 @@ func (g *Gate) request(join, leave bool) []any {
 		n = mostTenants
 		g.poke()
 	}
-	args := make([]any, 0, perTenant*(n+1))
-	args = append(args, g.member, g.cfg.Lease.Milliseconds(), g.limit, g.back, reserve, g.trips, mode, g.token, held, g.data)
+	args := make([]any, 0, 11+perTenant*n)
+	args = append(args, g.member, g.cfg.Lease.Milliseconds(), g.limit, g.back, reserve, g.trips, mode, g.token, held, g.data, g.seen)
 	g.back = 0
 	if leave {
 		return args
@@ -165,6 +168,7 @@ func (g *Gate) answer(reply any, sent time.Duration, join, leave bool) error {
 		text[i], _ = list[i].(string)
 	}
 	number := func(i int) int { n, _ := strconv.Atoi(text[i]); return n }
+	_ = g.check() // a lease that has ended while this was under way is not renewed
 	for _, t := range g.unsure {
 		t.sent = 0
 	}

@@ -2,7 +2,8 @@
 --
 -- KEYS[1] is the prefix P, KEYS[2] is P:m; the other keys have the same hash tag:
 --   P:m       hash: n limit, u slots that members have, v virtual time, b base of tags, e last token, g name of this data,
---             hz calls wait for slots (1), or more are out than there are (2), hp when that was last said, qt nothing is given out before, nx no lease ends before
+--             hz calls wait for slots (1), or more are out than there are (2), hp when that was last said, qt nothing is given out before,
+--             nx no lease ends before, mc members, ri the replication of the server that last gave something out
 --   P:l       zset of members by the end of their leases, ms
 --   P:q       zset of the tenants whose calls wait and may have a turn, by their tags
 --   P:h:ID    hash of a member: # slots it has, #t token, #q round trips, #e end of its lease, #s turns that were pushed, #o those
@@ -12,16 +13,17 @@
 --             for each member mID: "calls that wait,slots of each,turns in progress"
 --
 -- ARGV: 1 member, 2 lease in ms, 3 limit (of who joins), 4 slots given back, 5 free slots wanted, 6 round trips of the member,
--- 7 'join', 'leave' or '', 8 token (when joining: the one before, 0: none), when joining: 9 slots it has, 10 the data's name.
+-- 7 'join', 'leave' or '', 8 token (when joining: the one before, 0: none), when joining: 9 slots it has, 10 the data's name,
+-- 11 pushed turns that it has seen.
 -- Then ten for each tenant: name, weight, most turns, calls that wait, slots of each, cost of a turn, turns that ended, their
 -- slots, cost to add, and cost to add if the member's last round trips, whose outcome it does not know, did not take place.
 local P, A, call = KEYS[1], ARGV, redis.call
-local M, L, Q, FIRST = P..':m', P..':l', P..':q', 11
+local M, L, Q, FIRST = P..':m', P..':l', P..':q', 12
 local S = 1099511627776 -- tags count from b * S, so that they stay small enough to be exact
 local function num(x) return tonumber(x or 0) end
 local t = call('TIME')
 local now, lease = t[1] * 1000 + math.floor(t[2] / 1000), tonumber(A[2])
-local m = call('HMGET', M, 'n', 'u', 'v', 'b', 'e', 'g', 'hz', 'hp', 'qt', 'nx', 'mc')
+local m = call('HMGET', M, 'n', 'u', 'v', 'b', 'e', 'g', 'hz', 'hp', 'qt', 'nx', 'mc', 'ri')
 local n, u, v, b, e, g = num(m[1]), num(m[2]), num(m[3]), num(m[4]), num(m[5]), m[6]
 local said, quiet, nx, mc = num(m[8]), num(m[9]), num(m[10]), num(m[11])
 
@@ -81,13 +83,14 @@ end
 
 local me, known, redo, held, ends, trips, outbox = A[1], true, false, 0, 0, 0, ''
 local token, changed, H = tonumber(A[8]), false, P..':h:'..A[1]
-local h = call('HMGET', H, '#', '#t', '#q', '#e', '#o')
+local h = call('HMGET', H, '#', '#t', '#q', '#e', '#o', '#s')
+local lags = num(h[3]) < tonumber(A[6]) or num(h[6]) < tonumber(A[11]) -- older data than this member has seen
 if A[7] == 'join' then -- in place of what it was before
   local same = num(h[2]) == token and num(h[3])
   redo = same == tonumber(A[6])
   if h[1] then drop(me) end
-  -- Data that was lost, or is older than what this member has seen: nothing is given out until all who have slots have said so.
-  if token > 0 and (g ~= A[10] or token > e or same and same < tonumber(A[6])) then quiet = now + lease end
+  -- Data that was lost, or is older: nothing is given out until all who have slots have said so.
+  if token > 0 and (g ~= A[10] or token > e or same and lags) then quiet = now + lease end
   e = math.max(e + 1, token + 1, t[1] * 1000000 + t[2])
   if n == 0 or token == 0 then changed = n ~= 0 and n ~= tonumber(A[3]); n = tonumber(A[3]) end
   token, held, mc = e, tonumber(A[9]), mc + 1
@@ -97,7 +100,7 @@ if A[7] == 'join' then -- in place of what it was before
 else
   held, trips, ends, outbox = num(h[1]), num(h[3]), num(h[4]), h[5] or ''
   known = h[1] and num(h[2]) == token and now < ends
-  if known and trips ~= tonumber(A[6]) then known, quiet = false, now + lease end -- older data, as above
+  if known and (lags or trips ~= tonumber(A[6])) then known, quiet = false, now + lease end
   if known and A[7] == 'leave' then drop(me) end
 end
 local stays = known and A[7] ~= 'leave'
@@ -167,6 +170,17 @@ local function choose(all, l) -- the next member with calls that wait
   return next or least
 end
 local q = call('ZRANGE', Q, 0, 0, 'WITHSCORES')
+local ri = m[12] or ''
+if ri == '' or u < n and (q[1] or A[5] ~= '0') then
+  -- A replica that has taken over may lack what its primary gave out last, and does not know of whom it is. Its second id is that of the
+  -- primary before; a server that was restarted with all its data has none.
+  local info = redis.pcall('INFO', 'replication')
+  if type(info) ~= 'string' then ri = '-' -- it may not be asked
+  elseif ri == '' or not string.find(info, ri, 1, true) then
+    if ri ~= '' and string.find(info, 'master_replid2:%w*[1-9a-f]') then quiet = now + lease end
+    ri = string.match(info, 'master_replid:%w+') or '-'
+  end
+end
 while q[1] and u < n and now >= quiet and rounds < 256 do
   rounds = rounds + 1
   local r, F, waits = call('HGETALL', P..':t:'..q[1]), {}, {}
@@ -227,7 +241,7 @@ if v > S then -- count from a greater base
   for k = 1, #all, 2 do call('ZADD', Q, tonumber(all[k+1]) - by * S, all[k]) end
   b, v = b + by, v - by * S
 end
-call('HSET', M, 'n', n, 'u', u, 'v', v, 'b', b, 'e', string.format('%.0f', e), 'g', g or '', 'hz', hungry, 'hp', said, 'qt', quiet, 'nx', nx, 'mc', mc)
+call('HSET', M, 'n', n, 'u', u, 'v', v, 'b', b, 'e', string.format('%.0f', e), 'g', g or '', 'hz', hungry, 'hp', said, 'qt', quiet, 'nx', nx, 'mc', mc, 'ri', ri)
 if not known then return {'-1'} end
 local next = nx - now -- when there may be something to give out without anybody's doing
 if quiet > now then next = math.min(next, quiet - now) end
