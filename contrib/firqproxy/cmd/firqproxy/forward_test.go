@@ -40,6 +40,31 @@ func TestForwards(t *testing.T) {
 	}
 }
 
+// TestTrusted: what a trusted proxy says of the client stays, and its chains go on; what another says does not.
+func TestTrusted(t *testing.T) {
+	u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+		h := r.Header
+		_, _ = fmt.Fprint(w, h["X-Forwarded-For"], h["X-Forwarded-Host"], h["X-Forwarded-Proto"], h["Forwarded"])
+	})
+	const says = "X-Forwarded-For: 10.1.2.3\r\nX-Forwarded-Host: shop.example\r\nX-Forwarded-Proto: https\r\nForwarded: for=10.1.2.3;proto=https\r\n"
+	for _, c := range []struct{ trusted, says, want string }{
+		{"", says, "[10.1.2.3, 127.0.0.1] [inner] [http] []"},
+		{"trusted: [10.0.0.0/8]\n", says, "[127.0.0.1] [inner] [http] []"},
+		{"trusted: [127.0.0.0/8]\n", says, "[10.1.2.3, 127.0.0.1] [shop.example] [https] [for=10.1.2.3;proto=https for=127.0.0.1]"},
+		{"trusted: [127.0.0.0/8]\n", "", "[127.0.0.1] [inner] [http] []"},
+	} {
+		p := start(t, "upstream: "+u.URL+"\nlimits: {slots: 2}\n"+c.trusted)
+		conn := raw(t, p.url, "GET / HTTP/1.1\r\nHost: inner\r\n"+c.says+"\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(resp.Body); err != nil || string(body) != c.want {
+			t.Errorf("%q: %s %v\nwant %s", c.trusted, body, err, c.want)
+		}
+	}
+}
+
 // TestStreams: each piece is passed on when it comes, of a known length or not.
 func TestStreams(t *testing.T) {
 	next := make(chan struct{})

@@ -15,9 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
-
 	"github.com/firq-go/firq/contrib/firqfleet"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
@@ -51,6 +48,7 @@ func (c *Config) check(ms *Mistakes, dir string, lookup func(string) (string, bo
 			ms.add(fmt.Sprintf("skip[%d]", i), "%q, must be a path, which begins with /", p)
 		}
 	}
+	c.Proxies = prefixes(ms, "trusted", c.Trusted)
 	c.Limits.check(ms)
 	checkRate(ms, "rate", c.Rate.Limit())
 	notNegative(ms, "rate.wait", c.Rate.Wait)
@@ -107,14 +105,19 @@ func (s *Source) check(ms *Mistakes, field, dir string) {
 		s.APIKey.check(ms, field+".api_key.keys_file", dir)
 	}
 	if s.Remote != nil {
-		for i, text := range s.Remote.Trusted {
-			p, err := netip.ParsePrefix(text)
-			if err != nil {
-				ms.add(fmt.Sprintf("%s.remote.trusted[%d]", field, i), "%q, must be addresses such as 10.0.0.0/8", text)
-			}
-			s.Remote.Prefixes = append(s.Remote.Prefixes, p)
-		}
+		s.Remote.Prefixes = prefixes(ms, field+".remote.trusted", s.Remote.Trusted)
 	}
+}
+
+func prefixes(ms *Mistakes, field string, list []string) (all []netip.Prefix) {
+	for i, text := range list {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			ms.add(fmt.Sprintf("%s[%d]", field, i), "%q, must be addresses such as 10.0.0.0/8", text)
+		}
+		all = append(all, p)
+	}
+	return all
 }
 
 // check reads the keys: one in a line; empty lines, and those that begin with #, do not count.
@@ -213,14 +216,11 @@ func (f *Fleet) check(ms *Mistakes, lookup func(string) (string, bool)) {
 		}
 		return value
 	})
-	o, err := redis.ParseURL(text)
-	if err != nil {
-		ms.add("fleet.redis", "must be a URL such as redis://127.0.0.1:6379/0")
+	var err error
+	if f.Client, err = parseServer(text); err != nil {
+		ms.add("fleet.redis", "must be a URL such as redis://127.0.0.1:6379/0; of a cluster redis://HOST:PORT,HOST:PORT; of Sentinels redis://HOST:PORT,HOST:PORT/0?master_name=NAME")
 		return
 	}
-	o.MaxRetries = -1 // firqfleet does not send twice what may have arrived
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-	f.Options = o
 	if f.Name == "" {
 		f.Name = firqfleet.DefaultName
 	}

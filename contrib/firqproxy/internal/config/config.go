@@ -5,9 +5,8 @@ import (
 	"math"
 	"net/netip"
 	"net/url"
+	"slices"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/firq-go/firq/contrib/firqfleet"
 	"github.com/firq-go/firq/rate"
@@ -21,6 +20,7 @@ type Config struct {
 	Tenant    []Source          `yaml:"tenant"`
 	Anonymous string            `yaml:"anonymous"`
 	Skip      []string          `yaml:"skip"`
+	Trusted   []string          `yaml:"trusted"`
 	Limits    Limits            `yaml:"limits"`
 	Rate      WaitingRate       `yaml:"rate"`
 	Tenants   map[string]Tenant `yaml:"tenants"`
@@ -30,8 +30,19 @@ type Config struct {
 
 	// What check makes of it.
 
-	URL   *url.URL // of the upstream
-	scale float64  // quantum of weight 1
+	URL     *url.URL       // of the upstream
+	Proxies []netip.Prefix // Trusted
+	scale   float64        // quantum of weight 1
+}
+
+// Trusts reports whether what a request says of the client that it is forwarded for can be believed: it comes from a proxy of Trusted.
+func (c *Config) Trusts(remoteAddr string) bool {
+	a, err := netip.ParseAddrPort(remoteAddr)
+	if err != nil {
+		return false
+	}
+	addr := a.Addr().Unmap().WithZone("")
+	return slices.ContainsFunc(c.Proxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
 // Source says where the tenant of a request is; exactly one field is set.
@@ -106,8 +117,8 @@ type Fleet struct {
 	Lease    time.Duration `yaml:"lease"`
 	WhenDown string        `yaml:"when_down"`
 
-	Options *redis.Options `yaml:"-"`
-	Down    firqfleet.Down `yaml:"-"`
+	Client *Server        `yaml:"-"`
+	Down   firqfleet.Down `yaml:"-"`
 }
 
 // WeightOf returns a tenant's share relative to others.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -145,7 +146,7 @@ func TestFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f := c.Fleet; f.Options.Password != "secret" || f.Options.Username != "me" || f.Options.DB != 3 || f.Options.MaxRetries != -1 || f.Name != "default" || f.Down != firqfleet.Share {
+	if f := c.Fleet; f.Client.Single.Password != "secret" || f.Client.Single.Username != "me" || f.Client.Single.DB != 3 || f.Client.Single.MaxRetries != -1 || f.Name != "default" || f.Down != firqfleet.Share {
 		t.Errorf("%+v", f)
 	}
 	alone, _ := load(t, least)
@@ -155,6 +156,74 @@ func TestFleet(t *testing.T) {
 	}
 	if ms := Fixed(c, again); len(ms) > 0 {
 		t.Errorf("%v", ms)
+	}
+}
+
+func TestServers(t *testing.T) {
+	for text, want := range map[string]string{
+		"redis://a:1/2":                                 "single a:1 2",
+		"unix:///tmp/redis?db=1":                        "single /tmp/redis 1",
+		"redis://me:a,b@a:1,b:2":                        "cluster [a:1 b:2] me a,b",
+		"a:1,b:2":                                       "cluster [a:1 b:2]  ",
+		"redis://a:1?addr=b:2":                          "cluster [a:1 b:2]  ",
+		"redis+cluster://a:1":                           "cluster [a:1]  ",
+		"rediss+cluster://:p@a:1/0":                     "cluster [a:1]  p",
+		"redis://:p@a:1,b:2/3?master_name=m":            "sentinel [a:1 b:2] m 3 p",
+		"redis://a:1?master_name=m&sentinel_password=s": "sentinel [a:1] m 0 s",
+		"a:1":                      "",
+		"redis://a:1,b:2/3":        "",
+		"redis+cluster://a:1?x=1":  "",
+		"http://a:1,b:2":           "",
+		"redis://a:1?master_name=": "",
+	} {
+		c, err := load(t, least+"fleet: {redis: \""+text+"\"}\n")
+		if want == "" {
+			if err == nil || !strings.Contains(err.Error(), "fleet.redis") || strings.Contains(err.Error(), "a:1,b:2") {
+				t.Errorf("%s: %v", text, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		got, retries := "", 0
+		switch s := c.Fleet.Client; {
+		case s.Sentinel != nil:
+			got, retries = fmt.Sprint("sentinel ", s.Sentinel.SentinelAddrs, " ", s.Sentinel.MasterName, " ", s.Sentinel.DB, " ", s.Sentinel.Password, s.Sentinel.SentinelPassword), s.Sentinel.MaxRetries
+		case s.Cluster != nil:
+			got, retries = fmt.Sprint("cluster ", s.Cluster.Addrs, " ", s.Cluster.Username, " ", s.Cluster.Password), s.Cluster.MaxRetries
+			if (s.Cluster.TLSConfig != nil) != strings.HasPrefix(text, "rediss") {
+				t.Errorf("%s: TLS %v", text, s.Cluster.TLSConfig)
+			}
+		default:
+			got, retries = fmt.Sprint("single ", s.Single.Addr, " ", s.Single.DB), s.Single.MaxRetries
+		}
+		if got != want || retries != -1 {
+			t.Errorf("%s: %q, want %q; %d retries", text, got, want, retries)
+		}
+		_ = c.Fleet.Client.Open().Close()
+	}
+}
+
+func TestTrusts(t *testing.T) {
+	c, err := load(t, least+"trusted: [10.0.0.0/8, \"fe80::/10\", 192.0.2.7/32]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for addr, want := range map[string]bool{
+		"10.1.2.3:4": true, "[::ffff:10.1.2.3]:4": true, "[fe80::1%eth0]:4": true, "192.0.2.7:1": true,
+		"192.0.2.8:1": false, "[2001:db8::1]:4": false, "@": false, "10.1.2.3": false,
+	} {
+		if c.Trusts(addr) != want {
+			t.Errorf("%s: %t", addr, !want)
+		}
+	}
+	if c, _ := load(t, least); c.Trusts("127.0.0.1:1") {
+		t.Error("nobody is named")
+	}
+	if _, err := load(t, least+"trusted: [10.0.0.1]\n"); err == nil || !strings.HasPrefix(err.Error(), "trusted[0]: ") {
+		t.Error(err)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/firq-go/firq/contrib/firqproxy/internal/config"
 	"github.com/firq-go/firq/firqhttp"
 )
 
@@ -43,10 +45,35 @@ func rewrite(r *httputil.ProxyRequest) {
 		r.SetURL(v.URL)
 	}
 	r.Out.Host = r.In.Host
-	r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
-	r.SetXForwarded()
+	forwarded(r, v.Config)
 	if v.Cost.Response == openai {
 		r.Out.Header.Set("Accept-Encoding", "identity") // so that its usage can be read
+	}
+}
+
+// forwarded says whom the request is forwarded for. What a proxy of trusted says stays, and the chains go on; what others say is
+// replaced, except that without trusted the chain X-Forwarded-For goes on, for who reads it from its end.
+func forwarded(r *httputil.ProxyRequest, c *config.Config) {
+	in, out := r.In.Header, r.Out.Header
+	trusts := c.Trusts(r.In.RemoteAddr)
+	if trusts || len(c.Proxies) == 0 {
+		out["X-Forwarded-For"] = in["X-Forwarded-For"]
+	}
+	r.SetXForwarded()
+	if !trusts {
+		return
+	}
+	for _, name := range []string{"X-Forwarded-Proto", "X-Forwarded-Host"} {
+		if v := in[name]; len(v) > 0 {
+			out[name] = v
+		}
+	}
+	if chain := in["Forwarded"]; len(chain) > 0 {
+		addr, _, _ := net.SplitHostPort(r.In.RemoteAddr)
+		if strings.Contains(addr, ":") {
+			addr = `"[` + addr + `]"`
+		}
+		out["Forwarded"] = append(chain[:len(chain):len(chain)], "for="+addr)
 	}
 }
 

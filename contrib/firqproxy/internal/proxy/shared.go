@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/firq-go/firq/contrib/firqfleet"
 	"github.com/firq-go/firq/contrib/firqprom"
@@ -66,7 +65,7 @@ func (p *Proxy) fleet(ctx context.Context, cfg *config.Config) (shared, error) {
 	l, f := cfg.Limits, cfg.Fleet
 	ctx, cancel := context.WithTimeout(ctx, joining)
 	defer cancel()
-	client := redis.NewClient(f.Options)
+	client := f.Client.Open()
 	fc := firqfleet.Config{
 		Client: client, Name: f.Name, Lease: f.Lease, Down: f.Down,
 		MaxGlobal: l.Waiting, MaxPerTenant: l.WaitingPerTenant, MaxQueueAge: l.MaxWait,
