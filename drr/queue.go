@@ -230,8 +230,6 @@ func (t *tenant[K, T]) SettleFlow(token, flow uint64, delta int64) {
 // host makes a Queue the drr.Host of the queue inside and the Canceler of its tickets.
 type host[K comparable, T any] struct{ *Queue[K, T] }
 
-func (h host[K, T]) Fill(*drr.Tenant[K, T]) {}
-
 func (h host[K, T]) Expired(t *drr.Tenant[K, T], task *drr.Task[T]) {
 	if h.expired != nil {
 		h.expired(h.item(t, task))

@@ -91,7 +91,7 @@ func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenan
 		return nil
 	}
 	t := ownerOf(&st.Tenant)
-	it.Bind(t, token)
 	sh.delivered(t)
+	it.Bind(t, token|sh.Fly(st))
 	return t
 }

@@ -95,14 +95,7 @@ func (sh *shard[K, T]) release(t *tenant[K, T]) {
 	sh.s.shared.Waiters.Released(t.Key, 1)
 }
 
-// Fill, Expired and Late make the shard a drr.Host.
-
-// Fill looks at the lane of a tenant that was served its last task, if that has not been done since.
-func (sh *shard[K, T]) Fill(dt *drr.Tenant[K, T]) {
-	if t := ownerOf(dt); t.laned != noLane {
-		sh.ranDry(t)
-	}
-}
+// Expired and Late make the shard a drr.Host.
 
 // Expired books a task that the queue has dropped. Its tenant has no lane, as it had a task that
 // is not plain.

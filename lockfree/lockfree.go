@@ -280,6 +280,5 @@ func newShard[K comparable, T any](s *Scheduler[K, T], index, payload int) *shar
 	sh.due.Store(drr.NoDeadline)
 	sh.Shard = serve.NewShard(s.shared, sh)
 	sh.Share(s.rounds, index)
-	sh.Queue.Lazy(true) // the engine never has to ask for more
 	return sh
 }

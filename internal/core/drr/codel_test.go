@@ -161,17 +161,9 @@ func TestCoDelPace(t *testing.T) {
 	}
 }
 
-// A drop costs the tenant no turn: the next one is served instead. It is the same for a queue
-// that need not ask what waits elsewhere.
+// A drop costs the tenant no turn: the next one is served instead.
 func TestCoDelDropsAreFree(t *testing.T) {
-	for _, lazy := range []bool{false, true} {
-		t.Run(fmt.Sprint("lazy ", lazy), func(t *testing.T) { codelDropsAreFree(t, lazy) })
-	}
-}
-
-func codelDropsAreFree(t *testing.T, lazy bool) {
 	q, h, ts := newControlled(Config{}, 2)
-	q.Lazy(lazy)
 	for i := range 3000 {
 		push(q, ts[0], at(i, 0))
 		push(q, ts[1], at(i, 1<<60)) // has always just come

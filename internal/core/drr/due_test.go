@@ -249,7 +249,6 @@ func TestDuesClockBack(t *testing.T) {
 // idleStrings is a host that does nothing.
 type idleStrings struct{}
 
-func (idleStrings) Fill(*Tenant[string, int])                {}
 func (idleStrings) Expired(*Tenant[string, int], *Task[int]) {}
 
 // TestReclaimIsBounded: all tasks are in one bucket, and none has expired, when its time

@@ -155,7 +155,6 @@ func TestLineWraps(t *testing.T) {
 // TestPlainZeroesPayload is TestLaneZeroesPayload for the fast path.
 func TestPlainZeroesPayload(t *testing.T) {
 	q := New[int, *int](Config{}, quiet[int, *int]{})
-	q.Lazy(true)
 	var a Tenant[int, *int]
 	a.Init(1, 1)
 	for range 20 {
@@ -181,43 +180,16 @@ func TestPlainZeroesPayload(t *testing.T) {
 	}
 }
 
-// pantry is a host with tasks that wait elsewhere, until the queue asks for a tenant.
+// pantry is a queue and its tenants, with rings that it is lent.
 type pantry struct {
 	q       *Queue[int, int]
 	tenants []*Tenant[int, int]
-	waits   map[int][]arrival
 	rings   [3]lender[int]
 }
 
-// arrival is a task of a tenant, and what its coming brings about before.
-type arrival struct {
-	of     int
-	task   Task[int]
-	blocks bool // the tenant, if it has no task
-	urges  bool // from now on, each look at a tenant needs Fill
-}
-
-func (p *pantry) Fill(t *Tenant[int, int]) {
-	t.NeedsFill = false
-	arrivals := p.waits[t.Key]
-	p.waits[t.Key] = nil
-	for i := range arrivals {
-		a, of := &arrivals[i], p.tenants[arrivals[i].of]
-		if a.urges {
-			p.q.Lazy(false)
-		}
-		if a.blocks && of.Len() == 0 && !of.Blocked() {
-			p.q.Block(of)
-		}
-		p.q.Push(of, &a.task)
-	}
-}
-
-// newPantry returns a lazy queue and its host, with a tenant for each quantum.
+// newPantry returns a queue with a tenant for each quantum.
 func newPantry(cfg Config, quanta ...int64) *pantry {
-	p := &pantry{waits: map[int][]arrival{}}
-	p.q = New[int, int](cfg, p)
-	p.q.Lazy(true)
+	p := &pantry{q: New[int, int](cfg, idleHost{})}
 	for key, quantum := range quanta {
 		p.tenants = append(p.tenants, new(Tenant[int, int]))
 		p.tenants[key].Init(key, quantum)
@@ -225,16 +197,14 @@ func newPantry(cfg Config, quanta ...int64) *pantry {
 	return p
 }
 
-func (*pantry) Expired(*Tenant[int, int], *Task[int]) {}
-
 // state is what a queue knows that a step can change.
 func (p *pantry) state() string {
 	q, l := p.q, &p.q.lists[0]
-	say := fmt.Sprint(q.lazy, q.queued, q.ready, q.nEmpty, "; ", l.round, l.skipped, l.reached, l.used, l.left, l.emptyVisits, l.wait,
-		l.audit, l.newFront, "; ", l.active.n, l.fresh.n)
+	say := fmt.Sprint(q.queued, q.ready, q.nEmpty, "; ", l.round, l.skipped, l.reached, l.used, l.left, l.emptyVisits, l.wait,
+		l.audit, "; ", l.active.n, l.fresh.n)
 	for _, t := range p.tenants {
 		s := &t.seat
-		say += fmt.Sprint("; ", t.queued, t.mask, t.blocked, t.NeedsFill, s.deficit, s.due, s.place, s.inTurn, t.line.lane.in, t.line.lane.out)
+		say += fmt.Sprint("; ", t.queued, t.mask, t.blocked, s.deficit, s.due, s.place, s.inTurn, t.line.lane.in, t.line.lane.out)
 	}
 	return say
 }
@@ -280,18 +250,11 @@ func TestPlainIsNext(t *testing.T) {
 				for i := range several[:n] {
 					push(ps[1].q, ps[1].tenants[key], several[i])
 				}
-			case 3: // waits elsewhere
-				needsFill := r.IntN(2) == 0
-				a := arrival{of: key, task: task, blocks: r.IntN(8) == 0, urges: r.IntN(8) == 0}
-				if r.IntN(2) == 0 {
-					a.of = r.IntN(3)
-				}
-				if ps[0].tenants[key].Len() == 0 {
-					continue // no caller would ask
-				}
+			case 3:
 				for i := range ps {
-					ps[i].waits[key] = append(ps[i].waits[key], a)
-					ps[i].tenants[key].NeedsFill = needsFill
+					if x := ps[i].tenants[key]; !x.Blocked() && step%4 == 0 {
+						ps[i].q.Block(x)
+					}
 				}
 			case 4:
 				delta := r.Int64N(20) - 10
@@ -300,7 +263,6 @@ func TestPlainIsNext(t *testing.T) {
 				}
 			case 6:
 				for i := range ps {
-					ps[i].q.Lazy(true)
 					if ps[i].tenants[key].Blocked() {
 						ps[i].q.Unblock(ps[i].tenants[key])
 					}

@@ -16,23 +16,20 @@ type model struct {
 	expired []int
 	// whole makes turns that no seat can pay in be taken in whole turns of the
 	// list once one such has been seen. Only where several lists compete for
-	// each visit (Across, with Aging or Fill) does that change the order.
+	// each visit (Across, with Aging) does that change the order.
 	whole bool
-	lazy  bool
 	hash  func(flow uint64) uint64 // the Queue's
 }
 
 type modelTenant struct {
-	key       int
-	quantum   int64
-	tasks     [levels][]Task[int]
-	inbox     []Task[int] // what Fill will push
-	needsFill bool
-	lifo      bool
-	blocked   bool
-	seats     []*modelSeat
-	flows     [levels]*modelFlows // nil: all tasks of that level are of one flow
-	flowed    [levels]bool        // the seat had a task of a flow other than 0
+	key     int
+	quantum int64
+	tasks   [levels][]Task[int]
+	lifo    bool
+	blocked bool
+	seats   []*modelSeat
+	flows   [levels]*modelFlows // nil: all tasks of that level are of one flow
+	flowed  [levels]bool        // the seat had a task of a flow other than 0
 }
 
 type modelSeat struct {
@@ -53,8 +50,8 @@ type modelList struct {
 	emptyVisits          int
 }
 
-func newModel(cfg Config, quanta []int64, fill bool) *model {
-	m := &model{cfg: cfg, whole: cfg.Across && (cfg.Aging > 0 || fill) || cfg.MaxFlows > 0}
+func newModel(cfg Config, quanta []int64) *model {
+	m := &model{cfg: cfg, whole: cfg.Across && cfg.Aging > 0 || cfg.MaxFlows > 0}
 	for key, quantum := range quanta {
 		t := &modelTenant{key: key, quantum: quantum}
 		for level := range levels {
@@ -107,20 +104,6 @@ func (m *model) push(t *modelTenant, task Task[int]) {
 	case s.place == nowhere:
 		m.join(s, m.cfg.NewFirst)
 	}
-}
-
-// fill is about to look at the tenant.
-func (m *model) fill(t *modelTenant) {
-	if !m.lazy || t.needsFill || t.queued() == 0 {
-		m.bringIn(t)
-	}
-}
-
-func (m *model) bringIn(t *modelTenant) {
-	for _, task := range t.inbox {
-		m.push(t, task)
-	}
-	t.inbox = nil
 }
 
 func (m *model) watermark(t *modelTenant) {
@@ -308,10 +291,6 @@ func (m *model) next(now int64) (tenant, payload int, ok bool) {
 		if s == nil {
 			return 0, 0, false
 		}
-		m.fill(s.tenant)
-		if m.toVisit(now) != s {
-			continue
-		}
 		e, ok := m.front(s, now)
 		switch {
 		case !ok:
@@ -381,7 +360,6 @@ func (m *model) turnOver(s *modelSeat, now int64) {
 func (m *model) emptyTurn(l *modelList, now int64) bool {
 	soon := false
 	for _, s := range l.active {
-		m.fill(s.tenant)
 		e, ok := m.front(s, now)
 		if !ok || e.Due < now || e.Cost <= s.deficit {
 			return false

@@ -14,23 +14,22 @@ const fewSteps = 8
 // nextOfAll, to which this adds nothing but speed, goes on where it comes to anything else.
 func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (*Tenant[K, T], Verdict) {
 	l := &q.lists[0]
-	// In each step: Fill and skip may bring in what goes first, what makes a look at each inbox
-	// necessary, or a wait.
-	for step := 0; q.straight && q.lazy && l.wait == 0 && l.freed.head == nil && l.fresh.head == nil && step < fewSteps; step++ {
+	if !q.straight || l.freed.head != nil || l.fresh.head != nil {
+		return q.nextOfAll(now, limit, payload, h)
+	}
+	for step := 0; l.wait == 0 && step < fewSteps; step++ { // skip may have it wait
 		s := l.active.head
 		if s == nil {
 			break
 		}
 		t := s.tenant
-		if t.mask != 1<<normalLevel || t.NeedsFill || t.blocked {
-			if t.mask != 0 {
-				break
-			}
-			if q.host.Fill(t); t.mask == 0 && l.fresh.head == nil {
-				q.nEmpty--
-				l.leaveFront(s)
-			}
+		if t.mask == 0 {
+			q.nEmpty--
+			l.leaveFront(s)
 			continue
+		}
+		if t.mask != 1<<normalLevel || t.blocked {
+			break
 		}
 		g := t.line.lane.first
 		at := &g.slots[g.from]

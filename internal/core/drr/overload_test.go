@@ -24,7 +24,6 @@ import (
 // counted is a host that counts what CoDel drops.
 type counted struct{ dropped int }
 
-func (*counted) Fill(*drr.Tenant[int, int])                    {}
 func (*counted) Expired(*drr.Tenant[int, int], *drr.Task[int]) {}
 func (c *counted) Late(*drr.Tenant[int, int], *drr.Task[int])  { c.dropped++ }
 

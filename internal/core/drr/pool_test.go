@@ -11,7 +11,6 @@ import (
 // quiet is a host that has nothing to say.
 type quiet[K comparable, T any] struct{}
 
-func (quiet[K, T]) Fill(*Tenant[K, T])              {}
 func (quiet[K, T]) Expired(*Tenant[K, T], *Task[T]) {}
 
 // makeTenants returns a Queue and n tenants of it with the given quantum.

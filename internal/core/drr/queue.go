@@ -20,25 +20,23 @@ type Config struct {
 }
 
 // Host is the surroundings of a Queue. Its methods are called from within the
-// Queue's and must not call the Queue, except that Fill may Push, Lend and Spill, and before
-// that CatchUp, and Block or Unblock a tenant without a task.
+// Queue's and must not call the Queue.
 type Host[K comparable, T any] interface {
-	// Fill is called before the Queue looks at a tenant's tasks, so that tasks
-	// which wait elsewhere can be pushed first; see Lazy.
-	Fill(t *Tenant[K, T])
 	// Expired is called for each task that is dropped because now is after Due.
 	Expired(t *Tenant[K, T], task *Task[T])
 }
+
+// Observer is an interface of Hosts in tests: Delivered is called after each delivery.
+type Observer[K comparable, T any] interface{ Delivered(t *Tenant[K, T]) }
 
 // Queue is the scheduler. Make it with New; not safe for concurrent use.
 type Queue[K comparable, T any] struct {
 	cfg      Config
 	host     Host[K, T]
-	peers    Peers // nil: none
-	lazy     bool
+	peers    Peers              // nil: none
 	plain    bool               // first in, first out, and one seat per tenant: there are slots
 	newFirst bool               // a tenant that joins may go first
-	straight bool               // plain, and CoDel has no say: NextWithin has a first branch
+	straight bool               // plain, and neither CoDel nor an Observer is there: NextWithin has a first branch
 	lists    [levels]list[K, T] // only lists[0] is used unless Across
 	queued   int                // tasks held
 	ready    int                // tasks of tenants that are not blocked
@@ -52,6 +50,8 @@ type Queue[K comparable, T any] struct {
 
 	dropper Dropper[K, T] // nil: no CoDel
 	lenient bool          // see Control
+
+	observer Observer[K, T] // nil: none
 
 	gone Task[T] // the task that a method of the host gets; here, so that it need not be allocated
 }
@@ -69,7 +69,6 @@ type list[K comparable, T any] struct {
 	emptyVisits          int         // visits since a tenant could pay
 	wait                 uint64      // no tenant can pay in the next wait rounds: there is nothing to visit until then
 	audit                audit
-	newFront             bool // something may have come to the front of a seat; see skip
 }
 
 // tag is the round in which the next delivery can be, as far as is known.
@@ -89,13 +88,10 @@ func New[K comparable, T any](cfg Config, host Host[K, T]) *Queue[K, T] {
 	if cfg.Target > 0 {
 		q.dropper = host.(Dropper[K, T])
 	}
-	q.straight = q.plain && q.dropper == nil
+	q.observer, _ = host.(Observer[K, T])
+	q.straight = q.plain && q.dropper == nil && q.observer == nil
 	return q
 }
-
-// Lazy says whether Fill may be left out for tenants that have a task, and whose
-// NeedsFill is not set: nothing that waits elsewhere is to be served before that task.
-func (q *Queue[K, T]) Lazy(yes bool) { q.lazy = yes }
 
 // Len returns the number of tasks held.
 func (q *Queue[K, T]) Len() int { return q.queued }
@@ -174,7 +170,6 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 		return
 	}
 	t.mask = 1 << normalLevel
-	q.lists[0].newFront = true
 	switch s := &t.seat; {
 	case s.place != nowhere:
 		q.nEmpty--
@@ -217,12 +212,8 @@ func (q *Queue[K, T]) pushed(s *seat[K, T], level, n int, wasEmpty, mayBeFront b
 		return
 	}
 	q.ready += n
-	if mayBeFront {
-		on := &q.lists[s.level]
-		on.newFront = true // it may be the front now, and cheaper
-		if on.wait > 0 {
-			q.lookAgain(on)
-		}
+	if on := &q.lists[s.level]; mayBeFront && on.wait > 0 {
+		q.lookAgain(on) // it may be the front now, and cheaper
 	}
 }
 
@@ -258,10 +249,6 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) 
 		s := q.next(now)
 		if s == nil {
 			return nil, Empty
-		}
-		q.Fill(s.tenant)
-		if (q.newFirst || s.tenant.blocked) && q.next(now) != s {
-			continue // what came in goes first, or is of a tenant that is blocked
 		}
 		h, e := q.front(s, now)
 		if h.none() {
@@ -313,16 +300,12 @@ func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) 
 			l.reached, l.used = l.round, true
 		}
 		*out = q.take(s, e, payload)
+		if q.observer != nil {
+			q.observer.Delivered(s.tenant)
+		}
 		return s.tenant, Delivered
 	}
 	return nil, Again
-}
-
-// Fill lets the host push what waits elsewhere, if that can matter.
-func (q *Queue[K, T]) Fill(t *Tenant[K, T]) {
-	if !q.lazy || t.queued == 0 || t.NeedsFill {
-		q.host.Fill(t)
-	}
 }
 
 // next returns the seat to visit. If no tenant can be served, that is one that has to be seen

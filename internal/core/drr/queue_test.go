@@ -166,25 +166,3 @@ func TestDrainBlocked(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
-// TestFillBringsHigherPriority: with Across, what Fill brings in for the tenant at
-// the head is served in its place, even if it goes to a list above.
-func TestFillBringsHigherPriority(t *testing.T) {
-	w := newTwin(6, 2, nil) // FIFO, strict, Across
-	if !w.q.cfg.Across || w.q.cfg.Aging > 0 {
-		t.Fatalf("config %+v", w.q.cfg)
-	}
-	for payload, p := range []firq.Priority{firq.PriorityLow, firq.PriorityLow} {
-		task := plainTask(payload, 1)
-		task.Priority = p
-		push(w.q, w.tenants[payload], task)
-	}
-	urgent := plainTask(7, 1)
-	urgent.Priority = firq.PriorityCritical
-	w.inboxes[0] = []Task[int]{urgent}
-	for _, want := range []int{7, 0, 1} {
-		if _, task := mustNext(t, w.q, 0); task.Payload != want {
-			t.Fatalf("delivered %d, want %d", task.Payload, want)
-		}
-	}
-}

@@ -80,7 +80,6 @@ type served struct {
 	cost int64
 }
 
-func (s *script) Fill(*Tenant[string, string]) {}
 func (s *script) Expired(_ *Tenant[string, string], task *Task[string]) {
 	s.say("%s expired", task.Payload)
 }

@@ -100,16 +100,15 @@ func (l *seats[K, T]) remove(s *seat[K, T]) {
 //
 // What each visit needs comes first.
 type Tenant[K comparable, T any] struct {
-	seat      seat[K, T] // with Across see more
-	quantum   int64
-	queued    int32 // at most firq.MaxTasks, of all shards
-	mask      uint8 // levels that have tasks; and splitNormal, mixedNormal
-	lifo      bool  // AdaptiveLIFO is serving newest first
-	blocked   bool  // at its in-flight limit
-	NeedsFill bool  // Fill is wanted although there is a task; see Queue.Lazy
-	Key       K
-	line      line[K, T]  // of PriorityNormal; the others in more. Its entries come last
-	more      *more[K, T] // allocated when first needed
+	seat    seat[K, T] // with Across see more
+	quantum int64
+	queued  int32 // at most firq.MaxTasks, of all shards
+	mask    uint8 // levels that have tasks; and splitNormal, mixedNormal
+	lifo    bool  // AdaptiveLIFO is serving newest first
+	blocked bool  // at its in-flight limit
+	Key     K
+	line    line[K, T]  // of PriorityNormal; the others in more. Its entries come last
+	more    *more[K, T] // allocated when first needed
 }
 
 // more is the part of a tenant that few tenants need.

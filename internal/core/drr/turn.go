@@ -172,10 +172,9 @@ func (q *Queue[K, T]) Retire(t *Tenant[K, T]) {
 // front task expired). If that would be after the round limit nothing is given yet,
 // but remembered (wait).
 func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
-	l.emptyVisits, l.newFront = 0, false
+	l.emptyVisits = 0
 	fewest := uint64(math.MaxUint64)
 	for s := l.active.head; s != nil; s = s.next {
-		q.Fill(s.tenant)
 		h, _ := q.front(s, now)
 		if h.none() || h.due < now || h.cost <= s.deficit {
 			return
@@ -185,7 +184,7 @@ func (q *Queue[K, T]) skip(l *list[K, T], now int64, limit uint64) {
 		quantum := uint64(s.tenant.quantum)
 		fewest = min(fewest, (need-1)/quantum+1)
 	}
-	if fewest == math.MaxUint64 || fewest < 2 || l.newFront { // Fill may push for whom was looked at before
+	if fewest == math.MaxUint64 || fewest < 2 {
 		return
 	}
 	turns := fewest - 1 // no tenant can pay after these: turns x quantum < need

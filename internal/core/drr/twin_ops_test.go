@@ -11,7 +11,7 @@ type operation struct {
 }
 
 var operations = []operation{
-	{"push", 24, (*twin).push},
+	{"push", 26, (*twin).push},
 	{"serve", 20, (*twin).serve},
 	{"tick", 2, (*twin).tick},
 	{"set quantum", 2, (*twin).setQuantum},
@@ -22,7 +22,6 @@ var operations = []operation{
 	{"evict", 2, (*twin).evict},
 	{"reclaim", 2, (*twin).reclaim},
 	{"retire or drain", 1, (*twin).retireOrDrain},
-	{"lazy or needs fill", 2, (*twin).lazyOrNeedsFill},
 }
 
 const operationWeights = 64
@@ -58,11 +57,6 @@ func (w *twin) push() error {
 		w.dress(&task)
 	}
 	w.tickets[task.Payload] = task.Ticket
-	if w.fill && t.Active() {
-		w.inboxes[t.Key] = append(w.inboxes[t.Key], task)
-		mt.inbox = append(mt.inbox, task)
-		return nil
-	}
 	w.enqueue(t, task)
 	w.m.push(mt, task)
 	return nil
@@ -77,19 +71,6 @@ func (w *twin) dress(task *Task[int]) {
 	if due := w.next("due-now+27, if above 25", 50); due > 25 {
 		task.Due = w.now + int64(due) - 27
 	}
-}
-
-// lazyOrNeedsFill changes which visits bring in what is in the inbox.
-func (w *twin) lazyOrNeedsFill() error {
-	if w.next("needsFill", 2) == 1 {
-		t, mt := w.tenant()
-		mt.needsFill = !mt.needsFill
-		t.NeedsFill = mt.needsFill
-		return nil
-	}
-	w.m.lazy = !w.m.lazy
-	w.q.Lazy(w.m.lazy)
-	return nil
 }
 
 func (w *twin) tick() error {
@@ -124,7 +105,6 @@ func (w *twin) charge() error {
 		w.m.charge(mt, p, delta)
 		return nil
 	}
-	w.flush()
 	id := w.flow()
 	w.q.ChargeFlow(t, p, id, delta)
 	w.m.chargeFlow(mt, p, id, delta)
@@ -140,7 +120,6 @@ func (w *twin) advanceRound() error {
 }
 
 func (w *twin) blockOrNot() error {
-	w.flush()
 	t, mt := w.tenant()
 	if t.Blocked() {
 		w.q.Unblock(t)
@@ -152,7 +131,6 @@ func (w *twin) blockOrNot() error {
 }
 
 func (w *twin) retireOrDrain() error {
-	w.flush()
 	if w.next("drain", 16) == 1 {
 		return w.drain()
 	}

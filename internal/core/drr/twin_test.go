@@ -23,8 +23,6 @@ type twin struct {
 	q       *Queue[int, int]
 	tenants []*Tenant[int, int]
 	m       *model
-	fill    bool // push through inboxes
-	inboxes [][]Task[int]
 	rings   []lender[int] // by whose slots every other plain task is pushed
 	expired []int         // told by the Queue, not compared yet
 
@@ -35,14 +33,6 @@ type twin struct {
 	draw func(what string, n int) int // a number below n
 	ops  []byte                       // without draw
 	done int                          // bytes of ops used
-}
-
-func (w *twin) Fill(t *Tenant[int, int]) {
-	inbox := w.inboxes[t.Key]
-	w.inboxes[t.Key] = nil
-	for _, task := range inbox {
-		w.enqueue(t, task)
-	}
 }
 
 func (w *twin) enqueue(t *Tenant[int, int], task Task[int]) {
@@ -69,7 +59,7 @@ func (w *twin) next(what string, n int) int {
 }
 
 // configs is how many values newTwin's shape has.
-const configs = 3 * 2 * 2 * 2 * 2 * 2
+const configs = 3 * 2 * 2 * 2 * 2
 
 func newTwin(shape, tenants int, ops []byte) *twin {
 	w := &twin{ops: ops}
@@ -85,7 +75,6 @@ func (w *twin) init(shape, tenants int) {
 		Aging: int64(digit(2)) * 20, Across: digit(2) == 1, NewFirst: digit(2) == 1,
 	}
 	cfg.MaxFlows = []int{0, 3}[digit(2)]
-	w.fill = digit(2) == 1
 	w.q = New[int, int](cfg, w)
 	quanta := make([]int64, tenants)
 	for key := range quanta {
@@ -94,8 +83,8 @@ func (w *twin) init(shape, tenants int) {
 		t.Init(key, quanta[key])
 		w.tenants = append(w.tenants, t)
 	}
-	w.inboxes, w.rings = make([][]Task[int], tenants), make([]lender[int], tenants)
-	w.m = newModel(cfg, quanta, w.fill)
+	w.rings = make([]lender[int], tenants)
+	w.m = newModel(cfg, quanta)
 	w.m.hash = w.q.hash
 }
 
@@ -115,14 +104,6 @@ func (w *twin) run() error {
 		return fmt.Errorf("drain: %w", err)
 	}
 	return w.compare()
-}
-
-// flush calls Fill for all tenants, so that inboxes do not matter for what follows.
-func (w *twin) flush() {
-	for key, t := range w.tenants {
-		w.Fill(t)
-		w.m.bringIn(w.m.tenants[key])
-	}
 }
 
 // serve asks for a task, now and then in the way of a caller that may serve only up to a
@@ -159,7 +140,6 @@ func (w *twin) serve() error {
 			return err
 		}
 		if block {
-			w.flush()
 			w.block(key)
 		}
 	}
@@ -194,7 +174,6 @@ func (w *twin) ended(payload int) error {
 }
 
 func (w *twin) remove() error {
-	w.flush()
 	payloads := make([]int, 0, len(w.tickets))
 	for payload, tk := range w.tickets {
 		if tk != nil {
@@ -216,7 +195,6 @@ func (w *twin) remove() error {
 }
 
 func (w *twin) evict() error {
-	w.flush()
 	t, mt := w.tenant()
 	p, newest := w.priority(), w.next("newest", 2) == 1
 	task, ok := w.q.Evict(t, p, newest)
@@ -231,7 +209,6 @@ func (w *twin) evict() error {
 }
 
 func (w *twin) reclaim() error {
-	w.flush()
 	due := w.m.due(w.now)
 	most := w.next("at most", 8)
 	bound := w.q.NextDue()
@@ -256,7 +233,6 @@ func (w *twin) reclaim() error {
 }
 
 func (w *twin) drain() error {
-	w.flush()
 	for {
 		w.m.seeOff()
 		t, task, ok := w.q.Drain()

@@ -22,7 +22,6 @@ func within(q *Queue[int, int], now int64, limit uint64) (t *Tenant[int, int], t
 // idleHost is a Host that does nothing.
 type idleHost struct{}
 
-func (idleHost) Fill(*Tenant[int, int])                {}
 func (idleHost) Expired(*Tenant[int, int], *Task[int]) {}
 
 // pair is two queues with the same tenants and tasks.
@@ -162,36 +161,3 @@ func TestWithinLooksAgain(t *testing.T) {
 }
 
 var owner = new(firq.TicketOwner)
-
-// lateHost pushes something cheap and urgent for one tenant when the queue looks
-// at the other one for the second time.
-type lateHost struct {
-	idleHost
-	q      *Queue[int, int]
-	to, at *Tenant[int, int]
-	looks  int
-}
-
-func (h *lateHost) Fill(t *Tenant[int, int]) {
-	if t == h.at {
-		if h.looks++; h.looks == 2 {
-			push(h.q, h.to, Task[int]{Payload: 7, Cost: 1, Due: NoDeadline, Priority: firq.PriorityHigh})
-		}
-	}
-}
-
-// While the queue computes the round in which a tenant can pay, a task may arrive for a
-// tenant that it has looked at already. The computed round is not used then.
-func TestSkipBesideNews(t *testing.T) {
-	h := new(lateHost)
-	h.q = New[int, int](Config{}, h)
-	var a, c Tenant[int, int]
-	for key, tn := range []*Tenant[int, int]{&a, &c} {
-		tn.Init(key, 1)
-		push(h.q, tn, Task[int]{Cost: 1000, Due: NoDeadline, Priority: firq.PriorityNormal})
-	}
-	h.to, h.at = &a, &c
-	if tn, task, v := within(h.q, 0, 5); v != Delivered || tn != &a || task.Payload != 7 {
-		t.Fatalf("verdict %d, payload %d, tag %d after %d looks; want 7 immediately", v, task.Payload, h.q.Tag(), h.looks)
-	}
-}

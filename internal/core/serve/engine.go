@@ -28,8 +28,8 @@ func (s *Shard[K, T]) PutPlain(t *Tenant[K, T], payload *T, cost, now int64) {
 }
 
 // Next takes out the task that is served next, and completes the item that the consumer gets
-// of it; nil if there is none within the limit, or after a good deal of looking. It blocks the
-// tenant if that has reached its in-flight limit. The caller binds the item to the token.
+// of it; nil if there is none within the limit, or after a good deal of looking. The caller binds
+// the item to the token, with what Fly adds.
 func (s *Shard[K, T]) Next(it *firq.Item[K, T], now int64, limit uint64) (t *Tenant[K, T], token uint64) {
 	var h drr.Head
 	dt, _ := s.Queue.NextWithin(now, limit, &it.Payload, &h)
@@ -46,21 +46,21 @@ func (s *Shard[K, T]) Next(it *firq.Item[K, T], now int64, limit uint64) (t *Ten
 	s.dequeued++
 	t.lastUsed = max(t.lastUsed, now) // the goroutine that reads the clock first may come last
 	s.top.delivered(t)
-	token = uint64(h.Priority) << tokenPriority
-	if s.exacts {
-		token |= s.fly(t)
-	}
-	return t, token
+	return t, uint64(h.Priority) << tokenPriority
 }
 
-// fly puts a delivery in flight, if the tenant has an in-flight limit, and returns which it
-// is; and settles the tenant, where the number of tenants is limited.
-func (s *Shard[K, T]) fly(t *Tenant[K, T]) (token uint64) {
+// Fly comes after each Next, once the tenant has been pushed what it may have next: a tenant that is
+// blocked with a task keeps its place. It puts the delivery in flight, if the tenant has an in-flight limit,
+// blocks the tenant if that is reached, and returns which delivery it is; and it settles the tenant,
+// where the number of tenants is limited.
+func (s *Shard[K, T]) Fly(t *Tenant[K, T]) (token uint64) {
+	if !s.exacts {
+		return 0
+	}
 	if f := t.flights; f != nil && f.limit > 0 {
 		token = f.start()
 		s.inFlight++
 		if f.full() {
-			s.Queue.Fill(&t.Tenant) // a task that has come keeps the tenant's place, which may bring it a quantum
 			s.bar(t)
 		}
 	}

@@ -30,7 +30,6 @@ func newShared(t *testing.T, cfg config) *shared {
 // host is what a queue calls when nothing waits elsewhere.
 type host struct{}
 
-func (host) Fill(*drr.Tenant[string, int])                    {}
 func (host) Expired(*drr.Tenant[string, int], *drr.Task[int]) {}
 
 func newShard(t *testing.T, cfg config) *shard { return NewShard(newShared(t, cfg), host{}) }
@@ -55,6 +54,7 @@ func deliver(t *testing.T, s *shard, now int64) (it firq.Item[string, int], toke
 	t.Helper()
 	for s.Queue.Ready() > 0 {
 		if t, token := s.Next(&it, now, math.MaxUint64); t != nil {
+			token |= s.Fly(t)
 			return it, token
 		}
 	}

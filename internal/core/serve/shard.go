@@ -21,7 +21,7 @@ type Shard[K comparable, T any] struct {
 	rounds     *shardsel.Rounds // of all shards
 	index      int              // among them; immutable, as is rounds
 	sharesTime bool             // see SharesTime; immutable after Share
-	exacts     bool             // a delivery is more than a count: see fly; immutable
+	exacts     bool             // a delivery is more than a count: see Fly; immutable
 
 	inFlight  int
 	published published

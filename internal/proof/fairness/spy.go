@@ -14,17 +14,12 @@ type Log struct {
 	amid  func(shard int) // called under the shard's lease after a delivery, if not nil
 }
 
-// spy is the host of one shard's queue. A queue calls Fill before it looks at a tenant, so
-// before each delivery; the next call of Fill shows whether there was one. Guarded by the
-// shard's lease.
+// spy is the host of one shard's queue, which tells it of each delivery. Guarded by the shard's lock.
 type spy struct {
 	drr.Host[int, int]
-	log    *Log
-	shard  int
-	tenant *drr.Tenant[int, int] // looked at last
-	had    int                   // tasks that it had then
-	at     int                   // when that was
-	seen   []sight
+	log   *Log
+	shard int
+	seen  []sight
 }
 
 // sight is a delivery.
@@ -38,22 +33,12 @@ func (l *Log) Spy(host drr.Host[int, int]) drr.Host[int, int] {
 	return p
 }
 
-// Fill notes which tenants were served since the last time, and which one is looked at now. A tenant that is
-// measured gets no tasks while the log is written, so that having fewer means a delivery.
-func (p *spy) Fill(t *drr.Tenant[int, int]) {
-	p.note()
-	p.Host.Fill(t)
-	p.tenant, p.had, p.at = t, t.Len(), int(p.log.now.Add(1))
-}
-
-func (p *spy) note() {
-	if p.tenant != nil && p.tenant.Len() < p.had {
-		p.seen = append(p.seen, sight{p.tenant.Key, p.at})
-		if p.log.amid != nil {
-			p.log.amid(p.shard)
-		}
+// Delivered implements drr.Observer.
+func (p *spy) Delivered(t *drr.Tenant[int, int]) {
+	p.seen = append(p.seen, sight{t.Key, int(p.log.now.Add(1))})
+	if p.log.amid != nil {
+		p.log.amid(p.shard)
 	}
-	p.tenant = nil
 }
 
 // Deliveries returns what was served since the last call, of the tenants with the
@@ -66,7 +51,6 @@ func (l *Log) Deliveries(load Load, keys, next []int) []Delivery {
 	}
 	var log []Delivery
 	for _, p := range l.spies {
-		p.note()
 		for _, x := range p.seen {
 			i, ok := index[x.key]
 			if !ok {
