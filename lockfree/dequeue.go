@@ -16,8 +16,12 @@ import (
 // queued. Where others hold the only locks that matter, it waits for one; and where
 // another processor has served a shard within the last microsecond, for that to pass.
 func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
-	ok = s.takeFast(&it) || s.take(unsafe.Slice(&it, 1), true) == 1
+	ok = s.tryDequeue(&it)
 	return it, ok
+}
+
+func (s *Scheduler[K, T]) tryDequeue(it *firq.Item[K, T]) bool {
+	return s.takeFast(it) || s.take(unsafe.Slice(it, 1), true) == 1
 }
 
 // Dequeue waits for the next item. (It is small, so that it is inlined into its

@@ -12,17 +12,20 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// Enqueue admits the task or says why not.
-func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error {
+// Enqueue admits the task or says why not. (It is small, so that it is inlined into its wrapper
+// for the type: a task is some ten words to copy.)
+func (s *Scheduler[K, T]) Enqueue(k K, t firq.Task[T]) error { return s.enqueue(k, &t) }
+
+func (s *Scheduler[K, T]) enqueue(k K, t *firq.Task[T]) error {
 	if err := s.shared.CheckTenant(k); err != nil {
 		return err
 	}
 	at, _ := s.tenants.Load(k)
 	now := s.shared.Clock.Now()
-	if at != nil && at.enter(unsafe.Slice(&t, 1), now) == 1 {
+	if at != nil && at.enter(unsafe.Slice(t, 1), now) == 1 {
 		return nil
 	}
-	return s.enqueueLocked(s, k, &t, now)
+	return s.enqueueLocked(s, k, t, now)
 }
 
 // enter admits tasks of a known tenant in one of three ways: by its lane, if it is open; under the

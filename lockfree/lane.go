@@ -12,8 +12,8 @@ import (
 )
 
 // lane is where producers write plain tasks of a busy tenant: each is written once, and read there
-// when it is delivered. It is open only while the tenant has a queued task, so a consumer comes by,
-// and nobody has to be notified.
+// when it is delivered. It is open only while the tenant has a queued task, so a consumer, or Close,
+// comes by, and nobody has to be notified.
 //
 // A ticket is drawn, with a place, by one CAS on the tenant's word, which fails once the lane is
 // closed; it is closed by a CAS that fails if a ticket is out. So a closed lane is empty, and no
@@ -62,9 +62,6 @@ func (l *lane[T]) written(ticket uint32) *drr.Slot[T] {
 func (t *tenant[K, T]) enterLane(ts []firq.Task[T], now int64) (n int) {
 	for tries := 0; ; tries++ {
 		n, full := t.put(ts, now)
-		if n > 0 {
-			t.shard.published()
-		}
 		if s := t.shard.s; !full || tries == laneTries || !t.shard.affinity.elsewhere(cpu.Hint(), s.shared.Clock.Now()) {
 			return n
 		}
