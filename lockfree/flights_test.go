@@ -30,3 +30,25 @@ func TestBlockedWithTaskInLane(t *testing.T) {
 		it.Done()
 	}
 }
+
+// So has one that is the last of its round: what it leaves begins the next one, whose quantum is its own.
+func TestLastOfRoundBlockedWithTaskInLane(t *testing.T) {
+	s := build(t, config{MaxInFlightPerTenant: 1, Quantum: 1})
+	s.crowd()
+	for n := range 6 {
+		admit(t, s, "b", task{Payload: 11 + n})
+	}
+	laneOf(t, s, "a", 1, 2)
+	admit(t, s, "a", task{Payload: 3})
+	for _, next := range []int{11, 1, 12} {
+		it := take(t, s, next)
+		it.Done()
+	}
+	two, b := take(t, s, 2), take(t, s, 13)
+	b.Done()
+	two.Done()
+	for _, next := range []int{3, 14, 15, 16} {
+		it := take(t, s, next)
+		it.Done()
+	}
+}

@@ -181,3 +181,46 @@ func TestPlaceForTheRing(t *testing.T) {
 	}
 	take(t, s, 0, 0)
 }
+
+// A tenant is not full of a task that has expired, also where that has just come by the ring: the
+// producer that is refused without the lock would have replaced it.
+func TestFullOfExpired(t *testing.T) {
+	s := build(t, config{MaxPerTenant: 1})
+	tn := known(t, s, "a")
+	s.crowd()
+	admit(t, s, "a", task{Payload: 1, Deadline: past()})
+	tn.shard.lock()
+	if v := tn.takeLocked(); v != refused || !tn.load().full() {
+		t.Fatalf("verdict %d, full %t", v, tn.load().full())
+	}
+	if err := s.surelyFull("a", s.shared.Clock.Now()); err != nil {
+		t.Errorf("refused: %v", err)
+	}
+	tn.shard.unlock()
+	admit(t, s, "a", task{Payload: 2})
+	take(t, s, 2)
+}
+
+// What came by the ring before there was a credit for a task that is put under the lock comes before it.
+func TestPutAfterWhatCameBefore(t *testing.T) {
+	s := build(t, config{Shards: 2, MaxGlobal: 2})
+	var on [2][]string
+	for n := 0; len(on[0]) < 2 || len(on[1]) < 1; n++ {
+		k := string(rune('a' + n))
+		sh := s.placer.Shard(k)
+		on[sh] = append(on[sh], k)
+	}
+	a, b, other := known(t, s, on[0][0]), on[0][1], on[1][0]
+	known(t, s, b)
+	nothing(t, s) // sees off b
+	admit(t, s, other, task{Payload: 1}, task{Payload: 2})
+	s.crowd()
+	a.shard.lock()
+	take(t, s, 1)
+	admit(t, s, b, task{Payload: 3})
+	take(t, s, 2)
+	if n := a.shard.putLocked(a, numbered(4, 1), s.shared.Clock.Now()); n != 1 {
+		t.Fatalf("%d were put", n)
+	}
+	take(t, s, 3, 4)
+}

@@ -38,6 +38,22 @@ var more = map[string]program{
 		st.Go("consumer", func() { st.must() })
 		st.Run()
 	}},
+	"a task that is just taken in": {1, func(st *stage) {
+		st.known(config{}, "a")
+		st.queue("a", 1)
+		st.Go("holder", func() { st.s.SetQuantum("a", 2) })
+		st.Go("consumer", func() { st.must() })
+		st.Run()
+	}},
+	// The producer replaces the expired task, or finds room: it is never full of what could not be replaced.
+	"an expired task goes while a producer is refused": {2, func(st *stage) {
+		st.known(config{MaxGlobal: 1, MaxQueueAge: 1}, "a", "b")
+		st.queue("a", 1)
+		expire()
+		st.Go("producer", func() { st.queue("b", 2) })
+		st.Go("consumer", func() { st.try() })
+		st.Run()
+	}},
 	"work is seen while it is drained": {2, func(st *stage) {
 		st.build(config{})
 		st.queue("a", 1, 2)

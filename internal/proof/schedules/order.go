@@ -121,6 +121,19 @@ var ordered = map[string]program{
 		st.Run()
 		st.rest()
 	}},
+	// The first has its place before the lane opens, and comes to the ring when the holder has taken that
+	// in and fetches the lane.
+	"a task by the ring, and the next by the lane": {2, func(st *stage) {
+		st.known(config{}, "a")
+		st.queue("a", 1, 2)
+		st.Go("producer", func() { st.queue("a", 3, 4) })
+		st.Go("consumer", func() {
+			st.must()
+			st.must()
+		})
+		st.Run()
+		st.oneOf(st.rest(), []int{3, 4})
+	}},
 	// A batch that delivers what came later has seen what came before it.
 	"a priority that comes in the middle of a batch": {2, func(st *stage) {
 		st.build(config{})
