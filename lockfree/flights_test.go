@@ -9,6 +9,12 @@ import (
 // A task that waits in the lane when its tenant comes to its in-flight limit keeps the tenant's place:
 // the round that begins then brings it a quantum, as one that waits in the queue has.
 func TestBlockedWithTaskInLane(t *testing.T) {
+	for _, fetched := range []bool{false, true} {
+		blockedWithTaskInLane(t, fetched)
+	}
+}
+
+func blockedWithTaskInLane(t *testing.T, fetched bool) {
 	s := build(t, config{MaxInFlightPerTenant: 1, Quantum: 1, MaxGlobal: 4, MaxPerTenant: 2})
 	s.crowd()
 	laneOf(t, s, "a", 2, 3)
@@ -19,35 +25,15 @@ func TestBlockedWithTaskInLane(t *testing.T) {
 	nothing(t, s)
 	admit(t, s, "b", task{Payload: 1})
 	nothing(t, s)
-	refuse(t, s, "a", firq.ErrTenantFull)
-	nothing(t, s)
+	if fetched { // by the refused call
+		refuse(t, s, "a", firq.ErrTenantFull)
+		nothing(t, s)
+	}
 	admit(t, s, "b", task{Payload: 8})
 	nothing(t, s)
 	five.Done() // b comes first, but has not the deficit for a task
 	two.Done()
 	for _, next := range []int{3, 7, 1, 8} { // 7 is paid for with what the round has brought that b's turn is in
-		it := take(t, s, next)
-		it.Done()
-	}
-}
-
-// So has one that is the last of its round: what it leaves begins the next one, whose quantum is its own.
-func TestLastOfRoundBlockedWithTaskInLane(t *testing.T) {
-	s := build(t, config{MaxInFlightPerTenant: 1, Quantum: 1})
-	s.crowd()
-	for n := range 6 {
-		admit(t, s, "b", task{Payload: 11 + n})
-	}
-	laneOf(t, s, "a", 1, 2)
-	admit(t, s, "a", task{Payload: 3})
-	for _, next := range []int{11, 1, 12} {
-		it := take(t, s, next)
-		it.Done()
-	}
-	two, b := take(t, s, 2), take(t, s, 13)
-	b.Done()
-	two.Done()
-	for _, next := range []int{3, 14, 15, 16} {
 		it := take(t, s, next)
 		it.Done()
 	}

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/firq-go/firq"
 )
@@ -12,18 +13,42 @@ import (
 // Per tenant and priority, tasks whose Enqueue calls did not overlap keep their
 // order. So each producer's tasks come out in its order.
 var fifoChecks = []check{
-	{name: "many producers, one tenant", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 1, false) }},
-	{name: "many producers, many tenants", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 13, false) }},
-	{name: "many producers in batches", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 3, true) }},
+	{name: "many producers, one tenant", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 1, single) }},
+	{name: "many producers, many tenants", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 13, single) }},
+	{name: "many producers in batches", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 3, batched) }},
+	{name: "plain and other tasks", run: func(t *testing.T, newSched maker) { fifo(t, newSched, 4, 40, mixed) }},
 	{name: "many consumers, one in flight", run: sharded(fifoInFlight)},
 	{name: "handed from one producer to the next", run: sharded(fifoRelay)},
+}
+
+// manner is how producers send their tasks.
+type manner int
+
+const (
+	single  manner = iota // one by one, with nothing but a payload
+	batched               // three at a time
+	mixed                 // one by one, and now and then one has a deadline, a ticket, a priority or a flow
+)
+
+// dress makes a task that is not plain of one in 16.
+func dress(x *task, n int) {
+	switch uint32(n) * 2654435761 >> 12 % 64 {
+	case 0:
+		x.Deadline = time.Now().Add(time.Hour)
+	case 1:
+		x.Ticket = new(firq.Ticket)
+	case 2:
+		x.Priority = firq.PriorityHigh
+	case 3:
+		x.Flow = 7
+	}
 }
 
 // fifoID is the payload of a producer's n-th task.
 func fifoID(producer, n int) int { return producer<<24 | n }
 
 // fifoCheck returns a function to call with each delivery, in order; it fails the test
-// when a producer's tasks of one tenant come out of order.
+// when a producer's tasks of one tenant and priority come out of order.
 func fifoCheck(t *testing.T, producers int) func(tenant string, payload int) {
 	last := map[string][]int{}
 	return func(tenant string, payload int) {
@@ -40,7 +65,7 @@ func fifoCheck(t *testing.T, producers int) func(tenant string, payload int) {
 
 // fifo has one consumer: with several, the order in which calls return is not the order
 // of delivery.
-func fifo(t *testing.T, newSched maker, producers, nTenants int, batches bool) {
+func fifo(t *testing.T, newSched maker, producers, nTenants int, how manner) {
 	names := tenants(nTenants)
 	n := reps(3000)
 	for _, shards := range []int{1, 4, 8} {
@@ -53,7 +78,10 @@ func fifo(t *testing.T, newSched maker, producers, nTenants int, batches bool) {
 					batch := []task{{Payload: fifoID(p, i)}, {Payload: fifoID(p, i+1)}, {Payload: fifoID(p, i+2)}}
 					done := 1
 					var err error
-					if batches {
+					if how == mixed {
+						dress(&batch[0], i)
+					}
+					if how == batched {
 						done, err = s.EnqueueBatch(tenant, batch)
 					} else if err = s.Enqueue(tenant, batch[0]); err != nil {
 						done = 0
@@ -79,7 +107,7 @@ func fifo(t *testing.T, newSched maker, producers, nTenants int, batches bool) {
 				t.Fatalf("after %d tasks: %v", got, err)
 			}
 			for _, it := range dst[:k] {
-				see(it.Tenant, it.Payload)
+				see(it.Tenant+it.Priority.String(), it.Payload)
 			}
 			got += k
 		}
