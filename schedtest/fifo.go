@@ -2,6 +2,7 @@ package schedtest
 
 import (
 	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -48,18 +49,18 @@ func dress(x *task, n int) {
 func fifoID(producer, n int) int { return producer<<24 | n }
 
 // fifoCheck returns a function to call with each delivery, in order; it fails the test
-// when a producer's tasks of one tenant and priority come out of order.
-func fifoCheck(t *testing.T, producers int) func(tenant string, payload int) {
+// when a producer's tasks of one line (a tenant, priority and flow) come out of order.
+func fifoCheck(t *testing.T, producers int) func(line string, payload int) {
 	last := map[string][]int{}
-	return func(tenant string, payload int) {
-		if last[tenant] == nil {
-			last[tenant] = make([]int, producers)
+	return func(line string, payload int) {
+		if last[line] == nil {
+			last[line] = make([]int, producers)
 		}
 		p, n := payload>>24, payload&(1<<24-1)
-		if n <= last[tenant][p] {
-			t.Errorf("%s: task %d of producer %d came after task %d", tenant, n, p, last[tenant][p])
+		if n <= last[line][p] {
+			t.Errorf("%s: task %d of producer %d came after task %d", line, n, p, last[line][p])
 		}
-		last[tenant][p] = n
+		last[line][p] = n
 	}
 }
 
@@ -107,7 +108,7 @@ func fifo(t *testing.T, newSched maker, producers, nTenants int, how manner) {
 				t.Fatalf("after %d tasks: %v", got, err)
 			}
 			for _, it := range dst[:k] {
-				see(it.Tenant+it.Priority.String(), it.Payload)
+				see(fmt.Sprint(it.Tenant, it.Priority, it.Flow), it.Payload)
 			}
 			got += k
 		}
