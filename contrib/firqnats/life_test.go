@@ -125,7 +125,11 @@ func TestZombie(t *testing.T) {
 	if _, err := keep.Call(ctx, k.Ref("x"), 1); !errors.Is(err, ErrFenced) {
 		t.Error("a save:", err)
 	}
-	<-ref.Done()
+	select {
+	case <-ref.Done():
+	case <-time.After(patience / 3):
+		t.Fatal("it does not end")
+	}
 	if !errors.Is(ref.Err(), ErrFenced) {
 		t.Error(ref.Err())
 	}

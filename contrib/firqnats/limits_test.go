@@ -359,14 +359,17 @@ func TestCallerLeaves(t *testing.T) {
 	ctx, leave := context.WithCancel(bounded(t))
 	f := run.Start(ctx, k.Ref("x"), wait)
 	<-begun
-	g := add.Start(ctx, k.Ref("x"), 100)
+	second, leaveSecond := context.WithCancel(bounded(t))
+	g := add.Start(second, k.Ref("x"), 100)
 	ref, _ := actor.Lookup[*tally](a.sys, "tally/x")
 	eventually(t, "the second call waits", func() bool { return ref.Len() == 1 })
-	leave()
-	if _, err := f.Wait(bounded(t)); !errors.Is(err, context.Canceled) {
+	leaveSecond()
+	if _, err := g.Wait(bounded(t)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if _, err := g.Wait(bounded(t)); !errors.Is(err, context.Canceled) {
+	eventually(t, "the second call waits no longer", func() bool { return ref.Len() == 0 })
+	leave()
+	if _, err := f.Wait(bounded(t)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if err := <-over; !errors.Is(err, context.Canceled) {
