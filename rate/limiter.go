@@ -20,8 +20,9 @@ import (
 type Config[K comparable] struct {
 	// Limit is that of each tenant; zero: none.
 	Limit
-	// LimitFor gives each tenant its own Limit. It is asked at each call, so a limit may
-	// change while the tenant uses it: what is used stays the same number. Zero, or a
+	// LimitFor gives each tenant its own Limit. It is asked at each call, and ten times a
+	// second for a tenant with calls that wait, so a limit may change while the tenant uses
+	// it: what is used stays the same number. Zero, or a
 	// Limit that makes no sense: Limit. nil: Limit.
 	LimitFor func(K) Limit
 	// Now is the clock by which tokens come back. Those who wait do so by the time of the

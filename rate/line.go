@@ -16,6 +16,9 @@ type line struct {
 	cost        int64 // of all that wait, at most math.MaxInt64
 }
 
+// lookEvery is how often the first of a line asks LimitFor, which may have changed its mind.
+const lookEvery = 100 * time.Millisecond
+
 // waiter is one call. Its fields are under the stripe's lock.
 type waiter struct {
 	next   *waiter
@@ -121,6 +124,8 @@ func (l *Limiter[K]) wait(ctx context.Context, s *stripe[K], a *account[K], tena
 	a.enter(v.w)
 	if a.line.first != v.w {
 		r.RetryAfter = maxWait // it is woken when it is the first
+	} else {
+		r.RetryAfter = v.nap(r.RetryAfter)
 	}
 	s.mu.Unlock()
 
@@ -170,10 +175,18 @@ func (v *visit[K]) wait(ctx context.Context, d time.Duration) (Result, error) {
 		case left <= 0:
 			return r, ErrLimited
 		case first:
-			left = min(left, r.RetryAfter)
+			left = v.nap(min(left, r.RetryAfter))
 		}
 		t.Reset(left)
 	}
+}
+
+// nap returns after how much of d the first of a line looks again.
+func (v *visit[K]) nap(d time.Duration) time.Duration {
+	if v.l.cfg.LimitFor != nil {
+		return min(d, lookEvery)
+	}
+	return d
 }
 
 // look reports whether the call has passed, and whether it is the first; and how it stands.

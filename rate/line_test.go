@@ -143,8 +143,8 @@ func TestChargeWhileOneWaits(t *testing.T) {
 	})
 }
 
-// TestLimitLifted: a limit that goes away, or grows, lets those through who wait, when they
-// look the next time.
+// TestLimitLifted: a limit that goes away, or grows, lets those through who wait, when a call
+// tells, or a tenth of a second later.
 func TestLimitLifted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limit := Limit{1, 1}
@@ -172,6 +172,12 @@ func TestLimitLifted(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		a.ends(t, nil)
 		b.ends(t, nil)
+		set(Limit{0.001, 1})
+		takes(t, l, "b", 1, true)
+		a = start(background, l, "b", 1, time.Hour)
+		set(Limit{1000, 1})
+		time.Sleep(2 * lookEvery)
+		a.ends(t, nil)
 	})
 }
 
@@ -217,7 +223,7 @@ func TestPanicsWhileOneWaits(t *testing.T) {
 				}()
 				synctest.Wait()
 				second := start(background, l, "a", 1, time.Minute)
-				time.Sleep(time.Second)
+				time.Sleep(time.Second + time.Millisecond)
 				if v := <-ended; (v == nil) != (name == "Goexit") {
 					t.Errorf("recovered %v", v)
 				}
