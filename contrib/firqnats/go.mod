@@ -3,6 +3,7 @@ module github.com/firq-go/firq/contrib/firqnats
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/firq-go/firq v0.1.0
 	github.com/nats-io/nats-server/v2 v2.15.3
 	github.com/nats-io/nats.go v1.55.0

@@ -19,6 +19,7 @@ import (
 
 // TestMain runs the tests, and looks for goroutines that they left.
 func TestMain(m *testing.M) {
+	child()
 	code := m.Run()
 	if sharedServer != nil {
 		sharedServer.Close()

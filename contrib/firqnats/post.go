@@ -2,6 +2,7 @@ package firqnats
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,6 @@ import (
 	"github.com/firq-go/firq/actor"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/nats-io/nuid"
 )
 
 // The stream firqpost_<cluster> holds messages that survive. <at> is <kind>.<key>.<name>:
@@ -190,7 +190,7 @@ func (n *Node) publish(ctx context.Context, p posted, opts ...jetstream.PublishO
 		m.Subject = n.postSubject(postNow, p.place(name))
 	} else {
 		if name == "" {
-			name = "=" + nuid.Next() // the server keeps one later message of a subject
+			name = rand.Text() // the server keeps one later message of a subject
 		}
 		m.Subject = n.postSubject(postAt, p.place(name))
 		at := p.At.Add(time.Second - 1).UTC().Format(time.RFC3339)
