@@ -25,6 +25,7 @@ const childEnv = "FIRQNATS_TEST_CHILD"
 type childNode struct {
 	URL, Cluster   string
 	Lease, Timeout time.Duration
+	Replicas       int
 }
 
 // child ends the process if it is one of those.
@@ -85,11 +86,11 @@ func childJoins(spec string) error {
 	}
 	ctx, end := context.WithTimeout(context.Background(), patience)
 	defer end()
-	n, err := Join(ctx, nc, sys, Options{Cluster: c.Cluster, Lease: c.Lease, Timeout: c.Timeout, Logger: quiet})
+	n, err := Join(ctx, nc, sys, Options{Cluster: c.Cluster, Lease: c.Lease, Timeout: c.Timeout, Replicas: c.Replicas, Logger: quiet})
 	if err != nil {
 		return err
 	}
-	if _, err := counters(n, true); err != nil {
+	if _, err := counterKind(n, true); err != nil {
 		return err
 	}
 	fmt.Println("ready")
@@ -118,7 +119,7 @@ var (
 	})
 )
 
-func counters(n *Node, here bool) (*Kind[*counter], error) {
+func counterKind(n *Node, here bool) (*Kind[*counter], error) {
 	start := func(c *actor.Ctx, _ string) (*counter, error) {
 		s, err := Load[int](c)
 		return &counter{s}, err
@@ -128,4 +129,3 @@ func counters(n *Node, here bool) (*Kind[*counter], error) {
 	}
 	return NewKind(n, "counter", start, []actor.AnyMethod[*counter]{countUp, readCount})
 }
-

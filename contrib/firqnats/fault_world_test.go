@@ -14,9 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/nats-io/nats.go"
 )
 
 // process of a fault test.
@@ -121,11 +118,6 @@ func (s *realServer) start(t testing.TB) {
 	})
 }
 
-// Connect as embedded.Server does.
-func (s *realServer) Connect(opts ...nats.Option) (*nats.Conn, error) {
-	return nats.Connect(s.url, append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(50 * time.Millisecond)}, opts...)...)
-}
-
 // wire is a connection to the server that can be cut, each way. What is sent then comes late, when it is mended.
 type wire struct {
 	l    net.Listener
@@ -200,7 +192,7 @@ func (w *wire) set(to, from bool) {
 	w.cond.Broadcast()
 }
 
-// faultNode is a node in a process, behind a wire.
+// faultNode is a node in a process, behind a wire if there is one server.
 type faultNode struct {
 	p *process
 	w *wire
@@ -208,8 +200,12 @@ type faultNode struct {
 
 func startNode(t testing.TB, server string, c childNode) *faultNode {
 	t.Helper()
-	w := newWire(t, server)
-	c.URL = w.url()
+	c.URL = server
+	var w *wire
+	if !strings.Contains(server, ",") {
+		w = newWire(t, server)
+		c.URL = w.url()
+	}
 	b := must(json.Marshal(c))(t)
 	n := &faultNode{spawn(t, os.Args[0], string(b)), w}
 	n.p.await(t)

@@ -93,10 +93,20 @@ func (w testWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// urlEnv is the address of a server that takes the place of the shared one.
+const urlEnv = "FIRQNATS_TEST_URL"
+
+func connect(srv *embedded.Server, opts ...nats.Option) (*nats.Conn, error) {
+	if url := os.Getenv(urlEnv); url != "" && srv == sharedServer {
+		return nats.Connect(url, opts...)
+	}
+	return srv.Connect(opts...)
+}
+
 // joinAt makes a node on a server. It leaves when the test ends.
 func joinAt(t testing.TB, srv *embedded.Server, o Options, with ...nats.Option) *testNode {
 	t.Helper()
-	nc := must(srv.Connect(append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}, with...)...))(t)
+	nc := must(connect(srv, append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}, with...)...))(t)
 	sys := must(actor.New(actor.Config{Logger: o.Logger}))(t)
 	n := must(Join(bounded(t), nc, sys, o))(t)
 	t.Cleanup(func() {
