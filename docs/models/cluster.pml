@@ -2,7 +2,7 @@
 Actors on several machines: taking an actor, the nodes' leases, fencing, leaving.
 
 Stands for   contrib/firqnats: renew, fenced, live (life.go); observe, declareDead, alive, onBeat (members.go); take, replace,
-             store, giveBack (record.go); activate, begin, abandon (activation.go); holds (life.go), before a handler; Leave
+             store, giveBack (record.go); beginLocked, begin, abandon (activation.go); holds (life.go), before a handler; Leave
              (leave.go). Each request to the server is one step, which may wait as long as it likes; that of its
              answer is another. A third of a lease is one tick of all clocks, which comes at any time.
 Left out     Calls, order, moves, placement, idleness but as "gives the actor back"; clocks of different speed; the server forgets
