@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/firq-go/firq/contrib/firqnats"
+	_ "modernc.org/sqlite" // without cgo
 
-	_ "modernc.org/sqlite"
+	"github.com/firq-go/firq/contrib/firqnats"
 )
 
 const pay = `insert into invoices (cart, fence, total) values (?, ?, ?)
