@@ -83,6 +83,12 @@ type Engine interface {
 	// InFlight iterates over deliveries, those whose leases end first come first; tenant "": of all.
 	InFlight(ctx context.Context, tenant string) iter.Seq2[Delivery, error]
 
+	// Get returns a task with Raw, and without Payload; nil: there is none.
+	Get(ctx context.Context, id string) (*Info[[]byte], error)
+	// List returns at most l.Limit tasks (as Get) behind a place, and the place of the last one that it has looked at; nil: there are no more. l.Cursor
+	// is not used. See Queue.List.
+	List(ctx context.Context, l Listing, from Place) ([]Info[[]byte], *Place, error)
+
 	// PutSchedule stores a plan. If the schedule is there with the same Spec its due time stays, whatever tenant (lane) it had;
 	// else it is p.Due.
 	PutSchedule(ctx context.Context, tenant string, p Plan) error

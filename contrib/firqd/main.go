@@ -147,7 +147,7 @@ func (p *program) app() *cli.Command {
 			&cli.BoolFlag{Name: "json", Category: output, Usage: "print JSON"},
 		},
 		Commands: []*cli.Command{
-			p.serveCommand(), p.enqueueCommand(), p.statsCommand(), p.topCommand(), p.tenantsCommand(), p.settingsCommand(), p.inFlightCommand(), p.dlqCommand(),
+			p.serveCommand(), p.enqueueCommand(), p.statsCommand(), p.topCommand(), p.tenantsCommand(), p.settingsCommand(), p.tasksCommand(), p.inFlightCommand(), p.dlqCommand(),
 			p.cancelCommand(), p.scheduleCommand(), p.doctorCommand(), p.migrateCommand(), p.benchCommand(), p.demoCommand(), p.configCommand(),
 		},
 		ExitErrHandler: func(context.Context, *cli.Command, error) {}, // execute does it

@@ -25,7 +25,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	visit((&program{}).app(), nil)
-	if n != 31 {
+	if n != 35 {
 		t.Errorf("%d commands", n)
 	}
 	b.want(exitOK, "", "firqd serve", "4 doctor found a problem")
@@ -68,6 +68,11 @@ func TestUsageErrors(t *testing.T) {
 		{"settings set", "set needs at least one setting"},
 		{"settings set --priority-aging soon", "priority-aging"},
 		{"dlq list x", "takes no arguments"},
+		{"tasks list x", "takes no arguments"},
+		{"tasks list --state done", `--state: "done", must be queued,`},
+		{"tasks list --limit 501", "--limit: 501"},
+		{"tasks show", "needs at least one ID"},
+		{"tasks delete", "needs at least one ID"},
 		{"dlq list --after yesterday", `--after: "yesterday"`},
 		{"dlq list --limit -1", "--limit: -1"},
 		{"dlq show", "needs at least one ID"},

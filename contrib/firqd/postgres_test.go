@@ -70,6 +70,7 @@ func TestPostgres(t *testing.T) {
 		t.Error(err)
 	}
 	b.want(exitOK, "dlq list", "dies", "no dies")
+	b.tasks()
 	b.want(exitOK, "dlq requeue dies", "requeued 1")
 	if it, err := q.Dequeue(ctx); err != nil || it.ID != "dies" || q.Ack(ctx, it) != nil {
 		t.Errorf("%+v, %v", it, err)

@@ -204,3 +204,32 @@ func TestUnknownVariables(t *testing.T) {
 		t.Errorf("%d, %s%s", code, out, errOut)
 	}
 }
+
+// tasks checks the commands about tasks, on a queue that has a dead letter "dies" of tenant t and nothing delayed.
+func (b *bed) tasks() {
+	b.Helper()
+	b.want(exitOK, "enqueue --id t1 --tenant t --delay 1h --header k=v 1")
+	b.want(exitOK, "enqueue --id t2 --tenant u --delay 2h 2")
+	b.want(exitOK, "tasks list --state delayed --tenant t", "t1", "DUE")
+	page := read[tasksPage](b, exitOK, "tasks", "list", "--state", "delayed", "--limit", "1")
+	if len(page.Tasks) != 1 || page.Tasks[0].ID != "t1" || page.Tasks[0].State != queue.StateDelayed || page.Cursor == "" {
+		b.Errorf("%+v", page)
+	}
+	if page = read[tasksPage](b, exitOK, "tasks", "list", "--state", "delayed", "--cursor", page.Cursor); len(page.Tasks) != 1 || page.Tasks[0].ID != "t2" || page.Cursor != "" {
+		b.Errorf("%+v", page)
+	}
+	b.want(exitOK, "tasks list --state in-flight --tenant none", "no tasks")
+	b.want(exitOK, "tasks show t1", "delayed", "0 of 25", "header    k=v")
+	b.want(exitOK, "tasks show dies", "dead", "no dies")
+	b.want(exitNotFound, "tasks show t1 never", "t1", `task "never"`)
+	b.want(exitUsage, "tasks list --cursor x", "Cursor")
+	b.dead(b.queue(), "goes")
+	b.want(exitOK, "tasks delete t1 t2 goes", "deleted 3")
+	b.want(exitNotFound, "tasks delete t1", "deleted 0", "not found")
+}
+
+func TestTasks(t *testing.T) {
+	b := newBed(t)
+	b.dead(b.queue(), "dies")
+	b.tasks()
+}

@@ -29,6 +29,9 @@ type (
 	Survey[T any]       = queue.Survey[T]
 	Filter              = queue.Filter
 	DeadLetter[T any]   = queue.DeadLetter[T]
+	Info[T any]         = queue.Info[T]
+	Listing             = queue.Listing
+	State               = queue.State
 	By                  = queue.By
 	Health              = queue.Health
 	Event[T any]        = queue.Event[T]
@@ -70,6 +73,14 @@ const (
 	ByQueued   = queue.ByQueued
 	ByInFlight = queue.ByInFlight
 	ByOldest   = queue.ByOldest
+)
+
+// The states of tasks.
+const (
+	StateQueued   = queue.StateQueued
+	StateDelayed  = queue.StateDelayed
+	StateInFlight = queue.StateInFlight
+	StateDead     = queue.StateDead
 )
 
 // Run is queue.Run: it handles tasks until ctx is done.

@@ -21,6 +21,9 @@ type (
 	Event[T any]        = queue.Event[T]
 	RunOptions[T any]   = queue.RunOptions[T]
 	DeadLetter[T any]   = queue.DeadLetter[T]
+	Info[T any]         = queue.Info[T]
+	Listing             = queue.Listing
+	State               = queue.State
 	Schedule[T any]     = queue.Schedule[T]
 	ScheduleInfo[T any] = queue.ScheduleInfo[T]
 	Schedules[T any]    = queue.Schedules[T]
@@ -48,6 +51,14 @@ const (
 	ByQueued   = queue.ByQueued
 	ByInFlight = queue.ByInFlight
 	ByOldest   = queue.ByOldest
+)
+
+// The states of tasks.
+const (
+	StateQueued   = queue.StateQueued
+	StateDelayed  = queue.StateDelayed
+	StateInFlight = queue.StateInFlight
+	StateDead     = queue.StateDead
 )
 
 // Sentinels for errors.Is: those of package queue.

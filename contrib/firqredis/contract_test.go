@@ -37,8 +37,10 @@ func TestAckRacesLease(t *testing.T)              { one(t) }
 func TestCancel(t *testing.T)                     { one(t) }
 func TestComingAndGoingGainsNothing(t *testing.T) { one(t) }
 func TestFencing(t *testing.T)                    { one(t) }
+func TestGet(t *testing.T)                        { one(t) }
 func TestIdleSavesNothing(t *testing.T)           { one(t) }
 func TestLastLease(t *testing.T)                  { one(t) }
+func TestList(t *testing.T)                       { one(t) }
 func TestManyAcks(t *testing.T)                   { one(t) }
 func TestNackCharges(t *testing.T)                { one(t) }
 func TestNoPrefetch(t *testing.T)                 { one(t) }

@@ -52,6 +52,7 @@ var (
 	extendScript   = load("extend", true)
 	maintainScript = load("maintain", true)
 	cancelScript   = load("cancel", true)
+	getScript      = load("get", true)
 	tenantScript   = load("tenant", true)
 	placeScript    = load("place", true)
 	pauseScript    = load("pause", true)

@@ -32,6 +32,8 @@ var tests = []struct {
 	{"SmallWeights", testSmallWeights},
 	{"DeadLetterFilters", testDeadLetterFilters},
 	{"Requeue", testRequeue},
+	{"Get", testGet},
+	{"List", testList},
 	{"Retention", testRetention},
 	{"DequeueGivenUp", testDequeueGivenUp},
 	{"DequeueBatch", testDequeueBatch},
