@@ -14,6 +14,18 @@ type Push struct {
 	ctx context.Context // of the call
 	to  *pushes
 	at  int // its place in the call
+
+	later bool
+}
+
+// Later says, before Engine.Push returns, that its outcome comes by Answer, and not with those of the others: it may take long. It
+// must come before the engine's Close returns.
+func (p *Push) Later() { p.later = true }
+
+// Answer tells the call the outcome, after Later; once.
+func (p *Push) Answer(r Result) {
+	p.to.results[p.at] = r
+	p.to.left <- p.at
 }
 
 // Wanted reports whether the call still waits for the outcome.
@@ -96,7 +108,7 @@ func (q *Queue[T]) enqueue(ctx context.Context, name string, ts []Task[T]) ([]Re
 			continue
 		}
 		lane := q.engine.Lane(raw.Tenant)
-		all[i] = Push{raw, ctx, to, i}
+		all[i] = Push{Raw: raw, ctx: ctx, to: to, at: i}
 		each[lane] = append(each[lane], push{&all[i]})
 		open++
 	}
@@ -210,6 +222,9 @@ func (q *Queue[T]) pushOn(lane int) func([]push) {
 		}
 		rs, err := q.engine.Push(context.Background(), lane, ps)
 		for i, p := range ps {
+			if p.later {
+				continue
+			}
 			res := &p.to.results[p.at]
 			switch {
 			case i < len(rs):

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,6 +18,7 @@ import (
 // How strictly push keeps to the limits of queued tasks.
 const (
 	strict    = 1  // it is a transaction by itself
+	briefly   = 2  // the same, and it gives up after 100 ms of waiting for a lock, not after a second
 	leniently = 0  // by what is committed, as it must hold no lock
 	unlimited = -1 // tasks of schedules
 )
@@ -101,25 +104,46 @@ func (e *engine) Push(ctx context.Context, _ int, ps []*queue.Push) ([]Result, e
 	for i := range ps {
 		raws[i] = &ps[i].Raw
 	}
-	rs, err := e.pushAlone(ctx, raws)
-	if len(raws) == 1 || !locked(err) {
+	rs, err := e.pushAlone(ctx, briefly, raws)
+	if !locked(err) {
 		return rs, err
 	}
-	// An open transaction has the ID, or the UniqueKey, of one of them. Nothing was queued: each for itself, so that it alone fails.
-	rs = make([]Result, len(raws))
-	for i, r := range raws {
-		if one, err := e.pushAlone(ctx, []*queue.Raw{r}); err != nil {
-			rs[i] = Result{ID: r.ID, Err: err}
-		} else {
-			rs[i] = one[0]
-		}
+	// An open transaction has the ID, or the UniqueKey, of one of them. Nothing was queued: each goes on for itself, so that it alone waits and
+	// fails, while the next calls are served.
+	for _, p := range ps {
+		p.Later()
 	}
-	return rs, nil
+	own := slices.Clone(ps) // ps is the caller's
+	e.work.Go(func() { e.pushApart(own) })
+	return nil, nil
 }
 
-func (e *engine) pushAlone(ctx context.Context, raws []*queue.Raw) (rs []Result, err error) {
+// pushApart pushes each for itself: first those that need not wait, then the others, one at a time, as each waits on a connection.
+func (e *engine) pushApart(ps []*queue.Push) {
+	ctx, cancel := e.closing(context.Background())
+	defer cancel()
+	for _, how := range []int{briefly, strict} {
+		ps = slices.DeleteFunc(ps, func(p *queue.Push) bool {
+			if !p.Wanted() {
+				p.Answer(Result{ID: p.ID, Err: context.Canceled})
+				return true
+			}
+			rs, err := e.pushAlone(ctx, how, []*queue.Raw{&p.Raw})
+			if how == briefly && locked(err) {
+				return false
+			}
+			if err != nil {
+				rs = []Result{{ID: p.ID, Err: err}}
+			}
+			p.Answer(rs[0])
+			return true
+		})
+	}
+}
+
+func (e *engine) pushAlone(ctx context.Context, how int, raws []*queue.Raw) (rs []Result, err error) {
 	err = e.run(ctx, "Enqueue", func(db querier) error {
-		rs, err = e.push(ctx, db, strict, raws)
+		rs, err = e.push(ctx, db, how, raws)
 		return err
 	})
 	return rs, err
@@ -192,11 +216,15 @@ func (e *engine) push(ctx context.Context, db querier, how int, raws []*queue.Ra
 			return nil, err
 		}
 	}
-	function := "@.push"
-	if how == strict {
-		function = "@.push_alone"
+	text := "select * from @.push($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+	switch how {
+	case strict:
+		text = strings.Replace(text, "@.push(", "@.push_alone(", 1)
+	case briefly: // push depends on what set_config returns, so it comes after it; the setting lasts for the statement
+		text, how = "select p.* from (select set_config('lock_timeout', '100ms', true) s) c cross join lateral "+strings.NewReplacer("select * from ", "",
+			"$2", "(case when c.s <> '' then $2::int end)").Replace(text)+" p", strict
 	}
-	rows, err := db.Query(ctx, e.sql("select * from "+function+"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"), e.id, how,
+	rows, err := db.Query(ctx, e.sql(text), e.id, how,
 		c.ids, c.tenants, c.prios, c.costs, c.weights, c.ats, c.delays, c.lines, c.mosts, c.keys, c.keeps, c.metas, c.loads)
 	if err != nil {
 		return nil, err
