@@ -26,6 +26,8 @@ var (
 	ErrMismatch = errors.New("firqnats: Lease, Codec or version differ from the cluster's")
 	// ErrUnsupported: the server is too old for what was asked.
 	ErrUnsupported = errors.New("firqnats: the server does not support this")
+	// ErrNotFound: an Observer found no such cluster, or no such node.
+	ErrNotFound = errors.New("firqnats: not found")
 )
 
 // registered are the errors that keep their identity between nodes.

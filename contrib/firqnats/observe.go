@@ -9,13 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/firq-go/firq/actor"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-)
 
-// ErrNotFound: the server has no such cluster, or the cluster no such node.
-var ErrNotFound = errors.New("firqnats: not found")
+	"github.com/firq-go/firq/actor"
+)
 
 // Observer reads what a cluster keeps on its server, without being in it: for operators' tools, which know
 // neither Lease nor Codec. Its methods are safe for concurrent use.
