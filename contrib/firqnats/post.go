@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/firq-go/firq/actor"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/firq-go/firq/actor"
 )
 
 // The stream firqpost_<cluster> holds messages that survive. <at> is <kind>.<key>.<name>:

@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/actor"
 	"github.com/firq-go/firq/contrib/firqnats/embedded"
-	"github.com/nats-io/nats.go/jetstream"
 )
 
 // inbox counts what the handler of posted messages got, by text.
