@@ -39,6 +39,7 @@ func TestEveryField(t *testing.T) {
 		"pool":    {metricstest.Pool(), series(metrics.Pool(), metricstest.Pool())},
 		"redis":   {metricstest.Redis(), series(metrics.Redis(), metricstest.Redis())},
 		"fleet":   {metricstest.Fleet(), series(metrics.Fleet(), metricstest.Fleet())},
+		"cluster": {metricstest.Cluster(), series(metrics.Cluster(), metricstest.Cluster())},
 		"compute": {metricstest.Compute(), series(metrics.Compute[string](), metricstest.Compute())},
 		"actors":  {metricstest.System(), series(metrics.System(), metricstest.System())},
 		"kinds":   {recorded.Kinds[0], series(metrics.Kinds(), actor.Recorded{Kinds: recorded.Kinds[:1]})},

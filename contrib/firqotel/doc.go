@@ -23,6 +23,7 @@
 //	r, err := firqotel.RegisterPool(p, opts)     // *worker.Pool
 //	r, err := firqotel.RegisterWatchdog(w, opts) // *watchdog.Watchdog
 //	r, err := firqotel.RegisterFleet(f, opts)    // *firqfleet.Gate
+//	r, err := firqotel.RegisterCluster(n, opts)  // *firqnats.Node
 //	r, err := firqotel.RegisterQueue(q, opts)    // *queue.Queue
 //	r, err := firqotel.RegisterCompute(c, opts)  // *compute.Server
 //	r, err := firqotel.RegisterActors(sys, recorder, opts) // *actor.System, *actor.Recorder
@@ -160,6 +161,18 @@
 //	firq.fleet.leases_lost             Counter {lease}             Lost
 //	firq.fleet.syncs                   Counter {round_trip}        Syncs
 //	firq.fleet.syncs_failed            Counter {round_trip}        Failed
+//
+//	name                               instrument, unit            firqnats.Stats
+//	firq.cluster.activations           UpDownCounter {actor}       Activations
+//	firq.cluster.activated             Counter {actor}             Activated
+//	firq.cluster.passivated            Counter {actor}             Passivated
+//	firq.cluster.fenced                Counter {life}              Fenced
+//	firq.cluster.moved                 Counter {message}           Moved
+//	firq.cluster.sent                  Counter {message}           Sent
+//	firq.cluster.handled               Counter {message}           Handled
+//	firq.cluster.lost                  Counter {message}           Lost
+//	firq.cluster.retried               Counter {message}           Retried
+//	firq.cluster.saves                 Counter {save}              Saves
 //
 //	with firq.engine, redis or postgres                            queue.Stats
 //	firq.queue.up                      Gauge 1                     1 if Stats returned no error, else 0 and nothing else

@@ -40,7 +40,7 @@ func everyKind() map[string]kind {
 	h, i := metricstest.Of(metricstest.Traffic()), metricstest.Of(metricstest.Traffic())
 	p, w := metricstest.Of(metricstest.Pool()), metricstest.Of(metricstest.Watchdog())
 	q := &metricstest.RedisSource{Source: metricstest.Source[metrics.RedisStats]{Says: metricstest.Redis()}}
-	c, f := metricstest.Of(metricstest.Compute()), metricstest.Of(metricstest.Fleet())
+	c, f, n := metricstest.Of(metricstest.Compute()), metricstest.Of(metricstest.Fleet()), metricstest.Of(metricstest.Cluster())
 	a, rec := metricstest.Of(metricstest.System()), metricstest.Recorder()
 	type options = firqotel.Options[string]
 	type registration = *firqotel.Registration
@@ -53,6 +53,7 @@ func everyKind() map[string]kind {
 		"watchdog":  {func(o options) (registration, error) { return firqotel.RegisterWatchdog(w, o) }, &w.Calls, 1, watchdogCollected},
 		"redis":     {func(o options) (registration, error) { return firqotel.RegisterRedis(q, o) }, &q.Calls, 1, redisCollected},
 		"fleet":     {func(o options) (registration, error) { return firqotel.RegisterFleet(f, o) }, &f.Calls, 1, fleetCollected},
+		"cluster":   {func(o options) (registration, error) { return firqotel.RegisterCluster(n, o) }, &n.Calls, 1, clusterCollected},
 		"compute":   {func(o options) (registration, error) { return firqotel.RegisterCompute(c, o) }, &c.Calls, 2, computeCollected},
 		"actors":    {func(o options) (registration, error) { return firqotel.RegisterActors(a, rec, o) }, &a.Calls, 1, actorCollected},
 	}
@@ -306,6 +307,19 @@ firq.watchdog.probe.duration s gauge [firq.probe=disk,firq.scheduler=api] 0.541
 firq.watchdog.probe.failing 1 gauge [firq.probe=disk,firq.scheduler=api] 0
 `
 )
+
+const clusterCollected = `
+firq.cluster.activations {actor} sum monotonic=false [firq.scheduler=api] 901
+firq.cluster.activated {actor} sum monotonic=true [firq.scheduler=api] 902
+firq.cluster.passivated {actor} sum monotonic=true [firq.scheduler=api] 903
+firq.cluster.fenced {life} sum monotonic=true [firq.scheduler=api] 904
+firq.cluster.moved {message} sum monotonic=true [firq.scheduler=api] 905
+firq.cluster.sent {message} sum monotonic=true [firq.scheduler=api] 906
+firq.cluster.handled {message} sum monotonic=true [firq.scheduler=api] 907
+firq.cluster.lost {message} sum monotonic=true [firq.scheduler=api] 908
+firq.cluster.retried {message} sum monotonic=true [firq.scheduler=api] 909
+firq.cluster.saves {save} sum monotonic=true [firq.scheduler=api] 910
+`
 
 const fleetCollected = `
 firq.fleet.limit {slot} gauge [firq.scheduler=api] 801

@@ -71,6 +71,8 @@ type (
 	ActorSource interface{ Stats() actor.Stats }
 	// FleetSource is a *firqfleet.Gate.
 	FleetSource[S FleetStats] interface{ Stats() S }
+	// ClusterSource is a *firqnats.Node.
+	ClusterSource[S ClusterStats] interface{ Stats() S }
 	// RedisSource is a *queue.Queue, or its Survey. If it has QueueTimes, as that has, there is a histogram of them.
 	RedisSource[S RedisStats] interface {
 		Stats(ctx context.Context) (S, error)
@@ -100,6 +102,15 @@ type FleetStats interface {
 		Immediate, Turns, Reused, Alone          uint64
 		RejectedGlobal, RejectedTenant, TimedOut uint64
 		Lost, Syncs, Failed                      uint64
+	}
+}
+
+// ClusterStats is firqnats.Stats, or any other struct with the same fields: so this package needs
+// neither firqnats nor a NATS client.
+type ClusterStats interface {
+	~struct {
+		Activations                                                               int
+		Activated, Passivated, Fenced, Moved, Sent, Handled, Lost, Retried, Saves uint64
 	}
 }
 
@@ -243,6 +254,13 @@ func RegisterActors[K comparable](sys ActorSource, rec *actor.Recorder, opts Opt
 func RegisterFleet[K comparable, S FleetStats](g FleetSource[S], opts Options[K]) (*Registration, error) {
 	return register(g, opts, func(s *setup) (func(metric.Observer), *times) {
 		return one(s, metrics.Fleet(), func() metrics.FleetStats { return metrics.FleetStats(g.Stats()) })
+	})
+}
+
+// RegisterCluster exports a firqnats.Node: this process's part of the cluster.
+func RegisterCluster[K comparable, S ClusterStats](n ClusterSource[S], opts Options[K]) (*Registration, error) {
+	return register(n, opts, func(s *setup) (func(metric.Observer), *times) {
+		return one(s, metrics.Cluster(), func() metrics.ClusterStats { return metrics.ClusterStats(n.Stats()) })
 	})
 }
 

@@ -44,6 +44,8 @@ type (
 	ActorSource interface{ Stats() actor.Stats }
 	// FleetSource is a *firqfleet.Gate.
 	FleetSource[S FleetStats] interface{ Stats() S }
+	// ClusterSource is a *firqnats.Node.
+	ClusterSource[S ClusterStats] interface{ Stats() S }
 	// RedisSource is a *queue.Queue, or its Survey. If it has QueueTimes, as that has, there is a histogram of them.
 	RedisSource[S RedisStats] interface {
 		Stats(ctx context.Context) (S, error)
@@ -73,6 +75,15 @@ type FleetStats interface {
 		Immediate, Turns, Reused, Alone          uint64
 		RejectedGlobal, RejectedTenant, TimedOut uint64
 		Lost, Syncs, Failed                      uint64
+	}
+}
+
+// ClusterStats is firqnats.Stats, or any other struct with the same fields: so this package needs
+// neither firqnats nor a NATS client.
+type ClusterStats interface {
+	~struct {
+		Activations                                                               int
+		Activated, Passivated, Fenced, Moved, Sent, Handled, Lost, Retried, Saves uint64
 	}
 }
 
@@ -237,6 +248,15 @@ func NewFleet[K comparable, S FleetStats](g FleetSource[S], opts Options[K]) (*C
 		return nil, err
 	}
 	return one(c, metrics.Fleet(), opts, func() metrics.FleetStats { return metrics.FleetStats(g.Stats()) }), nil
+}
+
+// NewCluster returns a Collector for a firqnats.Node: this process's part of the cluster.
+func NewCluster[K comparable, S ClusterStats](n ClusterSource[S], opts Options[K]) (*Collector[K], error) {
+	c, err := newCollector(n, opts)
+	if err != nil {
+		return nil, err
+	}
+	return one(c, metrics.Cluster(), opts, func() metrics.ClusterStats { return metrics.ClusterStats(n.Stats()) }), nil
 }
 
 // NewRedis is NewQueue, by the name from when there was Redis only.

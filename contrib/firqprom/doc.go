@@ -14,6 +14,7 @@
 //		firqprom.Must(firqprom.NewPool(p, opts)),     // *worker.Pool
 //		firqprom.Must(firqprom.NewWatchdog(w, opts)), // *watchdog.Watchdog
 //		firqprom.Must(firqprom.NewFleet(f, opts)),    // *firqfleet.Gate
+//		firqprom.Must(firqprom.NewCluster(n, opts)),  // *firqnats.Node
 //		firqprom.Must(firqprom.NewQueue(q, opts)),    // *queue.Queue
 //		firqprom.Must(firqprom.NewCompute(c, opts)),  // *compute.Server
 //		firqprom.Must(firqprom.NewActors(sys, recorder, opts)), // *actor.System, *actor.Recorder
@@ -135,6 +136,18 @@
 //	firq_fleet_leases_lost_total           counter  Lost
 //	firq_fleet_syncs_total                 counter  Syncs
 //	firq_fleet_syncs_failed_total          counter  Failed
+//
+//	name                                   type     field of firqnats.Stats
+//	firq_cluster_activations               gauge    Activations
+//	firq_cluster_activated_total           counter  Activated
+//	firq_cluster_passivated_total          counter  Passivated
+//	firq_cluster_fenced_total              counter  Fenced
+//	firq_cluster_moved_total               counter  Moved
+//	firq_cluster_sent_total                counter  Sent
+//	firq_cluster_handled_total             counter  Handled
+//	firq_cluster_lost_total                counter  Lost
+//	firq_cluster_retried_total             counter  Retried
+//	firq_cluster_saves_total               counter  Saves
 //
 //	with the label engine, redis or postgres         field of queue.Stats
 //	firq_queue_up                          gauge    1 if Stats returned no error, else 0 and nothing else

@@ -203,6 +203,29 @@ firq_queue_tenants{engine="redis",scheduler="api"} 619
 firq_queue_up{engine="redis",scheduler="api"} 1
 `
 
+const clusterExposition = `
+# TYPE firq_cluster_activated_total counter
+firq_cluster_activated_total{scheduler="api"} 902
+# TYPE firq_cluster_activations gauge
+firq_cluster_activations{scheduler="api"} 901
+# TYPE firq_cluster_fenced_total counter
+firq_cluster_fenced_total{scheduler="api"} 904
+# TYPE firq_cluster_handled_total counter
+firq_cluster_handled_total{scheduler="api"} 907
+# TYPE firq_cluster_lost_total counter
+firq_cluster_lost_total{scheduler="api"} 908
+# TYPE firq_cluster_moved_total counter
+firq_cluster_moved_total{scheduler="api"} 905
+# TYPE firq_cluster_passivated_total counter
+firq_cluster_passivated_total{scheduler="api"} 903
+# TYPE firq_cluster_retried_total counter
+firq_cluster_retried_total{scheduler="api"} 909
+# TYPE firq_cluster_saves_total counter
+firq_cluster_saves_total{scheduler="api"} 910
+# TYPE firq_cluster_sent_total counter
+firq_cluster_sent_total{scheduler="api"} 906
+`
+
 const fleetExposition = `
 # TYPE firq_fleet_alone_total counter
 firq_fleet_alone_total{scheduler="api"} 809
@@ -255,7 +278,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 	g, p, w := metricstest.Of(metricstest.Gate()), metricstest.Of(metricstest.Pool()), metricstest.Of(metricstest.Watchdog())
 	h, i := metricstest.Of(metricstest.Traffic()), metricstest.Of(metricstest.Traffic())
 	q, k := &metricstest.RedisSource{Source: metricstest.Source[metrics.RedisStats]{Says: metricstest.Redis()}}, metricstest.Of(metricstest.Compute())
-	a, f := metricstest.Of(metricstest.System()), metricstest.Of(metricstest.Fleet())
+	a, f, n := metricstest.Of(metricstest.System()), metricstest.Of(metricstest.Fleet()), metricstest.Of(metricstest.Cluster())
 	all := map[string]made{
 		"scheduler": {must(firqprom.New(s, opts)), &s.Calls, exposition},
 		"gate":      {must(firqprom.NewGate(g, opts)), &g.Calls, gateExposition},
@@ -265,6 +288,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 		"watchdog":  {must(firqprom.NewWatchdog(w, opts)), &w.Calls, watchdogExposition},
 		"redis":     {must(firqprom.NewRedis(q, opts)), &q.Calls, redisExposition},
 		"fleet":     {must(firqprom.NewFleet(f, opts)), &f.Calls, fleetExposition},
+		"cluster":   {must(firqprom.NewCluster(n, opts)), &n.Calls, clusterExposition},
 		"compute":   {must(firqprom.NewCompute(k, opts)), &k.Calls, computeExposition},
 		"actors":    {must(firqprom.NewActors(a, metricstest.Recorder(), opts)), &a.Calls, actorExposition},
 	}
@@ -391,6 +415,9 @@ func TestPartsErrors(t *testing.T) {
 		},
 		"fleet": {
 			second(firqprom.NewFleet[string, metrics.FleetStats](nil, none)), second(firqprom.NewFleet((*metricstest.Source[metrics.FleetStats])(nil), none)), second(firqprom.NewFleet(metricstest.Of(metricstest.Fleet()), bad)),
+		},
+		"cluster": {
+			second(firqprom.NewCluster[string, metrics.ClusterStats](nil, none)), second(firqprom.NewCluster((*metricstest.Source[metrics.ClusterStats])(nil), none)), second(firqprom.NewCluster(metricstest.Of(metricstest.Cluster()), bad)),
 		},
 		"compute": {
 			second(firqprom.NewCompute[string](nil, none)), second(firqprom.NewCompute((*compute.Server[string, int, int])(nil), none)), second(firqprom.NewCompute(metricstest.Of(compute.Stats[string]{}), bad)),

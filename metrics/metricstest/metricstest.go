@@ -177,6 +177,13 @@ func Fleet() metrics.FleetStats {
 	}
 }
 
+// Cluster returns the numbers of a node of a cluster.
+func Cluster() metrics.ClusterStats {
+	return metrics.ClusterStats{
+		Activations: 901, Activated: 902, Passivated: 903, Fenced: 904, Moved: 905, Sent: 906, Handled: 907, Lost: 908, Retried: 909, Saves: 910,
+	}
+}
+
 // Compute returns the numbers of a compute server.
 func Compute() compute.Stats[string] {
 	return compute.Stats[string]{
