@@ -13,7 +13,7 @@ import (
 // it may not overtake. So there is a graph whose edges say "the end of this handler comes after the
 // end of that one", and a call that closes a cycle would never return.
 //
-// Whoever begins to wait stores its pointer first and looks then: it follows the edges from the call
+// A goroutine that begins to wait stores its pointer first and looks then: it follows the edges from the call
 // (walk). If they lead back to the handler that begins, the pointer is taken back, and the call fails.
 //
 // Nothing is missed. Of the handlers of a cycle, one is the last to store its pointer. When it looks,
@@ -221,7 +221,7 @@ func (w *walk) cycle() (once []string) {
 
 // unwait ends waits that are in vain since the end of the handlers in all comes before something else, which
 // their waits may lead to: the next incarnation of an actor, room in a mailbox, or the end of by, which waits
-// for them. Whoever calls it has made that so before, and has all from afterwards: a handler that begins to
+// for them. Its caller has made that so before, and has all from afterwards: a handler that begins to
 // wait later looks itself.
 func (s *System) unwait(all []*Ctx, by *Ctx) {
 	failpoint.Lock(&graph, "unwait")

@@ -69,7 +69,7 @@ func (c *Ctx) serves(b context.Context) {
 func (c *Ctx) returned() bool {
 	failpoint.At("return")
 	f := c.serving.Load()
-	// Pairs with late, and with those that mark c: whoever is second finds it stale or abandoned.
+	// Pairs with late, and with those that mark c: the second finds it stale or abandoned.
 	switch c.st.Swap(stale) {
 	case abandoned:
 		c.st.Store(abandoned)

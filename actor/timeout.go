@@ -166,7 +166,7 @@ func (c *Ctx) abandon(a *actor, m *method) {
 		f.refuse(ErrTimeout, taken)
 	}
 	failpoint.Lock(&graph, "abandon caller")
-	// Nobody waits for it any more, by the rule of deadlocks. Under graph, as a walk may use it.
+	// By the rule of deadlocks no handler waits for it any more. Under graph, as a walk may use it.
 	c.caller.Store(nil)
 	graph.Unlock()
 	failpoint.At("abandon slot")

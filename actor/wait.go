@@ -215,7 +215,7 @@ func (a *actor) regain(c *Ctx) {
 	if c.turn == nil {
 		c.turn = make(chan struct{}, 1)
 	}
-	// Whoever gives up the turn next hands it over, before any message.
+	// The next goroutine that gives up the turn hands it over, before any message.
 	a.x.resume = append(a.x.resume, c)
 	a.mu.Unlock()
 	if c.w != nil && c.sys.shuffle != nil {

@@ -76,7 +76,7 @@ func (a *actor) unwatch(w *Watching) {
 		return
 	}
 	a.mu.Lock()
-	if x := a.extra(); w.at != nil && x.watchers != nil { // else it is told just now
+	if x := a.extra(); w.at != nil && x.watchers != nil { // else the end is on its way to the watcher
 		x.watchers.Remove(w.at)
 	}
 	a.mu.Unlock()

@@ -66,7 +66,7 @@ func (w *worker) own(sl *slot) {
 	w.blocked.Store(false)
 	w.slot.Store(sl)
 	failpoint.At("own")
-	// Last: whoever sees the owner sees the worker's slot and clock.
+	// Last: a goroutine that sees the owner sees the worker's slot and clock.
 	sl.owner.Store(w)
 }
 

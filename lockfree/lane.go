@@ -13,7 +13,7 @@ import (
 
 // lane is where producers write plain tasks of a busy tenant: each is written once, and read there
 // when it is delivered. It is open only while the tenant has a queued task, so a consumer, or Close,
-// comes by, and nobody has to be notified.
+// comes by, and no consumer has to be woken.
 //
 // A ticket is drawn, with a place, by one CAS on the tenant's word, which fails once the lane is
 // closed; it is closed by a CAS that fails if a ticket is out. So a closed lane is empty, and no

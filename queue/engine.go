@@ -13,7 +13,7 @@ import (
 //
 // What an engine has to keep to is in package queuetest. In short:
 //
-//   - Every method may be called at any time after Open and before Close, by many goroutines at once.
+//   - Every method may be called at any time after Open and before Close, by many goroutines.
 //   - A method whose ctx ends returns soon; whether it has done its work is then open.
 //   - What is said of a lease that has been given on, or that has ended, changes nothing: ErrLeaseLost.
 //   - Errors of the server are wrapped, so that errors.As finds them, and are not ones of this package's sentinels. An engine

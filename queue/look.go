@@ -78,7 +78,7 @@ type Listing struct {
 	State  State
 	Tenant string // "": of all
 	Cursor string // what List has returned; "": from the beginning
-	Limit  int    // so many tasks at most; 0: 100; at most MaxBatch
+	Limit  int    // how many tasks it returns at most, up to MaxBatch; 0: 100
 }
 
 // listed is the Limit of a Listing that has none.

@@ -69,7 +69,7 @@ func (n *Node) activate(id actor.Identity, k kindOf) *activation {
 // holds n.mu.
 func (n *Node) beginLocked(id actor.Identity, k kindOf, pending []*incoming) *activation {
 	l := n.life.Load()
-	if n.stage != stageIn || !l.holds() { // of a life that is over nobody would end it
+	if n.stage != stageIn || !l.holds() { // nothing would end one of a life that is over
 		return nil
 	}
 	node := l.id

@@ -71,7 +71,7 @@ func (c chain) names() (names []string) {
 type served struct {
 	chain chain
 	to    string      // the actor that the call was delivered to
-	over  atomic.Bool // the call is answered: nobody waits any more
+	over  atomic.Bool // the call is answered: its caller waits no more
 }
 
 type servedKey struct{}

@@ -72,7 +72,7 @@ const (
 const (
 	partRequests = "q" // and the kind
 	partAnswers  = "a"
-	partNobody   = "r" // and the number of the message that nobody has got
+	partNobody   = "r" // and the number of the message that no node has got
 )
 
 // Subjects of the cluster: firq.<cluster>.<subject>.

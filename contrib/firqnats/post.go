@@ -232,7 +232,7 @@ func (n *Node) postStream(ctx context.Context) (jetstream.Stream, jetstream.Cons
 	if !s.CachedInfo().Config.AllowMsgSchedules {
 		return nil, nil, fmt.Errorf("%w: Post needs nats-server 2.12, and this is %s", ErrUnsupported, n.nc.ConnectedServerVersion())
 	}
-	// Whoever has a message says so in time, so that another node gets it soon if this one dies. There
+	// The node that has a message says so in time, so that another gets it soon if this one dies. There
 	// is no limit to how many wait for another try, as they would hold up the rest.
 	c, err := s.CreateOrUpdateConsumer(ctx, jetstream.ConsumerConfig{
 		Durable: "nodes", FilterSubject: n.postSubject(postNow, ">"), AckPolicy: jetstream.AckExplicitPolicy,

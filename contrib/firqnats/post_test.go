@@ -97,7 +97,7 @@ func TestPost(t *testing.T) {
 	}
 }
 
-// Whoever posts need not stay, nor need there be a node of the kind, nor the server.
+// The sender need not stay, nor need there be a node of the kind, nor the server.
 func TestPostSurvives(t *testing.T) {
 	t.Parallel()
 	o, dir := options(t), t.TempDir()

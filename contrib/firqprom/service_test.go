@@ -39,6 +39,27 @@ type service struct {
 	queues      map[string]*fakeQueue
 	computes    map[string]*fakeCompute
 	actors      *fakeActors
+	node        *fakeNode
+}
+
+// fakeNode is a node of a cluster that answers nothing: its counters of what goes wrong grow.
+type fakeNode struct {
+	mu   sync.Mutex
+	says metrics.ClusterStats
+}
+
+func (n *fakeNode) Stats() metrics.ClusterStats {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.says
+}
+
+func (n *fakeNode) tick() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.says.Fenced++
+	n.says.Lost++
+	n.says.Retried++
 }
 
 // fakeQueue is a queue on Redis whose counters grow by step.
@@ -73,6 +94,7 @@ func newService(t *testing.T, stalled *lockfree.Scheduler[string, int]) *service
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	s := &service{
+		node:     &fakeNode{says: metrics.ClusterStats{Activations: 2, Handled: 3}},
 		actors:   &fakeActors{rec: actor.NewRecorder()},
 		computes: map[string]*fakeCompute{"reports": {}, "falls": {falls: true}},
 		full:     gate.New(1, gate.Config[string]{MaxPerTenant: 1}),
@@ -133,6 +155,7 @@ func (s *service) register(t *testing.T, reg prometheus.Registerer) {
 		firqprom.Must(firqprom.NewCompute(s.computes["reports"], named("reports"))),
 		firqprom.Must(firqprom.NewCompute(s.computes["falls"], named("falls"))),
 		firqprom.Must(firqprom.NewActors(s.actors, s.actors.rec, named("rooms"))),
+		firqprom.Must(firqprom.NewCluster(s.node, named("shop"))),
 		firqprom.Must(firqprom.NewWatchdog(s.cries, named("cries"))),
 		firqprom.Must(firqprom.NewWatchdog(s.warn, named("warns"))),
 		firqprom.Must(firqprom.NewWatchdog(s.stopped, named("stopped"))),
@@ -183,6 +206,7 @@ func (s *service) run(ctx context.Context) {
 			c.tick()
 		}
 		s.actors.tick()
+		s.node.tick()
 		if s.full.Stats().Queue.QueueLen == 1 { // the tenant may have no other waiting: this one does not
 			ask(s.http, "/", "waits", nothing)
 		}
@@ -241,6 +265,14 @@ func (s *service) expect(want map[string]float64) {
 		c.expect(want, name)
 	}
 	s.actors.expect(want, "rooms")
+	node := s.node.Stats()
+	for metric, value := range map[string]float64{
+		"activations": float64(node.Activations), "fenced_total": float64(node.Fenced), "lost_total": float64(node.Lost),
+		"retried_total": float64(node.Retried), "handled_total": float64(node.Handled), "activated_total": 0, "passivated_total": 0,
+		"moved_total": 0, "sent_total": 0, "saves_total": 0,
+	} {
+		want["firq_cluster_"+metric+" shop "] = value
+	}
 	expect(want, "jobs", s.jobs.Stats())
 	st := s.pool.Stats()
 	for metric, value := range map[string]float64{

@@ -37,9 +37,11 @@ func start(settings []string) (*pgserver.Server, error) {
 	return s, err
 }
 
-// Server returns an empty database (the pool's ConnString names it, for programs that the test starts): on the server that FIRQ_TEST_POSTGRES names, or on an installed PostgreSQL, which it starts in a folder of its own. With settings (as in
-// postgresql.conf: "max_connections = 20") the server is this test's alone. Without settings all tests of a process share one, with fsync off. A test that finds no server is
-// skipped; where CI is set it fails.
+// Server returns an empty database, which the pool's ConnString names for programs that the test
+// starts. It is on the server that FIRQ_TEST_POSTGRES names, or on an installed PostgreSQL, which it
+// starts in a folder of its own. With settings, as lines of postgresql.conf ("max_connections = 20"),
+// the server is this test's alone. Without settings all tests of a process share one, with fsync off.
+// A test that finds no server is skipped; where CI is set it fails.
 func Server(tb testing.TB, settings ...string) *pgxpool.Pool {
 	tb.Helper()
 	dsn := os.Getenv(Env)
