@@ -64,7 +64,7 @@ func (n *Node) agree(ctx context.Context) error {
 		return err
 	}
 	theirs := mine
-	err = until(ctx, func() error {
+	err = until(ctx, func(ctx context.Context) error {
 		_, err := n.kv.Create(ctx, keyConfig, b)
 		if !errors.Is(err, jetstream.ErrKeyExists) {
 			return err

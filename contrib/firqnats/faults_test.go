@@ -75,11 +75,6 @@ func newWorld(t *testing.T, lease time.Duration, servers ...*realServer) *world 
 	var end context.CancelFunc
 	w.ctx, end = context.WithCancel(context.Background())
 	t.Cleanup(end)
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(w.add)
-	}
-	wg.Wait()
 	nc := must(nats.Connect(w.urls, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond)))(t)
 	sys := must(actor.New(actor.Config{Logger: o.Logger}))(t)
 	n := must(Join(bounded(t), nc, sys, o))(t)
@@ -91,6 +86,12 @@ func newWorld(t *testing.T, lease time.Duration, servers ...*realServer) *world 
 		nc.Close()
 	})
 	w.kind = must(counterKind(n, false))(t)
+	// After the Join: three servers are long in finding a leader.
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(w.add)
+	}
+	wg.Wait()
 	return w
 }
 

@@ -37,10 +37,7 @@ func (l *life) extend(began int64, lease time.Duration) { l.until.Store(began + 
 
 // live begins a life: requests come, then there is a record, so that others send some.
 func (n *Node) live(ctx context.Context) (err error) {
-	l := &life{id: rand.Text()}
-	if n.life.Load() == nil {
-		l.id = n.addr
-	}
+	l := &life{id: rand.Text()} // a try that failed may have left a record, which others take for a dead node's
 	if l.requests, err = n.nc.Subscribe(n.subject(l.id, partRequests, "*"), n.onRequests); err != nil {
 		return err
 	}
@@ -191,9 +188,5 @@ func (n *Node) fenced(l *life) {
 	for _, a := range acts {
 		a.abandon(ErrFenced)
 	}
-	_ = until(n.ctx, func() error {
-		ctx, end := context.WithTimeout(n.ctx, 5*time.Second)
-		defer end()
-		return n.live(ctx)
-	})
+	_ = until(n.ctx, n.live)
 }

@@ -126,7 +126,7 @@ func (n *Node) join(ctx context.Context) (err error) {
 	if n.js, err = jetstream.New(n.nc); err != nil {
 		return err
 	}
-	if err := until(ctx, func() (err error) { n.kv, err = n.bucket(ctx); return err }); err != nil {
+	if err := until(ctx, func(ctx context.Context) (err error) { n.kv, err = n.bucket(ctx); return err }); err != nil {
 		return fmt.Errorf("firqnats: Join: the cluster's bucket: %w", err)
 	}
 	if err := n.agree(ctx); err != nil {
@@ -143,7 +143,7 @@ func (n *Node) join(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := until(ctx, func() error { return n.live(ctx) }); err != nil {
+	if err := until(ctx, n.live); err != nil {
 		return fmt.Errorf("firqnats: Join: the node's record: %w", err)
 	}
 	return nil
@@ -168,10 +168,13 @@ func (n *Node) unsubscribe() {
 	}
 }
 
-// until repeats f until it succeeds or ctx ends: the server may be away, or its leader not chosen.
-func until(ctx context.Context, f func() error) error {
+// until repeats f until it succeeds or ctx ends: the server may be away, or its leader not chosen. A
+// request that comes before there is a leader is never answered, so each try has an end of its own.
+func until(ctx context.Context, f func(ctx context.Context) error) error {
 	for {
-		err := f()
+		try, end := context.WithTimeout(ctx, 5*time.Second)
+		err := f(try)
+		end()
 		if err == nil || nap(ctx, 100*time.Millisecond) != nil {
 			return err
 		}
