@@ -22,7 +22,7 @@ type pool struct {
 	locked bool // each of its goroutines stays on one thread
 	slots  []*slot
 
-	q      queue
+	q      *queue
 	asleep atomic.Int32 // len(idle)
 
 	mu     sync.Mutex
@@ -58,7 +58,10 @@ type slot struct {
 }
 
 func (p *pool) init(s *System, n int, locked bool) {
-	p.sys, p.locked, p.q = s, locked, s.newQueue(n)
+	p.sys, p.locked, p.q = s, locked, runq.New[claim](n)
+	if s.shuffle != nil {
+		p.q = runq.NewDrawn(s.shuffle.draw)
+	}
 	for range n {
 		p.slots = append(p.slots, &slot{pool: p, wake: make(chan entry, 1)})
 	}

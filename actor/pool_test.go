@@ -3,6 +3,8 @@ package actor
 import (
 	"testing"
 	"time"
+
+	"github.com/firq-go/firq/actor/internal/runq"
 )
 
 // resting waits until all slots sleep.
@@ -84,7 +86,7 @@ func TestTakeNext(t *testing.T) {
 		{"the slot was passed on for a slice", 1, s.slice, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := &pool{sys: s, q: s.newQueue(1)}
+			p := &pool{sys: s, q: runq.New[claim](1)}
 			w, sl, a := &worker{pool: p, now: 7 + c.passedOn, took: 7}, &slot{pool: p}, &actor{used: c.used}
 			if c.others {
 				p.q.Put(turnOf(new(actor)))
@@ -146,48 +148,6 @@ func TestLostBetweenTurns(t *testing.T) {
 	p.ready(r.a, owner.ctx)
 	eventually(t, func() bool { r.a.mu.Lock(); defer r.a.mu.Unlock(); return r.a.turn == idle })
 	s.dropCtx(w.ctx)
-}
-
-// A worker that loses its slot to the monitor while it takes the actor that waits for that slot
-// leaves the actor to workers that have a slot.
-func TestLostBeforeNext(t *testing.T) {
-	s := newSys(t, Config{Slots: 1, Handoff: time.Hour})
-	sl := &slot{}
-	q := &hookedQueue{queue: s.newQueue(1)}
-	p := &pool{sys: s, q: q, closed: true} // no worker gets the slot
-	sl.pool = p
-	w, other, a := &worker{pool: p, now: 9}, &worker{pool: p}, new(actor)
-	sl.owner.Store(w)
-	sl.since.Store(7)
-	sl.next.Store(a)
-	q.at = func() { sl.owner.Store(other) } // after the slot was stamped
-	if w.next(sl) != nil || sl.next.Load() != nil {
-		t.Error("it has gone on without a slot")
-	}
-	if e, ok := q.Get(0); !ok || e.Of.a != a {
-		t.Error("the actor is lost")
-	}
-	sl.next.Store(a)
-	if w.next(sl) != nil || sl.next.Load() != a {
-		t.Error("it has taken the actor of another one's slot")
-	}
-	sl.owner.Store(w)
-	if q.at = nil; w.next(sl) != a || sl.since.Load() != 9 {
-		t.Error("it does not take the actor that waits for its slot")
-	}
-}
-
-// hookedQueue calls at when it is asked for the virtual time.
-type hookedQueue struct {
-	queue
-	at func()
-}
-
-func (q *hookedQueue) Now() int64 {
-	if q.at != nil {
-		q.at()
-	}
-	return q.queue.Now()
 }
 
 // A handler that calls Goexit while it is being abandoned leaves the turn to the goroutine that

@@ -2,7 +2,13 @@
 
 package actor
 
-import "github.com/firq-go/firq/internal/proof/failpoint"
+import (
+	"testing"
+	"time"
+
+	"github.com/firq-go/firq/actor/internal/runq"
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
 
 // slotPlays are about slots: which worker has one, and which gets it next.
 var slotPlays = map[string]play{
@@ -125,4 +131,33 @@ func (sc *scene) monitor(name string) {
 			sc.s.pool.takeAway(sl, since, false)
 		}
 	})
+}
+
+// A worker that loses its slot to the monitor while it takes the actor that waits for that slot
+// leaves the actor to workers that have a slot.
+func TestLostBeforeNext(t *testing.T) {
+	s := newSys(t, Config{Slots: 1, Handoff: time.Hour})
+	sl := &slot{}
+	p := &pool{sys: s, q: runq.New[claim](1), closed: true} // no worker gets the slot
+	sl.pool = p
+	w, other, a := &worker{pool: p, now: 9}, &worker{pool: p}, new(actor)
+	sl.owner.Store(w)
+	sl.since.Store(7)
+	sl.next.Store(a)
+	restore := failpoint.AtMark("take next", func() { sl.owner.Store(other) }) // after the slot was stamped
+	if w.next(sl) != nil || sl.next.Load() != nil {
+		t.Error("it has gone on without a slot")
+	}
+	if e, ok := p.q.Get(0); !ok || e.Of.a != a {
+		t.Error("the actor is lost")
+	}
+	sl.next.Store(a)
+	if w.next(sl) != nil || sl.next.Load() != a {
+		t.Error("it has taken the actor of another one's slot")
+	}
+	restore()
+	sl.owner.Store(w)
+	if w.next(sl) != a || sl.since.Load() != 9 {
+		t.Error("it does not take the actor that waits for its slot")
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/firq-go/firq/actor/internal/runq"
 	"github.com/firq-go/firq/actor/internal/seeded"
 )
 
@@ -104,14 +103,11 @@ func (h *shuffle) timer(a *actor) *actor {
 	return &actor{name: fmt.Sprintf("%s timer %d", a.name, h.timers)}
 }
 
-// queue of entries in an order by the seed.
-func (h *shuffle) queue() queue { return runq.NewOf(&bag{h: h}) }
-
-// bag gives out its entries in an order that does not depend on the order in which they came: two
+// draw chooses the next of the entries that wait for a slot, whatever the order in which they came: two
 // goroutines that become ready at the same time come in either order on a busy machine.
-type bag struct {
-	h    *shuffle
-	list []entry
+func (h *shuffle) draw(list []entry) int {
+	slices.SortFunc(list, compare)
+	return h.intn(len(list))
 }
 
 // compare orders entries: names are unique, and an actor's handlers are numbered.
@@ -125,28 +121,4 @@ func nth(e entry) uint64 {
 		return 0
 	}
 	return e.Of.w.nth
-}
-
-func (b *bag) Put(e entry) { b.list = append(b.list, e) }
-func (b *bag) Len() int    { return len(b.list) }
-func (b *bag) Now() int64  { return 0 }
-func (b *bag) Raise(int64) {}
-
-func (b *bag) Head() int64 {
-	if len(b.list) == 0 {
-		return runq.Empty
-	}
-	return 0 // Get chooses
-}
-
-func (b *bag) Get() (entry, bool) {
-	n := len(b.list)
-	if n == 0 {
-		return entry{}, false
-	}
-	slices.SortFunc(b.list, compare)
-	i := b.h.intn(n)
-	e := b.list[i]
-	b.list = slices.Delete(b.list, i, i+1)
-	return e, true
 }

@@ -4,11 +4,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/firq-go/firq/actor/internal/runq"
 )
 
 // The order by a seed depends on names and handler numbers, not on the order in which goroutines
 // happened to become ready.
-func TestBag(t *testing.T) {
+func TestDraw(t *testing.T) {
 	var entries []entry
 	for _, name := range []string{"a", "b", "c"} {
 		a := &actor{name: name}
@@ -18,16 +20,16 @@ func TestBag(t *testing.T) {
 		}
 	}
 	order := func() (out []*entry) {
-		b := bag{h: &shuffle{rng: rand.New(rand.NewPCG(7, 7))}}
+		q := runq.NewDrawn((&shuffle{rng: rand.New(rand.NewPCG(7, 7))}).draw)
 		for _, i := range rand.Perm(len(entries)) {
-			b.Put(entries[i])
+			q.Put(entries[i])
 		}
 		for {
-			e, ok := b.Get()
+			e, ok := q.Get(0)
 			if !ok {
 				return out
 			}
-			out = append(out, &entries[slices.Index(entries, e)])
+			out = append(out, &entries[slices.IndexFunc(entries, func(f entry) bool { return f.Of == e.Of })])
 		}
 	}
 	first := order()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/actor/internal/runq"
 	"github.com/firq-go/firq/internal/core/clock"
 )
 
@@ -95,16 +94,6 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 }
 
 func (s *System) now() int64 { return s.clk.Now() }
-
-// queueFor makes the run queue for the given number of slots. It is a variable so that benchmarks can measure other queues.
-var queueFor = func(slots int) queue { return runq.New[claim](slots) }
-
-func (s *System) newQueue(slots int) queue {
-	if s.shuffle != nil {
-		return s.shuffle.queue()
-	}
-	return queueFor(slots)
-}
 
 // hook runs a function of the user's on a separate goroutine. A panic in it is logged, and
 // Goexit in it does not cut short the monitor, Close or the end of an actor.

@@ -1,123 +1,184 @@
 // Package runq is the run queue of package actor: start-time fair queueing (Goyal, Vin, Cheng 1996) over
 // nanoseconds of processor time. What waits has a start tag: the finish tag of its last turn, or the virtual
 // time if that is later, so that nothing earns credit while it is idle. The smallest tag is served first.
+//
+// The types are concrete on purpose: each turn passes here twice, and calls through interfaces of generic types
+// cost a fifth of a ping-pong.
 package runq
 
 import (
 	"math"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/watchdog"
 )
 
-// Queue of entries. Safe for concurrent use.
-type Queue[T any] interface {
-	Put(e Entry[T]) bool            // false: it is closed
-	Get(now int64) (Entry[T], bool) // the smallest tag; false: there was none
-	Any() bool                      // from Put's return until the last Get
-	Now() int64                     // the virtual time: the start tag of the latest turn
-	Close() []Entry[T]              // returns the entries that are left
-	Counters() watchdog.QueueCounters
+const (
+	fewSlots  = 4 // up to this many slots share one heap: its lock is free most of the time
+	maxShards = 8
+	classes   = 40 // of the times that entries have waited: powers of two of ns
+)
+
+// none is the head of a shard without entries.
+const none = math.MaxInt64
+
+// Queue of entries, safe for concurrent use: one heap with a lock, or several of them that share a virtual time.
+// An entry is put into any of them; Get takes from the one whose head is to go first. It looks
+// at all heads without a lock, and again at that of the chosen shard, under the shard's lock. So
+// it never takes an entry that was not the first of all when it looked. Hence only entries that
+// were chosen before the first entry came can overtake it: at most one for each other slot.
+type Queue[T any] struct {
+	v    atomic.Int64 // virtual time: the start tag of the latest turn
+	all  []shard[T]
+	draw func([]Entry[T]) int // of actortest: chooses the next entry; nil: the smallest tag goes first
 }
 
-// Order holds the entries of a queue, or of a part of it. Not safe for concurrent use.
-type Order[T any] interface {
-	Put(e Entry[T])
-	Get() (Entry[T], bool)
-	Len() int
-	Head() int64   // the key of the first entry, less than that of a shard it goes before; Empty: no entry
-	Now() int64    // the virtual time
-	Raise(v int64) // raises the virtual time to v if it is less
+// shard is a heap. Others read head without the lock; it is written under the lock.
+type shard[T any] struct {
+	head atomic.Int64 // key of the first entry; none: there is none
+	_    [56]byte     // what every Get reads does not share a cache line with what its owner writes
+
+	mu     sync.Mutex
+	heap   heap[T]
+	closed bool
+	popped uint64
+	hist   [classes]uint64
+	_      [48]byte
 }
 
-// Entry of a run queue.
-type Entry[T any] struct {
-	Of    T
-	Tag   int64
-	Since int64  // when it was put in
-	seq   uint64 // breaks ties: the first to become idle, then first come, first served
-}
-
-func (e *Entry[T]) before(f *Entry[T]) bool {
-	return e.Tag < f.Tag || e.Tag == f.Tag && e.seq < f.seq
-}
-
-// heap4 is an order as a heap with four children.
-type heap4[T any] struct {
-	h   []Entry[T]
-	v   int64
-	seq uint64
-}
-
-func (q *heap4[T]) Len() int   { return len(q.h) }
-func (q *heap4[T]) Now() int64 { return q.v }
-
-func (q *heap4[T]) Raise(v int64) { q.v = max(q.v, v) }
-
-// Head is the first entry's tag, doubled, plus 1 unless its actor is among those that have used less.
-func (q *heap4[T]) Head() int64 {
-	if len(q.h) == 0 {
-		return Empty
+// New returns the queue for the given number of slots.
+func New[T any](slots int) *Queue[T] {
+	n := 1
+	if slots > fewSlots {
+		n = min(slots/2, maxShards)
 	}
-	return min(q.h[0].Tag, math.MaxInt64/4)<<1 | int64(q.h[0].seq>>63)
+	q := &Queue[T]{all: make([]shard[T], n)}
+	for i := range q.all {
+		q.all[i].head.Store(none)
+	}
+	return q
 }
 
-func (q *heap4[T]) Put(e Entry[T]) {
-	q.seq++
-	e.seq = q.seq
-	if e.Tag >= q.v {
-		e.seq |= 1 << 63 // behind those that have used less, which ties hide
-	}
-	e.Tag = max(e.Tag, q.v)
-	i := len(q.h)
-	q.h = append(q.h, e)
-	for i > 0 {
-		p := (i - 1) / 4
-		if !e.before(&q.h[p]) {
-			break
+// NewDrawn returns a queue whose order draw decides: it gets the entries, whose order it may change, and returns
+// the index of the next one.
+func NewDrawn[T any](draw func([]Entry[T]) int) *Queue[T] {
+	q := New[T](1)
+	q.draw = draw
+	return q
+}
+
+// Now is the virtual time.
+func (q *Queue[T]) Now() int64 { return q.v.Load() }
+
+// Any reports whether there is an entry: true from the return of Put until the last Get.
+func (q *Queue[T]) Any() bool {
+	for i := range q.all {
+		if q.all[i].head.Load() != none {
+			return true
 		}
-		q.h[i] = q.h[p]
-		i = p
 	}
-	q.h[i] = e
+	return false
 }
 
-func (q *heap4[T]) Get() (Entry[T], bool) {
-	n := len(q.h)
-	if n == 0 {
-		return Entry[T]{}, false
+// Put puts an entry in; false: the queue is closed.
+func (q *Queue[T]) Put(e Entry[T]) bool {
+	i := 0
+	if len(q.all) > 1 {
+		i = rand.IntN(len(q.all))
 	}
-	top := q.h[0]
-	last := q.h[n-1]
-	q.h[n-1] = Entry[T]{}
-	q.h = q.h[:n-1]
-	if n--; n > 0 {
-		q.sink(last)
-	} else if cap(q.h) > 1024 {
-		q.h = nil // a burst has left it large
+	sh := &q.all[i]
+	sh.mu.Lock()
+	if sh.closed {
+		sh.mu.Unlock()
+		return false
 	}
-	q.v = max(q.v, top.Tag)
-	return top, true
+	// Before the entry goes in, whose tag it raises: this keeps the shards together.
+	sh.heap.v = max(sh.heap.v, q.v.Load())
+	sh.heap.put(e)
+	sh.publish()
+	sh.mu.Unlock()
+	return true
 }
 
-// sink puts e in the place of the top, and moves it down to where it belongs.
-func (q *heap4[T]) sink(e Entry[T]) {
-	i, n := 0, len(q.h)
+// publish shows the others the key of the shard's first entry. The caller holds sh.mu.
+func (sh *shard[T]) publish() { sh.head.Store(sh.heap.head()) }
+
+// Get takes the entry with the smallest tag; false: there was none. now is for the time that it has waited.
+func (q *Queue[T]) Get(now int64) (e Entry[T], ok bool) {
 	for {
-		k := 4*i + 1
-		if k >= n {
-			break
+		best, i := q.first()
+		if best == none {
+			return e, false
 		}
-		least := k
-		for j := k + 1; j < min(k+4, n); j++ {
-			if q.h[j].before(&q.h[least]) {
-				least = j
-			}
+		sh := &q.all[i]
+		sh.mu.Lock()
+		if sh.head.Load() > best { // another goroutine has taken it in between
+			sh.mu.Unlock()
+			continue
 		}
-		if !q.h[least].before(&e) {
-			break
+		if q.draw != nil {
+			sh.heap.toFront(q.draw(sh.heap.list))
 		}
-		q.h[i] = q.h[least]
-		i = least
+		e = sh.heap.get()
+		sh.publish()
+		sh.popped++
+		sh.hist[class(now-e.Since)]++
+		// Only upwards: the last entry of another shard may have been ahead of this one.
+		for old := q.v.Load(); old < sh.heap.v && !q.v.CompareAndSwap(old, sh.heap.v); old = q.v.Load() {
+		}
+		sh.mu.Unlock()
+		return e, true
 	}
-	q.h[i] = e
 }
+
+// first returns the shard whose head goes first, and its key.
+func (q *Queue[T]) first() (best int64, at int) {
+	best = none
+	for i := range q.all {
+		if k := q.all[i].head.Load(); k < best {
+			best, at = k, i
+		}
+	}
+	return best, at
+}
+
+// Close returns the entries that are left. Later ones are refused, so none is in neither.
+func (q *Queue[T]) Close() (left []Entry[T]) {
+	for i := range q.all {
+		sh := &q.all[i]
+		sh.mu.Lock()
+		sh.closed = true
+		left = append(left, sh.heap.list...)
+		sh.heap.list = nil
+		sh.publish()
+		sh.mu.Unlock()
+	}
+	return left
+}
+
+// Counters of the queue, for a Watchdog.
+func (q *Queue[T]) Counters() (c watchdog.QueueCounters) {
+	var hist [classes]uint64
+	for i := range q.all {
+		sh := &q.all[i]
+		sh.mu.Lock()
+		c.Len += len(sh.heap.list)
+		c.Delivered += sh.popped
+		for k, n := range sh.hist {
+			hist[k] += n
+		}
+		sh.mu.Unlock()
+	}
+	for k, n := range hist {
+		c.Waits = append(c.Waits, firq.Bucket{UpperBound: time.Duration(1) << k, Count: n})
+	}
+	return c
+}
+
+// class of a wait: the power of two of nanoseconds that is not below it.
+func class(ns int64) int { return min(bits.Len64(uint64(max(ns, 1)-1)), classes-1) }

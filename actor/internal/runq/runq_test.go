@@ -15,7 +15,7 @@ import (
 func TestShardsOrder(t *testing.T) {
 	for seed := range uint64(50) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		q := newShards[*int](16)
+		q := New[*int](16)
 		if len(q.all) != maxShards {
 			t.Fatal(len(q.all))
 		}
@@ -71,7 +71,7 @@ func TestShardsConcurrent(t *testing.T) {
 		rounds = 20
 	}
 	for round := range rounds {
-		q := newShards[*int](16)
+		q := New[*int](16)
 		var clock atomic.Int64
 		type life struct{ put, begin, end, tag int64 }
 		var mu sync.Mutex
@@ -135,7 +135,7 @@ func TestShardsConcurrent(t *testing.T) {
 // A get that has chosen a shard, and finds under its lock that another get has taken the head,
 // looks at all shards again.
 func TestShardsLookAgain(t *testing.T) {
-	q := newShards[*int](16)
+	q := New[*int](16)
 	for i := range 64 {
 		q.Put(Entry[*int]{Of: new(int), Tag: int64(i)})
 	}
@@ -144,10 +144,10 @@ func TestShardsLookAgain(t *testing.T) {
 	sh.mu.Lock()
 	got := make(chan Entry[*int])
 	go func() { e, _ := q.Get(0); got <- e }()
-	blocked(t, "(*shards[...]).Get")
-	best, at := int64(Empty), i
+	blocked(t, "(*Queue[...]).Get")
+	best, at := int64(none), i
 	for at == i { // until another shard's head is first
-		sh.order.Get()
+		sh.heap.get()
 		sh.publish()
 		best, at = q.first()
 	}
