@@ -55,12 +55,17 @@ func (q *Queue[T]) DeadLetters(ctx context.Context, f Filter) iter.Seq2[DeadLett
 // Requeue queues dead letters as new tasks: attempts count from 1, and no limit refuses them. Errors are joined
 // TaskErrors: ErrNotFound.
 func (q *Queue[T]) Requeue(ctx context.Context, ids ...string) error {
-	if err := q.call(ctx, "Requeue"); err != nil {
+	return q.each(ctx, "Requeue", ids, q.engine.Requeue)
+}
+
+// each calls an engine for ids, and joins ErrNotFound for those that it did not find.
+func (q *Queue[T]) each(ctx context.Context, call string, ids []string, f func(ctx context.Context, ids []string) ([]bool, error)) error {
+	if err := q.call(ctx, call); err != nil {
 		return err
 	}
 	found := make(map[string]bool, len(ids))
 	for some := range slices.Chunk(ids, MaxBatch) {
-		there, err := q.engine.Requeue(ctx, some)
+		there, err := f(ctx, some)
 		if err != nil {
 			return err
 		}

@@ -225,7 +225,7 @@ func (q *Queue[T]) read(ds []Delivery) (its []*Item[T], bad []unreadable) {
 
 // item returns a delivery with its payload; without it if the codec cannot read that.
 func (q *Queue[T]) item(d *Delivery, decode func([]byte) (T, error)) (it *Item[T], err error) {
-	it = &Item[T]{Task: withPayload(&d.Task, *new(T)), Attempt: d.Attempt, Wait: d.Wait, Token: d.Token, LeaseUntil: d.LeaseUntil}
+	it = &Item[T]{Task: withPayload(&d.Task, *new(T)), Attempt: d.Attempt, Wait: d.Wait, Token: d.Token, LeaseUntil: d.LeaseUntil, room: q.cfg.MaxPayload}
 	if d.Err != nil {
 		return it, d.Err
 	}

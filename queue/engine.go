@@ -38,7 +38,8 @@ type Engine interface {
 	// From returns a source of deliveries: of some tenants, then of those that match steal, or, without both, of all.
 	From(tenants, steal []string) Source
 	// Ack settles deliveries as done, late ones too, as long as they were not given on. One error per lease: nil or ErrLeaseLost; or an error that
-	// goes to all. The same lease twice in one call: the second is lost. ctx has no end.
+	// goes to all. The same lease twice in one call: the second is lost. What is kept of a task (Lease.Keep) takes the place of what was kept by its ID
+	// before, ends by itself, and is no task: it neither holds the ID nor counts in Stats. ctx has no end.
 	Ack(ctx context.Context, lane int, ls []Lease) ([]error, error)
 	// Nack ends a delivery that failed: r.After is the pause until the next one (0: none), Reason is cut already. ErrLeaseLost.
 	Nack(ctx context.Context, lane int, l Lease, r Retry) error
@@ -83,11 +84,13 @@ type Engine interface {
 	// InFlight iterates over deliveries, those whose leases end first come first; tenant "": of all.
 	InFlight(ctx context.Context, tenant string) iter.Seq2[Delivery, error]
 
-	// Get returns a task with Raw, and without Payload; nil: there is none.
+	// Get returns a task with Raw, and without Payload: one that has not ended, else one that is kept; nil: there is none.
 	Get(ctx context.Context, id string) (*Info[[]byte], error)
 	// List returns at most l.Limit tasks (as Get) behind a place, and the place of the last one that it has looked at; nil: there are no more. l.Cursor
 	// is not used. See Queue.List.
 	List(ctx context.Context, l Listing, from Place) ([]Info[[]byte], *Place, error)
+	// Forget removes what is kept of completed tasks; per id, whether there was something. At most MaxBatch.
+	Forget(ctx context.Context, ids []string) ([]bool, error)
 
 	// PutSchedule stores a plan. If the schedule is there with the same Spec its due time stays, whatever tenant (lane) it had;
 	// else it is p.Due.
@@ -164,6 +167,9 @@ type Lease struct {
 	Token      uint64
 	Charge     int64  // with Ack and Nack: correction of the cost
 	UniqueKey  string // with Ack and Nack: is let go of when the task ends; "": none
+	// With Ack: for how long from now on, by the server's clock, the task is kept as completed, with its result. 0: it is not.
+	Keep   time.Duration
+	Result []byte
 }
 
 // Plan is a schedule as an engine stores it.

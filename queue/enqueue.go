@@ -185,7 +185,7 @@ func RawOf[T any](q *Queue[T], t Task[T]) (raw Raw, err error) {
 func withPayload[A, B any](t *Task[A], payload B) Task[B] {
 	return Task[B]{
 		Payload: payload, Tenant: t.Tenant, ID: t.ID, UniqueKey: t.UniqueKey, UniqueFor: t.UniqueFor, Cost: t.Cost, Priority: t.Priority,
-		Delay: t.Delay, At: t.At, Deadline: t.Deadline, MaxAttempts: t.MaxAttempts, Headers: t.Headers,
+		Delay: t.Delay, At: t.At, Deadline: t.Deadline, MaxAttempts: t.MaxAttempts, KeepResult: t.KeepResult, Headers: t.Headers,
 	}
 }
 

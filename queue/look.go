@@ -14,16 +14,17 @@ type State uint8
 
 // The states of tasks.
 const (
-	StateQueued   State = iota + 1 // it waits for a worker
-	StateDelayed                   // it is not due yet
-	StateInFlight                  // a worker has it
-	StateDead                      // it is a dead letter
+	StateQueued    State = iota + 1 // it waits for a worker
+	StateDelayed                    // it is not due yet
+	StateInFlight                   // a worker has it
+	StateDead                       // it is a dead letter
+	StateCompleted                  // it is done, and kept: see Task.KeepResult
 )
 
-var stateNames = [...]string{"", "queued", "delayed", "in flight", "dead"}
+var stateNames = [...]string{"", "queued", "delayed", "in flight", "dead", "completed"}
 
 func (s State) String() string {
-	if s < StateQueued || s > StateDead {
+	if s < StateQueued || s > StateCompleted {
 		return fmt.Sprintf("State(%d)", s)
 	}
 	return stateNames[s]
@@ -34,7 +35,7 @@ func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText reads what MarshalText has written.
 func (s *State) UnmarshalText(text []byte) error {
-	for k := StateQueued; k <= StateDead; k++ {
+	for k := StateQueued; k <= StateCompleted; k++ {
 		if stateNames[k] == string(text) {
 			*s = k
 			return nil
@@ -53,9 +54,12 @@ type Info[T any] struct {
 	DiedAt     time.Time // of a dead letter
 	Reason     string    // why the last delivery of a dead letter failed
 	Raw        []byte    // the payload as stored
+	// Of a completed task: what Item.SetResult was given, when it was acked, and until when it is kept.
+	Result                 []byte
+	CompletedAt, KeptUntil time.Time
 }
 
-// Get looks at a task, in whatever state it is. ErrNotFound: there is none, or it has ended.
+// Get looks at a task, in whatever state it is. ErrNotFound: there is none, or it has ended and is not kept.
 func (q *Queue[T]) Get(ctx context.Context, id string) (i Info[T], err error) {
 	if ids := q.ids(); ids.bad(id) {
 		return i, invalidArgument("Get: id: %q: %s", id, ids)
@@ -87,11 +91,12 @@ const listed = 100
 // List returns a page of the tasks in a state, and where the next page begins; "": there is none. A page may have fewer tasks than Limit,
 // also none, where others were looked at that do not match. Tasks that stay in the state while it goes from page to page are seen
 // exactly once, those that come or leave may be seen or not. Queued tasks come by tenant, in the order in which they will be
-// delivered; delayed ones by when they are due; those in flight by the end of their leases; dead letters by when they died.
+// delivered; delayed ones by when they are due; those in flight by the end of their leases; dead letters by when they died; completed
+// ones by until when they are kept.
 func (q *Queue[T]) List(ctx context.Context, l Listing) (page []Info[T], next string, err error) {
 	from := Place{}
 	switch {
-	case l.State < StateQueued || l.State > StateDead:
+	case l.State < StateQueued || l.State > StateCompleted:
 		return nil, "", invalidArgument("List: State: %v", l.State)
 	case l.Limit < 0 || l.Limit > MaxBatch:
 		return nil, "", invalidArgument("List: Limit: %d, must be 0 to %d", l.Limit, MaxBatch)
@@ -117,6 +122,11 @@ func (q *Queue[T]) List(ctx context.Context, l Listing) (page []Info[T], next st
 		return page, "", nil
 	}
 	return page, to.cursor(), nil
+}
+
+// Forget removes what is kept of completed tasks (Task.KeepResult) before its time. Errors are joined TaskErrors: ErrNotFound, if nothing is kept.
+func (q *Queue[T]) Forget(ctx context.Context, ids ...string) error {
+	return q.each(ctx, "Forget", ids, q.engine.Forget)
 }
 
 // Place is where a page of List ends: after the task, of a lane and, of queued tasks, of a tenant. The zero Place is before all.
@@ -149,7 +159,7 @@ func placeOf(cursor string) (p Place) {
 }
 
 func (q *Queue[T]) info(raw *Info[[]byte]) Info[T] {
-	i := Info[T]{withPayload(&raw.Task, *new(T)), raw.State, raw.Attempts, raw.Due, raw.LeaseUntil, raw.DiedAt, raw.Reason, raw.Raw}
+	i := Info[T]{withPayload(&raw.Task, *new(T)), raw.State, raw.Attempts, raw.Due, raw.LeaseUntil, raw.DiedAt, raw.Reason, raw.Raw, raw.Result, raw.CompletedAt, raw.KeptUntil}
 	if v, err := q.decodeApart(raw.Raw); err == nil {
 		i.Payload = v
 	}

@@ -48,8 +48,10 @@ func Handle[T any](m *Mux, kind string, h func(ctx context.Context, it *Item[T])
 		if err != nil {
 			return Dead(fmt.Errorf("kind %q: payload: %w", kind, err))
 		}
-		own := &Item[T]{Task: withPayload(&it.Task, v), Attempt: it.Attempt, Wait: it.Wait, Token: it.Token, LeaseUntil: it.LeaseUntil}
-		defer func() { it.charge, it.settled = it.charge+own.charge, it.settled || own.settled }() // also when it panics
+		own := &Item[T]{Task: withPayload(&it.Task, v), Attempt: it.Attempt, Wait: it.Wait, Token: it.Token, LeaseUntil: it.LeaseUntil, result: it.result, room: it.room}
+		defer func() { // also when it panics
+			it.charge, it.result, it.settled = it.charge+own.charge, own.result, it.settled || own.settled
+		}()
 		return h(ctx, own)
 	}
 }

@@ -18,7 +18,7 @@ func TestMux(t *testing.T) {
 	Handle(m, "mail", func(_ context.Context, it *Item[mail]) error {
 		got = append(got, it.Payload.To, it.Tenant, it.Attempt)
 		it.Charge(3)
-		return nil
+		return it.SetResult([]byte("sent"))
 	})
 	Handle(m, "raw", func(_ context.Context, it *Item[[]byte]) error {
 		got = append(got, string(it.Payload))
@@ -33,11 +33,12 @@ func TestMux(t *testing.T) {
 		ok(t, err)
 		back, err := codec.Decode(b)
 		ok(t, err)
-		return &Item[Message]{Task: Task[Message]{Tenant: "acme", Payload: back}, Attempt: 2}
+		return &Item[Message]{Task: Task[Message]{Tenant: "acme", Payload: back, KeepResult: 1}, Attempt: 2}
 	}
 	it := item(NewMessage("mail", mail{"ann"}))
 	ok(t, m.Handle(ctx, it))
 	same(t, "Charge", LeaseOf(it).Charge, 3)
+	same(t, "Result", string(LeaseOf(it).Result), "sent")
 	it = item(NewMessage("raw", []byte("a\nb")))
 	func() {
 		defer func() { same(t, "panic", recover(), any("ouch")) }()

@@ -51,7 +51,7 @@ func New[T any](ctx context.Context, e Engine, c Config[T]) (*Queue[T], error) {
 	q.alive, q.end = context.WithCancel(context.Background())
 	for lane := range q.traits.Lanes {
 		q.pushes = append(q.pushes, &batcher[push]{linger: c.Linger, run: q.pushOn(lane), start: q.start, size: (*push).bytes})
-		q.acks = append(q.acks, &batcher[ack]{rest: q.traits.AckRest, run: q.ackOn(lane), start: q.start})
+		q.acks = append(q.acks, &batcher[ack]{rest: q.traits.AckRest, run: q.ackOn(lane), start: q.start, size: (*ack).bytes})
 	}
 	if err := e.Open(ctx, Options{c.Name, c.Lease, c.MaxAttempts, c.TenantIdle, own, q.closed}); err != nil {
 		_ = q.Close()

@@ -183,7 +183,8 @@ func (s *Schedules[T]) task(id string, x *plan, due time.Time) Raw {
 	r := Raw{Weight: s.q.weight(x.Tenant), Task: Task[[]byte]{
 		Payload: x.Payload, Tenant: x.Tenant, ID: id + "@" + due.UTC().Format(dueFormat), UniqueKey: x.UniqueKey, UniqueFor: x.UniqueFor,
 		Cost: x.Cost, Priority: x.Priority, Delay: x.Delay, Deadline: deadline(x.Deadline, x.TTL), MaxAttempts: cmp.Or(x.MaxAttempts, s.q.cfg.MaxAttempts),
-		Headers: x.Raw.Join(x.Headers),
+		KeepResult: x.KeepResult,
+		Headers:    x.Raw.Join(x.Headers),
 	}}
 	delay := x.Delay
 	if x.Jitter > 0 {

@@ -29,6 +29,7 @@ type plan struct {
 	Payload           []byte
 	Raw               RawHeaders    `json:",omitempty"` // headers
 	TTL               time.Duration `json:",omitempty"`
+	KeepResult        time.Duration `json:",omitempty"`
 }
 
 // Put adds a schedule, or replaces the one with its ID; with the same Cron and Zone that keeps its next due
@@ -66,7 +67,7 @@ func (s *Schedules[T]) Put(ctx context.Context, sc Schedule[T]) error {
 	texts, raw := SplitHeaders(t.Headers)
 	text, err := json.Marshal(plan{
 		sc.Cron, sc.Zone, sc.CatchUp, sc.Jitter, sc.Paused, t.Tenant, t.UniqueKey, t.UniqueFor, t.Cost, t.Priority, t.Delay, t.Deadline,
-		sc.Task.MaxAttempts, texts, payload, raw, t.TTL,
+		sc.Task.MaxAttempts, texts, payload, raw, t.TTL, t.KeepResult,
 	})
 	if err != nil {
 		return invalidTask("schedule %q: %v", sc.ID, err)
@@ -125,7 +126,7 @@ func (s *Schedules[T]) schedule(id string, text []byte) (sc Schedule[T], err err
 	}
 	sc = Schedule[T]{ID: id, Cron: x.Cron, Zone: x.Zone, CatchUp: x.CatchUp, Jitter: x.Jitter, Paused: x.Paused, Task: Task[T]{
 		Tenant: x.Tenant, UniqueKey: x.UniqueKey, UniqueFor: x.UniqueFor, Cost: x.Cost, Priority: x.Priority, Delay: x.Delay,
-		Deadline: x.Deadline, TTL: x.TTL, MaxAttempts: x.MaxAttempts, Headers: x.Raw.Join(x.Headers),
+		Deadline: x.Deadline, TTL: x.TTL, MaxAttempts: x.MaxAttempts, KeepResult: x.KeepResult, Headers: x.Raw.Join(x.Headers),
 	}}
 	if sc.Task.Payload, err = s.q.decodeApart(x.Payload); err != nil {
 		return sc, fmt.Errorf("queue: schedule %q: payload: %w", id, err)

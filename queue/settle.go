@@ -53,6 +53,9 @@ func (q *Queue[T]) Ack(ctx context.Context, its ...*Item[T]) error {
 	return join(its, errs)
 }
 
+// bytes is how much of MaxBytes an Ack takes.
+func (a *ack) bytes() int { return len(a.lease.Result) }
+
 // ackOn returns a function that sends Acks of a lane.
 func (q *Queue[T]) ackOn(lane int) func([]ack) {
 	return func(as []ack) {

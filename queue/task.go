@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/firq-go/firq"
@@ -32,7 +33,11 @@ type Task[T any] struct {
 	// the Deadline alone.
 	TTL         time.Duration
 	MaxAttempts int // 0: Config's
-	Headers     map[string]string
+	// KeepResult is how long the task is kept once it is acked, with the result that its handler has set (Item.SetResult): for so long Get and
+	// List find it as StateCompleted. It does not hold its ID: an Enqueue with that is a new task, whose result takes the place of this
+	// one's. 0: nothing is kept.
+	KeepResult time.Duration
+	Headers    map[string]string
 }
 
 // Item is a delivery of a task, with every default of the task filled in.
@@ -44,6 +49,8 @@ type Item[T any] struct {
 	LeaseUntil time.Time     // by the server's clock; Extend moves it, the heartbeats of Run do not
 
 	charge  int64
+	result  []byte
+	room    int  // for the result; 0: any
 	settled bool // by other means than this package's: Run leaves it alone
 }
 
@@ -51,11 +58,24 @@ type Item[T any] struct {
 // fails, too. Not for concurrent use with these.
 func (it *Item[T]) Charge(delta int64) { it.charge += delta }
 
+// SetResult sets what is kept with the task when it is acked, if KeepResult says for how long; else it is dropped. The last call counts.
+// ErrPayloadTooLarge: it has more bytes than Config.MaxPayload; the result stays what it was. Not for concurrent use with Ack.
+func (it *Item[T]) SetResult(b []byte) error {
+	if it.room > 0 && len(b) > it.room {
+		return fmt.Errorf("%w: the result of task %q: %d bytes, at most %d", ErrPayloadTooLarge, it.ID, len(b), it.room)
+	}
+	it.result = slices.Clone(b)
+	return nil
+}
+
 // LeaseOf names a delivery for an engine, to be acked or nacked.
 func LeaseOf[T any](it *Item[T]) Lease {
 	l := it.name()
 	if l.Charge = it.charge; it.UniqueFor == 0 {
 		l.UniqueKey = it.UniqueKey
+	}
+	if it.KeepResult > 0 {
+		l.Keep, l.Result = min(it.KeepResult, forEver), it.result
 	}
 	return l
 }
@@ -103,6 +123,8 @@ func (q *Queue[T]) check(t Task[T]) (Task[T], error) {
 		return t, invalidTask("TTL and Deadline: set one of them")
 	case t.MaxAttempts < 0:
 		return t, invalidTask("MaxAttempts: %d, must not be negative", t.MaxAttempts)
+	case t.KeepResult < 0:
+		return t, invalidTask("KeepResult: %v, must not be negative", t.KeepResult)
 	}
 	if t.ID == "" {
 		t.ID = newID()
@@ -118,7 +140,7 @@ func deadline(at time.Time, ttl time.Duration) time.Time {
 	return time.Now().Add(min(ttl, forEver))
 }
 
-// forEver is a TTL within the times that can be stored.
+// forEver is a time from now on within those that can be stored.
 const forEver = 100 * 365 * 24 * time.Hour
 
 // beyond reports whether a time cannot be stored.

@@ -39,26 +39,7 @@ func (e *engine) ChangeTenant(ctx context.Context, tenant string, c queue.Tenant
 }
 
 func (e *engine) Requeue(ctx context.Context, ids []string) ([]bool, error) {
-	var ok []string
-	err := e.holding(ctx, "Requeue", func(db querier) error {
-		rows, err := db.Query(ctx, e.sql("select @.requeue($1, $2)"), e.id, ids)
-		if err == nil {
-			ok, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	there := make(map[string]bool, len(ok))
-	for _, id := range ok {
-		there[id] = true
-	}
-	found := make([]bool, len(ids))
-	for i, id := range ids {
-		found[i] = there[id]
-	}
-	return found, nil
+	return e.among(ctx, "Requeue", "select @.requeue($1, $2)", ids)
 }
 
 func (e *engine) Purge(ctx context.Context, _ int, ids []string) (n int, err error) {

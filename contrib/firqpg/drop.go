@@ -31,7 +31,7 @@ func Drop(ctx context.Context, db *pgxpool.Pool, schema, name string) error {
 		if _, err := tx.Exec(ctx, e.sql("select @.lock($1)"), id); err != nil {
 			return err
 		}
-		for _, table := range []string{"task", "ukey", "tenant", "state", "log", "schedule"} {
+		for _, table := range []string{"task", "ukey", "tenant", "state", "log", "schedule", "result"} {
 			if _, err := tx.Exec(ctx, e.sql("delete from @."+table+" where queue in ($1::int, -$1::int)"), id); err != nil {
 				return err
 			}

@@ -14,7 +14,7 @@ import (
 )
 
 // Version is that of the schema.
-const Version = 1
+const Version = 2
 
 // DefaultSchema is the schema where Config and Migrate name none.
 const DefaultSchema = "firq"

@@ -77,10 +77,11 @@ const (
 
 // The states of tasks.
 const (
-	StateQueued   = queue.StateQueued
-	StateDelayed  = queue.StateDelayed
-	StateInFlight = queue.StateInFlight
-	StateDead     = queue.StateDead
+	StateQueued    = queue.StateQueued
+	StateDelayed   = queue.StateDelayed
+	StateInFlight  = queue.StateInFlight
+	StateDead      = queue.StateDead
+	StateCompleted = queue.StateCompleted
 )
 
 // Run is queue.Run: it handles tasks until ctx is done.

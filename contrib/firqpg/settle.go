@@ -78,7 +78,15 @@ func lost(n int) []error {
 
 func (e *engine) ack(ctx context.Context, db querier, ls []queue.Lease) ([]error, error) {
 	a, errs := sorted(ls), lost(len(ls))
-	rows, err := db.Query(ctx, e.sql("select * from @.ack($1, $2, $3, $4)"), e.id, a.ids, a.tokens, a.charges)
+	text, args := "select * from @.ack($1, $2, $3, $4)", []any{e.id, a.ids, a.tokens, a.charges}
+	if slices.ContainsFunc(ls, func(l queue.Lease) bool { return l.Keep > 0 }) {
+		keeps, results := make([]int64, len(ls)), make([][]byte, len(ls))
+		for k, i := range a.order {
+			keeps[k], results[k] = ceil(ls[i].Keep), append([]byte{}, ls[i].Result...) // not null
+		}
+		text, args = "select * from @.ack_keep($1, $2, $3, $4, $5, $6)", append(args, keeps, results)
+	}
+	rows, err := db.Query(ctx, e.sql(text), args...)
 	if err != nil {
 		return nil, err
 	}

@@ -55,10 +55,11 @@ const (
 
 // The states of tasks.
 const (
-	StateQueued   = queue.StateQueued
-	StateDelayed  = queue.StateDelayed
-	StateInFlight = queue.StateInFlight
-	StateDead     = queue.StateDead
+	StateQueued    = queue.StateQueued
+	StateDelayed   = queue.StateDelayed
+	StateInFlight  = queue.StateInFlight
+	StateDead      = queue.StateDead
+	StateCompleted = queue.StateCompleted
 )
 
 // Sentinels for errors.Is: those of package queue.

@@ -3,6 +3,7 @@ package firqredis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -35,6 +36,34 @@ func infoOf(id, body string, state queue.State, at int64) (i looked, err error) 
 	return i, err
 }
 
+// keptOf returns what is kept of a completed task: "when it was acked , until when , bytes of the result : result body".
+func keptOf(id, kept string) (*looked, error) {
+	head, rest, _ := strings.Cut(kept, ":")
+	var acked, until int64
+	var n int
+	if _, err := fmt.Sscanf(head, "%d,%d,%d", &acked, &until, &n); err != nil || n < 0 || n > len(rest) {
+		return nil, fmt.Errorf("firqredis: what is kept of task %q begins with %q", id, head)
+	}
+	i, err := infoOf(id, rest[n:], queue.StateCompleted, 0)
+	i.Result, i.CompletedAt, i.KeptUntil = []byte(rest[:n]), time.UnixMicro(acked), time.UnixMicro(until)
+	return &i, err
+}
+
+// Forget is of queue.Engine.
+func (e *engine) Forget(ctx context.Context, ids []string) ([]bool, error) {
+	found := make([]bool, len(ids))
+	for p := range e.prefix {
+		r, err := await(ctx, func() (any, error) { return e.run(ctx, forgetScript, p, anys(ids)) })
+		if err != nil {
+			return nil, err
+		}
+		for i, n := range ints(r) {
+			found[i] = found[i] || n == 1
+		}
+	}
+	return found, nil
+}
+
 // Get is of queue.Engine.
 func (e *engine) Get(ctx context.Context, id string) (*looked, error) {
 	for p := range e.prefix {
@@ -47,6 +76,9 @@ func (e *engine) Get(ctx context.Context, id string) (*looked, error) {
 			continue
 		}
 		body, _ := list[2].(string)
+		if queue.State(number(list[0])) == queue.StateCompleted {
+			return keptOf(id, body)
+		}
 		i, err := infoOf(id, body, queue.State(number(list[0])), number(list[1]))
 		if err != nil {
 			return nil, err
@@ -126,7 +158,7 @@ func (e *engine) tenantsFrom(ctx context.Context, p int, from string) (names []s
 // list lists the tasks of one sorted set behind a place: n of them, or fewer if it has looked at many others. nil: that was all.
 func (e *engine) list(ctx context.Context, l queue.Listing, at queue.Place, n int) (some []looked, end *queue.Place, err error) {
 	prefix := e.prefix[at.Lane]
-	key := prefix + map[queue.State]string{queue.StateQueued: ":n:" + at.Tenant, queue.StateDelayed: ":z", queue.StateInFlight: ":l", queue.StateDead: ":x"}[l.State]
+	key := prefix + map[queue.State]string{queue.StateQueued: ":n:" + at.Tenant, queue.StateDelayed: ":z", queue.StateInFlight: ":l", queue.StateDead: ":x", queue.StateCompleted: ":k"}[l.State]
 	if l.State == queue.StateDead && l.Tenant != "" {
 		key += ":" + l.Tenant
 	}
@@ -188,6 +220,9 @@ func (e *engine) infos(ctx context.Context, p int, state queue.State, zs []redis
 	for i := range zs {
 		ids[i], _, _ = strings.Cut(zs[i].Member.(string), "\n") // of a lease, the id comes first
 	}
+	if state == queue.StateCompleted {
+		return e.kept(ctx, p, ids)
+	}
 	lists, err := await(ctx, func() (lists [2][]any, err error) {
 		pipe := e.db.Pipeline()
 		bodies, reasons := pipe.HMGet(ctx, e.prefix[p]+":d", ids...), pipe.HMGet(ctx, e.prefix[p]+":xr", ids...)
@@ -211,6 +246,38 @@ func (e *engine) infos(ctx context.Context, p int, state queue.State, zs []redis
 			i.Reason, _ = lists[1][k].(string)
 		}
 		all[k] = &i
+	}
+	return all, nil
+}
+
+// kept reads what is kept of completed tasks; nothing is nil.
+func (e *engine) kept(ctx context.Context, p int, ids []string) ([]*looked, error) {
+	texts, err := await(ctx, func() ([]*redis.StringCmd, error) {
+		pipe := e.db.Pipeline()
+		texts := make([]*redis.StringCmd, len(ids))
+		for k, id := range ids {
+			texts[k] = pipe.Get(ctx, e.prefix[p]+":k:"+id)
+		}
+		_, err := pipe.Exec(ctx)
+		if errors.Is(err, redis.Nil) {
+			err = nil
+		}
+		return texts, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*looked, len(ids))
+	for k := range ids {
+		switch text, err := texts[k].Result(); {
+		case errors.Is(err, redis.Nil): // its time is over
+		case err != nil:
+			return nil, err
+		default:
+			if all[k], err = keptOf(ids[k], text); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return all, nil
 }

@@ -34,6 +34,10 @@ func load(name string, common bool) *script {
 	// What brings in what is due is a part of the scripts that say where.
 	s.source = strings.Replace(s.source, "--DUE--\n", read("due"), 1)
 	s.source = strings.Replace(s.source, "--COMMON--\n", read("common"), 1)
+	if strings.Contains(s.source, "--ACK--\n") {
+		ack := strings.Replace(read("ack"), "--KEEP--\n", "keep(id, keeps[j].us, keeps[j].result)\n", 1)
+		s.source = strings.Replace(s.source, "--ACK--\n", ack, 1)
+	}
 	if common {
 		s.source = read("common") + s.source
 	}
@@ -46,6 +50,7 @@ var (
 	pushScript = load("push", false)
 	popScript  = load("pop", false)
 	ackScript  = load("ack", false)
+	keepScript = load("keep", false)
 
 	nackScript     = load("nack", true)
 	releaseScript  = load("release", true)
@@ -53,6 +58,7 @@ var (
 	maintainScript = load("maintain", true)
 	cancelScript   = load("cancel", true)
 	getScript      = load("get", true)
+	forgetScript   = load("forget", false)
 	tenantScript   = load("tenant", true)
 	placeScript    = load("place", true)
 	pauseScript    = load("pause", true)

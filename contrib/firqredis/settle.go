@@ -3,6 +3,7 @@ package firqredis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -16,14 +17,22 @@ func leaseOf(l *queue.Lease) string {
 
 // Ack is of queue.Engine.
 func (e *engine) Ack(ctx context.Context, p int, ls []queue.Lease) ([]error, error) {
-	args := make([]any, 0, 3+5*len(ls))
+	keeps := slices.ContainsFunc(ls, func(l queue.Lease) bool { return l.Keep > 0 })
+	args := make([]any, 0, 3+7*len(ls))
 	now := e.settings()
 	args = append(args, now.MaxInFlightPerTenant, e.o.TenantIdle.Milliseconds(), part(now.MaxInFlight, e.partitions, p))
 	for i := range ls {
 		l := &ls[i]
 		args = append(args, l.ID, l.Tenant, strconv.FormatUint(l.Token, 10), l.Charge, l.UniqueKey)
+		if keeps {
+			args = append(args, ceil(l.Keep, time.Microsecond), l.Result)
+		}
 	}
-	r, err := e.run(ctx, ackScript, p, args)
+	script := ackScript // which pays for nothing that is kept
+	if keeps {
+		script = keepScript
+	}
+	r, err := e.run(ctx, script, p, args)
 	return verdicts(r, ls), err
 }
 

@@ -132,14 +132,15 @@ type meta struct {
 	Delay     time.Duration     `json:"d,omitempty"`
 	At        time.Time         `json:"a,omitzero"`
 	Deadline  time.Time         `json:"l,omitzero"`
+	Keep      time.Duration     `json:"k,omitempty"` // KeepResult
 	Headers   map[string]string `json:"h,omitempty"`
 	Raw       queue.RawHeaders  `json:"r,omitempty"`
 }
 
 func metaOf(t *queue.Task[[]byte]) (string, error) {
 	texts, raw := queue.SplitHeaders(t.Headers)
-	m := meta{t.UniqueFor, t.Delay, t.At.Round(0), t.Deadline.Round(0), texts, raw}
-	if m.UniqueFor == 0 && m.Delay == 0 && m.At.IsZero() && m.Deadline.IsZero() && len(t.Headers) == 0 {
+	m := meta{t.UniqueFor, t.Delay, t.At.Round(0), t.Deadline.Round(0), t.KeepResult, texts, raw}
+	if m.UniqueFor == 0 && m.Delay == 0 && m.At.IsZero() && m.Deadline.IsZero() && m.Keep == 0 && len(t.Headers) == 0 {
 		return "", nil
 	}
 	b, err := json.Marshal(m) // one line
@@ -157,7 +158,7 @@ func task(id string, s *stored) (t queue.Task[[]byte], err error) {
 		if err := json.Unmarshal([]byte(s.meta), &m); err != nil {
 			return t, fmt.Errorf("firqredis: task %q: %w", id, err)
 		}
-		t.UniqueFor, t.Delay, t.At, t.Deadline, t.Headers = m.UniqueFor, m.Delay, m.At, m.Deadline, m.Raw.Join(m.Headers)
+		t.UniqueFor, t.Delay, t.At, t.Deadline, t.KeepResult, t.Headers = m.UniqueFor, m.Delay, m.At, m.Deadline, m.Keep, m.Raw.Join(m.Headers)
 	}
 	return t, nil
 }

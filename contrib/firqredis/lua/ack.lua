@@ -15,6 +15,7 @@ for j = 1, #ls do
     mine[ls[j]] = true
     local t = T[name] or {c = 0, d = 0}
     T[name] = t; t.c = t.c + 1; t.d = t.d + ARGV[k+3]
+    --KEEP--
     acked = acked + 1; out[j] = 1
     gone[acked] = id; ls[acked] = ls[j]             -- acked <= j: what is overwritten was looked at
     if ARGV[k+4] ~= '' then
