@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -79,7 +80,7 @@ func TestMigrationSQL(t *testing.T) {
 	// Functions do not look for what they use where the caller says.
 	var loose int
 	if err := db.QueryRow(ctx, `select count(*) from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'own'
-		and proname in ('push', 'pop', 'ack', 'leave', 'extend', 'open', 'upkeep', 'cancel', 'pause', 'settle', 'configure', 'requeue', 'purge', 'tenants')
+		and proname in ('push', 'pop', 'ack', 'leave', 'extend', 'ack_keep', 'open', 'upkeep', 'cancel', 'pause', 'settle', 'configure', 'requeue', 'purge', 'tenants')
 		and not 'search_path=pg_catalog, pg_temp' = any (coalesce(proconfig, '{}'))`).Scan(&loose); err != nil || loose != 0 {
 		t.Error(loose, err)
 	}
@@ -108,8 +109,9 @@ func TestGrants(t *testing.T) {
 		must[string](t)(q.Enqueue(ctx, Task[string]{UniqueKey: fmt.Sprint(k)}))
 	}
 	its := must[[]*Item[string]](t)(q.DequeueBatch(ctx, 4))
+	its[0].KeepResult = time.Hour
 	for _, err := range []error{
-		q.Ack(ctx, its[0]), q.Nack(ctx, its[1], Retry{Dead: true}), q.Release(ctx, its[2]), q.Extend(ctx, 0, its[3]), q.Requeue(ctx, its[1].ID),
+		q.Ack(ctx, its[0]), q.Forget(ctx, its[0].ID), q.Nack(ctx, its[1], Retry{Dead: true}), q.Release(ctx, its[2]), q.Extend(ctx, 0, its[3]), q.Requeue(ctx, its[1].ID),
 		q.Cancel(ctx, its[1].ID), q.Pause(ctx, "x"), q.SetTenant(ctx, "x", TenantSettings{MaxQueued: 1}), q.Maintain(ctx),
 		q.Schedules().Put(ctx, Schedule[string]{ID: "s", Cron: "@daily"}), q.Schedules().Delete(ctx, "s"),
 	} {
@@ -135,7 +137,7 @@ func TestDrop(t *testing.T) {
 	ctx := bounded(t)
 	stays := open(t, Config[string]{DB: db, Name: "stays"})
 	for _, of := range []*Queue[string]{q, stays} {
-		must[string](t)(of.Enqueue(ctx, Task[string]{UniqueKey: "k"}))
+		must[string](t)(of.Enqueue(ctx, Task[string]{UniqueKey: "k", KeepResult: time.Hour}))
 		if err := of.Schedules().Put(ctx, Schedule[string]{ID: "s", Cron: "@daily"}); err != nil {
 			t.Fatal(err)
 		}

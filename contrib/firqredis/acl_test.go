@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq/queue"
 )
 
 // documentedCommands returns what docs/queue.md says that a client's user must be allowed to do, and what it may.
@@ -103,6 +105,21 @@ func everything(t *testing.T, addr string) {
 	_, err = q.Enqueue(ctx, job{Tenant: "a", UniqueKey: "k"})
 	want(t, err, ErrDuplicate)
 	ok(t, q.Cancel(ctx, "c"))
+	put(t, q, job{ID: "kept", KeepResult: time.Hour})
+	for _, it := range now(t, q, 100) {
+		if it.ID == "kept" {
+			ok(t, q.Ack(ctx, it))
+		} else {
+			ok(t, q.Release(ctx, it))
+		}
+	}
+	same(t, "state", must(q.Get(ctx, "kept")).State, StateCompleted)
+	for _, state := range []queue.State{StateQueued, StateCompleted} {
+		page, _, err := q.List(ctx, queue.Listing{State: state})
+		ok(t, err)
+		same(t, "listed", len(page) > 0, true)
+	}
+	ok(t, q.Forget(ctx, "kept"))
 	ok(t, q.SetTenant(ctx, "a", TenantSettings{Weight: 2}))
 	ok(t, q.ChangeSettings(ctx, SettingsChange{MaxQueued: ptr(0), MaxQueuedPerTenant: ptr(500)}))
 	ok(t, q.Pause(ctx, ""))

@@ -26,7 +26,8 @@ func TestOutOfMemory(t *testing.T) {
 			t.Cleanup(p.kill)
 			s := &server{name: "own", addrs: []string{p.addr()}}
 			q, ctx := open(t, s, Config[string]{MaxAttempts: 2, Lease: 500 * time.Millisecond, MaxInFlightPerTenant: 20}), bounded(t)
-			put(t, q, many("a", 20)...)
+			put(t, q, append([]job{{Tenant: "a", ID: "kept", KeepResult: time.Hour}}, many("a", 20)...)...)
+			result := now(t, q, 1)[0]
 			its := now(t, q, 6)
 			ok(t, q.Extend(ctx, time.Hour, its...))
 			ok(t, at(q).db.ConfigSet(ctx, "maxmemory", "1").Err())
@@ -35,7 +36,9 @@ func TestOutOfMemory(t *testing.T) {
 			if !strings.Contains(err.Error(), "OOM") {
 				t.Errorf("error %v", err)
 			}
-			ok(t, q.Extend(ctx, time.Hour, its...))
+			ok(t, q.Extend(ctx, time.Hour, append(its, result)...))
+			ok(t, q.Ack(ctx, result))
+			same(t, "state", must(q.Get(ctx, "kept")).State, StateCompleted)
 			ok(t, q.Ack(ctx, its[0]))
 			ok(t, q.Nack(ctx, its[1], Retry{}))
 			ok(t, q.Nack(ctx, its[2], Retry{Dead: true}))

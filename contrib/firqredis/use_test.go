@@ -68,7 +68,7 @@ func read(t testing.TB, d *queue.Delivery) *Item[string] {
 	x := d.Task
 	it := &Item[string]{Attempt: d.Attempt, Wait: d.Wait, Token: d.Token, LeaseUntil: d.LeaseUntil, Task: job{
 		Tenant: x.Tenant, ID: x.ID, UniqueKey: x.UniqueKey, UniqueFor: x.UniqueFor, Cost: x.Cost, Priority: x.Priority, Delay: x.Delay, At: x.At,
-		Deadline: x.Deadline, MaxAttempts: x.MaxAttempts, Headers: x.Headers,
+		Deadline: x.Deadline, MaxAttempts: x.MaxAttempts, KeepResult: x.KeepResult, Headers: x.Headers,
 	}}
 	ok(t, json.Unmarshal(x.Payload, &it.Payload))
 	return it
