@@ -1,5 +1,7 @@
 package metrics
 
+import "github.com/firq-go/firq/hist"
+
 // ClusterStats has the fields of firqnats.Stats, so that the exporters need neither
 // firqnats nor a NATS client.
 type ClusterStats struct {
@@ -32,4 +34,45 @@ func Cluster() Table[ClusterStats] {
 		{Name: "cluster.saves", Unit: "{save}", Kind: Counter, Text: "States that were saved.",
 			Value: func(s *stats) float64 { return float64(s.Saves) }},
 	}
+}
+
+// ClusterRecorder is the part of *firqnats.Node that returns how long calls to other nodes took, by kind and method, and
+// activations, by kind.
+type ClusterRecorder interface {
+	Recorded() (calls map[string]map[string]*hist.Snapshot, activations map[string]*hist.Snapshot)
+}
+
+// ClusterTimes is about such a node.
+func ClusterTimes() Table[ClusterRecorder] {
+	type node = ClusterRecorder
+	return Table[node]{
+		{Name: "cluster.call", Unit: "s", Text: "How long calls to actors on other nodes took, from when they were sent until they were answered.",
+			Labels: []string{"kind", "method"}, EachTimes: func(n *node, send SendTimes) {
+				calls, _ := (*n).Recorded()
+				for kind, methods := range calls {
+					valid := map[string]*hist.Snapshot{}
+					for method, s := range methods {
+						merge(valid, Valid(method), s)
+					}
+					for method, s := range valid {
+						send(s.QueueTime(), kind, method)
+					}
+				}
+			}},
+		{Name: "cluster.activation", Unit: "s", Text: "How long it took to start actors on this node, the taking of their record included.",
+			Labels: []string{"kind"}, EachTimes: func(n *node, send SendTimes) {
+				_, activations := (*n).Recorded()
+				for kind, s := range activations {
+					send(s.QueueTime(), kind)
+				}
+			}},
+	}
+}
+
+// merge adds s to the snapshot with a label.
+func merge(all map[string]*hist.Snapshot, label string, s *hist.Snapshot) {
+	if all[label] == nil {
+		all[label] = hist.NewSnapshot()
+	}
+	all[label].Merge(s)
 }

@@ -7,7 +7,7 @@
 //		m.Series(&stats, func(v float64, labels ...string) { export(m.Name, v, m.Labels, labels) })
 //	}
 //
-// A row with Times has no series, but a histogram.
+// A row with Times or EachTimes has no series, but histograms: see Histograms.
 package metrics
 
 import (
@@ -26,7 +26,7 @@ const (
 	Seconds             // a time that only rises
 )
 
-// Metric is a metric that is read from snapshots of type S, in one of three ways.
+// Metric is a metric that is read from snapshots of type S, in one of four ways.
 type Metric[S any] struct {
 	Name string // with dots, and without firq. in front
 	Unit string // as UCUM has it: {task}, s, 1
@@ -38,9 +38,14 @@ type Metric[S any] struct {
 
 	Value  func(*S) float64        // a single series
 	Each   func(*S, Send)          // as many series as it sends
-	Labels []string                // the names of Each's labels
+	Labels []string                // the names of Each's and EachTimes' labels
 	Times  func(*S) firq.QueueTime // a histogram of Buckets and Sum
+
+	EachTimes func(*S, SendTimes) // as many histograms as it sends, of valid labels, each once
 }
+
+// SendTimes takes one histogram of a metric, and one value for each label.
+type SendTimes = func(q firq.QueueTime, labels ...string)
 
 // Send takes one series of a metric: its value, and one value for each label.
 type Send = func(v float64, labels ...string)
@@ -73,6 +78,18 @@ func (m *Metric[S]) Series(s *S, send Send) {
 	for _, one := range all {
 		send(one.sum, one.labels...)
 	}
+}
+
+// IsHistogram reports whether the metric has histograms, and no series.
+func (m *Metric[S]) IsHistogram() bool { return m.Times != nil || m.EachTimes != nil }
+
+// Histograms sends what EachTimes does, or the single Times.
+func (m *Metric[S]) Histograms(s *S, send SendTimes) {
+	if m.EachTimes == nil {
+		send(m.Times(s))
+		return
+	}
+	m.EachTimes(s, send)
 }
 
 // Valid puts U+FFFD in the place of what is not UTF-8.

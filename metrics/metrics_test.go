@@ -20,7 +20,7 @@ import (
 func series[S any](table metrics.Table[S], s S) map[string]float64 {
 	all := map[string]float64{}
 	for _, m := range table {
-		if m.Times == nil {
+		if !m.IsHistogram() {
 			m.Series(&s, func(v float64, labels ...string) { all[strings.Join(append([]string{m.Name}, labels...), " ")] = v })
 		}
 	}

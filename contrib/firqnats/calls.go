@@ -200,7 +200,11 @@ func (n *Node) notGot(batch uint64) {
 
 // settle ends a call, or a tell. answered: its node has said so.
 func (n *Node) settle(o *call, reply []byte, err error, answered bool) {
-	if _, mine := o.lane.settle(o, reply, err, answered); mine && err != nil && o.op == opTell {
+	_, mine := o.lane.settle(o, reply, err, answered)
+	if mine && answered && o.op == opCall {
+		n.recorded.call(o.kind, o.method, time.Since(o.born))
+	}
+	if mine && err != nil && o.op == opTell {
 		n.stat.lost.Add(1)
 		if f := n.o.OnLost; f != nil {
 			n.background(func() {

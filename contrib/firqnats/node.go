@@ -47,15 +47,16 @@ type Node struct {
 	runs     runs
 	posts    posts
 
-	subs    []*nats.Subscription // of all lives
-	ctx     context.Context      // ends when the node has left
-	end     context.CancelFunc
-	bgMu    sync.Mutex
-	bgOver  bool
-	wg      sync.WaitGroup
-	leavers []func() // guarded by mu
-	left    chan struct{}
-	stat    counters
+	subs     []*nats.Subscription // of all lives
+	ctx      context.Context      // ends when the node has left
+	end      context.CancelFunc
+	bgMu     sync.Mutex
+	bgOver   bool
+	wg       sync.WaitGroup
+	leavers  []func() // guarded by mu
+	left     chan struct{}
+	stat     counters
+	recorded recorder
 }
 
 // stage of a node; guarded by mu.

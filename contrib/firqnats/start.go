@@ -58,6 +58,7 @@ func (a *activation) spawn() (body, error) {
 // begun makes an activation active whose actor has started.
 func (a *activation) begun(b body) {
 	a.n.stat.activated.Add(1)
+	a.n.recorded.activation(a.id.Kind, time.Since(a.since))
 	a.mu.Lock()
 	a.body = b
 	if actState(a.state.Load()) != actStarting { // it was abandoned

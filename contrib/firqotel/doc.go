@@ -173,6 +173,8 @@
 //	firq.cluster.lost                  Counter {message}           Lost
 //	firq.cluster.retried               Counter {message}           Retried
 //	firq.cluster.saves                 Counter {save}              Saves
+//	firq.cluster.call                  Histogram s                 of Recorded, by firq.kind and firq.method
+//	firq.cluster.activation            Histogram s                 of Recorded, by firq.kind
 //
 //	with firq.engine, redis or postgres                            queue.Stats
 //	firq.queue.up                      Gauge 1                     1 if Stats returned no error, else 0 and nothing else

@@ -1,6 +1,8 @@
 package firqotel
 
 import (
+	"slices"
+
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -19,6 +21,15 @@ type setup struct {
 	errs  []error
 }
 
+// named returns the attributes of a series.
+func named(names, values []string) []attribute.KeyValue {
+	all := make([]attribute.KeyValue, len(values))
+	for i, v := range values {
+		all[i] = attribute.String("firq."+names[i], v)
+	}
+	return all
+}
+
 // attributes returns the fixed ones and more.
 func (s *setup) attributes(more ...attribute.KeyValue) attribute.Set {
 	return attribute.NewSet(append(more, s.fixed...)...)
@@ -30,7 +41,7 @@ func instruments[S any](s *setup, t metrics.Table[S]) func(metric.Observer, *S) 
 	var all []func(metric.Observer, *S)
 	for i := range t {
 		m := &t[i]
-		if m.Times != nil {
+		if m.IsHistogram() {
 			continue
 		}
 		in, observe, err := s.instrument("firq."+m.Name, m.Unit, m.Text, m.Kind)
@@ -41,11 +52,7 @@ func instruments[S any](s *setup, t metrics.Table[S]) func(metric.Observer, *S) 
 		s.all = append(s.all, in)
 		all = append(all, func(o metric.Observer, st *S) {
 			m.Series(st, func(v float64, labels ...string) {
-				more := make([]attribute.KeyValue, len(labels), len(labels)+len(s.fixed))
-				for i, value := range labels {
-					more[i] = attribute.String("firq."+m.Labels[i], value)
-				}
-				observe(o, v, metric.WithAttributeSet(s.attributes(more...)))
+				observe(o, v, metric.WithAttributeSet(s.attributes(named(m.Labels, labels)...)))
 			})
 		})
 	}
@@ -83,17 +90,21 @@ func (s *setup) instrument(name, unit, text string, kind metrics.Kind) (in metri
 // common if it is more: the SDK adds up in float64.
 func toInt64(v float64) int64 { return int64(min(v, 1<<63-1024)) }
 
-// histogram returns a table's histogram for a Producer, without attributes.
-func histogram[S any](t metrics.Table[S], read func() S) *times {
-	for i := range t {
-		if m := &t[i]; m.Times != nil {
-			return &times{name: "firq." + m.Name, text: m.Text, read: func() firq.QueueTime {
-				st := read()
-				return m.Times(&st)
-			}}
-		}
+// histograms returns those of a table for a Producer; nil: it has none.
+func histograms[S any](s *setup, t metrics.Table[S], read func() S) *times {
+	if !slices.ContainsFunc(t, func(m metrics.Metric[S]) bool { return m.IsHistogram() }) {
+		return nil
 	}
-	return nil
+	return &times{read: func(send func(name, text string, q firq.QueueTime, attrs attribute.Set)) {
+		st := read()
+		for i := range t {
+			if m := &t[i]; m.IsHistogram() {
+				m.Histograms(&st, func(q firq.QueueTime, labels ...string) {
+					send("firq."+m.Name, m.Text, q, s.attributes(named(m.Labels, labels)...))
+				})
+			}
+		}
+	}}
 }
 
 // queueTable returns the metrics of a scheduler, or of the queue of a gate.

@@ -40,7 +40,7 @@ func everyKind() map[string]kind {
 	h, i := metricstest.Of(metricstest.Traffic()), metricstest.Of(metricstest.Traffic())
 	p, w := metricstest.Of(metricstest.Pool()), metricstest.Of(metricstest.Watchdog())
 	q := &metricstest.RedisSource{Source: metricstest.Source[metrics.RedisStats]{Says: metricstest.Redis()}}
-	c, f, n := metricstest.Of(metricstest.Compute()), metricstest.Of(metricstest.Fleet()), metricstest.Of(metricstest.Cluster())
+	c, f, n := metricstest.Of(metricstest.Compute()), metricstest.Of(metricstest.Fleet()), &metricstest.Node{Source: metricstest.Source[metrics.ClusterStats]{Says: metricstest.Cluster()}}
 	a, rec := metricstest.Of(metricstest.System()), metricstest.Recorder()
 	type options = firqotel.Options[string]
 	type registration = *firqotel.Registration
@@ -69,7 +69,7 @@ func sorted(text string) []string {
 // trimmed leaves the bounds out of the histograms of handlers and of actors.
 func trimmed(lines []string) []string {
 	for i, line := range lines {
-		if strings.HasPrefix(line, "firq.pool.handler_time ") || strings.HasPrefix(line, "firq.actor.wait ") {
+		if strings.HasPrefix(line, "firq.pool.handler_time ") || strings.HasPrefix(line, "firq.cluster.") && strings.Contains(line, " bounds=") || strings.HasPrefix(line, "firq.actor.wait ") {
 			head, rest, _ := strings.Cut(line, " bounds=")
 			_, counts, _ := strings.Cut(rest, "counts=")
 			lines[i] = head + " counts=" + counts
@@ -319,6 +319,8 @@ firq.cluster.handled {message} sum monotonic=true [firq.scheduler=api] 907
 firq.cluster.lost {message} sum monotonic=true [firq.scheduler=api] 908
 firq.cluster.retried {message} sum monotonic=true [firq.scheduler=api] 909
 firq.cluster.saves {save} sum monotonic=true [firq.scheduler=api] 910
+firq.cluster.call s histogram CumulativeTemporality [firq.kind=cart,firq.method=Add�,firq.scheduler=api] count=2 sum=3 max=2 counts=[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 1 0 0 0 0 0 0 0 0 0 0 0]
+firq.cluster.activation s histogram CumulativeTemporality [firq.kind=cart,firq.scheduler=api] count=1 sum=3 max=3 counts=[0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0 0 0 0]
 `
 
 const fleetCollected = `

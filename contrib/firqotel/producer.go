@@ -15,8 +15,7 @@ import (
 	"github.com/firq-go/firq"
 )
 
-// Producer yields the histograms of every source that was registered with it:
-// firq.queue.time, firq.pool.handler_time and firq.compute.exec. It goes to a reader, with metric.WithProducer; given to
+// Producer yields the histograms of every source that was registered with it. It goes to a reader, with metric.WithProducer; given to
 // several readers it serves all of them. The zero value is ready. Safe for
 // concurrent use.
 type Producer struct {
@@ -26,12 +25,10 @@ type Producer struct {
 
 var _ metric.Producer = (*Producer)(nil)
 
-// times are a histogram of one source. Immutable after add.
+// times are the histograms of one source. Immutable after add.
 type times struct {
-	name, text string // of the metric
-	attrs      attribute.Set
-	start      time.Time
-	read       func() firq.QueueTime
+	start time.Time
+	read  func(send func(name, text string, q firq.QueueTime, attrs attribute.Set))
 }
 
 // NewProducer returns a Producer without sources.
@@ -66,10 +63,15 @@ func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if points[t.name] == nil {
-			metrics = append(metrics, metricdata.Metrics{Name: t.name, Description: t.text, Unit: "s"})
-		}
-		points[t.name] = append(points[t.name], t.point())
+		t.read(func(name, text string, q firq.QueueTime, attrs attribute.Set) {
+			if points[name] == nil {
+				metrics = append(metrics, metricdata.Metrics{Name: name, Description: text, Unit: "s"})
+			}
+			points[name] = append(points[name], point(&q, attrs, t.start))
+		})
+	}
+	if len(metrics) == 0 { // nothing was recorded
+		return nil, nil
 	}
 	for i := range metrics {
 		m := &metrics[i]
@@ -80,11 +82,10 @@ func (p *Producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 
 // point converts one histogram. Its buckets hold all samples: if the last one has a
 // bound, nothing is above it.
-func (t *times) point() metricdata.HistogramDataPoint[float64] {
-	q := t.read()
+func point(q *firq.QueueTime, attrs attribute.Set, start time.Time) metricdata.HistogramDataPoint[float64] {
 	p := metricdata.HistogramDataPoint[float64]{
-		Attributes:   t.attrs,
-		StartTime:    t.start,
+		Attributes:   attrs,
+		StartTime:    start,
 		Time:         time.Now(),
 		Sum:          q.Sum.Seconds(),
 		Bounds:       make([]float64, 0, len(q.Buckets)),

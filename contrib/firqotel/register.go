@@ -38,8 +38,8 @@ const (
 	AtKey        = attribute.Key("firq.at")        // of a watchdog's latencies: p50, tail or max
 	QueueKey     = attribute.Key("firq.queue")     // of firq.watchdog.queue: watchdog.Queue.Name
 	ProbeKey     = attribute.Key("firq.probe")     // of firq.watchdog.probe: watchdog.Probe.Name
-	KindKey      = attribute.Key("firq.kind")      // of firq.actor: the type of the actors' state
-	MethodKey    = attribute.Key("firq.method")    // of firq.actor.timeouts: the method's name
+	KindKey      = attribute.Key("firq.kind")      // of firq.actor: the type of the actors' state; of firq.cluster: the kind's name
+	MethodKey    = attribute.Key("firq.method")    // of firq.actor.timeouts and firq.cluster.call: the method's name
 	ModeKey      = attribute.Key("firq.mode")      // of firq.actor.timeouts: warn, cancel or stop
 	EngineKey    = attribute.Key("firq.engine")    // of firq.queue.up and others of a queue.Queue: redis or postgres
 	EndKey       = attribute.Key("firq.end")       // of firq.actor.turns: actor.TurnEnd
@@ -71,7 +71,7 @@ type (
 	ActorSource interface{ Stats() actor.Stats }
 	// FleetSource is a *firqfleet.Gate.
 	FleetSource[S FleetStats] interface{ Stats() S }
-	// ClusterSource is a *firqnats.Node.
+	// ClusterSource is a *firqnats.Node. If it has Recorded, as that has, there are histograms of calls and activations.
 	ClusterSource[S ClusterStats] interface{ Stats() S }
 	// RedisSource is a *queue.Queue, or its Survey. If it has QueueTimes, as that has, there is a histogram of them.
 	RedisSource[S RedisStats] interface {
@@ -120,9 +120,8 @@ type ClusterStats interface {
 type Options[K comparable] struct {
 	// MeterProvider makes the meter. nil: otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
-	// Producer yields the histograms, of queue times and of how long handlers and
-	// executions ran; it belongs to a reader of the MeterProvider. nil: no firq.queue.time,
-	// no firq.pool.handler_time and no firq.compute.exec.
+	// Producer yields the histograms, such as firq.queue.time; it belongs to a reader of the
+	// MeterProvider. nil: there are none.
 	Producer *Producer
 	// Scheduler is the value of the attribute firq.scheduler, which tells several
 	// schedulers apart, and several gates, middlewares, pools, watchdogs and compute servers. It must
@@ -185,7 +184,7 @@ func RegisterGate[K comparable](g GateSource[K], opts Options[K]) (*Registration
 			st := g.Stats()
 			own(o, &st)
 			queue(o, &st.Queue)
-		}, histogram(table, func() firq.Stats[K] { return g.Stats().Queue })
+		}, histograms(s, table, func() firq.Stats[K] { return g.Stats().Queue })
 	})
 }
 
@@ -260,7 +259,12 @@ func RegisterFleet[K comparable, S FleetStats](g FleetSource[S], opts Options[K]
 // RegisterCluster exports a firqnats.Node: this process's part of the cluster.
 func RegisterCluster[K comparable, S ClusterStats](n ClusterSource[S], opts Options[K]) (*Registration, error) {
 	return register(n, opts, func(s *setup) (func(metric.Observer), *times) {
-		return one(s, metrics.Cluster(), func() metrics.ClusterStats { return metrics.ClusterStats(n.Stats()) })
+		stats, _ := one(s, metrics.Cluster(), func() metrics.ClusterStats { return metrics.ClusterStats(n.Stats()) })
+		rec, ok := n.(metrics.ClusterRecorder)
+		if !ok {
+			return stats, nil
+		}
+		return stats, histograms(s, metrics.ClusterTimes(), func() metrics.ClusterRecorder { return rec })
 	})
 }
 
@@ -288,19 +292,19 @@ func RegisterQueue[K comparable, S RedisStats](q RedisSource[S], opts Options[K]
 				st := metrics.RedisStats(st)
 				all(o, &st)
 			}
-		}, redisTimes(q)
+		}, redisTimes(s, q)
 	})
 }
 
 // redisTimes is the histogram of a queue, if it has one. While its server is away it stays as it was.
-func redisTimes(q any) *times {
+func redisTimes(s *setup, q any) *times {
 	w, ok := q.(metrics.RedisWaiting)
 	if !ok {
 		return nil
 	}
 	var mu sync.Mutex
 	var last firq.QueueTime
-	return histogram(metrics.RedisWaits(), func() firq.QueueTime {
+	return histograms(s, metrics.RedisWaits(), func() firq.QueueTime {
 		ctx, cancel := context.WithTimeout(context.Background(), metrics.RedisPatience)
 		defer cancel()
 		buckets, sum, err := w.QueueTimes(ctx)
@@ -319,12 +323,11 @@ func one[S any](s *setup, t metrics.Table[S], read func() S) (func(metric.Observ
 	return func(o metric.Observer) {
 		st := read()
 		all(o, &st)
-	}, histogram(t, read)
+	}, histograms(s, t, read)
 }
 
 // register checks what all of them have. build makes the instruments and returns
-// what observes them, of one snapshot, and the histogram, if any, without its
-// attributes.
+// what observes them, of one snapshot, and the histograms, if any.
 func register[K comparable](source any, opts Options[K], build func(*setup) (func(metric.Observer), *times)) (*Registration, error) {
 	if v := reflect.ValueOf(source); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, fmt.Errorf("%w: firqotel: nil source", firq.ErrInvalidArgument)
@@ -339,7 +342,7 @@ func register[K comparable](source any, opts Options[K], build func(*setup) (fun
 	if opts.Scheduler != "" {
 		s.fixed = append(s.fixed, SchedulerKey.String(opts.Scheduler))
 	}
-	observe, histogram := build(s)
+	observe, histograms := build(s)
 	if len(s.errs) != 0 {
 		return nil, fmt.Errorf("firqotel: %w", errors.Join(s.errs...))
 	}
@@ -354,9 +357,8 @@ func register[K comparable](source any, opts Options[K], build func(*setup) (fun
 		return nil, fmt.Errorf("firqotel: %w", err)
 	}
 	r := &Registration{callback: callback}
-	if opts.Producer != nil && histogram != nil {
-		histogram.attrs = s.attributes()
-		r.producer, r.times = opts.Producer, opts.Producer.add(histogram)
+	if opts.Producer != nil && histograms != nil {
+		r.producer, r.times = opts.Producer, opts.Producer.add(histograms)
 	}
 	return r, nil
 }

@@ -44,7 +44,7 @@ type (
 	ActorSource interface{ Stats() actor.Stats }
 	// FleetSource is a *firqfleet.Gate.
 	FleetSource[S FleetStats] interface{ Stats() S }
-	// ClusterSource is a *firqnats.Node.
+	// ClusterSource is a *firqnats.Node. If it has Recorded, as that has, there are histograms of calls and activations.
 	ClusterSource[S ClusterStats] interface{ Stats() S }
 	// RedisSource is a *queue.Queue, or its Survey. If it has QueueTimes, as that has, there is a histogram of them.
 	RedisSource[S RedisStats] interface {
@@ -256,7 +256,17 @@ func NewCluster[K comparable, S ClusterStats](n ClusterSource[S], opts Options[K
 	if err != nil {
 		return nil, err
 	}
-	return one(c, metrics.Cluster(), opts, func() metrics.ClusterStats { return metrics.ClusterStats(n.Stats()) }), nil
+	one(c, metrics.Cluster(), opts, func() metrics.ClusterStats { return metrics.ClusterStats(n.Stats()) })
+	rec, ok := n.(metrics.ClusterRecorder)
+	if !ok {
+		return c, nil
+	}
+	stats, times := c.collect, add(c, metrics.ClusterTimes(), opts.NativeHistogram)
+	c.collect = func(ch chan<- prometheus.Metric) {
+		stats(ch)
+		times(ch, &rec)
+	}
+	return c, nil
 }
 
 // NewRedis is NewQueue, by the name from when there was Redis only.

@@ -95,7 +95,7 @@ var metricName = regexp.MustCompile(`\bfirq_\w+`)
 
 func TestDashboardPanels(t *testing.T) {
 	exported := map[string]bool{}
-	for line := range strings.Lines(exposition + gateExposition + trafficExposition + poolExposition + watchdogExposition + redisExposition + computeExposition + actorExposition) {
+	for line := range strings.Lines(exposition + gateExposition + trafficExposition + poolExposition + watchdogExposition + redisExposition + computeExposition + actorExposition + clusterExposition) {
 		exported[metricName.FindString(line)] = true
 	}
 	d := readDashboard(t)
@@ -129,7 +129,7 @@ func TestDashboardPanels(t *testing.T) {
 	// Every metric is on a panel, but for the total of what the panels show by
 	// reason, and the histogram, whose buckets are.
 	for name := range exported {
-		part := strings.HasPrefix(name, "firq_queue_time_ns") || strings.HasPrefix(name, "firq_pool_handler_duration_seconds") || strings.HasPrefix(name, "firq_compute_exec_seconds") || strings.HasPrefix(name, "firq_actor_wait_seconds") || strings.HasPrefix(name, "firq_queue_queue_seconds") || name == "firq_dropped_total" || name == ""
+		part := strings.HasPrefix(name, "firq_queue_time_ns") || strings.HasPrefix(name, "firq_pool_handler_duration_seconds") || strings.HasPrefix(name, "firq_compute_exec_seconds") || strings.HasPrefix(name, "firq_actor_wait_seconds") || strings.HasPrefix(name, "firq_cluster_call_seconds") || strings.HasPrefix(name, "firq_cluster_activation_seconds") || strings.HasPrefix(name, "firq_queue_queue_seconds") || name == "firq_dropped_total" || name == ""
 		if !used[name] && !part {
 			t.Errorf("no panel shows %s", name)
 		}
@@ -213,7 +213,7 @@ func TestDashboardVariables(t *testing.T) {
 			t.Errorf("variable %s of type %s is filled from the label %s", v.Name, v.Type, label)
 		}
 		// A process may export only one of the parts.
-		for _, part := range []string{"firq_enqueued", "firq_requests_", "firq_pool_", "firq_watchdog_", "firq_queue_up", "firq_compute_", "firq_actor_"} {
+		for _, part := range []string{"firq_enqueued", "firq_requests_", "firq_pool_", "firq_watchdog_", "firq_queue_up", "firq_compute_", "firq_actor_", "firq_cluster_"} {
 			if !strings.Contains(selector, part) {
 				t.Errorf("variable %s: a process that exports only %s is not found", v.Name, part)
 			}

@@ -148,6 +148,8 @@
 //	firq_cluster_lost_total                counter  Lost
 //	firq_cluster_retried_total             counter  Retried
 //	firq_cluster_saves_total               counter  Saves
+//	firq_cluster_call_seconds              histogram of Recorded, by kind and method
+//	firq_cluster_activation_seconds        histogram of Recorded, by kind
 //
 //	with the label engine, redis or postgres         field of queue.Stats
 //	firq_queue_up                          gauge    1 if Stats returned no error, else 0 and nothing else

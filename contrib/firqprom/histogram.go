@@ -37,7 +37,7 @@ func (h histogram) Write(out *dto.Metric) error {
 // newHistogram returns the histogram of q in that unit. Its count is that of the
 // buckets, which are to hold all samples, so that it is consistent in itself in
 // any case.
-func newHistogram(desc *prometheus.Desc, q *firq.QueueTime, unit time.Duration, native bool) prometheus.Metric {
+func newHistogram(desc *prometheus.Desc, q *firq.QueueTime, unit time.Duration, native bool, labels ...string) prometheus.Metric {
 	var count uint64
 	upTo := make(map[float64]uint64, len(q.Buckets))
 	for _, b := range q.Buckets {
@@ -47,18 +47,18 @@ func newHistogram(desc *prometheus.Desc, q *firq.QueueTime, unit time.Duration, 
 		}
 	}
 	sum := in(unit, q.Sum)
-	classic := prometheus.MustNewConstHistogram(desc, count, sum, upTo)
+	classic := prometheus.MustNewConstHistogram(desc, count, sum, upTo, labels...)
 	if !native {
 		return classic
 	}
-	return histogram{classic, newNative(desc, q.Buckets, count, sum, unit)}
+	return histogram{classic, newNative(desc, q.Buckets, count, sum, unit, labels)}
 }
 
 // in returns d in a unit: 1 (ns), or time.Second.
 func in(unit, d time.Duration) float64 { return float64(d) / float64(unit) }
 
 // newNative returns a histogram with native buckets only.
-func newNative(desc *prometheus.Desc, buckets []firq.Bucket, count uint64, sum float64, unit time.Duration) *dto.Histogram {
+func newNative(desc *prometheus.Desc, buckets []firq.Bucket, count uint64, sum float64, unit time.Duration, labels []string) *dto.Histogram {
 	at := make(map[int]int64, len(buckets))
 	for _, b := range buckets {
 		if b.Count > 0 { // an empty bucket would only take up room
@@ -67,7 +67,7 @@ func newNative(desc *prometheus.Desc, buckets []firq.Bucket, count uint64, sum f
 	}
 	var m dto.Metric
 	_ = prometheus.MustNewConstNativeHistogram(desc, count, sum, at, nil, 0, schema,
-		prometheus.DefNativeHistogramZeroThreshold, time.Time{}).Write(&m) // it cannot fail
+		prometheus.DefNativeHistogramZeroThreshold, time.Time{}, labels...).Write(&m) // it cannot fail
 	return m.Histogram
 }
 

@@ -42,9 +42,10 @@ func add[K comparable, S any](c *Collector[K], t metrics.Table[S], native bool) 
 }
 
 func (m *metric[S]) send(ch chan<- prometheus.Metric, s *S, native bool) {
-	if m.Times != nil {
-		q := m.Times(s)
-		ch <- newHistogram(m.desc, &q, m.unit, native)
+	if m.IsHistogram() {
+		m.Histograms(s, func(q firq.QueueTime, labels ...string) {
+			ch <- newHistogram(m.desc, &q, m.unit, native, labels...)
+		})
 		return
 	}
 	m.Series(s, func(v float64, labels ...string) {

@@ -206,8 +206,18 @@ firq_queue_up{engine="redis",scheduler="api"} 1
 const clusterExposition = `
 # TYPE firq_cluster_activated_total counter
 firq_cluster_activated_total{scheduler="api"} 902
+# TYPE firq_cluster_activation_seconds histogram
+firq_cluster_activation_seconds_bucket{kind="cart",scheduler="api",le="2"} 0
+firq_cluster_activation_seconds_bucket{kind="cart",scheduler="api",le="5"} 1
+firq_cluster_activation_seconds_sum{kind="cart",scheduler="api"} 3
+firq_cluster_activation_seconds_count{kind="cart",scheduler="api"} 1
 # TYPE firq_cluster_activations gauge
 firq_cluster_activations{scheduler="api"} 901
+# TYPE firq_cluster_call_seconds histogram
+firq_cluster_call_seconds_bucket{kind="cart",method="Add�",scheduler="api",le="1"} 1
+firq_cluster_call_seconds_bucket{kind="cart",method="Add�",scheduler="api",le="2"} 2
+firq_cluster_call_seconds_sum{kind="cart",method="Add�",scheduler="api"} 3
+firq_cluster_call_seconds_count{kind="cart",method="Add�",scheduler="api"} 2
 # TYPE firq_cluster_fenced_total counter
 firq_cluster_fenced_total{scheduler="api"} 904
 # TYPE firq_cluster_handled_total counter
@@ -278,7 +288,7 @@ func everyKind(t *testing.T, opts firqprom.Options[string]) map[string]made {
 	g, p, w := metricstest.Of(metricstest.Gate()), metricstest.Of(metricstest.Pool()), metricstest.Of(metricstest.Watchdog())
 	h, i := metricstest.Of(metricstest.Traffic()), metricstest.Of(metricstest.Traffic())
 	q, k := &metricstest.RedisSource{Source: metricstest.Source[metrics.RedisStats]{Says: metricstest.Redis()}}, metricstest.Of(metricstest.Compute())
-	a, f, n := metricstest.Of(metricstest.System()), metricstest.Of(metricstest.Fleet()), metricstest.Of(metricstest.Cluster())
+	a, f, n := metricstest.Of(metricstest.System()), metricstest.Of(metricstest.Fleet()), &metricstest.Node{Source: metricstest.Source[metrics.ClusterStats]{Says: metricstest.Cluster()}}
 	all := map[string]made{
 		"scheduler": {must(firqprom.New(s, opts)), &s.Calls, exposition},
 		"gate":      {must(firqprom.NewGate(g, opts)), &g.Calls, gateExposition},

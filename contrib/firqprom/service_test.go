@@ -19,6 +19,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqprom"
 	"github.com/firq-go/firq/firqhttp"
 	"github.com/firq-go/firq/gate"
+	"github.com/firq-go/firq/hist"
 	"github.com/firq-go/firq/lockfree"
 	"github.com/firq-go/firq/metrics"
 	"github.com/firq-go/firq/watchdog"
@@ -46,6 +47,15 @@ type service struct {
 type fakeNode struct {
 	mu   sync.Mutex
 	says metrics.ClusterStats
+	took hist.Local // of calls, and of activations
+}
+
+func (n *fakeNode) Recorded() (calls map[string]map[string]*hist.Snapshot, activations map[string]*hist.Snapshot) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s := hist.NewSnapshot()
+	n.took.AddTo(s)
+	return map[string]map[string]*hist.Snapshot{"cart": {"Add": s}}, map[string]*hist.Snapshot{"cart": s}
 }
 
 func (n *fakeNode) Stats() metrics.ClusterStats {
@@ -60,6 +70,7 @@ func (n *fakeNode) tick() {
 	n.says.Fenced++
 	n.says.Lost++
 	n.says.Retried++
+	n.took.Record(time.Millisecond)
 }
 
 // fakeQueue is a queue on Redis whose counters grow by step.
@@ -273,20 +284,28 @@ func (s *service) expect(want map[string]float64) {
 	} {
 		want["firq_cluster_"+metric+" shop "] = value
 	}
+	calls, _ := s.node.Recorded()
+	expectTimes(want, "firq_cluster_call_seconds", "shop cartAdd", calls["cart"]["Add"])
+	expectTimes(want, "firq_cluster_activation_seconds", "shop cart", calls["cart"]["Add"])
 	expect(want, "jobs", s.jobs.Stats())
 	st := s.pool.Stats()
 	for metric, value := range map[string]float64{
 		"started_total": float64(st.Started), "finished_total": float64(st.Finished), "failed_total": float64(st.Failed),
 		"panicked_total": float64(st.Panicked), "slow_total": float64(st.Slow), "timed_out_total": float64(st.TimedOut),
 		"stuck_total": float64(st.Stuck), "running": float64(st.Running), "stuck_now": float64(st.StuckNow), "workers": float64(st.Workers),
-		"handler_duration_seconds_sum": st.HandlerTime.Sum().Seconds(), "handler_duration_seconds_count": float64(st.HandlerTime.Count()),
 	} {
 		want["firq_pool_"+metric+" jobs "] = value
 	}
+	expectTimes(want, "firq_pool_handler_duration_seconds", "jobs ", st.HandlerTime)
+}
+
+// expectTimes puts what a histogram must say into want.
+func expectTimes(want map[string]float64, metric, labels string, s *hist.Snapshot) {
 	var upTo uint64
-	for _, b := range st.HandlerTime.Buckets() {
+	for _, b := range s.Buckets() {
 		upTo += b.Count
-		want[fmt.Sprintf("firq_pool_handler_duration_seconds_bucket jobs %v", b.UpperBound.Seconds())] = float64(upTo)
+		want[fmt.Sprintf("%s_bucket %s%v", metric, labels, b.UpperBound.Seconds())] = float64(upTo)
 	}
-	want["firq_pool_handler_duration_seconds_bucket jobs +Inf"] = float64(upTo)
+	want[metric+"_bucket "+labels+"+Inf"] = float64(upTo)
+	want[metric+"_sum "+labels], want[metric+"_count "+labels] = s.Sum().Seconds(), float64(s.Count())
 }

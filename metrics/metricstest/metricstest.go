@@ -177,6 +177,21 @@ func Fleet() metrics.FleetStats {
 	}
 }
 
+// Node is a node of a cluster.
+type Node struct{ Source[metrics.ClusterStats] }
+
+// Recorded returns two calls, of methods with one name once that is valid, and an activation.
+func (*Node) Recorded() (calls map[string]map[string]*hist.Snapshot, activations map[string]*hist.Snapshot) {
+	of := func(took time.Duration) *hist.Snapshot {
+		h, s := hist.NewLocal(), hist.NewSnapshot()
+		h.Record(took)
+		h.AddTo(s)
+		return s
+	}
+	return map[string]map[string]*hist.Snapshot{"cart": {"Add\xfe": of(time.Second), "Add\xff": of(2 * time.Second)}},
+		map[string]*hist.Snapshot{"cart": of(3 * time.Second)}
+}
+
 // Cluster returns the numbers of a node of a cluster.
 func Cluster() metrics.ClusterStats {
 	return metrics.ClusterStats{
