@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v4"
 )
 
 func TestCommands(t *testing.T) {
@@ -56,5 +58,25 @@ func TestCommands(t *testing.T) {
 		if (c.out == "") != (out.Len() == 0) || !strings.Contains(out.String(), c.out) || (c.errs == "") != (errs.Len() == 0) || !strings.Contains(errs.String(), c.errs) {
 			t.Errorf("%s\n%s--\n%s", c.args, &out, &errs)
 		}
+	}
+}
+
+// TestSidecar: the file in the example's ConfigMap passes check.
+func TestSidecar(t *testing.T) {
+	text, err := os.ReadFile("../../examples/sidecar.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m struct{ Data map[string]string }
+	if err := yaml.Unmarshal(text[:bytes.Index(text, []byte("\n---\n"))], &m); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "firqproxy.yaml")
+	if err := os.WriteFile(file, []byte(m.Data["firqproxy.yaml"]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if code := execute([]string{"check", "-c", file}, &out, &out); code != 0 {
+		t.Errorf("exit code %d: %s", code, &out)
 	}
 }
