@@ -26,11 +26,16 @@ import (
 	"github.com/firq-go/firq/contrib/firqproxy/internal/demo"
 )
 
-const usage = `usage: firqproxy run -c FILE      forward requests as FILE says
+const usage = `firqproxy stands before an HTTP service, and lets its tenants take turns.
+
+usage: firqproxy run -c FILE      forward requests as FILE says
        firqproxy check -c FILE    name all mistakes of FILE
        firqproxy example          print a FILE with comments
        firqproxy demo [-svg FILE] measure what a flood does to quiet tenants, with it and without
        firqproxy version
+
+begin: firqproxy example >firqproxy.yaml, and write in it where the service is (upstream), how many
+       requests it does well at a time (limits.slots), and whose request is whose (tenant)
 `
 
 // Exit codes.

@@ -32,8 +32,8 @@ func TestCommands(t *testing.T) {
 		out  string // some of it
 		errs string
 	}{
-		{"", 2, "", "usage: firqproxy run"},
-		{"help", 0, "usage: firqproxy run", ""},
+		{"", 2, "", "\nusage: firqproxy run"},
+		{"help", 0, "\nusage: firqproxy run", ""},
 		{"version", 0, "firqproxy ", ""},
 		{"fly", 2, "", "unknown command: fly"},
 		{"check", 2, "", "usage: "},

@@ -58,8 +58,8 @@ func (s *series) percentile(p int) time.Duration {
 func Run(ctx context.Context, out io.Writer, d time.Duration, svg string) error {
 	service := serve(backend())
 	defer service.close()
-	_, _ = fmt.Fprintf(out, "A service does %d requests at a time, %v each. A tenant floods it over %d connections;\n%d quiet tenants send at most %d requests a second each, one at a time.\n\n",
-		atATime, each, connections, quiets, time.Second/pause)
+	_, _ = fmt.Fprintf(out, "A service does %d requests at a time, %v each. A tenant floods it over %d connections;\n%d quiet tenants send at most %d requests a second each, one at a time. It takes %.0f s.\n\n",
+		atATime, each, connections, quiets, time.Second/pause, 2*(warmUp+d).Seconds())
 	_, _ = fmt.Fprintf(out, "%-20s %14s %12s %18s\n", "", "quiet: half in", "99 % in", "the flood gets")
 	var all []*series
 	for _, way := range []struct {
