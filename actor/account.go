@@ -35,50 +35,22 @@ func (t *account) over(nth uint64, now int64) {
 
 // used is how much of the time from start to now was spent on the actor.
 func (t *account) used(start, now int64) int64 {
-	if uint32(t.waits.Load()) > 0 {
+	if t.waiting() {
 		now = t.since.Load()
 	}
 	return max(now-start-t.lent.Load(), 0)
 }
 
+// waiting reports whether a wait is in progress.
+func (t *account) waiting() bool { return uint32(t.waits.Load()) > 0 }
+
 // reset begins the account of a turn. Waits in progress are those of a goroutine that a handler has
-// left behind.
+// left behind: they are dropped.
 func (t *account) reset() {
 	if t.lent.Load() != 0 { // a store costs more
 		t.lent.Store(0)
 	}
-	t.drop()
-}
-
-// drop lets no wait in progress count.
-func (t *account) drop() {
 	if v := t.waits.Load(); uint32(v) > 0 {
 		t.waits.CompareAndSwap(v, (v>>32+1)<<32)
 	}
-}
-
-// inside is an account while a call runs on the goroutine that it belongs to.
-type inside struct {
-	lent, since int64
-	waits       uint64
-}
-
-// enter begins the account of a call on this goroutine.
-func (t *account) enter() inside {
-	in := inside{lent: t.lent.Swap(0), waits: t.waits.Load()}
-	if uint32(in.waits) > 0 {
-		in.since = t.since.Load()
-		t.drop()
-	}
-	return in
-}
-
-// leave ends it: the caller has lent the time that the call took, unless its own wait lends that.
-func (t *account) leave(in inside, took int64) {
-	if uint32(in.waits) > 0 {
-		t.since.Store(in.since)
-		t.waits.Store(in.waits)
-		took = 0
-	}
-	t.lent.Store(in.lent + took)
 }

@@ -101,7 +101,7 @@ func (a *actor) wake() bool {
 // runnable reports whether a goroutine that gets the turn has something to do. The
 // caller holds a.mu.
 func (a *actor) runnable() bool {
-	if a.x != nil && len(a.x.resume) > 0 && a.x.readers == 0 {
+	if a.owesTurn() {
 		return true // also after Close has ended the actor
 	}
 	if a.due() && a.atRest() {
@@ -149,7 +149,7 @@ func (a *actor) release() {
 // releaseLocked is release for a caller that holds a.mu. It reports whether the actor is ready.
 func (a *actor) releaseLocked() bool {
 	a.recall()
-	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
+	if a.owesTurn() {
 		a.handOver()
 		return false
 	}
@@ -170,13 +170,16 @@ func (a *actor) dropped() {
 	a.mu.Lock()
 	if a.turn == ready {
 		a.turn = idle
-		if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
+		if a.owesTurn() {
 			a.turn = busy
 			a.handOver()
 		}
 	}
 	a.mu.Unlock()
 }
+
+// owesTurn reports whether a handler that has waited wants the turn back, and may have it. The caller holds a.mu.
+func (a *actor) owesTurn() bool { return a.x != nil && len(a.x.resume) > 0 && a.x.readers == 0 }
 
 // handOver gives the turn to a handler that wants it back. The caller holds a.mu and
 // has the turn, which stays busy.

@@ -34,9 +34,7 @@ type call struct {
 	caller atomic.Pointer[Ctx]
 	by     atomic.Pointer[Ctx] // the handler that serves it
 	env    *envelope
-	// Links in the list of calls of the caller's handler; guarded by its Ctx.mu.
-	kidPrev, kidNext *call
-	kid              bool
+	kid    int // its place in Ctx.kids of the caller's handler, from 1; 0: it is not there; guarded by that Ctx.mu
 }
 
 // waiter is a channel that answers come through. It is pooled per System, because a
@@ -93,8 +91,8 @@ func (f *call) done() <-chan struct{} {
 	return f.w.ch
 }
 
-// answer answers a sender that waits for room.
-func (f *call) answer(err error) { f.refuse(err, waiting) }
+// letIn answers a sender that waits for something else than a reply: for room, or for a start.
+func (f *call) letIn() { f.refuse(nil, waiting) }
 
 // refuse answers a call in state from with an error. It reports false if the call has
 // been answered already, or was left.

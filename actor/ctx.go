@@ -52,7 +52,7 @@ type Ctx struct {
 	timed  atomic.Bool   // it has a timeout that may abandon or cancel it
 	lent   atomic.Bool   // child is in use
 
-	before inside // of a call on its caller's goroutine: the account of the caller
+	lentBefore int64 // of a call on its caller's goroutine: the account of the caller
 
 	mu     sync.Mutex
 	kept   bool                    // a Tell keeps values that it has: no other handler gets this Ctx
@@ -61,7 +61,7 @@ type Ctx struct {
 	cancel context.CancelCauseFunc // of std
 	ends   context.CancelFunc      // of std, if it has a deadline
 	due    time.Time               // when a timeout with Cancel ends std; zero: there is none
-	kids   *call                   // calls that were started with this Ctx
+	kids   []*call                 // calls that end with the handler: its own, in no order
 	limit  alarm                   // of the timeout
 	slow   alarm                   // of WithSlowAfter
 	began  time.Time               // when the handler began, if it has an alarm

@@ -44,9 +44,7 @@ func (a *actor) fail(m *method, why error, gone bool) {
 	if waits {
 		a.unwait()
 	}
-	if m := s.cfg.Metrics; m != nil {
-		s.hook("Metrics.Failed", func() { m.Failed(a.kindName(), why) })
-	}
+	s.metric("Metrics.Failed", func(m Metrics) { m.Failed(a.kindName(), why) })
 	s.failure(Failure{a.name, m.name, why, final})
 }
 

@@ -17,7 +17,8 @@ func canInline(ctx context.Context, m *method, a *actor, c *Ctx) bool {
 	if c == nil {
 		return (m.inline || ctx.Done() == nil) && !set.sys.pool.q.Any()
 	}
-	if c.a.Load().set.reent != None || c.timed.Load() || c.sys != s {
+	// In a wait of the handler (Await, or a goroutine's Call) nothing is charged to it, so this call needs its own account.
+	if c.a.Load().set.reent != None || c.timed.Load() || c.sys != s || c.acct.waiting() {
 		return false
 	}
 	if m.inline {
@@ -52,7 +53,7 @@ func (a *actor) enterInline(ctx context.Context, c *Ctx, m *method) *Ctx {
 	cc := s.childCtx(c)
 	cc.hold = holdTurn
 	// The caller's account stops here, so that this time is charged to the target alone.
-	cc.before = cc.acct.enter()
+	cc.lentBefore = cc.acct.lent.Swap(0)
 	cc.caller.Store(c)
 	if c != nil {
 		// Before cur: a walk that comes to cc by way of the actor finds that c waits for it.
@@ -99,7 +100,7 @@ func (a *actor) leaveInline(cc, c *Ctx) {
 	took := s.now() - cc.start.Load()
 	used := max(took-cc.acct.lent.Load(), 0)
 	a.used = max(a.used, s.pool.q.Now()) + used/a.set.weight
-	cc.acct.leave(cc.before, took)
+	cc.acct.lent.Store(cc.lentBefore + took) // to its caller all of this was a wait
 	cc.caller.Store(nil)
 	cc.state = nil
 	// Before inner is cleared: in between a walk may follow c to cc, whose handler waits for nothing.

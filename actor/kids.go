@@ -2,6 +2,10 @@ package actor
 
 import "context"
 
+// The calls that a handler has begun and that are not over: those that it waits for, and its futures. They
+// end with it, as their replies would go to a Ctx that another handler has by then. A call knows its place in
+// the list, so that one of thousands of futures leaves without a search; the last one takes that place.
+
 // addKid notes a call that ends with the handler; false: the handler is over.
 func (c *Ctx) addKid(f *call) bool {
 	c.mu.Lock()
@@ -9,29 +13,23 @@ func (c *Ctx) addKid(f *call) bool {
 	if !c.marked() {
 		return false
 	}
-	f.kidPrev, f.kidNext, f.kid = nil, c.kids, true
-	if c.kids != nil {
-		c.kids.kidPrev = f
-	}
-	c.kids = f
+	c.kids = append(c.kids, f)
+	f.kid = len(c.kids)
 	return true
 }
 
+// dropKid takes out a call that is over. It may be out already, by takeKids.
 func (c *Ctx) dropKid(f *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !f.kid {
+	if f.kid == 0 {
 		return
 	}
-	if f.kidPrev == nil {
-		c.kids = f.kidNext
-	} else {
-		f.kidPrev.kidNext = f.kidNext
-	}
-	if f.kidNext != nil {
-		f.kidNext.kidPrev = f.kidPrev
-	}
-	f.kidPrev, f.kidNext, f.kid = nil, nil, false
+	n := len(c.kids) - 1
+	last := c.kids[n]
+	c.kids[f.kid-1], last.kid = last, f.kid
+	c.kids[n] = nil // or the Ctx would keep it, for as long as the worker lives
+	c.kids, f.kid = c.kids[:n], 0
 }
 
 // endLocked cancels std with a cause and returns the calls that end with it. The
@@ -45,15 +43,18 @@ func (c *Ctx) endLocked(cause error) (kids []kid) {
 
 // takeKids returns the calls that end with the handler. The caller holds c.mu.
 func (c *Ctx) takeKids() (kids []kid) {
-	for f := c.kids; f != nil; {
-		next := f.kidNext
-		f.kidPrev, f.kidNext, f.kid = nil, nil, false
-		if from, ok := f.claim(); ok { // now, because its caller may claim it without c.mu
+	for _, f := range c.kids {
+		f.kid = 0
+		// Now, because its caller may claim it without c.mu.
+		if from, ok := f.claim(); ok {
 			kids = append(kids, kid{f, from})
 		}
-		f = next
 	}
-	c.kids = nil
+	// The room for the next handler's stays, unless this one had very many.
+	clear(c.kids)
+	if c.kids = c.kids[:0]; cap(c.kids) > 64 {
+		c.kids = nil
+	}
 	return kids
 }
 

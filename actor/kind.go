@@ -153,7 +153,7 @@ func (g *group) told(key string, st *startUp, err error) {
 	st.waiting = nil
 	g.mu.Unlock()
 	for _, f := range waiting {
-		f.answer(nil)
+		f.letIn()
 	}
 }
 

@@ -173,13 +173,6 @@ func (l life) String() string {
 	return [...]string{"starting", "alive", "restarting", "failed", "falling", "down", "rising", "stopping", "leaving", "ended", "gone", "?"}[l]
 }
 
-// String returns the event in a few words, for the table in docs/design/actors.md.
-func (e event) String() string {
-	return [...]string{"the start has succeeded", "a failure", "a failure without a restart", "siblings are restarted with it", "Kill, c.Stop, the parent's end, Close",
-		"Stop, or idle, and nothing waits", "no handler is in progress", "children and last words are over", "the supervisor wants the next incarnation",
-		"children and last words are over, or Close", "Done is closed", "?"}[e]
-}
-
 // setInGroup notes whether a is restarted in a group of siblings, one by one.
 func (a *actor) setInGroup(yes bool) {
 	a.mu.Lock()

@@ -43,6 +43,13 @@ func (m lifeMain) Run() int {
 	return code
 }
 
+// String returns the event in a few words, for the table in docs/design/actors.md.
+func (e event) String() string {
+	return [...]string{"the start has succeeded", "a failure", "a failure without a restart", "siblings are restarted with it", "Kill, c.Stop, the parent's end, Close",
+		"Stop, or idle, and nothing waits", "no handler is in progress", "children and last words are over", "the supervisor wants the next incarnation",
+		"children and last words are over, or Close", "Done is closed", "?"}[e]
+}
+
 // The table in the documentation is the one in the code.
 func TestLifeTable(t *testing.T) {
 	var b strings.Builder

@@ -140,9 +140,7 @@ func (p *pool) oldest() (old *slot, since int64, started int) {
 
 func (s *System) handedOff() {
 	s.handoffs.Add(1)
-	if m := s.cfg.Metrics; m != nil {
-		s.hook("Metrics.Handoff", m.Handoff)
-	}
+	s.metric("Metrics.Handoff", Metrics.Handoff)
 }
 
 // takeAway takes a slot from its owner if the owner still runs the handler that began at the

@@ -252,20 +252,3 @@ func (p *pool) close() {
 		}
 	}
 }
-
-func (s *System) addDedicated(a *actor) {
-	a.x.pool.init(s, 1, true)
-	s.keepMu.Lock()
-	s.dedicated[a] = struct{}{}
-	s.keepMu.Unlock()
-}
-
-func (s *System) dropDedicated(a *actor) {
-	s.keepMu.Lock()
-	_, ok := s.dedicated[a]
-	delete(s.dedicated, a)
-	s.keepMu.Unlock()
-	if ok {
-		a.x.pool.close()
-	}
-}

@@ -28,7 +28,7 @@ func (a *actor) admit() {
 		a.x.room[0] = nil
 		a.x.room = a.x.room[1:]
 		a.put(r.e)
-		r.f.answer(nil)
+		r.f.letIn()
 	}
 }
 
@@ -39,7 +39,7 @@ func (a *actor) evictRoom() {
 	}
 	for _, r := range a.x.room {
 		r.err = errClosed // their messages were never in the mailbox
-		r.f.answer(nil)
+		r.f.letIn()
 	}
 	a.x.room = nil
 }
@@ -54,20 +54,47 @@ func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 	return a.awaitRoom(ctx, c, r)
 }
 
-// askRoom is the first half of waitRoom: it gives the message its place among those that wait. nil:
-// there is nothing to wait for, as the message is in the mailbox, or refused with err.
+// askRoom is the first half of waitRoom: it gives the message of e its place among those that wait for room,
+// unless its sender, the handler c, would wait for itself. nil: there is nothing to wait for, as the message
+// is in the mailbox, or refused with the error.
+//
+// Whether a sender waits in vain depends on those that wait before it. So the walk follows the step that gives
+// it its place, and both hold graph.
 func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, error) {
-	s := a.sys()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	f := &call{to: a, w: s.waiter(), room: true}
-	r := &roomer{e: e, f: f}
-	if in, err := a.queueForRoom(r, c); in || err != nil {
-		s.waiters.Put(f.w)
+	failpoint.At("queue for room")
+	if c != nil {
+		failpoint.Lock(&graph, "waits for room")
+		defer endWalk()
+	}
+	a.mu.Lock()
+	if err := a.closed(e.call, c, fromSender); err != nil {
+		a.mu.Unlock()
 		return nil, err
 	}
-	return r, nil
+	// Under the lock that post did not keep: there may be room by now, and then nothing wakes a sender that waits.
+	if a.counted() < a.set.limit && len(a.roomers()) == 0 {
+		a.put(e)
+		a.unlockWake(c)
+		return nil, nil
+	}
+	r := &roomer{e: e, f: &call{to: a, w: a.sys().waiter(), room: true}}
+	a.insertRoom(r)
+	a.unlockWake(c)
+	if c == nil {
+		return r, nil
+	}
+	c.wait.CompareAndSwap(nil, r.f) // else another goroutine of the handler waits already
+	w := newWalk(c)
+	if !w.call(r.f) || !a.leaveRoom(r) { // or it is let in, or refused, already
+		return r, nil
+	}
+	c.wait.CompareAndSwap(r.f, nil)
+	a.sys().waiters.Put(r.f.w)
+	a.sys().deadlocks.Add(1)
+	return nil, &DeadlockError{Cycle: w.cycle()}
 }
 
 // awaitRoom is the second half.
@@ -86,41 +113,6 @@ func (a *actor) awaitRoom(ctx context.Context, c *Ctx, r *roomer) error {
 		return r.err
 	}
 	return err
-}
-
-// queueForRoom makes r wait for room, unless it would wait for itself. in: there is room, and
-// the message of r is in the mailbox. c, which may be nil, is the handler that sends.
-//
-// Whether r waits in vain depends on the senders that wait before it. So the walk follows the step that gives
-// r its place, and both hold graph.
-func (a *actor) queueForRoom(r *roomer, c *Ctx) (in bool, err error) {
-	failpoint.At("queue for room")
-	if c != nil {
-		failpoint.Lock(&graph, "waits for room")
-		defer endWalk()
-	}
-	a.mu.Lock()
-	if err = a.closed(r.e.call, c, fromSender); err != nil {
-		a.mu.Unlock()
-		return false, err
-	}
-	if in = a.counted() < a.set.limit && len(a.roomers()) == 0; in {
-		a.put(r.e)
-	} else {
-		a.insertRoom(r)
-	}
-	a.unlockWake(c)
-	if in || c == nil {
-		return in, nil
-	}
-	c.wait.CompareAndSwap(nil, r.f) // else another goroutine of the handler waits already
-	w := newWalk(c)
-	if !w.call(r.f) || !a.leaveRoom(r) { // or it is let in, or refused, already
-		return false, nil
-	}
-	c.wait.CompareAndSwap(r.f, nil)
-	a.sys().deadlocks.Add(1)
-	return false, &DeadlockError{Cycle: w.cycle()}
 }
 
 // insertRoom gives r its place: behind those that came before it, except that messages which

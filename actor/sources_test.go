@@ -243,10 +243,7 @@ func TestAnsweredFutureIsForgotten(t *testing.T) {
 			}
 			left := do.Start(c, b, inc)
 			c.mu.Lock()
-			n := 0
-			for f := c.kids; f != nil; f = f.kidNext {
-				n++
-			}
+			n := len(c.kids)
 			c.mu.Unlock()
 			if n != 1 {
 				t.Errorf("it keeps %d calls", n)

@@ -127,13 +127,16 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 	if a.kind != nil {
 		s.actors.Add(1)
 	}
+	if a.set.dedicated {
+		a.x.pool.init(s, 1, true) // before it is a child: its end closes the pool
+	}
 	// From here on the parent ends it, and so does Close.
 	if err := s.adopt(up, a, c); err != nil {
 		s.retire(a)
+		if a.set.dedicated {
+			a.x.pool.close()
+		}
 		return err
-	}
-	if a.set.dedicated {
-		s.addDedicated(a)
 	}
 	var err error
 	if first != nil {

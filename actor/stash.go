@@ -30,43 +30,28 @@ func (a *actor) stash(e *envelope) {
 		return
 	}
 	a.recall() // the next one comes after Unstash, if that is called
+	// Counted before the message is taken out of those that have begun: it would count twice.
 	full := a.counted() >= a.set.limit
-	if a.life == stopping || full {
-		a.mu.Unlock()
-		why := ErrStopped
-		if full {
-			why = ErrMailboxFull
-		}
-		a.unhandled(e, why)
-		return
-	}
-	ok := true
+	a.unbegin()
 	if f := e.call; f != nil {
 		f.by.Store(nil)
-		// A caller that leaves now takes it from the list, or it is cancelled here.
-		ok = f.st.CompareAndSwap(taken, waiting)
+		// A caller that leaves from now on takes the message from the list; one that has left is counted here.
+		if !f.st.CompareAndSwap(taken, waiting) {
+			a.cancel()
+			a.mu.Unlock()
+			return
+		}
 	}
-	a.unbegin()
-	if ok {
+	if a.life != stopping && !full {
 		a.extra().stash.push(e)
-	} else { // its caller has left
-		a.cancel()
-	}
-	a.mu.Unlock()
-}
-
-// unhandled makes a message a dead letter after its handler was started.
-func (a *actor) unhandled(e *envelope, why error) {
-	a.mu.Lock()
-	if a.over() {
 		a.mu.Unlock()
 		return
 	}
 	a.unaccept(1)
-	a.unbegin()
 	a.mu.Unlock()
-	if e.call != nil {
-		e.call.st.CompareAndSwap(taken, waiting)
+	why := ErrStopped
+	if full {
+		why = ErrMailboxFull
 	}
 	a.deadLetter(e, why)
 }

@@ -193,7 +193,8 @@ func (a *actor) rise(c *Ctx) {
 	}
 	start := a.start
 	err := a.open(c, nil, func(c *Ctx) (any, error) { return a.kind.open(start, c) }, false)
-	s.restarted(a)
+	s.restarts.Add(1) // a failed start is a restart too
+	s.metric("Metrics.Restarted", func(m Metrics) { m.Restarted(a.kindName()) })
 	if err != nil {
 		a.fail(c.m.Load(), err, false)
 		return
@@ -211,13 +212,6 @@ func (a *actor) started() bool {
 		a.on(takenDown) // siblings have failed since
 	}
 	return !a.over()
-}
-
-func (s *System) restarted(a *actor) {
-	s.restarts.Add(1)
-	if m := s.cfg.Metrics; m != nil {
-		s.hook("Metrics.Restarted", func() { m.Restarted(a.kindName()) })
-	}
 }
 
 // finish ends an actor permanently, after its children and its last words.
@@ -244,7 +238,7 @@ func (a *actor) finish() {
 		g.forget(a) // before Done is closed: senders who wait for that look for another actor
 	}
 	if a.set.dedicated {
-		s.dropDedicated(a)
+		a.x.pool.close()
 	}
 	failpoint.At("gone")
 	up := a.up

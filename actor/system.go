@@ -59,7 +59,6 @@ type System struct {
 	deadLogged atomic.Int64 // when the last line about dead letters was written; 0: never
 	apartNow   atomic.Int64 // hooks, and last words that Close runs, in progress
 	keepMu     sync.Mutex
-	dedicated  map[*actor]struct{}      // keepMu
 	timers     map[*time.Timer]struct{} // keepMu
 }
 
@@ -76,7 +75,7 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 	s := &System{
 		cfg: c, slice: int64(c.Slice), clk: clock.New(), shuffle: sh,
 		ctxs: map[*Ctx]struct{}{}, monitor: make(chan struct{}, 1), stopped: make(chan struct{}),
-		rootNudge: make(chan struct{}, 1), dedicated: map[*actor]struct{}{}, closeDone: make(chan struct{}),
+		rootNudge: make(chan struct{}, 1), closeDone: make(chan struct{}),
 	}
 	s.names.seed = maphash.MakeSeed()
 	s.defaults = &settings{sys: s, box: c.Mailbox, limit: c.Mailbox.limit(), throughput: c.Throughput, weight: 1}
@@ -110,6 +109,13 @@ func (s *System) hookHere(name string, f func()) {
 		}
 	}()
 	f()
+}
+
+// metric is hook for Config.Metrics, which may be nil.
+func (s *System) metric(name string, f func(Metrics)) {
+	if m := s.cfg.Metrics; m != nil {
+		s.hook(name, func() { f(m) })
+	}
 }
 
 // apart runs f on a separate goroutine, and returns when that has ended, even by Goexit.

@@ -142,9 +142,7 @@ func (c *Ctx) late(a *actor, m *method, run uint64, mode TimeoutMode) {
 
 // reportLate calls the hooks for a handler that has run for its timeout.
 func (s *System) reportLate(a *actor, m *method, mode TimeoutMode, elapsed time.Duration) {
-	if mt := s.cfg.Metrics; mt != nil {
-		s.hook("Metrics.Timeout", func() { mt.Timeout(a.kindName(), m.name, mode) })
-	}
+	s.metric("Metrics.Timeout", func(to Metrics) { to.Timeout(a.kindName(), m.name, mode) })
 	h := SlowHandler{a.name, m.name, elapsed}
 	if f := s.cfg.OnTimeout; f != nil {
 		s.hook("OnTimeout", func() { f(h) })
@@ -177,9 +175,7 @@ func (c *Ctx) abandon(a *actor, m *method) {
 	a.leave(c)
 }
 
+// abandonMetric tells Metrics that an abandoned handler runs on (1), or has returned after all (-1).
 func (a *actor) abandonMetric(delta int) {
-	s := a.sys()
-	if m := s.cfg.Metrics; m != nil {
-		s.hook("Metrics.Abandoned", func() { m.Abandoned(a.kindName(), delta) })
-	}
+	a.sys().metric("Metrics.Abandoned", func(m Metrics) { m.Abandoned(a.kindName(), delta) })
 }

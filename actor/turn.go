@@ -35,7 +35,7 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 	}
 	// From here on this goroutine has the turn: the state, used and mean are its to use.
 	a.turn, w.at = busy, a
-	if x := a.x; x != nil && len(x.resume) > 0 && x.readers == 0 {
+	if a.owesTurn() {
 		a.handOver()
 		a.mu.Unlock()
 		return turnOver
