@@ -55,7 +55,7 @@ var atMost = map[string][]string{
 	"baseline": {".", "lockfree"},
 	"firqhttp": {".", "compute", "gate", "rate", "adapter"},
 	"gate":     {".", "lockfree", "internal/proof/failpoint", "internal/core/key", "internal/core/pad"},
-	"queue":    {".", "worker"},
+	"queue":    {".", "rate", "worker"},
 	"rate":     {".", "internal/core/key", "internal/core/pad"},
 	"worker":   {".", "hist", "internal/core/pad"},
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/firq-go/firq/rate"
 )
 
 // Cancel removes a task that is queued or delayed. One that is in flight goes on, and its worker learns of it:
@@ -57,17 +59,19 @@ func (q *Queue[T]) setPaused(ctx context.Context, call, tenant string, paused bo
 type TenantSettings struct {
 	Weight                 float64
 	MaxQueued, MaxInFlight int
+	Rate                   rate.Limit // PerSecond below 0: none
 }
 
 // SetTenant replaces all settings of a tenant; see ChangeTenant. They apply to queued tasks, too.
 func (q *Queue[T]) SetTenant(ctx context.Context, tenant string, s TenantSettings) error {
-	return q.changeTenant(ctx, "SetTenant", tenant, TenantChange{&s.Weight, &s.MaxQueued, &s.MaxInFlight})
+	return q.changeTenant(ctx, "SetTenant", tenant, TenantChange{&s.Weight, &s.MaxQueued, &s.MaxInFlight, &s.Rate})
 }
 
 // TenantChange names settings to change; a nil field stays as it is. The values are those of TenantSettings.
 type TenantChange struct {
 	Weight                 *float64
 	MaxQueued, MaxInFlight *int
+	Rate                   *rate.Limit
 }
 
 // ChangeTenant changes some settings of a tenant and leaves the others, so that concurrent callers do not undo each other's changes.
@@ -82,6 +86,15 @@ func (q *Queue[T]) changeTenant(ctx context.Context, call, tenant string, c Tena
 	if w := c.Weight; w != nil && *w != 0 && !(*w >= leastWeight && *w <= mostWeight) {
 		return invalidArgument("%s: Weight: %v, must be 0, or from %v to %v", call, *w, leastWeight, mostWeight)
 	}
+	if r := c.Rate; r != nil && r.PerSecond < 0 {
+		c.Rate = &rate.Limit{PerSecond: -1}
+	} else if r != nil {
+		limit, err := r.Resolve()
+		if err != nil {
+			return invalidArgument("%s: Rate: %v", call, err)
+		}
+		c.Rate = &limit
+	}
 	return q.engine.ChangeTenant(ctx, tenant, c)
 }
 
@@ -92,6 +105,7 @@ type Settings struct {
 	MaxQueued, MaxQueuedPerTenant, MaxInFlight, MaxInFlightPerTenant int // 0: none
 	PriorityAging                                                    time.Duration
 	DeadLetters                                                      Retention
+	RatePerTenant                                                    rate.Limit // the default of Burst filled in
 }
 
 // SettingsChange names settings to change; a nil field stays as it is. 0: as if no client had set it.
@@ -100,6 +114,7 @@ type SettingsChange struct {
 	PriorityAging                                                    *time.Duration
 	DeadLettersPerTenant                                             *int
 	DeadLettersFor                                                   *time.Duration
+	RatePerTenant                                                    *rate.Limit
 }
 
 // Settings returns the settings in force, with defaults filled in. PriorityAging of strict priorities is 0.
@@ -116,8 +131,13 @@ func (q *Queue[T]) ChangeSettings(ctx context.Context, c SettingsChange) error {
 	give(&s.MaxInFlight, c.MaxInFlight)
 	give(&s.MaxInFlightPerTenant, c.MaxInFlightPerTenant)
 	give(&s.PriorityAging, c.PriorityAging)
-	if _, err := s.resolve(&q.names); err != nil {
+	give(&s.RatePerTenant, c.RatePerTenant)
+	s, err := s.resolve(&q.names)
+	if err != nil {
 		return err
+	}
+	if c.RatePerTenant != nil {
+		c.RatePerTenant = &s.RatePerTenant
 	}
 	return q.engine.ChangeSettings(ctx, c)
 }

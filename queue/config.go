@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/firq-go/firq"
+	"github.com/firq-go/firq/rate"
 )
 
 // Defaults and limits of Config.
@@ -51,6 +52,9 @@ type Config[T any] struct {
 	// Limits, 0: the queue's, or none. MaxQueued counts queued and delayed tasks; retries, Requeue and schedules are
 	// never refused.
 	MaxQueued, MaxQueuedPerTenant, MaxInFlight, MaxInFlightPerTenant int
+	// RatePerTenant is how much cost of each tenant is delivered per second, after a burst. Zero: the queue's, or no limit. See the package
+	// documentation, Rates.
+	RatePerTenant rate.Limit
 	// WeightFor returns a tenant's weight when it enqueues, at least 1e-6; not above 0: 1. nil: the weight that other clients have set, or
 	// 1. SetTenant overrides.
 	WeightFor func(tenant string) float64
@@ -93,6 +97,10 @@ func (c Config[T]) resolve(names *rule) (Config[T], error) {
 		if f.value < 0 {
 			return c, invalid("%s: %d, must not be negative", f.name, f.value)
 		}
+	}
+	var err error
+	if c.RatePerTenant, err = c.RatePerTenant.Resolve(); err != nil {
+		return c, fmt.Errorf("queue: RatePerTenant: %w", err)
 	}
 	set(&c.Name, DefaultName)
 	set(&c.Lease, DefaultLease)

@@ -23,6 +23,16 @@
 // ErrLeaseLost and change nothing. So handlers may run twice, and have to be idempotent or hand Item.Token to their store;
 // settling twice is impossible.
 //
+// # Rates
+//
+// A tenant with a rate (Config.RatePerTenant, TenantSettings.Rate) has a token bucket, as package rate describes it, by the server's
+// clock: in any interval of t seconds the costs of its deliveries add up to at most Burst + PerSecond x t. Its next task waits until
+// there is enough; one that costs more than Burst waits for a whole bucket, and leaves a debt. So none waits for ever. While a
+// tenant waits it is not in the order, and saves nothing up there; the others go on. It comes back as one that becomes active does.
+//
+// Every delivery is charged, that of a retry too, and one whose worker died: a rate protects what the handlers call. Release gives
+// back what its delivery was charged, and Item.Charge corrects it.
+//
 // # Concurrency
 //
 // All methods are safe for concurrent use. Enqueue and Ack calls made at the same time share round trips, and waiting Dequeue

@@ -40,7 +40,6 @@ func New[T any](ctx context.Context, e Engine, c Config[T]) (*Queue[T], error) {
 	if v := reflect.ValueOf(e); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, invalidArgument("New: the engine is nil")
 	}
-	own := Settings{c.MaxQueued, c.MaxQueuedPerTenant, c.MaxInFlight, c.MaxInFlightPerTenant, c.PriorityAging, c.DeadLetters}
 	q := &Queue[T]{engine: e, traits: e.Traits(), closed: make(chan struct{})}
 	q.names = rule{MaxName, q.traits.UTF8}
 	c, err := c.resolve(&q.names)
@@ -48,6 +47,7 @@ func New[T any](ctx context.Context, e Engine, c Config[T]) (*Queue[T], error) {
 		return nil, err
 	}
 	q.cfg = c
+	own := Settings{c.MaxQueued, c.MaxQueuedPerTenant, c.MaxInFlight, c.MaxInFlightPerTenant, c.PriorityAging, c.DeadLetters, c.RatePerTenant}
 	q.alive, q.end = context.WithCancel(context.Background())
 	for lane := range q.traits.Lanes {
 		q.pushes = append(q.pushes, &batcher[push]{linger: c.Linger, run: q.pushOn(lane), start: q.start, size: (*push).bytes})

@@ -22,6 +22,7 @@ type Stats struct {
 	Tenants                                       int           // that have tasks queued, delayed or in flight
 	Oldest                                        time.Duration // how long the oldest queued task has been due
 	Paused                                        bool
+	Held                                          int // tenants that wait for their rate
 }
 
 // tenantsAtOnce is how many tenants a page has.
@@ -59,6 +60,7 @@ type TenantStats struct {
 	Weight                                 float64 // in force
 	Paused                                 bool
 	Settings                               TenantSettings
+	Held                                   time.Duration // until its rate lets its next task go; 0: it does not hold it back
 }
 
 // TenantStats returns the numbers of a tenant; for an unknown one, its name alone.

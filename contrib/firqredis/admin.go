@@ -51,6 +51,9 @@ func (e *engine) ChangeTenant(ctx context.Context, tenant string, c queue.Tenant
 			args = append(args, name, strconv.Itoa(max(*n, 0)))
 		}
 	}
+	if c.Rate != nil {
+		args = append(args, "rl", limitText(*c.Rate))
+	}
 	_, err := e.runWithSettings(ctx, tenantScript, e.Lane(tenant), args...)
 	return err
 }

@@ -45,7 +45,7 @@ var dump = redis.NewScript(`
 local P, call = KEYS[1], redis.call
 local seen, out = {}, {call('HGETALL', P..':d'), call('ZRANGE', P..':z', 0, -1, 'WITHSCORES'), call('ZRANGE', P..':l', 0, -1, 'WITHSCORES'),
   call('ZRANGE', P..':x', 0, -1), call('HKEYS', P..':xr'), call('ZRANGE', P..':r', 0, -1), call('SMEMBERS', P..':a'), call('SMEMBERS', P..':c'),
-  call('HGET', P..':m', 'nd') or '9e15'}
+  call('HGET', P..':m', 'nd') or '9e15', call('ZRANGE', P..':h', 0, -1, 'WITHSCORES')}
 local function add(name)
   if not seen[name] then
     seen[name] = true
@@ -126,7 +126,8 @@ func (q *engine) consistent(ctx context.Context, p int) error {
 	delayed, inFlight, dead := map[string]int{}, map[string]int{}, map[string]int{}
 	due, leases := texts(r[1]), texts(r[2])
 	nd, _ := strconv.ParseFloat(r[8].(string), 64)
-	for _, zs := range [][]string{due, leases} {
+	held := texts(r[9])
+	for _, zs := range [][]string{due, leases, held} {
 		if len(zs) > 0 {
 			if first, _ := strconv.ParseFloat(zs[1], 64); nd > first {
 				bad("next due is %v, but the first one is due %v", nd, first)
@@ -154,7 +155,10 @@ func (q *engine) consistent(ctx context.Context, p int) error {
 			bad("task %q is marked as cancelled, but %s", id, place[id])
 		}
 	}
-	for _, x := range r[9:] {
+	for _, x := range r[10:] {
+		if tenant := x.([]any); (tenant[4] == "r") != slices.Contains(held, tenant[0].(string)) {
+			bad("tenant %q: paused: %q, but held back: %q", tenant[0], tenant[4], held)
+		}
 		errs = append(errs, q.tenantConsistent(x.([]any), texts(r[5]), texts(r[6]), delayed, inFlight, dead, at))
 	}
 	for id := range tasks {

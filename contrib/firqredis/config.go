@@ -8,6 +8,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/queue"
+	"github.com/firq-go/firq/rate"
 )
 
 // Defaults and limits of Config.
@@ -53,6 +54,9 @@ type Config[T any] struct {
 	// Limits, 0: the queue's, or none. Strict. MaxQueued counts queued and delayed tasks; retries, Requeue and schedules are
 	// never refused. With several partitions MaxQueued and MaxInFlight are split between them.
 	MaxQueued, MaxQueuedPerTenant, MaxInFlight, MaxInFlightPerTenant int
+	// RatePerTenant is how much cost of each tenant is delivered per second, after a burst. Zero: the queue's, or no limit. See package
+	// queue, Rates.
+	RatePerTenant rate.Limit
 	// WeightFor returns a tenant's weight when it enqueues, at least 1e-6; not above 0: 1. nil: the weight that other clients have set, or
 	// 1. SetTenant overrides.
 	WeightFor func(tenant string) float64

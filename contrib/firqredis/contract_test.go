@@ -14,7 +14,7 @@ func contract(s *server, partitions int) queuetest.Open {
 			Partitions: partitions, Name: c.Name, Codec: c.Codec, Lease: c.Lease, MaxAttempts: c.MaxAttempts, Backoff: c.Backoff,
 			MaxQueued: c.MaxQueued, MaxQueuedPerTenant: c.MaxQueuedPerTenant, MaxInFlight: c.MaxInFlight,
 			MaxInFlightPerTenant: c.MaxInFlightPerTenant, WeightFor: c.WeightFor, PriorityAging: c.PriorityAging, MaxPayload: c.MaxPayload,
-			DeadLetters: c.DeadLetters, TenantIdle: c.TenantIdle, Linger: c.Linger,
+			DeadLetters: c.DeadLetters, TenantIdle: c.TenantIdle, Linger: c.Linger, RatePerTenant: c.RatePerTenant,
 		})
 	}
 }
@@ -46,6 +46,14 @@ func TestNackCharges(t *testing.T)                { one(t) }
 func TestNoPrefetch(t *testing.T)                 { one(t) }
 func TestOldestIsLow(t *testing.T)                { one(t) }
 func TestQueueTimesOfDelayed(t *testing.T)        { one(t) }
+func TestRateBound(t *testing.T)                  { one(t) }
+func TestRateChanged(t *testing.T)                { one(t) }
+func TestRateCorrected(t *testing.T)              { one(t) }
+func TestRateDebt(t *testing.T)                   { one(t) }
+func TestRateHead(t *testing.T)                   { one(t) }
+func TestRateIdle(t *testing.T)                   { one(t) }
+func TestRateOrder(t *testing.T)                  { one(t) }
+func TestRateWakes(t *testing.T)                  { one(t) }
 func TestRetention(t *testing.T)                  { one(t) }
 func TestRunOutcomes(t *testing.T)                { one(t) }
 func TestSameID(t *testing.T)                     { one(t) }

@@ -35,8 +35,9 @@ type popped struct {
 // pop does the upkeep of a partition, and takes tasks. A partition that was idle comes back to the virtual time of the
 // others.
 func (e *engine) pop(ctx context.Context, p int, x popping) (b popped, err error) {
-	args := make([]any, 0, 8+len(x.names)+len(x.patterns))
-	args = append(args, dueAtOnce, version, x.n, e.o.Lease.Microseconds(), x.bytes, strconv.FormatFloat(x.others, 'g', 17, 64), x.rank, len(x.names))
+	args := make([]any, 0, 9+len(x.names)+len(x.patterns))
+	args = append(args, dueAtOnce, version, x.n, e.o.Lease.Microseconds(), x.bytes, strconv.FormatFloat(x.others, 'g', 17, 64), x.rank, len(x.names),
+		limitText(e.settings().RatePerTenant))
 	args = append(append(args, anys(x.names)...), anys(x.patterns)...)
 	r, err := e.runWithSettings(ctx, popScript, p, args...)
 	if err != nil {

@@ -34,7 +34,7 @@ func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
 		Name: c.Name, Codec: c.Codec, Lease: c.Lease, MaxAttempts: c.MaxAttempts, Backoff: c.Backoff, MaxQueued: c.MaxQueued,
 		MaxQueuedPerTenant: c.MaxQueuedPerTenant, MaxInFlight: c.MaxInFlight, MaxInFlightPerTenant: c.MaxInFlightPerTenant,
 		WeightFor: c.WeightFor, PriorityAging: c.PriorityAging, MaxPayload: c.MaxPayload, DeadLetters: c.DeadLetters,
-		TenantIdle: c.TenantIdle, Linger: c.Linger,
+		TenantIdle: c.TenantIdle, Linger: c.Linger, RatePerTenant: c.RatePerTenant,
 	})
 }
 

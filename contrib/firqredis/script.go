@@ -31,16 +31,17 @@ func load(name string, common bool) *script {
 		return string(b)
 	}
 	s := &script{name: name, source: read(name)}
-	// What brings in what is due is a part of the scripts that say where.
+	if common {
+		s.source = read("common") + s.source
+	}
+	// What brings in what is due is a part of the scripts that say where, and so are the functions for buckets.
 	s.source = strings.Replace(s.source, "--DUE--\n", read("due"), 1)
 	s.source = strings.Replace(s.source, "--COMMON--\n", read("common"), 1)
 	if strings.Contains(s.source, "--ACK--\n") {
 		ack := strings.Replace(read("ack"), "--KEEP--\n", "keep(id, keeps[j].us, keeps[j].result)\n", 1)
 		s.source = strings.Replace(s.source, "--ACK--\n", ack, 1)
 	}
-	if common {
-		s.source = read("common") + s.source
-	}
+	s.source = strings.ReplaceAll(s.source, "--BUCKET--\n", read("bucket"))
 	sum := sha1.Sum([]byte(s.source)) //nolint:gosec // see above
 	s.sha = hex.EncodeToString(sum[:])
 	return s

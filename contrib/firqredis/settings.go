@@ -13,34 +13,43 @@ import (
 	"github.com/firq-go/firq/queue"
 )
 
-// settingNames are the fields of Config, and of the hash that has them, in the order of numbers.
+// settingNames are the fields of Config, and of the hash that has them, in the order of written.
 var settingNames = [...]string{
 	"MaxQueued", "MaxQueuedPerTenant", "MaxInFlight", "MaxInFlightPerTenant", "PriorityAging", "DeadLetters.PerTenant", "DeadLetters.For",
+	"RatePerTenant",
 }
 
-// numbers are settings as they are stored; 0: not stored.
-type numbers [len(settingNames)]int64
+// written has settings as they are stored; "": not stored.
+type written [len(settingNames)]string
 
-func numbersOf(s *Settings) numbers {
-	return numbers{
+func textsOf(s *Settings) (t written) {
+	for i, n := range []int64{
 		int64(s.MaxQueued), int64(s.MaxQueuedPerTenant), int64(s.MaxInFlight), int64(s.MaxInFlightPerTenant),
 		int64(s.PriorityAging), int64(s.DeadLetters.PerTenant), int64(s.DeadLetters.For),
+	} {
+		if n != 0 {
+			t[i] = strconv.FormatInt(n, 10)
+		}
 	}
+	t[7] = limitText(s.RatePerTenant)
+	return t
 }
 
-func (n numbers) settings() Settings {
+func (t *written) settings() Settings {
+	n := func(i int) int { return int(number(t[i])) }
+	d := func(i int) time.Duration { return time.Duration(number(t[i])) }
 	return Settings{
-		MaxQueued: int(n[0]), MaxQueuedPerTenant: int(n[1]), MaxInFlight: int(n[2]), MaxInFlightPerTenant: int(n[3]),
-		PriorityAging: time.Duration(n[4]), DeadLetters: Retention{PerTenant: int(n[5]), For: time.Duration(n[6])},
+		MaxQueued: n(0), MaxQueuedPerTenant: n(1), MaxInFlight: n(2), MaxInFlightPerTenant: n(3), PriorityAging: d(4),
+		DeadLetters: Retention{PerTenant: n(5), For: d(6)}, RatePerTenant: limitOf(t[7]),
 	}
 }
 
 // show returns a setting for messages.
-func (n numbers) show(i int) any {
+func (t *written) show(i int) any {
 	if i == 4 || i == 6 {
-		return time.Duration(n[i])
+		return time.Duration(number(t[i]))
 	}
-	return n[i]
+	return t[i]
 }
 
 // inForce are settings with every default filled in.
@@ -83,8 +92,8 @@ func (e *engine) Settings() Settings {
 }
 
 // follow adopts stored settings.
-func (e *engine) follow(n numbers) {
-	s := n.settings()
+func (e *engine) follow(t written) {
+	s := t.settings()
 	set(&s.PriorityAging, strict)
 	set(&s.DeadLetters.PerTenant, DefaultDeadLettersPerTenant)
 	set(&s.DeadLetters.For, DefaultDeadLettersFor)
@@ -96,10 +105,10 @@ func (e *engine) follow(n numbers) {
 }
 
 // needsApply reports whether settings change anything for present tasks: tenants that are held back at their limit in flight
-// may go on, or dead letters have been kept for long enough.
+// or their rate may go on, or dead letters have been kept for long enough.
 func needsApply(was, is *Settings) bool {
 	a, b := was.MaxInFlightPerTenant, is.MaxInFlightPerTenant
-	return a > 0 && (b == 0 || b > a) || was.DeadLetters.For != is.DeadLetters.For
+	return a > 0 && (b == 0 || b > a) || was.DeadLetters.For != is.DeadLetters.For || was.RatePerTenant != is.RatePerTenant
 }
 
 // apply applies settings to present tasks. Each client does that, because each holds tenants back by the old settings until it follows.
@@ -129,15 +138,15 @@ func (e *engine) apply(ctx context.Context) error {
 	return nil
 }
 
-func (e *engine) readSettings(ctx context.Context) (n numbers, err error) {
+func (e *engine) readSettings(ctx context.Context) (t written, err error) {
 	r, err := e.db.HMGet(ctx, e.prefix[0]+":cfg", settingNames[:]...).Result()
 	if err != nil {
-		return n, fmt.Errorf("firqredis: %w", err)
+		return t, fmt.Errorf("firqredis: %w", err)
 	}
 	for i := range r {
-		n[i] = number(r[i])
+		t[i], _ = r[i].(string)
 	}
-	return n, nil
+	return t, nil
 }
 
 // share stores the settings of Config for all clients, and adopts the result.
@@ -147,14 +156,14 @@ func (e *engine) share(ctx context.Context, own Settings) error {
 		return err
 	}
 	was := stored
-	for i, n := range numbersOf(&own) {
-		if n == 0 || n == stored[i] {
+	for i, text := range textsOf(&own) {
+		if text == "" || text == stored[i] {
 			continue
 		}
-		if err := e.db.HSet(ctx, e.prefix[0]+":cfg", settingNames[i], n).Err(); err != nil {
+		if err := e.db.HSet(ctx, e.prefix[0]+":cfg", settingNames[i], text).Err(); err != nil {
 			return fmt.Errorf("firqredis: %w", err)
 		}
-		if stored[i] = n; was[i] != 0 {
+		if stored[i] = text; was[i] != "" {
 			slog.Default().Warn("firqredis: another client had set the queue's "+settingNames[i]+" to another value; this client's holds now for all",
 				"queue", e.o.Name, "was", was.show(i), "is", stored.show(i))
 		}
@@ -171,15 +180,16 @@ func (e *engine) ChangeSettings(ctx context.Context, c queue.SettingsChange) err
 		give(&s.MaxQueued, c.MaxQueued), give(&s.MaxQueuedPerTenant, c.MaxQueuedPerTenant), give(&s.MaxInFlight, c.MaxInFlight),
 		give(&s.MaxInFlightPerTenant, c.MaxInFlightPerTenant), give(&s.PriorityAging, c.PriorityAging),
 		give(&s.DeadLetters.PerTenant, c.DeadLettersPerTenant), give(&s.DeadLetters.For, c.DeadLettersFor),
+		give(&s.RatePerTenant, c.RatePerTenant),
 	}
 	if err := e.fits(s.MaxQueued, s.MaxInFlight); err != nil {
 		return err
 	}
-	n, err := await(ctx, func() (numbers, error) {
+	stored, err := await(ctx, func() (written, error) {
 		_, err := e.db.Pipelined(ctx, func(t redis.Pipeliner) error {
-			for i, v := range numbersOf(&s) {
-				if key := e.prefix[0] + ":cfg"; given[i] && v != 0 {
-					t.HSet(ctx, key, settingNames[i], strconv.FormatInt(v, 10))
+			for i, text := range textsOf(&s) {
+				if key := e.prefix[0] + ":cfg"; given[i] && text != "" {
+					t.HSet(ctx, key, settingNames[i], text)
 				} else if given[i] {
 					t.HDel(ctx, key, settingNames[i])
 				}
@@ -187,14 +197,14 @@ func (e *engine) ChangeSettings(ctx context.Context, c queue.SettingsChange) err
 			return nil
 		})
 		if err != nil {
-			return numbers{}, fmt.Errorf("firqredis: ChangeSettings: %w", err)
+			return written{}, fmt.Errorf("firqredis: ChangeSettings: %w", err)
 		}
 		return e.readSettings(ctx)
 	})
 	if err != nil {
 		return err
 	}
-	e.follow(n)
+	e.follow(stored)
 	return e.apply(ctx)
 }
 

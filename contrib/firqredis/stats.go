@@ -29,9 +29,9 @@ func (e *engine) Stats(ctx context.Context) (s queue.Stats, err error) {
 
 // counters are the replies of one partition.
 type counters struct {
-	counts        *redis.MapStringStringCmd
-	d, z, l, x, a *redis.IntCmd
-	state         *redis.SliceCmd
+	counts           *redis.MapStringStringCmd
+	d, z, l, x, a, h *redis.IntCmd
+	state            *redis.SliceCmd
 }
 
 func (e *engine) counters(ctx context.Context, p int) (c *counters, err error) {
@@ -39,7 +39,7 @@ func (e *engine) counters(ctx context.Context, p int) (c *counters, err error) {
 	ask := func(t redis.Pipeliner) error {
 		c = &counters{
 			t.HGetAll(ctx, prefix+":s"), t.HLen(ctx, prefix+":d"), t.ZCard(ctx, prefix+":z"), t.ZCard(ctx, prefix+":l"), t.ZCard(ctx, prefix+":x"),
-			t.SCard(ctx, prefix+":a"), t.HMGet(ctx, prefix+":m", "e", "d", "pz"),
+			t.SCard(ctx, prefix+":a"), t.ZCard(ctx, prefix+":h"), t.HMGet(ctx, prefix+":m", "e", "d", "pz"),
 		}
 		return nil
 	}
@@ -64,6 +64,7 @@ func (c *counters) addTo(s *queue.Stats) {
 	s.InFlight += int(c.l.Val())
 	s.DeadLetters += int(c.x.Val())
 	s.Tenants += int(c.a.Val())
+	s.Held += int(c.h.Val())
 	s.Enqueued += uint64(number(c.state.Val()[0])) // the scripts that are called most keep theirs with the rest of their state
 	s.Delivered += uint64(number(c.state.Val()[1]))
 	s.Paused = s.Paused || c.state.Val()[2] != nil
@@ -153,7 +154,7 @@ func (e *engine) tenantStats(ctx context.Context, p int, names []string) ([]queu
 		if all[i].Tenant = name; len(f) == 0 { // it is not known
 			continue
 		}
-		if len(f) != 12 {
+		if len(f) != 14 {
 			return nil, fmt.Errorf("firqredis: oldest: a reply of %d parts", len(f))
 		}
 		t := TenantStats{
@@ -170,6 +171,11 @@ func (e *engine) tenantStats(ctx context.Context, p int, names []string) ([]queu
 			t.Settings.Weight, _ = strconv.ParseFloat(w, 64)
 		}
 		t.Settings.MaxQueued, t.Settings.MaxInFlight = setting(f[10]), setting(f[11])
+		own, _ := f[12].(string)
+		t.Settings.Rate = limitOf(own)
+		if until := number(f[13]); until > 0 {
+			t.Held = max(0, time.Duration(until-now)*time.Microsecond)
+		}
 		all[i] = t
 	}
 	return all, nil

@@ -81,6 +81,15 @@ var tests = []struct {
 	{"SetTenantLimit", testSetTenantLimit},
 	{"Weights", testWeights},
 	{"Cancel", testCancel},
+	{"RateBound", testRateBound},
+	{"RateWakes", testRateWakes},
+	{"RateDebt", testRateDebt},
+	{"RateChanged", testRateChanged},
+	{"RateCorrected", testRateCorrected},
+	{"RateOrder", testRateOrder},
+	{"RateHead", testRateHead},
+	{"RateRun", testRateRun},
+	{"RateIdle", testRateIdle},
 }
 
 // suite is what a test runs on.

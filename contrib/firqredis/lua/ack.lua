@@ -45,6 +45,16 @@ for name, t in pairs(T) do
     if t.d ~= 0 then
       f = f + math.max(-1e15, math.min(t.d / num(h[5] or h[6] or 1), 1e15))
       call('HSET', key, 'f', string.format('%.17g', f))
+      if call('EXISTS', P..':b:'..name) == 1 then
+        local tm, idle = call('TIME'), ARGV[2]
+        local now = tm[1] * 1000000 + tm[2]
+--BUCKET--
+        correct(name, t.d)
+        if t.d < 0 and h[7] == 'r' then             -- it is held back for too long now
+          call('HDEL', key, 'pz'); call('ZREM', P..':h', name)
+          h[7], freed = false, true
+        end
+      end
     end
     if n > 0 and (room or t.d ~= 0) and not h[7] and (im == 0 or i < im) then
       call('ZADD', P..':r', string.format('%.17g', math.max(f, num(call('HGET', P..':m', 'v') or 0))), name)

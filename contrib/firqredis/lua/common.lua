@@ -61,8 +61,13 @@ local function enter(t, id, x)
   t.n = t.n + 1
 end
 
--- place puts a tenant where it belongs in the fair order after anything that may have changed that.
+-- place puts a tenant where it belongs in the fair order after anything that may have changed that. If its rate held it back, pop
+-- looks again whether that is so.
 local function place(t)
+  if t.pz == 'r' then
+    call('HDEL', t.key, 'pz'); call('ZREM', P..':h', t.name)
+    t.pz = false
+  end
   if t.n > 0 and not t.pz and (t.im == 0 or t.i < t.im) then
     call('ZADD', R, digits(t.f > v and t.f or v), t.name); freed = true
   else
@@ -110,7 +115,13 @@ local function leave(id, counted, after, why, dead)
     return 3
   end
   if counted then x.attempt = x.attempt + 1
-  else t.f = t.f - math.min(x.cost / t.w, 1e15) end  -- nobody has worked on it, so its tenant does not pay
+  else                                              -- nobody has worked on it, so its tenant does not pay
+    t.f = t.f - math.min(x.cost / t.w, 1e15)
+    if call('EXISTS', P..':b:'..x.name) == 1 then
+--BUCKET--
+      correct(x.name, -x.cost)
+    end
+  end
   if counted and (dead or x.attempt >= x.most) then
     bury(id, x, why); place(t)
     return 2

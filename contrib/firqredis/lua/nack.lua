@@ -7,6 +7,10 @@ for k = 7, #ARGV, 5 do
     if ARGV[k+4] ~= '0' then                        -- before leave, which places the tenant
       local t = tenant(string.match(ARGV[k], '[^\n]*$'))
       t.f = t.f + math.max(-1e15, math.min(num(ARGV[k+4]) / t.w, 1e15))
+      if call('EXISTS', P..':b:'..t.name) == 1 then
+--BUCKET--
+        correct(t.name, num(ARGV[k+4]))
+      end
     end
     r = leave(string.match(ARGV[k], '^[^\n]*'), true, num(ARGV[k+1]), ARGV[k+2], ARGV[k+3] == 'dead'); count('nacked')
     if gim > 0 then freed = true end

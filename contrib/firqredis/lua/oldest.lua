@@ -1,5 +1,5 @@
 -- Own ARGV: tenants. Reply, per tenant: queued, delayed, in flight, dead letters, enqueued, delivered, since when its oldest queued
--- task is due (0: none), weight, paused, settings (weight, MaxQueued, MaxInFlight); nothing for one that is not known.
+-- task is due (0: none), weight, paused, settings (weight, MaxQueued, MaxInFlight, rate), until when its rate holds it (0: it does not); nothing for one that is not known.
 -- Strict priorities are apart in the order, and each begins with its oldest task. Ageing mixes them: then the oldest is looked for
 -- among the first hundred of one tenant, and among the first ten of each of several.
 local out, some = {string.format('%.0f', now)}, #ARGV > 7 and 10 or 100
@@ -14,7 +14,7 @@ end
 
 for k = 7, #ARGV do
   local key, q = P..':t:'..ARGV[k], P..':n:'..ARGV[k]
-  local h, dead = call('HMGET', key, 'i', 'z', 'e', 'd', 'w', 'wd', 'pz', 'qm', 'im'), call('ZCARD', P..':x:'..ARGV[k])
+  local h, dead = call('HMGET', key, 'i', 'z', 'e', 'd', 'w', 'wd', 'pz', 'qm', 'im', 'rl'), call('ZCARD', P..':x:'..ARGV[k])
   local n, oldest = call('ZCARD', q), 0
   if n > 0 and aging >= 3e14 then
     local first, p = strictly(number(call('ZRANGE', q, 0, 0, 'WITHSCORES')[2]))
@@ -35,8 +35,9 @@ for k = 7, #ARGV do
     end
   end
   local known = dead > 0
-  for j = 1, 9 do known = known or h[j] end
+  for j = 1, 10 do known = known or h[j] end
   out[#out+1] = not known and {} or {n, num(h[2] or 0), num(h[1] or 0), dead, num(h[3] or 0), num(h[4] or 0),
-    string.format('%.0f', oldest), h[5] or h[6] or '', h[7] and 1 or 0, h[5] or '', h[8] or '', h[9] or ''}
+    string.format('%.0f', oldest), h[5] or h[6] or '', h[7] == '1' and 1 or 0, h[5] or '', h[8] or '', h[9] or '',
+    h[10] or '', h[7] == 'r' and string.format('%.0f', number(call('ZSCORE', P..':h', ARGV[k]) or '0')) or 0}
 end
 return out

@@ -1,12 +1,12 @@
 -- Delivers tasks, after what is due was brought in, so that it takes part in the order. ARGV: as common.lua has them; how many that
 -- are due of each kind at most; version, n, lease us, bytes after which no more are delivered, the virtual time of the other
 -- partitions or -1 if the caller does not know it, the rank from which those that match are looked for, how many names follow,
--- names, and then patterns. With neither names nor patterns: from everybody; else from the named first, then from those that match.
+-- the tenants' rate, names, and then patterns. With neither names nor patterns: from everybody; else from the named first, then from those that match.
 -- Reply: next due us or -1, ready tenants, virtual time, the same before this call, now us, the rank from which more may match or
 -- -1, then per task: id, token, body.
 local P, call, num = KEYS[1], redis.call, tonumber
 local M, R, D, L = P..':m', P..':r', P..':d', P..':l'
-local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd', 'o', 'idle', 'hs')
+local tm, m = call('TIME'), call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd', 'o', 'idle', 'hs', 'rl')
 if num(m[5] or 0) > num(ARGV[8]) then return redis.error_reply('FIRQVERSION '..m[5]) end
 local now = tm[1] * 1000000 + tm[2]
 if num(m[3] or 9e15) <= now then
@@ -15,16 +15,16 @@ if num(m[3] or 9e15) <= now then
 --DUE--
     freed = false; finish(true)                     -- who takes some wakes the next, below
   end)()
-  m = call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd', 'o', 'idle', 'hs')
+  m = call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd', 'o', 'idle', 'hs', 'rl')
 end
 local v, hlc, nd = num(m[1] or 0), num(m[2] or 0), num(m[3] or 9e15)
 if hlc < now then hlc = now end
 local n, dim, gim, names, exp, bytes = num(ARGV[9]), num(ARGV[2]), num(ARGV[6]), num(ARGV[14]), now + num(ARGV[10]), num(ARGV[11])
-local some, rank, choose, moved = #ARGV > 14, num(ARGV[13]), nil, nil
+local some, rank, choose, moved = #ARGV > 15, num(ARGV[13]), nil, nil
 if some then
   -- Those to choose from are in a heap, as {1 named or 2 matching, tag, name}. The ones that match come into it in their order, as
   -- far as it takes: rank is up to where, and edge the last tag and name before it.
-  local heap, size, globs, seen, looked, whole, edge, last = {}, 0, {}, {}, 0, #ARGV == 14 + names, nil, nil
+  local heap, size, globs, seen, looked, whole, edge, last = {}, 0, {}, {}, 0, #ARGV == 15 + names, nil, nil
   local function number(tag) return num(tag) or num((string.gsub(tag, 'e', '.0e'))) end -- miniredis cannot read 1e+8
   local function before(a, b) return a[1] < b[1] or a[1] == b[1] and (a[2] < b[2] or a[2] == b[2] and a[3] < b[3]) end
   local function put(x)
@@ -48,7 +48,7 @@ if some then
     if size > 0 then heap[i] = x end
     return top
   end
-  for k = 15 + names, #ARGV do
+  for k = 16 + names, #ARGV do
     local pieces = {}
     for piece in string.gmatch(ARGV[k], '[^\n]+') do pieces[#pieces+1] = piece end
     globs[#globs+1] = pieces
@@ -84,12 +84,42 @@ if some then
     if within(x[2], x[3]) and not (on and within(s, x[3])) then rank = rank - 1 end
     if on then x[2] = s; put(x) end
   end
-  for k = 15, 14 + names, 1000 do
-    for j, tag in ipairs(call('ZMSCORE', R, unpack(ARGV, k, math.min(k + 999, 14 + names)))) do
+  for k = 16, 15 + names, 1000 do
+    for j, tag in ipairs(call('ZMSCORE', R, unpack(ARGV, k, math.min(k + 999, 15 + names)))) do
       if tag then put({1, number(tag), ARGV[k+j-1]}) end
       seen[ARGV[k+j-1]] = true
     end
   end
+end
+local holds, charge                                 -- nil: no tenant has a rate
+if m[10] or ARGV[15] ~= '' then
+  local idle = ARGV[3]
+--BUCKET--
+  -- holds charges a task to its tenant's bucket. If there is not enough, it takes the tenant out of the order until there is.
+  holds = function(t, name, cost)
+    if t.rate == nil then
+      local rate, burst = string.match(call('HGET', P..':t:'..name, 'rl') or ARGV[15], '^(%S+) (%S+)$')
+      t.rate = rate or false
+      if rate then
+        local used, at, was = bucket(name)
+        t.burst, t.used, t.at = num(burst), used or 0, at or now
+        t.paid = was and was ~= rate                -- from now on it comes back by another rate
+      end
+    end
+    if not t.rate then return false end
+    local needs = t.used + cost - t.burst
+    if cost > t.burst then needs = t.used end       -- a whole bucket, and then a debt
+    if needs <= 0 then
+      t.used, t.paid = t.used + cost, true
+      return false
+    end
+    local due = math.min(math.floor(t.at + needs / num(t.rate) * 1e6) + 1, 8e15)
+    call('HSET', P..':t:'..name, 'pz', 'r'); call('ZADD', P..':h', string.format('%.0f', due), name)
+    if due < nd then nd = due end
+    t.held = true
+    return true
+  end
+  charge = function(name, t) if t.paid then keep(name, t.used, t.at, t.rate) end end
 end
 local v0, T, H, ls, none, out, got, expired, looked, waited = v, {}, {}, {}, {}, {0, 0, 0, 0, 0, -1}, 0, 0, 0, 0
 if m[4] then n = 0 elseif gim > 0 then n = math.min(n, gim - call('ZCARD', L)) end
@@ -115,7 +145,8 @@ while got < n and bytes > 0 and looked < n + 100 do
     T[name] = t
   end
   -- A client with other limits may have put a tenant that is at its limit here back among those that are ready.
-  local id = (t.im == 0 or t.i < t.im) and call('ZPOPMIN', t.q)[1]
+  local top = (t.im == 0 or t.i < t.im) and call('ZPOPMIN', t.q) or none
+  local id = top[1]
   if id then t.n = t.n - 1 end
   local body = id and call('HGET', D, id)
   if body then
@@ -130,6 +161,8 @@ while got < n and bytes > 0 and looked < n + 100 do
         local u = P..':u:'..name..'\n'..string.match(body, '\n([^\n]*)')
         if call('GET', u) == id then call('DEL', u) end
       end
+    elseif holds and holds(t, name, num(F.C or 1)) then
+      call('ZADD', t.q, top[2], id); t.n = t.n + 1
     else
       hlc = hlc + 1; got = got + 1; bytes = bytes - #body
       local token, o = string.format('%.0f', hlc), 3 * got + 4
@@ -148,7 +181,7 @@ while got < n and bytes > 0 and looked < n + 100 do
       end
     end
   end
-  local on = t.n > 0 and (t.im == 0 or t.i < t.im)
+  local on = t.n > 0 and not t.held and (t.im == 0 or t.i < t.im)
   if on then call('ZADD', R, string.format('%.17g', s), name) else call('ZREM', R, name) end
   if x then moved(x, on, s) end
 end
@@ -170,6 +203,7 @@ if looked > 0 then
   for name, t in pairs(T) do
     local key = P..':t:'..name
     call('HSET', key, 'f', string.format('%.17g', t.f), 'i', t.i, 'd', t.c)
+    if charge then charge(name, t) end
     if t.n <= 0 and t.i == 0 and t.z == 0 then      -- all that it had has expired
       call('SREM', P..':a', name)
       if not t.keep then call('PEXPIRE', key, ARGV[3]) end

@@ -59,7 +59,12 @@ for k = 7, #ARGV, 6 do
       else                                          -- 6: before all others, FIFO; 1 to 5: FIFO, with a head start per level
         local p = num(ARGV[k+2])
         call('ZADD', t.q, p == 6 and hlc - 6e15 or hlc - (p - 1) * num(ARGV[2]), id); t.n = t.n + 1
-        if t.n == 1 and not t.pz then
+        local first = t.n == 1
+        if t.pz == 'r' and call('ZRANGE', t.q, 0, 0)[1] == id then -- its rate holds it back for what was first: pop looks again
+          call('HDEL', t.key, 'pz'); call('ZREM', P..':h', name)
+          t.pz, first = false, true
+        end
+        if first and not t.pz then
           local im = num(t.im or ARGV[4])
           if im == 0 or t.i < im then
             call('ZADD', P..':r', math.max(num(t.f or 0), num(m[3] or 0)), name); woke = true
