@@ -12,19 +12,14 @@ import (
 // names the file which has the same lines.
 var snippet = regexp.MustCompile("(?s)(?:<!-- ([^\n ]+_test\\.go) -->\n)?```go\n(.*?)```\n")
 
-// TestSnippets: the Go code of these documents is that of examples, which
+// TestSnippets: the Go code of every document is that of examples, which
 // are compiled with the tests of their packages. Where a snippet has an empty line, the
 // example may have more.
 func TestSnippets(t *testing.T) {
-	for _, document := range []string{"README.md", filepath.Join("docs", "operating.md"), filepath.Join("docs", "cluster.md")} {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found := snippet.FindAllStringSubmatch(string(text), -1)
-		if len(found) == 0 {
-			t.Errorf("%s has no Go code", document)
-		}
+	texts, all := markdown(t), 0
+	for document := range texts {
+		found := snippet.FindAllStringSubmatch(texts[document], -1)
+		all += len(found)
 		for _, m := range found {
 			if m[1] == "" {
 				t.Errorf("%s: no comment says where these lines are compiled:\n%s", document, m[2])
@@ -43,6 +38,9 @@ func TestSnippets(t *testing.T) {
 				}
 			}
 		}
+	}
+	if all < 20 {
+		t.Errorf("the documents have %d snippets of Go code: are they read?", all)
 	}
 }
 

@@ -153,7 +153,7 @@ func ExampleJSON() {
 	mux := http.NewServeMux()
 	mux.Handle("GET /prices/{item}", firqhttp.JSON(prices, func(r *http.Request) (string, string, error) {
 		tenant, _ := firqhttp.Remote{}.Tenant(r)
-		return tenant, r.PathValue("item"), nil
+		return tenant, r.PathValue("item"), nil // an error is a 400; all that the result depends on is in the key
 	}, firqhttp.JSONConfig{Name: "prices"}))
 
 	for range 2 {

@@ -25,7 +25,8 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer db.Close()
-	if err := firqpg.Migrate(ctx, db, ""); err != nil {
+	err = firqpg.Migrate(ctx, db, "")
+	if err != nil {
 		log.Fatal(err)
 	}
 	q, err := firqpg.New(ctx, firqpg.Config[Mail]{DB: db, Name: "mails"})
@@ -34,7 +35,7 @@ func Example() {
 	}
 	defer func() { _ = q.Close() }()
 
-	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+	err = pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error { // in the producer: the order and its mail, or neither
 		if _, err := tx.Exec(ctx, "insert into orders (customer) values ($1)", "acme"); err != nil {
 			return err
 		}
@@ -45,7 +46,7 @@ func Example() {
 		log.Print(err)
 	}
 
-	err = firqpg.Run(ctx, q, func(ctx context.Context, it *firqpg.Item[Mail]) error {
+	err = firqpg.Run(ctx, q, func(ctx context.Context, it *firqpg.Item[Mail]) error { // work in this database is done once
 		return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, "insert into sent (recipient) values ($1)", it.Payload.To); err != nil {
 				return err // tried again later
