@@ -29,6 +29,8 @@ func taskFlags() []cli.Flag {
 		&cli.StringFlag{Name: "priority", Category: theTask, Usage: "`P` is 1 to 6, or very-low, low, normal, high, very-high, critical", DefaultText: "normal"},
 		&cli.DurationFlag{Name: "delay", Category: theTask, Usage: "it is due after this time"},
 		&cli.StringFlag{Name: "deadline", Category: theTask, Usage: "drop it if it has not been delivered by `TIME` (RFC 3339)"},
+		&cli.DurationFlag{Name: "ttl", Category: theTask, Usage: "the same, after this time; of a schedule's task, after it has fired"},
+		&cli.DurationFlag{Name: "keep-result", Category: theTask, Usage: "keep it, with its result, for this time after it is done"},
 		&cli.IntFlag{Name: "max-attempts", Category: theTask, Usage: "deliver it `N` times at most", DefaultText: "the queue's"},
 		&cli.StringSliceFlag{Name: "header", Category: theTask, Usage: "`KEY=VALUE`; may be given several times"},
 	}
@@ -57,6 +59,7 @@ func taskOf(cmd *cli.Command) (t queue.Task[payload], err error) {
 	t = queue.Task[payload]{
 		Tenant: cmd.String("tenant"), UniqueKey: cmd.String("unique-key"), UniqueFor: cmd.Duration("unique-for"),
 		Cost: cmd.Int64("cost"), Delay: cmd.Duration("delay"), MaxAttempts: cmd.Int("max-attempts"),
+		TTL: cmd.Duration("ttl"), KeepResult: cmd.Duration("keep-result"),
 	}
 	if t.Priority, err = priority(cmd.String("priority")); err != nil {
 		return t, misuse(cmd, err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -223,8 +224,20 @@ func (b *bed) tasks() {
 	b.want(exitOK, "tasks show dies", "dead", "no dies")
 	b.want(exitNotFound, "tasks show t1 never", "t1", `task "never"`)
 	b.want(exitUsage, "tasks list --cursor x", "Cursor")
-	b.dead(b.queue(), "goes")
-	b.want(exitOK, "tasks delete t1 t2 goes", "deleted 3")
+	q, ctx := b.queue(), b.Context()
+	b.dead(q, "goes")
+	b.want(exitOK, "enqueue --id kept --keep-result 1h --ttl 1h 17", "kept")
+	it, err := q.Dequeue(ctx)
+	if err != nil || it.Deadline.IsZero() {
+		b.Fatal(it, err)
+	}
+	if err := errors.Join(it.SetResult([]byte("the answer")), q.Ack(ctx, it)); err != nil {
+		b.Fatal(err)
+	}
+	b.want(exitOK, "tasks list --state completed", "kept", "KEPT UNTIL")
+	b.want(exitOK, "tasks show kept", "completed", "the answer", "17")
+	b.want(exitOK, "tasks delete t1 t2 goes kept", "deleted 4")
+	b.want(exitNotFound, "tasks show kept", "not found")
 	b.want(exitNotFound, "tasks delete t1", "deleted 0", "not found")
 }
 

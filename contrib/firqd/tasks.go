@@ -17,7 +17,7 @@ import (
 type info = queue.Info[payload]
 
 // states are the values of --state.
-var states = map[string]queue.State{"queued": queue.StateQueued, "delayed": queue.StateDelayed, "in-flight": queue.StateInFlight, "dead": queue.StateDead}
+var states = map[string]queue.State{"queued": queue.StateQueued, "delayed": queue.StateDelayed, "in-flight": queue.StateInFlight, "dead": queue.StateDead, "completed": queue.StateCompleted}
 
 // tasksPage is what tasks list prints.
 type tasksPage struct {
@@ -33,10 +33,10 @@ func (p *program) tasksCommand() *cli.Command {
 			{
 				Name: "list", Usage: "list the tasks in a state, page by page",
 				Description: "Queued tasks come by tenant, in the order in which they will be delivered; delayed ones by when they are due, those in\n" +
-					"flight by the end of their leases, dead letters by when they died. With --json: Tasks, a list of queue.Info, and\n" +
-					"Cursor, for the next page.\n\nExample:\n   firqd tasks list --state delayed --tenant alice",
+					"flight by the end of their leases, dead letters by when they died, completed ones, if they are kept, by until when. With\n" +
+					"--json: Tasks, a list of queue.Info, and Cursor, for the next page.\n\nExample:\n   firqd tasks list --state delayed --tenant alice",
 				Flags: []cli.Flag{
-					&cli.StringFlag{Name: "state", Value: "queued", Usage: "`STATE` is queued, delayed, in-flight or dead"},
+					&cli.StringFlag{Name: "state", Value: "queued", Usage: "`STATE` is queued, delayed, in-flight, dead or completed"},
 					&cli.StringFlag{Name: "tenant", Aliases: []string{"t"}, Usage: "those of the tenant `NAME`"},
 					&cli.IntFlag{Name: "limit", Value: 100, Usage: "a page has `N` tasks at most, 1 to 500"},
 					&cli.StringFlag{Name: "cursor", Usage: "go on at `CURSOR`, which the page before has printed"},
@@ -48,7 +48,7 @@ func (p *program) tasksCommand() *cli.Command {
 				Description: "With --json: a list of queue.Info.\n\nExample:\n   firqd tasks show order-17", Action: p.with(showTasks),
 			},
 			{
-				Name: "delete", Usage: "cancel tasks, and remove dead letters for good", ArgsUsage: "ID...",
+				Name: "delete", Usage: "cancel tasks, and remove dead letters and what is kept of completed tasks for good", ArgsUsage: "ID...",
 				Description: "A task in flight goes on, and its worker learns of it: see \"firqd cancel\".\n\nExample:\n   firqd tasks delete order-17", Action: p.with(deleteTasks),
 			},
 		},
@@ -61,7 +61,7 @@ func listTasks(ctx context.Context, s *session) error {
 	case err != nil:
 		return err
 	case l.State == 0:
-		return misuse(s.cmd, fmt.Errorf("--state: %q, must be queued, delayed, in-flight or dead", s.cmd.String("state")))
+		return misuse(s.cmd, fmt.Errorf("--state: %q, must be queued, delayed, in-flight, dead or completed", s.cmd.String("state")))
 	case l.Limit < 1 || l.Limit > queue.MaxBatch:
 		return misuse(s.cmd, fmt.Errorf("--limit: %d, must be 1 to %d", l.Limit, queue.MaxBatch))
 	}
@@ -93,7 +93,7 @@ func listTasks(ctx context.Context, s *session) error {
 }
 
 // stateTimes are the names of the times that belong to states.
-var stateTimes = map[queue.State]string{queue.StateQueued: "DUE SINCE", queue.StateDelayed: "DUE", queue.StateInFlight: "LEASE ENDS", queue.StateDead: "DIED"}
+var stateTimes = map[queue.State]string{queue.StateQueued: "DUE SINCE", queue.StateDelayed: "DUE", queue.StateInFlight: "LEASE ENDS", queue.StateDead: "DIED", queue.StateCompleted: "KEPT UNTIL"}
 
 // when returns the time that belongs to a task's state.
 func when(t *info) time.Time {
@@ -102,6 +102,8 @@ func when(t *info) time.Time {
 		return t.LeaseUntil
 	case queue.StateDead:
 		return t.DiedAt
+	case queue.StateCompleted:
+		return t.KeptUntil
 	}
 	return t.Due
 }
@@ -136,7 +138,11 @@ func showTasks(ctx context.Context, s *session) error {
 			if t.Reason != "" {
 				rows = append(rows, []string{"reason", t.Reason})
 			}
-			table(w, append(rows, []string{"payload", string(t.Raw)}))
+			rows = append(rows, []string{"payload", string(t.Raw)})
+			if t.State == queue.StateCompleted {
+				rows = append(rows, []string{"completed", t.CompletedAt.Local().Format(time.RFC3339)}, []string{"result", string(t.Result)})
+			}
+			table(w, rows)
 			for k, v := range t.Headers {
 				printf(w, "header    %s=%s\n", clean(k), clean(v))
 			}
@@ -161,6 +167,11 @@ func deleteTasks(ctx context.Context, s *session) error {
 			if purged, failed := s.q.Purge(ctx, queue.Filter{IDs: []string{id}}); failed != nil || purged > 0 {
 				err = failed
 			}
+		}
+		if forgot := s.q.Forget(ctx, id); forgot == nil && errors.Is(err, queue.ErrNotFound) {
+			err = nil
+		} else if !errors.Is(forgot, queue.ErrNotFound) {
+			err = errors.Join(err, forgot)
 		}
 		if errs = append(errs, err); err == nil {
 			n++

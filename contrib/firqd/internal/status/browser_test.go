@@ -99,6 +99,10 @@ func TestBrowser(t *testing.T) {
 		t.Fatalf("no style in\n%s", page)
 	}
 	page = strings.Replace(page, link, "<style>"+style+"</style>", 1)
+	_, _, tasks := s.ask("tasks?state=dead", nil, s.signedIn()...)
+	if list := look(t, browser, strings.Replace(tasks, link, "<style>"+style+"</style>", 1), 360, false); list.Content > 360 || len(list.Over) > 0 || list.Button < 40 {
+		t.Errorf("a phone's list of tasks: %+v", list)
+	}
 	phone, desk := look(t, browser, page, 360, false), look(t, browser, page, 1280, true)
 	for width, s := range map[float64]seen{360: phone, 1280: desk} {
 		if s.Width != width || s.Content > width || len(s.Over) > 0 || s.Button < 24 || s.Ink == s.Paper {

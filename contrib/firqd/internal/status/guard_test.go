@@ -31,7 +31,7 @@ func TestToken(t *testing.T) {
 		"the form's":            {form, []string{"Origin", origin, "Sec-Fetch-Site", "same-origin"}, 303},
 		"a program":             {token, nil, 303},
 	} {
-		for _, path := range []string{"pause", "resume", "requeue", "purge"} {
+		for _, path := range []string{"pause", "resume", "requeue", "purge", "cancel", "forget"} {
 			if c.want != 403 && path != "pause" {
 				continue
 			}

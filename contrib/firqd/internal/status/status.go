@@ -57,7 +57,9 @@ const patience = 10 * time.Second
 func newPages(o Options, exposed bool) http.Handler {
 	p := &pages{o, exposed, secretsOf(o.Token)}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", p.page)
+	mux.HandleFunc("GET /{$}", p.page(p.overview))
+	mux.HandleFunc("GET /tasks", p.page(p.tasks))
+	mux.HandleFunc("GET /task", p.page(p.task))
 	mux.HandleFunc("GET /style.css", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/css; charset=utf-8")
 		_, _ = io.WriteString(w, style) // the browser has gone: an error cannot be reported
@@ -70,6 +72,8 @@ func newPages(o Options, exposed bool) http.Handler {
 		"resume":  func(ctx context.Context, f url.Values) error { return o.Queue.Resume(ctx, f.Get("tenant")) },
 		"requeue": p.requeue,
 		"purge":   p.purge,
+		"cancel":  func(ctx context.Context, f url.Values) error { return o.Queue.Cancel(ctx, f.Get("id")) },
+		"forget":  func(ctx context.Context, f url.Values) error { return o.Queue.Forget(ctx, f.Get("id")) },
 	} {
 		mux.HandleFunc("POST /"+name, p.change(do))
 	}
@@ -85,8 +89,9 @@ var style string
 var tmpl = template.Must(template.New("page").Funcs(template.FuncMap{
 	"short": short,
 	"when":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"text":  text,
 	"line":  func(text string) string { first, _, _ := strings.Cut(text, "\n"); return cut(first, 200) },
-}).Parse(source))
+}).Parse(source + tasksSource))
 
 // cut shortens a text to about n bytes.
 func cut(text string, n int) string {
@@ -122,6 +127,13 @@ type content struct {
 	Form          string // token of the forms; "": no forms
 	Top           int    // how many tenants are named
 	Error         string
+
+	// Of the pages of tasks.
+	State queue.State // which are listed, or that of the task
+	Of    string      // the tenant that is chosen
+	List  []*task
+	Next  string // cursor of the next page
+	Task  *task
 }
 
 // wait is how long a share of the tasks has waited at most, as a text.
@@ -153,7 +165,12 @@ func waits(buckets []firq.Bucket) (ws []wait) {
 	return ws
 }
 
-func (p *pages) page(w http.ResponseWriter, r *http.Request) {
+// page makes a handler of what fills in a page, and names it.
+func (p *pages) page(fill func(ctx context.Context, c *content, q url.Values) (name string, err error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { p.show(w, r, fill) }
+}
+
+func (p *pages) show(w http.ResponseWriter, r *http.Request, fill func(ctx context.Context, c *content, q url.Values) (name string, err error)) {
 	if token := r.URL.Query().Get("token"); token != "" { // the address that is printed at the start
 		p.enter(w, r, token)
 		return
@@ -170,10 +187,11 @@ func (p *pages) page(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	if err := p.fill(ctx, &c); err != nil {
-		c.Error, code = err.Error(), http.StatusServiceUnavailable
+	name, err := fill(ctx, &c, r.URL.Query())
+	if err != nil {
+		c.Error, code = err.Error(), codeOf(err)
 	}
-	render(w, code, "page", &c)
+	render(w, code, name, &c)
 }
 
 // every reads after how many seconds the page is to reload itself.
@@ -194,6 +212,10 @@ func render(w http.ResponseWriter, code int, name string, c *content) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	_, _ = b.WriteTo(w) // the browser has gone: an error cannot be reported
+}
+
+func (p *pages) overview(ctx context.Context, c *content, _ url.Values) (string, error) {
+	return "page", p.fill(ctx, c)
 }
 
 func (p *pages) fill(ctx context.Context, c *content) (err error) {
@@ -254,6 +276,9 @@ func back(w http.ResponseWriter, r *http.Request, q url.Values) {
 	to := "/"
 	if n := every(q); n > 0 {
 		to = fmt.Sprintf("/?every=%d", n)
+	}
+	if state := q.Get("state"); state != "" { // it comes from the list
+		to = "/tasks?" + url.Values{"state": {state}, "tenant": {q.Get("of")}}.Encode()
 	}
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
