@@ -23,9 +23,10 @@ import (
 const childEnv = "FIRQNATS_TEST_CHILD"
 
 type childNode struct {
-	URL, Cluster   string
-	Lease, Timeout time.Duration
-	Replicas       int
+	URL, Cluster, Name string
+	Lease, Timeout     time.Duration
+	Replicas           int
+	Flood              int // it has no actors, and as many callers
 }
 
 // child ends the process if it is one of those.
@@ -86,12 +87,20 @@ func childJoins(spec string) error {
 	}
 	ctx, end := context.WithTimeout(context.Background(), patience)
 	defer end()
-	n, err := Join(ctx, nc, sys, Options{Cluster: c.Cluster, Lease: c.Lease, Timeout: c.Timeout, Replicas: c.Replicas, Logger: quiet})
+	n, err := Join(ctx, nc, sys, Options{Cluster: c.Cluster, Name: c.Name, Client: c.Flood > 0, Lease: c.Lease, Timeout: c.Timeout, Replicas: c.Replicas, Logger: quiet})
 	if err != nil {
 		return err
 	}
-	if _, err := counterKind(n, true); err != nil {
+	k, err := counterKind(n, true)
+	if err != nil {
 		return err
+	}
+	for range c.Flood {
+		go func() {
+			for {
+				_, _ = work.Call(context.Background(), k.Ref("flooded"), time.Millisecond/2)
+			}
+		}()
 	}
 	fmt.Println("ready")
 	<-term
@@ -114,6 +123,11 @@ var (
 		s.saved.Value++
 		return counted{s.saved.Value, s.saved.Fence()}, s.saved.Save(c)
 	})
+	work = actor.NewAction("Work", func(_ *counter, _ *actor.Ctx, d time.Duration) error {
+		for began := time.Now(); time.Since(began) < d; {
+		}
+		return nil
+	})
 	readCount = actor.NewMethod("Read", func(s *counter, _ *actor.Ctx, _ actor.Nothing) (counted, error) {
 		return counted{s.saved.Value, s.saved.Fence()}, nil
 	})
@@ -127,5 +141,5 @@ func counterKind(n *Node, here bool) (*Kind[*counter], error) {
 	if !here {
 		start = nil
 	}
-	return NewKind(n, "counter", start, []actor.AnyMethod[*counter]{countUp, readCount})
+	return NewKind(n, "counter", start, []actor.AnyMethod[*counter]{countUp, readCount, work})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -106,7 +107,15 @@ func connect(srv *embedded.Server, opts ...nats.Option) (*nats.Conn, error) {
 // joinAt makes a node on a server. It leaves when the test ends.
 func joinAt(t testing.TB, srv *embedded.Server, o Options, with ...nats.Option) *testNode {
 	t.Helper()
-	nc := must(connect(srv, append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}, with...)...))(t)
+	return joinBy(t, must(connect(srv, append(slices.Clone(steady), with...)...))(t), o)
+}
+
+// steady are the options of a node's connection.
+var steady = []nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}
+
+// joinBy makes a node of a connection, which it closes. It leaves when the test ends.
+func joinBy(t testing.TB, nc *nats.Conn, o Options) *testNode {
+	t.Helper()
 	sys := must(actor.New(actor.Config{Logger: o.Logger}))(t)
 	n := must(Join(bounded(t), nc, sys, o))(t)
 	t.Cleanup(func() {
