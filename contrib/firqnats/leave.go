@@ -9,7 +9,7 @@ import (
 
 // Leave hands over what this node has, and ends it: no activation begins here any more, each actor handles
 // its messages and goes, later messages are sent on, and calls in progress are answered. If ctx ends first,
-// what is left is killed, and Leave returns ctx's error. Afterwards messages are actor.ErrStopped with
+// what is left is killed, a start or OnLost that still runs is left behind, and Leave returns ctx's error. Afterwards messages are actor.ErrStopped with
 // actor.ErrNotSent. Another Leave waits for the first one, and returns nil.
 func (n *Node) Leave(ctx context.Context) error {
 	list, first := n.retire(stageLeaving)
@@ -32,7 +32,25 @@ func (n *Node) Leave(ctx context.Context) error {
 	err := ctx.Err()
 	last, end := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer end()
-	return errors.Join(err, n.finish(last))
+	err = errors.Join(err, n.finish(last))
+	if !n.rest(ctx) && !n.rest(last) && err == nil { // a start or OnLost goes on
+		err = ctx.Err()
+	}
+	systems.Delete(n.sys)
+	close(n.left)
+	return err
+}
+
+// rest waits until nothing goes on in the background; false: ctx has ended before.
+func (n *Node) rest(ctx context.Context) bool {
+	over := make(chan struct{})
+	go func() { n.wg.Wait(); close(over) }()
+	select {
+	case <-over:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // handOver ends activations, some at a time.
@@ -84,8 +102,5 @@ func (n *Node) finish(ctx context.Context) error {
 	n.bgMu.Lock()
 	n.bgOver = true
 	n.bgMu.Unlock()
-	n.wg.Wait()
-	systems.Delete(n.sys)
-	close(n.left)
 	return errors.Join(err, n.nc.FlushWithContext(ctx))
 }
