@@ -33,7 +33,11 @@ func (e *engine) ChangeTenant(ctx context.Context, tenant string, c queue.Tenant
 		return &v
 	}
 	return e.holding(ctx, "ChangeTenant", func(db querier) error {
-		_, err := db.Exec(ctx, e.sql("select @.settle($1, $2, $3, $4, $5)"), e.id, tenant, c.Weight, limit(c.MaxQueued), limit(c.MaxInFlight))
+		sql, args := "select @.settle($1, $2, $3, $4, $5)", []any{e.id, tenant, c.Weight, limit(c.MaxQueued), limit(c.MaxInFlight)}
+		if c.Rate != nil {
+			sql, args = sql+", @.throttle($1, $2, $6, $7)", append(args, c.Rate.PerSecond, c.Rate.Burst)
+		}
+		_, err := db.Exec(ctx, e.sql(sql), args...)
 		return err
 	})
 }

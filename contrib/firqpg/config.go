@@ -9,6 +9,7 @@ import (
 
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/queue"
+	"github.com/firq-go/firq/rate"
 )
 
 // Config describes a queue. The zero value works once Migrate was called: the server that PG* in the environment names, schema "firq", queue
@@ -37,6 +38,9 @@ type Config[T any] struct {
 	// Limits, 0: the queue's, or none. MaxQueued counts queued and delayed tasks; retries, Requeue and schedules are never refused. The limits in
 	// flight are strict; those of queued tasks are for Enqueue and EnqueueBatch, see EnqueueTx.
 	MaxQueued, MaxQueuedPerTenant, MaxInFlight, MaxInFlightPerTenant int
+	// RatePerTenant is how much cost of each tenant is delivered per second, after a burst. Zero: the queue's, or no limit. See package
+	// queue, Rates.
+	RatePerTenant rate.Limit
 	// WeightFor returns a tenant's weight when it enqueues, at least 1e-6; not above 0: 1. nil: the weight that other clients have set, or
 	// 1. SetTenant overrides.
 	WeightFor func(tenant string) float64
@@ -65,7 +69,7 @@ func New[T any](ctx context.Context, c Config[T]) (*Queue[T], error) {
 		Name: c.Name, Codec: c.Codec, Lease: c.Lease, MaxAttempts: c.MaxAttempts, Backoff: c.Backoff,
 		MaxQueued: c.MaxQueued, MaxQueuedPerTenant: c.MaxQueuedPerTenant, MaxInFlight: c.MaxInFlight, MaxInFlightPerTenant: c.MaxInFlightPerTenant,
 		WeightFor: c.WeightFor, PriorityAging: c.PriorityAging, MaxPayload: c.MaxPayload, DeadLetters: c.DeadLetters,
-		TenantIdle: c.TenantIdle, Linger: c.Linger,
+		TenantIdle: c.TenantIdle, Linger: c.Linger, RatePerTenant: c.RatePerTenant,
 	})
 }
 

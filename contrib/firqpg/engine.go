@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/firq-go/firq/queue"
+	"github.com/firq-go/firq/rate"
 )
 
 // engine keeps a queue's tasks in PostgreSQL.
@@ -196,25 +197,27 @@ func numbersOf(s queue.Settings) numbers {
 }
 
 // settings fills in defaults.
-func (n numbers) settings() queue.Settings {
+func (n numbers) settings(l rate.Limit) queue.Settings {
 	s := queue.Settings{
 		MaxQueued: int(n[0]), MaxQueuedPerTenant: int(n[1]), MaxInFlight: int(n[2]), MaxInFlightPerTenant: int(n[3]),
 		PriorityAging: time.Duration(n[4]) * time.Microsecond, DeadLetters: queue.Retention{PerTenant: int(n[5]), For: time.Duration(n[6]) * time.Microsecond},
+		RatePerTenant: l,
 	}
 	set(&s.DeadLetters.PerTenant, queue.DefaultDeadLettersPerTenant)
 	set(&s.DeadLetters.For, queue.DefaultDeadLettersFor)
 	return s
 }
 
-func (e *engine) stored(ctx context.Context) (n numbers, err error) {
+func (e *engine) stored(ctx context.Context) (n numbers, l rate.Limit, err error) {
 	err = e.db.QueryRow(ctx, e.sql(`select coalesce(maxqueued, 0), coalesce(maxqueuedpertenant, 0), coalesce(maxinflight, 0), coalesce(maxinflightpertenant, 0),
-		coalesce(aging, 0), coalesce(deads, 0), coalesce(deadfor, 0) from @.queue where id = $1`), e.id).Scan(&n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6])
-	return n, wrap("Settings", err)
+		coalesce(aging, 0), coalesce(deads, 0), coalesce(deadfor, 0), coalesce(rate, 0), coalesce(burst, 0) from @.queue where id = $1`), e.id).Scan(
+		&n[0], &n[1], &n[2], &n[3], &n[4], &n[5], &n[6], &l.PerSecond, &l.Burst)
+	return n, l, wrap("Settings", err)
 }
 
 // share stores the settings of Config for all clients.
 func (e *engine) share(ctx context.Context, own queue.Settings) error {
-	have, err := e.stored(ctx)
+	have, limit, err := e.stored(ctx)
 	if err != nil {
 		return err
 	}
@@ -230,25 +233,37 @@ func (e *engine) share(ctx context.Context, own queue.Settings) error {
 		}
 		change[i], changed = &n, true
 	}
+	var other *rate.Limit
+	if l := own.RatePerTenant; l != limit && l != (rate.Limit{}) {
+		if limit != (rate.Limit{}) {
+			slog.Default().Warn("firqpg: another client had set the queue's RatePerTenant to another value; this client's holds now for all",
+				"queue", e.opts.Name, "was", limit, "is", l)
+		}
+		other, changed = &l, true
+	}
 	if !changed {
-		e.known.Store(&known{have.settings(), time.Now()})
+		e.known.Store(&known{have.settings(limit), time.Now()})
 		return nil
 	}
-	return e.configure(ctx, "New", change)
+	return e.configure(ctx, "New", change, other)
 }
 
-func (e *engine) configure(ctx context.Context, call string, change [7]*int64) error {
+func (e *engine) configure(ctx context.Context, call string, change [7]*int64, l *rate.Limit) error {
+	sql, args := "select @.configure($1, $2)", []any{e.id, change[:]}
+	if l != nil {
+		sql, args = sql+", @.throttle($1, '', $3, $4)", append(args, l.PerSecond, l.Burst)
+	}
 	if err := e.holding(ctx, call, func(db querier) error {
-		_, err := db.Exec(ctx, e.sql("select @.configure($1, $2)"), e.id, change[:])
+		_, err := db.Exec(ctx, e.sql(sql), args...)
 		return err
 	}); err != nil {
 		return err
 	}
-	n, err := e.stored(ctx)
+	n, limit, err := e.stored(ctx)
 	if err != nil {
 		return err
 	}
-	e.known.Store(&known{n.settings(), time.Now()})
+	e.known.Store(&known{n.settings(limit), time.Now()})
 	return e.upkeep(ctx, call, true) // dead letters may have been kept for long enough now
 }
 
@@ -259,8 +274,8 @@ func (e *engine) Settings() queue.Settings {
 			defer e.reading.Store(false)
 			ctx, cancel := context.WithTimeout(e.life, settingsEvery)
 			defer cancel()
-			if n, err := e.stored(ctx); err == nil {
-				e.known.Store(&known{n.settings(), time.Now()})
+			if n, limit, err := e.stored(ctx); err == nil {
+				e.known.Store(&known{n.settings(limit), time.Now()})
 			} else {
 				e.known.CompareAndSwap(s, &known{s.Settings, time.Now()}) // again later
 			}
@@ -282,7 +297,7 @@ func (e *engine) ChangeSettings(ctx context.Context, c queue.SettingsChange) err
 			change[i] = &n
 		}
 	}
-	return e.configure(ctx, "ChangeSettings", change)
+	return e.configure(ctx, "ChangeSettings", change, c.RatePerTenant)
 }
 
 // give sets a field to a given value.

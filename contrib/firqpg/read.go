@@ -122,9 +122,10 @@ func (e *engine) Stats(ctx context.Context) (s queue.Stats, err error) {
 	}
 	err = e.run(ctx, "Stats", func(db querier) error {
 		return db.QueryRow(ctx, e.sql(`select enqueued, requeued, acked, cancelled, expired, dead, purged, delivered, nacked, released, leaseexpired, leaselost, duplicates, rejected,
-			queued, delayed, inflight, deadnow, paused, (select count(*) from @.tenant where queue = $1 and n + z + i > 0) from @.state where queue = $1 order by seq desc limit 1`), e.id).Scan(
+			queued, delayed, inflight, deadnow, paused, (select count(*) from @.tenant where queue = $1 and n + z + i > 0),
+			(select count(*) from @.tenant where queue = $1 and held is not null) from @.state where queue = $1 order by seq desc limit 1`), e.id).Scan(
 			&s.Enqueued, &s.Requeued, &s.Acked, &s.Cancelled, &s.Expired, &s.Dead, &s.Purged, &s.Delivered, &s.Nacked, &s.Released, &s.LeaseExpired, &s.LeaseLost, &s.Duplicates,
-			&s.Rejected, &s.Queued, &s.Delayed, &s.InFlight, &s.DeadLetters, &s.Paused, &s.Tenants)
+			&s.Rejected, &s.Queued, &s.Delayed, &s.InFlight, &s.DeadLetters, &s.Paused, &s.Tenants, &s.Held)
 	})
 	return s, err
 }
@@ -181,14 +182,17 @@ func (e *engine) tenants(ctx context.Context, call string, names []string, after
 		return nil, err
 	}
 	err = e.run(ctx, call, func(db querier) error {
-		rows, err := db.Query(ctx, e.sql("select * from @.tenants($1, $2, $3, $4)"), e.id, names, after, n)
+		rows, err := db.Query(ctx, e.sql(`select x.*, t.* from @.tenants($1, $2, $3, $4) x, lateral (select coalesce(rate, 0), coalesce(burst, 0), greatest(0, held - @.now_us())
+			from @.tenant where queue = $1 and tenant = x.tenant order by seq desc limit 1) t`), e.id, names, after, n)
 		if err != nil {
 			return err
 		}
 		all, err = pgx.CollectRows(rows, func(r pgx.CollectableRow) (t queue.TenantStats, err error) {
 			var oldest *int64
+			var held int64
 			err = r.Scan(&t.Tenant, &t.Queued, &t.Delayed, &t.InFlight, &t.DeadLetters, &t.Enqueued, &t.Delivered, &oldest, &t.Weight, &t.Paused,
-				&t.Settings.Weight, &t.Settings.MaxQueued, &t.Settings.MaxInFlight)
+				&t.Settings.Weight, &t.Settings.MaxQueued, &t.Settings.MaxInFlight, &t.Settings.Rate.PerSecond, &t.Settings.Rate.Burst, &held)
+			t.Held = time.Duration(held) * time.Microsecond
 			if oldest != nil {
 				t.Oldest = time.Duration(*oldest) * time.Microsecond
 			}

@@ -170,6 +170,7 @@ func TestLimitThatOthersDoNotHave(t *testing.T) {
 		same(t, "delivered", len(its), 1)
 		put(t, q, job{Tenant: "a"}, job{Tenant: "b"})
 		other := open(t, s, Config[string]{Name: at(q).o.Name})
+		at(other).follow(written{}) // it does not know yet
 		ok(t, other.Pause(ctx, "a"))
 		ok(t, other.Resume(ctx, "a"))
 		for _, tenant := range []string{"b", "a", "a", "a"} {
