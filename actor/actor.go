@@ -20,12 +20,22 @@ const (
 // actor is what a Ref points to. It is small: state that only few actors need is in extra.
 type actor struct {
 	mu    sync.Mutex
-	mail  list      // of normal priority; mu
-	in    uint64    // messages accepted, except for those that left unhandled; mu
-	out   uint64    // messages whose handler was started, except for those of batch; mu
-	batch *batch    // messages that the worker with the turn has taken, nil: none; mu
-	spare *envelope // of an empty pack, while it has a turn or waits for one; mu
-	used  int64     // finish tag: processor time by weight; guarded by the turn
+	mail  list   // of normal priority; mu
+	in    uint64 // messages accepted, except for those that left unhandled; mu
+	out   uint64 // messages whose handler was started, except for those of batch; mu
+	batch *batch // messages that the worker with the turn has taken, nil: none; mu
+
+	// In the same cache line as mu and the mailbox, as each step looks at them.
+	mean     int32       // ns per message, a moving average; guarded by the turn
+	batching atomic.Bool // packing tells may pay; written under mu
+	life     life        // where it is in life.go; mu
+	turn     turn        // mu
+	draining bool        // Stop was called: it accepts nothing, and ends once the mailbox is worked off, incarnations later if need be; mu
+	awaited  bool        // its supervisor waits for the end of the incarnation; mu
+	nudged   bool        // it has to look at its children: it supervises them, or waits for their end; mu
+	orphaned bool        // it is no longer a child; System.tree
+
+	used  int64 // finish tag: processor time by weight; guarded by the turn
 	set   *settings
 	kind  *kind // nil: a supervisor, or the System's root
 	name  string
@@ -39,15 +49,6 @@ type actor struct {
 
 	up             *actor // parent; immutable once the actor has it
 	older, younger *actor // the siblings started before and after it; System.tree
-
-	mean     int32       // ns per message, a moving average; guarded by the turn
-	batching atomic.Bool // packing tells may pay; written under mu
-	life     life        // where it is in life.go; mu
-	turn     turn        // mu
-	draining bool        // Stop was called: it accepts nothing, and ends once the mailbox is worked off, incarnations later if need be; mu
-	awaited  bool        // its supervisor waits for the end of the incarnation; mu
-	nudged   bool        // it has to look at its children: it supervises them, or waits for their end; mu
-	orphaned bool        // it is no longer a child; System.tree
 }
 
 // extra is the state that only few actors have. The actor's mu guards all fields that
@@ -154,14 +155,7 @@ func (a *actor) releaseLocked() bool {
 		return false
 	}
 	a.turn = idle
-	if a.wake() {
-		return true
-	}
-	if e := a.spare; e != nil {
-		a.spare = nil
-		e.over()
-	}
-	return false
+	return a.wake()
 }
 
 // dropped takes back a turn that no worker will take, because the pool is closed. A handler

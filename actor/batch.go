@@ -84,19 +84,10 @@ func (w *worker) runBatch(a *actor, e *envelope, of bundle, state any, t *tally)
 	did := int(p.at - first)
 	t.n += did
 	if did == n {
-		*p = pack{}
-		if w.empty != nil {
-			w.empty.over()
-		}
-		w.empty = e
+		// Although a.batch is set until recall: that looks at the pack only if a tell was not claimed.
+		p.done, p.shared = p.n, false
+		of.discard()
 	}
 	return lost // and the worker's next step under the actor's mu ends the batch
 }
 
-// keep leaves the pack that w has emptied to the next sender. The caller holds
-// a.mu and has the turn.
-func (w *worker) keep(a *actor) {
-	if e := w.empty; e != nil && a.spare == nil {
-		a.spare, w.empty = e, nil
-	}
-}

@@ -197,8 +197,12 @@ func (a *actor) seize() bool {
 	return false
 }
 
-// later calls f after d, unless Close comes before.
+// later calls f after d, unless Close comes before; immediately if d is not positive.
 func (s *System) later(d time.Duration, f func()) {
+	if d <= 0 {
+		f()
+		return
+	}
 	s.keepMu.Lock()
 	defer s.keepMu.Unlock()
 	if s.closed.Load() {

@@ -128,7 +128,8 @@ func (k *ask[S, Req, Res]) delivered(c *Ctx, done func(any, error)) {
 // deliverAway is Deliver where find has found no actor here.
 func (m *Method[S, Req, Res]) deliverAway(ctx context.Context, to Ref[S], tell bool, req Req, err error, done func(any, error)) {
 	if tell || err != nil {
-		done(nil, m.tellAway(ctx, to, req, err))
+		_, err = to.away(ctx, m.name, req, nil, err)
+		done(nil, err)
 		return
 	}
 	f := m.startAway(ctx, to, req, nil)

@@ -58,7 +58,9 @@ func NewKind[S any](p Parent, name string, start func(c *Ctx, key string) (S, er
 	k.name, k.set, k.starts = name, &own, map[string]*startUp{}
 	k.live.seed = maphash.MakeSeed()
 	if up.kind != nil {
-		k.born = up.born()
+		up.mu.Lock()
+		k.born = up.extra().incarnation
+		up.mu.Unlock()
 	}
 	return k, nil
 }

@@ -69,12 +69,9 @@ func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) 
 		a.mu.Unlock()
 		return false, false
 	}
-	if p := m.open(a, last); p != nil && !a.full() && a.closed(nil, c, fromSender) == nil {
+	if p := m.open(last); p != nil && !a.full() && a.closed(nil, c, fromSender) == nil {
 		p.reqs[p.n] = req
-		if p.n++; p.n == 1 {
-			a.spare = nil
-			a.mail.push(&p.envelope)
-		}
+		p.n++
 		a.accept()
 		a.unlockWake(c)
 		return true, false
@@ -83,17 +80,13 @@ func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) 
 	return false, a.batchable(&m.method)
 }
 
-// open returns a pack with room: the last in the mailbox, or else the spare one. The caller
+// open returns the pack with room whose place is e, the last in the mailbox; nil: there is none. The caller
 // holds a.mu.
-func (m *Method[S, Req, Res]) open(a *actor, last *envelope) *packOf[S, Req, Res] {
-	if last != nil {
-		if p, ok := last.run.(*packOf[S, Req, Res]); ok && int(p.n) < len(p.reqs) {
+func (m *Method[S, Req, Res]) open(e *envelope) *packOf[S, Req, Res] {
+	if e != nil {
+		if p, ok := e.run.(*packOf[S, Req, Res]); ok && int(p.n) < len(p.reqs) {
 			return p
 		}
-	}
-	if e := a.spare; e != nil && e.m == &m.method {
-		p, _ := e.run.(*packOf[S, Req, Res])
-		return p
 	}
 	return nil
 }
@@ -207,15 +200,7 @@ func (r *recycler) put(e *envelope) {
 	r.n++
 }
 
-// clear gives back the envelopes and the pack that w has emptied in a turn.
-func (w *worker) clear() {
-	w.recycler.clear()
-	if e := w.empty; e != nil {
-		w.empty = nil
-		e.over()
-	}
-}
-
+// clear gives back the envelopes: a turn is over, or they are enough.
 func (r *recycler) clear() {
 	if r.n > 0 {
 		r.first.m.tells.Put(r.first)

@@ -3,7 +3,6 @@ package actor
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -165,22 +164,6 @@ func TestPackEnds(t *testing.T) {
 		t.Error(dead)
 	}
 	mu.Unlock()
-	r, n = holding(t, s)
-	for range 100 {
-		_ = say.Tell(bg, r, "x")
-	}
-	close(n.gate)
-	for {
-		r.a.mu.Lock()
-		idle, spare := r.a.turn == idle, r.a.spare
-		r.a.mu.Unlock()
-		if idle && spare == nil && r.Len() == 0 {
-			break
-		} else if idle && r.Len() == 0 {
-			t.Fatal("an actor at rest keeps a pack")
-		}
-		runtime.Gosched()
-	}
 	s.Close()
 	books(t, s)
 }

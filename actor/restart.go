@@ -180,7 +180,7 @@ func (p *supervisor) failure(e loss) bool {
 	p.why = e.why
 	p.logRestart(e.child, n+1)
 	if alone {
-		p.later(r.wait, func() { e.child.requestStart() })
+		p.a.sys().later(r.wait, e.child.requestStart)
 		return true
 	}
 	found := false
@@ -202,15 +202,6 @@ func (p *supervisor) failure(e loss) bool {
 	return true
 }
 
-// later calls f after d, or immediately if d is not positive.
-func (p *supervisor) later(d time.Duration, f func()) {
-	if d <= 0 {
-		f()
-		return
-	}
-	p.a.sys().later(d, f)
-}
-
 // endNext ends the youngest incarnation of the set that is up; true: all are down.
 func (p *supervisor) endNext() bool {
 	if !endYoungest(p.set, &p.up, p.why) {
@@ -224,7 +215,7 @@ func (p *supervisor) endNext() bool {
 	if n := len(p.recent); n > 0 {
 		p.recent[n-1].wait = wait
 	}
-	p.later(wait, func() {
+	p.a.sys().later(wait, func() {
 		p.mu.Lock()
 		// An alarm of an earlier round, whose group has grown since, does not end this one.
 		p.rang = max(p.rang, round)

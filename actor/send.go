@@ -40,7 +40,8 @@ func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) erro
 	a := to.a
 	if a == nil {
 		if a, err = to.find(ctx, c); a == nil {
-			return m.tellAway(ctx, to, req, err)
+			_, err = to.away(ctx, m.name, req, nil, err)
+			return err
 		}
 	}
 	var e *envelope

@@ -143,16 +143,16 @@ func (a *actor) endSources() {
 	// From here on messages of the timers and watches of this incarnation, which may wait
 	// // in the mailbox, find that it is over, and are skipped.
 	x.incarnation++
-	timers, watches := x.timers, x.watches
-	x.timers, x.watches = nil, nil
+	for t := range x.timers {
+		t.end()
+	}
+	watches := x.watches
+	x.watches = nil
 	for _, w := range watches {
 		w.over = true
 	}
 	a.mu.Unlock()
-	for t := range timers {
-		t.end()
-	}
-	for _, w := range watches {
+	for _, w := range watches { // without mu, as the watched actor's is taken
 		w.to.unwatch(w)
 	}
 }

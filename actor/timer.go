@@ -1,7 +1,6 @@
 package actor
 
 import (
-	"sync"
 	"time"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
@@ -9,16 +8,17 @@ import (
 
 // Timer sends its actor a message. It ends with the incarnation, and so do its messages.
 type Timer struct {
-	mu     sync.Mutex
-	a      *actor
-	born   uint64 // the incarnation that has set it
+	a     *actor        // nil: its Ctx was stale, and it has never begun
+	born  uint64        // the incarnation that has set it
+	every time.Duration // 0: once
+	send  func()
+	from  *actor // the sender of its messages, in a System of actortest
+
+	// Guarded by a.mu.
 	t      *time.Timer
-	every  time.Duration // 0: once
-	over   bool          // it has rung, or has ended
-	queued bool          // its message waits
-	dead   bool          // it was stopped before its message was handled
-	send   func(*Timer)
-	from   *actor // the sender of its messages, in a System of actortest
+	over   bool // it has rung, or has ended
+	queued bool // its message waits
+	dead   bool // it was stopped before its message was handled
 }
 
 // After sends the actor of c a message after d. It panics if m is a method of another
@@ -37,19 +37,18 @@ func (m *Method[S, Req, Res]) Every(c *Ctx, d time.Duration, req Req) *Timer {
 }
 
 func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Timer {
-	t := &Timer{every: every, over: true}
 	if !c.valid() {
-		return t
+		return &Timer{}
 	}
 	a := c.a.Load()
 	if a.kind != m.kind {
 		panic("actor: a timer of " + a.name + ": " + m.name + " is a method of " + m.kind.name + ", not of " + a.kindName())
 	}
-	t.a, t.over = a, false
+	t := &Timer{a: a, every: every}
 	if h := c.sys.shuffle; h != nil {
 		t.from = h.timer(a)
 	}
-	t.send = func(t *Timer) {
+	t.send = func() {
 		l := &tick[S, Req, Res]{t: t}
 		l.of, l.req = m, req
 		l.m, l.run, l.from = &m.method, l, t.from
@@ -61,11 +60,9 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 			a.deadLetter(&l.envelope, why)
 		}
 	}
-	t.mu.Lock() // a goroutine that ends the timer waits until t.t is set
-	defer t.mu.Unlock()
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	if t.over = a.over(); t.over { // by Close, and the handler goes on
-		a.mu.Unlock()
 		return t
 	}
 	x := a.extra()
@@ -74,8 +71,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 		x.timers = map[*Timer]struct{}{}
 	}
 	x.timers[t] = struct{}{}
-	a.mu.Unlock()
-	t.t = time.AfterFunc(d, t.ring)
+	t.t = time.AfterFunc(d, t.ring) // under mu: one that rings now waits until it is noted
 	return t
 }
 
@@ -83,102 +79,81 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 type tick[S, Req, Res any] struct {
 	tellOf[S, Req, Res]
 	t    *Timer
-	seen bool // it has left the mailbox
+	seen bool // it has left the mailbox once: it may have been put aside since
 }
 
 func (k *tick[S, Req, Res]) exec(c *Ctx, state any) {
-	if k.t.handled(!k.seen); !k.t.lives(c) {
-		k.seen = true
+	if k.taken(); !k.t.lives() {
 		c.returned()
 		return
 	}
-	k.seen = true
 	k.tellOf.exec(c, state)
 }
 
-func (k *tick[S, Req, Res]) free() bool { k.t.handled(!k.seen); return false }
+func (k *tick[S, Req, Res]) free() bool { k.taken(); return false }
 
-// handled notes that a message is not in the mailbox any more. It may be called again with the
-// same one, after the next is there; first says whether it is.
-func (t *Timer) handled(first bool) {
-	if first {
-		t.mu.Lock()
-		t.queued = false
-		t.mu.Unlock()
+// taken notes that the message has left the mailbox, so that Every sends the next one. A message that was put
+// aside comes here twice, the second time perhaps after the next one is there.
+func (k *tick[S, Req, Res]) taken() {
+	if !k.seen {
+		k.seen = true
+		k.t.a.mu.Lock()
+		k.t.queued = false
+		k.t.a.mu.Unlock()
 	}
 }
 
-// lives reports whether c's incarnation is to have the message of the timer.
-func (t *Timer) lives(c *Ctx) bool {
-	t.mu.Lock()
-	dead := t.dead
-	t.mu.Unlock()
-	return !dead && c.a.Load().born() == t.born
+// lives reports whether the incarnation of today is to have the message of the timer.
+func (t *Timer) lives() bool {
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
+	return !t.dead && t.a.x.incarnation == t.born
 }
 
-// born returns the number of the incarnation.
-func (a *actor) born() uint64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.extra().incarnation
-}
-
+// ring sends the message, unless the last one still waits.
 func (t *Timer) ring() {
 	failpoint.At("ring")
-	t.mu.Lock()
+	t.a.mu.Lock()
 	if t.over {
-		t.mu.Unlock()
+		t.a.mu.Unlock()
 		return
 	}
-	if t.a.sys().mute.Load() {
-		t.over = true
-		t.mu.Unlock()
-		t.forget()
-		return
-	}
-	send := !t.queued
+	mute := t.a.sys().mute.Load() // Shutdown waits for a moment without messages
+	send := !t.queued && !mute
 	// Before the message is sent, whose handler clears it.
 	t.queued = true
-	if t.every > 0 {
+	if t.every > 0 && !mute {
 		t.t.Reset(t.every)
 	} else {
-		t.over = true
+		t.end()
 	}
-	t.mu.Unlock()
-	if t.every == 0 {
-		t.forget()
-	}
+	t.a.mu.Unlock()
 	failpoint.At("send")
 	if send {
-		t.send(t)
+		t.send()
 	}
 }
 
 // Stop ends the timer: no handler gets its message after Stop has returned true. It returns
 // false if the timer has ended already, as one of After has once it has fired.
 func (t *Timer) Stop() bool {
-	ok := t.end()
-	if ok {
-		t.forget()
+	if t.a == nil {
+		return false
 	}
-	return ok
-}
-
-func (t *Timer) end() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.a.mu.Lock()
+	defer t.a.mu.Unlock()
 	if t.over {
 		return false
 	}
-	t.over, t.dead = true, true
-	t.t.Stop()
+	t.dead = true
+	t.end()
 	return true
 }
 
-func (t *Timer) forget() {
-	t.a.mu.Lock()
-	if t.a.x != nil {
-		delete(t.a.x.timers, t)
-	}
-	t.a.mu.Unlock()
+// end is where a timer ends: it has rung for the last time, was stopped, or its incarnation has ended. The caller
+// holds a.mu.
+func (t *Timer) end() {
+	t.over = true
+	t.t.Stop()
+	delete(t.a.x.timers, t)
 }

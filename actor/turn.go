@@ -49,7 +49,6 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 	for check := a.firstCheck(); ; a.mu.Lock() { // which is held here
 		// The tells of a batch that were not claimed go back first, or messages would change places.
 		a.recall()
-		w.keep(a)
 		if a.due() && a.atRest() {
 			a.mu.Unlock()
 			if end, done := w.live(sl, a, &t); done {
@@ -193,7 +192,6 @@ func (w *worker) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
 		w.charge(t, why)
 	}
 	a.cur.Store(nil)
-	w.keep(a)
 	a.unlockReady(a.releaseLocked(), nil)
 	if !w.has() {
 		return turnLost

@@ -103,31 +103,27 @@ func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor, err error) erro
 	return ctx.Err()
 }
 
-// tellAway is Tell where find has found no actor here, because of err if that is set.
-func (m *Method[S, Req, Res]) tellAway(ctx context.Context, to Ref[S], req Req, err error) error {
+// away sends a message to the actor of r, which find has not found here: because of err, if that is set. reply
+// and wait are those of Carrier.Send.
+func (r Ref[S]) away(ctx context.Context, method string, req, reply any, err error) (wait func() error, _ error) {
 	if err != nil {
-		return err
+		return nil, err
 	}
-	v := to.v.Value()
-	_, err = v.via.Send(ctx, v.id, m.name, req, nil)
-	return err
+	v := r.v.Value()
+	return v.via.Send(ctx, v.id, method, req, reply)
 }
 
 // callAway is Call where find has found no actor here.
 func (m *Method[S, Req, Res]) callAway(ctx context.Context, c *Ctx, to Ref[S], req Req, err error) (res Res, _ error) {
-	if err != nil {
-		return res, err
-	}
-	v := to.v.Value()
 	call := func() error {
-		wait, err := v.via.Send(ctx, v.id, m.name, req, &res)
+		wait, err := to.away(ctx, m.name, req, &res, err)
 		if err != nil {
 			return err
 		}
 		return wait()
 	}
-	if c != nil {
-		err = c.Await(call)
+	if c != nil && err == nil {
+		err = c.Await(call) // the reply comes from another process: here the handler only waits
 	} else {
 		err = call()
 	}
@@ -136,12 +132,8 @@ func (m *Method[S, Req, Res]) callAway(ctx context.Context, c *Ctx, to Ref[S], r
 
 // startAway is Start where find has found no actor here.
 func (m *Method[S, Req, Res]) startAway(ctx context.Context, to Ref[S], req Req, err error) *Future[Res] {
-	if err != nil {
-		return &Future[Res]{err: err}
-	}
 	f := &Future[Res]{away: make(chan struct{}), res: new(Res)}
-	v := to.v.Value()
-	wait, err := v.via.Send(ctx, v.id, m.name, req, f.res)
+	wait, err := to.away(ctx, m.name, req, f.res, err)
 	if err != nil {
 		return &Future[Res]{err: err}
 	}

@@ -20,7 +20,6 @@ type worker struct {
 	acct     account
 	recycler recycler
 	batch    batch
-	empty    *envelope // of the pack that it has handled last
 	nth      uint64    // the number of its handler; see shuffle
 
 	blocked atomic.Bool // its slot was taken because its handler blocks
@@ -184,7 +183,7 @@ func (w *worker) turns(sl *slot) bool {
 		e.Of.a.used = max(e.Of.a.used, e.Tag)
 		before := w.now
 		end := w.turn(sl, e.Of.a, max(w.now-e.Since, 0))
-		w.clear()
+		w.recycler.clear()
 		switch end {
 		case turnLost:
 			return true
