@@ -90,4 +90,3 @@ func (w *worker) runBatch(a *actor, e *envelope, of bundle, state any, t *tally)
 	}
 	return lost // and the worker's next step under the actor's mu ends the batch
 }
-

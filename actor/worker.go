@@ -20,7 +20,7 @@ type worker struct {
 	acct     account
 	recycler recycler
 	batch    batch
-	nth      uint64    // the number of its handler; see shuffle
+	nth      uint64 // the number of its handler; see shuffle
 
 	blocked atomic.Bool // its slot was taken because its handler blocks
 }
