@@ -8,8 +8,8 @@ import (
 
 // Measures of the picture.
 const (
-	width, height            = 744, 354
-	left, right, top, bottom = 60, 20, 80, 44
+	width, height            = 744, 372
+	left, right, top, bottom = 60, 20, 98, 44
 )
 
 // draw returns an SVG: a dot for each request of a quiet tenant, by when it was sent and how
@@ -43,7 +43,7 @@ text { font: 14px ui-sans-serif, system-ui, sans-serif; fill: #0a0f25 } .name { 
 @media (prefers-color-scheme: dark) { text { fill: #cdd6f4 } .back { fill: #1e1e2e } line { stroke: #45475a } .s0 { fill: #fab387 } .s1 { fill: #89b4fa } }
 </style>
 <rect class="back" width="%d" height="%d"/>
-<text x="%d" y="20">How long each request of a quiet tenant took (a dot), by when it was sent, while another tenant floods</text>
+<text x="%d" y="20">How long requests of quiet tenants took while another one floods: a dot each</text>
 `, width, height, width, height, width, height, left)
 	for took := time.Duration(0); took <= most; took += step {
 		say("<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/><text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%d ms</text>\n", left, y(took), width-right, y(took), left-6, y(took)+5, took.Milliseconds())
@@ -53,8 +53,8 @@ text { font: 14px ui-sans-serif, system-ui, sans-serif; fill: #0a0f25 } .name { 
 	}
 	for i, s := range all {
 		at := left + i*(width-left-right)/2
-		say("<circle class=\"s%d\" cx=\"%d\" cy=\"46\" r=\"5\"/><text class=\"name\" x=\"%d\" y=\"51\">%s</text><text x=\"%d\" y=\"69\">half in %.1f ms, 99 %% in %.1f ms; the flood gets %.0f/s</text>\n",
-			i, at+5, at+16, s.name, at+16, ms(s.percentile(50)), ms(s.percentile(99)), s.noisy)
+		say("<circle class=\"s%d\" cx=\"%d\" cy=\"46\" r=\"5\"/><text class=\"name\" x=\"%d\" y=\"51\">%s</text><text x=\"%d\" y=\"69\">half in %.1f ms, 99 %% in %.1f ms</text><text x=\"%d\" y=\"87\">the flood gets %.0f/s</text>\n",
+			i, at+5, at+16, s.name, at+16, ms(s.percentile(50)), ms(s.percentile(99)), at+16, s.noisy)
 		for _, a := range s.samples {
 			if a.at <= d {
 				say("<circle class=\"s%d\" cx=\"%.0f\" cy=\"%.0f\" r=\"2\"/>", i, x(a.at), y(a.took))
