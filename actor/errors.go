@@ -21,7 +21,7 @@ var (
 	// ErrMailboxFull: the mailbox is at its limit, or the message was evicted from it.
 	// It matches firq.ErrRejected.
 	ErrMailboxFull error = &rejection{"actor: the mailbox is full"}
-	// ErrNotSent: the message was certainly not accepted, so it may be sent again. It comes beside
+	// ErrNotSent: the message was certainly not accepted, so it may be sent again. It comes with
 	// another error that says why: ErrStopped, ErrMailboxFull, or the error of a start.
 	ErrNotSent = errors.New("actor: not sent")
 	// ErrStale: the Ctx was used after its handler had returned, or was abandoned.

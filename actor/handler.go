@@ -249,7 +249,7 @@ func (w *worker) renew(c *Ctx) {
 	s := w.pool.sys
 	n := s.newCtx()
 	n.w, n.acct, n.hold = w, &w.acct, c.hold
-	n.a.Store(c.a.Load()) // who asks which handler w has had last
+	n.a.Store(c.a.Load()) // for callers that ask which handler w has had last
 	n.m.Store(c.m.Load())
 	n.start.Store(c.start.Load())
 	w.ctx = n

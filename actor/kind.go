@@ -38,7 +38,7 @@ type startUp struct {
 
 // NewKind makes a kind of actors. start makes the state of the one with a key. The first time it runs
 // on the goroutine that sends the message; other senders wait for it, or for the end of their ctx. Its
-// error goes to all of them, beside ErrNotSent, and is not kept. The actors are children of p, and
+// error goes to all of them, with ErrNotSent, and is not kept. The actors are children of p, and
 // their names are "name/key". With a Ctx as p, the Kind ends with that incarnation.
 func NewKind[S any](p Parent, name string, start func(c *Ctx, key string) (S, error), opts ...Option) (*Kind[S], error) {
 	if p == nil || start == nil || name == "" {

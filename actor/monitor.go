@@ -32,7 +32,7 @@ func (s *System) watch() {
 
 // monitorSlots takes slots away from handlers that block, or compute for long, while others
 // wait, as the Go runtime does with processors. It sleeps while no actor waits. Where it looks in
-// vain again and again, as beside handlers that compute, entries wake it each millisecond at most.
+// vain again and again, as while handlers compute, entries wake it each millisecond at most.
 func (s *System) monitorSlots() {
 	t := time.NewTimer(0)
 	defer t.Stop()

@@ -235,7 +235,7 @@ func (a *actor) finish() {
 	// Before Done is closed, when the name has to be free.
 	s.retire(a)
 	if g := a.set.group; g != nil {
-		g.forget(a) // before Done is closed: senders who wait for that look for another actor
+		g.forget(a) // before Done is closed: senders that wait for that look for another actor
 	}
 	if a.set.dedicated {
 		a.x.pool.close()

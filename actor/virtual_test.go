@@ -108,7 +108,7 @@ func TestKindRef(t *testing.T) {
 	}
 }
 
-// An error of start goes to all who wait, beside ErrNotSent, and is not kept.
+// An error of start goes to all callers that wait, with ErrNotSent, and is not kept.
 func TestKindStartFails(t *testing.T) {
 	limit(t, 20*time.Second)
 	bad := errors.New("bad")

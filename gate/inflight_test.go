@@ -12,7 +12,7 @@ import (
 )
 
 // Weights and costs hold with MaxInFlightPerTenant, however many permits a turn has: gold
-// beside ten others, 64 slots, at most 32 for each, all with calls that wait.
+// next to ten others, 64 slots, at most 32 for each, all with calls that wait.
 func TestWeightsInFlight(t *testing.T) {
 	race.OneGoroutine(t)
 	for _, quantum := range []int64{1, 8, 16, 100} {

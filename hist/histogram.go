@@ -18,7 +18,7 @@ const maxStripes = 64
 //
 // It consists of stripes, each a mutex with plain counts, as many as processors
 // were available to New (rounded up to a power of two, from 2 to 64). Record
-// takes the stripe that was last used on its processor; if somebody holds that,
+// takes the stripe that was last used on its processor; if another one holds that,
 // the next free one. It waits only if all of them are held at the same time.
 //
 // Rejected: a random stripe for each Record. It moves the stripe's cache lines from
@@ -88,7 +88,7 @@ func (h *Histogram) lockSlow(st *stripe) *stripe {
 
 // Snapshot returns what has been recorded: every Record that returned before
 // the call, each Record during the call or not. It locks one stripe at a time,
-// and only to add up its counts; recorders meanwhile use the other stripes.
+// and only to add up its counts; recorders use the other stripes until then.
 func (h *Histogram) Snapshot() *Snapshot {
 	s := NewSnapshot()
 	for i := range h.stripes {

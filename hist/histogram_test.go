@@ -50,7 +50,7 @@ func TestConcurrent(t *testing.T) {
 	checkAgainst(t, h.Snapshot(), samples)
 }
 
-// A recorder must not wait for a stripe that somebody holds while another one
+// A recorder must not wait for a stripe that another recorder holds while another one
 // is free; with all of them held, it must wait and lose nothing.
 func TestRecordAvoidsHeldStripes(t *testing.T) {
 	h := newStriped(4)

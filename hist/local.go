@@ -2,7 +2,7 @@ package hist
 
 import "time"
 
-// Local is a histogram for one writer at a time: it has no lock of its own, the
+// Local is a histogram for one writer at a time: it has no lock, the
 // caller's protects it. Recording takes about 5 ns and allocates only when a
 // duration is the first of its power of two (8 kB, at most 33 times). The zero
 // value is empty and ready.

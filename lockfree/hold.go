@@ -140,7 +140,7 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 	if state := s.life.State(); drops == nil && state != serve.Draining {
 		return
 	} else if state == serve.Draining {
-		defer s.drainCheck() // after OnDrop was told, even if it panics
+		defer s.drainCheck() // after the calls of OnDrop, even if it panics
 	}
 	if len(served) > 0 {
 		s.shared.NotifyServed(drops, served)

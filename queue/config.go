@@ -35,7 +35,7 @@ type Retention struct {
 	For       time.Duration // 0: the queue's, or 30 days
 }
 
-// Config has what all engines have in common of their own Config. The zero value works. Limits, ageing and retention live with the
+// Config has what all engines have in common in their Config. The zero value works. Limits, ageing and retention live with the
 // queue: see Settings. A queue that has none yet has the defaults.
 type Config[T any] struct {
 	// Name of the queue. "": "default".

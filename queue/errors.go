@@ -10,7 +10,7 @@ import (
 
 // Sentinels for errors.Is.
 var (
-	// ErrLeaseLost: the lease has run out and the task was taken back, or settled by someone
+	// ErrLeaseLost: the lease has run out and the task was taken back, or settled by another worker
 	// else. The call has changed nothing. It is also the cause of the context of a handler
 	// of Run whose lease is lost.
 	ErrLeaseLost = errors.New("queue: the lease is lost")
@@ -29,7 +29,7 @@ var (
 	ErrPayloadTooLarge = errors.New("queue: the payload is too large")
 	// ErrPartitions: the queue has another number of partitions (engines that have some).
 	ErrPartitions = errors.New("queue: the queue has another number of partitions")
-	// ErrNotReplicated: the task is queued, but not as many replicas have it in time as the engine was told to wait for.
+	// ErrNotReplicated: the task is queued, but not as many replicas have it in time as the engine waits for.
 	ErrNotReplicated = errors.New("queue: not replicated in time")
 	// ErrVersion: another version of this package has written to the queue: a newer one, or an older one, which has to
 	// work off its tasks first.

@@ -116,7 +116,7 @@ func (q *Queue[T]) sleepFor(ctx context.Context, d time.Duration) bool {
 }
 
 // Begin makes the checks that all calls have in common: ctx is not nil and has not ended, and the queue is not closed. It is for
-// engines that have calls of their own.
+// engines that have calls beyond these.
 func Begin[T any](ctx context.Context, q *Queue[T], call string) error {
 	if ctx == nil {
 		return invalidArgument("%s: nil context", call)

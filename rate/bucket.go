@@ -75,7 +75,7 @@ func (b *bucket) giveBack(now, n int64) {
 	b.spent -= min(n, used)
 }
 
-// tokens returns how much comes back in so many nanoseconds, rounded down.
+// tokens returns how much comes back in that many nanoseconds, rounded down.
 func tokens(rate float64, ns int64) int64 {
 	if ns <= 0 {
 		return 0

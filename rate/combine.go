@@ -6,7 +6,7 @@ import (
 )
 
 // Count returns t with a cost of 1 for every call, whatever it says, and a Charge that does
-// nothing: requests, beside a Taker of tokens in the same All.
+// nothing: requests, next to a Taker of tokens in the same All.
 func Count[K comparable](t Taker[K]) Taker[K] {
 	if t == nil {
 		panic("firq: rate: Count: t is nil")

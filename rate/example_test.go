@@ -10,7 +10,7 @@ import (
 )
 
 // Tokens of a language model: what a call will use is a guess, and is corrected when it has
-// ended. Requests are limited beside it.
+// ended. Requests have a limit, too.
 func Example() {
 	now := time.Unix(0, 0)
 	clock := func() time.Time { return now }

@@ -25,7 +25,7 @@ type Config[K comparable] struct {
 	// it: what is used stays the same number. Zero, or a
 	// Limit that makes no sense: Limit. nil: Limit.
 	LimitFor func(K) Limit
-	// Now is the clock by which tokens come back. Those who wait do so by the time of the
+	// Now is the clock by which tokens come back. Calls that wait do so by the time of the
 	// machine. nil: time.Now.
 	Now func() time.Time
 }

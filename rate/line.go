@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// line has the calls of one tenant that wait, in the order in which they came. Who finds
+// line has the calls of one tenant that wait, in the order in which they came. A call that finds
 // that there is enough for the first, lets it pass: the first itself when its time has come,
 // or a later Take or Charge. Nothing is reserved that would have to be given back, so a
 // call that leaves, and a Charge, only change when the first passes. Under the stripe's
@@ -84,7 +84,7 @@ func (a *account[K]) serve(now int64, limit Limit) {
 	}
 }
 
-// ahead returns what those take who wait before w; nil: all.
+// ahead returns what the calls take that wait before w; nil: all.
 func (a *account[K]) ahead(w *waiter) (cost int64) {
 	if a.line == nil || a.line.first == w {
 		return 0

@@ -323,7 +323,7 @@ func (w *world) reuse() {
 	}
 	w.settle()
 	consumer := w.start("Dequeue of what comes later", func() { w.dequeue() })
-	w.do("Enqueue for who sleeps", func() { _ = w.offer("v", firq.Task[int]{}) })
+	w.do("Enqueue for a consumer that sleeps", func() { _ = w.offer("v", firq.Task[int]{}) })
 	if !consumer.over {
 		w.abort("a consumer sleeps although there is a task")
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Weights and costs hold with MaxInFlightPerTenant, however many tasks a turn has: gold
-// beside ten others, 64 workers, at most 32 for each, all with a backlog.
+// next to ten others, 64 workers, at most 32 for each, all with a backlog.
 func TestWeightsInFlight(t *testing.T) {
 	for name, newCore := range cores[int, int]() {
 		for _, quantum := range []int64{1, 8, 16, 100} {

@@ -31,7 +31,7 @@ func liveCommand() *cli.Command {
 		Description: "Runs a scenario (default: overload) until Ctrl-C, or for --duration, and shows the last\n" +
 			"second of one contestant, or of two side by side: throughput, percentiles, queue length,\n" +
 			"who was served most, and how fair that was. With --listen the same can be seen in a\n" +
-			"browser, with profiles (net/http/pprof) beside it, and as JSON.\n\n" +
+			"browser, with profiles (net/http/pprof) next to it, and as JSON.\n\n" +
 			"Two contestants share the processors, and watching costs some 20 ns per task: this is for\n" +
 			"looking, \"firqbench run\" is for measuring.\n\n" +
 			"Fairness compares what each tenant was served with its max-min fair share; 1 is best.\n\n" +

@@ -30,10 +30,10 @@ func app(stdout, stderr io.Writer) *cli.Command {
 	return command.Root(&cli.Command{
 		Name:  "firqbench",
 		Usage: "compare multi-tenant schedulers, on synthetic load and on recorded traffic",
-		Description: "firqbench measures the schedulers of github.com/firq-go/firq beside each other: the\n" +
+		Description: "firqbench compares the schedulers of github.com/firq-go/firq: the\n" +
 			"low-contention core, the mutex baseline with one lock and with one per shard, the\n" +
 			"strongest plain mutex queue that fits in 100 lines (mutex-simple), and a Go channel,\n" +
-			"which is fair to nobody, for scale.\n\n" +
+			"which is fair to no tenant, for scale.\n\n" +
 			"Exit codes: 0 all went well, 1 something failed (compare: or there is a regression),\n" +
 			"2 wrong usage, 130 interrupted.\n\n" +
 			"Examples:\n" +

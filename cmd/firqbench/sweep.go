@@ -52,7 +52,7 @@ func sweepCommand() *cli.Command {
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "contestants", Category: whatToRun, DefaultText: "all but floor", Usage: "compare this `LIST` (see firqbench list)"},
 			&cli.StringFlag{Name: "cores", Category: axesOf, DefaultText: "as it is",
-				Usage: "Go uses so many processors, and the process stays on as many (`LIST`)"},
+				Usage: "numbers of processors that Go uses, and on which the process stays (`LIST`)"},
 			&cli.BoolFlag{Name: "no-pin", Category: axesOf, Usage: "do not keep the process on --cores processors; needed where the system is not Linux"},
 			axis("producers", "`LIST` of numbers of goroutines that enqueue"), axis("consumers", "`LIST` of numbers of goroutines that dequeue"),
 			axis("tenants", "`LIST` of numbers of tenants"), axis("shards", "`LIST` of numbers of shards in the sharded schedulers"),

@@ -132,7 +132,7 @@ var mends = []struct{ part, command string }{
 	{"autovacuum is off for tables", "alter table ... reset (autovacuum_enabled)"},
 	{"prepared transaction has been open", "rollback prepared '...', or commit prepared"},
 	{"a transaction has been open", "select pg_terminate_backend(pid) from pg_stat_activity where now() - xact_start > '10 minutes'"},
-	{"replication slot", "select pg_drop_replication_slot('...'), if nobody will read it"},
+	{"replication slot", "select pg_drop_replication_slot('...'), if no replica will read it"},
 	{"read-only", "select pg_promote() on a standby; else use the address of the primary"},
 }
 

@@ -69,7 +69,7 @@ type Gate struct {
 	drained  bool
 	stopped  bool
 	looked   time.Duration // when spare slots were looked for
-	touched  time.Duration // when all tenants were told last, so that their data lasts
+	touched  time.Duration // when the server last heard of all tenants, so that their data lasts
 	counters counters
 }
 

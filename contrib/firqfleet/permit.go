@@ -55,7 +55,7 @@ func (p *permit) ReleaseOf(gen uint64) {
 	g.permits.Put(p)
 }
 
-// ChargeOf is gate.Permit.Charge. What a permit of a turn costs is told when its turn ends. A permit without a turn was paid by
+// ChargeOf is gate.Permit.Charge. The server learns what a permit of a turn costs when its turn ends. A permit without a turn was paid by
 // no tenant's share: a lower cost gives nothing back, a higher one is a debt.
 func (p *permit) ChargeOf(gen uint64, delta int64) {
 	p.mu.Lock()

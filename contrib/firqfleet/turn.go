@@ -49,7 +49,7 @@ func (g *Gate) endPermit(p *permit) {
 	g.settle()
 }
 
-// reuse goes on with a turn, unless it was long enough for those who wait. Under mu.
+// reuse goes on with a turn, unless it was long enough for the calls that wait. Under mu.
 func (g *Gate) reuse(t *tenant, tn turn) bool {
 	c := t.head()
 	if c == nil || c.weight != tn.slots || g.cfg.Slice < 0 || g.over || !g.check() {

@@ -6,7 +6,7 @@ import (
 	"github.com/firq-go/firq/gate"
 )
 
-// word is what a call has to know if free slots are here and no call waits anywhere: so many calls need neither a lock nor a
+// word is what a call has to know if free slots are here and no call waits anywhere: so most calls need neither a lock nor a
 // round trip.
 //
 //	bit 63     slow: calls have to ask under Gate.mu
@@ -39,7 +39,7 @@ type slots struct{ w atomic.Uint64 }
 
 func (s *slots) load() word { return word(s.w.Load()) }
 
-// take takes n idle slots for a permit, if so many are there; the quick way only if it is not slow.
+// take takes n idle slots for a permit, if there are that many; the quick way only if it is not slow.
 func (s *slots) take(n int, quick bool) bool {
 	for {
 		w := s.load()
@@ -69,7 +69,7 @@ func (s *slots) put(n int, quick bool) bool {
 // end takes the n slots of a permit away.
 func (s *slots) end(n int) { s.w.Add(-uint64(n)) }
 
-// add makes n more slots idle, or below 0 takes so many away.
+// add makes n more slots idle, or, below 0, takes that many away.
 func (s *slots) add(n int) {
 	for {
 		w := s.load()

@@ -11,7 +11,7 @@ import (
 // DefaultDomain is the default of Config.Domain.
 const DefaultDomain = "firq"
 
-// Call is what the functions of Config can look at, beside the context (metadata,
+// Call is what the functions of Config can look at, besides the context (metadata,
 // peer). It must not be changed, nor kept after they return.
 type Call struct {
 	// Method is the full name, "/package.Service/Method".

@@ -163,7 +163,7 @@ func (s *slot) Waited() time.Duration {
 // Outcome is the result of a call, or of a message of a stream that is gated by
 // message; Config.Observe gets it.
 type Outcome struct {
-	// Tenant is whose it was, as the gate was told; empty if a function of Config
+	// Tenant is the one that the gate knew it by; empty if a function of Config
 	// panicked before that was known.
 	Tenant string
 	// Reason is why it was rejected; empty: it was served.

@@ -42,7 +42,7 @@ type activation struct {
 	pending []*incoming   // by arrival
 	waiters []chain       // as actStarting: of the calls that wait for the start
 	err     error         // why the start failed; as actGone
-	away    bool          // the actor goes, or is, elsewhere: who waits for it sends
+	away    bool          // the actor goes, or is, elsewhere: a sender that waits for it sends
 
 	// Set before it is actActive.
 	ref  any // the actor.Ref of its state

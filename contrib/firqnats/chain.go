@@ -67,7 +67,7 @@ func (c chain) names() (names []string) {
 	return names
 }
 
-// served is what the context of a delivered call holds: how its actor's handler finds who waits for it.
+// served is what the context of a delivered call holds: how its actor's handler finds the callers that wait for it.
 type served struct {
 	chain chain
 	to    string      // the actor that the call was delivered to

@@ -14,7 +14,7 @@ import (
 //
 //	cfg            what all nodes have in common
 //	n.<node>       a node that is alive (life.go)
-//	a.<kind>.<key> an actor: who has it, and its state (record.go)
+//	a.<kind>.<key> an actor: which node has it, and its state (record.go)
 
 const (
 	keyConfig = "cfg"

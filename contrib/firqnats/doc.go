@@ -17,7 +17,7 @@
 //
 // # One activation
 //
-// A bucket holds a record of each actor: who has it, and what it has saved. Taking it, saving and giving it
+// A bucket holds a record of each actor: which node has it, and what it has saved. Taking it, saving and giving it
 // back replace the revision that was read last, or fail. So of two activations at most one saves, whatever
 // clocks, pauses and partitions do.
 //

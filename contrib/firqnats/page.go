@@ -32,7 +32,7 @@ type page struct {
 }
 
 // Handler returns a page of the nodes and their actors. ?kind=K: the actors of a kind; ?json=1: as JSON,
-// {Members, Actors}. It shows keys: expose it only to those who may see them.
+// {Members, Actors}. It shows keys: expose it only to people who may see them.
 func (n *Node) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -17,7 +17,7 @@ import (
 
 // The stream firqpost_<cluster> holds messages that survive. <at> is <kind>.<key>.<name>:
 //
-//	firqpost.<cluster>.now.<at>  to be handled; who handles one acknowledges it, and it goes
+//	firqpost.<cluster>.now.<at>  to be handled; the node that handles one acknowledges it, and it goes
 //	firqpost.<cluster>.at.<at>   to be handled later: the server copies it to now.<at> then
 //	firqpost.<cluster>.name.<at> the number of the one that has a name now; others of it are dropped
 const (

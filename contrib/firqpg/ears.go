@@ -20,7 +20,7 @@ type ears struct {
 	slot  int   // below 0: none
 	since int64 // the transactions that were not over when the slot was taken are before it; 0: not known yet
 	safe  bool  // all of them are over
-	slept bool  // a call has waited: only then the queue has connections of its own
+	slept bool  // a call has waited: only then the queue has separate connections
 	woken bool  // a notification has come that no look has used
 }
 
@@ -143,7 +143,7 @@ func (r *ears) deafen() {
 }
 
 // patience is how long to sleep after a look that has found nothing. A transaction that looked for sleepers before the slot was taken, and
-// has not committed, wakes nobody: until all of these are over the look is repeated, less and less often.
+// has not committed, wakes no process: until all of these are over the look is repeated, less and less often.
 func (r *ears) patience(h *head, empty int) time.Duration {
 	if !r.armed() {
 		return deafSleep

@@ -119,7 +119,7 @@ type querier interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }
 
-// run makes one statement, in a transaction of its own that is read committed: what waits for the lock has to see what its last holder did.
+// run makes one statement, in a separate transaction that is read committed: what waits for the lock has to see what its last holder did.
 func (e *engine) run(ctx context.Context, call string, f func(db querier) error) error {
 	if !e.begins {
 		return wrap(call, f(e.db))

@@ -65,7 +65,7 @@ func open[T any](t testing.TB, c Config[T]) *Queue[T] {
 	return q
 }
 
-// queueOf returns a queue on a database of its own.
+// queueOf returns a queue on a fresh database.
 func queueOf(t testing.TB, c Config[string]) (*Queue[string], *pgxpool.Pool) {
 	t.Helper()
 	if c.DB == nil {

@@ -16,7 +16,7 @@ const (
 	deafSleep = 250 * time.Millisecond
 	// fromEvery is how often a source of some tenants looks while others have tasks.
 	fromEvery = 100 * time.Millisecond
-	// busyAfter: once so many looks in a row have found something the source gives its slot back, and takes its time for the next ones.
+	// busyAfter: once this many looks in a row have found something the source gives its slot back, and takes its time for the next ones.
 	busyAfter = 3
 	// mostRest is how long it does that at most.
 	mostRest = 2 * time.Millisecond
@@ -101,7 +101,7 @@ func (s *source) Pop(ctx context.Context, want func() int) ([]queue.Delivery, er
 	}
 }
 
-// look pops: of the named tenants first. If ctx ends in between, what is popped is still given to the caller, who gives it back.
+// look pops: of the named tenants first. If ctx ends in between, what is popped is still given to the caller, which gives it back.
 func (s *source) look(ctx context.Context, n int) (ds []queue.Delivery, h head, err error) {
 	ctx, cancel := patiently(ctx, longestPop)
 	defer cancel()

@@ -98,7 +98,7 @@ func TestEnqueueSQLTx(t *testing.T) {
 	}
 }
 
-// TestOpenTransaction: one that has enqueued and stays open holds up nobody, and its tasks come at the place of their Enqueue.
+// TestOpenTransaction: one that has enqueued and stays open holds up no other call, and its tasks come at the place of their Enqueue.
 func TestOpenTransaction(t *testing.T) {
 	t.Parallel()
 	q, db := queueOf(t, Config[string]{MaxQueued: 1000, MaxInFlight: 100})

@@ -57,7 +57,7 @@ func TestWakes(t *testing.T) {
 	_ = q.Close()
 }
 
-// TestNoNotify: while none sleeps nobody is notified, as that would make commits wait for each other.
+// TestNoNotify: while none sleeps none is notified, as that would make commits wait for each other.
 func TestNoNotify(t *testing.T) {
 	t.Parallel()
 	q, db := queueOf(t, Config[string]{})

@@ -62,7 +62,7 @@ func testList(t *testing.T, s *suite) {
 			put(t, q, job{ID: fmt.Sprint("q", k, tenant), Tenant: tenant}, job{ID: fmt.Sprint("z", k, tenant), Tenant: tenant, At: at})
 		}
 	}
-	more := many(tenants[0], 110) // more at the same time than an engine may read at once
+	more := many(tenants[0], 110) // more at the same time than an engine may read in one go
 	for k := range more {
 		more[k].At = at
 	}

@@ -36,7 +36,7 @@ func within(t testing.TB, all []charged, l rate.Limit) {
 	}
 }
 
-// In any history a tenant gets at most its burst and what the rate brings, whoever takes it, and gets all of it in the end. Another one's
+// In any history a tenant gets at most its burst and what the rate brings, whichever worker takes it, and gets all of it in the end. Another one's
 // tasks do not wait.
 func testRateBound(t *testing.T, s *suite) {
 	const lease = time.Hour

@@ -1,4 +1,4 @@
--- One round trip of a member: what it gives back and asks for, and who gets what is free.
+-- One round trip of a member: what it gives back and asks for, and which member gets what is free.
 --
 -- KEYS[1] is the prefix P, KEYS[2] is P:m; the other keys have the same hash tag:
 --   P:m       hash: n limit, u slots that members have, v virtual time, b base of tags, e last token, g name of this data,
@@ -12,7 +12,7 @@
 --             wait, l the member that got the last turn, z when it was made to last, p when its turns were called back, and
 --             for each member mID: "calls that wait,slots of each,turns in progress"
 --
--- ARGV: 1 member, 2 lease in ms, 3 limit (of who joins), 4 slots given back, 5 free slots wanted, 6 round trips of the member,
+-- ARGV: 1 member, 2 lease in ms, 3 limit (of a member that joins), 4 slots given back, 5 free slots wanted, 6 round trips of the member,
 -- 7 'join', 'leave' or '', 8 token (when joining: the one before, 0: none), when joining: 9 slots it has, 10 the data's name,
 -- 11 pushed turns that it has seen.
 -- Then ten for each tenant: name, weight, most turns, calls that wait, slots of each, cost of a turn, turns that ended, their
@@ -89,7 +89,7 @@ if A[7] == 'join' then -- in place of what it was before
   local same = num(h[2]) == token and num(h[3])
   redo = same == tonumber(A[6])
   if h[1] then drop(me) end
-  -- Data that was lost, or is older: nothing is given out until all who have slots have said so.
+  -- Data that was lost, or is older: nothing is given out until all members that have slots have said so.
   if token > 0 and (g ~= A[10] or token > e or same and lags) then quiet = now + lease end
   e = math.max(e + 1, token + 1, t[1] * 1000000 + t[2])
   if n == 0 or token == 0 then changed = n ~= 0 and n ~= tonumber(A[3]); n = tonumber(A[3]) end

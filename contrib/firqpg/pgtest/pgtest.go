@@ -39,7 +39,7 @@ func start(settings []string) (*pgserver.Server, error) {
 
 // Server returns an empty database, which the pool's ConnString names for programs that the test
 // starts. It is on the server that FIRQ_TEST_POSTGRES names, or on an installed PostgreSQL, which it
-// starts in a folder of its own. With settings, as lines of postgresql.conf ("max_connections = 20"),
+// starts in a fresh folder. With settings, as lines of postgresql.conf ("max_connections = 20"),
 // the server is this test's alone. Without settings all tests of a process share one, with fsync off.
 // A test that finds no server is skipped; where CI is set it fails.
 func Server(tb testing.TB, settings ...string) *pgxpool.Pool {

@@ -99,7 +99,7 @@ local function bury(id, x, why)
   if deadFor >= 0 and now + deadFor < nd then nd = now + deadFor end
 end
 
--- sooner notes when something is due. If that is before what was, who sleeps sleeps for too long.
+-- sooner notes when something is due. If that is before what was, a process that sleeps does so for too long.
 local function sooner(at)
   if at < nd then nd = at; freed = true end
 end
@@ -115,7 +115,7 @@ local function leave(id, counted, after, why, dead)
     return 3
   end
   if counted then x.attempt = x.attempt + 1
-  else                                              -- nobody has worked on it, so its tenant does not pay
+  else                                              -- no worker has had it, so its tenant does not pay
     t.f = t.f - math.min(x.cost / t.w, 1e15)
     if call('EXISTS', P..':b:'..x.name) == 1 then
 --BUCKET--

@@ -13,7 +13,7 @@ if num(m[3] or 9e15) <= now then
   (function()                                       -- what it defines would cost each call
 --COMMON--
 --DUE--
-    freed = false; finish(true)                     -- who takes some wakes the next, below
+    freed = false; finish(true)                     -- a process that takes some wakes the next, below
   end)()
   m = call('HMGET', M, 'v', 'hlc', 'nd', 'pz', 'ver', 'd', 'o', 'idle', 'hs', 'rl')
 end
@@ -170,7 +170,7 @@ while got < n and bytes > 0 and looked < n + 100 do
       s = s + math.min(cost / t.w, 1e15)
       if s == was and cost ~= '0' then s = was * (1 + 2.3e-16) end -- a tag so great that the cost is lost: still, others come first
       t.f = s; t.i = t.i + 1; t.c = t.c + 1
-      ls[2*got-1], ls[2*got] = exp, id..'\n'..token..'\n'..name -- the lease: who can name it holds it
+      ls[2*got-1], ls[2*got] = exp, id..'\n'..token..'\n'..name -- the lease: the worker that can name it holds it
       out[o], out[o+1], out[o+2] = id, token, body
       if not F.A then                                 -- how long it has been due: bucket b is up to 2^b ms
         local seq = num(string.sub(at, 1, -9), 16) * 4294967296 + num(string.sub(at, -8), 16)
@@ -194,7 +194,7 @@ else
 end
 if expired > 0 then call('HINCRBY', P..':s', 'expired', expired) end
 local ready = call('ZCARD', R)
--- A partition that was idle comes back to the virtual time of the others, when a caller comes who knows it. It is its clock that
+-- A partition that was idle comes back to the virtual time of the others, when a caller comes that knows it. It is its clock that
 -- is set forward, and not the tags of those that have come since.
 local others, ahead, idle = num(ARGV[12]), num(m[7] or 0), '0'
 if looked > 0 and m[8] ~= '0' then ahead = math.max(ahead, others - v0) end
@@ -212,7 +212,7 @@ if looked > 0 then
   call('HSET', M, 'v', string.format('%.17g', v), 'hlc', string.format('%.0f', hlc), 'nd', string.format('%.0f', nd), 'd', num(m[6] or 0) + got,
     'o', string.format('%.17g', ahead), 'b', string.format('%.17g', v0 + ahead), 'idle', idle, 'hs', string.format('%.0f', num(m[9] or 0) + waited))
 end
--- Who takes something and sees more, or leaves something that is due soon, wakes the next; so does who can take only some of it.
+-- A process that takes something and sees more, or leaves something that is due soon, wakes the next; so does one that can take only some of it.
 if looked > 0 and (ready > 0 or got > 0 and nd < now + 2000000) and not (gim > 0 and call('ZCARD', L) >= gim) and call('LLEN', P..':w') == 0 then
   call('RPUSH', P..':w', '1')
 end

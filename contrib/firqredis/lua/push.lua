@@ -55,7 +55,7 @@ for k = 7, #ARGV, 6 do
       t.c = t.c + 1; pushed = pushed + 1; held = held + 1
       if due > now then
         call('ZADD', P..':z', due, id); t.z = t.z + 1
-        if due < num(nd or 9e15) then nd = string.format('%.0f', due); woke = true end -- who sleeps sleeps for too long
+        if due < num(nd or 9e15) then nd = string.format('%.0f', due); woke = true end -- a process that sleeps does so for too long
       else                                          -- 6: before all others, FIFO; 1 to 5: FIFO, with a head start per level
         local p = num(ARGV[k+2])
         call('ZADD', t.q, p == 6 and hlc - 6e15 or hlc - (p - 1) * num(ARGV[2]), id); t.n = t.n + 1

@@ -80,7 +80,7 @@ func behind(h http.Handler, slots int) http.Handler {
 	return firqhttp.New(g, firqhttp.Config{Tenant: firqhttp.Header("X-Tenant")}).Handler(h)
 }
 
-// fairness prints what quiet clients wait beside a noisy one.
+// fairness prints how long quiet clients wait while a noisy one floods.
 func fairness(o options) error {
 	fmt.Printf("\n%d quiet clients at %v requests/s each, open loop, from when each was due; a noisy one with %d connections;\n",
 		o.quiet, o.rate, o.noisy)

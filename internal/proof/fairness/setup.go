@@ -150,7 +150,7 @@ func left(l Load, served []int, who func(int) bool) []Tenant {
 	return tenants
 }
 
-// judge measures a log that began when so many tasks of each had been served.
+// judge measures a log that began when that many tasks of each had been served.
 func (f *found) judge(l Load, served []int, log []Delivery, who func(int) bool) error {
 	g := Measure(left(l, served, who), log)
 	f.turns = g.Turns()

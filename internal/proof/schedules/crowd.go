@@ -125,7 +125,7 @@ func idleHowever(st *stage) {
 		if err := st.offer(on[shard], task{Payload: n, Ticket: &tickets[shard]}); err != nil {
 			st.Errorf("%v", err)
 		}
-		st.s.Stats() // drains it: the shard says who is idle
+		st.s.Stats() // drains it: the shard says which tenants are idle
 		tickets[used].Cancel()
 		used = shard
 	}

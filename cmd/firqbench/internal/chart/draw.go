@@ -53,7 +53,7 @@ func (c *Chart) SVG(defs *Defs) string {
 }
 
 // lane is how high a series is within a category: markers of two lanes hardly touch, unless
-// there are so many that a chart of many categories would not fit on a sheet of paper.
+// there are too many: a chart of many categories would not fit on a sheet of paper.
 func lane(series int) float64 { return max(6, min(8, 32/float64(series))) }
 
 // rowsOf is how high a category is: each series has its own lane.

@@ -72,7 +72,7 @@ func (c *Comparison) alike(a, b []*suite.Cell, olds, news int) {
 	}
 }
 
-// variant is what people call a cell, beside the name of its scenario.
+// variant is what people call a cell, after the name of its scenario.
 func variant(c *suite.Cell) string {
 	if c.Point == nil {
 		return c.Label()

@@ -138,7 +138,7 @@ func writeCSV(w io.Writer, f *report.File) error {
 //
 //	BenchmarkFirqbench/scenario=zipf/impl=lockfree/producers=8/consumers=8/tenants=64/work=0s-2
 //
-// and benchstat -col /impl puts the contestants beside each other.
+// and benchstat -col /impl puts the contestants next to each other.
 type Benchmarks struct {
 	w       *benchfmt.Writer
 	started bool

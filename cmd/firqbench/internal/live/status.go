@@ -65,7 +65,7 @@ pre { overflow-x: auto; overflow-wrap: normal; font-size: .8rem; }
 <body>
 <h1>firqbench run</h1>
 <p>{{.Now}}</p>
-<p class="small"><a href="debug/pprof/">profiles</a>. Whoever looks takes CPU time from what is measured.</p>
+<p class="small"><a href="debug/pprof/">profiles</a>. Looking at them takes CPU time from what is measured.</p>
 <pre>{{.Tables}}</pre>
 </body>
 </html>

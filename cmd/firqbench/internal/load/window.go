@@ -10,7 +10,7 @@ import (
 
 // window keeps producers from running away: they stop at high unfinished tasks
 // and go on at low. The gap makes the waiting rare, hundreds of tasks apart, so
-// that it costs next to nothing per task, and it is small beside high, so that
+// that it costs next to nothing per task, and it is small compared with high, so that
 // the backlog stays about the same instead of swinging between full and empty.
 //
 // Producers and consumers report in chunks, not per task, to keep the shared

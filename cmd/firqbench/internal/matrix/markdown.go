@@ -27,7 +27,7 @@ func (m *Matrix) Markdown(w io.Writer, subject string) {
 			head, what = append(head, costHead...), fmt.Sprintf("; then what a task of `%s` takes", subject)
 		}
 		t.AppendHeader(head)
-		report.Printf(w, "%s of `%s`, divided by that of each other%s; %s\n\n", m.Metric, subject, what, host)
+		report.Printf(w, "%s of `%s`, over that of the contestant in the column%s; %s\n\n", m.Metric, subject, what, host)
 		report.Print(w, t.RenderMarkdown())
 		report.Printf(w, "\n\n")
 	}

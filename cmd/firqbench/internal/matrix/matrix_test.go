@@ -59,7 +59,7 @@ func TestRatios(t *testing.T) {
 		}
 	}
 	text := asMarkdown(&m)
-	for _, want := range []string{"tasks/s of `lockfree`, divided by that of each other; AMD EPYC 9000, 64 x", "| contended | no work | 5.00 [5.00, 5.00] |\n", "| zipf | no work | 3.00 |\n"} {
+	for _, want := range []string{"tasks/s of `lockfree`, over that of the contestant in the column; AMD EPYC 9000, 64 x", "| contended | no work | 5.00 [5.00, 5.00] |\n", "| zipf | no work | 3.00 |\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}

@@ -60,7 +60,7 @@ func (b *builder) facts() (all []facts) {
 }
 
 // busy is what is said of a file for which Others is at least usage.Busy.
-const busy = "other programs used more than a tenth of the machine's processor time meanwhile (see the environment); contestants suffer from that differently."
+const busy = "other programs used more than a tenth of the machine's processor time (see the environment); contestants suffer from that differently."
 
 // holds says what is in a file.
 func (f File) holds() string {

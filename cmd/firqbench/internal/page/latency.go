@@ -20,7 +20,7 @@ func (b *builder) latency() section {
 			"Charts of one scenario have the same axes.",
 		"At a rate (--rate) both times are from the intended start of a call on: what is late counts for all that came meanwhile.",
 		"Without a rate all loops but that of the scenario overload are closed: producers wait while many tasks are under way. Queue times say " +
-			"what a full pipe looks like, not what clients see that come at a rate of their own; replays do.",
+			"what a full pipe looks like, not what clients see that come at a steady rate; replays do.",
 	}}
 	var missing lacks
 	for i, f := range b.files {

@@ -1,5 +1,5 @@
 // Package page makes one HTML page of result files: charts with their numbers
-// beside them, readable on a phone and on a wide screen, in a light and a dark
+// next to them, readable on a phone and on a wide screen, in a light and a dark
 // theme, without a script and without the network.
 //
 // A chart is drawn of what the files hold and of nothing else. What a file lacks

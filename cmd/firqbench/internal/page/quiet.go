@@ -110,7 +110,7 @@ func groupTime(r *replay.Result, name string) *load.Latency {
 // byWorkers compares replays that differ in the number of workers alone.
 func (b *builder) byWorkers() part {
 	p := part{Title: "By workers", Text: []string{
-		"Replays that differ in the number of workers alone; several passes are taken together. How much there is to win depends on how many workers the giants can block at once.",
+		"Replays that differ in the number of workers alone; several passes are taken together. How much there is to win depends on how many workers the giants can block together.",
 	}}
 	groups := map[string][]int{}
 	var order []string

@@ -186,7 +186,7 @@ func (b *builder) byCores(all []measured) part {
 	p.Text = []string{"Only one number of cores was measured, of any scenario on the same machine with the same commit: no chart by cores. " +
 		"firqbench sweep --cores 1,2,4 -o FILE makes a file for one."}
 	if len(p.Figures) > 0 {
-		p.Text = []string{"Go may use so many processors; where the program was pinned, it has no others."}
+		p.Text = []string{"Cores: the value of GOMAXPROCS; a pinned program runs on exactly that many."}
 	}
 	return p
 }

@@ -34,7 +34,7 @@ func ReplayPlan(w io.Writer, t replay.TraceFacts, p replay.Plan) {
 		Printf(&b, "%s of the tasks take less than 1ms, and workers sleep in steps of about that\n", Percent(p.ShortTasks))
 	}
 	if p.Grained() {
-		Printf(&b, "NOTE: half of the tasks are that short. A worker takes several at once, before it sleeps: queue times of\n"+
+		Printf(&b, "NOTE: half of the tasks are that short. A worker takes several together, before it sleeps: queue times of\n"+
 			"a millisecond or two say nothing. Use fewer --workers, or a longer --duration.\n")
 	}
 	if p.InFlight > 0 {

@@ -237,7 +237,7 @@ func Legend(w io.Writer, p *suite.Plan) {
   queued    tasks in the queue, on average. Queue times of contestants that keep different numbers
             of tasks queued do not compare: --rate gives all the same load.
   quiet     queue time of all tenants but the hot ones; crit.: of the tasks of critical priority.
-  goodput/s tasks delivered before their deadline, by the clock of who got them.
+  goodput/s tasks delivered before their deadline, by the clock of the consumer that got them.
   rej. call how long an enqueue call takes that is rejected: the median of those that were timed.
   reject    part of the offered tasks; expire: part of the accepted ones.
 `+costLegend+lineLegend+`  Jain      fairness index by delivered cost, 1 is best: over up to 1,000 tenants, all with work queued

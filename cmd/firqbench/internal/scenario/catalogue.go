@@ -114,7 +114,7 @@ func skews() []Scenario {
 			About: "one tenant floods, 63 others send 50,000 tasks/s by the clock",
 			More: "Half of the producers send to one tenant only and keep thousands of its tasks queued. The " +
 				"other half sends for the quiet tenants, as clients do that do not wait: the same 50,000 tasks/s (Poisson) to " +
-				"every contestant. So tasks/s is what the flood gets done, beside the same quiet load, and the queue time of " +
+				"every contestant. So tasks/s is what the flood gets done, next to the same quiet load, and the queue time of " +
 				"the quiet is what the flood does to them: first in, first out makes them wait behind it.",
 			HotProducers: 4, QuietRate: 50_000, Focus: FocusQuiet,
 		}),
@@ -154,7 +154,7 @@ func extras() []Scenario {
 		with(Scenario{
 			Name:       "mixed_priorities",
 			About:      "tasks of six priorities, mixed at random, from 64 tenants",
-			More:       "Priorities count within a tenant. Look at the queue time of the critical tasks beside that of all.",
+			More:       "Priorities count within a tenant. Look at the queue time of the critical tasks, compared with that of all.",
 			Priorities: true, Focus: FocusCritical,
 		}),
 		with(Scenario{
@@ -184,7 +184,7 @@ func overloads() []Scenario {
 			More: "A service that is past its limits: each of 2 consumers is busy for 20 microseconds of CPU time per " +
 				"task, and the producers send by the clock, 3 times what that leaves room for, 19 tasks in 20 for the 4 noisy " +
 				"tenants. What finds no room (1,024, or 128 of its tenant) is rejected. Look at the goodput (tasks delivered " +
-				"before their deadline), at the queue time of the quiet tenants, who ask for a sixth of their share, and at " +
+				"before their deadline), at the queue time of the quiet tenants, which ask for a sixth of their share, and at " +
 				"what a rejected call costs.",
 			Consumers: 2, Capacity: 1024, PerTenant: 128, Reject: true,
 			Overload: 3, FixedWork: true, Service: 20 * time.Microsecond, Life: 5 * time.Millisecond,
@@ -206,7 +206,7 @@ func alone() []Scenario {
 			Name:  "ping_pong",
 			About: "one task at a time, to a consumer that is parked",
 			More: "The queue time is that from an enqueue to the parked consumer running with the task. " +
-				"\"Back to back\": the task returns at once, the goroutines take turns on a processor that is awake; " +
+				"\"Back to back\": the task returns immediately, the goroutines take turns on a processor that is awake; " +
 				"tasks/s counts round trips. \"1ms idle before\": everybody slept, and the producer keeps running, so that " +
 				"the consumer needs a processor that is asleep too; tasks/s says nothing there.",
 			Shape: PingPong, Producers: 1, Consumers: 1, Tenants: 1,

@@ -1,5 +1,5 @@
 // Package serve shows a running benchmark to a browser, with the profiles of
-// net/http/pprof beside it.
+// net/http/pprof next to it.
 package serve
 
 import (

@@ -26,7 +26,7 @@ const (
 	otherJob
 )
 
-// none is a negligible number: what the runtime does now and then beside thousands of messages.
+// none is a negligible number: what the runtime does now and then, compared with thousands of messages.
 const none = 0.005
 
 func goals() []goal {

@@ -225,7 +225,7 @@ func syncOf(ctx context.Context, url string) (always bool, interval time.Duratio
 	return v.JetStream.Config.SyncAlways, v.JetStream.Config.SyncInterval, nil
 }
 
-// leases looks at who has not renewed.
+// leases finds nodes that have not renewed.
 func leases(r *report, nodes []node, lease time.Duration) {
 	late := false
 	for _, n := range nodes {

@@ -123,7 +123,7 @@ type spent struct {
 	tasks     int
 }
 
-// timed measures a phase of so many tasks.
+// timed measures a phase of that many tasks.
 func (b *bench) timed(tasks int, f func() error) (s spent, err error) {
 	began, cpu := time.Now(), b.server.CPU()
 	err = f()

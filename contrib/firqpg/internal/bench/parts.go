@@ -79,7 +79,7 @@ func throughput(ctx context.Context, b *bench, name string) (rows []string, err 
 	return rows, nil
 }
 
-// through enqueues and then processes, in a database of its own.
+// through enqueues and then processes, in a fresh database.
 func (b *bench) through(ctx context.Context, name string, processes, workers int) (string, error) {
 	s, err := b.open(ctx, name, max(64, min(workers+8, 250)))
 	if err != nil {

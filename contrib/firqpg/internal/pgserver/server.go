@@ -1,4 +1,4 @@
-// Package pgserver runs the installed PostgreSQL for tests: in a folder of its own, reached by a socket in it, so that there is no port to
+// Package pgserver runs the installed PostgreSQL for tests: in a separate folder, reached by a socket in it, so that there is no port to
 // find. A server never outlives the tests, however these end: a shell waits for the end of its input, which is theirs.
 package pgserver
 

@@ -102,7 +102,7 @@ var (
 	errSecond = errors.New("a second signal came before all requests had ended")
 )
 
-// drain serves those who wait, and no others.
+// drain serves the requests that wait, and no others.
 func drain(ctx context.Context, p *proxy.Proxy, server *http.Server, d time.Duration, signals <-chan os.Signal) error {
 	p.Drain()
 	ctx, cancel := context.WithTimeoutCause(ctx, d, errDrain)

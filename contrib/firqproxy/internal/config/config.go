@@ -162,7 +162,7 @@ func (c *Config) RateOf(tenant string) rate.Limit {
 
 // quantum returns the quantum of weight 1. A quantum is a turn, so it should be near what a
 // request costs, and it is an integer: the smallest multiple that leaves no weight more than
-// 1 % beside what it should be.
+// 1 % off what it should be.
 func (c *Config) quantum() float64 {
 	cost := float64(max(1, c.Cost.Default))
 	for n := 1.0; n < 100; n++ {

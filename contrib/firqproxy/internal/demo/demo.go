@@ -43,7 +43,7 @@ type series struct {
 	noisy   float64 // answers per second of the tenant that floods
 }
 
-// percentile returns the time within which so many of a hundred requests were answered.
+// percentile returns the time within which that many of a hundred requests were answered.
 func (s *series) percentile(p int) time.Duration {
 	took := make([]time.Duration, len(s.samples))
 	for i, a := range s.samples {
@@ -87,7 +87,7 @@ func Run(ctx context.Context, out io.Writer, d time.Duration, svg string) error 
 
 func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// backend is the service: first come, first served, as any server with so many workers.
+// backend is the service: first come, first served, as any server with that many workers.
 func backend() http.Handler {
 	workers := make(chan struct{}, atATime)
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -52,7 +52,7 @@ func rewrite(r *httputil.ProxyRequest) {
 }
 
 // forwarded says whom the request is forwarded for. What a proxy of trusted says stays, and the chains go on; what others say is
-// replaced, except that without trusted the chain X-Forwarded-For goes on, for who reads it from its end.
+// replaced, except that without trusted the chain X-Forwarded-For goes on, for services that read it from its end.
 func forwarded(r *httputil.ProxyRequest, c *config.Config) {
 	in, out := r.In.Header, r.Out.Header
 	trusts := c.Trusts(r.In.RemoteAddr)

@@ -57,7 +57,7 @@ func Tasks(tenants int, slow bool) int {
 	return min(256, max(16, 1<<16/tenants))
 }
 
-// Measure lets c serve the given number of tasks of each of the given number of tenants with so many
+// Measure lets c serve the given number of tasks of each of the given number of tenants with that many
 // consumers.
 func Measure(ctx context.Context, c contest.Contestant, tenants, tasks, consumers int) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)

@@ -19,7 +19,7 @@ import (
 // keeps no metrics and starts no goroutine; no rate limiter and no delays. The latter has its
 // defaults: it keeps metrics and runs two more goroutines. All tasks have one priority,
 // as a priority of a tenant would be no share but a precedence. Either queue is a set of comparable items. Its items here are pointers, which are the cheapest
-// to hash (measured beside structs with the tenant's name) and make every task a
+// to hash (measured against structs with the tenant's name) and make every task a
 // different item. Done comes before the driver's work on the task, not after: no
 // item is ever added twice, so it makes no difference but for the calls' order.
 //

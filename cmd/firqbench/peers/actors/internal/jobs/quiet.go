@@ -19,7 +19,7 @@ const (
 	blockTime   = 20 * time.Millisecond  // of each of their messages
 )
 
-// quiet tells 100 actors a message each millisecond, beside some that always have work. It is an open loop: each
+// quiet tells 100 actors a message each millisecond, while some others always have work. It is an open loop: each
 // message is due at a time that depends on nothing that the system does, and its latency counts from then, whenever
 // the sender, which needs a processor as well, gets to sending it.
 func quiet(flooded int) func(peers.System, Size) (Metrics, error) {

@@ -11,7 +11,7 @@ import (
 // firqSystem has a System with the default of everything.
 type firqSystem struct{ s *actor.System }
 
-// queued is a context that could end: a call with it cannot run on the goroutine of a caller who has to be able to
+// queued is a context that could end: a call with it cannot run on the goroutine of a caller that has to be able to
 // leave; it never does. A call with its own context for each, as a deadline needs, would measure package context as well.
 var queued, _ = context.WithCancel(context.Background())
 
