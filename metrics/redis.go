@@ -19,6 +19,7 @@ type RedisStats struct {
 	Tenants                                       int
 	Oldest                                        time.Duration
 	Paused                                        bool
+	Held                                          int
 }
 
 // RedisPatience is how long the server has to answer a scrape or a collection.
@@ -102,5 +103,7 @@ func Redis() Table[RedisStats] {
 			Value: func(s *stats) float64 { return s.Oldest.Seconds() }},
 		{Name: "queue.paused", Unit: "1", Kind: Gauge, Text: "1 while the queue is paused, else 0.",
 			Value: func(s *stats) float64 { return bit(s.Paused) }},
+		{Name: "queue.held", Unit: "{tenant}", Kind: Gauge, Text: "Tenants whose rate holds their next task back.",
+			Value: func(s *stats) float64 { return float64(s.Held) }},
 	}
 }

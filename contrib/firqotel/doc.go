@@ -199,6 +199,7 @@
 //	firq.queue.tenants                 Gauge {tenant}              Tenants
 //	firq.queue.oldest                  Gauge s                     Oldest
 //	firq.queue.paused                  Gauge 1                     Paused: 0 or 1
+//	firq.queue.held                    Gauge {tenant}              Held
 //	firq.queue.queue_time              Histogram s                 of QueueTimes, which is not a field (firq_queue_queue_seconds)
 //
 // These metrics describe the queue, which many processes share, so each process exports

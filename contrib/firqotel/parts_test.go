@@ -264,6 +264,7 @@ firq.queue.dead_letters {task} gauge [firq.engine=redis,firq.scheduler=api] 618
 firq.queue.tenants {tenant} gauge [firq.engine=redis,firq.scheduler=api] 619
 firq.queue.oldest s gauge [firq.engine=redis,firq.scheduler=api] 620
 firq.queue.paused 1 gauge [firq.engine=redis,firq.scheduler=api] 1
+firq.queue.held {tenant} gauge [firq.engine=redis,firq.scheduler=api] 623
 firq.queue.queue_time s histogram CumulativeTemporality [firq.engine=redis,firq.scheduler=api] count=2 sum=621 max=none bounds=[1] counts=[1 1]
 `
 	watchdogCollected = `

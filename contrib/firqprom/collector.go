@@ -64,6 +64,7 @@ type RedisStats interface {
 		Tenants                                       int
 		Oldest                                        time.Duration
 		Paused                                        bool
+		Held                                          int
 	}
 }
 

@@ -174,6 +174,7 @@
 //	firq_queue_tenants                     gauge    Tenants
 //	firq_queue_oldest_seconds              gauge    Oldest
 //	firq_queue_paused                      gauge    Paused: 0 or 1
+//	firq_queue_held                        gauge    Held: tenants
 //	firq_queue_queue_seconds               histogram  of QueueTimes, which is not a field
 //
 // These metrics describe the queue, which many processes share, so each process exports

@@ -168,6 +168,8 @@ firq_queue_delivered_total{engine="redis",scheduler="api"} 608
 firq_queue_duplicates_total{engine="redis",scheduler="api"} 613
 # TYPE firq_queue_expired_total counter
 firq_queue_expired_total{engine="redis",scheduler="api"} 605
+# TYPE firq_queue_held gauge
+firq_queue_held{engine="redis",scheduler="api"} 623
 # TYPE firq_queue_in_flight gauge
 firq_queue_in_flight{engine="redis",scheduler="api"} 617
 # TYPE firq_queue_lease_lost_total counter

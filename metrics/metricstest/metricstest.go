@@ -165,7 +165,7 @@ func Redis() metrics.RedisStats {
 	return metrics.RedisStats{
 		Enqueued: 601, Requeued: 602, Acked: 603, Cancelled: 604, Expired: 605, Dead: 606, Purged: 607, Delivered: 608, Nacked: 609,
 		Released: 610, LeaseExpired: 611, LeaseLost: 612, Duplicates: 613, Rejected: 614, Queued: 615, Delayed: 616, InFlight: 617,
-		DeadLetters: 618, Tenants: 619, Oldest: 620 * time.Second, Paused: true,
+		DeadLetters: 618, Tenants: 619, Oldest: 620 * time.Second, Paused: true, Held: 623,
 	}
 }
 

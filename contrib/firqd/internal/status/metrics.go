@@ -188,6 +188,7 @@ func (e *exposition) stats(s *queue.Stats) {
 	e.gauge("tenants", float64(s.Tenants), "Tenants that have tasks.")
 	e.gauge("oldest_seconds", s.Oldest.Seconds(), "How long the oldest queued task has been due.")
 	e.gauge("paused", paused, "1 if the queue is paused.")
+	e.gauge("held", float64(s.Held), "Tenants whose rate holds their next task back.")
 }
 
 // tenants names the tenants with the most tasks only, as there may be many.
