@@ -91,9 +91,9 @@ func (e *RemoteError) Unwrap() (errs []error) {
 	return errs
 }
 
-// encodeError encodes the error of a call. c says what waits for it: those are a part of a deadlock that was
-// found here.
-func encodeError(err error, c chain) []byte {
+// encodeError encodes the error of a call in at most a number of bytes. c says what waits for it: those are a
+// part of a deadlock that was found here.
+func encodeError(err error, c chain, most int) []byte {
 	r := RemoteError{Text: err.Error()}
 	var (
 		dead   *actor.DeadlockError
@@ -121,6 +121,10 @@ func encodeError(err error, c chain) []byte {
 		}
 	}
 	b, _ := json.Marshal(r)
+	if len(b) > most { // a byte of text may take six
+		r.Text, r.Cycle = strings.ToValidUTF8(r.Text[:min(len(r.Text), most/8)], "")+"...", nil
+		b, _ = json.Marshal(r)
+	}
 	return b
 }
 

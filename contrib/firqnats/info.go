@@ -86,17 +86,25 @@ func (n *Node) infos(kind string) (list []ActorInfo) {
 	return list
 }
 
-// infosPerMessage of an answer to a question for activations. The last answer of a node is an empty list.
-const infosPerMessage = 500
-
+// onAsk answers a question for activations. The last answer of a node is an empty list.
 func (n *Node) onAsk(m *nats.Msg) {
-	list := n.infos(string(m.Data))
-	for chunk := range slices.Chunk(list, infosPerMessage) {
-		if d, err := json.Marshal(chunk); err == nil {
+	say := func(list []ActorInfo) {
+		if d, err := json.Marshal(list); err == nil {
 			_ = n.nc.Publish(m.Reply, d)
 		}
 	}
-	_ = n.nc.Publish(m.Reply, []byte("[]"))
+	list, most := n.infos(string(m.Data)), int(n.nc.MaxPayload())
+	for len(list) > 0 {
+		size, many := 0, 0
+		for many < len(list) && (many == 0 || size < most) {
+			if size += 400 + 6*len(list[many].Key); size < most || many == 0 { // a byte of a key may take six
+				many++
+			}
+		}
+		say(list[:many])
+		list = list[many:]
+	}
+	say([]ActorInfo{})
 }
 
 // Actors returns the activations of a kind, or of all kinds for "", on all nodes. The last pair has an error

@@ -71,17 +71,35 @@ func (n *Node) live(ctx context.Context) (err error) {
 
 // list reads which nodes are alive.
 func (n *Node) list(ctx context.Context) error {
-	keys, err := n.kv.ListKeysFiltered(ctx, keyNode+"*")
+	keys, _, err := n.nodeKeys(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = keys.Stop() }()
-	for key := range keys.Keys() {
+	for _, key := range keys {
 		if err := n.look(ctx, key[len(keyNode):]); err != nil && !errors.Is(err, jetstream.ErrKeyNotFound) {
 			return err
 		}
 	}
 	return nil
+}
+
+// nodeKeys returns the keys of nodes' records, and of some that are deleted, and the server's time. A watch, and a
+// list of keys by one, may miss a record that is renewed in this moment.
+func (n *Node) nodeKeys(ctx context.Context) (keys []string, now time.Time, err error) {
+	bucket := bucketOf(n.o.Cluster)
+	s, err := n.js.Stream(ctx, "KV_"+bucket)
+	if err != nil {
+		return nil, now, err
+	}
+	prefix := "$KV." + bucket + "."
+	i, err := s.Info(ctx, jetstream.WithSubjectFilter(prefix+keyNode+"*"))
+	if err != nil {
+		return nil, now, err
+	}
+	for subject := range i.State.Subjects {
+		keys = append(keys, subject[len(prefix):])
+	}
+	return keys, i.TimeStamp, nil
 }
 
 // look reads the record of a node. jetstream.ErrKeyNotFound: it is not alive.

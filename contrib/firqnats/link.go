@@ -91,7 +91,7 @@ func (l *link) add(e entry, note func(batch uint64)) bool {
 	if l.closed {
 		return false
 	}
-	if len(l.buf) > 0 && len(l.buf)+e.size() > frameFull {
+	if len(l.buf) > 0 && len(l.buf)+e.size() > min(frameFull, int(l.n.nc.MaxPayload())) {
 		l.flush()
 	}
 	if note != nil {

@@ -76,24 +76,24 @@ func (x *Observer) Stream(ctx context.Context) (*jetstream.StreamInfo, error) {
 // Members returns the nodes that have a record, in no order. Silent is the time since they renewed it, by
 // the server's clock; Activations as they were then.
 func (x *Observer) Members(ctx context.Context) (list []Member, err error) {
-	var renewed []time.Time
-	for e, err := range x.entries(ctx, keyNode+"*") {
+	keys, now, err := x.n.nodeKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		e, err := x.n.kv.Get(ctx, key)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		var b beat
 		if err := json.Unmarshal(e.Value(), &b); err != nil {
-			return nil, fmt.Errorf("firqnats: the record of a node, %s: %w", e.Key(), err)
+			return nil, fmt.Errorf("firqnats: the record of a node, %s: %w", key, err)
 		}
-		list = append(list, Member{ID: b.ID, Name: b.Name, Kinds: b.Kinds, Activations: b.Load, Leaving: b.Say == sayLeaving, Since: b.Since})
-		renewed = append(renewed, e.Created())
-	}
-	s, err := x.Stream(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for i := range list {
-		list[i].Silent = max(0, s.TimeStamp.Sub(renewed[i]))
+		list = append(list, Member{ID: b.ID, Name: b.Name, Kinds: b.Kinds, Activations: b.Load, Leaving: b.Say == sayLeaving, Since: b.Since,
+			Silent: max(0, now.Sub(e.Created()))})
 	}
 	return list, nil
 }
@@ -169,8 +169,12 @@ func (x *Observer) Records(ctx context.Context, kind string) iter.Seq2[Record, e
 
 func recordOf(e jetstream.KeyValueEntry) (Record, error) {
 	kind, token, _ := strings.Cut(e.Key()[len(keyActor):], ".")
-	r := Record{Identity: actor.Identity{Kind: kind, Key: tokenKey(token)}, Revision: e.Revision(), Written: e.Created()}
+	key, ok := tokenKey(token)
 	h, state, err := parseRecord(e.Value())
+	if !ok {
+		key = string(h.Key)
+	}
+	r := Record{Identity: actor.Identity{Kind: kind, Key: key}, Revision: e.Revision(), Written: e.Created()}
 	if err != nil {
 		return r, fmt.Errorf("firqnats: the record of %v cannot be read: %w", r.Identity, err)
 	}

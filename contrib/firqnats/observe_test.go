@@ -105,7 +105,7 @@ func TestObserverSeesDeath(t *testing.T) {
 		t.Errorf("an actor of a dead node is at %q", node)
 	}
 	if r := must(x.Record(ctx, who))(t); r.Node != id || string(r.State) != "1" {
-		t.Errorf("record %+v", r)
+		t.Errorf("the record says %q, not %q, and its state is %q", r.Node, id, r.State)
 	}
 }
 

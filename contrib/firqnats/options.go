@@ -2,6 +2,7 @@ package firqnats
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -147,18 +148,40 @@ func (o Options) settled() (Options, error) {
 	return o, nil
 }
 
-// keyToken returns a key as a part of a subject or of a record's name. tokenKey is its inverse.
+// tokenMost is the length of the longest token: the server throws out who uses a subject of some thousand bytes.
+const tokenMost = 200
+
+// keyToken returns a key as a part of a subject or of a record's name: itself, its bytes in base64 after =, or,
+// of one that is long, its hash after ==.
 func keyToken(key string) string {
 	if nameOK.MatchString(key) {
 		return key
 	}
-	return "=" + base64.RawURLEncoding.EncodeToString([]byte(key))
+	if t := "=" + base64.RawURLEncoding.EncodeToString([]byte(key)); len(t) <= tokenMost {
+		return t
+	}
+	h := sha256.Sum256([]byte(key))
+	return "==" + base64.RawURLEncoding.EncodeToString(h[:])
 }
 
-func tokenKey(t string) string {
-	if r, ok := strings.CutPrefix(t, "="); ok {
-		b, _ := base64.RawURLEncoding.DecodeString(r)
-		return string(b)
+// tokenKey returns the key that has a token; ok is false if the token does not say it.
+func tokenKey(t string) (key string, ok bool) {
+	r, encoded := strings.CutPrefix(t, "=")
+	if !encoded {
+		return t, true
 	}
-	return t
+	b, err := base64.RawURLEncoding.DecodeString(r)
+	return string(b), err == nil
+}
+
+// exact is a string of any bytes, which are the same after JSON.
+type exact string
+
+func (e exact) MarshalJSON() ([]byte, error) { return json.Marshal([]byte(e)) }
+
+func (e *exact) UnmarshalJSON(text []byte) error {
+	var b []byte
+	err := json.Unmarshal(text, &b)
+	*e = exact(b)
+	return err
 }

@@ -52,13 +52,14 @@ type PostOptions struct {
 
 // posted is what the stream holds of a message.
 type posted struct {
-	Kind, Key, Method string
-	Name              string            `json:",omitempty"`
-	Data              []byte            `json:",omitempty"`
-	Headers           map[string]string `json:",omitempty"` // trace context
-	At                time.Time         `json:",omitzero"`
-	Every             time.Duration     `json:",omitempty"`
-	Number            uint64            `json:",omitempty"` // of the message in name.<at>
+	Kind, Method string
+	Key          exact
+	Name         exact             `json:",omitempty"`
+	Data         []byte            `json:",omitempty"`
+	Headers      map[string]string `json:",omitempty"` // trace context
+	At           time.Time         `json:",omitzero"`
+	Every        time.Duration     `json:",omitempty"`
+	Number       uint64            `json:",omitempty"` // of the message in name.<at>
 }
 
 // Post sends a message that survives its sender, its receiver and the server: it is handled at least once,
@@ -79,7 +80,7 @@ func Post[S, Req, Res any](ctx context.Context, k *Kind[S], key string, m *actor
 	if k.hosts() && k.methods[m.Name()] == nil {
 		return notSent(fmt.Errorf("%w: the method %q of the kind %q", ErrUnknown, m.Name(), k.name))
 	}
-	p := posted{Kind: k.name, Key: key, Method: m.Name(), Name: o.Name, At: o.At, Every: o.Every}
+	p := posted{Kind: k.name, Key: exact(key), Method: m.Name(), Name: exact(o.Name), At: o.At, Every: o.Every}
 	err := guard(func() (err error) {
 		if p.Data, err = n.o.Codec.Encode(req); err == nil && n.o.Inject != nil {
 			p.Headers = n.o.Inject(ctx, nil)
@@ -100,7 +101,7 @@ func Post[S, Req, Res any](ctx context.Context, k *Kind[S], key string, m *actor
 	}
 	id := ""
 	if o.ID != "" {
-		id = p.place("") + "." + keyToken(o.ID)
+		id = (&posted{Kind: p.Kind, Key: p.Key}).place() + "." + keyToken(o.ID)
 	}
 	if p.Name != "" {
 		if p.Number, err = n.name(ctx, s, p, id); err != nil || p.Number == 0 {
@@ -126,7 +127,7 @@ func Unpost[S any](ctx context.Context, k *Kind[S], key, name string) error {
 	if k == nil || name == "" {
 		return invalid("Unpost: the Kind is nil, or the name empty")
 	}
-	n, p := k.n, posted{Kind: k.name, Key: key, Name: name}
+	n, p := k.n, posted{Kind: k.name, Key: exact(key), Name: exact(name)}
 	ctx, end := context.WithTimeout(ctx, n.o.Timeout)
 	defer end()
 	s, _, err := n.postStream(ctx)
@@ -134,7 +135,7 @@ func Unpost[S any](ctx context.Context, k *Kind[S], key, name string) error {
 		return err
 	}
 	for _, part := range []string{postName, postAt, postNow} { // the name first: by it the others are dropped
-		if err := s.Purge(ctx, jetstream.WithPurgeSubject(n.postSubject(part, p.place(p.Name)))); err != nil {
+		if err := s.Purge(ctx, jetstream.WithPurgeSubject(n.postSubject(part, p.place()))); err != nil {
 			return err
 		}
 	}
@@ -142,8 +143,8 @@ func Unpost[S any](ctx context.Context, k *Kind[S], key, name string) error {
 }
 
 // place is where a message is among those of its actor.
-func (p *posted) place(name string) string {
-	return p.Kind + "." + keyToken(p.Key) + "." + keyToken(name)
+func (p *posted) place() string {
+	return p.Kind + "." + keyToken(string(p.Key)) + "." + keyToken(string(p.Name))
 }
 
 func (n *Node) postSubject(part, place string) string {
@@ -152,7 +153,7 @@ func (n *Node) postSubject(part, place string) string {
 
 // name makes a message the one that has its name. 0: it was posted before, and is over.
 func (n *Node) name(ctx context.Context, s jetstream.Stream, p posted, id string) (uint64, error) {
-	m := &nats.Msg{Subject: n.postSubject(postName, p.place(p.Name)), Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
+	m := &nats.Msg{Subject: n.postSubject(postName, p.place()), Header: nats.Header{jetstream.MsgRollup: {jetstream.MsgRollupSubject}}}
 	ack, err := n.js.PublishMsg(ctx, m, withID(id)...)
 	if err != nil {
 		return 0, err
@@ -169,7 +170,7 @@ func (n *Node) name(ctx context.Context, s jetstream.Stream, p posted, id string
 
 // named returns the number of the message that has a name; 0: none.
 func (n *Node) named(ctx context.Context, s jetstream.Stream, p *posted) (uint64, error) {
-	m, err := s.GetLastMsgForSubject(ctx, n.postSubject(postName, p.place(p.Name)))
+	m, err := s.GetLastMsgForSubject(ctx, n.postSubject(postName, p.place()))
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return 0, nil
 	}
@@ -185,18 +186,17 @@ func (n *Node) publish(ctx context.Context, p posted, opts ...jetstream.PublishO
 	if err != nil {
 		return err
 	}
-	name := p.Name
 	m := &nats.Msg{Data: b}
 	if p.At.IsZero() {
-		m.Subject = n.postSubject(postNow, p.place(name))
+		m.Subject = n.postSubject(postNow, p.place())
 	} else {
-		if name == "" {
-			name = rand.Text() // the server keeps one later message of a subject
+		if p.Name == "" {
+			p.Name = exact(rand.Text()) // the server keeps one later message of a subject
 		}
-		m.Subject = n.postSubject(postAt, p.place(name))
+		m.Subject = n.postSubject(postAt, p.place())
 		at := p.At.Add(time.Second - 1).UTC().Format(time.RFC3339)
 		m.Header = nats.Header{
-			"Nats-Schedule": {"@at " + at}, "Nats-Schedule-Target": {n.postSubject(postNow, p.place(name))},
+			"Nats-Schedule": {"@at " + at}, "Nats-Schedule-Target": {n.postSubject(postNow, p.place())},
 			jetstream.MsgRollup: {jetstream.MsgRollupSubject},
 		}
 	}
@@ -325,7 +325,7 @@ func (n *Node) onPost(ctx context.Context, m jetstream.Msg) {
 		tries = meta.NumDelivered
 	}
 	delay := min(postRetry<<min(tries-1, 16), postRetryMost)
-	n.o.Logger.Info("firqnats: a posted message was not handled: it is tried again", "kind", p.Kind, "key", p.Key, "method", p.Method,
+	n.o.Logger.Info("firqnats: a posted message was not handled: it is tried again", "kind", p.Kind, "key", string(p.Key), "method", p.Method,
 		"tries", tries, "in", delay, "error", err)
 	_ = m.NakWithDelay(delay)
 }
@@ -342,7 +342,7 @@ func (n *Node) handlePost(p *posted) error {
 	if is, err := n.current(p); err != nil || !is {
 		return err
 	}
-	if err := n.deliverEncoded(ctx, actor.Identity{Kind: p.Kind, Key: p.Key}, p.Method, p.Data); err != nil {
+	if err := n.deliverEncoded(ctx, actor.Identity{Kind: p.Kind, Key: string(p.Key)}, p.Method, p.Data); err != nil {
 		return err
 	}
 	if is, err := n.current(p); err != nil || !is || p.Name == "" { // it may have been replaced in the handler

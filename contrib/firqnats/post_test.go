@@ -200,7 +200,7 @@ func TestPostEvery(t *testing.T) {
 	}
 	eventually(t, "only what is every hour is left", func() bool {
 		i, err := s.Info(ctx, jetstream.WithSubjectFilter(">"))
-		return err == nil && i.State.Msgs == 2 && i.State.Subjects[kinds[0].n.postSubject(postAt, (&posted{Kind: "inbox", Key: "x"}).place("missed"))] == 1
+		return err == nil && i.State.Msgs == 2 && i.State.Subjects[kinds[0].n.postSubject(postAt, (&posted{Kind: "inbox", Key: "x", Name: "missed"}).place())] == 1
 	})
 }
 

@@ -227,7 +227,12 @@ func (in *incoming) moved(hint string) {
 	in.answer(statusMoved, []byte(hint))
 }
 
-func (in *incoming) fail(err error) { in.answer(statusFailed, encodeError(err, in.chain)) }
+func (in *incoming) fail(err error) {
+	in.answer(statusFailed, encodeError(err, in.chain, in.n.answerMost()))
+}
+
+// answerMost is how long the data of an answer may be.
+func (n *Node) answerMost() int { return int(n.nc.MaxPayload()) - 64 }
 
 // answered sends what the handler has returned; of a tell: that it was accepted, or why not.
 func (in *incoming) answered(reply any, err error) {
@@ -236,7 +241,7 @@ func (in *incoming) answered(reply any, err error) {
 	var data []byte
 	if err == nil && in.op == opCall {
 		err = guard(func() (err error) { data, err = n.o.Codec.Encode(reply); return err })
-		if most := n.nc.MaxPayload(); err == nil && int64(len(data)+64) > most {
+		if most := n.answerMost(); err == nil && len(data) > most {
 			err = fmt.Errorf("%w: a reply of %d bytes, and the server's limit is %d", nats.ErrMaxPayload, len(data), most)
 		}
 	}

@@ -22,6 +22,15 @@ type head struct {
 	Activation string `json:",omitempty"` // that wrote the record
 	Saves      uint64 `json:",omitempty"` // of this activation
 	Saved      bool   `json:",omitempty"` // there is a state
+	Key        exact  `json:",omitempty"` // if the record's name does not say it
+}
+
+// headOf begins the head of an actor's record.
+func headOf(id actor.Identity) (h head) {
+	if _, ok := tokenKey(keyToken(id.Key)); !ok {
+		h.Key = exact(id.Key)
+	}
+	return h
 }
 
 func recordKey(id actor.Identity) string { return keyActor + id.Kind + "." + keyToken(id.Key) }
@@ -86,7 +95,9 @@ func (o *ownership) take(ctx context.Context, a *activation) (owner string, err 
 				return h.Node, nil
 			}
 		}
-		h = head{Node: a.node, Activation: a.tag, Saved: h.Saved}
+		saved := h.Saved
+		h = headOf(a.id)
+		h.Node, h.Activation, h.Saved = a.node, a.tag, saved
 		b, err := h.record(state)
 		if err != nil {
 			return "", err
@@ -122,7 +133,9 @@ func (a *activation) giveBack() {
 			var b []byte
 			_, state, _, rerr := a.n.readRecord(ctx, a.id)
 			if rerr == nil {
-				if b, err = (head{Saved: true}).record(state); err == nil {
+				h := headOf(a.id)
+				h.Saved = true
+				if b, err = h.record(state); err == nil {
 					_, err = a.n.kv.Update(ctx, recordKey(a.id), b, o.rev)
 				}
 			}
@@ -187,7 +200,8 @@ func (a *activation) store(ctx context.Context, state []byte, has bool) error {
 // replace writes the record, until it is known whether that was done.
 func (a *activation) replace(ctx context.Context, state []byte, has bool) error {
 	o, n, key := &a.own, a.n, recordKey(a.id)
-	h := head{Node: a.node, Activation: a.tag, Saves: o.head.Saves + 1, Saved: has}
+	h := headOf(a.id)
+	h.Node, h.Activation, h.Saves, h.Saved = a.node, a.tag, o.head.Saves+1, has
 	b, err := h.record(state)
 	if err != nil {
 		return err
