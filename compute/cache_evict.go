@@ -12,9 +12,9 @@ package compute
 // is room for. And each eviction is a bounded number of steps.
 const (
 	windowPart  = 8  // the window has one eighth of a tenant's weight
-	looksBack   = 2  // entries of the main line that one which came back competes with
-	looksAsked  = 16 // that one which was asked for competes with
-	looksBefore = 32 // that are spared before one goes though it was asked for
+	looksBack   = 2  // entries of the main line with which an entry competes that came back
+	looksAsked  = 16 // the same of an entry that was asked for
+	looksBefore = 32 // after this many entries that were asked for, one of them goes
 	portion     = 64 // evictions before others get the lock
 
 	looksFree = 1024 // slots that the census passes for one eviction
@@ -55,7 +55,8 @@ func (c *cache[T, K, V]) room(owner T, w int64) (fits, more bool) {
 	return false, true
 }
 
-// evict takes out an entry of a tenant, which has one, and of whom comes so much if own.
+// evict takes out an entry of a tenant that has at least one. If own, the result of weight w, for
+// which it makes room, is the tenant's too.
 func (c *cache[T, K, V]) evict(t *tenant[T], own bool, w int64) {
 	c.census()
 	if !own {

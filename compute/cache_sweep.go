@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// sweeper frees what has expired: a timer that rings somewhat after the first entry
-// has, and walks over the cache then. There is none while nothing can expire.
+// sweeper frees what has expired: its timer rings somewhat after the first entry has
+// expired, and it then walks over the cache. There is no timer while nothing can expire.
 type sweeper struct {
 	next    atomic.Int64 // the earliest end that the timer, or a walk, will look at; written under mu
 	mu      sync.Mutex
@@ -53,7 +53,7 @@ func (c *cache[T, K, V]) arm(end int64) {
 func (c *cache[T, K, V]) expire() {
 	w := &c.sweep
 	w.mu.Lock()
-	w.next.Store(math.MaxInt64) // a call that sets an entry from now on arms
+	w.next.Store(math.MaxInt64) // from now on a call that sets an entry arms the timer
 	stopped := w.stopped
 	w.mu.Unlock()
 	if stopped {

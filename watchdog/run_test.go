@@ -15,7 +15,7 @@ import (
 )
 
 // scene is a Run in a bubble of synctest: time is fake and no goroutine is ever
-// late, so each test says itself what is wrong.
+// late, unless the test makes it so.
 type scene struct {
 	w       *Watchdog
 	reports []Report
@@ -36,7 +36,7 @@ func play(t *testing.T, o Options, story func(*scene)) (s *scene) {
 	return s
 }
 
-// within is play for those that have a bubble.
+// within is play for tests that are in a bubble already.
 func within(t *testing.T, o Options, story func(*scene)) *scene {
 	t.Helper()
 	s := new(scene)

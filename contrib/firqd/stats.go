@@ -38,7 +38,7 @@ func (p *program) statsCommand() *cli.Command {
 	}
 }
 
-// look returns the source of the figures: a survey, so that not all tenants are looked at each time.
+// look returns the source of the figures; with --watch a survey, which does not look at all tenants each time.
 func (s *session) look() interface {
 	Stats(ctx context.Context) (queue.Stats, error)
 	TopTenants(ctx context.Context, n int, by queue.By) ([]queue.TenantStats, error)
@@ -71,7 +71,7 @@ var orders = map[string]queue.By{"queued": queue.ByQueued, "in-flight": queue.By
 func (p *program) topCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "top",
-		Usage: "show the tenants with the most tasks, or the oldest one",
+		Usage: "show the tenants with the most tasks, or with the oldest task",
 		Description: "With --json: a list of queue.TenantStats.\n\n" +
 			"Examples:\n" +
 			"   firqd top\n" +

@@ -98,8 +98,7 @@ func listens(port int) bool {
 	return err == nil
 }
 
-// own starts a server for one test. It is not there where none is installed; in CI that is a failure, but Valkey is not in every
-// distribution.
+// own starts a server for one test. Where none is installed it skips the test, and in CI fails it.
 func own(t testing.TB, binary string, args ...string) *process {
 	t.Helper()
 	if _, err := exec.LookPath(binary); err != nil {
@@ -240,7 +239,7 @@ func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("it does not come to it that %s", what)
+			t.Fatalf("not after %v: %s", patience, what)
 		}
 	}
 }
@@ -255,7 +254,7 @@ func fleet(t testing.TB, g *Gate) Fleet {
 	return f
 }
 
-// keys returns those of a fleet that begin so.
+// keys returns the server's keys of a fleet and a kind, without the prefix of the fleet.
 func keys(t testing.TB, addr, name, kind string) []string {
 	t.Helper()
 	c := client(t, addr)

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Version is that of the schema.
+// Version is the version of the schema.
 const Version = 2
 
 // DefaultSchema is the schema where Config and Migrate name none.

@@ -34,5 +34,5 @@ func startOf(epoch time.Time) (start int64) {
 // maxApart is how long three readings may take, in nanoseconds, where nothing comes in between.
 const maxApart = 500
 
-// running is monotonic, but goes by the machine's clock in a bubble too.
+// running is the time since epoch by the machine's monotonic clock, in a bubble of synctest too.
 func running() int64 { return nanotime() - start }

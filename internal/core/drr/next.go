@@ -6,8 +6,8 @@ import "github.com/firq-go/firq"
 // nextOfAll.
 const fewSteps = 8
 
-// NextWithin is Next that begins no turn in a round after limit (except of the
-// newly active, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
+// NextWithin does what Next does, but begins no turn in a round after limit (except of
+// newly active tenants, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
 // payload and the rest of a task that is delivered go where the caller says.
 //
 // The usual case is here: plain tenants, with tasks in slots, one after the other.

@@ -1,5 +1,5 @@
-// Package key looks whether a tenant is fit to be a key: the cores and gate do so
-// before anything else is done with a tenant that a caller has named.
+// Package key checks whether a tenant can be a key of a map. The cores and gate check each
+// tenant that a caller names before they use it.
 package key
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNotItself refuses a tenant that is not equal to itself: no map would
-// find it again, and its contents could not be told.
+// find it again.
 var ErrNotItself = fmt.Errorf("%w: tenant is not equal to itself (NaN)", firq.ErrInvalidTask)
 
 // Check looks at tenants of one type. The zero value looks at none; see New. It is
@@ -24,7 +24,7 @@ func New[K comparable]() Check[K] { return Check[K]{odd(reflect.TypeFor[K]())} }
 
 // Tenant refuses a tenant that is not equal to itself, and panics, as a map does, if
 // it cannot be compared. No lock may be held, and nothing be taken, when it panics.
-// For types all of whose values are fit it costs a look at a bool.
+// For a type whose values can all be keys it costs a look at a bool.
 func (c Check[K]) Tenant(k K) error {
 	if c.looks && !equal(k, k) {
 		return ErrNotItself

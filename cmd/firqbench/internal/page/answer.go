@@ -23,7 +23,7 @@ var opponents = []string{contest.OneLock, contest.Simple, contest.Sharded, conte
 func (b *builder) answer() section {
 	s := section{Title: "The answer", Text: []string{
 		"The tasks/s of " + contest.Lockfree + ", the low-contention core, divided by those of each other contestant: right of 1 " + contest.Lockfree + " is faster. " +
-			"Both ran one after the other in each round. A mark is the median of the ratios of the rounds, of several files the median of theirs; the thin " +
+			"Both ran one after the other in each round. A mark is the median of the rounds' ratios, or the median of the files' medians; the thin " +
 			"line is its interval. The note below each chart says how many rounds or files it is based on, and at what confidence. An interval that contains 1 shows no difference.",
 	}}
 	var disturbed lacks
@@ -100,7 +100,7 @@ func (g *group) ratio(other string) (r ratio) {
 	return r
 }
 
-// fewFiles is below how many files their medians have no interval (suite.RatioOver).
+// fewFiles is how many files it takes for an interval of their medians (suite.RatioOver).
 const fewFiles = 6
 
 // of says what the interval is.
@@ -173,8 +173,8 @@ func (b *builder) ratios(place int, label string) (chart.Chart, string) {
 	return c, notes.note()
 }
 
-// rowName is the scenario's, with what it was run with where the place has it in more than
-// one way.
+// rowName is the scenario's name, followed by its settings if the place has runs of it with
+// different ones.
 func (b *builder) rowName(g *group) string {
 	name := g.scenario.Name
 	for _, other := range b.groups {

@@ -14,11 +14,11 @@ const mostCells = 12
 // latency shows enqueue calls and queue times of each scenario.
 func (b *builder) latency() section {
 	s := section{Title: "Latency", Text: []string{
-		"How long an enqueue call takes, and how long tasks are queued: from left to right the time, from above to below the share of " +
-			"cases that took longer, both logarithmic. A curve that lies further left is faster; its lower end are the worst cases, the last point " +
+		"How long an enqueue call takes, and how long tasks are queued. x: time; y: share of cases that took longer. Both axes are " +
+			"logarithmic. A curve further left is faster; its lower end shows the worst cases, and its last point " +
 			"is the maximum. A curve is the median over all rounds of all files of one place; the band goes from the least round to the greatest. " +
 			"Charts of one scenario have the same axes.",
-		"At a rate (--rate) both times are from the intended start of a call on: what is late counts for all that came meanwhile.",
+		"At a rate (--rate) both times begin at the intended start of a call, so a delay counts for every call that was due during it.",
 		"Without a rate all loops but that of the scenario overload are closed: producers wait while many tasks are under way. Queue times say " +
 			"what a full pipe looks like, not what clients see that come at a steady rate; replays do.",
 	}}

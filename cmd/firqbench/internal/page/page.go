@@ -2,8 +2,7 @@
 // next to them, readable on a phone and on a wide screen, in a light and a dark
 // theme, without a script and without the network.
 //
-// A chart is drawn of what the files hold and of nothing else. What a file lacks
-// is said in the page.
+// Charts show what the files hold, and nothing else. The page says what a file lacks.
 package page
 
 import (
@@ -48,8 +47,8 @@ var Style string
 
 var page = template.Must(template.New("page").Parse(text))
 
-// sections are what a page is made of, in this order, and how much room they have; 0: what
-// others leave.
+// sections has the sections of a page in their order, and the bytes that each may take; 0: what
+// the others leave.
 var sections = []struct {
 	name string
 	of   func(*builder) section
@@ -67,8 +66,8 @@ func Sections() (names []string) {
 	return names
 }
 
-// Write writes the page of what only chooses of files to w; its zero value chooses all. The
-// same files give the same page.
+// Write writes to w the page of the sections and files that only chooses; its zero value chooses
+// all. The same files give the same page.
 func Write(w io.Writer, files []File, only Only) error {
 	files, err := only.choose(files)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 // quiet shows the queue times of replays by group of tenants.
 func (b *builder) quiet() section {
 	s := section{Title: "Queue time of quiet tenants", Text: []string{
-		"Recorded traffic, replayed: requests arrive when they arrived, whatever became of those before. The quiet tenants are the " +
-			"half that asks for least. Queue time is from the intended arrival to the delivery to a worker, exact to about 1 ms. Charts by time are as " +
-			"those of latency: from above to below the share of requests that waited longer.",
+		"Recorded traffic, replayed: each request arrives when the record says, whether or not those before were served. The quiet tenants are the " +
+			"half that asks for least. Queue time is from the intended arrival to the delivery to a worker, exact to about 1 ms. Charts by time have " +
+			"the axes of those of latency: y is the share of requests that waited longer.",
 	}}
 	if p := b.byWorkers(); len(p.Figures) > 0 {
 		s.Parts = append(s.Parts, p.done(b, "quiet"))
@@ -110,7 +110,7 @@ func groupTime(r *replay.Result, name string) *load.Latency {
 // byWorkers compares replays that differ in the number of workers alone.
 func (b *builder) byWorkers() part {
 	p := part{Title: "By workers", Text: []string{
-		"Replays that differ in the number of workers alone; several passes are taken together. How much there is to win depends on how many workers the giants can block together.",
+		"Replays that differ in nothing but the number of workers; several passes are pooled. How much there is to win depends on how many workers the giants can block together.",
 	}}
 	groups := map[string][]int{}
 	var order []string

@@ -221,14 +221,14 @@ func (b *builder) byTenants(all []measured) part {
 	})
 	p.Text = []string{"No file has the same load with different numbers of tenants (as the scenarios single_hot_tenant, contended and many_tenants are): no chart by tenants."}
 	if len(p.Figures) > 0 {
-		p.Text = []string{"What differs in the number of tenants alone, as the scenarios single_hot_tenant, contended and many_tenants do."}
+		p.Text = []string{"Loads that differ in nothing but the number of tenants, as the scenarios single_hot_tenant, contended and many_tenants do."}
 	}
 	return p
 }
 
 // byScenario is a chart per place and amount of work.
 func (b *builder) byScenario(all []measured) part {
-	p := part{Title: "By scenario", Text: []string{"The scale is logarithmic: what is as far apart differs by the same factor."}}
+	p := part{Title: "By scenario", Text: []string{"Logarithmic scale: equal distances are equal factors."}}
 	var charts []chart.Chart
 	var notes []string
 	for i := range b.places {

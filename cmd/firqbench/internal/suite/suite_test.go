@@ -120,7 +120,7 @@ func TestOpenLabels(t *testing.T) {
 	}
 }
 
-// A run at a rate is one, its histograms are handed on and then forgotten.
+// At a rate each run has an open loop; its histograms go to Recorded, and are not kept.
 func TestOpenRun(t *testing.T) {
 	p := plan(t, "contended")
 	p.Rates, p.Arrivals, p.Works, p.Rounds = []float64{5000}, arrivals.Constant, p.Works[:1], 1

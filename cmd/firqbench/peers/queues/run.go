@@ -80,7 +80,7 @@ func run(ctx context.Context, cmd *cli.Command, p *plan) error {
 	})
 }
 
-// systems returns both, and another one first in each round.
+// systems returns both systems; the rounds begin with one and the other in turn.
 func systems(round int) []string {
 	if round%2 == 0 {
 		return []string{firqName, asynqName}

@@ -27,7 +27,7 @@ func TestQuietOfASteadySystem(t *testing.T) {
 
 // An actor that does not send until its message is handled, which is what a closed loop does, would see one late
 // message in a stall of 100 ms. In an open loop each message that is due during the stall is late: here the sender itself is
-// held up, by Tell, and nothing but the due times tells.
+// held up, by Tell, which only the due times show.
 func TestQuietCountsFromWhenItIsDue(t *testing.T) {
 	for _, c := range []struct {
 		at               int
