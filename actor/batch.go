@@ -23,16 +23,22 @@ const recalled = 1 << 30
 // or the rest was recalled.
 func (b *batch) claim() bool {
 	failpoint.At("claim")
+	// The number of messages after which the turn looks at the clock.
 	if b.left == 0 {
 		return false
 	}
+	// Only this worker looks at left, so it needs no atomic.
 	b.left--
+	// One atomic per message, in place of a lock and a list. If recall was first, begun is past
+	// recalled for good, and this tell is back in the mailbox.
 	return b.begun.Add(1) <= recalled
 }
 
 // next is claim between two handlers; false also if there is something to do after the
 // first of them.
 func (b *batch) next(c *Ctx) bool {
+	// live, not slow: otherwise clean has to end what the last handler has begun. claim is
+	// last, for what is claimed must be handled.
 	return c.st.Load() == live && !c.alone && !c.out.any() && c.w.has() && b.claim()
 }
 
@@ -40,9 +46,11 @@ func (b *batch) next(c *Ctx) bool {
 // messages. The caller holds a.mu and has the turn.
 func (a *actor) grab(b *batch, e *envelope, p *pack, k int) {
 	e.unlink()
+	// Out of the list, but still in the books as waiting: handled adds what was claimed.
 	b.e, b.p, b.n = e, p, p.waits()
 	b.left, p.at = min(k, b.n), p.done
 	b.begun.Store(0)
+	// From here on a goroutine with mu can recall.
 	a.batch = b
 }
 
@@ -53,11 +61,15 @@ func (a *actor) recall() {
 	if b == nil {
 		return
 	}
+	// First: a second recall finds nothing to do.
 	a.batch = nil
 	// Pairs with claim: a tell is claimed before this, or goes back.
 	begun := b.begun.Swap(recalled)
+	// What the worker has claimed becomes part of the actor's own books, where handled has
+	// counted it from the beginning.
 	a.begun(uint64(begun))
 	if int(begun) < b.n {
+		// The pack goes back in front, where it came from, without what was claimed.
 		b.p.done += begun
 		b.p.shared = true
 		a.mail.pushFront(b.e)
@@ -70,18 +82,23 @@ func (a *actor) recall() {
 // immediately. lost: as with serve.
 func (w *worker) runBatch(a *actor, e *envelope, of bundle, state any, t *tally) (lost bool) {
 	b, p := &w.batch, of.packed()
+	// Kept here: after a recall b is not this worker's to read.
 	first, n := p.at, b.n
 	for b.claim() {
+		// Read again for each handler, as one that is kept (Ctx.retire) gets a successor.
 		c := w.ctx
 		c.hold = holdTurn
 		c.begin(a, e.m, nil, state, w.now)
 		lost = c.serve(a, e)
 		p.at++
+		// Without its slot the worker must not claim another: the next tell waits for a worker
+		// that has one.
 		if lost || !w.has() {
 			break
 		}
 	}
 	did := int(p.at - first)
+	// Counted by the worker itself, since exec may have run several handlers per round.
 	t.n += did
 	if did == n {
 		// Although a.batch is set until recall: that looks at the pack only if a tell was not claimed.

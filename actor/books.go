@@ -63,9 +63,11 @@ func (s *System) Stats() Stats {
 		Handoffs: s.handoffs.Load(), Actors: int(s.actors.Load()),
 	}
 	s.sumMu.Lock()
+	// Under sumMu no actor moves from the names to the sums, so each is counted once.
 	in, out := s.in, s.out
 	for a := range s.names.all() {
 		a.mu.Lock()
+		// Both under the actor's lock: what waits is never negative.
 		in, out = in+a.in, out+a.handled()
 		a.mu.Unlock()
 	}
@@ -79,11 +81,13 @@ func (s *System) Stats() Stats {
 func (s *System) retire(a *actor) {
 	s.sumMu.Lock()
 	a.mu.Lock()
+	// In one step under both locks: Stats finds these messages with the actor or in the sums.
 	s.in, s.out = s.in+a.in, s.out+a.out
 	a.in, a.out = 0, 0
 	a.mu.Unlock()
 	s.names.remove(a.name, a)
 	s.sumMu.Unlock()
+	// Supervisors do not count.
 	if a.kind != nil {
 		s.actors.Add(-1)
 	}
@@ -91,6 +95,7 @@ func (s *System) retire(a *actor) {
 
 // refused counts a message that was not accepted.
 func (a *actor) refused(err error) error {
+	// The sender has no handler any more: this is a mistake of its program, and no message.
 	if errors.Is(err, ErrStale) {
 		return err
 	}
@@ -111,6 +116,7 @@ func (a *actor) kindName() string {
 
 // handled is how many messages were handled, or are being handled. The caller holds a.mu.
 func (a *actor) handled() uint64 {
+	// A batch is counted as its worker claims it, before recall books it.
 	if b := a.batch; b != nil {
 		return a.out + uint64(b.begun.Load())
 	}
@@ -148,17 +154,21 @@ func (a *actor) uncount(e *envelope) {
 // deadLetter reports that no handler will get a message, which is in no list any more.
 func (a *actor) deadLetter(e *envelope, why error) {
 	s := a.sys()
+	// Answered before the hook is called: the hook may take its time, and the caller has
+	// nothing to wait for.
 	if e.call != nil && !e.call.refuse(why, waiting) {
 		s.cancelled.Add(1) // its caller had left
 		return
 	}
 	s.dead.Add(1)
 	if f := s.cfg.OnDeadLetter; f != nil {
+		// Read now: after over the envelope may be another message.
 		d := DeadLetter{a.name, e.m.name, e.run.request(), why}
 		s.hook("OnDeadLetter", func() { f(d) })
 	} else {
 		s.logDead(a, e.m, why)
 	}
+	// A call goes back with its caller.
 	if e.call == nil {
 		e.over()
 	}
@@ -167,6 +177,7 @@ func (a *actor) deadLetter(e *envelope, why error) {
 // deadLetters is deadLetter for all of a chain.
 func (a *actor) deadLetters(chain *envelope, why error) {
 	for e := chain; e != nil; {
+		// Before the letter is given back: then next is of another chain.
 		next := e.next
 		e.next = nil
 		if b := e.run.bundle(); b != nil {
@@ -181,6 +192,7 @@ func (a *actor) deadLetters(chain *envelope, why error) {
 // deadPack is deadLetter for each tell of a pack, which is in no list any more.
 func (a *actor) deadPack(b bundle, why error) {
 	for p := b.packed(); p.done < p.n; p.done++ {
+		// Each tell of the pack is a message, and the user gets each.
 		a.deadLetter(b.single(p.done), why)
 	}
 	b.discard()
@@ -189,6 +201,8 @@ func (a *actor) deadPack(b bundle, why error) {
 // logDead writes at most one line per second about dead letters.
 func (s *System) logDead(a *actor, m *method, why error) {
 	now, last := s.now(), s.deadLogged.Load()
+	// Of the goroutines that come here in a second, one writes: an actor with a long mailbox
+	// that is killed must not fill the log.
 	if last != 0 && now-last < int64(time.Second) || !s.deadLogged.CompareAndSwap(last, max(now, 1)) {
 		return
 	}

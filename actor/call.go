@@ -8,6 +8,9 @@ import (
 
 // States of a call.
 const (
+	// The way of a call: waiting, taken, replying, answered; or left, from one of the first
+	// two. Stash moves it back from taken to waiting. Every step is a CAS, and whichever
+	// goroutine succeeds does what comes after it.
 	waiting  uint32 = iota // in a mailbox, or on its way
 	taken                  // its handler runs
 	replying               // the handler that answers it writes the result
@@ -33,8 +36,9 @@ type call struct {
 	// when the call is left. nil: the call comes from outside.
 	caller atomic.Pointer[Ctx]
 	by     atomic.Pointer[Ctx] // the handler that serves it
-	env    *envelope
-	kid    int // its place in Ctx.kids of the caller's handler, from 1; 0: it is not there; guarded by that Ctx.mu
+	// The message that it is in, for a caller that leaves; nil where there is none.
+	env *envelope
+	kid int // its place in Ctx.kids of the caller's handler, from 1; 0: it is not there; guarded by that Ctx.mu
 }
 
 // waiter is a channel that answers come through. It is pooled per System, because a
@@ -42,6 +46,8 @@ type call struct {
 type waiter struct{ ch chan struct{} }
 
 func (s *System) waiter() *waiter {
+	// A waiter in the pool has an empty channel: every answer that was sent was received
+	// (drop).
 	if w, ok := s.waiters.Get().(*waiter); ok {
 		return w
 	}
@@ -54,6 +60,8 @@ func (f *call) taken(c *Ctx) bool {
 	if f.st.CompareAndSwap(waiting, taken) {
 		return true
 	}
+	// The caller has left in between, and has looked for c or not: it finds no handler of its
+	// own to cancel.
 	f.by.Store(nil)
 	return false
 }
@@ -69,17 +77,23 @@ func (f *call) signal() {
 
 // wake wakes the caller, which may give the call back for reuse before wake returns.
 func (f *call) wake() {
+	// Futures and Deliver have no pooled waiter, as several goroutines may wait for them, or
+	// none.
 	if f.w == nil {
 		if f.then != nil {
 			go f.then() // apart from the handler that answers, whose turn it would take
 		} else {
 			close(f.many)
 		}
+		// The reply is there, so the end of the ctx is of no interest any more. Pairs with
+		// endsWith, which stores stop first and looks at the state then.
 		if stop := f.stop.Load(); stop != nil {
 			(*stop)()
 		}
 		return
 	}
+	// The channel has room for one, and there is one answer: this never blocks the handler that
+	// replies.
 	f.w.ch <- struct{}{}
 }
 
@@ -100,6 +114,7 @@ func (f *call) refuse(err error, from uint32) bool {
 	if !f.st.CompareAndSwap(from, replying) {
 		return false
 	}
+	// The reader of err reads it after it has seen answered, or after it was woken.
 	f.err = err
 	f.foreign = true
 	f.signal()
@@ -124,6 +139,8 @@ func (f *call) claim() (from uint32, ok bool) {
 		if from > taken {
 			return from, false
 		}
+		// From here on the message is nobody's to answer: the caller returns, and the worker
+		// that takes the message finds that it has left.
 		if f.st.CompareAndSwap(from, left) {
 			return from, true
 		}
@@ -133,32 +150,44 @@ func (f *call) claim() (from uint32, ok bool) {
 // leaving does the rest of leave; its caller has claimed the call.
 func (f *call) leaving(from uint32, err error) {
 	failpoint.At("leaving")
+	// Its handler runs, or is about to. It goes on, as its actor's state would be half changed
+	// otherwise; but its Ctx is cancelled, so that a handler which looks can stop.
 	if from == taken {
 		g := f.by.Load()
 		f.cut(g)
+		// g may serve another call by now, which cancelFor finds out under the Ctx's lock.
 		if g != nil { // else the call is just being stashed
 			g.cancelFor(f, err)
 		}
 		return
 	}
 	f.cut(nil)
+	// A wait for an end, a start or room: it is in no mailbox.
 	if f.env == nil {
 		return
 	}
 	failpoint.At("leave mailbox")
 	f.to.mu.Lock()
+	// It waits in the mailbox, or is stashed: unlinked here, it gives its place to the next
+	// sender immediately, and not when the actor comes to it.
 	if f.env.in != nil {
 		f.env.unlink()
 		// Under the target's mu: a worker that takes messages has it, or finds the call left.
 		f.to.loseCancelled()
 	}
+	// The message behind it may be one that may be handled now, as where only the call chain
+	// may come in.
 	f.to.unlockWake(nil)
 }
 
 // cut takes the caller out of the chain.
 func (f *call) cut(g *Ctx) {
 	failpoint.Lock(&graph, "cut")
+	// Under graph: a walk that has come to this call by now ends before, and the next one finds
+	// that no handler waits for it.
 	f.caller.Store(nil)
+	// The handler goes on without a caller, and so without a chain: calls that it makes cannot
+	// come back to the caller any more.
 	if g != nil && g.serving.Load() == f {
 		g.caller.Store(nil)
 	}

@@ -22,11 +22,14 @@ type AnyMethod[S any] interface {
 // Deliver implements AnyMethod.
 func (m *Method[S, Req, Res]) Deliver(ctx context.Context, to Ref[S], tell bool, decode func(req any) error, done func(reply any, err error)) {
 	var req Req
+	// Nothing was sent yet, so the peer may send it again once it can encode it.
 	if err := decode(&req); err != nil {
 		done(nil, &notSent{err})
 		return
 	}
 	c, err := sender(ctx)
+	// As in Tell and Call, an actor of a key that ends in between is asked for again. A loop,
+	// because done must be called once.
 	for err == nil {
 		a := to.a
 		if a == nil {
@@ -59,7 +62,9 @@ func (m *Method[S, Req, Res]) deliver(ctx context.Context, a *actor, c *Ctx, tel
 	if err := ctxErr(ctx, c); err != nil {
 		return err
 	}
+	// On the heap, as a message that waits for room goes on in a goroutine.
 	d := &delivery{c: c, done: done}
+	// A Tell is done when it is accepted; then nothing is left to call back.
 	if tell {
 		l := m.newTell()
 		l.req, l.ctx = req, valuesOf(ctx, c)
@@ -69,10 +74,15 @@ func (m *Method[S, Req, Res]) deliver(ctx context.Context, a *actor, c *Ctx, tel
 		// Before the post: the answer may come before post returns.
 		k.f.then = func() { k.delivered(c, done) }
 		d.e, d.f = &k.envelope, &k.f
+		// Nobody waits in a goroutine here, but the handler at the other end does: c stands for
+		// it, and so a cycle through this process is seen.
 		if err := c.waitsFor(d.f); err != nil {
 			return err
 		}
 	}
+	// The place of the message is decided by the next step, in the order in which the goroutine
+	// that reads from the network calls Deliver. So that step must be on this goroutine,
+	// however long the message has to wait after it.
 	failpoint.At("deliver")
 	err := a.post(d.e, c, fromSender)
 	if err == errWait {
@@ -94,13 +104,16 @@ func (m *Method[S, Req, Res]) deliver(ctx context.Context, a *actor, c *Ctx, tel
 func (d *delivery) posted(err error) error {
 	switch {
 	case err != nil && d.f != nil:
+		// The call was not accepted, so it waits for nothing.
 		d.c.noWait(d.f)
+		// Claimed, as unwait may end the call at the same time, and would call done as well.
 		if _, ok := d.f.claim(); !ok {
 			return nil // unwait has answered it
 		}
 	case err != nil:
 		d.e.over()
 	case d.f != nil:
+		// From now on the end of ctx ends the call.
 		d.f.endsWith(d.e.ctx, d.c)
 	default:
 		d.done(nil, nil)
@@ -111,10 +124,14 @@ func (d *delivery) posted(err error) error {
 // delivered calls done with the reply.
 func (k *ask[S, Req, Res]) delivered(c *Ctx, done func(any, error)) {
 	s := k.f.to.sys()
+	// Here and not in the handler that replies: that one has answered the call, which ends the
+	// edge already.
 	c.noWait(&k.f)
 	if c != nil {
 		c.dropKid(&k.f)
 	}
+	// done is the code of an engine, which may panic. This goroutine is its own, so it may also
+	// take its time.
 	s.hookHere("Deliver", func() {
 		var none Res
 		if k.f.st.Load() == left || k.f.foreign {
@@ -146,6 +163,8 @@ func Handler(ctx context.Context) (c *Ctx, waiting []string) {
 	if c == nil || err != nil {
 		return nil, nil
 	}
+	// Under graph, as callers are cut out of the chain under it: what is read here is one
+	// chain.
 	failpoint.Lock(&graph, "handler")
 	for p := c; p != nil; p = p.caller.Load() {
 		if a := p.a.Load(); a != nil {

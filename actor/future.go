@@ -32,8 +32,12 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 	if err = ctxErr(ctx, c); err != nil {
 		return &Future[Res]{err: a.refused(err)}
 	}
+	// Neither pooled nor with a pooled waiter: the Future may be kept and asked for ever.
 	k := m.apart(ctx, a, c, req)
+	// Closed by the answer, so any number of goroutines may wait for it.
 	k.f.many = make(chan struct{})
+	// No waitsFor before it: the handler does not wait for the reply yet. Wait looks for the
+	// deadlock when it begins to.
 	if err = a.post(&k.envelope, c, fromSender); err == errWait {
 		err = a.waitRoom(ctx, c, &k.envelope)
 	}
@@ -43,6 +47,7 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 		}
 		return &Future[Res]{err: a.refused(err)}
 	}
+	// After the post, as it may end the call, which takes the message out of the mailbox.
 	k.f.endsWith(k.ctx, c)
 	return &Future[Res]{by: c, f: &k.f, res: &k.res}
 }
@@ -60,10 +65,13 @@ func (m *Method[S, Req, Res]) apart(ctx context.Context, a *actor, c *Ctx, req R
 
 // endsWith ends the call, which was posted, with b and with the handler of c; both may be nil.
 func (f *call) endsWith(b context.Context, c *Ctx) {
+	// The handler has been abandoned while it sent: the call goes where the others of that
+	// handler went.
 	if c != nil && !c.addKid(f) {
 		f.interrupt(context.Canceled)
 	}
 	if b != nil && b.Done() != nil {
+		// A goroutine per call would do it too, and cost two kilobytes.
 		stop := context.AfterFunc(b, func() { f.interrupt(b.Err()) })
 		// Pairs with wake, which answers first and looks at stop then.
 		f.stop.Store(&stop)
@@ -79,16 +87,21 @@ func (f *Future[Res]) Wait(ctx context.Context) (res Res, err error) {
 	if err != nil {
 		return res, err
 	}
+	// One channel or the other: of the actor here, or of the one in another process.
 	done := f.away
 	if f.f != nil {
 		done = f.f.many
 	}
+	// It was not accepted. That error comes again with each Wait.
 	if done == nil {
 		return res, f.err
 	}
+	// A reply that is there costs no look for a deadlock, and no slot.
 	select {
 	case <-done:
 	default:
+		// The error is that of this Wait, not of the call, which goes on: another goroutine may
+		// wait for it without a cycle.
 		if err = c.waitsFor(f.f); err != nil {
 			return res, err
 		}
@@ -96,12 +109,15 @@ func (f *Future[Res]) Wait(ctx context.Context) (res Res, err error) {
 			return res, err
 		}
 	}
+	// Written before the channel was closed.
 	if f.away != nil {
 		return *f.res, f.err
 	}
 	if f.by != nil {
 		f.by.dropKid(f.f) // or the handler would keep it
 	}
+	// Ended by its ctx or its handler, or answered by an error of the System: res was not
+	// written, and a late handler may be writing it now.
 	if f.f.st.Load() == left || f.f.foreign {
 		return res, f.f.err
 	}

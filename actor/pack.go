@@ -36,6 +36,7 @@ type packOf[S, Req, Res any] struct {
 
 // bulk is how many requests of a size a pack has room for; 0: packs are not worth it.
 func bulk[Req any]() int {
+	// Large requests make a pack large: of those only a few go together, or none.
 	n := packBytes / max(int(reflect.TypeFor[Req]().Size()), 1)
 	if n*2 < leastPack {
 		return 0
@@ -45,6 +46,8 @@ func bulk[Req any]() int {
 
 // pack allows tells of m to be packed, if the options of m permit that at all.
 func (m *method) pack(bulk int) {
+	// A priority has its own list, readers run at the same time, and a timeout is of one
+	// handler: each needs its own envelope.
 	if m.prio == firq.PriorityNormal && !m.readOnly && m.timeout == 0 {
 		m.bulk = bulk
 	}
@@ -63,20 +66,30 @@ func (a *actor) batchable(m *method) bool {
 // otherwise it needs its own envelope, and pack says whether that should be a pack.
 func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) {
 	a.mu.Lock()
+	// Only the last one: a tell that joined an earlier pack would overtake what lies between.
 	last := a.mail.last
+	// The mailbox is empty, or the messages alternate: packing does not pay, and Tell does not
+	// come here again before noteBatchable says so.
 	if last == nil && a.turn != busy || last != nil && last.m != &m.method {
 		a.batching.Store(false)
 		a.mu.Unlock()
 		return false, false
 	}
+	// The same questions that post asks, in the same critical section as the step: a pack gets
+	// no more than the limit, and none of an actor that ends.
 	if p := m.open(last); p != nil && !a.full() && a.closed(nil, c, fromSender) == nil {
+		// First the request, then n: a worker that takes the pack under this lock finds n of
+		// them.
 		p.reqs[p.n] = req
 		p.n++
 		a.accept()
+		// A worker may have the turn and be about to end it: as for any message, the one that
+		// comes last wakes.
 		a.unlockWake(c)
 		return true, false
 	}
 	a.mu.Unlock()
+	// There is no pack, or it is full. The caller makes the next one outside of the lock.
 	return false, a.batchable(&m.method)
 }
 
@@ -84,6 +97,8 @@ func (m *Method[S, Req, Res]) join(a *actor, c *Ctx, req Req) (done, pack bool) 
 // holds a.mu.
 func (m *Method[S, Req, Res]) open(e *envelope) *packOf[S, Req, Res] {
 	if e != nil {
+		// The end of the mailbox may be a pack, whose worker has left its rest (recall): that
+		// is as good as a new one, for n only grows.
 		if p, ok := e.run.(*packOf[S, Req, Res]); ok && int(p.n) < len(p.reqs) {
 			return p
 		}
@@ -93,6 +108,7 @@ func (m *Method[S, Req, Res]) open(e *envelope) *packOf[S, Req, Res] {
 
 // newPack returns a pack of one tell.
 func (m *Method[S, Req, Res]) newPack(req Req) *packOf[S, Req, Res] {
+	// The requests lie in one slice, which stays with the pack.
 	p, _ := m.bundles.Get().(*packOf[S, Req, Res])
 	if p == nil {
 		p = &packOf[S, Req, Res]{of: m, reqs: make([]Req, m.bulk)}
@@ -108,11 +124,15 @@ func (p *packOf[S, Req, Res]) exec(c *Ctx, state any) {
 	s, _ := state.(S)
 	b := &c.w.batch
 	for {
+		// A Tell has no caller, so its error is dropped as for any other.
 		_, _ = p.of.fn(s, c, p.reqs[p.at])
+		// Something is to be done before the next handler, or there is none: back to runBatch,
+		// by the way that every handler takes.
 		if !b.next(c) {
 			c.returned()
 			return
 		}
+		// The Ctx goes straight on to the next tell: that is what packs save.
 		p.clear()
 		p.at++
 	}
@@ -134,6 +154,8 @@ func (p *packOf[S, Req, Res]) free() bool { p.clear(); return false }
 // single returns tell i of the pack as a separate message, and forgets it here.
 func (p *packOf[S, Req, Res]) single(i int32) *envelope {
 	var zero Req
+	// Tells leave a pack one by one when they are put aside, or become dead letters: then they
+	// need an envelope after all.
 	l := p.of.newTell()
 	l.req, p.reqs[i] = p.reqs[i], zero
 	return &l.envelope
@@ -144,6 +166,7 @@ func (p *packOf[S, Req, Res]) discard() {
 	if p.shared {
 		return
 	}
+	// Those before were cleared when their handlers were over.
 	clear(p.reqs[p.done:p.n])
 	p.pack = pack{}
 	p.of.bundles.Put(p)
@@ -168,6 +191,8 @@ func (e *envelope) messages() uint64 {
 // noteBatchable notes that packing tells may pay, if e is behind another message of its method, or
 // comes while a worker has the turn. The caller holds a.mu and has put e in.
 func (a *actor) noteBatchable(e *envelope) {
+	// One look at the neighbour: two messages of a method in a row, or one that comes while its
+	// actor is busy, are signs of a crowd.
 	if p := e.prev; p != nil && p.m != e.m || p == nil && a.turn != busy || a.batching.Load() {
 		return
 	}
@@ -190,9 +215,12 @@ type recycler struct {
 
 // put takes a tell whose handler is over.
 func (r *recycler) put(e *envelope) {
+	// Calls are given back by their callers, packs by runBatch; what has its own type, as a
+	// tick, is left to the collector.
 	if !e.run.free() {
 		return
 	}
+	// Envelopes have the type of their method, and go to its pool.
 	if r.n > 0 && (r.n >= recycleTogether || r.first.m != e.m) {
 		r.clear()
 	}
@@ -203,6 +231,8 @@ func (r *recycler) put(e *envelope) {
 // clear gives back the envelopes: a turn is over, or they are enough.
 func (r *recycler) clear() {
 	if r.n > 0 {
+		// One Put for the chain. newTell takes one of it, and puts the rest back on its own
+		// processor.
 		r.first.m.tells.Put(r.first)
 		r.first, r.n = nil, 0
 	}
@@ -215,6 +245,7 @@ func (e *envelope) over() {
 		return
 	}
 	if e.run.free() {
+		// It was in a list, and must not drag its neighbours into the pool.
 		e.next = nil
 		e.m.tells.Put(e)
 	}

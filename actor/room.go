@@ -23,10 +23,15 @@ func (a *actor) full() bool {
 // admit lets waiting senders in while there is room, first come first served. The
 // caller holds a.mu.
 func (a *actor) admit() {
+	// In order, and not beyond the first that has to wait: a later one must not pass it because
+	// it would fit.
 	for len(a.x.room) > 0 && a.counted() < a.set.limit {
 		r := a.x.room[0]
+		// The slice is cut from the front, and would keep the message.
 		a.x.room[0] = nil
 		a.x.room = a.x.room[1:]
+		// The message is in the mailbox before its sender is woken: so the sender, and the
+		// walk, find it there.
 		a.put(r.e)
 		r.f.letIn()
 	}
@@ -38,6 +43,7 @@ func (a *actor) evictRoom() {
 		return
 	}
 	for _, r := range a.x.room {
+		// Written before letIn publishes the answer.
 		r.err = errClosed // their messages were never in the mailbox
 		r.f.letIn()
 	}
@@ -61,6 +67,7 @@ func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
 // Whether a sender waits in vain depends on those that wait before it. So the walk follows the step that gives
 // it its place, and both hold graph.
 func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, error) {
+	// A ctx that has ended must not wait, and the select in sleep would choose at random.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -70,6 +77,8 @@ func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, erro
 		defer endWalk()
 	}
 	a.mu.Lock()
+	// The actor may have begun to end since post has looked: nothing would wake this sender
+	// then.
 	if err := a.closed(e.call, c, fromSender); err != nil {
 		a.mu.Unlock()
 		return nil, err
@@ -80,6 +89,8 @@ func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, erro
 		a.unlockWake(c)
 		return nil, nil
 	}
+	// The wait is a call without a message: it has a state, a waiter and an edge, so sleep and
+	// the rule of deadlocks need no second kind of wait.
 	r := &roomer{e: e, f: &call{to: a, w: a.sys().waiter(), room: true}}
 	a.insertRoom(r)
 	a.unlockWake(c)
@@ -87,6 +98,8 @@ func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, erro
 		return r, nil
 	}
 	c.wait.CompareAndSwap(nil, r.f) // else another goroutine of the handler waits already
+	// The edge is there, and the place: whatever a walk finds now stays true while the handlers
+	// on the path wait (letsIn).
 	w := newWalk(c)
 	if !w.call(r.f) || !a.leaveRoom(r) { // or it is let in, or refused, already
 		return r, nil
@@ -101,14 +114,20 @@ func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, erro
 func (a *actor) awaitRoom(ctx context.Context, c *Ctx, r *roomer) error {
 	s, f := a.sys(), r.f
 	failpoint.At("room")
+	// The longest wait that the policy allows. It runs from here, so a walk takes nothing of
+	// it.
 	t := time.NewTimer(a.set.box.Wait)
 	defer t.Stop()
+	// Without slot, and without turn where the sender's actor is reentrant, as in a Call.
 	err := c.sleep(ctx, f, t.C)
 	if err == nil {
 		s.waiters.Put(f.w)
 		return r.err
 	}
 	failpoint.At("leave room")
+	// sleep has given up the wait; but whether the message is in the mailbox is decided under
+	// the actor's lock, by its place among those that wait. The call was left, so its waiter
+	// cannot be pooled.
 	if !a.leaveRoom(r) { // the message was let in or refused in between
 		return r.err
 	}
@@ -120,6 +139,7 @@ func (a *actor) awaitRoom(ctx context.Context, c *Ctx, r *roomer) error {
 // The caller holds a.mu.
 func (a *actor) insertRoom(r *roomer) {
 	x := a.extra()
+	// From the end, as most go there.
 	i := len(x.room)
 	for a.passes(r.e) && i > 0 && !a.passes(x.room[i-1].e) {
 		i--
@@ -133,6 +153,8 @@ func (a *actor) sortRoom() {
 	if len(all) == 0 {
 		return
 	}
+	// Each is put in again in the old order, by the rule of now: those that pass as before keep
+	// their order among themselves.
 	a.x.room = nil
 	for _, r := range all {
 		a.insertRoom(r)
@@ -143,6 +165,7 @@ func (a *actor) sortRoom() {
 func (a *actor) leaveRoom(r *roomer) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// The place is the truth: the message is let in under the same lock.
 	i := slices.Index(a.roomers(), r)
 	if i >= 0 {
 		a.x.room = slices.Delete(a.x.room, i, i+1)
@@ -165,9 +188,13 @@ func (a *actor) letsIn(f *call) bool {
 	if f.st.Load() > taken {
 		return true // it is let in, or refused
 	}
+	// No message leaves this mailbox before a handler has ended: there is no promise.
 	if !a.serves() || a.set.reent == None {
 		return false
 	}
+	// Negative is room. One that passes in the mailbox makes it one less; one that does not
+	// pass, of a sender before f, makes it one more, since it takes a place that does not
+	// become free again.
 	need := int64(a.counted()) - int64(a.set.limit) // how many messages have to pass before there is room
 	for _, r := range a.roomers() {
 		if r.f == f {
@@ -177,6 +204,7 @@ func (a *actor) letsIn(f *call) bool {
 			need++
 		}
 	}
+	// It stops as soon as there is enough, so a long mailbox is not counted to its end.
 	pass := func(l *list) bool {
 		for e := l.first; e != nil && need >= 0; e = e.next {
 			if a.passes(e) && !e.exempt {
@@ -186,6 +214,8 @@ func (a *actor) letsIn(f *call) bool {
 		return need >= 0
 	}
 	a.each(pass)
+	// What is put aside counts in the limit, and may come back into the lists if a handler runs
+	// that can call Unstash.
 	if a.unstashes() {
 		pass(&a.x.stash)
 	}
@@ -195,6 +225,8 @@ func (a *actor) letsIn(f *call) bool {
 // unstashes reports whether a handler runs that may call Unstash: it does not wait. The caller
 // holds a.mu and graph.
 func (a *actor) unstashes() bool {
+	// A handler that waits calls nothing before its wait is over, and that is what the walk is
+	// about.
 	runs := func(g *Ctx) bool { return g != nil && g.valid() && g.wait.Load() == nil && g.inner.Load() == nil }
 	return a.x != nil && a.x.stash.first != nil && (runs(a.cur.Load()) || slices.ContainsFunc(a.x.holders, runs))
 }

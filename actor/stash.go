@@ -22,6 +22,7 @@ func (c *Ctx) Unstash() {
 // stash puts aside a message whose handler is over.
 func (a *actor) stash(e *envelope) {
 	a.mu.Lock()
+	// Close has emptied the mailbox, and nothing will be taken back from the stash.
 	if a.over() { // by Close, and it counts as handled
 		a.mu.Unlock()
 		if e.call != nil {
