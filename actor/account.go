@@ -6,6 +6,8 @@ import "sync/atomic"
 // handler may be inside each other (a Call in Await), and overlap (goroutines of the handler): the
 // time from the beginning of the first to the end of the last is lent once.
 type account struct {
+	// All atomic, as goroutines of a handler may wait at the same time. Only the goroutine
+	// itself reads lent to charge it.
 	lent  atomic.Int64
 	waits atomic.Uint64 // low half: waits in progress; high half: counts the times that these were dropped
 	since atomic.Int64  // when the first of these waits began
@@ -13,6 +15,7 @@ type account struct {
 
 // wait begins a wait; the result is for over.
 func (t *account) wait(now int64) (nth uint64) {
+	// The low half counts up. Four thousand million waits at the same time do not happen.
 	v := t.waits.Add(1)
 	if uint32(v) == 1 {
 		t.since.Store(now)
@@ -23,6 +26,7 @@ func (t *account) wait(now int64) (nth uint64) {
 // over ends a wait, unless it was dropped.
 func (t *account) over(nth uint64, now int64) {
 	since := t.since.Load() // before the wait ends, as the next one may begin then
+	// Dropped in between: the wait belongs to an earlier turn, and lends nothing to this one.
 	for v := t.waits.Load(); v>>32 == nth && uint32(v) > 0; v = t.waits.Load() {
 		if t.waits.CompareAndSwap(v, v-1) {
 			if uint32(v) == 1 {
@@ -36,6 +40,7 @@ func (t *account) over(nth uint64, now int64) {
 // used is how much of the time from start to now was spent on the actor.
 func (t *account) used(start, now int64) int64 {
 	if t.waiting() {
+		// A wait is in progress, and what is spent on the actor ends where it began.
 		now = t.since.Load()
 	}
 	return max(now-start-t.lent.Load(), 0)

@@ -8,6 +8,13 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// What an actor is made of, and who has its turn. The turn is the right to run the actor's
+// handlers and the steps of its life: at most one goroutine has it. It goes idle -> ready
+// (wake, by whoever brings work) -> busy (a worker takes it from the run queue) -> idle or
+// ready again (releaseLocked). Every change is made under mu, together with the look at what
+// there is to do: so the goroutine that brings work finds the actor busy, and the one with the
+// turn sees the work, or it finds the actor idle, and wakes it.
+
 // turn says whether a worker may run an actor's messages.
 type turn uint8
 
@@ -92,6 +99,8 @@ func (a *actor) extra() *extra {
 // wake makes an idle actor ready if it has something to do, and reports whether it did.
 // The caller holds a.mu, and has to schedule an actor that was made ready.
 func (a *actor) wake() bool {
+	// Ready or busy: the goroutine that has the turn, or will have it, sees the work when it
+	// gives the turn back.
 	if a.turn != idle || !a.runnable() {
 		return false
 	}
@@ -154,6 +163,8 @@ func (a *actor) releaseLocked() bool {
 		a.handOver()
 		return false
 	}
+	// First idle, and then the same question that a sender asks: what came while the turn was
+	// taken is found now.
 	a.turn = idle
 	return a.wake()
 }
@@ -180,8 +191,10 @@ func (a *actor) owesTurn() bool { return a.x != nil && len(a.x.resume) > 0 && a.
 func (a *actor) handOver() {
 	x := a.x
 	c := x.resume[0]
+	// The slice is cut from the front, and would keep the Ctx.
 	x.resume[0] = nil
 	x.resume = x.resume[1:]
 	a.resumed(c)
+	// It has room for one, and c waits for one: this does not block under mu.
 	c.turn <- struct{}{}
 }

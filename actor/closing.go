@@ -24,11 +24,13 @@ const lastRings = time.Second
 // for another second, or half the time that ctx leaves if that is less, as a handler may wait for
 // what a timer does. If ctx ends first, Shutdown does what Close does, and returns ctx's error.
 func (s *System) Shutdown(ctx context.Context) error {
+	// A handler may end another System, which counts as a wait for all its handlers.
 	c, err := sender(ctx)
 	if err != nil {
 		return err
 	}
 	if c != nil && c.sys == s {
+		// It would wait for itself.
 		s.deadlocks.Add(1)
 		return &DeadlockError{Cycle: []string{c.Name()}}
 	}
@@ -42,6 +44,8 @@ func (s *System) Shutdown(ctx context.Context) error {
 		defer c.resume(t)
 		defer c.noWait(f)
 	}
+	// From here on nothing comes from outside. Handlers go on sending, so that what was begun
+	// can end.
 	s.shutting.Store(true)
 	rings := lastRings
 	if at, ok := ctx.Deadline(); ok {
@@ -49,11 +53,14 @@ func (s *System) Shutdown(ctx context.Context) error {
 	}
 	mute := time.AfterFunc(rings, func() { s.mute.Store(true) }) // or many timers leave no moment without a handler
 	defer mute.Stop()
+	// It polls: the messages of all actors have no common counter, which each of them would
+	// have to write.
 	t := time.NewTimer(0)
 	defer t.Stop()
 	pause := 50 * time.Microsecond
 	for !s.quiet() {
 		t.Reset(pause)
+		// Quickly at first, as most Systems are quiet soon.
 		pause = min(2*pause, 5*time.Millisecond)
 		select {
 		case <-t.C:
@@ -66,6 +73,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 	}
 	// Before the first end: children that end because of it have no error.
 	s.gently.Store(true)
+	// One after the other, each with its children: the next begins when the last is gone.
 	for k := s.youngest(s.root); k != nil; k = s.youngest(s.root) {
 		k.terminate(nil)
 		select {
@@ -89,6 +97,7 @@ func (s *System) quiet() bool {
 	if !still {
 		return false
 	}
+	// The same sum: no message came, and none was begun, in between.
 	sum, still := s.still()
 	return still && sum == was
 }
@@ -96,12 +105,14 @@ func (s *System) quiet() bool {
 // still reports whether nothing runs or waits, and how many messages have come and been begun.
 func (s *System) still() (sum uint64, still bool) {
 	still = true
+	// No actor moves to the sums during the look.
 	s.sumMu.Lock()
 	defer s.sumMu.Unlock()
 	sum = s.in + s.out
 	for a := range s.names.all() {
 		a.mu.Lock()
 		sum += a.in + a.out
+		// In progress or waiting. What is put aside does not count: nothing will ask for it.
 		if a.turn != idle || !a.atRest() || !a.spent() || a.life == starting {
 			still = false
 		}
@@ -118,6 +129,7 @@ func (s *System) still() (sum uint64, still bool) {
 // may come from one of those. It returns nil.
 func (s *System) Close() error {
 	s.shutting.Store(true)
+	// One goroutine closes.
 	if s.closed.Swap(true) {
 		if s.apartNow.Load() == 0 {
 			<-s.closeDone
@@ -128,6 +140,7 @@ func (s *System) Close() error {
 	// Before the mailboxes are emptied: waits of Shutdown and of failed starts end by this.
 	close(s.stopped)
 	failpoint.At("closing")
+	// Actors that come later see closed when they are adopted.
 	for a := range s.names.all() {
 		a.mu.Lock()
 		chain := a.empty()
@@ -136,8 +149,11 @@ func (s *System) Close() error {
 		a.deadLetters(chain, ErrStopped)
 	}
 	for _, c := range s.allCtxs() {
+		// Their callers get the answer now, and their contexts end; the handlers themselves go
+		// on as long as they like.
 		c.abort(ErrStopped)
 	}
+	// For the last words of all actors, one after the other.
 	c := s.newCtx()
 	s.endChildren(s.root, c)
 	s.dropCtx(c)
@@ -147,6 +163,7 @@ func (s *System) Close() error {
 	}
 	s.timers = nil
 	s.keepMu.Unlock()
+	// Last: until here workers may take steps of actors that end.
 	s.pool.close()
 	return nil
 }
@@ -162,6 +179,7 @@ func (s *System) endChildren(a *actor, c *Ctx) {
 		}
 		why := x.err
 		k.mu.Unlock()
+		// Depth first, and there are no more children afterwards.
 		s.endChildren(k, c)
 		// Its children are gone. With the turn, no handler can begin while the last words are said.
 		mine := k.seize()
@@ -170,8 +188,11 @@ func (s *System) endChildren(a *actor, c *Ctx) {
 			c.hold = holdTurn
 			k.close(c, why)
 		}
+		// Also if a handler is in progress: Close does not wait for it.
 		k.finish()
 		if mine {
+			// A handler of a reentrant actor may want the turn; it goes on, and finds the actor
+			// ended.
 			k.release()
 		}
 		s.orphan(k)
@@ -189,6 +210,7 @@ func (a *actor) seize() bool {
 		}
 		first := a.life == starting
 		a.mu.Unlock()
+		// User code runs, for as long as it likes: no last words.
 		if first || slices.ContainsFunc(a.handlers(), (*Ctx).valid) {
 			return false
 		}

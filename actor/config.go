@@ -146,6 +146,7 @@ func (c Config) resolve() (Config, error) {
 	if err := c.Mailbox.check(); err != nil {
 		return c, err
 	}
+	// As many as there are processors: more would only compute in turns.
 	if c.Slots == 0 {
 		c.Slots = runtime.GOMAXPROCS(0)
 	}

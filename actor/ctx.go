@@ -94,14 +94,18 @@ var closedChan = func() chan struct{} { c := make(chan struct{}); close(c); retu
 
 // sender returns the handler that sends with ctx; nil: the message comes from outside.
 func sender(ctx context.Context) (*Ctx, error) {
+	// The usual caller from outside: one comparison.
 	if ctx == context.Background() {
 		return nil, nil
 	}
+	// A handler's own Ctx is found without a look-up.
 	c, ok := ctx.(*Ctx)
 	if !ok {
 		if ctx == nil {
 			return nil, errNilContext
 		}
+		// A ctx that is derived from one finds it by a private key. Others belong to no
+		// handler.
 		if c, _ = ctx.Value(ctxKey{}).(*Ctx); c == nil {
 			return nil, nil
 		}
@@ -115,6 +119,7 @@ func sender(ctx context.Context) (*Ctx, error) {
 			return nil, err // ctx may be derived from a Ctx that another handler has now
 		}
 	}
+	// A typed nil, or the Ctx of a handler that has returned.
 	if c == nil || !c.valid() {
 		return nil, ErrStale
 	}
@@ -123,6 +128,7 @@ func sender(ctx context.Context) (*Ctx, error) {
 
 // ctxErr returns why ctx has ended. c is the handler that it belongs to.
 func ctxErr(ctx context.Context, c *Ctx) error {
+	// Without making a context for it (ended).
 	if own, ok := ctx.(*Ctx); ok && own == c {
 		return c.ended()
 	}
@@ -147,6 +153,7 @@ func (c *Ctx) ended() error {
 	std, b := c.std, c.base
 	c.mu.Unlock()
 	switch {
+	// It was asked for, so it exists and has all ends: of the call, of the timeout, of Close.
 	case std != nil:
 		return std.Err()
 	case b != nil:
@@ -172,6 +179,7 @@ func (c *Ctx) Done() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.marked() {
+		// Over: a goroutine of the handler that waits for Done goes on.
 		return closedChan
 	}
 	return c.context().Done()
@@ -190,10 +198,14 @@ func (c *Ctx) context() context.Context {
 		if b == nil {
 			b = context.Background()
 		}
+		// Made on first use, since most handlers never look at their context.
 		c.std, c.cancel = context.WithCancelCause(b)
+		// The deadline of a timeout with Cancel; an earlier one of the caller's stays, as
+		// context takes the minimum.
 		if !c.due.IsZero() {
 			c.std, c.ends = context.WithDeadlineCause(c.std, c.due, ErrTimeout)
 		}
+		// Close has gone through the Ctxs before this context was there.
 		if c.sys.closed.Load() {
 			c.cancel(ErrStopped)
 		}
@@ -245,6 +257,7 @@ func valuesOf(ctx context.Context, c *Ctx) context.Context {
 	switch {
 	case ctx == context.TODO() || ctx == context.Background():
 		return nil
+	// From outside: its values, as they are.
 	case c == nil:
 	case ctx != context.Context(c):
 		c.keep() // by way of c, ctx finds the values of the call that c serves

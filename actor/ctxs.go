@@ -11,6 +11,7 @@ import (
 
 // newCtx returns a Ctx with its own account.
 func (s *System) newCtx() *Ctx {
+	// Those on one goroutine share an account (childCtx): it is the goroutine that waits.
 	c := &Ctx{sys: s, acct: new(account)}
 	s.ctxMu.Lock()
 	s.ctxs[c] = struct{}{}
@@ -21,6 +22,7 @@ func (s *System) newCtx() *Ctx {
 // dropCtx forgets a Ctx, and those of calls on its goroutine.
 func (s *System) dropCtx(c *Ctx) {
 	s.ctxMu.Lock()
+	// A child is on the same goroutine, which ends.
 	for ; c != nil; c = c.child {
 		delete(s.ctxs, c)
 	}
@@ -38,6 +40,8 @@ func (s *System) allCtxs() []*Ctx {
 func (s *System) childCtx(c *Ctx) *Ctx {
 	// Goroutines of a handler may call at the same time: one gets the child, the others spare ones.
 	if c != nil && c.lent.CompareAndSwap(false, true) {
+		// Made with the first call on this goroutine, and kept: the next such call allocates
+		// nothing.
 		if c.child == nil {
 			c.child = s.newCtx()
 			c.child.w, c.child.acct = c.w, c.acct
@@ -45,6 +49,8 @@ func (s *System) childCtx(c *Ctx) *Ctx {
 		return c.child
 	}
 	s.ctxMu.Lock()
+	// From outside, so many callers at the same time: spare ones are pooled by the System, as
+	// all must be found by Close.
 	if n := len(s.spare); n > 0 {
 		cc := s.spare[n-1]
 		s.spare = s.spare[:n-1]
@@ -58,6 +64,7 @@ func (s *System) childCtx(c *Ctx) *Ctx {
 // doneCtx gives back a Ctx that childCtx returned.
 func (s *System) doneCtx(c, cc *Ctx) {
 	if c != nil && c.child == cc {
+		// Its values may still be read, so the next call gets another child.
 		if cc.kept {
 			c.child = nil
 			s.dropCtx(cc)

@@ -67,11 +67,14 @@ func (c *Ctx) mark(f *call) {
 	if c == nil || f.to.set.reent == None {
 		return
 	}
+	// Without the lock: a chain of one cannot be cut.
 	if c.caller.Load() == nil { // the chain is this handler
 		f.inChain = c.a.Load() == f.to
 		return
 	}
 	failpoint.Lock(&graph, "chain")
+	// Under graph, as a caller that leaves is cut out under it: a chain that is read while it
+	// changes might lead anywhere.
 	for p := c; p != nil && !f.inChain; p = p.caller.Load() {
 		f.inChain = p.a.Load() == f.to
 	}
@@ -81,11 +84,13 @@ func (c *Ctx) mark(f *call) {
 // waitsFor notes that the handler of c is going to wait for f, unless it would wait for
 // itself. Both may be nil.
 func (c *Ctx) waitsFor(f *call) error {
+	// Outside of handlers nobody waits for the sender, so it closes no cycle.
 	if c == nil || f == nil {
 		return nil
 	}
 	noted := c.wait.CompareAndSwap(nil, f) // else another goroutine of the handler waits already
 	failpoint.At("look")
+	// Most calls end here, without the lock that all Systems share.
 	if noted && f.waitsForOne() {
 		return nil
 	}
@@ -103,15 +108,19 @@ func (c *Ctx) waitsFor(f *call) error {
 // waitsForOne reports whether the call waits for one handler at most, which waits for nothing itself.
 // False if that is not so, or not known without graph.
 func (f *call) waitsForOne() bool {
+	// A whole tree of actors: only a walk can say.
 	if f.ends {
 		return false
 	}
+	// It is being served already.
 	if g := f.by.Load(); g != nil {
 		return !g.waits()
 	}
 	a := f.to
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// Read under mu, with the holders: these are all handlers of the actor at one instant. If
+	// one of them begins to wait later, its own look finds this call's pointer.
 	g := a.cur.Load()
 	return (g == nil || !g.waits()) && (a.x == nil || len(a.x.holders) == 0) && !a.between()
 }
@@ -127,6 +136,8 @@ func (c *Ctx) noWait(f *call) {
 	}
 	failpoint.At("no wait")
 	c.wait.CompareAndSwap(f, nil)
+	// To lock and unlock is to wait: a walk that has begun may be about to read f, and its
+	// caller is going to use it again.
 	if walking.Load() {
 		failpoint.Lock(&graph, "no wait")
 		graph.Unlock()
@@ -159,11 +170,16 @@ func (w *walk) call(f *call) bool {
 	}
 	a := f.to
 	switch {
+	// The end of an actor comes after all its handlers; a call to one without an incarnation
+	// after all that the next one waits for.
 	case f.ends && w.any(a.name, a.handlersBelow()), a.is((*actor).between) && w.any(a.name, a.handlersBefore()):
 		return true
+	// Nothing else to wait for; or the message may come in although handlers wait, and so waits
+	// for none of them.
 	case f.ends, f.room && a.letsIn(f), !f.room && a.overtakes(f):
 		return false
 	}
+	// It waits for the handlers in progress, whatever they wait for.
 	return w.any("", a.handlers())
 }
 
@@ -187,9 +203,11 @@ func (w *walk) handler(g *Ctx) bool {
 	if g.walk == w.id {
 		return false
 	}
+	// A mark by the number of the walk needs no clearing, and graph guards it.
 	g.walk = w.id
 	found := g == w.me
 	if !found {
+		// A call on the handler's own goroutine: g goes on when that has returned.
 		if in := g.inner.Load(); in != nil {
 			found = w.handler(in)
 		}
@@ -226,6 +244,7 @@ func (w *walk) cycle() (once []string) {
 func (s *System) unwait(all []*Ctx, by *Ctx) {
 	failpoint.Lock(&graph, "unwait")
 	see := newWalk(nil)
+	// All handlers that can be reached from these: the cycle is among them, if there is one.
 	see.any("", all)
 	var cut []*call
 	for _, h := range see.visited {
@@ -233,6 +252,7 @@ func (s *System) unwait(all []*Ctx, by *Ctx) {
 		if f == nil || f.st.Load() != waiting || by == nil && !f.room && !f.to.is((*actor).between) {
 			continue // it is served, or an ordinary call: the handler that has closed a cycle of these hears of it
 		}
+		// Does the wait of h come back to h? If so, nothing but an error ends it.
 		w := newWalk(h)
 		if !w.call(f) || !f.st.CompareAndSwap(waiting, left) {
 			continue
@@ -243,6 +263,7 @@ func (s *System) unwait(all []*Ctx, by *Ctx) {
 	endWalk()
 	for _, f := range cut {
 		s.deadlocks.Add(1)
+		// Without graph, which leaving takes.
 		f.gone(waiting, f.err)
 	}
 }

@@ -16,6 +16,8 @@ import (
 
 // begin makes c the Ctx of a handler of a, which is going to run m for the call f, if there is one.
 func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
+	// A store costs an exchange with the other processors' caches, and a worker's next handler
+	// is often of the same actor and method.
 	if c.a.Load() != a {
 		c.a.Store(a)
 	}
@@ -29,6 +31,8 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 	if c.out.any() {
 		c.out = outcome{} // of the last handler with this Ctx, perhaps another actor's
 	}
+	// For a call: who has to be answered if the handler is abandoned or Close comes, and by
+	// which chain it came.
 	if f != nil {
 		c.serving.Store(f)
 		c.caller.Store(f.caller.Load())
@@ -44,9 +48,13 @@ func (c *Ctx) begin(a *actor, m *method, f *call, state any, now int64) {
 	// Last: from here on the Ctx is valid, and timeouts, Close and a caller that leaves may end it.
 	c.st.Store(st)
 	if m.kind != nil && c.sys.closed.Load() {
+		// Close goes through the Ctxs once. It has set closed before, so one that it finds
+		// stale sees closed here.
 		c.abort(ErrStopped) // Close has not seen it
 	}
 	if f != nil && f.st.Load() == left {
+		// The same for a caller that leaves between taken and here: it has found a Ctx that was
+		// not valid.
 		c.cancelFor(f, context.Canceled) // before there was a handler to cancel
 	}
 	if d, mode := a.timeout(m); d > 0 || a.set.slowAfter > 0 {
@@ -72,16 +80,24 @@ func (c *Ctx) returned() bool {
 	// Pairs with late, and with those that mark c: the second finds it stale or abandoned.
 	switch c.st.Swap(stale) {
 	case abandoned:
+		// The Swap has written over it. The goroutine that abandons has the turn, the slot and
+		// the answer; this one leaves everything alone.
 		c.st.Store(abandoned)
 		return false
 	case slow:
+		// It has a context, calls, alarms or values to drop. Most handlers have not, and pay
+		// nothing for it.
 		c.clean()
 	}
+	// For a call: who has to be answered if the handler is abandoned or Close comes, and by
+	// which chain it came.
+	// The next handler with this Ctx must not be cancelled for this call.
 	if f != nil {
 		c.serving.Store(nil)
 		c.caller.Store(nil)
 	}
 	if o := &c.out; o.stop || o.unstash {
+		// The caller's next message finds the actor stopped, or the stash taken back.
 		c.a.Load().obey(o) // before the reply
 	}
 	return !c.out.stashed
@@ -97,11 +113,14 @@ func (c *Ctx) failed() bool {
 func (c *Ctx) clean() {
 	c.timed.Store(false)
 	c.mu.Lock()
+	// Under mu: addKid finds a Ctx that is not valid any more, or its call is among these.
 	kids := c.endLocked(context.Canceled)
 	if c.ends != nil {
 		c.ends()
 	}
 	c.std, c.cancel, c.ends, c.due = nil, nil, nil, time.Time{}
+	// Contexts of the user's have values by way of c: then it stays as it is, and its worker
+	// gets another.
 	if c.kept {
 		c.retire()
 	} else {
@@ -114,6 +133,7 @@ func (c *Ctx) clean() {
 	}
 	c.limit.off()
 	c.slow.off()
+	// An alarm that has rung and waits for mu is of a handler that is over.
 	c.run++
 	c.mu.Unlock()
 	// Without c.mu: a goroutine of the handler that is woken may use c.
@@ -130,12 +150,15 @@ func (c *Ctx) guard(f func() error, gone func(error)) (fail error) {
 			c.returned()
 			return
 		}
+		// First the end of the Ctx: what is called next may wait, and this handler is over.
 		c.failed()
 		if normal {
 			return
 		}
 		v := recover()
 		if fail = panicked(v); v == nil {
+			// Goexit cannot be stopped, only answered: gone gives back what the goroutine
+			// holds.
 			gone(fail)
 		}
 	}()
@@ -158,14 +181,19 @@ func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
 		}
 		v := recover()
 		if fail = panicked(v); v == nil {
+			// The deferred call does what the worker would have done, as the worker's loop does
+			// not go on.
 			c.w.died(a, c, c.after(a, e, fail))
 		}
 	}()
 	c.alone = false
+	// alone keeps a pack from running the next handler in the same region.
 	if end := c.observed(context.Background(), a, e.m); end != nil {
 		c.alone = true
 		defer end()
 	}
+	// The user's handler. exec calls returned as soon as it is over, before it writes the
+	// answer.
 	e.run.exec(c, c.state)
 	normal = true
 	return nil

@@ -15,6 +15,7 @@ func WithIdle(d time.Duration) Option {
 		}
 		o.idle = nil
 		if d > 0 {
+			// Options are applied once per Kind, so its actors share a list and a timer.
 			o.idle = &idlers{sys: o.sys, step: (d + 1) / 2}
 		}
 		return nil
@@ -45,6 +46,7 @@ func (l *idlers) add(a *actor) {
 	l.list = append(l.list, idler{a: a})
 	if !l.looked {
 		l.looked = true
+		// By the System, as Close has to end it.
 		l.sys.later(l.step, l.look)
 	}
 }
@@ -53,18 +55,22 @@ func (l *idlers) add(a *actor) {
 // whole time apart, and lets those go that have ended.
 func (l *idlers) look() {
 	l.mu.Lock()
+	// Taken out, so the looks, which take the locks of actors, are made without this one.
 	list := l.list
 	l.list = nil
 	l.mu.Unlock()
+	// In the same memory: what stays is written over what was read.
 	stay := list[:0]
 	for i := range list {
 		if e := &list[i]; e.again() {
 			stay = append(stay, *e)
 		}
 	}
+	// Or the list would keep actors that have ended.
 	clear(list[len(stay):])
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// Those that have come in between go behind.
 	l.list = append(stay, l.list...)
 	if l.looked = len(l.list) > 0; l.looked {
 		l.sys.later(l.step, l.look)
@@ -75,10 +81,13 @@ func (l *idlers) look() {
 func (e *idler) again() bool {
 	a := e.a
 	a.mu.Lock()
+	// It ends already, and does not come back to this list: its next activation is another
+	// actor.
 	if a.refuses() {
 		a.mu.Unlock()
 		return false
 	}
+	// Nothing waits, runs or is put aside, and no step of its life is due.
 	still := a.life == alive && a.turn == idle && a.waits() == 0 && a.atRest()
 	if !still || a.in != e.in {
 		e.quiet = 0
@@ -92,6 +101,8 @@ func (e *idler) again() bool {
 		a.mu.Unlock()
 		return true
 	}
+	// As Stop does, under the lock of the look: a message that comes later is refused, and its
+	// sender waits for the next activation.
 	a.draining = true // nothing waits, and from now on all is refused
 	a.unlockWake(nil)
 	return false

@@ -68,6 +68,8 @@ type kid struct {
 // goroutines that wait for them.
 func (c *Ctx) leaveAll(kids []kid, err error) {
 	for _, k := range kids {
+		// Each call on its own: one that waits in a mailbox leaves it, one that is served has
+		// its handler cancelled.
 		k.f.gone(k.from, err)
 	}
 }
@@ -108,6 +110,7 @@ func (c *Ctx) cancelIf(f func() bool, cause error) {
 		c.mu.Unlock()
 		return
 	}
+	// It must exist, so that it can be seen to have ended with this cause.
 	c.context()
 	kids := c.endLocked(cause)
 	c.mu.Unlock()

@@ -49,14 +49,17 @@ func NewKind[S any](p Parent, name string, start func(c *Ctx, key string) (S, er
 		return nil, err
 	}
 	k := &Kind[S]{up: up, start: start}
+	// Once for all actors of the kind: they share it, so an option costs no memory for each.
 	set, err := s.settle(s.childDefaults(up), opts)
 	if err != nil {
 		return nil, err
 	}
+	// A copy, as set may be the System's own.
 	own := *set
 	own.group = &k.group
 	k.name, k.set, k.starts = name, &own, map[string]*startUp{}
 	k.live.seed = maphash.MakeSeed()
+	// Of an actor: the Kind ends with this incarnation, which adopt finds out by the number.
 	if up.kind != nil {
 		up.mu.Lock()
 		k.born = up.extra().incarnation
@@ -89,12 +92,15 @@ func (k *Kind[S]) Send(context.Context, Identity, string, any, any) (wait func()
 // find returns the actor with a key, after starting it if needed. c is the handler that asks; nil:
 // none does.
 func (k *Kind[S]) find(ctx context.Context, c *Ctx, key string) (*actor, error) {
+	// Nearly always: one look into a map, without the Kind's lock.
 	if a := k.live.get(key); a != nil {
 		return a, nil
 	}
+	// No start for a message that nobody waits for any more.
 	if err := ctxErr(ctx, c); err != nil {
 		return nil, err
 	}
+	// Again after each start that another sender has begun and that has come to nothing.
 	for {
 		k.mu.Lock()
 		if a := k.live.get(key); a != nil {
@@ -104,6 +110,8 @@ func (k *Kind[S]) find(ctx context.Context, c *Ctx, key string) (*actor, error) 
 		st := k.starts[key]
 		if st == nil {
 			start := func(c *Ctx) (S, error) { return k.start(c, key) }
+			// The actor is made now, and started below: senders that wait need one for the rule
+			// of deadlocks.
 			st = &startUp{a: newActor(k.set, k.up, k.name+"/"+key, start)}
 			// Under k.mu with the look at live: so one sender starts, and later ones wait for it.
 			k.starts[key] = st
@@ -125,11 +133,13 @@ func (k *Kind[S]) first(c *Ctx, key string, st *startUp, start func(*Ctx) (S, er
 			k.told(key, st, &PanicError{Value: ErrGoexit})
 		}
 	}()
+	// launch calls told with the outcome, before the actor handles anything.
 	err := s.launch(a, k.up, c, func(c *Ctx) (any, error) { return start(c) }, func(err error) { k.told(key, st, err) })
 	normal = true
 	if err == nil {
 		return a, nil
 	}
+	// The name was taken, or the parent ends: launch has called nothing back.
 	if a.up == nil { // it has not become a child, whose end does this
 		k.forget(a)
 		k.told(key, st, err)
@@ -142,6 +152,7 @@ func (k *Kind[S]) first(c *Ctx, key string, st *startUp, start func(*Ctx) (S, er
 func (g *group) told(key string, st *startUp, err error) {
 	failpoint.At("start told")
 	g.mu.Lock()
+	// By launch, and now by the deferred call of first.
 	if st.over {
 		g.mu.Unlock()
 		return
@@ -155,6 +166,7 @@ func (g *group) told(key string, st *startUp, err error) {
 	st.waiting = nil
 	g.mu.Unlock()
 	for _, f := range waiting {
+		// Without the Kind's lock: a sender that wakes up may take it immediately.
 		f.letIn()
 	}
 }
@@ -167,6 +179,8 @@ func (k *Kind[S]) await(ctx context.Context, c *Ctx, st *startUp) (*actor, error
 		k.mu.Unlock()
 		return nil, a.awaitDone(ctx, c) // its start has failed, and its name is free after the end
 	}
+	// A call to the actor that is being started: it waits for the handler in progress there,
+	// the start, so a start that needs this sender's actor is a deadlock that is seen.
 	f := &call{to: a, w: s.waiter()}
 	// Under k.mu, as told takes the list: f is in it, or st.over was seen.
 	st.waiting = append(st.waiting, f)
@@ -180,6 +194,7 @@ func (k *Kind[S]) await(ctx context.Context, c *Ctx, st *startUp) (*actor, error
 	} else if err := c.sleep(ctx, f, nil); err != nil {
 		return nil, a.refused(err)
 	}
+	// Its answer was received, so the channel is empty.
 	s.waiters.Put(f.w)
 	if st.err != nil {
 		return nil, a.refused(&notSent{st.err})
@@ -189,9 +204,12 @@ func (k *Kind[S]) await(ctx context.Context, c *Ctx, st *startUp) (*actor, error
 
 // forget drops an actor that has ended.
 func (g *group) forget(a *actor) {
+	// The name is "kind/key".
 	key := a.name[len(g.name)+1:]
 	g.live.remove(key, a)
 	g.mu.Lock()
+	// The start of this actor has failed. Until now senders waited for its end, as its name was
+	// taken.
 	if st := g.starts[key]; st != nil && st.a == a {
 		delete(g.starts, key)
 	}

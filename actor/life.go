@@ -5,6 +5,8 @@ package actor
 type life uint8
 
 const (
+	// The order matters: from stopping on the actor takes no message (refuses), from ended on
+	// it is over.
 	starting   life = iota // the first start runs, on the goroutine that called Spawn, which has the turn
 	alive                  // there is an incarnation, and messages are handled
 	restarting             // so, but its supervisor wants it to end: only messages that its handlers may wait for are handled
@@ -94,6 +96,7 @@ var ignored = map[event][]life{
 
 // next is transitions by state and event; lives: never happens.
 var next = func() (t [lives][events]life) {
+	// Whatever no row says never happens.
 	for from := range t {
 		for on := range t[from] {
 			t[from][on] = lives
@@ -119,6 +122,7 @@ func (a *actor) on(e event) bool {
 	if seesLife != nil {
 		seesLife(from, e, to)
 	}
+	// Late news, or, without the tests, something that was never seen: nothing changes.
 	if to == from || to == lives {
 		return false
 	}
@@ -149,6 +153,8 @@ func (a *actor) between() bool {
 	switch a.life {
 	case failed, falling, down, rising:
 		return true
+	// Taken down while it starts, or with its last handler gone: nothing more is handled before
+	// the next incarnation.
 	case starting, restarting:
 		return a.awaited && a.atRest()
 	}
@@ -158,10 +164,13 @@ func (a *actor) between() bool {
 // due reports whether a step of the actor's life comes before its messages. The caller holds a.mu.
 func (a *actor) due() bool {
 	switch a.life {
+	// These states exist only to be left by a step.
 	case restarting, failed, rising, stopping:
 		return true
 	case falling, leaving:
 		return a.nudged // a child has ended
+	// An actor that lives has a step to take when a child has to be looked at (it is a
+	// supervisor), or when Stop has been called and the last message was handled.
 	case alive:
 		return a.nudged || a.draining && a.spent()
 	}
@@ -189,6 +198,8 @@ func (a *actor) is(what func(*actor) bool) bool {
 
 // spent reports whether no messages wait but stashed ones. The caller holds a.mu.
 func (a *actor) spent() bool {
+	// Stashed ones wait too, but no handler will ask for them any more: they become dead
+	// letters.
 	n := a.waits()
 	if n == 0 || a.x == nil {
 		return n == 0

@@ -42,6 +42,8 @@ func (a *actor) info() (in Info, ok bool) {
 		in.Parent = up.name
 	}
 	var first int64
+	// Several, if readers run or handlers of a reentrant actor wait: the one that has run for
+	// the longest is shown.
 	for _, c := range a.handlers() {
 		m, start := c.m.Load(), c.start.Load()
 		if m != nil && c.valid() && (in.Method == "" || start < first) {

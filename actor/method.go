@@ -50,6 +50,7 @@ func kindOf[S any]() *kind {
 	if k, ok := kinds.Load(typ); ok {
 		return k.(*kind)
 	}
+	// One per type in the process, so kinds are compared by address.
 	k, _ := kinds.LoadOrStore(typ, &kind{typ.String(), typ, opened[S]})
 	return k.(*kind)
 }
@@ -72,7 +73,9 @@ func NewMethod[S, Req, Res any](name string, fn func(S, *Ctx, Req) (Res, error),
 		}
 		o(&m.method)
 	}
+	// After the options, as each of them may have set what it checks.
 	m.check()
+	// Decided once, by the size of a request and the options.
 	m.pack(bulk[Req]())
 	return m
 }
@@ -126,6 +129,8 @@ func (m *Method[S, Req, Res]) newTell() *tellOf[S, Req, Res] {
 		l.m, l.run = &m.method, l
 		return l
 	}
+	// The recycler has given back a chain. One is taken, and the rest goes to this processor's
+	// part of the pool.
 	if more := e.next; more != nil {
 		e.next = nil
 		m.tells.Put(more)

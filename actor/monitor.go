@@ -20,10 +20,12 @@ const (
 
 // watch wakes the monitor, because there are actors that wait for a slot.
 func (s *System) watch() {
+	// It looks already, or it will. One load per entry, as this is on the way of each wake-up.
 	if s.awake.Load() {
 		return
 	}
 	s.awake.Store(true)
+	// The channel has room for one: several entries are one reason to look.
 	select {
 	case s.monitor <- struct{}{}:
 	default:
@@ -41,17 +43,25 @@ func (s *System) monitorSlots() {
 		select {
 		case <-s.stopped:
 			return
+		// Asleep until an actor waits for a slot that is not free.
 		case <-s.monitor:
 		}
 		for look := true; look; look = s.pool.waits() {
+			// A handler that blocks: its slot was taken, and the next look follows immediately.
 			if s.takeBlocked() {
 				inVain = 0
 				continue
 			}
+			// By time alone it looks twice per Handoff, so a handler loses its slot after one
+			// to one and a half.
 			step := max(s.cfg.Handoff/2, 1)
+			// The runtime tells who computes: then it looks each millisecond, as a handler may
+			// begin to block any time.
 			if s.busy != nil {
 				inVain++
 				step = min(step, lookAfter)
+				// After several looks in vain entries do not wake it any more: handlers
+				// compute, and it would only take processor time from them.
 				s.awake.Store(inVain > patience)
 			}
 			if inVain <= patience && !s.pool.waits() {
@@ -65,9 +75,12 @@ func (s *System) monitorSlots() {
 			case <-s.monitor:
 			}
 			s.awake.Store(true)
+			// Whatever they do: those that have run for Handoff lose their slots.
 			s.takeLate()
 		}
 		s.awake.Store(false)
+		// Pairs with watch, which found awake set: the entry was there before the Store, or
+		// finds awake cleared.
 		if s.pool.waits() { // an entry that came in between has woken no slot
 			s.watch()
 		}
@@ -100,11 +113,14 @@ func (s *System) takeBlocked() bool {
 		if !s.pool.waits() {
 			return false
 		}
+		// Before busy is read: a handler that begins in between makes that figure larger, and
+		// then no slot is taken.
 		sl, since, started := s.pool.oldest()
 		if n := s.busy(); sl != nil && n < started && s.pool.takeAway(sl, since, n == 0) {
 			s.handedOff()
 			return true
 		}
+		// Handlers that have just begun get the processor, and may block.
 		runtime.Gosched()
 	}
 	return false
@@ -114,6 +130,7 @@ func (s *System) takeBlocked() bool {
 func (s *System) takeLate() {
 	for s.pool.waits() {
 		sl, since, _ := s.pool.oldest()
+		// The oldest is not late, and so none is.
 		if sl == nil || s.now()-since < int64(s.cfg.Handoff) {
 			return
 		}
@@ -128,6 +145,7 @@ func (s *System) takeLate() {
 func (p *pool) oldest() (old *slot, since int64, started int) {
 	for _, sl := range p.slots {
 		t := sl.since.Load()
+		// No handler is in progress there.
 		if t == 0 {
 			continue
 		}
@@ -151,9 +169,11 @@ func (p *pool) takeAway(sl *slot, since int64, blocked bool) bool {
 	failpoint.At("take away")
 	failpoint.Lock(&sl.mu, "slot")
 	w := sl.owner.Load()
+	// The handler that was looked at, or none: its successor has another time.
 	took := w != nil && sl.since.CompareAndSwap(since, 0)
 	if took {
 		failpoint.At("take away now")
+		// Before the owner goes: the worker reads it once it sees that the slot is lost.
 		w.blocked.Store(blocked)
 		sl.owner.Store(nil)
 	}
@@ -173,9 +193,11 @@ func (w *worker) tellBlocked() {
 	c, s := w.ctx, w.pool.sys
 	m, a := c.m.Load(), c.a.Load()
 	took := time.Duration(s.now() - c.start.Load())
+	// Too short to be worth a line, as what waits for the garbage collector.
 	if took < toldAfter {
 		return
 	}
+	// Once per method: the reader of the log knows from then on.
 	if _, told := s.blockers.LoadOrStore(m, struct{}{}); !told {
 		s.log(slog.LevelWarn, "actor: a handler blocks outside of Await, and others wait for its slot",
 			"actor", a.name, "method", m.name, "elapsed", took)
@@ -194,6 +216,7 @@ func (s *System) Running() []SlowHandler {
 	var all []SlowHandler
 	for _, c := range s.allCtxs() {
 		a, m, start := c.a.Load(), c.m.Load(), c.start.Load()
+		// Read without a lock: a handler may end meanwhile, and then the line is a moment old.
 		if st := c.st.Load(); st == stale || a == nil || m == nil {
 			continue
 		}
@@ -213,6 +236,7 @@ func newMeter() *meter {
 	m.samples[1].Name = "/sched/goroutines/runnable:goroutines"
 	metrics.Read(m.samples[:])
 	for i := range m.samples {
+		// An earlier Go does not know the name.
 		if m.samples[i].Value.Kind() != metrics.KindUint64 {
 			return nil
 		}

@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 )
 
+// The actors of a System by name, and those of a Kind by key. A map in parts is enough: names
+// come and go with actors, and are looked up once per message to the actor of a key.
+
 const nameShards = 64
 
 // names are the actors by name: a map in parts, each with its own lock.
@@ -54,6 +57,7 @@ func (n *names) remove(name string, a *actor) {
 	sh := n.shard(name)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	// Another actor may have the name by now, if this one has ended twice over (Close).
 	if sh.m[name] == a {
 		delete(sh.m, name)
 	}
@@ -68,6 +72,8 @@ func (n *names) all() iter.Seq[*actor] {
 		for i := range n.shards {
 			sh := &n.shards[i]
 			sh.mu.RLock()
+			// A copy, as the loop's body takes the locks of actors, and may add or remove
+			// names.
 			list := slices.Collect(maps.Values(sh.m))
 			sh.mu.RUnlock()
 			for _, a := range list {

@@ -6,6 +6,9 @@ import (
 	"runtime/trace"
 )
 
+// What profiles and traces show of a handler. Both are off in most programs, and then cost two
+// loads per handler.
+
 // observed makes a handler visible: as a region of an execution trace while one is being
 // taken, and, with Config.Profile, by the labels of its goroutine in profiles. before is the
 // context from which the goroutine gets its labels back when the handler is over. The caller
@@ -24,6 +27,7 @@ func (c *Ctx) observed(before context.Context, a *actor, m *method) (end func())
 		region = trace.StartRegion(o.labels, o.name)
 	}
 	return func() {
+		// In the reverse order of the beginning.
 		if region != nil {
 			region.End()
 		}

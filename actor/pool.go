@@ -65,6 +65,7 @@ func (p *pool) init(s *System, n int, locked bool) {
 	for range n {
 		p.slots = append(p.slots, &slot{pool: p, wake: make(chan entry, 1)})
 	}
+	// All are there before the first goroutine runs, as the monitor and waits go through them.
 	for _, sl := range p.slots {
 		p.pass(sl)
 	}
@@ -76,11 +77,13 @@ func (p *pool) pass(sl *slot) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
+		// It waited for this slot, which nobody will have.
 		if a := sl.next.Swap(nil); a != nil {
 			a.dropped()
 		}
 		return
 	}
+	// The goroutine that has become spare last: its stack is still in the cache.
 	if n := len(p.spares); n > 0 {
 		w := p.spares[n-1]
 		p.spares[n-1] = nil
@@ -90,6 +93,8 @@ func (p *pool) pass(sl *slot) {
 		return
 	}
 	p.mu.Unlock()
+	// All others have a handler in progress. So there are as many goroutines as handlers that
+	// wait, plus the slots.
 	w := &worker{pool: p, give: make(chan *slot, 1)}
 	w.ctx = p.sys.newCtx()
 	w.ctx.w, w.ctx.acct = w, &w.acct
@@ -105,10 +110,15 @@ const short = int64(20 * time.Microsecond)
 // ready queues an actor that has become ready. The first actor that a short handler makes
 // ready waits for the slot of that handler, like Go's runnext: no sleeper has to be woken.
 func (p *pool) ready(a *actor, c *Ctx) {
+	// Only for a handler of this pool, and with a monitor that takes the slot away if the
+	// handler turns out to be long.
 	if c != nil && c.w != nil && c.w.pool == p && p.sys.shuffle == nil && p.sys.cfg.Handoff > 0 {
 		w, sl := c.w, c.w.slot.Load()
+		// The slot is still this handler's, and its actor's messages are quick.
 		if sl != nil && sl.short.Load() && sl.owner.Load() == w {
 			failpoint.At("next")
+			// One actor may wait there; the second one goes to the queue, and wakes a slot that
+			// sleeps.
 			if sl.next.CompareAndSwap(nil, a) {
 				failpoint.At("next again")
 				if sl.owner.Load() == w && sl.since.Load() != 0 || !sl.next.CompareAndSwap(a, nil) {
@@ -130,6 +140,8 @@ func (p *pool) takeNext(w *worker, sl *slot) *actor {
 	if a != nil {
 		failpoint.At("take next")
 	}
+	// The handler that has put it there may take it back (ready), and the monitor's next owner
+	// may come first.
 	if a == nil || !sl.next.CompareAndSwap(a, nil) {
 		return nil
 	}
@@ -144,14 +156,18 @@ func (p *pool) takeNext(w *worker, sl *slot) *actor {
 // sleeper sees the entry: push puts the entry in before it looks for sleepers, and pop puts the
 // slot among the sleepers before it looks at the queue for the last time.
 func (p *pool) push(e entry) bool {
+	// How long it waits is measured from here, for the Watchdog and Metrics.
 	e.Since = p.sys.now()
 	failpoint.At("push")
 	if !p.q.Put(e) { // closed
+		// A handler that wants a slot hears of it from the result.
 		if e.Of.w == nil {
 			e.Of.a.dropped()
 		}
 		return false
 	}
+	// All slots have a goroutine that is awake, so one of them takes the entry when its turn
+	// ends. Or is its handler one that blocks? That is the monitor's question.
 	if p.asleep.Load() == 0 || !p.wake(e.Since) {
 		p.sys.watch()
 	}
@@ -169,11 +185,13 @@ func (p *pool) wake(now int64) bool {
 	e := entry{Since: lookAgain} // an order by seed chooses once all goroutines wait
 	if p.sys.shuffle == nil {
 		var ok bool
+		// Another slot has taken it in between: the sleeper sleeps on.
 		if e, ok = p.q.Get(now); !ok {
 			p.mu.Unlock()
 			return false
 		}
 	}
+	// The last one, whose thread has gone to sleep last.
 	sl := p.idle[n-1]
 	// Taken out under mu: one goroutine wakes this slot, and wake has room for one entry.
 	p.idle = p.idle[:n-1]
@@ -189,6 +207,8 @@ func (p *pool) wake(now int64) bool {
 // that wait for it to be woken.
 func (p *pool) pop(w *worker, sl *slot) (entry, bool) {
 	for {
+		// Before it sleeps it lets others run for a moment: waking costs microseconds, and the
+		// next message is often on its way.
 		if !p.q.Any() || p.sys.shuffle != nil {
 			for i := 0; i < spins && !p.q.Any(); i++ {
 				runtime.Gosched()
@@ -199,6 +219,7 @@ func (p *pool) pop(w *worker, sl *slot) (entry, bool) {
 			w.now = p.sys.now()
 		}
 		failpoint.At("pop")
+		// The monitor has taken the slot from the last handler of w, and w has not noticed yet.
 		if sl.owner.Load() != w {
 			return entry{}, true
 		}
@@ -210,15 +231,18 @@ func (p *pool) pop(w *worker, sl *slot) (entry, bool) {
 			p.mu.Unlock()
 			return entry{}, false
 		}
+		// First into the list, and then the look: push goes the other way round.
 		p.idle = append(p.idle, sl)
 		p.asleep.Store(int32(len(p.idle)))
 		if p.q.Any() {
+			// It is the last one, as mu was held.
 			p.idle = p.idle[:len(p.idle)-1]
 			p.asleep.Store(int32(len(p.idle)))
 			p.mu.Unlock()
 			continue
 		}
 		p.mu.Unlock()
+		// It sleeps. wake brings an entry, or the order to look for one.
 		e := <-sl.wake
 		w.now = p.sys.now()
 		if e.Since != lookAgain {
@@ -244,8 +268,10 @@ func (p *pool) close() {
 	p.idle, p.spares = nil, nil
 	p.asleep.Store(0)
 	p.mu.Unlock()
+	// Without mu: dropped takes the locks of actors.
 	for _, e := range p.q.Close() {
 		if e.Of.w != nil {
+			// A handler that wanted a slot goes on without one.
 			close(e.Of.w.give)
 		} else {
 			e.Of.a.dropped()

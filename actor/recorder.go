@@ -60,6 +60,7 @@ func refusal(why error) int {
 }
 
 func (r *Recorder) kind(name string) *kindRecorder {
+	// Load first, as LoadOrStore needs the new value in any case, which allocates.
 	k, ok := r.kinds.Load(name)
 	if !ok {
 		k, _ = r.kinds.LoadOrStore(name, new(kindRecorder))
@@ -140,6 +141,8 @@ func (r *Recorder) Recorded() Recorded {
 			Messages: uint64(k.messages.Load()), Used: time.Duration(k.used.Load()),
 			Failed: k.failed.Load(), Restarted: k.restarted.Load(), Abandoned: int(k.abandoned.Load()),
 		}
+		// Every label is there from the beginning, with 0: a series that appears only with its
+		// first event has no rate.
 		for why := range k.turns {
 			one.Turns[TurnEnd(why).String()] = k.turns[why].Load()
 		}

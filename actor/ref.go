@@ -19,10 +19,12 @@ type Ref[S any] struct {
 // type than S.
 func Lookup[S any](s *System, name string) (Ref[S], bool) {
 	a := s.names.get(name)
+	// The kind is the type of the state: an actor of another one has no such Ref.
 	if a == nil || a.kind != kindOf[S]() {
 		return Ref[S]{}, false
 	}
 	a.mu.Lock()
+	// Not before its start has succeeded: until then it may come to nothing.
 	ok := a.life != starting && !a.over()
 	a.mu.Unlock()
 	if !ok {
@@ -131,6 +133,8 @@ func (a *actor) stop(ctx context.Context) error {
 	}
 	failpoint.At("stop")
 	a.mu.Lock()
+	// Whatever state it is in: an incarnation that comes later works the mailbox off, and then
+	// the actor ends.
 	a.draining = true
 	a.unlockWake(c)
 	return a.awaitDone(ctx, c)
@@ -139,6 +143,8 @@ func (a *actor) stop(ctx context.Context) error {
 // awaitDone waits until the actor has ended, or ctx ends. c, which may be nil, is the handler that
 // waits: for all handlers of the actor and of its descendants, by the rule of deadlocks.
 func (a *actor) awaitDone(ctx context.Context, c *Ctx) error {
+	// The wait is a call without a message, so the rule of deadlocks sees it; many is closed if
+	// unwait ends it.
 	f := &call{to: a, ends: true, many: make(chan struct{})}
 	if err := c.waitsFor(f); err != nil {
 		return err

@@ -6,6 +6,20 @@ import (
 	"time"
 )
 
+// What a supervisor does when a child has failed. All of it happens in steps of the
+// supervisor's own turn, so two failures at the same time are one after the other. A step goes
+// as far as it can without waiting; then the end of a child, or of a backoff, nudges the
+// supervisor.
+//
+// OneForOne restarts the child alone, after its backoff: one request to start. The other
+// strategies restart a group (set): first its incarnations end, the youngest first (endingSet),
+// then the group waits (backingOff), and then they are started, the oldest first, each after
+// the one before is up (startingSet). A failure of a child in between begins a new group, with
+// those of the old one that are still down.
+//
+// When the supervisor itself has failed, endAll ends all incarnations, and startAll starts them
+// as if it had just been made.
+
 // phase of a supervisor.
 type phase uint8
 
@@ -52,10 +66,12 @@ func (p *supervisor) isDown(a *actor, why error) {
 	p.mu.Lock()
 	over := p.over
 	p.mu.Unlock()
+	// The supervisor ends for good, so this child gets no other incarnation.
 	if over {
 		a.terminate(p.a.sys().parentEnd())
 		return
 	}
+	// It has failed: what follows is decided in the supervisor's turn.
 	if why != nil {
 		p.tell(loss{child: a, why: why})
 		return
@@ -74,6 +90,7 @@ func (p *supervisor) end() {
 		return
 	}
 	s := p.a.sys()
+	// Those that have an incarnation end one after the other, by endChildren.
 	for _, k := range s.children(p.a) {
 		if k.is((*actor).isDown) {
 			k.terminate(s.parentEnd())
@@ -84,10 +101,12 @@ func (p *supervisor) end() {
 // gone notes that a child has ended. fail is set if the child ended because it failed
 // and its state cannot be made again.
 func (p *supervisor) gone(a *actor, fail error) {
+	// A child that ended as it was told, or that concerns no sibling.
 	if fail == nil || p.v.Strategy == OneForOne {
 		return
 	}
 	e := loss{child: a, why: fail}
+	// Now, as the child leaves the list next; RestForOne has to know who came after it.
 	for _, k := range slices.Backward(p.a.sys().children(p.a)) {
 		if k == a {
 			break
@@ -119,6 +138,7 @@ func (p *supervisor) loss() (loss, bool) {
 // step goes on as far as it can without waiting.
 func (p *supervisor) step() {
 	for {
+		// Each phase either waits (return) or has led to the next one.
 		switch p.phase {
 		case calm:
 			e, ok := p.loss()
@@ -134,6 +154,7 @@ func (p *supervisor) step() {
 			}
 		case backingOff:
 			p.mu.Lock()
+			// A later failure has begun a new round, whose own alarm counts.
 			over := p.rang == p.round
 			p.mu.Unlock()
 			if !over {
@@ -141,6 +162,8 @@ func (p *supervisor) step() {
 			}
 			p.phase = startingSet
 		case startingSet:
+			// A child has failed while siblings are being started. It goes down with the group
+			// before others are started beside it.
 			if e, ok := p.loss(); ok {
 				p.phase = calm
 				if !p.failure(e) {
@@ -165,18 +188,24 @@ func (p *supervisor) failure(e loss) bool {
 	}
 	now := time.Now()
 	n := p.restarts(e.child, now)
+	// One too many: the supervisor fails, with the child's failure as the reason, and its own
+	// supervisor decides.
 	if n >= max(p.v.MaxRestarts, 0) {
 		p.a.fail(methodGivesUp, e.why, false)
 		return false
 	}
+	// OneForOne too has a group while the supervisor starts all of its children again
+	// (startAll): a child that fails then is restarted with the rest of these.
 	alone := p.v.Strategy == OneForOne && len(p.set) == 0
 	r := restart{at: now}
 	if alone {
 		r.of, r.wait = e.child, e.child.x.delay.next(p.a.sys(), &p.v, now)
 	}
+	// With Unlimited nobody counts, and the list would grow.
 	if p.v.MaxRestarts != Unlimited {
 		p.recent = append(p.recent, r)
 	}
+	// What the siblings' last words get as the reason.
 	p.why = e.why
 	p.logRestart(e.child, n+1)
 	if alone {
@@ -190,8 +219,11 @@ func (p *supervisor) failure(e loss) bool {
 		was[k] = true
 	}
 	for _, k := range p.a.sys().children(p.a) {
+		// From the failed child on, by age: RestForOne.
 		found = found || k == e.child
 		if k == e.child || p.v.Strategy == OneForAll || p.v.Strategy == RestForOne && found || was[k] {
+			// For the rule of deadlocks: the start of this child comes after those of older
+			// ones in the group.
 			k.setInGroup(true)
 			set = append(set, k)
 		}
@@ -212,6 +244,8 @@ func (p *supervisor) endNext() bool {
 	p.round++
 	round := p.round
 	wait := p.delay.next(p.a.sys(), &p.v, time.Now())
+	// The wait belongs to the restart that has begun it: restarts does not count this time as
+	// up.
 	if n := len(p.recent); n > 0 {
 		p.recent[n-1].wait = wait
 	}
@@ -233,6 +267,8 @@ func (p *supervisor) startNext() bool {
 		life := k.life
 		k.mu.Unlock()
 		switch life {
+		// The next one of the group. Its start nudges this supervisor when it is up, or has
+		// failed.
 		case down, rising:
 			k.requestStart()
 			return false
@@ -240,6 +276,7 @@ func (p *supervisor) startNext() bool {
 			k.endIncarnation(p.why) // for its handlers, which must not wait for those that come up after it
 			return false            // it comes down again, and says so
 		}
+		// It is up, or it has ended for good.
 		k.setInGroup(false)
 		p.set = p.set[1:]
 	}
@@ -250,6 +287,7 @@ func (p *supervisor) startNext() bool {
 // endAll ends the incarnations of all children because that of the supervisor ends; false: one of
 // them is still up.
 func (p *supervisor) endAll(why error) bool {
+	// The first step of this end; later ones go on where it was.
 	if p.ending == nil {
 		p.ending = p.a.sys().children(p.a) // no child is added before startAll
 		p.up = len(p.ending)
@@ -269,6 +307,7 @@ func endYoungest(list []*actor, up *int, why error) bool {
 		for ; *up > 0; *up-- {
 			k := list[*up-1]
 			if !k.is((*actor).isDown) && !k.is((*actor).over) {
+				// Its end nudges the supervisor, whose next step goes on below it.
 				k.endIncarnation(why)
 				return false
 			}
@@ -283,11 +322,13 @@ func endYoungest(list []*actor, up *int, why error) bool {
 // startAll starts all children, as if the supervisor had just been made.
 func (p *supervisor) startAll() {
 	p.mu.Lock()
+	// Failures of incarnations that ended with the supervisor's own.
 	p.losses = nil
 	p.round++
 	p.mu.Unlock()
 	// As if just made: what its children did before its own failure does not count.
 	p.recent, p.delay, p.why = nil, backoff{}, nil
+	// All, the oldest first; and with a new backoff for each.
 	p.set = p.a.sys().children(p.a)
 	for _, k := range p.set {
 		k.mu.Lock()

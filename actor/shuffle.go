@@ -12,9 +12,15 @@ import (
 	"github.com/firq-go/firq/actor/internal/seeded"
 )
 
+// The order by seed of package actortest: one slot, one message per turn, and at each choice a
+// number that the seed draws. Everything that may depend on the machine is sorted before it is
+// chosen from: entries by the names of their actors, messages by those of their senders. So a
+// seed stands for one order, and a failed test can be run again.
+
 func init() {
 	seeded.New = func(config any, seed uint64) (any, error) {
 		c := config.(Config)
+		// One handler at a time, and a choice after each message.
 		c.Slots, c.Throughput = 1, 1
 		return newSystem(c, &shuffle{rng: rand.New(rand.NewPCG(seed, seed))})
 	}
@@ -47,9 +53,12 @@ func (s *System) random(n int64) int64 {
 // next returns one of the messages that may be handled now: the first of a sender, of
 // the highest priority, and gives w a new Ctx for it. The caller holds a.mu.
 func (h *shuffle) next(w *worker, a *actor, e *envelope) *envelope {
+	// Where the actor may take only certain messages, head has chosen, and there is no freedom
+	// left.
 	if a.x == nil || e.in != &a.x.back && a.x.readers == 0 && a.x.suspended == 0 {
 		var first []*envelope
 		var from []*actor
+		// The first of each sender, as the order of one sender is guaranteed.
 		for k := e; k != nil; k = k.next {
 			if !slices.Contains(from, k.from) {
 				from, first = append(from, k.from), append(first, k)
@@ -63,6 +72,7 @@ func (h *shuffle) next(w *worker, a *actor, e *envelope) *envelope {
 	h.handlers++
 	w.nth = h.handlers
 	h.mu.Unlock()
+	// Each message its own Ctx: one that is used after its handler is always stale.
 	w.renew(w.ctx)
 	w.ctx.hold = holdTurn
 	a.cur.Store(w.ctx)

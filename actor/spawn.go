@@ -72,10 +72,12 @@ func Spawn[S any](p Parent, name string, start func(*Ctx) (S, error), opts ...Op
 	if p == nil || start == nil {
 		return Ref[S]{}, invalid("Spawn: the parent or start is nil")
 	}
+	// Which System and parent, and which handler waits while the start runs.
 	s, up, c, err := p.home()
 	if err != nil {
 		return Ref[S]{}, err
 	}
+	// Checked before anything exists.
 	set, err := s.settle(s.childDefaults(up), opts)
 	if err != nil {
 		return Ref[S]{}, err
@@ -99,6 +101,7 @@ func (s *System) childDefaults(up *actor) *settings {
 // newActor returns an actor that is going to be a child of up.
 func newActor[S any](set *settings, up *actor, name string, start func(*Ctx) (S, error)) *actor {
 	a := &actor{set: set, kind: kindOf[S](), name: name, turn: busy}
+	// Only a supervisor makes another incarnation, so only its children keep the function.
 	if up.supervisor() != nil {
 		a.start = start
 	}
@@ -124,6 +127,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 			return ErrNameTaken
 		}
 	}
+	// A supervisor is no actor to Stats.
 	if a.kind != nil {
 		s.actors.Add(1)
 	}
@@ -131,6 +135,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 		a.x.pool.init(s, 1, true) // before it is a child: its end closes the pool
 	}
 	// From here on the parent ends it, and so does Close.
+	// The parent has ended in between, or the System ends.
 	if err := s.adopt(up, a, c); err != nil {
 		s.retire(a)
 		if a.set.dedicated {
@@ -144,6 +149,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 		if c != nil && c.sys != s {
 			own = nil // a handler of another System has no Ctx of this one
 		}
+		// As for a call on this goroutine: the start is a handler inside that of its caller.
 		cc := s.childCtx(own)
 		defer s.doneCtx(own, cc)
 		cc.hold = holdTurn
@@ -159,10 +165,14 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 		chain := a.empty()
 		a.mu.Unlock()
 		if told != nil {
+			// Before the release: senders that wait for the start of a Kind's actor must not
+			// look as if they waited for its end.
 			told(err)
 		}
 		a.deadLetters(chain, ErrStopped)
 		a.release()
+		// The name is free, and the children of the start are gone, when Spawn returns: so it
+		// may be called again.
 		a.awaitEnd(c)
 		return err
 	}
@@ -176,6 +186,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 	if !isUp {
 		return ErrStopped // by Close
 	}
+	// After the start: the time in which it is idle begins now.
 	if a.set.idle != nil {
 		a.set.idle.add(a)
 	}
@@ -185,6 +196,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 // open makes the state of an incarnation. The caller has the turn. If first is set, this
 // is the goroutine that called Spawn, and the actor ends if start calls Goexit.
 func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err error) {
+	// For the rule of deadlocks: a call to this actor waits for its start.
 	a.cur.Store(c)
 	gone := func(fail error) {
 		if first {
@@ -198,6 +210,8 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 			a.extra().fail = nil // as in launch; the end comes after this goroutine's turn
 			a.mu.Unlock()
 		}
+		// A worker's goroutine ends: it gives back turn and slot. Another goroutine has only
+		// the turn.
 		if c.w != nil && by == nil {
 			c.w.died(a, c, false)
 		} else {
@@ -213,12 +227,15 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 			c.caller.Store(nil)
 		}()
 	}
+	// value.start sets it, through the user's start or without.
 	c.once = false
 	c.begin(a, methodStart, nil, nil, a.sys().now())
 	var state any
 	if err = c.guard(func() error { state, err = start(c); return err }, gone); err != nil {
 		return err
 	}
+	// A second handler, with its own Ctx time: what start has asked for by its Ctx is done by
+	// now.
 	if st, ok := state.(Starter); ok {
 		c.begin(a, methodStarted, nil, nil, a.sys().now())
 		if err = c.guard(func() error { return st.Started(c) }, gone); err != nil {
@@ -230,6 +247,7 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 	if !a.over() {
 		a.state = state
 	}
+	// There is no second state, so a failure ends the actor.
 	if c.once {
 		a.start = nil
 	}

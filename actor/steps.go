@@ -16,6 +16,7 @@ func (a *actor) supervisor() *supervisor {
 
 // restartable reports whether a supervisor would start another incarnation.
 func (a *actor) restartable() bool {
+	// Set once, before the actor has its first handler.
 	up := a.up
 	return up != nil && up.supervisor() != nil && a.again() && !a.sys().closed.Load()
 }
@@ -28,13 +29,18 @@ func (a *actor) again() bool { return a.start != nil || a.kind == nil }
 func (a *actor) terminate(why error) {
 	failpoint.At("doom")
 	a.mu.Lock()
+	// It ends already, with another reason, which stays.
 	if !a.on(terminated) {
 		a.mu.Unlock()
 		return
 	}
+	// What Ref.Err returns; written before the state shows that it ends for good.
 	a.extra().err = why
+	// No handler gets these; they are reported without the lock.
 	chain := a.empty()
+	// Their senders would wait for a mailbox that takes nothing.
 	a.evictRoom()
+	// If it is idle, a worker takes the step; otherwise the goroutine that gives the turn back.
 	a.unlockWake(nil)
 	a.deadLetters(chain, ErrStopped)
 }
@@ -47,10 +53,12 @@ func (a *actor) step(c *Ctx) {
 	x := a.extra()
 	// Before the look at the children: one that ends after that look sets it again.
 	a.nudged = false
+	// Stop was called, and the mailbox is worked off.
 	if a.serves() && a.draining && a.spent() {
 		a.on(spent)
 	}
 	switch a.life {
+	// A supervisor, whose work is done in steps: its children have news.
 	case alive:
 		a.mu.Unlock()
 		if x.sup != nil {
@@ -69,13 +77,16 @@ func (a *actor) step(c *Ctx) {
 		a.mu.Unlock()
 		return
 	}
+	// What the last words and the children are told.
 	why, final := x.err, a.life == leaving
 	if !final {
+		// The incarnation ends for its own failure, or else for that of a sibling.
 		if why = x.takenDownFor; x.fail != nil {
 			why = x.fail
 		}
 	}
 	a.mu.Unlock()
+	// Some child still has to end. Its end nudges this actor, whose next step comes here again.
 	if !a.endChildren(why, final) {
 		return
 	}
@@ -90,11 +101,14 @@ func (a *actor) endChildren(why error, final bool) bool {
 		return a.x.sup.endAll(why) // the children of a supervisor stay, and will have other incarnations
 	}
 	s := a.sys()
+	// One after the other, the youngest first, each after its own children: so a child may use
+	// older siblings until its end.
 	k := s.youngest(a)
 	if k == nil {
 		return true
 	}
 	if a.kind == nil {
+		// It starts no child any more, also none whose backoff is over.
 		a.x.sup.end()
 	}
 	k.terminate(s.parentEnd())   // and its end nudges this one
@@ -113,13 +127,17 @@ func (a *actor) close(c *Ctx, why error) {
 	// No handler gets this state any more: those begin with the turn, which is here.
 	a.state, a.x.abandoned = nil, false
 	a.mu.Unlock()
+	// Not if an abandoned handler may still be using the state.
 	if st, ok := state.(Stopper); ok && !gone && c != nil {
+		// Last words are a handler like others: with a Ctx, and with its rules for waits.
 		c.begin(a, methodStop, nil, nil, s.now())
 		var fail error
 		last := func() error { st.Stop(c, why); return nil }
 		if c.w == nil { // Close, whose goroutine is the user's and has more to end
 			s.apart(func() { fail = c.guard(last, func(f error) { fail = f }) })
 		} else {
+			// A worker may say them on its goroutine. If they call Goexit, that ends, and the
+			// next turn goes on.
 			fail = c.guard(last, func(fail error) {
 				a.logLast(fail)
 				a.mu.Lock()
@@ -172,12 +190,16 @@ func (a *actor) settle() {
 	}
 	x := a.x
 	a.on(fallen)
+	// Set if it has failed; nil: it went down with others.
 	why := x.fail
+	// The next incarnation begins without what this one has met.
 	a.awaited, x.fail = false, nil
 	// The next incarnation begins with what this one has put aside.
 	x.back.takeAllFront(&x.stash)
 	a.mu.Unlock()
 	failpoint.At("is down")
+	// Without mu: the supervisor's lock comes first elsewhere. Which step it takes next is
+	// decided in its own turn.
 	a.up.x.sup.isDown(a, why)
 }
 
@@ -185,6 +207,7 @@ func (a *actor) settle() {
 func (a *actor) rise(c *Ctx) {
 	s := a.sys()
 	x := a.x
+	// A supervisor's incarnation is its children: it is up when they are asked to start.
 	if x.sup != nil {
 		a.started()
 		x.sup.startAll()
@@ -192,14 +215,17 @@ func (a *actor) rise(c *Ctx) {
 		return
 	}
 	start := a.start
+	// In the actor's own turn. The messages that have waited come after it.
 	err := a.open(c, nil, func(c *Ctx) (any, error) { return a.kind.open(start, c) }, false)
 	s.restarts.Add(1) // a failed start is a restart too
 	s.metric("Metrics.Restarted", func(m Metrics) { m.Restarted(a.kindName()) })
 	if err != nil {
+		// One more failure: the supervisor counts it, and tries again after the backoff.
 		a.fail(c.m.Load(), err, false)
 		return
 	}
 	a.started()
+	// The supervisor may start the next of a group.
 	a.up.nudge()
 }
 
@@ -209,6 +235,7 @@ func (a *actor) started() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.on(started) && a.awaited {
+		// Their end was asked for while this start ran, and its state had no row for it.
 		a.on(takenDown) // siblings have failed since
 	}
 	return !a.over()
@@ -219,16 +246,19 @@ func (a *actor) finish() {
 	failpoint.At("finish")
 	s := a.sys()
 	a.mu.Lock()
+	// Close and the actor's own turn may both come here; the first one does it.
 	if !a.on(finishes) {
 		a.mu.Unlock()
 		return
 	}
 	x := a.extra()
+	// A Ref that is kept must not keep the state.
 	a.state, a.start = nil, nil
 	chain := a.empty()
 	a.evictRoom()
 	why := x.err
 	a.mu.Unlock()
+	// Those of an actor that Close ends while its handler runs, too.
 	a.endSources()
 	a.deadLetters(chain, ErrStopped)
 	failpoint.At("retire")

@@ -8,6 +8,10 @@ import (
 	"time"
 )
 
+// The public side of supervision: what a program configures, and the two counts behind it, how
+// many restarts there were within a time and how long to wait before the next one. What a
+// supervisor does with a failure is restart.go.
+
 // Strategy says which siblings are restarted with a child that has failed.
 type Strategy uint8
 
@@ -62,12 +66,17 @@ func Supervise(p Parent, name string, v Supervision, opts ...Option) (*Superviso
 	if v, err = v.resolve(); err != nil {
 		return nil, err
 	}
+	// The options are those of the children; a supervisor itself has no mailbox and no
+	// handlers.
 	child, err := s.settle(s.defaults, opts)
 	if err != nil {
 		return nil, err
 	}
+	// An actor without a kind: it has a place in the tree, a name, a life and turns, in which
+	// its steps run.
 	a := &actor{set: s.defaults, name: name, turn: busy}
 	a.x = &extra{sup: &supervisor{a: a, v: v, child: child}}
+	// Without a start: it is up immediately.
 	if err := s.launch(a, up, c, nil, nil); err != nil {
 		return nil, err
 	}
@@ -119,13 +128,16 @@ type restart struct {
 // keep any child from failing too often.
 func (p *supervisor) restarts(child *actor, now time.Time) (n int) {
 	var all, own time.Duration // of the backoffs since
+	// From the youngest: the waits since a restart are summed up on the way.
 	for i, r := range slices.Backward(p.recent) {
 		all += r.wait
+		// The waits of this child: alone, or with its group.
 		if r.of == nil || r.of == child {
 			own += r.wait
 		}
 		ago := now.Sub(r.at)
 		if ago-all > p.v.Within { // no child counts it any more, nor those before
+			// So the list is as long as the restarts in Within, and does not grow for ever.
 			p.recent = p.recent[i+1:]
 			break
 		}
@@ -153,18 +165,23 @@ type backoff struct {
 
 // next returns how long to wait before a restart now.
 func (b *backoff) next(s *System, v *Supervision, now time.Time) time.Duration {
+	// It was up for Within since the last wait: it begins anew.
 	if !b.last.IsZero() && now.Sub(b.last) > v.Within {
 		b.n = 0
 	}
 	b.n++
 	d := v.Backoff
+	// 1<<61: the next doubling would be the last without overflow.
 	for i := 1; i < b.n && d < 1<<61 && (v.MaxBackoff == 0 || d < v.MaxBackoff); i++ {
 		d *= 2
 	}
 	if v.MaxBackoff > 0 {
 		d = min(d, v.MaxBackoff)
 	}
+	// The end of the wait without jitter: what is up since then counts.
 	b.last = now.Add(d)
+	// Jitter only shortens, so MaxBackoff holds. Children that failed together do not come back
+	// together.
 	if d > 1 {
 		d -= time.Duration(s.random(int64(d/2 + 1)))
 	}

@@ -67,6 +67,8 @@ type System struct {
 func New(c Config) (*System, error) { return newSystem(c, nil) }
 
 func newSystem(c Config, sh *shuffle) (*System, error) {
+	// Only by default: with a time of its own the program has decided, and an order by seed
+	// must not depend on other goroutines.
 	sees := c.Handoff == 0 && sh == nil
 	c, err := c.resolve()
 	if err != nil {
@@ -79,6 +81,8 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 	}
 	s.names.seed = maphash.MakeSeed()
 	s.defaults = &settings{sys: s, box: c.Mailbox, limit: c.Mailbox.limit(), throughput: c.Throughput, weight: 1}
+	// The parent of all that the System itself starts. It has no name, no mailbox, and never
+	// ends.
 	s.root = &actor{set: s.defaults, life: alive, x: &extra{}}
 	if sees {
 		s.see(newMeter())
@@ -87,6 +91,7 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 	if s.cfg.Handoff > 0 {
 		go s.monitorSlots()
 	} else {
+		// There is no monitor to wake.
 		s.awake.Store(true)
 	}
 	return s, nil
@@ -121,6 +126,7 @@ func (s *System) metric(name string, f func(Metrics)) {
 // apart runs f on a separate goroutine, and returns when that has ended, even by Goexit.
 func (s *System) apart(f func()) {
 	s.apartNow.Add(1)
+	// Close looks at it: a second Close may be called from here, and must not wait for itself.
 	defer s.apartNow.Add(-1)
 	done := make(chan struct{})
 	go func() {

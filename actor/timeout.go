@@ -13,6 +13,7 @@ func (a *actor) timeout(m *method) (time.Duration, TimeoutMode) {
 	switch {
 	case m.kind == nil: // a start or last words
 		return 0, Warn
+	// The method knows better than the actor how long its handlers take.
 	case m.timeout > 0:
 		return m.timeout, m.mode
 	}
@@ -30,6 +31,8 @@ type alarm struct {
 // set makes the alarm of c call ring at due, which is after d.
 func (l *alarm) set(c *Ctx, d time.Duration, due time.Time, ring func(*Ctx)) {
 	l.due = due
+	// With the first handler of this Ctx that has a timeout; the later ones set the same timer
+	// again.
 	if l.timer == nil {
 		l.timer = time.AfterFunc(d, func() { ring(c) })
 	} else {
@@ -40,6 +43,8 @@ func (l *alarm) set(c *Ctx, d time.Duration, due time.Time, ring func(*Ctx)) {
 func (l *alarm) off() {
 	if !l.due.IsZero() {
 		l.due = time.Time{}
+		// It may have begun to ring: then it waits for Ctx.mu, and finds due zero, or that of
+		// the next handler.
 		l.timer.Stop()
 	}
 }
@@ -54,16 +59,22 @@ func (c *Ctx) arm(a *actor, m *method, d time.Duration, mode TimeoutMode) {
 	if m.kind == nil {
 		return
 	}
+	// Its own look at the clock: the turn's time may be a little before the handler, which
+	// would ring too early.
 	began := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// So that returned calls clean, which takes the alarms back.
 	c.marked()
 	// Whatever rings later with an earlier number is the alarm of another handler.
 	c.run++
 	c.began = began
 	if d > 0 {
+		// Calls of this handler do not run on its goroutine: it may be abandoned or have to
+		// leave while they run.
 		c.timed.Store(mode != Warn)
 		if mode == Cancel {
+			// The deadline of the handler's context, if that is made.
 			c.due = began.Add(d)
 		}
 		c.limit.set(c, d, began.Add(d), (*Ctx).overLimit)
@@ -77,21 +88,26 @@ func (c *Ctx) arm(a *actor, m *method, d time.Duration, mode TimeoutMode) {
 // could, clean reports the timeout.
 func (c *Ctx) overLimit() {
 	c.mu.Lock()
+	// Rung for a handler that has returned, or for the one before.
 	if !c.limit.over() || !c.marked() {
 		c.mu.Unlock()
 		return
 	}
+	// Reported here, so clean does not report it again.
 	c.limit.due = time.Time{}
 	a, m, run, began := c.a.Load(), c.m.Load(), c.run, c.began
 	_, mode := a.timeout(m)
 	var std context.Context
 	if mode == Cancel {
+		// Made if the handler has not asked for it yet: it ends by its own deadline, which is
+		// the same instant.
 		std = c.context()
 	}
 	c.mu.Unlock()
 	if std != nil {
 		<-std.Done() // now, so that Err reports the timeout before the hook does
 	}
+	// First what the mode does, and then the hook: that takes time, and the caller waits.
 	c.late(a, m, run, mode)
 	c.sys.reportLate(a, m, mode, time.Since(began))
 }
@@ -104,6 +120,7 @@ func (c *Ctx) overSlow() {
 		return
 	}
 	c.slow.due = time.Time{}
+	// Under mu the Ctx is still that handler's.
 	a, h := c.a.Load(), SlowHandler{c.a.Load().name, c.m.Load().name, time.Since(c.began)}
 	c.mu.Unlock()
 	c.sys.hook("WithSlowAfter", func() { a.set.onSlow(h) })
@@ -113,6 +130,7 @@ func (c *Ctx) overSlow() {
 func (c *Ctx) late(a *actor, m *method, run uint64, mode TimeoutMode) {
 	failpoint.At("late")
 	c.mu.Lock()
+	// Between the two locks the handler may have returned, and another one begun.
 	if c.run != run || !c.marked() {
 		c.mu.Unlock()
 		return
@@ -120,6 +138,7 @@ func (c *Ctx) late(a *actor, m *method, run uint64, mode TimeoutMode) {
 	var kids []kid
 	switch mode {
 	case Cancel:
+		// Its calls end now. The handler itself goes on, and sees the end of its context.
 		kids = c.takeKids()
 	case Stop:
 		// Pairs with the Swap in returned: either the handler has returned, or it is abandoned,
@@ -128,11 +147,13 @@ func (c *Ctx) late(a *actor, m *method, run uint64, mode TimeoutMode) {
 			c.mu.Unlock()
 			return // it has just returned
 		}
+		// It must exist, so that goroutines of the handler see its end.
 		c.context()
 		kids = c.endLocked(ErrTimeout)
 	}
 	c.mu.Unlock()
 	if mode == Stop {
+		// Without mu, as it takes those of the actor and of the graph.
 		c.abandon(a, m)
 		c.leaveAll(kids, ErrStale)
 	} else {
@@ -160,6 +181,7 @@ func (c *Ctx) abandon(a *actor, m *method) {
 	// Before the call is answered: a caller that calls again waits for the next incarnation.
 	a.fail(m, ErrTimeout, true)
 	failpoint.At("abandon call")
+	// The handler keeps the call until now, since returned leaves an abandoned Ctx alone.
 	if f := c.serving.Load(); f != nil {
 		f.refuse(ErrTimeout, taken)
 	}
@@ -168,6 +190,7 @@ func (c *Ctx) abandon(a *actor, m *method) {
 	c.caller.Store(nil)
 	graph.Unlock()
 	failpoint.At("abandon slot")
+	// The slot goes on to another goroutine. This one ends when its handler returns.
 	if c.w != nil {
 		c.w.lose()
 	}

@@ -6,6 +6,11 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// A timer belongs to an incarnation: it is in extra.timers until it has rung for the last time,
+// was stopped, or the incarnation has ended (endSources). What it has sent may still be in the
+// mailbox then, so each message asks when it is taken whether its timer still counts (lives).
+// One lock, the actor's, guards all of that.
+
 // Timer sends its actor a message. It ends with the incarnation, and so do its messages.
 type Timer struct {
 	a     *actor        // nil: its Ctx was stale, and it has never begun
@@ -30,6 +35,7 @@ func (m *Method[S, Req, Res]) After(c *Ctx, d time.Duration, req Req) *Timer {
 // Every sends the actor of c a message every d, except while the last one still waits.
 // It panics if m is a method of another state, or d is not positive.
 func (m *Method[S, Req, Res]) Every(c *Ctx, d time.Duration, req Req) *Timer {
+	// It would ring without a pause.
 	if d <= 0 {
 		panic("actor: Every: the interval must be positive")
 	}
@@ -37,10 +43,13 @@ func (m *Method[S, Req, Res]) Every(c *Ctx, d time.Duration, req Req) *Timer {
 }
 
 func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Timer {
+	// Like the rest of a stale Ctx: it does nothing.
 	if !c.valid() {
 		return &Timer{}
 	}
 	a := c.a.Load()
+	// A mistake of the program which the types cannot exclude, as a Ctx has no type of a state.
+	// It shows with the first run.
 	if a.kind != m.kind {
 		panic("actor: a timer of " + a.name + ": " + m.name + " is a method of " + m.kind.name + ", not of " + a.kindName())
 	}
@@ -48,6 +57,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 	if h := c.sys.shuffle; h != nil {
 		t.from = h.timer(a)
 	}
+	// Here the types are known; Timer itself has none.
 	t.send = func() {
 		l := &tick[S, Req, Res]{t: t}
 		l.of, l.req = m, req
@@ -57,6 +67,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 			if err != errClosed {
 				why = ErrMailboxFull // a timer does not wait for room
 			}
+			// The user hears of each message that no handler gets, also of a timer's.
 			a.deadLetter(&l.envelope, why)
 		}
 	}
@@ -87,6 +98,7 @@ func (k *tick[S, Req, Res]) exec(c *Ctx, state any) {
 		c.returned()
 		return
 	}
+	// From here on it is a tell like any other.
 	k.tellOf.exec(c, state)
 }
 
@@ -95,6 +107,7 @@ func (k *tick[S, Req, Res]) free() bool { k.taken(); return false }
 // taken notes that the message has left the mailbox, so that Every sends the next one. A message that was put
 // aside comes here twice, the second time perhaps after the next one is there.
 func (k *tick[S, Req, Res]) taken() {
+	// Only one goroutine has the message at a time, so seen needs no lock.
 	if !k.seen {
 		k.seen = true
 		k.t.a.mu.Lock()
@@ -114,14 +127,18 @@ func (t *Timer) lives() bool {
 func (t *Timer) ring() {
 	failpoint.At("ring")
 	t.a.mu.Lock()
+	// Stopped after the runtime had begun to ring.
 	if t.over {
 		t.a.mu.Unlock()
 		return
 	}
 	mute := t.a.sys().mute.Load() // Shutdown waits for a moment without messages
+	// At most one message of a timer waits: an actor that is slower than its ticks does not
+	// drown in them.
 	send := !t.queued && !mute
 	// Before the message is sent, whose handler clears it.
 	t.queued = true
+	// From now, not from when it was due: late rings do not pile up.
 	if t.every > 0 && !mute {
 		t.t.Reset(t.every)
 	} else {
@@ -129,6 +146,7 @@ func (t *Timer) ring() {
 	}
 	t.a.mu.Unlock()
 	failpoint.At("send")
+	// Without mu, which post takes.
 	if send {
 		t.send()
 	}
@@ -145,6 +163,7 @@ func (t *Timer) Stop() bool {
 	if t.over {
 		return false
 	}
+	// Its message may be in the mailbox: it finds that out when it is taken.
 	t.dead = true
 	t.end()
 	return true

@@ -2,6 +2,10 @@ package actor
 
 import "github.com/firq-go/firq/internal/proof/failpoint"
 
+// Who is whose child. A parent has its youngest child (extra.last), and the children are linked
+// by age. System.tree guards the links, and is taken before any actor's lock: while it is held,
+// no child comes or goes, so a walk of the tree sees one tree.
+
 // adopt makes a the youngest child of up. c is the handler that starts it; nil: none does.
 func (s *System) adopt(up, a *actor, c *Ctx) error {
 	failpoint.At("adopt")
@@ -9,9 +13,12 @@ func (s *System) adopt(up, a *actor, c *Ctx) error {
 	defer s.tree.Unlock()
 	up.mu.Lock()
 	defer up.mu.Unlock()
+	// The handler was abandoned: its incarnation ends, and would not end this child.
 	if c != nil && !c.valid() {
 		return ErrStale
 	}
+	// Under the parent's lock: either this child is there when the parent looks at its
+	// children, or it sees that the parent ends.
 	if s.closed.Load() || c == nil && s.shutting.Load() || up.life >= stopping || up.life == falling {
 		return ErrStopped
 	}
@@ -49,14 +56,17 @@ func (s *System) orphan(a *actor) {
 		up.x.last = a.older
 		up.mu.Unlock()
 	}
+	// An actor that a Ref keeps must not keep its siblings.
 	a.older, a.younger = nil, nil
 	s.tree.Unlock()
+	// Without the tree's lock, as it may wake a worker.
 	up.nudge()
 }
 
 // nudge makes a parent look at its children again.
 func (a *actor) nudge() {
 	s := a.sys()
+	// Shutdown is what waits for the root's children.
 	if a == s.root {
 		select {
 		case s.rootNudge <- struct{}{}:
@@ -113,6 +123,8 @@ const enough = 1 << 14
 // holds System.tree.
 func (a *actor) below(all []*Ctx, left *int) []*Ctx {
 	all = append(all, a.handlers()...)
+	// A bound, as the caller holds the graph's lock: among more actors than that a deadlock may
+	// be missed, and none is invented.
 	for k := a.last(); k != nil && *left > 0; k = k.older {
 		*left--
 		all = k.below(all, left)
@@ -124,6 +136,7 @@ func (a *actor) below(all []*Ctx, left *int) []*Ctx {
 func (a *actor) handlers() (all []*Ctx) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// The one with the turn, also between two of its messages: then its Ctx waits for nothing.
 	if g := a.cur.Load(); g != nil {
 		all = append(all, g)
 	}
@@ -150,18 +163,23 @@ func (a *actor) handlersBefore() (all []*Ctx) {
 	left := enough
 	a.sys().tree.Lock()
 	defer a.sys().tree.Unlock()
+	// Up the tree: an ancestor without an incarnation has to be started first.
 	for p := a; p.up != nil; p = p.up {
+		// This one lives, or starts: nothing has to end before it.
 		if !p.is((*actor).between) {
 			continue
 		}
+		// The children of its last incarnation end before the next one begins.
 		for k := p.last(); k != nil; k = k.older {
 			all = k.below(all, &left)
 		}
+		// So do siblings that the supervisor takes down with it.
 		for q := p.up.last(); q != nil; q = q.older {
 			if q != p && q.is((*actor).isAwaited) {
 				all = q.below(all, &left)
 			}
 		}
+		// And it is started after the older ones of its group.
 		for q := p.older; q != nil && p.is((*actor).inLine); q = q.older {
 			if q.is((*actor).inGroup) {
 				all = append(all, q.handlers()...)

@@ -20,6 +20,8 @@ const (
 func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 	s := w.pool.sys
 	t := tally{a: a, start: w.now, waited: waited}
+	// For ready: whether actors that this one tells may wait for its slot. Stored only if it
+	// changes, as other processors read it.
 	if s := a.mean > 0 && int64(a.mean) < short; s != sl.short.Load() {
 		sl.short.Store(s)
 	}
@@ -36,6 +38,8 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 	// From here on this goroutine has the turn: the state, used and mean are its to use.
 	a.turn, w.at = busy, a
 	if a.owesTurn() {
+		// The turn goes to a handler that has waited, before any message: it is older, and
+		// others may wait for it. That handler needs no slot to go on, so this one stays here.
 		a.handOver()
 		a.mu.Unlock()
 		return turnOver
@@ -45,10 +49,14 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 		a.used += x.owed / a.set.weight
 		x.owed = 0
 	}
+	// Under mu: by the rule of deadlocks, whoever waits for this actor waits for the handlers
+	// with this Ctx.
 	a.cur.Store(w.ctx)
 	for check := a.firstCheck(); ; a.mu.Lock() { // which is held here
 		// The tells of a batch that were not claimed go back first, or messages would change places.
 		a.recall()
+		// Steps of the life come before messages, once no handler is in progress that they
+		// would have to wait for.
 		if a.due() && a.atRest() {
 			a.mu.Unlock()
 			if end, done := w.live(sl, a, &t); done {
@@ -57,6 +65,8 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 			continue
 		}
 		var e *envelope
+		// A handler that wants the turn back waits for the readers; until then no message may
+		// begin.
 		if a.serves() && (a.x == nil || len(a.x.resume) == 0) {
 			e = a.head()
 			if s.shuffle != nil && e != nil {
@@ -67,29 +77,40 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 			return w.again(sl, a, &t, TurnIdle)
 		}
 		if e.m.readOnly {
+			// The first message of the turn is a reader: it runs without the turn, so the turn
+			// ends here.
 			if t.n == 0 && t.read == 0 {
 				return w.read(sl, a, e, &t)
 			}
 			a.mu.Unlock() // the messages before e are charged now, what e takes is charged separately
+			// The writers before it are paid for by this turn; the reader pays by owed.
 			w.charge(&t, TurnIdle)
+			// A new account with the same turn, in which the reader is the first.
 			t, check = tally{a: a, start: w.now}, 1
 			continue
 		}
+		// The handler was abandoned: turn and slot are with others already, and this goroutine
+		// touches neither.
 		if w.handle(a, e, check-t.n, &t) {
 			w.tellLater(&t, TurnLost)
 			return turnGone
 		}
 		if !w.has() {
+			// The handler has waited or blocked, and its slot is gone. The turn is still here,
+			// unless the actor is reentrant; release gives it on.
 			w.charge(&t, TurnLost)
 			a.release()
 			w.tellBlocked()
 			return turnLost
 		}
 		failpoint.At("next message")
+		// The clock is read after 1, 2, 4, ... messages, as long as that needs at most a
+		// quarter of a slice: reading it costs as much as a short handler.
 		if t.n < check {
 			continue
 		}
 		w.now, t.read = s.now(), t.n
+		// What the actor has used: without the waits of its handlers.
 		switch used := w.now - t.start - w.acct.lent.Load(); {
 		case used >= s.slice:
 			a.mu.Lock()
@@ -98,10 +119,12 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 			a.mu.Lock()
 			return w.again(sl, a, &t, TurnThroughput)
 		case used < s.slice/4:
+			// Twice as many need half a slice at most, if they go on as they did.
 			check = min(2*t.n, a.set.throughput)
 		default:
 			check = t.n + 1
 		}
+		// For the monitor, the handler in progress is younger than the turn.
 		w.stamp(w.slot.Load(), w.now) // Yield may have changed it
 	}
 }
@@ -119,6 +142,7 @@ func (a *actor) firstCheck() int {
 // caller holds a.mu, which is free afterwards. lost: as with serve.
 func (w *worker) handle(a *actor, e *envelope, k int, t *tally) (lost bool) {
 	c, state := w.ctx, a.state
+	// A pack: k of its tells under this one lock.
 	if b := e.run.bundle(); b != nil {
 		a.grab(&w.batch, e, b.packed(), k)
 		a.mu.Unlock()
@@ -130,6 +154,7 @@ func (w *worker) handle(a *actor, e *envelope, k int, t *tally) (lost bool) {
 		return false
 	}
 	c.hold = holdTurn
+	// After mu, as it takes the Ctx's lock, and before begin, which makes the Ctx valid.
 	c.serves(e.ctx)
 	c.begin(a, e.m, e.call, state, w.now)
 	t.n++
@@ -147,6 +172,7 @@ type tally struct {
 
 // charge ends the account of a turn. The caller has the turn of the actor.
 func (w *worker) charge(t *tally, why TurnEnd) {
+	// The clock was not read since the last message.
 	if t.read != t.n {
 		w.now = w.pool.sys.now()
 	}
@@ -154,6 +180,8 @@ func (w *worker) charge(t *tally, why TurnEnd) {
 	w.acct.reset()
 	t.a.used += used / t.a.set.weight
 	if t.n > 0 {
+		// A moving average over some turns: an actor whose messages become long is noticed with
+		// the next turn or two.
 		t.a.mean += (int32(min(used/int64(t.n), math.MaxInt32)) - t.a.mean) / 4
 	}
 	w.tell(t, used, why)
@@ -184,6 +212,7 @@ func (s *System) tellTurn(m Metrics, t tally, used int64, why TurnEnd) {
 
 // again ends a turn: the actor queues again if it has work. The caller holds a.mu.
 func (w *worker) again(sl *slot, a *actor, t *tally, why TurnEnd) turnEnd {
+	// It may call Goexit or Tell this actor, and both need mu.
 	if w.pool.sys.cfg.Metrics != nil { // user code
 		a.mu.Unlock()
 		w.charge(t, why)
@@ -207,6 +236,7 @@ func (w *worker) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	// Taken under mu with the message: the handler may be abandoned, and the state replaced, at any
 	// // time later.
 	state := a.state
+	// Its caller has left.
 	if !a.take(e, c) {
 		return w.again(sl, a, t, TurnIdle)
 	}
@@ -221,6 +251,8 @@ func (w *worker) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 		w.tellLater(&one, TurnLost)
 		return turnGone
 	}
+	// The reader has no turn that it could charge, so the actor owes what it has used (turn
+	// pays).
 	a.leave(c)
 	w.now = w.pool.sys.now()
 	if !w.has() {
@@ -237,6 +269,8 @@ func (w *worker) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	w.ctx.hold = holdTurn
 	// Steps are no messages, and their time is charged: charge has to read the clock.
 	t.read = -1
+	// On this goroutine, with this Ctx: user code of a step (start, Started, Stop) may wait and
+	// call like a handler.
 	a.step(w.ctx)
 	if !w.has() {
 		w.charge(t, TurnLost)
@@ -246,6 +280,7 @@ func (w *worker) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	}
 	w.stamp(w.slot.Load(), w.pool.sys.now())
 	a.mu.Lock()
+	// There is more to do, and the slice is checked by the loop.
 	if a.due() && a.atRest() || a.serves() && a.head() != nil {
 		a.mu.Unlock()
 		return turnOver, false

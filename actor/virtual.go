@@ -60,10 +60,15 @@ func (r Ref[S]) MarshalText() ([]byte, error) {
 // find returns the actor that r stands for now; nil without an error: it is in another process. c
 // is the handler that sends. The caller knows that r.a is nil.
 func (r Ref[S]) find(ctx context.Context, c *Ctx) (*actor, error) {
+	// The zero Ref, an actor that has ended.
 	if r.v == nobody {
 		return nil, errClosed
 	}
+	// A handle of package unique is one word: so a Ref stays small and comparable, however long
+	// key and kind are.
 	v := r.v.Value()
+	// The engine of a single process, without a call through the interface and without a Ref on
+	// the way: this is on the path of each message.
 	if k, ok := v.via.(*Kind[S]); ok {
 		return k.find(ctx, c, v.id.Key)
 	}
@@ -71,6 +76,8 @@ func (r Ref[S]) find(ctx context.Context, c *Ctx) (*actor, error) {
 	if err != nil || at == nil {
 		return nil, err
 	}
+	// A Carrier knows kinds and keys, and no types. One that returns the Ref of another state
+	// is an error of the program, and no actor gets the message.
 	ref, ok := at.(Ref[S])
 	if !ok {
 		return nil, &notSent{fmt.Errorf("%w: %v is a %T", ErrStopped, v.id, at)}
@@ -85,6 +92,9 @@ func (r Ref[S]) find(ctx context.Context, c *Ctx) (*actor, error) {
 // it ends. An error means that the message is refused: r is a itself, the System ends and not a, or
 // the wait has ended. c, the handler that sends, waits for the end of a as in Ref.Stop.
 func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor, err error) error {
+	// Only the end of the actor is a reason to ask again: a full mailbox, a deadlock and a
+	// System that ends are answers. errClosed of an actor that does not end itself is the
+	// System's.
 	if err != errClosed || r.v == nobody || !a.is((*actor).refuses) {
 		return err
 	}
@@ -92,6 +102,8 @@ func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor, err error) erro
 	select {
 	case <-a.ended():
 	default:
+		// The next activation begins when this one has ended: its name has to be free, and its
+		// last words may save what the next one loads.
 		return a.awaitDone(ctx, c)
 	}
 	if _, ok := r.v.Value().via.(*Kind[S]); ok {
@@ -99,6 +111,8 @@ func (r Ref[S]) awaitNext(ctx context.Context, c *Ctx, a *actor, err error) erro
 	}
 	nap, cancel := context.WithTimeout(ctx, time.Millisecond) // another Carrier may not know yet
 	defer cancel()
+	// As any wait of a handler, without its slot: the Carrier may need that slot to learn of
+	// the end.
 	_ = c.rest(nap, nil, nil)
 	return ctx.Err()
 }
@@ -137,6 +151,8 @@ func (m *Method[S, Req, Res]) startAway(ctx context.Context, to Ref[S], req Req,
 	if err != nil {
 		return &Future[Res]{err: err}
 	}
+	// wait may take as long as the network does, and a Future has no goroutine of its own until
+	// it is waited for.
 	go func() {
 		defer close(f.away)
 		f.err = wait()

@@ -13,6 +13,8 @@ import (
 func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err error) {
 	var done <-chan struct{}
 	if own, ok := ctx.(*Ctx); ok && own == c {
+		// The handler's own Ctx would have to be made (Done), which costs an allocation per
+		// call.
 		if b := c.served(); b != nil { // anything else that ends the handler interrupts f
 			ctx = b
 			done = b.Done()
@@ -21,15 +23,22 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 		done = ctx.Done()
 	}
 	if c != nil {
+		// Deferred calls run last first: the turn comes back, the call leaves the list, and the
+		// edge ends last, after the turn is here. (The reply has ended the edge for walks
+		// already.)
 		defer c.noWait(f)
+		// The handler is over or abandoned: this goroutine of it must not wait.
 		if !c.addKid(f) {
 			if f.leave(ErrStale) {
 				return ErrStale
 			}
+			// It was answered in between. The answer has to be received, or the waiter would
+			// keep it for the next call.
 			<-f.done()
 			return nil
 		}
 		defer c.dropKid(f)
+		// From here the slot is free for others, and the turn too where the actor is reentrant.
 		t := c.pause()
 		defer c.resume(t)
 	}
@@ -41,6 +50,7 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 	case <-timer:
 		err = errFull // only a sender that waits for room has a timer
 	}
+	// The answer was first, and counts: what was handled must not look as if it had not been.
 	if err != nil && !f.leave(err) {
 		<-f.done()
 		err = nil
@@ -56,6 +66,7 @@ func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err e
 // actor is reentrant. c may be nil.
 func (c *Ctx) rest(ctx context.Context, f *call, done <-chan struct{}) error {
 	var cut <-chan struct{}
+	// unwait ends a wait by closing this channel.
 	if f != nil {
 		cut = f.many
 	}
@@ -76,6 +87,8 @@ func (c *Ctx) rest(ctx context.Context, f *call, done <-chan struct{}) error {
 // outer returns the handler inside which c's handler runs, on the same goroutine: a handler
 // that starts an actor waits while the actor's start waits.
 func (c *Ctx) outer() *Ctx {
+	// It serves a call by the mailbox: its caller is on another goroutine, which has given up
+	// what it held by itself.
 	if c.serving.Load() != nil {
 		return nil
 	}
@@ -84,14 +97,19 @@ func (c *Ctx) outer() *Ctx {
 
 // pause gives up what the handler holds while it waits.
 func (c *Ctx) pause() (nth uint64) {
+	// From here the time is lent: the actor does not pay for it.
 	nth = c.acct.wait(c.sys.now())
 	open := false
 	for p := c; p != nil; p = p.outer() {
+		// All handlers on this goroutine wait. Of the reentrant ones among them the turn goes
+		// to other messages.
 		if a := p.a.Load(); a.set.reent != None {
 			a.suspend(p)
 			open = true
 		}
 	}
+	// A Dedicated actor keeps its slot, as no other actor may have it, unless its own messages
+	// may come in.
 	if c.w != nil && (!c.w.pool.locked || open) && !c.w.lose() {
 		c.w.tellBlocked() // now, because the wait that begins is none outside of Await
 	}
@@ -114,6 +132,8 @@ func (c *Ctx) resume(nth uint64) {
 
 // wantBySeed waits for a slot in a System of actortest.
 func (c *Ctx) wantBySeed() {
+	// One handler at a time runs in an order by seed, so one that goes on is an entry like any
+	// other.
 	if c.w != nil && c.sys.shuffle != nil && !c.w.has() && c.st.Load() != abandoned {
 		c.w.want(c.a.Load(), c.w.pool.q.Now())
 	}
@@ -122,6 +142,7 @@ func (c *Ctx) wantBySeed() {
 // want waits for a slot, as an entry of the run queue with a tag.
 func (w *worker) want(a *actor, tag int64) {
 	p := w.pool
+	// Closed: it goes on without a slot.
 	if !p.push(entry{Of: claim{a, w}, Tag: tag}) {
 		return
 	}
@@ -129,6 +150,7 @@ func (w *worker) want(a *actor, tag int64) {
 		w.own(sl)
 		w.stamp(sl, p.sys.now())
 	} else {
+		// Close has closed the channel; pass may send on it once more.
 		w.give = make(chan *slot, 1)
 	}
 }
@@ -137,12 +159,15 @@ func (w *worker) want(a *actor, tag int64) {
 // the turn. The caller holds a.mu.
 func (a *actor) enter(c *Ctx) {
 	x := a.extra()
+	// Before the turn is given up: as long as this counts, no writer begins and no step of the
+	// life is taken.
 	x.readers++
 	x.holders = append(x.holders, c)
 	c.hold = holdRead
 }
 
 func (a *actor) dropHolder(c *Ctx) {
+	// Absent only if the handler has just been taken out by the goroutine that abandons it.
 	if i := slices.Index(a.x.holders, c); i >= 0 {
 		a.x.holders = slices.Delete(a.x.holders, i, i+1)
 	}
@@ -163,11 +188,13 @@ func (a *actor) letGo(c *Ctx) (ready bool) {
 		a.x.readers--
 	} else {
 		a.x.suspended--
+		// It was abandoned while it waited for the turn.
 		if i := slices.Index(a.x.resume, c); i >= 0 {
 			a.x.resume = slices.Delete(a.x.resume, i, i+1)
 			c.turn <- struct{}{} // it was abandoned, and goes on without the turn
 		}
 	}
+	// With one handler less the actor may have something to do: a step, a writer, a message.
 	return a.wake()
 }
 
@@ -175,6 +202,7 @@ func (a *actor) letGo(c *Ctx) (ready bool) {
 func (a *actor) leave(c *Ctx) {
 	failpoint.At("leave reader")
 	a.mu.Lock()
+	// The next turn of the actor pays.
 	a.extra().owed += c.acct.used(c.start.Load(), c.sys.now())
 	a.unlockReady(a.letGo(c), nil)
 }
@@ -190,7 +218,11 @@ func (a *actor) suspend(c *Ctx) {
 	}
 	x.suspended++ // first: what the actor may do next depends on it
 	ready := a.letGo(c)
+	// By the rule of deadlocks it is still one of the handlers that a message which may not
+	// pass waits for.
 	x.holders = append(x.holders, c)
+	// A handler that waits lets fewer messages through, so room that was promised may be gone
+	// (letsIn).
 	look := a.crowdedOut()
 	a.unlockReady(ready, c)
 	if look {
@@ -206,12 +238,15 @@ func (a *actor) regain(c *Ctx) {
 		a.mu.Unlock()
 		return // if it was abandoned, abandon has taken it from the suspended ones
 	}
+	// No other handler has the turn: it is taken here, without a worker.
 	if a.turn == idle && a.x.readers == 0 {
 		a.turn = busy
 		a.resumed(c)
 		a.mu.Unlock()
 		return
 	}
+	// Made with the first wait that needs it, and kept with the Ctx: it has room for one, and
+	// the goroutine that hands over does not block.
 	if c.turn == nil {
 		c.turn = make(chan struct{}, 1)
 	}
@@ -263,6 +298,7 @@ func (c *Ctx) Yield() {
 	}
 	a := c.a.Load()
 	start := c.sys.now()
+	// It queues as its actor would, with what this turn has used so far.
 	tag := w.pool.q.Now()
 	a.mu.Lock() // or the turn could be taken from the handler, by its timeout
 	if c.hold == holdTurn {
@@ -271,7 +307,10 @@ func (c *Ctx) Yield() {
 	a.mu.Unlock()
 	tag += max(start-c.start.Load()-c.acct.lent.Load(), 0) / a.set.weight
 	if w.lose() {
+		// The handler waits in the queue, with the turn. The slot that it gets need not be the
+		// one that it has lost.
 		w.want(a, tag)
+		// The wait is not paid for.
 		c.acct.lent.Add(c.sys.now() - start)
 	}
 }

@@ -6,6 +6,12 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// A watch has two sides. The actor that watches has it in extra.watches, by what is watched and
+// how; its lock guards over. The watched actor has it in extra.watchers, in the order in which
+// they came, for the Downs to go out in; its lock guards at. No goroutine holds both locks. So
+// each side may find that the other has just ended, and forgets: an end of the watching
+// incarnation calls unwatch, the end of the watched actor takes the whole list and sends.
+
 // Down is the message of Watch.
 type Down struct {
 	Name string
@@ -49,11 +55,13 @@ func (w *Watching) end(tells bool) bool {
 	w.a.mu.Lock()
 	defer w.a.mu.Unlock()
 	x := w.a.extra()
+	// A Down in the mailbox of the next incarnation is skipped: that one has not asked for it.
 	if w.over || tells && x.incarnation != w.born {
 		return false
 	}
 	// Here Stop, the Down and the end of the incarnation meet: the first wins.
 	w.over = true
+	// Another watch of the same may have been set since.
 	if x.watches[w.key] == w {
 		delete(x.watches, w.key)
 	}
@@ -72,6 +80,7 @@ func (w *Watching) Stop() bool {
 
 // unwatch lets a forget w.
 func (a *actor) unwatch(w *Watching) {
+	// The watch of the zero Ref, which has told immediately.
 	if a == nil {
 		return
 	}
@@ -105,15 +114,19 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watchi
 		n.m, n.run = &down.method, n
 		_ = a.post(&n.envelope, nil, fromSystem) // an error: the watching actor has itself ended
 	}
+	// First on this side, so that endSources finds it whatever happens next.
 	if had := w.enter(c); had != nil {
 		return had
 	}
 	if to.a == nil {
+		// It has ended long ago: the Down comes as any other, through the mailbox.
 		w.tell(Down{Err: ErrStopped})
 		return w
 	}
 	failpoint.At("watch")
 	to.a.mu.Lock()
+	// Under its lock: finish takes the list and sets gone in one step, so this watch is in the
+	// list, or tells by itself.
 	if to.a.life != gone {
 		x := to.a.extra()
 		if x.watchers == nil {
@@ -134,10 +147,12 @@ func (w *Watching) enter(c *Ctx) *Watching {
 	w.a.mu.Lock()
 	defer w.a.mu.Unlock()
 	x := w.a.extra()
+	// Twice the same watch is one, with one Down.
 	if had := x.watches[w.key]; had != nil {
 		return had
 	}
 	w.born = x.incarnation
+	// The handler was abandoned or Close has come: nothing would end this watch.
 	if w.over = !c.valid() || w.a.over(); w.over {
 		return w
 	}

@@ -33,6 +33,7 @@ func (w *worker) loop(sl *slot) {
 	}
 	normal := false
 	defer func() {
+		// Its Ctxs are no longer among those that Running and Close look at.
 		w.pool.sys.dropCtx(w.ctx)
 		if !normal {
 			w.giveBack()
@@ -43,6 +44,7 @@ func (w *worker) loop(sl *slot) {
 		if !w.turns(sl) {
 			break
 		}
+		// The slot has another owner by now, and this goroutine waits until it gets one.
 		w.slot.Store(nil)
 		sl = w.spare()
 	}
@@ -53,6 +55,7 @@ func (w *worker) loop(sl *slot) {
 // that was a handler, died has given it back already; if it was a hook, nothing has. Ctx.abandon
 // gives back what an abandoned handler had; to do so here as well would queue the actor twice.
 func (w *worker) giveBack() {
+	// The CompareAndSwap decides: cur is this worker's Ctx exactly as long as it has the turn.
 	if a := w.at; a != nil && w.ctx.st.Load() != abandoned && a.cur.CompareAndSwap(w.ctx, nil) {
 		a.release()
 	}
@@ -62,6 +65,7 @@ func (w *worker) giveBack() {
 func (w *worker) own(sl *slot) {
 	w.now = w.pool.sys.now()
 	w.took = w.now
+	// What the monitor has noted was about the slot before.
 	w.blocked.Store(false)
 	w.slot.Store(sl)
 	failpoint.At("own")
@@ -74,12 +78,15 @@ func (w *worker) spare() *slot {
 	p := w.pool
 	failpoint.At("spare")
 	p.mu.Lock()
+	// More are not kept: a burst of handlers that waited must not leave their goroutines
+	// behind.
 	if p.closed || len(p.spares) >= spares {
 		p.mu.Unlock()
 		return nil
 	}
 	p.spares = append(p.spares, w)
 	p.mu.Unlock()
+	// pass sends a slot; close closes the channel, which gives nil.
 	return <-w.give
 }
 
@@ -94,6 +101,8 @@ func (w *worker) has() bool {
 // w: then the slot's new owner runs the actor in sl.next, and w must not.
 func (w *worker) keeps(sl *slot) bool {
 	failpoint.At("keeps")
+	// Mostly without the slot's lock; that is only for the case that the monitor is at this
+	// slot too.
 	return w.restamp(sl, 0) || w.stamp(sl, 0)
 }
 
@@ -101,10 +110,13 @@ func (w *worker) keeps(sl *slot) bool {
 // two changes since from its value for the last handler. false: stamp has to look.
 func (w *worker) restamp(sl *slot, since int64) bool {
 	last := sl.since.Load()
+	// 0: the monitor has set it, or no handler was stamped since.
 	if last == 0 || sl.owner.Load() != w {
 		return false
 	}
 	failpoint.At("restamp")
+	// The monitor first changes since and then the owner, under the lock: where it was first
+	// the CompareAndSwap fails.
 	return sl.since.CompareAndSwap(last, since) && sl.owner.Load() == w
 }
 
@@ -144,6 +156,7 @@ func (w *worker) lose() bool {
 		return false
 	}
 	failpoint.Lock(&sl.mu, "slot")
+	// Under the lock, so takeAway sees either this owner with its handler, or none.
 	took := sl.owner.CompareAndSwap(w, nil)
 	if took {
 		sl.since.Store(0)
@@ -158,9 +171,13 @@ func (w *worker) lose() bool {
 // turns runs turns until the slot is lost (true), or the pool closes (false).
 func (w *worker) turns(sl *slot) bool {
 	p := w.pool
+	// Each round is one turn: of the actor that waits for this slot, or else of the first in
+	// the queue.
 	for ; ; sl = w.slot.Load() { // a handler that called Yield may have come back with another slot
 		e := entry{Of: claim{a: w.next(sl)}, Tag: p.q.Now(), Since: w.now}
 		if e.Of.a == nil {
+			// No handler runs from here on, and the slot says so: the monitor leaves it alone
+			// while this goroutine looks for work, or sleeps.
 			if !w.keeps(sl) {
 				return true
 			}
@@ -169,20 +186,29 @@ func (w *worker) turns(sl *slot) bool {
 				if e, ok = p.pop(w, sl); !ok {
 					return false
 				}
+				// pop has found that the slot is lost.
 				if e.Of.a == nil {
 					return true
 				}
+				// From here the time counts for which the slot is passed from actor to actor
+				// past the queue.
 				w.took = w.now
 			}
 			if e.Of.w != nil { // a handler wants a slot
+				// That goroutine goes on with its handler; this one has no slot any more.
 				e.Of.w.give <- sl
 				return true
 			}
+			// Without the lock: while since was 0 the monitor has not touched the slot, and its
+			// owner is this goroutine.
 			sl.since.Store(w.now)
 		}
+		// The start tag: an actor that was idle begins at the virtual time, without credit for
+		// the time it was idle.
 		e.Of.a.used = max(e.Of.a.used, e.Tag)
 		before := w.now
 		end := w.turn(sl, e.Of.a, max(w.now-e.Since, 0))
+		// Now, as this goroutine may sleep or wait for long: others can use the envelopes.
 		w.recycler.clear()
 		switch end {
 		case turnLost:
