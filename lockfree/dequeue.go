@@ -15,25 +15,25 @@ import (
 // TryDequeue returns the next item; false only when no deliverable task is
 // queued. Where others hold the only locks that matter, it waits for one; and where
 // another processor has served a shard within the last microsecond, for that to pass.
+// (It is small, so that it is inlined into its wrapper for the type: an item is a
+// hundred bytes to copy.)
 func (s *Scheduler[K, T]) TryDequeue() (it firq.Item[K, T], ok bool) {
-	ok = s.tryDequeue(&it)
-	return it, ok
+	ok = s.takeOne(&it)
+	return
 }
 
-func (s *Scheduler[K, T]) tryDequeue(it *firq.Item[K, T]) bool {
-	return s.takeFast(it) || s.take(unsafe.Slice(it, 1), true) == 1
-}
-
-// Dequeue waits for the next item. (It is small, so that it is inlined into its
-// wrapper for the type: an item is a hundred bytes to copy.)
+// Dequeue waits for the next item.
 func (s *Scheduler[K, T]) Dequeue(ctx context.Context) (it firq.Item[K, T], err error) {
 	err = s.dequeue(ctx, &it)
-	return it, err
+	return
 }
 
 func (s *Scheduler[K, T]) dequeue(ctx context.Context, it *firq.Item[K, T]) (err error) {
-	if ctx == nil || !s.takeFast(it) {
-		_, err = s.DequeueBatch(ctx, unsafe.Slice(it, 1))
+	if ctx == nil {
+		return serve.ErrNilContext
+	}
+	if !s.takeOne(it) {
+		_, err = s.wait(ctx, unsafe.Slice(it, 1))
 	}
 	return err
 }
@@ -46,13 +46,14 @@ func (s *Scheduler[K, T]) DequeueBatch(ctx context.Context, dst []firq.Item[K, T
 	if len(dst) == 0 {
 		return 0, serve.ErrEmptyDst
 	}
-	if n := s.take(dst, true); n > 0 {
+	s.shared.Rethrow()
+	if n := s.take(dst); n > 0 {
 		return n, nil
 	}
 	return s.wait(ctx, dst)
 }
 
-// wait sleeps and takes again after the first take of DequeueBatch found nothing.
+// wait sleeps and takes again after a first take has found nothing.
 func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int, error) {
 	var w park.Waiter
 	defer s.parker.Found(&w) // even if OnDrop panics
@@ -67,18 +68,15 @@ func (s *Scheduler[K, T]) wait(ctx context.Context, dst []firq.Item[K, T]) (int,
 		if err := s.parker.Sleep(ctx, &w); err != nil {
 			return 0, err
 		}
-		if n := s.take(dst, false); n > 0 {
+		if n := s.take(dst); n > 0 {
 			return n, nil
 		}
 	}
 }
 
 // take fills dst, which is not empty, with what is deliverable now. It goes on from
-// shard to shard until dst is full or there is no work. first: the call begins.
-func (s *Scheduler[K, T]) take(dst []firq.Item[K, T], first bool) (n int) {
-	if first { // a consumer that has waited is not the next to call
-		s.shared.Rethrow()
-	}
+// shard to shard until dst is full or there is no work.
+func (s *Scheduler[K, T]) take(dst []firq.Item[K, T]) (n int) {
 	for s.life.State() != serve.Closed {
 		m, more := s.takeSome(dst, n)
 		n += m

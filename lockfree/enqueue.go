@@ -46,7 +46,9 @@ func (t *tenant[K, T]) enter(ts []firq.Task[T], now int64) int {
 		sh.lock()
 		return sh.putLocked(t, ts[:plain], now)
 	case uncontended && sh.try():
-		sh.begin()
+		if sh.isBehind() {
+			sh.begin()
+		}
 		return sh.putLocked(t, ts[:plain], now)
 	case uncontended:
 		sh.contention.note(now)
@@ -70,9 +72,12 @@ func (sh *shard[K, T]) putLocked(t *tenant[K, T], ts []firq.Task[T], now int64) 
 			sh.takeIn() // what came before there was a credit goes first
 			sh.fetchOpen(t)
 			for i := range ts[:got] {
-				sh.PutPlain(&t.Tenant, &ts[i].Payload, max(ts[i].Cost, 1), now)
+				sh.Queue.PushPlain(&t.Tenant.Tenant, &ts[i].Payload, max(ts[i].Cost, 1), now)
 			}
-			sh.openIfBusy(t, now)
+			sh.Pushed(&t.Tenant, got)
+			if t.Len() >= busy {
+				sh.openIfBusy(t, now)
+			}
 		}
 	}
 	sh.unlock()

@@ -9,34 +9,36 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// takeFast is takeSome for one item in the normalLevel case, without what only others need:
-// a shard may be served now, its lock is free, and no shard that may not be has news. It
-// reports false if it has delivered nothing; then the caller goes on with takeSome, which
-// does all over again.
-func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
+// takeOne is take for one item, and how a call begins. Its first branch is the usual case, without
+// what only others need: a shard may be served now, its lock is free, and no shard that may not be
+// has news.
+func (s *Scheduler[K, T]) takeOne(it *firq.Item[K, T]) bool {
 	s.shared.Rethrow()
 	now, hint := s.shared.Clock.Now(), cpu.Hint()
-	sh := s.fastShard(hint, now)
+	sh := s.alone
 	if sh == nil {
-		return false
+		sh = s.fastShard(hint, now)
+	} else if !s.rounds.Ready(0) {
+		sh = nil
+	}
+	if sh == nil {
+		return s.take(unsafe.Slice(it, 1)) == 1
 	}
 	uncontended := sh.contention.none(now)
 	if !uncontended && sh.elsewhere(hint, now) || !sh.try() {
 		sh.contention.note(now)
-		return false
+		return s.take(unsafe.Slice(it, 1)) == 1
 	}
-	sh.begin()
+	if sh.isBehind() {
+		sh.begin()
+	}
 	sh.ServedBy(hint)
 	if !uncontended {
 		sh.affinity.touch(hint, now)
 	}
 	limit := sh.Limit() // it may have changed before the lock was ours
-	var t *tenant[K, T]
-	if s.life.State() == serve.Open {
-		t = sh.next(it, now, limit)
-	}
-	if t == nil {
-		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1
+	if s.life.State() != serve.Open || sh.next(it, now, limit) == nil {
+		return sh.serveOn(unsafe.Slice(it, 1), 0, hint, now) == 1 || s.take(unsafe.Slice(it, 1)) == 1
 	}
 	failpoint.At("serve credit")
 	s.credit.GiveAt(hint, 1)
@@ -44,8 +46,10 @@ func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 	if s.shared.Waiters.Waiting() {
 		s.shared.Waiters.Released(it.Tenant, 1)
 	}
-	sh.unlockWith(unsafe.Slice(it, 1))
-	s.sweep(now)
+	sh.unlockWith(unsafe.Slice(it, 1), 1)
+	if s.shared.SweepDue(now) {
+		s.sweep(now)
+	}
 	return true
 }
 
@@ -53,12 +57,6 @@ func (s *Scheduler[K, T]) takeFast(it *firq.Item[K, T]) bool {
 // there is none, or one that may not be has something in its ring, as it is not known yet when those
 // can be served, or is due to be asked (shardsel.Rounds.Due).
 func (s *Scheduler[K, T]) fastShard(hint int, now int64) (to *shard[K, T]) {
-	if len(s.shards) == 1 {
-		if s.rounds.InTime(0) {
-			to = s.shards[0]
-		}
-		return to
-	}
 	cursor := s.cursors.At(hint)
 	start, mask := int(cursor.Load()), len(s.shards)-1
 	for i := range s.shards {
@@ -91,7 +89,12 @@ func (sh *shard[K, T]) next(it *firq.Item[K, T], now int64, limit uint64) *tenan
 		return nil
 	}
 	t := ownerOf(&st.Tenant)
-	sh.delivered(t)
-	it.Bind(t, token|sh.Fly(st))
+	if t.free(1); t.laned != noLane {
+		sh.lookAtLane(t)
+	}
+	if sh.Exacts() {
+		token |= sh.Fly(st)
+	}
+	it.Bind(t, token)
 	return t
 }

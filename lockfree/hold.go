@@ -30,25 +30,28 @@ func (sh *shard[K, T]) try() bool {
 	return sh.mu.TryLock()
 }
 
-// begin lets the queue catch up with the other shards, so that what the caller changes is changed
-// as of now, and takes in the ring: a hold begins with every task whose Enqueue has returned,
-// except those in lanes.
+// begin begins a hold with every task whose Enqueue has returned, except those in lanes: it lets
+// the queue catch up with the other shards, so that what the caller changes is changed as of now,
+// and takes in the ring.
 func (sh *shard[K, T]) begin() {
 	if sh.SharesTime() {
-		if !sh.Ready() {
-			sh.Join() // idle until now
-		}
-		sh.CatchUp()
+		sh.KeepUp()
 	}
 	sh.takeIn()
 }
 
+// isBehind reports whether begin has something to do.
+func (sh *shard[K, T]) isBehind() bool { return sh.SharesTime() || sh.ring.tail.Load() != sh.ring.head }
+
 // takeIn queues what is in the ring, in its order.
 func (sh *shard[K, T]) takeIn() {
-	tail := sh.ring.tail.Load() // pairs with draw's CAS; all before it are or will be published
-	if tail == sh.ring.head {
-		return
+	if sh.ring.tail.Load() != sh.ring.head {
+		sh.takeInAll()
 	}
+}
+
+func (sh *shard[K, T]) takeInAll() {
+	tail := sh.ring.tail.Load() // pairs with draw's CAS; all before it are or will be published
 	failpoint.At("take in")
 	sh.tookIn = true
 	for sh.ring.head != tail {
@@ -65,7 +68,8 @@ func (sh *shard[K, T]) takeIn() {
 		if t.Len() == 0 {
 			t.mixed = false
 		}
-		sh.PutPlain(&t.Tenant, &m.task.Payload, m.task.Cost, m.task.Enqueued)
+		sh.Queue.PushPlain(&t.Tenant.Tenant, &m.task.Payload, m.task.Cost, m.task.Enqueued)
+		sh.Pushed(&t.Tenant, 1)
 		m.t, m.task.Payload = nil, zero // keep nothing alive
 		sh.openIfBusy(t, m.task.Enqueued)
 	}
@@ -110,16 +114,16 @@ func (sh *shard[K, T]) Late(t *drr.Tenant[K, T], task *drr.Task[T]) {
 
 // unlock publishes what consumers have to know, releases the lock, wakes one of
 // them if there is work, and tells OnDrop.
-func (sh *shard[K, T]) unlock() { sh.unlockWith(nil) }
+func (sh *shard[K, T]) unlock() { sh.unlockWith(nil, 0) }
 
-// unlockWith is unlock for a call that has items to return.
+// unlockWith is unlock for a call that has items to return, of which this hold has delivered n.
 //
 // The order matters: a goroutine that asks whether there is work looks at the ring, and then at
 // ready; one that asks whether something has expired looks at the ring, and then at due.
-func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
+func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T], n int) {
 	s := sh.s
 	ready := sh.Queue.Ready() > 0
-	if !ready || !sh.Ready() || sh.SharesTime() && !sh.Unchanged() || sh.Bounded() {
+	if (s.alone == nil || !sh.StaysReady(ready || n > 0)) && (!ready || !sh.Unchanged()) {
 		failpoint.At("publish")
 		sh.PublishChanges(ready)
 	}
@@ -137,9 +141,14 @@ func (sh *shard[K, T]) unlockWith(served []firq.Item[K, T]) {
 		failpoint.At("notify")
 		s.parker.Notify()
 	}
-	if state := s.life.State(); drops == nil && state != serve.Draining {
-		return
-	} else if state == serve.Draining {
+	if drops != nil || s.life.State() == serve.Draining {
+		s.afterHold(drops, served)
+	}
+}
+
+// afterHold ends a hold in which tasks were dropped, or which may be the last of a Shutdown.
+func (s *Scheduler[K, T]) afterHold(drops *serve.Drops[K, T], served []firq.Item[K, T]) {
+	if s.life.State() == serve.Draining {
 		defer s.drainCheck() // after the calls of OnDrop, even if it panics
 	}
 	if len(served) > 0 {

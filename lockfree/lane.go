@@ -243,13 +243,9 @@ func (sh *shard[K, T]) shut(t *tenant[K, T]) {
 	}
 }
 
-// delivered comes after a delivery: the place is free, and if the tenant has a lane, its slots
-// may be.
-func (sh *shard[K, T]) delivered(t *tenant[K, T]) {
-	t.free(1)
-	if t.laned == noLane {
-		return
-	}
+// lookAtLane comes after a delivery of a tenant that has a lane: slots of it may be free, or it may
+// be time to fetch what it holds.
+func (sh *shard[K, T]) lookAtLane(t *tenant[K, T]) {
 	if t.laned == lends {
 		if lent := t.Lent(); lent%freeEvery == 0 { // few cache lines move
 			sh.freeSlots(t, lent)

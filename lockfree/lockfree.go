@@ -30,6 +30,7 @@ type Scheduler[K comparable, T any] struct {
 	parker  *park.Parker
 	credit  *credit.Pool
 	shards  []*shard[K, T]
+	alone   *shard[K, T]                   // the only one, if there is one
 	tenants *xsync.MapOf[K, *tenant[K, T]] // written under the lock of the tenant's shard
 	bare    bool                           // a plain task gets nothing from the config
 	ringed  bool                           // a task of a known tenant may go by the ring
@@ -86,6 +87,9 @@ func newScheduler[K comparable, T any](cfg firq.Config[K, T], ways bool) (*Sched
 	})
 	for i := range s.shards {
 		s.shards[i] = newShard(s, i, size)
+	}
+	if n == 1 {
+		s.alone = s.shards[0]
 	}
 	return s, nil
 }
@@ -203,7 +207,11 @@ func (sh *shard[K, T]) discard() bool {
 // with a credit is waited for, or refused here.
 func (s *Scheduler[K, T]) takeCredits(n int) (got int, err error) {
 	failpoint.At("credit")
-	if got = s.credit.TakeAt(cpu.Hint(), n); got == 0 {
+	hint := cpu.Hint()
+	if got = s.credit.TakeOwn(hint, n); got == 0 {
+		got = s.credit.TakeAt(hint, n)
+	}
+	if got == 0 {
 		if s.life.State() != serve.Open {
 			return 0, firq.ErrClosed
 		}

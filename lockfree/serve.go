@@ -21,7 +21,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 	all, dst := dst, dst[have:]
 	failpoint.At("serve closed?")
 	if s.life.State() == serve.Closed {
-		sh.unlockWith(all[:have])
+		sh.unlockWith(all[:have], 0)
 		return 0
 	}
 	sh.Queue.Control(s.life.State() == serve.Open)
@@ -47,7 +47,7 @@ func (sh *shard[K, T]) serveOn(dst []firq.Item[K, T], have, hint int, now int64)
 			}
 		}
 	}
-	sh.unlockWith(all[:have+n])
+	sh.unlockWith(all[:have+n], n)
 	s.sweep(now)
 	return n
 }

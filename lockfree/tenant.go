@@ -82,8 +82,9 @@ const (
 
 // takePlaces takes up to n places under the lock, and returns how many: those that are owed, and of the word.
 func (t *tenant[K, T]) takePlaces(n int) (got int) {
-	got = min(n, int(t.owed))
-	t.owed -= int32(got)
+	if got = min(n, int(t.owed)); got > 0 {
+		t.owed -= int32(got)
+	}
 	for got < n {
 		w := t.load()
 		failpoint.At("place locked")
@@ -182,12 +183,9 @@ func (sh *shard[K, T]) forget(st *serve.Tenant[K, T]) bool {
 // sweep goes on with forgetting tenants that have been idle for long, if that is due.
 // The caller holds no lock.
 func (s *Scheduler[K, T]) sweep(now int64) {
-	if s.shared.SweepDue(now) {
-		s.sweepSome(now)
+	if !s.shared.SweepDue(now) {
+		return
 	}
-}
-
-func (s *Scheduler[K, T]) sweepSome(now int64) {
 	s.shared.Sweep(now, func(i int, start bool) (looked, more bool) {
 		sh := s.shards[i]
 		if !sh.try() {

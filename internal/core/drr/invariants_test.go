@@ -24,6 +24,9 @@ func invariants[K comparable, T any](q *Queue[K, T], tenants []*Tenant[K, T]) er
 		}
 	}
 	got := [...]int{q.queued, q.ready, q.nEmpty, q.pool.used}
+	if q.pool.spare != nil {
+		got[3] -= firstSegment
+	}
 	want := [...]int{len(c.held) + c.inLanes, c.ready, c.nEmpty, len(c.held) + c.slots}
 	if got != want {
 		return fmt.Errorf("queued, ready, nEmpty, used: %v, counted %v", got, want)

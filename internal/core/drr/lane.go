@@ -59,11 +59,11 @@ func (l *lane[K, T]) empty() bool { return l.in == l.out }
 // front returns the oldest slot of a lane that is not empty.
 func (l *lane[K, T]) front() *Slot[T] { return &l.first.slots[l.first.from] }
 
-// pushed is push where there is room at the end, else nil.
-func (l *lane[K, T]) pushed() *Slot[T] {
+// push adds a slot at the end, and returns it for the caller to fill.
+func (l *lane[K, T]) push(p *pool[K, T]) *Slot[T] {
 	s := l.last
 	if s == nil || s.to >= len(s.slots) || s.lent {
-		return nil
+		s = l.room(p)
 	}
 	at := &s.slots[s.to]
 	s.to++
@@ -71,23 +71,17 @@ func (l *lane[K, T]) pushed() *Slot[T] {
 	return at
 }
 
-// push adds a slot at the end, and returns it for the caller to fill.
-func (l *lane[K, T]) push(p *pool[K, T]) *Slot[T] {
-	if l.last == nil { // as below, in fewer steps
-		s := p.segment(0)
-		l.first, l.last, s.to = s, s, 1
-		l.in++
-		return &s.slots[0]
+// room returns the last segment of a lane, once there is room at its end.
+func (l *lane[K, T]) room(p *pool[K, T]) *segment[T] {
+	if s := p.spare; s != nil && l.last == nil {
+		p.spare, l.first, l.last = nil, s, s
+		return s
 	}
-	at := l.pushed()
-	if at == nil {
-		l.spill(p)
-		if at = l.pushed(); at == nil {
-			l.grow(p)
-			at = l.pushed()
-		}
+	l.spill(p)
+	if l.last == nil || l.last.to == len(l.last.slots) {
+		l.grow(p)
 	}
-	return at
+	return l.last
 }
 
 // grow adds a segment.
@@ -121,15 +115,28 @@ func (l *lane[K, T]) unlast() *segment[T] {
 	return s
 }
 
-// popFront removes the oldest slot, whose payload the caller has taken and zeroed.
+// popFront removes the oldest slot, whose payload the caller has taken and zeroed, or takes
+// before the next push.
 func (l *lane[K, T]) popFront(p *pool[K, T]) {
 	s := l.first
-	s.from++
 	l.out++
-	switch {
-	case s.from < s.to:
+	if s.from++; s.from < s.to {
 		return
-	case s.rest > 0:
+	}
+	if s.next == nil && len(s.slots) == firstSegment && !s.lent && p.hasNoSpare() {
+		p.returns += firstSegment
+		s.from, s.to = 0, 0
+		p.spare, l.first, l.last = s, nil, nil
+		return
+	}
+	l.dropFirst(p)
+}
+
+// dropFirst gives back the first segment, which is empty, unless what was lent goes on at the
+// beginning of its ring.
+func (l *lane[K, T]) dropFirst(p *pool[K, T]) {
+	s := l.first
+	if s.rest > 0 {
 		s.from, s.to, s.rest = 0, s.rest, 0
 		return
 	}

@@ -209,8 +209,8 @@ func (p *pantry) state() string {
 	return say
 }
 
-// TestPlainIsNext: the first branch of NextWithin adds nothing to nextOfAll but speed. Two queues get the same
-// calls, one of them only by nextOfAll.
+// TestPlainIsNext: the first branch of NextWithin adds nothing to NextOfAll but speed. Two queues get the same
+// calls, one of them only by NextOfAll.
 func TestPlainIsNext(t *testing.T) {
 	race.OneGoroutine(t)
 	for seed := range uint64(400) {
@@ -279,7 +279,7 @@ func TestPlainIsNext(t *testing.T) {
 				var got, want int
 				var gh, wh Head
 				gt, gv := ps[0].q.NextWithin(0, limit, &got, &gh)
-				wt, wv := ps[1].q.nextOfAll(0, limit, &want, &wh)
+				wt, wv := ps[1].q.NextOfAll(0, limit, &want, &wh)
 				if got != want || gh != wh || gv != wv || (gt == nil) != (wt == nil) || gt != nil && gt.Key != wt.Key {
 					fails(step, "what is next", fmt.Sprint(got, gh, gv), fmt.Sprint(want, wh, wv))
 				}

@@ -1,21 +1,28 @@
 package drr
 
-import "github.com/firq-go/firq"
-
-// fewSteps is how many turns NextWithin ends at most before it leaves the rest to
-// nextOfAll.
+// fewSteps is how many turns NextPlain ends at most before it leaves the rest to
+// NextOfAll.
 const fewSteps = 8
 
 // NextWithin does what Next does, but begins no turn in a round after limit (except of
 // newly active tenants, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
 // payload and the rest of a task that is delivered go where the caller says.
-//
-// The usual case is here: plain tenants, with tasks in slots, one after the other.
-// nextOfAll, to which this adds nothing but speed, goes on where it comes to anything else.
 func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (*Tenant[K, T], Verdict) {
+	if t, slot := q.NextPlain(now, limit); t != nil {
+		*h = takeSlot(slot, payload)
+		return t, Delivered
+	}
+	return q.NextOfAll(now, limit, payload, h)
+}
+
+// NextPlain is NextWithin in the usual case, which it adds nothing to but speed: plain tenants, with
+// tasks in slots, one after the other. Where it comes to anything else it returns nil, and
+// NextOfAll goes on. The task is taken out, but what is in its slot, which is the caller's to take
+// before it calls another method.
+func (q *Queue[K, T]) NextPlain(now int64, limit uint64) (*Tenant[K, T], *Slot[T]) {
 	l := &q.lists[0]
 	if !q.straight || l.freed.head != nil || l.fresh.head != nil {
-		return q.nextOfAll(now, limit, payload, h)
+		return nil, nil
 	}
 	for step := 0; l.wait == 0 && step < fewSteps; step++ { // skip may have it wait
 		s := l.active.head
@@ -32,8 +39,8 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (
 			break
 		}
 		g := t.line.lane.first
-		at := &g.slots[g.from]
-		cost, deficit := int64(at.Cost), s.deficit
+		slot := &g.slots[g.from]
+		cost, deficit := int64(slot.Cost), s.deficit
 		if !s.inTurn {
 			if beyond(l.round, limit) {
 				break
@@ -57,9 +64,6 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (
 		s.deficit = deficit - cost
 		l.reached, l.used, l.emptyVisits = l.round, true, 0
 		l.audit.spent += uint64(cost)
-		*h = Head{Cost: cost, Enqueued: at.Enqueued, Due: NoDeadline, Priority: firq.PriorityNormal}
-		var zero T
-		*payload, at.Payload = at.Payload, zero // keep no payload alive
 		if g.from+1 < g.to {
 			g.from++
 			t.line.lane.out++
@@ -72,20 +76,24 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (
 			t.mask = 0
 			q.nEmpty++
 		}
-		return t, Delivered
+		return t, slot
 	}
-	return q.nextOfAll(now, limit, payload, h)
+	return nil, nil
 }
 
 // leaveFront is leave of the seat at the head of the active list.
 func (l *list[K, T]) leaveFront(s *seat[K, T]) {
 	due := s.due
 	s.place, s.inTurn, s.due, s.deficit = nowhere, false, l.clock(), min(s.deficit, 0)
+	l.active.n--
 	if l.active.head = s.next; s.next == nil {
 		l.active.tail = nil
 	} else {
 		s.next.prev, s.next = nil, nil
 	}
-	l.active.n--
-	l.visited(due)
+	if Apart(due, l.round) <= 0 { // visited
+		if l.left--; l.left <= 0 && l.active.n > 0 {
+			l.roundOver()
+		}
+	}
 }

@@ -180,7 +180,7 @@ func TestPoolShrinks(t *testing.T) {
 					t.Fatalf("%s: room for %d held for a burst of %d", name, held, burst)
 				}
 			}
-			if q.pool.n > 3*poolWindow {
+			if q.pool.n > 3*poolWindow+keepFree {
 				t.Fatalf("%s: room for %d free after the burst", name, q.pool.n)
 			}
 			for i := range 4 * poolWindow {

@@ -36,7 +36,7 @@ type Queue[K comparable, T any] struct {
 	peers    Peers              // nil: none
 	plain    bool               // first in, first out, and one seat per tenant: there are slots
 	newFirst bool               // a tenant that joins may go first
-	straight bool               // plain, and neither CoDel nor an Observer is there: NextWithin has a first branch
+	straight bool               // plain, and neither CoDel nor an Observer is there: NextPlain has something to do
 	lists    [levels]list[K, T] // only lists[0] is used unless Across
 	queued   int                // tasks held
 	ready    int                // tasks of tenants that are not blocked
@@ -152,10 +152,16 @@ func (q *Queue[K, T]) PushPlain(t *Tenant[K, T], payload *T, cost, enqueued int6
 		q.pushEntry(t, &Task[T]{Payload: *payload, Cost: cost, Enqueued: enqueued, Due: NoDeadline, Priority: firq.PriorityNormal})
 		return
 	}
-	into := t.line.lane.pushed()
-	if into == nil {
-		into = t.line.lane.push(&q.pool)
+	last := t.line.lane.last // as lane.push, and room
+	if last == nil && q.pool.spare != nil {
+		last, q.pool.spare = q.pool.spare, nil
+		t.line.lane.first, t.line.lane.last = last, last
+	} else if last == nil || last.to >= len(last.slots) || last.lent {
+		last = t.line.lane.room(&q.pool)
 	}
+	into := &last.slots[last.to]
+	last.to++
+	t.line.lane.in++
 	into.Cost, into.Enqueued, into.Payload = uint32(cost), enqueued, *payload
 	if l := &q.lists[0]; t.blocked || t.mask&(1<<normalLevel) == 0 && (t.mask != 0 || l.wait > 0 || q.newFirst) {
 		q.pushed(&t.seat, normalLevel, 1, t.mask == 0, t.mask&(1<<normalLevel) == 0)
@@ -240,8 +246,8 @@ func (q *Queue[K, T]) Next(now int64) (t *Tenant[K, T], task Task[T], v Verdict)
 	return t, task, v
 }
 
-// nextOfAll is NextWithin in all cases.
-func (q *Queue[K, T]) nextOfAll(now int64, limit uint64, payload *T, out *Head) (*Tenant[K, T], Verdict) {
+// NextOfAll is NextWithin in all cases.
+func (q *Queue[K, T]) NextOfAll(now int64, limit uint64, payload *T, out *Head) (*Tenant[K, T], Verdict) {
 	if q.Waiting() && q.ready > 0 {
 		q.pass(&q.lists[0], limit)
 	}

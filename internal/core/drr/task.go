@@ -132,7 +132,14 @@ type pool[K comparable, T any] struct {
 	lent     retention                 // of rings: apart, so that a burst of the others does not crowd them out
 	entries  *entry[K, T]              // linked by next
 	segments [segmentSizes]*segment[T] // by size; linked by next
+	spare    *segment[T]               // of the smallest size, counted as in use: tasks that come and go one at a time use it in turn
 	retention
+}
+
+// hasNoSpare reports whether a segment may become the spare one: unless there is memory to let go of,
+// or that is to be looked at.
+func (p *pool[K, T]) hasNoSpare() bool {
+	return p.spare == nil && p.n <= p.keep && p.returns < poolWindow
 }
 
 func (p *pool[K, T]) entry() *entry[K, T] {

@@ -53,12 +53,14 @@ func (q *Queue[K, T]) activate(l *list[K, T], s *seat[K, T]) {
 // and leave without a turn would take the list to any round, and a tenant that comes then
 // would have to wait for that.
 func (l *list[K, T]) visited(due uint64) {
-	if Apart(due, l.round) > 0 {
-		return
+	if Apart(due, l.round) <= 0 {
+		if l.left--; l.left <= 0 && l.active.n > 0 {
+			l.roundOver()
+		}
 	}
-	if l.left--; l.left > 0 || l.active.n == 0 {
-		return
-	}
+}
+
+func (l *list[K, T]) roundOver() {
 	l.left = l.active.n
 	l.audit.round(l.left)
 	if !l.used {

@@ -149,7 +149,7 @@ func (w *twin) serve() error {
 // roundabout is within without its first branch.
 func roundabout(q *Queue[int, int], now int64, limit uint64) (t *Tenant[int, int], task Task[int], v Verdict) {
 	var h Head
-	if t, v = q.nextOfAll(now, limit, &task.Payload, &h); v == Delivered {
+	if t, v = q.NextOfAll(now, limit, &task.Payload, &h); v == Delivered {
 		task.is(h)
 	}
 	return t, task, v

@@ -56,9 +56,12 @@ func New(work func() bool) *Parker { return &Parker{work: work} }
 // Notify is called after work was published; it wakes a consumer if there is one
 // asleep and none on its way.
 func (p *Parker) Notify() {
-	if p.parked.Load() == 0 {
-		return
+	if p.parked.Load() != 0 {
+		p.notify()
 	}
+}
+
+func (p *Parker) notify() {
 	failpoint.At("P2 waking?")
 	if p.waking.Load() == 0 {
 		p.wakeOne()

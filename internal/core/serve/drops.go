@@ -118,11 +118,7 @@ func (sh *Shared[K, T]) catch(d *Drops[K, T]) (v any, panicked bool) {
 
 // Rethrow panics with the value of a panic of OnDrop that NotifyServed has kept. Every call
 // that dequeues begins with it.
-func (sh *Shared[K, T]) Rethrow() {
-	if sh.pendingPanics.any.Load() {
-		sh.pendingPanics.panicNext()
-	}
-}
+func (sh *Shared[K, T]) Rethrow() { sh.pendingPanics.rethrow() }
 
 // pendingPanics holds the values of panics of OnDrop until a call of Rethrow takes each of
 // them. The zero value is empty; it is safe for concurrent use.
@@ -137,6 +133,13 @@ func (p *pendingPanics) add(v any) {
 	defer p.mu.Unlock()
 	p.values = append(p.values, v)
 	p.any.Store(true)
+}
+
+// rethrow panics with the oldest value, if there is one.
+func (p *pendingPanics) rethrow() {
+	if p.any.Load() {
+		p.panicNext()
+	}
 }
 
 // panicNext panics with the oldest value, unless another caller has taken it.

@@ -17,46 +17,53 @@ func IsPlain[T any](t *firq.Task[T]) bool {
 		(t.Priority == 0 || t.Priority == firq.PriorityNormal)
 }
 
-// PutPlain queues a plain task, whose cost is at least 1. What the tenant is to have when it
-// becomes active it has already.
-func (s *Shard[K, T]) PutPlain(t *Tenant[K, T], payload *T, cost, now int64) {
-	s.enqueued++
-	s.Queue.PushPlain(&t.Tenant, payload, cost, now)
-	if s.bounded {
-		s.settle(t)
-	}
-}
-
 // Next takes out the task that is served next, and completes the item that the consumer gets
 // of it; nil if there is none within the limit, or after a good deal of looking. The caller binds
 // the item to the token, with what Fly adds.
 func (s *Shard[K, T]) Next(it *firq.Item[K, T], now int64, limit uint64) (t *Tenant[K, T], token uint64) {
-	var h drr.Head
-	dt, _ := s.Queue.NextWithin(now, limit, &it.Payload, &h)
-	if dt == nil {
+	dt, slot := s.Queue.NextPlain(now, limit)
+	if dt != nil {
+		var zero T
+		it.Payload, slot.Payload = slot.Payload, zero // keep no payload alive
+		it.Cost, it.Priority, it.Flow, it.Deadline = int64(slot.Cost), firq.PriorityNormal, 0, time.Time{}
+		it.Wait = time.Duration(max(now-slot.Enqueued, 0))
+	} else if dt = s.nextOfAll(it, now, limit); dt == nil {
 		return nil, 0
 	}
 	t = TenantOf(dt)
-	wait := time.Duration(max(now-h.Enqueued, 0))
-	it.Tenant, it.Cost, it.Priority, it.Flow, it.Wait = t.Key, h.Cost, h.Priority, h.Flow, wait
-	if it.Deadline = (time.Time{}); h.Due != drr.NoDeadline {
-		it.Deadline = s.shared.Clock.Time(h.Due)
-	}
-	s.waits[s.servedBy&1].Record(wait)
+	it.Tenant = t.Key
+	s.waits[s.servedBy&1].Record(it.Wait)
 	s.dequeued++
 	t.lastUsed = max(t.lastUsed, now) // the goroutine that reads the clock first may come last
-	s.top.delivered(t)
-	return t, uint64(h.Priority) << tokenPriority
+	t.delivered++
+	if n := t.delivered; n&63 == 0 || n&(n-1) == 0 {
+		s.top.offer(t)
+	}
+	return t, uint64(it.Priority) << tokenPriority
 }
+
+// nextOfAll is Next of a task that may be anything.
+func (s *Shard[K, T]) nextOfAll(it *firq.Item[K, T], now int64, limit uint64) *drr.Tenant[K, T] {
+	var h drr.Head
+	dt, v := s.Queue.NextOfAll(now, limit, &it.Payload, &h)
+	if v == drr.Delivered {
+		it.Cost, it.Priority, it.Flow, it.Deadline = h.Cost, h.Priority, h.Flow, time.Time{}
+		it.Wait = time.Duration(max(now-h.Enqueued, 0))
+		if h.Due != drr.NoDeadline {
+			it.Deadline = s.shared.Clock.Time(h.Due)
+		}
+	}
+	return dt
+}
+
+// Exacts reports whether Fly has something to do.
+func (s *Shard[K, T]) Exacts() bool { return s.exacts }
 
 // Fly comes after each Next, once the tenant has been pushed what it may have next: a tenant that is
 // blocked with a task keeps its place. It puts the delivery in flight, if the tenant has an in-flight limit,
 // blocks the tenant if that is reached, and returns which delivery it is; and it settles the tenant,
 // where the number of tenants is limited.
 func (s *Shard[K, T]) Fly(t *Tenant[K, T]) (token uint64) {
-	if !s.exacts {
-		return 0
-	}
 	if f := t.flights; f != nil && f.limit > 0 {
 		token = f.start()
 		s.inFlight++
@@ -70,13 +77,15 @@ func (s *Shard[K, T]) Fly(t *Tenant[K, T]) (token uint64) {
 	return token
 }
 
-// PublishChanges publishes what has changed in a hold, before the lock is released. The holder
-// calls it if the shard is not ready, has not published that it is, or is not Unchanged. A shard
-// that is not ready may linger.
+// StaysReady reports whether a shard that no other is fair to is ready, and may stay so, as it has
+// something to serve, or has just served something. The consumer that comes next, and finds
+// nothing, ends that: so nothing is published where tasks come and go one at a time.
+func (s *Shard[K, T]) StaysReady(has bool) bool { return has && s.published.ready && !s.bounded }
+
+// PublishChanges publishes what has changed in a hold, before the lock is released. The holder calls it unless the
+// shard StaysReady, or is Unchanged. A shard that is not ready may linger.
 func (s *Shard[K, T]) PublishChanges(ready bool) {
-	if s.sharesTime || s.published.ready != (ready || s.Queue.Lingering()) {
-		s.Publish(ready)
-	}
+	s.Publish(ready)
 	if s.bounded {
 		s.PublishIdle()
 	}

@@ -17,7 +17,8 @@ func TestIdleTenantsAreCounted(t *testing.T) {
 		},
 		"plain task": func(s *shard, x *tenant) {
 			payload := 1
-			s.PutPlain(x, &payload, 1, 0)
+			s.Queue.PushPlain(&x.Tenant, &payload, 1, 0)
+			s.Pushed(x, 1)
 		},
 		"a task that is lent": func(s *shard, x *tenant) {
 			s.Queue.Lend(&x.Tenant, []drr.Slot[int]{{Cost: 1}}, 0, 1)

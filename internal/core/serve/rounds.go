@@ -28,6 +28,14 @@ func (s *Shard[K, T]) Limit() uint64 {
 	return s.rounds.Limit(s.index)
 }
 
+// KeepUp is how a hold begins on a shard that shares time.
+func (s *Shard[K, T]) KeepUp() {
+	if !s.published.ready {
+		s.Join() // idle until now
+	}
+	s.CatchUp()
+}
+
 // CatchUp takes the empty turns that have passed since. The holder calls it before a
 // tenant joins.
 func (s *Shard[K, T]) CatchUp() {
@@ -133,8 +141,7 @@ type published struct {
 // whether it has something to serve, or at least has to be asked (drr.Queue.Lingering).
 //
 // No other shard is fair to one that is alone, so it has no rounds to publish; and it stays
-// ready while its last tenant lingers, so that nothing is published where tasks come and go
-// one at a time. The consumer that finds nothing ends that.
+// ready while its last tenant lingers: see StaysReady.
 func (s *Shard[K, T]) Publish(ready bool) {
 	lingering := !ready && s.Queue.Lingering()
 	if !s.SharesTime() {
@@ -171,10 +178,13 @@ func (s *Shard[K, T]) Publish(ready bool) {
 	}
 }
 
-// Unchanged reports whether Publish(true) would publish nothing new. It is for a shard that is ready
-// and shares time; it costs less than Publish.
+// Unchanged reports whether a shard that has something to serve would publish nothing new. It costs
+// less than Publish.
 func (s *Shard[K, T]) Unchanged() bool {
 	p := &s.published
+	if !p.ready || s.bounded || !s.sharesTime {
+		return p.ready && !s.bounded
+	}
 	tag, reached, plainly := s.Queue.Plainly()
 	return plainly && !p.lingering && tag == p.tag && reached == p.reached && p.due == drr.NoDeadline
 }

@@ -176,7 +176,9 @@ func (s *Shard[K, T]) Dropped(t *Tenant[K, T], task *drr.Task[T], why firq.DropR
 // takes them tells OnDrop after releasing the lock.
 func (s *Shard[K, T]) TakeDrops() *Drops[K, T] {
 	d := s.drops
-	s.drops = nil
+	if d != nil {
+		s.drops = nil
+	}
 	return d
 }
 

@@ -23,16 +23,9 @@ const ranked = 1 << 63
 // count returns how many of the tenant's tasks were delivered.
 func (t *Tenant[K, T]) count() uint64 { return t.delivered &^ (ranked | isIdle) }
 
-func (p *top[K, T]) delivered(t *Tenant[K, T]) {
-	t.delivered++
-	if n := t.delivered; n < ranked && (n&63 == 0 || n&(n-1) == 0) {
-		p.offer(t)
-	}
-}
-
 // offer lets a tenant in that is not among them, if it has enough.
 func (p *top[K, T]) offer(t *Tenant[K, T]) {
-	if t.count() <= p.floor || p.size == 0 {
+	if t.delivered&ranked != 0 || t.count() <= p.floor || p.size == 0 {
 		return
 	}
 	if len(p.tenants) < p.size {
