@@ -106,15 +106,15 @@ func (sh *shard[K, T]) check() error {
 	if err != nil {
 		return err
 	}
-	q := sh.Queue
+	q, stays := sh.Queue, sh.s.alone == sh && sh.Ready() // see StaysReady
 	switch {
 	case q.Len() != queued || q.Ready() != ready:
 		return fmt.Errorf("shard %d: %d queued, %d ready; its tenants have %d and %d", sh.index, q.Len(), q.Ready(), queued, ready)
 	case open != len(sh.open):
 		return fmt.Errorf("shard %d: %d open lanes, %d in the list", sh.index, open, len(sh.open))
-	case sh.Ready() != (ready > 0) && !(sh.s.alone == sh && sh.Ready()) || sh.s.rounds.Ready(sh.index) != sh.Ready():
+	case sh.Ready() != (ready > 0) && !stays || sh.s.rounds.Ready(sh.index) != sh.Ready():
 		return fmt.Errorf("shard %d: %d ready, says %t, published %t", sh.index, ready, sh.Ready(), sh.s.rounds.Ready(sh.index))
-	case sh.s.rounds.Asks(sh.index) != (q.Ready() > 0 || q.Lingering()) && !(sh.s.alone == sh && sh.Ready()): // see StaysReady
+	case sh.s.rounds.Asks(sh.index) != (q.Ready() > 0 || q.Lingering()) && !stays:
 		return fmt.Errorf("shard %d: lingering %t, published %t", sh.index, q.Lingering(), sh.s.rounds.Asks(sh.index))
 	case sh.s.deadlines.Load() && sh.due.Load() > q.NextDue():
 		return fmt.Errorf("shard %d: a task is due at %d, published %d", sh.index, q.NextDue(), sh.due.Load())

@@ -115,8 +115,7 @@ func (l *lane[K, T]) unlast() *segment[T] {
 	return s
 }
 
-// popFront removes the oldest slot, whose payload the caller has taken and zeroed, or takes
-// before the next push.
+// popFront removes the oldest slot, whose payload the caller has taken and zeroed.
 func (l *lane[K, T]) popFront(p *pool[K, T]) {
 	s := l.first
 	l.out++

@@ -1,5 +1,7 @@
 package drr
 
+import "github.com/firq-go/firq"
+
 // fewSteps is how many turns NextPlain ends at most before it leaves the rest to
 // NextOfAll.
 const fewSteps = 8
@@ -8,8 +10,8 @@ const fewSteps = 8
 // newly active tenants, with NewFirst); math.MaxUint64 is no limit. Not for Across. The
 // payload and the rest of a task that is delivered go where the caller says.
 func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (*Tenant[K, T], Verdict) {
-	if t, slot := q.NextPlain(now, limit); t != nil {
-		*h = takeSlot(slot, payload)
+	if t, cost, enqueued := q.NextPlain(now, limit, payload); t != nil {
+		*h = Head{Cost: cost, Enqueued: enqueued, Due: NoDeadline, Priority: firq.PriorityNormal}
 		return t, Delivered
 	}
 	return q.NextOfAll(now, limit, payload, h)
@@ -17,12 +19,11 @@ func (q *Queue[K, T]) NextWithin(now int64, limit uint64, payload *T, h *Head) (
 
 // NextPlain is NextWithin in the usual case, which it adds nothing to but speed: plain tenants, with
 // tasks in slots, one after the other. Where it comes to anything else it returns nil, and
-// NextOfAll goes on. The task is taken out, but what is in its slot, which is the caller's to take
-// before it calls another method.
-func (q *Queue[K, T]) NextPlain(now int64, limit uint64) (*Tenant[K, T], *Slot[T]) {
+// NextOfAll goes on.
+func (q *Queue[K, T]) NextPlain(now int64, limit uint64, payload *T) (of *Tenant[K, T], cost, enqueued int64) {
 	l := &q.lists[0]
 	if !q.straight || l.freed.head != nil || l.fresh.head != nil {
-		return nil, nil
+		return nil, 0, 0
 	}
 	for step := 0; l.wait == 0 && step < fewSteps; step++ { // skip may have it wait
 		s := l.active.head
@@ -39,8 +40,8 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64) (*Tenant[K, T], *Slot[T
 			break
 		}
 		g := t.line.lane.first
-		slot := &g.slots[g.from]
-		cost, deficit := int64(slot.Cost), s.deficit
+		at := &g.slots[g.from]
+		cost, deficit := int64(at.Cost), s.deficit
 		if !s.inTurn {
 			if beyond(l.round, limit) {
 				break
@@ -64,6 +65,8 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64) (*Tenant[K, T], *Slot[T
 		s.deficit = deficit - cost
 		l.reached, l.used, l.emptyVisits = l.round, true, 0
 		l.audit.spent += uint64(cost)
+		var zero T
+		enqueued, *payload, at.Payload = at.Enqueued, at.Payload, zero // keep no payload alive
 		if g.from+1 < g.to {
 			g.from++
 			t.line.lane.out++
@@ -76,9 +79,9 @@ func (q *Queue[K, T]) NextPlain(now int64, limit uint64) (*Tenant[K, T], *Slot[T
 			t.mask = 0
 			q.nEmpty++
 		}
-		return t, slot
+		return t, cost, enqueued
 	}
-	return nil, nil
+	return nil, 0, 0
 }
 
 // leaveFront is leave of the seat at the head of the active list.
@@ -91,9 +94,5 @@ func (l *list[K, T]) leaveFront(s *seat[K, T]) {
 	} else {
 		s.next.prev, s.next = nil, nil
 	}
-	if Apart(due, l.round) <= 0 { // visited
-		if l.left--; l.left <= 0 && l.active.n > 0 {
-			l.roundOver()
-		}
-	}
+	l.visited(due)
 }

@@ -21,12 +21,10 @@ func IsPlain[T any](t *firq.Task[T]) bool {
 // of it; nil if there is none within the limit, or after a good deal of looking. The caller binds
 // the item to the token, with what Fly adds.
 func (s *Shard[K, T]) Next(it *firq.Item[K, T], now int64, limit uint64) (t *Tenant[K, T], token uint64) {
-	dt, slot := s.Queue.NextPlain(now, limit)
+	dt, cost, enqueued := s.Queue.NextPlain(now, limit, &it.Payload)
 	if dt != nil {
-		var zero T
-		it.Payload, slot.Payload = slot.Payload, zero // keep no payload alive
-		it.Cost, it.Priority, it.Flow, it.Deadline = int64(slot.Cost), firq.PriorityNormal, 0, time.Time{}
-		it.Wait = time.Duration(max(now-slot.Enqueued, 0))
+		it.Cost, it.Priority, it.Flow, it.Deadline = cost, firq.PriorityNormal, 0, time.Time{}
+		it.Wait = time.Duration(max(now-enqueued, 0))
 	} else if dt = s.nextOfAll(it, now, limit); dt == nil {
 		return nil, 0
 	}
