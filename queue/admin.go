@@ -91,7 +91,7 @@ func (q *Queue[T]) changeTenant(ctx context.Context, call, tenant string, c Tena
 	} else if r != nil {
 		limit, err := r.Resolve()
 		if err != nil {
-			return invalidArgument("%s: Rate: %v", call, err)
+			return invalidArgument("%s: Rate.%s", call, reason(err))
 		}
 		c.Rate = &limit
 	}

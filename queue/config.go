@@ -100,7 +100,7 @@ func (c Config[T]) resolve(names *rule) (Config[T], error) {
 	}
 	var err error
 	if c.RatePerTenant, err = c.RatePerTenant.Resolve(); err != nil {
-		return c, fmt.Errorf("queue: RatePerTenant: %w", err)
+		return c, invalid("RatePerTenant.%s", reason(err))
 	}
 	set(&c.Name, DefaultName)
 	set(&c.Lease, DefaultLease)
@@ -124,6 +124,12 @@ func (c Config[T]) resolve(names *rule) (Config[T], error) {
 		return c, invalid("Backoff.Factor: %v, must be at least 1", c.Backoff.Factor)
 	}
 	return c, nil
+}
+
+// reason returns an error of rate.Limit.Resolve from the field on.
+func reason(err error) string {
+	prefix := firq.ErrInvalidConfig.Error() + ": "
+	return strings.ReplaceAll(strings.TrimPrefix(err.Error(), prefix), "\n"+prefix, "; ")
 }
 
 // set replaces a zero field by its default.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/firq-go/firq/contrib/firqredis"
 	"github.com/firq-go/firq/queue"
+	"github.com/firq-go/firq/rate"
 )
 
 func TestTenants(t *testing.T) {
@@ -26,8 +27,10 @@ func TestTenants(t *testing.T) {
 	b.want(exitOK, "tenants show", "alice")
 	b.want(exitOK, "tenants set alice --weight 2.5 --max-in-flight 3", "2.5", "3")
 	b.want(exitOK, "tenants set alice --max-queued -1", "none")
+	b.want(exitOK, "tenants set alice --rate 0.25 --burst 7", "0.25/s, burst 7")
+	b.want(exitUsage, "tenants set alice --rate 1 --burst -7", "Rate.Burst: -7")
 	all := read[[]queue.TenantStats](b, exitOK, "tenants", "show", "alice")
-	want := queue.TenantSettings{Weight: 2.5, MaxQueued: -1, MaxInFlight: 3}
+	want := queue.TenantSettings{Weight: 2.5, MaxQueued: -1, MaxInFlight: 3, Rate: rate.Limit{PerSecond: 0.25, Burst: 7}}
 	if len(all) != 1 || all[0].Settings != want || all[0].Weight != 2.5 {
 		t.Errorf("%+v", all)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/urfave/cli/v3"
 
+	"github.com/firq-go/firq/contrib/firqd/internal/config"
 	"github.com/firq-go/firq/queue"
 )
 
@@ -63,7 +64,7 @@ func bench(ctx context.Context, s *session) (err error) {
 	}
 	q := &s.conf.Queue
 	q.Name = "firqd-bench-" + rand.Text()
-	q.MaxQueued, q.MaxQueuedPerTenant, q.MaxInFlight, q.MaxInFlightPerTenant = 0, 0, 0, 0
+	q.MaxQueued, q.MaxQueuedPerTenant, q.MaxInFlight, q.MaxInFlightPerTenant, q.RatePerTenant = 0, 0, 0, 0, config.Rate{}
 	if err := s.open(ctx); err != nil {
 		if ctx.Err() != nil { // in the middle of it
 			_ = s.remove(ctx) // what has ended it is said

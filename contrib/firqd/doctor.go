@@ -12,6 +12,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqd/internal/config"
 	"github.com/firq-go/firq/queue"
+	"github.com/firq-go/firq/rate"
 )
 
 // finding is one row of doctor's report.
@@ -161,6 +162,7 @@ func bad(is bool) string {
 // settings compares what the configuration says with what the queue goes by.
 func (s *session) settings(r *report) {
 	ours, usual, q := &s.conf.Queue, config.Default().Queue, s.q.Settings()
+	limit, _ := rate.Limit(ours.RatePerTenant).Resolve() // it was checked
 	differs := false
 	for _, f := range []struct {
 		name                string
@@ -170,6 +172,7 @@ func (s *session) settings(r *report) {
 		{"max_queued_per_tenant", ours.MaxQueuedPerTenant, usual.MaxQueuedPerTenant, q.MaxQueuedPerTenant},
 		{"max_in_flight", ours.MaxInFlight, usual.MaxInFlight, q.MaxInFlight},
 		{"max_in_flight_per_tenant", ours.MaxInFlightPerTenant, usual.MaxInFlightPerTenant, q.MaxInFlightPerTenant},
+		{"rate_per_tenant", limit, rate.Limit{}, q.RatePerTenant},
 		{"priority_aging", ours.PriorityAging, usual.PriorityAging, q.PriorityAging},
 		{"dead_letters.per_tenant", ours.DeadLetters.PerTenant, usual.DeadLetters.PerTenant, q.DeadLetters.PerTenant},
 		{"dead_letters.for", ours.DeadLetters.For, usual.DeadLetters.For, q.DeadLetters.For},

@@ -61,6 +61,7 @@ func TestUsageErrors(t *testing.T) {
 		{"cancel", "needs at least one ID"},
 		{"tenants set", "set needs one TENANT, there are 0"},
 		{"tenants set a", "set needs --weight"},
+		{"tenants set a --burst 1", "--burst: needs --rate"},
 		{"tenants set a --forget --weight 1", "set needs --weight"},
 		{"tenants pause", "at least one TENANT, or else --all"},
 		{"tenants resume a --all", "at least one TENANT, or else --all"},

@@ -13,6 +13,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqd/internal/status"
 	"github.com/firq-go/firq/contrib/firqpg"
 	"github.com/firq-go/firq/queue"
+	"github.com/firq-go/firq/rate"
 )
 
 // postgresPlace is a database of PostgreSQL.
@@ -69,6 +70,7 @@ func (p *postgresPlace) open(ctx context.Context, s *session, makes bool) error 
 	}
 	c := config.OnPostgres[payload](&s.conf, p.db, codec{})
 	c.MaxQueued, c.MaxQueuedPerTenant, c.MaxInFlight, c.MaxInFlightPerTenant, c.PriorityAging, c.DeadLetters = 0, 0, 0, 0, 0, queue.Retention{}
+	c.RatePerTenant = rate.Limit{}
 	var err error
 	if s.q, err = firqpg.New(ctx, c); err != nil {
 		s.q = nil

@@ -52,6 +52,7 @@ func TestPostgres(t *testing.T) {
 	b.want(exitOK, "tenants pause t", "paused")
 	b.want(exitOK, "tenants resume t")
 	b.want(exitOK, "settings set --max-queued 100", "100")
+	b.want(exitOK, "settings set --rate-per-tenant 0.5", "0.5/s, burst 1")
 	b.want(exitOK, "cancel b later")
 	b.want(exitNotFound, "cancel b", "not found")
 	b.wants(exitOK, []string{"schedule", "put", "tick", "1", "--cron", "@daily"}, "tick")

@@ -13,6 +13,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqd/internal/status"
 	"github.com/firq-go/firq/contrib/firqredis"
 	"github.com/firq-go/firq/queue"
+	"github.com/firq-go/firq/rate"
 )
 
 // silent keeps the client's log away from the terminal: what matters comes back as an error.
@@ -43,6 +44,7 @@ func (p *redisPlace) open(ctx context.Context, s *session, makes bool) error {
 	s.conf.Queue.Partitions = cmp.Or(s.conf.Queue.Partitions, n)
 	c := config.OnRedis[payload](&s.conf, p.client, codec{})
 	c.MaxQueued, c.MaxQueuedPerTenant, c.MaxInFlight, c.MaxInFlightPerTenant, c.PriorityAging, c.DeadLetters = 0, 0, 0, 0, 0, queue.Retention{}
+	c.RatePerTenant = rate.Limit{}
 	s.q, err = firqredis.New(ctx, c)
 	return err
 }

@@ -60,8 +60,8 @@ func printStats(w io.Writer, name string, s *queue.Stats) {
 		{"in flight", i(s.InFlight), "acked", n(s.Acked), "released", n(s.Released), "rejected", n(s.Rejected)},
 		{"dead letters", i(s.DeadLetters), "cancelled", n(s.Cancelled), "lease expired", n(s.LeaseExpired)},
 		{"tenants", i(s.Tenants), "expired", n(s.Expired)},
-		{"oldest", short(s.Oldest), "dead", n(s.Dead)},
-		{"", "", "purged", n(s.Purged)},
+		{"held by rate", i(s.Held), "dead", n(s.Dead)},
+		{"oldest", short(s.Oldest), "purged", n(s.Purged)},
 	})
 }
 
@@ -115,12 +115,13 @@ func (s *session) showTenants(all []queue.TenantStats) error {
 			printf(w, "no tenant has tasks\n")
 			return
 		}
-		rows := [][]string{{"TENANT", "QUEUED", "DELAYED", "IN FLIGHT", "DEAD", "OLDEST", "WEIGHT", "MAX QUEUED", "MAX IN FLIGHT", ""}}
+		rows := [][]string{{"TENANT", "QUEUED", "DELAYED", "IN FLIGHT", "DEAD", "OLDEST", "WEIGHT", "MAX QUEUED", "MAX IN FLIGHT", "RATE", ""}}
 		for i := range all {
 			t := &all[i]
 			rows = append(rows, []string{
 				t.Tenant, strconv.Itoa(t.Queued), strconv.Itoa(t.Delayed), strconv.Itoa(t.InFlight), strconv.Itoa(t.DeadLetters), short(t.Oldest),
-				strconv.FormatFloat(t.Weight, 'g', 6, 64), limit(t.Settings.MaxQueued), limit(t.Settings.MaxInFlight), yes(t.Paused, "paused"),
+				strconv.FormatFloat(t.Weight, 'g', 6, 64), limit(t.Settings.MaxQueued), limit(t.Settings.MaxInFlight),
+				rateText(t.Settings.Rate, "the queue's"), yes(t.Paused, "paused") + yes(t.Held > 0, "held by its rate for "+short(t.Held)),
 			})
 		}
 		table(w, rows)

@@ -11,6 +11,7 @@ import (
 	"github.com/urfave/cli/v3"
 
 	"github.com/firq-go/firq/queue"
+	"github.com/firq-go/firq/rate"
 )
 
 func (p *program) tenantsCommand() *cli.Command {
@@ -27,11 +28,13 @@ func (p *program) tenantsCommand() *cli.Command {
 			{
 				Name: "set", Usage: "give a tenant its own weight and limits", ArgsUsage: "TENANT",
 				Description: "What is not given stays as it is. They hold for what is queued already, too.\n\n" +
-					"Examples:\n   firqd tenants set alice --weight 2 --max-in-flight 10\n   firqd tenants set alice --forget",
+					"Examples:\n   firqd tenants set alice --weight 2 --max-in-flight 10\n   firqd tenants set alice --rate 0.5 --burst 30\n   firqd tenants set alice --forget",
 				Flags: []cli.Flag{
 					&cli.FloatFlag{Name: "weight", Usage: "the tenant's share is `W` times that of weight 1; 0: the default"},
 					&cli.IntFlag{Name: "max-queued", Usage: "queue `N` of its tasks at most; 0: the queue's limit, below 0: none"},
 					&cli.IntFlag{Name: "max-in-flight", Usage: "have `N` of its tasks in flight at most; 0: the queue's limit, below 0: none"},
+					&cli.FloatFlag{Name: "rate", Usage: "deliver tasks of cost `R` per second at most; 0: the queue's rate, below 0: any"},
+					&cli.Int64Flag{Name: "burst", Usage: "with --rate: after cost `N` that it may have saved up; 0: that of a second"},
 					&cli.BoolFlag{Name: "forget", Usage: "forget what was set"},
 				},
 				Action: p.with(setTenant),
@@ -91,15 +94,22 @@ func setTenant(ctx context.Context, s *session) error {
 	if err := between(cmd, 1, 1, "TENANT"); err != nil {
 		return err
 	}
-	given := cmd.IsSet("weight") || cmd.IsSet("max-queued") || cmd.IsSet("max-in-flight")
+	limit, err := rateFlags(cmd, "rate", "burst")
+	if err != nil {
+		return err
+	}
+	given := cmd.IsSet("weight") || cmd.IsSet("max-queued") || cmd.IsSet("max-in-flight") || limit != nil
 	if given == cmd.Bool("forget") {
-		return misuse(cmd, errors.New("set needs --weight, --max-queued or --max-in-flight, or else --forget"))
+		return misuse(cmd, errors.New("set needs --weight, --max-queued, --max-in-flight or --rate, or else --forget"))
 	}
 	if err := s.open(ctx); err != nil {
 		return err
 	}
 	name := cmd.Args().First()
-	var c queue.TenantChange
+	c := queue.TenantChange{Rate: limit}
+	if cmd.Bool("forget") {
+		c.Rate = &rate.Limit{}
+	}
 	if weight := cmd.Float("weight"); cmd.IsSet("weight") || cmd.Bool("forget") {
 		c.Weight = &weight
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/firq-go/firq/contrib/firqpg"
 	"github.com/firq-go/firq/contrib/firqredis"
 	"github.com/firq-go/firq/queue"
+	"github.com/firq-go/firq/rate"
 )
 
 // Prefix begins the names of all environment variables.
@@ -63,6 +64,7 @@ type Queue struct {
 	MaxQueuedPerTenant   int           `yaml:"max_queued_per_tenant" env:"MAX_QUEUED_PER_TENANT"`
 	MaxInFlight          int           `yaml:"max_in_flight" env:"MAX_IN_FLIGHT"`
 	MaxInFlightPerTenant int           `yaml:"max_in_flight_per_tenant" env:"MAX_IN_FLIGHT_PER_TENANT"`
+	RatePerTenant        Rate          `yaml:"rate_per_tenant" envPrefix:"RATE_PER_TENANT_"`
 	PriorityAging        time.Duration `yaml:"priority_aging" env:"PRIORITY_AGING"`
 	MaxPayload           int           `yaml:"max_payload" env:"MAX_PAYLOAD"`
 	DeadLetters          Retention     `yaml:"dead_letters" envPrefix:"DEAD_LETTERS_"`
@@ -77,6 +79,12 @@ type Backoff struct {
 	Max      time.Duration `yaml:"max" env:"MAX"`
 	Factor   float64       `yaml:"factor" env:"FACTOR"`
 	NoJitter bool          `yaml:"no_jitter" env:"NO_JITTER"`
+}
+
+// Rate is rate.Limit.
+type Rate struct {
+	PerSecond float64 `yaml:"per_second" env:"PER_SECOND"`
+	Burst     int64   `yaml:"burst" env:"BURST"`
 }
 
 // Retention is queue.Retention.
@@ -229,7 +237,7 @@ func OnRedis[T any](c *Config, client redis.UniversalClient, codec queue.Codec[T
 		Backoff:   queue.Backoff{First: q.Backoff.First, Max: q.Backoff.Max, Factor: q.Backoff.Factor, NoJitter: q.Backoff.NoJitter},
 		MaxQueued: q.MaxQueued, MaxQueuedPerTenant: q.MaxQueuedPerTenant, MaxInFlight: q.MaxInFlight, MaxInFlightPerTenant: q.MaxInFlightPerTenant,
 		PriorityAging: q.PriorityAging, MaxPayload: q.MaxPayload, DeadLetters: queue.Retention(q.DeadLetters),
-		WaitReplicas: q.WaitReplicas, TenantIdle: q.TenantIdle, Linger: q.Linger,
+		WaitReplicas: q.WaitReplicas, TenantIdle: q.TenantIdle, Linger: q.Linger, RatePerTenant: rate.Limit(q.RatePerTenant),
 	}
 }
 
@@ -240,6 +248,7 @@ func OnPostgres[T any](c *Config, db *pgxpool.Pool, codec queue.Codec[T]) firqpg
 		DB: db, Schema: c.Postgres.Schema, NoListen: c.Postgres.NoListen, Name: r.Name, Codec: codec, Lease: r.Lease, MaxAttempts: r.MaxAttempts, Backoff: r.Backoff,
 		MaxQueued: r.MaxQueued, MaxQueuedPerTenant: r.MaxQueuedPerTenant, MaxInFlight: r.MaxInFlight, MaxInFlightPerTenant: r.MaxInFlightPerTenant,
 		PriorityAging: r.PriorityAging, MaxPayload: r.MaxPayload, DeadLetters: r.DeadLetters, TenantIdle: r.TenantIdle, Linger: r.Linger,
+		RatePerTenant: r.RatePerTenant,
 	}
 }
 

@@ -121,6 +121,7 @@ func TestCheck(t *testing.T) {
 		"queue.name: \"a{b\"":                         func(c *Config) { c.Queue.Name = "a{b" },
 		"queue.max_queued_per_tenant: -1":             func(c *Config) { c.Queue.MaxQueuedPerTenant = -1 },
 		"queue.backoff.factor: 0.5":                   func(c *Config) { c.Queue.Backoff.Factor = 0.5 },
+		"queue.rate_per_tenant.per_second: -1, must":  func(c *Config) { c.Queue.RatePerTenant.PerSecond = -1 },
 		"queue.max_in_flight: 1, must be at least":    func(c *Config) { c.Queue.MaxInFlight, c.Queue.Partitions = 1, 2 },
 		"queue.wait_replicas: -1, must not be":        func(c *Config) { c.Queue.WaitReplicas = -1 },
 		"serve.listen: \"http://x:80\"":               func(c *Config) { c.Serve.Listen = "http://x:80" },

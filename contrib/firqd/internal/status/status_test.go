@@ -1,6 +1,7 @@
 package status
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -21,6 +22,7 @@ import (
 	"github.com/firq-go/firq"
 	"github.com/firq-go/firq/contrib/firqredis"
 	"github.com/firq-go/firq/queue"
+	"github.com/firq-go/firq/rate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -308,5 +310,29 @@ func TestManyLeases(t *testing.T) {
 	_, _, text := s.ask("", nil)
 	if n := strings.Count(text, `data-label="Lease ends"`); n != leasesShown || !strings.Contains(text, "20 of 21; <code>firqd in-flight</code>") {
 		t.Errorf("%d leases in\n%s", n, text)
+	}
+}
+
+// A tenant whose rate holds it back is seen, and for how long.
+func TestHeld(t *testing.T) {
+	s := newSite(t, "127.0.0.1:0")
+	if err := s.q.SetTenant(t.Context(), "slow", queue.TenantSettings{Rate: rate.Limit{PerSecond: 1e-3, Burst: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	s.enqueue("slow", "a")
+	s.enqueue("slow", "b")
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	looks := 3
+	ds, err := s.q.Engine().From(nil, nil).Pop(over, func() int { looks--; return max(looks, 0) })
+	if err != nil || len(ds) != 1 {
+		t.Fatal(ds, err)
+	}
+	_, _, page := s.ask("", nil)
+	if !strings.Contains(page, "held by its rate for 16m") || !strings.Contains(page, "<dt>Held by their rate</dt><dd>1</dd>") {
+		t.Error(page)
+	}
+	if _, _, text := s.ask("metrics", nil); !strings.Contains(text, `firq_queue_held{engine="redis",queue="mail"} 1`+"\n") {
+		t.Error(text)
 	}
 }
