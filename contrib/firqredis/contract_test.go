@@ -54,6 +54,8 @@ func TestRateHead(t *testing.T)                   { one(t) }
 func TestRateIdle(t *testing.T)                   { one(t) }
 func TestRateOrder(t *testing.T)                  { one(t) }
 func TestRateWakes(t *testing.T)                  { one(t) }
+func TestResults(t *testing.T)                    { one(t) }
+func TestResultsEnd(t *testing.T)                 { one(t) }
 func TestRetention(t *testing.T)                  { one(t) }
 func TestRunOutcomes(t *testing.T)                { one(t) }
 func TestSameID(t *testing.T)                     { one(t) }

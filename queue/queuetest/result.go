@@ -133,6 +133,17 @@ func testResultsEnd(t *testing.T, s *suite) {
 	ok(t, q.Ack(ctx, it))
 	kept(t, q, "x", "after all")
 
+	put(t, q, job{ID: "lost", KeepResult: time.Hour})
+	old := take(t, q)
+	ok(t, old.SetResult([]byte("of a lost lease")))
+	ok(t, q.Release(ctx, old))
+	it = take(t, q)
+	want(t, q.Ack(ctx, old), queue.ErrLeaseLost)
+	ok(t, q.Cancel(ctx, "lost"))
+	ok(t, q.Nack(ctx, it, queue.Retry{}))
+	_, err = q.Get(ctx, "lost")
+	want(t, err, queue.ErrNotFound)
+
 	put(t, q, job{ID: "short", KeepResult: 300 * time.Millisecond}, job{ID: "shorter", KeepResult: 1}, job{ID: "for ever", KeepResult: 1<<63 - 1})
 	ok(t, q.Ack(ctx, now(t, q, 3)...))
 	kept(t, q, "for ever", "")
