@@ -22,7 +22,7 @@
 // This package starts no goroutine and holds no lock. Every method of a Scheduler is
 // safe for concurrent use; the documentation of each core says which of them may block,
 // and on what. An accepted task ends in exactly one of: delivered, expired, cancelled,
-// evicted, closed, still queued.
+// evicted, dropped by CoDel, closed, still queued.
 //
 // # Implementing a Scheduler
 //

@@ -1,6 +1,11 @@
 // Package actortest makes Systems of package actor whose order of delivery a seed
 // shuffles, within what is allowed, so that tests reveal code that depends on the
-// order.
+// order:
+//
+//	for seed := range uint64(100) {
+//		sys := actortest.New(t, seed, actor.Config{}) // ends with the test
+//		...
+//	}
 package actortest
 
 import (

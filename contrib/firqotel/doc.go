@@ -1,7 +1,6 @@
-// Package firqotel exports the numbers of firq as OpenTelemetry metrics: of schedulers
-// and gates, of HTTP and gRPC middlewares, of worker pools, of watchdogs, of queues on
-// Redis and of compute servers. A [Tracer] makes spans of tasks; Inject and Extract carry
-// traces with the tasks of a queue on Redis.
+// Package firqotel exports the numbers of firq as OpenTelemetry metrics: of schedulers, gates,
+// HTTP and gRPC middlewares, worker pools, watchdogs, fleets, queues, compute servers, actors and
+// nodes. A [Tracer] makes spans of tasks; Inject and Extract carry traces with the tasks of a queue.
 //
 // # Usage
 //

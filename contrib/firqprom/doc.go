@@ -1,10 +1,10 @@
-// Package firqprom exports the numbers of firq to Prometheus: of schedulers and
-// gates, of HTTP and gRPC middlewares, of worker pools, of watchdogs, of queues
-// on Redis and of compute servers.
+// Package firqprom exports the numbers of firq to Prometheus: of schedulers, gates, HTTP and
+// gRPC middlewares, worker pools, watchdogs, fleets, queues, compute servers, actors and nodes.
 //
 // # Usage
 //
-// Each source has a collector, and all take the same options:
+// Each source has a collector, and all take the same options. (A gate's queue has the metrics of a
+// scheduler: in one registry the two need different labels.)
 //
 //	opts := firqprom.Options[string]{Scheduler: "api"}
 //	prometheus.MustRegister(

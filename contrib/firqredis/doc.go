@@ -6,6 +6,8 @@
 //	id, err := q.Enqueue(ctx, firqredis.Task[Mail]{Tenant: "acme", Payload: mail})
 //	err = firqredis.Run(ctx, q, handler, firqredis.RunOptions[Mail]{Concurrency: 16}) // in each worker
 //
+// The types are those of package queue, which has their methods: go doc queue.Queue.
+//
 // # Fairness
 //
 // Within a partition the queue serves tenants by start-time fair queueing (Goyal, Vin

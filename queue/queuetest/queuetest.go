@@ -1,4 +1,12 @@
-// Package queuetest is the contract of package queue as a suite of tests, for engines.
+// Package queuetest is the contract of package queue as a suite of tests, for an engine that you write:
+//
+//	func TestContract(t *testing.T) {
+//		queuetest.Run(t, func(tb testing.TB, c queue.Config[string]) *queue.Queue[string] {
+//			q, err := queue.New(tb.Context(), newEngine(tb), c)
+//			...
+//			return q
+//		}, queuetest.Options{})
+//	}
 package queuetest
 
 import (
