@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/firq-go/firq/contrib/firqpg/internal/pgserver"
+	"github.com/firq-go/firq/rate"
 )
 
 // rounds is how often a fault happens; FIRQPG_FAULTS is how often instead.
@@ -71,7 +72,8 @@ func TestWorkersKilled(t *testing.T) {
 	if _, err := db.Exec(ctx, "create table done (id text)"); err != nil { // no key: a second row of a task would show
 		t.Fatal(err)
 	}
-	q := open(t, Config[string]{DB: db})
+	limit, began := rate.Limit{PerSecond: 200, Burst: 10}, time.Now()
+	q := open(t, Config[string]{DB: db, RatePerTenant: limit})
 	start := func() *exec.Cmd {
 		c := exec.Command(os.Args[0])
 		c.Env = append(os.Environ(), workerEnv+"="+s.DSN("postgres"))
@@ -123,6 +125,12 @@ func TestWorkersKilled(t *testing.T) {
 	st := must[Stats](t)(q.Stats(ctx))
 	if exact(t, st); st.Acked != uint64(n) || done() != n {
 		t.Errorf("%d tasks, %d acked, %d rows: %+v", n, st.Acked, done(), st)
+	}
+	for k := range 4 { // none is forgotten with a worker
+		got := must[TenantStats](t)(q.TenantStats(ctx, fmt.Sprint("t", k))).Delivered
+		if most := float64(limit.Burst) + limit.PerSecond*time.Since(began).Seconds(); float64(got) > most {
+			t.Errorf("%d deliveries of tenant %d, at most %v", got, k, most)
+		}
 	}
 	t.Logf("%d tasks, %d leases ran out", n, st.LeaseExpired)
 }

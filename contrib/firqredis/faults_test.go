@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/firq-go/firq/rate"
 )
 
 // underLoad runs producers and consumers while f brings faults about, and checks their history.
@@ -118,8 +120,9 @@ func TestWorkersKilled(t *testing.T) {
 	t.Parallel()
 	redisServer.need(t)
 	const lease = 400 * time.Millisecond
-	q := open(t, redisServer, Config[string]{Lease: lease})
-	h := newHistory()
+	limit := rate.Limit{PerSecond: 50, Burst: 5}
+	q := open(t, redisServer, Config[string]{Lease: lease, RatePerTenant: limit})
+	h, began := newHistory(), time.Now()
 	ctx, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	for w := range 2 {
@@ -151,6 +154,12 @@ func TestWorkersKilled(t *testing.T) {
 	for id := range h.accepted {
 		if len(h.delivered[id]) == 0 {
 			t.Errorf("%s was never handled", id)
+		}
+	}
+	for k := range 5 { // none is forgotten with a worker
+		n := must(q.TenantStats(context.Background(), fmt.Sprint("t", k))).Delivered
+		if most := float64(limit.Burst) + limit.PerSecond*time.Since(began).Seconds(); float64(n) > most {
+			t.Errorf("%d deliveries of tenant %d, at most %v", n, k, most)
 		}
 	}
 	t.Logf("%d tasks, %d deliveries, %d leases ran out", st.Acked, st.Delivered, st.LeaseExpired)
