@@ -2,10 +2,9 @@ package actor
 
 import (
 	linked "container/list"
+	"reflect"
 	"sync"
 	"sync/atomic"
-
-	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // What an actor is made of, and who has its turn. The turn is the right to run the actor's
@@ -96,105 +95,65 @@ func (a *actor) extra() *extra {
 	return a.x
 }
 
-// wake makes an idle actor ready if it has something to do, and reports whether it did.
-// The caller holds a.mu, and has to schedule an actor that was made ready.
-func (a *actor) wake() bool {
-	// Ready or busy: the goroutine that has the turn, or will have it, sees the work when it
-	// gives the turn back.
-	if a.turn != idle || !a.runnable() {
-		return false
+func (a *actor) ended() <-chan struct{} {
+	if a == nil {
+		return closedChan
 	}
-	a.turn = ready
-	return true
-}
-
-// runnable reports whether a goroutine that gets the turn has something to do. The
-// caller holds a.mu.
-func (a *actor) runnable() bool {
-	if a.owesTurn() {
-		return true // also after Close has ended the actor
-	}
-	if a.due() && a.atRest() {
-		return true
-	}
-	// Messages that a suspended handler may wait for come before a step. Without one, it is due only
-	// once those who read have left.
-	return a.serves() && a.head() != nil && (!a.due() || a.x.suspended > 0)
-}
-
-// atRest reports whether no handler but the one with the turn is in progress. The
-// caller holds a.mu.
-func (a *actor) atRest() bool { return a.x == nil || a.x.readers == 0 && a.x.suspended == 0 }
-
-// unlockWake frees a.mu, and schedules the actor if it was idle and has something to do. c is the
-// handler that has caused that; nil: none has.
-func (a *actor) unlockWake(c *Ctx) { a.unlockReady(a.wake(), c) }
-
-// unlockReady frees a.mu, and puts an actor that was made ready under it into its run queue: after a.mu, as
-// the queue may wake a worker, which takes a.mu first of all.
-func (a *actor) unlockReady(ready bool, c *Ctx) {
-	a.mu.Unlock()
-	if ready {
-		failpoint.At("schedule")
-		a.pool().ready(a, c)
-	}
-}
-
-func (a *actor) pool() *pool {
-	if a.set.dedicated {
-		return a.x.pool
-	}
-	return &a.set.sys.pool
-}
-
-// release gives up the turn: to a handler that wants it back, to the run queue, or to
-// no goroutine.
-func (a *actor) release() {
-	a.cur.Store(nil)
-	failpoint.At("release")
 	a.mu.Lock()
-	a.unlockReady(a.releaseLocked(), nil)
-}
-
-// releaseLocked is release for a caller that holds a.mu. It reports whether the actor is ready.
-func (a *actor) releaseLocked() bool {
-	a.recall()
-	if a.owesTurn() {
-		a.handOver()
-		return false
+	defer a.mu.Unlock()
+	if a.done == nil {
+		a.done = make(chan struct{}) // finish sets closedChan if there is none by then
 	}
-	// First idle, and then the same question that a sender asks: what came while the turn was
-	// taken is found now.
-	a.turn = idle
-	return a.wake()
+	return a.done
 }
 
-// dropped takes back a turn that no worker will take, because the pool is closed. A handler
-// that Close does not wait for may want that turn.
-func (a *actor) dropped() {
+func (a *actor) err() error {
+	if a == nil {
+		return ErrStopped
+	}
 	a.mu.Lock()
-	if a.turn == ready {
-		a.turn = idle
-		if a.owesTurn() {
-			a.turn = busy
-			a.handOver()
-		}
+	defer a.mu.Unlock()
+	if a.life != gone {
+		return nil
 	}
-	a.mu.Unlock()
+	return a.x.err
 }
 
-// owesTurn reports whether a handler that has waited wants the turn back, and may have it. The caller holds a.mu.
-func (a *actor) owesTurn() bool { return a.x != nil && len(a.x.resume) > 0 && a.x.readers == 0 }
+func (a *actor) length() int {
+	if a == nil {
+		return 0
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return int(a.waits())
+}
 
-// handOver gives the turn to a handler that wants it back. The caller holds a.mu and
-// has the turn, which stays busy.
-func (a *actor) handOver() {
-	x := a.x
-	c := x.resume[0]
-	// The slice is cut from the front, and would keep the Ctx.
-	x.resume[0] = nil
-	x.resume = x.resume[1:]
-	a.resumed(c)
-	// It has room for one, and c waits for one: this does not block under mu.
-	c.turn <- struct{}{}
+// kind of an actor: the type of its state. There is one for each type.
+type kind struct {
+	name string
+	typ  reflect.Type
+	open func(start any, c *Ctx) (any, error) // calls start, which is a func(*Ctx) (S, error)
+}
+
+var kinds sync.Map // reflect.Type -> *kind
+
+func kindOf[S any]() *kind {
+	typ := reflect.TypeFor[S]()
+	if k, ok := kinds.Load(typ); ok {
+		return k.(*kind)
+	}
+	// One per type in the process, so kinds are compared by address.
+	k, _ := kinds.LoadOrStore(typ, &kind{typ.String(), typ, opened[S]})
+	return k.(*kind)
+}
+
+func opened[S any](start any, c *Ctx) (any, error) {
+	return start.(func(*Ctx) (S, error))(c) //nolint:forcetypeassert // Spawn has put it there
+}
+
+func (a *actor) kindName() string {
+	if a.kind == nil {
+		return "supervisor"
+	}
+	return a.kind.name
 }

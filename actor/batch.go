@@ -77,33 +77,20 @@ func (a *actor) recall() {
 	b.e, b.p = nil, nil
 }
 
-// runBatch handles tells of the batch until the worker may claim no more, or the rest was
-// recalled. The Ctx stays valid from message to message, as if the next handler had got it
-// immediately. lost: as with serve.
-func (w *worker) runBatch(a *actor, e *envelope, of bundle, state any, t *tally) (lost bool) {
-	b, p := &w.batch, of.packed()
-	// Kept here: after a recall b is not this worker's to read.
-	first, n := p.at, b.n
-	for b.claim() {
-		// Read again for each handler, as one that is kept (Ctx.retire) gets a successor.
-		c := w.ctx
-		c.hold = holdTurn
-		c.begin(a, e.m, nil, state, w.now)
-		lost = c.serve(a, e)
-		p.at++
-		// Without its slot the worker must not claim another: the next tell waits for a worker
-		// that has one.
-		if lost || !w.has() {
-			break
-		}
+func (p *pack) waits() int { return int(p.n - p.done) }
+
+// bundle is a pack, to code that does not know its types.
+type bundle interface {
+	runner
+	packed() *pack
+	single(i int32) *envelope
+	discard()
+}
+
+// messages is how many messages an envelope holds.
+func (e *envelope) messages() uint64 {
+	if b := e.run.bundle(); b != nil {
+		return uint64(b.packed().waits())
 	}
-	did := int(p.at - first)
-	// Counted by the worker itself, since exec may have run several handlers per round.
-	t.n += did
-	if did == n {
-		// Although a.batch is set until recall: that looks at the pack only if a tell was not claimed.
-		p.done, p.shared = p.n, false
-		of.discard()
-	}
-	return lost // and the worker's next step under the actor's mu ends the batch
+	return 1
 }

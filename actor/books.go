@@ -2,8 +2,6 @@ package actor
 
 import (
 	"errors"
-	"log/slog"
-	"time"
 )
 
 // The books. An actor counts what it has accepted (in) and what it has begun to handle (out), under
@@ -30,12 +28,6 @@ func (a *actor) unaccept(n uint64) { a.in -= n }
 // cancel counts a message whose caller has left before its handler began.
 func (a *actor) cancel() {
 	a.unaccept(1)
-	a.sys().cancelled.Add(1)
-}
-
-// loseCancelled is cancel for a message in the mailbox, which its caller has unlinked.
-func (a *actor) loseCancelled() {
-	a.lose()
 	a.sys().cancelled.Add(1)
 }
 
@@ -107,13 +99,6 @@ func (a *actor) refused(err error) error {
 	return err
 }
 
-func (a *actor) kindName() string {
-	if a.kind == nil {
-		return "supervisor"
-	}
-	return a.kind.name
-}
-
 // handled is how many messages were handled, or are being handled. The caller holds a.mu.
 func (a *actor) handled() uint64 {
 	// A batch is counted as its worker claims it, before recall books it.
@@ -125,15 +110,6 @@ func (a *actor) handled() uint64 {
 
 // waits is how many messages wait. The caller holds a.mu.
 func (a *actor) waits() uint64 { return a.in - a.handled() }
-
-// lose counts a message that leaves the mailbox without being handled. The caller has
-// unlinked the message, holds a.mu, and counts elsewhere what became of it.
-func (a *actor) lose() {
-	a.unaccept(1)
-	if a.x != nil && len(a.x.room) > 0 {
-		a.admit()
-	}
-}
 
 // counted is how many messages count in the mailbox's limit. The caller holds a.mu.
 func (a *actor) counted() uint64 {
@@ -149,62 +125,4 @@ func (a *actor) uncount(e *envelope) {
 		e.exempt = false
 		a.x.exempt--
 	}
-}
-
-// deadLetter reports that no handler will get a message, which is in no list any more.
-func (a *actor) deadLetter(e *envelope, why error) {
-	s := a.sys()
-	// Answered before the hook is called: the hook may take its time, and the caller has
-	// nothing to wait for.
-	if e.call != nil && !e.call.refuse(why, waiting) {
-		s.cancelled.Add(1) // its caller had left
-		return
-	}
-	s.dead.Add(1)
-	if f := s.cfg.OnDeadLetter; f != nil {
-		// Read now: after over the envelope may be another message.
-		d := DeadLetter{a.name, e.m.name, e.run.request(), why}
-		s.hook("OnDeadLetter", func() { f(d) })
-	} else {
-		s.logDead(a, e.m, why)
-	}
-	// A call goes back with its caller.
-	if e.call == nil {
-		e.over()
-	}
-}
-
-// deadLetters is deadLetter for all of a chain.
-func (a *actor) deadLetters(chain *envelope, why error) {
-	for e := chain; e != nil; {
-		// Before the letter is given back: then next is of another chain.
-		next := e.next
-		e.next = nil
-		if b := e.run.bundle(); b != nil {
-			a.deadPack(b, why)
-		} else {
-			a.deadLetter(e, why)
-		}
-		e = next
-	}
-}
-
-// deadPack is deadLetter for each tell of a pack, which is in no list any more.
-func (a *actor) deadPack(b bundle, why error) {
-	for p := b.packed(); p.done < p.n; p.done++ {
-		// Each tell of the pack is a message, and the user gets each.
-		a.deadLetter(b.single(p.done), why)
-	}
-	b.discard()
-}
-
-// logDead writes at most one line per second about dead letters.
-func (s *System) logDead(a *actor, m *method, why error) {
-	now, last := s.now(), s.deadLogged.Load()
-	// Of the goroutines that come here in a second, one writes: an actor with a long mailbox
-	// that is killed must not fill the log.
-	if last != 0 && now-last < int64(time.Second) || !s.deadLogged.CompareAndSwap(last, max(now, 1)) {
-		return
-	}
-	s.log(slog.LevelWarn, "actor: dead letters", "actor", a.name, "method", m.name, "error", why, "so far", s.dead.Load())
 }

@@ -193,3 +193,17 @@ func (f *call) cut(g *Ctx) {
 	}
 	graph.Unlock()
 }
+
+// interrupt leaves a call on behalf of its caller.
+func (f *call) interrupt(err error) {
+	if from, ok := f.claim(); ok {
+		f.gone(from, err)
+	}
+}
+
+// gone lets the caller know that its call, which was claimed, was left on its behalf.
+func (f *call) gone(from uint32, err error) {
+	f.leaving(from, err)
+	f.err = err
+	f.wake()
+}

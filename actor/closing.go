@@ -8,14 +8,6 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// parentEnd is why children end with their parent.
-func (s *System) parentEnd() error {
-	if s.gently.Load() {
-		return nil
-	}
-	return ErrStopped
-}
-
 // lastRings is how long timers ring while Shutdown waits.
 const lastRings = time.Second
 
@@ -217,28 +209,4 @@ func (a *actor) seize() bool {
 		failpoint.Gosched("seize") // between two handlers
 	}
 	return false
-}
-
-// later calls f after d, unless Close comes before; immediately if d is not positive.
-func (s *System) later(d time.Duration, f func()) {
-	if d <= 0 {
-		f()
-		return
-	}
-	s.keepMu.Lock()
-	defer s.keepMu.Unlock()
-	if s.closed.Load() {
-		return
-	}
-	if s.timers == nil {
-		s.timers = map[*time.Timer]struct{}{}
-	}
-	var t *time.Timer
-	t = time.AfterFunc(d, func() {
-		s.keepMu.Lock()
-		delete(s.timers, t)
-		s.keepMu.Unlock()
-		f()
-	})
-	s.timers[t] = struct{}{}
 }

@@ -1,7 +1,6 @@
 package actor
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"math"
@@ -184,16 +183,4 @@ func (m Mailbox) limit() uint64 {
 
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: actor: "+format, append([]any{firq.ErrInvalidConfig}, args...)...)
-}
-
-// log writes an event that no hook takes. The logger's handler may be the user's, and may not return.
-func (s *System) log(level slog.Level, text string, args ...any) {
-	to := s.cfg.Logger
-	if to == nil {
-		to = slog.Default()
-	}
-	s.apart(func() {
-		defer func() { _ = recover() }() // there is no hook left to report it to
-		to.Log(context.Background(), level, text, args...)
-	})
 }

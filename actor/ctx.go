@@ -68,15 +68,6 @@ type Ctx struct {
 	run    uint64                  // counts handlers with timeouts
 }
 
-// hold says whether a handler has its actor's turn, reads, or waits.
-type hold uint8
-
-const (
-	holdTurn hold = iota
-	holdRead
-	holdNothing // it waits, or was abandoned
-)
-
 // outcome collects what a handler has requested through its Ctx.
 type outcome struct {
 	stashed bool
@@ -283,4 +274,14 @@ func (c *Ctx) Stop(why error) {
 	if c.valid() && !c.out.stop {
 		c.out.stop, c.out.stopErr = true, why
 	}
+}
+
+// keep lets no other handler have c, so that contexts which are derived from c go on to find its
+// values when its handler is over.
+func (c *Ctx) keep() {
+	c.mu.Lock()
+	if c.marked() {
+		c.kept = true
+	}
+	c.mu.Unlock()
 }

@@ -80,3 +80,26 @@ func (s *System) doneCtx(c, cc *Ctx) {
 	}
 	s.ctxMu.Unlock()
 }
+
+// renew gives w a new Ctx instead of c.
+func (w *worker) renew(c *Ctx) {
+	s := w.pool.sys
+	n := s.newCtx()
+	n.w, n.acct, n.hold = w, &w.acct, c.hold
+	n.a.Store(c.a.Load()) // for callers that ask which handler w has had last
+	n.m.Store(c.m.Load())
+	n.start.Store(c.start.Load())
+	w.ctx = n
+	s.dropCtx(c)
+}
+
+// retire replaces c as the Ctx of its worker, if it is that. The handler is over, and the caller
+// holds c.mu. (A Ctx of another goroutine is not used again by doneCtx.)
+func (c *Ctx) retire() {
+	w := c.w
+	if w == nil || w.ctx != c {
+		return
+	}
+	w.renew(c)
+	c.a.Load().cur.CompareAndSwap(c, w.ctx) // which has the turn from now on
+}

@@ -284,22 +284,8 @@ func (p *supervisor) unwaitStarts() {
 	p.a.sys().unwait(all, nil)
 }
 
-// awaitEnd waits until an actor whose start has failed is gone, children first. c, which
-// may be nil, is the handler that has started it. That handler has to hear of the failure. So
-// where it and other handlers wait for each other, the calls of the others are refused.
-func (a *actor) awaitEnd(c *Ctx) {
-	s, done := a.sys(), a.ended()
-	if c != nil {
-		f := &call{to: a, ends: true}
-		f.st.Store(taken) // no other goroutine may end it
-		c.wait.CompareAndSwap(nil, f)
-		s.unwait(a.handlersBelow(), c)
-		t := c.pause()
-		defer c.resume(t)
-		defer c.noWait(f)
-	}
-	select {
-	case <-done:
-	case <-s.stopped:
-	}
+// lookAgain ends waits for room in the mailbox that have become vain: see letsIn.
+func (a *actor) lookAgain() {
+	failpoint.At("look again")
+	a.sys().unwait(a.handlers(), nil)
 }

@@ -1,6 +1,7 @@
 package actor
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 
@@ -76,4 +77,61 @@ func (s *System) failure(f Failure) {
 		text += ", and ends"
 	}
 	s.log(slog.LevelError, text, args...)
+}
+
+// supervisor returns a's part as a Supervisor; nil: it is none. A Supervisor has its extra from the start.
+func (a *actor) supervisor() *supervisor {
+	if a.kind != nil {
+		return nil
+	}
+	return a.x.sup
+}
+
+// restartable reports whether a supervisor would start another incarnation.
+func (a *actor) restartable() bool {
+	// Set once, before the actor has its first handler.
+	up := a.up
+	return up != nil && up.supervisor() != nil && a.again() && !a.sys().closed.Load()
+}
+
+// again reports whether there is a way to make another incarnation. The caller holds a.mu.
+func (a *actor) again() bool { return a.start != nil || a.kind == nil }
+
+// terminate ends the actor permanently, after the handlers in progress. Waiting messages become
+// dead letters.
+func (a *actor) terminate(why error) {
+	failpoint.At("doom")
+	a.mu.Lock()
+	// It ends already, with another reason, which stays.
+	if !a.on(terminated) {
+		a.mu.Unlock()
+		return
+	}
+	// What Ref.Err returns; written before the state shows that it ends for good.
+	a.extra().err = why
+	// No handler gets these; they are reported without the lock.
+	chain := a.empty()
+	// Their senders would wait for a mailbox that takes nothing.
+	a.evictRoom()
+	// If it is idle, a worker takes the step; otherwise the goroutine that gives the turn back.
+	a.unlockWake(nil)
+	a.deadLetters(chain, ErrStopped)
+}
+
+// stop is Stop of a Ref and of a Supervisor.
+func (a *actor) stop(ctx context.Context) error {
+	if a == nil {
+		return nil
+	}
+	c, err := sender(ctx)
+	if err != nil {
+		return err
+	}
+	failpoint.At("stop")
+	a.mu.Lock()
+	// Whatever state it is in: an incarnation that comes later works the mailbox off, and then
+	// the actor ends.
+	a.draining = true
+	a.unlockWake(c)
+	return a.awaitDone(ctx, c)
 }

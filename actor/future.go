@@ -52,17 +52,6 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 	return &Future[Res]{by: c, f: &k.f, res: &k.res}
 }
 
-// apart returns a call whose caller does other things before it waits, if it waits at all. It is not
-// pooled.
-func (m *Method[S, Req, Res]) apart(ctx context.Context, a *actor, c *Ctx, req Req) *ask[S, Req, Res] {
-	k := &ask[S, Req, Res]{of: m, req: req}
-	k.m, k.run, k.call, k.f.env = &m.method, k, &k.f, &k.envelope
-	k.f.caller.Store(c)
-	k.ctx, k.f.to = base(ctx, c), a
-	c.mark(&k.f)
-	return k
-}
-
 // endsWith ends the call, which was posted, with b and with the handler of c; both may be nil.
 func (f *call) endsWith(b context.Context, c *Ctx) {
 	// The handler has been abandoned while it sent: the call goes where the others of that

@@ -251,35 +251,33 @@ func (a *actor) obey(o *outcome) {
 	}
 }
 
-// keep lets no other handler have c, so that contexts which are derived from c go on to find its
-// values when its handler is over.
-func (c *Ctx) keep() {
-	c.mu.Lock()
-	if c.marked() {
-		c.kept = true
+// runBatch handles tells of the batch until the worker may claim no more, or the rest was
+// recalled. The Ctx stays valid from message to message, as if the next handler had got it
+// immediately. lost: as with serve.
+func (w *worker) runBatch(a *actor, e *envelope, of bundle, state any, t *tally) (lost bool) {
+	b, p := &w.batch, of.packed()
+	// Kept here: after a recall b is not this worker's to read.
+	first, n := p.at, b.n
+	for b.claim() {
+		// Read again for each handler, as one that is kept (Ctx.retire) gets a successor.
+		c := w.ctx
+		c.hold = holdTurn
+		c.begin(a, e.m, nil, state, w.now)
+		lost = c.serve(a, e)
+		p.at++
+		// Without its slot the worker must not claim another: the next tell waits for a worker
+		// that has one.
+		if lost || !w.has() {
+			break
+		}
 	}
-	c.mu.Unlock()
-}
-
-// retire replaces c as the Ctx of its worker, if it is that. The handler is over, and the caller
-// holds c.mu. (A Ctx of another goroutine is not used again by doneCtx.)
-func (c *Ctx) retire() {
-	w := c.w
-	if w == nil || w.ctx != c {
-		return
+	did := int(p.at - first)
+	// Counted by the worker itself, since exec may have run several handlers per round.
+	t.n += did
+	if did == n {
+		// Although a.batch is set until recall: that looks at the pack only if a tell was not claimed.
+		p.done, p.shared = p.n, false
+		of.discard()
 	}
-	w.renew(c)
-	c.a.Load().cur.CompareAndSwap(c, w.ctx) // which has the turn from now on
-}
-
-// renew gives w a new Ctx instead of c.
-func (w *worker) renew(c *Ctx) {
-	s := w.pool.sys
-	n := s.newCtx()
-	n.w, n.acct, n.hold = w, &w.acct, c.hold
-	n.a.Store(c.a.Load()) // for callers that ask which handler w has had last
-	n.m.Store(c.m.Load())
-	n.start.Store(c.start.Load())
-	w.ctx = n
-	s.dropCtx(c)
+	return lost // and the worker's next step under the actor's mu ends the batch
 }

@@ -74,20 +74,6 @@ func (c *Ctx) leaveAll(kids []kid, err error) {
 	}
 }
 
-// interrupt leaves a call on behalf of its caller.
-func (f *call) interrupt(err error) {
-	if from, ok := f.claim(); ok {
-		f.gone(from, err)
-	}
-}
-
-// gone lets the caller know that its call, which was claimed, was left on its behalf.
-func (f *call) gone(from uint32, err error) {
-	f.leaving(from, err)
-	f.err = err
-	f.wake()
-}
-
 // cancelFor cancels the handler that serves f, whose caller has left.
 func (c *Ctx) cancelFor(f *call, cause error) {
 	c.cancelIf(func() bool { return c.serving.Load() == f }, cause)

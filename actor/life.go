@@ -182,13 +182,6 @@ func (l life) String() string {
 	return [...]string{"starting", "alive", "restarting", "failed", "falling", "down", "rising", "stopping", "leaving", "ended", "gone", "?"}[l]
 }
 
-// setInGroup notes whether a is restarted in a group of siblings, one by one.
-func (a *actor) setInGroup(yes bool) {
-	a.mu.Lock()
-	a.extra().restartsInGroup = yes
-	a.mu.Unlock()
-}
-
 // is reports what, a function for a caller that holds a.mu, says.
 func (a *actor) is(what func(*actor) bool) bool {
 	a.mu.Lock()
@@ -220,3 +213,7 @@ func (a *actor) inGroup() bool { return a.isDown() && a.x.restartsInGroup }
 // inLine reports whether its supervisor still has to start a, after older siblings: a is in a
 // group, and its start has not been requested. (It may have been, if a sibling has failed since.)
 func (a *actor) inLine() bool { return a.x != nil && a.x.restartsInGroup && a.life != rising }
+
+// atRest reports whether no handler but the one with the turn is in progress. The
+// caller holds a.mu.
+func (a *actor) atRest() bool { return a.x == nil || a.x.readers == 0 && a.x.suspended == 0 }

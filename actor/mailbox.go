@@ -1,171 +1,8 @@
 package actor
 
 import (
-	"context"
-	"errors"
-
 	"github.com/firq-go/firq"
-	"github.com/firq-go/firq/internal/proof/failpoint"
 )
-
-// envelope is a message in a mailbox. It is in one list at most; prev, next and in
-// are guarded by the actor's lock, the rest is set before it is posted.
-type envelope struct {
-	// Of a doubly linked list, as messages leave from the middle: callers that go, evictions,
-	// messages that pass.
-	prev, next *envelope
-	in         *list
-	m          *method
-	run        runner
-	call       *call           // nil: no caller waits for a reply
-	ctx        context.Context // what the handler's Ctx takes its values and its end from; nil: nothing
-	from       *actor          // its sender, in a System of actortest
-	exempt     bool            // the limit of the mailbox does not matter, nor does its policy; actor.mu
-}
-
-// runner is the part of a message that knows its types.
-type runner interface {
-	exec(c *Ctx, state any) // runs the handler; calls c.returned as soon as that is over
-	request() any
-	free() bool     // the message is no longer in use; true: its envelope is for the method's pool
-	bundle() bundle // nil: it is a message by itself
-}
-
-// list of messages, oldest first.
-type list struct{ first, last *envelope }
-
-func (l *list) push(e *envelope) {
-	e.in, e.prev, e.next = l, l.last, nil
-	if l.last == nil {
-		l.first = e
-	} else {
-		l.last.next = e
-	}
-	l.last = e
-}
-
-func (l *list) pushFront(e *envelope) {
-	e.in, e.prev, e.next = l, nil, l.first
-	if l.first == nil {
-		l.last = e
-	} else {
-		l.first.prev = e
-	}
-	l.first = e
-}
-
-func (e *envelope) unlink() {
-	// in says which list, so that a caller that leaves needs to know neither the priority nor
-	// whether the message was put aside.
-	l := e.in
-	if e.prev == nil {
-		l.first = e.next
-	} else {
-		e.prev.next = e.next
-	}
-	if e.next == nil {
-		l.last = e.prev
-	} else {
-		e.next.prev = e.prev
-	}
-	// in == nil tells a caller that leaves that the message is on its way to a handler, or out
-	// of it.
-	e.in, e.prev, e.next = nil, nil, nil
-}
-
-// takeAll moves all messages of from to the end of l.
-func (l *list) takeAll(from *list) {
-	for e := from.first; e != nil; e = from.first {
-		e.unlink()
-		l.push(e)
-	}
-}
-
-// errWait: the mailbox is full, and the sender waits for room.
-var errWait = errors.New("actor: wait for room")
-
-// posting says how a message comes.
-type origin uint8
-
-const (
-	fromSender origin = iota // by a sender
-	fromTimer                // by a timer
-	fromSystem               // by the System: the limit does not matter
-)
-
-// post puts a message into the mailbox, and schedules the actor if it was idle. c is the
-// handler that sends; nil: none.
-func (a *actor) post(e *envelope, c *Ctx, from origin) error {
-	// An order by seed chooses among senders, and keeps the messages of each in order.
-	s := a.sys()
-	if s.shuffle != nil && c != nil {
-		e.from = c.a.Load()
-	}
-	failpoint.At("post")
-	a.mu.Lock()
-	// First, or a full mailbox of an actor that ends would let its senders wait.
-	if err := a.closed(e.call, c, from); err != nil {
-		a.mu.Unlock()
-		return err
-	}
-	var evicted *envelope
-	if from != fromSystem && a.full() {
-		switch a.set.box.Policy {
-		// The sender waits outside of this lock. It comes back through askRoom, which looks at
-		// the room again.
-		case firq.Wait:
-			a.mu.Unlock()
-			return errWait
-		case firq.DropOldest, firq.DropNewest:
-			// One goes for one that comes, so the limit holds at every instant.
-			evicted = a.victim(e.m.prio)
-		}
-		// The policy is to reject; or all that wait is more important, or is not to be evicted.
-		if evicted == nil {
-			a.mu.Unlock()
-			return errFull
-		}
-		evicted.unlink()
-		// Out of the books of the mailbox here, into those of dead letters below, without the
-		// lock.
-		a.lose()
-	}
-	if from == fromSystem {
-		e.exempt = true
-		// It waits like the others and does not count in the limit: the Down of a watch must
-		// come, however full the mailbox is.
-		a.extra().exempt++
-	}
-	// Accepted: from here on it is in the books, and the only step left is to wake the actor.
-	a.put(e)
-	// Ticks and Downs come one by one, and are other types than a tell.
-	if from == fromSender {
-		a.noteBatchable(e)
-	}
-	a.unlockWake(c)
-	if evicted != nil {
-		// After mu: it calls the user's hook, which may Tell this very actor.
-		a.deadLetter(evicted, ErrMailboxFull)
-	}
-	return nil
-}
-
-// closed says why the actor takes no message now. The caller holds a.mu.
-func (a *actor) closed(f *call, c *Ctx, from origin) error {
-	s := a.sys()
-	switch {
-	// For good: these do not change back.
-	case a.refuses() || s.closed.Load():
-		return errClosed
-	// Shutdown lets handlers of this System finish what they have begun, and so takes their
-	// messages.
-	case from == fromSender && s.shutting.Load() && (c == nil || c.sys != s):
-		return errClosed
-	case a.life == failed && f != nil && f.inChain && a.x.suspended > 0:
-		return a.x.fail // its caller keeps the failed incarnation from ending
-	}
-	return nil
-}
 
 // put appends an accepted message. The caller holds a.mu.
 func (a *actor) put(e *envelope) {
@@ -334,10 +171,34 @@ func (a *actor) refuseChain() (chain *envelope) {
 	return chain
 }
 
-// takeAllFront moves the messages of from in front of those of l, in order.
-func (l *list) takeAllFront(from *list) {
-	var all list
-	all.takeAll(from)
-	all.takeAll(l)
-	l.takeAll(&all)
+// lose counts a message that leaves the mailbox without being handled. The caller has
+// unlinked the message, holds a.mu, and counts elsewhere what became of it.
+func (a *actor) lose() {
+	a.unaccept(1)
+	if a.x != nil && len(a.x.room) > 0 {
+		a.admit()
+	}
+}
+
+// loseCancelled is cancel for a message in the mailbox, which its caller has unlinked.
+func (a *actor) loseCancelled() {
+	a.lose()
+	a.sys().cancelled.Add(1)
+}
+
+// closed says why the actor takes no message now. The caller holds a.mu.
+func (a *actor) closed(f *call, c *Ctx, from origin) error {
+	s := a.sys()
+	switch {
+	// For good: these do not change back.
+	case a.refuses() || s.closed.Load():
+		return errClosed
+	// Shutdown lets handlers of this System finish what they have begun, and so takes their
+	// messages.
+	case from == fromSender && s.shutting.Load() && (c == nil || c.sys != s):
+		return errClosed
+	case a.life == failed && f != nil && f.inChain && a.x.suspended > 0:
+		return a.x.fail // its caller keeps the failed incarnation from ending
+	}
+	return nil
 }

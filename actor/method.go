@@ -2,7 +2,6 @@ package actor
 
 import (
 	"fmt"
-	"reflect"
 	"sync"
 	"time"
 
@@ -34,29 +33,6 @@ type method struct {
 	tells    sync.Pool // *envelope of a tellOf, and of others behind it, by next
 	bundles  sync.Pool // *packOf[S, Req, Res]
 	bulk     int       // room of a pack; 0: tells are not packed
-}
-
-// kind of an actor: the type of its state. There is one for each type.
-type kind struct {
-	name string
-	typ  reflect.Type
-	open func(start any, c *Ctx) (any, error) // calls start, which is a func(*Ctx) (S, error)
-}
-
-var kinds sync.Map // reflect.Type -> *kind
-
-func kindOf[S any]() *kind {
-	typ := reflect.TypeFor[S]()
-	if k, ok := kinds.Load(typ); ok {
-		return k.(*kind)
-	}
-	// One per type in the process, so kinds are compared by address.
-	k, _ := kinds.LoadOrStore(typ, &kind{typ.String(), typ, opened[S]})
-	return k.(*kind)
-}
-
-func opened[S any](start any, c *Ctx) (any, error) {
-	return start.(func(*Ctx) (S, error))(c) //nolint:forcetypeassert // Spawn has put it there
 }
 
 // NewMethod makes a kind of message with a reply. name is for errors, metrics and
@@ -110,43 +86,4 @@ func (m *Method[S, Req, Res]) Name() string {
 		return ""
 	}
 	return m.name
-}
-
-// tellOf is a message without a reply, with its request.
-type tellOf[S, Req, Res any] struct {
-	envelope
-	of  *Method[S, Req, Res]
-	req Req
-}
-
-// newTell returns a tell without a request. The other tells that the pool has given with it go
-// back to this processor's part of the pool, which costs less than fetching each of them from
-// another processor's part.
-func (m *Method[S, Req, Res]) newTell() *tellOf[S, Req, Res] {
-	e, _ := m.tells.Get().(*envelope)
-	if e == nil {
-		l := &tellOf[S, Req, Res]{of: m}
-		l.m, l.run = &m.method, l
-		return l
-	}
-	// The recycler has given back a chain. One is taken, and the rest goes to this processor's
-	// part of the pool.
-	if more := e.next; more != nil {
-		e.next = nil
-		m.tells.Put(more)
-	}
-	return e.run.(*tellOf[S, Req, Res])
-}
-
-func (l *tellOf[S, Req, Res]) exec(c *Ctx, state any) {
-	s, _ := state.(S)
-	_, _ = l.of.fn(s, c, l.req)
-	c.returned()
-}
-func (l *tellOf[S, Req, Res]) request() any   { return l.req }
-func (l *tellOf[S, Req, Res]) bundle() bundle { return nil }
-func (l *tellOf[S, Req, Res]) free() bool {
-	var zero Req
-	l.req, l.ctx = zero, nil
-	return true
 }

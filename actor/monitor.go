@@ -3,7 +3,6 @@ package actor
 import (
 	"log/slog"
 	"runtime"
-	"runtime/metrics"
 	"slices"
 	"time"
 
@@ -17,20 +16,6 @@ const (
 	lookAfter = time.Millisecond // then, and if no entry comes, the monitor looks again
 	toldAfter = time.Millisecond // a handler that blocks is logged if it takes so long
 )
-
-// watch wakes the monitor, because there are actors that wait for a slot.
-func (s *System) watch() {
-	// It looks already, or it will. One load per entry, as this is on the way of each wake-up.
-	if s.awake.Load() {
-		return
-	}
-	s.awake.Store(true)
-	// The channel has room for one: several entries are one reason to look.
-	select {
-	case s.monitor <- struct{}{}:
-	default:
-	}
-}
 
 // monitorSlots takes slots away from handlers that block, or compute for long, while others
 // wait, as the Go runtime does with processors. It sleeps while no actor waits. Where it looks in
@@ -85,19 +70,6 @@ func (s *System) monitorSlots() {
 			s.watch()
 		}
 	}
-}
-
-// waits reports whether an actor or a handler waits for a slot.
-func (p *pool) waits() bool {
-	if p.q.Any() {
-		return true
-	}
-	for _, sl := range p.slots {
-		if sl.next.Load() != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // takeBlocked takes the slot of a handler that blocks. Those that compute run, or wait for a
@@ -224,33 +196,6 @@ func (s *System) Running() []SlowHandler {
 	}
 	slices.SortFunc(all, func(x, y SlowHandler) int { return int(y.Elapsed - x.Elapsed) })
 	return all
-}
-
-// meter counts the goroutines of the process that compute or could. Not safe for concurrent use.
-type meter struct{ samples [2]metrics.Sample }
-
-// newMeter returns nil where the runtime does not count them, which it does from Go 1.26 on.
-func newMeter() *meter {
-	m := &meter{}
-	m.samples[0].Name = "/sched/goroutines/running:goroutines"
-	m.samples[1].Name = "/sched/goroutines/runnable:goroutines"
-	metrics.Read(m.samples[:])
-	for i := range m.samples {
-		// An earlier Go does not know the name.
-		if m.samples[i].Value.Kind() != metrics.KindUint64 {
-			return nil
-		}
-	}
-	return m
-}
-
-// others returns how many goroutines other than the caller's run or wait for a processor: approximately, as
-// the runtime counts without stopping any, and counts a processor that looks for a goroutine too. It costs
-// some 100 ns, and allocates nothing.
-func (m *meter) others() int {
-	metrics.Read(m.samples[:])
-	n := m.samples[0].Value.Uint64() + m.samples[1].Value.Uint64()
-	return max(int(n)-1, 0)
 }
 
 // see makes the monitor take slots from handlers that block. Not in a bubble of testing/synctest: there

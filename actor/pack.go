@@ -24,8 +24,6 @@ type pack struct {
 	shared bool  // a worker may still use a request that it had claimed before the rest was recalled
 }
 
-func (p *pack) waits() int { return int(p.n - p.done) }
-
 // packOf is a pack with its requests.
 type packOf[S, Req, Res any] struct {
 	envelope
@@ -170,22 +168,6 @@ func (p *packOf[S, Req, Res]) discard() {
 	clear(p.reqs[p.done:p.n])
 	p.pack = pack{}
 	p.of.bundles.Put(p)
-}
-
-// bundle is a pack, to code that does not know its types.
-type bundle interface {
-	runner
-	packed() *pack
-	single(i int32) *envelope
-	discard()
-}
-
-// messages is how many messages an envelope holds.
-func (e *envelope) messages() uint64 {
-	if b := e.run.bundle(); b != nil {
-		return uint64(b.packed().waits())
-	}
-	return 1
 }
 
 // noteBatchable notes that packing tells may pay, if e is behind another message of its method, or

@@ -278,3 +278,30 @@ func (p *pool) close() {
 		}
 	}
 }
+
+// watch wakes the monitor, because there are actors that wait for a slot.
+func (s *System) watch() {
+	// It looks already, or it will. One load per entry, as this is on the way of each wake-up.
+	if s.awake.Load() {
+		return
+	}
+	s.awake.Store(true)
+	// The channel has room for one: several entries are one reason to look.
+	select {
+	case s.monitor <- struct{}{}:
+	default:
+	}
+}
+
+// waits reports whether an actor or a handler waits for a slot.
+func (p *pool) waits() bool {
+	if p.q.Any() {
+		return true
+	}
+	for _, sl := range p.slots {
+		if sl.next.Load() != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -2,9 +2,8 @@ package actor
 
 import (
 	"context"
+	"errors"
 	"unique"
-
-	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // Ref stands for an actor with the state S. It is a small value, comparable, and stays
@@ -89,71 +88,33 @@ func (r Ref[S]) Kill() {
 	}
 }
 
-func (a *actor) length() int {
-	if a == nil {
-		return 0
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return int(a.waits())
+// Identity of an actor that is found by what it is, wherever it runs.
+type Identity struct{ Kind, Key string }
+
+// String returns "kind/key", which is the name of the actor.
+func (i Identity) String() string { return i.Kind + "/" + i.Key }
+
+// virtual is what a Ref by identity stands for.
+type virtual struct {
+	via Carrier
+	id  Identity
 }
 
-func (a *actor) ended() <-chan struct{} {
-	if a == nil {
-		return closedChan
+// nobody is the handle in a Ref that is not by identity.
+var nobody unique.Handle[virtual]
+
+// Virtual returns the Ref of the actor that via finds for id. Two of them are == if via and id are.
+func Virtual[S any](via Carrier, id Identity) Ref[S] { return Ref[S]{v: unique.Make(virtual{via, id})} }
+
+// Key of an actor that is found by identity; "" of others.
+func (r Ref[S]) Key() string {
+	if r.v == nobody {
+		return ""
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.done == nil {
-		a.done = make(chan struct{}) // finish sets closedChan if there is none by then
-	}
-	return a.done
+	return r.v.Value().id.Key
 }
 
-func (a *actor) err() error {
-	if a == nil {
-		return ErrStopped
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.life != gone {
-		return nil
-	}
-	return a.x.err
-}
-
-// stop is Stop of a Ref and of a Supervisor.
-func (a *actor) stop(ctx context.Context) error {
-	if a == nil {
-		return nil
-	}
-	c, err := sender(ctx)
-	if err != nil {
-		return err
-	}
-	failpoint.At("stop")
-	a.mu.Lock()
-	// Whatever state it is in: an incarnation that comes later works the mailbox off, and then
-	// the actor ends.
-	a.draining = true
-	a.unlockWake(c)
-	return a.awaitDone(ctx, c)
-}
-
-// awaitDone waits until the actor has ended, or ctx ends. c, which may be nil, is the handler that
-// waits: for all handlers of the actor and of its descendants, by the rule of deadlocks.
-func (a *actor) awaitDone(ctx context.Context, c *Ctx) error {
-	// The wait is a call without a message, so the rule of deadlocks sees it; many is closed if
-	// unwait ends it.
-	f := &call{to: a, ends: true, many: make(chan struct{})}
-	if err := c.waitsFor(f); err != nil {
-		return err
-	}
-	if err := c.rest(ctx, f, a.ended()); err != nil {
-		return err
-	}
-	if f.st.Load() == left { // by unwait
-		return f.err
-	}
-	return nil
+// MarshalText refuses: a Ref means nothing in another process.
+func (r Ref[S]) MarshalText() ([]byte, error) {
+	return nil, errors.New("actor: a Ref cannot be encoded: send the actor's key or name")
 }

@@ -1,11 +1,7 @@
 package actor
 
 import (
-	"context"
 	"slices"
-	"time"
-
-	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // roomer is a message whose sender waits for room in a mailbox.
@@ -48,90 +44,6 @@ func (a *actor) evictRoom() {
 		r.f.letIn()
 	}
 	a.x.room = nil
-}
-
-// waitRoom waits until the mailbox has room for e, and puts it in. For the rule of
-// deadlocks, and for the slot and the turn of the sender's handler, this wait is a call.
-func (a *actor) waitRoom(ctx context.Context, c *Ctx, e *envelope) error {
-	r, err := a.askRoom(ctx, c, e)
-	if r == nil {
-		return err
-	}
-	return a.awaitRoom(ctx, c, r)
-}
-
-// askRoom is the first half of waitRoom: it gives the message of e its place among those that wait for room,
-// unless its sender, the handler c, would wait for itself. nil: there is nothing to wait for, as the message
-// is in the mailbox, or refused with the error.
-//
-// Whether a sender waits in vain depends on those that wait before it. So the walk follows the step that gives
-// it its place, and both hold graph.
-func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, error) {
-	// A ctx that has ended must not wait, and the select in sleep would choose at random.
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	failpoint.At("queue for room")
-	if c != nil {
-		failpoint.Lock(&graph, "waits for room")
-		defer endWalk()
-	}
-	a.mu.Lock()
-	// The actor may have begun to end since post has looked: nothing would wake this sender
-	// then.
-	if err := a.closed(e.call, c, fromSender); err != nil {
-		a.mu.Unlock()
-		return nil, err
-	}
-	// Under the lock that post did not keep: there may be room by now, and then nothing wakes a sender that waits.
-	if a.counted() < a.set.limit && len(a.roomers()) == 0 {
-		a.put(e)
-		a.unlockWake(c)
-		return nil, nil
-	}
-	// The wait is a call without a message: it has a state, a waiter and an edge, so sleep and
-	// the rule of deadlocks need no second kind of wait.
-	r := &roomer{e: e, f: &call{to: a, w: a.sys().waiter(), room: true}}
-	a.insertRoom(r)
-	a.unlockWake(c)
-	if c == nil {
-		return r, nil
-	}
-	c.wait.CompareAndSwap(nil, r.f) // else another goroutine of the handler waits already
-	// The edge is there, and the place: whatever a walk finds now stays true while the handlers
-	// on the path wait (letsIn).
-	w := newWalk(c)
-	if !w.call(r.f) || !a.leaveRoom(r) { // or it is let in, or refused, already
-		return r, nil
-	}
-	c.wait.CompareAndSwap(r.f, nil)
-	a.sys().waiters.Put(r.f.w)
-	a.sys().deadlocks.Add(1)
-	return nil, &DeadlockError{Cycle: w.cycle()}
-}
-
-// awaitRoom is the second half.
-func (a *actor) awaitRoom(ctx context.Context, c *Ctx, r *roomer) error {
-	s, f := a.sys(), r.f
-	failpoint.At("room")
-	// The longest wait that the policy allows. It runs from here, so a walk takes nothing of
-	// it.
-	t := time.NewTimer(a.set.box.Wait)
-	defer t.Stop()
-	// Without slot, and without turn where the sender's actor is reentrant, as in a Call.
-	err := c.sleep(ctx, f, t.C)
-	if err == nil {
-		s.waiters.Put(f.w)
-		return r.err
-	}
-	failpoint.At("leave room")
-	// sleep has given up the wait; but whether the message is in the mailbox is decided under
-	// the actor's lock, by its place among those that wait. The call was left, so its waiter
-	// cannot be pooled.
-	if !a.leaveRoom(r) { // the message was let in or refused in between
-		return r.err
-	}
-	return err
 }
 
 // insertRoom gives r its place: behind those that came before it, except that messages which
@@ -240,12 +152,6 @@ func (a *actor) overtakes(f *call) bool {
 
 // crowdedOut reports whether senders wait for room while handlers wait. The caller holds a.mu.
 func (a *actor) crowdedOut() bool { return a.x != nil && len(a.x.room) > 0 && a.x.suspended > 0 }
-
-// lookAgain ends waits for room in the mailbox that have become vain: see letsIn.
-func (a *actor) lookAgain() {
-	failpoint.At("look again")
-	a.sys().unwait(a.handlers(), nil)
-}
 
 func (a *actor) roomers() []*roomer {
 	if a.x == nil {

@@ -2,26 +2,24 @@ package actor
 
 import (
 	"context"
-
-	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
 // The way of a message, from Tell to its handler. Each step calls the next one, and none calls back.
 //
 //	Tell, Call, Start, Deliver    here, future.go, deliver.go: find the actor (Ref.find, for one by
-//	                              key), make the message, look for a deadlock (waitsFor)
+//	                              key), make the message (message.go), look for a deadlock (waitsFor)
 //	enterInline                   inline.go: an idle actor handles a Call here and now
 //	join                          pack.go: a Tell joins the pack at the end of the mailbox
-//	post                          mailbox.go: is the actor taking messages, is there room; put
-//	waitRoom                      room.go: no, and the policy is to wait for it
-//	wake, schedule                actor.go: an idle actor becomes ready, and gets into the run queue
+//	post                          post.go: is the actor taking messages, is there room; put
+//	waitRoom                      post.go: no, and the policy is to wait for it
+//	wake, schedule                ready.go: an idle actor becomes ready, and gets into the run queue
 //	pool.ready, worker.turns      pool.go, worker.go: a worker with a slot takes it when it is its turn
-//	worker.turn                   turn.go: and takes messages, until the turn is over
+//	worker.turn                   turn.go: and takes messages (mailbox.go), until the turn is over
 //	begin, exec, returned         handler.go: its handler runs
 //	signal                        call.go: and its caller is answered; the reply is in the message
 //
 // An error on the way means that the message was not accepted. From put on it is in the books
-// (books.go), and will be handled, or leave as a dead letter, or with its caller.
+// (books.go), and will be handled, or leave as a dead letter (dead.go), or with its caller.
 
 // Tell sends a message and does not wait for its handler. It blocks only where the
 // mailbox is full and its policy is Wait. The handler has the values of ctx (those of the
@@ -88,92 +86,6 @@ func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) erro
 	return a.refused(err)
 }
 
-// ask is a message with a reply.
-type ask[S, Req, Res any] struct {
-	envelope
-	f   call
-	of  *Method[S, Req, Res]
-	req Req
-	res Res
-}
-
-func (k *ask[S, Req, Res]) exec(c *Ctx, state any) {
-	// nil where the actor is over, and Close has dropped the state: then the handler is not
-	// run.
-	s, _ := state.(S)
-	res, err := k.of.fn(s, c, k.req)
-	// A handler may return the error of a call that it could not send. This message was sent,
-	// so its caller must not take that as permission to send it again.
-	err = handled(err)
-	// Abandoned: its caller has ErrTimeout already. Or put aside: its caller waits on, for the
-	// handler that comes after Unstash.
-	if !c.returned() {
-		return
-	}
-	failpoint.At("reply")
-	// The caller that leaves, the timeout and Close also want to move the call out of taken:
-	// the one that succeeds writes the answer. The fields of the answer are written between the
-	// two states, where no other goroutine reads them.
-	if k.f.st.CompareAndSwap(taken, replying) {
-		failpoint.At("answer")
-		k.res, k.f.err = res, err
-		k.f.signal()
-	}
-}
-
-func (k *ask[S, Req, Res]) request() any   { return k.req }
-func (k *ask[S, Req, Res]) bundle() bundle { return nil }
-func (k *ask[S, Req, Res]) free() bool     { return false } // its caller gives it back
-
-// giveBack is called by the goroutine that waited, after the answer.
-func (k *ask[S, Req, Res]) giveBack() {
-	if k.f.foreign {
-		return // its handler may still be using it
-	}
-	// Not kept in the pool: a request or a reply may hold on to much of the user's memory.
-	var req Req
-	var res Res
-	k.req, k.res = req, res
-	// A walk may still have this call from before its caller went on: it finds a call without
-	// caller and handler.
-	k.f.caller.Store(nil)
-	k.ctx, k.f.to, k.f.err, k.f.inChain = nil, nil, nil, false
-	k.f.by.Store(nil)
-	// Last: the next caller may have it before Put returns.
-	k.of.asks.Put(k)
-}
-
-func (m *Method[S, Req, Res]) ask(ctx context.Context, a *actor, c *Ctx, req Req) *ask[S, Req, Res] {
-	// The pool is the method's, as the types are; the waiter is the System's, as its channel
-	// must stay in one bubble of testing/synctest.
-	k, _ := m.asks.Get().(*ask[S, Req, Res])
-	if k == nil {
-		k = &ask[S, Req, Res]{of: m}
-		k.m, k.run, k.call, k.f.env = &m.method, k, &k.f, &k.envelope
-	}
-	k.req = req
-	// A pooled call was answered: this begins its next life, before any other goroutine can
-	// find it.
-	k.f.st.Store(waiting)
-	k.f.caller.Store(c)
-	k.ctx, k.f.to, k.f.w = base(ctx, c), a, a.sys().waiter()
-	return k
-}
-
-// base returns the context that the handler of a call takes its values and its end from:
-// the caller's ctx or, if that is the caller's own Ctx, the ctx of the call that it serves.
-func base(ctx context.Context, c *Ctx) context.Context {
-	if ctx == context.Background() {
-		return nil
-	}
-	// Not c itself: the callee may outlive the handler of c, and would find the values of the
-	// next one.
-	if own, ok := ctx.(*Ctx); ok && own == c {
-		return c.served()
-	}
-	return ctx
-}
-
 // Call sends a message and waits for the reply, or until ctx ends: then it returns
 // immediately. A message that still waits is then never handled, and a handler in
 // progress goes on with its Ctx cancelled. If the actor is idle, the handler may run on
@@ -237,30 +149,4 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 		return res, err
 	}
 	return k.result(s)
-}
-
-// drop gives back a call that was not posted because of err. It returns err, or the error of
-// unwait if unwait has ended the call before.
-func (k *ask[S, Req, Res]) drop(s *System, err error) error {
-	if _, ok := k.f.claim(); !ok {
-		<-k.f.done() // or the waiter's next call would be woken
-		err = k.f.err
-	}
-	s.waiters.Put(k.f.w)
-	k.f.w, k.f.foreign = nil, false
-	k.giveBack()
-	return err
-}
-
-// result returns the answer, and gives back the message that it came in.
-func (k *ask[S, Req, Res]) result(s *System) (Res, error) {
-	res, err := k.res, k.f.err
-	if k.f.foreign { // then res was not written, and an abandoned handler may not write it either
-		var zero Res
-		return zero, err
-	}
-	s.waiters.Put(k.f.w)
-	k.f.w = nil
-	k.giveBack()
-	return res, err
 }

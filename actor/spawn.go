@@ -254,3 +254,35 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 	a.mu.Unlock()
 	return nil
 }
+
+// started notes that a start has succeeded; false: Close has ended the actor in between.
+func (a *actor) started() bool {
+	failpoint.At("raised")
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.on(started) && a.awaited {
+		// Their end was asked for while this start ran, and its state had no row for it.
+		a.on(takenDown) // siblings have failed since
+	}
+	return !a.over()
+}
+
+// awaitEnd waits until an actor whose start has failed is gone, children first. c, which
+// may be nil, is the handler that has started it. That handler has to hear of the failure. So
+// where it and other handlers wait for each other, the calls of the others are refused.
+func (a *actor) awaitEnd(c *Ctx) {
+	s, done := a.sys(), a.ended()
+	if c != nil {
+		f := &call{to: a, ends: true}
+		f.st.Store(taken) // no other goroutine may end it
+		c.wait.CompareAndSwap(nil, f)
+		s.unwait(a.handlersBelow(), c)
+		t := c.pause()
+		defer c.resume(t)
+		defer c.noWait(f)
+	}
+	select {
+	case <-done:
+	case <-s.stopped:
+	}
+}

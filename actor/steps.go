@@ -6,45 +6,6 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
-// supervisor returns a's part as a Supervisor; nil: it is none. A Supervisor has its extra from the start.
-func (a *actor) supervisor() *supervisor {
-	if a.kind != nil {
-		return nil
-	}
-	return a.x.sup
-}
-
-// restartable reports whether a supervisor would start another incarnation.
-func (a *actor) restartable() bool {
-	// Set once, before the actor has its first handler.
-	up := a.up
-	return up != nil && up.supervisor() != nil && a.again() && !a.sys().closed.Load()
-}
-
-// again reports whether there is a way to make another incarnation. The caller holds a.mu.
-func (a *actor) again() bool { return a.start != nil || a.kind == nil }
-
-// terminate ends the actor permanently, after the handlers in progress. Waiting messages become
-// dead letters.
-func (a *actor) terminate(why error) {
-	failpoint.At("doom")
-	a.mu.Lock()
-	// It ends already, with another reason, which stays.
-	if !a.on(terminated) {
-		a.mu.Unlock()
-		return
-	}
-	// What Ref.Err returns; written before the state shows that it ends for good.
-	a.extra().err = why
-	// No handler gets these; they are reported without the lock.
-	chain := a.empty()
-	// Their senders would wait for a mailbox that takes nothing.
-	a.evictRoom()
-	// If it is idle, a worker takes the step; otherwise the goroutine that gives the turn back.
-	a.unlockWake(nil)
-	a.deadLetters(chain, ErrStopped)
-}
-
 // step takes the next step of the actor's life; the caller has the turn, and no
 // handler is in progress. c is for user code.
 func (a *actor) step(c *Ctx) {
@@ -229,18 +190,6 @@ func (a *actor) rise(c *Ctx) {
 	a.up.nudge()
 }
 
-// started notes that a start has succeeded; false: Close has ended the actor in between.
-func (a *actor) started() bool {
-	failpoint.At("raised")
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.on(started) && a.awaited {
-		// Their end was asked for while this start ran, and its state had no row for it.
-		a.on(takenDown) // siblings have failed since
-	}
-	return !a.over()
-}
-
 // finish ends an actor permanently, after its children and its last words.
 func (a *actor) finish() {
 	failpoint.At("finish")
@@ -294,37 +243,4 @@ func (a *actor) finish() {
 	}
 	// Last, as the parent goes on when it has no children left.
 	s.orphan(a)
-}
-
-// endIncarnation ends the incarnation of a child that is to be restarted. A child that gets no
-// other incarnation ends permanently.
-func (a *actor) endIncarnation(why error) {
-	failpoint.At("take down")
-	a.mu.Lock()
-	if a.life == down { // it has just come down, and its supervisor hears of that
-		a.mu.Unlock()
-		return
-	}
-	a.awaited = true
-	if !a.again() {
-		a.mu.Unlock()
-		a.terminate(why)
-		a.unwait()
-		return
-	}
-	a.recall()
-	a.on(takenDown)
-	a.extra().takenDownFor = why
-	// Fewer messages pass the handlers that wait from now on.
-	a.sortRoom()
-	a.unlockWake(nil)
-	a.unwait()
-}
-
-// requestStart lets a child that is down start its next incarnation.
-func (a *actor) requestStart() {
-	failpoint.At("raise")
-	a.mu.Lock()
-	a.on(wanted)
-	a.unlockWake(nil)
 }

@@ -3,7 +3,6 @@ package actor
 import (
 	"fmt"
 	"hash/maphash"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,43 +94,4 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 		s.awake.Store(true)
 	}
 	return s, nil
-}
-
-func (s *System) now() int64 { return s.clk.Now() }
-
-// hook runs a function of the user's on a separate goroutine. A panic in it is logged, and
-// Goexit in it does not cut short the monitor, Close or the end of an actor.
-func (s *System) hook(name string, f func()) {
-	s.apart(func() { s.hookHere(name, f) })
-}
-
-// hookHere is hook for functions that are called for each message or turn, where a goroutine would
-// cost too much. Goexit in f ends the caller's goroutine, which then gives back what it holds.
-func (s *System) hookHere(name string, f func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			s.log(slog.LevelError, "actor: a hook panicked", "hook", name, "panic", v)
-		}
-	}()
-	f()
-}
-
-// metric is hook for Config.Metrics, which may be nil.
-func (s *System) metric(name string, f func(Metrics)) {
-	if m := s.cfg.Metrics; m != nil {
-		s.hook(name, func() { f(m) })
-	}
-}
-
-// apart runs f on a separate goroutine, and returns when that has ended, even by Goexit.
-func (s *System) apart(f func()) {
-	s.apartNow.Add(1)
-	// Close looks at it: a second Close may be called from here, and must not wait for itself.
-	defer s.apartNow.Add(-1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f()
-	}()
-	<-done
 }

@@ -287,12 +287,3 @@ func (w *worker) live(sl *slot, a *actor, t *tally) (end turnEnd, done bool) {
 	}
 	return w.again(sl, a, t, TurnIdle), true
 }
-
-// died is called on a goroutine that ends because the handler of c has called Goexit.
-func (w *worker) died(a *actor, c *Ctx, lost bool) {
-	if w == nil || lost {
-		return
-	}
-	a.leave(c)
-	w.lose()
-}

@@ -2,19 +2,11 @@ package actor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
-	"unique"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
-
-// Identity of an actor that is found by what it is, wherever it runs.
-type Identity struct{ Kind, Key string }
-
-// String returns "kind/key", which is the name of the actor.
-func (i Identity) String() string { return i.Kind + "/" + i.Key }
 
 // Carrier finds actors by identity, and takes messages to those in other processes. It is for those
 // who write an engine; a Kind is the one for a single process. Its methods are called by the goroutine
@@ -30,31 +22,6 @@ type Carrier interface {
 	// a pointer to where the reply belongs; nil: the message is a Tell, and wait is nil. wait waits
 	// for the reply, or for the end of ctx.
 	Send(ctx context.Context, id Identity, method string, req, reply any) (wait func() error, err error)
-}
-
-// virtual is what a Ref by identity stands for.
-type virtual struct {
-	via Carrier
-	id  Identity
-}
-
-// nobody is the handle in a Ref that is not by identity.
-var nobody unique.Handle[virtual]
-
-// Virtual returns the Ref of the actor that via finds for id. Two of them are == if via and id are.
-func Virtual[S any](via Carrier, id Identity) Ref[S] { return Ref[S]{v: unique.Make(virtual{via, id})} }
-
-// Key of an actor that is found by identity; "" of others.
-func (r Ref[S]) Key() string {
-	if r.v == nobody {
-		return ""
-	}
-	return r.v.Value().id.Key
-}
-
-// MarshalText refuses: a Ref means nothing in another process.
-func (r Ref[S]) MarshalText() ([]byte, error) {
-	return nil, errors.New("actor: a Ref cannot be encoded: send the actor's key or name")
 }
 
 // find returns the actor that r stands for now; nil without an error: it is in another process. c

@@ -2,7 +2,6 @@ package actor
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/firq-go/firq/internal/proof/failpoint"
@@ -155,119 +154,6 @@ func (w *worker) want(a *actor, tag int64) {
 	}
 }
 
-// enter makes c one of the handlers that are in progress in addition to the one that has
-// the turn. The caller holds a.mu.
-func (a *actor) enter(c *Ctx) {
-	x := a.extra()
-	// Before the turn is given up: as long as this counts, no writer begins and no step of the
-	// life is taken.
-	x.readers++
-	x.holders = append(x.holders, c)
-	c.hold = holdRead
-}
-
-func (a *actor) dropHolder(c *Ctx) {
-	// Absent only if the handler has just been taken out by the goroutine that abandons it.
-	if i := slices.Index(a.x.holders, c); i >= 0 {
-		a.x.holders = slices.Delete(a.x.holders, i, i+1)
-	}
-}
-
-// letGo takes from a handler what it holds of its actor, and reports whether the actor is ready now. The
-// caller holds a.mu.
-func (a *actor) letGo(c *Ctx) (ready bool) {
-	// What c holds is decided under mu: its timeout may take it at the same time.
-	hold := c.hold
-	c.hold = holdNothing
-	if hold == holdTurn {
-		a.cur.Store(nil)
-		return a.releaseLocked()
-	}
-	a.dropHolder(c)
-	if hold == holdRead {
-		a.x.readers--
-	} else {
-		a.x.suspended--
-		// It was abandoned while it waited for the turn.
-		if i := slices.Index(a.x.resume, c); i >= 0 {
-			a.x.resume = slices.Delete(a.x.resume, i, i+1)
-			c.turn <- struct{}{} // it was abandoned, and goes on without the turn
-		}
-	}
-	// With one handler less the actor may have something to do: a step, a writer, a message.
-	return a.wake()
-}
-
-// leave ends a handler whose turn no worker charges: one that reads, or whose goroutine ends.
-func (a *actor) leave(c *Ctx) {
-	failpoint.At("leave reader")
-	a.mu.Lock()
-	// The next turn of the actor pays.
-	a.extra().owed += c.acct.used(c.start.Load(), c.sys.now())
-	a.unlockReady(a.letGo(c), nil)
-}
-
-// suspend gives up the turn of a handler that is going to wait.
-func (a *actor) suspend(c *Ctx) {
-	failpoint.At("suspend")
-	a.mu.Lock()
-	x := a.extra()
-	if c.pauses++; c.pauses > 1 || c.hold == holdNothing { // a goroutine of the handler waits too, or it was abandoned
-		a.mu.Unlock()
-		return
-	}
-	x.suspended++ // first: what the actor may do next depends on it
-	ready := a.letGo(c)
-	// By the rule of deadlocks it is still one of the handlers that a message which may not
-	// pass waits for.
-	x.holders = append(x.holders, c)
-	// A handler that waits lets fewer messages through, so room that was promised may be gone
-	// (letsIn).
-	look := a.crowdedOut()
-	a.unlockReady(ready, c)
-	if look {
-		a.lookAgain()
-	}
-}
-
-// regain takes the turn back, before any message that waits.
-func (a *actor) regain(c *Ctx) {
-	failpoint.At("regain")
-	a.mu.Lock()
-	if c.pauses--; c.pauses > 0 || c.st.Load() == abandoned {
-		a.mu.Unlock()
-		return // if it was abandoned, abandon has taken it from the suspended ones
-	}
-	// No other handler has the turn: it is taken here, without a worker.
-	if a.turn == idle && a.x.readers == 0 {
-		a.turn = busy
-		a.resumed(c)
-		a.mu.Unlock()
-		return
-	}
-	// Made with the first wait that needs it, and kept with the Ctx: it has room for one, and
-	// the goroutine that hands over does not block.
-	if c.turn == nil {
-		c.turn = make(chan struct{}, 1)
-	}
-	// The next goroutine that gives up the turn hands it over, before any message.
-	a.x.resume = append(a.x.resume, c)
-	a.mu.Unlock()
-	if c.w != nil && c.sys.shuffle != nil {
-		c.w.lose() // the handler that has the turn may want the slot
-	}
-	<-c.turn
-}
-
-// resumed makes c the handler that has the turn. The caller holds a.mu.
-func (a *actor) resumed(c *Ctx) {
-	a.x.suspended--
-	a.dropHolder(c)
-	c.hold = holdTurn
-	// Under mu, as the turn is: a walk that reads cur under mu sees the handler that has it.
-	a.cur.Store(c)
-}
-
 // Await runs f, which may block: until f returns the handler has no slot, and if its actor is
 // reentrant, other messages come in. It returns the error of f, or ErrStale.
 //
@@ -313,4 +199,22 @@ func (c *Ctx) Yield() {
 		// The wait is not paid for.
 		c.acct.lent.Add(c.sys.now() - start)
 	}
+}
+
+// awaitDone waits until the actor has ended, or ctx ends. c, which may be nil, is the handler that
+// waits: for all handlers of the actor and of its descendants, by the rule of deadlocks.
+func (a *actor) awaitDone(ctx context.Context, c *Ctx) error {
+	// The wait is a call without a message, so the rule of deadlocks sees it; many is closed if
+	// unwait ends it.
+	f := &call{to: a, ends: true, many: make(chan struct{})}
+	if err := c.waitsFor(f); err != nil {
+		return err
+	}
+	if err := c.rest(ctx, f, a.ended()); err != nil {
+		return err
+	}
+	if f.st.Load() == left { // by unwait
+		return f.err
+	}
+	return nil
 }

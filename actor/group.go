@@ -1,0 +1,153 @@
+package actor
+
+import (
+	"time"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// endIncarnation ends the incarnation of a child that is to be restarted. A child that gets no
+// other incarnation ends permanently.
+func (a *actor) endIncarnation(why error) {
+	failpoint.At("take down")
+	a.mu.Lock()
+	if a.life == down { // it has just come down, and its supervisor hears of that
+		a.mu.Unlock()
+		return
+	}
+	a.awaited = true
+	if !a.again() {
+		a.mu.Unlock()
+		a.terminate(why)
+		a.unwait()
+		return
+	}
+	a.recall()
+	a.on(takenDown)
+	a.extra().takenDownFor = why
+	// Fewer messages pass the handlers that wait from now on.
+	a.sortRoom()
+	a.unlockWake(nil)
+	a.unwait()
+}
+
+// requestStart lets a child that is down start its next incarnation.
+func (a *actor) requestStart() {
+	failpoint.At("raise")
+	a.mu.Lock()
+	a.on(wanted)
+	a.unlockWake(nil)
+}
+
+// setInGroup notes whether a is restarted in a group of siblings, one by one.
+func (a *actor) setInGroup(yes bool) {
+	a.mu.Lock()
+	a.extra().restartsInGroup = yes
+	a.mu.Unlock()
+}
+
+// endNext ends the youngest incarnation of the set that is up; true: all are down.
+func (p *supervisor) endNext() bool {
+	if !endYoungest(p.set, &p.up, p.why) {
+		return false
+	}
+	p.phase = backingOff
+	p.unwaitStarts() // of those that were down before
+	p.round++
+	round := p.round
+	wait := p.delay.next(p.a.sys(), &p.v, time.Now())
+	// The wait belongs to the restart that has begun it: restarts does not count this time as
+	// up.
+	if n := len(p.recent); n > 0 {
+		p.recent[n-1].wait = wait
+	}
+	p.a.sys().later(wait, func() {
+		p.mu.Lock()
+		// An alarm of an earlier round, whose group has grown since, does not end this one.
+		p.rang = max(p.rang, round)
+		p.mu.Unlock()
+		p.a.nudge()
+	})
+	return true
+}
+
+// startNext starts the oldest of the set that is down; true: none is.
+func (p *supervisor) startNext() bool {
+	for len(p.set) > 0 {
+		k := p.set[0]
+		k.mu.Lock()
+		life := k.life
+		k.mu.Unlock()
+		switch life {
+		// The next one of the group. Its start nudges this supervisor when it is up, or has
+		// failed.
+		case down, rising:
+			k.requestStart()
+			return false
+		case restarting, failed, falling:
+			k.endIncarnation(p.why) // for its handlers, which must not wait for those that come up after it
+			return false            // it comes down again, and says so
+		}
+		// It is up, or it has ended for good.
+		k.setInGroup(false)
+		p.set = p.set[1:]
+	}
+	p.set, p.phase = nil, calm
+	return true
+}
+
+// endAll ends the incarnations of all children because that of the supervisor ends; false: one of
+// them is still up.
+func (p *supervisor) endAll(why error) bool {
+	// The first step of this end; later ones go on where it was.
+	if p.ending == nil {
+		p.ending = p.a.sys().children(p.a) // no child is added before startAll
+		p.up = len(p.ending)
+	}
+	if !endYoungest(p.ending, &p.up, why) {
+		return false
+	}
+	p.ending = nil
+	return true
+}
+
+// endYoungest ends the youngest incarnation of the list that is up; true: all are down. It goes on
+// from up, as those behind it have ended. But the end of a backoff may have started one of them again,
+// so the last look is at all.
+func endYoungest(list []*actor, up *int, why error) bool {
+	for last := *up == 0; ; last = true {
+		for ; *up > 0; *up-- {
+			k := list[*up-1]
+			if !k.is((*actor).isDown) && !k.is((*actor).over) {
+				// Its end nudges the supervisor, whose next step goes on below it.
+				k.endIncarnation(why)
+				return false
+			}
+		}
+		if last {
+			return true
+		}
+		*up = len(list)
+	}
+}
+
+// startAll starts all children, as if the supervisor had just been made.
+func (p *supervisor) startAll() {
+	p.mu.Lock()
+	// Failures of incarnations that ended with the supervisor's own.
+	p.losses = nil
+	p.round++
+	p.mu.Unlock()
+	// As if just made: what its children did before its own failure does not count.
+	p.recent, p.delay, p.why = nil, backoff{}, nil
+	// All, the oldest first; and with a new backoff for each.
+	p.set = p.a.sys().children(p.a)
+	for _, k := range p.set {
+		k.mu.Lock()
+		k.extra().delay, k.x.restartsInGroup = backoff{}, true
+		k.mu.Unlock()
+	}
+	p.phase = startingSet
+	p.unwaitStarts()
+	p.a.nudge()
+}

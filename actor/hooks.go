@@ -1,0 +1,90 @@
+package actor
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// later calls f after d, unless Close comes before; immediately if d is not positive.
+func (s *System) later(d time.Duration, f func()) {
+	if d <= 0 {
+		f()
+		return
+	}
+	s.keepMu.Lock()
+	defer s.keepMu.Unlock()
+	if s.closed.Load() {
+		return
+	}
+	if s.timers == nil {
+		s.timers = map[*time.Timer]struct{}{}
+	}
+	var t *time.Timer
+	t = time.AfterFunc(d, func() {
+		s.keepMu.Lock()
+		delete(s.timers, t)
+		s.keepMu.Unlock()
+		f()
+	})
+	s.timers[t] = struct{}{}
+}
+
+// parentEnd is why children end with their parent.
+func (s *System) parentEnd() error {
+	if s.gently.Load() {
+		return nil
+	}
+	return ErrStopped
+}
+
+// hook runs a function of the user's on a separate goroutine. A panic in it is logged, and
+// Goexit in it does not cut short the monitor, Close or the end of an actor.
+func (s *System) hook(name string, f func()) {
+	s.apart(func() { s.hookHere(name, f) })
+}
+
+// hookHere is hook for functions that are called for each message or turn, where a goroutine would
+// cost too much. Goexit in f ends the caller's goroutine, which then gives back what it holds.
+func (s *System) hookHere(name string, f func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.log(slog.LevelError, "actor: a hook panicked", "hook", name, "panic", v)
+		}
+	}()
+	f()
+}
+
+// metric is hook for Config.Metrics, which may be nil.
+func (s *System) metric(name string, f func(Metrics)) {
+	if m := s.cfg.Metrics; m != nil {
+		s.hook(name, func() { f(m) })
+	}
+}
+
+// apart runs f on a separate goroutine, and returns when that has ended, even by Goexit.
+func (s *System) apart(f func()) {
+	s.apartNow.Add(1)
+	// Close looks at it: a second Close may be called from here, and must not wait for itself.
+	defer s.apartNow.Add(-1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
+}
+
+// log writes an event that no hook takes. The logger's handler may be the user's, and may not return.
+func (s *System) log(level slog.Level, text string, args ...any) {
+	to := s.cfg.Logger
+	if to == nil {
+		to = slog.Default()
+	}
+	s.apart(func() {
+		defer func() { _ = recover() }() // there is no hook left to report it to
+		to.Log(context.Background(), level, text, args...)
+	})
+}
+
+func (s *System) now() int64 { return s.clk.Now() }
