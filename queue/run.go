@@ -19,7 +19,7 @@ type Event[T any] = worker.Event[string, *Item[T]]
 // RunOptions are worker.Options, with options of the queue. The zero value is a working pool of GOMAXPROCS
 // workers.
 type RunOptions[T any] struct {
-	Name            string
+	Name            string // "": the queue's
 	Concurrency     int
 	Timeout         time.Duration
 	TimeoutMode     worker.TimeoutMode
@@ -74,6 +74,7 @@ func Run[T any](ctx context.Context, q *Queue[T], h func(ctx context.Context, it
 	case o.Heartbeat < 0:
 		return invalid("Heartbeat: %v, must not be negative", o.Heartbeat)
 	}
+	set(&o.Name, q.cfg.Name)
 	set(&o.Heartbeat, max(q.cfg.Lease/3, time.Millisecond))
 	if o.StuckAfter <= 0 {
 		set(&o.StuckAfter, worker.DefaultStuckAfter)
