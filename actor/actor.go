@@ -9,12 +9,14 @@ import (
 
 // What an actor is made of, and who has its turn. The turn is the right to run the actor's
 // handlers and the steps of its life: at most one goroutine has it. It goes idle -> ready
-// (wake, by whoever brings work) -> busy (a worker takes it from the run queue) -> idle or
+// (wake, by the goroutine that brings work) -> busy (a worker takes it from the run queue) -> idle or
 // ready again (releaseLocked). Every change is made under mu, together with the look at what
 // there is to do: so the goroutine that brings work finds the actor busy, and the one with the
 // turn sees the work, or it finds the actor idle, and wakes it.
 
 // turn says whether a worker may run an actor's messages.
+// The turn of an actor is at one goroutine at most. busy has no owner in the actor: cur is the
+// handler that has it, while there is one.
 type turn uint8
 
 const (
@@ -25,7 +27,9 @@ const (
 
 // actor is what a Ref points to. It is small: state that only few actors need is in extra.
 type actor struct {
-	mu    sync.Mutex
+	mu sync.Mutex
+	// Nearly every actor has messages of normal priority only, so that list is here, and those
+	// of other priorities in extra.
 	mail  list   // of normal priority; mu
 	in    uint64 // messages accepted, except for those that left unhandled; mu
 	out   uint64 // messages whose handler was started, except for those of batch; mu
@@ -41,7 +45,9 @@ type actor struct {
 	nudged   bool        // it has to look at its children: it supervises them, or waits for their end; mu
 	orphaned bool        // it is no longer a child; System.tree
 
-	used  int64 // finish tag: processor time by weight; guarded by the turn
+	used int64 // finish tag: processor time by weight; guarded by the turn
+	// What the options say. One value for all actors that were made with the same ones, so it
+	// costs a word.
 	set   *settings
 	kind  *kind // nil: a supervisor, or the System's root
 	name  string
@@ -53,6 +59,7 @@ type actor struct {
 	state any
 	cur   atomic.Pointer[Ctx] // the handler that has the turn, for the rule of deadlocks
 
+	// The tree. No field for the children: the youngest one, in extra, leads to the others.
 	up             *actor // parent; immutable once the actor has it
 	older, younger *actor // the siblings started before and after it; System.tree
 }
@@ -60,17 +67,21 @@ type actor struct {
 // extra is the state that only few actors have. The actor's mu guards all fields that
 // do not say otherwise.
 type extra struct {
-	lines           *[7]list // by priority, except for normal
-	back            list     // messages taken back from the stash: they go first
-	stash           list
-	room            []*roomer
-	exempt          uint64                 // messages that wait and do not count in the limit
-	readers         int                    // read-only handlers in progress
-	owed            int64                  // processor time of read-only handlers, not charged yet
-	suspended       int                    // handlers that wait and have given up the turn
-	holders         []*Ctx                 // all handlers that readers and suspended count
-	resume          []*Ctx                 // handlers that want the turn back, first come first served
-	pool            *pool                  // of a Dedicated actor; set before it is used
+	lines *[7]list // by priority, except for normal
+	back  list     // messages taken back from the stash: they go first
+	stash list
+	// Senders that wait for room, in the order in which they get it.
+	room   []*roomer
+	exempt uint64 // messages that wait and do not count in the limit
+	// Handlers in addition to the one with the turn: those that read, and those that wait and have
+	// given the turn away. A step of the life waits for all of them (atRest).
+	readers   int    // read-only handlers in progress
+	owed      int64  // processor time of read-only handlers, not charged yet
+	suspended int    // handlers that wait and have given up the turn
+	holders   []*Ctx // all handlers that readers and suspended count
+	resume    []*Ctx // handlers that want the turn back, first come first served
+	pool      *pool  // of a Dedicated actor; set before it is used
+	// The ends. err is for good, fail of the incarnation; takenDownFor is another's failure.
 	err             error                  // why it ends, or has ended
 	fail            error                  // why the incarnation failed
 	abandoned       bool                   // an abandoned handler still has the state: no last words
@@ -85,6 +96,7 @@ type extra struct {
 	last            *actor // youngest child; System.tree
 }
 
+// sys returns the System, which the settings know: an actor has no field for it.
 func (a *actor) sys() *System { return a.set.sys }
 
 // extra returns x, and makes it if needed. The caller holds a.mu.
@@ -95,6 +107,8 @@ func (a *actor) extra() *extra {
 	return a.x
 }
 
+// ended returns Done of a Ref. The channel is made for the first caller that asks, since most
+// actors end without one that waits. nil is the zero Ref, which has ended.
 func (a *actor) ended() <-chan struct{} {
 	if a == nil {
 		return closedChan
@@ -107,6 +121,7 @@ func (a *actor) ended() <-chan struct{} {
 	return a.done
 }
 
+// err is Err of a Ref: nil until Done is closed, although the reason may be known before.
 func (a *actor) err() error {
 	if a == nil {
 		return ErrStopped
@@ -119,6 +134,7 @@ func (a *actor) err() error {
 	return a.x.err
 }
 
+// length is Len of a Ref.
 func (a *actor) length() int {
 	if a == nil {
 		return 0
@@ -137,6 +153,8 @@ type kind struct {
 
 var kinds sync.Map // reflect.Type -> *kind
 
+// kindOf returns the kind of actors with the state S. The first caller makes it; where two do
+// at the same time, one of the two is kept.
 func kindOf[S any]() *kind {
 	typ := reflect.TypeFor[S]()
 	if k, ok := kinds.Load(typ); ok {
@@ -147,10 +165,13 @@ func kindOf[S any]() *kind {
 	return k.(*kind)
 }
 
+// opened calls a start that newActor has kept without its type, for another incarnation.
 func opened[S any](start any, c *Ctx) (any, error) {
 	return start.(func(*Ctx) (S, error))(c) //nolint:forcetypeassert // Spawn has put it there
 }
 
+// kindName is what metrics, traces and Info call the actor: never its own name, of which there
+// may be millions.
 func (a *actor) kindName() string {
 	if a.kind == nil {
 		return "supervisor"

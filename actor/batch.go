@@ -6,6 +6,11 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// A worker does not lock the actor for each tell of a pack: it takes the pack out of the
+// mailbox (grab), and claims the tells one by one with an atomic. The others can still take the
+// rest away from it (recall), when the actor fails, ends, or gets something that goes before.
+// In the books, and for the limit, a tell waits until it is claimed.
+
 // batch is the pack that a worker has taken out of a mailbox under one lock. The worker owns each of
 // the pack's tells once it has claimed it; until then the tell counts as waiting. A goroutine that
 // changes what the actor is to do next recalls the rest, under the actor's mu.
@@ -77,6 +82,7 @@ func (a *actor) recall() {
 	b.e, b.p = nil, nil
 }
 
+// waits is how many tells of the pack have not been claimed. The caller holds the actor's mu.
 func (p *pack) waits() int { return int(p.n - p.done) }
 
 // bundle is a pack, to code that does not know its types.

@@ -6,6 +6,12 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// A call is the part of a message that a goroutine waits for, without the types of its request and
+// reply: one small state machine, by which the handler that answers, the caller that leaves,
+// the timeout, Stash, Close and the rule of deadlocks agree on who ends it. Waits for room, for
+// the start of an actor and for an end are calls without a message: so there is one kind of
+// wait.
+
 // States of a call.
 const (
 	// The way of a call: waiting, taken, replying, answered; or left, from one of the first
@@ -45,6 +51,8 @@ type call struct {
 // channel must not leave its bubble of testing/synctest.
 type waiter struct{ ch chan struct{} }
 
+// waiter returns one with an empty channel. It goes back to the pool after its answer was
+// received, and never when its call was left, as an answer could still come.
 func (s *System) waiter() *waiter {
 	// A waiter in the pool has an empty channel: every answer that was sent was received
 	// (drop).
@@ -139,7 +147,7 @@ func (f *call) claim() (from uint32, ok bool) {
 		if from > taken {
 			return from, false
 		}
-		// From here on the message is nobody's to answer: the caller returns, and the worker
+		// From here on no goroutine answers the message: the caller returns, and the worker
 		// that takes the message finds that it has left.
 		if f.st.CompareAndSwap(from, left) {
 			return from, true

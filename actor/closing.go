@@ -8,6 +8,12 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// The two ends of a System. Shutdown is gentle: it waits until nothing runs or waits, and ends
+// the actors by their own turns. Close is not: it ends everything on its own goroutine, beside
+// handlers that go on, and takes the turn of each actor for the last words if no handler has
+// it. Both may come together, and from hooks, so Close counts: what others begin after closed
+// is set, they end themselves.
+
 // lastRings is how long timers ring while Shutdown waits.
 const lastRings = time.Second
 

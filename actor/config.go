@@ -133,6 +133,7 @@ const (
 	Full
 )
 
+// resolve checks a Config, and puts the defaults in.
 func (c Config) resolve() (Config, error) {
 	switch {
 	case c.Slots < 0 || c.Slots > maxSlots:
@@ -161,6 +162,7 @@ func (c Config) resolve() (Config, error) {
 	return c, nil
 }
 
+// check is for a Config and for an Option, whose errors name the field.
 func (m Mailbox) check() error {
 	if m.Limit > math.MaxInt32 {
 		return invalid("Mailbox.Limit: %d, must be at most %d", m.Limit, math.MaxInt32)
@@ -171,6 +173,8 @@ func (m Mailbox) check() error {
 	return nil
 }
 
+// limit as a number that a count can be compared with: without a limit it is one that no
+// mailbox reaches.
 func (m Mailbox) limit() uint64 {
 	switch {
 	case m.Limit == 0:
@@ -181,6 +185,8 @@ func (m Mailbox) limit() uint64 {
 	return uint64(m.Limit)
 }
 
+// invalid is an error that matches firq.ErrInvalidConfig, and says which field or option it is
+// about.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: actor: "+format, append([]any{firq.ErrInvalidConfig}, args...)...)
 }

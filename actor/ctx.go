@@ -7,6 +7,15 @@ import (
 	"time"
 )
 
+// The Ctx of a handler is a context that costs nothing as long as the handler asks for no more than who
+// is calling: a context of package context, with its channel, is made only when Done or a
+// deadline is asked for (context). Who may use it is decided by st, in one atomic: live, slow
+// (live, and something has to be cleaned up afterwards), stale, abandoned.
+//
+// A Ctx outlives its handler, since the next one gets it. So what other goroutines do with it
+// is in two steps: mark it under mu, which fails if the handler is over, and then add what
+// clean has to end.
+
 // States of a Ctx.
 const (
 	stale     uint32 = iota // no handler has it
@@ -27,7 +36,9 @@ const (
 // A handler's goroutines may use it as a context. To wait for several calls at the same time
 // use Start: a Call by any of these goroutines counts as one that the handler waits for.
 type Ctx struct {
-	st      atomic.Uint32
+	st atomic.Uint32
+	// Read by walks, timeouts, Running and Close, at any time: hence atomic. Written by begin
+	// and returned only, except for caller and serving, which a caller that leaves cuts.
 	a       atomic.Pointer[actor]
 	m       atomic.Pointer[method]
 	start   atomic.Int64         // when the handler began, or a little before
@@ -38,6 +49,7 @@ type Ctx struct {
 	walk    uint64               // the last walk that has visited this; guarded by graph
 
 	// The handler's goroutine.
+	// Only the handler's goroutine uses what follows, up to mu.
 	sys    *System
 	w      *worker // nil: the goroutine is not the System's
 	acct   *account
@@ -126,6 +138,7 @@ func ctxErr(ctx context.Context, c *Ctx) error {
 	return ctx.Err()
 }
 
+// valid reports whether a handler has c now.
 func (c *Ctx) valid() bool {
 	st := c.st.Load()
 	return st == live || st == slow
@@ -144,8 +157,8 @@ func (c *Ctx) ended() error {
 	std, b := c.std, c.base
 	c.mu.Unlock()
 	switch {
-	// It was asked for, so it exists and has all ends: of the call, of the timeout, of Close.
 	case std != nil:
+		// It was asked for, so it exists and has all ends: of the call, of the timeout, of Close.
 		return std.Err()
 	case b != nil:
 		return b.Err()
@@ -248,8 +261,8 @@ func valuesOf(ctx context.Context, c *Ctx) context.Context {
 	switch {
 	case ctx == context.TODO() || ctx == context.Background():
 		return nil
-	// From outside: its values, as they are.
 	case c == nil:
+		// From outside: its values, as they are.
 	case ctx != context.Context(c):
 		c.keep() // by way of c, ctx finds the values of the call that c serves
 		return context.WithoutCancel(ctx)

@@ -49,7 +49,7 @@ func (s *System) childCtx(c *Ctx) *Ctx {
 		return c.child
 	}
 	s.ctxMu.Lock()
-	// From outside, so many callers at the same time: spare ones are pooled by the System, as
+	// From outside, any number of callers at the same time: spare ones are pooled by the System, as
 	// all must be found by Close.
 	if n := len(s.spare); n > 0 {
 		cc := s.spare[n-1]

@@ -5,6 +5,11 @@ import (
 	"time"
 )
 
+// Messages that were accepted and will not be handled. The goroutine that takes them out of the mailbox
+// does so under the actor's lock, and reports them here afterwards without it, as the hook is
+// the user's. Each is reported once, its caller gets an error, and the books have it as a dead
+// letter, or as cancelled if its caller had left.
+
 // deadLetter reports that no handler will get a message, which is in no list any more.
 func (a *actor) deadLetter(e *envelope, why error) {
 	s := a.sys()

@@ -84,7 +84,7 @@ func (c *Ctx) mark(f *call) {
 // waitsFor notes that the handler of c is going to wait for f, unless it would wait for
 // itself. Both may be nil.
 func (c *Ctx) waitsFor(f *call) error {
-	// Outside of handlers nobody waits for the sender, so it closes no cycle.
+	// Outside of handlers no call waits for the sender, so it closes no cycle.
 	if c == nil || f == nil {
 		return nil
 	}
@@ -170,13 +170,13 @@ func (w *walk) call(f *call) bool {
 	}
 	a := f.to
 	switch {
-	// The end of an actor comes after all its handlers; a call to one without an incarnation
-	// after all that the next one waits for.
 	case f.ends && w.any(a.name, a.handlersBelow()), a.is((*actor).between) && w.any(a.name, a.handlersBefore()):
+		// The end of an actor comes after all its handlers; a call to one without an incarnation
+		// after all that the next one waits for.
 		return true
-	// Nothing else to wait for; or the message may come in although handlers wait, and so waits
-	// for none of them.
 	case f.ends, f.room && a.letsIn(f), !f.room && a.overtakes(f):
+		// Nothing else to wait for; or the message may come in although handlers wait, and so waits
+		// for none of them.
 		return false
 	}
 	// It waits for the handlers in progress, whatever they wait for.

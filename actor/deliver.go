@@ -7,6 +7,10 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// The entrance for engines that get messages from other processes: by name of the method, with
+// an encoded request, and without a goroutine that waits. What counts is the order: a message
+// has its place when Deliver returns.
+
 // AnyMethod is every *Method of a state, whatever its request and reply.
 type AnyMethod[S any] interface {
 	Name() string
@@ -74,7 +78,7 @@ func (m *Method[S, Req, Res]) deliver(ctx context.Context, a *actor, c *Ctx, tel
 		// Before the post: the answer may come before post returns.
 		k.f.then = func() { k.delivered(c, done) }
 		d.e, d.f = &k.envelope, &k.f
-		// Nobody waits in a goroutine here, but the handler at the other end does: c stands for
+		// No goroutine waits here, but the handler at the other end does: c stands for
 		// it, and so a cycle through this process is seen.
 		if err := c.waitsFor(d.f); err != nil {
 			return err

@@ -39,6 +39,7 @@ var (
 // notSent is why a message was not accepted. Its text is that of why.
 type notSent struct{ why error }
 
+// An error that says why, and in addition that the message may be sent again.
 func (n *notSent) Error() string        { return n.why.Error() }
 func (n *notSent) Unwrap() error        { return n.why }
 func (n *notSent) Is(target error) bool { return target == ErrNotSent }
@@ -61,6 +62,7 @@ func handled(err error) error {
 // reply is an error that matches all that err does, except ErrNotSent.
 type reply struct{ err error }
 
+// An error that a handler has replied with: it has all that it matches, but not as an answer of the System.
 func (r *reply) Error() string        { return r.err.Error() }
 func (r *reply) Is(target error) bool { return target != ErrNotSent && errors.Is(r.err, target) }
 func (r *reply) As(target any) bool   { return errors.As(r.err, target) }
@@ -78,6 +80,8 @@ type DeadlockError struct {
 	Cycle []string
 }
 
+// Error names the actors in the order of their calls, and the first once more at the end: a
+// circle.
 func (e *DeadlockError) Error() string {
 	if len(e.Cycle) == 0 {
 		return ErrDeadlock.Error()

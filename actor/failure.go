@@ -8,6 +8,10 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// How an incarnation, or an actor, is made to end: by a failure, or for good. Any goroutine may
+// do so. Nothing ends here: the life changes, what waits is taken out, and the turn takes the
+// steps (steps.go).
+
 // fail ends the incarnation because of why. The caller has the turn, or is one of the
 // handlers in progress. gone: a handler was abandoned, and still has the state.
 func (a *actor) fail(m *method, why error, gone bool) {

@@ -4,6 +4,9 @@ import (
 	"context"
 )
 
+// A call that its caller does not wait for, or not yet. It ends by its answer, by the end of
+// its ctx, or with the handler that has started it, whichever comes first.
+
 // Future is a call that was started. It is safe for concurrent use.
 type Future[Res any] struct {
 	by  *Ctx  // of the handler that has started it; nil: none has

@@ -6,6 +6,11 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// How a supervisor takes a group of children down and up again, one by one: from the youngest
+// to the oldest down, from the oldest to the youngest up, so that a child finds the older
+// siblings it may use. Each function takes one step and is called again when the child that it
+// has asked is down, or up. Above them is what the child does when it is asked.
+
 // endIncarnation ends the incarnation of a child that is to be restarted. A child that gets no
 // other incarnation ends permanently.
 func (a *actor) endIncarnation(why error) {
@@ -79,9 +84,9 @@ func (p *supervisor) startNext() bool {
 		life := k.life
 		k.mu.Unlock()
 		switch life {
-		// The next one of the group. Its start nudges this supervisor when it is up, or has
-		// failed.
 		case down, rising:
+			// The next one of the group. Its start nudges this supervisor when it is up, or has
+			// failed.
 			k.requestStart()
 			return false
 		case restarting, failed, falling:

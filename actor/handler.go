@@ -173,6 +173,8 @@ func (c *Ctx) serve(a *actor, e *envelope) (lost bool) {
 	return c.after(a, e, c.exec(a, e))
 }
 
+// exec runs the handler. A panic is a failure; by Goexit the goroutine ends after the deferred
+// call, which settles the message as its worker would have done.
 func (c *Ctx) exec(a *actor, e *envelope) (fail error) {
 	normal := false
 	defer func() {

@@ -6,6 +6,12 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// What a handler holds of its actor: the turn, a place among the readers, or nothing while it
+// waits. It gets it when it begins, gives it up when it waits in a reentrant actor (suspend),
+// gets it back (regain), and gives it back at its end: by its worker's turn, or by leave where
+// no turn of a worker is in progress. A timeout may take it away at any of these moments, so
+// hold changes under the actor's mu only.
+
 // hold says whether a handler has its actor's turn, reads, or waits.
 type hold uint8
 

@@ -6,6 +6,11 @@ import (
 	"time"
 )
 
+// Where the System calls code of the user's that is no handler, or writes to a log. Such code
+// may panic, block or end its goroutine, and none of that may reach the goroutine of the
+// System: it is called without a lock, and, except for what is called per turn or message, on a
+// separate goroutine.
+
 // later calls f after d, unless Close comes before; immediately if d is not positive.
 func (s *System) later(d time.Duration, f func()) {
 	if d <= 0 {
@@ -27,6 +32,8 @@ func (s *System) later(d time.Duration, f func()) {
 		s.keepMu.Unlock()
 		f()
 	})
+	// Kept, since Close has to stop it: a program that has closed its System has no timers of
+	// it.
 	s.timers[t] = struct{}{}
 }
 
@@ -87,4 +94,5 @@ func (s *System) log(level slog.Level, text string, args ...any) {
 	})
 }
 
+// now is a time in nanoseconds that only grows. It is read per turn, not per message.
 func (s *System) now() int64 { return s.clk.Now() }

@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// Idle actors end by looks, not by timers: a timer for each of a million actors costs more than
+// the actor, and would have to be set again by each message. A look costs an actor that stays
+// nothing but a lock.
+
 // WithIdle ends the actor when it has been idle for d, or up to half of d longer: no message came,
 // waited or was handled. Err is then nil. Spawn's actor has ended for good; that of a Kind is started
 // again by the next message, which is never lost in between. 0: an idle actor stays.
@@ -40,6 +44,7 @@ type idler struct {
 	quiet int    // looks in a row that have seen the same, and nothing in progress
 }
 
+// add is called once per actor, when its start has succeeded.
 func (l *idlers) add(a *actor) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

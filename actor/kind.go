@@ -8,6 +8,12 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// Actors by key in one process. A key is in one of two maps: live, those whose start has
+// succeeded and that have not ended; and starts, those whose start is in progress or has
+// failed. The step from one to the other is made under the Kind's lock, so a sender finds the
+// key in one of them, or in neither, and then it starts the actor itself. The rest, end and
+// passivation, is that of any actor: forget takes it out.
+
 // Kind is a kind of actors that are found by a key. The first message for a key starts the actor; one
 // that has ended, because it was idle (WithIdle), or by itself, is started again by the next message.
 // Its methods are safe for concurrent use.
@@ -96,7 +102,7 @@ func (k *Kind[S]) find(ctx context.Context, c *Ctx, key string) (*actor, error) 
 	if a := k.live.get(key); a != nil {
 		return a, nil
 	}
-	// No start for a message that nobody waits for any more.
+	// No start for a message whose sender has left.
 	if err := ctxErr(ctx, c); err != nil {
 		return nil, err
 	}

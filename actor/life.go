@@ -153,9 +153,9 @@ func (a *actor) between() bool {
 	switch a.life {
 	case failed, falling, down, rising:
 		return true
-	// Taken down while it starts, or with its last handler gone: nothing more is handled before
-	// the next incarnation.
 	case starting, restarting:
+		// Taken down while it starts, or with its last handler gone: nothing more is handled before
+		// the next incarnation.
 		return a.awaited && a.atRest()
 	}
 	return false
@@ -164,14 +164,14 @@ func (a *actor) between() bool {
 // due reports whether a step of the actor's life comes before its messages. The caller holds a.mu.
 func (a *actor) due() bool {
 	switch a.life {
-	// These states exist only to be left by a step.
 	case restarting, failed, rising, stopping:
+		// These states exist only to be left by a step.
 		return true
 	case falling, leaving:
 		return a.nudged // a child has ended
-	// An actor that lives has a step to take when a child has to be looked at (it is a
-	// supervisor), or when Stop has been called and the last message was handled.
 	case alive:
+		// An actor that lives has a step to take when a child has to be looked at (it is a
+		// supervisor), or when Stop has been called and the last message was handled.
 		return a.nudged || a.draining && a.spent()
 	}
 	return false

@@ -56,6 +56,8 @@ func (a *actor) info() (in Info, ok bool) {
 	return in, ok
 }
 
+// lifeName is the life in one word. draining is none of the states, since it outlasts them: it
+// is what an actor that lives does once Stop was called.
 func (a *actor) lifeName() string {
 	if a.serves() && a.draining {
 		return "draining"

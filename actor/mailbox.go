@@ -4,6 +4,10 @@ import (
 	"github.com/firq-go/firq"
 )
 
+// The messages of an actor, and which of them is next. All of this is under the actor's mu.
+// There is a list for each priority, one for what was taken back from the stash, which goes
+// first, and the stash itself, which waits for Unstash.
+
 // put appends an accepted message. The caller holds a.mu.
 func (a *actor) put(e *envelope) {
 	// First in the books: a recall below counts what waits.
@@ -55,15 +59,15 @@ func (a *actor) each(f func(*list) bool) {
 func (a *actor) head() (e *envelope) {
 	x := a.x
 	switch {
-	// The usual actor: one list, no handler but the one that asks.
 	case x == nil:
+		// The usual actor: one list, no handler but the one that asks.
 		return a.mail.first
-	// Its supervisor takes it down, and no handler is left that could wait for a message.
 	case a.awaited && a.atRest():
+		// Its supervisor takes it down, and no handler is left that could wait for a message.
 		return nil // what waits is the next incarnation's
-	// Handlers wait, and not every message may come in: the first one that may is found by a
-	// look at all. That is a walk of the mailbox, and the price of CallChain.
 	case x.suspended > 0 && (a.set.reent == CallChain || a.due()):
+		// Handlers wait, and not every message may come in: the first one that may is found by a
+		// look at all. That is a walk of the mailbox, and the price of CallChain.
 		a.each(func(l *list) bool {
 			for e = l.first; e != nil && !a.passes(e); e = e.next {
 			}
@@ -190,12 +194,12 @@ func (a *actor) loseCancelled() {
 func (a *actor) closed(f *call, c *Ctx, from origin) error {
 	s := a.sys()
 	switch {
-	// For good: these do not change back.
 	case a.refuses() || s.closed.Load():
+		// For good: these do not change back.
 		return errClosed
-	// Shutdown lets handlers of this System finish what they have begun, and so takes their
-	// messages.
 	case from == fromSender && s.shutting.Load() && (c == nil || c.sys != s):
+		// Shutdown lets handlers of this System finish what they have begun, and so takes their
+		// messages.
 		return errClosed
 	case a.life == failed && f != nil && f.inChain && a.x.suspended > 0:
 		return a.x.fail // its caller keeps the failed incarnation from ending

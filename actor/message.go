@@ -6,6 +6,12 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// What a message is. Its envelope is what a mailbox knows of it; runner is the rest, which
+// knows the types of request and reply. There are four: tellOf and ask are here, packOf is in
+// pack.go, and the messages of timers and watches are a tellOf with a condition. Who may touch
+// an envelope: its sender until it is posted, then the holder of the actor's lock, and from
+// take on the worker that runs its handler.
+
 // envelope is a message in a mailbox. It is in one list at most; prev, next and in
 // are guarded by the actor's lock, the rest is set before it is posted.
 type envelope struct {
@@ -32,6 +38,7 @@ type runner interface {
 // list of messages, oldest first.
 type list struct{ first, last *envelope }
 
+// push puts a message at the end of the list. It is in no other one.
 func (l *list) push(e *envelope) {
 	e.in, e.prev, e.next = l, l.last, nil
 	if l.last == nil {
@@ -42,6 +49,7 @@ func (l *list) push(e *envelope) {
 	l.last = e
 }
 
+// pushFront is for what comes back: a pack whose rest was not claimed.
 func (l *list) pushFront(e *envelope) {
 	e.in, e.prev, e.next = l, nil, l.first
 	if l.first == nil {
@@ -52,6 +60,7 @@ func (l *list) pushFront(e *envelope) {
 	l.first = e
 }
 
+// unlink takes a message out of its list, wherever it is there.
 func (e *envelope) unlink() {
 	// in says which list, so that a caller that leaves needs to know neither the priority nor
 	// whether the message was put aside.
@@ -113,6 +122,7 @@ func (m *Method[S, Req, Res]) newTell() *tellOf[S, Req, Res] {
 	return e.run.(*tellOf[S, Req, Res])
 }
 
+// A Tell has no caller, so what its handler returns is dropped.
 func (l *tellOf[S, Req, Res]) exec(c *Ctx, state any) {
 	s, _ := state.(S)
 	_, _ = l.of.fn(s, c, l.req)
@@ -123,6 +133,7 @@ func (l *tellOf[S, Req, Res]) request() any { return l.req }
 
 func (l *tellOf[S, Req, Res]) bundle() bundle { return nil }
 
+// free lets go of the request and of the values; the envelope itself is used again.
 func (l *tellOf[S, Req, Res]) free() bool {
 	var zero Req
 	l.req, l.ctx = zero, nil
@@ -138,6 +149,8 @@ type ask[S, Req, Res any] struct {
 	res Res
 }
 
+// ask returns a message for a call that its caller waits for, from the pool of the method. c is
+// the handler that calls; nil: none.
 func (m *Method[S, Req, Res]) ask(ctx context.Context, a *actor, c *Ctx, req Req) *ask[S, Req, Res] {
 	// The pool is the method's, as the types are; the waiter is the System's, as its channel
 	// must stay in one bubble of testing/synctest.
@@ -180,6 +193,8 @@ func base(ctx context.Context, c *Ctx) context.Context {
 	return ctx
 }
 
+// exec runs the handler and answers the caller, with the reply in the message itself: it goes
+// through no mailbox, so a full one never delays it.
 func (k *ask[S, Req, Res]) exec(c *Ctx, state any) {
 	// nil where the actor is over, and Close has dropped the state: then the handler is not
 	// run.

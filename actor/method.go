@@ -64,6 +64,8 @@ func NewAction[S, Req any](name string, fn func(S, *Ctx, Req) error, opts ...Met
 	return NewMethod(name, func(s S, c *Ctx, req Req) (struct{}, error) { return struct{}{}, fn(s, c, req) }, opts...)
 }
 
+// check panics, as a method is a variable of a package: a wrong option shows when the program
+// starts.
 func (m *method) check() {
 	if m.prio == 0 {
 		m.prio = firq.PriorityNormal

@@ -10,6 +10,11 @@ import (
 	"github.com/firq-go/firq/watchdog"
 )
 
+// A handler that blocks outside of Await, or computes for long, has a slot that it does not
+// need, or does not share. One goroutine looks for that, while actors wait for slots and only
+// then. It may take a slot at any time during a handler (takeAway); the handler goes on
+// without, and its worker finds out when it looks at the slot next.
+
 const (
 	looks     = 4                // of the monitor in a row, before it rests
 	patience  = 8                // rests in a row before entries do not interrupt them any more
@@ -28,8 +33,8 @@ func (s *System) monitorSlots() {
 		select {
 		case <-s.stopped:
 			return
-		// Asleep until an actor waits for a slot that is not free.
 		case <-s.monitor:
+			// Asleep until an actor waits for a slot that is not free.
 		}
 		for look := true; look; look = s.pool.waits() {
 			// A handler that blocks: its slot was taken, and the next look follows immediately.
@@ -128,6 +133,7 @@ func (p *pool) oldest() (old *slot, since int64, started int) {
 	return old, since, started
 }
 
+// handedOff counts a slot that was taken.
 func (s *System) handedOff() {
 	s.handoffs.Add(1)
 	s.metric("Metrics.Handoff", Metrics.Handoff)
@@ -188,7 +194,7 @@ func (s *System) Running() []SlowHandler {
 	var all []SlowHandler
 	for _, c := range s.allCtxs() {
 		a, m, start := c.a.Load(), c.m.Load(), c.start.Load()
-		// Read without a lock: a handler may end meanwhile, and then the line is a moment old.
+		// Read without a lock: a handler may end in between, and then the line is a moment old.
 		if st := c.st.Load(); st == stale || a == nil || m == nil {
 			continue
 		}

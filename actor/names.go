@@ -27,6 +27,7 @@ type nameShard struct {
 	m  map[string]*actor
 }
 
+// shard returns the part that a name is in.
 func (n *names) shard(name string) *nameShard {
 	return &n.shards[maphash.String(n.seed, name)%nameShards]
 }
@@ -46,6 +47,7 @@ func (n *names) add(name string, a *actor) bool {
 	return true
 }
 
+// get returns the actor with a name; nil: there is none.
 func (n *names) get(name string) *actor {
 	sh := n.shard(name)
 	sh.mu.RLock()
@@ -53,6 +55,7 @@ func (n *names) get(name string) *actor {
 	return sh.m[name]
 }
 
+// remove frees the name of a, if it is still its.
 func (n *names) remove(name string, a *actor) {
 	sh := n.shard(name)
 	sh.mu.Lock()

@@ -88,8 +88,7 @@ func WithHandlerTimeout(d time.Duration, mode TimeoutMode) Option {
 	}
 }
 
-// WithSlowAfter calls hook once for each handler that has run for d, on a goroutine of
-// its own, while the handler runs. Panics of hook are logged.
+// WithSlowAfter calls hook once for each handler that has run for d, on a separate goroutine, while the handler runs. Panics of hook are logged.
 func WithSlowAfter(d time.Duration, hook func(SlowHandler)) Option {
 	return func(o *settings) error {
 		if d <= 0 || hook == nil {

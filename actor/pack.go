@@ -6,6 +6,11 @@ import (
 	"github.com/firq-go/firq"
 )
 
+// Tells of one method that wait behind each other share an envelope, and their requests lie
+// next to each other. That saves a list entry and a pool per tell, and, with batch.go, a lock:
+// a third of the time of a tell, where there are many. Nothing about a pack can be noticed from
+// outside; where it could, tells are not packed (batchable).
+
 const (
 	packed    = 32  // tells of a pack, at most
 	packBytes = 256 // memory for their requests, roughly
@@ -142,6 +147,7 @@ func (p *packOf[S, Req, Res]) clear() {
 	p.reqs[p.at] = zero
 }
 
+// request is that of the tell in progress, for a handler that has failed or is put aside.
 func (p *packOf[S, Req, Res]) request() any   { return p.reqs[p.at] }
 func (p *packOf[S, Req, Res]) packed() *pack  { return &p.pack }
 func (p *packOf[S, Req, Res]) bundle() bundle { return p }

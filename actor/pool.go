@@ -10,6 +10,11 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// Slots, and who has one. There are as many slots as handlers may compute at the same time; a
+// goroutine that has one runs turns (worker.go), and one that waits in a handler has none. A
+// slot is never without use: it is owned by a worker, or it sleeps in idle, or it is on its way
+// (pass, wake, give).
+
 const (
 	spins  = 16  // how often the owner of a slot without work lets others run before it sleeps
 	spares = 256 // goroutines without a slot that are kept
@@ -57,6 +62,7 @@ type slot struct {
 	wake  chan entry            // to the owner, which sleeps; an entry without actor: closed, or lookAgain
 }
 
+// init makes n slots, each with a worker that sleeps until there is an entry.
 func (p *pool) init(s *System, n int, locked bool) {
 	p.sys, p.locked, p.q = s, locked, runq.New[claim](n)
 	if s.shuffle != nil {
@@ -77,7 +83,7 @@ func (p *pool) pass(sl *slot) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		// It waited for this slot, which nobody will have.
+		// It waited for this slot, which no worker will have.
 		if a := sl.next.Swap(nil); a != nil {
 			a.dropped()
 		}

@@ -9,6 +9,10 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// The sender's side of a mailbox: whether a message is accepted, what has to go for it, and the
+// wait for room. Both ways end in put, under the actor's lock, and so does the way of senders
+// that are let in later (admit): no step in between decides twice.
+
 // errWait: the mailbox is full, and the sender waits for room.
 var errWait = errors.New("actor: wait for room")
 
@@ -39,9 +43,9 @@ func (a *actor) post(e *envelope, c *Ctx, from origin) error {
 	var evicted *envelope
 	if from != fromSystem && a.full() {
 		switch a.set.box.Policy {
-		// The sender waits outside of this lock. It comes back through askRoom, which looks at
-		// the room again.
 		case firq.Wait:
+			// The sender waits outside of this lock. It comes back through askRoom, which looks at
+			// the room again.
 			a.mu.Unlock()
 			return errWait
 		case firq.DropOldest, firq.DropNewest:

@@ -6,6 +6,10 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// How a turn changes hands. The goroutine that brings work (a message, a step, a handler that has waited)
+// wakes the actor; the one that gives up the turn looks for work once more. Both happen under mu,
+// and the actor goes into the run queue after mu is free.
+
 // wake makes an idle actor ready if it has something to do, and reports whether it did.
 // The caller holds a.mu, and has to schedule an actor that was made ready.
 func (a *actor) wake() bool {
@@ -46,6 +50,7 @@ func (a *actor) unlockReady(ready bool, c *Ctx) {
 	}
 }
 
+// pool is where the actor waits for a slot.
 func (a *actor) pool() *pool {
 	if a.set.dedicated {
 		return a.x.pool
@@ -114,6 +119,7 @@ func (a *actor) resumed(c *Ctx) {
 	a.cur.Store(c)
 }
 
+// dropHolder takes c out of the handlers in addition to the one with the turn. The caller holds a.mu.
 func (a *actor) dropHolder(c *Ctx) {
 	// Absent only if the handler has just been taken out by the goroutine that abandons it.
 	if i := slices.Index(a.x.holders, c); i >= 0 {

@@ -43,6 +43,7 @@ type timeoutKey struct {
 // stands for any other reason.
 var refusals = [...]string{"full", "stopped", "deadlock", "stale", "context", "other"}
 
+// refusal is the index of the reason in refusals.
 func refusal(why error) int {
 	switch {
 	case errors.Is(why, ErrMailboxFull):
@@ -59,6 +60,7 @@ func refusal(why error) int {
 	return 5
 }
 
+// kind returns the counters of a kind.
 func (r *Recorder) kind(name string) *kindRecorder {
 	// Load first, as LoadOrStore needs the new value in any case, which allocates.
 	k, ok := r.kinds.Load(name)

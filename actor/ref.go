@@ -6,6 +6,10 @@ import (
 	"unique"
 )
 
+// What a program holds of an actor: the actor itself or, for one by identity, what it is found by.
+// Both are values that can be compared. One that is kept after the end keeps the actor's memory,
+// but neither its state nor its siblings.
+
 // Ref stands for an actor with the state S. It is a small value, comparable, and stays
 // valid through restarts. The Ref of a Kind stands for whichever actor has the key. The zero Ref
 // is an actor that has ended. Its methods are safe for concurrent use.

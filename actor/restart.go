@@ -116,6 +116,7 @@ func (p *supervisor) gone(a *actor, fail error) {
 	p.tell(e)
 }
 
+// tell lets the supervisor know of a loss. It may be called by any goroutine.
 func (p *supervisor) tell(e loss) {
 	p.mu.Lock()
 	// Before the nudge: the step that it causes finds the loss.
@@ -124,6 +125,7 @@ func (p *supervisor) tell(e loss) {
 	p.a.nudge()
 }
 
+// loss takes the oldest one.
 func (p *supervisor) loss() (loss, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -201,7 +203,7 @@ func (p *supervisor) failure(e loss) bool {
 	if alone {
 		r.of, r.wait = e.child, e.child.x.delay.next(p.a.sys(), &p.v, now)
 	}
-	// With Unlimited nobody counts, and the list would grow.
+	// With Unlimited no one is too many, and the list would grow.
 	if p.v.MaxRestarts != Unlimited {
 		p.recent = append(p.recent, r)
 	}

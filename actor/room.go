@@ -4,6 +4,10 @@ import (
 	"slices"
 )
 
+// Who gets the room that becomes free in a full mailbox: the sender that came first, except
+// that messages which pass handlers that wait go before (insertRoom). And the promise by which
+// the rule of deadlocks knows that a sender will get room although handlers wait (letsIn).
+
 // roomer is a message whose sender waits for room in a mailbox.
 type roomer struct {
 	e   *envelope
@@ -153,6 +157,7 @@ func (a *actor) overtakes(f *call) bool {
 // crowdedOut reports whether senders wait for room while handlers wait. The caller holds a.mu.
 func (a *actor) crowdedOut() bool { return a.x != nil && len(a.x.room) > 0 && a.x.suspended > 0 }
 
+// roomers returns the senders that wait, the next one first. The caller holds a.mu.
 func (a *actor) roomers() []*roomer {
 	if a.x == nil {
 		return nil

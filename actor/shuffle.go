@@ -17,6 +17,8 @@ import (
 // chosen from: entries by the names of their actors, messages by those of their senders. So a
 // seed stands for one order, and a failed test can be run again.
 
+// The door for package actortest: it is outside of this package, and the order by seed is no
+// part of the API.
 func init() {
 	seeded.New = func(config any, seed uint64) (any, error) {
 		c := config.(Config)
@@ -34,6 +36,7 @@ type shuffle struct {
 	timers   uint64     // set; mu
 }
 
+// intn draws the next number below n.
 func (h *shuffle) intn(n int) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

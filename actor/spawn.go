@@ -2,6 +2,11 @@ package actor
 
 import "github.com/firq-go/firq/internal/proof/failpoint"
 
+// How an actor comes to be. launch is the one way, for Spawn, Supervise and a Kind: take the
+// name, become a child, run the first start on this goroutine, and then give up the turn, which
+// the new actor has from the beginning so that nothing is handled before. A start that fails
+// leaves nothing behind. open makes the state, for the first incarnation and for later ones.
+
 // Parent is where an actor is started: a *System; a *Ctx, for a child of the actor
 // whose handler runs, where the child ends with that incarnation; or a *Supervisor.
 type Parent interface {
@@ -9,6 +14,7 @@ type Parent interface {
 	home() (*System, *actor, *Ctx, error)
 }
 
+// A child of the System is one of its root.
 func (s *System) home() (*System, *actor, *Ctx, error) {
 	if s == nil {
 		return nil, nil, nil, invalid("the parent is a nil System")
@@ -19,6 +25,7 @@ func (s *System) home() (*System, *actor, *Ctx, error) {
 	return s, s.root, nil, nil
 }
 
+// A child of the actor whose handler runs; that handler waits for the start.
 func (c *Ctx) home() (*System, *actor, *Ctx, error) {
 	if c == nil || !c.valid() {
 		return nil, nil, nil, ErrStale
@@ -26,6 +33,7 @@ func (c *Ctx) home() (*System, *actor, *Ctx, error) {
 	return c.sys, c.a.Load(), c, nil
 }
 
+// A child of a Supervisor. Whether that still takes one is for adopt to say.
 func (p *Supervisor) home() (*System, *actor, *Ctx, error) {
 	if p == nil {
 		return nil, nil, nil, invalid("the parent is a nil Supervisor")
@@ -52,6 +60,7 @@ func Value[S any](state S) func(*Ctx) (S, error) {
 
 type value[S any] struct{ state S }
 
+// start tells open that there is no second state.
 func (v *value[S]) start(c *Ctx) (S, error) {
 	c.once = true
 	return v.state, nil

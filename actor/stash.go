@@ -1,5 +1,9 @@
 package actor
 
+// A message that is put aside goes from its handler back to waiting: in the books (unbegin), in
+// the limit, and its call from taken to waiting. What is taken back goes to extra.back, in
+// front of all that waits.
+
 // Stash puts the message in progress aside: it is handled again after Unstash, or by
 // the next incarnation, before the messages that wait. What the handler returns is
 // ignored, and the caller goes on waiting. Stashed messages count in the mailbox's

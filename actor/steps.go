@@ -6,6 +6,11 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// The steps of a life: what has to happen between two states of life.go, on the goroutine that
+// has the actor's turn, with no handler in progress. An incarnation ends in this order: its
+// children, the youngest first; its last words; its timers and watches; and then the supervisor
+// hears of it, or the actor is gone.
+
 // step takes the next step of the actor's life; the caller has the turn, and no
 // handler is in progress. c is for user code.
 func (a *actor) step(c *Ctx) {
@@ -19,8 +24,8 @@ func (a *actor) step(c *Ctx) {
 		a.on(spent)
 	}
 	switch a.life {
-	// A supervisor, whose work is done in steps: its children have news.
 	case alive:
+		// A supervisor, whose work is done in steps: its children have news.
 		a.mu.Unlock()
 		if x.sup != nil {
 			x.sup.step()
@@ -30,8 +35,8 @@ func (a *actor) step(c *Ctx) {
 		a.mu.Unlock()
 		a.rise(c)
 		return
-	// due said so, and the caller that no handler is in progress; with the turn here none can begin.
 	case restarting, failed, stopping:
+		// due said so, and the caller that no handler is in progress; with the turn here none can begin.
 		a.on(rests)
 	case falling, leaving: // it goes on, as a child has ended
 	default:
@@ -120,7 +125,7 @@ func (a *actor) endSources() {
 	a.mu.Lock()
 	x := a.extra()
 	// From here on messages of the timers and watches of this incarnation, which may wait
-	// // in the mailbox, find that it is over, and are skipped.
+	// in the mailbox, find that it is over, and are skipped.
 	x.incarnation++
 	for t := range x.timers {
 		t.end()
@@ -136,6 +141,7 @@ func (a *actor) endSources() {
 	}
 }
 
+// logLast: last words have no caller, so their failure is only logged.
 func (a *actor) logLast(err error) {
 	a.sys().log(slog.LevelError, "actor: Stop of a state failed", "actor", a.name, "error", err)
 }
@@ -223,7 +229,7 @@ func (a *actor) finish() {
 	up := a.up
 	a.mu.Lock()
 	// In one step under mu: a Watch that comes before is among the watchers, a later one sees that
-	// // the actor is gone.
+	// the actor is gone.
 	a.on(tells)
 	watchers := x.watchers
 	x.watchers = nil // from now on a Watch tells by itself

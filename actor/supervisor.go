@@ -96,6 +96,7 @@ func (p *Supervisor) Err() error { return p.a.err() }
 // for that, or until ctx ends.
 func (p *Supervisor) Stop(ctx context.Context) error { return p.a.stop(ctx) }
 
+// resolve checks, and puts the defaults in.
 func (v Supervision) resolve() (Supervision, error) {
 	switch {
 	case v.Strategy > RestForOne:

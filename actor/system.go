@@ -16,13 +16,16 @@ var errNilContext = fmt.Errorf("%w: actor: the context is nil", firq.ErrInvalidA
 // System is a set of actors and the slots that they share. Its methods are safe for
 // concurrent use.
 type System struct {
-	cfg          Config
-	slice        int64
-	clk          clock.Clock
-	defaults     *settings
-	pool         pool
-	names        names
-	root         *actor
+	// What does not change after New.
+	cfg      Config
+	slice    int64
+	clk      clock.Clock
+	defaults *settings
+	pool     pool
+	names    names
+	root     *actor
+	// Pools and caches of this System: in a bubble of testing/synctest nothing may come from
+	// another one.
 	waiters      sync.Pool // *waiter
 	observations sync.Map  // observationKey: *observation
 	blockers     sync.Map  // *method: handlers that were logged because they block
@@ -38,17 +41,19 @@ type System struct {
 	spare  []*Ctx            // of calls from outside
 	actors atomic.Int64
 
-	sumMu      sync.Mutex // an actor moves from names to the sums under it
-	in, out    uint64     // of actors that have ended
-	dead       atomic.Uint64
-	cancelled  atomic.Uint64
-	rejected   atomic.Uint64
-	restarts   atomic.Uint64
-	abandoned  atomic.Uint64
-	deadlocks  atomic.Uint64
-	handoffs   atomic.Uint64
-	awake      atomic.Bool // entries do not wake the monitor
-	busy       func() int  // goroutines of others that compute or could; nil: only time counts
+	// The books of actors that have ended (books.go), and what is counted for the whole System.
+	sumMu     sync.Mutex // an actor moves from names to the sums under it
+	in, out   uint64     // of actors that have ended
+	dead      atomic.Uint64
+	cancelled atomic.Uint64
+	rejected  atomic.Uint64
+	restarts  atomic.Uint64
+	abandoned atomic.Uint64
+	deadlocks atomic.Uint64
+	handoffs  atomic.Uint64
+	awake     atomic.Bool // entries do not wake the monitor
+	busy      func() int  // goroutines of others that compute or could; nil: only time counts
+	// Signals, each with room for one: several are one reason to look.
 	monitor    chan struct{}
 	stopped    chan struct{} // closed by Close
 	rootNudge  chan struct{}
@@ -65,6 +70,7 @@ type System struct {
 // field. End it with Close or Shutdown.
 func New(c Config) (*System, error) { return newSystem(c, nil) }
 
+// newSystem is New; sh is the order by seed of actortest, nil: none.
 func newSystem(c Config, sh *shuffle) (*System, error) {
 	// Only by default: with a time of its own the program has decided, and an order by seed
 	// must not depend on other goroutines.

@@ -8,13 +8,19 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// A handler that runs for its timeout. The alarm rings on a separate goroutine, which finds
+// out under the Ctx's lock whether the handler is still that one; what it does then depends on
+// the mode. With Stop the handler is abandoned: by one CAS of the Ctx's state, against the Swap
+// in returned. From then on the goroutine of the alarm has everything that the handler held,
+// and gives it back piece by piece (abandon).
+
 // timeout of a handler of m.
 func (a *actor) timeout(m *method) (time.Duration, TimeoutMode) {
 	switch {
 	case m.kind == nil: // a start or last words
 		return 0, Warn
-	// The method knows better than the actor how long its handlers take.
 	case m.timeout > 0:
+		// The method knows better than the actor how long its handlers take.
 		return m.timeout, m.mode
 	}
 	return a.set.timeout, a.set.mode
@@ -40,6 +46,7 @@ func (l *alarm) set(c *Ctx, d time.Duration, due time.Time, ring func(*Ctx)) {
 	}
 }
 
+// off takes the alarm back, if it was set.
 func (l *alarm) off() {
 	if !l.due.IsZero() {
 		l.due = time.Time{}
@@ -142,7 +149,7 @@ func (c *Ctx) late(a *actor, m *method, run uint64, mode TimeoutMode) {
 		kids = c.takeKids()
 	case Stop:
 		// Pairs with the Swap in returned: either the handler has returned, or it is abandoned,
-		// // and then this goroutine has all that it held.
+		// and then this goroutine has all that it held.
 		if !c.st.CompareAndSwap(slow, abandoned) {
 			c.mu.Unlock()
 			return // it has just returned

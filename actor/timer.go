@@ -42,6 +42,7 @@ func (m *Method[S, Req, Res]) Every(c *Ctx, d time.Duration, req Req) *Timer {
 	return m.timer(c, d, d, req)
 }
 
+// timer sets a timer for the actor of c, in its incarnation of now.
 func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Timer {
 	// Like the rest of a stale Ctx: it does nothing.
 	if !c.valid() {
@@ -93,6 +94,8 @@ type tick[S, Req, Res any] struct {
 	seen bool // it has left the mailbox once: it may have been put aside since
 }
 
+// exec skips a message whose timer was stopped, or belongs to an incarnation that has ended. It
+// counts as handled, by a handler that does nothing.
 func (k *tick[S, Req, Res]) exec(c *Ctx, state any) {
 	if k.taken(); !k.t.lives() {
 		c.returned()

@@ -7,6 +7,12 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// One turn of an actor. A turn begins with the actor taken from the run queue and ends in one
+// of three ways (turnEnd): in again, which gives the turn back and puts the actor into the
+// queue if there is work; with the slot lost, while the handler waited or blocked; or with the
+// handler abandoned, and then the turn and the slot are with others. What the turn has used is
+// charged exactly once, by charge or, where there was no turn to charge, by owed.
+
 // turnEnd says how a turn ends for its worker.
 type turnEnd uint8
 
@@ -49,7 +55,7 @@ func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 		a.used += x.owed / a.set.weight
 		x.owed = 0
 	}
-	// Under mu: by the rule of deadlocks, whoever waits for this actor waits for the handlers
+	// Under mu: by the rule of deadlocks, a call that waits for this actor waits for the handlers
 	// with this Ctx.
 	a.cur.Store(w.ctx)
 	for check := a.firstCheck(); ; a.mu.Lock() { // which is held here
@@ -234,7 +240,7 @@ func (w *worker) read(sl *slot, a *actor, e *envelope, t *tally) turnEnd {
 	c := w.ctx
 	w.acct.reset()
 	// Taken under mu with the message: the handler may be abandoned, and the state replaced, at any
-	// // time later.
+	// time later.
 	state := a.state
 	// Its caller has left.
 	if !a.take(e, c) {

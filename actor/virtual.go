@@ -8,6 +8,10 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// A Ref by identity has no actor in it. For each message find asks who the actor is now; if
+// that one ends just then, awaitNext waits for its end, and the message goes to the next. Where
+// the actor is in another process, the message goes away through the Carrier.
+
 // Carrier finds actors by identity, and takes messages to those in other processes. It is for those
 // who write an engine; a Kind is the one for a single process. Its methods are called by the goroutine
 // that sends, with the ctx of the message. A Carrier has to be comparable.

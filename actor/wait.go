@@ -7,6 +7,11 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// How a handler waits: it gives up its slot, and its turn if the actor is reentrant (pause),
+// waits, and takes the turn back (resume), without a slot. sleep waits for the answer of a
+// call, rest for a channel; Await runs any function in between. Where there is no handler, both
+// are a plain select.
+
 // sleep waits for the answer of f, until ctx ends, or timer rings. While it sleeps, the
 // handler has no slot, and no turn if its actor is reentrant. c may be nil.
 func (c *Ctx) sleep(ctx context.Context, f *call, timer <-chan time.Time) (err error) {

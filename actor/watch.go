@@ -40,6 +40,7 @@ type notice[T any] struct {
 	w *Watching
 }
 
+// exec skips a Down that was taken back in between.
 func (n *notice[T]) exec(c *Ctx, state any) {
 	if !n.w.end(true) {
 		c.returned()

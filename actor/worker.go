@@ -7,6 +7,12 @@ import (
 	"github.com/firq-go/firq/internal/proof/failpoint"
 )
 
+// A worker, its slot and the monitor. Three fields say who has a slot: worker.slot, slot.owner
+// and slot.since, the time of the handler in progress. The owner changes them without the
+// slot's lock where it can; takeAway, of the monitor, takes the lock and may come at any time
+// while since is not 0. So each step of a worker that relies on its slot looks at owner again
+// afterwards.
+
 // worker is a goroutine of the System. It runs turns while it has a slot; if it loses the slot, it
 // still goes on with its handler.
 type worker struct {
@@ -62,6 +68,7 @@ func (w *worker) giveBack() {
 	w.lose()
 }
 
+// own makes w the owner of a slot that was passed to it.
 func (w *worker) own(sl *slot) {
 	w.now = w.pool.sys.now()
 	w.took = w.now

@@ -10,6 +10,8 @@ type Entry[T any] struct {
 	seq   uint64 // breaks ties: the first to become idle, then first come, first served
 }
 
+// before reports whether e goes first: by its tag, and among equals by seq, whose highest bit
+// says that it has used no less than the virtual time.
 func (e *Entry[T]) before(f *Entry[T]) bool {
 	return e.Tag < f.Tag || e.Tag == f.Tag && e.seq < f.seq
 }
@@ -30,13 +32,17 @@ func (h *heap[T]) head() int64 {
 	return min(h.list[0].Tag, math.MaxInt64/4)<<1 | int64(h.list[0].seq>>63)
 }
 
+// put raises the tag of e to the virtual time, which is how an entry that was idle loses the
+// credit it had, and puts it where it belongs.
 func (h *heap[T]) put(e Entry[T]) {
+	// First come, first served, among equal tags of one shard.
 	h.seq++
 	e.seq = h.seq
 	if e.Tag >= h.v {
 		e.seq |= 1 << 63 // behind those that have used less, which ties hide
 	}
 	e.Tag = max(e.Tag, h.v)
+	// From the end up: what is greater than e moves down one level.
 	i := len(h.list)
 	h.list = append(h.list, e)
 	for i > 0 {
@@ -56,11 +62,13 @@ func (h *heap[T]) get() Entry[T] {
 	top, last := h.list[0], h.list[n]
 	h.list[n] = Entry[T]{} // it must not keep its actor
 	h.list = h.list[:n]
+	// The last entry fills the hole at the top, and sinks.
 	if n > 0 {
 		h.sink(last)
 	} else if cap(h.list) > 1024 {
 		h.list = nil // a burst has left it large
 	}
+	// The virtual time is the start tag of the latest turn.
 	h.v = max(h.v, top.Tag)
 	return top
 }
@@ -76,6 +84,7 @@ func (h *heap[T]) sink(e Entry[T]) {
 		if k >= n {
 			break
 		}
+		// The smallest of the children.
 		least := k
 		for j := k + 1; j < min(k+4, n); j++ {
 			if h.list[j].before(&h.list[least]) {

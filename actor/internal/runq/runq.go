@@ -87,12 +87,14 @@ func (q *Queue[T]) Any() bool {
 
 // Put puts an entry in; false: the queue is closed.
 func (q *Queue[T]) Put(e Entry[T]) bool {
+	// Any shard will do, as Get looks at all heads: by chance the locks are shared evenly.
 	i := 0
 	if len(q.all) > 1 {
 		i = rand.IntN(len(q.all))
 	}
 	sh := &q.all[i]
 	sh.mu.Lock()
+	// Under the lock that Close takes: what was put in is among what Close returns, or refused.
 	if sh.closed {
 		sh.mu.Unlock()
 		return false
