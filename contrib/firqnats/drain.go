@@ -26,7 +26,7 @@ func (n *Node) onDrain(m *nats.Msg) {
 		}
 	}
 	n.background(func() {
-		list, _ := n.retire(stageDrained)
+		list, _ := n.retire(n.ctx, stageDrained)
 		n.o.Logger.Info("firqnats: this node is drained: it hands over its actors, and takes no others", "activations", len(list))
 		say(drained{Activations: len(list)})
 		handOver(n.ctx, list)
@@ -36,7 +36,7 @@ func (n *Node) onDrain(m *nats.Msg) {
 
 // retire makes that no activation begins here any more, tells the others, and returns the activations that
 // there are; false: the node was that far already.
-func (n *Node) retire(to stage) (list []*activation, first bool) {
+func (n *Node) retire(ctx context.Context, to stage) (list []*activation, first bool) {
 	n.mu.Lock()
 	first = n.stage < to
 	n.stage = max(n.stage, to)
@@ -48,7 +48,7 @@ func (n *Node) retire(to stage) (list []*activation, first bool) {
 	}
 	n.mu.Unlock()
 	if first {
-		n.renew() // the others learn that they are not to send here
+		n.renew(ctx) // the others learn that they are not to send here
 	}
 	return list, first
 }

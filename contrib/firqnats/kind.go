@@ -75,7 +75,9 @@ func NewKind[S any](n *Node, name string, start func(c *actor.Ctx, key string) (
 		self.Kinds = append(slices.Clip(self.Kinds), name)
 	}
 	n.mu.Unlock()
-	n.renew()
+	soon, end := context.WithTimeout(n.ctx, n.o.Lease)
+	defer end()
+	n.renew(soon)
 	return k, nil
 }
 

@@ -12,7 +12,7 @@ import (
 // what is left is killed, a start or OnLost that still runs is left behind, and Leave returns ctx's error. Afterwards messages are actor.ErrStopped with
 // actor.ErrNotSent. Another Leave waits for the first one, and returns nil.
 func (n *Node) Leave(ctx context.Context) error {
-	list, first := n.retire(stageLeaving)
+	list, first := n.retire(ctx, stageLeaving)
 	if !first {
 		select {
 		case <-n.left:
@@ -91,14 +91,14 @@ func (n *Node) finish(ctx context.Context) error {
 		n.settle(o, nil, ErrLost, false)
 	}
 	n.sweepLinks(true)
-	n.renewing.Lock()
+	n.end() // first: who renews, or begins a new life, holds the lock
+	n.renewing <- struct{}{}
 	l := n.life.Load()
 	l.until.Store(0)
 	err := n.kv.Purge(ctx, keyNode+l.id)
-	n.renewing.Unlock()
+	n.renewing.free()
 	n.publishBeat(beat{ID: l.id, Say: sayGone})
 	n.unsubscribe()
-	n.end()
 	n.bgMu.Lock()
 	n.bgOver = true
 	n.bgMu.Unlock()

@@ -20,6 +20,7 @@ type life struct {
 	id       string
 	requests *nats.Subscription
 	rev      uint64       // of its record; guarded by Node.renewing
+	rests    bool         // and has said so; guarded by Node.renewing
 	until    atomic.Int64 // the instant until which it may begin to handle messages
 }
 
@@ -149,7 +150,7 @@ func (n *Node) tick() {
 			return
 		case <-t.C:
 		}
-		n.renew()
+		n.renew(n.ctx)
 		n.observe(every)
 		n.expire()
 		n.rebalance(every)
@@ -160,29 +161,63 @@ func (n *Node) tick() {
 	}
 }
 
-// renew the lease. If that fails the node rests when two thirds of the lease are over.
-func (n *Node) renew() {
-	n.renewing.Lock()
-	defer n.renewing.Unlock()
-	if !n.nc.IsConnected() || n.at() == stageLeft {
+// lock is a mutex that a waiter can leave.
+type lock chan struct{}
+
+func newLock() lock { return make(lock, 1) }
+
+// take takes the lock; false: ctx has ended before.
+func (l lock) take(ctx context.Context) bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (l lock) free() { <-l }
+
+// renew the lease, or wait until ctx ends for who does. If it fails the node rests when two thirds of the lease are over.
+func (n *Node) renew(ctx context.Context) {
+	if !n.renewing.take(ctx) {
 		return
 	}
+	defer n.renewing.free()
+	if n.at() == stageLeft {
+		return
+	}
+	l, err := n.life.Load(), error(nats.ErrDisconnected)
+	if n.nc.IsConnected() {
+		err = n.renewed(l)
+	}
+	if rests := !l.holds() && err != nil; rests != l.rests {
+		if l.rests = rests; rests {
+			n.o.Logger.Warn("firqnats: this node rests: its lease could not be renewed", "node", l.id, "error", err)
+		} else {
+			n.o.Logger.Info("firqnats: this node goes on", "node", l.id)
+		}
+	}
+}
+
+// renewed renews the lease of a life. The caller holds n.renewing.
+func (n *Node) renewed(l *life) error {
 	ctx, end := context.WithTimeout(n.ctx, max(n.o.Lease/3, 100*time.Millisecond))
 	defer end()
-	l, began := n.life.Load(), instant()
+	began := instant()
 	b := n.beat(l.id, 0)
 	d, err := json.Marshal(b)
 	if err != nil {
-		return
+		return err
 	}
-	rev, err := n.kv.Update(ctx, keyNode+l.id, d, l.rev)
-	if err == nil {
+	rev, why := n.kv.Update(ctx, keyNode+l.id, d, l.rev)
+	if why == nil {
 		l.rev = rev
 		l.extend(began, n.o.Lease)
 		b.Rev = rev
 		n.saw(b)
 		n.publishBeat(b)
-		return
+		return nil
 	}
 	e, err := n.kv.Get(ctx, keyNode+l.id)
 	switch {
@@ -190,7 +225,9 @@ func (n *Node) renew() {
 		l.rev = e.Revision()
 	case errors.Is(err, jetstream.ErrKeyNotFound):
 		n.fenced(l)
+		return nil
 	}
+	return why
 }
 
 // fenced: others have taken this node for dead. Its actors end, and it begins a new life.

@@ -73,14 +73,14 @@ func TestFenced(t *testing.T) {
 		t.Fatal("no actor")
 	}
 	old := a.ID()
-	a.renewing.Lock()
+	a.renewing <- struct{}{}
 	rev := a.life.Load().rev
-	a.renewing.Unlock()
+	a.renewing.free()
 	if err := a.remove(ctx, keyNode+old, rev); err != nil {
-		a.renewing.Lock() // it has renewed in between
+		a.renewing <- struct{}{} // it has renewed in between
 		rev = a.life.Load().rev
 		err = a.remove(ctx, keyNode+old, rev)
-		a.renewing.Unlock()
+		a.renewing.free()
 		if err != nil {
 			t.Fatal(err)
 		}

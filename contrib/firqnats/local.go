@@ -9,6 +9,11 @@ import (
 
 // here returns the actor with an identity if it is on this node, or belongs there; nil: it is elsewhere.
 func (n *Node) here(ctx context.Context, k kindOf, id actor.Identity) (ref any, err error) {
+	if _, limited := ctx.Deadline(); !limited {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeout(ctx, n.o.Timeout)
+		defer end()
+	}
 	for {
 		if err := ctx.Err(); err != nil {
 			return nil, notSent(err)

@@ -34,8 +34,8 @@ type Node struct {
 	acts    map[actor.Identity]*activation
 	kinds   map[string]kindOf
 
-	renewing sync.Mutex // held while the record of this life is written
-	watch    watch      // of the ticker
+	renewing lock  // held while the record of this life is written
+	watch    watch // of the ticker
 
 	links    links
 	lanes    lanes
@@ -101,7 +101,7 @@ func Join(ctx context.Context, nc *nats.Conn, s *actor.System, o Options) (*Node
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{o: o, nc: nc, sys: s, addr: rand.Text(), since: time.Now(), left: make(chan struct{}),
+	n := &Node{o: o, nc: nc, sys: s, addr: rand.Text(), since: time.Now(), left: make(chan struct{}), renewing: newLock(),
 		members: map[string]*member{}, dead: map[string]time.Time{}, acts: map[actor.Identity]*activation{},
 		kinds: map[string]kindOf{}, calls: map[uint64]*call{}}
 	n.links.all, n.lanes.all, n.runs.all = map[string]*link{}, map[actor.Identity]*lane{}, map[runKey]*incoming{}

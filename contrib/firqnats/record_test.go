@@ -93,12 +93,12 @@ func TestRenewLost(t *testing.T) {
 	l := n.life.Load()
 	l.rev--
 	l.until.Store(1)
-	n.renew()
+	n.renew(n.ctx)
 	if l != n.life.Load() || l.until.Load() != 1 {
 		t.Fatalf("the life is another one, or the lease holds until %d", l.until.Load())
 	}
 	before := instant()
-	n.renew()
+	n.renew(n.ctx)
 	if until := l.until.Load(); until < before+int64(n.o.Lease)*2/3 || until > instant()+int64(n.o.Lease)*2/3 {
 		t.Errorf("the lease holds for %v, and should for two thirds of %v", time.Duration(until-before), n.o.Lease)
 	}
@@ -118,7 +118,7 @@ func TestSilentRenews(t *testing.T) {
 		return *b.members[a.ID()]
 	}
 	silent := see()
-	a.renew()
+	a.renew(a.ctx)
 	b.declareDead(silent)
 	if b.living(a.ID()) == "" || a.look(bounded(t), a.ID()) != nil {
 		t.Fatal("a node that has renewed was declared dead")
