@@ -96,8 +96,14 @@ func (c *Ctx) waitsFor(f *call) error {
 	}
 	failpoint.Lock(&graph, "waits for")
 	defer endWalk()
+	return c.vain(f, func() bool { return true })
+}
+
+// vain looks whether c waits for f in vain. If so, and leave succeeds, it takes the pointer back and returns the
+// error. The caller holds graph, and ends the walk.
+func (c *Ctx) vain(f *call, leave func() bool) error {
 	w := newWalk(c)
-	if !w.call(f) {
+	if !w.call(f) || !leave() {
 		return nil
 	}
 	c.wait.CompareAndSwap(f, nil)

@@ -35,12 +35,10 @@ func (m *Method[S, Req, Res]) Deliver(ctx context.Context, to Ref[S], tell bool,
 	// As in Tell and Call, an actor of a key that ends in between is asked for again. A loop,
 	// because done must be called once.
 	for err == nil {
-		a := to.a
-		if a == nil {
-			if a, err = to.find(ctx, c); a == nil {
-				m.deliverAway(ctx, to, tell, req, err, done)
-				return
-			}
+		var a *actor
+		if a, err = to.actor(ctx, c); a == nil {
+			m.deliverAway(ctx, to, tell, req, err, done)
+			return
 		}
 		if err = m.deliver(ctx, a, c, tell, req, done); err == nil {
 			return

@@ -26,11 +26,9 @@ func (m *Method[S, Req, Res]) Start(ctx context.Context, to Ref[S], req Req) *Fu
 	if err != nil {
 		return &Future[Res]{err: err}
 	}
-	a := to.a
+	a, err := to.actor(ctx, c)
 	if a == nil {
-		if a, err = to.find(ctx, c); a == nil {
-			return m.startAway(ctx, to, req, err)
-		}
+		return m.startAway(ctx, to, req, err)
 	}
 	if err = ctxErr(ctx, c); err != nil {
 		return &Future[Res]{err: a.refused(err)}

@@ -53,7 +53,7 @@ func (a *actor) setInGroup(yes bool) {
 
 // endNext ends the youngest incarnation of the set that is up; true: all are down.
 func (p *supervisor) endNext() bool {
-	if !endYoungest(p.set, &p.up, p.why) {
+	if !p.endYoungest(p.why) {
 		return false
 	}
 	p.phase = backingOff
@@ -105,24 +105,20 @@ func (p *supervisor) startNext() bool {
 // them is still up.
 func (p *supervisor) endAll(why error) bool {
 	// The first step of this end; later ones go on where it was.
-	if p.ending == nil {
-		p.ending = p.a.sys().children(p.a) // no child is added before startAll
-		p.up = len(p.ending)
+	if p.phase != endingAll {
+		p.set, p.phase = p.a.sys().children(p.a), endingAll // no child is added before startAll
+		p.up = len(p.set)
 	}
-	if !endYoungest(p.ending, &p.up, why) {
-		return false
-	}
-	p.ending = nil
-	return true
+	return p.endYoungest(why)
 }
 
-// endYoungest ends the youngest incarnation of the list that is up; true: all are down. It goes on
+// endYoungest ends the youngest incarnation of the set that is up; true: all are down. It goes on
 // from up, as those behind it have ended. But the end of a backoff may have started one of them again,
 // so the last look is at all.
-func endYoungest(list []*actor, up *int, why error) bool {
-	for last := *up == 0; ; last = true {
-		for ; *up > 0; *up-- {
-			k := list[*up-1]
+func (p *supervisor) endYoungest(why error) bool {
+	for last := p.up == 0; ; last = true {
+		for ; p.up > 0; p.up-- {
+			k := p.set[p.up-1]
 			if !k.is((*actor).isDown) && !k.is((*actor).over) {
 				// Its end nudges the supervisor, whose next step goes on below it.
 				k.endIncarnation(why)
@@ -132,7 +128,7 @@ func endYoungest(list []*actor, up *int, why error) bool {
 		if last {
 			return true
 		}
-		*up = len(list)
+		p.up = len(p.set)
 	}
 }
 

@@ -130,16 +130,13 @@ func (a *actor) askRoom(ctx context.Context, c *Ctx, e *envelope) (*roomer, erro
 		return r, nil
 	}
 	c.wait.CompareAndSwap(nil, r.f) // else another goroutine of the handler waits already
-	// The edge is there, and the place: whatever a walk finds now stays true while the handlers
-	// on the path wait (letsIn).
-	w := newWalk(c)
-	if !w.call(r.f) || !a.leaveRoom(r) { // or it is let in, or refused, already
-		return r, nil
+	// The edge is there, and the place: whatever a walk finds now stays true while the handlers on
+	// the path wait (letsIn). A message that is let in, or refused, by now does not leave.
+	if err := c.vain(r.f, func() bool { return a.leaveRoom(r) }); err != nil {
+		a.sys().waiters.Put(r.f.w)
+		return nil, err
 	}
-	c.wait.CompareAndSwap(r.f, nil)
-	a.sys().waiters.Put(r.f.w)
-	a.sys().deadlocks.Add(1)
-	return nil, &DeadlockError{Cycle: w.cycle()}
+	return r, nil
 }
 
 // awaitRoom is the second half.

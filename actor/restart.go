@@ -28,6 +28,7 @@ const (
 	endingSet         // it takes children down, the youngest first
 	backingOff        // it waits for the end of the backoff
 	startingSet       // it starts them, the oldest first
+	endingAll         // its own incarnation ends, and before it those of all children
 )
 
 // supervisor is the part of an actor that is a Supervisor. step runs in the actor's turn;
@@ -45,10 +46,8 @@ type supervisor struct {
 	// Guarded by the turn.
 	phase  phase
 	recent []restart // oldest first
-	set    []*actor  // children that are being restarted, oldest first
-	up     int       // of set, or of ending: the incarnations from here on have ended
-	// ending holds the children, oldest first, while the supervisor's own incarnation ends.
-	ending []*actor
+	set    []*actor  // children that are being restarted, oldest first; while the supervisor's own incarnation ends: all
+	up     int       // of set: the incarnations from here on have ended
 	why    error
 	delay  backoff
 	round  uint64

@@ -41,12 +41,10 @@ func (m *Method[S, Req, Res]) Tell(ctx context.Context, to Ref[S], req Req) erro
 	}
 	// A Ref by identity has no actor in it. Each message asks for the one of today, which may
 	// have been started a moment ago.
-	a := to.a
+	a, err := to.actor(ctx, c)
 	if a == nil {
-		if a, err = to.find(ctx, c); a == nil {
-			_, err = to.away(ctx, m.name, req, nil, err)
-			return err
-		}
+		_, err = to.away(ctx, m.name, req, nil, err)
+		return err
 	}
 	var e *envelope
 	// A pack has one envelope for all its tells, and that has room for the values of one: so
@@ -98,11 +96,9 @@ func (m *Method[S, Req, Res]) Call(ctx context.Context, to Ref[S], req Req) (res
 	if err != nil {
 		return res, err
 	}
-	a := to.a
+	a, err := to.actor(ctx, c)
 	if a == nil {
-		if a, err = to.find(ctx, c); a == nil {
-			return m.callAway(ctx, c, to, req, err)
-		}
+		return m.callAway(ctx, c, to, req, err)
 	}
 	if err = ctxErr(ctx, c); err != nil {
 		return res, a.refused(err)

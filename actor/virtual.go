@@ -28,6 +28,14 @@ type Carrier interface {
 	Send(ctx context.Context, id Identity, method string, req, reply any) (wait func() error, err error)
 }
 
+// actor is find for any Ref: most have their actor.
+func (r Ref[S]) actor(ctx context.Context, c *Ctx) (*actor, error) {
+	if r.a != nil {
+		return r.a, nil
+	}
+	return r.find(ctx, c)
+}
+
 // find returns the actor that r stands for now; nil without an error: it is in another process. c
 // is the handler that sends. The caller knows that r.a is nil.
 func (r Ref[S]) find(ctx context.Context, c *Ctx) (*actor, error) {
