@@ -128,7 +128,7 @@ func command(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// built is the commit where the linker was told (-X), as the Containerfile does, whose
+// built is the commit where the linker sets it (-X), as the Containerfile does, whose
 // build has no repository; with "-modified" behind it if there were changes.
 var built string
 
@@ -139,20 +139,11 @@ func commit() (hash string, modified bool) {
 		return strings.CutSuffix(built, "-modified")
 	}
 	if bi, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range bi.Settings {
-			switch s.Key {
-			case "vcs.revision":
-				hash = s.Value
-			case "vcs.modified":
-				modified = s.Value == "true"
-			}
+		if hash, modified = revision(bi); hash != "" {
+			return hash, modified
 		}
 	}
-	if hash != "" {
-		return hash, modified
-	}
-	// Only if it is the repository of this program, not wherever its user
-	// happens to stand.
+	// Only if it is the repository of this program, not just any folder of its user.
 	root := output("git", "rev-parse", "--show-toplevel")
 	if root == "" || firstLine(filepath.Join(root, "go.mod")) != "module "+module {
 		return "unknown", false
@@ -162,6 +153,23 @@ func commit() (hash string, modified bool) {
 		return "unknown", false
 	}
 	return hash, output("git", "status", "--porcelain", "--untracked-files=no") != ""
+}
+
+// revision returns the commit that a binary was built from, or the release that "go install" has built;
+// "": neither is known.
+func revision(bi *debug.BuildInfo) (hash string, modified bool) {
+	for _, s := range bi.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			hash = s.Value
+		case "vcs.modified":
+			modified = s.Value == "true"
+		}
+	}
+	if hash == "" && strings.HasPrefix(bi.Main.Version, "v") {
+		hash = bi.Main.Version
+	}
+	return hash, modified
 }
 
 func kernel() string {

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 )
@@ -52,7 +53,22 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// What the linker was told goes before what the repository says.
+// A binary names its commit; one that was installed from the module proxy, which has no commits, its release.
+func TestRevision(t *testing.T) {
+	vcs := []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "true"}}
+	for _, c := range []struct {
+		version, hash string
+		settings      []debug.BuildSetting
+		modified      bool
+	}{{"v0.1.0", "v0.1.0", nil, false}, {"(devel)", "", nil, false}, {"v0.1.0", "abc", vcs, true}} {
+		hash, modified := revision(&debug.BuildInfo{Main: debug.Module{Version: c.version}, Settings: c.settings})
+		if hash != c.hash || modified != c.modified {
+			t.Errorf("%+v: %q, %v", c, hash, modified)
+		}
+	}
+}
+
+// What the linker has set goes before what the repository says.
 func TestBuilt(t *testing.T) {
 	defer func() { built = "" }()
 	for _, c := range []struct {

@@ -18,6 +18,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -107,7 +108,7 @@ func execute(args []string, out, errs io.Writer) int {
 		if info, ok := debug.ReadBuildInfo(); ok {
 			version = info.Main.Version
 		}
-		_, _ = fmt.Fprintln(out, "firqproxy", version)
+		_, _ = fmt.Fprintf(out, "firqproxy version %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return exitOK
 	case "help", "-h", "--help":
 		_, _ = io.WriteString(out, usage)

@@ -34,7 +34,7 @@ func TestCommands(t *testing.T) {
 	}{
 		{"", 2, "", "\nusage: firqproxy run"},
 		{"help", 0, "\nusage: firqproxy run", ""},
-		{"version", 0, "firqproxy ", ""},
+		{"version", 0, "firqproxy version ", ""},
 		{"fly", 2, "", "unknown command: fly"},
 		{"check", 2, "", "usage: "},
 		{"example -c x", 2, "", "usage: "},
