@@ -24,8 +24,10 @@ local function num(x) return tonumber(x or 0) end
 local t = call('TIME')
 local now, lease = t[1] * 1000 + math.floor(t[2] / 1000), tonumber(A[2])
 local m = call('HMGET', M, 'n', 'u', 'v', 'b', 'e', 'g', 'hz', 'hp', 'qt', 'nx', 'mc', 'ri')
-local n, u, v, b, e, g = num(m[1]), num(m[2]), num(m[3]), num(m[4]), num(m[5]), m[6]
+local n, u, v, b, e, g = num(m[1]), num(m[2]), num(m[3]), num(m[4] or now), num(m[5]), m[6]
 local said, quiet, nx, mc = num(m[8]), num(m[9]), num(m[10]), num(m[11])
+if g == '' then g = false end
+if not m[4] then call('DEL', Q) end -- this is new, or was evicted: tags of before have a lesser base, and so count no more
 
 -- tenants
 local function parse(rec)
@@ -61,9 +63,11 @@ end
 -- members
 local function drop(id)
   local H = P..':h:'..id
+  local counted = call('ZREM', L, id) == 1
+  if counted then mc = mc - 1 end
   local h = call('HGETALL', H)
   for k = 1, #h, 2 do
-    if h[k] == '#' then u = u - tonumber(h[k+1])
+    if h[k] == '#' then if counted then u = u - tonumber(h[k+1]) end
     elseif string.sub(h[k], 1, 1) == 't' then
       local T, rec = read(string.sub(h[k], 2), id)
       if rec then
@@ -74,10 +78,18 @@ local function drop(id)
     end
   end
   call('DEL', H)
-  mc = mc - call('ZREM', L, id)
 end
 if now >= nx then
   for _, id in ipairs(call('ZRANGEBYSCORE', L, '-inf', now)) do drop(id) end
+  u, mc = 0, 0 -- counted anew, as a server that evicts keys loses a part of the data
+  for _, id in ipairs(call('ZRANGE', L, 0, -1)) do
+    local has = call('HGET', P..':h:'..id, '#')
+    if has then u, mc = u + has, mc + 1
+    else -- until it has said what it has
+      call('ZREM', L, id)
+      quiet = now + lease
+    end
+  end
   nx = tonumber(call('ZRANGE', L, 0, 0, 'WITHSCORES')[2] or now + lease)
 end
 
@@ -99,7 +111,7 @@ if A[7] == 'join' then -- in place of what it was before
   call('HSET', H, '#t', string.format('%.0f', token))
 else
   held, trips, ends, outbox = num(h[1]), num(h[3]), num(h[4]), h[5] or ''
-  known = h[1] and num(h[2]) == token and now < ends
+  known = h[1] and num(h[2]) == token and now < ends and g == A[10]
   if known and (lags or trips ~= tonumber(A[6])) then known, quiet = false, now + lease end
   if known and A[7] == 'leave' then drop(me) end
 end
