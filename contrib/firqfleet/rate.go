@@ -258,7 +258,7 @@ func (r *Rate) ask(ctx context.Context, tenant string, l rate.Limit, cost int64,
 	}
 	short, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
-	reply, err := eval(short, r.cfg.Client, rateScript, rateSource, []string{"fr:{" + r.cfg.Name + ":" + tenant + "}"},
+	reply, err := eval(short, r.cfg.Client, rateScript, rateSource, []string{"fr:{" + r.cfg.Name + "{" + tenant + "}"}, // a brace, which no Name has, keeps rates apart
 		[]any{l.PerSecond, l.Burst, cost, maxWait, more, charge}, func(reply any, _ error) {
 			// The caller has left before it heard what it took.
 			if what, _, _, took := parseTake(reply); charge == "" && what != refused {
@@ -351,8 +351,11 @@ func (a *ahead) result(l rate.Limit, now time.Duration) rate.Result {
 	if now < a.until {
 		ours = float64(a.tokens)
 	}
-	left := math.Floor(float64(l.Burst) - max(0, used-ours) + 1e-6)
-	return rate.Result{Limit: l, Remaining: int64(min(max(left, 0), float64(l.Burst))), Reset: seconds(used / l.PerSecond)}
+	res := rate.Result{Limit: l, Remaining: l.Burst, Reset: seconds(used / l.PerSecond)}
+	if left := math.Floor(float64(l.Burst) - max(0, used-ours) + 1e-6); left < float64(l.Burst) {
+		res.Remaining = int64(max(left, 0))
+	}
+	return res
 }
 
 // sleep waits for what was reserved; a caller that leaves gives it back. If the tenant's limit changes, what has to come back until
