@@ -45,6 +45,11 @@ func rewrite(r *httputil.ProxyRequest) {
 		r.SetURL(v.URL)
 	}
 	r.Out.Host = r.In.Host
+	if strings.Contains(strings.ToLower(r.Out.Header.Get("Upgrade")), "h2c") { // it would carry any number of requests, of any tenant, in one slot
+		r.Out.Header.Del("Upgrade")
+		r.Out.Header.Del("Connection")
+	}
+	r.Out.Header.Del("Http2-Settings")
 	forwarded(r, v.Config)
 	if v.Cost.Response == openai {
 		r.Out.Header.Set("Accept-Encoding", "identity") // so that its usage can be read

@@ -97,6 +97,11 @@ func visitOf(r *http.Request) *visit { return r.Context().Value(visitKey{}).(*vi
 
 // ServeHTTP forwards a request.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor != 1 { // a client that begins with HTTP/2 sends what looks like a request
+		w.Header().Set("Connection", "close")
+		http.Error(w, "HTTP/1.1 only", http.StatusHTTPVersionNotSupported)
+		return
+	}
 	s := p.current.Load()
 	v := &visit{s, s.costOf(r)}
 	p.handler.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), visitKey{}, v)))

@@ -104,7 +104,7 @@ func (p *Proxy) fleet(ctx context.Context, cfg *config.Config) (shared, error) {
 	return shared{
 		gate: g, rates: rates, source: source, close: end,
 		setLimit: g.SetLimit,
-		reset:    func(string) {}, // it asks when it meets a tenant again
+		reset:    func(string) {}, // it asks once a second
 		shutdown: g.Shutdown, unlimited: !limited,
 	}, nil
 }
