@@ -42,7 +42,8 @@ const (
 var ErrUnavailable = gate.ErrUnavailable
 
 // Config describes a member of a fleet. The zero value works: a server on localhost:6379, fleet "default". WeightFor and
-// MaxInFlightFor are called without a lock held, when a tenant is met that has no call here.
+// MaxInFlightFor are called without a lock held, when a tenant is met that has no call here, and once a second by the calls of one that
+// is never idle.
 type Config struct {
 	// Client connects to a single server, Sentinel or a cluster. nil: localhost:6379. Close closes it only if it was nil.
 	Client redis.UniversalClient

@@ -11,8 +11,9 @@ import (
 // tenant is a tenant with calls, permits or costs here. Guarded by Gate.mu.
 type tenant struct {
 	name   string
-	weight float64 // 0: Config has not been asked
-	most   int     // permits in the fleet; 0: no limit
+	weight float64       // 0: Config has not been asked
+	most   int           // permits in the fleet; 0: no limit
+	asked  time.Duration // when Config was
 
 	queue  [firq.PriorityCritical + 1]list.List // of *call, by priority
 	n      int                                  // calls in queue
@@ -95,15 +96,21 @@ func (t *tenant) quiet() bool {
 	return t.n == 0 && t.heavy.Len() == 0 && t.turns == 0 && !t.dirty && t.charge == 0 && t.sent == 0 && t.told == 0
 }
 
+// askEvery is how often Config is asked for the weight and limit of a tenant that is never idle.
+const askEvery = time.Second
+
 // find returns a tenant, which is made if it is new. Under mu, which it may let go for the time in which the functions of
 // Config are called.
 func (g *Gate) find(name string) *tenant {
-	old := g.tenants[name]
+	old, now, asks := g.tenants[name], g.now(), g.cfg.WeightFor != nil || g.cfg.MaxInFlightFor != nil
 	if old != nil && old.weight > 0 {
-		return old
+		if !asks || now-old.asked < askEvery {
+			return old
+		}
+		old.asked = now // others need not ask now
 	}
-	t := &tenant{name: name, weight: 1, most: g.cfg.MaxInFlightPerTenant, cost: 1}
-	if g.cfg.WeightFor != nil || g.cfg.MaxInFlightFor != nil {
+	t := &tenant{name: name, weight: 1, most: g.cfg.MaxInFlightPerTenant, cost: 1, asked: now}
+	if asks {
 		g.mu.Unlock()
 		func() {
 			defer g.mu.Lock() // they may panic
@@ -112,8 +119,10 @@ func (g *Gate) find(name string) *tenant {
 		old = g.tenants[name]
 	}
 	if old != nil {
-		if old.weight == 0 {
-			old.weight, old.most = t.weight, t.most
+		if old.weight != t.weight || old.most != t.most {
+			old.weight, old.most, old.asked, old.touch = t.weight, t.most, now, true
+			g.mark(old)
+			g.poke()
 		}
 		return old
 	}

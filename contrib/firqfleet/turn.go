@@ -52,7 +52,7 @@ func (g *Gate) endPermit(p *permit) {
 // reuse goes on with a turn, unless it was long enough for the calls that wait. Under mu.
 func (g *Gate) reuse(t *tenant, tn turn) bool {
 	c := t.head()
-	if c == nil || c.weight != tn.slots || g.cfg.Slice < 0 || g.over || !g.check() {
+	if c == nil || c.weight != tn.slots || g.cfg.Slice < 0 || g.over || t.most > 0 && t.turns > t.most || !g.check() {
 		return false
 	}
 	if now := g.now(); now-tn.start >= g.cfg.Slice {
