@@ -196,6 +196,7 @@ func (sh *shard[K, T]) fetch(t *tenant[K, T]) { sh.fetchTo(t, t.load().tail()) }
 func (sh *shard[K, T]) fetchTo(t *tenant[K, T], end uint32) {
 	failpoint.At("fetch")
 	sh.takeIn()
+	failpoint.At("fetch lane")
 	l := t.lane.Load()
 	if l == nil || end == t.head {
 		return // closed by takeIn

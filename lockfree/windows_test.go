@@ -1,0 +1,100 @@
+//go:build firq_failpoints
+
+package lockfree
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/firq-go/firq/internal/proof/failpoint"
+)
+
+// The tests of this file stop one goroutine at a mark while others come in between: windows that the
+// search of TestSchedules comes to with two preemptions and more, which it does not try.
+
+// windows is a Hook that calls a function when a goroutine first comes to a mark.
+type windows struct {
+	at    map[string]func()
+	stuck chan struct{} // a goroutine waits for another one
+	mu    sync.Mutex
+}
+
+func (w *windows) At(mark string) {
+	w.mu.Lock()
+	f := w.at[mark]
+	delete(w.at, mark)
+	w.mu.Unlock()
+	if f != nil {
+		f()
+	}
+}
+
+func (w *windows) Stuck(string) {
+	select {
+	case w.stuck <- struct{}{}:
+	default:
+	}
+}
+
+func (*windows) Processor() (int, bool) { return 0, true }
+
+func openWindows(t *testing.T, at map[string]func()) *windows {
+	w := &windows{at: at, stuck: make(chan struct{}, 1)}
+	t.Cleanup(failpoint.Set(w))
+	return w
+}
+
+// TestTailBeforeRing: a producer has taken its place when the lane opens. While the lane is fetched it
+// sends that task by the ring, and the next by the lane: they are served in this order.
+func TestTailBeforeRing(t *testing.T) {
+	s := build(t, config{})
+	s.crowd()
+	admit(t, s, "a", task{Payload: 1})
+	hasPlace, goOn := make(chan struct{}), make(chan struct{})
+	var sent <-chan bool
+	openWindows(t, map[string]func(){
+		"ring draw": func() { close(hasPlace); <-goOn },
+		"fetch lane": func() {
+			close(goOn)
+			result(t, "the producer", sent)
+		},
+	})
+	sent = start(func() bool {
+		return s.Enqueue("a", task{Payload: 3}) == nil && s.Enqueue("a", task{Payload: 4}) == nil
+	})
+	<-hasPlace
+	tn := laneOf(t, s, "a", 2)
+	s.Stats() // fetches what lanes hold
+	if tn.Len() < 2 {
+		t.Fatal("the lane was not fetched")
+	}
+	take(t, s, 1, 2, 3, 4)
+	nothing(t, s)
+}
+
+// TestReadyBeforeFree: a consumer comes when the holder has taken in a task, and is about to let
+// consumers know of it.
+func TestReadyBeforeFree(t *testing.T) {
+	s := build(t, config{})
+	s.crowd()
+	admit(t, s, "a", task{Payload: 1})
+	take(t, s, 1)
+	nothing(t, s)
+	admit(t, s, "a", task{Payload: 2})
+	var w *windows
+	var found <-chan bool
+	w = openWindows(t, map[string]func(){"publish": func() {
+		found = start(func() bool { _, ok := s.TryDequeue(); return ok })
+		select {
+		case ok := <-found:
+			t.Errorf("TryDequeue returns %t while a shard's holder has a task", ok)
+		case <-w.stuck: // it waits for the lock
+		}
+	}})
+	touch(s)
+	if t.Failed() {
+		take(t, s, 2)
+	} else if !result(t, "TryDequeue", found) {
+		t.Error("TryDequeue has found nothing")
+	}
+}
