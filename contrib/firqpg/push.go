@@ -232,6 +232,8 @@ func (e *engine) push(ctx context.Context, db querier, how int, raws []*queue.Ra
 	out := make([]Result, 0, len(raws))
 	var res int32
 	var owner *string
+	var known []int
+	refused := map[string]bool{}
 	if _, err := pgx.ForEachRow(rows, []any{&res, &owner}, func() error {
 		if len(out) == len(raws) {
 			return fmt.Errorf("more than %d replies", len(raws))
@@ -247,6 +249,11 @@ func (e *engine) push(ctx context.Context, db querier, how int, raws []*queue.Ra
 			if owner != nil {
 				r.ID = *owner
 			}
+		case 0:
+			known = append(known, len(out))
+		}
+		if r.Err != nil {
+			refused[raws[len(out)].ID] = true
 		}
 		out = append(out, r)
 		return nil
@@ -256,5 +263,18 @@ func (e *engine) push(ctx context.Context, db querier, how int, raws []*queue.Ra
 	if len(out) != len(raws) {
 		return nil, fmt.Errorf("%d replies for %d tasks", len(out), len(raws))
 	}
-	return out, nil
+	// What has the ID of one that was refused in this call is not known: its turn comes now.
+	known = slices.DeleteFunc(known, func(i int) bool { return !refused[raws[i].ID] })
+	if len(known) == 0 {
+		return out, nil
+	}
+	again := make([]*queue.Raw, len(known))
+	for k, i := range known {
+		again[k] = raws[i]
+	}
+	more, err := e.push(ctx, db, how, again)
+	for k := range more {
+		out[known[k]] = more[k]
+	}
+	return out, err
 }

@@ -78,6 +78,7 @@ var tests = []struct {
 	{"OldestIsLow", testOldestIsLow},
 	{"Survey", testSurvey},
 	{"SameID", testSameID},
+	{"SameIDRefused", testSameIDRefused},
 	{"UniqueKey", testUniqueKey},
 	{"UniqueFor", testUniqueFor},
 	{"DeadlineAndDelay", testDeadlineAndDelay},

@@ -174,3 +174,29 @@ func testTTL(t *testing.T, s *suite) {
 	soon(take(t, q))
 	ok(t, q.Ack(ctx, now(t, q, 100)...))
 }
+
+// An ID that comes twice in a call, whose first task is refused, is not known, and its key is free: what Enqueue has accepted is there.
+func testSameIDRefused(t *testing.T, s *suite) {
+	q, ctx := open(t, s, queue.Config[string]{MaxQueued: 4}), bounded(t)
+	put(t, q, job{ID: "owner", UniqueKey: "k"})
+	batch := func(ts []job, wants ...error) {
+		t.Helper()
+		rs, _ := q.EnqueueBatch(ctx, ts)
+		for i, w := range wants {
+			if rs[i].Err != w {
+				t.Errorf("task %d: %v, want %v", i, rs[i].Err, w)
+			}
+			if _, err := q.Get(ctx, ts[i].ID); (err == nil) != (rs[len(wants)-1].Err == nil) {
+				t.Errorf("task %d: Get: %v", i, err)
+			}
+		}
+	}
+	batch([]job{{ID: "x", UniqueKey: "k"}, {ID: "x", UniqueKey: "k"}, {ID: "x"}, {ID: "x"}}, queue.ErrDuplicate, queue.ErrDuplicate, nil, nil)
+	put(t, q, job{}, job{})
+	batch([]job{{ID: "y"}, {ID: "y"}}, queue.ErrFull, queue.ErrFull)
+	batch([]job{{ID: "z", UniqueKey: "other"}, {ID: "zz", UniqueKey: "other"}, {ID: "zz"}, {ID: "z"}}, queue.ErrFull, queue.ErrFull, queue.ErrFull, queue.ErrFull)
+	st := books(t, q)
+	same(t, "Enqueued", st.Enqueued, 4)
+	same(t, "Duplicates", st.Duplicates, 2)
+	same(t, "Rejected", st.Rejected, 6)
+}
