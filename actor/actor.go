@@ -101,6 +101,7 @@ func (a *actor) sys() *System { return a.set.sys }
 
 // extra returns x, and makes it if needed. The caller holds a.mu.
 func (a *actor) extra() *extra {
+	// Under mu, so there is one. It stays until the end.
 	if a.x == nil {
 		a.x = new(extra)
 	}

@@ -49,6 +49,7 @@ type Stats struct {
 
 // Stats returns a snapshot. It takes time in proportion to the number of actors.
 func (s *System) Stats() Stats {
+	// What is counted for the whole System, then what its actors count.
 	st := Stats{
 		DeadLetters: s.dead.Load(), Cancelled: s.cancelled.Load(), Refused: s.rejected.Load(),
 		Restarts: s.restarts.Load(), Abandoned: s.abandoned.Load(), Deadlocks: s.deadlocks.Load(),

@@ -27,6 +27,7 @@ func (s *System) Shutdown(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Its own System would wait for this handler.
 	if c != nil && c.sys == s {
 		// It would wait for itself.
 		s.deadlocks.Add(1)
@@ -142,6 +143,7 @@ func (s *System) Close() error {
 	for a := range s.names.all() {
 		a.mu.Lock()
 		chain := a.empty()
+		// Their senders wait for room that will not come.
 		a.evictRoom()
 		a.mu.Unlock()
 		a.deadLetters(chain, ErrStopped)
@@ -202,6 +204,7 @@ func (a *actor) seize() bool {
 	for range 10_000 {
 		a.mu.Lock()
 		if a.turn != busy && a.atRest() {
+			// Close has the turn now, as a worker would: no handler begins.
 			a.turn = busy
 			a.mu.Unlock()
 			return true

@@ -14,6 +14,7 @@ func (s *System) newCtx() *Ctx {
 	// Those on one goroutine share an account (childCtx): it is the goroutine that waits.
 	c := &Ctx{sys: s, acct: new(account)}
 	s.ctxMu.Lock()
+	// Before it has a handler: Close must not miss one.
 	s.ctxs[c] = struct{}{}
 	s.ctxMu.Unlock()
 	return c
@@ -53,6 +54,7 @@ func (s *System) childCtx(c *Ctx) *Ctx {
 	// all must be found by Close.
 	if n := len(s.spare); n > 0 {
 		cc := s.spare[n-1]
+		// It stays in ctxs: with or without a handler it exists.
 		s.spare = s.spare[:n-1]
 		s.ctxMu.Unlock()
 		return cc
@@ -89,7 +91,10 @@ func (w *worker) renew(c *Ctx) {
 	n.a.Store(c.a.Load()) // for callers that ask which handler w has had last
 	n.m.Store(c.m.Load())
 	n.start.Store(c.start.Load())
+	// From the next message on. What hold was stays with the goroutine: the handler may be
+	// suspended just now.
 	w.ctx = n
+	// Nothing runs with it any more; the contexts that were derived from it keep it alive.
 	s.dropCtx(c)
 }
 

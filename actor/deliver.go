@@ -25,6 +25,7 @@ type AnyMethod[S any] interface {
 
 // Deliver implements AnyMethod.
 func (m *Method[S, Req, Res]) Deliver(ctx context.Context, to Ref[S], tell bool, decode func(req any) error, done func(reply any, err error)) {
+	// On the stack of this call: decode fills it.
 	var req Req
 	// Nothing was sent yet, so the peer may send it again once it can encode it.
 	if err := decode(&req); err != nil {

@@ -9,6 +9,8 @@ import (
 
 // Future is a call that was started. It is safe for concurrent use.
 type Future[Res any] struct {
+	// The four fields stand for three Futures: of a call here, of one that was refused, and of
+	// one in another process.
 	by  *Ctx  // of the handler that has started it; nil: none has
 	f   *call // nil: it was not accepted, because of err
 	res *Res  // written before the call is answered

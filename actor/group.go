@@ -20,14 +20,20 @@ func (a *actor) endIncarnation(why error) {
 		a.mu.Unlock()
 		return
 	}
+	// For the rule of deadlocks, and for head: calls to this actor wait for its next
+	// incarnation once its handlers are over.
 	a.awaited = true
 	if !a.again() {
 		a.mu.Unlock()
+		// Its state cannot be made again (Value), or its start has ended it: this is its last
+		// incarnation.
 		a.terminate(why)
 		a.unwait()
 		return
 	}
+	// The rest of a batch is the next incarnation's.
 	a.recall()
+	// In the states in which it goes down anyway this changes nothing.
 	a.on(takenDown)
 	a.extra().takenDownFor = why
 	// Fewer messages pass the handlers that wait from now on.
@@ -40,6 +46,7 @@ func (a *actor) endIncarnation(why error) {
 func (a *actor) requestStart() {
 	failpoint.At("raise")
 	a.mu.Lock()
+	// Nothing changes unless it is down: it may have ended, or be up by another request.
 	a.on(wanted)
 	a.unlockWake(nil)
 }
@@ -56,6 +63,7 @@ func (p *supervisor) endNext() bool {
 	if !p.endYoungest(p.why) {
 		return false
 	}
+	// All of the group are down. Their messages wait in the mailboxes.
 	p.phase = backingOff
 	p.unwaitStarts() // of those that were down before
 	p.round++

@@ -78,6 +78,8 @@ func (c *Ctx) returned() bool {
 	failpoint.At("return")
 	f := c.serving.Load()
 	// Pairs with late, and with those that mark c: the second finds it stale or abandoned.
+	// One atomic ends the handler's time. Whatever was done with the Ctx before is done;
+	// whatever comes now is refused.
 	switch c.st.Swap(stale) {
 	case abandoned:
 		// The Swap has written over it. The goroutine that abandons has the turn, the slot and
@@ -116,6 +118,7 @@ func (c *Ctx) clean() {
 	// Under mu: addKid finds a Ctx that is not valid any more, or its call is among these.
 	kids := c.endLocked(context.Canceled)
 	if c.ends != nil {
+		// Frees the timer of the deadline.
 		c.ends()
 	}
 	c.std, c.cancel, c.ends, c.due = nil, nil, nil, time.Time{}
@@ -229,6 +232,8 @@ func (c *Ctx) after(a *actor, e *envelope, fail error) (lost bool) {
 	}
 	if a.set.reent != None && a.set.box.Policy == firq.Wait {
 		a.mu.Lock()
+		// This handler could have called Unstash, and does not any more: room that was promised
+		// to senders because of that may be gone (letsIn).
 		look := a.crowdedOut()
 		a.mu.Unlock()
 		if look {

@@ -71,6 +71,7 @@ func (w *worker) died(a *actor, c *Ctx, lost bool) {
 	if w == nil || lost {
 		return
 	}
+	// The turn, or what it holds instead.
 	a.leave(c)
 	w.lose()
 }

@@ -28,6 +28,7 @@ func (s *System) later(d time.Duration, f func()) {
 	var t *time.Timer
 	t = time.AfterFunc(d, func() {
 		s.keepMu.Lock()
+		// It has rung: Close has nothing to stop, and f may set the next one.
 		delete(s.timers, t)
 		s.keepMu.Unlock()
 		f()
@@ -39,6 +40,7 @@ func (s *System) later(d time.Duration, f func()) {
 
 // parentEnd is why children end with their parent.
 func (s *System) parentEnd() error {
+	// In a Shutdown every end is one that was asked for: Err is nil.
 	if s.gently.Load() {
 		return nil
 	}
@@ -55,6 +57,7 @@ func (s *System) hook(name string, f func()) {
 // cost too much. Goexit in f ends the caller's goroutine, which then gives back what it holds.
 func (s *System) hookHere(name string, f func()) {
 	defer func() {
+		// A hook has no caller to whom its panic could go.
 		if v := recover(); v != nil {
 			s.log(slog.LevelError, "actor: a hook panicked", "hook", name, "panic", v)
 		}
@@ -79,12 +82,14 @@ func (s *System) apart(f func()) {
 		defer close(done)
 		f()
 	}()
+	// Waited for, so that events of one actor come in their order, and a test sees them.
 	<-done
 }
 
 // log writes an event that no hook takes. The logger's handler may be the user's, and may not return.
 func (s *System) log(level slog.Level, text string, args ...any) {
 	to := s.cfg.Logger
+	// Asked for now, as a program may set the default after New.
 	if to == nil {
 		to = slog.Default()
 	}

@@ -95,6 +95,7 @@ func (e *idler) again() bool {
 	// Nothing waits, runs or is put aside, and no step of its life is due.
 	still := a.life == alive && a.turn == idle && a.waits() == 0 && a.atRest()
 	if !still || a.in != e.in {
+		// From the beginning: it has worked since the last look.
 		e.quiet = 0
 	}
 	// Messages that came and went between two looks show here.

@@ -10,6 +10,7 @@ import "context"
 func (c *Ctx) addKid(f *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	// The handler has returned, or was abandoned, while a goroutine of it began the call.
 	if !c.marked() {
 		return false
 	}
@@ -35,6 +36,7 @@ func (c *Ctx) dropKid(f *call) {
 // endLocked cancels std with a cause and returns the calls that end with it. The
 // caller holds c.mu.
 func (c *Ctx) endLocked(cause error) (kids []kid) {
+	// There may be no context: then there is nothing that could be seen to end.
 	if c.cancel != nil {
 		c.cancel(cause)
 	}
@@ -83,6 +85,7 @@ func (c *Ctx) cancelFor(f *call, cause error) {
 func (c *Ctx) abort(cause error) {
 	c.cancelIf(func() bool {
 		if f := c.serving.Load(); f != nil { // the handler keeps this call until c.mu is free
+			// Its caller gets the answer of Close, while the handler goes on.
 			f.refuse(cause, taken)
 		}
 		return true
@@ -92,6 +95,7 @@ func (c *Ctx) abort(cause error) {
 // cancelIf cancels the handler if one has c and f, which holds c.mu, says so.
 func (c *Ctx) cancelIf(f func() bool, cause error) {
 	c.mu.Lock()
+	// The handler is over, or it serves another call by now.
 	if !c.marked() || !f() {
 		c.mu.Unlock()
 		return

@@ -19,6 +19,7 @@ import (
 // Its methods are safe for concurrent use.
 type Kind[S any] struct {
 	group
+	// What launch needs: the parent, the start, and the settings of all actors of the kind.
 	up    *actor
 	start func(*Ctx, string) (S, error)
 	set   *settings
@@ -124,6 +125,7 @@ func (k *Kind[S]) find(ctx context.Context, c *Ctx, key string) (*actor, error) 
 			k.mu.Unlock()
 			return k.first(c, key, st, start)
 		}
+		// Started by another sender, or an error that is this sender's as well.
 		if a, err := k.await(ctx, c, st); a != nil || err != nil {
 			return a, err
 		}
@@ -150,6 +152,8 @@ func (k *Kind[S]) first(c *Ctx, key string, st *startUp, start func(*Ctx) (S, er
 		k.forget(a)
 		k.told(key, st, err)
 	}
+	// The message was not sent, so its sender may try again: the next message begins a new
+	// start.
 	return nil, a.refused(&notSent{err})
 }
 

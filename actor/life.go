@@ -118,6 +118,7 @@ var seesLife func(from life, on event, to life)
 
 // on changes the life of a, and reports whether it did. The caller holds a.mu.
 func (a *actor) on(e event) bool {
+	// Two loads: the table is an array.
 	from, to := a.life, next[a.life][e]
 	if seesLife != nil {
 		seesLife(from, e, to)

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// Who is there, for people: a page, a command, a log. It is made of looks at one actor after
+// the other, and so shows no single instant; each line by itself is true.
+
 // Info says what an actor does.
 type Info struct {
 	Name    string
@@ -20,6 +23,8 @@ type Info struct {
 // looked at when the loop comes to it.
 func (s *System) Actors() iter.Seq[Info] {
 	return func(yield func(Info) bool) {
+		// Every actor that has a name, from before its start until after its end: hence the
+		// question whether it is over.
 		for a := range s.names.all() {
 			if in, ok := a.info(); ok && !yield(in) {
 				return
@@ -35,9 +40,12 @@ func (a *actor) info() (in Info, ok bool) {
 	up := a.up
 	s.tree.Unlock()
 	a.mu.Lock()
+	// One lock for what belongs together: an actor that is "draining" has the messages that are
+	// shown.
 	in = Info{Name: a.name, Kind: a.kindName(), Life: a.lifeName(), Waiting: int(a.waits())}
 	ok = !a.over()
 	a.mu.Unlock()
+	// Not yet a child while Spawn is at work.
 	if up != nil {
 		in.Parent = up.name
 	}
@@ -46,6 +54,7 @@ func (a *actor) info() (in Info, ok bool) {
 	// the longest is shown.
 	for _, c := range a.handlers() {
 		m, start := c.m.Load(), c.start.Load()
+		// The Ctx of a worker between two handlers is not valid, and no handler.
 		if m != nil && c.valid() && (in.Method == "" || start < first) {
 			in.Method, first = m.name, start
 		}

@@ -163,6 +163,7 @@ func (a *actor) refuseChain() (chain *envelope) {
 	a.each(func(l *list) bool {
 		for e := l.first; e != nil; {
 			next := e.next
+			// Only these: other messages wait for the next incarnation.
 			if e.call != nil && e.call.inChain {
 				e.unlink()
 				a.lose()

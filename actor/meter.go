@@ -8,6 +8,7 @@ type meter struct{ samples [2]metrics.Sample }
 // newMeter returns nil where the runtime does not count them, which it does from Go 1.26 on.
 func newMeter() *meter {
 	m := &meter{}
+	// Goroutines that have a processor, and those that wait for one: all others block.
 	m.samples[0].Name = "/sched/goroutines/running:goroutines"
 	m.samples[1].Name = "/sched/goroutines/runnable:goroutines"
 	metrics.Read(m.samples[:])

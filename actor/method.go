@@ -8,6 +8,10 @@ import (
 	"github.com/firq-go/firq"
 )
 
+// Handles: what a program declares once for each kind of message. A handle knows the types of
+// state, request and reply, so a call through it needs no assertion by the user; what does not
+// depend on types is in method, which messages carry.
+
 // Method is a kind of message: a method of the state S of an actor, with its request
 // and reply. Make one with NewMethod or NewAction, as a variable of the package. It is
 // immutable, safe for concurrent use, and belongs to no System.
@@ -23,6 +27,7 @@ type Nothing = struct{}
 
 // method is the part of a Method that does not depend on types.
 type method struct {
+	// For errors, metrics, traces, and for engines that find a method by its name.
 	name     string
 	kind     *kind // of the state
 	timeout  time.Duration
@@ -30,9 +35,11 @@ type method struct {
 	prio     firq.Priority
 	readOnly bool
 	inline   bool
-	tells    sync.Pool // *envelope of a tellOf, and of others behind it, by next
-	bundles  sync.Pool // *packOf[S, Req, Res]
-	bulk     int       // room of a pack; 0: tells are not packed
+	// Memory of messages. In the handle and not in the System, as its type is the handle's;
+	// nothing in it belongs to a bubble of testing/synctest.
+	tells   sync.Pool // *envelope of a tellOf, and of others behind it, by next
+	bundles sync.Pool // *packOf[S, Req, Res]
+	bulk    int       // room of a pack; 0: tells are not packed
 }
 
 // NewMethod makes a kind of message with a reply. name is for errors, metrics and
@@ -47,6 +54,7 @@ func NewMethod[S, Req, Res any](name string, fn func(S, *Ctx, Req) (Res, error),
 		if o == nil {
 			panic("actor: NewMethod: an option is nil")
 		}
+		// Options change what is without types; they cannot fail, so check does.
 		o(&m.method)
 	}
 	// After the options, as each of them may have set what it checks.
@@ -74,6 +82,7 @@ func (m *method) check() {
 	case m.name == "":
 		panic("actor: NewMethod: the name is empty")
 	case m.prio > firq.PriorityCritical:
+		// The lists of a mailbox are an array by priority.
 		panic(fmt.Sprintf("actor: NewMethod: WithPriority: unknown priority %d", m.prio))
 	case m.timeout < 0:
 		panic(fmt.Sprintf("actor: NewMethod: WithTimeout: %v, must not be negative", m.timeout))

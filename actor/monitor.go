@@ -26,6 +26,7 @@ const (
 // wait, as the Go runtime does with processors. It sleeps while no actor waits. Where it looks in
 // vain again and again, as while handlers compute, entries wake it each millisecond at most.
 func (s *System) monitorSlots() {
+	// One timer for all looks.
 	t := time.NewTimer(0)
 	defer t.Stop()
 	inVain := 0 // since it has taken a slot

@@ -16,12 +16,14 @@ import (
 const nameShards = 64
 
 // names are the actors by name: a map in parts, each with its own lock.
+// One of these for a System, and one for each Kind: there the names are keys.
 type names struct {
 	seed   maphash.Seed
 	made   atomic.Uint64
 	shards [nameShards]nameShard
 }
 
+// An RWMutex, as looks are many and names change with the lives of actors.
 type nameShard struct {
 	mu sync.RWMutex
 	m  map[string]*actor
@@ -37,6 +39,7 @@ func (n *names) add(name string, a *actor) bool {
 	sh := n.shard(name)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	// A Kind may have few actors: its parts are made as they are needed.
 	if sh.m == nil {
 		sh.m = make(map[string]*actor)
 	}
@@ -72,6 +75,7 @@ func (n *names) make() string { return "~" + strconv.FormatUint(n.made.Add(1), 3
 // all returns every actor; no lock is held in between.
 func (n *names) all() iter.Seq[*actor] {
 	return func(yield func(*actor) bool) {
+		// Part by part: the locks are held for a copy each, and not for the loop.
 		for i := range n.shards {
 			sh := &n.shards[i]
 			sh.mu.RLock()

@@ -14,12 +14,15 @@ import (
 // context from which the goroutine gets its labels back when the handler is over. The caller
 // has to defer end; nil: neither tracing nor profiling is on.
 func (c *Ctx) observed(before context.Context, a *actor, m *method) (end func()) {
+	// Asked for each handler, as a trace may begin at any time.
 	profile, traced := c.sys.cfg.Profile, trace.IsEnabled()
 	if !profile && !traced {
 		return nil
 	}
 	o := c.sys.observation(a, m)
 	if profile {
+		// The goroutine has them until end: a worker between two handlers has none of an
+		// actor's.
 		pprof.SetGoroutineLabels(o.labels)
 	}
 	var region *trace.Region
@@ -47,7 +50,9 @@ type observationKey struct{ kind, method string }
 
 // observation is made once per kind and method: there are as many as handles.
 func (s *System) observation(a *actor, m *method) *observation {
+	// Kinds and methods, never the actors: a profile with a million labels is of no use.
 	key := observationKey{a.kindName(), m.name}
+	// Made once, as labels allocate, and found without a lock.
 	o, ok := s.observations.Load(key)
 	if !ok {
 		o, _ = s.observations.LoadOrStore(key, &observation{
@@ -64,6 +69,7 @@ func labelsOf(ctx context.Context, c *Ctx) context.Context {
 	if c == nil || !c.sys.cfg.Profile {
 		return ctx
 	}
+	// The labels of the handler that calls: its Ctx says whose they are.
 	a, m := c.a.Load(), c.m.Load()
 	if a == nil || m == nil {
 		return context.Background()

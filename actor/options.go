@@ -7,25 +7,34 @@ import (
 	"github.com/firq-go/firq"
 )
 
+// What can be chosen per actor and per method. An Option checks its argument and says what it
+// is called; settle applies them to a copy, so settings never change once an actor has them,
+// and are read without a lock.
+
 // Option of an actor: see Spawn and Supervise.
 type Option func(*settings) error
 
 // settings of an actor: immutable once the actor is made, and shared by all that were
 // made without an option.
 type settings struct {
-	sys        *System
-	box        Mailbox
-	limit      uint64
+	sys *System
+	// The mailbox: its policy, and its limit as a number.
+	box   Mailbox
+	limit uint64
+	// How much of the processor it gets: messages in a turn, and the divisor of the time that
+	// is charged.
 	throughput int
 	weight     int64
 	reent      Reentrancy
-	timeout    time.Duration
-	mode       TimeoutMode
-	slowAfter  time.Duration
-	onSlow     func(SlowHandler)
-	dedicated  bool
-	idle       *idlers // of WithIdle; nil: an idle actor stays
-	group      *group  // of the actors of a Kind; nil: the actor is of none
+	// What happens if a handler takes long.
+	timeout   time.Duration
+	mode      TimeoutMode
+	slowAfter time.Duration
+	onSlow    func(SlowHandler)
+	dedicated bool
+	idle      *idlers // of WithIdle; nil: an idle actor stays
+	// Set by NewKind, and by no option.
+	group *group // of the actors of a Kind; nil: the actor is of none
 }
 
 // WithThroughput is the maximum number of messages in a turn of the actor: at least 1.

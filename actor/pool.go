@@ -27,6 +27,7 @@ type pool struct {
 	locked bool // each of its goroutines stays on one thread
 	slots  []*slot
 
+	// The queue has its own locks. mu is for those that sleep, and those that are spare.
 	q      *queue
 	asleep atomic.Int32 // len(idle)
 
@@ -102,6 +103,7 @@ func (p *pool) pass(sl *slot) {
 	// All others have a handler in progress. So there are as many goroutines as handlers that
 	// wait, plus the slots.
 	w := &worker{pool: p, give: make(chan *slot, 1)}
+	// A worker keeps its Ctx: handlers come and go with it.
 	w.ctx = p.sys.newCtx()
 	w.ctx.w, w.ctx.acct = w, &w.acct
 	go w.loop(sl)
@@ -126,6 +128,9 @@ func (p *pool) ready(a *actor, c *Ctx) {
 			// One actor may wait there; the second one goes to the queue, and wakes a slot that
 			// sleeps.
 			if sl.next.CompareAndSwap(nil, a) {
+				// The slot may have been lost since the first look, and its new owner may
+				// sleep: then no goroutine would come to next. Whichever of the two takes the
+				// actor out has it.
 				failpoint.At("next again")
 				if sl.owner.Load() == w && sl.since.Load() != 0 || !sl.next.CompareAndSwap(a, nil) {
 					p.sys.watch() // for the slot may have to be taken away
@@ -201,6 +206,7 @@ func (p *pool) wake(now int64) bool {
 	sl := p.idle[n-1]
 	// Taken out under mu: one goroutine wakes this slot, and wake has room for one entry.
 	p.idle = p.idle[:n-1]
+	// A count beside the list, so that push can look without the lock.
 	p.asleep.Store(int32(n - 1))
 	p.mu.Unlock()
 	failpoint.At("wake")
@@ -266,9 +272,11 @@ func (p *pool) close() {
 	// Under mu: pop and pass look before they leave something here.
 	p.closed = true
 	for _, sl := range p.idle {
+		// An entry without actor: the owner ends.
 		sl.wake <- entry{}
 	}
 	for _, w := range p.spares {
+		// A spare worker waits for a slot: it gets none, and ends.
 		close(w.give)
 	}
 	p.idle, p.spares = nil, nil

@@ -17,6 +17,8 @@ import (
 // NewRecorder; it is safe for concurrent use. It takes the time of two look-ups per
 // turn, allocates nothing, and takes no lock that a goroutine would wait for.
 type Recorder struct {
+	// By kind of actor, of which a program has some dozens: hence maps that are written once
+	// and read ever after.
 	kinds    sync.Map // string: *kindRecorder
 	timeouts sync.Map // timeoutKey: *atomic.Uint64
 	handoffs atomic.Uint64
@@ -27,6 +29,8 @@ type Recorder struct {
 func NewRecorder() *Recorder { return &Recorder{waited: hist.New()} }
 
 type kindRecorder struct {
+	// Atomics, each counted by itself: a snapshot may have a turn without its messages for a
+	// moment.
 	turns             [TurnLost + 1]atomic.Uint64
 	messages, used    atomic.Int64
 	failed, restarted atomic.Uint64
@@ -45,6 +49,7 @@ var refusals = [...]string{"full", "stopped", "deadlock", "stale", "context", "o
 
 // refusal is the index of the reason in refusals.
 func refusal(why error) int {
+	// By errors.Is, as each reason may come wrapped, for example beside ErrNotSent.
 	switch {
 	case errors.Is(why, ErrMailboxFull):
 		return 0
@@ -72,6 +77,7 @@ func (r *Recorder) kind(name string) *kindRecorder {
 
 // Turn counts a turn.
 func (r *Recorder) Turn(kind string, messages int, used, waited time.Duration, why TurnEnd) {
+	// One look-up per turn, not per message.
 	k := r.kind(kind)
 	k.turns[min(why, TurnLost)].Add(1)
 	k.messages.Add(int64(messages))
@@ -81,6 +87,7 @@ func (r *Recorder) Turn(kind string, messages int, used, waited time.Duration, w
 
 // Timeout counts a handler that has run for its timeout.
 func (r *Recorder) Timeout(kind, method string, mode TimeoutMode) {
+	// Per method, as it is a method's handler that is late.
 	key := timeoutKey{kind, method, mode}
 	n, ok := r.timeouts.Load(key)
 	if !ok {
@@ -135,6 +142,7 @@ type TimeoutRecord struct {
 
 // Recorded returns a snapshot, which the caller may keep.
 func (r *Recorder) Recorded() Recorded {
+	// Copies: the caller may keep them, and change them.
 	all := Recorded{Handoffs: r.handoffs.Load(), Waited: r.waited.Snapshot()}
 	r.kinds.Range(func(name, v any) bool {
 		k := v.(*kindRecorder)
@@ -159,6 +167,7 @@ func (r *Recorder) Recorded() Recorded {
 		all.Timeouts = append(all.Timeouts, TimeoutRecord{k.kind, k.method, k.mode, n.(*atomic.Uint64).Load()})
 		return true
 	})
+	// The same order each time, for pages and for tests.
 	slices.SortFunc(all.Kinds, func(x, y KindRecord) int { return cmp.Compare(x.Kind, y.Kind) })
 	slices.SortFunc(all.Timeouts, func(x, y TimeoutRecord) int {
 		return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Method, y.Method), cmp.Compare(x.Mode, y.Mode))

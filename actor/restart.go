@@ -38,19 +38,22 @@ type supervisor struct {
 	v     Supervision
 	child *settings // of children, before their own options
 
-	mu     sync.Mutex
+	mu sync.Mutex
+	// Written by the goroutines on which children fail and end, read by step.
 	losses []loss
 	rang   uint64 // the last round whose backoff is over
 	over   bool   // it ends permanently, and starts no child any more
 
 	// Guarded by the turn.
+	// From here on no lock: only steps look at it, and those are in the turn.
 	phase  phase
 	recent []restart // oldest first
 	set    []*actor  // children that are being restarted, oldest first; while the supervisor's own incarnation ends: all
 	up     int       // of set: the incarnations from here on have ended
 	why    error
 	delay  backoff
-	round  uint64
+	// Counts backoffs of groups: an alarm belongs to its round.
+	round uint64
 }
 
 // loss: a child has failed, and is down or has ended.
@@ -143,6 +146,7 @@ func (p *supervisor) step() {
 		switch p.phase {
 		case calm:
 			e, ok := p.loss()
+			// Nothing has happened: the supervisor sleeps.
 			if !ok {
 				return
 			}
@@ -226,6 +230,7 @@ func (p *supervisor) failure(e loss) bool {
 			// For the rule of deadlocks: the start of this child comes after those of older
 			// ones in the group.
 			k.setInGroup(true)
+			// Oldest first, as children are listed.
 			set = append(set, k)
 		}
 	}

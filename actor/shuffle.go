@@ -30,6 +30,7 @@ func init() {
 
 // shuffle chooses the next entry by a seed, for package actortest.
 type shuffle struct {
+	// One goroutine at a time draws; which one that is depends on the draws before.
 	mu       sync.Mutex
 	rng      *rand.Rand // mu
 	handlers uint64     // started; mu
@@ -72,12 +73,15 @@ func (h *shuffle) next(w *worker, a *actor, e *envelope) *envelope {
 		e = first[h.intn(len(first))]
 	}
 	h.mu.Lock()
+	// A number for each handler, so that entries of handlers that want a slot have an order
+	// too.
 	h.handlers++
 	w.nth = h.handlers
 	h.mu.Unlock()
 	// Each message its own Ctx: one that is used after its handler is always stale.
 	w.renew(w.ctx)
 	w.ctx.hold = holdTurn
+	// The turn is the new Ctx's.
 	a.cur.Store(w.ctx)
 	return e
 }
@@ -99,6 +103,7 @@ const (
 // instant are there to be chosen from, however often a goroutine loses its processor on the way.
 func (h *shuffle) settle() {
 	m := newMeter()
+	// With one processor a goroutine that can run is counted; so when none is, all wait.
 	for i := range rounds {
 		runtime.Gosched()
 		if m == nil && i >= oldRounds || m != nil && m.others() == 0 { // with one processor that is exact

@@ -19,6 +19,7 @@ func (s *System) home() (*System, *actor, *Ctx, error) {
 	if s == nil {
 		return nil, nil, nil, invalid("the parent is a nil System")
 	}
+	// An early answer; adopt asks again under the tree's lock.
 	if s.shutting.Load() || s.closed.Load() {
 		return s, nil, nil, ErrStopped
 	}
@@ -54,6 +55,7 @@ type Stopper interface{ Stop(c *Ctx, why error) }
 // Value returns the start of an actor whose state exists already. It works only once: a
 // failure ends such an actor, even under a supervisor.
 func Value[S any](state S) func(*Ctx) (S, error) {
+	// Not a closure: open has to find out that this start works only once.
 	v := &value[S]{state}
 	return v.start
 }
@@ -91,7 +93,10 @@ func Spawn[S any](p Parent, name string, start func(*Ctx) (S, error), opts ...Op
 	if err != nil {
 		return Ref[S]{}, err
 	}
+	// The turn is this goroutine's from the beginning (busy): messages may come once the actor
+	// has its name, and wait.
 	a := newActor(set, up, name, start)
+	// The types end here: launch and open know none.
 	first := func(c *Ctx) (any, error) { return start(c) }
 	if err := s.launch(a, up, c, first, nil); err != nil {
 		return Ref[S]{}, err
@@ -171,6 +176,7 @@ func (s *System) launch(a, up *actor, c *Ctx, first func(*Ctx) (any, error), tol
 		if a.on(failedFinally) || a.life == stopping {
 			x.err = err // it is what Spawn returns, even if the actor was killed before
 		}
+		// Messages can have come from the start itself, or from its children.
 		chain := a.empty()
 		a.mu.Unlock()
 		if told != nil {
@@ -232,6 +238,8 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 		by.inner.Store(c)
 		c.caller.Store(by)
 		defer func() {
+			// In the reverse order: no walk comes from the caller to a Ctx that is another
+			// handler's.
 			by.inner.CompareAndSwap(c, nil)
 			c.caller.Store(nil)
 		}()
@@ -254,6 +262,7 @@ func (a *actor) open(c, by *Ctx, start func(*Ctx) (any, error), first bool) (err
 	a.mu.Lock()
 	// Close may have ended it while start ran, and does not wait.
 	if !a.over() {
+		// With the turn and under mu, as every change of it.
 		a.state = state
 	}
 	// There is no second state, so a failure ends the actor.
@@ -285,6 +294,8 @@ func (a *actor) awaitEnd(c *Ctx) {
 		f := &call{to: a, ends: true}
 		f.st.Store(taken) // no other goroutine may end it
 		c.wait.CompareAndSwap(nil, f)
+		// The wait is there (c.wait). Handlers below that wait for this one's actor get an
+		// error now, and so the end comes.
 		s.unwait(a.handlersBelow(), c)
 		t := c.pause()
 		defer c.resume(t)
@@ -293,5 +304,6 @@ func (a *actor) awaitEnd(c *Ctx) {
 	select {
 	case <-done:
 	case <-s.stopped:
+		// Close ends the actor by itself, and waits for no handler: nor does this one.
 	}
 }

@@ -12,6 +12,8 @@ package actor
 // and Stash does nothing. Nor does it if the handler fails.
 func (c *Ctx) Stash() {
 	if c.valid() {
+		// Noted only: what the handler asks for is done when it has returned, and not if it
+		// fails.
 		c.out.stashed = true
 	}
 }
@@ -58,5 +60,6 @@ func (a *actor) stash(e *envelope) {
 	if full {
 		why = ErrMailboxFull
 	}
+	// Without the lock, as all dead letters.
 	a.deadLetter(e, why)
 }

@@ -130,9 +130,11 @@ func (a *actor) endSources() {
 	for t := range x.timers {
 		t.end()
 	}
+	// Taken out as a whole: from here on none is added, as enter looks at the incarnation.
 	watches := x.watches
 	x.watches = nil
 	for _, w := range watches {
+		// A Down that is in the mailbox already finds this.
 		w.over = true
 	}
 	a.mu.Unlock()
@@ -181,6 +183,7 @@ func (a *actor) rise(c *Ctx) {
 		a.up.nudge()
 		return
 	}
+	// Only supervised actors come here, and these have one.
 	start := a.start
 	// In the actor's own turn. The messages that have waited come after it.
 	err := a.open(c, nil, func(c *Ctx) (any, error) { return a.kind.open(start, c) }, false)
@@ -215,6 +218,8 @@ func (a *actor) finish() {
 	a.mu.Unlock()
 	// Those of an actor that Close ends while its handler runs, too.
 	a.endSources()
+	// What came between the first end and this one: a message may have been accepted by an
+	// actor that fails.
 	a.deadLetters(chain, ErrStopped)
 	failpoint.At("retire")
 	// Before Done is closed, when the name has to be free.
@@ -245,6 +250,8 @@ func (a *actor) finish() {
 		}
 	}
 	if up != nil && up.supervisor() != nil {
+		// It may have to restart the siblings (RestForOne, OneForAll), though this child has no
+		// other incarnation.
 		up.supervisor().gone(a, x.fail)
 	}
 	// Last, as the parent goes on when it has no children left.

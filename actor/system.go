@@ -31,11 +31,16 @@ type System struct {
 	blockers     sync.Map  // *method: handlers that were logged because they block
 	shuffle      *shuffle  // of actortest
 
+	// The order of locks: graph, tree, an actor's mu. Under an actor's mu no other lock is taken, and
+	// under none of the three runs code of the user's.
 	tree sync.Mutex // parents and children; locked before any actor's mu
 
+	// Only from false to true. A goroutine that sees one of these unset and begins something has begun
+	// before; Shutdown and Close look at what was begun after they have set it.
 	shutting atomic.Bool // nothing from outside is accepted any more
 	closed   atomic.Bool // nothing is accepted any more
 
+	// All Ctxs that exist, so that Close can cancel every handler, and Running can show it.
 	ctxMu  sync.Mutex
 	ctxs   map[*Ctx]struct{} // all that exist
 	spare  []*Ctx            // of calls from outside
@@ -92,7 +97,9 @@ func newSystem(c Config, sh *shuffle) (*System, error) {
 	if sees {
 		s.see(newMeter())
 	}
+	// The workers begin here: all that they use is there.
 	s.pool.init(s, c.Slots, false)
+	// Below 0: handlers keep their slots, and no goroutine looks.
 	if s.cfg.Handoff > 0 {
 		go s.monitorSlots()
 	} else {

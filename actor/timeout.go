@@ -156,6 +156,7 @@ func (c *Ctx) late(a *actor, m *method, run uint64, mode TimeoutMode) {
 		}
 		// It must exist, so that goroutines of the handler see its end.
 		c.context()
+		// All that it has begun ends with it: its calls, and its context.
 		kids = c.endLocked(ErrTimeout)
 	}
 	c.mu.Unlock()

@@ -60,6 +60,7 @@ func (m *Method[S, Req, Res]) timer(c *Ctx, d, every time.Duration, req Req) *Ti
 	}
 	// Here the types are known; Timer itself has none.
 	t.send = func() {
+		// A new message for each ring: the last one may be put aside still.
 		l := &tick[S, Req, Res]{t: t}
 		l.of, l.req = m, req
 		l.m, l.run, l.from = &m.method, l, t.from

@@ -47,6 +47,7 @@ func (s *System) orphan(a *actor) {
 	// Close and the actor's own turn may both come here.
 	a.orphaned = true
 	if a.older != nil {
+		// Out of the middle, without a search: a group may have many thousand children.
 		a.older.younger = a.younger
 	}
 	if a.younger != nil {

@@ -17,6 +17,8 @@ import (
 type turnEnd uint8
 
 const (
+	// What the worker may still touch depends on it: all, nothing of the slot, or nothing at
+	// all.
 	turnOver turnEnd = iota // the worker still has its slot
 	turnLost                // the worker has lost it
 	turnGone                // its handler was abandoned: the goroutine ends
@@ -25,6 +27,7 @@ const (
 // turn runs messages of a until the slice or the number of messages is spent. The slot is stamped.
 func (w *worker) turn(sl *slot, a *actor, waited int64) turnEnd {
 	s := w.pool.sys
+	// The account of this turn begins when the worker has taken the actor.
 	t := tally{a: a, start: w.now, waited: waited}
 	// For ready: whether actors that this one tells may wait for its slot. Stored only if it
 	// changes, as other processors read it.
@@ -182,6 +185,7 @@ func (w *worker) charge(t *tally, why TurnEnd) {
 	if t.read != t.n {
 		w.now = w.pool.sys.now()
 	}
+	// The time since the turn began, without what handlers have waited.
 	used := max(w.now-t.start-w.acct.lent.Load(), 0)
 	w.acct.reset()
 	t.a.used += used / t.a.set.weight

@@ -19,6 +19,7 @@ type Down struct {
 }
 
 // Watching is a watch of an actor by another one: see Watch.
+// Both ends of the watch: over is this side's, under a.mu, and at the other's, under to.mu.
 type Watching struct {
 	a, to *actor // a watches to; to may be nil
 	born  uint64 // the incarnation that watches
@@ -72,6 +73,7 @@ func (w *Watching) end(tells bool) bool {
 // Stop ends the watch: no handler gets its Down after Stop has returned true. It returns false
 // if the watch has ended already, because the Down has come or with the incarnation that watches.
 func (w *Watching) Stop() bool {
+	// Its Ctx was stale: it has never begun.
 	if w.a == nil || !w.end(false) {
 		return false
 	}
@@ -105,6 +107,7 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watchi
 		panic("actor: Watch of " + to.Name() + ": the Ref of a Kind never ends")
 	}
 	a := c.a.Load()
+	// The types cannot say it, as a Ctx has none of a state.
 	if a.kind != down.kind {
 		panic("actor: Watch by " + a.name + ": " + down.name + " is a method of " + down.kind.name + ", not of " + a.kindName())
 	}
@@ -129,10 +132,12 @@ func Watch[S, T any](c *Ctx, to Ref[S], down *Method[T, Down, struct{}]) *Watchi
 	// Under its lock: finish takes the list and sets gone in one step, so this watch is in the
 	// list, or tells by itself.
 	if to.a.life != gone {
+		// Made with the first watch: most actors are never watched.
 		x := to.a.extra()
 		if x.watchers == nil {
 			x.watchers = linked.New()
 		}
+		// In order, so the Downs go out in the order of the watches.
 		w.at = x.watchers.PushBack(w)
 		to.a.mu.Unlock()
 		w.check()

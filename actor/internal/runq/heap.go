@@ -26,6 +26,7 @@ type heap[T any] struct {
 
 // head is the first entry's tag, doubled, plus 1 unless its actor is among those that have used less.
 func (h *heap[T]) head() int64 {
+	// Behind every key of an entry.
 	if len(h.list) == 0 {
 		return none
 	}
@@ -46,10 +47,12 @@ func (h *heap[T]) put(e Entry[T]) {
 	i := len(h.list)
 	h.list = append(h.list, e)
 	for i > 0 {
+		// The parent: the children of i are 4i+1 to 4i+4.
 		p := (i - 1) / 4
 		if !e.before(&h.list[p]) {
 			break
 		}
+		// Moved, not swapped: e is written once, at the end.
 		h.list[i] = h.list[p]
 		i = p
 	}
@@ -59,6 +62,7 @@ func (h *heap[T]) put(e Entry[T]) {
 // get takes the first entry. The heap is not empty.
 func (h *heap[T]) get() Entry[T] {
 	n := len(h.list) - 1
+	// The last one leaves its place, and has to go somewhere: to the top, from which it sinks.
 	top, last := h.list[0], h.list[n]
 	h.list[n] = Entry[T]{} // it must not keep its actor
 	h.list = h.list[:n]
@@ -80,6 +84,7 @@ func (h *heap[T]) toFront(i int) { h.list[0], h.list[i] = h.list[i], h.list[0] }
 func (h *heap[T]) sink(e Entry[T]) {
 	i, n := 0, len(h.list)
 	for {
+		// The first child.
 		k := 4*i + 1
 		if k >= n {
 			break
@@ -91,6 +96,7 @@ func (h *heap[T]) sink(e Entry[T]) {
 				least = j
 			}
 		}
+		// No child goes before e: this is its place.
 		if !h.list[least].before(&e) {
 			break
 		}

@@ -54,6 +54,7 @@ type shard[T any] struct {
 // New returns the queue for the given number of slots.
 func New[T any](slots int) *Queue[T] {
 	n := 1
+	// Half as many as slots: then two slots meet at one lock only now and then.
 	if slots > fewSlots {
 		n = min(slots/2, maxShards)
 	}
@@ -68,6 +69,7 @@ func New[T any](slots int) *Queue[T] {
 // the index of the next one.
 func NewDrawn[T any](draw func([]Entry[T]) int) *Queue[T] {
 	q := New[T](1)
+	// One shard, since draw has to see all entries.
 	q.draw = draw
 	return q
 }
@@ -128,6 +130,7 @@ func (q *Queue[T]) Get(now int64) (e Entry[T], ok bool) {
 		}
 		e = sh.heap.get()
 		sh.publish()
+		// For Counters; under the lock that is held anyway.
 		sh.popped++
 		sh.hist[class(now-e.Since)]++
 		// Only upwards: the last entry of another shard may have been ahead of this one.
