@@ -211,7 +211,7 @@ func failures(cells []suite.Cell) error {
 	return fmt.Errorf("%d runs failed, see FAILED above", n)
 }
 
-// withQuota leaves out the scenarios that have a quota of their own, and says so, where there
+// withQuota leaves out the scenarios that have a quota, and says so, where there
 // can be none, or --quota sets another one; it is an error if they are named.
 func withQuota(cmd *cli.Command, chosen []scenario.Scenario, named bool) ([]scenario.Scenario, error) {
 	at := slices.IndexFunc(chosen, func(s scenario.Scenario) bool { return s.Quota > 0 })

@@ -97,7 +97,7 @@ func (t *Table) Print(w io.Writer, title string) error {
 		}
 		_, _ = fmt.Fprintln(tw)
 	}
-	row("tenant", "tasks", t.verb+" p50", "p99", "longest", "others served meanwhile (p50)")
+	row("tenant", "tasks", t.verb+" p50", "p99", "longest", "others served in between (p50)")
 	for _, name := range names {
 		s := t.snapshot(name)
 		row(name, s.Count(), short(s.Quantile(0.5)), short(s.Quantile(0.99)), short(s.Max()), t.Ahead(name))

@@ -233,7 +233,7 @@ func Legend(w io.Writer, p *suite.Plan) {
             and what is timed includes one read of the clock, here %v.
   queue time from enqueue to delivery, every task. All loops but overload's are closed: producers wait
             while many tasks are under way, so this says what a full pipe looks like, not what clients
-            see that come at a rate of their own (--rate and "firqbench replay" do).
+            see that come at a steady rate (--rate and "firqbench replay" do).
   queued    tasks in the queue, on average. Queue times of contestants that keep different numbers
             of tasks queued do not compare: --rate gives all the same load.
   quiet     queue time of all tenants but the hot ones; crit.: of the tasks of critical priority.
@@ -241,7 +241,7 @@ func Legend(w io.Writer, p *suite.Plan) {
   rej. call how long an enqueue call takes that is rejected: the median of those that were timed.
   reject    part of the offered tasks; expire: part of the accepted ones.
 `+costLegend+lineLegend+`  Jain      fairness index by delivered cost, 1 is best: over up to 1,000 tenants, all with work queued
-            throughout, offered in the scenario's proportions with costs of 1 to 4; a probe of its own
+            throughout, offered in the scenario's proportions with costs of 1 to 4; a separate probe
             after the measured window.
   Work is CPU time on each side, a calibrated loop: per task, in batches per call. A consumer that
   does nothing between two calls mostly measures how cache lines move between cores: look at both

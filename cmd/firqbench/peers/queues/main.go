@@ -21,7 +21,7 @@ func app(stdout, stderr io.Writer) *cli.Command {
 	return command.Root(&cli.Command{
 		Name:  "queues",
 		Usage: "compare firqredis with asynq",
-		Description: "Starts a redis-server of its own on a free port of the loopback interface, which keeps nothing\n" +
+		Description: "Starts a redis-server on a free port of the loopback interface, which keeps nothing\n" +
 			"on disk unless --appendfsync says so, measures both queues on it in alternating rounds, and prints tables in Markdown. Figures\n" +
 			"are medians; ratios are medians of the ratios of the rounds. \"us\" is CPU time of the server per task,\n" +
 			"which other work on the machine disturbs much less than tasks/s. Payloads have 100 bytes.\n" +

@@ -92,7 +92,7 @@ func All() []Peer {
 		Peer{
 			Contestant: contest.Contestant{Name: Kubernetes, New: newKubernetes, About: "the API server's fair queueing set, a queue per tenant"},
 			Module:     "k8s.io/apiserver", Fair: true, Slow: true,
-			Note: "Dispatches requests that wait in goroutines of their own; nothing can be dequeued. A queue per tenant. It shares out time in seats, not tasks; the gap is taken with its clock standing still, so that all requests seem to take equally long.",
+			Note: "Dispatches requests that each wait in a goroutine; nothing can be dequeued. A queue per tenant. It shares out time in seats, not tasks; the gap is taken with its clock standing still, so that all requests seem to take equally long.",
 		},
 		Peer{
 			Contestant: contest.Contestant{Name: Kubernetes64, New: newKubernetes64, OnlyNamed: true, About: "only if named: the same with 64 queues and a hand of 8"},
@@ -107,7 +107,7 @@ func All() []Peer {
 		Peer{
 			Contestant: contest.Contestant{Name: Controller, New: newPriorityQueue, About: "controller-runtime's priority queue"},
 			Module:     "sigs.k8s.io/controller-runtime",
-			Note:       "No tenants, no limit: a set of items by priority, here all the same, then first in, first out; a goroutine of its own hands each item out.",
+			Note:       "No tenants, no limit: a set of items by priority, here all the same, then first in, first out; a goroutine hands each item out.",
 		},
 		Peer{
 			Contestant: contest.Contestant{Name: Pond, New: newPond, About: "alitto/pond, a worker pool"},
