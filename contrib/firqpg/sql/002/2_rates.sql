@@ -22,16 +22,17 @@ begin
   while again loop
     again := false;
     for r in
-      select t.ctid ct, t.tenant, t.mark, coalesce(t.rate, c.rate) per, case when t.rate is null then c.burst else t.burst end most,
-        @.used_at(t.used, t.usedat, t.usedrate, now) used, greatest(now, t.usedat) at
-      from @.tenant t where t.queue = s.queue and t.ready and (t.f, t.pos) >= (s.v, s.vpos) and (names is null or t.tenant = any (names))
-        and (patterns is null or t.tenant like any (patterns)) order by t.f, t.pos, t.tenant limit lim
+      select t.ct, t.tenant, t.mark, coalesce(t.rate, c.rate) per, case when t.rate is null then c.burst else t.burst end most,
+        @.used_at(t.used, t.usedat, t.usedrate, now) used, greatest(now, t.usedat) at, greatest(2, 2 * lim / count(*) over ()) portion -- as pop has it
+      from (select t.ctid ct, t.* from @.tenant t where t.queue = s.queue and t.ready and (t.f, t.pos) >= (s.v, s.vpos) and (names is null or t.tenant = any (names))
+        and (patterns is null or t.tenant like any (patterns)) order by t.f, t.pos, t.tenant limit lim) t
+      order by t.f, t.pos, t.tenant
     loop
       continue when coalesce(r.per, 0) <= 0 or allow ? r.tenant;
       k := 0; needs := 0;
       for h in
         select t.cost, t.score, t.deadline > 0 and t.deadline <= now late from @.task t
-        where t.queue = s.queue and t.tenant = r.tenant and t.state = 0 and t.score >= r.mark order by t.score, t.id limit lim
+        where t.queue = s.queue and t.tenant = r.tenant and t.state = 0 and t.score >= r.mark order by t.score, t.id limit least(lim, r.portion)
       loop
         if not h.late then
           needs := case when h.cost > r.most then r.used else r.used + h.cost - r.most end; -- a whole bucket, and then a debt
